@@ -1,0 +1,56 @@
+#!/bin/sh
+# make-face.sh VALUES PREFIX INCLUDEDIR LIBDIR TEMPLATE CONDUIT MODE - prints a file for clients.
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Fills the @NAMES@ of a make fragment or pkg-config template. Run at installation, because only then is the
+# prefix known ("make install prefix=DIR" must give files that name DIR). Folders below the prefix are
+# written relative to it; VALUES (build-aux/face.values) holds what configure found.
+
+set -eu
+values=$1 prefix=$2 includedir=$3 libdir=$4 template=$5 conduit=$6 mode=$7
+
+# below DIR: DIR with a leading PREFIX replaced by the word @PREFIX@, which the template explains.
+below() {
+    case $1 in
+    "$prefix"/*) echo "@PREFIX@/${1#"$prefix"/}" ;;
+    *) echo "$1" ;;
+    esac
+}
+
+# up DIR: ../.. from DIR to the prefix, or nothing if DIR is elsewhere.
+up() {
+    case $1 in
+    "$prefix"/*) echo "${1#"$prefix"/}" | sed 's|//*|/|g; s|[^/][^/]*|..|g' ;;
+    esac
+}
+
+value() { sed -n "s/^$1=//p" "$values"; }
+
+upper=$(echo "$mode" | tr '[:lower:]' '[:upper:]')
+case $mode in
+seq) threads= threadlibs= ;;
+*) threads=' -D_REENTRANT' threadlibs=' -lpthread' ;;
+esac
+syslibs=$(value SYSTEM_LIBS)
+case " $syslibs " in *" -lpthread "*) threadlibs= ;; esac
+case " $syslibs " in *" -lm "*) m= ;; *) m=' -lm' ;; esac
+ups=$(up "$libdir/pkgconfig")
+
+sed -e '/^# SPDX/!s|@CONDUIT@|'"$conduit"'|g' \
+    -e "s|@CONDUITNAME@|$(echo "$conduit" | tr '[:lower:]' '[:upper:]')|g" \
+    -e "s|@MODE@|$mode|g" -e "s|@UPPERMODE@|$upper|g" \
+    -e "s|@PCPREFIX@|${ups:+\${pcfiledir\}/$ups}|g" \
+    -e "s|@ABSPREFIX@|$prefix|g" \
+    -e "s|@INCLUDEDIR@|$(below "$includedir")|g" \
+    -e "s|@LIBDIR@|$(below "$libdir")|g" \
+    -e "s|@THREADS@|$threads|g" \
+    -e "s|@LIBS@|$threadlibs$m${syslibs:+ $syslibs}|g" \
+    -e "s|@RELEASE@|$(value RELEASE)|g" \
+    -e "s|@GASNET_CC@|$(value GASNET_CC)|g" \
+    -e "s|@GASNET_CXX@|$(value GASNET_CXX)|g" \
+    -e "s|@OPT@|$(value GASNET_OPT)|g" \
+    "$template" |
+    case $template in
+    *.mak.in) sed 's|@PREFIX@|$(GASNET_PREFIX)|g' ;;
+    *) sed "s|@PREFIX@|\${GASNET_PREFIX}|g; s|^prefix=\$|prefix=$prefix|" ;;
+    esac

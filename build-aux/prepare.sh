@@ -1,0 +1,103 @@
+# prepare.sh - what ./demo and ./check share: install what is missing, build. Read by sh; defines functions only.
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Expects top (the source folder) and self (the name to speak under).
+
+# Each row: who needs it (b build, d programs of the demo, c checks; s checks under Slurm, whose daemons come along:
+# only in continuous integration and --long), how to see that it is there, Debian packages.
+aq_needs()
+{
+    cat <<'END'
+b|command -v make|make
+b|command -v gcc|gcc libc6-dev
+b|test -f /usr/include/stdio.h|libc6-dev
+b|command -v autoconf|autoconf
+b|command -v automake|automake
+b|command -v libtoolize|libtool
+b|command -v pkg-config|pkg-config
+b|perl -MTAP::Parser -e 1|perl
+b|pkg-config --exists hwloc|libhwloc-dev
+b|pkg-config --exists pmix|libpmix-dev
+d|pkg-config --exists fftw3|libfftw3-dev
+c|pkg-config --exists cmocka|libcmocka-dev
+c|command -v g++|g++
+c|command -v clang|clang
+c|command -v valgrind|valgrind
+c|command -v mpirun.openmpi|openmpi-bin
+c|command -v mpicc.openmpi|libopenmpi-dev
+c|command -v mpiexec.mpich|mpich
+c|command -v mpicc.mpich|libmpich-dev
+c|command -v gnuplot|gnuplot-nox
+s|command -v srun|slurm-wlm
+s|test -x /usr/sbin/munged|munge
+END
+}
+
+# aq_missing WHO: the packages of the rows for WHO (letters) whose test fails.
+aq_missing()
+{
+    aq_needs | while IFS='|' read -r who seen packages; do
+        case $1 in *"$who"*) ;; *) continue ;; esac
+        sh -c "$seen" >/dev/null 2>&1 || printf '%s ' "$packages"
+    done
+}
+
+# Installs what is missing for WHO; ends the script if that is not possible.
+aq_install_missing()
+{
+    missing=$(aq_missing "$1")
+    [ -n "$missing" ] || return 0
+    command="apt-get install -y --no-install-recommends $missing"
+    if ! command -v apt-get >/dev/null 2>&1; then
+        echo "$self: missing here: $missing(these are Debian's names)." >&2
+        echo "$self: there is no apt-get to install them with; install their likes and start again." >&2
+        exit 1
+    fi
+    if [ "$(id -u)" = 0 ]; then
+        as_root=
+    elif command -v sudo >/dev/null 2>&1 && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
+        as_root=sudo
+    else
+        echo "$self: missing: $missing" >&2
+        echo "$self: not root, and no sudo without a password. Have somebody run this, then start again:" >&2
+        echo "    apt-get update && $command" >&2
+        exit 1
+    fi
+    echo "$self: installing what is missing: ${as_root:+$as_root }$command"
+    log=$(mktemp)
+    # A list of packages that is missing or old is the usual reason for a first refusal.
+    # shellcheck disable=SC2086
+    if ! $as_root env DEBIAN_FRONTEND=noninteractive $command >"$log" 2>&1 &&
+       ! { $as_root apt-get update >>"$log" 2>&1 &&
+           $as_root env DEBIAN_FRONTEND=noninteractive $command >>"$log" 2>&1; }; then
+        tail -n 20 "$log" >&2
+        rm -f "$log"
+        echo "$self: could not install: $missing" >&2
+        exit 1
+    fi
+    rm -f "$log"
+    missing=$(aq_missing "$1")
+    if [ -n "$missing" ]; then
+        echo "$self: still missing after the installation: $missing" >&2
+        exit 1
+    fi
+}
+
+# Makes ./configure when it is missing or, in a git checkout, older than what it is made from.
+aq_bootstrap()
+{
+    if [ -x "$top/configure" ]; then
+        [ -e "$top/.git" ] || return 0
+        newer=$(cd "$top" && find bootstrap configure.ac Makefile.am m4/aq_*.m4 build-aux/*.am build-aux/*.am.in \
+                    conduits core extended other apps tests include \
+                    \( -name 'bootstrap' -o -name '*.ac' -o -name '*.m4' -o -name 'Makefile.*' -o -name '*.am' \
+                       -o -name '*.in' \) -newer configure ! -name 'rules.am' ! -name probes.m4 | head -n 1
+                cd "$top" && find include -name '*.h' -newer configure | while read -r h; do
+                    grep -qF "$h" fragments.am conduits/rules.am || echo "$h"; done)
+        [ -n "$newer" ] || return 0
+    fi
+    echo "$self: making ./configure"
+    (cd "$top" && ./bootstrap) >"$1" 2>&1 || { tail -n 30 "$1" >&2; echo "$self: ./bootstrap failed" >&2; exit 1; }
+}
+
+aq_cores() { nproc 2>/dev/null || echo 2; }

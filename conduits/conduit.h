@@ -1,0 +1,113 @@
+/*
+ * conduit.h - the table a conduit fills in.
+ *
+ * A conduit is one constant struct. What it must write itself is little: probe, init, attach,
+ * send a message, poll, sleep, exit. Every other entry names its own function or the
+ * reference one (aq_ref_*, in extended/, over active messages), so that one look at a
+ * conduit's table says what is native. docs/adding-a-conduit.md walks through it.
+ *
+ * Depends on the public headers. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_CONDUIT_H
+#define AQ_CONDUIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gasnetex.h"
+
+struct aq_op; /* extended/aq_op.h: one operation, counting what it waits for */
+
+enum aq_am_kind { AQ_AM_SHORT, AQ_AM_MEDIUM, AQ_AM_LONG };
+
+/* A message on its way out. The conduit reads args and src during the call only, unless it
+ * takes over lc_opt (none does yet: payloads are copied or placed before the call returns). */
+struct aq_am_out {
+    gex_Rank_t jobrank;
+    uint8_t handler;
+    uint8_t nargs;
+    uint8_t kind;  /* enum aq_am_kind */
+    uint8_t is_reply;
+    const gex_AM_Arg_t *args;
+    const void *src; /* medium, long */
+    size_t nbytes;
+    void *dest;      /* long: in the target's address space */
+};
+
+/* The outcome of a named barrier phase. */
+struct aq_barrier_name {
+    bool mismatch;
+    bool named;
+    int id;
+};
+
+/* What a conduit can do: start-up compares these bits with the pointers. */
+#define AQ_CAP_AM (1u << 0)
+#define AQ_CAP_ONE_SIDED (1u << 1) /* transfers need no call by the target */
+
+struct aq_conduit_ops {
+    const char *name;  /* as in GASNET_CONDUIT: "smp" */
+    const char *about; /* one line for aq-info */
+    uint32_t caps;
+
+    /* May this process use the conduit? AQ_OK, or negative and the reason in why[len]. */
+    int (*probe)(char *why, size_t len);
+    /* After spawning: make AMs work. Sets the limits below through aq_limits. */
+    int (*init)(void);
+    /* Collective: allocate this process's segment of *size bytes, reach the others'.
+     * Fills aq_job.bound and aq_job.map. */
+    int (*segment_attach)(uintptr_t size, void **base_out);
+    /* Called once as the process leaves, from any context: release what would outlive it. */
+    void (*exit)(void);
+
+    /* Send one message without blocking: AQ_OK, or AQ_RETRY if there is no room. A reply must
+     * not depend on room that only running requests could free. */
+    int (*am_send)(const struct aq_am_out *out);
+    /* The same for a short message, all in registers. */
+    int (*am_short)(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
+                    const gex_AM_Arg_t *args);
+    /* Deliver waiting messages through aq_am_deliver(); requests too unless replies_only.
+     * Returns how many were delivered. Never blocks, in par not even behind another poller. */
+    unsigned (*poll)(bool replies_only);
+    /* Sleeping in the kernel. prepare: from now on whoever brings work rings our doorbell;
+     * returns its present value. The caller then looks once more whether there is something
+     * to do, and calls sleep (returns when the bell has rung since, or after max_ns), and
+     * cancel once for each prepare. ring: wake sleepers of this process. */
+    uint32_t (*sleep_prepare)(void);
+    void (*sleep)(uint32_t bell, uint64_t max_ns);
+    void (*sleep_cancel)(void);
+    void (*sleep_ring)(void);
+    /* Messages sent to and handled by a peer, for the stall report. */
+    void (*peer_counts)(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out);
+
+    /* One-sided transfers for peers that are not mapped. Each part still on its way has been
+     * counted with aq_op_begin(); AQ_OK, or AQ_RETRY with GEX_FLAG_IMMEDIATE. src may be
+     * reused on return if lc_now, else once the op's LC count is down. */
+    int (*put)(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
+               bool lc_now, gex_Flags_t flags);
+    int (*get)(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
+               gex_Flags_t flags);
+
+    /* Barriers over the job. arrive: this process has entered phase k = 1, 2, ...; done: has
+     * everybody? If not, *missing_out is somebody who has not, or GEX_RANK_INVALID. Any
+     * number of phases may be open. */
+    void (*barrier_arrive)(uint64_t k);
+    bool (*barrier_done)(uint64_t k, gex_Rank_t *missing_out);
+    /* Named barriers: one phase open at a time; id and flags as in gasnet_barrier_notify(). */
+    void (*named_arrive)(uint64_t k, int id, int flags);
+    bool (*named_done)(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_t *missing_out);
+};
+
+/* Limits of the running conduit, set by its init. */
+struct aq_limits {
+    size_t max_medium; /* bytes, both directions, any peer */
+    size_t max_long;
+    uint64_t host_bytes; /* of host memory that the conduit's queues can come to use */
+};
+extern struct aq_limits aq_limits;
+
+/* The conduits this library holds, best first, ended by NULL (core/aq_conduit_list.c). */
+extern const struct aq_conduit_ops *const aq_conduits[];
+
+#endif

@@ -1,0 +1,6 @@
+dnl list.m4 - the conduits, in order of preference: one line each; the rest is in conduits/NAME/.
+dnl SPDX-License-Identifier: BSD-3-Clause
+dnl
+dnl conduits/NAME/conduit.m4 says when it can be built, conduits/NAME/Makefile.inc lists NAME_sources,
+dnl include/NAME-conduit/ holds its public face.  Run ./bootstrap after a change.
+AQ_CONDUIT([smp], [one host, shared memory])

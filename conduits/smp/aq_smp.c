@@ -1,0 +1,92 @@
+/*
+ * aq_smp.c - the smp conduit: shared memory and nothing else.
+ *
+ * The smallest conduit there can be: every entry of its table is other/shm's, so that this file is
+ * the picture of what a conduit has to say for itself.
+ *
+ * Uses      other/shm, extended/aq_ref.h for what shared memory cannot do
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <stdio.h>
+
+#include "core/aq_env.h"
+#include "core/aq_job.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+#include "extended/aq_ref.h"
+#include "other/shm/aq_shm.h"
+
+/* Shared memory is everywhere. */
+static int aq_smp_probe(char *why, size_t len)
+{
+    (void)why, (void)len;
+    return AQ_OK;
+}
+
+static int aq_smp_init(void)
+{
+    if (aq_job.host_count != 1)
+        return aq_fail(AQ_ERR_ARG, "the smp conduit joins the ranks of one host, but the launcher put "
+                       "this job's %u ranks on %u hosts; start it on one, or use another conduit",
+                       aq_job.size, aq_job.host_count);
+    if (aq_env_int(AQ_ENV_SUPERNODE_MAXSIZE) != 0 && aq_job.rank == 0)
+        aq_warn("GASNET_SUPERNODE_MAXSIZE is ignored: with the smp conduit all ranks share memory");
+    return aq_shm_init();
+}
+
+/* The arena and the segments are memory files: they go with the last process. */
+static void aq_smp_exit(void)
+{
+}
+
+/* Transfers that the inline path did not serve: segments that are not mapped (segment everything),
+ * where the kernel copies if it may. */
+static int aq_smp_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
+                      size_t nbytes, bool lc_now, gex_Flags_t flags)
+{
+    if (aq_job.map[jobrank] != AQ_NOT_MAPPED) {
+        aq_rma_put_here(aq_job.map[jobrank], dest, src, nbytes);
+        return AQ_OK;
+    }
+    if (!aq_shm.cma)
+        return aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
+    aq_shm_cma_write(jobrank, dest, src, nbytes);
+    return AQ_OK;
+}
+
+static int aq_smp_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
+                      size_t nbytes, gex_Flags_t flags)
+{
+    if (aq_job.map[jobrank] != AQ_NOT_MAPPED) {
+        aq_rma_get_here(aq_job.map[jobrank], dest, src, nbytes);
+        return AQ_OK;
+    }
+    if (!aq_shm.cma)
+        return aq_ref_get(op, jobrank, dest, src, nbytes, flags);
+    aq_shm_cma_read(jobrank, dest, src, nbytes);
+    return AQ_OK;
+}
+
+const struct aq_conduit_ops aq_smp_conduit = {
+    .name = "smp",
+    .about = "ranks of one host, through shared memory",
+    .caps = AQ_CAP_AM | AQ_CAP_ONE_SIDED,
+    .probe = aq_smp_probe,
+    .init = aq_smp_init,
+    .segment_attach = aq_shm_segment_attach,
+    .exit = aq_smp_exit,
+    .am_send = aq_shm_am_send,
+    .am_short = aq_shm_am_short,
+    .poll = aq_shm_poll,
+    .sleep_prepare = aq_shm_sleep_prepare,
+    .sleep = aq_shm_sleep,
+    .sleep_cancel = aq_shm_sleep_cancel,
+    .sleep_ring = aq_shm_sleep_ring,
+    .peer_counts = aq_shm_peer_counts,
+    .put = aq_smp_put,
+    .get = aq_smp_get,
+    .barrier_arrive = aq_shm_barrier_arrive,
+    .barrier_done = aq_shm_barrier_done,
+    .named_arrive = aq_shm_named_arrive,
+    .named_done = aq_shm_named_done,
+};

@@ -1,0 +1,380 @@
+/*
+ * aq_am.c - active messages: what every conduit shares.
+ *
+ * Owns      the rules: who may send what from where, limits, blocking for room, one reply
+ * Threads   any client thread; no lock is held while a handler runs
+ * Promise   a request without room serves everything that comes in, a reply without room serves
+ *           replies only; replies have room of their own in every conduit, so nobody waits for ever
+ * Uses      aq_job.h, aq_thread.h, aq_poll.h, the conduit table
+ * See       GASNet-EX specification 0.19, Active messages
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "core/aq_am.h"
+
+#include <string.h>
+
+#include "core/aq_am_deliver.h"
+#include "core/aq_log.h"
+#include "core/aq_poll.h"
+#include "core/aq_rc.h"
+#include "core/aq_thread.h"
+
+struct aq_limits aq_limits;
+
+static const char *const aq_am_kind_names[] = { "Short", "Medium", "Long" };
+
+/* --- delivery --- */
+
+/* The client's flags and argument count of a handler against those of a message. */
+void aq_am_check_handler(const struct aq_token *token, unsigned nargs)
+{
+    static const char *const kinds[] = { "SHORT", "MEDIUM", "LONG" };
+    const gex_AM_Entry_t *entry = &aq_job.ep.entry[token->handler];
+    const gex_Flags_t kind = (gex_Flags_t)GEX_FLAG_AM_SHORT << token->kind;
+    const gex_Flags_t direction = token->is_reply ? GEX_FLAG_AM_REPLY : GEX_FLAG_AM_REQUEST;
+    const char *name = entry->gex_name != NULL ? entry->gex_name : "unnamed";
+
+    if ((entry->gex_flags & kind) == 0)
+        aq_fatal("handler %u (%s) received a %s message from rank %u, but was not registered with "
+                 "GEX_FLAG_AM_%s", token->handler, name, aq_am_kind_names[token->kind],
+                 token->jobrank, kinds[token->kind]);
+    if ((entry->gex_flags & direction) == 0)
+        aq_fatal("handler %u (%s) received a %s from rank %u, but was not registered with "
+                 "GEX_FLAG_AM_%s", token->handler, name, token->is_reply ? "reply" : "request",
+                 token->jobrank, token->is_reply ? "REPLY" : "REQUEST");
+    if (entry->gex_nargs != nargs)
+        aq_fatal("handler %u (%s) received %u arguments from rank %u, but was registered with "
+                 "gex_nargs %u", token->handler, name, nargs, token->jobrank, entry->gex_nargs);
+}
+
+__attribute__((cold)) void aq_am_no_handler(const struct aq_token *token)
+{
+    aq_fatal("a %s %s from rank %u names handler %u, which is not registered here; register it with "
+             "gex_EP_RegisterHandlers and separate that from its first use by a barrier",
+             aq_am_kind_names[token->kind], token->is_reply ? "reply" : "request", token->jobrank,
+             token->handler);
+}
+
+void aq_am_deliver(const struct aq_am_in *in)
+{
+    struct aq_token token = { in->jobrank, in->handler, in->kind, in->is_reply, false };
+    struct aq_thread *self = aq_thread_self();
+    const uint8_t outer = self->context;
+    const gex_AM_Fn_t fn = aq_am_enter(&token, in->nargs, self);
+
+    if (in->kind == AQ_AM_SHORT)
+        aq_am_call_short(fn, in->nargs, (gex_Token_t)(void *)&token, NULL, 0, in->args);
+    else
+        aq_am_call_payload(fn, in->nargs, (gex_Token_t)(void *)&token, in->payload, in->nbytes,
+                           in->args);
+    aq_am_leave(&token, self, outer);
+}
+
+/* --- tokens --- */
+
+static struct aq_token *aq_token(gex_Token_t token)
+{
+    return (struct aq_token *)(void *)token;
+}
+
+gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask)
+{
+    const struct aq_token *mine = aq_token(token);
+
+    (void)mask; /* every field costs less to write than to ask about */
+    info->gex_srcrank = mine->jobrank;
+    info->gex_ep = (gex_EP_t)(void *)&aq_job.ep;
+    info->gex_entry = &aq_job.ep.entry[mine->handler];
+    info->gex_is_req = !mine->is_reply;
+    info->gex_is_long = mine->kind == AQ_AM_LONG;
+    return GEX_TI_ALL;
+}
+
+/* --- limits: the same for every peer and any number of arguments --- */
+
+static void aq_am_check_limit_query(const char *call, gex_TM_t tm, gex_Rank_t other, unsigned nargs)
+{
+#if GASNET_DEBUG
+    if (other != GEX_RANK_INVALID && other >= aq_tm_head_of(tm)->size)
+        aq_fatal("%s: rank %u is outside 0..%u", call, other, aq_tm_head_of(tm)->size - 1);
+    if (nargs > AQ_AM_MAX_ARGS)
+        aq_fatal("%s: %u arguments; the most is %u", call, nargs, AQ_AM_MAX_ARGS);
+#else
+    (void)call, (void)tm, (void)other, (void)nargs;
+#endif
+}
+
+static size_t aq_am_max(size_t limit, gex_Flags_t flags)
+{
+    /* a payload buffer of ours is never larger than a medium message */
+    return (flags & GEX_FLAG_AM_PREPARE_LEAST_ALLOC) != 0 && limit > aq_limits.max_medium
+               ? aq_limits.max_medium
+               : limit;
+}
+
+#define AQ_AM_MAX_QUERY(name, limit)                                                             \
+    size_t name(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_opt, gex_Flags_t flags,      \
+                unsigned int numargs)                                                            \
+    {                                                                                            \
+        (void)lc_opt;                                                                            \
+        aq_am_check_limit_query(#name, tm, other, numargs);                                      \
+        return aq_am_max(limit, flags);                                                          \
+    }
+AQ_AM_MAX_QUERY(gex_AM_MaxRequestMedium, aq_limits.max_medium)
+AQ_AM_MAX_QUERY(gex_AM_MaxReplyMedium, aq_limits.max_medium)
+AQ_AM_MAX_QUERY(gex_AM_MaxRequestLong, aq_limits.max_long)
+AQ_AM_MAX_QUERY(gex_AM_MaxReplyLong, aq_limits.max_long)
+
+size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *lc_opt, gex_Flags_t flags,
+                                unsigned int numargs)
+{
+    (void)token;
+    return gex_AM_MaxReplyMedium(NULL, GEX_RANK_INVALID, lc_opt, flags, numargs);
+}
+
+size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_Flags_t flags,
+                              unsigned int numargs)
+{
+    (void)token;
+    return gex_AM_MaxReplyLong(NULL, GEX_RANK_INVALID, lc_opt, flags, numargs);
+}
+
+size_t gex_AM_LUBRequestMedium(void) { return aq_limits.max_medium; }
+size_t gex_AM_LUBReplyMedium(void) { return aq_limits.max_medium; }
+size_t gex_AM_LUBRequestLong(void) { return aq_limits.max_long; }
+size_t gex_AM_LUBReplyLong(void) { return aq_limits.max_long; }
+
+/* --- debug checks of a message on its way out --- */
+
+#if GASNET_DEBUG
+
+static void aq_am_check_lc(const char *call, const gex_Event_t *lc_opt, bool is_reply)
+{
+    if (lc_opt == NULL)
+        aq_fatal("%s: lc_opt is NULL; pass GEX_EVENT_NOW or the address of an event", call);
+    if (lc_opt == GEX_EVENT_DEFER)
+        aq_fatal("%s: lc_opt is GEX_EVENT_DEFER, which messages do not have", call);
+    if (lc_opt == GEX_EVENT_GROUP && is_reply)
+        aq_fatal("%s: lc_opt is GEX_EVENT_GROUP, which replies do not have", call);
+}
+
+static void aq_am_check_short(const char *call, unsigned nargs, gex_Flags_t flags)
+{
+    if (nargs > AQ_AM_MAX_ARGS)
+        aq_fatal("%s: %u arguments; the most is %u", call, nargs, AQ_AM_MAX_ARGS);
+    if ((flags & (GEX_FLAG_AM_PREPARE_LEAST_CLIENT | GEX_FLAG_AM_PREPARE_LEAST_ALLOC)) != 0)
+        aq_fatal("%s: GEX_FLAG_AM_PREPARE_LEAST_* are flags of the size queries, not of sends",
+                 call);
+}
+
+static void aq_am_check_out(const char *call, const struct aq_am_out *out,
+                            const gex_Event_t *lc_opt, gex_Flags_t flags)
+{
+    const size_t limit = out->kind == AQ_AM_LONG ? aq_limits.max_long : aq_limits.max_medium;
+
+    aq_am_check_short(call, out->nargs, flags);
+    aq_am_check_lc(call, lc_opt, out->is_reply);
+    if (out->nbytes > limit)
+        aq_fatal("%s: payload of %zu bytes; the most is %zu (ask gex_AM_Max%s%s)", call, out->nbytes,
+                 limit, out->is_reply ? "Reply" : "Request", aq_am_kind_names[out->kind]);
+#if !GASNET_SEGMENT_EVERYTHING
+    if (out->kind == AQ_AM_LONG && out->nbytes > 0
+        && !aq_bound_holds(out->jobrank, out->dest, out->nbytes))
+        aq_fatal("%s: [%p, +%zu) is not inside the segment of rank %u, which is [%p, +%zu)", call,
+                 out->dest, out->nbytes, out->jobrank, aq_job.bound[out->jobrank].addr,
+                 (size_t)aq_job.bound[out->jobrank].size);
+#endif
+}
+
+static void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank)
+{
+    if (tm == GEX_TM_INVALID)
+        aq_fatal("%s: the team is GEX_TM_INVALID", call);
+    if (rank >= aq_tm_head_of(tm)->size)
+        aq_fatal("%s: rank %u is outside 0..%u", call, rank, aq_tm_head_of(tm)->size - 1);
+    aq_thread_check_main(call);
+}
+
+static void aq_am_check_reply(const char *call, gex_Token_t handle)
+{
+    const struct aq_thread *self = aq_thread_self();
+    const struct aq_token *token = aq_token(handle);
+
+    if (self->context == AQ_CTX_MAIN)
+        aq_fatal("%s called outside a handler; only a request handler may reply", call);
+    if (self->context == AQ_CTX_REPLY || token->is_reply)
+        aq_fatal("%s called in a reply handler; only a request handler may reply", call);
+    if (token->replied)
+        aq_fatal("%s: the handler of request %u from rank %u has already replied; one reply is "
+                 "allowed", call, token->handler, token->jobrank);
+    if (self->hsls_held != 0)
+        aq_fatal("%s called by a thread that holds an HSL; release it before replying", call);
+}
+
+#define AQ_AM_CHECK_REQUEST(call, tm, rank) aq_am_check_request(call, tm, rank)
+#define AQ_AM_CHECK_REPLY(call, token) aq_am_check_reply(call, token)
+#define AQ_AM_CHECK_OUT(call, out, lc_opt, flags) aq_am_check_out(call, out, lc_opt, flags)
+#define AQ_AM_CHECK_SHORT(call, nargs, flags) aq_am_check_short(call, nargs, flags)
+#else
+#define AQ_AM_CHECK_REQUEST(call, tm, rank) ((void)0)
+#define AQ_AM_CHECK_REPLY(call, token) ((void)0)
+#define AQ_AM_CHECK_OUT(call, out, lc_opt, flags) ((void)0)
+#define AQ_AM_CHECK_SHORT(call, nargs, flags) ((void)0)
+#endif
+
+/* --- sending --- */
+
+/* No room: serve what comes in, which is what makes room at the other end too. */
+static __attribute__((noinline)) int aq_am_send_waiting(const struct aq_am_out *out,
+                                                        gex_Flags_t flags)
+{
+    struct aq_waiter waiter = AQ_WAITER_INIT("room for a message", out->jobrank);
+
+    if (flags & GEX_FLAG_IMMEDIATE)
+        return 1;
+    waiter.unrung = 1; /* receivers make room silently */
+    do {
+        if (out->is_reply)
+            aq_wait_step_replies(&waiter);
+        else
+            aq_wait_step(&waiter);
+    } while (aq_job.conduit->am_send(out) == AQ_RETRY);
+    aq_wait_end(&waiter);
+    return 0;
+}
+
+static inline int aq_am_send(const struct aq_am_out *out, gex_Flags_t flags)
+{
+    if (AQ_UNLIKELY(aq_job.conduit->am_send(out) == AQ_RETRY))
+        return aq_am_send_waiting(out, flags);
+    return 0;
+}
+
+/* A request serves the network once, so that a process that only sends is attentive. */
+static inline int aq_am_send_request(const struct aq_am_out *out, gex_Flags_t flags)
+{
+    int declined = aq_am_send(out, flags);
+
+    if (!(flags & GEX_FLAG_IMMEDIATE))
+        aq_poll();
+    return declined;
+}
+
+/* Payloads are copied or placed before a send returns: the local completion is past. */
+static inline void aq_am_complete_locally(gex_Event_t *lc_opt)
+{
+    if (aq_lc_is_variable(lc_opt))
+        *lc_opt = GEX_EVENT_INVALID;
+}
+
+/* A short message has all it needs in registers. */
+static inline int aq_am_send_short(gex_Rank_t jobrank, bool is_reply, gex_AM_Index_t handler,
+                                   gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
+{
+    if (AQ_UNLIKELY(aq_job.conduit->am_short(jobrank, is_reply, handler, nargs, args)
+                    == AQ_RETRY)) {
+        const struct aq_am_out out = { .jobrank = jobrank, .handler = handler,
+                                       .nargs = (uint8_t)nargs, .kind = AQ_AM_SHORT,
+                                       .is_reply = is_reply, .args = args };
+
+        return aq_am_send_waiting(&out, flags);
+    }
+    return 0;
+}
+
+int aq_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, gex_Flags_t flags,
+                        unsigned int nargs, const gex_AM_Arg_t *args)
+{
+    AQ_AM_CHECK_REQUEST("gex_AM_RequestShort", tm, rank);
+    AQ_AM_CHECK_SHORT("gex_AM_RequestShort", nargs, flags);
+    int declined = aq_am_send_short(aq_tm_jobrank(tm, rank), false, handler, flags, nargs, args);
+
+    if (!(flags & GEX_FLAG_IMMEDIATE))
+        aq_poll();
+    return declined;
+}
+
+int aq_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, const void *src,
+                         size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags,
+                         unsigned int nargs, const gex_AM_Arg_t *args)
+{
+    AQ_AM_CHECK_REQUEST("gex_AM_RequestMedium", tm, rank);
+    const struct aq_am_out out = { .jobrank = aq_tm_jobrank(tm, rank), .handler = handler,
+                                   .nargs = (uint8_t)nargs, .kind = AQ_AM_MEDIUM, .args = args,
+                                   .src = src, .nbytes = nbytes };
+    int declined;
+
+    AQ_AM_CHECK_OUT("gex_AM_RequestMedium", &out, lc_opt, flags);
+    declined = aq_am_send_request(&out, flags);
+    if (!declined)
+        aq_am_complete_locally(lc_opt);
+    return declined;
+}
+
+int aq_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, const void *src,
+                       size_t nbytes, void *dest, gex_Event_t *lc_opt, gex_Flags_t flags,
+                       unsigned int nargs, const gex_AM_Arg_t *args)
+{
+    AQ_AM_CHECK_REQUEST("gex_AM_RequestLong", tm, rank);
+    const struct aq_am_out out = { .jobrank = aq_tm_jobrank(tm, rank), .handler = handler,
+                                   .nargs = (uint8_t)nargs, .kind = AQ_AM_LONG, .args = args,
+                                   .src = src, .nbytes = nbytes, .dest = dest };
+    int declined;
+
+    AQ_AM_CHECK_OUT("gex_AM_RequestLong", &out, lc_opt, flags);
+    declined = aq_am_send_request(&out, flags);
+    if (!declined)
+        aq_am_complete_locally(lc_opt);
+    return declined;
+}
+
+/* A declined reply does not count as one. */
+static inline int aq_am_send_reply(gex_Token_t token, const struct aq_am_out *out,
+                                   gex_Event_t *lc_opt, gex_Flags_t flags)
+{
+    int declined = aq_am_send(out, flags);
+
+    if (!declined) {
+        aq_token(token)->replied = true;
+        aq_am_complete_locally(lc_opt);
+    }
+    return declined;
+}
+
+int aq_am_reply_short(gex_Token_t token, gex_AM_Index_t handler, gex_Flags_t flags,
+                      unsigned int nargs, const gex_AM_Arg_t *args)
+{
+    AQ_AM_CHECK_REPLY("gex_AM_ReplyShort", token);
+    AQ_AM_CHECK_SHORT("gex_AM_ReplyShort", nargs, flags);
+    int declined = aq_am_send_short(aq_token(token)->jobrank, true, handler, flags, nargs, args);
+
+    if (!declined)
+        aq_token(token)->replied = true;
+    return declined;
+}
+
+int aq_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const void *src, size_t nbytes,
+                       gex_Event_t *lc_opt, gex_Flags_t flags, unsigned int nargs,
+                       const gex_AM_Arg_t *args)
+{
+    AQ_AM_CHECK_REPLY("gex_AM_ReplyMedium", token);
+    const struct aq_am_out out = { .jobrank = aq_token(token)->jobrank, .handler = handler,
+                                   .nargs = (uint8_t)nargs, .kind = AQ_AM_MEDIUM, .is_reply = 1,
+                                   .args = args, .src = src, .nbytes = nbytes };
+
+    AQ_AM_CHECK_OUT("gex_AM_ReplyMedium", &out, lc_opt, flags);
+    return aq_am_send_reply(token, &out, lc_opt, flags);
+}
+
+int aq_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const void *src, size_t nbytes,
+                     void *dest, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned int nargs,
+                     const gex_AM_Arg_t *args)
+{
+    AQ_AM_CHECK_REPLY("gex_AM_ReplyLong", token);
+    const struct aq_am_out out = { .jobrank = aq_token(token)->jobrank, .handler = handler,
+                                   .nargs = (uint8_t)nargs, .kind = AQ_AM_LONG, .is_reply = 1,
+                                   .args = args, .src = src, .nbytes = nbytes, .dest = dest };
+
+    AQ_AM_CHECK_OUT("gex_AM_ReplyLong", &out, lc_opt, flags);
+    return aq_am_send_reply(token, &out, lc_opt, flags);
+}

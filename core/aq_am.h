@@ -1,0 +1,76 @@
+/*
+ * aq_am.h - active messages between the API and the conduits: tables, tokens, delivery.
+ *
+ * Out:  aq_am_request_*() and aq_am_reply_*() (the API) -> ops->am_send()
+ * In:   ops->poll() -> aq_am_deliver() -> the client's handler, which may reply once
+ *
+ * Uses aq_job.h, aq_thread.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_AM_H
+#define AQ_AM_H
+
+#include "core/aq_job.h"
+
+/* Handlers of the library itself: below GEX_AM_INDEX_BASE, the same on every process. */
+enum aq_am_index {
+    AQ_HIDX_NONE = 0,
+    AQ_HIDX_PUT_MEDIUM,
+    AQ_HIDX_PUT_LONG,
+    AQ_HIDX_PUT_ACK,
+    AQ_HIDX_GET_REQUEST,
+    AQ_HIDX_GET_DATA,
+    AQ_HIDX_BARRIER,
+    AQ_HIDX_NAMED_BARRIER,
+    AQ_HIDX_COUNT
+};
+
+/* Install one of them; at start-up, before the first message. */
+void aq_am_register_internal(enum aq_am_index index, gex_AM_Fn_t fn, gex_Flags_t flags,
+                             unsigned nargs, const char *name);
+
+/* A message that has arrived, as the conduit hands it over. payload may be written to by the
+ * handler and stays ours until aq_am_deliver() returns. */
+struct aq_am_in {
+    gex_Rank_t jobrank; /* the sender */
+    uint8_t handler;
+    uint8_t nargs;
+    uint8_t kind;
+    uint8_t is_reply;
+    const gex_AM_Arg_t *args;
+    void *payload;
+    size_t nbytes;
+};
+
+/* What gex_Token_t points to: lives on the stack while the handler runs. */
+struct aq_token {
+    gex_Rank_t jobrank; /* the sender */
+    uint8_t handler;
+    uint8_t kind;
+    uint8_t is_reply;
+    uint8_t replied;
+};
+
+/* Run the handler of a message on this thread. The conduit holds no lock. For short messages
+ * core/aq_am_deliver.h has an inline form. */
+void aq_am_deliver(const struct aq_am_in *in);
+
+/* The handler is not registered; or, in debug builds, not for such a message: ends the job. */
+void aq_am_no_handler(const struct aq_token *token);
+void aq_am_check_handler(const struct aq_token *token, unsigned nargs);
+
+/* The largest number of bytes the internal handlers may rely on, whatever the arguments. */
+static inline size_t aq_am_max_medium(void)
+{
+    return aq_limits.max_medium;
+}
+
+/* An address in two handler arguments, and back. */
+#define AQ_ARGS_OF_PTR(ptr) \
+    (gex_AM_Arg_t)((uint64_t)(uintptr_t)(ptr) >> 32), (gex_AM_Arg_t)(uint32_t)(uintptr_t)(ptr)
+
+static inline void *aq_ptr_of_args(gex_AM_Arg_t high, gex_AM_Arg_t low)
+{
+    return (void *)(uintptr_t)((uint64_t)(uint32_t)high << 32 | (uint32_t)low);
+}
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * aq_am_deliver.h - running handlers: the part of delivery that conduits inline.
+ *
+ * Uses aq_am.h, aq_thread.h, and aq_am_dispatch.inc, which calls a handler through a pointer of
+ * exactly its type. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_AM_DELIVER_H
+#define AQ_AM_DELIVER_H
+
+#include "core/aq_am.h"
+#include "core/aq_log.h"
+#include "core/aq_thread.h"
+
+#include "core/aq_am_dispatch.inc"
+
+/* Find the handler, and say what this thread is doing meanwhile. */
+static inline gex_AM_Fn_t aq_am_enter(const struct aq_token *token, unsigned nargs,
+                                      struct aq_thread *self)
+{
+    const gex_AM_Fn_t fn = aq_job.ep.handler[token->handler];
+
+    if (AQ_UNLIKELY(fn == NULL))
+        aq_am_no_handler(token);
+#if GASNET_DEBUG
+    aq_am_check_handler(token, nargs);
+#else
+    (void)nargs;
+#endif
+    self->context = token->is_reply ? AQ_CTX_REPLY : AQ_CTX_REQUEST;
+    return fn;
+}
+
+static inline void aq_am_leave(const struct aq_token *token, struct aq_thread *self, uint8_t outer)
+{
+    self->context = outer;
+#if GASNET_DEBUG
+    if (self->hsls_held != 0 && outer == AQ_CTX_MAIN)
+        aq_fatal("handler %u returned while its thread still holds an HSL", token->handler);
+#else
+    (void)token;
+#endif
+}
+
+static inline void aq_am_deliver_short(gex_Rank_t jobrank, uint8_t handler, unsigned nargs,
+                                       bool is_reply, const gex_AM_Arg_t *args)
+{
+    struct aq_token token = { jobrank, handler, AQ_AM_SHORT, is_reply, false };
+    struct aq_thread *self = aq_thread_self();
+    const uint8_t outer = self->context;
+    const gex_AM_Fn_t fn = aq_am_enter(&token, nargs, self);
+
+    aq_am_call_short(fn, nargs, (gex_Token_t)(void *)&token, NULL, 0, args);
+    aq_am_leave(&token, self, outer);
+}
+
+#endif

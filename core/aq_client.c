@@ -1,0 +1,379 @@
+/*
+ * aq_client.c - start-up, and what a client may ask about the job.
+ *
+ * Start-up order: environment, conduit, spawn (this may fork), exit and signals, everybody's
+ * place, limits, the conduit's own start, the layer above, a barrier.
+ *
+ * Owns      aq_job
+ * Threads   gex_Client_Init() runs once, before other threads call; the queries from any
+ * Uses      all of core, other/spawn, the conduit table; aq_upcall.h for the layer above
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE 1
+#include <ctype.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/aq_am.h"
+#include "core/aq_env.h"
+#include "core/aq_env_job.h"
+#include "core/aq_exit.h"
+#include "core/aq_ident.h"
+#include "core/aq_job.h"
+#include "core/aq_log.h"
+#include "core/aq_poll.h"
+#include "core/aq_rc.h"
+#include "core/aq_segment.h"
+#include "core/aq_thread.h"
+#include "core/aq_upcall.h"
+#include "other/spawn/aq_spawn.h"
+
+struct aq_job aq_job;
+
+int aq_rc_to_gasnet(int rc)
+{
+    switch (rc) {
+    case AQ_OK: return GASNET_OK;
+    case AQ_PENDING: return GASNET_ERR_NOT_READY;
+    case AQ_RETRY: return GASNET_ERR_NOT_READY;
+    case AQ_ERR_ARG: return GASNET_ERR_BAD_ARG;
+    default: return GASNET_ERR_RESOURCE;
+    }
+}
+
+/* --- choice of the conduit --- */
+
+static const struct aq_conduit_ops *aq_client_find_conduit(const char *name)
+{
+    for (size_t i = 0; aq_conduits[i] != NULL; i++)
+        if (strcasecmp(aq_conduits[i]->name, name) == 0)
+            return aq_conduits[i];
+    return NULL;
+}
+
+static const struct aq_conduit_ops *aq_client_named_conduit(const char *name, const char *who)
+{
+    const struct aq_conduit_ops *ops = aq_client_find_conduit(name);
+    char why[256] = "";
+
+    if (ops == NULL) {
+        size_t used = 0;
+
+        for (size_t i = 0; aq_conduits[i] != NULL && used < sizeof(why); i++)
+            used += (size_t)snprintf(why + used, sizeof(why) - used, " %s", aq_conduits[i]->name);
+        aq_fatal("%s asks for the conduit '%s', which this library does not hold; it holds:%s", who,
+                 name, why);
+    }
+    if (ops->probe(why, sizeof(why)) != AQ_OK)
+        aq_fatal("%s asks for the conduit '%s', which cannot be used here: %s", who, name, why);
+    return ops;
+}
+
+/* GASNET_CONDUIT, else what the client was compiled for, else the first that works. The client
+ * tells it in the form of an identification string: "$GASNetConduitName: SMP $" or "". */
+static const struct aq_conduit_ops *aq_client_choose_conduit(const char *ident)
+{
+    const char *wanted = aq_env_str(AQ_ENV_CONDUIT);
+    char why[256] = "this library holds none", compiled_for[32] = "";
+
+    if (wanted != NULL && *wanted != '\0')
+        return aq_client_named_conduit(wanted, "GASNET_CONDUIT");
+    if (sscanf(ident, "$GASNetConduitName: %31[^ ]", compiled_for) == 1)
+        return aq_client_named_conduit(compiled_for, "the program");
+    for (size_t i = 0; aq_conduits[i] != NULL; i++)
+        if (aq_conduits[i]->probe(why, sizeof(why)) == AQ_OK)
+            return aq_conduits[i];
+    aq_fatal("no conduit can be used here: %s", why);
+}
+
+/* --- everybody's place --- */
+
+/* What each process tells the others at start. */
+struct aq_place {
+    uint32_t host;
+    cpu_set_t cores;
+};
+
+static void *aq_client_table(size_t count, size_t size, const char *what)
+{
+    void *table = calloc(count, size);
+
+    if (table == NULL)
+        aq_fatal("no memory for %s: %zu entries of %zu bytes", what, count, size);
+    return table;
+}
+
+/* The processes whose entry in table equals mine, by increasing rank. */
+static gex_RankInfo_t *aq_client_members(const gex_Rank_t *table, gex_Rank_t *count_out,
+                                         gex_Rank_t *index_out)
+{
+    gex_Rank_t *ranks = aq_client_table(aq_job.size, sizeof(*ranks), "the ranks of this host");
+    gex_Rank_t count = 0;
+
+    for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
+        if (table[rank] == table[aq_job.rank]) {
+            if (rank == aq_job.rank)
+                *index_out = count;
+            ranks[count++] = rank;
+        }
+    *count_out = count;
+    return (gex_RankInfo_t *)ranks; /* the struct is one rank */
+}
+
+/* Number hosts in order of first appearance; count the cores that this host's ranks may use. */
+static void aq_client_place(const struct aq_spawn_info *spawn)
+{
+    struct aq_place mine = { .host = spawn->host_index };
+    struct aq_place *all = aq_client_table(spawn->size, sizeof(*all), "the ranks' places");
+    unsigned cores = aq_cores_available();
+    cpu_set_t together;
+
+    CPU_ZERO(&together);
+    sched_getaffinity(0, sizeof(mine.cores), &mine.cores);
+    if (aq_spawn_allgather(&mine, sizeof(mine), all) != AQ_OK)
+        aq_fatal("the ranks could not exchange their places at start");
+
+    aq_job.host_of = aq_client_table(aq_job.size, sizeof(gex_Rank_t), "host numbers");
+    for (gex_Rank_t rank = 0; rank < aq_job.size; rank++) {
+        aq_job.host_of[rank] = all[rank].host;
+        if (all[rank].host + 1 > aq_job.host_count)
+            aq_job.host_count = all[rank].host + 1;
+        if (all[rank].host == mine.host)
+            CPU_OR(&together, &together, &all[rank].cores);
+    }
+    /* one host is one neighborhood */
+    aq_job.nbrhd_of = aq_job.host_of;
+    aq_job.nbrhd_count = aq_job.host_count;
+    aq_job.host = aq_client_members(aq_job.host_of, &aq_job.host_size, &aq_job.host_index);
+    aq_job.nbrhd = aq_job.host;
+    aq_job.nbrhd_size = aq_job.host_size;
+    aq_job.nbrhd_index = aq_job.host_index;
+
+    /* ranks that are bound to one core each have as many cores as ranks */
+    if ((unsigned)CPU_COUNT(&mine.cores) <= cores)
+        cores = (unsigned)CPU_COUNT(&together);
+    aq_job.oversubscribed = aq_job.host_size > cores;
+    free(all);
+}
+
+static void aq_client_make_tables(void)
+{
+    aq_job.bound = aq_client_table(aq_job.size, sizeof(*aq_job.bound), "the segments' addresses");
+    aq_job.map = aq_client_table(aq_job.size, sizeof(*aq_job.map), "the segments' mappings");
+    aq_job.delta = aq_client_table(aq_job.size, sizeof(*aq_job.delta), "the segments' mappings");
+    for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
+        aq_job.map[rank] = aq_job.delta[rank] = AQ_NOT_MAPPED;
+}
+
+static void aq_client_make_objects(const char *name, gex_Flags_t flags)
+{
+    struct aq_ep *ep = &aq_job.ep;
+
+    aq_job.client.flags = flags;
+    aq_job.client.name = strdup(name);
+    if (aq_job.client.name == NULL)
+        aq_fatal("no memory for the client's name");
+    ep->caps = GEX_EP_CAPABILITY_ALL;
+    aq_job.tm.head = (struct aq_tm_public){ aq_job.delta, (gex_EP_t)(void *)ep, aq_job.rank,
+                                          aq_job.size };
+    for (size_t i = 0; i < GASNET_MAXEPS; i++) {
+        ep->pair[i].head = aq_job.tm.head;
+        ep->pair[i].head.rank = GEX_RANK_INVALID;
+        ep->pair[i].is_pair = true;
+    }
+}
+
+/* --- the start itself --- */
+
+static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t *tm_out,
+                           const char *name, int *argc, char ***argv, gex_Flags_t flags,
+                           const char *conduit_ident)
+{
+    const struct aq_spawn_info *spawn;
+    int rc;
+
+    if (aq_job.conduit != NULL)
+        aq_fatal("gex_Client_Init: the library is already started; a job has one client and one "
+                 "start");
+    if (client_out == NULL || ep_out == NULL || tm_out == NULL || name == NULL)
+        return aq_fail(GASNET_ERR_BAD_ARG, "gex_Client_Init: an output or the name is NULL");
+    if ((flags & ~(GEX_FLAG_USES_GASNET1 | GEX_FLAG_DEFER_THREADS)) != 0)
+        return aq_fail(GASNET_ERR_BAD_ARG, "gex_Client_Init: unknown flags 0x%x", (unsigned)flags);
+
+    (void)aq_ident_value("GASNetConfig", &(unsigned){ 0 }); /* links the strings in */
+    aq_env_init();
+    aq_job.conduit = aq_client_choose_conduit(conduit_ident);
+    rc = aq_spawn_init(argc, argv, aq_job.conduit->name);
+    if (rc != AQ_OK)
+        return aq_rc_to_gasnet(rc);
+    spawn = aq_spawn_info();
+    aq_job.rank = spawn->rank;
+    aq_job.size = spawn->size;
+    aq_log_set_rank(aq_job.rank);
+    if (strcmp(spawn->provider, "fork") != 0)
+        aq_env_share(); /* ranks that were forked here have the same environment already */
+    aq_exit_init();
+    aq_job.no_overrides = aq_env_bool(AQ_ENV_AQ_NO_OVERRIDES);
+
+    aq_client_place(spawn);
+    aq_client_make_tables();
+    aq_client_make_objects(name, flags);
+    aq_wait_init();
+    rc = aq_job.conduit->init();
+    if (rc != AQ_OK)
+        return aq_rc_to_gasnet(rc);
+    aq_segment_init_limits();
+    aq_upcall_init();
+    aq_env_report(aq_job.rank);
+    aq_upcall_barrier();
+    aq_job.initialised = true;
+
+    *client_out = (gex_Client_t)(void *)&aq_job.client;
+    *ep_out = (gex_EP_t)(void *)&aq_job.ep;
+    *tm_out = (gex_TM_t)(void *)&aq_job.tm;
+    return GASNET_OK;
+}
+
+int AQ_START(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t *tm_out, const char *name,
+             int *argc, char ***argv, gex_Flags_t flags, const char *conduit)
+{
+    return aq_client_start(client_out, ep_out, tm_out, name, argc, argv, flags, conduit);
+}
+
+#if AQ_THREADED
+/* parsync is par under another name */
+#define AQ_START_PARSYNC                                                                      \
+    AQ_START_NAME(PARSYNC, AQ_SEGMENT_NAME, AQ_DEBUG_NAME, GASNET_RELEASE_VERSION_MAJOR,       \
+                  GASNET_RELEASE_VERSION_MINOR, GASNET_RELEASE_VERSION_PATCH)
+AQ_PUBLIC int AQ_START_PARSYNC(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t *tm_out,
+                               const char *name, int *argc, char ***argv, gex_Flags_t flags,
+                               const char *conduit);
+
+int AQ_START_PARSYNC(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t *tm_out,
+                     const char *name, int *argc, char ***argv, gex_Flags_t flags,
+                     const char *conduit)
+{
+    return aq_client_start(client_out, ep_out, tm_out, name, argc, argv, flags, conduit);
+}
+#endif
+
+/* --- client queries --- */
+
+static struct aq_client *aq_client(gex_Client_t client)
+{
+    return (struct aq_client *)(void *)client;
+}
+
+gex_Flags_t gex_Client_QueryFlags(gex_Client_t client)
+{
+    return aq_client(client)->flags;
+}
+
+const char *gex_Client_QueryName(gex_Client_t client)
+{
+    return aq_client(client)->name;
+}
+
+/* The client's own pointers are handed from thread to thread: release here, acquire there. */
+void gex_Client_SetCData(gex_Client_t client, const void *val)
+{
+    atomic_store_explicit(&aq_client(client)->cdata, (void *)(uintptr_t)val, memory_order_release);
+}
+
+void *gex_Client_QueryCData(gex_Client_t client)
+{
+    return atomic_load_explicit(&aq_client(client)->cdata, memory_order_acquire);
+}
+
+/* --- system queries --- */
+
+gex_Rank_t gex_System_QueryJobRank(void)
+{
+    return aq_job.rank;
+}
+
+gex_Rank_t gex_System_QueryJobSize(void)
+{
+    return aq_job.size;
+}
+
+static void aq_client_put_group(gex_RankInfo_t *ranks, gex_Rank_t count, gex_Rank_t index,
+                                gex_RankInfo_t **info_p, gex_Rank_t *count_p, gex_Rank_t *me_p)
+{
+    if (info_p != NULL)
+        *info_p = ranks;
+    if (count_p != NULL)
+        *count_p = count;
+    if (me_p != NULL)
+        *me_p = index;
+}
+
+void gex_System_QueryNbrhdInfo(gex_RankInfo_t **info_p, gex_Rank_t *count_p, gex_Rank_t *me_p)
+{
+    aq_client_put_group(aq_job.nbrhd, aq_job.nbrhd_size, aq_job.nbrhd_index, info_p, count_p, me_p);
+}
+
+void gex_System_QueryHostInfo(gex_RankInfo_t **info_p, gex_Rank_t *count_p, gex_Rank_t *me_p)
+{
+    aq_client_put_group(aq_job.host, aq_job.host_size, aq_job.host_index, info_p, count_p, me_p);
+}
+
+void gex_System_QueryMyPosition(gex_Rank_t *nbrhd_count_p, gex_Rank_t *nbrhd_index_p,
+                                gex_Rank_t *host_count_p, gex_Rank_t *host_index_p)
+{
+    if (nbrhd_count_p != NULL)
+        *nbrhd_count_p = aq_job.nbrhd_count;
+    if (nbrhd_index_p != NULL)
+        *nbrhd_index_p = aq_job.nbrhd_of[aq_job.rank];
+    if (host_count_p != NULL)
+        *host_count_p = aq_job.host_count;
+    if (host_index_p != NULL)
+        *host_index_p = aq_job.host_of[aq_job.rank];
+}
+
+uint64_t gex_System_QueryMaxThreads(void)
+{
+    return aq_thread_max();
+}
+
+int gex_System_QueryHiddenAMConcurrencyLevel(void)
+{
+    return 0; /* handlers run on the client's threads only */
+}
+
+int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *count_p,
+                                    const gex_ProgressThreadInfo_t **info_p, gex_Flags_t flags)
+{
+    if (client == GEX_CLIENT_INVALID || count_p == NULL || info_p == NULL || flags != 0)
+        return GASNET_ERR_BAD_ARG;
+    if ((aq_client(client)->flags & GEX_FLAG_DEFER_THREADS) == 0)
+        return GASNET_ERR_RESOURCE;
+    *count_p = 0;
+    return GASNET_OK;
+}
+
+char *gasnet_getenv(const char *name)
+{
+    return (char *)(uintptr_t)aq_env_get(name);
+}
+
+void gasnet_exit(int exitcode)
+{
+    aq_exit_job(exitcode);
+}
+
+int gasnet_getNodeInfo(gasnet_nodeinfo_t *table, int numentries)
+{
+    if (numentries < 0 || (numentries > 0 && table == NULL))
+        return GASNET_ERR_BAD_ARG;
+    for (gex_Rank_t rank = 0; rank < aq_job.size && rank < (gex_Rank_t)numentries; rank++) {
+        const intptr_t map = aq_job.map[rank];
+
+        table[rank].host = aq_job.host_of[rank];
+        table[rank].supernode = aq_job.nbrhd_of[rank];
+        table[rank].offset = map == AQ_NOT_MAPPED ? 0 : (uintptr_t)map;
+    }
+    return GASNET_OK;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_exit.c - the one way out of a job; see aq_exit.h.
+ * Owns      aq_exit_me: who ends this process
+ * Threads   any, any context. What runs in signal handlers uses atomics, write, futex, kill, _exit
+ *           and, for stdio, ftrylockfile with a bound (see aq_exit_flush)
+ * How       publish the code on the board -> poke who looks after the job -> write out stdio ->
+ *           leave the launcher -> _exit. This rank waits for nobody: who comes late is asked and
+ *           then killed by the supervisor (other/spawn/aq_ending.h)
+ * Uses      other/spawn, core/aq_signal.h
+ */
+#include "core/aq_exit.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdio_ext.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/aq_env.h"
+#include "core/aq_exit_internal.h"
+#include "core/aq_log.h"
+#include "core/aq_signal.h"
+#include "other/spawn/aq_spawn.h"
+
+#define AQ_EXIT_LOCK_MS 200          /* how long another thread may hold stdout before we go without it */
+#define AQ_EXIT_FILES_S 1            /* the same for all other files together */
+
+static struct {
+    struct aq_board *board;          /* NULL before aq_exit_init() */
+    uint32_t slot;
+    pid_t pid;
+    atomic_int owner;                /* thread that ends the process, 0 none */
+    atomic_int code;                 /* what it ends with */
+} aq_exit_me;
+
+bool aq_exit_is_mine(void)
+{
+    return aq_exit_me.pid == 0 || aq_exit_me.pid == getpid();
+}
+
+static uint32_t aq_exit_job_state(void)
+{
+    if (aq_exit_me.board == NULL)
+        return AQ_EXIT_NONE;
+    /* acquire: with the state comes the code */
+    return atomic_load_explicit(&aq_exit_me.board->exit_state, memory_order_acquire);
+}
+
+bool aq_exit_asked(void)
+{
+    return aq_exit_job_state() >= AQ_EXIT_ASKED;
+}
+
+bool aq_exit_is_claimed(void)
+{
+    /* relaxed: a hint; the claim itself decides */
+    return atomic_load_explicit(&aq_exit_me.owner, memory_order_relaxed) != 0;
+}
+
+bool aq_exit_in_progress(void)
+{
+    return aq_exit_is_claimed() || aq_exit_job_state() != AQ_EXIT_NONE;
+}
+
+bool aq_exit_claim(bool *again_out)
+{
+    int me = (int)syscall(SYS_gettid), owner = 0;
+
+    /* acq_rel: the owner's later writes stay behind its claim */
+    if (atomic_compare_exchange_strong_explicit(&aq_exit_me.owner, &owner, me, memory_order_acq_rel,
+                                                memory_order_acquire)) {
+        *again_out = false;
+        return true;
+    }
+    *again_out = owner == me;
+    return owner == me;
+}
+
+void aq_exit_park(void)
+{
+    for (;;)
+        pause();
+}
+
+/* The code that this process ends with: once the others were asked, the job's is settled. */
+static int aq_exit_settle(int code)
+{
+    if (aq_exit_asked())
+        /* relaxed: the state's acquire came before */
+        return atomic_load_explicit(&aq_exit_me.board->exit_code, memory_order_relaxed);
+    return code & 0xff;
+}
+
+static void aq_exit_set_state(enum aq_rank_state state)
+{
+    if (aq_exit_me.board != NULL)
+        /* release: pairs with the acquire in aq_ending_state() */
+        atomic_store_explicit(&aq_exit_me.board->rank[aq_exit_me.slot].state, (uint32_t)state,
+                              memory_order_release);
+}
+
+static void aq_exit_publish(enum aq_rank_state state, int code)
+{
+    if (aq_exit_me.board == NULL)
+        return;
+    aq_board_publish_exit(aq_exit_me.board, aq_exit_me.slot, state, code);
+    aq_spawn_notify();
+}
+
+void aq_exit_publish_crash(int code)
+{
+    aq_exit_publish(AQ_RANK_CRASHED, code);
+}
+
+void aq_exit_set_frozen(bool frozen)
+{
+    if (aq_exit_me.board != NULL)
+        /* relaxed: the supervisor looks again and again */
+        atomic_store_explicit(&aq_exit_me.board->rank[aq_exit_me.slot].frozen, frozen,
+                              memory_order_relaxed);
+}
+
+/* A parked thread may hold the stream's lock for ever, so try for a while only. A thread that a
+ * signal took out of the middle of printf holds the lock itself and gets it again: at worst the
+ * last line is cut or doubled, nothing blocks. */
+static void aq_exit_flush_stream(FILE *f)
+{
+    struct timespec ms = {0, 1000000};
+
+    for (int i = 0; i < AQ_EXIT_LOCK_MS; i++) {
+        if (ftrylockfile(f) == 0) {
+            fflush_unlocked(f);
+            funlockfile(f);
+            return;
+        }
+        nanosleep(&ms, NULL);
+    }
+}
+
+static void aq_exit_alarm(int sig)
+{
+    (void)sig;
+    aq_exit_set_state(AQ_RANK_ENDED);
+    /* relaxed: written by the thread that set the timer */
+    _exit(atomic_load_explicit(&aq_exit_me.code, memory_order_relaxed));
+}
+
+/* fflush(NULL) waits for the lock of every file, and some thread may sit in a read of one: a timer
+ * takes us past it. */
+static void aq_exit_flush_files(void)
+{
+    struct itimerval limit = {.it_value = {AQ_EXIT_FILES_S, 0}}, off = {.it_value = {0, 0}};
+    struct sigaction act;
+    sigset_t set;
+
+    memset(&act, 0, sizeof(act));
+    act.sa_handler = aq_exit_alarm;
+    sigaction(SIGALRM, &act, NULL);
+    sigemptyset(&set);
+    sigaddset(&set, SIGALRM);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    setitimer(ITIMER_REAL, &limit, NULL);
+    fflush(NULL);
+    setitimer(ITIMER_REAL, &off, NULL);
+}
+
+static void aq_exit_flush(void)
+{
+    aq_exit_flush_stream(stdout);
+    aq_exit_flush_stream(stderr);
+    aq_exit_flush_files();
+}
+
+/* the common end of all ways out; only the owner gets here */
+static _Noreturn void aq_exit_finish(int code, bool orderly, bool in_signal)
+{
+    /* relaxed: read by this thread's own signal handler */
+    atomic_store_explicit(&aq_exit_me.code, aq_exit_settle(code), memory_order_relaxed);
+    aq_exit_publish(AQ_RANK_EXITING, code);
+    /* whoever reads our output may be slow, and must get all of it if the job ends in order */
+    if (orderly && !in_signal)
+        aq_exit_set_state(AQ_RANK_FLUSHING);
+    aq_exit_flush();
+    aq_exit_set_state(AQ_RANK_ENDED);
+    code = aq_spawn_leave(aq_exit_settle(code), orderly);
+    _exit(code);
+}
+
+static _Noreturn void aq_exit_any(int code, bool orderly, bool in_signal)
+{
+    bool again;
+
+    if (!aq_exit_is_mine()) {                         /* a child that the rank has forked */
+        fflush(NULL);
+        _exit(code);
+    }
+    if (!aq_exit_claim(&again))
+        aq_exit_park();
+    if (again) {                                      /* from a handler that runs on top of the first call */
+        aq_exit_publish(AQ_RANK_EXITING, code);
+        aq_exit_set_state(AQ_RANK_ENDED);
+        _exit(aq_spawn_leave(aq_exit_settle(code), orderly));
+    }
+    aq_exit_finish(code, orderly, in_signal);
+}
+
+void aq_exit_job(int code)
+{
+    aq_exit_any(code, true, false);
+}
+
+void aq_exit_from_signal(int code)
+{
+    aq_exit_any(code, true, true);
+}
+
+void aq_exit_abort(int code)
+{
+    if (aq_exit_is_mine())
+        aq_signal_fatal_aids();
+    aq_exit_any(code, false, false);
+}
+
+void aq_exit_peer_lost(uint32_t rank, const char *what)
+{
+    if (aq_exit_in_progress())
+        aq_exit_park();                               /* we are asked in a moment */
+    aq_fatal("rank %u was lost (%s); ending the job", rank, what);
+}
+
+/* exit() and return from main come through here, with the client's later atexit handlers done. The
+ * hook returns, so that earlier ones, C++ destructors and libc have their turn; the supervisor
+ * bounds the time they take. */
+static void aq_exit_hook(int status, void *arg)
+{
+    bool again;
+
+    (void)arg;
+    if (!aq_exit_is_mine())
+        return;
+    if (!aq_exit_claim(&again))
+        aq_exit_park();
+    if (again)
+        return;
+    if (!aq_env_bool(AQ_ENV_CATCH_EXIT)) {
+        aq_exit_set_state(AQ_RANK_LEFT);
+        return;
+    }
+    /* relaxed: as in aq_exit_finish() */
+    atomic_store_explicit(&aq_exit_me.code, aq_exit_settle(status), memory_order_relaxed);
+    aq_exit_publish(AQ_RANK_EXITING, status);
+    aq_exit_set_state(AQ_RANK_FLUSHING);
+    aq_exit_flush();
+    aq_exit_set_state(AQ_RANK_ENDED);
+    aq_spawn_leave(aq_exit_settle(status), true);
+}
+
+void aq_exit_init(void)
+{
+    struct aq_board *board = aq_spawn_board();
+    const struct aq_spawn_info *info = aq_spawn_info();
+
+    if (board == NULL || info == NULL || aq_exit_me.board != NULL)
+        return;
+    aq_exit_me.slot = info->host_rank;
+    aq_exit_me.pid = getpid();
+    aq_exit_me.board = board;
+    /* relaxed: nobody reads it before some rank has left */
+    if (!aq_env_bool(AQ_ENV_CATCH_EXIT))
+        atomic_store_explicit(&board->catch_exit_off, 1, memory_order_relaxed);
+    if (on_exit(aq_exit_hook, NULL) != 0)
+        aq_warn("no room for an exit() hook: end the program by gasnet_exit()");
+    aq_signal_init();
+    aq_exit_set_state(AQ_RANK_READY);
+    if (aq_env_bool(AQ_ENV_FREEZE))
+        aq_signal_freeze();
+}

@@ -1,0 +1,115 @@
+/*
+ * aq_job.h - this process's part of the job: who we are, our client, endpoint, team, segment.
+ *
+ * Written by start-up and attach, before a second thread can call us; constant afterwards
+ * but for the clients' own pointers. Depends on the public headers and the conduit table.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_JOB_H
+#define AQ_JOB_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "gasnetex.h"
+
+#include "conduits/conduit.h"
+#include "core/aq_lock.h"
+
+struct aq_client {
+    const char *name;
+    gex_Flags_t flags;
+    void *_Atomic cdata;
+};
+
+struct aq_segment {
+    void *base;
+    uintptr_t size;
+    void *_Atomic cdata;
+};
+
+/* A team, or a TM-pair; inline code sees only the head. */
+struct aq_tm {
+    struct aq_tm_public head;
+    bool is_pair;
+    gex_Flags_t flags;
+    const gex_Rank_t *jobranks; /* [head.size]; NULL: rank is jobrank */
+    void *_Atomic cdata;
+};
+
+struct aq_ep {
+    gex_EP_Index_t index;
+    gex_Flags_t flags;
+    gex_EP_Capabilities_t caps;
+    struct aq_segment *_Atomic segment;
+    void *_Atomic cdata;
+    struct aq_tm pair[GASNET_MAXEPS]; /* what gex_TM_Pair() returns */
+    aq_lock table_lock;
+    gex_AM_Fn_t handler[256]; /* NULL where nothing is registered */
+    gex_AM_Entry_t entry[256];
+};
+
+/* A process's segment as its owner sees it; size 0: none. */
+struct aq_bound {
+    void *addr;
+    uintptr_t size;
+};
+
+struct aq_job {
+    gex_Rank_t rank, size;
+    const struct aq_conduit_ops *conduit;
+    bool initialised;  /* gex_Client_Init has returned */
+    bool attached;
+    bool no_overrides; /* AQ_NO_OVERRIDES: use reference paths where the conduit has its own */
+    bool oversubscribed; /* more ranks on this host than cores */
+
+    /* Everybody's place; indexed by jobrank. */
+    gex_Rank_t *host_of, *nbrhd_of;
+    gex_Rank_t host_count, nbrhd_count;
+    /* The processes of my host and of my neighborhood, by increasing jobrank. */
+    gex_RankInfo_t *host, *nbrhd;
+    gex_Rank_t host_size, host_index, nbrhd_size, nbrhd_index;
+
+    /* [size] by jobrank. map: what to add to an owner's address to reach it here, or
+     * AQ_NOT_MAPPED. delta: the same as inline transfers may use it (all unmapped when
+     * transfers have to take the way out of line). */
+    intptr_t *map, *delta;
+    struct aq_bound *bound;
+
+    uintptr_t max_local_segment, max_global_segment;
+
+    struct aq_client client;
+    struct aq_ep ep;
+    struct aq_tm tm;
+    struct aq_segment segment;
+};
+
+extern struct aq_job aq_job;
+
+static inline struct aq_tm *aq_tm(gex_TM_t tm)
+{
+    return (struct aq_tm *)(void *)tm;
+}
+
+static inline struct aq_ep *aq_ep(gex_EP_t ep)
+{
+    return (struct aq_ep *)(void *)ep;
+}
+
+static inline gex_Rank_t aq_tm_jobrank(gex_TM_t tm, gex_Rank_t rank)
+{
+    const gex_Rank_t *jobranks = aq_tm(tm)->jobranks;
+
+    return AQ_LIKELY(jobranks == NULL) ? rank : jobranks[rank];
+}
+
+/* Is [addr, addr+nbytes) inside the segment of a process? */
+static inline bool aq_bound_holds(gex_Rank_t jobrank, const void *addr, size_t nbytes)
+{
+    const struct aq_bound *bound = &aq_job.bound[jobrank];
+    uintptr_t offset = (uintptr_t)addr - (uintptr_t)bound->addr;
+
+    return offset <= bound->size && nbytes <= bound->size - offset;
+}
+
+#endif

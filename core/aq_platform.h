@@ -1,0 +1,55 @@
+/*
+ * aq_platform.h - the machine: cache lines, spinning, clock, how many cores we may use.
+ *
+ * Every platform test of the library is here, so that other files need no #if.
+ * Depends on nothing of ours. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_PLATFORM_H
+#define AQ_PLATFORM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#ifndef AQ_LIKELY /* the same words as in include/gasnet/basics.h */
+#define AQ_LIKELY(cond) __builtin_expect(!!(cond), 1)
+#define AQ_UNLIKELY(cond) __builtin_expect(!!(cond), 0)
+#endif
+
+#define AQ_CACHE_LINE 64
+#define AQ_PAGE_SIZE 4096
+#define AQ_HUGE_PAGE ((size_t)2 << 20)
+
+/* Tell the core that we spin: saves power and gives a hyper-thread the pipeline. */
+static inline void aq_cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield" ::: "memory");
+#endif
+}
+
+/* Monotonic time, ns. */
+static inline uint64_t aq_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static inline size_t aq_round_up(size_t value, size_t power_of_two)
+{
+    return (value + power_of_two - 1) & ~(power_of_two - 1);
+}
+
+/* Cores this process may use: the affinity mask, cut by the cgroup's quota; at least 1. */
+unsigned aq_cores_available(void);
+
+/* Bytes of memory this process's host or container has: physical memory, cut by the
+ * cgroup's limit. *what_out, if not NULL, says which of the two it was. */
+uint64_t aq_memory_available(const char **what_out);
+
+#endif

@@ -1,0 +1,220 @@
+/*
+ * aq_poll.c - polling, and how a rank waits.
+ *
+ * A waiter polls. While nothing comes it first spins (a peer on another core answers within
+ * a microsecond), then yields the core, and where ranks outnumber cores, or the client asked
+ * for it, sleeps in the kernel until somebody rings its doorbell.
+ *
+ * Owns      the wait mode, the spin budget, the stall report
+ * Threads   any; each waiter is on its thread's stack
+ * Promise   no wake-up is lost: a waiter announces itself as a sleeper, then looks at everything
+ *           once more, and sleeps only if the bell has not rung since the announcement
+ * Uses      the conduit table, aq_upcall.h
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "core/aq_poll.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/aq_env.h"
+#include "core/aq_job.h"
+#include "core/aq_log.h"
+#include "core/aq_signal.h"
+#include "core/aq_thread.h"
+#include "core/aq_upcall.h"
+
+#define AQ_YIELDS 4               /* yields before the first sleep */
+#define AQ_SLEEP_NS 100000000u    /* longest sleep: bounds what a stall report can be late */
+#define AQ_NAP_NS 50000           /* of a wait that nobody ends by ringing */
+#define AQ_LOOK_STEPS 1024u       /* spinning steps between looks at the clock */
+
+static struct {
+    atomic_int mode;   /* GASNET_WAIT_* */
+    uint32_t spins;    /* steps before the first yield */
+    uint64_t stall_ns; /* 0: no report */
+} aq_wait = { .spins = 64 };
+
+/* The signal that asks for a report raises it; each wait compares. */
+static atomic_uint aq_wait_asked;
+
+/* --- polling --- */
+
+static inline unsigned aq_poll_quietly(void)
+{
+    unsigned served = aq_job.conduit->poll(false);
+
+    /* relaxed: an operation that another thread adds at this moment waits for the next poll */
+    if (AQ_UNLIKELY(atomic_load_explicit(&aq_upcall_pending, memory_order_relaxed) != 0))
+        served += aq_upcall_progress();
+    return served;
+}
+
+/* Another thread may sleep on a condition that a handler of ours has just made true. */
+static inline void aq_poll_notify(unsigned served)
+{
+#if AQ_THREADED
+    if (served != 0)
+        aq_job.conduit->sleep_ring();
+#else
+    (void)served;
+#endif
+}
+
+unsigned aq_poll(void)
+{
+    unsigned served = aq_poll_quietly();
+
+    aq_poll_notify(served);
+    return served;
+}
+
+int gasnet_AMPoll(void)
+{
+#if GASNET_DEBUG
+    aq_thread_check_main("gasnet_AMPoll");
+#endif
+    aq_poll();
+    return GASNET_OK;
+}
+
+int gasnet_set_waitmode(int wait_mode)
+{
+    if (wait_mode < GASNET_WAIT_SPIN || wait_mode > GASNET_WAIT_SPINBLOCK)
+        return GASNET_ERR_BAD_ARG;
+    atomic_store_explicit(&aq_wait.mode, wait_mode, memory_order_relaxed); /* a hint */
+    return GASNET_OK;
+}
+
+/* --- stall report --- */
+
+static void aq_wait_report(const struct aq_waiter *waiter, uint64_t now)
+{
+    const double seconds = (double)(now - waiter->since) * 1e-9;
+    uint64_t sent = 0, handled = 0;
+    char peer[128] = "";
+
+    if (waiter->peer != GEX_RANK_INVALID) {
+        aq_job.conduit->peer_counts(waiter->peer, &sent, &handled);
+        snprintf(peer, sizeof(peer), " for rank %u; %llu messages sent, %llu handled",
+                 waiter->peer, (unsigned long long)sent, (unsigned long long)handled);
+    }
+    aq_log_print("*** NOTICE (proc %u): rank %u waits %.0f s in %s%s\n", aq_job.rank, aq_job.rank,
+                 seconds, waiter->what, peer);
+}
+
+/* Every now and then a waiter looks at the clock. */
+static __attribute__((noinline, cold)) void aq_wait_look(struct aq_waiter *waiter)
+{
+    static _Thread_local unsigned answered;
+    static _Thread_local uint64_t next_report;
+    const unsigned asked = atomic_load_explicit(&aq_wait_asked, memory_order_relaxed);
+    const uint64_t now = aq_now_ns();
+
+    if (waiter->since == 0) {
+        waiter->since = now;
+        next_report = now + aq_wait.stall_ns;
+    }
+    if (asked != answered || (aq_wait.stall_ns != 0 && now >= next_report)) {
+        answered = asked;
+        next_report = now + 2 * (now - waiter->since) + aq_wait.stall_ns; /* ever more rarely */
+        aq_wait_report(waiter, now);
+    }
+}
+
+static void aq_wait_on_signal(int number)
+{
+    (void)number;
+    atomic_fetch_add_explicit(&aq_wait_asked, 1, memory_order_relaxed);
+}
+
+/* --- waiting --- */
+
+/* Nothing came in this step: give way, the more the longer. */
+static void aq_wait_idle(struct aq_waiter *waiter)
+{
+    const uint32_t idle = ++waiter->idle;
+    const int mode = atomic_load_explicit(&aq_wait.mode, memory_order_relaxed);
+
+    if (idle < aq_wait.spins && mode != GASNET_WAIT_BLOCK) {
+        aq_cpu_relax(); /* a peer on the same core's other thread needs the pipeline */
+        return;
+    }
+    if (mode == GASNET_WAIT_SPIN && !aq_job.oversubscribed) {
+        if (idle % AQ_LOOK_STEPS == 0)
+            aq_wait_look(waiter);
+        aq_cpu_relax();
+        if (idle % 32 == 0)
+            sched_yield(); /* whoever else wants this core may have it */
+        return;
+    }
+    if (idle - aq_wait.spins < AQ_YIELDS && mode != GASNET_WAIT_BLOCK) {
+        sched_yield();
+        return;
+    }
+    if (waiter->unrung) {
+        const struct timespec nap = { 0, AQ_NAP_NS };
+
+        aq_wait_look(waiter);
+        nanosleep(&nap, NULL);
+        return;
+    }
+    if (!waiter->asleep) {
+        waiter->asleep = 1;
+        waiter->bell = aq_job.conduit->sleep_prepare();
+        return; /* the caller looks once more */
+    }
+    aq_wait_look(waiter);
+    aq_job.conduit->sleep(waiter->bell, AQ_SLEEP_NS);
+    aq_wait_end(waiter); /* announce afresh before the next sleep */
+}
+
+void aq_wait_end(struct aq_waiter *waiter)
+{
+    if (waiter->asleep) {
+        waiter->asleep = 0;
+        aq_job.conduit->sleep_cancel();
+    }
+}
+
+void aq_wait_step(struct aq_waiter *waiter)
+{
+    unsigned served = aq_poll_quietly();
+
+    if (served == 0) {
+        aq_wait_idle(waiter);
+        return;
+    }
+    waiter->idle = 0;
+    aq_wait_end(waiter);
+    aq_poll_notify(served);
+}
+
+void aq_wait_step_replies(struct aq_waiter *waiter)
+{
+    unsigned served = aq_job.conduit->poll(true);
+
+    if (served == 0) {
+        aq_wait_idle(waiter);
+        return;
+    }
+    waiter->idle = 0;
+    aq_wait_end(waiter);
+    aq_poll_notify(served);
+}
+
+void aq_wait_init(void)
+{
+    const double steps_per_us = 20; /* an idle poll takes about 50 ns */
+    double spin_us = aq_job.oversubscribed ? 5 : 100;
+
+    if (aq_env_is_set(AQ_ENV_AQ_SPIN))
+        spin_us = aq_env_real(AQ_ENV_AQ_SPIN);
+    aq_wait.spins = spin_us * steps_per_us > 4e9 ? UINT32_MAX : (uint32_t)(spin_us * steps_per_us);
+    aq_wait.stall_ns = (uint64_t)(aq_env_real(AQ_ENV_AQ_STALL_REPORT) * 1e9);
+    aq_signal_install_named(AQ_ENV_AQ_STALL_SIGNAL, "AQ_STALL_SIGNAL", aq_wait_on_signal);
+}

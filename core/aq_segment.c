@@ -1,0 +1,274 @@
+/*
+ * aq_segment.c - segments: their limits, attaching, and finding a peer's.
+ *
+ * The limit is arithmetic on what the machine and the container say they have: nothing is probed
+ * by allocating, and no page is touched before the client's attach hook has run.
+ *
+ * Threads   attach is collective and once; the queries from any thread
+ * Uses      aq_job.h, the conduit table (which maps the memory), other/spawn
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "core/aq_segment.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/aq_env.h"
+#include "core/aq_job.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+#include "core/aq_thread.h"
+#include "core/aq_upcall.h"
+#include "other/spawn/aq_spawn.h"
+
+/* A client may define the first two itself. */
+const char *gasnet_max_segsize_str AQ_WEAK = NULL;
+uint64_t gasnet_max_segsize AQ_WEAK = 0;
+void (*gasnet_client_attach_hook)(void *base, uintptr_t size) AQ_WEAK = NULL;
+
+/* --- limits --- */
+
+/* The user's wish, else the client's, else the configured default. */
+static struct aq_env_segsize aq_segment_wish(void)
+{
+    struct aq_env_segsize wish = aq_env_segsize(AQ_ENV_MAX_SEGSIZE);
+
+    if (aq_env_is_set(AQ_ENV_MAX_SEGSIZE))
+        return wish;
+    if (gasnet_max_segsize_str != NULL) {
+        if (!aq_env_parse_segsize(gasnet_max_segsize_str, &wish))
+            aq_fatal("the client's gasnet_max_segsize_str is '%s', which is no segment size; write "
+                     "for instance 0.85/H or 512MB/P", gasnet_max_segsize_str);
+    } else if (gasnet_max_segsize != 0) {
+        wish = (struct aq_env_segsize){ .bytes = gasnet_max_segsize };
+    }
+    return wish;
+}
+
+uintptr_t aq_segment_limit(unsigned host_size, uint64_t taken)
+{
+    const struct aq_env_segsize wish = aq_segment_wish();
+    const uint64_t memory = aq_memory_available(NULL);
+    uint64_t bytes = wish.is_fraction ? (uint64_t)((double)memory * wish.fraction) : wish.bytes;
+
+    if (wish.per_host) {
+        bytes = bytes > taken ? bytes - taken : 0;
+        bytes /= host_size;
+    }
+    return (uintptr_t)bytes & ~(uintptr_t)(GASNET_PAGESIZE - 1);
+}
+
+void aq_segment_explain(char *text, size_t len)
+{
+    const char *what;
+    const uint64_t memory = aq_memory_available(&what);
+    const struct aq_env_segsize wish = aq_segment_wish();
+    const char *setting = aq_env_is_set(AQ_ENV_MAX_SEGSIZE) ? aq_env_str(AQ_ENV_MAX_SEGSIZE)
+                          : gasnet_max_segsize_str != NULL ? gasnet_max_segsize_str
+                          : gasnet_max_segsize != 0        ? "the client's gasnet_max_segsize"
+                                                    : aq_env_str(AQ_ENV_MAX_SEGSIZE);
+
+    snprintf(text, len, "GASNET_MAX_SEGSIZE is %s, %s %.1f MB, %u rank%s on this host%s", setting,
+             what, (double)memory / 1048576, aq_job.host_size, aq_job.host_size == 1 ? "" : "s",
+             wish.per_host ? " share it" : "");
+}
+
+void aq_segment_init_limits(void)
+{
+#if GASNET_SEGMENT_EVERYTHING
+    aq_job.max_local_segment = aq_job.max_global_segment = UINTPTR_MAX;
+    for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
+        aq_job.bound[rank] = (struct aq_bound){ NULL, UINTPTR_MAX };
+    aq_job.map[aq_job.rank] = 0;
+    if (!aq_job.no_overrides)
+        aq_job.delta[aq_job.rank] = 0;
+#else
+    uintptr_t *all = malloc(aq_job.size * sizeof(*all));
+    char why[256];
+
+    aq_job.max_local_segment = aq_segment_limit(aq_job.host_size, aq_limits.host_bytes);
+    if (aq_job.max_local_segment < GASNET_PAGESIZE) {
+        aq_segment_explain(why, sizeof(why));
+        aq_fatal("no room for segments: %s, of which %.1f MB are the library's queues; give at "
+                 "least a page a rank, for instance GASNET_MAX_SEGSIZE=64MB/P", why,
+                 (double)aq_limits.host_bytes / 1048576);
+    }
+    if (all == NULL
+        || aq_spawn_allgather(&aq_job.max_local_segment, sizeof(*all), all) != AQ_OK)
+        aq_fatal("the ranks could not exchange their segment limits at start");
+    aq_job.max_global_segment = UINTPTR_MAX;
+    for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
+        aq_job.max_global_segment = MIN(aq_job.max_global_segment, all[rank]);
+    free(all);
+#endif
+}
+
+uintptr_t gasnet_getMaxLocalSegmentSize(void)
+{
+    return aq_job.max_local_segment;
+}
+
+uintptr_t gasnet_getMaxGlobalSegmentSize(void)
+{
+    return aq_job.max_global_segment;
+}
+
+/* --- attach --- */
+
+static int aq_segment_check_attach(gex_TM_t tm, uintptr_t size)
+{
+    char why[256];
+
+    if (aq_job.attached)
+        aq_fatal("gex_Segment_Attach called a second time; a process has one segment of this kind");
+    if (tm != (gex_TM_t)(void *)&aq_job.tm)
+        return aq_fail(AQ_ERR_ARG, "gex_Segment_Attach: tm is not the primordial team");
+    if (size == 0 || size % GASNET_PAGESIZE != 0)
+        return aq_fail(AQ_ERR_ARG, "gex_Segment_Attach: the size is %zu, not a non-zero multiple of "
+                       "GASNET_PAGESIZE (%u)", (size_t)size, (unsigned)GASNET_PAGESIZE);
+    if (size > aq_job.max_local_segment) {
+        aq_segment_explain(why, sizeof(why));
+        return aq_fail(AQ_ERR_ARG, "gex_Segment_Attach: %.1f MB asked for, the limit is %.1f MB: %s",
+                       (double)size / 1048576, (double)aq_job.max_local_segment / 1048576, why);
+    }
+    return AQ_OK;
+}
+
+int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
+{
+#if GASNET_SEGMENT_EVERYTHING
+    (void)tm, (void)size;
+    *segment_p = GEX_SEGMENT_INVALID;
+    aq_upcall_barrier();
+    return GASNET_OK;
+#else
+    int rc;
+
+#if GASNET_DEBUG
+    aq_thread_check_main("gex_Segment_Attach");
+#endif
+    rc = aq_segment_check_attach(tm, size);
+    if (rc == AQ_OK)
+        rc = aq_job.conduit->segment_attach(size, &aq_job.segment.base);
+    if (rc != AQ_OK)
+        return aq_rc_to_gasnet(rc);
+    aq_job.segment.size = size;
+    if (!aq_job.no_overrides)
+        for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
+            aq_job.delta[rank] = aq_job.map[rank];
+    aq_job.attached = true;
+    atomic_store_explicit(&aq_job.ep.segment, &aq_job.segment, memory_order_release);
+    if (gasnet_client_attach_hook != NULL)
+        gasnet_client_attach_hook(aq_job.segment.base, size);
+    *segment_p = (gex_Segment_t)(void *)&aq_job.segment;
+    aq_upcall_barrier();
+    return GASNET_OK;
+#endif
+}
+
+/* --- queries --- */
+
+static struct aq_segment *aq_segment(gex_Segment_t segment)
+{
+    return (struct aq_segment *)(void *)segment;
+}
+
+gex_Client_t gex_Segment_QueryClient(gex_Segment_t segment)
+{
+    (void)segment;
+    return (gex_Client_t)(void *)&aq_job.client;
+}
+
+gex_Flags_t gex_Segment_QueryFlags(gex_Segment_t segment)
+{
+    (void)segment;
+    return 0;
+}
+
+void *gex_Segment_QueryAddr(gex_Segment_t segment)
+{
+    return aq_segment(segment)->base;
+}
+
+uintptr_t gex_Segment_QuerySize(gex_Segment_t segment)
+{
+    return aq_segment(segment)->size;
+}
+
+void gex_Segment_SetCData(gex_Segment_t segment, const void *val)
+{
+    atomic_store_explicit(&aq_segment(segment)->cdata, (void *)(uintptr_t)val,
+                          memory_order_release);
+}
+
+void *gex_Segment_QueryCData(gex_Segment_t segment)
+{
+    return atomic_load_explicit(&aq_segment(segment)->cdata, memory_order_acquire);
+}
+
+/* Everything asked for is in tables of ours: no query communicates. */
+static uintptr_t aq_segment_look_up(gex_TM_t tm, gex_Rank_t rank, void **owner_out, void **local_out)
+{
+    gex_Rank_t jobrank;
+    const struct aq_bound *bound;
+
+#if GASNET_DEBUG
+    if (rank >= aq_tm_head_of(tm)->size)
+        aq_fatal("gex_EP_QueryBoundSegmentNB: rank %u is outside 0..%u", rank,
+                 aq_tm_head_of(tm)->size - 1);
+#endif
+    jobrank = aq_tm_jobrank(tm, rank);
+    bound = &aq_job.bound[jobrank];
+    *owner_out = bound->addr;
+    *local_out = aq_job.map[jobrank] == AQ_NOT_MAPPED
+                     ? NULL
+                     : aq_rma_here(aq_job.map[jobrank], bound->addr);
+    return bound->size;
+}
+
+gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p,
+                                       void **localaddr_p, uintptr_t *size_p, gex_Flags_t flags)
+{
+    void *owner, *local;
+    const uintptr_t size = aq_segment_look_up(tm, rank, &owner, &local);
+
+    (void)flags; /* with and without IMMEDIATE: it never communicates */
+    if (owneraddr_p != NULL)
+        *owneraddr_p = owner;
+    if (localaddr_p != NULL)
+        *localaddr_p = local;
+    if (size_p != NULL)
+        *size_p = size;
+    return GEX_EVENT_INVALID;
+}
+
+int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p, void **localaddr_p,
+                           uintptr_t *size_p)
+{
+    void *owner, *local;
+    const uintptr_t size = aq_segment_look_up(tm, rank, &owner, &local);
+
+#if GASNET_DEBUG
+    aq_thread_check_main("gex_Segment_QueryBound");
+#endif
+    if (size == 0)
+        return 1;
+    if (owneraddr_p != NULL)
+        *owneraddr_p = owner;
+    if (localaddr_p != NULL)
+        *localaddr_p = local;
+    if (size_p != NULL)
+        *size_p = size;
+    return 0;
+}
+
+int gasnet_getSegmentInfo(gasnet_seginfo_t *table, int numentries)
+{
+    if (numentries < 0 || (numentries > 0 && table == NULL))
+        return GASNET_ERR_BAD_ARG;
+    for (gex_Rank_t rank = 0; rank < aq_job.size && rank < (gex_Rank_t)numentries; rank++) {
+        table[rank].addr = aq_job.bound[rank].addr;
+        table[rank].size = aq_job.bound[rank].size;
+    }
+    return GASNET_OK;
+}

@@ -1,0 +1,21 @@
+/*
+ * aq_segment.h - segment limits, computed once at start.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_SEGMENT_H
+#define AQ_SEGMENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* From GASNET_MAX_SEGSIZE, memory and the ranks of this host; after the conduit's init.
+ * Collective over the job. */
+void aq_segment_init_limits(void);
+
+/* Where the limit came from, in words with figures, for messages and aq-info. */
+void aq_segment_explain(char *text, size_t len);
+
+/* The limit for one of host_size ranks of a host of which `taken` bytes are ours already. */
+uintptr_t aq_segment_limit(unsigned host_size, uint64_t taken);
+
+#endif

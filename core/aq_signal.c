@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_signal.c - signal handlers of a rank; see aq_signal.h.
+ * Threads   handlers run on any thread. They use: atomics, write, kill, raise, sigaction, getpid,
+ *           nanosleep, fork/execve/waitpid (for gdb), backtrace() (loaded once at init, so that it
+ *           allocates nothing later), and aq_exit_from_signal(), which argues its own case
+ * Rule      a signal from the terminal reaches all ranks and the launcher alike: the ranks leave it
+ *           to the launcher, so that one message is printed, not one a rank
+ * Uses      core/aq_exit_internal.h, core/aq_env.h, other/spawn
+ */
+#include "core/aq_signal.h"
+
+#include <ctype.h>
+#include <execinfo.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/aq_env.h"
+#include "core/aq_exit.h"
+#include "core/aq_exit_internal.h"
+#include "core/aq_log.h"
+#include "other/spawn/aq_ending.h"
+#include "other/spawn/aq_spawn.h"
+
+#define AQ_SIGNAL_STACK (256 * 1024) /* bytes; gdb's fork and backtrace_symbols_fd need some */
+#define AQ_SIGNAL_FRAMES 64
+
+/* a debugger sets it to 0 to let the process go on; users know the name */
+volatile int gasnet_frozen;
+
+static struct {
+    const char *who;                 /* "proc 3", made at init: handlers must not format */
+    const char *frozen_text;
+    const char *gdb;                 /* path, NULL if there is none or it is not wanted */
+    bool backtrace;
+    bool backtrace_gdb_first;
+    bool backtrace_execinfo;
+    bool freeze_on_error;
+    atomic_int crashing;             /* thread in the fatal handler */
+} aq_signal_cfg;
+
+static const int aq_signal_fatal[] = {SIGABRT, SIGFPE, SIGILL, SIGSEGV, SIGBUS};
+static const int aq_signal_ending[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+
+/* Text for one write(2), put together without stdio. */
+struct aq_signal_line {
+    size_t len;
+    char text[256];
+};
+
+static void aq_signal_put(struct aq_signal_line *l, const char *s)
+{
+    while (*s != '\0' && l->len < sizeof(l->text) - 1)
+        l->text[l->len++] = *s++;
+}
+
+static void aq_signal_put_number(struct aq_signal_line *l, unsigned n)
+{
+    char digits[12];
+    size_t at = sizeof(digits) - 1;
+
+    digits[at] = '\0';
+    do
+        digits[--at] = (char)('0' + n % 10);
+    while ((n /= 10) != 0);
+    aq_signal_put(l, digits + at);
+}
+
+static void aq_signal_say(const char *what, int sig)
+{
+    struct aq_signal_line l = {.len = 0};
+
+    aq_signal_put(&l, "*** ");
+    aq_signal_put(&l, what);
+    aq_signal_put(&l, " (");
+    aq_signal_put(&l, aq_signal_cfg.who);
+    aq_signal_put(&l, "): ");
+    aq_signal_put(&l, aq_signal_name(sig));
+    aq_signal_put(&l, "(");
+    aq_signal_put_number(&l, (unsigned)sig);
+    aq_signal_put(&l, ")\n");
+    if (write(STDERR_FILENO, l.text, l.len) < 0)
+        return;                                       /* nowhere left to say it */
+}
+
+static void aq_signal_default(int sig)
+{
+    struct sigaction act;
+    sigset_t set;
+
+    memset(&act, 0, sizeof(act));
+    act.sa_handler = SIG_DFL;
+    sigaction(sig, &act, NULL);
+    sigemptyset(&set);
+    sigaddset(&set, sig);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+void aq_signal_freeze(void)
+{
+    struct timespec tick = {0, 100000000};
+
+    aq_exit_set_frozen(true);
+    gasnet_frozen = 1;
+    if (aq_signal_cfg.frozen_text != NULL &&
+        write(STDERR_FILENO, aq_signal_cfg.frozen_text, strlen(aq_signal_cfg.frozen_text)) < 0)
+        return;
+    while (gasnet_frozen)
+        nanosleep(&tick, NULL);
+    aq_exit_set_frozen(false);
+}
+
+/* Another process looks at us: it needs our leave where the kernel restricts ptrace to parents. */
+static bool aq_signal_backtrace_gdb(void)
+{
+    char pid_text[12];
+    struct aq_signal_line l = {.len = 0};
+    const char *argv[] = {aq_signal_cfg.gdb, "-nx", "-batch", "-p", pid_text, "-ex",
+                          "thread apply all backtrace", NULL};
+    int status = 1, pipe_fd[2];
+    char go = 1;
+    pid_t pid;
+
+    aq_signal_put_number(&l, (unsigned)getpid());
+    memcpy(pid_text, l.text, l.len);
+    pid_text[l.len] = '\0';
+    if (pipe(pipe_fd) != 0)
+        return false;
+    pid = fork();
+    if (pid < 0) {
+        close(pipe_fd[0]);
+        close(pipe_fd[1]);
+        return false;
+    }
+    if (pid == 0) {
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+        if (read(pipe_fd[0], &go, 1) == 1)            /* until we may be traced */
+            execv(argv[0], (char *const *)argv);
+        _exit(127);
+    }
+    prctl(PR_SET_PTRACER, (unsigned long)pid, 0, 0, 0);
+    if (write(pipe_fd[1], &go, 1) == 1)
+        waitpid(pid, &status, 0);
+    close(pipe_fd[0]);
+    close(pipe_fd[1]);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void aq_signal_backtrace_execinfo(void)
+{
+    void *frames[AQ_SIGNAL_FRAMES];
+
+    backtrace_symbols_fd(frames, backtrace(frames, AQ_SIGNAL_FRAMES), STDERR_FILENO);
+}
+
+void aq_signal_backtrace(void)
+{
+    bool done = false;
+
+    if (aq_signal_cfg.backtrace_gdb_first && aq_signal_cfg.gdb != NULL)
+        done = aq_signal_backtrace_gdb();
+    if (!done && aq_signal_cfg.backtrace_execinfo) {
+        aq_signal_backtrace_execinfo();
+        done = true;
+    }
+    if (!done && aq_signal_cfg.gdb != NULL)
+        aq_signal_backtrace_gdb();
+}
+
+void aq_signal_fatal_aids(void)
+{
+    if (aq_signal_cfg.backtrace)
+        aq_signal_backtrace();
+    if (aq_signal_cfg.freeze_on_error)
+        aq_signal_freeze();
+}
+
+/* Two threads may crash at once: one reports, the other waits for the end. A crash within the
+ * handler itself goes straight to the default action. */
+static void aq_signal_on_fatal(int sig, siginfo_t *info, void *context)
+{
+    bool again;
+
+    (void)context;
+    if (aq_exit_is_mine()) {
+        /* acq_rel: one thread only gets past here */
+        if (atomic_fetch_add_explicit(&aq_signal_cfg.crashing, 1, memory_order_acq_rel) == 0) {
+            aq_signal_say("Caught a fatal signal", sig);
+            aq_signal_fatal_aids();
+            aq_exit_publish_crash(128 + sig);
+        } else if (!aq_exit_claim(&again) && info->si_code > 0) {
+            aq_exit_park();
+        }
+        aq_exit_claim(&again);
+    }
+    aq_signal_default(sig);
+    /* a fault happens again at its own instruction, and the core file shows it there */
+    if (info->si_code <= 0 || sig == SIGABRT)
+        raise(sig);
+}
+
+static bool aq_signal_has_handler(int sig)
+{
+    struct sigaction act;
+
+    return sigaction(sig, NULL, &act) == 0 &&
+           ((act.sa_flags & SA_SIGINFO) != 0 || (act.sa_handler != SIG_DFL && act.sa_handler != SIG_IGN));
+}
+
+/* from the terminal: the launcher got it too, or gets it now */
+static bool aq_signal_leave_to_launcher(int sig, const siginfo_t *info)
+{
+    if (!aq_spawn_is_supervised() || info->si_code != SI_KERNEL || sig == SIGPIPE)
+        return false;
+    kill(aq_spawn_board()->supervisor, sig);
+    return true;
+}
+
+static void aq_signal_on_ending(int sig, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (!aq_exit_is_mine()) {
+        aq_signal_default(sig);
+        raise(sig);
+        return;
+    }
+    /* on the way out: a launcher that ends the others by SIGTERM, a reader of stdout that has gone */
+    if (aq_exit_is_claimed() || aq_signal_leave_to_launcher(sig, info))
+        return;
+    if (!aq_exit_in_progress())
+        aq_signal_say("Caught a signal", sig);
+    /* the client's handler may clean up and end the job; if there is none, or it returns, we do */
+    if (aq_signal_has_handler(SIGQUIT))
+        raise(SIGQUIT);
+    aq_exit_from_signal(1);
+}
+
+/* SIGQUIT without a client's handler: told by the supervisor, raised above, or from outside */
+static void aq_signal_on_quit(int sig, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (!aq_exit_is_mine()) {
+        aq_signal_default(sig);
+        raise(sig);
+        return;
+    }
+    /* on the way out: a launcher that ends the others by SIGTERM, a reader of stdout that has gone */
+    if (aq_exit_is_claimed() || aq_signal_leave_to_launcher(sig, info))
+        return;
+    /* raised by aq_signal_on_ending(), which has printed its own message: si_code is SI_TKILL */
+    if (!aq_exit_in_progress() && info->si_code != SI_TKILL)
+        aq_signal_say("Caught a signal", sig);
+    aq_exit_from_signal(1);
+}
+
+static void aq_signal_on_freeze(int sig)
+{
+    (void)sig;
+    if (aq_exit_is_mine())
+        aq_signal_freeze();
+}
+
+static void aq_signal_on_backtrace(int sig)
+{
+    (void)sig;
+    if (aq_exit_is_mine())
+        aq_signal_backtrace();
+}
+
+/* "SIGSEGV", "segv" or "11"; 0 if it is none of these */
+static int aq_signal_parse(const char *text, size_t len)
+{
+    for (int sig = 1; sig < 32; sig++) {
+        char number[12];
+        const char *name = aq_signal_name(sig);
+
+        snprintf(number, sizeof(number), "%d", sig);
+        if ((strlen(number) == len && strncmp(number, text, len) == 0) ||
+            (strlen(name) == len && strncasecmp(name, text, len) == 0) ||
+            (strlen(name) == len + 3 && strncasecmp(name + 3, text, len) == 0))
+            return sig;
+    }
+    return 0;
+}
+
+/* is sig in GASNET_NO_CATCH_SIGNAL? */
+static bool aq_signal_not_wanted(int sig)
+{
+    const char *at = aq_env_str(AQ_ENV_NO_CATCH_SIGNAL);
+
+    while (at != NULL && *at != '\0') {
+        size_t len;
+
+        at += strspn(at, ", \t");
+        len = strcspn(at, ", \t");
+        if (len == 1 && *at == '*')
+            return true;
+        if (len > 0 && aq_signal_parse(at, len) == sig)
+            return true;
+        at += len;
+    }
+    return false;
+}
+
+static void aq_signal_install(int sig, void (*handler)(int, siginfo_t *, void *))
+{
+    struct sigaction old, act;
+
+    if (aq_signal_not_wanted(sig) || sigaction(sig, NULL, &old) != 0)
+        return;
+    /* the client's own, a sanitizer's, or nohup's: not ours to replace */
+    if ((old.sa_flags & SA_SIGINFO) != 0 || old.sa_handler != SIG_DFL)
+        return;
+    memset(&act, 0, sizeof(act));
+    act.sa_sigaction = handler;
+    act.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+    sigemptyset(&act.sa_mask);
+    sigaction(sig, &act, NULL);
+}
+
+void aq_signal_install_named(enum aq_env_id id, const char *name, void (*handler)(int))
+{
+    const char *text = aq_env_str(id);
+    struct sigaction act;
+    int sig;
+
+    if (text == NULL || *text == '\0')
+        return;
+    sig = aq_signal_parse(text, strlen(text));
+    if (sig == 0 || sig == SIGKILL)
+        aq_fatal("%s=%s is not a signal that can be caught; write for instance SIGUSR1, usr1 or 10", name, text);
+    memset(&act, 0, sizeof(act));
+    act.sa_handler = handler;
+    act.sa_flags = SA_ONSTACK | SA_RESTART;
+    sigaction(sig, &act, NULL);
+}
+
+/* A stack overflow leaves no room for the handler on its own stack. */
+static void aq_signal_stack(void)
+{
+    stack_t old, mine = {.ss_size = AQ_SIGNAL_STACK};
+
+    if (sigaltstack(NULL, &old) != 0 || (old.ss_flags & SS_DISABLE) == 0)
+        return;
+    mine.ss_sp = mmap(NULL, AQ_SIGNAL_STACK, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (mine.ss_sp != MAP_FAILED)
+        sigaltstack(&mine, NULL);
+}
+
+static const char *aq_signal_find_gdb(void)
+{
+    const char *dir = getenv("PATH");
+
+    while (dir != NULL && *dir != '\0') {
+        size_t len = strcspn(dir, ":");
+        char *path;
+
+        if (asprintf(&path, "%.*s/gdb", (int)len, dir) < 0)
+            return NULL;
+        if (access(path, X_OK) == 0)
+            return path;
+        free(path);
+        dir += len + (dir[len] == ':');
+    }
+    return NULL;
+}
+
+static void aq_signal_configure(uint32_t rank)
+{
+    const char *type = aq_env_str(AQ_ENV_BACKTRACE_TYPE), *gdb, *exe;
+    char host[256] = "?", *text;
+    void *frame[1];
+
+    gethostname(host, sizeof(host) - 1);
+    if (asprintf(&text, "proc %u", rank) > 0)
+        aq_signal_cfg.who = text;
+    if (asprintf(&text, "*** NOTICE (proc %u): frozen on host %s, process %d: attach a debugger (gdb -p %d), "
+                 "then set the variable gasnet_frozen to 0 and continue\n",
+                 rank, host, (int)getpid(), (int)getpid()) > 0)
+        aq_signal_cfg.frozen_text = text;
+    aq_signal_cfg.freeze_on_error = aq_env_bool(AQ_ENV_FREEZE_ON_ERROR);
+    aq_signal_cfg.backtrace = aq_env_bool(AQ_ENV_BACKTRACE) &&
+                              aq_env_rank_listed(AQ_ENV_BACKTRACE_NODES, rank);
+    if (!aq_signal_cfg.backtrace && !aq_env_is_set(AQ_ENV_BACKTRACE_SIGNAL))
+        return;
+    gdb = type != NULL ? strcasestr(type, "GDB") : NULL;
+    exe = type != NULL ? strcasestr(type, "EXECINFO") : NULL;
+    aq_signal_cfg.gdb = gdb != NULL ? aq_signal_find_gdb() : NULL;
+    aq_signal_cfg.backtrace_execinfo = exe != NULL || aq_signal_cfg.gdb == NULL;
+    aq_signal_cfg.backtrace_gdb_first = gdb != NULL && (exe == NULL || gdb < exe);
+    backtrace(frame, 1);                              /* loads what it needs while malloc is allowed */
+}
+
+void aq_signal_init(void)
+{
+    const struct aq_spawn_info *info = aq_spawn_info();
+
+    aq_signal_cfg.who = "?";
+    aq_signal_configure(info != NULL ? info->rank : 0);
+    aq_signal_stack();
+    for (size_t i = 0; i < sizeof(aq_signal_fatal) / sizeof(aq_signal_fatal[0]); i++)
+        aq_signal_install(aq_signal_fatal[i], aq_signal_on_fatal);
+    for (size_t i = 0; i < sizeof(aq_signal_ending) / sizeof(aq_signal_ending[0]); i++)
+        aq_signal_install(aq_signal_ending[i], aq_signal_on_ending);
+    aq_signal_install(SIGQUIT, aq_signal_on_quit);
+    aq_signal_install_named(AQ_ENV_FREEZE_SIGNAL, "GASNET_FREEZE_SIGNAL", aq_signal_on_freeze);
+    aq_signal_install_named(AQ_ENV_BACKTRACE_SIGNAL, "GASNET_BACKTRACE_SIGNAL", aq_signal_on_backtrace);
+}

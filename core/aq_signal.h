@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_signal.h - what the library does with signals: fatal ones, terminating ones, freeze, backtrace.
+ * Owns      handlers of ABRT FPE ILL SEGV BUS, INT TERM HUP PIPE QUIT, and those that
+ *           GASNET_FREEZE_SIGNAL and GASNET_BACKTRACE_SIGNAL name; `gasnet_frozen`
+ * Threads   handlers run on any thread and use async-signal-safe calls only
+ * Promise   a handler that the client installed before is never replaced
+ * Uses      core/aq_exit_internal.h, core/aq_env.h
+ */
+#ifndef AQ_SIGNAL_H
+#define AQ_SIGNAL_H
+
+/** aq_signal_init - install the handlers; called by aq_exit_init(). */
+void aq_signal_init(void);
+
+/** aq_signal_fatal_aids - backtrace and freeze after a fatal error, as the environment asks. */
+void aq_signal_fatal_aids(void);
+
+/** aq_signal_freeze - print how to attach, then wait until a debugger clears gasnet_frozen. */
+void aq_signal_freeze(void);
+
+/** aq_signal_backtrace - this process's stack to stderr. Async-signal-safe. */
+void aq_signal_backtrace(void);
+
+#include "core/aq_env.h"
+
+/** aq_signal_install_named - run handler at the signal that the variable id (called name) names, if set. */
+void aq_signal_install_named(enum aq_env_id id, const char *name, void (*handler)(int));
+
+#endif

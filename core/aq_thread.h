@@ -1,0 +1,54 @@
+/*
+ * aq_thread.h - what belongs to one client thread, found through one thread-local pointer.
+ *
+ * Made at a thread's first call, reclaimed at its end by a destructor; there is no table of
+ * threads and no limit but memory and GASNET_MAX_THREADS. In seq there is one, in a
+ * static variable. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_THREAD_H
+#define AQ_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/aq_lock.h"
+
+enum aq_context { AQ_CTX_MAIN = 0, AQ_CTX_REQUEST = 1, AQ_CTX_REPLY = 2 };
+
+struct aq_thread {
+    uint32_t number;       /* 1, 2, ... in order of first calls; never 0 */
+    uint8_t context;       /* enum aq_context: the innermost handler running */
+    uint32_t hsls_held;    /* counted in debug builds */
+    const char *waits_for; /* what the innermost wait is about, for reports */
+    void *extended;        /* the layer above: implicit operations, free lists */
+    struct aq_thread *next;
+};
+
+#if AQ_THREADED
+/* initial-exec: one mov from the thread pointer instead of a call. */
+extern _Thread_local struct aq_thread *aq_thread_current
+    __attribute__((tls_model("initial-exec")));
+struct aq_thread *aq_thread_create(void);
+
+static inline struct aq_thread *aq_thread_self(void)
+{
+    struct aq_thread *self = aq_thread_current;
+
+    return AQ_LIKELY(self != NULL) ? self : aq_thread_create();
+}
+#else
+extern struct aq_thread aq_thread_only;
+
+static inline struct aq_thread *aq_thread_self(void)
+{
+    return &aq_thread_only;
+}
+#endif
+
+/* Live threads the library may have. */
+uint64_t aq_thread_max(void);
+
+/* Debug builds: this call is illegal in a handler, or while an HSL is held; ends the job. */
+void aq_thread_check_main(const char *call);
+
+#endif

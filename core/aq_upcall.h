@@ -1,0 +1,31 @@
+/*
+ * aq_upcall.h - the functions that the layer above core must define.
+ *
+ * Core includes nothing of extended/; these few names are how it tells the layer above that
+ * the job starts, that progress can be made, and that a thread is gone.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_UPCALL_H
+#define AQ_UPCALL_H
+
+#include <stdbool.h>
+
+#include <stdatomic.h>
+
+struct aq_thread;
+
+/* At the end of start-up, before the first message: register internal handlers. */
+void aq_upcall_init(void);
+
+/* From polls outside handlers, while aq_upcall_pending is not 0: move operations on.
+ * Returns how many completed. May be called by several threads at once. */
+extern atomic_int aq_upcall_pending;
+unsigned aq_upcall_progress(void);
+
+/* A thread ends: give its extended state a new home. */
+void aq_upcall_thread_exit(struct aq_thread *thread);
+
+/* The start-up barrier over the job. */
+void aq_upcall_barrier(void);
+
+#endif

@@ -1,0 +1,342 @@
+/*
+ * aq_barrier.c - the EX barrier, and the split-phase barriers with names of GASNet-1.
+ *
+ * Both number their phases from 1 on, each on its own; the conduit, or the reference version, is
+ * told that this process has arrived at phase k and asked whether everybody has. Phases end in
+ * order, so any number of EX barriers can be open at no cost but their events: such an event
+ * looks at the number of its phase.
+ *
+ * Owns      the numbers of both series, the open named phase and its outcome
+ * Threads   EX: calls in the client's collective order, events on any thread; named: one caller at
+ *           a time as the interface demands, notify and wait perhaps on different threads
+ * Promise   arriving is a release of the caller, synchronising an acquire; arriving never blocks;
+ *           polling of any thread moves every open phase on
+ * Uses      the conduit table, extended/aq_ref.h, extended/aq_op.h, core/aq_poll.h
+ * See       GASNet-EX specification 0.19, Collectives; GASNet specification 1.8, Barriers
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "extended/aq_barrier.h"
+
+#include "core/aq_job.h"
+#include "core/aq_log.h"
+#include "core/aq_poll.h"
+#include "core/aq_thread.h"
+#include "extended/aq_op.h"
+#include "extended/aq_ref.h"
+
+static struct {
+    aq_lock lock; /* watched; writes of finished */
+    bool watched; /* counted in aq_upcall_pending */
+    atomic_uint_fast64_t arrived;  /* phases this process has entered */
+    atomic_uint_fast64_t finished; /* phases known to be over */
+} aq_bar;
+
+static struct {
+    aq_lock lock; /* phase, known, outcome */
+    atomic_bool open; /* between notify and a successful wait or try */
+    bool known;       /* the open phase is over, outcome is set */
+    uint64_t phase;
+    struct aq_barrier_name outcome; /* of the last phase that is over */
+} aq_named;
+
+/* --- native or reference --- */
+
+static void aq_bar_arrive(uint64_t k)
+{
+    if (aq_job.no_overrides)
+        aq_ref_barrier_arrive(k);
+    else
+        aq_job.conduit->barrier_arrive(k);
+}
+
+static bool aq_bar_done(uint64_t k, gex_Rank_t *missing_out)
+{
+    /* acquire: pairs with the release in aq_bar_finish() */
+    if (atomic_load_explicit(&aq_bar.finished, memory_order_acquire) >= k)
+        return true;
+    if (aq_job.no_overrides)
+        return aq_ref_barrier_done(k, missing_out);
+    return aq_job.conduit->barrier_done(k, missing_out);
+}
+
+static void aq_named_arrive(uint64_t k, int id, int flags)
+{
+    if (aq_job.no_overrides)
+        aq_ref_named_arrive(k, id, flags);
+    else
+        aq_job.conduit->named_arrive(k, id, flags);
+}
+
+static bool aq_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_t *missing_out)
+{
+    if (aq_job.no_overrides)
+        return aq_ref_named_done(k, name_out, missing_out);
+    return aq_job.conduit->named_done(k, name_out, missing_out);
+}
+
+/* --- EX --- */
+
+/* Arrive at the next phase. watch: polls look after it until it is over. */
+static uint64_t aq_bar_enter(bool watch)
+{
+    /* relaxed: the client orders its collective calls */
+    const uint64_t k = atomic_load_explicit(&aq_bar.arrived, memory_order_relaxed) + 1;
+
+    /* release: what this thread did before is visible to who leaves the barrier */
+    atomic_thread_fence(memory_order_release);
+    aq_bar_arrive(k);
+    aq_lock_acquire(&aq_bar.lock);
+    atomic_store_explicit(&aq_bar.arrived, k, memory_order_relaxed); /* read under the lock */
+    if (watch && !aq_bar.watched) {
+        aq_bar.watched = true;
+        aq_pending_add(1);
+    }
+    aq_lock_release(&aq_bar.lock);
+    return k;
+}
+
+/* Phases up to k are over. Under the lock. */
+static void aq_bar_finish(uint64_t k)
+{
+    /* relaxed: written under this lock */
+    if (k <= atomic_load_explicit(&aq_bar.finished, memory_order_relaxed))
+        return;
+    /* release: pairs with the acquire in aq_bar_done(), handing on what our look acquired */
+    atomic_store_explicit(&aq_bar.finished, k, memory_order_release);
+    if (aq_bar.watched && k == atomic_load_explicit(&aq_bar.arrived, memory_order_relaxed)) {
+        aq_bar.watched = false;
+        aq_pending_add(-1);
+    }
+}
+
+static unsigned aq_bar_progress(void)
+{
+    gex_Rank_t missing;
+    uint64_t arrived, first, finished;
+
+    if (!aq_lock_try(&aq_bar.lock))
+        return 0; /* another thread is at it */
+    /* relaxed, both: written under this lock */
+    arrived = atomic_load_explicit(&aq_bar.arrived, memory_order_relaxed);
+    first = finished = atomic_load_explicit(&aq_bar.finished, memory_order_relaxed);
+    while (finished < arrived && aq_bar_done(finished + 1, &missing))
+        finished++;
+    aq_bar_finish(finished);
+    aq_lock_release(&aq_bar.lock);
+    return (unsigned)(finished - first);
+}
+
+/* Enter and leave; this loop looks after the phase itself. */
+static void aq_bar_wait(const char *call)
+{
+    struct aq_waiter waiter = AQ_WAITER_INIT(call, GEX_RANK_INVALID);
+    const uint64_t k = aq_bar_enter(false);
+
+    while (!aq_bar_done(k, &waiter.peer))
+        aq_wait_step(&waiter);
+    aq_wait_end(&waiter);
+    aq_lock_acquire(&aq_bar.lock);
+    aq_bar_finish(k);
+    aq_lock_release(&aq_bar.lock);
+    /* acquire: what the others did before they arrived is visible */
+    atomic_thread_fence(memory_order_acquire);
+}
+
+static bool aq_bar_look(const struct aq_op *op, gex_Rank_t *missing_out)
+{
+    if (!aq_bar_done(op->phase, missing_out))
+        return false;
+    /* acquire: as in aq_bar_wait() */
+    atomic_thread_fence(memory_order_acquire);
+    return true;
+}
+
+static const struct aq_op_kind aq_bar_kind = { .waits_in = "gex_Event_Wait (gex_Coll_BarrierNB)",
+                                               .name = "gex_Coll_BarrierNB",
+                                               .hides_lc = true,
+                                               .look = aq_bar_look };
+
+static void aq_bar_check(const char *call, gex_TM_t tm, gex_Flags_t flags)
+{
+#if GASNET_DEBUG
+    aq_thread_check_main(call);
+    if (tm == GEX_TM_INVALID || aq_tm(tm)->is_pair)
+        aq_fatal("%s: tm is %s, not a team", call,
+                 tm == GEX_TM_INVALID ? "GEX_TM_INVALID" : "a TM-pair");
+    if (flags != 0)
+        aq_fatal("%s: flags are 0x%x; they must be 0", call, (unsigned)flags);
+    /* relaxed: a diagnosis */
+    if (atomic_load_explicit(&aq_named.open, memory_order_relaxed))
+        aq_fatal("%s called between gasnet_barrier_notify and its wait; finish one kind of "
+                 "barrier before starting the other", call);
+#else
+    (void)call, (void)tm, (void)flags;
+#endif
+}
+
+gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags)
+{
+    struct aq_op *op;
+
+    aq_bar_check("gex_Coll_BarrierNB", tm, flags);
+    op = aq_op_create(&aq_bar_kind, GEX_RANK_INVALID);
+    op->phase = aq_bar_enter(true);
+    return aq_op_expose(op);
+}
+
+void gex_Coll_BarrierBlocking(gex_TM_t tm, gex_Flags_t flags)
+{
+    aq_bar_check("gex_Coll_BarrierBlocking", tm, flags);
+    aq_bar_wait("gex_Coll_BarrierBlocking");
+}
+
+void aq_upcall_barrier(void)
+{
+    aq_bar_wait("the start-up barrier");
+}
+
+/* --- GASNet-1 --- */
+
+static bool aq_named_is_open(void)
+{
+    /* acquire: pairs with the release in gasnet_barrier_notify(), perhaps by another thread */
+    return atomic_load_explicit(&aq_named.open, memory_order_acquire);
+}
+
+static void aq_named_check_flags(const char *call, int flags)
+{
+#if GASNET_DEBUG
+    const int legal = GASNET_BARRIERFLAG_UNNAMED | GASNET_BARRIERFLAG_MISMATCH;
+
+    aq_thread_check_main(call);
+    if ((flags & ~legal) != 0)
+        aq_fatal("%s: flags are 0x%x; they must be 0 or GASNET_BARRIERFLAG_*", call,
+                 (unsigned)flags);
+#else
+    (void)call, (void)flags;
+#endif
+}
+
+/* Is the open phase over? Remembers its outcome when it first turns out to be. */
+static bool aq_named_look(gex_Rank_t *missing_out)
+{
+    bool known;
+
+    aq_lock_acquire(&aq_named.lock);
+    if (!aq_named.known
+        && aq_named_done(aq_named.phase, &aq_named.outcome, missing_out)) {
+        aq_named.known = true;
+        aq_pending_add(-1);
+    }
+    known = aq_named.known;
+    aq_lock_release(&aq_named.lock);
+    return known;
+}
+
+static unsigned aq_named_progress(void)
+{
+    gex_Rank_t missing;
+    bool before;
+
+    if (!aq_named_is_open() || !aq_lock_try(&aq_named.lock))
+        return 0;
+    before = aq_named.known;
+    aq_lock_release(&aq_named.lock);
+    return !before && aq_named_look(&missing);
+}
+
+unsigned aq_barrier_progress(void)
+{
+    return aq_bar_progress() + aq_named_progress();
+}
+
+void gasnet_barrier_notify(int id, int flags)
+{
+    const char *call = "gasnet_barrier_notify";
+
+    aq_named_check_flags(call, flags);
+    if (aq_named_is_open())
+        aq_fatal("%s(%d) called again before gasnet_barrier_wait or gasnet_barrier_try ended the "
+                 "phase; notify and wait alternate", call, id);
+#if GASNET_DEBUG
+    gex_Rank_t missing;
+
+    if (!aq_bar_done(atomic_load_explicit(&aq_bar.arrived, memory_order_relaxed), &missing))
+        aq_fatal("%s called while a gex_Coll_BarrierNB is under way; finish one kind of barrier "
+                 "before starting the other", call);
+#endif
+    aq_lock_acquire(&aq_named.lock);
+    aq_named.known = false;
+    aq_named.phase++;
+    /* release: what this thread did before is visible to who leaves the barrier */
+    atomic_thread_fence(memory_order_release);
+    aq_named_arrive(aq_named.phase, id, flags); /* does not block; nobody may look before */
+    aq_pending_add(1);
+    aq_lock_release(&aq_named.lock);
+    /* release: pairs with the acquire in aq_named_is_open() */
+    atomic_store_explicit(&aq_named.open, true, memory_order_release);
+}
+
+/* The phase is over: close it and compare this process's idea of its name with the outcome. */
+static int aq_named_leave(int id, int flags)
+{
+    const struct aq_barrier_name *outcome = &aq_named.outcome;
+    const bool names = (flags & (GASNET_BARRIERFLAG_ANONYMOUS | GASNET_BARRIERFLAG_MISMATCH)) == 0;
+
+    /* acquire: what the others did before they arrived is visible */
+    atomic_thread_fence(memory_order_acquire);
+    /* release: the next notify, perhaps by another thread, finds the phase closed */
+    atomic_store_explicit(&aq_named.open, false, memory_order_release);
+    if (outcome->mismatch || (flags & GASNET_BARRIERFLAG_MISMATCH) != 0
+        || (names && outcome->named && outcome->id != id))
+        return GASNET_ERR_BARRIER_MISMATCH;
+    return GASNET_OK;
+}
+
+static void aq_named_check_open(const char *call, int id, int flags)
+{
+    aq_named_check_flags(call, flags);
+    if (!aq_named_is_open())
+        aq_fatal("%s(%d) called without gasnet_barrier_notify; notify and wait alternate", call,
+                 id);
+}
+
+int gasnet_barrier_wait(int id, int flags)
+{
+    struct aq_waiter waiter = AQ_WAITER_INIT("gasnet_barrier_wait", GEX_RANK_INVALID);
+
+    aq_named_check_open("gasnet_barrier_wait", id, flags);
+    while (!aq_named_look(&waiter.peer))
+        aq_wait_step(&waiter);
+    aq_wait_end(&waiter);
+    return aq_named_leave(id, flags);
+}
+
+int gasnet_barrier_try(int id, int flags)
+{
+    gex_Rank_t missing;
+
+    aq_named_check_open("gasnet_barrier_try", id, flags);
+    aq_poll(); /* clients spin on this call alone */
+    return aq_named_look(&missing) ? aq_named_leave(id, flags) : GASNET_ERR_NOT_READY;
+}
+
+int gasnet_barrier(int id, int flags)
+{
+    gasnet_barrier_notify(id, flags);
+    return gasnet_barrier_wait(id, flags);
+}
+
+int gasnet_barrier_result(int *id)
+{
+#if GASNET_DEBUG
+    aq_thread_check_main("gasnet_barrier_result");
+    if (aq_named_is_open())
+        aq_fatal("gasnet_barrier_result called between gasnet_barrier_notify and its wait: the "
+                 "phase has no result yet");
+#endif
+    if (aq_named.outcome.mismatch || !aq_named.outcome.named)
+        return 1;
+    *id = aq_named.outcome.id;
+    return 0;
+}

@@ -1,0 +1,28 @@
+/*
+ * aq_barrier.h - what the rest of extended/ knows of the barriers.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_BARRIER_H
+#define AQ_BARRIER_H
+
+#include <stdatomic.h>
+
+#include "core/aq_lock.h"
+#include "core/aq_upcall.h"
+
+/** aq_barrier_progress - look at the open barriers; returns how many phases turned out done. */
+unsigned aq_barrier_progress(void);
+
+/* Something for aq_upcall_progress() to do has come (+1) or gone (-1). relaxed: a poll that
+ * misses it is followed by another. */
+static inline void aq_pending_add(int n)
+{
+    if (AQ_THREADED)
+        atomic_fetch_add_explicit(&aq_upcall_pending, n, memory_order_relaxed);
+    else
+        atomic_store_explicit(&aq_upcall_pending,
+                              atomic_load_explicit(&aq_upcall_pending, memory_order_relaxed) + n,
+                              memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,404 @@
+/*
+ * aq_barrier_ref.c - barriers over short active messages, for conduits without their own.
+ *
+ * Dissemination: in round r = 0, 1, ... rank i tells rank i + 2^r, and hears from rank i - 2^r,
+ * both modulo the number of ranks; after the last round everybody has heard, directly or not,
+ * of everybody. A rank sends round r of a phase once it has arrived and heard rounds 0..r-1.
+ *
+ * EX barriers are cumulative: "round r, phase k" says that the sender is that far with phases 1..k
+ * all together. One number a round is then all the state there is, for any number of open phases;
+ * messages may overtake each other, and a rank that lags behind catches up with one message.
+ *
+ * A named phase carries what is known of its name. A rank may be one phase ahead of another, never
+ * two, so there are two slots. Merging names is idempotent: a round may bring more than it
+ * must (ranks that are no power of two; a later round first).
+ *
+ * Owns      the state of both, under one lock each
+ * Threads   any; handlers take the lock for a few instructions, sends happen without it
+ * Promise   arriving and polling never block: a message that finds no room is tried again by the
+ *           next poll. A phase is not done here before all our messages of it have left, so that
+ *           nobody waits for a rank that has left the library
+ * Wire      BARRIER(round, k), NAMED_BARRIER(round, k, what, id); k as two arguments
+ * Uses      core/aq_am.h, core/aq_upcall.h
+ * See       Hensgen, Finkel, Manber: Two algorithms for barrier synchronization, 1988
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "extended/aq_ref.h"
+
+#include <sched.h>
+
+#include "core/aq_am.h"
+#include "core/aq_job.h"
+#include "core/aq_lock.h"
+#include "core/aq_log.h"
+#include "extended/aq_barrier.h"
+
+#define AQ_ROUNDS 32
+
+#define AQ_NAME_MISMATCH 1
+#define AQ_NAME_NAMED 2
+
+static struct {
+    aq_lock lock;
+    bool watched;            /* counted in aq_upcall_pending */
+    uint64_t arrived;        /* phases this process has entered */
+    uint64_t heard[AQ_ROUNDS]; /* phases of which the round's message has come */
+    uint64_t sent[AQ_ROUNDS];  /* phases of which it has left */
+    bool sending[AQ_ROUNDS]; /* some thread is at it */
+    atomic_uint_fast64_t finished; /* phases that are over and wholly sent */
+} aq_ref_bar;
+
+struct aq_ref_slot {
+    bool arrived;
+    bool done;
+    uint32_t heard, sent, sending; /* bit [round] */
+    struct aq_barrier_name name;   /* what is known of it */
+};
+
+static struct {
+    aq_lock lock;
+    bool watched;
+    uint64_t phase;             /* the one this process has entered last */
+    struct aq_ref_slot slot[2]; /* [phase & 1] */
+} aq_ref_named;
+
+/* --- ranks and rounds --- */
+
+static unsigned aq_ref_rounds(void)
+{
+    unsigned rounds = 0;
+
+    while (((uint64_t)1 << rounds) < aq_job.size)
+        rounds++;
+    return rounds;
+}
+
+static gex_Rank_t aq_ref_ahead(unsigned round)
+{
+    return (gex_Rank_t)(((uint64_t)aq_job.rank + ((uint64_t)1 << round)) % aq_job.size);
+}
+
+static gex_Rank_t aq_ref_behind(unsigned round)
+{
+    return (gex_Rank_t)(((uint64_t)aq_job.rank + aq_job.size - ((uint64_t)1 << round))
+                        % aq_job.size);
+}
+
+/* Send a short message without waiting for room and without running handlers. */
+static bool aq_ref_try_send(unsigned round, enum aq_am_index index, unsigned nargs,
+                            const gex_AM_Arg_t *args)
+{
+    return aq_am_request_short((gex_TM_t)(void *)&aq_job.tm, aq_ref_ahead(round),
+                               (gex_AM_Index_t)index, GEX_FLAG_IMMEDIATE, nargs, args)
+           == 0;
+}
+
+#define AQ_ARGS_OF_U64(value) (gex_AM_Arg_t)((value) >> 32), (gex_AM_Arg_t)(uint32_t)(value)
+
+static uint64_t aq_u64_of_args(gex_AM_Arg_t high, gex_AM_Arg_t low)
+{
+    return (uint64_t)(uint32_t)high << 32 | (uint32_t)low;
+}
+
+/* Should polls look after a kind of barrier? Under its lock. */
+static void aq_ref_watch(bool *watched, bool wanted)
+{
+    if (*watched != wanted)
+        aq_pending_add(wanted ? 1 : -1);
+    *watched = wanted;
+}
+
+static bool aq_ref_is_watched(aq_lock *lock, const bool *watched)
+{
+    bool is_watched;
+
+    aq_lock_acquire(lock);
+    is_watched = *watched;
+    aq_lock_release(lock);
+    return is_watched;
+}
+
+/* A peer has no room for a message. That counts as something that happened, so that the next
+ * poll comes soon; meanwhile the peer, if it shares our core, gets a chance to make room. */
+static unsigned aq_ref_declined(void)
+{
+    sched_yield();
+    return 1;
+}
+
+/* --- EX --- */
+
+/* Phases of which this rank may send the round's message. Under the lock. */
+static uint64_t aq_ref_reach(unsigned round)
+{
+    uint64_t reach = aq_ref_bar.arrived;
+
+    for (unsigned r = 0; r < round; r++)
+        if (aq_ref_bar.heard[r] < reach)
+            reach = aq_ref_bar.heard[r];
+    return reach;
+}
+
+/* Send one round's news if there are any. Returns false if there was no room. */
+static bool aq_ref_bar_send(unsigned round, unsigned *sent_out)
+{
+    uint64_t reach;
+    bool left = true;
+
+    for (;;) {
+        aq_lock_acquire(&aq_ref_bar.lock);
+        reach = aq_ref_reach(round);
+        if (!left || aq_ref_bar.sending[round] || aq_ref_bar.sent[round] >= reach)
+            break;
+        aq_ref_bar.sending[round] = true;
+        aq_lock_release(&aq_ref_bar.lock);
+
+        const gex_AM_Arg_t args[] = { (gex_AM_Arg_t)round, AQ_ARGS_OF_U64(reach) };
+
+        left = aq_ref_try_send(round, AQ_HIDX_BARRIER, 3, args);
+        *sent_out += left;
+
+        aq_lock_acquire(&aq_ref_bar.lock);
+        aq_ref_bar.sending[round] = false;
+        if (left)
+            aq_ref_bar.sent[round] = reach;
+        aq_lock_release(&aq_ref_bar.lock);
+    }
+    aq_lock_release(&aq_ref_bar.lock);
+    return left;
+}
+
+/* Which phases are over? Returns 1 if some have become so. */
+static unsigned aq_ref_bar_settle(unsigned rounds)
+{
+    uint64_t over, before;
+
+    aq_lock_acquire(&aq_ref_bar.lock);
+    over = aq_ref_reach(rounds);
+    for (unsigned r = 0; r < rounds; r++)
+        if (aq_ref_bar.sent[r] < over)
+            over = aq_ref_bar.sent[r];
+    /* relaxed: written under this lock */
+    before = atomic_load_explicit(&aq_ref_bar.finished, memory_order_relaxed);
+    /* release: pairs with the acquire in aq_ref_barrier_done() */
+    if (over > before)
+        atomic_store_explicit(&aq_ref_bar.finished, over, memory_order_release);
+    aq_ref_watch(&aq_ref_bar.watched, over < aq_ref_bar.arrived);
+    aq_lock_release(&aq_ref_bar.lock);
+    return over > before;
+}
+
+/* Returns how much happened; a message without room counts, since it wants another poll. */
+static unsigned aq_ref_bar_advance(void)
+{
+    const unsigned rounds = aq_ref_rounds();
+    unsigned happened = 0;
+
+    if (!aq_ref_is_watched(&aq_ref_bar.lock, &aq_ref_bar.watched))
+        return 0;
+    for (unsigned r = 0; r < rounds; r++)
+        if (!aq_ref_bar_send(r, &happened))
+            happened += aq_ref_declined();
+    return happened + aq_ref_bar_settle(rounds);
+}
+
+static void aq_ref_on_barrier(gex_Token_t token, gex_AM_Arg_t round, gex_AM_Arg_t k_high,
+                              gex_AM_Arg_t k_low)
+{
+    const uint64_t k = aq_u64_of_args(k_high, k_low);
+
+    (void)token;
+    if (round < 0 || (unsigned)round >= aq_ref_rounds())
+        aq_fatal("a barrier message of round %d came; this job has %u rounds", (int)round,
+                 aq_ref_rounds());
+    aq_lock_acquire(&aq_ref_bar.lock);
+    if (aq_ref_bar.heard[round] < k)
+        aq_ref_bar.heard[round] = k;
+    aq_lock_release(&aq_ref_bar.lock);
+}
+
+void aq_ref_barrier_arrive(uint64_t k)
+{
+    uint64_t before;
+
+    aq_lock_acquire(&aq_ref_bar.lock);
+    aq_ref_bar.arrived = k;
+    aq_ref_watch(&aq_ref_bar.watched, true);
+    before = atomic_load_explicit(&aq_ref_bar.finished, memory_order_relaxed); /* lock held */
+    aq_lock_release(&aq_ref_bar.lock);
+    aq_ref_bar_advance();
+    /* another thread may sleep until an earlier phase is over; polls do this for themselves.
+     * relaxed: the sleeper looks for itself */
+    if (AQ_THREADED
+        && atomic_load_explicit(&aq_ref_bar.finished, memory_order_relaxed) != before)
+        aq_job.conduit->sleep_ring();
+}
+
+/* Only looks: messages that are to be sent are the polls' business. */
+bool aq_ref_barrier_done(uint64_t k, gex_Rank_t *missing_out)
+{
+    const unsigned rounds = aq_ref_rounds();
+
+    /* acquire: pairs with the release in aq_ref_bar_settle() */
+    if (atomic_load_explicit(&aq_ref_bar.finished, memory_order_acquire) >= k)
+        return true;
+    *missing_out = GEX_RANK_INVALID;
+    aq_lock_acquire(&aq_ref_bar.lock);
+    for (unsigned r = rounds; r-- > 0;)
+        if (aq_ref_bar.heard[r] < k)
+            *missing_out = aq_ref_behind(r); /* of the earliest round in the end */
+    aq_lock_release(&aq_ref_bar.lock);
+    return false;
+}
+
+/* --- named --- */
+
+static void aq_ref_merge(struct aq_barrier_name *name, int what, int id)
+{
+    if (what & AQ_NAME_MISMATCH)
+        name->mismatch = true;
+    if (!(what & AQ_NAME_NAMED))
+        return;
+    if (name->named && name->id != id)
+        name->mismatch = true;
+    name->named = true;
+    name->id = id;
+}
+
+static int aq_ref_what(const struct aq_barrier_name *name)
+{
+    return (name->mismatch ? AQ_NAME_MISMATCH : 0) | (name->named ? AQ_NAME_NAMED : 0);
+}
+
+/* Send one round of the present phase if it is due. Returns false if there was no room. */
+static bool aq_ref_named_send(unsigned round, unsigned *sent_out)
+{
+    const uint32_t bit = (uint32_t)1 << round;
+    struct aq_ref_slot *slot;
+    bool due, left;
+
+    aq_lock_acquire(&aq_ref_named.lock);
+    slot = &aq_ref_named.slot[aq_ref_named.phase & 1];
+    due = slot->arrived && (slot->heard & (bit - 1)) == bit - 1
+          && ((slot->sent | slot->sending) & bit) == 0;
+    const gex_AM_Arg_t args[] = { (gex_AM_Arg_t)round, AQ_ARGS_OF_U64(aq_ref_named.phase),
+                                  aq_ref_what(&slot->name), slot->name.id };
+    if (due)
+        slot->sending |= bit;
+    aq_lock_release(&aq_ref_named.lock);
+    if (!due)
+        return true;
+
+    left = aq_ref_try_send(round, AQ_HIDX_NAMED_BARRIER, 5, args);
+    *sent_out += left;
+
+    aq_lock_acquire(&aq_ref_named.lock);
+    slot->sending &= ~bit;
+    if (left)
+        slot->sent |= bit; /* the phase cannot have ended before */
+    aq_lock_release(&aq_ref_named.lock);
+    return left;
+}
+
+static unsigned aq_ref_named_settle(unsigned rounds)
+{
+    const uint32_t all = (uint32_t)(((uint64_t)1 << rounds) - 1);
+    struct aq_ref_slot *slot;
+    unsigned ended = 0;
+
+    aq_lock_acquire(&aq_ref_named.lock);
+    slot = &aq_ref_named.slot[aq_ref_named.phase & 1];
+    if (slot->arrived && !slot->done && slot->heard == all && slot->sent == all) {
+        slot->done = true;
+        ended = 1;
+    }
+    aq_ref_watch(&aq_ref_named.watched, slot->arrived && !slot->done);
+    aq_lock_release(&aq_ref_named.lock);
+    return ended;
+}
+
+static unsigned aq_ref_named_advance(void)
+{
+    const unsigned rounds = aq_ref_rounds();
+    unsigned happened = 0;
+
+    if (!aq_ref_is_watched(&aq_ref_named.lock, &aq_ref_named.watched))
+        return 0;
+    for (unsigned r = 0; r < rounds; r++)
+        if (!aq_ref_named_send(r, &happened))
+            happened += aq_ref_declined();
+    return happened + aq_ref_named_settle(rounds);
+}
+
+static void aq_ref_on_named(gex_Token_t token, gex_AM_Arg_t round, gex_AM_Arg_t k_high,
+                            gex_AM_Arg_t k_low, gex_AM_Arg_t what, gex_AM_Arg_t id)
+{
+    const uint64_t k = aq_u64_of_args(k_high, k_low);
+    struct aq_ref_slot *slot = &aq_ref_named.slot[k & 1];
+    uint64_t mine;
+
+    (void)token;
+    aq_lock_acquire(&aq_ref_named.lock);
+    mine = aq_ref_named.phase;
+    if (round >= 0 && (unsigned)round < aq_ref_rounds() && (k == mine || k == mine + 1)) {
+        slot->heard |= (uint32_t)1 << round;
+        aq_ref_merge(&slot->name, what, id);
+        aq_lock_release(&aq_ref_named.lock);
+        return;
+    }
+    aq_lock_release(&aq_ref_named.lock);
+    aq_fatal("a message of round %d of named barrier %llu came, while this process is at %llu",
+             (int)round, (unsigned long long)k, (unsigned long long)mine);
+}
+
+void aq_ref_named_arrive(uint64_t k, int id, int flags)
+{
+    const int what = flags & GASNET_BARRIERFLAG_MISMATCH    ? AQ_NAME_MISMATCH
+                     : flags & GASNET_BARRIERFLAG_ANONYMOUS ? 0
+                                                            : AQ_NAME_NAMED;
+
+    aq_lock_acquire(&aq_ref_named.lock);
+    aq_ref_named.phase = k;
+    aq_ref_named.slot[k & 1].arrived = true;
+    aq_ref_merge(&aq_ref_named.slot[k & 1].name, what, id);
+    /* nobody can be at phase k + 1 before it hears of this arrival */
+    aq_ref_named.slot[(k + 1) & 1] = (struct aq_ref_slot){ 0 };
+    aq_ref_watch(&aq_ref_named.watched, true);
+    aq_lock_release(&aq_ref_named.lock);
+    aq_ref_named_advance();
+}
+
+bool aq_ref_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_t *missing_out)
+{
+    const struct aq_ref_slot *slot = &aq_ref_named.slot[k & 1];
+    bool done;
+
+    aq_lock_acquire(&aq_ref_named.lock);
+    done = slot->done;
+    if (done) {
+        *name_out = slot->name;
+    } else {
+        *missing_out = GEX_RANK_INVALID;
+        for (unsigned r = aq_ref_rounds(); r-- > 0;)
+            if ((slot->heard & (uint32_t)1 << r) == 0)
+                *missing_out = aq_ref_behind(r); /* of the earliest round in the end */
+    }
+    aq_lock_release(&aq_ref_named.lock);
+    return done;
+}
+
+/* --- for the polls, and start-up --- */
+
+unsigned aq_ref_barrier_progress(void)
+{
+    return aq_ref_bar_advance() + aq_ref_named_advance();
+}
+
+void aq_ref_barrier_init(void)
+{
+    const gex_Flags_t flags = GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST;
+
+    aq_am_register_internal(AQ_HIDX_BARRIER, (gex_AM_Fn_t)aq_ref_on_barrier, flags, 3, "barrier");
+    aq_am_register_internal(AQ_HIDX_NAMED_BARRIER, (gex_AM_Fn_t)aq_ref_on_named, flags, 5,
+                            "named barrier");
+}

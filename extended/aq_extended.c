@@ -1,0 +1,26 @@
+/*
+ * aq_extended.c - how core reaches this layer: start-up and progress.
+ *
+ * Threads   aq_upcall_init() before the first message; aq_upcall_progress() on any, at once
+ * Uses      core/aq_upcall.h, the parts of extended/
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <stdatomic.h>
+
+#include "core/aq_upcall.h"
+#include "extended/aq_barrier.h"
+#include "extended/aq_ref.h"
+
+atomic_int aq_upcall_pending;
+
+void aq_upcall_init(void)
+{
+    aq_ref_rma_init();
+    aq_ref_barrier_init();
+}
+
+/* The reference barriers first: what they find out ends phases for the second. */
+unsigned aq_upcall_progress(void)
+{
+    return aq_ref_barrier_progress() + aq_barrier_progress();
+}

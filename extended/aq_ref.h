@@ -1,0 +1,53 @@
+/*
+ * aq_ref.h - the reference versions of what a conduit may leave out, over active messages.
+ *
+ * A conduit's table names them where it has nothing of its own; with AQ_NO_OVERRIDES=1 they
+ * serve every conduit, which is how the tests reach them. Signatures and promises are those of
+ * the table in conduits/conduit.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_REF_H
+#define AQ_REF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gasnetex.h"
+
+#include "conduits/conduit.h"
+
+struct aq_op;
+
+/* --- transfers: aq_rma_ref.c --- */
+
+/**
+ * aq_ref_put - messages with the data, one reply for each; src may be reused at return.
+ * Returns AQ_OK, or AQ_RETRY (only with GEX_FLAG_IMMEDIATE) if nothing was sent.
+ */
+int aq_ref_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
+               bool lc_now, gex_Flags_t flags);
+
+/** aq_ref_get - requests for pieces, answered by messages with the data. Returns as above. */
+int aq_ref_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
+               gex_Flags_t flags);
+
+/** aq_ref_rma_init - register the handlers, read the settings. */
+void aq_ref_rma_init(void);
+
+/* --- barriers: aq_barrier_ref.c --- */
+
+void aq_ref_barrier_arrive(uint64_t k);
+bool aq_ref_barrier_done(uint64_t k, gex_Rank_t *missing_out);
+void aq_ref_named_arrive(uint64_t k, int id, int flags);
+bool aq_ref_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_t *missing_out);
+
+/** aq_ref_barrier_init - register the handlers. */
+void aq_ref_barrier_init(void);
+
+/**
+ * aq_ref_barrier_progress - send what may be sent; never blocks, runs no handler.
+ * Returns how many messages left, were declined, or barriers ended: not 0 means look again.
+ */
+unsigned aq_ref_barrier_progress(void);
+
+#endif

@@ -1,0 +1,239 @@
+/*
+ * aq_rma_ref.c - put and get over active messages, for conduits without their own.
+ *
+ * A put travels in requests that carry the data, each acknowledged by a reply once the data is in
+ * place; a get in requests answered by replies that carry the data. Pieces follow each other
+ * without waiting; only the flow control of the message layer holds them back. Messages copy or
+ * place their payload before they return, so a put is locally complete when it is started.
+ *
+ * Threads   any; replies are counted on whatever thread polls
+ * Promise   a put is acknowledged after its data can be read at the target; 1, 2, 4 and 8 bytes
+ *           aligned to their size are never seen half written
+ * Wire      PUT_MEDIUM(dest, op) + data, PUT_LONG(op) placed at dest -> PUT_ACK(op)
+ *           GET_REQUEST(src, dest, op, nbytes) -> GET_DATA(dest, op) + data
+ * Uses      core/aq_am.h, extended/aq_op.h
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "extended/aq_ref.h"
+
+#include <string.h>
+
+#include "core/aq_am.h"
+#include "core/aq_env.h"
+#include "core/aq_job.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+#include "extended/aq_op.h"
+
+/* Pieces are whole words, so that a transfer of aligned words is cut between them. */
+#define AQ_PIECE_UNIT ((size_t)8)
+
+enum { AQ_REF_PUT_AUTO, AQ_REF_PUT_MEDIUM, AQ_REF_PUT_LONG }; /* order of the words in aq_env.def */
+static unsigned aq_ref_put_mode;
+
+/* --- copies that do not tear aligned words --- */
+
+typedef uint16_t __attribute__((may_alias)) aq_word2;
+typedef uint32_t __attribute__((may_alias)) aq_word4;
+typedef uint64_t __attribute__((may_alias)) aq_word8;
+
+static inline bool aq_is_word(const void *addr, size_t nbytes)
+{
+    return nbytes <= 8 && (nbytes & (nbytes - 1)) == 0 && ((uintptr_t)addr & (nbytes - 1)) == 0;
+}
+
+/* relaxed: the message that follows, or brought us here, does the ordering */
+static void aq_ref_write(void *dest, const void *src, size_t nbytes)
+{
+    uint64_t word = 0;
+
+    if (!aq_is_word(dest, nbytes)) {
+        memcpy(dest, src, nbytes);
+        return;
+    }
+    memcpy(&word, src, nbytes);
+    switch (nbytes) {
+    case 1: __atomic_store((uint8_t *)dest, (uint8_t *)&word, __ATOMIC_RELAXED); break;
+    case 2: __atomic_store((aq_word2 *)dest, (aq_word2 *)&word, __ATOMIC_RELAXED); break;
+    case 4: __atomic_store((aq_word4 *)dest, (aq_word4 *)&word, __ATOMIC_RELAXED); break;
+    case 8: __atomic_store((aq_word8 *)dest, (aq_word8 *)&word, __ATOMIC_RELAXED); break;
+    }
+}
+
+/* An aligned word at src, read in one go into *word. */
+static void aq_ref_read_word(uint64_t *word, const void *src, size_t nbytes)
+{
+    switch (nbytes) {
+    case 1: __atomic_load((const uint8_t *)src, (uint8_t *)word, __ATOMIC_RELAXED); break;
+    case 2: __atomic_load((const aq_word2 *)src, (aq_word2 *)word, __ATOMIC_RELAXED); break;
+    case 4: __atomic_load((const aq_word4 *)src, (aq_word4 *)word, __ATOMIC_RELAXED); break;
+    case 8: __atomic_load((const aq_word8 *)src, (aq_word8 *)word, __ATOMIC_RELAXED); break;
+    }
+}
+
+/* What comes from the network must not make us touch memory outside our segment. */
+static void aq_ref_check_range(gex_Token_t token, const char *what, const void *addr, size_t nbytes)
+{
+#if GASNET_SEGMENT_EVERYTHING
+    (void)token, (void)what, (void)addr, (void)nbytes;
+#else
+    gex_Token_Info_t info;
+
+    if (AQ_LIKELY(aq_job.bound != NULL && aq_bound_holds(aq_job.rank, addr, nbytes)))
+        return;
+    gex_Token_Info(token, &info, GEX_TI_SRCRANK);
+    aq_fatal("rank %u asked for a %s of [%p, +%zu), which is not inside this process's segment",
+             info.gex_srcrank, what, addr, nbytes);
+#endif
+}
+
+/* --- put --- */
+
+static void aq_ref_acknowledge(gex_Token_t token, gex_AM_Arg_t op_high, gex_AM_Arg_t op_low)
+{
+    const gex_AM_Arg_t args[] = { op_high, op_low };
+
+    aq_am_reply_short(token, AQ_HIDX_PUT_ACK, 0, 2, args);
+}
+
+static void aq_ref_on_put_medium(gex_Token_t token, void *buf, size_t nbytes,
+                                 gex_AM_Arg_t dest_high, gex_AM_Arg_t dest_low,
+                                 gex_AM_Arg_t op_high, gex_AM_Arg_t op_low)
+{
+    void *dest = aq_ptr_of_args(dest_high, dest_low);
+
+    aq_ref_check_range(token, "put", dest, nbytes);
+    aq_ref_write(dest, buf, nbytes);
+    aq_ref_acknowledge(token, op_high, op_low);
+}
+
+static void aq_ref_on_put_long(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t op_high,
+                               gex_AM_Arg_t op_low)
+{
+    (void)buf, (void)nbytes; /* in place already */
+    aq_ref_acknowledge(token, op_high, op_low);
+}
+
+static void aq_ref_on_put_ack(gex_Token_t token, gex_AM_Arg_t op_high, gex_AM_Arg_t op_low)
+{
+    (void)token;
+    aq_op_end(aq_ptr_of_args(op_high, op_low), GEX_EC_PUT, 1);
+}
+
+static int aq_ref_send_put(struct aq_op *op, gex_Rank_t jobrank, char *dest, const char *src,
+                           size_t nbytes, bool by_long, gex_Flags_t flags)
+{
+    const gex_TM_t tm = (gex_TM_t)(void *)&aq_job.tm;
+    const gex_AM_Arg_t args[] = { AQ_ARGS_OF_PTR(dest), AQ_ARGS_OF_PTR(op) };
+
+    if (by_long)
+        return aq_am_request_long(tm, jobrank, AQ_HIDX_PUT_LONG, src, nbytes, dest, GEX_EVENT_NOW,
+                                  flags, 2, args + 2);
+    return aq_am_request_medium(tm, jobrank, AQ_HIDX_PUT_MEDIUM, src, nbytes, GEX_EVENT_NOW, flags,
+                                4, args);
+}
+
+/* The most bytes of one piece. */
+static size_t aq_ref_piece(size_t limit)
+{
+    return limit > AQ_PIECE_UNIT ? limit & ~(AQ_PIECE_UNIT - 1) : limit;
+}
+
+int aq_ref_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
+               bool lc_now, gex_Flags_t flags)
+{
+    const size_t medium = aq_ref_piece(aq_am_max_medium());
+    const bool by_long = aq_ref_put_mode == AQ_REF_PUT_LONG
+                         || (aq_ref_put_mode == AQ_REF_PUT_AUTO && nbytes > medium
+                             && aq_limits.max_long > aq_limits.max_medium);
+    const size_t most = by_long ? aq_ref_piece(aq_limits.max_long) : medium;
+    gex_Flags_t how = flags & GEX_FLAG_IMMEDIATE;
+
+    (void)lc_now;
+    for (size_t at = 0; at < nbytes;) {
+        const size_t piece = nbytes - at < most ? nbytes - at : most;
+
+        aq_op_begin(op, GEX_EC_PUT, 1);
+        if (aq_ref_send_put(op, jobrank, (char *)dest + at, (const char *)src + at, piece, by_long,
+                            how) != 0) {
+            aq_op_end(op, GEX_EC_PUT, 1);
+            return AQ_RETRY;
+        }
+        at += piece;
+        how = 0; /* after the first piece there is no way back */
+    }
+    return AQ_OK;
+}
+
+/* --- get --- */
+
+static void aq_ref_on_get_request(gex_Token_t token, gex_AM_Arg_t src_high, gex_AM_Arg_t src_low,
+                                  gex_AM_Arg_t dest_high, gex_AM_Arg_t dest_low,
+                                  gex_AM_Arg_t op_high, gex_AM_Arg_t op_low, gex_AM_Arg_t size)
+{
+    const gex_AM_Arg_t args[] = { dest_high, dest_low, op_high, op_low };
+    const void *src = aq_ptr_of_args(src_high, src_low);
+    const size_t nbytes = (uint32_t)size;
+    uint64_t word;
+
+    aq_ref_check_range(token, "get", src, nbytes);
+    if (aq_is_word(src, nbytes)) {
+        aq_ref_read_word(&word, src, nbytes);
+        src = &word;
+    }
+    aq_am_reply_medium(token, AQ_HIDX_GET_DATA, src, nbytes, GEX_EVENT_NOW, 0, 4, args);
+}
+
+static void aq_ref_on_get_data(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t dest_high,
+                               gex_AM_Arg_t dest_low, gex_AM_Arg_t op_high, gex_AM_Arg_t op_low)
+{
+    struct aq_op *op = aq_ptr_of_args(op_high, op_low);
+
+    (void)token;
+    aq_op_returns(op);
+    aq_ref_write(aq_ptr_of_args(dest_high, dest_low), buf, nbytes);
+    aq_op_end(op, GEX_EC_GET, 1);
+}
+
+int aq_ref_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
+               gex_Flags_t flags)
+{
+    const gex_TM_t tm = (gex_TM_t)(void *)&aq_job.tm;
+    const size_t most = aq_ref_piece(aq_am_max_medium());
+    gex_Flags_t how = flags & GEX_FLAG_IMMEDIATE;
+
+    for (size_t at = 0; at < nbytes;) {
+        const size_t piece = nbytes - at < most ? nbytes - at : most;
+        const gex_AM_Arg_t args[] = { AQ_ARGS_OF_PTR((const char *)src + at),
+                                      AQ_ARGS_OF_PTR((char *)dest + at), AQ_ARGS_OF_PTR(op),
+                                      (gex_AM_Arg_t)piece };
+
+        aq_op_begin(op, GEX_EC_GET, 1);
+        if (aq_am_request_short(tm, jobrank, AQ_HIDX_GET_REQUEST, how, 7, args) != 0) {
+            aq_op_end(op, GEX_EC_GET, 1);
+            return AQ_RETRY;
+        }
+        at += piece;
+        how = 0; /* after the first piece there is no way back */
+    }
+    return AQ_OK;
+}
+
+/* --- start-up --- */
+
+void aq_ref_rma_init(void)
+{
+    const gex_Flags_t request = GEX_FLAG_AM_REQUEST, reply = GEX_FLAG_AM_REPLY;
+
+    aq_ref_put_mode = aq_env_choice(AQ_ENV_AQ_REF_PUT);
+    aq_am_register_internal(AQ_HIDX_PUT_MEDIUM, (gex_AM_Fn_t)aq_ref_on_put_medium,
+                            GEX_FLAG_AM_MEDIUM | request, 4, "put");
+    aq_am_register_internal(AQ_HIDX_PUT_LONG, (gex_AM_Fn_t)aq_ref_on_put_long,
+                            GEX_FLAG_AM_LONG | request, 2, "long put");
+    aq_am_register_internal(AQ_HIDX_PUT_ACK, (gex_AM_Fn_t)aq_ref_on_put_ack,
+                            GEX_FLAG_AM_SHORT | reply, 2, "put acknowledgement");
+    aq_am_register_internal(AQ_HIDX_GET_REQUEST, (gex_AM_Fn_t)aq_ref_on_get_request,
+                            GEX_FLAG_AM_SHORT | request, 7, "get");
+    aq_am_register_internal(AQ_HIDX_GET_DATA, (gex_AM_Fn_t)aq_ref_on_get_data,
+                            GEX_FLAG_AM_MEDIUM | reply, 4, "get data");
+}

@@ -1,0 +1,90 @@
+/*
+ * am.h - active messages with a fixed payload: limits, tokens, requests and replies.
+ *
+ * The 102 forms with an argument count in their name, and the six that count for
+ * themselves, are generated in am_forms.h; all end in the six functions below.
+ *
+ * Source: GASNet-EX specification 0.19, Active messages. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "gasnetex.h" /* first: the parts come in its order, whichever of them a client names */
+
+#ifndef GASNET_AM_H
+#define GASNET_AM_H 1
+
+AQ_BEGIN_DECLS
+
+#define AQ_AM_MAX_ARGS 16
+
+/** gex_AM_MaxArgs - most handler arguments of a message. Legal in every context, as all limits. */
+static inline AQ_UNUSED unsigned int gex_AM_MaxArgs(void)
+{
+    return AQ_AM_MAX_ARGS;
+}
+
+/**
+ * gex_AM_MaxRequestMedium and its three sisters - the largest payload of a message.
+ * tm, other  the other party; GEX_RANK_INVALID: the least over all peers
+ * lc_opt     never dereferenced: GEX_EVENT_NOW, GEX_EVENT_GROUP or any other pointer
+ * flags      as in the call; with GEX_FLAG_AM_PREPARE_LEAST_* the largest least_payload
+ * numargs    handler arguments of the call
+ */
+AQ_PUBLIC size_t gex_AM_MaxRequestMedium(gex_TM_t tm, gex_Rank_t other,
+                                         const gex_Event_t *lc_opt, gex_Flags_t flags,
+                                         unsigned int numargs);
+AQ_PUBLIC size_t gex_AM_MaxReplyMedium(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_opt,
+                                       gex_Flags_t flags, unsigned int numargs);
+AQ_PUBLIC size_t gex_AM_MaxRequestLong(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_opt,
+                                       gex_Flags_t flags, unsigned int numargs);
+AQ_PUBLIC size_t gex_AM_MaxReplyLong(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_opt,
+                                     gex_Flags_t flags, unsigned int numargs);
+/** gex_Token_MaxReplyMedium, gex_Token_MaxReplyLong - the same for the reply to a request. */
+AQ_PUBLIC size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *lc_opt,
+                                          gex_Flags_t flags, unsigned int numargs);
+AQ_PUBLIC size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt,
+                                        gex_Flags_t flags, unsigned int numargs);
+/** gex_AM_LUBRequestMedium and its three sisters - job-wide lower bounds of the limits. */
+AQ_PUBLIC size_t gex_AM_LUBRequestMedium(void);
+AQ_PUBLIC size_t gex_AM_LUBReplyMedium(void);
+AQ_PUBLIC size_t gex_AM_LUBRequestLong(void);
+AQ_PUBLIC size_t gex_AM_LUBReplyLong(void);
+
+/**
+ * gex_Token_Info - facts about the running handler's message.
+ * token  the handler's first argument
+ * info   output
+ * mask   OR of GEX_TI_*
+ * Context any handler, also holding an HSL
+ * Returns the mask of the fields that were written.
+ */
+AQ_PUBLIC gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask);
+
+/*
+ * What every form comes down to. Returns 0 once the message is accepted; non-zero only with
+ * GEX_FLAG_IMMEDIATE if nothing was sent. args is read during the call only.
+ */
+AQ_PUBLIC int aq_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
+                                  gex_Flags_t flags, unsigned int nargs,
+                                  const gex_AM_Arg_t *args);
+AQ_PUBLIC int aq_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
+                                   const void *src, size_t nbytes, gex_Event_t *lc_opt,
+                                   gex_Flags_t flags, unsigned int nargs,
+                                   const gex_AM_Arg_t *args);
+AQ_PUBLIC int aq_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
+                                 const void *src, size_t nbytes, void *dest,
+                                 gex_Event_t *lc_opt, gex_Flags_t flags, unsigned int nargs,
+                                 const gex_AM_Arg_t *args);
+AQ_PUBLIC int aq_am_reply_short(gex_Token_t token, gex_AM_Index_t handler, gex_Flags_t flags,
+                                unsigned int nargs, const gex_AM_Arg_t *args);
+AQ_PUBLIC int aq_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const void *src,
+                                 size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags,
+                                 unsigned int nargs, const gex_AM_Arg_t *args);
+AQ_PUBLIC int aq_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const void *src,
+                               size_t nbytes, void *dest, gex_Event_t *lc_opt,
+                               gex_Flags_t flags, unsigned int nargs,
+                               const gex_AM_Arg_t *args);
+
+AQ_END_DECLS
+
+#include "gasnet/am_forms.h"
+
+#endif

@@ -1,0 +1,164 @@
+/*
+ * basics.h - what every other part needs: thread mode, attributes, fences, small helpers.
+ *
+ * Depends on gasnet_config.h and the conduit's gasnet_core_fwd.h only.
+ * Source: GASNet-EX specification 0.19, configuration. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "gasnetex.h" /* first: the parts come in its order, whichever of them a client names */
+
+#ifndef GASNET_BASICS_H
+#define GASNET_BASICS_H 1
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* --- thread mode: exactly one, and it expands to 1 afterwards --- */
+
+#if defined(GASNET_SEQ) + defined(GASNET_PARSYNC) + defined(GASNET_PAR) != 1
+#error "define exactly one of GASNET_SEQ, GASNET_PARSYNC or GASNET_PAR before including gasnetex.h"
+#endif
+#if defined(GASNET_SEQ)
+#undef GASNET_SEQ
+#define GASNET_SEQ 1
+#define AQ_MODE_NAME SEQ
+#define AQ_MODE_STR "SEQ"
+#elif defined(GASNET_PARSYNC)
+#undef GASNET_PARSYNC
+#define GASNET_PARSYNC 1
+#define AQ_MODE_NAME PARSYNC
+#define AQ_MODE_STR "PARSYNC"
+#else
+#undef GASNET_PAR
+#define GASNET_PAR 1
+#define AQ_MODE_NAME PAR
+#define AQ_MODE_STR "PAR"
+#endif
+
+#if GASNET_DEBUG && defined(NDEBUG)
+#error "this library was configured with --enable-debug: compile its clients without NDEBUG"
+#endif
+#if GASNET_DEBUG && defined(__OPTIMIZE__) && !defined(AQ_BUILD_LIBRARY) \
+    && !defined(GASNET_ALLOW_OPTIMIZED_DEBUG)
+#error "this library was configured with --enable-debug: compile its clients without optimisation (-O0)"
+#endif
+
+/* --- attributes, known to gcc and clang; empty elsewhere --- */
+
+#if defined(__GNUC__)
+#define AQ_ATTR(list)       __attribute__(list)
+#define AQ_LIKELY(cond)     __builtin_expect(!!(cond), 1)
+#define AQ_UNLIKELY(cond)   __builtin_expect(!!(cond), 0)
+#else
+#error "the inline parts need the __atomic built-ins of gcc or clang"
+#endif
+#define AQ_NORETURN     AQ_ATTR((__noreturn__))
+#define AQ_UNUSED       AQ_ATTR((__unused__))
+#define AQ_MUST_USE     AQ_ATTR((__warn_unused_result__))
+#define AQ_WEAK         AQ_ATTR((__weak__))
+#define AQ_PUBLIC       AQ_ATTR((__visibility__("default")))
+
+#ifdef __cplusplus
+#define AQ_BEGIN_DECLS extern "C" {
+#define AQ_END_DECLS   }
+#else
+#define AQ_BEGIN_DECLS
+#define AQ_END_DECLS
+#endif
+
+/* --- helper names that clients take from these headers --- */
+
+#ifndef _STRINGIFY
+#define _STRINGIFY_HELPER(x) #x
+#define _STRINGIFY(x) _STRINGIFY_HELPER(x)
+#endif
+#ifndef _CONCAT
+#define _CONCAT_HELPER(a, b) a##b
+#define _CONCAT(a, b) _CONCAT_HELPER(a, b)
+#endif
+#ifndef MIN
+#define MIN(x, y) ((x) < (y) ? (x) : (y))
+#endif
+#ifndef MAX
+#define MAX(x, y) ((x) > (y) ? (x) : (y))
+#endif
+#ifndef if_pf
+#define if_pf(cond) if (AQ_UNLIKELY(cond))
+#endif
+#ifndef if_pt
+#define if_pt(cond) if (AQ_LIKELY(cond))
+#endif
+#ifndef PRIuSZ
+#define PRIuSZ "zu"
+#endif
+
+/* --- version: what the features provided correspond to --- */
+
+#define GEX_SPEC_VERSION_MAJOR 0
+#define GEX_SPEC_VERSION_MINOR 19
+#ifndef GASNET_SPEC_VERSION_MAJOR
+#define GASNET_SPEC_VERSION_MAJOR 1
+#define GASNET_SPEC_VERSION_MINOR 8
+#endif
+#ifndef GASNET_VERSION
+#define GASNET_VERSION GASNET_SPEC_VERSION_MAJOR
+#endif
+
+/* --- constants of the implementation --- */
+
+#define GASNET_PAGESIZE 4096
+#define GASNET_MAXNODES 2147483647
+#define GASNET_NULL_ARGV_OK 1
+#define GASNET_ALIGNED_SEGMENTS 0
+#define GASNET_SUPPORTS_TI_SRCRANK 1
+#define GASNET_SUPPORTS_TI_EP 1
+#define GASNET_SUPPORTS_TI_ENTRY 1
+#define GASNET_SUPPORTS_TI_IS_REQ 1
+#define GASNET_SUPPORTS_TI_IS_LONG 1
+#define SIZEOF_GEX_RMA_VALUE_T 8
+#ifndef GASNET_MAXEPS
+#define GASNET_MAXEPS 1
+#endif
+
+#if defined(GASNET_SEGMENT_FAST)
+#define AQ_SEGMENT_NAME FAST
+#elif defined(GASNET_SEGMENT_LARGE)
+#define AQ_SEGMENT_NAME LARGE
+#else
+#define AQ_SEGMENT_NAME EVERYTHING
+#endif
+#if GASNET_DEBUG
+#define AQ_DEBUG_NAME DEBUG
+#define AQ_DEBUG_STR "debug"
+#else
+#define AQ_DEBUG_NAME NDEBUG
+#define AQ_DEBUG_STR "nodebug"
+#endif
+
+#define GASNET_CONFIG_STRING                                                          \
+    "RELEASE=" _STRINGIFY(GASNET_RELEASE_VERSION_MAJOR) "." _STRINGIFY(               \
+        GASNET_RELEASE_VERSION_MINOR) "." _STRINGIFY(GASNET_RELEASE_VERSION_PATCH)    \
+    ",SPEC=" _STRINGIFY(GEX_SPEC_VERSION_MAJOR) "." _STRINGIFY(GEX_SPEC_VERSION_MINOR) \
+    ",CONDUIT=" GASNET_CONDUIT_NAME_STR "(" GASNET_CORE_NAME_STR                      \
+    "-" GASNET_CORE_VERSION_STR "/" GASNET_EXTENDED_NAME_STR                          \
+    "-" GASNET_EXTENDED_VERSION_STR "),THREADMODEL=" AQ_MODE_STR                      \
+    ",SEGMENT=" _STRINGIFY(AQ_SEGMENT_NAME) ",PTR=64bit,CACHE_LINE_BYTES=64,"         \
+    "noalign,pshm," AQ_DEBUG_STR ",notrace,nostats,nodebugmalloc,nosrclines,"         \
+    "timers_native,membars_native,atomics_native,atomic32_native,atomic64_native"
+
+/* --- fences: the only ordering the inline fast paths need --- */
+
+/* Everything stored before is visible before anything stored after: costs no instruction on x86. */
+static inline AQ_UNUSED void aq_fence_release(void)
+{
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+/* Nothing read after is older than anything read before: costs no instruction on x86. */
+static inline AQ_UNUSED void aq_fence_acquire(void)
+{
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+}
+
+#endif

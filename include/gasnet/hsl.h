@@ -1,0 +1,100 @@
+/*
+ * hsl.h - handler-safe locks: the only locks a handler may take.
+ *
+ * In par a lock is one 32-bit word: 0 free, 1 held, 2 held and somebody sleeps on it in the
+ * kernel. In seq there is one thread and no library thread, so that locking is free; a
+ * debug build still counts, to catch calls that are illegal while a lock is held.
+ *
+ * Source: GASNet-EX specification 0.19, Handler-safe locks. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "gasnetex.h" /* first: the parts come in its order, whichever of them a client names */
+
+#ifndef GASNET_HSL_H
+#define GASNET_HSL_H 1
+
+AQ_BEGIN_DECLS
+
+typedef struct gex_HSL_s {
+    uint32_t word;
+    uint32_t owner; /* debug: number of the owning thread, 0 if free */
+} gex_HSL_t;
+
+#define GEX_HSL_INITIALIZER { 0, 0 }
+
+AQ_PUBLIC void aq_hsl_lock_slow(gex_HSL_t *hsl);
+AQ_PUBLIC void aq_hsl_unlock_slow(gex_HSL_t *hsl);
+AQ_PUBLIC void aq_hsl_debug_lock(gex_HSL_t *hsl);     /* checks, then counts: before locking */
+AQ_PUBLIC void aq_hsl_debug_owned(gex_HSL_t *hsl);    /* after locking */
+AQ_PUBLIC void aq_hsl_debug_unlock(gex_HSL_t *hsl);   /* before unlocking */
+AQ_PUBLIC void aq_hsl_debug_destroy(gex_HSL_t *hsl);
+
+/** gex_HSL_Init - make a free lock where no static initialiser was used; once per lock. */
+static inline AQ_UNUSED void gex_HSL_Init(gex_HSL_t *hsl)
+{
+    hsl->word = 0;
+    hsl->owner = 0;
+}
+
+/** gex_HSL_Destroy - end of a lock's life; it must be free. */
+static inline AQ_UNUSED void gex_HSL_Destroy(gex_HSL_t *hsl)
+{
+#if GASNET_DEBUG
+    aq_hsl_debug_destroy(hsl);
+#endif
+    (void)hsl;
+}
+
+/** gex_HSL_Lock - wait until the lock is ours; runs no handler. Legal in every context. */
+static inline AQ_UNUSED void gex_HSL_Lock(gex_HSL_t *hsl)
+{
+#if GASNET_DEBUG
+    aq_hsl_debug_lock(hsl);
+#endif
+#if !GASNET_SEQ
+    uint32_t was_free = 0;
+
+    /* acquire: pairs with the release in gex_HSL_Unlock() */
+    if (AQ_UNLIKELY(!__atomic_compare_exchange_n(&hsl->word, &was_free, 1u, 0, __ATOMIC_ACQUIRE,
+                                                 __ATOMIC_RELAXED)))
+        aq_hsl_lock_slow(hsl);
+#endif
+#if GASNET_DEBUG
+    aq_hsl_debug_owned(hsl);
+#endif
+    (void)hsl;
+}
+
+/** gex_HSL_Unlock - give up a lock that this thread holds. */
+static inline AQ_UNUSED void gex_HSL_Unlock(gex_HSL_t *hsl)
+{
+#if GASNET_DEBUG
+    aq_hsl_debug_unlock(hsl);
+#endif
+#if !GASNET_SEQ
+    /* release: what was written under the lock is seen by the next owner */
+    if (AQ_UNLIKELY(__atomic_exchange_n(&hsl->word, 0u, __ATOMIC_RELEASE) == 2u))
+        aq_hsl_unlock_slow(hsl);
+#endif
+    (void)hsl;
+}
+
+/** gex_HSL_Trylock - GASNET_OK if the lock is ours now, else GASNET_ERR_NOT_READY. */
+static inline AQ_UNUSED AQ_MUST_USE int gex_HSL_Trylock(gex_HSL_t *hsl)
+{
+#if !GASNET_SEQ
+    uint32_t was_free = 0;
+
+    if (!__atomic_compare_exchange_n(&hsl->word, &was_free, 1u, 0, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED))
+        return GASNET_ERR_NOT_READY;
+#endif
+#if GASNET_DEBUG
+    aq_hsl_debug_owned(hsl);
+#endif
+    (void)hsl;
+    return GASNET_OK;
+}
+
+AQ_END_DECLS
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * segment.h - the memory that other processes may reach.
+ *
+ * Source: GASNet-EX specification 0.19, Segments; bound-segment query. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "gasnetex.h" /* first: the parts come in its order, whichever of them a client names */
+
+#ifndef GASNET_SEGMENT_H
+#define GASNET_SEGMENT_H 1
+
+AQ_BEGIN_DECLS
+
+/* A client may define the first two itself; the attach hook is called with the new segment,
+ * before any page of it is touched, so that a memory policy can be set. */
+extern AQ_PUBLIC const char *gasnet_max_segsize_str;
+extern AQ_PUBLIC uint64_t gasnet_max_segsize;
+extern AQ_PUBLIC void (*gasnet_client_attach_hook)(void *base, uintptr_t size);
+
+/** gasnet_getMaxLocalSegmentSize - the largest segment this process may attach, in bytes. */
+AQ_PUBLIC uintptr_t gasnet_getMaxLocalSegmentSize(void);
+/** gasnet_getMaxGlobalSegmentSize - the least of those values over the job, in bytes. */
+AQ_PUBLIC uintptr_t gasnet_getMaxGlobalSegmentSize(void);
+
+/**
+ * gex_Segment_Attach - make this process's segment and publish it to the job.
+ * segment_p  output
+ * tm         the primordial team
+ * size       bytes; a non-zero multiple of GASNET_PAGESIZE, at most
+ *            gasnet_getMaxLocalSegmentSize(); may differ between processes
+ * Context    collective over tm, once; contains a barrier
+ * Returns GASNET_OK, GASNET_ERR_BAD_ARG or GASNET_ERR_RESOURCE (a message gives figures).
+ */
+AQ_PUBLIC int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size);
+
+/** gex_Segment_QueryClient - the owner. Legal in every context, like the next four. */
+AQ_PUBLIC gex_Client_t gex_Segment_QueryClient(gex_Segment_t segment);
+/** gex_Segment_QueryFlags - flags at creation. */
+AQ_PUBLIC gex_Flags_t gex_Segment_QueryFlags(gex_Segment_t segment);
+/** gex_Segment_QueryAddr - base address in this process. */
+AQ_PUBLIC void *gex_Segment_QueryAddr(gex_Segment_t segment);
+/** gex_Segment_QuerySize - length in bytes. */
+AQ_PUBLIC uintptr_t gex_Segment_QuerySize(gex_Segment_t segment);
+/** gex_Segment_SetCData, gex_Segment_QueryCData - the client's own pointer. */
+AQ_PUBLIC void gex_Segment_SetCData(gex_Segment_t segment, const void *val);
+AQ_PUBLIC void *gex_Segment_QueryCData(gex_Segment_t segment);
+
+/**
+ * gex_EP_QueryBoundSegmentNB - where a peer's segment is.
+ * tm, rank  the peer; tm may be a TM-pair
+ * owneraddr_p  base as the owner sees it
+ * localaddr_p  base as mapped in this process, or NULL
+ * size_p       bytes; 0 says that the query did not succeed. Each output may be NULL.
+ * flags     0, or GEX_FLAG_IMMEDIATE: never communicates, legal in every context
+ * Returns an event; outputs are defined once it is synchronised.
+ */
+AQ_PUBLIC gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank,
+                                                 void **owneraddr_p, void **localaddr_p,
+                                                 uintptr_t *size_p, gex_Flags_t flags)
+    AQ_MUST_USE;
+
+/**
+ * gex_Segment_QueryBound - blocking form of the query above (deprecated).
+ * Returns 0 on success; otherwise non-zero, and the outputs are left as they were.
+ */
+AQ_PUBLIC int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p,
+                                     void **localaddr_p, uintptr_t *size_p);
+
+/**
+ * gasnet_getSegmentInfo - every process's segment, as the owners see them.
+ * table, numentries  filled for process i < min(numentries, job size)
+ * Returns GASNET_OK, or GASNET_ERR_BAD_ARG for a negative count. After attach.
+ */
+AQ_PUBLIC int gasnet_getSegmentInfo(gasnet_seginfo_t *table, int numentries);
+
+AQ_END_DECLS
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_info_conduits.c - which conduits this library holds, which work here and why the others do
+ * not, and the limits a client would see.
+ * Limits come from a job of one rank that a child process starts on the conduit and ends again,
+ * so that they are the ones a client gets.
+ * Uses      the conduit table, gasnetex.h
+ */
+#include "other/info/aq_info.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "conduits/conduit.h"
+#include "core/aq_rc.h"
+#include "core/aq_segment.h"
+#include "gasnetex.h"
+
+struct info_limits {
+    unsigned max_args;
+    unsigned pad;
+    uint64_t request_medium, reply_medium, request_long, reply_long;
+    uint64_t segment, own_memory, max_threads;
+    char segment_from[256];
+};
+
+extern char **environ;
+
+/* a launcher around aq-info must not take the child for one of its ranks */
+static void info_leave_launcher(void)
+{
+    static const char *const prefixes[] = {"PMI", "AQ_SPAWN", "GASNET_PSHM_NODES", "SLURM_PROCID"};
+    bool again = true;
+
+    while (again) {
+        again = false;
+        for (char **e = environ; *e != NULL && !again; e++)
+            for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]) && !again; i++)
+                if (strncmp(*e, prefixes[i], strlen(prefixes[i])) == 0) {
+                    char name[128];
+
+                    snprintf(name, sizeof(name), "%.*s", (int)strcspn(*e, "="), *e);
+                    again = unsetenv(name) == 0;
+                    if (again)
+                        break;
+                }
+    }
+}
+
+/* in the child: start, ask, tell, end */
+static _Noreturn void info_limits_child(const char *conduit, int out)
+{
+    struct info_limits limits;
+    gex_Client_t client;
+    gex_EP_t ep;
+    gex_TM_t tm;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    alarm(20);
+    info_leave_launcher();
+    setenv("GASNET_QUIET", "1", 1);
+    setenv("GASNET_VERBOSEENV", "0", 1);
+    setenv("GASNET_CONDUIT", conduit, 1);
+    memset(&limits, 0, sizeof(limits));
+    if (gex_Client_Init(&client, &ep, &tm, "aq-info", NULL, NULL, 0) != GASNET_OK)
+        _exit(1);
+    limits.max_args = gex_AM_MaxArgs();
+    limits.request_medium = gex_AM_MaxRequestMedium(tm, 0, GEX_EVENT_NOW, 0, 0);
+    limits.reply_medium = gex_AM_MaxReplyMedium(tm, 0, GEX_EVENT_NOW, 0, 0);
+    limits.request_long = gex_AM_MaxRequestLong(tm, 0, GEX_EVENT_NOW, 0, 0);
+    limits.reply_long = gex_AM_MaxReplyLong(tm, 0, GEX_EVENT_NOW, 0, 0);
+    limits.segment = gasnet_getMaxLocalSegmentSize();
+    limits.own_memory = aq_limits.host_bytes;
+    limits.max_threads = gex_System_QueryMaxThreads();
+    aq_segment_explain(limits.segment_from, sizeof(limits.segment_from));
+    (void)!write(out, &limits, sizeof(limits)); /* less than PIPE_BUF: whole or nothing */
+    gasnet_exit(0);
+}
+
+static size_t info_drain(int fd, char *buf, size_t size)
+{
+    size_t used = 0;
+    ssize_t got;
+
+    while (used < size && ((got = read(fd, buf + used, size - used)) > 0 ||
+                           (got < 0 && errno == EINTR)))
+        used += got > 0 ? (size_t)got : 0;
+    return used;
+}
+
+/* false: text holds what the child said on stderr */
+static bool info_ask_limits(const char *conduit, struct info_limits *limits_out, char *text,
+                            size_t size)
+{
+    int answer[2], complaint[2];
+    size_t got;
+    pid_t child;
+
+    fflush(NULL);
+    snprintf(text, size, "no pipe or process: %s", strerror(errno));
+    if (pipe(answer) != 0)
+        return false;
+    if (pipe(complaint) != 0) {
+        close(answer[0]);
+        close(answer[1]);
+        return false;
+    }
+    child = fork();
+    if (child == 0) {
+        dup2(complaint[1], STDERR_FILENO);
+        close(complaint[0]);
+        close(complaint[1]);
+        close(answer[0]);
+        info_limits_child(conduit, answer[1]);
+    }
+    close(answer[1]);
+    close(complaint[1]);
+    got = info_drain(complaint[0], text, size - 1);
+    text[got] = '\0';
+    got = info_drain(answer[0], (char *)limits_out, sizeof(*limits_out));
+    close(answer[0]);
+    close(complaint[0]);
+    if (child > 0)
+        waitpid(child, NULL, 0);
+    return got == sizeof(*limits_out);
+}
+
+static void info_limits_of(const char *conduit)
+{
+    struct info_limits limits;
+    char text[2048];
+
+    if (!info_ask_limits(conduit, &limits, text, sizeof(text))) {
+        text[strcspn(text, "\n")] = '\0';
+        aq_info_text("start_failed", "does not start", text, NULL);
+        return;
+    }
+    aq_info_count("am_max_args", "AM arguments", limits.max_args, NULL);
+    aq_info_bytes("am_max_request_medium", "AM request medium", limits.request_medium, NULL);
+    aq_info_bytes("am_max_reply_medium", "AM reply medium", limits.reply_medium, NULL);
+    aq_info_bytes("am_max_request_long", "AM request long", limits.request_long, NULL);
+    aq_info_bytes("am_max_reply_long", "AM reply long", limits.reply_long, NULL);
+    aq_info_bytes("max_segment", "segment of a lone rank", limits.segment, limits.segment_from);
+    aq_info_bytes("own_memory", "library's own memory", limits.own_memory, "for a lone rank");
+    aq_info_count("max_threads", "client threads", limits.max_threads, NULL);
+}
+
+void aq_info_conduits(bool with_limits)
+{
+    aq_info_list("conduits", "Conduits");
+    for (size_t i = 0; aq_conduits[i] != NULL; i++) {
+        const struct aq_conduit_ops *ops = aq_conduits[i];
+        char why[256] = "";
+        bool works = ops->probe(why, sizeof(why)) == AQ_OK;
+
+        aq_info_section(NULL, NULL);
+        aq_info_text("name", NULL, ops->name, NULL);
+        aq_info_text("about", NULL, ops->about, NULL);
+        aq_info_yesno("usable", NULL, works, NULL);
+        if (!works)
+            aq_info_text("reason", NULL, why, NULL);
+        aq_info_yesno("one_sided", NULL, (ops->caps & AQ_CAP_ONE_SIDED) != 0, NULL);
+        aq_info_text(NULL, ops->name, ops->about, NULL);
+        if (works)
+            aq_info_text(NULL, "", "can be used here", NULL);
+        else
+            aq_info_text(NULL, "", "cannot be used here", why);
+        if (works && with_limits)
+            info_limits_of(ops->name);
+        aq_info_section_end();
+    }
+    aq_info_list_end();
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_launch.h - the parts of gasnetrun.
+ * Owns      struct aq_launch: what the user asked for
+ * Threads   one
+ * Uses      other/spawn/aq_supervise.h; hwloc if there at build time
+ */
+#ifndef AQ_LAUNCH_H
+#define AQ_LAUNCH_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "other/spawn/aq_supervise.h"
+
+enum aq_launch_bind { AQ_BIND_NONE, AQ_BIND_HWTHREAD, AQ_BIND_CORE, AQ_BIND_CACHE, AQ_BIND_NUMA, AQ_BIND_SOCKET };
+
+enum aq_launch_spawner { AQ_SPAWNER_UNSET, AQ_SPAWNER_FORK, AQ_SPAWNER_SSH, AQ_SPAWNER_MPI, AQ_SPAWNER_PMI };
+
+struct aq_launch {
+    const char *self;            /* the name we were called by */
+    char conduit[16];            /* lower case; "smp" if nothing names one */
+    bool conduit_given;
+    uint32_t ranks;              /* 0: not given */
+    uint32_t hosts;              /* 0: not given */
+    int cpus;                    /* a rank; -1: not given, 0: do not bind */
+    char *env_names;             /* -E lists joined by commas, NULL if none */
+    int verbose;                 /* count of -v */
+    bool dry;                    /* -t */
+    bool keep;                   /* -k */
+    bool prefix;                 /* lines by rank */
+    enum aq_launch_spawner spawner;
+    enum aq_launch_bind bind;
+    bool bind_given;
+    char **argv;                 /* program and arguments, NULL-terminated, ours to keep */
+    char *program;               /* its path after look-up */
+};
+
+/** aq_launch_parse - fill lo from the command line; on misuse prints usage and exits with status 1. */
+void aq_launch_parse(struct aq_launch *lo, int argc, char **argv);
+
+/** aq_launch_error - "SELF: text" on stderr, then exit with status 1. */
+_Noreturn void aq_launch_error(const struct aq_launch *lo, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/** aq_launch_tell - "gasnetrun: text" on stderr if -v was given. */
+void aq_launch_tell(const struct aq_launch *lo, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/** aq_launch_spawner_name - "fork", "ssh", "mpi" or "pmi". */
+const char *aq_launch_spawner_name(enum aq_launch_spawner spawner);
+
+/** aq_launch_check - does the program carry the conduit's and the spawner's string? */
+void aq_launch_check(const struct aq_launch *lo);
+
+/** aq_launch_fork - start the ranks here and look after them. Returns the job's exit code. */
+int aq_launch_fork(struct aq_launch *lo);
+
+/** aq_launch_exec - replace this process by the launcher that MPIRUN_CMD or PMIRUN_CMD names. */
+_Noreturn void aq_launch_exec(struct aq_launch *lo);
+
+/**
+ * aq_launch_bindings - one CPU set a rank, or NULL for no binding.
+ * size_out  bytes of each set
+ */
+cpu_set_t **aq_launch_bindings(const struct aq_launch *lo, size_t *size_out);
+
+struct aq_prefix;
+
+/** aq_prefix_open - pipes for ranks' stdout and stderr; exits if descriptors run out. */
+struct aq_prefix *aq_prefix_open(const struct aq_launch *lo);
+
+/** aq_prefix_child - in rank's process: stdout and stderr become its pipes. Fit for vfork. */
+void aq_prefix_child(struct aq_prefix *px, uint32_t rank);
+
+/** aq_prefix_started - in the launcher, ranks run: closes their ends. */
+struct aq_supervise_io *aq_prefix_started(struct aq_prefix *px);
+
+#endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_launch_options.c - the command line of gasnetrun.
+ * Threads   one
+ * Promise   whatever is wrong is named together with what would be right, exit status 1
+ */
+#include <ctype.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/aq_env.h"
+#include "other/launcher/aq_launch.h"
+
+static const char *const aq_spawner_names[] = {"", "fork", "ssh", "mpi", "pmi"};
+
+static const char *const aq_bind_names[] = {"none", "hwthread", "core", "cache", "numa", "socket"};
+
+static const char aq_launch_help[] =
+    "  -n N, -np N        start N ranks (required)\n"
+    "  -N H               spread them over H hosts\n"
+    "  -c N               N CPUs a rank, bound to them; 0: do not bind\n"
+    "  -c CONDUIT         use this conduit (programs linked with the shared library)\n"
+    "  -E A,B,C           environment variables to pass on, besides GASNET_*\n"
+    "  -v                 say what is done; -v -v: also what becomes of each rank\n"
+    "  -t                 say what would be done, do nothing\n"
+    "  -k                 keep temporary files\n"
+    "  -l, --prefix-output   put the rank before each line of output\n"
+    "  --bind[=WHAT]      bind each rank to a core (WHAT: none hwthread core cache numa socket)\n"
+    "  -spawner=S         fork, mpi (MPIRUN_CMD) or pmi (PMIRUN_CMD)\n"
+    "  --                 end of options\n";
+
+static void aq_launch_usage(const struct aq_launch *lo, FILE *to)
+{
+    fprintf(to, "usage: %s -n N [options] [--] program [arguments]\n%s", lo->self, aq_launch_help);
+}
+
+void aq_launch_error(const struct aq_launch *lo, const char *fmt, ...)
+{
+    va_list ap;
+
+    fprintf(stderr, "%s: ", lo->self);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    exit(1);
+}
+
+void aq_launch_tell(const struct aq_launch *lo, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (lo->verbose == 0)
+        return;
+    fputs("gasnetrun: ", stderr);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+}
+
+const char *aq_launch_spawner_name(enum aq_launch_spawner spawner)
+{
+    return aq_spawner_names[spawner];
+}
+
+static _Noreturn void aq_launch_misuse(const struct aq_launch *lo, const char *what, const char *word)
+{
+    fprintf(stderr, "%s: %s '%s'\n", lo->self, what, word);
+    aq_launch_usage(lo, stderr);
+    exit(1);
+}
+
+static uint32_t aq_launch_count(const struct aq_launch *lo, const char *option, const char *text,
+                                int64_t least, int64_t most, const char *what)
+{
+    int64_t n;
+
+    if (!aq_env_parse_int(text, &n))
+        aq_launch_error(lo, "%s %s: not a number; write for instance %s 4", option, text, option);
+    if (n < least || n > most)
+        aq_launch_error(lo, "%s %s: %s must be %lld to %lld", option, text, what, (long long)least,
+                        (long long)most);
+    return (uint32_t)n;
+}
+
+static void aq_launch_set_conduit(struct aq_launch *lo, const char *name)
+{
+    if (strlen(name) == 0 || strlen(name) >= sizeof(lo->conduit))
+        aq_launch_error(lo, "'%s' is not the name of a conduit", name);
+    for (size_t i = 0; i <= strlen(name); i++) {
+        if (name[i] != '\0' && !isalnum((unsigned char)name[i]))
+            aq_launch_error(lo, "'%s' is not the name of a conduit", name);
+        lo->conduit[i] = (char)tolower((unsigned char)name[i]);
+    }
+}
+
+/* -c 4 is CPUs, -c udp a conduit */
+static void aq_launch_option_c(struct aq_launch *lo, const char *value)
+{
+    if (isdigit((unsigned char)value[0]) || value[0] == '-') {
+        lo->cpus = (int)aq_launch_count(lo, "-c", value, 0, 65536, "CPUs a rank");
+        return;
+    }
+    aq_launch_set_conduit(lo, value);
+    lo->conduit_given = true;
+}
+
+static void aq_launch_option_env(struct aq_launch *lo, const char *list)
+{
+    char *joined;
+
+    for (const char *c = list; *c != '\0'; c++)
+        if (!isalnum((unsigned char)*c) && *c != '_' && *c != ',')
+            aq_launch_error(lo, "-E %s: '%c' cannot stand in the name of a variable", list, *c);
+    if (lo->env_names == NULL) {
+        lo->env_names = strdup(list);
+    } else if (asprintf(&joined, "%s,%s", lo->env_names, list) > 0) {
+        free(lo->env_names);
+        lo->env_names = joined;
+    }
+}
+
+static enum aq_launch_spawner aq_launch_parse_spawner(const struct aq_launch *lo, const char *from,
+                                                      const char *text)
+{
+    for (int i = 1; i <= AQ_SPAWNER_PMI; i++)
+        if (strcasecmp(text, aq_spawner_names[i]) == 0)
+            return (enum aq_launch_spawner)i;
+    if (strcasecmp(text, "pmix") == 0)
+        return AQ_SPAWNER_PMI;
+    aq_launch_error(lo, "%s=%s: not a spawner; there are fork, mpi and pmi", from, text);
+}
+
+static void aq_launch_option_bind(struct aq_launch *lo, const char *what)
+{
+    lo->bind_given = true;
+    for (int i = 0; i <= AQ_BIND_SOCKET; i++) {
+        if (strcasecmp(what, aq_bind_names[i]) == 0) {
+            lo->bind = (enum aq_launch_bind)i;
+            return;
+        }
+    }
+    aq_launch_error(lo, "--bind=%s: choose none, hwthread, core, cache, numa or socket", what);
+}
+
+/* options that consist of one word; true if this was one */
+static bool aq_launch_flag(struct aq_launch *lo, const char *word)
+{
+    if (strcmp(word, "-v") == 0 || strcmp(word, "--verbose") == 0) {
+        lo->verbose++;
+    } else if (strcmp(word, "-vv") == 0) {
+        lo->verbose += 2;
+    } else if (strcmp(word, "-t") == 0) {
+        lo->dry = true;
+    } else if (strcmp(word, "-k") == 0) {
+        lo->keep = true;
+    } else if (strcmp(word, "-l") == 0 || strcmp(word, "--prefix-output") == 0) {
+        lo->prefix = true;
+    } else if (strcmp(word, "--bind") == 0) {
+        aq_launch_option_bind(lo, "core");
+    } else if (strncmp(word, "--bind=", 7) == 0) {
+        aq_launch_option_bind(lo, word + 7);
+    } else if (strncmp(word, "-spawner=", 9) == 0) {
+        lo->spawner = aq_launch_parse_spawner(lo, "-spawner", word + 9);
+    } else if (strncmp(word, "--spawner=", 10) == 0) {
+        lo->spawner = aq_launch_parse_spawner(lo, "--spawner", word + 10);
+    } else if (strcmp(word, "--help") == 0) {
+        aq_launch_usage(lo, stdout);
+        exit(0);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* the value of an option that may be glued to it (-n4) or follow (-n 4); NULL if word is not it */
+static const char *aq_launch_value(const struct aq_launch *lo, const char *option, char **argv, int *at)
+{
+    size_t len = strlen(option);
+    const char *word = argv[*at];
+
+    if (strncmp(word, option, len) != 0)
+        return NULL;
+    if (word[len] != '\0')
+        return word + len + (word[len] == '=');
+    if (argv[*at + 1] == NULL)
+        aq_launch_misuse(lo, "a value must follow", option);
+    return argv[++*at];
+}
+
+static void aq_launch_option(struct aq_launch *lo, char **argv, int *at)
+{
+    const char *word = argv[*at], *value;
+
+    if (aq_launch_flag(lo, word))
+        return;
+    if ((value = aq_launch_value(lo, "-np", argv, at)) != NULL ||
+        (value = aq_launch_value(lo, "-n", argv, at)) != NULL)
+        lo->ranks = aq_launch_count(lo, "-n", value, 1, AQ_SPAWN_MAX_RANKS, "the number of ranks");
+    else if ((value = aq_launch_value(lo, "-N", argv, at)) != NULL)
+        lo->hosts = aq_launch_count(lo, "-N", value, 1, 1000000, "the number of hosts");
+    else if ((value = aq_launch_value(lo, "-c", argv, at)) != NULL)
+        aq_launch_option_c(lo, value);
+    else if ((value = aq_launch_value(lo, "-E", argv, at)) != NULL)
+        aq_launch_option_env(lo, value);
+    else
+        aq_launch_misuse(lo, "unknown option", word);
+}
+
+static bool aq_launch_runnable(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* a path, then the current folder, then PATH */
+static char *aq_launch_find(const struct aq_launch *lo, const char *name)
+{
+    const char *dir = getenv("PATH");
+    char *path = NULL;
+
+    if (strchr(name, '/') != NULL) {
+        if (aq_launch_runnable(name))
+            return strdup(name);
+        aq_launch_error(lo, "%s: %s", name, access(name, F_OK) == 0 ? "not an executable file" :
+                        "no such program");
+    }
+    if (asprintf(&path, "./%s", name) > 0 && aq_launch_runnable(path))
+        return path;
+    free(path);
+    while (dir != NULL && *dir != '\0') {
+        size_t len = strcspn(dir, ":");
+
+        if (asprintf(&path, "%.*s/%s", (int)len, dir, name) > 0 && aq_launch_runnable(path))
+            return path;
+        free(path);
+        dir += len + (dir[len] == ':');
+    }
+    aq_launch_error(lo, "%s: no such program here or in PATH", name);
+}
+
+/* gasnetrun_smp names its conduit; plain gasnetrun takes GASNET_CONDUIT or smp */
+static void aq_launch_conduit_of_name(struct aq_launch *lo)
+{
+    const char *under = strrchr(lo->self, '_'), *env = getenv("GASNET_CONDUIT");
+
+    if (under != NULL && under[1] != '\0') {
+        aq_launch_set_conduit(lo, under + 1);
+        lo->conduit_given = true;
+        return;
+    }
+    aq_launch_set_conduit(lo, env != NULL && *env != '\0' ? env : "smp");
+}
+
+/* -spawner wins over GASNET_<C>_SPAWNER, which wins over fork */
+static void aq_launch_choose_spawner(struct aq_launch *lo)
+{
+    char name[64];
+    const char *text;
+
+    if (lo->spawner != AQ_SPAWNER_UNSET)
+        return;
+    snprintf(name, sizeof(name), "GASNET_%s_SPAWNER", lo->conduit);
+    for (char *c = name; *c != '\0'; c++)
+        *c = (char)toupper((unsigned char)*c);
+    text = getenv(name);
+    lo->spawner = AQ_SPAWNER_FORK;
+    if (text != NULL && *text != '\0')
+        lo->spawner = aq_launch_parse_spawner(lo, name, text);
+}
+
+static void aq_launch_settle(struct aq_launch *lo)
+{
+    if (lo->dry || lo->keep)
+        lo->verbose = lo->verbose > 0 ? lo->verbose : 1;
+    aq_launch_choose_spawner(lo);
+    if (lo->spawner == AQ_SPAWNER_SSH)
+        aq_launch_error(lo, "spawner ssh: this build starts ranks on one host; use -spawner=fork, or pmi "
+                        "with PMIRUN_CMD");
+    if (lo->ranks == 0)
+        aq_launch_misuse(lo, "say how many ranks to start:", "-n N");
+    if (lo->spawner == AQ_SPAWNER_FORK && lo->hosts > 1)
+        aq_launch_error(lo, "-N %u: spawner fork runs all ranks on this host; use -N 1 or -spawner=pmi",
+                        lo->hosts);
+    if (lo->hosts > lo->ranks)
+        aq_launch_error(lo, "-N %u: more hosts than the %u ranks of -n", lo->hosts, lo->ranks);
+    if (lo->cpus == 0)
+        lo->bind = AQ_BIND_NONE;
+    else if (lo->cpus > 0 && !lo->bind_given)
+        lo->bind = AQ_BIND_CORE;
+}
+
+void aq_launch_parse(struct aq_launch *lo, int argc, char **argv)
+{
+    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+    int at = 1;
+
+    memset(lo, 0, sizeof(*lo));
+    lo->cpus = -1;
+    lo->self = slash != NULL ? slash + 1 : argc > 0 ? argv[0] : "gasnetrun";
+    aq_launch_conduit_of_name(lo);
+    for (; at < argc && argv[at][0] == '-' && argv[at][1] != '\0'; at++) {
+        if (strcmp(argv[at], "--") == 0) {
+            at++;
+            break;
+        }
+        aq_launch_option(lo, argv, &at);
+    }
+    if (at >= argc)
+        aq_launch_misuse(lo, "name the program to run:", "program [arguments]");
+    aq_launch_settle(lo);
+    lo->argv = argv + at;
+    lo->program = aq_launch_find(lo, argv[at]);
+}

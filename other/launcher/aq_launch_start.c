@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_launch_start.c - start the ranks of a job on this host and stay with them.
+ * Threads   one; ranks are started by vfork, since a launcher that copies its page tables for each
+ *           of many ranks wastes a good part of the start-up time
+ * Uses      other/spawn/aq_supervise.h
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "other/launcher/aq_launch.h"
+#include "other/spawn/aq_ending.h"
+#include "other/spawn/aq_spawn_provider.h"
+
+#define AQ_LAUNCH_FD 100             /* inherited descriptors start here, clear of what shell scripts use */
+#define AQ_LAUNCH_FDS 3              /* the board and two memfds for the conduit */
+
+/* what each rank's process is made from; the child of vfork only reads it */
+struct aq_start {
+    const struct aq_launch *lo;
+    struct aq_supervise sv;
+    struct aq_prefix *prefix;
+    int fds[AQ_LAUNCH_FDS];
+    int null_fd;
+    char **envp;
+    char note[128];                  /* AQ_SPAWN_FORK=..., in envp */
+    cpu_set_t **cpus;
+    size_t cpus_size;
+    pid_t self;
+    volatile int exec_error;         /* written by the child of vfork */
+};
+
+static bool aq_launch_has(const char *image, size_t size, const char *key, const char *value)
+{
+    char text[96];
+
+    snprintf(text, sizeof(text), "$%s: %s $", key, value);
+    return memmem(image, size, text, strlen(text)) != NULL;
+}
+
+/* 1: word is a program of our conduit that can start by our spawner; 0: of our conduit, but it
+ * cannot; -1: not a program of ours */
+static int aq_launch_look_into(const struct aq_launch *lo, const char *path)
+{
+    char conduit[16], spawner[32];
+    struct stat st;
+    char *image;
+    int fd = open(path, O_RDONLY | O_CLOEXEC), found = -1;
+    size_t i;
+
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0 || st.st_size < 64) {
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    image = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (image == MAP_FAILED)
+        return -1;
+    for (i = 0; lo->conduit[i] != '\0'; i++)
+        conduit[i] = (char)(lo->conduit[i] >= 'a' && lo->conduit[i] <= 'z' ? lo->conduit[i] - 32 :
+                            lo->conduit[i]);
+    conduit[i] = '\0';
+    snprintf(spawner, sizeof(spawner), "GASNet%sSpawner",
+             lo->spawner == AQ_SPAWNER_FORK ? "FORK" : lo->spawner == AQ_SPAWNER_MPI ? "MPI" : "PMI");
+    if (aq_launch_has(image, (size_t)st.st_size, "GASNetConduitName", conduit))
+        found = aq_launch_has(image, (size_t)st.st_size, spawner, "1");
+    munmap(image, (size_t)st.st_size);
+    return found;
+}
+
+void aq_launch_check(const struct aq_launch *lo)
+{
+    int found = aq_launch_look_into(lo, lo->program);
+
+    for (int i = 1; found < 0 && lo->argv[i] != NULL; i++)
+        found = aq_launch_look_into(lo, lo->argv[i]);
+    if (found == 0)
+        aq_launch_error(lo, "%s was built without spawner %s; choose another one by -spawner=",
+                        lo->program, aq_launch_spawner_name(lo->spawner));
+    if (found < 0)
+        aq_launch_tell(lo, "no word of the command is a program linked with the %s conduit's archive "
+                       "(a script, or one linked with the shared library?); running it all the same", lo->conduit);
+}
+
+/* Ranks inherit these; they make them close-on-exec. Low numbers belong to shell scripts. */
+static int aq_launch_high_fd(const struct aq_launch *lo, int fd)
+{
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, AQ_LAUNCH_FD);
+
+    if (high < 0)
+        high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    if (high < 0)
+        aq_launch_error(lo, "out of file descriptors (%s); raise ulimit -n", strerror(errno));
+    close(fd);
+    return high;
+}
+
+static char **aq_launch_environment(struct aq_start *s)
+{
+    extern char **environ;
+    size_t count = 0, len = strlen(AQ_SPAWN_FORK_ENV), to = 0;
+    char **envp;
+
+    while (environ[count] != NULL)
+        count++;
+    envp = calloc(count + 2, sizeof(*envp));
+    if (envp == NULL)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(environ[i], AQ_SPAWN_FORK_ENV, len) != 0 || environ[i][len] != '=')
+            envp[to++] = environ[i];
+    envp[to] = s->note;
+    return envp;
+}
+
+static void aq_start_prepare(struct aq_start *s, const struct aq_launch *lo)
+{
+    int board_fd, rc;
+
+    s->lo = lo;
+    s->self = getpid();
+    rc = aq_supervise_open(&s->sv, lo->ranks, &board_fd);
+    if (rc != 0)
+        aq_launch_error(lo, "cannot make shared memory for %u ranks: %s", lo->ranks, strerror(-rc));
+    s->fds[0] = aq_launch_high_fd(lo, board_fd);
+    for (int i = 1; i < AQ_LAUNCH_FDS; i++) {
+        int fd = memfd_create("aq-host", MFD_CLOEXEC);
+
+        if (fd < 0)
+            aq_launch_error(lo, "memfd_create: %s", strerror(errno));
+        s->fds[i] = aq_launch_high_fd(lo, fd);
+    }
+    s->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    s->envp = aq_launch_environment(s);
+    s->cpus = aq_launch_bindings(lo, &s->cpus_size);
+    s->prefix = lo->prefix ? aq_prefix_open(lo) : NULL;
+    s->sv.verbose = lo->verbose >= 2 || getenv("GASNET_SPAWN_VERBOSE") != NULL;
+    s->sv.reap_others = true;
+    if (s->envp == NULL)
+        aq_launch_error(lo, "out of memory");
+}
+
+/* Runs in the child of vfork, on the parent's stack and memory: system calls only. */
+static _Noreturn void aq_start_become(struct aq_start *s, uint32_t rank)
+{
+    aq_supervise_child(&s->sv, s->self);
+    if (rank > 0 && s->null_fd >= 0)
+        dup2(s->null_fd, STDIN_FILENO);
+    for (int i = 0; i < AQ_LAUNCH_FDS; i++)
+        fcntl(s->fds[i], F_SETFD, 0);
+    if (s->prefix != NULL)
+        aq_prefix_child(s->prefix, rank);
+    if (s->cpus != NULL && s->cpus[rank] != NULL)
+        sched_setaffinity(0, s->cpus_size, s->cpus[rank]);
+    execve(s->lo->program, s->lo->argv, s->envp);
+    s->exec_error = errno;
+    _exit(127);
+}
+
+static int aq_start_rank(struct aq_start *s, uint32_t rank)
+{
+    uint64_t key;
+    pid_t pid;
+
+    memcpy(&key, s->sv.board->key, sizeof(key));
+    snprintf(s->note, sizeof(s->note), "%s=%u %d %d %d %016" PRIx64, AQ_SPAWN_FORK_ENV, rank, s->fds[0],
+             s->fds[1], s->fds[2], key);
+    s->exec_error = 0;
+    pid = vfork();
+    if (pid == 0)
+        aq_start_become(s, rank);
+    if (pid < 0)
+        return aq_supervise_fork_failed(&s->sv, rank, errno);
+    s->sv.child[rank] = pid;
+    if (s->exec_error == 0)
+        return 0;
+    for (uint32_t i = 0; i <= rank; i++)
+        kill(s->sv.child[i], SIGKILL);
+    fprintf(stderr, "%s: cannot run %s: %s\n", s->lo->self, s->lo->program,
+            s->exec_error == ENOEXEC ? "not a program for this machine; a script needs a first line like "
+                                       "#!/bin/sh" : strerror(s->exec_error));
+    return 1;
+}
+
+static void aq_launch_describe(const struct aq_launch *lo)
+{
+    char host[256] = "?";
+
+    gethostname(host, sizeof(host) - 1);
+    fprintf(stderr, "gasnetrun: %s %u rank%s on host %s (conduit %s, spawner fork):", lo->dry ? "would start" :
+            "starting", lo->ranks, lo->ranks == 1 ? "" : "s", host, lo->conduit);
+    fprintf(stderr, " %s", lo->program);
+    for (int i = 1; lo->argv[i] != NULL; i++)
+        fprintf(stderr, " %s", lo->argv[i]);
+    fputc('\n', stderr);
+}
+
+int aq_launch_fork(struct aq_launch *lo)
+{
+    struct aq_start s = {.self = 0};
+    int rc = 0;
+
+    if (lo->verbose > 0)
+        aq_launch_describe(lo);
+    if (lo->dry)
+        return 0;
+    aq_start_prepare(&s, lo);
+    for (uint32_t rank = 0; rank < lo->ranks && rc == 0; rank++)
+        rc = aq_start_rank(&s, rank);
+    if (rc != 0)
+        return rc;
+    if (s.prefix != NULL)
+        s.sv.io = aq_prefix_started(s.prefix);
+    for (int i = 0; i < AQ_LAUNCH_FDS; i++)
+        close(s.fds[i]);
+    return aq_supervise_run(&s.sv);
+}

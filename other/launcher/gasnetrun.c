@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gasnetrun.c - start a job: gasnetrun -n 4 ./prog args. Installed as gasnetrun, gasnetrun_smp, ...
+ * Owns      the choice of the way to start
+ * Threads   one
+ * Promise   exit status is the job's; nothing is left behind, whatever ends it
+ * See       docs/launching.md
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "other/launcher/aq_launch.h"
+
+static void aq_launch_export(const struct aq_launch *lo)
+{
+    char name[64];
+    size_t len = 0;
+
+    for (const char *part = "GASNET_"; *part != '\0'; part++)
+        name[len++] = *part;
+    for (const char *c = lo->conduit; *c != '\0'; c++)
+        name[len++] = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+    strcpy(name + len, "_SPAWNER");
+    setenv(name, aq_launch_spawner_name(lo->spawner), 1);
+    if (lo->conduit_given)
+        setenv("GASNET_CONDUIT", lo->conduit, 1);
+    if (lo->verbose >= 1)
+        setenv("GASNET_VERBOSEENV", "1", 0);
+    if (lo->verbose >= 2)
+        setenv("GASNET_SPAWN_VERBOSE", "1", 1);
+}
+
+int main(int argc, char **argv)
+{
+    struct aq_launch lo;
+
+    aq_launch_parse(&lo, argc, argv);
+    aq_launch_check(&lo);
+    aq_launch_export(&lo);
+    if (lo.spawner == AQ_SPAWNER_MPI || lo.spawner == AQ_SPAWNER_PMI)
+        aq_launch_exec(&lo);
+    return aq_launch_fork(&lo);
+}

@@ -1,0 +1,229 @@
+/*
+ * aq_shm.h - the transport between ranks of one host.
+ *
+ * Owns      the arena (one memfd mapped by all ranks of the host: doorbells, message rings, payload
+ *           blocks, barrier words) and the mapping of all segments of the host
+ * Threads   set-up by one thread; everything else by any
+ * Wire      the arena's layout below; all ranks of a host run the same library
+ * Uses      core/aq_job.h, other/spawn/aq_spawn.h; nothing of extended/ or of a conduit
+ * See       docs/how-it-works.md; why a ring for each pair: docs/design/queues.md
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_SHM_H
+#define AQ_SHM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conduits/conduit.h"
+#include "core/aq_platform.h"
+
+/* Requests and replies never share a ring or a pool: a reply's room must not depend on requests. */
+enum aq_shm_lane { AQ_LANE_REQUEST = 0, AQ_LANE_REPLY = 1, AQ_LANES = 2 };
+
+#define AQ_SHM_MAX_MEDIUM 65536 /* bytes: the largest payload block */
+#define AQ_SHM_PAIR 128         /* two cache lines: what an adjacent-line prefetch drags along */
+
+/* --- the arena --- */
+
+/* One for the host. */
+struct aq_shm_common {
+    _Alignas(AQ_SHM_PAIR) _Atomic uint32_t sleepers; /* announced, over all ranks */
+    _Alignas(AQ_SHM_PAIR) _Atomic uint32_t cma_refused; /* some rank may not read another's memory */
+};
+
+/* One a rank. */
+struct aq_shm_control {
+    _Alignas(AQ_SHM_PAIR) _Atomic uint32_t sleeping; /* threads of the rank that announced sleep */
+    _Atomic uint32_t bell;                           /* futex; rung by whoever brings work */
+    _Alignas(AQ_SHM_PAIR) _Atomic uint32_t greetings; /* grows as senders speak for the first time */
+    int32_t pid;
+    uint64_t probe_addr; /* a word of the rank's private memory, and what it holds: */
+    uint64_t probe_word; /* whether process_vm_readv works is tried on it */
+};
+
+/*
+ * A message is half a cache line; the other half of the line is for the answer. Between two ranks
+ * there is a channel for each requester: slot i holds its i-th request and the i-th reply. When
+ * every request is answered, request and reply use the same line: whoever reads one half gets
+ * the line for itself, writes the other half without asking for it, and the peer reads that;
+ * two transfers of a line for a round trip, where two lines would take four.
+ */
+struct aq_shm_half {
+    _Atomic uint64_t head; /* lap:32 handler:8 nargs:8 kind:8 place:8; stored last */
+    union {
+        gex_AM_Arg_t short_args[6];
+        struct {
+            uint32_t nbytes, offset; /* the payload, and where its block is in the sender's pool */
+            gex_AM_Arg_t medium_args[4];
+        };
+        struct {
+            uint64_t dest;           /* address at the target */
+            uint32_t long_nbytes, long_offset; /* offset: of the block, for AQ_PLACE_COPY */
+            gex_AM_Arg_t long_args[2];
+        };
+    };
+};
+
+/* What does not fit the half: all arguments if they are too many, or a small payload. */
+union aq_shm_more {
+    gex_AM_Arg_t args[16];
+    unsigned char payload[AQ_CACHE_LINE];
+};
+
+struct aq_shm_slot {
+    _Alignas(AQ_CACHE_LINE) struct aq_shm_half half[AQ_LANES];
+    union aq_shm_more more[AQ_LANES];
+};
+
+/* Where a payload is; in the head. */
+enum aq_shm_place {
+    AQ_PLACE_NONE,  /* short; empty payload; long already at its address */
+    AQ_PLACE_SLOT,  /* in the slot's second line */
+    AQ_PLACE_BLOCK, /* in a block of the sender's pool */
+    AQ_PLACE_COPY   /* long in a block that the receiver copies to its address */
+};
+#define AQ_PLACE_MASK 0x7fu
+#define AQ_PLACE_ARGS 0x80u /* flag: the arguments are in the slot's second line */
+
+/* The slots of one requester and one responder. */
+struct aq_shm_channel {
+    /* messages of a lane that their receiver is done with; written by it, read by the sender
+     * only when the lane looks full or blocks run short */
+    struct {
+        _Alignas(AQ_SHM_PAIR) _Atomic uint32_t count;
+    } done[AQ_LANES];
+    struct aq_shm_slot slots[];
+};
+
+/* Sizes of payload blocks and how many of each a rank has in a lane. */
+#define AQ_POOL_CLASSES 3
+struct aq_shm_pool_plan {
+    uint32_t size[AQ_POOL_CLASSES];
+    uint32_t count[AQ_POOL_CLASSES];
+    uint32_t first[AQ_POOL_CLASSES];  /* number of the first block of the class */
+    uint64_t offset[AQ_POOL_CLASSES]; /* of the class in the lane's part */
+    uint64_t lane_bytes;
+    uint32_t blocks;
+};
+
+/* Offsets into the arena; equal on every rank. */
+struct aq_shm_layout {
+    uint64_t control, hello, arrived, named, channels, pools, bytes;
+    uint64_t channel_bytes;
+    uint32_t slots, lap_shift; /* slots = 1 << lap_shift */
+    struct aq_shm_pool_plan pool;
+};
+
+struct aq_shm {
+    uint32_t size, me; /* ranks of this host, my index among them */
+    bool whole_job;    /* all ranks are on this host: local index is jobrank */
+    char *arena;
+    struct aq_shm_layout layout;
+    struct aq_shm_control *mine;
+    bool cma;         /* process_vm_readv/writev work between all ranks of the host */
+    const uint32_t *jobrank_of; /* [size] */
+};
+extern struct aq_shm aq_shm;
+
+static inline struct aq_shm_common *aq_shm_common(void)
+{
+    return (struct aq_shm_common *)(void *)aq_shm.arena;
+}
+
+static inline struct aq_shm_control *aq_shm_control(uint32_t local)
+{
+    return (struct aq_shm_control *)(void *)(aq_shm.arena + aq_shm.layout.control) + local;
+}
+
+/* hello[receiver][sender] is 1 once sender has spoken to receiver. */
+static inline _Atomic unsigned char *aq_shm_hello(uint32_t receiver, uint32_t sender)
+{
+    return (_Atomic unsigned char *)(void *)(aq_shm.arena + aq_shm.layout.hello)
+           + (size_t)receiver * aq_shm.size + sender;
+}
+
+static inline struct aq_shm_channel *aq_shm_channel(uint32_t requester, uint32_t responder)
+{
+    size_t number = (size_t)requester * aq_shm.size + responder;
+
+    return (struct aq_shm_channel *)(void *)(aq_shm.arena + aq_shm.layout.channels
+                                             + number * aq_shm.layout.channel_bytes);
+}
+
+static inline char *aq_shm_pool(uint32_t owner, int lane)
+{
+    size_t number = (size_t)owner * AQ_LANES + (size_t)lane;
+
+    return aq_shm.arena + aq_shm.layout.pools + number * aq_shm.layout.pool.lane_bytes;
+}
+
+/* --- set-up (aq_shm_arena.c, aq_shm_segment.c) --- */
+
+/* Collective over the host: make or join the arena. AQ_OK or negative, logged. */
+int aq_shm_init(void);
+/* Collective over the job: allocate this rank's segment, map those of the host. */
+int aq_shm_segment_attach(uintptr_t size, void **base_out);
+/* Index of a jobrank among the ranks of this host, or UINT32_MAX. */
+uint32_t aq_shm_find_local(gex_Rank_t jobrank);
+
+static inline uint32_t aq_shm_local(gex_Rank_t jobrank)
+{
+    return AQ_LIKELY(aq_shm.whole_job) ? jobrank : aq_shm_find_local(jobrank);
+}
+
+/* --- messages (aq_shm_ring.c) --- */
+
+int aq_shm_am_send(const struct aq_am_out *out);
+int aq_shm_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
+                    const gex_AM_Arg_t *args);
+unsigned aq_shm_poll(bool replies_only);
+void aq_shm_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out);
+
+/* --- payload blocks (aq_shm_pool.c) --- */
+
+#define AQ_BLOCK_NONE UINT16_MAX
+void aq_shm_pool_plan(uint32_t ranks, uint32_t depth, struct aq_shm_pool_plan *plan_out);
+int aq_shm_pool_init(void);
+/* A block for nbytes, or AQ_BLOCK_NONE. */
+uint16_t aq_shm_block_take(int lane, size_t nbytes);
+void aq_shm_block_release(int lane, uint16_t block);
+/* Offset of a block in its lane's part of the pool. */
+uint64_t aq_shm_block_offset(uint16_t block);
+
+/* --- sleeping (aq_shm_sleep.c) --- */
+
+void aq_shm_sleep_init(void);
+uint32_t aq_shm_sleep_prepare(void);
+void aq_shm_sleep(uint32_t bell, uint64_t max_ns);
+void aq_shm_sleep_cancel(void);
+void aq_shm_sleep_ring(void);
+void aq_shm_wake(struct aq_shm_control *control);
+void aq_shm_wake_all(void);
+
+/* Between publishing something and looking whether somebody sleeps. The sleeper's membarrier does
+ * the processor's part: after it, either we see the sleeper or the sleeper sees what we
+ * published. This is the compiler's part. */
+static inline void aq_shm_order_before_look(void)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* --- barriers (aq_shm_barrier.c) --- */
+
+void aq_shm_barrier_arrive(uint64_t k);
+bool aq_shm_barrier_done(uint64_t k, gex_Rank_t *missing_out);
+void aq_shm_named_arrive(uint64_t k, int id, int flags);
+bool aq_shm_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_t *missing_out);
+
+/* --- other processes' private memory (aq_shm_cma.c) --- */
+
+/* Collective over the host: may its ranks read and write each other's memory? */
+int aq_shm_cma_init(void);
+/* Copy between this process and another of this host. Ends the job on a bad address. */
+void aq_shm_cma_write(uint32_t local, void *dest, const void *src, size_t nbytes);
+void aq_shm_cma_read(uint32_t local, void *dest, const void *src, size_t nbytes);
+
+#endif

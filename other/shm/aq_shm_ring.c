@@ -1,0 +1,659 @@
+/*
+ * aq_shm_ring.c - messages between ranks of a host: a ring of slots for each ordered pair.
+ *
+ * A sender fills its half of a slot and stores the head last, with the number of the lap in it;
+ * the receiver watches that word. Nothing else is needed for a message, so that it costs the
+ * hand-over of one cache line. The receiver counts what it is done with in a line that the
+ * sender reads only when the ring looks full or blocks run short.
+ *
+ * Owns      the private ends (peers, sources), made at first contact
+ * Threads   any. par: a tx lock orders senders of this process, an rx lock claims a message; no
+ *           lock is held while a handler runs, and a poller skips a lane that another one holds
+ * Promise   a message is given back to its sender only after its handler has returned, unless it
+ *           was copied out of the slot
+ * Uses      core/aq_am.h for delivery
+ * See       struct aq_shm_half for why request and reply share a line
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "other/shm/aq_shm_ring.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/aq_am_deliver.h"
+#include "core/aq_job.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+
+#define AQ_SHM_POLL_BUDGET 32  /* messages of one ring in one poll: others get their turn */
+#define AQ_SHM_BLOCKS_LAZY 4   /* blocks out before a sender looks for finished ones */
+
+static struct {
+    struct aq_shm_tx *_Atomic *tx[AQ_LANES]; /* [size] by local index; NULL: never spoken to */
+    struct aq_shm_source **sources;         /* [source_count], in order of first contact */
+    _Atomic uint32_t source_count;
+    _Atomic uint32_t greetings_seen;
+    aq_lock greet_lock;                     /* growing sources */
+    aq_lock peer_lock;                      /* making a peer */
+} aq_rings;
+
+static inline uint64_t aq_head(uint32_t lap, uint8_t handler, unsigned nargs, unsigned kind,
+                               unsigned place)
+{
+    return (uint64_t)lap | (uint64_t)handler << 32 | (uint64_t)nargs << 40 | (uint64_t)kind << 48
+           | (uint64_t)place << 56;
+}
+
+static inline unsigned aq_head_place(uint64_t head)
+{
+    return (unsigned)(head >> 56) & AQ_PLACE_MASK;
+}
+
+static inline unsigned aq_head_kind(uint64_t head)
+{
+    return (uint8_t)(head >> 48);
+}
+
+/* --- first contact --- */
+
+int aq_shm_ring_init(void)
+{
+    for (int lane = 0; lane < AQ_LANES; lane++)
+        aq_rings.tx[lane] = calloc(aq_shm.size, sizeof(*aq_rings.tx[lane]));
+    aq_rings.sources = calloc(aq_shm.size, sizeof(*aq_rings.sources));
+    if (aq_rings.tx[0] == NULL || aq_rings.tx[1] == NULL || aq_rings.sources == NULL)
+        return aq_fail(AQ_ERR_NOMEM, "no memory for the table of %u peers", aq_shm.size);
+    return AQ_OK;
+}
+
+static struct aq_shm_peer *aq_shm_peer_create(uint32_t local)
+{
+    struct aq_shm_peer *peer = aligned_alloc(AQ_CACHE_LINE,
+                                             aq_round_up(sizeof(*peer), AQ_CACHE_LINE));
+
+    if (peer == NULL)
+        aq_fatal("no memory for the connection to rank %u (%zu bytes)", aq_shm.jobrank_of[local],
+                 sizeof(*peer));
+    memset(peer, 0, sizeof(*peer));
+    for (int lane = 0; lane < AQ_LANES; lane++) {
+        struct aq_shm_tx *tx = &peer->tx[lane];
+
+        tx->lane = lane;
+        tx->channel = lane == AQ_LANE_REQUEST ? aq_shm_channel(aq_shm.me, local)
+                                              : aq_shm_channel(local, aq_shm.me);
+        tx->control = aq_shm_control(local);
+        tx->slot = tx->channel->slots;
+        tx->end = tx->channel->slots + aq_shm.layout.slots;
+        tx->lap = 1; /* the arena is born zero: lap 0 is "nothing yet" */
+        tx->room = aq_shm.layout.slots;
+        for (size_t i = 0; i < AQ_SHM_MAX_SLOTS; i++)
+            tx->block[i] = AQ_BLOCK_NONE;
+    }
+    return peer;
+}
+
+/* Speak to a rank for the first time. */
+static __attribute__((noinline, cold)) void aq_shm_peer_greet(uint32_t local)
+{
+    aq_lock_acquire(&aq_rings.peer_lock);
+    if (atomic_load_explicit(&aq_rings.tx[0][local], memory_order_relaxed) == NULL) {
+        struct aq_shm_peer *peer = aq_shm_peer_create(local);
+
+        /* release, twice: whoever sees the count sees the flag; other threads see the peer */
+        atomic_store_explicit(aq_shm_hello(local, aq_shm.me), 1, memory_order_release);
+        atomic_fetch_add_explicit(&aq_shm_control(local)->greetings, 1, memory_order_release);
+        for (int lane = AQ_LANES - 1; lane >= 0; lane--)
+            atomic_store_explicit(&aq_rings.tx[lane][local], &peer->tx[lane],
+                                  memory_order_release);
+    }
+    aq_lock_release(&aq_rings.peer_lock);
+}
+
+static inline struct aq_shm_tx *aq_shm_tx_find(uint32_t local, int lane)
+{
+    /* acquire: pairs with the release in aq_shm_peer_greet() */
+    return atomic_load_explicit(&aq_rings.tx[lane][local], memory_order_acquire);
+}
+
+static struct aq_shm_tx *aq_shm_tx(uint32_t local, int lane)
+{
+    if (aq_shm_tx_find(local, lane) == NULL)
+        aq_shm_peer_greet(local);
+    return aq_shm_tx_find(local, lane);
+}
+
+static struct aq_shm_source *aq_shm_source_create(uint32_t local)
+{
+    struct aq_shm_source *source = aligned_alloc(AQ_CACHE_LINE, aq_round_up(sizeof(*source),
+                                                                            AQ_CACHE_LINE));
+
+    if (source == NULL)
+        aq_fatal("no memory for messages from rank %u (%zu bytes)", aq_shm.jobrank_of[local],
+                 sizeof(*source));
+    memset(source, 0, sizeof(*source));
+    for (int lane = 0; lane < AQ_LANES; lane++) {
+        struct aq_shm_rx *rx = &source->rx[lane];
+
+        rx->channel = lane == AQ_LANE_REQUEST ? aq_shm_channel(local, aq_shm.me)
+                                              : aq_shm_channel(aq_shm.me, local);
+        rx->slot = rx->channel->slots;
+        rx->end = rx->channel->slots + aq_shm.layout.slots;
+        rx->done = &rx->channel->done[lane].count;
+        rx->lap = 1;
+        rx->pool = aq_shm_pool(local, lane);
+        rx->jobrank = aq_shm.jobrank_of[local];
+    }
+    return source;
+}
+
+/* Somebody spoke to us for the first time: find out who, and listen. */
+static __attribute__((noinline, cold)) void aq_shm_welcome(uint32_t greetings)
+{
+    static bool known[1 << 14]; /* by local index; under greet_lock */
+
+    if (!aq_lock_try(&aq_rings.greet_lock))
+        return;
+    for (uint32_t local = 0; local < aq_shm.size; local++) {
+        uint32_t count = atomic_load_explicit(&aq_rings.source_count, memory_order_relaxed);
+
+        if (known[local]
+            || atomic_load_explicit(aq_shm_hello(aq_shm.me, local), memory_order_acquire) == 0)
+            continue;
+        known[local] = true;
+        aq_rings.sources[count] = aq_shm_source_create(local);
+        /* release: a poller that sees the count sees the entry */
+        atomic_store_explicit(&aq_rings.source_count, count + 1, memory_order_release);
+    }
+    atomic_store_explicit(&aq_rings.greetings_seen, greetings, memory_order_relaxed);
+    aq_lock_release(&aq_rings.greet_lock);
+}
+
+/* --- sending --- */
+
+/* Messages sent so far, modulo 2^32: laps and slots tell. */
+static inline uint32_t aq_shm_tx_sent(const struct aq_shm_tx *tx)
+{
+    return (tx->lap - 1) * aq_shm.layout.slots + (uint32_t)(tx->slot - tx->channel->slots);
+}
+
+/* Take back the blocks of messages that the receiver is done with. tx->lock is held. */
+static void aq_shm_tx_reclaim(struct aq_shm_tx *tx)
+{
+    const uint32_t mask = aq_shm.layout.slots - 1;
+
+    /* acquire: pairs with aq_shm_rx_give_back(); the handlers' reads are over */
+    const uint32_t done = atomic_load_explicit(&tx->channel->done[tx->lane].count,
+                                               memory_order_acquire);
+
+    if (tx->blocks_out == 0)
+        tx->freed = done;
+    for (; tx->freed != done; tx->freed++) {
+        uint16_t *block = &tx->block[tx->freed & mask];
+
+        if (*block != AQ_BLOCK_NONE) {
+            aq_shm_block_release(tx->lane, *block);
+            *block = AQ_BLOCK_NONE;
+            tx->blocks_out--;
+        }
+    }
+    tx->room = aq_shm.layout.slots - (aq_shm_tx_sent(tx) - tx->freed);
+}
+
+void aq_shm_ring_reclaim(int lane)
+{
+    for (uint32_t local = 0; local < aq_shm.size; local++) {
+        struct aq_shm_tx *tx = aq_shm_tx_find(local, lane);
+
+        /* par: the caller holds the lock of one of them, and has looked at that one itself */
+        if (tx == NULL || tx->blocks_out == 0 || !aq_lock_try(&tx->lock))
+            continue;
+        aq_shm_tx_reclaim(tx);
+        aq_lock_release(&tx->lock);
+    }
+}
+
+static inline void aq_shm_copy_args(gex_AM_Arg_t *to, const gex_AM_Arg_t *from, unsigned count)
+{
+    /* a jump into straight code: no loop set-up, no call, nothing read beyond the last */
+    switch (count) {
+    case 16: to[15] = from[15]; /* fall through */
+    case 15: to[14] = from[14]; /* fall through */
+    case 14: to[13] = from[13]; /* fall through */
+    case 13: to[12] = from[12]; /* fall through */
+    case 12: to[11] = from[11]; /* fall through */
+    case 11: to[10] = from[10]; /* fall through */
+    case 10: to[9] = from[9];   /* fall through */
+    case 9: to[8] = from[8];    /* fall through */
+    case 8: to[7] = from[7];    /* fall through */
+    case 7: to[6] = from[6];    /* fall through */
+    case 6: to[5] = from[5];    /* fall through */
+    case 5: to[4] = from[4];    /* fall through */
+    case 4: to[3] = from[3];    /* fall through */
+    case 3: to[2] = from[2];    /* fall through */
+    case 2: to[1] = from[1];    /* fall through */
+    case 1: to[0] = from[0];    /* fall through */
+    default: break;
+    }
+}
+
+/* Put the payload in a block. AQ_RETRY if there is none. */
+static int aq_shm_place_block(struct aq_shm_tx *tx, const struct aq_am_out *out,
+                              uint32_t *offset_out)
+{
+    uint16_t block;
+
+    if (tx->blocks_out >= AQ_SHM_BLOCKS_LAZY)
+        aq_shm_tx_reclaim(tx);
+    block = aq_shm_block_take(tx->lane, out->nbytes);
+    if (block == AQ_BLOCK_NONE)
+        return AQ_RETRY;
+    tx->block[tx->slot - tx->channel->slots] = block;
+    tx->blocks_out++;
+    *offset_out = (uint32_t)aq_shm_block_offset(block);
+    memcpy(aq_shm_pool(aq_shm.me, tx->lane) + *offset_out, out->src, out->nbytes);
+    return AQ_OK;
+}
+
+/* Arguments go with the head if they fit, else to the slot's second line. */
+static inline unsigned aq_shm_put_args(struct aq_shm_slot *slot, int lane, gex_AM_Arg_t *near,
+                                       unsigned room, unsigned nargs, const gex_AM_Arg_t *args)
+{
+    if (AQ_LIKELY(nargs <= room)) {
+        aq_shm_copy_args(near, args, nargs);
+        return 0;
+    }
+    aq_shm_copy_args(slot->more[lane].args, args, nargs);
+    return AQ_PLACE_ARGS;
+}
+
+static int aq_shm_fill_medium(struct aq_shm_tx *tx, struct aq_shm_slot *slot,
+                              const struct aq_am_out *out, unsigned *place_out)
+{
+    struct aq_shm_half *half = &slot->half[tx->lane];
+    unsigned place = aq_shm_put_args(slot, tx->lane, half->medium_args, 4, out->nargs,
+                                     out->args);
+
+    half->nbytes = (uint32_t)out->nbytes;
+    if (out->nbytes == 0) {
+        place |= AQ_PLACE_NONE;
+    } else if (out->nbytes <= sizeof(slot->more[0].payload) && !(place & AQ_PLACE_ARGS)) {
+        memcpy(slot->more[tx->lane].payload, out->src, out->nbytes);
+        place |= AQ_PLACE_SLOT;
+    } else {
+        if (aq_shm_place_block(tx, out, &half->offset) != AQ_OK)
+            return AQ_RETRY;
+        place |= AQ_PLACE_BLOCK;
+    }
+    *place_out = place;
+    return AQ_OK;
+}
+
+/* A long payload goes straight to its address: through the mapping, or by the kernel. */
+static int aq_shm_fill_long(struct aq_shm_tx *tx, struct aq_shm_slot *slot,
+                            const struct aq_am_out *out, unsigned *place_out)
+{
+    const intptr_t map = aq_job.map[out->jobrank];
+    struct aq_shm_half *half = &slot->half[tx->lane];
+    unsigned place = aq_shm_put_args(slot, tx->lane, half->long_args, 2, out->nargs, out->args);
+
+    half->dest = (uint64_t)(uintptr_t)out->dest;
+    half->long_nbytes = (uint32_t)out->nbytes;
+    if (out->nbytes == 0) {
+        /* the address means nothing and is not looked at */
+    } else if (AQ_LIKELY(map != AQ_NOT_MAPPED)) {
+        aq_copy(aq_rma_here(map, out->dest), out->src, out->nbytes);
+    } else if (aq_shm.cma) {
+        aq_shm_cma_write(aq_shm_local(out->jobrank), out->dest, out->src, out->nbytes);
+    } else {
+        if (aq_shm_place_block(tx, out, &half->long_offset) != AQ_OK)
+            return AQ_RETRY;
+        place |= AQ_PLACE_COPY;
+    }
+    *place_out = place;
+    return AQ_OK;
+}
+
+/* Is there a slot? tx->lock is held. */
+static inline bool aq_shm_tx_has_room(struct aq_shm_tx *tx)
+{
+    if (AQ_UNLIKELY(tx->room == 0))
+        aq_shm_tx_reclaim(tx);
+    return tx->room != 0;
+}
+
+/* The filled slot becomes a message. tx->lock is held. */
+static inline void aq_shm_tx_publish(struct aq_shm_tx *tx, int lane, uint64_t head)
+{
+    /* release: pairs with the acquire in aq_shm_rx_ready(); all of the message is visible
+     * before its head */
+    atomic_store_explicit(&tx->slot->half[lane].head, head, memory_order_release);
+    tx->room--;
+    if (AQ_UNLIKELY(++tx->slot == tx->end)) {
+        tx->slot = tx->channel->slots;
+        tx->lap++;
+    }
+    aq_shm_order_before_look();
+    if (AQ_UNLIKELY(atomic_load_explicit(&tx->control->sleeping, memory_order_relaxed) != 0))
+        aq_shm_wake(tx->control);
+}
+
+static int aq_shm_tx_send(struct aq_shm_tx *tx, const struct aq_am_out *out)
+{
+    unsigned place = AQ_PLACE_NONE;
+    int rc;
+
+    if (!aq_shm_tx_has_room(tx))
+        return AQ_RETRY;
+    if (out->kind == AQ_AM_SHORT)
+        rc = AQ_OK, place = aq_shm_put_args(tx->slot, tx->lane, tx->slot->half[tx->lane].short_args,
+                                            6, out->nargs, out->args);
+    else if (out->kind == AQ_AM_MEDIUM)
+        rc = aq_shm_fill_medium(tx, tx->slot, out, &place);
+    else
+        rc = aq_shm_fill_long(tx, tx->slot, out, &place);
+    if (rc == AQ_OK)
+        aq_shm_tx_publish(tx, tx->lane, aq_head(tx->lap, out->handler, out->nargs, out->kind, place));
+    return rc;
+}
+
+int aq_shm_am_send(const struct aq_am_out *out)
+{
+    struct aq_shm_tx *tx = aq_shm_tx(aq_shm_local(out->jobrank), out->is_reply);
+    int rc;
+
+    aq_lock_acquire(&tx->lock);
+    rc = aq_shm_tx_send(tx, out);
+    aq_lock_release(&tx->lock);
+    return rc;
+}
+
+/* First contact, no room at first sight, many arguments, a lock that is held: the general way. */
+static __attribute__((noinline, cold)) int aq_shm_am_short_slow(gex_Rank_t jobrank, bool is_reply,
+                                                                uint8_t handler, unsigned nargs,
+                                                                const gex_AM_Arg_t *args)
+{
+    const struct aq_am_out out = { .jobrank = jobrank, .handler = handler,
+                                   .nargs = (uint8_t)nargs, .kind = AQ_AM_SHORT,
+                                   .is_reply = is_reply, .args = args };
+
+    return aq_shm_am_send(&out);
+}
+
+int aq_shm_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
+                    const gex_AM_Arg_t *args)
+{
+    struct aq_shm_tx *tx;
+
+    if (AQ_UNLIKELY(!aq_shm.whole_job || nargs > 6))
+        return aq_shm_am_short_slow(jobrank, is_reply, handler, nargs, args);
+    tx = aq_shm_tx_find(jobrank, is_reply);
+    if (AQ_UNLIKELY(tx == NULL || !aq_lock_try(&tx->lock)))
+        return aq_shm_am_short_slow(jobrank, is_reply, handler, nargs, args);
+    if (AQ_UNLIKELY(tx->room == 0)) {
+        aq_lock_release(&tx->lock);
+        return aq_shm_am_short_slow(jobrank, is_reply, handler, nargs, args);
+    }
+    if (nargs != 0)
+        aq_shm_copy_args(tx->slot->half[is_reply].short_args, args, nargs);
+    aq_shm_tx_publish(tx, is_reply, aq_head(tx->lap, handler, nargs, AQ_AM_SHORT, AQ_PLACE_NONE));
+    aq_lock_release(&tx->lock);
+    return AQ_OK;
+}
+
+/* --- receiving --- */
+
+static inline bool aq_shm_rx_ready(const struct aq_shm_rx *rx, int lane, uint64_t *head_out)
+{
+    /* acquire: pairs with the release in aq_shm_tx_publish() */
+    *head_out = atomic_load_explicit(&rx->slot->half[lane].head, memory_order_acquire);
+    return (uint32_t)*head_out == rx->lap;
+}
+
+static inline void aq_shm_rx_advance(struct aq_shm_rx *rx)
+{
+    struct aq_shm_slot *slot = rx->slot + 1;
+
+    rx->next++;
+    /* atomic for the sake of aq_shm_rx_worth_it() */
+    if (AQ_UNLIKELY(slot == rx->end)) {
+        slot = rx->channel->slots;
+        __atomic_store_n(&rx->lap, rx->lap + 1, __ATOMIC_RELAXED);
+    }
+    __atomic_store_n(&rx->slot, slot, __ATOMIC_RELAXED);
+}
+
+/* The sender may overwrite this many messages. */
+static inline void aq_shm_rx_give_back(struct aq_shm_rx *rx, uint32_t count)
+{
+    /* release: pairs with the acquire in aq_shm_tx_reclaim() */
+    atomic_store_explicit(rx->done, count, memory_order_release);
+}
+
+/* How many messages to take from a ring that has one. Looking for a second one is a cache miss
+ * when there is none, and what the caller does next (send an answer, perhaps) would wait for
+ * it to retire; so only a ring that had messages at two polls in a row is drained further. */
+static inline unsigned aq_shm_rx_budget(struct aq_shm_rx *rx)
+{
+    const bool streaming = atomic_load_explicit(&rx->streaming, memory_order_relaxed);
+
+    atomic_store_explicit(&rx->streaming, true, memory_order_relaxed);
+    return streaming ? AQ_SHM_POLL_BUDGET : 1;
+}
+
+/* A message as delivery wants it. half and more are in the slot, or copies of it. */
+static inline void aq_shm_rx_describe(const struct aq_shm_rx *rx, const struct aq_shm_half *half,
+                                      union aq_shm_more *more, uint64_t head, struct aq_am_in *in)
+{
+    const gex_AM_Arg_t *near = half->short_args;
+
+    in->handler = (uint8_t)(head >> 32);
+    in->nargs = (uint8_t)(head >> 40);
+    in->kind = (uint8_t)aq_head_kind(head);
+    in->jobrank = rx->jobrank;
+    if (in->kind == AQ_AM_MEDIUM) {
+        near = half->medium_args;
+        in->nbytes = half->nbytes;
+        in->payload = aq_head_place(head) == AQ_PLACE_BLOCK ? (void *)(rx->pool + half->offset)
+                                                            : more->payload;
+    } else if (in->kind == AQ_AM_LONG) {
+        near = half->long_args;
+        in->nbytes = half->long_nbytes;
+        in->payload = (void *)(uintptr_t)half->dest;
+        if (AQ_UNLIKELY(aq_head_place(head) == AQ_PLACE_COPY))
+            memcpy(in->payload, rx->pool + half->long_offset, in->nbytes);
+    }
+    in->args = AQ_LIKELY((head >> 56 & AQ_PLACE_ARGS) == 0) ? near : more->args;
+}
+
+#if AQ_THREADED
+
+/* Give back the messages whose handlers have returned, in order. rx->lock is held. */
+static inline void aq_shm_rx_collect(struct aq_shm_rx *rx)
+{
+    const uint32_t mask = aq_shm.layout.slots - 1;
+    uint64_t finished = atomic_load_explicit(&rx->finished, memory_order_acquire);
+    uint64_t collected = 0;
+
+    while (rx->released != rx->next && (finished >> (rx->released & mask) & 1) != 0) {
+        finished &= ~(UINT64_C(1) << (rx->released & mask));
+        collected |= UINT64_C(1) << (rx->released & mask);
+        rx->released++;
+    }
+    if (collected == 0)
+        return;
+    /* relaxed: a slot's bit is set again only after this thread's lock is released and the slot
+     * has been given back, filled and claimed */
+    atomic_fetch_and_explicit(&rx->finished, ~collected, memory_order_relaxed);
+    aq_shm_rx_give_back(rx, rx->released);
+}
+
+/* Claim one message, run its handler, give it back. The lock is held only to claim: what fits a
+ * slot is copied and given back at once, a block is given back when the handler returns. */
+static bool aq_shm_rx_serve(struct aq_shm_rx *rx, int lane)
+{
+    const uint32_t mask = aq_shm.layout.slots - 1;
+    struct aq_am_in in = { .is_reply = lane == AQ_LANE_REPLY };
+    _Alignas(AQ_CACHE_LINE) union aq_shm_more more;
+    struct aq_shm_half half;
+    uint64_t head, bit;
+    bool in_block;
+
+    if (!aq_lock_try(&rx->lock))
+        return false; /* another poller is at it */
+    if (!aq_shm_rx_ready(rx, lane, &head)) {
+        aq_shm_rx_collect(rx);
+        aq_lock_release(&rx->lock);
+        return false;
+    }
+    bit = UINT64_C(1) << (rx->next & mask);
+    memcpy(half.short_args, rx->slot->half[lane].short_args, sizeof(half.short_args));
+    if ((head >> 56 & AQ_PLACE_ARGS) != 0 || aq_head_place(head) == AQ_PLACE_SLOT)
+        memcpy(&more, &rx->slot->more[lane], sizeof(more));
+    in_block = aq_head_place(head) >= AQ_PLACE_BLOCK;
+    aq_shm_rx_advance(rx);
+    if (!in_block) {
+        atomic_fetch_or_explicit(&rx->finished, bit, memory_order_relaxed); /* under the lock */
+        aq_shm_rx_collect(rx);
+    }
+    aq_lock_release(&rx->lock);
+
+    aq_shm_rx_describe(rx, &half, &more, head, &in);
+    aq_am_deliver(&in);
+    if (in_block) {
+        /* release: the handler's reads are over before the sender may overwrite the block */
+        atomic_fetch_or_explicit(&rx->finished, bit, memory_order_release);
+        if (aq_lock_try(&rx->lock)) {
+            aq_shm_rx_collect(rx);
+            aq_lock_release(&rx->lock);
+        }
+    }
+    return true;
+}
+
+/* Is there anything to do for this ring? A look without the lock. */
+static inline bool aq_shm_rx_worth_it(struct aq_shm_rx *rx, int lane)
+{
+    /* racy on purpose: another poller may be moving slot and lap, and then serves the message
+     * itself; so both are read as relaxed atomics */
+    struct aq_shm_slot *slot = __atomic_load_n(&rx->slot, __ATOMIC_RELAXED);
+    const uint32_t lap = __atomic_load_n(&rx->lap, __ATOMIC_RELAXED);
+    const uint64_t head = atomic_load_explicit(&slot->half[lane].head, memory_order_relaxed);
+
+    return (uint32_t)head == lap
+           || atomic_load_explicit(&rx->finished, memory_order_relaxed) != 0;
+}
+
+static inline unsigned aq_shm_rx_drain(struct aq_shm_rx *rx, int lane)
+{
+    unsigned budget, served = 0;
+
+    if (AQ_LIKELY(!aq_shm_rx_worth_it(rx, lane))) {
+        atomic_store_explicit(&rx->streaming, false, memory_order_relaxed);
+        return 0;
+    }
+    budget = aq_shm_rx_budget(rx);
+    do {
+        if (!aq_shm_rx_serve(rx, lane))
+            break;
+        served++;
+    } while (served < budget && aq_shm_rx_worth_it(rx, lane));
+    return served;
+}
+
+#else /* one thread: handlers of a lane never nest, so messages are handled where they lie */
+
+static inline void aq_shm_rx_handle(struct aq_shm_rx *rx, int lane, uint64_t head)
+{
+    struct aq_shm_slot *slot = rx->slot;
+
+    if (AQ_LIKELY(aq_head_kind(head) == AQ_AM_SHORT)) {
+        aq_am_deliver_short(rx->jobrank, (uint8_t)(head >> 32), (uint8_t)(head >> 40),
+                            lane == AQ_LANE_REPLY,
+                            AQ_LIKELY((head >> 56 & AQ_PLACE_ARGS) == 0)
+                                ? slot->half[lane].short_args : slot->more[lane].args);
+    } else {
+        struct aq_am_in in = { .is_reply = lane == AQ_LANE_REPLY };
+
+        aq_shm_rx_describe(rx, &slot->half[lane], &slot->more[lane], head, &in);
+        aq_am_deliver(&in);
+    }
+}
+
+static inline __attribute__((always_inline)) unsigned
+aq_shm_rx_serve(struct aq_shm_rx *rx, int lane, uint64_t head)
+{
+    const unsigned budget = aq_shm_rx_budget(rx);
+    unsigned served = 0;
+
+    do {
+        aq_shm_rx_handle(rx, lane, head);
+        aq_shm_rx_advance(rx);
+        aq_shm_rx_give_back(rx, rx->next);
+        served++;
+    } while (served < budget && aq_shm_rx_ready(rx, lane, &head));
+    return served;
+}
+
+static __attribute__((noinline)) unsigned aq_shm_rx_serve_requests(struct aq_shm_rx *rx,
+                                                                   uint64_t head)
+{
+    return aq_shm_rx_serve(rx, AQ_LANE_REQUEST, head);
+}
+
+static __attribute__((noinline)) unsigned aq_shm_rx_serve_replies(struct aq_shm_rx *rx,
+                                                                  uint64_t head)
+{
+    return aq_shm_rx_serve(rx, AQ_LANE_REPLY, head);
+}
+
+static inline unsigned aq_shm_rx_drain(struct aq_shm_rx *rx, int lane)
+{
+    uint64_t head;
+
+    if (AQ_LIKELY(!aq_shm_rx_ready(rx, lane, &head))) {
+        atomic_store_explicit(&rx->streaming, false, memory_order_relaxed);
+        return 0;
+    }
+    return lane == AQ_LANE_REPLY ? aq_shm_rx_serve_replies(rx, head)
+                                 : aq_shm_rx_serve_requests(rx, head);
+}
+
+#endif
+
+unsigned aq_shm_poll(bool replies_only)
+{
+    const uint32_t greetings = atomic_load_explicit(&aq_shm.mine->greetings,
+                                                    memory_order_acquire);
+    unsigned served = 0;
+    uint32_t count;
+
+    if (AQ_UNLIKELY(greetings
+                    != atomic_load_explicit(&aq_rings.greetings_seen, memory_order_relaxed)))
+        aq_shm_welcome(greetings);
+    /* acquire: pairs with aq_shm_welcome() */
+    count = atomic_load_explicit(&aq_rings.source_count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++) {
+        struct aq_shm_source *source = aq_rings.sources[i];
+
+        served += aq_shm_rx_drain(&source->rx[AQ_LANE_REPLY], AQ_LANE_REPLY);
+        if (!replies_only)
+            served += aq_shm_rx_drain(&source->rx[AQ_LANE_REQUEST], AQ_LANE_REQUEST);
+    }
+    return served;
+}
+
+void aq_shm_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out)
+{
+    const uint32_t local = aq_shm_local(jobrank);
+
+    *sent_out = *handled_out = 0;
+    for (int lane = 0; local != UINT32_MAX && lane < AQ_LANES; lane++) {
+        struct aq_shm_tx *tx = aq_shm_tx_find(local, lane);
+
+        if (tx == NULL)
+            continue;
+        *sent_out += aq_shm_tx_sent(tx);
+        *handled_out += atomic_load_explicit(&tx->channel->done[lane].count,
+                                             memory_order_relaxed);
+    }
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_ending.c - how a job ends; see aq_ending.h.
+ * Threads   one
+ * Uses      aq_board.h, /proc/PID/status to see whether a rank catches SIGQUIT
+ */
+#include "other/spawn/aq_ending.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define AQ_ENDING_GRACE_MS 250       /* a failing job: time for the others to fail by themselves */
+#define AQ_ENDING_SILENT_MS 300      /* a rank ended without a word: time for the others to do likewise */
+#define AQ_ENDING_GENTLE_MS 300      /* between the state KILLING and SIGKILL where ranks end themselves */
+#define AQ_ENDING_MS 1000000ull      /* nanoseconds */
+
+const char *aq_signal_name(int sig)
+{
+    static const char *const names[] = {
+        [SIGHUP] = "SIGHUP",   [SIGINT] = "SIGINT",   [SIGQUIT] = "SIGQUIT", [SIGILL] = "SIGILL",
+        [SIGTRAP] = "SIGTRAP", [SIGABRT] = "SIGABRT", [SIGBUS] = "SIGBUS",   [SIGFPE] = "SIGFPE",
+        [SIGKILL] = "SIGKILL", [SIGUSR1] = "SIGUSR1", [SIGSEGV] = "SIGSEGV", [SIGUSR2] = "SIGUSR2",
+        [SIGPIPE] = "SIGPIPE", [SIGALRM] = "SIGALRM", [SIGTERM] = "SIGTERM", [SIGXCPU] = "SIGXCPU",
+        [SIGXFSZ] = "SIGXFSZ", [SIGSYS] = "SIGSYS",
+    };
+
+    if (sig > 0 && sig < (int)(sizeof(names) / sizeof(names[0])) && names[sig] != NULL)
+        return names[sig];
+    return "signal";
+}
+
+void aq_ending_say(const char *kind, const char *fmt, ...)
+{
+    char line[1024], host[HOST_NAME_MAX + 1] = "?";
+    va_list ap;
+    int len;
+
+    gethostname(host, sizeof(host) - 1);
+    len = snprintf(line, sizeof(line) - 1, "*** %s (%s:%d): ", kind, host, (int)getpid());
+    va_start(ap, fmt);
+    len += vsnprintf(line + len, sizeof(line) - 1 - (size_t)len, fmt, ap);
+    va_end(ap);
+    if (len > (int)sizeof(line) - 2)
+        len = (int)sizeof(line) - 2;
+    line[len++] = '\n';
+    if (write(STDERR_FILENO, line, (size_t)len) < 0)
+        return;                                       /* nowhere left to say it */
+}
+
+void aq_ending_init(struct aq_ending *e, struct aq_board *board, pid_t *child)
+{
+    memset(e, 0, sizeof(*e));
+    e->board = board;
+    e->child = child;
+    for (uint32_t i = 0; i < board->size; i++)
+        e->alive += child[i] > 0;
+}
+
+static uint32_t aq_ending_state(const struct aq_ending *e, uint32_t slot)
+{
+    /* acquire: pairs with the release in aq_board_publish_exit() */
+    return atomic_load_explicit(&e->board->rank[slot].state, memory_order_acquire);
+}
+
+/* start the clock if it is not running; the earliest date for asking wins */
+static void aq_ending_begin(struct aq_ending *e, uint64_t ask_ms)
+{
+    uint64_t now = aq_board_now_ns();
+    uint64_t ask = now + ask_ms * AQ_ENDING_MS;
+
+    aq_board_raise_exit_state(e->board, AQ_EXIT_ENDING);
+    if (e->start_ns == 0) {
+        e->start_ns = now;
+        e->kill_ns = now + e->board->exit_timeout_ms * AQ_ENDING_MS;
+        e->ask_ns = ask;
+    } else if (ask < e->ask_ns) {
+        e->ask_ns = ask;
+    }
+}
+
+void aq_ending_fail(struct aq_ending *e, int code)
+{
+    aq_board_raise_exit_code(e->board, code);
+    aq_ending_begin(e, 0);
+}
+
+void aq_ending_signalled(struct aq_ending *e, int sig)
+{
+    /* relaxed: our own thread is the one that moves the state beyond ENDING */
+    if (atomic_load_explicit(&e->board->exit_state, memory_order_relaxed) >= AQ_EXIT_ASKED) {
+        e->kill_ns = aq_board_now_ns();
+        return;
+    }
+    aq_ending_say("Caught a signal", "%s(%d): ending the job", aq_signal_name(sig), sig);
+    e->told = true;
+    aq_ending_fail(e, 1);
+}
+
+/* the message for a rank that is gone and did not say why */
+static void aq_ending_tell(struct aq_ending *e, uint32_t slot, pid_t pid, int status)
+{
+    uint32_t rank = e->board->rank[slot].jobrank;
+    const char *when = aq_ending_state(e, slot) == AQ_RANK_EMPTY ? " before it joined the job" : "";
+    char host[HOST_NAME_MAX + 1] = "?";
+
+    if (e->told)
+        return;
+    e->told = true;
+    gethostname(host, sizeof(host) - 1);
+    /* relaxed: for readers of the board only */
+    atomic_store_explicit(&e->board->lost, rank + 1, memory_order_relaxed);
+    if (status == -1)
+        aq_ending_say("FATAL ERROR", "rank %u (process %d on %s) was lost%s; ending the job", rank,
+                      (int)pid, host, when);
+    else if (WIFSIGNALED(status))
+        aq_ending_say("FATAL ERROR", "rank %u (process %d on %s) was killed by %s(%d)%s%s; ending the job",
+                      rank, (int)pid, host, aq_signal_name(WTERMSIG(status)), WTERMSIG(status), when,
+                      WTERMSIG(status) == SIGKILL ? " (by hand, or out of memory: see dmesg)" : "");
+    else
+        aq_ending_say("FATAL ERROR", "rank %u (process %d on %s) ended with status %d%s, without "
+                      "gasnet_exit() or exit(); ending the job",
+                      rank, (int)pid, host, WEXITSTATUS(status), when);
+}
+
+static int aq_ending_code_of(int status)
+{
+    if (status == -1)
+        return 128 + SIGKILL;                         /* not known; what it most often is */
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* true if some rank has called aq_spawn_init(): then a missing one means that the job is broken */
+static bool aq_ending_any_joined(const struct aq_ending *e)
+{
+    for (uint32_t i = 0; i < e->board->size; i++)
+        if (aq_ending_state(e, i) != AQ_RANK_EMPTY)
+            return true;
+    return false;
+}
+
+/* a rank that was not heard of on its way out */
+static void aq_ending_unannounced(struct aq_ending *e, uint32_t slot, pid_t pid, int status)
+{
+    int code = aq_ending_code_of(status);
+    bool joined = aq_ending_state(e, slot) != AQ_RANK_EMPTY;
+
+    aq_board_raise_exit_code(e->board, code);
+    if (status == -1 || WIFSIGNALED(status)) {
+        aq_ending_tell(e, slot, pid, status);
+        aq_ending_begin(e, 0);
+        return;
+    }
+    /* relaxed: set at start-up, long before a rank can end */
+    if (code == 0 && atomic_load_explicit(&e->board->catch_exit_off, memory_order_relaxed))
+        return;
+    if (!joined && !aq_ending_any_joined(e) && code == 0 && e->silent == 0) {
+        /* perhaps not one of our programs; if a rank joins after all, aq_ending_step() sees it */
+    }
+    if (e->silent++ == 0) {
+        e->silent_slot = slot;
+        e->silent_status = status;
+        e->silent_pid = pid;
+    }
+    if (joined || aq_ending_any_joined(e))
+        aq_ending_begin(e, AQ_ENDING_SILENT_MS);
+}
+
+void aq_ending_gone(struct aq_ending *e, uint32_t slot, int status)
+{
+    pid_t pid = e->child[slot];
+    uint32_t state = aq_ending_state(e, slot);
+
+    e->child[slot] = 0;
+    e->alive--;
+    /* relaxed: as in aq_ending_signalled() */
+    if (atomic_load_explicit(&e->board->exit_state, memory_order_relaxed) >= AQ_EXIT_ASKED)
+        return;
+    if (state == AQ_RANK_LEFT) {
+        if (status != -1)
+            aq_board_raise_exit_code(e->board, aq_ending_code_of(status));
+        return;
+    }
+    if (state == AQ_RANK_CRASHED) {
+        e->told = true;
+        aq_ending_begin(e, 0);
+        return;
+    }
+    if (state < AQ_RANK_EXITING)
+        aq_ending_unannounced(e, slot, pid, status);
+    else if (status != -1 && WIFSIGNALED(status) && state < AQ_RANK_ENDED)
+        aq_ending_unannounced(e, slot, pid, status);
+}
+
+/* does the process catch SIGQUIT? If it would only die of it, with a core file, SIGKILL is kinder */
+static bool aq_ending_catches_quit(pid_t pid)
+{
+    char path[64], text[4096], *at;
+    unsigned long long caught = ~0ull;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    f = fopen(path, "re");
+    if (f == NULL)
+        return true;
+    while (fgets(text, sizeof(text), f) != NULL) {
+        if (strncmp(text, "SigCgt:", 7) == 0) {
+            at = text + 7;
+            caught = strtoull(at, NULL, 16);
+            break;
+        }
+    }
+    fclose(f);
+    return (caught >> (SIGQUIT - 1)) & 1;
+}
+
+static pid_t aq_ending_rank_pid(const struct aq_ending *e, uint32_t slot)
+{
+    /* relaxed: written once, long ago */
+    return atomic_load_explicit(&e->board->rank[slot].pid, memory_order_relaxed);
+}
+
+static void aq_ending_kill(const struct aq_ending *e, uint32_t slot)
+{
+    pid_t rank = aq_ending_rank_pid(e, slot);
+
+    /* the child may be a wrapper (a shell, valgrind) around the rank */
+    if (rank > 0 && rank != e->child[slot])
+        kill(rank, SIGKILL);
+    kill(e->child[slot], SIGKILL);
+}
+
+static void aq_ending_ask(struct aq_ending *e)
+{
+    aq_board_raise_exit_state(e->board, AQ_EXIT_ASKED);
+    aq_board_wake_word(&e->board->round);
+    for (uint32_t i = 0; i < e->board->size; i++) {
+        pid_t pid = aq_ending_rank_pid(e, i);
+
+        if (e->child[i] <= 0 || aq_ending_state(e, i) >= AQ_RANK_EXITING)
+            continue;
+        if (pid > 0 && aq_ending_catches_quit(pid))
+            kill(pid, SIGQUIT);
+        else
+            aq_ending_kill(e, i);
+    }
+}
+
+static void aq_ending_kill_all(struct aq_ending *e)
+{
+    uint32_t killed = 0, first = 0;
+    bool first_time = aq_board_raise_exit_state(e->board, AQ_EXIT_KILLING) < AQ_EXIT_KILLING;
+
+    /* downwards: where the host's first rank does this itself, it must be the last to go */
+    for (uint32_t i = e->board->size; i-- > 0;) {
+        uint32_t state = aq_ending_state(e, i);
+
+        /* who writes out its last words is let alone: that ends when its reader does */
+        if (e->child[i] <= 0 || state == AQ_RANK_FLUSHING)
+            continue;
+        if (state < AQ_RANK_EXITING) {
+            killed++;
+            first = e->board->rank[i].jobrank;
+        }
+        aq_ending_kill(e, i);
+    }
+    if (killed > 0 && first_time && e->verbose)
+        aq_ending_say("NOTICE", "killed %u rank%s, the first of them rank %u, that did not end within "
+                      "%.1f s (GASNET_EXITTIMEOUT)", killed, killed == 1 ? "" : "s", first,
+                      e->board->exit_timeout_ms / 1000.0);
+}
+
+static bool aq_ending_frozen(const struct aq_ending *e)
+{
+    for (uint32_t i = 0; i < e->board->size; i++)
+        /* relaxed: looked at again soon */
+        if (atomic_load_explicit(&e->board->rank[i].frozen, memory_order_relaxed) != 0 &&
+            e->child[i] > 0)
+            return true;
+    return false;
+}
+
+/* ranks have come to the exit since the last step: how long do the others get? */
+static void aq_ending_look(struct aq_ending *e)
+{
+    uint32_t timeout = e->board->exit_timeout_ms;
+
+    for (uint32_t i = 0; i < e->board->size; i++) {
+        uint32_t state = aq_ending_state(e, i);
+        struct aq_board_rank *r = &e->board->rank[i];
+
+        if (state < AQ_RANK_EXITING)
+            continue;
+        if (state == AQ_RANK_CRASHED)
+            aq_ending_begin(e, 0);
+        /* relaxed: the acquire of the state comes before */
+        else if (atomic_load_explicit(&r->code, memory_order_relaxed) == 0)
+            aq_ending_begin(e, timeout / 2);
+        else
+            aq_ending_begin(e, timeout / 4 < AQ_ENDING_GRACE_MS ? timeout / 4 : AQ_ENDING_GRACE_MS);
+    }
+}
+
+int aq_ending_step(struct aq_ending *e)
+{
+    /* acquire: pairs with the raise in aq_board_publish_exit() */
+    uint32_t state = atomic_load_explicit(&e->board->exit_state, memory_order_acquire);
+    uint64_t now, due;
+
+    if (e->silent > 0 && e->start_ns == 0 && aq_ending_any_joined(e))
+        aq_ending_begin(e, AQ_ENDING_SILENT_MS);
+    if (state == AQ_EXIT_ENDING)
+        aq_ending_look(e);
+    if (e->start_ns == 0)
+        return -1;
+    now = aq_board_now_ns();
+    if (aq_ending_frozen(e)) {
+        e->kill_ns = now + e->board->exit_timeout_ms * AQ_ENDING_MS;
+        return 200;
+    }
+    if (state < AQ_EXIT_ASKED && now >= e->ask_ns) {
+        if (e->silent > 0 && e->alive > 0) {
+            aq_ending_tell(e, e->silent_slot, e->silent_pid, e->silent_status);
+            aq_board_raise_exit_code(e->board, 1);
+        }
+        aq_ending_ask(e);
+        state = AQ_EXIT_ASKED;
+    }
+    if (now >= e->kill_ns) {
+        if (e->gentle && aq_board_raise_exit_state(e->board, AQ_EXIT_KILLING) < AQ_EXIT_KILLING)
+            return AQ_ENDING_GENTLE_MS;
+        aq_ending_kill_all(e);
+        return 100;                                   /* again, for a rank that appears only now */
+    }
+    due = state < AQ_EXIT_ASKED && e->ask_ns < e->kill_ns ? e->ask_ns : e->kill_ns;
+    return (int)((due - now) / AQ_ENDING_MS) + 1;
+}

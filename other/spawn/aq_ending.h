@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_ending.h - how a job ends: the state machine of whoever looks after a host's ranks.
+ * Owns      when the stragglers are asked (SIGQUIT) and when they are killed (SIGKILL); the one
+ *           message about a rank that was lost
+ * Threads   one: the supervisor process, or the watching thread of the host's first rank
+ * States    the board's exit_state, NONE -> ENDING -> ASKED -> KILLING
+ *           a rank exits, code 0      ask after timeout/2, kill after timeout
+ *           a rank exits, code not 0  ask after min(timeout/4, 250 ms), kill after timeout
+ *           a rank dies by a signal, is lost, or a signal comes from outside: ask at once
+ * Promise   silent if every rank comes to the exit by itself
+ * Uses      aq_board.h
+ */
+#ifndef AQ_ENDING_H
+#define AQ_ENDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "other/spawn/aq_board.h"
+
+struct aq_ending {
+    struct aq_board *board;
+    pid_t *child;          /* [size] process that stands for the slot; 0 when gone */
+    uint64_t start_ns;     /* when the end began; 0 before */
+    uint64_t ask_ns;       /* when to ask */
+    uint64_t kill_ns;      /* when to kill */
+    uint32_t alive;        /* children not gone */
+    uint32_t silent;       /* ranks that joined and ended without a word, with status 0 or _exit */
+    uint32_t silent_slot;  /* the first of them */
+    int silent_status;     /* its wait status */
+    pid_t silent_pid;
+    bool gentle;           /* ranks see the state KILLING and end themselves: SIGKILL a moment later */
+    bool told;             /* the message about a lost rank is out */
+    bool verbose;
+};
+
+/** aq_ending_init - board's ranks are looked after through child[], which the caller fills and owns. */
+void aq_ending_init(struct aq_ending *e, struct aq_board *board, pid_t *child);
+
+/** aq_ending_gone - the process of slot has ended with this wait status (-1: not known). */
+void aq_ending_gone(struct aq_ending *e, uint32_t slot, int status);
+
+/** aq_ending_signalled - INT, TERM, ... came from outside; a second one kills at once. */
+void aq_ending_signalled(struct aq_ending *e, int sig);
+
+/** aq_ending_fail - end the job with at least code because of a failure already reported. */
+void aq_ending_fail(struct aq_ending *e, int code);
+
+/** aq_ending_step - do what is due; returns milliseconds until the next step, -1 for none. */
+int aq_ending_step(struct aq_ending *e);
+
+/** aq_ending_say - one line "*** KIND (host:pid): text" to stderr in one write. */
+void aq_ending_say(const char *kind, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/** aq_signal_name - "SIGSEGV" for 11; "signal" for what has no name. Async-signal-safe. */
+const char *aq_signal_name(int sig);
+
+#endif

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_spawn.c - how ranks find each other: choice of the provider, start-up exchange, shared memfds.
+ * Owns      the process's one struct aq_spawn_state
+ * Threads   see aq_spawn.h
+ * Uses      aq_spawn_provider.h, aq_fdpass.h, core/aq_platform.h (cores)
+ */
+#include "other/spawn/aq_spawn.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/aq_env.h"
+#include "core/aq_log.h"
+#include "core/aq_platform.h"
+#include "core/aq_rc.h"
+#include "other/spawn/aq_fdpass.h"
+#include "other/spawn/aq_spawn_provider.h"
+
+#define AQ_SPAWN_PASS_MS 60000       /* far longer than any start takes: a rank that died ends the job first */
+
+static struct aq_spawn_state aq_spawn_me;
+
+/* in the order they are tried */
+static const struct aq_spawn_provider *const aq_spawn_providers[] = {
+    &aq_spawn_fork_provider,
+    &aq_spawn_pmix_provider,
+    &aq_spawn_pmi_provider,
+};
+
+const struct aq_spawn_info *aq_spawn_info(void)
+{
+    return aq_spawn_me.provider != NULL ? &aq_spawn_me.info : NULL;
+}
+
+struct aq_board *aq_spawn_board(void)
+{
+    return aq_spawn_me.board;
+}
+
+bool aq_spawn_is_supervised(void)
+{
+    return aq_spawn_me.supervised;
+}
+
+int aq_spawn_claim(struct aq_spawn_state *st)
+{
+    struct aq_board_rank *r = &st->board->rank[st->info.host_rank];
+    int32_t nobody = 0;
+
+    /* relaxed: only uniqueness matters */
+    if (!atomic_compare_exchange_strong_explicit(&r->pid, &nobody, (int32_t)getpid(),
+                                                 memory_order_relaxed, memory_order_relaxed))
+        return aq_fail(AQ_ERR_ARG, "spawn: process %d is rank %u of this job already; a script may start the "
+                       "program once a rank", (int)nobody, st->info.rank);
+    r->jobrank = st->info.rank;
+    /* release: who sees the state sees pid and rank */
+    atomic_store_explicit(&r->state, AQ_RANK_JOINED, memory_order_release);
+    return AQ_OK;
+}
+
+int aq_spawn_fill_one_host(struct aq_spawn_state *st, uint32_t rank, uint32_t size)
+{
+    st->host_ranks = malloc(size * sizeof(*st->host_ranks));
+    if (st->host_ranks == NULL)
+        return aq_fail(AQ_ERR_NOMEM, "spawn: no memory for a list of %u ranks", size);
+    for (uint32_t i = 0; i < size; i++)
+        st->host_ranks[i] = i;
+    st->info = (struct aq_spawn_info){
+        .rank = rank, .size = size, .host_rank = rank, .host_size = size,
+        .host_index = 0, .host_count = 1, .host_ranks = st->host_ranks,
+    };
+    return AQ_OK;
+}
+
+static int aq_spawn_single_join(struct aq_spawn_state *st)
+{
+    int fd, rc;
+
+    st->board = aq_board_create(1, 1, &fd);
+    if (st->board == NULL)
+        return aq_fail(AQ_ERR_SYS, "spawn: no job board: %s", strerror(errno));
+    close(fd);
+    rc = aq_spawn_fill_one_host(st, 0, 1);
+    return rc == AQ_OK ? aq_spawn_claim(st) : rc;
+}
+
+static void aq_spawn_single_notify(struct aq_spawn_state *st)
+{
+    (void)st;
+}
+
+static int aq_spawn_single_leave(struct aq_spawn_state *st, int code, bool orderly)
+{
+    (void)st;
+    (void)orderly;
+    return code;
+}
+
+const struct aq_spawn_provider aq_spawn_single_provider = {
+    .name = "single",
+    .join = aq_spawn_single_join,
+    .notify = aq_spawn_single_notify,
+    .leave = aq_spawn_single_leave,
+};
+
+/* GASNET_PSHM_NODES: 0 if unset or zero, else 1..AQ_SPAWN_MAX_RANKS; negative if it is nonsense */
+static int64_t aq_spawn_wanted(void)
+{
+    const char *text = getenv("GASNET_PSHM_NODES");
+    int64_t n;
+
+    if (text == NULL || *text == '\0')
+        return 0;
+    if (!aq_env_parse_int(text, &n))
+        return aq_fail(AQ_ERR_ARG, "GASNET_PSHM_NODES='%s' is not a number; set it to the number of ranks, "
+                       "for instance GASNET_PSHM_NODES=4", text);
+    if (n < 0 || n > AQ_SPAWN_MAX_RANKS)
+        return aq_fail(AQ_ERR_ARG, "GASNET_PSHM_NODES=%s: a host can have 1 to %u ranks", text,
+                       AQ_SPAWN_MAX_RANKS);
+    return n;
+}
+
+/* GASNET_<CONDUIT>_SPAWNER, "" if unset; fork, pmi (any of the PMI family) or single */
+static const char *aq_spawn_choice(const char *conduit)
+{
+    char name[64];
+    size_t len = (size_t)snprintf(name, sizeof(name), "GASNET_%s_SPAWNER", conduit);
+    const char *text;
+
+    for (size_t i = 0; i < len && i < sizeof(name); i++)
+        name[i] = (char)toupper((unsigned char)name[i]);
+    text = getenv(name);
+    if (text == NULL)
+        text = getenv("GASNET_SPAWN_CONTROL");
+    if (text == NULL)
+        return "";
+    if (strcasecmp(text, "fork") != 0 && strcasecmp(text, "pmi") != 0 &&
+        strcasecmp(text, "pmix") != 0 && strcasecmp(text, "mpi") != 0 && strcasecmp(text, "ssh") != 0) {
+        aq_warn("%s=%s is not fork, pmi, mpi or ssh; choosing by what the environment offers", name, text);
+        return "";
+    }
+    return text;
+}
+
+static bool aq_spawn_allows(const char *choice, const struct aq_spawn_provider *p)
+{
+    if (*choice == '\0')
+        return true;
+    /* fork covers gasnetrun too; mpirun's offer is PMIx or PMI, so mpi and pmi mean the same here */
+    return (strcasecmp(choice, "fork") == 0 || strcasecmp(choice, "ssh") == 0) ==
+           (p == &aq_spawn_fork_provider);
+}
+
+static int aq_spawn_start(struct aq_spawn_state *st, const char *conduit)
+{
+    const char *choice = aq_spawn_choice(conduit);
+    int64_t wanted;
+
+    for (size_t i = 0; i < sizeof(aq_spawn_providers) / sizeof(aq_spawn_providers[0]); i++) {
+        st->provider = aq_spawn_providers[i];
+        if (aq_spawn_allows(choice, st->provider) && st->provider->offered())
+            return st->provider->join(st);
+    }
+    wanted = aq_spawn_wanted();
+    if (wanted < 0)
+        return (int)wanted;
+    if (wanted >= 1) {
+        st->provider = &aq_spawn_fork_provider;
+        return aq_spawn_fork_self(st, (uint32_t)wanted);
+    }
+    st->provider = &aq_spawn_single_provider;
+    return st->provider->join(st);
+}
+
+int aq_spawn_init(int *argc, char ***argv, const char *conduit)
+{
+    struct aq_spawn_state *st = &aq_spawn_me;
+    int rc;
+
+    (void)argc;
+    (void)argv;
+    for (int i = 0; i < AQ_BOARD_HOST_FDS; i++)
+        st->host_fd[i] = -1;
+    rc = aq_spawn_start(st, conduit);
+    if (rc != AQ_OK) {
+        st->provider = NULL;
+        return rc;
+    }
+    st->info.provider = st->provider->name;
+    st->spin = st->info.host_size <= (uint32_t)aq_cores_available();
+    aq_log_set_rank(st->info.rank);
+    /* libc would cut lines of several ranks at buffer boundaries; a line a write stays whole in
+     * pipes and files, costs nothing on a terminal, and needs no process in between */
+    if (st->info.size > 1)
+        setvbuf(stdout, NULL, _IOLBF, 0);
+    return AQ_OK;
+}
+
+/* a barrier fails only when the job is being ended: whoever ends it will end us too */
+static int aq_spawn_board_barrier(struct aq_spawn_state *st)
+{
+    int rc;
+
+    aq_board_note_wait(st->board, st->info.host_rank, AQ_WAIT_START, AQ_WAIT_ANYONE);
+    rc = aq_board_barrier(st->board, st->spin);
+    aq_board_note_done(st->board, st->info.host_rank);
+    return rc == 0 ? AQ_OK : AQ_ERR_SYS;
+}
+
+int aq_spawn_host_fence(void)
+{
+    return aq_spawn_board_barrier(&aq_spawn_me);
+}
+
+/* One round: everybody has len bytes or fewer in its place; two places alternate, so that one
+ * barrier a round is enough: nobody can be two rounds ahead of a reader. */
+static char *aq_spawn_round(struct aq_spawn_state *st)
+{
+    char *base = aq_board_blackboard(st->board);
+
+    if ((st->parity++ & 1) != 0)
+        base += (size_t)st->board->size * AQ_BOARD_CHUNK;
+    return base;
+}
+
+static int aq_spawn_host_allgather(struct aq_spawn_state *st, const char *mine, size_t len, char *all)
+{
+    uint32_t size = st->board->size;
+
+    for (size_t done = 0; done < len; done += AQ_BOARD_CHUNK) {
+        size_t now = len - done < AQ_BOARD_CHUNK ? len - done : AQ_BOARD_CHUNK;
+        char *base = aq_spawn_round(st);
+
+        /* packed by what is sent, so that short exchanges touch few pages */
+        memcpy(base + st->info.host_rank * now, mine + done, now);
+        if (aq_spawn_board_barrier(st) != AQ_OK)
+            return AQ_ERR_SYS;
+        for (uint32_t i = 0; i < size; i++)
+            memcpy(all + i * len + done, base + i * now, now);
+    }
+    return AQ_OK;
+}
+
+int aq_spawn_allgather(const void *mine, size_t len, void *all)
+{
+    struct aq_spawn_state *st = &aq_spawn_me;
+
+    if (len == 0)
+        return AQ_OK;
+    if (st->info.host_count > 1)
+        return st->provider->allgather(st, mine, len, all);
+    return aq_spawn_host_allgather(st, mine, len, all);
+}
+
+static int aq_spawn_bcast_far(struct aq_spawn_state *st, void *buf, size_t len, uint32_t root)
+{
+    char *all = malloc(len * st->info.size);
+    int rc;
+
+    if (all == NULL)
+        return aq_fail(AQ_ERR_NOMEM, "spawn: no memory for %zu bytes", len * st->info.size);
+    rc = st->provider->allgather(st, buf, len, all);
+    if (rc == AQ_OK)
+        memcpy(buf, all + root * len, len);
+    free(all);
+    return rc;
+}
+
+int aq_spawn_bcast(void *buf, size_t len, uint32_t root)
+{
+    struct aq_spawn_state *st = &aq_spawn_me;
+    size_t room = (size_t)st->board->size * AQ_BOARD_CHUNK;
+
+    if (st->info.host_count > 1)
+        return aq_spawn_bcast_far(st, buf, len, root);
+    for (size_t done = 0; done < len; done += room) {
+        size_t now = len - done < room ? len - done : room;
+        char *base = aq_spawn_round(st);
+
+        if (st->info.rank == root)
+            memcpy(base, (char *)buf + done, now);
+        if (aq_spawn_board_barrier(st) != AQ_OK)
+            return AQ_ERR_SYS;
+        memcpy((char *)buf + done, base, now);
+    }
+    return AQ_OK;
+}
+
+int aq_spawn_fence(void)
+{
+    struct aq_spawn_state *st = &aq_spawn_me;
+    char byte = 0, *all;
+    int rc;
+
+    if (st->info.host_count == 1)
+        return aq_spawn_board_barrier(st);
+    all = malloc(st->info.size);
+    if (all == NULL)
+        return aq_fail(AQ_ERR_NOMEM, "spawn: no memory for %u bytes", st->info.size);
+    rc = st->provider->allgather(st, &byte, 1, all);
+    free(all);
+    return rc;
+}
+
+/* names cannot clash: the key is random, and each slot is used once */
+static void aq_spawn_fd_name(const struct aq_spawn_state *st, int slot, char name[AQ_FDPASS_NAME])
+{
+    int at = snprintf(name, AQ_FDPASS_NAME, "aq-%d-", slot);
+
+    /* the second half of the key names, the whole of it opens */
+    for (int i = 16; i < 32; i++)
+        at += snprintf(name + at, AQ_FDPASS_NAME - (size_t)at, "%02x", st->board->key[i]);
+}
+
+/* the host's first rank makes the memfd and serves the others */
+static int aq_spawn_give_fd(struct aq_spawn_state *st, int slot, unsigned flags)
+{
+    char name[AQ_FDPASS_NAME], title[32];
+    uint32_t takers = st->info.host_size - 1;
+    int fd, sock, error = 0, rc;
+
+    snprintf(title, sizeof(title), "aq-host-%d", slot);
+    fd = memfd_create(title, flags | MFD_CLOEXEC);
+    if (fd < 0)
+        error = errno;
+    if (takers == 0)
+        return fd >= 0 ? fd : -error;
+    aq_spawn_fd_name(st, slot, name);
+    sock = aq_fdpass_listen(name, takers);
+    /* the others connect after this; without a socket they fail, and so do we */
+    if (aq_spawn_board_barrier(st) != AQ_OK || sock < 0) {
+        rc = sock < 0 ? sock : -ESHUTDOWN;
+    } else {
+        rc = aq_fdpass_give(sock, takers, st->board->key, &fd, fd >= 0 ? 1 : 0, error, AQ_SPAWN_PASS_MS);
+    }
+    if (sock >= 0)
+        close(sock);
+    if (rc == 0 && fd >= 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return rc != 0 ? rc : -error;
+}
+
+int aq_spawn_host_fd(int slot, unsigned memfd_flags)
+{
+    struct aq_spawn_state *st = &aq_spawn_me;
+    char name[AQ_FDPASS_NAME];
+    int fd, rc;
+
+    if (slot < 0 || slot >= AQ_BOARD_HOST_FDS)
+        return -EINVAL;
+    if (memfd_flags == 0 && st->host_fd[slot] >= 0) {
+        fd = st->host_fd[slot];
+        st->host_fd[slot] = -1;                       /* the caller's now */
+        return fd;
+    }
+    if (st->info.host_rank == 0)
+        return aq_spawn_give_fd(st, slot, memfd_flags);
+    if (aq_spawn_board_barrier(st) != AQ_OK)
+        return -ESHUTDOWN;
+    aq_spawn_fd_name(st, slot, name);
+    rc = aq_fdpass_take(name, st->board->key, &fd, 1, AQ_SPAWN_PASS_MS);
+    return rc == 0 ? fd : rc;
+}
+
+void aq_spawn_notify(void)
+{
+    if (aq_spawn_me.provider != NULL)
+        aq_spawn_me.provider->notify(&aq_spawn_me);
+}
+
+int aq_spawn_leave(int code, bool orderly)
+{
+    if (aq_spawn_me.provider == NULL)
+        return code;
+    return aq_spawn_me.provider->leave(&aq_spawn_me, code, orderly);
+}

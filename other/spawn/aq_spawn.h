@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_spawn.h - how the ranks of a job find each other, whoever started them.
+ * Owns      rank and size, the list of ranks on this host, the job board, start-up exchange
+ * Threads   one thread, during gex_Client_Init(); aq_spawn_info() and _board() afterwards from any
+ * Uses      aq_board.h, core/aq_log.h; optional libraries (PMIx) by dlopen
+ * See       aq_spawn_provider.h for what a provider implements
+ */
+#ifndef AQ_SPAWN_H
+#define AQ_SPAWN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "other/spawn/aq_board.h"
+
+struct aq_spawn_info {
+    const char *provider;        /* "fork", "pmix", "pmi", "single" */
+    uint32_t rank, size;         /* in the job */
+    uint32_t host_rank;          /* my index among the ranks of this host = my slot on the board */
+    uint32_t host_size;
+    uint32_t host_index;         /* index of this host, 0 <= host_index < host_count */
+    uint32_t host_count;
+    const uint32_t *host_ranks;  /* [host_size] jobranks on my host, ascending */
+};
+
+/**
+ * aq_spawn_init - join the job. Tries the environment of gasnetrun, PMIx, PMI, GASNET_PSHM_NODES
+ * (forks here; the calling process becomes the supervisor and never returns), then a single process.
+ * argc, argv  the client's, may be NULL; left as they are by the present providers
+ * conduit     its name, to read GASNET_<CONDUIT>_SPAWNER
+ * Returns AQ_OK or a negative AQ_ERR_*, logged.
+ */
+int aq_spawn_init(int *argc, char ***argv, const char *conduit);
+
+/** aq_spawn_info - NULL before aq_spawn_init(). */
+const struct aq_spawn_info *aq_spawn_info(void);
+
+/** aq_spawn_board - the shared page area of this host's ranks; NULL before aq_spawn_init(). */
+struct aq_board *aq_spawn_board(void);
+
+/** aq_spawn_allgather - collective over the job: all[i * len ..] becomes rank i's mine[0 .. len). */
+int aq_spawn_allgather(const void *mine, size_t len, void *all);
+
+/** aq_spawn_bcast - collective over the job: buf of root goes to buf of everyone. */
+int aq_spawn_bcast(void *buf, size_t len, uint32_t root);
+
+/** aq_spawn_fence - collective over the job: nobody leaves before all came. */
+int aq_spawn_fence(void);
+
+/** aq_spawn_host_fence - the same over the ranks of this host. */
+int aq_spawn_host_fence(void);
+
+/**
+ * aq_spawn_host_fd - the same new memfd on every rank of this host, close-on-exec.
+ * slot         0..7, each used once
+ * memfd_flags  as for memfd_create(2), e.g. MFD_HUGETLB; with 0 in slots 0 and 1 no message is needed
+ * The file is empty: its users agree who calls ftruncate(). Collective over the ranks of this host.
+ * Returns the descriptor, the caller's; -errno on failure (on every rank).
+ */
+int aq_spawn_host_fd(int slot, unsigned memfd_flags);
+
+/**
+ * aq_spawn_notify - poke whoever looks after the job to read the board now. Async-signal-safe.
+ */
+void aq_spawn_notify(void);
+
+/**
+ * aq_spawn_leave - last call before the process ends: tell the launcher that started us.
+ * code     exit code of this process
+ * orderly  false: have the launcher end the whole job (PMIx_Abort)
+ * Safe in signal handlers and at most once a process; bounded by GASNET_EXITTIMEOUT.
+ * Returns the code to exit with.
+ */
+int aq_spawn_leave(int code, bool orderly);
+
+/** aq_spawn_is_supervised - a process of ours watches the ranks and will report how they end. */
+bool aq_spawn_is_supervised(void);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_spawn_fork.c - ranks started on this host by a supervisor: gasnetrun, or the program itself.
+ * Owns      the meaning of AQ_SPAWN_FORK; the descriptors it names
+ * Threads   one, at start
+ * Promise   the variable is unset and the descriptors are close-on-exec when the client goes on,
+ *           so that programs the client runs do not take part in the job
+ * Uses      aq_supervise.h, aq_ending.h
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+#include "other/spawn/aq_ending.h"
+#include "other/spawn/aq_spawn_provider.h"
+#include "other/spawn/aq_supervise.h"
+
+static bool aq_spawn_fork_offered(void)
+{
+    return getenv(AQ_SPAWN_FORK_ENV) != NULL;
+}
+
+/* A wrapper may stand between the supervisor and us: it dies with the supervisor, we with it. */
+static int aq_spawn_fork_tie(struct aq_spawn_state *st)
+{
+    pid_t parent = getppid();
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent || (kill(st->board->supervisor, 0) != 0 && errno == ESRCH))
+        _exit(255);                                   /* the job is over already, and said so */
+    return AQ_OK;
+}
+
+static int aq_spawn_fork_join(struct aq_spawn_state *st)
+{
+    const char *text = getenv(AQ_SPAWN_FORK_ENV);
+    int board_fd, fd0, fd1, rc;
+    uint64_t key, have;
+    uint32_t rank;
+
+    if (sscanf(text, "%" SCNu32 " %d %d %d %" SCNx64, &rank, &board_fd, &fd0, &fd1, &key) != 5)
+        return aq_fail(AQ_ERR_ARG, "spawn: %s='%s' is not what gasnetrun writes; do not set it by hand",
+                       AQ_SPAWN_FORK_ENV, text);
+    st->board = aq_board_map(board_fd);
+    if (st->board != NULL)
+        memcpy(&have, st->board->key, sizeof(have));
+    if (st->board == NULL || have != key || rank >= st->board->size)
+        return aq_fail(AQ_ERR_RESOURCE, "spawn: descriptor %d does not hold this job's board; a script between "
+                       "gasnetrun and the program must leave inherited descriptors open", board_fd);
+    close(board_fd);
+    unsetenv(AQ_SPAWN_FORK_ENV);
+    st->host_fd[0] = fd0;
+    st->host_fd[1] = fd1;
+    for (int i = 0; i < 2; i++)
+        if (fcntl(st->host_fd[i], F_SETFD, FD_CLOEXEC) != 0)
+            return aq_fail(AQ_ERR_RESOURCE, "spawn: inherited descriptor %d was closed by a script between "
+                           "gasnetrun and the program", st->host_fd[i]);
+    st->supervised = true;
+    rc = aq_spawn_fill_one_host(st, rank, st->board->size);
+    if (rc == AQ_OK)
+        rc = aq_spawn_claim(st);
+    return rc == AQ_OK ? aq_spawn_fork_tie(st) : rc;
+}
+
+static void aq_spawn_fork_notify(struct aq_spawn_state *st)
+{
+    /* ignored by default, so harmless should the number ever name somebody else */
+    kill(st->board->supervisor, SIGURG);
+}
+
+static int aq_spawn_fork_leave(struct aq_spawn_state *st, int code, bool orderly)
+{
+    (void)st;
+    (void)orderly;
+    return code;                                      /* the supervisor reads the board */
+}
+
+const struct aq_spawn_provider aq_spawn_fork_provider = {
+    .name = "fork",
+    .offered = aq_spawn_fork_offered,
+    .join = aq_spawn_fork_join,
+    .notify = aq_spawn_fork_notify,
+    .leave = aq_spawn_fork_leave,
+};
+
+/* the standard input of rank 0 is the user's; the others read nothing */
+static void aq_spawn_null_stdin(void)
+{
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    dup2(fd, STDIN_FILENO);
+    if (fd != STDIN_FILENO)
+        close(fd);
+}
+
+/* Holding the client's descriptors would keep its pipes from ever seeing their end. */
+static void aq_spawn_drop_fds(int keep)
+{
+    if (keep > 3)
+        syscall(SYS_close_range, 3u, (unsigned)keep - 1, 0u);
+    syscall(SYS_close_range, (unsigned)keep + 1, ~0u, 0u);
+}
+
+static int aq_spawn_fork_child(struct aq_spawn_state *st, struct aq_supervise *sv, uint32_t rank,
+                               pid_t parent)
+{
+    int rc;
+
+    aq_supervise_child(sv, parent);
+    close(sv->signal_fd);
+    free(sv->child);
+    if (rank > 0)
+        aq_spawn_null_stdin();
+    st->supervised = true;
+    rc = aq_spawn_fill_one_host(st, rank, st->board->size);
+    return rc == AQ_OK ? aq_spawn_claim(st) : rc;
+}
+
+int aq_spawn_fork_self(struct aq_spawn_state *st, uint32_t size)
+{
+    struct aq_supervise sv = {.verbose = false};
+    pid_t parent = getpid();
+    int board_fd, rc, code;
+
+    rc = aq_supervise_open(&sv, size, &board_fd);
+    if (rc != 0)
+        return aq_fail(AQ_ERR_SYS, "spawn: no job board for %u ranks: %s", size, strerror(-rc));
+    close(board_fd);                                  /* the mapping is inherited */
+    st->board = sv.board;
+    for (int i = 0; i < 2; i++) {
+        st->host_fd[i] = memfd_create("aq-host", MFD_CLOEXEC);
+        if (st->host_fd[i] < 0) {
+            rc = errno;
+            sigprocmask(SIG_SETMASK, &sv.old_mask, NULL);
+            return aq_fail(AQ_ERR_SYS, "spawn: memfd_create: %s", strerror(rc));
+        }
+    }
+    fflush(NULL);                                     /* else every rank would print it again */
+    for (uint32_t i = 0; i < size; i++) {
+        pid_t pid = fork();
+
+        if (pid == 0)
+            return aq_spawn_fork_child(st, &sv, i, parent);
+        if (pid < 0)
+            _exit(aq_supervise_fork_failed(&sv, i, errno));
+        sv.child[i] = pid;
+    }
+    aq_spawn_drop_fds(sv.signal_fd);
+    if (getenv("GASNET_SPAWN_VERBOSE") != NULL)
+        sv.verbose = strchr("1yY", getenv("GASNET_SPAWN_VERBOSE")[0]) != NULL;
+    code = aq_supervise_run(&sv);
+    _exit(code);                                      /* exit() would run the client's handlers */
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_spawn_provider.h - what a way of starting jobs implements, and what they share.
+ * Owns      struct aq_spawn_state, the process's one record of its job
+ * Threads   written during aq_spawn_init() only
+ * See       aq_spawn.h for what the rest of the library sees
+ */
+#ifndef AQ_SPAWN_PROVIDER_H
+#define AQ_SPAWN_PROVIDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "other/spawn/aq_spawn.h"
+
+struct aq_spawn_state;
+
+struct aq_spawn_provider {
+    const char *name;
+    bool (*offered)(void);                          /* does the environment promise it? */
+    int (*join)(struct aq_spawn_state *st);         /* fills info, board; AQ_OK or negative, logged */
+    int (*allgather)(struct aq_spawn_state *st, const void *mine, size_t len, void *all);
+                                                    /* over several hosts; NULL if one host only */
+    void (*notify)(struct aq_spawn_state *st);      /* async-signal-safe */
+    int (*leave)(struct aq_spawn_state *st, int code, bool orderly);
+};
+
+struct aq_spawn_state {
+    const struct aq_spawn_provider *provider;
+    struct aq_spawn_info info;
+    struct aq_board *board;
+    uint32_t *host_ranks;                           /* owned; info.host_ranks points here */
+    int host_fd[AQ_BOARD_HOST_FDS];                 /* inherited memfds, -1 if none */
+    uint32_t parity;                                /* of the blackboard's next round */
+    bool spin;                                      /* cores suffice for every rank of the host */
+    bool supervised;
+};
+
+extern const struct aq_spawn_provider aq_spawn_fork_provider;
+extern const struct aq_spawn_provider aq_spawn_pmix_provider;
+extern const struct aq_spawn_provider aq_spawn_pmi_provider;
+extern const struct aq_spawn_provider aq_spawn_single_provider;
+
+/** aq_spawn_claim - take slot info.host_rank on the board: AQ_OK, or negative if it is taken. */
+int aq_spawn_claim(struct aq_spawn_state *st);
+
+/** aq_spawn_fill_one_host - size ranks, all here: fills the host part of info. AQ_OK or negative. */
+int aq_spawn_fill_one_host(struct aq_spawn_state *st, uint32_t rank, uint32_t size);
+
+/**
+ * aq_spawn_fork_self - GASNET_PSHM_NODES: become the supervisor of size copies of this process.
+ * Returns only in the copies, which have joined; AQ_OK or negative.
+ */
+int aq_spawn_fork_self(struct aq_spawn_state *st, uint32_t size);
+
+/* what gasnetrun tells a rank: AQ_SPAWN_FORK="rank board-fd fd0 fd1 key", key as 16 hex digits */
+#define AQ_SPAWN_FORK_ENV "AQ_SPAWN_FORK"
+
+#endif

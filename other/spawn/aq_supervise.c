@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_supervise.c - the supervisor; see aq_supervise.h.
+ * Threads   one
+ * Uses      signalfd, waitpid, prctl; aq_ending.h decides
+ */
+#include "other/spawn/aq_supervise.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "other/spawn/aq_ending.h"
+
+static void aq_supervise_signals(sigset_t *set)
+{
+    static const int sigs[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGURG, SIGUSR2};
+
+    sigemptyset(set);
+    for (size_t i = 0; i < sizeof(sigs) / sizeof(sigs[0]); i++)
+        sigaddset(set, sigs[i]);
+}
+
+int aq_supervise_open(struct aq_supervise *sv, uint32_t size, int *board_fd_out)
+{
+    sigset_t set;
+    int rc;
+
+    sv->child = calloc(size, sizeof(*sv->child));
+    if (sv->child == NULL)
+        return -ENOMEM;
+    sv->board = aq_board_create(size, size, board_fd_out);
+    if (sv->board == NULL)
+        goto fail;
+    sv->board->supervisor = (int32_t)getpid();
+    for (uint32_t i = 0; i < size; i++)
+        sv->board->rank[i].jobrank = i;
+    aq_supervise_signals(&set);
+    sv->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (sv->signal_fd < 0)
+        goto fail_board;
+    sigprocmask(SIG_BLOCK, &set, &sv->old_mask);
+    return 0;
+fail_board:
+    rc = errno;
+    close(*board_fd_out);
+    free(sv->child);
+    return -rc;
+fail:
+    rc = errno;
+    free(sv->child);
+    return -rc;
+}
+
+void aq_supervise_child(const struct aq_supervise *sv, pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(255);                                   /* it died before the line above */
+    sigprocmask(SIG_SETMASK, &sv->old_mask, NULL);
+}
+
+int aq_supervise_fork_failed(struct aq_supervise *sv, uint32_t slot, int error)
+{
+    struct rlimit lim = {0, 0};
+
+    getrlimit(RLIMIT_NPROC, &lim);
+    if (error == EAGAIN)
+        aq_ending_say("FATAL ERROR", "only %u of %u ranks could be started: no more processes allowed "
+                      "(ulimit -u says %jd, and the container's pids limit counts too); raise the limit or "
+                      "ask for fewer ranks", slot, sv->board->size,
+                      lim.rlim_cur == RLIM_INFINITY ? (intmax_t)-1 : (intmax_t)lim.rlim_cur);
+    else
+        aq_ending_say("FATAL ERROR", "only %u of %u ranks could be started: %s; ask for fewer ranks or free "
+                      "memory", slot, sv->board->size, strerror(error));
+    for (uint32_t i = 0; i < slot; i++) {
+        kill(sv->child[i], SIGKILL);
+        waitpid(sv->child[i], NULL, 0);
+    }
+    return 1;
+}
+
+static void aq_supervise_reap(struct aq_supervise *sv, struct aq_ending *e)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        for (uint32_t i = 0; i < sv->board->size; i++) {
+            if (sv->child[i] == pid) {
+                if (sv->verbose)
+                    aq_ending_say("NOTICE", "rank %u (process %d) has ended, wait status 0x%x",
+                                  sv->board->rank[i].jobrank, (int)pid, (unsigned)status);
+                aq_ending_gone(e, i, status);
+                break;
+            }
+        }
+    }
+}
+
+static void aq_supervise_read_signals(struct aq_supervise *sv, struct aq_ending *e)
+{
+    struct signalfd_siginfo si;
+
+    while (read(sv->signal_fd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+        switch (si.ssi_signo) {
+        case SIGCHLD:
+        case SIGURG:                                  /* a rank has changed the board */
+            break;
+        case SIGUSR2:
+            aq_board_report(sv->board, STDERR_FILENO, 0);
+            break;
+        default:
+            aq_ending_signalled(e, (int)si.ssi_signo);
+        }
+    }
+}
+
+/* Ranks may have left processes of their own (a shell's background jobs); they came to us when
+ * their parents died. Those that moved to a session of their own were meant to stay. */
+static void aq_supervise_end_others(void)
+{
+    char path[64];
+    pid_t session = getsid(0);
+    int pid;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+    f = fopen(path, "re");
+    if (f == NULL)
+        return;
+    while (fscanf(f, "%d", &pid) == 1)
+        if (getsid(pid) == session)
+            kill(pid, SIGKILL);
+    fclose(f);
+    for (int i = 0; i < 50 && waitpid(-1, NULL, WNOHANG) >= 0; i++)
+        usleep(2000);
+}
+
+int aq_supervise_run(struct aq_supervise *sv)
+{
+    int max = 1 + (sv->io != NULL ? sv->io->max : 0), code;
+    struct pollfd *fds = calloc((size_t)max, sizeof(*fds));
+    struct aq_ending e;
+
+    if (fds == NULL)
+        return aq_supervise_fork_failed(sv, sv->board->size, ENOMEM);
+    aq_ending_init(&e, sv->board, sv->child);
+    e.verbose = sv->verbose;
+    for (;;) {
+        int count = 0, wait;
+
+        aq_supervise_reap(sv, &e);
+        if (e.alive == 0)
+            break;
+        wait = aq_ending_step(&e);
+        fds[0].fd = sv->signal_fd;
+        fds[0].events = POLLIN;
+        if (sv->io != NULL)
+            count = sv->io->fill(sv->io->arg, fds + 1);
+        if (poll(fds, (nfds_t)count + 1, wait) <= 0)
+            continue;
+        if (fds[0].revents != 0)
+            aq_supervise_read_signals(sv, &e);
+        if (count > 0)
+            sv->io->serve(sv->io->arg, fds + 1, count);
+    }
+    if (sv->io != NULL)
+        sv->io->finish(sv->io->arg);
+    if (sv->reap_others)
+        aq_supervise_end_others();
+    free(fds);
+    /* relaxed: everybody else is gone */
+    code = atomic_load_explicit(&sv->board->exit_code, memory_order_relaxed);
+    if (sv->verbose)
+        aq_ending_say("NOTICE", "the job has ended with exit code %d", code);
+    return code;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_supervise.h - the process that starts a host's ranks and stays until they are gone.
+ * Owns      the ranks' processes and the board's fate; used by gasnetrun and by a program that
+ *           starts itself under GASNET_PSHM_NODES
+ * Threads   one; never runs client code, never returns to it
+ * Promise   returns only when no rank is left; ranks die with it (PR_SET_PDEATHSIG)
+ * Uses      aq_ending.h
+ */
+#ifndef AQ_SUPERVISE_H
+#define AQ_SUPERVISE_H
+
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "other/spawn/aq_board.h"
+
+/* descriptors that somebody else in the process wants served in the same loop */
+struct aq_supervise_io {
+    int (*fill)(void *arg, struct pollfd *fds);               /* how many it has filled in */
+    void (*serve)(void *arg, const struct pollfd *fds, int count);
+    void (*finish)(void *arg);                                /* ranks are gone: drain */
+    void *arg;
+    int max;                                                  /* most that fill() will use */
+};
+
+struct aq_supervise {
+    struct aq_board *board;
+    pid_t *child;                 /* [board->size], 0 = not started */
+    int signal_fd;
+    sigset_t old_mask;            /* for the ranks */
+    struct sigaction old_pipe;
+    const struct aq_supervise_io *io; /* may be NULL */
+    bool verbose;                 /* GASNET_SPAWN_VERBOSE */
+    bool reap_others;             /* end what ranks have left running in our session */
+};
+
+/**
+ * aq_supervise_open - make the board for size ranks, block the signals to be read from signal_fd.
+ * board_fd_out  the board's memfd, close-on-exec
+ * Returns 0 or -errno; on failure nothing has changed.
+ */
+int aq_supervise_open(struct aq_supervise *sv, uint32_t size, int *board_fd_out);
+
+/**
+ * aq_supervise_child - in the new process, before anything else: die with the parent, get the
+ * parent's old signal mask back. Async-signal-safe; fit for vfork. Ends the process if the parent is
+ * gone already.
+ */
+void aq_supervise_child(const struct aq_supervise *sv, pid_t parent);
+
+/** aq_supervise_fork_failed - say why rank slot could not be started and what to do; ends those started. */
+int aq_supervise_fork_failed(struct aq_supervise *sv, uint32_t slot, int error);
+
+/** aq_supervise_run - look after the ranks until the last has gone. Returns the job's exit code. */
+int aq_supervise_run(struct aq_supervise *sv);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bench.h - the parts of aq-bench and what they share: options, rows, the job a row runs in, output.
+ *
+ *   bench_main.c     options; which of the roles below this process plays
+ *   bench_front.c    started plainly: launches jobs of aq-bench under gasnetrun, collects their records
+ *   bench_job.c      inside a job: start-up, commands from rank 0 to the others, running one row
+ *   bench_rows.c     the registry: every row of every file, with sizes, budgets and tables
+ *   bench_am.c bench_rma.c bench_sync.c   subjects and limits of the rows
+ *   bench_probe.c    inside a job: start-up times and memory of many ranks
+ *   bench_many.c     in front: start-up, memory and message rate against the number of ranks
+ *   bench_peers.c    in front: the same rows by Open MPI, MPICH and OpenSHMEM, where installed
+ *   bench_out.c      table, JSON, progress;  bench_plot.c  SVG files through gnuplot
+ *   bench_stat.c bench_limit.c            measuring and physical limits, shared with the peers
+ *
+ * Threads   one in every process
+ * Uses      gasnetex.h as any client does, the C library, gnuplot when asked for plots
+ */
+#ifndef AQ_BENCH_H
+#define AQ_BENCH_H
+
+#include "gasnetex.h"
+
+#include "bench_limit.h"
+#include "bench_stat.h"
+
+struct aq_options {
+    const char *conduit;                /* NULL: the launcher's default */
+    unsigned ranks;
+    bool quick;
+    bool list;
+    bool peers;                         /* also measure MPI and OpenSHMEM where installed */
+    const char *json, *plot, *only, *table;
+    const char *task;                   /* what the ranks of a job do: rows, startup, memory, talk, exit */
+    const char *report;                 /* where rank 0 of a job writes records; NULL: it prints the table */
+};
+
+/* --- rows --- */
+
+#define AQ_TABLE_LATENCY 1u
+#define AQ_TABLE_BANDWIDTH 2u
+#define AQ_TABLE_BUDGET 4u
+#define AQ_TABLE_QUICK 8u               /* measured with --quick */
+
+struct aq_job;
+struct aq_row;
+
+/* iters operations of a row's side: on rank 0 (timed) or on the others. */
+typedef void (*aq_row_fn)(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+
+/* How rows of one kind run. A side without _peer leaves the other ranks polling. */
+struct aq_row_kind {
+    const char *name;
+    const char *limit_name;             /* NULL: no limit */
+    aq_row_fn subject, subject_peer;
+    aq_row_fn limit, limit_peer;
+    aq_row_fn prepare;                  /* before the row, on every rank; may be NULL */
+    bool (*possible)(const struct aq_job *job, const struct aq_row *row);
+    bool everyone;                      /* all ranks take part, not only 0 and 1 */
+};
+
+struct aq_row {
+    const struct aq_row_kind *kind;
+    uint64_t size;                      /* bytes of an operation; 0 if it carries none */
+    double budget;                      /* largest ratio, or 0 */
+    unsigned tables;                    /* AQ_TABLE_* */
+};
+
+/** aq_rows - every row, the same in every process; *count_out gets their number. */
+const struct aq_row *aq_rows(size_t *count_out);
+
+/** aq_row_wanted - do the options ask for this row? */
+bool aq_row_wanted(const struct aq_options *options, const struct aq_row *row);
+
+/** aq_row_name_wanted - does --only (comma-separated parts of names) allow this name? */
+bool aq_row_name_wanted(const struct aq_options *options, const char *name);
+
+/* --- the job --- */
+
+#define AQ_SLOTS 64                     /* 8-byte targets, a power of two */
+
+struct aq_slot {
+    gex_Rank_t rank;
+    void *owner;                        /* the address that its owner uses, for the library */
+    void *local;                        /* the same memory here, for the limit; NULL if not mapped */
+    void *again;                        /* equal to local */
+    uint64_t next;                      /* the slot to go to from here: a circle through all */
+    void *twin;                         /* a word beside it, for lists of mapped addresses; NULL if not mapped */
+};
+
+/* What each rank knows; one per process, reached through aq_job_get() by the handlers. */
+struct aq_job {
+    gex_Client_t client;
+    gex_EP_t ep;
+    gex_TM_t tm;
+    gex_Rank_t rank, size;
+    const struct aq_options *options;
+    unsigned char *segment;             /* mine */
+    size_t segment_size;
+    unsigned char *peer_owner;          /* rank 1's on rank 0, rank 0's elsewhere, as its owner sees it */
+    unsigned char *peer_local;          /* the same mapped here, or NULL */
+    size_t pool_size;                   /* bytes of the transfer area behind AQ_POOL_OFFSET */
+    size_t pool_step, pool_at;          /* cold rows walk through the pool; warm rows have step 0 */
+    unsigned char *buffer;              /* private memory, as large as the pool */
+    struct aq_slot slots[AQ_SLOTS];
+    uint64_t word;                      /* source or destination of the 8-byte rows */
+    struct aq_limit limit;              /* limit.area is NULL if the peer is not mapped */
+    size_t max_medium, max_long;
+    size_t medium;                      /* payload that handlers answer with */
+    bool read_payload;
+    uint64_t overlap_steps;             /* computation that takes as long as the transfer */
+    volatile uint64_t replies;          /* counted by handlers on rank 0 */
+    volatile uint64_t handled;          /* messages handled since the start */
+    uint64_t handled_target;
+    volatile uint64_t acks;             /* peers that finished the present command */
+    uint64_t acks_target;
+    volatile uint64_t peer_switches;    /* how often the kernel interrupted the others during commands */
+    volatile uint64_t commands;         /* commands received */
+    volatile uint32_t command_row, command_side;
+    volatile uint64_t command_iters;
+};
+
+#define AQ_POOL_OFFSET (1u << 20)       /* the limit area lies before it */
+
+/** aq_job_get - this process's job. */
+struct aq_job *aq_job_get(void);
+
+/** aq_job_start - gex_Client_Init, handlers, pinning; no segment yet. Ends the process on failure. */
+void aq_job_start(struct aq_job *job, const struct aq_options *options, int *argc, char ***argv);
+
+/** aq_job_rows - attaches, then rank 0 measures every wanted row with the others' help. */
+void aq_job_rows(struct aq_job *job);
+
+/** aq_job_wait_acks - rank 0, inside a timed side: until all peers have finished theirs. */
+void aq_job_wait_acks(struct aq_job *job);
+
+/** aq_job_shared_pool - rank 0's transfer area as mapped here. */
+unsigned char *aq_job_shared_pool(const struct aq_job *job);
+
+/** aq_job_probe - tasks startup, memory and talk; rank 0 reports one line. */
+void aq_job_probe(struct aq_job *job, double main_ns, double init_ns);
+
+/* Handlers of the rows, indices fixed so that all processes agree. */
+enum aq_handler {
+    AQ_H_COMMAND = GEX_AM_INDEX_BASE,
+    AQ_H_ACK,
+    AQ_H_PING_SHORT, AQ_H_PONG_SHORT,
+    AQ_H_PING_MEDIUM, AQ_H_PONG_MEDIUM,
+    AQ_H_PING_LONG, AQ_H_PONG_LONG,
+    AQ_H_SINK_SHORT, AQ_H_SINK_MEDIUM, AQ_H_SINK_LONG,
+    AQ_H_GATHER
+};
+
+/** aq_am_register - the handlers of the message rows. */
+void aq_am_register(struct aq_job *job);
+
+extern const struct aq_row_kind aq_kind_am_short, aq_kind_am_medium, aq_kind_am_medium_read, aq_kind_am_long;
+extern const struct aq_row_kind aq_kind_am_short_flood, aq_kind_am_medium_flood, aq_kind_am_long_flood;
+extern const struct aq_row_kind aq_kind_am_rate, aq_kind_am_one_line;
+extern const struct aq_row_kind aq_kind_put8_latency, aq_kind_put8_rate, aq_kind_get8_latency, aq_kind_get8_rate;
+extern const struct aq_row_kind aq_kind_get8_pair, aq_kind_put8_scatter, aq_kind_get8_scatter;
+extern const struct aq_row_kind aq_kind_putval8, aq_kind_getval8;
+extern const struct aq_row_kind aq_kind_put, aq_kind_put_nb, aq_kind_put_nbi, aq_kind_put_cold;
+extern const struct aq_row_kind aq_kind_get, aq_kind_get_nb, aq_kind_get_nbi, aq_kind_get_cold;
+extern const struct aq_row_kind aq_kind_barrier, aq_kind_barrier_named;
+extern const struct aq_row_kind aq_kind_progress_put, aq_kind_progress_get, aq_kind_overlap_put, aq_kind_overlap_get;
+
+/* --- output --- */
+
+/* Rows as they come, kept for JSON and plots. */
+struct aq_out {
+    const struct aq_options *options;
+    struct aq_result *results;
+    size_t count, capacity;
+    size_t expected, done;              /* for progress and time left */
+    double started;
+    bool terminal;                      /* standard error is one: progress line */
+    char heading[32];
+};
+
+void aq_out_init(struct aq_out *out, const struct aq_options *options);
+
+/** aq_out_expect - so many more rows will come. */
+void aq_out_expect(struct aq_out *out, size_t rows);
+
+/** aq_out_running - name is what is being measured now (progress line on a terminal). */
+void aq_out_running(struct aq_out *out, const char *name);
+
+/** aq_out_result - one finished row: printed and kept. */
+void aq_out_result(struct aq_out *out, const struct aq_result *r);
+
+/** aq_out_finish - closing lines, JSON and plots; returns the number of rows over budget. */
+int aq_out_finish(struct aq_out *out);
+
+/** aq_out_size - 65536 as "64 KiB"; buf of at least 16 bytes. */
+const char *aq_out_size(uint64_t size, char *buf);
+
+/** aq_plot_write - latency.svg, bandwidth.svg and startup.svg into dir; 0 or -1 with a message. */
+int aq_plot_write(const struct aq_out *out, const char *dir);
+
+/** aq_out_machine - processor, cores, kernel in one line. */
+void aq_out_machine(char *buf, size_t size);
+
+/* --- in front --- */
+
+/** aq_front_run - the whole benchmark, started plainly; returns the exit code. */
+int aq_front_run(const struct aq_options *options);
+
+/* Runs aq-bench --task under the launcher with so many ranks; line() gets every line the job reports.
+ * Returns 0, or -1 with a message if the job failed or took longer than limit_s seconds. */
+typedef void (*aq_line_fn)(void *arg, const char *line);
+int aq_front_job(const struct aq_options *options, const char *task, unsigned ranks, double limit_s,
+                 aq_line_fn line, void *arg);
+
+/** aq_front_self - path of this program. */
+const char *aq_front_self(void);
+
+/** aq_front_stop - was an interrupt asked for? */
+bool aq_front_stop(void);
+
+/** aq_many_count, aq_many_run - start-up, memory and message rate rows. */
+size_t aq_many_count(const struct aq_options *options);
+void aq_many_run(const struct aq_options *options, struct aq_out *out);
+
+/** aq_peers_count, aq_peers_run - rows of other libraries. */
+size_t aq_peers_count(const struct aq_options *options);
+void aq_peers_run(const struct aq_options *options, struct aq_out *out);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bench_front.c - started plainly: launches jobs of this program under gasnetrun and collects what they report.
+ * Owns      a private folder with a FIFO in it, through which rank 0 of a job reports; gone at the end
+ * Threads   one
+ * Uses      bench.h, gasnetrun from beside this program or from PATH
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include "bench.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define AQ_ROWS_LIMIT_S 600.0
+
+static char aq_self_path[4096];
+static char aq_report_dir[] = "/tmp/aq-bench-XXXXXX";
+static char aq_report_path[64];
+static volatile sig_atomic_t aq_interrupted;
+
+const char *aq_front_self(void)
+{
+    ssize_t n;
+
+    if (aq_self_path[0] != '\0')
+        return aq_self_path;
+    n = readlink("/proc/self/exe", aq_self_path, sizeof(aq_self_path) - 1);
+    if (n > 0)
+        aq_self_path[n] = '\0';
+    else
+        snprintf(aq_self_path, sizeof(aq_self_path), "aq-bench");
+    return aq_self_path;
+}
+
+bool aq_front_stop(void)
+{
+    return aq_interrupted != 0;
+}
+
+static void aq_front_interrupt(int sig)
+{
+    aq_interrupted = sig;
+}
+
+static void aq_front_cleanup(void)
+{
+    if (aq_report_path[0] == '\0')
+        return;
+    unlink(aq_report_path);
+    rmdir(aq_report_dir);
+    aq_report_path[0] = '\0';
+}
+
+static int aq_front_prepare(void)
+{
+    struct sigaction action = { .sa_handler = aq_front_interrupt };
+
+    if (mkdtemp(aq_report_dir) == NULL) {
+        fprintf(stderr, "aq-bench: no folder can be made in /tmp: %s\n", strerror(errno));
+        return -1;
+    }
+    snprintf(aq_report_path, sizeof(aq_report_path), "%s/report", aq_report_dir);
+    atexit(aq_front_cleanup);
+    if (mkfifo(aq_report_path, 0600) != 0) {
+        fprintf(stderr, "aq-bench: mkfifo %s: %s\n", aq_report_path, strerror(errno));
+        return -1;
+    }
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    return 0;
+}
+
+/* gasnetrun: the setting, else the one beside this program, else whatever PATH has. */
+static const char *aq_front_launcher(char *buf, size_t size)
+{
+    const char *set = getenv("AQ_BENCH_GASNETRUN");
+    const char *self = aq_front_self();
+    const char *slash = strrchr(self, '/');
+
+    if (set != NULL)
+        return set;
+    if (slash != NULL) {
+        snprintf(buf, size, "%.*s/gasnetrun", (int)(slash - self), self);
+        if (access(buf, X_OK) == 0)
+            return buf;
+    }
+    return "gasnetrun";
+}
+
+static _Noreturn void aq_front_exec(const struct aq_options *options, const char *task, unsigned ranks)
+{
+    char launcher[4200], count[16];
+    const char *argv[32];
+    int n = 0;
+
+    snprintf(count, sizeof(count), "%u", ranks);
+    argv[n++] = aq_front_launcher(launcher, sizeof(launcher));
+    argv[n++] = "-n";
+    argv[n++] = count;
+    argv[n++] = "-c";
+    argv[n++] = options->conduit != NULL ? options->conduit : "smp";
+    if (strcmp(task, "rows") == 0)
+        argv[n++] = "--bind";
+    argv[n++] = aq_front_self();
+    argv[n++] = "--task";
+    argv[n++] = task;
+    argv[n++] = "--report";
+    argv[n++] = aq_report_path;
+    if (options->quick)
+        argv[n++] = "--quick";
+    if (options->only != NULL) {
+        argv[n++] = "--only";
+        argv[n++] = options->only;
+    }
+    if (options->table != NULL) {
+        argv[n++] = "--table";
+        argv[n++] = options->table;
+    }
+    argv[n] = NULL;
+    execvp(argv[0], (char *const *)(uintptr_t)argv);
+    fprintf(stderr, "aq-bench: cannot start %s: %s; set AQ_BENCH_GASNETRUN to the launcher's path\n", argv[0],
+            strerror(errno));
+    _exit(127);
+}
+
+/* Splits what has arrived into lines. */
+struct aq_lines {
+    char text[4096];
+    size_t used;
+};
+
+static void aq_front_read(int fd, struct aq_lines *lines, aq_line_fn line, void *arg)
+{
+    ssize_t got;
+
+    while ((got = read(fd, lines->text + lines->used, sizeof(lines->text) - 1 - lines->used)) > 0) {
+        char *start = lines->text, *end;
+
+        lines->used += (size_t)got;
+        lines->text[lines->used] = '\0';
+        while ((end = strchr(start, '\n')) != NULL) {
+            *end = '\0';
+            line(arg, start);
+            start = end + 1;
+        }
+        lines->used = strlen(start);
+        memmove(lines->text, start, lines->used + 1);
+        if (lines->used == sizeof(lines->text) - 1)
+            lines->used = 0;            /* no line of ours is that long */
+    }
+}
+
+/* Asks the launcher to end its job, and insists after five seconds. */
+static int aq_front_kill(pid_t pid)
+{
+    int status = 0;
+
+    kill(pid, SIGTERM);
+    for (int i = 0; i < 50; i++) {
+        if (waitpid(pid, &status, WNOHANG) == pid)
+            return status;
+        usleep(100000);
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, &status, 0);
+    return status;
+}
+
+int aq_front_job(const struct aq_options *options, const char *task, unsigned ranks, double limit_s,
+                 aq_line_fn line, void *arg)
+{
+    struct aq_lines lines = { .used = 0 };
+    double until = aq_bench_now() + limit_s * 1e9;
+    int in = open(aq_report_path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    int keep = open(aq_report_path, O_WRONLY | O_CLOEXEC);      /* so that the end of a job is no end of file */
+    pid_t pid = in >= 0 && keep >= 0 ? fork() : -1;
+    int status = -1;
+
+    if (pid < 0) {
+        fprintf(stderr, "aq-bench: cannot start a job: %s\n", strerror(errno));
+        return -1;
+    }
+    if (pid == 0)
+        aq_front_exec(options, task, ranks);
+    for (;;) {
+        struct pollfd p = { .fd = in, .events = POLLIN };
+        bool ended = waitpid(pid, &status, WNOHANG) == pid;
+
+        aq_front_read(in, &lines, line, arg);
+        if (ended)
+            break;
+        if (aq_interrupted || aq_bench_now() > until) {
+            fprintf(stderr, "\naq-bench: %s\n", aq_interrupted ? "interrupted" : "the job took too long and was ended");
+            aq_front_kill(pid);
+            status = -1;
+            break;
+        }
+        poll(&p, 1, 20);
+    }
+    close(in);
+    close(keep);
+    if (status != 0 && !aq_interrupted)
+        fprintf(stderr, "aq-bench: the job '%s' with %u ranks failed (status %d)\n", task, ranks, status);
+    return status == 0 ? 0 : -1;
+}
+
+static void aq_front_line(void *arg, const char *line)
+{
+    struct aq_out *out = arg;
+    struct aq_result r;
+
+    if (strncmp(line, "RUNNING\t", 8) == 0)
+        aq_out_running(out, line + 8);
+    else if (aq_record_read(line, &r))
+        aq_out_result(out, &r);
+}
+
+static size_t aq_front_count_rows(const struct aq_options *options)
+{
+    size_t count, wanted = 0;
+    const struct aq_row *rows = aq_rows(&count);
+
+    for (size_t i = 0; i < count; i++)
+        wanted += aq_row_wanted(options, &rows[i]);
+    return wanted;
+}
+
+int aq_front_run(const struct aq_options *options)
+{
+    size_t rows = aq_front_count_rows(options);
+    struct aq_out out;
+    int rc = 0;
+
+    if (aq_front_prepare() != 0)
+        return 2;
+    aq_out_init(&out, options);
+    aq_out_expect(&out, rows + aq_many_count(options) + aq_peers_count(options));
+    if (rows > 0)
+        rc = aq_front_job(options, "rows", options->ranks, AQ_ROWS_LIMIT_S, aq_front_line, &out);
+    if (rc == 0 && !aq_interrupted)
+        aq_many_run(options, &out);
+    if (rc == 0 && !aq_interrupted)
+        aq_peers_run(options, &out);
+    aq_out_finish(&out);
+    if (aq_interrupted)
+        return 128 + (int)aq_interrupted;
+    return rc == 0 ? 0 : 2;
+}

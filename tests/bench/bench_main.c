@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bench_main.c - aq-bench: options, and which role this process plays.
+ * Owns      the options
+ * Threads   one
+ * Uses      bench.h
+ *
+ * Started plainly, it launches itself under gasnetrun and prints what comes back. Started by gasnetrun, mpirun
+ * or srun, every process is a rank: rank 0 measures and prints, or reports to the process that launched the job.
+ */
+#include "bench.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+
+enum { AQ_OPT_QUICK = 256, AQ_OPT_JSON, AQ_OPT_PLOT, AQ_OPT_ONLY, AQ_OPT_LIST, AQ_OPT_TABLE, AQ_OPT_PEERS,
+       AQ_OPT_NO_PEERS, AQ_OPT_TASK, AQ_OPT_REPORT, AQ_OPT_CONDUIT };
+
+static const char aq_usage_text[] =
+    "usage: aq-bench [options]\n"
+    "  -n N              ranks of the main job (default 2, at least 2)\n"
+    "  -c, --conduit C   conduit to measure (default smp)\n"
+    "  --quick           few rows, short slices: some seconds\n"
+    "  --table T         latency, bandwidth, budget or all (default)\n"
+    "  --only A,B        rows whose name contains A or B\n"
+    "  --list            print the rows and stop\n"
+    "  --json FILE       also write all figures as JSON\n"
+    "  --plot DIR        also draw SVG plots there, with gnuplot\n"
+    "  --peers           also measure Open MPI, MPICH and OpenSHMEM where installed (default unless --quick\n"
+    "  --no-peers        or --table)\n"
+    "A row with a budget ends with ratio, budget and ok, over, or noise (the machine was too unquiet to say).\n";
+
+static const struct option aq_long_options[] = {
+    { "conduit", required_argument, NULL, 'c' },
+    { "quick", no_argument, NULL, AQ_OPT_QUICK },
+    { "json", required_argument, NULL, AQ_OPT_JSON },
+    { "plot", required_argument, NULL, AQ_OPT_PLOT },
+    { "only", required_argument, NULL, AQ_OPT_ONLY },
+    { "list", no_argument, NULL, AQ_OPT_LIST },
+    { "table", required_argument, NULL, AQ_OPT_TABLE },
+    { "peers", no_argument, NULL, AQ_OPT_PEERS },
+    { "no-peers", no_argument, NULL, AQ_OPT_NO_PEERS },
+    { "task", required_argument, NULL, AQ_OPT_TASK },
+    { "report", required_argument, NULL, AQ_OPT_REPORT },
+    { "help", no_argument, NULL, 'h' },
+    { NULL, 0, NULL, 0 },
+};
+
+static _Noreturn void aq_usage(int code)
+{
+    fputs(aq_usage_text, code == 0 ? stdout : stderr);
+    exit(code);
+}
+
+static unsigned aq_parse_ranks(const char *text)
+{
+    char *end;
+    unsigned long n = strtoul(text, &end, 10);
+
+    if (*text == '\0' || *end != '\0' || n < 2 || n > 100000) {
+        fprintf(stderr, "aq-bench: -n %s: a number of ranks, at least 2, for example -n 2\n", text);
+        exit(2);
+    }
+    return (unsigned)n;
+}
+
+static void aq_check_table(const char *table)
+{
+    if (strcmp(table, "latency") == 0 || strcmp(table, "bandwidth") == 0 || strcmp(table, "budget") == 0
+        || strcmp(table, "all") == 0)
+        return;
+    fprintf(stderr, "aq-bench: --table %s: one of latency, bandwidth, budget, all\n", table);
+    exit(2);
+}
+
+static void aq_parse(struct aq_options *o, int argc, char **argv)
+{
+    int peers = -1, c;
+
+    *o = (struct aq_options){ .ranks = 2 };
+    while ((c = getopt_long(argc, argv, "n:c:h", aq_long_options, NULL)) != -1) {
+        switch (c) {
+        case 'n': o->ranks = aq_parse_ranks(optarg); break;
+        case 'c': o->conduit = optarg; break;
+        case AQ_OPT_QUICK: o->quick = true; break;
+        case AQ_OPT_JSON: o->json = optarg; break;
+        case AQ_OPT_PLOT: o->plot = optarg; break;
+        case AQ_OPT_ONLY: o->only = optarg; break;
+        case AQ_OPT_LIST: o->list = true; break;
+        case AQ_OPT_TABLE: aq_check_table(optarg); o->table = optarg; break;
+        case AQ_OPT_PEERS: peers = 1; break;
+        case AQ_OPT_NO_PEERS: peers = 0; break;
+        case AQ_OPT_TASK: o->task = optarg; break;
+        case AQ_OPT_REPORT: o->report = optarg; break;
+        case 'h': aq_usage(0);
+        default: aq_usage(2);
+        }
+    }
+    if (optind < argc)
+        aq_usage(2);
+    o->peers = peers >= 0 ? peers : !o->quick && o->table == NULL;
+}
+
+static void aq_list(const struct aq_options *options)
+{
+    size_t count;
+    const struct aq_row *rows = aq_rows(&count);
+    char size[16];
+
+    for (size_t i = 0; i < count; i++) {
+        if (!aq_row_wanted(options, &rows[i]))
+            continue;
+        printf("%-18s %8s  %s", rows[i].kind->name, aq_out_size(rows[i].size, size),
+               rows[i].kind->limit_name != NULL ? rows[i].kind->limit_name : "-");
+        if (rows[i].budget > 0)
+            printf("  %.2f", rows[i].budget);
+        printf("\n");
+    }
+    if (options->only == NULL)
+        printf("and, in jobs of their own: startup_init startup_launch memory_per_peer memory_active_peer "
+               "memory_per_rank am_rate\n");
+}
+
+/* Has some launcher made this process one of several? */
+static bool aq_launched(void)
+{
+    static const char *const names[] = { "GASNET_PSHM_NODES", "AQ_SPAWN_FORK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID" };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (getenv(names[i]) != NULL)
+            return true;
+    }
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    struct aq_options options;
+    struct aq_job *job = aq_job_get();
+    double main_ns = aq_bench_now(), init_ns;
+
+    if (argc == 3 && strcmp(argv[1], "--task") == 0 && strcmp(argv[2], "exit") == 0)
+        return 0;                       /* the limit of the start-up rows */
+    aq_parse(&options, argc, argv);
+    if (options.list) {
+        aq_list(&options);
+        return 0;
+    }
+    if (options.task == NULL) {
+        if (!aq_launched())
+            return aq_front_run(&options);
+        options.task = "rows";
+    }
+    aq_job_start(job, &options, &argc, &argv);
+    init_ns = aq_bench_now();
+    options.ranks = job->size;
+    if (strcmp(options.task, "rows") == 0)
+        aq_job_rows(job);
+    else
+        aq_job_probe(job, main_ns, init_ns);
+    gex_Event_Wait(gex_Coll_BarrierNB(job->tm, 0));
+    gasnet_exit(0);
+    return 0;
+}

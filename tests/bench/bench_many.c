@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bench_many.c - rows that need jobs of many sizes: start-up, memory of a peer, message rate with many peers.
+ * Owns      nothing
+ * Threads   one
+ * Uses      bench.h
+ *
+ * Start-up alternates with its limit, fork + exec of as many processes of this very program, each until it
+ * has ended. Memory of a peer is the slope between a small and a large job of what one rank holds: pages of
+ * memory files count in equal shares for all who map them, files of programs and libraries do not count.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include "bench.h"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define AQ_MANY_LIMIT_S 60.0
+#define AQ_PEER_BYTES 128.0             /* budget: memory per peer never spoken to */
+#define AQ_STARTUP_BUDGET 2.0           /* budget: init to first barrier with 64 ranks */
+#define AQ_FEW 8
+#define AQ_MANY 64
+#define AQ_REPEAT 9
+
+static const unsigned aq_startup_sizes[] = { 64, 32, 16, 8, 4, 2 };
+static const unsigned aq_rate_sizes[] = { 4, 8, 16 };
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* A table other than all or budget does not ask for these; --quick takes the rows with a budget. */
+static bool aq_many_wanted(const struct aq_options *options, const char *name)
+{
+    if (options->only != NULL)
+        return aq_row_name_wanted(options, name);
+    return options->table == NULL || strcmp(options->table, "all") == 0 || strcmp(options->table, "budget") == 0;
+}
+
+static bool aq_many_startup(const struct aq_options *options)
+{
+    return aq_many_wanted(options, "startup_init") || aq_many_wanted(options, "startup_launch");
+}
+
+static size_t aq_startup_count(const struct aq_options *options)
+{
+    bool few = options->quick || (options->table != NULL && strcmp(options->table, "budget") == 0);
+
+    return few ? 1 : COUNT(aq_startup_sizes);
+}
+
+size_t aq_many_count(const struct aq_options *options)
+{
+    size_t count = 0;
+
+    if (aq_many_startup(options))
+        count += 2 * aq_startup_count(options);
+    if (aq_many_wanted(options, "memory_per_peer"))
+        count += 3;
+    if (!options->quick && aq_many_wanted(options, "am_rate"))
+        count += COUNT(aq_rate_sizes);
+    return count;
+}
+
+/* --- start-up --- */
+
+struct aq_started {
+    double longest, job, met;
+};
+
+static void aq_startup_line(void *arg, const char *line)
+{
+    struct aq_started *s = arg;
+
+    sscanf(line, "STARTUP %lf %lf %lf", &s->longest, &s->job, &s->met);
+}
+
+/* fork + exec of n processes that end at once; nanoseconds per job. */
+static double aq_startup_limit(unsigned n)
+{
+    const char *self = aq_front_self();
+    double start = aq_bench_now();
+    pid_t pids[AQ_MANY];
+
+    for (unsigned i = 0; i < n; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0) {
+            execl(self, self, "--task", "exit", (char *)NULL);
+            _exit(127);
+        }
+    }
+    for (unsigned i = 0; i < n; i++) {
+        if (pids[i] > 0)
+            waitpid(pids[i], NULL, 0);
+    }
+    return aq_bench_now() - start;
+}
+
+static void aq_startup_describe(struct aq_result *r, const char *name, unsigned ranks)
+{
+    memset(r, 0, sizeof(*r));
+    snprintf(r->who, sizeof(r->who), "aqueduct");
+    snprintf(r->name, sizeof(r->name), "%s", name);
+    snprintf(r->unit, sizeof(r->unit), "ns");
+    snprintf(r->limit_name, sizeof(r->limit_name), "fork + exec");
+    r->size = ranks;
+}
+
+static void aq_startup_run(const struct aq_options *options, struct aq_out *out, unsigned ranks)
+{
+    double before[AQ_REPEAT], after[AQ_REPEAT], init[AQ_REPEAT], launch[AQ_REPEAT];
+    struct aq_result r;
+    size_t n = 0;
+
+    aq_out_running(out, "startup");
+    aq_startup_limit(ranks);
+    for (size_t i = 0; i < AQ_REPEAT && !aq_front_stop(); i++) {
+        struct aq_started s = { 0, 0, 0 };
+        double start;
+
+        before[n] = aq_startup_limit(ranks);
+        start = aq_bench_now();
+        if (aq_front_job(options, "startup", ranks, AQ_MANY_LIMIT_S, aq_startup_line, &s) != 0 || s.job <= 0)
+            return;
+        after[n] = aq_startup_limit(ranks);
+        init[n] = s.job;
+        launch[n] = s.met - start;
+        n++;
+    }
+    if (n == 0)
+        return;
+    aq_startup_describe(&r, "startup_init", ranks);
+    r.budget = ranks == AQ_MANY ? AQ_STARTUP_BUDGET : 0;
+    aq_stat_reduce(init, before, after, n, &r);
+    aq_out_result(out, &r);
+    aq_startup_describe(&r, "startup_launch", ranks);
+    aq_stat_reduce(launch, before, after, n, &r);
+    aq_out_result(out, &r);
+}
+
+/* --- memory --- */
+
+static void aq_memory_line(void *arg, const char *line)
+{
+    double *bytes = arg;
+
+    sscanf(line, "MEMORY %lf %lf", &bytes[0], &bytes[1]);
+}
+
+/* Bytes that one rank holds in a job of so many; 0 if the job failed. */
+static double aq_memory_rank(const struct aq_options *options, const char *task, unsigned ranks)
+{
+    double bytes[2] = { 0, 0 };
+
+    if (aq_front_job(options, task, ranks, AQ_MANY_LIMIT_S, aq_memory_line, bytes) != 0)
+        return 0;
+    return bytes[0] / ranks;
+}
+
+static void aq_memory_result(struct aq_out *out, const char *name, double bytes, double allowed)
+{
+    struct aq_result r;
+
+    memset(&r, 0, sizeof(r));
+    snprintf(r.who, sizeof(r.who), "aqueduct");
+    snprintf(r.name, sizeof(r.name), "%s", name);
+    snprintf(r.unit, sizeof(r.unit), "B");
+    r.size = AQ_MANY;
+    r.subject = (struct aq_quart){ bytes, bytes, bytes };
+    r.slices = 1;
+    if (allowed > 0) {
+        snprintf(r.limit_name, sizeof(r.limit_name), "allowance");
+        r.limit = (struct aq_quart){ allowed, allowed, allowed };
+        r.ratio = (struct aq_quart){ bytes / allowed, bytes / allowed, bytes / allowed };
+        r.budget = 1;
+    }
+    aq_out_result(out, &r);
+}
+
+static void aq_memory_run(const struct aq_options *options, struct aq_out *out)
+{
+    double few, many, talk;
+
+    aq_out_running(out, "memory");
+    few = aq_memory_rank(options, "memory", AQ_FEW);
+    many = aq_memory_rank(options, "memory", AQ_MANY);
+    talk = aq_memory_rank(options, "talk", AQ_MANY);
+    if (few <= 0 || many <= 0 || talk <= 0)
+        return;
+    aq_memory_result(out, "memory_per_peer", MAX(0, (many - few) / (AQ_MANY - AQ_FEW)), AQ_PEER_BYTES);
+    aq_memory_result(out, "memory_active_peer", MAX(0, (talk - few) / (AQ_MANY - AQ_FEW)), 0);
+    aq_memory_result(out, "memory_per_rank", many, 0);
+}
+
+/* --- message rate --- */
+
+static void aq_rate_line(void *arg, const char *line)
+{
+    struct aq_out *out = arg;
+    struct aq_result r;
+
+    if (aq_record_read(line, &r))
+        aq_out_result(out, &r);
+}
+
+static void aq_rate_run(const struct aq_options *options, struct aq_out *out)
+{
+    struct aq_options rate = *options;
+
+    rate.only = "am_rate";
+    for (size_t i = 0; i < COUNT(aq_rate_sizes) && !aq_front_stop(); i++) {
+        aq_out_running(out, "am_rate");
+        aq_front_job(&rate, "rows", aq_rate_sizes[i], AQ_MANY_LIMIT_S, aq_rate_line, out);
+    }
+}
+
+void aq_many_run(const struct aq_options *options, struct aq_out *out)
+{
+    if (aq_many_startup(options)) {
+        for (size_t i = 0; i < aq_startup_count(options) && !aq_front_stop(); i++)
+            aq_startup_run(options, out, aq_startup_sizes[i]);
+    }
+    if (aq_many_wanted(options, "memory_per_peer") && !aq_front_stop())
+        aq_memory_run(options, out);
+    if (!options->quick && aq_many_wanted(options, "am_rate") && !aq_front_stop())
+        aq_rate_run(options, out);
+}

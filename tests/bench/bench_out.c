@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bench_out.c - what aq-bench says: the table, the progress line, the JSON file.
+ * Owns      the results of a run
+ * Threads   one
+ * Uses      bench.h
+ *
+ * One line a row; a row with a budget ends with "ratio budget ok" (or over, or noise), one without ends with its
+ * ratio or its time. On a terminal a line on standard error says what is running and for how long still.
+ */
+#include "bench.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+static bool aq_out_counts_ranks(const char *name)
+{
+    return strncmp(name, "startup", 7) == 0 || strncmp(name, "memory", 6) == 0 || strcmp(name, "am_rate") == 0;
+}
+
+const char *aq_out_size(uint64_t size, char *buf)
+{
+    if (size >= 1u << 20 && size % (1u << 20) == 0)
+        snprintf(buf, 16, "%u MiB", (unsigned)(size >> 20));
+    else if (size >= 1024 && size % 1024 == 0)
+        snprintf(buf, 16, "%u KiB", (unsigned)(size >> 10));
+    else if (size > 0)
+        snprintf(buf, 16, "%u B", (unsigned)size);
+    else
+        snprintf(buf, 16, "-");
+    return buf;
+}
+
+static const char *aq_out_time(double ns, char *buf)
+{
+    if (ns <= 0)
+        snprintf(buf, 16, "-");
+    else if (ns < 100)
+        snprintf(buf, 16, "%.2f ns", ns);
+    else if (ns < 1e4)
+        snprintf(buf, 16, "%.0f ns", ns);
+    else if (ns < 1e7)
+        snprintf(buf, 16, "%.1f us", ns / 1e3);
+    else
+        snprintf(buf, 16, "%.1f ms", ns / 1e6);
+    return buf;
+}
+
+static const char *aq_out_value(const struct aq_result *r, double value, char *buf)
+{
+    if (strcmp(r->unit, "B") != 0)
+        return aq_out_time(value, buf);
+    if (value < 65536)
+        snprintf(buf, 16, "%.0f B", value);
+    else
+        snprintf(buf, 16, "%.0f KiB", value / 1024);
+    return buf;
+}
+
+void aq_out_machine(char *buf, size_t size)
+{
+    char model[128] = "unknown processor", line[256];
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    struct utsname u;
+
+    while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+        char *colon = strchr(line, ':');
+
+        if (strncmp(line, "model name", 10) == 0 && colon != NULL) {
+            snprintf(model, sizeof(model), "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
+            break;
+        }
+    }
+    if (f != NULL)
+        fclose(f);
+    uname(&u);
+    snprintf(buf, size, "%s, %ld cores, %s %s", model, sysconf(_SC_NPROCESSORS_ONLN), u.sysname, u.release);
+}
+
+void aq_out_init(struct aq_out *out, const struct aq_options *options)
+{
+    memset(out, 0, sizeof(*out));
+    out->options = options;
+    out->terminal = isatty(STDERR_FILENO) && options->report == NULL;
+    out->started = aq_bench_now();
+}
+
+void aq_out_expect(struct aq_out *out, size_t rows)
+{
+    out->expected += rows;
+}
+
+static void aq_out_clear(const struct aq_out *out)
+{
+    if (out->terminal)
+        fprintf(stderr, "\r\033[K");
+}
+
+void aq_out_running(struct aq_out *out, const char *name)
+{
+    double spent = (aq_bench_now() - out->started) / 1e9;
+    double each = out->done > 0 ? spent / (double)out->done : 0.5;
+    size_t left = out->expected > out->done ? out->expected - out->done : 0;
+
+    if (!out->terminal)
+        return;
+    fprintf(stderr, "\r\033[K[%zu/%zu] %s, about %.0f s left", out->done + 1, MAX(out->expected, out->done + 1), name,
+            each * (double)left);
+    fflush(stderr);
+}
+
+static void aq_out_heading(struct aq_out *out, const struct aq_result *r)
+{
+    char machine[320];
+
+    if (strcmp(out->heading, r->who) == 0)
+        return;
+    if (out->heading[0] == '\0') {
+        aq_out_machine(machine, sizeof(machine));
+        printf("# %s\n# time of one operation; ratio: median over slices of subject / limit in the same processes,\n"
+               "# with its quartiles; A/A: the limit against itself\n", machine);
+    }
+    snprintf(out->heading, sizeof(out->heading), "%s", r->who);
+    printf("\n%-18s %8s %10s %10s  %-34s %10s %13s %5s %6s %6s\n", r->who, "size", "time", "GB/s", "limit", "time",
+           "quartiles", "A/A", "ratio", "budget");
+}
+
+static void aq_out_row(const struct aq_result *r)
+{
+    char size[16], time[16], limit[16], rate[16] = "", quart[32] = "", aa[16] = "", ratio[16] = "", end[32] = "";
+
+    if (aq_out_counts_ranks(r->name))
+        snprintf(size, sizeof(size), "%" PRIu64 " ranks", r->size);
+    else
+        aq_out_size(r->size, size);
+    if (r->size >= 64 && strcmp(r->unit, "ns") == 0 && !aq_out_counts_ranks(r->name) && r->subject.median > 0)
+        snprintf(rate, sizeof(rate), "%.2f", (double)r->size / r->subject.median);
+    if (r->limit.median > 0) {
+        snprintf(quart, sizeof(quart), "%.2f .. %.2f", r->ratio.q1, r->ratio.q3);
+        snprintf(ratio, sizeof(ratio), "%.2f", r->ratio.median);
+    }
+    if (r->aa > 0)
+        snprintf(aa, sizeof(aa), "%.2f", r->aa);
+    if (r->budget > 0)
+        snprintf(end, sizeof(end), " %6.2f %s", r->budget, aq_stat_word(aq_stat_verdict(r)));
+    printf("%-18s %8s %10s %10s  %-34s %10s %13s %5s %6s%s\n", r->name, size,
+           aq_out_value(r, r->subject.median, time), rate, r->limit_name, aq_out_value(r, r->limit.median, limit),
+           quart, aa, ratio, end);
+}
+
+void aq_out_result(struct aq_out *out, const struct aq_result *r)
+{
+    aq_out_clear(out);
+    aq_out_heading(out, r);
+    aq_out_row(r);
+    fflush(stdout);
+    out->done++;
+    if (out->count == out->capacity) {
+        size_t capacity = out->capacity > 0 ? 2 * out->capacity : 128;
+        struct aq_result *more = realloc(out->results, capacity * sizeof(*more));
+
+        if (more == NULL)
+            return;
+        out->results = more;
+        out->capacity = capacity;
+    }
+    out->results[out->count++] = *r;
+}
+
+/* --- JSON --- */
+
+static void aq_json_quart(FILE *f, const char *name, const struct aq_quart *q)
+{
+    fprintf(f, ", \"%s\": {\"q1\": %.6g, \"median\": %.6g, \"q3\": %.6g}", name, q->q1, q->median, q->q3);
+}
+
+static void aq_json_string(FILE *f, const char *s)
+{
+    fputc('"', f);
+    for (; *s != '\0'; s++) {
+        if (*s == '"' || *s == '\\')
+            fputc('\\', f);
+        if ((unsigned char)*s >= ' ')
+            fputc(*s, f);
+    }
+    fputc('"', f);
+}
+
+static void aq_json_row(FILE *f, const struct aq_result *r)
+{
+    enum aq_verdict verdict = aq_stat_verdict(r);
+
+    fprintf(f, "    {\"who\": \"%s\", \"name\": \"%s\", \"%s\": %" PRIu64 ", \"unit\": \"%s\"", r->who, r->name,
+            aq_out_counts_ranks(r->name) ? "ranks" : "size", r->size, r->unit);
+    aq_json_quart(f, "subject", &r->subject);
+    if (r->limit.median > 0) {
+        fprintf(f, ", \"limit_name\": ");
+        aq_json_string(f, r->limit_name);
+        aq_json_quart(f, "limit", &r->limit);
+        aq_json_quart(f, "ratio", &r->ratio);
+    }
+    if (r->aa > 0)
+        fprintf(f, ", \"aa\": %.4g", r->aa);
+    if (verdict != AQ_VERDICT_NONE)
+        fprintf(f, ", \"budget\": %.4g, \"verdict\": \"%s\"", r->budget, aq_stat_word(verdict));
+    fprintf(f, ", \"slices\": %u, \"steady\": %s}", r->slices, r->unsteady ? "false" : "true");
+}
+
+static int aq_json_write(const struct aq_out *out, const char *path)
+{
+    FILE *f = fopen(path, "w");
+    char machine[320];
+
+    if (f == NULL) {
+        fprintf(stderr, "aq-bench: cannot write %s\n", path);
+        return -1;
+    }
+    aq_out_machine(machine, sizeof(machine));
+    fprintf(f, "{\n  \"machine\": ");
+    aq_json_string(f, machine);
+    fprintf(f, ",\n  \"config\": ");
+    aq_json_string(f, GASNET_CONFIG_STRING);
+    fprintf(f, ",\n  \"ranks\": %u,\n  \"rows\": [\n", out->options->ranks);
+    for (size_t i = 0; i < out->count; i++) {
+        aq_json_row(f, &out->results[i]);
+        fprintf(f, i + 1 < out->count ? ",\n" : "\n");
+    }
+    fprintf(f, "  ]\n}\n");
+    return fclose(f) == 0 ? 0 : -1;
+}
+
+int aq_out_finish(struct aq_out *out)
+{
+    unsigned count[4] = { 0, 0, 0, 0 };
+
+    aq_out_clear(out);
+    for (size_t i = 0; i < out->count; i++)
+        count[aq_stat_verdict(&out->results[i])]++;
+    printf("\n%zu rows in %.0f s; budgets: %u ok, %u over, %u noise\n", out->count,
+           (aq_bench_now() - out->started) / 1e9, count[AQ_VERDICT_OK], count[AQ_VERDICT_OVER],
+           count[AQ_VERDICT_NOISE]);
+    fflush(stdout);
+    if (out->options->json != NULL)
+        aq_json_write(out, out->options->json);
+    if (out->options->plot != NULL)
+        aq_plot_write(out, out->options->plot);
+    free(out->results);
+    out->results = NULL;
+    return (int)count[AQ_VERDICT_OVER];
+}

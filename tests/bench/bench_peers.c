@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bench_peers.c - the same figures by what a user would pick instead: Open MPI, MPICH, OpenSHMEM.
+ * Owns      a private folder with the compiled programs, gone at the end
+ * Threads   one
+ * Uses      bench.h; the sources in peers/, and each library's own compiler wrapper and launcher
+ *
+ * The programs are compiled when they are measured, from installed sources: a build of Aqueduct needs no MPI. A
+ * library whose compiler or launcher is not found is left out.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include "bench.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#ifndef AQ_BENCH_DATADIR
+#define AQ_BENCH_DATADIR "/usr/local/share/aqueduct/bench"
+#endif
+
+struct aq_peer_library {
+    const char *who, *compiler, *launcher, *arguments, *source;
+    size_t rows;
+};
+
+static const struct aq_peer_library aq_peer_libraries[] = {
+    { "openmpi", "mpicc.openmpi", "mpirun.openmpi", "--allow-run-as-root --oversubscribe --bind-to core -n 2",
+      "peers/peer_mpi.c", 14 },
+    { "mpich", "mpicc.mpich", "mpiexec.mpich", "-bind-to core -n 2", "peers/peer_mpi.c", 14 },
+    { "oshmem", "oshcc", "oshrun", "--allow-run-as-root --oversubscribe --bind-to core -n 2", "peers/peer_shmem.c", 9 },
+};
+
+static bool aq_peers_found(const char *program)
+{
+    char command[128];
+
+    snprintf(command, sizeof(command), "command -v %s >/dev/null 2>&1", program);
+    return system(command) == 0;
+}
+
+static bool aq_peers_has(const char *dir)
+{
+    char path[4400];
+
+    snprintf(path, sizeof(path), "%s/peers/peer_mpi.c", dir);
+    return access(path, R_OK) == 0;
+}
+
+/* The folder with the sources: the setting, the installed one, or its place relative to this program. */
+static bool aq_peers_sources(char *dir, size_t size)
+{
+    const char *set = getenv("AQ_BENCH_DATADIR");
+    const char *self = aq_front_self();
+    const char *slash = strrchr(self, '/');
+
+    snprintf(dir, size, "%s", set != NULL ? set : AQ_BENCH_DATADIR);
+    if (aq_peers_has(dir))
+        return true;
+    if (slash == NULL)
+        return false;
+    snprintf(dir, size, "%.*s/../share/aqueduct/bench", (int)(slash - self), self);
+    return aq_peers_has(dir);
+}
+
+static bool aq_peers_wanted(const struct aq_options *options)
+{
+    char dir[4300];
+
+    return options->peers && options->only == NULL && aq_peers_sources(dir, sizeof(dir));
+}
+
+size_t aq_peers_count(const struct aq_options *options)
+{
+    size_t count = 0;
+
+    if (!aq_peers_wanted(options))
+        return 0;
+    for (size_t i = 0; i < sizeof(aq_peer_libraries) / sizeof(aq_peer_libraries[0]); i++) {
+        const struct aq_peer_library *l = &aq_peer_libraries[i];
+
+        if (aq_peers_found(l->compiler) && aq_peers_found(l->launcher))
+            count += l->rows;
+    }
+    return count;
+}
+
+static void aq_peers_measure(const struct aq_options *options, struct aq_out *out, const struct aq_peer_library *l,
+                             const char *program)
+{
+    char command[4800], line[1024];
+    size_t rows = 0;
+    FILE *f;
+
+    snprintf(command, sizeof(command), "timeout 120 %s %s %s %s %s </dev/null 2>/dev/null", l->launcher, l->arguments, program,
+             l->who, options->quick ? "quick" : "full");
+    f = popen(command, "r");
+    if (f == NULL)
+        return;
+    while (fgets(line, sizeof(line), f) != NULL) {
+        struct aq_result r;
+
+        if (aq_record_read(line, &r)) {
+            aq_out_result(out, &r);
+            rows++;
+        }
+        aq_out_running(out, l->who);
+    }
+    pclose(f);                          /* some libraries crash when they end; what counts is that all rows came */
+    if (rows < l->rows && !aq_front_stop())
+        fprintf(stderr, "aq-bench: %s gave %zu rows of %zu\n", l->who, rows, l->rows);
+}
+
+static void aq_peers_library(const struct aq_options *options, struct aq_out *out, const struct aq_peer_library *l,
+                             const char *dir)
+{
+    char temp[] = "/tmp/aq-bench-peer-XXXXXX", program[64], command[5000];
+
+    if (!aq_peers_found(l->compiler) || !aq_peers_found(l->launcher) || mkdtemp(temp) == NULL)
+        return;
+    snprintf(program, sizeof(program), "%s/peer", temp);
+    snprintf(command, sizeof(command), "cd '%s' && %s -std=gnu11 -O2 -I. -o %s %s bench_stat.c bench_limit.c", dir,
+             l->compiler, program, l->source);
+    aq_out_running(out, l->who);
+    if (system(command) == 0)
+        aq_peers_measure(options, out, l, program);
+    else
+        fprintf(stderr, "aq-bench: %s could not be compiled with %s\n", l->source, l->compiler);
+    unlink(program);
+    rmdir(temp);
+}
+
+void aq_peers_run(const struct aq_options *options, struct aq_out *out)
+{
+    char dir[4300];
+
+    if (!aq_peers_wanted(options) || !aq_peers_sources(dir, sizeof(dir)))
+        return;
+    for (size_t i = 0; i < sizeof(aq_peer_libraries) / sizeof(aq_peer_libraries[0]) && !aq_front_stop(); i++)
+        aq_peers_library(options, out, &aq_peer_libraries[i], dir);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bench_rows.c - the registry of rows: what is measured at which sizes and against which budget.
+ * Owns      the table
+ * Threads   read only
+ * Uses      bench.h
+ */
+#include "bench.h"
+
+#include <string.h>
+
+#define KIB(n) ((uint64_t)(n) << 10)
+#define MIB(n) ((uint64_t)(n) << 20)
+#define Q AQ_TABLE_QUICK
+#define L AQ_TABLE_LATENCY
+#define W AQ_TABLE_BANDWIDTH
+#define B AQ_TABLE_BUDGET
+
+/* Same-host budgets: what a row may cost at most, as a multiple of its limit. */
+#define PUT8 1.5
+#define COPY 1.05
+#define SHORT 1.15
+#define MEDIUM4K 1.3
+
+static const struct aq_row aq_row_table[] = {
+    { &aq_kind_am_short, 0, SHORT, Q | L | B },
+    { &aq_kind_am_one_line, 0, 0, 0 },
+    { &aq_kind_am_medium, 8, 0, Q | L },
+    { &aq_kind_am_medium, 64, 0, 0 },
+    { &aq_kind_am_medium, 512, 0, L },
+    { &aq_kind_am_medium, KIB(4), MEDIUM4K, Q | L | B },
+    { &aq_kind_am_medium, KIB(32), 0, L },
+    { &aq_kind_am_medium_read, KIB(4), 0, 0 },
+    { &aq_kind_am_long, 8, 0, L },
+    { &aq_kind_am_long, 512, 0, L },
+    { &aq_kind_am_long, KIB(4), 0, Q | L },
+    { &aq_kind_am_long, KIB(64), 0, L },
+    { &aq_kind_am_long, MIB(1), 0, L },
+    { &aq_kind_am_short_flood, 0, 0, Q },
+    { &aq_kind_am_medium_flood, 64, 0, W },
+    { &aq_kind_am_medium_flood, 512, 0, W },
+    { &aq_kind_am_medium_flood, KIB(4), 0, Q | W },
+    { &aq_kind_am_medium_flood, KIB(32), 0, W },
+    { &aq_kind_am_long_flood, 64, 0, W },
+    { &aq_kind_am_long_flood, KIB(4), 0, Q | W },
+    { &aq_kind_am_long_flood, KIB(64), 0, W },
+    { &aq_kind_am_long_flood, MIB(1), 0, W },
+    { &aq_kind_am_rate, 0, 0, 0 },
+
+    { &aq_kind_put8_latency, 8, PUT8, Q | L | B },
+    { &aq_kind_put8_rate, 8, PUT8, Q | L | B },
+    { &aq_kind_get8_latency, 8, PUT8, Q | L | B },
+    { &aq_kind_get8_rate, 8, PUT8, Q | L | B },
+    { &aq_kind_get8_pair, 8, 0, 0 },
+    { &aq_kind_put8_scatter, 8, 0, 0 },
+    { &aq_kind_get8_scatter, 8, 0, 0 },
+    { &aq_kind_putval8, 8, 0, Q | L },
+    { &aq_kind_getval8, 8, 0, Q | L },
+    { &aq_kind_put, 8, 0, 0 },
+    { &aq_kind_put, 64, 0, W },
+    { &aq_kind_put, 512, 0, W },
+    { &aq_kind_put, KIB(4), 0, Q | L | W },
+    { &aq_kind_put, KIB(64), COPY, Q | L | W | B },
+    { &aq_kind_put, KIB(256), COPY, W | B },
+    { &aq_kind_put, MIB(1), COPY, Q | W | B },
+    { &aq_kind_put, MIB(4), COPY, W | B },
+    { &aq_kind_put, MIB(16), COPY, Q | W | B },
+    { &aq_kind_put_cold, KIB(64), COPY, W | B },
+    { &aq_kind_put_cold, MIB(1), COPY, W | B },
+    { &aq_kind_put_cold, MIB(16), COPY, W | B },
+    { &aq_kind_get, 8, 0, 0 },
+    { &aq_kind_get, 64, 0, W },
+    { &aq_kind_get, 512, 0, W },
+    { &aq_kind_get, KIB(4), 0, Q | L | W },
+    { &aq_kind_get, KIB(64), COPY, Q | L | W | B },
+    { &aq_kind_get, KIB(256), COPY, W | B },
+    { &aq_kind_get, MIB(1), COPY, Q | W | B },
+    { &aq_kind_get, MIB(4), COPY, W | B },
+    { &aq_kind_get, MIB(16), COPY, Q | W | B },
+    { &aq_kind_get_cold, KIB(64), COPY, W | B },
+    { &aq_kind_get_cold, MIB(1), COPY, W | B },
+    { &aq_kind_get_cold, MIB(16), COPY, W | B },
+    { &aq_kind_put_nb, 8, 0, 0 },
+    { &aq_kind_put_nb, KIB(4), 0, 0 },
+    { &aq_kind_put_nb, KIB(64), 0, 0 },
+    { &aq_kind_put_nbi, 8, 0, Q },
+    { &aq_kind_put_nbi, KIB(4), 0, 0 },
+    { &aq_kind_put_nbi, KIB(64), 0, 0 },
+    { &aq_kind_get_nb, 8, 0, 0 },
+    { &aq_kind_get_nb, KIB(4), 0, 0 },
+    { &aq_kind_get_nb, KIB(64), 0, 0 },
+    { &aq_kind_get_nbi, 8, 0, Q },
+    { &aq_kind_get_nbi, KIB(4), 0, 0 },
+    { &aq_kind_get_nbi, KIB(64), 0, 0 },
+
+    { &aq_kind_barrier, 0, 0, Q | L },
+    { &aq_kind_barrier_named, 0, 0, 0 },
+    { &aq_kind_progress_put, 8, 0, 0 },
+    { &aq_kind_progress_get, KIB(4), 0, 0 },
+    { &aq_kind_overlap_put, MIB(1), 0, 0 },
+    { &aq_kind_overlap_get, MIB(1), 0, 0 },
+};
+
+const struct aq_row *aq_rows(size_t *count_out)
+{
+    *count_out = sizeof(aq_row_table) / sizeof(aq_row_table[0]);
+    return aq_row_table;
+}
+
+bool aq_row_name_wanted(const struct aq_options *options, const char *name)
+{
+    const char *part = options->only;
+
+    if (part == NULL)
+        return true;
+    while (*part != '\0') {
+        size_t n = strcspn(part, ",");
+        char one[64];
+
+        if (n > 0 && n < sizeof(one)) {
+            memcpy(one, part, n);
+            one[n] = '\0';
+            if (strstr(name, one) != NULL)
+                return true;
+        }
+        part += n;
+        part += *part == ',';
+    }
+    return false;
+}
+
+bool aq_row_wanted(const struct aq_options *options, const struct aq_row *row)
+{
+    const char *table = options->table;
+
+    if (options->only != NULL)
+        return aq_row_name_wanted(options, row->kind->name);
+    if (options->quick && (row->tables & Q) == 0)
+        return false;
+    if (table == NULL || strcmp(table, "all") == 0)
+        return true;
+    if (strcmp(table, "latency") == 0)
+        return (row->tables & L) != 0;
+    if (strcmp(table, "bandwidth") == 0)
+        return (row->tables & W) != 0;
+    if (strcmp(table, "budget") == 0)
+        return (row->tables & B) != 0;
+    return false;
+}

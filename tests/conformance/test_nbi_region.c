@@ -1,0 +1,160 @@
+/*
+ * test_nbi_region.c - access regions: members of every kind, separation from the implicit set on both
+ * sides, empty and huge regions, leaf of a region, NB operations unaffected.
+ * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, access regions.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "aq_test.h"
+
+enum { LEN = 2000, SLOTS = 12, HUGE_COUNT = 20000, H_M = AQ_TEST_FREE };
+
+static char out[SLOTS][LEN], in[SLOTS][LEN];
+static aq_test_count_t arrived;
+
+static void h_m(gex_Token_t token, void *buf, size_t nbytes)
+{
+    (void)token;
+    AQ_CHECK(nbytes == 300 && aq_test_same(buf, nbytes, 4));
+    atomic_fetch_add(&arrived, 1);
+}
+
+static gex_AM_Entry_t table[] = { AQ_ENTRY(H_M, h_m, AQ_MQ, 0) };
+
+static char *place(gex_Rank_t to, int i)
+{
+    return (char *)aq_test_base(to) + (size_t)i * LEN;
+}
+
+static void put(gex_Rank_t to, int slot, gex_Event_t *lc)
+{
+    aq_test_fill(out[slot], LEN, (uint64_t)slot);
+    gex_RMA_PutNBI(aq_test_tm, to, place(to, slot), out[slot], LEN, lc, 0);
+}
+
+static void check_slots(gex_Rank_t to, int from, int end)
+{
+    int i;
+
+    for (i = from; i < end; i++) {
+        gex_RMA_GetBlocking(aq_test_tm, in[i], to, place(to, i), LEN, 0);
+        AQ_CHECK(aq_test_same(in[i], LEN, (uint64_t)i));
+    }
+}
+
+static void clear(gex_Rank_t to)
+{
+    memset(out, 0, sizeof(out));
+    gex_RMA_PutBlocking(aq_test_tm, to, place(to, 0), out, sizeof(out), 0);
+}
+
+static void mixed(gex_Rank_t to, int round)
+{
+    gex_Event_t nb, region;
+    char am[300];
+
+    rule("extended 5: a region collects puts, gets, value puts and AM GROUP requests");
+    clear(to);
+    aq_test_fill(am, sizeof(am), 4);
+    put(to, 0, GEX_EVENT_DEFER); /* before: belongs to the implicit set */
+    gex_NBI_BeginAccessRegion(0);
+    put(to, 1, GEX_EVENT_NOW);
+    put(to, 2, GEX_EVENT_DEFER);
+    put(to, 3, GEX_EVENT_GROUP);
+    gex_RMA_PutNBIVal(aq_test_tm, to, place(to, SLOTS), 0x1122334455667788u, 8, 0);
+    gex_AM_RequestMedium0(aq_test_tm, to, H_M, am, sizeof(am), GEX_EVENT_GROUP, 0);
+    aq_test_fill(out[4], LEN, 4);
+    nb = gex_RMA_PutNB(aq_test_tm, to, place(to, 4), out[4], LEN, GEX_EVENT_DEFER, 0);
+    region = gex_NBI_EndAccessRegion(0);
+    AQ_CHECK(region != GEX_EVENT_NO_OP);
+    put(to, 5, GEX_EVENT_DEFER); /* after: implicit set again */
+    rule("extended 5: syncing the implicit set needs nothing of a region");
+    gex_NBI_Wait(GEX_EC_ALL, 0);
+    AQ_CHECK_EQ(gex_NBI_Test(GEX_EC_ALL, 0), GASNET_OK);
+    check_slots(to, 0, 1);
+    check_slots(to, 5, 6);
+    rule("extended 5: the region's event means that every member is complete");
+    gex_Event_Wait(region);
+    memset(am, 0, sizeof(am));
+    memset(out[3], 0, LEN);
+    check_slots(to, 1, 4);
+    AQ_CHECK(gex_RMA_GetBlockingVal(aq_test_tm, to, place(to, SLOTS), 8, 0) == 0x1122334455667788u);
+    gex_Event_Wait(nb);
+    check_slots(to, 4, 5);
+    aq_test_wait(&arrived, round + 1);
+}
+
+static void gets(gex_Rank_t to)
+{
+    gex_Event_t evs[3];
+    int i;
+
+    rule("extended 5: regions of gets; several region events outstanding, synced in one array");
+    memset(in, 0, sizeof(in));
+    for (i = 0; i < 3; i++) {
+        int k;
+
+        gex_NBI_BeginAccessRegion(0);
+        for (k = 2 * i; k < 2 * i + 2; k++)
+            gex_RMA_GetNBI(aq_test_tm, in[k], to, place(to, k), LEN, 0);
+        evs[i] = gex_NBI_EndAccessRegion(0);
+    }
+    AQ_CHECK_EQ(gex_NBI_Test(GEX_EC_GET, 0), GASNET_OK);
+    gex_Event_WaitAll(evs, 3, 0);
+    for (i = 0; i < 6; i++)
+        AQ_CHECK(aq_test_same(in[i], LEN, (uint64_t)i));
+}
+
+static void leaf(gex_Rank_t to)
+{
+    gex_Event_t region, lc;
+    int i;
+
+    rule("extended 4.3: the LC leaf of a region: every GROUP source is ours");
+    clear(to);
+    gex_NBI_BeginAccessRegion(0);
+    for (i = 0; i < SLOTS; i++)
+        put(to, i, GEX_EVENT_GROUP);
+    region = gex_NBI_EndAccessRegion(0);
+    lc = gex_Event_QueryLeaf(region, GEX_EC_LC);
+    gex_Event_Wait(lc);
+    memset(out, 0, sizeof(out));
+    aq_test_sync(region);
+    check_slots(to, 0, SLOTS);
+}
+
+static void empty_and_huge(gex_Rank_t to)
+{
+    gex_Event_t region;
+    int i, n = aq_test_quick ? 500 : aq_test_n > 3 ? 3000 : HUGE_COUNT;
+
+    rule("extended 5: an empty region gives an event that is done");
+    gex_NBI_BeginAccessRegion(0);
+    region = gex_NBI_EndAccessRegion(0);
+    AQ_CHECK_EQ(gex_Event_Test(region), GASNET_OK);
+    rule("extended 5: the number of members is not limited");
+    gex_NBI_BeginAccessRegion(0);
+    for (i = 0; i < n; i++)
+        gex_RMA_PutNBIVal(aq_test_tm, to, place(to, 0) + (i % 2000) * 8, (gex_RMA_Value_t)(i % 2000), 8, 0);
+    region = gex_NBI_EndAccessRegion(0);
+    while (gex_Event_Test(region) != GASNET_OK)
+        aq_test_relax();
+    for (i = 0; i < 2000 && i < n; i += 101)
+        AQ_CHECK_EQ(gex_RMA_GetBlockingVal(aq_test_tm, to, place(to, 0) + i * 8, 8, 0), i);
+}
+
+int main(int argc, char **argv)
+{
+    gex_Rank_t k;
+
+    aq_test_start(&argc, &argv, 1);
+    aq_test_handlers(table, AQ_LENGTH(table));
+    aq_test_segment((SLOTS + 1) * LEN);
+    for (k = 0; k < 2; k++) {
+        mixed(aq_test_peer(k), (int)k);
+        gets(aq_test_peer(k));
+        leaf(aq_test_peer(k));
+        empty_and_huge(aq_test_peer(k));
+        aq_test_barrier();
+    }
+    return aq_test_finish();
+}

@@ -1,0 +1,524 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: BSD-3-Clause
+# run.pl - every way for a job to end, under every launcher: did it end in time, with the right exit code and
+# messages, and is nothing left of it? Prints TAP.
+#
+#   run.pl [--launcher NAME]... [--mode seq|par] [-n RANKS] [--case N]... [--rounds N] [--verbose]
+#
+# Launchers: gasnetrun, pshm (GASNET_PSHM_NODES), openmpi, mpich, srun (inside with-slurm.sh).
+# Without --launcher: gasnetrun and pshm, then openmpi, mpich and srun where they are installed (a selection).
+# AQ_BUILD is the build folder (default: the current one), AQ_CONFIG its configuration (asan: crashes are
+# reported by the sanitizer, with its own codes).
+use strict;
+use warnings;
+use Cwd qw(abs_path getcwd);
+use File::Basename qw(dirname);
+use File::Temp qw(tempdir);
+use POSIX qw(:sys_wait_h setsid);
+use Time::HiRes qw(time sleep);
+
+my $here  = abs_path(dirname($0));
+my $build = abs_path($ENV{AQ_BUILD} || '.');
+my $asan  = ($ENV{AQ_CONFIG} || '') =~ /asan|tsan/;
+my ($mode, $ranks, $rounds, $verbose, @launchers, @only) = ('par', 4, 12, 0);
+while (@ARGV) {
+    my $word = shift;
+    if    ($word eq '--launcher') { push @launchers, shift }
+    elsif ($word eq '--mode')     { $mode = shift }
+    elsif ($word eq '-n')         { $ranks = shift }
+    elsif ($word eq '--case')     { push @only, shift }
+    elsif ($word eq '--rounds')   { $rounds = shift }
+    elsif ($word eq '--verbose')  { $verbose = 1 }
+    else                          { die "run.pl: unknown option $word\n" }
+}
+my $program   = "$build/tests/exit/exit_case-$mode";
+my $gasnetrun = "$build/gasnetrun_smp";
+$gasnetrun = "$build/gasnetrun" unless -x $gasnetrun;
+my $tests  = 0;
+my $failed = 0;
+my $token  = "exit-test-$$";
+my $work   = tempdir('aq-exit.XXXXXX', TMPDIR => 1, CLEANUP => 1);
+my $timeout_s = 1 + 0.1 * $ranks;    # GASNET_EXITTIMEOUT by default
+
+$ENV{AQ_EXIT_TEST} = $token;         # marks every process of ours, for the search for leftovers
+delete @ENV{qw(GASNET_PSHM_NODES EXIT_CASE_QUIT GASNET_EXITTIMEOUT)};
+$ENV{OMPI_ALLOW_RUN_AS_ROOT} = $ENV{OMPI_ALLOW_RUN_AS_ROOT_CONFIRM} = 1;
+
+sub have { my $name = shift; return scalar grep { -x "$_/$name" } split /:/, $ENV{PATH} }
+
+sub command {
+    my ($launcher, @args) = @_;
+    return ($gasnetrun, '-n', $ranks, $program, @args) if $launcher eq 'gasnetrun';
+    return ('env', "GASNET_PSHM_NODES=$ranks", $program, @args) if $launcher eq 'pshm';
+    if ($launcher eq 'openmpi') {
+        my $mpirun = have('mpirun.openmpi') ? 'mpirun.openmpi' : 'mpirun';
+        return ($mpirun, '--oversubscribe', '-n', $ranks, $program, @args);
+    }
+    return ('mpiexec.hydra', '-n', $ranks, $program, @args) if $launcher eq 'mpich';
+    return ('srun', '-n', $ranks, '--overcommit', '--mpi=pmix', $program, @args) if $launcher eq 'srun';
+    die "run.pl: unknown launcher $launcher\n";
+}
+
+# processes that carry our mark, other than this one; each with its command line
+sub marked {
+    my %found;
+    for my $dir (glob '/proc/[0-9]*') {
+        my ($pid) = $dir =~ /(\d+)$/;
+        next if $pid == $$;
+        open my $f, '<', "$dir/environ" or next;
+        local $/;
+        my $env = <$f>;
+        next unless defined $env && $env =~ /(^|\0)AQ_EXIT_TEST=\Q$token\E(\0|$)/;
+        open my $s, '<', "$dir/stat" or next;
+        my $stat = <$s>;
+        next if !defined $stat || $stat =~ /\) [ZX] /;
+        open my $c, '<', "$dir/cmdline" or next;
+        my $line = <$c>;
+        $line = '' unless defined $line;
+        $line =~ tr/\0/ /;
+        $found{$pid} = $line;
+    }
+    return \%found;
+}
+
+sub shared_files { return join ' ', sort glob('/dev/shm/* /tmp/GASNT* /tmp/aq-board* /tmp/aq-host*') }
+
+# Start a command in a session of its own; returns its process number. Output goes to $work/output.
+sub start {
+    my ($env, $stdin, @cmd) = @_;
+    open my $empty, '>', "$work/output" or die;       # nobody shall read the last run's
+    close $empty;
+    my $pid = fork;
+    die "fork: $!" unless defined $pid;
+    return $pid if $pid;
+    setsid();
+    chdir "$work/cwd";
+    $ENV{$_} = $env->{$_} for keys %$env;
+    open STDIN, '<', $stdin or die;
+    open STDOUT, '>', "$work/output" or die;
+    open STDERR, '>&STDOUT' or die;
+    # perl starts with SIGPIPE and friends as it got them; the program shall have the defaults
+    $SIG{$_} = 'DEFAULT' for qw(INT QUIT HUP TERM PIPE);
+    exec @cmd or POSIX::_exit(126);
+}
+
+# wait for it at most $limit seconds: (exit code as a shell shows it, or 'timeout'; seconds)
+sub finish {
+    my ($pid, $limit) = @_;
+    my $begin = time;
+    while (1) {
+        my $got = waitpid $pid, WNOHANG;
+        last if $got == $pid;
+        if (time - $begin > $limit) {
+            my $left = marked();
+            kill 'KILL', keys %$left if %$left;
+            kill 'KILL', $pid;
+            waitpid $pid, 0;
+            return ('timeout', time - $begin);
+        }
+        sleep 0.005;
+    }
+    my $code = $? & 127 ? 128 + ($? & 127) : $? >> 8;
+    return ($code, time - $begin);
+}
+
+sub output {
+    open my $f, '<', "$work/output" or return '';
+    local $/;
+    my $text = <$f>;
+    return defined $text ? $text : '';
+}
+
+# what is left a moment after the end: "" or its description
+sub leftovers {
+    my $before = shift;
+    my $end = time + 2;
+    my $left;
+    while (1) {
+        $left = marked();
+        last if !%$left || time > $end;
+        sleep 0.02;
+    }
+    my @what = map { "process $_ ($left->{$_})" } keys %$left;
+    kill 'KILL', keys %$left if %$left;
+    my $now = shared_files();
+    push @what, "shared memory '$now'" if $now ne $before;
+    return join ', ', @what;
+}
+
+sub report {
+    my ($name, $problems, $text) = @_;
+    $tests++;
+    if (@$problems) {
+        $failed++;
+        print "not ok $tests - $name\n";
+        print "# $_\n" for @$problems;
+        print map { "#   $_\n" } split /\n/, $text;
+    } else {
+        print "ok $tests - $name\n";
+        print map { "#   $_\n" } split /\n/, $text if $verbose;
+    }
+}
+
+# %want: code => number or pattern; within => seconds; lines => number of "*** " lines or [least, most];
+# quit => number of quit handlers that must have run; says => pattern
+sub judge {
+    my ($name, $want, $code, $seconds, $before) = @_;
+    my $text = output();
+    my @problems;
+    my $limit = $want->{within};
+    if ($code eq 'timeout') {
+        push @problems, sprintf 'still running after %.1f s', $seconds;
+    } else {
+        push @problems, "exit code $code, expected $want->{code}" unless $code =~ /^(?:$want->{code})$/;
+        push @problems, sprintf 'took %.2f s, allowed are %.2f s', $seconds, $limit if $seconds > $limit;
+    }
+    my $lines = () = $text =~ /^\*\*\* /mg;
+    if (defined $want->{lines}) {
+        my ($least, $most) = ref $want->{lines} ? @{$want->{lines}} : ($want->{lines}) x 2;
+        push @problems, "$lines messages, expected $least to $most" if $lines < $least || $lines > $most;
+    }
+    my $quit = () = $text =~ /^quit-handler /mg;
+    push @problems, "$quit quit handlers ran, expected $want->{quit}"
+        if defined $want->{quit} && $quit != $want->{quit};
+    push @problems, "nothing says /$want->{says}/" if defined $want->{says} && $text !~ /$want->{says}/;
+    my $left = leftovers($before);
+    push @problems, "left behind: $left" if $left ne '';
+    report($name, \@problems, $text);
+}
+
+sub run_case {
+    my ($launcher, $case, $want, %more) = @_;
+    return if @only && !grep { $_ eq $case } @only;
+    my $before = shared_files();
+    my @args = ($case, defined $more{who} ? $more{who} : ());
+    my $pid = start($more{env} || {}, $more{stdin} || '/dev/null', command($launcher, @args));
+    my ($code, $seconds) = finish($pid, 30);
+    judge("$launcher: case $case: $want->{name}", $want, $code, $seconds, $before);
+    return;
+}
+
+# --- what must come; within: the exit timeout plus what starting takes on a busy machine ---
+
+my $others = $ranks - 1;
+my $start  = 2.5;                    # seconds; Slurm and Open MPI need more
+my %by_number;
+
+sub add {
+    my ($case, $name, $code, %more) = @_;
+    $by_number{$case} = {name => $name, code => $code, %more};
+}
+
+add(0,  'all return 0', 0, lines => 0);
+add(1,  'all exit', 1, lines => 0);
+add(2,  'all return from main', 2, lines => 0);
+add(3,  'one exits, the others are in a barrier', 3, lines => 0, quit => $others);
+add(4,  'SIGINT to one, the others are in a barrier', 1, lines => 1);
+add(5,  'one exits, the others spin', 5, lines => 0, quit => $others);
+add(6,  'all exit before attach', 6, lines => 0);
+add(7,  'one exits before attach', 7, lines => 0);
+add(8,  'one returns from main, the others are in a barrier', 8, lines => 0, quit => $others);
+add(9,  'one returns from main, the others spin', 9, lines => 0, quit => $others);
+add(10, 'all exit in a handler', 10, lines => 0);
+add(11, 'one exits in a handler', 11, lines => 0, quit => $others);
+add(12, 'one exits in a handler, by a message to itself', 12, lines => 0, quit => $others);
+add(13, 'one exits in a handler, all ranks ask it to', 13, lines => 0, quit => $others);
+add(20, 'each exits with another code: the largest', 20 + $others, lines => 0);
+add(21, 'exit in a handler that holds an HSL', 21, lines => 0, quit => $others);
+add(22, 'one exits, the others sleep and never enter the library again', 22, lines => 0, quit => $others);
+add(23, 'one exits, the others ignore SIGQUIT', 23, lines => 0);
+add(24, "one exits, the others' SIGQUIT handler stays", 24, lines => 0);
+add(25, 'all return, an earlier atexit handler calls gasnet_exit', 25, lines => 0);
+add(26, 'children of ranks exit, crash and run shells; then all exit', 26, lines => 0);
+add(27, 'one exits, all signals are blocked everywhere', 27, lines => 0);
+add(28, 'one exits while another of its threads holds stdout', 28, lines => 0);
+add(29, 'rank 0 exits while another of its threads reads stdin', 29, lines => 0);
+add(31, 'GASNET_CATCH_EXIT=0: exit() in one rank ends that rank only', 3, lines => 0);
+add(35, 'all call _exit(0): accepted in silence', 0, lines => 0);
+add(51, 'all threads of all ranks exit', 51, lines => 0);
+add(52, 'one thread exits, the others are in a barrier or poll', 52, lines => 0, quit => $others);
+add(53, 'one thread exits, the others spin', 53, lines => 0, quit => $others);
+add(54, 'one thread exits, the others poll', 54, lines => 0, quit => $others);
+add(55, 'one thread exits, the others send', 55, lines => 0, quit => $others);
+add(100, 'SIGSEGV in one, the others are in a barrier', 139, lines => 1, says => 'Caught a fatal signal \(proc 1\): SIGSEGV\(11\)');
+add(101, 'SIGSEGV in one, the others spin', 139, lines => 1, says => 'SIGSEGV\(11\)');
+add(102, 'abort in one', 134, lines => 1, says => 'SIGABRT\(6\)');
+add(103, 'SIGFPE in one', 136, lines => 1, says => 'SIGFPE\(8\)');
+add(104, 'illegal instruction in one', 132, lines => 1, says => 'SIGILL\(4\)');
+add(105, 'SIGBUS in one', 135, lines => 1, says => 'SIGBUS\(7\)');
+add(106, 'SIGKILL in one', 137, lines => 1);
+add(107, '_exit(7) in one', 7, lines => 1);
+add(108, 'stack overflow in one', 139, lines => 1, says => 'SIGSEGV\(11\)');
+add(109, 'SIGTERM in one', 1, lines => 1, says => 'Caught a signal \(proc 1\): SIGTERM\(15\)');
+add(110, 'SIGPIPE in one', 1, lines => 1, says => 'SIGPIPE\(13\)');
+add(200, 'SIGSEGV in all', 139, lines => [1, $ranks]);
+add(202, 'abort in all', 134, lines => [1, $ranks]);
+add(206, 'SIGKILL in all', 137, lines => [1, 1]);
+add(300, 'SIGSEGV in several threads of one', 139, lines => [1, 1]);
+
+my @quick = (1, 2, 3, 5, 8, 11, 22, 24, 100, 102, 106, 107, 109);
+my %threads = map { $_ => 1 } 28, 29, 51 .. 55, 300;
+
+# Under other launchers: their own messages and, for crashes, their own codes.
+sub expected {
+    my ($launcher, $case) = @_;
+    my %want = %{$by_number{$case}};
+    my $crash = $case >= 100 && $case !~ /09$|10$/;
+    $want{within} = $start + $timeout_s;
+    if ($asan && $crash) {
+        $want{code} = '[1-9]\d*';
+        delete @want{qw(lines says)};
+    }
+    return \%want if $launcher =~ /gasnetrun|pshm/;
+    $want{within} += $launcher eq 'srun' ? 6 : 4;
+    $want{lines} = [0, 2] if $crash && defined $want{lines};
+    $want{code} = '[1-9]\d*' if $crash;
+    delete $want{says} if $launcher eq 'mpich';
+    return \%want;
+}
+
+sub run_cases {
+    my ($launcher, @cases) = @_;
+    for my $case (@cases) {
+        next if $threads{$case} && $mode eq 'seq';
+        next if $asan && $case == 108;
+        my $want = expected($launcher, $case);
+        my %env = ();
+        $env{EXIT_CASE_QUIT} = 1 if defined $want->{quit};
+        $env{GASNET_CATCH_EXIT} = 0 if $case == 31;
+        run_case($launcher, $case, $want, env => \%env, stdin => $case == 29 ? "$work/never" : '/dev/null');
+    }
+}
+
+# --- files and buffers are complete ---
+
+sub run_flush {
+    my $launcher = shift;
+    return if @only && !grep { $_ eq '30' } @only;
+    my $before = shared_files();
+    my $pid = start({}, '/dev/null', command($launcher, 30));
+    my ($code, $seconds) = finish($pid, 30);
+    my $text = output();
+    my @problems;
+    for my $r (0 .. $ranks - 1) {
+        my $size = -s "$work/cwd/out.$r" || 0;
+        my $want = 0;
+        $want += length "line $_ of rank $r\n" for 0 .. 999;
+        push @problems, "out.$r has $size bytes, expected $want" if $size != $want;
+        push @problems, "last words of rank $r are missing" unless $text =~ /last words of rank $r/;
+        unlink "$work/cwd/out.$r";
+    }
+    push @problems, "exit code $code, expected 30" if $code ne '30';
+    my $left = leftovers($before);
+    push @problems, "left behind: $left" if $left ne '';
+    report("$launcher: case 30: what stdio holds is written out", \@problems, $text);
+}
+
+# a reader that takes its time gets everything, however short the exit timeout
+sub run_slow_reader {
+    my $launcher = shift;
+    return if @only && !grep { $_ eq 'slow' } @only;
+    my $before = shared_files();
+    my $script = 'i=0; while [ $i -lt 3000 ]; do echo 0123456789012345678901234567890123456789; i=$((i+1)); done';
+    my @cmd = ('sh', '-c', "GASNET_EXITTIMEOUT=0.3 \"\$@\" | { sleep 1.5; wc -c; }; exit \${PIPESTATUS:-0}", 'sh',
+               command($launcher, 0));
+    my $pid = start({}, '/dev/null', @cmd);
+    my ($code, $seconds) = finish($pid, 30);
+    my ($bytes) = output() =~ /^\s*(\d+)\s*$/m;
+    my @problems;
+    push @problems, 'the reader got nothing' unless $bytes;
+    my $left = leftovers($before);
+    push @problems, "left behind: $left" if $left ne '';
+    report("$launcher: a slow reader of stdout gets everything", \@problems, output());
+}
+
+# --- signals from outside ---
+
+# wait until all ranks say that they are ready; their process numbers by rank
+sub ready {
+    my $limit = time + 10;
+    while (time < $limit) {
+        my %pid = output() =~ /^(?:\[\d+\] )?ready (\d+) (\d+)$/mg;
+        return \%pid if keys %pid == $ranks;
+        sleep 0.01;
+    }
+    return {};
+}
+
+# send $sig to a rank (number) or to the started process ('launcher') or to its whole process group ('group')
+sub run_signal {
+    my ($launcher, $case, $sig, $target, $want) = @_;
+    return if @only && !grep { $_ eq $case } @only;
+    my $before = shared_files();
+    my $pid = start({}, '/dev/null', command($launcher, $case));
+    my $ready = ready();
+    my $to = $target eq 'launcher' ? $pid : $target eq 'group' ? -$pid : $ready->{$target};
+    sleep 0.05;
+    kill $sig, $to if $to;
+    my ($code, $seconds) = finish($pid, 30);
+    $want = {within => $start + $timeout_s, %$want};
+    $want->{within} += 5 if $launcher !~ /gasnetrun|pshm/;
+    my $what = {32 => 'in a barrier', 33 => 'spinning', 34 => 'asleep'}->{$case};
+    judge("$launcher: SIG$sig to $target, ranks $what", $want, $code, $seconds, $before);
+}
+
+sub run_signals {
+    my $launcher = shift;
+    my $ours = $launcher =~ /gasnetrun|pshm/;
+    for my $rank (0 .. $ranks - 1) {
+        run_signal($launcher, 32, 'KILL', $rank,
+                   {code => $ours || $launcher eq 'openmpi' ? 137 : '[1-9]\d*',
+                    $ours ? (lines => 1, says => "rank $rank .*SIGKILL") : ()});
+    }
+    run_signal($launcher, 33, 'KILL', $ranks - 1, {code => $ours ? 137 : '[1-9]\d*'});
+    return unless $ours;
+    for my $case (32, 33, 34) {
+        run_signal($launcher, $case, 'KILL', 'launcher', {code => 137, lines => 0});
+        run_signal($launcher, $case, 'TERM', 'launcher', {code => 1, lines => 1});
+    }
+    run_signal($launcher, 32, $_, 'launcher', {code => 1, lines => 1}) for qw(INT HUP QUIT);
+    run_signal($launcher, 33, $_, 'group', {code => 1, lines => [1, $ranks + 1]}) for qw(INT TERM HUP);
+    run_signal($launcher, 32, $_, 1 % $ranks, {code => 1, lines => 1}) for qw(INT TERM HUP QUIT);
+}
+
+# Ctrl-C typed at a terminal reaches the launcher and all ranks alike: one message, status 1
+sub run_ctrl_c {
+    my $launcher = shift;
+    return if @only && !grep { $_ eq 'ctrl-c' } @only;
+    return unless have('script');
+    my $before = shared_files();
+    my $line = join ' ', map { "'$_'" } command($launcher, 33);
+    my $feed = '(sleep 1.5; printf "\\003"; sleep 2)';
+    my $pid = start({}, '/dev/null', 'sh', '-c', "$feed | script -qec \"$line\" /dev/null; echo status \$?");
+    my ($code, $seconds) = finish($pid, 30);
+    my ($status) = output() =~ /^status (\d+)/m;
+    my $lines = () = output() =~ /\*\*\* /g;          # behind the echoed ^C
+    my @problems;
+    push @problems, 'status ' . (defined $status ? $status : 'unknown') . ', expected 1' unless defined $status && $status == 1;
+    push @problems, "$lines messages, expected 1" if $lines != 1;
+    my $left = leftovers($before);
+    push @problems, "left behind: $left" if $left ne '';
+    report("$launcher: Ctrl-C at a terminal", \@problems, output());
+}
+
+# SIGKILL at any moment from the very start: to any one process of the job
+sub run_random {
+    my $launcher = shift;
+    return if @only && !grep { $_ eq 'random' } @only;
+    my $before = shared_files();
+    my (@problems, %codes);
+    for my $round (1 .. $rounds) {
+        my $pid = start({}, '/dev/null', command($launcher, 32));
+        sleep(rand(0.06));
+        my $found = marked();
+        my @all = sort { $a <=> $b } keys %$found;
+        my $victim = @all ? $all[int rand @all] : $pid;
+        kill 'KILL', $victim;
+        my ($code, $seconds) = finish($pid, 20);
+        my $which = $victim == $pid ? 'the launcher' : 'a rank';
+        if ($code eq 'timeout') {
+            push @problems, sprintf 'round %d: still running %.1f s after SIGKILL to %s', $round, $seconds, $which;
+        } elsif ($code == 0) {
+            push @problems, "round $round: exit code 0 after SIGKILL to $which";
+        }
+        my $left = leftovers($before);
+        push @problems, "round $round ($which): left behind: $left" if $left ne '';
+    }
+    report("$launcher: SIGKILL to one process at any moment, $rounds times", \@problems, output());
+}
+
+# --- limits ---
+
+sub run_limits {
+    my $before = shared_files();
+    my $check = sub {
+        my ($name, $code, $says, $env, @cmd) = @_;
+        my $pid = start($env, '/dev/null', @cmd);
+        my ($got, $seconds) = finish($pid, 30);
+        judge($name, {code => $code, says => $says, within => 10}, $got, $seconds, $before);
+    };
+    return if @only && !grep { $_ eq 'limits' } @only;
+    for my $n (-1, 1000000000, 'many', '4x') {
+        $check->("pshm: GASNET_PSHM_NODES=$n", '[1-9]\d*', 'GASNET_PSHM_NODES', {GASNET_PSHM_NODES => $n}, $program, 0);
+    }
+    for my $n (-1, 0, 1000000000, 'many') {
+        $check->("gasnetrun: -n $n", 1, '-n', {}, $gasnetrun, '-n', $n, $program, 0);
+    }
+    $check->('gasnetrun: no such program', 1, 'no such program', {}, $gasnetrun, '-n', 2, "$work/missing");
+    $check->('gasnetrun: not a program', 1, 'cannot run|not an executable', {}, $gasnetrun, '-n', 2, "$here/exit_case.c");
+    $check->('gasnetrun: programs that are not ours run too', 0, 'hello', {}, $gasnetrun, '-n', 2, '/bin/echo', 'hello');
+    $check->('gasnetrun: their failure is reported', 1, '', {}, $gasnetrun, '-n', 2, '/bin/false');
+    $check->('gasnetrun: a shell around each rank', 0, 'ready 1', {}, $gasnetrun, '-n', 2, '/bin/sh', '-c', "$program 0; exit \$?");
+    $check->('gasnetrun: descriptors closed by a wrapper', '[1-9]\d*', 'descriptor', {}, $gasnetrun, '-n', 2, '/bin/bash', '-c',
+             "for f in /proc/self/fd/*; do n=\${f##*/}; [ \$n -gt 2 ] && eval \"exec \$n>&-\"; done 2>/dev/null; exec $program 0")
+        if -x '/bin/bash';
+    # as a user who may start few processes
+    return unless $> == 0 && have('setpriv') && have('prlimit');
+    chmod 0755, $work;
+    for my $how ('gasnetrun', 'pshm') {
+        my @cmd = $how eq 'gasnetrun' ? ($gasnetrun, '-n', 64, $program, 0)
+                                      : ('env', 'GASNET_PSHM_NODES=64', $program, 0);
+        $check->("$how: out of processes", '[1-9]\d*', 'only \d+ of 64 ranks could be started.*ulimit -u', {},
+                 'setpriv', '--reuid=64999', '--clear-groups', '--inh-caps=-all', '--bounding-set=-all', 'prlimit', '--nproc=20',
+                 @cmd);
+        $check->("$how: out of descriptors", '[1-9]\d*', 'descriptor|Too many open files', {},
+                 'prlimit', $how eq 'pshm' ? '--nofile=4' : '--nofile=6', @cmd);
+    }
+}
+
+# --- all of it ---
+
+mkdir "$work/cwd";
+chmod 0777, "$work/cwd";
+# a standard input that never says anything: a FIFO which we hold open
+POSIX::mkfifo("$work/never", 0600);
+open my $hold, '+<', "$work/never" or die;
+
+die "run.pl: $program is missing; run make first\n" unless -x $program;
+my $everything = !@launchers;
+@launchers = ('gasnetrun', 'pshm') if $everything;
+for my $launcher (@launchers) {
+    my $ours = $launcher =~ /gasnetrun|pshm/;
+    my @cases = $ours ? sort { $a <=> $b } keys %by_number : @quick;
+    run_cases($launcher, @cases);
+    run_flush($launcher);
+    run_signals($launcher);
+    next unless $ours;
+    run_slow_reader($launcher);
+    run_ctrl_c($launcher);
+    run_random($launcher);
+}
+if ($everything) {
+    run_limits();
+    my @more = ('--mode', $mode, '-n', $ranks, map { ('--case', $_) } @only);
+    for my $launcher ('openmpi', 'mpich') {
+        my $needs = {openmpi => 'mpirun.openmpi', mpich => 'mpiexec.hydra'}->{$launcher};
+        $tests++;
+        if (!have($needs)) {
+            print "ok $tests - $launcher # SKIP $needs is not installed\n";
+            next;
+        }
+        print "ok $tests - $launcher is there\n";
+        run_cases($launcher, @only ? grep { exists $by_number{$_} } @only : @quick);
+        run_flush($launcher);
+        run_signals($launcher);
+    }
+    $tests++;
+    my $why = `$here/with-slurm.sh --check 2>&1`;
+    if ($? != 0) {
+        chomp $why;
+        print "ok $tests - srun # SKIP $why\n";
+    } else {
+        my $text = `'$here/with-slurm.sh' '$here/run.pl' --launcher srun @more 2>&1`;
+        my $bad = $? >> 8;
+        if ($bad == 77) {
+            print "ok $tests - srun # SKIP Slurm does not start here\n";
+        } else {
+            $failed++ if $bad != 0;
+            print $bad == 0 ? 'ok' : 'not ok', " $tests - srun\n";
+        }
+        print map { "#   $_\n" } split /\n/, $text if $bad != 0 || $verbose;
+    }
+}
+print "1..$tests\n";
+exit($failed ? 1 : 0);

@@ -1,0 +1,371 @@
+/*
+ * misuse.c - breaks one rule of the interface, named on the command line. A debug build has to end the
+ * job with one message that names the call, the rule and the value; misuse.sh looks for it.
+ *
+ * usage: misuse CASE [TAG]     TAG is ignored: it lets misuse.sh find processes that were left behind
+ *
+ * Rank 0 offends; the others wait in the library. A case that survives prints SURVIVED and ends with 0.
+ * Three cases with the prefix ok_ break no rule: they report what their call returned.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "gasnetex.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { H_PLAIN = 200, H_MEDIUM, H_LONG, H_TWICE, H_REPLY, H_REPLIES, H_REQUESTS, H_POLLS, H_KEEPS_LOCK,
+       H_GROUP, H_NOBODY = 250, SEGMENT = 65536 };
+
+static gex_Client_t client;
+static gex_EP_t ep;
+static gex_TM_t tm;
+static gex_Segment_t segment;
+static gex_Rank_t me, n_ranks;
+static gex_HSL_t lock = GEX_HSL_INITIALIZER;
+static char buffer[1 << 20];
+static gex_Event_t event;
+static volatile size_t nine = 9, none; /* kept from the compiler, which would warn */
+
+/* ---- handlers that break a rule ---- */
+
+static void h_plain(gex_Token_t token)
+{
+    (void)token;
+}
+
+static void h_payload(gex_Token_t token, void *buf, size_t nbytes)
+{
+    (void)token;
+    (void)buf;
+    (void)nbytes;
+}
+
+static void h_twice(gex_Token_t token)
+{
+    gex_AM_ReplyShort0(token, H_REPLY, 0);
+    gex_AM_ReplyShort0(token, H_REPLY, 0);
+}
+
+static void h_replies(gex_Token_t token)
+{
+    gex_AM_ReplyShort0(token, H_REPLY, 0); /* this one was a reply already */
+}
+
+static void h_asks(gex_Token_t token)
+{
+    gex_AM_ReplyShort0(token, H_REPLIES, 0);
+}
+
+static void h_requests(gex_Token_t token)
+{
+    (void)token;
+    gex_AM_RequestShort0(tm, 0, H_PLAIN, 0);
+}
+
+static void h_polls(gex_Token_t token)
+{
+    (void)token;
+    gasnet_AMPoll();
+}
+
+static void h_keeps_lock(gex_Token_t token)
+{
+    (void)token;
+    gex_HSL_Lock(&lock);
+}
+
+static void h_group(gex_Token_t token)
+{
+    gex_AM_ReplyMedium0(token, H_MEDIUM, buffer, 8, GEX_EVENT_GROUP, 0);
+}
+
+#define ROW(INDEX, FN, FLAGS, NARGS) { INDEX, (gex_AM_Fn_t)FN, FLAGS, NARGS, NULL, #FN }
+static gex_AM_Entry_t table[] = {
+    ROW(H_PLAIN, h_plain, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
+    ROW(H_MEDIUM, h_payload, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQREP, 0),
+    ROW(H_LONG, h_payload, GEX_FLAG_AM_LONG | GEX_FLAG_AM_REQREP, 0),
+    ROW(H_TWICE, h_twice, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
+    ROW(H_REPLY, h_plain, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 0),
+    ROW(H_REPLIES, h_replies, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 0),
+    ROW(H_REQUESTS, h_requests, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
+    ROW(H_POLLS, h_polls, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
+    ROW(H_KEEPS_LOCK, h_keeps_lock, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
+    ROW(H_GROUP, h_group, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
+    ROW(199, h_asks, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
+};
+
+/* ---- helpers ---- */
+
+static gex_Rank_t peer(void)
+{
+    return (me + 1) % n_ranks;
+}
+
+static char *peer_base(void)
+{
+    void *base = NULL;
+
+    gex_Segment_QueryBound(tm, peer(), &base, NULL, NULL);
+    return base;
+}
+
+static void ask(gex_AM_Index_t handler)
+{
+    gex_AM_RequestShort0(tm, peer(), handler, 0);
+}
+
+/* ---- the cases ---- */
+
+static void c_handler_unknown(void) { ask(H_NOBODY); }
+static void c_handler_low(void) { ask(7); }
+static void c_handler_args(void) { gex_AM_RequestShort3(tm, peer(), H_PLAIN, 0, 1, 2, 3); }
+static void c_handler_kind(void) { ask(H_MEDIUM); }
+static void c_handler_direction(void) { ask(H_REPLY); }
+static void c_am_rank(void) { gex_AM_RequestShort0(tm, n_ranks + 6, H_PLAIN, 0); }
+static void c_am_pair_rank(void) { gex_AM_RequestShort0(gex_TM_Pair(ep, 0), n_ranks + 6, H_PLAIN, 0); }
+static void c_am_team(void) { gex_AM_RequestShort0(GEX_TM_INVALID, 0, H_PLAIN, 0); }
+static void c_am_args_query(void) { (void)gex_AM_MaxRequestMedium(tm, peer(), GEX_EVENT_NOW, 0, 17); }
+
+static void c_medium_oversize(void)
+{
+    const size_t most = gex_AM_MaxRequestMedium(tm, peer(), GEX_EVENT_NOW, 0, 0);
+
+    gex_AM_RequestMedium0(tm, peer(), H_MEDIUM, buffer, most + 1, GEX_EVENT_NOW, 0);
+}
+
+static void long_to(char *dest, size_t len)
+{
+    gex_AM_RequestLong0(tm, peer(), H_LONG, buffer, len, dest, GEX_EVENT_NOW, 0);
+}
+
+static void c_long_outside(void) { long_to(peer_base() + SEGMENT + 64, 8); }
+static void c_long_across(void) { long_to(peer_base() + SEGMENT - 4, 8); }
+static void c_long_null(void) { long_to(NULL, 8); }
+static void c_lc_null(void) { gex_AM_RequestMedium0(tm, peer(), H_MEDIUM, buffer, 8, NULL, 0); }
+static void c_lc_defer(void) { gex_AM_RequestMedium0(tm, peer(), H_MEDIUM, buffer, 8, GEX_EVENT_DEFER, 0); }
+static void c_reply_group(void) { ask(H_GROUP); }
+static void c_reply_twice(void) { ask(H_TWICE); }
+static void c_reply_from_reply(void) { ask(199); }
+static void c_reply_outside(void) { gex_AM_ReplyShort0((gex_Token_t)(void *)buffer, H_REPLY, 0); }
+static void c_request_in_handler(void) { ask(H_REQUESTS); }
+static void c_poll_in_handler(void) { ask(H_POLLS); }
+static void c_lock_kept(void) { ask(H_KEEPS_LOCK); }
+
+static void c_am_in_hsl(void)
+{
+    gex_HSL_Lock(&lock);
+    ask(H_PLAIN);
+}
+
+static void c_poll_in_hsl(void)
+{
+    gex_HSL_Lock(&lock);
+    gasnet_AMPoll();
+}
+
+static void c_hsl_twice(void)
+{
+    gex_HSL_Lock(&lock);
+    gex_HSL_Lock(&lock);
+}
+
+static void c_hsl_not_mine(void) { gex_HSL_Unlock(&lock); }
+
+static void c_hsl_destroy_held(void)
+{
+    gex_HSL_Lock(&lock);
+    gex_HSL_Destroy(&lock);
+}
+
+static void c_event_stale(void)
+{
+    event = gex_Coll_BarrierNB(tm, 0);
+    gex_Event_Wait(event);
+    gex_Event_Wait(event);
+}
+
+static void c_event_no_op(void) { gex_Event_Wait(GEX_EVENT_NO_OP); }
+static void c_event_garbage(void) { gex_Event_Wait((gex_Event_t)(void *)(buffer + 8)); }
+static void c_leaf_category(void)
+{
+    event = gex_Coll_BarrierNB(tm, 0);
+    (void)!gex_Event_QueryLeaf(event, GEX_EC_ALL);
+    gex_Event_Wait(event);
+}
+
+static void c_region_nested(void)
+{
+    gex_NBI_BeginAccessRegion(0);
+    gex_NBI_BeginAccessRegion(0);
+}
+
+static void c_region_end(void) { (void)!gex_NBI_EndAccessRegion(0); }
+
+static void c_region_wait(void)
+{
+    gex_NBI_BeginAccessRegion(0);
+    gex_NBI_Wait(GEX_EC_ALL, 0);
+}
+
+static void c_put_outside(void) { gex_RMA_PutBlocking(tm, peer(), peer_base() + SEGMENT, buffer, 8, 0); }
+static void c_put_below(void) { gex_RMA_PutBlocking(tm, peer(), peer_base() - 1, buffer, 8, 0); }
+static void c_put_own_address(void) { gex_RMA_PutBlocking(tm, peer(), buffer, buffer + 64, 8, 0); }
+static void c_get_across(void) { gex_RMA_GetBlocking(tm, buffer, peer(), peer_base() + SEGMENT - 4, 8, 0); }
+static void c_put_nbi_outside(void)
+{
+    gex_RMA_PutNBI(tm, peer(), peer_base() + SEGMENT, buffer, 8, GEX_EVENT_NOW, 0);
+}
+static void c_get_nb_outside(void)
+{
+    gex_Event_Wait(gex_RMA_GetNB(tm, buffer, peer(), peer_base() + SEGMENT, 8, 0));
+}
+static void c_val_outside(void) { (void)!gex_RMA_GetBlockingVal(tm, peer(), peer_base() + SEGMENT, 8, 0); }
+static void c_val_nine(void) { gex_RMA_PutBlockingVal(tm, peer(), peer_base(), 1, nine, 0); }
+static void c_val_zero(void) { gex_RMA_PutBlockingVal(tm, peer(), peer_base(), 1, none, 0); }
+static void c_put_rank(void) { gex_RMA_PutBlocking(tm, n_ranks + 6, peer_base(), buffer, 8, 0); }
+static void c_put_lc_null(void)
+{
+    gex_Event_Wait(gex_RMA_PutNB(tm, peer(), peer_base(), buffer, 8, NULL, 0));
+}
+static void c_put_lc_group(void)
+{
+    gex_Event_Wait(gex_RMA_PutNB(tm, peer(), peer_base(), buffer, 8, GEX_EVENT_GROUP, 0));
+}
+static void c_put_in_hsl(void)
+{
+    char *there = peer_base();
+
+    gex_HSL_Lock(&lock);
+    gex_RMA_PutBlocking(tm, peer(), there, buffer, 8, 0);
+}
+static void c_never_self(void)
+{
+    void *base = NULL;
+
+    gex_Segment_QueryBound(tm, me, &base, NULL, NULL);
+    gex_RMA_PutBlocking(tm, me, base, buffer, 8, GEX_FLAG_PEER_NEVER_SELF);
+}
+static void c_attach_twice(void) { gex_Segment_Attach(&segment, tm, SEGMENT); }
+static void c_translate_rank(void) { (void)gex_TM_TranslateRankToJobrank(tm, n_ranks + 6); }
+static void c_pair_query(void) { (void)gex_TM_TranslateRankToJobrank(gex_TM_Pair(ep, 0), 0); }
+static void c_pair_index(void) { (void)gex_TM_Pair(ep, 4000); }
+
+static void c_notify_twice(void)
+{
+    gasnet_barrier_notify(1, 0);
+    gasnet_barrier_notify(1, 0);
+}
+
+static void c_wait_without_notify(void) { gasnet_barrier_wait(1, 0); }
+static void c_try_without_notify(void) { gasnet_barrier_try(1, 0); }
+
+static void c_second_client(void)
+{
+    gex_Client_t c2;
+    gex_EP_t e2;
+    gex_TM_t t2;
+
+    gex_Client_Init(&c2, &e2, &t2, "SECOND", NULL, NULL, 0);
+}
+
+static void c_ok_register_args(void)
+{
+    gex_AM_Entry_t e = ROW(220, h_plain, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 17);
+
+    printf("returned %s\n", gasnet_ErrorName(gex_EP_RegisterHandlers(ep, &e, 1)));
+}
+
+static void c_ok_waitmode(void)
+{
+    printf("returned %s\n", gasnet_ErrorName(gasnet_set_waitmode(77)));
+}
+
+#define CASES(X)                                                                                   \
+    X(handler_unknown) X(handler_low) X(handler_args) X(handler_kind) X(handler_direction)         \
+    X(am_rank) X(am_pair_rank) X(am_team) X(am_args_query) X(medium_oversize) X(long_outside)      \
+    X(long_across) X(long_null) X(lc_null) X(lc_defer) X(reply_group) X(reply_twice)               \
+    X(reply_from_reply) X(reply_outside) X(request_in_handler) X(poll_in_handler) X(lock_kept)     \
+    X(am_in_hsl) X(poll_in_hsl) X(hsl_twice) X(hsl_not_mine) X(hsl_destroy_held) X(event_stale)    \
+    X(event_no_op) X(event_garbage) X(leaf_category) X(region_nested) X(region_end)                \
+    X(region_wait) X(put_outside) X(put_below) X(put_own_address) X(get_across)                    \
+    X(put_nbi_outside) X(get_nb_outside) X(val_outside) X(val_nine) X(val_zero) X(put_rank)        \
+    X(put_lc_null) X(put_lc_group) X(put_in_hsl) X(never_self) X(attach_twice) X(translate_rank)   \
+    X(pair_query) X(pair_index) X(notify_twice) X(wait_without_notify) X(try_without_notify)       \
+    X(second_client) X(ok_register_args) X(ok_waitmode)
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} cases[] = {
+#define ONE(NAME) { #NAME, c_##NAME },
+    CASES(ONE)
+};
+
+/* Attaches what the case needs; "attach_large" asks for more than there is. */
+static int attach(const char *name)
+{
+    uintptr_t size = SEGMENT;
+    int rc;
+
+    if (strcmp(name, "attach_large") == 0)
+        size = (gasnet_getMaxLocalSegmentSize() + SEGMENT) * 2;
+    if (strcmp(name, "attach_odd") == 0)
+        size = SEGMENT + 100;
+    if (strcmp(name, "attach_zero") == 0)
+        size = 0;
+    rc = gex_Segment_Attach(&segment, tm, size);
+    if (strncmp(name, "attach_", 7) == 0 && strcmp(name, "attach_twice") != 0) {
+        printf("returned %s\n", gasnet_ErrorName(rc));
+        fflush(stdout);
+        gasnet_exit(rc == GASNET_OK ? 0 : 3);
+    }
+    return rc;
+}
+
+/* The other ranks answer until the job ends; after a while they enter one barrier, whose event is a live
+ * one at rank 0 because it entered first. */
+static void stand_by(void)
+{
+    int turns;
+
+    for (turns = 0;; turns++) {
+        if (turns == 500)
+            event = gex_Coll_BarrierNB(tm, 0);
+        gasnet_AMPoll();
+        usleep(100);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "none";
+    size_t i;
+    int rc;
+
+    alarm(30);
+    rc = gex_Client_Init(&client, &ep, &tm, "MISUSE", &argc, &argv, 0);
+    if (rc != GASNET_OK) {
+        fprintf(stderr, "gex_Client_Init returned %s\n", gasnet_ErrorName(rc));
+        return 3;
+    }
+    me = gex_System_QueryJobRank();
+    n_ranks = gex_System_QueryJobSize();
+    if (gex_EP_RegisterHandlers(ep, table, sizeof(table) / sizeof(table[0])) != GASNET_OK || attach(name))
+        gasnet_exit(4);
+    gex_Coll_BarrierBlocking(tm, 0);
+    if (me != 0)
+        stand_by();
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        if (strcmp(cases[i].name, name) == 0)
+            cases[i].run();
+    for (i = 0; i < 20; i++) { /* what was sent is handled, here or there */
+        usleep(1000);
+        gasnet_AMPoll();
+    }
+    printf("SURVIVED %s on %u ranks\n", name, (unsigned)n_ranks);
+    fflush(stdout);
+    gasnet_exit(0);
+}

@@ -1,0 +1,310 @@
+#!/bin/sh
+# misuse.sh - bad input and broken rules: each ends the job with one message that says what was wrong,
+# a failing status, in good time, and leaves no process behind. Prints TAP.
+# SPDX-License-Identifier: BSD-3-Clause
+#
+#   misuse.sh [--seq|--par] [--filter RE]      in a build folder; AQ_SRC is the source folder
+#
+# The first part needs a debug build (--enable-debug) and is left out elsewhere; the second, what can go wrong
+# at start and with limits, runs in every build.
+
+set -u
+src=${AQ_SRC:-$(cd "$(dirname "$0")/../.." && pwd)}
+. build-aux/config.env
+modes='seq par' filter=.
+while [ $# -gt 0 ]; do
+    case $1 in
+    --seq) modes=seq ;;
+    --par) modes=par ;;
+    --filter) filter=$2; shift ;;
+    *) echo "misuse.sh: unknown option $1" >&2; exit 2 ;;
+    esac
+    shift
+done
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+chmod 755 "$work"
+tag=misuse-tag-$$
+tag_re="misuse-ta[g]-$$" # matches the tag, and not the command line that looks for it
+count=0 failed=0
+message='^\*\*\* (FATAL )?ERROR|^gasnetrun: '
+ulimit -c 0
+
+result() { # "" or reason, name
+    count=$((count + 1))
+    if [ -z "$1" ]; then
+        echo "ok $count - $2"
+    else
+        echo "not ok $count - $2"
+        echo "# $1"
+        head -n 8 "$work/err" | cut -c1-300 | sed 's/^/#   stderr: /'
+        head -n 3 "$work/out" | sed 's/^/#   stdout: /'
+        failed=$((failed + 1))
+    fi
+}
+
+skip() { # name, reason
+    count=$((count + 1))
+    echo "ok $count - $1 # SKIP $2"
+}
+
+left_behind() { # are there processes of ours, after a grace of two seconds?
+    for wait in 1 2 3 4 5 6 7 8 9 10; do
+        grep -lsa -- "$tag_re" /proc/[0-9]*/cmdline >/dev/null || return 1
+        sleep 0.2
+    done
+    return 0
+}
+
+# attempt COMMAND... runs it for at most 25 s; sets rc.
+attempt() {
+    timeout -k 2 25 "$@" </dev/null >"$work/out" 2>"$work/err"
+    rc=$?
+}
+
+# dies NAME MOST RE... : the attempt failed, with between one and MOST fatal messages that match every RE.
+dies() {
+    name=$1 most=$2
+    shift 2
+    why=
+    messages=$(grep -Ec "$message" "$work/err")
+    [ "$rc" -ne 0 ] || why="ended with status 0"
+    [ "$rc" -ne 124 ] && [ "$rc" -ne 137 ] || why="hung and was killed"
+    [ "$messages" -ge 1 ] || why="${why:+$why; }no message"
+    [ "$messages" -le "$most" ] || why="${why:+$why; }$messages messages instead of $most"
+    for re; do
+        grep -E "$message" "$work/err" | grep -Eq -- "$re" || why="${why:+$why; }message does not say: $re"
+    done
+    left_behind && why="${why:+$why; }left processes behind"
+    result "$why" "$name"
+}
+
+ranks() { # N program args: started as users do without a launcher
+    n=$1
+    shift
+    GASNET_PSHM_NODES=$n
+    export GASNET_PSHM_NODES
+    attempt "$@" "$tag"
+    unset GASNET_PSHM_NODES
+}
+
+wanted() { echo "$1" | grep -Eq -- "$filter"; }
+
+program=
+breaks() { # case, ranks, RE...
+    wanted "$1" || return 0
+    c=$1 n=$2
+    shift 2
+    ranks "$n" "$program" "$c"
+    dies "$mode -n $n: $c" 1 'FATAL ERROR \((proc|rank|[0-9])[^)]*\)' "$@"
+}
+
+returns() { # case, ranks, code: no rule is broken, but the call says so
+    wanted "$1" || return 0
+    ranks "$2" "$program" "$1"
+    why=
+    grep -Eq "returned $3" "$work/out" || why="does not return $3"
+    left_behind && why="${why:+$why; }left processes behind"
+    result "$why" "$mode -n $2: $1 returns $3"
+}
+
+rules() {
+    # a wrong message may be noticed at either end
+    breaks handler_unknown 2 250 'regist'
+    breaks handler_low 2 'handler 7|index 7' 'regist|128'
+    breaks handler_args 2 'h_plain|200' '3 arguments' '\b0\b'
+    breaks handler_kind 2 'h_payload|201' '[Ss]hort'
+    breaks handler_direction 2 '204' '[Rr]equest'
+    breaks am_rank 2 gex_AM_RequestShort 'rank 8'
+    breaks am_pair_rank 2 gex_AM_RequestShort 'rank 8'
+    breaks am_team 1 gex_AM_RequestShort GEX_TM_INVALID
+    breaks am_args_query 1 gex_AM_MaxRequestMedium 17 16
+    breaks medium_oversize 2 gex_AM_RequestMedium 'the most is [0-9]+'
+    breaks long_outside 2 gex_AM_RequestLong segment 0x
+    breaks long_across 2 gex_AM_RequestLong segment 0x
+    breaks long_null 2 gex_AM_RequestLong segment
+    breaks lc_null 2 gex_AM_RequestMedium NULL
+    breaks lc_defer 2 gex_AM_RequestMedium GEX_EVENT_DEFER
+    breaks reply_group 2 gex_AM_ReplyMedium GEX_EVENT_GROUP
+    breaks reply_twice 2 gex_AM_ReplyShort 'already replied|one reply'
+    breaks reply_twice 1 gex_AM_ReplyShort 'already replied|one reply'
+    breaks reply_from_reply 2 gex_AM_ReplyShort 'reply handler'
+    breaks reply_outside 1 gex_AM_ReplyShort handler
+    breaks request_in_handler 2 gex_AM_RequestShort handler
+    breaks request_in_handler 1 gex_AM_RequestShort handler
+    breaks poll_in_handler 2 gasnet_AMPoll handler
+    breaks lock_kept 2 'HSL' handler
+    breaks am_in_hsl 2 gex_AM_RequestShort HSL
+    breaks poll_in_hsl 1 gasnet_AMPoll HSL
+    breaks hsl_twice 1 gex_HSL_Lock recursive
+    breaks hsl_not_mine 1 gex_HSL_Unlock hold
+    breaks hsl_destroy_held 1 gex_HSL_Destroy held
+    breaks event_stale 2 gex_Event_Wait stale
+    breaks event_no_op 1 gex_Event_Wait GEX_EVENT_NO_OP
+    breaks event_garbage 1 gex_Event_Wait 'not an event|stale'
+    breaks leaf_category 2 gex_Event_QueryLeaf categor
+    breaks region_nested 1 gex_NBI_BeginAccessRegion region
+    breaks region_end 1 gex_NBI_EndAccessRegion region
+    breaks region_wait 1 gex_NBI_Wait region
+    breaks put_outside 2 gex_RMA_PutBlocking segment 'rank 1' 0x
+    breaks put_below 2 gex_RMA_PutBlocking segment 0x
+    breaks put_own_address 2 gex_RMA_PutBlocking segment 0x
+    breaks get_across 2 gex_RMA_GetBlocking segment 0x
+    breaks put_nbi_outside 2 gex_RMA_PutNBI segment 0x
+    breaks get_nb_outside 2 gex_RMA_GetNB segment 0x
+    breaks val_outside 2 gex_RMA_GetBlockingVal segment 0x
+    breaks val_nine 1 gex_RMA_PutBlockingVal 9
+    breaks val_zero 1 gex_RMA_PutBlockingVal '\b0\b'
+    breaks put_rank 2 gex_RMA_PutBlocking 'rank 8'
+    breaks put_lc_null 2 gex_RMA_PutNB NULL
+    breaks put_lc_group 2 gex_RMA_PutNB GEX_EVENT_GROUP
+    breaks put_in_hsl 2 gex_RMA_PutBlocking HSL
+    breaks never_self 1 gex_RMA_PutBlocking GEX_FLAG_PEER_NEVER_SELF
+    breaks attach_twice 1 gex_Segment_Attach 'second|again|already'
+    breaks translate_rank 2 gex_TM_TranslateRankToJobrank 'rank 8'
+    breaks pair_query 1 gex_TM_TranslateRankToJobrank
+    breaks pair_index 1 gex_TM_Pair 4000
+    breaks notify_twice 2 gasnet_barrier_notify again
+    breaks wait_without_notify 2 gasnet_barrier_wait notify
+    breaks try_without_notify 1 gasnet_barrier_try notify
+}
+
+# The same offence where the transfer goes by messages instead of by shared memory.
+reference_rules() {
+    AQ_NO_OVERRIDES=1
+    export AQ_NO_OVERRIDES
+    breaks put_outside 2 gex_RMA_PutBlocking segment
+    breaks get_nb_outside 2 gex_RMA_GetNB segment
+    breaks event_stale 2 gex_Event_Wait stale
+    breaks notify_twice 2 gasnet_barrier_notify
+    unset AQ_NO_OVERRIDES
+}
+
+# Noticed in every build.
+limits() {
+    breaks second_client 1 gex_Client_Init 'already|second|one client'
+    returns ok_register_args 1 GASNET_ERR_BAD_ARG
+    returns ok_waitmode 1 GASNET_ERR_BAD_ARG
+    returns attach_large 2 'GASNET_ERR_(RESOURCE|BAD_ARG)'
+    returns attach_odd 1 GASNET_ERR_BAD_ARG
+    returns attach_zero 1 GASNET_ERR_BAD_ARG
+}
+
+setting() { # VAR=value RE...: a setting that cannot be understood
+    s=$1
+    wanted "setting $s" || return 0
+    shift
+    attempt env "$s" GASNET_PSHM_NODES=2 "$program" none "$tag"
+    dies "$mode: $s" 1 "$@"
+}
+
+limited() { # shell command that sets a limit
+    GASNET_PSHM_NODES=4 attempt sh -c "$1"'; exec "$0" "$@"' "$program" none "$tag"
+}
+
+start() {
+    for bad in -1 abc 1.5 99999999999 1000000000 4x; do
+        wanted "ranks $bad" || continue
+        ranks "$bad" "$program" none
+        dies "$mode: GASNET_PSHM_NODES=$bad" 1 GASNET_PSHM_NODES
+    done
+    setting GASNET_MAX_SEGSIZE=banana GASNET_MAX_SEGSIZE banana
+    setting GASNET_MAX_SEGSIZE=-4M GASNET_MAX_SEGSIZE
+    setting GASNET_EXITTIMEOUT=soon GASNET_EXITTIMEOUT soon
+    setting GASNET_VERBOSEENV=perhaps GASNET_VERBOSEENV perhaps
+    setting AQ_NO_OVERRIDES=maybe AQ_NO_OVERRIDES maybe
+    setting GASNET_CONDUIT=carrier-pigeon carrier-pigeon smp
+    if wanted 'segsize small'; then
+        attempt env GASNET_MAX_SEGSIZE=16K GASNET_PSHM_NODES=2 "$program" none "$tag"
+        why=
+        [ $rc -ne 0 ] || why='attached 64 KB although GASNET_MAX_SEGSIZE=16K'
+        grep -q 'GASNET_MAX_SEGSIZE\|segment' "$work/err" || why="${why:+$why; }no message"
+        result "$why" "$mode: more than GASNET_MAX_SEGSIZE"
+    fi
+    if [ "${AQ_SANITIZE_FLAGS:-}" = '' ] && wanted 'limit'; then
+        limited "ulimit -n 8"
+        dies "$mode: out of file descriptors" 4 'descriptor|ulimit -n|Too many open files'
+        limited "ulimit -v 14000"
+        dies "$mode: out of address space" 4 'memory|ulimit -v|address space'
+    fi
+}
+
+# RLIMIT_NPROC does not bind root: the job runs as somebody who has no other process.
+processes() {
+    wanted 'limit processes' || return 0
+    if [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/null || ! command -v prlimit >/dev/null; then
+        skip "$mode: out of processes" "needs root, setpriv and prlimit"
+        return 0
+    fi
+    cp "$program" "$work/program"
+    cd / || exit 1
+    GASNET_PSHM_NODES=8 attempt setpriv --reuid=54321 --regid=54321 --clear-groups \
+        prlimit --nproc=3 "$work/program" none "$tag"
+    cd - >/dev/null || exit 1
+    dies "$mode: out of processes" 1 'fork|process|ulimit -u'
+}
+
+launcher() {
+    [ -x ./gasnetrun ] || return 0
+    for bad in 0 -1 abc 1000000000 4x ''; do
+        wanted "gasnetrun $bad" || continue
+        attempt ./gasnetrun -n "$bad" "$program" none "$tag"
+        dies "gasnetrun -n '$bad'" 1 "${bad:-n}"
+    done
+    if wanted gasnetrun; then
+        attempt ./gasnetrun -n 2 ./no-such-program "$tag"
+        dies "gasnetrun: no such program" 1 no-such-program
+        attempt ./gasnetrun -n 2
+        dies "gasnetrun: no program given" 1 program
+    fi
+}
+
+# Client and library compiled for different things do not link, and the missing name says what was wanted.
+mismatch() {
+    wanted mismatch || return 0
+    inc="-I$src/include -I$src/include/smp-conduit -Iinclude"
+    for pair in SEQ:par PAR:seq; do
+        want=${pair%:*} have=${pair#*:}
+        [ -f "libgasnet-smp-$have.a" ] || continue
+        # shellcheck disable=SC2086
+        $CC -DGASNET_$want=1 -D_GNU_SOURCE $inc ${AQ_SANITIZE_FLAGS:-} "$src/tests/misuse/misuse.c" -o "$work/p" \
+            "libgasnet-smp-$have.a" -lpthread -lm -lrt >"$work/out" 2>"$work/err"
+        rc=$?
+        why=
+        [ $rc -ne 0 ] || why="linked"
+        grep -q "undefined.*$want" "$work/err" || why="${why:+$why; }the message does not name $want"
+        result "$why" "client for $want, library for $have"
+    done
+    have=${modes%% *}
+    mkdir -p "$work/inc"
+    sed -e 's/GASNET_NDEBUG/GASNET_SWAP/; s/GASNET_DEBUG/GASNET_NDEBUG/; s/GASNET_SWAP/GASNET_DEBUG/' \
+        include/gasnet_config.h >"$work/inc/gasnet_config.h"
+    # shellcheck disable=SC2086
+    $CC -DGASNET_$(echo $have | tr a-z A-Z)=1 -D_GNU_SOURCE -I"$work/inc" $inc ${AQ_SANITIZE_FLAGS:-} \
+        "$src/tests/misuse/misuse.c" -o "$work/p" "libgasnet-smp-$have.a" -lpthread -lm -lrt >"$work/out" 2>"$work/err"
+    rc=$?
+    why=
+    [ $rc -ne 0 ] || why="linked"
+    grep -q 'undefined.*DEBUG' "$work/err" || why="${why:+$why; }the message does not name the debug setting"
+    result "$why" "client and library differ in debugging"
+}
+
+for mode in $modes; do
+    program=$(pwd)/tests/misuse/misuse-$mode
+    if [ ! -x "$program" ]; then
+        skip "$mode" "not built"
+        continue
+    fi
+    if [ "$AQ_DEBUG_NAME" = GASNET_DEBUG ]; then
+        rules
+        reference_rules
+    fi
+    limits
+    start
+    processes
+done
+program=$(pwd)/tests/misuse/misuse-${modes%% *}
+launcher
+mismatch
+echo "1..$count"
+[ $failed -eq 0 ]

@@ -1,0 +1,72 @@
+#!/bin/sh
+# names.sh - every public name exists and has the right kind and type, from C and C++; a client that
+# chooses no thread mode, or two, is refused. Prints TAP.
+# SPDX-License-Identifier: BSD-3-Clause
+#
+#   names.sh [INCLUDE-FLAGS...]   in a build folder, or with the -I flags of an installed tree;
+#                                 AQ_SRC is the source folder
+
+set -u
+src=${AQ_SRC:-$(cd "$(dirname "$0")/../.." && pwd)}
+[ $# -gt 0 ] || set -- -I"$src/include" -I"$src/include/smp-conduit" -Iinclude
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+count=0
+failed=0
+
+report() { # ok|not name
+    count=$((count + 1))
+    if [ "$1" = ok ]; then
+        echo "ok $count - $2"
+    else
+        echo "not ok $count - $2"
+        head -n 12 "$work/err" | sed 's/^/# /'
+        failed=$((failed + 1))
+    fi
+}
+
+compiles() { # name, then the command
+    name=$1
+    shift
+    if "$@" -fsyntax-only >"$work/err" 2>&1; then report ok "$name"; else report not "$name"; fi
+}
+
+refused() { # name, text that the message has to contain, then the command
+    name=$1 text=$2
+    shift 2
+    if "$@" -fsyntax-only >"$work/err" 2>&1; then
+        echo "compiled, but should not have" >"$work/err"
+        report not "$name"
+    elif grep -q "$text" "$work/err"; then
+        report ok "$name"
+    else
+        report not "$name"
+    fi
+}
+
+printf '#include "gasnetex.h"\nint x;\n' >"$work/a.c"
+printf '#include "gasnetex.h"\n#if GASNET_PARSYNC != 1 || defined(GASNET_PAR)\n#error wrong\n#endif\n' >"$work/b.c"
+set -- -I"$src/tests/conformance" "$@"
+for cc in gcc clang; do
+    command -v $cc >/dev/null 2>&1 || continue
+    for mode in SEQ PAR PARSYNC; do
+        for std in c11 c17; do
+            compiles "$cc $std: public names and their types ($mode)" $cc -std=$std -Wall -Wextra -Werror \
+                -DGASNET_$mode "$@" "$src/tests/names/names.c"
+        done
+    done
+    refused "$cc: no thread mode" 'GASNET_SEQ' $cc "$@" "$work/a.c"
+    refused "$cc: two thread modes" 'GASNET_SEQ' $cc -DGASNET_SEQ -DGASNET_PAR "$@" "$work/a.c"
+    compiles "$cc: the mode expands to 1, the others stay undefined" $cc -DGASNET_PARSYNC "$@" "$work/b.c"
+done
+for cxx in g++ clang++; do
+    command -v $cxx >/dev/null 2>&1 || continue
+    for mode in SEQ PAR PARSYNC; do
+        for std in c++11 c++17 c++20; do
+            compiles "$cxx $std: public names and their types ($mode)" $cxx -std=$std -Wall -Wextra -Werror \
+                -DGASNET_$mode "$@" "$src/tests/names/names.cc"
+        done
+    done
+done
+echo "1..$count"
+[ $failed -eq 0 ]

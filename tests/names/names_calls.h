@@ -1,0 +1,202 @@
+/*
+ * names_calls.h - every call, type and value of the interface with its type, for C and C++ alike.
+ *
+ * VALUE(type, expression)   the expression (a call, a field, a constant) has exactly this type
+ * DO(statement)             a call without a value compiles as a statement
+ * SAME(type, type)          two types are the same
+ * Included inside a function that is never called, which declares the variables used here.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+
+/* types */
+SAME(gex_Rank_t, uint32_t)
+SAME(gex_EP_Index_t, uint16_t)
+SAME(gex_Flags_t, uint32_t)
+SAME(gex_EP_Capabilities_t, uint32_t)
+SAME(gex_DT_t, uint32_t)
+SAME(gex_OP_t, uint32_t)
+SAME(gex_AM_Index_t, uint8_t)
+SAME(gex_AM_Arg_t, int32_t)
+SAME(gex_RMA_Value_t, uint64_t)
+SAME(gex_Addr_t, void *)
+SAME(gasnet_threadinfo_t, void *)
+VALUE(gex_Rank_t, location.gex_rank)
+VALUE(gex_EP_Index_t, location.gex_ep_index)
+VALUE(void *, memvec.gex_addr)
+VALUE(size_t, memvec.gex_len)
+VALUE(gex_AM_Index_t, entry.gex_index)
+VALUE(gex_AM_Fn_t, entry.gex_fnptr)
+VALUE(gex_Flags_t, entry.gex_flags)
+VALUE(unsigned int, entry.gex_nargs)
+VALUE(const void *, entry.gex_cdata)
+VALUE(const char *, entry.gex_name)
+VALUE(gex_Rank_t, info.gex_srcrank)
+VALUE(gex_EP_t, info.gex_ep)
+VALUE(const gex_AM_Entry_t *, info.gex_entry)
+INTEGRAL(info.gex_is_req)
+INTEGRAL(info.gex_is_long)
+VALUE(const char *, thread.gex_device_list)
+VALUE(unsigned int, thread.gex_thread_roles)
+VALUE(void *, thread.gex_progress_fn(thread.gex_progress_arg))
+VALUE(void *, seginfo.addr)
+VALUE(uintptr_t, seginfo.size)
+VALUE(gex_Rank_t, nodeinfo.host)
+VALUE(gex_Rank_t, nodeinfo.supernode)
+VALUE(uintptr_t, nodeinfo.offset)
+
+/* values */
+VALUE(gex_Event_t, GEX_EVENT_INVALID)
+VALUE(gex_Event_t, GEX_EVENT_NO_OP)
+VALUE(gex_Event_t *, GEX_EVENT_NOW)
+VALUE(gex_Event_t *, GEX_EVENT_DEFER)
+VALUE(gex_Event_t *, GEX_EVENT_GROUP)
+VALUE(gex_Client_t, GEX_CLIENT_INVALID)
+VALUE(gex_EP_t, GEX_EP_INVALID)
+VALUE(gex_TM_t, GEX_TM_INVALID)
+VALUE(gex_Segment_t, GEX_SEGMENT_INVALID)
+VALUE(gex_MK_t, GEX_MK_INVALID)
+VALUE(gex_MK_t, GEX_MK_HOST)
+VALUE(gex_AM_SrcDesc_t, GEX_AM_SRCDESC_NO_OP)
+VALUE(gex_Rank_t, GEX_RANK_INVALID)
+VALUE(gex_EC_t, GEX_EC_ALL)
+VALUE(gasnet_threadinfo_t, GASNET_GET_THREADINFO())
+
+/* job */
+VALUE(gex_Rank_t, gex_System_QueryJobRank())
+VALUE(gex_Rank_t, gex_System_QueryJobSize())
+DO(gex_System_QueryNbrhdInfo(&rankinfo, &rank, &rank))
+DO(gex_System_QueryHostInfo(&rankinfo, &rank, &rank))
+VALUE(gex_Rank_t, rankinfo[0].gex_jobrank + 0u)
+DO(gex_System_QueryMyPosition(&rank, &rank, &rank, &rank))
+VALUE(uint64_t, gex_System_QueryMaxThreads())
+VALUE(int, gex_System_QueryHiddenAMConcurrencyLevel())
+VALUE(int, gex_System_QueryProgressThreads(client, &numargs, &threads, flags))
+VALUE(int, gex_System_GetVerboseErrors())
+DO(gex_System_SetVerboseErrors(1))
+
+/* client */
+VALUE(int, gex_Client_Init(&client, &ep, &tm, text, &argc, &argv, flags))
+VALUE(gex_Flags_t, gex_Client_QueryFlags(client))
+VALUE(const char *, gex_Client_QueryName(client))
+DO(gex_Client_SetCData(client, data))
+VALUE(void *, gex_Client_QueryCData(client))
+
+/* segments */
+VALUE(uintptr_t, gasnet_getMaxLocalSegmentSize())
+VALUE(uintptr_t, gasnet_getMaxGlobalSegmentSize())
+VALUE(int, gex_Segment_Attach(&segment, tm, size))
+VALUE(gex_Client_t, gex_Segment_QueryClient(segment))
+VALUE(gex_Flags_t, gex_Segment_QueryFlags(segment))
+VALUE(void *, gex_Segment_QueryAddr(segment))
+VALUE(uintptr_t, gex_Segment_QuerySize(segment))
+DO(gex_Segment_SetCData(segment, data))
+VALUE(void *, gex_Segment_QueryCData(segment))
+VALUE(gex_Event_t, gex_EP_QueryBoundSegmentNB(tm, rank, &addr, &addr, &size, flags))
+VALUE(int, gex_Segment_QueryBound(tm, rank, &addr, &addr, &size))
+VALUE(int, gasnet_getSegmentInfo(&seginfo, 1))
+VALUE(int, gasnet_getNodeInfo(&nodeinfo, 1))
+VALUE(const char *, gasnet_max_segsize_str)
+VALUE(uint64_t, gasnet_max_segsize)
+DO(gasnet_client_attach_hook = hook)
+
+/* endpoints */
+VALUE(gex_Client_t, gex_EP_QueryClient(ep))
+VALUE(gex_Flags_t, gex_EP_QueryFlags(ep))
+VALUE(gex_Segment_t, gex_EP_QuerySegment(ep))
+VALUE(gex_EP_Index_t, gex_EP_QueryIndex(ep))
+DO(gex_EP_SetCData(ep, data))
+VALUE(void *, gex_EP_QueryCData(ep))
+VALUE(int, gex_EP_RegisterHandlers(ep, &entry, 1))
+
+/* teams */
+VALUE(gex_Client_t, gex_TM_QueryClient(tm))
+VALUE(gex_EP_t, gex_TM_QueryEP(tm))
+VALUE(gex_Flags_t, gex_TM_QueryFlags(tm))
+VALUE(gex_Rank_t, gex_TM_QueryRank(tm))
+VALUE(gex_Rank_t, gex_TM_QuerySize(tm))
+DO(gex_TM_SetCData(tm, data))
+VALUE(void *, gex_TM_QueryCData(tm))
+VALUE(gex_Rank_t, gex_TM_TranslateRankToJobrank(tm, rank))
+VALUE(gex_Rank_t, gex_TM_TranslateJobrankToRank(tm, rank))
+VALUE(gex_EP_Location_t, gex_TM_TranslateRankToEP(tm, rank, flags))
+VALUE(gex_TM_t, gex_TM_Pair(ep, index))
+
+/* active messages */
+VALUE(unsigned int, gex_AM_MaxArgs())
+VALUE(size_t, gex_AM_MaxRequestMedium(tm, rank, lc_in, flags, numargs))
+VALUE(size_t, gex_AM_MaxReplyMedium(tm, rank, lc_in, flags, numargs))
+VALUE(size_t, gex_AM_MaxRequestLong(tm, rank, lc_in, flags, numargs))
+VALUE(size_t, gex_AM_MaxReplyLong(tm, rank, lc_in, flags, numargs))
+VALUE(size_t, gex_Token_MaxReplyMedium(token, lc_in, flags, numargs))
+VALUE(size_t, gex_Token_MaxReplyLong(token, lc_in, flags, numargs))
+VALUE(size_t, gex_AM_LUBRequestMedium())
+VALUE(size_t, gex_AM_LUBReplyMedium())
+VALUE(size_t, gex_AM_LUBRequestLong())
+VALUE(size_t, gex_AM_LUBReplyLong())
+VALUE(gex_TI_t, gex_Token_Info(token, &info, GEX_TI_ALL))
+
+/* locks */
+DO(gex_HSL_Init(&hsl))
+DO(gex_HSL_Destroy(&hsl))
+DO(gex_HSL_Lock(&hsl))
+DO(gex_HSL_Unlock(&hsl))
+VALUE(int, gex_HSL_Trylock(&hsl))
+
+/* polling, waiting, environment, errors */
+VALUE(int, gasnet_AMPoll())
+DO(GASNET_BLOCKUNTIL(rank == 0))
+VALUE(int, gasnet_set_waitmode(GASNET_WAIT_BLOCK))
+VALUE(char *, gasnet_getenv(text))
+VALUE(const char *, gasnet_ErrorName(1))
+VALUE(const char *, gasnet_ErrorDesc(1))
+
+/* events */
+VALUE(int, gex_Event_Test(event))
+DO(gex_Event_Wait(event))
+VALUE(int, gex_Event_TestSome(&event, 1, flags))
+DO(gex_Event_WaitSome(&event, 1, flags))
+VALUE(int, gex_Event_TestAll(&event, 1, flags))
+DO(gex_Event_WaitAll(&event, 1, flags))
+VALUE(gex_Event_t, gex_Event_QueryLeaf(event, GEX_EC_LC))
+VALUE(int, gex_NBI_Test(GEX_EC_ALL, flags))
+DO(gex_NBI_Wait(GEX_EC_ALL, flags))
+DO(gex_NBI_BeginAccessRegion(flags))
+VALUE(gex_Event_t, gex_NBI_EndAccessRegion(flags))
+
+/* transfers */
+VALUE(int, gex_RMA_PutBlocking(tm, rank, addr, data, size, flags))
+VALUE(int, gex_RMA_PutNBI(tm, rank, addr, data, size, lc, flags))
+VALUE(gex_Event_t, gex_RMA_PutNB(tm, rank, addr, data, size, lc, flags))
+VALUE(int, gex_RMA_GetBlocking(tm, addr, rank, addr, size, flags))
+VALUE(int, gex_RMA_GetNBI(tm, addr, rank, addr, size, flags))
+VALUE(gex_Event_t, gex_RMA_GetNB(tm, addr, rank, addr, size, flags))
+VALUE(gex_RMA_Value_t, gex_RMA_GetBlockingVal(tm, rank, addr, size, flags))
+VALUE(int, gex_RMA_PutBlockingVal(tm, rank, addr, value, size, flags))
+VALUE(int, gex_RMA_PutNBIVal(tm, rank, addr, value, size, flags))
+VALUE(gex_Event_t, gex_RMA_PutNBVal(tm, rank, addr, value, size, flags))
+
+/* barriers */
+VALUE(gex_Event_t, gex_Coll_BarrierNB(tm, flags))
+DO(gex_Coll_BarrierBlocking(tm, flags))
+DO(gasnet_barrier_notify(1, 0))
+VALUE(int, gasnet_barrier_wait(1, 0))
+VALUE(int, gasnet_barrier_try(1, 0))
+VALUE(int, gasnet_barrier(1, 0))
+VALUE(int, gasnet_barrier_result(&argc))
+
+/* all 108 forms of fixed-payload messages */
+#define FORMS(N)                                                                                   \
+    VALUE(int, gex_AM_RequestShort##N(tm, rank, h, flags AQ_GIVEN(N)))                             \
+    VALUE(int, gex_AM_RequestMedium##N(tm, rank, h, data, size, lc, flags AQ_GIVEN(N)))            \
+    VALUE(int, gex_AM_RequestLong##N(tm, rank, h, data, size, addr, lc, flags AQ_GIVEN(N)))        \
+    VALUE(int, gex_AM_ReplyShort##N(token, h, flags AQ_GIVEN(N)))                                  \
+    VALUE(int, gex_AM_ReplyMedium##N(token, h, data, size, lc, flags AQ_GIVEN(N)))                 \
+    VALUE(int, gex_AM_ReplyLong##N(token, h, data, size, addr, lc, flags AQ_GIVEN(N)))             \
+    VALUE(int, gex_AM_RequestShort(tm, rank, h, flags AQ_GIVEN(N)))                                \
+    VALUE(int, gex_AM_RequestMedium(tm, rank, h, data, size, lc, flags AQ_GIVEN(N)))               \
+    VALUE(int, gex_AM_RequestLong(tm, rank, h, data, size, addr, lc, flags AQ_GIVEN(N)))           \
+    VALUE(int, gex_AM_ReplyShort(token, h, flags AQ_GIVEN(N)))                                     \
+    VALUE(int, gex_AM_ReplyMedium(token, h, data, size, lc, flags AQ_GIVEN(N)))                    \
+    VALUE(int, gex_AM_ReplyLong(token, h, data, size, addr, lc, flags AQ_GIVEN(N)))
+AQ_EACH(FORMS)

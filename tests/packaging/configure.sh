@@ -1,0 +1,87 @@
+#!/bin/sh
+# configure.sh - options of configure: those that build systems of clients pass, and wrong ones. Prints TAP.
+# SPDX-License-Identifier: BSD-3-Clause
+#
+#   configure.sh      AQ_SRC is the source folder
+
+set -u
+: "${AQ_SRC:?AQ_SRC is the source folder}"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+n=0
+failed=0
+
+result() # STATUS NAME
+{
+    n=$((n + 1))
+    if [ "$1" = 0 ]; then
+        echo "ok $n - $2"
+    else
+        echo "not ok $n - $2"
+        failed=1
+        tail -n 10 "$work/log" | sed 's/^/# /'
+    fi
+}
+
+# configure ARGUMENTS: in a fresh folder, what it learns about the compiler kept from one run to the next.
+configure()
+{
+    rm -rf "$work/build"
+    mkdir "$work/build"
+    (cd "$work/build" && "$AQ_SRC/configure" --cache-file="$work/${cache:-default}.cache" "$@") >"$work/log" 2>&1
+}
+accepts() { name=$1; shift; configure "$@" && ! grep 'unrecognized option' "$work/log"; result $? "$name"; }
+refuses() # WORD NAME ARGUMENTS
+{
+    word=$1 name=$2
+    shift 2
+    ! configure "$@" && grep -q -- "$word" "$work/log"
+    result $? "$name"
+}
+config() { grep -q "^#define $1\$" "$work/build/include/gasnet_config.h"; }
+
+accepts "no option at all"
+config "GASNET_NDEBUG 1" && config "GASNET_SEGMENT_FAST 1" && ! config "GASNET_DEBUG 1"
+result $? "the default is fast segments without checks"
+sed -n '/^Aqueduct /,$p' "$work/log" | grep -q '^  conduit smp  *yes'
+result $? "the summary names the conduit"
+
+cache=with-cc
+accepts "what UPC++ passes" --disable-parsync --enable-seq --enable-par --enable-pthreads \
+    --disable-segment-everything --enable-smp --disable-debug --with-cc=gcc --with-cxx=g++ --with-cflags= --with-cxxflags=
+make -C "$work/build" -s --no-print-directory echovar VARNAME=aq_faces | grep -q 'smp-seq *smp-par *$'
+result $? "parsync is left out when asked"
+printf '@CONDUITS@ @EXESUFFIX@ @CC_FAMILY@\n' >"$work/build/in.txt"
+(cd "$work/build" && CONFIG_FILES=out.txt:in.txt ./config.status --file=out.txt:in.txt && grep -q '^smp  GNU$' out.txt) >>"$work/log" 2>&1
+result $? "config.status fills in a client's own file"
+cache=default
+accepts "what Caffeine passes" --enable-smp --enable-seq --enable-par --disable-parsync \
+    --disable-segment-everything --disable-mpi-compat --disable-udp --disable-mpi
+accepts "what other build systems pass" --disable-auto-conduit-detect --enable-smp --enable-udp=no --enable-debug \
+    --with-max-pthreads-per-node=512 --with-segment-mmap-max=2GB --enable-pshm --disable-aligned-segments \
+    --enable-rpath --disable-hwloc --disable-ibv-odp --disable-hugetlbfs --enable-force-posix-realtime \
+    --with-mpi-cflags=-O --enable-kind-cuda-uva=no --enable-trace --enable-stats --enable-valgrind
+config "GASNET_DEBUG 1"
+result $? "--enable-debug is in gasnet_config.h"
+accepts "--enable-segment-everything" --enable-segment-everything
+config "GASNET_SEGMENT_EVERYTHING 1"
+result $? "and in gasnet_config.h"
+accepts "--with-max-segsize=2GB/P" --with-max-segsize=2GB/P --enable-segment-large
+grep -q 'AQ_DEFAULT_MAX_SEGSIZE "2GB/P"' "$work/build/aq_config.h"
+result $? "and it is the default"
+cache=quotes
+accepts 'arguments with quotes in them' 'CPPFLAGS=-DX="a\b"'
+echo '#include "gasnet_config.h"
+const char *text = GASNETI_CONFIGURE_ARGS;' | gcc -x c -Wall -Werror -fsyntax-only -I"$work/build/include" - >>"$work/log" 2>&1
+result $? "leave a gasnet_config.h that compiles"
+cache=nothing
+accepts "nothing optional installed" --without-hwloc --without-pmix --without-fftw --without-cmocka PKG_CONFIG=false
+cache=default
+refuses "no udp conduit" "a conduit that this release lacks, asked for by name" --enable-udp
+refuses "no conduit left" "no conduit at all" --disable-smp
+refuses "no thread mode left" "no thread mode at all" --disable-seq --disable-par --disable-parsync
+refuses "want a size such as" "a segment size that is none" --with-max-segsize=lots
+refuses "choose one segment" "two segment configurations" --enable-segment-large --enable-segment-everything
+refuses "cannot link a program" "a sanitizer that there is not" --enable-sanitizers=nonsense
+echo "1..$n"
+exit $failed

@@ -1,0 +1,191 @@
+#!/bin/sh
+# run.sh - clients built against the installed tree, the ways that build systems of clients do it. Prints TAP.
+# SPDX-License-Identifier: BSD-3-Clause
+#
+#   run.sh            in a build folder; AQ_SRC is the source folder
+#
+# Installs the build twice: staged (DESTDIR), and with another prefix than the configured one; then
+# works outside source and build folder with nothing but that tree.
+
+set -u
+: "${AQ_SRC:?AQ_SRC is the source folder}"
+. build-aux/config.env
+here=$AQ_SRC/tests/packaging
+build=$PWD
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+tree=$work/tree
+n=0
+failed=0
+
+# check NAME COMMAND...: one TAP line; on failure the command's output as a comment.
+check()
+{
+    n=$((n + 1))
+    name=$1
+    shift
+    if "$@" >"$work/out" 2>&1; then
+        echo "ok $n - $name"
+    else
+        echo "not ok $n - $name"
+        failed=1
+        sed 's/^/# /' "$work/out" | tail -n 12
+    fi
+}
+
+# right N COMMAND...: the client ran on N ranks and every rank was right.
+right()
+{
+    ranks=$1
+    shift
+    "$@" >"$work/run" 2>&1 || { cat "$work/run"; return 1; }
+    cat "$work/run"
+    [ "$(grep -c "of $ranks right" "$work/run")" = "$ranks" ]
+}
+
+# refused WORD COMMAND...: the command fails, and says WORD.
+refused()
+{
+    word=$1
+    shift
+    if "$@" >"$work/refused" 2>&1; then echo "it worked, and should not"; return 1; fi
+    cat "$work/refused"
+    grep -q -- "$word" "$work/refused"
+}
+
+present() { for f; do [ -e "$tree/$f" ] || { echo "missing: $f"; return 1; }; done; }
+lacks() { ! grep -rlI -- "$1" "$2"; }
+pkg() { PKG_CONFIG_PATH="${root:-$tree}/lib/pkgconfig" pkg-config "$@"; }
+# A fragment read as FindGASNet and others read it: its text with a rule of their own appended.
+mak() { { cat "$tree/include/smp-conduit/$1.mak"; printf '\nask:\n\t@echo $(%s)\n' "$2"; } | make -s -f - ask; }
+
+prefix=$(make -s --no-print-directory echovar VARNAME=prefix | sed 's/^prefix=//')
+modes=$(ls libgasnet-smp-*.a | sed 's/libgasnet-smp-\(.*\)\.a/\1/')
+
+# --- installing ---
+check "make install DESTDIR=DIR" make -s install DESTDIR="$work/stage"
+check "staged files are below DESTDIR and the prefix only" \
+    sh -c "cd '$work/stage' && ! find . -type f ! -path './${prefix#/}/*' | grep ."
+check "staged files do not name DESTDIR" lacks "$work/stage" "$work/stage"
+check "make install prefix=DIR" make -s install prefix="$tree"
+check "fragments name the new prefix" grep -qx "GASNET_PREFIX = $tree" "$tree/include/smp-conduit/smp-seq.mak"
+
+check "headers are in place" present include/gasnetex.h include/gasnet_fwd.h include/gasnet_config.h \
+    include/gasnet/am.h include/gasnet/am_forms.h \
+    include/smp-conduit/gasnet_core.h include/smp-conduit/gasnet_core_fwd.h include/smp-conduit/gasnet_core_help.h \
+    include/smp-conduit/gasnet_extended.h include/smp-conduit/gasnet_extended_fwd.h \
+    include/smp-conduit/gasnet_extended_help.h include/smp-conduit/gasnet_extended_help_extra.h \
+    include/smp-conduit/gasnet_coll_fwd.h include/smp-conduit/gasnet_ratomic_fwd.h include/smp-conduit/gasnet_vis_fwd.h
+for m in $modes; do
+    check "library, fragment and pkg-config file of $m are in place" present "lib/libgasnet-smp-$m.a" \
+        "include/smp-conduit/smp-$m.mak" "lib/pkgconfig/gasnet-smp-$m.pc"
+done
+check "shared libraries are in place" present lib/libaqueduct-seq.so lib/libaqueduct-par.so \
+    lib/pkgconfig/aqueduct-seq.pc lib/pkgconfig/aqueduct-par.pc
+check "programs are in place" present bin/gasnetrun bin/gasnetrun_smp bin/aq-info bin/aq-bench bin/aq-conformance bin/tour
+check "no other name matches include/*-conduit/*.mak" \
+    sh -c "! ls $tree/include/*-conduit/*.mak | sed 's|.*/||' | grep -vE '^[a-z]+-(seq|par|parsync)\.mak\$'"
+check "no file is left out of the source's headers" \
+    sh -c "cd $AQ_SRC/include && find . -name '*.h' | while read -r h; do cmp \$h $tree/include/\$h || exit 1; done"
+
+# --- clients, outside ---
+mkdir "$work/client"
+cp "$here/client.c" "$here/plugin_main.c" "$work/client"
+cp "$here/client.c" "$work/client/client.cc"
+cd "$work/client" || exit 1
+
+for m in $modes; do
+    check "$m client through pkg-config" \
+        sh -c "$(pkg gasnet-smp-$m --variable=GASNET_CC) $(pkg gasnet-smp-$m --cflags) client.c -o pc-$m $(pkg gasnet-smp-$m --libs)"
+    check "it runs: GASNET_PSHM_NODES=2" right 2 env GASNET_PSHM_NODES=2 "./pc-$m"
+    check "$m client through the make fragment" \
+        sh -c "$(mak smp-$m GASNET_CC) $(mak smp-$m GASNET_CPPFLAGS) $(mak smp-$m GASNET_CFLAGS) -c client.c -o mak-$m.o &&
+               $(mak smp-$m GASNET_LD) $(mak smp-$m GASNET_LDFLAGS) mak-$m.o -o mak-$m $(mak smp-$m GASNET_LIBS)"
+    check "it runs: gasnetrun -n 2" right 2 "$tree/bin/gasnetrun" -n 2 "./mak-$m"
+    check "$m: the configuration is in the program" \
+        sh -c "tr '\$' '\n' <mak-$m | grep -aqx 'GASNetConduitName: SMP ' && tr '\$' '\n' <mak-$m | grep -aq '^GASNetConfig: '"
+done
+check "it runs: gasnetrun_smp -n 3" right 3 "$tree/bin/gasnetrun_smp" -n 3 ./mak-seq
+check "variables in the pkg-config file and in the fragment agree" sh -c "
+    for v in GASNET_CC GASNET_CXX GASNET_LD GASNET_OPT_CFLAGS GASNET_MISC_CFLAGS GASNET_MISC_CPPFLAGS GASNET_DEFINES; do
+        a=\$(PKG_CONFIG_PATH=$tree/lib/pkgconfig pkg-config gasnet-smp-par --variable=\$v)
+        b=\$({ cat $tree/include/smp-conduit/smp-par.mak; printf '\\nask:\\n\\t@echo \$('\$v')\\n'; } | make -s -f - ask)
+        [ \"\$(echo \$a)\" = \"\$(echo \$b)\" ] || { echo \"\$v: \$a / \$b\"; exit 1; }
+    done"
+check "public flags are -I, -D, -O and -g only" \
+    sh -c "! echo '$(pkg gasnet-smp-par --cflags) $(mak smp-par GASNET_CPPFLAGS) $(mak smp-par GASNET_CFLAGS)' | tr ' ' '\n' | grep -vE '^(-[IDO].*|-g[0-9]?|)\$'"
+check "public libraries are -L and -l only, the -L first" \
+    sh -c "! echo '$(mak smp-par GASNET_LIBS)' | tr ' ' '\n' | grep -vE '^-[Ll]' && [ '$(mak smp-par GASNET_LIBS | cut -d' ' -f1)' = '-L$tree/lib' ]"
+check "the version is the interface's release" [ "$(pkg gasnet-smp-seq --modversion)" = 2025.8.0 ]
+if [ -n "$CXX" ]; then
+    for std in c++11 c++20; do
+        check "$std client through pkg-config, no warnings" sh -c "$(pkg gasnet-smp-par --variable=GASNET_CXX) -std=$std -Wall -Wextra -Werror \
+            $(pkg gasnet-smp-par --variable=GASNET_CXXCPPFLAGS) $(pkg gasnet-smp-par --variable=GASNET_CXXFLAGS) client.cc -o $std $(pkg gasnet-smp-par --libs)"
+        check "it runs" right 2 env GASNET_PSHM_NODES=2 ./$std
+    done
+fi
+
+# --- shared library ---
+for m in seq par; do
+    check "$m client of the shared library" sh -c "$CC $(pkg aqueduct-$m --cflags) client.c -o so-$m $(pkg aqueduct-$m --libs)"
+    check "it runs, the conduit chosen at start" \
+        right 2 env LD_LIBRARY_PATH="$tree/lib" GASNET_CONDUIT=smp "$tree/bin/gasnetrun" -n 2 "./so-$m"
+    check "a conduit that there is not is refused with a message" \
+        refused nosuch env LD_LIBRARY_PATH="$tree/lib" GASNET_CONDUIT=nosuch GASNET_PSHM_NODES=2 "./so-$m"
+done
+check "a static client does not need the shared library" sh -c "! ldd ./pc-par | grep aqueduct"
+check "the archive can go into a shared object" sh -c "$CC -shared -fPIC -Dmain=client_main $(pkg gasnet-smp-par --cflags) client.c -o plugin.so \
+    $(pkg gasnet-smp-par --libs) && $CC plugin_main.c -o plugin_main -ldl"
+check "it runs, loaded by dlopen" right 2 "$tree/bin/gasnetrun" -n 2 ./plugin_main ./plugin.so
+
+# --- names ---
+ours='(gasnet_|gasneti_|gasnett_|gasnete_|gasnetc_|gex_|firehose_|fh|aq_)'
+for m in $modes; do
+    check "global names of libgasnet-smp-$m.a are ours" \
+        sh -c "! nm -g --defined-only $tree/lib/libgasnet-smp-$m.a | awk 'NF == 3 { print \$3 }' | grep -vE '^_?$ours'"
+done
+for m in seq par; do
+    check "global names of libaqueduct-$m.so are ours" \
+        sh -c "! nm -D --defined-only $tree/lib/libaqueduct-$m.so | awk '{ print \$3 }' | grep -vE '^_?$ours'"
+done
+
+# --- headers and library that do not belong together ---
+other() # NAME SED-SCRIPT: a copy of the headers configured otherwise
+{
+    mkdir -p "$work/$1"
+    cp -R "$tree/include" "$work/$1"
+    sed -i "$2" "$work/$1/include/gasnet_config.h"
+    echo "-I$work/$1/include -I$work/$1/include/smp-conduit"
+}
+mismatch() # WORD HEADERS MODE LIBRARY
+{
+    refused "$1" sh -c "$CC -D_GNU_SOURCE -DGASNET_$3 $2 client.c -o mismatch -L$tree/lib -lgasnet-smp-$4 -lpthread -lm"
+}
+own="-I$tree/include -I$tree/include/smp-conduit"
+flipped=$(case $AQ_DEBUG_NAME in GASNET_DEBUG) echo GASNET_NDEBUG ;; *) echo GASNET_DEBUG ;; esac)
+check "par client with the seq library does not link; the message names the mode" mismatch compiled_for_PAR_ "$own" PAR seq
+check "seq client with the par library does not link; the message names the mode" mismatch compiled_for_SEQ_ "$own" SEQ par
+check "client for the other debug mode does not link; the message names it" \
+    mismatch "_${flipped#GASNET_}_2025" "$(other debug "s/$AQ_DEBUG_NAME/$flipped/")" PAR par
+check "client for another segment mode does not link; the message names it" \
+    mismatch _LARGE_ "$(other segment 's/GASNET_SEGMENT_[A-Z]*/GASNET_SEGMENT_LARGE/')" PAR par
+check "client for another release does not link; the message names it" \
+    mismatch _2024_8_0 "$(other release 's/\(VERSION_MAJOR\) 2025/\1 2024/')" PAR par
+
+# --- moving the tree ---
+mv "$tree" "$work/moved"
+root=$work/moved
+check "moved: pkg-config files follow" \
+    sh -c "$CC $(pkg gasnet-smp-seq --cflags) client.c -o moved $(pkg gasnet-smp-seq --libs)"
+check "moved: it runs" right 2 "$root/bin/gasnetrun" -n 2 ./moved
+ln -s "$root" "$tree"
+moved() { { cat "$root/include/smp-conduit/smp-seq.mak"; printf '\nask:\n\t@echo $(%s)\n' "$1"; } | make -s -f - ask GASNET_PREFIX="$root"; }
+check "moved: the fragment follows GASNET_PREFIX" [ "$(moved GASNET_INCLUDES)" = "-I$root/include -I$root/include/smp-conduit" ]
+
+cd "$build" || exit 1
+rm "$tree"
+mv "$root" "$tree"
+check "make uninstall prefix=DIR" make -s uninstall prefix="$tree"
+check "uninstall leaves no file" sh -c "! find '$tree' ! -type d | grep ."
+echo "1..$n"
+exit $failed
