@@ -26,7 +26,7 @@ static const char *const aq_am_kind_names[] = { "Short", "Medium", "Long" };
 /* --- delivery --- */
 
 /* The client's flags and argument count of a handler against those of a message. */
-void aq_am_check_handler(const struct aq_token *token, unsigned nargs)
+void aq_am_check_handler(const struct aq_token *token)
 {
     static const char *const kinds[] = { "SHORT", "MEDIUM", "LONG" };
     const gex_AM_Entry_t *entry = &aq_job.ep.entry[token->handler];
@@ -42,9 +42,9 @@ void aq_am_check_handler(const struct aq_token *token, unsigned nargs)
         aq_fatal("handler %u (%s) received a %s from rank %u, but was not registered with "
                  "GEX_FLAG_AM_%s", token->handler, name, token->is_reply ? "reply" : "request",
                  token->jobrank, token->is_reply ? "REPLY" : "REQUEST");
-    if (entry->gex_nargs != nargs)
+    if (entry->gex_nargs != token->nargs)
         aq_fatal("handler %u (%s) received %u arguments from rank %u, but was registered with "
-                 "gex_nargs %u", token->handler, name, nargs, token->jobrank, entry->gex_nargs);
+                 "gex_nargs %u", token->handler, name, token->nargs, token->jobrank, entry->gex_nargs);
 }
 
 __attribute__((cold)) void aq_am_no_handler(const struct aq_token *token)
@@ -57,10 +57,10 @@ __attribute__((cold)) void aq_am_no_handler(const struct aq_token *token)
 
 void aq_am_deliver(const struct aq_am_in *in)
 {
-    struct aq_token token = { in->jobrank, in->handler, in->kind, in->is_reply, false };
+    struct aq_token token = { in->jobrank, in->handler, in->nargs, in->kind, 0, in->is_reply, false };
     struct aq_thread *self = aq_thread_self();
     const uint8_t outer = self->context;
-    const gex_AM_Fn_t fn = aq_am_enter(&token, in->nargs, self);
+    const gex_AM_Fn_t fn = aq_am_enter(&token, self);
 
     if (in->kind == AQ_AM_SHORT)
         aq_am_call_short(fn, in->nargs, (gex_Token_t)(void *)&token, NULL, 0, in->args);
@@ -267,18 +267,24 @@ static inline void aq_am_complete_locally(gex_Event_t *lc_opt)
         *lc_opt = GEX_EVENT_INVALID;
 }
 
+static __attribute__((noinline, cold)) int
+aq_am_short_waiting(gex_Rank_t jobrank, bool is_reply, gex_AM_Index_t handler, gex_Flags_t flags,
+                    unsigned nargs, const gex_AM_Arg_t *args)
+{
+    const struct aq_am_out out = { .jobrank = jobrank, .handler = handler,
+                                   .nargs = (uint8_t)nargs, .kind = AQ_AM_SHORT,
+                                   .is_reply = is_reply, .args = args };
+
+    return aq_am_send_waiting(&out, flags);
+}
+
 /* A short message has all it needs in registers. */
 static inline int aq_am_send_short(gex_Rank_t jobrank, bool is_reply, gex_AM_Index_t handler,
                                    gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
 {
     if (AQ_UNLIKELY(aq_job.conduit->am_short(jobrank, is_reply, handler, nargs, args)
-                    == AQ_RETRY)) {
-        const struct aq_am_out out = { .jobrank = jobrank, .handler = handler,
-                                       .nargs = (uint8_t)nargs, .kind = AQ_AM_SHORT,
-                                       .is_reply = is_reply, .args = args };
-
-        return aq_am_send_waiting(&out, flags);
-    }
+                    == AQ_RETRY))
+        return aq_am_short_waiting(jobrank, is_reply, handler, flags, nargs, args);
     return 0;
 }
 
@@ -287,9 +293,10 @@ int aq_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, ge
 {
     AQ_AM_CHECK_REQUEST("gex_AM_RequestShort", tm, rank);
     AQ_AM_CHECK_SHORT("gex_AM_RequestShort", nargs, flags);
-    int declined = aq_am_send_short(aq_tm_jobrank(tm, rank), false, handler, flags, nargs, args);
+    const int declined = aq_am_send_short(aq_tm_jobrank(tm, rank), false, handler, flags, nargs,
+                                          args);
 
-    if (!(flags & GEX_FLAG_IMMEDIATE))
+    if (AQ_LIKELY(!(flags & GEX_FLAG_IMMEDIATE)))
         aq_poll();
     return declined;
 }

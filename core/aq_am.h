@@ -45,7 +45,9 @@ struct aq_am_in {
 struct aq_token {
     gex_Rank_t jobrank; /* the sender */
     uint8_t handler;
+    uint8_t nargs;
     uint8_t kind;
+    uint8_t place; /* the conduit's own */
     uint8_t is_reply;
     uint8_t replied;
 };
@@ -56,7 +58,7 @@ void aq_am_deliver(const struct aq_am_in *in);
 
 /* The handler is not registered; or, in debug builds, not for such a message: ends the job. */
 void aq_am_no_handler(const struct aq_token *token);
-void aq_am_check_handler(const struct aq_token *token, unsigned nargs);
+void aq_am_check_handler(const struct aq_token *token);
 
 /* The largest number of bytes the internal handlers may rely on, whatever the arguments. */
 static inline size_t aq_am_max_medium(void)

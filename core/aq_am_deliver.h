@@ -14,17 +14,14 @@
 #include "core/aq_am_dispatch.inc"
 
 /* Find the handler, and say what this thread is doing meanwhile. */
-static inline gex_AM_Fn_t aq_am_enter(const struct aq_token *token, unsigned nargs,
-                                      struct aq_thread *self)
+static inline gex_AM_Fn_t aq_am_enter(const struct aq_token *token, struct aq_thread *self)
 {
     const gex_AM_Fn_t fn = aq_job.ep.handler[token->handler];
 
     if (AQ_UNLIKELY(fn == NULL))
         aq_am_no_handler(token);
 #if GASNET_DEBUG
-    aq_am_check_handler(token, nargs);
-#else
-    (void)nargs;
+    aq_am_check_handler(token);
 #endif
     self->context = token->is_reply ? AQ_CTX_REPLY : AQ_CTX_REQUEST;
     return fn;
@@ -41,16 +38,15 @@ static inline void aq_am_leave(const struct aq_token *token, struct aq_thread *s
 #endif
 }
 
-static inline void aq_am_deliver_short(gex_Rank_t jobrank, uint8_t handler, unsigned nargs,
-                                       bool is_reply, const gex_AM_Arg_t *args)
+/* Run the handler of a short message; the token says which. */
+static inline void aq_am_deliver_short(struct aq_token *token, const gex_AM_Arg_t *args)
 {
-    struct aq_token token = { jobrank, handler, AQ_AM_SHORT, is_reply, false };
     struct aq_thread *self = aq_thread_self();
     const uint8_t outer = self->context;
-    const gex_AM_Fn_t fn = aq_am_enter(&token, nargs, self);
+    const gex_AM_Fn_t fn = aq_am_enter(token, self);
 
-    aq_am_call_short(fn, nargs, (gex_Token_t)(void *)&token, NULL, 0, args);
-    aq_am_leave(&token, self, outer);
+    aq_am_call_short(fn, token->nargs, (gex_Token_t)(void *)token, NULL, 0, args);
+    aq_am_leave(token, self, outer);
 }
 
 #endif

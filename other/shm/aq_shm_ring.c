@@ -54,6 +54,18 @@ static inline unsigned aq_head_kind(uint64_t head)
     return (uint8_t)(head >> 48);
 }
 
+/* The upper half of a head is the middle of a token, byte for byte. */
+static inline void aq_head_token(uint64_t head, gex_Rank_t jobrank, int lane,
+                                 struct aq_token *token)
+{
+    const uint32_t what = (uint32_t)(head >> 32);
+
+    token->jobrank = jobrank;
+    memcpy(&token->handler, &what, sizeof(what));
+    token->is_reply = lane == AQ_LANE_REPLY;
+    token->replied = false;
+}
+
 /* --- first contact --- */
 
 int aq_shm_ring_init(void)
@@ -429,15 +441,15 @@ static inline void aq_shm_rx_give_back(struct aq_shm_rx *rx, uint32_t count)
     atomic_store_explicit(rx->done, count, memory_order_release);
 }
 
-/* How many messages to take from a ring that has one. Looking for a second one is a cache miss
- * when there is none, and what the caller does next (send an answer, perhaps) would wait for
- * it to retire; so only a ring that had messages at two polls in a row is drained further. */
-static inline unsigned aq_shm_rx_budget(struct aq_shm_rx *rx)
+/* Take more than one message from this ring? Looking for a second one is a cache miss when there
+ * is none, and what the caller does next (send an answer, perhaps) would wait for it to
+ * retire; so only a ring that had messages at two polls in a row is drained further. */
+static inline bool aq_shm_rx_is_streaming(struct aq_shm_rx *rx)
 {
     const bool streaming = atomic_load_explicit(&rx->streaming, memory_order_relaxed);
 
     atomic_store_explicit(&rx->streaming, true, memory_order_relaxed);
-    return streaming ? AQ_SHM_POLL_BUDGET : 1;
+    return streaming;
 }
 
 /* A message as delivery wants it. half and more are in the slot, or copies of it. */
@@ -551,7 +563,7 @@ static inline unsigned aq_shm_rx_drain(struct aq_shm_rx *rx, int lane)
         atomic_store_explicit(&rx->streaming, false, memory_order_relaxed);
         return 0;
     }
-    budget = aq_shm_rx_budget(rx);
+    budget = aq_shm_rx_is_streaming(rx) ? AQ_SHM_POLL_BUDGET : 1;
     do {
         if (!aq_shm_rx_serve(rx, lane))
             break;
@@ -562,36 +574,46 @@ static inline unsigned aq_shm_rx_drain(struct aq_shm_rx *rx, int lane)
 
 #else /* one thread: handlers of a lane never nest, so messages are handled where they lie */
 
-static inline void aq_shm_rx_handle(struct aq_shm_rx *rx, int lane, uint64_t head)
+static inline __attribute__((always_inline)) void aq_shm_rx_handle(struct aq_shm_rx *rx,
+                                                                    int lane, uint64_t head)
 {
     struct aq_shm_slot *slot = rx->slot;
 
     if (AQ_LIKELY(aq_head_kind(head) == AQ_AM_SHORT)) {
-        aq_am_deliver_short(rx->jobrank, (uint8_t)(head >> 32), (uint8_t)(head >> 40),
-                            lane == AQ_LANE_REPLY,
-                            AQ_LIKELY((head >> 56 & AQ_PLACE_ARGS) == 0)
-                                ? slot->half[lane].short_args : slot->more[lane].args);
+        struct aq_token token;
+
+        aq_head_token(head, rx->jobrank, lane, &token);
+        aq_am_deliver_short(&token, AQ_LIKELY((head >> 56 & AQ_PLACE_ARGS) == 0)
+                                        ? slot->half[lane].short_args : slot->more[lane].args);
     } else {
         struct aq_am_in in = { .is_reply = lane == AQ_LANE_REPLY };
 
         aq_shm_rx_describe(rx, &slot->half[lane], &slot->more[lane], head, &in);
         aq_am_deliver(&in);
     }
+    aq_shm_rx_advance(rx);
+    aq_shm_rx_give_back(rx, rx->next);
+}
+
+static __attribute__((noinline)) unsigned aq_shm_rx_stream(struct aq_shm_rx *rx, int lane,
+                                                           uint64_t head)
+{
+    unsigned served = 0;
+
+    do {
+        aq_shm_rx_handle(rx, lane, head);
+        served++;
+    } while (served < AQ_SHM_POLL_BUDGET && aq_shm_rx_ready(rx, lane, &head));
+    return served;
 }
 
 static inline __attribute__((always_inline)) unsigned
 aq_shm_rx_serve(struct aq_shm_rx *rx, int lane, uint64_t head)
 {
-    const unsigned budget = aq_shm_rx_budget(rx);
-    unsigned served = 0;
-
-    do {
-        aq_shm_rx_handle(rx, lane, head);
-        aq_shm_rx_advance(rx);
-        aq_shm_rx_give_back(rx, rx->next);
-        served++;
-    } while (served < budget && aq_shm_rx_ready(rx, lane, &head));
-    return served;
+    if (aq_shm_rx_is_streaming(rx))
+        return aq_shm_rx_stream(rx, lane, head);
+    aq_shm_rx_handle(rx, lane, head);
+    return 1;
 }
 
 static __attribute__((noinline)) unsigned aq_shm_rx_serve_requests(struct aq_shm_rx *rx,

@@ -93,6 +93,7 @@ void aq_ending_fail(struct aq_ending *e, int code)
 
 void aq_ending_signalled(struct aq_ending *e, int sig)
 {
+    e->stopped = true;
     /* relaxed: our own thread is the one that moves the state beyond ENDING */
     if (atomic_load_explicit(&e->board->exit_state, memory_order_relaxed) >= AQ_EXIT_ASKED) {
         e->kill_ns = aq_board_now_ns();
@@ -257,12 +258,13 @@ static void aq_ending_kill_all(struct aq_ending *e)
     uint32_t killed = 0, first = 0;
     bool first_time = aq_board_raise_exit_state(e->board, AQ_EXIT_KILLING) < AQ_EXIT_KILLING;
 
+    e->killed = true;
     /* downwards: where the host's first rank does this itself, it must be the last to go */
     for (uint32_t i = e->board->size; i-- > 0;) {
         uint32_t state = aq_ending_state(e, i);
 
         /* who writes out its last words is let alone: that ends when its reader does */
-        if (e->child[i] <= 0 || state == AQ_RANK_FLUSHING)
+        if (e->child[i] <= 0 || (state == AQ_RANK_FLUSHING && !e->stopped))
             continue;
         if (state < AQ_RANK_EXITING) {
             killed++;
@@ -320,7 +322,7 @@ int aq_ending_step(struct aq_ending *e)
     if (e->start_ns == 0)
         return -1;
     now = aq_board_now_ns();
-    if (aq_ending_frozen(e)) {
+    if (!e->stopped && aq_ending_frozen(e)) {
         e->kill_ns = now + e->board->exit_timeout_ms * AQ_ENDING_MS;
         return 200;
     }
@@ -333,8 +335,11 @@ int aq_ending_step(struct aq_ending *e)
         state = AQ_EXIT_ASKED;
     }
     if (now >= e->kill_ns) {
-        if (e->gentle && aq_board_raise_exit_state(e->board, AQ_EXIT_KILLING) < AQ_EXIT_KILLING)
-            return AQ_ENDING_GENTLE_MS;
+        due = e->kill_ns + AQ_ENDING_GENTLE_MS * AQ_ENDING_MS;
+        if (e->gentle && now < due) {
+            aq_board_raise_exit_state(e->board, AQ_EXIT_KILLING);
+            return (int)((due - now) / AQ_ENDING_MS) + 1;
+        }
         aq_ending_kill_all(e);
         return 100;                                   /* again, for a rank that appears only now */
     }

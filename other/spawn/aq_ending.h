@@ -32,6 +32,8 @@ struct aq_ending {
     int silent_status;     /* its wait status */
     pid_t silent_pid;
     bool gentle;           /* ranks see the state KILLING and end themselves: SIGKILL a moment later */
+    bool stopped;          /* a signal came from outside: ranks that write out get no longer than others */
+    bool killed;           /* SIGKILL was sent to who was left */
     bool told;             /* the message about a lost rank is out */
     bool verbose;
 };

@@ -159,6 +159,18 @@ static bool aq_spawn_allows(const char *choice, const struct aq_spawn_provider *
            (p == &aq_spawn_fork_provider);
 }
 
+/* One process where several may have been meant. */
+static void aq_spawn_hint_single(void)
+{
+    const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
+
+    if (tasks != NULL && atoi(tasks) > 1 && getenv("SLURM_PROCID") != NULL)
+        aq_warn("srun has started %s tasks but offers no PMIx, so each is a job of its own; use "
+                "srun --mpi=pmix, or gasnetrun within salloc or sbatch", tasks);
+    else if (isatty(STDERR_FILENO))
+        aq_notice("one rank; for more, start it as: gasnetrun_smp -n 4 PROGRAM, or set GASNET_PSHM_NODES=4");
+}
+
 static int aq_spawn_start(struct aq_spawn_state *st, const char *conduit)
 {
     const char *choice = aq_spawn_choice(conduit);
@@ -176,6 +188,7 @@ static int aq_spawn_start(struct aq_spawn_state *st, const char *conduit)
         st->provider = &aq_spawn_fork_provider;
         return aq_spawn_fork_self(st, (uint32_t)wanted);
     }
+    aq_spawn_hint_single();
     st->provider = &aq_spawn_single_provider;
     return st->provider->join(st);
 }
@@ -204,15 +217,16 @@ int aq_spawn_init(int *argc, char ***argv, const char *conduit)
     return AQ_OK;
 }
 
-/* a barrier fails only when the job is being ended: whoever ends it will end us too */
+/* A barrier fails only when the job is being ended. Whoever ends it has said why, and will end us
+ * too: a second message from here could only confuse. */
 static int aq_spawn_board_barrier(struct aq_spawn_state *st)
 {
-    int rc;
-
     aq_board_note_wait(st->board, st->info.host_rank, AQ_WAIT_START, AQ_WAIT_ANYONE);
-    rc = aq_board_barrier(st->board, st->spin);
+    if (aq_board_barrier(st->board, st->spin) != 0)
+        for (;;)
+            pause();
     aq_board_note_done(st->board, st->info.host_rank);
-    return rc == 0 ? AQ_OK : AQ_ERR_SYS;
+    return AQ_OK;
 }
 
 int aq_spawn_host_fence(void)

@@ -7,6 +7,7 @@
  *           so that programs the client runs do not take part in the job
  * Uses      aq_supervise.h, aq_ending.h
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -128,12 +129,28 @@ static int aq_spawn_fork_child(struct aq_spawn_state *st, struct aq_supervise *s
     return rc == AQ_OK ? aq_spawn_claim(st) : rc;
 }
 
+/* fork() takes the calling thread only: others would go on in the supervisor, and be missed in the ranks */
+static void aq_spawn_warn_threads(void)
+{
+    DIR *dir = opendir("/proc/self/task");
+    int count = 0;
+
+    while (dir != NULL && readdir(dir) != NULL)
+        count++;
+    if (dir != NULL)
+        closedir(dir);
+    if (count > 3)                                    /* ".", ".." and this thread */
+        aq_warn("GASNET_PSHM_NODES: the process has %d threads already, and the ranks will not have them; start it "
+                "by gasnetrun_smp -n instead", count - 2);
+}
+
 int aq_spawn_fork_self(struct aq_spawn_state *st, uint32_t size)
 {
     struct aq_supervise sv = {.verbose = false};
     pid_t parent = getpid();
     int board_fd, rc, code;
 
+    aq_spawn_warn_threads();
     rc = aq_supervise_open(&sv, size, &board_fd);
     if (rc != 0)
         return aq_fail(AQ_ERR_SYS, "spawn: no job board for %u ranks: %s", size, strerror(-rc));

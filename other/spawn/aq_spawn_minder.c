@@ -21,6 +21,7 @@
 
 #define AQ_MINDER_LOOK_MS 500        /* without pidfd */
 #define AQ_MINDER_LAST_MS 500        /* beyond the exit timeout: for those that are being killed to go */
+#define AQ_MINDER_ENDING_MS 20       /* how often minders look once the job is ending */
 #define AQ_MINDER_CALL_MS 3000       /* how long the launcher's library may take to say goodbye */
 
 enum aq_minder_request { AQ_MINDER_NOTHING = 0, AQ_MINDER_FINI, AQ_MINDER_ABORT, AQ_MINDER_DONE };
@@ -30,7 +31,7 @@ static struct {
     const struct aq_kvs_ops *ops;
     uint32_t slot;
     pid_t self;
-    int event_fd;                    /* the host's */
+    int event_fd;                    /* the host's: written once the job ends, never read */
     int own_fd;                      /* this rank's */
     _Atomic uint32_t request;        /* a futex */
     atomic_int code;
@@ -41,6 +42,7 @@ static struct {
     uint32_t *fd_slot;
     int fd_count;
     bool blind;                      /* no pidfd */
+    bool ending;                     /* ends the process itself: the client's threads have not come */
 } aq_minder;
 
 static bool aq_minder_leads(void)
@@ -56,9 +58,9 @@ static bool aq_minder_dead(pid_t pid)
 /* The first rank watches all, the others the first. */
 static void aq_minder_watch(void)
 {
-    uint32_t first = aq_minder_leads() ? 0 : 0, last = aq_minder_leads() ? aq_minder.board->size : 1;
+    uint32_t watched = aq_minder_leads() ? aq_minder.board->size : 1;
 
-    for (uint32_t i = first; i < last; i++) {
+    for (uint32_t i = 0; i < watched; i++) {
         /* relaxed: joined before the fence that came before this thread */
         pid_t pid = atomic_load_explicit(&aq_minder.board->rank[i].pid, memory_order_relaxed);
         int fd;
@@ -132,6 +134,69 @@ static void aq_minder_serve(void)
     aq_board_wake_word(&aq_minder.request);
 }
 
+static bool aq_minder_time_is_up(void)
+{
+    /* acquire: with the state comes the code */
+    return atomic_load_explicit(&aq_minder.board->exit_state, memory_order_acquire) >= AQ_EXIT_KILLING;
+}
+
+static uint32_t aq_minder_state(uint32_t slot)
+{
+    /* acquire: pairs with the release of who publishes a state */
+    return atomic_load_explicit(&aq_minder.board->rank[slot].state, memory_order_acquire);
+}
+
+static bool aq_minder_all_ended(void)
+{
+    for (uint32_t i = 0; i < aq_minder.board->size; i++)
+        if (aq_minder_state(i) < AQ_RANK_ENDED && aq_minder_state(i) != AQ_RANK_LEFT)
+            return false;
+    return true;
+}
+
+/* Time is up and the client's threads have not come: end the process for them, as well as can be. A
+ * launcher that saw us die of SIGKILL would report that instead of the job's exit code; one that saw
+ * a single rank fail might kill the others, so ranks go together if all of them can. */
+static void aq_minder_end_self(bool now)
+{
+    if (!aq_minder.ending) {
+        if (aq_minder_state(aq_minder.slot) >= AQ_RANK_LEFT)
+            return;                                   /* a thread of the client is on its way out */
+        aq_minder.ending = true;
+        /* the code does not count at this stage */
+        aq_board_publish_exit(aq_minder.board, aq_minder.slot, AQ_RANK_ENDED, 0);
+    }
+    if (!now && !aq_minder_all_ended())
+        return;
+    aq_minder.ops->fini();
+    /* relaxed: settled long ago */
+    _exit(atomic_load_explicit(&aq_minder.board->exit_code, memory_order_relaxed));
+}
+
+/* milliseconds to sleep, -1 for ever */
+static int aq_minder_step(struct aq_ending *e)
+{
+    bool ending = aq_board_is_ending(aq_minder.board);
+    int wait = -1;
+
+    if (aq_minder_leads() || e->child[0] == 0) {
+        /* a later step kills who has not ended himself; I come after that */
+        if (aq_minder_time_is_up())
+            e->child[aq_minder.slot] = 0;
+        wait = aq_ending_step(e);
+    }
+    if (aq_minder_time_is_up())
+        aq_minder_end_self(e->killed);
+    /* nobody reads the host's eventfd, so that no minder misses it: look at the board from now on */
+    if (ending)
+        aq_minder.fds[0].fd = -1;
+    if (ending && (wait < 0 || wait > AQ_MINDER_ENDING_MS))
+        wait = AQ_MINDER_ENDING_MS;
+    if (aq_minder.blind && (wait < 0 || wait > AQ_MINDER_LOOK_MS))
+        wait = AQ_MINDER_LOOK_MS;
+    return wait;
+}
+
 static void *aq_minder_main(void *arg)
 {
     struct aq_ending e;
@@ -140,17 +205,12 @@ static void *aq_minder_main(void *arg)
     (void)arg;
     aq_minder_watch();
     aq_ending_init(&e, aq_minder.board, aq_minder.child);
+    e.gentle = true;
     for (;;) {
-        bool acts = aq_minder_leads() || e.child[0] == 0;
-        int wait = acts ? aq_ending_step(&e) : -1;
-
-        if (aq_minder.blind && (wait < 0 || wait > AQ_MINDER_LOOK_MS))
-            wait = AQ_MINDER_LOOK_MS;
-        if (poll(aq_minder.fds, (nfds_t)aq_minder.fd_count, wait) < 0)
+        if (poll(aq_minder.fds, (nfds_t)aq_minder.fd_count, aq_minder_step(&e)) < 0)
             continue;
-        for (int i = 0; i < 2; i++)
-            if (aq_minder.fds[i].revents != 0 && read(aq_minder.fds[i].fd, &count, sizeof(count)) < 0)
-                continue;                             /* somebody else's poll took it: no harm */
+        if (aq_minder.fds[1].revents != 0 && read(aq_minder.fds[1].fd, &count, sizeof(count)) < 0)
+            aq_minder.fds[1].fd = -1;                 /* closed by the client */
         aq_minder_look(aq_minder_leads() ? aq_minder_gone : aq_minder_orphaned, &e);
         aq_minder_serve();
     }
@@ -190,8 +250,7 @@ int aq_minder_start(struct aq_board *board, uint32_t slot, int event_fd, const s
     aq_minder.fd_slot = calloc(watched, sizeof(*aq_minder.fd_slot));
     if (aq_minder.own_fd < 0 || aq_minder.child == NULL || aq_minder.fds == NULL || aq_minder.fd_slot == NULL)
         return aq_fail(AQ_ERR_NOMEM, "spawn: no memory or descriptors to watch %u ranks", board->size);
-    /* the host's eventfd is for its first rank */
-    aq_minder.fds[0] = (struct pollfd){slot == 0 ? event_fd : -1, POLLIN, 0};
+    aq_minder.fds[0] = (struct pollfd){event_fd, POLLIN, 0};
     aq_minder.fds[1] = (struct pollfd){aq_minder.own_fd, POLLIN, 0};
     aq_minder.fd_count = 2;
     rc = aq_minder_thread();

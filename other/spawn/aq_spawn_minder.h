@@ -15,7 +15,7 @@
 
 #include "other/spawn/aq_spawn_kvs.h"
 
-/** aq_minder_start - event_fd: shared by the host's ranks, read by the first one's minder. */
+/** aq_minder_start - event_fd: shared by the host's ranks, readable once the job is ending. */
 int aq_minder_start(struct aq_board *board, uint32_t slot, int event_fd, const struct aq_kvs_ops *ops);
 
 /** aq_minder_notify - the board has changed. Async-signal-safe. */

@@ -72,7 +72,7 @@ const struct aq_row *aq_rows(size_t *count_out);
 /** aq_row_wanted - do the options ask for this row? */
 bool aq_row_wanted(const struct aq_options *options, const struct aq_row *row);
 
-/** aq_row_name_wanted - does --only (comma-separated parts of names) allow this name? */
+/** aq_row_name_wanted - does --only (comma-separated parts of name/size) allow this name? */
 bool aq_row_name_wanted(const struct aq_options *options, const char *name);
 
 /* --- the job --- */

@@ -18,6 +18,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define AQ_POOL_SIZE ((size_t)128 << 20)        /* at least four times a large last-level cache */
 #define AQ_SLOTS_OFFSET (AQ_POOL_OFFSET - 65536)
@@ -272,6 +273,9 @@ static void aq_job_prepare(struct aq_job *job, uint32_t index, const struct aq_r
 
 static bool aq_job_limit_possible(const struct aq_job *job, const struct aq_row *row)
 {
+    /* limits spin without giving way: all ranks together need a core each */
+    if (row->kind->everyone && (long)job->size > sysconf(_SC_NPROCESSORS_ONLN))
+        return false;
     return row->kind->limit != NULL && job->peer_local != NULL && job->limit.area != NULL;
 }
 
@@ -285,7 +289,7 @@ static void aq_job_describe(const struct aq_job *job, const struct aq_row *row, 
     snprintf(r->unit, sizeof(r->unit), "ns");
     if (limited)
         snprintf(r->limit_name, sizeof(r->limit_name), "%s%s", row->kind->limit_name, how);
-    r->size = row->size;
+    r->size = row->kind == &aq_kind_am_rate ? job->size : row->size;
     r->budget = limited ? row->budget : 0;
 }
 

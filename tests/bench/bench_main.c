@@ -22,7 +22,7 @@ static const char aq_usage_text[] =
     "  -c, --conduit C   conduit to measure (default smp)\n"
     "  --quick           few rows, short slices: some seconds\n"
     "  --table T         latency, bandwidth, budget or all (default)\n"
-    "  --only A,B        rows whose name contains A or B\n"
+    "  --only A,B        rows whose name/size contains A or B, for example am_medium/4096,put8\n"
     "  --list            print the rows and stop\n"
     "  --json FILE       also write all figures as JSON\n"
     "  --plot DIR        also draw SVG plots there, with gnuplot\n"

@@ -23,7 +23,8 @@
 #define AQ_STARTUP_BUDGET 2.0           /* budget: init to first barrier with 64 ranks */
 #define AQ_FEW 8
 #define AQ_MANY 64
-#define AQ_REPEAT 9
+#define AQ_REPEAT_LEAST 11             /* start-up: so many times at least */
+#define AQ_REPEAT_MOST 25              /* more, until enough were steady */
 
 static const unsigned aq_startup_sizes[] = { 64, 32, 16, 8, 4, 2 };
 static const unsigned aq_rate_sizes[] = { 4, 8, 16 };
@@ -107,35 +108,49 @@ static void aq_startup_describe(struct aq_result *r, const char *name, unsigned 
     r->size = ranks;
 }
 
+/* Raw figures of the start-up rows of one size. */
+struct aq_startups {
+    double before[AQ_REPEAT_MOST], after[AQ_REPEAT_MOST], init[AQ_REPEAT_MOST], launch[AQ_REPEAT_MOST];
+    size_t count;
+};
+
+/* One job between two limits; false if it failed. */
+static bool aq_startup_once(const struct aq_options *options, unsigned ranks, struct aq_startups *v)
+{
+    struct aq_started s = { 0, 0, 0 };
+    double before = aq_startup_limit(ranks);
+    double start = aq_bench_now();
+
+    if (aq_front_job(options, "startup", ranks, AQ_MANY_LIMIT_S, aq_startup_line, &s) != 0 || s.job <= 0)
+        return false;
+    v->before[v->count] = before;
+    v->after[v->count] = aq_startup_limit(ranks);
+    v->init[v->count] = s.job;
+    v->launch[v->count] = s.met - start;
+    v->count++;
+    return true;
+}
+
 static void aq_startup_run(const struct aq_options *options, struct aq_out *out, unsigned ranks)
 {
-    double before[AQ_REPEAT], after[AQ_REPEAT], init[AQ_REPEAT], launch[AQ_REPEAT];
-    struct aq_result r;
-    size_t n = 0;
+    struct aq_startups v = { .count = 0 };
+    struct aq_result r = { .unsteady = true };
 
     aq_out_running(out, "startup");
     aq_startup_limit(ranks);
-    for (size_t i = 0; i < AQ_REPEAT && !aq_front_stop(); i++) {
-        struct aq_started s = { 0, 0, 0 };
-        double start;
-
-        before[n] = aq_startup_limit(ranks);
-        start = aq_bench_now();
-        if (aq_front_job(options, "startup", ranks, AQ_MANY_LIMIT_S, aq_startup_line, &s) != 0 || s.job <= 0)
+    while (v.count < AQ_REPEAT_MOST && (v.count < AQ_REPEAT_LEAST || r.unsteady) && !aq_front_stop()) {
+        if (!aq_startup_once(options, ranks, &v))
             return;
-        after[n] = aq_startup_limit(ranks);
-        init[n] = s.job;
-        launch[n] = s.met - start;
-        n++;
+        aq_stat_reduce(v.init, v.before, v.after, v.count, &r);
     }
-    if (n == 0)
+    if (v.count == 0)
         return;
     aq_startup_describe(&r, "startup_init", ranks);
     r.budget = ranks == AQ_MANY ? AQ_STARTUP_BUDGET : 0;
-    aq_stat_reduce(init, before, after, n, &r);
+    aq_stat_reduce(v.init, v.before, v.after, v.count, &r);
     aq_out_result(out, &r);
     aq_startup_describe(&r, "startup_launch", ranks);
-    aq_stat_reduce(launch, before, after, n, &r);
+    aq_stat_reduce(v.launch, v.before, v.after, v.count, &r);
     aq_out_result(out, &r);
 }
 

@@ -52,7 +52,9 @@ static const char *aq_out_value(const struct aq_result *r, double value, char *b
 {
     if (strcmp(r->unit, "B") != 0)
         return aq_out_time(value, buf);
-    if (value < 65536)
+    if (value <= 0 && r->limit.median <= 0)
+        snprintf(buf, 16, "-");
+    else if (value < 65536)
         snprintf(buf, 16, "%.0f B", value);
     else
         snprintf(buf, 16, "%.0f KiB", value / 1024);

@@ -133,8 +133,12 @@ bool aq_row_wanted(const struct aq_options *options, const struct aq_row *row)
 {
     const char *table = options->table;
 
-    if (options->only != NULL)
-        return aq_row_name_wanted(options, row->kind->name);
+    if (options->only != NULL) {
+        char label[80];
+
+        snprintf(label, sizeof(label), "%s/%llu", row->kind->name, (unsigned long long)row->size);
+        return aq_row_name_wanted(options, label);
+    }
     if (options->quick && (row->tables & Q) == 0)
         return false;
     if (table == NULL || strcmp(table, "all") == 0)

@@ -8,7 +8,10 @@
 
 #include <pthread.h>
 
-static int a_client, a_ep, a_tm, a_seg;
+static int a_client, a_ep, a_tm;
+#if !GASNET_SEGMENT_EVERYTHING
+static int a_seg;
+#endif
 
 static void check_cdata(void)
 {

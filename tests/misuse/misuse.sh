@@ -211,7 +211,7 @@ start() {
     setting GASNET_MAX_SEGSIZE=banana GASNET_MAX_SEGSIZE banana
     setting GASNET_MAX_SEGSIZE=-4M GASNET_MAX_SEGSIZE
     setting GASNET_EXITTIMEOUT=soon GASNET_EXITTIMEOUT soon
-    setting GASNET_VERBOSEENV=perhaps GASNET_VERBOSEENV perhaps
+    setting GASNET_CATCH_EXIT=perhaps GASNET_CATCH_EXIT perhaps
     setting AQ_NO_OVERRIDES=maybe AQ_NO_OVERRIDES maybe
     setting GASNET_CONDUIT=carrier-pigeon carrier-pigeon smp
     if wanted 'segsize small'; then
@@ -222,7 +222,7 @@ start() {
         result "$why" "$mode: more than GASNET_MAX_SEGSIZE"
     fi
     if [ "${AQ_SANITIZE_FLAGS:-}" = '' ] && wanted 'limit'; then
-        limited "ulimit -n 8"
+        limited "ulimit -n 5"
         dies "$mode: out of file descriptors" 4 'descriptor|ulimit -n|Too many open files'
         limited "ulimit -v 14000"
         dies "$mode: out of address space" 4 'memory|ulimit -v|address space'

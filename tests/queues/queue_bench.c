@@ -4,8 +4,9 @@
  *
  * Forks the ranks over one shared memfd, and lets rank 0 conduct: it posts what to run (design,
  * kernel, operations), all ranks meet in a barrier, run it and meet again. Designs and the physical
- * limit alternate in slices of a few milliseconds, and the figure that counts is the median of
- * slice / limit slice beside it: on a shared machine absolute times wander, neighbours do not.
+ * limit alternate in short slices: on a shared machine absolute times wander. The limit changes its
+ * line from slice to slice and lines are not equally far, so a slice is not held against the limit
+ * beside it but against the mean of the limit's middle half: what the design's lines are on average.
  * Exit code: 0 measured, 1 a message was lost or overtaken, 2 could not run.
  */
 #ifndef _GNU_SOURCE
@@ -58,7 +59,8 @@ struct bench {
     struct settings settings;
     struct bench_world world;
     struct control *control;
-    const struct queue_design *designs[MAX_DESIGNS];   /* [0] is the limit */
+    const struct queue_design *designs[MAX_DESIGNS];   /* [0] and [1] are limits */
+    unsigned limit;                             /* the faster of the two; known to rank 0 */
     void *queues[MAX_DESIGNS];
     uint64_t counts[MAX_DESIGNS];
     unsigned design_count;
@@ -147,74 +149,86 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The slices of one design and kernel that count. */
+/* The slices of one design and kernel. */
 struct series {
-    bool strict;              /* neighbouring limits must agree */
     unsigned slices;
-    double ns[MAX_SLICES], ratio[MAX_SLICES];
+    double ns[MAX_SLICES];
 };
 
-/* With a core for each rank, the limits before and after a slice say whether the machine changed
- * meanwhile: drop the slice if so. Without, the limit itself is at the scheduler's whim. */
-static void series_add(struct series *series, double ns, double before, double after)
+static void series_add(struct series *series, double ns)
 {
-    if ((series->strict && (before > after * 1.15 || after > before * 1.15))
-        || series->slices == MAX_SLICES)
+    if (series->slices < MAX_SLICES)
+        series->ns[series->slices++] = ns;
+}
+
+/* Mean of the middle half: unmoved by slices that lost the core, and, unlike the median, in
+ * proportion between near and far lines. Sorts the series. */
+static double series_middle(struct series *series)
+{
+    unsigned first = series->slices / 4, last = series->slices - first;
+    double sum = 0;
+
+    qsort(series->ns, series->slices, sizeof(series->ns[0]), compare_doubles);
+    for (unsigned i = first; i < last; i++)
+        sum += series->ns[i];
+    return sum / (last - first);
+}
+
+static double bench_slice(struct bench *bench, unsigned design, enum bench_kernel kernel)
+{
+    return (double)bench_conduct_slice(bench, design, kernel) / (double)bench->counts[design];
+}
+
+/* The limit is the faster way to spin; the other one stays among the designs. */
+static void bench_choose_limit(struct bench *bench, enum bench_kernel kernel, struct series *series)
+{
+    enum { TRIALS = 32 };
+
+    bench->limit = 0;
+    if (!bench->world.dedicated)
         return;
-    series->ns[series->slices] = ns;
-    series->ratio[series->slices++] = 2 * ns / (before + after);
+    for (unsigned i = 0; i < 2 * TRIALS; i++)
+        series_add(&series[i % 2], bench_slice(bench, i % 2, kernel));
+    bench->limit = series_middle(&series[0]) <= series_middle(&series[1]) ? 0 : 1;
+    series[0].slices = series[1].slices = 0;
 }
 
 static void bench_print_row(struct bench *bench, enum bench_kernel kernel, unsigned design,
-                            struct series *series)
+                            struct series *series, double limit)
 {
-    double *ns = series->ns, *ratio = series->ratio;
+    double middle = series_middle(series), *ns = series->ns;
     unsigned n = series->slices;
 
-    if (n == 0) {
-        fprintf(stderr, "queue-bench: %s %s: no two limits agree, the machine is too busy\n",
-                kernel_names[kernel], bench->designs[design]->name);
-        return;
-    }
-    qsort(ns, n, sizeof(*ns), compare_doubles);
-    qsort(ratio, n, sizeof(*ratio), compare_doubles);
     printf(bench->settings.tsv ? "%u\t%s\t%s\t%.1f\t%.3f\t%.3f\t%.3f\t%u\n"
                                : "%5u  %-13s  %-12s  %11.1f  %8.3f  %6.3f .. %-8.3f  %u\n",
-           bench->world.ranks, kernel_names[kernel], bench->designs[design]->name, ns[n / 2],
-           ratio[n / 2], ratio[n / 4], ratio[n - 1 - n / 4], n);
+           bench->world.ranks, kernel_names[kernel], bench->designs[design]->name, middle,
+           middle / limit, ns[n / 4] / limit, ns[n - 1 - n / 4] / limit, n);
 }
 
-/* Slices of one kernel: limit, design 1, limit, design 2, ...; each held against both neighbours. */
+/* Slices of one kernel: limit, design 1, limit, design 2, ... */
 static void bench_measure(struct bench *bench, enum bench_kernel kernel)
 {
-    unsigned slices = bench->settings.slices, designs = bench->design_count;
+    unsigned designs = bench->design_count;
     struct series *series = calloc(designs, sizeof(*series));
+    double limit;
 
     if (series == NULL)
         bench_die("queue-bench: memory");
-    for (unsigned d = 0; d < designs; d++) {
-        series[d].strict = bench->world.dedicated;
-        if (bench->designs[d]->run[kernel] != NULL)
-            bench_calibrate(bench, d, kernel);
-    }
-    for (unsigned s = 0; s < slices; s++) {
-        double before = (double)bench_conduct_slice(bench, 0, kernel) / (double)bench->counts[0];
-
-        for (unsigned d = 1; d < designs; d++) {
-            double ns, after;
-
-            if (bench->designs[d]->run[kernel] == NULL)
-                continue;
-            ns = (double)bench_conduct_slice(bench, d, kernel) / (double)bench->counts[d];
-            after = (double)bench_conduct_slice(bench, 0, kernel) / (double)bench->counts[0];
-            series_add(&series[d], ns, before, after);
-            series_add(&series[0], after, after, before);
-            before = after;
-        }
-    }
     for (unsigned d = 0; d < designs; d++)
         if (bench->designs[d]->run[kernel] != NULL)
-            bench_print_row(bench, kernel, d, &series[d]);
+            bench_calibrate(bench, d, kernel);
+    bench_choose_limit(bench, kernel, series);
+    for (unsigned s = 0; s < bench->settings.slices; s++)
+        for (unsigned d = 0; d < designs; d++) {
+            if (d == bench->limit || bench->designs[d]->run[kernel] == NULL)
+                continue;
+            series_add(&series[bench->limit], bench_slice(bench, bench->limit, kernel));
+            series_add(&series[d], bench_slice(bench, d, kernel));
+        }
+    limit = series_middle(&series[bench->limit]);
+    for (unsigned d = 0; d < designs; d++)
+        if (series[d].slices != 0)
+            bench_print_row(bench, kernel, d, &series[d], limit);
     if (!bench->settings.tsv)
         printf("       (ns for each %s)\n\n", kernel_units[kernel]);
     fflush(stdout);
@@ -279,7 +293,7 @@ static void bench_pin(unsigned rank, const cpu_set_t *allowed)
 static void bench_choose_designs(struct bench *bench)
 {
     const struct queue_design *const *const families[] = {
-        limit_designs, ring_designs, mpsc_designs, bell_designs,
+        limit_designs, pair_designs, ring_designs, mpsc_designs, bell_designs,
     };
 
     bench->design_count = 0;
@@ -288,7 +302,7 @@ static void bench_choose_designs(struct bench *bench)
             bool named = bench->settings.design != NULL
                          && strcmp(bench->settings.design, (*d)->name) == 0;
 
-            if (*d == limit_designs[0] || named || (bench->settings.design == NULL
+            if (*d == limit_designs[0] || *d == limit_designs[1] || named || (bench->settings.design == NULL
                                     && (bench->world.ranks == 2 || !(*d)->fine_point)))
                 bench->designs[bench->design_count++] = *d;
         }
@@ -427,7 +441,7 @@ int main(int argc, char **argv)
 
     bench_options(argc, argv, &settings);
     if (!settings.tsv)
-        printf("ranks  kernel         design        ns (median)   / limit  quartiles           slices\n");
+        printf("ranks  kernel         design             ns        / limit  quartiles           slices\n");
     for (unsigned i = 0; rc == 0 && optind == argc && i < 3; i++)
         rc = bench_job(&settings, usual[i]);
     for (int i = optind; rc == 0 && i < argc; i++) {

@@ -2,8 +2,8 @@
  *
  * queue_bench.h - what the queue designs and the driver of queue-bench share.
  *
- * A design moves 128-byte active-message slots between processes over one shared mapping. This
- * header owns the slot layout, the world every rank sees, the waiting policy of an idle rank (spin,
+ * A design moves short active messages between processes over one shared mapping. This
+ * header owns the slot layout of most designs, the world every rank sees, the waiting policy of an idle rank (spin,
  * yield, sleep) and the table a design fills in. One thread a rank. Depends on Linux only, on
  * nothing of the library: the benchmark was written to choose the library's queue.
  */
@@ -93,6 +93,7 @@ struct queue_design {
 
 /* Designs and variants, ended by NULL. The first of each list is the base the others vary. */
 extern const struct queue_design *const limit_designs[];
+extern const struct queue_design *const pair_designs[];
 extern const struct queue_design *const ring_designs[];
 extern const struct queue_design *const mpsc_designs[];
 extern const struct queue_design *const bell_designs[];

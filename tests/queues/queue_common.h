@@ -13,7 +13,8 @@ struct queue;
 
 struct bench_token {
     struct queue *queue;          /* begins with its struct queue_base */
-    const struct slot *slot;
+    const uint32_t *args, *more;  /* the first `near` arguments, the others */
+    unsigned near;
     unsigned source;
 };
 
@@ -94,11 +95,18 @@ static inline void bench_expect_restart(struct queue *q)
         bench_base(q)->expected[i] = 0;
 }
 
+static inline void queue_call(struct queue *q, unsigned source, uint8_t handler,
+                              const uint32_t *args, unsigned near, const uint32_t *more)
+{
+    struct bench_token token = { .queue = q, .args = args, .more = more, .near = near,
+                                 .source = source };
+
+    bench_base(q)->handlers[handler](&token, args[0], args[1]);
+}
+
 static inline void queue_dispatch(struct queue *q, unsigned source, const struct slot *slot)
 {
-    struct bench_token token = { .queue = q, .slot = slot, .source = source };
-
-    bench_base(q)->handlers[slot->handler](&token, slot->args[0], slot->args[1]);
+    queue_call(q, source, slot->handler, slot->args, BENCH_LINE_ARGS, slot->more);
 }
 
 /* Everything but the number that publishes the slot. */

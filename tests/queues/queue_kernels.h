@@ -53,11 +53,10 @@ static void KN(on_ping)(struct bench_token *token, uint32_t a0, uint32_t a1)
 
 static void KN(on_long_ping)(struct bench_token *token, uint32_t a0, uint32_t a1)
 {
-    const struct slot *slot = token->slot;
     uint32_t args[BENCH_MORE_ARGS] = { a0, a1 };
 
     for (unsigned i = 2; i < BENCH_MORE_ARGS; i++)
-        args[i] = i < BENCH_LINE_ARGS ? slot->args[i] : slot->more[i - BENCH_LINE_ARGS];
+        args[i] = i < token->near ? token->args[i] : token->more[i - token->near];
     token->queue->base.handled++;
     KN(send)(token->queue, token->source, CHANNEL_REPLY, HANDLER_PONG, BENCH_MORE_ARGS, args);
 }

@@ -22,17 +22,19 @@ static struct {
 static unsigned sent_count;
 static unsigned no_room; /* so many sends are declined first */
 
-static int fake_send(const struct aq_am_out *out)
+static int fake_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
+                      const gex_AM_Arg_t *args)
 {
     if (no_room > 0) {
         no_room--;
         return 2; /* AQ_RETRY */
     }
+    assert_false(is_reply);
     assert_true(sent_count < LOG);
-    sent[sent_count].to = out->jobrank;
-    sent[sent_count].handler = out->handler;
-    for (unsigned i = 0; i < out->nargs; i++)
-        sent[sent_count].args[i] = out->args[i];
+    sent[sent_count].to = jobrank;
+    sent[sent_count].handler = handler;
+    for (unsigned i = 0; i < nargs; i++)
+        sent[sent_count].args[i] = args[i];
     sent_count++;
     return 0;
 }
@@ -41,7 +43,7 @@ static void fake_ring(void)
 {
 }
 
-static const struct aq_conduit_ops fake_conduit = { .name = "fake", .am_send = fake_send,
+static const struct aq_conduit_ops fake_conduit = { .name = "fake", .am_short = fake_short,
                                                     .sleep_ring = fake_ring };
 
 static void deliver(gex_Rank_t from, unsigned handler, unsigned nargs, const gex_AM_Arg_t *args)
@@ -203,12 +205,14 @@ static void test_names(void **state)
         { GASNET_BARRIERFLAG_UNNAMED, 7, { { 0, 0 }, { 0, 0 }, { 0, 0 } }, false, false, 0 },
         { 0, 7, { { 0, 0 }, { 0, 0 }, { 0, 0 } }, false, true, 7 },
         { 0, 0, { { NAMED, 0 }, { 0, 9 }, { NAMED, 0 } }, false, true, 0 },
-        { GASNET_BARRIERFLAG_ANONYMOUS, 7, { { 0, 0 }, { NAMED, INT32_MIN }, { 0, 0 } }, false, true,
-          INT32_MIN },
+        { GASNET_BARRIERFLAG_ANONYMOUS, 7, { { 0, 0 }, { NAMED, INT32_MIN }, { 0, 0 } },
+          false, true, INT32_MIN },
         { 0, 7, { { NAMED, 7 }, { NAMED, 8 }, { NAMED, 7 } }, true, false, 0 },
-        { GASNET_BARRIERFLAG_ANONYMOUS, 7, { { NAMED, -1 }, { 0, 0 }, { NAMED, 1 } }, true, false, 0 },
+        { GASNET_BARRIERFLAG_ANONYMOUS, 7, { { NAMED, -1 }, { 0, 0 }, { NAMED, 1 } },
+          true, false, 0 },
         { 0, 7, { { NAMED, 7 }, { NAMED, 7 }, { MISMATCH, 0 } }, true, false, 0 },
-        { GASNET_BARRIERFLAG_MISMATCH, 7, { { NAMED, 7 }, { 0, 0 }, { NAMED, 7 } }, true, false, 0 },
+        { GASNET_BARRIERFLAG_MISMATCH, 7, { { NAMED, 7 }, { 0, 0 }, { NAMED, 7 } },
+          true, false, 0 },
         { 0, -5, { { NAMED, -5 }, { NAMED, -5 }, { NAMED, -5 } }, false, true, -5 },
     };
 
