@@ -205,7 +205,7 @@ static void aq_launch_describe(const struct aq_launch *lo)
 
 int aq_launch_fork(struct aq_launch *lo)
 {
-    struct aq_start s = {.self = 0};
+    static struct aq_start s;
     int rc = 0;
 
     if (lo->verbose > 0)

@@ -32,7 +32,7 @@ static void aq_launch_export(const struct aq_launch *lo)
 
 int main(int argc, char **argv)
 {
-    struct aq_launch lo;
+    static struct aq_launch lo;
 
     aq_launch_parse(&lo, argc, argv);
     aq_launch_check(&lo);

@@ -46,26 +46,36 @@ struct aq_shm_control {
 
 /*
  * A message is half a cache line; the other half of the line is for the answer. Between two ranks
- * there is a channel for each requester: slot i holds its i-th request and the i-th reply. When
- * every request is answered, request and reply use the same line: whoever reads one half gets
- * the line for itself, writes the other half without asking for it, and the peer reads that;
- * two transfers of a line for a round trip, where two lines would take four.
+ * there is a channel for each requester: a ring of slots, each with room for a request and a
+ * reply. When request and reply use the same slot, whoever reads one half gets the line for
+ * itself, writes the other half without asking for it, and the peer reads that: two transfers
+ * of a line for a round trip, where two lines would take four.
+ *
+ * So that they do, a lane does not move on to its next slot while it is known to be empty (every
+ * message carries how many of the other lane's have been taken): it stays where it is, and a
+ * receiver looks both there and at the next slot.
  */
 struct aq_shm_half {
-    _Atomic uint64_t head; /* lap:32 handler:8 nargs:8 kind:8 place:8; stored last */
+    _Atomic uint64_t head; /* number:32 handler:8 nargs:8 kind:8 place:8; stored last */
+    uint32_t taken;        /* messages of the other lane that the sender of this one has taken */
     union {
-        gex_AM_Arg_t short_args[6];
+        gex_AM_Arg_t short_args[5];
         struct {
             uint32_t nbytes, offset; /* the payload, and where its block is in the sender's pool */
-            gex_AM_Arg_t medium_args[4];
+            gex_AM_Arg_t medium_args[3];
         };
         struct {
-            uint64_t dest;           /* address at the target */
-            uint32_t long_nbytes, long_offset; /* offset: of the block, for AQ_PLACE_COPY */
-            gex_AM_Arg_t long_args[2];
+            uint32_t long_nbytes;
+            uint32_t dest[2];     /* address at the target: low, high */
+            uint32_t long_offset; /* of the block, for AQ_PLACE_COPY */
+            gex_AM_Arg_t long_args[1];
         };
     };
 };
+_Static_assert(sizeof(struct aq_shm_half) == AQ_CACHE_LINE / AQ_LANES, "two halves are one line");
+#define AQ_NEAR_SHORT 5 /* arguments beside the head; more of them go to the slot's second line */
+#define AQ_NEAR_MEDIUM 3
+#define AQ_NEAR_LONG 1
 
 /* What does not fit the half: all arguments if they are too many, or a small payload. */
 union aq_shm_more {
@@ -90,8 +100,8 @@ enum aq_shm_place {
 
 /* The slots of one requester and one responder. */
 struct aq_shm_channel {
-    /* messages of a lane that their receiver is done with; written by it, read by the sender
-     * only when the lane looks full or blocks run short */
+    /* messages of a lane that their receiver is done with, handlers included; written by it, read
+     * by the sender only when the lane looks full or blocks run short */
     struct {
         _Alignas(AQ_SHM_PAIR) _Atomic uint32_t count;
     } done[AQ_LANES];
@@ -113,7 +123,7 @@ struct aq_shm_pool_plan {
 struct aq_shm_layout {
     uint64_t control, hello, arrived, named, channels, pools, bytes;
     uint64_t channel_bytes;
-    uint32_t slots, lap_shift; /* slots = 1 << lap_shift */
+    uint32_t slots; /* of a channel */
     struct aq_shm_pool_plan pool;
 };
 

@@ -25,9 +25,9 @@
 struct aq_shm aq_shm;
 
 /* Fewer slots where there are many pairs: rings are touched by everybody who talks to everybody. */
-static uint32_t aq_shm_lap_shift(uint32_t ranks)
+static uint32_t aq_shm_slots(uint32_t ranks)
 {
-    return ranks <= 16 ? 6 : ranks <= 64 ? 5 : 4;
+    return ranks <= 16 ? 64 : ranks <= 64 ? 32 : 16;
 }
 
 static void aq_shm_plan(uint32_t ranks, uint32_t depth, struct aq_shm_layout *layout)
@@ -35,8 +35,7 @@ static void aq_shm_plan(uint32_t ranks, uint32_t depth, struct aq_shm_layout *la
     const size_t page = AQ_PAGE_SIZE;
     uint64_t at = aq_round_up(sizeof(struct aq_shm_common), page);
 
-    layout->lap_shift = aq_shm_lap_shift(ranks);
-    layout->slots = 1u << layout->lap_shift;
+    layout->slots = aq_shm_slots(ranks);
     layout->channel_bytes = aq_round_up(sizeof(struct aq_shm_channel)
                                             + layout->slots * sizeof(struct aq_shm_slot),
                                         AQ_SHM_PAIR);

@@ -25,23 +25,23 @@
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
 
-#define AQ_SHM_POLL_BUDGET 32  /* messages of one ring in one poll: others get their turn */
+#define AQ_SHM_POLL_BUDGET 32  /* messages of one lane in one poll: others get their turn */
 #define AQ_SHM_BLOCKS_LAZY 4   /* blocks out before a sender looks for finished ones */
 
 static struct {
-    struct aq_shm_tx *_Atomic *tx[AQ_LANES]; /* [size] by local index; NULL: never spoken to */
-    struct aq_shm_source **sources;         /* [source_count], in order of first contact */
+    struct aq_shm_tx *_Atomic *tx[AQ_LANES]; /* [size] by local index; NULL: no link yet */
+    struct aq_shm_link **sources;            /* [source_count], in order of first contact */
     _Atomic uint32_t source_count;
     _Atomic uint32_t greetings_seen;
-    aq_lock greet_lock;                     /* growing sources */
-    aq_lock peer_lock;                      /* making a peer */
+    aq_lock greet_lock;                      /* growing sources */
+    aq_lock link_lock;                       /* making a link */
 } aq_rings;
 
-static inline uint64_t aq_head(uint32_t lap, uint8_t handler, unsigned nargs, unsigned kind,
+static inline uint64_t aq_head(uint32_t number, uint8_t handler, unsigned nargs, unsigned kind,
                                unsigned place)
 {
-    return (uint64_t)lap | (uint64_t)handler << 32 | (uint64_t)nargs << 40 | (uint64_t)kind << 48
-           | (uint64_t)place << 56;
+    return (uint64_t)number | (uint64_t)handler << 32 | (uint64_t)nargs << 40
+           | (uint64_t)kind << 48 | (uint64_t)place << 56;
 }
 
 static inline unsigned aq_head_place(uint64_t head)
@@ -54,16 +54,23 @@ static inline unsigned aq_head_kind(uint64_t head)
     return (uint8_t)(head >> 48);
 }
 
-/* The upper half of a head is the middle of a token, byte for byte. */
+/* What the handler's token says about a message. */
 static inline void aq_head_token(uint64_t head, gex_Rank_t jobrank, int lane,
                                  struct aq_token *token)
 {
-    const uint32_t what = (uint32_t)(head >> 32);
-
     token->jobrank = jobrank;
-    memcpy(&token->handler, &what, sizeof(what));
+    token->handler = (uint8_t)(head >> 32);
+    token->nargs = (uint8_t)(head >> 40);
+    token->kind = (uint8_t)(head >> 48);
+    token->place = (uint8_t)(head >> 56);
     token->is_reply = lane == AQ_LANE_REPLY;
     token->replied = false;
+}
+
+static inline struct aq_shm_slot *aq_slot_after(struct aq_shm_channel *channel,
+                                                struct aq_shm_slot *slot)
+{
+    return slot + 1 == channel->slots + aq_shm.layout.slots ? channel->slots : slot + 1;
 }
 
 /* --- first contact --- */
@@ -78,84 +85,95 @@ int aq_shm_ring_init(void)
     return AQ_OK;
 }
 
-static struct aq_shm_peer *aq_shm_peer_create(uint32_t local)
+/* Both ends of a lane begin at the last slot: the first message is in the one after it. */
+static void aq_shm_tx_create(struct aq_shm_link *link, int lane, struct aq_shm_channel *channel)
 {
-    struct aq_shm_peer *peer = aligned_alloc(AQ_CACHE_LINE,
-                                             aq_round_up(sizeof(*peer), AQ_CACHE_LINE));
+    struct aq_shm_tx *tx = &link->tx[lane];
 
-    if (peer == NULL)
-        aq_fatal("no memory for the connection to rank %u (%zu bytes)", aq_shm.jobrank_of[local],
-                 sizeof(*peer));
-    memset(peer, 0, sizeof(*peer));
-    for (int lane = 0; lane < AQ_LANES; lane++) {
-        struct aq_shm_tx *tx = &peer->tx[lane];
-
-        tx->lane = lane;
-        tx->channel = lane == AQ_LANE_REQUEST ? aq_shm_channel(aq_shm.me, local)
-                                              : aq_shm_channel(local, aq_shm.me);
-        tx->control = aq_shm_control(local);
-        tx->slot = tx->channel->slots;
-        tx->end = tx->channel->slots + aq_shm.layout.slots;
-        tx->lap = 1; /* the arena is born zero: lap 0 is "nothing yet" */
-        tx->room = aq_shm.layout.slots;
-        for (size_t i = 0; i < AQ_SHM_MAX_SLOTS; i++)
-            tx->block[i] = AQ_BLOCK_NONE;
-    }
-    return peer;
+    tx->channel = channel;
+    tx->lane = lane;
+    tx->slot = channel->slots + aq_shm.layout.slots - 1;
+    tx->next = channel->slots;
+    tx->back = &link->rx[!lane];
+    tx->control = aq_shm_control(link->local);
+    for (size_t i = 0; i < AQ_SHM_MAX_SLOTS; i++)
+        tx->block[i] = AQ_BLOCK_NONE;
 }
 
-/* Speak to a rank for the first time. */
-static __attribute__((noinline, cold)) void aq_shm_peer_greet(uint32_t local)
+static void aq_shm_rx_create(struct aq_shm_link *link, int lane, struct aq_shm_channel *channel)
 {
-    aq_lock_acquire(&aq_rings.peer_lock);
-    if (atomic_load_explicit(&aq_rings.tx[0][local], memory_order_relaxed) == NULL) {
-        struct aq_shm_peer *peer = aq_shm_peer_create(local);
+    struct aq_shm_rx *rx = &link->rx[lane];
 
-        /* release, twice: whoever sees the count sees the flag; other threads see the peer */
-        atomic_store_explicit(aq_shm_hello(local, aq_shm.me), 1, memory_order_release);
-        atomic_fetch_add_explicit(&aq_shm_control(local)->greetings, 1, memory_order_release);
-        for (int lane = AQ_LANES - 1; lane >= 0; lane--)
-            atomic_store_explicit(&aq_rings.tx[lane][local], &peer->tx[lane],
-                                  memory_order_release);
-    }
-    aq_lock_release(&aq_rings.peer_lock);
+    rx->channel = channel;
+    rx->slot = channel->slots + aq_shm.layout.slots - 1;
+    rx->next = channel->slots;
+    rx->back = &link->tx[!lane];
+    rx->done = &channel->done[lane].count;
+    rx->pool = aq_shm_pool(link->local, lane);
+    rx->jobrank = aq_shm.jobrank_of[link->local];
+}
+
+static struct aq_shm_link *aq_shm_link_create(uint32_t local)
+{
+    struct aq_shm_channel *ours = aq_shm_channel(aq_shm.me, local);
+    struct aq_shm_channel *theirs = aq_shm_channel(local, aq_shm.me);
+    struct aq_shm_link *link = aligned_alloc(AQ_CACHE_LINE,
+                                             aq_round_up(sizeof(*link), AQ_CACHE_LINE));
+
+    if (link == NULL)
+        aq_fatal("no memory for the link to rank %u (%zu bytes)", aq_shm.jobrank_of[local],
+                 sizeof(*link));
+    memset(link, 0, sizeof(*link));
+    link->local = local;
+    aq_shm_tx_create(link, AQ_LANE_REQUEST, ours);
+    aq_shm_rx_create(link, AQ_LANE_REPLY, ours);
+    aq_shm_rx_create(link, AQ_LANE_REQUEST, theirs);
+    aq_shm_tx_create(link, AQ_LANE_REPLY, theirs);
+    return link;
 }
 
 static inline struct aq_shm_tx *aq_shm_tx_find(uint32_t local, int lane)
 {
-    /* acquire: pairs with the release in aq_shm_peer_greet() */
+    /* acquire: pairs with the release in aq_shm_link() */
     return atomic_load_explicit(&aq_rings.tx[lane][local], memory_order_acquire);
 }
 
-static struct aq_shm_tx *aq_shm_tx(uint32_t local, int lane)
+/* The link to a rank, made at first contact in either direction. */
+static __attribute__((noinline, cold)) struct aq_shm_link *aq_shm_link(uint32_t local)
 {
-    if (aq_shm_tx_find(local, lane) == NULL)
-        aq_shm_peer_greet(local);
-    return aq_shm_tx_find(local, lane);
+    struct aq_shm_link *link;
+    struct aq_shm_tx *tx;
+
+    aq_lock_acquire(&aq_rings.link_lock);
+    tx = aq_shm_tx_find(local, AQ_LANE_REQUEST);
+    if (tx != NULL) {
+        link = (struct aq_shm_link *)(void *)((char *)tx - offsetof(struct aq_shm_link, tx));
+    } else {
+        link = aq_shm_link_create(local);
+        for (int lane = AQ_LANES - 1; lane >= 0; lane--) /* the request lane tells that it is there */
+            atomic_store_explicit(&aq_rings.tx[lane][local], &link->tx[lane],
+                                  memory_order_release);
+    }
+    aq_lock_release(&aq_rings.link_lock);
+    return link;
 }
 
-static struct aq_shm_source *aq_shm_source_create(uint32_t local)
+static inline struct aq_shm_tx *aq_shm_tx(uint32_t local, int lane)
 {
-    struct aq_shm_source *source = aligned_alloc(AQ_CACHE_LINE, aq_round_up(sizeof(*source),
-                                                                            AQ_CACHE_LINE));
+    struct aq_shm_tx *tx = aq_shm_tx_find(local, lane);
 
-    if (source == NULL)
-        aq_fatal("no memory for messages from rank %u (%zu bytes)", aq_shm.jobrank_of[local],
-                 sizeof(*source));
-    memset(source, 0, sizeof(*source));
-    for (int lane = 0; lane < AQ_LANES; lane++) {
-        struct aq_shm_rx *rx = &source->rx[lane];
+    return AQ_LIKELY(tx != NULL) ? tx : &aq_shm_link(local)->tx[lane];
+}
 
-        rx->channel = lane == AQ_LANE_REQUEST ? aq_shm_channel(local, aq_shm.me)
-                                              : aq_shm_channel(aq_shm.me, local);
-        rx->slot = rx->channel->slots;
-        rx->end = rx->channel->slots + aq_shm.layout.slots;
-        rx->done = &rx->channel->done[lane].count;
-        rx->lap = 1;
-        rx->pool = aq_shm_pool(local, lane);
-        rx->jobrank = aq_shm.jobrank_of[local];
-    }
-    return source;
+/* Tell the receiver to listen. tx->lock is held. */
+static __attribute__((noinline, cold)) void aq_shm_tx_greet(struct aq_shm_tx *tx)
+{
+    const uint32_t local = (uint32_t)(tx->control - aq_shm_control(0));
+
+    tx->greeted = true;
+    /* release: whoever sees the count sees the flag */
+    atomic_store_explicit(aq_shm_hello(local, aq_shm.me), 1, memory_order_release);
+    atomic_fetch_add_explicit(&tx->control->greetings, 1, memory_order_release);
 }
 
 /* Somebody spoke to us for the first time: find out who, and listen. */
@@ -172,7 +190,7 @@ static __attribute__((noinline, cold)) void aq_shm_welcome(uint32_t greetings)
             || atomic_load_explicit(aq_shm_hello(aq_shm.me, local), memory_order_acquire) == 0)
             continue;
         known[local] = true;
-        aq_rings.sources[count] = aq_shm_source_create(local);
+        aq_rings.sources[count] = aq_shm_link(local);
         /* release: a poller that sees the count sees the entry */
         atomic_store_explicit(&aq_rings.source_count, count + 1, memory_order_release);
     }
@@ -182,25 +200,20 @@ static __attribute__((noinline, cold)) void aq_shm_welcome(uint32_t greetings)
 
 /* --- sending --- */
 
-/* Messages sent so far, modulo 2^32: laps and slots tell. */
-static inline uint32_t aq_shm_tx_sent(const struct aq_shm_tx *tx)
-{
-    return (tx->lap - 1) * aq_shm.layout.slots + (uint32_t)(tx->slot - tx->channel->slots);
-}
-
-/* Take back the blocks of messages that the receiver is done with. tx->lock is held. */
+/* Take back the blocks of messages that the receiver is done with, and count the room. tx->lock is
+ * held. */
 static void aq_shm_tx_reclaim(struct aq_shm_tx *tx)
 {
-    const uint32_t mask = aq_shm.layout.slots - 1;
-
     /* acquire: pairs with aq_shm_rx_give_back(); the handlers' reads are over */
     const uint32_t done = atomic_load_explicit(&tx->channel->done[tx->lane].count,
                                                memory_order_acquire);
 
+    if (AQ_UNLIKELY(!tx->greeted))
+        aq_shm_tx_greet(tx);
     if (tx->blocks_out == 0)
         tx->freed = done;
     for (; tx->freed != done; tx->freed++) {
-        uint16_t *block = &tx->block[tx->freed & mask];
+        uint16_t *block = &tx->block[tx->freed % AQ_SHM_MAX_SLOTS];
 
         if (*block != AQ_BLOCK_NONE) {
             aq_shm_block_release(tx->lane, *block);
@@ -208,7 +221,7 @@ static void aq_shm_tx_reclaim(struct aq_shm_tx *tx)
             tx->blocks_out--;
         }
     }
-    tx->room = aq_shm.layout.slots - (aq_shm_tx_sent(tx) - tx->freed);
+    tx->room = aq_shm.layout.slots - (tx->sent - tx->freed);
 }
 
 void aq_shm_ring_reclaim(int lane)
@@ -259,7 +272,7 @@ static int aq_shm_place_block(struct aq_shm_tx *tx, const struct aq_am_out *out,
     block = aq_shm_block_take(tx->lane, out->nbytes);
     if (block == AQ_BLOCK_NONE)
         return AQ_RETRY;
-    tx->block[tx->slot - tx->channel->slots] = block;
+    tx->block[tx->sent % AQ_SHM_MAX_SLOTS] = block; /* messages count from 1, blocks from 0 */
     tx->blocks_out++;
     *offset_out = (uint32_t)aq_shm_block_offset(block);
     memcpy(aq_shm_pool(aq_shm.me, tx->lane) + *offset_out, out->src, out->nbytes);
@@ -282,7 +295,7 @@ static int aq_shm_fill_medium(struct aq_shm_tx *tx, struct aq_shm_slot *slot,
                               const struct aq_am_out *out, unsigned *place_out)
 {
     struct aq_shm_half *half = &slot->half[tx->lane];
-    unsigned place = aq_shm_put_args(slot, tx->lane, half->medium_args, 4, out->nargs,
+    unsigned place = aq_shm_put_args(slot, tx->lane, half->medium_args, AQ_NEAR_MEDIUM, out->nargs,
                                      out->args);
 
     half->nbytes = (uint32_t)out->nbytes;
@@ -306,9 +319,10 @@ static int aq_shm_fill_long(struct aq_shm_tx *tx, struct aq_shm_slot *slot,
 {
     const intptr_t map = aq_job.map[out->jobrank];
     struct aq_shm_half *half = &slot->half[tx->lane];
-    unsigned place = aq_shm_put_args(slot, tx->lane, half->long_args, 2, out->nargs, out->args);
+    unsigned place = aq_shm_put_args(slot, tx->lane, half->long_args, AQ_NEAR_LONG, out->nargs,
+                                     out->args);
 
-    half->dest = (uint64_t)(uintptr_t)out->dest;
+    memcpy(half->dest, &out->dest, sizeof(out->dest));
     half->long_nbytes = (uint32_t)out->nbytes;
     if (out->nbytes == 0) {
         /* the address means nothing and is not looked at */
@@ -333,16 +347,38 @@ static inline bool aq_shm_tx_has_room(struct aq_shm_tx *tx)
     return tx->room != 0;
 }
 
-/* The filled slot becomes a message. tx->lock is held. */
-static inline void aq_shm_tx_publish(struct aq_shm_tx *tx, int lane, uint64_t head)
+/* Where the next message goes. A lane that is known to be empty stays where it is; but replies
+ * move on until they are where the requests are. tx->lock is held. */
+static inline struct aq_shm_slot *aq_shm_tx_slot(const struct aq_shm_tx *tx, int lane)
 {
-    /* release: pairs with the acquire in aq_shm_rx_ready(); all of the message is visible
+    /* acquire: the receiver's reads of the slot are over before we overwrite it */
+    const bool empty = atomic_load_explicit(&tx->taken, memory_order_acquire) == tx->sent;
+
+    if (!empty || tx->sent == 0)
+        return tx->next;
+    if (lane == AQ_LANE_REPLY
+        && __atomic_load_n(&tx->back->slot, __ATOMIC_RELAXED) != tx->slot) /* a hint */
+        return tx->next;
+    return tx->slot;
+}
+
+/* The filled slot becomes a message. tx->lock is held. */
+static inline void aq_shm_tx_publish(struct aq_shm_tx *tx, int lane, struct aq_shm_slot *slot,
+                                     uint8_t handler, unsigned nargs, unsigned kind, unsigned place)
+{
+    struct aq_shm_half *half = &slot->half[lane];
+
+    /* acquire: pairs with aq_shm_rx_take(); what another thread read there, it read before */
+    half->taken = atomic_load_explicit(&tx->back->taken, memory_order_acquire);
+    tx->sent++;
+    /* release: pairs with the acquire in aq_shm_rx_look(); all of the message is visible
      * before its head */
-    atomic_store_explicit(&tx->slot->half[lane].head, head, memory_order_release);
+    atomic_store_explicit(&half->head, aq_head(tx->sent, handler, nargs, kind, place),
+                          memory_order_release);
     tx->room--;
-    if (AQ_UNLIKELY(++tx->slot == tx->end)) {
-        tx->slot = tx->channel->slots;
-        tx->lap++;
+    if (slot == tx->next) {
+        tx->slot = slot;
+        tx->next = aq_slot_after(tx->channel, slot);
     }
     aq_shm_order_before_look();
     if (AQ_UNLIKELY(atomic_load_explicit(&tx->control->sleeping, memory_order_relaxed) != 0))
@@ -351,20 +387,22 @@ static inline void aq_shm_tx_publish(struct aq_shm_tx *tx, int lane, uint64_t he
 
 static int aq_shm_tx_send(struct aq_shm_tx *tx, const struct aq_am_out *out)
 {
+    struct aq_shm_slot *slot;
     unsigned place = AQ_PLACE_NONE;
-    int rc;
+    int rc = AQ_OK;
 
     if (!aq_shm_tx_has_room(tx))
         return AQ_RETRY;
+    slot = aq_shm_tx_slot(tx, tx->lane);
     if (out->kind == AQ_AM_SHORT)
-        rc = AQ_OK, place = aq_shm_put_args(tx->slot, tx->lane, tx->slot->half[tx->lane].short_args,
-                                            6, out->nargs, out->args);
+        place = aq_shm_put_args(slot, tx->lane, slot->half[tx->lane].short_args, AQ_NEAR_SHORT,
+                                out->nargs, out->args);
     else if (out->kind == AQ_AM_MEDIUM)
-        rc = aq_shm_fill_medium(tx, tx->slot, out, &place);
+        rc = aq_shm_fill_medium(tx, slot, out, &place);
     else
-        rc = aq_shm_fill_long(tx, tx->slot, out, &place);
+        rc = aq_shm_fill_long(tx, slot, out, &place);
     if (rc == AQ_OK)
-        aq_shm_tx_publish(tx, tx->lane, aq_head(tx->lap, out->handler, out->nargs, out->kind, place));
+        aq_shm_tx_publish(tx, tx->lane, slot, out->handler, out->nargs, out->kind, place);
     return rc;
 }
 
@@ -394,9 +432,10 @@ static __attribute__((noinline, cold)) int aq_shm_am_short_slow(gex_Rank_t jobra
 int aq_shm_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
                     const gex_AM_Arg_t *args)
 {
+    struct aq_shm_slot *slot;
     struct aq_shm_tx *tx;
 
-    if (AQ_UNLIKELY(!aq_shm.whole_job || nargs > 6))
+    if (AQ_UNLIKELY(!aq_shm.whole_job || nargs > AQ_NEAR_SHORT))
         return aq_shm_am_short_slow(jobrank, is_reply, handler, nargs, args);
     tx = aq_shm_tx_find(jobrank, is_reply);
     if (AQ_UNLIKELY(tx == NULL || !aq_lock_try(&tx->lock)))
@@ -405,45 +444,58 @@ int aq_shm_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned
         aq_lock_release(&tx->lock);
         return aq_shm_am_short_slow(jobrank, is_reply, handler, nargs, args);
     }
+    slot = aq_shm_tx_slot(tx, is_reply);
     if (nargs != 0)
-        aq_shm_copy_args(tx->slot->half[is_reply].short_args, args, nargs);
-    aq_shm_tx_publish(tx, is_reply, aq_head(tx->lap, handler, nargs, AQ_AM_SHORT, AQ_PLACE_NONE));
+        aq_shm_copy_args(slot->half[is_reply].short_args, args, nargs);
+    aq_shm_tx_publish(tx, is_reply, slot, handler, nargs, AQ_AM_SHORT, AQ_PLACE_NONE);
     aq_lock_release(&tx->lock);
     return AQ_OK;
 }
 
 /* --- receiving --- */
 
-static inline bool aq_shm_rx_ready(const struct aq_shm_rx *rx, int lane, uint64_t *head_out)
+/* The next message of a lane, if it has come: in the slot of the last one or in the one after. */
+static inline struct aq_shm_slot *aq_shm_rx_look(const struct aq_shm_rx *rx, int lane,
+                                                 uint64_t *head_out)
 {
+    const uint32_t number = atomic_load_explicit(&rx->taken, memory_order_relaxed) + 1;
+    struct aq_shm_slot *slot = __atomic_load_n(&rx->slot, __ATOMIC_RELAXED);
+
     /* acquire: pairs with the release in aq_shm_tx_publish() */
-    *head_out = atomic_load_explicit(&rx->slot->half[lane].head, memory_order_acquire);
-    return (uint32_t)*head_out == rx->lap;
+    *head_out = atomic_load_explicit(&slot->half[lane].head, memory_order_acquire);
+    if ((uint32_t)*head_out == number)
+        return slot;
+    slot = __atomic_load_n(&rx->next, __ATOMIC_RELAXED);
+    *head_out = atomic_load_explicit(&slot->half[lane].head, memory_order_acquire);
+    return AQ_UNLIKELY((uint32_t)*head_out == number) ? slot : NULL;
 }
 
-static inline void aq_shm_rx_advance(struct aq_shm_rx *rx)
+/* All of the message has been read: the sender may overwrite the slot once it hears of it. The
+ * places are atomic for the sake of pollers that look without the lock. */
+static inline void aq_shm_rx_take(struct aq_shm_rx *rx, struct aq_shm_slot *slot,
+                                  const struct aq_shm_half *half)
 {
-    struct aq_shm_slot *slot = rx->slot + 1;
-
-    rx->next++;
-    /* atomic for the sake of aq_shm_rx_worth_it() */
-    if (AQ_UNLIKELY(slot == rx->end)) {
-        slot = rx->channel->slots;
-        __atomic_store_n(&rx->lap, rx->lap + 1, __ATOMIC_RELAXED);
+    /* release: pairs with the acquire in aq_shm_tx_slot() */
+    atomic_store_explicit(&rx->back->taken, half->taken, memory_order_release);
+    if (slot == rx->next) {
+        __atomic_store_n(&rx->slot, slot, __ATOMIC_RELAXED);
+        __atomic_store_n(&rx->next, aq_slot_after(rx->channel, slot), __ATOMIC_RELAXED);
     }
-    __atomic_store_n(&rx->slot, slot, __ATOMIC_RELAXED);
+    /* release: pairs with the acquire in aq_shm_tx_publish() */
+    atomic_store_explicit(&rx->taken, atomic_load_explicit(&rx->taken, memory_order_relaxed) + 1,
+                          memory_order_release);
 }
 
-/* The sender may overwrite this many messages. */
+/* The sender may take back the blocks of this many messages. */
 static inline void aq_shm_rx_give_back(struct aq_shm_rx *rx, uint32_t count)
 {
     /* release: pairs with the acquire in aq_shm_tx_reclaim() */
     atomic_store_explicit(rx->done, count, memory_order_release);
 }
 
-/* Take more than one message from this ring? Looking for a second one is a cache miss when there
+/* Take more than one message from this lane? Looking for a second one is a cache miss when there
  * is none, and what the caller does next (send an answer, perhaps) would wait for it to
- * retire; so only a ring that had messages at two polls in a row is drained further. */
+ * retire; so only a lane that had messages at two polls in a row is drained further. */
 static inline bool aq_shm_rx_is_streaming(struct aq_shm_rx *rx)
 {
     const bool streaming = atomic_load_explicit(&rx->streaming, memory_order_relaxed);
@@ -452,7 +504,7 @@ static inline bool aq_shm_rx_is_streaming(struct aq_shm_rx *rx)
     return streaming;
 }
 
-/* A message as delivery wants it. half and more are in the slot, or copies of it. */
+/* A message as delivery wants it: from a copy of its half and, if used, of its second line. */
 static inline void aq_shm_rx_describe(const struct aq_shm_rx *rx, const struct aq_shm_half *half,
                                       union aq_shm_more *more, uint64_t head, struct aq_am_in *in)
 {
@@ -470,11 +522,28 @@ static inline void aq_shm_rx_describe(const struct aq_shm_rx *rx, const struct a
     } else if (in->kind == AQ_AM_LONG) {
         near = half->long_args;
         in->nbytes = half->long_nbytes;
-        in->payload = (void *)(uintptr_t)half->dest;
+        memcpy(&in->payload, half->dest, sizeof(in->payload));
         if (AQ_UNLIKELY(aq_head_place(head) == AQ_PLACE_COPY))
             memcpy(in->payload, rx->pool + half->long_offset, in->nbytes);
     }
     in->args = AQ_LIKELY((head >> 56 & AQ_PLACE_ARGS) == 0) ? near : more->args;
+}
+
+/* What is copied out of a slot so that it can be reused while the handler runs. */
+struct aq_shm_message {
+    union aq_shm_more more;
+    struct aq_shm_half half;
+};
+
+static inline void aq_shm_rx_copy(const struct aq_shm_slot *slot, int lane, uint64_t head,
+                                  struct aq_shm_message *message)
+{
+    const struct aq_shm_half *half = &slot->half[lane];
+
+    message->half.taken = half->taken;
+    memcpy(message->half.short_args, half->short_args, sizeof(half->short_args));
+    if (aq_head_place(head) == AQ_PLACE_SLOT || (head >> 56 & AQ_PLACE_ARGS) != 0)
+        message->more = slot->more[lane];
 }
 
 #if AQ_THREADED
@@ -482,54 +551,55 @@ static inline void aq_shm_rx_describe(const struct aq_shm_rx *rx, const struct a
 /* Give back the messages whose handlers have returned, in order. rx->lock is held. */
 static inline void aq_shm_rx_collect(struct aq_shm_rx *rx)
 {
-    const uint32_t mask = aq_shm.layout.slots - 1;
+    const uint32_t taken = atomic_load_explicit(&rx->taken, memory_order_relaxed);
+    /* acquire: the handlers' reads are over */
     uint64_t finished = atomic_load_explicit(&rx->finished, memory_order_acquire);
     uint64_t collected = 0;
 
-    while (rx->released != rx->next && (finished >> (rx->released & mask) & 1) != 0) {
-        finished &= ~(UINT64_C(1) << (rx->released & mask));
-        collected |= UINT64_C(1) << (rx->released & mask);
+    while (rx->released != taken && (finished >> rx->released % AQ_SHM_MAX_SLOTS & 1) != 0) {
+        const uint64_t bit = UINT64_C(1) << rx->released % AQ_SHM_MAX_SLOTS;
+
+        finished &= ~bit;
+        collected |= bit;
         rx->released++;
     }
     if (collected == 0)
         return;
-    /* relaxed: a slot's bit is set again only after this thread's lock is released and the slot
-     * has been given back, filled and claimed */
+    /* relaxed: a bit is set again only after the message was given back, below, and its number
+     * plus 64 taken, under the lock we hold */
     atomic_fetch_and_explicit(&rx->finished, ~collected, memory_order_relaxed);
     aq_shm_rx_give_back(rx, rx->released);
 }
 
-/* Claim one message, run its handler, give it back. The lock is held only to claim: what fits a
- * slot is copied and given back at once, a block is given back when the handler returns. */
+/* Take one message, run its handler, give it back. The lock is held only to take it; a block is
+ * given back when the handler has returned. */
 static bool aq_shm_rx_serve(struct aq_shm_rx *rx, int lane)
 {
-    const uint32_t mask = aq_shm.layout.slots - 1;
     struct aq_am_in in = { .is_reply = lane == AQ_LANE_REPLY };
-    _Alignas(AQ_CACHE_LINE) union aq_shm_more more;
-    struct aq_shm_half half;
+    _Alignas(AQ_CACHE_LINE) struct aq_shm_message message;
+    struct aq_shm_slot *slot;
     uint64_t head, bit;
     bool in_block;
 
     if (!aq_lock_try(&rx->lock))
         return false; /* another poller is at it */
-    if (!aq_shm_rx_ready(rx, lane, &head)) {
+    slot = aq_shm_rx_look(rx, lane, &head);
+    if (slot == NULL) {
         aq_shm_rx_collect(rx);
         aq_lock_release(&rx->lock);
         return false;
     }
-    bit = UINT64_C(1) << (rx->next & mask);
-    memcpy(half.short_args, rx->slot->half[lane].short_args, sizeof(half.short_args));
-    if ((head >> 56 & AQ_PLACE_ARGS) != 0 || aq_head_place(head) == AQ_PLACE_SLOT)
-        memcpy(&more, &rx->slot->more[lane], sizeof(more));
+    bit = UINT64_C(1) << atomic_load_explicit(&rx->taken, memory_order_relaxed) % AQ_SHM_MAX_SLOTS;
     in_block = aq_head_place(head) >= AQ_PLACE_BLOCK;
-    aq_shm_rx_advance(rx);
+    aq_shm_rx_copy(slot, lane, head, &message);
+    aq_shm_rx_take(rx, slot, &message.half);
     if (!in_block) {
         atomic_fetch_or_explicit(&rx->finished, bit, memory_order_relaxed); /* under the lock */
         aq_shm_rx_collect(rx);
     }
     aq_lock_release(&rx->lock);
 
-    aq_shm_rx_describe(rx, &half, &more, head, &in);
+    aq_shm_rx_describe(rx, &message.half, &message.more, head, &in);
     aq_am_deliver(&in);
     if (in_block) {
         /* release: the handler's reads are over before the sender may overwrite the block */
@@ -542,16 +612,13 @@ static bool aq_shm_rx_serve(struct aq_shm_rx *rx, int lane)
     return true;
 }
 
-/* Is there anything to do for this ring? A look without the lock. */
-static inline bool aq_shm_rx_worth_it(struct aq_shm_rx *rx, int lane)
+/* Is there anything to do for this lane? A look without the lock: another poller may be moving
+ * on at this moment, and then serves the message itself. */
+static inline bool aq_shm_rx_worth_it(const struct aq_shm_rx *rx, int lane)
 {
-    /* racy on purpose: another poller may be moving slot and lap, and then serves the message
-     * itself; so both are read as relaxed atomics */
-    struct aq_shm_slot *slot = __atomic_load_n(&rx->slot, __ATOMIC_RELAXED);
-    const uint32_t lap = __atomic_load_n(&rx->lap, __ATOMIC_RELAXED);
-    const uint64_t head = atomic_load_explicit(&slot->half[lane].head, memory_order_relaxed);
+    uint64_t head;
 
-    return (uint32_t)head == lap
+    return aq_shm_rx_look(rx, lane, &head) != NULL
            || atomic_load_explicit(&rx->finished, memory_order_relaxed) != 0;
 }
 
@@ -572,80 +639,97 @@ static inline unsigned aq_shm_rx_drain(struct aq_shm_rx *rx, int lane)
     return served;
 }
 
-#else /* one thread: handlers of a lane never nest, so messages are handled where they lie */
+#else /* one thread */
 
-static inline __attribute__((always_inline)) void aq_shm_rx_handle(struct aq_shm_rx *rx,
-                                                                    int lane, uint64_t head)
+/* A payload or many arguments. */
+static __attribute__((noinline)) void aq_shm_rx_handle_large(struct aq_shm_rx *rx, int lane,
+                                                             struct aq_shm_slot *slot,
+                                                             uint64_t head)
 {
-    struct aq_shm_slot *slot = rx->slot;
+    struct aq_am_in in = { .is_reply = lane == AQ_LANE_REPLY };
+    _Alignas(AQ_CACHE_LINE) struct aq_shm_message message;
+    uint32_t taken;
 
-    if (AQ_LIKELY(aq_head_kind(head) == AQ_AM_SHORT)) {
-        struct aq_token token;
+    aq_shm_rx_copy(slot, lane, head, &message);
+    aq_shm_rx_take(rx, slot, &message.half);
+    taken = atomic_load_explicit(&rx->taken, memory_order_relaxed);
+    aq_shm_rx_describe(rx, &message.half, &message.more, head, &in);
+    aq_am_deliver(&in);
+    aq_shm_rx_give_back(rx, taken);
+}
 
-        aq_head_token(head, rx->jobrank, lane, &token);
-        aq_am_deliver_short(&token, AQ_LIKELY((head >> 56 & AQ_PLACE_ARGS) == 0)
-                                        ? slot->half[lane].short_args : slot->more[lane].args);
-    } else {
-        struct aq_am_in in = { .is_reply = lane == AQ_LANE_REPLY };
+static inline __attribute__((always_inline)) void aq_shm_rx_handle(struct aq_shm_rx *rx, int lane,
+                                                                   struct aq_shm_slot *slot,
+                                                                   uint64_t head)
+{
+    const struct aq_shm_half *half = &slot->half[lane];
+    gex_AM_Arg_t args[AQ_NEAR_SHORT];
+    struct aq_token token;
 
-        aq_shm_rx_describe(rx, &slot->half[lane], &slot->more[lane], head, &in);
-        aq_am_deliver(&in);
+    if (AQ_UNLIKELY(aq_head_kind(head) != AQ_AM_SHORT || (head >> 56 & AQ_PLACE_ARGS) != 0)) {
+        aq_shm_rx_handle_large(rx, lane, slot, head);
+        return;
     }
-    aq_shm_rx_advance(rx);
-    aq_shm_rx_give_back(rx, rx->next);
+    memcpy(args, half->short_args, sizeof(args));
+    aq_shm_rx_take(rx, slot, half);
+    aq_shm_rx_give_back(rx, atomic_load_explicit(&rx->taken, memory_order_relaxed));
+    aq_head_token(head, rx->jobrank, lane, &token);
+    aq_am_deliver_short(&token, args);
 }
 
 static __attribute__((noinline)) unsigned aq_shm_rx_stream(struct aq_shm_rx *rx, int lane,
+                                                           struct aq_shm_slot *slot,
                                                            uint64_t head)
 {
     unsigned served = 0;
 
     do {
-        aq_shm_rx_handle(rx, lane, head);
+        aq_shm_rx_handle(rx, lane, slot, head);
         served++;
-    } while (served < AQ_SHM_POLL_BUDGET && aq_shm_rx_ready(rx, lane, &head));
+    } while (served < AQ_SHM_POLL_BUDGET && (slot = aq_shm_rx_look(rx, lane, &head)) != NULL);
     return served;
 }
 
 static inline __attribute__((always_inline)) unsigned
-aq_shm_rx_serve(struct aq_shm_rx *rx, int lane, uint64_t head)
+aq_shm_rx_serve(struct aq_shm_rx *rx, int lane, struct aq_shm_slot *slot, uint64_t head)
 {
     if (aq_shm_rx_is_streaming(rx))
-        return aq_shm_rx_stream(rx, lane, head);
-    aq_shm_rx_handle(rx, lane, head);
+        return aq_shm_rx_stream(rx, lane, slot, head);
+    aq_shm_rx_handle(rx, lane, slot, head);
     return 1;
 }
 
-static __attribute__((noinline)) unsigned aq_shm_rx_serve_requests(struct aq_shm_rx *rx,
-                                                                   uint64_t head)
+static __attribute__((noinline)) unsigned
+aq_shm_rx_serve_requests(struct aq_shm_rx *rx, struct aq_shm_slot *slot, uint64_t head)
 {
-    return aq_shm_rx_serve(rx, AQ_LANE_REQUEST, head);
+    return aq_shm_rx_serve(rx, AQ_LANE_REQUEST, slot, head);
 }
 
-static __attribute__((noinline)) unsigned aq_shm_rx_serve_replies(struct aq_shm_rx *rx,
-                                                                  uint64_t head)
+static __attribute__((noinline)) unsigned
+aq_shm_rx_serve_replies(struct aq_shm_rx *rx, struct aq_shm_slot *slot, uint64_t head)
 {
-    return aq_shm_rx_serve(rx, AQ_LANE_REPLY, head);
+    return aq_shm_rx_serve(rx, AQ_LANE_REPLY, slot, head);
 }
 
 static inline unsigned aq_shm_rx_drain(struct aq_shm_rx *rx, int lane)
 {
     uint64_t head;
+    struct aq_shm_slot *slot = aq_shm_rx_look(rx, lane, &head);
 
-    if (AQ_LIKELY(!aq_shm_rx_ready(rx, lane, &head))) {
+    if (AQ_LIKELY(slot == NULL)) {
         atomic_store_explicit(&rx->streaming, false, memory_order_relaxed);
         return 0;
     }
-    return lane == AQ_LANE_REPLY ? aq_shm_rx_serve_replies(rx, head)
-                                 : aq_shm_rx_serve_requests(rx, head);
+    return lane == AQ_LANE_REPLY ? aq_shm_rx_serve_replies(rx, slot, head)
+                                 : aq_shm_rx_serve_requests(rx, slot, head);
 }
 
 #endif
 
 unsigned aq_shm_poll(bool replies_only)
 {
-    const uint32_t greetings = atomic_load_explicit(&aq_shm.mine->greetings,
-                                                    memory_order_acquire);
+    /* acquire: pairs with aq_shm_tx_greet() */
+    const uint32_t greetings = atomic_load_explicit(&aq_shm.mine->greetings, memory_order_acquire);
     unsigned served = 0;
     uint32_t count;
 
@@ -655,11 +739,11 @@ unsigned aq_shm_poll(bool replies_only)
     /* acquire: pairs with aq_shm_welcome() */
     count = atomic_load_explicit(&aq_rings.source_count, memory_order_acquire);
     for (uint32_t i = 0; i < count; i++) {
-        struct aq_shm_source *source = aq_rings.sources[i];
+        struct aq_shm_link *link = aq_rings.sources[i];
 
-        served += aq_shm_rx_drain(&source->rx[AQ_LANE_REPLY], AQ_LANE_REPLY);
+        served += aq_shm_rx_drain(&link->rx[AQ_LANE_REPLY], AQ_LANE_REPLY);
         if (!replies_only)
-            served += aq_shm_rx_drain(&source->rx[AQ_LANE_REQUEST], AQ_LANE_REQUEST);
+            served += aq_shm_rx_drain(&link->rx[AQ_LANE_REQUEST], AQ_LANE_REQUEST);
     }
     return served;
 }
@@ -674,7 +758,7 @@ void aq_shm_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handle
 
         if (tx == NULL)
             continue;
-        *sent_out += aq_shm_tx_sent(tx);
+        *sent_out += tx->sent;
         *handled_out += atomic_load_explicit(&tx->channel->done[lane].count,
                                              memory_order_relaxed);
     }

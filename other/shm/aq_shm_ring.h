@@ -10,44 +10,46 @@
 
 #define AQ_SHM_MAX_SLOTS 64
 
-/* The sender's end of a lane of a channel; what every message needs comes first. */
+struct aq_shm_rx;
+
+/* The sender's end of a lane; what every message needs comes first. */
 struct aq_shm_tx {
-    struct aq_shm_slot *slot;       /* the next one */
-    struct aq_shm_slot *end;        /* of the ring */
+    struct aq_shm_slot *slot;       /* the last one used */
+    struct aq_shm_slot *next;       /* the one after it */
+    const struct aq_shm_rx *back;   /* the receiving end of the other lane of this channel */
     struct aq_shm_control *control; /* the receiver's */
-    uint32_t lap;                   /* what the next slot's head will carry */
+    uint32_t sent;                  /* messages; the last one's number */
     uint32_t room; /* messages that may be sent before looking at the receiver's count */
+    _Atomic uint32_t taken;         /* messages the receiver has taken, as its answers say */
     aq_lock lock;
     int lane;
+    bool greeted;        /* the receiver knows that it has to listen */
     uint32_t freed;      /* messages the receiver is known to be done with, blocks taken back */
     uint32_t blocks_out;
     struct aq_shm_channel *channel;
-    uint16_t block[AQ_SHM_MAX_SLOTS]; /* by slot */
+    uint16_t block[AQ_SHM_MAX_SLOTS]; /* by message number */
 };
 
-/* A peer we have spoken to. */
-struct aq_shm_peer {
-    struct aq_shm_tx tx[AQ_LANES];
-};
-
-/* The receiver's end of a lane of a channel. */
+/* The receiver's end of a lane. */
 struct aq_shm_rx {
-    struct aq_shm_slot *slot;   /* the next one */
-    struct aq_shm_slot *end;    /* of the ring */
-    uint32_t lap;               /* what the next slot's head will carry */
-    uint32_t next;              /* messages claimed */
+    struct aq_shm_slot *slot;   /* where the last message was */
+    struct aq_shm_slot *next;   /* the slot after it: the next message is in either */
+    _Atomic uint32_t taken;     /* messages taken out of their slots */
+    _Atomic bool streaming;     /* the last poll found a message here; a hint */
+    struct aq_shm_tx *back;     /* the sending end of the other lane of this channel */
     _Atomic uint32_t *done;     /* where the sender learns what it may overwrite */
     gex_Rank_t jobrank;         /* the sender */
-    _Atomic bool streaming;     /* the last poll found a message here; a hint */
-    aq_lock lock;               /* par: held while a message is claimed, not while it is handled */
+    aq_lock lock;               /* par: held while a message is taken, not while it is handled */
     uint32_t released;          /* par: messages given back to the sender */
-    _Atomic uint64_t finished;  /* par: by slot, claimed messages whose handlers have returned */
+    _Atomic uint64_t finished;  /* par: by number, taken messages whose handlers have returned */
     struct aq_shm_channel *channel;
     char *pool;                 /* the sender's blocks of this lane */
 };
 
-/* A peer that has spoken to us. */
-struct aq_shm_source {
+/* All four ends that one rank has towards another. */
+struct aq_shm_link {
+    uint32_t local;
+    struct aq_shm_tx tx[AQ_LANES];
     struct aq_shm_rx rx[AQ_LANES];
 };
 

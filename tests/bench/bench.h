@@ -25,22 +25,22 @@
 #include "bench_stat.h"
 
 struct aq_options {
-    const char *conduit;                /* NULL: the launcher's default */
+    const char *conduit; /* NULL: the launcher's default */
     unsigned ranks;
     bool quick;
     bool list;
-    bool peers;                         /* also measure MPI and OpenSHMEM where installed */
+    bool peers; /* also measure MPI and OpenSHMEM where installed */
     const char *json, *plot, *only, *table;
-    const char *task;                   /* what the ranks of a job do: rows, startup, memory, talk, exit */
-    const char *report;                 /* where rank 0 of a job writes records; NULL: it prints the table */
+    const char *task;   /* what the ranks of a job do: rows, startup, memory, talk, exit */
+    const char *report; /* where rank 0 of a job writes records; NULL: it prints the table */
 };
 
 /* --- rows --- */
 
-#define AQ_TABLE_LATENCY 1u
+#define AQ_TABLE_LATENCY   1u
 #define AQ_TABLE_BANDWIDTH 2u
-#define AQ_TABLE_BUDGET 4u
-#define AQ_TABLE_QUICK 8u               /* measured with --quick */
+#define AQ_TABLE_BUDGET    4u
+#define AQ_TABLE_QUICK     8u /* measured with --quick */
 
 struct aq_job;
 struct aq_row;
@@ -51,19 +51,19 @@ typedef void (*aq_row_fn)(struct aq_job *job, const struct aq_row *row, uint64_t
 /* How rows of one kind run. A side without _peer leaves the other ranks polling. */
 struct aq_row_kind {
     const char *name;
-    const char *limit_name;             /* NULL: no limit */
+    const char *limit_name; /* NULL: no limit */
     aq_row_fn subject, subject_peer;
     aq_row_fn limit, limit_peer;
-    aq_row_fn prepare;                  /* before the row, on every rank; may be NULL */
+    aq_row_fn prepare; /* before the row, on every rank; may be NULL */
     bool (*possible)(const struct aq_job *job, const struct aq_row *row);
-    bool everyone;                      /* all ranks take part, not only 0 and 1 */
+    bool everyone; /* all ranks take part, not only 0 and 1 */
 };
 
 struct aq_row {
     const struct aq_row_kind *kind;
-    uint64_t size;                      /* bytes of an operation; 0 if it carries none */
-    double budget;                      /* largest ratio, or 0 */
-    unsigned tables;                    /* AQ_TABLE_* */
+    uint64_t size;   /* bytes of an operation; 0 if it carries none */
+    double budget;   /* largest ratio, or 0 */
+    unsigned tables; /* AQ_TABLE_* */
 };
 
 /** aq_rows - every row, the same in every process; *count_out gets their number. */
@@ -77,15 +77,15 @@ bool aq_row_name_wanted(const struct aq_options *options, const char *name);
 
 /* --- the job --- */
 
-#define AQ_SLOTS 64                     /* 8-byte targets, a power of two */
+#define AQ_SLOTS 64 /* 8-byte targets, a power of two */
 
 struct aq_slot {
     gex_Rank_t rank;
-    void *owner;                        /* the address that its owner uses, for the library */
-    void *local;                        /* the same memory here, for the limit; NULL if not mapped */
-    void *again;                        /* equal to local */
-    uint64_t next;                      /* the slot to go to from here: a circle through all */
-    void *twin;                         /* a word beside it, for lists of mapped addresses; NULL if not mapped */
+    void *owner;   /* the address that its owner uses, for the library */
+    void *local;   /* the same memory here, for the limit; NULL if not mapped */
+    void *again;   /* equal to local */
+    uint64_t next; /* the slot to go to from here: a circle through all */
+    void *twin;    /* a word beside it, for lists of mapped addresses; NULL if not mapped */
 };
 
 /* What each rank knows; one per process, reached through aq_job_get() by the handlers. */
@@ -95,32 +95,33 @@ struct aq_job {
     gex_TM_t tm;
     gex_Rank_t rank, size;
     const struct aq_options *options;
-    unsigned char *segment;             /* mine */
+    unsigned char *segment; /* mine */
     size_t segment_size;
-    unsigned char *peer_owner;          /* rank 1's on rank 0, rank 0's elsewhere, as its owner sees it */
-    unsigned char *peer_local;          /* the same mapped here, or NULL */
-    size_t pool_size;                   /* bytes of the transfer area behind AQ_POOL_OFFSET */
-    size_t pool_step, pool_at;          /* cold rows walk through the pool; warm rows have step 0 */
-    unsigned char *buffer;              /* private memory, as large as the pool */
+    unsigned char *peer_owner; /* rank 1's on rank 0, rank 0's elsewhere, as its owner sees it */
+    unsigned char *peer_local; /* the same mapped here, or NULL */
+    size_t pool_size;          /* bytes of the transfer area behind AQ_POOL_OFFSET */
+    size_t pool_step, pool_at; /* cold rows walk through the pool; warm rows have step 0 */
+    unsigned char *buffer;     /* private memory, as large as the pool */
     struct aq_slot slots[AQ_SLOTS];
-    uint64_t word;                      /* source or destination of the 8-byte rows */
-    struct aq_limit limit;              /* limit.area is NULL if the peer is not mapped */
+    uint64_t word;         /* source or destination of the 8-byte rows */
+    struct aq_limit limit; /* limit.area is NULL if the peer is not mapped */
     size_t max_medium, max_long;
-    size_t medium;                      /* payload that handlers answer with */
+    size_t medium; /* payload that handlers answer with */
     bool read_payload;
-    uint64_t overlap_steps;             /* computation that takes as long as the transfer */
-    volatile uint64_t replies;          /* counted by handlers on rank 0 */
-    volatile uint64_t handled;          /* messages handled since the start */
+    uint64_t overlap_steps;    /* computation that takes as long as the transfer */
+    volatile uint64_t replies; /* counted by handlers on rank 0 */
+    volatile uint64_t handled; /* messages handled since the start */
     uint64_t handled_target;
-    volatile uint64_t acks;             /* peers that finished the present command */
+    volatile uint64_t acks; /* peers that finished the present command */
     uint64_t acks_target;
-    volatile uint64_t peer_switches;    /* how often the kernel interrupted the others during commands */
-    volatile uint64_t commands;         /* commands received */
+    volatile uint64_t
+        peer_switches;          /* how often the kernel interrupted the others during commands */
+    volatile uint64_t commands; /* commands received */
     volatile uint32_t command_row, command_side;
     volatile uint64_t command_iters;
 };
 
-#define AQ_POOL_OFFSET (1u << 20)       /* the limit area lies before it */
+#define AQ_POOL_OFFSET (1u << 20) /* the limit area lies before it */
 
 /** aq_job_get - this process's job. */
 struct aq_job *aq_job_get(void);
@@ -144,26 +145,35 @@ void aq_job_probe(struct aq_job *job, double main_ns, double init_ns);
 enum aq_handler {
     AQ_H_COMMAND = GEX_AM_INDEX_BASE,
     AQ_H_ACK,
-    AQ_H_PING_SHORT, AQ_H_PONG_SHORT,
-    AQ_H_PING_MEDIUM, AQ_H_PONG_MEDIUM,
-    AQ_H_PING_LONG, AQ_H_PONG_LONG,
-    AQ_H_SINK_SHORT, AQ_H_SINK_MEDIUM, AQ_H_SINK_LONG,
+    AQ_H_PING_SHORT,
+    AQ_H_PONG_SHORT,
+    AQ_H_PING_MEDIUM,
+    AQ_H_PONG_MEDIUM,
+    AQ_H_PING_LONG,
+    AQ_H_PONG_LONG,
+    AQ_H_SINK_SHORT,
+    AQ_H_SINK_MEDIUM,
+    AQ_H_SINK_LONG,
     AQ_H_GATHER
 };
 
 /** aq_am_register - the handlers of the message rows. */
 void aq_am_register(struct aq_job *job);
 
-extern const struct aq_row_kind aq_kind_am_short, aq_kind_am_medium, aq_kind_am_medium_read, aq_kind_am_long;
-extern const struct aq_row_kind aq_kind_am_short_flood, aq_kind_am_medium_flood, aq_kind_am_long_flood;
+extern const struct aq_row_kind aq_kind_am_short, aq_kind_am_medium, aq_kind_am_medium_read,
+    aq_kind_am_long;
+extern const struct aq_row_kind aq_kind_am_short_flood, aq_kind_am_medium_flood,
+    aq_kind_am_long_flood;
 extern const struct aq_row_kind aq_kind_am_rate, aq_kind_am_one_line;
-extern const struct aq_row_kind aq_kind_put8_latency, aq_kind_put8_rate, aq_kind_get8_latency, aq_kind_get8_rate;
+extern const struct aq_row_kind aq_kind_put8_latency, aq_kind_put8_rate, aq_kind_get8_latency,
+    aq_kind_get8_rate;
 extern const struct aq_row_kind aq_kind_get8_pair, aq_kind_put8_scatter, aq_kind_get8_scatter;
 extern const struct aq_row_kind aq_kind_putval8, aq_kind_getval8;
 extern const struct aq_row_kind aq_kind_put, aq_kind_put_nb, aq_kind_put_nbi, aq_kind_put_cold;
 extern const struct aq_row_kind aq_kind_get, aq_kind_get_nb, aq_kind_get_nbi, aq_kind_get_cold;
 extern const struct aq_row_kind aq_kind_barrier, aq_kind_barrier_named;
-extern const struct aq_row_kind aq_kind_progress_put, aq_kind_progress_get, aq_kind_overlap_put, aq_kind_overlap_get;
+extern const struct aq_row_kind aq_kind_progress_put, aq_kind_progress_get, aq_kind_overlap_put,
+    aq_kind_overlap_get;
 
 /* --- output --- */
 
@@ -172,9 +182,9 @@ struct aq_out {
     const struct aq_options *options;
     struct aq_result *results;
     size_t count, capacity;
-    size_t expected, done;              /* for progress and time left */
+    size_t expected, done; /* for progress and time left */
     double started;
-    bool terminal;                      /* standard error is one: progress line */
+    bool terminal; /* standard error is one: progress line */
     char heading[32];
 };
 

@@ -51,7 +51,8 @@ static void aq_h_ping_long(gex_Token_t token, void *buf, size_t nbytes)
 
     (void)buf;
     job->handled++;
-    gex_AM_ReplyLong0(token, AQ_H_PONG_LONG, job->buffer, nbytes, job->peer_owner + AQ_POOL_OFFSET, GEX_EVENT_NOW, 0);
+    gex_AM_ReplyLong0(token, AQ_H_PONG_LONG, job->buffer, nbytes, job->peer_owner + AQ_POOL_OFFSET,
+                      GEX_EVENT_NOW, 0);
 }
 
 static void aq_h_pong_long(gex_Token_t token, void *buf, size_t nbytes)
@@ -72,7 +73,10 @@ static void aq_h_sink_payload(gex_Token_t token, void *buf, size_t nbytes)
     aq_job_get()->handled++;
 }
 
-#define ENTRY(index, fn, flags, nargs) { index, (gex_AM_Fn_t)(fn), flags, nargs, NULL, #fn }
+#define ENTRY(index, fn, flags, nargs)                    \
+    {                                                     \
+        index, (gex_AM_Fn_t)(fn), flags, nargs, NULL, #fn \
+    }
 
 void aq_am_register(struct aq_job *job)
 {
@@ -105,7 +109,8 @@ static void aq_am_prepare(struct aq_job *job, const struct aq_row *row, uint64_t
         return;
     aq_limit_payload(l, job->buffer, row->size, aq_job_shared_pool(job));
     if (row->kind == &aq_kind_am_long_flood)
-        l->ring_stride = 0;             /* the sender names the place: always the same one here, as in the subject */
+        l->ring_stride =
+            0; /* the sender names the place: always the same one here, as in the subject */
 }
 
 static bool aq_am_fits_medium(const struct aq_job *job, const struct aq_row *row)
@@ -178,7 +183,8 @@ static void aq_am_medium(struct aq_job *job, const struct aq_row *row, uint64_t 
 
     for (uint64_t i = 0; i < iters; i++) {
         until++;
-        gex_AM_RequestMedium0(job->tm, 1, AQ_H_PING_MEDIUM, job->buffer, row->size, GEX_EVENT_NOW, 0);
+        gex_AM_RequestMedium0(job->tm, 1, AQ_H_PING_MEDIUM, job->buffer, row->size, GEX_EVENT_NOW,
+                              0);
         GASNET_BLOCKUNTIL(job->replies == until);
     }
 }
@@ -189,8 +195,8 @@ static void aq_am_long(struct aq_job *job, const struct aq_row *row, uint64_t it
 
     for (uint64_t i = 0; i < iters; i++) {
         until++;
-        gex_AM_RequestLong0(job->tm, 1, AQ_H_PING_LONG, job->buffer, row->size, job->peer_owner + AQ_POOL_OFFSET,
-                            GEX_EVENT_NOW, 0);
+        gex_AM_RequestLong0(job->tm, 1, AQ_H_PING_LONG, job->buffer, row->size,
+                            job->peer_owner + AQ_POOL_OFFSET, GEX_EVENT_NOW, 0);
         GASNET_BLOCKUNTIL(job->replies == until);
     }
 }
@@ -206,15 +212,16 @@ static void aq_am_short_flood(struct aq_job *job, const struct aq_row *row, uint
 static void aq_am_medium_flood(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
     for (uint64_t i = 0; i < iters; i++)
-        gex_AM_RequestMedium0(job->tm, 1, AQ_H_SINK_MEDIUM, job->buffer, row->size, GEX_EVENT_NOW, 0);
+        gex_AM_RequestMedium0(job->tm, 1, AQ_H_SINK_MEDIUM, job->buffer, row->size, GEX_EVENT_NOW,
+                              0);
     aq_job_wait_acks(job);
 }
 
 static void aq_am_long_flood(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
     for (uint64_t i = 0; i < iters; i++)
-        gex_AM_RequestLong0(job->tm, 1, AQ_H_SINK_LONG, job->buffer, row->size, job->peer_owner + AQ_POOL_OFFSET,
-                            GEX_EVENT_NOW, 0);
+        gex_AM_RequestLong0(job->tm, 1, AQ_H_SINK_LONG, job->buffer, row->size,
+                            job->peer_owner + AQ_POOL_OFFSET, GEX_EVENT_NOW, 0);
     aq_job_wait_acks(job);
 }
 
@@ -251,32 +258,55 @@ static bool aq_am_has_peers(const struct aq_job *job, const struct aq_row *row)
     return job->size > 1;
 }
 
-#define ROUND_TRIP(variable, row_name, subject_fn, limit_text, fits)                                              \
-    const struct aq_row_kind variable = {                                                                         \
-        .name = row_name, .limit_name = limit_text, .subject = subject_fn, .subject_peer = aq_am_handle,          \
-        .limit = aq_am_limit_ping, .limit_peer = aq_am_limit_pong, .prepare = aq_am_prepare, .possible = fits,    \
+#define ROUND_TRIP(variable, row_name, subject_fn, limit_text, fits) \
+    const struct aq_row_kind variable = {                            \
+        .name = row_name,                                            \
+        .limit_name = limit_text,                                    \
+        .subject = subject_fn,                                       \
+        .subject_peer = aq_am_handle,                                \
+        .limit = aq_am_limit_ping,                                   \
+        .limit_peer = aq_am_limit_pong,                              \
+        .prepare = aq_am_prepare,                                    \
+        .possible = fits,                                            \
     }
-#define FLOOD(variable, row_name, subject_fn, limit_text, fits)                                                   \
-    const struct aq_row_kind variable = {                                                                         \
-        .name = row_name, .limit_name = limit_text, .subject = subject_fn, .subject_peer = aq_am_handle,          \
-        .limit = aq_am_limit_send, .limit_peer = aq_am_limit_drain, .prepare = aq_am_prepare, .possible = fits,   \
+#define FLOOD(variable, row_name, subject_fn, limit_text, fits) \
+    const struct aq_row_kind variable = {                       \
+        .name = row_name,                                       \
+        .limit_name = limit_text,                               \
+        .subject = subject_fn,                                  \
+        .subject_peer = aq_am_handle,                           \
+        .limit = aq_am_limit_send,                              \
+        .limit_peer = aq_am_limit_drain,                        \
+        .prepare = aq_am_prepare,                               \
+        .possible = fits,                                       \
     }
 
 ROUND_TRIP(aq_kind_am_short, "am_short", aq_am_short, "line ping-pong", NULL);
 ROUND_TRIP(aq_kind_am_medium, "am_medium", aq_am_medium, "ping-pong + 2 memcpy", aq_am_fits_medium);
-ROUND_TRIP(aq_kind_am_medium_read, "am_medium_read", aq_am_medium, "ping-pong + 2 memcpy + read", aq_am_fits_medium);
+ROUND_TRIP(aq_kind_am_medium_read, "am_medium_read", aq_am_medium, "ping-pong + 2 memcpy + read",
+           aq_am_fits_medium);
 ROUND_TRIP(aq_kind_am_long, "am_long", aq_am_long, "ping-pong + 2 memcpy", aq_am_fits_long);
 FLOOD(aq_kind_am_short_flood, "am_short_flood", aq_am_short_flood, "line stream", NULL);
-FLOOD(aq_kind_am_medium_flood, "am_medium_flood", aq_am_medium_flood, "line stream + memcpy", aq_am_fits_medium);
-FLOOD(aq_kind_am_long_flood, "am_long_flood", aq_am_long_flood, "line stream + memcpy", aq_am_fits_long);
+FLOOD(aq_kind_am_medium_flood, "am_medium_flood", aq_am_medium_flood, "line stream + memcpy",
+      aq_am_fits_medium);
+FLOOD(aq_kind_am_long_flood, "am_long_flood", aq_am_long_flood, "line stream + memcpy",
+      aq_am_fits_long);
 
 const struct aq_row_kind aq_kind_am_one_line = {
-    .name = "am_short_one_line", .limit_name = "ping-pong on one line", .subject = aq_am_short,
-    .subject_peer = aq_am_handle, .limit = aq_am_limit_shared, .limit_peer = aq_am_limit_shared,
+    .name = "am_short_one_line",
+    .limit_name = "ping-pong on one line",
+    .subject = aq_am_short,
+    .subject_peer = aq_am_handle,
+    .limit = aq_am_limit_shared,
+    .limit_peer = aq_am_limit_shared,
     .prepare = aq_am_prepare,
 };
 
 const struct aq_row_kind aq_kind_am_rate = {
-    .name = "am_rate", .subject = aq_am_rate, .subject_peer = aq_am_rate_peer, .prepare = aq_am_prepare,
-    .possible = aq_am_has_peers, .everyone = true,
+    .name = "am_rate",
+    .subject = aq_am_rate,
+    .subject_peer = aq_am_rate_peer,
+    .prepare = aq_am_prepare,
+    .possible = aq_am_has_peers,
+    .everyone = true,
 };

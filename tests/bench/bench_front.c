@@ -61,7 +61,7 @@ static void aq_front_cleanup(void)
 
 static int aq_front_prepare(void)
 {
-    struct sigaction action = { .sa_handler = aq_front_interrupt };
+    struct sigaction action = {.sa_handler = aq_front_interrupt};
 
     if (mkdtemp(aq_report_dir) == NULL) {
         fprintf(stderr, "aq-bench: no folder can be made in /tmp: %s\n", strerror(errno));
@@ -96,7 +96,8 @@ static const char *aq_front_launcher(char *buf, size_t size)
     return "gasnetrun";
 }
 
-static _Noreturn void aq_front_exec(const struct aq_options *options, const char *task, unsigned ranks)
+static _Noreturn void aq_front_exec(const struct aq_options *options, const char *task,
+                                    unsigned ranks)
 {
     char launcher[4200], count[16];
     const char *argv[32];
@@ -127,8 +128,9 @@ static _Noreturn void aq_front_exec(const struct aq_options *options, const char
     }
     argv[n] = NULL;
     execvp(argv[0], (char *const *)(uintptr_t)argv);
-    fprintf(stderr, "aq-bench: cannot start %s: %s; set AQ_BENCH_GASNETRUN to the launcher's path\n", argv[0],
-            strerror(errno));
+    fprintf(stderr,
+            "aq-bench: cannot start %s: %s; set AQ_BENCH_GASNETRUN to the launcher's path\n",
+            argv[0], strerror(errno));
     _exit(127);
 }
 
@@ -155,7 +157,7 @@ static void aq_front_read(int fd, struct aq_lines *lines, aq_line_fn line, void 
         lines->used = strlen(start);
         memmove(lines->text, start, lines->used + 1);
         if (lines->used == sizeof(lines->text) - 1)
-            lines->used = 0;            /* no line of ours is that long */
+            lines->used = 0; /* no line of ours is that long */
     }
 }
 
@@ -178,10 +180,11 @@ static int aq_front_kill(pid_t pid)
 int aq_front_job(const struct aq_options *options, const char *task, unsigned ranks, double limit_s,
                  aq_line_fn line, void *arg)
 {
-    struct aq_lines lines = { .used = 0 };
+    struct aq_lines lines = {.used = 0};
     double until = aq_bench_now() + limit_s * 1e9;
     int in = open(aq_report_path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    int keep = open(aq_report_path, O_WRONLY | O_CLOEXEC);      /* so that the end of a job is no end of file */
+    int keep =
+        open(aq_report_path, O_WRONLY | O_CLOEXEC); /* so that the end of a job is no end of file */
     pid_t pid = in >= 0 && keep >= 0 ? fork() : -1;
     int status = -1;
 
@@ -192,14 +195,15 @@ int aq_front_job(const struct aq_options *options, const char *task, unsigned ra
     if (pid == 0)
         aq_front_exec(options, task, ranks);
     for (;;) {
-        struct pollfd p = { .fd = in, .events = POLLIN };
+        struct pollfd p = {.fd = in, .events = POLLIN};
         bool ended = waitpid(pid, &status, WNOHANG) == pid;
 
         aq_front_read(in, &lines, line, arg);
         if (ended)
             break;
         if (aq_interrupted || aq_bench_now() > until) {
-            fprintf(stderr, "\naq-bench: %s\n", aq_interrupted ? "interrupted" : "the job took too long and was ended");
+            fprintf(stderr, "\naq-bench: %s\n",
+                    aq_interrupted ? "interrupted" : "the job took too long and was ended");
             aq_front_kill(pid);
             status = -1;
             break;
@@ -209,7 +213,8 @@ int aq_front_job(const struct aq_options *options, const char *task, unsigned ra
     close(in);
     close(keep);
     if (status != 0 && !aq_interrupted)
-        fprintf(stderr, "aq-bench: the job '%s' with %u ranks failed (status %d)\n", task, ranks, status);
+        fprintf(stderr, "aq-bench: the job '%s' with %u ranks failed (status %d)\n", task, ranks,
+                status);
     return status == 0 ? 0 : -1;
 }
 

@@ -20,12 +20,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define AQ_POOL_SIZE ((size_t)128 << 20)        /* at least four times a large last-level cache */
+#define AQ_POOL_SIZE    ((size_t)128 << 20) /* at least four times a large last-level cache */
 #define AQ_SLOTS_OFFSET (AQ_POOL_OFFSET - 65536)
 
-enum aq_command_side { AQ_SIDE_SUBJECT, AQ_SIDE_LIMIT, AQ_SIDE_PREPARE, AQ_SIDE_PAUSE, AQ_SIDE_QUIT };
+enum aq_command_side {
+    AQ_SIDE_SUBJECT,
+    AQ_SIDE_LIMIT,
+    AQ_SIDE_PREPARE,
+    AQ_SIDE_PAUSE,
+    AQ_SIDE_QUIT
+};
 
-_Static_assert(sizeof(struct aq_limit_area) <= AQ_SLOTS_OFFSET, "the limit area overlaps the slots");
+_Static_assert(sizeof(struct aq_limit_area) <= AQ_SLOTS_OFFSET,
+               "the limit area overlaps the slots");
 
 static struct aq_job aq_the_job;
 
@@ -48,7 +55,8 @@ static _Noreturn void aq_job_fail(const char *what)
     abort();
 }
 
-static void aq_h_command(gex_Token_t token, gex_AM_Arg_t row, gex_AM_Arg_t side, gex_AM_Arg_t high, gex_AM_Arg_t low)
+static void aq_h_command(gex_Token_t token, gex_AM_Arg_t row, gex_AM_Arg_t side, gex_AM_Arg_t high,
+                         gex_AM_Arg_t low)
 {
     struct aq_job *job = &aq_the_job;
 
@@ -91,8 +99,9 @@ static void aq_job_pin(const struct aq_job *job)
 void aq_job_start(struct aq_job *job, const struct aq_options *options, int *argc, char ***argv)
 {
     gex_AM_Entry_t table[] = {
-        { AQ_H_COMMAND, (gex_AM_Fn_t)aq_h_command, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 4, NULL, "command" },
-        { AQ_H_ACK, (gex_AM_Fn_t)aq_h_ack, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 1, NULL, "ack" },
+        {AQ_H_COMMAND, (gex_AM_Fn_t)aq_h_command, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 4, NULL,
+         "command"},
+        {AQ_H_ACK, (gex_AM_Fn_t)aq_h_ack, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 1, NULL, "ack"},
     };
 
     if (gex_Client_Init(&job->client, &job->ep, &job->tm, "AQBENCH", argc, argv, 0) != GASNET_OK) {
@@ -143,16 +152,19 @@ static void aq_job_map(struct aq_job *job)
         job->slots[i].next = (i * 5 + 17) % AQ_SLOTS;
         job->slots[i].twin = local == NULL ? NULL : job->peer_local + at + 8;
     }
-    job->buffer = mmap(NULL, job->pool_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    job->buffer =
+        mmap(NULL, job->pool_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (job->buffer == MAP_FAILED)
         aq_job_fail("no memory for the private buffer");
     madvise(job->buffer, job->pool_size, MADV_HUGEPAGE);
     for (size_t i = 0; i < job->pool_size; i++)
         job->buffer[i] = (unsigned char)(i * 7 + (i >> 12));
     if (local != NULL && job->size <= AQ_LIMIT_RANKS)
-        job->limit.area = (struct aq_limit_area *)(void *)(job->rank == 0 ? job->segment : job->peer_local);
+        job->limit.area =
+            (struct aq_limit_area *)(void *)(job->rank == 0 ? job->segment : job->peer_local);
     job->max_medium = gex_AM_MaxRequestMedium(job->tm, peer, GEX_EVENT_NOW, 0, 0);
-    job->max_medium = MIN(job->max_medium, gex_AM_MaxReplyMedium(job->tm, peer, GEX_EVENT_NOW, 0, 0));
+    job->max_medium =
+        MIN(job->max_medium, gex_AM_MaxReplyMedium(job->tm, peer, GEX_EVENT_NOW, 0, 0));
     job->max_long = gex_AM_MaxRequestLong(job->tm, peer, GEX_EVENT_NOW, 0, 0);
     job->max_long = MIN(job->max_long, gex_AM_MaxReplyLong(job->tm, peer, GEX_EVENT_NOW, 0, 0));
 }
@@ -164,7 +176,8 @@ static gex_Rank_t aq_job_helpers(const struct aq_job *job, const struct aq_row_k
     return kind->everyone ? job->size - 1 : 1;
 }
 
-static void aq_job_command(struct aq_job *job, gex_Rank_t helpers, uint32_t row, uint32_t side, uint64_t iters)
+static void aq_job_command(struct aq_job *job, gex_Rank_t helpers, uint32_t row, uint32_t side,
+                           uint64_t iters)
 {
     for (gex_Rank_t r = 1; r <= helpers; r++)
         gex_AM_RequestShort4(job->tm, r, AQ_H_COMMAND, 0, row, side, iters >> 32, iters);
@@ -249,7 +262,7 @@ static uint64_t aq_job_switches(void *arg)
 /* Both sides of the limit spin with or without a pause instruction, whichever is faster here and now. */
 static void aq_job_choose_pause(struct aq_job *job, struct aq_side_arg *limit)
 {
-    double best[2] = { 1e18, 1e18 };
+    double best[2] = {1e18, 1e18};
 
     for (int k = 0; k < 14; k++) {
         job->limit.pause = k % 2 != 0;
@@ -279,7 +292,8 @@ static bool aq_job_limit_possible(const struct aq_job *job, const struct aq_row 
     return row->kind->limit != NULL && job->peer_local != NULL && job->limit.area != NULL;
 }
 
-static void aq_job_describe(const struct aq_job *job, const struct aq_row *row, bool limited, struct aq_result *r)
+static void aq_job_describe(const struct aq_job *job, const struct aq_row *row, bool limited,
+                            struct aq_result *r)
 {
     const char *how = row->kind->limit_peer == NULL ? "" : job->limit.pause ? ", pause" : ", spin";
 
@@ -293,12 +307,13 @@ static void aq_job_describe(const struct aq_job *job, const struct aq_row *row, 
     r->budget = limited ? row->budget : 0;
 }
 
-static void aq_job_measure(struct aq_job *job, uint32_t index, const struct aq_row *row, struct aq_result *r)
+static void aq_job_measure(struct aq_job *job, uint32_t index, const struct aq_row *row,
+                           struct aq_result *r)
 {
-    struct aq_side_arg subject = { job, row, index, false }, limit = { job, row, index, true };
+    struct aq_side_arg subject = {job, row, index, false}, limit = {job, row, index, true};
     bool quick = job->options->quick;
     struct aq_measure m = {
-        .subject = { aq_job_side, &subject },
+        .subject = {aq_job_side, &subject},
         .slice_ns = 1e6,
         .slices = quick ? 25 : 101,
         .longest_ns = quick ? 0.2e9 : 1e9,
@@ -309,7 +324,7 @@ static void aq_job_measure(struct aq_job *job, uint32_t index, const struct aq_r
 
     aq_job_prepare(job, index, row);
     if (limited) {
-        m.limit = (struct aq_side){ aq_job_side, &limit };
+        m.limit = (struct aq_side){aq_job_side, &limit};
         if (row->kind->limit_peer != NULL)
             aq_job_choose_pause(job, &limit);
     }

@@ -116,7 +116,7 @@ static void aq_limit_await_credit(struct aq_limit *l, uint64_t seq)
 void aq_limit_send(struct aq_limit *l, uint64_t iters)
 {
     struct aq_limit_area *area = l->area;
-    uint64_t checked = l->ring_seq;     /* messages up to here have room for certain */
+    uint64_t checked = l->ring_seq; /* messages up to here have room for certain */
     uint64_t step = l->nbytes > 0 ? 1 : AQ_LIMIT_RING / 4;
 
     for (uint64_t i = 0; i < iters; i++) {
@@ -162,7 +162,8 @@ void aq_limit_barrier(struct aq_limit *l, uint64_t iters, uint32_t rank, uint32_
 
             aq_limit_signal(&l->area->flags[to][step].seq, l->barrier_seq);
             /* a neighbour may already be one barrier ahead, never two */
-            while (atomic_load_explicit(&l->area->flags[rank][step].seq, memory_order_acquire) < l->barrier_seq)
+            while (atomic_load_explicit(&l->area->flags[rank][step].seq, memory_order_acquire)
+                   < l->barrier_seq)
                 aq_limit_relax(l->pause);
         }
     }

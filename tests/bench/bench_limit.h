@@ -18,9 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AQ_LIMIT_RING 256               /* lines in the flood ring */
-#define AQ_LIMIT_RANKS 64               /* ranks the barrier limit can hold */
-#define AQ_LIMIT_PAYLOAD 65536          /* largest payload that the hand-over limits carry */
+#define AQ_LIMIT_RING    256   /* lines in the flood ring */
+#define AQ_LIMIT_RANKS   64    /* ranks the barrier limit can hold */
+#define AQ_LIMIT_PAYLOAD 65536 /* largest payload that the hand-over limits carry */
 
 /* A word alone on its line; 128 bytes because neighbouring lines are fetched in pairs. */
 struct aq_limit_line {
@@ -44,16 +44,16 @@ struct aq_limit_area {
 /* One side's private view of an area. Both sides start zeroed and run the same rounds. */
 struct aq_limit {
     struct aq_limit_area *area;
-    uint64_t seq;                       /* last round of the ping-pong */
-    uint64_t ring_seq;                  /* last message of the flood */
+    uint64_t seq;      /* last round of the ping-pong */
+    uint64_t ring_seq; /* last message of the flood */
     uint64_t shared_seq, barrier_seq;
-    const void *src;                    /* nbytes readable bytes, private */
-    size_t nbytes;                      /* payload of a hand-over; 0: the word alone */
-    unsigned char *there_buf, *back_buf;    /* shared memory the payload is copied to, by direction */
-    unsigned char *ring_buf;            /* the same for the flood: four places, ring_stride bytes apart */
+    const void *src;                     /* nbytes readable bytes, private */
+    size_t nbytes;                       /* payload of a hand-over; 0: the word alone */
+    unsigned char *there_buf, *back_buf; /* shared memory the payload is copied to, by direction */
+    unsigned char *ring_buf; /* the same for the flood: four places, ring_stride bytes apart */
     size_t ring_stride;
-    bool read_payload;                  /* the receiver reads all of it */
-    bool pause;                         /* spin with a pause instruction */
+    bool read_payload; /* the receiver reads all of it */
+    bool pause;        /* spin with a pause instruction */
 };
 
 /** aq_limit_payload - payload of n bytes: in the area if it fits there, else in shared memory at large (4 x n). */

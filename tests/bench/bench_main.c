@@ -13,8 +13,19 @@
 #include <getopt.h>
 #include <stdlib.h>
 
-enum { AQ_OPT_QUICK = 256, AQ_OPT_JSON, AQ_OPT_PLOT, AQ_OPT_ONLY, AQ_OPT_LIST, AQ_OPT_TABLE, AQ_OPT_PEERS,
-       AQ_OPT_NO_PEERS, AQ_OPT_TASK, AQ_OPT_REPORT, AQ_OPT_CONDUIT };
+enum {
+    AQ_OPT_QUICK = 256,
+    AQ_OPT_JSON,
+    AQ_OPT_PLOT,
+    AQ_OPT_ONLY,
+    AQ_OPT_LIST,
+    AQ_OPT_TABLE,
+    AQ_OPT_PEERS,
+    AQ_OPT_NO_PEERS,
+    AQ_OPT_TASK,
+    AQ_OPT_REPORT,
+    AQ_OPT_CONDUIT
+};
 
 static const char aq_usage_text[] =
     "usage: aq-bench [options]\n"
@@ -26,24 +37,26 @@ static const char aq_usage_text[] =
     "  --list            print the rows and stop\n"
     "  --json FILE       also write all figures as JSON\n"
     "  --plot DIR        also draw SVG plots there, with gnuplot\n"
-    "  --peers           also measure Open MPI, MPICH and OpenSHMEM where installed (default unless --quick\n"
+    "  --peers           also measure Open MPI, MPICH and OpenSHMEM where installed (default "
+    "unless --quick\n"
     "  --no-peers        or --table)\n"
-    "A row with a budget ends with ratio, budget and ok, over, or noise (the machine was too unquiet to say).\n";
+    "A row with a budget ends with ratio, budget and ok, over, or noise (the machine was too "
+    "unquiet to say).\n";
 
 static const struct option aq_long_options[] = {
-    { "conduit", required_argument, NULL, 'c' },
-    { "quick", no_argument, NULL, AQ_OPT_QUICK },
-    { "json", required_argument, NULL, AQ_OPT_JSON },
-    { "plot", required_argument, NULL, AQ_OPT_PLOT },
-    { "only", required_argument, NULL, AQ_OPT_ONLY },
-    { "list", no_argument, NULL, AQ_OPT_LIST },
-    { "table", required_argument, NULL, AQ_OPT_TABLE },
-    { "peers", no_argument, NULL, AQ_OPT_PEERS },
-    { "no-peers", no_argument, NULL, AQ_OPT_NO_PEERS },
-    { "task", required_argument, NULL, AQ_OPT_TASK },
-    { "report", required_argument, NULL, AQ_OPT_REPORT },
-    { "help", no_argument, NULL, 'h' },
-    { NULL, 0, NULL, 0 },
+    {"conduit", required_argument, NULL, 'c'},
+    {"quick", no_argument, NULL, AQ_OPT_QUICK},
+    {"json", required_argument, NULL, AQ_OPT_JSON},
+    {"plot", required_argument, NULL, AQ_OPT_PLOT},
+    {"only", required_argument, NULL, AQ_OPT_ONLY},
+    {"list", no_argument, NULL, AQ_OPT_LIST},
+    {"table", required_argument, NULL, AQ_OPT_TABLE},
+    {"peers", no_argument, NULL, AQ_OPT_PEERS},
+    {"no-peers", no_argument, NULL, AQ_OPT_NO_PEERS},
+    {"task", required_argument, NULL, AQ_OPT_TASK},
+    {"report", required_argument, NULL, AQ_OPT_REPORT},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 static _Noreturn void aq_usage(int code)
@@ -66,8 +79,8 @@ static unsigned aq_parse_ranks(const char *text)
 
 static void aq_check_table(const char *table)
 {
-    if (strcmp(table, "latency") == 0 || strcmp(table, "bandwidth") == 0 || strcmp(table, "budget") == 0
-        || strcmp(table, "all") == 0)
+    if (strcmp(table, "latency") == 0 || strcmp(table, "bandwidth") == 0
+        || strcmp(table, "budget") == 0 || strcmp(table, "all") == 0)
         return;
     fprintf(stderr, "aq-bench: --table %s: one of latency, bandwidth, budget, all\n", table);
     exit(2);
@@ -77,23 +90,50 @@ static void aq_parse(struct aq_options *o, int argc, char **argv)
 {
     int peers = -1, c;
 
-    *o = (struct aq_options){ .ranks = 2 };
+    *o = (struct aq_options){.ranks = 2};
     while ((c = getopt_long(argc, argv, "n:c:h", aq_long_options, NULL)) != -1) {
         switch (c) {
-        case 'n': o->ranks = aq_parse_ranks(optarg); break;
-        case 'c': o->conduit = optarg; break;
-        case AQ_OPT_QUICK: o->quick = true; break;
-        case AQ_OPT_JSON: o->json = optarg; break;
-        case AQ_OPT_PLOT: o->plot = optarg; break;
-        case AQ_OPT_ONLY: o->only = optarg; break;
-        case AQ_OPT_LIST: o->list = true; break;
-        case AQ_OPT_TABLE: aq_check_table(optarg); o->table = optarg; break;
-        case AQ_OPT_PEERS: peers = 1; break;
-        case AQ_OPT_NO_PEERS: peers = 0; break;
-        case AQ_OPT_TASK: o->task = optarg; break;
-        case AQ_OPT_REPORT: o->report = optarg; break;
-        case 'h': aq_usage(0);
-        default: aq_usage(2);
+        case 'n':
+            o->ranks = aq_parse_ranks(optarg);
+            break;
+        case 'c':
+            o->conduit = optarg;
+            break;
+        case AQ_OPT_QUICK:
+            o->quick = true;
+            break;
+        case AQ_OPT_JSON:
+            o->json = optarg;
+            break;
+        case AQ_OPT_PLOT:
+            o->plot = optarg;
+            break;
+        case AQ_OPT_ONLY:
+            o->only = optarg;
+            break;
+        case AQ_OPT_LIST:
+            o->list = true;
+            break;
+        case AQ_OPT_TABLE:
+            aq_check_table(optarg);
+            o->table = optarg;
+            break;
+        case AQ_OPT_PEERS:
+            peers = 1;
+            break;
+        case AQ_OPT_NO_PEERS:
+            peers = 0;
+            break;
+        case AQ_OPT_TASK:
+            o->task = optarg;
+            break;
+        case AQ_OPT_REPORT:
+            o->report = optarg;
+            break;
+        case 'h':
+            aq_usage(0);
+        default:
+            aq_usage(2);
         }
     }
     if (optind < argc)
@@ -117,14 +157,16 @@ static void aq_list(const struct aq_options *options)
         printf("\n");
     }
     if (options->only == NULL)
-        printf("and, in jobs of their own: startup_init startup_launch memory_per_peer memory_active_peer "
+        printf("and, in jobs of their own: startup_init startup_launch memory_per_peer "
+               "memory_active_peer "
                "memory_per_rank am_rate\n");
 }
 
 /* Has some launcher made this process one of several? */
 static bool aq_launched(void)
 {
-    static const char *const names[] = { "GASNET_PSHM_NODES", "AQ_SPAWN_FORK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID" };
+    static const char *const names[] = {"GASNET_PSHM_NODES", "AQ_SPAWN_FORK", "PMIX_RANK",
+                                        "PMI_RANK", "SLURM_PROCID"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (getenv(names[i]) != NULL)
@@ -140,7 +182,7 @@ int main(int argc, char **argv)
     double main_ns = aq_bench_now(), init_ns;
 
     if (argc == 3 && strcmp(argv[1], "--task") == 0 && strcmp(argv[2], "exit") == 0)
-        return 0;                       /* the limit of the start-up rows */
+        return 0; /* the limit of the start-up rows */
     aq_parse(&options, argc, argv);
     if (options.list) {
         aq_list(&options);

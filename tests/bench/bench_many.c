@@ -18,16 +18,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define AQ_MANY_LIMIT_S 60.0
-#define AQ_PEER_BYTES 128.0             /* budget: memory per peer never spoken to */
-#define AQ_STARTUP_BUDGET 2.0           /* budget: init to first barrier with 64 ranks */
-#define AQ_FEW 8
-#define AQ_MANY 64
-#define AQ_REPEAT_LEAST 11             /* start-up: so many times at least */
-#define AQ_REPEAT_MOST 25              /* more, until enough were steady */
+#define AQ_MANY_LIMIT_S   60.0
+#define AQ_PEER_BYTES     128.0 /* budget: memory per peer never spoken to */
+#define AQ_STARTUP_BUDGET 2.0   /* budget: init to first barrier with 64 ranks */
+#define AQ_FEW            8
+#define AQ_MANY           64
+#define AQ_REST_US        20000 /* before each part: a process that has slept is scheduled better */
+#define AQ_REPEAT_LEAST   11    /* start-up: so many times at least */
+#define AQ_REPEAT_MOST    25    /* more, until enough were steady */
 
-static const unsigned aq_startup_sizes[] = { 64, 32, 16, 8, 4, 2 };
-static const unsigned aq_rate_sizes[] = { 4, 8, 16 };
+static const unsigned aq_startup_sizes[] = {64, 32, 16, 8, 4, 2};
+static const unsigned aq_rate_sizes[] = {4, 8, 16};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -36,7 +37,8 @@ static bool aq_many_wanted(const struct aq_options *options, const char *name)
 {
     if (options->only != NULL)
         return aq_row_name_wanted(options, name);
-    return options->table == NULL || strcmp(options->table, "all") == 0 || strcmp(options->table, "budget") == 0;
+    return options->table == NULL || strcmp(options->table, "all") == 0
+           || strcmp(options->table, "budget") == 0;
 }
 
 static bool aq_many_startup(const struct aq_options *options)
@@ -81,9 +83,11 @@ static void aq_startup_line(void *arg, const char *line)
 static double aq_startup_limit(unsigned n)
 {
     const char *self = aq_front_self();
-    double start = aq_bench_now();
     pid_t pids[AQ_MANY];
+    double start;
 
+    usleep(AQ_REST_US);
+    start = aq_bench_now();
     for (unsigned i = 0; i < n; i++) {
         pids[i] = fork();
         if (pids[i] == 0) {
@@ -110,18 +114,22 @@ static void aq_startup_describe(struct aq_result *r, const char *name, unsigned 
 
 /* Raw figures of the start-up rows of one size. */
 struct aq_startups {
-    double before[AQ_REPEAT_MOST], after[AQ_REPEAT_MOST], init[AQ_REPEAT_MOST], launch[AQ_REPEAT_MOST];
+    double before[AQ_REPEAT_MOST], after[AQ_REPEAT_MOST], init[AQ_REPEAT_MOST],
+        launch[AQ_REPEAT_MOST];
     size_t count;
 };
 
 /* One job between two limits; false if it failed. */
 static bool aq_startup_once(const struct aq_options *options, unsigned ranks, struct aq_startups *v)
 {
-    struct aq_started s = { 0, 0, 0 };
+    struct aq_started s = {0, 0, 0};
     double before = aq_startup_limit(ranks);
-    double start = aq_bench_now();
+    double start;
 
-    if (aq_front_job(options, "startup", ranks, AQ_MANY_LIMIT_S, aq_startup_line, &s) != 0 || s.job <= 0)
+    usleep(AQ_REST_US);
+    start = aq_bench_now();
+    if (aq_front_job(options, "startup", ranks, AQ_MANY_LIMIT_S, aq_startup_line, &s) != 0
+        || s.job <= 0)
         return false;
     v->before[v->count] = before;
     v->after[v->count] = aq_startup_limit(ranks);
@@ -133,12 +141,13 @@ static bool aq_startup_once(const struct aq_options *options, unsigned ranks, st
 
 static void aq_startup_run(const struct aq_options *options, struct aq_out *out, unsigned ranks)
 {
-    struct aq_startups v = { .count = 0 };
-    struct aq_result r = { .unsteady = true };
+    struct aq_startups v = {.count = 0};
+    struct aq_result r = {.unsteady = true};
 
     aq_out_running(out, "startup");
     aq_startup_limit(ranks);
-    while (v.count < AQ_REPEAT_MOST && (v.count < AQ_REPEAT_LEAST || r.unsteady) && !aq_front_stop()) {
+    while (v.count < AQ_REPEAT_MOST && (v.count < AQ_REPEAT_LEAST || r.unsteady)
+           && !aq_front_stop()) {
         if (!aq_startup_once(options, ranks, &v))
             return;
         aq_stat_reduce(v.init, v.before, v.after, v.count, &r);
@@ -166,7 +175,7 @@ static void aq_memory_line(void *arg, const char *line)
 /* Bytes that one rank holds in a job of so many; 0 if the job failed. */
 static double aq_memory_rank(const struct aq_options *options, const char *task, unsigned ranks)
 {
-    double bytes[2] = { 0, 0 };
+    double bytes[2] = {0, 0};
 
     if (aq_front_job(options, task, ranks, AQ_MANY_LIMIT_S, aq_memory_line, bytes) != 0)
         return 0;
@@ -182,12 +191,12 @@ static void aq_memory_result(struct aq_out *out, const char *name, double bytes,
     snprintf(r.name, sizeof(r.name), "%s", name);
     snprintf(r.unit, sizeof(r.unit), "B");
     r.size = AQ_MANY;
-    r.subject = (struct aq_quart){ bytes, bytes, bytes };
+    r.subject = (struct aq_quart){bytes, bytes, bytes};
     r.slices = 1;
     if (allowed > 0) {
         snprintf(r.limit_name, sizeof(r.limit_name), "allowance");
-        r.limit = (struct aq_quart){ allowed, allowed, allowed };
-        r.ratio = (struct aq_quart){ bytes / allowed, bytes / allowed, bytes / allowed };
+        r.limit = (struct aq_quart){allowed, allowed, allowed};
+        r.ratio = (struct aq_quart){bytes / allowed, bytes / allowed, bytes / allowed};
         r.budget = 1;
     }
     aq_out_result(out, &r);
@@ -203,7 +212,8 @@ static void aq_memory_run(const struct aq_options *options, struct aq_out *out)
     talk = aq_memory_rank(options, "talk", AQ_MANY);
     if (few <= 0 || many <= 0 || talk <= 0)
         return;
-    aq_memory_result(out, "memory_per_peer", MAX(0, (many - few) / (AQ_MANY - AQ_FEW)), AQ_PEER_BYTES);
+    aq_memory_result(out, "memory_per_peer", MAX(0, (many - few) / (AQ_MANY - AQ_FEW)),
+                     AQ_PEER_BYTES);
     aq_memory_result(out, "memory_active_peer", MAX(0, (talk - few) / (AQ_MANY - AQ_FEW)), 0);
     aq_memory_result(out, "memory_per_rank", many, 0);
 }

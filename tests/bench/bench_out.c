@@ -17,7 +17,8 @@
 
 static bool aq_out_counts_ranks(const char *name)
 {
-    return strncmp(name, "startup", 7) == 0 || strncmp(name, "memory", 6) == 0 || strcmp(name, "am_rate") == 0;
+    return strncmp(name, "startup", 7) == 0 || strncmp(name, "memory", 6) == 0
+           || strcmp(name, "am_rate") == 0;
 }
 
 const char *aq_out_size(uint64_t size, char *buf)
@@ -78,7 +79,8 @@ void aq_out_machine(char *buf, size_t size)
     if (f != NULL)
         fclose(f);
     uname(&u);
-    snprintf(buf, size, "%s, %ld cores, %s %s", model, sysconf(_SC_NPROCESSORS_ONLN), u.sysname, u.release);
+    snprintf(buf, size, "%s, %ld cores, %s %s", model, sysconf(_SC_NPROCESSORS_ONLN), u.sysname,
+             u.release);
 }
 
 void aq_out_init(struct aq_out *out, const struct aq_options *options)
@@ -108,8 +110,8 @@ void aq_out_running(struct aq_out *out, const char *name)
 
     if (!out->terminal)
         return;
-    fprintf(stderr, "\r\033[K[%zu/%zu] %s, about %.0f s left", out->done + 1, MAX(out->expected, out->done + 1), name,
-            each * (double)left);
+    fprintf(stderr, "\r\033[K[%zu/%zu] %s, about %.0f s left", out->done + 1,
+            MAX(out->expected, out->done + 1), name, each * (double)left);
     fflush(stderr);
 }
 
@@ -121,23 +123,27 @@ static void aq_out_heading(struct aq_out *out, const struct aq_result *r)
         return;
     if (out->heading[0] == '\0') {
         aq_out_machine(machine, sizeof(machine));
-        printf("# %s\n# time of one operation; ratio: median over slices of subject / limit in the same processes,\n"
-               "# with its quartiles; A/A: the limit against itself\n", machine);
+        printf("# %s\n# time of one operation; ratio: median over slices of subject / limit in the "
+               "same processes,\n"
+               "# with its quartiles; A/A: the limit against itself\n",
+               machine);
     }
     snprintf(out->heading, sizeof(out->heading), "%s", r->who);
-    printf("\n%-18s %8s %10s %10s  %-34s %10s %13s %5s %6s %6s\n", r->who, "size", "time", "GB/s", "limit", "time",
-           "quartiles", "A/A", "ratio", "budget");
+    printf("\n%-18s %8s %10s %10s  %-34s %10s %13s %5s %6s %6s\n", r->who, "size", "time", "GB/s",
+           "limit", "time", "quartiles", "A/A", "ratio", "budget");
 }
 
 static void aq_out_row(const struct aq_result *r)
 {
-    char size[16], time[16], limit[16], rate[16] = "", quart[32] = "", aa[16] = "", ratio[16] = "", end[32] = "";
+    char size[16], time[16], limit[16], rate[16] = "", quart[32] = "", aa[16] = "", ratio[16] = "",
+                                        end[32] = "";
 
     if (aq_out_counts_ranks(r->name))
         snprintf(size, sizeof(size), "%" PRIu64 " ranks", r->size);
     else
         aq_out_size(r->size, size);
-    if (r->size >= 64 && strcmp(r->unit, "ns") == 0 && !aq_out_counts_ranks(r->name) && r->subject.median > 0)
+    if (r->size >= 64 && strcmp(r->unit, "ns") == 0 && !aq_out_counts_ranks(r->name)
+        && r->subject.median > 0)
         snprintf(rate, sizeof(rate), "%.2f", (double)r->size / r->subject.median);
     if (r->limit.median > 0) {
         snprintf(quart, sizeof(quart), "%.2f .. %.2f", r->ratio.q1, r->ratio.q3);
@@ -148,8 +154,8 @@ static void aq_out_row(const struct aq_result *r)
     if (r->budget > 0)
         snprintf(end, sizeof(end), " %6.2f %s", r->budget, aq_stat_word(aq_stat_verdict(r)));
     printf("%-18s %8s %10s %10s  %-34s %10s %13s %5s %6s%s\n", r->name, size,
-           aq_out_value(r, r->subject.median, time), rate, r->limit_name, aq_out_value(r, r->limit.median, limit),
-           quart, aa, ratio, end);
+           aq_out_value(r, r->subject.median, time), rate, r->limit_name,
+           aq_out_value(r, r->limit.median, limit), quart, aa, ratio, end);
 }
 
 void aq_out_result(struct aq_out *out, const struct aq_result *r)
@@ -175,7 +181,8 @@ void aq_out_result(struct aq_out *out, const struct aq_result *r)
 
 static void aq_json_quart(FILE *f, const char *name, const struct aq_quart *q)
 {
-    fprintf(f, ", \"%s\": {\"q1\": %.6g, \"median\": %.6g, \"q3\": %.6g}", name, q->q1, q->median, q->q3);
+    fprintf(f, ", \"%s\": {\"q1\": %.6g, \"median\": %.6g, \"q3\": %.6g}", name, q->q1, q->median,
+            q->q3);
 }
 
 static void aq_json_string(FILE *f, const char *s)
@@ -194,8 +201,8 @@ static void aq_json_row(FILE *f, const struct aq_result *r)
 {
     enum aq_verdict verdict = aq_stat_verdict(r);
 
-    fprintf(f, "    {\"who\": \"%s\", \"name\": \"%s\", \"%s\": %" PRIu64 ", \"unit\": \"%s\"", r->who, r->name,
-            aq_out_counts_ranks(r->name) ? "ranks" : "size", r->size, r->unit);
+    fprintf(f, "    {\"who\": \"%s\", \"name\": \"%s\", \"%s\": %" PRIu64 ", \"unit\": \"%s\"",
+            r->who, r->name, aq_out_counts_ranks(r->name) ? "ranks" : "size", r->size, r->unit);
     aq_json_quart(f, "subject", &r->subject);
     if (r->limit.median > 0) {
         fprintf(f, ", \"limit_name\": ");
@@ -235,7 +242,7 @@ static int aq_json_write(const struct aq_out *out, const char *path)
 
 int aq_out_finish(struct aq_out *out)
 {
-    unsigned count[4] = { 0, 0, 0, 0 };
+    unsigned count[4] = {0, 0, 0, 0};
 
     aq_out_clear(out);
     for (size_t i = 0; i < out->count; i++)

@@ -26,10 +26,11 @@ struct aq_peer_library {
 };
 
 static const struct aq_peer_library aq_peer_libraries[] = {
-    { "openmpi", "mpicc.openmpi", "mpirun.openmpi", "--allow-run-as-root --oversubscribe --bind-to core -n 2",
-      "peers/peer_mpi.c", 14 },
-    { "mpich", "mpicc.mpich", "mpiexec.mpich", "-bind-to core -n 2", "peers/peer_mpi.c", 14 },
-    { "oshmem", "oshcc", "oshrun", "--allow-run-as-root --oversubscribe --bind-to core -n 2", "peers/peer_shmem.c", 9 },
+    {"openmpi", "mpicc.openmpi", "mpirun.openmpi",
+     "--allow-run-as-root --oversubscribe --bind-to core -n 2", "peers/peer_mpi.c", 14},
+    {"mpich", "mpicc.mpich", "mpiexec.mpich", "-bind-to core -n 2", "peers/peer_mpi.c", 14},
+    {"oshmem", "oshcc", "oshrun", "--allow-run-as-root --oversubscribe --bind-to core -n 2",
+     "peers/peer_shmem.c", 9},
 };
 
 static bool aq_peers_found(const char *program)
@@ -86,15 +87,15 @@ size_t aq_peers_count(const struct aq_options *options)
     return count;
 }
 
-static void aq_peers_measure(const struct aq_options *options, struct aq_out *out, const struct aq_peer_library *l,
-                             const char *program)
+static void aq_peers_measure(const struct aq_options *options, struct aq_out *out,
+                             const struct aq_peer_library *l, const char *program)
 {
     char command[4800], line[1024];
     size_t rows = 0;
     FILE *f;
 
-    snprintf(command, sizeof(command), "timeout 120 %s %s %s %s %s </dev/null 2>/dev/null", l->launcher, l->arguments, program,
-             l->who, options->quick ? "quick" : "full");
+    snprintf(command, sizeof(command), "timeout 120 %s %s %s %s %s </dev/null 2>/dev/null",
+             l->launcher, l->arguments, program, l->who, options->quick ? "quick" : "full");
     f = popen(command, "r");
     if (f == NULL)
         return;
@@ -107,20 +108,21 @@ static void aq_peers_measure(const struct aq_options *options, struct aq_out *ou
         }
         aq_out_running(out, l->who);
     }
-    pclose(f);                          /* some libraries crash when they end; what counts is that all rows came */
+    pclose(f); /* some libraries crash when they end; what counts is that all rows came */
     if (rows < l->rows && !aq_front_stop())
         fprintf(stderr, "aq-bench: %s gave %zu rows of %zu\n", l->who, rows, l->rows);
 }
 
-static void aq_peers_library(const struct aq_options *options, struct aq_out *out, const struct aq_peer_library *l,
-                             const char *dir)
+static void aq_peers_library(const struct aq_options *options, struct aq_out *out,
+                             const struct aq_peer_library *l, const char *dir)
 {
     char temp[] = "/tmp/aq-bench-peer-XXXXXX", program[64], command[5000];
 
     if (!aq_peers_found(l->compiler) || !aq_peers_found(l->launcher) || mkdtemp(temp) == NULL)
         return;
     snprintf(program, sizeof(program), "%s/peer", temp);
-    snprintf(command, sizeof(command), "cd '%s' && %s -std=gnu11 -O2 -I. -o %s %s bench_stat.c bench_limit.c", dir,
+    snprintf(command, sizeof(command),
+             "cd '%s' && %s -std=gnu11 -O2 -I. -o %s %s bench_stat.c bench_limit.c", dir,
              l->compiler, program, l->source);
     aq_out_running(out, l->who);
     if (system(command) == 0)
@@ -137,6 +139,7 @@ void aq_peers_run(const struct aq_options *options, struct aq_out *out)
 
     if (!aq_peers_wanted(options) || !aq_peers_sources(dir, sizeof(dir)))
         return;
-    for (size_t i = 0; i < sizeof(aq_peer_libraries) / sizeof(aq_peer_libraries[0]) && !aq_front_stop(); i++)
+    for (size_t i = 0;
+         i < sizeof(aq_peer_libraries) / sizeof(aq_peer_libraries[0]) && !aq_front_stop(); i++)
         aq_peers_library(options, out, &aq_peer_libraries[i], dir);
 }

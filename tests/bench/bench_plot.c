@@ -10,55 +10,60 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#define AQ_CURVES 10
+
 /* One curve: the rows of one name by one library, or the limit beside them. */
 struct aq_curve {
     const char *who, *name, *title;
     bool limit;
+    const char *color;
 };
 
-enum aq_plot_y { AQ_PLOT_US, AQ_PLOT_GBS, AQ_PLOT_MS };
+enum aq_plot_y { AQ_PLOT_NS, AQ_PLOT_GBS, AQ_PLOT_MS };
 
 struct aq_plot {
     const char *file, *title, *x, *y;
     enum aq_plot_y unit;
-    uint64_t least;                     /* leave out rows smaller than this */
-    struct aq_curve curves[10];
+    uint64_t least; /* leave out rows smaller than this */
+    struct aq_curve curves[AQ_CURVES];
 };
 
+/* clang-format off */
 static const struct aq_plot aq_plots[] = {
-    { "latency.svg", "Round trips and blocking transfers on one host", "bytes", "microseconds", AQ_PLOT_US, 1, {
-        { "aqueduct", "am_medium", "AM Medium round trip", false },
-        { "aqueduct", "am_medium", "limit: line ping-pong + 2 memcpy", true },
-        { "aqueduct", "am_long", "AM Long round trip", false },
-        { "aqueduct", "put", "blocking put", false },
-        { "aqueduct", "get", "blocking get", false },
-        { "openmpi", "pingpong", "Open MPI send/receive round trip", false },
-        { "mpich", "pingpong", "MPICH send/receive round trip", false },
-        { "openmpi", "put", "Open MPI put + flush", false },
-        { "mpich", "put", "MPICH put + flush", false },
-        { "oshmem", "put", "OpenSHMEM put + quiet", false } } },
+    { "latency.svg", "Round trips and blocking transfers on one host", "bytes", "nanoseconds", AQ_PLOT_NS, 1, {
+        { "aqueduct", "am_medium", "AM Medium round trip", false, "#1f4fb4" },
+        { "aqueduct", "am_medium", "limit: line ping-pong + 2 memcpy", true, "black" },
+        { "aqueduct", "am_long", "AM Long round trip", false, "#2a9fd6" },
+        { "aqueduct", "put", "blocking put", false, "#d95f02" },
+        { "aqueduct", "get", "blocking get", false, "#1b9e3e" },
+        { "openmpi", "pingpong", "Open MPI send/receive round trip", false, "#8c4fc4" },
+        { "mpich", "pingpong", "MPICH send/receive round trip", false, "#c0392b" },
+        { "openmpi", "put", "Open MPI put + flush", false, "#b48cdc" },
+        { "mpich", "put", "MPICH put + flush", false, "#e8998d" },
+        { "oshmem", "put", "OpenSHMEM put + quiet", false, "#8a8a2a" } } },
     { "bandwidth.svg", "Put and get on one host", "bytes", "GB/s", AQ_PLOT_GBS, 64, {
-        { "aqueduct", "put", "put", false },
-        { "aqueduct", "get", "get", false },
-        { "aqueduct", "put", "limit: memcpy", true },
-        { "aqueduct", "am_medium_flood", "AM Medium flood", false },
-        { "aqueduct", "am_long_flood", "AM Long flood", false },
-        { "openmpi", "put", "Open MPI put + flush", false },
-        { "mpich", "put", "MPICH put + flush", false },
-        { "oshmem", "put", "OpenSHMEM put + quiet", false } } },
+        { "aqueduct", "put", "put", false, "#d95f02" },
+        { "aqueduct", "get", "get", false, "#1b9e3e" },
+        { "aqueduct", "put", "limit: memcpy", true, "black" },
+        { "aqueduct", "am_medium_flood", "AM Medium flood", false, "#1f4fb4" },
+        { "aqueduct", "am_long_flood", "AM Long flood", false, "#2a9fd6" },
+        { "openmpi", "put", "Open MPI put + flush", false, "#b48cdc" },
+        { "mpich", "put", "MPICH put + flush", false, "#e8998d" },
+        { "oshmem", "put", "OpenSHMEM put + quiet", false, "#8a8a2a" } } },
     { "startup.svg", "Start-up on one host", "ranks", "milliseconds", AQ_PLOT_MS, 1, {
-        { "aqueduct", "startup_launch", "launch to first barrier", false },
-        { "aqueduct", "startup_init", "init to first barrier", false },
-        { "aqueduct", "startup_init", "limit: fork + exec", true } } },
+        { "aqueduct", "startup_launch", "launch to first barrier", false, "#1f4fb4" },
+        { "aqueduct", "startup_init", "init to first barrier", false, "#d95f02" },
+        { "aqueduct", "startup_init", "limit: fork + exec", true, "black" } } },
 };
+/* clang-format on */
 
 static double aq_plot_value(const struct aq_result *r, bool limit, enum aq_plot_y unit)
 {
     double ns = limit ? r->limit.median : r->subject.median;
 
     switch (unit) {
-    case AQ_PLOT_US:
-        return ns / 1e3;
+    case AQ_PLOT_NS:
+        return ns;
     case AQ_PLOT_MS:
         return ns / 1e6;
     default:
@@ -77,7 +82,8 @@ static int aq_plot_data(FILE *f, const struct aq_out *out, const struct aq_plot 
         const struct aq_result *r = &out->results[i];
         double y = aq_plot_value(r, c->limit, p->unit);
 
-        if (strcmp(r->who, c->who) == 0 && strcmp(r->name, c->name) == 0 && r->size >= p->least && y > 0) {
+        if (strcmp(r->who, c->who) == 0 && strcmp(r->name, c->name) == 0 && r->size >= p->least
+            && y > 0) {
             fprintf(f, "%llu %.6g\n", (unsigned long long)r->size, y);
             points++;
         }
@@ -86,37 +92,59 @@ static int aq_plot_data(FILE *f, const struct aq_out *out, const struct aq_plot 
     return points;
 }
 
-static void aq_plot_script(FILE *f, const struct aq_out *out, const struct aq_plot *p, const char *dir)
+/* Ours are thick and solid, other libraries' thin and dotted, limits black and dashed. */
+static const char *aq_plot_style(const struct aq_curve *c)
 {
-    bool drawn[10] = { false };
-    const char *comma = "plot ";
+    if (c->limit)
+        return "lw 2 dt 2 pt 7 ps 0.4";
+    return strcmp(c->who, "aqueduct") == 0 ? "lw 2.5 pt 7 ps 0.5" : "lw 1.3 dt 3 pt 6 ps 0.5";
+}
+
+static void aq_plot_frame(FILE *f, const struct aq_plot *p, const char *dir)
+{
     char machine[320];
 
     aq_out_machine(machine, sizeof(machine));
-    for (size_t i = 0; i < 10 && p->curves[i].who != NULL; i++)
-        drawn[i] = aq_plot_data(f, out, p, i) > 0;
-    fprintf(f, "set terminal svg size 860,520 dynamic background rgb 'white' font 'sans,13'\n"
-               "set output '%s/%s'\n", dir, p->file);
-    fprintf(f, "set title \"%s\"\nset label \"%s\" at screen 0.99,0.02 right font ',10' noenhanced\n", p->title, machine);
-    fprintf(f, "set logscale x 2\nset logscale y\nset format y '%%g'\nset xlabel '%s' offset 0,-0.3\nset ylabel '%s'\n"
-               "set key outside right top\nset grid\n"
-               "set bmargin 5\n", p->x, p->y);
+    fprintf(f,
+            "reset\nset terminal svg size 820,600 dynamic background rgb 'white' font 'sans,13'\n"
+            "set output '%s/%s'\nset title \"%s\\n%s\" noenhanced\n",
+            dir, p->file, p->title, machine);
+    fprintf(
+        f,
+        "set logscale x 2\nset logscale y\nset format y '%%g'\nset xlabel '%s'\nset ylabel '%s'\n",
+        p->x, p->y);
+    fprintf(f, "set key below maxcols 2 samplen 3\nset grid lc rgb '#cccccc'\n");
     if (p->unit != AQ_PLOT_MS)
-        fprintf(f, "set xtics ('8' 8, '64' 64, '512' 512, '4 Ki' 4096, '64 Ki' 65536, '1 Mi' 1048576, '16 Mi' 16777216)\n");
-    for (size_t i = 0; i < 10; i++) {
+        fprintf(f,
+                "set xrange [%u:33554432]\nset xtics ('8' 8, '64' 64, '512' 512, '4 Ki' 4096, '64 "
+                "Ki' 65536, "
+                "'1 Mi' 1048576, '16 Mi' 16777216)\n",
+                (unsigned)(p->least > 8 ? p->least / 2 : 4));
+}
+
+static void aq_plot_script(FILE *f, const struct aq_out *out, const struct aq_plot *p,
+                           const char *dir)
+{
+    bool drawn[AQ_CURVES] = {false};
+    const char *comma = "plot ";
+
+    for (size_t i = 0; i < AQ_CURVES && p->curves[i].who != NULL; i++)
+        drawn[i] = aq_plot_data(f, out, p, i) > 0;
+    aq_plot_frame(f, p, dir);
+    for (size_t i = 0; i < AQ_CURVES; i++) {
         if (!drawn[i])
             continue;
-        fprintf(f, "%s$d%zu using 1:2 with linespoints lw 2 pt 7 ps 0.5 %s title '%s'", comma, i,
-                p->curves[i].limit ? "dt 2 lc rgb 'black'" : "", p->curves[i].title);
+        fprintf(f, "%s$d%zu using 1:2 with linespoints %s lc rgb '%s' title '%s'", comma, i,
+                aq_plot_style(&p->curves[i]), p->curves[i].color, p->curves[i].title);
         comma = ", ";
     }
-    fprintf(f, "\nunset output\nreset\nunset label\n");
+    fprintf(f, "\nunset output\n");
 }
 
 static bool aq_plot_has_rows(const struct aq_out *out, const struct aq_plot *p)
 {
     for (size_t i = 0; i < out->count; i++) {
-        for (size_t c = 0; c < 10 && p->curves[c].who != NULL; c++) {
+        for (size_t c = 0; c < AQ_CURVES && p->curves[c].who != NULL; c++) {
             const struct aq_result *r = &out->results[i];
 
             if (strcmp(r->who, p->curves[c].who) == 0 && strcmp(r->name, p->curves[c].name) == 0

@@ -14,16 +14,15 @@
  */
 #include "bench.h"
 
-
 struct aq_gather {
     uint64_t first, last, longest, sum, tables;
     unsigned count;
 };
 
-static struct aq_gather aq_gathered = { UINT64_MAX, 0, 0, 0, 0, 0 };
+static struct aq_gather aq_gathered = {UINT64_MAX, 0, 0, 0, 0, 0};
 
-static void aq_h_gather(gex_Token_t token, gex_AM_Arg_t h0, gex_AM_Arg_t l0, gex_AM_Arg_t h1, gex_AM_Arg_t l1,
-                        gex_AM_Arg_t h2, gex_AM_Arg_t l2)
+static void aq_h_gather(gex_Token_t token, gex_AM_Arg_t h0, gex_AM_Arg_t l0, gex_AM_Arg_t h1,
+                        gex_AM_Arg_t l1, gex_AM_Arg_t h2, gex_AM_Arg_t l2)
 {
     struct aq_gather *g = &aq_gathered;
     uint64_t a = (uint64_t)(uint32_t)h0 << 32 | (uint32_t)l0;
@@ -56,9 +55,10 @@ static uint64_t aq_probe_memory(void)
     if (f == NULL)
         return 0;
     while (fgets(line, sizeof(line), f) != NULL) {
-        if (sscanf(line, "%llx-%llx %7s %llx %15s %llu", &from, &to, perms, &offset, dev, &inode) == 6)
+        if (sscanf(line, "%llx-%llx %7s %llx %15s %llu", &from, &to, perms, &offset, dev, &inode)
+            == 6)
             ours = inode == 0 || strstr(line, "memfd:") != NULL || strstr(line, "/dev/shm/") != NULL
-                || strstr(line, "/dev/zero") != NULL;
+                   || strstr(line, "/dev/zero") != NULL;
         else if (ours && sscanf(line, "Pss: %llu kB", &pss) == 1)
             sum += pss * 1024;
     }
@@ -109,8 +109,9 @@ static void aq_probe_footprint(struct aq_job *job)
 
 void aq_job_probe(struct aq_job *job, double main_ns, double init_ns)
 {
-    gex_AM_Entry_t entry = { AQ_H_GATHER, (gex_AM_Fn_t)aq_h_gather, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 6, NULL,
-                             "gather" };
+    gex_AM_Entry_t entry = {
+        AQ_H_GATHER, (gex_AM_Fn_t)aq_h_gather, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 6, NULL,
+        "gather"};
     bool startup = strcmp(job->options->task, "startup") == 0;
     FILE *report;
 
@@ -127,7 +128,8 @@ void aq_job_probe(struct aq_job *job, double main_ns, double init_ns)
         return;
     if (startup)
         fprintf(report, "STARTUP\t%llu\t%llu\t%llu\n", (unsigned long long)aq_gathered.longest,
-                (unsigned long long)(aq_gathered.last - aq_gathered.first), (unsigned long long)aq_gathered.last);
+                (unsigned long long)(aq_gathered.last - aq_gathered.first),
+                (unsigned long long)aq_gathered.last);
     else
         fprintf(report, "MEMORY\t%llu\t%llu\n", (unsigned long long)aq_gathered.sum,
                 (unsigned long long)aq_gathered.tables);

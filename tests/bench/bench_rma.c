@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-#define AQ_WINDOW 16                    /* operations between two waits in the NB and NBI rows */
+#define AQ_WINDOW 16 /* operations between two waits in the NB and NBI rows */
 
 static bool aq_rma_fits(const struct aq_job *job, const struct aq_row *row)
 {
@@ -359,7 +359,8 @@ static void aq_put_nb(struct aq_job *job, const struct aq_row *row, uint64_t ite
         size_t n = iters - i < AQ_WINDOW ? (size_t)(iters - i) : AQ_WINDOW;
 
         for (size_t k = 0; k < n; k++) {
-            events[k] = gex_RMA_PutNB(job->tm, 1, there, job->buffer, row->size, GEX_EVENT_DEFER, 0);
+            events[k] =
+                gex_RMA_PutNB(job->tm, 1, there, job->buffer, row->size, GEX_EVENT_DEFER, 0);
             aq_limit_compiler_barrier();
         }
         gex_Event_WaitAll(events, n, 0);
@@ -408,20 +409,30 @@ static void aq_get_nbi(struct aq_job *job, const struct aq_row *row, uint64_t it
     gex_NBI_Wait(GEX_EC_GET, 0);
 }
 
-#define EIGHT(variable, row_name, subject_fn, limit_text)                                              \
-    const struct aq_row_kind variable = {                                                              \
-        .name = row_name, .limit_name = limit_text, .subject = subject_fn, .limit = subject_fn##_limit,  \
-        .prepare = aq_rma_chain_prepare,                                                               \
+#define EIGHT(variable, row_name, subject_fn, limit_text) \
+    const struct aq_row_kind variable = {                 \
+        .name = row_name,                                 \
+        .limit_name = limit_text,                         \
+        .subject = subject_fn,                            \
+        .limit = subject_fn##_limit,                      \
+        .prepare = aq_rma_chain_prepare,                  \
     }
-#define SCATTER(variable, row_name, subject_fn, limit_fn)                                              \
-    const struct aq_row_kind variable = {                                                              \
-        .name = row_name, .limit_name = "inlined 8 B memcpy", .subject = subject_fn, .limit = limit_fn,  \
-        .prepare = aq_rma_chain_prepare,                                                               \
+#define SCATTER(variable, row_name, subject_fn, limit_fn) \
+    const struct aq_row_kind variable = {                 \
+        .name = row_name,                                 \
+        .limit_name = "inlined 8 B memcpy",               \
+        .subject = subject_fn,                            \
+        .limit = limit_fn,                                \
+        .prepare = aq_rma_chain_prepare,                  \
     }
-#define SIZED(variable, row_name, subject_fn, limit_fn)                                                \
-    const struct aq_row_kind variable = {                                                              \
-        .name = row_name, .limit_name = "memcpy", .subject = subject_fn, .limit = limit_fn,              \
-        .prepare = aq_rma_prepare, .possible = aq_rma_fits,                                            \
+#define SIZED(variable, row_name, subject_fn, limit_fn) \
+    const struct aq_row_kind variable = {               \
+        .name = row_name,                               \
+        .limit_name = "memcpy",                         \
+        .subject = subject_fn,                          \
+        .limit = limit_fn,                              \
+        .prepare = aq_rma_prepare,                      \
+        .possible = aq_rma_fits,                        \
     }
 
 EIGHT(aq_kind_put8_latency, "put8_latency", aq_put8_latency, "inlined 8 B memcpy");

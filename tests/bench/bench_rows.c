@@ -11,17 +11,18 @@
 
 #define KIB(n) ((uint64_t)(n) << 10)
 #define MIB(n) ((uint64_t)(n) << 20)
-#define Q AQ_TABLE_QUICK
-#define L AQ_TABLE_LATENCY
-#define W AQ_TABLE_BANDWIDTH
-#define B AQ_TABLE_BUDGET
+#define Q      AQ_TABLE_QUICK
+#define L      AQ_TABLE_LATENCY
+#define W      AQ_TABLE_BANDWIDTH
+#define B      AQ_TABLE_BUDGET
 
 /* Same-host budgets: what a row may cost at most, as a multiple of its limit. */
-#define PUT8 1.5
-#define COPY 1.05
-#define SHORT 1.15
+#define PUT8     1.5
+#define COPY     1.05
+#define SHORT    1.15
 #define MEDIUM4K 1.3
 
+/* clang-format off */
 static const struct aq_row aq_row_table[] = {
     { &aq_kind_am_short, 0, SHORT, Q | L | B },
     { &aq_kind_am_one_line, 0, 0, 0 },
@@ -100,6 +101,7 @@ static const struct aq_row aq_row_table[] = {
     { &aq_kind_overlap_put, MIB(1), 0, 0 },
     { &aq_kind_overlap_get, MIB(1), 0, 0 },
 };
+/* clang-format on */
 
 const struct aq_row *aq_rows(size_t *count_out)
 {

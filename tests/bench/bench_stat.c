@@ -52,7 +52,7 @@ static double aq_stat_at(const double *sorted, size_t n, double fraction)
 
 struct aq_quart aq_stat_quart(const double *v, size_t n)
 {
-    struct aq_quart q = { 0, 0, 0 };
+    struct aq_quart q = {0, 0, 0};
     double *sorted = malloc(n * sizeof(*sorted));
 
     if (sorted == NULL || n == 0) {
@@ -128,7 +128,8 @@ static size_t aq_stat_ratios(const double *s, const double *a, const double *b, 
     return kept;
 }
 
-void aq_stat_reduce(const double *s, const double *a, const double *b, size_t n, struct aq_result *out)
+void aq_stat_reduce(const double *s, const double *a, const double *b, size_t n,
+                    struct aq_result *out)
 {
     double control[AQ_BENCH_MAX_SLICES];
 
@@ -143,7 +144,8 @@ void aq_stat_reduce(const double *s, const double *a, const double *b, size_t n,
     for (size_t i = 0; i < n; i++)
         control[i] = b[i] / a[i];
     out->aa = aq_stat_quart(control, n).median;
-    if (aq_stat_ratios(s, a, b, n, false, out) < (n < AQ_BENCH_LEAST_SLICES ? n : AQ_BENCH_LEAST_SLICES)) {
+    if (aq_stat_ratios(s, a, b, n, false, out)
+        < (n < AQ_BENCH_LEAST_SLICES ? n : AQ_BENCH_LEAST_SLICES)) {
         out->unsteady = true;
         aq_stat_ratios(s, a, b, n, true, out);
     }
@@ -182,7 +184,7 @@ static void aq_series_add(struct aq_series *v, double a, double s, double b, boo
 {
     unsigned at = v->count++;
 
-    if (!disturbed) {                   /* swap places with the first disturbed one */
+    if (!disturbed) { /* swap places with the first disturbed one */
         unsigned first = v->clean++;
 
         v->s[at] = v->s[first];
@@ -214,7 +216,7 @@ void aq_bench_measure(const struct aq_measure *m, struct aq_result *out)
         aq_series_add(&v, a, s, b, m->switches != NULL && m->switches(m->switches_arg) != before);
     }
     if (v.clean < AQ_BENCH_LEAST_SLICES)
-        v.clean = v.count;              /* too few were left alone: all count, and the control will tell */
+        v.clean = v.count; /* too few were left alone: all count, and the control will tell */
     aq_stat_reduce(v.s, limited ? v.a : NULL, limited ? v.b : NULL, v.clean, out);
 }
 
@@ -238,10 +240,13 @@ void aq_bench_settle(const struct aq_measure *m, unsigned attempts, struct aq_re
 
 void aq_record_write(FILE *f, const struct aq_result *r)
 {
-    fprintf(f, AQ_RECORD_TAG "\t%s\t%s\t%s\t%s\t%llu\t%.6g\t%.6g\t%.6g\t%.6g\t%.6g\t%.6g\t%.6g\t%.6g\t%.6g\t%.6g\t%.6g\t%u\t%d\n",
-            r->who, r->name, r->unit, r->limit_name[0] != '\0' ? r->limit_name : "-", (unsigned long long)r->size,
-            r->subject.q1, r->subject.median, r->subject.q3, r->limit.q1, r->limit.median, r->limit.q3,
-            r->ratio.q1, r->ratio.median, r->ratio.q3, r->aa, r->budget, r->slices, r->unsteady);
+    fprintf(f,
+            AQ_RECORD_TAG "\t%s\t%s\t%s\t%s\t%llu\t%.6g\t%.6g\t%.6g\t%.6g\t%.6g\t%.6g\t%.6g\t%."
+                          "6g\t%.6g\t%.6g\t%.6g\t%u\t%d\n",
+            r->who, r->name, r->unit, r->limit_name[0] != '\0' ? r->limit_name : "-",
+            (unsigned long long)r->size, r->subject.q1, r->subject.median, r->subject.q3,
+            r->limit.q1, r->limit.median, r->limit.q3, r->ratio.q1, r->ratio.median, r->ratio.q3,
+            r->aa, r->budget, r->slices, r->unsteady);
     fflush(f);
 }
 
@@ -252,10 +257,12 @@ bool aq_record_read(const char *line, struct aq_result *out)
     int got, unsteady;
 
     memset(&r, 0, sizeof(r));
-    got = sscanf(line, AQ_RECORD_TAG " %15s %47s %7s %47[^\t] %llu %lf %lf %lf %lf %lf %lf %lf %lf %lf %lf %lf %u %d",
-                 r.who, r.name, r.unit, r.limit_name, &size, &r.subject.q1, &r.subject.median, &r.subject.q3,
-                 &r.limit.q1, &r.limit.median, &r.limit.q3, &r.ratio.q1, &r.ratio.median, &r.ratio.q3,
-                 &r.aa, &r.budget, &r.slices, &unsteady);
+    got = sscanf(line,
+                 AQ_RECORD_TAG
+                 " %15s %47s %7s %47[^\t] %llu %lf %lf %lf %lf %lf %lf %lf %lf %lf %lf %lf %u %d",
+                 r.who, r.name, r.unit, r.limit_name, &size, &r.subject.q1, &r.subject.median,
+                 &r.subject.q3, &r.limit.q1, &r.limit.median, &r.limit.q3, &r.ratio.q1,
+                 &r.ratio.median, &r.ratio.q3, &r.aa, &r.budget, &r.slices, &unsteady);
     if (got != 18)
         return false;
     if (strcmp(r.limit_name, "-") == 0)

@@ -17,9 +17,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define AQ_BENCH_NOISE 0.10             /* limits of one slice, or their median, further apart than this: noise */
-#define AQ_BENCH_LEAST_SLICES 9         /* a median of fewer is not worth printing */
-#define AQ_BENCH_MAX_SLICES 256
+#define AQ_BENCH_NOISE \
+    0.10 /* limits of one slice, or their median, further apart than this: noise */
+#define AQ_BENCH_LEAST_SLICES 9 /* a median of fewer is not worth printing */
+#define AQ_BENCH_MAX_SLICES   256
 
 /* Median and quartiles of one series. */
 struct aq_quart {
@@ -30,33 +31,34 @@ struct aq_quart {
 typedef double (*aq_side_fn)(void *arg, uint64_t iters);
 
 struct aq_side {
-    aq_side_fn run;                     /* NULL: the row has no such side */
+    aq_side_fn run; /* NULL: the row has no such side */
     void *arg;
 };
 
 struct aq_measure {
     struct aq_side subject, limit;
-    double slice_ns;                    /* aimed length of one slice of one side */
-    unsigned slices;                    /* triples limit, subject, limit */
-    double longest_ns;                  /* stop taking slices after this much time (at least 9 are taken) */
-    uint64_t (*switches)(void *arg);    /* how often the kernel interrupted these processes so far; or NULL */
+    double slice_ns;   /* aimed length of one slice of one side */
+    unsigned slices;   /* triples limit, subject, limit */
+    double longest_ns; /* stop taking slices after this much time (at least 9 are taken) */
+    uint64_t (*switches)(
+        void *arg); /* how often the kernel interrupted these processes so far; or NULL */
     void *switches_arg;
 };
 
-#define AQ_BENCH_SPREAD 1.25            /* quartiles of the ratio further apart than this: measure again */
+#define AQ_BENCH_SPREAD 1.25 /* quartiles of the ratio further apart than this: measure again */
 
 /* One finished row. Times are per operation; lower is better. */
 struct aq_result {
-    char who[16];                       /* aqueduct, openmpi, mpich, oshmem */
+    char who[16]; /* aqueduct, openmpi, mpich, oshmem */
     char name[48];
-    char unit[8];                       /* ns or B */
-    char limit_name[48];                /* empty: no limit */
-    uint64_t size;                      /* bytes of one operation; ranks in a start-up row */
+    char unit[8];        /* ns or B */
+    char limit_name[48]; /* empty: no limit */
+    uint64_t size;       /* bytes of one operation; ranks in a start-up row */
     struct aq_quart subject, limit, ratio;
-    double aa;                          /* median of limit against itself; 0 when not measured */
-    double budget;                      /* 0: none */
-    unsigned slices;                    /* that count */
-    bool unsteady;                      /* too few slices during which the limit stayed what it was */
+    double aa;       /* median of limit against itself; 0 when not measured */
+    double budget;   /* 0: none */
+    unsigned slices; /* that count */
+    bool unsteady;   /* too few slices during which the limit stayed what it was */
 };
 
 enum aq_verdict { AQ_VERDICT_NONE, AQ_VERDICT_OK, AQ_VERDICT_OVER, AQ_VERDICT_NOISE };
@@ -81,7 +83,8 @@ const char *aq_stat_word(enum aq_verdict verdict);
 
 /** aq_stat_reduce - quartiles, ratios and control from raw slices: subject s, limits before (a) and after (b),
  *  both NULL if there is no limit. */
-void aq_stat_reduce(const double *s, const double *a, const double *b, size_t n, struct aq_result *out);
+void aq_stat_reduce(const double *s, const double *a, const double *b, size_t n,
+                    struct aq_result *out);
 
 /** aq_bench_measure - calibrates both sides, takes the slices and fills the figures of *out. */
 void aq_bench_measure(const struct aq_measure *m, struct aq_result *out);

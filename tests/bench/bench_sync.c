@@ -37,13 +37,22 @@ static void aq_barrier_limit(struct aq_job *job, const struct aq_row *row, uint6
 }
 
 const struct aq_row_kind aq_kind_barrier = {
-    .name = "barrier", .limit_name = "flag exchange", .subject = aq_barrier, .subject_peer = aq_barrier,
-    .limit = aq_barrier_limit, .limit_peer = aq_barrier_limit, .everyone = true,
+    .name = "barrier",
+    .limit_name = "flag exchange",
+    .subject = aq_barrier,
+    .subject_peer = aq_barrier,
+    .limit = aq_barrier_limit,
+    .limit_peer = aq_barrier_limit,
+    .everyone = true,
 };
 
 const struct aq_row_kind aq_kind_barrier_named = {
-    .name = "barrier_named", .limit_name = "flag exchange", .subject = aq_barrier_named,
-    .subject_peer = aq_barrier_named, .limit = aq_barrier_limit, .limit_peer = aq_barrier_limit,
+    .name = "barrier_named",
+    .limit_name = "flag exchange",
+    .subject = aq_barrier_named,
+    .subject_peer = aq_barrier_named,
+    .limit = aq_barrier_limit,
+    .limit_peer = aq_barrier_limit,
     .everyone = true,
 };
 
@@ -73,7 +82,8 @@ static void aq_progress_stop(struct aq_job *job)
 static void aq_progress_put_polling(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
     for (uint64_t i = 0; i < iters; i++) {
-        gex_RMA_PutBlocking(job->tm, 1, job->peer_owner + AQ_POOL_OFFSET, job->buffer, row->size, 0);
+        gex_RMA_PutBlocking(job->tm, 1, job->peer_owner + AQ_POOL_OFFSET, job->buffer, row->size,
+                            0);
         aq_limit_compiler_barrier();
     }
 }
@@ -81,7 +91,8 @@ static void aq_progress_put_polling(struct aq_job *job, const struct aq_row *row
 static void aq_progress_get_polling(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
     for (uint64_t i = 0; i < iters; i++) {
-        gex_RMA_GetBlocking(job->tm, job->buffer, 1, job->peer_owner + AQ_POOL_OFFSET, row->size, 0);
+        gex_RMA_GetBlocking(job->tm, job->buffer, 1, job->peer_owner + AQ_POOL_OFFSET, row->size,
+                            0);
         aq_limit_compiler_barrier();
     }
 }
@@ -99,13 +110,19 @@ static void aq_progress_get(struct aq_job *job, const struct aq_row *row, uint64
 }
 
 const struct aq_row_kind aq_kind_progress_put = {
-    .name = "progress_put", .limit_name = "target in the library", .subject = aq_progress_put,
-    .subject_peer = aq_progress_compute, .limit = aq_progress_put_polling,
+    .name = "progress_put",
+    .limit_name = "target in the library",
+    .subject = aq_progress_put,
+    .subject_peer = aq_progress_compute,
+    .limit = aq_progress_put_polling,
 };
 
 const struct aq_row_kind aq_kind_progress_get = {
-    .name = "progress_get", .limit_name = "target in the library", .subject = aq_progress_get,
-    .subject_peer = aq_progress_compute, .limit = aq_progress_get_polling,
+    .name = "progress_get",
+    .limit_name = "target in the library",
+    .subject = aq_progress_get,
+    .subject_peer = aq_progress_compute,
+    .limit = aq_progress_get_polling,
 };
 
 /* --- overlap --- */
@@ -176,11 +193,19 @@ static bool aq_overlap_possible(const struct aq_job *job, const struct aq_row *r
 }
 
 const struct aq_row_kind aq_kind_overlap_put = {
-    .name = "overlap_put", .limit_name = "computation alone", .subject = aq_overlap, .limit = aq_overlap_limit,
-    .prepare = aq_overlap_prepare, .possible = aq_overlap_possible,
+    .name = "overlap_put",
+    .limit_name = "computation alone",
+    .subject = aq_overlap,
+    .limit = aq_overlap_limit,
+    .prepare = aq_overlap_prepare,
+    .possible = aq_overlap_possible,
 };
 
 const struct aq_row_kind aq_kind_overlap_get = {
-    .name = "overlap_get", .limit_name = "computation alone", .subject = aq_overlap, .limit = aq_overlap_limit,
-    .prepare = aq_overlap_prepare, .possible = aq_overlap_possible,
+    .name = "overlap_get",
+    .limit_name = "computation alone",
+    .subject = aq_overlap,
+    .limit = aq_overlap_limit,
+    .prepare = aq_overlap_prepare,
+    .possible = aq_overlap_possible,
 };

@@ -21,7 +21,8 @@ enum kind { KIND_PUT, KIND_GET, KIND_BARRIER, KIND_QUIT };
 
 struct peer {
     int rank;
-    unsigned char *base, *buffer, *there;       /* symmetric, private, the peer's as mapped here or NULL */
+    unsigned char *base, *buffer,
+        *there; /* symmetric, private, the peer's as mapped here or NULL */
     struct aq_limit limit;
     enum kind kind;
     size_t size;
@@ -108,13 +109,12 @@ static void serve(struct peer *p)
     }
 }
 
-static void measure(struct peer *p, const char *who, const char *name, enum kind kind, size_t size, int quick)
+static void measure(struct peer *p, const char *who, const char *name, enum kind kind, size_t size,
+                    int quick)
 {
-    struct side subject = { p, 0 }, limit = { p, 1 };
-    struct aq_measure m = {
-        { run_side, &subject }, { run_side, &limit }, 1e6, quick ? 25 : 101, quick ? 0.2e9 : 1e9, aq_bench_switches,
-        NULL
-    };
+    struct side subject = {p, 0}, limit = {p, 1};
+    struct aq_measure m = {{run_side, &subject}, {run_side, &limit}, 1e6, quick ? 25 : 101,
+                           quick ? 0.2e9 : 1e9,  aq_bench_switches,  NULL};
     struct aq_result r;
 
     memset(&r, 0, sizeof(r));
@@ -123,7 +123,8 @@ static void measure(struct peer *p, const char *who, const char *name, enum kind
     if (p->there == NULL)
         m.limit.run = NULL;
     else
-        snprintf(r.limit_name, sizeof(r.limit_name), "%s", kind == KIND_BARRIER ? "flag exchange" : "memcpy");
+        snprintf(r.limit_name, sizeof(r.limit_name), "%s",
+                 kind == KIND_BARRIER ? "flag exchange" : "memcpy");
     snprintf(r.who, sizeof(r.who), "%s", who);
     snprintf(r.name, sizeof(r.name), "%s", name);
     snprintf(r.unit, sizeof(r.unit), "ns");
@@ -134,8 +135,8 @@ static void measure(struct peer *p, const char *who, const char *name, enum kind
 
 static void measure_all(struct peer *p, const char *who, int quick)
 {
-    static const size_t transfers[] = { 8, 4096, 65536, 1u << 20 };
-    struct side quit = { p, 0 };
+    static const size_t transfers[] = {8, 4096, 65536, 1u << 20};
+    struct side quit = {p, 0};
 
     for (size_t i = 0; i < sizeof(transfers) / sizeof(transfers[0]); i++)
         measure(p, who, "put", KIND_PUT, transfers[i], quick);

@@ -1,0 +1,115 @@
+/*
+ * user_placement.c - the pages of a segment come into being where and when the client wants: none exists before the
+ * client's attach hook has run, and then only those that the client touches.
+ * Ranks 1+. Source GASNet-1 specification, attach; what users suffer from. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "aq_test.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+enum { HUGE_PAGES = 16, SEGMENT = HUGE_PAGES * (2 << 20), HALF = SEGMENT / 2 };
+
+static struct {
+    int calls;
+    void *base;
+    uintptr_t size;
+    long resident; /* pages that existed when the hook began */
+} hooked;
+
+/* Pages of a range that exist, whoever touched them; -1 if the kernel does not say. */
+static long resident(void *base, size_t bytes)
+{
+    const size_t pages = bytes / GASNET_PAGESIZE;
+    unsigned char *map = malloc(pages);
+    long count = 0;
+
+    if (map == NULL || mincore(base, bytes, map) != 0)
+        count = -1;
+    for (size_t page = 0; count >= 0 && page < pages; page++)
+        count += map[page] & 1;
+    free(map);
+    return count;
+}
+
+static long faults(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_minflt + usage.ru_majflt;
+}
+
+/* What a client does here is to set a NUMA policy; this one looks whether it still could. */
+static void on_attach(void *base, uintptr_t size)
+{
+    hooked.calls++;
+    hooked.base = base;
+    hooked.size = size;
+    hooked.resident = resident(base, size);
+}
+
+void (*gasnet_client_attach_hook)(void *, uintptr_t) = on_attach;
+
+static void check_traffic_touches_nothing(char *mine)
+{
+    int i;
+
+    rule("placement: barriers and messages touch no page of a segment");
+    for (i = 0; i < 100; i++)
+        aq_test_barrier();
+    AQ_CHECK_EQ(resident(mine, SEGMENT), 0);
+    aq_test_barrier();
+}
+
+static void check_owner(char *mine)
+{
+    long before, after;
+
+    rule("placement: the owner's first touch, and nothing else, makes its pages");
+    before = faults();
+    memset(mine, 1, HALF);
+    after = faults();
+    AQ_CHECK(after > before); /* they were not there */
+    AQ_CHECK_EQ(resident(mine, HALF), HALF / GASNET_PAGESIZE);
+    AQ_CHECK_EQ(resident(mine + HALF, SEGMENT - HALF), 0);
+    aq_test_barrier();
+}
+
+static void check_peer(char *mine)
+{
+    const uint64_t one = 1;
+    char *theirs = (char *)aq_test_base(aq_test_peer(1)) + HALF;
+    long there;
+
+    rule("placement: a put makes the page that it writes to, a huge one at most");
+    gex_RMA_PutBlocking(aq_test_tm, aq_test_peer(1), theirs, (void *)(uintptr_t)&one, sizeof(one), 0);
+    aq_test_barrier();
+    there = resident(mine + HALF, SEGMENT - HALF);
+    AQ_CHECK(there >= 1 && there <= (2 << 20) / GASNET_PAGESIZE);
+    aq_test_barrier();
+}
+
+int main(int argc, char **argv)
+{
+    char *mine;
+
+    aq_test_start(&argc, &argv, 1);
+#if GASNET_SEGMENT_EVERYTHING
+    aq_test_skip("segment everything has no segment to place");
+#endif
+    rule("placement: the hook is not called before attach");
+    AQ_CHECK_EQ(hooked.calls, 0);
+    aq_test_segment(SEGMENT);
+    mine = aq_test_base(aq_test_me);
+    rule("placement: attach calls the client's hook once, with the segment's base and size");
+    AQ_CHECK_EQ(hooked.calls, 1);
+    AQ_CHECK_PTR(hooked.base, mine);
+    AQ_CHECK_EQ(hooked.size, SEGMENT);
+    rule("placement: no page exists before the hook has run");
+    AQ_CHECK_EQ(hooked.resident, 0);
+    check_traffic_touches_nothing(mine);
+    check_owner(mine);
+    check_peer(mine);
+    return aq_test_finish();
+}

@@ -1,0 +1,129 @@
+/*
+ * user_stall.c - one rank keeps the other waiting, in the way that its argument names. Run by stall.sh, which looks
+ * at what the waiting rank prints.
+ * Usage: user_stall CASE SECONDS [tag]. Ranks 2. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "gasnetex.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { H_TAKE = GEX_AM_INDEX_BASE, H_GO, ROOM = 100000 };
+
+static gex_TM_t tm;
+static gex_Rank_t me;
+static volatile int taken, go;
+static uint64_t *peer_words;
+
+static void h_take(gex_Token_t token, void *buf, size_t nbytes)
+{
+    (void)token, (void)buf, (void)nbytes;
+    taken++;
+}
+
+static void h_go(gex_Token_t token)
+{
+    (void)token;
+    go = 1;
+}
+
+static gex_AM_Entry_t table[] = {
+    { H_TAKE, (gex_AM_Fn_t)h_take, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, NULL, "take" },
+    { H_GO, (gex_AM_Fn_t)h_go, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL, "go" },
+};
+
+static void sleep_for(double seconds)
+{
+    struct timespec left = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
+
+    while (nanosleep(&left, &left) != 0)
+        ;
+}
+
+static void barrier(void)
+{
+    gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
+}
+
+/* What the waiting rank does in each case. */
+static void wait_in(const char *what)
+{
+    static char payload[4096];
+    uint64_t word = 0;
+
+    if (strcmp(what, "barrier") == 0) {
+        barrier();
+    } else if (strcmp(what, "named") == 0) {
+        gasnet_barrier_notify(7, 0);
+        gasnet_barrier_wait(7, 0);
+    } else if (strcmp(what, "get") == 0) {
+        gex_RMA_GetBlocking(tm, &word, 1, peer_words, sizeof(word), 0);
+    } else if (strcmp(what, "event") == 0) {
+        gex_Event_Wait(gex_RMA_GetNB(tm, &word, 1, peer_words, sizeof(word), 0));
+    } else if (strcmp(what, "nbi") == 0) {
+        gex_RMA_GetNBI(tm, &word, 1, peer_words, sizeof(word), 0);
+        gex_NBI_Wait(GEX_EC_ALL, 0);
+    } else if (strcmp(what, "room") == 0) {
+        for (int i = 0; i < ROOM / 1000; i++)
+            gex_AM_RequestMedium0(tm, 1, H_TAKE, payload, sizeof(payload), GEX_EVENT_NOW, 0);
+    } else if (strcmp(what, "until") == 0) {
+        GASNET_BLOCKUNTIL(go);
+    } else {
+        fprintf(stderr, "no such case: %s\n", what);
+        gasnet_exit(2);
+    }
+}
+
+/* The other rank is away, and comes back. */
+static void be_away(const char *what, double seconds, pid_t waiter)
+{
+    const char *number = getenv("USER_STALL_SIGNAL");
+
+    sleep_for(seconds);
+    if (number != NULL) {
+        kill(waiter, atoi(number));
+        sleep_for(0.4);
+    }
+    if (strcmp(what, "named") == 0) {
+        gasnet_barrier_notify(7, 0);
+        gasnet_barrier_wait(7, 0);
+    } else if (strcmp(what, "barrier") == 0) {
+        barrier();
+    } else if (strcmp(what, "until") == 0) {
+        gex_AM_RequestShort0(tm, 0, H_GO, 0);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "barrier";
+    const double seconds = argc > 2 ? atof(argv[2]) : 1;
+    gex_Client_t client;
+    gex_EP_t ep;
+    gex_Segment_t segment;
+    uint64_t *mine;
+
+    if (gex_Client_Init(&client, &ep, &tm, "STALL", &argc, &argv, 0) != GASNET_OK
+        || gex_EP_RegisterHandlers(ep, table, sizeof(table) / sizeof(table[0])) != GASNET_OK
+        || gex_Segment_Attach(&segment, tm, GASNET_PAGESIZE) != GASNET_OK)
+        return 3;
+    me = gex_TM_QueryRank(tm);
+    mine = gex_Segment_QueryAddr(segment);
+    gex_Segment_QueryBound(tm, 1 - me, (void **)&peer_words, NULL, NULL);
+    *mine = 0;
+    barrier();
+    if (me == 0) /* the other rank learns whom to signal */
+        gex_RMA_PutBlockingVal(tm, 1, peer_words, (gex_RMA_Value_t)getpid(), 8, 0);
+    barrier();
+    if (me == 0)
+        wait_in(what);
+    else
+        be_away(what, seconds, (pid_t)*mine);
+    barrier();
+    barrier();
+    gasnet_exit(0);
+}
