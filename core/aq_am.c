@@ -55,19 +55,19 @@ __attribute__((cold)) void aq_am_no_handler(const struct aq_token *token)
              token->handler);
 }
 
-void aq_am_deliver(const struct aq_am_in *in)
+void aq_am_deliver(struct aq_am_in *in)
 {
-    struct aq_token token = { in->jobrank, in->handler, in->nargs, in->kind, 0, in->is_reply, false };
+    struct aq_token *token = &in->token;
     struct aq_thread *self = aq_thread_self();
     const uint8_t outer = self->context;
-    const gex_AM_Fn_t fn = aq_am_enter(&token, self);
+    const gex_AM_Fn_t fn = aq_am_enter(token, self);
 
-    if (in->kind == AQ_AM_SHORT)
-        aq_am_call_short(fn, in->nargs, (gex_Token_t)(void *)&token, NULL, 0, in->args);
+    if (token->kind == AQ_AM_SHORT)
+        aq_am_call_short(fn, token->nargs, (gex_Token_t)(void *)token, NULL, 0, in->args);
     else
-        aq_am_call_payload(fn, in->nargs, (gex_Token_t)(void *)&token, in->payload, in->nbytes,
+        aq_am_call_payload(fn, token->nargs, (gex_Token_t)(void *)token, in->payload, in->nbytes,
                            in->args);
-    aq_am_leave(&token, self, outer);
+    aq_am_leave(token, self, outer);
 }
 
 /* --- tokens --- */

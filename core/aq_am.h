@@ -28,19 +28,6 @@ enum aq_am_index {
 void aq_am_register_internal(enum aq_am_index index, gex_AM_Fn_t fn, gex_Flags_t flags,
                              unsigned nargs, const char *name);
 
-/* A message that has arrived, as the conduit hands it over. payload may be written to by the
- * handler and stays ours until aq_am_deliver() returns. */
-struct aq_am_in {
-    gex_Rank_t jobrank; /* the sender */
-    uint8_t handler;
-    uint8_t nargs;
-    uint8_t kind;
-    uint8_t is_reply;
-    const gex_AM_Arg_t *args;
-    void *payload;
-    size_t nbytes;
-};
-
 /* What gex_Token_t points to: lives on the stack while the handler runs. */
 struct aq_token {
     gex_Rank_t jobrank; /* the sender */
@@ -52,9 +39,18 @@ struct aq_token {
     uint8_t replied;
 };
 
+/* A message that has arrived, as the conduit hands it over. payload may be written to by the
+ * handler and stays ours until aq_am_deliver() returns. */
+struct aq_am_in {
+    struct aq_token token;
+    const gex_AM_Arg_t *args;
+    void *payload; /* medium, long */
+    size_t nbytes;
+};
+
 /* Run the handler of a message on this thread. The conduit holds no lock. For short messages
  * core/aq_am_deliver.h has an inline form. */
-void aq_am_deliver(const struct aq_am_in *in);
+void aq_am_deliver(struct aq_am_in *in);
 
 /* The handler is not registered; or, in debug builds, not for such a message: ends the job. */
 void aq_am_no_handler(const struct aq_token *token);

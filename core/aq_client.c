@@ -127,7 +127,7 @@ static void aq_client_place(const struct aq_spawn_info *spawn)
 {
     struct aq_place mine = { .host = spawn->host_index };
     struct aq_place *all = aq_client_table(spawn->size, sizeof(*all), "the ranks' places");
-    unsigned cores = aq_cores_available();
+    const unsigned quota = aq_spawn_host_facts().cores_quota;
     cpu_set_t together;
 
     CPU_ZERO(&together);
@@ -152,9 +152,7 @@ static void aq_client_place(const struct aq_spawn_info *spawn)
     aq_job.nbrhd_index = aq_job.host_index;
 
     /* ranks that are bound to one core each have as many cores as ranks */
-    if ((unsigned)CPU_COUNT(&mine.cores) <= cores)
-        cores = (unsigned)CPU_COUNT(&together);
-    aq_job.oversubscribed = aq_job.host_size > cores;
+    aq_job.oversubscribed = aq_job.host_size > MIN((unsigned)CPU_COUNT(&together), quota);
     free(all);
 }
 

@@ -3,7 +3,7 @@
  * aq_exit.c - the one way out of a job; see aq_exit.h.
  * Owns      aq_exit_me: who ends this process
  * Threads   any, any context. What runs in signal handlers uses atomics, write, futex, kill, _exit
- *           and, for stdio, ftrylockfile with a bound (see aq_exit_flush)
+ *           and, for stdio, ftrylockfile with a bound (see aq_exit_flush_stream)
  * How       publish the code on the board -> poke who looks after the job -> write out stdio ->
  *           leave the launcher -> _exit. This rank waits for nobody: who comes late is asked and
  *           then killed by the supervisor (other/spawn/aq_ending.h)
@@ -108,6 +108,11 @@ static void aq_exit_set_state(enum aq_rank_state state)
 
 static void aq_exit_publish(enum aq_rank_state state, int code)
 {
+    /* a fatal error between aq_spawn_init() and aq_exit_init() */
+    if (aq_exit_me.board == NULL && aq_spawn_info() != NULL) {
+        aq_exit_me.slot = aq_spawn_info()->host_rank;
+        aq_exit_me.board = aq_spawn_board();
+    }
     if (aq_exit_me.board == NULL)
         return;
     aq_board_publish_exit(aq_exit_me.board, aq_exit_me.slot, state, code);
@@ -171,11 +176,10 @@ static void aq_exit_flush_files(void)
     setitimer(ITIMER_REAL, &off, NULL);
 }
 
-static void aq_exit_flush(void)
+static void aq_exit_flush_console(void)
 {
     aq_exit_flush_stream(stdout);
     aq_exit_flush_stream(stderr);
-    aq_exit_flush_files();
 }
 
 /* the common end of all ways out; only the owner gets here */
@@ -187,7 +191,8 @@ static _Noreturn void aq_exit_finish(int code, bool orderly, bool in_signal)
     /* whoever reads our output may be slow, and must get all of it if the job ends in order */
     if (orderly && !in_signal)
         aq_exit_set_state(AQ_RANK_FLUSHING);
-    aq_exit_flush();
+    aq_exit_flush_console();
+    aq_exit_flush_files();
     aq_exit_set_state(AQ_RANK_ENDED);
     code = aq_spawn_leave(aq_exit_settle(code), orderly);
     _exit(code);
@@ -257,7 +262,7 @@ static void aq_exit_hook(int status, void *arg)
     atomic_store_explicit(&aq_exit_me.code, aq_exit_settle(status), memory_order_relaxed);
     aq_exit_publish(AQ_RANK_EXITING, status);
     aq_exit_set_state(AQ_RANK_FLUSHING);
-    aq_exit_flush();
+    aq_exit_flush_console();                          /* libc does the other files, without their locks */
     aq_exit_set_state(AQ_RANK_ENDED);
     aq_spawn_leave(aq_exit_settle(status), true);
 }

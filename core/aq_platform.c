@@ -98,16 +98,29 @@ static void aq_platform_look_quota(const char *dir, void *state)
         *cores = quota / period;
 }
 
-unsigned aq_cores_available(void)
+unsigned aq_cores_quota(void)
 {
-    cpu_set_t mask;
-    double cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    double cores = UINT16_MAX;
 
-    if (sched_getaffinity(0, sizeof(mask), &mask) == 0)
-        cores = CPU_COUNT(&mask);
     aq_platform_each_cgroup("/sys/fs/cgroup", "", aq_platform_look_quota, &cores);
     aq_platform_each_cgroup("/sys/fs/cgroup/cpu", "cpu", aq_platform_look_quota, &cores);
     return cores < 1.5 ? 1 : (unsigned)(cores + 0.5);
+}
+
+unsigned aq_cores_allowed(void)
+{
+    cpu_set_t mask;
+
+    if (sched_getaffinity(0, sizeof(mask), &mask) == 0)
+        return (unsigned)CPU_COUNT(&mask);
+    return (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+unsigned aq_cores_available(void)
+{
+    const unsigned allowed = aq_cores_allowed(), quota = aq_cores_quota();
+
+    return allowed < quota ? allowed : quota;
 }
 
 static void aq_platform_look_memory(const char *dir, void *state)

@@ -45,8 +45,11 @@ static inline size_t aq_round_up(size_t value, size_t power_of_two)
     return (value + power_of_two - 1) & ~(power_of_two - 1);
 }
 
-/* Cores this process may use: the affinity mask, cut by the cgroup's quota; at least 1. */
+/* Cores this process may use: the affinity mask (allowed), cut by the cgroup's quota (which reads
+ * files: a host's ranks share the answer, see aq_spawn_host_facts()); at least 1. */
 unsigned aq_cores_available(void);
+unsigned aq_cores_allowed(void);
+unsigned aq_cores_quota(void);
 
 /* Bytes of memory this process's host or container has: physical memory, cut by the
  * cgroup's limit. *what_out, if not NULL, says which of the two it was. */

@@ -48,7 +48,7 @@ static struct aq_env_segsize aq_segment_wish(void)
 uintptr_t aq_segment_limit(unsigned host_size, uint64_t taken)
 {
     const struct aq_env_segsize wish = aq_segment_wish();
-    const uint64_t memory = aq_memory_available(NULL);
+    const uint64_t memory = aq_spawn_host_facts().memory;
     uint64_t bytes = wish.is_fraction ? (uint64_t)((double)memory * wish.fraction) : wish.bytes;
 
     if (wish.per_host) {
@@ -60,8 +60,7 @@ uintptr_t aq_segment_limit(unsigned host_size, uint64_t taken)
 
 void aq_segment_explain(char *text, size_t len)
 {
-    const char *what;
-    const uint64_t memory = aq_memory_available(&what);
+    const struct aq_host_facts facts = aq_spawn_host_facts();
     const struct aq_env_segsize wish = aq_segment_wish();
     const char *setting = aq_env_is_set(AQ_ENV_MAX_SEGSIZE) ? aq_env_str(AQ_ENV_MAX_SEGSIZE)
                           : gasnet_max_segsize_str != NULL ? gasnet_max_segsize_str
@@ -69,7 +68,7 @@ void aq_segment_explain(char *text, size_t len)
                                                     : aq_env_str(AQ_ENV_MAX_SEGSIZE);
 
     snprintf(text, len, "GASNET_MAX_SEGSIZE is %s, %s %.1f MB, %u rank%s on this host%s", setting,
-             what, (double)memory / 1048576, aq_job.host_size, aq_job.host_size == 1 ? "" : "s",
+             facts.memory_is, (double)facts.memory / 1048576, aq_job.host_size, aq_job.host_size == 1 ? "" : "s",
              wish.per_host ? " share it" : "");
 }
 
@@ -115,6 +114,7 @@ uintptr_t gasnet_getMaxGlobalSegmentSize(void)
 
 /* --- attach --- */
 
+#if !GASNET_SEGMENT_EVERYTHING
 static int aq_segment_check_attach(gex_TM_t tm, uintptr_t size)
 {
     char why[256];
@@ -133,6 +133,8 @@ static int aq_segment_check_attach(gex_TM_t tm, uintptr_t size)
     }
     return AQ_OK;
 }
+
+#endif
 
 int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
 {

@@ -120,12 +120,13 @@ static void aq_bind_or(cpu_set_t *to, const cpu_set_t *from, size_t size)
 
 cpu_set_t **aq_launch_bindings(const struct aq_launch *lo, size_t *size_out)
 {
-    struct aq_bind_objects o = {.size = CPU_ALLOC_SIZE(sysconf(_SC_NPROCESSORS_CONF) + 1024)};
+    static struct aq_bind_objects o;                  /* ranks refer to its sets until they run */
     unsigned each = lo->cpus > 0 ? (unsigned)lo->cpus : 1;
     cpu_set_t **sets;
 
     if (lo->bind == AQ_BIND_NONE)
         return NULL;
+    o.size = CPU_ALLOC_SIZE(sysconf(_SC_NPROCESSORS_CONF) + 1024);
     if (!aq_bind_collect(lo, &o)) {
         aq_launch_tell(lo, "the machine's topology cannot be read: ranks are not bound");
         return NULL;

@@ -127,6 +127,7 @@ static void aq_start_prepare(struct aq_start *s, const struct aq_launch *lo)
 
     s->lo = lo;
     s->self = getpid();
+    s->sv.reap_others = true;
     rc = aq_supervise_open(&s->sv, lo->ranks, &board_fd);
     if (rc != 0)
         aq_launch_error(lo, "cannot make shared memory for %u ranks: %s", lo->ranks, strerror(-rc));
@@ -143,7 +144,6 @@ static void aq_start_prepare(struct aq_start *s, const struct aq_launch *lo)
     s->cpus = aq_launch_bindings(lo, &s->cpus_size);
     s->prefix = lo->prefix ? aq_prefix_open(lo) : NULL;
     s->sv.verbose = lo->verbose >= 2 || getenv("GASNET_SPAWN_VERBOSE") != NULL;
-    s->sv.reap_others = true;
     if (s->envp == NULL)
         aq_launch_error(lo, "out of memory");
 }

@@ -59,15 +59,14 @@ static void aq_shm_plan(uint32_t ranks, uint32_t depth, struct aq_shm_layout *la
 /* Refuse before the kernel does it in the middle of a run with SIGBUS or SIGXFSZ. */
 static int aq_shm_check_room(uint64_t bytes)
 {
-    const char *what;
-    const uint64_t memory = aq_memory_available(&what);
+    const struct aq_host_facts facts = aq_spawn_host_facts();
     struct rlimit limit;
 
-    if (bytes > memory / 2)
+    if (bytes > facts.memory / 2)
         return aq_fail(AQ_ERR_RESOURCE, "the message queues of %u ranks can take %.0f MB, more than "
                        "half of %s (%.0f MB); start fewer ranks on this host or lower "
-                       "GASNET_PSHM_NETWORK_DEPTH", aq_shm.size, (double)bytes / 1048576, what,
-                       (double)memory / 1048576);
+                       "GASNET_PSHM_NETWORK_DEPTH", aq_shm.size, (double)bytes / 1048576,
+                       facts.memory_is, (double)facts.memory / 1048576);
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes)
         return aq_fail(AQ_ERR_RESOURCE, "shared memory of %.0f MB exceeds the file size limit of "
                        "%.0f MB; raise it with: ulimit -f unlimited", (double)bytes / 1048576,

@@ -505,21 +505,19 @@ static inline bool aq_shm_rx_is_streaming(struct aq_shm_rx *rx)
 }
 
 /* A message as delivery wants it: from a copy of its half and, if used, of its second line. */
-static inline void aq_shm_rx_describe(const struct aq_shm_rx *rx, const struct aq_shm_half *half,
-                                      union aq_shm_more *more, uint64_t head, struct aq_am_in *in)
+static inline void aq_shm_rx_describe(const struct aq_shm_rx *rx, int lane,
+                                      const struct aq_shm_half *half, union aq_shm_more *more,
+                                      uint64_t head, struct aq_am_in *in)
 {
     const gex_AM_Arg_t *near = half->short_args;
 
-    in->handler = (uint8_t)(head >> 32);
-    in->nargs = (uint8_t)(head >> 40);
-    in->kind = (uint8_t)aq_head_kind(head);
-    in->jobrank = rx->jobrank;
-    if (in->kind == AQ_AM_MEDIUM) {
+    aq_head_token(head, rx->jobrank, lane, &in->token);
+    if (aq_head_kind(head) == AQ_AM_MEDIUM) {
         near = half->medium_args;
         in->nbytes = half->nbytes;
         in->payload = aq_head_place(head) == AQ_PLACE_BLOCK ? (void *)(rx->pool + half->offset)
                                                             : more->payload;
-    } else if (in->kind == AQ_AM_LONG) {
+    } else if (aq_head_kind(head) == AQ_AM_LONG) {
         near = half->long_args;
         in->nbytes = half->long_nbytes;
         memcpy(&in->payload, half->dest, sizeof(in->payload));
@@ -575,7 +573,7 @@ static inline void aq_shm_rx_collect(struct aq_shm_rx *rx)
  * given back when the handler has returned. */
 static bool aq_shm_rx_serve(struct aq_shm_rx *rx, int lane)
 {
-    struct aq_am_in in = { .is_reply = lane == AQ_LANE_REPLY };
+    struct aq_am_in in;
     _Alignas(AQ_CACHE_LINE) struct aq_shm_message message;
     struct aq_shm_slot *slot;
     uint64_t head, bit;
@@ -599,7 +597,7 @@ static bool aq_shm_rx_serve(struct aq_shm_rx *rx, int lane)
     }
     aq_lock_release(&rx->lock);
 
-    aq_shm_rx_describe(rx, &message.half, &message.more, head, &in);
+    aq_shm_rx_describe(rx, lane, &message.half, &message.more, head, &in);
     aq_am_deliver(&in);
     if (in_block) {
         /* release: the handler's reads are over before the sender may overwrite the block */
@@ -646,14 +644,14 @@ static __attribute__((noinline)) void aq_shm_rx_handle_large(struct aq_shm_rx *r
                                                              struct aq_shm_slot *slot,
                                                              uint64_t head)
 {
-    struct aq_am_in in = { .is_reply = lane == AQ_LANE_REPLY };
+    struct aq_am_in in;
     _Alignas(AQ_CACHE_LINE) struct aq_shm_message message;
     uint32_t taken;
 
     aq_shm_rx_copy(slot, lane, head, &message);
     aq_shm_rx_take(rx, slot, &message.half);
     taken = atomic_load_explicit(&rx->taken, memory_order_relaxed);
-    aq_shm_rx_describe(rx, &message.half, &message.more, head, &in);
+    aq_shm_rx_describe(rx, lane, &message.half, &message.more, head, &in);
     aq_am_deliver(&in);
     aq_shm_rx_give_back(rx, taken);
 }

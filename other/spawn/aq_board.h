@@ -88,6 +88,9 @@ struct aq_board {
     uint8_t key[32];                                  /* random: names and protects the host's sockets */
     uint32_t exit_timeout_ms;                         /* GASNET_EXITTIMEOUT and friends */
     uint32_t blackboard_offset;                       /* bytes from the board's start */
+    _Atomic uint64_t memory;                          /* what the host has; 0: nobody has looked yet */
+    _Atomic uint32_t memory_is_limited;               /* by the cgroup */
+    _Atomic uint32_t cores_quota;                     /* by the cgroup */
     _Alignas(AQ_BOARD_LINE) _Atomic uint32_t exit_state; /* enum aq_exit_state; read by waiting ranks */
     _Atomic int32_t exit_code;                        /* largest that counts */
     _Atomic uint32_t exit_seen;                       /* grows with each rank that exits; a futex */

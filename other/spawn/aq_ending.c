@@ -199,10 +199,9 @@ void aq_ending_gone(struct aq_ending *e, uint32_t slot, int status)
         aq_ending_unannounced(e, slot, pid, status);
 }
 
-/* does the process catch SIGQUIT? If it would only die of it, with a core file, SIGKILL is kinder */
-static bool aq_ending_catches_quit(pid_t pid)
+bool aq_ending_catches(pid_t pid, int sig)
 {
-    char path[64], text[4096], *at;
+    char path[64], line[256];
     unsigned long long caught = ~0ull;
     FILE *f;
 
@@ -210,15 +209,14 @@ static bool aq_ending_catches_quit(pid_t pid)
     f = fopen(path, "re");
     if (f == NULL)
         return true;
-    while (fgets(text, sizeof(text), f) != NULL) {
-        if (strncmp(text, "SigCgt:", 7) == 0) {
-            at = text + 7;
-            caught = strtoull(at, NULL, 16);
+    while (fgets(line, sizeof(line), f) != NULL) {
+        if (strncmp(line, "SigCgt:", 7) == 0) {
+            caught = strtoull(line + 7, NULL, 16);
             break;
         }
     }
     fclose(f);
-    return (caught >> (SIGQUIT - 1)) & 1;
+    return (caught >> (sig - 1)) & 1;
 }
 
 static pid_t aq_ending_rank_pid(const struct aq_ending *e, uint32_t slot)
@@ -246,7 +244,8 @@ static void aq_ending_ask(struct aq_ending *e)
 
         if (e->child[i] <= 0 || aq_ending_state(e, i) >= AQ_RANK_EXITING)
             continue;
-        if (pid > 0 && aq_ending_catches_quit(pid))
+        /* who would only die of it, with a core file, is better off with SIGKILL */
+        if (pid > 0 && aq_ending_catches(pid, SIGQUIT))
             kill(pid, SIGQUIT);
         else
             aq_ending_kill(e, i);

@@ -53,6 +53,9 @@ void aq_ending_fail(struct aq_ending *e, int code);
 /** aq_ending_step - do what is due; returns milliseconds until the next step, -1 for none. */
 int aq_ending_step(struct aq_ending *e);
 
+/** aq_ending_catches - does the process have a handler for sig? True if that cannot be found out. */
+bool aq_ending_catches(pid_t pid, int sig);
+
 /** aq_ending_say - one line "*** KIND (host:pid): text" to stderr in one write. */
 void aq_ending_say(const char *kind, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -193,9 +193,32 @@ static int aq_spawn_start(struct aq_spawn_state *st, const char *conduit)
     return st->provider->join(st);
 }
 
+/* Reading a dozen cgroup files in each of many ranks shows in the start-up time, so the ranks of a
+ * host share the answer. Two who look at the same time find the same. */
+struct aq_host_facts aq_spawn_host_facts(void)
+{
+    static const char *const names[] = {"physical memory", "the cgroup's memory limit"};
+    struct aq_board *board = aq_spawn_me.board;
+    struct aq_host_facts facts;
+
+    /* acquire: pairs with the release below */
+    facts.memory = atomic_load_explicit(&board->memory, memory_order_acquire);
+    if (facts.memory == 0) {
+        facts.memory = aq_memory_available(&facts.memory_is);
+        atomic_store_explicit(&board->memory_is_limited, strcmp(facts.memory_is, names[0]) != 0,
+                              memory_order_relaxed);
+        atomic_store_explicit(&board->cores_quota, aq_cores_quota(), memory_order_relaxed);
+        atomic_store_explicit(&board->memory, facts.memory, memory_order_release);
+    }
+    facts.memory_is = names[atomic_load_explicit(&board->memory_is_limited, memory_order_relaxed)];
+    facts.cores_quota = atomic_load_explicit(&board->cores_quota, memory_order_relaxed);
+    return facts;
+}
+
 int aq_spawn_init(int *argc, char ***argv, const char *conduit)
 {
     struct aq_spawn_state *st = &aq_spawn_me;
+    unsigned cores;
     int rc;
 
     (void)argc;
@@ -208,7 +231,10 @@ int aq_spawn_init(int *argc, char ***argv, const char *conduit)
         return rc;
     }
     st->info.provider = st->provider->name;
-    st->spin = st->info.host_size <= (uint32_t)aq_cores_available();
+    cores = aq_spawn_host_facts().cores_quota;
+    if (cores > aq_cores_allowed())
+        cores = aq_cores_allowed();
+    st->spin = st->info.host_size <= cores;
     aq_log_set_rank(st->info.rank);
     /* libc would cut lines of several ranks at buffer boundaries; a line a write stays whole in
      * pipes and files, costs nothing on a terminal, and needs no process in between */

@@ -37,6 +37,16 @@ int aq_spawn_init(int *argc, char ***argv, const char *conduit);
 /** aq_spawn_info - NULL before aq_spawn_init(). */
 const struct aq_spawn_info *aq_spawn_info(void);
 
+/* What a host has for its ranks. */
+struct aq_host_facts {
+    uint64_t memory;       /* bytes */
+    const char *memory_is; /* "physical memory" or "the cgroup's memory limit" */
+    unsigned cores_quota;  /* by the cgroup; large if there is none */
+};
+
+/** aq_spawn_host_facts - looked up by the first rank of a host that asks; after aq_spawn_init(). */
+struct aq_host_facts aq_spawn_host_facts(void);
+
 /** aq_spawn_board - the shared page area of this host's ranks; NULL before aq_spawn_init(). */
 struct aq_board *aq_spawn_board(void);
 

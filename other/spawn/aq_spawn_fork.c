@@ -109,8 +109,7 @@ static void aq_spawn_null_stdin(void)
 /* Holding the client's descriptors would keep its pipes from ever seeing their end. */
 static void aq_spawn_drop_fds(int keep)
 {
-    if (keep > 3)
-        syscall(SYS_close_range, 3u, (unsigned)keep - 1, 0u);
+    syscall(SYS_close_range, 3u, (unsigned)keep - 1, 0u);
     syscall(SYS_close_range, (unsigned)keep + 1, ~0u, 0u);
 }
 

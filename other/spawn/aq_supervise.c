@@ -7,6 +7,7 @@
 #include "other/spawn/aq_supervise.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,11 +22,23 @@
 
 static void aq_supervise_signals(sigset_t *set)
 {
-    static const int sigs[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGURG, SIGUSR2};
+    static const int sigs[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGURG, SIGUSR1, SIGUSR2};
 
     sigemptyset(set);
     for (size_t i = 0; i < sizeof(sigs) / sizeof(sigs[0]); i++)
         sigaddset(set, sigs[i]);
+}
+
+/* Started with a standard descriptor closed? Then our files must not take its number. */
+static void aq_supervise_standard_fds(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO && fcntl(fd, F_SETFD, 0) == 0);
+    if (fd > STDERR_FILENO)
+        close(fd);
 }
 
 int aq_supervise_open(struct aq_supervise *sv, uint32_t size, int *board_fd_out)
@@ -33,6 +46,9 @@ int aq_supervise_open(struct aq_supervise *sv, uint32_t size, int *board_fd_out)
     sigset_t set;
     int rc;
 
+    aq_supervise_standard_fds();
+    if (sv->reap_others)
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
     sv->child = calloc(size, sizeof(*sv->child));
     if (sv->child == NULL)
         return -ENOMEM;
@@ -105,6 +121,19 @@ static void aq_supervise_reap(struct aq_supervise *sv, struct aq_ending *e)
     }
 }
 
+/* Batch systems announce the end of the time by SIGUSR1 to the process they know: tell the ranks that
+ * care; for the others it would be deadly. */
+static void aq_supervise_forward(struct aq_supervise *sv, int sig)
+{
+    for (uint32_t i = 0; i < sv->board->size; i++) {
+        /* relaxed: written once */
+        pid_t pid = atomic_load_explicit(&sv->board->rank[i].pid, memory_order_relaxed);
+
+        if (sv->child[i] > 0 && pid > 0 && aq_ending_catches(pid, sig))
+            kill(pid, sig);
+    }
+}
+
 static void aq_supervise_read_signals(struct aq_supervise *sv, struct aq_ending *e)
 {
     struct signalfd_siginfo si;
@@ -116,6 +145,10 @@ static void aq_supervise_read_signals(struct aq_supervise *sv, struct aq_ending 
             break;
         case SIGUSR2:
             aq_board_report(sv->board, STDERR_FILENO, 0);
+            aq_supervise_forward(sv, SIGUSR2);
+            break;
+        case SIGUSR1:
+            aq_supervise_forward(sv, SIGUSR1);
             break;
         default:
             aq_ending_signalled(e, (int)si.ssi_signo);

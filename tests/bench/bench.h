@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench.h - the parts of aq-bench and what they share: options, rows, the job a row runs in, output.
+ * bench.h - the parts of aq-bench and what they share: options, rows, the job a row runs in,
+ * output.
  *
  *   bench_main.c     options; which of the roles below this process plays
- *   bench_front.c    started plainly: launches jobs of aq-bench under gasnetrun, collects their records
+ *   bench_front.c    started plainly: launches jobs of aq-bench under gasnetrun, collects their
+ *                    records
  *   bench_job.c      inside a job: start-up, commands from rank 0 to the others, running one row
  *   bench_rows.c     the registry: every row of every file, with sizes, budgets and tables
  *   bench_am.c bench_rma.c bench_sync.c   subjects and limits of the rows
@@ -29,6 +31,7 @@ struct aq_options {
     unsigned ranks;
     bool quick;
     bool list;
+    bool strict; /* a row over its budget makes the exit code 1 */
     bool peers; /* also measure MPI and OpenSHMEM where installed */
     const char *json, *plot, *only, *table;
     const char *task;   /* what the ranks of a job do: rows, startup, memory, talk, exit */
@@ -126,7 +129,8 @@ struct aq_job {
 /** aq_job_get - this process's job. */
 struct aq_job *aq_job_get(void);
 
-/** aq_job_start - gex_Client_Init, handlers, pinning; no segment yet. Ends the process on failure. */
+/** aq_job_start - gex_Client_Init, handlers, pinning; no segment yet. Ends the process on
+ *  failure. */
 void aq_job_start(struct aq_job *job, const struct aq_options *options, int *argc, char ***argv);
 
 /** aq_job_rows - attaches, then rank 0 measures every wanted row with the others' help. */
@@ -216,8 +220,9 @@ void aq_out_machine(char *buf, size_t size);
 /** aq_front_run - the whole benchmark, started plainly; returns the exit code. */
 int aq_front_run(const struct aq_options *options);
 
-/* Runs aq-bench --task under the launcher with so many ranks; line() gets every line the job reports.
- * Returns 0, or -1 with a message if the job failed or took longer than limit_s seconds. */
+/* Runs aq-bench --task under the launcher with so many ranks; line() gets every line the job
+ * reports. Returns 0, or -1 with a message if the job failed or took longer than limit_s
+ * seconds. */
 typedef void (*aq_line_fn)(void *arg, const char *line);
 int aq_front_job(const struct aq_options *options, const char *task, unsigned ranks, double limit_s,
                  aq_line_fn line, void *arg);

@@ -5,9 +5,10 @@
  * Threads   one in every process
  * Uses      bench.h
  *
- * Round trips answer with the same kind and size. Their limit is the cache-line ping-pong, with one memcpy of
- * the payload into shared memory each way. Floods count until the receiver has handled everything; their limit
- * is a stream of cache lines through a ring, with a memcpy of the payload each.
+ * Round trips answer with the same kind and size. Their limit is the cache-line ping-pong, with
+ * one memcpy of the payload into shared memory each way. Floods count until the receiver has
+ * handled everything; their limit is a stream of cache lines through a ring, with a memcpy of the
+ * payload each.
  */
 #include "bench.h"
 

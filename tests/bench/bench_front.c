@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_front.c - started plainly: launches jobs of this program under gasnetrun and collects what they report.
- * Owns      a private folder with a FIFO in it, through which rank 0 of a job reports; gone at the end
+ * bench_front.c - started plainly: launches jobs of this program under gasnetrun and collects
+ * what they report.
+ * Owns      a private folder with a FIFO in it, through which rank 0 of a job reports; gone at
+ *           the end
  * Threads   one
  * Uses      bench.h, gasnetrun from beside this program or from PATH
  */
@@ -243,7 +245,7 @@ int aq_front_run(const struct aq_options *options)
 {
     size_t rows = aq_front_count_rows(options);
     struct aq_out out;
-    int rc = 0;
+    int rc = 0, over;
 
     if (aq_front_prepare() != 0)
         return 2;
@@ -255,8 +257,10 @@ int aq_front_run(const struct aq_options *options)
         aq_many_run(options, &out);
     if (rc == 0 && !aq_interrupted)
         aq_peers_run(options, &out);
-    aq_out_finish(&out);
+    over = aq_out_finish(&out);
     if (aq_interrupted)
         return 128 + (int)aq_interrupted;
-    return rc == 0 ? 0 : 2;
+    if (rc != 0)
+        return 2;
+    return options->strict && over > 0 ? 1 : 0;
 }

@@ -5,10 +5,12 @@
  * Threads   one in every process
  * Uses      bench.h
  *
- * Rank 0 decides. Before each slice it sends a command (row, side, iterations) to the ranks that take part;
- * they run their part of that side and acknowledge. Between commands they wait in the library.
- * Segment: the limit area first (rank 0's is used by all), the word that stops a computing target, the slots
- * of the 8-byte rows, then from AQ_POOL_OFFSET the transfer area.
+ * Rank 0 decides. Before each slice it sends a command (row, side, iterations) to the ranks that
+ * take part; they run their part of that side and acknowledge. Between commands they wait in the
+ * library.
+ *
+ * Segment: the limit area first (rank 0's is used by all), the slots of the 8-byte rows, the word
+ * that stops a computing target, then from AQ_POOL_OFFSET the transfer area.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -74,7 +76,8 @@ static void aq_h_ack(gex_Token_t token, gex_AM_Arg_t switches)
     aq_the_job.acks++;
 }
 
-/* A rank that is free to move between cores measures the scheduler: pin it if the launcher has not. */
+/* A rank that is free to move between cores measures the scheduler: pin it if the launcher has
+ * not. */
 static void aq_job_pin(const struct aq_job *job)
 {
     cpu_set_t allowed, one;
@@ -131,7 +134,8 @@ static void aq_job_attach(struct aq_job *job)
     job->pool_size = size - AQ_POOL_OFFSET;
 }
 
-/* Addresses of the peer (rank 1's segment on rank 0, rank 0's on the others), slots, private buffer. */
+/* Addresses of the peer (rank 1's segment on rank 0, rank 0's on the others), slots, private
+ * buffer. */
 static void aq_job_map(struct aq_job *job)
 {
     void *owner = NULL, *local = NULL;
@@ -259,7 +263,8 @@ static uint64_t aq_job_switches(void *arg)
     return aq_bench_switches(NULL) + job->peer_switches;
 }
 
-/* Both sides of the limit spin with or without a pause instruction, whichever is faster here and now. */
+/* Both sides of the limit spin with or without a pause instruction, whichever is faster here
+ * and now. */
 static void aq_job_choose_pause(struct aq_job *job, struct aq_side_arg *limit)
 {
     double best[2] = {1e18, 1e18};

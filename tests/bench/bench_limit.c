@@ -103,12 +103,14 @@ void aq_limit_shared(struct aq_limit *l, uint64_t iters, bool first)
     }
 }
 
-/* Waits until the receiver is less than a ring of messages (four, with payload) behind number seq. */
+/* Waits until the receiver is less than a ring of messages (four, with payload) behind number
+ * seq. */
 static void aq_limit_await_credit(struct aq_limit *l, uint64_t seq)
 {
     uint64_t room = l->nbytes > 0 ? 4 : AQ_LIMIT_RING;
 
-    /* pairs with the release in aq_limit_drain(): the slot has been read before it is written again */
+    /* pairs with the release in aq_limit_drain(): the slot has been read before it is written
+     * again */
     while (seq - atomic_load_explicit(&l->area->credit.seq, memory_order_acquire) > room)
         aq_limit_relax(l->pause);
 }

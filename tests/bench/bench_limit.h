@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_limit.h - the physical limits that rows are compared with: cache-line hand-overs and plain copies.
+ * bench_limit.h - the physical limits that rows are compared with: cache-line hand-overs and
+ * plain copies.
  * Owns      nothing: struct aq_limit_area lies in memory that both ranks have mapped
  * Threads   one driver and one responder per area, each in its own process
  * Uses      the C library only, so that the MPI and OpenSHMEM peers have the same limits
  *
- * The cache-line ping-pong uses one line a direction, as any pair of mailboxes does in which either side may
- * speak first, and nothing else: what two cores need to tell each other one word and hear one back. A
- * waiting side may spin with or without a pause instruction; which is faster depends on whether the two
- * cores share execution units, so the driver tries both and the limit is the faster.
+ * The cache-line ping-pong uses one line a direction, as a pair of mailboxes does, and nothing
+ * else: what two cores need to tell each other one word and hear one back. A waiting side may spin
+ * with or without a pause instruction; which is faster depends on whether the two cores share
+ * execution units, so the driver tries both and the limit is the faster. A row of its own shows
+ * the same with both directions on a single line.
  */
 #ifndef AQ_BENCH_LIMIT_H
 #define AQ_BENCH_LIMIT_H
@@ -56,7 +58,8 @@ struct aq_limit {
     bool pause;        /* spin with a pause instruction */
 };
 
-/** aq_limit_payload - payload of n bytes: in the area if it fits there, else in shared memory at large (4 x n). */
+/** aq_limit_payload - payload of n bytes: in the area if it fits there, else in shared memory at
+ *  large (4 x n). */
 void aq_limit_payload(struct aq_limit *l, const void *src, size_t n, unsigned char *large);
 
 /** aq_limit_ping - driver: iters round trips; aq_limit_pong - responder of the same iters. */
@@ -66,14 +69,16 @@ void aq_limit_pong(struct aq_limit *l, uint64_t iters);
 /** aq_limit_shared - both directions over one single line; first: this side moves first. */
 void aq_limit_shared(struct aq_limit *l, uint64_t iters, bool first);
 
-/** aq_limit_send - one-way flood through a ring of lines; aq_limit_drain - the receiver of the same iters. */
+/** aq_limit_send - one-way flood through a ring of lines; aq_limit_drain - the receiver of the
+ *  same iters. */
 void aq_limit_send(struct aq_limit *l, uint64_t iters);
 void aq_limit_drain(struct aq_limit *l, uint64_t iters);
 
 /** aq_limit_barrier - dissemination barrier of ranks over one line a step, iters times. */
 void aq_limit_barrier(struct aq_limit *l, uint64_t iters, uint32_t rank, uint32_t ranks);
 
-/** aq_limit_sum - reads every word of a buffer; the result keeps the compiler from leaving it out. */
+/** aq_limit_sum - reads every word of a buffer; the result keeps the compiler from leaving it
+ *  out. */
 uint64_t aq_limit_sum(const void *buf, size_t nbytes);
 
 /** aq_limit_compiler_barrier - a compiler barrier: nothing is kept in registers or moved across. */

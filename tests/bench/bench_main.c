@@ -5,8 +5,9 @@
  * Threads   one
  * Uses      bench.h
  *
- * Started plainly, it launches itself under gasnetrun and prints what comes back. Started by gasnetrun, mpirun
- * or srun, every process is a rank: rank 0 measures and prints, or reports to the process that launched the job.
+ * Started plainly, it launches itself under gasnetrun and prints what comes back. Started by
+ * gasnetrun, mpirun or srun, every process is a rank: rank 0 measures and prints, or reports to
+ * the process that launched the job.
  */
 #include "bench.h"
 
@@ -24,7 +25,7 @@ enum {
     AQ_OPT_NO_PEERS,
     AQ_OPT_TASK,
     AQ_OPT_REPORT,
-    AQ_OPT_CONDUIT
+    AQ_OPT_STRICT
 };
 
 static const char aq_usage_text[] =
@@ -32,6 +33,7 @@ static const char aq_usage_text[] =
     "  -n N              ranks of the main job (default 2, at least 2)\n"
     "  -c, --conduit C   conduit to measure (default smp)\n"
     "  --quick           few rows, short slices: some seconds\n"
+    "  --strict          exit with 1 if a row is over its budget\n"
     "  --table T         latency, bandwidth, budget or all (default)\n"
     "  --only A,B        rows whose name/size contains A or B, for example am_medium/4096,put8\n"
     "  --list            print the rows and stop\n"
@@ -46,6 +48,7 @@ static const char aq_usage_text[] =
 static const struct option aq_long_options[] = {
     {"conduit", required_argument, NULL, 'c'},
     {"quick", no_argument, NULL, AQ_OPT_QUICK},
+    {"strict", no_argument, NULL, AQ_OPT_STRICT},
     {"json", required_argument, NULL, AQ_OPT_JSON},
     {"plot", required_argument, NULL, AQ_OPT_PLOT},
     {"only", required_argument, NULL, AQ_OPT_ONLY},
@@ -110,6 +113,9 @@ static void aq_parse(struct aq_options *o, int argc, char **argv)
             break;
         case AQ_OPT_ONLY:
             o->only = optarg;
+            break;
+        case AQ_OPT_STRICT:
+            o->strict = true;
             break;
         case AQ_OPT_LIST:
             o->list = true;

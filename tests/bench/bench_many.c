@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_many.c - rows that need jobs of many sizes: start-up, memory of a peer, message rate with many peers.
+ * bench_many.c - rows that need jobs of many sizes: start-up, memory of a peer, message rate with
+ * many peers.
  * Owns      nothing
  * Threads   one
  * Uses      bench.h
  *
- * Start-up alternates with its limit, fork + exec of as many processes of this very program, each until it
- * has ended. Memory of a peer is the slope between a small and a large job of what one rank holds: pages of
- * memory files count in equal shares for all who map them, files of programs and libraries do not count.
+ * Start-up alternates with its limit, fork + exec of as many processes of this very program, each
+ * until it has ended. Memory of a peer is the slope between a small and a large job of what one
+ * rank holds: pages of memory files count in equal shares for all who map them, files of programs
+ * and libraries do not count.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1

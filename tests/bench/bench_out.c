@@ -5,8 +5,9 @@
  * Threads   one
  * Uses      bench.h
  *
- * One line a row; a row with a budget ends with "ratio budget ok" (or over, or noise), one without ends with its
- * ratio or its time. On a terminal a line on standard error says what is running and for how long still.
+ * One line a row; a row with a budget ends with "ratio budget ok" (or over, or noise), one
+ * without ends with its ratio or its time. On a terminal a line on standard error says what is
+ * running and for how long still.
  */
 #include "bench.h"
 

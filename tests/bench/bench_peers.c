@@ -5,8 +5,8 @@
  * Threads   one
  * Uses      bench.h; the sources in peers/, and each library's own compiler wrapper and launcher
  *
- * The programs are compiled when they are measured, from installed sources: a build of Aqueduct needs no MPI. A
- * library whose compiler or launcher is not found is left out.
+ * The programs are compiled when they are measured, from installed sources: a build of Aqueduct
+ * needs no MPI. A library whose compiler or launcher is not found is left out.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -49,7 +49,8 @@ static bool aq_peers_has(const char *dir)
     return access(path, R_OK) == 0;
 }
 
-/* The folder with the sources: the setting, the installed one, or its place relative to this program. */
+/* The folder with the sources: the setting, the installed one, or its place relative to this
+ * program. */
 static bool aq_peers_sources(char *dir, size_t size)
 {
     const char *set = getenv("AQ_BENCH_DATADIR");

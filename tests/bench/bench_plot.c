@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_plot.c - SVG plots of a run through gnuplot: latency, bandwidth, ratio to the limit, start-up.
+ * bench_plot.c - SVG plots of a run through gnuplot: latency, bandwidth, ratio to the limit,
+ * start-up.
  * Owns      nothing; the data travel inside the gnuplot script
  * Threads   one
  * Uses      bench.h, gnuplot

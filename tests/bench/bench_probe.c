@@ -9,7 +9,7 @@
  *   STARTUP  init_ns    longest gex_Client_Init of a rank
  *            job_ns     first entry into gex_Client_Init to the last rank leaving the first barrier
  *            barrier    moment of the latter on CLOCK_MONOTONIC, for who launched the job
- *   MEMORY   bytes      private and shared anonymous memory of all ranks, each shared page counted once
+ *   MEMORY   bytes      private and shared anonymous memory of all ranks, each shared page once
  *            tables     page tables of all ranks, bytes
  */
 #include "bench.h"
@@ -43,7 +43,8 @@ static void aq_probe_send(struct aq_job *job, uint64_t a, uint64_t b, uint64_t c
     gex_AM_RequestShort6(job->tm, 0, AQ_H_GATHER, 0, a >> 32, a, b >> 32, b, c >> 32, c);
 }
 
-/* Memory that is this job's alone: anonymous, heap, stack and memory files; each rank its share of shared pages. */
+/* Memory that is this job's alone: anonymous, heap, stack and memory files; each rank its
+ * share of shared pages. */
 static uint64_t aq_probe_memory(void)
 {
     FILE *f = fopen("/proc/self/smaps", "r");

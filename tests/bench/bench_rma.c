@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_rma.c - rows of put and get: blocking, NB, NBI, values; 8-byte latency and rate; warm and cold.
+ * bench_rma.c - rows of put and get: blocking, NB, NBI, values; 8-byte latency and rate; warm and
+ * cold.
  * Owns      nothing
  * Threads   one in every process; rank 0 works, rank 1 waits in the library
  * Uses      bench.h
  *
- * The 8-byte rows measure the inlined call itself, so both sides are written alike: the same loop over the same
- * 64 addresses, each loaded at run time, with a compiler barrier after every operation, so that nothing read from
- * memory is kept across and nothing is merged or vectorised. Two questions are asked of each call:
- *   latency  a chain: where the next operation goes is read from what this one moved, so that every cycle the
- *            library adds between the address and the data counts in full
- *   rate     independent operations, as many as the processor can keep in flight: every instruction counts
- * The peer's rank is a variable that does not change within the loop. In the pair and scatter rows it is loaded
- * with every address, as with an array or a list of global pointers, while the limit has mapped pointers prepared.
- * Rows with a size pass it at run time to both the library and memcpy.
+ * The 8-byte rows measure the inlined call itself, so both sides are written alike: the same loop
+ * over the same 64 addresses, each loaded at run time, with a compiler barrier after every
+ * operation, so that nothing read from memory is kept across and nothing is merged or vectorised.
+ * Two questions are asked of each call:
+ *   latency  a chain: where the next operation goes is read from what this one moved, so that
+ *            every cycle the library adds between the address and the data counts in full
+ *   rate     independent operations, as many as the processor can keep in flight: every
+ *            instruction counts
+ * The peer's rank is a variable that does not change within the loop. In the pair and scatter
+ * rows it is loaded with every address, as with an array or a list of global pointers, while the
+ * limit has mapped pointers prepared. Rows with a size pass it at run time to both the library
+ * and memcpy.
  */
 #include "bench.h"
 
@@ -29,8 +33,9 @@ static bool aq_rma_fits(const struct aq_job *job, const struct aq_row *row)
 /* --- 8 bytes --- */
 
 /*
- * What lies in the slots: put and pair chains read the number of the next slot; the chain of gets reads the next
- * address itself, as its owner names it for the library and as mapped here for the limit.
+ * What lies in the slots: put and pair chains read the number of the next slot; the chain of gets
+ * reads the next address itself, as its owner names it for the library and as mapped here for the
+ * limit.
  */
 static void aq_rma_chain_prepare(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
@@ -49,8 +54,8 @@ static void aq_rma_chain_prepare(struct aq_job *job, const struct aq_row *row, u
     }
 }
 
-/* The word just put is read back through a pointer of its own, so that the processor cannot tell from the
- * registers alone that it is the same word, and says which slot comes next. */
+/* The word just put is read back through a pointer of its own, so that the processor cannot
+ * tell from the registers alone that it is the same word, and says which slot comes next. */
 static void aq_put8_latency(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
     const struct aq_slot *slots = job->slots;

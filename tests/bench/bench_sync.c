@@ -5,10 +5,11 @@
  * Threads   one in every process
  * Uses      bench.h
  *
- * Progress: a put or get to a rank that computes and never enters the library, against the same to a rank that
- * waits in the library; 1.00 says that the target's attention is not needed.
- * Overlap: a transfer with as much computation between its start and its end as it takes itself, against that
- * computation alone; 1.00 says that the transfer is hidden entirely, 2.00 that nothing is.
+ * Progress: a put or get to a rank that computes and never enters the library, against the same
+ * to a rank that waits in the library; 1.00 says that the target's attention is not needed.
+ * Overlap: a transfer with as much computation between its start and its end as it takes itself,
+ * against that computation alone; 1.00 says that the transfer is hidden entirely, 2.00 that
+ * nothing is.
  */
 #include "bench.h"
 

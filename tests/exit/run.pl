@@ -456,6 +456,18 @@ sub run_limits {
     $check->('gasnetrun: descriptors closed by a wrapper', '[1-9]\d*', 'descriptor', {}, $gasnetrun, '-n', 2, '/bin/bash', '-c',
              "for f in /proc/self/fd/*; do n=\${f##*/}; [ \$n -ge 100 ] && eval \"exec \$n>&-\"; done; exec $program 0")
         if -x '/bin/bash';
+    $check->('gasnetrun: what ranks leave running ends with the job', 0, 'ready 1', {}, $gasnetrun, '-n', 2, '/bin/sh', '-c',
+             "sleep 100 & exec $program 0");
+    $check->('pshm: standard input, output and error closed', 4, '', {GASNET_PSHM_NODES => 4}, '/bin/sh', '-c',
+             "$program 2 <&- >&- 2>&-; test \$? = 2 && exit 4");
+    $check->('gasnetrun: standard input, output and error closed', 4, '', {}, '/bin/sh', '-c',
+             "$gasnetrun -n 4 $program 2 <&- >&- 2>&-; test \$? = 2 && exit 4");
+    # the launcher is killed while shells stand between it and the ranks
+    my $pid = start({}, '/dev/null', $gasnetrun, '-n', $ranks, '/bin/sh', '-c', "$program 33; exit \$?");
+    ready();
+    kill 'KILL', $pid;
+    my ($code, $seconds) = finish($pid, 20);
+    judge('gasnetrun: SIGKILL to it, shells around the ranks', {code => 137, within => 20}, $code, $seconds, $before);
     # as a user who may start few processes
     return unless $> == 0 && have('setpriv') && have('prlimit');
     chmod 0755, $work;

@@ -48,8 +48,9 @@ static const struct aq_conduit_ops fake_conduit = { .name = "fake", .am_short = 
 
 static void deliver(gex_Rank_t from, unsigned handler, unsigned nargs, const gex_AM_Arg_t *args)
 {
-    const struct aq_am_in in = { .jobrank = from, .handler = (uint8_t)handler,
-                                 .nargs = (uint8_t)nargs, .kind = AQ_AM_SHORT, .args = args };
+    struct aq_am_in in = { .token = { .jobrank = from, .handler = (uint8_t)handler,
+                                      .nargs = (uint8_t)nargs, .kind = AQ_AM_SHORT },
+                           .args = args };
 
     aq_am_deliver(&in);
 }

@@ -93,6 +93,15 @@ static int may_be_caught(int sig)
     return 0;
 }
 
+static int same_set(const sigset_t *one, const sigset_t *other)
+{
+    int sig = 1;
+
+    while (sig < SIGNALS && sigismember(one, sig) == sigismember(other, sig))
+        sig++;
+    return sig == SIGNALS;
+}
+
 static void compare_signals(void)
 {
     for (int sig = 1; sig < SIGNALS; sig++) {
@@ -100,7 +109,7 @@ static void compare_signals(void)
 
         if (!may_be_caught(sig)
             && (old->sa_handler != new->sa_handler || old->sa_flags != new->sa_flags
-                || memcmp(&old->sa_mask, &new->sa_mask, sizeof(old->sa_mask)) != 0))
+                || !same_set(&old->sa_mask, &new->sa_mask)))
             changed("action of signal", strsignal(sig));
         if (sigismember(&before.mask, sig) != sigismember(&after.mask, sig))
             changed("mask of signal", strsignal(sig));

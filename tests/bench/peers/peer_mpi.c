@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * peer_mpi.c - the rows of aq-bench that any MPI-3 can do: send/receive, put, get, barrier between two ranks.
+ * peer_mpi.c - the rows of aq-bench that any MPI-3 can do: send/receive, put, get, barrier
+ * between two ranks.
  * Owns      one ordinary window for RMA and one shared window for the limits
  * Threads   one in every process
  * Uses      MPI, bench_stat.h, bench_limit.h
  *
- * usage: mpirun -n 2 peer_mpi WHO quick|full - prints record lines for aq-bench. The limits are those of
- * aq-bench, measured in these processes: cache lines in shared memory, memcpy to the peer's mapped memory.
+ * usage: mpirun -n 2 peer_mpi WHO quick|full - prints record lines for aq-bench. The limits are
+ * those of aq-bench, measured in these processes: cache lines in shared memory, memcpy to the
+ * peer's mapped memory.
  */
 #include <mpi.h>
 #include <stdlib.h>
@@ -122,7 +124,8 @@ static void send_command(const struct side *s, uint64_t iters, int kind)
     MPI_Send(&c, sizeof(c), MPI_BYTE, 1, TAG_COMMAND, MPI_COMM_WORLD);
 }
 
-/* Rank 1 runs its part and is back in MPI_Recv, making progress, while rank 0 puts, gets or copies. */
+/* Rank 1 runs its part and is back in MPI_Recv, making progress, while rank 0 puts, gets or
+ * copies. */
 static double run_side(void *arg, uint64_t iters)
 {
     struct side *s = arg;

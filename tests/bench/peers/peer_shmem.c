@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * peer_shmem.c - the rows of aq-bench that OpenSHMEM can do: put, get and barrier between two ranks.
+ * peer_shmem.c - the rows of aq-bench that OpenSHMEM can do: put, get and barrier between two
+ * ranks.
  * Owns      one symmetric block
  * Threads   one in every process
  * Uses      OpenSHMEM, bench_stat.h, bench_limit.h
  *
- * usage: oshrun -n 2 peer_shmem WHO quick|full - prints record lines for aq-bench. The limit is memcpy to the
- * peer's memory where shmem_ptr() gives its address; else the row has none.
+ * usage: oshrun -n 2 peer_shmem WHO quick|full - prints record lines for aq-bench. The limit is
+ * memcpy to the peer's memory where shmem_ptr() gives its address; else the row has none.
  */
 #include <shmem.h>
 #include <stdlib.h>

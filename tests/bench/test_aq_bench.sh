@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# test_aq_bench.sh - aq-bench from outside: options, a short run, its JSON, and that nothing is left behind.
+# What the figures are is not judged here: a test machine is too busy for that.
+# Prints TAP. Runs in a build folder, or with the path of an aq-bench as its argument.
+
+bench=${1:-./aq-bench}
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+number=0
+failed=0
+
+# report NAME STATUS - one TAP line
+report()
+{
+    number=$((number + 1))
+    if [ "$2" -eq 0 ]; then
+        echo "ok $number - $1"
+    else
+        echo "not ok $number - $1"
+        failed=1
+    fi
+}
+
+# fails CODE WORD ARGS... - aq-bench ARGS exits with CODE and says WORD
+fails()
+{
+    code=$1
+    word=$2
+    shift 2
+    "$bench" "$@" >"$dir/out" 2>&1
+    [ $? -eq "$code" ] && grep -q -- "$word" "$dir/out"
+}
+
+echo "1..10"
+
+"$bench" --list >"$dir/list" && grep -q '^am_short .*1\.15$' "$dir/list" && grep -q startup_init "$dir/list"
+report "--list names the rows and their budgets" $?
+
+fails 2 'at least 2' -n 1
+report "one rank is refused" $?
+fails 2 'one of latency' --table nonsense
+report "an unknown table is refused" $?
+fails 2 'usage' --nonsense
+report "an unknown option is refused" $?
+
+timeout 100 "$bench" --quick --only am_short/0,am_medium/4096,put8,put/65536,barrier/0 --json "$dir/json" \
+    >"$dir/out" 2>"$dir/err"
+report "a short run ends well" $?
+grep -q '^am_short .* [0-9.]* *1\.15 \(ok\|over\|noise\)$' "$dir/out"
+report "a row with a budget ends with ratio, budget and verdict" $?
+grep -q '^put8_rate .* 8 B .* inlined 8 B memcpy ' "$dir/out"
+report "a row names its limit" $?
+
+if command -v python3 >/dev/null; then
+    python3 - "$dir/json" <<'END'
+import json, sys
+rows = {(r["name"], r.get("size")): r for r in json.load(open(sys.argv[1]))["rows"]}
+r = rows[("am_medium", 4096)]
+assert r["budget"] == 1.3 and r["verdict"] in ("ok", "over", "noise")
+assert r["subject"]["median"] > 0 and r["limit"]["q1"] <= r["limit"]["median"] <= r["limit"]["q3"]
+assert "verdict" not in rows[("barrier", 0)]
+END
+    report "the JSON file holds the same rows" $?
+else
+    grep -q '"name": "am_medium", "size": 4096' "$dir/json"
+    report "the JSON file holds the same rows # without python3 only looked at" $?
+fi
+
+"$bench" --quick >"$dir/out" 2>"$dir/err" &
+pid=$!
+sleep 2
+kill -TERM $pid
+wait $pid
+[ $? -eq 143 ]
+report "a signal ends it and its job" $?
+
+sleep 1
+! pgrep -f "report /tmp/aq-bench-.*" >/dev/null 2>&1 && ! ls -d /tmp/aq-bench-?????? >/dev/null 2>&1
+report "no process and no file is left" $?
+
+exit $failed
