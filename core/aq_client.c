@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "core/aq_am.h"
 #include "core/aq_env.h"
@@ -126,10 +127,14 @@ static gex_RankInfo_t *aq_client_members(const gex_Rank_t *table, gex_Rank_t *co
 static void aq_client_place(const struct aq_spawn_info *spawn)
 {
     struct aq_place mine = { .host = spawn->host_index };
-    struct aq_place *all = aq_client_table(spawn->size, sizeof(*all), "the ranks' places");
+    const size_t bytes = spawn->size * sizeof(struct aq_place);
+    /* not from the heap, which would keep the pages for good: more than the budget of a peer */
+    struct aq_place *all = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     const unsigned quota = aq_spawn_host_facts().cores_quota;
     cpu_set_t together;
 
+    if (all == MAP_FAILED)
+        aq_fatal("no memory for the ranks' places: %zu bytes", bytes);
     CPU_ZERO(&together);
     sched_getaffinity(0, sizeof(mine.cores), &mine.cores);
     if (aq_spawn_allgather(&mine, sizeof(mine), all) != AQ_OK)
@@ -153,14 +158,17 @@ static void aq_client_place(const struct aq_spawn_info *spawn)
 
     /* ranks that are bound to one core each have as many cores as ranks */
     aq_job.oversubscribed = aq_job.host_size > MIN((unsigned)CPU_COUNT(&together), quota);
-    free(all);
+    munmap(all, bytes);
 }
 
 static void aq_client_make_tables(void)
 {
     aq_job.bound = aq_client_table(aq_job.size, sizeof(*aq_job.bound), "the segments' addresses");
     aq_job.map = aq_client_table(aq_job.size, sizeof(*aq_job.map), "the segments' mappings");
-    aq_job.delta = aq_client_table(aq_job.size, sizeof(*aq_job.delta), "the segments' mappings");
+    /* inline transfers read delta; only when they must not be inline are these two tables */
+    aq_job.delta = aq_job.map;
+    if (aq_job.no_overrides)
+        aq_job.delta = aq_client_table(aq_job.size, sizeof(*aq_job.delta), "unmapped segments");
     for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
         aq_job.map[rank] = aq_job.delta[rank] = AQ_NOT_MAPPED;
 }

@@ -71,8 +71,8 @@ struct aq_job {
     gex_Rank_t host_size, host_index, nbrhd_size, nbrhd_index;
 
     /* [size] by jobrank. map: what to add to an owner's address to reach it here, or
-     * AQ_NOT_MAPPED. delta: the same as inline transfers may use it (all unmapped when
-     * transfers have to take the way out of line). */
+     * AQ_NOT_MAPPED. delta: what inline transfers use: the same table, or one where nothing is
+     * mapped if they have to take the way out of line. */
     intptr_t *map, *delta;
     struct aq_bound *bound;
 

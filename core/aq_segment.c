@@ -79,8 +79,6 @@ void aq_segment_init_limits(void)
     for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
         aq_job.bound[rank] = (struct aq_bound){ NULL, UINTPTR_MAX };
     aq_job.map[aq_job.rank] = 0;
-    if (!aq_job.no_overrides)
-        aq_job.delta[aq_job.rank] = 0;
 #else
     uintptr_t *all = malloc(aq_job.size * sizeof(*all));
     char why[256];
@@ -155,9 +153,6 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
     if (rc != AQ_OK)
         return aq_rc_to_gasnet(rc);
     aq_job.segment.size = size;
-    if (!aq_job.no_overrides)
-        for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
-            aq_job.delta[rank] = aq_job.map[rank];
     aq_job.attached = true;
     atomic_store_explicit(&aq_job.ep.segment, &aq_job.segment, memory_order_release);
     if (gasnet_client_attach_hook != NULL)

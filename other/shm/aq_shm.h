@@ -91,6 +91,7 @@ struct aq_shm_slot {
 /* Where a payload is; in the head. */
 enum aq_shm_place {
     AQ_PLACE_NONE,  /* short; empty payload; long already at its address */
+    AQ_PLACE_NEAR,  /* a few bytes behind the arguments, in the half itself */
     AQ_PLACE_SLOT,  /* in the slot's second line */
     AQ_PLACE_BLOCK, /* in a block of the sender's pool */
     AQ_PLACE_COPY   /* long in a block that the receiver copies to its address */

@@ -29,12 +29,12 @@
 #define AQ_SHM_BLOCKS_LAZY 4   /* blocks out before a sender looks for finished ones */
 
 static struct {
-    struct aq_shm_tx *_Atomic *tx[AQ_LANES]; /* [size] by local index; NULL: no link yet */
-    struct aq_shm_link **sources;            /* [source_count], in order of first contact */
+    struct aq_shm_link *_Atomic *links; /* [size] by local index; NULL: no contact yet */
+    struct aq_shm_link **sources;       /* [source_count], in order of first contact */
     _Atomic uint32_t source_count;
     _Atomic uint32_t greetings_seen;
-    aq_lock greet_lock;                      /* growing sources */
-    aq_lock link_lock;                       /* making a link */
+    aq_lock greet_lock;                 /* growing sources */
+    aq_lock link_lock;                  /* making a link */
 } aq_rings;
 
 static inline uint64_t aq_head(uint32_t number, uint8_t handler, unsigned nargs, unsigned kind,
@@ -77,10 +77,9 @@ static inline struct aq_shm_slot *aq_slot_after(struct aq_shm_channel *channel,
 
 int aq_shm_ring_init(void)
 {
-    for (int lane = 0; lane < AQ_LANES; lane++)
-        aq_rings.tx[lane] = calloc(aq_shm.size, sizeof(*aq_rings.tx[lane]));
+    aq_rings.links = calloc(aq_shm.size, sizeof(*aq_rings.links));
     aq_rings.sources = calloc(aq_shm.size, sizeof(*aq_rings.sources));
-    if (aq_rings.tx[0] == NULL || aq_rings.tx[1] == NULL || aq_rings.sources == NULL)
+    if (aq_rings.links == NULL || aq_rings.sources == NULL)
         return aq_fail(AQ_ERR_NOMEM, "no memory for the table of %u peers", aq_shm.size);
     return AQ_OK;
 }
@@ -117,8 +116,7 @@ static struct aq_shm_link *aq_shm_link_create(uint32_t local)
 {
     struct aq_shm_channel *ours = aq_shm_channel(aq_shm.me, local);
     struct aq_shm_channel *theirs = aq_shm_channel(local, aq_shm.me);
-    struct aq_shm_link *link = aligned_alloc(AQ_CACHE_LINE,
-                                             aq_round_up(sizeof(*link), AQ_CACHE_LINE));
+    struct aq_shm_link *link = aligned_alloc(_Alignof(struct aq_shm_link), sizeof(*link));
 
     if (link == NULL)
         aq_fatal("no memory for the link to rank %u (%zu bytes)", aq_shm.jobrank_of[local],
@@ -132,27 +130,22 @@ static struct aq_shm_link *aq_shm_link_create(uint32_t local)
     return link;
 }
 
-static inline struct aq_shm_tx *aq_shm_tx_find(uint32_t local, int lane)
+static inline struct aq_shm_link *aq_shm_link_find(uint32_t local)
 {
     /* acquire: pairs with the release in aq_shm_link() */
-    return atomic_load_explicit(&aq_rings.tx[lane][local], memory_order_acquire);
+    return atomic_load_explicit(&aq_rings.links[local], memory_order_acquire);
 }
 
 /* The link to a rank, made at first contact in either direction. */
 static __attribute__((noinline, cold)) struct aq_shm_link *aq_shm_link(uint32_t local)
 {
     struct aq_shm_link *link;
-    struct aq_shm_tx *tx;
 
     aq_lock_acquire(&aq_rings.link_lock);
-    tx = aq_shm_tx_find(local, AQ_LANE_REQUEST);
-    if (tx != NULL) {
-        link = (struct aq_shm_link *)(void *)((char *)tx - offsetof(struct aq_shm_link, tx));
-    } else {
+    link = aq_shm_link_find(local);
+    if (link == NULL) {
         link = aq_shm_link_create(local);
-        for (int lane = AQ_LANES - 1; lane >= 0; lane--) /* the request lane tells that it is there */
-            atomic_store_explicit(&aq_rings.tx[lane][local], &link->tx[lane],
-                                  memory_order_release);
+        atomic_store_explicit(&aq_rings.links[local], link, memory_order_release);
     }
     aq_lock_release(&aq_rings.link_lock);
     return link;
@@ -160,9 +153,9 @@ static __attribute__((noinline, cold)) struct aq_shm_link *aq_shm_link(uint32_t 
 
 static inline struct aq_shm_tx *aq_shm_tx(uint32_t local, int lane)
 {
-    struct aq_shm_tx *tx = aq_shm_tx_find(local, lane);
+    struct aq_shm_link *link = aq_shm_link_find(local);
 
-    return AQ_LIKELY(tx != NULL) ? tx : &aq_shm_link(local)->tx[lane];
+    return AQ_LIKELY(link != NULL) ? &link->tx[lane] : &aq_shm_link(local)->tx[lane];
 }
 
 /* Tell the receiver to listen. tx->lock is held. */
@@ -227,7 +220,8 @@ static void aq_shm_tx_reclaim(struct aq_shm_tx *tx)
 void aq_shm_ring_reclaim(int lane)
 {
     for (uint32_t local = 0; local < aq_shm.size; local++) {
-        struct aq_shm_tx *tx = aq_shm_tx_find(local, lane);
+        struct aq_shm_link *link = aq_shm_link_find(local);
+        struct aq_shm_tx *tx = link == NULL ? NULL : &link->tx[lane];
 
         /* par: the caller holds the lock of one of them, and has looked at that one itself */
         if (tx == NULL || tx->blocks_out == 0 || !aq_lock_try(&tx->lock))
@@ -301,6 +295,9 @@ static int aq_shm_fill_medium(struct aq_shm_tx *tx, struct aq_shm_slot *slot,
     half->nbytes = (uint32_t)out->nbytes;
     if (out->nbytes == 0) {
         place |= AQ_PLACE_NONE;
+    } else if (out->nbytes + out->nargs * sizeof(gex_AM_Arg_t) <= sizeof(half->medium_args)) {
+        memcpy(&half->medium_args[out->nargs], out->src, out->nbytes);
+        place |= AQ_PLACE_NEAR;
     } else if (out->nbytes <= sizeof(slot->more[0].payload) && !(place & AQ_PLACE_ARGS)) {
         memcpy(slot->more[tx->lane].payload, out->src, out->nbytes);
         place |= AQ_PLACE_SLOT;
@@ -432,13 +429,15 @@ static __attribute__((noinline, cold)) int aq_shm_am_short_slow(gex_Rank_t jobra
 int aq_shm_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
                     const gex_AM_Arg_t *args)
 {
+    struct aq_shm_link *link;
     struct aq_shm_slot *slot;
     struct aq_shm_tx *tx;
 
     if (AQ_UNLIKELY(!aq_shm.whole_job || nargs > AQ_NEAR_SHORT))
         return aq_shm_am_short_slow(jobrank, is_reply, handler, nargs, args);
-    tx = aq_shm_tx_find(jobrank, is_reply);
-    if (AQ_UNLIKELY(tx == NULL || !aq_lock_try(&tx->lock)))
+    link = aq_shm_link_find(jobrank);
+    tx = &link->tx[is_reply];
+    if (AQ_UNLIKELY(link == NULL || !aq_lock_try(&tx->lock)))
         return aq_shm_am_short_slow(jobrank, is_reply, handler, nargs, args);
     if (AQ_UNLIKELY(tx->room == 0)) {
         aq_lock_release(&tx->lock);
@@ -540,7 +539,10 @@ static inline void aq_shm_rx_copy(const struct aq_shm_slot *slot, int lane, uint
 
     message->half.taken = half->taken;
     memcpy(message->half.short_args, half->short_args, sizeof(half->short_args));
-    if (aq_head_place(head) == AQ_PLACE_SLOT || (head >> 56 & AQ_PLACE_ARGS) != 0)
+    if (aq_head_place(head) == AQ_PLACE_NEAR)
+        memcpy(message->more.payload, &message->half.medium_args[(uint8_t)(head >> 40)],
+               message->half.nbytes);
+    else if (aq_head_place(head) == AQ_PLACE_SLOT || (head >> 56 & AQ_PLACE_ARGS) != 0)
         message->more = slot->more[lane];
 }
 
@@ -750,14 +752,12 @@ void aq_shm_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handle
 {
     const uint32_t local = aq_shm_local(jobrank);
 
-    *sent_out = *handled_out = 0;
-    for (int lane = 0; local != UINT32_MAX && lane < AQ_LANES; lane++) {
-        struct aq_shm_tx *tx = aq_shm_tx_find(local, lane);
+    struct aq_shm_link *link = local == UINT32_MAX ? NULL : aq_shm_link_find(local);
 
-        if (tx == NULL)
-            continue;
-        *sent_out += tx->sent;
-        *handled_out += atomic_load_explicit(&tx->channel->done[lane].count,
+    *sent_out = *handled_out = 0;
+    for (int lane = 0; link != NULL && lane < AQ_LANES; lane++) {
+        *sent_out += link->tx[lane].sent;
+        *handled_out += atomic_load_explicit(&link->tx[lane].channel->done[lane].count,
                                              memory_order_relaxed);
     }
 }

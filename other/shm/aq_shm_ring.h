@@ -12,9 +12,10 @@
 
 struct aq_shm_rx;
 
-/* The sender's end of a lane; what every message needs comes first. */
+/* The sender's end of a lane; what every message needs comes first. Of a power of two's size, so
+ * that finding a lane's is a shift. */
 struct aq_shm_tx {
-    struct aq_shm_slot *slot;       /* the last one used */
+    _Alignas(256) struct aq_shm_slot *slot; /* the last one used */
     struct aq_shm_slot *next;       /* the one after it */
     const struct aq_shm_rx *back;   /* the receiving end of the other lane of this channel */
     struct aq_shm_control *control; /* the receiver's */
@@ -48,9 +49,9 @@ struct aq_shm_rx {
 
 /* All four ends that one rank has towards another. */
 struct aq_shm_link {
-    uint32_t local;
     struct aq_shm_tx tx[AQ_LANES];
     struct aq_shm_rx rx[AQ_LANES];
+    uint32_t local;
 };
 
 int aq_shm_ring_init(void);

@@ -35,6 +35,7 @@ static struct {
     int own_fd;                      /* this rank's */
     _Atomic uint32_t request;        /* a futex */
     atomic_int code;
+    _Atomic uint32_t met;            /* the ranks of other hosts have come to the exit too; a futex */
     bool running;
     /* the thread's own */
     pid_t *child;                    /* [size] watched processes, 0 = gone or not mine to watch */
@@ -116,6 +117,38 @@ static void aq_minder_orphaned(void *arg, uint32_t slot)
     e->child[aq_minder.slot] = aq_minder.self;        /* from now on I ask and kill myself */
 }
 
+static int aq_minder_thread(void *(*fn)(void *));
+
+static void *aq_minder_meet_main(void *arg)
+{
+    (void)arg;
+    if (aq_minder.ops->fence() == AQ_OK) {
+        /* release: pairs with the acquire in aq_minder_meet() */
+        atomic_store_explicit(&aq_minder.met, 1, memory_order_release);
+        aq_board_wake_word(&aq_minder.met);
+    }
+    return NULL;
+}
+
+/* Meet the ranks of other hosts at the exit. False if they do not come within the exit timeout; the
+ * fence goes on waiting in a thread of its own, which ends with the process. */
+static bool aq_minder_meet(void)
+{
+    uint64_t end = aq_board_now_ns() + aq_minder.board->exit_timeout_ms * 1000000ull;
+
+    if (aq_minder.board->job_size == aq_minder.board->size)
+        return true;
+    if (aq_minder_thread(aq_minder_meet_main) != 0)
+        return false;
+    /* acquire: pairs with the release in aq_minder_meet_main() */
+    while (atomic_load_explicit(&aq_minder.met, memory_order_acquire) == 0) {
+        if (aq_board_now_ns() >= end)
+            return false;
+        aq_board_wait_word(&aq_minder.met, 0, AQ_MINDER_ENDING_MS);
+    }
+    return true;
+}
+
 static void aq_minder_serve(void)
 {
     /* acquire: the code was written before the request */
@@ -123,7 +156,7 @@ static void aq_minder_serve(void)
 
     if (request != AQ_MINDER_FINI && request != AQ_MINDER_ABORT)
         return;
-    if (request == AQ_MINDER_FINI)
+    if (request == AQ_MINDER_FINI && aq_minder_meet())
         aq_minder.ops->fini();
     else
         /* relaxed: see above */
@@ -159,6 +192,8 @@ static bool aq_minder_all_ended(void)
  * a single rank fail might kill the others, so ranks go together if all of them can. */
 static void aq_minder_end_self(bool now)
 {
+    int code;
+
     if (!aq_minder.ending) {
         if (aq_minder_state(aq_minder.slot) >= AQ_RANK_LEFT)
             return;                                   /* a thread of the client is on its way out */
@@ -168,9 +203,13 @@ static void aq_minder_end_self(bool now)
     }
     if (!now && !aq_minder_all_ended())
         return;
-    aq_minder.ops->fini();
     /* relaxed: settled long ago */
-    _exit(atomic_load_explicit(&aq_minder.board->exit_code, memory_order_relaxed));
+    code = atomic_load_explicit(&aq_minder.board->exit_code, memory_order_relaxed);
+    if (aq_minder.board->job_size == aq_minder.board->size)
+        aq_minder.ops->fini();
+    else
+        aq_minder.ops->abort(code, "a rank did not end in time");
+    _exit(code);
 }
 
 /* milliseconds to sleep, -1 for ever */
@@ -217,7 +256,7 @@ static void *aq_minder_main(void *arg)
     return NULL;
 }
 
-static int aq_minder_thread(void)
+static int aq_minder_thread(void *(*fn)(void *))
 {
     pthread_attr_t attr;
     pthread_t thread;
@@ -228,7 +267,7 @@ static int aq_minder_thread(void)
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);         /* inherited: signals are for the client's threads */
-    rc = pthread_create(&thread, &attr, aq_minder_main, NULL);
+    rc = pthread_create(&thread, &attr, fn, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     return rc;
@@ -253,7 +292,7 @@ int aq_minder_start(struct aq_board *board, uint32_t slot, int event_fd, const s
     aq_minder.fds[0] = (struct pollfd){event_fd, POLLIN, 0};
     aq_minder.fds[1] = (struct pollfd){aq_minder.own_fd, POLLIN, 0};
     aq_minder.fd_count = 2;
-    rc = aq_minder_thread();
+    rc = aq_minder_thread(aq_minder_main);
     if (rc != 0)
         return aq_fail(AQ_ERR_RESOURCE, "spawn: cannot start a thread to watch the job: %s", strerror(rc));
     aq_minder.running = true;
@@ -308,6 +347,8 @@ int aq_minder_leave(int code, bool orderly)
     if (orderly) {
         aq_minder_wait_for_others();
         end = aq_board_now_ns() + AQ_MINDER_CALL_MS * 1000000ull;
+        if (aq_minder.board->job_size > aq_minder.board->size)
+            end += aq_minder.board->exit_timeout_ms * 1000000ull;
         /* others may have published larger codes, or the job's was settled: everybody returns the same */
         code = atomic_load_explicit(&aq_minder.board->exit_code, memory_order_relaxed);
     }

@@ -24,8 +24,7 @@
 #define AQ_ROWS_LIMIT_S 600.0
 
 static char aq_self_path[4096];
-static char aq_report_dir[] = "/tmp/aq-bench-XXXXXX";
-static char aq_report_path[64];
+static char aq_report_dir[4096], aq_report_path[4200];
 static volatile sig_atomic_t aq_interrupted;
 
 const char *aq_front_self(void)
@@ -61,14 +60,24 @@ static void aq_front_cleanup(void)
     aq_report_path[0] = '\0';
 }
 
+int aq_front_temp(char *dir, size_t size)
+{
+    const char *base = getenv("TMPDIR");
+
+    if (base == NULL || *base == '\0')
+        base = "/tmp";
+    if (snprintf(dir, size, "%s/aq-bench-XXXXXX", base) < (int)size && mkdtemp(dir) != NULL)
+        return 0;
+    fprintf(stderr, "aq-bench: no folder can be made in %s: %s\n", base, strerror(errno));
+    return -1;
+}
+
 static int aq_front_prepare(void)
 {
     struct sigaction action = {.sa_handler = aq_front_interrupt};
 
-    if (mkdtemp(aq_report_dir) == NULL) {
-        fprintf(stderr, "aq-bench: no folder can be made in /tmp: %s\n", strerror(errno));
+    if (aq_front_temp(aq_report_dir, sizeof(aq_report_dir)) != 0)
         return -1;
-    }
     snprintf(aq_report_path, sizeof(aq_report_path), "%s/report", aq_report_dir);
     atexit(aq_front_cleanup);
     if (mkfifo(aq_report_path, 0600) != 0) {

@@ -95,7 +95,7 @@ static void aq_peers_measure(const struct aq_options *options, struct aq_out *ou
     size_t rows = 0;
     FILE *f;
 
-    snprintf(command, sizeof(command), "timeout 120 %s %s %s %s %s </dev/null 2>/dev/null",
+    snprintf(command, sizeof(command), "timeout 120 %s %s '%s' %s %s </dev/null 2>/dev/null",
              l->launcher, l->arguments, program, l->who, options->quick ? "quick" : "full");
     f = popen(command, "r");
     if (f == NULL)
@@ -117,13 +117,14 @@ static void aq_peers_measure(const struct aq_options *options, struct aq_out *ou
 static void aq_peers_library(const struct aq_options *options, struct aq_out *out,
                              const struct aq_peer_library *l, const char *dir)
 {
-    char temp[] = "/tmp/aq-bench-peer-XXXXXX", program[64], command[5000];
+    char temp[4096], program[4200], command[10000];
 
-    if (!aq_peers_found(l->compiler) || !aq_peers_found(l->launcher) || mkdtemp(temp) == NULL)
+    if (!aq_peers_found(l->compiler) || !aq_peers_found(l->launcher)
+        || aq_front_temp(temp, sizeof(temp)) != 0)
         return;
     snprintf(program, sizeof(program), "%s/peer", temp);
     snprintf(command, sizeof(command),
-             "cd '%s' && %s -std=gnu11 -O2 -I. -o %s %s bench_stat.c bench_limit.c", dir,
+             "cd '%s' && %s -std=gnu11 -O2 -I. -o '%s' %s bench_stat.c bench_limit.c", dir,
              l->compiler, program, l->source);
     aq_out_running(out, l->who);
     if (system(command) == 0)

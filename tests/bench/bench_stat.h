@@ -6,7 +6,7 @@
  * Threads   any, on distinct data
  * Uses      the C library only, so that the MPI and OpenSHMEM peers measure with the very same code
  *
- * A row compares a subject with its limit. Both run in slices of a few milliseconds inside the same
+ * A row compares a subject with its limit. Both run in slices of about a millisecond in the same
  * processes, in the order limit, subject, limit; the ratio of a slice is subject over the mean of
  * the two limits around it, and second over first limit is the noise control (A/A) of that slice.
  *

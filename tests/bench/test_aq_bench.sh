@@ -8,6 +8,9 @@
 bench=${1:-./aq-bench}
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+mkdir "$dir/tmp"
+TMPDIR=$dir/tmp
+export TMPDIR
 number=0
 failed=0
 
@@ -77,7 +80,7 @@ wait $pid
 report "a signal ends it and its job" $?
 
 sleep 1
-! pgrep -f "report /tmp/aq-bench-.*" >/dev/null 2>&1 && ! ls -d /tmp/aq-bench-?????? >/dev/null 2>&1
+! pgrep -f -- "--report $dir/" >/dev/null && [ -z "$(ls "$dir/tmp")" ]
 report "no process and no file is left" $?
 
 exit $failed
