@@ -29,15 +29,15 @@
 #include "core/aq_signal.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_EXIT_LOCK_MS 200          /* how long another thread may hold stdout before we go without it */
-#define AQ_EXIT_FILES_S 1            /* the same for all other files together */
+#define AQ_EXIT_LOCK_MS 200 /* how long to wait for a thread that holds stdout */
+#define AQ_EXIT_FILES_S 1   /* the same for all other files together */
 
 static struct {
-    struct aq_board *board;          /* NULL before aq_exit_init() */
+    struct aq_board *board; /* NULL before aq_exit_init() */
     uint32_t slot;
     pid_t pid;
-    atomic_int owner;                /* thread that ends the process, 0 none */
-    atomic_int code;                 /* what it ends with */
+    atomic_int owner; /* thread that ends the process, 0 none */
+    atomic_int code;  /* what it ends with */
 } aq_exit_me;
 
 bool aq_exit_is_mine(void)
@@ -202,13 +202,13 @@ static _Noreturn void aq_exit_any(int code, bool orderly, bool in_signal)
 {
     bool again;
 
-    if (!aq_exit_is_mine()) {                         /* a child that the rank has forked */
+    if (!aq_exit_is_mine()) { /* a child that the rank has forked */
         fflush(NULL);
         _exit(code);
     }
     if (!aq_exit_claim(&again))
         aq_exit_park();
-    if (again) {                                      /* from a handler that runs on top of the first call */
+    if (again) { /* from a handler that runs on top of the first call */
         aq_exit_publish(AQ_RANK_EXITING, code);
         aq_exit_set_state(AQ_RANK_ENDED);
         _exit(aq_spawn_leave(aq_exit_settle(code), orderly));
@@ -236,7 +236,7 @@ void aq_exit_abort(int code)
 void aq_exit_peer_lost(uint32_t rank, const char *what)
 {
     if (aq_exit_in_progress())
-        aq_exit_park();                               /* we are asked in a moment */
+        aq_exit_park(); /* we are asked in a moment */
     aq_fatal("rank %u was lost (%s); ending the job", rank, what);
 }
 
@@ -262,7 +262,7 @@ static void aq_exit_hook(int status, void *arg)
     atomic_store_explicit(&aq_exit_me.code, aq_exit_settle(status), memory_order_relaxed);
     aq_exit_publish(AQ_RANK_EXITING, status);
     aq_exit_set_state(AQ_RANK_FLUSHING);
-    aq_exit_flush_console();                          /* libc does the other files, without their locks */
+    aq_exit_flush_console(); /* libc does the other files, without their locks */
     aq_exit_set_state(AQ_RANK_ENDED);
     aq_spawn_leave(aq_exit_settle(status), true);
 }

@@ -31,21 +31,21 @@
 #include "other/spawn/aq_ending.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_SIGNAL_STACK (256 * 1024) /* bytes; gdb's fork and backtrace_symbols_fd need some */
+#define AQ_SIGNAL_STACK  (256 * 1024) /* bytes; gdb's fork and backtrace_symbols_fd need some */
 #define AQ_SIGNAL_FRAMES 64
 
 /* a debugger sets it to 0 to let the process go on; users know the name */
 volatile int gasnet_frozen;
 
 static struct {
-    const char *who;                 /* "proc 3", made at init: handlers must not format */
+    const char *who; /* "proc 3", made at init: handlers must not format */
     const char *frozen_text;
-    const char *gdb;                 /* path, NULL if there is none or it is not wanted */
+    const char *gdb; /* path, NULL if there is none or it is not wanted */
     bool backtrace;
     bool backtrace_gdb_first;
     bool backtrace_execinfo;
     bool freeze_on_error;
-    atomic_int crashing;             /* thread in the fatal handler */
+    atomic_int crashing; /* thread in the fatal handler */
 } aq_signal_cfg;
 
 static const int aq_signal_fatal[] = {SIGABRT, SIGFPE, SIGILL, SIGSEGV, SIGBUS};
@@ -89,7 +89,7 @@ static void aq_signal_say(const char *what, int sig)
     aq_signal_put_number(&l, (unsigned)sig);
     aq_signal_put(&l, ")\n");
     if (write(STDERR_FILENO, l.text, l.len) < 0)
-        return;                                       /* nowhere left to say it */
+        return; /* nowhere left to say it */
 }
 
 static void aq_signal_default(int sig)
@@ -124,8 +124,14 @@ static bool aq_signal_backtrace_gdb(void)
 {
     char pid_text[12];
     struct aq_signal_line l = {.len = 0};
-    const char *argv[] = {aq_signal_cfg.gdb, "-nx", "-batch", "-p", pid_text, "-ex",
-                          "thread apply all backtrace", NULL};
+    const char *argv[] = {aq_signal_cfg.gdb,
+                          "-nx",
+                          "-batch",
+                          "-p",
+                          pid_text,
+                          "-ex",
+                          "thread apply all backtrace",
+                          NULL};
     int status = 1, pipe_fd[2];
     char go = 1;
     pid_t pid;
@@ -143,7 +149,7 @@ static bool aq_signal_backtrace_gdb(void)
     }
     if (pid == 0) {
         dup2(STDERR_FILENO, STDOUT_FILENO);
-        if (read(pipe_fd[0], &go, 1) == 1)            /* until we may be traced */
+        if (read(pipe_fd[0], &go, 1) == 1) /* until we may be traced */
             execv(argv[0], (char *const *)argv);
         _exit(127);
     }
@@ -213,7 +219,8 @@ static bool aq_signal_has_handler(int sig)
     struct sigaction act;
 
     return sigaction(sig, NULL, &act) == 0 &&
-           ((act.sa_flags & SA_SIGINFO) != 0 || (act.sa_handler != SIG_DFL && act.sa_handler != SIG_IGN));
+           ((act.sa_flags & SA_SIGINFO) != 0 ||
+            (act.sa_handler != SIG_DFL && act.sa_handler != SIG_IGN));
 }
 
 /* from the terminal: the launcher got it too, or gets it now */
@@ -337,7 +344,8 @@ void aq_signal_install_named(enum aq_env_id id, const char *name, void (*handler
         return;
     sig = aq_signal_parse(text, strlen(text));
     if (sig == 0 || sig == SIGKILL)
-        aq_fatal("%s=%s is not a signal that can be caught; write for instance SIGUSR1, usr1 or 10", name, text);
+        aq_fatal("%s=%s is not a signal that can be caught; write for instance SIGUSR1, usr1 or 10",
+                 name, text);
     memset(&act, 0, sizeof(act));
     act.sa_handler = handler;
     act.sa_flags = SA_ONSTACK | SA_RESTART;
@@ -384,13 +392,15 @@ static void aq_signal_configure(uint32_t rank)
     gethostname(host, sizeof(host) - 1);
     if (asprintf(&text, "proc %u", rank) > 0)
         aq_signal_cfg.who = text;
-    if (asprintf(&text, "*** NOTICE (proc %u): frozen on host %s, process %d: attach a debugger (gdb -p %d), "
-                 "then set the variable gasnet_frozen to 0 and continue\n",
-                 rank, host, (int)getpid(), (int)getpid()) > 0)
+    if (asprintf(
+            &text,
+            "*** NOTICE (proc %u): frozen on host %s, process %d: attach a debugger (gdb -p %d), "
+            "then set the variable gasnet_frozen to 0 and continue\n",
+            rank, host, (int)getpid(), (int)getpid()) > 0)
         aq_signal_cfg.frozen_text = text;
     aq_signal_cfg.freeze_on_error = aq_env_bool(AQ_ENV_FREEZE_ON_ERROR);
-    aq_signal_cfg.backtrace = aq_env_bool(AQ_ENV_BACKTRACE) &&
-                              aq_env_rank_listed(AQ_ENV_BACKTRACE_NODES, rank);
+    aq_signal_cfg.backtrace =
+        aq_env_bool(AQ_ENV_BACKTRACE) && aq_env_rank_listed(AQ_ENV_BACKTRACE_NODES, rank);
     if (!aq_signal_cfg.backtrace && !aq_env_is_set(AQ_ENV_BACKTRACE_SIGNAL))
         return;
     gdb = type != NULL ? strcasestr(type, "GDB") : NULL;
@@ -398,7 +408,7 @@ static void aq_signal_configure(uint32_t rank)
     aq_signal_cfg.gdb = gdb != NULL ? aq_signal_find_gdb() : NULL;
     aq_signal_cfg.backtrace_execinfo = exe != NULL || aq_signal_cfg.gdb == NULL;
     aq_signal_cfg.backtrace_gdb_first = gdb != NULL && (exe == NULL || gdb < exe);
-    backtrace(frame, 1);                              /* loads what it needs while malloc is allowed */
+    backtrace(frame, 1); /* loads what it needs while malloc is allowed */
 }
 
 void aq_signal_init(void)
@@ -414,5 +424,6 @@ void aq_signal_init(void)
         aq_signal_install(aq_signal_ending[i], aq_signal_on_ending);
     aq_signal_install(SIGQUIT, aq_signal_on_quit);
     aq_signal_install_named(AQ_ENV_FREEZE_SIGNAL, "GASNET_FREEZE_SIGNAL", aq_signal_on_freeze);
-    aq_signal_install_named(AQ_ENV_BACKTRACE_SIGNAL, "GASNET_BACKTRACE_SIGNAL", aq_signal_on_backtrace);
+    aq_signal_install_named(AQ_ENV_BACKTRACE_SIGNAL, "GASNET_BACKTRACE_SIGNAL",
+                            aq_signal_on_backtrace);
 }

@@ -23,7 +23,7 @@
 struct aq_bind_objects {
     cpu_set_t **set;
     unsigned count;
-    size_t size;                     /* bytes of a set */
+    size_t size; /* bytes of a set */
 };
 
 static bool aq_bind_add(struct aq_bind_objects *o, cpu_set_t *set)
@@ -41,11 +41,16 @@ static bool aq_bind_add(struct aq_bind_objects *o, cpu_set_t *set)
 static hwloc_obj_type_t aq_bind_type(enum aq_launch_bind bind)
 {
     switch (bind) {
-    case AQ_BIND_HWTHREAD: return HWLOC_OBJ_PU;
-    case AQ_BIND_CACHE: return HWLOC_OBJ_L3CACHE;
-    case AQ_BIND_NUMA: return HWLOC_OBJ_NUMANODE;
-    case AQ_BIND_SOCKET: return HWLOC_OBJ_PACKAGE;
-    default: return HWLOC_OBJ_CORE;
+    case AQ_BIND_HWTHREAD:
+        return HWLOC_OBJ_PU;
+    case AQ_BIND_CACHE:
+        return HWLOC_OBJ_L3CACHE;
+    case AQ_BIND_NUMA:
+        return HWLOC_OBJ_NUMANODE;
+    case AQ_BIND_SOCKET:
+        return HWLOC_OBJ_PACKAGE;
+    default:
+        return HWLOC_OBJ_CORE;
     }
 }
 
@@ -76,8 +81,7 @@ static bool aq_bind_collect(const struct aq_launch *lo, struct aq_bind_objects *
 
         if (set == NULL || obj == NULL || !aq_bind_add(o, set))
             goto destroy;
-        hwloc_bitmap_foreach_begin(cpu, obj->cpuset)
-            CPU_SET_S(cpu, o->size, set);
+        hwloc_bitmap_foreach_begin(cpu, obj->cpuset) CPU_SET_S(cpu, o->size, set);
         hwloc_bitmap_foreach_end();
     }
     ok = n > 0;
@@ -120,7 +124,7 @@ static void aq_bind_or(cpu_set_t *to, const cpu_set_t *from, size_t size)
 
 cpu_set_t **aq_launch_bindings(const struct aq_launch *lo, size_t *size_out)
 {
-    static struct aq_bind_objects o;                  /* ranks refer to its sets until they run */
+    static struct aq_bind_objects o; /* ranks refer to its sets until they run */
     unsigned each = lo->cpus > 0 ? (unsigned)lo->cpus : 1;
     cpu_set_t **sets;
 
@@ -132,7 +136,8 @@ cpu_set_t **aq_launch_bindings(const struct aq_launch *lo, size_t *size_out)
         return NULL;
     }
     if ((uint64_t)each * lo->ranks > o.count) {
-        aq_launch_tell(lo, "%u ranks with %u each need more than the %u there are: ranks are not bound",
+        aq_launch_tell(lo,
+                       "%u ranks with %u each need more than the %u there are: ranks are not bound",
                        lo->ranks, each, o.count);
         return NULL;
     }

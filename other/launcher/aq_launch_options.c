@@ -69,7 +69,8 @@ const char *aq_launch_spawner_name(enum aq_launch_spawner spawner)
     return aq_spawner_names[spawner];
 }
 
-static _Noreturn void aq_launch_misuse(const struct aq_launch *lo, const char *what, const char *word)
+static _Noreturn void aq_launch_misuse(const struct aq_launch *lo, const char *what,
+                                       const char *word)
 {
     fprintf(stderr, "%s: %s '%s'\n", lo->self, what, word);
     aq_launch_usage(lo, stderr);
@@ -180,7 +181,8 @@ static bool aq_launch_flag(struct aq_launch *lo, const char *word)
 }
 
 /* the value of an option that may be glued to it (-n4) or follow (-n 4); NULL if word is not it */
-static const char *aq_launch_value(const struct aq_launch *lo, const char *option, char **argv, int *at)
+static const char *aq_launch_value(const struct aq_launch *lo, const char *option, char **argv,
+                                   int *at)
 {
     size_t len = strlen(option);
     const char *word = argv[*at];
@@ -229,8 +231,8 @@ static char *aq_launch_find(const struct aq_launch *lo, const char *name)
     if (strchr(name, '/') != NULL) {
         if (aq_launch_runnable(name))
             return strdup(name);
-        aq_launch_error(lo, "%s: %s", name, access(name, F_OK) == 0 ? "not an executable file" :
-                        "no such program");
+        aq_launch_error(lo, "%s: %s", name,
+                        access(name, F_OK) == 0 ? "not an executable file" : "no such program");
     }
     if (asprintf(&path, "./%s", name) > 0 && aq_launch_runnable(path))
         return path;
@@ -282,12 +284,14 @@ static void aq_launch_settle(struct aq_launch *lo)
         lo->verbose = lo->verbose > 0 ? lo->verbose : 1;
     aq_launch_choose_spawner(lo);
     if (lo->spawner == AQ_SPAWNER_SSH)
-        aq_launch_error(lo, "spawner ssh: this build starts ranks on one host; use -spawner=fork, or pmi "
-                        "with PMIRUN_CMD");
+        aq_launch_error(
+            lo, "spawner ssh: this build starts ranks on one host; use -spawner=fork, or pmi "
+                "with PMIRUN_CMD");
     if (lo->ranks == 0)
         aq_launch_misuse(lo, "say how many ranks to start:", "-n N");
     if (lo->spawner == AQ_SPAWNER_FORK && lo->hosts > 1)
-        aq_launch_error(lo, "-N %u: spawner fork runs all ranks on this host; use -N 1 or -spawner=pmi",
+        aq_launch_error(lo,
+                        "-N %u: spawner fork runs all ranks on this host; use -N 1 or -spawner=pmi",
                         lo->hosts);
     if (lo->hosts > lo->ranks)
         aq_launch_error(lo, "-N %u: more hosts than the %u ranks of -n", lo->hosts, lo->ranks);

@@ -15,7 +15,14 @@
 
 #include "other/launcher/aq_launch.h"
 
-enum aq_other_kind { AQ_OTHER_UNKNOWN, AQ_OTHER_OPENMPI, AQ_OTHER_MPICH, AQ_OTHER_SRUN, AQ_OTHER_INHERITS, AQ_OTHER_JSRUN };
+enum aq_other_kind {
+    AQ_OTHER_UNKNOWN,
+    AQ_OTHER_OPENMPI,
+    AQ_OTHER_MPICH,
+    AQ_OTHER_SRUN,
+    AQ_OTHER_INHERITS,
+    AQ_OTHER_JSRUN
+};
 
 /* words of the command being put together */
 struct aq_words {
@@ -23,7 +30,8 @@ struct aq_words {
     size_t count;
 };
 
-static void aq_words_add(struct aq_words *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void aq_words_add(struct aq_words *w, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 static void aq_words_add(struct aq_words *w, const char *fmt, ...)
 {
@@ -48,7 +56,7 @@ static void aq_words_add(struct aq_words *w, const char *fmt, ...)
 static enum aq_other_kind aq_other_recognise(const char *launcher)
 {
     const char *base = strrchr(launcher, '/') != NULL ? strrchr(launcher, '/') + 1 : launcher;
-    char *command, text[65536];      /* all of it: the launcher must not meet a closed pipe */
+    char *command, text[65536]; /* all of it: the launcher must not meet a closed pipe */
     FILE *f;
 
     if (strcmp(base, "srun") == 0)
@@ -95,7 +103,8 @@ static bool aq_other_passes(const struct aq_launch *lo, const char *entry)
 }
 
 /* options that make the launcher pass the variables on */
-static void aq_other_environment(const struct aq_launch *lo, enum aq_other_kind kind, struct aq_words *w)
+static void aq_other_environment(const struct aq_launch *lo, enum aq_other_kind kind,
+                                 struct aq_words *w)
 {
     extern char **environ;
     char *list = NULL, *longer;
@@ -111,8 +120,8 @@ static void aq_other_environment(const struct aq_launch *lo, enum aq_other_kind 
         } else if (kind == AQ_OTHER_JSRUN) {
             aq_words_add(w, "-E");
             aq_words_add(w, "%.*s", len, *e);
-        } else if (kind == AQ_OTHER_MPICH &&
-                   asprintf(&longer, "%s%s%.*s", list != NULL ? list : "", list != NULL ? "," : "", len, *e) > 0) {
+        } else if (kind == AQ_OTHER_MPICH && asprintf(&longer, "%s%s%.*s", list != NULL ? list : "",
+                                                      list != NULL ? "," : "", len, *e) > 0) {
             free(list);
             list = longer;
         }
@@ -140,7 +149,8 @@ static void aq_other_count(const struct aq_launch *lo, enum aq_other_kind kind, 
         aq_words_add(w, "-ppn");
         aq_words_add(w, "%u", per_host);
     } else if (per_host > 0) {
-        fprintf(stderr, "gasnetrun: WARNING: do not know how to tell this launcher about -N %u\n", lo->hosts);
+        fprintf(stderr, "gasnetrun: WARNING: do not know how to tell this launcher about -N %u\n",
+                lo->hosts);
     }
     if (kind == AQ_OTHER_SRUN && lo->cpus > 0) {
         aq_words_add(w, "-c");
@@ -153,7 +163,8 @@ static void aq_other_count(const struct aq_launch *lo, enum aq_other_kind kind, 
 }
 
 /* %P: the program, behind `env` where the launcher has no way of its own to pass variables on */
-static void aq_other_program(const struct aq_launch *lo, enum aq_other_kind kind, struct aq_words *w)
+static void aq_other_program(const struct aq_launch *lo, enum aq_other_kind kind,
+                             struct aq_words *w)
 {
     extern char **environ;
     const char *env = getenv("GASNET_ENVCMD");
@@ -184,7 +195,8 @@ static const char *aq_other_node_file(const struct aq_launch *lo)
 }
 
 /* one word of the template */
-static void aq_other_word(const struct aq_launch *lo, enum aq_other_kind kind, const char *t, struct aq_words *w)
+static void aq_other_word(const struct aq_launch *lo, enum aq_other_kind kind, const char *t,
+                          struct aq_words *w)
 {
     char cwd[4096];
 
@@ -215,8 +227,9 @@ static bool aq_other_template_ok(const char *t)
 {
     bool whole = strstr(t, "%C") != NULL;
 
-    return strstr(t, "%N") != NULL && (whole || (strstr(t, "%P") != NULL &&
-                                                 (strstr(t, "%A") != NULL || strstr(t, "%Q") != NULL)));
+    return strstr(t, "%N") != NULL &&
+           (whole ||
+            (strstr(t, "%P") != NULL && (strstr(t, "%A") != NULL || strstr(t, "%Q") != NULL)));
 }
 
 void aq_launch_exec(struct aq_launch *lo)
@@ -232,8 +245,9 @@ void aq_launch_exec(struct aq_launch *lo)
     if (text == NULL)
         aq_launch_error(lo, "out of memory");
     if (ok == NULL && strstr(text, name) == NULL && !aq_other_template_ok(text))
-        aq_launch_error(lo, "%s='%s' must contain %%N and %%C (or %%P and %%A); set %s_OK=1 to use it as it is",
-                        name, text, name);
+        aq_launch_error(
+            lo, "%s='%s' must contain %%N and %%C (or %%P and %%A); set %s_OK=1 to use it as it is",
+            name, text, name);
     t = strtok_r(text, " \t\n", &save);
     kind = t != NULL ? aq_other_recognise(t) : AQ_OTHER_UNKNOWN;
     for (; t != NULL; t = strtok_r(NULL, " \t\n", &save))
@@ -247,6 +261,7 @@ void aq_launch_exec(struct aq_launch *lo)
     if (lo->dry)
         exit(0);
     execvp(w.word[0], w.word);
-    aq_launch_error(lo, "cannot run %s: %s; name the launcher in %s, for instance %s='mpirun -np %%N %%C'",
-                    w.word[0], strerror(errno), name, name);
+    aq_launch_error(
+        lo, "cannot run %s: %s; name the launcher in %s, for instance %s='mpirun -np %%N %%C'",
+        w.word[0], strerror(errno), name, name);
 }

@@ -16,13 +16,13 @@
 
 #include "other/launcher/aq_launch.h"
 
-#define AQ_PREFIX_LINE 4096          /* a longer line comes in pieces; as much as a pipe takes at once */
-#define AQ_PREFIX_HEAD 16
-#define AQ_PREFIX_DRAIN_MS 200       /* after the last rank: what its own children may still write */
+#define AQ_PREFIX_LINE     4096 /* a longer line comes in pieces */
+#define AQ_PREFIX_HEAD     16
+#define AQ_PREFIX_DRAIN_MS 200 /* after the last rank: for what its children still write */
 
 struct aq_prefix_stream {
-    int read_fd, write_fd;           /* -1 when closed */
-    int to;                          /* our stdout or stderr */
+    int read_fd, write_fd; /* -1 when closed */
+    int to;                /* our stdout or stderr */
     uint32_t rank;
     size_t len;
     char line[AQ_PREFIX_HEAD + AQ_PREFIX_LINE];
@@ -30,8 +30,8 @@ struct aq_prefix_stream {
 };
 
 struct aq_prefix {
-    uint32_t count;                  /* streams: 2 a rank */
-    uint32_t *shown;                 /* stream of each pollfd we filled in */
+    uint32_t count;  /* streams: 2 a rank */
+    uint32_t *shown; /* stream of each pollfd we filled in */
     struct aq_prefix_stream *stream;
     struct aq_supervise_io io;
 };
@@ -44,14 +44,17 @@ static void aq_prefix_room(const struct aq_launch *lo)
     if (getrlimit(RLIMIT_NOFILE, &lim) != 0 || lim.rlim_cur >= need)
         return;
     if (lim.rlim_max < need)
-        aq_launch_error(lo, "--prefix-output for %u ranks needs %llu file descriptors, ulimit -n -H allows %llu; "
-                        "leave the option out or raise the limit", lo->ranks, (unsigned long long)need,
-                        (unsigned long long)lim.rlim_max);
+        aq_launch_error(
+            lo,
+            "--prefix-output for %u ranks needs %llu file descriptors, ulimit -n -H allows %llu; "
+            "leave the option out or raise the limit",
+            lo->ranks, (unsigned long long)need, (unsigned long long)lim.rlim_max);
     lim.rlim_cur = need;
     setrlimit(RLIMIT_NOFILE, &lim);
 }
 
-static void aq_prefix_pipe(const struct aq_launch *lo, struct aq_prefix_stream *st, uint32_t rank, int to)
+static void aq_prefix_pipe(const struct aq_launch *lo, struct aq_prefix_stream *st, uint32_t rank,
+                           int to)
 {
     int fds[2];
 
@@ -75,7 +78,7 @@ static void aq_prefix_write(int to, const char *text, size_t len)
 
             poll(&p, 1, -1);
         } else if (done < 0 && errno != EINTR) {
-            return;                                   /* nobody reads it any more */
+            return; /* nobody reads it any more */
         } else if (done > 0) {
             text += done;
             len -= (size_t)done;
@@ -139,7 +142,7 @@ static bool aq_prefix_can_write(int fd)
 {
     struct pollfd p = {fd, POLLOUT, 0};
 
-    return poll(&p, 1, 0) != 0;                       /* an error counts: the write will meet it */
+    return poll(&p, 1, 0) != 0; /* an error counts: the write will meet it */
 }
 
 /* ranks whose outlet is full are not read; the outlet itself is polled instead */
@@ -227,8 +230,11 @@ struct aq_supervise_io *aq_prefix_started(struct aq_prefix *px)
     /* when our reader goes away we go on without it; the ranks must not see us die of SIGPIPE */
     signal(SIGPIPE, SIG_IGN);
     px->io = (struct aq_supervise_io){
-        .fill = aq_prefix_fill, .serve = aq_prefix_serve, .finish = aq_prefix_finish,
-        .arg = px, .max = (int)px->count + 2,
+        .fill = aq_prefix_fill,
+        .serve = aq_prefix_serve,
+        .finish = aq_prefix_finish,
+        .arg = px,
+        .max = (int)px->count + 2,
     };
     return &px->io;
 }

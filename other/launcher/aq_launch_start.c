@@ -19,8 +19,8 @@
 #include "other/spawn/aq_ending.h"
 #include "other/spawn/aq_spawn_provider.h"
 
-#define AQ_LAUNCH_FD 100             /* inherited descriptors start here, clear of what shell scripts use */
-#define AQ_LAUNCH_FDS 3              /* the board and two memfds for the conduit */
+#define AQ_LAUNCH_FD  100 /* first inherited descriptor, clear of shell scripts */
+#define AQ_LAUNCH_FDS 3   /* the board and two memfds for the conduit */
 
 /* what each rank's process is made from; the child of vfork only reads it */
 struct aq_start {
@@ -30,11 +30,11 @@ struct aq_start {
     int fds[AQ_LAUNCH_FDS];
     int null_fd;
     char **envp;
-    char note[128];                  /* AQ_SPAWN_FORK=..., in envp */
+    char note[128]; /* AQ_SPAWN_FORK=..., in envp */
     cpu_set_t **cpus;
     size_t cpus_size;
     pid_t self;
-    volatile int exec_error;         /* written by the child of vfork */
+    volatile int exec_error; /* written by the child of vfork */
 };
 
 static bool aq_launch_has(const char *image, size_t size, const char *key, const char *value)
@@ -55,7 +55,8 @@ static int aq_launch_look_into(const struct aq_launch *lo, const char *path)
     int fd = open(path, O_RDONLY | O_CLOEXEC), found = -1;
     size_t i;
 
-    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0 || st.st_size < 64) {
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0 ||
+        st.st_size < 64) {
         if (fd >= 0)
             close(fd);
         return -1;
@@ -65,11 +66,13 @@ static int aq_launch_look_into(const struct aq_launch *lo, const char *path)
     if (image == MAP_FAILED)
         return -1;
     for (i = 0; lo->conduit[i] != '\0'; i++)
-        conduit[i] = (char)(lo->conduit[i] >= 'a' && lo->conduit[i] <= 'z' ? lo->conduit[i] - 32 :
-                            lo->conduit[i]);
+        conduit[i] = (char)(lo->conduit[i] >= 'a' && lo->conduit[i] <= 'z' ? lo->conduit[i] - 32
+                                                                           : lo->conduit[i]);
     conduit[i] = '\0';
     snprintf(spawner, sizeof(spawner), "GASNet%sSpawner",
-             lo->spawner == AQ_SPAWNER_FORK ? "FORK" : lo->spawner == AQ_SPAWNER_MPI ? "MPI" : "PMI");
+             lo->spawner == AQ_SPAWNER_FORK  ? "FORK"
+             : lo->spawner == AQ_SPAWNER_MPI ? "MPI"
+                                             : "PMI");
     if (aq_launch_has(image, (size_t)st.st_size, "GASNetConduitName", conduit))
         found = aq_launch_has(image, (size_t)st.st_size, spawner, "1");
     munmap(image, (size_t)st.st_size);
@@ -86,8 +89,11 @@ void aq_launch_check(const struct aq_launch *lo)
         aq_launch_error(lo, "%s was built without spawner %s; choose another one by -spawner=",
                         lo->program, aq_launch_spawner_name(lo->spawner));
     if (found < 0)
-        aq_launch_tell(lo, "no word of the command is a program linked with the %s conduit's archive "
-                       "(a script, or one linked with the shared library?); running it all the same", lo->conduit);
+        aq_launch_tell(
+            lo,
+            "no word of the command is a program linked with the %s conduit's archive "
+            "(a script, or one linked with the shared library?); running it all the same",
+            lo->conduit);
 }
 
 /* Ranks inherit these; they make them close-on-exec. Low numbers belong to shell scripts. */
@@ -171,8 +177,8 @@ static int aq_start_rank(struct aq_start *s, uint32_t rank)
     pid_t pid;
 
     memcpy(&key, s->sv.board->key, sizeof(key));
-    snprintf(s->note, sizeof(s->note), "%s=%u %d %d %d %016" PRIx64, AQ_SPAWN_FORK_ENV, rank, s->fds[0],
-             s->fds[1], s->fds[2], key);
+    snprintf(s->note, sizeof(s->note), "%s=%u %d %d %d %016" PRIx64, AQ_SPAWN_FORK_ENV, rank,
+             s->fds[0], s->fds[1], s->fds[2], key);
     s->exec_error = 0;
     pid = vfork();
     if (pid == 0)
@@ -185,8 +191,10 @@ static int aq_start_rank(struct aq_start *s, uint32_t rank)
     for (uint32_t i = 0; i <= rank; i++)
         kill(s->sv.child[i], SIGKILL);
     fprintf(stderr, "%s: cannot run %s: %s\n", s->lo->self, s->lo->program,
-            s->exec_error == ENOEXEC ? "not a program for this machine; a script needs a first line like "
-                                       "#!/bin/sh" : strerror(s->exec_error));
+            s->exec_error == ENOEXEC
+                ? "not a program for this machine; a script needs a first line like "
+                  "#!/bin/sh"
+                : strerror(s->exec_error));
     return 1;
 }
 
@@ -195,8 +203,9 @@ static void aq_launch_describe(const struct aq_launch *lo)
     char host[256] = "?";
 
     gethostname(host, sizeof(host) - 1);
-    fprintf(stderr, "gasnetrun: %s %u rank%s on host %s (conduit %s, spawner fork):", lo->dry ? "would start" :
-            "starting", lo->ranks, lo->ranks == 1 ? "" : "s", host, lo->conduit);
+    fprintf(stderr, "gasnetrun: %s %u rank%s on host %s (conduit %s, spawner fork):",
+            lo->dry ? "would start" : "starting", lo->ranks, lo->ranks == 1 ? "" : "s", host,
+            lo->conduit);
     fprintf(stderr, " %s", lo->program);
     for (int i = 1; lo->argv[i] != NULL; i++)
         fprintf(stderr, " %s", lo->argv[i]);

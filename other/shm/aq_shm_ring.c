@@ -26,6 +26,17 @@
 #include "core/aq_rc.h"
 
 #define AQ_SHM_POLL_BUDGET 32  /* messages of one lane in one poll: others get their turn */
+
+/* A lane that may stay moves on all the same when these bits of the count are 0; counts begin at
+ * AQ_SHM_FIRST. Debug builds let the numbers come round after 4096 messages, so that every test
+ * sees it; each slot is used once in 1024. */
+#if GASNET_DEBUG
+#define AQ_SHM_MOVE_ON 0xfu
+#define AQ_SHM_FIRST 0xfffff000u
+#else
+#define AQ_SHM_MOVE_ON 0xfffffu
+#define AQ_SHM_FIRST 0u
+#endif
 #define AQ_SHM_BLOCKS_LAZY 4   /* blocks out before a sender looks for finished ones */
 
 static struct {
@@ -95,6 +106,8 @@ static void aq_shm_tx_create(struct aq_shm_link *link, int lane, struct aq_shm_c
     tx->next = channel->slots;
     tx->back = &link->rx[!lane];
     tx->control = aq_shm_control(link->local);
+    tx->sent = tx->freed = AQ_SHM_FIRST;
+    atomic_init(&tx->taken, AQ_SHM_FIRST);
     for (size_t i = 0; i < AQ_SHM_MAX_SLOTS; i++)
         tx->block[i] = AQ_BLOCK_NONE;
 }
@@ -107,6 +120,8 @@ static void aq_shm_rx_create(struct aq_shm_link *link, int lane, struct aq_shm_c
     rx->slot = channel->slots + aq_shm.layout.slots - 1;
     rx->next = channel->slots;
     rx->back = &link->tx[!lane];
+    rx->released = AQ_SHM_FIRST;
+    atomic_init(&rx->taken, AQ_SHM_FIRST);
     rx->done = &channel->done[lane].count;
     rx->pool = aq_shm_pool(link->local, lane);
     rx->jobrank = aq_shm.jobrank_of[link->local];
@@ -193,13 +208,23 @@ static __attribute__((noinline, cold)) void aq_shm_welcome(uint32_t greetings)
 
 /* --- sending --- */
 
+/* The receiver has taken this many messages, unless we know of more. */
+static inline void aq_shm_tx_note_taken(struct aq_shm_tx *tx, uint32_t taken)
+{
+    /* a lost race between two threads leaves the smaller of two true numbers until the next note */
+    if ((int32_t)(taken - atomic_load_explicit(&tx->taken, memory_order_relaxed)) > 0)
+        /* release: pairs with the acquire in aq_shm_tx_slot() */
+        atomic_store_explicit(&tx->taken, taken, memory_order_release);
+}
+
 /* Take back the blocks of messages that the receiver is done with, and count the room. tx->lock is
  * held. */
 static void aq_shm_tx_reclaim(struct aq_shm_tx *tx)
 {
     /* acquire: pairs with aq_shm_rx_give_back(); the handlers' reads are over */
-    const uint32_t done = atomic_load_explicit(&tx->channel->done[tx->lane].count,
-                                               memory_order_acquire);
+    const uint32_t done = AQ_SHM_FIRST
+                          + atomic_load_explicit(&tx->channel->done[tx->lane].count,
+                                                 memory_order_acquire);
 
     if (AQ_UNLIKELY(!tx->greeted))
         aq_shm_tx_greet(tx);
@@ -215,6 +240,9 @@ static void aq_shm_tx_reclaim(struct aq_shm_tx *tx)
         }
     }
     tx->room = aq_shm.layout.slots - (tx->sent - tx->freed);
+    /* what is done was taken: a lane without answers must not look empty when the count of its
+     * messages comes round to the last answer's */
+    aq_shm_tx_note_taken(tx, tx->freed);
 }
 
 void aq_shm_ring_reclaim(int lane)
@@ -345,13 +373,14 @@ static inline bool aq_shm_tx_has_room(struct aq_shm_tx *tx)
 }
 
 /* Where the next message goes. A lane that is known to be empty stays where it is; but replies
- * move on until they are where the requests are. tx->lock is held. */
+ * move on until they are where the requests are, and now and then everybody does: so that no
+ * slot keeps a number for so long that numbers have come round to it. tx->lock is held. */
 static inline struct aq_shm_slot *aq_shm_tx_slot(const struct aq_shm_tx *tx, int lane)
 {
     /* acquire: the receiver's reads of the slot are over before we overwrite it */
     const bool empty = atomic_load_explicit(&tx->taken, memory_order_acquire) == tx->sent;
 
-    if (!empty || tx->sent == 0)
+    if (!empty || (tx->sent & AQ_SHM_MOVE_ON) == 0)
         return tx->next;
     if (lane == AQ_LANE_REPLY
         && __atomic_load_n(&tx->back->slot, __ATOMIC_RELAXED) != tx->slot) /* a hint */
@@ -474,8 +503,7 @@ static inline struct aq_shm_slot *aq_shm_rx_look(const struct aq_shm_rx *rx, int
 static inline void aq_shm_rx_take(struct aq_shm_rx *rx, struct aq_shm_slot *slot,
                                   const struct aq_shm_half *half)
 {
-    /* release: pairs with the acquire in aq_shm_tx_slot() */
-    atomic_store_explicit(&rx->back->taken, half->taken, memory_order_release);
+    aq_shm_tx_note_taken(rx->back, half->taken);
     if (slot == rx->next) {
         __atomic_store_n(&rx->slot, slot, __ATOMIC_RELAXED);
         __atomic_store_n(&rx->next, aq_slot_after(rx->channel, slot), __ATOMIC_RELAXED);
@@ -489,7 +517,7 @@ static inline void aq_shm_rx_take(struct aq_shm_rx *rx, struct aq_shm_slot *slot
 static inline void aq_shm_rx_give_back(struct aq_shm_rx *rx, uint32_t count)
 {
     /* release: pairs with the acquire in aq_shm_tx_reclaim() */
-    atomic_store_explicit(rx->done, count, memory_order_release);
+    atomic_store_explicit(rx->done, count - AQ_SHM_FIRST, memory_order_release);
 }
 
 /* Take more than one message from this lane? Looking for a second one is a cache miss when there
@@ -756,7 +784,7 @@ void aq_shm_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handle
 
     *sent_out = *handled_out = 0;
     for (int lane = 0; link != NULL && lane < AQ_LANES; lane++) {
-        *sent_out += link->tx[lane].sent;
+        *sent_out += link->tx[lane].sent - AQ_SHM_FIRST;
         *handled_out += atomic_load_explicit(&link->tx[lane].channel->done[lane].count,
                                              memory_order_relaxed);
     }

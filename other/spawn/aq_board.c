@@ -21,8 +21,8 @@
 #include "core/aq_env.h"
 
 #define AQ_BOARD_VERSION 1u
-#define AQ_BOARD_SPINS 4000          /* a few microseconds: about what a sleep and wake-up costs */
-#define AQ_BOARD_LOOK_MS 500         /* how often a barrier waiter looks whether the job still lives */
+#define AQ_BOARD_SPINS   4000 /* a few microseconds: about what a sleep and wake-up costs */
+#define AQ_BOARD_LOOK_MS 500  /* how often a waiter looks whether the job still lives */
 
 static const char *const aq_wait_names[AQ_WAIT_KINDS] = {
     [AQ_WAIT_NONE] = "nothing",
@@ -144,9 +144,9 @@ void aq_board_raise_exit_code(struct aq_board *board, int code)
     /* relaxed: the code is read after the ranks are gone, or by ranks that only repeat it */
     int32_t old = atomic_load_explicit(&board->exit_code, memory_order_relaxed);
 
-    while (old < code && !atomic_compare_exchange_weak_explicit(&board->exit_code, &old, code,
-                                                                 memory_order_relaxed,
-                                                                 memory_order_relaxed))
+    while (old < code &&
+           !atomic_compare_exchange_weak_explicit(&board->exit_code, &old, code,
+                                                  memory_order_relaxed, memory_order_relaxed))
         continue;
 }
 
@@ -162,7 +162,8 @@ uint32_t aq_board_raise_exit_state(struct aq_board *board, enum aq_exit_state st
     return old;
 }
 
-void aq_board_publish_exit(struct aq_board *board, uint32_t slot, enum aq_rank_state state, int code)
+void aq_board_publish_exit(struct aq_board *board, uint32_t slot, enum aq_rank_state state,
+                           int code)
 {
     struct aq_board_rank *r = &board->rank[slot];
 
@@ -188,7 +189,8 @@ void aq_board_report(struct aq_board *board, int fd, uint64_t min_ms)
         uint64_t note = atomic_load_explicit(&r->wait, memory_order_relaxed);
         uint64_t since = atomic_load_explicit(&r->wait_since, memory_order_relaxed);
         uint64_t sent = atomic_load_explicit(&r->counter[AQ_COUNT_AM_SENT], memory_order_relaxed);
-        uint64_t done = atomic_load_explicit(&r->counter[AQ_COUNT_AM_HANDLED], memory_order_relaxed);
+        uint64_t done =
+            atomic_load_explicit(&r->counter[AQ_COUNT_AM_HANDLED], memory_order_relaxed);
         uint32_t kind = (uint32_t)(note >> 32), peer = (uint32_t)note;
         char line[256], who[32] = "";
 
@@ -196,11 +198,11 @@ void aq_board_report(struct aq_board *board, int fd, uint64_t min_ms)
             continue;
         if (peer != AQ_WAIT_ANYONE)
             snprintf(who, sizeof(who), " for rank %u", peer);
-        int len = snprintf(line, sizeof(line),
-                           "*** NOTICE (proc %u): waits %llu s in %s%s; %llu messages sent, %llu handled\n",
-                           r->jobrank, (unsigned long long)((now - since) / 1000000000u),
-                           aq_wait_names[kind], who, (unsigned long long)sent,
-                           (unsigned long long)done);
+        int len = snprintf(
+            line, sizeof(line),
+            "*** NOTICE (proc %u): waits %llu s in %s%s; %llu messages sent, %llu handled\n",
+            r->jobrank, (unsigned long long)((now - since) / 1000000000u), aq_wait_names[kind], who,
+            (unsigned long long)sent, (unsigned long long)done);
         if (len > 0 && write(fd, line, (size_t)len) < 0)
             return;
     }
@@ -226,6 +228,6 @@ uint32_t aq_board_timeout_env(uint32_t size)
 
     wanted = aq_board_seconds_env("GASNET_EXITTIMEOUT", wanted < max ? wanted : max);
     if (wanted < 0.1)
-        wanted = 0.1;                                   /* less could not tell order from disorder */
+        wanted = 0.1; /* less could not tell order from disorder */
     return wanted > 4e6 ? 4000000000u : (uint32_t)(wanted * 1000.0);
 }

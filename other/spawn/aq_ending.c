@@ -16,10 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define AQ_ENDING_GRACE_MS 250       /* a failing job: time for the others to fail by themselves */
-#define AQ_ENDING_SILENT_MS 300      /* a rank ended without a word: time for the others to do likewise */
-#define AQ_ENDING_GENTLE_MS 300      /* between the state KILLING and SIGKILL where ranks end themselves */
-#define AQ_ENDING_MS 1000000ull      /* nanoseconds */
+#define AQ_ENDING_GRACE_MS  250 /* a failing job: time for the others to fail by themselves */
+#define AQ_ENDING_SILENT_MS 300 /* a rank ended without a word: time for others to do so */
+#define AQ_ENDING_GENTLE_MS 300 /* from the state KILLING to SIGKILL if ranks end themselves */
+#define AQ_ENDING_MS        1000000ull /* nanoseconds */
 
 const char *aq_signal_name(int sig)
 {
@@ -51,7 +51,7 @@ void aq_ending_say(const char *kind, const char *fmt, ...)
         len = (int)sizeof(line) - 2;
     line[len++] = '\n';
     if (write(STDERR_FILENO, line, (size_t)len) < 0)
-        return;                                       /* nowhere left to say it */
+        return; /* nowhere left to say it */
 }
 
 void aq_ending_init(struct aq_ending *e, struct aq_board *board, pid_t *child)
@@ -121,11 +121,13 @@ static void aq_ending_tell(struct aq_ending *e, uint32_t slot, pid_t pid, int st
         aq_ending_say("FATAL ERROR", "rank %u (process %d on %s) was lost%s; ending the job", rank,
                       (int)pid, host, when);
     else if (WIFSIGNALED(status))
-        aq_ending_say("FATAL ERROR", "rank %u (process %d on %s) was killed by %s(%d)%s%s; ending the job",
-                      rank, (int)pid, host, aq_signal_name(WTERMSIG(status)), WTERMSIG(status), when,
+        aq_ending_say("FATAL ERROR",
+                      "rank %u (process %d on %s) was killed by %s(%d)%s%s; ending the job", rank,
+                      (int)pid, host, aq_signal_name(WTERMSIG(status)), WTERMSIG(status), when,
                       WTERMSIG(status) == SIGKILL ? " (by hand, or out of memory: see dmesg)" : "");
     else
-        aq_ending_say("FATAL ERROR", "rank %u (process %d on %s) ended with status %d%s, without "
+        aq_ending_say("FATAL ERROR",
+                      "rank %u (process %d on %s) ended with status %d%s, without "
                       "gasnet_exit() or exit(); ending the job",
                       rank, (int)pid, host, WEXITSTATUS(status), when);
 }
@@ -133,7 +135,7 @@ static void aq_ending_tell(struct aq_ending *e, uint32_t slot, pid_t pid, int st
 static int aq_ending_code_of(int status)
 {
     if (status == -1)
-        return 128 + SIGKILL;                         /* not known; what it most often is */
+        return 128 + SIGKILL; /* not known; what it most often is */
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -161,9 +163,7 @@ static void aq_ending_unannounced(struct aq_ending *e, uint32_t slot, pid_t pid,
     /* relaxed: set at start-up, long before a rank can end */
     if (code == 0 && atomic_load_explicit(&e->board->catch_exit_off, memory_order_relaxed))
         return;
-    if (!joined && !aq_ending_any_joined(e) && code == 0 && e->silent == 0) {
-        /* perhaps not one of our programs; if a rank joins after all, aq_ending_step() sees it */
-    }
+    /* nobody has joined yet? Perhaps not one of our programs; aq_ending_step() sees if one does */
     if (e->silent++ == 0) {
         e->silent_slot = slot;
         e->silent_status = status;
@@ -272,9 +272,10 @@ static void aq_ending_kill_all(struct aq_ending *e)
         aq_ending_kill(e, i);
     }
     if (killed > 0 && first_time && e->verbose)
-        aq_ending_say("NOTICE", "killed %u rank%s, the first of them rank %u, that did not end within "
-                      "%.1f s (GASNET_EXITTIMEOUT)", killed, killed == 1 ? "" : "s", first,
-                      e->board->exit_timeout_ms / 1000.0);
+        aq_ending_say("NOTICE",
+                      "killed %u rank%s, the first of them rank %u, that did not end within "
+                      "%.1f s (GASNET_EXITTIMEOUT)",
+                      killed, killed == 1 ? "" : "s", first, e->board->exit_timeout_ms / 1000.0);
 }
 
 static bool aq_ending_frozen(const struct aq_ending *e)
@@ -340,7 +341,7 @@ int aq_ending_step(struct aq_ending *e)
             return (int)((due - now) / AQ_ENDING_MS) + 1;
         }
         aq_ending_kill_all(e);
-        return 100;                                   /* again, for a rank that appears only now */
+        return 100; /* again, for a rank that appears only now */
     }
     due = state < AQ_EXIT_ASKED && e->ask_ns < e->kill_ns ? e->ask_ns : e->kill_ns;
     return (int)((due - now) / AQ_ENDING_MS) + 1;

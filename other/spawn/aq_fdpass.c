@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define AQ_FDPASS_KEY 32
-#define AQ_FDPASS_PEER_MS 2000       /* a stranger that connects and says nothing holds us up no longer */
+#define AQ_FDPASS_KEY     32
+#define AQ_FDPASS_PEER_MS 2000 /* how long a stranger who says nothing may hold us up */
 
 static socklen_t aq_fdpass_address(struct sockaddr_un *addr, const char *name)
 {
@@ -144,7 +144,9 @@ static int aq_fdpass_receive(int sock, int *fds_out, int count)
     } control;
     int error = 0;
     struct iovec iov = {&error, sizeof(error)};
-    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.space,
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = control.space,
                          .msg_controllen = sizeof(control.space)};
     ssize_t got = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
     struct cmsghdr *c;

@@ -24,7 +24,7 @@
 #include "other/spawn/aq_fdpass.h"
 #include "other/spawn/aq_spawn_provider.h"
 
-#define AQ_SPAWN_PASS_MS 60000       /* far longer than any start takes: a rank that died ends the job first */
+#define AQ_SPAWN_PASS_MS 60000 /* far longer than any start takes */
 
 static struct aq_spawn_state aq_spawn_me;
 
@@ -58,8 +58,10 @@ int aq_spawn_claim(struct aq_spawn_state *st)
     /* relaxed: only uniqueness matters */
     if (!atomic_compare_exchange_strong_explicit(&r->pid, &nobody, (int32_t)getpid(),
                                                  memory_order_relaxed, memory_order_relaxed))
-        return aq_fail(AQ_ERR_ARG, "spawn: process %d is rank %u of this job already; a script may start the "
-                       "program once a rank", (int)nobody, st->info.rank);
+        return aq_fail(AQ_ERR_ARG,
+                       "spawn: process %d is rank %u of this job already; a script may start the "
+                       "program once a rank",
+                       (int)nobody, st->info.rank);
     r->jobrank = st->info.rank;
     /* release: who sees the state sees pid and rank */
     atomic_store_explicit(&r->state, AQ_RANK_JOINED, memory_order_release);
@@ -74,8 +76,13 @@ int aq_spawn_fill_one_host(struct aq_spawn_state *st, uint32_t rank, uint32_t si
     for (uint32_t i = 0; i < size; i++)
         st->host_ranks[i] = i;
     st->info = (struct aq_spawn_info){
-        .rank = rank, .size = size, .host_rank = rank, .host_size = size,
-        .host_index = 0, .host_count = 1, .host_ranks = st->host_ranks,
+        .rank = rank,
+        .size = size,
+        .host_rank = rank,
+        .host_size = size,
+        .host_index = 0,
+        .host_count = 1,
+        .host_ranks = st->host_ranks,
     };
     return AQ_OK;
 }
@@ -120,8 +127,10 @@ static int64_t aq_spawn_wanted(void)
     if (text == NULL || *text == '\0')
         return 0;
     if (!aq_env_parse_int(text, &n))
-        return aq_fail(AQ_ERR_ARG, "GASNET_PSHM_NODES='%s' is not a number; set it to the number of ranks, "
-                       "for instance GASNET_PSHM_NODES=4", text);
+        return aq_fail(AQ_ERR_ARG,
+                       "GASNET_PSHM_NODES='%s' is not a number; set it to the number of ranks, "
+                       "for instance GASNET_PSHM_NODES=4",
+                       text);
     if (n < 0 || n > AQ_SPAWN_MAX_RANKS)
         return aq_fail(AQ_ERR_ARG, "GASNET_PSHM_NODES=%s: a host can have 1 to %u ranks", text,
                        AQ_SPAWN_MAX_RANKS);
@@ -143,8 +152,10 @@ static const char *aq_spawn_choice(const char *conduit)
     if (text == NULL)
         return "";
     if (strcasecmp(text, "fork") != 0 && strcasecmp(text, "pmi") != 0 &&
-        strcasecmp(text, "pmix") != 0 && strcasecmp(text, "mpi") != 0 && strcasecmp(text, "ssh") != 0) {
-        aq_warn("%s=%s is not fork, pmi, mpi or ssh; choosing by what the environment offers", name, text);
+        strcasecmp(text, "pmix") != 0 && strcasecmp(text, "mpi") != 0 &&
+        strcasecmp(text, "ssh") != 0) {
+        aq_warn("%s=%s is not fork, pmi, mpi or ssh; choosing by what the environment offers", name,
+                text);
         return "";
     }
     return text;
@@ -162,13 +173,17 @@ static bool aq_spawn_allows(const char *choice, const struct aq_spawn_provider *
 /* One process where several may have been meant. */
 static void aq_spawn_hint_single(void)
 {
-    const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
+    const char *tasks = getenv("SLURM_STEP_NUM_TASKS"), *task = getenv("SLURM_PROCID");
 
-    if (tasks != NULL && atoi(tasks) > 1 && getenv("SLURM_PROCID") != NULL)
-        aq_warn("srun has started %s tasks but offers no PMIx, so each is a job of its own; use "
-                "srun --mpi=pmix, or gasnetrun within salloc or sbatch", tasks);
-    else if (isatty(STDERR_FILENO))
-        aq_notice("one rank; for more, start it as: gasnetrun_smp -n 4 PROGRAM, or set GASNET_PSHM_NODES=4");
+    if (tasks != NULL && atoi(tasks) > 1 && task != NULL) {
+        if (strcmp(task, "0") == 0) /* the others would say the same */
+            aq_warn(
+                "srun has started %s tasks but offers no PMIx, so each is a job of its own; use "
+                "srun --mpi=pmix, or gasnetrun within salloc or sbatch",
+                tasks);
+    } else if (isatty(STDERR_FILENO))
+        aq_notice("one rank; for more, start it as: gasnetrun_smp -n 4 PROGRAM, or set "
+                  "GASNET_PSHM_NODES=4");
 }
 
 static int aq_spawn_start(struct aq_spawn_state *st, const char *conduit)
@@ -271,7 +286,8 @@ static char *aq_spawn_round(struct aq_spawn_state *st)
     return base;
 }
 
-static int aq_spawn_host_allgather(struct aq_spawn_state *st, const char *mine, size_t len, char *all)
+static int aq_spawn_host_allgather(struct aq_spawn_state *st, const char *mine, size_t len,
+                                   char *all)
 {
     uint32_t size = st->board->size;
 
@@ -379,7 +395,8 @@ static int aq_spawn_give_fd(struct aq_spawn_state *st, int slot, unsigned flags)
     if (aq_spawn_board_barrier(st) != AQ_OK || sock < 0) {
         rc = sock < 0 ? sock : -ESHUTDOWN;
     } else {
-        rc = aq_fdpass_give(sock, takers, st->board->key, &fd, fd >= 0 ? 1 : 0, error, AQ_SPAWN_PASS_MS);
+        rc = aq_fdpass_give(sock, takers, st->board->key, &fd, fd >= 0 ? 1 : 0, error,
+                            AQ_SPAWN_PASS_MS);
     }
     if (sock >= 0)
         close(sock);
@@ -400,7 +417,7 @@ int aq_spawn_host_fd(int slot, unsigned memfd_flags)
         return -EINVAL;
     if (memfd_flags == 0 && st->host_fd[slot] >= 0) {
         fd = st->host_fd[slot];
-        st->host_fd[slot] = -1;                       /* the caller's now */
+        st->host_fd[slot] = -1; /* the caller's now */
         return fd;
     }
     if (st->info.host_rank == 0)

@@ -38,7 +38,7 @@ static int aq_spawn_fork_tie(struct aq_spawn_state *st)
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent || (kill(st->board->supervisor, 0) != 0 && errno == ESRCH))
-        _exit(255);                                   /* the job is over already, and said so */
+        _exit(255); /* the job is over already, and said so */
     return AQ_OK;
 }
 
@@ -50,22 +50,27 @@ static int aq_spawn_fork_join(struct aq_spawn_state *st)
     uint32_t rank;
 
     if (sscanf(text, "%" SCNu32 " %d %d %d %" SCNx64, &rank, &board_fd, &fd0, &fd1, &key) != 5)
-        return aq_fail(AQ_ERR_ARG, "spawn: %s='%s' is not what gasnetrun writes; do not set it by hand",
+        return aq_fail(AQ_ERR_ARG,
+                       "spawn: %s='%s' is not what gasnetrun writes; do not set it by hand",
                        AQ_SPAWN_FORK_ENV, text);
     st->board = aq_board_map(board_fd);
     if (st->board != NULL)
         memcpy(&have, st->board->key, sizeof(have));
     if (st->board == NULL || have != key || rank >= st->board->size)
-        return aq_fail(AQ_ERR_RESOURCE, "spawn: descriptor %d does not hold this job's board; a script between "
-                       "gasnetrun and the program must leave inherited descriptors open", board_fd);
+        return aq_fail(AQ_ERR_RESOURCE,
+                       "spawn: descriptor %d does not hold this job's board; a script between "
+                       "gasnetrun and the program must leave inherited descriptors open",
+                       board_fd);
     close(board_fd);
     unsetenv(AQ_SPAWN_FORK_ENV);
     st->host_fd[0] = fd0;
     st->host_fd[1] = fd1;
     for (int i = 0; i < 2; i++)
         if (fcntl(st->host_fd[i], F_SETFD, FD_CLOEXEC) != 0)
-            return aq_fail(AQ_ERR_RESOURCE, "spawn: inherited descriptor %d was closed by a script between "
-                           "gasnetrun and the program", st->host_fd[i]);
+            return aq_fail(AQ_ERR_RESOURCE,
+                           "spawn: inherited descriptor %d was closed by a script between "
+                           "gasnetrun and the program",
+                           st->host_fd[i]);
     st->supervised = true;
     rc = aq_spawn_fill_one_host(st, rank, st->board->size);
     if (rc == AQ_OK)
@@ -83,7 +88,7 @@ static int aq_spawn_fork_leave(struct aq_spawn_state *st, int code, bool orderly
 {
     (void)st;
     (void)orderly;
-    return code;                                      /* the supervisor reads the board */
+    return code; /* the supervisor reads the board */
 }
 
 const struct aq_spawn_provider aq_spawn_fork_provider = {
@@ -138,9 +143,11 @@ static void aq_spawn_warn_threads(void)
         count++;
     if (dir != NULL)
         closedir(dir);
-    if (count > 3)                                    /* ".", ".." and this thread */
-        aq_warn("GASNET_PSHM_NODES: the process has %d threads already, and the ranks will not have them; start it "
-                "by gasnetrun_smp -n instead", count - 2);
+    if (count > 3) /* ".", ".." and this thread */
+        aq_warn("GASNET_PSHM_NODES: the process has %d threads already, and the ranks will not "
+                "have them; start it "
+                "by gasnetrun_smp -n instead",
+                count - 2);
 }
 
 int aq_spawn_fork_self(struct aq_spawn_state *st, uint32_t size)
@@ -153,7 +160,7 @@ int aq_spawn_fork_self(struct aq_spawn_state *st, uint32_t size)
     rc = aq_supervise_open(&sv, size, &board_fd);
     if (rc != 0)
         return aq_fail(AQ_ERR_SYS, "spawn: no job board for %u ranks: %s", size, strerror(-rc));
-    close(board_fd);                                  /* the mapping is inherited */
+    close(board_fd); /* the mapping is inherited */
     st->board = sv.board;
     for (int i = 0; i < 2; i++) {
         st->host_fd[i] = memfd_create("aq-host", MFD_CLOEXEC);
@@ -163,7 +170,7 @@ int aq_spawn_fork_self(struct aq_spawn_state *st, uint32_t size)
             return aq_fail(AQ_ERR_SYS, "spawn: memfd_create: %s", strerror(rc));
         }
     }
-    fflush(NULL);                                     /* else every rank would print it again */
+    fflush(NULL); /* else every rank would print it again */
     for (uint32_t i = 0; i < size; i++) {
         pid_t pid = fork();
 
@@ -177,5 +184,5 @@ int aq_spawn_fork_self(struct aq_spawn_state *st, uint32_t size)
     if (getenv("GASNET_SPAWN_VERBOSE") != NULL)
         sv.verbose = strchr("1yY", getenv("GASNET_SPAWN_VERBOSE")[0]) != NULL;
     code = aq_supervise_run(&sv);
-    _exit(code);                                      /* exit() would run the client's handlers */
+    _exit(code); /* exit() would run the client's handlers */
 }

@@ -25,13 +25,13 @@
 #include "other/spawn/aq_spawn_minder.h"
 
 #define AQ_KVS_PASS_MS 60000
-#define AQ_KVS_PIECE ((AQ_KVS_VALUE - 2) / 2)  /* bytes in one value, as hex digits */
+#define AQ_KVS_PIECE   ((AQ_KVS_VALUE - 2) / 2) /* bytes in one value, as hex digits */
 
 struct aq_kvs {
     const struct aq_kvs_ops *ops;
     uint32_t rank, size;
-    uint32_t *leader;                /* [size] first rank of each rank's host; NULL: all on one host */
-    uint32_t exchanges;              /* allgathers so far: keys are used once */
+    uint32_t *leader;   /* [size] first rank of each rank's host; NULL: all on one host */
+    uint32_t exchanges; /* allgathers so far: keys are used once */
 };
 
 static struct aq_kvs aq_kvs_me;
@@ -150,8 +150,12 @@ static int aq_kvs_fill_info(struct aq_spawn_state *st, struct aq_kvs *k)
     if (st->host_ranks == NULL)
         return aq_fail(AQ_ERR_NOMEM, "spawn: no memory for a list of %u ranks", host_size);
     st->info = (struct aq_spawn_info){
-        .rank = k->rank, .size = k->size, .host_size = host_size, .host_index = index,
-        .host_count = hosts, .host_ranks = st->host_ranks,
+        .rank = k->rank,
+        .size = k->size,
+        .host_size = host_size,
+        .host_index = index,
+        .host_count = hosts,
+        .host_ranks = st->host_ranks,
     };
     for (uint32_t i = 0; i < k->size; i++) {
         if (k->leader[i] != k->leader[k->rank])
@@ -184,7 +188,8 @@ static int aq_kvs_open_door(struct aq_spawn_state *st, struct aq_kvs_door *door,
     aq_kvs_to_hex(door->name + at, door->key + 16, 16);
     *sock_out = aq_fdpass_listen(door->name, st->info.host_size);
     if (*sock_out < 0)
-        return aq_fail(AQ_ERR_SYS, "spawn: no Unix socket for the other ranks: %s", strerror(-*sock_out));
+        return aq_fail(AQ_ERR_SYS, "spawn: no Unix socket for the other ranks: %s",
+                       strerror(-*sock_out));
     at = snprintf(text, sizeof(text), "%s ", door->name);
     aq_kvs_to_hex(text + at, door->key, sizeof(door->key));
     return aq_kvs_me.ops->put("door", text);
@@ -236,7 +241,8 @@ static int aq_kvs_share_board(struct aq_spawn_state *st, int *event_fd_out)
         }
     }
     if (rc != 0)
-        return aq_fail(AQ_ERR_SYS, "spawn: the ranks of this host cannot share descriptors: %s", strerror(-rc));
+        return aq_fail(AQ_ERR_SYS, "spawn: the ranks of this host cannot share descriptors: %s",
+                       strerror(-rc));
     close(fds[0]);
     *event_fd_out = fds[1];
     return AQ_OK;

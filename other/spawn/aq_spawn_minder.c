@@ -19,10 +19,10 @@
 #include "core/aq_rc.h"
 #include "other/spawn/aq_ending.h"
 
-#define AQ_MINDER_LOOK_MS 500        /* without pidfd */
-#define AQ_MINDER_LAST_MS 500        /* beyond the exit timeout: for those that are being killed to go */
-#define AQ_MINDER_ENDING_MS 20       /* how often minders look once the job is ending */
-#define AQ_MINDER_CALL_MS 3000       /* how long the launcher's library may take to say goodbye */
+#define AQ_MINDER_LOOK_MS   500  /* without pidfd */
+#define AQ_MINDER_LAST_MS   500  /* beyond the exit timeout: for the killed to go */
+#define AQ_MINDER_ENDING_MS 20   /* how often minders look once the job is ending */
+#define AQ_MINDER_CALL_MS   3000 /* how long the launcher's library may take to say goodbye */
 
 enum aq_minder_request { AQ_MINDER_NOTHING = 0, AQ_MINDER_FINI, AQ_MINDER_ABORT, AQ_MINDER_DONE };
 
@@ -31,19 +31,19 @@ static struct {
     const struct aq_kvs_ops *ops;
     uint32_t slot;
     pid_t self;
-    int event_fd;                    /* the host's: written once the job ends, never read */
-    int own_fd;                      /* this rank's */
-    _Atomic uint32_t request;        /* a futex */
+    int event_fd;             /* the host's: written once the job ends, never read */
+    int own_fd;               /* this rank's */
+    _Atomic uint32_t request; /* a futex */
     atomic_int code;
-    _Atomic uint32_t met;            /* the ranks of other hosts have come to the exit too; a futex */
+    _Atomic uint32_t met; /* the ranks of other hosts have come to the exit too; a futex */
     bool running;
     /* the thread's own */
-    pid_t *child;                    /* [size] watched processes, 0 = gone or not mine to watch */
-    struct pollfd *fds;              /* event_fd, own_fd, then the watched */
+    pid_t *child;       /* [size] watched processes, 0 = gone or not mine to watch */
+    struct pollfd *fds; /* event_fd, own_fd, then the watched */
     uint32_t *fd_slot;
     int fd_count;
-    bool blind;                      /* no pidfd */
-    bool ending;                     /* ends the process itself: the client's threads have not come */
+    bool blind;  /* no pidfd */
+    bool ending; /* ends the process itself: the client's threads have not come */
 } aq_minder;
 
 static bool aq_minder_leads(void)
@@ -86,7 +86,7 @@ static void aq_minder_look(void (*gone)(void *, uint32_t), void *arg)
         if (aq_minder.fds[i].revents == 0 || aq_minder.fds[i].fd < 0)
             continue;
         close(aq_minder.fds[i].fd);
-        aq_minder.fds[i].fd = -1;                     /* poll() passes over it */
+        aq_minder.fds[i].fd = -1; /* poll() passes over it */
         if (aq_minder.child[aq_minder.fd_slot[i]] > 0)
             gone(arg, aq_minder.fd_slot[i]);
     }
@@ -114,7 +114,7 @@ static void aq_minder_orphaned(void *arg, uint32_t slot)
                                                  memory_order_relaxed, memory_order_relaxed))
         e->told = true;
     aq_ending_gone(e, slot, -1);
-    e->child[aq_minder.slot] = aq_minder.self;        /* from now on I ask and kill myself */
+    e->child[aq_minder.slot] = aq_minder.self; /* from now on I ask and kill myself */
 }
 
 static int aq_minder_thread(void *(*fn)(void *));
@@ -170,7 +170,8 @@ static void aq_minder_serve(void)
 static bool aq_minder_time_is_up(void)
 {
     /* acquire: with the state comes the code */
-    return atomic_load_explicit(&aq_minder.board->exit_state, memory_order_acquire) >= AQ_EXIT_KILLING;
+    return atomic_load_explicit(&aq_minder.board->exit_state, memory_order_acquire) >=
+           AQ_EXIT_KILLING;
 }
 
 static uint32_t aq_minder_state(uint32_t slot)
@@ -196,7 +197,7 @@ static void aq_minder_end_self(bool now)
 
     if (!aq_minder.ending) {
         if (aq_minder_state(aq_minder.slot) >= AQ_RANK_LEFT)
-            return;                                   /* a thread of the client is on its way out */
+            return; /* a thread of the client is on its way out */
         aq_minder.ending = true;
         /* the code does not count at this stage */
         aq_board_publish_exit(aq_minder.board, aq_minder.slot, AQ_RANK_ENDED, 0);
@@ -249,7 +250,7 @@ static void *aq_minder_main(void *arg)
         if (poll(aq_minder.fds, (nfds_t)aq_minder.fd_count, aq_minder_step(&e)) < 0)
             continue;
         if (aq_minder.fds[1].revents != 0 && read(aq_minder.fds[1].fd, &count, sizeof(count)) < 0)
-            aq_minder.fds[1].fd = -1;                 /* closed by the client */
+            aq_minder.fds[1].fd = -1; /* closed by the client */
         aq_minder_look(aq_minder_leads() ? aq_minder_gone : aq_minder_orphaned, &e);
         aq_minder_serve();
     }
@@ -266,14 +267,15 @@ static int aq_minder_thread(void *(*fn)(void *))
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);         /* inherited: signals are for the client's threads */
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* inherited: signals are for the client's threads */
     rc = pthread_create(&thread, &attr, fn, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     return rc;
 }
 
-int aq_minder_start(struct aq_board *board, uint32_t slot, int event_fd, const struct aq_kvs_ops *ops)
+int aq_minder_start(struct aq_board *board, uint32_t slot, int event_fd,
+                    const struct aq_kvs_ops *ops)
 {
     size_t watched = 2 + (slot == 0 ? board->size : 1);
     int rc;
@@ -287,14 +289,17 @@ int aq_minder_start(struct aq_board *board, uint32_t slot, int event_fd, const s
     aq_minder.child = calloc(board->size, sizeof(*aq_minder.child));
     aq_minder.fds = calloc(watched, sizeof(*aq_minder.fds));
     aq_minder.fd_slot = calloc(watched, sizeof(*aq_minder.fd_slot));
-    if (aq_minder.own_fd < 0 || aq_minder.child == NULL || aq_minder.fds == NULL || aq_minder.fd_slot == NULL)
-        return aq_fail(AQ_ERR_NOMEM, "spawn: no memory or descriptors to watch %u ranks", board->size);
+    if (aq_minder.own_fd < 0 || aq_minder.child == NULL || aq_minder.fds == NULL ||
+        aq_minder.fd_slot == NULL)
+        return aq_fail(AQ_ERR_NOMEM, "spawn: no memory or descriptors to watch %u ranks",
+                       board->size);
     aq_minder.fds[0] = (struct pollfd){event_fd, POLLIN, 0};
     aq_minder.fds[1] = (struct pollfd){aq_minder.own_fd, POLLIN, 0};
     aq_minder.fd_count = 2;
     rc = aq_minder_thread(aq_minder_main);
     if (rc != 0)
-        return aq_fail(AQ_ERR_RESOURCE, "spawn: cannot start a thread to watch the job: %s", strerror(rc));
+        return aq_fail(AQ_ERR_RESOURCE, "spawn: cannot start a thread to watch the job: %s",
+                       strerror(rc));
     aq_minder.running = true;
     return AQ_OK;
 }
@@ -304,7 +309,7 @@ void aq_minder_notify(void)
     uint64_t one = 1;
 
     if (aq_minder.running && write(aq_minder.event_fd, &one, sizeof(one)) < 0)
-        return;                                       /* full or closed by the client: our end is noticed too */
+        return; /* full or closed by the client: our end is noticed too */
 }
 
 /* all ranks of the host have come to the exit, left or died */
@@ -325,8 +330,8 @@ static bool aq_minder_all_came(void)
  * go together; the first rank's minder asks and kills in the meantime. */
 static void aq_minder_wait_for_others(void)
 {
-    uint64_t end = aq_board_now_ns() +
-                   (aq_minder.board->exit_timeout_ms + AQ_MINDER_LAST_MS) * 1000000ull;
+    uint64_t end =
+        aq_board_now_ns() + (aq_minder.board->exit_timeout_ms + AQ_MINDER_LAST_MS) * 1000000ull;
 
     while (!aq_minder_all_came() && aq_board_now_ns() < end) {
         /* acquire: pairs with the release in aq_board_publish_exit() */
@@ -356,9 +361,10 @@ int aq_minder_leave(int code, bool orderly)
     atomic_store_explicit(&aq_minder.code, code, memory_order_relaxed);
     atomic_store_explicit(&aq_minder.request, want, memory_order_release);
     if (write(aq_minder.own_fd, &one, sizeof(one)) < 0)
-        return code;                                  /* closed by the client: the launcher sees us end */
+        return code; /* closed by the client: the launcher sees us end */
     /* acquire: the library's work is done */
-    while ((now = atomic_load_explicit(&aq_minder.request, memory_order_acquire)) != AQ_MINDER_DONE &&
+    while ((now = atomic_load_explicit(&aq_minder.request, memory_order_acquire)) !=
+               AQ_MINDER_DONE &&
            aq_board_now_ns() < end)
         aq_board_wait_word(&aq_minder.request, now, 50);
     return code;

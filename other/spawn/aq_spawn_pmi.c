@@ -22,7 +22,7 @@
 static struct {
     int fd;
     uint32_t rank, size;
-    char space[256];                 /* name of the job's key-value space */
+    char space[256]; /* name of the job's key-value space */
 } aq_pmi;
 
 static bool aq_pmi_offered(void)
@@ -91,8 +91,8 @@ static int aq_pmi_ask(char line[AQ_PMI_LINE], const char *answer)
         return AQ_ERR_SYS;
     if (!aq_pmi_word(line, "cmd", cmd, sizeof(cmd)) || strcmp(cmd, answer) != 0 ||
         (aq_pmi_word(line, "rc", rc, sizeof(rc)) && strcmp(rc, "0") != 0))
-        return aq_fail(AQ_ERR_SYS, "spawn: the launcher answered '%.*s', not %s", (int)strcspn(line, "\n"), line,
-                       answer);
+        return aq_fail(AQ_ERR_SYS, "spawn: the launcher answered '%.*s', not %s",
+                       (int)strcspn(line, "\n"), line, answer);
     return AQ_OK;
 }
 
@@ -103,7 +103,8 @@ static int aq_pmi_init(uint32_t *rank_out, uint32_t *size_out)
     aq_pmi.fd = atoi(getenv("PMI_FD"));
     aq_pmi.rank = (uint32_t)strtoul(getenv("PMI_RANK"), NULL, 10);
     aq_pmi.size = (uint32_t)strtoul(getenv("PMI_SIZE"), NULL, 10);
-    if (aq_pmi.size == 0 || aq_pmi.rank >= aq_pmi.size || fcntl(aq_pmi.fd, F_SETFD, FD_CLOEXEC) != 0)
+    if (aq_pmi.size == 0 || aq_pmi.rank >= aq_pmi.size ||
+        fcntl(aq_pmi.fd, F_SETFD, FD_CLOEXEC) != 0)
         return aq_fail(AQ_ERR_ARG, "spawn: PMI_FD, PMI_RANK or PMI_SIZE do not fit together");
     strcpy(line, "cmd=init pmi_version=1 pmi_subversion=1\n");
     if (aq_pmi_ask(line, "response_to_init") != AQ_OK)
@@ -132,8 +133,8 @@ static int aq_pmi_put(const char *key, const char *value)
 
     snprintf(text, sizeof(text), "%s", value);
     aq_pmi_swap(text, ' ', '~');
-    snprintf(line, sizeof(line), "cmd=put kvsname=%s key=aq.%u.%s value=%s\n", aq_pmi.space, aq_pmi.rank,
-             key, text);
+    snprintf(line, sizeof(line), "cmd=put kvsname=%s key=aq.%u.%s value=%s\n", aq_pmi.space,
+             aq_pmi.rank, key, text);
     return aq_pmi_ask(line, "put_result");
 }
 
@@ -161,7 +162,7 @@ static void aq_pmi_abort(int code, const char *text)
 {
     (void)text;
     if (dprintf(aq_pmi.fd, "cmd=abort exitcode=%d\n", code) < 0)
-        return;                                       /* the launcher is gone, and so are we */
+        return; /* the launcher is gone, and so are we */
 }
 
 static void aq_pmi_fini(void)

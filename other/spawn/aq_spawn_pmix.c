@@ -33,7 +33,8 @@ static struct {
     pmix_status_t (*put)(pmix_scope_t, const char *, pmix_value_t *);
     pmix_status_t (*commit)(void);
     pmix_status_t (*fence)(const pmix_proc_t *, size_t, const pmix_info_t *, size_t);
-    pmix_status_t (*get)(const pmix_proc_t *, const char *, const pmix_info_t *, size_t, pmix_value_t **);
+    pmix_status_t (*get)(const pmix_proc_t *, const char *, const pmix_info_t *, size_t,
+                         pmix_value_t **);
     const char *(*error)(pmix_status_t);
 } aq_pmix;
 
@@ -51,8 +52,10 @@ static int aq_pmix_load(void)
     void *lib = dlopen("libpmix.so.2", RTLD_NOW | RTLD_GLOBAL);
 
     if (lib == NULL)
-        return aq_fail(AQ_ERR_RESOURCE, "spawn: the launcher offers PMIx, but libpmix.so.2 cannot be loaded (%s); "
-                       "install it (Debian: libpmix2) or start by gasnetrun", dlerror());
+        return aq_fail(AQ_ERR_RESOURCE,
+                       "spawn: the launcher offers PMIx, but libpmix.so.2 cannot be loaded (%s); "
+                       "install it (Debian: libpmix2) or start by gasnetrun",
+                       dlerror());
     if (aq_pmix_symbol(lib, "PMIx_Init", &aq_pmix.init) &&
         aq_pmix_symbol(lib, "PMIx_Finalize", &aq_pmix.finalize) &&
         aq_pmix_symbol(lib, "PMIx_Abort", &aq_pmix.abort) &&
@@ -108,7 +111,7 @@ static int aq_pmix_put(const char *key, const char *text)
     memset(&value, 0, sizeof(value));
     snprintf(name, sizeof(name), "aq.%s", key);
     value.type = PMIX_STRING;
-    value.data.string = (char *)text;                 /* copied by the callee, which just lacks the const */
+    value.data.string = (char *)text; /* copied by the callee, which just lacks the const */
     rc = aq_pmix.put(PMIX_GLOBAL, name, &value);
     return rc == PMIX_SUCCESS ? AQ_OK : aq_pmix_failed("PMIx_Put", rc);
 }
@@ -141,7 +144,8 @@ static int aq_pmix_get(uint32_t rank, const char *key, char value_out[AQ_KVS_VAL
     if (rc != PMIX_SUCCESS)
         return aq_pmix_failed("PMIx_Get", rc);
     if (value->type != PMIX_STRING || strlen(value->data.string) >= AQ_KVS_VALUE)
-        return aq_fail(AQ_ERR_SYS, "spawn: PMIx_Get of %s from rank %u gave no short text", name, rank);
+        return aq_fail(AQ_ERR_SYS, "spawn: PMIx_Get of %s from rank %u gave no short text", name,
+                       rank);
     strcpy(value_out, value->data.string);
     free(value->data.string);
     free(value);
@@ -189,8 +193,10 @@ static int aq_pmix_join(struct aq_spawn_state *st)
 static int aq_pmix_join(struct aq_spawn_state *st)
 {
     (void)st;
-    return aq_fail(AQ_ERR_RESOURCE, "spawn: the launcher offers PMIx, which this build cannot use; start the program "
-                   "by gasnetrun, or rebuild with PMIx's headers installed (Debian: libpmix-dev)");
+    return aq_fail(
+        AQ_ERR_RESOURCE,
+        "spawn: the launcher offers PMIx, which this build cannot use; start the program "
+        "by gasnetrun, or rebuild with PMIx's headers installed (Debian: libpmix-dev)");
 }
 #endif
 

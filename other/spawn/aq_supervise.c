@@ -79,7 +79,7 @@ void aq_supervise_child(const struct aq_supervise *sv, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
-        _exit(255);                                   /* it died before the line above */
+        _exit(255); /* it died before the line above */
     sigprocmask(SIG_SETMASK, &sv->old_mask, NULL);
 }
 
@@ -89,13 +89,18 @@ int aq_supervise_fork_failed(struct aq_supervise *sv, uint32_t slot, int error)
 
     getrlimit(RLIMIT_NPROC, &lim);
     if (error == EAGAIN)
-        aq_ending_say("FATAL ERROR", "only %u of %u ranks could be started: no more processes allowed "
-                      "(ulimit -u says %jd, and the container's pids limit counts too); raise the limit or "
-                      "ask for fewer ranks", slot, sv->board->size,
-                      lim.rlim_cur == RLIM_INFINITY ? (intmax_t)-1 : (intmax_t)lim.rlim_cur);
+        aq_ending_say(
+            "FATAL ERROR",
+            "only %u of %u ranks could be started: no more processes allowed "
+            "(ulimit -u says %jd, and the container's pids limit counts too); raise the limit or "
+            "ask for fewer ranks",
+            slot, sv->board->size,
+            lim.rlim_cur == RLIM_INFINITY ? (intmax_t)-1 : (intmax_t)lim.rlim_cur);
     else
-        aq_ending_say("FATAL ERROR", "only %u of %u ranks could be started: %s; ask for fewer ranks or free "
-                      "memory", slot, sv->board->size, strerror(error));
+        aq_ending_say("FATAL ERROR",
+                      "only %u of %u ranks could be started: %s; ask for fewer ranks or free "
+                      "memory",
+                      slot, sv->board->size, strerror(error));
     for (uint32_t i = 0; i < slot; i++) {
         kill(sv->child[i], SIGKILL);
         waitpid(sv->child[i], NULL, 0);
@@ -141,7 +146,7 @@ static void aq_supervise_read_signals(struct aq_supervise *sv, struct aq_ending 
     while (read(sv->signal_fd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
         switch (si.ssi_signo) {
         case SIGCHLD:
-        case SIGURG:                                  /* a rank has changed the board */
+        case SIGURG: /* a rank has changed the board */
             break;
         case SIGUSR2:
             aq_board_report(sv->board, STDERR_FILENO, 0);
