@@ -141,7 +141,8 @@ static void aq_wait_idle(struct aq_waiter *waiter)
     const int mode = atomic_load_explicit(&aq_wait.mode, memory_order_relaxed);
 
     if (idle < aq_wait.spins && mode != GASNET_WAIT_BLOCK) {
-        aq_cpu_relax(); /* a peer on the same core's other thread needs the pipeline */
+        if (idle % 2 == 0)
+            aq_cpu_relax(); /* a peer on the same core's other thread needs the pipeline */
         return;
     }
     if (mode == GASNET_WAIT_SPIN && !aq_job.oversubscribed) {

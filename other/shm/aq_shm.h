@@ -84,7 +84,7 @@ union aq_shm_more {
 };
 
 struct aq_shm_slot {
-    _Alignas(AQ_CACHE_LINE) struct aq_shm_half half[AQ_LANES];
+    _Alignas(AQ_SHM_PAIR) struct aq_shm_half half[AQ_LANES];
     union aq_shm_more more[AQ_LANES];
 };
 
@@ -211,7 +211,7 @@ uint32_t aq_shm_sleep_prepare(void);
 void aq_shm_sleep(uint32_t bell, uint64_t max_ns);
 void aq_shm_sleep_cancel(void);
 void aq_shm_sleep_ring(void);
-void aq_shm_wake(struct aq_shm_control *control);
+int aq_shm_wake(struct aq_shm_control *control); /* AQ_OK, always */
 void aq_shm_wake_all(void);
 
 /* Between publishing something and looking whether somebody sleeps. The sleeper's membarrier does

@@ -406,9 +406,15 @@ static inline void aq_shm_tx_publish(struct aq_shm_tx *tx, int lane, struct aq_s
         tx->slot = slot;
         tx->next = aq_slot_after(tx->channel, slot);
     }
+}
+
+/* After a message was published: ring if its receiver sleeps. Returns AQ_OK. */
+static inline int aq_shm_tx_ring(const struct aq_shm_tx *tx)
+{
     aq_shm_order_before_look();
     if (AQ_UNLIKELY(atomic_load_explicit(&tx->control->sleeping, memory_order_relaxed) != 0))
-        aq_shm_wake(tx->control);
+        return aq_shm_wake(tx->control);
+    return AQ_OK;
 }
 
 static int aq_shm_tx_send(struct aq_shm_tx *tx, const struct aq_am_out *out)
@@ -440,7 +446,7 @@ int aq_shm_am_send(const struct aq_am_out *out)
     aq_lock_acquire(&tx->lock);
     rc = aq_shm_tx_send(tx, out);
     aq_lock_release(&tx->lock);
-    return rc;
+    return rc == AQ_OK ? aq_shm_tx_ring(tx) : rc;
 }
 
 /* First contact, no room at first sight, many arguments, a lock that is held: the general way. */
@@ -455,29 +461,38 @@ static __attribute__((noinline, cold)) int aq_shm_am_short_slow(gex_Rank_t jobra
     return aq_shm_am_send(&out);
 }
 
-int aq_shm_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
-                    const gex_AM_Arg_t *args)
+/* The quick way; its every step is one that a message needs. lane is known to the compiler. */
+static inline __attribute__((always_inline)) int
+aq_shm_lane_short(gex_Rank_t jobrank, int lane, uint8_t handler, unsigned nargs,
+                  const gex_AM_Arg_t *args)
 {
     struct aq_shm_link *link;
     struct aq_shm_slot *slot;
     struct aq_shm_tx *tx;
 
     if (AQ_UNLIKELY(!aq_shm.whole_job || nargs > AQ_NEAR_SHORT))
-        return aq_shm_am_short_slow(jobrank, is_reply, handler, nargs, args);
+        return aq_shm_am_short_slow(jobrank, lane, handler, nargs, args);
     link = aq_shm_link_find(jobrank);
-    tx = &link->tx[is_reply];
+    tx = &link->tx[lane];
     if (AQ_UNLIKELY(link == NULL || !aq_lock_try(&tx->lock)))
-        return aq_shm_am_short_slow(jobrank, is_reply, handler, nargs, args);
+        return aq_shm_am_short_slow(jobrank, lane, handler, nargs, args);
     if (AQ_UNLIKELY(tx->room == 0)) {
         aq_lock_release(&tx->lock);
-        return aq_shm_am_short_slow(jobrank, is_reply, handler, nargs, args);
+        return aq_shm_am_short_slow(jobrank, lane, handler, nargs, args);
     }
-    slot = aq_shm_tx_slot(tx, is_reply);
+    slot = aq_shm_tx_slot(tx, lane);
     if (nargs != 0)
-        aq_shm_copy_args(slot->half[is_reply].short_args, args, nargs);
-    aq_shm_tx_publish(tx, is_reply, slot, handler, nargs, AQ_AM_SHORT, AQ_PLACE_NONE);
+        aq_shm_copy_args(slot->half[lane].short_args, args, nargs);
+    aq_shm_tx_publish(tx, lane, slot, handler, nargs, AQ_AM_SHORT, AQ_PLACE_NONE);
     aq_lock_release(&tx->lock);
-    return AQ_OK;
+    return aq_shm_tx_ring(tx);
+}
+
+int aq_shm_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
+                    const gex_AM_Arg_t *args)
+{
+    return is_reply ? aq_shm_lane_short(jobrank, AQ_LANE_REPLY, handler, nargs, args)
+                    : aq_shm_lane_short(jobrank, AQ_LANE_REQUEST, handler, nargs, args);
 }
 
 /* --- receiving --- */

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/aq_rc.h"
 #include "other/shm/aq_shm.h"
 
 /* Where there is no membarrier (an old or locked-down kernel), a ring of the bell can be missed:
@@ -61,11 +62,12 @@ void aq_shm_sleep_cancel(void)
     atomic_fetch_sub_explicit(&aq_shm_common()->sleepers, 1, memory_order_relaxed);
 }
 
-__attribute__((noinline, cold)) void aq_shm_wake(struct aq_shm_control *control)
+__attribute__((noinline, cold)) int aq_shm_wake(struct aq_shm_control *control)
 {
     /* release: what was given is visible to whoever sees the new bell */
     atomic_fetch_add_explicit(&control->bell, 1, memory_order_release);
     syscall(SYS_futex, &control->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    return AQ_OK;
 }
 
 void aq_shm_sleep_ring(void)
