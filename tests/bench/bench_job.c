@@ -23,15 +23,10 @@
 #include <unistd.h>
 
 #define AQ_POOL_SIZE    ((size_t)128 << 20) /* at least four times a large last-level cache */
+#define AQ_POOL_QUICK   ((size_t)32 << 20)  /* no cold rows in a quick run */
 #define AQ_SLOTS_OFFSET (AQ_POOL_OFFSET - 65536)
 
-enum aq_command_side {
-    AQ_SIDE_SUBJECT,
-    AQ_SIDE_LIMIT,
-    AQ_SIDE_PREPARE,
-    AQ_SIDE_PAUSE,
-    AQ_SIDE_QUIT
-};
+enum aq_command_side { AQ_SIDE_SUBJECT, AQ_SIDE_LIMIT, AQ_SIDE_PREPARE, AQ_SIDE_WAY, AQ_SIDE_QUIT };
 
 _Static_assert(sizeof(struct aq_limit_area) <= AQ_SLOTS_OFFSET,
                "the limit area overlaps the slots");
@@ -123,7 +118,7 @@ static void aq_job_attach(struct aq_job *job)
     gex_Segment_t segment;
     size_t most = gasnet_getMaxGlobalSegmentSize();
     size_t least = AQ_POOL_OFFSET + ((size_t)1 << 20);
-    size_t size = AQ_POOL_OFFSET + AQ_POOL_SIZE;
+    size_t size = AQ_POOL_OFFSET + (job->options->quick ? AQ_POOL_QUICK : AQ_POOL_SIZE);
 
     while (size > most && size > least)
         size = AQ_POOL_OFFSET + (size - AQ_POOL_OFFSET) / 2;
@@ -193,6 +188,12 @@ void aq_job_wait_acks(struct aq_job *job)
     GASNET_BLOCKUNTIL(job->acks >= job->acks_target);
 }
 
+static void aq_job_take_way(struct aq_job *job, unsigned way)
+{
+    job->limit.pause = way % 2 != 0;
+    aq_limit_place(&job->limit, way / 2);
+}
+
 static void aq_job_serve_one(struct aq_job *job)
 {
     size_t count;
@@ -209,8 +210,8 @@ static void aq_job_serve_one(struct aq_job *job)
     case AQ_SIDE_PREPARE:
         row->kind->prepare(job, row, iters);
         break;
-    case AQ_SIDE_PAUSE:
-        job->limit.pause = iters != 0;
+    case AQ_SIDE_WAY:
+        aq_job_take_way(job, (unsigned)iters);
         break;
     }
 }
@@ -263,21 +264,35 @@ static uint64_t aq_job_switches(void *arg)
     return aq_bench_switches(NULL) + job->peer_switches;
 }
 
-/* Both sides of the limit spin with or without a pause instruction, whichever is faster here
- * and now. */
-static void aq_job_choose_pause(struct aq_job *job, struct aq_side_arg *limit)
+/* How both sides of a limit spin, and where its payload lies: told to everybody. */
+static void aq_job_tell_way(struct aq_job *job, uint32_t row, unsigned way)
 {
-    double best[2] = {1e18, 1e18};
-
-    for (int k = 0; k < 14; k++) {
-        job->limit.pause = k % 2 != 0;
-        aq_job_command(job, job->size - 1, limit->index, AQ_SIDE_PAUSE, job->limit.pause);
-        aq_job_wait_acks(job);
-        best[k % 2] = MIN(best[k % 2], aq_job_side(limit, 2000));
-    }
-    job->limit.pause = best[1] < best[0];
-    aq_job_command(job, job->size - 1, limit->index, AQ_SIDE_PAUSE, job->limit.pause);
+    aq_job_command(job, job->size - 1, row, AQ_SIDE_WAY, way);
+    aq_job_take_way(job, way);
     aq_job_wait_acks(job);
+}
+
+/* The limit is what the fastest way takes here and now: spinning with or without a pause
+ * instruction, the payload in one place or another. */
+static void aq_job_choose_way(struct aq_job *job, struct aq_side_arg *limit)
+{
+    unsigned ways = limit->row->size > 0 ? 2 * AQ_LIMIT_PLACES : 2, best = 0;
+    double least[2 * AQ_LIMIT_PLACES];
+
+    for (unsigned k = 0; k < 7 * ways; k++) {
+        unsigned way = k % ways;
+        double ns;
+
+        aq_job_tell_way(job, limit->index, way);
+        ns = aq_job_side(limit, 1000);
+        if (k < ways || ns < least[way])
+            least[way] = ns;
+    }
+    for (unsigned way = 1; way < ways; way++) {
+        if (least[way] < least[best])
+            best = way;
+    }
+    aq_job_tell_way(job, limit->index, best);
 }
 
 static void aq_job_prepare(struct aq_job *job, uint32_t index, const struct aq_row *row)
@@ -331,7 +346,7 @@ static void aq_job_measure(struct aq_job *job, uint32_t index, const struct aq_r
     if (limited) {
         m.limit = (struct aq_side){aq_job_side, &limit};
         if (row->kind->limit_peer != NULL)
-            aq_job_choose_pause(job, &limit);
+            aq_job_choose_way(job, &limit);
     }
     aq_job_describe(job, row, limited, r);
     aq_bench_settle(&m, 3, r);

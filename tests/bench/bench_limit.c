@@ -51,12 +51,23 @@ void aq_limit_payload(struct aq_limit *l, const void *src, size_t n, unsigned ch
 {
     bool fits = n <= AQ_LIMIT_PAYLOAD;
 
-    l->src = src;
+    l->src = l->pages = src;
     l->nbytes = n;
     l->there_buf = fits ? l->area->there_buf : large;
     l->back_buf = fits ? l->area->back_buf : large + n;
     l->ring_buf = fits ? l->area->ring_buf[0] : large;
     l->ring_stride = fits ? AQ_LIMIT_PAYLOAD : n;
+}
+
+void aq_limit_place(struct aq_limit *l, unsigned number)
+{
+    const size_t page = 4096;
+
+    if (l->area == NULL || l->nbytes == 0 || l->nbytes > AQ_LIMIT_PAYLOAD / 4)
+        return;
+    l->there_buf = l->area->there_buf + number * 3 * page;
+    l->back_buf = l->area->back_buf + number * 3 * page;
+    l->src = l->pages + number * 5 * page;
 }
 
 void aq_limit_ping(struct aq_limit *l, uint64_t iters)

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #define AQ_LIMIT_RING    256   /* lines in the flood ring */
+#define AQ_LIMIT_PLACES  4     /* places of a payload to choose from */
 #define AQ_LIMIT_RANKS   64    /* ranks the barrier limit can hold */
 #define AQ_LIMIT_PAYLOAD 65536 /* largest payload that the hand-over limits carry */
 
@@ -49,6 +50,7 @@ struct aq_limit {
     uint64_t seq;      /* last round of the ping-pong */
     uint64_t ring_seq; /* last message of the flood */
     uint64_t shared_seq, barrier_seq;
+    const unsigned char *pages;          /* private memory; src lies there */
     const void *src;                     /* nbytes readable bytes, private */
     size_t nbytes;                       /* payload of a hand-over; 0: the word alone */
     unsigned char *there_buf, *back_buf; /* shared memory the payload is copied to, by direction */
@@ -61,6 +63,11 @@ struct aq_limit {
 /** aq_limit_payload - payload of n bytes: in the area if it fits there, else in shared memory at
  *  large (4 x n). */
 void aq_limit_payload(struct aq_limit *l, const void *src, size_t n, unsigned char *large);
+
+/** aq_limit_place - uses other pages for the same payload, number < AQ_LIMIT_PLACES. Where two
+ *  buffers lie decides whether they get in each other's way in a cache; a limit is the best
+ *  place's. */
+void aq_limit_place(struct aq_limit *l, unsigned number);
 
 /** aq_limit_ping - driver: iters round trips; aq_limit_pong - responder of the same iters. */
 void aq_limit_ping(struct aq_limit *l, uint64_t iters);

@@ -27,7 +27,10 @@
 
 static bool aq_rma_fits(const struct aq_job *job, const struct aq_row *row)
 {
-    return row->size <= job->pool_size;
+    bool cold = row->kind == &aq_kind_put_cold || row->kind == &aq_kind_get_cold;
+
+    /* a quick run has a pool that caches hold */
+    return row->size <= job->pool_size && !(cold && job->options->quick);
 }
 
 /* --- 8 bytes --- */

@@ -11,11 +11,11 @@
  * the two limits around it, and second over first limit is the noise control (A/A) of that slice.
  *
  * What disturbs is left out. A slice during which the kernel took a processor away from one of the
- * processes measured somebody else's work. A slice whose two limits differ by more than 10% saw the
- * machine itself change (a virtual core moved, the clock changed): its ratio compares two machines.
- * The control is the median A/A of all uninterrupted slices, unsteady ones included. If it is off by
- * more than 10%, or fewer than 9 slices were steady, or the quartiles of the ratio are more than a
- * quarter apart with the budget between them, the row's verdict is noise.
+ * processes measured somebody else's work. A slice whose two limits differ by more than 10% saw
+ * the machine itself change (a virtual core moved, the clock changed): its ratio compares two
+ * machines. The control is the median A/A of all uninterrupted slices, unsteady ones included. If
+ * it is off by more than 10%, or fewer than 9 slices were steady, or the quartiles of the ratio
+ * are more than a quarter apart with the budget between them, the row's verdict is noise.
  */
 #ifndef AQ_BENCH_STAT_H
 #define AQ_BENCH_STAT_H

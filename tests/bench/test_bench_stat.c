@@ -264,6 +264,8 @@ static void limit_rounds(struct aq_limit *l, int rank)
     l->pause = true;
     for (size_t k = 0; k < sizeof(payloads) / sizeof(payloads[0]); k++) {
         aq_limit_payload(l, payload, payloads[k], NULL);
+        if (payloads[k] <= 4096)
+            aq_limit_place(l, 0);
         for (uint64_t iters = 1; iters < 300; iters = iters * 5 + 2) {
             if (rank == 0) {
                 aq_limit_ping(l, iters);
