@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/aq_env.h"
 #include "core/aq_job.h"
@@ -30,7 +29,7 @@
 
 #define AQ_YIELDS 4               /* yields before the first sleep */
 #define AQ_SLEEP_NS 100000000u    /* longest sleep: bounds what a stall report can be late */
-#define AQ_NAP_NS 50000           /* of a wait that nobody ends by ringing */
+#define AQ_NAP_NS 50000u          /* the same for a wait that nobody ends by ringing */
 #define AQ_LOOK_STEPS 1024u       /* spinning steps between looks at the clock */
 
 static struct {
@@ -157,20 +156,13 @@ static void aq_wait_idle(struct aq_waiter *waiter)
         sched_yield();
         return;
     }
-    if (waiter->unrung) {
-        const struct timespec nap = { 0, AQ_NAP_NS };
-
-        aq_wait_look(waiter);
-        nanosleep(&nap, NULL);
-        return;
-    }
     if (!waiter->asleep) {
         waiter->asleep = 1;
         waiter->bell = aq_job.conduit->sleep_prepare();
         return; /* the caller looks once more */
     }
     aq_wait_look(waiter);
-    aq_job.conduit->sleep(waiter->bell, AQ_SLEEP_NS);
+    aq_job.conduit->sleep(waiter->bell, waiter->unrung ? AQ_NAP_NS : AQ_SLEEP_NS);
     aq_wait_end(waiter); /* announce afresh before the next sleep */
 }
 
@@ -211,7 +203,7 @@ void aq_wait_step_replies(struct aq_waiter *waiter)
 void aq_wait_init(void)
 {
     const double steps_per_us = 20; /* an idle poll takes about 50 ns */
-    double spin_us = aq_job.oversubscribed ? 5 : 100;
+    double spin_us = aq_job.oversubscribed ? 1 : 100;
 
     if (aq_env_is_set(AQ_ENV_AQ_SPIN))
         spin_us = aq_env_real(AQ_ENV_AQ_SPIN);

@@ -99,7 +99,8 @@ void aq_ending_signalled(struct aq_ending *e, int sig)
         e->kill_ns = aq_board_now_ns();
         return;
     }
-    aq_ending_say("Caught a signal", "%s(%d): ending the job", aq_signal_name(sig), sig);
+    if (!e->told) /* a terminal may deliver the same key twice */
+        aq_ending_say("Caught a signal", "%s(%d): ending the job", aq_signal_name(sig), sig);
     e->told = true;
     aq_ending_fail(e, 1);
 }

@@ -42,6 +42,8 @@ my $timeout_s = 1 + 0.1 * $ranks;    # GASNET_EXITTIMEOUT by default
 
 $ENV{AQ_EXIT_TEST} = $token;         # marks every process of ours, for the search for leftovers
 delete @ENV{qw(GASNET_PSHM_NODES EXIT_CASE_QUIT GASNET_EXITTIMEOUT)};
+# Slurm's daemons share the cores with the ranks and take part in their exit
+$timeout_s = $ENV{GASNET_EXITTIMEOUT} = 5 if grep { $_ eq 'srun' } @launchers;
 $ENV{OMPI_ALLOW_RUN_AS_ROOT} = $ENV{OMPI_ALLOW_RUN_AS_ROOT_CONFIRM} = 1;
 
 sub have { my $name = shift; return scalar grep { -x "$_/$name" } split /:/, $ENV{PATH} }
