@@ -73,33 +73,32 @@ struct aq_shm_half {
     };
 };
 _Static_assert(sizeof(struct aq_shm_half) == AQ_CACHE_LINE / AQ_LANES, "two halves are one line");
-#define AQ_NEAR_SHORT 5 /* arguments beside the head; more of them go to the slot's second line */
+#define AQ_NEAR_SHORT 5 /* arguments beside the head; more of them go elsewhere */
 #define AQ_NEAR_MEDIUM 3
 #define AQ_NEAR_LONG 1
 
-/* What does not fit the half: all arguments if they are too many, or a small payload. */
-union aq_shm_more {
-    gex_AM_Arg_t args[16];
-    unsigned char payload[AQ_CACHE_LINE];
-};
-
 struct aq_shm_slot {
     _Alignas(AQ_SHM_PAIR) struct aq_shm_half half[AQ_LANES];
-    union aq_shm_more more[AQ_LANES];
+};
+
+/* Arguments that do not fit the half: all of them. Not beside the slots, whose lines are watched:
+ * the adjacent-line prefetch of the watcher would take the line from whoever fills it. */
+struct aq_shm_more {
+    _Alignas(AQ_CACHE_LINE) gex_AM_Arg_t args[16];
 };
 
 /* Where a payload is; in the head. */
 enum aq_shm_place {
     AQ_PLACE_NONE,  /* short; empty payload; long already at its address */
     AQ_PLACE_NEAR,  /* a few bytes behind the arguments, in the half itself */
-    AQ_PLACE_SLOT,  /* in the slot's second line */
     AQ_PLACE_BLOCK, /* in a block of the sender's pool */
     AQ_PLACE_COPY   /* long in a block that the receiver copies to its address */
 };
 #define AQ_PLACE_MASK 0x7fu
-#define AQ_PLACE_ARGS 0x80u /* flag: the arguments are in the slot's second line */
+#define AQ_PLACE_ARGS 0x80u /* flag: the arguments are in the slot's struct aq_shm_more */
 
-/* The slots of one requester and one responder. */
+/* The slots of one requester and one responder; behind them, a struct aq_shm_more for each lane of
+ * each slot. */
 struct aq_shm_channel {
     /* messages of a lane that their receiver is done with, handlers included; written by it, read
      * by the sender only when the lane looks full or blocks run short */

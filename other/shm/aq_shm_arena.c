@@ -37,7 +37,8 @@ static void aq_shm_plan(uint32_t ranks, uint32_t depth, struct aq_shm_layout *la
 
     layout->slots = aq_shm_slots(ranks);
     layout->channel_bytes = aq_round_up(sizeof(struct aq_shm_channel)
-                                            + layout->slots * sizeof(struct aq_shm_slot),
+                                            + layout->slots * (sizeof(struct aq_shm_slot)
+                                                               + AQ_LANES * sizeof(struct aq_shm_more)),
                                         AQ_SHM_PAIR);
     aq_shm_pool_plan(ranks, depth, &layout->pool);
 

@@ -84,6 +84,15 @@ static inline struct aq_shm_slot *aq_slot_after(struct aq_shm_channel *channel,
     return slot + 1 == channel->slots + aq_shm.layout.slots ? channel->slots : slot + 1;
 }
 
+/* Where a slot's arguments are if they are many. */
+static inline gex_AM_Arg_t *aq_slot_more(struct aq_shm_channel *channel,
+                                         const struct aq_shm_slot *slot, int lane)
+{
+    struct aq_shm_more *more = (struct aq_shm_more *)(void *)(channel->slots + aq_shm.layout.slots);
+
+    return more[(slot - channel->slots) * AQ_LANES + lane].args;
+}
+
 /* --- first contact --- */
 
 int aq_shm_ring_init(void)
@@ -301,15 +310,16 @@ static int aq_shm_place_block(struct aq_shm_tx *tx, const struct aq_am_out *out,
     return AQ_OK;
 }
 
-/* Arguments go with the head if they fit, else to the slot's second line. */
-static inline unsigned aq_shm_put_args(struct aq_shm_slot *slot, int lane, gex_AM_Arg_t *near,
-                                       unsigned room, unsigned nargs, const gex_AM_Arg_t *args)
+/* Arguments go with the head if they fit. */
+static inline unsigned aq_shm_put_args(const struct aq_shm_tx *tx, const struct aq_shm_slot *slot,
+                                       gex_AM_Arg_t *near, unsigned room, unsigned nargs,
+                                       const gex_AM_Arg_t *args)
 {
     if (AQ_LIKELY(nargs <= room)) {
         aq_shm_copy_args(near, args, nargs);
         return 0;
     }
-    aq_shm_copy_args(slot->more[lane].args, args, nargs);
+    aq_shm_copy_args(aq_slot_more(tx->channel, slot, tx->lane), args, nargs);
     return AQ_PLACE_ARGS;
 }
 
@@ -317,7 +327,7 @@ static int aq_shm_fill_medium(struct aq_shm_tx *tx, struct aq_shm_slot *slot,
                               const struct aq_am_out *out, unsigned *place_out)
 {
     struct aq_shm_half *half = &slot->half[tx->lane];
-    unsigned place = aq_shm_put_args(slot, tx->lane, half->medium_args, AQ_NEAR_MEDIUM, out->nargs,
+    unsigned place = aq_shm_put_args(tx, slot, half->medium_args, AQ_NEAR_MEDIUM, out->nargs,
                                      out->args);
 
     half->nbytes = (uint32_t)out->nbytes;
@@ -326,9 +336,6 @@ static int aq_shm_fill_medium(struct aq_shm_tx *tx, struct aq_shm_slot *slot,
     } else if (out->nbytes + out->nargs * sizeof(gex_AM_Arg_t) <= sizeof(half->medium_args)) {
         memcpy(&half->medium_args[out->nargs], out->src, out->nbytes);
         place |= AQ_PLACE_NEAR;
-    } else if (out->nbytes <= sizeof(slot->more[0].payload) && !(place & AQ_PLACE_ARGS)) {
-        memcpy(slot->more[tx->lane].payload, out->src, out->nbytes);
-        place |= AQ_PLACE_SLOT;
     } else {
         if (aq_shm_place_block(tx, out, &half->offset) != AQ_OK)
             return AQ_RETRY;
@@ -344,7 +351,7 @@ static int aq_shm_fill_long(struct aq_shm_tx *tx, struct aq_shm_slot *slot,
 {
     const intptr_t map = aq_job.map[out->jobrank];
     struct aq_shm_half *half = &slot->half[tx->lane];
-    unsigned place = aq_shm_put_args(slot, tx->lane, half->long_args, AQ_NEAR_LONG, out->nargs,
+    unsigned place = aq_shm_put_args(tx, slot, half->long_args, AQ_NEAR_LONG, out->nargs,
                                      out->args);
 
     memcpy(half->dest, &out->dest, sizeof(out->dest));
@@ -427,7 +434,7 @@ static int aq_shm_tx_send(struct aq_shm_tx *tx, const struct aq_am_out *out)
         return AQ_RETRY;
     slot = aq_shm_tx_slot(tx, tx->lane);
     if (out->kind == AQ_AM_SHORT)
-        place = aq_shm_put_args(slot, tx->lane, slot->half[tx->lane].short_args, AQ_NEAR_SHORT,
+        place = aq_shm_put_args(tx, slot, slot->half[tx->lane].short_args, AQ_NEAR_SHORT,
                                 out->nargs, out->args);
     else if (out->kind == AQ_AM_MEDIUM)
         rc = aq_shm_fill_medium(tx, slot, out, &place);
@@ -546,19 +553,40 @@ static inline bool aq_shm_rx_is_streaming(struct aq_shm_rx *rx)
     return streaming;
 }
 
-/* A message as delivery wants it: from a copy of its half and, if used, of its second line. */
-static inline void aq_shm_rx_describe(const struct aq_shm_rx *rx, int lane,
-                                      const struct aq_shm_half *half, union aq_shm_more *more,
-                                      uint64_t head, struct aq_am_in *in)
+/* What is copied out of a slot so that it can be reused while the handler runs. */
+struct aq_shm_message {
+    _Alignas(16) unsigned char payload[16]; /* AQ_PLACE_NEAR: aligned for any type */
+    struct aq_shm_half half;
+    gex_AM_Arg_t args[16];                  /* AQ_PLACE_ARGS */
+};
+
+static inline void aq_shm_rx_copy(const struct aq_shm_rx *rx, const struct aq_shm_slot *slot,
+                                  int lane, uint64_t head, struct aq_shm_message *message)
 {
+    const struct aq_shm_half *half = &slot->half[lane];
+
+    message->half.taken = half->taken;
+    memcpy(message->half.short_args, half->short_args, sizeof(half->short_args));
+    if (AQ_UNLIKELY((head >> 56 & AQ_PLACE_ARGS) != 0))
+        memcpy(message->args, aq_slot_more(rx->channel, slot, lane), sizeof(message->args));
+}
+
+/* A copied message as delivery wants it. */
+static inline void aq_shm_rx_describe(const struct aq_shm_rx *rx, int lane, uint64_t head,
+                                      struct aq_shm_message *message, struct aq_am_in *in)
+{
+    const struct aq_shm_half *half = &message->half;
     const gex_AM_Arg_t *near = half->short_args;
 
     aq_head_token(head, rx->jobrank, lane, &in->token);
     if (aq_head_kind(head) == AQ_AM_MEDIUM) {
         near = half->medium_args;
         in->nbytes = half->nbytes;
-        in->payload = aq_head_place(head) == AQ_PLACE_BLOCK ? (void *)(rx->pool + half->offset)
-                                                            : more->payload;
+        in->payload = rx->pool + half->offset;
+        if (aq_head_place(head) != AQ_PLACE_BLOCK) {
+            in->payload = message->payload;
+            memcpy(message->payload, &near[in->token.nargs & 3], in->nbytes & 15);
+        }
     } else if (aq_head_kind(head) == AQ_AM_LONG) {
         near = half->long_args;
         in->nbytes = half->long_nbytes;
@@ -566,27 +594,7 @@ static inline void aq_shm_rx_describe(const struct aq_shm_rx *rx, int lane,
         if (AQ_UNLIKELY(aq_head_place(head) == AQ_PLACE_COPY))
             memcpy(in->payload, rx->pool + half->long_offset, in->nbytes);
     }
-    in->args = AQ_LIKELY((head >> 56 & AQ_PLACE_ARGS) == 0) ? near : more->args;
-}
-
-/* What is copied out of a slot so that it can be reused while the handler runs. */
-struct aq_shm_message {
-    union aq_shm_more more;
-    struct aq_shm_half half;
-};
-
-static inline void aq_shm_rx_copy(const struct aq_shm_slot *slot, int lane, uint64_t head,
-                                  struct aq_shm_message *message)
-{
-    const struct aq_shm_half *half = &slot->half[lane];
-
-    message->half.taken = half->taken;
-    memcpy(message->half.short_args, half->short_args, sizeof(half->short_args));
-    if (aq_head_place(head) == AQ_PLACE_NEAR)
-        memcpy(message->more.payload, &message->half.medium_args[(uint8_t)(head >> 40)],
-               message->half.nbytes);
-    else if (aq_head_place(head) == AQ_PLACE_SLOT || (head >> 56 & AQ_PLACE_ARGS) != 0)
-        message->more = slot->more[lane];
+    in->args = AQ_LIKELY((head >> 56 & AQ_PLACE_ARGS) == 0) ? near : message->args;
 }
 
 #if AQ_THREADED
@@ -619,7 +627,7 @@ static inline void aq_shm_rx_collect(struct aq_shm_rx *rx)
 static bool aq_shm_rx_serve(struct aq_shm_rx *rx, int lane)
 {
     struct aq_am_in in;
-    _Alignas(AQ_CACHE_LINE) struct aq_shm_message message;
+    struct aq_shm_message message;
     struct aq_shm_slot *slot;
     uint64_t head, bit;
     bool in_block;
@@ -634,7 +642,7 @@ static bool aq_shm_rx_serve(struct aq_shm_rx *rx, int lane)
     }
     bit = UINT64_C(1) << atomic_load_explicit(&rx->taken, memory_order_relaxed) % AQ_SHM_MAX_SLOTS;
     in_block = aq_head_place(head) >= AQ_PLACE_BLOCK;
-    aq_shm_rx_copy(slot, lane, head, &message);
+    aq_shm_rx_copy(rx, slot, lane, head, &message);
     aq_shm_rx_take(rx, slot, &message.half);
     if (!in_block) {
         atomic_fetch_or_explicit(&rx->finished, bit, memory_order_relaxed); /* under the lock */
@@ -642,7 +650,7 @@ static bool aq_shm_rx_serve(struct aq_shm_rx *rx, int lane)
     }
     aq_lock_release(&rx->lock);
 
-    aq_shm_rx_describe(rx, lane, &message.half, &message.more, head, &in);
+    aq_shm_rx_describe(rx, lane, head, &message, &in);
     aq_am_deliver(&in);
     if (in_block) {
         /* release: the handler's reads are over before the sender may overwrite the block */
@@ -690,13 +698,13 @@ static __attribute__((noinline)) void aq_shm_rx_handle_large(struct aq_shm_rx *r
                                                              uint64_t head)
 {
     struct aq_am_in in;
-    _Alignas(AQ_CACHE_LINE) struct aq_shm_message message;
+    struct aq_shm_message message;
     uint32_t taken;
 
-    aq_shm_rx_copy(slot, lane, head, &message);
+    aq_shm_rx_copy(rx, slot, lane, head, &message);
     aq_shm_rx_take(rx, slot, &message.half);
     taken = atomic_load_explicit(&rx->taken, memory_order_relaxed);
-    aq_shm_rx_describe(rx, lane, &message.half, &message.more, head, &in);
+    aq_shm_rx_describe(rx, lane, head, &message, &in);
     aq_am_deliver(&in);
     aq_shm_rx_give_back(rx, taken);
 }
