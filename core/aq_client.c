@@ -94,8 +94,22 @@ static const struct aq_conduit_ops *aq_client_choose_conduit(const char *ident)
 /* What each process tells the others at start. */
 struct aq_place {
     uint32_t host;
+    char build[44]; /* what the rank's library was built as; all share one layout of memory */
     cpu_set_t cores;
 };
+
+#define AQ_CLIENT_BUILD                                                                         \
+    _STRINGIFY(GASNET_RELEASE_VERSION_MAJOR) "." _STRINGIFY(GASNET_RELEASE_VERSION_MINOR) "."    \
+    _STRINGIFY(GASNET_RELEASE_VERSION_PATCH) " " AQ_MODE_STR " " _STRINGIFY(AQ_SEGMENT_NAME)    \
+    " " AQ_DEBUG_STR
+
+static void aq_client_compare_builds(const struct aq_place *all)
+{
+    for (gex_Rank_t rank = 1; rank < aq_job.size; rank++)
+        if (strncmp(all[rank].build, all[0].build, sizeof(all[0].build)) != 0)
+            aq_fatal("rank %u runs a library built as '%s', rank 0 one built as '%s'; all ranks of "
+                     "a job need the same build", rank, all[rank].build, all[0].build);
+}
 
 static void *aq_client_table(size_t count, size_t size, const char *what)
 {
@@ -126,7 +140,7 @@ static gex_RankInfo_t *aq_client_members(const gex_Rank_t *table, gex_Rank_t *co
 /* Number hosts in order of first appearance; count the cores that this host's ranks may use. */
 static void aq_client_place(const struct aq_spawn_info *spawn)
 {
-    struct aq_place mine = { .host = spawn->host_index };
+    struct aq_place mine = { .host = spawn->host_index, .build = AQ_CLIENT_BUILD };
     const size_t bytes = spawn->size * sizeof(struct aq_place);
     /* not from the heap, which would keep the pages for good: more than the budget of a peer */
     struct aq_place *all = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -136,9 +150,11 @@ static void aq_client_place(const struct aq_spawn_info *spawn)
     if (all == MAP_FAILED)
         aq_fatal("no memory for the ranks' places: %zu bytes", bytes);
     CPU_ZERO(&together);
-    sched_getaffinity(0, sizeof(mine.cores), &mine.cores);
+    if (sched_getaffinity(0, sizeof(mine.cores), &mine.cores) != 0) /* a mask of over 1024 cores */
+        memset(&mine.cores, 0xff, sizeof(mine.cores));
     if (aq_spawn_allgather(&mine, sizeof(mine), all) != AQ_OK)
         aq_fatal("the ranks could not exchange their places at start");
+    aq_client_compare_builds(all);
 
     aq_job.host_of = aq_client_table(aq_job.size, sizeof(gex_Rank_t), "host numbers");
     for (gex_Rank_t rank = 0; rank < aq_job.size; rank++) {
@@ -217,8 +233,7 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
     aq_job.rank = spawn->rank;
     aq_job.size = spawn->size;
     aq_log_set_rank(aq_job.rank);
-    if (strcmp(spawn->provider, "fork") != 0)
-        aq_env_share(); /* ranks that were forked here have the same environment already */
+    aq_env_share(); /* a wrapper may have given each rank another one */
     aq_exit_init();
     aq_job.no_overrides = aq_env_bool(AQ_ENV_AQ_NO_OVERRIDES);
 

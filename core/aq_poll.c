@@ -26,6 +26,7 @@
 #include "core/aq_signal.h"
 #include "core/aq_thread.h"
 #include "core/aq_upcall.h"
+#include "other/spawn/aq_spawn.h"
 
 #define AQ_YIELDS 4               /* yields before the first sleep */
 #define AQ_SLEEP_NS 100000000u    /* longest sleep: bounds what a stall report can be late */
@@ -106,6 +107,29 @@ static void aq_wait_report(const struct aq_waiter *waiter, uint64_t now)
                  seconds, waiter->what, peer);
 }
 
+static enum aq_wait_kind aq_wait_kind(const char *what)
+{
+    return strstr(what, "arrier") != NULL       ? AQ_WAIT_BARRIER
+           : strstr(what, "room") != NULL       ? AQ_WAIT_QUEUE
+           : strstr(what, "BLOCKUNTIL") != NULL ? AQ_WAIT_BLOCKUNTIL
+                                                : AQ_WAIT_EVENT;
+}
+
+/* Tell the launcher's report what this rank is at; from slow paths only. */
+static void aq_wait_note(const struct aq_waiter *waiter)
+{
+    struct aq_board *board = aq_spawn_board();
+    const uint32_t slot = aq_spawn_info()->host_rank;
+    uint64_t sent = 0, handled = 0;
+
+    if (waiter->peer != GEX_RANK_INVALID)
+        aq_job.conduit->peer_counts(waiter->peer, &sent, &handled);
+    atomic_store_explicit(&board->rank[slot].counter[AQ_COUNT_AM_SENT], sent, memory_order_relaxed);
+    atomic_store_explicit(&board->rank[slot].counter[AQ_COUNT_AM_HANDLED], handled,
+                          memory_order_relaxed);
+    aq_board_note_wait(board, slot, aq_wait_kind(waiter->what), waiter->peer);
+}
+
 /* Every now and then a waiter looks at the clock. */
 static __attribute__((noinline, cold)) void aq_wait_look(struct aq_waiter *waiter)
 {
@@ -117,6 +141,7 @@ static __attribute__((noinline, cold)) void aq_wait_look(struct aq_waiter *waite
     if (waiter->since == 0) {
         waiter->since = now;
         next_report = now + aq_wait.stall_ns;
+        aq_wait_note(waiter);
     }
     if (asked != answered || (aq_wait.stall_ns != 0 && now >= next_report)) {
         answered = asked;
@@ -132,6 +157,14 @@ static void aq_wait_on_signal(int number)
 }
 
 /* --- waiting --- */
+
+static inline void aq_wait_awake(struct aq_waiter *waiter)
+{
+    if (waiter->asleep) {
+        waiter->asleep = 0;
+        aq_job.conduit->sleep_cancel();
+    }
+}
 
 /* Nothing came in this step: give way, the more the longer. */
 static void aq_wait_idle(struct aq_waiter *waiter)
@@ -163,15 +196,14 @@ static void aq_wait_idle(struct aq_waiter *waiter)
     }
     aq_wait_look(waiter);
     aq_job.conduit->sleep(waiter->bell, waiter->unrung ? AQ_NAP_NS : AQ_SLEEP_NS);
-    aq_wait_end(waiter); /* announce afresh before the next sleep */
+    aq_wait_awake(waiter); /* announce afresh before the next sleep */
 }
 
 void aq_wait_end(struct aq_waiter *waiter)
 {
-    if (waiter->asleep) {
-        waiter->asleep = 0;
-        aq_job.conduit->sleep_cancel();
-    }
+    aq_wait_awake(waiter);
+    if (AQ_UNLIKELY(waiter->since != 0))
+        aq_board_note_done(aq_spawn_board(), aq_spawn_info()->host_rank);
 }
 
 void aq_wait_step(struct aq_waiter *waiter)
@@ -183,7 +215,7 @@ void aq_wait_step(struct aq_waiter *waiter)
         return;
     }
     waiter->idle = 0;
-    aq_wait_end(waiter);
+    aq_wait_awake(waiter);
     aq_poll_notify(served);
 }
 
@@ -196,7 +228,7 @@ void aq_wait_step_replies(struct aq_waiter *waiter)
         return;
     }
     waiter->idle = 0;
-    aq_wait_end(waiter);
+    aq_wait_awake(waiter);
     aq_poll_notify(served);
 }
 

@@ -12,6 +12,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "core/aq_env.h"
 #include "core/aq_job.h"
@@ -25,6 +27,9 @@
 const char *gasnet_max_segsize_str AQ_WEAK = NULL;
 uint64_t gasnet_max_segsize AQ_WEAK = 0;
 void (*gasnet_client_attach_hook)(void *base, uintptr_t size) AQ_WEAK = NULL;
+
+/* Address space that is left to the client when RLIMIT_AS counts: stacks, heap. */
+#define AQ_SEGMENT_SPARE ((uint64_t)64 << 20)
 
 /* --- limits --- */
 
@@ -45,6 +50,31 @@ static struct aq_env_segsize aq_segment_wish(void)
     return wish;
 }
 
+/* What this process's limits on file size and address space leave for all segments of the host,
+ * which every rank maps whole. */
+static uint64_t aq_segment_rlimit(void)
+{
+    uint64_t left = UINT64_MAX;
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        left = limit.rlim_cur;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+        unsigned long long pages = 0;
+        FILE *file = fopen("/proc/self/statm", "re");
+
+        if (file != NULL) {
+            if (fscanf(file, "%llu", &pages) != 1)
+                pages = 0;
+            fclose(file);
+        }
+        const uint64_t used = pages * (uint64_t)sysconf(_SC_PAGESIZE) + AQ_SEGMENT_SPARE;
+
+        left = MIN(left, limit.rlim_cur > used ? limit.rlim_cur - used : 0);
+    }
+    return left == UINT64_MAX ? left : left - left % AQ_HUGE_PAGE;
+}
+
 uintptr_t aq_segment_limit(unsigned host_size, uint64_t taken)
 {
     const struct aq_env_segsize wish = aq_segment_wish();
@@ -55,6 +85,7 @@ uintptr_t aq_segment_limit(unsigned host_size, uint64_t taken)
         bytes = bytes > taken ? bytes - taken : 0;
         bytes /= host_size;
     }
+    bytes = MIN(bytes, aq_segment_rlimit() / host_size);
     return (uintptr_t)bytes & ~(uintptr_t)(GASNET_PAGESIZE - 1);
 }
 

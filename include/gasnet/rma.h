@@ -86,7 +86,7 @@ static inline AQ_UNUSED int aq_lc_is_variable(const gex_Event_t *lc_opt)
 static inline AQ_UNUSED void aq_rma_put_here(intptr_t delta, void *dest, const void *src,
                                              size_t nbytes)
 {
-    if (!(__builtin_constant_p(nbytes) && nbytes == 0))
+    if (AQ_LIKELY(nbytes != 0)) /* no address is looked at if there is nothing to copy */
         aq_copy(aq_rma_here(delta, dest), src, nbytes);
     aq_fence_release();
 }
@@ -94,7 +94,7 @@ static inline AQ_UNUSED void aq_rma_put_here(intptr_t delta, void *dest, const v
 static inline AQ_UNUSED void aq_rma_get_here(intptr_t delta, void *dest, const void *src,
                                              size_t nbytes)
 {
-    if (!(__builtin_constant_p(nbytes) && nbytes == 0))
+    if (AQ_LIKELY(nbytes != 0))
         aq_copy(dest, aq_rma_here(delta, src), nbytes);
     aq_fence_acquire();
 }

@@ -28,6 +28,7 @@ struct aq_launch {
     int cpus;                    /* a rank; -1: not given, 0: do not bind */
     char *env_names;             /* -E lists joined by commas, NULL if none */
     int verbose;                 /* count of -v */
+    bool tell;                   /* say what is done: -v, or -t */
     bool dry;                    /* -t */
     bool keep;                   /* -k */
     bool prefix;                 /* lines by rank */
@@ -45,7 +46,7 @@ void aq_launch_parse(struct aq_launch *lo, int argc, char **argv);
 _Noreturn void aq_launch_error(const struct aq_launch *lo, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/** aq_launch_tell - "gasnetrun: text" on stderr if -v was given. */
+/** aq_launch_tell - "gasnetrun: text" on stderr if -v or -t was given. */
 void aq_launch_tell(const struct aq_launch *lo, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

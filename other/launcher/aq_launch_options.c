@@ -55,7 +55,7 @@ void aq_launch_tell(const struct aq_launch *lo, const char *fmt, ...)
 {
     va_list ap;
 
-    if (lo->verbose == 0)
+    if (!lo->tell)
         return;
     fputs("gasnetrun: ", stderr);
     va_start(ap, fmt);
@@ -280,8 +280,10 @@ static void aq_launch_choose_spawner(struct aq_launch *lo)
 
 static void aq_launch_settle(struct aq_launch *lo)
 {
-    if (lo->dry || lo->keep)
-        lo->verbose = lo->verbose > 0 ? lo->verbose : 1;
+    if (lo->keep && lo->verbose == 0)
+        lo->verbose = 1;
+    /* -t shows the command as it would be: without the variables that only -v sets */
+    lo->tell = lo->verbose > 0 || lo->dry;
     aq_launch_choose_spawner(lo);
     if (lo->spawner == AQ_SPAWNER_SSH)
         aq_launch_error(

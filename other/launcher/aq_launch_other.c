@@ -252,8 +252,8 @@ void aq_launch_exec(struct aq_launch *lo)
     kind = t != NULL ? aq_other_recognise(t) : AQ_OTHER_UNKNOWN;
     for (; t != NULL; t = strtok_r(NULL, " \t\n", &save))
         aq_other_word(lo, kind, t, &w);
-    if (lo->verbose > 0) {
-        fputs("gasnetrun: running:", stderr);
+    if (lo->tell) {
+        fprintf(stderr, "gasnetrun: %s:", lo->dry ? "would start" : "running");
         for (size_t i = 0; i < w.count; i++)
             fprintf(stderr, " %s", w.word[i]);
         fputc('\n', stderr);

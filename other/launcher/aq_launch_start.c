@@ -217,7 +217,7 @@ int aq_launch_fork(struct aq_launch *lo)
     static struct aq_start s;
     int rc = 0;
 
-    if (lo->verbose > 0)
+    if (lo->tell)
         aq_launch_describe(lo);
     if (lo->dry)
         return 0;

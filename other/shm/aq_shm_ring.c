@@ -24,6 +24,7 @@
 #include "core/aq_job.h"
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
+#include "other/spawn/aq_board.h"
 
 #define AQ_SHM_POLL_BUDGET 32  /* messages of one lane in one poll: others get their turn */
 
@@ -196,7 +197,7 @@ static __attribute__((noinline, cold)) void aq_shm_tx_greet(struct aq_shm_tx *tx
 /* Somebody spoke to us for the first time: find out who, and listen. */
 static __attribute__((noinline, cold)) void aq_shm_welcome(uint32_t greetings)
 {
-    static bool known[1 << 14]; /* by local index; under greet_lock */
+    static bool known[AQ_SPAWN_MAX_RANKS]; /* by local index; under greet_lock */
 
     if (!aq_lock_try(&aq_rings.greet_lock))
         return;
@@ -261,9 +262,10 @@ void aq_shm_ring_reclaim(int lane)
         struct aq_shm_tx *tx = link == NULL ? NULL : &link->tx[lane];
 
         /* par: the caller holds the lock of one of them, and has looked at that one itself */
-        if (tx == NULL || tx->blocks_out == 0 || !aq_lock_try(&tx->lock))
+        if (tx == NULL || !aq_lock_try(&tx->lock))
             continue;
-        aq_shm_tx_reclaim(tx);
+        if (tx->blocks_out != 0)
+            aq_shm_tx_reclaim(tx);
         aq_lock_release(&tx->lock);
     }
 }
@@ -345,24 +347,34 @@ static int aq_shm_fill_medium(struct aq_shm_tx *tx, struct aq_shm_slot *slot,
     return AQ_OK;
 }
 
-/* A long payload goes straight to its address: through the mapping, or by the kernel. */
+/* A long payload goes straight to its address, through the mapping or by the kernel, unless
+ * neither reaches it. */
+static inline bool aq_shm_long_is_direct(const struct aq_am_out *out)
+{
+    return out->nbytes == 0 || aq_job.map[out->jobrank] != AQ_NOT_MAPPED || aq_shm.cma;
+}
+
+/* Put it there; before the message is made, and holding no lock. */
+static void aq_shm_long_place(const struct aq_am_out *out)
+{
+    const intptr_t map = aq_job.map[out->jobrank];
+
+    if (AQ_LIKELY(map != AQ_NOT_MAPPED))
+        aq_copy(aq_rma_here(map, out->dest), out->src, out->nbytes);
+    else
+        aq_shm_cma_write(aq_shm_local(out->jobrank), out->dest, out->src, out->nbytes);
+}
+
 static int aq_shm_fill_long(struct aq_shm_tx *tx, struct aq_shm_slot *slot,
                             const struct aq_am_out *out, unsigned *place_out)
 {
-    const intptr_t map = aq_job.map[out->jobrank];
     struct aq_shm_half *half = &slot->half[tx->lane];
     unsigned place = aq_shm_put_args(tx, slot, half->long_args, AQ_NEAR_LONG, out->nargs,
                                      out->args);
 
     memcpy(half->dest, &out->dest, sizeof(out->dest));
     half->long_nbytes = (uint32_t)out->nbytes;
-    if (out->nbytes == 0) {
-        /* the address means nothing and is not looked at */
-    } else if (AQ_LIKELY(map != AQ_NOT_MAPPED)) {
-        aq_copy(aq_rma_here(map, out->dest), out->src, out->nbytes);
-    } else if (aq_shm.cma) {
-        aq_shm_cma_write(aq_shm_local(out->jobrank), out->dest, out->src, out->nbytes);
-    } else {
+    if (!aq_shm_long_is_direct(out)) {
         if (aq_shm_place_block(tx, out, &half->long_offset) != AQ_OK)
             return AQ_RETRY;
         place |= AQ_PLACE_COPY;
@@ -451,6 +463,17 @@ int aq_shm_am_send(const struct aq_am_out *out)
     int rc;
 
     aq_lock_acquire(&tx->lock);
+    if (out->kind == AQ_AM_LONG && out->nbytes != 0 && aq_shm_long_is_direct(out)) {
+        /* a long copy must not keep other threads from sending; if they take the last room
+         * meanwhile, the copy is made again */
+        const bool room = aq_shm_tx_has_room(tx);
+
+        aq_lock_release(&tx->lock);
+        if (!room)
+            return AQ_RETRY;
+        aq_shm_long_place(out);
+        aq_lock_acquire(&tx->lock);
+    }
     rc = aq_shm_tx_send(tx, out);
     aq_lock_release(&tx->lock);
     return rc == AQ_OK ? aq_shm_tx_ring(tx) : rc;
@@ -480,8 +503,10 @@ aq_shm_lane_short(gex_Rank_t jobrank, int lane, uint8_t handler, unsigned nargs,
     if (AQ_UNLIKELY(!aq_shm.whole_job || nargs > AQ_NEAR_SHORT))
         return aq_shm_am_short_slow(jobrank, lane, handler, nargs, args);
     link = aq_shm_link_find(jobrank);
+    if (AQ_UNLIKELY(link == NULL))
+        return aq_shm_am_short_slow(jobrank, lane, handler, nargs, args);
     tx = &link->tx[lane];
-    if (AQ_UNLIKELY(link == NULL || !aq_lock_try(&tx->lock)))
+    if (AQ_UNLIKELY(!aq_lock_try(&tx->lock)))
         return aq_shm_am_short_slow(jobrank, lane, handler, nargs, args);
     if (AQ_UNLIKELY(tx->room == 0)) {
         aq_lock_release(&tx->lock);
@@ -624,7 +649,9 @@ static inline void aq_shm_rx_collect(struct aq_shm_rx *rx)
 
 /* Take one message, run its handler, give it back. The lock is held only to take it; a block is
  * given back when the handler has returned. */
-static bool aq_shm_rx_serve(struct aq_shm_rx *rx, int lane)
+enum aq_shm_served { AQ_SERVED_NONE, AQ_SERVED_ONE, AQ_SERVED_BY_ANOTHER };
+
+static enum aq_shm_served aq_shm_rx_serve(struct aq_shm_rx *rx, int lane)
 {
     struct aq_am_in in;
     struct aq_shm_message message;
@@ -633,12 +660,12 @@ static bool aq_shm_rx_serve(struct aq_shm_rx *rx, int lane)
     bool in_block;
 
     if (!aq_lock_try(&rx->lock))
-        return false; /* another poller is at it */
+        return AQ_SERVED_BY_ANOTHER;
     slot = aq_shm_rx_look(rx, lane, &head);
     if (slot == NULL) {
         aq_shm_rx_collect(rx);
         aq_lock_release(&rx->lock);
-        return false;
+        return AQ_SERVED_NONE;
     }
     bit = UINT64_C(1) << atomic_load_explicit(&rx->taken, memory_order_relaxed) % AQ_SHM_MAX_SLOTS;
     in_block = aq_head_place(head) >= AQ_PLACE_BLOCK;
@@ -660,7 +687,7 @@ static bool aq_shm_rx_serve(struct aq_shm_rx *rx, int lane)
             aq_lock_release(&rx->lock);
         }
     }
-    return true;
+    return AQ_SERVED_ONE;
 }
 
 /* Is there anything to do for this lane? A look without the lock: another poller may be moving
@@ -683,7 +710,11 @@ static inline unsigned aq_shm_rx_drain(struct aq_shm_rx *rx, int lane)
     }
     budget = aq_shm_rx_is_streaming(rx) ? AQ_SHM_POLL_BUDGET : 1;
     do {
-        if (!aq_shm_rx_serve(rx, lane))
+        const enum aq_shm_served what = aq_shm_rx_serve(rx, lane);
+
+        if (what == AQ_SERVED_BY_ANOTHER)
+            return served + 1; /* there is something: nobody may sleep on this look */
+        if (what == AQ_SERVED_NONE)
             break;
         served++;
     } while (served < budget && aq_shm_rx_worth_it(rx, lane));

@@ -114,8 +114,24 @@ static void aq_spawn_null_stdin(void)
 /* Holding the client's descriptors would keep its pipes from ever seeing their end. */
 static void aq_spawn_drop_fds(int keep)
 {
-    syscall(SYS_close_range, 3u, (unsigned)keep - 1, 0u);
-    syscall(SYS_close_range, (unsigned)keep + 1, ~0u, 0u);
+    struct dirent *entry;
+    DIR *dir;
+
+    if (syscall(SYS_close_range, (unsigned)keep + 1, ~0u, 0u) == 0) {
+        if (keep > 3)
+            syscall(SYS_close_range, 3u, (unsigned)keep - 1, 0u);
+        return;
+    }
+    /* Linux before 5.9, or a container's filter: one by one */
+    dir = opendir("/proc/self/fd");
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        int fd = atoi(entry->d_name); /* "." and ".." give 0 */
+
+        if (fd > STDERR_FILENO && fd != keep && fd != dirfd(dir))
+            close(fd);
+    }
+    if (dir != NULL)
+        closedir(dir);
 }
 
 static int aq_spawn_fork_child(struct aq_spawn_state *st, struct aq_supervise *sv, uint32_t rank,
@@ -166,7 +182,7 @@ int aq_spawn_fork_self(struct aq_spawn_state *st, uint32_t size)
         st->host_fd[i] = memfd_create("aq-host", MFD_CLOEXEC);
         if (st->host_fd[i] < 0) {
             rc = errno;
-            sigprocmask(SIG_SETMASK, &sv.old_mask, NULL);
+            aq_supervise_signals_back(&sv);
             return aq_fail(AQ_ERR_SYS, "spawn: memfd_create: %s", strerror(rc));
         }
     }

@@ -22,11 +22,70 @@
 
 static void aq_supervise_signals(sigset_t *set)
 {
-    static const int sigs[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGURG, SIGUSR1, SIGUSR2};
+    static const int always[] = {SIGCHLD, SIGURG, SIGUSR1, SIGUSR2};
+    static const int unless_ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    struct sigaction old;
 
     sigemptyset(set);
-    for (size_t i = 0; i < sizeof(sigs) / sizeof(sigs[0]); i++)
-        sigaddset(set, sigs[i]);
+    for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
+        sigaddset(set, always[i]);
+    /* a blocked signal is queued even if it is ignored, and would come out of the signalfd */
+    for (size_t i = 0; i < sizeof(unless_ignored) / sizeof(unless_ignored[0]); i++)
+        if (sigaction(unless_ignored[i], NULL, &old) != 0 || old.sa_handler != SIG_IGN)
+            sigaddset(set, unless_ignored[i]);
+}
+
+/* The children of pid's first thread, added to those that are spared. */
+static bool aq_supervise_spare_children(struct aq_supervise *sv, pid_t pid)
+{
+    char path[64];
+    int child;
+    bool ok = true;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    f = fopen(path, "re");
+    if (f == NULL)
+        return true; /* it has just ended */
+    while (ok && fscanf(f, "%d", &child) == 1) {
+        pid_t *grown = realloc(sv->spared, (sv->spared_count + 1) * sizeof(*grown));
+
+        ok = grown != NULL;
+        if (ok) {
+            sv->spared = grown;
+            sv->spared[sv->spared_count++] = child;
+        }
+    }
+    fclose(f);
+    return ok;
+}
+
+/* A shell may have started us by exec while it had background jobs: these are our children now, but
+ * none of the job. When one of them ends, its own children come to us as well. */
+static void aq_supervise_spare_earlier(struct aq_supervise *sv)
+{
+    bool ok = aq_supervise_spare_children(sv, getpid());
+
+    for (size_t i = 0; ok && i < sv->spared_count; i++)
+        ok = aq_supervise_spare_children(sv, sv->spared[i]);
+    if (!ok)
+        sv->reap_others = false; /* rather leave something running than end what is not ours */
+}
+
+static bool aq_supervise_spares(const struct aq_supervise *sv, pid_t pid)
+{
+    for (size_t i = 0; i < sv->spared_count; i++)
+        if (sv->spared[i] == pid)
+            return true;
+    return false;
+}
+
+/* its number may come again, for a process of the job */
+static void aq_supervise_spared_gone(struct aq_supervise *sv, pid_t pid)
+{
+    for (size_t i = 0; i < sv->spared_count; i++)
+        if (sv->spared[i] == pid)
+            sv->spared[i] = 0;
 }
 
 /* Started with a standard descriptor closed? Then our files must not take its number. */
@@ -43,10 +102,13 @@ static void aq_supervise_standard_fds(void)
 
 int aq_supervise_open(struct aq_supervise *sv, uint32_t size, int *board_fd_out)
 {
+    struct sigaction act = {.sa_handler = SIG_DFL};
     sigset_t set;
     int rc;
 
     aq_supervise_standard_fds();
+    if (sv->reap_others)
+        aq_supervise_spare_earlier(sv);
     if (sv->reap_others)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
     sv->child = calloc(size, sizeof(*sv->child));
@@ -63,6 +125,8 @@ int aq_supervise_open(struct aq_supervise *sv, uint32_t size, int *board_fd_out)
     if (sv->signal_fd < 0)
         goto fail_board;
     sigprocmask(SIG_BLOCK, &set, &sv->old_mask);
+    /* where it is ignored the kernel reaps children by itself, and nobody hears of their end */
+    sigaction(SIGCHLD, &act, &sv->old_child);
     return 0;
 fail_board:
     rc = errno;
@@ -75,12 +139,18 @@ fail:
     return -rc;
 }
 
+void aq_supervise_signals_back(const struct aq_supervise *sv)
+{
+    sigaction(SIGCHLD, &sv->old_child, NULL);
+    sigprocmask(SIG_SETMASK, &sv->old_mask, NULL);
+}
+
 void aq_supervise_child(const struct aq_supervise *sv, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(255); /* it died before the line above */
-    sigprocmask(SIG_SETMASK, &sv->old_mask, NULL);
+    aq_supervise_signals_back(sv);
 }
 
 int aq_supervise_fork_failed(struct aq_supervise *sv, uint32_t slot, int error)
@@ -108,12 +178,21 @@ int aq_supervise_fork_failed(struct aq_supervise *sv, uint32_t slot, int error)
     return 1;
 }
 
+/* There is nobody to wait for, yet some ranks were not heard of: somebody else has reaped them. */
+static void aq_supervise_all_gone(struct aq_supervise *sv, struct aq_ending *e)
+{
+    for (uint32_t i = 0; i < sv->board->size && e->alive > 0; i++)
+        if (sv->child[i] > 0)
+            aq_ending_gone(e, i, -1);
+}
+
 static void aq_supervise_reap(struct aq_supervise *sv, struct aq_ending *e)
 {
     int status;
     pid_t pid;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        aq_supervise_spared_gone(sv, pid);
         for (uint32_t i = 0; i < sv->board->size; i++) {
             if (sv->child[i] == pid) {
                 if (sv->verbose)
@@ -124,6 +203,8 @@ static void aq_supervise_reap(struct aq_supervise *sv, struct aq_ending *e)
             }
         }
     }
+    if (pid < 0 && errno == ECHILD && e->alive > 0)
+        aq_supervise_all_gone(sv, e);
 }
 
 /* Batch systems announce the end of the time by SIGUSR1 to the process they know: tell the ranks that
@@ -161,25 +242,38 @@ static void aq_supervise_read_signals(struct aq_supervise *sv, struct aq_ending 
     }
 }
 
-/* Ranks may have left processes of their own (a shell's background jobs); they came to us when
- * their parents died. Those that moved to a session of their own were meant to stay. */
-static void aq_supervise_end_others(void)
+/* SIGKILL to what ranks have left in our session; returns how many there were */
+static int aq_supervise_kill_others(const struct aq_supervise *sv, pid_t session)
 {
     char path[64];
-    pid_t session = getsid(0);
-    int pid;
+    int pid, count = 0;
     FILE *f;
 
     snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
     f = fopen(path, "re");
     if (f == NULL)
-        return;
+        return 0;
     while (fscanf(f, "%d", &pid) == 1)
-        if (getsid(pid) == session)
-            kill(pid, SIGKILL);
+        if (getsid(pid) == session && !aq_supervise_spares(sv, pid))
+            count += kill(pid, SIGKILL) == 0;
     fclose(f);
-    for (int i = 0; i < 50 && waitpid(-1, NULL, WNOHANG) >= 0; i++)
+    return count;
+}
+
+/* Ranks may have left processes of their own (a shell's background jobs); they came to us when
+ * their parents died, and their children come when they are gone. Those that moved to a session of
+ * their own were meant to stay. */
+static void aq_supervise_end_others(struct aq_supervise *sv)
+{
+    pid_t session = getsid(0), pid;
+
+    for (int i = 0; i < 50; i++) {
+        while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+            aq_supervise_spared_gone(sv, pid);
+        if (aq_supervise_kill_others(sv, session) == 0)
+            return;
         usleep(2000);
+    }
 }
 
 int aq_supervise_run(struct aq_supervise *sv)
@@ -213,7 +307,7 @@ int aq_supervise_run(struct aq_supervise *sv)
     if (sv->io != NULL)
         sv->io->finish(sv->io->arg);
     if (sv->reap_others)
-        aq_supervise_end_others();
+        aq_supervise_end_others(sv);
     free(fds);
     /* relaxed: everybody else is gone */
     code = atomic_load_explicit(&sv->board->exit_code, memory_order_relaxed);

@@ -32,7 +32,9 @@ struct aq_supervise {
     pid_t *child;                 /* [board->size], 0 = not started */
     int signal_fd;
     sigset_t old_mask;            /* for the ranks */
-    struct sigaction old_pipe;
+    struct sigaction old_child;   /* what SIGCHLD did before: for the ranks */
+    pid_t *spared;                /* running before us: children that an exec left us, and theirs */
+    size_t spared_count;
     const struct aq_supervise_io *io; /* may be NULL */
     bool verbose;                 /* GASNET_SPAWN_VERBOSE */
     bool reap_others;             /* end what ranks have left running in our session */
@@ -40,14 +42,19 @@ struct aq_supervise {
 
 /**
  * aq_supervise_open - make the board for size ranks, block the signals to be read from signal_fd.
+ * Those that end a job (HUP, INT, QUIT, TERM) are left alone where they are ignored: nohup and
+ * background jobs mean it. SIGCHLD gets its default action, else ranks could not be waited for.
  * board_fd_out  the board's memfd, close-on-exec
  * Returns 0 or -errno; on failure nothing has changed.
  */
 int aq_supervise_open(struct aq_supervise *sv, uint32_t size, int *board_fd_out);
 
+/** aq_supervise_signals_back - signal mask and SIGCHLD as before aq_supervise_open(). Async-signal-safe. */
+void aq_supervise_signals_back(const struct aq_supervise *sv);
+
 /**
  * aq_supervise_child - in the new process, before anything else: die with the parent, get the
- * parent's old signal mask back. Async-signal-safe; fit for vfork. Ends the process if the parent is
+ * parent's old signal handling back. Async-signal-safe; fit for vfork. Ends the process if the parent is
  * gone already.
  */
 void aq_supervise_child(const struct aq_supervise *sv, pid_t parent);

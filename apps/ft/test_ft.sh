@@ -1,0 +1,34 @@
+#!/bin/sh
+# test_ft.sh - NAS FT verifies: three transposes, one to seven ranks, classes S, W and A; and counts its messages.
+# Runs in a build folder. TAP. SPDX-License-Identifier: BSD-3-Clause
+
+count=0
+if [ ! -x ./ft ]; then
+    echo "ok 1 - ft # SKIP built without FFTW 3"
+    echo "1..1"
+    exit 0
+fi
+
+# verify RANKS CLASS TRANSPOSE [ENVIRONMENT]: the last line says so, and the exit status too
+verify()
+{
+    count=$((count + 1))
+    if env ${4:-} ./gasnetrun -n "$1" ./ft "$2" "$3" >ft.log 2>&1 &&
+        tail -n 1 ft.log | grep -q verified && ! grep -q 'NOT VERIFIED' ft.log; then
+        echo "ok $count - class $2, $3, $1 ranks ${4:-}"
+    else
+        echo "not ok $count - class $2, $3, $1 ranks ${4:-}"
+        sed 's/^/# /' ft.log
+    fi
+}
+
+for transpose in exchange slabs pencils; do
+    for ranks in 1 2 3 4 7; do
+        verify $ranks S $transpose
+    done
+    verify 4 S $transpose AQ_NO_OVERRIDES=1
+    verify 4 W $transpose
+    verify 4 A $transpose
+done
+rm -f ft.log
+echo "1..$count"
