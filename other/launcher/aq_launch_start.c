@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/aq_env.h"
 #include "other/launcher/aq_launch.h"
 #include "other/spawn/aq_ending.h"
 #include "other/spawn/aq_spawn_provider.h"
@@ -127,6 +128,16 @@ static char **aq_launch_environment(struct aq_start *s)
     return envp;
 }
 
+static bool aq_start_verbose(const struct aq_launch *lo)
+{
+    const char *text = getenv("GASNET_SPAWN_VERBOSE");
+    bool on = false;
+
+    if (text != NULL)
+        aq_env_parse_bool(text, &on);
+    return on || lo->verbose >= 2;
+}
+
 static void aq_start_prepare(struct aq_start *s, const struct aq_launch *lo)
 {
     int board_fd, rc;
@@ -149,7 +160,7 @@ static void aq_start_prepare(struct aq_start *s, const struct aq_launch *lo)
     s->envp = aq_launch_environment(s);
     s->cpus = aq_launch_bindings(lo, &s->cpus_size);
     s->prefix = lo->prefix ? aq_prefix_open(lo) : NULL;
-    s->sv.verbose = lo->verbose >= 2 || getenv("GASNET_SPAWN_VERBOSE") != NULL;
+    s->sv.verbose = aq_start_verbose(lo);
     if (s->envp == NULL)
         aq_launch_error(lo, "out of memory");
 }

@@ -168,7 +168,7 @@ extern const struct aq_row_kind aq_kind_am_short, aq_kind_am_medium, aq_kind_am_
     aq_kind_am_long;
 extern const struct aq_row_kind aq_kind_am_short_flood, aq_kind_am_medium_flood,
     aq_kind_am_long_flood;
-extern const struct aq_row_kind aq_kind_am_rate, aq_kind_am_one_line;
+extern const struct aq_row_kind aq_kind_am_rate, aq_kind_am_two_lines;
 extern const struct aq_row_kind aq_kind_put8_latency, aq_kind_put8_rate, aq_kind_get8_latency,
     aq_kind_get8_rate;
 extern const struct aq_row_kind aq_kind_get8_pair, aq_kind_put8_scatter, aq_kind_get8_scatter;

@@ -282,7 +282,7 @@ static bool aq_am_has_peers(const struct aq_job *job, const struct aq_row *row)
         .possible = fits,                                       \
     }
 
-ROUND_TRIP(aq_kind_am_short, "am_short", aq_am_short, "line ping-pong", NULL);
+ROUND_TRIP(aq_kind_am_two_lines, "am_short_two_lines", aq_am_short, "ping-pong, a line each way", NULL);
 ROUND_TRIP(aq_kind_am_medium, "am_medium", aq_am_medium, "ping-pong + 2 memcpy", aq_am_fits_medium);
 ROUND_TRIP(aq_kind_am_medium_read, "am_medium_read", aq_am_medium, "ping-pong + 2 memcpy + read",
            aq_am_fits_medium);
@@ -293,9 +293,9 @@ FLOOD(aq_kind_am_medium_flood, "am_medium_flood", aq_am_medium_flood, "line stre
 FLOOD(aq_kind_am_long_flood, "am_long_flood", aq_am_long_flood, "line stream + memcpy",
       aq_am_fits_long);
 
-const struct aq_row_kind aq_kind_am_one_line = {
-    .name = "am_short_one_line",
-    .limit_name = "ping-pong on one line",
+const struct aq_row_kind aq_kind_am_short = {
+    .name = "am_short",
+    .limit_name = "line ping-pong",
     .subject = aq_am_short,
     .subject_peer = aq_am_handle,
     .limit = aq_am_limit_shared,

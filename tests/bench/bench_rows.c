@@ -25,7 +25,7 @@
 /* clang-format off */
 static const struct aq_row aq_row_table[] = {
     { &aq_kind_am_short, 0, SHORT, Q | L | B },
-    { &aq_kind_am_one_line, 0, 0, 0 },
+    { &aq_kind_am_two_lines, 0, 0, 0 },
     { &aq_kind_am_medium, 8, 0, Q | L },
     { &aq_kind_am_medium, 64, 0, 0 },
     { &aq_kind_am_medium, 512, 0, L },

@@ -103,7 +103,7 @@ sub start {
     open STDOUT, '>', "$work/output" or die;
     open STDERR, '>&STDOUT' or die;
     # perl starts with SIGPIPE and friends as it got them; the program shall have the defaults
-    $SIG{$_} = 'DEFAULT' for qw(INT QUIT HUP TERM PIPE);
+    $SIG{$_} = 'DEFAULT' for qw(INT QUIT HUP TERM PIPE CHLD);
     exec @cmd or POSIX::_exit(126);
 }
 
@@ -407,6 +407,117 @@ sub run_ctrl_c {
     report("$launcher: Ctrl-C at a terminal", \@problems, output());
 }
 
+# --- what the supervisor finds when it is started ---
+
+# the words before a command that make it start with these signals ignored
+sub ignoring { return ('perl', '-e', '$SIG{$_} = "IGNORE" for split /,/, shift; exec @ARGV', join ',', @_) }
+
+# nohup and shells without job control start programs with signals ignored: these do not end the job
+sub run_ignored {
+    my ($launcher, $sig, $other) = @_;
+    my $before = shared_files();
+    my $pid = start({}, '/dev/null', ignoring($sig), command($launcher, 32));
+    ready();
+    kill $sig, $pid;
+    sleep 0.4;
+    my $alive = waitpid($pid, WNOHANG) == 0;
+    kill $other, $pid if $alive;
+    my ($code, $seconds) = $alive ? finish($pid, 20) : ("$? at once", 0);
+    judge("$launcher: SIG$sig is ignored if it was before, SIG$other is not",
+          {code => 1, lines => 1, says => "SIG$other", within => $start + $timeout_s}, $code, $seconds, $before);
+}
+
+# with SIGCHLD ignored the kernel reaps children unasked
+sub run_child_ignored {
+    my $launcher = shift;
+    my @cmd = (ignoring('CHLD'), command($launcher));
+    for my $how ([2, 2, 0], [106, 137, 1]) {
+        my ($case, $want, $lines) = @$how;
+        my $before = shared_files();
+        my ($code, $seconds) = finish(start({}, '/dev/null', @cmd, $case), 10);
+        judge("$launcher: SIGCHLD was ignored before, case $case",
+              {code => $want, lines => $lines, within => $start + $timeout_s}, $code, $seconds, $before);
+    }
+    my $before = shared_files();
+    my $pid = start({}, '/dev/null', @cmd, 34);
+    my $ready = ready();
+    my $ignored = 0;
+    for my $rank (values %$ready) {
+        open my $f, '<', "/proc/$rank/status" or next;
+        my ($mask) = join('', <$f>) =~ /^SigIgn:\s*([0-9a-f]+)/m;
+        $ignored++ if hex(substr $mask, -5) & 1 << 16;
+    }
+    kill 'TERM', $pid;
+    my ($code, $seconds) = finish($pid, 10);
+    # the ranks find it as the launcher did
+    $code = "$code, $ignored ranks ignore SIGCHLD" if $ignored != $ranks;
+    judge("$launcher: SIGCHLD was ignored before, SIGTERM to launcher", {code => 1, lines => 1, within => $start + $timeout_s},
+          $code, $seconds, $before);
+}
+
+# a shell starts jobs in the background, then becomes the launcher: they are not of the job
+sub run_earlier {
+    my $launcher = shift;
+    my $before = shared_files();
+    my $script = 'sleep 60 & echo "earlier $!"; (sleep 61 & echo "earlier $!"; sleep 1) & sleep 0.3; exec "$@"';
+    my $pid = start({}, '/dev/null', 'sh', '-c', $script, 'sh', command($launcher, 34));
+    ready();
+    sleep 1.2;                       # the second one's parent is gone
+    kill 'TERM', $pid;
+    my ($code, $seconds) = finish($pid, 20);
+    my @earlier = output() =~ /^earlier (\d+)$/mg;
+    my $living = kill 'KILL', @earlier;
+    $code = "$code, $living of 2 earlier processes live" if $living != 2;
+    judge("$launcher: processes from before the job live on", {code => 1, lines => 1, within => $start + $timeout_s},
+          $code, $seconds, $before);
+}
+
+# a command under a filter that lets close_range() fail as on an old kernel
+my $without_close_range = <<'PERL';
+my @ld  = (0x20, 0, 0, 0);                            # the system call's number
+my @jeq = (0x15, 0, 1, 436);
+my @no  = (0x06, 0, 0, 0x00050000 | 38);              # ENOSYS
+my @yes = (0x06, 0, 0, 0x7fff0000);
+my $filter = join '', map { pack 'SCCL', @$_ } \@ld, \@jeq, \@no, \@yes;
+my $program = pack 'S x![P] P', 4, $filter;
+my $prctl = shift;
+syscall($prctl + 0, 38, 1, 0, 0, 0) == 0 && syscall($prctl + 0, 22, 2, $program, 0, 0) == 0 or die "seccomp: $!";
+exec @ARGV;
+PERL
+
+# the supervisor holds none of the descriptors that the client has got
+sub run_descriptors {
+    my $launcher = shift;
+    my %prctl = (x86_64 => 157, aarch64 => 167);
+    my $prctl = $prctl{(POSIX::uname())[4]};
+    for my $old (0, 1) {
+        next if $old && !$prctl;
+        my $before = shared_files();
+        my @filter = $old ? ('perl', '-e', $without_close_range, $prctl) : ();
+        my $pid = start({}, '/dev/null', 'bash', '-c', 'exec 9</dev/zero 99</dev/zero; exec "$@"', 'bash', @filter,
+                        command($launcher, 34));
+        my $ready = ready();
+        sleep 0.1;
+        my $held = grep { (readlink($_) || '') eq '/dev/zero' } glob "/proc/$pid/fd/*";
+        my $kept = map { grep { (readlink($_) || '') eq '/dev/zero' } glob "/proc/$_/fd/*" } values %$ready;
+        kill 'TERM', $pid;
+        my ($code, $seconds) = finish($pid, 20);
+        $code = "$code, $held of the client's descriptors are held" if $held;
+        $code = "$code, ranks have $kept of 2 descriptors each" if $kept != 2 * $ranks;
+        judge("$launcher: the client's descriptors are closed" . ($old ? ', without close_range()' : ''),
+              {code => 1, lines => 1, within => $start + $timeout_s}, $code, $seconds, $before);
+    }
+}
+
+sub run_supervisor {
+    my $launcher = shift;
+    return if @only && !grep { $_ eq 'supervisor' } @only;
+    run_ignored($launcher, @$_) for ['HUP', 'TERM'], ['INT', 'HUP'], ['QUIT', 'INT'], ['TERM', 'QUIT'];
+    run_child_ignored($launcher);
+    run_earlier($launcher);
+    run_descriptors($launcher) if $launcher eq 'pshm' && have('bash');
+}
+
 # SIGKILL at any moment from the very start: to any one process of the job
 sub run_random {
     my $launcher = shift;
@@ -460,6 +571,8 @@ sub run_limits {
         if -x '/bin/bash';
     $check->('gasnetrun: what ranks leave running ends with the job', 0, 'ready 1', {}, $gasnetrun, '-n', 2, '/bin/sh', '-c',
              "sleep 100 & exec $program 0");
+    $check->('gasnetrun: and so do the children of that', 0, 'ready 1', {}, $gasnetrun, '-n', 2, '/bin/sh', '-c',
+             "(sleep 100; sleep 100) & exec $program 0");
     $check->('pshm: standard input, output and error closed', 4, '', {GASNET_PSHM_NODES => 4}, '/bin/sh', '-c',
              "$program 2 <&- >&- 2>&-; test \$? = 2 && exit 4");
     $check->('gasnetrun: standard input, output and error closed', 4, '', {}, '/bin/sh', '-c',
@@ -522,6 +635,12 @@ sub run_options {
            $gasnetrun, '-n', 4, '-l', 'perl', '-e', 'print "x" x 70, "\n" for 1..3000; print "y" x 3000, "\n"');
     expect('gasnetrun: -t runs nothing', 0, ['^gasnetrun: would start 2 ranks', [0, '^hello']], {}, '',
            $gasnetrun, '-n', 2, '-t', '/bin/echo', 'hello');
+    my %mpi = (MPIRUN_CMD => 'echo -n %N %C');
+    expect('gasnetrun: -t shows the command of another launcher', 0,
+           ['^gasnetrun: would start: echo -n 2 ', [0, 'running'], [0, 'VERBOSEENV'], [0, '^2 ']], \%mpi, '',
+           $gasnetrun, '-t', '-spawner=mpi', '-n', 2, $program);
+    expect('gasnetrun: -v shows the command of another launcher', 0, ['^gasnetrun: running: .*VERBOSEENV=1'], \%mpi, '',
+           $gasnetrun, '-v', '-spawner=mpi', '-n', 2, $program);
     expect('gasnetrun: -v tells what it does', 0, ['^gasnetrun: starting 2 ranks', '^ENV parameter'], {}, '',
            $gasnetrun, '-n2', '-v', $program, 0);
     expect('gasnetrun: -c names the conduit or counts CPUs', 0, [[2, '^smp FORK$'], [2, '^none$']], {}, '', @sh,
@@ -608,6 +727,7 @@ for my $launcher (@launchers) {
     next unless $ours;
     run_slow_reader($launcher);
     run_ctrl_c($launcher);
+    run_supervisor($launcher);
     run_random($launcher);
 }
 if ($everything) {
