@@ -146,6 +146,7 @@ static double per_round(void (*once)(void), int rounds)
     began = aq_test_clock();
     for (int i = 0; i < rounds; i++)
         once();
+    barrier(); /* serves the peer that still waits for an answer: plain futexes do not poll */
     futex_barrier();
     return (aq_test_clock() - began) / rounds;
 }
@@ -153,13 +154,6 @@ static double per_round(void (*once)(void), int rounds)
 static int by_value(const void *a, const void *b)
 {
     return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
-}
-
-/* Serves the peer that still waits for an answer: plain futexes do not poll. */
-static void quieten(void)
-{
-    barrier();
-    barrier();
 }
 
 static void row(const char *name, void (*subject)(void), void (*limit)(void), int rounds)
@@ -171,7 +165,6 @@ static void row(const char *name, void (*subject)(void), void (*limit)(void), in
         double mine;
 
         mine = per_round(subject, rounds);
-        quieten();
         least[at] = per_round(limit, rounds);
         took[at] = mine;
         ratio[at] = mine / least[at];

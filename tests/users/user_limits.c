@@ -1,6 +1,6 @@
 /*
  * user_limits.c - a job with segments of a wanted size, every page of them written by their owner and read by a
- * neighbour. Run by limits.sh under small file systems, limits and cgroups.
+ * neighbour. Run by users.sh under small file systems, limits and cgroups.
  * Usage: user_limits MB [tag]; with 0 rank 0 prints "limit BYTES" and no segment is attached.
  * SPDX-License-Identifier: BSD-3-Clause
  */

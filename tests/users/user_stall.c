@@ -1,5 +1,5 @@
 /*
- * user_stall.c - one rank keeps the other waiting, in the way that its argument names. Run by stall.sh, which looks
+ * user_stall.c - one rank keeps the other waiting, in the way that its argument names. Run by users.sh, which looks
  * at what the waiting rank prints.
  * Usage: user_stall CASE SECONDS [tag]. Ranks 2. SPDX-License-Identifier: BSD-3-Clause
  */
