@@ -51,12 +51,13 @@ static struct aq_env_segsize aq_segment_wish(void)
 }
 
 /* What this process's limits on file size and address space leave for all segments of the host,
- * which every rank maps whole. */
-static uint64_t aq_segment_rlimit(void)
+ * which every rank maps whole. how_out: the shell's name of the limit that counts. */
+static uint64_t aq_segment_rlimit(const char **how_out)
 {
     uint64_t left = UINT64_MAX;
     struct rlimit limit;
 
+    *how_out = "ulimit -f";
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         left = limit.rlim_cur;
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
@@ -69,13 +70,18 @@ static uint64_t aq_segment_rlimit(void)
             fclose(file);
         }
         const uint64_t used = pages * (uint64_t)sysconf(_SC_PAGESIZE) + AQ_SEGMENT_SPARE;
+        const uint64_t space = limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 
-        left = MIN(left, limit.rlim_cur > used ? limit.rlim_cur - used : 0);
+        if (space < left) {
+            left = space;
+            *how_out = "ulimit -v";
+        }
     }
     return left == UINT64_MAX ? left : left - left % AQ_HUGE_PAGE;
 }
 
-uintptr_t aq_segment_limit(unsigned host_size, uint64_t taken)
+/* Bytes a rank that settings and memory allow; the process's own limits not counted. */
+static uint64_t aq_segment_wished_bytes(unsigned host_size, uint64_t taken)
 {
     const struct aq_env_segsize wish = aq_segment_wish();
     const uint64_t memory = aq_spawn_host_facts().memory;
@@ -85,8 +91,30 @@ uintptr_t aq_segment_limit(unsigned host_size, uint64_t taken)
         bytes = bytes > taken ? bytes - taken : 0;
         bytes /= host_size;
     }
-    bytes = MIN(bytes, aq_segment_rlimit() / host_size);
+    return bytes;
+}
+
+uintptr_t aq_segment_limit(unsigned host_size, uint64_t taken)
+{
+    const char *how;
+    const uint64_t bytes = MIN(aq_segment_wished_bytes(host_size, taken),
+                               aq_segment_rlimit(&how) / host_size);
+
     return (uintptr_t)bytes & ~(uintptr_t)(GASNET_PAGESIZE - 1);
+}
+
+/* Is it one of the process's limits that bounds the segment? Then says so. */
+static bool aq_segment_explain_rlimit(char *text, size_t len)
+{
+    const char *how;
+    const uint64_t left = aq_segment_rlimit(&how);
+
+    if (left / aq_job.host_size >= aq_segment_wished_bytes(aq_job.host_size, aq_limits.host_bytes))
+        return false;
+    snprintf(text, len, "%s leaves %.1f MB for the segments of the %u rank%s on this host; raise it, "
+             "for instance with: %s unlimited", how, (double)left / 1048576, aq_job.host_size,
+             aq_job.host_size == 1 ? "" : "s", how);
+    return true;
 }
 
 void aq_segment_explain(char *text, size_t len)
@@ -98,6 +126,8 @@ void aq_segment_explain(char *text, size_t len)
                           : gasnet_max_segsize != 0        ? "the client's gasnet_max_segsize"
                                                     : aq_env_str(AQ_ENV_MAX_SEGSIZE);
 
+    if (aq_segment_explain_rlimit(text, len))
+        return;
     snprintf(text, len, "GASNET_MAX_SEGSIZE is %s, %s %.1f MB, %u rank%s on this host%s", setting,
              facts.memory_is, (double)facts.memory / 1048576, aq_job.host_size, aq_job.host_size == 1 ? "" : "s",
              wish.per_host ? " share it" : "");
@@ -116,6 +146,8 @@ void aq_segment_init_limits(void)
 
     aq_job.max_local_segment = aq_segment_limit(aq_job.host_size, aq_limits.host_bytes);
     if (aq_job.max_local_segment < GASNET_PAGESIZE) {
+        if (aq_segment_explain_rlimit(why, sizeof(why)))
+            aq_fatal("no room for segments: %s", why);
         aq_segment_explain(why, sizeof(why));
         aq_fatal("no room for segments: %s, of which %.1f MB are the library's queues; give at "
                  "least a page a rank, for instance GASNET_MAX_SEGSIZE=64MB/P", why,

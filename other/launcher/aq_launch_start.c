@@ -147,7 +147,8 @@ static void aq_start_prepare(struct aq_start *s, const struct aq_launch *lo)
     s->sv.reap_others = true;
     rc = aq_supervise_open(&s->sv, lo->ranks, &board_fd);
     if (rc != 0)
-        aq_launch_error(lo, "cannot make shared memory for %u ranks: %s", lo->ranks, strerror(-rc));
+        aq_launch_error(lo, "cannot make shared memory for %u ranks: %s%s", lo->ranks, strerror(-rc),
+                        -rc == EMFILE ? "; raise ulimit -n" : "");
     s->fds[0] = aq_launch_high_fd(lo, board_fd);
     for (int i = 1; i < AQ_LAUNCH_FDS; i++) {
         int fd = memfd_create("aq-host", MFD_CLOEXEC);

@@ -166,6 +166,11 @@ static void aq_spawn_warn_threads(void)
                 count - 2);
 }
 
+static const char *aq_spawn_fork_remedy(int error)
+{
+    return error == EMFILE ? "; raise ulimit -n" : "";
+}
+
 int aq_spawn_fork_self(struct aq_spawn_state *st, uint32_t size)
 {
     struct aq_supervise sv = {.verbose = false};
@@ -175,7 +180,8 @@ int aq_spawn_fork_self(struct aq_spawn_state *st, uint32_t size)
     aq_spawn_warn_threads();
     rc = aq_supervise_open(&sv, size, &board_fd);
     if (rc != 0)
-        return aq_fail(AQ_ERR_SYS, "spawn: no job board for %u ranks: %s", size, strerror(-rc));
+        return aq_fail(AQ_ERR_SYS, "spawn: no job board for %u ranks: %s%s", size, strerror(-rc),
+                       aq_spawn_fork_remedy(-rc));
     close(board_fd); /* the mapping is inherited */
     st->board = sv.board;
     for (int i = 0; i < 2; i++) {
@@ -183,7 +189,7 @@ int aq_spawn_fork_self(struct aq_spawn_state *st, uint32_t size)
         if (st->host_fd[i] < 0) {
             rc = errno;
             aq_supervise_signals_back(&sv);
-            return aq_fail(AQ_ERR_SYS, "spawn: memfd_create: %s", strerror(rc));
+            return aq_fail(AQ_ERR_SYS, "spawn: memfd_create: %s%s", strerror(rc), aq_spawn_fork_remedy(rc));
         }
     }
     fflush(NULL); /* else every rank would print it again */

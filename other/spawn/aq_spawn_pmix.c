@@ -9,6 +9,7 @@
 #include "aq_config.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,24 @@ static pmix_proc_t aq_pmix_proc(uint32_t rank)
     return proc;
 }
 
+#define AQ_PMIX_FDS 1024             /* descriptors that are looked at */
+
+/* The library's socket to its server is not close-on-exec: programs that the client starts would
+ * inherit it. The descriptors that were not open before are ours to mark. */
+static pmix_status_t aq_pmix_init_quietly(void)
+{
+    bool open_before[AQ_PMIX_FDS];
+    pmix_status_t rc;
+
+    for (int fd = 0; fd < AQ_PMIX_FDS; fd++)
+        open_before[fd] = fcntl(fd, F_GETFD) >= 0;
+    rc = aq_pmix.init(&aq_pmix.me, NULL, 0);
+    for (int fd = 0; fd < AQ_PMIX_FDS; fd++)
+        if (!open_before[fd] && fcntl(fd, F_GETFD) == 0)
+            fcntl(fd, F_SETFD, FD_CLOEXEC);
+    return rc;
+}
+
 static int aq_pmix_init(uint32_t *rank_out, uint32_t *size_out)
 {
     pmix_value_t *value = NULL;
@@ -89,7 +108,7 @@ static int aq_pmix_init(uint32_t *rank_out, uint32_t *size_out)
 
     if (aq_pmix_load() != AQ_OK)
         return AQ_ERR_RESOURCE;
-    rc = aq_pmix.init(&aq_pmix.me, NULL, 0);
+    rc = aq_pmix_init_quietly();
     if (rc != PMIX_SUCCESS)
         return aq_pmix_failed("PMIx_Init", rc);
     all = aq_pmix_proc(PMIX_RANK_WILDCARD);

@@ -25,11 +25,14 @@ static void h_req(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t size
                   gex_AM_Arg_t lo)
 {
     size_t most = gex_Token_MaxReplyLong(token, GEX_EVENT_NOW, 0, 1);
+    static char answer[BIG];
 
     check_long(buf, nbytes, size);
     AQ_CHECK(nbytes <= most);
-    gex_AM_ReplyLong1(token, H_REP, buf, nbytes, aq_test_pointer(hi, lo), GEX_EVENT_NOW, 0, size);
+    /* painted before the reply: it lets the requester write here again */
+    memcpy(answer, buf, nbytes);
     memset(buf, PAINT, nbytes);
+    gex_AM_ReplyLong1(token, H_REP, answer, nbytes, aq_test_pointer(hi, lo), GEX_EVENT_NOW, 0, size);
     atomic_fetch_add(&requests, 1);
 }
 
