@@ -64,6 +64,12 @@ static int is_ours(const char *setting)
     return strncmp(setting, "GASNET_", 7) == 0 || strncmp(setting, "AQ_", 3) == 0;
 }
 
+/* libpmix writes down there how it reaches its server. */
+static int is_launchers(const char *setting)
+{
+    return strncmp(setting, "PMIX_", 5) == 0;
+}
+
 static int has(char **list, const char *setting)
 {
     while (*list != NULL && strcmp(*list, setting) != 0)
@@ -77,7 +83,7 @@ static void compare_environment(void)
         if (!is_ours(before.environ[i]) && !has(after.environ, before.environ[i]))
             changed("environment, gone:", before.environ[i]);
     for (int i = 0; after.environ[i] != NULL; i++)
-        if (!is_ours(after.environ[i]) && !has(before.environ, after.environ[i]))
+        if (!is_ours(after.environ[i]) && !is_launchers(after.environ[i]) && !has(before.environ, after.environ[i]))
             changed("environment, new:", after.environ[i]);
 }
 

@@ -5,8 +5,11 @@
 bin=tests/users
 run=./gasnetrun
 count=0
+failed=0
 log=users.log.$$
-trap 'rm -f "$log"' EXIT
+work=$(mktemp -d) || exit 1
+chmod 755 "$work"
+trap 'rm -rf "$log" "$work"' EXIT
 
 # row STATUS TEXT: 0 passed, 77 skipped (the reason is in $why), else failed with the log
 row()
@@ -15,7 +18,8 @@ row()
     case $1 in
     0) echo "ok $count - $2" ;;
     77) echo "ok $count - $2 # SKIP $why" ;;
-    *) echo "not ok $count - $2"
+    *) failed=$((failed + 1))
+       echo "not ok $count - $2"
        sed 's/^/# /' "$log" | tail -n 30 ;;
     esac
 }
@@ -54,7 +58,7 @@ if [ "${AQ_CONFIG:-}" = everything ]; then
         row $? "AQ_SHM_CMA=off: test_rma_$rma is right and makes no such call"
     done
     echo "1..$count"
-    exit 0
+    exit $((failed > 0))
 fi
 
 # --- start-up limits ---
@@ -65,13 +69,20 @@ if private true 2>/dev/null; then
             mount -t tmpfs -o $shm none /dev/shm && exec $job 96'"
         row $? "/dev/shm mounted with $shm: segments of 96 MB a rank"
     done
-    fake=$(mktemp -d)
-    echo 268435456 >"$fake/memory.max"
-    private "mount --bind $fake /sys/fs/cgroup && exec $run -n 2 $bin/user_limits 0" >"$log" 2>&1
-    limit=$(sed -n 's/^limit //p' "$log")
-    [ "${limit:-0}" -gt 4096 ] && [ "$limit" -lt 134217728 ]
-    row $? "a cgroup limit of 256 MB bounds the segments of two ranks: $limit bytes"
-    rm -rf "$fake"
+    mkdir "$work/dev"
+    private "mount --bind /dev $work/dev && mount -t tmpfs none /dev &&
+        touch /dev/null /dev/urandom && mount --bind $work/dev/null /dev/null &&
+        mount --bind $work/dev/urandom /dev/urandom && exec $job 96" >"$log" 2>&1
+    row $? "no /dev/shm at all: segments of 96 MB a rank"
+    for file in memory.max memory/memory.limit_in_bytes; do
+        fake=$work/cgroup-${file##*/}
+        mkdir -p "$(dirname "$fake/$file")"
+        echo 268435456 >"$fake/$file"
+        private "mount --bind $fake /sys/fs/cgroup && exec $run -n 2 $bin/user_limits 0" >"$log" 2>&1
+        limit=$(sed -n 's/^limit //p' "$log")
+        [ "${limit:-0}" -gt 4096 ] && [ "$limit" -lt 134217728 ]
+        row $? "a cgroup's $file of 256 MB bounds the segments of two ranks: $limit bytes"
+    done
 else
     why="mount name spaces are not allowed here"
     row 77 "/dev/shm too small, a cgroup's limit"
@@ -86,9 +97,46 @@ limit=$(sed -n 's/^limit //p' "$log")
 row $? "ulimit -v bounds the limit that clients are told: ${limit:-none} bytes"
 says 'GASNET_MAX_SEGSIZE' 4 env GASNET_MAX_SEGSIZE=1MB/P $run -n 2 $bin/user_limits 2
 row $? "a segment above the limit is refused with figures"
-( ulimit -n 5; exec $job 1 ) >"$log" 2>&1
-[ $? -ne 0 ] && grep -q 'raise ulimit -n' "$log" && ! grep -q '^done' "$log"
-row $? "too few descriptors: a message, no job"
+# prlimit sets what "ulimit" names; -f in particular has another unit in each shell
+says 'ERROR .* 96.0 MB asked for, the limit is .* ulimit -f leaves 94.0 MB .*raise it' 4 prlimit --fsize=100000000 $job 96
+row $? "a segment above ulimit -f: figures and the remedy"
+says 'ERROR .* 96.0 MB asked for, the limit is .* ulimit -v leaves .*raise it' 4 prlimit --as=200000000 $job 96
+row $? "a segment above ulimit -v: figures and the remedy"
+says 'FATAL ERROR .* no room for segments: ulimit -v leaves 0.0 MB .*raise it' 1 prlimit --as=62914560 $job 1
+row $? "ulimit -v leaves no segment: figures and the remedy"
+says 'ERROR .* 19 MB .* file size limit of 1 MB; raise it with: ulimit -f' 3 prlimit --fsize=1000000 $job 1
+row $? "ulimit -f leaves not even the queues: figures and the remedy"
+says 'ERROR .* cannot map 19 MB .*ulimit -v' 3 prlimit --as=20000000 $job 1
+row $? "ulimit -v leaves not even the queues: figures and the remedy"
+for files in 4 5; do
+    ! says '^done' 0 prlimit --nofile=$files $job 1 && grep -q 'raise ulimit -n' "$log"
+    row $? "$files descriptors: a message, no job"
+    ! says '^done' 0 env GASNET_PSHM_NODES=4 prlimit --nofile=$files $bin/user_limits 1 && grep -q 'raise ulimit -n' "$log"
+    row $? "$files descriptors, started without gasnetrun: a message, no job"
+done
+says '^done 1 MB' 0 prlimit --nofile=20 $run -n 64 $bin/user_limits 1
+row $? "20 descriptors are enough for 64 ranks"
+why="the limit on processes does not bind root, and setpriv is missing"
+if [ "$(id -u)" -ne 0 ]; then
+    user=
+elif command -v setpriv >/dev/null; then
+    user="setpriv --reuid=54321 --regid=54321 --clear-groups"
+else
+    user=no
+fi
+if [ "$user" = no ]; then
+    row 77 "too few processes"
+else
+    cp $bin/user_limits "$work/program"
+    says 'only [0-9] of 8 ranks could be started: .*ulimit -u says 3' 1 \
+        env GASNET_PSHM_NODES=8 $user prlimit --nproc=3 "$work/program" 1
+    row $? "too few processes: figures and the remedy"
+fi
+if [ -n "$user" ] && [ "$user" != no ] && $user unshare -rm true 2>/dev/null; then
+    says '^done 96 MB' 0 env GASNET_PSHM_NODES=4 $user unshare -rm sh -c \
+        "mount -t tmpfs -o ro none /dev/shm && exec $work/program 96"
+    row $? "the same as a plain user, /dev/shm mounted with ro"
+fi
 
 # --- page placement, children, threads, manners ---
 
@@ -102,6 +150,17 @@ for ranks in 1 3; do
 done
 timeout 60 $run -n 2 $bin/user_manners >"$log" 2>&1
 row $? "starting a job changes nothing of the client's"
+for program in manners children; do
+    env GASNET_PSHM_NODES=2 timeout 60 $bin/user_$program >"$log" 2>&1
+    row $? "$program of a program that starts its ranks itself"
+    why="no mpirun here that takes --oversubscribe"
+    if mpirun --allow-run-as-root --oversubscribe -n 1 true >/dev/null 2>&1; then
+        timeout 60 mpirun --allow-run-as-root --oversubscribe -n 2 $bin/user_$program >"$log" 2>&1
+        row $? "$program under mpirun"
+    else
+        row 77 "$program under mpirun"
+    fi
+done
 
 # --- oversubscription ---
 
@@ -113,13 +172,21 @@ done
 
 # --- stall report ---
 
-for case in barrier named until; do
-    says 'rank 0 waits [0-9]* s in .*' 0 env AQ_STALL_REPORT=1 $run -n 2 $bin/user_stall $case 2.5
-    row $? "stall report of a rank that waits: $case"
-done
-says 'rank 0 waits .* for rank 1; [0-9]* messages sent, [0-9]* handled' 0 \
-    env AQ_STALL_REPORT=1 $run -n 2 $bin/user_stall barrier 2.5
-row $? "it names whom the rank waits for, and counts"
+whom='for rank 1; [0-9]* messages sent, [0-9]* handled'
+stall() # AQ_NO_OVERRIDES CASE TEXT
+{
+    says "rank 0 waits [0-9]* s in $3" 0 env AQ_NO_OVERRIDES=$1 AQ_STALL_REPORT=1 $run -n 2 $bin/user_stall $2 1.6
+    row $? "stall report of a rank that waits: $2, $([ "$1" -eq 0 ] && echo native || echo reference) path"
+}
+stall 0 until GASNET_BLOCKUNTIL
+stall 0 barrier "gex_Event_Wait (gex_Coll_BarrierNB) $whom"
+stall 0 named "gasnet_barrier_wait $whom"
+stall 0 room "room for a message $whom"
+stall 1 barrier "gex_Event_Wait (gex_Coll_BarrierNB) $whom"
+stall 1 named "gasnet_barrier_wait $whom"
+stall 1 get "gex_RMA_GetBlocking $whom"
+stall 1 event "gex_Event_Wait (gex_RMA_GetNB) $whom"
+stall 1 nbi "gex_NBI_Wait $whom"
 says 'rank 0 waits' 0 env AQ_STALL_REPORT=0 AQ_STALL_SIGNAL=USR2 USER_STALL_SIGNAL=12 \
     $run -n 2 $bin/user_stall barrier 0.5
 row $? "a signal asks for the report"
@@ -140,3 +207,4 @@ echo "memory of a rank: $small bytes with 8 ranks, $large with 200" >"$log"
 [ $each -le 128 ]
 row $? "a peer that is never spoken to costs $each bytes, at most 128"
 echo "1..$count"
+exit $((failed > 0))
