@@ -206,6 +206,14 @@ void aq_wait_end(struct aq_waiter *waiter)
         aq_board_note_done(aq_spawn_board(), aq_spawn_info()->host_rank);
 }
 
+/* Something came: the waiting that a stall report tells of begins anew. */
+static inline void aq_wait_progressed(struct aq_waiter *waiter)
+{
+    aq_wait_end(waiter);
+    waiter->idle = 0;
+    waiter->since = 0;
+}
+
 void aq_wait_step(struct aq_waiter *waiter)
 {
     unsigned served = aq_poll_quietly();
@@ -214,8 +222,7 @@ void aq_wait_step(struct aq_waiter *waiter)
         aq_wait_idle(waiter);
         return;
     }
-    waiter->idle = 0;
-    aq_wait_awake(waiter);
+    aq_wait_progressed(waiter);
     aq_poll_notify(served);
 }
 
@@ -227,8 +234,7 @@ void aq_wait_step_replies(struct aq_waiter *waiter)
         aq_wait_idle(waiter);
         return;
     }
-    waiter->idle = 0;
-    aq_wait_awake(waiter);
+    aq_wait_progressed(waiter);
     aq_poll_notify(served);
 }
 
