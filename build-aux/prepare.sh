@@ -28,6 +28,7 @@ c|command -v mpicc.openmpi|libopenmpi-dev
 c|command -v mpiexec.mpich|mpich
 c|command -v mpicc.mpich|libmpich-dev
 c|command -v gnuplot|gnuplot-nox
+c|/usr/bin/perl -MIO::Pty -e 1|libio-pty-perl
 s|command -v srun|slurm-wlm
 s|test -x /usr/sbin/munged|munge
 END
