@@ -34,6 +34,12 @@ esac
 syslibs=$(value SYSTEM_LIBS)
 case " $syslibs " in *" -lpthread "*) threadlibs= ;; esac
 case " $syslibs " in *" -lm "*) m= ;; *) m=' -lm' ;; esac
+# Programs that use the tools alone say what they are by other words.
+case $mode in
+seq) toolsmode=-DGASNETT_THREAD_SINGLE toolsthreads= ;;
+*) toolsmode="-DGASNETT_THREAD_SAFE$threads" toolsthreads=-lpthread ;;
+esac
+case $(value DEBUG_NAME) in GASNET_DEBUG) toolsdebug= ;; *) toolsdebug=-DNDEBUG ;; esac
 ups=$(up "$libdir/pkgconfig")
 
 sed -e '/^# SPDX/!s|@CONDUIT@|'"$conduit"'|g' \
@@ -44,6 +50,7 @@ sed -e '/^# SPDX/!s|@CONDUIT@|'"$conduit"'|g' \
     -e "s|@INCLUDEDIR@|$(below "$includedir")|g" \
     -e "s|@LIBDIR@|$(below "$libdir")|g" \
     -e "s|@THREADS@|$threads|g" \
+    -e "s|@TOOLSMODE@|$toolsmode|g" -e "s|@TOOLSTHREADLIBS@|$toolsthreads|g" -e "s|@TOOLSDEBUG@|$toolsdebug|g" \
     -e "s|@LIBS@|$threadlibs$m${syslibs:+ $syslibs}|g" \
     -e "s|@RELEASE@|$(value RELEASE)|g" \
     -e "s|@GASNET_CC@|$(value GASNET_CC)|g" \

@@ -22,6 +22,8 @@ d|pkg-config --exists fftw3|libfftw3-dev
 c|pkg-config --exists cmocka|libcmocka-dev
 c|command -v g++|g++
 c|command -v clang|clang
+c|command -v gfortran|gfortran
+c|command -v objdump|binutils
 c|command -v valgrind|valgrind
 c|command -v mpirun.openmpi|openmpi-bin
 c|command -v mpicc.openmpi|libopenmpi-dev

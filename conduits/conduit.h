@@ -21,6 +21,13 @@ struct aq_op; /* extended/aq_op.h: one operation, counting what it waits for */
 
 enum aq_am_kind { AQ_AM_SHORT, AQ_AM_MEDIUM, AQ_AM_LONG };
 
+/* Room for the payload of one message, handed out before the message is known. */
+struct aq_am_buffer {
+    void *addr;   /* aligned for any type */
+    size_t size;
+    uint64_t own; /* the conduit's */
+};
+
 /* A message on its way out. The conduit reads args and src during the call only, unless it
  * takes over lc_opt (none does yet: payloads are copied or placed before the call returns). */
 struct aq_am_out {
@@ -33,6 +40,8 @@ struct aq_am_out {
     const void *src; /* medium, long */
     size_t nbytes;
     void *dest;      /* long: in the target's address space */
+    const struct aq_am_buffer *buffer; /* from am_alloc, or NULL; src may be its address: then the
+                                        * payload is there already */
 };
 
 /* The outcome of a named barrier phase. */
@@ -50,6 +59,7 @@ struct aq_conduit_ops {
     const char *name;  /* as in GASNET_CONDUIT: "smp" */
     const char *about; /* one line for aq-info */
     uint32_t caps;
+    size_t least_medium, least_long; /* bytes: the limits that init sets are never below; at least 512 */
 
     /* May this process use the conduit? AQ_OK, or negative and the reason in why[len]. */
     int (*probe)(char *why, size_t len);
@@ -58,6 +68,9 @@ struct aq_conduit_ops {
     /* Collective: allocate this process's segment of *size bytes, reach the others'.
      * Fills aq_job.bound and aq_job.map. */
     int (*segment_attach)(uintptr_t size, void **base_out);
+    /* This process binds [addr, addr+size) to a further endpoint: from now on others may aim put and
+     * get at it. NULL: nothing to prepare. AQ_OK or negative, logged. */
+    int (*segment_bind)(void *addr, uintptr_t size);
     /* Called once as the process leaves, from any context: release what would outlive it. */
     void (*exit)(void);
 
@@ -67,6 +80,15 @@ struct aq_conduit_ops {
     /* The same for a short message, all in registers. */
     int (*am_short)(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
                     const gex_AM_Arg_t *args);
+    /* A buffer for the payload of a message to jobrank, without blocking: of most bytes if it can be
+     * had, of at least least bytes in any case; or AQ_RETRY, also if the message itself would find
+     * no room now. Only the caller touches it until am_send takes it over in out->buffer (if that
+     * returns AQ_OK; out has the jobrank and is_reply given here) or am_free gives it back. A reply's
+     * must not depend on room that only running requests could free. Both from any thread; am_free
+     * also as a thread ends. NULL, both: the core keeps a buffer for each thread and sends from it. */
+    int (*am_alloc)(gex_Rank_t jobrank, bool is_reply, size_t least, size_t most,
+                    struct aq_am_buffer *buffer_out);
+    void (*am_free)(bool is_reply, const struct aq_am_buffer *buffer);
     /* Deliver waiting messages through aq_am_deliver(); requests too unless replies_only.
      * Returns how many were delivered. Never blocks, in par not even behind another poller. */
     unsigned (*poll)(bool replies_only);
@@ -81,7 +103,8 @@ struct aq_conduit_ops {
     /* Messages sent to and handled by a peer, for the stall report. */
     void (*peer_counts)(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out);
 
-    /* One-sided transfers for peers that are not mapped. Each part still on its way has been
+    /* One-sided transfers for peers that are not mapped, and of memory outside the segment that
+     * is: that of further endpoints (aq_bound_holds() tells). Each part still on its way has been
      * counted with aq_op_begin(); AQ_OK, or AQ_RETRY with GEX_FLAG_IMMEDIATE. src may be
      * reused on return if lc_now, else once the op's LC count is down. */
     int (*put)(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,

@@ -14,10 +14,12 @@
 #include <string.h>
 
 #include "core/aq_am_deliver.h"
+#include "core/aq_am_out.h"
 #include "core/aq_log.h"
 #include "core/aq_poll.h"
 #include "core/aq_rc.h"
 #include "core/aq_thread.h"
+#include "core/aq_trace.h"
 
 struct aq_limits aq_limits;
 
@@ -42,7 +44,7 @@ void aq_am_check_handler(const struct aq_token *token)
         aq_fatal("handler %u (%s) received a %s from rank %u, but was not registered with "
                  "GEX_FLAG_AM_%s", token->handler, name, token->is_reply ? "reply" : "request",
                  token->jobrank, token->is_reply ? "REPLY" : "REQUEST");
-    if (entry->gex_nargs != token->nargs)
+    if (entry->gex_nargs != token->nargs && entry->gex_nargs != AQ_AM_ANY_NARGS)
         aq_fatal("handler %u (%s) received %u arguments from rank %u, but was registered with "
                  "gex_nargs %u", token->handler, name, token->nargs, token->jobrank, entry->gex_nargs);
 }
@@ -50,12 +52,13 @@ void aq_am_check_handler(const struct aq_token *token)
 __attribute__((cold)) void aq_am_no_handler(const struct aq_token *token)
 {
     aq_fatal("a %s %s from rank %u names handler %u, which is not registered here; register it with "
-             "gex_EP_RegisterHandlers and separate that from its first use by a barrier",
+             "gex_EP_RegisterHandlers and separate that from its first use by a barrier, or with "
+             "gasnet_attach",
              aq_am_kind_names[token->kind], token->is_reply ? "reply" : "request", token->jobrank,
              token->handler);
 }
 
-void aq_am_deliver(struct aq_am_in *in)
+static inline void aq_am_deliver_any(struct aq_am_in *in)
 {
     struct aq_token *token = &in->token;
     struct aq_thread *self = aq_thread_self();
@@ -70,12 +73,33 @@ void aq_am_deliver(struct aq_am_in *in)
     aq_am_leave(token, self, outer);
 }
 
-/* --- tokens --- */
-
-static struct aq_token *aq_token(gex_Token_t token)
+/* The same for tracing and statistics. */
+static __attribute__((noinline, cold)) void aq_am_deliver_traced(struct aq_am_in *in)
 {
-    return (struct aq_token *)(void *)token;
+    const struct aq_trace_handler handler = aq_trace_begin_handler(&in->token);
+
+    aq_am_deliver_any(in);
+    aq_trace_end_handler(&handler, &in->token, in->args,
+                         in->token.kind == AQ_AM_SHORT ? 0 : in->nbytes);
 }
+
+__attribute__((cold)) void aq_am_deliver_short_traced(struct aq_token *token, const gex_AM_Arg_t *args)
+{
+    struct aq_am_in in = { .token = *token, .args = args };
+
+    aq_am_deliver_traced(&in);
+    *token = in.token;
+}
+
+void aq_am_deliver(struct aq_am_in *in)
+{
+    if (AQ_UNLIKELY(aq_trace_is_on()))
+        aq_am_deliver_traced(in);
+    else
+        aq_am_deliver_any(in);
+}
+
+/* --- tokens --- */
 
 gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask)
 {
@@ -139,16 +163,33 @@ size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_
     return gex_AM_MaxReplyLong(NULL, GEX_RANK_INVALID, lc_opt, flags, numargs);
 }
 
-size_t gex_AM_LUBRequestMedium(void) { return aq_limits.max_medium; }
-size_t gex_AM_LUBReplyMedium(void) { return aq_limits.max_medium; }
-size_t gex_AM_LUBRequestLong(void) { return aq_limits.max_long; }
-size_t gex_AM_LUBReplyLong(void) { return aq_limits.max_long; }
+/* Clients ask for these before there is a job, so they hold for every conduit that may be chosen. */
+static size_t aq_am_least(bool is_long)
+{
+    size_t least = SIZE_MAX;
+
+    for (const struct aq_conduit_ops *const *conduit = aq_conduits; *conduit != NULL; conduit++)
+        least = MIN(least, is_long ? (*conduit)->least_long : (*conduit)->least_medium);
+    return least;
+}
+
+size_t gex_AM_LUBRequestMedium(void) { return aq_am_least(false); }
+size_t gex_AM_LUBReplyMedium(void) { return aq_am_least(false); }
+size_t gex_AM_LUBRequestLong(void) { return aq_am_least(true); }
+size_t gex_AM_LUBReplyLong(void) { return aq_am_least(true); }
 
 /* --- debug checks of a message on its way out --- */
 
+void aq_am_check_index(const char *call, gex_AM_Index_t handler)
+{
+    if (handler < GEX_AM_INDEX_BASE)
+        aq_fatal("%s: handler index %u; those of clients begin at GEX_AM_INDEX_BASE, which is %u", call,
+                 handler, GEX_AM_INDEX_BASE);
+}
+
 #if GASNET_DEBUG
 
-static void aq_am_check_lc(const char *call, const gex_Event_t *lc_opt, bool is_reply)
+void aq_am_check_lc(const char *call, const gex_Event_t *lc_opt, bool is_reply)
 {
     if (lc_opt == NULL)
         aq_fatal("%s: lc_opt is NULL; pass GEX_EVENT_NOW or the address of an event", call);
@@ -158,10 +199,27 @@ static void aq_am_check_lc(const char *call, const gex_Event_t *lc_opt, bool is_
         aq_fatal("%s: lc_opt is GEX_EVENT_GROUP, which replies do not have", call);
 }
 
-static void aq_am_check_short(const char *call, unsigned nargs, gex_Flags_t flags)
+void aq_am_check_nargs(const char *call, unsigned nargs)
 {
     if (nargs > AQ_AM_MAX_ARGS)
         aq_fatal("%s: %u arguments; the most is %u", call, nargs, AQ_AM_MAX_ARGS);
+}
+
+void aq_am_check_dest(const char *call, gex_Rank_t jobrank, const void *dest, size_t nbytes)
+{
+#if GASNET_SEGMENT_EVERYTHING
+    (void)call, (void)jobrank, (void)dest, (void)nbytes;
+#else
+    if (nbytes > 0 && !aq_bound_holds(jobrank, dest, nbytes))
+        aq_fatal("%s: [%p, +%zu) is not inside the segment of rank %u, which is [%p, +%zu)", call,
+                 dest, nbytes, jobrank, aq_job.bound[jobrank].addr,
+                 (size_t)aq_job.bound[jobrank].size);
+#endif
+}
+
+static void aq_am_check_short(const char *call, unsigned nargs, gex_Flags_t flags)
+{
+    aq_am_check_nargs(call, nargs);
     if ((flags & (GEX_FLAG_AM_PREPARE_LEAST_CLIENT | GEX_FLAG_AM_PREPARE_LEAST_ALLOC)) != 0)
         aq_fatal("%s: GEX_FLAG_AM_PREPARE_LEAST_* are flags of the size queries, not of sends",
                  call);
@@ -177,31 +235,32 @@ static void aq_am_check_out(const char *call, const struct aq_am_out *out,
     if (out->nbytes > limit)
         aq_fatal("%s: payload of %zu bytes; the most is %zu (ask gex_AM_Max%s%s)", call, out->nbytes,
                  limit, out->is_reply ? "Reply" : "Request", aq_am_kind_names[out->kind]);
-#if !GASNET_SEGMENT_EVERYTHING
-    if (out->kind == AQ_AM_LONG && out->nbytes > 0
-        && !aq_bound_holds(out->jobrank, out->dest, out->nbytes))
-        aq_fatal("%s: [%p, +%zu) is not inside the segment of rank %u, which is [%p, +%zu)", call,
-                 out->dest, out->nbytes, out->jobrank, aq_job.bound[out->jobrank].addr,
-                 (size_t)aq_job.bound[out->jobrank].size);
-#endif
+    if (out->kind == AQ_AM_LONG)
+        aq_am_check_dest(call, out->jobrank, out->dest, out->nbytes);
 }
 
-static void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank)
+void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank)
 {
     if (tm == GEX_TM_INVALID)
         aq_fatal("%s: the team is GEX_TM_INVALID", call);
     if (rank >= aq_tm_head_of(tm)->size)
         aq_fatal("%s: rank %u is outside 0..%u", call, rank, aq_tm_head_of(tm)->size - 1);
+    if (aq_tm(tm)->peer_index != 0 || aq_tm_head_of(tm)->ep != (gex_EP_t)(void *)&aq_job.ep)
+        aq_fatal("%s: the TM-pair is of endpoint %u here and %u there; only primordial endpoints (0) send "
+                 "and take messages", call, gex_EP_QueryIndex(aq_tm_head_of(tm)->ep),
+                 aq_tm(tm)->peer_index);
     aq_thread_check_main(call);
 }
 
-static void aq_am_check_reply(const char *call, gex_Token_t handle)
+void aq_am_check_reply(const char *call, gex_Token_t handle)
 {
     const struct aq_thread *self = aq_thread_self();
     const struct aq_token *token = aq_token(handle);
 
     if (self->context == AQ_CTX_MAIN)
         aq_fatal("%s called outside a handler; only a request handler may reply", call);
+    if (self->context == AQ_CTX_PREPARED)
+        aq_thread_check_main(call); /* which says why not */
     if (self->context == AQ_CTX_REPLY || token->is_reply)
         aq_fatal("%s called in a reply handler; only a request handler may reply", call);
     if (token->replied)
@@ -211,13 +270,9 @@ static void aq_am_check_reply(const char *call, gex_Token_t handle)
         aq_fatal("%s called by a thread that holds an HSL; release it before replying", call);
 }
 
-#define AQ_AM_CHECK_REQUEST(call, tm, rank) aq_am_check_request(call, tm, rank)
-#define AQ_AM_CHECK_REPLY(call, token) aq_am_check_reply(call, token)
 #define AQ_AM_CHECK_OUT(call, out, lc_opt, flags) aq_am_check_out(call, out, lc_opt, flags)
 #define AQ_AM_CHECK_SHORT(call, nargs, flags) aq_am_check_short(call, nargs, flags)
 #else
-#define AQ_AM_CHECK_REQUEST(call, tm, rank) ((void)0)
-#define AQ_AM_CHECK_REPLY(call, token) ((void)0)
 #define AQ_AM_CHECK_OUT(call, out, lc_opt, flags) ((void)0)
 #define AQ_AM_CHECK_SHORT(call, nargs, flags) ((void)0)
 #endif
@@ -225,13 +280,13 @@ static void aq_am_check_reply(const char *call, gex_Token_t handle)
 /* --- sending --- */
 
 /* No room: serve what comes in, which is what makes room at the other end too. */
-static __attribute__((noinline)) int aq_am_send_waiting(const struct aq_am_out *out,
-                                                        gex_Flags_t flags)
+__attribute__((noinline)) int aq_am_send_waiting(const struct aq_am_out *out, gex_Flags_t flags)
 {
     struct aq_waiter waiter = AQ_WAITER_INIT("room for a message", out->jobrank);
 
     if (flags & GEX_FLAG_IMMEDIATE)
         return 1;
+    AQ_TRACE_SCOPE(AQ_TRACE_ROOM_WAIT, out->jobrank, out->nbytes);
     waiter.unrung = 1; /* receivers make room silently */
     do {
         if (out->is_reply)
@@ -243,8 +298,22 @@ static __attribute__((noinline)) int aq_am_send_waiting(const struct aq_am_out *
     return 0;
 }
 
+/* The same for tracing and statistics. */
+static __attribute__((noinline, cold)) int aq_am_send_traced(const struct aq_am_out *out,
+                                                             gex_Flags_t flags)
+{
+    const uint64_t began = aq_trace_begin(aq_trace_send_kind(out, false));
+
+    if (aq_job.conduit->am_send(out) == AQ_RETRY && aq_am_send_waiting(out, flags) != 0)
+        return 1;
+    aq_trace_end_send(began, out, false);
+    return 0;
+}
+
 static inline int aq_am_send(const struct aq_am_out *out, gex_Flags_t flags)
 {
+    if (AQ_UNLIKELY(aq_trace_is_on()))
+        return aq_am_send_traced(out, flags);
     if (AQ_UNLIKELY(aq_job.conduit->am_send(out) == AQ_RETRY))
         return aq_am_send_waiting(out, flags);
     return 0;
@@ -260,31 +329,27 @@ static inline int aq_am_send_request(const struct aq_am_out *out, gex_Flags_t fl
     return declined;
 }
 
-/* Payloads are copied or placed before a send returns: the local completion is past. */
-static inline void aq_am_complete_locally(gex_Event_t *lc_opt)
-{
-    if (aq_lc_is_variable(lc_opt))
-        *lc_opt = GEX_EVENT_INVALID;
-}
-
+/* The way of other messages: there was no room, or somebody looks on. */
 static __attribute__((noinline, cold)) int
-aq_am_short_waiting(gex_Rank_t jobrank, bool is_reply, gex_AM_Index_t handler, gex_Flags_t flags,
-                    unsigned nargs, const gex_AM_Arg_t *args)
+aq_am_short_slow(bool tried, gex_Rank_t jobrank, bool is_reply, gex_AM_Index_t handler,
+                 gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
 {
     const struct aq_am_out out = { .jobrank = jobrank, .handler = handler,
                                    .nargs = (uint8_t)nargs, .kind = AQ_AM_SHORT,
                                    .is_reply = is_reply, .args = args };
 
-    return aq_am_send_waiting(&out, flags);
+    return tried ? aq_am_send_waiting(&out, flags) : aq_am_send_traced(&out, flags);
 }
 
 /* A short message has all it needs in registers. */
 static inline int aq_am_send_short(gex_Rank_t jobrank, bool is_reply, gex_AM_Index_t handler,
                                    gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
 {
+    if (AQ_UNLIKELY(aq_trace_is_on()))
+        return aq_am_short_slow(false, jobrank, is_reply, handler, flags, nargs, args);
     if (AQ_UNLIKELY(aq_job.conduit->am_short(jobrank, is_reply, handler, nargs, args)
                     == AQ_RETRY))
-        return aq_am_short_waiting(jobrank, is_reply, handler, flags, nargs, args);
+        return aq_am_short_slow(true, jobrank, is_reply, handler, flags, nargs, args);
     return 0;
 }
 

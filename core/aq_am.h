@@ -21,8 +21,25 @@ enum aq_am_index {
     AQ_HIDX_GET_DATA,
     AQ_HIDX_BARRIER,
     AQ_HIDX_NAMED_BARRIER,
+    AQ_HIDX_MEMSET,
+    AQ_HIDX_EXCHANGE,
+    AQ_HIDX_VIS_PUT,
+    AQ_HIDX_VIS_ACK,
+    AQ_HIDX_VIS_GET,
+    AQ_HIDX_VIS_DATA,
+    AQ_HIDX_VIS_NOTICE,
+    AQ_HIDX_AD_REQUEST,
+    AQ_HIDX_AD_RESULT,
+    AQ_HIDX_AD_DONE,
+    AQ_HIDX_COLL_DATA,
+    AQ_HIDX_COLL_READY,
     AQ_HIDX_COUNT
 };
+
+/* What the table says of a handler that takes requests and replies of any kind with any number
+ * of arguments, as GASNet-1 clients register them. */
+#define AQ_AM_ANY_KIND (GEX_FLAG_AM_SHORT | GEX_FLAG_AM_MEDLONG | GEX_FLAG_AM_REQREP)
+#define AQ_AM_ANY_NARGS (~0u)
 
 /* Install one of them; at start-up, before the first message. */
 void aq_am_register_internal(enum aq_am_index index, gex_AM_Fn_t fn, gex_Flags_t flags,

@@ -10,6 +10,7 @@
 #include "core/aq_am.h"
 #include "core/aq_log.h"
 #include "core/aq_thread.h"
+#include "core/aq_trace.h"
 
 #include "core/aq_am_dispatch.inc"
 
@@ -29,22 +30,36 @@ static inline gex_AM_Fn_t aq_am_enter(const struct aq_token *token, struct aq_th
 
 static inline void aq_am_leave(const struct aq_token *token, struct aq_thread *self, uint8_t outer)
 {
-    self->context = outer;
 #if GASNET_DEBUG
+    if (self->context == AQ_CTX_PREPARED)
+        aq_fatal("handler %u returned between a gex_AM_Prepare and its Commit or Cancel",
+                 token->handler);
+    self->context = outer;
     if (self->hsls_held != 0 && outer == AQ_CTX_MAIN)
         aq_fatal("handler %u returned while its thread still holds an HSL", token->handler);
 #else
     (void)token;
+    self->context = outer;
 #endif
 }
+
+/* The same for tracing and statistics. */
+void aq_am_deliver_short_traced(struct aq_token *token, const gex_AM_Arg_t *args);
 
 /* Run the handler of a short message; the token says which. */
 static inline void aq_am_deliver_short(struct aq_token *token, const gex_AM_Arg_t *args)
 {
-    struct aq_thread *self = aq_thread_self();
-    const uint8_t outer = self->context;
-    const gex_AM_Fn_t fn = aq_am_enter(token, self);
+    struct aq_thread *self;
+    gex_AM_Fn_t fn;
+    uint8_t outer;
 
+    if (AQ_UNLIKELY(aq_trace_is_on())) {
+        aq_am_deliver_short_traced(token, args);
+        return;
+    }
+    self = aq_thread_self();
+    outer = self->context;
+    fn = aq_am_enter(token, self);
     aq_am_call_short(fn, token->nargs, (gex_Token_t)(void *)token, NULL, 0, args);
     aq_am_leave(token, self, outer);
 }

@@ -28,6 +28,8 @@
 #include "core/aq_rc.h"
 #include "core/aq_segment.h"
 #include "core/aq_thread.h"
+#include "core/aq_tm.h"
+#include "core/aq_trace.h"
 #include "core/aq_upcall.h"
 #include "other/spawn/aq_spawn.h"
 
@@ -183,7 +185,7 @@ static void aq_client_make_tables(void)
     aq_job.map = aq_client_table(aq_job.size, sizeof(*aq_job.map), "the segments' mappings");
     /* inline transfers read delta; only when they must not be inline are these two tables */
     aq_job.delta = aq_job.map;
-    if (aq_job.no_overrides)
+    if (aq_job.no_overrides || aq_trace_is_wanted())
         aq_job.delta = aq_client_table(aq_job.size, sizeof(*aq_job.delta), "unmapped segments");
     for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
         aq_job.map[rank] = aq_job.delta[rank] = AQ_NOT_MAPPED;
@@ -200,11 +202,7 @@ static void aq_client_make_objects(const char *name, gex_Flags_t flags)
     ep->caps = GEX_EP_CAPABILITY_ALL;
     aq_job.tm.head = (struct aq_tm_public){ aq_job.delta, (gex_EP_t)(void *)ep, aq_job.rank,
                                           aq_job.size };
-    for (size_t i = 0; i < GASNET_MAXEPS; i++) {
-        ep->pair[i].head = aq_job.tm.head;
-        ep->pair[i].head.rank = GEX_RANK_INVALID;
-        ep->pair[i].is_pair = true;
-    }
+    aq_tm_init_pairs(ep);
 }
 
 /* --- the start itself --- */
@@ -214,6 +212,7 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
                            const char *conduit_ident)
 {
     const struct aq_spawn_info *spawn;
+    uint64_t began;
     int rc;
 
     if (aq_job.conduit != NULL)
@@ -236,6 +235,7 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
     aq_env_share(); /* a wrapper may have given each rank another one */
     aq_exit_init();
     aq_job.no_overrides = aq_env_bool(AQ_ENV_AQ_NO_OVERRIDES);
+    began = aq_trace_init();
 
     aq_client_place(spawn);
     aq_client_make_tables();
@@ -246,9 +246,11 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
         return aq_rc_to_gasnet(rc);
     aq_segment_init_limits();
     aq_upcall_init();
+    aq_upcall_team_made(&aq_job.tm);
     aq_env_report(aq_job.rank);
     aq_upcall_barrier();
     aq_job.initialised = true;
+    aq_trace_end(AQ_TRACE_CLIENT_INIT, began, GEX_RANK_INVALID, 0);
 
     *client_out = (gex_Client_t)(void *)&aq_job.client;
     *ep_out = (gex_EP_t)(void *)&aq_job.ep;

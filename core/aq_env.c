@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * aq_env.c - the table of environment variables, its values and its report; see aq_env.h.
- * Owns      two blocks of NAME=VALUE strings (own, job), one value for each row
- * Threads   values are written at init only; "was it read" marks are atomic
+ * Owns      two blocks of NAME=VALUE strings (own, job), one value for each row, what the client sets
+ * Threads   values are written at init only; "was it read" marks are atomic; what the client sets is a
+ *           list that only grows
  * Uses      core/aq_log.h
  */
 #ifdef HAVE_CONFIG_H
@@ -11,6 +12,7 @@
 #include "core/aq_env.h"
 
 #include <ctype.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,14 +104,21 @@ static size_t aq_env_copy_entry(char *to, const char *from, bool decode)
     return (size_t)(to - start);
 }
 
+static bool aq_env_decode_is_off(void)
+{
+    const char *text = getenv("GASNET_DISABLE_ENVDECODE");
+    bool off = false;
+
+    if (text != NULL)
+        (void)aq_env_parse_bool(text, &off);
+    return off;
+}
+
 static void aq_env_take_snapshot(void)
 {
-    const char *off = getenv("GASNET_DISABLE_ENVDECODE");
-    bool decode_off = false;
+    const bool decode_off = aq_env_decode_is_off();
     size_t room = 1;
 
-    if (off != NULL)
-        (void)aq_env_parse_bool(off, &decode_off);
     for (char **e = environ; e != NULL && *e != NULL; e++)
         room += strlen(*e) + 1;
 
@@ -127,14 +136,98 @@ const char *aq_env_snapshot(size_t *len_out)
     return aq_env_own.block;
 }
 
+/* ---- what the client sets ------------------------------------------------------------------ */
+
+/* The latest comes first; none is ever freed, since its text may have been handed out. */
+struct aq_env_own_value {
+    struct aq_env_own_value *next;
+    const char *name, *text; /* text NULL: not set */
+};
+
+static struct aq_env_own_value *_Atomic aq_env_own_values;
+static pthread_mutex_t aq_env_libc = PTHREAD_MUTEX_INITIALIZER; /* around setenv and getenv */
+
+static const struct aq_env_own_value *aq_env_find_own(const char *name)
+{
+    /* acquire: pairs with the release in aq_env_change() */
+    const struct aq_env_own_value *at =
+        atomic_load_explicit(&aq_env_own_values, memory_order_acquire);
+
+    while (at != NULL && strcmp(at->name, name) != 0)
+        at = at->next;
+    return at;
+}
+
+bool aq_env_change(const char *name, const char *text)
+{
+    struct aq_env_own_value *own = malloc(sizeof(*own));
+    int rc;
+
+    if (own == NULL || (own->name = strdup(name)) == NULL ||
+        (own->text = text != NULL ? strdup(text) : NULL, text != NULL && own->text == NULL))
+        aq_fatal("no memory for the environment variable %s", name);
+    pthread_mutex_lock(&aq_env_libc);
+    rc = text != NULL ? setenv(name, text, 1) : unsetenv(name);
+    if (rc == 0) {
+        own->next = atomic_load_explicit(&aq_env_own_values, memory_order_relaxed);
+        /* release: whoever finds it sees its members */
+        atomic_store_explicit(&aq_env_own_values, own, memory_order_release);
+    }
+    pthread_mutex_unlock(&aq_env_libc);
+    return rc == 0;
+}
+
 const char *aq_env_get(const char *name)
 {
+    const struct aq_env_own_value *own = aq_env_find_own(name);
     const char *found;
 
+    if (own != NULL)
+        return own->text;
     if (!aq_env_is_init)
         return getenv(name);
     found = aq_env_set_find(&aq_env_job, name);
     return found != NULL ? found : aq_env_set_find(&aq_env_own, name);
+}
+
+/* a decoded copy that stays; the same one for the same text */
+static const char *aq_env_keep_decoded(const char *text)
+{
+    static struct aq_env_own_value *kept; /* name: as encoded; under aq_env_libc */
+    struct aq_env_own_value *entry = kept;
+    char *copy;
+
+    while (entry != NULL && strcmp(entry->name, text) != 0)
+        entry = entry->next;
+    if (entry != NULL)
+        return entry->text;
+    entry = malloc(sizeof(*entry));
+    copy = malloc(strlen(text) + 1);
+    if (entry == NULL || copy == NULL || (entry->name = strdup(text)) == NULL)
+        aq_fatal("no memory for an environment variable of %zu bytes", strlen(text));
+    aq_env_copy_entry(copy, text, true);
+    entry->text = copy;
+    entry->next = kept;
+    kept = entry;
+    return copy;
+}
+
+const char *aq_env_get_live(const char *name)
+{
+    const struct aq_env_own_value *own = aq_env_find_own(name);
+    const char *found;
+
+    if (own != NULL)
+        return own->text;
+    found = aq_env_set_find(&aq_env_job, name);
+    if (found != NULL)
+        return found;
+    pthread_mutex_lock(&aq_env_libc);
+    found = getenv(name);
+    if (found != NULL && strstr(found, "%0") != NULL && !aq_env_decode_is_off())
+        found = aq_env_keep_decoded(found);
+    pthread_mutex_unlock(&aq_env_libc);
+    return found;
 }
 
 /* ---- values -------------------------------------------------------------------------------- */
@@ -402,6 +495,16 @@ static void aq_env_show_row(enum aq_env_id id)
     aq_env_display(row->name, text, meaning, value->text == NULL);
 }
 
+bool aq_env_claim_line(const char *name)
+{
+    for (int id = 0; id < AQ_ENV_ID_COUNT; id++)
+        if (strcmp(aq_env_rows[id].name, name) == 0)
+            /* relaxed: as in aq_env_read() */
+            return !atomic_exchange_explicit(&aq_env_values[id].was_read, true,
+                                             memory_order_relaxed);
+    return true;
+}
+
 const char *aq_env_type_name(enum aq_env_type type)
 {
     static const char *const names[] = {
@@ -516,6 +619,7 @@ static const enum aq_env_id aq_env_of_spawn[] = {
 
 void aq_env_report(uint32_t rank)
 {
+    aq_env_report_client(rank == 0 && aq_env_verbose() == 1);
     if (rank != 0)
         return;
     for (size_t i = 0; i < sizeof(aq_env_of_spawn) / sizeof(aq_env_of_spawn[0]); i++)

@@ -115,6 +115,21 @@ void aq_env_set_computed(enum aq_env_id id, const char *text);
  */
 const char *aq_env_get(const char *name);
 
+/**
+ * aq_env_get_live - the value now, as gasnett_getenv() returns it: what aq_env_change() set, the job's
+ * environment, the process's own as it is at this moment, decoded. Before aq_env_init() too.
+ */
+const char *aq_env_get_live(const char *name);
+
+/** aq_env_change - set a variable in this process, or, with NULL, remove it; false if libc refuses. */
+bool aq_env_change(const char *name, const char *text);
+
+/** aq_env_claim_line - the caller reports this variable; false if the library has or will. */
+bool aq_env_claim_line(const char *name);
+
+/** aq_env_report_client - part of aq_env_report(): lines of the client's, defined in other/tools. */
+void aq_env_report_client(bool prints);
+
 /** aq_env_verbose - GASNET_VERBOSEENV: 1 on, 0 off, -1 not known before aq_env_init(). */
 int aq_env_verbose(void);
 
@@ -135,6 +150,9 @@ bool aq_env_parse_segsize(const char *text, struct aq_env_segsize *out);
 bool aq_env_parse_ranks(const char *text, uint32_t rank, bool *listed_out);
 /** words: "auto|off|on"; the index of the one that text is, any case */
 bool aq_env_parse_choice(const char *text, const char *words, unsigned *index_out);
+
+/** aq_env_parse_loose - a number as gasnett_parse_int() takes it: never fails. */
+int64_t aq_env_parse_loose(const char *text, uint64_t mult);
 
 /** aq_env_format_size - bytes as users write them: "10 KB", "1536 B", "2 MB", "0". */
 char *aq_env_format_size(uint64_t bytes, char *buf, size_t size);

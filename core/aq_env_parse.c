@@ -334,6 +334,44 @@ bool aq_env_parse_choice(const char *text, const char *words, unsigned *index_ou
     }
 }
 
+/* hexadecimal digits behind 0x; what does not fit becomes the largest number */
+static const char *aq_parse_hex(const char *p, long double *out)
+{
+    long double value = 0;
+
+    for (; isxdigit((unsigned char)*p); p++) {
+        int c = tolower((unsigned char)*p);
+
+        value = value * 16 + (isdigit(c) ? c - '0' : c - 'a' + 10);
+    }
+    *out = value;
+    return p;
+}
+
+int64_t aq_env_parse_loose(const char *text, uint64_t mult)
+{
+    static const char letters[] = "BKMGT";
+    const char *p = aq_parse_skip(text != NULL ? text : ""), *letter;
+    const bool negative = *p == '-';
+    long double value;
+
+    if (*p == '-' || *p == '+')
+        p++;
+    if (p[0] == '0' && (p[1] == 'x' || p[1] == 'X') && isxdigit((unsigned char)p[2]))
+        p = aq_parse_hex(p + 2, &value);
+    else if (!aq_parse_decimal(&p, &value))
+        return 0;
+    p = aq_parse_skip(p);
+    if (mult != 0) {
+        letter = *p != '\0' ? strchr(letters, toupper((unsigned char)*p)) : NULL;
+        value *= letter != NULL ? (long double)(UINT64_C(1) << (10 * (letter - letters)))
+                                : (long double)mult;
+    }
+    if (value >= 9223372036854775808.0L)
+        return negative ? INT64_MIN : INT64_MAX;
+    return negative ? -(int64_t)value : (int64_t)value;
+}
+
 char *aq_env_format_size(uint64_t bytes, char *buf, size_t size)
 {
     static const char *const names[] = {"B", "KB", "MB", "GB", "TB"};

@@ -1,17 +1,143 @@
 /*
- * aq_ep.c - endpoints and their handler tables; teams as far as they name peers.
+ * aq_ep.c - endpoints: making further ones, binding segments to them, their handler tables.
  *
- * Threads   registration under the endpoint's table_lock; delivery reads entries without it,
- *           since the client separates registration from use
- * Uses      aq_job.h, aq_am.h
- * SPDX-License-Identifier: BSD-3-Clause
+ * The primordial endpoint can do everything; further ones serve put and get only. They are never
+ * given back, since the interface has no call for that.
+ *
+ * Owns      the further endpoints
+ * Threads   making and binding under aq_eps.lock; registration under the endpoint's table_lock;
+ *           delivery reads entries without it, since the client separates registration from use
+ * Uses      aq_job.h, aq_am.h, the conduit table
+ * See       GASNet-EX specification 0.19, Endpoints. SPDX-License-Identifier: BSD-3-Clause
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/aq_am.h"
+#include "core/aq_ep.h"
 #include "core/aq_job.h"
 #include "core/aq_log.h"
+#include "core/aq_rc.h"
 #include "core/aq_thread.h"
+#include "core/aq_trace.h"
+#include "core/aq_tm.h"
+
+/* What endpoints other than the primordial one can do. */
+#define AQ_EP_FURTHER_CAPS GEX_EP_CAPABILITY_RMA
+
+static struct {
+    aq_lock lock;
+    gex_EP_Index_t last; /* index of the endpoint that was made last */
+} aq_eps;
+
+/* --- making and binding --- */
+
+/* The next index; consecutive, and none is spent on a failure. */
+static int aq_ep_add(struct aq_ep *ep)
+{
+    int rc = GASNET_OK;
+
+    aq_lock_acquire(&aq_eps.lock);
+    if (aq_eps.last + 1 >= GASNET_MAXEPS) {
+        rc = GASNET_ERR_RESOURCE;
+    } else {
+        ep->index = ++aq_eps.last;
+        /* release: pairs with the acquire in aq_ep_at(). In the list first, so that the pairs made
+         * now or meanwhile get their table, see aq_tm_init_pairs() */
+        atomic_store_explicit(&aq_job.further[ep->index], ep, memory_order_release);
+    }
+    aq_lock_release(&aq_eps.lock);
+    return rc;
+}
+
+int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t caps,
+                  gex_Flags_t flags)
+{
+    AQ_TRACE_SCOPE(AQ_TRACE_EP_CREATE, GEX_RANK_INVALID, 0);
+    struct aq_ep *ep;
+    int rc;
+
+#if GASNET_DEBUG
+    aq_thread_check_main("gex_EP_Create");
+#endif
+    if (ep_p == NULL || client != (gex_Client_t)(void *)&aq_job.client)
+        return aq_fail(GASNET_ERR_BAD_ARG, "gex_EP_Create: %s", ep_p == NULL
+                       ? "the output is NULL" : "this is not the job's client");
+    if ((flags & ~GEX_FLAG_HINT_ACCEL_ALL) != 0)
+        return aq_fail(GASNET_ERR_BAD_ARG, "gex_EP_Create: unknown flags 0x%x", (unsigned)flags);
+    if (caps == 0 || (caps & ~AQ_EP_FURTHER_CAPS) != 0)
+        return aq_fail(GASNET_ERR_BAD_ARG, "gex_EP_Create: capabilities 0x%x; further endpoints have "
+                       "GEX_EP_CAPABILITY_RMA, and no other", (unsigned)caps);
+    ep = calloc(1, sizeof(*ep));
+    if (ep == NULL)
+        return aq_fail(GASNET_ERR_RESOURCE, "gex_EP_Create: no memory for an endpoint");
+    ep->caps = AQ_EP_FURTHER_CAPS;
+    ep->flags = flags;
+    rc = aq_ep_add(ep);
+    if (rc != GASNET_OK) {
+        free(ep);
+        return aq_fail(rc, "gex_EP_Create: all %u endpoints of this process (GASNET_MAXEPS) are made",
+                       (unsigned)GASNET_MAXEPS);
+    }
+    aq_tm_init_pairs(ep);
+    *ep_p = (gex_EP_t)(void *)ep;
+    return GASNET_OK;
+}
+
+/* What speaks against it, or NULL. Under the lock. */
+static const char *aq_ep_bind_fault(const struct aq_ep *ep, const struct aq_segment *segment)
+{
+    /* relaxed: written under this lock */
+    if (atomic_load_explicit(&ep->segment, memory_order_relaxed) != NULL)
+        return "the endpoint has a segment already, and keeps it";
+    if (ep == &aq_job.ep)
+        return "the primordial endpoint gets its segment from gex_Segment_Attach only";
+    if (segment->size == 0)
+        return "the segment has been destroyed";
+    return NULL;
+}
+
+int gex_EP_BindSegment(gex_EP_t handle, gex_Segment_t segment_handle, gex_Flags_t flags)
+{
+    AQ_TRACE_SCOPE(AQ_TRACE_EP_BIND, GEX_RANK_INVALID, 0);
+    struct aq_ep *ep = aq_ep(handle);
+    struct aq_segment *segment = (struct aq_segment *)(void *)segment_handle;
+    const char *fault;
+    int rc = AQ_OK;
+
+#if GASNET_DEBUG
+    aq_thread_check_main("gex_EP_BindSegment");
+#endif
+    if (ep == NULL || segment == NULL || flags != 0)
+        return aq_fail(GASNET_ERR_BAD_ARG, "gex_EP_BindSegment: %s", ep == NULL
+                       ? "the endpoint is GEX_EP_INVALID" : segment == NULL
+                       ? "the segment is GEX_SEGMENT_INVALID" : "flags must be 0");
+    aq_lock_acquire(&aq_eps.lock);
+    fault = aq_ep_bind_fault(ep, segment);
+    if (fault == NULL && aq_job.conduit->segment_bind != NULL)
+        rc = aq_job.conduit->segment_bind(segment->base, segment->size);
+    if (fault == NULL && rc == AQ_OK) {
+        segment->bound++;
+        /* release: pairs with the acquire in gex_EP_QuerySegment() */
+        atomic_store_explicit(&ep->segment, segment, memory_order_release);
+    }
+    aq_lock_release(&aq_eps.lock);
+    if (fault != NULL)
+        return aq_fail(GASNET_ERR_BAD_ARG, "gex_EP_BindSegment: endpoint %u: %s", ep->index, fault);
+    return aq_rc_to_gasnet(rc);
+}
+
+bool aq_ep_release_segment(struct aq_segment *segment)
+{
+    bool unbound;
+
+    aq_lock_acquire(&aq_eps.lock);
+    segment->base = NULL;
+    segment->size = 0;
+    unbound = segment->bound == 0;
+    aq_lock_release(&aq_eps.lock);
+    return unbound;
+}
 
 /* --- endpoint queries --- */
 
@@ -58,6 +184,8 @@ static const char *aq_ep_row_fault(const gex_AM_Entry_t *row)
         return "gex_fnptr is NULL";
     if (row->gex_index != 0 && row->gex_index < GEX_AM_INDEX_BASE)
         return "gex_index is below GEX_AM_INDEX_BASE";
+    if (row->gex_flags == AQ_AM_ANY_KIND && row->gex_nargs == AQ_AM_ANY_NARGS)
+        return NULL;
     if (kinds == 0 || (kinds & (kinds - 1) && kinds != GEX_FLAG_AM_MEDLONG))
         return "gex_flags must name one of SHORT, MEDIUM, LONG, MEDLONG";
     if (directions == 0)
@@ -75,8 +203,8 @@ static void aq_ep_install(struct aq_ep *ep, const gex_AM_Entry_t *row)
 
 /* Check all rows and choose all indices before the first is installed, so that a failed call
  * has done nothing. taken[] is the present table plus what this call claims. */
-static int aq_ep_plan(const struct aq_ep *ep, const gex_AM_Entry_t *table, size_t count,
-                      uint8_t *chosen)
+static int aq_ep_plan(const char *call, const struct aq_ep *ep, const gex_AM_Entry_t *table,
+                      size_t count, uint8_t *chosen)
 {
     bool taken[256];
     unsigned highest = 255;
@@ -88,13 +216,12 @@ static int aq_ep_plan(const struct aq_ep *ep, const gex_AM_Entry_t *table, size_
         const uint8_t index = table[i].gex_index;
 
         if (fault != NULL)
-            return aq_fail(GASNET_ERR_BAD_ARG, "gex_EP_RegisterHandlers: row %zu (%s): %s", i,
+            return aq_fail(GASNET_ERR_BAD_ARG, "%s: row %zu (%s): %s", call, i,
                            table[i].gex_name != NULL ? table[i].gex_name : "unnamed", fault);
         if (index == 0)
             continue;
         if (taken[index])
-            return aq_fail(GASNET_ERR_BAD_ARG, "gex_EP_RegisterHandlers: row %zu: index %u is in "
-                           "use", i, index);
+            return aq_fail(GASNET_ERR_BAD_ARG, "%s: row %zu: index %u is in use", call, i, index);
         taken[index] = true;
         chosen[i] = index;
     }
@@ -104,37 +231,46 @@ static int aq_ep_plan(const struct aq_ep *ep, const gex_AM_Entry_t *table, size_
         while (highest >= GEX_AM_INDEX_BASE && taken[highest])
             highest--;
         if (highest < GEX_AM_INDEX_BASE)
-            return aq_fail(GASNET_ERR_RESOURCE, "gex_EP_RegisterHandlers: row %zu: all %u indices "
-                           "are in use", i, 256u - GEX_AM_INDEX_BASE);
+            return aq_fail(GASNET_ERR_RESOURCE, "%s: row %zu: all %u indices are in use", call, i,
+                           256u - GEX_AM_INDEX_BASE);
         taken[highest] = true;
         chosen[i] = (uint8_t)highest;
     }
     return GASNET_OK;
 }
 
-int gex_EP_RegisterHandlers(gex_EP_t handle, gex_AM_Entry_t *table, size_t numentries)
+int aq_ep_register(const char *call, struct aq_ep *ep, gex_AM_Entry_t *table, size_t count)
 {
-    struct aq_ep *ep = aq_ep(handle);
     uint8_t chosen[256];
     int rc;
 
-    if (numentries == 0)
-        return GASNET_OK;
-    if (ep == NULL || table == NULL || numentries > 256u - GEX_AM_INDEX_BASE)
-        return aq_fail(GASNET_ERR_BAD_ARG, "gex_EP_RegisterHandlers: %zu rows at %p; the most is %u",
-                       numentries, (void *)table, 256u - GEX_AM_INDEX_BASE);
-#if GASNET_DEBUG
-    aq_thread_check_main("gex_EP_RegisterHandlers");
-#endif
     aq_lock_acquire(&ep->table_lock);
-    rc = aq_ep_plan(ep, table, numentries, chosen);
-    for (size_t i = 0; rc == GASNET_OK && i < numentries; i++) {
+    rc = aq_ep_plan(call, ep, table, count, chosen);
+    for (size_t i = 0; rc == GASNET_OK && i < count; i++) {
         if (table[i].gex_index == 0)
             table[i].gex_index = chosen[i]; /* the only write to the client's table */
         aq_ep_install(ep, &table[i]);
     }
     aq_lock_release(&ep->table_lock);
     return rc;
+}
+
+int gex_EP_RegisterHandlers(gex_EP_t handle, gex_AM_Entry_t *table, size_t numentries)
+{
+    struct aq_ep *ep = aq_ep(handle);
+
+    if (numentries == 0)
+        return GASNET_OK;
+    if (ep == NULL || table == NULL || numentries > 256u - GEX_AM_INDEX_BASE)
+        return aq_fail(GASNET_ERR_BAD_ARG, "gex_EP_RegisterHandlers: %zu rows at %p; the most is %u",
+                       numentries, (void *)table, 256u - GEX_AM_INDEX_BASE);
+    if (ep->index != 0)
+        return aq_fail(GASNET_ERR_BAD_ARG, "gex_EP_RegisterHandlers: endpoint %u was made without "
+                       "GEX_EP_CAPABILITY_AM: it takes no messages", ep->index);
+#if GASNET_DEBUG
+    aq_thread_check_main("gex_EP_RegisterHandlers");
+#endif
+    return aq_ep_register("gex_EP_RegisterHandlers", ep, table, numentries);
 }
 
 void aq_am_register_internal(enum aq_am_index index, gex_AM_Fn_t fn, gex_Flags_t flags,
@@ -144,80 +280,4 @@ void aq_am_register_internal(enum aq_am_index index, gex_AM_Fn_t fn, gex_Flags_t
                                  .gex_flags = flags, .gex_nargs = nargs, .gex_name = name };
 
     aq_ep_install(&aq_job.ep, &row);
-}
-
-/* --- teams --- */
-
-gex_Client_t gex_TM_QueryClient(gex_TM_t tm)
-{
-    (void)tm;
-    return (gex_Client_t)(void *)&aq_job.client;
-}
-
-gex_Flags_t gex_TM_QueryFlags(gex_TM_t tm)
-{
-    return aq_tm(tm)->flags;
-}
-
-void gex_TM_SetCData(gex_TM_t tm, const void *val)
-{
-    atomic_store_explicit(&aq_tm(tm)->cdata, (void *)(uintptr_t)val, memory_order_release);
-}
-
-void *gex_TM_QueryCData(gex_TM_t tm)
-{
-    return atomic_load_explicit(&aq_tm(tm)->cdata, memory_order_acquire);
-}
-
-static void aq_tm_check(const char *call, gex_TM_t tm, gex_Rank_t rank, gex_Rank_t bound)
-{
-#if GASNET_DEBUG
-    if (tm == GEX_TM_INVALID || aq_tm(tm)->is_pair)
-        aq_fatal("%s: tm is %s, not a team", call,
-                 tm == GEX_TM_INVALID ? "GEX_TM_INVALID" : "a TM-pair");
-    if (rank >= bound)
-        aq_fatal("%s: rank %u is outside 0..%u", call, rank, bound - 1);
-    aq_thread_check_main(call);
-#else
-    (void)call, (void)tm, (void)rank, (void)bound;
-#endif
-}
-
-gex_Rank_t gex_TM_TranslateRankToJobrank(gex_TM_t tm, gex_Rank_t rank)
-{
-    aq_tm_check("gex_TM_TranslateRankToJobrank", tm, rank, aq_tm_head_of(tm)->size);
-    return aq_tm_jobrank(tm, rank);
-}
-
-gex_Rank_t gex_TM_TranslateJobrankToRank(gex_TM_t tm, gex_Rank_t jobrank)
-{
-    const gex_Rank_t *jobranks = aq_tm(tm)->jobranks;
-
-    aq_tm_check("gex_TM_TranslateJobrankToRank", tm, jobrank, aq_job.size);
-    if (jobranks == NULL)
-        return jobrank;
-    for (gex_Rank_t rank = 0; rank < aq_tm_head_of(tm)->size; rank++)
-        if (jobranks[rank] == jobrank)
-            return rank;
-    return GEX_RANK_INVALID;
-}
-
-gex_EP_Location_t gex_TM_TranslateRankToEP(gex_TM_t tm, gex_Rank_t rank, gex_Flags_t flags)
-{
-    gex_EP_Location_t location = { 0, 0 };
-
-    (void)flags;
-    aq_tm_check("gex_TM_TranslateRankToEP", tm, rank, aq_tm_head_of(tm)->size);
-    location.gex_rank = aq_tm_jobrank(tm, rank);
-    return location;
-}
-
-gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_index)
-{
-#if GASNET_DEBUG
-    if (remote_index >= GASNET_MAXEPS)
-        aq_fatal("gex_TM_Pair: endpoint index %u; the most is %u", remote_index,
-                 (unsigned)GASNET_MAXEPS - 1);
-#endif
-    return (gex_TM_t)(void *)&aq_ep(local_ep)->pair[remote_index];
 }

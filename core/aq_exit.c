@@ -27,6 +27,7 @@
 #include "core/aq_exit_internal.h"
 #include "core/aq_log.h"
 #include "core/aq_signal.h"
+#include "core/aq_trace.h"
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_EXIT_LOCK_MS 200 /* how long to wait for a thread that holds stdout */
@@ -191,6 +192,7 @@ static _Noreturn void aq_exit_finish(int code, bool orderly, bool in_signal)
     /* whoever reads our output may be slow, and must get all of it if the job ends in order */
     if (orderly && !in_signal)
         aq_exit_set_state(AQ_RANK_FLUSHING);
+    aq_trace_finish(NULL, in_signal);
     aq_exit_flush_console();
     aq_exit_flush_files();
     aq_exit_set_state(AQ_RANK_ENDED);
@@ -255,6 +257,7 @@ static void aq_exit_hook(int status, void *arg)
     if (again)
         return;
     if (!aq_env_bool(AQ_ENV_CATCH_EXIT)) {
+        aq_trace_finish(NULL, false);
         aq_exit_set_state(AQ_RANK_LEFT);
         return;
     }
@@ -262,6 +265,7 @@ static void aq_exit_hook(int status, void *arg)
     atomic_store_explicit(&aq_exit_me.code, aq_exit_settle(status), memory_order_relaxed);
     aq_exit_publish(AQ_RANK_EXITING, status);
     aq_exit_set_state(AQ_RANK_FLUSHING);
+    aq_trace_finish(NULL, false);
     aq_exit_flush_console(); /* libc does the other files, without their locks */
     aq_exit_set_state(AQ_RANK_ENDED);
     aq_spawn_leave(aq_exit_settle(status), true);

@@ -15,10 +15,11 @@
 #include "core/aq_job.h"
 #include "core/aq_log.h"
 #include "core/aq_thread.h"
+#include "core/aq_trace.h"
 
 #define AQ_HSL_SPINS 100
 
-void aq_hsl_lock_slow(gex_HSL_t *hsl)
+static void aq_hsl_await(gex_HSL_t *hsl)
 {
     for (int spins = 0; spins < AQ_HSL_SPINS && !aq_job.oversubscribed; spins++) {
         uint32_t was_free = 0;
@@ -33,6 +34,14 @@ void aq_hsl_lock_slow(gex_HSL_t *hsl)
      * word at 2, which costs our unlock one needless wake at most. */
     while (__atomic_exchange_n(&hsl->word, 2u, __ATOMIC_ACQUIRE) != 0)
         syscall(SYS_futex, &hsl->word, FUTEX_WAIT_PRIVATE, 2u, NULL, NULL, 0);
+}
+
+void aq_hsl_lock_slow(gex_HSL_t *hsl)
+{
+    const uint64_t began = aq_trace_begin(AQ_TRACE_HSL_WAIT);
+
+    aq_hsl_await(hsl);
+    aq_trace_end(AQ_TRACE_HSL_WAIT, began, GEX_RANK_INVALID, 0);
 }
 
 void aq_hsl_unlock_slow(gex_HSL_t *hsl)

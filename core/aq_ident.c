@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "gasnetex.h"
+#include "gasnet_tools.h"
 
 #ifndef AQ_DEFAULT_MAX_SEGSIZE
 #define AQ_DEFAULT_MAX_SEGSIZE "0.85/H"
@@ -42,6 +43,8 @@ const char aq_ident_strings[] =
     AQ_IDENT("GASNetExtendedLibraryName", GASNET_EXTENDED_NAME_STR)
     AQ_IDENT("GASNetExtendedLibraryVersion", GASNET_EXTENDED_VERSION_STR)
     "(libgasnet.a) " AQ_IDENT("GASNetConfig", GASNET_CONFIG_STRING)
+    AQ_IDENT("GASNetToolsConfig", GASNETT_CONFIG_STRING)
+    AQ_IDENT("GASNetToolsThreadModel", AQ_TOOLS_MODE_STR)
     AQ_IDENT("GASNetReleaseVersion", AQ_IDENT_VERSION)
     AQ_IDENT("GASNetAPIVersion", _STRINGIFY(GASNET_SPEC_VERSION_MAJOR))
     AQ_IDENT("GASNetEXAPIVersion",
@@ -50,6 +53,8 @@ const char aq_ident_strings[] =
     AQ_IDENT("GASNetSegment", "GASNET_SEGMENT_" _STRINGIFY(AQ_SEGMENT_NAME))
     AQ_IDENT("GASNetDefaultMaxSegsizeStr", AQ_DEFAULT_MAX_SEGSIZE)
     AQ_IDENT("GASNetPSHM", "memfd")
+    AQ_IDENT("GASNetTracingEnabled", "1")
+    AQ_IDENT("GASNetStatisticsEnabled", "1")
     AQ_IDENT("GASNetCompilerID", AQ_IDENT_COMPILER)
     AQ_IDENT("GASNetSystemName", GASNETI_SYSTEM_NAME)
     AQ_IDENT("GASNetSystemTuple", GASNETI_SYSTEM_TUPLE)

@@ -22,19 +22,32 @@ struct aq_client {
     void *_Atomic cdata;
 };
 
+/* Destroyed: size 0. It is kept as long as an endpoint names it, which is for good. */
 struct aq_segment {
     void *base;
     uintptr_t size;
     void *_Atomic cdata;
+    bool is_ours;   /* the library allocated the memory */
+    unsigned bound; /* endpoints that it is bound to; under the endpoints' lock, see core/aq_ep.c */
 };
 
 /* A team, or a TM-pair; inline code sees only the head. */
 struct aq_tm {
     struct aq_tm_public head;
     bool is_pair;
+    gex_EP_Index_t peer_index;  /* of the peers' endpoints: not 0 only in pairs */
     gex_Flags_t flags;
     const gex_Rank_t *jobranks; /* [head.size]; NULL: rank is jobrank */
     void *_Atomic cdata;
+    /* Teams only. */
+    uint64_t id;               /* names the team in messages, the same on every member; never
+                                * used again. The primordial team's is 0 */
+    gex_Memvec_t scratch;      /* the client's, lent until the team is destroyed; length 0: none */
+    struct aq_coll_team *coll; /* what the collectives keep, see core/aq_upcall.h */
+    uint32_t exchanges;        /* this member's calls of aq_exchange_allgather() so far */
+    gex_Rank_t *rank_of;       /* [rank_mask + 1]: ranks, hashed by jobrank; see core/aq_tm.c */
+    gex_Rank_t rank_mask;
+    struct aq_tm *next, *prev; /* in the list of teams that core/aq_tm.c keeps */
 };
 
 struct aq_ep {
@@ -75,11 +88,14 @@ struct aq_job {
      * mapped if they have to take the way out of line. */
     intptr_t *map, *delta;
     struct aq_bound *bound;
+    /* [size], nothing is mapped: for pairs that name further endpoints; made at first use */
+    const intptr_t *_Atomic unmapped;
 
     uintptr_t max_local_segment, max_global_segment;
 
     struct aq_client client;
-    struct aq_ep ep;
+    struct aq_ep ep; /* the primordial one, index 0 */
+    struct aq_ep *_Atomic further[GASNET_MAXEPS]; /* by index, from 1 on; NULL: not made yet */
     struct aq_tm tm;
     struct aq_segment segment;
 };
@@ -103,13 +119,18 @@ static inline gex_Rank_t aq_tm_jobrank(gex_TM_t tm, gex_Rank_t rank)
     return AQ_LIKELY(jobranks == NULL) ? rank : jobranks[rank];
 }
 
-/* Is [addr, addr+nbytes) inside the segment of a process? */
-static inline bool aq_bound_holds(gex_Rank_t jobrank, const void *addr, size_t nbytes)
+/* Is [addr, addr+nbytes) inside these bounds? */
+static inline bool aq_bounds_hold(const struct aq_bound *bound, const void *addr, size_t nbytes)
 {
-    const struct aq_bound *bound = &aq_job.bound[jobrank];
     uintptr_t offset = (uintptr_t)addr - (uintptr_t)bound->addr;
 
     return offset <= bound->size && nbytes <= bound->size - offset;
+}
+
+/* Is it inside the segment of a process's primordial endpoint, the one that may be mapped here? */
+static inline bool aq_bound_holds(gex_Rank_t jobrank, const void *addr, size_t nbytes)
+{
+    return aq_bounds_hold(&aq_job.bound[jobrank], addr, nbytes);
 }
 
 #endif

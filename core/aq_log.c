@@ -89,7 +89,7 @@ static size_t aq_log_clamp(int printed, size_t room)
 }
 
 /* "proc 3", or "host:pid" while there is no rank */
-static size_t aq_log_who(char *buf, size_t room)
+size_t aq_log_who(char *buf, size_t room)
 {
     int64_t rank = aq_log_rank();
     char host[256];
@@ -119,7 +119,7 @@ static void aq_log_finish(char *line, size_t used, const char *fmt, va_list args
     aq_log_emit(line, used);
 }
 
-static void aq_log_console(const char *head, const char *fmt, va_list args)
+void aq_log_console(const char *head, const char *fmt, va_list args)
 {
     int saved = errno;
     char line[AQ_LOG_LINE_MAX];

@@ -15,6 +15,7 @@
 #ifndef AQ_LOG_H
 #define AQ_LOG_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -55,6 +56,13 @@ int aq_fail(int rc, const char *fmt, ...) __attribute__((format(printf, 2, 3), c
 
 /** aq_log_print - write text as it is, in one write(2); for lines with a form of their own. */
 void aq_log_print(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
+
+/** aq_log_console - "*** HEAD (...): text", of which the calls above are made. */
+void aq_log_console(const char *head, const char *fmt, va_list args)
+    __attribute__((format(printf, 2, 0), cold));
+
+/** aq_log_who - what stands in the bracket: "proc 3", or "host:pid" while there is no rank. */
+size_t aq_log_who(char *buf, size_t room);
 
 /** aq_log_write - the out-of-line half of AQ_LOG. */
 void aq_log_write(int level, const char *area, const char *func, const char *fmt, ...)

@@ -25,6 +25,7 @@
 #include "core/aq_log.h"
 #include "core/aq_signal.h"
 #include "core/aq_thread.h"
+#include "core/aq_trace.h"
 #include "core/aq_upcall.h"
 #include "other/spawn/aq_spawn.h"
 
@@ -73,12 +74,23 @@ unsigned aq_poll(void)
     return served;
 }
 
+static __attribute__((noinline, cold)) void aq_poll_traced(void)
+{
+    const uint64_t began = aq_trace_begin(AQ_TRACE_POLL);
+    const unsigned served = aq_poll();
+
+    aq_trace_end(served != 0 ? AQ_TRACE_POLL : AQ_TRACE_POLL_IDLE, began, GEX_RANK_INVALID, 0);
+}
+
 int gasnet_AMPoll(void)
 {
 #if GASNET_DEBUG
     aq_thread_check_main("gasnet_AMPoll");
 #endif
-    aq_poll();
+    if (AQ_UNLIKELY(aq_trace_is_on()))
+        aq_poll_traced();
+    else
+        aq_poll();
     return GASNET_OK;
 }
 
@@ -171,7 +183,10 @@ static void aq_wait_idle(struct aq_waiter *waiter)
 {
     const uint32_t idle = ++waiter->idle;
     const int mode = atomic_load_explicit(&aq_wait.mode, memory_order_relaxed);
+    uint64_t began;
 
+    if (AQ_UNLIKELY(idle == 1 && aq_trace_is_on()) && waiter->began == 0)
+        waiter->began = aq_trace_begin(AQ_TRACE_BLOCKUNTIL);
     if (idle < aq_wait.spins && mode != GASNET_WAIT_BLOCK) {
         if (idle % 2 == 0)
             aq_cpu_relax(); /* a peer on the same core's other thread needs the pipeline */
@@ -195,21 +210,39 @@ static void aq_wait_idle(struct aq_waiter *waiter)
         return; /* the caller looks once more */
     }
     aq_wait_look(waiter);
+    if (AQ_UNLIKELY(aq_trace_is_on()))
+        aq_trace_idle();
+    began = aq_trace_begin(AQ_TRACE_SLEEP);
     aq_job.conduit->sleep(waiter->bell, waiter->unrung ? AQ_NAP_NS : AQ_SLEEP_NS);
+    aq_trace_end(AQ_TRACE_SLEEP, began, waiter->peer, 0);
     aq_wait_awake(waiter); /* announce afresh before the next sleep */
 }
 
-void aq_wait_end(struct aq_waiter *waiter)
+static inline void aq_wait_over(struct aq_waiter *waiter)
 {
     aq_wait_awake(waiter);
     if (AQ_UNLIKELY(waiter->since != 0))
         aq_board_note_done(aq_spawn_board(), aq_spawn_info()->host_rank);
 }
 
+/* A client's own wait; other calls that wait are traced as what they are. */
+static __attribute__((noinline, cold)) void aq_wait_end_traced(const struct aq_waiter *waiter)
+{
+    if (aq_wait_kind(waiter->what) == AQ_WAIT_BLOCKUNTIL)
+        aq_trace_end(AQ_TRACE_BLOCKUNTIL, waiter->began, waiter->peer, 0);
+}
+
+void aq_wait_end(struct aq_waiter *waiter)
+{
+    aq_wait_over(waiter);
+    if (AQ_UNLIKELY(waiter->began != 0))
+        aq_wait_end_traced(waiter);
+}
+
 /* Something came: the waiting that a stall report tells of begins anew. */
 static inline void aq_wait_progressed(struct aq_waiter *waiter)
 {
-    aq_wait_end(waiter);
+    aq_wait_over(waiter);
     waiter->idle = 0;
     waiter->since = 0;
 }

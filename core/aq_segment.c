@@ -1,25 +1,32 @@
 /*
- * aq_segment.c - segments: their limits, attaching, and finding a peer's.
+ * aq_segment.c - segments: their limits, attaching, making others, and finding a peer's.
  *
  * The limit is arithmetic on what the machine and the container say they have: nothing is probed
  * by allocating, and no page is touched before the client's attach hook has run.
  *
- * Threads   attach is collective and once; the queries from any thread
+ * Threads   attach is collective and once; everything else from any thread
  * Uses      aq_job.h, the conduit table (which maps the memory), other/spawn
  * SPDX-License-Identifier: BSD-3-Clause
  */
+#define _GNU_SOURCE 1
 #include "core/aq_segment.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "core/aq_env.h"
+#include "core/aq_ep.h"
 #include "core/aq_job.h"
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
 #include "core/aq_thread.h"
+#include "core/aq_trace.h"
+#include "core/aq_tm.h"
 #include "core/aq_upcall.h"
 #include "other/spawn/aq_spawn.h"
 
@@ -199,6 +206,7 @@ static int aq_segment_check_attach(gex_TM_t tm, uintptr_t size)
 
 int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
 {
+    AQ_TRACE_SCOPE(AQ_TRACE_SEGMENT_ATTACH, GEX_RANK_INVALID, size);
 #if GASNET_SEGMENT_EVERYTHING
     (void)tm, (void)size;
     *segment_p = GEX_SEGMENT_INVALID;
@@ -211,12 +219,16 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
     aq_thread_check_main("gex_Segment_Attach");
 #endif
     rc = aq_segment_check_attach(tm, size);
+    /* the exchanges of an attach serve no messages: everybody comes first */
+    if (rc == AQ_OK)
+        aq_upcall_barrier();
     if (rc == AQ_OK)
         rc = aq_job.conduit->segment_attach(size, &aq_job.segment.base);
     if (rc != AQ_OK)
         return aq_rc_to_gasnet(rc);
     aq_job.segment.size = size;
     aq_job.attached = true;
+    aq_tm_segments_came();
     atomic_store_explicit(&aq_job.ep.segment, &aq_job.segment, memory_order_release);
     if (gasnet_client_attach_hook != NULL)
         gasnet_client_attach_hook(aq_job.segment.base, size);
@@ -226,12 +238,99 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
 #endif
 }
 
-/* --- queries --- */
+/* --- making and destroying others --- */
 
 static struct aq_segment *aq_segment(gex_Segment_t segment)
 {
     return (struct aq_segment *)(void *)segment;
 }
+
+/* What speaks against it, or NULL. Memory of the client's may begin and end anywhere. */
+static const char *aq_segment_create_fault(gex_Segment_t *segment_p, gex_Client_t client,
+                                           const void *addr, uintptr_t length, gex_MK_t kind,
+                                           gex_Flags_t flags)
+{
+    if (segment_p == NULL)
+        return "the output is NULL";
+    if (client != (gex_Client_t)(void *)&aq_job.client)
+        return "this is not the job's client";
+    if (kind != GEX_MK_HOST)
+        return "the kind is not GEX_MK_HOST, and there is no other here";
+    if (flags != 0)
+        return "flags must be 0";
+    if (length == 0)
+        return "the length is 0";
+    if (addr == NULL && length > aq_job.max_local_segment)
+        return "the length exceeds gasnet_getMaxLocalSegmentSize()";
+    if ((uintptr_t)addr + length < length)
+        return "the memory goes beyond the end of the address space";
+    return NULL;
+}
+
+int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t addr,
+                       uintptr_t length, gex_MK_t kind, gex_Flags_t flags)
+{
+    AQ_TRACE_SCOPE(AQ_TRACE_SEGMENT_CREATE, GEX_RANK_INVALID, length);
+    const char *fault = aq_segment_create_fault(segment_p, client, addr, length, kind, flags);
+    struct aq_segment *segment;
+
+#if GASNET_DEBUG
+    aq_thread_check_main("gex_Segment_Create");
+#endif
+    if (fault != NULL)
+        return aq_fail(GASNET_ERR_BAD_ARG, "gex_Segment_Create of %zu bytes at %p: %s", (size_t)length,
+                       addr, fault);
+    segment = calloc(1, sizeof(*segment));
+    if (segment == NULL)
+        return aq_fail(GASNET_ERR_RESOURCE, "gex_Segment_Create: no memory");
+    segment->base = addr;
+    segment->size = length;
+    if (addr == NULL) {
+        segment->is_ours = true;
+        segment->size = length > UINTPTR_MAX - AQ_PAGE_SIZE ? length
+                                                            : aq_round_up(length, AQ_PAGE_SIZE);
+        segment->base = mmap(NULL, segment->size, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (segment->base == MAP_FAILED) {
+            free(segment);
+            return aq_fail(GASNET_ERR_RESOURCE, "gex_Segment_Create: cannot map %.1f MB: %s; look at "
+                           "ulimit -v", (double)length / 1048576, strerror(errno));
+        }
+    }
+    *segment_p = (gex_Segment_t)(void *)segment;
+    return GASNET_OK;
+}
+
+void gex_Segment_Destroy(gex_Segment_t handle, gex_Flags_t flags)
+{
+    AQ_TRACE_SCOPE(AQ_TRACE_SEGMENT_DESTROY, GEX_RANK_INVALID, 0);
+    struct aq_segment *segment = aq_segment(handle);
+    void *base;
+    uintptr_t size;
+
+#if GASNET_DEBUG
+    aq_thread_check_main("gex_Segment_Destroy");
+    if (segment == NULL)
+        aq_fatal("gex_Segment_Destroy: the segment is GEX_SEGMENT_INVALID");
+    if (flags != 0)
+        aq_fatal("gex_Segment_Destroy: flags are 0x%x; they must be 0", (unsigned)flags);
+    if (segment->size == 0)
+        aq_fatal("gex_Segment_Destroy: the segment %p has been destroyed already", (void *)segment);
+#else
+    (void)flags;
+#endif
+    if (segment == &aq_job.segment)
+        aq_fatal("gex_Segment_Destroy of the segment that gex_Segment_Attach made; it stays for as "
+                 "long as the job");
+    base = segment->base;
+    size = segment->size;
+    if (segment->is_ours)
+        munmap(base, size);
+    if (aq_ep_release_segment(segment))
+        free(segment); /* else endpoints go on naming it */
+}
+
+/* --- queries --- */
 
 gex_Client_t gex_Segment_QueryClient(gex_Segment_t segment)
 {
@@ -239,10 +338,10 @@ gex_Client_t gex_Segment_QueryClient(gex_Segment_t segment)
     return (gex_Client_t)(void *)&aq_job.client;
 }
 
+/* The only flag there is: whether it is the segment of GASNet-1's calls. */
 gex_Flags_t gex_Segment_QueryFlags(gex_Segment_t segment)
 {
-    (void)segment;
-    return 0;
+    return aq_segment(segment) == &aq_job.segment ? aq_job.client.flags & GEX_FLAG_USES_GASNET1 : 0;
 }
 
 void *gex_Segment_QueryAddr(gex_Segment_t segment)
@@ -266,31 +365,41 @@ void *gex_Segment_QueryCData(gex_Segment_t segment)
     return atomic_load_explicit(&aq_segment(segment)->cdata, memory_order_acquire);
 }
 
-/* Everything asked for is in tables of ours: no query communicates. */
-static uintptr_t aq_segment_look_up(gex_TM_t tm, gex_Rank_t rank, void **owner_out, void **local_out)
+/* Where this process reaches a segment with loads and stores, or NULL. */
+static void *aq_segment_mapping(gex_Rank_t jobrank, gex_EP_Index_t index, void *owner)
 {
+    if (index != 0)
+        return jobrank == aq_job.rank ? owner : NULL;
+    return aq_job.map[jobrank] == AQ_NOT_MAPPED ? NULL : aq_rma_here(aq_job.map[jobrank], owner);
+}
+
+/* Everything asked for is in tables of ours: no query communicates. */
+static uintptr_t aq_segment_look_up(const char *call, gex_TM_t tm, gex_Rank_t rank,
+                                    void **owner_out, void **local_out)
+{
+    const gex_EP_Index_t index = aq_tm(tm)->peer_index;
     gex_Rank_t jobrank;
-    const struct aq_bound *bound;
+    struct aq_bound bound;
 
 #if GASNET_DEBUG
     if (rank >= aq_tm_head_of(tm)->size)
-        aq_fatal("gex_EP_QueryBoundSegmentNB: rank %u is outside 0..%u", rank,
-                 aq_tm_head_of(tm)->size - 1);
+        aq_fatal("%s: rank %u is outside 0..%u", call, rank, aq_tm_head_of(tm)->size - 1);
+#else
+    (void)call;
 #endif
     jobrank = aq_tm_jobrank(tm, rank);
-    bound = &aq_job.bound[jobrank];
-    *owner_out = bound->addr;
-    *local_out = aq_job.map[jobrank] == AQ_NOT_MAPPED
-                     ? NULL
-                     : aq_rma_here(aq_job.map[jobrank], bound->addr);
-    return bound->size;
+    bound = aq_bound_find(jobrank, index);
+    *owner_out = bound.addr;
+    *local_out = aq_segment_mapping(jobrank, index, bound.addr);
+    return bound.size;
 }
 
 gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p,
                                        void **localaddr_p, uintptr_t *size_p, gex_Flags_t flags)
 {
     void *owner, *local;
-    const uintptr_t size = aq_segment_look_up(tm, rank, &owner, &local);
+    const uintptr_t size = aq_segment_look_up("gex_EP_QueryBoundSegmentNB", tm, rank, &owner,
+                                              &local);
 
     (void)flags; /* with and without IMMEDIATE: it never communicates */
     if (owneraddr_p != NULL)
@@ -306,7 +415,7 @@ int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p, voi
                            uintptr_t *size_p)
 {
     void *owner, *local;
-    const uintptr_t size = aq_segment_look_up(tm, rank, &owner, &local);
+    const uintptr_t size = aq_segment_look_up("gex_Segment_QueryBound", tm, rank, &owner, &local);
 
 #if GASNET_DEBUG
     aq_thread_check_main("gex_Segment_QueryBound");

@@ -2,8 +2,7 @@
 /*
  * aq_signal.c - signal handlers of a rank; see aq_signal.h.
  * Threads   handlers run on any thread. They use: atomics, write, kill, raise, sigaction, getpid,
- *           nanosleep, fork/execve/waitpid (for gdb), backtrace() (loaded once at init, so that it
- *           allocates nothing later), and aq_exit_from_signal(), which argues its own case
+ *           nanosleep, core/aq_backtrace.h, and aq_exit_from_signal(), which argues its own case
  * Rule      a signal from the terminal reaches all ranks and the launcher alike: the ranks leave it
  *           to the launcher, so that one message is printed, not one a rank
  * Uses      core/aq_exit_internal.h, core/aq_env.h, other/spawn
@@ -11,7 +10,6 @@
 #include "core/aq_signal.h"
 
 #include <ctype.h>
-#include <execinfo.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,31 +17,24 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "core/aq_backtrace.h"
 #include "core/aq_env.h"
 #include "core/aq_exit.h"
 #include "core/aq_exit_internal.h"
+#include "core/aq_line.h"
 #include "core/aq_log.h"
+#include "core/aq_signal_name.h"
+#include "core/aq_trace.h"
 #include "other/spawn/aq_ending.h"
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_SIGNAL_STACK  (256 * 1024) /* bytes; gdb's fork and backtrace_symbols_fd need some */
-#define AQ_SIGNAL_FRAMES 64
-
-/* a debugger sets it to 0 to let the process go on; users know the name */
-volatile int gasnet_frozen;
 
 static struct {
     const char *who; /* "proc 3", made at init: handlers must not format */
-    const char *frozen_text;
-    const char *gdb; /* path, NULL if there is none or it is not wanted */
-    bool backtrace;
-    bool backtrace_gdb_first;
-    bool backtrace_execinfo;
     bool freeze_on_error;
     atomic_int crashing; /* thread in the fatal handler */
 } aq_signal_cfg;
@@ -51,43 +42,19 @@ static struct {
 static const int aq_signal_fatal[] = {SIGABRT, SIGFPE, SIGILL, SIGSEGV, SIGBUS};
 static const int aq_signal_ending[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
-/* Text for one write(2), put together without stdio. */
-struct aq_signal_line {
-    size_t len;
-    char text[256];
-};
-
-static void aq_signal_put(struct aq_signal_line *l, const char *s)
-{
-    while (*s != '\0' && l->len < sizeof(l->text) - 1)
-        l->text[l->len++] = *s++;
-}
-
-static void aq_signal_put_number(struct aq_signal_line *l, unsigned n)
-{
-    char digits[12];
-    size_t at = sizeof(digits) - 1;
-
-    digits[at] = '\0';
-    do
-        digits[--at] = (char)('0' + n % 10);
-    while ((n /= 10) != 0);
-    aq_signal_put(l, digits + at);
-}
-
 static void aq_signal_say(const char *what, int sig)
 {
-    struct aq_signal_line l = {.len = 0};
+    struct aq_line l = {.len = 0};
 
-    aq_signal_put(&l, "*** ");
-    aq_signal_put(&l, what);
-    aq_signal_put(&l, " (");
-    aq_signal_put(&l, aq_signal_cfg.who);
-    aq_signal_put(&l, "): ");
-    aq_signal_put(&l, aq_signal_name(sig));
-    aq_signal_put(&l, "(");
-    aq_signal_put_number(&l, (unsigned)sig);
-    aq_signal_put(&l, ")\n");
+    aq_line_put(&l, "*** ");
+    aq_line_put(&l, what);
+    aq_line_put(&l, " (");
+    aq_line_put(&l, aq_signal_cfg.who);
+    aq_line_put(&l, "): ");
+    aq_line_put(&l, aq_signal_name(sig));
+    aq_line_put(&l, "(");
+    aq_line_put_number(&l, (unsigned)sig, 10);
+    aq_line_put(&l, ")\n");
     if (write(STDERR_FILENO, l.text, l.len) < 0)
         return; /* nowhere left to say it */
 }
@@ -107,85 +74,17 @@ static void aq_signal_default(int sig)
 
 void aq_signal_freeze(void)
 {
-    struct timespec tick = {0, 100000000};
-
-    aq_exit_set_frozen(true);
-    gasnet_frozen = 1;
-    if (aq_signal_cfg.frozen_text != NULL &&
-        write(STDERR_FILENO, aq_signal_cfg.frozen_text, strlen(aq_signal_cfg.frozen_text)) < 0)
-        return;
-    while (gasnet_frozen)
-        nanosleep(&tick, NULL);
-    aq_exit_set_frozen(false);
-}
-
-/* Another process looks at us: it needs our leave where the kernel restricts ptrace to parents. */
-static bool aq_signal_backtrace_gdb(void)
-{
-    char pid_text[12];
-    struct aq_signal_line l = {.len = 0};
-    const char *argv[] = {aq_signal_cfg.gdb,
-                          "-nx",
-                          "-batch",
-                          "-p",
-                          pid_text,
-                          "-ex",
-                          "thread apply all backtrace",
-                          NULL};
-    int status = 1, pipe_fd[2];
-    char go = 1;
-    pid_t pid;
-
-    aq_signal_put_number(&l, (unsigned)getpid());
-    memcpy(pid_text, l.text, l.len);
-    pid_text[l.len] = '\0';
-    if (pipe(pipe_fd) != 0)
-        return false;
-    pid = fork();
-    if (pid < 0) {
-        close(pipe_fd[0]);
-        close(pipe_fd[1]);
-        return false;
-    }
-    if (pid == 0) {
-        dup2(STDERR_FILENO, STDOUT_FILENO);
-        if (read(pipe_fd[0], &go, 1) == 1) /* until we may be traced */
-            execv(argv[0], (char *const *)argv);
-        _exit(127);
-    }
-    prctl(PR_SET_PTRACER, (unsigned long)pid, 0, 0, 0);
-    if (write(pipe_fd[1], &go, 1) == 1)
-        waitpid(pid, &status, 0);
-    close(pipe_fd[0]);
-    close(pipe_fd[1]);
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-static void aq_signal_backtrace_execinfo(void)
-{
-    void *frames[AQ_SIGNAL_FRAMES];
-
-    backtrace_symbols_fd(frames, backtrace(frames, AQ_SIGNAL_FRAMES), STDERR_FILENO);
+    aq_freeze(&gasnet_frozen, "gasnet_frozen", aq_signal_cfg.who);
 }
 
 void aq_signal_backtrace(void)
 {
-    bool done = false;
-
-    if (aq_signal_cfg.backtrace_gdb_first && aq_signal_cfg.gdb != NULL)
-        done = aq_signal_backtrace_gdb();
-    if (!done && aq_signal_cfg.backtrace_execinfo) {
-        aq_signal_backtrace_execinfo();
-        done = true;
-    }
-    if (!done && aq_signal_cfg.gdb != NULL)
-        aq_signal_backtrace_gdb();
+    aq_backtrace_print(STDERR_FILENO);
 }
 
 void aq_signal_fatal_aids(void)
 {
-    if (aq_signal_cfg.backtrace)
-        aq_signal_backtrace();
+    aq_backtrace_on_error();
     if (aq_signal_cfg.freeze_on_error)
         aq_signal_freeze();
 }
@@ -201,6 +100,7 @@ static void aq_signal_on_fatal(int sig, siginfo_t *info, void *context)
         /* acq_rel: one thread only gets past here */
         if (atomic_fetch_add_explicit(&aq_signal_cfg.crashing, 1, memory_order_acq_rel) == 0) {
             aq_signal_say("Caught a fatal signal", sig);
+            aq_trace_finish(aq_signal_name(sig), true);
             aq_signal_fatal_aids();
             aq_exit_publish_crash(128 + sig);
         } else if (!aq_exit_claim(&again) && info->si_code > 0) {
@@ -283,22 +183,6 @@ static void aq_signal_on_backtrace(int sig)
         aq_signal_backtrace();
 }
 
-/* "SIGSEGV", "segv" or "11"; 0 if it is none of these */
-static int aq_signal_parse(const char *text, size_t len)
-{
-    for (int sig = 1; sig < 32; sig++) {
-        char number[12];
-        const char *name = aq_signal_name(sig);
-
-        snprintf(number, sizeof(number), "%d", sig);
-        if ((strlen(number) == len && strncmp(number, text, len) == 0) ||
-            (strlen(name) == len && strncasecmp(name, text, len) == 0) ||
-            (strlen(name) == len + 3 && strncasecmp(name + 3, text, len) == 0))
-            return sig;
-    }
-    return 0;
-}
-
 /* is sig in GASNET_NO_CATCH_SIGNAL? */
 static bool aq_signal_not_wanted(int sig)
 {
@@ -365,50 +249,24 @@ static void aq_signal_stack(void)
         sigaltstack(&mine, NULL);
 }
 
-static const char *aq_signal_find_gdb(void)
-{
-    const char *dir = getenv("PATH");
-
-    while (dir != NULL && *dir != '\0') {
-        size_t len = strcspn(dir, ":");
-        char *path;
-
-        if (asprintf(&path, "%.*s/gdb", (int)len, dir) < 0)
-            return NULL;
-        if (access(path, X_OK) == 0)
-            return path;
-        free(path);
-        dir += len + (dir[len] == ':');
-    }
-    return NULL;
-}
-
 static void aq_signal_configure(uint32_t rank)
 {
-    const char *type = aq_env_str(AQ_ENV_BACKTRACE_TYPE), *gdb, *exe;
-    char host[256] = "?", *text;
-    void *frame[1];
+    struct aq_backtrace_settings settings = {.who = NULL};
+    char rank_text[16], *text;
 
-    gethostname(host, sizeof(host) - 1);
     if (asprintf(&text, "proc %u", rank) > 0)
         aq_signal_cfg.who = text;
-    if (asprintf(
-            &text,
-            "*** NOTICE (proc %u): frozen on host %s, process %d: attach a debugger (gdb -p %d), "
-            "then set the variable gasnet_frozen to 0 and continue\n",
-            rank, host, (int)getpid(), (int)getpid()) > 0)
-        aq_signal_cfg.frozen_text = text;
     aq_signal_cfg.freeze_on_error = aq_env_bool(AQ_ENV_FREEZE_ON_ERROR);
-    aq_signal_cfg.backtrace =
+    snprintf(rank_text, sizeof(rank_text), "%u", rank);
+    settings.who = rank_text;
+    settings.types =
+        aq_env_is_set(AQ_ENV_BACKTRACE_TYPE) ? aq_env_str(AQ_ENV_BACKTRACE_TYPE) : NULL;
+    settings.all_threads = aq_env_bool(AQ_ENV_BACKTRACE_MT);
+    settings.on_error =
         aq_env_bool(AQ_ENV_BACKTRACE) && aq_env_rank_listed(AQ_ENV_BACKTRACE_NODES, rank);
-    if (!aq_signal_cfg.backtrace && !aq_env_is_set(AQ_ENV_BACKTRACE_SIGNAL))
-        return;
-    gdb = type != NULL ? strcasestr(type, "GDB") : NULL;
-    exe = type != NULL ? strcasestr(type, "EXECINFO") : NULL;
-    aq_signal_cfg.gdb = gdb != NULL ? aq_signal_find_gdb() : NULL;
-    aq_signal_cfg.backtrace_execinfo = exe != NULL || aq_signal_cfg.gdb == NULL;
-    aq_signal_cfg.backtrace_gdb_first = gdb != NULL && (exe == NULL || gdb < exe);
-    backtrace(frame, 1); /* loads what it needs while malloc is allowed */
+    settings.in_handlers = settings.on_error || aq_env_is_set(AQ_ENV_BACKTRACE_SIGNAL);
+    aq_backtrace_configure(&settings);
+    aq_freeze_hook = aq_exit_set_frozen;
 }
 
 void aq_signal_init(void)

@@ -15,6 +15,7 @@
 #include "core/aq_env.h"
 #include "core/aq_job.h"
 #include "core/aq_log.h"
+#include "core/aq_trace.h"
 #include "core/aq_upcall.h"
 
 /* What gex_System_QueryMaxThreads() says when nothing limits the number: clients size arrays
@@ -48,7 +49,9 @@ static void aq_thread_release(void *arg)
 {
     struct aq_thread *self = arg;
 
+    aq_npam_thread_exit(self);
     aq_upcall_thread_exit(self);
+    aq_trace_thread_exit(self->trace);
     aq_thread_current = NULL;
     aq_lock_acquire(&aq_thread_list_lock);
     self->next = aq_thread_free;
@@ -109,6 +112,9 @@ void aq_thread_check_main(const char *call)
                  call);
     if (self->context == AQ_CTX_REPLY)
         aq_fatal("%s called in a reply handler; only HSLs and queries are legal there", call);
+    if (self->context == AQ_CTX_PREPARED)
+        aq_fatal("%s called between a gex_AM_Prepare and its Commit or Cancel; only HSLs and queries are "
+                 "legal there", call);
     if (self->hsls_held != 0)
         aq_fatal("%s called by a thread that holds %u HSL%s; release before communicating", call,
                  (unsigned)self->hsls_held, self->hsls_held == 1 ? "" : "s");

@@ -12,16 +12,20 @@
 #include <stdint.h>
 
 #include "core/aq_lock.h"
+#include "core/aq_npam.h"
 
-enum aq_context { AQ_CTX_MAIN = 0, AQ_CTX_REQUEST = 1, AQ_CTX_REPLY = 2 };
+/* PREPARED: between a Prepare and its Commit or Cancel, in ordinary code or in a request handler. */
+enum aq_context { AQ_CTX_MAIN = 0, AQ_CTX_REQUEST = 1, AQ_CTX_REPLY = 2, AQ_CTX_PREPARED = 3 };
 
 struct aq_thread {
     uint32_t number;       /* 1, 2, ... in order of first calls; never 0 */
-    uint8_t context;       /* enum aq_context: the innermost handler running */
+    uint8_t context;       /* enum aq_context: what the thread is in, the innermost */
     uint32_t hsls_held;    /* counted in debug builds */
     const char *waits_for; /* what the innermost wait is about, for reports */
     void *extended;        /* the layer above: implicit operations, free lists */
+    void *trace;           /* what it has recorded; NULL: nothing yet */
     struct aq_thread *next;
+    struct aq_srcdesc prepared[2]; /* the request, and the reply, being prepared */
 };
 
 #if AQ_THREADED

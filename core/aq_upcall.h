@@ -25,6 +25,13 @@ unsigned aq_upcall_progress(void);
 /* A thread ends: give its extended state a new home. */
 void aq_upcall_thread_exit(struct aq_thread *thread);
 
+/* A team is about to be given to the client, or has been destroyed: make and free tm->coll. The
+ * primordial team is made before the first message. Not collective, but every member comes here
+ * once; others may have sent messages about the team already. */
+struct aq_tm;
+void aq_upcall_team_made(struct aq_tm *tm);
+void aq_upcall_team_gone(struct aq_tm *tm);
+
 /* The start-up barrier over the job. */
 void aq_upcall_barrier(void);
 

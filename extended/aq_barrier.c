@@ -1,7 +1,10 @@
 /*
  * aq_barrier.c - the EX barrier, and the split-phase barriers with names of GASNet-1.
  *
- * Both number their phases from 1 on, each on its own; the conduit, or the reference version, is
+ * The EX barrier of a team other than the job's is one of its collectives: aq_coll.h. The job's has
+ * a series of its own here, so that it works before anything else does.
+ *
+ * Both series number their phases from 1 on, each on its own; the conduit, or the reference version, is
  * told that this process has arrived at phase k and asked whether everybody has. Phases end in
  * order, so any number of EX barriers can be open at no cost but their events: such an event
  * looks at the number of its phase.
@@ -21,12 +24,14 @@
 #include "core/aq_log.h"
 #include "core/aq_poll.h"
 #include "core/aq_thread.h"
+#include "core/aq_trace.h"
+#include "extended/aq_coll.h"
 #include "extended/aq_op.h"
 #include "extended/aq_ref.h"
 
 static struct {
     aq_lock lock; /* watched; writes of finished */
-    bool watched; /* counted in aq_upcall_pending */
+    atomic_bool watched; /* counted in aq_upcall_pending; polls look before they lock */
     atomic_uint_fast64_t arrived;  /* phases this process has entered */
     atomic_uint_fast64_t finished; /* phases known to be over */
 } aq_bar;
@@ -87,8 +92,8 @@ static uint64_t aq_bar_enter(bool watch)
     aq_bar_arrive(k);
     aq_lock_acquire(&aq_bar.lock);
     atomic_store_explicit(&aq_bar.arrived, k, memory_order_relaxed); /* read under the lock */
-    if (watch && !aq_bar.watched) {
-        aq_bar.watched = true;
+    if (watch && !atomic_load_explicit(&aq_bar.watched, memory_order_relaxed)) { /* lock held */
+        atomic_store_explicit(&aq_bar.watched, true, memory_order_relaxed);
         aq_pending_add(1);
     }
     aq_lock_release(&aq_bar.lock);
@@ -103,8 +108,9 @@ static void aq_bar_finish(uint64_t k)
         return;
     /* release: pairs with the acquire in aq_bar_done(), handing on what our look acquired */
     atomic_store_explicit(&aq_bar.finished, k, memory_order_release);
-    if (aq_bar.watched && k == atomic_load_explicit(&aq_bar.arrived, memory_order_relaxed)) {
-        aq_bar.watched = false;
+    if (atomic_load_explicit(&aq_bar.watched, memory_order_relaxed)
+        && k == atomic_load_explicit(&aq_bar.arrived, memory_order_relaxed)) {
+        atomic_store_explicit(&aq_bar.watched, false, memory_order_relaxed);
         aq_pending_add(-1);
     }
 }
@@ -114,8 +120,9 @@ static unsigned aq_bar_progress(void)
     gex_Rank_t missing;
     uint64_t arrived, first, finished;
 
-    if (!aq_lock_try(&aq_bar.lock))
-        return 0; /* another thread is at it */
+    /* relaxed: a phase that another thread enters at this moment waits for the next poll */
+    if (!atomic_load_explicit(&aq_bar.watched, memory_order_relaxed) || !aq_lock_try(&aq_bar.lock))
+        return 0; /* nothing to do, or another thread is at it */
     /* relaxed, both: written under this lock */
     arrived = atomic_load_explicit(&aq_bar.arrived, memory_order_relaxed);
     first = finished = atomic_load_explicit(&aq_bar.finished, memory_order_relaxed);
@@ -156,29 +163,34 @@ static const struct aq_op_kind aq_bar_kind = { .waits_in = "gex_Event_Wait (gex_
                                                .hides_lc = true,
                                                .look = aq_bar_look };
 
-static void aq_bar_check(const char *call, gex_TM_t tm, gex_Flags_t flags)
+static bool aq_bar_is_job(gex_TM_t tm)
 {
-#if GASNET_DEBUG
-    aq_thread_check_main(call);
-    if (tm == GEX_TM_INVALID || aq_tm(tm)->is_pair)
-        aq_fatal("%s: tm is %s, not a team", call,
-                 tm == GEX_TM_INVALID ? "GEX_TM_INVALID" : "a TM-pair");
-    if (flags != 0)
-        aq_fatal("%s: flags are 0x%x; they must be 0", call, (unsigned)flags);
+    return AQ_LIKELY(aq_tm(tm) == &aq_job.tm);
+}
+
+void aq_barrier_check_mixing(const char *call, gex_TM_t tm)
+{
     /* relaxed: a diagnosis */
-    if (atomic_load_explicit(&aq_named.open, memory_order_relaxed))
+    if (aq_bar_is_job(tm) && atomic_load_explicit(&aq_named.open, memory_order_relaxed))
         aq_fatal("%s called between gasnet_barrier_notify and its wait; finish one kind of "
                  "barrier before starting the other", call);
-#else
-    (void)call, (void)tm, (void)flags;
-#endif
+}
+
+static gex_Event_t aq_bar_of_team(gex_TM_t tm)
+{
+    static const struct aq_coll_call call = { .kind = AQ_COLL_BARRIER };
+
+    return aq_coll_submit(aq_coll_team(tm), &call);
 }
 
 gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags)
 {
+    AQ_TRACE_SCOPE(AQ_TRACE_BARRIER_NB, GEX_RANK_INVALID, 0);
     struct aq_op *op;
 
-    aq_bar_check("gex_Coll_BarrierNB", tm, flags);
+    aq_coll_check_team("gex_Coll_BarrierNB", tm, flags);
+    if (!aq_bar_is_job(tm))
+        return aq_bar_of_team(tm);
     op = aq_op_create(&aq_bar_kind, GEX_RANK_INVALID);
     op->phase = aq_bar_enter(true);
     return aq_op_expose(op);
@@ -186,8 +198,13 @@ gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags)
 
 void gex_Coll_BarrierBlocking(gex_TM_t tm, gex_Flags_t flags)
 {
-    aq_bar_check("gex_Coll_BarrierBlocking", tm, flags);
-    aq_bar_wait("gex_Coll_BarrierBlocking");
+    AQ_TRACE_SCOPE(AQ_TRACE_BARRIER, GEX_RANK_INVALID, 0);
+
+    aq_coll_check_team("gex_Coll_BarrierBlocking", tm, flags);
+    if (aq_bar_is_job(tm))
+        aq_bar_wait("gex_Coll_BarrierBlocking");
+    else
+        gex_Event_Wait(aq_bar_of_team(tm));
 }
 
 void aq_upcall_barrier(void)
@@ -252,6 +269,7 @@ unsigned aq_barrier_progress(void)
 
 void gasnet_barrier_notify(int id, int flags)
 {
+    AQ_TRACE_SCOPE(AQ_TRACE_BARRIER_NOTIFY, GEX_RANK_INVALID, 0);
     const char *call = "gasnet_barrier_notify";
 
     aq_named_check_flags(call, flags);
@@ -303,6 +321,7 @@ static void aq_named_check_open(const char *call, int id, int flags)
 
 int gasnet_barrier_wait(int id, int flags)
 {
+    AQ_TRACE_SCOPE(AQ_TRACE_BARRIER_WAIT, GEX_RANK_INVALID, 0);
     struct aq_waiter waiter = AQ_WAITER_INIT("gasnet_barrier_wait", GEX_RANK_INVALID);
 
     aq_named_check_open("gasnet_barrier_wait", id, flags);
@@ -314,11 +333,15 @@ int gasnet_barrier_wait(int id, int flags)
 
 int gasnet_barrier_try(int id, int flags)
 {
+    const uint64_t began = aq_trace_begin(AQ_TRACE_BARRIER_TRY);
     gex_Rank_t missing;
+    bool over;
 
     aq_named_check_open("gasnet_barrier_try", id, flags);
     aq_poll(); /* clients spin on this call alone */
-    return aq_named_look(&missing) ? aq_named_leave(id, flags) : GASNET_ERR_NOT_READY;
+    over = aq_named_look(&missing);
+    aq_trace_end(over ? AQ_TRACE_BARRIER_TRY : AQ_TRACE_BARRIER_RETRY, began, GEX_RANK_INVALID, 0);
+    return over ? aq_named_leave(id, flags) : GASNET_ERR_NOT_READY;
 }
 
 int gasnet_barrier(int id, int flags)

@@ -7,11 +7,16 @@
 
 #include <stdatomic.h>
 
+#include "gasnetex.h"
+
 #include "core/aq_lock.h"
 #include "core/aq_upcall.h"
 
 /** aq_barrier_progress - look at the open barriers; returns how many phases turned out done. */
 unsigned aq_barrier_progress(void);
+
+/** aq_barrier_check_mixing - a collective over tm starts: no named barrier of the job is open. */
+void aq_barrier_check_mixing(const char *call, gex_TM_t tm);
 
 /* Something for aq_upcall_progress() to do has come (+1) or gone (-1). relaxed: a poll that
  * misses it is followed by another. */

@@ -40,7 +40,7 @@
 
 static struct {
     aq_lock lock;
-    bool watched;            /* counted in aq_upcall_pending */
+    atomic_bool watched;     /* counted in aq_upcall_pending; polls look before they lock */
     uint64_t arrived;        /* phases this process has entered */
     uint64_t heard[AQ_ROUNDS]; /* phases of which the round's message has come */
     uint64_t sent[AQ_ROUNDS];  /* phases of which it has left */
@@ -57,7 +57,7 @@ struct aq_ref_slot {
 
 static struct {
     aq_lock lock;
-    bool watched;
+    atomic_bool watched;
     uint64_t phase;             /* the one this process has entered last */
     struct aq_ref_slot slot[2]; /* [phase & 1] */
 } aq_ref_named;
@@ -101,21 +101,17 @@ static uint64_t aq_u64_of_args(gex_AM_Arg_t high, gex_AM_Arg_t low)
 }
 
 /* Should polls look after a kind of barrier? Under its lock. */
-static void aq_ref_watch(bool *watched, bool wanted)
+static void aq_ref_watch(atomic_bool *watched, bool wanted)
 {
-    if (*watched != wanted)
+    if (atomic_load_explicit(watched, memory_order_relaxed) != wanted) /* lock held */
         aq_pending_add(wanted ? 1 : -1);
-    *watched = wanted;
+    atomic_store_explicit(watched, wanted, memory_order_relaxed); /* the next poll sees it */
 }
 
-static bool aq_ref_is_watched(aq_lock *lock, const bool *watched)
+/* relaxed: whatever follows takes the lock */
+static bool aq_ref_is_watched(const atomic_bool *watched)
 {
-    bool is_watched;
-
-    aq_lock_acquire(lock);
-    is_watched = *watched;
-    aq_lock_release(lock);
-    return is_watched;
+    return atomic_load_explicit((atomic_bool *)(uintptr_t)watched, memory_order_relaxed);
 }
 
 /* A peer has no room for a message. That counts as something that happened, so that the next
@@ -194,7 +190,7 @@ static unsigned aq_ref_bar_advance(void)
     const unsigned rounds = aq_ref_rounds();
     unsigned happened = 0;
 
-    if (!aq_ref_is_watched(&aq_ref_bar.lock, &aq_ref_bar.watched))
+    if (!aq_ref_is_watched(&aq_ref_bar.watched))
         return 0;
     for (unsigned r = 0; r < rounds; r++)
         if (!aq_ref_bar_send(r, &happened))
@@ -322,7 +318,7 @@ static unsigned aq_ref_named_advance(void)
     const unsigned rounds = aq_ref_rounds();
     unsigned happened = 0;
 
-    if (!aq_ref_is_watched(&aq_ref_named.lock, &aq_ref_named.watched))
+    if (!aq_ref_is_watched(&aq_ref_named.watched))
         return 0;
     for (unsigned r = 0; r < rounds; r++)
         if (!aq_ref_named_send(r, &happened))

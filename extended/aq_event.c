@@ -13,6 +13,7 @@
 #include "core/aq_log.h"
 #include "core/aq_poll.h"
 #include "core/aq_thread.h"
+#include "core/aq_trace.h"
 #include "extended/aq_op.h"
 
 #define AQ_TAG_MASK ((uintptr_t)AQ_OP_SIZE - 1)
@@ -104,7 +105,7 @@ static inline bool aq_event_done(gex_Event_t event, gex_Rank_t *missing_out)
     return aq_op_cell_done(op, cell);
 }
 
-int aq_event_test(gex_Event_t event)
+static inline int aq_event_look(gex_Event_t event)
 {
     gex_Rank_t missing;
 
@@ -115,6 +116,20 @@ int aq_event_test(gex_Event_t event)
     if (aq_event_cell(event) == AQ_CELL_ROOT)
         aq_op_retire(aq_event_op(event));
     return GASNET_OK;
+}
+
+static __attribute__((noinline, cold)) int aq_event_look_traced(gex_Event_t event)
+{
+    const uint64_t began = aq_trace_begin(AQ_TRACE_EVENT_TEST);
+    const int rc = aq_event_look(event);
+
+    aq_trace_end(rc == GASNET_OK ? AQ_TRACE_EVENT_TEST : AQ_TRACE_EVENT_TRY, began, GEX_RANK_INVALID, 0);
+    return rc;
+}
+
+int aq_event_test(gex_Event_t event)
+{
+    return AQ_UNLIKELY(aq_trace_is_on()) ? aq_event_look_traced(event) : aq_event_look(event);
 }
 
 /* Poll until an event is done. A process that only waits for what is done already must
@@ -135,11 +150,14 @@ static void aq_event_await(gex_Event_t event)
 
 void aq_event_wait(gex_Event_t event)
 {
+    const uint64_t began = aq_trace_begin(AQ_TRACE_EVENT_WAIT);
+
     AQ_EVENT_CHECK_MAIN("gex_Event_Wait");
     AQ_EVENT_CHECK("gex_Event_Wait", event);
     aq_event_await(event);
     if (aq_event_cell(event) == AQ_CELL_ROOT)
         aq_op_retire(aq_event_op(event));
+    aq_trace_end(AQ_TRACE_EVENT_WAIT, began, GEX_RANK_INVALID, 0);
 }
 
 /* --- arrays --- */
@@ -212,35 +230,44 @@ static struct aq_sweep aq_events_sweep(const char *call, gex_Event_t *events, si
     return sweep;
 }
 
+/* A test has ended. Those that find nothing done are counted, not drawn. */
+static inline int aq_event_tested(enum aq_trace_kind kind, uint64_t began, bool ready)
+{
+    aq_trace_end(ready ? kind : AQ_TRACE_EVENT_TRY, began, GEX_RANK_INVALID, 0);
+    return ready ? GASNET_OK : GASNET_ERR_NOT_READY;
+}
+
 int gex_Event_TestSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags)
 {
+    const uint64_t began = aq_trace_begin(AQ_TRACE_EVENT_TEST_SOME);
     struct aq_sweep sweep;
 
     AQ_EVENT_CHECK_ARRAY("gex_Event_TestSome", events, numevents, flags);
     sweep = aq_events_sweep("gex_Event_TestSome", events, numevents, 0);
-    return sweep.completed > 0 || sweep.first == numevents ? GASNET_OK : GASNET_ERR_NOT_READY;
+    return aq_event_tested(AQ_TRACE_EVENT_TEST_SOME, began,
+                           sweep.completed > 0 || sweep.first == numevents);
 }
 
 int gex_Event_TestAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags)
 {
+    const uint64_t began = aq_trace_begin(AQ_TRACE_EVENT_TEST_ALL);
     struct aq_sweep sweep;
 
     AQ_EVENT_CHECK_ARRAY("gex_Event_TestAll", events, numevents, flags);
     sweep = aq_events_sweep("gex_Event_TestAll", events, numevents, 0);
-    return sweep.first == numevents ? GASNET_OK : GASNET_ERR_NOT_READY;
+    return aq_event_tested(AQ_TRACE_EVENT_TEST_ALL, began, sweep.first == numevents);
 }
 
 void gex_Event_WaitSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags)
 {
+    const uint64_t began = aq_trace_begin(AQ_TRACE_EVENT_WAIT_SOME);
     struct aq_waiter waiter = AQ_WAITER_INIT("gex_Event_WaitSome", GEX_RANK_INVALID);
     struct aq_sweep sweep;
 
     AQ_EVENT_CHECK_ARRAY("gex_Event_WaitSome", events, numevents, flags);
     sweep = aq_events_sweep("gex_Event_WaitSome", events, numevents, 0);
-    if (sweep.completed > 0) {
+    if (sweep.completed > 0)
         aq_poll();
-        return;
-    }
     while (sweep.completed == 0 && sweep.first < numevents) {
         aq_event_done(events[sweep.first], &waiter.peer);
         waiter.what = aq_event_op(events[sweep.first])->kind->waits_in;
@@ -248,11 +275,13 @@ void gex_Event_WaitSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags
         sweep = aq_events_sweep("gex_Event_WaitSome", events, numevents, sweep.first);
     }
     aq_wait_end(&waiter);
+    aq_trace_end(AQ_TRACE_EVENT_WAIT_SOME, began, GEX_RANK_INVALID, 0);
 }
 
 /* Waits for one entry at a time, then sweeps the rest: entries before it are all invalid. */
 void gex_Event_WaitAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags)
 {
+    const uint64_t began = aq_trace_begin(AQ_TRACE_EVENT_WAIT_ALL);
     struct aq_sweep sweep;
 
     AQ_EVENT_CHECK_ARRAY("gex_Event_WaitAll", events, numevents, flags);
@@ -263,6 +292,7 @@ void gex_Event_WaitAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags)
         aq_event_await(events[sweep.first]);
         sweep = aq_events_sweep("gex_Event_WaitAll", events, numevents, sweep.first);
     }
+    aq_trace_end(AQ_TRACE_EVENT_WAIT_ALL, began, GEX_RANK_INVALID, 0);
 }
 
 /* --- leaves --- */

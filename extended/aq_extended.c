@@ -8,19 +8,30 @@
 #include <stdatomic.h>
 
 #include "core/aq_upcall.h"
+#include "extended/aq_ad.h"
 #include "extended/aq_barrier.h"
+#include "extended/aq_coll.h"
+#include "extended/aq_exchange.h"
+#include "extended/aq_gasnet1.h"
 #include "extended/aq_ref.h"
+#include "extended/aq_vis.h"
 
 atomic_int aq_upcall_pending;
 
 void aq_upcall_init(void)
 {
     aq_ref_rma_init();
+    aq_exchange_init();
     aq_ref_barrier_init();
+    aq_coll_init();
+    aq_ref_ad_init();
+    aq_vis_init();
+    aq_gasnet1_start();
+    aq_memset_init();
 }
 
 /* The reference barriers first: what they find out ends phases for the second. */
 unsigned aq_upcall_progress(void)
 {
-    return aq_ref_barrier_progress() + aq_barrier_progress();
+    return aq_ref_barrier_progress() + aq_barrier_progress() + aq_coll_progress() + aq_vis_progress();
 }

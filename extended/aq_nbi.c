@@ -15,6 +15,7 @@
 #include "core/aq_log.h"
 #include "core/aq_poll.h"
 #include "core/aq_thread.h"
+#include "core/aq_trace.h"
 #include "extended/aq_op.h"
 
 static const struct aq_op_kind aq_region_kind = { .waits_in = "gex_Event_Wait (access region)",
@@ -75,20 +76,21 @@ static bool aq_nbi_done(const struct aq_op *op, gex_EC_t mask)
 
 int gex_NBI_Test(gex_EC_t mask, gex_Flags_t flags)
 {
+    const uint64_t began = aq_trace_begin(AQ_TRACE_NBI_TEST);
     const struct aq_pool *pool;
+    bool done;
 
     AQ_NBI_CHECK("gex_NBI_Test", flags);
     pool = aq_pool_look();
-    return pool == NULL || aq_nbi_done(&pool->implicit, mask) ? GASNET_OK : GASNET_ERR_NOT_READY;
+    done = pool == NULL || aq_nbi_done(&pool->implicit, mask);
+    aq_trace_end(done ? AQ_TRACE_NBI_TEST : AQ_TRACE_NBI_TRY, began, GEX_RANK_INVALID, 0);
+    return done ? GASNET_OK : GASNET_ERR_NOT_READY;
 }
 
-void gex_NBI_Wait(gex_EC_t mask, gex_Flags_t flags)
+static inline void aq_nbi_await(const struct aq_pool *pool, gex_EC_t mask)
 {
     struct aq_waiter waiter = AQ_WAITER_INIT("gex_NBI_Wait", GEX_RANK_INVALID);
-    const struct aq_pool *pool;
 
-    AQ_NBI_CHECK("gex_NBI_Wait", flags);
-    pool = aq_pool_look();
     if (pool == NULL || aq_nbi_done(&pool->implicit, mask)) {
         aq_poll(); /* programs that only put and wait must serve their peers too */
         return;
@@ -100,14 +102,28 @@ void gex_NBI_Wait(gex_EC_t mask, gex_Flags_t flags)
     aq_wait_end(&waiter);
 }
 
+void gex_NBI_Wait(gex_EC_t mask, gex_Flags_t flags)
+{
+    const uint64_t began = aq_trace_begin(AQ_TRACE_NBI_WAIT);
+
+    AQ_NBI_CHECK("gex_NBI_Wait", flags);
+    aq_nbi_await(aq_pool_look(), mask);
+    aq_trace_end(AQ_TRACE_NBI_WAIT, began, GEX_RANK_INVALID, 0);
+}
+
 void gex_NBI_BeginAccessRegion(gex_Flags_t flags)
 {
+    const uint64_t began = aq_trace_begin(AQ_TRACE_NBI_REGION_BEGIN);
+
     AQ_NBI_CHECK("gex_NBI_BeginAccessRegion", flags);
     aq_pool_self()->region = aq_op_create(&aq_region_kind, GEX_RANK_INVALID);
+    aq_trace_end(AQ_TRACE_NBI_REGION_BEGIN, began, GEX_RANK_INVALID, 0);
 }
 
 gex_Event_t gex_NBI_EndAccessRegion(gex_Flags_t flags)
 {
+    const uint64_t began = aq_trace_begin(AQ_TRACE_NBI_REGION_END);
+    gex_Event_t event;
     struct aq_pool *pool;
     struct aq_op *op;
 
@@ -115,5 +131,7 @@ gex_Event_t gex_NBI_EndAccessRegion(gex_Flags_t flags)
     pool = aq_pool_self();
     op = pool->region;
     pool->region = NULL;
-    return op == NULL ? GEX_EVENT_INVALID : aq_op_expose(op);
+    event = op == NULL ? GEX_EVENT_INVALID : aq_op_expose(op);
+    aq_trace_end(AQ_TRACE_NBI_REGION_END, began, GEX_RANK_INVALID, 0);
+    return event;
 }

@@ -56,6 +56,7 @@ struct aq_op {
     union {
         struct aq_op *next; /* while in a list: free, or found complete */
         uint64_t phase;     /* while a barrier: which one */
+        uint64_t value;     /* while a get of a value with a handle: where it arrives */
     };
     gex_Rank_t peer;    /* who can end it, for the stall report; GEX_RANK_INVALID: several */
     uint8_t state;      /* enum aq_op_state */

@@ -31,6 +31,10 @@ int aq_ref_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
 int aq_ref_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
                gex_Flags_t flags);
 
+/** aq_ref_check_range - in a request handler: ends the job unless [addr, addr+nbytes), which the
+ *  message wants to reach with a "put", say, is inside this process's segment. */
+void aq_ref_check_range(gex_Token_t token, const char *what, const void *addr, size_t nbytes);
+
 /** aq_ref_rma_init - register the handlers, read the settings. */
 void aq_ref_rma_init(void);
 

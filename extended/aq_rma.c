@@ -12,10 +12,12 @@
  */
 #include "gasnetex.h"
 
+#include "core/aq_ep.h"
 #include "core/aq_job.h"
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
 #include "core/aq_thread.h"
+#include "core/aq_trace.h"
 #include "extended/aq_op.h"
 #include "extended/aq_ref.h"
 
@@ -58,17 +60,24 @@ static void aq_rma_check_flags(const char *call, gex_Rank_t jobrank, gex_Flags_t
                  call, jobrank, aq_job.rank);
 }
 
-static void aq_rma_check_range(const char *call, gex_Rank_t jobrank, const void *remote,
-                               size_t nbytes)
+static void aq_rma_check_range(const char *call, gex_Rank_t jobrank, gex_EP_Index_t index,
+                               const void *remote, size_t nbytes)
 {
-    const struct aq_bound *bound;
+    struct aq_bound bound;
 
     if (aq_job.bound == NULL)
         aq_fatal("%s: no process has a segment yet; call gex_Segment_Attach first", call);
-    bound = &aq_job.bound[jobrank];
-    if (!aq_bound_holds(jobrank, remote, nbytes))
+    bound = aq_bound_find(jobrank, index);
+    if (bound.size != 0 && aq_bounds_hold(&bound, remote, nbytes))
+        return;
+    if (index == 0)
         aq_fatal("%s: [%p, +%zu) is not inside the segment of rank %u, which is [%p, +%zu)", call,
-                 remote, nbytes, jobrank, bound->addr, (size_t)bound->size);
+                 remote, nbytes, jobrank, bound.addr, (size_t)bound.size);
+    if (bound.size == 0)
+        aq_fatal("%s: endpoint %u of rank %u has no segment that this process knows of; bind one and "
+                 "let both take part in gex_EP_PublishBoundSegment", call, index, jobrank);
+    aq_fatal("%s: [%p, +%zu) is not inside the segment of endpoint %u of rank %u, which is "
+             "[%p, +%zu)", call, remote, nbytes, index, jobrank, bound.addr, (size_t)bound.size);
 }
 
 void aq_rma_check(const char *call, gex_TM_t tm, gex_Rank_t rank, const void *remote,
@@ -80,12 +89,8 @@ void aq_rma_check(const char *call, gex_TM_t tm, gex_Rank_t rank, const void *re
     if (rank >= aq_tm_head_of(tm)->size)
         aq_fatal("%s: rank %u is outside 0..%u", call, rank, aq_tm_head_of(tm)->size - 1);
     aq_rma_check_flags(call, aq_tm_jobrank(tm, rank), flags);
-#if GASNET_SEGMENT_EVERYTHING
-    (void)remote, (void)nbytes, (void)aq_rma_check_range;
-#else
     if (nbytes != 0)
-        aq_rma_check_range(call, aq_tm_jobrank(tm, rank), remote, nbytes);
-#endif
+        aq_rma_check_range(call, aq_tm_jobrank(tm, rank), aq_tm(tm)->peer_index, remote, nbytes);
 }
 
 void aq_rma_check_lc(const char *call, const gex_Event_t *lc_opt, int is_nbi)
@@ -128,10 +133,9 @@ static inline int aq_rma_start_get(struct aq_op *op, gex_Rank_t jobrank, void *d
 
 /* --- puts --- */
 
-int aq_rma_put_blocking(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
-                        gex_Flags_t flags)
+static inline int aq_rma_do_put(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
+                                gex_Flags_t flags)
 {
-    const gex_Rank_t jobrank = aq_tm_jobrank(tm, rank);
     struct aq_op *op;
 
     if (nbytes == 0)
@@ -145,10 +149,9 @@ int aq_rma_put_blocking(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *sr
     return 0;
 }
 
-gex_Event_t aq_rma_put_nb(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
-                          gex_Event_t *lc_opt, gex_Flags_t flags)
+static inline gex_Event_t aq_rma_do_put_nb(gex_Rank_t jobrank, void *dest, const void *src,
+                                           size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    const gex_Rank_t jobrank = aq_tm_jobrank(tm, rank);
     const bool has_leaf = aq_lc_is_variable(lc_opt);
     gex_Event_t root = GEX_EVENT_INVALID, leaf = GEX_EVENT_INVALID;
 
@@ -169,23 +172,97 @@ gex_Event_t aq_rma_put_nb(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *
     return root;
 }
 
-int aq_rma_put_nbi(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
-                   gex_Event_t *lc_opt, gex_Flags_t flags)
+static inline int aq_rma_do_put_nbi(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
+                                    gex_Event_t *lc_opt, gex_Flags_t flags)
 {
-    const gex_Rank_t jobrank = aq_tm_jobrank(tm, rank);
-
     if (nbytes == 0)
         return 0;
     return aq_rma_start_put(aq_op_implicit(jobrank), jobrank, dest, src, nbytes,
                             lc_opt == GEX_EVENT_NOW, flags) == AQ_RETRY;
 }
 
-/* --- gets --- */
+/* What was declined did not happen: it is neither traced nor counted. */
+static inline void aq_rma_traced(enum aq_trace_kind kind, uint64_t began, bool declined,
+                                 gex_Rank_t jobrank, size_t nbytes)
+{
+    aq_trace_end(kind, declined ? 0 : began, jobrank, nbytes);
+}
 
-int aq_rma_get_blocking(gex_TM_t tm, void *dest, gex_Rank_t rank, const void *src, size_t nbytes,
+int aq_rma_put_blocking(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
                         gex_Flags_t flags)
 {
+    const uint64_t began = aq_trace_begin(AQ_TRACE_PUT);
     const gex_Rank_t jobrank = aq_tm_jobrank(tm, rank);
+    const int declined = aq_rma_do_put(jobrank, dest, src, nbytes, flags);
+
+    aq_rma_traced(AQ_TRACE_PUT, began, declined, jobrank, nbytes);
+    return declined;
+}
+
+gex_Event_t aq_rma_put_nb(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
+                          gex_Event_t *lc_opt, gex_Flags_t flags)
+{
+    const uint64_t began = aq_trace_begin(AQ_TRACE_PUT_NB);
+    const gex_Rank_t jobrank = aq_tm_jobrank(tm, rank);
+    const gex_Event_t event = aq_rma_do_put_nb(jobrank, dest, src, nbytes, lc_opt, flags);
+
+    aq_rma_traced(AQ_TRACE_PUT_NB, began, event == GEX_EVENT_NO_OP, jobrank, nbytes);
+    return event;
+}
+
+int aq_rma_put_nbi(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src, size_t nbytes,
+                   gex_Event_t *lc_opt, gex_Flags_t flags)
+{
+    const uint64_t began = aq_trace_begin(AQ_TRACE_PUT_NBI);
+    const gex_Rank_t jobrank = aq_tm_jobrank(tm, rank);
+    const int declined = aq_rma_do_put_nbi(jobrank, dest, src, nbytes, lc_opt, flags);
+
+    aq_rma_traced(AQ_TRACE_PUT_NBI, began, declined, jobrank, nbytes);
+    return declined;
+}
+
+int aq_rma_put_val(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t value, size_t nbytes,
+                   gex_Flags_t flags)
+{
+    const uint64_t began = aq_trace_begin(AQ_TRACE_PUT_VAL);
+    const gex_Rank_t jobrank = aq_tm_jobrank(tm, rank);
+    const int declined = aq_rma_do_put(jobrank, dest, (const char *)&value + aq_val_offset(nbytes),
+                                       nbytes, flags);
+
+    aq_rma_traced(AQ_TRACE_PUT_VAL, began, declined, jobrank, nbytes);
+    return declined;
+}
+
+gex_Event_t aq_rma_put_val_nb(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t value,
+                              size_t nbytes, gex_Flags_t flags)
+{
+    const uint64_t began = aq_trace_begin(AQ_TRACE_PUT_VAL_NB);
+    const gex_Rank_t jobrank = aq_tm_jobrank(tm, rank);
+    const gex_Event_t event = aq_rma_do_put_nb(jobrank, dest,
+                                               (const char *)&value + aq_val_offset(nbytes), nbytes,
+                                               GEX_EVENT_NOW, flags);
+
+    aq_rma_traced(AQ_TRACE_PUT_VAL_NB, began, event == GEX_EVENT_NO_OP, jobrank, nbytes);
+    return event;
+}
+
+int aq_rma_put_val_nbi(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t value,
+                       size_t nbytes, gex_Flags_t flags)
+{
+    const uint64_t began = aq_trace_begin(AQ_TRACE_PUT_VAL_NBI);
+    const gex_Rank_t jobrank = aq_tm_jobrank(tm, rank);
+    const int declined = aq_rma_do_put_nbi(jobrank, dest, (const char *)&value + aq_val_offset(nbytes),
+                                           nbytes, GEX_EVENT_NOW, flags);
+
+    aq_rma_traced(AQ_TRACE_PUT_VAL_NBI, began, declined, jobrank, nbytes);
+    return declined;
+}
+
+/* --- gets --- */
+
+static inline int aq_rma_do_get(void *dest, gex_Rank_t jobrank, const void *src, size_t nbytes,
+                                gex_Flags_t flags)
+{
     struct aq_op *op;
 
     if (nbytes == 0)
@@ -199,10 +276,9 @@ int aq_rma_get_blocking(gex_TM_t tm, void *dest, gex_Rank_t rank, const void *sr
     return 0;
 }
 
-gex_Event_t aq_rma_get_nb(gex_TM_t tm, void *dest, gex_Rank_t rank, const void *src, size_t nbytes,
-                          gex_Flags_t flags)
+static inline gex_Event_t aq_rma_do_get_nb(void *dest, gex_Rank_t jobrank, const void *src,
+                                           size_t nbytes, gex_Flags_t flags)
 {
-    const gex_Rank_t jobrank = aq_tm_jobrank(tm, rank);
     struct aq_op *op;
 
     if (nbytes == 0)
@@ -215,24 +291,58 @@ gex_Event_t aq_rma_get_nb(gex_TM_t tm, void *dest, gex_Rank_t rank, const void *
     return aq_op_expose(op);
 }
 
-int aq_rma_get_nbi(gex_TM_t tm, void *dest, gex_Rank_t rank, const void *src, size_t nbytes,
-                   gex_Flags_t flags)
+static inline int aq_rma_do_get_nbi(void *dest, gex_Rank_t jobrank, const void *src, size_t nbytes,
+                                    gex_Flags_t flags)
 {
-    const gex_Rank_t jobrank = aq_tm_jobrank(tm, rank);
-
     if (nbytes == 0)
         return 0;
     return aq_rma_start_get(aq_op_implicit(jobrank), jobrank, dest, src, nbytes, flags)
            == AQ_RETRY;
 }
 
+int aq_rma_get_blocking(gex_TM_t tm, void *dest, gex_Rank_t rank, const void *src, size_t nbytes,
+                        gex_Flags_t flags)
+{
+    const uint64_t began = aq_trace_begin(AQ_TRACE_GET);
+    const gex_Rank_t jobrank = aq_tm_jobrank(tm, rank);
+    const int declined = aq_rma_do_get(dest, jobrank, src, nbytes, flags);
+
+    aq_rma_traced(AQ_TRACE_GET, began, declined, jobrank, nbytes);
+    return declined;
+}
+
+gex_Event_t aq_rma_get_nb(gex_TM_t tm, void *dest, gex_Rank_t rank, const void *src, size_t nbytes,
+                          gex_Flags_t flags)
+{
+    const uint64_t began = aq_trace_begin(AQ_TRACE_GET_NB);
+    const gex_Rank_t jobrank = aq_tm_jobrank(tm, rank);
+    const gex_Event_t event = aq_rma_do_get_nb(dest, jobrank, src, nbytes, flags);
+
+    aq_rma_traced(AQ_TRACE_GET_NB, began, event == GEX_EVENT_NO_OP, jobrank, nbytes);
+    return event;
+}
+
+int aq_rma_get_nbi(gex_TM_t tm, void *dest, gex_Rank_t rank, const void *src, size_t nbytes,
+                   gex_Flags_t flags)
+{
+    const uint64_t began = aq_trace_begin(AQ_TRACE_GET_NBI);
+    const gex_Rank_t jobrank = aq_tm_jobrank(tm, rank);
+    const int declined = aq_rma_do_get_nbi(dest, jobrank, src, nbytes, flags);
+
+    aq_rma_traced(AQ_TRACE_GET_NBI, began, declined, jobrank, nbytes);
+    return declined;
+}
+
 gex_RMA_Value_t aq_rma_get_val(gex_TM_t tm, gex_Rank_t rank, const void *src, size_t nbytes,
                                gex_Flags_t flags)
 {
+    const uint64_t began = aq_trace_begin(AQ_TRACE_GET_VAL);
+    const gex_Rank_t jobrank = aq_tm_jobrank(tm, rank);
     gex_RMA_Value_t value = 0;
 
     /* it could not report that it was declined */
-    aq_rma_get_blocking(tm, (char *)&value + aq_val_offset(nbytes), rank, src, nbytes,
-                        flags & ~GEX_FLAG_IMMEDIATE);
+    aq_rma_do_get((char *)&value + aq_val_offset(nbytes), jobrank, src, nbytes,
+                  flags & ~GEX_FLAG_IMMEDIATE);
+    aq_trace_end(AQ_TRACE_GET_VAL, began, jobrank, nbytes);
     return value;
 }

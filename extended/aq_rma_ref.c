@@ -20,6 +20,7 @@
 
 #include "core/aq_am.h"
 #include "core/aq_env.h"
+#include "core/aq_ep.h"
 #include "core/aq_job.h"
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
@@ -71,18 +72,18 @@ static void aq_ref_read_word(uint64_t *word, const void *src, size_t nbytes)
     }
 }
 
-/* What comes from the network must not make us touch memory outside our segment. */
-static void aq_ref_check_range(gex_Token_t token, const char *what, const void *addr, size_t nbytes)
+/* What comes from the network must not make us touch memory outside our segments. */
+void aq_ref_check_range(gex_Token_t token, const char *what, const void *addr, size_t nbytes)
 {
 #if GASNET_SEGMENT_EVERYTHING
     (void)token, (void)what, (void)addr, (void)nbytes;
 #else
     gex_Token_Info_t info;
 
-    if (AQ_LIKELY(aq_job.bound != NULL && aq_bound_holds(aq_job.rank, addr, nbytes)))
+    if (AQ_LIKELY(aq_job.bound != NULL && aq_bound_is_mine(addr, nbytes)))
         return;
     gex_Token_Info(token, &info, GEX_TI_SRCRANK);
-    aq_fatal("rank %u asked for a %s of [%p, +%zu), which is not inside this process's segment",
+    aq_fatal("rank %u asked for a %s of [%p, +%zu), which is not inside a segment of this process",
              info.gex_srcrank, what, addr, nbytes);
 #endif
 }
@@ -143,9 +144,11 @@ int aq_ref_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
                bool lc_now, gex_Flags_t flags)
 {
     const size_t medium = aq_ref_piece(aq_am_max_medium());
-    const bool by_long = aq_ref_put_mode == AQ_REF_PUT_LONG
-                         || (aq_ref_put_mode == AQ_REF_PUT_AUTO && nbytes > medium
-                             && aq_limits.max_long > aq_limits.max_medium);
+    const bool long_helps = nbytes > medium && aq_limits.max_long > aq_limits.max_medium;
+    /* a long message goes to the segment of the primordial endpoint, a put perhaps to another */
+    const bool by_long = (aq_ref_put_mode == AQ_REF_PUT_LONG
+                          || (aq_ref_put_mode == AQ_REF_PUT_AUTO && long_helps))
+                         && aq_bound_holds(jobrank, dest, nbytes);
     const size_t most = by_long ? aq_ref_piece(aq_limits.max_long) : medium;
     gex_Flags_t how = flags & GEX_FLAG_IMMEDIATE;
 

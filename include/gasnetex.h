@@ -9,6 +9,7 @@
  */
 #ifndef GASNETEX_H
 #define GASNETEX_H 1
+#define _INCLUDED_GASNETEX_H 1 /* clients ask for it */
 
 #include "gasnet_config.h"    /* made by configure: version, segment mode, debug */
 #include "gasnet_core_fwd.h"  /* from the conduit's folder: which conduit, its constants */
@@ -23,6 +24,8 @@
 #include "gasnet/hsl.h"     /* handler-safe locks */
 #include "gasnet/poll.h"    /* polling, wait modes, thread-info macros */
 #include "gasnet/am.h"      /* active messages, limits, tokens */
+#include "gasnet/npam.h"    /* active messages with a negotiated payload */
+#include "gasnet/am_forms.h" /* made by awk: the argument-count forms of both */
 #include "gasnet/event.h"   /* events, implicit operations, access regions */
 #include "gasnet/rma.h"     /* put and get */
 #include "gasnet/barrier.h" /* barriers */

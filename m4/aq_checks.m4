@@ -53,3 +53,16 @@ AQ_OPTIONAL_PROGRAM([OPENMPI_CC], [mpicc.openmpi], [libopenmpi-dev openmpi-bin],
 AQ_OPTIONAL_PROGRAM([MPICH_CC], [mpicc.mpich], [libmpich-dev mpich], [MPICH beside us in aq-bench])
 AQ_OPTIONAL_PROGRAM([OSHCC], [oshcc], [libopenmpi-dev], [OpenSHMEM beside us in aq-bench])
 ])
+
+dnl AQ_COMPILER_IDENTITY(PREFIX, COMPILER, LANGUAGE) - what gasnet_portable_platform.h calls a compiler: AC_SUBSTs
+dnl PREFIX_FAMILYID, PREFIX_VERSION and PREFIX_IDSTR, each C text; 0 and "" if there is no such compiler.
+AC_DEFUN([AQ_COMPILER_IDENTITY],
+[for aq_word in FAMILYID VERSION IDSTR; do
+  aq_text=`{ echo '#include "gasnet_portable_platform.h"'; echo "AQ_ANSWER PLATFORM_COMPILER_$aq_word"; } |
+    $2 -E -x $3 "-I$srcdir/include" - 2>/dev/null | sed -n 's/^AQ_ANSWER *//p'`
+  AS_CASE([$aq_word/$aq_text], [IDSTR/], [aq_text='""'], [*/], [aq_text=0])
+  eval "$1_$aq_word=\$aq_text"
+done
+AC_SUBST([$1_FAMILYID])
+AC_SUBST([$1_VERSION])
+AC_SUBST([$1_IDSTR])])

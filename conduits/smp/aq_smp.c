@@ -39,16 +39,29 @@ static void aq_smp_exit(void)
 {
 }
 
-/* Transfers that the inline path did not serve: segments that are not mapped (segment everything),
- * where the kernel copies if it may. */
+/* Transfers that the inline path did not serve. Inside the attached segment, which is mapped
+ * everywhere but in segment everything, it is a copy; so it is at home. Anywhere else, which is
+ * where the segments of further endpoints are, the kernel copies if it may. */
+static inline bool aq_smp_reaches(gex_Rank_t jobrank, const void *remote, size_t nbytes,
+                                  intptr_t *delta_out)
+{
+    *delta_out = aq_job.map[jobrank];
+    if (*delta_out != AQ_NOT_MAPPED && aq_bound_holds(jobrank, remote, nbytes))
+        return true;
+    *delta_out = 0;
+    return jobrank == aq_job.rank;
+}
+
 static int aq_smp_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
                       size_t nbytes, bool lc_now, gex_Flags_t flags)
 {
-    if (aq_job.map[jobrank] != AQ_NOT_MAPPED) {
-        aq_rma_put_here(aq_job.map[jobrank], dest, src, nbytes);
+    intptr_t delta;
+
+    if (aq_smp_reaches(jobrank, dest, nbytes, &delta)) {
+        aq_rma_put_here(delta, dest, src, nbytes);
         return AQ_OK;
     }
-    if (!aq_shm.cma)
+    if (!aq_shm_cma_reaches(jobrank))
         return aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
     aq_shm_cma_write(jobrank, dest, src, nbytes);
     return AQ_OK;
@@ -57,11 +70,13 @@ static int aq_smp_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const vo
 static int aq_smp_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
                       size_t nbytes, gex_Flags_t flags)
 {
-    if (aq_job.map[jobrank] != AQ_NOT_MAPPED) {
-        aq_rma_get_here(aq_job.map[jobrank], dest, src, nbytes);
+    intptr_t delta;
+
+    if (aq_smp_reaches(jobrank, src, nbytes, &delta)) {
+        aq_rma_get_here(delta, dest, src, nbytes);
         return AQ_OK;
     }
-    if (!aq_shm.cma)
+    if (!aq_shm_cma_reaches(jobrank))
         return aq_ref_get(op, jobrank, dest, src, nbytes, flags);
     aq_shm_cma_read(jobrank, dest, src, nbytes);
     return AQ_OK;
@@ -71,12 +86,17 @@ const struct aq_conduit_ops aq_smp_conduit = {
     .name = "smp",
     .about = "ranks of one host, through shared memory",
     .caps = AQ_CAP_AM | AQ_CAP_ONE_SIDED,
+    .least_medium = AQ_SHM_MAX_MEDIUM,
+    .least_long = AQ_SHM_LEAST_LONG,
     .probe = aq_smp_probe,
     .init = aq_smp_init,
     .segment_attach = aq_shm_segment_attach,
+    .segment_bind = aq_shm_cma_allow,
     .exit = aq_smp_exit,
     .am_send = aq_shm_am_send,
     .am_short = aq_shm_am_short,
+    .am_alloc = aq_shm_am_alloc,
+    .am_free = aq_shm_am_free,
     .poll = aq_shm_poll,
     .sleep_prepare = aq_shm_sleep_prepare,
     .sleep = aq_shm_sleep,

@@ -2,7 +2,8 @@
  * am.h - active messages with a fixed payload: limits, tokens, requests and replies.
  *
  * The 102 forms with an argument count in their name, and the six that count for
- * themselves, are generated in am_forms.h; all end in the six functions below.
+ * themselves, are generated in am_forms.h; all end in the six functions below. npam.h has the
+ * calls with a negotiated payload.
  *
  * Source: GASNet-EX specification 0.19, Active messages. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -83,8 +84,21 @@ AQ_PUBLIC int aq_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const 
                                gex_Flags_t flags, unsigned int nargs,
                                const gex_AM_Arg_t *args);
 
-AQ_END_DECLS
+/* Debug builds: a client's handlers begin at GEX_AM_INDEX_BASE, or the job ends. The library's own
+ * are below, and it sends to them through the same forms. */
+AQ_PUBLIC void aq_am_check_index(const char *call, gex_AM_Index_t handler);
+#if GASNET_DEBUG && !defined(AQ_BUILD_LIBRARY)
+#define AQ_AM_CHECK_INDEX(call, handler) aq_am_check_index(call, handler)
+#else
+#define AQ_AM_CHECK_INDEX(call, handler) ((void)0)
+#endif
 
-#include "gasnet/am_forms.h"
+/* Words of an address in handler arguments: private names that clients have come to rely on. */
+#define GASNETI_HIWORD(word) ((gex_AM_Arg_t)(uint32_t)((uint64_t)(uintptr_t)(word) >> 32))
+#define GASNETI_LOWORD(word) ((gex_AM_Arg_t)(uint32_t)(uintptr_t)(word))
+#define GASNETI_MAKEWORD(high, low) \
+    ((uintptr_t)((uint64_t)(uint32_t)(high) << 32 | (uint64_t)(uint32_t)(low)))
+
+AQ_END_DECLS
 
 #endif

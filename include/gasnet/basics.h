@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "gasnet/words.h"
+
 /* --- thread mode: exactly one, and it expands to 1 afterwards --- */
 
 #if defined(GASNET_SEQ) + defined(GASNET_PARSYNC) + defined(GASNET_PAR) != 1
@@ -42,55 +44,6 @@
 #if GASNET_DEBUG && defined(__OPTIMIZE__) && !defined(AQ_BUILD_LIBRARY) \
     && !defined(GASNET_ALLOW_OPTIMIZED_DEBUG)
 #error "this library was configured with --enable-debug: compile its clients without optimisation (-O0)"
-#endif
-
-/* --- attributes, known to gcc and clang; empty elsewhere --- */
-
-#if defined(__GNUC__)
-#define AQ_ATTR(list)       __attribute__(list)
-#define AQ_LIKELY(cond)     __builtin_expect(!!(cond), 1)
-#define AQ_UNLIKELY(cond)   __builtin_expect(!!(cond), 0)
-#else
-#error "the inline parts need the __atomic built-ins of gcc or clang"
-#endif
-#define AQ_NORETURN     AQ_ATTR((__noreturn__))
-#define AQ_UNUSED       AQ_ATTR((__unused__))
-#define AQ_MUST_USE     AQ_ATTR((__warn_unused_result__))
-#define AQ_WEAK         AQ_ATTR((__weak__))
-#define AQ_PUBLIC       AQ_ATTR((__visibility__("default")))
-
-#ifdef __cplusplus
-#define AQ_BEGIN_DECLS extern "C" {
-#define AQ_END_DECLS   }
-#else
-#define AQ_BEGIN_DECLS
-#define AQ_END_DECLS
-#endif
-
-/* --- helper names that clients take from these headers --- */
-
-#ifndef _STRINGIFY
-#define _STRINGIFY_HELPER(x) #x
-#define _STRINGIFY(x) _STRINGIFY_HELPER(x)
-#endif
-#ifndef _CONCAT
-#define _CONCAT_HELPER(a, b) a##b
-#define _CONCAT(a, b) _CONCAT_HELPER(a, b)
-#endif
-#ifndef MIN
-#define MIN(x, y) ((x) < (y) ? (x) : (y))
-#endif
-#ifndef MAX
-#define MAX(x, y) ((x) > (y) ? (x) : (y))
-#endif
-#ifndef if_pf
-#define if_pf(cond) if (AQ_UNLIKELY(cond))
-#endif
-#ifndef if_pt
-#define if_pt(cond) if (AQ_LIKELY(cond))
-#endif
-#ifndef PRIuSZ
-#define PRIuSZ "zu"
 #endif
 
 /* --- version: what the features provided correspond to --- */
@@ -129,10 +82,11 @@
 #define AQ_SEGMENT_NAME EVERYTHING
 #endif
 #if GASNET_DEBUG
-#define AQ_DEBUG_NAME DEBUG
+/* words that no client defines, unlike NDEBUG: they become part of a function's name */
+#define AQ_DEBUG_NAME debug
 #define AQ_DEBUG_STR "debug"
 #else
-#define AQ_DEBUG_NAME NDEBUG
+#define AQ_DEBUG_NAME nodebug
 #define AQ_DEBUG_STR "nodebug"
 #endif
 
@@ -143,8 +97,9 @@
     ",CONDUIT=" GASNET_CONDUIT_NAME_STR "(" GASNET_CORE_NAME_STR                      \
     "-" GASNET_CORE_VERSION_STR "/" GASNET_EXTENDED_NAME_STR                          \
     "-" GASNET_EXTENDED_VERSION_STR "),THREADMODEL=" AQ_MODE_STR                      \
-    ",SEGMENT=" _STRINGIFY(AQ_SEGMENT_NAME) ",PTR=64bit,CACHE_LINE_BYTES=64,"         \
-    "noalign,pshm," AQ_DEBUG_STR ",notrace,nostats,nodebugmalloc,nosrclines,"         \
+    ",SEGMENT=" _STRINGIFY(AQ_SEGMENT_NAME) ",PTR=64bit,CACHE_LINE_BYTES="            \
+    _STRINGIFY(GASNETI_CACHE_LINE_BYTES) ","                                          \
+    "noalign,pshm," AQ_DEBUG_STR ",trace,stats,nodebugmalloc,srclines,"         \
     "timers_native,membars_native,atomics_native,atomic32_native,atomic64_native"
 
 /* --- fences: the only ordering the inline fast paths need --- */

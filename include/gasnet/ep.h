@@ -10,6 +10,43 @@
 
 AQ_BEGIN_DECLS
 
+/**
+ * gex_EP_Create - make a further endpoint of this process.
+ * ep_p    output; written on success only
+ * client  the job's client
+ * caps    GEX_EP_CAPABILITY_RMA: further endpoints serve put and get, and are in no team
+ * flags   GEX_FLAG_HINT_ACCEL_*, or 0; the hints change nothing
+ * Context ordinary code; not collective
+ * Returns GASNET_OK; GASNET_ERR_BAD_ARG for other capabilities or none; GASNET_ERR_RESOURCE if
+ * GASNET_MAXEPS are made. Indices are 1, 2, 3, ... in order; a failure takes none. There is no
+ * call that gives an endpoint back.
+ */
+AQ_PUBLIC int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t caps,
+                            gex_Flags_t flags);
+
+/**
+ * gex_EP_BindSegment - give a further endpoint its segment, for good.
+ * ep, segment  one segment may be bound to several endpoints
+ * flags   0
+ * Context ordinary code; not collective. Others reach it after gex_EP_PublishBoundSegment
+ * Returns GASNET_OK; GASNET_ERR_BAD_ARG if the endpoint is the primordial one or has a segment, if a
+ * handle is INVALID, or flags are not 0; gex_EP_QuerySegment(ep) is then what it was.
+ */
+AQ_PUBLIC int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t segment, gex_Flags_t flags);
+
+/**
+ * gex_EP_PublishBoundSegment - tell the members of a team where endpoints' segments are.
+ * tm      the team
+ * eps, num_eps  this process's endpoints, distinct; each caller its own number, 0 with NULL
+ *               too. Those without a segment are passed over; a later call may bring it.
+ * flags   0
+ * Context collective over tm
+ * Returns GASNET_OK, or GASNET_ERR_RESOURCE. The callers may now aim put and get at those segments
+ * through gex_TM_Pair, also when the team is gone.
+ */
+AQ_PUBLIC int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps,
+                                         gex_Flags_t flags);
+
 /** gex_EP_QueryClient - the owner. Legal in every context, like the next five. */
 AQ_PUBLIC gex_Client_t gex_EP_QueryClient(gex_EP_t ep);
 /** gex_EP_QueryFlags - flags at creation. */

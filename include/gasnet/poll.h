@@ -35,8 +35,9 @@ struct aq_waiter {
     gex_Rank_t peer;  /* who could end the wait, or GEX_RANK_INVALID */
     uint64_t since;   /* when the waiting began, ns; 0 until first asked for */
     const char *what; /* what is waited for, for the stall report */
+    uint64_t began;   /* when a step first found nothing, ns; 0 unless it is traced */
 };
-#define AQ_WAITER_INIT(what_, peer_) { 0, 0, 0, 0, peer_, 0, what_ }
+#define AQ_WAITER_INIT(what_, peer_) { 0, 0, 0, 0, peer_, 0, what_, 0 }
 AQ_PUBLIC void aq_wait_step(struct aq_waiter *waiter);
 AQ_PUBLIC void aq_wait_end(struct aq_waiter *waiter);
 

@@ -39,6 +39,12 @@ AQ_PUBLIC gex_Event_t aq_rma_get_nb(gex_TM_t tm, void *dest, gex_Rank_t rank, co
                                     size_t nbytes, gex_Flags_t flags);
 AQ_PUBLIC int aq_rma_get_nbi(gex_TM_t tm, void *dest, gex_Rank_t rank, const void *src,
                              size_t nbytes, gex_Flags_t flags);
+AQ_PUBLIC int aq_rma_put_val(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t value,
+                             size_t nbytes, gex_Flags_t flags);
+AQ_PUBLIC gex_Event_t aq_rma_put_val_nb(gex_TM_t tm, gex_Rank_t rank, void *dest,
+                                        gex_RMA_Value_t value, size_t nbytes, gex_Flags_t flags);
+AQ_PUBLIC int aq_rma_put_val_nbi(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t value,
+                                 size_t nbytes, gex_Flags_t flags);
 AQ_PUBLIC gex_RMA_Value_t aq_rma_get_val(gex_TM_t tm, gex_Rank_t rank, const void *src,
                                          size_t nbytes, gex_Flags_t flags);
 
@@ -244,7 +250,7 @@ static inline AQ_UNUSED int gex_RMA_PutBlockingVal(gex_TM_t tm, gex_Rank_t rank,
     const char *low = (const char *)&value + aq_val_offset(nbytes);
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
-        return aq_rma_put_blocking(tm, rank, dest, low, nbytes, flags);
+        return aq_rma_put_val(tm, rank, dest, value, nbytes, flags);
     aq_copy_val(aq_rma_here(delta, dest), low, nbytes);
     aq_fence_release();
     return 0;
@@ -263,7 +269,7 @@ static inline AQ_UNUSED AQ_MUST_USE gex_Event_t gex_RMA_PutNBVal(gex_TM_t tm, ge
     const char *low = (const char *)&value + aq_val_offset(nbytes);
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
-        return aq_rma_put_nb(tm, rank, dest, low, nbytes, GEX_EVENT_NOW, flags);
+        return aq_rma_put_val_nb(tm, rank, dest, value, nbytes, flags);
     aq_copy_val(aq_rma_here(delta, dest), low, nbytes);
     aq_fence_release();
     return GEX_EVENT_INVALID;
@@ -280,7 +286,7 @@ static inline AQ_UNUSED int gex_RMA_PutNBIVal(gex_TM_t tm, gex_Rank_t rank, void
     const char *low = (const char *)&value + aq_val_offset(nbytes);
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
-        return aq_rma_put_nbi(tm, rank, dest, low, nbytes, GEX_EVENT_NOW, flags);
+        return aq_rma_put_val_nbi(tm, rank, dest, value, nbytes, flags);
     aq_copy_val(aq_rma_here(delta, dest), low, nbytes);
     aq_fence_release();
     return 0;

@@ -32,6 +32,30 @@ AQ_PUBLIC uintptr_t gasnet_getMaxGlobalSegmentSize(void);
  */
 AQ_PUBLIC int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size);
 
+/**
+ * gex_Segment_Create - make a segment for further endpoints (gex_EP_BindSegment).
+ * segment_p  output; written on success only
+ * client     the job's client
+ * addr       NULL: the library allocates; else the client's memory, of any alignment, readable and
+ *            writable until the segment is destroyed; its contents are left alone
+ * length     bytes, not 0; what the library allocates is at most
+ *            gasnet_getMaxLocalSegmentSize() and rounded up to pages
+ * kind       GEX_MK_HOST
+ * flags      0
+ * Context    ordinary code; not collective
+ * Returns GASNET_OK, GASNET_ERR_BAD_ARG or GASNET_ERR_RESOURCE.
+ */
+AQ_PUBLIC int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t addr,
+                                 uintptr_t length, gex_MK_t kind, gex_Flags_t flags);
+
+/**
+ * gex_Segment_Destroy - end such a segment; memory of the library's goes with it.
+ * flags      0
+ * Context    ordinary code; not collective. All use of it by any process must be over. Endpoints that
+ *            it is bound to stay bound, with nothing behind them.
+ */
+AQ_PUBLIC void gex_Segment_Destroy(gex_Segment_t segment, gex_Flags_t flags);
+
 /** gex_Segment_QueryClient - the owner. Legal in every context, like the next four. */
 AQ_PUBLIC gex_Client_t gex_Segment_QueryClient(gex_Segment_t segment);
 /** gex_Segment_QueryFlags - flags at creation. */

@@ -72,6 +72,52 @@ AQ_PUBLIC gex_EP_Location_t gex_TM_TranslateRankToEP(gex_TM_t tm, gex_Rank_t ran
  */
 AQ_PUBLIC gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_index);
 
+/**
+ * gex_TM_Split - divide a team into new ones by color.
+ * new_tm_p  output; NULL: take part in the call, join no team
+ * parent    the team
+ * color     callers with the same color form one team; any int
+ * key       ranks are by increasing key, equal keys in the parent's order; any int
+ * scratch_addr, scratch_size  memory inside this process's segment, lent until gex_TM_Destroy; the
+ *           size is not 0 and the same for all of a new team
+ * flags     0; GEX_FLAG_TM_NO_SCRATCH: the two are ignored; GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED:
+ *           make nothing, return the scratch size, more than 0, or 0 if new_tm_p is NULL
+ * Context   collective over parent; blocks; may precede gex_Segment_Attach
+ * Returns the size asked for, else 0. The team can be used at once.
+ */
+AQ_PUBLIC size_t gex_TM_Split(gex_TM_t *new_tm_p, gex_TM_t parent, int color, int key,
+                              void *scratch_addr, size_t scratch_size, gex_Flags_t flags);
+
+/**
+ * gex_TM_Create - make teams from lists of members.
+ * new_tms, num_new  output: a handle for each endpoint of this process in args: at most one, since only
+ *           primordial endpoints can be members
+ * parent    a team with a member in every process that any caller names
+ * args, numargs  the members in rank order; gex_rank is a rank in parent, or with
+ *           GEX_FLAG_RANK_IS_JOBRANK a jobrank; gex_ep_index is 0. Equal on all members. numargs 0:
+ *           take part in the call, make no team
+ * scratch_addrs, scratch_size  with GEX_FLAG_TM_LOCAL_SCRATCH num_new addresses, with
+ *           GEX_FLAG_TM_GLOBAL_SCRATCH numargs, with GEX_FLAG_TM_SYMMETRIC_SCRATCH one for all;
+ *           ignored with GEX_FLAG_TM_NO_SCRATCH
+ * flags     one of those four, perhaps GEX_FLAG_RANK_IS_JOBRANK; or a query as in gex_TM_Split
+ * Context   collective over parent; blocks
+ * Returns the size asked for, 0 if numargs is 0; else 0. Contains a barrier over each new team.
+ */
+AQ_PUBLIC size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new, gex_TM_t parent,
+                               gex_EP_Location_t *args, size_t numargs, gex_Addr_t *scratch_addrs,
+                               size_t scratch_size, gex_Flags_t flags);
+
+/**
+ * gex_TM_Destroy - end a team; its endpoints stay.
+ * tm        not the primordial team; its collectives are synchronised, its atomic domains destroyed.
+ *           Puts, gets and messages started through it may still be under way and complete
+ * scratch_p output: the scratch space as it was lent; may be NULL
+ * flags     0; GEX_FLAG_GLOBALLY_QUIESCED: all members are that far already, nothing waits for them
+ * Context   collective over tm
+ * Returns 1 if *scratch_p was written, else 0: it was NULL, or the team had no scratch space.
+ */
+AQ_PUBLIC int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flags);
+
 AQ_END_DECLS
 
 #endif

@@ -30,6 +30,9 @@
 /* Handlers run in the client's own calls only: there is no receive or send thread. */
 #define GASNET_HIDDEN_AM_CONCURRENCY_LEVEL 0
 
+/* Endpoints a process can have: the primordial one and 32 more. */
+#define GASNET_MAXEPS 33
+
 /* A segment lies in host memory; there are no device kinds. */
 #define GASNET_HAVE_MK_CLASS_HOST 1
 

@@ -24,6 +24,12 @@
 enum aq_shm_lane { AQ_LANE_REQUEST = 0, AQ_LANE_REPLY = 1, AQ_LANES = 2 };
 
 #define AQ_SHM_MAX_MEDIUM 65536 /* bytes: the largest payload block */
+/* bytes: where a long payload may have to go through a block, no more than that */
+#if GASNET_SEGMENT_EVERYTHING
+#define AQ_SHM_LEAST_LONG AQ_SHM_MAX_MEDIUM
+#else
+#define AQ_SHM_LEAST_LONG INT32_MAX
+#endif
 #define AQ_SHM_PAIR 128         /* two cache lines: what an adjacent-line prefetch drags along */
 
 /* --- the arena --- */
@@ -123,6 +129,8 @@ struct aq_shm_pool_plan {
 struct aq_shm_layout {
     uint64_t control, hello, arrived, named, channels, pools, bytes;
     uint64_t channel_bytes;
+    uint64_t coll, coll_bytes;        /* areas for collectives; bytes of one */
+    uint32_t coll_areas, coll_block;  /* how many; bytes of one of its blocks */
     uint32_t slots; /* of a channel */
     struct aq_shm_pool_plan pool;
 };
@@ -189,6 +197,9 @@ static inline uint32_t aq_shm_local(gex_Rank_t jobrank)
 int aq_shm_am_send(const struct aq_am_out *out);
 int aq_shm_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
                     const gex_AM_Arg_t *args);
+int aq_shm_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t least, size_t most,
+                    struct aq_am_buffer *buffer_out);
+void aq_shm_am_free(bool is_reply, const struct aq_am_buffer *buffer);
 unsigned aq_shm_poll(bool replies_only);
 void aq_shm_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out);
 
@@ -197,11 +208,13 @@ void aq_shm_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handle
 #define AQ_BLOCK_NONE UINT16_MAX
 void aq_shm_pool_plan(uint32_t ranks, uint32_t depth, struct aq_shm_pool_plan *plan_out);
 int aq_shm_pool_init(void);
-/* A block for nbytes, or AQ_BLOCK_NONE. */
-uint16_t aq_shm_block_take(int lane, size_t nbytes);
+/* The smallest free block that holds most bytes; if there is none, the largest of at least least
+ * bytes; or AQ_BLOCK_NONE. */
+uint16_t aq_shm_block_take(int lane, size_t least, size_t most);
 void aq_shm_block_release(int lane, uint16_t block);
-/* Offset of a block in its lane's part of the pool. */
+/* Offset of a block in its lane's part of the pool, and its size. */
 uint64_t aq_shm_block_offset(uint16_t block);
+size_t aq_shm_block_size(uint16_t block);
 
 /* --- sleeping (aq_shm_sleep.c) --- */
 
@@ -230,8 +243,14 @@ bool aq_shm_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_t 
 
 /* --- other processes' private memory (aq_shm_cma.c) --- */
 
+/* Tell the others where to try, when there is an arena. */
+void aq_shm_cma_announce(void);
 /* Collective over the host: may its ranks read and write each other's memory? */
 int aq_shm_cma_init(void);
+/* Let the others reach this process's memory, as far as that is its to say. AQ_OK, always. */
+int aq_shm_cma_allow(void *addr, uintptr_t size);
+/* Is that so for one of them? Tried at the first question, after that process's aq_shm_cma_allow(). */
+bool aq_shm_cma_reaches(uint32_t local);
 /* Copy between this process and another of this host. Ends the job on a bad address. */
 void aq_shm_cma_write(uint32_t local, void *dest, const void *src, size_t nbytes);
 void aq_shm_cma_read(uint32_t local, void *dest, const void *src, size_t nbytes);

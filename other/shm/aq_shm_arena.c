@@ -17,6 +17,7 @@
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
 #include "other/shm/aq_shm.h"
+#include "other/shm/aq_shm_coll.h"
 #include "other/shm/aq_shm_ring.h"
 #include "other/spawn/aq_spawn.h"
 
@@ -50,6 +51,7 @@ static void aq_shm_plan(uint32_t ranks, uint32_t depth, struct aq_shm_layout *la
     at += aq_round_up(ranks * sizeof(uint64_t), page);
     layout->named = at;
     at += aq_round_up(2 * ranks * sizeof(uint64_t), page);
+    at = aq_round_up(aq_shm_coll_plan(ranks, at, layout), page);
     layout->channels = at;
     at += aq_round_up((uint64_t)ranks * ranks * layout->channel_bytes, page);
     layout->pools = at;
@@ -137,6 +139,7 @@ int aq_shm_init(void)
         return rc;
     if (aq_spawn_host_fence() != AQ_OK) /* nobody touches the arena before it has its size */
         return AQ_ERR_SYS;
+    aq_shm_cma_announce();
     aq_shm_sleep_init();
     rc = aq_shm_pool_init();
     if (rc == AQ_OK)

@@ -60,30 +60,39 @@ int aq_shm_pool_init(void)
     return AQ_OK;
 }
 
-static uint16_t aq_shm_block_try(int lane, size_t nbytes)
+static uint16_t aq_shm_block_pop(int lane, int class)
+{
+    struct aq_shm_free *list = &aq_shm_pools[lane].free[class];
+
+    return list->count > 0 ? list->blocks[--list->count] : AQ_BLOCK_NONE;
+}
+
+static uint16_t aq_shm_block_try(int lane, size_t least, size_t most)
 {
     const struct aq_shm_pool_plan *plan = &aq_shm.layout.pool;
     uint16_t block = AQ_BLOCK_NONE;
+    int fits = 0;
 
+    while (fits < AQ_POOL_CLASSES && plan->size[fits] < most)
+        fits++;
     aq_lock_acquire(&aq_shm_pools[lane].lock);
-    for (int class = 0; class < AQ_POOL_CLASSES && block == AQ_BLOCK_NONE; class++) {
-        struct aq_shm_free *list = &aq_shm_pools[lane].free[class];
-
-        if (nbytes <= plan->size[class] && list->count > 0)
-            block = list->blocks[--list->count];
-    }
+    for (int class = fits; class < AQ_POOL_CLASSES && block == AQ_BLOCK_NONE; class++)
+        block = aq_shm_block_pop(lane, class);
+    for (int class = fits - 1; class >= 0 && plan->size[class] >= least && block == AQ_BLOCK_NONE;
+         class--)
+        block = aq_shm_block_pop(lane, class);
     aq_lock_release(&aq_shm_pools[lane].lock);
     return block;
 }
 
-uint16_t aq_shm_block_take(int lane, size_t nbytes)
+uint16_t aq_shm_block_take(int lane, size_t least, size_t most)
 {
-    uint16_t block = aq_shm_block_try(lane, nbytes);
+    uint16_t block = aq_shm_block_try(lane, most, most);
 
     if (AQ_LIKELY(block != AQ_BLOCK_NONE))
         return block;
     aq_shm_ring_reclaim(lane);
-    return aq_shm_block_try(lane, nbytes);
+    return aq_shm_block_try(lane, least, most);
 }
 
 static int aq_shm_block_class(uint16_t block)
@@ -108,4 +117,9 @@ uint64_t aq_shm_block_offset(uint16_t block)
     const int class = aq_shm_block_class(block);
 
     return plan->offset[class] + (uint64_t)(block - plan->first[class]) * plan->size[class];
+}
+
+size_t aq_shm_block_size(uint16_t block)
+{
+    return aq_shm.layout.pool.size[aq_shm_block_class(block)];
 }

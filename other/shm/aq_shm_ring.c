@@ -294,21 +294,28 @@ static inline void aq_shm_copy_args(gex_AM_Arg_t *to, const gex_AM_Arg_t *from, 
     }
 }
 
-/* Put the payload in a block. AQ_RETRY if there is none. */
+/* Put the payload in a block, unless it is in one already. AQ_RETRY if there is none. */
 static int aq_shm_place_block(struct aq_shm_tx *tx, const struct aq_am_out *out,
                               uint32_t *offset_out)
 {
     uint16_t block;
+    char *place;
 
-    if (tx->blocks_out >= AQ_SHM_BLOCKS_LAZY)
-        aq_shm_tx_reclaim(tx);
-    block = aq_shm_block_take(tx->lane, out->nbytes);
-    if (block == AQ_BLOCK_NONE)
-        return AQ_RETRY;
+    if (out->buffer != NULL) {
+        block = (uint16_t)out->buffer->own;
+    } else {
+        if (tx->blocks_out >= AQ_SHM_BLOCKS_LAZY)
+            aq_shm_tx_reclaim(tx);
+        block = aq_shm_block_take(tx->lane, out->nbytes, out->nbytes);
+        if (block == AQ_BLOCK_NONE)
+            return AQ_RETRY;
+    }
     tx->block[tx->sent % AQ_SHM_MAX_SLOTS] = block; /* messages count from 1, blocks from 0 */
     tx->blocks_out++;
     *offset_out = (uint32_t)aq_shm_block_offset(block);
-    memcpy(aq_shm_pool(aq_shm.me, tx->lane) + *offset_out, out->src, out->nbytes);
+    place = aq_shm_pool(aq_shm.me, tx->lane) + *offset_out;
+    if (out->src != place)
+        memcpy(place, out->src, out->nbytes);
     return AQ_OK;
 }
 
@@ -415,10 +422,12 @@ static inline void aq_shm_tx_publish(struct aq_shm_tx *tx, int lane, struct aq_s
 
     /* acquire: pairs with aq_shm_rx_take(); what another thread read there, it read before */
     half->taken = atomic_load_explicit(&tx->back->taken, memory_order_acquire);
-    tx->sent++;
+    const uint32_t number = tx->sent + 1;
+
+    __atomic_store_n(&tx->sent, number, __ATOMIC_RELAXED); /* aq_shm_peer_counts() holds no lock */
     /* release: pairs with the acquire in aq_shm_rx_look(); all of the message is visible
      * before its head */
-    atomic_store_explicit(&half->head, aq_head(tx->sent, handler, nargs, kind, place),
+    atomic_store_explicit(&half->head, aq_head(number, handler, nargs, kind, place),
                           memory_order_release);
     tx->room--;
     if (slot == tx->next) {
@@ -452,9 +461,12 @@ static int aq_shm_tx_send(struct aq_shm_tx *tx, const struct aq_am_out *out)
         rc = aq_shm_fill_medium(tx, slot, out, &place);
     else
         rc = aq_shm_fill_long(tx, slot, out, &place);
-    if (rc == AQ_OK)
-        aq_shm_tx_publish(tx, tx->lane, slot, out->handler, out->nargs, out->kind, place);
-    return rc;
+    if (rc != AQ_OK)
+        return rc;
+    aq_shm_tx_publish(tx, tx->lane, slot, out->handler, out->nargs, out->kind, place);
+    if (out->buffer != NULL && (place & AQ_PLACE_MASK) < AQ_PLACE_BLOCK)
+        aq_shm_am_free(out->is_reply, out->buffer); /* the payload is elsewhere */
+    return AQ_OK;
 }
 
 int aq_shm_am_send(const struct aq_am_out *out)
@@ -477,6 +489,34 @@ int aq_shm_am_send(const struct aq_am_out *out)
     rc = aq_shm_tx_send(tx, out);
     aq_lock_release(&tx->lock);
     return rc == AQ_OK ? aq_shm_tx_ring(tx) : rc;
+}
+
+int aq_shm_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t least, size_t most,
+                    struct aq_am_buffer *buffer)
+{
+    struct aq_shm_tx *tx = aq_shm_tx(aq_shm_local(jobrank), is_reply);
+    uint16_t block;
+    bool room;
+
+    aq_lock_acquire(&tx->lock);
+    room = aq_shm_tx_has_room(tx);
+    if (room && tx->blocks_out >= AQ_SHM_BLOCKS_LAZY)
+        aq_shm_tx_reclaim(tx);
+    aq_lock_release(&tx->lock);
+    if (!room)
+        return AQ_RETRY;
+    block = aq_shm_block_take(is_reply, least, most);
+    if (block == AQ_BLOCK_NONE)
+        return AQ_RETRY;
+    buffer->addr = aq_shm_pool(aq_shm.me, is_reply) + aq_shm_block_offset(block);
+    buffer->size = aq_shm_block_size(block);
+    buffer->own = block;
+    return AQ_OK;
+}
+
+void aq_shm_am_free(bool is_reply, const struct aq_am_buffer *buffer)
+{
+    aq_shm_block_release(is_reply, (uint16_t)buffer->own);
 }
 
 /* First contact, no room at first sight, many arguments, a lock that is held: the general way. */
@@ -838,7 +878,7 @@ void aq_shm_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handle
 
     *sent_out = *handled_out = 0;
     for (int lane = 0; link != NULL && lane < AQ_LANES; lane++) {
-        *sent_out += link->tx[lane].sent - AQ_SHM_FIRST;
+        *sent_out += __atomic_load_n(&link->tx[lane].sent, __ATOMIC_RELAXED) - AQ_SHM_FIRST;
         *handled_out += atomic_load_explicit(&link->tx[lane].channel->done[lane].count,
                                              memory_order_relaxed);
     }

@@ -16,25 +16,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/aq_signal_name.h"
+
 #define AQ_ENDING_GRACE_MS  250 /* a failing job: time for the others to fail by themselves */
 #define AQ_ENDING_SILENT_MS 300 /* a rank ended without a word: time for others to do so */
 #define AQ_ENDING_GENTLE_MS 300 /* from the state KILLING to SIGKILL if ranks end themselves */
 #define AQ_ENDING_MS        1000000ull /* nanoseconds */
-
-const char *aq_signal_name(int sig)
-{
-    static const char *const names[] = {
-        [SIGHUP] = "SIGHUP",   [SIGINT] = "SIGINT",   [SIGQUIT] = "SIGQUIT", [SIGILL] = "SIGILL",
-        [SIGTRAP] = "SIGTRAP", [SIGABRT] = "SIGABRT", [SIGBUS] = "SIGBUS",   [SIGFPE] = "SIGFPE",
-        [SIGKILL] = "SIGKILL", [SIGUSR1] = "SIGUSR1", [SIGSEGV] = "SIGSEGV", [SIGUSR2] = "SIGUSR2",
-        [SIGPIPE] = "SIGPIPE", [SIGALRM] = "SIGALRM", [SIGTERM] = "SIGTERM", [SIGXCPU] = "SIGXCPU",
-        [SIGXFSZ] = "SIGXFSZ", [SIGSYS] = "SIGSYS",
-    };
-
-    if (sig > 0 && sig < (int)(sizeof(names) / sizeof(names[0])) && names[sig] != NULL)
-        return names[sig];
-    return "signal";
-}
 
 void aq_ending_say(const char *kind, const char *fmt, ...)
 {

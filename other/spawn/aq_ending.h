@@ -59,7 +59,4 @@ bool aq_ending_catches(pid_t pid, int sig);
 /** aq_ending_say - one line "*** KIND (host:pid): text" to stderr in one write. */
 void aq_ending_say(const char *kind, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/** aq_signal_name - "SIGSEGV" for 11; "signal" for what has no name. Async-signal-safe. */
-const char *aq_signal_name(int sig);
-
 #endif

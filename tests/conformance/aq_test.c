@@ -282,7 +282,7 @@ bool aq_test_same(const void *buf, size_t len, uint64_t seed)
             return false;
     }
     v = aq_test_random(&seed);
-    return memcmp(p, &v, len) == 0;
+    return len == 0 || memcmp(p, &v, len) == 0; /* no bytes may be at no address */
 }
 
 bool aq_test_all(const void *buf, int value, size_t len)
@@ -349,16 +349,14 @@ static void note_crowd(void)
         aq_test_crowded = true;
 }
 
-void aq_test_start_flags(int *argc, char ***argv, gex_Rank_t min_ranks, gex_Flags_t flags)
+void aq_test_join(gex_Client_t client, gex_EP_t ep, gex_TM_t tm, gex_Rank_t min_ranks)
 {
     int rc;
 
     start_watchdog();
-    rc = gex_Client_Init(&aq_test_client, &aq_test_ep, &aq_test_tm, "AQ_TEST", argc, argv, flags);
-    if (rc != GASNET_OK) {
-        fprintf(stderr, "# gex_Client_Init returned %s\n", gasnet_ErrorName(rc));
-        exit(1);
-    }
+    aq_test_client = client;
+    aq_test_ep = ep;
+    aq_test_tm = tm;
     aq_test_me = gex_System_QueryJobRank();
     aq_test_n = gex_System_QueryJobSize();
     aq_test_quick = getenv("AQ_TEST_QUICK") != NULL;
@@ -370,6 +368,22 @@ void aq_test_start_flags(int *argc, char ***argv, gex_Rank_t min_ranks, gex_Flag
     aq_test_barrier();
     if (aq_test_n < min_ranks)
         aq_test_skip("needs more ranks");
+}
+
+void aq_test_start_flags(int *argc, char ***argv, gex_Rank_t min_ranks, gex_Flags_t flags)
+{
+    gex_Client_t client;
+    gex_EP_t ep;
+    gex_TM_t tm;
+    int rc;
+
+    start_watchdog();
+    rc = gex_Client_Init(&client, &ep, &tm, "AQ_TEST", argc, argv, flags);
+    if (rc != GASNET_OK) {
+        fprintf(stderr, "# gex_Client_Init returned %s\n", gasnet_ErrorName(rc));
+        exit(1);
+    }
+    aq_test_join(client, ep, tm, min_ranks);
 }
 
 void aq_test_start(int *argc, char ***argv, gex_Rank_t min_ranks)
@@ -399,7 +413,7 @@ void aq_test_handlers(gex_AM_Entry_t *table, size_t n)
 
 #if GASNET_SEGMENT_EVERYTHING
 /* No segment to ask for: everybody allocates and tells the others. */
-static void learn_bases(size_t size)
+void aq_test_learn_bases(size_t size)
 {
     void *mine = NULL;
     gex_Rank_t r;
@@ -412,7 +426,7 @@ static void learn_bases(size_t size)
     aq_test_wait(&bases_known, (int)aq_test_n);
 }
 #else
-static void learn_bases(size_t size)
+void aq_test_learn_bases(size_t size)
 {
     gex_Rank_t r;
 
@@ -433,7 +447,7 @@ void aq_test_segment(size_t size)
     rc = gex_Segment_Attach(&aq_test_seg, aq_test_tm, size);
     if (rc != GASNET_OK)
         aq_test_die(__FILE__, __LINE__, "gex_Segment_Attach of %zu bytes returned %d", size, rc);
-    learn_bases(size);
+    aq_test_learn_bases(size);
     aq_test_barrier();
 }
 

@@ -48,11 +48,17 @@ void aq_test_start(int *argc, char ***argv, gex_Rank_t min_ranks);
 /** aq_test_start_flags - the same with flags for gex_Client_Init. */
 void aq_test_start_flags(int *argc, char ***argv, gex_Rank_t min_ranks, gex_Flags_t flags);
 
+/** aq_test_join - the rest of aq_test_start, for a program that has started the job by itself. */
+void aq_test_join(gex_Client_t client, gex_EP_t ep, gex_TM_t tm, gex_Rank_t min_ranks);
+
 /** aq_test_handlers - register a table and wait until every rank has done so. */
 void aq_test_handlers(gex_AM_Entry_t *table, size_t n);
 
 /** aq_test_segment - attach size bytes (rounded up to pages) and learn every rank's base. */
 void aq_test_segment(size_t size);
+
+/** aq_test_learn_bases - the same for a segment that the program has attached by itself. */
+void aq_test_learn_bases(size_t size);
 
 /** aq_test_base - base of rank's segment as its owner sees it. */
 void *aq_test_base(gex_Rank_t rank);

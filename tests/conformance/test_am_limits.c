@@ -112,7 +112,12 @@ int main(int argc, char **argv)
     size_t i;
     uint64_t size;
 
+    const size_t medium = gex_AM_LUBRequestMedium(), least_long = gex_AM_LUBReplyLong();
+
     aq_test_start(&argc, &argv, 1);
+    rule("core 18: LUB limits are known before there is a client, and stay what they are");
+    AQ_CHECK(medium >= 512 && least_long >= 512);
+    AQ_CHECK(medium == gex_AM_LUBRequestMedium() && least_long == gex_AM_LUBReplyLong());
     aq_test_handlers(table, AQ_LENGTH(table));
     pair = gex_TM_Pair(aq_test_ep, 0);
     for (kind = 0; kind < KINDS; kind++) {

@@ -46,7 +46,16 @@ alone() # header mode compiler label
 {
     source=$work/alone-$2-$(echo "$1" | tr / _).txt
     echo "#include \"$1\"" >"$source"
-    job "$1 alone, $4, $2" $3 $strict $public -DGASNET_$2=1 "$source"
+    case $2 in THREAD_* | LITE_*) set -- "$@" "-DGASNETT_$2=1" ;; NONE) set -- "$@" -DNDEBUG ;; *) set -- "$@" "-DGASNET_$2=1" ;; esac
+    job "$1 alone, $4, $2" $3 $strict $public "$6" "$source"
+}
+
+# The tools, with a conduit: after gasnetex.h only.
+after() # mode compiler label
+{
+    source=$work/after-$1.txt
+    printf '#include "%s"\n' gasnetex.h $tools gasnetex.h $tools >"$source"
+    job "the tools after gasnetex.h, $3, $1" $2 $strict $public -DGASNET_$1=1 "$source"
 }
 
 together() # mode compiler label
@@ -62,7 +71,18 @@ together() # mode compiler label
 headers=$(cd "$AQ_SRC/include" && ls ./*.h gasnet/*.h | sed 's|^\./||'
           cd "$AQ_SRC/include/smp-conduit" && ls ./*.h | sed 's|^\./||'
           echo gasnet_config.h)
-for h in $headers; do languages alone "$h" PAR; done
+# What belongs to the tools wants gasnetex.h before it, or no conduit.
+tools="gasnet_tools.h $(cd "$AQ_SRC/include" && ls gasnet/tools_*.h)"
+for h in $headers; do
+    case " $(echo $tools) " in
+    *" $h "*) languages alone "$h" THREAD_SAFE ;;
+    *) languages alone "$h" PAR ;;
+    esac
+done
+for mode in THREAD_SINGLE LITE_MODE NONE; do languages alone gasnet_tools.h $mode; done
+for mode in SEQ PAR PARSYNC; do languages after $mode; done
+for h in gasnet_portable_platform.h portable_platform.h portable_inttypes.h gasnet_basic.h gasnet_toolhelp.h \
+    gasnet_membar.h gasnet_timer.h; do languages alone $h NONE; done
 languages alone gasnetex.h SEQ
 languages alone gasnetex.h PARSYNC
 languages together PAR

@@ -5,11 +5,12 @@
  * usage: misuse CASE [TAG]     TAG is ignored: it lets misuse.sh find processes that were left behind
  *
  * Rank 0 offends; the others wait in the library. A case that survives prints SURVIVED and ends with 0.
- * Three cases with the prefix ok_ break no rule: they report what their call returned.
+ * Cases with the prefix ok_ break no rule: they report what their call returned.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnetex.h"
+#include "gasnet_mk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 #include <unistd.h>
 
 enum { H_PLAIN = 200, H_MEDIUM, H_LONG, H_TWICE, H_REPLY, H_REPLIES, H_REQUESTS, H_POLLS, H_KEEPS_LOCK,
-       H_GROUP, H_NOBODY = 250, SEGMENT = 65536 };
+       H_GROUP, H_KEEPS_PREPARED, H_PREPARES_THEN_REPLIES, H_PREPARES_GROUP, H_NOBODY = 250, SEGMENT = 65536 };
 
 static gex_Client_t client;
 static gex_EP_t ep;
@@ -82,6 +83,23 @@ static void h_group(gex_Token_t token)
     gex_AM_ReplyMedium0(token, H_MEDIUM, buffer, 8, GEX_EVENT_GROUP, 0);
 }
 
+/* Prepared replies that are forgotten, or followed by another reply. */
+static void h_keeps_prepared(gex_Token_t token)
+{
+    gex_AM_PrepareReplyMedium(token, NULL, 8, 8, NULL, 0, 0);
+}
+
+static void h_prepares_then_replies(gex_Token_t token)
+{
+    gex_AM_PrepareReplyMedium(token, NULL, 8, 8, NULL, 0, 0);
+    gex_AM_ReplyShort0(token, H_REPLY, 0);
+}
+
+static void h_prepares_group(gex_Token_t token)
+{
+    gex_AM_PrepareReplyLong(token, buffer, 8, 8, NULL, GEX_EVENT_GROUP, 0, 0);
+}
+
 #define ROW(INDEX, FN, FLAGS, NARGS) { INDEX, (gex_AM_Fn_t)FN, FLAGS, NARGS, NULL, #FN }
 static gex_AM_Entry_t table[] = {
     ROW(H_PLAIN, h_plain, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
@@ -94,6 +112,9 @@ static gex_AM_Entry_t table[] = {
     ROW(H_POLLS, h_polls, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
     ROW(H_KEEPS_LOCK, h_keeps_lock, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
     ROW(H_GROUP, h_group, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
+    ROW(H_KEEPS_PREPARED, h_keeps_prepared, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
+    ROW(H_PREPARES_THEN_REPLIES, h_prepares_then_replies, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
+    ROW(H_PREPARES_GROUP, h_prepares_group, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
     ROW(199, h_asks, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
 };
 
@@ -134,6 +155,102 @@ static void c_medium_oversize(void)
     const size_t most = gex_AM_MaxRequestMedium(tm, peer(), GEX_EVENT_NOW, 0, 0);
 
     gex_AM_RequestMedium0(tm, peer(), H_MEDIUM, buffer, most + 1, GEX_EVENT_NOW, 0);
+}
+
+/* Negotiated payload. */
+static gex_AM_SrcDesc_t prepare(void)
+{
+    gex_AM_SrcDesc_t sd = gex_AM_PrepareRequestMedium(tm, peer(), NULL, 16, 100, NULL, 0, 1);
+
+    memset(gex_AM_SrcDescAddr(sd), 1, gex_AM_SrcDescSize(sd));
+    return sd;
+}
+
+static gex_AM_SrcDesc_t prepare_long(void *dest)
+{
+    gex_AM_SrcDesc_t sd = gex_AM_PrepareRequestLong(tm, peer(), NULL, 16, 100, dest, NULL, 0, 0);
+
+    memset(gex_AM_SrcDescAddr(sd), 1, gex_AM_SrcDescSize(sd));
+    return sd;
+}
+
+static void c_np_none(void) { gex_AM_CommitRequestMedium1(GEX_AM_SRCDESC_NO_OP, H_MEDIUM, 8, 1); }
+static void c_np_size(void) { gex_AM_CommitRequestMedium1(prepare(), H_MEDIUM, 101, 1); }
+static void c_np_args(void) { gex_AM_CommitRequestMedium2(prepare(), H_MEDIUM, 8, 1, 2); }
+static void c_np_kind(void) { gex_AM_CommitRequestLong1(prepare(), H_LONG, 8, peer_base(), 1); }
+static void c_np_direction(void) { gex_AM_CommitReplyMedium1(prepare(), H_MEDIUM, 8, 1); }
+static void c_np_index(void) { gex_AM_CommitRequestMedium1(prepare(), 7, 8, 1); }
+static void c_np_flags(void) { gex_AM_CommitRequestMedium1_v2(prepare(), H_MEDIUM, 8, 1u << 11, 1); }
+static void c_np_nested(void) { prepare(), prepare(); }
+static void c_np_send(void) { prepare(), ask(H_PLAIN); }
+static void c_np_poll(void) { prepare(), gasnet_AMPoll(); }
+static void c_np_least(void) { gex_AM_PrepareRequestMedium(tm, peer(), NULL, 1 << 20, 1 << 20, NULL, 0, 0); }
+static void c_np_least_most(void) { gex_AM_PrepareRequestMedium(tm, peer(), NULL, 9, 8, NULL, 0, 0); }
+static void c_np_nargs(void) { gex_AM_PrepareRequestMedium(tm, peer(), NULL, 8, 8, NULL, 0, 17); }
+static void c_np_rank(void) { gex_AM_PrepareRequestMedium(tm, n_ranks + 6, NULL, 8, 8, NULL, 0, 0); }
+static void c_np_lc_ours(void) { gex_AM_PrepareRequestMedium(tm, peer(), NULL, 8, 8, GEX_EVENT_NOW, 0, 0); }
+static void c_np_lc_null(void) { gex_AM_PrepareRequestMedium(tm, peer(), buffer, 8, 8, NULL, 0, 0); }
+static void c_np_lc_defer(void)
+{
+    gex_AM_PrepareRequestMedium(tm, peer(), buffer, 8, 8, GEX_EVENT_DEFER, 0, 0);
+}
+static void c_np_cancel_flags(void) { gex_AM_CancelRequestMedium(prepare(), 1); }
+static void c_np_cancel_kind(void) { gex_AM_CancelRequestLong(prepare(), 0); }
+static void c_np_query(void) { (void)gex_AM_SrcDescSize((gex_AM_SrcDesc_t)(void *)buffer); }
+static void c_np_keep(void) { ask(H_KEEPS_PREPARED); }
+static void c_np_reply(void) { ask(H_PREPARES_THEN_REPLIES); }
+static void c_np_group(void) { ask(H_PREPARES_GROUP); }
+static void c_np_reply_outside(void)
+{
+    gex_AM_PrepareReplyMedium((gex_Token_t)(void *)buffer, NULL, 8, 8, NULL, 0, 0);
+}
+static void c_np_dest_outside(void) { gex_AM_CommitRequestLong0(prepare_long(NULL), H_LONG, 16, buffer); }
+
+static void c_np_put(void)
+{
+    char *base = peer_base();
+
+    prepare();
+    gex_RMA_PutBlocking(tm, peer(), base, buffer, 8, 0);
+}
+
+static void c_np_lock(void)
+{
+    gex_AM_SrcDesc_t sd = prepare();
+
+    gex_HSL_Lock(&lock);
+    gex_AM_CommitRequestMedium1(sd, H_MEDIUM, 8, 1);
+}
+
+static void c_np_twice(void)
+{
+    gex_AM_SrcDesc_t sd = prepare();
+
+    gex_AM_CancelRequestMedium(sd, 0);
+    gex_AM_CommitRequestMedium1(sd, H_MEDIUM, 8, 1);
+}
+
+static void c_np_addr(void)
+{
+    gex_AM_SrcDesc_t sd = prepare();
+
+    gex_AM_CancelRequestMedium(sd, 0);
+    (void)gex_AM_SrcDescAddr(sd);
+}
+
+static void c_np_dest_moved(void)
+{
+    char *base = peer_base();
+
+    gex_AM_CommitRequestLong0(prepare_long(base), H_LONG, 16, base + 8);
+}
+
+/* No rule, but worth a warning: nothing was written into the library's buffer. */
+static void c_ok_np_unwritten(void)
+{
+    gex_AM_SrcDesc_t sd = gex_AM_PrepareRequestMedium(tm, peer(), NULL, 64, 64, NULL, 0, 0);
+
+    gex_AM_CommitRequestMedium0(sd, H_MEDIUM, 64);
 }
 
 static void long_to(char *dest, size_t len)
@@ -253,6 +370,123 @@ static void c_translate_rank(void) { (void)gex_TM_TranslateRankToJobrank(tm, n_r
 static void c_pair_query(void) { (void)gex_TM_TranslateRankToJobrank(gex_TM_Pair(ep, 0), 0); }
 static void c_pair_index(void) { (void)gex_TM_Pair(ep, 4000); }
 
+/* ---- teams ---- */
+
+static gex_TM_t whole(void)
+{
+    gex_TM_t made;
+
+    gex_TM_Split(&made, tm, 0, 0, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+    return made;
+}
+
+static void create(gex_Rank_t rank, gex_EP_Index_t index, size_t count, size_t made, gex_Flags_t flags)
+{
+    gex_EP_Location_t args[2];
+    gex_TM_t out[2];
+
+    args[0].gex_rank = args[1].gex_rank = rank;
+    args[0].gex_ep_index = args[1].gex_ep_index = index;
+    gex_TM_Create(out, made, tm, args, count, NULL, 0, flags);
+}
+
+static void c_tm_gone(void)
+{
+    gex_TM_t made = whole();
+
+    gex_TM_Destroy(made, NULL, 0);
+    (void)gex_TM_TranslateRankToJobrank(made, 0);
+}
+
+static void c_tm_destroy_twice(void)
+{
+    gex_TM_t made = whole();
+
+    gex_TM_Destroy(made, NULL, 0);
+    gex_TM_Destroy(made, NULL, 0);
+}
+
+static void c_tm_destroy_first(void) { gex_TM_Destroy(tm, NULL, 0); }
+static void c_tm_destroy_flags(void) { gex_TM_Destroy(whole(), NULL, 1u << 30); }
+static void c_split_pair(void)
+{
+    gex_TM_t made;
+
+    gex_TM_Split(&made, gex_TM_Pair(ep, 0), 0, 0, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+}
+static void c_split_no_size(void)
+{
+    gex_TM_t made;
+
+    gex_TM_Split(&made, tm, 0, 0, gex_Segment_QueryAddr(segment), none, 0);
+}
+static void c_split_outside(void)
+{
+    gex_TM_t made;
+
+    gex_TM_Split(&made, tm, 0, 0, buffer, 4096, 0);
+}
+static void c_split_flags(void) { gex_TM_Split(NULL, tm, 0, 0, NULL, 0, GEX_FLAG_TM_LOCAL_SCRATCH); }
+static void c_split_in_hsl(void)
+{
+    gex_HSL_Lock(&lock);
+    whole();
+}
+static void c_create_rank(void) { create(n_ranks + 6, 0, 1, 1, GEX_FLAG_TM_NO_SCRATCH); }
+static void c_create_index(void) { create(0, 3, 1, 1, GEX_FLAG_TM_NO_SCRATCH); }
+static void c_create_twice(void) { create(0, 0, 2, 1, GEX_FLAG_TM_NO_SCRATCH); }
+static void c_create_layout(void) { create(0, 0, 1, 1, GEX_FLAG_RANK_IS_JOBRANK); }
+static void c_create_layouts(void)
+{
+    create(0, 0, 1, 1, GEX_FLAG_TM_NO_SCRATCH | GEX_FLAG_TM_LOCAL_SCRATCH);
+}
+static void c_create_number(void) { create(0, 0, 1, 2, GEX_FLAG_TM_NO_SCRATCH); }
+static void c_create_addrs(void) { create(0, 0, 1, 1, GEX_FLAG_TM_LOCAL_SCRATCH); }
+
+/* ---- further endpoints ---- */
+
+static gex_EP_t further(void *addr, size_t size)
+{
+    gex_EP_t made = GEX_EP_INVALID;
+    gex_Segment_t seg = GEX_SEGMENT_INVALID;
+
+    gex_EP_Create(&made, client, GEX_EP_CAPABILITY_RMA, 0);
+    gex_Segment_Create(&seg, client, addr, size, GEX_MK_HOST, 0);
+    gex_EP_BindSegment(made, seg, 0);
+    return made;
+}
+
+static void c_pair_am(void) { gex_AM_RequestShort0(gex_TM_Pair(ep, 1), me, H_PLAIN, 0); }
+static void c_pair_am_from(void)
+{
+    gex_AM_RequestShort0(gex_TM_Pair(further(buffer, 64), 0), me, H_PLAIN, 0);
+}
+static void c_ep_unpublished(void)
+{
+    gex_RMA_PutBlocking(gex_TM_Pair(ep, 1), peer(), buffer, buffer + 64, 8, 0);
+}
+static void c_ep_outside(void)
+{
+    gex_RMA_PutBlocking(gex_TM_Pair(further(buffer + 8, 64), 1), me, buffer + 70, buffer + 128, 3, 0);
+}
+static void c_publish_twice(void)
+{
+    gex_EP_t eps[2];
+
+    eps[0] = eps[1] = further(buffer, 64);
+    gex_EP_PublishBoundSegment(tm, eps, 2, 0);
+}
+static void c_publish_pair(void) { gex_EP_PublishBoundSegment(gex_TM_Pair(ep, 0), NULL, 0, 0); }
+static void c_seg_destroy_attached(void) { gex_Segment_Destroy(segment, 0); }
+static void c_seg_destroy_twice(void)
+{
+    gex_Segment_t seg = gex_EP_QuerySegment(further(NULL, 64));
+
+    gex_Segment_Destroy(seg, 0);
+    gex_Segment_Destroy(seg, 0);
+}
+static void c_mk_host(void) { gex_MK_Destroy(GEX_MK_HOST, 0); }
+
 static void c_notify_twice(void)
 {
     gasnet_barrier_notify(1, 0);
@@ -294,7 +528,16 @@ static void c_ok_waitmode(void)
     X(put_nbi_outside) X(get_nb_outside) X(val_outside) X(val_nine) X(val_zero) X(put_rank)        \
     X(put_lc_null) X(put_lc_group) X(put_in_hsl) X(never_self) X(attach_twice) X(translate_rank)   \
     X(pair_query) X(pair_index) X(notify_twice) X(wait_without_notify) X(try_without_notify)       \
-    X(second_client) X(ok_register_args) X(ok_waitmode)
+    X(second_client) X(ok_register_args) X(ok_waitmode) X(np_none) X(np_size) X(np_args) X(np_kind)  \
+    X(np_direction) X(np_index) X(np_flags) X(np_nested) X(np_send) X(np_poll) X(np_put) X(np_lock)  \
+    X(np_least) X(np_least_most) X(np_nargs) X(np_rank) X(np_lc_ours) X(np_lc_null) X(np_lc_defer)   \
+    X(np_cancel_flags) X(np_cancel_kind) X(np_query) X(np_keep) X(np_reply) X(np_group)              \
+    X(np_reply_outside) X(np_dest_outside) X(np_twice) X(np_addr) X(np_dest_moved) X(ok_np_unwritten) \
+    X(tm_gone) X(tm_destroy_twice) X(tm_destroy_first) X(tm_destroy_flags) X(split_pair)             \
+    X(split_no_size) X(split_outside) X(split_flags) X(split_in_hsl) X(create_rank) X(create_index)   \
+    X(create_twice) X(create_layout) X(create_layouts) X(create_number) X(create_addrs) X(pair_am)     \
+    X(pair_am_from) X(ep_unpublished) X(ep_outside) X(publish_twice) X(publish_pair)                   \
+    X(seg_destroy_attached) X(seg_destroy_twice) X(mk_host)
 
 static const struct {
     const char *name;

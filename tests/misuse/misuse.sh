@@ -169,6 +169,215 @@ rules() {
     breaks try_without_notify 1 gasnet_barrier_try notify
 }
 
+team_rules() {
+    breaks tm_gone 1 gex_TM_TranslateRankToJobrank destroyed
+    breaks tm_destroy_twice 1 gex_TM_Destroy destroyed
+    breaks tm_destroy_first 2 gex_TM_Destroy primordial
+    breaks tm_destroy_flags 1 gex_TM_Destroy 0x40000000
+    breaks split_pair 1 gex_TM_Split TM-pair
+    breaks split_no_size 1 gex_TM_Split 'size is 0'
+    breaks split_outside 1 gex_TM_Split segment 0x
+    breaks split_flags 2 gex_TM_Split flags 0x8
+    breaks split_in_hsl 1 gex_TM_Split HSL
+    breaks create_rank 2 gex_TM_Create 'rank 8'
+    breaks create_index 1 gex_TM_Create 'endpoint 3' primordial
+    breaks create_twice 2 gex_TM_Create 'jobrank 0 twice'
+    breaks create_layout 1 gex_TM_Create none SCRATCH
+    breaks create_layouts 1 gex_TM_Create several SCRATCH
+    breaks create_number 1 gex_TM_Create 'num_new is 2'
+    breaks create_addrs 1 gex_TM_Create scratch_addrs NULL
+}
+
+endpoint_rules() {
+    breaks pair_am 1 gex_AM_RequestShort 'endpoint 0 here and 1 there'
+    breaks pair_am_from 1 gex_AM_RequestShort 'endpoint 1 here and 0 there'
+    breaks ep_unpublished 2 gex_RMA_PutBlocking 'endpoint 1 of rank 1' gex_EP_PublishBoundSegment
+    breaks ep_outside 1 gex_RMA_PutBlocking 'endpoint 1 of rank 0' 0x
+    breaks publish_twice 2 gex_EP_PublishBoundSegment 'endpoint 1' twice
+    breaks publish_pair 1 gex_EP_PublishBoundSegment TM-pair
+    breaks seg_destroy_attached 1 gex_Segment_Destroy gex_Segment_Attach
+    breaks seg_destroy_twice 1 gex_Segment_Destroy 'already'
+    breaks mk_host 1 gex_MK_Destroy GEX_MK_HOST
+}
+
+# Between Prepare, Commit and Cancel.
+negotiated_rules() {
+    breaks np_none 2 gex_AM_CommitRequestMedium GEX_AM_SRCDESC_NO_OP
+    breaks np_size 2 gex_AM_CommitRequestMedium 101 100
+    breaks np_args 2 gex_AM_CommitRequestMedium '2 arguments' numargs
+    breaks np_kind 2 gex_AM_CommitRequestLong gex_AM_PrepareRequestMedium
+    breaks np_direction 2 gex_AM_CommitReplyMedium gex_AM_PrepareRequestMedium
+    breaks np_index 2 gex_AM_CommitRequestMedium1 'index 7' 128
+    breaks np_flags 2 gex_AM_CommitRequestMedium 0x800 GEX_FLAG_IMMEDIATE
+    breaks np_nested 2 gex_AM_PrepareRequestMedium between
+    breaks np_send 2 gex_AM_RequestShort between
+    breaks np_poll 1 gasnet_AMPoll between
+    breaks np_put 2 gex_RMA_PutBlocking between
+    breaks np_lock 2 gex_AM_CommitRequestMedium HSL
+    breaks np_least 2 gex_AM_PrepareRequestMedium 1048576 LEAST_ALLOC
+    breaks np_least_most 2 gex_AM_PrepareRequestMedium '9 bytes' 'most_payload of 8'
+    breaks np_nargs 2 gex_AM_PrepareRequestMedium '17 arguments'
+    breaks np_rank 2 gex_AM_PrepareRequestMedium 'rank 8'
+    breaks np_lc_ours 2 gex_AM_PrepareRequestMedium lc_opt NULL
+    breaks np_lc_null 2 gex_AM_PrepareRequestMedium lc_opt NULL
+    breaks np_lc_defer 2 gex_AM_PrepareRequestMedium GEX_EVENT_DEFER
+    breaks np_cancel_flags 2 gex_AM_CancelRequestMedium flags
+    breaks np_cancel_kind 2 gex_AM_CancelRequestLong gex_AM_PrepareRequestMedium
+    breaks np_query 1 gex_AM_SrcDescSize 'not a descriptor'
+    breaks np_twice 2 gex_AM_CommitRequestMedium already
+    breaks np_addr 2 gex_AM_SrcDescAddr already
+    breaks np_dest_moved 2 gex_AM_CommitRequestLong destination 0x
+    breaks np_dest_outside 2 gex_AM_CommitRequestLong segment 0x
+    breaks np_keep 2 handler between
+    breaks np_keep 1 handler between
+    breaks np_reply 2 gex_AM_ReplyShort between
+    breaks np_group 2 gex_AM_PrepareReplyLong GEX_EVENT_GROUP
+    breaks np_reply_outside 1 gex_AM_PrepareReplyMedium handler
+    if wanted ok_np_unwritten; then
+        ranks 2 "$program" ok_np_unwritten
+        why=
+        [ $rc -eq 0 ] || why="ended with status $rc"
+        grep -q 'WARNING.*gex_AM_CommitRequestMedium.*GASNET_SD_INIT' "$work/err" || why="${why:+$why; }no warning"
+        result "$why" "$mode: a buffer that was not written is warned about"
+    fi
+}
+
+# The GASNet-1 interface: messages name its calls. The program is another one meanwhile.
+gasnet1_rules() {
+    program=$(pwd)/tests/misuse/misuse-g1-$mode
+    breaks any_count 1 gasnet_AMRequestShort 'numargs is 3' '2 arguments'
+    breaks any_nobody 2 250 gasnet_attach
+    if [ "$AQ_DEBUG_NAME" = GASNET_DEBUG ]; then
+        breaks early_put 2 gasnet_put 'before gasnet_attach'
+        breaks early_am 1 gasnet_AMRequestShort0 'before gasnet_attach'
+        breaks early_query 1 gasnet_QueryGexObjects 'before gasnet_attach'
+        breaks ex_put 2 gasnet_put GEX_FLAG_USES_GASNET1
+        breaks ex_am 2 gasnet_AMRequestMedium0 GEX_FLAG_USES_GASNET1
+        breaks ex_vis 2 gasnet_puts_bulk GEX_FLAG_USES_GASNET1
+        breaks put_node 2 gasnet_put_nb_bulk 'rank 8'
+        breaks am_node 2 gasnet_AMRequestShort0 'node 8'
+        breaks put_outside 2 gasnet_put_bulk segment 0x
+        breaks get_outside 2 gasnet_get_nbi segment 0x
+        breaks memset_outside 2 gasnet_memset_nbi segment 0x
+        breaks val_outside 2 gasnet_put_val segment 0x
+        breaks val_nine 1 gasnet_get_nb_val 9
+        breaks valget_twice 2 gasnet_wait_syncnb_valget once
+        breaks medium_oversize 2 gasnet_AMRequestMedium0 'the most is [0-9]+'
+        breaks long_outside 2 gasnet_AMRequestLongAsync0 segment 0x
+        breaks reply_outside 1 gasnet_AMReplyShort0 handler
+        breaks put_in_handler 2 gasnet_put handler
+        breaks am_in_lock 1 gasnet_AMRequestShort0 HSL
+        breaks region_wait 1 gex_NBI_Wait region
+    fi
+    program=$(pwd)/tests/misuse/misuse-$mode
+}
+
+# Remote atomics: domains and operations on them.
+ad_rules() {
+    program=$(pwd)/tests/misuse/misuse-ad-$mode
+    breaks create_pair 1 gex_AD_Create TM-pair
+    breaks create_team 1 gex_AD_Create GEX_TM_INVALID
+    breaks create_type 1 gex_AD_Create 'dt is 0x40'
+    breaks create_two_types 1 gex_AD_Create 'dt is 0xc'
+    breaks create_empty 1 gex_AD_Create 'ops is 0'
+    breaks create_bits 1 gex_AD_Create 0x20000 'this type'
+    breaks create_user 1 gex_AD_Create 0x40000000
+    breaks create_flags 1 gex_AD_Create GEX_FLAG_AD_FAVOR
+    breaks create_in_lock 1 gex_AD_Create HSL
+    breaks destroyed 2 gex_AD_OpNBI_U64 destroyed
+    breaks destroy_twice 1 gex_AD_Destroy destroyed
+    breaks destroy_invalid 1 gex_AD_Destroy GEX_AD_INVALID
+    breaks op_type 2 gex_AD_OpNBI_I64 'type is .* 0x8' 0x4
+    breaks op_code 2 gex_AD_OpNBI_U64 'opcode 0x20' 'not among'
+    breaks op_set 2 gex_AD_OpNBI_U64 'not one operation'
+    breaks op_none 1 gex_AD_OpNBI_U64 'not one operation'
+    breaks op_rank 2 gex_AD_OpNBI_U64 'rank 8'
+    breaks op_jobrank 2 gex_AD_OpNBI_U64 'jobrank 1 .*not a member'
+    breaks op_outside 2 gex_AD_OpNBI_U64 segment 'rank 1' 0x
+    breaks op_below 2 gex_AD_OpNBI_U64 segment 'rank 1' 0x
+    breaks op_across 1 gex_AD_OpNBI_U64 aligned
+    breaks op_unaligned 2 gex_AD_OpNBI_U64 'aligned to 8'
+    breaks op_result 2 gex_AD_OpNB_U64 'result_p is NULL'
+    breaks op_result_is_target 1 gex_AD_OpNBI_U64 'target itself'
+    breaks op_my_rank 2 gex_AD_OpNBI_U64 GEX_FLAG_AD_MY_RANK 'rank 1'
+    breaks op_both_places 1 gex_AD_OpNBI_U64 GEX_FLAG_AD_MY_NBRHD
+    breaks op_offset 1 gex_AD_OpNBI_U64 offset
+    breaks op_in_lock 1 gex_AD_OpNBI_U64 HSL
+    breaks op_in_handler 2 gex_AD_OpNBI_U64 handler
+    breaks team_first 2 gex_TM_Destroy 'atomic domain'
+    program=$(pwd)/tests/misuse/misuse-$mode
+}
+
+# Collectives.
+coll_rules() {
+    program=$(pwd)/tests/misuse/misuse-coll-$mode
+    breaks pair 2 gex_Coll_BroadcastNB TM-pair
+    breaks no_team 1 gex_Coll_BroadcastNB GEX_TM_INVALID
+    breaks barrier_pair 2 gex_Coll_BarrierNB TM-pair
+    breaks flags 2 gex_Coll_BroadcastNB 'flags are 0x1'
+    breaks root 2 gex_Coll_BroadcastNB 'root is 99'
+    breaks dst_null 2 gex_Coll_BroadcastNB 'dst is NULL'
+    breaks src_null 1 gex_Coll_BroadcastNB 'src is NULL'
+    breaks overlap 2 gex_Coll_BroadcastNB overlap
+    breaks one_root 2 gex_Coll_ReduceToOneNB 'root is 99'
+    breaks one_dst 2 gex_Coll_ReduceToOneNB 'dst is NULL'
+    breaks one_src 2 gex_Coll_ReduceToOneNB 'src is NULL'
+    breaks one_overlap 1 gex_Coll_ReduceToOneNB overlap
+    breaks one_flags 1 gex_Coll_ReduceToOneNB 'flags are 0x4'
+    breaks type 1 gex_Coll_ReduceToAllNB 'dt is 0x3'
+    breaks size 2 gex_Coll_ReduceToAllNB 'dt_sz is 4' '8 bytes'
+    breaks size_zero 1 gex_Coll_ReduceToAllNB 'dt_sz is 0'
+    breaks count 2 gex_Coll_ReduceToAllNB 'dt_cnt is 0'
+    breaks count_huge 1 gex_Coll_ReduceToAllNB 'address space'
+    breaks op 2 gex_Coll_ReduceToAllNB 'op 0x10'
+    breaks op_float 2 gex_Coll_ReduceToAllNB 'op 0x4'
+    breaks op_user_type 1 gex_Coll_ReduceToAllNB GEX_OP_USER
+    breaks no_fn 1 gex_Coll_ReduceToAllNB 'user_op is NULL'
+    breaks in_handler 2 gex_Coll_BroadcastNB handler
+    breaks under_lock 2 gex_Coll_BroadcastNB HSL
+    breaks named_open 2 gex_Coll_BroadcastNB gasnet_barrier_notify
+    breaks legacy_flags 2 gasnet_coll_broadcast GASNET_COLL_OUT
+    breaks legacy_bytes 2 gasnet_coll_gather_all 'nbytes is 0'
+    breaks legacy_image 2 gasnet_coll_scatter 'image 77'
+    breaks operator_polls 2 gasnet_AMPoll HSL
+    export AQ_NO_OVERRIDES=1
+    breaks sizes_differ 2 'same sizes'
+    unset AQ_NO_OVERRIDES
+    program=$(pwd)/tests/misuse/misuse-$mode
+}
+
+# Transfers that are not contiguous: a program of their own, by copies and then by messages.
+vis_rules() {
+    program=$(pwd)/tests/misuse/misuse-vis-$mode
+    for AQ_NO_OVERRIDES in 0 1; do
+        export AQ_NO_OVERRIDES
+        breaks put_above 2 gex_VIS_StridedPutBlocking segment 0x
+        breaks put_below 2 gex_VIS_StridedPutBlocking segment 0x
+        breaks put_rank 2 gex_VIS_StridedPutBlocking 'rank 8'
+        breaks get_below 2 gex_VIS_StridedGetNB segment 0x
+        breaks vector_outside 2 gex_VIS_VectorPutNBI segment 0x
+        breaks indexed_outside 2 gex_VIS_IndexedPutBlocking segment 0x
+        breaks arm_kind 2 'handler 200' '[Mm]edium'
+        breaks arm_replies 2 gex_AM_ReplyShort 'reply handler'
+    done
+    breaks leaf_hidden 2 gex_VIS_StridedPutNB 'local completion' # there is an event to ask about
+    unset AQ_NO_OVERRIDES
+    breaks put_team 1 gex_VIS_StridedPutBlocking GEX_TM_INVALID
+    breaks huge 2 gex_VIS_StridedPutBlocking 'address space'
+    breaks vector_sums 2 gex_VIS_VectorGetBlocking '\b16\b' '\b24\b'
+    breaks indexed_sums 2 gex_VIS_IndexedGetNB '\b16\b' '\b8\b'
+    breaks leaf_get 2 gex_VIS_StridedGetNBI GEX_FLAG_ENABLE_LEAF_LC
+    breaks leaf_blocking 2 gex_VIS_StridedPutBlocking GEX_FLAG_ENABLE_LEAF_LC
+    breaks in_handler 2 gex_VIS_StridedPutBlocking handler
+    breaks in_lock 2 gex_VIS_StridedPutBlocking HSL
+    breaks arm_large 1 gex_VIS_SetPeerCompletionHandler 128 127
+    breaks arm_flags 1 gex_VIS_SetPeerCompletionHandler flags
+    breaks arm_index 1 gex_VIS_SetPeerCompletionHandler 'handler 7' GEX_AM_INDEX_BASE
+    breaks arm_get 2 gex_VIS_StridedGetBlocking 'peer completion'
+    breaks arm_immediate 2 gex_VIS_StridedPutNBI GEX_FLAG_IMMEDIATE
+    program=$(pwd)/tests/misuse/misuse-$mode
+}
+
 # The same offence where the transfer goes by messages instead of by shared memory.
 reference_rules() {
     AQ_NO_OVERRIDES=1
@@ -266,14 +475,16 @@ mismatch() {
     for pair in SEQ:par PAR:seq; do
         want=${pair%:*} have=${pair#*:}
         [ -f "libgasnet-smp-$have.a" ] || continue
-        # shellcheck disable=SC2086
-        $CC -DGASNET_$want=1 -D_GNU_SOURCE $inc ${AQ_SANITIZE_FLAGS:-} "$src/tests/misuse/misuse.c" -o "$work/p" \
-            "libgasnet-smp-$have.a" -lpthread -lm -lrt >"$work/out" 2>"$work/err"
-        rc=$?
-        why=
-        [ $rc -ne 0 ] || why="linked"
-        grep -q "undefined.*$want" "$work/err" || why="${why:+$why; }the message does not name $want"
-        result "$why" "client for $want, library for $have"
+        for source in misuse misuse_g1; do
+            # shellcheck disable=SC2086
+            $CC -DGASNET_$want=1 -D_GNU_SOURCE $inc ${AQ_SANITIZE_FLAGS:-} "$src/tests/misuse/$source.c" -o "$work/p" \
+                "libgasnet-smp-$have.a" -lpthread -lm -lrt >"$work/out" 2>"$work/err"
+            rc=$?
+            why=
+            [ $rc -ne 0 ] || why="linked"
+            grep -q "undefined.*$want" "$work/err" || why="${why:+$why; }the message does not name $want"
+            result "$why" "client for $want, library for $have ($source.c)"
+        done
     done
     have=${modes%% *}
     mkdir -p "$work/inc"
@@ -297,8 +508,15 @@ for mode in $modes; do
     fi
     if [ "$AQ_DEBUG_NAME" = GASNET_DEBUG ]; then
         rules
+        team_rules
+        endpoint_rules
+        negotiated_rules
+        vis_rules
+        coll_rules
+        ad_rules
         reference_rules
     fi
+    gasnet1_rules
     limits
     start
     processes

@@ -5,11 +5,15 @@
  * Source GASNet-EX specification 0.19. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnetex.h"
+#include "gasnet_mk.h"
+#include "gasnet_ratomic.h"
+#include "gasnet_vis.h"
 
 #include "aq_args.h"
 #include "names_macros.h"
 
 static const gex_Token_Info_t gex_Token_Info_t_zero;
+static const gex_MK_Create_args_t gex_MK_Create_args_t_zero;
 
 #define VALUE(TYPE, ...)                                                                           \
     _Static_assert(_Generic((__VA_ARGS__), TYPE: 1, default: 0), #TYPE ": " #__VA_ARGS__);

@@ -7,6 +7,9 @@
  * Source GASNet-EX specification 0.19. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnetex.h"
+#include "gasnet_mk.h"
+#include "gasnet_ratomic.h"
+#include "gasnet_vis.h"
 
 #include <type_traits>
 
@@ -14,6 +17,7 @@
 #include "names_macros.h"
 
 static const gex_Token_Info_t gex_Token_Info_t_zero = gex_Token_Info_t();
+static const gex_MK_Create_args_t gex_MK_Create_args_t_zero = gex_MK_Create_args_t();
 
 /* decltype of an lvalue in parentheses is a reference, and fields may be const. */
 template <typename T> struct plain {

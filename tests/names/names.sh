@@ -53,6 +53,10 @@ for cc in gcc clang; do
         for std in c11 c17; do
             compiles "$cc $std: public names and their types ($mode)" $cc -std=$std -Wall -Wextra -Werror \
                 -DGASNET_$mode "$@" "$src/tests/names/names.c"
+            for order in '' -DGASNETEX_FIRST; do
+                compiles "$cc $std: GASNet-1 names and their types ($mode $order)" $cc -std=$std -Wall -Wextra \
+                    -Wshadow -Werror -DGASNET_$mode $order "$@" "$src/tests/names/gasnet1.c"
+            done
         done
     done
     refused "$cc: no thread mode" 'GASNET_SEQ' $cc "$@" "$work/a.c"
@@ -65,6 +69,10 @@ for cxx in g++ clang++; do
         for std in c++11 c++17 c++20; do
             compiles "$cxx $std: public names and their types ($mode)" $cxx -std=$std -Wall -Wextra -Werror \
                 -DGASNET_$mode "$@" "$src/tests/names/names.cc"
+            for order in '' -DGASNETEX_FIRST; do
+                compiles "$cxx $std: GASNet-1 names and their types ($mode $order)" $cxx -std=$std -Wall \
+                    -Wextra -Wshadow -Werror -DGASNET_$mode $order "$@" "$src/tests/names/gasnet1.cc"
+            done
         done
     done
 done

@@ -37,7 +37,11 @@ void all_names(void)
     gex_EP_Index_t index = 0;
     gex_Flags_t flags = 0;
     unsigned int numargs = 0;
+    gex_AM_SrcDesc_t sd = GEX_AM_SRCDESC_NO_OP;
     gex_RMA_Value_t value = 0;
+    gex_AD_t ad = GEX_AD_INVALID;
+    gex_MK_t kind = GEX_MK_INVALID;
+    gex_MK_Create_args_t mk_args = gex_MK_Create_args_t_zero;
     uintptr_t size = 0;
     void *addr = 0;
     const void *data = 0;
@@ -45,6 +49,8 @@ void all_names(void)
     int argc = 0;
     char **argv = 0;
     gex_AM_Arg_t v[16] = { 0 };
+    const ptrdiff_t stride[1] = { 0 };
+    const size_t counts[1] = { 0 };
 
 #include "names_calls.h"
 
@@ -53,5 +59,6 @@ void all_names(void)
     (void)client, (void)ep, (void)segment, (void)event, (void)lc_in, (void)token, (void)info, (void)entry;
     (void)h, (void)rankinfo, (void)location, (void)memvec, (void)threads, (void)seginfo, (void)nodeinfo;
     (void)hsl, (void)index, (void)flags, (void)numargs, (void)value, (void)size, (void)addr, (void)data;
-    (void)text, (void)argc, (void)argv, (void)v, (void)tm, (void)rank;
+    (void)text, (void)argc, (void)argv, (void)v, (void)tm, (void)rank, (void)sd, (void)ad;
+    (void)kind, (void)mk_args;
 }

@@ -86,6 +86,8 @@ VALUE(void *, gex_Client_QueryCData(client))
 VALUE(uintptr_t, gasnet_getMaxLocalSegmentSize())
 VALUE(uintptr_t, gasnet_getMaxGlobalSegmentSize())
 VALUE(int, gex_Segment_Attach(&segment, tm, size))
+VALUE(int, gex_Segment_Create(&segment, client, addr, size, GEX_MK_HOST, flags))
+DO(gex_Segment_Destroy(segment, flags))
 VALUE(gex_Client_t, gex_Segment_QueryClient(segment))
 VALUE(gex_Flags_t, gex_Segment_QueryFlags(segment))
 VALUE(void *, gex_Segment_QueryAddr(segment))
@@ -101,6 +103,9 @@ VALUE(uint64_t, gasnet_max_segsize)
 DO(gasnet_client_attach_hook = hook)
 
 /* endpoints */
+VALUE(int, gex_EP_Create(&ep, client, GEX_EP_CAPABILITY_RMA, flags))
+VALUE(int, gex_EP_BindSegment(ep, segment, flags))
+VALUE(int, gex_EP_PublishBoundSegment(tm, &ep, 1, flags))
 VALUE(gex_Client_t, gex_EP_QueryClient(ep))
 VALUE(gex_Flags_t, gex_EP_QueryFlags(ep))
 VALUE(gex_Segment_t, gex_EP_QuerySegment(ep))
@@ -121,6 +126,48 @@ VALUE(gex_Rank_t, gex_TM_TranslateRankToJobrank(tm, rank))
 VALUE(gex_Rank_t, gex_TM_TranslateJobrankToRank(tm, rank))
 VALUE(gex_EP_Location_t, gex_TM_TranslateRankToEP(tm, rank, flags))
 VALUE(gex_TM_t, gex_TM_Pair(ep, index))
+VALUE(size_t, gex_TM_Split(&tm, tm, 1, 1, addr, size, flags))
+VALUE(size_t, gex_TM_Create(&tm, 1, tm, &location, 1, &addr, size, flags))
+VALUE(int, gex_TM_Destroy(tm, &memvec, flags))
+
+/* memory kinds */
+VALUE(uint64_t, mk_args.gex_flags)
+VALUE(gex_MK_Class_t, mk_args.gex_class)
+VALUE(int, mk_args.gex_args.gex_class_cuda_uva.gex_CUdevice)
+VALUE(int, mk_args.gex_args.gex_class_hip.gex_hipDevice)
+VALUE(void *, mk_args.gex_args.gex_class_ze.gex_zeDevice)
+VALUE(void *, mk_args.gex_args.gex_class_ze.gex_zeContext)
+VALUE(uint32_t, mk_args.gex_args.gex_class_ze.gex_zeMemoryOrdinal)
+VALUE(int, gex_MK_Create(&kind, client, &mk_args, flags))
+DO(gex_MK_Destroy(kind, flags))
+VALUE(gex_Client_t, gex_MK_QueryClient(kind))
+VALUE(gex_MK_Class_t, gex_MK_QueryClass(kind))
+VALUE(gex_Flags_t, gex_MK_QueryFlags(kind))
+DO(gex_MK_SetCData(kind, data))
+VALUE(void *, gex_MK_QueryCData(kind))
+
+/* remote atomics */
+VALUE(gex_AD_t, GEX_AD_INVALID)
+DO(gex_AD_Create(&ad, tm, GEX_DT_I32, GEX_OP_ADD, flags))
+DO(gex_AD_Destroy(ad))
+VALUE(gex_Flags_t, gex_AD_QueryFlags(ad))
+VALUE(gex_TM_t, gex_AD_QueryTM(ad))
+VALUE(gex_DT_t, gex_AD_QueryDT(ad))
+VALUE(gex_OP_t, gex_AD_QueryOps(ad))
+DO(gex_AD_SetCData(ad, data))
+VALUE(void *, gex_AD_QueryCData(ad))
+VALUE(gex_Event_t, gex_AD_OpNB_I32(ad, (int32_t *)0, rank, addr, GEX_OP_ADD, (int32_t)1, (int32_t)0, flags))
+VALUE(int, gex_AD_OpNBI_I32(ad, (int32_t *)0, rank, addr, GEX_OP_ADD, (int32_t)1, (int32_t)0, flags))
+VALUE(gex_Event_t, gex_AD_OpNB_U32(ad, (uint32_t *)0, rank, addr, GEX_OP_ADD, (uint32_t)1, (uint32_t)0, flags))
+VALUE(int, gex_AD_OpNBI_U32(ad, (uint32_t *)0, rank, addr, GEX_OP_ADD, (uint32_t)1, (uint32_t)0, flags))
+VALUE(gex_Event_t, gex_AD_OpNB_I64(ad, (int64_t *)0, rank, addr, GEX_OP_ADD, (int64_t)1, (int64_t)0, flags))
+VALUE(int, gex_AD_OpNBI_I64(ad, (int64_t *)0, rank, addr, GEX_OP_ADD, (int64_t)1, (int64_t)0, flags))
+VALUE(gex_Event_t, gex_AD_OpNB_U64(ad, (uint64_t *)0, rank, addr, GEX_OP_ADD, (uint64_t)1, (uint64_t)0, flags))
+VALUE(int, gex_AD_OpNBI_U64(ad, (uint64_t *)0, rank, addr, GEX_OP_ADD, (uint64_t)1, (uint64_t)0, flags))
+VALUE(gex_Event_t, gex_AD_OpNB_FLT(ad, (float *)0, rank, addr, GEX_OP_ADD, (float)1, (float)0, flags))
+VALUE(int, gex_AD_OpNBI_FLT(ad, (float *)0, rank, addr, GEX_OP_ADD, (float)1, (float)0, flags))
+VALUE(gex_Event_t, gex_AD_OpNB_DBL(ad, (double *)0, rank, addr, GEX_OP_ADD, (double)1, (double)0, flags))
+VALUE(int, gex_AD_OpNBI_DBL(ad, (double *)0, rank, addr, GEX_OP_ADD, (double)1, (double)0, flags))
 
 /* active messages */
 VALUE(unsigned int, gex_AM_MaxArgs())
@@ -134,6 +181,18 @@ VALUE(size_t, gex_AM_LUBRequestMedium())
 VALUE(size_t, gex_AM_LUBReplyMedium())
 VALUE(size_t, gex_AM_LUBRequestLong())
 VALUE(size_t, gex_AM_LUBReplyLong())
+
+/* negotiated payload */
+VALUE(gex_AM_SrcDesc_t, gex_AM_PrepareRequestMedium(tm, rank, data, size, size, lc, flags, numargs))
+VALUE(gex_AM_SrcDesc_t, gex_AM_PrepareReplyMedium(token, data, size, size, lc, flags, numargs))
+VALUE(gex_AM_SrcDesc_t, gex_AM_PrepareRequestLong(tm, rank, data, size, size, addr, lc, flags, numargs))
+VALUE(gex_AM_SrcDesc_t, gex_AM_PrepareReplyLong(token, data, size, size, addr, lc, flags, numargs))
+VALUE(void *, gex_AM_SrcDescAddr(sd))
+VALUE(size_t, gex_AM_SrcDescSize(sd))
+VALUE(int, gex_AM_CancelRequestMedium(sd, flags))
+VALUE(int, gex_AM_CancelReplyMedium(sd, flags))
+VALUE(int, gex_AM_CancelRequestLong(sd, flags))
+VALUE(int, gex_AM_CancelReplyLong(sd, flags))
 VALUE(gex_TI_t, gex_Token_Info(token, &info, GEX_TI_ALL))
 
 /* locks */
@@ -176,6 +235,28 @@ VALUE(int, gex_RMA_PutBlockingVal(tm, rank, addr, value, size, flags))
 VALUE(int, gex_RMA_PutNBIVal(tm, rank, addr, value, size, flags))
 VALUE(gex_Event_t, gex_RMA_PutNBVal(tm, rank, addr, value, size, flags))
 
+/* transfers that are not contiguous */
+VALUE(int, gex_VIS_VectorPutBlocking(tm, rank, size, &memvec, size, &memvec, flags))
+VALUE(gex_Event_t, gex_VIS_VectorPutNB(tm, rank, size, &memvec, size, &memvec, flags))
+VALUE(int, gex_VIS_VectorPutNBI(tm, rank, size, &memvec, size, &memvec, flags))
+VALUE(int, gex_VIS_VectorGetBlocking(tm, size, &memvec, rank, size, &memvec, flags))
+VALUE(gex_Event_t, gex_VIS_VectorGetNB(tm, size, &memvec, rank, size, &memvec, flags))
+VALUE(int, gex_VIS_VectorGetNBI(tm, size, &memvec, rank, size, &memvec, flags))
+VALUE(int, gex_VIS_IndexedPutBlocking(tm, rank, size, &addr, size, size, &addr, size, flags))
+VALUE(gex_Event_t, gex_VIS_IndexedPutNB(tm, rank, size, &addr, size, size, &addr, size, flags))
+VALUE(int, gex_VIS_IndexedPutNBI(tm, rank, size, &addr, size, size, &addr, size, flags))
+VALUE(int, gex_VIS_IndexedGetBlocking(tm, size, &addr, size, rank, size, &addr, size, flags))
+VALUE(gex_Event_t, gex_VIS_IndexedGetNB(tm, size, &addr, size, rank, size, &addr, size, flags))
+VALUE(int, gex_VIS_IndexedGetNBI(tm, size, &addr, size, rank, size, &addr, size, flags))
+VALUE(int, gex_VIS_StridedPutBlocking(tm, rank, addr, stride, addr, stride, size, counts, size, flags))
+VALUE(gex_Event_t, gex_VIS_StridedPutNB(tm, rank, addr, stride, addr, stride, size, counts, size, flags))
+VALUE(int, gex_VIS_StridedPutNBI(tm, rank, addr, stride, addr, stride, size, counts, size, flags))
+VALUE(int, gex_VIS_StridedGetBlocking(tm, addr, stride, rank, addr, stride, size, counts, size, flags))
+VALUE(gex_Event_t, gex_VIS_StridedGetNB(tm, addr, stride, rank, addr, stride, size, counts, size, flags))
+VALUE(int, gex_VIS_StridedGetNBI(tm, addr, stride, rank, addr, stride, size, counts, size, flags))
+DO(gex_VIS_SetPeerCompletionHandler(h, data, size, flags))
+INTEGRAL(GEX_VIS_MAX_PEERCOMPLETION)
+
 /* barriers */
 VALUE(gex_Event_t, gex_Coll_BarrierNB(tm, flags))
 DO(gex_Coll_BarrierBlocking(tm, flags))
@@ -185,7 +266,7 @@ VALUE(int, gasnet_barrier_try(1, 0))
 VALUE(int, gasnet_barrier(1, 0))
 VALUE(int, gasnet_barrier_result(&argc))
 
-/* all 108 forms of fixed-payload messages */
+/* all 108 forms of fixed-payload messages and all 144 of Commit */
 #define FORMS(N)                                                                                   \
     VALUE(int, gex_AM_RequestShort##N(tm, rank, h, flags AQ_GIVEN(N)))                             \
     VALUE(int, gex_AM_RequestMedium##N(tm, rank, h, data, size, lc, flags AQ_GIVEN(N)))            \
@@ -198,5 +279,21 @@ VALUE(int, gasnet_barrier_result(&argc))
     VALUE(int, gex_AM_RequestLong(tm, rank, h, data, size, addr, lc, flags AQ_GIVEN(N)))           \
     VALUE(int, gex_AM_ReplyShort(token, h, flags AQ_GIVEN(N)))                                     \
     VALUE(int, gex_AM_ReplyMedium(token, h, data, size, lc, flags AQ_GIVEN(N)))                    \
-    VALUE(int, gex_AM_ReplyLong(token, h, data, size, addr, lc, flags AQ_GIVEN(N)))
+    VALUE(int, gex_AM_ReplyLong(token, h, data, size, addr, lc, flags AQ_GIVEN(N)))                 \
+    VALUE(int, gex_AM_CommitRequestMedium##N##_v2(sd, h, size, flags AQ_GIVEN(N)))                 \
+    VALUE(int, gex_AM_CommitReplyMedium##N##_v2(sd, h, size, flags AQ_GIVEN(N)))                   \
+    VALUE(int, gex_AM_CommitRequestLong##N##_v2(sd, h, size, addr, flags AQ_GIVEN(N)))             \
+    VALUE(int, gex_AM_CommitReplyLong##N##_v2(sd, h, size, addr, flags AQ_GIVEN(N)))               \
+    VALUE(int, gex_AM_CommitRequestMedium_v2(sd, h, size, flags AQ_GIVEN(N)))                      \
+    VALUE(int, gex_AM_CommitReplyMedium_v2(sd, h, size, flags AQ_GIVEN(N)))                        \
+    VALUE(int, gex_AM_CommitRequestLong_v2(sd, h, size, addr, flags AQ_GIVEN(N)))                  \
+    VALUE(int, gex_AM_CommitReplyLong_v2(sd, h, size, addr, flags AQ_GIVEN(N)))                    \
+    DO(gex_AM_CommitRequestMedium##N(sd, h, size AQ_GIVEN(N)))                                     \
+    DO(gex_AM_CommitReplyMedium##N(sd, h, size AQ_GIVEN(N)))                                       \
+    DO(gex_AM_CommitRequestLong##N(sd, h, size, addr AQ_GIVEN(N)))                                 \
+    DO(gex_AM_CommitReplyLong##N(sd, h, size, addr AQ_GIVEN(N)))                                   \
+    DO(gex_AM_CommitRequestMedium(sd, h, size AQ_GIVEN(N)))                                        \
+    DO(gex_AM_CommitReplyMedium(sd, h, size AQ_GIVEN(N)))                                          \
+    DO(gex_AM_CommitRequestLong(sd, h, size, addr AQ_GIVEN(N)))                                    \
+    DO(gex_AM_CommitReplyLong(sd, h, size, addr AQ_GIVEN(N)))
 AQ_EACH(FORMS)

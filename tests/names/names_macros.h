@@ -234,6 +234,30 @@
 #ifndef gex_AM_ReplyLong
 #error "gex_AM_ReplyLong is not a macro"
 #endif
+#ifndef gex_AM_CommitRequestMedium
+#error "gex_AM_CommitRequestMedium is not a macro"
+#endif
+#ifndef gex_AM_CommitRequestMedium_v2
+#error "gex_AM_CommitRequestMedium_v2 is not a macro"
+#endif
+#ifndef gex_AM_CommitRequestLong
+#error "gex_AM_CommitRequestLong is not a macro"
+#endif
+#ifndef gex_AM_CommitRequestLong_v2
+#error "gex_AM_CommitRequestLong_v2 is not a macro"
+#endif
+#ifndef gex_AM_CommitReplyMedium
+#error "gex_AM_CommitReplyMedium is not a macro"
+#endif
+#ifndef gex_AM_CommitReplyMedium_v2
+#error "gex_AM_CommitReplyMedium_v2 is not a macro"
+#endif
+#ifndef gex_AM_CommitReplyLong
+#error "gex_AM_CommitReplyLong is not a macro"
+#endif
+#ifndef gex_AM_CommitReplyLong_v2
+#error "gex_AM_CommitReplyLong_v2 is not a macro"
+#endif
 #ifndef _STRINGIFY
 #error "_STRINGIFY is not a macro"
 #endif

@@ -72,6 +72,7 @@ check "fragments name the new prefix" grep -qx "GASNET_PREFIX = $tree" "$tree/in
 
 check "headers are in place" present include/gasnetex.h include/gasnet_fwd.h include/gasnet_config.h \
     include/gasnet/am.h include/gasnet/am_forms.h \
+    include/gasnet_ratomic.h include/gasnet/atomic.h include/gasnet/atomic_forms.h \
     include/smp-conduit/gasnet_core.h include/smp-conduit/gasnet_core_fwd.h include/smp-conduit/gasnet_core_help.h \
     include/smp-conduit/gasnet_extended.h include/smp-conduit/gasnet_extended_fwd.h \
     include/smp-conduit/gasnet_extended_help.h include/smp-conduit/gasnet_extended_help_extra.h \
@@ -80,9 +81,25 @@ for m in $modes; do
     check "library, fragment and pkg-config file of $m are in place" present "lib/libgasnet-smp-$m.a" \
         "include/smp-conduit/smp-$m.mak" "lib/pkgconfig/gasnet-smp-$m.pc"
 done
+for m in $(ls libgasnet_tools-*.a | sed 's/libgasnet_tools-\(.*\)\.a/\1/'); do
+    check "tools library, fragment and pkg-config file of $m are in place" present "lib/libgasnet_tools-$m.a" \
+        "include/gasnet_tools-$m.mak" "lib/pkgconfig/gasnet_tools-$m.pc"
+done
+check "headers of the tools are in place, private ones too" present include/gasnet_tools.h include/gasnet/tools_mode.h \
+    include/gasnet_portable_platform.h include/portable_platform.h include/portable_inttypes.h include/gasnet_basic.h \
+    include/gasnet_help.h include/gasnet_toolhelp.h include/gasnet_asm.h include/gasnet_atomicops.h \
+    include/gasnet_atomic_bits.h include/gasnet_atomic_fwd.h include/gasnet_arch_arm.h include/gasnet_membar.h \
+    include/gasnet_timer.h include/gasnet_trace.h include/gasnet_ammacros.h
 check "shared libraries are in place" present lib/libaqueduct-seq.so lib/libaqueduct-par.so \
     lib/pkgconfig/aqueduct-seq.pc lib/pkgconfig/aqueduct-par.pc
 check "programs are in place" present bin/gasnetrun bin/gasnetrun_smp bin/aq-info bin/aq-bench bin/aq-conformance bin/tour
+check "launchers' Perl names are in place" present bin/gasnetrun_smp.pl bin/ident
+check "documents are in place" present share/doc/GASNet/README share/doc/GASNet/README-smp share/doc/GASNet/README-tools \
+    share/doc/GASNet/GASNet-EX.txt share/doc/GASNet/LICENSE share/doc/GASNet/version.git lib/valgrind/gasnet.supp
+check "the documents tell the interface's level" sh -c "grep -m1 'GEX_SPEC_VERSION_MAJOR' $tree/share/doc/GASNet/GASNet-EX.txt | grep -q ' 0\$' &&
+    grep -m1 'GEX_SPEC_VERSION_MINOR' $tree/share/doc/GASNet/GASNet-EX.txt | grep -q ' 19\$'"
+check "a source folder looks like one" sh -c "cd $AQ_SRC && ls configure gasnetex.h gasnet.h gasnet_config.h.in version.git \
+    other/valgrind/gasnet.supp other/contrib/cross-configure-* docs/GASNet-EX.* Bootstrap"
 check "no other name matches include/*-conduit/*.mak" \
     sh -c "! ls $tree/include/*-conduit/*.mak | sed 's|.*/||' | grep -vE '^[a-z]+-(seq|par|parsync)\.mak\$'"
 check "no file is left out of the source's headers" \
@@ -106,6 +123,18 @@ for m in $modes; do
         sh -c "tr '\$' '\n' <mak-$m | grep -aqx 'GASNetConduitName: SMP ' && tr '\$' '\n' <mak-$m | grep -aq '^GASNetConfig: '"
 done
 check "it runs: gasnetrun_smp -n 3" right 3 "$tree/bin/gasnetrun_smp" -n 3 ./mak-seq
+check "it runs: gasnetrun_smp.pl -n 3" right 3 "$tree/bin/gasnetrun_smp.pl" -n 3 ./mak-seq
+check "ident shows the configuration" sh -c "$tree/bin/ident ./mak-seq | grep -qF 'GASNetConduitName: SMP ' &&
+    $tree/bin/ident ./mak-seq | grep -q 'GASNetThreadModel: GASNET_SEQ'"
+
+# --- the build folder used in place ---
+check "make -C smp-conduit smp-seq.mak" sh -c "rm -rf $build/in-place $build/smp-conduit/*seq* && make -s -C $build/smp-conduit smp-seq.mak"
+check "make -C smp-conduit seq" make -s -C "$build/smp-conduit" seq
+check "make echovar in a conduit's folder" sh -c "make -s --no-print-directory -C $build/smp-conduit echovar VARNAME=CONDUITS | grep -q 'CONDUITS=.*smp'"
+check "a client of the build folder" sh -c "printf 'include $build/smp-conduit/smp-seq.mak\nin-place: client.c\n\t\$(GASNET_CC) \$(GASNET_CPPFLAGS) \$(GASNET_CFLAGS) client.c -o in-place \$(GASNET_LDFLAGS) \$(GASNET_LIBS)\n' >in-place.mk &&
+    make -s -f in-place.mk in-place"
+check "it runs: contrib/gasnetrun_smp" right 2 "$build/smp-conduit/contrib/gasnetrun_smp" -n 2 ./in-place
+check "the library is where clients of a build folder look" sh -c "ls -L $build/smp-conduit/libgasnet-smp-seq.a"
 check "variables in the pkg-config file and in the fragment agree" sh -c "
     for v in GASNET_CC GASNET_CXX GASNET_LD GASNET_OPT_CFLAGS GASNET_MISC_CFLAGS GASNET_MISC_CPPFLAGS GASNET_DEFINES; do
         a=\$(PKG_CONFIG_PATH=$tree/lib/pkgconfig pkg-config gasnet-smp-par --variable=\$v)
@@ -123,6 +152,42 @@ if [ -n "$CXX" ]; then
             $(pkg gasnet-smp-par --variable=GASNET_CXXCPPFLAGS) $(pkg gasnet-smp-par --variable=GASNET_CXXFLAGS) client.cc -o $std $(pkg gasnet-smp-par --libs)"
         check "it runs" right 2 env GASNET_PSHM_NODES=2 ./$std
     done
+fi
+
+# --- programs of the tools alone ---
+tmak() { { cat "$tree/include/gasnet_tools-$1.mak"; printf '\nask:\n\t@echo $(%s)\n' "$2"; } | make -s -f - ask; }
+for m in $(ls "$build"/libgasnet_tools-*.a | sed 's/.*libgasnet_tools-\(.*\)\.a/\1/'); do
+    check "$m program of the tools through pkg-config" sh -c "$(pkg gasnet_tools-$m --variable=GASNETTOOLS_CC) $AQ_SANITIZE_FLAGS \
+        $(pkg gasnet_tools-$m --cflags) $AQ_SRC/tests/tools/tools_process.c -o tools-pc-$m $(pkg gasnet_tools-$m --libs)"
+    check "it runs" ./tools-pc-$m
+    check "$m program of the tools through the make fragment" sh -c "$(tmak $m GASNETTOOLS_CC) $(tmak $m GASNETTOOLS_CPPFLAGS) \
+        $(tmak $m GASNETTOOLS_CFLAGS) -c $AQ_SRC/tests/tools/tools_atomic.c -o tools-mak.o &&
+        $(tmak $m GASNETTOOLS_LD) $AQ_SANITIZE_FLAGS $(tmak $m GASNETTOOLS_LDFLAGS) tools-mak.o -o tools-mak-$m $(tmak $m GASNETTOOLS_LIBS)"
+    check "it runs" ./tools-mak-$m
+    check "$m: what the fragment and the pkg-config file of the tools say agrees" sh -c "
+        for v in CC CXX LD CFLAGS CXXFLAGS CPPFLAGS INCLUDES TOOLLIB_NAME DEBUGFLAGS THREADFLAGS THREADLIBS LIBS; do
+            a=\$(PKG_CONFIG_PATH=$tree/lib/pkgconfig pkg-config gasnet_tools-$m --variable=GASNETTOOLS_\$v |
+                sed 's|$tree/lib/pkgconfig/[.][.]/[.][.]|$tree|g')
+            b=\$({ cat $tree/include/gasnet_tools-$m.mak; printf '\\nask:\\n\\t@echo \$(GASNETTOOLS_'\$v')\\n'; } | make -s -f - ask)
+            [ \"\$(echo \$a)\" = \"\$(echo \$b)\" ] || { echo \"\$v: \$a / \$b\"; exit 1; }
+        done"
+    if [ -n "$CXX" ]; then
+        check "$m: C++ program of the tools, no warnings" sh -c "$(tmak $m GASNETTOOLS_CXX) $AQ_SANITIZE_FLAGS -std=c++17 -Wall -Wextra -Werror \
+            $(tmak $m GASNETTOOLS_CPPFLAGS) $(tmak $m GASNETTOOLS_CXXFLAGS) -x c++ $AQ_SRC/tests/tools/tools_lock.c -x none -o tools-cxx \
+            $(tmak $m GASNETTOOLS_LIBS)"
+        check "it runs" ./tools-cxx
+    fi
+    check "global names of libgasnet_tools-$m.a are ours" \
+        sh -c "! nm -g --defined-only $tree/lib/libgasnet_tools-$m.a | awk 'NF == 3 { print \$3 }' | grep -vE '^(gasnett_|gasnet_|gasneti_|aq_)'"
+done
+check "tools in a conduit's program: par client with gasnet_tools.h and the seq library do not link" \
+    refused compiled_for_PAR sh -c "printf '#include \"gasnetex.h\"\n#include \"gasnet_tools.h\"\nint main(void) { return gasnett_nsleep(0); }\n' >mixed.c &&
+        $CC $AQ_SANITIZE_FLAGS -D_GNU_SOURCE -DGASNET_PAR -I$tree/include -I$tree/include/smp-conduit mixed.c -o mixed -L$tree/lib -lgasnet-smp-seq -lpthread -lm"
+if command -v mpicc.openmpi >/dev/null 2>&1; then
+    check "mpi.h, which has platform macros of its own, before and after the tools" sh -c "
+        printf '#include <mpi.h>\n#include \"gasnet_tools.h\"\n#if !PLATFORM_COMPILER_VERSION || _PORTABLE_PLATFORM_H < 24\n#error wrong\n#endif\n' >mpi1.c &&
+        printf '#include \"gasnet_tools.h\"\n#include <mpi.h>\n#if !PLATFORM_COMPILER_VERSION || _PORTABLE_PLATFORM_H < 24\n#error wrong\n#endif\n' >mpi2.c &&
+        mpicc.openmpi -Wall -Wextra -Werror -fsyntax-only -DGASNETT_THREAD_SAFE -I$tree/include mpi1.c mpi2.c"
 fi
 
 # --- shared library ---
@@ -165,8 +230,12 @@ own="-I$tree/include -I$tree/include/smp-conduit"
 flipped=$(case $AQ_DEBUG_NAME in GASNET_DEBUG) echo GASNET_NDEBUG ;; *) echo GASNET_DEBUG ;; esac)
 check "par client with the seq library does not link; the message names the mode" mismatch compiled_for_PAR_ "$own" PAR seq
 check "seq client with the par library does not link; the message names the mode" mismatch compiled_for_SEQ_ "$own" SEQ par
+if [ "$AQ_DEBUG_NAME" = GASNET_NDEBUG ]; then
+    check "a client that defines NDEBUG links all the same" \
+        sh -c "$CC $AQ_SANITIZE_FLAGS -DNDEBUG $(pkg gasnet-smp-par --cflags) client.c -o ndebug $(pkg gasnet-smp-par --libs)"
+fi
 check "client for the other debug mode does not link; the message names it" \
-    mismatch "_${flipped#GASNET_}_2025" "$(other debug "s/$AQ_DEBUG_NAME/$flipped/")" PAR par
+    mismatch "_$(case $flipped in GASNET_DEBUG) echo debug ;; *) echo nodebug ;; esac)_2025" "$(other debug "s/$AQ_DEBUG_NAME/$flipped/")" PAR par
 check "client for another segment mode does not link; the message names it" \
     mismatch _LARGE_ "$(other segment 's/GASNET_SEGMENT_[A-Z]*/GASNET_SEGMENT_LARGE/')" PAR par
 check "client for another release does not link; the message names it" \

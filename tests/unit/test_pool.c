@@ -56,14 +56,15 @@ static void test_smallest_that_fits(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        uint16_t block = aq_shm_block_take(AQ_LANE_REQUEST, sizes[i]);
+        uint16_t block = aq_shm_block_take(AQ_LANE_REQUEST, sizes[i], sizes[i]);
 
         assert_int_not_equal(block, AQ_BLOCK_NONE);
         assert_true(block_size(block) >= sizes[i]);
         assert_true(block_size(block) / 16 < sizes[i] || block_size(block) == 512);
         aq_shm_block_release(AQ_LANE_REQUEST, block);
     }
-    assert_int_equal(aq_shm_block_take(AQ_LANE_REQUEST, AQ_SHM_MAX_MEDIUM + 1), AQ_BLOCK_NONE);
+    assert_int_equal(aq_shm_block_take(AQ_LANE_REQUEST, AQ_SHM_MAX_MEDIUM + 1, AQ_SHM_MAX_MEDIUM + 1),
+                     AQ_BLOCK_NONE);
 }
 
 /* take all there are of a lane, twice: as many, apart from each other, in bounds */
@@ -72,6 +73,7 @@ static void test_take_all(void **state)
     const struct aq_shm_pool_plan *plan = &aq_shm.layout.pool;
     uint16_t *taken = calloc(plan->blocks, sizeof(*taken));
     bool *used = calloc(plan->lane_bytes / 512, sizeof(*used));
+    uint16_t other;
 
     (void)state;
     for (int turn = 0; turn < 2; turn++) {
@@ -79,7 +81,7 @@ static void test_take_all(void **state)
         for (uint32_t i = 0; i < plan->blocks; i++) {
             uint64_t offset;
 
-            taken[i] = aq_shm_block_take(AQ_LANE_REPLY, 1); /* the small ones first, then any */
+            taken[i] = aq_shm_block_take(AQ_LANE_REPLY, 1, 1); /* the small ones first, then any */
             assert_int_not_equal(taken[i], AQ_BLOCK_NONE);
             offset = aq_shm_block_offset(taken[i]);
             assert_true(offset + block_size(taken[i]) <= plan->lane_bytes);
@@ -88,13 +90,44 @@ static void test_take_all(void **state)
                 used[offset / 512 + part] = true;
             }
         }
-        assert_int_equal(aq_shm_block_take(AQ_LANE_REPLY, 1), AQ_BLOCK_NONE);
-        assert_int_not_equal(aq_shm_block_take(AQ_LANE_REQUEST, 1), AQ_BLOCK_NONE); /* own lane */
+        assert_int_equal(aq_shm_block_take(AQ_LANE_REPLY, 1, 1), AQ_BLOCK_NONE);
+        other = aq_shm_block_take(AQ_LANE_REQUEST, 1, 1); /* own lane */
+        assert_int_not_equal(other, AQ_BLOCK_NONE);
+        aq_shm_block_release(AQ_LANE_REQUEST, other);
         for (uint32_t i = 0; i < plan->blocks; i++)
             aq_shm_block_release(AQ_LANE_REPLY, taken[i]);
     }
     free(taken);
     free(used);
+}
+
+/* who can do with less gets the most there is, and never less than that */
+static void test_settle_for_less(void **state)
+{
+    const struct aq_shm_pool_plan *plan = &aq_shm.layout.pool;
+    uint16_t *taken = calloc(plan->blocks, sizeof(*taken));
+    uint32_t count = 0;
+
+    (void)state;
+    for (int class = AQ_POOL_CLASSES - 1; class >= 0; class--)
+        for (uint32_t i = 0; i < plan->count[class]; i++) {
+            const uint16_t block = aq_shm_block_take(AQ_LANE_REQUEST, 0, AQ_SHM_MAX_MEDIUM);
+
+            assert_int_not_equal(block, AQ_BLOCK_NONE);
+            assert_int_equal(block_size(block), plan->size[class]);
+            assert_int_equal(aq_shm_block_size(block), plan->size[class]);
+            taken[count++] = block;
+        }
+    assert_int_equal(aq_shm_block_take(AQ_LANE_REQUEST, 0, 1), AQ_BLOCK_NONE);
+    aq_shm_block_release(AQ_LANE_REQUEST, taken[--count]); /* a small one */
+    assert_int_equal(aq_shm_block_take(AQ_LANE_REQUEST, plan->size[0] + 1, AQ_SHM_MAX_MEDIUM),
+                     AQ_BLOCK_NONE);
+    assert_int_equal(aq_shm_block_take(AQ_LANE_REQUEST, plan->size[0], AQ_SHM_MAX_MEDIUM),
+                     taken[count]);
+    count++;
+    while (count > 0)
+        aq_shm_block_release(AQ_LANE_REQUEST, taken[--count]);
+    free(taken);
 }
 
 /* the block given back last comes first: it is the one in the cache */
@@ -103,13 +136,13 @@ static void test_last_in_first_out(void **state)
     uint16_t one, two;
 
     (void)state;
-    one = aq_shm_block_take(AQ_LANE_REPLY, 100);
-    two = aq_shm_block_take(AQ_LANE_REPLY, 100);
+    one = aq_shm_block_take(AQ_LANE_REPLY, 100, 100);
+    two = aq_shm_block_take(AQ_LANE_REPLY, 100, 100);
     assert_int_not_equal(one, two);
     aq_shm_block_release(AQ_LANE_REPLY, two);
     aq_shm_block_release(AQ_LANE_REPLY, one);
-    assert_int_equal(aq_shm_block_take(AQ_LANE_REPLY, 100), one);
-    assert_int_equal(aq_shm_block_take(AQ_LANE_REPLY, 100), two);
+    assert_int_equal(aq_shm_block_take(AQ_LANE_REPLY, 100, 100), one);
+    assert_int_equal(aq_shm_block_take(AQ_LANE_REPLY, 100, 100), two);
     aq_shm_block_release(AQ_LANE_REPLY, one);
     aq_shm_block_release(AQ_LANE_REPLY, two);
 }
@@ -120,6 +153,7 @@ int main(void)
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_smallest_that_fits),
         cmocka_unit_test(test_take_all),
+        cmocka_unit_test(test_settle_for_less),
         cmocka_unit_test(test_last_in_first_out),
     };
 

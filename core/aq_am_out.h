@@ -1,0 +1,41 @@
+/*
+ * aq_am_out.h - what messages with a fixed and with a negotiated payload share on their way out.
+ *
+ * For core/aq_am.c and core/aq_npam.c. Uses aq_am.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_AM_OUT_H
+#define AQ_AM_OUT_H
+
+#include "core/aq_am.h"
+
+static inline struct aq_token *aq_token(gex_Token_t token)
+{
+    return (struct aq_token *)(void *)token;
+}
+
+/* Payloads are copied or placed before a send returns: the local completion is past. */
+static inline void aq_am_complete_locally(gex_Event_t *lc_opt)
+{
+    if (aq_lc_is_variable(lc_opt))
+        *lc_opt = GEX_EVENT_INVALID;
+}
+
+/* The conduit had no room: non-zero with GEX_FLAG_IMMEDIATE; else serves what comes in, replies
+ * only for a reply, until the message is sent, and returns 0. */
+int aq_am_send_waiting(const struct aq_am_out *out, gex_Flags_t flags);
+
+#if GASNET_DEBUG
+/* Rules of every send; each ends the job with a message that names the call. */
+void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank);
+void aq_am_check_reply(const char *call, gex_Token_t token);
+void aq_am_check_nargs(const char *call, unsigned nargs);
+void aq_am_check_lc(const char *call, const gex_Event_t *lc_opt, bool is_reply);
+void aq_am_check_dest(const char *call, gex_Rank_t jobrank, const void *dest, size_t nbytes);
+#define AQ_AM_CHECK_REQUEST(call, tm, rank) aq_am_check_request(call, tm, rank)
+#define AQ_AM_CHECK_REPLY(call, token) aq_am_check_reply(call, token)
+#else
+#define AQ_AM_CHECK_REQUEST(call, tm, rank) ((void)0)
+#define AQ_AM_CHECK_REPLY(call, token) ((void)0)
+#endif
+
+#endif

@@ -1,0 +1,123 @@
+/*
+ * aq_bound.c - where the segments of endpoints are.
+ *
+ * Owns      the table of published segments: open addressing, keyed by jobrank and index, grown
+ *           by doubling, nothing is ever taken out
+ * Threads   any, handlers too; the table under aq_published.lock, for a few instructions
+ * Uses      aq_ep.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <stdlib.h>
+
+#include "core/aq_ep.h"
+#include "core/aq_lock.h"
+#include "core/aq_rc.h"
+
+struct aq_published {
+    uint64_t key; /* 0: free place */
+    struct aq_bound bound;
+};
+
+static struct {
+    aq_lock lock;
+    struct aq_published *table;
+    size_t places, used; /* places is a power of two, or 0 */
+} aq_published;
+
+/* Never 0, since the index is not. */
+static inline uint64_t aq_published_key(gex_Rank_t jobrank, gex_EP_Index_t index)
+{
+    return (uint64_t)jobrank << 16 | index;
+}
+
+/* The entry with this key, or the free place for it. */
+static struct aq_published *aq_published_place(struct aq_published *table, size_t places,
+                                               uint64_t key)
+{
+    size_t at = (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> 32);
+
+    for (;; at++) {
+        struct aq_published *entry = &table[at & (places - 1)];
+
+        if (entry->key == key || entry->key == 0)
+            return entry;
+    }
+}
+
+/* Make room for one more; under the lock. */
+static int aq_published_grow(void)
+{
+    const size_t places = aq_published.places == 0 ? 16 : 2 * aq_published.places;
+    struct aq_published *table;
+
+    if (2 * (aq_published.used + 1) <= aq_published.places)
+        return AQ_OK;
+    table = calloc(places, sizeof(*table));
+    if (table == NULL)
+        return AQ_ERR_NOMEM;
+    for (size_t i = 0; i < aq_published.places; i++)
+        if (aq_published.table[i].key != 0)
+            *aq_published_place(table, places, aq_published.table[i].key) = aq_published.table[i];
+    free(aq_published.table);
+    aq_published.table = table;
+    aq_published.places = places;
+    return AQ_OK;
+}
+
+int aq_bound_learn(gex_Rank_t jobrank, gex_EP_Index_t index, struct aq_bound bound)
+{
+    const uint64_t key = aq_published_key(jobrank, index);
+    int rc;
+
+    aq_lock_acquire(&aq_published.lock);
+    rc = aq_published_grow();
+    if (rc == AQ_OK) {
+        struct aq_published *entry = aq_published_place(aq_published.table, aq_published.places, key);
+
+        aq_published.used += entry->key == 0;
+        *entry = (struct aq_published){ key, bound };
+    }
+    aq_lock_release(&aq_published.lock);
+    return rc;
+}
+
+static struct aq_bound aq_bound_of_mine(gex_EP_Index_t index)
+{
+    const struct aq_ep *ep = aq_ep_at(index);
+    const struct aq_segment *segment;
+
+    if (ep == NULL)
+        return (struct aq_bound){ NULL, 0 };
+    /* acquire: pairs with the release where it is bound */
+    segment = atomic_load_explicit(&ep->segment, memory_order_acquire);
+    return segment == NULL ? (struct aq_bound){ NULL, 0 }
+                           : (struct aq_bound){ segment->base, segment->size };
+}
+
+struct aq_bound aq_bound_find(gex_Rank_t jobrank, gex_EP_Index_t index)
+{
+    struct aq_bound bound = { NULL, 0 };
+
+    if (index == 0)
+        return aq_job.bound[jobrank];
+    if (jobrank == aq_job.rank)
+        return aq_bound_of_mine(index);
+    aq_lock_acquire(&aq_published.lock);
+    if (aq_published.places != 0)
+        bound = aq_published_place(aq_published.table, aq_published.places,
+                                   aq_published_key(jobrank, index))->bound;
+    aq_lock_release(&aq_published.lock);
+    return bound;
+}
+
+bool aq_bound_is_mine(const void *addr, size_t nbytes)
+{
+    if (AQ_LIKELY(aq_bound_holds(aq_job.rank, addr, nbytes)))
+        return true;
+    for (gex_EP_Index_t index = 1; aq_ep_at(index) != NULL; index++) {
+        const struct aq_bound bound = aq_bound_of_mine(index);
+
+        if (bound.size != 0 && aq_bounds_hold(&bound, addr, nbytes))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,45 @@
+/*
+ * aq_npam.h - a message with a negotiated payload while it is being prepared.
+ *
+ * A thread has two descriptors, as part of its struct aq_thread: while the Commit of a request waits
+ * for room it runs request handlers, which may prepare replies. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_NPAM_H
+#define AQ_NPAM_H
+
+#include <stdbool.h>
+
+#include "gasnetex.h"
+
+#include "conduits/conduit.h"
+
+struct aq_thread;
+
+/* Where the payload of a descriptor is on its way. */
+enum aq_npam_source {
+    AQ_NPAM_CLOSED,  /* no descriptor: nothing is prepared */
+    AQ_NPAM_CLIENT,  /* in the client's memory: Commit is a send like any other */
+    AQ_NPAM_THREAD,  /* in the thread's own buffer: likewise */
+    AQ_NPAM_CONDUIT  /* in a buffer of the conduit's, or the client's memory and then there */
+};
+
+/* What gex_AM_SrcDesc_t points to. */
+struct aq_srcdesc {
+    struct aq_srcdesc_public head;
+    uint8_t source; /* enum aq_npam_source */
+    uint8_t kind;   /* enum aq_am_kind */
+    uint8_t is_reply;
+    uint8_t nargs;
+    gex_Flags_t flags;
+    gex_Rank_t jobrank;
+    gex_Event_t *lc_opt;
+    void *dest;                 /* long: NULL, or where Prepare said that it goes */
+    gex_Token_t token;          /* of the request that is replied to */
+    struct aq_am_buffer buffer; /* AQ_NPAM_CONDUIT */
+    void *own; /* the thread's own buffer of max_medium bytes; NULL until it is needed, then kept */
+};
+
+/* A thread ends: give back what it has prepared. */
+void aq_npam_thread_exit(struct aq_thread *thread);
+
+#endif

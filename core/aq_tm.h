@@ -1,0 +1,44 @@
+/*
+ * aq_tm.h - teams as objects of one process: made from a list of members, kept, given back.
+ *
+ * How the members agree on the list is the business of extended/aq_team.c.
+ * Uses aq_job.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_TM_H
+#define AQ_TM_H
+
+#include "core/aq_job.h"
+
+/** What a new team is to be. */
+struct aq_tm_plan {
+    uint64_t id;
+    gex_Rank_t size, rank;      /* members; my place among them */
+    const gex_Rank_t *jobranks; /* [size]; copied */
+    gex_Flags_t flags;          /* the client's, for gex_TM_QueryFlags() */
+    gex_Memvec_t scratch;
+};
+
+/** aq_tm_create - a team with its tables; ends the job if memory is out. tm->coll is NULL. */
+struct aq_tm *aq_tm_create(const struct aq_tm_plan *plan);
+
+/** aq_tm_destroy - give it back. Nothing that goes on may point to it; its handle is dead. */
+void aq_tm_destroy(struct aq_tm *tm);
+
+/** aq_tm_rank - the rank of a process in a team, or GEX_RANK_INVALID. */
+gex_Rank_t aq_tm_rank(const struct aq_tm *tm, gex_Rank_t jobrank);
+
+/** aq_tm_init_pairs - fill the TM-pairs of an endpoint. */
+void aq_tm_init_pairs(struct aq_ep *ep);
+
+/** aq_tm_segments_came - aq_job.delta has changed: teams take over their members' entries. */
+void aq_tm_segments_came(void);
+
+/** aq_tm_check_team - debug builds: tm is a team of this process; ends the job if it is not. */
+void aq_tm_check_team(const char *call, gex_TM_t tm);
+
+static inline gex_TM_t aq_tm_handle(struct aq_tm *tm)
+{
+    return (gex_TM_t)(void *)tm;
+}
+
+#endif

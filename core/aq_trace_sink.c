@@ -1,0 +1,326 @@
+/*
+ * aq_trace_sink.c - the files that traces and statistics go to.
+ *
+ * A name with % in it is a file for each rank; without, all ranks add to one file: pieces that are
+ * whole lines, each in one write to its end, under a lock on the file. A piece that a dying rank or a
+ * full disk has cut is taken away again, so that only whole lines stay.
+ *
+ * Owns      both sinks; the memory that the ranks of a host share, for their sums and for knowing who is
+ *           the last to write
+ * Threads   opening: one, at start; writing: under aq_trace_lock()
+ * Promise   a file that cannot be opened or written is complained of once in a job, which then goes on
+ * Uses      core/aq_trace_internal.h, other/spawn
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE 1
+#include "core/aq_trace_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/aq_env.h"
+#include "core/aq_job.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+#include "other/spawn/aq_spawn.h"
+
+#define AQ_TRACE_FD 7            /* slot of aq_spawn_host_fd() */
+#define AQ_SINK_LOCK_MS 2000     /* how long to wait for a rank that holds the file's lock */
+#define AQ_SINK_TAIL 65536       /* where to look for the last whole line of a file */
+
+struct aq_trace_sink aq_trace_sink = { .variable = "GASNET_TRACEFILE", .fd = -1 };
+struct aq_trace_sink aq_stats_sink = { .variable = "GASNET_STATSFILE", .fd = -1 };
+struct aq_trace_common *aq_trace_common;
+
+static struct aq_trace_sink *const aq_sinks[2] = { &aq_trace_sink, &aq_stats_sink };
+
+/* What ranks tell each other at start. */
+struct aq_trace_hello {
+    int32_t error[2]; /* errno of opening; 0: open or not tried */
+    uint8_t listed[2];
+    uint64_t mono, real; /* the two clocks, ns */
+};
+
+/* --- names --- */
+
+static int aq_sink_index(const struct aq_trace_sink *sink)
+{
+    return sink == &aq_stats_sink;
+}
+
+/* -, stdout and stderr are what they are called elsewhere; else -1. */
+static int aq_sink_console(const char *name)
+{
+    if (strcmp(name, "-") == 0 || strcasecmp(name, "stderr") == 0)
+        return STDERR_FILENO;
+    return strcasecmp(name, "stdout") == 0 ? STDOUT_FILENO : -1;
+}
+
+/* Each % becomes the rank. */
+static void aq_sink_expand(struct aq_trace_sink *sink, const char *name, gex_Rank_t rank)
+{
+    struct aq_trace_out out = { sink->path, sink->path + sizeof(sink->path) - 1 };
+
+    for (; *name != '\0'; name++) {
+        if (*name == '%')
+            aq_trace_put_number(&out, rank);
+        else
+            aq_trace_put_char(&out, *name);
+    }
+    *out.at = '\0';
+}
+
+/* --- opening --- */
+
+static int aq_sink_open_file(struct aq_trace_sink *sink, bool create)
+{
+    const int flags = O_APPEND | O_CREAT | O_CLOEXEC | (create ? O_TRUNC : 0);
+    const int console = aq_sink_console(sink->path);
+    struct stat status;
+
+    if (console >= 0) {
+        sink->fd = fcntl(console, F_DUPFD_CLOEXEC, 3);
+    } else {
+        sink->fd = open(sink->path, O_RDWR | flags, 0666);
+        if (sink->fd < 0 && errno == EACCES) /* may be written but not read */
+            sink->fd = open(sink->path, O_WRONLY | flags, 0666);
+    }
+    if (sink->fd < 0)
+        return errno;
+    sink->is_file = console < 0 && fstat(sink->fd, &status) == 0 && S_ISREG(status.st_mode);
+    if (create && sink == &aq_trace_sink && write(sink->fd, "[\n", 2) != 2)
+        return errno != 0 ? errno : EIO;
+    return 0;
+}
+
+static void aq_sink_close(struct aq_trace_sink *sink)
+{
+    if (sink->fd >= 0)
+        close(sink->fd);
+    sink->fd = -1;
+}
+
+/* The ranks' own files, and rank 0 the common one: before the others add to it. */
+static void aq_sink_open_first(struct aq_trace_sink *sink, const char *name, bool listed,
+                               struct aq_trace_hello *hello)
+{
+    const int i = aq_sink_index(sink);
+
+    if (name == NULL || *name == '\0')
+        return;
+    sink->listed = listed;
+    hello->listed[i] = listed;
+    sink->is_shared = strchr(name, '%') == NULL;
+    aq_sink_expand(sink, name, aq_job.rank);
+    if (sink->is_shared ? aq_job.rank == 0 : listed)
+        hello->error[i] = aq_sink_open_file(sink, true);
+}
+
+/* All ranks have come past the above. Tells of what could not be opened, once. */
+static void aq_sink_open_rest(struct aq_trace_sink *sink, const struct aq_trace_hello *all)
+{
+    const int i = aq_sink_index(sink);
+    gex_Rank_t failed = 0, first = aq_job.size;
+    int error = 0;
+
+    for (gex_Rank_t rank = aq_job.size; rank-- > 0;)
+        if (all[rank].error[i] != 0) {
+            failed++;
+            first = rank;
+            error = all[rank].error[i];
+        }
+    if (first == aq_job.rank)
+        aq_warn("%s: cannot write to %s%s: %s; the job goes on without", sink->variable, sink->path,
+                failed > 1 ? " and others like it" : "", strerror(error));
+    if (!sink->listed || all[aq_job.rank].error[i] != 0 || (sink->is_shared && failed != 0)) {
+        aq_sink_close(sink);
+        return;
+    }
+    if (sink->is_shared && aq_job.rank != 0 && (error = aq_sink_open_file(sink, false)) != 0)
+        aq_warn("%s: cannot write to %s: %s; this rank goes on without", sink->variable, sink->path,
+                strerror(error));
+}
+
+/* Rank 0's time 0, and how far this host's clock is from rank 0's: nothing on one host. */
+static void aq_trace_align_clocks(const struct aq_trace_hello *all)
+{
+    const uint32_t mine = aq_spawn_info()->host_ranks[0]; /* the same for all ranks of this host */
+
+    aq_trace_state.base = all[0].mono;
+    aq_trace_state.offset = mine == 0 ? 0
+                                      : (int64_t)(all[mine].real - all[mine].mono)
+                                            - (int64_t)(all[0].real - all[0].mono);
+}
+
+static uint64_t aq_trace_real_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The memory that the ranks of this host share; private if there is none, which costs the sums. */
+static void aq_trace_share(const struct aq_trace_hello *all)
+{
+    const struct aq_spawn_info *spawn = aq_spawn_info();
+    const size_t bytes = sizeof(struct aq_trace_common)
+                         + (size_t)spawn->host_size * AQ_TRACE_KIND_COUNT * sizeof(struct aq_trace_count);
+    const int fd = aq_spawn_host_fd(AQ_TRACE_FD, 0);
+    void *at = MAP_FAILED;
+
+    if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0)
+        at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    if (at == MAP_FAILED) {
+        at = calloc(1, bytes);
+        if (at == NULL)
+            aq_fatal("no memory for the sums of GASNET_STATSFILE: %zu bytes", bytes);
+    }
+    aq_trace_common = at;
+    for (int i = 0; i < 2; i++) {
+        uint32_t writers = 0;
+        gex_Rank_t first = aq_job.rank;
+
+        for (uint32_t k = spawn->host_size; k-- > 0;) {
+            const gex_Rank_t rank = spawn->host_ranks[k];
+
+            if (all[rank].listed[i] && all[rank].error[i] == 0) {
+                writers++;
+                first = rank;
+            }
+        }
+        if (spawn->host_rank == 0) { /* the others read it when they end */
+            aq_trace_common->writers[i] = writers;
+            aq_trace_common->first[i] = first;
+        }
+    }
+}
+
+void aq_trace_sinks_open(void)
+{
+    struct aq_trace_hello mine, *all = calloc(aq_job.size, sizeof(*all));
+
+    if (all == NULL)
+        aq_fatal("no memory for opening GASNET_TRACEFILE: %zu bytes", aq_job.size * sizeof(*all));
+    memset(&mine, 0, sizeof(mine));
+    mine.mono = aq_now_ns();
+    mine.real = aq_trace_real_ns();
+    aq_sink_open_first(&aq_trace_sink, aq_env_str(AQ_ENV_TRACEFILE),
+                       aq_env_rank_listed(AQ_ENV_TRACENODES, aq_job.rank), &mine);
+    aq_sink_open_first(&aq_stats_sink, aq_env_str(AQ_ENV_STATSFILE),
+                       aq_env_rank_listed(AQ_ENV_STATSNODES, aq_job.rank), &mine);
+    if (aq_spawn_allgather(&mine, sizeof(mine), all) != AQ_OK)
+        aq_fatal("the ranks could not agree on GASNET_TRACEFILE at start");
+    for (int i = 0; i < 2; i++)
+        if (aq_sinks[i]->path[0] != '\0')
+            aq_sink_open_rest(aq_sinks[i], all);
+    aq_trace_align_clocks(all);
+    aq_trace_share(all);
+    free(all);
+}
+
+/* --- writing --- */
+
+/* Keep the other ranks out; without success after a while, go on all the same. */
+static void aq_sink_lock(const struct aq_trace_sink *sink, short how)
+{
+    struct flock lock = { .l_type = how, .l_whence = SEEK_SET };
+    const struct timespec ms = { 0, 1000000 };
+
+    for (int tries = 0; tries < AQ_SINK_LOCK_MS; tries++) {
+        if (fcntl(sink->fd, F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES))
+            return;
+        nanosleep(&ms, NULL);
+    }
+}
+
+/* The file's length, after half a line that somebody left at its end is gone. */
+static off_t aq_sink_whole(const struct aq_trace_sink *sink)
+{
+    static char tail[AQ_SINK_TAIL];
+    off_t length = lseek(sink->fd, 0, SEEK_END);
+    const size_t look = length < (off_t)sizeof(tail) ? (size_t)(length > 0 ? length : 0) : sizeof(tail);
+    ssize_t got;
+
+    if (look == 0 || pread(sink->fd, tail, 1, length - 1) != 1 || tail[0] == '\n')
+        return length;
+    got = pread(sink->fd, tail, look, length - (off_t)look);
+    while (got > 0 && tail[got - 1] != '\n')
+        got--;
+    if (got <= 0)
+        return length;
+    length += (off_t)got - (off_t)look;
+    return ftruncate(sink->fd, length) == 0 ? length : lseek(sink->fd, 0, SEEK_END);
+}
+
+/* The first to find out says so. */
+static void aq_sink_complain(struct aq_trace_sink *sink, int error, bool in_signal)
+{
+    atomic_uint *warned = aq_trace_common != NULL ? &aq_trace_common->warned[aq_sink_index(sink)] : NULL;
+
+    sink->failed = true;
+    /* relaxed: one of several says it, whichever */
+    if (!in_signal && (warned == NULL
+                       || atomic_exchange_explicit(warned, 1, memory_order_relaxed) == 0))
+        aq_warn("%s: cannot write to %s: %s; nothing more is written there, and the job goes on",
+                sink->variable, sink->path, strerror(error));
+    aq_sink_close(sink);
+}
+
+bool aq_trace_sink_write(struct aq_trace_sink *sink, const char *text, size_t len, bool in_signal)
+{
+    off_t start = 0;
+    size_t done = 0;
+    int error = 0;
+
+    if (sink->fd < 0)
+        return false;
+    if (sink->is_file && sink->is_shared)
+        aq_sink_lock(sink, F_WRLCK);
+    if (sink->is_file)
+        start = aq_sink_whole(sink);
+    while (done < len && error == 0) {
+        const ssize_t wrote = write(sink->fd, text + done, len - done);
+
+        if (wrote >= 0)
+            done += (size_t)wrote;
+        else if (errno != EINTR)
+            error = errno;
+    }
+    if (error != 0 && sink->is_file && done != 0 && ftruncate(sink->fd, start) != 0)
+        error = errno; /* readers must do without the last line */
+    if (sink->is_file && sink->is_shared)
+        aq_sink_lock(sink, F_UNLCK);
+    if (error != 0)
+        aq_sink_complain(sink, error, in_signal);
+    return error == 0;
+}
+
+void aq_trace_sink_turn(struct aq_trace_sink *sink)
+{
+    const gex_Rank_t first = aq_trace_common->first[aq_sink_index(sink)];
+
+    if (sink->is_shared || first == aq_job.rank)
+        return;
+    aq_sink_close(sink);
+    aq_sink_expand(sink, aq_env_str(sink == &aq_stats_sink ? AQ_ENV_STATSFILE : AQ_ENV_TRACEFILE), first);
+    (void)aq_sink_open_file(sink, false); /* if it is gone, so be it */
+}
+
+bool aq_trace_sink_last(struct aq_trace_sink *sink)
+{
+    const int i = aq_sink_index(sink);
+
+    /* acq_rel: the last one sees the others' sums, which came before */
+    return atomic_fetch_add_explicit(&aq_trace_common->finished[i], 1, memory_order_acq_rel) + 1
+           == aq_trace_common->writers[i];
+}

@@ -1,0 +1,66 @@
+/*
+ * aq_ad.h - atomic domains inside the library.
+ *
+ * Depends on the public headers. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_AD_H
+#define AQ_AD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "gasnet_ratomic.h"
+
+struct aq_op;
+
+/* Constant once made, but for the client's pointer. */
+struct aq_ad {
+    struct aq_ad_public head;
+    bool native;         /* mapped targets are served by this process's own atomics */
+    void *_Atomic cdata;
+    struct aq_ad *next;  /* in the list of live domains, which debug builds keep */
+};
+
+/* --- what operations exist --- */
+
+/* Every operation a domain of this type may have; 0: no domain has this type. */
+gex_OP_t aq_ad_ops_of(gex_DT_t dt);
+
+/* The category that counts an implicit operation. */
+static inline gex_EC_t aq_ad_category(gex_OP_t opcode)
+{
+    return opcode == GEX_OP_SET ? GEX_EC_PUT : opcode == GEX_OP_GET ? GEX_EC_GET : GEX_EC_RMW;
+}
+
+/* Size of a type's word: 4 or 8 bytes. */
+static inline size_t aq_ad_size(gex_DT_t dt)
+{
+    return (dt & (GEX_DT_I32 | GEX_DT_U32 | GEX_DT_FLT)) != 0 ? 4 : 8;
+}
+
+/**
+ * aq_ad_apply - execute an operation on a word of this process's memory, atomically with every
+ * other call of this function and with the inline paths, in all processes that map the word.
+ * result_p  for fetching operations: where the old value goes, an object of type dt
+ */
+void aq_ad_apply(gex_DT_t dt, void *at, void *result_p, gex_OP_t opcode, uint64_t operand1,
+                 uint64_t operand2, gex_Flags_t flags);
+
+/* --- the reference version: aq_ad_ref.c --- */
+
+/**
+ * aq_ref_ad - send an operation to its target, where a handler executes it with aq_ad_apply().
+ * Returns AQ_OK, or AQ_RETRY (only with GEX_FLAG_IMMEDIATE) if nothing was sent.
+ */
+int aq_ref_ad(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result_p, void *tgt_addr,
+              gex_OP_t opcode, uint64_t operand1, uint64_t operand2, gex_Flags_t flags);
+
+/** aq_ref_ad_init - register the handlers. */
+void aq_ref_ad_init(void);
+
+/* --- debug builds --- */
+
+/** aq_ad_check_team - a team is about to be destroyed: it may have no domains left. */
+void aq_ad_check_team(gex_TM_t tm);
+
+#endif

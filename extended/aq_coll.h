@@ -1,0 +1,163 @@
+/*
+ * aq_coll.h - collectives: what the parts of their implementation know of each other.
+ *
+ * A call (aq_coll.c, aq_coll_legacy.c) is checked, described by a struct aq_coll_call, and goes
+ * one of two ways, by team, kind and size, the same at every member:
+ *
+ *   aq_coll_flat.c   through memory that all members share, when they are on one host
+ *   aq_coll_msg.c    by messages: a program of sends, receives and reductions that
+ *                    aq_coll_bcast.c or aq_coll_reduce.c wrote for this member
+ *
+ * Threads   calls on one team come one after the other, as the client orders them; progress of
+ *           any of them is any thread's
+ * Uses      core/aq_job.h, extended/aq_op.h; other/shm/aq_shm_coll.h below aq_coll_flat.c
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_COLL_H
+#define AQ_COLL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gasnet_coll.h"
+
+#include "core/aq_job.h"
+#include "core/aq_thread.h"
+#include "extended/aq_op.h"
+
+struct aq_flat;
+struct aq_coll_named;
+
+/* What a team has for its collectives: tm->coll. */
+struct aq_coll_team {
+    uint64_t id;
+    gex_Rank_t rank, size;
+    const struct aq_tm *tm;
+    uint32_t next;               /* number of the next collective that goes by messages */
+    struct aq_flat *flat;        /* memory that all members share, or NULL */
+    struct aq_coll_named *named; /* the team's legacy barrier, once it was used */
+};
+
+static inline gex_Rank_t aq_coll_jobrank(const struct aq_coll_team *team, gex_Rank_t rank)
+{
+    const gex_Rank_t *jobranks = team->tm->jobranks;
+
+    return jobranks == NULL ? rank : jobranks[rank];
+}
+
+/* The team of a handle that has been checked. */
+static inline struct aq_coll_team *aq_coll_team(gex_TM_t tm)
+{
+    return aq_tm(tm)->coll;
+}
+
+/* --- one call --- */
+
+enum aq_coll_kind { AQ_COLL_BARRIER, AQ_COLL_BROADCAST, AQ_COLL_TO_ONE, AQ_COLL_TO_ALL };
+
+struct aq_coll_call {
+    enum aq_coll_kind kind;
+    gex_Rank_t root;
+    void *dst;       /* NULL where this member gets nothing */
+    const void *src; /* NULL where this member gives nothing */
+    size_t nbytes;   /* of a broadcast */
+    /* reductions */
+    size_t unit, count;     /* bytes of an element, elements */
+    gex_Coll_ReduceFn_t fn; /* y = x (+) y, built in or the client's */
+    const void *cdata;
+    bool ordered; /* operands must be combined in rank order */
+};
+
+extern const struct aq_op_kind aq_coll_op_kinds[]; /* by enum aq_coll_kind */
+
+/** aq_coll_submit - start a collective whose arguments are right, one way or the other. */
+gex_Event_t aq_coll_submit(struct aq_coll_team *team, const struct aq_coll_call *call);
+
+/** aq_coll_submit_blocking - the same, and wait for it. */
+void aq_coll_submit_blocking(struct aq_coll_team *team, const struct aq_coll_call *call);
+
+/* y = x (+) y. A client's operator may do what is legal while an HSL is held, no more. */
+static inline void aq_coll_apply(gex_Coll_ReduceFn_t fn, const void *x, void *y, size_t count,
+                                 const void *cdata)
+{
+#if GASNET_DEBUG
+    aq_thread_self()->hsls_held++;
+#endif
+    fn(x, y, count, cdata);
+#if GASNET_DEBUG
+    aq_thread_self()->hsls_held--;
+#endif
+}
+
+/** aq_coll_check_team - debug: tm is a team and flags are 0, in ordinary context. */
+void aq_coll_check_team(const char *call, gex_TM_t tm, gex_Flags_t flags);
+
+/** aq_coll_progress - move collectives on; returns how much happened. Never blocks. */
+unsigned aq_coll_progress(void);
+
+/** aq_coll_init - register the handlers. */
+void aq_coll_init(void);
+
+/* --- built-in operations: aq_coll_ops.c --- */
+
+/** aq_coll_builtin - the loop of an operation on a type, or NULL if there is no such. */
+gex_Coll_ReduceFn_t aq_coll_builtin(gex_DT_t dt, gex_OP_t op);
+
+/** aq_coll_dt_size - bytes of a built-in type; 0 for others. */
+size_t aq_coll_dt_size(gex_DT_t dt);
+
+/* --- through shared memory: aq_coll_flat.c --- */
+
+/** aq_flat_make - shared memory for a team if its members can have some, else NULL. Collective. */
+struct aq_flat *aq_flat_make(struct aq_coll_team *team);
+void aq_flat_free(struct aq_flat *flat);
+
+/** aq_flat_serves - does a call go through shared memory? The same at every member. */
+bool aq_flat_serves(const struct aq_flat *flat, const struct aq_coll_call *call);
+
+/** aq_flat_submit - start a call; returns its event. */
+gex_Event_t aq_flat_submit(struct aq_flat *flat, const struct aq_coll_call *call);
+
+/** aq_flat_progress - look at what is open; returns how much happened. */
+unsigned aq_flat_progress(void);
+
+/* --- by messages: aq_coll_msg.c --- */
+
+/* A program being written, then carried out: steps one after the other. Receives are ready for
+ * their data from the start, whichever step is being carried out. */
+struct aq_prog;
+
+/** aq_prog_begin - a program for the team's next collective; temp bytes go with it, aligned. */
+struct aq_prog *aq_prog_begin(struct aq_coll_team *team, size_t temp_bytes, void **temp_out);
+
+/* Data for or from a member. A pair of members uses a tag once in a program. */
+void aq_prog_send(struct aq_prog *prog, gex_Rank_t to, uint32_t tag, const void *src, size_t nbytes);
+void aq_prog_recv(struct aq_prog *prog, gex_Rank_t from, uint32_t tag, void *dst, size_t nbytes);
+/* dst = src. Ranges are disjoint or the same. */
+void aq_prog_copy(struct aq_prog *prog, void *dst, const void *src, size_t nbytes);
+/* y = x (+) y of a call, for count elements. */
+void aq_prog_reduce(struct aq_prog *prog, const struct aq_coll_call *call, const void *x, void *y,
+                    size_t count);
+
+/** aq_prog_start - carry it out; returns the operation's event. */
+gex_Event_t aq_prog_start(struct aq_prog *prog, const struct aq_op_kind *kind);
+
+unsigned aq_msg_progress(void);
+void aq_msg_init(void);
+
+/* --- the programs: aq_coll_bcast.c, aq_coll_reduce.c --- */
+
+struct aq_prog *aq_prog_of_call(struct aq_coll_team *team, const struct aq_coll_call *call);
+struct aq_prog *aq_prog_of_reduction(struct aq_coll_team *team, const struct aq_coll_call *call);
+void aq_prog_add_barrier(struct aq_prog *prog, const struct aq_coll_team *team, uint32_t tag);
+void aq_prog_add_broadcast(struct aq_prog *prog, const struct aq_coll_team *team,
+                           const struct aq_coll_call *call, uint32_t tag);
+
+/* Tags: each phase of a program has a range of its own. */
+#define AQ_TAG_DATA 0u
+#define AQ_TAG_RESULT 0x40000000u
+#define AQ_TAG_ENTER 0x50000000u
+#define AQ_TAG_LEAVE 0x60000000u
+
+#endif

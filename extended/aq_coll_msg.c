@@ -1,0 +1,598 @@
+/*
+ * aq_coll_msg.c - collectives by messages: programs of sends, receives and reductions.
+ *
+ * Every member of a team writes a program for its part of a collective (aq_coll_bcast.c,
+ * aq_coll_reduce.c), and this file carries it out, step by step. A record is found by team and
+ * number of the collective. Messages for a collective that has not begun here yet are kept with
+ * an empty record until it does; a large one is not sent before its receiver says that it is
+ * ready, so that only small ones can pile up.
+ *
+ * Owns      the table of records; all programs, steps, temporary memory, early messages
+ * Threads   any. A record is carried out by one thread at a time; handlers copy data to its
+ *           place without a lock, and note under the lock how much has come
+ * States    EARLY (messages, no program) -> RUNNING <-> PARKED (its step waits for a message) or
+ *           QUEUED (a poll is to carry it on) -> free
+ * Promise   handlers only copy and queue; progress never blocks: what finds no room waits for the
+ *           next poll; no lock is held while a client's operator runs
+ * Wire      COLL_DATA(team, number, tag, offset; bytes), COLL_READY(team, number, tag)
+ * Uses      core/aq_am.h, extended/aq_op.h
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "extended/aq_coll.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/aq_am.h"
+#include "core/aq_log.h"
+#include "extended/aq_barrier.h"
+
+#define AQ_BUCKETS 1024u
+#define AQ_EAGER 16384u     /* bytes: larger messages wait for their receiver */
+#define AQ_TEMP_KEPT 65536u /* bytes: a record keeps so much memory for its next use */
+#define AQ_TEMP_ALIGN 64u
+
+enum aq_step_kind { AQ_STEP_SEND, AQ_STEP_RECV, AQ_STEP_COPY, AQ_STEP_REDUCE };
+
+struct aq_step {
+    uint8_t kind;    /* enum aq_step_kind */
+    bool ready;      /* send: the receiver waits for it. Under the lock */
+    gex_Rank_t peer; /* jobrank */
+    uint32_t tag;
+    const void *src; /* and x of a reduction */
+    void *dst;       /* and y */
+    size_t nbytes;   /* elements of a reduction */
+    size_t sent;     /* bytes that have left */
+    atomic_size_t arrived; /* bytes that have come; 1 when an empty message has. Added under the lock */
+};
+
+/* A message that was here before its receiver. */
+struct aq_early {
+    struct aq_early *next;
+    gex_Rank_t from;
+    uint32_t tag;
+    bool is_ready; /* COLL_READY */
+    size_t offset, nbytes;
+    char data[];
+};
+
+struct aq_prog {
+    struct aq_prog *next;   /* in its bucket, or free */
+    struct aq_prog *queued; /* behind it in the queue */
+    uint64_t team;
+    uint32_t number;
+    bool started;
+    bool running;
+    struct aq_early *early;
+    struct aq_step *step;
+    unsigned steps, room;
+    unsigned at;         /* the step being carried out */
+    unsigned ready_to;   /* receives up to here have told their senders */
+    unsigned first_open; /* steps before it are over; under the lock */
+    gex_Coll_ReduceFn_t fn;
+    const void *cdata;
+    const struct aq_coll_team *of;
+    struct aq_op *op;
+    void *temp;
+    size_t temp_bytes;
+};
+
+static struct {
+    aq_lock lock; /* everything below */
+    struct aq_prog *bucket[AQ_BUCKETS];
+    struct aq_prog *first, *last; /* queue */
+    atomic_uint queued; /* polls look before they lock */
+    struct aq_prog *free;
+} aq_msg;
+
+/* --- the table; all under the lock --- */
+
+static struct aq_prog **aq_msg_bucket(uint64_t team, uint32_t number)
+{
+    const uint64_t mixed = (team * UINT64_C(0x9E3779B97F4A7C15)) ^ number;
+
+    return &aq_msg.bucket[(mixed ^ mixed >> 32) % AQ_BUCKETS];
+}
+
+static struct aq_prog *aq_msg_find(uint64_t team, uint32_t number)
+{
+    struct aq_prog *prog = *aq_msg_bucket(team, number);
+
+    while (prog != NULL && (prog->team != team || prog->number != number))
+        prog = prog->next;
+    return prog;
+}
+
+static void aq_msg_link(struct aq_prog *prog)
+{
+    struct aq_prog **bucket = aq_msg_bucket(prog->team, prog->number);
+
+    prog->next = *bucket;
+    *bucket = prog;
+}
+
+static void aq_msg_unlink(struct aq_prog *prog)
+{
+    struct aq_prog **at = aq_msg_bucket(prog->team, prog->number);
+
+    while (*at != prog)
+        at = &(*at)->next;
+    *at = prog->next;
+}
+
+/* An empty record; memory of the last use stays with it. */
+static struct aq_prog *aq_msg_record(uint64_t team, uint32_t number)
+{
+    struct aq_prog *prog = aq_msg.free;
+
+    if (prog != NULL)
+        aq_msg.free = prog->next;
+    else if ((prog = calloc(1, sizeof(*prog))) == NULL)
+        aq_fatal("no memory for a collective (%zu bytes)", sizeof(*prog));
+    prog->team = team;
+    prog->number = number;
+    prog->started = prog->running = false;
+    prog->early = NULL;
+    prog->steps = prog->at = prog->ready_to = prog->first_open = 0;
+    return prog;
+}
+
+static void aq_msg_release(struct aq_prog *prog)
+{
+    if (prog->temp_bytes > AQ_TEMP_KEPT) {
+        free(prog->temp);
+        prog->temp = NULL;
+        prog->temp_bytes = 0;
+    }
+    prog->next = aq_msg.free;
+    aq_msg.free = prog;
+}
+
+static void aq_msg_queue(struct aq_prog *prog)
+{
+    prog->queued = NULL;
+    if (aq_msg.first == NULL)
+        aq_msg.first = prog;
+    else
+        aq_msg.last->queued = prog;
+    aq_msg.last = prog;
+    atomic_store_explicit(&aq_msg.queued, /* relaxed, both: lock held */
+                          atomic_load_explicit(&aq_msg.queued, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+    aq_pending_add(1);
+}
+
+static struct aq_prog *aq_msg_dequeue(void)
+{
+    struct aq_prog *prog = aq_msg.first;
+
+    aq_msg.first = prog->queued;
+    atomic_store_explicit(&aq_msg.queued, /* relaxed, both: lock held */
+                          atomic_load_explicit(&aq_msg.queued, memory_order_relaxed) - 1,
+                          memory_order_relaxed);
+    aq_pending_add(-1);
+    return prog;
+}
+
+/* --- writing a program --- */
+
+struct aq_prog *aq_prog_begin(struct aq_coll_team *team, size_t temp_bytes, void **temp_out)
+{
+    struct aq_prog *prog;
+
+    aq_lock_acquire(&aq_msg.lock);
+    prog = aq_msg_record(team->id, team->next++);
+    aq_lock_release(&aq_msg.lock);
+    prog->of = team;
+    if (prog->temp_bytes < temp_bytes) {
+        free(prog->temp);
+        prog->temp_bytes = aq_round_up(temp_bytes, AQ_TEMP_ALIGN);
+        prog->temp = aligned_alloc(AQ_TEMP_ALIGN, prog->temp_bytes);
+        if (prog->temp == NULL)
+            aq_fatal("no memory for a collective over %u members (%zu bytes)", team->size,
+                     temp_bytes);
+    }
+    if (temp_out != NULL)
+        *temp_out = prog->temp;
+    return prog;
+}
+
+static struct aq_step *aq_prog_step(struct aq_prog *prog, enum aq_step_kind kind)
+{
+    struct aq_step *step;
+
+    if (prog->steps == prog->room) {
+        const unsigned room = prog->room == 0 ? 16 : 2 * prog->room;
+
+        step = realloc(prog->step, room * sizeof(*step));
+        if (step == NULL)
+            aq_fatal("no memory for a collective over %u members (%zu bytes)", prog->of->size,
+                     room * sizeof(*step));
+        prog->step = step;
+        prog->room = room;
+    }
+    step = &prog->step[prog->steps++];
+    memset(step, 0, sizeof(*step));
+    step->kind = (uint8_t)kind;
+    return step;
+}
+
+void aq_prog_send(struct aq_prog *prog, gex_Rank_t to, uint32_t tag, const void *src, size_t nbytes)
+{
+    struct aq_step *step = aq_prog_step(prog, AQ_STEP_SEND);
+
+    step->peer = aq_coll_jobrank(prog->of, to);
+    step->tag = tag;
+    step->src = src;
+    step->nbytes = nbytes;
+}
+
+void aq_prog_recv(struct aq_prog *prog, gex_Rank_t from, uint32_t tag, void *dst, size_t nbytes)
+{
+    struct aq_step *step = aq_prog_step(prog, AQ_STEP_RECV);
+
+    step->peer = aq_coll_jobrank(prog->of, from);
+    step->tag = tag;
+    step->dst = dst;
+    step->nbytes = nbytes;
+}
+
+void aq_prog_copy(struct aq_prog *prog, void *dst, const void *src, size_t nbytes)
+{
+    struct aq_step *step;
+
+    if (dst == src || nbytes == 0)
+        return;
+    step = aq_prog_step(prog, AQ_STEP_COPY);
+    step->dst = dst;
+    step->src = src;
+    step->nbytes = nbytes;
+}
+
+void aq_prog_reduce(struct aq_prog *prog, const struct aq_coll_call *call, const void *x, void *y,
+                    size_t count)
+{
+    struct aq_step *step = aq_prog_step(prog, AQ_STEP_REDUCE);
+
+    prog->fn = call->fn;
+    prog->cdata = call->cdata;
+    step->src = x;
+    step->dst = y;
+    step->nbytes = count;
+}
+
+/* --- sending; without waiting for room and without running handlers --- */
+
+#define AQ_ARGS_OF_U64(value) (gex_AM_Arg_t)((uint64_t)(value) >> 32), (gex_AM_Arg_t)(uint32_t)(value)
+
+static uint64_t aq_u64_of_args(gex_AM_Arg_t high, gex_AM_Arg_t low)
+{
+    return (uint64_t)(uint32_t)high << 32 | (uint32_t)low;
+}
+
+static gex_TM_t aq_msg_job(void)
+{
+    return (gex_TM_t)(void *)&aq_job.tm;
+}
+
+/* Send what has not left yet. False: no room for all of it. */
+static bool aq_step_send(const struct aq_prog *prog, struct aq_step *step)
+{
+    const size_t most = aq_am_max_medium();
+
+    do {
+        const size_t left = step->nbytes - step->sent;
+        const size_t piece = left < most ? left : most;
+        const gex_AM_Arg_t args[] = { AQ_ARGS_OF_U64(prog->team), (gex_AM_Arg_t)prog->number,
+                                      (gex_AM_Arg_t)step->tag, AQ_ARGS_OF_U64(step->sent) };
+
+        if (aq_am_request_medium(aq_msg_job(), step->peer, AQ_HIDX_COLL_DATA,
+                                 (const char *)step->src + step->sent, piece, GEX_EVENT_NOW,
+                                 GEX_FLAG_IMMEDIATE, 6, args)
+            != 0)
+            return false;
+        step->sent += piece;
+    } while (step->sent < step->nbytes);
+    return true;
+}
+
+/* Tell the sender of a large message that its place is ready. */
+static bool aq_step_call_for(const struct aq_prog *prog, const struct aq_step *step)
+{
+    const gex_AM_Arg_t args[] = { AQ_ARGS_OF_U64(prog->team), (gex_AM_Arg_t)prog->number,
+                                  (gex_AM_Arg_t)step->tag };
+
+    return aq_am_request_short(aq_msg_job(), step->peer, AQ_HIDX_COLL_READY, GEX_FLAG_IMMEDIATE, 4,
+                               args)
+           == 0;
+}
+
+/* --- carrying out --- */
+
+static bool aq_step_over(const struct aq_step *step)
+{
+    /* acquire: pairs with the release in aq_msg_place() */
+    const size_t arrived = atomic_load_explicit(&step->arrived, memory_order_acquire);
+
+    return arrived >= (step->nbytes == 0 ? 1 : step->nbytes);
+}
+
+/* May the step go on? If not, the record is parked, and whoever brings what it waits for queues
+ * it: we are not to touch it any more. */
+static bool aq_prog_may_go_on(struct aq_prog *prog, const struct aq_step *step)
+{
+    bool goes_on;
+
+    if (step->kind == AQ_STEP_RECV && aq_step_over(step))
+        return true;
+    aq_lock_acquire(&aq_msg.lock);
+    goes_on = step->kind == AQ_STEP_RECV ? aq_step_over(step) : step->ready;
+    prog->first_open = prog->at;
+    prog->running = goes_on;
+    aq_lock_release(&aq_msg.lock);
+    return goes_on;
+}
+
+/* No room: the next poll tries again; meanwhile the peer, if it shares our core, gets a chance to
+ * make some. */
+static void aq_prog_put_off(struct aq_prog *prog)
+{
+    aq_lock_acquire(&aq_msg.lock);
+    prog->running = false;
+    aq_msg_queue(prog);
+    aq_lock_release(&aq_msg.lock);
+    sched_yield();
+}
+
+static void aq_prog_finish(struct aq_prog *prog)
+{
+    struct aq_op *op = prog->op;
+
+    aq_lock_acquire(&aq_msg.lock);
+    aq_msg_unlink(prog);
+    aq_msg_release(prog);
+    aq_lock_release(&aq_msg.lock);
+    aq_op_end(op, GEX_EC_GET, 1);
+}
+
+/* Carry a record on as far as it goes. Returns how much happened; a message without room counts,
+ * since it wants another poll. */
+static unsigned aq_prog_run(struct aq_prog *prog)
+{
+    unsigned happened = 0;
+
+    for (; prog->ready_to < prog->steps; prog->ready_to++) {
+        const struct aq_step *step = &prog->step[prog->ready_to];
+
+        if (step->kind == AQ_STEP_RECV && step->nbytes > AQ_EAGER
+            && !aq_step_call_for(prog, step)) {
+            aq_prog_put_off(prog);
+            return happened + 1;
+        }
+    }
+    for (; prog->at < prog->steps; prog->at++, happened++) {
+        struct aq_step *step = &prog->step[prog->at];
+
+        if (step->kind == AQ_STEP_COPY) {
+            memcpy(step->dst, step->src, step->nbytes);
+        } else if (step->kind == AQ_STEP_REDUCE) {
+            aq_coll_apply(prog->fn, step->src, step->dst, step->nbytes, prog->cdata);
+        } else if ((step->kind == AQ_STEP_RECV || step->nbytes > AQ_EAGER)
+                   && !aq_prog_may_go_on(prog, step)) {
+            return happened;
+        } else if (step->kind == AQ_STEP_SEND && !aq_step_send(prog, step)) {
+            aq_prog_put_off(prog);
+            return happened + 1;
+        }
+    }
+    aq_prog_finish(prog);
+    return happened + 1;
+}
+
+unsigned aq_msg_progress(void)
+{
+    unsigned happened = 0, most;
+
+    /* relaxed: what another thread queues at this moment waits for the next poll */
+    if (atomic_load_explicit(&aq_msg.queued, memory_order_relaxed) == 0)
+        return 0;
+    aq_lock_acquire(&aq_msg.lock);
+    for (most = atomic_load_explicit(&aq_msg.queued, memory_order_relaxed); most > 0 && aq_msg.first != NULL; most--) {
+        struct aq_prog *prog = aq_msg_dequeue();
+
+        prog->running = true;
+        aq_lock_release(&aq_msg.lock);
+        happened += aq_prog_run(prog);
+        aq_lock_acquire(&aq_msg.lock);
+    }
+    aq_lock_release(&aq_msg.lock);
+    return happened;
+}
+
+/* --- messages that come --- */
+
+/* The step of a started record that a message belongs to. Under the lock. */
+static struct aq_step *aq_prog_step_of(const struct aq_prog *prog, enum aq_step_kind kind,
+                                       gex_Rank_t peer, uint32_t tag)
+{
+    for (unsigned i = prog->first_open; i < prog->steps; i++) {
+        struct aq_step *step = &prog->step[i];
+
+        if (step->kind == kind && step->peer == peer && step->tag == tag)
+            return step;
+    }
+    aq_fatal("a message of rank %u for collective %u of team %llu (tag 0x%x) does not belong to what "
+             "this rank called; all members of a team must make the same collective calls in the "
+             "same order", peer, prog->number, (unsigned long long)prog->team, tag);
+}
+
+/* Something has come for a step: if the record waits for just that, polls are to carry it on.
+ * Under the lock. */
+static void aq_prog_wake(struct aq_prog *prog, const struct aq_step *step)
+{
+    if (!prog->running && step == &prog->step[prog->at]
+        && (step->kind == AQ_STEP_SEND || aq_step_over(step)) && prog->ready_to == prog->steps)
+        aq_msg_queue(prog);
+}
+
+/* Copy data to its place. The record cannot go away before all of it is there, so the copy needs
+ * no lock. */
+static void aq_msg_place(struct aq_prog *prog, struct aq_step *step, size_t offset, const void *data,
+                         size_t nbytes)
+{
+    if (offset > step->nbytes || nbytes > step->nbytes - offset)
+        aq_fatal("rank %u sent %zu bytes at offset %zu for collective %u of team %llu; this rank "
+                 "expects %zu in all: all members of a team must pass the same sizes", step->peer,
+                 nbytes, offset, prog->number, (unsigned long long)prog->team, step->nbytes);
+    if (nbytes > 0)
+        memcpy((char *)step->dst + offset, data, nbytes);
+    aq_lock_acquire(&aq_msg.lock);
+    /* release: pairs with the acquire in aq_step_over() */
+    atomic_fetch_add_explicit(&step->arrived, step->nbytes == 0 ? 1 : nbytes, memory_order_release);
+    aq_prog_wake(prog, step);
+    aq_lock_release(&aq_msg.lock);
+}
+
+static void aq_msg_clear(struct aq_prog *prog, struct aq_step *step)
+{
+    aq_lock_acquire(&aq_msg.lock);
+    step->ready = true;
+    aq_prog_wake(prog, step);
+    aq_lock_release(&aq_msg.lock);
+}
+
+static void aq_msg_deliver(struct aq_prog *prog, struct aq_step *step, const struct aq_early *what,
+                           const void *data)
+{
+    if (what->is_ready)
+        aq_msg_clear(prog, step);
+    else
+        aq_msg_place(prog, step, what->offset, data, what->nbytes);
+}
+
+/* The record of a team's collective, made if need be, and, if it has begun, the step. */
+static struct aq_step *aq_msg_look_up(uint64_t team, uint32_t number, const struct aq_early *what,
+                                      struct aq_prog **prog_out)
+{
+    struct aq_prog *prog = aq_msg_find(team, number);
+
+    if (prog == NULL) {
+        prog = aq_msg_record(team, number);
+        aq_msg_link(prog);
+    }
+    *prog_out = prog;
+    return prog->started ? aq_prog_step_of(prog, what->is_ready ? AQ_STEP_SEND : AQ_STEP_RECV,
+                                           what->from, what->tag)
+                         : NULL;
+}
+
+static struct aq_early *aq_msg_copy(const struct aq_early *what, const void *data)
+{
+    struct aq_early *early = malloc(sizeof(*early) + what->nbytes);
+
+    if (early == NULL)
+        aq_fatal("no memory for data of a collective that this rank has not called yet (%zu bytes)",
+                 what->nbytes);
+    *early = *what;
+    if (what->nbytes > 0)
+        memcpy(early->data, data, what->nbytes);
+    return early;
+}
+
+/* A message has come: to its step, or to wait for the program. The collective may begin while
+ * we copy. */
+static void aq_msg_take(uint64_t team, uint32_t number, const struct aq_early *what,
+                        const void *data)
+{
+    struct aq_early *early;
+    struct aq_prog *prog;
+    struct aq_step *step;
+
+    aq_lock_acquire(&aq_msg.lock);
+    step = aq_msg_look_up(team, number, what, &prog);
+    aq_lock_release(&aq_msg.lock);
+    if (step != NULL) {
+        aq_msg_deliver(prog, step, what, data);
+        return;
+    }
+    early = aq_msg_copy(what, data);
+    aq_lock_acquire(&aq_msg.lock);
+    step = aq_msg_look_up(team, number, what, &prog);
+    if (step == NULL) {
+        early->next = prog->early;
+        prog->early = early;
+    }
+    aq_lock_release(&aq_msg.lock);
+    if (step != NULL) {
+        aq_msg_deliver(prog, step, what, data);
+        free(early);
+    }
+}
+
+static gex_Rank_t aq_msg_sender(gex_Token_t token)
+{
+    return ((const struct aq_token *)(const void *)token)->jobrank;
+}
+
+static void aq_msg_on_data(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t team_high,
+                           gex_AM_Arg_t team_low, gex_AM_Arg_t number, gex_AM_Arg_t tag,
+                           gex_AM_Arg_t offset_high, gex_AM_Arg_t offset_low)
+{
+    const struct aq_early what = { .from = aq_msg_sender(token), .tag = (uint32_t)tag,
+                                   .offset = aq_u64_of_args(offset_high, offset_low),
+                                   .nbytes = nbytes };
+
+    aq_msg_take(aq_u64_of_args(team_high, team_low), (uint32_t)number, &what, buf);
+}
+
+static void aq_msg_on_ready(gex_Token_t token, gex_AM_Arg_t team_high, gex_AM_Arg_t team_low,
+                            gex_AM_Arg_t number, gex_AM_Arg_t tag)
+{
+    const struct aq_early what = { .from = aq_msg_sender(token), .tag = (uint32_t)tag,
+                                   .is_ready = true };
+
+    aq_msg_take(aq_u64_of_args(team_high, team_low), (uint32_t)number, &what, "");
+}
+
+/* --- starting --- */
+
+gex_Event_t aq_prog_start(struct aq_prog *prog, const struct aq_op_kind *kind)
+{
+    struct aq_op *op = aq_op_create(kind, GEX_RANK_INVALID);
+    struct aq_early *early = NULL;
+    struct aq_prog *found;
+
+    aq_op_begin(op, GEX_EC_GET, 1);
+    prog->op = op;
+    aq_lock_acquire(&aq_msg.lock);
+    found = aq_msg_find(prog->team, prog->number);
+    if (found != NULL) {
+        early = found->early;
+        aq_msg_unlink(found);
+        aq_msg_release(found);
+    }
+    aq_msg_link(prog);
+    prog->started = prog->running = true;
+    aq_lock_release(&aq_msg.lock);
+
+    while (early != NULL) {
+        struct aq_early *next = early->next;
+        struct aq_step *step = aq_prog_step_of(prog, early->is_ready ? AQ_STEP_SEND : AQ_STEP_RECV,
+                                               early->from, early->tag);
+
+        aq_msg_deliver(prog, step, early, early->data);
+        free(early);
+        early = next;
+    }
+    aq_prog_run(prog);
+    return aq_op_expose(op);
+}
+
+void aq_msg_init(void)
+{
+    aq_am_register_internal(AQ_HIDX_COLL_DATA, (gex_AM_Fn_t)aq_msg_on_data,
+                            GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 6, "collective data");
+    aq_am_register_internal(AQ_HIDX_COLL_READY, (gex_AM_Fn_t)aq_msg_on_ready,
+                            GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 4, "collective ready");
+}

@@ -1,0 +1,16 @@
+/*
+ * aq_gasnet1.h - what the GASNet-1 calls need besides the EX interface: their start-up.
+ *
+ * The calls are inline in include/gasnet/gasnet1_*.h, or in aq_gasnet1.c, aq_memset.c and
+ * aq_valget.c. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_GASNET1_H
+#define AQ_GASNET1_H
+
+/** aq_gasnet1_start - at start-up, once the client's flags are known. */
+void aq_gasnet1_start(void);
+
+/** aq_memset_init - register the handler. */
+void aq_memset_init(void);
+
+#endif

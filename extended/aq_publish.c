@@ -1,0 +1,110 @@
+/*
+ * aq_publish.c - telling others where the segments of further endpoints are.
+ *
+ * Threads   collective over a team, in its order
+ * Uses      core/aq_ep.h, extended/aq_exchange.h
+ * See       GASNet-EX specification 0.19, Bound-segment publication
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <stdlib.h>
+
+#include "core/aq_ep.h"
+#include "core/aq_job.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+#include "core/aq_thread.h"
+#include "core/aq_tm.h"
+#include "core/aq_trace.h"
+#include "extended/aq_exchange.h"
+
+/* What is told of one endpoint. */
+struct aq_publish_entry {
+    uint64_t addr, size;
+    uint32_t index;
+};
+
+#if GASNET_DEBUG
+static void aq_publish_check(gex_TM_t tm, const gex_EP_t *eps, size_t count, gex_Flags_t flags)
+{
+    const char *call = "gex_EP_PublishBoundSegment";
+
+    aq_tm_check_team(call, tm);
+    aq_thread_check_main(call);
+    if (flags != 0)
+        aq_fatal("%s: flags are 0x%x; they must be 0", call, (unsigned)flags);
+    if (count != 0 && eps == NULL)
+        aq_fatal("%s: eps is NULL, but num_eps is %zu", call, count);
+    for (size_t i = 0; i < count; i++) {
+        if (eps[i] == GEX_EP_INVALID)
+            aq_fatal("%s: eps[%zu] is GEX_EP_INVALID", call, i);
+        for (size_t j = 0; j < i; j++)
+            if (eps[j] == eps[i])
+                aq_fatal("%s: endpoint %u is listed twice", call, aq_ep(eps[i])->index);
+    }
+}
+#endif
+
+/* The listed endpoints that have a segment. The primordial one's is known to everybody since it was
+ * attached. */
+static uint32_t aq_publish_collect(const gex_EP_t *eps, size_t count, struct aq_publish_entry *mine)
+{
+    uint32_t found = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const gex_EP_Index_t index = aq_ep(eps[i])->index;
+        const struct aq_bound bound = aq_bound_find(aq_job.rank, index);
+
+        if (index != 0 && bound.size != 0 && found < GASNET_MAXEPS)
+            mine[found++] = (struct aq_publish_entry){ (uint64_t)(uintptr_t)bound.addr, bound.size,
+                                                       index };
+    }
+    return found;
+}
+
+static int aq_publish_learn(gex_Rank_t jobrank, const struct aq_publish_entry *entries,
+                            uint32_t count)
+{
+    int rc = AQ_OK;
+
+    for (uint32_t i = 0; rc == AQ_OK && i < count && jobrank != aq_job.rank; i++)
+        rc = aq_bound_learn(jobrank, (gex_EP_Index_t)entries[i].index,
+                            (struct aq_bound){ (void *)(uintptr_t)entries[i].addr,
+                                               (uintptr_t)entries[i].size });
+    return rc;
+}
+
+int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps, gex_Flags_t flags)
+{
+    AQ_TRACE_SCOPE(AQ_TRACE_SEGMENT_PUBLISH, GEX_RANK_INVALID, 0);
+    const char *call = "gex_EP_PublishBoundSegment";
+    const gex_Rank_t members = aq_tm_head_of(tm)->size;
+    struct aq_publish_entry mine[GASNET_MAXEPS] = { { 0, 0, 0 } }, *all = NULL;
+    uint32_t *counts, count, most = 0;
+    int rc = AQ_OK;
+
+#if GASNET_DEBUG
+    aq_publish_check(tm, eps, num_eps, flags);
+#else
+    (void)flags;
+#endif
+    counts = malloc(members * sizeof(*counts));
+    if (counts == NULL)
+        aq_fatal("%s: no memory for %u members", call, members);
+    count = aq_publish_collect(eps, num_eps, mine);
+    aq_exchange_as(call, tm, &count, sizeof(count), counts);
+    for (gex_Rank_t rank = 0; rank < members; rank++)
+        most = MAX(most, counts[rank]);
+    if (most != 0) {
+        all = malloc((size_t)members * most * sizeof(*all));
+        if (all == NULL)
+            aq_fatal("%s: no memory for %u segments of %u members", call, most, members);
+        aq_exchange_as(call, tm, mine, most * sizeof(*all), all);
+    }
+    for (gex_Rank_t rank = 0; rc == AQ_OK && rank < members; rank++)
+        rc = aq_publish_learn(aq_tm_jobrank(tm, rank), all + (size_t)rank * most, counts[rank]);
+    free(all);
+    free(counts);
+    return rc == AQ_OK ? GASNET_OK
+                       : aq_fail(GASNET_ERR_RESOURCE, "%s: no memory for what others have published",
+                                 call);
+}

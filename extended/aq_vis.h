@@ -1,0 +1,205 @@
+/*
+ * aq_vis.h - transfers that are not contiguous, inside: shapes, sides, streams of bytes.
+ *
+ * A *shape* is a strided transfer between two places that are both mapped here, normalised: few
+ * dimensions, long runs, an order that suits the writes. A *side* is one end of any transfer, a list or
+ * one end of a shape, seen as a stream of bytes: whatever the two ends look like, the n-th byte of
+ * one goes to the n-th byte of the other. Sides are what travels in messages.
+ *
+ *     aq_vis.c          calls, checks, what is empty or contiguous, which way to take
+ *     aq_vis_strided.c  shapes: normalising, copying
+ *     aq_vis_lists.c    copying between lists
+ *     aq_vis_side.c     sides: positions, gathering, scattering
+ *     aq_vis_ref.c      the way over active messages, and peer completion
+ *
+ * Promise   no memory is allocated for a transfer between mapped places, however many levels: a dimension
+ *           of one item is dropped, and 64 of two or more are larger than any address space
+ * Depends on the public headers and core/. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_VIS_H
+#define AQ_VIS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "gasnet_vis.h"
+
+#include "core/aq_lock.h"
+
+struct aq_op;
+
+#define AQ_VIS_LEVELS 63 /* the most dimensions of two or more items that can exist */
+
+/* --- strided, both ends in view: aq_vis_strided.c --- */
+
+struct aq_vis_dim {
+    size_t count;
+    ptrdiff_t dst, src; /* strides, bytes */
+};
+
+/* levels 0: one run of elemsz bytes. Dimension 0 is innermost; no count is below 2; the strides of
+ * the destination are positive and increase. */
+struct aq_vis_shape {
+    uintptr_t dst, src; /* of the first element in this order */
+    size_t elemsz;
+    unsigned levels;
+    struct aq_vis_dim dim[AQ_VIS_LEVELS];
+};
+
+/** aq_vis_normalise - make a shape; elemsz and levels are not 0. Returns false if there is nothing in it. */
+bool aq_vis_normalise(struct aq_vis_shape *shape, uintptr_t dst, const ptrdiff_t *dststrides,
+                      uintptr_t src, const ptrdiff_t *srcstrides, size_t elemsz,
+                      const size_t *count, size_t levels);
+
+/** aq_vis_copy_shape - copy; both ends are addresses of this process. */
+void aq_vis_copy_shape(const struct aq_vis_shape *shape);
+
+/** aq_vis_copy_row - copy n elements of size bytes, a stride apart on each side. */
+void aq_vis_copy_row(char *dst, ptrdiff_t dststride, const char *src, ptrdiff_t srcstride, size_t n,
+                     size_t size);
+
+/* Addresses are counted in uintptr_t: a stride may lead out of an array on its way. */
+static inline uintptr_t aq_vis_move(uintptr_t at, ptrdiff_t stride, size_t times)
+{
+    return at + (uintptr_t)stride * times;
+}
+
+static inline char *aq_vis_at(uintptr_t at)
+{
+    return (char *)at;
+}
+
+/* One run. What is short costs less here than a call; words are written whole. */
+static inline void aq_vis_copy_run(char *dst, const char *src, size_t n)
+{
+    if (n > 64) {
+        aq_copy(dst, src, n);
+    } else if (n >= 32) {
+        memcpy(dst, src, 32);
+        memcpy(dst + n - 32, src + n - 32, 32);
+    } else if (n >= 16) {
+        memcpy(dst, src, 16);
+        memcpy(dst + n - 16, src + n - 16, 16);
+    } else if (n >= 8) {
+        memcpy(dst, src, 8);
+        memcpy(dst + n - 8, src + n - 8, 8);
+    } else if (n >= 4) {
+        memcpy(dst, src, 4);
+        memcpy(dst + n - 4, src + n - 4, 4);
+    } else if (n >= 2) {
+        memcpy(dst, src, 2);
+        memcpy(dst + n - 2, src + n - 2, 2);
+    } else if (n == 1) {
+        *dst = *src;
+    }
+}
+
+/* --- lists: aq_vis_lists.c. The deltas are added to the addresses of their list. --- */
+
+struct aq_vis_vector {
+    size_t count;
+    const gex_Memvec_t *list;
+    intptr_t delta;
+};
+
+struct aq_vis_indexed {
+    size_t count;
+    void *const *list;
+    size_t len;
+    intptr_t delta;
+};
+
+/** aq_vis_copy_vector, aq_vis_copy_indexed - copy; both ends are addresses of this process. */
+void aq_vis_copy_vector(const struct aq_vis_vector *dst, const struct aq_vis_vector *src);
+void aq_vis_copy_indexed(const struct aq_vis_indexed *dst, const struct aq_vis_indexed *src);
+
+/** aq_vis_vector_size - the sum of the lengths. */
+size_t aq_vis_vector_size(size_t count, const gex_Memvec_t *list);
+
+/* --- sides: aq_vis_side.c --- */
+
+enum aq_vis_form { AQ_VIS_STRIDED, AQ_VIS_INDEXED, AQ_VIS_VECTOR };
+
+/* A stream of bytes. What it points to belongs to somebody else. */
+struct aq_vis_side {
+    enum aq_vis_form form;
+    unsigned levels;         /* strided */
+    size_t chunk;            /* strided, indexed: bytes in a chunk */
+    uintptr_t base;          /* strided */
+    const size_t *count;     /* strided: [levels], innermost first */
+    const ptrdiff_t *stride; /* strided: [levels] */
+    union {
+        void *const *addresses;    /* indexed */
+        const gex_Memvec_t *vector; /* vector */
+    };
+};
+
+/* A place in a stream: a chunk (in strided ones, an element, counted in order), a byte of it. */
+struct aq_vis_pos {
+    size_t chunk, offset;
+};
+
+/* One end of a shape in a side's own terms: dimensions that are contiguous at this end are merged. The
+ * arrays have room for shape->levels entries. */
+void aq_vis_side_of_shape(struct aq_vis_side *side, const struct aq_vis_shape *shape, bool is_dst,
+                          size_t *count, ptrdiff_t *stride);
+
+/** aq_vis_gather, aq_vis_scatter - copy n bytes of a stream to or from a buffer; *pos moves on. */
+void aq_vis_gather(const struct aq_vis_side *side, struct aq_vis_pos *pos, char *to, size_t n);
+void aq_vis_scatter(const struct aq_vis_side *side, struct aq_vis_pos *pos, const char *from,
+                    size_t n);
+
+/** aq_vis_piece - the next contiguous bytes of a stream that has not ended, at most `most`; *pos moves on.
+ *  Returns how many. */
+size_t aq_vis_piece(const struct aq_vis_side *side, struct aq_vis_pos *pos, size_t most,
+                    uintptr_t *address_out);
+
+/** aq_vis_skip - move n bytes on. */
+void aq_vis_skip(const struct aq_vis_side *side, struct aq_vis_pos *pos, size_t n);
+
+/* --- over messages: aq_vis_ref.c --- */
+
+/* What gex_VIS_SetPeerCompletionHandler said; handler 0: nothing. */
+struct aq_vis_arming {
+    gex_AM_Index_t handler;
+    size_t nbytes;
+    const void *source;
+};
+
+/* One transfer, as aq_vis.c hands it over. */
+struct aq_vis_request {
+    struct aq_op *op;
+    gex_Rank_t jobrank;
+    bool is_put;
+    bool counts_lc;              /* the client can see the local completion */
+    size_t nbytes;               /* not 0 */
+    size_t grain;                /* bytes that should not be cut, if known; else 0 */
+    struct aq_vis_side local, remote; /* lists stay; arrays of strided sides are copied */
+    struct aq_vis_arming arming; /* puts: what follows it */
+};
+
+/**
+ * aq_vis_ref_start - move the bytes by messages, a bounded number of them at a time.
+ * What is to be waited for is counted in request->op. Returns AQ_OK, or AQ_RETRY (only with
+ * GEX_FLAG_IMMEDIATE) if nothing was sent.
+ */
+int aq_vis_ref_start(const struct aq_vis_request *request, gex_Flags_t flags);
+
+/** aq_vis_notify - run an armed handler at a peer now; blocks for room. */
+void aq_vis_notify(gex_Rank_t jobrank, const struct aq_vis_arming *arming);
+
+/** aq_vis_init - register handlers, read settings. */
+void aq_vis_init(void);
+
+/** aq_vis_progress - send what may be sent; never blocks, runs no handler. Returns how much happened. */
+unsigned aq_vis_progress(void);
+
+/* Runs at least this long travel as puts and gets of their own, the others packed. Bytes. */
+struct aq_vis_limits {
+    size_t put_run, get_run;
+};
+extern struct aq_vis_limits aq_vis_limits;
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * words.h - attributes and the small unprefixed names that clients take from these headers.
+ *
+ * The part that gasnetex.h and gasnet_tools.h share: asks for no thread mode, declares no
+ * function. Depends on nothing. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef GASNET_WORDS_H
+#define GASNET_WORDS_H 1
+
+/* --- attributes, known to gcc and clang --- */
+
+#if defined(__GNUC__)
+#define AQ_ATTR(list)       __attribute__(list)
+#define AQ_LIKELY(cond)     __builtin_expect(!!(cond), 1)
+#define AQ_UNLIKELY(cond)   __builtin_expect(!!(cond), 0)
+#else
+#error "the inline parts need the __atomic built-ins of gcc or clang"
+#endif
+#define AQ_NORETURN     AQ_ATTR((__noreturn__))
+#define AQ_UNUSED       AQ_ATTR((__unused__))
+#define AQ_MUST_USE     AQ_ATTR((__warn_unused_result__))
+#define AQ_WEAK         AQ_ATTR((__weak__))
+#define AQ_PUBLIC       AQ_ATTR((__visibility__("default")))
+
+#ifdef __cplusplus
+#define AQ_BEGIN_DECLS extern "C" {
+#define AQ_END_DECLS   }
+#else
+#define AQ_BEGIN_DECLS
+#define AQ_END_DECLS
+#endif
+
+/* --- helper names that clients take from these headers --- */
+
+#ifndef _STRINGIFY
+#define _STRINGIFY_HELPER(x) #x
+#define _STRINGIFY(x) _STRINGIFY_HELPER(x)
+#endif
+#ifndef _CONCAT
+#define _CONCAT_HELPER(a, b) a##b
+#define _CONCAT(a, b) _CONCAT_HELPER(a, b)
+#endif
+#ifndef MIN
+#define MIN(x, y) ((x) < (y) ? (x) : (y))
+#endif
+#ifndef MAX
+#define MAX(x, y) ((x) > (y) ? (x) : (y))
+#endif
+#ifndef if_pf
+#define if_pf(cond) if (AQ_UNLIKELY(cond))
+#endif
+#ifndef if_pt
+#define if_pt(cond) if (AQ_LIKELY(cond))
+#endif
+#ifndef PRIuSZ
+#define PRIuSZ "zu"
+#endif
+
+#endif

@@ -1,0 +1,8 @@
+/*
+ * gasnet_membar.h - redirects: fences are in gasnet/tools_fence.h.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#if defined(GASNET_SEQ) || defined(GASNET_PAR) || defined(GASNET_PARSYNC)
+#include "gasnetex.h"
+#endif
+#include "gasnet_tools.h"

@@ -1,0 +1,137 @@
+/*
+ * test_tm_destroy.c - gex_TM_Destroy: transfers and messages started through a team complete after its
+ * end; thousands of teams come and go without the process growing.
+ * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, Teams.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "aq_teams.h"
+
+#include <malloc.h>
+
+enum { H_COUNT = AQ_TEAMS_FREE };
+
+#define IN_FLIGHT 64
+#define PIECE 4096
+
+static aq_test_count_t counted;
+
+static void h_count(gex_Token_t token, void *buf, size_t nbytes)
+{
+    (void)token, (void)buf, (void)nbytes;
+    atomic_fetch_add(&counted, 1);
+}
+
+/* All ranks, those of my parity first. */
+static gex_TM_t make_team(int round)
+{
+    gex_TM_t tm = GEX_TM_INVALID;
+
+    gex_TM_Split(&tm, aq_test_tm, round % 3 ? (int)(aq_test_me % 2) : 0, round % 2 ? -(int)aq_test_me : 0,
+                 NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+    AQ_CHECK(tm != GEX_TM_INVALID);
+    return tm;
+}
+
+/* My part of everybody's segment: IN_FLIGHT pieces. */
+static char *part(gex_Rank_t owner)
+{
+    return (char *)aq_test_base(owner) + (size_t)aq_test_me * IN_FLIGHT * PIECE;
+}
+
+static void check_in_flight(gex_Flags_t flags)
+{
+    static char source[IN_FLIGHT][PIECE], back[PIECE];
+    static gex_Event_t events[IN_FLIGHT], leaves[IN_FLIGHT];
+    gex_TM_t tm = make_team(1), other;
+    const gex_Rank_t size = gex_TM_QuerySize(tm), peer = (gex_TM_QueryRank(tm) + 1) % size;
+    const gex_Rank_t jobrank = gex_TM_TranslateRankToJobrank(tm, peer);
+    static int calls;
+    int i;
+
+    for (i = 0; i < IN_FLIGHT; i++) {
+        aq_test_fill(source[i], PIECE, (uint64_t)i + aq_test_me);
+        events[i] = gex_RMA_PutNB(tm, peer, part(jobrank) + PIECE * i, source[i], PIECE, &leaves[i], 0);
+        gex_RMA_PutNBI(tm, peer, part(jobrank) + PIECE * i, source[i], PIECE, GEX_EVENT_DEFER, 0);
+        gex_AM_RequestMedium0(tm, peer, H_COUNT, source[i], 64, GEX_EVENT_GROUP, 0);
+    }
+    if (flags != 0)
+        aq_test_barrier(); /* everybody has made its calls */
+    gex_TM_Destroy(tm, NULL, flags);
+    other = make_team(2); /* perhaps in the same memory */
+    for (i = 0; i < IN_FLIGHT; i++) {
+        gex_Event_Wait(leaves[i]);
+        gex_Event_Wait(events[i]);
+    }
+    gex_NBI_Wait(GEX_EC_ALL, 0);
+    for (i = 0; i < IN_FLIGHT; i++) {
+        gex_RMA_GetBlocking(aq_test_tm, back, jobrank, part(jobrank) + PIECE * i, PIECE, 0);
+        AQ_CHECK(memcmp(back, source[i], PIECE) == 0);
+    }
+    aq_test_wait(&counted, IN_FLIGHT * ++calls);
+    if (flags != 0)
+        aq_test_barrier();
+    gex_TM_Destroy(other, NULL, flags);
+}
+
+static size_t heap_in_use(void)
+{
+    return mallinfo2().uordblks + mallinfo2().hblkhd;
+}
+
+/* A few puts stay open across each round. */
+static void check_rounds(void)
+{
+    const int rounds = aq_test_quick ? 300 : 4096;
+    static char source[PIECE];
+    gex_Rank_t peer = aq_test_peer(1);
+    gex_Event_t event = GEX_EVENT_INVALID;
+    gex_TM_t tm, kept = GEX_TM_INVALID;
+    size_t settled = 0, now;
+    int i;
+
+    for (i = 0; i < rounds; i++) {
+        tm = make_team(i);
+        gex_Event_Wait(event);
+        event = gex_RMA_PutNB(aq_test_tm, peer, part(peer), source, PIECE, GEX_EVENT_DEFER, 0);
+        gex_RMA_PutNBI(tm, 0, part(gex_TM_TranslateRankToJobrank(tm, 0)), source, 64, GEX_EVENT_DEFER, 0);
+        AQ_CHECK(gex_TM_QueryCData(tm) == NULL);
+        gex_TM_SetCData(tm, &source);
+        if (i % 16 == 0) { /* this one lives on over the next ones */
+            if (kept != GEX_TM_INVALID)
+                gex_TM_Destroy(kept, NULL, 0);
+            kept = tm;
+        } else if (i % 16 == 8) {
+            aq_test_barrier();
+            gex_TM_Destroy(tm, NULL, GEX_FLAG_GLOBALLY_QUIESCED);
+        } else {
+            gex_TM_Destroy(tm, NULL, 0);
+        }
+        gex_NBI_Wait(GEX_EC_ALL, 0);
+        if (i == rounds / 4)
+            settled = heap_in_use();
+    }
+    gex_Event_Wait(event);
+    gex_TM_Destroy(kept, NULL, 0);
+    aq_test_barrier();
+    now = heap_in_use();
+    AQ_CHECK(now <= settled + 65536);
+}
+
+int main(int argc, char **argv)
+{
+    gex_AM_Entry_t entry = AQ_ENTRY(H_COUNT, h_count, AQ_MQ, 0);
+
+    aq_test_start(&argc, &argv, 1);
+    aq_test_handlers(&entry, 1);
+    aq_test_handlers(aq_teams_table, AQ_LENGTH(aq_teams_table));
+    aq_test_segment((size_t)aq_test_n * IN_FLIGHT * PIECE);
+    rule("core 15.4: puts and messages in flight complete after the team they were started through is gone");
+    check_in_flight(0);
+    aq_test_barrier();
+    rule("core 15.4: the same with GLOBALLY_QUIESCED");
+    check_in_flight(GEX_FLAG_GLOBALLY_QUIESCED);
+    aq_test_barrier();
+    rule("core 15.4: thousands of rounds, with puts open across them: no growth");
+    check_rounds();
+    return aq_test_finish();
+}
