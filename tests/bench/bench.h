@@ -8,7 +8,8 @@
  *                    records
  *   bench_job.c      inside a job: start-up, commands from rank 0 to the others, running one row
  *   bench_rows.c     the registry: every row of every file, with sizes, budgets and tables
- *   bench_am.c bench_rma.c bench_sync.c   subjects and limits of the rows
+ *   bench_am.c bench_rma.c bench_sync.c bench_vis.c bench_atomic.c bench_coll.c
+ *                    subjects and limits of the rows
  *   bench_probe.c    inside a job: start-up times and memory of many ranks
  *   bench_many.c     in front: start-up, memory and message rate against the number of ranks
  *   bench_peers.c    in front: the same rows by Open MPI, MPICH and OpenSHMEM, where installed
@@ -178,6 +179,16 @@ extern const struct aq_row_kind aq_kind_get, aq_kind_get_nb, aq_kind_get_nbi, aq
 extern const struct aq_row_kind aq_kind_barrier, aq_kind_barrier_named;
 extern const struct aq_row_kind aq_kind_progress_put, aq_kind_progress_get, aq_kind_overlap_put,
     aq_kind_overlap_get;
+
+extern const struct aq_row_kind aq_kind_strided_put, aq_kind_strided_put_gaps, aq_kind_strided_get,
+    aq_kind_strided_get_gaps;
+extern const struct aq_row_kind aq_kind_strided_runs, aq_kind_strided_runs_gaps, aq_kind_strided_bytes;
+extern const struct aq_row_kind aq_kind_fadd, aq_kind_add, aq_kind_fcas, aq_kind_fadd_double,
+    aq_kind_fadd_contended;
+extern const struct aq_row_kind aq_kind_broadcast, aq_kind_reduce, aq_kind_allreduce;
+
+/** aq_atomic_start - the domains of the atomics' rows; collective, after attach. */
+void aq_atomic_start(struct aq_job *job);
 
 /* --- output --- */
 

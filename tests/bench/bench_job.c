@@ -381,6 +381,7 @@ void aq_job_rows(struct aq_job *job)
     aq_job_pin(job);
     aq_job_attach(job);
     aq_job_map(job);
+    aq_atomic_start(job);
     gex_Event_Wait(gex_Coll_BarrierNB(job->tm, 0));
     if (job->rank != 0) {
         aq_job_serve(job);

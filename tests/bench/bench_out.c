@@ -241,6 +241,57 @@ static int aq_json_write(const struct aq_out *out, const char *path)
     return fclose(f) == 0 ? 0 : -1;
 }
 
+/* --- beside the other libraries --- */
+
+/* What a row of ours may take at most, as a multiple of the best of the others; 0: no bar. */
+static double aq_out_bar(const struct aq_result *r)
+{
+    if (strcmp(r->name, "barrier") == 0 || (strcmp(r->name, "allreduce") == 0 && r->size <= 8))
+        return 0.8;
+    return 0;
+}
+
+static const struct aq_result *aq_out_best_peer(const struct aq_out *out, const struct aq_result *ours)
+{
+    const struct aq_result *best = NULL;
+
+    for (size_t i = 0; i < out->count; i++) {
+        const struct aq_result *r = &out->results[i];
+
+        if (strcmp(r->who, "aqueduct") != 0 && strcmp(r->name, ours->name) == 0 && r->size == ours->size
+            && (best == NULL || r->subject.median < best->subject.median))
+            best = r;
+    }
+    return best;
+}
+
+/* One line for each row that another library has too; returns how many are over their bar. */
+static unsigned aq_out_beside(const struct aq_out *out)
+{
+    unsigned over = 0, lines = 0;
+
+    for (size_t i = 0; i < out->count; i++) {
+        const struct aq_result *ours = &out->results[i], *best;
+        char size[16], time[16], theirs[16], end[32] = "";
+        double bar, ratio;
+
+        if (strcmp(ours->who, "aqueduct") != 0 || (best = aq_out_best_peer(out, ours)) == NULL)
+            continue;
+        ratio = ours->subject.median / best->subject.median;
+        bar = aq_out_bar(ours);
+        over += bar > 0 && ratio > bar;
+        if (bar > 0)
+            snprintf(end, sizeof(end), " %6.2f %s", bar, ratio > bar ? "OVER" : "ok");
+        if (lines++ == 0)
+            printf("\n%-18s %8s %10s  %10s %-10s %6s %6s\n", "beside the others", "size", "ours", "best", "whose",
+                   "ratio", "bar");
+        printf("%-18s %8s %10s  %10s %-10s %6.2f%s\n", ours->name, aq_out_size(ours->size, size),
+               aq_out_value(ours, ours->subject.median, time), aq_out_value(best, best->subject.median, theirs),
+               best->who, ratio, end);
+    }
+    return over;
+}
+
 int aq_out_finish(struct aq_out *out)
 {
     unsigned count[4] = {0, 0, 0, 0};
@@ -248,6 +299,7 @@ int aq_out_finish(struct aq_out *out)
     aq_out_clear(out);
     for (size_t i = 0; i < out->count; i++)
         count[aq_stat_verdict(&out->results[i])]++;
+    count[AQ_VERDICT_OVER] += aq_out_beside(out);
     printf("\n%zu rows in %.0f s; budgets: %u ok, %u over, %u noise\n", out->count,
            (aq_bench_now() - out->started) / 1e9, count[AQ_VERDICT_OK], count[AQ_VERDICT_OVER],
            count[AQ_VERDICT_NOISE]);

@@ -14,23 +14,28 @@
 #include "bench.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #ifndef AQ_BENCH_DATADIR
 #define AQ_BENCH_DATADIR "/usr/local/share/aqueduct/bench"
 #endif
 
+/* One program of a library: between two ranks, or over as many as the other rows have. */
 struct aq_peer_library {
     const char *who, *compiler, *launcher, *arguments, *source;
     size_t rows;
+    bool all_ranks;
 };
 
 static const struct aq_peer_library aq_peer_libraries[] = {
-    {"openmpi", "mpicc.openmpi", "mpirun.openmpi",
-     "--allow-run-as-root --oversubscribe --bind-to core -n 2", "peers/peer_mpi.c", 14},
-    {"mpich", "mpicc.mpich", "mpiexec.mpich", "-bind-to core -n 2", "peers/peer_mpi.c", 14},
-    {"oshmem", "oshcc", "oshrun", "--allow-run-as-root --oversubscribe --bind-to core -n 2",
-     "peers/peer_shmem.c", 9},
+    {"openmpi", "mpicc.openmpi", "mpirun.openmpi", "--allow-run-as-root --oversubscribe", "peers/peer_mpi.c", 14, false},
+    {"openmpi", "mpicc.openmpi", "mpirun.openmpi", "--allow-run-as-root --oversubscribe", "peers/peer_mpi_coll.c", 17,
+     true},
+    {"mpich", "mpicc.mpich", "mpiexec.mpich", "", "peers/peer_mpi.c", 14, false},
+    {"mpich", "mpicc.mpich", "mpiexec.mpich", "", "peers/peer_mpi_coll.c", 17, true},
+    {"oshmem", "oshcc", "oshrun", "--allow-run-as-root --oversubscribe", "peers/peer_shmem.c", 9, false},
+    {"oshmem", "oshcc", "oshrun", "--allow-run-as-root --oversubscribe", "peers/peer_shmem_coll.c", 11, true},
 };
 
 static bool aq_peers_found(const char *program)
@@ -92,11 +97,15 @@ static void aq_peers_measure(const struct aq_options *options, struct aq_out *ou
                              const struct aq_peer_library *l, const char *program)
 {
     char command[4800], line[1024];
+    const unsigned ranks = l->all_ranks ? options->ranks : 2;
+    const bool crowded = (long)ranks > sysconf(_SC_NPROCESSORS_ONLN);
+    const char *bind = strcmp(l->who, "mpich") == 0 ? "-bind-to" : "--bind-to";
     size_t rows = 0;
     FILE *f;
 
-    snprintf(command, sizeof(command), "timeout 120 %s %s '%s' %s %s </dev/null 2>/dev/null",
-             l->launcher, l->arguments, program, l->who, options->quick ? "quick" : "full");
+    snprintf(command, sizeof(command), "timeout 180 %s %s %s %s -n %u '%s' %s %s </dev/null 2>/dev/null",
+             l->launcher, l->arguments, bind, crowded ? "none" : "core", ranks, program, l->who,
+             options->quick ? "quick" : "full");
     f = popen(command, "r");
     if (f == NULL)
         return;
@@ -124,7 +133,7 @@ static void aq_peers_library(const struct aq_options *options, struct aq_out *ou
         return;
     snprintf(program, sizeof(program), "%s/peer", temp);
     snprintf(command, sizeof(command),
-             "cd '%s' && %s -std=gnu11 -O2 -I. -o '%s' %s bench_stat.c bench_limit.c", dir,
+             "cd '%s' && %s -std=gnu11 -O2 -I. -o '%s' %s bench_stat.c bench_limit.c -lm", dir,
              l->compiler, program, l->source);
     aq_out_running(out, l->who);
     if (system(command) == 0)

@@ -21,6 +21,8 @@
 #define COPY     1.05
 #define SHORT    1.15
 #define MEDIUM4K 1.3
+#define STRIDED  1.2
+#define FADD     2.0
 
 /* clang-format off */
 static const struct aq_row aq_row_table[] = {
@@ -94,6 +96,36 @@ static const struct aq_row aq_row_table[] = {
     { &aq_kind_get_nbi, KIB(4), 0, 0 },
     { &aq_kind_get_nbi, KIB(64), 0, 0 },
 
+    { &aq_kind_strided_put, KIB(8), STRIDED, B },
+    { &aq_kind_strided_put, KIB(128), STRIDED, Q | B },
+    { &aq_kind_strided_put, MIB(2), STRIDED, B },
+    { &aq_kind_strided_put_gaps, KIB(8), STRIDED, B },
+    { &aq_kind_strided_put_gaps, KIB(128), STRIDED, Q | B },
+    { &aq_kind_strided_put_gaps, MIB(2), STRIDED, B },
+    { &aq_kind_strided_get, KIB(128), STRIDED, Q | B },
+    { &aq_kind_strided_get_gaps, KIB(128), STRIDED, B },
+    { &aq_kind_strided_runs, KIB(128), 0, 0 },
+    { &aq_kind_strided_runs_gaps, KIB(128), 0, 0 },
+    { &aq_kind_strided_bytes, KIB(128), 0, 0 },
+
+    { &aq_kind_fadd, 8, FADD, Q | L | B },
+    { &aq_kind_add, 8, FADD, B },
+    { &aq_kind_fcas, 8, FADD, B },
+    { &aq_kind_fadd_double, 8, FADD, B },
+    { &aq_kind_fadd_contended, 8, 0, Q },
+
+    { &aq_kind_broadcast, 8, 0, Q | L },
+    { &aq_kind_broadcast, KIB(1), 0, 0 },
+    { &aq_kind_broadcast, KIB(64), 0, 0 },
+    { &aq_kind_broadcast, MIB(1), 0, Q },
+    { &aq_kind_reduce, 8, 0, Q | L },
+    { &aq_kind_reduce, KIB(1), 0, 0 },
+    { &aq_kind_reduce, KIB(64), 0, 0 },
+    { &aq_kind_reduce, MIB(1), 0, Q },
+    { &aq_kind_allreduce, 8, 0, Q | L },
+    { &aq_kind_allreduce, KIB(1), 0, 0 },
+    { &aq_kind_allreduce, KIB(64), 0, 0 },
+    { &aq_kind_allreduce, MIB(1), 0, Q },
     { &aq_kind_barrier, 0, 0, Q | L },
     { &aq_kind_barrier_named, 0, 0, 0 },
     { &aq_kind_progress_put, 8, 0, 0 },
