@@ -94,19 +94,9 @@ static void serve(struct peer *p)
 
 static void measure(struct peer *p, const char *who, const char *name, enum kind kind, size_t size, int quick)
 {
-    struct aq_measure m = {{run_side, p}, {NULL, NULL}, 1e6, quick ? 25 : 101, quick ? 0.2e9 : 1e9,
-                           aq_bench_switches, NULL};
-    struct aq_result r;
-
-    memset(&r, 0, sizeof(r));
     p->kind = kind;
     p->size = size;
-    snprintf(r.who, sizeof(r.who), "%s", who);
-    snprintf(r.name, sizeof(r.name), "%s", name);
-    snprintf(r.unit, sizeof(r.unit), "ns");
-    r.size = size;
-    aq_bench_settle(&m, 3, &r);
-    aq_record_write(stdout, &r);
+    aq_bench_report(who, name, size, (struct aq_side){run_side, p}, quick != 0);
 }
 
 static void measure_all(struct peer *p, const char *who, int quick)
