@@ -398,7 +398,8 @@ unsigned aq_msg_progress(void)
     if (atomic_load_explicit(&aq_msg.queued, memory_order_relaxed) == 0)
         return 0;
     aq_lock_acquire(&aq_msg.lock);
-    for (most = atomic_load_explicit(&aq_msg.queued, memory_order_relaxed); most > 0 && aq_msg.first != NULL; most--) {
+    most = atomic_load_explicit(&aq_msg.queued, memory_order_relaxed); /* lock held */
+    for (; most > 0 && aq_msg.first != NULL; most--) {
         struct aq_prog *prog = aq_msg_dequeue();
 
         prog->running = true;

@@ -5,6 +5,7 @@
  * Source GASNet-EX specification 0.19. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnetex.h"
+#include "gasnet_coll.h"
 #include "gasnet_mk.h"
 #include "gasnet_ratomic.h"
 #include "gasnet_vis.h"
