@@ -496,7 +496,7 @@ mismatch() {
     rc=$?
     why=
     [ $rc -ne 0 ] || why="linked"
-    grep -q 'undefined.*DEBUG' "$work/err" || why="${why:+$why; }the message does not name the debug setting"
+    grep -q 'undefined.*_\(no\)\?debug_' "$work/err" || why="${why:+$why; }the message does not name the debug setting"
     result "$why" "client and library differ in debugging"
 }
 
