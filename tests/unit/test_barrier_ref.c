@@ -247,6 +247,7 @@ int main(void)
     aq_job.conduit = &fake_conduit;
     aq_job.rank = 0;
     aq_job.size = RANKS;
+    aq_job.tm.head.ep = (gex_EP_t)(void *)&aq_job.ep;
     aq_job.tm.head.size = RANKS;
     aq_upcall_init();
     cmocka_set_message_output(CM_OUTPUT_TAP);
