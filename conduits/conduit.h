@@ -74,8 +74,9 @@ struct aq_conduit_ops {
     /* Called once as the process leaves, from any context: release what would outlive it. */
     void (*exit)(void);
 
-    /* Send one message without blocking: AQ_OK, or AQ_RETRY if there is no room. A reply must
-     * not depend on room that only running requests could free. */
+    /* Send one message without blocking: AQ_OK, or AQ_RETRY if there is no room, and then without
+     * any effect: a long's destination is as it was. A reply must not depend on room that only
+     * running requests could free. */
     int (*am_send)(const struct aq_am_out *out);
     /* The same for a short message, all in registers. */
     int (*am_short)(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
@@ -83,9 +84,10 @@ struct aq_conduit_ops {
     /* A buffer for the payload of a message to jobrank, without blocking: of most bytes if it can be
      * had, of at least least bytes in any case; or AQ_RETRY, also if the message itself would find
      * no room now. Only the caller touches it until am_send takes it over in out->buffer (if that
-     * returns AQ_OK; out has the jobrank and is_reply given here) or am_free gives it back. A reply's
-     * must not depend on room that only running requests could free. Both from any thread; am_free
-     * also as a thread ends. NULL, both: the core keeps a buffer for each thread and sends from it. */
+     * returns AQ_OK; out has the jobrank and is_reply given here) or am_free gives it back. However
+     * many are out, and for however long, a message without one finds room in the end. Both from any
+     * thread; am_free also as a thread ends. NULL, both: the core keeps a buffer for each thread and
+     * sends from it. */
     int (*am_alloc)(gex_Rank_t jobrank, bool is_reply, size_t least, size_t most,
                     struct aq_am_buffer *buffer_out);
     void (*am_free)(bool is_reply, const struct aq_am_buffer *buffer);

@@ -84,13 +84,14 @@ static struct aq_bound aq_bound_of_mine(gex_EP_Index_t index)
 {
     const struct aq_ep *ep = aq_ep_at(index);
     const struct aq_segment *segment;
+    uintptr_t size;
 
     if (ep == NULL)
         return (struct aq_bound){ NULL, 0 };
     /* acquire: pairs with the release where it is bound */
     segment = atomic_load_explicit(&ep->segment, memory_order_acquire);
-    return segment == NULL ? (struct aq_bound){ NULL, 0 }
-                           : (struct aq_bound){ segment->base, segment->size };
+    size = segment == NULL ? 0 : aq_segment_size(segment); /* once: it may become 0 at any time */
+    return size == 0 ? (struct aq_bound){ NULL, 0 } : (struct aq_bound){ segment->base, size };
 }
 
 struct aq_bound aq_bound_find(gex_Rank_t jobrank, gex_EP_Index_t index)

@@ -92,7 +92,7 @@ static const char *aq_ep_bind_fault(const struct aq_ep *ep, const struct aq_segm
         return "the endpoint has a segment already, and keeps it";
     if (ep == &aq_job.ep)
         return "the primordial endpoint gets its segment from gex_Segment_Attach only";
-    if (segment->size == 0)
+    if (aq_segment_size(segment) == 0)
         return "the segment has been destroyed";
     return NULL;
 }
@@ -115,7 +115,7 @@ int gex_EP_BindSegment(gex_EP_t handle, gex_Segment_t segment_handle, gex_Flags_
     aq_lock_acquire(&aq_eps.lock);
     fault = aq_ep_bind_fault(ep, segment);
     if (fault == NULL && aq_job.conduit->segment_bind != NULL)
-        rc = aq_job.conduit->segment_bind(segment->base, segment->size);
+        rc = aq_job.conduit->segment_bind(segment->base, aq_segment_size(segment));
     if (fault == NULL && rc == AQ_OK) {
         segment->bound++;
         /* release: pairs with the acquire in gex_EP_QuerySegment() */
@@ -132,8 +132,10 @@ bool aq_ep_release_segment(struct aq_segment *segment)
     bool unbound;
 
     aq_lock_acquire(&aq_eps.lock);
-    segment->base = NULL;
-    segment->size = 0;
+    /* A handler that another thread runs meanwhile looks for an address of some other segment, to
+     * which the old size beside the base, which stays, is as good an answer as 0: whoever destroys
+     * a segment says that no message is about it any more. */
+    aq_segment_set_size(segment, 0);
     unbound = segment->bound == 0;
     aq_lock_release(&aq_eps.lock);
     return unbound;

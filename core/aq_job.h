@@ -24,12 +24,25 @@ struct aq_client {
 
 /* Destroyed: size 0. It is kept as long as an endpoint names it, which is for good. */
 struct aq_segment {
-    void *base;
-    uintptr_t size;
+    void *base;             /* stays when the segment is destroyed */
+    uintptr_t _Atomic size; /* becomes 0 then, while handlers on other threads may look at it */
     void *_Atomic cdata;
-    bool is_ours;   /* the library allocated the memory */
-    unsigned bound; /* endpoints that it is bound to; under the endpoints' lock, see core/aq_ep.c */
+    bool is_ours;           /* the library allocated the memory */
+    unsigned bound;         /* endpoints that it is bound to; under the endpoints' lock, see core/aq_ep.c */
 };
+
+/* Relaxed: base and the first size are published with the endpoint's pointer to the segment, whose
+ * load acquires; of what comes after, 0, nothing else is to be learnt. */
+static inline uintptr_t aq_segment_size(const struct aq_segment *segment)
+{
+    return atomic_load_explicit(&segment->size, memory_order_relaxed);
+}
+
+/* Before others can find the segment, or to end it. */
+static inline void aq_segment_set_size(struct aq_segment *segment, uintptr_t size)
+{
+    atomic_store_explicit(&segment->size, size, memory_order_relaxed);
+}
 
 /* A team, or a TM-pair; inline code sees only the head. */
 struct aq_tm {

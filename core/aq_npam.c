@@ -3,10 +3,11 @@
  *
  * Prepare takes a buffer from the conduit (am_alloc): in shared memory that is the block which the
  * target's handler reads, so that a payload made there is not copied. With a client's buffer it
- * takes one too, for a Medium, so that Commit has a place to copy to: what is scarce is waited for in
+ * takes one too, for a Medium, so that Commit has a place to copy to: what is scarce is taken in
  * Prepare, where GEX_FLAG_IMMEDIATE can decline. A Long with the client's buffer needs none, since its
- * payload goes from there to its destination. A conduit without am_alloc, or AQ_NO_OVERRIDES: the
- * buffer is the thread's own and Commit sends like any other message.
+ * payload goes from there to its destination. If the conduit has none to give and the flag was not
+ * given, as with a conduit without am_alloc, or AQ_NO_OVERRIDES: the buffer is the client's or the
+ * thread's own, and Commit sends like any other message.
  *
  * The buffer of a Long is never the destination itself, even if that is known and mapped: it would be
  * written before Commit, beyond what Commit says is the payload, and by a message that is cancelled.
@@ -14,15 +15,14 @@
  * Owns      the descriptors and the buffers in struct aq_thread
  * Threads   any; a descriptor is its thread's. No allocation but a thread's first buffer
  * States    CLOSED -Prepare-> CLIENT, THREAD or CONDUIT -Commit, Cancel, thread's end-> CLOSED
- * Promise   nothing here polls while a descriptor is open, but for Commit when there is no room: in
- *           the context that it was prepared in. The library's own progress prepares nothing, so a
- *           request's descriptor is still what it was.
- *           The Prepare of a reply does not wait for ever. It waits for blocks or slots of replies
- *           only. Those that are on their way come back: whoever receives them serves replies in every
- *           wait, and reply handlers wait for nothing but HSLs. Those that other threads have in
- *           open descriptors come back too: such a thread may only compute or wait for an HSL, whose
- *           holder may not prepare or send, until its Commit, which has its block and waits for
- *           nothing but a slot.
+ * Promise   Prepare and Cancel neither wait nor poll. Nothing here polls while a descriptor is open,
+ *           but for Commit when there is no room: in the context that it was prepared in. The
+ *           library's own progress prepares nothing, so a request's descriptor is still what it was.
+ *           Commit waits only for messages on their way, never for what other threads have in open
+ *           descriptors, however many and for however long: those hold no slots, and the conduit
+ *           keeps one buffer of each size from them. The Commit of a reply waits for replies on
+ *           their way only, and these come back: whoever receives them serves replies in every
+ *           wait, and reply handlers wait for nothing but HSLs, whose holders may not send.
  * Uses      core/aq_am_out.h, core/aq_poll.h, the conduit table
  * See       GASNet-EX specification 0.19, Negotiated-payload active messages
  * SPDX-License-Identifier: BSD-3-Clause
@@ -177,7 +177,8 @@ static void aq_npam_check_commit(const char *call, gex_AM_SrcDesc_t handle, enum
         aq_am_check_dest(call, sd->jobrank, dest, nbytes);
     }
     if (nbytes != 0 && sd->head.addr != NULL
-        && (sd->source == AQ_NPAM_THREAD || sd->head.addr == sd->buffer.addr))
+        && (sd->source == AQ_NPAM_THREAD
+            || (sd->source == AQ_NPAM_CONDUIT && sd->head.addr == sd->buffer.addr)))
         aq_npam_check_filled(call, sd, nbytes);
 }
 
@@ -227,36 +228,9 @@ static __attribute__((noinline, cold)) void *aq_npam_make_own(struct aq_srcdesc 
     return sd->own;
 }
 
-/* No room: serve what comes in, which is what makes room. No descriptor is open meanwhile. */
-static __attribute__((noinline)) bool aq_npam_alloc_waiting(struct aq_srcdesc *sd, size_t least,
-                                                            size_t most)
-{
-    struct aq_waiter waiter = AQ_WAITER_INIT("room to prepare a message", sd->jobrank);
-
-    if (sd->flags & GEX_FLAG_IMMEDIATE)
-        return false;
-    AQ_TRACE_SCOPE(AQ_TRACE_ROOM_WAIT, sd->jobrank, least);
-    waiter.unrung = 1; /* receivers make room silently */
-    do {
-        if (sd->is_reply)
-            aq_wait_step_replies(&waiter);
-        else
-            aq_wait_step(&waiter);
-    } while (aq_job.conduit->am_alloc(sd->jobrank, sd->is_reply, least, most, &sd->buffer)
-             == AQ_RETRY);
-    aq_wait_end(&waiter);
-    return true;
-}
-
-static inline bool aq_npam_alloc(struct aq_srcdesc *sd, size_t least, size_t most)
-{
-    return AQ_LIKELY(aq_job.conduit->am_alloc(sd->jobrank, sd->is_reply, least, most, &sd->buffer)
-                     != AQ_RETRY)
-           || aq_npam_alloc_waiting(sd, least, most);
-}
-
 /* Find a place for the payload of a descriptor that says all about the message but that; and hand
- * it out. */
+ * it out. Waiting for a buffer of the conduit's could be for ever: other threads may have them all,
+ * and meet this one before they commit. */
 static AQ_ALWAYS_INLINE gex_AM_SrcDesc_t aq_npam_open(struct aq_thread *self, struct aq_srcdesc *sd,
                                                       const void *client_buf, size_t least,
                                                       size_t most)
@@ -270,9 +244,13 @@ static AQ_ALWAYS_INLINE gex_AM_SrcDesc_t aq_npam_open(struct aq_thread *self, st
     sd->head.addr = (void *)(uintptr_t)client_buf;
     sd->head.size = most;
     if (!placed && AQ_LIKELY(aq_job.conduit->am_alloc != NULL && !aq_job.no_overrides)) {
-        if (!aq_npam_alloc(sd, least, most))
+        if (AQ_LIKELY(aq_job.conduit->am_alloc(sd->jobrank, sd->is_reply, least, most, &sd->buffer)
+                      != AQ_RETRY))
+            source = AQ_NPAM_CONDUIT;
+        else if (sd->flags & GEX_FLAG_IMMEDIATE)
             return GEX_AM_SRCDESC_NO_OP;
-        source = AQ_NPAM_CONDUIT;
+    }
+    if (AQ_LIKELY(source == AQ_NPAM_CONDUIT)) {
         if (most > sd->buffer.size)
             sd->head.size = sd->buffer.size;
         if (client_buf == NULL)

@@ -226,7 +226,7 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
         rc = aq_job.conduit->segment_attach(size, &aq_job.segment.base);
     if (rc != AQ_OK)
         return aq_rc_to_gasnet(rc);
-    aq_job.segment.size = size;
+    aq_segment_set_size(&aq_job.segment, size);
     aq_job.attached = true;
     aq_tm_segments_came();
     atomic_store_explicit(&aq_job.ep.segment, &aq_job.segment, memory_order_release);
@@ -284,12 +284,10 @@ int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t
     if (segment == NULL)
         return aq_fail(GASNET_ERR_RESOURCE, "gex_Segment_Create: no memory");
     segment->base = addr;
-    segment->size = length;
     if (addr == NULL) {
         segment->is_ours = true;
-        segment->size = length > UINTPTR_MAX - AQ_PAGE_SIZE ? length
-                                                            : aq_round_up(length, AQ_PAGE_SIZE);
-        segment->base = mmap(NULL, segment->size, PROT_READ | PROT_WRITE,
+        length = length > UINTPTR_MAX - AQ_PAGE_SIZE ? length : aq_round_up(length, AQ_PAGE_SIZE);
+        segment->base = mmap(NULL, length, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (segment->base == MAP_FAILED) {
             free(segment);
@@ -297,6 +295,7 @@ int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t
                            "ulimit -v", (double)length / 1048576, strerror(errno));
         }
     }
+    aq_segment_set_size(segment, length);
     *segment_p = (gex_Segment_t)(void *)segment;
     return GASNET_OK;
 }
@@ -307,6 +306,7 @@ void gex_Segment_Destroy(gex_Segment_t handle, gex_Flags_t flags)
     struct aq_segment *segment = aq_segment(handle);
     void *base;
     uintptr_t size;
+    bool is_ours;
 
 #if GASNET_DEBUG
     aq_thread_check_main("gex_Segment_Destroy");
@@ -314,7 +314,7 @@ void gex_Segment_Destroy(gex_Segment_t handle, gex_Flags_t flags)
         aq_fatal("gex_Segment_Destroy: the segment is GEX_SEGMENT_INVALID");
     if (flags != 0)
         aq_fatal("gex_Segment_Destroy: flags are 0x%x; they must be 0", (unsigned)flags);
-    if (segment->size == 0)
+    if (aq_segment_size(segment) == 0)
         aq_fatal("gex_Segment_Destroy: the segment %p has been destroyed already", (void *)segment);
 #else
     (void)flags;
@@ -323,11 +323,13 @@ void gex_Segment_Destroy(gex_Segment_t handle, gex_Flags_t flags)
         aq_fatal("gex_Segment_Destroy of the segment that gex_Segment_Attach made; it stays for as "
                  "long as the job");
     base = segment->base;
-    size = segment->size;
-    if (segment->is_ours)
-        munmap(base, size);
+    size = aq_segment_size(segment);
+    is_ours = segment->is_ours;
+    /* it stops being a segment first: nobody is to find one whose memory is gone */
     if (aq_ep_release_segment(segment))
         free(segment); /* else endpoints go on naming it */
+    if (is_ours)
+        munmap(base, size);
 }
 
 /* --- queries --- */
@@ -346,12 +348,12 @@ gex_Flags_t gex_Segment_QueryFlags(gex_Segment_t segment)
 
 void *gex_Segment_QueryAddr(gex_Segment_t segment)
 {
-    return aq_segment(segment)->base;
+    return aq_segment_size(aq_segment(segment)) == 0 ? NULL : aq_segment(segment)->base;
 }
 
 uintptr_t gex_Segment_QuerySize(gex_Segment_t segment)
 {
-    return aq_segment(segment)->size;
+    return aq_segment_size(aq_segment(segment));
 }
 
 void gex_Segment_SetCData(gex_Segment_t segment, const void *val)

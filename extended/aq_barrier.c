@@ -139,9 +139,14 @@ static void aq_bar_wait(const char *call)
     struct aq_waiter waiter = AQ_WAITER_INIT(call, GEX_RANK_INVALID);
     const uint64_t k = aq_bar_enter(false);
 
-    while (!aq_bar_done(k, &waiter.peer))
-        aq_wait_step(&waiter);
-    aq_wait_end(&waiter);
+    if (aq_bar_done(k, &waiter.peer)) {
+        aq_poll(); /* who always comes last must serve its peers too */
+    } else {
+        do {
+            aq_wait_step(&waiter);
+        } while (!aq_bar_done(k, &waiter.peer));
+        aq_wait_end(&waiter);
+    }
     aq_lock_acquire(&aq_bar.lock);
     aq_bar_finish(k);
     aq_lock_release(&aq_bar.lock);
@@ -193,7 +198,7 @@ gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags)
         return aq_bar_of_team(tm);
     op = aq_op_create(&aq_bar_kind, GEX_RANK_INVALID);
     op->phase = aq_bar_enter(true);
-    return aq_op_expose(op);
+    return aq_coll_submitted(aq_op_expose(op));
 }
 
 void gex_Coll_BarrierBlocking(gex_TM_t tm, gex_Flags_t flags)
@@ -325,8 +330,13 @@ int gasnet_barrier_wait(int id, int flags)
     struct aq_waiter waiter = AQ_WAITER_INIT("gasnet_barrier_wait", GEX_RANK_INVALID);
 
     aq_named_check_open("gasnet_barrier_wait", id, flags);
-    while (!aq_named_look(&waiter.peer))
+    if (aq_named_look(&waiter.peer)) {
+        aq_poll(); /* who always comes last must serve its peers too */
+        return aq_named_leave(id, flags);
+    }
+    do {
         aq_wait_step(&waiter);
+    } while (!aq_named_look(&waiter.peer));
     aq_wait_end(&waiter);
     return aq_named_leave(id, flags);
 }

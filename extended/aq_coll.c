@@ -16,7 +16,6 @@
 #include "core/aq_log.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
-#include "core/aq_trace.h"
 #include "core/aq_upcall.h"
 #include "extended/aq_barrier.h"
 
@@ -45,10 +44,27 @@ void aq_upcall_team_made(struct aq_tm *tm)
     team->flat = aq_flat_make(team);
 }
 
+#if GASNET_DEBUG
+/* Everybody has called gex_TM_Destroy, or would by the client's word not mind if we went on: what is
+ * open now may never end, and the teams' memory would be given away under it. */
+static void aq_coll_check_gone(const struct aq_coll_team *team)
+{
+    const bool named = aq_coll_named_is_open(team);
+
+    if (named || (team->flat != NULL && aq_flat_is_open(team->flat)) || aq_msg_is_open(team->id))
+        aq_fatal("gex_TM_Destroy: %s over this team of %u members is still open at its rank %u; all "
+                 "collectives over a team must be synchronised, by every member, before it is destroyed",
+                 named ? "a gasnet_coll_barrier_notify" : "a collective", team->size, team->rank);
+}
+#endif
+
 void aq_upcall_team_gone(struct aq_tm *tm)
 {
     struct aq_coll_team *team = tm->coll;
 
+#if GASNET_DEBUG
+    aq_coll_check_gone(team);
+#endif
     tm->coll = NULL;
     if (team->flat != NULL)
         aq_flat_free(team->flat);
@@ -71,18 +87,14 @@ static void aq_coll_alone(const struct aq_coll_call *call)
 
 gex_Event_t aq_coll_submit(struct aq_coll_team *team, const struct aq_coll_call *call)
 {
+    if (AQ_LIKELY(aq_flat_serves(team->flat, call)))
+        return aq_coll_submitted(aq_flat_submit(team->flat, call));
     if (team->size == 1) {
         aq_coll_alone(call);
-        return GEX_EVENT_INVALID;
+        return aq_coll_submitted(GEX_EVENT_INVALID);
     }
-    if (AQ_LIKELY(aq_flat_serves(team->flat, call)))
-        return aq_flat_submit(team->flat, call);
-    return aq_prog_start(aq_prog_of_call(team, call), &aq_coll_op_kinds[call->kind]);
-}
-
-void aq_coll_submit_blocking(struct aq_coll_team *team, const struct aq_coll_call *call)
-{
-    gex_Event_Wait(aq_coll_submit(team, call));
+    return aq_coll_submitted(aq_prog_start(aq_prog_of_call(team, call),
+                                           &aq_coll_op_kinds[call->kind]));
 }
 
 unsigned aq_coll_progress(void)
@@ -207,7 +219,7 @@ gex_Event_t gex_Coll_BroadcastNB(gex_TM_t tm, gex_Rank_t root, void *dst, const 
     aq_coll_check_team("gex_Coll_BroadcastNB", tm, flags);
     AQ_COLL_CHECK(aq_coll_check_broadcast(tm, root, dst, src, nbytes));
     if (nbytes == 0)
-        return GEX_EVENT_INVALID; /* the same at every member: nobody's numbers move */
+        return aq_coll_submitted(GEX_EVENT_INVALID); /* everywhere: nobody's numbers move */
 
     const struct aq_coll_call call = { .kind = AQ_COLL_BROADCAST, .root = root, .dst = dst,
                                        .src = src, .nbytes = nbytes };

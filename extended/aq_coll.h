@@ -23,6 +23,7 @@
 #include "gasnet_coll.h"
 
 #include "core/aq_job.h"
+#include "core/aq_poll.h"
 #include "core/aq_thread.h"
 #include "extended/aq_op.h"
 
@@ -52,6 +53,9 @@ static inline struct aq_coll_team *aq_coll_team(gex_TM_t tm)
     return aq_tm(tm)->coll;
 }
 
+/** aq_coll_named_is_open - is the team between a gasnet_coll_barrier_notify and its wait? */
+bool aq_coll_named_is_open(const struct aq_coll_team *team);
+
 /* --- one call --- */
 
 enum aq_coll_kind { AQ_COLL_BARRIER, AQ_COLL_BROADCAST, AQ_COLL_TO_ONE, AQ_COLL_TO_ALL };
@@ -74,8 +78,15 @@ extern const struct aq_op_kind aq_coll_op_kinds[]; /* by enum aq_coll_kind */
 /** aq_coll_submit - start a collective whose arguments are right, one way or the other. */
 gex_Event_t aq_coll_submit(struct aq_coll_team *team, const struct aq_coll_call *call);
 
-/** aq_coll_submit_blocking - the same, and wait for it. */
-void aq_coll_submit_blocking(struct aq_coll_team *team, const struct aq_coll_call *call);
+/* What a call returns, once its collective was submitted. Nobody polls for an event that is
+ * GEX_EVENT_INVALID, and the member that always comes last, or is always the root, gets no other: it
+ * must serve its peers here. An idle poll is so cheap that there is one each time. */
+static inline gex_Event_t aq_coll_submitted(gex_Event_t event)
+{
+    if (event == GEX_EVENT_INVALID)
+        aq_poll();
+    return event;
+}
 
 /* y = x (+) y. A client's operator may do what is legal while an HSL is held, no more. */
 static inline void aq_coll_apply(gex_Coll_ReduceFn_t fn, const void *x, void *y, size_t count,
@@ -116,6 +127,9 @@ void aq_flat_free(struct aq_flat *flat);
 /** aq_flat_serves - does a call go through shared memory? The same at every member. */
 bool aq_flat_serves(const struct aq_flat *flat, const struct aq_coll_call *call);
 
+/** aq_flat_is_open - has any of its calls not ended yet? */
+bool aq_flat_is_open(const struct aq_flat *flat);
+
 /** aq_flat_submit - start a call; returns its event. */
 gex_Event_t aq_flat_submit(struct aq_flat *flat, const struct aq_coll_call *call);
 
@@ -142,6 +156,9 @@ void aq_prog_reduce(struct aq_prog *prog, const struct aq_coll_call *call, const
 
 /** aq_prog_start - carry it out; returns the operation's event. */
 gex_Event_t aq_prog_start(struct aq_prog *prog, const struct aq_op_kind *kind);
+
+/** aq_msg_is_open - has a program of a team's not ended yet? */
+bool aq_msg_is_open(uint64_t team);
 
 unsigned aq_msg_progress(void);
 void aq_msg_init(void);

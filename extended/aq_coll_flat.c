@@ -439,8 +439,7 @@ static void aq_flat_empty_inbox(struct aq_flat *flat)
     }
 }
 
-/* Is anything open? */
-static bool aq_flat_is_open(const struct aq_flat *flat)
+bool aq_flat_is_open(const struct aq_flat *flat)
 {
     /* relaxed: written under aq_flats.lock, read again under it before it decides anything */
     return flat->head != NULL

@@ -19,7 +19,6 @@
 #include "core/aq_log.h"
 #include "core/aq_poll.h"
 #include "core/aq_trace.h"
-#include "core/aq_trace.h"
 
 enum aq_legacy_kind { AQ_LEGACY_BROADCAST, AQ_LEGACY_SCATTER, AQ_LEGACY_GATHER, AQ_LEGACY_GATHER_ALL,
                       AQ_LEGACY_EXCHANGE };
@@ -145,7 +144,7 @@ static gex_Event_t aq_legacy_start(enum aq_legacy_kind kind, gasnet_team_handle_
     }
     if (flags & GASNET_COLL_OUT_ALLSYNC)
         aq_prog_add_barrier(prog, team, AQ_TAG_LEAVE);
-    return aq_prog_start(prog, &aq_legacy_kinds[kind]);
+    return aq_coll_submitted(aq_prog_start(prog, &aq_legacy_kinds[kind]));
 }
 
 gasnet_coll_handle_t gasnet_coll_broadcast_nb(gasnet_team_handle_t team, void *dst,
@@ -221,6 +220,11 @@ struct aq_coll_named {
     gex_Event_t event;
     struct aq_team_name mine, all;
 };
+
+bool aq_coll_named_is_open(const struct aq_coll_team *team)
+{
+    return team->named != NULL && team->named->open;
+}
 
 static void aq_team_name_merge(const void *left, void *right, size_t count, const void *cdata)
 {

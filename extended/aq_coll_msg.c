@@ -32,6 +32,7 @@
 #define AQ_EAGER 16384u     /* bytes: larger messages wait for their receiver */
 #define AQ_TEMP_KEPT 65536u /* bytes: a record keeps so much memory for its next use */
 #define AQ_TEMP_ALIGN 64u
+#define AQ_DECLINES 4 /* messages without room after which a poll gives up */
 
 enum aq_step_kind { AQ_STEP_SEND, AQ_STEP_RECV, AQ_STEP_COPY, AQ_STEP_REDUCE };
 
@@ -334,15 +335,13 @@ static bool aq_prog_may_go_on(struct aq_prog *prog, const struct aq_step *step)
     return goes_on;
 }
 
-/* No room: the next poll tries again; meanwhile the peer, if it shares our core, gets a chance to
- * make some. */
+/* No room: the next poll tries again. */
 static void aq_prog_put_off(struct aq_prog *prog)
 {
     aq_lock_acquire(&aq_msg.lock);
     prog->running = false;
     aq_msg_queue(prog);
     aq_lock_release(&aq_msg.lock);
-    sched_yield();
 }
 
 static void aq_prog_finish(struct aq_prog *prog)
@@ -356,22 +355,19 @@ static void aq_prog_finish(struct aq_prog *prog)
     aq_op_end(op, GEX_EC_GET, 1);
 }
 
-/* Carry a record on as far as it goes. Returns how much happened; a message without room counts,
- * since it wants another poll. */
-static unsigned aq_prog_run(struct aq_prog *prog)
+/* Carry a record on as far as it goes. Returns false if a message found no room. */
+static bool aq_prog_run(struct aq_prog *prog, unsigned *happened)
 {
-    unsigned happened = 0;
-
     for (; prog->ready_to < prog->steps; prog->ready_to++) {
         const struct aq_step *step = &prog->step[prog->ready_to];
 
         if (step->kind == AQ_STEP_RECV && step->nbytes > AQ_EAGER
             && !aq_step_call_for(prog, step)) {
             aq_prog_put_off(prog);
-            return happened + 1;
+            return false;
         }
     }
-    for (; prog->at < prog->steps; prog->at++, happened++) {
+    for (; prog->at < prog->steps; prog->at++, ++*happened) {
         struct aq_step *step = &prog->step[prog->at];
 
         if (step->kind == AQ_STEP_COPY) {
@@ -380,35 +376,53 @@ static unsigned aq_prog_run(struct aq_prog *prog)
             aq_coll_apply(prog->fn, step->src, step->dst, step->nbytes, prog->cdata);
         } else if ((step->kind == AQ_STEP_RECV || step->nbytes > AQ_EAGER)
                    && !aq_prog_may_go_on(prog, step)) {
-            return happened;
+            return true;
         } else if (step->kind == AQ_STEP_SEND && !aq_step_send(prog, step)) {
             aq_prog_put_off(prog);
-            return happened + 1;
+            return false;
         }
     }
     aq_prog_finish(prog);
-    return happened + 1;
+    ++*happened;
+    return true;
+}
+
+bool aq_msg_is_open(uint64_t team)
+{
+    const struct aq_prog *prog = NULL;
+
+    aq_lock_acquire(&aq_msg.lock);
+    for (unsigned i = 0; prog == NULL && i < AQ_BUCKETS; i++) {
+        prog = aq_msg.bucket[i];
+        while (prog != NULL && (prog->team != team || !prog->started))
+            prog = prog->next;
+    }
+    aq_lock_release(&aq_msg.lock);
+    return prog != NULL;
 }
 
 unsigned aq_msg_progress(void)
 {
-    unsigned happened = 0, most;
+    unsigned happened = 0, declined = 0, most;
 
     /* relaxed: what another thread queues at this moment waits for the next poll */
     if (atomic_load_explicit(&aq_msg.queued, memory_order_relaxed) == 0)
         return 0;
     aq_lock_acquire(&aq_msg.lock);
     most = atomic_load_explicit(&aq_msg.queued, memory_order_relaxed); /* lock held */
-    for (; most > 0 && aq_msg.first != NULL; most--) {
+    /* what was put off went to the queue's end: the next poll begins with others */
+    for (; most > 0 && aq_msg.first != NULL && declined < AQ_DECLINES; most--) {
         struct aq_prog *prog = aq_msg_dequeue();
 
         prog->running = true;
         aq_lock_release(&aq_msg.lock);
-        happened += aq_prog_run(prog);
+        declined += !aq_prog_run(prog, &happened);
         aq_lock_acquire(&aq_msg.lock);
     }
     aq_lock_release(&aq_msg.lock);
-    return happened;
+    if (declined != 0)
+        sched_yield(); /* the peer, if it shares our core, gets a chance to make room */
+    return happened + declined; /* a message without room wants another poll soon */
 }
 
 /* --- messages that come --- */
@@ -563,6 +577,7 @@ gex_Event_t aq_prog_start(struct aq_prog *prog, const struct aq_op_kind *kind)
     struct aq_op *op = aq_op_create(kind, GEX_RANK_INVALID);
     struct aq_early *early = NULL;
     struct aq_prog *found;
+    unsigned happened = 0;
 
     aq_op_begin(op, GEX_EC_GET, 1);
     prog->op = op;
@@ -586,7 +601,7 @@ gex_Event_t aq_prog_start(struct aq_prog *prog, const struct aq_op_kind *kind)
         free(early);
         early = next;
     }
-    aq_prog_run(prog);
+    aq_prog_run(prog, &happened);
     return aq_op_expose(op);
 }
 

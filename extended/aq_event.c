@@ -266,8 +266,8 @@ void gex_Event_WaitSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags
 
     AQ_EVENT_CHECK_ARRAY("gex_Event_WaitSome", events, numevents, flags);
     sweep = aq_events_sweep("gex_Event_WaitSome", events, numevents, 0);
-    if (sweep.completed > 0)
-        aq_poll();
+    if (sweep.completed > 0 || sweep.first == numevents)
+        aq_poll(); /* also if no entry was live: as aq_event_await() */
     while (sweep.completed == 0 && sweep.first < numevents) {
         aq_event_done(events[sweep.first], &waiter.peer);
         waiter.what = aq_event_op(events[sweep.first])->kind->waits_in;
@@ -286,8 +286,8 @@ void gex_Event_WaitAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags)
 
     AQ_EVENT_CHECK_ARRAY("gex_Event_WaitAll", events, numevents, flags);
     sweep = aq_events_sweep("gex_Event_WaitAll", events, numevents, 0);
-    if (sweep.completed > 0 && sweep.first == numevents)
-        aq_poll();
+    if (sweep.first == numevents)
+        aq_poll(); /* also if no entry was live: as aq_event_await() */
     while (sweep.first < numevents) {
         aq_event_await(events[sweep.first]);
         sweep = aq_events_sweep("gex_Event_WaitAll", events, numevents, sweep.first);

@@ -197,6 +197,7 @@ void aq_exchange_as(const char *call, gex_TM_t handle, const void *mine, size_t 
     if (len > SIZE_MAX / 2 / members || (known = malloc(members * len)) == NULL)
         aq_fatal("%s: no memory to learn %zu bytes from each of %zu members", call, len, members);
     memcpy(known, mine, len);
+    aq_poll(); /* what we wait for may be here already: serve the others' messages all the same */
     aq_exchange_rounds(call, tm, known, len);
     memcpy((char *)all + me * len, known, (members - me) * len);
     memcpy(all, known + (members - me) * len, me * len);

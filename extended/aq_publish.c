@@ -21,6 +21,7 @@
 struct aq_publish_entry {
     uint64_t addr, size;
     uint32_t index;
+    uint32_t zero; /* no padding is sent */
 };
 
 #if GASNET_DEBUG
@@ -55,8 +56,8 @@ static uint32_t aq_publish_collect(const gex_EP_t *eps, size_t count, struct aq_
         const struct aq_bound bound = aq_bound_find(aq_job.rank, index);
 
         if (index != 0 && bound.size != 0 && found < GASNET_MAXEPS)
-            mine[found++] = (struct aq_publish_entry){ (uint64_t)(uintptr_t)bound.addr, bound.size,
-                                                       index };
+            mine[found++] = (struct aq_publish_entry){ .addr = (uint64_t)(uintptr_t)bound.addr,
+                                                       .size = bound.size, .index = index };
     }
     return found;
 }
@@ -78,7 +79,7 @@ int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps, gex_F
     AQ_TRACE_SCOPE(AQ_TRACE_SEGMENT_PUBLISH, GEX_RANK_INVALID, 0);
     const char *call = "gex_EP_PublishBoundSegment";
     const gex_Rank_t members = aq_tm_head_of(tm)->size;
-    struct aq_publish_entry mine[GASNET_MAXEPS] = { { 0, 0, 0 } }, *all = NULL;
+    struct aq_publish_entry mine[GASNET_MAXEPS] = { { 0 } }, *all = NULL;
     uint32_t *counts, count, most = 0;
     int rc = AQ_OK;
 

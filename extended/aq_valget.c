@@ -55,9 +55,14 @@ gasnet_register_value_t gasnet_wait_syncnb_valget(gasnet_valget_handle_t handle)
         aq_fatal("gasnet_wait_syncnb_valget: %p is not a handle of a get that is under way; each is "
                  "waited for once", (void *)op);
 #endif
-    while (!aq_op_is_done(op, &waiter.peer))
-        aq_wait_step(&waiter);
-    aq_wait_end(&waiter);
+    if (aq_op_is_done(op, &waiter.peer)) {
+        aq_poll(); /* programs that only get and wait must serve their peers too */
+    } else {
+        do {
+            aq_wait_step(&waiter);
+        } while (!aq_op_is_done(op, &waiter.peer));
+        aq_wait_end(&waiter);
+    }
     value = op->value;
     aq_op_retire(op);
     return value;

@@ -50,7 +50,7 @@ static inline AQ_UNUSED const struct aq_ad_public *aq_ad_head_of(gex_AD_t ad)
  * flags  0 or one of GEX_FLAG_AD_FAVOR_MY_RANK, _MY_NBRHD, _REMOTE, hints without effect here
  * Context ordinary code. dt, ops and flags are the same on every member
  * Errors none; a debug build ends the job on arguments that break these rules
- * Source: GASNet-EX specification 0.19, Remote atomics. Test: test_ad_create.
+ * Source: GASNet-EX specification 0.19, Remote atomics. Test: test_ad_domain.
  */
 AQ_PUBLIC void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops,
                              gex_Flags_t flags);
@@ -138,28 +138,46 @@ static inline AQ_UNUSED int aq_ad_fetches(gex_OP_t opcode)
 #define AQ_AD_ORDER __ATOMIC_RELAXED
 #endif
 
-/* GEX_FLAG_AD_REL: what this thread did is ordered before the atomic. Release is enough if the
- * atomic writes. A plain load must not overtake older stores either, which takes a full fence. */
+/* How strong the fences are that GEX_FLAG_AD_REL and GEX_FLAG_AD_ACQ ask for, around a relaxed atomic.
+ *
+ * In general a full one on either side: what this thread did is ordered before the whole of the
+ * operation, its load too, and what it does next after the whole of it, its store too. A release
+ * fence lets a load of the operation overtake older stores, and a compare-and-swap that fails is
+ * nothing but a load; an acquire fence lets younger accesses overtake the store half of a relaxed
+ * read-modify-write (that of an exclusive pair, for instance), of which it orders but the load.
+ *
+ * On x86 every read-modify-write is one locked instruction, a full fence by itself, also if its
+ * comparison fails; loads and stores stay in order but that a load may overtake an older store
+ * of another word. So only a plain load after older stores, and a plain store before younger
+ * loads, need an instruction: the others keep the compiler in order, and cost nothing. */
 static inline AQ_UNUSED void aq_ad_fence_before(unsigned number, gex_Flags_t flags)
 {
     if ((flags & GEX_FLAG_AD_REL) == 0)
         return;
+#if defined(__x86_64__) || defined(__i386__)
     if (number == AQ_AD_GET)
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
     else
         __atomic_thread_fence(__ATOMIC_RELEASE);
+#else
+    (void)number;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
 }
 
-/* GEX_FLAG_AD_ACQ: what this thread does next is ordered after the atomic. Acquire is enough if
- * the atomic reads. A plain store must not be overtaken by younger loads either. */
 static inline AQ_UNUSED void aq_ad_fence_after(unsigned number, int fetches, gex_Flags_t flags)
 {
     if ((flags & GEX_FLAG_AD_ACQ) == 0)
         return;
+#if defined(__x86_64__) || defined(__i386__)
     if (number == AQ_AD_SET && !fetches)
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
     else
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
+#else
+    (void)number, (void)fetches;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
 }
 
 /* May an operation that changes nothing do without writing? Not if others look for the write. */

@@ -211,6 +211,9 @@ int aq_shm_pool_init(void);
 /* The smallest free block that holds most bytes; if there is none, the largest of at least least
  * bytes; or AQ_BLOCK_NONE. */
 uint16_t aq_shm_block_take(int lane, size_t least, size_t most);
+/* The same for somebody who may keep it for long: one of each size stays, so that a message which
+ * waits for a block waits only for messages on their way. */
+uint16_t aq_shm_block_lend(int lane, size_t least, size_t most);
 void aq_shm_block_release(int lane, uint16_t block);
 /* Offset of a block in its lane's part of the pool, and its size. */
 uint64_t aq_shm_block_offset(uint16_t block);

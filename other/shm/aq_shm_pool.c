@@ -60,14 +60,15 @@ int aq_shm_pool_init(void)
     return AQ_OK;
 }
 
-static uint16_t aq_shm_block_pop(int lane, int class)
+/* All functions that take leave keep blocks of each size. */
+static inline uint16_t aq_shm_block_pop(int lane, int class, uint32_t keep)
 {
     struct aq_shm_free *list = &aq_shm_pools[lane].free[class];
 
-    return list->count > 0 ? list->blocks[--list->count] : AQ_BLOCK_NONE;
+    return list->count > keep ? list->blocks[--list->count] : AQ_BLOCK_NONE;
 }
 
-static uint16_t aq_shm_block_try(int lane, size_t least, size_t most)
+static uint16_t aq_shm_block_try(int lane, size_t least, size_t most, uint32_t keep)
 {
     const struct aq_shm_pool_plan *plan = &aq_shm.layout.pool;
     uint16_t block = AQ_BLOCK_NONE;
@@ -77,22 +78,32 @@ static uint16_t aq_shm_block_try(int lane, size_t least, size_t most)
         fits++;
     aq_lock_acquire(&aq_shm_pools[lane].lock);
     for (int class = fits; class < AQ_POOL_CLASSES && block == AQ_BLOCK_NONE; class++)
-        block = aq_shm_block_pop(lane, class);
+        block = aq_shm_block_pop(lane, class, keep);
     for (int class = fits - 1; class >= 0 && plan->size[class] >= least && block == AQ_BLOCK_NONE;
          class--)
-        block = aq_shm_block_pop(lane, class);
+        block = aq_shm_block_pop(lane, class, keep);
     aq_lock_release(&aq_shm_pools[lane].lock);
     return block;
 }
 
-uint16_t aq_shm_block_take(int lane, size_t least, size_t most)
+static inline uint16_t aq_shm_block_find(int lane, size_t least, size_t most, uint32_t keep)
 {
-    uint16_t block = aq_shm_block_try(lane, most, most);
+    uint16_t block = aq_shm_block_try(lane, most, most, keep);
 
     if (AQ_LIKELY(block != AQ_BLOCK_NONE))
         return block;
     aq_shm_ring_reclaim(lane);
-    return aq_shm_block_try(lane, least, most);
+    return aq_shm_block_try(lane, least, most, keep);
+}
+
+uint16_t aq_shm_block_take(int lane, size_t least, size_t most)
+{
+    return aq_shm_block_find(lane, least, most, 0);
+}
+
+uint16_t aq_shm_block_lend(int lane, size_t least, size_t most)
+{
+    return aq_shm_block_find(lane, least, most, 1);
 }
 
 static int aq_shm_block_class(uint16_t block)

@@ -249,7 +249,7 @@ static void aq_shm_tx_reclaim(struct aq_shm_tx *tx)
             tx->blocks_out--;
         }
     }
-    tx->room = aq_shm.layout.slots - (tx->sent - tx->freed);
+    tx->room = aq_shm.layout.slots - (tx->sent - tx->freed) - tx->reserved;
     /* what is done was taken: a lane without answers must not look empty when the count of its
      * messages comes round to the last answer's */
     aq_shm_tx_note_taken(tx, tx->freed);
@@ -261,7 +261,7 @@ void aq_shm_ring_reclaim(int lane)
         struct aq_shm_link *link = aq_shm_link_find(local);
         struct aq_shm_tx *tx = link == NULL ? NULL : &link->tx[lane];
 
-        /* par: the caller holds the lock of one of them, and has looked at that one itself */
+        /* par: the caller may hold the lock of one of them, and then looks at that one itself */
         if (tx == NULL || !aq_lock_try(&tx->lock))
             continue;
         if (tx->blocks_out != 0)
@@ -307,8 +307,13 @@ static int aq_shm_place_block(struct aq_shm_tx *tx, const struct aq_am_out *out,
         if (tx->blocks_out >= AQ_SHM_BLOCKS_LAZY)
             aq_shm_tx_reclaim(tx);
         block = aq_shm_block_take(tx->lane, out->nbytes, out->nbytes);
-        if (block == AQ_BLOCK_NONE)
-            return AQ_RETRY;
+        if (AQ_UNLIKELY(block == AQ_BLOCK_NONE)) {
+            /* aq_shm_ring_reclaim() has passed over the lane whose lock we hold */
+            aq_shm_tx_reclaim(tx);
+            block = aq_shm_block_take(tx->lane, out->nbytes, out->nbytes);
+            if (block == AQ_BLOCK_NONE)
+                return AQ_RETRY;
+        }
     }
     tx->block[tx->sent % AQ_SHM_MAX_SLOTS] = block; /* messages count from 1, blocks from 0 */
     tx->blocks_out++;
@@ -398,6 +403,31 @@ static inline bool aq_shm_tx_has_room(struct aq_shm_tx *tx)
     return tx->room != 0;
 }
 
+/* Set a slot aside for a message that will be made later, and let go of tx->lock. False if there is
+ * none. Other senders just find less room. Its owner waits for nothing before it comes back, so
+ * that a lane is never kept full by more than copies that are being made. */
+static bool aq_shm_tx_reserve(struct aq_shm_tx *tx)
+{
+    const bool room = aq_shm_tx_has_room(tx);
+
+    if (AQ_THREADED && room) {
+        tx->room--;
+        tx->reserved++;
+    }
+    aq_lock_release(&tx->lock);
+    return room;
+}
+
+/* Take the lock again: the slot is there. */
+static void aq_shm_tx_claim(struct aq_shm_tx *tx)
+{
+    aq_lock_acquire(&tx->lock);
+    if (AQ_THREADED) {
+        tx->reserved--;
+        tx->room++;
+    }
+}
+
 /* Where the next message goes. A lane that is known to be empty stays where it is; but replies
  * move on until they are where the requests are, and now and then everybody does: so that no
  * slot keeps a number for so long that numbers have come round to it. tx->lock is held. */
@@ -476,15 +506,12 @@ int aq_shm_am_send(const struct aq_am_out *out)
 
     aq_lock_acquire(&tx->lock);
     if (out->kind == AQ_AM_LONG && out->nbytes != 0 && aq_shm_long_is_direct(out)) {
-        /* a long copy must not keep other threads from sending; if they take the last room
-         * meanwhile, the copy is made again */
-        const bool room = aq_shm_tx_has_room(tx);
-
-        aq_lock_release(&tx->lock);
-        if (!room)
+        /* a long copy must not keep other threads from sending; nor may it be made for a message
+         * that is then declined */
+        if (!aq_shm_tx_reserve(tx))
             return AQ_RETRY;
         aq_shm_long_place(out);
-        aq_lock_acquire(&tx->lock);
+        aq_shm_tx_claim(tx);
     }
     rc = aq_shm_tx_send(tx, out);
     aq_lock_release(&tx->lock);
@@ -505,7 +532,7 @@ int aq_shm_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t least, size_t most
     aq_lock_release(&tx->lock);
     if (!room)
         return AQ_RETRY;
-    block = aq_shm_block_take(is_reply, least, most);
+    block = aq_shm_block_lend(is_reply, least, most);
     if (block == AQ_BLOCK_NONE)
         return AQ_RETRY;
     buffer->addr = aq_shm_pool(aq_shm.me, is_reply) + aq_shm_block_offset(block);

@@ -27,6 +27,7 @@ struct aq_shm_tx {
     bool greeted;        /* the receiver knows that it has to listen */
     uint32_t freed;      /* messages the receiver is known to be done with, blocks taken back */
     uint32_t blocks_out;
+    uint32_t reserved;   /* par: slots taken off room for messages whose payload is being placed */
     struct aq_shm_channel *channel;
     uint16_t block[AQ_SHM_MAX_SLOTS]; /* by message number */
 };

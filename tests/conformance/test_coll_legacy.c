@@ -12,6 +12,15 @@ enum { MOST = 70000, OUTSTANDING = 40 };
 _Static_assert(sizeof(gasnet_image_t) == 4, "an image is 32 bits");
 static const gasnet_coll_handle_t no_handle = GASNET_COLL_INVALID_HANDLE;
 static unsigned char *src, *dst;
+static gasnet_team_handle_t team; /* the one being checked, our rank in it and its size */
+static gex_Rank_t me, size;
+
+static void use_team(gasnet_team_handle_t handle)
+{
+    team = handle;
+    size = handle == GASNET_TEAM_ALL ? aq_test_n : gex_TM_QuerySize(handle);
+    me = handle == GASNET_TEAM_ALL ? aq_test_me : gex_TM_QueryRank(handle);
+}
 
 /* Block `to` that rank `from` holds. */
 static unsigned char byte_of(gex_Rank_t from, gex_Rank_t to, size_t i)
@@ -38,45 +47,45 @@ static void verify(const char *call, const unsigned char *block, size_t nbytes, 
 
 static void check_broadcast(gex_Rank_t root, size_t nbytes, int flags, bool in_place)
 {
-    unsigned char *to = in_place && root == aq_test_me ? src : dst;
+    unsigned char *to = in_place && root == me ? src : dst;
 
     fill(src, nbytes, root, 0);
     memset(dst, 0, nbytes);
-    gasnet_coll_broadcast(GASNET_TEAM_ALL, to, root, root == aq_test_me ? src : NULL, nbytes, flags);
+    gasnet_coll_broadcast(team, to, root, root == me ? src : NULL, nbytes, flags);
     verify("broadcast", to, nbytes, root, 0);
 }
 
 static void check_scatter(gex_Rank_t root, size_t nbytes, int flags, bool in_place)
 {
-    unsigned char *to = in_place && root == aq_test_me ? src + nbytes * root : dst;
+    unsigned char *to = in_place && root == me ? src + nbytes * root : dst;
 
-    for (gex_Rank_t rank = 0; rank < aq_test_n; rank++)
+    for (gex_Rank_t rank = 0; rank < size; rank++)
         fill(src + nbytes * rank, nbytes, root, rank);
     memset(dst, 0, nbytes);
-    gasnet_coll_wait_sync(gasnet_coll_scatter_nb(GASNET_TEAM_ALL, to, root,
-                                                 root == aq_test_me ? src : NULL, nbytes, flags));
-    verify("scatter", to, nbytes, root, aq_test_me);
+    gasnet_coll_wait_sync(gasnet_coll_scatter_nb(team, to, root,
+                                                 root == me ? src : NULL, nbytes, flags));
+    verify("scatter", to, nbytes, root, me);
 }
 
 static void check_gather(gex_Rank_t root, size_t nbytes, int flags, bool in_place)
 {
-    unsigned char *from = in_place && root == aq_test_me ? dst + nbytes * root : src;
+    unsigned char *from = in_place && root == me ? dst + nbytes * root : src;
 
-    memset(dst, 0, nbytes * aq_test_n);
-    fill(from, nbytes, aq_test_me, root);
-    gasnet_coll_gather(GASNET_TEAM_ALL, root, root == aq_test_me ? dst : NULL, from, nbytes, flags);
-    for (gex_Rank_t rank = 0; rank < aq_test_n && root == aq_test_me; rank++)
+    memset(dst, 0, nbytes * size);
+    fill(from, nbytes, me, root);
+    gasnet_coll_gather(team, root, root == me ? dst : NULL, from, nbytes, flags);
+    for (gex_Rank_t rank = 0; rank < size && root == me; rank++)
         verify("gather", dst + nbytes * rank, nbytes, rank, root);
 }
 
 static void check_gather_all(size_t nbytes, int flags, bool in_place)
 {
-    unsigned char *from = in_place ? dst + nbytes * aq_test_me : src;
+    unsigned char *from = in_place ? dst + nbytes * me : src;
 
-    memset(dst, 0, nbytes * aq_test_n);
-    fill(from, nbytes, aq_test_me, 5);
-    gasnet_coll_gather_all(GASNET_TEAM_ALL, dst, from, nbytes, flags);
-    for (gex_Rank_t rank = 0; rank < aq_test_n; rank++)
+    memset(dst, 0, nbytes * size);
+    fill(from, nbytes, me, 5);
+    gasnet_coll_gather_all(team, dst, from, nbytes, flags);
+    for (gex_Rank_t rank = 0; rank < size; rank++)
         verify("gather_all", dst + nbytes * rank, nbytes, rank, 5);
 }
 
@@ -84,14 +93,14 @@ static void check_exchange(size_t nbytes, int flags)
 {
     gasnet_coll_handle_t handle;
 
-    for (gex_Rank_t rank = 0; rank < aq_test_n; rank++)
-        fill(src + nbytes * rank, nbytes, aq_test_me, rank);
-    memset(dst, 0, nbytes * aq_test_n);
-    handle = gasnet_coll_exchange_nb(GASNET_TEAM_ALL, dst, src, nbytes, flags);
+    for (gex_Rank_t rank = 0; rank < size; rank++)
+        fill(src + nbytes * rank, nbytes, me, rank);
+    memset(dst, 0, nbytes * size);
+    handle = gasnet_coll_exchange_nb(team, dst, src, nbytes, flags);
     while (gasnet_coll_try_sync(handle) != GASNET_OK)
         aq_test_yield();
-    for (gex_Rank_t rank = 0; rank < aq_test_n; rank++)
-        verify("exchange", dst + nbytes * rank, nbytes, rank, aq_test_me);
+    for (gex_Rank_t rank = 0; rank < size; rank++)
+        verify("exchange", dst + nbytes * rank, nbytes, rank, me);
 }
 
 static void check_flags(size_t nbytes)
@@ -99,7 +108,7 @@ static void check_flags(size_t nbytes)
     for (int in = GASNET_COLL_IN_NOSYNC; in <= GASNET_COLL_IN_ALLSYNC; in *= 2)
         for (int out = GASNET_COLL_OUT_NOSYNC; out <= GASNET_COLL_OUT_ALLSYNC; out *= 2) {
             const int flags = in | out | GASNET_COLL_LOCAL;
-            const gex_Rank_t root = (gex_Rank_t)(in + out) % aq_test_n;
+            const gex_Rank_t root = (gex_Rank_t)(in + out) % size;
 
             check_broadcast(root, nbytes, flags, in == GASNET_COLL_IN_MYSYNC);
             check_scatter(root, nbytes, flags, out == GASNET_COLL_OUT_MYSYNC);
@@ -117,10 +126,10 @@ static void check_outstanding(void)
     const int flags = GASNET_COLL_IN_MYSYNC | GASNET_COLL_OUT_MYSYNC | GASNET_COLL_LOCAL;
 
     for (unsigned i = 0; i < OUTSTANDING; i++) {
-        const gex_Rank_t root = i % aq_test_n;
+        const gex_Rank_t root = i % size;
 
-        value[i] = root == aq_test_me ? i * 31 : 0;
-        handle[i] = gasnet_coll_broadcast_nb(GASNET_TEAM_ALL, &value[i], root, &value[i], 4, flags);
+        value[i] = root == me ? i * 31 : 0;
+        handle[i] = gasnet_coll_broadcast_nb(team, &value[i], root, &value[i], 4, flags);
     }
     while (gasnet_coll_try_sync_all(handle, OUTSTANDING / 2) != GASNET_OK)
         aq_test_yield();
@@ -133,10 +142,8 @@ static void check_outstanding(void)
     AQ_CHECK_EQ(gasnet_coll_try_sync_some(handle, OUTSTANDING), GASNET_OK);
 }
 
-static void check_barriers(gasnet_team_handle_t team)
+static void check_barriers(void)
 {
-    const gex_Rank_t size = team == GASNET_TEAM_ALL ? aq_test_n : gex_TM_QuerySize(team);
-    const gex_Rank_t me = team == GASNET_TEAM_ALL ? aq_test_me : gex_TM_QueryRank(team);
     int id = 0, result;
 
     AQ_CHECK_EQ(gasnet_coll_barrier(team, 17, 0), GASNET_OK);
@@ -181,12 +188,13 @@ static void check_names(void)
 int main(int argc, char **argv)
 {
     static const size_t sizes[] = { 1, 8, 1001, 20000, MOST };
-    gex_TM_t team;
+    gex_TM_t half;
 
     aq_test_start(&argc, &argv, 1);
     aq_test_segment(GASNET_PAGESIZE);
     src = malloc((size_t)MOST * aq_test_n);
     dst = malloc((size_t)MOST * aq_test_n);
+    use_team(GASNET_TEAM_ALL);
     rule("gasnet-1 20.1: every call with every pair of flags");
     for (size_t i = 0; i < AQ_LENGTH(sizes) && (!aq_test_quick || sizes[i] < 2000); i++)
         check_flags(sizes[i]);
@@ -194,12 +202,19 @@ int main(int argc, char **argv)
     check_outstanding();
     rule("gasnet-1 20.1: barriers over the job");
     aq_test_barrier();
-    check_barriers(GASNET_TEAM_ALL);
+    check_barriers();
+    /* ranks in reverse, so that nobody's rank in the team is its jobrank by chance */
+    gex_TM_Split(&half, aq_test_tm, (int)(aq_test_me % 2), (int)(aq_test_n - aq_test_me), NULL, 0,
+                 GEX_FLAG_TM_NO_SCRATCH);
+    use_team(half);
+    rule("gasnet-1 20.1: every call with every pair of flags, over a team; images are its ranks");
+    for (size_t i = 0; i < AQ_LENGTH(sizes) && (!aq_test_quick || sizes[i] < 2000); i++)
+        check_flags(sizes[i]);
+    check_outstanding();
     rule("gasnet-1 20.1: barriers over a team");
-    gex_TM_Split(&team, aq_test_tm, (int)(aq_test_me % 2), 0, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
-    check_barriers(team);
-    check_barriers(team);
-    gex_TM_Destroy(team, NULL, 0);
+    check_barriers();
+    check_barriers();
+    gex_TM_Destroy(half, NULL, 0);
     rule("gasnet-1 20.1: names and constants");
     check_names();
     return aq_test_finish();

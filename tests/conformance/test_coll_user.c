@@ -196,6 +196,71 @@ static void check_unit(size_t bytes, size_t count, gex_OP_t op, bool in_place)
     free(dst);
 }
 
+/* --- elements that need the most alignment any type has --- */
+
+struct strict {
+    alignas(max_align_t) uint8_t id; /* and padding */
+    long double value;
+};
+
+static void op_strict(const void *arg1, void *arg2, size_t count, const void *cdata)
+{
+    const struct strict *x = arg1;
+    struct strict *y = arg2;
+
+    check_call(x, y, count, sizeof(*x), cdata, alignof(struct strict));
+    for (size_t i = 0; i < count; i++) {
+        y[i].id ^= x[i].id;
+        y[i].value += x[i].value;
+    }
+}
+
+static void op_long_double(const void *arg1, void *arg2, size_t count, const void *cdata)
+{
+    const long double *x = arg1;
+    long double *y = arg2;
+
+    check_call(x, y, count, sizeof(*x), cdata, alignof(long double));
+    for (size_t i = 0; i < count; i++)
+        y[i] += x[i];
+}
+
+static void reduce_user(bool to_all, void *dst, const void *src, size_t bytes, size_t count, gex_OP_t op,
+                        gex_Coll_ReduceFn_t fn)
+{
+    if (to_all)
+        gex_Event_Wait(gex_Coll_ReduceToAllNB(aq_test_tm, dst, src, GEX_DT_USER, bytes, count, op, fn,
+                                              &token, 0));
+    else
+        gex_Event_Wait(gex_Coll_ReduceToOneNB(aq_test_tm, 0, dst, src, GEX_DT_USER, bytes, count, op, fn,
+                                              &token, 0));
+}
+
+static void check_strict(size_t count, bool to_all, gex_OP_t op)
+{
+    struct strict *src = calloc(count, sizeof(*src)), *dst = calloc(count, sizeof(*dst));
+    long double *numbers = calloc(count, sizeof(*numbers)), sum = 0;
+    uint8_t ids = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        src[i].id = (uint8_t)(1u << aq_test_me % 8);
+        src[i].value = numbers[i] = (long double)(aq_test_me + i + 1);
+    }
+    reduce_user(to_all, dst, src, sizeof(*src), count, op, op_strict);
+    reduce_user(to_all, numbers, numbers, sizeof(*numbers), count, op, op_long_double);
+    for (gex_Rank_t rank = 0; rank < aq_test_n; rank++) {
+        ids ^= (uint8_t)(1u << rank % 8);
+        sum += (long double)rank + 1;
+    }
+    for (size_t i = 0; i < count && (to_all || aq_test_me == 0); i++) {
+        AQ_CHECK(dst[i].id == ids && dst[i].value == sum + (long double)(i * aq_test_n));
+        AQ_CHECK(numbers[i] == dst[i].value);
+    }
+    free(src);
+    free(dst);
+    free(numbers);
+}
+
 /* --- a built-in type with a client's operator, and function data that is no pointer --- */
 
 static void op_gcd(const void *arg1, void *arg2, size_t count, const void *cdata)
@@ -282,6 +347,12 @@ int main(int argc, char **argv)
         }
     if (!aq_test_quick)
         check_unit(1000003, 2, GEX_OP_USER, true);
+    rule("extended 12.5: elements with the strictest alignment");
+    for (size_t i = 0; i < AQ_LENGTH(counts) && counts[i] <= (aq_test_quick ? 5000u : 40001u); i++)
+        for (int to_all = 0; to_all < 2; to_all++) {
+            check_strict(counts[i], to_all, GEX_OP_USER);
+            check_strict(counts[i], to_all, GEX_OP_USER_NC);
+        }
     rule("extended 12.4, 12.5: built-in type, own operator; each process's own cdata");
     check_builtin_type();
     rule("extended 12.5: an operator may take a lock and ask queries");

@@ -1,10 +1,13 @@
 /*
  * test_ep_rma.c - put and get between the segments of further endpoints: both allocations, any alignment,
- * every pair of indices, every peer and oneself; publishing, unevenly and over parts of the job.
+ * every pair of indices, every peer and oneself; publishing, unevenly and over parts of the job;
+ * segments that are destroyed while traffic of others is served.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, Endpoints; bound-segment publication.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
+
+#include <time.h>
 
 #define LENGTH ((size_t)300000) /* more than one message, of a segment at an odd address */
 #define SLOT 8192               /* what a peer writes into */
@@ -145,6 +148,88 @@ static void check_unpublished(void)
     AQ_CHECK(owner == eps && local == eps && size == 5);
 }
 
+/* --- segments that end while others are in use --- */
+
+#if GASNET_PAR
+
+enum { PASSING = 20, WORDS = 32 }; /* at 0: they end; the last endpoint's segment stays */
+
+static gex_EP_t passing[PASSING + 1];
+static uint64_t staying[WORDS * 4];
+/* Both relaxed: they must not put the destroying in an order with the others' work. */
+static aq_test_count_t ended, moved;
+
+/* Makes segments and destroys them, each after some more of the others' work, which goes on meanwhile. */
+static void end_segments(void)
+{
+    const struct timespec some = { 0, 200000 };
+    gex_Segment_t segment;
+    int i, k, until;
+
+    for (i = 0; i < PASSING; i++) {
+        until = atomic_load_explicit(&moved, memory_order_relaxed) + 2;
+        while (atomic_load_explicit(&moved, memory_order_relaxed) < until)
+            nanosleep(&some, NULL);
+        for (k = 0; k < 3; k++) { /* not bound to anything */
+            AQ_CHECK_EQ(gex_Segment_Create(&segment, aq_test_client, NULL, 65536, GEX_MK_HOST, 0), GASNET_OK);
+            gex_Segment_Destroy(segment, 0);
+        }
+        segment = gex_EP_QuerySegment(passing[i]);
+        memset(gex_Segment_QueryAddr(segment), 1, 65536);
+        gex_Segment_Destroy(segment, 0);
+    }
+}
+
+/* Thread 0 destroys, the others put and get through messages, which they serve as well. */
+static void *ending(void *arg)
+{
+    const int me = (int)(intptr_t)arg;
+    const gex_Rank_t next = aq_test_peer(1);
+    const gex_TM_t pair = gex_TM_Pair(passing[PASSING], gex_EP_QueryIndex(passing[PASSING]));
+    void *owner = NULL;
+    uint64_t value = 0;
+
+    if (me == 0) {
+        end_segments();
+        atomic_store_explicit(&ended, 1, memory_order_relaxed);
+        return NULL;
+    }
+    gex_Event_Wait(gex_EP_QueryBoundSegmentNB(pair, next, &owner, NULL, NULL, 0));
+    while (atomic_load_explicit(&ended, memory_order_relaxed) == 0 || value < 20) {
+        uint64_t *there = (uint64_t *)owner + WORDS * me;
+
+        gex_RMA_PutBlocking(pair, next, there, &(uint64_t){ ++value }, sizeof(value), 0);
+        AQ_CHECK_EQ(gex_RMA_GetBlockingVal(pair, next, there, sizeof(value), 0), value);
+        atomic_fetch_add_explicit(&moved, 1, memory_order_relaxed);
+    }
+    return NULL;
+}
+
+static void check_ending(void)
+{
+    gex_Segment_t segment;
+    int i;
+
+    for (i = 0; i <= PASSING; i++) {
+        AQ_CHECK_EQ(gex_EP_Create(&passing[i], aq_test_client, GEX_EP_CAPABILITY_RMA, 0), GASNET_OK);
+        AQ_CHECK_EQ(gex_Segment_Create(&segment, aq_test_client, i < PASSING ? NULL : staying,
+                                       i < PASSING ? 65536 : sizeof(staying), GEX_MK_HOST, 0), GASNET_OK);
+        AQ_CHECK_EQ(gex_EP_BindSegment(passing[i], segment, 0), GASNET_OK);
+    }
+    AQ_CHECK_EQ(gex_EP_PublishBoundSegment(aq_test_tm, &passing[PASSING], 1, 0), GASNET_OK);
+    aq_test_threads(3, ending);
+    aq_test_barrier();
+    for (i = 0; i < PASSING; i++) {
+        uintptr_t size = 1;
+
+        gex_Event_Wait(gex_EP_QueryBoundSegmentNB(gex_TM_Pair(aq_test_ep, gex_EP_QueryIndex(passing[i])),
+                                                  aq_test_me, NULL, NULL, &size, 0));
+        AQ_CHECK_EQ(size, 0);
+    }
+}
+
+#endif
+
 int main(int argc, char **argv)
 {
     gex_EP_t list[4];
@@ -196,5 +281,10 @@ int main(int argc, char **argv)
     for (r = 0; r < aq_test_n; r++)
         AQ_CHECK_EQ(known(r, 4), r == 0 || r == aq_test_me);
     aq_test_barrier();
+#if GASNET_PAR
+    rule("core 12: a segment ends while other threads' handlers serve transfers to and from another one");
+    check_ending();
+    aq_test_barrier();
+#endif
     return aq_test_finish();
 }

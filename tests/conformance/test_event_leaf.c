@@ -99,6 +99,33 @@ static void in_arrays(gex_Rank_t to, size_t len)
         arrived(to, i, len, len + 40 + (size_t)i);
 }
 
+/* Roots are synchronised, copies of their leaves lie about and are never looked at, and what the library
+ * keeps of an operation serves the next ones: more of them than it could tell apart by a small number. */
+static void untouched_leaves(gex_Rank_t to)
+{
+    const int rounds = aq_test_quick ? 30 : 200;
+    gex_Event_t stale[200][SLOTS], roots[SLOTS];
+    int round, i;
+
+    rule("extended 4.2: leaf events that nobody touches after their root do no harm to later operations");
+    for (round = 0; round < rounds; round++) {
+        const size_t len = round % 3 == 0 ? 8 : round % 3 == 1 ? 4096 : 20000;
+
+        for (i = 0; i < SLOTS; i++)
+            roots[i] = start(to, i, len, &stale[round][i], (uint64_t)round * SLOTS + (uint64_t)i);
+        for (i = 0; i < SLOTS; i++) { /* with and without a look at the leaf while it is one */
+            if ((round + i) % 4 == 0)
+                gex_Event_Wait(stale[round][i]);
+            if (round % 2)
+                gex_Event_Wait(roots[i]);
+        }
+        if (round % 2 == 0)
+            gex_Event_WaitAll(roots, SLOTS, 0);
+        for (i = round % 5; i < SLOTS; i += 5)
+            arrived(to, i, len, (uint64_t)round * SLOTS + (uint64_t)i);
+    }
+}
+
 static void invalid_root(void)
 {
     rule("extended 4.3: QueryLeaf of INVALID gives something that tests done");
@@ -122,6 +149,7 @@ int main(int argc, char **argv)
             if (sizes[i] <= 70000)
                 in_arrays(to, sizes[i]);
         }
+        untouched_leaves(aq_test_peer(k));
         aq_test_barrier(); /* next round has other writers */
     }
     return aq_test_finish();

@@ -62,6 +62,42 @@ static void use_rma(gex_Rank_t r)
     AQ_CHECK(strcmp(back, "nbi") == 0);
 }
 
+static int by_value(const void *a, const void *b)
+{
+    const uintptr_t x = (uintptr_t) * (const gex_TM_t *)a, y = (uintptr_t) * (const gex_TM_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Every pair there can be, of all the endpoints there can be. */
+static void check_every_pair(void)
+{
+    const size_t n = (size_t)GASNET_MAXEPS * GASNET_MAXEPS;
+    gex_TM_t *const pairs = malloc(n * sizeof(*pairs));
+    gex_EP_t eps[GASNET_MAXEPS];
+    gex_EP_Index_t i, j;
+    size_t k;
+
+    eps[0] = aq_test_ep;
+    for (i = 1; i < GASNET_MAXEPS; i++)
+        AQ_CHECK_EQ(gex_EP_Create(&eps[i], aq_test_client, GEX_EP_CAPABILITY_RMA, 0), GASNET_OK);
+    for (i = 0; i < GASNET_MAXEPS; i++)
+        for (j = 0; j < GASNET_MAXEPS; j++)
+            pairs[(size_t)i * GASNET_MAXEPS + j] = gex_TM_Pair(eps[i], j);
+    rule("core 16: made again, in another order, each pair is the same");
+    for (j = GASNET_MAXEPS; j-- > 0;)
+        for (i = 0; i < GASNET_MAXEPS; i++)
+            AQ_CHECK(gex_TM_Pair(eps[i], j) == pairs[(size_t)i * GASNET_MAXEPS + j]);
+    AQ_CHECK(pairs[0] == pair); /* as it was before there were other endpoints */
+    rule("core 16: all pairs of all endpoints differ; none is a team or INVALID");
+    qsort(pairs, n, sizeof(*pairs), by_value);
+    for (k = 0; k < n; k++) {
+        AQ_CHECK(k == 0 || pairs[k] != pairs[k - 1]);
+        AQ_CHECK(pairs[k] != aq_test_tm && pairs[k] != GEX_TM_INVALID);
+    }
+    free(pairs);
+}
+
 int main(int argc, char **argv)
 {
     gex_EP_Index_t i, j;
@@ -75,6 +111,7 @@ int main(int argc, char **argv)
         for (j = 0; j < GASNET_MAXEPS; j++)
             AQ_CHECK_EQ(gex_TM_Pair(aq_test_ep, i) == gex_TM_Pair(aq_test_ep, j), i == j);
     AQ_CHECK(pair != aq_test_tm && pair != GEX_TM_INVALID);
+    check_every_pair();
     aq_test_handlers(table, AQ_LENGTH(table));
     aq_test_segment(64 * (size_t)aq_test_n + 64 * (size_t)aq_test_n);
     rule("core 16: AM requests of each category through a pair; rank is a jobrank; replies work");

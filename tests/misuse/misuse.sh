@@ -340,7 +340,10 @@ coll_rules() {
     breaks legacy_bytes 2 gasnet_coll_gather_all 'nbytes is 0'
     breaks legacy_image 2 gasnet_coll_scatter 'image 77'
     breaks operator_polls 2 gasnet_AMPoll HSL
+    breaks destroy_open 2 gex_TM_Destroy synchronised
+    breaks destroy_named 2 gex_TM_Destroy gasnet_coll_barrier_notify
     export AQ_NO_OVERRIDES=1
+    breaks destroy_open 2 gex_TM_Destroy synchronised
     breaks sizes_differ 2 'same sizes'
     unset AQ_NO_OVERRIDES
     program=$(pwd)/tests/misuse/misuse-$mode

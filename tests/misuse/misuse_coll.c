@@ -120,6 +120,19 @@ static void barrier(void)
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
 }
 
+/* Destroy a team while a collective over it is open: one that only rank 0 called, with a name or without. */
+static void destroy(int named)
+{
+    gex_TM_t team;
+
+    gex_TM_Split(&team, tm, 0, (int)gex_TM_QueryRank(tm), NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+    if (named && gex_TM_QueryRank(tm) == 0)
+        gasnet_coll_barrier_notify(team, 1, 0);
+    else if (gex_TM_QueryRank(tm) == 0)
+        event = gex_Coll_BarrierNB(team, 0);
+    gex_TM_Destroy(team, NULL, 0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2 || gex_Client_Init(&client, &ep, &tm, "MISUSE", &argc, &argv, 0) != GASNET_OK)
@@ -133,6 +146,8 @@ int main(int argc, char **argv)
         reduce(GEX_DT_I64, 8, 1, GEX_OP_USER, polls);
         gex_Event_Wait(event);
     }
+    if (strcmp("destroy_open", argv[1]) == 0 || strcmp("destroy_named", argv[1]) == 0)
+        destroy(strcmp("destroy_named", argv[1]) == 0);
     if (strcmp("sizes_differ", argv[1]) == 0) /* by messages: the receiver sees it */
         gex_Event_Wait(gex_Coll_BroadcastNB(tm, 0, dst, dst, gex_TM_QueryRank(tm) == 0 ? 64 : 32, 0));
     barrier();

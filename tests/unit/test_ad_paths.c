@@ -216,6 +216,43 @@ static void test_declined(void **state)
     assert_int_equal(*(uint64_t *)(void *)base, nbi + nb);
 }
 
+/* The same inside an access region: what is declined is not counted, by the region or outside. */
+static void test_declined_in_region(void **state)
+{
+    struct aq_op *region;
+    uint64_t accepted = 0;
+    gex_Event_t root;
+
+    (void)state;
+    *(uint64_t *)(void *)base = 0;
+    gex_NBI_BeginAccessRegion(0);
+    region = aq_op_implicit(0);
+    for (int declined = 0; declined < 100;) {
+        if (gex_AD_OpNBI_U64(far_ad[3], NULL, 0, base, GEX_OP_INC, 0, 0, GEX_FLAG_IMMEDIATE) == 0)
+            accepted++;
+        else
+            declined++;
+        assert_int_equal(aq_counter_get(&region->pending[AQ_CELL_RMW - 1]), accepted);
+        expect_pending(0, 0, 0);
+    }
+    assert_true(accepted > 0);
+    root = gex_NBI_EndAccessRegion(0);
+    assert_int_equal(gex_NBI_Test(GEX_EC_ALL, 0), GASNET_OK);
+    assert_int_equal(gex_Event_Test(root), GASNET_ERR_NOT_READY);
+    gex_Event_Wait(root);
+    assert_int_equal(*(uint64_t *)(void *)base, accepted);
+    /* a region of which everything was declined is an empty one */
+    while (gex_AD_OpNBI_U64(far_ad[3], NULL, 0, base, GEX_OP_INC, 0, 0, GEX_FLAG_IMMEDIATE) == 0)
+        accepted++;
+    gex_NBI_BeginAccessRegion(0);
+    assert_int_not_equal(
+        gex_AD_OpNBI_U64(far_ad[3], NULL, 0, base, GEX_OP_INC, 0, 0, GEX_FLAG_IMMEDIATE), 0);
+    root = gex_NBI_EndAccessRegion(0);
+    assert_int_equal(gex_Event_Test(root), GASNET_OK);
+    gex_NBI_Wait(GEX_EC_RMW, 0);
+    assert_int_equal(*(uint64_t *)(void *)base, accepted);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +260,7 @@ int main(void)
         cmocka_unit_test(test_ways_are_atomic_together),
         cmocka_unit_test(test_categories),
         cmocka_unit_test(test_declined),
+        cmocka_unit_test(test_declined_in_region),
     };
 
     gasnet_exit(cmocka_run_group_tests(tests, start_job, NULL));

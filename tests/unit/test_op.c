@@ -343,6 +343,41 @@ static void test_thread_ends_with_operations(void **state)
     assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
+/* Copies of leaf events that nobody looks at again neither keep an operation's memory from being used
+ * again nor get in the way of those who use it: more often than there are generations. */
+static void test_untouched_stale_leaves(void **state)
+{
+    enum { TIMES = 40 };
+    gex_Event_t stale[TIMES];
+    struct aq_op *first = NULL, *op;
+
+    (void)state;
+    for (int i = 0; i < TIMES; i++) {
+        gex_Event_t root = start(&op, GEX_EC_PUT, GEX_EC_LC);
+
+        if (i == 0)
+            first = op;
+        assert_ptr_equal(op, first); /* the same record each time */
+        stale[i] = gex_Event_QueryLeaf(root, GEX_EC_LC);
+        if (i > 0)
+            assert_ptr_not_equal(stale[i], stale[i - 1]);
+        assert_int_equal(gex_Event_Test(stale[i]), GASNET_ERR_NOT_READY);
+        assert_int_equal(gex_Event_Test(root), GASNET_ERR_NOT_READY);
+        aq_op_end(op, GEX_EC_PUT, 1);
+        assert_int_equal(gex_Event_Test(stale[i]), GASNET_ERR_NOT_READY);
+        aq_op_end(op, GEX_EC_LC, 1);
+        if (i % 2) /* with and without a look at the leaf while it is one */
+            assert_int_equal(gex_Event_Test(stale[i]), GASNET_OK);
+        assert_int_equal(gex_Event_Test(root), GASNET_OK);
+        root = start(&op, GEX_EC_GET, 0); /* an operation that has no such leaf */
+        assert_ptr_equal(op, first);
+        assert_ptr_equal(gex_Event_QueryLeaf(root, GEX_EC_LC), GEX_EVENT_INVALID);
+        assert_int_equal(gex_Event_Test(root), GASNET_ERR_NOT_READY);
+        aq_op_end(op, GEX_EC_GET, 1);
+        gex_Event_Wait(root);
+    }
+}
+
 /* --- misuse: debug builds only --- */
 
 #if GASNET_DEBUG
@@ -477,6 +512,7 @@ int main(void)
         cmocka_unit_test(test_leaf_beside_its_root),
         cmocka_unit_test(test_categories),
         cmocka_unit_test(test_region),
+        cmocka_unit_test(test_untouched_stale_leaves),
         cmocka_unit_test(test_many_outstanding),
         cmocka_unit_test(test_synced_by_another_thread),
         cmocka_unit_test(test_thread_ends_with_operations),
