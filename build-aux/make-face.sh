@@ -32,8 +32,12 @@ seq) threads= threadlibs= ;;
 *) threads=' -D_REENTRANT' threadlibs=' -lpthread' ;;
 esac
 syslibs=$(value SYSTEM_LIBS)
+# of the row "NAME:libs;NAME:libs;", the one of this conduit
+ownlibs=$(value CONDUIT_LIBS | tr ';' '\n' | sed -n "s/^$conduit://p")
 case " $syslibs " in *" -lpthread "*) threadlibs= ;; esac
 case " $syslibs " in *" -lm "*) m= ;; *) m=' -lm' ;; esac
+# Programs of udp start themselves: they have no spawners to choose from.
+case $conduit in udp) drop='/^GASNET_SPAWNER_/d' ;; *) drop= ;; esac
 # Programs that use the tools alone say what they are by other words.
 case $mode in
 seq) toolsmode=-DGASNETT_THREAD_SINGLE toolsthreads= ;;
@@ -51,11 +55,11 @@ sed -e '/^# SPDX/!s|@CONDUIT@|'"$conduit"'|g' \
     -e "s|@LIBDIR@|$(below "$libdir")|g" \
     -e "s|@THREADS@|$threads|g" \
     -e "s|@TOOLSMODE@|$toolsmode|g" -e "s|@TOOLSTHREADLIBS@|$toolsthreads|g" -e "s|@TOOLSDEBUG@|$toolsdebug|g" \
-    -e "s|@LIBS@|$threadlibs$m${syslibs:+ $syslibs}|g" \
+    -e "s|@LIBS@|${ownlibs:+ $ownlibs}$threadlibs$m${syslibs:+ $syslibs}|g" \
     -e "s|@RELEASE@|$(value RELEASE)|g" \
     -e "s|@GASNET_CC@|$(value GASNET_CC)|g" \
     -e "s|@GASNET_CXX@|$(value GASNET_CXX)|g" \
-    -e "s|@OPT@|$(value GASNET_OPT)|g" \
+    -e "$drop" -e "s|@OPT@|$(value GASNET_OPT)|g" \
     "$template" |
     case $template in
     *.mak.in) sed 's|@PREFIX@|$(GASNET_PREFIX)|g' ;;

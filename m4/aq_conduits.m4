@@ -2,7 +2,9 @@ dnl aq_conduits.m4 - which conduits are built: --enable-NAME, --disable-NAME, --
 dnl SPDX-License-Identifier: BSD-3-Clause
 dnl
 dnl AQ_CONDUITS probes every conduit of conduits/list.m4 and sets, for each, the conditional
-dnl CONDUIT_NAME; AC_SUBSTs CONDUITS (those that are built) and appends to the summary.
+dnl CONDUIT_NAME; AC_SUBSTs CONDUITS (those that are built), AQ_CONDUIT_LIBS (what they link with
+dnl besides the system: aq_conduit_NAME_libs, which the probe may set) and AQ_FACE_LIBS (the same by conduit:
+dnl "NAME:libs;...", with aq_conduit_NAME_face_libs first: names that clients expect); appends to the summary.
 dnl A conduit that was asked for by name and cannot be built ends configure.
 
 AC_DEFUN([AQ_CONDUIT],
@@ -18,8 +20,10 @@ AS_IF([test "x$enable_$1" != xno],
 AM_CONDITIONAL(m4_toupper([CONDUIT_$1]), [test "x$aq_conduit_$1" = xyes])
 AS_IF([test "x$aq_conduit_$1" = xyes],
   [CONDUITS="${CONDUITS:+$CONDUITS }$1"
+   AQ_CONDUIT_LIBS="${AQ_CONDUIT_LIBS:+$AQ_CONDUIT_LIBS }$aq_conduit_$1_libs"
    AQ_SUMMARY_ON([conduit $1], [$2])],
   [AQ_SUMMARY_OFF([conduit $1], [$aq_conduit_$1_why])])
+aq_face_libs="${aq_face_libs}$1:${aq_conduit_$1_face_libs:+$aq_conduit_$1_face_libs }$aq_conduit_$1_libs;"
 m4_append([aq_known_conduits], [ $1 ])dnl
 ])
 
@@ -27,6 +31,8 @@ AC_DEFUN([AQ_CONDUITS],
 [AC_ARG_ENABLE([auto-conduit-detect],
   [AS_HELP_STRING([--disable-auto-conduit-detect], [build only the conduits enabled by name])])
 CONDUITS=
+AQ_CONDUIT_LIBS=
+aq_face_libs=
 m4_include([conduits/list.m4])
 m4_foreach_w([aq_name], [udp mpi ibv ofi ucx],
   [m4_if(m4_index(m4_defn([aq_known_conduits]), [ ]aq_name[ ]), [-1],
@@ -36,4 +42,6 @@ m4_foreach_w([aq_name], [udp mpi ibv ofi ucx],
 )
 AS_IF([test "x$CONDUITS" = x], [AC_MSG_ERROR([no conduit left to build])])
 AC_SUBST([CONDUITS])
+AC_SUBST([AQ_CONDUIT_LIBS])
+AC_SUBST([AQ_FACE_LIBS], [$aq_face_libs])
 ])

@@ -34,11 +34,6 @@ static int aq_smp_init(void)
     return aq_shm_init();
 }
 
-/* The arena and the segments are memory files: they go with the last process. */
-static void aq_smp_exit(void)
-{
-}
-
 /* Transfers that the inline path did not serve. Inside the attached segment, which is mapped
  * everywhere but in segment everything, it is a copy; so it is at home. Anywhere else, which is
  * where the segments of further endpoints are, the kernel copies if it may. */
@@ -92,7 +87,6 @@ const struct aq_conduit_ops aq_smp_conduit = {
     .init = aq_smp_init,
     .segment_attach = aq_shm_segment_attach,
     .segment_bind = aq_shm_cma_allow,
-    .exit = aq_smp_exit,
     .am_send = aq_shm_am_send,
     .am_short = aq_shm_am_short,
     .am_alloc = aq_shm_am_alloc,

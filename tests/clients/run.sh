@@ -2,7 +2,7 @@
 # run.sh - clients in the manner of the known ones, built from an installed tree in a folder outside. Prints TAP.
 # SPDX-License-Identifier: BSD-3-Clause
 #
-#   run.sh            AQ_SRC is the source folder, AQ_INSTALL the installed tree
+#   run.sh [CONDUIT]  smp unless named; AQ_SRC is the source folder, AQ_INSTALL the installed tree
 #
 # Each client is compiled the way its own build system does it: through pkg-config, through the make fragments
 # included or echoed, or with nothing but the -I, -D, -L and -l words that FindGASNet picks out.
@@ -10,6 +10,7 @@
 set -u
 : "${AQ_SRC:?AQ_SRC is the source folder}" "${AQ_INSTALL:?AQ_INSTALL is the installed tree}"
 here=$AQ_SRC/tests/clients
+c=${1:-smp}
 tree=$AQ_INSTALL
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -32,6 +33,9 @@ result() # STATUS NAME
 skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
 check() { name=$1; shift; "$@" >"$work/out" 2>&1; result $? "$name"; }
 
+# without its launcher where that is possible
+case $c in smp) plain='GASNET_PSHM_NODES=3' ;; *) plain="$tree/bin/gasnetrun_$c -n 3" ;; esac
+
 # right N COMMAND...: it ran on N ranks and every rank was right.
 right()
 {
@@ -47,22 +51,22 @@ right()
 runs()
 {
     for ranks in 1 2 4; do
-        check "$1 runs on $ranks ranks" right $ranks "$tree/bin/gasnetrun_smp" -n $ranks "$2"
+        check "$1 runs on $ranks ranks" right $ranks "$tree/bin/gasnetrun_$c" -n $ranks "$2"
     done
     check "$1 runs on 3 ranks, everything over active messages" \
-        right 3 env AQ_NO_OVERRIDES=1 GASNET_PSHM_NODES=3 "$2"
+        right 3 env AQ_NO_OVERRIDES=1 $plain "$2"
 }
 
 pkg() { PKG_CONFIG_PATH="$tree/lib/pkgconfig" pkg-config "$@"; }
 # A fragment read as FindGASNet reads it: its text with a rule of their own appended.
-mak() { { cat "$tree/include/smp-conduit/$1.mak"; printf '\nask:\n\t@echo $(%s)\n' "$2"; } | make -s -f - ask; }
+mak() { { cat "$tree/include/$c-conduit/$1.mak"; printf '\nask:\n\t@echo $(%s)\n' "$2"; } | make -s -f - ask; }
 words() { echo "$2" | tr ' ' '\n' | grep -E -- "^-[$1]" | tr '\n' ' '; }
 
 # --- UPC++: pkg-config, C++17, seq and par ---
 for m in seq par; do
-    check "UPC++ ($m): pkg-config, C++17, no warnings" sh -c "$(pkg gasnet-smp-$m --variable=GASNET_CXX) -std=c++17 -Wall -Wextra -Werror \
-        $(pkg gasnet-smp-$m --variable=GASNET_CXXCPPFLAGS) $(pkg gasnet-smp-$m --variable=GASNET_CXXFLAGS) upcxx_like.cc -o upcxx-$m \
-        $(pkg gasnet-smp-$m --variable=GASNET_LDFLAGS) $(pkg gasnet-smp-$m --variable=GASNET_LIBS)"
+    check "UPC++ ($m): pkg-config, C++17, no warnings" sh -c "$(pkg gasnet-$c-$m --variable=GASNET_CXX) -std=c++17 -Wall -Wextra -Werror \
+        $(pkg gasnet-$c-$m --variable=GASNET_CXXCPPFLAGS) $(pkg gasnet-$c-$m --variable=GASNET_CXXFLAGS) upcxx_like.cc -o upcxx-$m \
+        $(pkg gasnet-$c-$m --variable=GASNET_LDFLAGS) $(pkg gasnet-$c-$m --variable=GASNET_LIBS)"
     runs "UPC++ ($m)" ./upcxx-$m
 done
 check "UPC++: its launcher learns the conduit from the program" \
@@ -71,28 +75,28 @@ check "UPC++: GASNET_PSHM_NODES and a segment size as its launcher sets them" \
     right 2 env GASNET_PSHM_NODES=2 GASNET_MAX_SEGSIZE=128.0MB/P GASNET_SPAWNFN=L GASNET_BACKTRACE=1 ./upcxx-par
 
 # --- Realm: a fragment's words, its own -D, C++17 ---
-check "Realm: fragment's words, C++17, no warnings" sh -c "$(mak smp-par GASNET_CXX) -std=c++17 -Wall -Wextra -Werror -O2 \
-    -DGASNET_CONDUIT_SMP -DGASNETI_BUG1389_WORKAROUND=1 $(words I "$(mak smp-par GASNET_INCLUDES)") realm_like.cc -o realm \
-    $(words Ll "$(mak smp-par GASNET_LIBS)") -lpthread"
+check "Realm: fragment's words, C++17, no warnings" sh -c "$(mak $c-par GASNET_CXX) -std=c++17 -Wall -Wextra -Werror -O2 \
+    -DGASNET_CONDUIT_SMP -DGASNETI_BUG1389_WORKAROUND=1 $(words I "$(mak $c-par GASNET_INCLUDES)") realm_like.cc -o realm \
+    $(words Ll "$(mak $c-par GASNET_LIBS)") -lpthread"
 runs "Realm" ./realm
 check "Realm: every library word is found through the -L words" sh -c "
-    for l in $(words l "$(mak smp-par GASNET_LIBS)"); do
-        gcc $(words L "$(mak smp-par GASNET_LIBS)") \$l -shared -o /dev/null || exit 1
+    for l in $(words l "$(mak $c-par GASNET_LIBS)"); do
+        gcc $(words L "$(mak $c-par GASNET_LIBS)") \$l -shared -o /dev/null || exit 1
     done"
-check "Realm: as a module that is loaded late" sh -c "$(mak smp-par GASNET_CXX) -std=c++17 -O2 -fPIC -shared -DGASNET_CONDUIT_SMP \
-    $(words I "$(mak smp-par GASNET_INCLUDES)") realm_like.cc -o realm.so $(words Ll "$(mak smp-par GASNET_LIBS)")"
-check "Realm (GASNet-1): fragment's words, C++" sh -c "$(mak smp-par GASNET_CXX) -std=c++17 -Wall -Wextra -O2 -DGASNET_CONDUIT_SMP \
-    -DGASNETI_BUG1389_WORKAROUND=1 $(words I "$(mak smp-par GASNET_INCLUDES)") legion1_like.cc -o legion1 $(words Ll "$(mak smp-par GASNET_LIBS)")"
+check "Realm: as a module that is loaded late" sh -c "$(mak $c-par GASNET_CXX) -std=c++17 -O2 -fPIC -shared -DGASNET_CONDUIT_SMP \
+    $(words I "$(mak $c-par GASNET_INCLUDES)") realm_like.cc -o realm.so $(words Ll "$(mak $c-par GASNET_LIBS)")"
+check "Realm (GASNet-1): fragment's words, C++" sh -c "$(mak $c-par GASNET_CXX) -std=c++17 -Wall -Wextra -O2 -DGASNET_CONDUIT_SMP \
+    -DGASNETI_BUG1389_WORKAROUND=1 $(words I "$(mak $c-par GASNET_INCLUDES)") legion1_like.cc -o legion1 $(words Ll "$(mak $c-par GASNET_LIBS)")"
 runs "Realm (GASNet-1)" ./legion1
 
 # --- Caffeine: pkg-config variables, Fortran ---
 for m in seq par; do
     check "Caffeine ($m): the first library word is the -L of the tree" \
-        sh -c "[ '$(pkg gasnet-smp-$m --variable=GASNET_LIBS | cut -d' ' -f1)' -ef / ] || ls $(pkg gasnet-smp-$m --variable=GASNET_LIBS | cut -d' ' -f1 | sed 's/^-L//')/../include/gasnetex.h"
-    check "Caffeine ($m): C half" sh -c "$(pkg gasnet-smp-$m --variable=GASNET_CC) -Wall -Wextra -Werror $(pkg gasnet-smp-$m --variable=GASNET_CPPFLAGS) \
-        $(pkg gasnet-smp-$m --variable=GASNET_CFLAGS) -c caffeine_like.c -o caf-$m.o"
+        sh -c "[ '$(pkg gasnet-$c-$m --variable=GASNET_LIBS | cut -d' ' -f1)' -ef / ] || ls $(pkg gasnet-$c-$m --variable=GASNET_LIBS | cut -d' ' -f1 | sed 's/^-L//')/../include/gasnetex.h"
+    check "Caffeine ($m): C half" sh -c "$(pkg gasnet-$c-$m --variable=GASNET_CC) -Wall -Wextra -Werror $(pkg gasnet-$c-$m --variable=GASNET_CPPFLAGS) \
+        $(pkg gasnet-$c-$m --variable=GASNET_CFLAGS) -c caffeine_like.c -o caf-$m.o"
     check "Caffeine ($m): Fortran half and link with gfortran" sh -c "gfortran -Wall caffeine_like.f90 caf-$m.o -o caf-$m \
-        $(pkg gasnet-smp-$m --variable=GASNET_LDFLAGS) $(pkg gasnet-smp-$m --variable=GASNET_LIBS)"
+        $(pkg gasnet-$c-$m --variable=GASNET_LDFLAGS) $(pkg gasnet-$c-$m --variable=GASNET_LIBS)"
     runs "Caffeine ($m)" ./caf-$m
 done
 
@@ -103,32 +107,32 @@ check "OpenSHMEM: version from gasnet_config.h as text" sh -c "
     done"
 check "OpenSHMEM: conduits from the folders" sh -c "cd $tree/include && for d in *-conduit; do ls \$d/gasnet_core.h \$d/\${d%-conduit}-par.mak; done"
 for m in seq par parsync; do
-    [ -e "$tree/include/smp-conduit/smp-$m.mak" ] || { skip "OpenSHMEM ($m)" "$m is not built"; continue; }
+    [ -e "$tree/include/$c-conduit/$c-$m.mak" ] || { skip "OpenSHMEM ($m)" "$m is not built"; continue; }
     printf 'include %s\nshmem-%s: openshmem_like.c\n\t$(GASNET_LD) $(GASNET_CPPFLAGS) $(GASNET_CFLAGS) -Wall -Wextra -Werror $< -o $@ $(GASNET_LDFLAGS) $(GASNET_LIBS)\n' \
-        "$tree/include/smp-conduit/smp-$m.mak" $m >shmem.mk
+        "$tree/include/$c-conduit/$c-$m.mak" $m >shmem.mk
     check "OpenSHMEM ($m): fragment included by make" make -s -f shmem.mk shmem-$m
     runs "OpenSHMEM ($m)" ./shmem-$m
 done
 
 # --- Chapel, XcalableMP, OpenUH, PANDO ---
-check "Chapel: fragment" sh -c "$(mak smp-par GASNET_CC) -std=gnu17 -Wall -Wextra $(mak smp-par GASNET_CPPFLAGS) $(mak smp-par GASNET_CFLAGS) \
-    chapel_like.c -o chapel $(mak smp-par GASNET_LDFLAGS) $(mak smp-par GASNET_LIBS)"
+check "Chapel: fragment" sh -c "$(mak $c-par GASNET_CC) -std=gnu17 -Wall -Wextra $(mak $c-par GASNET_CPPFLAGS) $(mak $c-par GASNET_CFLAGS) \
+    chapel_like.c -o chapel $(mak $c-par GASNET_LDFLAGS) $(mak $c-par GASNET_LIBS)"
 runs "Chapel" ./chapel
-check "XcalableMP: seq fragment" sh -c "$(mak smp-seq GASNET_CC) $(mak smp-seq GASNET_CPPFLAGS) $(mak smp-seq GASNET_CFLAGS) \
-    xmp_like.c -o xmp $(mak smp-seq GASNET_LDFLAGS) $(mak smp-seq GASNET_LIBS)"
+check "XcalableMP: seq fragment" sh -c "$(mak $c-seq GASNET_CC) $(mak $c-seq GASNET_CPPFLAGS) $(mak $c-seq GASNET_CFLAGS) \
+    xmp_like.c -o xmp $(mak $c-seq GASNET_LDFLAGS) $(mak $c-seq GASNET_LIBS)"
 runs "XcalableMP" ./xmp
-check "OpenUH: only -I, its own mode" sh -c "gcc -std=gnu99 -O2 -Wall -Wextra $(words I "$(mak smp-par GASNET_INCLUDES)") openuh_like.c -o openuh \
-    $(mak smp-par GASNET_LIBS)"
+check "OpenUH: only -I, its own mode" sh -c "gcc -std=gnu99 -O2 -Wall -Wextra $(words I "$(mak $c-par GASNET_INCLUDES)") openuh_like.c -o openuh \
+    $(mak $c-par GASNET_LIBS)"
 runs "OpenUH" ./openuh
-check "PANDO: pkg-config, its own mode" sh -c "g++ -std=c++17 -O2 -Wall -Wextra $(words I "$(pkg gasnet-smp-par --cflags)") pando_like.cc -o pando \
-    $(pkg gasnet-smp-par --libs)"
+check "PANDO: pkg-config, its own mode" sh -c "g++ -std=c++17 -O2 -Wall -Wextra $(words I "$(pkg gasnet-$c-par --cflags)") pando_like.cc -o pando \
+    $(pkg gasnet-$c-par --libs)"
 runs "PANDO" ./pando
 
 # --- Nanos++ and HPX: what they look for in the archive ---
 check "Nanos++: AC_CHECK_LIB finds gasnetc_AMPoll" sh -c "echo 'char gasnetc_AMPoll(void); int main(void) { return (int)(long)&gasnetc_AMPoll == 0; }' >nanos.c &&
-    gcc -w nanos.c -o nanos $(mak smp-par GASNET_LIBS)"
+    gcc -w nanos.c -o nanos $(mak $c-par GASNET_LIBS)"
 check "HPX: the whole archive goes into a shared object" sh -c "gcc -shared -o hpx.so -Wl,--whole-archive \
-    $(pkg gasnet-smp-par --libs | tr ' ' '\n' | sed -n 's/^-L//p' | head -n 1)/libgasnet-smp-par.a -Wl,--no-whole-archive -lpthread -lm -ldl -lrt"
+    $(pkg gasnet-$c-par --libs | tr ' ' '\n' | sed -n 's/^-L//p' | head -n 1)/libgasnet-$c-par.a -Wl,--no-whole-archive -lpthread -lm -ldl -lrt"
 
 echo "1..$n"
 exit $failed

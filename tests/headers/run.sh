@@ -87,6 +87,20 @@ languages alone gasnetex.h SEQ
 languages alone gasnetex.h PARSYNC
 languages together PAR
 
+# The face of each conduit alone, with its own -I.
+for face in "$AQ_SRC"/include/*-conduit; do
+    c=${face##*/}
+    c=${c%-conduit}
+    [ "$c" != smp ] || continue
+    for h in $(cd "$face" && ls ./*.h | sed 's|^\./||'); do
+        echo "#include \"$h\"" >"$work/face-$c-$h.txt"
+        job "$h of $c alone, C99" gcc -x c -std=c99 $strict "-I$AQ_SRC/include" -Iinclude "-I$face" -DGASNET_PAR=1 \
+            "$work/face-$c-$h.txt"
+        job "$h of $c alone, C++11" g++ -x c++ -std=c++11 $strict "-I$AQ_SRC/include" -Iinclude "-I$face" \
+            -DGASNET_SEQ=1 "$work/face-$c-$h.txt"
+    done
+done
+
 # A client that gives the conduit's name itself, as some do, and libclang-based binding generators.
 echo '#include "gasnetex.h"' >"$work/named.txt"
 job "gasnetex.h with the client's own -DGASNET_CONDUIT_SMP" gcc -x c $strict $public \

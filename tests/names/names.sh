@@ -63,6 +63,16 @@ for cc in gcc clang; do
     refused "$cc: two thread modes" 'GASNET_SEQ' $cc -DGASNET_SEQ -DGASNET_PAR "$@" "$work/a.c"
     compiles "$cc: the mode expands to 1, the others stay undefined" $cc -DGASNET_PARSYNC "$@" "$work/b.c"
 done
+# The other conduits' faces hold the same names.
+for face in "$src"/include/*-conduit; do
+    [ "${face##*/}" != smp-conduit ] || continue
+    for mode in SEQ PAR; do
+        compiles "gcc: public names with the face ${face##*/} ($mode)" gcc -std=c11 -Wall -Wextra -Werror \
+            -DGASNET_$mode -I"$face" "$@" "$src/tests/names/names.c"
+        compiles "g++: public names with the face ${face##*/} ($mode)" g++ -std=c++17 -Wall -Wextra -Werror \
+            -DGASNET_$mode -I"$face" "$@" "$src/tests/names/names.cc"
+    done
+done
 for cxx in g++ clang++; do
     command -v $cxx >/dev/null 2>&1 || continue
     for mode in SEQ PAR PARSYNC; do
