@@ -54,6 +54,7 @@ struct aq_barrier_name {
 /* What a conduit can do: start-up compares these bits with the pointers. */
 #define AQ_CAP_AM (1u << 0)
 #define AQ_CAP_ONE_SIDED (1u << 1) /* transfers need no call by the target */
+#define AQ_CAP_NETWORK (1u << 2)   /* ranks that share no memory reach each other */
 
 struct aq_conduit_ops {
     const char *name;  /* as in GASNET_CONDUIT: "smp" */
@@ -71,8 +72,10 @@ struct aq_conduit_ops {
     /* This process binds [addr, addr+size) to a further endpoint: from now on others may aim put and
      * get at it. NULL: nothing to prepare. AQ_OK or negative, logged. */
     int (*segment_bind)(void *addr, uintptr_t size);
-    /* Called once as the process leaves, from any context: release what would outlive it. */
-    void (*exit)(void);
+    /* Called once as the process leaves in order, on any thread, perhaps in a handler, with the job's end
+     * announced: see for at most max_ns that the others have got what was sent to them. Runs no
+     * handler. NULL: what is sent has arrived. What must not outlive the process is tied to it. */
+    void (*exit)(uint64_t max_ns);
 
     /* Send one message without blocking: AQ_OK, or AQ_RETRY if there is no room, and then without
      * any effect: a long's destination is as it was. A reply must not depend on room that only
@@ -129,6 +132,7 @@ struct aq_limits {
     size_t max_medium; /* bytes, both directions, any peer */
     size_t max_long;
     uint64_t host_bytes; /* of host memory that the conduit's queues can come to use */
+    uint32_t poll_ns;    /* what a poll costs that finds nothing; 0: about 50 ns */
 };
 extern struct aq_limits aq_limits;
 

@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "core/aq_am.h"
 #include "core/aq_env.h"
@@ -27,6 +26,7 @@
 #include "core/aq_poll.h"
 #include "core/aq_rc.h"
 #include "core/aq_segment.h"
+#include "core/aq_service.h"
 #include "core/aq_thread.h"
 #include "core/aq_tm.h"
 #include "core/aq_trace.h"
@@ -93,10 +93,8 @@ static const struct aq_conduit_ops *aq_client_choose_conduit(const char *ident)
 
 /* --- everybody's place --- */
 
-/* What each process tells the others at start. */
+/* What each process tells the others of its host at start. */
 struct aq_place {
-    uint32_t host;
-    char build[44]; /* what the rank's library was built as; all share one layout of memory */
     cpu_set_t cores;
 };
 
@@ -105,12 +103,16 @@ struct aq_place {
     _STRINGIFY(GASNET_RELEASE_VERSION_PATCH) " " AQ_MODE_STR " " _STRINGIFY(AQ_SEGMENT_NAME)    \
     " " AQ_DEBUG_STR
 
-static void aq_client_compare_builds(const struct aq_place *all)
+/* All ranks share one layout of memory and of messages: that of rank 0's library. */
+static void aq_client_compare_builds(void)
 {
-    for (gex_Rank_t rank = 1; rank < aq_job.size; rank++)
-        if (strncmp(all[rank].build, all[0].build, sizeof(all[0].build)) != 0)
-            aq_fatal("rank %u runs a library built as '%s', rank 0 one built as '%s'; all ranks of "
-                     "a job need the same build", rank, all[rank].build, all[0].build);
+    char first[64] = AQ_CLIENT_BUILD;
+
+    if (aq_spawn_bcast(first, sizeof(first), 0) != AQ_OK)
+        aq_fatal("rank 0 could not tell the other ranks at start how its library was built");
+    if (strcmp(first, AQ_CLIENT_BUILD) != 0)
+        aq_fatal("rank %u runs a library built as '%s', rank 0 one built as '%s'; all ranks of "
+                 "a job need the same build", aq_job.rank, AQ_CLIENT_BUILD, first);
 }
 
 static void *aq_client_table(size_t count, size_t size, const char *what)
@@ -126,9 +128,12 @@ static void *aq_client_table(size_t count, size_t size, const char *what)
 static gex_RankInfo_t *aq_client_members(const gex_Rank_t *table, gex_Rank_t *count_out,
                                          gex_Rank_t *index_out)
 {
-    gex_Rank_t *ranks = aq_client_table(aq_job.size, sizeof(*ranks), "the ranks of this host");
-    gex_Rank_t count = 0;
+    gex_Rank_t *ranks, count = 0;
 
+    for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
+        count += table[rank] == table[aq_job.rank];
+    ranks = aq_client_table(count, sizeof(*ranks), "the ranks of this host");
+    count = 0;
     for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
         if (table[rank] == table[aq_job.rank]) {
             if (rank == aq_job.rank)
@@ -139,44 +144,65 @@ static gex_RankInfo_t *aq_client_members(const gex_Rank_t *table, gex_Rank_t *co
     return (gex_RankInfo_t *)ranks; /* the struct is one rank */
 }
 
-/* Number hosts in order of first appearance; count the cores that this host's ranks may use. */
+/* The ranks of a host, cut into neighborhoods of at most GASNET_SUPERNODE_MAXSIZE each, numbered by
+ * first appearance. One neighborhood a host if there is no limit, or nothing but shared memory. */
+static void aq_client_make_neighborhoods(void)
+{
+    const int64_t limit = aq_env_int(AQ_ENV_SUPERNODE_MAXSIZE);
+    gex_Rank_t *numbers;
+    struct aq_client_host { gex_Rank_t seen, number; } *hosts;
+
+    aq_job.nbrhd_of = aq_job.host_of;
+    aq_job.nbrhd_count = aq_job.host_count;
+    aq_job.nbrhd_most = aq_job.host_size;
+    if ((aq_job.conduit->caps & AQ_CAP_NETWORK) == 0 || limit <= 0)
+        return;
+    aq_job.nbrhd_most = limit < (int64_t)aq_job.host_size ? (gex_Rank_t)limit : aq_job.host_size;
+    numbers = aq_client_table(aq_job.size, sizeof(*numbers), "neighborhood numbers");
+    hosts = aq_client_table(aq_job.host_count, sizeof(*hosts), "hosts");
+    aq_job.nbrhd_count = 0;
+    for (gex_Rank_t rank = 0; rank < aq_job.size; rank++) {
+        struct aq_client_host *host = &hosts[aq_job.host_of[rank]];
+
+        if (host->seen++ % (gex_Rank_t)limit == 0)
+            host->number = aq_job.nbrhd_count++;
+        numbers[rank] = host->number;
+    }
+    free(hosts);
+    aq_job.nbrhd_of = numbers;
+    aq_job.nbrhd_here = aq_job.host_index / aq_job.nbrhd_most;
+}
+
+/* Who is where; how many cores this host's ranks may use. */
 static void aq_client_place(const struct aq_spawn_info *spawn)
 {
-    struct aq_place mine = { .host = spawn->host_index, .build = AQ_CLIENT_BUILD };
-    const size_t bytes = spawn->size * sizeof(struct aq_place);
-    /* not from the heap, which would keep the pages for good: more than the budget of a peer */
-    struct aq_place *all = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct aq_place mine;
+    struct aq_place *all = aq_client_table(spawn->host_size, sizeof(*all), "the ranks of this host");
     const unsigned quota = aq_spawn_host_facts().cores_quota;
     cpu_set_t together;
 
-    if (all == MAP_FAILED)
-        aq_fatal("no memory for the ranks' places: %zu bytes", bytes);
+    aq_client_compare_builds();
     CPU_ZERO(&together);
     if (sched_getaffinity(0, sizeof(mine.cores), &mine.cores) != 0) /* a mask of over 1024 cores */
         memset(&mine.cores, 0xff, sizeof(mine.cores));
-    if (aq_spawn_allgather(&mine, sizeof(mine), all) != AQ_OK)
-        aq_fatal("the ranks could not exchange their places at start");
-    aq_client_compare_builds(all);
+    if (aq_spawn_host_allgather(&mine, sizeof(mine), all) != AQ_OK)
+        aq_fatal("the ranks of this host could not compare their places at start");
+    for (uint32_t local = 0; local < spawn->host_size; local++)
+        CPU_OR(&together, &together, &all[local].cores);
+    free(all);
 
-    aq_job.host_of = aq_client_table(aq_job.size, sizeof(gex_Rank_t), "host numbers");
-    for (gex_Rank_t rank = 0; rank < aq_job.size; rank++) {
-        aq_job.host_of[rank] = all[rank].host;
-        if (all[rank].host + 1 > aq_job.host_count)
-            aq_job.host_count = all[rank].host + 1;
-        if (all[rank].host == mine.host)
-            CPU_OR(&together, &together, &all[rank].cores);
-    }
-    /* one host is one neighborhood */
-    aq_job.nbrhd_of = aq_job.host_of;
-    aq_job.nbrhd_count = aq_job.host_count;
+    aq_job.host_of = spawn->host_of;
+    aq_job.host_count = spawn->host_count;
     aq_job.host = aq_client_members(aq_job.host_of, &aq_job.host_size, &aq_job.host_index);
+    aq_client_make_neighborhoods();
     aq_job.nbrhd = aq_job.host;
     aq_job.nbrhd_size = aq_job.host_size;
     aq_job.nbrhd_index = aq_job.host_index;
+    if (aq_job.nbrhd_of != aq_job.host_of)
+        aq_job.nbrhd = aq_client_members(aq_job.nbrhd_of, &aq_job.nbrhd_size, &aq_job.nbrhd_index);
 
     /* ranks that are bound to one core each have as many cores as ranks */
     aq_job.oversubscribed = aq_job.host_size > MIN((unsigned)CPU_COUNT(&together), quota);
-    munmap(all, bytes);
 }
 
 static void aq_client_make_tables(void)
@@ -203,6 +229,15 @@ static void aq_client_make_objects(const char *name, gex_Flags_t flags)
     aq_job.tm.head = (struct aq_tm_public){ aq_job.delta, (gex_EP_t)(void *)ep, aq_job.rank,
                                           aq_job.size };
     aq_tm_init_pairs(ep);
+}
+
+/* The ranks of one host have the board; over several, messages are faster than any launcher. */
+int aq_job_allgather(const void *mine, size_t len, void *all)
+{
+    if (aq_job.host_count == 1)
+        return aq_spawn_allgather(mine, len, all);
+    aq_upcall_allgather(mine, len, all);
+    return AQ_OK;
 }
 
 /* --- the start itself --- */
@@ -240,13 +275,14 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
     aq_client_place(spawn);
     aq_client_make_tables();
     aq_client_make_objects(name, flags);
-    aq_wait_init();
     rc = aq_job.conduit->init();
     if (rc != AQ_OK)
         return aq_rc_to_gasnet(rc);
-    aq_segment_init_limits();
+    aq_wait_init();
     aq_upcall_init();
     aq_upcall_team_made(&aq_job.tm);
+    aq_segment_init_limits();
+    aq_service_init(flags);
     aq_env_report(aq_job.rank);
     aq_upcall_barrier();
     aq_job.initialised = true;
@@ -362,7 +398,7 @@ uint64_t gex_System_QueryMaxThreads(void)
 
 int gex_System_QueryHiddenAMConcurrencyLevel(void)
 {
-    return 0; /* handlers run on the client's threads only */
+    return aq_service_is_on(); /* else handlers run on the client's threads only */
 }
 
 int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *count_p,
@@ -372,7 +408,8 @@ int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *count_p,
         return GASNET_ERR_BAD_ARG;
     if ((aq_client(client)->flags & GEX_FLAG_DEFER_THREADS) == 0)
         return GASNET_ERR_RESOURCE;
-    *count_p = 0;
+    *info_p = aq_service_info();
+    *count_p = *info_p != NULL;
     return GASNET_OK;
 }
 

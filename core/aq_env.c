@@ -20,6 +20,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "core/aq_env_alias.h"
 #include "core/aq_log.h"
 
 const struct aq_env_row aq_env_rows[AQ_ENV_ID_COUNT] = {
@@ -358,6 +359,17 @@ void aq_env_set_job_environment(const char *block, size_t len)
     aq_env_load();
 }
 
+static void aq_env_warn_alias(const struct aq_env_alias *alias)
+{
+    aq_warn("%s=%s is used; %s=%s contradicts it", alias->name, alias->value, alias->other, alias->other_value);
+}
+
+void aq_env_adopt_aliases(bool warns)
+{
+    if (aq_env_alias_adopt(aq_env_get, aq_env_change, warns ? aq_env_warn_alias : NULL))
+        aq_env_load();
+}
+
 /* ---- reading ------------------------------------------------------------------------------- */
 
 static void aq_env_show_row(enum aq_env_id id);
@@ -525,7 +537,7 @@ static const char *const aq_env_foreign[] = {
     "GASNET_IBV_", "GASNET_OFI_", "GASNET_UCX_", "GASNET_UDP_", "GASNET_MPI_", "GASNET_COLL_",
     "GASNET_VIS_", "GASNET_FIREHOSE_", "GASNET_TSC_", "GASNET_MALLOC", "GASNET_TRACE",
     "GASNET_STATS", "GASNET_CONNECT", "GASNET_SSH_", "GASNET_MAXIMIZE_", "GASNET_SD_",
-    "GASNET_TEST_", "GASNET_SPAWNFN", "GASNET_ENV_CMD",
+    "GASNET_TEST_",
 };
 
 static const char *aq_env_tail(const char *name)

@@ -75,6 +75,13 @@ void aq_env_init(void);
 void aq_env_set_job_environment(const char *block, size_t len);
 
 /**
+ * aq_env_adopt_aliases - from here on the rows that go by three names (core/aq_env_alias.h) have their values by
+ * whichever of them was set. Conduits with that custom call it first thing in their init.
+ * warns     say which spellings contradict each other: one rank of a job should
+ */
+void aq_env_adopt_aliases(bool warns);
+
+/**
  * aq_env_snapshot - the process's environment in the form aq_env_set_job_environment() takes.
  * len_out   bytes in the block, 0 if the environment is empty
  * Returns the block, owned by this module

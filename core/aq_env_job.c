@@ -44,12 +44,20 @@ static uint64_t aq_env_hash_entry(const char *entry)
     return hash;
 }
 
-static struct aq_env_digest aq_env_make_digest(const char *block, size_t len)
+/* Where agents have brought the environment of the user's host, hosts may differ in whatever is not the
+ * library's; nobody reads that from them. */
+static bool aq_env_is_ours(const char *entry)
+{
+    return strncmp(entry, "GASNET", 6) == 0 || strncmp(entry, "AQ_", 3) == 0
+           || strncmp(entry, "AMUDP_", 6) == 0;
+}
+
+static struct aq_env_digest aq_env_make_digest(const char *block, size_t len, bool ours_only)
 {
     struct aq_env_digest digest = {0, len};
 
     for (size_t at = 0; at < len; at += strlen(block + at) + 1)
-        if (!aq_env_is_private(block + at))
+        if (!aq_env_is_private(block + at) && (!ours_only || aq_env_is_ours(block + at)))
             digest.hash += aq_env_hash_entry(block + at);
     return digest;
 }
@@ -86,16 +94,21 @@ void aq_env_share(void)
 {
     const struct aq_spawn_info *spawn = aq_spawn_info();
     struct aq_env_digest mine, *all;
+    const struct aq_board *board = aq_spawn_board();
+    const bool brought = board->environment_bytes > 0;
     uint32_t root;
     size_t len;
     const char *own = aq_env_snapshot(&len);
 
+    if (brought)
+        aq_env_set_job_environment((const char *)board + board->environment_offset,
+                                   board->environment_bytes);
     if (spawn->size == 1)
         return;
     all = calloc(spawn->size, sizeof(*all));
     if (all == NULL)
         aq_fatal("no memory for the environments of %u ranks", spawn->size);
-    mine = aq_env_make_digest(own, len);
+    mine = aq_env_make_digest(own, len, brought);
     if (aq_spawn_allgather(&mine, sizeof(mine), all) != AQ_OK)
         aq_fatal("the ranks could not compare their environments at start");
     root = aq_env_choose(all, spawn->size);

@@ -25,6 +25,7 @@
 
 #include "core/aq_env.h"
 #include "core/aq_exit_internal.h"
+#include "core/aq_job.h"
 #include "core/aq_log.h"
 #include "core/aq_signal.h"
 #include "core/aq_trace.h"
@@ -150,6 +151,15 @@ static void aq_exit_flush_stream(FILE *f)
     }
 }
 
+/* A message that the network has lost, and nobody is there to send again, would leave its target waiting. */
+static void aq_exit_leave_network(void)
+{
+    const struct aq_conduit_ops *conduit = aq_job.conduit;
+
+    if (aq_job.initialised && conduit->exit != NULL && aq_exit_me.board != NULL)
+        conduit->exit(aq_exit_me.board->exit_timeout_ms * (uint64_t)250000); /* a quarter: others are not asked yet */
+}
+
 static void aq_exit_alarm(int sig)
 {
     (void)sig;
@@ -190,8 +200,10 @@ static _Noreturn void aq_exit_finish(int code, bool orderly, bool in_signal)
     atomic_store_explicit(&aq_exit_me.code, aq_exit_settle(code), memory_order_relaxed);
     aq_exit_publish(AQ_RANK_EXITING, code);
     /* whoever reads our output may be slow, and must get all of it if the job ends in order */
-    if (orderly && !in_signal)
+    if (orderly && !in_signal) {
         aq_exit_set_state(AQ_RANK_FLUSHING);
+        aq_exit_leave_network();
+    }
     aq_trace_finish(NULL, in_signal);
     aq_exit_flush_console();
     aq_exit_flush_files();
@@ -257,6 +269,7 @@ static void aq_exit_hook(int status, void *arg)
     if (again)
         return;
     if (!aq_env_bool(AQ_ENV_CATCH_EXIT)) {
+        aq_exit_leave_network();
         aq_trace_finish(NULL, false);
         aq_exit_set_state(AQ_RANK_LEFT);
         return;
@@ -265,6 +278,7 @@ static void aq_exit_hook(int status, void *arg)
     atomic_store_explicit(&aq_exit_me.code, aq_exit_settle(status), memory_order_relaxed);
     aq_exit_publish(AQ_RANK_EXITING, status);
     aq_exit_set_state(AQ_RANK_FLUSHING);
+    aq_exit_leave_network();
     aq_trace_finish(NULL, false);
     aq_exit_flush_console(); /* libc does the other files, without their locks */
     aq_exit_set_state(AQ_RANK_ENDED);

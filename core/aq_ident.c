@@ -2,7 +2,7 @@
 /*
  * aq_ident.c - "$Key: value $" strings, by which launchers learn what an executable was built for
  * (`ident a.out`, upcxx-run, gasnetrun).
- * Owns      one constant
+ * Owns      one constant; compiled once for each archive, with its conduit's face
  * Form      one blank after the colon and one before the closing dollar; scanners split at '$'
  * Uses      the public headers' configuration macros
  * See       docs/launching.md
@@ -35,9 +35,15 @@
 
 const char aq_ident_strings[] =
     AQ_IDENT("GASNetConduitName", GASNET_CONDUIT_NAME_STR)
+#ifdef GASNET_CONDUIT_UDP /* its programs name no spawner: they start themselves */
+    AQ_IDENT("GASNetDefaultSpawnFunction", "S")
+    AQ_IDENT("AMUDPLibraryVersion", "3.21")
+#else
     AQ_IDENT("GASNetFORKSpawner", "1")
+    AQ_IDENT("GASNetSSHSpawner", "1")
     AQ_IDENT("GASNetMPISpawner", "1")
     AQ_IDENT("GASNetPMISpawner", "1")
+#endif
     AQ_IDENT("GASNetCoreLibraryName", GASNET_CORE_NAME_STR)
     AQ_IDENT("GASNetCoreLibraryVersion", GASNET_CORE_VERSION_STR)
     AQ_IDENT("GASNetExtendedLibraryName", GASNET_EXTENDED_NAME_STR)

@@ -90,11 +90,13 @@ struct aq_job {
     bool oversubscribed; /* more ranks on this host than cores */
 
     /* Everybody's place; indexed by jobrank. */
-    gex_Rank_t *host_of, *nbrhd_of;
+    const gex_Rank_t *host_of, *nbrhd_of;
     gex_Rank_t host_count, nbrhd_count;
     /* The processes of my host and of my neighborhood, by increasing jobrank. */
     gex_RankInfo_t *host, *nbrhd;
     gex_Rank_t host_size, host_index, nbrhd_size, nbrhd_index;
+    /* of the neighborhoods of this host: ranks of the largest, number of mine */
+    gex_Rank_t nbrhd_most, nbrhd_here;
 
     /* [size] by jobrank. map: what to add to an owner's address to reach it here, or
      * AQ_NOT_MAPPED. delta: what inline transfers use: the same table, or one where nothing is
@@ -114,6 +116,9 @@ struct aq_job {
 };
 
 extern struct aq_job aq_job;
+
+/* Collective over the job, once messages work: all[i * len ..] becomes rank i's mine[0 .. len). */
+int aq_job_allgather(const void *mine, size_t len, void *all);
 
 static inline struct aq_tm *aq_tm(gex_TM_t tm)
 {

@@ -23,6 +23,7 @@
 #include "core/aq_env.h"
 #include "core/aq_job.h"
 #include "core/aq_log.h"
+#include "core/aq_service.h"
 #include "core/aq_signal.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
@@ -45,7 +46,7 @@ static atomic_uint aq_wait_asked;
 
 /* --- polling --- */
 
-static inline unsigned aq_poll_quietly(void)
+static inline unsigned aq_poll_unnoted(void)
 {
     unsigned served = aq_job.conduit->poll(false);
 
@@ -53,6 +54,12 @@ static inline unsigned aq_poll_quietly(void)
     if (AQ_UNLIKELY(atomic_load_explicit(&aq_upcall_pending, memory_order_relaxed) != 0))
         served += aq_upcall_progress();
     return served;
+}
+
+static inline unsigned aq_poll_quietly(void)
+{
+    aq_service_note_poll();
+    return aq_poll_unnoted();
 }
 
 /* Another thread may sleep on a condition that a handler of ours has just made true. */
@@ -69,6 +76,14 @@ static inline void aq_poll_notify(unsigned served)
 unsigned aq_poll(void)
 {
     unsigned served = aq_poll_quietly();
+
+    aq_poll_notify(served);
+    return served;
+}
+
+unsigned aq_poll_service(void)
+{
+    unsigned served = aq_poll_unnoted();
 
     aq_poll_notify(served);
     return served;
@@ -273,7 +288,7 @@ void aq_wait_step_replies(struct aq_waiter *waiter)
 
 void aq_wait_init(void)
 {
-    const double steps_per_us = 20; /* an idle poll takes about 50 ns */
+    const double steps_per_us = 1e3 / (aq_limits.poll_ns != 0 ? aq_limits.poll_ns : 50);
     double spin_us = aq_job.oversubscribed ? 1 : 100;
 
     if (aq_env_is_set(AQ_ENV_AQ_SPIN))

@@ -14,6 +14,9 @@
  * Returns how many messages or operations were served. */
 unsigned aq_poll(void);
 
+/* As aq_poll(), for the service thread, whose polls are nobody's note to stand back. */
+unsigned aq_poll_service(void);
+
 /* As aq_wait_step(), for a reply that waits for room: serves replies only. */
 void aq_wait_step_replies(struct aq_waiter *waiter);
 

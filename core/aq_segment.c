@@ -161,7 +161,7 @@ void aq_segment_init_limits(void)
                  (double)aq_limits.host_bytes / 1048576);
     }
     if (all == NULL
-        || aq_spawn_allgather(&aq_job.max_local_segment, sizeof(*all), all) != AQ_OK)
+        || aq_job_allgather(&aq_job.max_local_segment, sizeof(*all), all) != AQ_OK)
         aq_fatal("the ranks could not exchange their segment limits at start");
     aq_job.max_global_segment = UINTPTR_MAX;
     for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)

@@ -9,6 +9,7 @@
 #define AQ_UPCALL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <stdatomic.h>
 
@@ -31,6 +32,10 @@ void aq_upcall_thread_exit(struct aq_thread *thread);
 struct aq_tm;
 void aq_upcall_team_made(struct aq_tm *tm);
 void aq_upcall_team_gone(struct aq_tm *tm);
+
+/* Over the job, by messages, from aq_upcall_team_made() of the primordial team on: all[i * len ..]
+ * becomes rank i's mine[0 .. len). Collective. */
+void aq_upcall_allgather(const void *mine, size_t len, void *all);
 
 /* The start-up barrier over the job. */
 void aq_upcall_barrier(void);

@@ -41,6 +41,7 @@ void aq_upcall_team_made(struct aq_tm *tm)
     team->size = tm->head.size;
     team->tm = tm;
     tm->coll = team;
+    team->levels = aq_job.no_overrides ? NULL : aq_levels_make(team);
     team->flat = aq_flat_make(team);
 }
 
@@ -68,6 +69,7 @@ void aq_upcall_team_gone(struct aq_tm *tm)
     tm->coll = NULL;
     if (team->flat != NULL)
         aq_flat_free(team->flat);
+    free(team->levels);
     free(team->named);
     free(team);
 }

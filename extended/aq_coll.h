@@ -6,7 +6,8 @@
  *
  *   aq_coll_flat.c   through memory that all members share, when they are on one host
  *   aq_coll_msg.c    by messages: a program of sends, receives and reductions that
- *                    aq_coll_bcast.c or aq_coll_reduce.c wrote for this member
+ *                    aq_coll_bcast.c or aq_coll_reduce.c wrote for this member, along the trees
+ *                    of aq_coll_tree.c
  *
  * Threads   calls on one team come one after the other, as the client orders them; progress of
  *           any of them is any thread's
@@ -29,6 +30,7 @@
 
 struct aq_flat;
 struct aq_coll_named;
+struct aq_coll_levels;
 
 /* What a team has for its collectives: tm->coll. */
 struct aq_coll_team {
@@ -37,6 +39,7 @@ struct aq_coll_team {
     const struct aq_tm *tm;
     uint32_t next;               /* number of the next collective that goes by messages */
     struct aq_flat *flat;        /* memory that all members share, or NULL */
+    struct aq_coll_levels *levels; /* who shares memory with whom, or NULL: all or nobody */
     struct aq_coll_named *named; /* the team's legacy barrier, once it was used */
 };
 
@@ -154,6 +157,50 @@ void aq_prog_copy(struct aq_prog *prog, void *dst, const void *src, size_t nbyte
 void aq_prog_reduce(struct aq_prog *prog, const struct aq_coll_call *call, const void *x, void *y,
                     size_t count);
 
+/* --- who sends to whom: aq_coll_tree.c --- */
+
+/* Some of a team's members in order of rank, and which of them we are. */
+struct aq_coll_ring {
+    const gex_Rank_t *rank; /* [size]; NULL: all members */
+    gex_Rank_t size, me;
+};
+
+static inline gex_Rank_t aq_ring_rank(const struct aq_coll_ring *ring, gex_Rank_t at)
+{
+    return ring->rank == NULL ? at : ring->rank[at];
+}
+
+/* The neighborhoods that the members of a team are in. */
+struct aq_coll_levels {
+    struct aq_coll_ring leaders; /* the first member of each; me: the one of mine */
+    struct aq_coll_ring near;    /* the members in mine */
+    bool in_a_row;               /* the ranks of each neighborhood's members follow each other */
+    gex_Rank_t ranks[];          /* what the two consist of */
+};
+
+/** aq_levels_make - NULL if there is nothing to be gained by a second level. Freed by free(). */
+struct aq_coll_levels *aq_levels_make(const struct aq_coll_team *team);
+
+#define AQ_TREE_CHILDREN 64 /* 32 on each level */
+
+struct aq_tree {
+    gex_Rank_t parent; /* GEX_RANK_INVALID at the root */
+    gex_Rank_t child[AQ_TREE_CHILDREN]; /* the farthest first */
+    unsigned children;
+};
+
+/* Binomial: the fewest hops. Binary: nobody sends more than twice on a level. */
+enum aq_tree_shape { AQ_TREE_BINOMIAL, AQ_TREE_BINARY };
+
+/** aq_tree_make - this member's part of a tree over the team. levels: the team's, or NULL to take no notice
+ *  of them. If root is 0 and they are NULL or in a row, each member's subtree is of consecutive ranks that
+ *  begin with its own. */
+void aq_tree_make(struct aq_tree *tree, enum aq_tree_shape shape, const struct aq_coll_team *team,
+                  const struct aq_coll_levels *levels, gex_Rank_t root);
+
+/** aq_tree_near - the same over this member's neighborhood, from its leader; only if there are levels. */
+void aq_tree_near(struct aq_tree *tree, const struct aq_coll_team *team);
+
 /** aq_prog_start - carry it out; returns the operation's event. */
 gex_Event_t aq_prog_start(struct aq_prog *prog, const struct aq_op_kind *kind);
 
@@ -173,6 +220,7 @@ void aq_prog_add_broadcast(struct aq_prog *prog, const struct aq_coll_team *team
 
 /* Tags: each phase of a program has a range of its own. */
 #define AQ_TAG_DATA 0u
+#define AQ_TAG_DOUBLE 0x30000000u
 #define AQ_TAG_RESULT 0x40000000u
 #define AQ_TAG_ENTER 0x50000000u
 #define AQ_TAG_LEAVE 0x60000000u

@@ -586,7 +586,7 @@ gex_Event_t aq_flat_submit(struct aq_flat *flat, const struct aq_coll_call *call
 
 /* --- teams --- */
 
-/* Index of each member among the ranks of this host, or NULL if one is elsewhere. */
+/* Index of each member among the ranks of this neighborhood, or NULL if one is elsewhere. */
 static uint32_t *aq_flat_locals(const struct aq_coll_team *team)
 {
     uint32_t *local = malloc(team->size * sizeof(*local));
@@ -595,7 +595,7 @@ static uint32_t *aq_flat_locals(const struct aq_coll_team *team)
         aq_fatal("no memory for a team of %u members (%zu bytes)", team->size,
                  team->size * sizeof(*local));
     for (gex_Rank_t rank = 0; rank < team->size; rank++) {
-        local[rank] = aq_shm_local(aq_coll_jobrank(team, rank));
+        local[rank] = aq_shm_find_local(aq_coll_jobrank(team, rank));
         if (local[rank] == UINT32_MAX) {
             free(local);
             return NULL;

@@ -2,13 +2,15 @@
  * aq_coll_reduce.c - programs that combine data: reductions by messages.
  *
  * Few bytes: to one member along a binomial tree, to all by recursive doubling (members beyond
- * the largest power of two hand their part to a neighbour and get the result back). Many: every
+ * the largest power of two hand their part to a neighbour and get the result back). In a team of several
+ * neighborhoods each combines its part first, and their leaders double. Many: every
  * member combines one slice of everybody's data, then sends the result to the root or to all;
  * so each byte crosses the network twice, whatever the number of members.
  *
  * Order     every operand is the combination of consecutive ranks, and what comes from lower
  *           ranks is the left operand: right for operators that do not commute, too. Only the
- *           tree towards a root other than rank 0 turns the ranks round, when that is allowed
+ *           tree towards a root other than rank 0, and neighborhoods whose ranks are mixed, turn
+ *           the ranks round, when that is allowed
  * Buffers   a client's operator writes to its right operand, so that is always temporary
  *           memory; each message has a buffer of its own, since receives are ready from the start
  * Threads   the caller's. Uses aq_coll_msg.c
@@ -64,29 +66,38 @@ static struct aq_prog *aq_prog_with_buffers(struct aq_coll_team *team, size_t by
 
 /* --- few bytes --- */
 
-static struct aq_prog *aq_prog_tree(struct aq_coll_team *team, const struct aq_coll_call *call)
+/* The combination of this member's subtree. Children are taken the nearest first, since their ranks follow. */
+static const void *aq_prog_gather(struct aq_prog *prog, const struct aq_coll_call *call,
+                                  const struct aq_tree *tree, const struct aq_temp *temp)
 {
-    const uint64_t size = team->size;
-    const gex_Rank_t top = call->ordered ? 0 : call->root; /* where the tree's root is */
-    const uint64_t place = (team->rank + size - top) % size;
     const size_t bytes = aq_call_bytes(call);
-    const void *mine = call->src; /* what is combined so far */
-    struct aq_temp temp;
-    struct aq_prog *prog = aq_prog_with_buffers(team, bytes, aq_rounds(team->size), &temp);
-    unsigned round = 0;
-    uint64_t bit = 1;
+    const void *mine = call->src;
 
-    for (; bit < size && (place & bit) == 0; bit *= 2, round++) {
-        if (place + bit >= size)
-            continue;
-        void *theirs = aq_temp_buffer(&temp, round);
+    for (unsigned i = tree->children; i-- > 0;) {
+        void *theirs = aq_temp_buffer(temp, i);
 
-        aq_prog_recv(prog, (gex_Rank_t)((place + bit + top) % size), AQ_TAG_DATA, theirs, bytes);
+        aq_prog_recv(prog, tree->child[i], AQ_TAG_DATA, theirs, bytes);
         aq_prog_reduce(prog, call, mine, theirs, call->count);
         mine = theirs;
     }
-    if (place != 0)
-        aq_prog_send(prog, (gex_Rank_t)((place - bit + top) % size), AQ_TAG_DATA, mine, bytes);
+    return mine;
+}
+
+static struct aq_prog *aq_prog_tree(struct aq_coll_team *team, const struct aq_coll_levels *levels,
+                                    const struct aq_coll_call *call)
+{
+    const gex_Rank_t top = call->ordered ? 0 : call->root; /* where the tree's root is */
+    const size_t bytes = aq_call_bytes(call);
+    const void *mine;
+    struct aq_tree tree;
+    struct aq_temp temp;
+    struct aq_prog *prog;
+
+    aq_tree_make(&tree, AQ_TREE_BINOMIAL, team, levels, top);
+    prog = aq_prog_with_buffers(team, bytes, tree.children, &temp);
+    mine = aq_prog_gather(prog, call, &tree, &temp);
+    if (tree.parent != GEX_RANK_INVALID)
+        aq_prog_send(prog, tree.parent, AQ_TAG_DATA, mine, bytes);
     else if (top != call->root)
         aq_prog_send(prog, call->root, AQ_TAG_RESULT, mine, bytes);
     else
@@ -113,41 +124,77 @@ static void *aq_prog_combine(struct aq_prog *prog, const struct aq_coll_team *te
     return theirs;
 }
 
-static struct aq_prog *aq_prog_doubling(struct aq_coll_team *team, const struct aq_coll_call *call)
+/* Recursive doubling over a ring of at least 2: the result ends in dst of all its members. src is what this
+ * one brings; temp has rounds + 2 buffers, rounds being those of the largest power of two. */
+static void aq_prog_add_doubling(struct aq_prog *prog, const struct aq_coll_team *team,
+                                 const struct aq_coll_call *call, const struct aq_coll_ring *ring,
+                                 const void *src, const struct aq_temp *temp)
 {
     const size_t bytes = aq_call_bytes(call);
-    const unsigned rounds = aq_rounds(team->size + 1) - 1; /* whole powers of two */
-    const gex_Rank_t most = (gex_Rank_t)1 << rounds;
-    const gex_Rank_t extra = team->size - most; /* so many pairs act as one */
-    const bool paired = team->rank < 2 * extra;
-    struct aq_temp temp;
-    struct aq_prog *prog = aq_prog_with_buffers(team, bytes, rounds + 2, &temp);
-    void *mine = aq_temp_buffer(&temp, 0);
+    const unsigned rounds = aq_rounds(ring->size + 1) - 1; /* whole powers of two */
+    const gex_Rank_t extra = ring->size - ((gex_Rank_t)1 << rounds); /* so many pairs act as one */
+    const bool paired = ring->me < 2 * extra;
+    void *mine = aq_temp_buffer(temp, 0);
     gex_Rank_t place;
 
-    if (paired && team->rank % 2 == 1) {
-        aq_prog_send(prog, team->rank - 1, AQ_TAG_DATA, call->src, bytes);
-        aq_prog_recv(prog, team->rank - 1, AQ_TAG_RESULT, call->dst, bytes);
-        return prog;
+    if (paired && ring->me % 2 == 1) {
+        aq_prog_send(prog, aq_ring_rank(ring, ring->me - 1), AQ_TAG_DOUBLE, src, bytes);
+        aq_prog_recv(prog, aq_ring_rank(ring, ring->me - 1), AQ_TAG_RESULT, call->dst, bytes);
+        return;
     }
-    aq_prog_copy(prog, mine, call->src, bytes);
+    aq_prog_copy(prog, mine, src, bytes);
     if (paired) {
-        void *theirs = aq_temp_buffer(&temp, rounds + 1);
+        void *theirs = aq_temp_buffer(temp, rounds + 1);
 
-        aq_prog_recv(prog, team->rank + 1, AQ_TAG_DATA, theirs, bytes);
+        aq_prog_recv(prog, aq_ring_rank(ring, ring->me + 1), AQ_TAG_DOUBLE, theirs, bytes);
         aq_prog_reduce(prog, call, mine, theirs, call->count);
         mine = theirs;
     }
-    place = paired ? team->rank / 2 : team->rank - extra;
+    place = paired ? ring->me / 2 : ring->me - extra;
     for (unsigned round = 0; round < rounds; round++) {
         const gex_Rank_t with = place ^ (gex_Rank_t)1 << round;
 
-        mine = aq_prog_combine(prog, team, call, with < extra ? 2 * with : with + extra,
-                               AQ_TAG_DATA + 1 + round, mine, aq_temp_buffer(&temp, round + 1));
+        mine = aq_prog_combine(prog, team, call, aq_ring_rank(ring, with < extra ? 2 * with : with + extra),
+                               AQ_TAG_DOUBLE + 1 + round, mine, aq_temp_buffer(temp, round + 1));
     }
     if (paired)
-        aq_prog_send(prog, team->rank + 1, AQ_TAG_RESULT, mine, bytes);
+        aq_prog_send(prog, aq_ring_rank(ring, ring->me + 1), AQ_TAG_RESULT, mine, bytes);
     aq_prog_copy(prog, call->dst, mine, bytes);
+}
+
+static struct aq_prog *aq_prog_doubling(struct aq_coll_team *team, const struct aq_coll_call *call)
+{
+    const struct aq_coll_ring all = { .size = team->size, .me = team->rank };
+    struct aq_temp temp;
+    struct aq_prog *prog = aq_prog_with_buffers(team, aq_call_bytes(call), aq_rounds(team->size + 1) + 1, &temp);
+
+    aq_prog_add_doubling(prog, team, call, &all, call->src, &temp);
+    return prog;
+}
+
+/* Up to the neighborhood's leader, among the leaders, and down again. */
+static struct aq_prog *aq_prog_two_levels(struct aq_coll_team *team, const struct aq_coll_call *call)
+{
+    const struct aq_coll_ring *leaders = &team->levels->leaders;
+    const unsigned doubling = aq_rounds(leaders->size + 1) + 1; /* buffers of the first part */
+    const size_t bytes = aq_call_bytes(call);
+    struct aq_temp temp, below;
+    const void *mine;
+    struct aq_tree tree;
+    struct aq_prog *prog;
+
+    aq_tree_near(&tree, team);
+    prog = aq_prog_with_buffers(team, bytes, doubling + tree.children, &temp);
+    below = (struct aq_temp){ aq_temp_buffer(&temp, doubling), temp.stride };
+    mine = aq_prog_gather(prog, call, &tree, &below);
+    if (tree.parent == GEX_RANK_INVALID) {
+        aq_prog_add_doubling(prog, team, call, leaders, mine, &temp);
+    } else {
+        aq_prog_send(prog, tree.parent, AQ_TAG_DATA, mine, bytes);
+        aq_prog_recv(prog, tree.parent, AQ_TAG_RESULT, call->dst, bytes);
+    }
+    for (unsigned i = 0; i < tree.children; i++)
+        aq_prog_send(prog, tree.child[i], AQ_TAG_RESULT, call->dst, bytes);
     return prog;
 }
 
@@ -229,8 +276,14 @@ static struct aq_prog *aq_prog_slices(struct aq_coll_team *team, const struct aq
 
 struct aq_prog *aq_prog_of_reduction(struct aq_coll_team *team, const struct aq_coll_call *call)
 {
+    const struct aq_coll_levels *levels = team->levels;
+
+    if (levels != NULL && call->ordered && !levels->in_a_row)
+        levels = NULL; /* two levels would mix the ranks */
     if (team->size > 1 && call->count >= team->size
         && aq_call_bytes(call) / team->size >= AQ_SLICE)
         return aq_prog_slices(team, call);
-    return call->kind == AQ_COLL_TO_ONE ? aq_prog_tree(team, call) : aq_prog_doubling(team, call);
+    if (call->kind == AQ_COLL_TO_ONE)
+        return aq_prog_tree(team, levels, call);
+    return levels != NULL ? aq_prog_two_levels(team, call) : aq_prog_doubling(team, call);
 }

@@ -31,6 +31,7 @@
 #include "core/aq_poll.h"
 #include "core/aq_thread.h"
 #include "core/aq_tm.h"
+#include "core/aq_upcall.h"
 
 #define AQ_EXCHANGE_ARGS 8
 #define AQ_ARGS_OF_U64(value) (gex_AM_Arg_t)((value) >> 32), (gex_AM_Arg_t)(uint32_t)(value)
@@ -202,6 +203,11 @@ void aq_exchange_as(const char *call, gex_TM_t handle, const void *mine, size_t 
     memcpy((char *)all + me * len, known, (members - me) * len);
     memcpy(all, known + (members - me) * len, me * len);
     free(known);
+}
+
+void aq_upcall_allgather(const void *mine, size_t len, void *all)
+{
+    aq_exchange_as("the job's start", (gex_TM_t)(void *)&aq_job.tm, mine, len, all);
 }
 
 void aq_exchange_allgather(gex_TM_t tm, const void *mine, size_t len, void *all)

@@ -1,8 +1,8 @@
 /*
- * aq_shm.h - the transport between ranks of one host.
+ * aq_shm.h - the transport between the ranks of a neighborhood, which are all or some of a host.
  *
- * Owns      the arena (one memfd mapped by all ranks of the host: doorbells, message rings, payload
- *           blocks, barrier words) and the mapping of all segments of the host
+ * Owns      the arena (memory of a memfd, mapped by all ranks of the neighborhood: doorbells, message
+ *           rings, payload blocks, barrier words) and the mapping of the neighborhood's segments
  * Threads   set-up by one thread; everything else by any
  * Wire      the arena's layout below; all ranks of a host run the same library
  * Uses      core/aq_job.h, other/spawn/aq_spawn.h; nothing of extended/ or of a conduit
@@ -44,6 +44,7 @@ struct aq_shm_common {
 struct aq_shm_control {
     _Alignas(AQ_SHM_PAIR) _Atomic uint32_t sleeping; /* threads of the rank that announced sleep */
     _Atomic uint32_t bell;                           /* futex; rung by whoever brings work */
+    _Atomic uint32_t listening; /* a sleeper waits for descriptors too: it wants a datagram */
     _Alignas(AQ_SHM_PAIR) _Atomic uint32_t greetings; /* grows as senders speak for the first time */
     int32_t pid;
     uint64_t probe_addr; /* a word of the rank's private memory, and what it holds: */
@@ -136,8 +137,9 @@ struct aq_shm_layout {
 };
 
 struct aq_shm {
-    uint32_t size, me; /* ranks of this host, my index among them */
-    bool whole_job;    /* all ranks are on this host: local index is jobrank */
+    uint32_t size, me; /* ranks of this neighborhood, my index among them */
+    uint32_t first;    /* jobrank of the first of them */
+    bool in_a_row;     /* their jobranks follow each other: local index is jobrank - first */
     char *arena;
     struct aq_shm_layout layout;
     struct aq_shm_control *mine;
@@ -182,14 +184,23 @@ static inline char *aq_shm_pool(uint32_t owner, int lane)
 
 /* Collective over the host: make or join the arena. AQ_OK or negative, logged. */
 int aq_shm_init(void);
-/* Collective over the job: allocate this rank's segment, map those of the host. */
+/* Collective over the job: allocate this rank's segment, map those of the neighborhood, fill
+ * aq_job.bound for everybody. */
 int aq_shm_segment_attach(uintptr_t size, void **base_out);
-/* Index of a jobrank among the ranks of this host, or UINT32_MAX. */
+/* Index of a jobrank among the ranks of this neighborhood, or UINT32_MAX. */
 uint32_t aq_shm_find_local(gex_Rank_t jobrank);
 
+/* The same for one that is known to be near. */
 static inline uint32_t aq_shm_local(gex_Rank_t jobrank)
 {
-    return AQ_LIKELY(aq_shm.whole_job) ? jobrank : aq_shm_find_local(jobrank);
+    return AQ_LIKELY(aq_shm.in_a_row) ? jobrank - aq_shm.first : aq_shm_find_local(jobrank);
+}
+
+/* Does it share memory with us? We ourselves always do. */
+static inline bool aq_shm_is_near(gex_Rank_t jobrank)
+{
+    return AQ_LIKELY(aq_shm.in_a_row) ? jobrank - aq_shm.first < aq_shm.size
+                                      : aq_shm_find_local(jobrank) != UINT32_MAX;
 }
 
 /* --- messages (aq_shm_ring.c) --- */
@@ -222,6 +233,9 @@ size_t aq_shm_block_size(uint16_t block);
 /* --- sleeping (aq_shm_sleep.c) --- */
 
 void aq_shm_sleep_init(void);
+/* From now on sleepers of this process also wake when fd, which is the caller's, becomes readable.
+ * AQ_OK, or negative, logged. */
+int aq_shm_sleep_watch(int fd);
 uint32_t aq_shm_sleep_prepare(void);
 void aq_shm_sleep(uint32_t bell, uint64_t max_ns);
 void aq_shm_sleep_cancel(void);

@@ -1,6 +1,7 @@
 /*
- * aq_shm_arena.c - the arena: one memfd that all ranks of a host map.
+ * aq_shm_arena.c - the arena: memory that all ranks of a neighborhood map.
  *
+ * One memfd holds the arenas of all neighborhoods of a host, each at its own place.
  * Its pages exist only once touched, so that a pair of ranks that never speak costs one byte.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -59,6 +60,16 @@ static void aq_shm_plan(uint32_t ranks, uint32_t depth, struct aq_shm_layout *la
     layout->bytes = aq_round_up(at, page);
 }
 
+/* What the arena of any neighborhood of this host takes at most, and how many there are. */
+static uint64_t aq_shm_stride(uint32_t depth, uint32_t *count_out)
+{
+    struct aq_shm_layout largest;
+
+    aq_shm_plan(aq_job.nbrhd_most, depth, &largest);
+    *count_out = (aq_job.host_size + aq_job.nbrhd_most - 1) / aq_job.nbrhd_most;
+    return largest.bytes;
+}
+
 /* Refuse before the kernel does it in the middle of a run with SIGBUS or SIGXFSZ. */
 static int aq_shm_check_room(uint64_t bytes)
 {
@@ -68,7 +79,7 @@ static int aq_shm_check_room(uint64_t bytes)
     if (bytes > facts.memory / 2)
         return aq_fail(AQ_ERR_RESOURCE, "the message queues of %u ranks can take %.0f MB, more than "
                        "half of %s (%.0f MB); start fewer ranks on this host or lower "
-                       "GASNET_PSHM_NETWORK_DEPTH", aq_shm.size, (double)bytes / 1048576,
+                       "GASNET_PSHM_NETWORK_DEPTH", aq_job.host_size, (double)bytes / 1048576,
                        facts.memory_is, (double)facts.memory / 1048576);
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes)
         return aq_fail(AQ_ERR_RESOURCE, "shared memory of %.0f MB exceeds the file size limit of "
@@ -77,15 +88,16 @@ static int aq_shm_check_room(uint64_t bytes)
     return AQ_OK;
 }
 
-static int aq_shm_map_arena(int fd)
+static int aq_shm_map_arena(int fd, uint64_t stride, uint32_t count)
 {
     const uint64_t bytes = aq_shm.layout.bytes;
     void *arena;
 
-    if (aq_shm.me == 0 && ftruncate(fd, (off_t)bytes) != 0)
+    if (aq_job.host_index == 0 && ftruncate(fd, (off_t)(stride * count)) != 0)
         return aq_fail(AQ_ERR_SYS, "cannot size the shared memory of this host to %.0f MB: %s",
-                       (double)bytes / 1048576, strerror(errno));
-    arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+                       (double)(stride * count) / 1048576, strerror(errno));
+    arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
+                 (off_t)(stride * aq_job.nbrhd_here));
     if (arena == MAP_FAILED)
         return aq_fail(AQ_ERR_SYS, "cannot map %.0f MB of shared memory: %s; see ulimit -v and "
                        "/proc/sys/vm/overcommit_memory", (double)bytes / 1048576, strerror(errno));
@@ -113,27 +125,31 @@ uint32_t aq_shm_find_local(gex_Rank_t jobrank)
 
 int aq_shm_init(void)
 {
-    const struct aq_spawn_info *spawn = aq_spawn_info();
-    int64_t depth = aq_env_int(AQ_ENV_PSHM_NETWORK_DEPTH);
+    const int64_t wanted = aq_env_int(AQ_ENV_PSHM_NETWORK_DEPTH);
+    const uint32_t depth = wanted < 4 ? 4 : wanted > 4096 ? 4096 : (uint32_t)wanted;
+    uint32_t count;
+    uint64_t stride;
     int fd, rc;
 
-    aq_shm.size = spawn->host_size;
-    aq_shm.me = spawn->host_rank;
-    aq_shm.jobrank_of = spawn->host_ranks;
-    aq_shm.whole_job = spawn->host_size == spawn->size;
-    aq_shm_plan(aq_shm.size, depth < 4 ? 4 : depth > 4096 ? 4096 : (uint32_t)depth, &aq_shm.layout);
+    aq_shm.size = aq_job.nbrhd_size;
+    aq_shm.me = aq_job.nbrhd_index;
+    aq_shm.jobrank_of = (const uint32_t *)aq_job.nbrhd; /* the struct is one rank */
+    aq_shm.first = aq_shm.jobrank_of[0];
+    aq_shm.in_a_row = aq_shm.jobrank_of[aq_shm.size - 1] - aq_shm.first == aq_shm.size - 1;
+    aq_shm_plan(aq_shm.size, depth, &aq_shm.layout);
+    stride = aq_shm_stride(depth, &count);
     aq_limits.max_medium = AQ_SHM_MAX_MEDIUM;
     aq_limits.max_long = INT32_MAX;
-    aq_limits.host_bytes = aq_shm.layout.bytes;
+    aq_limits.host_bytes = stride * count;
 
-    rc = aq_shm_check_room(aq_shm.layout.bytes);
+    rc = aq_shm_check_room(aq_limits.host_bytes);
     if (rc != AQ_OK)
         return rc;
     fd = aq_spawn_host_fd(AQ_SHM_FD_ARENA, 0);
     if (fd < 0)
         return aq_fail(AQ_ERR_SYS, "the ranks of this host could not share a memory file: %s",
                        strerror(-fd));
-    rc = aq_shm_map_arena(fd);
+    rc = aq_shm_map_arena(fd, stride, count);
     close(fd);
     if (rc != AQ_OK)
         return rc;

@@ -567,9 +567,9 @@ aq_shm_lane_short(gex_Rank_t jobrank, int lane, uint8_t handler, unsigned nargs,
     struct aq_shm_slot *slot;
     struct aq_shm_tx *tx;
 
-    if (AQ_UNLIKELY(!aq_shm.whole_job || nargs > AQ_NEAR_SHORT))
+    if (AQ_UNLIKELY(!aq_shm.in_a_row || nargs > AQ_NEAR_SHORT))
         return aq_shm_am_short_slow(jobrank, lane, handler, nargs, args);
-    link = aq_shm_link_find(jobrank);
+    link = aq_shm_link_find(jobrank - aq_shm.first);
     if (AQ_UNLIKELY(link == NULL))
         return aq_shm_am_short_slow(jobrank, lane, handler, nargs, args);
     tx = &link->tx[lane];

@@ -1,7 +1,8 @@
 /*
- * aq_shm_segment.c - the segments of a host: one memory file, mapped whole by every rank.
+ * aq_shm_segment.c - the segments of a host: one memory file, of which every rank maps the part of its
+ * neighborhood.
  *
- * One mapping for all segments costs one system call however many ranks there are, and the
+ * One mapping for all of them costs one system call however many ranks there are, and the
  * distance between a neighbour's addresses and ours is one subtraction. Nothing is touched:
  * pages come into being where and when the client first writes to them.
  *
@@ -50,20 +51,34 @@ static uint64_t aq_shm_huge_free(void)
                                                                  : 0;
 }
 
-/* Where each local rank's segment begins in the file; returns the file's size. */
-static uint64_t aq_shm_lay_out(const struct aq_shm_wish *all, uint64_t *offset)
+/* Where things are in the file. */
+struct aq_shm_plan {
+    uint64_t *offset;      /* [aq_shm.size] of my neighborhood's segments, from its beginning */
+    uint64_t begin, bytes; /* my neighborhood's part of the file */
+    uint64_t file_bytes;
+};
+
+/* Each neighborhood has a part of the file, and each of its ranks a place in that. */
+static void aq_shm_lay_out(const struct aq_shm_wish *all, struct aq_shm_plan *plan)
 {
     uint64_t at = 0;
+    uint32_t local = 0;
 
-    for (uint32_t local = 0; local < aq_shm.size; local++) {
-        const uint64_t size = all[aq_shm.jobrank_of[local]].size;
+    for (gex_Rank_t i = 0; i < aq_job.host_size; i++) {
+        const uint64_t size = all[aq_job.host[i].gex_jobrank].size;
+        const bool ours = i / aq_job.nbrhd_most == aq_job.nbrhd_here;
 
-        if (size >= AQ_HUGE_PAGE) /* huge pages need aligned beginnings */
+        if (size >= AQ_HUGE_PAGE || i % aq_job.nbrhd_most == 0) /* huge pages need aligned beginnings */
             at = aq_round_up(at, AQ_HUGE_PAGE);
-        offset[local] = at;
+        if (ours && local == 0)
+            plan->begin = at;
+        if (ours)
+            plan->offset[local++] = at - plan->begin;
         at += size;
+        if (ours)
+            plan->bytes = aq_round_up(at, AQ_HUGE_PAGE) - plan->begin;
     }
-    return aq_round_up(at, AQ_HUGE_PAGE);
+    plan->file_bytes = aq_round_up(at, AQ_HUGE_PAGE);
 }
 
 /* The file, sized by the first rank of the host. */
@@ -76,7 +91,7 @@ static int aq_shm_segment_file(uint64_t bytes, bool huge, int *fd_out)
         return huge ? AQ_ERR_SYS
                     : aq_fail(AQ_ERR_SYS, "the ranks of this host could not share a memory file: %s",
                               strerror(-fd));
-    if (aq_shm.me == 0 && ftruncate(fd, (off_t)bytes) != 0) {
+    if (aq_job.host_index == 0 && ftruncate(fd, (off_t)bytes) != 0) {
         const int error = errno;
 
         close(fd);
@@ -90,10 +105,11 @@ static int aq_shm_segment_file(uint64_t bytes, bool huge, int *fd_out)
 
 /* Ordinary pages come when touched. Huge ones are reserved for the file now, by its first mapping:
  * touching one that is not there would be SIGBUS. */
-static int aq_shm_map_segments(int fd, uint64_t bytes, bool huge, void **base_out)
+static int aq_shm_map_segments(int fd, const struct aq_shm_plan *plan, bool huge, char **base_out)
 {
+    const uint64_t bytes = plan->bytes;
     char *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                      huge ? MAP_SHARED : MAP_SHARED | MAP_NORESERVE, fd, 0);
+                      huge ? MAP_SHARED : MAP_SHARED | MAP_NORESERVE, fd, (off_t)plan->begin);
 
     if (base == MAP_FAILED)
         return huge ? AQ_ERR_SYS
@@ -119,75 +135,84 @@ static int aq_shm_check_limits(uint64_t bytes)
     return AQ_OK;
 }
 
-/* Everybody tells where its segment begins, or NULL; the same file is mapped everywhere, at an
- * address of each rank's own. AQ_RETRY if a rank of this host has none. */
-static int aq_shm_exchange_bases(char *base, const uint64_t *offset, const struct aq_shm_wish *all)
+/* Make the file and map my part of it, with reserved huge pages or without: AQ_OK only if all ranks
+ * of the host have done it. */
+static int aq_shm_segment_try(const struct aq_shm_plan *plan, bool huge, char **base_out)
 {
-    void **bases = malloc(aq_job.size * sizeof(*bases));
-    void *mine = base == NULL ? NULL : base + offset[aq_shm.me];
-    int rc = bases == NULL ? AQ_ERR_NOMEM : aq_spawn_allgather(&mine, sizeof(mine), bases);
+    int *failed = malloc(aq_job.host_size * sizeof(*failed));
+    int fd = -1, mine = AQ_ERR_NOMEM, rc;
+    char *base = NULL;
 
-    for (uint32_t local = 0; rc == AQ_OK && local < aq_shm.size; local++)
-        if (bases[aq_shm.jobrank_of[local]] == NULL)
-            rc = AQ_RETRY;
-    for (gex_Rank_t rank = 0; rc == AQ_OK && rank < aq_job.size; rank++)
-        aq_job.bound[rank] = (struct aq_bound){ bases[rank], all[rank].size };
-    for (uint32_t local = 0; rc == AQ_OK && local < aq_shm.size; local++) {
-        const gex_Rank_t rank = aq_shm.jobrank_of[local];
-
-        aq_job.map[rank] = (intptr_t)((uintptr_t)(base + offset[local])
-                                      - (uintptr_t)bases[rank]);
+    if (failed != NULL)
+        mine = aq_shm_check_limits(plan->file_bytes);
+    if (mine == AQ_OK)
+        mine = aq_shm_segment_file(plan->file_bytes, huge, &fd);
+    if (mine == AQ_OK) {
+        mine = aq_shm_map_segments(fd, plan, huge, &base);
+        close(fd);
     }
-    free(bases);
+    rc = failed == NULL ? mine : aq_spawn_host_allgather(&mine, sizeof(mine), failed);
+    for (gex_Rank_t i = 0; rc == AQ_OK && i < aq_job.host_size; i++)
+        if (failed[i] != AQ_OK)
+            rc = AQ_ERR_RESOURCE; /* who it was has said why */
+    free(failed);
+    if (rc == AQ_OK)
+        *base_out = base;
+    else if (base != NULL)
+        munmap(base, plan->bytes);
     return rc;
 }
 
-/* Make the file, map it, tell the others; with reserved huge pages or without. */
-static int aq_shm_segment_try(uint64_t bytes, bool huge, const uint64_t *offset,
-                              const struct aq_shm_wish *all, void **base_out)
+/* Everybody tells where its segment begins, or NULL; those of a neighborhood are one mapping, at an
+ * address of each rank's own. */
+static int aq_shm_exchange_bases(char *base, const struct aq_shm_plan *plan, const struct aq_shm_wish *all)
 {
-    void *base = NULL;
-    int fd = -1, failed, rc;
+    void **bases = malloc(aq_job.size * sizeof(*bases));
+    void *mine = base == NULL ? NULL : base + plan->offset[aq_shm.me];
+    int rc = bases == NULL ? AQ_ERR_NOMEM : aq_job_allgather(&mine, sizeof(mine), bases);
 
-    failed = aq_shm_segment_file(bytes, huge, &fd);
-    if (failed == AQ_OK) {
-        failed = aq_shm_map_segments(fd, bytes, huge, &base);
-        close(fd);
+    for (gex_Rank_t rank = 0; rc == AQ_OK && rank < aq_job.size; rank++) {
+        if (bases[rank] == NULL)
+            rc = AQ_ERR_RESOURCE; /* its host has said why */
+        aq_job.bound[rank] = (struct aq_bound){ bases[rank], all[rank].size };
     }
-    rc = aq_shm_exchange_bases(base, offset, all);
-    if (rc == AQ_OK)
-        *base_out = (char *)base + offset[aq_shm.me];
-    else if (base != NULL)
-        munmap(base, bytes);
-    return rc == AQ_RETRY && failed != AQ_OK ? failed : rc;
+    for (uint32_t local = 0; rc == AQ_OK && local < aq_shm.size; local++) {
+        const gex_Rank_t rank = aq_shm.jobrank_of[local];
+
+        aq_job.map[rank] = (intptr_t)((uintptr_t)(base + plan->offset[local]) - (uintptr_t)bases[rank]);
+    }
+    free(bases);
+    return rc;
 }
 
 int aq_shm_segment_attach(uintptr_t size, void **base_out)
 {
     struct aq_shm_wish mine = { size, aq_shm_huge_free() };
     struct aq_shm_wish *all = malloc(aq_job.size * sizeof(*all));
-    uint64_t *offset = malloc(aq_shm.size * sizeof(*offset));
-    uint64_t bytes;
-    int rc = AQ_ERR_NOMEM;
+    struct aq_shm_plan plan = { .offset = malloc(aq_shm.size * sizeof(*plan.offset)) };
+    char *base = NULL;
+    int rc = AQ_ERR_NOMEM, mapped;
 
-    if (all == NULL || offset == NULL)
+    if (all == NULL || plan.offset == NULL)
         goto free_tables;
-    rc = aq_spawn_allgather(&mine, sizeof(mine), all);
+    rc = aq_job_allgather(&mine, sizeof(mine), all);
     if (rc != AQ_OK)
         goto free_tables;
-    bytes = aq_shm_lay_out(all, offset);
-    rc = aq_shm_check_limits(bytes);
-    if (rc != AQ_OK)
-        goto free_tables;
-    rc = AQ_RETRY;
-    if (all[aq_shm.jobrank_of[0]].huge_free >= bytes) /* the same answer on every rank */
-        rc = aq_shm_segment_try(bytes, true, offset, all, base_out);
-    if (rc != AQ_OK)
-        rc = aq_shm_segment_try(bytes, false, offset, all, base_out);
-    if (rc == AQ_RETRY)
-        rc = AQ_ERR_RESOURCE; /* another rank has failed, and said why */
+    aq_shm_lay_out(all, &plan);
+    mapped = AQ_RETRY;
+    if (all[aq_job.host[0].gex_jobrank].huge_free >= plan.file_bytes) /* the same answer on every rank */
+        mapped = aq_shm_segment_try(&plan, true, &base);
+    if (mapped != AQ_OK)
+        mapped = aq_shm_segment_try(&plan, false, &base);
+    rc = aq_shm_exchange_bases(base, &plan, all);
+    if (mapped != AQ_OK)
+        rc = mapped;
+    if (rc == AQ_OK)
+        *base_out = base + plan.offset[aq_shm.me];
+    else if (base != NULL)
+        munmap(base, plan.bytes);
 free_tables:
-    free(offset);
+    free(plan.offset);
     free(all);
     return rc;
 }

@@ -1,0 +1,62 @@
+/*
+ * aq_word.h - copies that do not tear aligned words.
+ *
+ * A transfer of 1, 2, 4 or 8 bytes aligned to their size is never seen half written, by a thread of
+ * the owner that looks at the same moment. Relaxed: what orders them is the message that brought
+ * them, or follows.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_WORD_H
+#define AQ_WORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef uint16_t __attribute__((may_alias)) aq_word2;
+typedef uint32_t __attribute__((may_alias)) aq_word4;
+typedef uint64_t __attribute__((may_alias)) aq_word8;
+
+static inline bool aq_is_word(const void *addr, size_t nbytes)
+{
+    return nbytes <= 8 && (nbytes & (nbytes - 1)) == 0 && ((uintptr_t)addr & (nbytes - 1)) == 0;
+}
+
+/* Copy to memory that others may look at. */
+static inline void aq_word_write(void *dest, const void *src, size_t nbytes)
+{
+    uint64_t word = 0;
+
+    if (!aq_is_word(dest, nbytes)) {
+        memcpy(dest, src, nbytes);
+        return;
+    }
+    memcpy(&word, src, nbytes);
+    switch (nbytes) {
+    case 1: __atomic_store((uint8_t *)dest, (uint8_t *)&word, __ATOMIC_RELAXED); break;
+    case 2: __atomic_store((aq_word2 *)dest, (aq_word2 *)&word, __ATOMIC_RELAXED); break;
+    case 4: __atomic_store((aq_word4 *)dest, (aq_word4 *)&word, __ATOMIC_RELAXED); break;
+    case 8: __atomic_store((aq_word8 *)dest, (aq_word8 *)&word, __ATOMIC_RELAXED); break;
+    }
+}
+
+/* Copy from memory that others may write to. */
+static inline void aq_word_read(void *dest, const void *src, size_t nbytes)
+{
+    uint64_t word = 0;
+
+    if (!aq_is_word(src, nbytes)) {
+        memcpy(dest, src, nbytes);
+        return;
+    }
+    switch (nbytes) {
+    case 1: __atomic_load((const uint8_t *)src, (uint8_t *)&word, __ATOMIC_RELAXED); break;
+    case 2: __atomic_load((const aq_word2 *)src, (aq_word2 *)&word, __ATOMIC_RELAXED); break;
+    case 4: __atomic_load((const aq_word4 *)src, (aq_word4 *)&word, __ATOMIC_RELAXED); break;
+    case 8: __atomic_load((const aq_word8 *)src, (aq_word8 *)&word, __ATOMIC_RELAXED); break;
+    }
+    memcpy(dest, &word, nbytes);
+}
+
+#endif
