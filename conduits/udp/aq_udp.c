@@ -1,0 +1,375 @@
+/*
+ * aq_udp.c - the udp conduit: its table, its start, its turn at polling and sleeping, its end.
+ *
+ * Near ranks, with which memory is shared, are other/shm's; what is for far ones goes through one UDP
+ * socket. See aq_udp.h for the files, aq_udp_link.c for how datagrams become reliable.
+ *
+ * Polling   a look at the socket is a system call, some 5 times as dear as a look at shared memory. While
+ *           near ranks keep us busy it is taken every AQ_UDP_NEAR_POLLS polls only. The poll right after
+ *           a send that waits for company (aq_udp_peer_queued()) looks at nothing; the next one sends
+ * Leaving   what is unacknowledged as the process leaves could be lost for good, and a peer would wait for
+ *           ever; so leaving waits for acknowledgements, a bounded time, and says goodbye
+ * Threads   any
+ * Uses      other/shm, other/spawn, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "conduits/udp/aq_udp.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/aq_env.h"
+#include "core/aq_exit.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+#include "extended/aq_ref.h"
+#include "other/shm/aq_shm.h"
+#include "other/spawn/aq_spawn.h"
+
+#define AQ_UDP_NEAR_POLLS 8u    /* polls of shared memory for one of the socket, while it is busy */
+#define AQ_UDP_NEAR_BUSY 64u    /* polls that it counts as busy after a message */
+#define AQ_UDP_BURST_LOOK 16u   /* sends of a burst between looks at the socket */
+#define AQ_UDP_BURST_MOST 128u  /* sends of a burst before everything is flushed */
+#define AQ_UDP_POLL_NS 400u
+#define AQ_UDP_NAP_NS UINT64_C(20000) /* least time asleep */
+
+struct aq_udp aq_udp = { .fd = -1 };
+
+/* --- start --- */
+
+static int aq_udp_probe(char *why, size_t len)
+{
+    (void)why, (void)len;
+    return AQ_OK;
+}
+
+static uint64_t aq_udp_env_us(enum aq_env_id id)
+{
+    return (uint64_t)(aq_env_real(id) * 1000);
+}
+
+static uint32_t aq_udp_window(void)
+{
+    const int64_t depth = aq_env_int(AQ_ENV_NETWORKDEPTH);
+
+    /* the longest medium message takes 56 datagrams of IPv6's smallest size */
+    return depth < 64 ? 64 : depth > AQ_UDP_WINDOW ? AQ_UDP_WINDOW : (uint32_t)depth;
+}
+
+static void aq_udp_configure(void)
+{
+    struct aq_udp_link_config *config = &aq_udp.config;
+
+    config->window[AQ_UDP_REQUEST] = aq_udp_window();
+    config->window[AQ_UDP_REPLY] = config->window[AQ_UDP_RMA] = AQ_UDP_WINDOW;
+    config->probe_first_ns = aq_udp_env_us(AQ_ENV_REQUESTTIMEOUT_INITIAL);
+    config->probe_min_ns = 4000000;
+    config->probe_max_ns = 1000000000;
+    config->probe_backoff = aq_env_real(AQ_ENV_REQUESTTIMEOUT_BACKOFF);
+    if (config->probe_backoff < 1.1)
+        config->probe_backoff = 1.1;
+    config->ack_delay_ns = 1000000;
+    if (aq_env_is_set(AQ_ENV_REQUESTTIMEOUT_MAX))
+        aq_udp.lost_after_ns = aq_udp_env_us(AQ_ENV_REQUESTTIMEOUT_MAX);
+    aq_udp.hash_all = aq_env_choice(AQ_ENV_UDP_AUTH) == 1;
+    aq_udp.coalesce = aq_env_bool(AQ_ENV_UDP_COALESCE);
+    aq_udp_fault_init();
+}
+
+static int aq_udp_publish(void)
+{
+    const union aq_udp_address *self = &aq_udp.self;
+    struct aq_udp_card card;
+
+    memset(&card, 0, sizeof(card));
+    if (!aq_udp.alone && self->any.sa_family == AF_INET) {
+        card.family = 4;
+        memcpy(card.address, &self->v4.sin_addr, 4);
+        memcpy(card.port, &self->v4.sin_port, 2);
+    } else if (!aq_udp.alone) {
+        card.family = 6;
+        memcpy(card.address, &self->v6.sin6_addr, 16);
+        memcpy(card.port, &self->v6.sin6_port, 2);
+    }
+    return aq_spawn_publish(&card, sizeof(card));
+}
+
+static int aq_udp_init(void)
+{
+    int rc;
+
+    atomic_init(&aq_udp.deadline, UINT64_MAX);
+    aq_env_adopt_aliases(aq_job.rank == 0);
+    aq_udp.alone = aq_job.nbrhd_size == aq_job.size;
+    rc = aq_shm_init();
+    if (rc != AQ_OK)
+        return rc;
+    if (aq_job.nbrhd_count < 2) {
+        aq_udp.alone = true;
+        return AQ_OK; /* on every rank: nobody has a card */
+    }
+    aq_udp_configure();
+    aq_udp.peers = calloc(aq_job.size, sizeof(*aq_udp.peers));
+    if (aq_udp.peers == NULL)
+        return aq_fail(AQ_ERR_NOMEM, "udp: no memory for %u pointers to peers", aq_job.size);
+    rc = aq_udp_auth_init();
+    if (rc == AQ_OK)
+        rc = aq_udp_sock_open();
+    if (rc == AQ_OK)
+        rc = aq_udp_publish();
+    if (rc == AQ_OK)
+        rc = aq_shm_sleep_watch(aq_udp.fd);
+    if (rc != AQ_OK)
+        return rc;
+    aq_limits.max_medium = AQ_UDP_MAX_MEDIUM;
+    aq_limits.max_long = AQ_UDP_MAX_MEDIUM;
+    aq_limits.poll_ns = AQ_UDP_POLL_NS;
+    aq_limits.host_bytes += (uint64_t)aq_udp.room * 4 * aq_job.host_size;
+    return AQ_OK;
+}
+
+/* --- transfers with near ranks that the inline path did not serve, as in conduits/smp --- */
+
+static inline bool aq_udp_reaches(gex_Rank_t jobrank, const void *remote, size_t nbytes,
+                                  intptr_t *delta_out)
+{
+    *delta_out = aq_job.map[jobrank];
+    if (*delta_out != AQ_NOT_MAPPED && aq_bound_holds(jobrank, remote, nbytes))
+        return true;
+    *delta_out = 0;
+    return jobrank == aq_job.rank;
+}
+
+static int aq_udp_any_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
+                          size_t nbytes, bool lc_now, gex_Flags_t flags)
+{
+    intptr_t delta;
+
+    if (!aq_shm_is_near(jobrank))
+        return aq_udp_put(op, jobrank, dest, src, nbytes, lc_now, flags);
+    if (aq_udp_reaches(jobrank, dest, nbytes, &delta)) {
+        aq_rma_put_here(delta, dest, src, nbytes);
+        return AQ_OK;
+    }
+    if (!aq_shm_cma_reaches(jobrank))
+        return aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
+    aq_shm_cma_write(jobrank, dest, src, nbytes);
+    return AQ_OK;
+}
+
+static int aq_udp_any_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
+                          size_t nbytes, gex_Flags_t flags)
+{
+    intptr_t delta;
+
+    if (!aq_shm_is_near(jobrank))
+        return aq_udp_get(op, jobrank, dest, src, nbytes, flags);
+    if (aq_udp_reaches(jobrank, src, nbytes, &delta)) {
+        aq_rma_get_here(delta, dest, src, nbytes);
+        return AQ_OK;
+    }
+    if (!aq_shm_cma_reaches(jobrank))
+        return aq_ref_get(op, jobrank, dest, src, nbytes, flags);
+    aq_shm_cma_read(jobrank, dest, src, nbytes);
+    return AQ_OK;
+}
+
+/* --- polling --- */
+
+/* May this poll spare itself the socket? */
+static inline bool aq_udp_poll_spared(unsigned near)
+{
+    static _Thread_local uint32_t busy, turn;
+    const unsigned burst = atomic_load_explicit(&aq_udp.burst, memory_order_relaxed);
+
+    if (AQ_UNLIKELY((burst & 1) != 0)) {
+        const unsigned sends = (burst >> 1) + 1;
+
+        /* relaxed: bit 0 is set by a send since the last poll, the rest counts them; a hint */
+        atomic_store_explicit(&aq_udp.burst, sends >= AQ_UDP_BURST_MOST ? 0 : sends << 1,
+                              memory_order_relaxed);
+        return sends % AQ_UDP_BURST_LOOK != 0;
+    }
+    if (near != 0)
+        busy = AQ_UDP_NEAR_BUSY;
+    if (busy == 0)
+        return false;
+    busy--;
+    return ++turn % AQ_UDP_NEAR_POLLS != 0;
+}
+
+static unsigned aq_udp_poll_far(bool replies_only)
+{
+    const uint64_t now = aq_now_ns();
+    unsigned served = 0;
+
+    if (!replies_only)
+        served = aq_udp_serve_held();
+    served += aq_udp_receive(replies_only, now);
+    /* in a burst what waits for company goes on waiting; relaxed: a hint */
+    if (atomic_load_explicit(&aq_udp.burst, memory_order_relaxed) == 0 || served != 0) {
+        atomic_store_explicit(&aq_udp.burst, 0, memory_order_relaxed);
+        aq_udp_flush(now);
+    }
+    if (AQ_UNLIKELY(now >= atomic_load_explicit(&aq_udp.deadline, memory_order_relaxed)))
+        aq_udp_timers(now);
+    return served;
+}
+
+static unsigned aq_udp_poll(bool replies_only)
+{
+    const unsigned near = aq_shm_poll(replies_only);
+
+    if (aq_udp.alone || aq_udp_poll_spared(near))
+        return near;
+    return near + aq_udp_poll_far(replies_only);
+}
+
+/* --- sleeping --- */
+
+static uint32_t aq_udp_sleep_prepare(void)
+{
+    if (!aq_udp.alone) {
+        atomic_store_explicit(&aq_udp.burst, 0, memory_order_relaxed); /* the last look is a whole one */
+        aq_udp_flush_acks(aq_now_ns());
+    }
+    return aq_shm_sleep_prepare();
+}
+
+static void aq_udp_sleep(uint32_t bell, uint64_t max_ns)
+{
+    if (!aq_udp.alone) {
+        const uint64_t now = aq_now_ns();
+        const uint64_t due = atomic_load_explicit(&aq_udp.deadline, memory_order_relaxed);
+        const uint64_t left = due > now + AQ_UDP_NAP_NS ? due - now : AQ_UDP_NAP_NS;
+
+        max_ns = left < max_ns ? left : max_ns;
+    }
+    aq_shm_sleep(bell, max_ns);
+}
+
+/* --- reports --- */
+
+static void aq_udp_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out)
+{
+    struct aq_udp_peer *peer;
+
+    if (aq_udp.alone || aq_shm_is_near(jobrank)) {
+        aq_shm_peer_counts(jobrank, sent_out, handled_out);
+        return;
+    }
+    *sent_out = *handled_out = 0;
+    peer = aq_udp_peer_look(jobrank);
+    if (peer == NULL)
+        return;
+    aq_lock_acquire(&peer->lock);
+    *sent_out = peer->sent;
+    *handled_out = peer->handled;
+    aq_lock_release(&peer->lock);
+}
+
+static void aq_udp_report(void)
+{
+    const struct aq_udp_counters *c = &aq_udp.counts;
+    struct aq_udp_link_counts all;
+    uint32_t peers = 0;
+
+    memset(&all, 0, sizeof(all));
+    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire); peer != NULL;
+         peer = peer->next_active, peers++) {
+        const uint64_t *from = (const uint64_t *)(const void *)&peer->link.counts;
+        uint64_t *to = (uint64_t *)(void *)&all;
+
+        for (size_t i = 0; i < sizeof(all) / sizeof(*to); i++)
+            to[i] += from[i];
+    }
+#define AQ_N(value) (unsigned long long)(value)
+    aq_log_print("udp: rank %u: %u peers; sent %llu datagrams, %llu bytes, %llu again, %llu control, %llu probes, "
+                 "%llu calls; received %llu datagrams, %llu bytes, %llu calls; lost %llu, spurious %llu, cuts %llu; "
+                 "duplicates %llu, outside %llu, strangers %llu, badhash %llu, malformed %llu, badacks %llu, "
+                 "held %llu, refused %llu, errors %llu, toobig %llu\n", aq_job.rank, peers, AQ_N(all.sent),
+                 AQ_N(all.sent_bytes), AQ_N(all.resent), AQ_N(all.controls), AQ_N(all.probes),
+                 AQ_N(aq_counter_get(&c->sends)), AQ_N(aq_counter_get(&c->datagrams_in)),
+                 AQ_N(aq_counter_get(&c->bytes_in)), AQ_N(aq_counter_get(&c->receives)), AQ_N(all.lost),
+                 AQ_N(all.spurious), AQ_N(all.cuts), AQ_N(all.duplicates), AQ_N(all.outside),
+                 AQ_N(aq_counter_get(&c->strangers)), AQ_N(aq_counter_get(&c->bad_hash)),
+                 AQ_N(aq_counter_get(&c->malformed)), AQ_N(all.bad_acks), AQ_N(aq_counter_get(&c->held)),
+                 AQ_N(aq_counter_get(&c->refused)), AQ_N(aq_counter_get(&c->errors)),
+                 AQ_N(aq_counter_get(&c->too_big)));
+#undef AQ_N
+}
+
+/* --- the end --- */
+
+/* One round of what keeps the other side going, without handlers. True: all is acknowledged. */
+static bool aq_udp_drain_once(void)
+{
+    const uint64_t now = aq_now_ns();
+    bool idle = true;
+
+    aq_udp_receive_acks(now);
+    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire); peer != NULL;
+         peer = peer->next_active) {
+        if (!aq_lock_try(&peer->lock)) /* its owner may be parked for good: leave it */
+            continue;
+        aq_udp_link_close(&peer->link);
+        /* relaxed: whatever it says, nobody is there to acknowledge */
+        if (atomic_load_explicit(&peer->error, memory_order_relaxed) != 0)
+            aq_udp_link_abandon(&peer->link);
+        aq_udp_link_timer(&peer->link, now);
+        idle = idle && aq_udp_link_is_idle(&peer->link);
+        aq_lock_release(&peer->lock);
+    }
+    if (aq_udp.faults)
+        aq_udp_fault_timer(now);
+    return idle;
+}
+
+static void aq_udp_exit(uint64_t max_ns)
+{
+    const struct timespec nap = { .tv_nsec = 50000 };
+    const uint64_t end = aq_now_ns() + max_ns;
+
+    if (aq_udp.alone)
+        return;
+
+    while (!aq_udp_drain_once() && aq_now_ns() < end)
+        nanosleep(&nap, NULL);
+    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire); peer != NULL;
+         peer = peer->next_active)
+        if (aq_lock_try(&peer->lock)) {
+            aq_udp_link_bye(&peer->link, aq_now_ns());
+            aq_lock_release(&peer->lock);
+        }
+    if (aq_env_bool(AQ_ENV_AQ_UDP_STATS))
+        aq_udp_report();
+}
+
+const struct aq_conduit_ops aq_udp_conduit = {
+    .name = "udp",
+    .about = "any Ethernet: reliable messages over UDP",
+    .caps = AQ_CAP_AM | AQ_CAP_NETWORK,
+    .least_medium = AQ_UDP_MAX_MEDIUM,
+    .least_long = AQ_UDP_MAX_MEDIUM,
+    .probe = aq_udp_probe,
+    .init = aq_udp_init,
+    .segment_attach = aq_shm_segment_attach,
+    .segment_bind = aq_shm_cma_allow,
+    .exit = aq_udp_exit,
+    .am_send = aq_udp_am_send,
+    .am_short = aq_udp_am_short,
+    .am_alloc = NULL, /* the core's buffers */
+    .am_free = NULL,
+    .poll = aq_udp_poll,
+    .sleep_prepare = aq_udp_sleep_prepare,
+    .sleep = aq_udp_sleep,
+    .sleep_cancel = aq_shm_sleep_cancel,
+    .sleep_ring = aq_shm_sleep_ring,
+    .peer_counts = aq_udp_peer_counts,
+    .put = aq_udp_any_put,
+    .get = aq_udp_any_get,
+    .barrier_arrive = aq_ref_barrier_arrive,
+    .barrier_done = aq_ref_barrier_done,
+    .named_arrive = aq_ref_named_arrive,
+    .named_done = aq_ref_named_done,
+};

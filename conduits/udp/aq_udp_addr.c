@@ -1,0 +1,246 @@
+/*
+ * aq_udp_addr.c - which of this host's addresses the job's datagrams come from and go to.
+ *
+ * GASNET_UDP_INTERFACE, else GASNET_WORKERIP, name it: an interface, an address, or a network such as
+ * 10.0.0.0/24, of which each host has one address. Else, ranks of one host use the loopback; those of
+ * several the address from which GASNET_MASTERIP is reached, if that is set, or that of the first
+ * interface that is up, leads somewhere and is not one of a container's or virtual machine's bridges.
+ *
+ * Uses      getifaddrs. SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE 1
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "conduits/udp/aq_udp.h"
+#include "core/aq_env.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+
+/* What a user may name. */
+struct aq_udp_wish {
+    const char *text;
+    int family;            /* 0: a name */
+    uint8_t address[16];
+    unsigned bits;         /* of the network */
+};
+
+static bool aq_udp_wish_parse(const char *text, struct aq_udp_wish *wish_out)
+{
+    char buf[64];
+    char *slash;
+    unsigned most;
+
+    *wish_out = (struct aq_udp_wish){ .text = text };
+    if (strlen(text) >= sizeof(buf))
+        return false;
+    strcpy(buf, text);
+    slash = strchr(buf, '/');
+    if (slash != NULL)
+        *slash = '\0';
+    if (inet_pton(AF_INET, buf, wish_out->address) == 1)
+        wish_out->family = AF_INET;
+    else if (inet_pton(AF_INET6, buf, wish_out->address) == 1)
+        wish_out->family = AF_INET6;
+    else
+        return slash == NULL;
+    most = wish_out->family == AF_INET ? 32 : 128;
+    wish_out->bits = slash != NULL ? (unsigned)strtoul(slash + 1, NULL, 10) : most;
+    return wish_out->bits <= most;
+}
+
+static const void *aq_udp_address_bytes(const struct sockaddr *address)
+{
+    const union aq_udp_address *any = (const void *)address;
+
+    return address->sa_family == AF_INET ? (const void *)&any->v4.sin_addr : (const void *)&any->v6.sin6_addr;
+}
+
+static bool aq_udp_same_network(const uint8_t *a, const uint8_t *b, unsigned bits)
+{
+    const unsigned rest = bits % 8;
+
+    if (memcmp(a, b, bits / 8) != 0)
+        return false;
+    return rest == 0 || (a[bits / 8] ^ b[bits / 8]) >> (8 - rest) == 0;
+}
+
+static bool aq_udp_is_wished(const struct ifaddrs *at, const struct aq_udp_wish *wish)
+{
+    if (wish->family == 0)
+        return strcmp(at->ifa_name, wish->text) == 0;
+    return at->ifa_addr->sa_family == wish->family
+           && aq_udp_same_network(wish->address, aq_udp_address_bytes(at->ifa_addr), wish->bits);
+}
+
+/* Does it look like a network between hosts? */
+static bool aq_udp_is_usual(const struct ifaddrs *at)
+{
+    static const char *const not_these[] = { "docker", "veth", "virbr", "br-", "cni", "flannel", "cali",
+                                             "podman", "lxc", "vmnet", "tun", "tap", "wg" };
+
+    if ((at->ifa_flags & IFF_LOOPBACK) != 0 || at->ifa_addr->sa_family != AF_INET)
+        return false;
+    for (size_t i = 0; i < sizeof(not_these) / sizeof(not_these[0]); i++)
+        if (strncmp(at->ifa_name, not_these[i], strlen(not_these[i])) == 0)
+            return false;
+    return true;
+}
+
+/* The address of ours from which another is reached. */
+static bool aq_udp_towards(const char *name, union aq_udp_address *address_out)
+{
+    const struct addrinfo hints = { .ai_socktype = SOCK_DGRAM };
+    struct addrinfo *to = NULL;
+    socklen_t len = sizeof(*address_out);
+    bool found = false;
+    int fd;
+
+    if (getaddrinfo(name, "9", &hints, &to) != 0)
+        return false;
+    fd = socket(to->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0) {
+        found = connect(fd, to->ai_addr, to->ai_addrlen) == 0
+                && getsockname(fd, &address_out->any, &len) == 0;
+        close(fd);
+    }
+    freeaddrinfo(to);
+    return found;
+}
+
+static uint32_t aq_udp_mtu_of(const char *interface, int family)
+{
+    struct ifreq request;
+    const int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    uint32_t mtu = 1280;
+
+    memset(&request, 0, sizeof(request));
+    snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", interface);
+    if (fd >= 0 && ioctl(fd, SIOCGIFMTU, &request) == 0 && request.ifr_mtu >= 576)
+        mtu = (uint32_t)request.ifr_mtu;
+    if (fd >= 0)
+        close(fd);
+    return mtu;
+}
+
+static void aq_udp_take_address(const struct ifaddrs *at, union aq_udp_address *address_out, uint32_t *mtu_out)
+{
+    memset(address_out, 0, sizeof(*address_out));
+    memcpy(address_out, at->ifa_addr,
+           at->ifa_addr->sa_family == AF_INET ? sizeof(address_out->v4) : sizeof(address_out->v6));
+    if (at->ifa_addr->sa_family == AF_INET)
+        address_out->v4.sin_port = 0;
+    else
+        address_out->v6.sin6_port = 0;
+    *mtu_out = aq_udp_mtu_of(at->ifa_name, at->ifa_addr->sa_family);
+}
+
+/* The first address for which there is a reason. */
+static bool aq_udp_addr_search(const struct ifaddrs *all, const struct aq_udp_wish *wish, bool loopback,
+                               union aq_udp_address *address_out, uint32_t *mtu_out)
+{
+    for (int family = 0; family < 2; family++) /* IPv4 first */
+        for (const struct ifaddrs *at = all; at != NULL; at = at->ifa_next) {
+            if (at->ifa_addr == NULL || (at->ifa_flags & IFF_UP) == 0
+                || at->ifa_addr->sa_family != (family == 0 ? AF_INET : AF_INET6))
+                continue;
+            if (wish != NULL     ? aq_udp_is_wished(at, wish)
+                : loopback ? (at->ifa_flags & IFF_LOOPBACK) != 0
+                           : aq_udp_is_usual(at)) {
+                aq_udp_take_address(at, address_out, mtu_out);
+                return true;
+            }
+        }
+    return false;
+}
+
+/* What the host has, for a message: "lo 127.0.0.1, eth0 10.0.0.2". */
+static const char *aq_udp_addr_list(const struct ifaddrs *all, char *buf, size_t size)
+{
+    size_t used = 0;
+
+    buf[0] = '\0';
+    for (const struct ifaddrs *at = all; at != NULL && used < size; at = at->ifa_next) {
+        char text[INET6_ADDRSTRLEN];
+
+        if (at->ifa_addr == NULL
+            || (at->ifa_addr->sa_family != AF_INET && at->ifa_addr->sa_family != AF_INET6))
+            continue;
+        inet_ntop(at->ifa_addr->sa_family, aq_udp_address_bytes(at->ifa_addr), text, sizeof(text));
+        used += (size_t)snprintf(buf + used, size - used, "%s%s %s", used != 0 ? ", " : "", at->ifa_name, text);
+    }
+    return buf;
+}
+
+static int aq_udp_addr_named(const struct ifaddrs *all, const char *variable, const char *text,
+                             union aq_udp_address *address_out, uint32_t *mtu_out)
+{
+    struct aq_udp_wish wish;
+    char list[512];
+
+    if (!aq_udp_wish_parse(text, &wish))
+        return aq_fail(AQ_ERR_ARG, "%s='%s' is neither an interface nor an address nor a network; write for "
+                       "example eth0, 10.0.0.2 or 10.0.0.0/24", variable, text);
+    if (aq_udp_addr_search(all, &wish, false, address_out, mtu_out))
+        return AQ_OK;
+    return aq_fail(AQ_ERR_ARG, "%s='%s' fits no interface of this host that is up; it has: %s", variable, text,
+                   aq_udp_addr_list(all, list, sizeof(list)));
+}
+
+/* GASNET_MASTERIP tells the way. */
+static bool aq_udp_addr_by_master(const struct ifaddrs *all, union aq_udp_address *address_out,
+                                  uint32_t *mtu_out)
+{
+    const char *master = aq_env_get("GASNET_MASTERIP");
+    union aq_udp_address mine;
+    struct aq_udp_wish wish;
+
+    if (master == NULL || *master == '\0' || !aq_udp_towards(master, &mine))
+        return false;
+    wish = (struct aq_udp_wish){ .text = master, .family = mine.any.sa_family,
+                                 .bits = mine.any.sa_family == AF_INET ? 32 : 128 };
+    memcpy(wish.address, aq_udp_address_bytes(&mine.any), wish.bits / 8);
+    return aq_udp_addr_search(all, &wish, false, address_out, mtu_out)
+           && !(address_out->any.sa_family == AF_INET
+                && (ntohl(address_out->v4.sin_addr.s_addr) >> 24) == 127);
+}
+
+static int aq_udp_addr_choose_from(const struct ifaddrs *all, union aq_udp_address *address_out,
+                                   uint32_t *mtu_out)
+{
+    const char *interface = aq_env_str(AQ_ENV_UDP_INTERFACE), *worker = aq_env_str(AQ_ENV_WORKERIP);
+    char list[512];
+
+    if (interface != NULL && *interface != '\0')
+        return aq_udp_addr_named(all, "GASNET_UDP_INTERFACE", interface, address_out, mtu_out);
+    if (worker != NULL && *worker != '\0')
+        return aq_udp_addr_named(all, "GASNET_WORKERIP", worker, address_out, mtu_out);
+    if (aq_job.host_count == 1 && aq_udp_addr_search(all, NULL, true, address_out, mtu_out))
+        return AQ_OK;
+    if (aq_udp_addr_by_master(all, address_out, mtu_out)
+        || aq_udp_addr_search(all, NULL, false, address_out, mtu_out))
+        return AQ_OK;
+    return aq_fail(AQ_ERR_SYS, "udp: no interface of this host leads to others; it has: %s; name one with "
+                   "GASNET_UDP_INTERFACE, for example GASNET_UDP_INTERFACE=eth0",
+                   aq_udp_addr_list(all, list, sizeof(list)));
+}
+
+int aq_udp_addr_choose(union aq_udp_address *address_out, uint32_t *mtu_out)
+{
+    struct ifaddrs *all;
+    int rc;
+
+    if (getifaddrs(&all) != 0)
+        return aq_fail(AQ_ERR_SYS, "udp: the interfaces of this host cannot be listed: %s", strerror(errno));
+    rc = aq_udp_addr_choose_from(all, address_out, mtu_out);
+    freeifaddrs(all);
+    return rc;
+}

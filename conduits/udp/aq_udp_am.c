@@ -1,0 +1,334 @@
+/*
+ * aq_udp_am.c - active messages to and from far ranks.
+ *
+ * A message with a payload up to AQ_UDP_NEAR bytes is copied into the head of a datagram, beside others
+ * to the same peer if there are any; a larger payload is copied once, into a buffer that one or several
+ * datagrams point into, and stays there until they are acknowledged. Long messages are placed where
+ * they belong as they come; medium ones that fill more than a datagram are put together.
+ *
+ * Threads   any; handlers run without a lock
+ * Promise   a message is sent whole or, with AQ_RETRY, not at all; its handler runs once
+ * Uses      core/aq_am_deliver.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "conduits/udp/aq_udp.h"
+#include "core/aq_am_deliver.h"
+#include "core/aq_ep.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+#include "core/aq_word.h"
+#include "other/shm/aq_shm.h"
+
+#define AQ_UDP_NEAR 512u       /* bytes of a payload that travel in the head */
+#define AQ_UDP_TOGETHER 4096u  /* bytes of a datagram of several messages */
+
+/* --- out --- */
+
+/* A record with room for a frame of size bytes at *at_out of its head, or NULL. Under the lock. */
+static struct aq_udp_tx *aq_udp_am_place(struct aq_udp_peer *peer, enum aq_udp_lane lane, size_t size,
+                                         uint8_t **at_out)
+{
+    const size_t most = peer->link.mtu < AQ_UDP_TOGETHER ? peer->link.mtu : AQ_UDP_TOGETHER;
+    struct aq_udp_tx *tx = aq_udp_link_opened(&peer->link, lane);
+
+    if (tx != NULL) {
+        const size_t at = aq_udp_pad8(tx->head_len);
+
+        if (at + size <= most) {
+            if (at + size > aq_udp_buf_size(tx->head)) {
+                uint8_t *larger = aq_udp_buf_take(AQ_UDP_TOGETHER);
+
+                memcpy(larger, tx->head, tx->head_len);
+                aq_udp_buf_give(tx->head);
+                tx->head = larger;
+            }
+            memset(tx->head + tx->head_len, 0, at - tx->head_len);
+            *at_out = tx->head + at;
+            return tx;
+        }
+    }
+    tx = aq_udp_link_add(&peer->link, lane);
+    if (tx == NULL)
+        return NULL;
+    tx->head = aq_udp_buf_take(AQ_UDP_HEADER + size);
+    *at_out = tx->head + AQ_UDP_HEADER;
+    return tx;
+}
+
+/* A small message has been written into a record. */
+static inline void aq_udp_am_placed(struct aq_udp_peer *peer, enum aq_udp_lane lane, struct aq_udp_tx *tx,
+                                    const uint8_t *end)
+{
+    tx->head_len = (uint32_t)(end - tx->head);
+    tx->count++;
+    peer->sent++;
+    aq_udp_link_open(&peer->link, lane);
+    if (lane == AQ_UDP_REPLY) {
+        aq_udp_peer_mark(peer); /* a handler's: leaves when all that came with the request is served */
+        return;
+    }
+    aq_udp_peer_queued(peer, true, aq_now_ns());
+}
+
+int aq_udp_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
+                    const gex_AM_Arg_t *args)
+{
+    const enum aq_udp_lane lane = is_reply ? AQ_UDP_REPLY : AQ_UDP_REQUEST;
+    struct aq_udp_peer *peer;
+    struct aq_udp_tx *tx;
+    uint8_t *at;
+
+    if (aq_shm_is_near(jobrank))
+        return aq_shm_am_short(jobrank, is_reply, handler, nargs, args);
+    peer = aq_udp_peer(jobrank);
+    aq_lock_acquire(&peer->lock);
+    tx = aq_udp_am_place(peer, lane, aq_udp_am_head(AQ_UDP_F_SHORT, nargs), &at);
+    if (tx != NULL)
+        aq_udp_am_placed(peer, lane, tx, aq_udp_am_encode(at, AQ_UDP_F_SHORT, handler, nargs, args, 0, 0));
+    aq_lock_release(&peer->lock);
+    return tx != NULL ? AQ_OK : AQ_RETRY;
+}
+
+/* The payload with the arguments, in the head. */
+static int aq_udp_am_send_small(struct aq_udp_peer *peer, enum aq_udp_lane lane, uint8_t type,
+                                const struct aq_am_out *out)
+{
+    uint8_t *at;
+    struct aq_udp_tx *tx = aq_udp_am_place(peer, lane, aq_udp_am_head(type, out->nargs) + out->nbytes, &at);
+
+    if (tx == NULL)
+        return AQ_RETRY;
+    at = aq_udp_am_encode(at, type, out->handler, out->nargs, out->args, (uint32_t)out->nbytes,
+                          (uintptr_t)out->dest);
+    if (out->nbytes != 0)
+        memcpy(at, out->src, out->nbytes);
+    aq_udp_am_placed(peer, lane, tx, at + out->nbytes);
+    return AQ_OK;
+}
+
+/* A datagram with len bytes from at of a payload that was copied to block + 16. */
+static void aq_udp_am_queue_piece(struct aq_udp_peer *peer, enum aq_udp_lane lane, uint8_t *block, size_t at,
+                                  size_t len, const struct aq_udp_frame *part, const struct aq_am_out *out)
+{
+    struct aq_udp_tx *tx = aq_udp_link_add(&peer->link, lane);
+    uint8_t *end;
+
+    if (tx == NULL)
+        aq_fatal("udp: no memory for a message to rank %u", peer->rank); /* its slot was there */
+    tx->head = aq_udp_buf_take(256);
+    end = part == NULL ? aq_udp_am_encode(tx->head + AQ_UDP_HEADER,
+                                          out->kind == AQ_AM_LONG ? AQ_UDP_F_LONG : AQ_UDP_F_MEDIUM,
+                                          out->handler, out->nargs, out->args, (uint32_t)len,
+                                          (uintptr_t)out->dest)
+                       : aq_udp_part_encode(tx->head + AQ_UDP_HEADER, part);
+    tx->head_len = (uint32_t)(end - tx->head);
+    tx->piece = block + 16 + at;
+    tx->piece_len = (uint32_t)len;
+    tx->tag = block;
+    tx->count = at + len == out->nbytes; /* the last one counts as the message */
+    ++*(uint32_t *)(void *)block;
+}
+
+/* The payload behind the head, in as many datagrams as it takes. */
+static int aq_udp_am_send_large(struct aq_udp_peer *peer, enum aq_udp_lane lane, const struct aq_am_out *out)
+{
+    const bool is_long = out->kind == AQ_AM_LONG;
+    const uint8_t whole = is_long ? AQ_UDP_F_LONG : AQ_UDP_F_MEDIUM;
+    const uint8_t part = is_long ? AQ_UDP_F_LONG_PART : AQ_UDP_F_MEDIUM_PART;
+    const size_t room = peer->link.mtu - AQ_UDP_HEADER;
+    const bool fits = aq_udp_am_head(whole, out->nargs) + out->nbytes <= room;
+    const size_t each = (room - aq_udp_am_head(part, out->nargs)) & ~(size_t)15;
+    const size_t pieces = fits ? 1 : (out->nbytes + each - 1) / each;
+    struct aq_udp_frame frame = { .type = part, .handler = out->handler, .nargs = out->nargs,
+                                  .total = (uint32_t)out->nbytes, .addr = (uintptr_t)out->dest };
+    uint8_t *block;
+
+    if (aq_udp_link_free_slots(&peer->link, lane) < pieces)
+        return AQ_RETRY;
+    block = aq_udp_buf_take(16 + out->nbytes);
+    *(uint32_t *)(void *)block = 0;
+    memcpy(block + 16, out->src, out->nbytes);
+    if (fits) {
+        aq_udp_am_queue_piece(peer, lane, block, 0, out->nbytes, NULL, out);
+    } else {
+        frame.message = peer->message[lane]++;
+        memcpy(frame.args, out->args, out->nargs * sizeof(*out->args));
+        for (size_t at = 0; at < out->nbytes; at += each) {
+            frame.part_at = (uint32_t)at;
+            frame.nbytes = (uint32_t)(out->nbytes - at < each ? out->nbytes - at : each);
+            aq_udp_am_queue_piece(peer, lane, block, at, frame.nbytes, &frame, out);
+        }
+    }
+    peer->sent++;
+    if (lane == AQ_UDP_REPLY)
+        aq_udp_peer_mark(peer);
+    else
+        aq_udp_peer_queued(peer, false, aq_now_ns());
+    return AQ_OK;
+}
+
+int aq_udp_am_send(const struct aq_am_out *out)
+{
+    const enum aq_udp_lane lane = out->is_reply ? AQ_UDP_REPLY : AQ_UDP_REQUEST;
+    struct aq_udp_peer *peer;
+    int rc;
+
+    if (aq_shm_is_near(out->jobrank))
+        return aq_shm_am_send(out);
+    if (out->kind == AQ_AM_SHORT)
+        return aq_udp_am_short(out->jobrank, out->is_reply, out->handler, out->nargs, out->args);
+    peer = aq_udp_peer(out->jobrank);
+    aq_lock_acquire(&peer->lock);
+    if (out->nbytes <= AQ_UDP_NEAR)
+        rc = aq_udp_am_send_small(peer, lane, out->kind == AQ_AM_LONG ? AQ_UDP_F_LONG : AQ_UDP_F_MEDIUM, out);
+    else
+        rc = aq_udp_am_send_large(peer, lane, out);
+    aq_lock_release(&peer->lock);
+    return rc;
+}
+
+/* --- in --- */
+
+/* May a message from the network write there? */
+static void aq_udp_am_check(const struct aq_udp_peer *peer, uint64_t dest, size_t nbytes)
+{
+#if GASNET_SEGMENT_EVERYTHING
+    (void)peer, (void)dest, (void)nbytes;
+#else
+    if (nbytes != 0 && !(aq_job.bound != NULL && aq_bound_is_mine((void *)(uintptr_t)dest, nbytes)))
+        aq_fatal("rank %u sent a long message to [0x%llx, +%zu), which is not inside a segment of this "
+                 "process", peer->rank, (unsigned long long)dest, nbytes);
+#endif
+}
+
+static void aq_udp_am_run(struct aq_udp_peer *peer, enum aq_udp_lane lane, const struct aq_udp_frame *frame,
+                          uint8_t kind, void *payload, size_t nbytes)
+{
+    struct aq_am_in in = { .token = { .jobrank = peer->rank, .handler = frame->handler,
+                                      .nargs = frame->nargs, .kind = kind,
+                                      .is_reply = lane == AQ_UDP_REPLY },
+                           .args = frame->args, .payload = payload, .nbytes = nbytes };
+
+    if (kind == AQ_AM_SHORT)
+        aq_am_deliver_short(&in.token, frame->args);
+    else
+        aq_am_deliver(&in);
+}
+
+/* A medium payload that is not aligned: not the first datagram of a train of odd sizes. */
+static void aq_udp_am_run_aligned(struct aq_udp_peer *peer, enum aq_udp_lane lane,
+                                  const struct aq_udp_frame *frame)
+{
+    uint8_t *copy = aq_udp_buf_take(frame->nbytes);
+
+    memcpy(copy, frame->data, frame->nbytes);
+    aq_udp_am_run(peer, lane, frame, AQ_AM_MEDIUM, copy, frame->nbytes);
+    aq_udp_buf_give(copy);
+}
+
+/* The message that a part belongs to, made at its first part. NULL: the parts contradict each other. */
+static struct aq_udp_part *aq_udp_part_find(struct aq_udp_peer *peer, enum aq_udp_lane lane,
+                                            const struct aq_udp_frame *frame)
+{
+    struct aq_udp_part *part = peer->parts[lane];
+    const bool is_long = frame->type == AQ_UDP_F_LONG_PART;
+
+    while (part != NULL && part->message != frame->message)
+        part = part->next;
+    if (part != NULL)
+        return part->type == frame->type && part->total == frame->total ? part : NULL;
+    if (frame->total > (is_long ? aq_limits.max_long : aq_limits.max_medium))
+        return NULL;
+    part = malloc(sizeof(*part));
+    if (part == NULL)
+        aq_fatal("udp: no memory for a message of %u bytes", frame->total);
+    *part = (struct aq_udp_part){ .next = peer->parts[lane], .message = frame->message,
+                                  .total = frame->total, .type = frame->type };
+    part->payload = is_long ? (char *)(uintptr_t)frame->addr : (char *)aq_udp_buf_take(frame->total);
+    peer->parts[lane] = part;
+    return part;
+}
+
+static void aq_udp_part_unlink(struct aq_udp_peer *peer, enum aq_udp_lane lane, struct aq_udp_part *part)
+{
+    struct aq_udp_part **at = &peer->parts[lane];
+
+    while (*at != part)
+        at = &(*at)->next;
+    *at = part->next;
+}
+
+/* Every part comes once, so that it is enough to count bytes. Returns how many handlers ran. */
+static unsigned aq_udp_part_receive(struct aq_udp_peer *peer, enum aq_udp_lane lane,
+                                    const struct aq_udp_frame *frame)
+{
+    const bool is_long = frame->type == AQ_UDP_F_LONG_PART;
+    struct aq_udp_part *part;
+    bool complete = false;
+
+    if (is_long)
+        aq_udp_am_check(peer, frame->addr, frame->total);
+    aq_lock_acquire(&peer->lock);
+    part = aq_udp_part_find(peer, lane, frame);
+    aq_lock_release(&peer->lock);
+    if (part == NULL) {
+        aq_counter_add(&aq_udp.counts.malformed, 1);
+        return 0;
+    }
+    memcpy(part->payload + frame->part_at, frame->data, frame->nbytes);
+    aq_lock_acquire(&peer->lock);
+    part->got += frame->nbytes;
+    if (part->got >= part->total) {
+        complete = true;
+        aq_udp_part_unlink(peer, lane, part);
+    }
+    aq_lock_release(&peer->lock);
+    if (!complete)
+        return 0;
+    aq_udp_am_run(peer, lane, frame, is_long ? AQ_AM_LONG : AQ_AM_MEDIUM, part->payload, part->total);
+    if (!is_long)
+        aq_udp_buf_give((uint8_t *)part->payload);
+    free(part);
+    return 1;
+}
+
+static unsigned aq_udp_am_receive_one(struct aq_udp_peer *peer, enum aq_udp_lane lane,
+                                      const struct aq_udp_frame *frame)
+{
+    void *data = (void *)(uintptr_t)frame->data;
+
+    switch (frame->type) {
+    case AQ_UDP_F_SHORT:
+        aq_udp_am_run(peer, lane, frame, AQ_AM_SHORT, NULL, 0);
+        return 1;
+    case AQ_UDP_F_MEDIUM:
+        if (AQ_LIKELY((uintptr_t)data % 16 == 0))
+            aq_udp_am_run(peer, lane, frame, AQ_AM_MEDIUM, data, frame->nbytes);
+        else
+            aq_udp_am_run_aligned(peer, lane, frame);
+        return 1;
+    case AQ_UDP_F_LONG:
+        aq_udp_am_check(peer, frame->addr, frame->nbytes);
+        if (frame->nbytes != 0)
+            aq_word_write((void *)(uintptr_t)frame->addr, data, frame->nbytes);
+        aq_udp_am_run(peer, lane, frame, AQ_AM_LONG, (void *)(uintptr_t)frame->addr, frame->nbytes);
+        return 1;
+    default:
+        return aq_udp_part_receive(peer, lane, frame);
+    }
+}
+
+unsigned aq_udp_am_receive(struct aq_udp_peer *peer, const struct aq_udp_header *header, uint8_t *datagram,
+                           size_t len)
+{
+    const enum aq_udp_lane lane = (enum aq_udp_lane)header->lane;
+    struct aq_udp_frame frame;
+    size_t at = AQ_UDP_HEADER;
+    unsigned served = 0;
+
+    while (aq_udp_frame_decode(datagram, len, header, &at, &frame) > 0)
+        served += aq_udp_am_receive_one(peer, lane, &frame);
+    return served;
+}

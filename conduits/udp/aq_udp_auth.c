@@ -1,0 +1,68 @@
+/*
+ * aq_udp_auth.c - the keyed hash of datagrams.
+ *
+ * SipHash-2-4 (libsodium's crypto_shorthash: 64 bits, made for short inputs) with a key for each
+ * direction between two ranks, derived from the job's by BLAKE2b; so a datagram cannot be given out
+ * for another's, nor be sent back. Under it are the head of the datagram and, in place of the hash
+ * itself, the upper half of the datagram's number, xor the hash, by another key, of the data
+ * behind the head (GASNET_UDP_AUTH=full; else 0).
+ *
+ * Uses      libsodium, other/spawn. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <sodium.h>
+
+#include "conduits/udp/aq_udp.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+#include "other/spawn/aq_spawn.h"
+
+#define AQ_UDP_HASH_AT 40 /* in the header */
+
+_Static_assert(AQ_UDP_KEY == 2 * crypto_shorthash_KEYBYTES, "two keys of the hash");
+
+int aq_udp_auth_init(void)
+{
+    if (sodium_init() < 0)
+        return aq_fail(AQ_ERR_SYS, "udp: libsodium does not start");
+    return AQ_OK;
+}
+
+void aq_udp_auth_key(gex_Rank_t from, gex_Rank_t to, uint8_t key_out[AQ_UDP_KEY])
+{
+    uint8_t what[16] = "udp v1";
+
+    aq_udp_put32(what + 8, from);
+    aq_udp_put32(what + 12, to);
+    crypto_generichash(key_out, AQ_UDP_KEY, what, sizeof(what), aq_spawn_key(), 32);
+}
+
+/* The hash of a head with this in its place. */
+static inline uint64_t aq_udp_auth_hash(const uint8_t *key, uint8_t *head, size_t hashed, uint64_t seq,
+                                        const void *piece, size_t piece_len)
+{
+    uint8_t out[crypto_shorthash_BYTES];
+    uint64_t data = 0;
+
+    if (AQ_UNLIKELY(aq_udp.hash_all) && piece_len != 0) {
+        crypto_shorthash(out, piece, piece_len, key + crypto_shorthash_KEYBYTES);
+        data = aq_udp_get64(out);
+    }
+    aq_udp_put64(head + AQ_UDP_HASH_AT, seq >> 32 ^ data);
+    crypto_shorthash(out, head, hashed, key);
+    return aq_udp_get64(out);
+}
+
+void aq_udp_auth_sign(const uint8_t *key, const struct aq_udp_packet *packet)
+{
+    aq_udp_put64(packet->head + AQ_UDP_HASH_AT,
+                 aq_udp_auth_hash(key, packet->head, packet->head_len, packet->seq, packet->piece,
+                                  packet->piece_len));
+}
+
+bool aq_udp_auth_check(const uint8_t *key, uint8_t *datagram, size_t len, const struct aq_udp_header *header,
+                       uint64_t seq)
+{
+    return aq_udp_auth_hash(key, datagram, header->hashed, seq, datagram + header->hashed,
+                            len - header->hashed)
+           == header->hash;
+}

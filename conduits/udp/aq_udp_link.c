@@ -1,0 +1,498 @@
+/*
+ * aq_udp_link.c - the reliable engine: what goes out, and when. aq_udp_link_in.c: what comes in.
+ *
+ * Numbers   every lane counts its datagrams from 0 in 64 bits, of which 32 travel; the keyed hash covers
+ *           all 64, so that a recording is worthless after the 32 have wrapped. Control datagrams are
+ *           numbered too, for the hash, but not acknowledged
+ * Order     none. A datagram of a lane is handed over when it comes, once; messages have no order in the
+ *           interface, so that waiting for a lost one would only add its delay to all that follow.
+ *           What is larger than a datagram is put together by the owner
+ * Progress  three lanes, because of who waits for whom. A request's handler may wait for room for its
+ *           reply. Meanwhile nobody runs request handlers, yet everything of REPLY and RMA, and the
+ *           acknowledgements in every header, are taken from the socket by whoever polls; handlers of
+ *           replies send nothing, data needs no handler. So the peer's REPLY and RMA lanes always
+ *           move, whatever its REQUEST lane does: replies find room in the end, then requests.
+ *           REQUEST datagrams that come meanwhile are kept, up to a bound, beyond that refused: not
+ *           taken over, not acknowledged, sent again later
+ * Losses    learnt from evidence, never from silence. Each datagram brings the newest timestamp its sender
+ *           has seen (echo). Where acknowledgements tell all, a datagram sent earlier than that, by more
+ *           than a tolerance of reordering, is lost (RFC 8985's idea; timestamps spare it its doubts
+ *           about what was sent twice, and give a round trip with each echo, RFC 7323). Silence means
+ *           either that the last datagrams are lost or that the peer computes and does not look, the
+ *           usual case here. So it is answered by a probe, a datagram of 48 bytes, again and again with
+ *           growing distance (after RFC 6298's formula, but from a few ms, for one probe costs
+ *           nothing); its answer is the evidence. A target that computes for an hour
+ *           finds a few probes, not copies of the data
+ * Rates     one congestion window for the three lanes, clocked by acknowledgements, as RFC 9002 (NewReno)
+ *           grows it, so that it shares a network with TCP; cut once a round trip to 0.7 (CUBIC's
+ *           factor) if the round trip says that there is a queue, to 0.9 if there is none: then
+ *           the loss was not congestion (Veno's distinction, Fu and Liew 2003). CUBIC's growth is for
+ *           round trips of 100 ms; at those of a host's neighborhood it is NewReno's. Besides,
+ *           the receiver says how many bytes its socket has room for
+ * Acks      ride on data. The sender, who knows when it will be stuck, asks for one at once (ACK_NOW); else
+ *           they wait ack_delay_ns
+ * Uses      aq_udp_link.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "conduits/udp/aq_udp_link.h"
+
+#include <stdlib.h>
+
+#define AQ_UDP_FIRST_RING 16u   /* records */
+#define AQ_UDP_FIRST_CWND 10u   /* datagrams, RFC 6928 */
+#define AQ_UDP_RETRY_NS 200000u /* after a full socket */
+#define AQ_UDP_MOST_CWND ((uint64_t)64 << 20)
+
+void aq_udp_link_init(struct aq_udp_link *link, const struct aq_udp_link_config *config,
+                      const struct aq_udp_link_ops *ops, void *owner, uint32_t src, uint32_t dst,
+                      uint32_t mtu, uint32_t room)
+{
+    memset(link, 0, sizeof(*link));
+    link->config = config;
+    link->ops = ops;
+    link->owner = owner;
+    link->src = src;
+    link->dst = dst;
+    link->mtu = mtu;
+    link->room_given = room;
+    link->room = UINT64_MAX;
+    link->cwnd = (uint64_t)AQ_UDP_FIRST_CWND * mtu;
+    link->ssthresh = UINT64_MAX;
+    link->reo_mult = 1;
+    for (int lane = 0; lane < AQ_UDP_LANES; lane++) {
+        struct aq_udp_lane_tx *tx = &link->tx[lane];
+
+        tx->una = tx->next = tx->end = config->first_seq;
+        link->rx[lane].next = link->rx[lane].top = config->first_seq;
+    }
+    link->control_next = link->control_seen = config->first_seq;
+}
+
+void aq_udp_link_fini(struct aq_udp_link *link)
+{
+    for (int lane = 0; lane < AQ_UDP_LANES; lane++) {
+        free(link->tx[lane].ring);
+        link->tx[lane].ring = NULL;
+    }
+}
+
+static inline struct aq_udp_tx *aq_udp_record(struct aq_udp_lane_tx *tx, uint64_t seq)
+{
+    return &tx->ring[seq & tx->mask];
+}
+
+/* --- queueing --- */
+
+uint32_t aq_udp_link_free_slots(const struct aq_udp_link *link, enum aq_udp_lane lane)
+{
+    const struct aq_udp_lane_tx *tx = &link->tx[lane];
+    const uint32_t used = (uint32_t)(tx->end - tx->una), window = link->config->window[lane];
+
+    return used >= window ? 0 : window - used;
+}
+
+/* Twice the ring; records keep their numbers. */
+static bool aq_udp_lane_grow(struct aq_udp_lane_tx *tx)
+{
+    const uint32_t size = tx->ring == NULL ? AQ_UDP_FIRST_RING : 2 * (tx->mask + 1);
+    struct aq_udp_tx *ring = calloc(size, sizeof(*ring));
+
+    if (ring == NULL)
+        return false;
+    for (uint64_t seq = tx->una; seq != tx->end; seq++)
+        ring[seq & (size - 1)] = *aq_udp_record(tx, seq);
+    free(tx->ring);
+    tx->ring = ring;
+    tx->mask = size - 1;
+    return true;
+}
+
+struct aq_udp_tx *aq_udp_link_add(struct aq_udp_link *link, enum aq_udp_lane lane)
+{
+    struct aq_udp_lane_tx *tx = &link->tx[lane];
+    struct aq_udp_tx *record;
+
+    if (aq_udp_link_free_slots(link, lane) == 0)
+        return NULL;
+    if ((tx->ring == NULL || tx->end - tx->una > tx->mask) && !aq_udp_lane_grow(tx))
+        return NULL;
+    record = aq_udp_record(tx, tx->end++);
+    memset(record, 0, sizeof(*record));
+    record->state = AQ_UDP_TX_QUEUED;
+    tx->open = false;
+    return record;
+}
+
+void aq_udp_link_open(struct aq_udp_link *link, enum aq_udp_lane lane)
+{
+    link->tx[lane].open = true;
+}
+
+struct aq_udp_tx *aq_udp_link_opened(struct aq_udp_link *link, enum aq_udp_lane lane)
+{
+    struct aq_udp_lane_tx *tx = &link->tx[lane];
+
+    return tx->open ? aq_udp_record(tx, tx->end - 1) : NULL;
+}
+
+void aq_udp_link_close(struct aq_udp_link *link)
+{
+    for (int lane = 0; lane < AQ_UDP_LANES; lane++)
+        link->tx[lane].open = false;
+}
+
+/* --- headers --- */
+
+static void aq_udp_link_header(struct aq_udp_link *link, uint8_t lane, uint8_t flags, uint64_t seq,
+                               uint32_t hashed, uint64_t now_ns, uint8_t *at)
+{
+    const uint32_t room = link->room_given >> 10;
+    struct aq_udp_header header = { .lane = lane, .flags = flags, .src = link->src, .dst = link->dst,
+                                    .seq = (uint32_t)seq, .ts = (uint32_t)aq_udp_tick(now_ns),
+                                    .room = (uint16_t)(room > UINT16_MAX ? UINT16_MAX : room),
+                                    .hashed = (uint16_t)hashed };
+
+    if (link->refusing)
+        header.flags |= AQ_UDP_FULL;
+    for (int data = 0; data < AQ_UDP_LANES; data++)
+        header.ack[data] = (uint32_t)link->rx[data].next;
+    if (link->seen) {
+        const uint64_t held = (now_ns - link->echo_ns) >> 10;
+
+        header.flags |= held < UINT32_MAX / 2 ? AQ_UDP_ECHO : 0; /* older: its full number cannot be told */
+        header.echo = link->echo;
+        header.held = (uint16_t)(held > AQ_UDP_HELD_MORE ? AQ_UDP_HELD_MORE : held);
+    }
+    aq_udp_header_encode(at, &header);
+}
+
+static inline bool aq_udp_link_has_holes(const struct aq_udp_link *link)
+{
+    for (int lane = 0; lane < AQ_UDP_LANES; lane++)
+        if (link->rx[lane].top != link->rx[lane].next)
+            return true;
+    return false;
+}
+
+static inline void aq_udp_link_acknowledged(struct aq_udp_link *link)
+{
+    link->ack_now = false;
+    link->ack_ns = 0;
+    link->unacked_bytes = 0;
+}
+
+/* --- deadlines --- */
+
+static uint64_t aq_udp_link_probe_distance(const struct aq_udp_link *link)
+{
+    const struct aq_udp_link_config *config = link->config;
+    const uint64_t spread = 4 * link->rttvar > 1000000 ? 4 * link->rttvar : 1000000;
+    double distance = link->srtt == 0 ? (double)config->probe_first_ns
+                                      : (double)(link->srtt + spread + config->ack_delay_ns);
+
+    if (distance < (double)config->probe_min_ns)
+        distance = (double)config->probe_min_ns;
+    for (uint32_t i = 0; i < link->probes && distance < (double)config->probe_max_ns; i++)
+        distance *= config->probe_backoff;
+    return distance > (double)config->probe_max_ns ? config->probe_max_ns : (uint64_t)distance;
+}
+
+void aq_udp_link_arm_probe(struct aq_udp_link *link, uint64_t now_ns)
+{
+    link->probe_ns = now_ns + aq_udp_link_probe_distance(link);
+    if (link->silent_ns == 0)
+        link->silent_ns = now_ns;
+}
+
+uint64_t aq_udp_link_deadline(const struct aq_udp_link *link)
+{
+    const uint64_t deadlines[] = { link->ack_ns, link->loss_ns, link->probe_ns, link->retry_ns };
+    uint64_t first = UINT64_MAX;
+
+    if (link->ack_now)
+        return 0;
+    for (unsigned i = 0; i < sizeof(deadlines) / sizeof(deadlines[0]); i++)
+        if (deadlines[i] != 0 && deadlines[i] < first)
+            first = deadlines[i];
+    return first;
+}
+
+/* --- sending data --- */
+
+static inline uint32_t aq_udp_tx_len(const struct aq_udp_tx *record)
+{
+    return record->head_len + record->piece_len;
+}
+
+/* May len bytes of a lane follow `before` others to those on their way? A lane that the others leave no
+ * room has a quarter of the window still, and one datagram: requests that the peer does not take now, and
+ * that stay on their way, must not stop replies, which the peer may wait for. */
+static inline bool aq_udp_link_admits(const struct aq_udp_link *link, int lane, uint64_t before, uint64_t len)
+{
+    const uint64_t limit = link->cwnd < link->room ? link->cwnd : link->room;
+    const uint64_t mine = link->lane_flight[lane] + before;
+
+    return mine == 0 || link->in_flight + before + len <= limit || mine + len <= limit / 4;
+}
+
+/* The next record of a lane to leave, from number *at on. NULL: none. */
+static struct aq_udp_tx *aq_udp_lane_next(struct aq_udp_lane_tx *tx, bool again, uint64_t *at)
+{
+    const uint64_t limit = again ? tx->next : tx->end - (tx->open ? 1 : 0);
+
+    for (; *at < limit; ++*at)
+        if (aq_udp_record(tx, *at)->state == (again ? AQ_UDP_TX_LOST : AQ_UDP_TX_QUEUED))
+            return aq_udp_record(tx, *at);
+    return NULL;
+}
+
+struct aq_udp_train {
+    struct aq_udp_packet packet[AQ_UDP_TRAIN];
+    unsigned count;
+    bool stuck;   /* the windows hold the next one back */
+};
+
+/* Records of a lane, one after the other, of one size, as far as the windows go. */
+static void aq_udp_train_fill(struct aq_udp_link *link, int lane, bool again, struct aq_udp_train *train)
+{
+    struct aq_udp_lane_tx *tx = &link->tx[lane];
+    uint64_t at = again ? tx->una : tx->next, bytes = 0;
+    uint32_t size = 0;
+    struct aq_udp_tx *record;
+
+    train->count = 0;
+    train->stuck = false;
+    while (train->count < AQ_UDP_TRAIN && (record = aq_udp_lane_next(tx, again, &at)) != NULL) {
+        const uint32_t len = aq_udp_tx_len(record);
+        struct aq_udp_packet *packet = &train->packet[train->count];
+
+        if (train->count != 0 && (len > size || bytes + len > AQ_UDP_TRAIN_BYTES))
+            break;
+        if (!aq_udp_link_admits(link, lane, bytes, len)) {
+            train->stuck = true;
+            break;
+        }
+        *packet = (struct aq_udp_packet){ .head = record->head, .piece = record->piece,
+                                          .head_len = record->head_len, .piece_len = record->piece_len,
+                                          .seq = at, .lane = (uint8_t)lane, .again = record->sends != 0 };
+        train->count++;
+        bytes += len;
+        at++;
+        if (train->count == 1)
+            size = len;
+        else if (len < size)
+            break;
+        if (len > link->mtu) /* goes alone: the path has become narrower */
+            break;
+    }
+}
+
+/* Headers: as late as possible, so that they acknowledge all there is. */
+static void aq_udp_train_write(struct aq_udp_link *link, struct aq_udp_train *train, uint64_t now_ns)
+{
+    const uint64_t limit = link->cwnd < link->room ? link->cwnd : link->room;
+    const uint8_t holes = aq_udp_link_has_holes(link) ? AQ_UDP_HOLES : 0;
+
+    for (unsigned i = 0; i < train->count; i++) {
+        const struct aq_udp_packet *packet = &train->packet[i];
+        struct aq_udp_lane_tx *tx = &link->tx[packet->lane];
+        const bool full = packet->seq - tx->una == link->config->window[packet->lane] / 2
+                          || packet->seq - tx->una + 1 == link->config->window[packet->lane];
+        uint8_t flags = holes;
+
+        link->since_asked += packet->head_len + packet->piece_len;
+        if (aq_udp_record(tx, packet->seq)->urgent || packet->again || full
+            || (train->stuck && i + 1 == train->count)
+            || link->since_asked >= limit / 4) {
+            flags |= AQ_UDP_ACK_NOW;
+            link->since_asked = 0;
+        }
+        aq_udp_link_header(link, packet->lane, flags, packet->seq, packet->head_len, now_ns, packet->head);
+    }
+}
+
+static void aq_udp_train_sent(struct aq_udp_link *link, const struct aq_udp_train *train, unsigned taken,
+                              uint64_t now_ns)
+{
+    for (unsigned i = 0; i < taken; i++) {
+        const struct aq_udp_packet *packet = &train->packet[i];
+        struct aq_udp_lane_tx *tx = &link->tx[packet->lane];
+        struct aq_udp_tx *record = aq_udp_record(tx, packet->seq);
+
+        if (record->state == AQ_UDP_TX_LOST) {
+            tx->lost--;
+            link->counts.resent++;
+        } else {
+            tx->next = packet->seq + 1;
+        }
+        record->state = AQ_UDP_TX_FLIGHT;
+        record->sent = aq_udp_tick(now_ns);
+        record->sends += record->sends != UINT8_MAX;
+        link->in_flight += aq_udp_tx_len(record);
+        link->lane_flight[packet->lane] += aq_udp_tx_len(record);
+        link->counts.sent++;
+        link->counts.sent_bytes += aq_udp_tx_len(record);
+    }
+    if (taken != 0) {
+        link->sent_ns = now_ns;
+        aq_udp_link_arm_probe(link, now_ns);
+        if (!aq_udp_link_has_holes(link))
+            aq_udp_link_acknowledged(link);
+    }
+}
+
+/* Trains of a lane as long as something may leave. False: the socket is full. */
+static bool aq_udp_lane_pump(struct aq_udp_link *link, int lane, bool again, uint64_t now_ns)
+{
+    struct aq_udp_lane_tx *tx = &link->tx[lane];
+    struct aq_udp_train train;
+
+    while (again ? tx->lost != 0 : tx->end - (tx->open ? 1 : 0) != tx->next) {
+        unsigned taken;
+
+        aq_udp_train_fill(link, lane, again, &train);
+        if (train.stuck)
+            link->was_full = true;
+        if (train.count == 0)
+            return true;
+        aq_udp_train_write(link, &train, now_ns);
+        taken = link->ops->output(link, train.packet, train.count);
+        aq_udp_train_sent(link, &train, taken, now_ns);
+        if (taken < train.count) {
+            link->retry_ns = now_ns + AQ_UDP_RETRY_NS;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* --- control --- */
+
+/* One word after the other of what has been placed from next on. */
+static uint8_t aq_udp_lane_sack(const struct aq_udp_lane_rx *rx, uint64_t bits_out[AQ_UDP_SACK_WORDS])
+{
+    uint8_t words = 0;
+
+    memset(bits_out, 0, AQ_UDP_SACK_WORDS * sizeof(*bits_out));
+    for (uint64_t seq = rx->next; seq != rx->top; seq++) {
+        const unsigned bit = (unsigned)(seq % AQ_UDP_WINDOW), at = (unsigned)(seq - rx->next);
+
+        if ((rx->placed[bit / 64] >> bit % 64 & 1) != 0) {
+            bits_out[at / 64] |= UINT64_C(1) << at % 64;
+            words = (uint8_t)(at / 64 + 1);
+        }
+    }
+    return words;
+}
+
+static void aq_udp_link_control(struct aq_udp_link *link, uint8_t flags, uint64_t now_ns)
+{
+    uint8_t datagram[AQ_UDP_HEADER + AQ_UDP_LANES * (8 + 8 * AQ_UDP_SACK_WORDS)]
+        __attribute__((aligned(16)));
+    uint8_t *at = datagram + AQ_UDP_HEADER;
+    struct aq_udp_packet packet = { .head = datagram, .lane = AQ_UDP_CONTROL };
+
+    for (int lane = 0; lane < AQ_UDP_LANES; lane++) {
+        const struct aq_udp_lane_rx *rx = &link->rx[lane];
+        uint64_t bits[AQ_UDP_SACK_WORDS];
+        const uint8_t words = rx->top == rx->next ? 0 : aq_udp_lane_sack(rx, bits);
+
+        if (words != 0)
+            at = aq_udp_sack_encode(at, (uint8_t)lane, words, (uint32_t)rx->next, bits);
+    }
+    if (link->placing != 0)
+        flags |= AQ_UDP_HOLES;
+    packet.seq = link->control_next++;
+    packet.head_len = (uint32_t)(at - datagram);
+    aq_udp_link_header(link, AQ_UDP_CONTROL, flags, packet.seq, packet.head_len, now_ns, datagram);
+    link->counts.controls++;
+    if (link->ops->output(link, &packet, 1) == 1) {
+        aq_udp_link_acknowledged(link);
+        if (link->placing != 0) /* what is being placed by other threads is still owed */
+            link->ack_ns = now_ns + link->config->ack_delay_ns;
+        return;
+    }
+    if (link->ack_now || link->ack_ns != 0) { /* once more in a while */
+        link->ack_now = false;
+        link->ack_ns = now_ns + AQ_UDP_RETRY_NS;
+    }
+}
+
+void aq_udp_link_ack(struct aq_udp_link *link, uint64_t now_ns)
+{
+    if ((link->ack_now || link->ack_ns != 0) && !link->gone)
+        aq_udp_link_control(link, 0, now_ns);
+}
+
+void aq_udp_link_bye(struct aq_udp_link *link, uint64_t now_ns)
+{
+    if (!link->gone)
+        aq_udp_link_control(link, AQ_UDP_BYE, now_ns);
+}
+
+/* --- the owner's turn --- */
+
+void aq_udp_link_pump(struct aq_udp_link *link, uint64_t now_ns)
+{
+    /* replies first: what requests wait for; bulk data last */
+    static const uint8_t order[AQ_UDP_LANES] = { AQ_UDP_REPLY, AQ_UDP_REQUEST, AQ_UDP_RMA };
+    bool go = !link->gone && (link->retry_ns == 0 || now_ns >= link->retry_ns);
+
+    if (go)
+        link->retry_ns = 0;
+    for (int i = 0; go && i < AQ_UDP_LANES; i++)
+        go = aq_udp_lane_pump(link, order[i], true, now_ns)
+             && aq_udp_lane_pump(link, order[i], false, now_ns);
+    if (link->ack_now || (link->ack_ns != 0 && now_ns >= link->ack_ns))
+        aq_udp_link_ack(link, now_ns);
+}
+
+void aq_udp_link_timer(struct aq_udp_link *link, uint64_t now_ns)
+{
+    if (link->loss_ns != 0 && now_ns >= link->loss_ns) {
+        link->loss_ns = 0;
+        aq_udp_link_find_lost(link, 0);
+    }
+    if (link->probe_ns != 0 && now_ns >= link->probe_ns) {
+        if (link->in_flight == 0) {
+            link->probe_ns = 0;
+            link->silent_ns = 0;
+        } else {
+            link->probes++;
+            link->counts.probes++;
+            aq_udp_link_control(link, AQ_UDP_ACK_NOW, now_ns);
+            aq_udp_link_arm_probe(link, now_ns);
+        }
+    }
+    aq_udp_link_pump(link, now_ns);
+}
+
+bool aq_udp_link_is_idle(const struct aq_udp_link *link)
+{
+    for (int lane = 0; lane < AQ_UDP_LANES; lane++)
+        if (link->tx[lane].una != link->tx[lane].end)
+            return false;
+    return true;
+}
+
+void aq_udp_link_abandon(struct aq_udp_link *link)
+{
+    link->gone = true;
+    for (int lane = 0; lane < AQ_UDP_LANES; lane++) {
+        struct aq_udp_lane_tx *tx = &link->tx[lane];
+
+        tx->open = false;
+        tx->lost = 0;
+        while (tx->una != tx->end) {
+            struct aq_udp_tx *record = aq_udp_record(tx, tx->una++);
+
+            if (record->state != AQ_UDP_TX_ACKED && record->head != NULL)
+                link->ops->acked(link, (enum aq_udp_lane)lane, record);
+            record->state = AQ_UDP_TX_FREE;
+        }
+        tx->next = tx->end;
+    }
+    link->in_flight = 0;
+    memset(link->lane_flight, 0, sizeof(link->lane_flight));
+    link->ack_now = false;
+    link->ack_ns = link->loss_ns = link->probe_ns = link->retry_ns = link->silent_ns = 0;
+}

@@ -1,0 +1,403 @@
+/*
+ * aq_udp_link_in.c - the reliable engine: what comes in, and what is learnt from it.
+ *
+ * Round trips, losses and the congestion window; see the head of aq_udp_link.c.
+ *
+ * Promise   nothing that comes in with a right hash, in any order, any number of times, makes the
+ *           engine forget or double a datagram: acknowledgements are facts and only grow
+ * Uses      aq_udp_link.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "conduits/udp/aq_udp_link.h"
+
+#define AQ_UDP_REO_TICKS 24u  /* least tolerance of reordering: what two cores' turns can differ */
+#define AQ_UDP_REO_MOST 16u   /* most multiples of it */
+#define AQ_UDP_ASK_BYTES 262144u /* acknowledge at the latest after so many bytes */
+
+uint64_t aq_udp_link_expand(const struct aq_udp_link *link, uint8_t lane, uint32_t seq)
+{
+    return aq_udp_seq_expand(lane < AQ_UDP_LANES ? link->rx[lane].next : link->control_seen, seq);
+}
+
+static inline struct aq_udp_tx *aq_udp_record(struct aq_udp_lane_tx *tx, uint64_t seq)
+{
+    return &tx->ring[seq & tx->mask];
+}
+
+/* --- the congestion window --- */
+
+/* Bytes have arrived: NewReno, RFC 9002 7.3, as long as it is the window that holds us back. */
+static void aq_udp_rate_grow(struct aq_udp_link *link, uint64_t bytes)
+{
+    const uint64_t most = (uint64_t)64 << 20;
+
+    if (!link->was_full && link->in_flight + bytes < link->cwnd / 2)
+        return;
+    link->was_full = false;
+    if (link->cwnd < link->ssthresh)
+        link->cwnd += bytes;
+    else
+        link->cwnd += (uint64_t)link->mtu * bytes / link->cwnd;
+    if (link->cwnd > most)
+        link->cwnd = most;
+}
+
+/* A loss: less, once a round trip. Without a queue on the way it was not congestion. */
+static void aq_udp_rate_cut(struct aq_udp_link *link, uint64_t sent, uint64_t now)
+{
+    const uint64_t least = 2 * (uint64_t)link->mtu;
+    bool queue;
+
+    if (sent <= link->cut)
+        return; /* it left before the last cut */
+    link->cut = now;
+    link->counts.cuts++;
+    /* a flow that came late knows no round trip without a queue: so a little more than the least is one */
+    queue = link->min_rtt == 0 || link->last_rtt > link->min_rtt + link->min_rtt / 4 + 100000;
+    link->cwnd = link->cwnd / 10 * (queue ? 7 : 9);
+    if (link->cwnd < least)
+        link->cwnd = least;
+    link->ssthresh = link->cwnd;
+}
+
+/* --- losses --- */
+
+/* Ticks by which a datagram may overtake another. */
+static uint32_t aq_udp_link_tolerance(const struct aq_udp_link *link)
+{
+    uint64_t ticks = (link->min_rtt >> 10) / 4;
+
+    if (ticks < AQ_UDP_REO_TICKS)
+        ticks = AQ_UDP_REO_TICKS;
+    ticks *= link->reo_mult;
+    return ticks > UINT32_C(1) << 20 ? UINT32_C(1) << 20 : (uint32_t)ticks;
+}
+
+/* Records of a lane that left more than tolerance before loss_echo. Returns the age of the oldest
+ * of those that may still come, or 0. */
+static uint32_t aq_udp_lane_find_lost(struct aq_udp_link *link, struct aq_udp_lane_tx *tx,
+                                      uint32_t tolerance)
+{
+    const int lane = (int)(tx - link->tx);
+    const bool full = lane == AQ_UDP_REQUEST && link->peer_full;
+    uint32_t oldest = 0;
+
+    for (uint64_t seq = tx->una; seq != tx->next; seq++) {
+        struct aq_udp_tx *record = aq_udp_record(tx, seq);
+
+        if (record->state != AQ_UDP_TX_FLIGHT)
+            continue;
+        if (link->loss_echo > record->sent + tolerance) {
+            record->state = AQ_UDP_TX_LOST;
+            tx->lost++;
+            link->in_flight -= record->head_len + record->piece_len;
+            link->lane_flight[lane] -= record->head_len + record->piece_len;
+            if (full) /* refused; this one tries whether that has changed, the others wait for its answer */
+                break;
+            link->counts.lost++;
+            aq_udp_rate_cut(link, record->sent, aq_udp_tick(link->heard_ns));
+        } else if (link->loss_echo > record->sent) {
+            const uint32_t age = (uint32_t)(link->loss_echo - record->sent);
+
+            oldest = age > oldest ? age : oldest;
+        } else if (record->sends == 1) {
+            break; /* those behind it left later still */
+        }
+    }
+    return oldest;
+}
+
+void aq_udp_link_find_lost(struct aq_udp_link *link, uint64_t now_ns)
+{
+    const uint32_t tolerance = now_ns == 0 ? 0 : aq_udp_link_tolerance(link);
+    uint32_t oldest = 0;
+
+    for (int lane = 0; lane < AQ_UDP_LANES; lane++) {
+        const uint32_t age = aq_udp_lane_find_lost(link, &link->tx[lane], tolerance);
+
+        oldest = age > oldest ? age : oldest;
+    }
+    if (now_ns == 0)
+        return;
+    link->loss_ns = oldest == 0 ? 0 : now_ns + ((uint64_t)(tolerance - oldest + 1) << 10);
+}
+
+/* --- acknowledgements --- */
+
+/* One record is there. echo: the newest of our timestamps that the peer had seen by then. */
+static void aq_udp_record_acked(struct aq_udp_link *link, int lane, struct aq_udp_tx *record,
+                                const struct aq_udp_header *header)
+{
+    struct aq_udp_lane_tx *tx = &link->tx[lane];
+    const uint32_t bytes = record->head_len + record->piece_len;
+    bool spurious = false;
+
+    if (record->state == AQ_UDP_TX_FLIGHT) {
+        link->in_flight -= bytes;
+        link->lane_flight[lane] -= bytes;
+        /* it came before we sent it again */
+        spurious = record->sends > 1 && (header->flags & AQ_UDP_ECHO) != 0
+                   && (int32_t)((uint32_t)record->sent - header->echo) > 0;
+    } else if (record->state == AQ_UDP_TX_LOST) {
+        tx->lost--;
+        spurious = true;
+    }
+    if (spurious) {
+        link->counts.spurious++;
+        if (link->reo_mult < AQ_UDP_REO_MOST)
+            link->reo_mult++;
+    }
+    record->state = AQ_UDP_TX_ACKED;
+    aq_udp_rate_grow(link, bytes);
+    link->ops->acked(link, (enum aq_udp_lane)lane, record);
+}
+
+static inline bool aq_udp_record_is_out(const struct aq_udp_tx *record)
+{
+    return record->state == AQ_UDP_TX_FLIGHT || record->state == AQ_UDP_TX_LOST;
+}
+
+/* All below a number. */
+static void aq_udp_lane_acked(struct aq_udp_link *link, int lane, const struct aq_udp_header *header)
+{
+    struct aq_udp_lane_tx *tx = &link->tx[lane];
+    const uint64_t upto = aq_udp_seq_expand(tx->una, header->ack[lane]);
+
+    if (upto > tx->next) {
+        link->counts.bad_acks++;
+        return;
+    }
+    for (; tx->una < upto; tx->una++) {
+        struct aq_udp_tx *record = aq_udp_record(tx, tx->una);
+
+        if (aq_udp_record_is_out(record))
+            aq_udp_record_acked(link, lane, record, header);
+        record->state = AQ_UDP_TX_FREE;
+    }
+}
+
+/* Some beyond it. */
+static void aq_udp_lane_sacked(struct aq_udp_link *link, const struct aq_udp_frame *sack,
+                               const struct aq_udp_header *header)
+{
+    struct aq_udp_lane_tx *tx = &link->tx[sack->lane];
+    const uint64_t base = aq_udp_seq_expand(tx->una, sack->base);
+
+    for (unsigned word = 0; word < sack->words; word++)
+        for (uint64_t bits = sack->bits[word]; bits != 0; bits &= bits - 1) {
+            const uint64_t seq = base + 64 * word + (unsigned)__builtin_ctzll(bits);
+
+            if (seq < tx->una)
+                continue;
+            if (seq >= tx->next) {
+                link->counts.bad_acks++;
+                return;
+            }
+            if (aq_udp_record_is_out(aq_udp_record(tx, seq)))
+                aq_udp_record_acked(link, sack->lane, aq_udp_record(tx, seq), header);
+        }
+}
+
+/* --- round trips --- */
+
+/* RFC 6298; a sample with each echo that is newer than the last. */
+static void aq_udp_link_sample(struct aq_udp_link *link, uint64_t echo, uint16_t held, uint64_t now_ns)
+{
+    int64_t ticks;
+    uint64_t rtt, away;
+
+    if (held == AQ_UDP_HELD_MORE || echo <= link->last_echo)
+        return;
+    ticks = (int64_t)(aq_udp_tick(now_ns) - echo - held);
+    rtt = ticks < 1 ? 1024 : (uint64_t)ticks << 10;
+    link->last_echo = echo;
+    link->last_rtt = rtt;
+    if (link->min_rtt == 0 || rtt < link->min_rtt)
+        link->min_rtt = rtt;
+    if (link->srtt == 0) {
+        link->srtt = rtt;
+        link->rttvar = rtt / 2;
+        return;
+    }
+    away = rtt > link->srtt ? rtt - link->srtt : link->srtt - rtt;
+    link->rttvar += away / 4 - link->rttvar / 4;
+    link->srtt += rtt / 8 - link->srtt / 8;
+}
+
+static void aq_udp_link_sacks(struct aq_udp_link *link, const struct aq_udp_header *header,
+                              const uint8_t *datagram, size_t len)
+{
+    struct aq_udp_frame sack = { .words = 0 };
+    size_t at = AQ_UDP_HEADER;
+
+    while (aq_udp_frame_decode(datagram, len, header, &at, &sack) > 0)
+        aq_udp_lane_sacked(link, &sack, header);
+}
+
+/* Is a timestamp of the peer newer than all before? Its clock ran on since the newest came; so what is
+ * behind that guess by less than the time since then is newer. */
+static bool aq_udp_link_is_newer(const struct aq_udp_link *link, uint32_t ts, uint64_t now_ns)
+{
+    const uint64_t since = (now_ns - link->echo_ns) >> 10;
+    const int32_t behind = (int32_t)(link->echo + (uint32_t)since - ts);
+
+    return !link->seen || behind < (int64_t)since;
+}
+
+/* What an echo tells: our own time, of which 32 bits came back. */
+static void aq_udp_link_echoed(struct aq_udp_link *link, const struct aq_udp_header *header, uint64_t now_ns)
+{
+    const uint64_t now = aq_udp_tick(now_ns), echo = now - (uint32_t)((uint32_t)now - header->echo);
+
+    if (echo > now) /* before our clock began: there is no such time */
+        return;
+    aq_udp_link_sample(link, echo, header->held, now_ns);
+    link->peer_full = (header->flags & AQ_UDP_FULL) != 0;
+    if (link->in_flight != 0 && (header->flags & AQ_UDP_HOLES) == 0) {
+        link->loss_echo = echo;
+        aq_udp_link_find_lost(link, now_ns);
+    }
+}
+
+/* What a datagram tells, whatever it brings. fresh: it is no recording. take: it is taken over. */
+static void aq_udp_link_learn(struct aq_udp_link *link, const struct aq_udp_header *header,
+                              const uint8_t *datagram, size_t len, bool fresh, bool take, uint64_t now_ns)
+{
+    for (int lane = 0; lane < AQ_UDP_LANES; lane++)
+        if ((uint32_t)link->tx[lane].una != header->ack[lane])
+            aq_udp_lane_acked(link, lane, header);
+    if (header->lane == AQ_UDP_CONTROL && len > AQ_UDP_HEADER)
+        aq_udp_link_sacks(link, header, datagram, len);
+    if (fresh) {
+        link->heard_ns = now_ns;
+        link->probes = 0;
+        if ((header->flags & AQ_UDP_ECHO) != 0)
+            aq_udp_link_echoed(link, header, now_ns);
+    }
+    if (link->in_flight == 0) {
+        link->probe_ns = link->loss_ns = link->silent_ns = 0;
+    } else if (fresh) {
+        link->silent_ns = now_ns; /* what is owed now is owed from now on */
+        aq_udp_link_arm_probe(link, now_ns);
+    }
+    /* of what is refused the peer shall not think that it is lost */
+    if (fresh && take && aq_udp_link_is_newer(link, header->ts, now_ns)) {
+        link->seen = true;
+        link->echo = header->ts;
+        link->echo_ns = now_ns;
+        link->room = (uint64_t)header->room << 10;
+    }
+    if (fresh && header->lane == AQ_UDP_CONTROL && (header->flags & AQ_UDP_BYE) != 0)
+        aq_udp_link_abandon(link);
+}
+
+/* --- taking over --- */
+
+static inline bool aq_udp_bit(const uint64_t *bits, uint64_t seq)
+{
+    return (bits[seq % AQ_UDP_WINDOW / 64] >> seq % 64 & 1) != 0;
+}
+
+static inline void aq_udp_set_bit(uint64_t *bits, uint64_t seq)
+{
+    bits[seq % AQ_UDP_WINDOW / 64] |= UINT64_C(1) << seq % 64;
+}
+
+static inline void aq_udp_clear_bit(uint64_t *bits, uint64_t seq)
+{
+    bits[seq % AQ_UDP_WINDOW / 64] &= ~(UINT64_C(1) << seq % 64);
+}
+
+static void aq_udp_lane_placed(struct aq_udp_lane_rx *rx, uint64_t seq)
+{
+    aq_udp_set_bit(rx->placed, seq);
+    while (rx->next != rx->top && aq_udp_bit(rx->placed, rx->next)) {
+        aq_udp_clear_bit(rx->placed, rx->next);
+        aq_udp_clear_bit(rx->claimed, rx->next);
+        rx->next++;
+    }
+}
+
+void aq_udp_link_placed(struct aq_udp_link *link, uint64_t seq)
+{
+    link->placing--;
+    aq_udp_lane_placed(&link->rx[AQ_UDP_RMA], seq);
+}
+
+/* An acknowledgement is owed, at the latest in delay. */
+static void aq_udp_link_owe(struct aq_udp_link *link, uint64_t now_ns, uint64_t delay)
+{
+    if (link->ack_ns == 0 || link->ack_ns > now_ns + delay)
+        link->ack_ns = now_ns + delay;
+}
+
+static enum aq_udp_verdict aq_udp_lane_claim(struct aq_udp_link *link, const struct aq_udp_header *header,
+                                             uint64_t seq, size_t len, uint64_t now_ns)
+{
+    struct aq_udp_lane_rx *rx = &link->rx[header->lane];
+    const bool in_order = seq == rx->top;
+
+    if (seq >= rx->top)
+        rx->top = seq + 1;
+    aq_udp_set_bit(rx->claimed, seq);
+    if (header->lane == AQ_UDP_RMA)
+        link->placing++;
+    else
+        aq_udp_lane_placed(rx, seq);
+    link->counts.received++;
+    link->unacked_bytes += len;
+    if ((header->flags & AQ_UDP_ACK_NOW) != 0 || !in_order || link->unacked_bytes >= AQ_UDP_ASK_BYTES)
+        link->ack_now = true;
+    else
+        aq_udp_link_owe(link, now_ns, link->config->ack_delay_ns);
+    return AQ_UDP_NEW;
+}
+
+/* Only the newest control datagram tells something; whoever replays older ones gets no answer. */
+static enum aq_udp_verdict aq_udp_link_control_in(struct aq_udp_link *link, uint64_t now_ns,
+                                                  const struct aq_udp_header *header, uint64_t seq,
+                                                  const uint8_t *datagram, size_t len)
+{
+    if (seq < link->control_seen) {
+        link->counts.duplicates++;
+        return AQ_UDP_DUPLICATE;
+    }
+    link->control_seen = seq + 1;
+    aq_udp_link_learn(link, header, datagram, len, true, true, now_ns);
+    if ((header->flags & AQ_UDP_ACK_NOW) != 0 && !link->gone)
+        link->ack_now = true;
+    return AQ_UDP_SEEN;
+}
+
+enum aq_udp_verdict aq_udp_link_receive(struct aq_udp_link *link, uint64_t now_ns,
+                                        const struct aq_udp_header *header, uint64_t seq,
+                                        const uint8_t *datagram, size_t len, bool take)
+{
+    struct aq_udp_lane_rx *rx;
+
+    if (link->gone) {
+        link->counts.late++;
+        return AQ_UDP_SEEN;
+    }
+    if (header->lane == AQ_UDP_CONTROL)
+        return aq_udp_link_control_in(link, now_ns, header, seq, datagram, len);
+    rx = &link->rx[header->lane];
+    if (seq < rx->next || (seq < rx->top && aq_udp_bit(rx->claimed, seq))) {
+        link->counts.duplicates++;
+        /* sent again, it has a new timestamp; a recording has not */
+        aq_udp_link_learn(link, header, datagram, len, aq_udp_link_is_newer(link, header->ts, now_ns), true,
+                          now_ns);
+        /* our acknowledgement may be lost; but whoever replays recordings gets few answers */
+        aq_udp_link_owe(link, now_ns, link->config->ack_delay_ns / 4);
+        return AQ_UDP_DUPLICATE;
+    }
+    if (seq - rx->next >= AQ_UDP_WINDOW) {
+        link->counts.outside++;
+        return AQ_UDP_OUTSIDE;
+    }
+    aq_udp_link_learn(link, header, datagram, len, true, take, now_ns);
+    if (header->lane == AQ_UDP_REQUEST)
+        link->refusing = !take;
+    if (!take)
+        return AQ_UDP_REFUSED;
+    return aq_udp_lane_claim(link, header, seq, len, now_ns);
+}

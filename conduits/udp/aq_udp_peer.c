@@ -1,0 +1,316 @@
+/*
+ * aq_udp_peer.c - what is kept of a far rank: first contact, flushing, timers, and when it is lost.
+ *
+ * A peer is made when we first send to it, or when a datagram with a right hash comes from it; before
+ * that it costs one pointer. Its address is always that of its card, which the launcher's side
+ * carries, never where a datagram came from: a replayed one cannot divert our traffic.
+ *
+ * Lost      silence says nothing: a rank that computes for an hour does not poll, so does not answer.
+ *           What tells is the network: its host refuses datagrams when the process is gone
+ *           (ICMP port unreachable), routers and neighbors when the host is. A refusal counts if
+ *           another comes at least AQ_REFUSED_NS later and nothing was heard between (probes see to
+ *           that); unreachable hosts have AQ_UNREACHABLE_NS to come back. Hosts that vanish without a
+ *           word are the launcher's to notice, which hears their heartbeats. Only where a user
+ *           sets GASNET_REQUESTTIMEOUT_MAX, saying that all ranks poll that often, silence counts too
+ * Owns      the peers, for good; the list of those with something to flush
+ * Threads   any; lists under locks of their own
+ * Uses      aq_udp.h, other/spawn. SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE 1
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conduits/udp/aq_udp.h"
+#include "core/aq_exit.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+#include "other/spawn/aq_spawn.h"
+
+#define AQ_REFUSED_NS 30000000u
+#define AQ_UNREACHABLE_NS UINT64_C(10000000000)
+#define AQ_TOGETHER_NS 3000u /* calls closer than this are a burst */
+
+const char *aq_udp_address_text(const union aq_udp_address *address, char *buf, size_t size)
+{
+    char host[INET6_ADDRSTRLEN] = "?";
+
+    if (address->any.sa_family == AF_INET) {
+        inet_ntop(AF_INET, &address->v4.sin_addr, host, sizeof(host));
+        snprintf(buf, size, "%s:%u", host, ntohs(address->v4.sin_port));
+    } else {
+        inet_ntop(AF_INET6, &address->v6.sin6_addr, host, sizeof(host));
+        snprintf(buf, size, "[%s]:%u", host, ntohs(address->v6.sin6_port));
+    }
+    return buf;
+}
+
+/* --- first contact --- */
+
+static void aq_udp_peer_find(struct aq_udp_peer *peer)
+{
+    struct aq_udp_card card;
+
+    if (aq_spawn_lookup(peer->rank, &card, sizeof(card)) != AQ_OK)
+        aq_fatal("udp: the address of rank %u cannot be learnt from the launcher", peer->rank);
+    if (card.family == 4) {
+        peer->address.v4.sin_family = AF_INET;
+        memcpy(&peer->address.v4.sin_addr, card.address, 4);
+        memcpy(&peer->address.v4.sin_port, card.port, 2);
+    } else {
+        peer->address.v6.sin6_family = AF_INET6;
+        memcpy(&peer->address.v6.sin6_addr, card.address, 16);
+        memcpy(&peer->address.v6.sin6_port, card.port, 2);
+    }
+    peer->address_len = aq_udp_address_len(&peer->address);
+    if (peer->address.any.sa_family != aq_udp.self.any.sa_family)
+        aq_fatal("udp: rank %u has an address of IPv%u and this rank one of the other kind; choose the same "
+                 "network on all hosts with GASNET_UDP_INTERFACE, for example GASNET_UDP_INTERFACE="
+                 "10.0.0.0/24", peer->rank, card.family);
+}
+
+static unsigned aq_udp_output(struct aq_udp_link *link, const struct aq_udp_packet *train, unsigned count)
+{
+    struct aq_udp_peer *peer = link->owner;
+
+    for (unsigned i = 0; i < count; i++)
+        aq_udp_auth_sign(peer->key_out, &train[i]);
+    if (AQ_UNLIKELY(aq_udp.faults))
+        return aq_udp_fault_send(peer, train, count);
+    return aq_udp_sock_send(peer, train, count);
+}
+
+/* A payload that records point into is shared by them. */
+static void aq_udp_acked(struct aq_udp_link *link, enum aq_udp_lane lane, struct aq_udp_tx *tx)
+{
+    struct aq_udp_peer *peer = link->owner;
+
+    if (lane == AQ_UDP_RMA) {
+        aq_udp_rma_acked(peer, tx);
+    } else {
+        peer->handled += tx->count;
+        if (tx->tag != NULL && --*(uint32_t *)tx->tag == 0)
+            aq_udp_buf_give(tx->tag);
+    }
+    aq_udp_buf_give(tx->head);
+    tx->head = NULL;
+}
+
+static const struct aq_udp_link_ops aq_udp_link_ops = { .output = aq_udp_output, .acked = aq_udp_acked };
+
+/* The socket's receive buffer is for all who send to us at the same time; a few of them do. A peer hears of
+ * its share in every header. */
+static uint32_t aq_udp_peer_share(void)
+{
+    const uint32_t sharers = aq_udp.peer_count > 8 ? 8 : aq_udp.peer_count;
+    const uint32_t share = aq_udp.room / sharers;
+
+    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_relaxed); peer != NULL;
+         peer = peer->next_active) {
+        aq_lock_acquire(&peer->lock);
+        peer->link.room_given = share;
+        aq_lock_release(&peer->lock);
+    }
+    return share;
+}
+
+struct aq_udp_peer *aq_udp_peer_make(gex_Rank_t rank)
+{
+    struct aq_udp_peer *peer;
+    char text[64];
+
+    aq_lock_acquire(&aq_udp.make_lock);
+    peer = aq_udp_peer_look(rank);
+    if (peer == NULL) {
+        peer = aligned_alloc(AQ_CACHE_LINE, aq_round_up(sizeof(*peer), AQ_CACHE_LINE));
+        if (peer == NULL)
+            aq_fatal("udp: no memory for a peer: %zu bytes", sizeof(*peer));
+        memset(peer, 0, sizeof(*peer));
+        peer->rank = rank;
+        aq_udp_peer_find(peer);
+        aq_udp_auth_key(aq_job.rank, rank, peer->key_out);
+        aq_udp_auth_key(rank, aq_job.rank, peer->key_in);
+        peer->own.last = &peer->own.first;
+        peer->serve.last = &peer->serve.first;
+        aq_udp.peer_count++;
+        aq_udp_link_init(&peer->link, &aq_udp.config, &aq_udp_link_ops, peer, aq_job.rank, rank, aq_udp.mtu,
+                         aq_udp_peer_share());
+        /* relaxed and release: under the lock; whoever finds it sees all of it */
+        peer->next_active = atomic_load_explicit(&aq_udp.active, memory_order_relaxed);
+        atomic_store_explicit(&aq_udp.active, peer, memory_order_release);
+        atomic_store_explicit(&aq_udp.peers[rank], peer, memory_order_release);
+        AQ_LOG(DEBUG, UDP, "rank %u is at %s", rank,
+               aq_udp_address_text(&peer->address, text, sizeof(text)));
+    }
+    aq_lock_release(&aq_udp.make_lock);
+    return peer;
+}
+
+/* --- flushing --- */
+
+void aq_udp_peer_pump(struct aq_udp_peer *peer, uint64_t now_ns)
+{
+    aq_udp_rma_feed(peer);
+    aq_udp_link_close(&peer->link);
+    aq_udp_link_pump(&peer->link, now_ns);
+    aq_udp_note_deadline(aq_udp_link_deadline(&peer->link));
+}
+
+void aq_udp_peer_mark(struct aq_udp_peer *peer)
+{
+    if (peer->dirty)
+        return;
+    peer->dirty = true;
+    aq_lock_acquire(&aq_udp.dirty_lock);
+    peer->next_dirty = atomic_load_explicit(&aq_udp.dirty, memory_order_relaxed);
+    atomic_store_explicit(&aq_udp.dirty, peer, memory_order_relaxed);
+    aq_lock_release(&aq_udp.dirty_lock);
+}
+
+static struct aq_udp_peer *aq_udp_dirty_pop(void)
+{
+    struct aq_udp_peer *peer;
+
+    /* relaxed: what another thread marks it flushes itself */
+    if (atomic_load_explicit(&aq_udp.dirty, memory_order_relaxed) == NULL)
+        return NULL;
+    aq_lock_acquire(&aq_udp.dirty_lock);
+    peer = atomic_load_explicit(&aq_udp.dirty, memory_order_relaxed);
+    if (peer != NULL)
+        atomic_store_explicit(&aq_udp.dirty, peer->next_dirty, memory_order_relaxed);
+    aq_lock_release(&aq_udp.dirty_lock);
+    return peer;
+}
+
+void aq_udp_flush(uint64_t now_ns)
+{
+    struct aq_udp_peer *peer;
+
+    while ((peer = aq_udp_dirty_pop()) != NULL) {
+        aq_lock_acquire(&peer->lock);
+        peer->dirty = false;
+        aq_udp_peer_pump(peer, now_ns);
+        aq_lock_release(&peer->lock);
+    }
+}
+
+/* A lone message leaves at once. One that follows others, which are not even acknowledged, waits for
+ * company: a full datagram, the second poll from now, or some number of messages take it along. */
+void aq_udp_peer_queued(struct aq_udp_peer *peer, bool may_wait, uint64_t now_ns)
+{
+    const bool burst = may_wait && aq_udp.coalesce && peer->link.in_flight != 0
+                       && now_ns - peer->touched_ns < AQ_TOGETHER_NS;
+
+    peer->touched_ns = now_ns;
+    if (!burst) {
+        aq_udp_peer_pump(peer, now_ns);
+        return;
+    }
+    aq_udp_peer_mark(peer);
+    /* relaxed: a hint to this thread's own next poll */
+    atomic_store_explicit(&aq_udp.burst, atomic_load_explicit(&aq_udp.burst, memory_order_relaxed) | 1,
+                          memory_order_relaxed);
+}
+
+void aq_udp_flush_acks(uint64_t now_ns)
+{
+    aq_udp_flush(now_ns);
+    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire); peer != NULL;
+         peer = peer->next_active) {
+        if (!aq_lock_try(&peer->lock))
+            continue;
+        aq_udp_link_ack(&peer->link, now_ns);
+        aq_lock_release(&peer->lock);
+    }
+}
+
+/* --- lost peers --- */
+
+void aq_udp_peer_error(const union aq_udp_address *address, int error)
+{
+    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire); peer != NULL;
+         peer = peer->next_active) {
+        const bool same = peer->address.any.sa_family != address->any.sa_family ? false
+                          : address->any.sa_family == AF_INET
+                              ? memcmp(&peer->address.v4.sin_addr, &address->v4.sin_addr, 4) == 0
+                                    && peer->address.v4.sin_port == address->v4.sin_port
+                              : memcmp(&peer->address.v6.sin6_addr, &address->v6.sin6_addr, 16) == 0
+                                    && peer->address.v6.sin6_port == address->v6.sin6_port;
+
+        if (same) {
+            /* relaxed: looked at by the next service of timers */
+            atomic_store_explicit(&peer->error, error, memory_order_relaxed);
+            aq_udp_note_deadline(0);
+        }
+    }
+}
+
+static void aq_udp_peer_lost(struct aq_udp_peer *peer, const char *what, uint64_t since, uint64_t now_ns)
+{
+    char why[200], text[64];
+
+    if (aq_exit_in_progress()) { /* it has only been faster */
+        aq_udp_link_abandon(&peer->link);
+        return;
+    }
+    snprintf(why, sizeof(why), "%s at %s for %.1f s; %llu datagrams sent again, %llu probes", what,
+             aq_udp_address_text(&peer->address, text, sizeof(text)), (double)(now_ns - since) * 1e-9,
+             (unsigned long long)peer->link.counts.resent, (unsigned long long)peer->link.counts.probes);
+    aq_exit_peer_lost(peer->rank, why);
+}
+
+/* Under the lock. */
+static void aq_udp_peer_look_lost(struct aq_udp_peer *peer, uint64_t now_ns)
+{
+    const struct aq_udp_link *link = &peer->link;
+    const int error = atomic_exchange_explicit(&peer->error, 0, memory_order_relaxed);
+
+    if (link->gone)
+        return;
+    if (link->heard_ns > peer->refused_ns)
+        peer->refused_ns = 0;
+    if (link->heard_ns > peer->unreachable_ns)
+        peer->unreachable_ns = 0;
+    if (error == ECONNREFUSED && link->in_flight != 0) {
+        if (peer->refused_ns == 0)
+            peer->refused_ns = now_ns;
+        else if (now_ns - peer->refused_ns >= AQ_REFUSED_NS)
+            aq_udp_peer_lost(peer, "its process is gone: nobody listens", peer->refused_ns, now_ns);
+    } else if (error != 0 && error != ECONNREFUSED) {
+        if (peer->unreachable_ns == 0)
+            peer->unreachable_ns = now_ns;
+        else if (now_ns - peer->unreachable_ns >= AQ_UNREACHABLE_NS)
+            aq_udp_peer_lost(peer, link->heard_ns == 0
+                             ? "never reached; if hosts see each other by another network, name it with "
+                               "GASNET_UDP_INTERFACE; no route to its host"
+                             : "no route to its host", peer->unreachable_ns, now_ns);
+    }
+    if (aq_udp.lost_after_ns != 0 && link->silent_ns != 0 && now_ns > link->silent_ns
+        && now_ns - link->silent_ns >= aq_udp.lost_after_ns)
+        aq_udp_peer_lost(peer, "no answer (GASNET_REQUESTTIMEOUT_MAX)", link->silent_ns, now_ns);
+}
+
+/* --- timers --- */
+
+void aq_udp_timers(uint64_t now_ns)
+{
+    /* relaxed: whoever finds an earlier deadline meanwhile lowers it again */
+    atomic_store_explicit(&aq_udp.deadline, UINT64_MAX, memory_order_relaxed);
+    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire); peer != NULL;
+         peer = peer->next_active) {
+        if (!aq_lock_try(&peer->lock)) {
+            aq_udp_note_deadline(now_ns + 50000); /* somebody is at it: look again soon */
+            continue;
+        }
+        aq_udp_peer_look_lost(peer, now_ns);
+        if (aq_udp_link_deadline(&peer->link) <= now_ns) {
+            aq_udp_link_timer(&peer->link, now_ns);
+        }
+        aq_udp_note_deadline(aq_udp_link_deadline(&peer->link));
+        aq_lock_release(&peer->lock);
+    }
+    if (AQ_UNLIKELY(aq_udp.faults))
+        aq_udp_fault_timer(now_ns);
+}

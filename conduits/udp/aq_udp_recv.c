@@ -1,0 +1,256 @@
+/*
+ * aq_udp_recv.c - from the socket to handlers and memory.
+ *
+ * One look at the socket takes one datagram, or a train of them that the kernel has put together.
+ * First all headers are dealt with: a datagram that is not from our job is dropped and counted, others
+ * bring acknowledgements, and are found new or old. Then data is placed, replies are handled,
+ * requests last, or kept back while only replies are served: what a handler may wait for is never behind
+ * it in the same train.
+ *
+ * Threads   any, several at a time: each has its buffer, and the kernel gives each datagram to one
+ * Promise   of what does not carry our hash nothing is believed and nothing is answered
+ * Uses      aq_udp.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "conduits/udp/aq_udp.h"
+#include "core/aq_log.h"
+#include "other/shm/aq_shm.h"
+
+#define AQ_UDP_BATCH 128u /* datagrams of a train: UDP_SEGMENT's own limit */
+
+/* A datagram that was taken over. */
+struct aq_udp_arrival {
+    struct aq_udp_peer *peer;
+    uint8_t *datagram;
+    struct aq_udp_header header;
+    uint64_t seq;
+    uint32_t len;
+};
+
+/* A request that was kept back. */
+struct aq_udp_held {
+    struct aq_udp_held *next;
+    struct aq_udp_arrival arrival;
+};
+
+static struct {
+    aq_lock lock;
+    struct aq_udp_held *_Atomic first;
+    struct aq_udp_held **last;
+} aq_udp_held = { .last = NULL };
+
+/* --- one datagram's header --- */
+
+/* Before a rank is known, its hash is checked with what it would be known by. */
+static bool aq_udp_is_from(struct aq_udp_peer *peer, uint8_t *datagram, size_t len,
+                           const struct aq_udp_header *header, uint64_t *seq_out)
+{
+    uint8_t key[AQ_UDP_KEY];
+
+    if (peer != NULL) {
+        *seq_out = aq_udp_link_expand(&peer->link, header->lane, header->seq);
+        return aq_udp_auth_check(peer->key_in, datagram, len, header, *seq_out);
+    }
+    aq_udp_auth_key(header->src, aq_job.rank, key);
+    *seq_out = aq_udp_seq_expand(aq_udp.config.first_seq, header->seq);
+    return aq_udp_auth_check(key, datagram, len, header, *seq_out);
+}
+
+/* Which rank's, if any: *arrival_out is filled in. */
+static bool aq_udp_recognise(uint8_t *datagram, size_t len, struct aq_udp_arrival *arrival)
+{
+    struct aq_udp_header *header = &arrival->header;
+    struct aq_udp_peer *peer;
+    bool good;
+
+    if (!aq_udp_header_decode(datagram, len, header) || header->dst != aq_job.rank
+        || header->src >= aq_job.size || aq_shm_is_near(header->src)
+        || (aq_udp.hash_all && header->hashed < len && header->lane == AQ_UDP_CONTROL)) {
+        aq_counter_add(&aq_udp.counts.strangers, 1);
+        return false;
+    }
+    peer = aq_udp_peer_look(header->src);
+    if (peer != NULL)
+        aq_lock_acquire(&peer->lock);
+    good = aq_udp_is_from(peer, datagram, len, header, &arrival->seq);
+    if (peer != NULL)
+        aq_lock_release(&peer->lock);
+    if (!good) {
+        aq_counter_add(&aq_udp.counts.bad_hash, 1);
+        return false;
+    }
+    if (!aq_udp_frames_check(datagram, len, header)) {
+        aq_counter_add(&aq_udp.counts.malformed, 1);
+        return false;
+    }
+    arrival->peer = aq_udp_peer(header->src);
+    arrival->datagram = datagram;
+    arrival->len = (uint32_t)len;
+    return true;
+}
+
+/* Has the link something to say after what it has heard? */
+static inline bool aq_udp_link_wants(const struct aq_udp_peer *peer)
+{
+    const struct aq_udp_link *link = &peer->link;
+
+    if (link->ack_now || peer->own.first != NULL || peer->serve.first != NULL)
+        return true;
+    for (int lane = 0; lane < AQ_UDP_LANES; lane++)
+        if (link->tx[lane].lost != 0 || link->tx[lane].next != link->tx[lane].end)
+            return true;
+    return false;
+}
+
+/* The engine's part. True: its frames are to be dealt with. */
+static bool aq_udp_take_over(struct aq_udp_arrival *arrival, bool replies_only, bool acks_only,
+                             uint64_t now_ns)
+{
+    struct aq_udp_peer *peer = arrival->peer;
+    bool take = !acks_only;
+    enum aq_udp_verdict verdict;
+
+    aq_lock_acquire(&peer->lock);
+    if (replies_only && arrival->header.lane == AQ_UDP_REQUEST
+        && peer->held >= aq_udp.config.window[AQ_UDP_REQUEST])
+        take = false;
+    verdict = aq_udp_link_receive(&peer->link, now_ns, &arrival->header, arrival->seq, arrival->datagram,
+                                  arrival->len, take);
+    if (verdict == AQ_UDP_NEW && replies_only && arrival->header.lane == AQ_UDP_REQUEST)
+        peer->held++;
+    if (aq_udp_link_wants(peer))
+        aq_udp_peer_mark(peer);
+    aq_udp_note_deadline(aq_udp_link_deadline(&peer->link) | (peer->link.ack_now ? UINT64_MAX : 0));
+    aq_lock_release(&peer->lock);
+    if (verdict == AQ_UDP_REFUSED)
+        aq_counter_add(&aq_udp.counts.refused, 1);
+    return verdict == AQ_UDP_NEW;
+}
+
+/* --- keeping requests back --- */
+
+static void aq_udp_hold(const struct aq_udp_arrival *arrival)
+{
+    struct aq_udp_held *held = malloc(sizeof(*held));
+
+    if (held == NULL)
+        aq_fatal("udp: no memory for a request that has to wait");
+    held->next = NULL;
+    held->arrival = *arrival;
+    held->arrival.datagram = aq_udp_buf_take(arrival->len);
+    memcpy(held->arrival.datagram, arrival->datagram, arrival->len);
+    aq_counter_add(&aq_udp.counts.held, 1);
+    aq_lock_acquire(&aq_udp_held.lock);
+    if (atomic_load_explicit(&aq_udp_held.first, memory_order_relaxed) == NULL)
+        atomic_store_explicit(&aq_udp_held.first, held, memory_order_relaxed);
+    else
+        *aq_udp_held.last = held;
+    aq_udp_held.last = &held->next;
+    aq_lock_release(&aq_udp_held.lock);
+}
+
+static struct aq_udp_held *aq_udp_held_pop(void)
+{
+    struct aq_udp_held *held;
+
+    /* relaxed: a look; the lock orders the rest */
+    if (AQ_LIKELY(atomic_load_explicit(&aq_udp_held.first, memory_order_relaxed) == NULL))
+        return NULL;
+    aq_lock_acquire(&aq_udp_held.lock);
+    held = atomic_load_explicit(&aq_udp_held.first, memory_order_relaxed);
+    if (held != NULL)
+        atomic_store_explicit(&aq_udp_held.first, held->next, memory_order_relaxed);
+    aq_lock_release(&aq_udp_held.lock);
+    return held;
+}
+
+unsigned aq_udp_serve_held(void)
+{
+    struct aq_udp_held *held;
+    unsigned served = 0;
+
+    while ((held = aq_udp_held_pop()) != NULL) {
+        struct aq_udp_arrival *arrival = &held->arrival;
+
+        aq_lock_acquire(&arrival->peer->lock);
+        arrival->peer->held--;
+        aq_lock_release(&arrival->peer->lock);
+        served += aq_udp_am_receive(arrival->peer, &arrival->header, arrival->datagram, arrival->len);
+        aq_udp_buf_give(arrival->datagram);
+        free(held);
+    }
+    return served;
+}
+
+/* --- a train --- */
+
+static unsigned aq_udp_sort(uint8_t *buffer, size_t bytes, size_t each, bool replies_only, bool acks_only,
+                            uint64_t now_ns, struct aq_udp_arrival arrivals[AQ_UDP_BATCH])
+{
+    unsigned count = 0;
+
+    aq_counter_add(&aq_udp.counts.receives, 1);
+    aq_counter_add(&aq_udp.counts.bytes_in, bytes);
+    for (size_t at = 0; at < bytes && count < AQ_UDP_BATCH; at += each) {
+        struct aq_udp_arrival *arrival = &arrivals[count];
+
+        aq_counter_add(&aq_udp.counts.datagrams_in, 1);
+        if (aq_udp_recognise(buffer + at, bytes - at < each ? bytes - at : each, arrival)
+            && aq_udp_take_over(arrival, replies_only, acks_only, now_ns))
+            count++;
+    }
+    return count;
+}
+
+static unsigned aq_udp_place(const struct aq_udp_arrival *arrival)
+{
+    const unsigned served = aq_udp_rma_receive(arrival->peer, &arrival->header, arrival->datagram,
+                                               arrival->len);
+
+    aq_lock_acquire(&arrival->peer->lock);
+    aq_udp_link_placed(&arrival->peer->link, arrival->seq);
+    aq_lock_release(&arrival->peer->lock);
+    return served;
+}
+
+unsigned aq_udp_receive(bool replies_only, uint64_t now_ns)
+{
+    struct aq_udp_arrival arrivals[AQ_UDP_BATCH];
+    uint8_t *buffer = aq_udp_buf_take(AQ_UDP_RX_BYTES);
+    size_t each, bytes = aq_udp_sock_receive(buffer, &each);
+    unsigned count, served = 0;
+
+    if (bytes == 0) {
+        aq_udp_buf_give(buffer);
+        return 0;
+    }
+    count = aq_udp_sort(buffer, bytes, each, replies_only, false, now_ns, arrivals);
+    for (unsigned i = 0; i < count; i++)
+        if (arrivals[i].header.lane == AQ_UDP_RMA)
+            served += aq_udp_place(&arrivals[i]);
+    for (unsigned i = 0; i < count; i++)
+        if (arrivals[i].header.lane == AQ_UDP_REPLY)
+            served += aq_udp_am_receive(arrivals[i].peer, &arrivals[i].header, arrivals[i].datagram,
+                                        arrivals[i].len);
+        else if (arrivals[i].header.lane == AQ_UDP_REQUEST && replies_only)
+            aq_udp_hold(&arrivals[i]);
+    for (unsigned i = 0; i < count && !replies_only; i++)
+        if (arrivals[i].header.lane == AQ_UDP_REQUEST)
+            served += aq_udp_am_receive(arrivals[i].peer, &arrivals[i].header, arrivals[i].datagram,
+                                        arrivals[i].len);
+    aq_udp_buf_give(buffer);
+    return served != 0 ? served : 1; /* something came: nobody sleeps on this look */
+}
+
+void aq_udp_receive_acks(uint64_t now_ns)
+{
+    struct aq_udp_arrival arrivals[AQ_UDP_BATCH];
+    uint8_t *buffer = aq_udp_buf_take(AQ_UDP_RX_BYTES);
+    size_t each, bytes;
+
+    while ((bytes = aq_udp_sock_receive(buffer, &each)) != 0)
+        aq_udp_sort(buffer, bytes, each, true, true, now_ns, arrivals);
+    aq_udp_buf_give(buffer);
+}

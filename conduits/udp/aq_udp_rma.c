@@ -1,0 +1,473 @@
+/*
+ * aq_udp_rma.c - puts and gets with far ranks, on a lane of their own.
+ *
+ * Put    up to AQ_UDP_NEAR bytes are copied into a datagram, beside others to the same peer; more is
+ *        read from the client's memory when it is sent, and again if it must be sent again, so that the
+ *        only copy is the kernel's. A put is complete when its datagrams are acknowledged, which the
+ *        target does after it has placed them: no message answers it
+ * Get    a request names a place at the target and a number; the target answers with data in the same
+ *        lane, read from its segment when it is sent, and the number, by which the initiator, who alone
+ *        decides where anything goes in its memory, finds the destination
+ * Order  none: a piece is placed when it comes
+ *
+ * Two queues wait for slots of the lane: what we owe the peer goes first and waits for nothing
+ * but acknowledgements; our own puts and gets may have to wait for a free number as well. So two ranks
+ * that fetch from each other never wait for each other in a circle.
+ *
+ * Threads   any; queues under the peer's lock, copying without it
+ * Promise   nothing is read or written outside this process's segments for a peer, or outside the
+ *           destinations of gets under way; aligned words of 1 to 8 bytes do not tear
+ * Uses      extended/aq_op.h, core/aq_word.h, core/aq_poll.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "conduits/udp/aq_udp.h"
+#include "core/aq_ep.h"
+#include "core/aq_log.h"
+#include "core/aq_poll.h"
+#include "core/aq_rc.h"
+#include "core/aq_word.h"
+#include "extended/aq_op.h"
+#include "extended/aq_ref.h"
+#include "other/shm/aq_shm.h"
+
+#define AQ_UDP_NEAR 512u        /* bytes of data that travel in the head */
+#define AQ_UDP_TOGETHER 4096u   /* bytes of a datagram of several transfers */
+#define AQ_UDP_COPY_NOW 32768u  /* rather copied than waited for, if the source must be free at once */
+#define AQ_UDP_GET_MOST (UINT64_C(1) << 30) /* bytes of one request */
+#define AQ_UDP_QUEUE_MOST 1024u /* transfers that may wait for slots */
+
+/* --- datagrams of the lane --- */
+
+/* Room for a frame of size bytes in a datagram of its own, or, if small, beside others. */
+static uint8_t *aq_udp_rma_place(struct aq_udp_peer *peer, size_t size, struct aq_udp_tx **tx_out)
+{
+    const size_t most = peer->link.mtu < AQ_UDP_TOGETHER ? peer->link.mtu : AQ_UDP_TOGETHER;
+    struct aq_udp_tx *tx = aq_udp_link_opened(&peer->link, AQ_UDP_RMA);
+
+    if (tx != NULL && tx->piece == NULL && aq_udp_pad8(tx->head_len) + size <= most) {
+        const size_t at = aq_udp_pad8(tx->head_len);
+
+        if (at + size > aq_udp_buf_size(tx->head)) {
+            uint8_t *larger = aq_udp_buf_take(AQ_UDP_TOGETHER);
+
+            memcpy(larger, tx->head, tx->head_len);
+            aq_udp_buf_give(tx->head);
+            tx->head = larger;
+        }
+        memset(tx->head + tx->head_len, 0, at - tx->head_len);
+        tx->head_len = (uint32_t)(at + size);
+        *tx_out = tx;
+        return tx->head + at;
+    }
+    tx = aq_udp_link_add(&peer->link, AQ_UDP_RMA);
+    if (tx == NULL)
+        return NULL;
+    tx->head = aq_udp_buf_take(AQ_UDP_HEADER + size);
+    tx->head_len = (uint32_t)(AQ_UDP_HEADER + size);
+    *tx_out = tx;
+    return tx->head + AQ_UDP_HEADER;
+}
+
+/* A put whose data is copied now. False: no slot. */
+static bool aq_udp_put_small(struct aq_udp_peer *peer, struct aq_op *op, uint64_t dest, const void *src,
+                             size_t nbytes)
+{
+    struct aq_udp_tx *tx;
+    uint8_t *at = aq_udp_rma_place(peer, AQ_UDP_RMA_HEAD + nbytes, &tx);
+
+    if (at == NULL)
+        return false;
+    at = aq_udp_put_encode(at, (uint32_t)nbytes, dest, (uintptr_t)op);
+    memcpy(at, src, nbytes);
+    tx->count++;
+    tx->urgent = true;
+    aq_udp_link_open(&peer->link, AQ_UDP_RMA);
+    return true;
+}
+
+/* --- queues of transfers --- */
+
+static void aq_udp_queue_push(struct aq_udp_queue *queue, struct aq_udp_xfer *xfer)
+{
+    xfer->next = NULL;
+    *queue->last = xfer;
+    queue->last = &xfer->next;
+    queue->length++;
+}
+
+static void aq_udp_queue_pop(struct aq_udp_queue *queue)
+{
+    queue->first = queue->first->next;
+    if (queue->first == NULL)
+        queue->last = &queue->first;
+    queue->length--;
+}
+
+static struct aq_udp_xfer *aq_udp_xfer_new(const struct aq_udp_xfer *as)
+{
+    struct aq_udp_xfer *xfer = malloc(sizeof(*xfer));
+
+    if (xfer == NULL)
+        aq_fatal("udp: no memory for a transfer of %llu bytes", (unsigned long long)as->nbytes);
+    *xfer = *as;
+    return xfer;
+}
+
+/* A put whose last datagram is acknowledged, or data that is. */
+static void aq_udp_xfer_end(struct aq_udp_xfer *xfer)
+{
+    const bool is_callers = xfer->is_callers;
+
+    if (xfer->copy != NULL)
+        aq_udp_buf_give(xfer->copy);
+    if (xfer->type == AQ_UDP_X_PUT) {
+        if (xfer->counts_lc)
+            aq_op_end(xfer->op, GEX_EC_LC, 1);
+        aq_op_end(xfer->op, GEX_EC_PUT, 1);
+    }
+    if (is_callers)
+        /* release: whoever sees it may use the source again and leave its frame */
+        atomic_store_explicit(&xfer->done, true, memory_order_release);
+    else
+        free(xfer);
+}
+
+/* The next datagram of a put or of data; there is a slot. */
+static void aq_udp_xfer_piece(struct aq_udp_peer *peer, struct aq_udp_xfer *xfer)
+{
+    const uint64_t room = (peer->link.mtu - AQ_UDP_HEADER - AQ_UDP_RMA_HEAD) & ~7u;
+    const uint64_t left = xfer->nbytes - xfer->at, len = left < room ? left : room;
+    struct aq_udp_tx *tx = aq_udp_link_add(&peer->link, AQ_UDP_RMA);
+    const bool near = len <= AQ_UDP_NEAR;
+    uint8_t *at;
+
+    if (tx == NULL)
+        aq_fatal("udp: no memory for a transfer with rank %u", peer->rank);
+    tx->head = aq_udp_buf_take(AQ_UDP_HEADER + AQ_UDP_RMA_HEAD + (near ? len : 0));
+    at = tx->head + AQ_UDP_HEADER;
+    if (xfer->type == AQ_UDP_X_PUT)
+        at = aq_udp_put_encode(at, (uint32_t)len, xfer->there + xfer->at, 0);
+    else
+        at = aq_udp_data_encode(at, (uint32_t)len, xfer->id, xfer->at);
+    if (near) {
+        aq_word_read(at, xfer->here + xfer->at, len);
+        at += len;
+    } else {
+        tx->piece = xfer->here + xfer->at;
+        tx->piece_len = (uint32_t)len;
+    }
+    tx->head_len = (uint32_t)(at - tx->head);
+    tx->tag = xfer;
+    xfer->at += len;
+    xfer->unacked++;
+    tx->urgent = xfer->type == AQ_UDP_X_PUT && xfer->at == xfer->nbytes;
+}
+
+/* Ask for data: a number and a slot are needed. False: not now. */
+static bool aq_udp_get_ask(struct aq_udp_peer *peer, const struct aq_udp_xfer *xfer)
+{
+    struct aq_udp_get *get;
+    struct aq_udp_tx *tx;
+    uint8_t *at;
+    uint32_t slot;
+
+    if (peer->gets_used == AQ_UDP_GETS)
+        return false;
+    if (peer->gets == NULL && (peer->gets = calloc(AQ_UDP_GETS, sizeof(*peer->gets))) == NULL)
+        aq_fatal("udp: no memory for gets from rank %u", peer->rank);
+    at = aq_udp_rma_place(peer, AQ_UDP_RMA_HEAD, &tx);
+    if (at == NULL)
+        return false;
+    for (slot = peer->get_turn % AQ_UDP_GETS; peer->gets[slot].used; slot = (slot + 1) % AQ_UDP_GETS)
+        continue;
+    get = &peer->gets[slot];
+    *get = (struct aq_udp_get){ .op = xfer->op, .dest = xfer->here, .nbytes = xfer->nbytes,
+                                .id = slot | peer->get_turn++ << 8, .used = true };
+    peer->gets_used++;
+    aq_udp_get_encode(at, get->id, xfer->there, xfer->nbytes);
+    aq_udp_link_open(&peer->link, AQ_UDP_RMA);
+    return true;
+}
+
+static void aq_udp_feed_serve(struct aq_udp_peer *peer)
+{
+    while (peer->serve.first != NULL && aq_udp_link_free_slots(&peer->link, AQ_UDP_RMA) != 0) {
+        struct aq_udp_xfer *xfer = peer->serve.first;
+
+        aq_udp_xfer_piece(peer, xfer);
+        if (xfer->at == xfer->nbytes)
+            aq_udp_queue_pop(&peer->serve);
+    }
+}
+
+static void aq_udp_feed_own(struct aq_udp_peer *peer)
+{
+    while (peer->own.first != NULL && aq_udp_link_free_slots(&peer->link, AQ_UDP_RMA) != 0) {
+        struct aq_udp_xfer *xfer = peer->own.first;
+
+        if (xfer->type == AQ_UDP_X_GET) {
+            if (!aq_udp_get_ask(peer, xfer))
+                return;
+            aq_udp_queue_pop(&peer->own);
+            free(xfer);
+        } else {
+            aq_udp_xfer_piece(peer, xfer);
+            if (xfer->at == xfer->nbytes)
+                aq_udp_queue_pop(&peer->own);
+        }
+    }
+}
+
+void aq_udp_rma_feed(struct aq_udp_peer *peer)
+{
+    if (AQ_UNLIKELY(peer->link.gone))
+        return;
+    if (AQ_UNLIKELY(peer->serve.first != NULL))
+        aq_udp_feed_serve(peer);
+    if (AQ_UNLIKELY(peer->own.first != NULL))
+        aq_udp_feed_own(peer);
+}
+
+/* Operations that came together in one datagram are named in it. */
+static void aq_udp_rma_acked_frames(const struct aq_udp_tx *tx)
+{
+    const struct aq_udp_header header = { .lane = AQ_UDP_RMA, .hashed = (uint16_t)tx->head_len };
+    struct aq_udp_frame frame;
+    size_t at = AQ_UDP_HEADER;
+
+    while (aq_udp_frame_decode(tx->head, tx->head_len, &header, &at, &frame) > 0)
+        if (frame.type == AQ_UDP_F_PUT)
+            aq_op_end((struct aq_op *)(uintptr_t)frame.cookie, GEX_EC_PUT, 1);
+}
+
+void aq_udp_rma_acked(struct aq_udp_peer *peer, struct aq_udp_tx *tx)
+{
+    struct aq_udp_xfer *xfer = tx->tag;
+
+    (void)peer;
+    if (xfer != NULL) {
+        if (--xfer->unacked == 0 && xfer->at == xfer->nbytes)
+            aq_udp_xfer_end(xfer);
+    } else if (tx->count != 0) {
+        aq_udp_rma_acked_frames(tx);
+    }
+}
+
+/* --- the client's calls --- */
+
+/* Too much waits already: serve what comes in until it does not. */
+static int aq_udp_rma_wait(struct aq_udp_peer *peer, gex_Flags_t flags)
+{
+    struct aq_waiter waiter = AQ_WAITER_INIT("room for a transfer", peer->rank);
+
+    if ((flags & GEX_FLAG_IMMEDIATE) != 0)
+        return AQ_RETRY;
+    waiter.unrung = 1;
+    for (;;) {
+        bool full;
+
+        aq_wait_step(&waiter);
+        aq_lock_acquire(&peer->lock);
+        full = peer->own.length >= AQ_UDP_QUEUE_MOST;
+        aq_lock_release(&peer->lock);
+        if (!full)
+            break;
+    }
+    aq_wait_end(&waiter);
+    return AQ_OK;
+}
+
+static int aq_udp_rma_begin(struct aq_udp_peer *peer, gex_Flags_t flags)
+{
+    bool full;
+
+    aq_lock_acquire(&peer->lock);
+    full = peer->own.length >= AQ_UDP_QUEUE_MOST;
+    aq_lock_release(&peer->lock);
+    return AQ_UNLIKELY(full) ? aq_udp_rma_wait(peer, flags) : AQ_OK;
+}
+
+static void aq_udp_put_and_wait(struct aq_udp_peer *peer, struct aq_udp_xfer *xfer)
+{
+    struct aq_waiter waiter = AQ_WAITER_INIT("the acknowledgement of a put", peer->rank);
+
+    xfer->is_callers = true;
+    aq_lock_acquire(&peer->lock);
+    aq_udp_queue_push(&peer->own, xfer);
+    aq_udp_peer_queued(peer, false, aq_now_ns());
+    aq_lock_release(&peer->lock);
+    /* acquire: pairs with the release in aq_udp_xfer_end() */
+    while (!atomic_load_explicit(&xfer->done, memory_order_acquire))
+        aq_wait_step(&waiter);
+    aq_wait_end(&waiter);
+    /* the acknowledging thread has left our frame when it has released the lock */
+    aq_lock_acquire(&peer->lock);
+    aq_lock_release(&peer->lock);
+}
+
+/* Its data is read when datagrams leave: from the source, or from a copy if that must be free now. */
+static void aq_udp_put_queue(struct aq_udp_peer *peer, struct aq_udp_xfer *as, bool lc_now)
+{
+    struct aq_udp_xfer *xfer;
+
+    if (lc_now) {
+        as->copy = aq_udp_buf_take(as->nbytes);
+        memcpy(as->copy, as->here, as->nbytes);
+        as->here = (char *)as->copy;
+    } else {
+        as->counts_lc = true;
+        aq_op_begin(as->op, GEX_EC_LC, 1);
+    }
+    xfer = aq_udp_xfer_new(as);
+    aq_lock_acquire(&peer->lock);
+    aq_udp_queue_push(&peer->own, xfer);
+    aq_udp_peer_queued(peer, false, aq_now_ns());
+    aq_lock_release(&peer->lock);
+}
+
+static bool aq_udp_put_now(struct aq_udp_peer *peer, const struct aq_udp_xfer *xfer)
+{
+    bool sent;
+
+    aq_lock_acquire(&peer->lock);
+    sent = peer->own.first == NULL
+           && aq_udp_put_small(peer, xfer->op, xfer->there, xfer->here, xfer->nbytes);
+    if (sent)
+        aq_udp_peer_queued(peer, true, aq_now_ns());
+    aq_lock_release(&peer->lock);
+    return sent;
+}
+
+int aq_udp_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
+               bool lc_now, gex_Flags_t flags)
+{
+    struct aq_udp_peer *peer = aq_udp_peer(jobrank);
+    struct aq_udp_xfer xfer = { .type = AQ_UDP_X_PUT, .here = (char *)(uintptr_t)src,
+                                .there = (uintptr_t)dest, .nbytes = nbytes, .op = op };
+
+    if (aq_udp_rma_begin(peer, flags) != AQ_OK
+        || ((flags & GEX_FLAG_IMMEDIATE) != 0 && lc_now && nbytes > AQ_UDP_COPY_NOW))
+        return AQ_RETRY;
+    aq_op_begin(op, GEX_EC_PUT, 1);
+    if (nbytes <= AQ_UDP_NEAR && aq_udp_put_now(peer, &xfer))
+        return AQ_OK;
+    if (lc_now && nbytes > AQ_UDP_COPY_NOW)
+        aq_udp_put_and_wait(peer, &xfer);
+    else
+        aq_udp_put_queue(peer, &xfer, lc_now);
+    return AQ_OK;
+}
+
+int aq_udp_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
+               gex_Flags_t flags)
+{
+    struct aq_udp_peer *peer = aq_udp_peer(jobrank);
+
+    if (aq_udp_rma_begin(peer, flags) != AQ_OK)
+        return AQ_RETRY;
+    aq_lock_acquire(&peer->lock);
+    for (uint64_t at = 0; at < nbytes; at += AQ_UDP_GET_MOST) {
+        const struct aq_udp_xfer xfer = { .type = AQ_UDP_X_GET, .here = (char *)dest + at,
+                                          .there = (uintptr_t)src + at, .op = op,
+                                          .nbytes = nbytes - at < AQ_UDP_GET_MOST ? nbytes - at
+                                                                                  : AQ_UDP_GET_MOST };
+
+        aq_op_begin(op, GEX_EC_GET, 1);
+        if (peer->own.first != NULL || !aq_udp_get_ask(peer, &xfer))
+            aq_udp_queue_push(&peer->own, aq_udp_xfer_new(&xfer));
+    }
+    aq_udp_peer_queued(peer, true, aq_now_ns());
+    aq_lock_release(&peer->lock);
+    return AQ_OK;
+}
+
+/* --- in --- */
+
+static void aq_udp_rma_check(const struct aq_udp_peer *peer, const char *what, uint64_t addr, uint64_t nbytes)
+{
+#if GASNET_SEGMENT_EVERYTHING
+    (void)peer, (void)what, (void)addr, (void)nbytes;
+#else
+    if (!(aq_job.bound != NULL && aq_bound_is_mine((void *)(uintptr_t)addr, nbytes)))
+        aq_fatal("rank %u asked for a %s of [0x%llx, +%llu), which is not inside a segment of this process",
+                 peer->rank, what, (unsigned long long)addr, (unsigned long long)nbytes);
+#endif
+}
+
+/* Somebody wants data: it goes out as slots of the lane become free. */
+static void aq_udp_get_serve(struct aq_udp_peer *peer, const struct aq_udp_frame *frame)
+{
+    const struct aq_udp_xfer xfer = { .type = AQ_UDP_X_DATA, .id = frame->id, .nbytes = frame->length,
+                                      .here = (char *)(uintptr_t)frame->addr };
+
+    aq_udp_rma_check(peer, "get", frame->addr, frame->length);
+    aq_lock_acquire(&peer->lock);
+    if (peer->serve.length >= AQ_UDP_GETS)
+        aq_counter_add(&aq_udp.counts.malformed, 1); /* no rank of ours asks for so much */
+    else
+        aq_udp_queue_push(&peer->serve, aq_udp_xfer_new(&xfer));
+    aq_udp_peer_mark(peer);
+    aq_lock_release(&peer->lock);
+}
+
+/* Data that we want. Returns 1 if it was the last of its get. */
+static unsigned aq_udp_get_data(struct aq_udp_peer *peer, const struct aq_udp_frame *frame)
+{
+    struct aq_udp_get *get = NULL;
+    struct aq_op *op = NULL;
+    char *dest = NULL;
+
+    aq_lock_acquire(&peer->lock);
+    if (peer->gets != NULL) {
+        get = &peer->gets[frame->id % AQ_UDP_GETS];
+        if (get->used && get->id == frame->id && frame->length <= get->nbytes
+            && frame->nbytes <= get->nbytes - frame->length)
+            dest = get->dest + frame->length;
+    }
+    aq_lock_release(&peer->lock);
+    if (dest == NULL) {
+        aq_counter_add(&aq_udp.counts.malformed, 1);
+        return 0;
+    }
+    aq_op_returns(get->op);
+    aq_word_write(dest, frame->data, frame->nbytes);
+    aq_lock_acquire(&peer->lock);
+    get->got += frame->nbytes;
+    if (get->got >= get->nbytes) {
+        op = get->op;
+        get->used = false;
+        peer->gets_used--;
+    }
+    aq_lock_release(&peer->lock);
+    if (op == NULL)
+        return 0;
+    aq_op_end(op, GEX_EC_GET, 1);
+    return 1;
+}
+
+unsigned aq_udp_rma_receive(struct aq_udp_peer *peer, const struct aq_udp_header *header,
+                            const uint8_t *datagram, size_t len)
+{
+    struct aq_udp_frame frame;
+    size_t at = AQ_UDP_HEADER;
+    unsigned served = 0;
+
+    while (aq_udp_frame_decode(datagram, len, header, &at, &frame) > 0) {
+        switch (frame.type) {
+        case AQ_UDP_F_PUT:
+            aq_udp_rma_check(peer, "put", frame.addr, frame.nbytes);
+            aq_word_write((void *)(uintptr_t)frame.addr, frame.data, frame.nbytes);
+            served++;
+            break;
+        case AQ_UDP_F_GET:
+            aq_udp_get_serve(peer, &frame);
+            break;
+        default:
+            served += aq_udp_get_data(peer, &frame);
+            break;
+        }
+    }
+    return served;
+}

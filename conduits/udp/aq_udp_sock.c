@@ -1,0 +1,327 @@
+/*
+ * aq_udp_sock.c - the one socket: trains of datagrams out and in, and what the network says of them.
+ *
+ * A train of equal datagrams leaves in one call and passes the kernel as one packet (UDP_SEGMENT); on
+ * the way in the kernel hands a train over in one piece (UDP_GRO). Where it has neither, sendmmsg()
+ * does the first half. Datagrams must not be cut on the way: the kernel says when one is too long for
+ * the path, and the peer's size steps down; a datagram that is longer than its peer's size by now
+ * may be cut, once, rather than be packed anew.
+ *
+ * Threads   any, all at once; no call blocks
+ * Uses      sockets; Linux 4.18 for UDP_SEGMENT, 5.0 for UDP_GRO, both optional
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <time.h> /* before errqueue.h, which wants it */
+#include <linux/errqueue.h>
+#include <netinet/udp.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "conduits/udp/aq_udp.h"
+#include "core/aq_env.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+
+#define AQ_UDP_PATIENCE 4 /* errors of the past that a call may be told of before it does its work */
+
+static aq_lock aq_udp_cut_lock; /* while datagrams may be cut */
+
+/* --- opening --- */
+
+static void aq_udp_sock_buffers(void)
+{
+    const int want = (int)aq_env_size(AQ_ENV_SOCKETBUFFER_MAX);
+    int have = 0;
+    socklen_t len = sizeof(have);
+
+    /* each as far as this user may */
+    setsockopt(aq_udp.fd, SOL_SOCKET, SO_RCVBUF, &want, sizeof(want));
+    setsockopt(aq_udp.fd, SOL_SOCKET, SO_RCVBUFFORCE, &want, sizeof(want));
+    setsockopt(aq_udp.fd, SOL_SOCKET, SO_SNDBUF, &want, sizeof(want));
+    setsockopt(aq_udp.fd, SOL_SOCKET, SO_SNDBUFFORCE, &want, sizeof(want));
+    getsockopt(aq_udp.fd, SOL_SOCKET, SO_RCVBUF, &have, &len);
+    /* the kernel counts its own structures too: as much again for large datagrams, three times for others */
+    aq_udp.room = (uint32_t)have / 4;
+    if (aq_udp.room < 2 * AQ_UDP_RX_BYTES)
+        aq_notice("udp: the kernel gives a socket %d bytes for what arrives, which makes large transfers "
+                  "slow; more is allowed with: sysctl -w net.core.rmem_max=4194304", have);
+}
+
+static void aq_udp_sock_options(void)
+{
+    const bool v6 = aq_udp.self.any.sa_family == AF_INET6;
+    const int on = 1, whole = v6 ? IPV6_PMTUDISC_DO : IP_PMTUDISC_DO;
+    int zero = 0;
+
+    setsockopt(aq_udp.fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER, &whole,
+               sizeof(whole));
+    setsockopt(aq_udp.fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVERR : IP_RECVERR, &on, sizeof(on));
+    aq_udp.gso = setsockopt(aq_udp.fd, IPPROTO_UDP, UDP_SEGMENT, &zero, sizeof(zero)) == 0;
+    aq_udp.gro = setsockopt(aq_udp.fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) == 0;
+    aq_udp_sock_buffers();
+}
+
+int aq_udp_sock_open(void)
+{
+    socklen_t len = sizeof(aq_udp.self);
+    uint32_t mtu;
+
+    if (aq_udp_addr_choose(&aq_udp.self, &mtu) != AQ_OK)
+        return AQ_ERR_SYS;
+    mtu -= aq_udp.self.any.sa_family == AF_INET ? 28 : 48;
+    aq_udp.mtu = mtu > AQ_UDP_MOST ? AQ_UDP_MOST : mtu & ~15u;
+    aq_udp.fd = socket(aq_udp.self.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (aq_udp.fd < 0)
+        return aq_fail(AQ_ERR_SYS, "udp: no socket: %s", strerror(errno));
+    if (bind(aq_udp.fd, &aq_udp.self.any, aq_udp_address_len(&aq_udp.self)) != 0
+        || getsockname(aq_udp.fd, &aq_udp.self.any, &len) != 0) {
+        aq_fail(AQ_ERR_SYS, "udp: cannot use the address %s: %s; choose another with GASNET_UDP_INTERFACE, for "
+                "example GASNET_UDP_INTERFACE=eth0", aq_udp_address_text(&aq_udp.self, aq_udp.self_text,
+                sizeof(aq_udp.self_text)), strerror(errno));
+        close(aq_udp.fd);
+        return AQ_ERR_SYS;
+    }
+    aq_udp_address_text(&aq_udp.self, aq_udp.self_text, sizeof(aq_udp.self_text));
+    aq_udp_sock_options();
+    AQ_LOG(INFO, UDP, "at %s; datagrams of %u bytes; segmentation %s, %s on arrival; room for %u bytes",
+           aq_udp.self_text, aq_udp.mtu, aq_udp.gso ? "by the kernel" : "by us",
+           aq_udp.gro ? "trains" : "one by one", aq_udp.room);
+    return AQ_OK;
+}
+
+void aq_udp_sock_close(void)
+{
+    if (aq_udp.fd >= 0)
+        close(aq_udp.fd);
+    aq_udp.fd = -1;
+}
+
+/* --- what the network says --- */
+
+/* Read one note from the error queue. False: there is none. */
+static bool aq_udp_sock_error(void)
+{
+    union aq_udp_address to;
+    uint8_t control[512], byte;
+    struct iovec iov = { &byte, 1 };
+    struct msghdr msg = { .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = &iov, .msg_iovlen = 1,
+                          .msg_control = control, .msg_controllen = sizeof(control) };
+
+    if (recvmsg(aq_udp.fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+        return false;
+    aq_counter_add(&aq_udp.counts.errors, 1);
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c != NULL; c = CMSG_NXTHDR(&msg, c)) {
+        struct sock_extended_err error;
+
+        if (!((c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR)
+              || (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR)))
+            continue;
+        memcpy(&error, CMSG_DATA(c), sizeof(error));
+        if (error.ee_errno == ECONNREFUSED || error.ee_errno == EHOSTUNREACH || error.ee_errno == ENETUNREACH)
+            aq_udp_peer_error(&to, (int)error.ee_errno);
+    }
+    return true;
+}
+
+static void aq_udp_sock_errors(void)
+{
+    for (int i = 0; i < 64 && aq_udp_sock_error(); i++)
+        continue;
+}
+
+/* --- sending --- */
+
+/* The kernel knows of a narrower path: the usual sizes below this one. */
+static void aq_udp_sock_narrow(struct aq_udp_peer *peer, size_t len)
+{
+    static const uint32_t sizes[] = { 32768, 16384, 8944, 4064, 1472, 1440, 1392, 1232, 544 };
+
+    aq_counter_add(&aq_udp.counts.too_big, 1);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        if (sizes[i] < len) {
+            if (sizes[i] < peer->link.mtu)
+                peer->link.mtu = sizes[i];
+            return;
+        }
+}
+
+static size_t aq_udp_packet_iov(const struct aq_udp_packet *packet, struct iovec *iov)
+{
+    iov[0] = (struct iovec){ packet->head, packet->head_len };
+    if (packet->piece_len == 0)
+        return 1;
+    iov[1] = (struct iovec){ (void *)(uintptr_t)packet->piece, packet->piece_len };
+    return 2;
+}
+
+/* One datagram that may be cut on the way. */
+static void aq_udp_sock_send_cut(const struct msghdr *msg)
+{
+    const bool v6 = aq_udp.self.any.sa_family == AF_INET6;
+    const int level = v6 ? IPPROTO_IPV6 : IPPROTO_IP, what = v6 ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER;
+    const int cut = v6 ? IPV6_PMTUDISC_DONT : IP_PMTUDISC_DONT, whole = v6 ? IPV6_PMTUDISC_DO : IP_PMTUDISC_DO;
+
+    aq_lock_acquire(&aq_udp_cut_lock);
+    setsockopt(aq_udp.fd, level, what, &cut, sizeof(cut));
+    (void)!sendmsg(aq_udp.fd, msg, MSG_DONTWAIT); /* if it fails it is lost */
+    setsockopt(aq_udp.fd, level, what, &whole, sizeof(whole));
+    aq_lock_release(&aq_udp_cut_lock);
+}
+
+enum aq_udp_sent { AQ_SENT, AQ_SENT_NOT_NOW, AQ_SENT_NOT_SO };
+
+/* What a failed send means; SENT: as if it had left and was lost. NOT_SO: this train needs another way. */
+static enum aq_udp_sent aq_udp_sock_failed(struct aq_udp_peer *peer, int error, size_t len, bool train)
+{
+    switch (error) {
+    case EAGAIN:
+    case ENOBUFS:
+    case ENOMEM:
+        return AQ_SENT_NOT_NOW;
+    case EMSGSIZE:
+        aq_udp_sock_narrow(peer, len);
+        return AQ_SENT_NOT_SO;
+    case EINVAL:
+    case EIO:
+    case EOPNOTSUPP:
+        if (!train)
+            return AQ_SENT;
+        aq_udp.gso = false; /* this interface cannot */
+        return AQ_SENT_NOT_SO;
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+        aq_udp_peer_error(&peer->address, error);
+        return AQ_SENT;
+    default: /* a packet filter's EPERM, a link that is down */
+        return AQ_SENT;
+    }
+}
+
+static int aq_udp_sock_try(const struct msghdr *msg)
+{
+    int error = 0;
+
+    for (int i = 0; i < AQ_UDP_PATIENCE; i++) {
+        if (sendmsg(aq_udp.fd, msg, MSG_DONTWAIT) >= 0) {
+            aq_counter_add(&aq_udp.counts.sends, 1);
+            return 0;
+        }
+        error = errno;
+        if (error != ECONNREFUSED && error != EHOSTUNREACH && error != EINTR && error != EPROTO)
+            return error;
+        aq_udp_sock_errors(); /* told of an earlier datagram's fate */
+    }
+    return error;
+}
+
+/* True: sent, or as good as. */
+static bool aq_udp_sock_send_one(struct aq_udp_peer *peer, const struct aq_udp_packet *packet)
+{
+    struct iovec iov[2];
+    struct msghdr msg = { .msg_name = &peer->address, .msg_namelen = peer->address_len, .msg_iov = iov,
+                          .msg_iovlen = aq_udp_packet_iov(packet, iov) };
+    const size_t len = packet->head_len + packet->piece_len;
+    int error;
+
+    if (AQ_UNLIKELY(packet->again && len > peer->link.mtu)) {
+        aq_udp_sock_send_cut(&msg);
+        return true;
+    }
+    error = aq_udp_sock_try(&msg);
+    if (AQ_LIKELY(error == 0))
+        return true;
+    switch (aq_udp_sock_failed(peer, error, len, false)) {
+    case AQ_SENT_NOT_NOW:
+        return false;
+    case AQ_SENT_NOT_SO:
+        aq_udp_sock_send_cut(&msg);
+        return true;
+    default:
+        return true;
+    }
+}
+
+/* Equal datagrams, the last perhaps smaller, in one call. */
+static enum aq_udp_sent aq_udp_sock_send_train(struct aq_udp_peer *peer, const struct aq_udp_packet *train,
+                                               unsigned count)
+{
+    struct iovec iov[2 * AQ_UDP_TRAIN];
+    union {
+        struct cmsghdr align;
+        uint8_t bytes[CMSG_SPACE(sizeof(uint16_t))];
+    } control;
+    struct msghdr msg = { .msg_name = &peer->address, .msg_namelen = peer->address_len, .msg_iov = iov,
+                          .msg_control = &control, .msg_controllen = sizeof(control) };
+    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+    const uint16_t each = (uint16_t)(train[0].head_len + train[0].piece_len);
+    int error;
+
+    for (unsigned i = 0; i < count; i++)
+        msg.msg_iovlen += aq_udp_packet_iov(&train[i], &iov[msg.msg_iovlen]);
+    memset(&control, 0, sizeof(control));
+    c->cmsg_level = IPPROTO_UDP;
+    c->cmsg_type = UDP_SEGMENT;
+    c->cmsg_len = CMSG_LEN(sizeof(each));
+    memcpy(CMSG_DATA(c), &each, sizeof(each));
+    error = aq_udp_sock_try(&msg);
+    return AQ_LIKELY(error == 0) ? AQ_SENT : aq_udp_sock_failed(peer, error, each, true);
+}
+
+unsigned aq_udp_sock_send(struct aq_udp_peer *peer, const struct aq_udp_packet *train, unsigned count)
+{
+    unsigned sent = 0;
+
+    if (count > 1 && aq_udp.gso && train[0].head_len + train[0].piece_len <= peer->link.mtu)
+        switch (aq_udp_sock_send_train(peer, train, count)) {
+        case AQ_SENT:
+            return count;
+        case AQ_SENT_NOT_NOW:
+            return 0;
+        case AQ_SENT_NOT_SO:
+            break;
+        }
+    while (sent < count && aq_udp_sock_send_one(peer, &train[sent]))
+        sent++;
+    return sent;
+}
+
+/* --- receiving --- */
+
+size_t aq_udp_sock_receive(uint8_t *buffer, size_t *each_out)
+{
+    struct iovec iov = { buffer, AQ_UDP_RX_BYTES };
+    union {
+        struct cmsghdr align;
+        uint8_t bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+                          .msg_controllen = sizeof(control) };
+    ssize_t got = recvmsg(aq_udp.fd, &msg, MSG_DONTWAIT);
+
+    for (int i = 0; AQ_UNLIKELY(got < 0) && errno != EAGAIN && i < AQ_UDP_PATIENCE; i++) {
+        aq_udp_sock_errors();
+        msg.msg_controllen = sizeof(control);
+        got = recvmsg(aq_udp.fd, &msg, MSG_DONTWAIT);
+    }
+    if (got <= 0)
+        return 0;
+    *each_out = (size_t)got;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c != NULL; c = CMSG_NXTHDR(&msg, c))
+        if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
+            int each;
+
+            memcpy(&each, CMSG_DATA(c), sizeof(each));
+            if (each > 0)
+                *each_out = (size_t)each;
+        }
+    return (size_t)got;
+}

@@ -1,0 +1,469 @@
+/*
+ * aq_udp_wire.h - what a datagram of the udp conduit looks like; encoding and decoding.
+ *
+ * A datagram is a header of AQ_UDP_HEADER bytes and frames, all little endian, frames at multiples
+ * of 8 bytes. The head of a datagram, its first `hashed` bytes, is under the keyed hash; behind it
+ * there can only be data of the last frame (a put's, a long message's), which is hashed as well with
+ * GASNET_UDP_AUTH=full. So nothing that steers anything is ever believed without the key.
+ *
+ *   0  u8  magic     AQ_UDP_MAGIC, version 1
+ *   1  u8  lane:2 flags:6
+ *   2  u16 held      ticks between the arrival of what `echo` came with and this datagram; 65535: more
+ *   4  u32 src       jobranks
+ *   8  u32 dst
+ *  12  u32 seq       number of the datagram in its lane, low 32 bits; the hash covers all 64
+ *  16  u32 ack[3]    of each data lane: all numbers below this have arrived (low 32 bits)
+ *  28  u16 room      KiB that may be on their way to the sender of this datagram
+ *  30  u16 hashed    bytes of the head, header included
+ *  32  u32 ts        ticks (1024 ns) of the sender's clock
+ *  36  u32 echo      the newest ts that the sender has seen, valid with AQ_UDP_ECHO
+ *  40  u64 hash
+ *
+ * Lanes     REQUEST, REPLY: active messages. RMA: puts, gets and their data. CONTROL: what is not
+ *           acknowledged itself: selective acknowledgements, probes, goodbye
+ * Promise   decoding looks at no byte outside the datagram and accepts nothing that is not exactly
+ *           of a form below; whether addresses are in our segments is the caller's to check
+ * Uses      nothing. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_UDP_WIRE_H
+#define AQ_UDP_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define AQ_UDP_MAGIC 0xa1
+#define AQ_UDP_HEADER 48    /* bytes */
+#define AQ_UDP_MOST 65504   /* bytes of a datagram: a multiple of 16 that any UDP carries over IPv4 */
+#define AQ_UDP_MAX_ARGS 16
+#define AQ_UDP_WINDOW 256   /* datagrams of a lane that may be unacknowledged: bits of the bitmaps */
+#define AQ_UDP_SACK_WORDS (AQ_UDP_WINDOW / 64)
+#define AQ_UDP_HELD_MORE 65535u
+
+enum aq_udp_lane { AQ_UDP_REQUEST, AQ_UDP_REPLY, AQ_UDP_RMA, AQ_UDP_LANES, AQ_UDP_CONTROL = 3 };
+
+/* flags */
+#define AQ_UDP_ACK_NOW 1u /* please acknowledge without delay */
+#define AQ_UDP_HOLES 2u   /* more has arrived than ack[] tells, or is being placed: learn no losses from it */
+#define AQ_UDP_ECHO 4u    /* echo and held are valid */
+#define AQ_UDP_BYE 8u     /* the sender leaves in order and will not answer any more */
+#define AQ_UDP_FULL 16u   /* requests are refused at present: those that do not arrive are not lost */
+#define AQ_UDP_FLAGS 31u  /* all that exist */
+
+struct aq_udp_header {
+    uint8_t lane, flags;
+    uint16_t held, room, hashed;
+    uint32_t src, dst, seq, ack[AQ_UDP_LANES], ts, echo;
+    uint64_t hash;
+};
+
+/*
+ * Frames. nbytes is the data's length; arguments are padded to a multiple of 8 bytes, data to the
+ * next frame likewise.
+ *
+ *   SHORT, MEDIUM, LONG      0 type 1 handler 2 nargs 3 zero 4 u32 nbytes
+ *                            [8 u64 dest: LONG] args data
+ *                            (data of MEDIUM begins at a multiple of 16: handlers read it in place)
+ *   MEDIUM_PART, LONG_PART   0 type 1 handler 2 nargs 3 zero 4 u32 nbytes (of this part)
+ *                            8 u32 message 12 u32 total 16 u32 offset 20 zero
+ *                            [24 u64 dest of the whole: LONG_PART] args data
+ *   PUT                      0 type 1 zero[3] 4 u32 nbytes 8 u64 dest 16 u64 cookie data
+ *   GET                      0 type 1 zero[3] 4 u32 id 8 u64 src 16 u64 nbytes
+ *   DATA                     0 type 1 zero[3] 4 u32 nbytes 8 u32 id 12 zero 16 u64 offset data
+ *   SACK                     0 type 1 lane 2 words 3 zero 4 u32 base, words of 64 bits: bit i of them
+ *                            says that number base + i has arrived
+ */
+enum aq_udp_frame_type {
+    AQ_UDP_F_SHORT = 1, AQ_UDP_F_MEDIUM, AQ_UDP_F_LONG, AQ_UDP_F_MEDIUM_PART, AQ_UDP_F_LONG_PART,
+    AQ_UDP_F_PUT, AQ_UDP_F_GET, AQ_UDP_F_DATA, AQ_UDP_F_SACK
+};
+
+struct aq_udp_frame {
+    uint8_t type, handler, nargs;
+    uint32_t nbytes;    /* of data */
+    uint32_t message, total, part_at; /* parts */
+    uint64_t addr;      /* LONG, LONG_PART, PUT: destination; GET: source */
+    uint64_t cookie;    /* PUT: the sender's own */
+    uint32_t id;        /* GET, DATA */
+    uint64_t length;    /* GET: bytes wanted; DATA: offset */
+    uint8_t lane, words;                 /* SACK */
+    uint32_t base;                       /* SACK */
+    uint64_t bits[AQ_UDP_SACK_WORDS];    /* SACK */
+    const uint8_t *data;                 /* in the datagram, a multiple of 8 from its begin */
+    int32_t args[AQ_UDP_MAX_ARGS];
+};
+
+/* --- numbers in memory --- */
+
+static inline uint16_t aq_udp_get16(const uint8_t *at)
+{
+    return (uint16_t)(at[0] | at[1] << 8);
+}
+
+static inline uint32_t aq_udp_get32(const uint8_t *at)
+{
+    uint32_t value;
+
+    memcpy(&value, at, sizeof(value));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    value = __builtin_bswap32(value);
+#endif
+    return value;
+}
+
+static inline uint64_t aq_udp_get64(const uint8_t *at)
+{
+    return aq_udp_get32(at) | (uint64_t)aq_udp_get32(at + 4) << 32;
+}
+
+static inline void aq_udp_put16(uint8_t *at, uint16_t value)
+{
+    at[0] = (uint8_t)value;
+    at[1] = (uint8_t)(value >> 8);
+}
+
+static inline void aq_udp_put32(uint8_t *at, uint32_t value)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    value = __builtin_bswap32(value);
+#endif
+    memcpy(at, &value, sizeof(value));
+}
+
+static inline void aq_udp_put64(uint8_t *at, uint64_t value)
+{
+    aq_udp_put32(at, (uint32_t)value);
+    aq_udp_put32(at + 4, (uint32_t)(value >> 32));
+}
+
+static inline size_t aq_udp_pad8(size_t size)
+{
+    return (size + 7) & ~(size_t)7;
+}
+
+/* --- header --- */
+
+static inline void aq_udp_header_encode(uint8_t *at, const struct aq_udp_header *header)
+{
+    at[0] = AQ_UDP_MAGIC;
+    at[1] = (uint8_t)(header->lane | header->flags << 2);
+    aq_udp_put16(at + 2, header->held);
+    aq_udp_put32(at + 4, header->src);
+    aq_udp_put32(at + 8, header->dst);
+    aq_udp_put32(at + 12, header->seq);
+    for (int lane = 0; lane < AQ_UDP_LANES; lane++)
+        aq_udp_put32(at + 16 + 4 * lane, header->ack[lane]);
+    aq_udp_put16(at + 28, header->room);
+    aq_udp_put16(at + 30, header->hashed);
+    aq_udp_put32(at + 32, header->ts);
+    aq_udp_put32(at + 36, header->echo);
+    aq_udp_put64(at + 40, header->hash);
+}
+
+/* False: not one of our datagrams. */
+static inline bool aq_udp_header_decode(const uint8_t *at, size_t len, struct aq_udp_header *header_out)
+{
+    if (len < AQ_UDP_HEADER || len > AQ_UDP_MOST || at[0] != AQ_UDP_MAGIC)
+        return false;
+    header_out->lane = at[1] & 3;
+    header_out->flags = at[1] >> 2;
+    header_out->held = aq_udp_get16(at + 2);
+    header_out->src = aq_udp_get32(at + 4);
+    header_out->dst = aq_udp_get32(at + 8);
+    header_out->seq = aq_udp_get32(at + 12);
+    for (int lane = 0; lane < AQ_UDP_LANES; lane++)
+        header_out->ack[lane] = aq_udp_get32(at + 16 + 4 * lane);
+    header_out->room = aq_udp_get16(at + 28);
+    header_out->hashed = aq_udp_get16(at + 30);
+    header_out->ts = aq_udp_get32(at + 32);
+    header_out->echo = aq_udp_get32(at + 36);
+    header_out->hash = aq_udp_get64(at + 40);
+    return (header_out->flags & ~AQ_UDP_FLAGS) == 0 && header_out->hashed >= AQ_UDP_HEADER
+           && header_out->hashed <= len;
+}
+
+/* The 64-bit number whose low half is seq and that is nearest to near. */
+static inline uint64_t aq_udp_seq_expand(uint64_t near, uint32_t seq)
+{
+    const int32_t away = (int32_t)(seq - (uint32_t)near);
+
+    /* before the first number there is none: then it can only be ahead */
+    return away < 0 && near < (uint64_t)-(int64_t)away ? near + seq - (uint32_t)near
+                                                       : near + (uint64_t)(int64_t)away;
+}
+
+/* --- frames: how long they are, at most, without their data --- */
+
+static inline size_t aq_udp_am_head(uint8_t type, unsigned nargs)
+{
+    const size_t fixed = type == AQ_UDP_F_LONG          ? 16
+                         : type == AQ_UDP_F_MEDIUM      ? 16 /* with what aligns its data */
+                         : type == AQ_UDP_F_MEDIUM_PART ? 24
+                         : type == AQ_UDP_F_LONG_PART   ? 32
+                                                        : 8;
+
+    return fixed + aq_udp_pad8(4 * (size_t)nargs);
+}
+#define AQ_UDP_RMA_HEAD 24 /* bytes of PUT, GET, DATA */
+
+/* --- encoding; datagrams are built at multiples of 16, frames at multiples of 8; each call returns
+ * the end of the frame's head, where the data goes --- */
+
+static inline uint8_t *aq_udp_args_encode(uint8_t *at, unsigned nargs, const int32_t *args)
+{
+    for (unsigned i = 0; i < nargs; i++)
+        aq_udp_put32(at + 4 * i, (uint32_t)args[i]);
+    if (nargs % 2 != 0)
+        aq_udp_put32(at + 4 * nargs, 0);
+    return at + aq_udp_pad8(4 * (size_t)nargs);
+}
+
+static inline uint8_t *aq_udp_am_encode(uint8_t *at, uint8_t type, uint8_t handler, unsigned nargs,
+                                        const int32_t *args, uint32_t nbytes, uint64_t dest)
+{
+    at[0] = type;
+    at[1] = handler;
+    at[2] = (uint8_t)nargs;
+    at[3] = 0;
+    aq_udp_put32(at + 4, nbytes);
+    at += 8;
+    if (type == AQ_UDP_F_LONG) {
+        aq_udp_put64(at, dest);
+        at += 8;
+    }
+    at = aq_udp_args_encode(at, nargs, args);
+    if (type == AQ_UDP_F_MEDIUM && (uintptr_t)at % 16 != 0) {
+        aq_udp_put64(at, 0);
+        at += 8;
+    }
+    return at;
+}
+
+static inline uint8_t *aq_udp_part_encode(uint8_t *at, const struct aq_udp_frame *frame)
+{
+    at[0] = frame->type;
+    at[1] = frame->handler;
+    at[2] = frame->nargs;
+    at[3] = 0;
+    aq_udp_put32(at + 4, frame->nbytes);
+    aq_udp_put32(at + 8, frame->message);
+    aq_udp_put32(at + 12, frame->total);
+    aq_udp_put32(at + 16, frame->part_at);
+    aq_udp_put32(at + 20, 0);
+    at += 24;
+    if (frame->type == AQ_UDP_F_LONG_PART) {
+        aq_udp_put64(at, frame->addr);
+        at += 8;
+    }
+    return aq_udp_args_encode(at, frame->nargs, frame->args);
+}
+
+static inline uint8_t *aq_udp_rma_encode(uint8_t *at, uint8_t type, uint32_t word, uint64_t first,
+                                         uint64_t second)
+{
+    aq_udp_put32(at, type);
+    aq_udp_put32(at + 4, word);
+    aq_udp_put64(at + 8, first);
+    aq_udp_put64(at + 16, second);
+    return at + AQ_UDP_RMA_HEAD;
+}
+
+static inline uint8_t *aq_udp_put_encode(uint8_t *at, uint32_t nbytes, uint64_t dest, uint64_t cookie)
+{
+    return aq_udp_rma_encode(at, AQ_UDP_F_PUT, nbytes, dest, cookie);
+}
+
+static inline uint8_t *aq_udp_get_encode(uint8_t *at, uint32_t id, uint64_t src, uint64_t nbytes)
+{
+    return aq_udp_rma_encode(at, AQ_UDP_F_GET, id, src, nbytes);
+}
+
+static inline uint8_t *aq_udp_data_encode(uint8_t *at, uint32_t nbytes, uint32_t id, uint64_t offset)
+{
+    return aq_udp_rma_encode(at, AQ_UDP_F_DATA, nbytes, id, offset);
+}
+
+static inline uint8_t *aq_udp_sack_encode(uint8_t *at, uint8_t lane, uint8_t words, uint32_t base,
+                                          const uint64_t *bits)
+{
+    at[0] = AQ_UDP_F_SACK;
+    at[1] = lane;
+    at[2] = words;
+    at[3] = 0;
+    aq_udp_put32(at + 4, base);
+    for (unsigned i = 0; i < words; i++)
+        aq_udp_put64(at + 8 + 8 * i, bits[i]);
+    return at + 8 + 8 * (size_t)words;
+}
+
+/* --- decoding --- */
+
+/* Take size bytes of a frame's head: they must be under the hash. NULL if they are not there. */
+static inline const uint8_t *aq_udp_take(const uint8_t *datagram, size_t hashed, size_t *at, size_t size)
+{
+    const uint8_t *here = datagram + *at;
+
+    if (size > hashed - *at)
+        return NULL;
+    *at += size;
+    return here;
+}
+
+/* Data behind a frame's head; what is beyond the hashed bytes must be all that is left. */
+static inline bool aq_udp_take_data(const uint8_t *datagram, size_t len, size_t hashed, size_t *at,
+                                    struct aq_udp_frame *frame)
+{
+    if (frame->nbytes > len - *at)
+        return false;
+    frame->data = datagram + *at;
+    if (*at + frame->nbytes > hashed && *at + frame->nbytes != len)
+        return false;
+    *at = aq_udp_pad8(*at + frame->nbytes);
+    return true;
+}
+
+static inline bool aq_udp_am_decode(const uint8_t *datagram, size_t hashed, size_t *at,
+                                    const uint8_t *fixed, struct aq_udp_frame *frame)
+{
+    const bool is_part = frame->type == AQ_UDP_F_MEDIUM_PART || frame->type == AQ_UDP_F_LONG_PART;
+    const bool is_long = frame->type == AQ_UDP_F_LONG || frame->type == AQ_UDP_F_LONG_PART;
+    const uint8_t *more;
+
+    frame->handler = fixed[1];
+    frame->nargs = fixed[2];
+    frame->nbytes = aq_udp_get32(fixed + 4);
+    if (fixed[3] != 0 || frame->nargs > AQ_UDP_MAX_ARGS
+        || (frame->type == AQ_UDP_F_SHORT && frame->nbytes != 0))
+        return false;
+    if (is_part) {
+        more = aq_udp_take(datagram, hashed, at, 16);
+        if (more == NULL)
+            return false;
+        frame->message = aq_udp_get32(more);
+        frame->total = aq_udp_get32(more + 4);
+        frame->part_at = aq_udp_get32(more + 8);
+        if (frame->nbytes == 0 || frame->part_at > frame->total
+            || frame->nbytes > frame->total - frame->part_at || aq_udp_get32(more + 12) != 0)
+            return false;
+    }
+    if (is_long) {
+        more = aq_udp_take(datagram, hashed, at, 8);
+        if (more == NULL)
+            return false;
+        frame->addr = aq_udp_get64(more);
+    }
+    more = aq_udp_take(datagram, hashed, at, aq_udp_pad8(4 * (size_t)frame->nargs));
+    if (more == NULL)
+        return false;
+    for (unsigned i = 0; i < frame->nargs; i++)
+        frame->args[i] = (int32_t)aq_udp_get32(more + 4 * i);
+    return frame->type != AQ_UDP_F_MEDIUM || *at % 16 == 0
+           || aq_udp_take(datagram, hashed, at, 8) != NULL;
+}
+
+static inline bool aq_udp_rma_decode(const uint8_t *datagram, size_t hashed, size_t *at,
+                                     const uint8_t *fixed, struct aq_udp_frame *frame)
+{
+    const uint8_t *more = aq_udp_take(datagram, hashed, at, 16);
+
+    if (more == NULL || (fixed[1] | fixed[2] | fixed[3]) != 0)
+        return false;
+    frame->nbytes = 0;
+    switch (frame->type) {
+    case AQ_UDP_F_PUT:
+        frame->nbytes = aq_udp_get32(fixed + 4);
+        frame->addr = aq_udp_get64(more);
+        frame->cookie = aq_udp_get64(more + 8);
+        return frame->nbytes != 0;
+    case AQ_UDP_F_GET:
+        frame->id = aq_udp_get32(fixed + 4);
+        frame->addr = aq_udp_get64(more);
+        frame->length = aq_udp_get64(more + 8);
+        return frame->length != 0;
+    default:
+        frame->nbytes = aq_udp_get32(fixed + 4);
+        frame->id = aq_udp_get32(more);
+        frame->length = aq_udp_get64(more + 8);
+        return frame->nbytes != 0 && aq_udp_get32(more + 4) == 0;
+    }
+}
+
+static inline bool aq_udp_sack_decode(const uint8_t *datagram, size_t hashed, size_t *at,
+                                      const uint8_t *fixed, struct aq_udp_frame *frame)
+{
+    const uint8_t *more;
+
+    frame->lane = fixed[1];
+    frame->words = fixed[2];
+    frame->base = aq_udp_get32(fixed + 4);
+    frame->nbytes = 0;
+    if (fixed[3] != 0 || frame->lane >= AQ_UDP_LANES || frame->words < 1
+        || frame->words > AQ_UDP_SACK_WORDS)
+        return false;
+    more = aq_udp_take(datagram, hashed, at, 8 * (size_t)frame->words);
+    for (unsigned i = 0; more != NULL && i < frame->words; i++)
+        frame->bits[i] = aq_udp_get64(more + 8 * i);
+    return more != NULL;
+}
+
+/*
+ * The next frame of a datagram of len bytes, whose header has been decoded; *at begins at
+ * AQ_UDP_HEADER. 1: *frame_out is it; 0: that was all; -1: malformed. Fields that the type does not
+ * have are left as they are. Frames must be of the datagram's lane.
+ */
+static inline int aq_udp_frame_decode(const uint8_t *datagram, size_t len, const struct aq_udp_header *header,
+                                      size_t *at, struct aq_udp_frame *frame_out)
+{
+    const size_t hashed = header->hashed;
+    const uint8_t *fixed;
+    bool good = false;
+
+    if (*at >= len)
+        return 0;
+    if (*at >= hashed)
+        return -1; /* something behind the hashed bytes that belongs to no frame */
+    fixed = aq_udp_take(datagram, hashed, at, 8);
+    if (fixed == NULL)
+        return -1;
+    frame_out->type = fixed[0];
+    switch (fixed[0]) {
+    case AQ_UDP_F_SHORT:
+    case AQ_UDP_F_MEDIUM:
+    case AQ_UDP_F_LONG:
+    case AQ_UDP_F_MEDIUM_PART:
+    case AQ_UDP_F_LONG_PART:
+        good = header->lane <= AQ_UDP_REPLY && aq_udp_am_decode(datagram, hashed, at, fixed, frame_out);
+        break;
+    case AQ_UDP_F_PUT:
+    case AQ_UDP_F_GET:
+    case AQ_UDP_F_DATA:
+        good = header->lane == AQ_UDP_RMA && aq_udp_rma_decode(datagram, hashed, at, fixed, frame_out);
+        break;
+    case AQ_UDP_F_SACK:
+        good = header->lane == AQ_UDP_CONTROL
+               && aq_udp_sack_decode(datagram, hashed, at, fixed, frame_out);
+        break;
+    default:
+        break;
+    }
+    if (!good || !aq_udp_take_data(datagram, len, hashed, at, frame_out))
+        return -1;
+    return 1;
+}
+
+/* Is the whole datagram well-formed? */
+static inline bool aq_udp_frames_check(const uint8_t *datagram, size_t len,
+                                       const struct aq_udp_header *header)
+{
+    struct aq_udp_frame frame;
+    size_t at = AQ_UDP_HEADER;
+    int found;
+
+    do
+        found = aq_udp_frame_decode(datagram, len, header, &at, &frame);
+    while (found > 0);
+    return found == 0;
+}
+
+#endif
