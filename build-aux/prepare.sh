@@ -4,7 +4,8 @@
 # Expects top (the source folder) and self (the name to speak under).
 
 # Each row: who needs it (b build, d programs of the demo, c checks; s checks under Slurm, whose daemons come along:
-# only in continuous integration and --long), how to see that it is there, Debian packages.
+# only in continuous integration and --long), how to see that it is there, Debian packages. An sshd that systemd would
+# start at once is also only for s: for c it then counts as there.
 aq_needs()
 {
     cat <<'END'
@@ -18,6 +19,7 @@ b|command -v pkg-config|pkg-config
 b|perl -MTAP::Parser -e 1|perl
 b|pkg-config --exists hwloc|libhwloc-dev
 b|pkg-config --exists pmix|libpmix-dev
+b|pkg-config --exists libsodium|libsodium-dev
 d|pkg-config --exists fftw3|libfftw3-dev
 c|pkg-config --exists cmocka|libcmocka-dev
 c|command -v g++|g++
@@ -30,6 +32,13 @@ c|command -v mpicc.openmpi|libopenmpi-dev
 c|command -v mpiexec.mpich|mpich
 c|command -v mpicc.mpich|libmpich-dev
 c|command -v gnuplot|gnuplot-nox
+c|command -v fi_pingpong|libfabric-bin
+c|test -x /usr/sbin/sshd -o -d /run/systemd/system|openssh-server
+s|test -x /usr/sbin/sshd|openssh-server
+c|command -v ssh|openssh-client
+c|PATH=$PATH:/usr/sbin:/sbin command -v ip|iproute2
+c|test -x /usr/sbin/nft|nftables
+c|command -v spin|spin
 c|/usr/bin/perl -MIO::Pty -e 1|libio-pty-perl
 s|command -v srun|slurm-wlm
 s|test -x /usr/sbin/munged|munge

@@ -291,8 +291,10 @@ void aq_wait_init(void)
     const double steps_per_us = 1e3 / (aq_limits.poll_ns != 0 ? aq_limits.poll_ns : 50);
     double spin_us = aq_job.oversubscribed ? 1 : 100;
 
-    if (aq_env_is_set(AQ_ENV_AQ_SPIN))
+    if (aq_env_is_set(AQ_ENV_AQ_SPIN)) {
         spin_us = aq_env_real(AQ_ENV_AQ_SPIN);
+        gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK); /* who limits spinning knows of others on these cores */
+    }
     aq_wait.spins = spin_us * steps_per_us > 4e9 ? UINT32_MAX : (uint32_t)(spin_us * steps_per_us);
     aq_wait.stall_ns = (uint64_t)(aq_env_real(AQ_ENV_AQ_STALL_REPORT) * 1e9);
     aq_signal_install_named(AQ_ENV_AQ_STALL_SIGNAL, "AQ_STALL_SIGNAL", aq_wait_on_signal);

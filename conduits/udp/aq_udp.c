@@ -35,6 +35,38 @@
 
 struct aq_udp aq_udp = { .fd = -1 };
 
+/* --- while no handler may run --- */
+
+/* One round of what keeps the other side going, without handlers. True: all is acknowledged. */
+static bool aq_udp_drain_once(bool leaving)
+{
+    const uint64_t now = aq_now_ns();
+    bool idle = true;
+
+    aq_udp_receive_acks(now);
+    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire); peer != NULL;
+         peer = peer->next_active) {
+        if (!aq_lock_try(&peer->lock)) /* its owner may be parked for good: leave it */
+            continue;
+        aq_udp_link_close(&peer->link);
+        /* relaxed: whatever it says, nobody is there to acknowledge */
+        if (leaving && atomic_load_explicit(&peer->error, memory_order_relaxed) != 0)
+            aq_udp_link_abandon(&peer->link);
+        aq_udp_link_timer(&peer->link, now);
+        idle = idle && aq_udp_link_is_idle(&peer->link);
+        aq_lock_release(&peer->lock);
+    }
+    if (aq_udp.faults)
+        aq_udp_fault_timer(now);
+    return idle;
+}
+
+/* While start-up waits for other ranks of the host, outside active messages: our last ones may be lost. */
+static void aq_udp_meanwhile(void)
+{
+    (void)aq_udp_drain_once(false);
+}
+
 /* --- start --- */
 
 static int aq_udp_probe(char *why, size_t len)
@@ -63,12 +95,12 @@ static void aq_udp_configure(void)
     config->window[AQ_UDP_REQUEST] = aq_udp_window();
     config->window[AQ_UDP_REPLY] = config->window[AQ_UDP_RMA] = AQ_UDP_WINDOW;
     config->probe_first_ns = aq_udp_env_us(AQ_ENV_REQUESTTIMEOUT_INITIAL);
-    config->probe_min_ns = 4000000;
+    config->probe_min_ns = 1000000;
     config->probe_max_ns = 1000000000;
     config->probe_backoff = aq_env_real(AQ_ENV_REQUESTTIMEOUT_BACKOFF);
     if (config->probe_backoff < 1.1)
         config->probe_backoff = 1.1;
-    config->ack_delay_ns = 1000000;
+    config->ack_delay_ns = 250000;
     if (aq_env_is_set(AQ_ENV_REQUESTTIMEOUT_MAX))
         aq_udp.lost_after_ns = aq_udp_env_us(AQ_ENV_REQUESTTIMEOUT_MAX);
     aq_udp.hash_all = aq_env_choice(AQ_ENV_UDP_AUTH) == 1;
@@ -82,6 +114,8 @@ static int aq_udp_publish(void)
     struct aq_udp_card card;
 
     memset(&card, 0, sizeof(card));
+    card.mtu[0] = (uint8_t)(aq_udp.mtu >> 8);
+    card.mtu[1] = (uint8_t)aq_udp.mtu;
     if (!aq_udp.alone && self->any.sa_family == AF_INET) {
         card.family = 4;
         memcpy(card.address, &self->v4.sin_addr, 4);
@@ -99,7 +133,7 @@ static int aq_udp_init(void)
     int rc;
 
     atomic_init(&aq_udp.deadline, UINT64_MAX);
-    aq_env_adopt_aliases(aq_job.rank == 0);
+    aq_env_adopt_aliases(aq_job.rank == 0 && !aq_spawn_is_supervised()); /* else its launcher has told */
     aq_udp.alone = aq_job.nbrhd_size == aq_job.size;
     rc = aq_shm_init();
     if (rc != AQ_OK)
@@ -121,6 +155,7 @@ static int aq_udp_init(void)
         rc = aq_shm_sleep_watch(aq_udp.fd);
     if (rc != AQ_OK)
         return rc;
+    aq_board_set_meanwhile(aq_udp_meanwhile);
     aq_limits.max_medium = AQ_UDP_MAX_MEDIUM;
     aq_limits.max_long = AQ_UDP_MAX_MEDIUM;
     aq_limits.poll_ns = AQ_UDP_POLL_NS;
@@ -190,6 +225,8 @@ static inline bool aq_udp_poll_spared(unsigned near)
                               memory_order_relaxed);
         return sends % AQ_UDP_BURST_LOOK != 0;
     }
+    if (AQ_UNLIKELY(burst != 0)) /* nothing was sent since the last poll: the burst is over */
+        atomic_store_explicit(&aq_udp.burst, 0, memory_order_relaxed);
     if (near != 0)
         busy = AQ_UDP_NEAR_BUSY;
     if (busy == 0)
@@ -284,9 +321,10 @@ static void aq_udp_report(void)
             to[i] += from[i];
     }
 #define AQ_N(value) (unsigned long long)(value)
-    aq_log_print("udp: rank %u: %u peers; sent %llu datagrams, %llu bytes, %llu again, %llu control, %llu probes, "
-                 "%llu calls; received %llu datagrams, %llu bytes, %llu calls; lost %llu, spurious %llu, cuts %llu; "
-                 "duplicates %llu, outside %llu, strangers %llu, badhash %llu, malformed %llu, badacks %llu, "
+    aq_log_print("udp: rank %u: %u peers; sent %llu datagrams, %llu bytes, %llu again, %llu control, "
+                 "%llu probes, %llu calls; received %llu datagrams, %llu bytes, %llu calls; lost %llu, "
+                 "spurious %llu, cuts %llu; duplicates %llu, outside %llu, strangers %llu, badhash %llu, "
+                 "malformed %llu, badacks %llu, "
                  "held %llu, refused %llu, errors %llu, toobig %llu\n", aq_job.rank, peers, AQ_N(all.sent),
                  AQ_N(all.sent_bytes), AQ_N(all.resent), AQ_N(all.controls), AQ_N(all.probes),
                  AQ_N(aq_counter_get(&c->sends)), AQ_N(aq_counter_get(&c->datagrams_in)),
@@ -301,30 +339,6 @@ static void aq_udp_report(void)
 
 /* --- the end --- */
 
-/* One round of what keeps the other side going, without handlers. True: all is acknowledged. */
-static bool aq_udp_drain_once(void)
-{
-    const uint64_t now = aq_now_ns();
-    bool idle = true;
-
-    aq_udp_receive_acks(now);
-    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire); peer != NULL;
-         peer = peer->next_active) {
-        if (!aq_lock_try(&peer->lock)) /* its owner may be parked for good: leave it */
-            continue;
-        aq_udp_link_close(&peer->link);
-        /* relaxed: whatever it says, nobody is there to acknowledge */
-        if (atomic_load_explicit(&peer->error, memory_order_relaxed) != 0)
-            aq_udp_link_abandon(&peer->link);
-        aq_udp_link_timer(&peer->link, now);
-        idle = idle && aq_udp_link_is_idle(&peer->link);
-        aq_lock_release(&peer->lock);
-    }
-    if (aq_udp.faults)
-        aq_udp_fault_timer(now);
-    return idle;
-}
-
 static void aq_udp_exit(uint64_t max_ns)
 {
     const struct timespec nap = { .tv_nsec = 50000 };
@@ -332,8 +346,7 @@ static void aq_udp_exit(uint64_t max_ns)
 
     if (aq_udp.alone)
         return;
-
-    while (!aq_udp_drain_once() && aq_now_ns() < end)
+    while (!aq_udp_drain_once(true) && aq_now_ns() < end)
         nanosleep(&nap, NULL);
     for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire); peer != NULL;
          peer = peer->next_active)

@@ -43,6 +43,7 @@ struct aq_udp_card {
     uint8_t unused;
     uint8_t port[2];     /* network order */
     uint8_t address[16]; /* the first 4 or all */
+    uint8_t mtu[2];      /* bytes of a datagram on its interface, network order */
 };
 
 union aq_udp_address {
@@ -104,6 +105,7 @@ struct aq_udp_peer {
     uint8_t key_out[AQ_UDP_KEY], key_in[AQ_UDP_KEY];
 
     uint64_t touched_ns;             /* when something was last queued by a client's call */
+    uint32_t run;                    /* how many such calls have followed each other at a stroke */
     uint32_t message[2];             /* [lane]: numbers of messages sent in parts */
     struct aq_udp_part *parts[2];    /* [lane] */
     struct aq_udp_queue own, serve;  /* puts and gets; data for the peer */
@@ -112,7 +114,7 @@ struct aq_udp_peer {
     uint32_t held;                   /* datagrams kept back because only replies were served */
     uint64_t sent, handled;          /* messages; handled: acknowledged */
     atomic_int error;                /* what the network said last: an errno that is still to be looked at */
-    uint64_t refused_ns, unreachable_ns; /* since when the network says that nobody is there; 0: it does not */
+    uint64_t refused_ns, unreachable_ns; /* since when it says that nobody is there; 0: it does not */
 
     bool dirty;                      /* in the list of those to be flushed; under aq_udp.dirty_lock */
     struct aq_udp_peer *next_dirty;

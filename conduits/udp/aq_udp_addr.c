@@ -61,7 +61,8 @@ static const void *aq_udp_address_bytes(const struct sockaddr *address)
 {
     const union aq_udp_address *any = (const void *)address;
 
-    return address->sa_family == AF_INET ? (const void *)&any->v4.sin_addr : (const void *)&any->v6.sin6_addr;
+    return address->sa_family == AF_INET ? (const void *)&any->v4.sin_addr
+                                         : (const void *)&any->v6.sin6_addr;
 }
 
 static bool aq_udp_same_network(const uint8_t *a, const uint8_t *b, unsigned bits)
@@ -87,7 +88,9 @@ static bool aq_udp_is_usual(const struct ifaddrs *at)
     static const char *const not_these[] = { "docker", "veth", "virbr", "br-", "cni", "flannel", "cali",
                                              "podman", "lxc", "vmnet", "tun", "tap", "wg" };
 
-    if ((at->ifa_flags & IFF_LOOPBACK) != 0 || at->ifa_addr->sa_family != AF_INET)
+    if ((at->ifa_flags & IFF_LOOPBACK) != 0
+        || (at->ifa_addr->sa_family == AF_INET6
+            && IN6_IS_ADDR_LINKLOCAL(aq_udp_address_bytes(at->ifa_addr))))
         return false;
     for (size_t i = 0; i < sizeof(not_these) / sizeof(not_these[0]); i++)
         if (strncmp(at->ifa_name, not_these[i], strlen(not_these[i])) == 0)
@@ -131,7 +134,8 @@ static uint32_t aq_udp_mtu_of(const char *interface, int family)
     return mtu;
 }
 
-static void aq_udp_take_address(const struct ifaddrs *at, union aq_udp_address *address_out, uint32_t *mtu_out)
+static void aq_udp_take_address(const struct ifaddrs *at, union aq_udp_address *address_out,
+                                uint32_t *mtu_out)
 {
     memset(address_out, 0, sizeof(*address_out));
     memcpy(address_out, at->ifa_addr,
@@ -175,7 +179,8 @@ static const char *aq_udp_addr_list(const struct ifaddrs *all, char *buf, size_t
             || (at->ifa_addr->sa_family != AF_INET && at->ifa_addr->sa_family != AF_INET6))
             continue;
         inet_ntop(at->ifa_addr->sa_family, aq_udp_address_bytes(at->ifa_addr), text, sizeof(text));
-        used += (size_t)snprintf(buf + used, size - used, "%s%s %s", used != 0 ? ", " : "", at->ifa_name, text);
+        used += (size_t)snprintf(buf + used, size - used, "%s%s %s", used != 0 ? ", " : "", at->ifa_name,
+                                 text);
     }
     return buf;
 }
@@ -191,8 +196,8 @@ static int aq_udp_addr_named(const struct ifaddrs *all, const char *variable, co
                        "example eth0, 10.0.0.2 or 10.0.0.0/24", variable, text);
     if (aq_udp_addr_search(all, &wish, false, address_out, mtu_out))
         return AQ_OK;
-    return aq_fail(AQ_ERR_ARG, "%s='%s' fits no interface of this host that is up; it has: %s", variable, text,
-                   aq_udp_addr_list(all, list, sizeof(list)));
+    return aq_fail(AQ_ERR_ARG, "%s='%s' fits no interface of this host that is up; it has: %s", variable,
+                   text, aq_udp_addr_list(all, list, sizeof(list)));
 }
 
 /* GASNET_MASTERIP tells the way. */

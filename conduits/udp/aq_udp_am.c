@@ -59,7 +59,7 @@ static struct aq_udp_tx *aq_udp_am_place(struct aq_udp_peer *peer, enum aq_udp_l
 
 /* A small message has been written into a record. */
 static inline void aq_udp_am_placed(struct aq_udp_peer *peer, enum aq_udp_lane lane, struct aq_udp_tx *tx,
-                                    const uint8_t *end)
+                                    const uint8_t *end, uint8_t handler)
 {
     tx->head_len = (uint32_t)(end - tx->head);
     tx->count++;
@@ -69,7 +69,8 @@ static inline void aq_udp_am_placed(struct aq_udp_peer *peer, enum aq_udp_lane l
         aq_udp_peer_mark(peer); /* a handler's: leaves when all that came with the request is served */
         return;
     }
-    aq_udp_peer_queued(peer, true, aq_now_ns());
+    /* what the library itself says, that a barrier is reached, is not followed by a poll: it never waits */
+    aq_udp_peer_queued(peer, handler >= AQ_HIDX_COUNT, aq_now_ns());
 }
 
 int aq_udp_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
@@ -86,7 +87,8 @@ int aq_udp_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned
     aq_lock_acquire(&peer->lock);
     tx = aq_udp_am_place(peer, lane, aq_udp_am_head(AQ_UDP_F_SHORT, nargs), &at);
     if (tx != NULL)
-        aq_udp_am_placed(peer, lane, tx, aq_udp_am_encode(at, AQ_UDP_F_SHORT, handler, nargs, args, 0, 0));
+        aq_udp_am_placed(peer, lane, tx, aq_udp_am_encode(at, AQ_UDP_F_SHORT, handler, nargs, args, 0, 0),
+                         handler);
     aq_lock_release(&peer->lock);
     return tx != NULL ? AQ_OK : AQ_RETRY;
 }
@@ -104,7 +106,7 @@ static int aq_udp_am_send_small(struct aq_udp_peer *peer, enum aq_udp_lane lane,
                           (uintptr_t)out->dest);
     if (out->nbytes != 0)
         memcpy(at, out->src, out->nbytes);
-    aq_udp_am_placed(peer, lane, tx, at + out->nbytes);
+    aq_udp_am_placed(peer, lane, tx, at + out->nbytes, out->handler);
     return AQ_OK;
 }
 
@@ -182,7 +184,8 @@ int aq_udp_am_send(const struct aq_am_out *out)
     peer = aq_udp_peer(out->jobrank);
     aq_lock_acquire(&peer->lock);
     if (out->nbytes <= AQ_UDP_NEAR)
-        rc = aq_udp_am_send_small(peer, lane, out->kind == AQ_AM_LONG ? AQ_UDP_F_LONG : AQ_UDP_F_MEDIUM, out);
+        rc = aq_udp_am_send_small(peer, lane, out->kind == AQ_AM_LONG ? AQ_UDP_F_LONG : AQ_UDP_F_MEDIUM,
+                                  out);
     else
         rc = aq_udp_am_send_large(peer, lane, out);
     aq_lock_release(&peer->lock);

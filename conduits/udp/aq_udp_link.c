@@ -20,7 +20,7 @@
  *           about what was sent twice, and give a round trip with each echo, RFC 7323). Silence means
  *           either that the last datagrams are lost or that the peer computes and does not look, the
  *           usual case here. So it is answered by a probe, a datagram of 48 bytes, again and again with
- *           growing distance (after RFC 6298's formula, but from a few ms, for one probe costs
+ *           growing distance (after RFC 6298's formula, but from 1 ms, for one probe costs
  *           nothing); its answer is the evidence. A target that computes for an hour
  *           finds a few probes, not copies of the data
  * Rates     one congestion window for the three lanes, clocked by acknowledgements, as RFC 9002 (NewReno)
@@ -185,7 +185,7 @@ static inline void aq_udp_link_acknowledged(struct aq_udp_link *link)
 static uint64_t aq_udp_link_probe_distance(const struct aq_udp_link *link)
 {
     const struct aq_udp_link_config *config = link->config;
-    const uint64_t spread = 4 * link->rttvar > 1000000 ? 4 * link->rttvar : 1000000;
+    const uint64_t spread = 4 * link->rttvar > 500000 ? 4 * link->rttvar : 500000;
     double distance = link->srtt == 0 ? (double)config->probe_first_ns
                                       : (double)(link->srtt + spread + config->ack_delay_ns);
 
@@ -234,6 +234,15 @@ static inline bool aq_udp_link_admits(const struct aq_udp_link *link, int lane, 
     return mine == 0 || link->in_flight + before + len <= limit || mine + len <= limit / 4;
 }
 
+/* Bulk data that the windows held back goes on when they have room for a train worth the call, not for
+ * one datagram with each acknowledgement. */
+static inline bool aq_udp_link_waits(const struct aq_udp_link *link)
+{
+    const uint64_t limit = link->cwnd < link->room ? link->cwnd : link->room;
+
+    return link->was_stuck && link->in_flight > limit - limit / 4 && link->lane_flight[AQ_UDP_RMA] > limit / 8;
+}
+
 /* The next record of a lane to leave, from number *at on. NULL: none. */
 static struct aq_udp_tx *aq_udp_lane_next(struct aq_udp_lane_tx *tx, bool again, uint64_t *at)
 {
@@ -260,7 +269,9 @@ static void aq_udp_train_fill(struct aq_udp_link *link, int lane, bool again, st
     struct aq_udp_tx *record;
 
     train->count = 0;
-    train->stuck = false;
+    train->stuck = lane == AQ_UDP_RMA && !again && aq_udp_link_waits(link);
+    if (train->stuck)
+        return;
     while (train->count < AQ_UDP_TRAIN && (record = aq_udp_lane_next(tx, again, &at)) != NULL) {
         const uint32_t len = aq_udp_tx_len(record);
         struct aq_udp_packet *packet = &train->packet[train->count];
@@ -350,6 +361,8 @@ static bool aq_udp_lane_pump(struct aq_udp_link *link, int lane, bool again, uin
         unsigned taken;
 
         aq_udp_train_fill(link, lane, again, &train);
+        if (lane == AQ_UDP_RMA && !again)
+            link->was_stuck = train.stuck;
         if (train.stuck)
             link->was_full = true;
         if (train.count == 0)

@@ -113,6 +113,7 @@ struct aq_udp_link {
     uint64_t since_asked;   /* sent since an acknowledgement was last asked for */
     uint64_t cut;           /* tick of the last reduction; 0: none */
     bool was_full;          /* the window held something back lately */
+    bool was_stuck;         /* it did so when bulk data was last to be sent */
 
     /* round trip, ns; 0: unknown */
     uint64_t srtt, rttvar, min_rtt, last_rtt;

@@ -373,6 +373,7 @@ enum aq_udp_verdict aq_udp_link_receive(struct aq_udp_link *link, uint64_t now_n
                                         const uint8_t *datagram, size_t len, bool take)
 {
     struct aq_udp_lane_rx *rx;
+    bool fresh;
 
     if (link->gone) {
         link->counts.late++;
@@ -383,11 +384,11 @@ enum aq_udp_verdict aq_udp_link_receive(struct aq_udp_link *link, uint64_t now_n
     rx = &link->rx[header->lane];
     if (seq < rx->next || (seq < rx->top && aq_udp_bit(rx->claimed, seq))) {
         link->counts.duplicates++;
-        /* sent again, it has a new timestamp; a recording has not */
-        aq_udp_link_learn(link, header, datagram, len, aq_udp_link_is_newer(link, header->ts, now_ns), true,
-                          now_ns);
-        /* our acknowledgement may be lost; but whoever replays recordings gets few answers */
-        aq_udp_link_owe(link, now_ns, link->config->ack_delay_ns / 4);
+        /* sent again, since our acknowledgement was lost, it has a new timestamp; a recording has not */
+        fresh = aq_udp_link_is_newer(link, header->ts, now_ns);
+        aq_udp_link_learn(link, header, datagram, len, fresh, true, now_ns);
+        if (fresh)
+            aq_udp_link_owe(link, now_ns, link->config->ack_delay_ns / 4);
         return AQ_UDP_DUPLICATE;
     }
     if (seq - rx->next >= AQ_UDP_WINDOW) {

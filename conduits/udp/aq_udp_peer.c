@@ -29,9 +29,11 @@
 #include "core/aq_rc.h"
 #include "other/spawn/aq_spawn.h"
 
+#define AQ_NEVER_HEARD_NS UINT64_C(20000000000) /* at the start, when every rank polls */
 #define AQ_REFUSED_NS 30000000u
 #define AQ_UNREACHABLE_NS UINT64_C(10000000000)
-#define AQ_TOGETHER_NS 3000u /* calls closer than this are a burst */
+#define AQ_TOGETHER_NS 3000u /* calls closer than this are a run */
+#define AQ_ALONE 3u          /* messages of a run that leave at once */
 
 const char *aq_udp_address_text(const union aq_udp_address *address, char *buf, size_t size)
 {
@@ -49,9 +51,11 @@ const char *aq_udp_address_text(const union aq_udp_address *address, char *buf, 
 
 /* --- first contact --- */
 
-static void aq_udp_peer_find(struct aq_udp_peer *peer)
+/* Fills its address; returns the bytes of a datagram that both interfaces take. */
+static uint32_t aq_udp_peer_find(struct aq_udp_peer *peer)
 {
     struct aq_udp_card card;
+    uint32_t mtu;
 
     if (aq_spawn_lookup(peer->rank, &card, sizeof(card)) != AQ_OK)
         aq_fatal("udp: the address of rank %u cannot be learnt from the launcher", peer->rank);
@@ -69,6 +73,8 @@ static void aq_udp_peer_find(struct aq_udp_peer *peer)
         aq_fatal("udp: rank %u has an address of IPv%u and this rank one of the other kind; choose the same "
                  "network on all hosts with GASNET_UDP_INTERFACE, for example GASNET_UDP_INTERFACE="
                  "10.0.0.0/24", peer->rank, card.family);
+    mtu = (uint32_t)card.mtu[0] << 8 | card.mtu[1];
+    return mtu < aq_udp.mtu ? mtu : aq_udp.mtu;
 }
 
 static unsigned aq_udp_output(struct aq_udp_link *link, const struct aq_udp_packet *train, unsigned count)
@@ -119,6 +125,7 @@ static uint32_t aq_udp_peer_share(void)
 struct aq_udp_peer *aq_udp_peer_make(gex_Rank_t rank)
 {
     struct aq_udp_peer *peer;
+    uint32_t mtu;
     char text[64];
 
     aq_lock_acquire(&aq_udp.make_lock);
@@ -129,13 +136,13 @@ struct aq_udp_peer *aq_udp_peer_make(gex_Rank_t rank)
             aq_fatal("udp: no memory for a peer: %zu bytes", sizeof(*peer));
         memset(peer, 0, sizeof(*peer));
         peer->rank = rank;
-        aq_udp_peer_find(peer);
+        mtu = aq_udp_peer_find(peer);
         aq_udp_auth_key(aq_job.rank, rank, peer->key_out);
         aq_udp_auth_key(rank, aq_job.rank, peer->key_in);
         peer->own.last = &peer->own.first;
         peer->serve.last = &peer->serve.first;
         aq_udp.peer_count++;
-        aq_udp_link_init(&peer->link, &aq_udp.config, &aq_udp_link_ops, peer, aq_job.rank, rank, aq_udp.mtu,
+        aq_udp_link_init(&peer->link, &aq_udp.config, &aq_udp_link_ops, peer, aq_job.rank, rank, mtu,
                          aq_udp_peer_share());
         /* relaxed and release: under the lock; whoever finds it sees all of it */
         peer->next_active = atomic_load_explicit(&aq_udp.active, memory_order_relaxed);
@@ -196,18 +203,21 @@ void aq_udp_flush(uint64_t now_ns)
     }
 }
 
-/* A lone message leaves at once. One that follows others, which are not even acknowledged, waits for
- * company: a full datagram, the second poll from now, or some number of messages take it along. */
+/* A lone message leaves at once, and so do the next two. One that follows others at a stroke, which are
+ * not even acknowledged, waits for company: a full datagram, the second poll from now, or some number
+ * of messages take it along. */
 void aq_udp_peer_queued(struct aq_udp_peer *peer, bool may_wait, uint64_t now_ns)
 {
-    const bool burst = may_wait && aq_udp.coalesce && peer->link.in_flight != 0
-                       && now_ns - peer->touched_ns < AQ_TOGETHER_NS;
+    const bool together = aq_udp.coalesce && peer->link.in_flight != 0
+                          && now_ns - peer->touched_ns < AQ_TOGETHER_NS;
 
-    peer->touched_ns = now_ns;
-    if (!burst) {
+    peer->run = together ? peer->run + 1 : 0;
+    if (!may_wait || peer->run < AQ_ALONE) {
         aq_udp_peer_pump(peer, now_ns);
+        peer->touched_ns = aq_now_ns(); /* sending took a while */
         return;
     }
+    peer->touched_ns = now_ns;
     aq_udp_peer_mark(peer);
     /* relaxed: a hint to this thread's own next poll */
     atomic_store_explicit(&aq_udp.burst, atomic_load_explicit(&aq_udp.burst, memory_order_relaxed) | 1,
@@ -249,7 +259,7 @@ void aq_udp_peer_error(const union aq_udp_address *address, int error)
 
 static void aq_udp_peer_lost(struct aq_udp_peer *peer, const char *what, uint64_t since, uint64_t now_ns)
 {
-    char why[200], text[64];
+    char why[400], text[64];
 
     if (aq_exit_in_progress()) { /* it has only been faster */
         aq_udp_link_abandon(&peer->link);
@@ -287,6 +297,11 @@ static void aq_udp_peer_look_lost(struct aq_udp_peer *peer, uint64_t now_ns)
                                "GASNET_UDP_INTERFACE; no route to its host"
                              : "no route to its host", peer->unreachable_ns, now_ns);
     }
+    if (AQ_UNLIKELY(!aq_job.initialised) && link->heard_ns == 0 && link->silent_ns != 0
+        && now_ns > link->silent_ns + AQ_NEVER_HEARD_NS)
+        aq_udp_peer_lost(peer, "never heard of, though ssh or the launcher reaches its host: a packet filter may "
+                         "drop UDP between the hosts, or GASNET_UDP_INTERFACE should name another network; no answer",
+                         link->silent_ns, now_ns);
     if (aq_udp.lost_after_ns != 0 && link->silent_ns != 0 && now_ns > link->silent_ns
         && now_ns - link->silent_ns >= aq_udp.lost_after_ns)
         aq_udp_peer_lost(peer, "no answer (GASNET_REQUESTTIMEOUT_MAX)", link->silent_ns, now_ns);

@@ -202,6 +202,16 @@ static void aq_udp_feed_serve(struct aq_udp_peer *peer)
     }
 }
 
+/* Slots for a whole train, if the next transfer has data for it: not one with each acknowledgement. */
+static bool aq_udp_feed_worth(const struct aq_udp_peer *peer, const struct aq_udp_xfer *xfer)
+{
+    const uint32_t slots = aq_udp_link_free_slots(&peer->link, AQ_UDP_RMA);
+
+    return slots >= AQ_UDP_WINDOW / 4
+           || (slots != 0 && (xfer->type == AQ_UDP_X_GET
+                              || (xfer->nbytes - xfer->at) / peer->link.mtu < slots));
+}
+
 static void aq_udp_feed_own(struct aq_udp_peer *peer)
 {
     while (peer->own.first != NULL && aq_udp_link_free_slots(&peer->link, AQ_UDP_RMA) != 0) {
@@ -224,9 +234,9 @@ void aq_udp_rma_feed(struct aq_udp_peer *peer)
 {
     if (AQ_UNLIKELY(peer->link.gone))
         return;
-    if (AQ_UNLIKELY(peer->serve.first != NULL))
+    if (AQ_UNLIKELY(peer->serve.first != NULL) && aq_udp_feed_worth(peer, peer->serve.first))
         aq_udp_feed_serve(peer);
-    if (AQ_UNLIKELY(peer->own.first != NULL))
+    if (AQ_UNLIKELY(peer->own.first != NULL) && aq_udp_feed_worth(peer, peer->own.first))
         aq_udp_feed_own(peer);
 }
 
@@ -234,7 +244,7 @@ void aq_udp_rma_feed(struct aq_udp_peer *peer)
 static void aq_udp_rma_acked_frames(const struct aq_udp_tx *tx)
 {
     const struct aq_udp_header header = { .lane = AQ_UDP_RMA, .hashed = (uint16_t)tx->head_len };
-    struct aq_udp_frame frame;
+    struct aq_udp_frame frame = { .type = 0 };
     size_t at = AQ_UDP_HEADER;
 
     while (aq_udp_frame_decode(tx->head, tx->head_len, &header, &at, &frame) > 0)
@@ -385,7 +395,8 @@ int aq_udp_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
 
 /* --- in --- */
 
-static void aq_udp_rma_check(const struct aq_udp_peer *peer, const char *what, uint64_t addr, uint64_t nbytes)
+static void aq_udp_rma_check(const struct aq_udp_peer *peer, const char *what, uint64_t addr,
+                             uint64_t nbytes)
 {
 #if GASNET_SEGMENT_EVERYTHING
     (void)peer, (void)what, (void)addr, (void)nbytes;
@@ -450,7 +461,7 @@ static unsigned aq_udp_get_data(struct aq_udp_peer *peer, const struct aq_udp_fr
 unsigned aq_udp_rma_receive(struct aq_udp_peer *peer, const struct aq_udp_header *header,
                             const uint8_t *datagram, size_t len)
 {
-    struct aq_udp_frame frame;
+    struct aq_udp_frame frame = { .type = 0 };
     size_t at = AQ_UDP_HEADER;
     unsigned served = 0;
 

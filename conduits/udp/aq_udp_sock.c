@@ -84,8 +84,8 @@ int aq_udp_sock_open(void)
         return aq_fail(AQ_ERR_SYS, "udp: no socket: %s", strerror(errno));
     if (bind(aq_udp.fd, &aq_udp.self.any, aq_udp_address_len(&aq_udp.self)) != 0
         || getsockname(aq_udp.fd, &aq_udp.self.any, &len) != 0) {
-        aq_fail(AQ_ERR_SYS, "udp: cannot use the address %s: %s; choose another with GASNET_UDP_INTERFACE, for "
-                "example GASNET_UDP_INTERFACE=eth0", aq_udp_address_text(&aq_udp.self, aq_udp.self_text,
+        aq_fail(AQ_ERR_SYS, "udp: cannot use the address %s: %s; choose another with GASNET_UDP_INTERFACE, "
+                "for example GASNET_UDP_INTERFACE=eth0", aq_udp_address_text(&aq_udp.self, aq_udp.self_text,
                 sizeof(aq_udp.self_text)), strerror(errno));
         close(aq_udp.fd);
         return AQ_ERR_SYS;
@@ -126,7 +126,8 @@ static bool aq_udp_sock_error(void)
               || (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR)))
             continue;
         memcpy(&error, CMSG_DATA(c), sizeof(error));
-        if (error.ee_errno == ECONNREFUSED || error.ee_errno == EHOSTUNREACH || error.ee_errno == ENETUNREACH)
+        if (error.ee_errno == ECONNREFUSED || error.ee_errno == EHOSTUNREACH
+            || error.ee_errno == ENETUNREACH)
             aq_udp_peer_error(&to, (int)error.ee_errno);
     }
     return true;
@@ -168,7 +169,8 @@ static void aq_udp_sock_send_cut(const struct msghdr *msg)
 {
     const bool v6 = aq_udp.self.any.sa_family == AF_INET6;
     const int level = v6 ? IPPROTO_IPV6 : IPPROTO_IP, what = v6 ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER;
-    const int cut = v6 ? IPV6_PMTUDISC_DONT : IP_PMTUDISC_DONT, whole = v6 ? IPV6_PMTUDISC_DO : IP_PMTUDISC_DO;
+    const int cut = v6 ? IPV6_PMTUDISC_DONT : IP_PMTUDISC_DONT;
+    const int whole = v6 ? IPV6_PMTUDISC_DO : IP_PMTUDISC_DO;
 
     aq_lock_acquire(&aq_udp_cut_lock);
     setsockopt(aq_udp.fd, level, what, &cut, sizeof(cut));

@@ -12,12 +12,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 #include "other/spawn/aq_supervise.h"
 
+struct aq_hosts;
+
 enum aq_launch_bind { AQ_BIND_NONE, AQ_BIND_HWTHREAD, AQ_BIND_CORE, AQ_BIND_CACHE, AQ_BIND_NUMA, AQ_BIND_SOCKET };
 
-enum aq_launch_spawner { AQ_SPAWNER_UNSET, AQ_SPAWNER_FORK, AQ_SPAWNER_SSH, AQ_SPAWNER_MPI, AQ_SPAWNER_PMI };
+enum aq_launch_spawner { AQ_SPAWNER_UNSET, AQ_SPAWNER_FORK, AQ_SPAWNER_SSH, AQ_SPAWNER_MPI, AQ_SPAWNER_PMI,
+                         AQ_SPAWNER_CUSTOM };
 
 struct aq_launch {
     const char *self;            /* the name we were called by */
@@ -25,6 +29,11 @@ struct aq_launch {
     bool conduit_given;
     uint32_t ranks;              /* 0: not given */
     uint32_t hosts;              /* 0: not given */
+    const char *host_list;       /* -H, NULL if not given */
+    const char *host_file;       /* --hostfile, NULL if not given */
+    struct aq_hosts *workers;    /* hosts that have come by themselves (SPAWNFN=C); NULL: look for a list */
+    int signal;                  /* that this process got and that ended the job; 0: none */
+    char *tunnel;                /* and the command that reaches them in ssh's place */
     int cpus;                    /* a rank; -1: not given, 0: do not bind */
     char *env_names;             /* -E lists joined by commas, NULL if none */
     int verbose;                 /* count of -v */
@@ -50,8 +59,14 @@ _Noreturn void aq_launch_error(const struct aq_launch *lo, const char *fmt, ...)
 void aq_launch_tell(const struct aq_launch *lo, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/** aq_launch_spawner_name - "fork", "ssh", "mpi" or "pmi". */
+/** aq_launch_spawner_name - "fork", "ssh", "mpi", "pmi" or "custom". */
 const char *aq_launch_spawner_name(enum aq_launch_spawner spawner);
+
+/**
+ * aq_launch_look_up - a path, then the current folder, then PATH.
+ * Returns the path, the caller's, or NULL and *why_out.
+ */
+char *aq_launch_look_up(const char *name, const char **why_out);
 
 /** aq_launch_check - does the program carry the conduit's and the spawner's string? */
 void aq_launch_check(const struct aq_launch *lo);
@@ -68,7 +83,44 @@ _Noreturn void aq_launch_exec(struct aq_launch *lo);
  */
 cpu_set_t **aq_launch_bindings(const struct aq_launch *lo, size_t *size_out);
 
+#define AQ_START_FDS 3 /* the board and two memfds for the conduit */
+
 struct aq_prefix;
+
+/* what each rank's process is made from; the child of vfork only reads it */
+struct aq_start {
+    const struct aq_launch *lo;
+    struct aq_supervise sv;
+    struct aq_prefix *prefix;
+    int fds[AQ_START_FDS];
+    int null_fd;
+    int link_fd;              /* slot 0's line to its agent, -1 */
+    int stdio[3];             /* for the next rank; -1: as ours */
+    bool limit_back;          /* the ranks get `limit` as theirs of open files, not ours */
+    struct rlimit limit;
+    char **envp;
+    char note[128];           /* AQ_SPAWN_FORK=..., in envp */
+    cpu_set_t **cpus;
+    size_t cpus_size;
+    pid_t self;
+    volatile int exec_error;  /* written by the child of vfork */
+};
+
+/**
+ * aq_start_open - board, descriptors and environment for lo->ranks ranks here; ends the process on failure.
+ * s  zeroed, but for the settings in sv
+ */
+void aq_start_open(struct aq_start *s, const struct aq_launch *lo);
+
+/** aq_start_slot - start the rank of a slot. Returns 0, or errno: of execve if s->exec_error is set, else of vfork. */
+int aq_start_slot(struct aq_start *s, uint32_t slot);
+
+/** aq_start_exec_text - why a program could not be run, in words. */
+const char *aq_start_exec_text(int error);
+
+/** aq_start_close - all ranks run: the descriptors that were for them. */
+void aq_start_close(struct aq_start *s);
+
 
 /** aq_prefix_open - pipes for ranks' stdout and stderr; exits if descriptors run out. */
 struct aq_prefix *aq_prefix_open(const struct aq_launch *lo);

@@ -14,15 +14,19 @@
 #include <unistd.h>
 
 #include "core/aq_env.h"
+#include "other/launcher/aq_hostlist.h"
 #include "other/launcher/aq_launch.h"
+#include "other/launcher/aq_launch_udp.h"
 
-static const char *const aq_spawner_names[] = {"", "fork", "ssh", "mpi", "pmi"};
+static const char *const aq_spawner_names[] = {"", "fork", "ssh", "mpi", "pmi", "custom"};
 
 static const char *const aq_bind_names[] = {"none", "hwthread", "core", "cache", "numa", "socket"};
 
 static const char aq_launch_help[] =
     "  -n N, -np N        start N ranks (required)\n"
     "  -N H               spread them over H hosts\n"
+    "  -H A,B:4,C         on these hosts, at most 4 ranks on B\n"
+    "  --hostfile FILE    on the hosts in FILE, one a line; slots=4 after one: at most 4 ranks\n"
     "  -c N               N CPUs a rank, bound to them; 0: do not bind\n"
     "  -c CONDUIT         use this conduit (programs linked with the shared library)\n"
     "  -E A,B,C           environment variables to pass on, besides GASNET_*\n"
@@ -31,7 +35,7 @@ static const char aq_launch_help[] =
     "  -k                 keep temporary files\n"
     "  -l, --prefix-output   put the rank before each line of output\n"
     "  --bind[=WHAT]      bind each rank to a core (WHAT: none hwthread core cache numa socket)\n"
-    "  -spawner=S         fork, mpi (MPIRUN_CMD) or pmi (PMIRUN_CMD)\n"
+    "  -spawner=S         fork, ssh (hosts by -H), mpi (MPIRUN_CMD) or pmi (PMIRUN_CMD)\n"
     "  --                 end of options\n";
 
 static void aq_launch_usage(const struct aq_launch *lo, FILE *to)
@@ -135,7 +139,7 @@ static enum aq_launch_spawner aq_launch_parse_spawner(const struct aq_launch *lo
             return (enum aq_launch_spawner)i;
     if (strcasecmp(text, "pmix") == 0)
         return AQ_SPAWNER_PMI;
-    aq_launch_error(lo, "%s=%s: not a spawner; there are fork, mpi and pmi", from, text);
+    aq_launch_error(lo, "%s=%s: not a spawner; there are fork, ssh, mpi and pmi", from, text);
 }
 
 static void aq_launch_option_bind(struct aq_launch *lo, const char *what)
@@ -204,7 +208,12 @@ static void aq_launch_option(struct aq_launch *lo, char **argv, int *at)
         return;
     if ((value = aq_launch_value(lo, "-np", argv, at)) != NULL ||
         (value = aq_launch_value(lo, "-n", argv, at)) != NULL)
-        lo->ranks = aq_launch_count(lo, "-n", value, 1, AQ_SPAWN_MAX_RANKS, "the number of ranks");
+        lo->ranks = aq_launch_count(lo, "-n", value, 1, AQ_SPAWN_MAX_JOB, "the number of ranks");
+    else if ((value = aq_launch_value(lo, "--hostfile", argv, at)) != NULL ||
+             (value = aq_launch_value(lo, "-hostfile", argv, at)) != NULL)
+        lo->host_file = value;
+    else if ((value = aq_launch_value(lo, "-H", argv, at)) != NULL)
+        lo->host_list = value;
     else if ((value = aq_launch_value(lo, "-N", argv, at)) != NULL)
         lo->hosts = aq_launch_count(lo, "-N", value, 1, 1000000, "the number of hosts");
     else if ((value = aq_launch_value(lo, "-c", argv, at)) != NULL)
@@ -222,8 +231,7 @@ static bool aq_launch_runnable(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* a path, then the current folder, then PATH */
-static char *aq_launch_find(const struct aq_launch *lo, const char *name)
+char *aq_launch_look_up(const char *name, const char **why_out)
 {
     const char *dir = getenv("PATH");
     char *path = NULL;
@@ -231,8 +239,8 @@ static char *aq_launch_find(const struct aq_launch *lo, const char *name)
     if (strchr(name, '/') != NULL) {
         if (aq_launch_runnable(name))
             return strdup(name);
-        aq_launch_error(lo, "%s: %s", name,
-                        access(name, F_OK) == 0 ? "not an executable file" : "no such program");
+        *why_out = access(name, F_OK) == 0 ? "not an executable file" : "no such program";
+        return NULL;
     }
     if (asprintf(&path, "./%s", name) > 0 && aq_launch_runnable(path))
         return path;
@@ -245,7 +253,19 @@ static char *aq_launch_find(const struct aq_launch *lo, const char *name)
         free(path);
         dir += len + (dir[len] == ':');
     }
-    aq_launch_error(lo, "%s: no such program here or in PATH", name);
+    *why_out = "no such program here or in PATH";
+    return NULL;
+}
+
+static char *aq_launch_find(const struct aq_launch *lo, const char *name)
+{
+    const char *why;
+    char *path = aq_launch_look_up(name, &why);
+
+    /* each host looks for itself; this one need not have it */
+    if (path == NULL && lo->spawner != AQ_SPAWNER_SSH && lo->spawner != AQ_SPAWNER_CUSTOM)
+        aq_launch_error(lo, "%s: %s", name, why);
+    return path;
 }
 
 /* gasnetrun_smp names its conduit; plain gasnetrun takes GASNET_CONDUIT or smp */
@@ -253,6 +273,11 @@ static void aq_launch_conduit_of_name(struct aq_launch *lo)
 {
     const char *under = strrchr(lo->self, '_'), *env = getenv("GASNET_CONDUIT");
 
+    if (aq_amudprun_is(lo)) {
+        aq_launch_set_conduit(lo, "udp");
+        lo->conduit_given = true;
+        return;
+    }
     if (under != NULL && under[1] != '\0') {
         aq_launch_set_conduit(lo, under + 1);
         lo->conduit_given = true;
@@ -261,7 +286,7 @@ static void aq_launch_conduit_of_name(struct aq_launch *lo)
     aq_launch_set_conduit(lo, env != NULL && *env != '\0' ? env : "smp");
 }
 
-/* -spawner wins over GASNET_<C>_SPAWNER, which wins over fork */
+/* -spawner wins over GASNET_<C>_SPAWNER, which wins over ssh if the user names hosts, else over fork */
 static void aq_launch_choose_spawner(struct aq_launch *lo)
 {
     char name[64];
@@ -274,8 +299,13 @@ static void aq_launch_choose_spawner(struct aq_launch *lo)
         *c = (char)toupper((unsigned char)*c);
     text = getenv(name);
     lo->spawner = AQ_SPAWNER_FORK;
-    if (text != NULL && *text != '\0')
+    if (text != NULL && *text != '\0' && !aq_amudprun_is(lo))
         lo->spawner = aq_launch_parse_spawner(lo, name, text);
+    else if (strcmp(lo->conduit, "udp") == 0)
+        lo->spawner = aq_launch_udp_spawner(lo);
+    else if (lo->host_list != NULL || lo->host_file != NULL ||
+             (strcmp(lo->conduit, "smp") != 0 && aq_hosts_explicit(false, NULL, NULL)))
+        lo->spawner = AQ_SPAWNER_SSH;
 }
 
 static void aq_launch_settle(struct aq_launch *lo)
@@ -285,15 +315,17 @@ static void aq_launch_settle(struct aq_launch *lo)
     /* -t shows the command as it would be: without the variables that only -v sets */
     lo->tell = lo->verbose > 0 || lo->dry;
     aq_launch_choose_spawner(lo);
-    if (lo->spawner == AQ_SPAWNER_SSH)
-        aq_launch_error(
-            lo, "spawner ssh: this build starts ranks on one host; use -spawner=fork, or pmi "
-                "with PMIRUN_CMD");
     if (lo->ranks == 0)
         aq_launch_misuse(lo, "say how many ranks to start:", "-n N");
+    if (lo->spawner == AQ_SPAWNER_FORK && lo->ranks > AQ_SPAWN_MAX_RANKS)
+        aq_launch_error(lo, "-n %u: a host can have at most %u ranks; name more hosts by -H", lo->ranks,
+                        AQ_SPAWN_MAX_RANKS);
+    if (lo->spawner == AQ_SPAWNER_FORK && (lo->host_list != NULL || lo->host_file != NULL))
+        aq_launch_error(lo, "-H and --hostfile name hosts for -spawner=ssh; spawner fork runs all ranks here");
     if (lo->spawner == AQ_SPAWNER_FORK && lo->hosts > 1)
         aq_launch_error(lo,
-                        "-N %u: spawner fork runs all ranks on this host; use -N 1 or -spawner=pmi",
+                        "-N %u: spawner fork runs all ranks on this host; name hosts by -H, or use -N 1 or "
+                        "-spawner=pmi",
                         lo->hosts);
     if (lo->hosts > lo->ranks)
         aq_launch_error(lo, "-N %u: more hosts than the %u ranks of -n", lo->hosts, lo->ranks);
@@ -303,15 +335,11 @@ static void aq_launch_settle(struct aq_launch *lo)
         lo->bind = AQ_BIND_CORE;
 }
 
-void aq_launch_parse(struct aq_launch *lo, int argc, char **argv)
+/* returns where the program stands */
+static int aq_launch_options(struct aq_launch *lo, int argc, char **argv)
 {
-    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     int at = 1;
 
-    memset(lo, 0, sizeof(*lo));
-    lo->cpus = -1;
-    lo->self = slash != NULL ? slash + 1 : argc > 0 ? argv[0] : "gasnetrun";
-    aq_launch_conduit_of_name(lo);
     for (; at < argc && argv[at][0] == '-' && argv[at][1] != '\0'; at++) {
         if (strcmp(argv[at], "--") == 0) {
             at++;
@@ -321,6 +349,21 @@ void aq_launch_parse(struct aq_launch *lo, int argc, char **argv)
     }
     if (at >= argc)
         aq_launch_misuse(lo, "name the program to run:", "program [arguments]");
+    return at;
+}
+
+void aq_launch_parse(struct aq_launch *lo, int argc, char **argv)
+{
+    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+    int at;
+
+    memset(lo, 0, sizeof(*lo));
+    lo->cpus = -1;
+    lo->self = slash != NULL ? slash + 1 : argc > 0 ? argv[0] : "gasnetrun";
+    aq_launch_conduit_of_name(lo);
+    at = aq_amudprun_is(lo) ? aq_amudprun_parse(lo, argc, argv) : aq_launch_options(lo, argc, argv);
+    if (strcmp(lo->conduit, "udp") == 0)
+        aq_launch_udp_names();
     aq_launch_settle(lo);
     lo->argv = argv + at;
     lo->program = aq_launch_find(lo, argv[at]);

@@ -21,22 +21,6 @@
 #include "other/spawn/aq_spawn_provider.h"
 
 #define AQ_LAUNCH_FD  100 /* first inherited descriptor, clear of shell scripts */
-#define AQ_LAUNCH_FDS 3   /* the board and two memfds for the conduit */
-
-/* what each rank's process is made from; the child of vfork only reads it */
-struct aq_start {
-    const struct aq_launch *lo;
-    struct aq_supervise sv;
-    struct aq_prefix *prefix;
-    int fds[AQ_LAUNCH_FDS];
-    int null_fd;
-    char **envp;
-    char note[128]; /* AQ_SPAWN_FORK=..., in envp */
-    cpu_set_t **cpus;
-    size_t cpus_size;
-    pid_t self;
-    volatile int exec_error; /* written by the child of vfork */
-};
 
 static bool aq_launch_has(const char *image, size_t size, const char *key, const char *value)
 {
@@ -71,11 +55,12 @@ static int aq_launch_look_into(const struct aq_launch *lo, const char *path)
                                                                            : lo->conduit[i]);
     conduit[i] = '\0';
     snprintf(spawner, sizeof(spawner), "GASNet%sSpawner",
-             lo->spawner == AQ_SPAWNER_FORK  ? "FORK"
-             : lo->spawner == AQ_SPAWNER_MPI ? "MPI"
-                                             : "PMI");
+             lo->spawner == AQ_SPAWNER_MPI   ? "MPI"
+             : lo->spawner == AQ_SPAWNER_PMI ? "PMI"
+                                             : "FORK"); /* and ssh: agents start ranks in the same way */
     if (aq_launch_has(image, (size_t)st.st_size, "GASNetConduitName", conduit))
-        found = aq_launch_has(image, (size_t)st.st_size, spawner, "1");
+        found = strcmp(lo->conduit, "udp") == 0 || /* its programs name no spawner */
+                aq_launch_has(image, (size_t)st.st_size, spawner, "1");
     munmap(image, (size_t)st.st_size);
     return found;
 }
@@ -138,19 +123,22 @@ static bool aq_start_verbose(const struct aq_launch *lo)
     return on || lo->verbose >= 2;
 }
 
-static void aq_start_prepare(struct aq_start *s, const struct aq_launch *lo)
+void aq_start_open(struct aq_start *s, const struct aq_launch *lo)
 {
     int board_fd, rc;
 
     s->lo = lo;
     s->self = getpid();
+    s->link_fd = -1;
+    for (int i = 0; i < 3; i++)
+        s->stdio[i] = -1;
     s->sv.reap_others = true;
     rc = aq_supervise_open(&s->sv, lo->ranks, &board_fd);
     if (rc != 0)
         aq_launch_error(lo, "cannot make shared memory for %u ranks: %s%s", lo->ranks, strerror(-rc),
                         -rc == EMFILE ? "; raise ulimit -n" : "");
     s->fds[0] = aq_launch_high_fd(lo, board_fd);
-    for (int i = 1; i < AQ_LAUNCH_FDS; i++) {
+    for (int i = 1; i < AQ_START_FDS; i++) {
         int fd = memfd_create("aq-host", MFD_CLOEXEC);
 
         if (fd < 0)
@@ -160,53 +148,76 @@ static void aq_start_prepare(struct aq_start *s, const struct aq_launch *lo)
     s->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     s->envp = aq_launch_environment(s);
     s->cpus = aq_launch_bindings(lo, &s->cpus_size);
-    s->prefix = lo->prefix ? aq_prefix_open(lo) : NULL;
     s->sv.verbose = aq_start_verbose(lo);
     if (s->envp == NULL)
         aq_launch_error(lo, "out of memory");
 }
 
 /* Runs in the child of vfork, on the parent's stack and memory: system calls only. */
-static _Noreturn void aq_start_become(struct aq_start *s, uint32_t rank)
+static _Noreturn void aq_start_become(struct aq_start *s, uint32_t slot)
 {
     aq_supervise_child(&s->sv, s->self);
-    if (rank > 0 && s->null_fd >= 0)
+    if (s->sv.board->rank_base + slot > 0 && s->null_fd >= 0)
         dup2(s->null_fd, STDIN_FILENO);
-    for (int i = 0; i < AQ_LAUNCH_FDS; i++)
+    for (int i = 0; i < AQ_START_FDS; i++)
         fcntl(s->fds[i], F_SETFD, 0);
+    if (slot == 0 && s->link_fd >= 0)
+        fcntl(s->link_fd, F_SETFD, 0);
+    for (int i = 0; i < 3; i++)
+        if (s->stdio[i] >= 0)
+            dup2(s->stdio[i], i);
+    if (s->limit_back)
+        setrlimit(RLIMIT_NOFILE, &s->limit);
     if (s->prefix != NULL)
-        aq_prefix_child(s->prefix, rank);
-    if (s->cpus != NULL && s->cpus[rank] != NULL)
-        sched_setaffinity(0, s->cpus_size, s->cpus[rank]);
+        aq_prefix_child(s->prefix, slot);
+    if (s->cpus != NULL && s->cpus[slot] != NULL)
+        sched_setaffinity(0, s->cpus_size, s->cpus[slot]);
     execve(s->lo->program, s->lo->argv, s->envp);
     s->exec_error = errno;
     _exit(127);
 }
 
-static int aq_start_rank(struct aq_start *s, uint32_t rank)
+int aq_start_slot(struct aq_start *s, uint32_t slot)
 {
     uint64_t key;
     pid_t pid;
 
     memcpy(&key, s->sv.board->key, sizeof(key));
-    snprintf(s->note, sizeof(s->note), "%s=%u %d %d %d %016" PRIx64, AQ_SPAWN_FORK_ENV, rank,
+    snprintf(s->note, sizeof(s->note), "%s=%u %d %d %d %016" PRIx64, AQ_SPAWN_FORK_ENV, slot,
              s->fds[0], s->fds[1], s->fds[2], key);
     s->exec_error = 0;
     pid = vfork();
     if (pid == 0)
-        aq_start_become(s, rank);
+        aq_start_become(s, slot);
     if (pid < 0)
-        return aq_supervise_fork_failed(&s->sv, rank, errno);
-    s->sv.child[rank] = pid;
-    if (s->exec_error == 0)
+        return errno;
+    s->sv.child[slot] = pid;
+    return s->exec_error;
+}
+
+const char *aq_start_exec_text(int error)
+{
+    return error == ENOEXEC ? "not a program for this machine; a script needs a first line like #!/bin/sh"
+                            : strerror(error);
+}
+
+void aq_start_close(struct aq_start *s)
+{
+    for (int i = 0; i < AQ_START_FDS; i++)
+        close(s->fds[i]);
+}
+
+static int aq_start_rank(struct aq_start *s, uint32_t rank)
+{
+    int error = aq_start_slot(s, rank);
+
+    if (error == 0)
         return 0;
+    if (s->exec_error == 0)
+        return aq_supervise_fork_failed(&s->sv, rank, error);
     for (uint32_t i = 0; i <= rank; i++)
         kill(s->sv.child[i], SIGKILL);
-    fprintf(stderr, "%s: cannot run %s: %s\n", s->lo->self, s->lo->program,
-            s->exec_error == ENOEXEC
-                ? "not a program for this machine; a script needs a first line like "
-                  "#!/bin/sh"
-                : strerror(s->exec_error));
+    fprintf(stderr, "%s: cannot run %s: %s\n", s->lo->self, s->lo->program, aq_start_exec_text(error));
     return 1;
 }
 
@@ -233,14 +244,16 @@ int aq_launch_fork(struct aq_launch *lo)
         aq_launch_describe(lo);
     if (lo->dry)
         return 0;
-    aq_start_prepare(&s, lo);
+    aq_start_open(&s, lo);
+    s.prefix = lo->prefix ? aq_prefix_open(lo) : NULL;
     for (uint32_t rank = 0; rank < lo->ranks && rc == 0; rank++)
         rc = aq_start_rank(&s, rank);
     if (rc != 0)
         return rc;
     if (s.prefix != NULL)
         s.sv.io = aq_prefix_started(s.prefix);
-    for (int i = 0; i < AQ_LAUNCH_FDS; i++)
-        close(s.fds[i]);
-    return aq_supervise_run(&s.sv);
+    aq_start_close(&s);
+    rc = aq_supervise_run(&s.sv);
+    lo->signal = s.sv.signal;
+    return rc;
 }

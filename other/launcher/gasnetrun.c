@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "other/launcher/aq_agent.h"
 #include "other/launcher/aq_launch.h"
+#include "other/launcher/aq_launch_udp.h"
 
 static void aq_launch_export(const struct aq_launch *lo)
 {
@@ -21,7 +23,8 @@ static void aq_launch_export(const struct aq_launch *lo)
     for (const char *c = lo->conduit; *c != '\0'; c++)
         name[len++] = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
     strcpy(name + len, "_SPAWNER");
-    setenv(name, aq_launch_spawner_name(lo->spawner), 1);
+    /* workers that come by themselves get ranks from agents, as with ssh */
+    setenv(name, aq_launch_spawner_name(lo->spawner == AQ_SPAWNER_CUSTOM ? AQ_SPAWNER_SSH : lo->spawner), 1);
     if (lo->conduit_given)
         setenv("GASNET_CONDUIT", lo->conduit, 1);
     if (lo->verbose >= 1)
@@ -33,11 +36,27 @@ static void aq_launch_export(const struct aq_launch *lo)
 int main(int argc, char **argv)
 {
     static struct aq_launch lo;
+    int code;
 
+    if (argc > 1 && strcmp(argv[1], AQ_AGENT_WORD) == 0)
+        return aq_agent_main();
+    if (argc > 2 && strcmp(argv[1], AQ_WORKER_WORD) == 0)
+        return aq_worker_main(argv[2]);
+    if (argc > 3 && strcmp(argv[1], AQ_TUNNEL_WORD) == 0)
+        return aq_tunnel_main(argc, argv);
     aq_launch_parse(&lo, argc, argv);
-    aq_launch_check(&lo);
+    if (lo.program != NULL)
+        aq_launch_check(&lo);
     aq_launch_export(&lo);
     if (lo.spawner == AQ_SPAWNER_MPI || lo.spawner == AQ_SPAWNER_PMI)
         aq_launch_exec(&lo);
-    return aq_launch_fork(&lo);
+    if (lo.spawner == AQ_SPAWNER_SSH)
+        code = aq_launch_hosts(&lo);
+    else if (lo.spawner == AQ_SPAWNER_CUSTOM)
+        code = aq_launch_custom(&lo);
+    else
+        code = aq_launch_fork(&lo);
+    if (aq_amudprun_is(&lo))
+        aq_supervise_end_console(code, lo.signal);
+    return code;
 }

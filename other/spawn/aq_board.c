@@ -20,8 +20,11 @@
 
 #include "core/aq_env.h"
 
-#define AQ_BOARD_VERSION 1u
+#define AQ_BOARD_VERSION 2u
 #define AQ_BOARD_SPINS   4000 /* a few microseconds: about what a sleep and wake-up costs */
+#define AQ_BOARD_FAR_LEAST (64u << 10) /* bytes for one round of an exchange between hosts */
+#define AQ_BOARD_FAR_MOST  (4u << 20)
+#define AQ_BOARD_MEANWHILE_MS 5 /* the same, if there is something to do meanwhile */
 #define AQ_BOARD_LOOK_MS 500  /* how often a waiter looks whether the job still lives */
 
 static const char *const aq_wait_names[AQ_WAIT_KINDS] = {
@@ -45,28 +48,80 @@ static size_t aq_board_bytes(uint32_t size, uint32_t *blackboard_out)
     return head + 2 * (size_t)size * AQ_BOARD_CHUNK;
 }
 
-struct aq_board *aq_board_create(uint32_t size, uint32_t job_size, int *fd_out)
+static uint64_t aq_board_area(uint64_t *bytes, uint64_t wanted)
 {
-    struct aq_board *board;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), at = *bytes;
+
+    *bytes += (wanted + page - 1) & ~(page - 1);
+    return at;
+}
+
+/* the areas behind the blackboard; pages that nobody touches cost nothing */
+static uint64_t aq_board_far_layout(struct aq_board *b, const struct aq_board_place *place, uint64_t bytes)
+{
+    uint64_t room = (uint64_t)place->job_size * 256;
+
+    b->far_room = (uint32_t)(room < AQ_BOARD_FAR_LEAST ? AQ_BOARD_FAR_LEAST
+                             : room > AQ_BOARD_FAR_MOST ? AQ_BOARD_FAR_MOST
+                                                        : room);
+    bytes = (bytes + AQ_BOARD_CHUNK * 64 - 1) & ~(uint64_t)(AQ_BOARD_CHUNK * 64 - 1); /* any page size */
+    b->host_of_offset = aq_board_area(&bytes, place->job_size * sizeof(uint32_t));
+    b->far_offset[0] = aq_board_area(&bytes, b->far_room);
+    b->far_offset[1] = aq_board_area(&bytes, b->far_room);
+    b->cards_offset = aq_board_area(&bytes, (uint64_t)place->job_size * AQ_BOARD_CARD);
+    b->environment_offset = aq_board_area(&bytes, place->environment_bytes);
+    return bytes;
+}
+
+static void aq_board_far_fill(struct aq_board *board, const struct aq_board_place *place)
+{
+    uint32_t *host_of = (uint32_t *)(void *)((char *)board + board->host_of_offset), rank = 0;
+
+    for (uint32_t h = 0; h < place->host_count; h++)
+        for (uint32_t i = 0; i < place->host_ranks[h] && rank < place->job_size; i++)
+            host_of[rank++] = h;
+    memcpy(board->job_key, place->job_key, sizeof(board->job_key));
+    board->environment_bytes = place->environment_bytes;
+    if (place->environment_bytes > 0)
+        memcpy((char *)board + board->environment_offset, place->environment, place->environment_bytes);
+}
+
+static struct aq_board *aq_board_make(uint32_t size, uint32_t job_size, const struct aq_board_place *place,
+                                      int *fd_out)
+{
+    struct aq_board *board, layout = {.rank_base = 0, .host_count = 1};
     uint32_t blackboard;
-    size_t bytes = aq_board_bytes(size, &blackboard);
+    uint64_t bytes = aq_board_bytes(size, &blackboard);
     int fd = memfd_create("aq-board", MFD_CLOEXEC);
 
     if (fd < 0)
         return NULL;
+    if (place != NULL)
+        bytes = aq_board_far_layout(&layout, place, bytes);
     if (ftruncate(fd, (off_t)bytes) != 0)
         goto close_fd;
     board = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (board == MAP_FAILED)
         goto close_fd;
+    *board = layout;
     if (getrandom(board->key, sizeof(board->key), 0) != (ssize_t)sizeof(board->key))
         goto unmap;
+    memcpy(board->job_key, board->key, sizeof(board->key));
     board->bytes = bytes;
     board->version = AQ_BOARD_VERSION;
     board->size = size;
     board->job_size = job_size;
+    board->link_fd = -1;
     board->blackboard_offset = blackboard;
     board->exit_timeout_ms = aq_board_timeout_env(job_size);
+    if (place != NULL) {
+        board->rank_base = place->rank_base;
+        board->host_index = place->host_index;
+        board->host_count = place->host_count;
+        aq_board_far_fill(board, place);
+    }
+    for (uint32_t i = 0; i < size; i++)
+        board->rank[i].jobrank = board->rank_base + i;
     board->magic = AQ_BOARD_MAGIC;
     *fd_out = fd;
     return board;
@@ -75,6 +130,16 @@ unmap:
 close_fd:
     close(fd);
     return NULL;
+}
+
+struct aq_board *aq_board_create(uint32_t size, uint32_t job_size, int *fd_out)
+{
+    return aq_board_make(size, job_size, NULL, fd_out);
+}
+
+struct aq_board *aq_board_create_far(uint32_t size, const struct aq_board_place *place, int *fd_out)
+{
+    return aq_board_make(size, place->job_size, place, fd_out);
 }
 
 struct aq_board *aq_board_map(int fd)
@@ -112,6 +177,14 @@ void aq_board_wake_word(_Atomic uint32_t *word)
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+/* Written before there is a second thread in the library. */
+static void (*aq_board_meanwhile)(void);
+
+void aq_board_set_meanwhile(void (*fn)(void))
+{
+    aq_board_meanwhile = fn;
+}
+
 int aq_board_barrier(struct aq_board *board, bool spin)
 {
     /* relaxed: only our own arrival below can let the round move on */
@@ -134,7 +207,10 @@ int aq_board_barrier(struct aq_board *board, bool spin)
         /* relaxed: decides only that we give up */
         if (atomic_load_explicit(&board->exit_state, memory_order_relaxed) >= AQ_EXIT_ASKED)
             return -ESHUTDOWN;
-        aq_board_wait_word(&board->round, round, AQ_BOARD_LOOK_MS);
+        if (aq_board_meanwhile != NULL)
+            aq_board_meanwhile();
+        aq_board_wait_word(&board->round, round, aq_board_meanwhile != NULL ? AQ_BOARD_MEANWHILE_MS
+                                                                            : AQ_BOARD_LOOK_MS);
     }
     return 0;
 }

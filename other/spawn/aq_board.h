@@ -24,7 +24,9 @@
 #define AQ_BOARD_COUNTERS 16
 #define AQ_BOARD_CHUNK 1024                     /* blackboard bytes a rank and round */
 #define AQ_BOARD_HOST_FDS 8                     /* slots of aq_spawn_host_fd() */
+#define AQ_BOARD_CARD 64                        /* bytes a rank in the cards of a job on several hosts */
 #define AQ_SPAWN_MAX_RANKS 16384u               /* ranks on one host; above: refused at start */
+#define AQ_SPAWN_MAX_JOB (1u << 20)             /* ranks on all hosts together */
 
 /* Where a rank stands. Order matters: >= EXITING means "has come to the exit". */
 enum aq_rank_state {
@@ -78,6 +80,17 @@ struct aq_board_rank {
     _Alignas(AQ_BOARD_LINE) _Atomic uint64_t counter[AQ_BOARD_COUNTERS];
 };
 
+/* where a board's ranks stand in a job on several hosts */
+struct aq_board_place {
+    uint32_t job_size;
+    uint32_t rank_base;                               /* jobrank of slot 0; the others follow */
+    uint32_t host_index, host_count;
+    const uint32_t *host_ranks;                       /* [host_count] how many ranks each host has */
+    const uint8_t *job_key;                           /* [32] */
+    const char *environment;                          /* NAME=VALUE strings, each with its NUL */
+    size_t environment_bytes;
+};
+
 struct aq_board {
     uint64_t magic;
     uint64_t bytes;                                   /* whole mapping */
@@ -86,6 +99,16 @@ struct aq_board {
     uint32_t job_size;
     int32_t supervisor;                               /* pid, 0 if the job has none of ours */
     uint8_t key[32];                                  /* random: names and protects the host's sockets */
+    uint32_t rank_base;                               /* jobrank of slot 0 */
+    uint32_t host_index, host_count;
+    int32_t link_fd;                                  /* slot 0's line to its agent, -1 if there is none */
+    uint32_t far_room;                                /* bytes of each exchange area; 0: one host */
+    uint64_t host_of_offset;                          /* uint32_t[job_size]: the host of each rank */
+    uint64_t far_offset[2];                           /* areas for exchanges between hosts, in turn */
+    uint64_t cards_offset;                            /* AQ_BOARD_CARD bytes a rank of the job */
+    uint64_t environment_offset;                      /* what the launcher's user has */
+    uint64_t environment_bytes;
+    uint8_t job_key[32];                              /* the same on all hosts */
     uint32_t exit_timeout_ms;                         /* GASNET_EXITTIMEOUT and friends */
     uint32_t blackboard_offset;                       /* bytes from the board's start */
     _Atomic uint64_t memory;                          /* what the host has; 0: nobody has looked yet */
@@ -109,6 +132,12 @@ struct aq_board {
 struct aq_board *aq_board_create(uint32_t size, uint32_t job_size, int *fd_out);
 
 /**
+ * aq_board_create_far - the board of one host of several: besides the above, room for exchanges.
+ * Same result.
+ */
+struct aq_board *aq_board_create_far(uint32_t size, const struct aq_board_place *place, int *fd_out);
+
+/**
  * aq_board_map - map the board behind fd, which stays open and the caller's.
  * Returns NULL with errno set; EINVAL if fd holds no board.
  */
@@ -120,6 +149,10 @@ struct aq_board *aq_board_map(int fd);
  * Returns 0; -ESHUTDOWN if the job is being ended meanwhile.
  */
 int aq_board_barrier(struct aq_board *board, bool spin);
+
+/** aq_board_set_meanwhile - what a rank does every few ms while it waits in aq_board_barrier(): a network's
+ *  last messages before it may be lost, and then somebody waits for them to be sent again. */
+void aq_board_set_meanwhile(void (*fn)(void));
 
 /** aq_board_wait_word - sleep on a word while it equals value, at most timeout_ms (< 0: for ever). */
 void aq_board_wait_word(_Atomic uint32_t *word, uint32_t value, int timeout_ms);

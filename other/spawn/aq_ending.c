@@ -23,6 +23,15 @@
 #define AQ_ENDING_GENTLE_MS 300 /* from the state KILLING to SIGKILL if ranks end themselves */
 #define AQ_ENDING_MS        1000000ull /* nanoseconds */
 
+static aq_ending_say_fn aq_ending_listener; /* one thread, see aq_ending.h */
+static void *aq_ending_listener_arg;
+
+void aq_ending_say_to(aq_ending_say_fn fn, void *arg)
+{
+    aq_ending_listener = fn;
+    aq_ending_listener_arg = arg;
+}
+
 void aq_ending_say(const char *kind, const char *fmt, ...)
 {
     char line[1024], host[HOST_NAME_MAX + 1] = "?";
@@ -37,7 +46,9 @@ void aq_ending_say(const char *kind, const char *fmt, ...)
     if (len > (int)sizeof(line) - 2)
         len = (int)sizeof(line) - 2;
     line[len++] = '\n';
-    if (write(STDERR_FILENO, line, (size_t)len) < 0)
+    if (aq_ending_listener != NULL)
+        aq_ending_listener(aq_ending_listener_arg, kind, line, (size_t)len);
+    else if (write(STDERR_FILENO, line, (size_t)len) < 0)
         return; /* nowhere left to say it */
 }
 
@@ -56,8 +67,7 @@ static uint32_t aq_ending_state(const struct aq_ending *e, uint32_t slot)
     return atomic_load_explicit(&e->board->rank[slot].state, memory_order_acquire);
 }
 
-/* start the clock if it is not running; the earliest date for asking wins */
-static void aq_ending_begin(struct aq_ending *e, uint64_t ask_ms)
+void aq_ending_begin(struct aq_ending *e, uint64_t ask_ms)
 {
     uint64_t now = aq_board_now_ns();
     uint64_t ask = now + ask_ms * AQ_ENDING_MS;
@@ -130,6 +140,8 @@ static int aq_ending_code_of(int status)
 /* true if some rank has called aq_spawn_init(): then a missing one means that the job is broken */
 static bool aq_ending_any_joined(const struct aq_ending *e)
 {
+    if (e->joined_elsewhere)
+        return true;
     for (uint32_t i = 0; i < e->board->size; i++)
         if (aq_ending_state(e, i) != AQ_RANK_EMPTY)
             return true;
@@ -235,9 +247,38 @@ static void aq_ending_ask(struct aq_ending *e)
         /* who would only die of it, with a core file, is better off with SIGKILL */
         if (pid > 0 && aq_ending_catches(pid, SIGQUIT))
             kill(pid, SIGQUIT);
-        else
+        else if (!e->gentle) /* then it sees the state, and ends itself */
             aq_ending_kill(e, i);
     }
+}
+
+void aq_ending_agreed(struct aq_ending *e, int code)
+{
+    /* relaxed: our own thread is the one that moves the state beyond ENDING */
+    if (atomic_load_explicit(&e->board->exit_state, memory_order_relaxed) >= AQ_EXIT_ASKED)
+        return;
+    aq_ending_begin(e, 0);
+    /* relaxed: ranks read it after the state, which is raised below. A code that a rank of ours has
+     * published in the meantime came too late for the other hosts, and so for us */
+    atomic_store_explicit(&e->board->exit_code, code, memory_order_relaxed);
+    aq_ending_ask(e);
+}
+
+void aq_ending_now(struct aq_ending *e)
+{
+    aq_ending_begin(e, 0);
+    e->kill_ns = aq_board_now_ns();
+}
+
+/* what is due at ask_ns */
+static void aq_ending_ask_now(struct aq_ending *e)
+{
+    if (e->silent > 0 && (e->alive > 0 || e->joined_elsewhere)) {
+        aq_ending_tell(e, e->silent_slot, e->silent_pid, e->silent_status);
+        aq_board_raise_exit_code(e->board, 1);
+    }
+    if (!e->follow)
+        aq_ending_ask(e);
 }
 
 static void aq_ending_kill_all(struct aq_ending *e)
@@ -266,7 +307,7 @@ static void aq_ending_kill_all(struct aq_ending *e)
                       killed, killed == 1 ? "" : "s", first, e->board->exit_timeout_ms / 1000.0);
 }
 
-static bool aq_ending_frozen(const struct aq_ending *e)
+bool aq_ending_frozen(const struct aq_ending *e)
 {
     for (uint32_t i = 0; i < e->board->size; i++)
         /* relaxed: looked at again soon */
@@ -310,16 +351,12 @@ int aq_ending_step(struct aq_ending *e)
     if (e->start_ns == 0)
         return -1;
     now = aq_board_now_ns();
-    if (!e->stopped && aq_ending_frozen(e)) {
+    if (!e->stopped && (e->frozen_elsewhere || aq_ending_frozen(e))) {
         e->kill_ns = now + e->board->exit_timeout_ms * AQ_ENDING_MS;
         return 200;
     }
     if (state < AQ_EXIT_ASKED && now >= e->ask_ns) {
-        if (e->silent > 0 && e->alive > 0) {
-            aq_ending_tell(e, e->silent_slot, e->silent_pid, e->silent_status);
-            aq_board_raise_exit_code(e->board, 1);
-        }
-        aq_ending_ask(e);
+        aq_ending_ask_now(e);
         state = AQ_EXIT_ASKED;
     }
     if (now >= e->kill_ns) {

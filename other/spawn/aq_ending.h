@@ -8,6 +8,8 @@
  *           a rank exits, code 0      ask after timeout/2, kill after timeout
  *           a rank exits, code not 0  ask after min(timeout/4, 250 ms), kill after timeout
  *           a rank dies by a signal, is lost, or a signal comes from outside: ask at once
+ *           with several hosts each agent runs this for its own, the launcher's root for the job: it alone
+ *           decides on ASKED, so that the code that counts is the same everywhere
  * Promise   silent if every rank comes to the exit by itself
  * Uses      aq_board.h
  */
@@ -15,6 +17,7 @@
 #define AQ_ENDING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -36,7 +39,14 @@ struct aq_ending {
     bool killed;           /* SIGKILL was sent to who was left */
     bool told;             /* the message about a lost rank is out */
     bool verbose;
+    /* one host of several: the launcher's root decides for all when to ask */
+    bool follow;           /* never ask before aq_ending_agreed() */
+    bool joined_elsewhere; /* a rank of another host has joined the job */
+    bool frozen_elsewhere; /* one waits for a debugger */
 };
+
+/* what becomes of a line of aq_ending_say(): kind is its first word, the text ends in a newline */
+typedef void (*aq_ending_say_fn)(void *arg, const char *kind, const char *line, size_t len);
 
 /** aq_ending_init - board's ranks are looked after through child[], which the caller fills and owns. */
 void aq_ending_init(struct aq_ending *e, struct aq_board *board, pid_t *child);
@@ -50,13 +60,28 @@ void aq_ending_signalled(struct aq_ending *e, int sig);
 /** aq_ending_fail - end the job with at least code because of a failure already reported. */
 void aq_ending_fail(struct aq_ending *e, int code);
 
+/** aq_ending_begin - the job is ending, ask in ask_ms at the latest; the earliest date wins. */
+void aq_ending_begin(struct aq_ending *e, uint64_t ask_ms);
+
+/** aq_ending_agreed - with follow: the job's code is settled on all hosts; ask who is left here. */
+void aq_ending_agreed(struct aq_ending *e, int code);
+
+/** aq_ending_now - kill who is left at the next step; who writes out its last words, only if stopped. */
+void aq_ending_now(struct aq_ending *e);
+
 /** aq_ending_step - do what is due; returns milliseconds until the next step, -1 for none. */
 int aq_ending_step(struct aq_ending *e);
+
+/** aq_ending_frozen - does a rank of this host wait for a debugger? Then no timeout applies. */
+bool aq_ending_frozen(const struct aq_ending *e);
 
 /** aq_ending_catches - does the process have a handler for sig? True if that cannot be found out. */
 bool aq_ending_catches(pid_t pid, int sig);
 
 /** aq_ending_say - one line "*** KIND (host:pid): text" to stderr in one write. */
 void aq_ending_say(const char *kind, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/** aq_ending_say_to - hand those lines to fn instead of stderr; NULL: stderr again. */
+void aq_ending_say_to(aq_ending_say_fn fn, void *arg);
 
 #endif

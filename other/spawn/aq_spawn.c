@@ -22,9 +22,11 @@
 #include "core/aq_platform.h"
 #include "core/aq_rc.h"
 #include "other/spawn/aq_fdpass.h"
+#include "other/spawn/aq_spawn_console.h"
 #include "other/spawn/aq_spawn_provider.h"
 
 #define AQ_SPAWN_PASS_MS 60000 /* far longer than any start takes */
+#define AQ_SPAWN_FD_CARDS 3    /* slot of aq_spawn_host_fd() */
 
 static struct aq_spawn_state aq_spawn_me;
 
@@ -71,7 +73,8 @@ int aq_spawn_claim(struct aq_spawn_state *st)
 int aq_spawn_fill_one_host(struct aq_spawn_state *st, uint32_t rank, uint32_t size)
 {
     st->host_ranks = malloc(size * sizeof(*st->host_ranks));
-    if (st->host_ranks == NULL)
+    st->host_of = calloc(size, sizeof(*st->host_of));
+    if (st->host_ranks == NULL || st->host_of == NULL)
         return aq_fail(AQ_ERR_NOMEM, "spawn: no memory for a list of %u ranks", size);
     for (uint32_t i = 0; i < size; i++)
         st->host_ranks[i] = i;
@@ -83,7 +86,10 @@ int aq_spawn_fill_one_host(struct aq_spawn_state *st, uint32_t rank, uint32_t si
         .host_index = 0,
         .host_count = 1,
         .host_ranks = st->host_ranks,
+        .host_of = st->host_of,
     };
+    if (st->board != NULL) /* else the provider has a key of its own */
+        memcpy(st->job_key, st->board->key, sizeof(st->job_key));
     return AQ_OK;
 }
 
@@ -186,7 +192,7 @@ static void aq_spawn_hint_single(void)
                   "GASNET_PSHM_NODES=4");
 }
 
-static int aq_spawn_start(struct aq_spawn_state *st, const char *conduit)
+static int aq_spawn_start(struct aq_spawn_state *st, int *argc, char ***argv, const char *conduit)
 {
     const char *choice = aq_spawn_choice(conduit);
     int64_t wanted;
@@ -202,6 +208,10 @@ static int aq_spawn_start(struct aq_spawn_state *st, const char *conduit)
     if (wanted >= 1) {
         st->provider = &aq_spawn_fork_provider;
         return aq_spawn_fork_self(st, (uint32_t)wanted);
+    }
+    if (aq_spawn_console_is_custom(conduit)) {
+        st->provider = &aq_spawn_fork_provider;
+        return aq_spawn_console(st, argc, argv);
     }
     aq_spawn_hint_single();
     st->provider = &aq_spawn_single_provider;
@@ -236,11 +246,9 @@ int aq_spawn_init(int *argc, char ***argv, const char *conduit)
     unsigned cores;
     int rc;
 
-    (void)argc;
-    (void)argv;
     for (int i = 0; i < AQ_BOARD_HOST_FDS; i++)
         st->host_fd[i] = -1;
-    rc = aq_spawn_start(st, conduit);
+    rc = aq_spawn_start(st, argc, argv, conduit);
     if (rc != AQ_OK) {
         st->provider = NULL;
         return rc;
@@ -286,9 +294,9 @@ static char *aq_spawn_round(struct aq_spawn_state *st)
     return base;
 }
 
-static int aq_spawn_host_allgather(struct aq_spawn_state *st, const char *mine, size_t len,
-                                   char *all)
+int aq_spawn_host_allgather(const void *mine, size_t len, void *all)
 {
+    struct aq_spawn_state *st = &aq_spawn_me;
     uint32_t size = st->board->size;
 
     for (size_t done = 0; done < len; done += AQ_BOARD_CHUNK) {
@@ -296,11 +304,11 @@ static int aq_spawn_host_allgather(struct aq_spawn_state *st, const char *mine, 
         char *base = aq_spawn_round(st);
 
         /* packed by what is sent, so that short exchanges touch few pages */
-        memcpy(base + st->info.host_rank * now, mine + done, now);
+        memcpy(base + st->info.host_rank * now, (const char *)mine + done, now);
         if (aq_spawn_board_barrier(st) != AQ_OK)
             return AQ_ERR_SYS;
         for (uint32_t i = 0; i < size; i++)
-            memcpy(all + i * len + done, base + i * now, now);
+            memcpy((char *)all + i * len + done, base + i * now, now);
     }
     return AQ_OK;
 }
@@ -313,41 +321,34 @@ int aq_spawn_allgather(const void *mine, size_t len, void *all)
         return AQ_OK;
     if (st->info.host_count > 1)
         return st->provider->allgather(st, mine, len, all);
-    return aq_spawn_host_allgather(st, mine, len, all);
+    return aq_spawn_host_allgather(mine, len, all);
 }
 
-static int aq_spawn_bcast_far(struct aq_spawn_state *st, void *buf, size_t len, uint32_t root)
-{
-    char *all = malloc(len * st->info.size);
-    int rc;
-
-    if (all == NULL)
-        return aq_fail(AQ_ERR_NOMEM, "spawn: no memory for %zu bytes", len * st->info.size);
-    rc = st->provider->allgather(st, buf, len, all);
-    if (rc == AQ_OK)
-        memcpy(buf, all + root * len, len);
-    free(all);
-    return rc;
-}
-
-int aq_spawn_bcast(void *buf, size_t len, uint32_t root)
+int aq_spawn_host_bcast(void *buf, size_t len, uint32_t host_root)
 {
     struct aq_spawn_state *st = &aq_spawn_me;
     size_t room = (size_t)st->board->size * AQ_BOARD_CHUNK;
 
-    if (st->info.host_count > 1)
-        return aq_spawn_bcast_far(st, buf, len, root);
     for (size_t done = 0; done < len; done += room) {
         size_t now = len - done < room ? len - done : room;
         char *base = aq_spawn_round(st);
 
-        if (st->info.rank == root)
+        if (st->info.host_rank == host_root)
             memcpy(base, (char *)buf + done, now);
         if (aq_spawn_board_barrier(st) != AQ_OK)
             return AQ_ERR_SYS;
         memcpy((char *)buf + done, base, now);
     }
     return AQ_OK;
+}
+
+int aq_spawn_bcast(void *buf, size_t len, uint32_t root)
+{
+    struct aq_spawn_state *st = &aq_spawn_me;
+
+    if (st->info.host_count > 1)
+        return st->provider->bcast(st, buf, len, root);
+    return aq_spawn_host_bcast(buf, len, root);
 }
 
 int aq_spawn_fence(void)
@@ -358,6 +359,8 @@ int aq_spawn_fence(void)
 
     if (st->info.host_count == 1)
         return aq_spawn_board_barrier(st);
+    if (st->provider->fence != NULL)
+        return st->provider->fence(st);
     all = malloc(st->info.size);
     if (all == NULL)
         return aq_fail(AQ_ERR_NOMEM, "spawn: no memory for %u bytes", st->info.size);
@@ -427,6 +430,73 @@ int aq_spawn_host_fd(int slot, unsigned memfd_flags)
     aq_spawn_fd_name(st, slot, name);
     rc = aq_fdpass_take(name, st->board->key, &fd, 1, AQ_SPAWN_PASS_MS);
     return rc == 0 ? fd : rc;
+}
+
+const uint8_t *aq_spawn_key(void)
+{
+    return aq_spawn_me.job_key;
+}
+
+/* One copy of everybody's cards for each host, and not a byte of each rank's own. */
+static int aq_spawn_map_cards(struct aq_spawn_state *st, size_t len)
+{
+    const size_t bytes = len * st->info.size;
+    const int fd = aq_spawn_host_fd(AQ_SPAWN_FD_CARDS, 0);
+    int rc = AQ_OK;
+
+    if (fd < 0)
+        return aq_fail(AQ_ERR_SYS, "spawn: no shared file for the ranks' addresses: %s", strerror(-fd));
+    if (st->info.host_rank == 0 && ftruncate(fd, (off_t)bytes) != 0)
+        rc = aq_fail(AQ_ERR_SYS, "spawn: no %zu bytes for the ranks' addresses: %s", bytes, strerror(errno));
+    if (aq_spawn_host_fence() != AQ_OK)
+        rc = AQ_ERR_SYS;
+    if (rc == AQ_OK) {
+        st->cards = mmap(NULL, bytes, st->info.host_rank == 0 ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
+                         fd, 0);
+        if (st->cards == MAP_FAILED)
+            rc = aq_fail(AQ_ERR_SYS, "spawn: cannot map the ranks' addresses: %s", strerror(errno));
+    }
+    close(fd);
+    return rc;
+}
+
+int aq_spawn_publish(const void *card, size_t len)
+{
+    struct aq_spawn_state *st = &aq_spawn_me;
+    const size_t bytes = len * st->info.size;
+    void *all;
+    int rc;
+
+    if (len == 0 || len > AQ_SPAWN_CARD)
+        return aq_fail(AQ_ERR_ARG, "spawn: a card of %zu bytes; 1 to %u are possible", len, AQ_SPAWN_CARD);
+    st->card_len = len;
+    if (st->provider->publish != NULL && st->info.host_count > 1)
+        return st->provider->publish(st, card, len);
+    rc = aq_spawn_map_cards(st, len);
+    if (rc != AQ_OK)
+        return rc;
+    /* for a moment each rank holds them all, in pages that go back to the kernel */
+    all = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED)
+        return aq_fail(AQ_ERR_NOMEM, "spawn: no memory for %u addresses", st->info.size);
+    rc = aq_spawn_allgather(card, len, all);
+    if (rc == AQ_OK && st->info.host_rank == 0)
+        memcpy(st->cards, all, bytes);
+    munmap(all, bytes);
+    return rc == AQ_OK ? aq_spawn_host_fence() : rc;
+}
+
+int aq_spawn_lookup(uint32_t rank, void *card_out, size_t len)
+{
+    struct aq_spawn_state *st = &aq_spawn_me;
+
+    if (rank >= st->info.size || len != st->card_len)
+        return aq_fail(AQ_ERR_ARG, "spawn: no card of %zu bytes of rank %u; cards have %zu", len, rank,
+                       st->card_len);
+    if (st->provider->lookup != NULL && st->info.host_count > 1)
+        return st->provider->lookup(st, rank, card_out, len);
+    memcpy(card_out, st->cards + rank * len, len);
+    return AQ_OK;
 }
 
 void aq_spawn_notify(void)

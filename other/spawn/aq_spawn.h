@@ -16,19 +16,20 @@
 #include "other/spawn/aq_board.h"
 
 struct aq_spawn_info {
-    const char *provider;        /* "fork", "pmix", "pmi", "single" */
+    const char *provider;        /* "fork", "agent", "pmix", "pmi", "single" */
     uint32_t rank, size;         /* in the job */
     uint32_t host_rank;          /* my index among the ranks of this host = my slot on the board */
     uint32_t host_size;
     uint32_t host_index;         /* index of this host, 0 <= host_index < host_count */
     uint32_t host_count;
     const uint32_t *host_ranks;  /* [host_size] jobranks on my host, ascending */
+    const uint32_t *host_of;     /* [size] number of each rank's host, by first appearance */
 };
 
 /**
  * aq_spawn_init - join the job. Tries the environment of gasnetrun, PMIx, PMI, GASNET_PSHM_NODES
  * (forks here; the calling process becomes the supervisor and never returns), then a single process.
- * argc, argv  the client's, may be NULL; left as they are by the present providers
+ * argc, argv  the client's, may be NULL; a udp program that starts itself takes the number of ranks out of them
  * conduit     its name, to read GASNET_<CONDUIT>_SPAWNER
  * Returns AQ_OK or a negative AQ_ERR_*, logged.
  */
@@ -58,6 +59,30 @@ int aq_spawn_bcast(void *buf, size_t len, uint32_t root);
 
 /** aq_spawn_fence - collective over the job: nobody leaves before all came. */
 int aq_spawn_fence(void);
+
+/** aq_spawn_key - the job's 32 random bytes, known to its ranks on all hosts and to nobody else. */
+const uint8_t *aq_spawn_key(void);
+
+#define AQ_SPAWN_CARD 64 /* bytes: the longest card */
+
+/**
+ * aq_spawn_publish - leave a card, by which the other ranks can find us. Collective over the job, once.
+ * card, len  len <= AQ_SPAWN_CARD, the same on every rank
+ * On return everybody's card can be looked up. Returns AQ_OK or negative, logged.
+ */
+int aq_spawn_publish(const void *card, size_t len);
+
+/**
+ * aq_spawn_lookup - the card of a rank, which may have to be fetched from where it is.
+ * Any thread, also in a handler. Returns AQ_OK or negative, logged.
+ */
+int aq_spawn_lookup(uint32_t rank, void *card_out, size_t len);
+
+/** aq_spawn_host_allgather - as aq_spawn_allgather(), over the ranks of this host, by host_rank. */
+int aq_spawn_host_allgather(const void *mine, size_t len, void *all);
+
+/** aq_spawn_host_bcast - as aq_spawn_bcast(), over the ranks of this host; host_root is a host_rank. */
+int aq_spawn_host_bcast(void *buf, size_t len, uint32_t host_root);
 
 /** aq_spawn_host_fence - the same over the ranks of this host. */
 int aq_spawn_host_fence(void);

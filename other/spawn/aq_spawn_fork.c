@@ -72,19 +72,20 @@ static int aq_spawn_fork_join(struct aq_spawn_state *st)
                            "gasnetrun and the program",
                            st->host_fd[i]);
     st->supervised = true;
-    rc = aq_spawn_fill_one_host(st, rank, st->board->size);
+    rc = st->board->far_room > 0 ? aq_spawn_agent_fill(st, rank)
+                                 : aq_spawn_fill_one_host(st, rank, st->board->size);
     if (rc == AQ_OK)
         rc = aq_spawn_claim(st);
     return rc == AQ_OK ? aq_spawn_fork_tie(st) : rc;
 }
 
-static void aq_spawn_fork_notify(struct aq_spawn_state *st)
+void aq_spawn_fork_notify(struct aq_spawn_state *st)
 {
     /* ignored by default, so harmless should the number ever name somebody else */
     kill(st->board->supervisor, SIGURG);
 }
 
-static int aq_spawn_fork_leave(struct aq_spawn_state *st, int code, bool orderly)
+int aq_spawn_fork_leave(struct aq_spawn_state *st, int code, bool orderly)
 {
     (void)st;
     (void)orderly;
@@ -160,9 +161,8 @@ static void aq_spawn_warn_threads(void)
     if (dir != NULL)
         closedir(dir);
     if (count > 3) /* ".", ".." and this thread */
-        aq_warn("GASNET_PSHM_NODES: the process has %d threads already, and the ranks will not "
-                "have them; start it "
-                "by gasnetrun_smp -n instead",
+        aq_warn("the process has %d threads already, and the ranks will not have them; start it by "
+                "gasnetrun -n instead",
                 count - 2);
 }
 
@@ -206,5 +206,7 @@ int aq_spawn_fork_self(struct aq_spawn_state *st, uint32_t size)
     if (getenv("GASNET_SPAWN_VERBOSE") != NULL)
         sv.verbose = strchr("1yY", getenv("GASNET_SPAWN_VERBOSE")[0]) != NULL;
     code = aq_supervise_run(&sv);
+    if (st->console)
+        aq_supervise_end_console(code, sv.signal);
     _exit(code); /* exit() would run the client's handlers */
 }

@@ -2,19 +2,26 @@
 /*
  * aq_spawn_kvs.c - joining a job through a launcher's key-value store; see aq_spawn_kvs.h.
  * Threads   one
- * How       1. who is on my host (the store knows, or every rank publishes its host's identity)
+ * How       1. who is on my host: the launcher says, and the ranks of each host check it among themselves;
+ *              else, or if on any host it is not so, every rank publishes its host's identity
  *           2. the host's first rank makes the board and publishes a socket's name and a key
  *           3. the others fetch the board's descriptor there; user ids are checked on both sides
+ *           4. several hosts: rank 0 makes the job's key, first ranks of hosts get it and link the hosts
  *           After that the ranks of one host need the store no more.
+ * Secrets   the job's key and the keys of boards go through the store, so over the launcher's connections
+ *           (PMIx: its server on each host, which checks user ids, and its daemons; PMI: the sockets of
+ *           hydra) and are as safe as those; never in the environment, in arguments or in files
  */
 #include "other/spawn/aq_spawn_kvs.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,44 +29,23 @@
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
 #include "other/spawn/aq_fdpass.h"
+#include "other/spawn/aq_spawn_link.h"
 #include "other/spawn/aq_spawn_minder.h"
 
 #define AQ_KVS_PASS_MS 60000
-#define AQ_KVS_PIECE   ((AQ_KVS_VALUE - 2) / 2) /* bytes in one value, as hex digits */
 
-struct aq_kvs {
-    const struct aq_kvs_ops *ops;
-    uint32_t rank, size;
-    uint32_t *leader;   /* [size] first rank of each rank's host; NULL: all on one host */
-    uint32_t exchanges; /* allgathers so far: keys are used once */
+/* descriptors that a host's first rank hands to the others */
+enum { AQ_KVS_FD_BOARD, AQ_KVS_FD_EVENT, AQ_KVS_FD_LINK, AQ_KVS_FD_LINK_PAGE, AQ_KVS_FDS };
+
+struct aq_kvs aq_kvs_me;
+
+/* what is known while joining */
+struct aq_kvs_join {
+    uint32_t attempt; /* keys are used once */
+    bool check;       /* is it true what the launcher says? */
+    bool fits;        /* so far it is */
+    int fds[AQ_KVS_FDS];
 };
-
-static struct aq_kvs aq_kvs_me;
-
-static void aq_kvs_to_hex(char *text, const uint8_t *bytes, size_t len)
-{
-    static const char digits[] = "0123456789abcdef";
-
-    for (size_t i = 0; i < len; i++) {
-        text[2 * i] = digits[bytes[i] >> 4];
-        text[2 * i + 1] = digits[bytes[i] & 15];
-    }
-    text[2 * len] = '\0';
-}
-
-static int aq_kvs_from_hex(uint8_t *bytes, size_t len, const char *text)
-{
-    if (strlen(text) != 2 * len)
-        return AQ_ERR_ARG;
-    for (size_t i = 0; i < len; i++) {
-        unsigned byte;
-
-        if (sscanf(text + 2 * i, "%2x", &byte) != 1)
-            return AQ_ERR_ARG;
-        bytes[i] = (uint8_t)byte;
-    }
-    return AQ_OK;
-}
 
 /* Ranks are on one host if they can reach each other's processes and sockets: same boot of the same
  * kernel, same network and process namespaces. */
@@ -81,71 +67,99 @@ static void aq_kvs_host_identity(char text[AQ_KVS_VALUE])
     snprintf(text, AQ_KVS_VALUE, "%s.%jx.%jx", boot, (uintmax_t)net.st_ino, (uintmax_t)pid.st_ino);
 }
 
-/* Everybody publishes its host's identity and compares; fills leader[]. */
-static int aq_kvs_find_hosts(struct aq_kvs *k)
+/* numbers by first appearance, as everywhere else */
+static int aq_kvs_number_hosts(uint32_t *host_of, uint32_t size, uint32_t *count_out)
 {
-    char mine[AQ_KVS_VALUE], (*all)[AQ_KVS_VALUE];
+    uint32_t *number = malloc(size * sizeof(*number)), count = 0;
+
+    if (number == NULL)
+        return aq_fail(AQ_ERR_NOMEM, "spawn: no memory for the list of %u hosts", size);
+    for (uint32_t i = 0; i < size; i++)
+        number[i] = UINT32_MAX;
+    for (uint32_t i = 0; i < size; i++) {
+        if (number[host_of[i]] == UINT32_MAX)
+            number[host_of[i]] = count++;
+        host_of[i] = number[host_of[i]];
+    }
+    free(number);
+    *count_out = count;
+    return AQ_OK;
+}
+
+/* host_of[i]: the first of known[] that rank i's identity equals; a new one if none does */
+static int aq_kvs_compare(uint32_t *host_of, uint32_t i, char **known, uint32_t *count)
+{
+    char text[AQ_KVS_VALUE];
+    int rc = aq_kvs_me.ops->get(i, "identity", text, AQ_KVS_GET_S);
+    uint32_t h = 0;
+
+    if (rc != AQ_OK)
+        return rc;
+    while (h < *count && strcmp(known[h], text) != 0)
+        h++;
+    host_of[i] = h;
+    if (h < *count)
+        return AQ_OK;
+    known[h] = strdup(text);
+    *count += known[h] != NULL;
+    return known[h] != NULL ? AQ_OK : aq_fail(AQ_ERR_NOMEM, "spawn: no memory for the names of hosts");
+}
+
+static const char *aq_kvs_key(char key[32], const char *word, const struct aq_kvs_join *j)
+{
+    snprintf(key, 32, "%s%u", word, j->attempt);
+    return key;
+}
+
+static int aq_kvs_put_key(const struct aq_kvs_join *j)
+{
+    char text[AQ_KVS_VALUE], name[32];
+    uint8_t key[32];
+
+    if (aq_kvs_me.rank != 0)
+        return AQ_OK;
+    if (getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key))
+        return aq_fail(AQ_ERR_SYS, "spawn: getrandom: %s", strerror(errno));
+    aq_kvs_to_hex(text, key, sizeof(key));
+    return aq_kvs_me.ops->put(aq_kvs_key(name, "job", j), text, AQ_KVS_JOB);
+}
+
+/* Everybody publishes its host's identity and compares. */
+static int aq_kvs_find_hosts(struct aq_spawn_state *st, const struct aq_kvs_join *j)
+{
+    const struct aq_kvs *k = &aq_kvs_me;
+    char mine[AQ_KVS_VALUE], **known = malloc(k->size * sizeof(*known));
+    uint32_t count = 0;
     int rc;
 
-    k->leader = malloc(k->size * sizeof(*k->leader));
-    all = malloc(k->size * sizeof(*all));
-    if (k->leader == NULL || all == NULL) {
-        free(all);
+    if (known == NULL)
         return aq_fail(AQ_ERR_NOMEM, "spawn: no memory for the list of %u hosts", k->size);
-    }
     aq_kvs_host_identity(mine);
-    rc = k->ops->put("host", mine);
+    rc = k->ops->put("identity", mine, AQ_KVS_JOB);
     if (rc == AQ_OK)
-        rc = k->ops->fence();
-    for (uint32_t i = 0; i < k->size && rc == AQ_OK; i++) {
-        rc = k->ops->get(i, "host", all[i]);
-        if (rc != AQ_OK)
-            break;
-        k->leader[i] = i;
-        for (uint32_t j = 0; j < i; j++) {
-            if (k->leader[j] == j && strcmp(all[i], all[j]) == 0) {
-                k->leader[i] = j;
-                break;
-            }
-        }
-    }
-    free(all);
+        rc = aq_kvs_put_key(j);
+    if (rc == AQ_OK)
+        rc = k->ops->fence(true);
+    for (uint32_t i = 0; i < k->size && rc == AQ_OK; i++)
+        rc = aq_kvs_compare(st->host_of, i, known, &count);
+    while (count > 0)
+        free(known[--count]);
+    free(known);
     return rc;
 }
 
-/* "0-3,7": how many ranks? */
-static uint32_t aq_kvs_count_list(const char *list)
+static int aq_kvs_fill_info(struct aq_spawn_state *st)
 {
-    uint32_t count = 0;
+    const struct aq_kvs *k = &aq_kvs_me;
+    uint32_t host_size = 0, at = 0, hosts = 0, mine;
+    int rc = aq_kvs_number_hosts(st->host_of, k->size, &hosts);
 
-    while (list != NULL && *list != '\0') {
-        char *end;
-        unsigned long from = strtoul(list, &end, 10), to = from;
-
-        if (end == list)
-            break;
-        if (*end == '-')
-            to = strtoul(end + 1, &end, 10);
-        count += (uint32_t)(to - from + 1);
-        list = *end == ',' ? end + 1 : end;
-    }
-    return count;
-}
-
-static int aq_kvs_fill_info(struct aq_spawn_state *st, struct aq_kvs *k)
-{
-    uint32_t host_size = 0, at = 0, hosts = 0, index = 0;
-
-    if (k->leader == NULL)
-        return aq_spawn_fill_one_host(st, k->rank, k->size);
-    for (uint32_t i = 0; i < k->size; i++) {
-        host_size += k->leader[i] == k->leader[k->rank];
-        if (k->leader[i] == i) {
-            if (i == k->leader[k->rank])
-                index = hosts;
-            hosts++;
-        }
-    }
+    if (rc != AQ_OK)
+        return rc;
+    mine = st->host_of[k->rank];
+    for (uint32_t i = 0; i < k->size; i++)
+        host_size += st->host_of[i] == mine;
+    free(st->host_ranks);
     st->host_ranks = malloc(host_size * sizeof(*st->host_ranks));
     if (st->host_ranks == NULL)
         return aq_fail(AQ_ERR_NOMEM, "spawn: no memory for a list of %u ranks", host_size);
@@ -153,12 +167,13 @@ static int aq_kvs_fill_info(struct aq_spawn_state *st, struct aq_kvs *k)
         .rank = k->rank,
         .size = k->size,
         .host_size = host_size,
-        .host_index = index,
+        .host_index = mine,
         .host_count = hosts,
         .host_ranks = st->host_ranks,
+        .host_of = st->host_of,
     };
     for (uint32_t i = 0; i < k->size; i++) {
-        if (k->leader[i] != k->leader[k->rank])
+        if (st->host_of[i] != mine)
             continue;
         if (i == k->rank)
             st->info.host_rank = at;
@@ -173,16 +188,13 @@ struct aq_kvs_door {
     uint8_t key[32];
 };
 
-static int aq_kvs_open_door(struct aq_spawn_state *st, struct aq_kvs_door *door, int *board_fd_out,
+/* the socket that the host's other ranks knock at */
+static int aq_kvs_open_door(struct aq_spawn_state *st, const struct aq_kvs_join *j, struct aq_kvs_door *door,
                             int *sock_out)
 {
-    char text[AQ_KVS_VALUE];
+    char text[AQ_KVS_VALUE], key[32];
     int at;
 
-    st->board = aq_board_create(st->info.host_size, st->info.size, board_fd_out);
-    if (st->board == NULL)
-        return aq_fail(AQ_ERR_SYS, "spawn: no job board for %u ranks: %s", st->info.host_size,
-                       strerror(errno));
     memcpy(door->key, st->board->key, sizeof(door->key));
     at = snprintf(door->name, sizeof(door->name), "aq-board-");
     aq_kvs_to_hex(door->name + at, door->key + 16, 16);
@@ -192,13 +204,13 @@ static int aq_kvs_open_door(struct aq_spawn_state *st, struct aq_kvs_door *door,
                        strerror(-*sock_out));
     at = snprintf(text, sizeof(text), "%s ", door->name);
     aq_kvs_to_hex(text + at, door->key, sizeof(door->key));
-    return aq_kvs_me.ops->put("door", text);
+    return aq_kvs_me.ops->put(aq_kvs_key(key, "door", j), text, AQ_KVS_HOST);
 }
 
-static int aq_kvs_find_door(uint32_t leader, struct aq_kvs_door *door)
+static int aq_kvs_find_door(uint32_t leader, const struct aq_kvs_join *j, struct aq_kvs_door *door)
 {
-    char text[AQ_KVS_VALUE], *blank;
-    int rc = aq_kvs_me.ops->get(leader, "door", text);
+    char text[AQ_KVS_VALUE], key[32], *blank;
+    int rc = aq_kvs_me.ops->get(leader, aq_kvs_key(key, "door", j), text, AQ_KVS_GET_S);
 
     if (rc != AQ_OK)
         return rc;
@@ -211,109 +223,225 @@ static int aq_kvs_find_door(uint32_t leader, struct aq_kvs_door *door)
     return AQ_OK;
 }
 
-static int aq_kvs_share_board(struct aq_spawn_state *st, int *event_fd_out)
+/* the first rank: board and descriptors; a card for the first ranks of other hosts */
+static int aq_kvs_make(struct aq_spawn_state *st, struct aq_kvs_join *j)
+{
+    char card[AQ_LINK_CARD], key[32];
+
+    st->board = aq_board_create(st->info.host_size, st->info.size, &j->fds[AQ_KVS_FD_BOARD]);
+    if (st->board == NULL)
+        return aq_fail(AQ_ERR_SYS, "spawn: no job board for %u ranks: %s", st->info.host_size,
+                       strerror(errno));
+    j->fds[AQ_KVS_FD_EVENT] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (j->fds[AQ_KVS_FD_EVENT] < 0)
+        return aq_fail(AQ_ERR_SYS, "spawn: eventfd: %s", strerror(errno));
+    if (st->info.host_count == 1)
+        return AQ_OK;
+    if (aq_link_create(card, &j->fds[AQ_KVS_FD_LINK]) != AQ_OK)
+        return AQ_ERR_SYS;
+    return aq_kvs_me.ops->put(aq_kvs_key(key, "link", j), card, AQ_KVS_JOB);
+}
+
+/* Has this neighbour the same identity as we have? */
+static bool aq_kvs_is_here(uint32_t rank, const char *mine)
+{
+    char text[AQ_KVS_VALUE];
+
+    return aq_kvs_me.ops->get(rank, "here", text, AQ_KVS_GET_S) == AQ_OK && strcmp(text, mine) == 0;
+}
+
+static int aq_kvs_give(struct aq_spawn_state *st, struct aq_kvs_join *j, const struct aq_kvs_door *door,
+                       int sock, const char *mine)
+{
+    uint32_t takers = st->info.host_size - 1;
+    int count = st->info.host_count == 1 ? AQ_KVS_FD_LINK : AQ_KVS_FDS, rc;
+
+    for (uint32_t i = 1; i < st->info.host_size && j->check; i++)
+        takers -= !aq_kvs_is_here(st->host_ranks[i], mine);
+    j->fits = takers == st->info.host_size - 1;
+    rc = aq_fdpass_give(sock, takers, door->key, j->fds, j->fits ? count : 0,
+                         j->fits ? 0 : EXDEV, AQ_KVS_PASS_MS);
+    close(sock);
+    return rc;
+}
+
+static int aq_kvs_take(struct aq_spawn_state *st, struct aq_kvs_join *j, const char *mine)
 {
     struct aq_kvs_door door;
-    int fds[2] = {-1, -1}, sock = -1, rc = AQ_OK;
-    bool first = st->info.host_rank == 0;
+    int count = st->info.host_count == 1 ? AQ_KVS_FD_LINK : AQ_KVS_FDS, rc;
 
-    if (first) {
-        rc = aq_kvs_open_door(st, &door, &fds[0], &sock);
-        fds[1] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        if (rc == AQ_OK && fds[1] < 0)
-            rc = aq_fail(AQ_ERR_SYS, "spawn: eventfd: %s", strerror(errno));
+    j->fits = !j->check || aq_kvs_is_here(st->host_ranks[0], mine);
+    if (!j->fits)
+        return 0;
+    if (aq_kvs_find_door(st->host_ranks[0], j, &door) != AQ_OK)
+        return -EPROTO;
+    rc = aq_fdpass_take(door.name, door.key, j->fds, count, AQ_KVS_PASS_MS);
+    j->fits = rc != -EXDEV; /* then the first rank has found one that does not */
+    if (!j->fits || rc != 0)
+        return j->fits ? rc : 0;
+    st->board = aq_board_map(j->fds[AQ_KVS_FD_BOARD]);
+    return st->board == NULL ? -errno : 0;
+}
+
+/* The ranks of this host get the board, or find out that they cannot: j->fits. */
+static int aq_kvs_share_board(struct aq_spawn_state *st, struct aq_kvs_join *j)
+{
+    struct aq_kvs_door door;
+    char mine[AQ_KVS_VALUE];
+    int sock = -1, rc = AQ_OK;
+
+    aq_kvs_host_identity(mine);
+    if (j->check)
+        rc = aq_kvs_me.ops->put("here", mine, AQ_KVS_HOST);
+    if (rc == AQ_OK && st->info.host_rank == 0) {
+        rc = aq_kvs_make(st, j);
+        if (rc == AQ_OK)
+            rc = aq_kvs_open_door(st, j, &door, &sock);
     }
+    if (rc == AQ_OK && j->check && st->info.host_count > 1)
+        rc = aq_kvs_put_key(j);
     if (rc == AQ_OK)
-        rc = aq_kvs_me.ops->fence();
+        rc = aq_kvs_me.ops->fence(false);
     if (rc != AQ_OK)
         return rc;
-    if (first) {
-        rc = aq_fdpass_give(sock, st->info.host_size - 1, door.key, fds, 2, 0, AQ_KVS_PASS_MS);
-        close(sock);
-    } else {
-        rc = aq_kvs_find_door(st->info.host_ranks[0], &door);
-        if (rc != AQ_OK)
-            return rc;
-        rc = aq_fdpass_take(door.name, door.key, fds, 2, AQ_KVS_PASS_MS);
-        if (rc == 0) {
-            st->board = aq_board_map(fds[0]);
-            rc = st->board == NULL ? -errno : 0;
-        }
+    if (st->info.host_rank == 0)
+        rc = aq_kvs_give(st, j, &door, sock, mine);
+    else
+        rc = aq_kvs_take(st, j, mine);
+    return rc == 0 ? AQ_OK
+                   : aq_fail(AQ_ERR_SYS, "spawn: the ranks of this host cannot share descriptors: %s",
+                             strerror(-rc));
+}
+
+static void aq_kvs_drop_board(struct aq_spawn_state *st, struct aq_kvs_join *j)
+{
+    if (st->board != NULL)
+        munmap(st->board, st->board->bytes);
+    st->board = NULL;
+    for (int i = 0; i < AQ_KVS_FDS; i++) {
+        if (j->fds[i] >= 0)
+            close(j->fds[i]);
+        j->fds[i] = -1;
     }
-    if (rc != 0)
-        return aq_fail(AQ_ERR_SYS, "spawn: the ranks of this host cannot share descriptors: %s",
-                       strerror(-rc));
-    close(fds[0]);
-    *event_fd_out = fds[1];
+}
+
+/* Is it true on all hosts what the launcher says? First ranks tell each other, then the others. */
+static int aq_kvs_agree(struct aq_spawn_state *st, struct aq_kvs_join *j)
+{
+    const struct aq_kvs *k = &aq_kvs_me;
+    char *board = NULL, text[AQ_KVS_VALUE];
+    uint32_t next = 0;
+    int rc = AQ_OK;
+
+    if (st->info.host_rank == 0)
+        rc = k->ops->put("fits", j->fits ? "1" : "0", AQ_KVS_JOB);
+    if (rc == AQ_OK)
+        rc = k->ops->fence(true);
+    /* the place of the second round, which nobody reaches before all have read this */
+    if (j->fits)
+        board = aq_board_blackboard(st->board) + (size_t)st->board->size * AQ_BOARD_CHUNK;
+    for (uint32_t i = 0; i < k->size && rc == AQ_OK && st->info.host_rank == 0 && j->fits; i++) {
+        if (st->host_of[i] != next) /* hosts are numbered by first appearance */
+            continue;
+        next++;
+        rc = k->ops->get(i, "fits", text, AQ_KVS_GET_S);
+        board[0] = strcmp(text, "1") == 0;
+        j->fits = board[0] != 0;
+    }
+    if (rc != AQ_OK || board == NULL)
+        return rc;
+    if (aq_board_barrier(st->board, false) != 0)
+        return AQ_ERR_SYS;
+    j->fits = board[0] != 0;
     return AQ_OK;
+}
+
+/* Who is where, and the board; the launcher's word for it first. */
+static int aq_kvs_settle(struct aq_spawn_state *st, struct aq_kvs_join *j)
+{
+    const struct aq_kvs *k = &aq_kvs_me;
+    int rc;
+
+    if (k->ops->place != NULL && k->ops->place(st->host_of, k->size)) {
+        j->check = true;
+        rc = aq_kvs_fill_info(st);
+        if (rc == AQ_OK)
+            rc = aq_kvs_share_board(st, j);
+        if (rc == AQ_OK && st->info.host_count > 1)
+            rc = aq_kvs_agree(st, j);
+        if (rc != AQ_OK || j->fits)
+            return rc;
+        AQ_LOG(INFO, SPAWN, "the launcher's hosts are not what ranks can share: namespaces differ");
+        aq_kvs_drop_board(st, j);
+    }
+    j->check = false;
+    j->attempt++;
+    rc = aq_kvs_find_hosts(st, j);
+    if (rc == AQ_OK)
+        rc = aq_kvs_fill_info(st);
+    return rc == AQ_OK ? aq_kvs_share_board(st, j) : rc;
+}
+
+/* the job's key: by the first rank to the board, from there to all */
+static int aq_kvs_fetch_key(struct aq_spawn_state *st, const struct aq_kvs_join *j)
+{
+    char text[AQ_KVS_VALUE], name[32];
+
+    if (st->info.host_rank != 0)
+        return AQ_OK;
+    if (st->info.host_count == 1) {
+        memcpy(st->board->job_key, st->board->key, sizeof(st->job_key));
+        return AQ_OK;
+    }
+    if (aq_kvs_me.ops->get(0, aq_kvs_key(name, "job", j), text, AQ_KVS_GET_S) != AQ_OK ||
+        aq_kvs_from_hex(st->board->job_key, sizeof(st->job_key), text) != AQ_OK)
+        return aq_fail(AQ_ERR_SYS, "spawn: the launcher does not give what rank 0 has put for all ranks");
+    return AQ_OK;
+}
+
+static int aq_kvs_link(struct aq_spawn_state *st, struct aq_kvs_join *j)
+{
+    char card[AQ_KVS_VALUE], key[32];
+    uint32_t parent = aq_link_parent(&st->info), rank = 0;
+    int rc = aq_link_attach(&j->fds[AQ_KVS_FD_LINK], &st->info, st->job_key);
+
+    if (rc != AQ_OK || st->info.host_rank != 0 || parent == UINT32_MAX)
+        return rc;
+    while (st->host_of[rank] != parent)
+        rank++;
+    rc = aq_kvs_me.ops->get(rank, aq_kvs_key(key, "link", j), card, AQ_KVS_GET_S);
+    if (rc == AQ_OK && !aq_link_set_parent(card))
+        rc = aq_fail(AQ_ERR_SYS, "spawn: the card of rank %u's host, '%s', cannot be read", rank, card);
+    return rc;
 }
 
 int aq_spawn_kvs_join(struct aq_spawn_state *st, const struct aq_kvs_ops *ops)
 {
     struct aq_kvs *k = &aq_kvs_me;
-    char *peers;
-    int rc, event_fd = -1;
+    struct aq_kvs_join j = {.fds = {-1, -1, -1, -1}};
+    int rc;
 
     k->ops = ops;
     rc = ops->init(&k->rank, &k->size);
     if (rc != AQ_OK)
         return rc;
     aq_log_set_rank(k->rank);
-    peers = ops->local_peers != NULL ? ops->local_peers() : NULL;
-    if (aq_kvs_count_list(peers) != k->size)
-        rc = aq_kvs_find_hosts(k);
-    free(peers);
-    if (rc == AQ_OK)
-        rc = aq_kvs_fill_info(st, k);
-    if (rc == AQ_OK)
-        rc = aq_kvs_share_board(st, &event_fd);
+    st->host_of = calloc(k->size, sizeof(*st->host_of));
+    if (st->host_of == NULL)
+        return aq_fail(AQ_ERR_NOMEM, "spawn: no memory for the hosts of %u ranks", k->size);
+    rc = aq_kvs_settle(st, &j);
     if (rc == AQ_OK)
         rc = aq_spawn_claim(st);
+    if (rc == AQ_OK)
+        rc = aq_kvs_fetch_key(st, &j);
     /* pids must be on the board before anybody watches them */
     if (rc == AQ_OK && aq_board_barrier(st->board, false) != 0)
         rc = AQ_ERR_SYS;
-    if (rc == AQ_OK)
-        rc = aq_minder_start(st->board, st->info.host_rank, event_fd, ops);
-    return rc;
-}
-
-int aq_spawn_kvs_allgather(struct aq_spawn_state *st, const void *mine, size_t len, void *all)
-{
-    struct aq_kvs *k = &aq_kvs_me;
-    char text[AQ_KVS_VALUE], key[32];
-    uint32_t number = k->exchanges++;
-    int rc = AQ_OK;
-
-    for (size_t done = 0; done < len && rc == AQ_OK; done += AQ_KVS_PIECE) {
-        size_t now = len - done < AQ_KVS_PIECE ? len - done : AQ_KVS_PIECE;
-
-        snprintf(key, sizeof(key), "x%u.%zu", number, done);
-        aq_kvs_to_hex(text, (const uint8_t *)mine + done, now);
-        rc = k->ops->put(key, text);
-    }
-    if (rc == AQ_OK)
-        rc = k->ops->fence();
-    for (uint32_t i = 0; i < st->info.size; i++) {
-        for (size_t done = 0; done < len && rc == AQ_OK; done += AQ_KVS_PIECE) {
-            size_t now = len - done < AQ_KVS_PIECE ? len - done : AQ_KVS_PIECE;
-
-            snprintf(key, sizeof(key), "x%u.%zu", number, done);
-            rc = k->ops->get(i, key, text);
-            if (rc == AQ_OK)
-                rc = aq_kvs_from_hex((uint8_t *)all + i * len + done, now, text);
-        }
-    }
-    return rc;
-}
-
-void aq_spawn_kvs_notify(struct aq_spawn_state *st)
-{
-    (void)st;
-    aq_minder_notify();
-}
-
-int aq_spawn_kvs_leave(struct aq_spawn_state *st, int code, bool orderly)
-{
-    (void)st;
-    return aq_minder_leave(code, orderly);
+    if (rc != AQ_OK)
+        return rc;
+    close(j.fds[AQ_KVS_FD_BOARD]);
+    memcpy(st->job_key, st->board->job_key, sizeof(st->job_key));
+    if (st->info.host_count > 1)
+        rc = aq_kvs_link(st, &j);
+    return rc == AQ_OK ? aq_minder_start(st->board, st->info.host_rank, j.fds[AQ_KVS_FD_EVENT], ops) : rc;
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * aq_spawn_kvs.h - joining a job whose launcher offers a key-value store and a fence (PMIx, PMI).
- * Owns      discovery of the ranks on this host, the board among them, exchanges between hosts
- * Threads   join and allgather: one; the minder is a thread of its own (aq_spawn_minder.h)
- * Uses      aq_fdpass.h
+ * Owns      discovery of the ranks on each host, the board among them, exchanges between hosts
+ * Threads   all but lookup: one, at start; lookup from any; the minder is a thread of its own
+ *           (aq_spawn_minder.h)
+ * Scale     a rank keeps 4 bytes for each rank of the job (info.host_of). Between hosts only first ranks
+ *           of hosts exchange anything, on behalf of theirs; a card is fetched when it is needed first
+ * Uses      aq_fdpass.h, aq_spawn_link.h
  */
 #ifndef AQ_SPAWN_KVS_H
 #define AQ_SPAWN_KVS_H
@@ -13,24 +16,53 @@
 
 #include "other/spawn/aq_spawn_provider.h"
 
-#define AQ_KVS_VALUE 512             /* bytes of text that every store takes, NUL included */
+#define AQ_KVS_VALUE 512                     /* bytes of text that every store takes, NUL included */
+#define AQ_KVS_PIECE ((AQ_KVS_VALUE - 2) / 2) /* bytes in one value, as hex digits */
+#define AQ_KVS_GET_S 60                      /* how long anything may take that all others have put */
 
-/* every function returns AQ_OK or a negative AQ_ERR_*, logged */
+/* For whom a value is. HOST: ranks that the launcher holds for neighbours; it need not leave the host. */
+enum aq_kvs_scope { AQ_KVS_HOST, AQ_KVS_JOB };
+
+/* every int function returns AQ_OK or a negative AQ_ERR_*, logged */
 struct aq_kvs_ops {
     int (*init)(uint32_t *rank_out, uint32_t *size_out);
+    /* the launcher's opinion on which ranks share a host: equal numbers below size in host_of_out[size];
+     * the same on every rank. False if it has none */
+    bool (*place)(uint32_t *host_of_out, uint32_t size);
     /* value becomes readable by others as (my rank, key) after the next fence */
-    int (*put)(const char *key, const char *value);
-    int (*fence)(void);
-    int (*get)(uint32_t rank, const char *key, char value_out[AQ_KVS_VALUE]);
-    /* "0,1,2" or "0-2,5": the ranks of this host, caller frees; NULL if the store does not know */
-    char *(*local_peers)(void);
+    int (*put)(const char *key, const char *value, enum aq_kvs_scope scope);
+    /* collect: what was put is carried everywhere at once; else it is fetched by whoever asks for it */
+    int (*fence)(bool collect);
+    /* from any thread; waits for seconds at most */
+    int (*get)(uint32_t rank, const char *key, char value_out[AQ_KVS_VALUE], int seconds);
+    /* a connection to the launcher that hangs up when the launcher is gone; NULL or -1: there is none */
+    int (*life_fd)(void);
     void (*abort)(int code, const char *text);
     void (*fini)(void);
 };
 
+struct aq_kvs {
+    const struct aq_kvs_ops *ops;
+    uint32_t rank, size;
+    uint32_t exchanges; /* so far: keys are used once */
+    bool published;     /* the cards are in the store */
+};
+
+extern struct aq_kvs aq_kvs_me;
+
 int aq_spawn_kvs_join(struct aq_spawn_state *st, const struct aq_kvs_ops *ops);
 int aq_spawn_kvs_allgather(struct aq_spawn_state *st, const void *mine, size_t len, void *all);
+int aq_spawn_kvs_bcast(struct aq_spawn_state *st, void *buf, size_t len, uint32_t root);
+int aq_spawn_kvs_fence(struct aq_spawn_state *st);
+int aq_spawn_kvs_publish(struct aq_spawn_state *st, const void *card, size_t len);
+int aq_spawn_kvs_lookup(struct aq_spawn_state *st, uint32_t rank, void *card_out, size_t len);
 void aq_spawn_kvs_notify(struct aq_spawn_state *st);
 int aq_spawn_kvs_leave(struct aq_spawn_state *st, int code, bool orderly);
+
+/** aq_kvs_to_hex - 2 * len digits and a NUL. */
+void aq_kvs_to_hex(char *text, const uint8_t *bytes, size_t len);
+
+/** aq_kvs_from_hex - AQ_OK if text is len bytes as hex digits; else AQ_ERR_ARG, not logged. */
+int aq_kvs_from_hex(uint8_t *bytes, size_t len, const char *text);
 
 #endif

@@ -2,13 +2,11 @@
 /*
  * aq_spawn_minder.c - the watching thread; see aq_spawn_minder.h.
  * Threads   the minder itself has all signals blocked; requests to it are one atomic word
+ * See       aq_spawn_leave.c for how ranks leave
  */
 #include "other/spawn/aq_spawn_minder.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -18,42 +16,14 @@
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
 #include "other/spawn/aq_ending.h"
+#include "other/spawn/aq_spawn_link.h"
+#include "other/spawn/aq_spawn_minder_internal.h"
 
-#define AQ_MINDER_LOOK_MS   500  /* without pidfd */
-#define AQ_MINDER_LAST_MS   500  /* beyond the exit timeout: for the killed to go */
-#define AQ_MINDER_ENDING_MS 20   /* how often minders look once the job is ending */
-#define AQ_MINDER_CALL_MS   3000 /* how long the launcher's library may take to say goodbye */
-
-enum aq_minder_request { AQ_MINDER_NOTHING = 0, AQ_MINDER_FINI, AQ_MINDER_ABORT, AQ_MINDER_DONE };
-
-static struct {
-    struct aq_board *board;
-    const struct aq_kvs_ops *ops;
-    uint32_t slot;
-    pid_t self;
-    int event_fd;             /* the host's: written once the job ends, never read */
-    int own_fd;               /* this rank's */
-    _Atomic uint32_t request; /* a futex */
-    atomic_int code;
-    _Atomic uint32_t met; /* the ranks of other hosts have come to the exit too; a futex */
-    bool running;
-    /* the thread's own */
-    pid_t *child;       /* [size] watched processes, 0 = gone or not mine to watch */
-    struct pollfd *fds; /* event_fd, own_fd, then the watched */
-    uint32_t *fd_slot;
-    int fd_count;
-    bool blind;  /* no pidfd */
-    bool ending; /* ends the process itself: the client's threads have not come */
-} aq_minder;
+struct aq_minder aq_minder;
 
 static bool aq_minder_leads(void)
 {
     return aq_minder.slot == 0;
-}
-
-static bool aq_minder_dead(pid_t pid)
-{
-    return kill(pid, 0) != 0 && errno == ESRCH;
 }
 
 /* The first rank watches all, the others the first. */
@@ -82,7 +52,7 @@ static void aq_minder_watch(void)
 /* calls gone() for each watched process that has ended */
 static void aq_minder_look(void (*gone)(void *, uint32_t), void *arg)
 {
-    for (int i = 2; i < aq_minder.fd_count; i++) {
+    for (int i = AQ_MINDER_FIXED_FDS; i < aq_minder.fd_count; i++) {
         if (aq_minder.fds[i].revents == 0 || aq_minder.fds[i].fd < 0)
             continue;
         close(aq_minder.fds[i].fd);
@@ -119,44 +89,32 @@ static void aq_minder_orphaned(void *arg, uint32_t slot)
 
 static int aq_minder_thread(void *(*fn)(void *));
 
+/* In a thread of its own, which ends with the process: who is gone never comes to the fence. */
 static void *aq_minder_meet_main(void *arg)
 {
     (void)arg;
-    if (aq_minder.ops->fence() == AQ_OK) {
+    if (aq_minder.ops->fence(false) == AQ_OK)
         /* release: pairs with the acquire in aq_minder_meet() */
         atomic_store_explicit(&aq_minder.met, 1, memory_order_release);
-        aq_board_wake_word(&aq_minder.met);
-    }
     return NULL;
-}
-
-/* Meet the ranks of other hosts at the exit. False if they do not come within the exit timeout; the
- * fence goes on waiting in a thread of its own, which ends with the process. */
-static bool aq_minder_meet(void)
-{
-    uint64_t end = aq_board_now_ns() + aq_minder.board->exit_timeout_ms * 1000000ull;
-
-    if (aq_minder.board->job_size == aq_minder.board->size)
-        return true;
-    if (aq_minder_thread(aq_minder_meet_main) != 0)
-        return false;
-    /* acquire: pairs with the release in aq_minder_meet_main() */
-    while (atomic_load_explicit(&aq_minder.met, memory_order_acquire) == 0) {
-        if (aq_board_now_ns() >= end)
-            return false;
-        aq_board_wait_word(&aq_minder.met, 0, AQ_MINDER_ENDING_MS);
-    }
-    return true;
 }
 
 static void aq_minder_serve(void)
 {
     /* acquire: the code was written before the request */
-    uint32_t request = atomic_load_explicit(&aq_minder.request, memory_order_acquire);
+    uint32_t request = atomic_load_explicit(&aq_minder.request, memory_order_acquire), old = AQ_MINDER_MEET;
 
+    /* relaxed: the next request may be here already */
+    if (request == AQ_MINDER_MEET &&
+        atomic_compare_exchange_strong_explicit(&aq_minder.request, &old, AQ_MINDER_NOTHING,
+                                                memory_order_relaxed, memory_order_relaxed))
+        aq_minder_thread(aq_minder_meet_main);
     if (request != AQ_MINDER_FINI && request != AQ_MINDER_ABORT)
         return;
-    if (request == AQ_MINDER_FINI && aq_minder_meet())
+    /* who speaks for this host stays until the others know what it knows */
+    if (request == AQ_MINDER_FINI && aq_link_is_done() && !aq_link_is_settled() && aq_link_own())
+        return;
+    if (request == AQ_MINDER_FINI)
         aq_minder.ops->fini();
     else
         /* relaxed: see above */
@@ -180,53 +138,164 @@ static uint32_t aq_minder_state(uint32_t slot)
     return atomic_load_explicit(&aq_minder.board->rank[slot].state, memory_order_acquire);
 }
 
+static bool aq_minder_has_ended(uint32_t slot)
+{
+    uint32_t state = aq_minder_state(slot);
+
+    return state >= AQ_RANK_ENDED || state == AQ_RANK_LEFT;
+}
+
 static bool aq_minder_all_ended(void)
 {
     for (uint32_t i = 0; i < aq_minder.board->size; i++)
-        if (aq_minder_state(i) < AQ_RANK_ENDED && aq_minder_state(i) != AQ_RANK_LEFT)
+        if (!aq_minder_has_ended(i))
             return false;
     return true;
 }
 
-/* Time is up and the client's threads have not come: end the process for them, as well as can be. A
- * launcher that saw us die of SIGKILL would report that instead of the job's exit code; one that saw
- * a single rank fail might kill the others, so ranks go together if all of them can. */
-static void aq_minder_end_self(bool now)
+/* the same, and those count too that did not live to say so */
+static bool aq_minder_none_left(const struct aq_ending *e)
 {
+    for (uint32_t i = 0; i < aq_minder.board->size; i++) {
+        /* relaxed: joined long ago */
+        pid_t pid = atomic_load_explicit(&aq_minder.board->rank[i].pid, memory_order_relaxed);
+
+        if (aq_minder_has_ended(i))
+            continue;
+        if (i == aq_minder.slot || (aq_minder_leads() ? e->child[i] != 0 : !aq_minder_dead(pid)))
+            return false;
+    }
+    return true;
+}
+
+/* hear and tell other hosts, if we are the one to do so; ms until the next time */
+static int aq_minder_speak(struct aq_ending *e, int wait)
+{
+    int next;
+
+    if (!aq_link_own())
+        return wait;
+    aq_minder.fds[2].fd = aq_link_fd();
+    next = aq_link_step(e, aq_minder_none_left(e));
+    return wait < 0 || next < wait ? next : wait;
+}
+
+/* Shall this rank end, though its threads will not do it: is it asked in vain, or is the time up? */
+static bool aq_minder_must_end(void)
+{
+    /* acquire: with the state comes the code */
+    uint32_t state = atomic_load_explicit(&aq_minder.board->exit_state, memory_order_acquire);
+
+    if (state == AQ_EXIT_ASKED && !aq_minder.deaf && !aq_minder.listens) {
+        aq_minder.deaf = !aq_ending_catches(aq_minder.self, SIGQUIT);
+        aq_minder.listens = !aq_minder.deaf;
+    }
+    return state >= AQ_EXIT_KILLING || (state == AQ_EXIT_ASKED && aq_minder.deaf);
+}
+
+static void *aq_minder_fini_main(void *arg)
+{
+    (void)arg;
+    aq_minder.ops->fini();
+    /* release: the library's work is done before the process goes */
+    atomic_store_explicit(&aq_minder.gone, 1, memory_order_release);
+    aq_board_wake_word(&aq_minder.gone);
+    return NULL;
+}
+
+/* The library waits for an answer of the launcher's; that may be gone, or busy killing us. */
+static _Noreturn void aq_minder_fini_and_exit(int code)
+{
+    uint64_t end = aq_board_now_ns() + AQ_MINDER_CALL_MS * 1000000ull;
+
+    if (aq_minder_thread(aq_minder_fini_main) == 0)
+        /* acquire: as above */
+        while (atomic_load_explicit(&aq_minder.gone, memory_order_acquire) == 0 && aq_board_now_ns() < end)
+            aq_board_wait_word(&aq_minder.gone, 0, AQ_MINDER_ENDING_MS);
+    _exit(code);
+}
+
+/* End the process for the client's threads, as well as can be. A launcher that saw us die of SIGKILL
+ * would report that instead of the job's exit code; one that saw a single rank fail might kill the
+ * others, so ranks go together if all of them can. */
+static void aq_minder_end_self(const struct aq_ending *e)
+{
+    uint64_t now = aq_board_now_ns();
     int code;
 
     if (!aq_minder.ending) {
-        if (aq_minder_state(aq_minder.slot) >= AQ_RANK_LEFT)
-            return; /* a thread of the client is on its way out */
+        uint32_t state = aq_minder_state(aq_minder.slot);
+
+        /* a thread of the client is on its way out; it may be stuck there, on a lock that it held when
+         * a signal took it away */
+        if (state >= AQ_RANK_LEFT && !(state == AQ_RANK_EXITING && aq_minder_time_is_up()))
+            return;
         aq_minder.ending = true;
+        aq_minder.latest = now + (aq_minder.board->exit_timeout_ms + 2 * AQ_MINDER_LAST_MS) * 1000000ull;
         /* the code does not count at this stage */
         aq_board_publish_exit(aq_minder.board, aq_minder.slot, AQ_RANK_ENDED, 0);
     }
-    if (!now && !aq_minder_all_ended())
+    if (!e->killed && !aq_minder_all_ended() && now < aq_minder.latest)
+        return;
+    /* the same for other hosts; and who speaks for this one has a word to say yet */
+    if (aq_link_is_whole() && now < aq_minder.latest &&
+        (!aq_link_is_done() || (aq_link_own() && !aq_link_is_settled())))
         return;
     /* relaxed: settled long ago */
     code = atomic_load_explicit(&aq_minder.board->exit_code, memory_order_relaxed);
-    if (aq_minder.board->job_size == aq_minder.board->size)
-        aq_minder.ops->fini();
-    else
+    if (!aq_minder_alone() && !aq_link_is_whole())
         aq_minder.ops->abort(code, "a rank did not end in time");
-    _exit(code);
+    aq_minder_fini_and_exit(code);
+}
+
+void aq_minder_launcher_lost(void)
+{
+    uint64_t one = 1;
+
+    /* relaxed: a flag on its own */
+    atomic_store_explicit(&aq_minder.orphaned, true, memory_order_relaxed);
+    if (aq_minder.running && write(aq_minder.own_fd, &one, sizeof(one)) < 0)
+        return; /* closed by the client */
+}
+
+/* Nobody would miss us, end us or take our output: the job ends itself. */
+static void aq_minder_look_for_launcher(struct aq_ending *e)
+{
+    if (aq_minder.fds[3].revents != 0) {
+        aq_minder.fds[3].fd = -1;
+        aq_minder.fds[3].revents = 0;
+        atomic_store_explicit(&aq_minder.orphaned, true, memory_order_relaxed);
+    }
+    if (e->start_ns != 0 || !atomic_load_explicit(&aq_minder.orphaned, memory_order_relaxed) ||
+        aq_board_is_ending(aq_minder.board))
+        return;
+    if (!e->told)
+        aq_ending_say("FATAL ERROR", "the launcher's process on this host is gone; ending the job");
+    e->told = true;
+    aq_ending_fail(e, 1);
 }
 
 /* milliseconds to sleep, -1 for ever */
 static int aq_minder_step(struct aq_ending *e)
 {
-    bool ending = aq_board_is_ending(aq_minder.board);
+    bool ending;
     int wait = -1;
 
     if (aq_minder_leads() || e->child[0] == 0) {
+        aq_minder_look_for_launcher(e);
         /* a later step kills who has not ended himself; I come after that */
         if (aq_minder_time_is_up())
             e->child[aq_minder.slot] = 0;
         wait = aq_ending_step(e);
+        wait = aq_minder_speak(e, wait);
     }
-    if (aq_minder_time_is_up())
-        aq_minder_end_self(e->killed);
+    if (aq_minder_must_end())
+        aq_minder_end_self(e);
+    ending = aq_board_is_ending(aq_minder.board);
+    /* the news may have come from another host */
+    if (ending && !aq_minder.alarmed)
+        aq_minder_notify();
+    aq_minder.alarmed = ending;
     /* nobody reads the host's eventfd, so that no minder misses it: look at the board from now on */
     if (ending)
         aq_minder.fds[0].fd = -1;
@@ -277,7 +346,7 @@ static int aq_minder_thread(void *(*fn)(void *))
 int aq_minder_start(struct aq_board *board, uint32_t slot, int event_fd,
                     const struct aq_kvs_ops *ops)
 {
-    size_t watched = 2 + (slot == 0 ? board->size : 1);
+    size_t watched = AQ_MINDER_FIXED_FDS + (slot == 0 ? board->size : 1);
     int rc;
 
     aq_minder.board = board;
@@ -295,13 +364,15 @@ int aq_minder_start(struct aq_board *board, uint32_t slot, int event_fd,
                        board->size);
     aq_minder.fds[0] = (struct pollfd){event_fd, POLLIN, 0};
     aq_minder.fds[1] = (struct pollfd){aq_minder.own_fd, POLLIN, 0};
-    aq_minder.fd_count = 2;
+    aq_minder.fds[2] = (struct pollfd){-1, POLLIN, 0};
+    aq_minder.fds[3] = (struct pollfd){ops->life_fd != NULL ? ops->life_fd() : -1, POLLRDHUP, 0};
+    aq_minder.fd_count = AQ_MINDER_FIXED_FDS;
+    aq_minder.running = true; /* before the thread, which may have something to tell at once */
     rc = aq_minder_thread(aq_minder_main);
-    if (rc != 0)
-        return aq_fail(AQ_ERR_RESOURCE, "spawn: cannot start a thread to watch the job: %s",
-                       strerror(rc));
-    aq_minder.running = true;
-    return AQ_OK;
+    if (rc == 0)
+        return AQ_OK;
+    aq_minder.running = false;
+    return aq_fail(AQ_ERR_RESOURCE, "spawn: cannot start a thread to watch the job: %s", strerror(rc));
 }
 
 void aq_minder_notify(void)
@@ -310,62 +381,4 @@ void aq_minder_notify(void)
 
     if (aq_minder.running && write(aq_minder.event_fd, &one, sizeof(one)) < 0)
         return; /* full or closed by the client: our end is noticed too */
-}
-
-/* all ranks of the host have come to the exit, left or died */
-static bool aq_minder_all_came(void)
-{
-    for (uint32_t i = 0; i < aq_minder.board->size; i++) {
-        struct aq_board_rank *r = &aq_minder.board->rank[i];
-
-        /* acquire: pairs with the release in aq_board_publish_exit() */
-        if (atomic_load_explicit(&r->state, memory_order_acquire) < AQ_RANK_LEFT &&
-            !aq_minder_dead(atomic_load_explicit(&r->pid, memory_order_relaxed)))
-            return false;
-    }
-    return true;
-}
-
-/* The launcher may take the first process that ends badly as a reason to kill the others, so ranks
- * go together; the first rank's minder asks and kills in the meantime. */
-static void aq_minder_wait_for_others(void)
-{
-    uint64_t end =
-        aq_board_now_ns() + (aq_minder.board->exit_timeout_ms + AQ_MINDER_LAST_MS) * 1000000ull;
-
-    while (!aq_minder_all_came() && aq_board_now_ns() < end) {
-        /* acquire: pairs with the release in aq_board_publish_exit() */
-        uint32_t seen = atomic_load_explicit(&aq_minder.board->exit_seen, memory_order_acquire);
-
-        if (!aq_minder_all_came())
-            aq_board_wait_word(&aq_minder.board->exit_seen, seen, 20);
-    }
-}
-
-int aq_minder_leave(int code, bool orderly)
-{
-    uint64_t one = 1, end = aq_board_now_ns() + AQ_MINDER_CALL_MS * 1000000ull;
-    uint32_t want = orderly ? AQ_MINDER_FINI : AQ_MINDER_ABORT, now;
-
-    if (!aq_minder.running)
-        return code;
-    if (orderly) {
-        aq_minder_wait_for_others();
-        end = aq_board_now_ns() + AQ_MINDER_CALL_MS * 1000000ull;
-        if (aq_minder.board->job_size > aq_minder.board->size)
-            end += aq_minder.board->exit_timeout_ms * 1000000ull;
-        /* others may have published larger codes, or the job's was settled: everybody returns the same */
-        code = atomic_load_explicit(&aq_minder.board->exit_code, memory_order_relaxed);
-    }
-    /* relaxed, release: pairs with the acquire in aq_minder_serve() */
-    atomic_store_explicit(&aq_minder.code, code, memory_order_relaxed);
-    atomic_store_explicit(&aq_minder.request, want, memory_order_release);
-    if (write(aq_minder.own_fd, &one, sizeof(one)) < 0)
-        return code; /* closed by the client: the launcher sees us end */
-    /* acquire: the library's work is done */
-    while ((now = atomic_load_explicit(&aq_minder.request, memory_order_acquire)) !=
-               AQ_MINDER_DONE &&
-           aq_board_now_ns() < end)
-        aq_board_wait_word(&aq_minder.request, now, 50);
-    return code;
 }

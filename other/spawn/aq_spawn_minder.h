@@ -21,6 +21,9 @@ int aq_minder_start(struct aq_board *board, uint32_t slot, int event_fd, const s
 /** aq_minder_notify - the board has changed. Async-signal-safe. */
 void aq_minder_notify(void);
 
+/** aq_minder_launcher_lost - the launcher's library says that its daemon is gone. Any thread. */
+void aq_minder_launcher_lost(void);
+
 /** aq_minder_leave - wait for the host's other ranks, then have ops->fini() or ops->abort() called. */
 int aq_minder_leave(int code, bool orderly);
 

@@ -3,11 +3,16 @@
  * aq_spawn_pmi.c - jobs started by a launcher that speaks PMI-1 over an inherited socket: MPICH's
  * mpiexec (hydra) and its relatives.
  * Owns      the conversation on PMI_FD
- * Threads   one at start; fini and abort from the minder thread
+ * Threads   one at start; get from any, fini and abort from the minder thread: one question at a time
  * Wire      lines of blank-separated name=value words, "cmd=" first; a request, then its answer
+ * Secrets   the store is not for one user's eyes by a rule of PMI, but it lives in the launcher's processes
+ *           (hydra's, under the user's id) and travels between them over connections of their own: as safe
+ *           as the start of the program itself
+ * See       PMI_process_mapping as MPICH's users know it: "(vector,(node,nodes,ranks on each),...)"
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +28,8 @@ static struct {
     int fd;
     uint32_t rank, size;
     char space[256]; /* name of the job's key-value space */
-} aq_pmi;
+    pthread_mutex_t lock; /* a question and its answer */
+} aq_pmi = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static bool aq_pmi_offered(void)
 {
@@ -73,10 +79,10 @@ static int aq_pmi_read_line(char line[AQ_PMI_LINE])
     return aq_fail(AQ_ERR_SYS, "spawn: the launcher's PMI answer has no end");
 }
 
-static int aq_pmi_ask(char line[AQ_PMI_LINE], const char *answer)
+/* the answer replaces the question in line */
+static int aq_pmi_exchange(char line[AQ_PMI_LINE])
 {
     size_t len = strlen(line), done = 0;
-    char cmd[64], rc[16];
 
     while (done < len) {
         ssize_t put = write(aq_pmi.fd, line + done, len - done);
@@ -87,8 +93,19 @@ static int aq_pmi_ask(char line[AQ_PMI_LINE], const char *answer)
             return aq_fail(AQ_ERR_SYS, "spawn: PMI_FD: %s", strerror(errno));
         done += (size_t)put;
     }
-    if (aq_pmi_read_line(line) != AQ_OK)
-        return AQ_ERR_SYS;
+    return aq_pmi_read_line(line);
+}
+
+static int aq_pmi_ask(char line[AQ_PMI_LINE], const char *answer)
+{
+    char cmd[64], rc[16];
+    int failed;
+
+    pthread_mutex_lock(&aq_pmi.lock);
+    failed = aq_pmi_exchange(line);
+    pthread_mutex_unlock(&aq_pmi.lock);
+    if (failed != AQ_OK)
+        return failed;
     if (!aq_pmi_word(line, "cmd", cmd, sizeof(cmd)) || strcmp(cmd, answer) != 0 ||
         (aq_pmi_word(line, "rc", rc, sizeof(rc)) && strcmp(rc, "0") != 0))
         return aq_fail(AQ_ERR_SYS, "spawn: the launcher answered '%.*s', not %s",
@@ -127,10 +144,11 @@ static void aq_pmi_swap(char *text, char from, char to)
             *text = to;
 }
 
-static int aq_pmi_put(const char *key, const char *value)
+static int aq_pmi_put(const char *key, const char *value, enum aq_kvs_scope scope)
 {
     char line[AQ_PMI_LINE], text[AQ_KVS_VALUE];
 
+    (void)scope; /* there is but one */
     snprintf(text, sizeof(text), "%s", value);
     aq_pmi_swap(text, ' ', '~');
     snprintf(line, sizeof(line), "cmd=put kvsname=%s key=aq.%u.%s value=%s\n", aq_pmi.space,
@@ -138,17 +156,19 @@ static int aq_pmi_put(const char *key, const char *value)
     return aq_pmi_ask(line, "put_result");
 }
 
-static int aq_pmi_fence(void)
+static int aq_pmi_fence(bool collect)
 {
     char line[AQ_PMI_LINE] = "cmd=barrier_in\n";
 
+    (void)collect; /* hydra always does */
     return aq_pmi_ask(line, "barrier_out");
 }
 
-static int aq_pmi_get(uint32_t rank, const char *key, char value_out[AQ_KVS_VALUE])
+static int aq_pmi_get(uint32_t rank, const char *key, char value_out[AQ_KVS_VALUE], int seconds)
 {
     char line[AQ_PMI_LINE];
 
+    (void)seconds; /* the launcher's process on this host has it, and answers at once */
     snprintf(line, sizeof(line), "cmd=get kvsname=%s key=aq.%u.%s\n", aq_pmi.space, rank, key);
     if (aq_pmi_ask(line, "get_result") != AQ_OK)
         return AQ_ERR_SYS;
@@ -156,6 +176,48 @@ static int aq_pmi_get(uint32_t rank, const char *key, char value_out[AQ_KVS_VALU
         return aq_fail(AQ_ERR_SYS, "spawn: the launcher has no value of %s for rank %u", key, rank);
     aq_pmi_swap(value_out, '~', ' ');
     return AQ_OK;
+}
+
+/* "(vector,(0,2,4),(2,1,3))": blocks of ranks on nodes; if ranks are left, it begins again */
+static bool aq_pmi_read_mapping(const char *text, uint32_t *host_of, uint32_t size)
+{
+    const char *blocks = strchr(text, '('), *at;
+    uint32_t rank = 0;
+
+    blocks = blocks != NULL ? strchr(blocks + 1, '(') : NULL;
+    at = blocks;
+    while (at != NULL && rank < size) {
+        unsigned first, nodes, each;
+
+        if (sscanf(at, "(%u,%u,%u)", &first, &nodes, &each) != 3 || nodes == 0 || each == 0 ||
+            nodes > size || first > size - nodes)
+            return false;
+        for (uint64_t i = 0; i < (uint64_t)nodes * each && rank < size; i++)
+            host_of[rank++] = first + (uint32_t)(i / each);
+        at = strchr(at + 1, '(');
+        if (at == NULL)
+            at = blocks;
+    }
+    return rank == size;
+}
+
+static bool aq_pmi_place(uint32_t *host_of, uint32_t size)
+{
+    char line[AQ_PMI_LINE], text[AQ_PMI_LINE], rc[16];
+    int failed;
+
+    snprintf(line, sizeof(line), "cmd=get kvsname=%s key=PMI_process_mapping\n", aq_pmi.space);
+    pthread_mutex_lock(&aq_pmi.lock);
+    failed = aq_pmi_exchange(line);
+    pthread_mutex_unlock(&aq_pmi.lock);
+    /* not every launcher has it: no reason for a message */
+    return failed == AQ_OK && (!aq_pmi_word(line, "rc", rc, sizeof(rc)) || strcmp(rc, "0") == 0) &&
+           aq_pmi_word(line, "value", text, sizeof(text)) && aq_pmi_read_mapping(text, host_of, size);
+}
+
+static int aq_pmi_life_fd(void)
+{
+    return aq_pmi.fd;
 }
 
 static void aq_pmi_abort(int code, const char *text)
@@ -169,14 +231,21 @@ static void aq_pmi_fini(void)
 {
     char line[AQ_PMI_LINE] = "cmd=finalize\n";
 
-    aq_pmi_ask(line, "finalize_ack");
+    /* a thread may wait in the fence for ranks that never come */
+    if (pthread_mutex_trylock(&aq_pmi.lock) != 0)
+        return;
+    if (aq_pmi_exchange(line) != AQ_OK)
+        line[0] = '\0'; /* the launcher is gone */
+    pthread_mutex_unlock(&aq_pmi.lock);
 }
 
 static const struct aq_kvs_ops aq_pmi_ops = {
     .init = aq_pmi_init,
+    .place = aq_pmi_place,
     .put = aq_pmi_put,
     .fence = aq_pmi_fence,
     .get = aq_pmi_get,
+    .life_fd = aq_pmi_life_fd,
     .abort = aq_pmi_abort,
     .fini = aq_pmi_fini,
 };
@@ -191,6 +260,10 @@ const struct aq_spawn_provider aq_spawn_pmi_provider = {
     .offered = aq_pmi_offered,
     .join = aq_pmi_join,
     .allgather = aq_spawn_kvs_allgather,
+    .bcast = aq_spawn_kvs_bcast,
+    .fence = aq_spawn_kvs_fence,
+    .publish = aq_spawn_kvs_publish,
+    .lookup = aq_spawn_kvs_lookup,
     .notify = aq_spawn_kvs_notify,
     .leave = aq_spawn_kvs_leave,
 };

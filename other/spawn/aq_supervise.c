@@ -20,7 +20,7 @@
 
 #include "other/spawn/aq_ending.h"
 
-static void aq_supervise_signals(sigset_t *set)
+static void aq_supervise_signals(sigset_t *set, bool stop_too)
 {
     static const int always[] = {SIGCHLD, SIGURG, SIGUSR1, SIGUSR2};
     static const int unless_ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -33,6 +33,8 @@ static void aq_supervise_signals(sigset_t *set)
     for (size_t i = 0; i < sizeof(unless_ignored) / sizeof(unless_ignored[0]); i++)
         if (sigaction(unless_ignored[i], NULL, &old) != 0 || old.sa_handler != SIG_IGN)
             sigaddset(set, unless_ignored[i]);
+    if (stop_too)
+        sigaddset(set, SIGTSTP);
 }
 
 /* The children of pid's first thread, added to those that are spared. */
@@ -111,16 +113,15 @@ int aq_supervise_open(struct aq_supervise *sv, uint32_t size, int *board_fd_out)
         aq_supervise_spare_earlier(sv);
     if (sv->reap_others)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
-    sv->child = calloc(size, sizeof(*sv->child));
+    sv->child = calloc((size_t)size + 1, sizeof(*sv->child));
     if (sv->child == NULL)
         return -ENOMEM;
-    sv->board = aq_board_create(size, size, board_fd_out);
+    sv->board = sv->place != NULL ? aq_board_create_far(size, sv->place, board_fd_out)
+                                  : aq_board_create(size, size, board_fd_out);
     if (sv->board == NULL)
         goto fail;
     sv->board->supervisor = (int32_t)getpid();
-    for (uint32_t i = 0; i < size; i++)
-        sv->board->rank[i].jobrank = i;
-    aq_supervise_signals(&set);
+    aq_supervise_signals(&set, sv->stop_too);
     sv->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (sv->signal_fd < 0)
         goto fail_board;
@@ -153,7 +154,7 @@ void aq_supervise_child(const struct aq_supervise *sv, pid_t parent)
     aq_supervise_signals_back(sv);
 }
 
-int aq_supervise_fork_failed(struct aq_supervise *sv, uint32_t slot, int error)
+void aq_supervise_say_fork_failed(struct aq_supervise *sv, uint32_t slot, int error)
 {
     struct rlimit lim = {0, 0};
 
@@ -171,6 +172,11 @@ int aq_supervise_fork_failed(struct aq_supervise *sv, uint32_t slot, int error)
                       "only %u of %u ranks could be started: %s; ask for fewer ranks or free "
                       "memory",
                       slot, sv->board->size, strerror(error));
+}
+
+int aq_supervise_fork_failed(struct aq_supervise *sv, uint32_t slot, int error)
+{
+    aq_supervise_say_fork_failed(sv, slot, error);
     for (uint32_t i = 0; i < slot; i++) {
         kill(sv->child[i], SIGKILL);
         waitpid(sv->child[i], NULL, 0);
@@ -186,22 +192,31 @@ static void aq_supervise_all_gone(struct aq_supervise *sv, struct aq_ending *e)
             aq_ending_gone(e, i, -1);
 }
 
+static void aq_supervise_pass_on(const struct aq_supervise *sv, pid_t pid, int status)
+{
+    if (sv->io != NULL && sv->io->reaped != NULL)
+        sv->io->reaped(sv->io->arg, pid, status);
+}
+
 static void aq_supervise_reap(struct aq_supervise *sv, struct aq_ending *e)
 {
     int status;
     pid_t pid;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        uint32_t i = 0;
+
         aq_supervise_spared_gone(sv, pid);
-        for (uint32_t i = 0; i < sv->board->size; i++) {
-            if (sv->child[i] == pid) {
-                if (sv->verbose)
-                    aq_ending_say("NOTICE", "rank %u (process %d) has ended, wait status 0x%x",
-                                  sv->board->rank[i].jobrank, (int)pid, (unsigned)status);
-                aq_ending_gone(e, i, status);
-                break;
-            }
+        while (i < sv->board->size && sv->child[i] != pid)
+            i++;
+        if (i == sv->board->size) {
+            aq_supervise_pass_on(sv, pid, status);
+            continue;
         }
+        if (sv->verbose)
+            aq_ending_say("NOTICE", "rank %u (process %d) has ended, wait status 0x%x",
+                          sv->board->rank[i].jobrank, (int)pid, (unsigned)status);
+        aq_ending_gone(e, i, status);
     }
     if (pid < 0 && errno == ECHILD && e->alive > 0)
         aq_supervise_all_gone(sv, e);
@@ -209,7 +224,7 @@ static void aq_supervise_reap(struct aq_supervise *sv, struct aq_ending *e)
 
 /* Batch systems announce the end of the time by SIGUSR1 to the process they know: tell the ranks that
  * care; for the others it would be deadly. */
-static void aq_supervise_forward(struct aq_supervise *sv, int sig)
+void aq_supervise_forward(struct aq_supervise *sv, int sig)
 {
     for (uint32_t i = 0; i < sv->board->size; i++) {
         /* relaxed: written once */
@@ -225,7 +240,14 @@ static void aq_supervise_read_signals(struct aq_supervise *sv, struct aq_ending 
     struct signalfd_siginfo si;
 
     while (read(sv->signal_fd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
-        switch (si.ssi_signo) {
+        const int sig = (int)si.ssi_signo;
+
+        if (sv->signal == 0 && (sig == SIGHUP || sig == SIGINT || sig == SIGQUIT || sig == SIGTERM))
+            sv->signal = sig;
+        if (sv->io != NULL && sv->io->signalled != NULL &&
+            sv->io->signalled(sv->io->arg, e, sig))
+            continue;
+        switch (sig) {
         case SIGCHLD:
         case SIGURG: /* a rank has changed the board */
             break;
@@ -237,7 +259,7 @@ static void aq_supervise_read_signals(struct aq_supervise *sv, struct aq_ending 
             aq_supervise_forward(sv, SIGUSR1);
             break;
         default:
-            aq_ending_signalled(e, (int)si.ssi_signo);
+            aq_ending_signalled(e, sig);
         }
     }
 }
@@ -263,13 +285,16 @@ static int aq_supervise_kill_others(const struct aq_supervise *sv, pid_t session
 /* Ranks may have left processes of their own (a shell's background jobs); they came to us when
  * their parents died, and their children come when they are gone. Those that moved to a session of
  * their own were meant to stay. */
-static void aq_supervise_end_others(struct aq_supervise *sv)
+void aq_supervise_end_others(struct aq_supervise *sv)
 {
     pid_t session = getsid(0), pid;
+    int status;
 
     for (int i = 0; i < 50; i++) {
-        while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+        while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
             aq_supervise_spared_gone(sv, pid);
+            aq_supervise_pass_on(sv, pid, status);
+        }
         if (aq_supervise_kill_others(sv, session) == 0)
             return;
         usleep(2000);
@@ -286,13 +311,17 @@ int aq_supervise_run(struct aq_supervise *sv)
         return aq_supervise_fork_failed(sv, sv->board->size, ENOMEM);
     aq_ending_init(&e, sv->board, sv->child);
     e.verbose = sv->verbose;
+    e.follow = sv->follow;
     for (;;) {
-        int count = 0, wait;
+        int count = 0, wait, wait_io;
 
         aq_supervise_reap(sv, &e);
-        if (e.alive == 0)
+        if (e.alive == 0 && (sv->io == NULL || sv->io->busy == NULL || !sv->io->busy(sv->io->arg)))
             break;
         wait = aq_ending_step(&e);
+        wait_io = sv->io != NULL && sv->io->step != NULL ? sv->io->step(sv->io->arg, &e) : -1;
+        if (wait < 0 || (wait_io >= 0 && wait_io < wait))
+            wait = wait_io;
         fds[0].fd = sv->signal_fd;
         fds[0].events = POLLIN;
         if (sv->io != NULL)
@@ -311,7 +340,22 @@ int aq_supervise_run(struct aq_supervise *sv)
     free(fds);
     /* relaxed: everybody else is gone */
     code = atomic_load_explicit(&sv->board->exit_code, memory_order_relaxed);
-    if (sv->verbose)
+    if (sv->verbose && !sv->follow)
         aq_ending_say("NOTICE", "the job has ended with exit code %d", code);
     return code;
+}
+
+_Noreturn void aq_supervise_end_console(int code, int sig)
+{
+    if (sig != 0) {
+        sigset_t set;
+
+        sigemptyset(&set);
+        sigaddset(&set, sig);
+        (void)sigaction(sig, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+        (void)raise(sig);
+        (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+    }
+    /* 128 + n stands for a rank that died of signal n */
+    _exit(code > 128 && code <= 128 + SIGRTMAX ? AQ_SUPERVISE_LOST : code);
 }

@@ -17,12 +17,18 @@
 #include <sys/types.h>
 
 #include "other/spawn/aq_board.h"
+#include "other/spawn/aq_ending.h"
 
 /* descriptors that somebody else in the process wants served in the same loop */
 struct aq_supervise_io {
     int (*fill)(void *arg, struct pollfd *fds);               /* how many it has filled in */
     void (*serve)(void *arg, const struct pollfd *fds, int count);
     void (*finish)(void *arg);                                /* ranks are gone: drain */
+    /* the rest may be NULL */
+    int (*step)(void *arg, struct aq_ending *e);              /* each turn; ms to the next, -1 none */
+    bool (*busy)(void *arg);                                  /* go on though no rank is left */
+    void (*reaped)(void *arg, pid_t pid, int status);         /* a child that is no rank has ended */
+    bool (*signalled)(void *arg, struct aq_ending *e, int sig); /* true: nothing more to do about it */
     void *arg;
     int max;                                                  /* most that fill() will use */
 };
@@ -36,8 +42,12 @@ struct aq_supervise {
     pid_t *spared;                /* running before us: children that an exec left us, and theirs */
     size_t spared_count;
     const struct aq_supervise_io *io; /* may be NULL */
+    const struct aq_board_place *place; /* of a host of several; NULL: all ranks are here */
     bool verbose;                 /* GASNET_SPAWN_VERBOSE */
     bool reap_others;             /* end what ranks have left running in our session */
+    bool follow;                  /* see struct aq_ending */
+    int signal;                   /* the first that came from outside to end the job; 0: none */
+    bool stop_too;                /* SIGTSTP comes to io->signalled() as well */
 };
 
 /**
@@ -62,7 +72,26 @@ void aq_supervise_child(const struct aq_supervise *sv, pid_t parent);
 /** aq_supervise_fork_failed - say why rank slot could not be started and what to do; ends those started. */
 int aq_supervise_fork_failed(struct aq_supervise *sv, uint32_t slot, int error);
 
+/** aq_supervise_say_fork_failed - the message of the above, nothing else. */
+void aq_supervise_say_fork_failed(struct aq_supervise *sv, uint32_t slot, int error);
+
+/** aq_supervise_forward - sig to the ranks that have a handler for it. */
+void aq_supervise_forward(struct aq_supervise *sv, int sig);
+
+/** aq_supervise_end_others - end what ranks have left running in our session. */
+void aq_supervise_end_others(struct aq_supervise *sv);
+
 /** aq_supervise_run - look after the ranks until the last has gone. Returns the job's exit code. */
 int aq_supervise_run(struct aq_supervise *sv);
+
+/**
+ * aq_supervise_end_console - what a process that users start as ./prog N or as amudprun ends with.
+ * code    of the job
+ * sig     that this process got from outside, 0 if none: it dies of that
+ * A job that lost a rank ends with AQ_SUPERVISE_LOST, as scripts expect of the udp conduit.
+ */
+_Noreturn void aq_supervise_end_console(int code, int sig);
+
+#define AQ_SUPERVISE_LOST 255
 
 #endif

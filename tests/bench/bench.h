@@ -8,13 +8,16 @@
  *                    records
  *   bench_job.c      inside a job: start-up, commands from rank 0 to the others, running one row
  *   bench_rows.c     the registry: every row of every file, with sizes, budgets and tables
+ *   bench_far.c      inside a job whose ranks share no memory: limits over sockets, a stream under loss
  *   bench_am.c bench_rma.c bench_sync.c bench_vis.c bench_atomic.c bench_coll.c
  *                    subjects and limits of the rows
  *   bench_probe.c    inside a job: start-up times and memory of many ranks
  *   bench_many.c     in front: start-up, memory and message rate against the number of ranks
+ *   bench_loss.c     in front: bandwidth of a stream of puts when datagrams are lost
  *   bench_peers.c    in front: the same rows by Open MPI, MPICH and OpenSHMEM, where installed
  *   bench_out.c      table, JSON, progress;  bench_plot.c  SVG files through gnuplot
  *   bench_stat.c bench_limit.c            measuring and physical limits, shared with the peers
+ *   bench_wire.c                          limits over UDP sockets
  *
  * Threads   one in every process
  * Uses      gasnetex.h as any client does, the C library, gnuplot when asked for plots
@@ -26,16 +29,18 @@
 
 #include "bench_limit.h"
 #include "bench_stat.h"
+#include "bench_wire.h"
 
 struct aq_options {
-    const char *conduit; /* NULL: the launcher's default */
+    const char *conduit; /* NULL: smp */
     unsigned ranks;
     bool quick;
     bool list;
     bool strict; /* a row over its budget makes the exit code 1 */
+    bool far;    /* ranks share no memory: rows and budgets of a network */
     bool peers; /* also measure MPI and OpenSHMEM where installed */
     const char *json, *plot, *only, *table;
-    const char *task;   /* what the ranks of a job do: rows, startup, memory, talk, exit */
+    const char *task;   /* what the ranks of a job do: rows, stream, startup, memory, talk, exit */
     const char *report; /* where rank 0 of a job writes records; NULL: it prints the table */
 };
 
@@ -43,14 +48,22 @@ struct aq_options {
 
 #define AQ_TABLE_LATENCY   1u
 #define AQ_TABLE_BANDWIDTH 2u
-#define AQ_TABLE_BUDGET    4u
-#define AQ_TABLE_QUICK     8u /* measured with --quick */
+#define AQ_TABLE_QUICK     8u  /* measured with --quick */
+#define AQ_TABLE_FAR       16u /* also between ranks that share no memory */
+#define AQ_TABLE_ONLY_FAR  32u /* only between such ranks */
 
 struct aq_job;
 struct aq_row;
 
 /* iters operations of a row's side: on rank 0 (timed) or on the others. */
 typedef void (*aq_row_fn)(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+
+/* What a row is compared with when its ranks share no memory. */
+struct aq_far_limit {
+    const char *name; /* NULL: no limit */
+    aq_row_fn run, peer;
+    bool stream; /* travels as a stream: the fastest way is sought */
+};
 
 /* How rows of one kind run. A side without _peer leaves the other ranks polling. */
 struct aq_row_kind {
@@ -60,6 +73,7 @@ struct aq_row_kind {
     aq_row_fn limit, limit_peer;
     aq_row_fn prepare; /* before the row, on every rank; may be NULL */
     bool (*possible)(const struct aq_job *job, const struct aq_row *row);
+    struct aq_far_limit far;
     bool everyone; /* all ranks take part, not only 0 and 1 */
 };
 
@@ -68,13 +82,14 @@ struct aq_row {
     uint64_t size;   /* bytes of an operation; 0 if it carries none */
     double budget;   /* largest ratio, or 0 */
     unsigned tables; /* AQ_TABLE_* */
+    double far_budget;
 };
 
 /** aq_rows - every row, the same in every process; *count_out gets their number. */
 const struct aq_row *aq_rows(size_t *count_out);
 
-/** aq_row_wanted - do the options ask for this row? */
-bool aq_row_wanted(const struct aq_options *options, const struct aq_row *row);
+/** aq_row_wanted - do the options ask for this row, given whether ranks share memory or are far? */
+bool aq_row_wanted(const struct aq_options *options, const struct aq_row *row, bool far);
 
 /** aq_row_name_wanted - does --only (comma-separated parts of name/size) allow this name? */
 bool aq_row_name_wanted(const struct aq_options *options, const char *name);
@@ -109,6 +124,8 @@ struct aq_job {
     struct aq_slot slots[AQ_SLOTS];
     uint64_t word;         /* source or destination of the 8-byte rows */
     struct aq_limit limit; /* limit.area is NULL if the peer is not mapped */
+    struct aq_wire wire;   /* sockets between ranks 0 and 1, if they share no memory */
+    bool far, wired;
     size_t max_medium, max_long;
     size_t medium; /* payload that handlers answer with */
     bool read_payload;
@@ -159,7 +176,8 @@ enum aq_handler {
     AQ_H_SINK_SHORT,
     AQ_H_SINK_MEDIUM,
     AQ_H_SINK_LONG,
-    AQ_H_GATHER
+    AQ_H_GATHER,
+    AQ_H_WIRE
 };
 
 /** aq_am_register - the handlers of the message rows. */
@@ -189,6 +207,31 @@ extern const struct aq_row_kind aq_kind_broadcast, aq_kind_reduce, aq_kind_allre
 
 /** aq_atomic_start - the domains of the atomics' rows; collective, after attach. */
 void aq_atomic_start(struct aq_job *job);
+
+/** aq_far_start - ranks 0 and 1 connect sockets for the limits; nothing if they share memory or cannot.
+ *  Collective, before the first row. */
+void aq_far_start(struct aq_job *job);
+
+/** aq_far_stream - the task of that name: rank 0 puts one MiB after another into rank 1's segment and
+ *  reports how long one takes on average. */
+void aq_far_stream(struct aq_job *job);
+
+/** aq_far_ping, ... - limits over sockets, by the size of the row. */
+void aq_far_ping(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_far_pong(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_far_exchange(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_far_flood(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_far_drain(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_far_put(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_far_put_peer(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_far_get(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_far_get_peer(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_far_put_stream(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_far_put_stream_peer(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_far_get_stream(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_far_get_stream_peer(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+
+extern const struct aq_row_kind aq_kind_put_stream, aq_kind_get_stream;
 
 /* --- output --- */
 
@@ -251,6 +294,10 @@ bool aq_front_stop(void);
 /** aq_many_count, aq_many_run - start-up, memory and message rate rows. */
 size_t aq_many_count(const struct aq_options *options);
 void aq_many_run(const struct aq_options *options, struct aq_out *out);
+
+/** aq_loss_count, aq_loss_run - the row of a stream under loss. */
+size_t aq_loss_count(const struct aq_options *options);
+void aq_loss_run(const struct aq_options *options, struct aq_out *out);
 
 /** aq_peers_count, aq_peers_run - rows of other libraries. */
 size_t aq_peers_count(const struct aq_options *options);

@@ -8,7 +8,8 @@
  * Round trips answer with the same kind and size. Their limit is the cache-line ping-pong, with
  * one memcpy of the payload into shared memory each way. Floods count until the receiver has
  * handled everything; their limit is a stream of cache lines through a ring, with a memcpy of the
- * payload each.
+ * payload each. Between ranks that share no memory the limits are a datagram there and back, and one send() a
+ * message.
  */
 #include "bench.h"
 
@@ -269,6 +270,7 @@ static bool aq_am_has_peers(const struct aq_job *job, const struct aq_row *row)
         .limit_peer = aq_am_limit_pong,                              \
         .prepare = aq_am_prepare,                                    \
         .possible = fits,                                            \
+        .far = {"UDP ping-pong", aq_far_ping, aq_far_pong, false},   \
     }
 #define FLOOD(variable, row_name, subject_fn, limit_text, fits) \
     const struct aq_row_kind variable = {                       \
@@ -280,6 +282,7 @@ static bool aq_am_has_peers(const struct aq_job *job, const struct aq_row *row)
         .limit_peer = aq_am_limit_drain,                        \
         .prepare = aq_am_prepare,                               \
         .possible = fits,                                       \
+        .far = {"stream", aq_far_put_stream, aq_far_put_stream_peer, true}, \
     }
 
 ROUND_TRIP(aq_kind_am_two_lines, "am_short_two_lines", aq_am_short, "ping-pong, a line each way", NULL);
@@ -301,6 +304,7 @@ const struct aq_row_kind aq_kind_am_short = {
     .limit = aq_am_limit_shared,
     .limit_peer = aq_am_limit_shared,
     .prepare = aq_am_prepare,
+    .far = {"UDP ping-pong", aq_far_ping, aq_far_pong, false},
 };
 
 const struct aq_row_kind aq_kind_am_rate = {

@@ -59,4 +59,4 @@ const struct aq_row_kind aq_kind_reduce = {
     .name = "reduce", .subject = aq_reduce, .subject_peer = aq_reduce, .prepare = aq_coll_prepare, .everyone = true};
 const struct aq_row_kind aq_kind_allreduce = {
     .name = "allreduce", .subject = aq_allreduce, .subject_peer = aq_allreduce, .prepare = aq_coll_prepare,
-    .everyone = true};
+    .far = {"UDP exchange", aq_far_exchange, aq_far_exchange, false}, .everyone = true};

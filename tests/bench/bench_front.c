@@ -120,7 +120,7 @@ static _Noreturn void aq_front_exec(const struct aq_options *options, const char
     argv[n++] = count;
     argv[n++] = "-c";
     argv[n++] = options->conduit != NULL ? options->conduit : "smp";
-    if (strcmp(task, "rows") == 0)
+    if (strcmp(task, "rows") == 0 || strcmp(task, "stream") == 0)
         argv[n++] = "--bind";
     argv[n++] = aq_front_self();
     argv[n++] = "--task";
@@ -246,7 +246,7 @@ static size_t aq_front_count_rows(const struct aq_options *options)
     const struct aq_row *rows = aq_rows(&count);
 
     for (size_t i = 0; i < count; i++)
-        wanted += aq_row_wanted(options, &rows[i]);
+        wanted += aq_row_wanted(options, &rows[i], options->far);
     return wanted;
 }
 
@@ -259,9 +259,11 @@ int aq_front_run(const struct aq_options *options)
     if (aq_front_prepare() != 0)
         return 2;
     aq_out_init(&out, options);
-    aq_out_expect(&out, rows + aq_many_count(options) + aq_peers_count(options));
+    aq_out_expect(&out, rows + aq_loss_count(options) + aq_many_count(options) + aq_peers_count(options));
     if (rows > 0)
         rc = aq_front_job(options, "rows", options->ranks, AQ_ROWS_LIMIT_S, aq_front_line, &out);
+    if (rc == 0 && !aq_interrupted)
+        aq_loss_run(options, &out);
     if (rc == 0 && !aq_interrupted)
         aq_many_run(options, &out);
     if (rc == 0 && !aq_interrupted)

@@ -24,6 +24,9 @@
 
 #define AQ_POOL_SIZE    ((size_t)128 << 20) /* at least four times a large last-level cache */
 #define AQ_POOL_QUICK   ((size_t)32 << 20)  /* no cold rows in a quick run */
+#define AQ_READY_NS     1e9 /* the word that the other rank listens is lost if it has not come by then */
+#define AQ_TRY_BYTES    (4u << 20) /* of a stream, to see which way is the fastest */
+#define AQ_LAST_LOOKS   4 /* polls before a rank leaves the library for a limit over sockets */
 #define AQ_SLOTS_OFFSET (AQ_POOL_OFFSET - 65536)
 
 enum aq_command_side { AQ_SIDE_SUBJECT, AQ_SIDE_LIMIT, AQ_SIDE_PREPARE, AQ_SIDE_WAY, AQ_SIDE_QUIT };
@@ -190,8 +193,24 @@ void aq_job_wait_acks(struct aq_job *job)
 
 static void aq_job_take_way(struct aq_job *job, unsigned way)
 {
+    if (job->far) {
+        job->wire.way = way;
+        return;
+    }
     job->limit.pause = way % 2 != 0;
     aq_limit_place(&job->limit, way / 2);
+}
+
+static void aq_job_serve_limit(struct aq_job *job, const struct aq_row *row, uint64_t iters)
+{
+    if (!job->far) {
+        row->kind->limit_peer(job, row, iters);
+        return;
+    }
+    for (int i = 0; i < AQ_LAST_LOOKS; i++)
+        gasnet_AMPoll(); /* the command is acknowledged before nobody looks any more */
+    aq_wire_ready(&job->wire);
+    row->kind->far.peer(job, row, iters);
 }
 
 static void aq_job_serve_one(struct aq_job *job)
@@ -205,7 +224,7 @@ static void aq_job_serve_one(struct aq_job *job)
         row->kind->subject_peer(job, row, iters);
         break;
     case AQ_SIDE_LIMIT:
-        row->kind->limit_peer(job, row, iters);
+        aq_job_serve_limit(job, row, iters);
         break;
     case AQ_SIDE_PREPARE:
         row->kind->prepare(job, row, iters);
@@ -239,6 +258,24 @@ struct aq_side_arg {
     bool limit;
 };
 
+/* A limit over sockets: both are in the library until both have heard of it, and then not before its end. */
+static double aq_job_far_limit(struct aq_side_arg *a, uint64_t iters)
+{
+    struct aq_job *job = a->job;
+    double start;
+
+    aq_wire_forget(&job->wire);
+    aq_job_command(job, 1, a->index, AQ_SIDE_LIMIT, iters);
+    start = aq_bench_now();
+    while (!aq_wire_is_ready(&job->wire) && aq_bench_now() - start < AQ_READY_NS)
+        gasnet_AMPoll();
+    start = aq_bench_now();
+    a->row->kind->far.run(job, a->row, iters);
+    start = aq_bench_now() - start;
+    aq_job_wait_acks(job);
+    return start;
+}
+
 static double aq_job_side(void *arg, uint64_t iters)
 {
     struct aq_side_arg *a = arg;
@@ -247,6 +284,8 @@ static double aq_job_side(void *arg, uint64_t iters)
     aq_row_fn theirs = a->limit ? kind->limit_peer : kind->subject_peer;
     double start;
 
+    if (a->limit && a->job->far)
+        return aq_job_far_limit(a, iters);
     if (theirs != NULL)
         aq_job_command(a->job, aq_job_helpers(a->job, kind), a->index,
                        a->limit ? AQ_SIDE_LIMIT : AQ_SIDE_SUBJECT, iters);
@@ -273,18 +312,19 @@ static void aq_job_tell_way(struct aq_job *job, uint32_t row, unsigned way)
 }
 
 /* The limit is what the fastest way takes here and now: spinning with or without a pause
- * instruction, the payload in one place or another. */
+ * instruction, the payload in one place or another; a stream with these datagrams or those. */
 static void aq_job_choose_way(struct aq_job *job, struct aq_side_arg *limit)
 {
-    unsigned ways = limit->row->size > 0 ? 2 * AQ_LIMIT_PLACES : 2, best = 0;
-    double least[2 * AQ_LIMIT_PLACES];
+    unsigned ways = job->far ? job->wire.count : limit->row->size > 0 ? 2 * AQ_LIMIT_PLACES : 2, best = 0;
+    uint64_t iters = job->far ? AQ_TRY_BYTES / limit->row->size + 1 : 1000;
+    double least[MAX(2 * AQ_LIMIT_PLACES, AQ_WIRE_WAYS)];
 
     for (unsigned k = 0; k < 7 * ways; k++) {
         unsigned way = k % ways;
         double ns;
 
         aq_job_tell_way(job, limit->index, way);
-        ns = aq_job_side(limit, 1000);
+        ns = aq_job_side(limit, iters);
         if (k < ways || ns < least[way])
             least[way] = ns;
     }
@@ -309,22 +349,47 @@ static bool aq_job_limit_possible(const struct aq_job *job, const struct aq_row 
     /* limits spin without giving way: all ranks together need a core each */
     if (row->kind->everyone && (long)job->size > sysconf(_SC_NPROCESSORS_ONLN))
         return false;
+    if (job->far)
+        return row->kind->far.run != NULL && job->wired && (!row->kind->everyone || job->size == 2);
     return row->kind->limit != NULL && job->peer_local != NULL && job->limit.area != NULL;
+}
+
+/* Is there more than one way to run the limit? */
+static bool aq_job_has_ways(const struct aq_job *job, const struct aq_row *row)
+{
+    if (job->far)
+        return row->kind->far.stream && row->size > AQ_WIRE_SMALL;
+    return row->kind->limit_peer != NULL;
+}
+
+static void aq_job_name_limit(const struct aq_job *job, const struct aq_row *row, struct aq_result *r)
+{
+    const char *how = row->kind->limit_peer == NULL ? "" : job->limit.pause ? ", pause" : ", spin";
+    char way[40];
+
+    if (!job->far) {
+        snprintf(r->limit_name, sizeof(r->limit_name), "%s%s", row->kind->limit_name, how);
+    } else if (aq_job_has_ways(job, row)) {
+        aq_wire_way_name(&job->wire, way, sizeof(way));
+        snprintf(r->limit_name, sizeof(r->limit_name), "%s", way);
+    } else {
+        bool one = strcmp(row->kind->far.name, "stream") == 0;
+
+        snprintf(r->limit_name, sizeof(r->limit_name), "%s", one ? "one send() each" : row->kind->far.name);
+    }
 }
 
 static void aq_job_describe(const struct aq_job *job, const struct aq_row *row, bool limited,
                             struct aq_result *r)
 {
-    const char *how = row->kind->limit_peer == NULL ? "" : job->limit.pause ? ", pause" : ", spin";
-
     memset(r, 0, sizeof(*r));
     snprintf(r->who, sizeof(r->who), "aqueduct");
     snprintf(r->name, sizeof(r->name), "%s", row->kind->name);
     snprintf(r->unit, sizeof(r->unit), "ns");
     if (limited)
-        snprintf(r->limit_name, sizeof(r->limit_name), "%s%s", row->kind->limit_name, how);
+        aq_job_name_limit(job, row, r);
     r->size = row->kind == &aq_kind_am_rate ? job->size : row->size;
-    r->budget = limited ? row->budget : 0;
+    r->budget = !limited ? 0 : job->far ? row->far_budget : row->budget;
 }
 
 static void aq_job_measure(struct aq_job *job, uint32_t index, const struct aq_row *row,
@@ -345,7 +410,7 @@ static void aq_job_measure(struct aq_job *job, uint32_t index, const struct aq_r
     aq_job_prepare(job, index, row);
     if (limited) {
         m.limit = (struct aq_side){aq_job_side, &limit};
-        if (row->kind->limit_peer != NULL)
+        if (aq_job_has_ways(job, row))
             aq_job_choose_way(job, &limit);
     }
     aq_job_describe(job, row, limited, r);
@@ -382,7 +447,12 @@ void aq_job_rows(struct aq_job *job)
     aq_job_attach(job);
     aq_job_map(job);
     aq_atomic_start(job);
+    aq_far_start(job);
     gex_Event_Wait(gex_Coll_BarrierNB(job->tm, 0));
+    if (strcmp(options->task, "stream") == 0) {
+        aq_far_stream(job);
+        return;
+    }
     if (job->rank != 0) {
         aq_job_serve(job);
         return;
@@ -394,7 +464,7 @@ void aq_job_rows(struct aq_job *job)
     for (size_t i = 0; i < count; i++) {
         struct aq_result r;
 
-        if (!aq_row_wanted(options, &rows[i]))
+        if (!aq_row_wanted(options, &rows[i], job->far))
             continue;
         if (rows[i].kind->possible != NULL && !rows[i].kind->possible(job, &rows[i]))
             continue;

@@ -31,7 +31,8 @@ enum {
 static const char aq_usage_text[] =
     "usage: aq-bench [options]\n"
     "  -n N              ranks of the main job (default 2, at least 2)\n"
-    "  -c, --conduit C   conduit to measure (default smp)\n"
+    "  -c, --conduit C   conduit to measure (default smp); with a network's, ranks of one host share no\n"
+    "                    memory unless GASNET_SUPERNODE_MAXSIZE is set\n"
     "  --quick           few rows, short slices: some seconds\n"
     "  --strict          exit with 1 if a row is over its budget\n"
     "  --table T         latency, bandwidth, budget or all (default)\n"
@@ -87,6 +88,21 @@ static void aq_check_table(const char *table)
         return;
     fprintf(stderr, "aq-bench: --table %s: one of latency, bandwidth, budget, all\n", table);
     exit(2);
+}
+
+/* A network is measured between ranks that share no memory, wherever they are. */
+static void aq_choose_conduit(struct aq_options *o)
+{
+    const char *most;
+
+    if (o->conduit == NULL)
+        o->conduit = getenv("GASNET_CONDUIT");
+    if (o->conduit == NULL || *o->conduit == '\0' || strcmp(o->conduit, "smp") == 0)
+        return;
+    if (o->task == NULL)
+        setenv("GASNET_SUPERNODE_MAXSIZE", "1", 0);
+    most = getenv("GASNET_SUPERNODE_MAXSIZE");
+    o->far = most != NULL && strcmp(most, "1") == 0;
 }
 
 static void aq_parse(struct aq_options *o, int argc, char **argv)
@@ -145,6 +161,7 @@ static void aq_parse(struct aq_options *o, int argc, char **argv)
     if (optind < argc)
         aq_usage(2);
     o->peers = peers >= 0 ? peers : !o->quick && o->table == NULL;
+    aq_choose_conduit(o);
 }
 
 static void aq_list(const struct aq_options *options)
@@ -154,18 +171,22 @@ static void aq_list(const struct aq_options *options)
     char size[16];
 
     for (size_t i = 0; i < count; i++) {
-        if (!aq_row_wanted(options, &rows[i]))
+        const struct aq_row_kind *kind = rows[i].kind;
+        const char *limit = options->far ? kind->far.name : kind->limit_name;
+        double budget = options->far ? rows[i].far_budget : rows[i].budget;
+
+        if (!aq_row_wanted(options, &rows[i], options->far))
             continue;
-        printf("%-18s %8s  %s", rows[i].kind->name, aq_out_size(rows[i].size, size),
-               rows[i].kind->limit_name != NULL ? rows[i].kind->limit_name : "-");
-        if (rows[i].budget > 0)
-            printf("  %.2f", rows[i].budget);
+        printf("%-18s %8s  %s", kind->name, aq_out_size(rows[i].size, size), limit != NULL ? limit : "-");
+        if (budget > 0)
+            printf("  %.2f", budget);
         printf("\n");
     }
     if (options->only == NULL)
         printf("and, in jobs of their own: startup_init startup_launch memory_per_peer "
                "memory_active_peer "
-               "memory_per_rank am_rate\n");
+               "memory_per_rank am_rate%s\n",
+               options->far ? " put_loss_1pct" : "");
 }
 
 /* Has some launcher made this process one of several? */
@@ -202,7 +223,7 @@ int main(int argc, char **argv)
     aq_job_start(job, &options, &argc, &argv);
     init_ns = aq_bench_now();
     options.ranks = job->size;
-    if (strcmp(options.task, "rows") == 0)
+    if (strcmp(options.task, "rows") == 0 || strcmp(options.task, "stream") == 0)
         aq_job_rows(job);
     else
         aq_job_probe(job, main_ns, init_ns);

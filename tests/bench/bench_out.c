@@ -244,8 +244,10 @@ static int aq_json_write(const struct aq_out *out, const char *path)
 /* --- beside the other libraries --- */
 
 /* What a row of ours may take at most, as a multiple of the best of the others; 0: no bar. */
-static double aq_out_bar(const struct aq_result *r)
+static double aq_out_bar(const struct aq_out *out, const struct aq_result *r)
 {
+    if (out->options->far)
+        return 0;
     if (strcmp(r->name, "barrier") == 0 || (strcmp(r->name, "allreduce") == 0 && r->size <= 8))
         return 0.8;
     return 0;
@@ -278,7 +280,7 @@ static unsigned aq_out_beside(const struct aq_out *out)
         if (strcmp(ours->who, "aqueduct") != 0 || (best = aq_out_best_peer(out, ours)) == NULL)
             continue;
         ratio = ours->subject.median / best->subject.median;
-        bar = aq_out_bar(ours);
+        bar = aq_out_bar(out, ours);
         over += bar > 0 && ratio > bar;
         if (bar > 0)
             snprintf(end, sizeof(end), " %6.2f %s", bar, ratio > bar ? "OVER" : "ok");

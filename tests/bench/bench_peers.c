@@ -7,6 +7,9 @@
  *
  * The programs are compiled when they are measured, from installed sources: a build of Aqueduct
  * needs no MPI. A library whose compiler or launcher is not found is left out.
+ *
+ * Beside a network conduit stand Open MPI over TCP and libfabric's tcp provider, the latter by its own
+ * fi_pingpong.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -26,17 +29,30 @@ struct aq_peer_library {
     const char *who, *compiler, *launcher, *arguments, *source;
     size_t rows;
     bool all_ranks;
+    bool far; /* beside ranks that share no memory */
 };
 
 static const struct aq_peer_library aq_peer_libraries[] = {
-    {"openmpi", "mpicc.openmpi", "mpirun.openmpi", "--allow-run-as-root --oversubscribe", "peers/peer_mpi.c", 14, false},
+    {"openmpi", "mpicc.openmpi", "mpirun.openmpi", "--allow-run-as-root --oversubscribe", "peers/peer_mpi.c", 14, false, false},
     {"openmpi", "mpicc.openmpi", "mpirun.openmpi", "--allow-run-as-root --oversubscribe", "peers/peer_mpi_coll.c", 17,
-     true},
-    {"mpich", "mpicc.mpich", "mpiexec.mpich", "", "peers/peer_mpi.c", 14, false},
-    {"mpich", "mpicc.mpich", "mpiexec.mpich", "", "peers/peer_mpi_coll.c", 17, true},
-    {"oshmem", "oshcc", "oshrun", "--allow-run-as-root --oversubscribe", "peers/peer_shmem.c", 9, false},
-    {"oshmem", "oshcc", "oshrun", "--allow-run-as-root --oversubscribe", "peers/peer_shmem_coll.c", 11, true},
+     true, false},
+    {"mpich", "mpicc.mpich", "mpiexec.mpich", "", "peers/peer_mpi.c", 14, false, false},
+    {"mpich", "mpicc.mpich", "mpiexec.mpich", "", "peers/peer_mpi_coll.c", 17, true, false},
+    {"oshmem", "oshcc", "oshrun", "--allow-run-as-root --oversubscribe", "peers/peer_shmem.c", 9, false, false},
+    {"oshmem", "oshcc", "oshrun", "--allow-run-as-root --oversubscribe", "peers/peer_shmem_coll.c", 11, true, false},
+    {"openmpi", "mpicc.openmpi", "mpirun.openmpi",
+     "--allow-run-as-root --oversubscribe --mca btl tcp,self --mca pml ob1 --mca osc pt2pt", "peers/peer_mpi_net.c", 29,
+     false, true},
 };
+
+/* fi_pingpong's sizes, and the rows of ours that they stand beside. */
+static const struct {
+    const char *name;
+    unsigned size, rounds;
+} aq_peer_pingpongs[] = {
+    {"am_medium", 8, 4000}, {"am_medium", 4096, 4000}, {"am_long", 65536, 2000}, {"am_long", 1u << 20, 200},
+};
+#define AQ_PINGPONG_PORT 47592 /* fi_pingpong's own default is the same */
 
 static bool aq_peers_found(const char *program)
 {
@@ -87,9 +103,11 @@ size_t aq_peers_count(const struct aq_options *options)
     for (size_t i = 0; i < sizeof(aq_peer_libraries) / sizeof(aq_peer_libraries[0]); i++) {
         const struct aq_peer_library *l = &aq_peer_libraries[i];
 
-        if (aq_peers_found(l->compiler) && aq_peers_found(l->launcher))
+        if (l->far == options->far && aq_peers_found(l->compiler) && aq_peers_found(l->launcher))
             count += l->rows;
     }
+    if (options->far && aq_peers_found("fi_pingpong"))
+        count += sizeof(aq_peer_pingpongs) / sizeof(aq_peer_pingpongs[0]);
     return count;
 }
 
@@ -144,6 +162,50 @@ static void aq_peers_library(const struct aq_options *options, struct aq_out *ou
     rmdir(temp);
 }
 
+/* Microseconds of one way of n bytes by libfabric's ready program over its tcp provider; 0 if it did not
+ * work. */
+static double aq_peers_pingpong(unsigned size, unsigned rounds)
+{
+    char command[512], line[256];
+    double us = 0;
+    FILE *f;
+
+    snprintf(command, sizeof(command),
+             "{ taskset -c 1 timeout 20 fi_pingpong -p tcp -e msg -I %u -S %u -B %u >/dev/null 2>&1 & } ; sleep 0.5; "
+             "taskset -c 0 timeout 20 fi_pingpong -p tcp -e msg -I %u -S %u -P %u 127.0.0.1 2>/dev/null; wait",
+             rounds, size, AQ_PINGPONG_PORT, rounds, size, AQ_PINGPONG_PORT);
+    f = popen(command, "r");
+    if (f == NULL)
+        return 0;
+    while (fgets(line, sizeof(line), f) != NULL)
+        sscanf(line, "%*s %*s %*s %*s %*s %*s %lf", &us);
+    pclose(f);
+    return us;
+}
+
+/* Three runs of each size: its round trips have no slices of their own. */
+static void aq_peers_libfabric(struct aq_out *out)
+{
+    if (!aq_peers_found("fi_pingpong") || !aq_peers_found("taskset"))
+        return;
+    for (size_t i = 0; i < sizeof(aq_peer_pingpongs) / sizeof(aq_peer_pingpongs[0]) && !aq_front_stop(); i++) {
+        double ns[3];
+        struct aq_result r;
+
+        aq_out_running(out, "libfabric");
+        for (size_t k = 0; k < 3; k++)
+            ns[k] = 2e3 * aq_peers_pingpong(aq_peer_pingpongs[i].size, aq_peer_pingpongs[i].rounds);
+        memset(&r, 0, sizeof(r));
+        snprintf(r.who, sizeof(r.who), "libfabric");
+        snprintf(r.name, sizeof(r.name), "%s", aq_peer_pingpongs[i].name);
+        snprintf(r.unit, sizeof(r.unit), "ns");
+        r.size = aq_peer_pingpongs[i].size;
+        aq_stat_reduce(ns, NULL, NULL, 3, &r);
+        if (r.subject.q1 > 0)
+            aq_out_result(out, &r);
+    }
+}
+
 void aq_peers_run(const struct aq_options *options, struct aq_out *out)
 {
     char dir[4300];
@@ -151,6 +213,10 @@ void aq_peers_run(const struct aq_options *options, struct aq_out *out)
     if (!aq_peers_wanted(options) || !aq_peers_sources(dir, sizeof(dir)))
         return;
     for (size_t i = 0;
-         i < sizeof(aq_peer_libraries) / sizeof(aq_peer_libraries[0]) && !aq_front_stop(); i++)
-        aq_peers_library(options, out, &aq_peer_libraries[i], dir);
+         i < sizeof(aq_peer_libraries) / sizeof(aq_peer_libraries[0]) && !aq_front_stop(); i++) {
+        if (aq_peer_libraries[i].far == options->far)
+            aq_peers_library(options, out, &aq_peer_libraries[i], dir);
+    }
+    if (options->far && !aq_front_stop())
+        aq_peers_libfabric(out);
 }

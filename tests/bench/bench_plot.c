@@ -20,18 +20,19 @@ struct aq_curve {
     const char *color;
 };
 
-enum aq_plot_y { AQ_PLOT_NS, AQ_PLOT_GBS, AQ_PLOT_MS };
+enum aq_plot_y { AQ_PLOT_NS, AQ_PLOT_GBS, AQ_PLOT_MS, AQ_PLOT_MOPS };
 
 struct aq_plot {
     const char *file, *title, *x, *y;
     enum aq_plot_y unit;
     uint64_t least; /* leave out rows smaller than this */
+    bool far;       /* of a network, not of shared memory */
     struct aq_curve curves[AQ_CURVES];
 };
 
 /* clang-format off */
 static const struct aq_plot aq_plots[] = {
-    { "latency.svg", "Round trips and blocking transfers on one host", "bytes", "nanoseconds", AQ_PLOT_NS, 1, {
+    { "latency.svg", "Round trips and blocking transfers on one host", "bytes", "nanoseconds", AQ_PLOT_NS, 1, false, {
         { "aqueduct", "am_medium", "AM Medium round trip", false, "#1f4fb4" },
         { "aqueduct", "am_medium", "limit: line ping-pong + 2 memcpy", true, "black" },
         { "aqueduct", "am_long", "AM Long round trip", false, "#2a9fd6" },
@@ -42,7 +43,7 @@ static const struct aq_plot aq_plots[] = {
         { "openmpi", "put", "Open MPI put + flush", false, "#b48cdc" },
         { "mpich", "put", "MPICH put + flush", false, "#e8998d" },
         { "oshmem", "put", "OpenSHMEM put + quiet", false, "#8a8a2a" } } },
-    { "bandwidth.svg", "Put and get on one host", "bytes", "GB/s", AQ_PLOT_GBS, 64, {
+    { "bandwidth.svg", "Put and get on one host", "bytes", "GB/s", AQ_PLOT_GBS, 64, false, {
         { "aqueduct", "put", "put", false, "#d95f02" },
         { "aqueduct", "get", "get", false, "#1b9e3e" },
         { "aqueduct", "put", "limit: memcpy", true, "black" },
@@ -51,10 +52,33 @@ static const struct aq_plot aq_plots[] = {
         { "openmpi", "put", "Open MPI put + flush", false, "#b48cdc" },
         { "mpich", "put", "MPICH put + flush", false, "#e8998d" },
         { "oshmem", "put", "OpenSHMEM put + quiet", false, "#8a8a2a" } } },
-    { "startup.svg", "Start-up on one host", "ranks", "milliseconds", AQ_PLOT_MS, 1, {
+    { "startup.svg", "Start-up on one host", "ranks", "milliseconds", AQ_PLOT_MS, 1, false, {
         { "aqueduct", "startup_launch", "launch to first barrier", false, "#1f4fb4" },
         { "aqueduct", "startup_init", "init to first barrier", false, "#d95f02" },
         { "aqueduct", "startup_init", "limit: fork + exec", true, "black" } } },
+    { "far-bandwidth.svg", "Streams of puts and gets over a network conduit", "bytes", "GB/s", AQ_PLOT_GBS, 64, true, {
+        { "aqueduct", "put_stream", "stream of puts", false, "#d95f02" },
+        { "aqueduct", "get_stream", "stream of gets", false, "#1b9e3e" },
+        { "aqueduct", "put", "blocking puts", false, "#e6ab02" },
+        { "aqueduct", "put_stream", "limit: one send each, from 64 KiB the fastest stream", true, "black" },
+        { "aqueduct", "am_medium_flood", "AM Medium flood", false, "#1f4fb4" },
+        { "openmpi", "put_stream", "Open MPI over TCP, stream of sends", false, "#8c4fc4" },
+        { "openmpi", "put", "Open MPI over TCP, put + flush", false, "#b48cdc" } } },
+    { "far-rate.svg", "Messages over a network conduit", "bytes", "million a second", AQ_PLOT_MOPS, 64, true, {
+        { "aqueduct", "am_medium_flood", "AM Medium flood", false, "#1f4fb4" },
+        { "aqueduct", "put_stream", "stream of puts", false, "#d95f02" },
+        { "aqueduct", "put_stream", "limit: one send each", true, "black" },
+        { "openmpi", "put_stream", "Open MPI over TCP, stream of sends", false, "#8c4fc4" } } },
+    { "far-latency.svg", "Round trips over a network conduit", "bytes", "nanoseconds", AQ_PLOT_NS, 1, true, {
+        { "aqueduct", "am_medium", "AM Medium round trip", false, "#1f4fb4" },
+        { "aqueduct", "am_medium", "limit: UDP ping-pong", true, "black" },
+        { "aqueduct", "am_long", "AM Long round trip", false, "#2a9fd6" },
+        { "aqueduct", "put", "blocking put", false, "#d95f02" },
+        { "aqueduct", "get", "blocking get", false, "#1b9e3e" },
+        { "openmpi", "am_medium", "Open MPI over TCP, send/receive round trip", false, "#8c4fc4" },
+        { "openmpi", "am_long", "the same, longer", false, "#8c4fc4" },
+        { "libfabric", "am_medium", "libfabric tcp round trip", false, "#c0392b" },
+        { "libfabric", "am_long", "the same, longer", false, "#c0392b" } } },
 };
 /* clang-format on */
 
@@ -67,6 +91,8 @@ static double aq_plot_value(const struct aq_result *r, bool limit, enum aq_plot_
         return ns;
     case AQ_PLOT_MS:
         return ns / 1e6;
+    case AQ_PLOT_MOPS:
+        return ns > 0 ? 1e3 / ns : 0;
     default:
         return ns > 0 ? (double)r->size / ns : 0;
     }
@@ -170,7 +196,7 @@ int aq_plot_write(const struct aq_out *out, const char *dir)
         return -1;
     }
     for (size_t i = 0; i < sizeof(aq_plots) / sizeof(aq_plots[0]); i++) {
-        if (aq_plot_has_rows(out, &aq_plots[i]))
+        if (aq_plots[i].far == out->options->far && aq_plot_has_rows(out, &aq_plots[i]))
             aq_plot_script(f, out, &aq_plots[i], dir);
     }
     if (pclose(f) != 0) {

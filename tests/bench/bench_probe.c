@@ -9,10 +9,16 @@
  *   STARTUP  init_ns    longest gex_Client_Init of a rank
  *            job_ns     first entry into gex_Client_Init to the last rank leaving the first barrier
  *            barrier    moment of the latter on CLOCK_MONOTONIC, for who launched the job
- *   MEMORY   bytes      private and shared anonymous memory of all ranks, each shared page once
+ *   MEMORY   bytes      private and shared anonymous memory of all ranks, each shared page once; of
+ *                       the heap what is allocated, to the byte
  *            tables     page tables of all ranks, bytes
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
 #include "bench.h"
+
+#include <malloc.h>
 
 struct aq_gather {
     uint64_t first, last, longest, sum, tables;
@@ -43,6 +49,14 @@ static void aq_probe_send(struct aq_job *job, uint64_t a, uint64_t b, uint64_t c
     gex_AM_RequestShort6(job->tm, 0, AQ_H_GATHER, 0, a >> 32, a, b >> 32, b, c >> 32, c);
 }
 
+/* Bytes of the heap in use: pages would hide how it grows with the job. */
+static uint64_t aq_probe_heap(void)
+{
+    struct mallinfo2 info = mallinfo2();
+
+    return info.uordblks;
+}
+
 /* Memory that is this job's alone: anonymous, heap, stack and memory files; each rank its
  * share of shared pages. */
 static uint64_t aq_probe_memory(void)
@@ -58,13 +72,13 @@ static uint64_t aq_probe_memory(void)
     while (fgets(line, sizeof(line), f) != NULL) {
         if (sscanf(line, "%llx-%llx %7s %llx %15s %llu", &from, &to, perms, &offset, dev, &inode)
             == 6)
-            ours = inode == 0 || strstr(line, "memfd:") != NULL || strstr(line, "/dev/shm/") != NULL
-                   || strstr(line, "/dev/zero") != NULL;
+            ours = (inode == 0 && strstr(line, "[heap]") == NULL) || strstr(line, "memfd:") != NULL
+                   || strstr(line, "/dev/shm/") != NULL || strstr(line, "/dev/zero") != NULL;
         else if (ours && sscanf(line, "Pss: %llu kB", &pss) == 1)
             sum += pss * 1024;
     }
     fclose(f);
-    return sum;
+    return sum + aq_probe_heap();
 }
 
 static uint64_t aq_probe_tables(void)

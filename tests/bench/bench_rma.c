@@ -18,6 +18,10 @@
  * rows it is loaded with every address, as with an array or a list of global pointers, while the
  * limit has mapped pointers prepared. Rows with a size pass it at run time to both the library
  * and memcpy.
+ *
+ * Between ranks that share no memory a blocking operation is compared with a datagram there and one back,
+ * above 32 KiB with a stream there and the word that it has arrived; operations that wait every 16 with
+ * streams.
  */
 #include "bench.h"
 
@@ -433,7 +437,7 @@ static void aq_get_nbi(struct aq_job *job, const struct aq_row *row, uint64_t it
         .limit = limit_fn,                                \
         .prepare = aq_rma_chain_prepare,                  \
     }
-#define SIZED(variable, row_name, subject_fn, limit_fn) \
+#define SIZED(variable, row_name, subject_fn, limit_fn, ...) \
     const struct aq_row_kind variable = {               \
         .name = row_name,                               \
         .limit_name = "memcpy",                         \
@@ -441,7 +445,12 @@ static void aq_get_nbi(struct aq_job *job, const struct aq_row *row, uint64_t it
         .limit = limit_fn,                              \
         .prepare = aq_rma_prepare,                      \
         .possible = aq_rma_fits,                        \
+        .far = {__VA_ARGS__},                           \
     }
+#define BLOCKING_PUT "UDP there and back", aq_far_put, aq_far_put_peer, true
+#define BLOCKING_GET "UDP there and back", aq_far_get, aq_far_get_peer, true
+#define MANY_PUTS    "stream", aq_far_put_stream, aq_far_put_stream_peer, true
+#define MANY_GETS    "stream", aq_far_get_stream, aq_far_get_stream_peer, true
 
 EIGHT(aq_kind_put8_latency, "put8_latency", aq_put8_latency, "inlined 8 B memcpy");
 EIGHT(aq_kind_put8_rate, "put8_rate", aq_put8_rate, "inlined 8 B memcpy");
@@ -453,11 +462,11 @@ SCATTER(aq_kind_get8_scatter, "get8_scatter_rate", aq_get8_scatter, aq_get8_rate
 EIGHT(aq_kind_putval8, "putval8_rate", aq_putval8, "store through a pointer");
 EIGHT(aq_kind_getval8, "getval8_latency", aq_getval8, "load through a pointer");
 
-SIZED(aq_kind_put, "put", aq_put, aq_put_limit);
-SIZED(aq_kind_put_cold, "put_cold", aq_put, aq_put_limit);
-SIZED(aq_kind_put_nb, "put_nb", aq_put_nb, aq_put_limit);
-SIZED(aq_kind_put_nbi, "put_nbi", aq_put_nbi, aq_put_limit);
-SIZED(aq_kind_get, "get", aq_get, aq_get_limit);
-SIZED(aq_kind_get_cold, "get_cold", aq_get, aq_get_limit);
-SIZED(aq_kind_get_nb, "get_nb", aq_get_nb, aq_get_limit);
-SIZED(aq_kind_get_nbi, "get_nbi", aq_get_nbi, aq_get_limit);
+SIZED(aq_kind_put, "put", aq_put, aq_put_limit, BLOCKING_PUT);
+SIZED(aq_kind_put_cold, "put_cold", aq_put, aq_put_limit, BLOCKING_PUT);
+SIZED(aq_kind_put_nb, "put_nb", aq_put_nb, aq_put_limit, MANY_PUTS);
+SIZED(aq_kind_put_nbi, "put_nbi", aq_put_nbi, aq_put_limit, MANY_PUTS);
+SIZED(aq_kind_get, "get", aq_get, aq_get_limit, BLOCKING_GET);
+SIZED(aq_kind_get_cold, "get_cold", aq_get, aq_get_limit, BLOCKING_GET);
+SIZED(aq_kind_get_nb, "get_nb", aq_get_nb, aq_get_limit, MANY_GETS);
+SIZED(aq_kind_get_nbi, "get_nbi", aq_get_nbi, aq_get_limit, MANY_GETS);

@@ -36,7 +36,7 @@ fails()
     [ $? -eq "$code" ] && grep -q -- "$word" "$dir/out"
 }
 
-echo "1..10"
+echo "1..14"
 
 "$bench" --list >"$dir/list" && grep -q '^am_short .*1\.15$' "$dir/list" && grep -q startup_init "$dir/list"
 report "--list names the rows and their budgets" $?
@@ -69,6 +69,30 @@ END
 else
     grep -q '"name": "am_medium", "size": 4096' "$dir/json"
     report "the JSON file holds the same rows # without python3 only looked at" $?
+fi
+
+"$bench" --list -c udp >"$dir/list" && grep -q '^am_short_flood .* 0\.35$' "$dir/list" \
+    && grep -q put_loss_1pct "$dir/list" && ! grep -q put8_latency "$dir/list"
+report "--list names the rows of a network and their budgets" $?
+
+if AQ_UDP_FAULTS= timeout 100 "$bench" -c udp --quick --no-peers --json "$dir/far" \
+    --only am_short/0,am_short_flood,put/65536,put_stream/1048576,barrier/0,put_loss >"$dir/out" 2>"$dir/err"; then
+    report "a short run over udp ends well" 0
+elif grep -q 'this library does not hold' "$dir/err"; then
+    report "a short run over udp ends well # SKIP this library has no udp" 0
+else
+    sed 's/^/# /' "$dir/err"
+    report "a short run over udp ends well" 1
+fi
+if [ -s "$dir/far" ]; then
+    grep -q '^am_short .* UDP ping-pong .* 1\.10 ' "$dir/out" && grep -q '^am_short_flood .* one send() each ' "$dir/out" \
+        && grep -q '^put_stream .* 1 MiB .* 1\.25 ' "$dir/out" && grep -q '^put_loss_1pct .* 2\.00 ' "$dir/out"
+    report "its rows stand beside sockets" $?
+    ! grep -q -i -w -e nan -e inf "$dir/far" "$dir/out" && ! grep -q '"median": 0[,}]' "$dir/far"
+    report "every row has a figure" $?
+else
+    report "its rows stand beside sockets # SKIP no run" 0
+    report "every row has a figure # SKIP no run" 0
 fi
 
 "$bench" --quick >"$dir/out" 2>"$dir/err" &

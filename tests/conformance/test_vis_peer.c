@@ -181,6 +181,7 @@ static void lists(void)
     gex_NBI_Wait(GEX_EC_ALL, 0);
 
     rule("extended 11: an arming replaced, cancelled, and without payload");
+    aq_test_barrier(); /* what was announced so far has come everywhere: announcements have no order */
     gex_VIS_SetPeerCompletionHandler(H_OTHER, &n, 16, 0);
     gex_VIS_SetPeerCompletionHandler(H_DONE, NULL, 0, 0);
     AQ_CHECK_EQ(gex_VIS_VectorPutBlocking(aq_test_tm, to, 2, far_vec, 1, near_vec, 0), 0);

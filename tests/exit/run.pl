@@ -5,8 +5,9 @@
 #
 #   run.pl [--launcher NAME]... [--mode seq|par] [-n RANKS] [--case N]... [--rounds N] [--verbose]
 #
-# Launchers: gasnetrun, pshm (GASNET_PSHM_NODES), openmpi, mpich, srun (inside with-slurm.sh).
-# Without --launcher: gasnetrun and pshm, then openmpi, mpich and srun where they are installed (a selection).
+# Launchers: gasnetrun, pshm (GASNET_PSHM_NODES), agents (gasnetrun -H with two "hosts" that are this one, over
+# the udp conduit), openmpi, mpich, srun (inside with-slurm.sh).
+# Without --launcher: gasnetrun and pshm, then agents, openmpi, mpich and srun where they are installed (a selection).
 # AQ_BUILD is the build folder (default: the current one), AQ_CONFIG its configuration (asan: crashes are
 # reported by the sanitizer, with its own codes).
 use strict;
@@ -54,6 +55,8 @@ sub command {
     my ($launcher, @args) = @_;
     return ($gasnetrun, '-n', $ranks, $program, @args) if $launcher eq 'gasnetrun';
     return ('env', "GASNET_PSHM_NODES=$ranks", $program, @args) if $launcher eq 'pshm';
+    return ('env', "GASNET_SSH_CMD=$work/here", "$build/gasnetrun", '-c', 'udp', '-n', $ranks, '-H', 'a,b', $program, @args)
+        if $launcher eq 'agents';
     if ($launcher eq 'openmpi') {
         my $mpirun = have('mpirun.openmpi') ? 'mpirun.openmpi' : 'mpirun';
         return ($mpirun, '--oversubscribe', '-n', $ranks, $program, @args);
@@ -277,7 +280,7 @@ sub expected {
         $want{code} = '[1-9]\d*';
         delete @want{qw(lines says)};
     }
-    return \%want if $launcher =~ /gasnetrun|pshm/;
+    return \%want if $launcher =~ /gasnetrun|pshm|agents/;
     $want{within} += $launcher eq 'srun' ? 6 : 4;
     $want{lines} = [0, 2] if $crash && defined $want{lines};
     $want{code} = '[1-9]\d*' if $crash;
@@ -365,14 +368,14 @@ sub run_signal {
     kill $sig, $to if $to;
     my ($code, $seconds) = finish($pid, 30);
     $want = {within => $start + $timeout_s, %$want};
-    $want->{within} += 5 if $launcher !~ /gasnetrun|pshm/;
+    $want->{within} += 5 if $launcher !~ /gasnetrun|pshm|agents/;
     my $what = {32 => 'in a barrier', 33 => 'spinning', 34 => 'asleep'}->{$case};
     judge("$launcher: SIG$sig to $target, ranks $what", $want, $code, $seconds, $before);
 }
 
 sub run_signals {
     my $launcher = shift;
-    my $ours = $launcher =~ /gasnetrun|pshm/;
+    my $ours = $launcher =~ /gasnetrun|pshm|agents/;
     for my $rank (0 .. $ranks - 1) {
         run_signal($launcher, 32, 'KILL', $rank,
                    {code => $ours || $launcher eq 'openmpi' ? 137 : '[1-9]\d*',
@@ -495,8 +498,8 @@ sub run_child_ignored {
     }
     kill 'TERM', $pid;
     my ($code, $seconds) = finish($pid, 10);
-    # the ranks find it as the launcher did
-    $code = "$code, $ignored ranks ignore SIGCHLD" if $ignored != $ranks;
+    # the ranks find it as the launcher did; on another host there is nothing to find
+    $code = "$code, $ignored ranks ignore SIGCHLD" if $ignored != $ranks && $launcher ne 'agents';
     judge("$launcher: SIGCHLD was ignored before, SIGTERM to launcher", {code => 1, lines => 1, within => $start + $timeout_s},
           $code, $seconds, $before);
 }
@@ -763,9 +766,14 @@ open my $hold, '+<', "$work/never" or die;
 
 die "run.pl: $program is missing; run make first\n" unless -x $program;
 my $everything = !@launchers;
-@launchers = ('gasnetrun', 'pshm') if $everything;
+@launchers = ('gasnetrun', 'pshm', -e "$build/udp-conduit" ? 'agents' : ()) if $everything;
+# stands in for ssh: the command runs here, whatever the host
+open my $here_file, '>', "$work/here" or die;
+print $here_file "#!/bin/sh\nfor last; do :; done\nexec sh -c \"\$last\"\n";
+close $here_file;
+chmod 0755, "$work/here";
 for my $launcher (@launchers) {
-    my $ours = $launcher =~ /gasnetrun|pshm/;
+    my $ours = $launcher =~ /gasnetrun|pshm|agents/;
     my @cases = $ours ? sort { $a <=> $b } keys %by_number : @quick;
     run_cases($launcher, @cases);
     run_flush($launcher);

@@ -214,6 +214,11 @@ for m in seq par; do
         sh -c "! nm -D --defined-only $tree/lib/libaqueduct-$m.so | awk '{ print \$3 }' | grep -vE '^_?$ours'"
 done
 
+# --- the udp conduit ---
+if [ -e "$build/libgasnet-udp-seq.a" ]; then
+    . "$here/udp.sh"
+fi
+
 # --- headers and library that do not belong together ---
 other() # NAME SED-SCRIPT: a copy of the headers configured otherwise
 {

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_agent_frames.c - what a node does with each message; the job's exit state on its way up and down.
+ * Threads   one
+ * How       exit states of children are merged into a node's own board, which is so the state of its
+ *           subtree, and told to the parent. The root's board is the job's: what it decides goes down
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "other/launcher/aq_agent.h"
+
+#define AQ_STATE_NAME_MS 150
+
+/* not before the root says so: its answer comes long before */
+#define AQ_STATE_WAIT_MS(b) ((b)->exit_timeout_ms / 2)
+
+static uint32_t aq_node_exit_state(const struct aq_node *n)
+{
+    /* acquire: with the state comes the code */
+    return atomic_load_explicit(&n->sv->board->exit_state, memory_order_acquire);
+}
+
+static int aq_node_exit_code(const struct aq_node *n)
+{
+    /* relaxed: only grows, and is sent again when it has */
+    return atomic_load_explicit(&n->sv->board->exit_code, memory_order_relaxed);
+}
+
+static void aq_node_send_up(struct aq_node *n, uint32_t state, int code)
+{
+    const struct aq_ending *e = n->ending;
+    uint64_t now = aq_board_now_ns();
+    struct aq_pack p = {.buf = NULL};
+    uint32_t ask_in = e->start_ns == 0 ? UINT32_MAX
+                      : e->ask_ns <= now ? 0
+                                         : (uint32_t)((e->ask_ns - now) / AQ_AGENT_MS);
+
+    /* who ended without a word is named at that date: the root must hear it before it decides */
+    if (e->silent > 0 && !e->told && ask_in != UINT32_MAX)
+        ask_in += AQ_STATE_NAME_MS;
+    /* a state beyond ENDING is what the root has told us, or a kill that is our own business */
+    if (state > AQ_EXIT_ENDING
+        || (state == n->sent_state && code == n->sent_code && n->joined == n->sent_joined
+            && n->frozen == n->sent_frozen && e->ask_ns == n->sent_ask_ns))
+        return;
+    aq_pack_u32(&p, state);
+    aq_pack_u32(&p, (uint32_t)code);
+    aq_pack_u32(&p, ask_in);
+    aq_pack_u32(&p, n->joined);
+    aq_pack_u32(&p, n->frozen);
+    aq_link_send_pack(&n->up, AQ_FRAME_STATE, 0, &p);
+    n->sent_frozen = n->frozen;
+    n->sent_ask_ns = e->ask_ns;
+    n->sent_state = state;
+    n->sent_code = code;
+    n->sent_joined = n->joined;
+}
+
+static void aq_node_pack_state(const struct aq_node *n, struct aq_pack *p)
+{
+    aq_pack_u32(p, aq_node_exit_state(n));
+    aq_pack_u32(p, (uint32_t)aq_node_exit_code(n));
+    aq_pack_u32(p, n->ending->stopped);
+    aq_pack_u32(p, n->joined || n->ending->joined_elsewhere);
+    aq_pack_u32(p, n->frozen || n->ending->frozen_elsewhere);
+}
+
+static void aq_node_send_down(struct aq_node *n, uint32_t state)
+{
+    uint32_t stopped = n->ending->stopped;
+    struct aq_pack p = {.buf = NULL};
+
+    if (state == n->sent_state && n->joined == n->sent_joined && stopped == n->sent_stopped
+        && n->frozen == n->sent_frozen)
+        return;
+    aq_node_pack_state(n, &p);
+    aq_node_tell_children(n, AQ_FRAME_STATE, 0, p.buf, p.len);
+    free(p.buf);
+    n->sent_state = state;
+    n->sent_joined = n->joined;
+    n->sent_stopped = stopped;
+    n->sent_frozen = n->frozen;
+}
+
+void aq_node_send_state_to(struct aq_node *n, struct aq_link *l)
+{
+    struct aq_pack p = {.buf = NULL};
+
+    aq_node_pack_state(n, &p);
+    aq_link_send_pack(l, AQ_FRAME_STATE, 0, &p);
+}
+
+void aq_node_send_state(struct aq_node *n)
+{
+    uint32_t state = aq_node_exit_state(n);
+
+    for (uint32_t i = 0; !n->joined && i < n->sv->board->size; i++)
+        /* relaxed: looked at again */
+        n->joined =
+            atomic_load_explicit(&n->sv->board->rank[i].state, memory_order_relaxed) != AQ_RANK_EMPTY;
+    n->frozen = aq_ending_frozen(n->ending);
+    for (uint32_t i = 0; i < n->children; i++)
+        n->frozen = n->frozen || (n->child[i].frozen && n->child[i].state == AQ_LINK_OPEN);
+    if (n->is_root)
+        n->ending->frozen_elsewhere = n->frozen;
+    if (n->is_root)
+        aq_node_send_down(n, state);
+    else
+        aq_node_send_up(n, state, aq_node_exit_code(n));
+}
+
+/* a child's */
+static void aq_node_merge(struct aq_node *n, struct aq_link *l, const struct aq_frame *f)
+{
+    struct aq_unpack u = {f->data, f->len, false};
+    uint32_t state = aq_unpack_u32(&u), code = aq_unpack_u32(&u), ask_in = aq_unpack_u32(&u);
+
+    l->joined = aq_unpack_u32(&u) != 0;
+    l->frozen = aq_unpack_u32(&u) != 0;
+    n->joined = n->joined || l->joined;
+    if (u.failed || aq_node_exit_state(n) >= AQ_EXIT_ASKED)
+        return;
+    aq_board_raise_exit_code(n->sv->board, (int)(code & 0xff));
+    if (state >= AQ_EXIT_ENDING && ask_in != UINT32_MAX)
+        aq_ending_begin(n->ending, ask_in);
+}
+
+/* the root's decision */
+static void aq_node_obey(struct aq_node *n, const struct aq_frame *f)
+{
+    struct aq_unpack u = {f->data, f->len, false};
+    uint32_t state = aq_unpack_u32(&u), code = aq_unpack_u32(&u), stopped = aq_unpack_u32(&u);
+    uint32_t joined = aq_unpack_u32(&u), frozen = aq_unpack_u32(&u);
+    struct aq_ending *e = n->ending;
+
+    if (u.failed)
+        return;
+    aq_node_tell_children(n, AQ_FRAME_STATE, 0, f->data, f->len);
+    e->joined_elsewhere = e->joined_elsewhere || joined != 0;
+    e->stopped = e->stopped || stopped != 0;
+    e->frozen_elsewhere = frozen != 0;
+    if (state == AQ_EXIT_ENDING) {
+        aq_board_raise_exit_code(n->sv->board, (int)(code & 0xff));
+        aq_ending_begin(e, AQ_STATE_WAIT_MS(n->sv->board));
+    }
+    if (state >= AQ_EXIT_ASKED)
+        aq_ending_agreed(e, (int)(code & 0xff));
+    if (state >= AQ_EXIT_KILLING)
+        aq_ending_now(e);
+}
+
+static uint32_t aq_node_number(const struct aq_frame *f)
+{
+    struct aq_unpack u = {f->data, f->len, false};
+
+    return aq_unpack_u32(&u);
+}
+
+void aq_node_take_up(struct aq_node *n, const struct aq_frame *f)
+{
+    switch (f->type) {
+    case AQ_FRAME_PING:
+    case AQ_FRAME_SETUP:
+    case AQ_FRAME_BEGIN:
+        break;
+    case AQ_FRAME_STATE:
+        aq_node_obey(n, f);
+        break;
+    case AQ_FRAME_CREDIT:
+        if (f->arg == STDOUT_FILENO || f->arg == STDERR_FILENO)
+            n->up.credit[f->arg] += aq_node_number(f);
+        break;
+    case AQ_FRAME_STDIN:
+        aq_feed_take(n, f);
+        break;
+    case AQ_FRAME_SIGNAL:
+        aq_node_tell_children(n, AQ_FRAME_SIGNAL, f->arg, NULL, 0);
+        aq_node_signal(n, f->arg);
+        break;
+    case AQ_FRAME_PAUSE:
+    case AQ_FRAME_RESUME:
+        aq_node_tell_children(n, f->type, 0, NULL, 0);
+        aq_host_pause(n, f->type == AQ_FRAME_PAUSE);
+        break;
+    case AQ_FRAME_RESULT:
+        aq_round_result(n, f);
+        break;
+    case AQ_FRAME_BYE:
+        n->leaving = true;
+        break;
+    default:
+        aq_node_fail(n, 1, "gasnetrun sent host %s a message %d that agents do not take",
+                     n->plan.host_name[n->host], (int)f->type);
+    }
+}
+
+static void aq_node_say(struct aq_node *n, const struct aq_frame *f)
+{
+    const char *kind = (const char *)f->data, *text = memchr(kind, '\0', f->len);
+
+    if (text == NULL)
+        return;
+    text++;
+    if (!n->is_root) {
+        aq_link_send(&n->up, AQ_FRAME_SAY, 0, f->data, f->len);
+        return;
+    }
+    /* one loss has others in its train */
+    if (strcmp(kind, "NOTICE") != 0) {
+        if (n->ending->told)
+            return;
+        n->ending->told = true;
+    }
+    aq_out_push(n, STDERR_FILENO, AQ_AGENT_NOBODY, text, f->len - (size_t)(text - kind));
+}
+
+void aq_node_take_child(struct aq_node *n, struct aq_link *l, const struct aq_frame *f)
+{
+    switch (f->type) {
+    case AQ_FRAME_PING:
+        break;
+    case AQ_FRAME_STATE:
+        aq_node_merge(n, l, f);
+        break;
+    case AQ_FRAME_SAY:
+        aq_node_say(n, f);
+        break;
+    case AQ_FRAME_OUT:
+        if (f->arg == STDOUT_FILENO || f->arg == STDERR_FILENO)
+            aq_out_push(n, f->arg, (uint32_t)(l - n->child), (const char *)f->data, f->len);
+        break;
+    case AQ_FRAME_CREDIT:
+        l->credit[0] += f->arg == 0 ? aq_node_number(f) : 0;
+        break;
+    case AQ_FRAME_GATHER:
+        aq_round_part(n, l, f);
+        break;
+    case AQ_FRAME_DONE:
+        l->state = AQ_LINK_DONE;
+        break;
+    default:
+        aq_node_fail(n, 1, "the agent on host %s sent a message %d that is not for us",
+                     n->plan.host_name[l->first], (int)f->type);
+    }
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_agent_root.c - gasnetrun on the user's host, for a job on several: the root of the tree.
+ * Threads   one
+ * Promise   the exit status is the job's; whatever ends this process ends the job
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/aq_env.h"
+#include "other/launcher/aq_agent.h"
+#include "other/launcher/aq_launch_udp.h"
+
+static void aq_root_describe(const struct aq_launch *lo, const struct aq_plan *plan, const char *from)
+{
+    char ranks[64];
+
+    fprintf(stderr, "gasnetrun: %s %u rank%s on %u host%s (conduit %s, spawner ssh; hosts from %s):",
+            lo->dry ? "would start" : "starting", plan->ranks, plan->ranks == 1 ? "" : "s", plan->hosts,
+            plan->hosts == 1 ? "" : "s", lo->conduit, from);
+    for (int i = 0; plan->argv[i] != NULL; i++)
+        fprintf(stderr, " %s", plan->argv[i]);
+    fprintf(stderr, "\ngasnetrun: in %s there, agents by %s\n", plan->directory, plan->remote);
+    for (uint32_t h = 0; h < plan->hosts; h++)
+        fprintf(stderr, "gasnetrun: host %s: %s\n", plan->host_name[h],
+                aq_plan_ranks(plan, h, h + 1, ranks));
+}
+
+static void aq_root_describe_tree(const struct aq_node *n)
+{
+    for (uint32_t i = 0; i < n->children; i++) {
+        const struct aq_link *l = &n->child[i];
+
+        fprintf(stderr, "gasnetrun:");
+        aq_ssh_print(&n->plan, l->first);
+        if (l->end - l->first > 1)
+            fprintf(stderr,
+                    "gasnetrun: and host %s starts %u others in the same way (GASNET_SSH_OUT_DEGREE)\n",
+                    n->plan.host_name[l->first], l->end - l->first - 1);
+    }
+}
+
+static void aq_root_hosts(struct aq_launch *lo, struct aq_hosts *hosts)
+{
+    int rc;
+
+    if (lo->workers != NULL) {
+        *hosts = *lo->workers;
+        return;
+    }
+    hosts->udp = strcmp(lo->conduit, "udp") == 0;
+    rc = aq_hosts_find(hosts, lo->host_list, lo->host_file, NULL, 0);
+    if (rc == 1)
+        aq_launch_error(
+            lo, aq_amudprun_is(lo)
+                    ? "on which hosts? Set GASNET_SSH_SERVERS='host1 host2 ...', or GASNET_SPAWNFN=L for "
+                      "this host"
+                    : "spawner ssh: on which hosts? Write -H a,b,c or --hostfile FILE, or set "
+                      "GASNET_SSH_SERVERS");
+    if (rc != 0 || aq_hosts_place(hosts, lo->ranks, lo->hosts) != 0)
+        aq_launch_error(lo, "%s", hosts->why);
+    if (hosts->count > 1 && strcmp(lo->conduit, "smp") == 0)
+        aq_launch_error(lo, "conduit smp runs on one host only; use -c udp for the %zu of %s", hosts->count,
+                        hosts->from);
+}
+
+static void aq_root_say(void *arg, const char *kind, const char *line, size_t len)
+{
+    (void)kind;
+    aq_out_push(arg, STDERR_FILENO, AQ_AGENT_NOBODY, line, len);
+}
+
+static void aq_root_start_children(struct aq_node *n)
+{
+    struct rlimit lim;
+    rlim_t need = (rlim_t)n->children * 3 + 64;
+
+    if (getrlimit(RLIMIT_NOFILE, &lim) == 0 && lim.rlim_cur < need) {
+        lim.rlim_cur = lim.rlim_max < need ? lim.rlim_max : need;
+        setrlimit(RLIMIT_NOFILE, &lim);
+    }
+    for (uint32_t i = 0; i < n->children; i++)
+        if (!aq_ssh_start(n, &n->child[i]))
+            aq_launch_error(n->lo, "cannot start %s for host %s: %s; raise ulimit -n or ulimit -u, or set "
+                            "GASNET_SSH_OUT_DEGREE lower",
+                            n->plan.ssh[0], n->plan.host_name[n->child[i].first], strerror(errno));
+}
+
+static bool aq_root_verbose(const struct aq_launch *lo)
+{
+    const char *text = getenv("GASNET_SPAWN_VERBOSE");
+    bool on = false;
+
+    if (text != NULL)
+        aq_env_parse_bool(text, &on);
+    return on || lo->verbose >= 2;
+}
+
+int aq_launch_hosts(struct aq_launch *lo)
+{
+    static struct aq_supervise sv;
+    static struct aq_node n;
+    static struct aq_hosts hosts;
+    sigset_t pipe_set;
+    int board_fd, code;
+
+    aq_root_hosts(lo, &hosts);
+    n.lo = lo;
+    n.is_root = true;
+    n.sv = &sv;
+    n.feed_fd = n.local_fd = -1;
+    aq_plan_make(&n.plan, lo, &hosts);
+    aq_node_children(&n, 0, n.plan.hosts);
+    if (lo->tell)
+        aq_root_describe(lo, &n.plan, hosts.from);
+    if (lo->tell && (lo->dry || lo->verbose > 1))
+        aq_root_describe_tree(&n);
+    if (lo->dry)
+        return 0;
+    sv.stop_too = true;
+    code = aq_supervise_open(&sv, 0, &board_fd);
+    if (code != 0)
+        aq_launch_error(lo, "cannot make shared memory: %s", strerror(-code));
+    close(board_fd);
+    sv.verbose = aq_root_verbose(lo);
+    sv.board->exit_timeout_ms = aq_board_timeout_env(lo->ranks);
+    /* blocked, not ignored: what we start gets our old mask back */
+    sigemptyset(&pipe_set);
+    sigaddset(&pipe_set, SIGPIPE);
+    sigprocmask(SIG_BLOCK, &pipe_set, NULL);
+    aq_out_init(&n);
+    for (int i = 0; i < 3; i++)
+        aq_console_open(&n.console[i], i);
+    n.stdin_end = n.console[STDIN_FILENO].fd < 0;
+    aq_root_start_children(&n);
+    aq_ending_say_to(aq_root_say, &n);
+    if (!aq_node_run_io(&n))
+        aq_launch_error(lo, "out of memory");
+    code = aq_supervise_run(&sv);
+    aq_out_pump(&n);
+    lo->signal = sv.signal;
+    return code;
+}

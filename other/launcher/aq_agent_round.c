@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_agent_round.c - exchanges between hosts while the job starts, combined along the tree.
+ * Threads   one
+ * How       each agent's contribution is its ranks' pieces followed by its children's contributions, which
+ *           is the order of ranks. The root sends all of it down again, and each agent puts it on its board
+ * Promise   ranks that are not at the same exchange end the job with a message
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "other/launcher/aq_agent.h"
+
+#define AQ_ROUND_HEAD 24 /* op, number, area, offset, piece, root */
+
+static void aq_round_head(struct aq_pack *p, const struct aq_far_request *r, uint32_t number)
+{
+    aq_pack_u32(p, r->op);
+    aq_pack_u32(p, number);
+    aq_pack_u32(p, r->area);
+    aq_pack_u32(p, r->offset);
+    aq_pack_u32(p, r->piece);
+    aq_pack_u32(p, r->root);
+}
+
+static bool aq_round_sane(const struct aq_node *n, const struct aq_far_request *r)
+{
+    uint64_t room = n->sv->board->far_room;
+
+    if (n->is_root)
+        return r->op >= AQ_FAR_GATHER && r->op <= AQ_FAR_BCAST;
+    if (r->op == AQ_FAR_GATHER)
+        return r->area < 2 && (uint64_t)r->piece * n->plan.ranks <= room;
+    if (r->op == AQ_FAR_CARDS)
+        return (uint64_t)r->offset + r->piece <= AQ_BOARD_CARD;
+    return r->op == AQ_FAR_BCAST && r->area < 2 && r->piece <= room && r->root < n->plan.ranks;
+}
+
+/* where a rank's piece lies on the board */
+static uint8_t *aq_round_place(const struct aq_node *n, const struct aq_far_request *r, uint32_t rank)
+{
+    uint8_t *board = (uint8_t *)n->sv->board;
+
+    if (r->op == AQ_FAR_CARDS)
+        return board + n->sv->board->cards_offset + (uint64_t)rank * AQ_BOARD_CARD + r->offset;
+    if (r->op == AQ_FAR_BCAST)
+        return board + n->sv->board->far_offset[r->area];
+    return board + n->sv->board->far_offset[r->area] + (uint64_t)rank * r->piece;
+}
+
+/* the pieces of this host's ranks */
+static void aq_round_own(const struct aq_node *n, struct aq_pack *p)
+{
+    const struct aq_far_request *r = &n->request;
+    uint32_t first = n->plan.host_first[n->host], end = n->plan.host_first[n->host + 1];
+
+    if (r->op == AQ_FAR_BCAST) {
+        if (r->root >= first && r->root < end)
+            aq_pack_bytes(p, aq_round_place(n, r, r->root), r->piece);
+        return;
+    }
+    for (uint32_t rank = first; rank < end; rank++)
+        aq_pack_bytes(p, aq_round_place(n, r, rank), r->piece);
+}
+
+static void aq_round_put(struct aq_node *n, const uint8_t *data)
+{
+    const struct aq_far_request *r = &n->request;
+
+    if (r->op == AQ_FAR_BCAST) {
+        memcpy(aq_round_place(n, r, 0), data, r->piece);
+        return;
+    }
+    for (uint32_t rank = 0; rank < n->plan.ranks; rank++)
+        memcpy(aq_round_place(n, r, rank), data + (size_t)rank * r->piece, r->piece);
+}
+
+static size_t aq_round_total(const struct aq_node *n, const struct aq_far_request *r)
+{
+    return (r->op == AQ_FAR_BCAST ? 1 : (size_t)n->plan.ranks) * r->piece;
+}
+
+/* the root has no ranks: it takes the request from its first child */
+static bool aq_round_adopt(struct aq_node *n)
+{
+    struct aq_unpack u = {n->child[0].part, n->child[0].part_len, false};
+
+    n->request.op = aq_unpack_u32(&u);
+    aq_unpack_u32(&u);
+    n->request.area = aq_unpack_u32(&u);
+    n->request.offset = aq_unpack_u32(&u);
+    n->request.piece = aq_unpack_u32(&u);
+    n->request.root = aq_unpack_u32(&u);
+    return !u.failed && aq_round_sane(n, &n->request);
+}
+
+static void aq_round_mixed(struct aq_node *n, const struct aq_link *l)
+{
+    char ranks[64];
+
+    aq_node_fail(
+        n, 1,
+        "host %s (%s) is not at the same step of the start as the others; is it the same program there?",
+        n->plan.host_name[l->first], aq_plan_ranks(&n->plan, l->first, l->end, ranks));
+}
+
+/* everybody below has contributed: the whole goes up, or from the root down */
+static void aq_round_complete(struct aq_node *n)
+{
+    struct aq_pack p = {.buf = NULL};
+
+    if (!n->is_root && !n->request_open)
+        return;
+    for (uint32_t i = 0; i < n->children; i++)
+        if (!n->child[i].part_ready)
+            return;
+    if (n->is_root && !aq_round_adopt(n)) {
+        aq_round_mixed(n, &n->child[0]);
+        return;
+    }
+    aq_round_head(&p, &n->request, n->rounds);
+    if (!n->is_root)
+        aq_round_own(n, &p);
+    for (uint32_t i = 0; i < n->children; i++) {
+        struct aq_link *l = &n->child[i];
+
+        if (l->part_len < AQ_ROUND_HEAD || p.failed || memcmp(l->part, p.buf, AQ_ROUND_HEAD) != 0)
+            aq_round_mixed(n, l);
+        else
+            aq_pack_bytes(&p, l->part + AQ_ROUND_HEAD, l->part_len - AQ_ROUND_HEAD);
+        free(l->part);
+        l->part = NULL;
+        l->part_ready = false;
+    }
+    if (!n->is_root) {
+        aq_link_send_pack(&n->up, AQ_FRAME_GATHER, 0, &p);
+        return;
+    }
+    if (p.len != AQ_ROUND_HEAD + aq_round_total(n, &n->request)) {
+        if (!p.failed)
+            aq_round_mixed(n, &n->child[0]);
+    } else {
+        aq_node_tell_children(n, AQ_FRAME_RESULT, 0, p.buf, p.len);
+    }
+    n->rounds++;
+    free(p.buf);
+}
+
+/* the host's first rank has something for the others */
+void aq_round_local(struct aq_node *n)
+{
+    struct aq_far_request r;
+    ssize_t got = recv(n->local_fd, &r, sizeof(r), MSG_DONTWAIT);
+
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (got != (ssize_t)sizeof(r)) { /* it is gone: how, its wait status tells */
+        close(n->local_fd);
+        n->local_fd = -1;
+        return;
+    }
+    if (n->request_open || !aq_round_sane(n, &r)) {
+        aq_node_fail(n, 1, "the first rank of host %s asks for an exchange that makes no sense",
+                     n->plan.host_name[n->host]);
+        return;
+    }
+    n->request = r;
+    n->request_open = true;
+    aq_round_complete(n);
+}
+
+void aq_round_part(struct aq_node *n, struct aq_link *l, const struct aq_frame *f)
+{
+    l->part = malloc(f->len + 1);
+    if (l->part == NULL || l->part_ready) {
+        aq_round_mixed(n, l);
+        return;
+    }
+    memcpy(l->part, f->data, f->len);
+    l->part_len = f->len;
+    l->part_ready = true;
+    aq_round_complete(n);
+}
+
+void aq_round_result(struct aq_node *n, const struct aq_frame *f)
+{
+    struct aq_pack p = {.buf = NULL};
+    bool same;
+    char done = 1;
+
+    aq_round_head(&p, &n->request, n->rounds);
+    same = n->request_open && !p.failed && f->len == AQ_ROUND_HEAD + aq_round_total(n, &n->request) &&
+           memcmp(p.buf, f->data, AQ_ROUND_HEAD) == 0;
+    free(p.buf);
+    if (!same) {
+        aq_node_fail(n, 1, "the launcher's answer to host %s does not fit its question",
+                     n->plan.host_name[n->host]);
+        return;
+    }
+    aq_node_tell_children(n, AQ_FRAME_RESULT, 0, f->data, f->len);
+    aq_round_put(n, f->data + AQ_ROUND_HEAD);
+    n->request_open = false;
+    n->rounds++;
+    if (n->local_fd >= 0)
+        send(n->local_fd, &done, 1, MSG_DONTWAIT | MSG_NOSIGNAL); /* its failure shows on the next read */
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_custom_worker.c - SPAWNFN=C, the two ends of a line: the worker that the user's command has started (the
+ * first one of a host becomes its agent, the others only wait for the end), and the process that stands where
+ * ssh would in the master.
+ * Threads   one
+ * See       aq_custom_wire.h; aq_launch_custom.c is the master
+ */
+#include "other/launcher/aq_launch_udp.h"
+
+#ifdef AQ_HAVE_CONDUIT_UDP
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "other/launcher/aq_agent.h"
+#include "other/launcher/aq_custom_wire.h"
+#include "other/launcher/aq_launch_custom.h"
+
+#define AQ_WORKER_TRY_MS   3000 /* for one address */
+#define AQ_WORKER_FILE_MS  5000
+#define AQ_WORKER_SHAKE_MS 30000 /* the master may be busy with many workers */
+
+static _Noreturn void aq_worker_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static _Noreturn void aq_worker_fail(const char *fmt, ...)
+{
+    char host[256] = "?", text[1024];
+    va_list ap;
+
+    gethostname(host, sizeof(host) - 1);
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "gasnetrun: worker on host %s: %s\n", host, text);
+    exit(1);
+}
+
+/* exactly len bytes within the time */
+static bool aq_worker_read(int fd, void *data, size_t len, int ms)
+{
+    for (size_t have = 0; have < len;) {
+        struct pollfd p = {fd, POLLIN, 0};
+        ssize_t n;
+
+        if (poll(&p, 1, ms) <= 0)
+            return false;
+        n = recv(fd, (char *)data + have, len - have, 0);
+        if (n <= 0)
+            return false;
+        have += (size_t)n;
+    }
+    return true;
+}
+
+static bool aq_worker_write(int fd, const void *data, size_t len)
+{
+    return send(fd, data, len, MSG_NOSIGNAL) == (ssize_t)len; /* far less than a socket's buffer */
+}
+
+/* connected and blocking, or -1 */
+static int aq_worker_connect_to(const struct addrinfo *ai)
+{
+    int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), error = 0;
+    struct pollfd p = {fd, POLLOUT, 0};
+    socklen_t len = sizeof(error);
+
+    if (fd < 0)
+        return -1;
+    if ((connect(fd, ai->ai_addr, ai->ai_addrlen) == 0
+         || (errno == EINPROGRESS && poll(&p, 1, AQ_WORKER_TRY_MS) == 1))
+        && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == 0) {
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+        return fd;
+    }
+    close(fd);
+    return -1;
+}
+
+/* whoever is there must know the secret */
+static bool aq_worker_shake(int fd, struct aq_custom_shake *shake,
+                            const struct aq_worker_info *info)
+{
+    uint8_t hello[AQ_CUSTOM_HELLO], reply[AQ_CUSTOM_REPLY], claim[AQ_CUSTOM_CLAIM];
+
+    aq_custom_hello(shake, hello);
+    if (!aq_worker_write(fd, hello, sizeof(hello))
+        || !aq_worker_read(fd, reply, sizeof(reply), AQ_WORKER_SHAKE_MS)
+        || !aq_custom_check_reply(shake, reply))
+        return false;
+    aq_custom_claim(shake, info, claim);
+    return aq_worker_write(fd, claim, sizeof(claim));
+}
+
+static int aq_worker_connect(const char *host, const char *port, struct aq_custom_shake *shake,
+                             const struct aq_worker_info *info)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
+    int fd = -1;
+
+    if (getaddrinfo(host, port, &hints, &list) != 0)
+        return -1;
+    for (struct addrinfo *ai = list; ai != NULL && fd < 0; ai = ai->ai_next) {
+        fd = aq_worker_connect_to(ai);
+        if (fd >= 0 && !aq_worker_shake(fd, shake, info)) {
+            close(fd);
+            fd = -1;
+        }
+    }
+    freeaddrinfo(list);
+    return fd;
+}
+
+/* workers that see the same machine through the same namespaces can share memory */
+static void aq_worker_machine(char *text_out, size_t size)
+{
+    static const char *const files[] = {"/proc/self/ns/net", "/proc/self/ns/pid",
+                                        "/proc/self/ns/mnt", "/proc/self/ns/ipc",
+                                        "/proc/self/ns/user"};
+    char boot[64] = "";
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    size_t at;
+
+    if (f != NULL) {
+        if (fgets(boot, sizeof(boot), f) == NULL)
+            boot[0] = '\0';
+        fclose(f);
+    }
+    boot[strcspn(boot, "\n")] = '\0';
+    at = (size_t)snprintf(text_out, size, "%s", boot);
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        struct stat st;
+
+        if (stat(files[i], &st) == 0 && at < size)
+            at +=
+                (size_t)snprintf(text_out + at, size - at, " %llu", (unsigned long long)st.st_ino);
+    }
+}
+
+/* WORKER_RANK: a number, or the name of a variable that holds one */
+static void aq_worker_rank(char rank_out[16])
+{
+    const char *text = getenv("GASNET_WORKER_RANK");
+
+    if (text != NULL && *text != '\0' && strspn(text, "0123456789") != strlen(text))
+        text = getenv(text);
+    if (text == NULL || *text == '\0')
+        return;
+    if (strspn(text, "0123456789") != strlen(text) || strlen(text) > 9)
+        aq_worker_fail("GASNET_WORKER_RANK: '%s' is not a rank; give a number or the name of a "
+                       "variable that holds one, "
+                       "such as SLURM_PROCID",
+                       text);
+    strcpy(rank_out, text);
+}
+
+static void aq_worker_describe(struct aq_worker_info *info)
+{
+    cpu_set_t set;
+
+    memset(info, 0, sizeof(*info));
+    gethostname(info->host, sizeof(info->host) - 1);
+    aq_worker_machine(info->machine, sizeof(info->machine));
+    aq_launch_udp_names();
+    aq_worker_rank(info->rank);
+    if (sched_getaffinity(0, sizeof(set), &set) == 0)
+        memcpy(info->cpus, &set, sizeof(info->cpus));
+}
+
+/* other hosts may see a new file only after a while */
+static FILE *aq_worker_open(const char *path)
+{
+    FILE *f = fopen(path, "re");
+
+    for (int ms = 0; f == NULL && errno == ENOENT && ms < AQ_WORKER_FILE_MS; ms += 100) {
+        usleep(100000);
+        f = fopen(path, "re");
+    }
+    return f;
+}
+
+/* the file of the master: "key HEX", "port N", "address A" */
+static int aq_worker_join(const char *path, struct aq_custom_shake *shake,
+                          const struct aq_worker_info *info)
+{
+    FILE *f = aq_worker_open(path);
+    char word[16], value[300], port[8] = "";
+    int fd = -1;
+
+    if (f == NULL)
+        aq_worker_fail("cannot read %s: %s; the folder must be shared by all hosts, GASNET_TMPDIR "
+                       "names another one",
+                       path, strerror(errno));
+    while (fd < 0 && fscanf(f, "%15s %299s", word, value) == 2) {
+        if (strcmp(word, "key") == 0 && strlen(value) == 2 * AQ_CUSTOM_KEY) {
+            for (size_t i = 0; i < AQ_CUSTOM_KEY; i++)
+                (void)sscanf(value + 2 * i, "%2hhx", &shake->key[i]);
+        } else if (strcmp(word, "port") == 0 && strlen(value) < sizeof(port)) {
+            strcpy(port, value);
+        } else if (strcmp(word, "address") == 0) {
+            fd = aq_worker_connect(value, port, shake, info);
+        }
+    }
+    fclose(f);
+    if (fd < 0)
+        aq_worker_fail("no address of the first process answers (the last one tried: %s, port %s); "
+                       "GASNET_MASTERIP names the "
+                       "address to use, and no firewall may stand between",
+                       value, port);
+    return fd;
+}
+
+static pid_t aq_worker_agent;
+
+/* The master has chosen this worker to be its host's agent; the first message says on which CPUs. */
+static bool aq_worker_begin(struct aq_custom_line *line, const uint8_t *data, size_t len)
+{
+    int to[2], from[2];
+    cpu_set_t set;
+
+    if (len != AQ_CUSTOM_CPUS || pipe2(to, O_CLOEXEC) != 0 || pipe2(from, O_CLOEXEC) != 0)
+        return false;
+    CPU_ZERO(&set);
+    memcpy(&set, data, AQ_CUSTOM_CPUS);
+    aq_worker_agent = fork();
+    if (aq_worker_agent < 0)
+        aq_worker_fail("cannot start the agent: %s", strerror(errno));
+    if (aq_worker_agent == 0) {
+        /* may fail where each worker is locked to its own CPUs: then its ranks share them */
+        (void)sched_setaffinity(0, sizeof(set), &set);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        signal(SIGPIPE, SIG_DFL);
+        dup2(to[0], STDIN_FILENO);
+        dup2(from[1], STDOUT_FILENO);
+        /* this is no exec: an end of its own line in its hands, the agent would never see it close */
+        close(to[1]);
+        close(from[0]);
+        close(line->sock);
+        exit(aq_agent_main());
+    }
+    close(to[0]);
+    close(from[1]);
+    line->plain_in = from[0];
+    line->plain_out = to[1];
+    return true;
+}
+
+int aq_worker_main(const char *file)
+{
+    struct aq_custom_line line = {.plain_in = -1, .plain_out = -1};
+    struct aq_custom_shake shake;
+    struct aq_worker_info info;
+
+    if (!aq_custom_random(&shake, sizeof(shake)))
+        aq_worker_fail("no random numbers");
+    aq_worker_describe(&info);
+    line.sock = aq_worker_join(file, &shake, &info);
+    setsockopt(line.sock, SOL_SOCKET, SO_KEEPALIVE, &(int){1},
+               sizeof(int)); /* the job may begin much later */
+    aq_custom_keys(&shake, line.rx_key, line.tx_key);
+    aq_custom_wipe(&shake, sizeof(shake));
+    signal(SIGPIPE, SIG_IGN);
+    /* workers whose host has an agent already hear nothing: their connection is closed at the end */
+    (void)aq_custom_relay(&line, NULL, 0, aq_worker_begin);
+    if (aq_worker_agent > 0)
+        waitpid(aq_worker_agent, NULL, 0);
+    return 0; /* how the job ended, the master tells; what started us need not comment on it */
+}
+
+int aq_tunnel_main(int argc, char **argv)
+{
+    struct aq_custom_line line = {.plain_in = STDIN_FILENO, .plain_out = STDOUT_FILENO, .sock = -1};
+    struct aq_custom_entry entry;
+    const char *host = argv[3];
+    int table = atoi(argv[2]);
+    uint8_t cpus[AQ_CUSTOM_CPUS];
+
+    (void)argc;
+    if (!aq_custom_random(cpus, sizeof(cpus)))
+        return 1;
+    for (off_t at = 0; pread(table, &entry, sizeof(entry), at) == (ssize_t)sizeof(entry);
+         at += (off_t)sizeof(entry)) {
+        if (strcmp(entry.name, host) != 0) {
+            close(entry.sock);
+            continue;
+        }
+        line.sock = entry.sock;
+        memcpy(line.tx_key, entry.tx_key, sizeof(line.tx_key));
+        memcpy(line.rx_key, entry.rx_key, sizeof(line.rx_key));
+        memcpy(cpus, entry.cpus, sizeof(cpus));
+    }
+    close(table);
+    if (line.sock < 0) {
+        fprintf(stderr, "no worker has come from host %s\n", host);
+        return 1;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    if (aq_custom_relay(&line, cpus, sizeof(cpus), NULL))
+        return 0;
+    fputs("the connection to its worker broke\n", stderr);
+    return 1;
+}
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_hostlist_internal.h - what the two files of aq_hostlist share.
+ * Threads   one
+ */
+#ifndef AQ_HOSTLIST_INTERNAL_H
+#define AQ_HOSTLIST_INTERNAL_H
+
+#include "core/aq_env.h"
+#include "other/launcher/aq_hostlist.h"
+#include "other/spawn/aq_board.h"
+
+/** aq_hosts_wrong - fill h->why. Returns -1. */
+int aq_hosts_wrong(struct aq_hosts *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_launch_custom.c - SPAWNFN=C, the master: CSPAWN_CMD starts the workers, anywhere; they come back by
+ * TCP; the job is then run as over ssh, with a line to each host's worker in ssh's place.
+ * Owns      the file by which workers find this process: mode 0600, gone once they are all here
+ * Threads   one
+ * Promise   no secret stands in an environment or a command line; a stranger who connects can neither
+ *           learn anything nor keep the workers out
+ * See       aq_custom_wire.h
+ */
+#include "other/launcher/aq_launch_udp.h"
+
+#ifndef AQ_HAVE_CONDUIT_UDP
+
+int aq_launch_custom(struct aq_launch *lo)
+{
+    aq_launch_error(lo, "GASNET_SPAWNFN=C: this build has no udp conduit");
+}
+
+int aq_worker_main(const char *file)
+{
+    fprintf(stderr, "gasnetrun: %s: this build has no udp conduit\n", file);
+    return 1;
+}
+
+int aq_tunnel_main(int argc, char **argv)
+{
+    return aq_worker_main(argv[argc - 1]);
+}
+
+#else
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "other/launcher/aq_agent.h"
+#include "other/launcher/aq_hostlist.h"
+#include "other/launcher/aq_launch_custom.h"
+#include "other/spawn/aq_board.h"
+
+#define AQ_CUSTOM_SHAKE_NS 20000000000ull
+#define AQ_CUSTOM_NOTE_NS  30000000000ull
+#define AQ_CUSTOM_AFTER_NS 60000000000ull /* workers may come so long after the command's end */
+#define AQ_CUSTOM_END_MS   5000           /* for the command to end after the job */
+
+static struct aq_custom aq_custom_me; /* one, so that a signal handler finds it */
+
+/* ---- the end ------------------------------------------------------------------------------- */
+
+static void aq_custom_remove_file(void)
+{
+    if (aq_custom_me.file[0] != '\0')
+        unlink(aq_custom_me.file);
+    aq_custom_me.file[0] = '\0';
+}
+
+static void aq_custom_stop_command(void)
+{
+    if (aq_custom_me.command > 0)
+        kill(-aq_custom_me.command, SIGTERM);
+}
+
+_Noreturn void aq_custom_give_up(const char *fmt, ...)
+{
+    va_list ap;
+
+    aq_custom_remove_file();
+    aq_custom_stop_command();
+    fprintf(stderr, "%s: ", aq_custom_me.lo->self);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    exit(1);
+}
+
+/* while the workers are awaited; unlink() and kill() are async-signal-safe */
+static void aq_custom_on_signal(int sig)
+{
+    aq_custom_remove_file();
+    aq_custom_stop_command();
+    signal(sig, SIG_DFL);
+    raise(sig);
+}
+
+static void aq_custom_signals(void (*handler)(int))
+{
+    static const int caught[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    struct sigaction old;
+
+    for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+        if (sigaction(caught[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            signal(caught[i], handler);
+}
+
+/* a descriptor for each worker */
+static void aq_custom_raise_limit(uint32_t ranks)
+{
+    struct rlimit lim;
+
+    if (getrlimit(RLIMIT_NOFILE, &lim) != 0 || lim.rlim_cur >= (rlim_t)ranks * 2 + 256)
+        return;
+    lim.rlim_cur = lim.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &lim);
+    if (lim.rlim_max < (rlim_t)ranks + 128)
+        aq_custom_give_up("%u workers need more descriptors than the %ju allowed; raise ulimit -n",
+                          ranks, (uintmax_t)lim.rlim_max);
+}
+
+/* ---- the user's command -------------------------------------------------------------------- */
+
+static void aq_custom_run(struct aq_custom *c, const char *command)
+{
+    aq_launch_tell(c->lo, "running: %s", command);
+    fflush(NULL);
+    c->command = fork();
+    if (c->command < 0)
+        aq_custom_give_up("cannot start %s: %s", command, strerror(errno));
+    if (c->command == 0) {
+        int null_fd = open("/dev/null", O_RDONLY);
+
+        /* a group of its own: a ^C comes to the job in good order, through us */
+        setpgid(0, 0);
+        aq_custom_signals(SIG_DFL);
+        dup2(null_fd, STDIN_FILENO);
+        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+        _exit(127);
+    }
+    setpgid(c->command, c->command);
+}
+
+/* ---- workers come -------------------------------------------------------------------------- */
+
+static void aq_custom_dismiss(struct aq_custom *c, struct aq_visitor *v)
+{
+    close(v->fd);
+    v->fd = -1;
+    c->strangers++;
+}
+
+static void aq_custom_accept(struct aq_custom *c, uint64_t now)
+{
+    struct aq_visitor *at = NULL;
+    int fd = accept4(c->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    for (size_t i = 0; i < AQ_CUSTOM_PENDING; i++) {
+        struct aq_visitor *v = &c->visitor[i];
+
+        if (v->fd < 0) {
+            at = v;
+            break;
+        }
+        if (at == NULL || v->since_ns < at->since_ns)
+            at = v;
+    }
+    if (at->fd >= 0)
+        aq_custom_dismiss(c, at); /* who has said nothing for longest makes room */
+    memset(at, 0, sizeof(*at));
+    at->fd = fd;
+    at->since_ns = now;
+    memcpy(at->shake.key, c->key, sizeof(c->key));
+}
+
+static void aq_custom_admit(struct aq_custom *c, struct aq_visitor *v,
+                            const struct aq_worker_info *info)
+{
+    struct aq_worker *w = &c->worker[c->count];
+    struct sockaddr_storage from;
+    socklen_t len = sizeof(from);
+
+    if (c->count == c->lo->ranks)
+        aq_custom_give_up(
+            "more than %u workers have come: GASNET_CSPAWN_CMD must start %%C only %%N times",
+            c->lo->ranks);
+    memset(w, 0, sizeof(*w));
+    w->fd = v->fd;
+    w->rank = info->rank[0] != '\0' ? atoll(info->rank) : -1;
+    w->info = *info;
+    if (getpeername(v->fd, (struct sockaddr *)&from, &len) == 0 && from.ss_family == AF_INET6) {
+        memcpy(w->address, &((struct sockaddr_in6 *)&from)->sin6_addr, 16);
+        w->port = ntohs(((struct sockaddr_in6 *)&from)->sin6_port);
+    } else if (from.ss_family == AF_INET) {
+        memcpy(w->address + 12, &((struct sockaddr_in *)&from)->sin_addr, 4);
+        w->port = ntohs(((struct sockaddr_in *)&from)->sin_port);
+    }
+    aq_custom_keys(&v->shake, w->tx_key, w->rx_key);
+    fcntl(w->fd, F_SETFL, fcntl(w->fd, F_GETFL) & ~O_NONBLOCK);
+    setsockopt(w->fd, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int));
+    v->fd = -1;
+    c->count++;
+    aq_launch_tell(c->lo, "worker %u of %u is here, from host %s", c->count, c->lo->ranks,
+                   info->host);
+}
+
+static void aq_custom_hear(struct aq_custom *c, struct aq_visitor *v)
+{
+    size_t wants = v->state == AQ_VISITOR_HELLO ? AQ_CUSTOM_HELLO : AQ_CUSTOM_CLAIM;
+    ssize_t n = recv(v->fd, v->buf + v->have, wants - v->have, 0);
+    uint8_t reply[AQ_CUSTOM_REPLY];
+    struct aq_worker_info info;
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        aq_custom_dismiss(c, v);
+        return;
+    }
+    v->have += (size_t)n;
+    if (v->have < wants)
+        return;
+    v->have = 0;
+    if (v->state == AQ_VISITOR_HELLO) {
+        v->state = AQ_VISITOR_CLAIM;
+        if (!aq_custom_reply(&v->shake, v->buf, reply)
+            || send(v->fd, reply, sizeof(reply), MSG_NOSIGNAL) != (ssize_t)sizeof(reply))
+            aq_custom_dismiss(c, v);
+    } else if (aq_custom_check_claim(&v->shake, v->buf, &info)) {
+        aq_custom_admit(c, v, &info);
+    } else {
+        aq_custom_dismiss(c, v);
+    }
+}
+
+/* the command may end early if it has only handed the work on */
+static void aq_custom_check_command(struct aq_custom *c, uint64_t now)
+{
+    if (c->command > 0 && waitpid(c->command, &c->command_status, WNOHANG) == c->command) {
+        c->command = 0;
+        c->ended_ns = now;
+        if (!WIFEXITED(c->command_status) || WEXITSTATUS(c->command_status) != 0)
+            aq_custom_give_up(
+                "GASNET_CSPAWN_CMD has ended with %s %d after %u of %u workers had come",
+                WIFEXITED(c->command_status) ? "status" : "signal",
+                WIFEXITED(c->command_status) ? WEXITSTATUS(c->command_status)
+                                             : WTERMSIG(c->command_status),
+                c->count, c->lo->ranks);
+    }
+    if (c->ended_ns != 0 && now - c->ended_ns > AQ_CUSTOM_AFTER_NS)
+        aq_custom_give_up("GASNET_CSPAWN_CMD has ended, and %u of %u workers have come; it must "
+                          "start %%C %%N times",
+                          c->count, c->lo->ranks);
+    if (now - c->noted_ns > AQ_CUSTOM_NOTE_NS) {
+        fprintf(stderr,
+                "*** NOTICE: waiting for the workers of GASNET_CSPAWN_CMD: %u of %u are here\n",
+                c->count, c->lo->ranks);
+        c->noted_ns = now;
+    }
+}
+
+static void aq_custom_gather(struct aq_custom *c)
+{
+    struct pollfd fds[AQ_CUSTOM_PENDING + 1];
+
+    while (c->count < c->lo->ranks) {
+        uint64_t now = aq_board_now_ns();
+
+        aq_custom_check_command(c, now);
+        fds[0] = (struct pollfd){c->listen_fd, POLLIN, 0};
+        for (size_t i = 0; i < AQ_CUSTOM_PENDING; i++) {
+            if (c->visitor[i].fd >= 0 && now - c->visitor[i].since_ns > AQ_CUSTOM_SHAKE_NS)
+                aq_custom_dismiss(c, &c->visitor[i]);
+            fds[i + 1] = (struct pollfd){c->visitor[i].fd, POLLIN, 0};
+        }
+        if (poll(fds, AQ_CUSTOM_PENDING + 1, 100) <= 0)
+            continue;
+        for (size_t i = 0; i < AQ_CUSTOM_PENDING; i++)
+            if (fds[i + 1].revents != 0 && c->count < c->lo->ranks)
+                aq_custom_hear(c, &c->visitor[i]);
+        if (fds[0].revents != 0)
+            aq_custom_accept(c, now);
+    }
+    close(c->listen_fd);
+    for (size_t i = 0; i < AQ_CUSTOM_PENDING; i++)
+        if (c->visitor[i].fd >= 0)
+            aq_custom_dismiss(c, &c->visitor[i]);
+    if (c->strangers > 0)
+        aq_launch_tell(c->lo, "%u connections were no workers of ours", c->strangers);
+}
+
+/* it should see its workers go, and go itself */
+static void aq_custom_await_command(struct aq_custom *c)
+{
+    for (int ms = 0; c->command > 0 && ms < AQ_CUSTOM_END_MS; ms += 10) {
+        pid_t pid = waitpid(c->command, NULL, WNOHANG);
+
+        if (pid == c->command || (pid < 0 && errno == ECHILD))
+            c->command = 0;
+        else
+            usleep(10000);
+    }
+    aq_custom_stop_command();
+}
+
+int aq_launch_custom(struct aq_launch *lo)
+{
+    static struct aq_hosts hosts;
+    struct aq_custom *c = &aq_custom_me;
+    char *command;
+    int code;
+
+    c->lo = lo;
+    if (lo->dry) {
+        snprintf(c->file, sizeof(c->file), "FILE");
+        command = aq_custom_command(c);
+        c->file[0] = '\0';
+        aq_launch_tell(lo, "would run: %s", command);
+        return 0;
+    }
+    c->worker = calloc(lo->ranks, sizeof(*c->worker));
+    for (size_t i = 0; i < AQ_CUSTOM_PENDING; i++)
+        c->visitor[i].fd = -1;
+    if (c->worker == NULL || !aq_custom_random(c->key, sizeof(c->key)))
+        aq_custom_give_up("no memory or no random numbers");
+    c->noted_ns = aq_board_now_ns();
+    aq_custom_raise_limit(lo->ranks);
+    aq_custom_listen(c);
+    aq_custom_signals(aq_custom_on_signal);
+    aq_custom_write_file(c);
+    command = aq_custom_command(c);
+    aq_custom_run(c, command);
+    free(command);
+    aq_custom_gather(c);
+    aq_custom_remove_file();
+    aq_custom_wipe(c->key, sizeof(c->key));
+    aq_custom_signals(SIG_DFL);
+    aq_custom_order(c);
+    aq_custom_group(c, &hosts);
+    lo->workers = &hosts;
+    code = aq_launch_hosts(lo);
+    for (uint32_t i = 0; i < c->count; i++)
+        close(c->worker[i].fd); /* who had nothing to do goes too */
+    aq_custom_await_command(c);
+    return code;
+}
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_launch_custom.h - what the files of SPAWNFN=C share.
+ * Owns      struct aq_custom: the master's whole state
+ * Threads   one
+ */
+#ifndef AQ_LAUNCH_CUSTOM_H
+#define AQ_LAUNCH_CUSTOM_H
+
+#include <limits.h>
+#include <sys/types.h>
+
+#include "other/launcher/aq_custom_wire.h"
+#include "other/launcher/aq_launch.h"
+
+#define AQ_CUSTOM_PENDING 128 /* connections that have not proved themselves yet */
+
+/* one host's line, in a memfd that the processes in ssh's place inherit */
+struct aq_custom_entry {
+    char name[264];
+    int sock;
+    uint8_t tx_key[32], rx_key[32];
+    uint8_t cpus[AQ_CUSTOM_CPUS];  /* of all workers of the host together */
+};
+
+enum aq_visitor_state { AQ_VISITOR_HELLO, AQ_VISITOR_CLAIM };
+
+struct aq_visitor {
+    int fd;                      /* -1: free */
+    enum aq_visitor_state state;
+    size_t have;
+    uint64_t since_ns;
+    struct aq_custom_shake shake;
+    uint8_t buf[AQ_CUSTOM_CLAIM > AQ_CUSTOM_HELLO ? AQ_CUSTOM_CLAIM : AQ_CUSTOM_HELLO];
+};
+
+struct aq_worker {
+    int fd;
+    int64_t rank;                /* -1: none of its own */
+    uint8_t address[16];         /* IPv6, or IPv4 as such */
+    uint16_t port;
+    struct aq_worker_info info;
+    uint8_t tx_key[32], rx_key[32];
+};
+
+struct aq_custom {
+    struct aq_launch *lo;
+    uint8_t key[AQ_CUSTOM_KEY];
+    int listen_fd;
+    uint16_t port;
+    char file[PATH_MAX];         /* "": there is none */
+    pid_t command;               /* 0: ended */
+    int command_status;
+    uint64_t ended_ns, noted_ns;
+    uint32_t strangers;
+    struct aq_visitor visitor[AQ_CUSTOM_PENDING];
+    struct aq_worker *worker;
+    uint32_t count;
+};
+
+/* aq_launch_custom.c */
+
+/** aq_custom_give_up - leave nothing behind, say why, exit with status 1. */
+_Noreturn void aq_custom_give_up(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* aq_custom_command.c */
+void aq_custom_listen(struct aq_custom *c);
+void aq_custom_write_file(struct aq_custom *c);
+
+/** aq_custom_command - CSPAWN_CMD with its %-words replaced; the caller's. */
+char *aq_custom_command(const struct aq_custom *c);
+
+/** aq_custom_self - the path of this program on the workers' hosts. */
+const char *aq_custom_self(void);
+
+/* aq_custom_place.c */
+void aq_custom_order(struct aq_custom *c);
+void aq_custom_group(struct aq_custom *c, struct aq_hosts *hosts);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_spawn_agent.c - ranks of a job on several hosts, started by gasnetrun's agents.
+ * Owns      the line from the host's first rank to its agent
+ * Threads   one, at start; lookup from any
+ * How       the ranks of a host leave what they have on the board; its first rank asks the agent, which
+ *           exchanges it with the other hosts through its tree and puts everybody's on the board
+ * Uses      aq_spawn_agent.h; the rest is as for ranks on one host (aq_spawn_fork.c)
+ */
+#include "other/spawn/aq_spawn_agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+#include "other/spawn/aq_spawn_provider.h"
+
+static uint32_t aq_agent_area; /* of the next exchange */
+
+/* The job is ending, or its agent is gone: whoever sees to that will end us too. */
+static _Noreturn void aq_agent_park(void)
+{
+    for (;;)
+        pause();
+}
+
+/* the first rank's part: have the agent fill in the other hosts' pieces */
+static void aq_agent_ask(struct aq_spawn_state *st, const struct aq_far_request *r)
+{
+    char done;
+    ssize_t rc;
+
+    if (st->info.host_rank != 0)
+        return;
+    do
+        rc = send(st->board->link_fd, r, sizeof(*r), MSG_NOSIGNAL);
+    while (rc < 0 && errno == EINTR);
+    if (rc != (ssize_t)sizeof(*r))
+        aq_agent_park();
+    aq_board_note_wait(st->board, 0, AQ_WAIT_START, AQ_WAIT_ANYONE);
+    do
+        rc = recv(st->board->link_fd, &done, 1, 0);
+    while (rc < 0 && errno == EINTR);
+    if (rc != 1)
+        aq_agent_park();
+    aq_board_note_done(st->board, 0);
+}
+
+/* All ranks of the host have written; after this, all ranks of the job's can be read. */
+static int aq_agent_round(struct aq_spawn_state *st, const struct aq_far_request *r)
+{
+    int rc = aq_spawn_host_fence();
+
+    if (rc != AQ_OK)
+        return rc;
+    aq_agent_ask(st, r);
+    return aq_spawn_host_fence();
+}
+
+/* Two areas in turn: a rank may write the next piece while another still reads the last ones. */
+static char *aq_agent_next_area(struct aq_spawn_state *st, uint32_t *area_out)
+{
+    *area_out = aq_agent_area;
+    aq_agent_area ^= 1;
+    return (char *)st->board + st->board->far_offset[*area_out];
+}
+
+static int aq_agent_allgather(struct aq_spawn_state *st, const void *mine, size_t len, void *all)
+{
+    size_t room = st->board->far_room / st->info.size;
+    int rc = AQ_OK;
+
+    for (size_t done = 0; done < len && rc == AQ_OK; done += room) {
+        size_t now = len - done < room ? len - done : room;
+        struct aq_far_request r = {.op = AQ_FAR_GATHER, .piece = (uint32_t)now};
+        char *base = aq_agent_next_area(st, &r.area);
+
+        memcpy(base + st->info.rank * now, (const char *)mine + done, now);
+        rc = aq_agent_round(st, &r);
+        for (uint32_t i = 0; i < st->info.size && rc == AQ_OK; i++)
+            memcpy((char *)all + i * len + done, base + i * now, now);
+    }
+    return rc;
+}
+
+static int aq_agent_bcast(struct aq_spawn_state *st, void *buf, size_t len, uint32_t root)
+{
+    size_t room = st->board->far_room;
+    int rc = AQ_OK;
+
+    for (size_t done = 0; done < len && rc == AQ_OK; done += room) {
+        size_t now = len - done < room ? len - done : room;
+        struct aq_far_request r = {.op = AQ_FAR_BCAST, .piece = (uint32_t)now, .root = root};
+        char *base = aq_agent_next_area(st, &r.area);
+
+        if (st->info.rank == root)
+            memcpy(base, (char *)buf + done, now);
+        rc = aq_agent_round(st, &r);
+        if (rc == AQ_OK)
+            memcpy((char *)buf + done, base, now);
+    }
+    return rc;
+}
+
+static char *aq_agent_card(const struct aq_spawn_state *st, uint32_t rank)
+{
+    return (char *)st->board + st->board->cards_offset + (size_t)rank * AQ_BOARD_CARD;
+}
+
+static int aq_agent_publish(struct aq_spawn_state *st, const void *card, size_t len)
+{
+    /* a message has room for so much of each card */
+    const size_t room = st->board->far_room / st->info.size;
+    int rc = AQ_OK;
+
+    memcpy(aq_agent_card(st, st->info.rank), card, len);
+    for (size_t done = 0; done < len && rc == AQ_OK; done += room) {
+        struct aq_far_request r = {
+            .op = AQ_FAR_CARDS,
+            .offset = (uint32_t)done,
+            .piece = (uint32_t)(len - done < room ? len - done : room),
+        };
+
+        rc = aq_agent_round(st, &r);
+    }
+    return rc;
+}
+
+static int aq_agent_lookup(struct aq_spawn_state *st, uint32_t rank, void *card_out, size_t len)
+{
+    memcpy(card_out, aq_agent_card(st, rank), len);
+    return AQ_OK;
+}
+
+int aq_spawn_agent_fill(struct aq_spawn_state *st, uint32_t slot)
+{
+    struct aq_board *board = st->board;
+
+    st->host_ranks = malloc(board->size * sizeof(*st->host_ranks));
+    if (st->host_ranks == NULL)
+        return aq_fail(AQ_ERR_NOMEM, "spawn: no memory for a list of %u ranks", board->size);
+    for (uint32_t i = 0; i < board->size; i++)
+        st->host_ranks[i] = board->rank_base + i;
+    st->info = (struct aq_spawn_info){
+        .rank = board->rank_base + slot,
+        .size = board->job_size,
+        .host_rank = slot,
+        .host_size = board->size,
+        .host_index = board->host_index,
+        .host_count = board->host_count,
+        .host_ranks = st->host_ranks,
+        .host_of = (const uint32_t *)(const void *)((const char *)board + board->host_of_offset),
+    };
+    memcpy(st->job_key, board->job_key, sizeof(st->job_key));
+    if (slot == 0 && fcntl(board->link_fd, F_SETFD, FD_CLOEXEC) != 0)
+        return aq_fail(AQ_ERR_RESOURCE,
+                       "spawn: inherited descriptor %d was closed by a script between gasnetrun's "
+                       "agent and the program",
+                       board->link_fd);
+    st->provider = &aq_spawn_agent_provider;
+    return AQ_OK;
+}
+
+const struct aq_spawn_provider aq_spawn_agent_provider = {
+    .name = "agent",
+    .offered = NULL, /* aq_spawn_fork.c finds out */
+    .join = NULL,
+    .allgather = aq_agent_allgather,
+    .bcast = aq_agent_bcast,
+    .publish = aq_agent_publish,
+    .lookup = aq_agent_lookup,
+    .notify = aq_spawn_fork_notify,
+    .leave = aq_spawn_fork_leave,
+};

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_spawn_link.c - hosts tell each other of the job's end; see aq_spawn_link.h.
+ * Threads   the page's fields below `owner` belong to the owner, except the atomic ones
+ * How       for each neighbour two notes: what it has said, and what we say to it. When ours changes it gets
+ *           a new version and is sent until the neighbour names that version
+ * See       aq_spawn_link_wire.c for sockets, addresses and datagrams
+ */
+#include "other/spawn/aq_spawn_link.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+#include "other/spawn/aq_spawn_link_internal.h"
+
+#define AQ_LINK_MS         1000000ull /* nanoseconds */
+#define AQ_LINK_FIRST_MS   20         /* until the same is said again */
+#define AQ_LINK_LAST_MS    200        /* the longest such wait once the job is ending */
+#define AQ_LINK_ALIVE_MS   1000       /* something is said so often, to see whether it is refused */
+#define AQ_LINK_REFUSED_MS 50         /* after a refusal */
+#define AQ_LINK_REFUSALS   3          /* in a row: its processes are gone */
+#define AQ_LINK_SETTLE_MS  300        /* how long we stay for children that do not confirm the end */
+
+struct aq_link aq_link_me = {.fd = -1};
+
+int aq_link_create(char card_out[AQ_LINK_CARD], int fds_out[2])
+{
+    int area = memfd_create("aq-link", MFD_CLOEXEC);
+
+    fds_out[0] = aq_link_socket(card_out);
+    fds_out[1] = area;
+    if (fds_out[0] < 0 || area < 0 || ftruncate(area, sizeof(struct aq_link_area)) != 0)
+        return aq_fail(AQ_ERR_SYS, "spawn: no UDP socket or no memory to speak with other hosts: %s",
+                       strerror(errno));
+    return AQ_OK;
+}
+
+uint32_t aq_link_parent(const struct aq_spawn_info *info)
+{
+    return info->host_index == 0 ? UINT32_MAX : (info->host_index - 1) / AQ_LINK_DEGREE;
+}
+
+static struct aq_link_end *aq_link_add(uint32_t host)
+{
+    struct aq_link_end *end = &aq_link_me.area->end[aq_link_me.area->count++];
+
+    end->host = host;
+    end->version = 1;
+    return end;
+}
+
+/* the neighbours: the parent first, if there is one */
+static void aq_link_fill(const struct aq_spawn_info *info)
+{
+    uint64_t child = (uint64_t)info->host_index * AQ_LINK_DEGREE + 1;
+
+    aq_link_me.area->has_parent = info->host_index > 0;
+    if (info->host_index > 0)
+        aq_link_add(aq_link_parent(info));
+    for (uint64_t i = 0; i < AQ_LINK_DEGREE && child + i < info->host_count; i++)
+        aq_link_add((uint32_t)(child + i));
+}
+
+int aq_link_attach(const int fds[2], const struct aq_spawn_info *info, const uint8_t job_key[32])
+{
+    struct aq_link *l = &aq_link_me;
+    void *page = mmap(NULL, sizeof(*l->area), PROT_READ | PROT_WRITE, MAP_SHARED, fds[1], 0);
+
+    close(fds[1]);
+    if (page == MAP_FAILED)
+        return aq_fail(AQ_ERR_SYS, "spawn: cannot map what other hosts say: %s", strerror(errno));
+    l->area = page;
+    l->fd = fds[0];
+    l->info = info;
+    l->self = getpid();
+    aq_link_make_keys(job_key);
+    if (info->host_rank == 0) {
+        aq_link_fill(info);
+        aq_link_own();
+    }
+    return AQ_OK;
+}
+
+bool aq_link_own(void)
+{
+    struct aq_link *l = &aq_link_me;
+    int32_t owner;
+
+    if (l->area == NULL)
+        return false;
+    /* acquire, acq_rel: the old owner's fields come with its place */
+    owner = atomic_load_explicit(&l->area->owner, memory_order_acquire);
+    if (owner == l->self)
+        return true;
+    if (owner > 0 && (kill(owner, 0) == 0 || errno != ESRCH))
+        return false;
+    return atomic_compare_exchange_strong_explicit(&l->area->owner, &owner, l->self, memory_order_acq_rel,
+                                                   memory_order_acquire);
+}
+
+int aq_link_fd(void)
+{
+    return aq_link_me.fd;
+}
+
+/* the lowest rank of a host */
+static uint32_t aq_link_first_rank(uint32_t host)
+{
+    for (uint32_t i = 0; i < aq_link_me.info->size; i++)
+        if (aq_link_me.info->host_of[i] == host)
+            return i;
+    return 0;
+}
+
+/* All processes of a neighbour are gone. Of a parent's children only the first says so. */
+static void aq_link_lost(struct aq_ending *e, struct aq_link_end *end)
+{
+    const struct aq_spawn_info *info = aq_link_me.info;
+    bool mine = !aq_link_me.area->has_parent || end != &aq_link_me.area->end[0] ||
+                info->host_index == end->host * AQ_LINK_DEGREE + 1;
+
+    end->lost = true;
+    if (end->heard.done)
+        return;
+    if (mine && !e->told)
+        aq_ending_say("FATAL ERROR", "rank %u and all other ranks on host %s were lost; ending the job",
+                      aq_link_first_rank(end->host), end->name);
+    e->told = true;
+    aq_board_raise_exit_code(e->board, 128 + SIGKILL);
+    aq_ending_begin(e, 0);
+}
+
+/* what a neighbour has said becomes our own knowledge */
+static void aq_link_merge(struct aq_ending *e, struct aq_link_end *end, bool parent)
+{
+    const struct aq_link_note *n = &end->heard;
+    /* relaxed: our own thread is the one that moves the state beyond ENDING */
+    uint32_t state = atomic_load_explicit(&e->board->exit_state, memory_order_relaxed);
+
+    if (!end->lost && end->refused >= AQ_LINK_REFUSALS)
+        aq_link_lost(e, end);
+    if (!n->begun)
+        return;
+    e->told = e->told || n->told;
+    if (state < AQ_EXIT_ASKED && !n->asked)
+        aq_board_raise_exit_code(e->board, n->code);
+    if (state < AQ_EXIT_ASKED && end->fresh)
+        aq_ending_begin(e, n->ask_ms);
+    if (parent && n->asked)
+        aq_ending_agreed(e, n->code);
+    end->fresh = false;
+}
+
+static void aq_link_raise(_Atomic uint32_t *flag, bool on)
+{
+    /* relaxed: only the owner writes it */
+    if (!on || atomic_load_explicit(flag, memory_order_relaxed) != 0)
+        return;
+    /* release: who sees that the job has ended sees the code it ended with */
+    atomic_store_explicit(flag, 1, memory_order_release);
+    aq_board_wake_word(flag);
+}
+
+/* Our own state, as far as it goes up and down alike; then what only the one or the other side hears. */
+static void aq_link_compose(const struct aq_ending *e, bool ended, struct aq_link_note *up,
+                            struct aq_link_note *down)
+{
+    struct aq_link_area *a = aq_link_me.area;
+    uint64_t now = aq_board_now_ns();
+    bool linked = true, parted = false;
+
+    memset(up, 0, sizeof(*up));
+    up->begun = e->start_ns != 0;
+    up->told = e->told;
+    up->ask_ms = e->start_ns != 0 && e->ask_ns > now ? (uint32_t)((e->ask_ns - now) / AQ_LINK_MS) : 0;
+    /* acquire: with the state comes the code */
+    up->asked = atomic_load_explicit(&e->board->exit_state, memory_order_acquire) >= AQ_EXIT_ASKED;
+    up->code = atomic_load_explicit(&e->board->exit_code, memory_order_relaxed);
+    *down = *up;
+    for (uint32_t i = a->has_parent; i < a->count; i++) {
+        linked = linked && a->end[i].heard.linked;
+        ended = ended && (a->end[i].heard.done || a->end[i].lost);
+    }
+    parted = !a->has_parent || a->end[0].lost;
+    up->linked = linked;
+    up->done = ended;
+    down->linked = a->has_parent ? a->end[0].heard.linked : linked;
+    down->done = parted ? ended : a->end[0].heard.done;
+    aq_link_raise(&a->whole, down->linked);
+    aq_link_raise(&a->done, down->done);
+}
+
+static bool aq_link_same(const struct aq_link_note *a, const struct aq_link_note *b)
+{
+    return a->begun == b->begun && a->told == b->told && a->asked == b->asked && a->done == b->done &&
+           a->linked == b->linked && a->code == b->code;
+}
+
+/* say it if it is new, was not confirmed, was asked for, or for a sign of life; ms until the next time */
+static int aq_link_say(struct aq_link_end *end, bool to_parent, const struct aq_link_note *note, uint64_t now)
+{
+    const uint32_t longest = note->begun ? AQ_LINK_LAST_MS : AQ_LINK_ALIVE_MS;
+    uint64_t due;
+
+    if (!aq_link_same(&end->said, note)) {
+        end->version++;
+        end->pause_ms = 0;
+    }
+    end->said = *note;
+    if (end->lost || (end->addr.sin6_family == 0 && !to_parent))
+        return AQ_LINK_ALIVE_MS; /* a child speaks first */
+    if (end->refused > 0)
+        due = AQ_LINK_REFUSED_MS;
+    else
+        due = end->confirmed != end->version ? end->pause_ms : AQ_LINK_ALIVE_MS;
+    due = end->sent_ns + due * AQ_LINK_MS;
+    if (!end->answer && now < due)
+        return (int)((due - now) / AQ_LINK_MS) + 1;
+    aq_link_send(end);
+    end->answer = false;
+    end->sent_ns = now;
+    end->pause_ms = end->pause_ms == 0 ? AQ_LINK_FIRST_MS : end->pause_ms * 2;
+    if (end->pause_ms > longest)
+        end->pause_ms = longest;
+    return end->confirmed != end->version ? (int)end->pause_ms : AQ_LINK_ALIVE_MS;
+}
+
+/* nobody waits for a word from us any more */
+static void aq_link_settle(uint64_t now)
+{
+    struct aq_link_area *a = aq_link_me.area;
+    bool all = true;
+
+    if (!aq_link_is_done())
+        return;
+    if (a->done_ns == 0)
+        a->done_ns = now;
+    for (uint32_t i = 0; i < a->count; i++)
+        all = all && (a->end[i].lost || a->end[i].confirmed == a->end[i].version || a->end[i].refused > 0);
+    aq_link_raise(&a->settled, all || now > a->done_ns + AQ_LINK_SETTLE_MS * AQ_LINK_MS);
+}
+
+int aq_link_step(struct aq_ending *e, bool ended)
+{
+    struct aq_link_area *a = aq_link_me.area;
+    struct aq_link_note up, down;
+    uint64_t now;
+    int wait = AQ_LINK_ALIVE_MS;
+
+    aq_link_receive();
+    for (uint32_t i = 0; i < a->count; i++)
+        aq_link_merge(e, &a->end[i], a->has_parent && i == 0);
+    /* without a parent that hears us we decide for ourselves */
+    e->follow = a->has_parent && !a->end[0].lost && a->end[0].heard_version > 0;
+    aq_link_compose(e, ended, &up, &down);
+    now = aq_board_now_ns();
+    for (uint32_t i = 0; i < a->count; i++) {
+        bool to_parent = a->has_parent && i == 0;
+        int next = aq_link_say(&a->end[i], to_parent, to_parent ? &up : &down, now);
+
+        wait = next < wait ? next : wait;
+    }
+    aq_link_settle(now);
+    return wait;
+}
+
+/* on one host, and before the link exists, nothing is true */
+bool aq_link_is_whole(void)
+{
+    /* acquire, here and below: pairs with the release in aq_link_raise() */
+    return aq_link_me.area != NULL &&
+           atomic_load_explicit(&aq_link_me.area->whole, memory_order_acquire) != 0;
+}
+
+bool aq_link_is_done(void)
+{
+    return aq_link_me.area != NULL &&
+           atomic_load_explicit(&aq_link_me.area->done, memory_order_acquire) != 0;
+}
+
+bool aq_link_is_settled(void)
+{
+    return aq_link_me.area != NULL &&
+           atomic_load_explicit(&aq_link_me.area->settled, memory_order_acquire) != 0;
+}
+
+void aq_link_wait_whole(int timeout_ms)
+{
+    if (aq_link_me.area != NULL)
+        aq_board_wait_word(&aq_link_me.area->whole, 0, timeout_ms);
+}
+
+void aq_link_wait_done(int timeout_ms)
+{
+    if (aq_link_me.area != NULL)
+        aq_board_wait_word(&aq_link_me.area->done, 0, timeout_ms);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_spawn_link_wire.c - sockets, addresses and datagrams of aq_spawn_link.h.
+ * Threads   the owner
+ * Wire      struct aq_link_packet as it lies in memory; cards are text: "name port address address ..."
+ * How       one IPv6 socket speaks IPv4 too. A host may have many addresses, and which of them others can
+ *           reach is not ours to know: the child says its first words to all of its parent's, the parent
+ *           answers to where a genuine datagram came from, and then both know
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <linux/errqueue.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "other/spawn/aq_siphash.h"
+#include "other/spawn/aq_spawn_link_internal.h"
+
+#define AQ_LINK_MAGIC 0x61716c31u /* "aql1" */
+
+struct aq_link_packet {
+    uint32_t magic;
+    uint32_t from, to;  /* hosts */
+    uint32_t version;   /* of note */
+    uint32_t confirms;  /* the version that the sender has of the receiver's */
+    uint32_t wants;     /* 1: the sender does not know yet whether the receiver has this */
+    struct aq_link_note note;
+    char name[AQ_LINK_NAME];
+    uint64_t hash[2];   /* of all before */
+};
+
+void aq_link_make_keys(const uint8_t job_key[32])
+{
+    for (unsigned i = 0; i < 4; i++) {
+        char use[] = "other/spawn: link 0";
+        uint64_t word;
+
+        use[sizeof(use) - 2] = (char)('0' + i);
+        word = aq_siphash(job_key, use, sizeof(use)) ^ aq_siphash(job_key + 16, use, sizeof(use));
+        memcpy(&aq_link_me.key[i / 2][i % 2 * 8], &word, sizeof(word));
+    }
+}
+
+/* IPv4 addresses as an IPv6 socket wants them */
+static struct sockaddr_in6 aq_link_mapped(struct in_addr in)
+{
+    struct sockaddr_in6 sa = {.sin6_family = AF_INET6};
+
+    sa.sin6_addr.s6_addr[10] = sa.sin6_addr.s6_addr[11] = 0xff;
+    memcpy(&sa.sin6_addr.s6_addr[12], &in, sizeof(in));
+    return sa;
+}
+
+/* can hosts elsewhere reach us there? */
+static bool aq_link_useful(const struct ifaddrs *i, char text[INET6_ADDRSTRLEN])
+{
+    if (i->ifa_addr == NULL || (i->ifa_flags & IFF_UP) == 0 || (i->ifa_flags & IFF_LOOPBACK) != 0)
+        return false;
+    if (i->ifa_addr->sa_family == AF_INET)
+        return inet_ntop(AF_INET, &((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr, text,
+                         INET6_ADDRSTRLEN) != NULL;
+    if (i->ifa_addr->sa_family == AF_INET6) {
+        const struct in6_addr *in = &((struct sockaddr_in6 *)(void *)i->ifa_addr)->sin6_addr;
+
+        return !IN6_IS_ADDR_LINKLOCAL(in) && inet_ntop(AF_INET6, in, text, INET6_ADDRSTRLEN) != NULL;
+    }
+    return false;
+}
+
+static void aq_link_write_card(char card[AQ_LINK_CARD], unsigned port)
+{
+    char name[AQ_LINK_NAME] = "?", text[INET6_ADDRSTRLEN];
+    struct ifaddrs *all = NULL;
+    int at, count = 0;
+
+    gethostname(name, sizeof(name) - 1);
+    at = snprintf(card, AQ_LINK_CARD, "%s %u", name[0] != '\0' ? name : "?", port);
+    if (getifaddrs(&all) != 0)
+        all = NULL;
+    for (struct ifaddrs *i = all; i != NULL && count < AQ_LINK_ADDRESSES; i = i->ifa_next)
+        if (aq_link_useful(i, text)) {
+            at += snprintf(card + at, (size_t)(AQ_LINK_CARD - at), " %s", text);
+            count++;
+        }
+    freeifaddrs(all);
+    if (count == 0) /* then all "hosts" are on this one */
+        snprintf(card + at, (size_t)(AQ_LINK_CARD - at), " 127.0.0.1 ::1");
+}
+
+int aq_link_socket(char card_out[AQ_LINK_CARD])
+{
+    struct sockaddr_in6 sa6 = {.sin6_family = AF_INET6};
+    struct sockaddr_in sa4 = {.sin_family = AF_INET};
+    socklen_t len = sizeof(sa6);
+    int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1, off = 0;
+
+    if (fd >= 0 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) == 0 &&
+        bind(fd, (struct sockaddr *)&sa6, sizeof(sa6)) == 0) {
+        setsockopt(fd, IPPROTO_IPV6, IPV6_RECVERR, &on, sizeof(on));
+    } else {
+        if (fd >= 0)
+            close(fd);
+        fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0 || bind(fd, (struct sockaddr *)&sa4, sizeof(sa4)) != 0)
+            return -1;
+    }
+    /* on a socket for both, this is for IPv4; refusals are then read from the socket's error queue */
+    setsockopt(fd, IPPROTO_IP, IP_RECVERR, &on, sizeof(on));
+    if (getsockname(fd, (struct sockaddr *)&sa6, &len) != 0)
+        return -1;
+    aq_link_write_card(card_out, ntohs(sa6.sin6_port)); /* the port is at the same place in both kinds */
+    return fd;
+}
+
+bool aq_link_set_parent(const char *card)
+{
+    struct aq_link_area *a = aq_link_me.area;
+    char copy[AQ_LINK_CARD], *rest = NULL, *name, *port, *word;
+
+    snprintf(copy, sizeof(copy), "%s", card);
+    name = strtok_r(copy, " ", &rest);
+    port = strtok_r(NULL, " ", &rest);
+    if (name == NULL || port == NULL)
+        return false;
+    snprintf(a->end[0].name, sizeof(a->end[0].name), "%s", name);
+    while ((word = strtok_r(NULL, " ", &rest)) != NULL && a->candidates < AQ_LINK_ADDRESSES) {
+        struct sockaddr_in6 sa = {.sin6_family = AF_INET6};
+        struct in_addr in;
+
+        if (inet_pton(AF_INET, word, &in) == 1)
+            sa = aq_link_mapped(in);
+        else if (inet_pton(AF_INET6, word, &sa.sin6_addr) != 1)
+            continue;
+        sa.sin6_port = htons((uint16_t)atoi(port));
+        a->candidate[a->candidates++] = sa;
+    }
+    return a->candidates > 0;
+}
+
+static void aq_link_hash(const struct aq_link_packet *p, uint64_t hash_out[2])
+{
+    for (int i = 0; i < 2; i++)
+        hash_out[i] = aq_siphash(aq_link_me.key[i], p, offsetof(struct aq_link_packet, hash));
+}
+
+/* Failures are as good as lost datagrams: it is sent again. */
+static void aq_link_send_to(const struct aq_link_packet *p, const struct sockaddr_in6 *sa)
+{
+    struct sockaddr_in sa4 = {.sin_family = AF_INET, .sin_port = sa->sin6_port};
+
+    if (sendto(aq_link_me.fd, p, sizeof(*p), MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)sa,
+               sizeof(*sa)) >= 0 ||
+        errno != EAFNOSUPPORT || !IN6_IS_ADDR_V4MAPPED(&sa->sin6_addr))
+        return;
+    /* a kernel without IPv6 */
+    memcpy(&sa4.sin_addr, &sa->sin6_addr.s6_addr[12], sizeof(sa4.sin_addr));
+    if (sendto(aq_link_me.fd, p, sizeof(*p), MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&sa4,
+               sizeof(sa4)) < 0)
+        return;
+}
+
+void aq_link_send(struct aq_link_end *end)
+{
+    struct aq_link_area *a = aq_link_me.area;
+    struct aq_link_packet p;
+
+    memset(&p, 0, sizeof(p)); /* all of it is hashed and sent */
+    p.magic = AQ_LINK_MAGIC;
+    p.from = aq_link_me.info->host_index;
+    p.to = end->host;
+    p.version = end->version;
+    p.confirms = end->heard_version;
+    p.wants = end->confirmed != end->version;
+    p.note = end->said;
+    gethostname(p.name, sizeof(p.name) - 1);
+    aq_link_hash(&p, p.hash);
+    if (end->addr.sin6_family != 0)
+        aq_link_send_to(&p, &end->addr);
+    else if (a->has_parent && end == &a->end[0])
+        for (uint32_t i = 0; i < a->candidates; i++)
+            aq_link_send_to(&p, &a->candidate[i]);
+}
+
+static struct aq_link_end *aq_link_find(uint32_t host)
+{
+    for (uint32_t i = 0; i < aq_link_me.area->count; i++)
+        if (aq_link_me.area->end[i].host == host)
+            return &aq_link_me.area->end[i];
+    return NULL;
+}
+
+static bool aq_link_genuine(const struct aq_link_packet *p, ssize_t len)
+{
+    uint64_t hash[2];
+
+    if (len != sizeof(*p) || p->magic != AQ_LINK_MAGIC || p->to != aq_link_me.info->host_index)
+        return false;
+    aq_link_hash(p, hash);
+    return ((hash[0] ^ p->hash[0]) | (hash[1] ^ p->hash[1])) == 0;
+}
+
+static void aq_link_take(const struct aq_link_packet *p, const struct sockaddr_in6 *from)
+{
+    struct aq_link_end *end = aq_link_find(p->from);
+
+    if (end == NULL || p->version < end->heard_version || p->confirms > end->version)
+        return; /* late, or from somebody confused */
+    end->addr = *from;
+    end->refused = 0;
+    end->fresh = end->fresh || p->version > end->heard_version;
+    end->heard_version = p->version;
+    end->heard = p->note;
+    end->answer = end->answer || p->wants != 0;
+    if (p->confirms > end->confirmed)
+        end->confirmed = p->confirms;
+    memcpy(end->name, p->name, sizeof(end->name));
+    end->name[sizeof(end->name) - 1] = '\0';
+}
+
+static struct sockaddr_in6 aq_link_address(const struct sockaddr_storage *from)
+{
+    const struct sockaddr_in *sa4 = (const struct sockaddr_in *)(const void *)from;
+    struct sockaddr_in6 sa;
+
+    if (from->ss_family == AF_INET6) {
+        memcpy(&sa, from, sizeof(sa));
+    } else {
+        sa = aq_link_mapped(sa4->sin_addr);
+        sa.sin6_port = sa4->sin_port;
+    }
+    return sa;
+}
+
+/* one entry of the socket's error queue: the address that something was sent to, and what came of it */
+static bool aq_link_receive_refusal(void)
+{
+    struct aq_link_packet p;
+    struct sockaddr_storage to;
+    struct sockaddr_in6 sa;
+    char control[512];
+    struct iovec iov = {&p, sizeof(p)};
+    struct msghdr msg = {.msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = &iov, .msg_iovlen = 1,
+                         .msg_control = control, .msg_controllen = sizeof(control)};
+    bool refused = false;
+
+    memset(&to, 0, sizeof(to));
+    if (recvmsg(aq_link_me.fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+        return false;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c != NULL; c = CMSG_NXTHDR(&msg, c)) {
+        struct sock_extended_err err;
+
+        if (!(c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) &&
+            !(c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR))
+            continue;
+        memcpy(&err, CMSG_DATA(c), sizeof(err));
+        refused = refused || err.ee_errno == ECONNREFUSED;
+    }
+    sa = aq_link_address(&to);
+    for (uint32_t i = 0; i < aq_link_me.area->count && refused; i++) {
+        struct aq_link_end *end = &aq_link_me.area->end[i];
+
+        end->refused += end->addr.sin6_family != 0 && end->addr.sin6_port == sa.sin6_port &&
+                        IN6_ARE_ADDR_EQUAL(&end->addr.sin6_addr, &sa.sin6_addr);
+    }
+    return true;
+}
+
+void aq_link_receive(void)
+{
+    struct aq_link_packet p;
+    struct sockaddr_storage from;
+    ssize_t got;
+
+    while (aq_link_receive_refusal())
+        continue;
+    /* a refusal may be reported here, too, once, in place of a datagram */
+    for (int failures = 0; failures < 4;) {
+        socklen_t len = sizeof(from);
+
+        got = recvfrom(aq_link_me.fd, &p, sizeof(p), MSG_DONTWAIT, (struct sockaddr *)&from, &len);
+        if (got < 0 && errno == EAGAIN)
+            return;
+        failures += got < 0;
+        if (aq_link_genuine(&p, got)) {
+            struct sockaddr_in6 sa = aq_link_address(&from);
+
+            aq_link_take(&p, &sa);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+#!/bin/sh
+# run.sh - a stranger sprays a running udp job with a million datagrams; the job must not mind. Prints TAP.
+# SPDX-License-Identifier: BSD-3-Clause
+#
+#   run.sh [COUNT [SECONDS]]
+#
+# Two jobs of two ranks without shared memory, each with COUNT datagrams in at most SECONDS: heads hashed, bits turned in
+# heads; and all hashed, bits turned anywhere. The job's own counters (AQ_UDP_STATS=1) tell what it saw.
+
+count=${1:-500000}
+seconds=${2:-12}
+build=${AQ_BUILD:-$(pwd)}
+PATH=$build:$PATH
+stress=$build/tests/conformance/bin/stress-par
+work=$(mktemp -d) || exit 1
+job=
+# Asks the job's launcher to end it, if it is still there.
+end_job() { [ -z "$job" ] || kill "$job" 2>/dev/null; }
+trap 'end_job; rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM HUP
+
+if [ "$(id -u)" != 0 ]; then
+    echo '# not root: no traffic can be recorded and no sender forged; random datagrams only'
+fi
+n=0
+result()
+{
+    n=$((n + 1))
+    if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
+}
+
+# The UDP ports that the processes of this job have open.
+ports()
+{
+    for pid in $(cat "/proc/$job/task/$job/children" 2>/dev/null); do
+        for fd in /proc/"$pid"/fd/*; do
+            inode=$(readlink "$fd" 2>/dev/null | sed -n 's/^socket:\[\([0-9]*\)\]$/\1/p')
+            [ -n "$inode" ] && awk -v inode="$inode" '$10 == inode { split($2, at, ":"); print at[2] }' \
+                "/proc/$pid/net/udp" 2>/dev/null
+        done
+    done | while read -r hex; do echo $((0x$hex)); done
+}
+
+# attack NAME BITS: one job and one stranger.
+attack()
+{
+    GASNET_CONDUIT=udp GASNET_SUPERNODE_MAXSIZE=1 GASNET_UDP_AUTH=$1 AQ_UDP_STATS=1 \
+        gasnetrun -n 2 "$stress" --seconds "$seconds" >"$work/job" 2>&1 &
+    job=$!
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        sleep 0.3
+        # shellcheck disable=SC2046
+        set -- "$1" "$2" $(ports)
+        [ $# -eq 4 ] && break
+        set -- "$1" "$2"
+    done
+    if [ $# -ne 4 ]; then
+        result 1 "AUTH=$1: the job starts and has two ports"
+        cat "$work/job" | sed 's/^/# /'
+        end_job
+        wait "$job"
+        job=
+        return
+    fi
+    "$build/hostile-spray" "$count" "$((seconds - 2))" 1 "$2" "$3" "$4" >"$work/spray" 2>&1
+    sprayed=$?
+    sed 's/^/# /' "$work/spray"
+    wait "$job"
+    status=$?
+    job=
+    sed -n 's/^udp:/# &/p' "$work/job"
+    [ $sprayed -ne 1 ]
+    result $? "AUTH=$1: strangers get no answer"
+    [ $sprayed -eq 0 ]
+    result $? "AUTH=$1: the stranger could send what it wanted"
+    [ $status -eq 0 ] && [ "$(grep -c '^ok' "$work/job")" -ge 5 ] && ! grep -q '^not ok' "$work/job"
+    good=$?
+    result $good "AUTH=$1: the job ends with right results"
+    [ $good -eq 0 ] || sed 's/^/# /' "$work/job"
+    # what was dropped is counted, and nothing was believed; data cut off behind a good head is malformed
+    awk '/^udp: rank/ {
+            for (i = 1; i < NF; i++) { gsub(/[,;]/, "", $(i + 1)); value[$i] += $(i + 1) }
+        } END { exit !(value["strangers"] > 0 && value["badhash"] > 0 && value["badacks"] == 0 &&
+                       value["outside"] == 0 && (auth == "head" || value["malformed"] == 0)) }' auth="$1" "$work/job"
+    result $? "AUTH=$1: strangers and wrong hashes are counted, and that is all"
+}
+
+echo 1..8
+attack head head
+attack full all

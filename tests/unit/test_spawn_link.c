@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_spawn_link.c - hosts tell each other of the job's end: the hash is SipHash-2-4; each "host" is a
+ * process here with a board of its own, and they speak over the loopback interface. All learn the code,
+ * that the others are asked, that all is done; a host whose processes die is noticed; a stranger's words are
+ * not heard.
+ */
+#include "tests/unit/aq_unit.h"
+
+#include <arpa/inet.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "other/spawn/aq_siphash.h"
+#include "other/spawn/aq_spawn_link.h"
+
+#define HOSTS 40 /* more than the tree's degree: host 33 is a child of host 1 */
+
+/* what the hosts of a test find in common */
+struct common {
+    char card[HOSTS][AQ_LINK_CARD];
+    _Atomic uint32_t exits; /* 1 + host whose only rank comes to the exit; 0: nobody yet */
+    _Atomic uint32_t dies;  /* 1 + host that dies of SIGKILL */
+    _Atomic uint32_t whole;
+};
+
+static struct common *common;
+static uint32_t host_of[HOSTS];
+static const uint8_t key[32] = "a key that all hosts know: 32 b";
+
+/* The first vectors of the paper's appendix: key 00 01 .. 0f, messages of 0, 1 and 15 bytes 00 01 ... */
+static void test_siphash(void **state)
+{
+    uint8_t bytes[16];
+
+    (void)state;
+    for (int i = 0; i < 16; i++)
+        bytes[i] = (uint8_t)i;
+    assert_true(aq_siphash(bytes, bytes, 0) == 0x726fdb47dd0e0e31u);
+    assert_true(aq_siphash(bytes, bytes, 1) == 0x74f839c593dc67fdu);
+    assert_true(aq_siphash(bytes, bytes, 15) == 0xa129ca6149be45e5u);
+}
+
+static bool reached(_Atomic uint32_t *word, uint32_t value)
+{
+    return atomic_load_explicit(word, memory_order_relaxed) >= value;
+}
+
+/* Host h, of one rank, until the job has ended; returns the code it found, 200 after 10 s. */
+static int live(uint32_t h, struct aq_board *board)
+{
+    uint64_t end = aq_board_now_ns() + 10000000000ull;
+    pid_t child[1] = {getpid()};
+    struct aq_ending e;
+    bool counted = false, ended = false;
+
+    aq_ending_init(&e, board, child);
+    e.gentle = true;
+    e.told = true; /* no messages here */
+    while (!(aq_link_is_done() && aq_link_is_settled()) && aq_board_now_ns() < end) {
+        int state = (int)atomic_load_explicit(&board->exit_state, memory_order_relaxed);
+
+        if (!counted && aq_link_is_whole())
+            atomic_fetch_add_explicit(&common->whole, 1, memory_order_relaxed);
+        counted = aq_link_is_whole();
+        if (atomic_load_explicit(&common->dies, memory_order_relaxed) == h + 1)
+            raise(SIGKILL);
+        if (!ended && (state >= AQ_EXIT_ASKED ||
+                       atomic_load_explicit(&common->exits, memory_order_relaxed) == h + 1)) {
+            aq_board_publish_exit(board, 0, AQ_RANK_ENDED, 7);
+            ended = true;
+        }
+        /* what the ending does to ranks is not tried here: it would signal this very process */
+        if (state == AQ_EXIT_ENDING && e.start_ns == 0)
+            aq_ending_begin(&e, 50);
+        if (e.start_ns != 0 && !e.follow && state < AQ_EXIT_ASKED && aq_board_now_ns() >= e.ask_ns)
+            aq_board_raise_exit_state(board, AQ_EXIT_ASKED);
+        aq_link_step(&e, ended);
+        usleep(2000);
+    }
+    return aq_link_is_done() ? atomic_load_explicit(&board->exit_code, memory_order_relaxed) : 200;
+}
+
+static void host_main(uint32_t h, uint32_t hosts, const int fds[2])
+{
+    struct aq_spawn_info info = {.rank = h, .size = hosts, .host_size = 1, .host_index = h,
+                                 .host_count = hosts, .host_ranks = &h, .host_of = host_of};
+    struct aq_board *board;
+    int fd;
+
+    alarm(20);
+    board = aq_board_create(1, hosts, &fd);
+    board->rank[0].pid = 1 << 30; /* nobody: the ending must not signal this process */
+    if (aq_link_attach(fds, &info, key) != 0 ||
+        (h > 0 && !aq_link_set_parent(common->card[aq_link_parent(&info)])))
+        _exit(201);
+    _exit(live(h, board));
+}
+
+/* so that nothing leaves the loopback interface */
+static void local_card(char card[AQ_LINK_CARD], uint32_t h)
+{
+    unsigned port;
+
+    assert_int_equal(sscanf(card, "%*s %u", &port), 1);
+    snprintf(card, AQ_LINK_CARD, "host%u %u 127.0.0.1", h, port);
+}
+
+static void start(uint32_t hosts, pid_t *pids)
+{
+    int fds[HOSTS][2];
+
+    common = mmap(NULL, sizeof(*common), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(common != MAP_FAILED);
+    for (uint32_t h = 0; h < hosts; h++) {
+        host_of[h] = h;
+        assert_int_equal(aq_link_create(common->card[h], fds[h]), 0);
+        local_card(common->card[h], h);
+    }
+    for (uint32_t h = 0; h < hosts; h++) {
+        pids[h] = fork();
+        if (pids[h] == 0) {
+            /* a socket is closed when its last process ends: keep our own only */
+            for (uint32_t i = 0; i < hosts; i++)
+                if (i != h)
+                    close(fds[i][0]);
+            host_main(h, hosts, fds[h]);
+        }
+    }
+    for (uint32_t h = 0; h < hosts; h++) {
+        close(fds[h][0]);
+        close(fds[h][1]);
+    }
+}
+
+static void wait_whole(uint32_t hosts)
+{
+    for (int i = 0; i < 5000 && !reached(&common->whole, hosts); i++)
+        usleep(1000);
+    assert_true(reached(&common->whole, hosts));
+}
+
+static void finish(uint32_t hosts, const pid_t *pids, uint32_t dead, int code)
+{
+    int status;
+
+    for (uint32_t h = 0; h < hosts; h++) {
+        assert_int_equal(waitpid(pids[h], &status, 0), pids[h]);
+        if (h == dead)
+            assert_true(WIFSIGNALED(status));
+        else
+            assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, code);
+    }
+    munmap(common, sizeof(*common));
+}
+
+static void exit_on(uint32_t hosts, uint32_t who)
+{
+    pid_t pids[HOSTS];
+
+    start(hosts, pids);
+    wait_whole(hosts);
+    atomic_store_explicit(&common->exits, who + 1, memory_order_relaxed);
+    finish(hosts, pids, UINT32_MAX, 7);
+}
+
+static void test_exit(void **state)
+{
+    (void)state;
+    exit_on(2, 0);
+    exit_on(2, 1);
+    exit_on(5, 3);
+    exit_on(HOSTS, 35); /* two levels up, and down everywhere */
+}
+
+static void die_on(uint32_t hosts, uint32_t who)
+{
+    pid_t pids[HOSTS];
+
+    start(hosts, pids);
+    wait_whole(hosts);
+    atomic_store_explicit(&common->dies, who + 1, memory_order_relaxed);
+    finish(hosts, pids, who, 128 + SIGKILL);
+}
+
+static void test_lost(void **state)
+{
+    (void)state;
+    die_on(4, 2);
+    die_on(4, 0);     /* the root: its children decide for themselves */
+    die_on(HOSTS, 1); /* in the middle */
+}
+
+/* noise and words hashed with another key change nothing */
+static void test_stranger(void **state)
+{
+    struct sockaddr_in sa = {.sin_family = AF_INET};
+    char noise[512] = "1lqa";
+    pid_t pids[HOSTS];
+    unsigned port;
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    (void)state;
+    start(3, pids);
+    wait_whole(3);
+    assert_int_equal(sscanf(common->card[0], "%*s %u", &port), 1);
+    sa.sin_port = htons((uint16_t)port);
+    sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    for (size_t len = 0; len < sizeof(noise); len += 3)
+        assert_int_equal(sendto(fd, noise, len, 0, (struct sockaddr *)&sa, sizeof(sa)), (int)len);
+    close(fd);
+    usleep(50000);
+    assert_int_equal(waitpid(pids[0], NULL, WNOHANG), 0);
+    atomic_store_explicit(&common->exits, 2, memory_order_relaxed);
+    finish(3, pids, UINT32_MAX, 7);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_siphash),
+        cmocka_unit_test(test_exit),
+        cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_stranger),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
