@@ -49,10 +49,11 @@ result $? "the summary names the conduit"
 cache=with-cc
 accepts "what UPC++ passes" --disable-parsync --enable-seq --enable-par --enable-pthreads \
     --disable-segment-everything --enable-smp --disable-debug --with-cc=gcc --with-cxx=g++ --with-cflags= --with-cxxflags=
-make -C "$work/build" -s --no-print-directory echovar VARNAME=aq_faces | grep -q 'smp-seq *smp-par *$'
+make -C "$work/build" -s --no-print-directory echovar VARNAME=aq_faces | grep -q 'smp-seq.*smp-par' &&
+    ! make -C "$work/build" -s --no-print-directory echovar VARNAME=aq_faces | grep -q parsync
 result $? "parsync is left out when asked"
 printf '@CONDUITS@ @EXESUFFIX@ @CC_FAMILY@\n' >"$work/build/in.txt"
-(cd "$work/build" && CONFIG_FILES=out.txt:in.txt ./config.status --file=out.txt:in.txt && grep -q '^smp  GNU$' out.txt) >>"$work/log" 2>&1
+(cd "$work/build" && CONFIG_FILES=out.txt:in.txt ./config.status --file=out.txt:in.txt && grep -q '^smp.*  GNU$' out.txt) >>"$work/log" 2>&1
 result $? "config.status fills in a client's own file"
 cache=default
 accepts "what Caffeine passes" --enable-smp --enable-seq --enable-par --disable-parsync \
@@ -77,8 +78,8 @@ result $? "leave a gasnet_config.h that compiles"
 cache=nothing
 accepts "nothing optional installed" --without-hwloc --without-pmix --without-fftw --without-cmocka PKG_CONFIG=false
 cache=default
-refuses "no udp conduit" "a conduit that this release lacks, asked for by name" --enable-udp
-refuses "no conduit left" "no conduit at all" --disable-smp
+refuses "no ibv conduit" "a conduit that this release lacks, asked for by name" --enable-ibv
+refuses "no conduit left" "no conduit at all" --disable-smp --disable-udp
 refuses "no thread mode left" "no thread mode at all" --disable-seq --disable-par --disable-parsync
 refuses "want a size such as" "a segment size that is none" --with-max-segsize=lots
 refuses "choose one segment" "two segment configurations" --enable-segment-large --enable-segment-everything

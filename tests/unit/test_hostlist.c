@@ -298,6 +298,9 @@ int main(void)
     };
     int fd, rc;
 
+    /* the tests clear the environment, where cmocka finds its own setting */
+    if (getenv("CMOCKA_MESSAGE_OUTPUT") != NULL)
+        cmocka_set_message_output(CM_OUTPUT_TAP);
     strcpy(path, "/tmp/aq-hosts-XXXXXX");
     fd = mkstemp(path);
     if (fd < 0)
