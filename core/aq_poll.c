@@ -291,6 +291,10 @@ void aq_wait_init(void)
     const double steps_per_us = 1e3 / (aq_limits.poll_ns != 0 ? aq_limits.poll_ns : 50);
     double spin_us = aq_job.oversubscribed ? 1 : 100;
 
+    /* over a network who has waited long may wait longer: other jobs, or hosts that are not what they seem, may
+     * have need of this core, and waking adds a few us to what took 100 */
+    if (aq_job.nbrhd_count > 1)
+        gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK);
     if (aq_env_is_set(AQ_ENV_AQ_SPIN)) {
         spin_us = aq_env_real(AQ_ENV_AQ_SPIN);
         gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK); /* who limits spinning knows of others on these cores */

@@ -84,8 +84,10 @@ static uint32_t aq_udp_window(void)
 {
     const int64_t depth = aq_env_int(AQ_ENV_NETWORKDEPTH);
 
-    /* the longest medium message takes 56 datagrams of IPv6's smallest size */
-    return depth < 64 ? 64 : depth > AQ_UDP_WINDOW ? AQ_UDP_WINDOW : (uint32_t)depth;
+    /* the longest message must fit */
+    if (depth < (int64_t)AQ_UDP_LEAST_WINDOW)
+        return AQ_UDP_LEAST_WINDOW;
+    return depth > AQ_UDP_WINDOW ? AQ_UDP_WINDOW : (uint32_t)depth;
 }
 
 static void aq_udp_configure(void)
@@ -95,7 +97,7 @@ static void aq_udp_configure(void)
     config->window[AQ_UDP_REQUEST] = aq_udp_window();
     config->window[AQ_UDP_REPLY] = config->window[AQ_UDP_RMA] = AQ_UDP_WINDOW;
     config->probe_first_ns = aq_udp_env_us(AQ_ENV_REQUESTTIMEOUT_INITIAL);
-    config->probe_min_ns = 1000000;
+    config->probe_min_ns = 200000;
     config->probe_max_ns = 1000000000;
     config->probe_backoff = aq_env_real(AQ_ENV_REQUESTTIMEOUT_BACKOFF);
     if (config->probe_backoff < 1.1)
@@ -104,7 +106,8 @@ static void aq_udp_configure(void)
     if (aq_env_is_set(AQ_ENV_REQUESTTIMEOUT_MAX))
         aq_udp.lost_after_ns = aq_udp_env_us(AQ_ENV_REQUESTTIMEOUT_MAX);
     aq_udp.hash_all = aq_env_choice(AQ_ENV_UDP_AUTH) == 1;
-    aq_udp.coalesce = aq_env_bool(AQ_ENV_UDP_COALESCE);
+    /* in seq nobody sends the last of a burst before the client's next call, see aq_udp_tail.c */
+    aq_udp.coalesce = aq_env_is_set(AQ_ENV_UDP_COALESCE) ? aq_env_bool(AQ_ENV_UDP_COALESCE) : AQ_THREADED;
     aq_udp_fault_init();
 }
 
@@ -157,7 +160,8 @@ static int aq_udp_init(void)
         return rc;
     aq_board_set_meanwhile(aq_udp_meanwhile);
     aq_limits.max_medium = AQ_UDP_MAX_MEDIUM;
-    aq_limits.max_long = AQ_UDP_MAX_MEDIUM;
+    if (aq_limits.max_long > AQ_UDP_MAX_LONG)
+        aq_limits.max_long = AQ_UDP_MAX_LONG;
     aq_limits.poll_ns = AQ_UDP_POLL_NS;
     aq_limits.host_bytes += (uint64_t)aq_udp.room * 4 * aq_job.host_size;
     return AQ_OK;
@@ -363,7 +367,7 @@ const struct aq_conduit_ops aq_udp_conduit = {
     .about = "any Ethernet: reliable messages over UDP",
     .caps = AQ_CAP_AM | AQ_CAP_NETWORK,
     .least_medium = AQ_UDP_MAX_MEDIUM,
-    .least_long = AQ_UDP_MAX_MEDIUM,
+    .least_long = AQ_SHM_LEAST_LONG < AQ_UDP_MAX_LONG ? AQ_SHM_LEAST_LONG : AQ_UDP_MAX_LONG,
     .probe = aq_udp_probe,
     .init = aq_udp_init,
     .segment_attach = aq_shm_segment_attach,

@@ -7,6 +7,7 @@
  *     aq_udp_rma.c    puts and gets, out and in
  *     aq_udp_recv.c   from the socket to the above
  *     aq_udp_sock.c   the socket: trains out, trains in, errors; aq_udp_addr.c: which address
+ *     aq_udp_tail.c   the last messages of a burst
  *     aq_udp_auth.c   the keyed hash; aq_udp_fault.c: a bad network; aq_udp_buf.c: buffers
  *     aq_udp_link.[ch], aq_udp_link_in.c, aq_udp_wire.h   the engine and the format
  *
@@ -33,6 +34,9 @@
 struct aq_op;
 
 #define AQ_UDP_MAX_MEDIUM 65000u /* bytes */
+#define AQ_UDP_MAX_LONG 131072u  /* bytes: 121 datagrams of the least size with 16 arguments */
+#define AQ_UDP_LEAST_WINDOW 128u /* datagrams: they fit */
+#define AQ_UDP_LEAST_MTU 1232u   /* bytes of a datagram that passes everywhere: IPv6's 1280 less heads */
 #define AQ_UDP_GETS 64u          /* gets that a rank may have under way at one other */
 #define AQ_UDP_KEY 32            /* bytes: 16 for heads, 16 for data */
 
@@ -104,6 +108,11 @@ struct aq_udp_peer {
     socklen_t address_len;
     uint8_t key_out[AQ_UDP_KEY], key_in[AQ_UDP_KEY];
 
+    uint32_t mtu_goal;               /* bytes of a datagram that both interfaces take */
+    uint8_t mtu_tries;               /* padded datagrams of this size that were lost */
+    bool mtu_asked;                  /* one is on its way */
+    int fd;                          /* connected, only for sending; 0: none yet, -1: there will be none */
+    uint32_t fd_wait;                /* sends without it */
     uint64_t touched_ns;             /* when something was last queued by a client's call */
     uint32_t run;                    /* how many such calls have followed each other at a stroke */
     uint32_t message[2];             /* [lane]: numbers of messages sent in parts */
@@ -116,7 +125,7 @@ struct aq_udp_peer {
     atomic_int error;                /* what the network said last: an errno that is still to be looked at */
     uint64_t refused_ns, unreachable_ns; /* since when it says that nobody is there; 0: it does not */
 
-    bool dirty;                      /* in the list of those to be flushed; under aq_udp.dirty_lock */
+    bool dirty;                      /* in the list of those to be flushed */
     struct aq_udp_peer *next_dirty;
     struct aq_udp_peer *next_active; /* all peers there are; constant */
 };
@@ -133,6 +142,7 @@ struct aq_udp {
     bool alone;             /* no far ranks */
     bool gso, gro, hash_all, coalesce, faults;
     uint32_t mtu;           /* bytes of a datagram on our interface */
+    bool mtu_named;         /* by GASNET_UDP_MTU */
     uint32_t room;          /* bytes of messages that fit the socket's receive buffer */
     uint64_t lost_after_ns; /* 0: silence alone is no reason */
     union aq_udp_address self;
@@ -175,6 +185,8 @@ void aq_udp_peer_pump(struct aq_udp_peer *peer, uint64_t now_ns);
 void aq_udp_peer_mark(struct aq_udp_peer *peer);
 /* Lock held: something was queued by a client's call: send it, or, in a burst, let more join. */
 void aq_udp_peer_queued(struct aq_udp_peer *peer, bool may_wait, uint64_t now_ns);
+/* Lock held: a message has begun to wait for company (aq_udp_tail.c). */
+void aq_udp_tail_note(void);
 /* Send what marked peers have, open datagrams included. */
 void aq_udp_flush(uint64_t now_ns);
 /* Serve timers that are due. */
@@ -183,6 +195,10 @@ void aq_udp_timers(uint64_t now_ns);
 void aq_udp_flush_acks(uint64_t now_ns);
 /* The network says that nobody listens at an address, or cannot be reached. Any context. */
 void aq_udp_peer_error(const union aq_udp_address *address, int error);
+/* Lock held: a datagram of len bytes is too long for the path. */
+void aq_udp_peer_narrow(struct aq_udp_peer *peer, size_t len);
+/* Has it the same address as this rank? */
+bool aq_udp_peer_is_here(const struct aq_udp_peer *peer);
 /* "10.0.0.2:4711" */
 const char *aq_udp_address_text(const union aq_udp_address *address, char *buf, size_t size);
 
@@ -243,10 +259,16 @@ void aq_udp_sock_close(void);
 int aq_udp_addr_choose(union aq_udp_address *address_out, uint32_t *mtu_out);
 /* Send a train whose hashes are in place. Returns how many it took. */
 unsigned aq_udp_sock_send(struct aq_udp_peer *peer, const struct aq_udp_packet *train, unsigned count);
-/* A buffer of AQ_UDP_RX_BYTES for one call; *each_out: the size of each datagram in it but the
- * last. Returns the bytes, 0 if there was nothing. */
 #define AQ_UDP_RX_BYTES 65536
-size_t aq_udp_sock_receive(uint8_t *buffer, size_t *each_out);
+#define AQ_UDP_BATCH 128u /* datagrams of a train: UDP_SEGMENT's own limit */
+struct aq_udp_batch {
+    uint8_t *buffer;   /* the caller's, AQ_UDP_RX_BYTES */
+    size_t bytes, each; /* in all; from one datagram's begin to the next */
+    unsigned count;
+    uint32_t len[AQ_UDP_BATCH];
+};
+/* What one call takes from the socket. False: there was nothing. */
+bool aq_udp_sock_receive(struct aq_udp_batch *batch);
 
 static inline socklen_t aq_udp_address_len(const union aq_udp_address *address)
 {

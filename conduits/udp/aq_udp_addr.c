@@ -1,9 +1,9 @@
 /*
  * aq_udp_addr.c - which of this host's addresses the job's datagrams come from and go to.
  *
- * GASNET_UDP_INTERFACE, else GASNET_WORKERIP, name it: an interface, an address, or a network such as
- * 10.0.0.0/24, of which each host has one address. Else, ranks of one host use the loopback; those of
- * several the address from which GASNET_MASTERIP is reached, if that is set, or that of the first
+ * GASNET_UDP_INTERFACE, else GASNET_WORKERIP, name it: an interface, an address of this host or else of a
+ * network it is in, or a network such as 10.0.0.0/24, of which each host has one address.
+ * Else, ranks of one host use the loopback; those of several the address from which GASNET_MASTERIP is reached, if that is set, or that of the first
  * interface that is up, leads somewhere and is not one of a container's or virtual machine's bridges.
  *
  * Uses      getifaddrs. SPDX-License-Identifier: BSD-3-Clause
@@ -82,6 +82,22 @@ static bool aq_udp_is_wished(const struct ifaddrs *at, const struct aq_udp_wish 
            && aq_udp_same_network(wish->address, aq_udp_address_bytes(at->ifa_addr), wish->bits);
 }
 
+/* An address that is not this host's own, but of a network that this host is in: one setting for all hosts. */
+static bool aq_udp_is_nearby(const struct ifaddrs *at, const struct aq_udp_wish *wish)
+{
+    const uint8_t *mask, *own;
+
+    if (wish->family == 0 || at->ifa_addr->sa_family != wish->family || at->ifa_netmask == NULL)
+        return false;
+    at->ifa_netmask->sa_family = at->ifa_addr->sa_family; /* some systems leave it out */
+    mask = aq_udp_address_bytes(at->ifa_netmask);
+    own = aq_udp_address_bytes(at->ifa_addr);
+    for (unsigned i = 0; i < (wish->family == AF_INET ? 4u : 16u); i++)
+        if (((own[i] ^ wish->address[i]) & mask[i]) != 0)
+            return false;
+    return (mask[0] & 0x80) != 0; /* a network, not everything */
+}
+
 /* Does it look like a network between hosts? */
 static bool aq_udp_is_usual(const struct ifaddrs *at)
 {
@@ -149,14 +165,15 @@ static void aq_udp_take_address(const struct ifaddrs *at, union aq_udp_address *
 
 /* The first address for which there is a reason. */
 static bool aq_udp_addr_search(const struct ifaddrs *all, const struct aq_udp_wish *wish, bool loopback,
-                               union aq_udp_address *address_out, uint32_t *mtu_out)
+                               bool nearby, union aq_udp_address *address_out, uint32_t *mtu_out)
 {
     for (int family = 0; family < 2; family++) /* IPv4 first */
         for (const struct ifaddrs *at = all; at != NULL; at = at->ifa_next) {
             if (at->ifa_addr == NULL || (at->ifa_flags & IFF_UP) == 0
                 || at->ifa_addr->sa_family != (family == 0 ? AF_INET : AF_INET6))
                 continue;
-            if (wish != NULL     ? aq_udp_is_wished(at, wish)
+            if (nearby           ? aq_udp_is_nearby(at, wish)
+                : wish != NULL   ? aq_udp_is_wished(at, wish)
                 : loopback ? (at->ifa_flags & IFF_LOOPBACK) != 0
                            : aq_udp_is_usual(at)) {
                 aq_udp_take_address(at, address_out, mtu_out);
@@ -194,7 +211,8 @@ static int aq_udp_addr_named(const struct ifaddrs *all, const char *variable, co
     if (!aq_udp_wish_parse(text, &wish))
         return aq_fail(AQ_ERR_ARG, "%s='%s' is neither an interface nor an address nor a network; write for "
                        "example eth0, 10.0.0.2 or 10.0.0.0/24", variable, text);
-    if (aq_udp_addr_search(all, &wish, false, address_out, mtu_out))
+    if (aq_udp_addr_search(all, &wish, false, false, address_out, mtu_out)
+        || (strchr(text, '/') == NULL && aq_udp_addr_search(all, &wish, false, true, address_out, mtu_out)))
         return AQ_OK;
     return aq_fail(AQ_ERR_ARG, "%s='%s' fits no interface of this host that is up; it has: %s", variable,
                    text, aq_udp_addr_list(all, list, sizeof(list)));
@@ -213,7 +231,7 @@ static bool aq_udp_addr_by_master(const struct ifaddrs *all, union aq_udp_addres
     wish = (struct aq_udp_wish){ .text = master, .family = mine.any.sa_family,
                                  .bits = mine.any.sa_family == AF_INET ? 32 : 128 };
     memcpy(wish.address, aq_udp_address_bytes(&mine.any), wish.bits / 8);
-    return aq_udp_addr_search(all, &wish, false, address_out, mtu_out)
+    return aq_udp_addr_search(all, &wish, false, false, address_out, mtu_out)
            && !(address_out->any.sa_family == AF_INET
                 && (ntohl(address_out->v4.sin_addr.s_addr) >> 24) == 127);
 }
@@ -228,10 +246,10 @@ static int aq_udp_addr_choose_from(const struct ifaddrs *all, union aq_udp_addre
         return aq_udp_addr_named(all, "GASNET_UDP_INTERFACE", interface, address_out, mtu_out);
     if (worker != NULL && *worker != '\0')
         return aq_udp_addr_named(all, "GASNET_WORKERIP", worker, address_out, mtu_out);
-    if (aq_job.host_count == 1 && aq_udp_addr_search(all, NULL, true, address_out, mtu_out))
+    if (aq_job.host_count == 1 && aq_udp_addr_search(all, NULL, true, false, address_out, mtu_out))
         return AQ_OK;
     if (aq_udp_addr_by_master(all, address_out, mtu_out)
-        || aq_udp_addr_search(all, NULL, false, address_out, mtu_out))
+        || aq_udp_addr_search(all, NULL, false, false, address_out, mtu_out))
         return AQ_OK;
     return aq_fail(AQ_ERR_SYS, "udp: no interface of this host leads to others; it has: %s; name one with "
                    "GASNET_UDP_INTERFACE, for example GASNET_UDP_INTERFACE=eth0",

@@ -22,6 +22,7 @@
 #include "other/shm/aq_shm.h"
 
 #define AQ_UDP_NEAR 512u       /* bytes of a payload that travel in the head */
+#define AQ_UDP_TRAINED 8192u   /* the same of a payload that may wait for others in a burst */
 #define AQ_UDP_TOGETHER 4096u  /* bytes of a datagram of several messages */
 
 /* --- out --- */
@@ -167,7 +168,9 @@ static int aq_udp_am_send_large(struct aq_udp_peer *peer, enum aq_udp_lane lane,
     if (lane == AQ_UDP_REPLY)
         aq_udp_peer_mark(peer);
     else
-        aq_udp_peer_queued(peer, false, aq_now_ns());
+        /* of one size they leave as a train */
+        aq_udp_peer_queued(peer, fits && out->nbytes <= AQ_UDP_TRAINED && out->handler >= AQ_HIDX_COUNT,
+                           aq_now_ns());
     return AQ_OK;
 }
 

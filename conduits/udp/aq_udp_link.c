@@ -20,7 +20,7 @@
  *           about what was sent twice, and give a round trip with each echo, RFC 7323). Silence means
  *           either that the last datagrams are lost or that the peer computes and does not look, the
  *           usual case here. So it is answered by a probe, a datagram of 48 bytes, again and again with
- *           growing distance (after RFC 6298's formula, but from 1 ms, for one probe costs
+ *           growing distance (at first two round trips, as RFC 8985's tail loss probe: one too many costs
  *           nothing); its answer is the evidence. A target that computes for an hour
  *           finds a few probes, not copies of the data
  * Rates     one congestion window for the three lanes, clocked by acknowledgements, as RFC 9002 (NewReno)
@@ -185,9 +185,8 @@ static inline void aq_udp_link_acknowledged(struct aq_udp_link *link)
 static uint64_t aq_udp_link_probe_distance(const struct aq_udp_link *link)
 {
     const struct aq_udp_link_config *config = link->config;
-    const uint64_t spread = 4 * link->rttvar > 500000 ? 4 * link->rttvar : 500000;
-    double distance = link->srtt == 0 ? (double)config->probe_first_ns
-                                      : (double)(link->srtt + spread + config->ack_delay_ns);
+    const uint64_t delay = link->since_asked == 0 ? 0 : config->ack_delay_ns; /* 0: an answer was asked for */
+    double distance = link->srtt == 0 ? (double)config->probe_first_ns : (double)(2 * link->srtt + delay);
 
     if (distance < (double)config->probe_min_ns)
         distance = (double)config->probe_min_ns;
@@ -273,9 +272,12 @@ static void aq_udp_train_fill(struct aq_udp_link *link, int lane, bool again, st
     if (train->stuck)
         return;
     while (train->count < AQ_UDP_TRAIN && (record = aq_udp_lane_next(tx, again, &at)) != NULL) {
-        const uint32_t len = aq_udp_tx_len(record);
         struct aq_udp_packet *packet = &train->packet[train->count];
+        uint32_t len;
 
+        if (again && record->padded)
+            record->piece_len = 0; /* its size may have been what lost it */
+        len = aq_udp_tx_len(record);
         if (train->count != 0 && (len > size || bytes + len > AQ_UDP_TRAIN_BYTES))
             break;
         if (!aq_udp_link_admits(link, lane, bytes, len)) {

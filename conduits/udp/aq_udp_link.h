@@ -46,6 +46,7 @@ struct aq_udp_tx {
     uint32_t head_len, piece_len;
     uint32_t count;      /* the owner's */
     bool urgent;         /* somebody waits for the acknowledgement itself */
+    bool padded;         /* the piece fills only: is not sent again */
     /* the link's */
     uint8_t state;       /* enum aq_udp_tx_state */
     uint8_t sends;       /* how often it left, up to 255 */

@@ -243,6 +243,16 @@ static bool aq_udp_link_is_newer(const struct aq_udp_link *link, uint32_t ts, ui
     return !link->seen || behind < (int64_t)since;
 }
 
+/* The same of a datagram that has come before, which may be a recording of any age: its timestamp must be
+ * near where the peer's clock is now, not only on the right side of 73 minutes. */
+static bool aq_udp_link_is_again(const struct aq_udp_link *link, uint32_t ts, uint64_t now_ns)
+{
+    const uint64_t since = (now_ns - link->echo_ns) >> 10, drift = (since >> 8) + (UINT64_C(1) << 20);
+    const int32_t behind = (int32_t)(link->echo + (uint32_t)since - ts);
+
+    return aq_udp_link_is_newer(link, ts, now_ns) && behind > -(int64_t)drift;
+}
+
 /* What an echo tells: our own time, of which 32 bits came back. */
 static void aq_udp_link_echoed(struct aq_udp_link *link, const struct aq_udp_header *header, uint64_t now_ns)
 {
@@ -385,7 +395,7 @@ enum aq_udp_verdict aq_udp_link_receive(struct aq_udp_link *link, uint64_t now_n
     if (seq < rx->next || (seq < rx->top && aq_udp_bit(rx->claimed, seq))) {
         link->counts.duplicates++;
         /* sent again, since our acknowledgement was lost, it has a new timestamp; a recording has not */
-        fresh = aq_udp_link_is_newer(link, header->ts, now_ns);
+        fresh = aq_udp_link_is_again(link, header->ts, now_ns);
         aq_udp_link_learn(link, header, datagram, len, fresh, true, now_ns);
         if (fresh)
             aq_udp_link_owe(link, now_ns, link->config->ack_delay_ns / 4);

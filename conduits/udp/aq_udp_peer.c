@@ -7,9 +7,11 @@
  *
  * Lost      silence says nothing: a rank that computes for an hour does not poll, so does not answer.
  *           What tells is the network: its host refuses datagrams when the process is gone
- *           (ICMP port unreachable), routers and neighbors when the host is. A refusal counts if
- *           another comes at least AQ_REFUSED_NS later and nothing was heard between (probes see to
- *           that); unreachable hosts have AQ_UNREACHABLE_NS to come back. Hosts that vanish without a
+ *           (ICMP port unreachable), routers and neighbors when the host is. A rank that left in
+ *           order and whose goodbye was lost looks the same, and launchers name losses better. So a
+ *           refusal counts if others follow for AQ_REFUSED_NS, nothing is heard between, something is
+ *           unacknowledged (probes see to the rest) and the job is not ending by then;
+ *           unreachable hosts have AQ_UNREACHABLE_NS to come back. Hosts that vanish without a
  *           word are the launcher's to notice, which hears their heartbeats. Only where a user
  *           sets GASNET_REQUESTTIMEOUT_MAX, saying that all ranks poll that often, silence counts too
  * Owns      the peers, for good; the list of those with something to flush
@@ -30,8 +32,10 @@
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_NEVER_HEARD_NS UINT64_C(20000000000) /* at the start, when every rank polls */
-#define AQ_REFUSED_NS 30000000u
+#define AQ_REFUSED_NS UINT64_C(5000000000) /* for the news that the job ends to arrive here */
 #define AQ_UNREACHABLE_NS UINT64_C(10000000000)
+#define AQ_WIDEN_BYTES 4096u /* sent to a peer before longer datagrams are tried */
+#define AQ_WIDEN_TRIES 3u    /* that are lost until a size is given up */
 #define AQ_TOGETHER_NS 3000u /* calls closer than this are a run */
 #define AQ_ALONE 3u          /* messages of a run that leave at once */
 
@@ -51,7 +55,14 @@ const char *aq_udp_address_text(const union aq_udp_address *address, char *buf, 
 
 /* --- first contact --- */
 
-/* Fills its address; returns the bytes of a datagram that both interfaces take. */
+bool aq_udp_peer_is_here(const struct aq_udp_peer *peer)
+{
+    return peer->address.any.sa_family == AF_INET
+               ? memcmp(&peer->address.v4.sin_addr, &aq_udp.self.v4.sin_addr, 4) == 0
+               : memcmp(&peer->address.v6.sin6_addr, &aq_udp.self.v6.sin6_addr, 16) == 0;
+}
+
+/* Fills its address and how long datagrams may be; returns how long they are to begin with. */
 static uint32_t aq_udp_peer_find(struct aq_udp_peer *peer)
 {
     struct aq_udp_card card;
@@ -74,7 +85,9 @@ static uint32_t aq_udp_peer_find(struct aq_udp_peer *peer)
                  "network on all hosts with GASNET_UDP_INTERFACE, for example GASNET_UDP_INTERFACE="
                  "10.0.0.0/24", peer->rank, card.family);
     mtu = (uint32_t)card.mtu[0] << 8 | card.mtu[1];
-    return mtu < aq_udp.mtu ? mtu : aq_udp.mtu;
+    mtu = mtu < aq_udp.mtu ? mtu : aq_udp.mtu;
+    peer->mtu_goal = mtu < AQ_UDP_LEAST_MTU ? AQ_UDP_LEAST_MTU : mtu & ~15u;
+    return aq_udp.mtu_named || aq_udp_peer_is_here(peer) ? peer->mtu_goal : AQ_UDP_LEAST_MTU;
 }
 
 static unsigned aq_udp_output(struct aq_udp_link *link, const struct aq_udp_packet *train, unsigned count)
@@ -88,12 +101,75 @@ static unsigned aq_udp_output(struct aq_udp_link *link, const struct aq_udp_pack
     return aq_udp_sock_send(peer, train, count);
 }
 
+/* --- how long datagrams may be --- */
+
+/* The usual size below this one. */
+static uint32_t aq_udp_mtu_below(size_t len)
+{
+    static const uint32_t sizes[] = { 32768, 16384, 8944, 4064, 1472, 1440, 1392 };
+
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        if (sizes[i] < len)
+            return sizes[i];
+    return AQ_UDP_LEAST_MTU;
+}
+
+void aq_udp_peer_narrow(struct aq_udp_peer *peer, size_t len)
+{
+    const uint32_t below = aq_udp_mtu_below(len);
+
+    aq_counter_add(&aq_udp.counts.too_big, 1);
+    if (below < peer->mtu_goal)
+        peer->mtu_goal = below;
+    if (below < peer->link.mtu)
+        peer->link.mtu = below;
+}
+
+/* Does a path take what the interfaces take? Some drop what is too long without a word. So a padded
+ * datagram goes first, as soon as there is something to be gained. */
+static void aq_udp_peer_widen(struct aq_udp_peer *peer)
+{
+    static const uint8_t zeros[AQ_UDP_MOST];
+    struct aq_udp_tx *tx;
+
+    if (peer->mtu_asked || peer->link.gone
+        || (peer->link.counts.sent_bytes < AQ_WIDEN_BYTES && peer->own.first == NULL
+            && peer->serve.first == NULL))
+        return;
+    tx = aq_udp_link_add(&peer->link, AQ_UDP_RMA);
+    if (tx == NULL)
+        return;
+    tx->head = aq_udp_buf_take(AQ_UDP_HEADER + 8);
+    tx->head_len = (uint32_t)(aq_udp_pad_encode(tx->head + AQ_UDP_HEADER) - tx->head);
+    tx->piece = zeros;
+    tx->piece_len = peer->mtu_goal - tx->head_len;
+    tx->padded = tx->urgent = true;
+    peer->mtu_asked = true;
+}
+
+static void aq_udp_peer_widened(struct aq_udp_peer *peer, const struct aq_udp_tx *tx)
+{
+    const uint32_t len = tx->head_len + tx->piece_len;
+
+    peer->mtu_asked = false;
+    if (tx->piece_len != 0) {
+        peer->link.mtu = len < peer->mtu_goal ? len : peer->mtu_goal;
+        peer->mtu_goal = peer->link.mtu;
+    } else if (++peer->mtu_tries == AQ_WIDEN_TRIES) {
+        AQ_LOG(INFO, UDP, "datagrams of %u bytes do not reach rank %u", peer->mtu_goal, peer->rank);
+        peer->mtu_goal = aq_udp_mtu_below(peer->mtu_goal);
+        peer->mtu_tries = 0;
+    }
+}
+
 /* A payload that records point into is shared by them. */
 static void aq_udp_acked(struct aq_udp_link *link, enum aq_udp_lane lane, struct aq_udp_tx *tx)
 {
     struct aq_udp_peer *peer = link->owner;
 
-    if (lane == AQ_UDP_RMA) {
+    if (tx->padded) {
+        aq_udp_peer_widened(peer, tx);
+    } else if (lane == AQ_UDP_RMA) {
         aq_udp_rma_acked(peer, tx);
     } else {
         peer->handled += tx->count;
@@ -159,6 +235,8 @@ struct aq_udp_peer *aq_udp_peer_make(gex_Rank_t rank)
 
 void aq_udp_peer_pump(struct aq_udp_peer *peer, uint64_t now_ns)
 {
+    if (AQ_UNLIKELY(peer->link.mtu < peer->mtu_goal))
+        aq_udp_peer_widen(peer);
     aq_udp_rma_feed(peer);
     aq_udp_link_close(&peer->link);
     aq_udp_link_pump(&peer->link, now_ns);
@@ -208,7 +286,7 @@ void aq_udp_flush(uint64_t now_ns)
  * of messages take it along. */
 void aq_udp_peer_queued(struct aq_udp_peer *peer, bool may_wait, uint64_t now_ns)
 {
-    const bool together = aq_udp.coalesce && peer->link.in_flight != 0
+    const bool together = aq_udp.coalesce && (peer->run != 0 || peer->link.in_flight != 0)
                           && now_ns - peer->touched_ns < AQ_TOGETHER_NS;
 
     peer->run = together ? peer->run + 1 : 0;
@@ -218,7 +296,10 @@ void aq_udp_peer_queued(struct aq_udp_peer *peer, bool may_wait, uint64_t now_ns
         return;
     }
     peer->touched_ns = now_ns;
-    aq_udp_peer_mark(peer);
+    if (!peer->dirty) { /* else somebody is about to flush it, or was told to */
+        aq_udp_peer_mark(peer);
+        aq_udp_tail_note();
+    }
     /* relaxed: a hint to this thread's own next poll */
     atomic_store_explicit(&aq_udp.burst, atomic_load_explicit(&aq_udp.burst, memory_order_relaxed) | 1,
                           memory_order_relaxed);
@@ -261,7 +342,7 @@ static void aq_udp_peer_lost(struct aq_udp_peer *peer, const char *what, uint64_
 {
     char why[400], text[64];
 
-    if (aq_exit_in_progress()) { /* it has only been faster */
+    if (aq_exit_in_progress()) { /* it has only been faster, or others tell of it */
         aq_udp_link_abandon(&peer->link);
         return;
     }

@@ -18,8 +18,6 @@
 #include "core/aq_log.h"
 #include "other/shm/aq_shm.h"
 
-#define AQ_UDP_BATCH 128u /* datagrams of a train: UDP_SEGMENT's own limit */
-
 /* A datagram that was taken over. */
 struct aq_udp_arrival {
     struct aq_udp_peer *peer;
@@ -186,18 +184,18 @@ unsigned aq_udp_serve_held(void)
 
 /* --- a train --- */
 
-static unsigned aq_udp_sort(uint8_t *buffer, size_t bytes, size_t each, bool replies_only, bool acks_only,
+static unsigned aq_udp_sort(const struct aq_udp_batch *batch, bool replies_only, bool acks_only,
                             uint64_t now_ns, struct aq_udp_arrival arrivals[AQ_UDP_BATCH])
 {
     unsigned count = 0;
 
     aq_counter_add(&aq_udp.counts.receives, 1);
-    aq_counter_add(&aq_udp.counts.bytes_in, bytes);
-    for (size_t at = 0; at < bytes && count < AQ_UDP_BATCH; at += each) {
+    aq_counter_add(&aq_udp.counts.bytes_in, batch->bytes);
+    aq_counter_add(&aq_udp.counts.datagrams_in, batch->count);
+    for (unsigned i = 0; i < batch->count; i++) {
         struct aq_udp_arrival *arrival = &arrivals[count];
 
-        aq_counter_add(&aq_udp.counts.datagrams_in, 1);
-        if (aq_udp_recognise(buffer + at, bytes - at < each ? bytes - at : each, arrival)
+        if (aq_udp_recognise(batch->buffer + i * batch->each, batch->len[i], arrival)
             && aq_udp_take_over(arrival, replies_only, acks_only, now_ns))
             count++;
     }
@@ -218,15 +216,15 @@ static unsigned aq_udp_place(const struct aq_udp_arrival *arrival)
 unsigned aq_udp_receive(bool replies_only, uint64_t now_ns)
 {
     struct aq_udp_arrival arrivals[AQ_UDP_BATCH];
-    uint8_t *buffer = aq_udp_buf_take(AQ_UDP_RX_BYTES);
-    size_t each, bytes = aq_udp_sock_receive(buffer, &each);
+    struct aq_udp_batch batch;
     unsigned count, served = 0;
 
-    if (bytes == 0) {
-        aq_udp_buf_give(buffer);
+    batch.buffer = aq_udp_buf_take(AQ_UDP_RX_BYTES);
+    if (!aq_udp_sock_receive(&batch)) {
+        aq_udp_buf_give(batch.buffer);
         return 0;
     }
-    count = aq_udp_sort(buffer, bytes, each, replies_only, false, now_ns, arrivals);
+    count = aq_udp_sort(&batch, replies_only, false, now_ns, arrivals);
     for (unsigned i = 0; i < count; i++)
         if (arrivals[i].header.lane == AQ_UDP_RMA)
             served += aq_udp_place(&arrivals[i]);
@@ -240,17 +238,17 @@ unsigned aq_udp_receive(bool replies_only, uint64_t now_ns)
         if (arrivals[i].header.lane == AQ_UDP_REQUEST)
             served += aq_udp_am_receive(arrivals[i].peer, &arrivals[i].header, arrivals[i].datagram,
                                         arrivals[i].len);
-    aq_udp_buf_give(buffer);
+    aq_udp_buf_give(batch.buffer);
     return served != 0 ? served : 1; /* something came: nobody sleeps on this look */
 }
 
 void aq_udp_receive_acks(uint64_t now_ns)
 {
     struct aq_udp_arrival arrivals[AQ_UDP_BATCH];
-    uint8_t *buffer = aq_udp_buf_take(AQ_UDP_RX_BYTES);
-    size_t each, bytes;
+    struct aq_udp_batch batch;
 
-    while ((bytes = aq_udp_sock_receive(buffer, &each)) != 0)
-        aq_udp_sort(buffer, bytes, each, true, true, now_ns, arrivals);
-    aq_udp_buf_give(buffer);
+    batch.buffer = aq_udp_buf_take(AQ_UDP_RX_BYTES);
+    while (aq_udp_sock_receive(&batch))
+        aq_udp_sort(&batch, true, true, now_ns, arrivals);
+    aq_udp_buf_give(batch.buffer);
 }

@@ -475,6 +475,8 @@ unsigned aq_udp_rma_receive(struct aq_udp_peer *peer, const struct aq_udp_header
         case AQ_UDP_F_GET:
             aq_udp_get_serve(peer, &frame);
             break;
+        case AQ_UDP_F_PAD:
+            break;
         default:
             served += aq_udp_get_data(peer, &frame);
             break;

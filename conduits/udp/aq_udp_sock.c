@@ -2,8 +2,8 @@
  * aq_udp_sock.c - the one socket: trains of datagrams out and in, and what the network says of them.
  *
  * A train of equal datagrams leaves in one call and passes the kernel as one packet (UDP_SEGMENT); on
- * the way in the kernel hands a train over in one piece (UDP_GRO). Where it has neither, sendmmsg()
- * does the first half. Datagrams must not be cut on the way: the kernel says when one is too long for
+ * the way in the kernel hands a train over in one piece (UDP_GRO). Where it has neither, sendmmsg() and
+ * recvmmsg() save the calls at least. Datagrams must not be cut on the way: the kernel says when one is too long for
  * the path, and the peer's size steps down; a datagram that is longer than its peer's size by now
  * may be cut, once, rather than be packed anew.
  *
@@ -31,6 +31,8 @@
 #define UDP_GRO 104
 #endif
 
+#define AQ_UDP_CONNECT_AFTER 32u /* sends to a peer until it gets a socket of its own */
+#define AQ_UDP_CONNECTED 256u    /* peers that may have one */
 #define AQ_UDP_PATIENCE 4 /* errors of the past that a call may be told of before it does its work */
 
 static aq_lock aq_udp_cut_lock; /* while datagrams may be cut */
@@ -60,14 +62,28 @@ static void aq_udp_sock_options(void)
 {
     const bool v6 = aq_udp.self.any.sa_family == AF_INET6;
     const int on = 1, whole = v6 ? IPV6_PMTUDISC_DO : IP_PMTUDISC_DO;
+    const bool wanted = aq_env_bool(AQ_ENV_UDP_GSO);
     int zero = 0;
 
     setsockopt(aq_udp.fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER, &whole,
                sizeof(whole));
     setsockopt(aq_udp.fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVERR : IP_RECVERR, &on, sizeof(on));
-    aq_udp.gso = setsockopt(aq_udp.fd, IPPROTO_UDP, UDP_SEGMENT, &zero, sizeof(zero)) == 0;
-    aq_udp.gro = setsockopt(aq_udp.fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) == 0;
+    aq_udp.gso = wanted && setsockopt(aq_udp.fd, IPPROTO_UDP, UDP_SEGMENT, &zero, sizeof(zero)) == 0;
+    aq_udp.gro = wanted && setsockopt(aq_udp.fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) == 0;
     aq_udp_sock_buffers();
+}
+
+/* The bytes of a datagram: what the interface takes, or what the user says. */
+static void aq_udp_sock_size(uint32_t mtu)
+{
+    const int64_t named = aq_env_int(AQ_ENV_UDP_MTU);
+
+    aq_udp.mtu_named = named > 0;
+    if (named > 0)
+        mtu = named > AQ_UDP_MOST ? AQ_UDP_MOST : (uint32_t)named;
+    if (mtu > AQ_UDP_MOST)
+        mtu = AQ_UDP_MOST;
+    aq_udp.mtu = mtu < AQ_UDP_LEAST_MTU ? AQ_UDP_LEAST_MTU : mtu & ~15u;
 }
 
 int aq_udp_sock_open(void)
@@ -77,8 +93,7 @@ int aq_udp_sock_open(void)
 
     if (aq_udp_addr_choose(&aq_udp.self, &mtu) != AQ_OK)
         return AQ_ERR_SYS;
-    mtu -= aq_udp.self.any.sa_family == AF_INET ? 28 : 48;
-    aq_udp.mtu = mtu > AQ_UDP_MOST ? AQ_UDP_MOST : mtu & ~15u;
+    aq_udp_sock_size(mtu - (aq_udp.self.any.sa_family == AF_INET ? 28 : 48));
     aq_udp.fd = socket(aq_udp.self.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (aq_udp.fd < 0)
         return aq_fail(AQ_ERR_SYS, "udp: no socket: %s", strerror(errno));
@@ -141,20 +156,6 @@ static void aq_udp_sock_errors(void)
 
 /* --- sending --- */
 
-/* The kernel knows of a narrower path: the usual sizes below this one. */
-static void aq_udp_sock_narrow(struct aq_udp_peer *peer, size_t len)
-{
-    static const uint32_t sizes[] = { 32768, 16384, 8944, 4064, 1472, 1440, 1392, 1232, 544 };
-
-    aq_counter_add(&aq_udp.counts.too_big, 1);
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-        if (sizes[i] < len) {
-            if (sizes[i] < peer->link.mtu)
-                peer->link.mtu = sizes[i];
-            return;
-        }
-}
-
 static size_t aq_udp_packet_iov(const struct aq_udp_packet *packet, struct iovec *iov)
 {
     iov[0] = (struct iovec){ packet->head, packet->head_len };
@@ -190,15 +191,13 @@ static enum aq_udp_sent aq_udp_sock_failed(struct aq_udp_peer *peer, int error, 
     case ENOMEM:
         return AQ_SENT_NOT_NOW;
     case EMSGSIZE:
-        aq_udp_sock_narrow(peer, len);
+        aq_udp_sock_errors(); /* it left a note too, which would wake sleepers for ever */
+        aq_udp_peer_narrow(peer, len);
         return AQ_SENT_NOT_SO;
     case EINVAL:
     case EIO:
     case EOPNOTSUPP:
-        if (!train)
-            return AQ_SENT;
-        aq_udp.gso = false; /* this interface cannot */
-        return AQ_SENT_NOT_SO;
+        return train ? AQ_SENT_NOT_SO : AQ_SENT;
     case EHOSTUNREACH:
     case ENETUNREACH:
         aq_udp_peer_error(&peer->address, error);
@@ -208,19 +207,79 @@ static enum aq_udp_sent aq_udp_sock_failed(struct aq_udp_peer *peer, int error, 
     }
 }
 
-static int aq_udp_sock_try(const struct msghdr *msg)
+/* A peer at the same address that is spoken to often gets a socket of its own: to one that is connected the
+ * kernel need not look for the way each time, some 300 ns of a message. It only sends; what the peer says comes to the socket that
+ * all know. */
+static void aq_udp_sock_connect(struct aq_udp_peer *peer)
+{
+    static atomic_uint count;
+    const bool v6 = aq_udp.self.any.sa_family == AF_INET6;
+    const int whole = v6 ? IPV6_PMTUDISC_DO : IP_PMTUDISC_DO, none = 1;
+    const int size = (int)aq_env_size(AQ_ENV_SOCKETBUFFER_MAX);
+    union aq_udp_address self = aq_udp.self;
+
+    peer->fd = -1;
+    if (!aq_udp_peer_is_here(peer)) /* between hosts filters may let through only what answers */
+        return;
+    /* relaxed: only a number */
+    if (atomic_fetch_add_explicit(&count, 1, memory_order_relaxed) >= AQ_UDP_CONNECTED)
+        return;
+    peer->fd = socket(self.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (peer->fd == 0) { /* the client has closed its stdin: not that number */
+        peer->fd = dup(0);
+        close(0);
+    }
+    if (peer->fd < 0)
+        return;
+    if (v6)
+        self.v6.sin6_port = 0;
+    else
+        self.v4.sin_port = 0;
+    setsockopt(peer->fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER, &whole,
+               sizeof(whole));
+    setsockopt(peer->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+    setsockopt(peer->fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
+    setsockopt(peer->fd, SOL_SOCKET, SO_RCVBUF, &none, sizeof(none)); /* nobody reads it */
+    if (bind(peer->fd, &self.any, aq_udp_address_len(&self)) != 0
+        || connect(peer->fd, &peer->address.any, peer->address_len) != 0) {
+        close(peer->fd);
+        peer->fd = -1;
+    }
+}
+
+/* One call, by the shortest way. */
+static inline ssize_t aq_udp_sock_call(struct aq_udp_peer *peer, const struct msghdr *msg)
+{
+    struct msghdr connected;
+
+    if (AQ_UNLIKELY(peer->fd == 0) && ++peer->fd_wait >= AQ_UDP_CONNECT_AFTER)
+        aq_udp_sock_connect(peer);
+    if (peer->fd <= 0)
+        return sendmsg(aq_udp.fd, msg, MSG_DONTWAIT);
+    if (msg->msg_iovlen == 1)
+        return send(peer->fd, msg->msg_iov->iov_base, msg->msg_iov->iov_len, MSG_DONTWAIT);
+    connected = *msg;
+    connected.msg_name = NULL;
+    connected.msg_namelen = 0;
+    return sendmsg(peer->fd, &connected, MSG_DONTWAIT);
+}
+
+static int aq_udp_sock_try(struct aq_udp_peer *peer, const struct msghdr *msg)
 {
     int error = 0;
 
     for (int i = 0; i < AQ_UDP_PATIENCE; i++) {
-        if (sendmsg(aq_udp.fd, msg, MSG_DONTWAIT) >= 0) {
+        if (aq_udp_sock_call(peer, msg) >= 0) {
             aq_counter_add(&aq_udp.counts.sends, 1);
             return 0;
         }
         error = errno;
         if (error != ECONNREFUSED && error != EHOSTUNREACH && error != EINTR && error != EPROTO)
             return error;
-        aq_udp_sock_errors(); /* told of an earlier datagram's fate */
+        if (peer->fd > 0 && error != EINTR)
+            aq_udp_peer_error(&peer->address, error);
+        else
+            aq_udp_sock_errors(); /* told of an earlier datagram's fate */
     }
     return error;
 }
@@ -232,21 +291,23 @@ static bool aq_udp_sock_send_one(struct aq_udp_peer *peer, const struct aq_udp_p
     struct msghdr msg = { .msg_name = &peer->address, .msg_namelen = peer->address_len, .msg_iov = iov,
                           .msg_iovlen = aq_udp_packet_iov(packet, iov) };
     const size_t len = packet->head_len + packet->piece_len;
+    const bool longer = len > peer->link.mtu; /* a try, or built before the path became narrower */
     int error;
 
-    if (AQ_UNLIKELY(packet->again && len > peer->link.mtu)) {
+    if (AQ_UNLIKELY(packet->again && longer)) {
         aq_udp_sock_send_cut(&msg);
         return true;
     }
-    error = aq_udp_sock_try(&msg);
+    error = aq_udp_sock_try(peer, &msg);
     if (AQ_LIKELY(error == 0))
         return true;
     switch (aq_udp_sock_failed(peer, error, len, false)) {
     case AQ_SENT_NOT_NOW:
         return false;
     case AQ_SENT_NOT_SO:
-        aq_udp_sock_send_cut(&msg);
-        return true;
+        if (!longer)
+            aq_udp_sock_send_cut(&msg);
+        return true; /* else: lost */
     default:
         return true;
     }
@@ -274,33 +335,93 @@ static enum aq_udp_sent aq_udp_sock_send_train(struct aq_udp_peer *peer, const s
     c->cmsg_type = UDP_SEGMENT;
     c->cmsg_len = CMSG_LEN(sizeof(each));
     memcpy(CMSG_DATA(c), &each, sizeof(each));
-    error = aq_udp_sock_try(&msg);
+    error = aq_udp_sock_try(peer, &msg);
     return AQ_LIKELY(error == 0) ? AQ_SENT : aq_udp_sock_failed(peer, error, each, true);
+}
+
+/* Datagrams in one call without the kernel's help. Returns how many left. */
+static unsigned aq_udp_sock_send_many(struct aq_udp_peer *peer, const struct aq_udp_packet *train, unsigned count)
+{
+    struct mmsghdr many[AQ_UDP_TRAIN];
+    struct iovec iov[2 * AQ_UDP_TRAIN];
+    int sent;
+
+    memset(many, 0, count * sizeof(many[0]));
+    for (unsigned i = 0; i < count; i++) {
+        many[i].msg_hdr.msg_iov = &iov[2 * i];
+        many[i].msg_hdr.msg_iovlen = aq_udp_packet_iov(&train[i], &iov[2 * i]);
+        many[i].msg_hdr.msg_name = peer->fd > 0 ? NULL : &peer->address;
+        many[i].msg_hdr.msg_namelen = peer->fd > 0 ? 0 : peer->address_len;
+    }
+    sent = sendmmsg(peer->fd > 0 ? peer->fd : aq_udp.fd, many, count, MSG_DONTWAIT);
+    if (sent > 0)
+        aq_counter_add(&aq_udp.counts.sends, 1);
+    return sent > 0 ? (unsigned)sent : 0;
 }
 
 unsigned aq_udp_sock_send(struct aq_udp_peer *peer, const struct aq_udp_packet *train, unsigned count)
 {
+    const uint32_t mtu = peer->link.mtu;
+    bool failed = false;
     unsigned sent = 0;
 
-    if (count > 1 && aq_udp.gso && train[0].head_len + train[0].piece_len <= peer->link.mtu)
+    if (count > 1 && aq_udp.gso && train[0].head_len + train[0].piece_len <= mtu)
         switch (aq_udp_sock_send_train(peer, train, count)) {
         case AQ_SENT:
             return count;
         case AQ_SENT_NOT_NOW:
             return 0;
         case AQ_SENT_NOT_SO:
+            failed = true;
             break;
         }
+    else if (count > 1 && train[0].head_len + train[0].piece_len <= mtu)
+        sent = aq_udp_sock_send_many(peer, train, count);
     while (sent < count && aq_udp_sock_send_one(peer, &train[sent]))
         sent++;
+    if (AQ_UNLIKELY(failed) && sent != 0 && peer->link.mtu == mtu)
+        aq_udp.gso = false; /* not for its size: this interface cannot */
     return sent;
 }
 
 /* --- receiving --- */
 
-size_t aq_udp_sock_receive(uint8_t *buffer, size_t *each_out)
+/* Where the kernel puts no trains together: several datagrams in one call, each in a slot of the buffer. */
+static bool aq_udp_sock_receive_many(struct aq_udp_batch *batch)
 {
-    struct iovec iov = { buffer, AQ_UDP_RX_BYTES };
+    const size_t slot = (aq_udp.mtu + 63u) & ~(size_t)63;
+    const unsigned slots = AQ_UDP_RX_BYTES / slot < AQ_UDP_BATCH ? AQ_UDP_RX_BYTES / slot : AQ_UDP_BATCH;
+    struct mmsghdr many[AQ_UDP_BATCH];
+    struct iovec iov[AQ_UDP_BATCH];
+    int got;
+
+    memset(many, 0, slots * sizeof(many[0]));
+    for (unsigned i = 0; i < slots; i++) {
+        iov[i] = (struct iovec){ batch->buffer + i * slot, slot };
+        many[i].msg_hdr.msg_iov = &iov[i];
+        many[i].msg_hdr.msg_iovlen = 1;
+    }
+    got = recvmmsg(aq_udp.fd, many, slots, MSG_DONTWAIT, NULL);
+    for (int i = 0; AQ_UNLIKELY(got < 0) && errno != EAGAIN && i < AQ_UDP_PATIENCE; i++) {
+        aq_udp_sock_errors();
+        got = recvmmsg(aq_udp.fd, many, slots, MSG_DONTWAIT, NULL);
+    }
+    if (got <= 0)
+        return false;
+    batch->each = slot;
+    batch->count = (unsigned)got;
+    batch->bytes = 0;
+    for (unsigned i = 0; i < batch->count; i++) {
+        batch->len[i] = many[i].msg_len;
+        batch->bytes += many[i].msg_len;
+    }
+    return true;
+}
+
+/* One datagram, or a train of them. */
+static bool aq_udp_sock_receive_train(struct aq_udp_batch *batch)
+{
+    struct iovec iov = { batch->buffer, AQ_UDP_RX_BYTES };
     union {
         struct cmsghdr align;
         uint8_t bytes[CMSG_SPACE(sizeof(int))];
@@ -309,21 +430,33 @@ size_t aq_udp_sock_receive(uint8_t *buffer, size_t *each_out)
                           .msg_controllen = sizeof(control) };
     ssize_t got = recvmsg(aq_udp.fd, &msg, MSG_DONTWAIT);
 
-    for (int i = 0; AQ_UNLIKELY(got < 0) && errno != EAGAIN && i < AQ_UDP_PATIENCE; i++) {
-        aq_udp_sock_errors();
+    for (int i = 0; AQ_UNLIKELY(got <= 0) && (got == 0 || errno != EAGAIN) && i < AQ_UDP_PATIENCE; i++) {
+        if (got < 0)
+            aq_udp_sock_errors(); /* else: nothing at all, from some stranger */
         msg.msg_controllen = sizeof(control);
         got = recvmsg(aq_udp.fd, &msg, MSG_DONTWAIT);
     }
     if (got <= 0)
-        return 0;
-    *each_out = (size_t)got;
+        return false;
+    batch->bytes = batch->each = (size_t)got;
     for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c != NULL; c = CMSG_NXTHDR(&msg, c))
         if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
             int each;
 
             memcpy(&each, CMSG_DATA(c), sizeof(each));
             if (each > 0)
-                *each_out = (size_t)each;
+                batch->each = (size_t)each;
         }
-    return (size_t)got;
+    batch->count = (unsigned)((batch->bytes + batch->each - 1) / batch->each);
+    if (batch->count > AQ_UDP_BATCH)
+        batch->count = AQ_UDP_BATCH;
+    for (unsigned i = 0; i < batch->count; i++)
+        batch->len[i] = (uint32_t)batch->each;
+    batch->len[batch->count - 1] = (uint32_t)(batch->bytes - (batch->count - 1) * batch->each);
+    return true;
+}
+
+bool aq_udp_sock_receive(struct aq_udp_batch *batch)
+{
+    return AQ_LIKELY(aq_udp.gro) ? aq_udp_sock_receive_train(batch) : aq_udp_sock_receive_many(batch);
 }

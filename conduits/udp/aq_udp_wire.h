@@ -71,12 +71,13 @@ struct aq_udp_header {
  *   PUT                      0 type 1 zero[3] 4 u32 nbytes 8 u64 dest 16 u64 cookie data
  *   GET                      0 type 1 zero[3] 4 u32 id 8 u64 src 16 u64 nbytes
  *   DATA                     0 type 1 zero[3] 4 u32 nbytes 8 u32 id 12 zero 16 u64 offset data
+ *   PAD                      0 type 1 zero[7], then whatever fills the datagram: does it pass at this size?
  *   SACK                     0 type 1 lane 2 words 3 zero 4 u32 base, words of 64 bits: bit i of them
  *                            says that number base + i has arrived
  */
 enum aq_udp_frame_type {
     AQ_UDP_F_SHORT = 1, AQ_UDP_F_MEDIUM, AQ_UDP_F_LONG, AQ_UDP_F_MEDIUM_PART, AQ_UDP_F_LONG_PART,
-    AQ_UDP_F_PUT, AQ_UDP_F_GET, AQ_UDP_F_DATA, AQ_UDP_F_SACK
+    AQ_UDP_F_PUT, AQ_UDP_F_GET, AQ_UDP_F_DATA, AQ_UDP_F_SACK, AQ_UDP_F_PAD
 };
 
 struct aq_udp_frame {
@@ -297,6 +298,12 @@ static inline uint8_t *aq_udp_sack_encode(uint8_t *at, uint8_t lane, uint8_t wor
     return at + 8 + 8 * (size_t)words;
 }
 
+static inline uint8_t *aq_udp_pad_encode(uint8_t *at)
+{
+    aq_udp_put64(at, AQ_UDP_F_PAD);
+    return at + 8;
+}
+
 /* --- decoding --- */
 
 /* Take size bytes of a frame's head: they must be under the hash. NULL if they are not there. */
@@ -439,6 +446,10 @@ static inline int aq_udp_frame_decode(const uint8_t *datagram, size_t len, const
     case AQ_UDP_F_GET:
     case AQ_UDP_F_DATA:
         good = header->lane == AQ_UDP_RMA && aq_udp_rma_decode(datagram, hashed, at, fixed, frame_out);
+        break;
+    case AQ_UDP_F_PAD:
+        good = header->lane == AQ_UDP_RMA && aq_udp_get64(fixed) == AQ_UDP_F_PAD;
+        frame_out->nbytes = (uint32_t)(len - *at);
         break;
     case AQ_UDP_F_SACK:
         good = header->lane == AQ_UDP_CONTROL

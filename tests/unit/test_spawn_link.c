@@ -2,12 +2,13 @@
 /*
  * test_spawn_link.c - hosts tell each other of the job's end: the hash is SipHash-2-4; each "host" is a
  * process here with a board of its own, and they speak over the loopback interface. All learn the code,
- * that the others are asked, that all is done; a host whose processes die is noticed; a stranger's words are
- * not heard.
+ * that the others are asked, that all is done; a host whose processes die or fall silent is noticed, one that
+ * all others have been silent to as well is not; a stranger's words, and old ones from elsewhere, are not heard.
  */
 #include "tests/unit/aq_unit.h"
 
 #include <arpa/inet.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ struct common {
     char card[HOSTS][AQ_LINK_CARD];
     _Atomic uint32_t exits; /* 1 + host whose only rank comes to the exit; 0: nobody yet */
     _Atomic uint32_t dies;  /* 1 + host that dies of SIGKILL */
+    _Atomic uint32_t stops; /* 1 + host that stops for ever */
     _Atomic uint32_t whole;
 };
 
@@ -71,6 +73,8 @@ static int live(uint32_t h, struct aq_board *board)
         counted = aq_link_is_whole();
         if (atomic_load_explicit(&common->dies, memory_order_relaxed) == h + 1)
             raise(SIGKILL);
+        if (atomic_load_explicit(&common->stops, memory_order_relaxed) == h + 1)
+            raise(SIGSTOP);
         if (!ended && (state >= AQ_EXIT_ASKED ||
                        atomic_load_explicit(&common->exits, memory_order_relaxed) == h + 1)) {
             aq_board_publish_exit(board, 0, AQ_RANK_ENDED, 7);
@@ -112,7 +116,8 @@ static void local_card(char card[AQ_LINK_CARD], uint32_t h)
     snprintf(card, AQ_LINK_CARD, "host%u %u 127.0.0.1", h, port);
 }
 
-static void start(uint32_t hosts, pid_t *pids)
+/* relay: 0, or the port that host 1 takes for its parent's */
+static void start_behind(uint32_t hosts, pid_t *pids, unsigned relay, unsigned *port_out)
 {
     int fds[HOSTS][2];
 
@@ -122,6 +127,10 @@ static void start(uint32_t hosts, pid_t *pids)
         host_of[h] = h;
         assert_int_equal(aq_link_create(common->card[h], fds[h]), 0);
         local_card(common->card[h], h);
+    }
+    if (relay != 0) {
+        assert_int_equal(sscanf(common->card[0], "%*s %u", port_out), 1);
+        snprintf(common->card[0], AQ_LINK_CARD, "host0 %u 127.0.0.1", relay);
     }
     for (uint32_t h = 0; h < hosts; h++) {
         pids[h] = fork();
@@ -137,6 +146,11 @@ static void start(uint32_t hosts, pid_t *pids)
         close(fds[h][0]);
         close(fds[h][1]);
     }
+}
+
+static void start(uint32_t hosts, pid_t *pids)
+{
+    start_behind(hosts, pids, 0, NULL);
 }
 
 static void wait_whole(uint32_t hosts)
@@ -197,6 +211,103 @@ static void test_lost(void **state)
     die_on(HOSTS, 1); /* in the middle */
 }
 
+static void stop_on(uint32_t hosts, uint32_t who)
+{
+    pid_t pids[HOSTS];
+
+    setenv("GASNET_HOST_TIMEOUT", "1", 1);
+    start(hosts, pids);
+    unsetenv("GASNET_HOST_TIMEOUT");
+    wait_whole(hosts);
+    atomic_store_explicit(&common->stops, who + 1, memory_order_relaxed);
+    for (uint32_t h = 0; h < hosts; h++)
+        if (h != who) {
+            int status;
+
+            assert_int_equal(waitpid(pids[h], &status, 0), pids[h]);
+            assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 255);
+        }
+    kill(pids[who], SIGKILL);
+    assert_int_equal(waitpid(pids[who], NULL, 0), pids[who]);
+    munmap(common, sizeof(*common));
+}
+
+static void test_silent(void **state)
+{
+    (void)state;
+    stop_on(4, 2);
+    stop_on(4, 0);
+}
+
+/* all are stopped for longer than a host may be silent, and go on: nobody is lost */
+static void test_pause(void **state)
+{
+    pid_t pids[HOSTS];
+
+    (void)state;
+    setenv("GASNET_HOST_TIMEOUT", "0.5", 1);
+    start(3, pids);
+    unsetenv("GASNET_HOST_TIMEOUT");
+    wait_whole(3);
+    for (int i = 0; i < 3; i++)
+        kill(pids[i], SIGSTOP);
+    usleep(1200000);
+    for (int i = 0; i < 3; i++)
+        kill(pids[i], SIGCONT);
+    usleep(700000);
+    atomic_store_explicit(&common->exits, 2, memory_order_relaxed);
+    finish(3, pids, UINT32_MAX, 7);
+}
+
+/* what somebody on the way has recorded, sent again from a socket that then is closed, moves no address */
+static void test_replay(void **state)
+{
+    struct sockaddr_in sa = {.sin_family = AF_INET}, parent, child = {.sin_family = AF_INET}, from;
+    char recorded[64][512], datagram[512];
+    int relay = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), other, count = 0;
+    ssize_t len, lens[64];
+    socklen_t room = sizeof(sa);
+    unsigned port;
+    pid_t pids[HOSTS];
+
+    (void)state;
+    sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    parent = sa;
+    assert_int_equal(bind(relay, (struct sockaddr *)&sa, sizeof(sa)), 0);
+    assert_int_equal(getsockname(relay, (struct sockaddr *)&sa, &room), 0);
+    start_behind(2, pids, ntohs(sa.sin_port), &port);
+    parent.sin_port = htons((uint16_t)port);
+    for (int i = 0; i < 5000; i++) {
+        struct pollfd p = {relay, POLLIN, 0};
+
+        if (i == 1000) {
+            other = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+            for (int k = 0; k < count; k++)
+                sendto(other, recorded[k], (size_t)lens[k], 0, (struct sockaddr *)&parent, sizeof(parent));
+            close(other);
+        } else if (i == 3500) {
+            assert_int_equal(waitpid(pids[0], NULL, WNOHANG), 0);
+            assert_true(count > 0 && reached(&common->whole, 2));
+            atomic_store_explicit(&common->exits, 2, memory_order_relaxed);
+        }
+        room = sizeof(from);
+        if (poll(&p, 1, 1) != 1 ||
+            (len = recvfrom(relay, datagram, sizeof(datagram), 0, (struct sockaddr *)&from, &room)) < 0)
+            continue;
+        if (from.sin_port != parent.sin_port) {
+            child = from;
+            if (count < 64) {
+                memcpy(recorded[count], datagram, (size_t)len);
+                lens[count++] = len;
+            }
+        }
+        sendto(relay, datagram, (size_t)len, 0,
+               (struct sockaddr *)(from.sin_port == parent.sin_port ? &child : &parent), sizeof(child));
+    }
+    close(relay);
+    finish(2, pids, UINT32_MAX, 7);
+}
+
 /* noise and words hashed with another key change nothing */
 static void test_stranger(void **state)
 {
@@ -227,7 +338,10 @@ int main(void)
         cmocka_unit_test(test_siphash),
         cmocka_unit_test(test_exit),
         cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_silent),
+        cmocka_unit_test(test_pause),
         cmocka_unit_test(test_stranger),
+        cmocka_unit_test(test_replay),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

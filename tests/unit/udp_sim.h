@@ -90,7 +90,7 @@ struct sim {
 static const struct aq_udp_link_config sim_config = {
     .window = { 256, 256, 256 },
     .probe_first_ns = 20 * SIM_MS,
-    .probe_min_ns = SIM_MS,
+    .probe_min_ns = 200 * SIM_US,
     .probe_max_ns = SIM_S,
     .probe_backoff = 2.0,
     .ack_delay_ns = 250 * SIM_US,
