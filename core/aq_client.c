@@ -148,23 +148,24 @@ static gex_RankInfo_t *aq_client_members(const gex_Rank_t *table, gex_Rank_t *co
  * first appearance. One neighborhood a host if there is no limit, or nothing but shared memory. */
 static void aq_client_make_neighborhoods(void)
 {
-    const int64_t limit = aq_env_int(AQ_ENV_SUPERNODE_MAXSIZE);
+    const int64_t wanted = aq_env_int(AQ_ENV_SUPERNODE_MAXSIZE);
+    const gex_Rank_t limit = wanted < (int64_t)aq_job.size ? (gex_Rank_t)wanted : aq_job.size;
     gex_Rank_t *numbers;
     struct aq_client_host { gex_Rank_t seen, number; } *hosts;
 
     aq_job.nbrhd_of = aq_job.host_of;
     aq_job.nbrhd_count = aq_job.host_count;
     aq_job.nbrhd_most = aq_job.host_size;
-    if ((aq_job.conduit->caps & AQ_CAP_NETWORK) == 0 || limit <= 0)
+    if ((aq_job.conduit->caps & AQ_CAP_NETWORK) == 0 || wanted <= 0)
         return;
-    aq_job.nbrhd_most = limit < (int64_t)aq_job.host_size ? (gex_Rank_t)limit : aq_job.host_size;
+    aq_job.nbrhd_most = MIN(limit, aq_job.host_size);
     numbers = aq_client_table(aq_job.size, sizeof(*numbers), "neighborhood numbers");
     hosts = aq_client_table(aq_job.host_count, sizeof(*hosts), "hosts");
     aq_job.nbrhd_count = 0;
     for (gex_Rank_t rank = 0; rank < aq_job.size; rank++) {
         struct aq_client_host *host = &hosts[aq_job.host_of[rank]];
 
-        if (host->seen++ % (gex_Rank_t)limit == 0)
+        if (host->seen++ % limit == 0)
             host->number = aq_job.nbrhd_count++;
         numbers[rank] = host->number;
     }
@@ -248,7 +249,6 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
 {
     const struct aq_spawn_info *spawn;
     uint64_t began;
-    int rc;
 
     if (aq_job.conduit != NULL)
         aq_fatal("gex_Client_Init: the library is already started; a job has one client and one "
@@ -275,9 +275,8 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
     aq_client_place(spawn);
     aq_client_make_tables();
     aq_client_make_objects(name, flags);
-    rc = aq_job.conduit->init();
-    if (rc != AQ_OK)
-        return aq_rc_to_gasnet(rc);
+    if (aq_job.conduit->init() != AQ_OK)
+        aq_exit_abort(1); /* as above: a client that does not look at what we return would go on to crash */
     aq_wait_init();
     aq_upcall_init();
     aq_upcall_team_made(&aq_job.tm);

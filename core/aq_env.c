@@ -534,10 +534,9 @@ const char *aq_env_type_name(enum aq_env_type type)
 
 /* families that belong to other conduits, to parts not in this build, or to build systems */
 static const char *const aq_env_foreign[] = {
-    "GASNET_IBV_", "GASNET_OFI_", "GASNET_UCX_", "GASNET_UDP_", "GASNET_MPI_", "GASNET_COLL_",
-    "GASNET_VIS_", "GASNET_FIREHOSE_", "GASNET_TSC_", "GASNET_MALLOC", "GASNET_TRACE",
-    "GASNET_STATS", "GASNET_CONNECT", "GASNET_SSH_", "GASNET_MAXIMIZE_", "GASNET_SD_",
-    "GASNET_TEST_",
+    "GASNET_IBV_", "GASNET_OFI_", "GASNET_UCX_", "GASNET_MPI_", "GASNET_COLL_", "GASNET_VIS_",
+    "GASNET_FIREHOSE_", "GASNET_TSC_", "GASNET_MALLOC", "GASNET_TRACE", "GASNET_STATS",
+    "GASNET_CONNECT", "GASNET_MAXIMIZE_", "GASNET_SD_", "GASNET_TEST_",
 };
 
 static const char *aq_env_tail(const char *name)

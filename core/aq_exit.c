@@ -33,6 +33,7 @@
 
 #define AQ_EXIT_LOCK_MS 200 /* how long to wait for a thread that holds stdout */
 #define AQ_EXIT_FILES_S 1   /* the same for all other files together */
+#define AQ_EXIT_WORD_MS 1000 /* for a lost rank to be noticed by others than the network */
 
 static struct {
     struct aq_board *board; /* NULL before aq_exit_init() */
@@ -201,8 +202,8 @@ static _Noreturn void aq_exit_finish(int code, bool orderly, bool in_signal)
     aq_exit_publish(AQ_RANK_EXITING, code);
     /* whoever reads our output may be slow, and must get all of it if the job ends in order */
     if (orderly && !in_signal) {
-        aq_exit_set_state(AQ_RANK_FLUSHING);
         aq_exit_leave_network();
+        aq_exit_set_state(AQ_RANK_FLUSHING);
     }
     aq_trace_finish(NULL, in_signal);
     aq_exit_flush_console();
@@ -247,9 +248,22 @@ void aq_exit_abort(int code)
     aq_exit_any(code, false, false);
 }
 
+/* somebody has said already which rank was lost */
+static bool aq_exit_told(void)
+{
+    /* relaxed: the end of the job follows */
+    return aq_exit_me.board != NULL &&
+           atomic_load_explicit(&aq_exit_me.board->lost, memory_order_relaxed) != 0;
+}
+
 void aq_exit_peer_lost(uint32_t rank, const char *what)
 {
-    if (aq_exit_in_progress())
+    struct timespec nap = {0, 10000000};
+
+    /* Who looks after the job knows more, and says it better: which signal, which host. Its word first. */
+    for (int i = 0; i < AQ_EXIT_WORD_MS / 10 && !aq_exit_in_progress() && !aq_exit_told(); i++)
+        nanosleep(&nap, NULL);
+    if (aq_exit_in_progress() || aq_exit_told())
         aq_exit_park(); /* we are asked in a moment */
     aq_fatal("rank %u was lost (%s); ending the job", rank, what);
 }
@@ -277,8 +291,8 @@ static void aq_exit_hook(int status, void *arg)
     /* relaxed: as in aq_exit_finish() */
     atomic_store_explicit(&aq_exit_me.code, aq_exit_settle(status), memory_order_relaxed);
     aq_exit_publish(AQ_RANK_EXITING, status);
+    aq_exit_leave_network(); /* before the state in which nobody is killed */
     aq_exit_set_state(AQ_RANK_FLUSHING);
-    aq_exit_leave_network();
     aq_trace_finish(NULL, false);
     aq_exit_flush_console(); /* libc does the other files, without their locks */
     aq_exit_set_state(AQ_RANK_ENDED);

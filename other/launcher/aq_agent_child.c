@@ -97,7 +97,7 @@ static void aq_child_lose(struct aq_node *n, struct aq_link *l, uint64_t now)
         } else {
             aq_node_fail(
                 n, AQ_AGENT_LOST,
-                "host %s (%s) was lost: the connection by ssh ended, or its agent was killed%s%s; ending "
+                "host %s (%s) was lost: its connection ended, or its agent was killed%s%s; ending "
                 "the job",
                 host, ranks, *said != '\0' ? ": " : "", said);
         }

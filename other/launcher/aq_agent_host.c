@@ -201,6 +201,8 @@ static void aq_host_find_program(struct aq_node *n)
     else if ((n->lo->program = aq_launch_look_up(n->plan.argv[0], &why)) == NULL)
         snprintf(n->failed, sizeof(n->failed), "host %s: %s: %s (started in %s)", host, n->plan.argv[0], why,
                  n->plan.directory);
+    else
+        setenv("PWD", n->plan.directory, 1); /* the remote shell has left its own there */
 }
 
 static void aq_host_launch(struct aq_node *n, struct aq_launch *lo)

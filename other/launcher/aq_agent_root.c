@@ -18,9 +18,10 @@ static void aq_root_describe(const struct aq_launch *lo, const struct aq_plan *p
 {
     char ranks[64];
 
-    fprintf(stderr, "gasnetrun: %s %u rank%s on %u host%s (conduit %s, spawner ssh; hosts from %s):",
+    fprintf(stderr, "gasnetrun: %s %u rank%s on %u host%s (conduit %s, %s; hosts from %s):",
             lo->dry ? "would start" : "starting", plan->ranks, plan->ranks == 1 ? "" : "s", plan->hosts,
-            plan->hosts == 1 ? "" : "s", lo->conduit, from);
+            plan->hosts == 1 ? "" : "s", lo->conduit,
+            lo->workers != NULL ? "started by GASNET_CSPAWN_CMD" : "spawner ssh", from);
     for (int i = 0; plan->argv[i] != NULL; i++)
         fprintf(stderr, " %s", plan->argv[i]);
     fprintf(stderr, "\ngasnetrun: in %s there, agents by %s\n", plan->directory, plan->remote);

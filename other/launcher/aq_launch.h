@@ -68,6 +68,9 @@ const char *aq_launch_spawner_name(enum aq_launch_spawner spawner);
  */
 char *aq_launch_look_up(const char *name, const char **why_out);
 
+/** aq_launch_conduit_in - the conduit that a program (a word of the command) was built for; else unchanged. */
+void aq_launch_conduit_in(const char *word, char conduit_out[16]);
+
 /** aq_launch_check - does the program carry the conduit's and the spawner's string? */
 void aq_launch_check(const struct aq_launch *lo);
 

@@ -38,6 +38,7 @@ int aq_tunnel_main(int argc, char **argv)
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -151,22 +152,22 @@ static void aq_custom_dismiss(struct aq_custom *c, struct aq_visitor *v)
 static void aq_custom_accept(struct aq_custom *c, uint64_t now)
 {
     struct aq_visitor *at = NULL;
+    uint32_t dice = (uint32_t)now;
     int fd = accept4(c->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
     if (fd < 0)
         return;
-    for (size_t i = 0; i < AQ_CUSTOM_PENDING; i++) {
-        struct aq_visitor *v = &c->visitor[i];
-
-        if (v->fd < 0) {
-            at = v;
-            break;
-        }
-        if (at == NULL || v->since_ns < at->since_ns)
-            at = v;
+    for (size_t i = 0; i < AQ_CUSTOM_PENDING && at == NULL; i++)
+        if (c->visitor[i].fd < 0)
+            at = &c->visitor[i];
+    if (at == NULL) {
+        /* Any of them makes room. Were it the oldest, a stranger with as many connections as there is room
+         * for could push every worker out before it has answered */
+        if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) != (ssize_t)sizeof(dice))
+            dice ^= (uint32_t)(now >> 32);
+        at = &c->visitor[dice % AQ_CUSTOM_PENDING];
+        aq_custom_dismiss(c, at);
     }
-    if (at->fd >= 0)
-        aq_custom_dismiss(c, at); /* who has said nothing for longest makes room */
     memset(at, 0, sizeof(*at));
     at->fd = fd;
     at->since_ns = now;

@@ -268,7 +268,7 @@ static char *aq_launch_find(const struct aq_launch *lo, const char *name)
     return path;
 }
 
-/* gasnetrun_smp names its conduit; plain gasnetrun takes GASNET_CONDUIT or smp */
+/* gasnetrun_smp names its conduit; plain gasnetrun takes GASNET_CONDUIT, or looks at the program, or smp */
 static void aq_launch_conduit_of_name(struct aq_launch *lo)
 {
     const char *under = strrchr(lo->self, '_'), *env = getenv("GASNET_CONDUIT");
@@ -284,6 +284,20 @@ static void aq_launch_conduit_of_name(struct aq_launch *lo)
         return;
     }
     aq_launch_set_conduit(lo, env != NULL && *env != '\0' ? env : "smp");
+}
+
+/* Nobody has named a conduit: the one that the program was built for. */
+static void aq_launch_conduit_of_program(struct aq_launch *lo)
+{
+    const char *env = getenv("GASNET_CONDUIT");
+    char found[16] = "";
+
+    if (lo->conduit_given || (env != NULL && *env != '\0'))
+        return;
+    for (int i = 0; *found == '\0' && lo->argv[i] != NULL; i++)
+        aq_launch_conduit_in(lo->argv[i], found);
+    if (*found != '\0')
+        aq_launch_set_conduit(lo, found);
 }
 
 /* -spawner wins over GASNET_<C>_SPAWNER, which wins over ssh if the user names hosts, else over fork */
@@ -362,9 +376,10 @@ void aq_launch_parse(struct aq_launch *lo, int argc, char **argv)
     lo->self = slash != NULL ? slash + 1 : argc > 0 ? argv[0] : "gasnetrun";
     aq_launch_conduit_of_name(lo);
     at = aq_amudprun_is(lo) ? aq_amudprun_parse(lo, argc, argv) : aq_launch_options(lo, argc, argv);
+    lo->argv = argv + at;
+    aq_launch_conduit_of_program(lo);
     if (strcmp(lo->conduit, "udp") == 0)
         aq_launch_udp_names();
     aq_launch_settle(lo);
-    lo->argv = argv + at;
     lo->program = aq_launch_find(lo, argv[at]);
 }

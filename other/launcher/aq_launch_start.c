@@ -30,25 +30,58 @@ static bool aq_launch_has(const char *image, size_t size, const char *key, const
     return memmem(image, size, text, strlen(text)) != NULL;
 }
 
+/* An executable file in memory; NULL if it is none. */
+static char *aq_launch_map(const char *path, size_t *size_out)
+{
+    struct stat st;
+    char *image = MAP_FAILED;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return NULL;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111) != 0 && st.st_size >= 64)
+        image = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (image == MAP_FAILED)
+        return NULL;
+    *size_out = (size_t)st.st_size;
+    return image;
+}
+
+void aq_launch_conduit_in(const char *word, char conduit_out[16])
+{
+    static const char key[] = "$GASNetConduitName: ";
+    const char *why, *at;
+    char *path = aq_launch_look_up(word, &why), *image;
+    size_t size, len = 0;
+
+    image = path != NULL ? aq_launch_map(path, &size) : NULL;
+    free(path);
+    if (image == NULL)
+        return;
+    at = memmem(image, size, key, sizeof(key) - 1);
+    /* another program may only contain the key, as this one does: a name is capitals and a blank */
+    for (at = at != NULL ? at + sizeof(key) - 1 : NULL; at != NULL && at + len < image + size; len++)
+        if (len == 15 || at[len] < 'A' || at[len] > 'Z')
+            break;
+    if (at != NULL && len > 0 && len < 15 && at + len + 1 < image + size && at[len] == ' ' && at[len + 1] == '$') {
+        for (size_t i = 0; i < len; i++)
+            conduit_out[i] = (char)(at[i] - 'A' + 'a');
+        conduit_out[len] = '\0';
+    }
+    munmap(image, size);
+}
+
 /* 1: word is a program of our conduit that can start by our spawner; 0: of our conduit, but it
  * cannot; -1: not a program of ours */
 static int aq_launch_look_into(const struct aq_launch *lo, const char *path)
 {
     char conduit[16], spawner[32];
-    struct stat st;
-    char *image;
-    int fd = open(path, O_RDONLY | O_CLOEXEC), found = -1;
-    size_t i;
+    size_t i, size;
+    char *image = aq_launch_map(path, &size);
+    int found = -1;
 
-    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0 ||
-        st.st_size < 64) {
-        if (fd >= 0)
-            close(fd);
-        return -1;
-    }
-    image = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    close(fd);
-    if (image == MAP_FAILED)
+    if (image == NULL)
         return -1;
     for (i = 0; lo->conduit[i] != '\0'; i++)
         conduit[i] = (char)(lo->conduit[i] >= 'a' && lo->conduit[i] <= 'z' ? lo->conduit[i] - 32
@@ -58,10 +91,10 @@ static int aq_launch_look_into(const struct aq_launch *lo, const char *path)
              lo->spawner == AQ_SPAWNER_MPI   ? "MPI"
              : lo->spawner == AQ_SPAWNER_PMI ? "PMI"
                                              : "FORK"); /* and ssh: agents start ranks in the same way */
-    if (aq_launch_has(image, (size_t)st.st_size, "GASNetConduitName", conduit))
+    if (aq_launch_has(image, size, "GASNetConduitName", conduit))
         found = strcmp(lo->conduit, "udp") == 0 || /* its programs name no spawner */
-                aq_launch_has(image, (size_t)st.st_size, spawner, "1");
-    munmap(image, (size_t)st.st_size);
+                aq_launch_has(image, size, spawner, "1");
+    munmap(image, size);
     return found;
 }
 

@@ -104,9 +104,10 @@ static struct aq_board *aq_board_make(uint32_t size, uint32_t job_size, const st
     if (board == MAP_FAILED)
         goto close_fd;
     *board = layout;
-    if (getrandom(board->key, sizeof(board->key), 0) != (ssize_t)sizeof(board->key))
+    /* two: parts of the first are seen in names and in ranks' environments, of the second nothing is */
+    if (getrandom(board->key, sizeof(board->key), 0) != (ssize_t)sizeof(board->key) ||
+        getrandom(board->job_key, sizeof(board->job_key), 0) != (ssize_t)sizeof(board->job_key))
         goto unmap;
-    memcpy(board->job_key, board->key, sizeof(board->key));
     board->bytes = bytes;
     board->version = AQ_BOARD_VERSION;
     board->size = size;

@@ -89,7 +89,7 @@ int aq_spawn_fill_one_host(struct aq_spawn_state *st, uint32_t rank, uint32_t si
         .host_of = st->host_of,
     };
     if (st->board != NULL) /* else the provider has a key of its own */
-        memcpy(st->job_key, st->board->key, sizeof(st->job_key));
+        memcpy(st->job_key, st->board->job_key, sizeof(st->job_key));
     return AQ_OK;
 }
 

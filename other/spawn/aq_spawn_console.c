@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/aq_env.h"
@@ -107,11 +108,14 @@ static void aq_console_search(const char *program, char *const argv[])
     const char *prefix = getenv("GASNET_PREFIX"), *dir = getenv("PATH"),
                *slash = strrchr(program, '/');
     char bin[PATH_MAX];
+    struct stat build;
 
     if (prefix != NULL && snprintf(bin, sizeof(bin), "%s/bin", prefix) < (int)sizeof(bin))
         aq_console_try(bin, strlen(bin), argv);
     aq_console_try(AQ_BINDIR, strlen(AQ_BINDIR), argv);
-    aq_console_try(AQ_BUILDDIR, strlen(AQ_BUILDDIR), argv);
+    /* where it was built; elsewhere somebody may have made a folder of that name */
+    if (stat(AQ_BUILDDIR, &build) == 0 && build.st_uid == geteuid())
+        aq_console_try(AQ_BUILDDIR, strlen(AQ_BUILDDIR), argv);
     if (slash != NULL)
         aq_console_try(program, (size_t)(slash - program), argv);
     while (dir != NULL && *dir != '\0') {

@@ -16,6 +16,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +35,7 @@
 #include "other/spawn/aq_spawn_minder.h"
 
 #define AQ_KVS_PASS_MS 60000
+#define AQ_KVS_LOOK_MS 500 /* how often who waits looks whether the others still live */
 
 /* descriptors that a host's first rank hands to the others */
 enum { AQ_KVS_FD_BOARD, AQ_KVS_FD_EVENT, AQ_KVS_FD_LINK, AQ_KVS_FD_LINK_PAGE, AQ_KVS_FDS };
@@ -325,6 +328,50 @@ static void aq_kvs_drop_board(struct aq_spawn_state *st, struct aq_kvs_join *j)
     }
 }
 
+/* Nobody watches this host's ranks yet. A rank that waits for the others sees itself when one of them, or
+ * the launcher's process here, is gone; twice, since the last to come may end soon after it has come. */
+static void aq_kvs_look(void)
+{
+    static uint64_t due_ns;
+    static uint32_t gone;
+    struct aq_board *b = aq_kvs_me.board;
+    uint32_t nobody = 0;
+    struct pollfd life = {aq_kvs_me.ops->life_fd != NULL ? aq_kvs_me.ops->life_fd() : -1, POLLRDHUP, 0};
+    uint64_t now = aq_board_now_ns();
+    bool alone;
+
+    if (now < due_ns)
+        return;
+    due_ns = now + AQ_KVS_LOOK_MS * 1000000ull;
+    alone = aq_minder_is_orphan() || (life.fd >= 0 && poll(&life, 1, 0) == 1);
+    for (uint32_t i = 0; i < b->size && !alone; i++) {
+        /* relaxed: looked at again soon */
+        pid_t pid = atomic_load_explicit(&b->rank[i].pid, memory_order_relaxed);
+
+        alone = pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
+    }
+    gone = alone ? gone + 1 : 0;
+    if (gone < 2)
+        return;
+    /* relaxed: only one of us shall print the message */
+    if (atomic_compare_exchange_strong_explicit(&b->lost, &nobody, aq_kvs_me.rank + 1, memory_order_relaxed,
+                                                memory_order_relaxed))
+        aq_fail(AQ_ERR_SYS, "spawn: while the ranks of this host were joining the job, one of them or the "
+                            "launcher's process here was lost; ending the job");
+    _exit(1);
+}
+
+static int aq_kvs_board_barrier(struct aq_spawn_state *st)
+{
+    int rc;
+
+    aq_kvs_me.board = st->board;
+    aq_board_set_meanwhile(aq_kvs_look);
+    rc = aq_board_barrier(st->board, false);
+    aq_board_set_meanwhile(NULL);
+    return rc;
+}
+
 /* Is it true on all hosts what the launcher says? First ranks tell each other, then the others. */
 static int aq_kvs_agree(struct aq_spawn_state *st, struct aq_kvs_join *j)
 {
@@ -350,7 +397,7 @@ static int aq_kvs_agree(struct aq_spawn_state *st, struct aq_kvs_join *j)
     }
     if (rc != AQ_OK || board == NULL)
         return rc;
-    if (aq_board_barrier(st->board, false) != 0)
+    if (aq_kvs_board_barrier(st) != 0)
         return AQ_ERR_SYS;
     j->fits = board[0] != 0;
     return AQ_OK;
@@ -387,12 +434,8 @@ static int aq_kvs_fetch_key(struct aq_spawn_state *st, const struct aq_kvs_join 
 {
     char text[AQ_KVS_VALUE], name[32];
 
-    if (st->info.host_rank != 0)
+    if (st->info.host_rank != 0 || st->info.host_count == 1) /* the board of one host has a key already */
         return AQ_OK;
-    if (st->info.host_count == 1) {
-        memcpy(st->board->job_key, st->board->key, sizeof(st->job_key));
-        return AQ_OK;
-    }
     if (aq_kvs_me.ops->get(0, aq_kvs_key(name, "job", j), text, AQ_KVS_GET_S) != AQ_OK ||
         aq_kvs_from_hex(st->board->job_key, sizeof(st->job_key), text) != AQ_OK)
         return aq_fail(AQ_ERR_SYS, "spawn: the launcher does not give what rank 0 has put for all ranks");
@@ -435,7 +478,7 @@ int aq_spawn_kvs_join(struct aq_spawn_state *st, const struct aq_kvs_ops *ops)
     if (rc == AQ_OK)
         rc = aq_kvs_fetch_key(st, &j);
     /* pids must be on the board before anybody watches them */
-    if (rc == AQ_OK && aq_board_barrier(st->board, false) != 0)
+    if (rc == AQ_OK && aq_kvs_board_barrier(st) != 0)
         rc = AQ_ERR_SYS;
     if (rc != AQ_OK)
         return rc;

@@ -46,6 +46,7 @@ struct aq_kvs {
     uint32_t rank, size;
     uint32_t exchanges; /* so far: keys are used once */
     bool published;     /* the cards are in the store */
+    struct aq_board *board; /* while joining */
 };
 
 extern struct aq_kvs aq_kvs_me;

@@ -85,7 +85,7 @@ int aq_minder_leave(int code, bool orderly)
         return code;
     if (orderly) {
         aq_minder_wait_for_others();
-        orderly = aq_minder_meet();
+        orderly = aq_minder_meet() && !aq_link_has_silent();
         /* others may have published larger codes, or the job's was settled: everybody returns the same */
         code = atomic_load_explicit(&aq_minder.board->exit_code, memory_order_relaxed);
     }

@@ -11,10 +11,12 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/aq_env.h"
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
 #include "other/spawn/aq_spawn_link_internal.h"
@@ -22,9 +24,11 @@
 #define AQ_LINK_MS         1000000ull /* nanoseconds */
 #define AQ_LINK_FIRST_MS   20         /* until the same is said again */
 #define AQ_LINK_LAST_MS    200        /* the longest such wait once the job is ending */
-#define AQ_LINK_ALIVE_MS   1000       /* something is said so often, to see whether it is refused */
+#define AQ_LINK_ALIVE_MS   1000       /* something is said so often at least, to see whether it is refused */
+#define AQ_LINK_SILENT_S   30         /* GASNET_HOST_TIMEOUT if it is not set */
 #define AQ_LINK_REFUSED_MS 50         /* after a refusal */
 #define AQ_LINK_REFUSALS   3          /* in a row: its processes are gone */
+#define AQ_LINK_SILENT_CODE 255       /* as the launcher's agents have it */
 #define AQ_LINK_SETTLE_MS  300        /* how long we stay for children that do not confirm the end */
 
 struct aq_link aq_link_me = {.fd = -1};
@@ -67,6 +71,22 @@ static void aq_link_fill(const struct aq_spawn_info *info)
         aq_link_add((uint32_t)(child + i));
 }
 
+/* A wrong value is reported by aq_env_init(). */
+static void aq_link_set_timeout(void)
+{
+    const char *text = getenv("GASNET_HOST_TIMEOUT");
+    double seconds = AQ_LINK_SILENT_S, value;
+
+    if (text != NULL && *text != '\0' && aq_env_parse_time(text, "s", &value) && value >= 0)
+        seconds = value;
+    if (seconds > 0 && seconds < 0.2)
+        seconds = 0.2; /* less is any busy machine */
+    aq_link_me.silence_ns = seconds > 1e8 ? 0 : (uint64_t)(seconds * 1e9);
+    aq_link_me.alive_ms = AQ_LINK_ALIVE_MS;
+    if (aq_link_me.silence_ns != 0 && seconds * 250 < AQ_LINK_ALIVE_MS)
+        aq_link_me.alive_ms = (uint32_t)(seconds * 250);
+}
+
 int aq_link_attach(const int fds[2], const struct aq_spawn_info *info, const uint8_t job_key[32])
 {
     struct aq_link *l = &aq_link_me;
@@ -80,6 +100,7 @@ int aq_link_attach(const int fds[2], const struct aq_spawn_info *info, const uin
     l->info = info;
     l->self = getpid();
     aq_link_make_keys(job_key);
+    aq_link_set_timeout();
     if (info->host_rank == 0) {
         aq_link_fill(info);
         aq_link_own();
@@ -109,31 +130,80 @@ int aq_link_fd(void)
     return aq_link_me.fd;
 }
 
-/* the lowest rank of a host */
-static uint32_t aq_link_first_rank(uint32_t host)
-{
-    for (uint32_t i = 0; i < aq_link_me.info->size; i++)
-        if (aq_link_me.info->host_of[i] == host)
-            return i;
-    return 0;
-}
-
-/* All processes of a neighbour are gone. Of a parent's children only the first says so. */
-static void aq_link_lost(struct aq_ending *e, struct aq_link_end *end)
+/* which ranks a host has, in words; returns the lowest */
+static uint32_t aq_link_ranks(uint32_t host, char *text, size_t room)
 {
     const struct aq_spawn_info *info = aq_link_me.info;
-    bool mine = !aq_link_me.area->has_parent || end != &aq_link_me.area->end[0] ||
-                info->host_index == end->host * AQ_LINK_DEGREE + 1;
+    uint32_t first = 0, last = 0, count = 0;
+
+    for (uint32_t i = 0; i < info->size; i++)
+        if (info->host_of[i] == host) {
+            first = count++ == 0 ? i : first;
+            last = i;
+        }
+    if (count <= 1)
+        snprintf(text, room, "rank %u", first);
+    else if (last - first + 1 == count)
+        snprintf(text, room, "ranks %u-%u", first, last);
+    else
+        snprintf(text, room, "%u ranks from %u to %u", count, first, last);
+    return first;
+}
+
+/* Does this host say that the neighbour is lost? Its parent does; for the root, the first of its children. */
+static bool aq_link_tells(const struct aq_link_end *end)
+{
+    const struct aq_link_area *a = aq_link_me.area;
+
+    return !a->has_parent || end != &a->end[0] || aq_link_me.info->host_index == 1;
+}
+
+/* All processes of a neighbour are gone, or it has said nothing for too long. */
+static void aq_link_lost(struct aq_ending *e, struct aq_link_end *end, bool silent)
+{
+    char ranks[64];
+    uint32_t first = aq_link_ranks(end->host, ranks, sizeof(ranks)), nobody = 0;
 
     end->lost = true;
     if (end->heard.done)
         return;
-    if (mine && !e->told)
+    if (silent)
+        /* release: as in aq_link_raise() */
+        atomic_store_explicit(&aq_link_me.area->silent, 1, memory_order_release);
+    /* relaxed: for readers of the board only, who stay silent about what they see of it */
+    atomic_compare_exchange_strong_explicit(&e->board->lost, &nobody, first + 1, memory_order_relaxed,
+                                            memory_order_relaxed);
+    if (!e->told && aq_link_tells(end) && silent)
+        aq_ending_say("FATAL ERROR",
+                      "host %s (%s) was lost: nothing heard of it for %.3g s (GASNET_HOST_TIMEOUT; 0: "
+                      "never), the network or the machine is down, or a debugger holds rank %u; ending the job",
+                      end->name, ranks, (double)aq_link_me.silence_ns * 1e-9, first);
+    else if (!e->told && aq_link_tells(end))
         aq_ending_say("FATAL ERROR", "rank %u and all other ranks on host %s were lost; ending the job",
-                      aq_link_first_rank(end->host), end->name);
+                      first, end->name);
     e->told = true;
-    aq_board_raise_exit_code(e->board, 128 + SIGKILL);
+    aq_board_raise_exit_code(e->board, silent ? AQ_LINK_SILENT_CODE : 128 + SIGKILL);
     aq_ending_begin(e, 0);
+}
+
+/* Who was heard once and is not heard any more? Time in which we did not listen does not count: we were
+ * stopped ourselves, or have just taken over from another rank. */
+static void aq_link_look_silent(struct aq_ending *e, uint64_t now)
+{
+    struct aq_link_area *a = aq_link_me.area;
+    bool absent = now - a->step_ns > aq_link_me.silence_ns / 2;
+
+    a->step_ns = now;
+    for (uint32_t i = 0; i < a->count && aq_link_me.silence_ns != 0; i++) {
+        struct aq_link_end *end = &a->end[i];
+
+        if (end->heard_ns == 0 || end->lost)
+            continue;
+        if (absent)
+            end->heard_ns = now;
+        else if (now > end->heard_ns && now - end->heard_ns > aq_link_me.silence_ns)
+            aq_link_lost(e, end, true);
+    }
 }
 
 /* what a neighbour has said becomes our own knowledge */
@@ -144,7 +214,7 @@ static void aq_link_merge(struct aq_ending *e, struct aq_link_end *end, bool par
     uint32_t state = atomic_load_explicit(&e->board->exit_state, memory_order_relaxed);
 
     if (!end->lost && end->refused >= AQ_LINK_REFUSALS)
-        aq_link_lost(e, end);
+        aq_link_lost(e, end, false);
     if (!n->begun)
         return;
     e->told = e->told || n->told;
@@ -205,7 +275,8 @@ static bool aq_link_same(const struct aq_link_note *a, const struct aq_link_note
 /* say it if it is new, was not confirmed, was asked for, or for a sign of life; ms until the next time */
 static int aq_link_say(struct aq_link_end *end, bool to_parent, const struct aq_link_note *note, uint64_t now)
 {
-    const uint32_t longest = note->begun ? AQ_LINK_LAST_MS : AQ_LINK_ALIVE_MS;
+    const uint32_t alive = aq_link_me.alive_ms;
+    const uint32_t longest = note->begun && AQ_LINK_LAST_MS < alive ? AQ_LINK_LAST_MS : alive;
     uint64_t due;
 
     if (!aq_link_same(&end->said, note)) {
@@ -214,11 +285,11 @@ static int aq_link_say(struct aq_link_end *end, bool to_parent, const struct aq_
     }
     end->said = *note;
     if (end->lost || (end->addr.sin6_family == 0 && !to_parent))
-        return AQ_LINK_ALIVE_MS; /* a child speaks first */
+        return (int)aq_link_me.alive_ms; /* a child speaks first */
     if (end->refused > 0)
         due = AQ_LINK_REFUSED_MS;
     else
-        due = end->confirmed != end->version ? end->pause_ms : AQ_LINK_ALIVE_MS;
+        due = end->confirmed != end->version ? end->pause_ms : alive;
     due = end->sent_ns + due * AQ_LINK_MS;
     if (!end->answer && now < due)
         return (int)((due - now) / AQ_LINK_MS) + 1;
@@ -228,7 +299,7 @@ static int aq_link_say(struct aq_link_end *end, bool to_parent, const struct aq_
     end->pause_ms = end->pause_ms == 0 ? AQ_LINK_FIRST_MS : end->pause_ms * 2;
     if (end->pause_ms > longest)
         end->pause_ms = longest;
-    return end->confirmed != end->version ? (int)end->pause_ms : AQ_LINK_ALIVE_MS;
+    return end->confirmed != end->version ? (int)end->pause_ms : (int)alive;
 }
 
 /* nobody waits for a word from us any more */
@@ -251,9 +322,10 @@ int aq_link_step(struct aq_ending *e, bool ended)
     struct aq_link_area *a = aq_link_me.area;
     struct aq_link_note up, down;
     uint64_t now;
-    int wait = AQ_LINK_ALIVE_MS;
+    int wait = (int)aq_link_me.alive_ms;
 
     aq_link_receive();
+    aq_link_look_silent(e, aq_board_now_ns());
     for (uint32_t i = 0; i < a->count; i++)
         aq_link_merge(e, &a->end[i], a->has_parent && i == 0);
     /* without a parent that hears us we decide for ourselves */
@@ -288,6 +360,12 @@ bool aq_link_is_settled(void)
 {
     return aq_link_me.area != NULL &&
            atomic_load_explicit(&aq_link_me.area->settled, memory_order_acquire) != 0;
+}
+
+bool aq_link_has_silent(void)
+{
+    return aq_link_me.area != NULL &&
+           atomic_load_explicit(&aq_link_me.area->silent, memory_order_acquire) != 0;
 }
 
 void aq_link_wait_whole(int timeout_ms)

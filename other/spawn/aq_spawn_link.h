@@ -11,8 +11,9 @@
  * Promise   up the tree goes: the end has begun, with which code, my part of the tree has ended; down goes:
  *           the code is settled, ask who is left (aq_ending_agreed()), the whole job has ended.
  *           A neighbour whose processes are all gone is noticed within about a second, because the kernel
- *           of its host refuses datagrams then. One that is silent (stopped in a debugger, unplugged) is
- *           not taken for lost here: that is for the conduit and the launcher to find out
+ *           of its host refuses datagrams then. One that was heard before and then is silent for
+ *           GASNET_HOST_TIMEOUT (unplugged, no power; or a debugger has stopped the rank that speaks for
+ *           it) is lost, too; neighbours speak four times as often, at least every second
  * Uses      aq_ending.h; sockets. Hosts must be of one byte order
  */
 #ifndef AQ_SPAWN_LINK_H
@@ -63,6 +64,9 @@ bool aq_link_is_whole(void);
 
 /** aq_link_is_done - all ranks on all hosts have come to their end. */
 bool aq_link_is_done(void);
+
+/** aq_link_has_silent - a neighbour was lost by its silence: its launcher may not know that. */
+bool aq_link_has_silent(void);
 
 /** aq_link_is_settled - this host's children know that, too: nobody needs us any more. */
 bool aq_link_is_settled(void);

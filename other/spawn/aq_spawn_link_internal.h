@@ -32,7 +32,8 @@ struct aq_link_end {
     struct sockaddr_in6 addr; /* where its last genuine datagram came from; family 0: none yet */
     char name[AQ_LINK_NAME];
     struct aq_link_note heard, said;
-    uint64_t sent_ns;
+    uint64_t sent_ns, heard_ns; /* 0: never */
+    uint64_t sent, heard_serial; /* datagrams are numbered: one recorded and sent again is old */
     uint32_t host;
     uint32_t heard_version;
     uint32_t version;   /* of said */
@@ -47,7 +48,8 @@ struct aq_link_end {
 struct aq_link_area {
     _Atomic int32_t owner;                         /* pid */
     _Atomic uint32_t whole, done, settled;         /* flags for all ranks of the host; futexes */
-    uint64_t done_ns;
+    _Atomic uint32_t silent;                       /* a neighbour was lost that its launcher may think alive */
+    uint64_t done_ns, step_ns;
     uint32_t count;                                /* of end[] */
     bool has_parent;                               /* it is end[0] */
     uint32_t candidates;
@@ -60,6 +62,8 @@ struct aq_link {
     const struct aq_spawn_info *info;
     int fd;
     pid_t self;
+    uint64_t silence_ns;  /* GASNET_HOST_TIMEOUT; 0: never */
+    uint32_t alive_ms;    /* something is said so often */
     uint8_t key[2][16];
 };
 

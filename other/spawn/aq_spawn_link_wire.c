@@ -5,7 +5,8 @@
  * Wire      struct aq_link_packet as it lies in memory; cards are text: "name port address address ..."
  * How       one IPv6 socket speaks IPv4 too. A host may have many addresses, and which of them others can
  *           reach is not ours to know: the child says its first words to all of its parent's, the parent
- *           answers to where a genuine datagram came from, and then both know
+ *           answers to where a genuine datagram came from, and then both know. GASNET_UDP_INTERFACE or
+ *           GASNET_WORKERIP name the one address to use
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,10 +19,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/aq_env.h"
 #include "other/spawn/aq_siphash.h"
 #include "other/spawn/aq_spawn_link_internal.h"
 
 #define AQ_LINK_MAGIC 0x61716c31u /* "aql1" */
+#define AQ_LINK_AT_ONCE 256       /* datagrams; a flood must not keep the minder from all else */
 
 struct aq_link_packet {
     uint32_t magic;
@@ -29,6 +32,7 @@ struct aq_link_packet {
     uint32_t version;   /* of note */
     uint32_t confirms;  /* the version that the sender has of the receiver's */
     uint32_t wants;     /* 1: the sender does not know yet whether the receiver has this */
+    uint64_t serial;    /* from 1, of all that this sender has said to this receiver */
     struct aq_link_note note;
     char name[AQ_LINK_NAME];
     uint64_t hash[2];   /* of all before */
@@ -72,7 +76,83 @@ static bool aq_link_useful(const struct ifaddrs *i, char text[INET6_ADDRSTRLEN])
     return false;
 }
 
-static void aq_link_write_card(char card[AQ_LINK_CARD], unsigned port)
+static const uint8_t *aq_link_bytes(const struct sockaddr *sa)
+{
+    return (const uint8_t *)sa + (sa->sa_family == AF_INET ? offsetof(struct sockaddr_in, sin_addr)
+                                                           : offsetof(struct sockaddr_in6, sin6_addr));
+}
+
+/* Does the user's wish name this interface, or an address or a network that it is in? Without "/bits" that is
+ * the interface's own network, since one wish stands for all hosts. */
+static bool aq_link_is_wished(const struct ifaddrs *i, const char *wish)
+{
+    uint8_t address[16];
+    char copy[64], *slash;
+    unsigned bytes = i->ifa_addr->sa_family == AF_INET ? 4 : 16, bits;
+
+    if (strcmp(wish, i->ifa_name) == 0)
+        return true;
+    snprintf(copy, sizeof(copy), "%s", wish);
+    slash = strchr(copy, '/');
+    bits = slash != NULL ? (unsigned)strtoul(slash + 1, NULL, 10) : 0;
+    if (slash != NULL)
+        *slash = '\0';
+    if (inet_pton(i->ifa_addr->sa_family, copy, address) != 1 || (slash == NULL && i->ifa_netmask == NULL))
+        return false;
+    for (unsigned at = 0; at < bytes; at++) {
+        unsigned own = bits >= 8 * at + 8 ? 0xff : bits > 8 * at ? 0xff00u >> (bits - 8 * at) & 0xff : 0;
+        unsigned mask = slash != NULL ? own : aq_link_bytes(i->ifa_netmask)[at];
+
+        if (((address[at] ^ aq_link_bytes(i->ifa_addr)[at]) & mask) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* which interface the user has named for the job's datagrams; NULL: none that is here */
+static const char *aq_link_wish(const struct ifaddrs *all)
+{
+    static const char *const names[] = {"GASNET_UDP_INTERFACE", "GASNET_WORKERIP"};
+    char text[INET6_ADDRSTRLEN];
+
+    for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
+        const char *wish = aq_env_get(names[n]);
+
+        if (wish == NULL || *wish == '\0')
+            continue;
+        for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next)
+            if (aq_link_useful(i, text) && aq_link_is_wished(i, wish))
+                return wish;
+    }
+    return NULL;
+}
+
+/* The address that the user wishes, for a socket that hears nothing else, IPv4 first; without a wish any. */
+static struct sockaddr_in6 aq_link_own_address(void)
+{
+    struct sockaddr_in6 any = {.sin6_family = AF_INET6}, sa = any;
+    struct ifaddrs *all = NULL;
+    char text[INET6_ADDRSTRLEN];
+    const char *wish;
+
+    if (getifaddrs(&all) != 0)
+        return any;
+    wish = aq_link_wish(all);
+    for (struct ifaddrs *i = all; i != NULL && wish != NULL; i = i->ifa_next) {
+        if (!aq_link_useful(i, text) || !aq_link_is_wished(i, wish))
+            continue;
+        if (i->ifa_addr->sa_family == AF_INET) {
+            sa = aq_link_mapped(((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr);
+            break;
+        }
+        if (IN6_IS_ADDR_UNSPECIFIED(&sa.sin6_addr))
+            sa.sin6_addr = ((struct sockaddr_in6 *)(void *)i->ifa_addr)->sin6_addr;
+    }
+    freeifaddrs(all);
+    return sa;
+}
+
+static void aq_link_write_card(char card[AQ_LINK_CARD], unsigned port, const struct sockaddr_in6 *bound)
 {
     char name[AQ_LINK_NAME] = "?", text[INET6_ADDRSTRLEN];
     struct ifaddrs *all = NULL;
@@ -80,6 +160,14 @@ static void aq_link_write_card(char card[AQ_LINK_CARD], unsigned port)
 
     gethostname(name, sizeof(name) - 1);
     at = snprintf(card, AQ_LINK_CARD, "%s %u", name[0] != '\0' ? name : "?", port);
+    if (!IN6_IS_ADDR_UNSPECIFIED(&bound->sin6_addr)) {
+        if (IN6_IS_ADDR_V4MAPPED(&bound->sin6_addr))
+            inet_ntop(AF_INET, &bound->sin6_addr.s6_addr[12], text, sizeof(text));
+        else
+            inet_ntop(AF_INET6, &bound->sin6_addr, text, sizeof(text));
+        snprintf(card + at, (size_t)(AQ_LINK_CARD - at), " %s", text);
+        return;
+    }
     if (getifaddrs(&all) != 0)
         all = NULL;
     for (struct ifaddrs *i = all; i != NULL && count < AQ_LINK_ADDRESSES; i = i->ifa_next)
@@ -94,7 +182,8 @@ static void aq_link_write_card(char card[AQ_LINK_CARD], unsigned port)
 
 int aq_link_socket(char card_out[AQ_LINK_CARD])
 {
-    struct sockaddr_in6 sa6 = {.sin6_family = AF_INET6};
+    const struct sockaddr_in6 wished = aq_link_own_address();
+    struct sockaddr_in6 sa6 = wished;
     struct sockaddr_in sa4 = {.sin_family = AF_INET};
     socklen_t len = sizeof(sa6);
     int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1, off = 0;
@@ -106,6 +195,8 @@ int aq_link_socket(char card_out[AQ_LINK_CARD])
         if (fd >= 0)
             close(fd);
         fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (IN6_IS_ADDR_V4MAPPED(&wished.sin6_addr))
+            memcpy(&sa4.sin_addr, &wished.sin6_addr.s6_addr[12], sizeof(sa4.sin_addr));
         if (fd < 0 || bind(fd, (struct sockaddr *)&sa4, sizeof(sa4)) != 0)
             return -1;
     }
@@ -113,7 +204,8 @@ int aq_link_socket(char card_out[AQ_LINK_CARD])
     setsockopt(fd, IPPROTO_IP, IP_RECVERR, &on, sizeof(on));
     if (getsockname(fd, (struct sockaddr *)&sa6, &len) != 0)
         return -1;
-    aq_link_write_card(card_out, ntohs(sa6.sin6_port)); /* the port is at the same place in both kinds */
+    /* the port is at the same place in both kinds */
+    aq_link_write_card(card_out, ntohs(sa6.sin6_port), &wished);
     return fd;
 }
 
@@ -176,6 +268,7 @@ void aq_link_send(struct aq_link_end *end)
     p.version = end->version;
     p.confirms = end->heard_version;
     p.wants = end->confirmed != end->version;
+    p.serial = ++end->sent;
     p.note = end->said;
     gethostname(p.name, sizeof(p.name) - 1);
     aq_link_hash(&p, p.hash);
@@ -208,8 +301,14 @@ static void aq_link_take(const struct aq_link_packet *p, const struct sockaddr_i
 {
     struct aq_link_end *end = aq_link_find(p->from);
 
-    if (end == NULL || p->version < end->heard_version || p->confirms > end->version)
-        return; /* late, or from somebody confused */
+    /* Late, or recorded by somebody who now sends it from elsewhere: it must move no address. Of those
+     * that a child sends to all addresses of its parent's the first to come counts. */
+    if (end == NULL || p->serial <= end->heard_serial)
+        return;
+    if (p->version < end->heard_version || p->confirms > end->version)
+        return; /* from somebody confused */
+    end->heard_serial = p->serial;
+    end->heard_ns = aq_board_now_ns();
     end->addr = *from;
     end->refused = 0;
     end->fresh = end->fresh || p->version > end->heard_version;
@@ -276,10 +375,10 @@ void aq_link_receive(void)
     struct sockaddr_storage from;
     ssize_t got;
 
-    while (aq_link_receive_refusal())
+    for (int count = 0; count < AQ_LINK_AT_ONCE && aq_link_receive_refusal(); count++)
         continue;
     /* a refusal may be reported here, too, once, in place of a datagram */
-    for (int failures = 0; failures < 4;) {
+    for (int failures = 0, count = 0; failures < 4 && count < AQ_LINK_AT_ONCE; count++) {
         socklen_t len = sizeof(from);
 
         got = recvfrom(aq_link_me.fd, &p, sizeof(p), MSG_DONTWAIT, (struct sockaddr *)&from, &len);

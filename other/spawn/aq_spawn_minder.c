@@ -99,6 +99,27 @@ static void *aq_minder_meet_main(void *arg)
     return NULL;
 }
 
+/* In a thread of its own, too: the library waits for an answer of the launcher's, which may be gone, or its
+ * abort calls exit(). The minder goes on meanwhile, speaks to other hosts and sees when the time is up. */
+static void *aq_minder_part_main(void *arg)
+{
+    /* acquire: the code was written before the request */
+    uint32_t request = atomic_load_explicit(&aq_minder.request, memory_order_acquire);
+
+    (void)arg;
+    if (request == AQ_MINDER_FINI && !aq_link_has_silent())
+        aq_minder.ops->fini();
+    else
+        /* relaxed: see above */
+        aq_minder.ops->abort(atomic_load_explicit(&aq_minder.code, memory_order_relaxed),
+                             "the job was aborted");
+    /* release, both: the library's work is done before the process goes */
+    atomic_store_explicit(&aq_minder.gone, 1, memory_order_release);
+    atomic_store_explicit(&aq_minder.request, AQ_MINDER_DONE, memory_order_release);
+    aq_board_wake_word(&aq_minder.request);
+    return NULL;
+}
+
 static void aq_minder_serve(void)
 {
     /* acquire: the code was written before the request */
@@ -114,15 +135,15 @@ static void aq_minder_serve(void)
     /* who speaks for this host stays until the others know what it knows */
     if (request == AQ_MINDER_FINI && aq_link_is_done() && !aq_link_is_settled() && aq_link_own())
         return;
-    if (request == AQ_MINDER_FINI)
-        aq_minder.ops->fini();
-    else
-        /* relaxed: see above */
-        aq_minder.ops->abort(atomic_load_explicit(&aq_minder.code, memory_order_relaxed),
-                             "the job was aborted");
-    /* release: the library's work is done before the process goes */
-    atomic_store_explicit(&aq_minder.request, AQ_MINDER_DONE, memory_order_release);
-    aq_board_wake_word(&aq_minder.request);
+    if (aq_minder.parting) {
+        /* acquire: the library's work is done; a signal's handler on top of the first request asks again */
+        if (atomic_load_explicit(&aq_minder.gone, memory_order_acquire) != 0)
+            /* release: as in aq_minder_part_main() */
+            atomic_store_explicit(&aq_minder.request, AQ_MINDER_DONE, memory_order_release);
+        return;
+    }
+    aq_minder.parting = true;
+    aq_minder_thread(aq_minder_part_main); /* if there is no thread, the process goes without */
 }
 
 static bool aq_minder_time_is_up(void)
@@ -196,7 +217,13 @@ static bool aq_minder_must_end(void)
 static void *aq_minder_fini_main(void *arg)
 {
     (void)arg;
-    aq_minder.ops->fini();
+    /* a host that fell silent: its launcher may wait for it unless it is told to end the job */
+    if (aq_minder_alone() || (aq_link_is_whole() && !aq_link_has_silent()))
+        aq_minder.ops->fini();
+    else
+        /* relaxed: settled long ago */
+        aq_minder.ops->abort(atomic_load_explicit(&aq_minder.board->exit_code, memory_order_relaxed),
+                             "ranks did not end in time");
     /* release: the library's work is done before the process goes */
     atomic_store_explicit(&aq_minder.gone, 1, memory_order_release);
     aq_board_wake_word(&aq_minder.gone);
@@ -215,6 +242,20 @@ static _Noreturn void aq_minder_fini_and_exit(int code)
     _exit(code);
 }
 
+/* A thread of the client is on its way out, and each step of that is bounded. Should it hang all the same, on
+ * a lock that a thread held which is no more: nobody but us ends the process of the host's first rank. */
+static void aq_minder_limit(uint32_t state, uint64_t now)
+{
+    if (!aq_minder_time_is_up())
+        return;
+    if (aq_minder.limit_ns == 0)
+        aq_minder.limit_ns = now + (2 * (uint64_t)aq_minder.board->exit_timeout_ms + 4 * AQ_MINDER_LAST_MS +
+                                    AQ_MINDER_CALL_MS) * 1000000ull;
+    if (now >= aq_minder.limit_ns && state != AQ_RANK_FLUSHING)
+        /* relaxed: settled long ago */
+        _exit(atomic_load_explicit(&aq_minder.board->exit_code, memory_order_relaxed));
+}
+
 /* End the process for the client's threads, as well as can be. A launcher that saw us die of SIGKILL
  * would report that instead of the job's exit code; one that saw a single rank fail might kill the
  * others, so ranks go together if all of them can. */
@@ -228,8 +269,10 @@ static void aq_minder_end_self(const struct aq_ending *e)
 
         /* a thread of the client is on its way out; it may be stuck there, on a lock that it held when
          * a signal took it away */
-        if (state >= AQ_RANK_LEFT && !(state == AQ_RANK_EXITING && aq_minder_time_is_up()))
+        if (state >= AQ_RANK_LEFT && !(state == AQ_RANK_EXITING && aq_minder_time_is_up())) {
+            aq_minder_limit(state, now);
             return;
+        }
         aq_minder.ending = true;
         aq_minder.latest = now + (aq_minder.board->exit_timeout_ms + 2 * AQ_MINDER_LAST_MS) * 1000000ull;
         /* the code does not count at this stage */
@@ -243,8 +286,6 @@ static void aq_minder_end_self(const struct aq_ending *e)
         return;
     /* relaxed: settled long ago */
     code = atomic_load_explicit(&aq_minder.board->exit_code, memory_order_relaxed);
-    if (!aq_minder_alone() && !aq_link_is_whole())
-        aq_minder.ops->abort(code, "a rank did not end in time");
     aq_minder_fini_and_exit(code);
 }
 
@@ -256,6 +297,12 @@ void aq_minder_launcher_lost(void)
     atomic_store_explicit(&aq_minder.orphaned, true, memory_order_relaxed);
     if (aq_minder.running && write(aq_minder.own_fd, &one, sizeof(one)) < 0)
         return; /* closed by the client */
+}
+
+bool aq_minder_is_orphan(void)
+{
+    /* relaxed: a flag on its own */
+    return atomic_load_explicit(&aq_minder.orphaned, memory_order_relaxed);
 }
 
 /* Nobody would miss us, end us or take our output: the job ends itself. */

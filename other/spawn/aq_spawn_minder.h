@@ -24,6 +24,9 @@ void aq_minder_notify(void);
 /** aq_minder_launcher_lost - the launcher's library says that its daemon is gone. Any thread. */
 void aq_minder_launcher_lost(void);
 
+/** aq_minder_is_orphan - has aq_minder_launcher_lost() been called? Also before there is a minder. */
+bool aq_minder_is_orphan(void);
+
 /** aq_minder_leave - wait for the host's other ranks, then have ops->fini() or ops->abort() called. */
 int aq_minder_leave(int code, bool orderly);
 

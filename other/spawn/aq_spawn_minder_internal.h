@@ -50,6 +50,8 @@ struct aq_minder {
     bool alarmed;       /* the host's other minders were told that the end has begun */
     bool ending;        /* ends the process itself: the client's threads have not come */
     uint64_t latest;    /* and then is gone by this time */
+    bool parting;       /* the request is being served */
+    uint64_t limit_ns;  /* by then a thread of the client has ended the process, or we do */
     _Atomic uint32_t gone; /* the library has said goodbye; a futex */
 };
 

@@ -183,12 +183,13 @@ as_user()
     fi
 }
 
-await() # file $1, for 10 s
+await() # file $1, for 10 s and 2 more a host
 {
     n=0
+    most=$((1000 + 200 * $(wc -l <"$dir/names")))
     until [ -e "$1" ]; do
         [ ! -e "$dir/failed" ] || { cat "$dir/failed" >&2; return 1; }
-        [ $((n += 1)) -le 1000 ] || { echo "hosts.sh: ${1##*/} did not come" >>"$dir/failed"; return 1; }
+        [ $((n += 1)) -le $most ] || { echo "hosts.sh: ${1##*/} did not come" >>"$dir/failed"; return 1; }
         sleep 0.01
     done
 }

@@ -91,9 +91,12 @@ sub find_process {
     return;
 }
 
-# run it to its end, at most $limit seconds; once all ranks are ready, kill $victim
+my @still;    # ranks that were there when a launcher's time was up
+
+# run it to its end, at most $limit seconds; once all ranks are ready, kill $victim, or call it
 sub run {
-    my ($cmd, $limit, $output, $victim) = @_;
+    my ($cmd, $limit, $output, $victim, $prog) = @_;
+    unlink $output;    # what the last job has said
     my $pid = fork;
     die "fork: $!" unless defined $pid;
     if ($pid == 0) {
@@ -107,12 +110,13 @@ sub run {
     while (waitpid($pid, WNOHANG) != $pid) {
         if ($victim && (() = slurp($output) =~ /^ready \d+/mg) == $ranks) {
             sleep 1;    # until helpers of the daemons' own, and those of the last run, are gone
-            my $daemon = find_process($victim);
+            my $daemon = ref $victim eq 'CODE' ? $victim->() : find_process($victim);
             kill 'KILL', $daemon if $daemon;
             undef $victim;
             $begin = time;
         }
         if (time - $begin > $limit) {
+            @still = left($prog);
             kill 'KILL', -$pid;
             waitpid $pid, 0;
             return ('timeout', $limit);
@@ -130,16 +134,19 @@ sub slurp {
 }
 
 # %want: code => pattern; says => pattern; count => [pattern, number]; within => seconds; what to run: program,
-# args, env, wrapper, cyclic; victim, limit: see run()
+# args, env, wrapper, cyclic; victim, limit: see run(); after: called at the end;
+# ranks_end: they must be gone though the launcher stays
 sub run_case {
     my ($launcher, $output, $case, $name, %want) = @_;
     my $prog = $want{program} || $program;
     my @words = ($want{wrapper} || (), $prog, $case, @{$want{args} || []});
     local @ENV{keys %{$want{env}}} = values %{$want{env}} if $want{env};
     my ($code, $seconds) = run([command($launcher, \%want, @words)], $want{limit} || 30, $output,
-                               $want{victim});
+                               $want{victim}, $prog);
     my $text = slurp($output);
     my @problems;
+    push @problems, "ranks outlive the launcher's patience: @still" if $code eq 'timeout' && $want{ranks_end} && @still;
+    $want{after}->() if $want{after};
     push @problems, "exit code $code, expected $want{code}" unless $code =~ /^(?:$want{code})$/;
     push @problems, sprintf 'took %.1f s, allowed are %.1f s', $seconds, $want{within} if $seconds > $want{within};
     push @problems, "nothing says /$want{says}/" if $want{says} && $text !~ /$want{says}/m;
@@ -217,6 +224,12 @@ sub inside {
              victim => $launcher eq 'openmpi' ? qr/^orted/
                        : $hydra ? qr/^\S*hydra_pmi_proxy/ : qr/^slurmstepd/,
              limit => 5, within => $end);
+    # nobody refuses a datagram that nobody gets; again the launcher may wait for its daemon there
+    try_case(@try, 'unplug', 'a host is unplugged', case => 'wait', code => '.*', env => {GASNET_HOST_TIMEOUT => 2},
+             victim => sub { system $hosts, 'cut', 'h2'; return }, limit => 12, within => 12,
+             says => '^\*\*\* FATAL ERROR \(h1:\d+\): host h2 \(ranks 2-3\) was lost: nothing heard of it for 2 s ',
+             count => ['^\*\*\* ', 1], ranks_end => 1,
+             after => sub { system $hosts, 'mend', 'h2' });
     my @udp = (program => $udp, env => {GASNET_CONDUIT => 'udp', EXIT_CASE_QUIT => 1});
     try_case(@try, 'udp-data', 'over udp: all return 0', @udp, case => 0, code => 0, within => $start + 2,
              count => ['^\*\*\* ', 0]);
