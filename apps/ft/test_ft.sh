@@ -1,5 +1,5 @@
 #!/bin/sh
-# test_ft.sh - NAS FT verifies: three transposes, one to seven ranks, classes S, W and A; and counts its messages.
+# test_ft.sh - NAS FT verifies: three transposes, one to seven ranks, classes S, W and A, in shared memory and over udp.
 # Runs in a build folder. TAP. SPDX-License-Identifier: BSD-3-Clause
 
 count=0
@@ -30,5 +30,13 @@ for transpose in exchange slabs pencils; do
     verify 4 W $transpose
     verify 4 A $transpose
 done
+# Over the network, no two ranks sharing memory; and over one that loses datagrams
+if [ -e libgasnet-udp-par.a ] || [ -e libgasnet-udp-seq.a ]; then
+    far='GASNET_CONDUIT=udp GASNET_SUPERNODE_MAXSIZE=1'
+    for class in S W; do
+        for transpose in exchange slabs pencils; do verify 4 $class $transpose "$far"; done
+        verify 4 $class slabs "$far AQ_UDP_FAULTS=drop=5%"
+    done
+fi
 rm -f ft.log
 echo "1..$count"

@@ -11,6 +11,7 @@ set -u
 : "${AQ_SRC:?AQ_SRC is the source folder}" "${AQ_INSTALL:?AQ_INSTALL is the installed tree}"
 here=$AQ_SRC/tests/clients
 c=${1:-smp}
+C=$(echo "$c" | tr '[:lower:]' '[:upper:]')
 tree=$AQ_INSTALL
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -34,7 +35,10 @@ skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
 check() { name=$1; shift; "$@" >"$work/out" 2>&1; result $? "$name"; }
 
 # without its launcher where that is possible
-case $c in smp) plain='GASNET_PSHM_NODES=3' ;; *) plain="$tree/bin/gasnetrun_$c -n 3" ;; esac
+case $c in
+smp) plain='GASNET_PSHM_NODES=3' start2='GASNET_PSHM_NODES=2' ;;
+*) plain="$tree/bin/gasnetrun_$c -n 3" start2="$tree/bin/amudprun -np 2" ;;
+esac
 
 # right N COMMAND...: it ran on N ranks and every rank was right.
 right()
@@ -70,22 +74,22 @@ for m in seq par; do
     runs "UPC++ ($m)" ./upcxx-$m
 done
 check "UPC++: its launcher learns the conduit from the program" \
-    sh -c "tr '\$' '\n' <upcxx-par | grep -aqx 'GASNetConduitName: SMP ' && tr '\$' '\n' <upcxx-par | grep -aqx 'RuntimeLikeUPCXX: 1 '"
-check "UPC++: GASNET_PSHM_NODES and a segment size as its launcher sets them" \
-    right 2 env GASNET_PSHM_NODES=2 GASNET_MAX_SEGSIZE=128.0MB/P GASNET_SPAWNFN=L GASNET_BACKTRACE=1 ./upcxx-par
+    sh -c "tr '\$' '\n' <upcxx-par | grep -aqx 'GASNetConduitName: $C ' && tr '\$' '\n' <upcxx-par | grep -aqx 'RuntimeLikeUPCXX: 1 '"
+check "UPC++: started, and with a segment size, as its launcher does it" \
+    right 2 env GASNET_MAX_SEGSIZE=128.0MB/P GASNET_SPAWNFN=L GASNET_BACKTRACE=1 $start2 ./upcxx-par
 
 # --- Realm: a fragment's words, its own -D, C++17 ---
 check "Realm: fragment's words, C++17, no warnings" sh -c "$(mak $c-par GASNET_CXX) -std=c++17 -Wall -Wextra -Werror -O2 \
-    -DGASNET_CONDUIT_SMP -DGASNETI_BUG1389_WORKAROUND=1 $(words I "$(mak $c-par GASNET_INCLUDES)") realm_like.cc -o realm \
+    -DGASNET_CONDUIT_$C -DGASNETI_BUG1389_WORKAROUND=1 $(words I "$(mak $c-par GASNET_INCLUDES)") realm_like.cc -o realm \
     $(words Ll "$(mak $c-par GASNET_LIBS)") -lpthread"
 runs "Realm" ./realm
 check "Realm: every library word is found through the -L words" sh -c "
     for l in $(words l "$(mak $c-par GASNET_LIBS)"); do
         gcc $(words L "$(mak $c-par GASNET_LIBS)") \$l -shared -o /dev/null || exit 1
     done"
-check "Realm: as a module that is loaded late" sh -c "$(mak $c-par GASNET_CXX) -std=c++17 -O2 -fPIC -shared -DGASNET_CONDUIT_SMP \
+check "Realm: as a module that is loaded late" sh -c "$(mak $c-par GASNET_CXX) -std=c++17 -O2 -fPIC -shared -DGASNET_CONDUIT_$C \
     $(words I "$(mak $c-par GASNET_INCLUDES)") realm_like.cc -o realm.so $(words Ll "$(mak $c-par GASNET_LIBS)")"
-check "Realm (GASNet-1): fragment's words, C++" sh -c "$(mak $c-par GASNET_CXX) -std=c++17 -Wall -Wextra -O2 -DGASNET_CONDUIT_SMP \
+check "Realm (GASNet-1): fragment's words, C++" sh -c "$(mak $c-par GASNET_CXX) -std=c++17 -Wall -Wextra -O2 -DGASNET_CONDUIT_$C \
     -DGASNETI_BUG1389_WORKAROUND=1 $(words I "$(mak $c-par GASNET_INCLUDES)") legion1_like.cc -o legion1 $(words Ll "$(mak $c-par GASNET_LIBS)")"
 runs "Realm (GASNet-1)" ./legion1
 

@@ -14,8 +14,8 @@
 #if PLATFORM_COMPILER_CRAY || PLATFORM_COMPILER_INTEL
 #error "neither of these compilers is here"
 #endif
-#if !GASNET_CONDUIT_SMP || !GASNET_PSHM
-#error "smp shares memory"
+#if !(GASNET_CONDUIT_SMP || GASNET_CONDUIT_UDP) || !GASNET_PSHM
+#error "ranks of a host share memory"
 #endif
 
 #define NEED(cond)                                                          \

@@ -104,9 +104,9 @@ says 'ERROR .* 96.0 MB asked for, the limit is .* ulimit -v leaves .*raise it' 4
 row $? "a segment above ulimit -v: figures and the remedy"
 says 'FATAL ERROR .* no room for segments: ulimit -v leaves 0.0 MB .*raise it' 1 prlimit --as=62914560 $job 1
 row $? "ulimit -v leaves no segment: figures and the remedy"
-says 'ERROR .* [0-9]* MB .* file size limit of 1 MB; raise it with: ulimit -f' 3 prlimit --fsize=1000000 $job 1
+says 'ERROR .* [0-9]* MB .* file size limit of 1 MB; raise it with: ulimit -f' 1 prlimit --fsize=1000000 $job 1
 row $? "ulimit -f leaves not even the queues: figures and the remedy"
-says 'ERROR .* cannot map [0-9]* MB .*ulimit -v' 3 prlimit --as=20000000 $job 1
+says 'ERROR .* cannot map [0-9]* MB .*ulimit -v' 1 prlimit --as=20000000 $job 1
 row $? "ulimit -v leaves not even the queues: figures and the remedy"
 for files in 4 5; do
     ! says '^done' 0 prlimit --nofile=$files $job 1 && grep -q 'raise ulimit -n' "$log"
