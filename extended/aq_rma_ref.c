@@ -24,6 +24,7 @@
 #include "core/aq_job.h"
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
+#include "core/aq_word.h"
 #include "extended/aq_op.h"
 
 /* Pieces are whole words, so that a transfer of aligned words is cut between them. */
@@ -31,46 +32,6 @@
 
 enum { AQ_REF_PUT_AUTO, AQ_REF_PUT_MEDIUM, AQ_REF_PUT_LONG }; /* order of the words in aq_env.def */
 static unsigned aq_ref_put_mode;
-
-/* --- copies that do not tear aligned words --- */
-
-typedef uint16_t __attribute__((may_alias)) aq_word2;
-typedef uint32_t __attribute__((may_alias)) aq_word4;
-typedef uint64_t __attribute__((may_alias)) aq_word8;
-
-static inline bool aq_is_word(const void *addr, size_t nbytes)
-{
-    return nbytes <= 8 && (nbytes & (nbytes - 1)) == 0 && ((uintptr_t)addr & (nbytes - 1)) == 0;
-}
-
-/* relaxed: the message that follows, or brought us here, does the ordering */
-static void aq_ref_write(void *dest, const void *src, size_t nbytes)
-{
-    uint64_t word = 0;
-
-    if (!aq_is_word(dest, nbytes)) {
-        memcpy(dest, src, nbytes);
-        return;
-    }
-    memcpy(&word, src, nbytes);
-    switch (nbytes) {
-    case 1: __atomic_store((uint8_t *)dest, (uint8_t *)&word, __ATOMIC_RELAXED); break;
-    case 2: __atomic_store((aq_word2 *)dest, (aq_word2 *)&word, __ATOMIC_RELAXED); break;
-    case 4: __atomic_store((aq_word4 *)dest, (aq_word4 *)&word, __ATOMIC_RELAXED); break;
-    case 8: __atomic_store((aq_word8 *)dest, (aq_word8 *)&word, __ATOMIC_RELAXED); break;
-    }
-}
-
-/* An aligned word at src, read in one go into *word. */
-static void aq_ref_read_word(uint64_t *word, const void *src, size_t nbytes)
-{
-    switch (nbytes) {
-    case 1: __atomic_load((const uint8_t *)src, (uint8_t *)word, __ATOMIC_RELAXED); break;
-    case 2: __atomic_load((const aq_word2 *)src, (aq_word2 *)word, __ATOMIC_RELAXED); break;
-    case 4: __atomic_load((const aq_word4 *)src, (aq_word4 *)word, __ATOMIC_RELAXED); break;
-    case 8: __atomic_load((const aq_word8 *)src, (aq_word8 *)word, __ATOMIC_RELAXED); break;
-    }
-}
 
 /* What comes from the network must not make us touch memory outside our segments. */
 void aq_ref_check_range(gex_Token_t token, const char *what, const void *addr, size_t nbytes)
@@ -104,7 +65,7 @@ static void aq_ref_on_put_medium(gex_Token_t token, void *buf, size_t nbytes,
     void *dest = aq_ptr_of_args(dest_high, dest_low);
 
     aq_ref_check_range(token, "put", dest, nbytes);
-    aq_ref_write(dest, buf, nbytes);
+    aq_word_write(dest, buf, nbytes);
     aq_ref_acknowledge(token, op_high, op_low);
 }
 
@@ -181,7 +142,7 @@ static void aq_ref_on_get_request(gex_Token_t token, gex_AM_Arg_t src_high, gex_
 
     aq_ref_check_range(token, "get", src, nbytes);
     if (aq_is_word(src, nbytes)) {
-        aq_ref_read_word(&word, src, nbytes);
+        aq_word_read(&word, src, nbytes);
         src = &word;
     }
     aq_am_reply_medium(token, AQ_HIDX_GET_DATA, src, nbytes, GEX_EVENT_NOW, 0, 4, args);
@@ -194,7 +155,7 @@ static void aq_ref_on_get_data(gex_Token_t token, void *buf, size_t nbytes, gex_
 
     (void)token;
     aq_op_returns(op);
-    aq_ref_write(aq_ptr_of_args(dest_high, dest_low), buf, nbytes);
+    aq_word_write(aq_ptr_of_args(dest_high, dest_low), buf, nbytes);
     aq_op_end(op, GEX_EC_GET, 1);
 }
 

@@ -34,47 +34,17 @@ static int aq_smp_init(void)
     return aq_shm_init();
 }
 
-/* Transfers that the inline path did not serve. Inside the attached segment, which is mapped
- * everywhere but in segment everything, it is a copy; so it is at home. Anywhere else, which is
- * where the segments of further endpoints are, the kernel copies if it may. */
-static inline bool aq_smp_reaches(gex_Rank_t jobrank, const void *remote, size_t nbytes,
-                                  intptr_t *delta_out)
-{
-    *delta_out = aq_job.map[jobrank];
-    if (*delta_out != AQ_NOT_MAPPED && aq_bound_holds(jobrank, remote, nbytes))
-        return true;
-    *delta_out = 0;
-    return jobrank == aq_job.rank;
-}
-
 static int aq_smp_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
                       size_t nbytes, bool lc_now, gex_Flags_t flags)
 {
-    intptr_t delta;
-
-    if (aq_smp_reaches(jobrank, dest, nbytes, &delta)) {
-        aq_rma_put_here(delta, dest, src, nbytes);
-        return AQ_OK;
-    }
-    if (!aq_shm_cma_reaches(jobrank))
-        return aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
-    aq_shm_cma_write(jobrank, dest, src, nbytes);
-    return AQ_OK;
+    return aq_shm_put(jobrank, dest, src, nbytes) ? AQ_OK
+                                                  : aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
 }
 
 static int aq_smp_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
                       size_t nbytes, gex_Flags_t flags)
 {
-    intptr_t delta;
-
-    if (aq_smp_reaches(jobrank, src, nbytes, &delta)) {
-        aq_rma_get_here(delta, dest, src, nbytes);
-        return AQ_OK;
-    }
-    if (!aq_shm_cma_reaches(jobrank))
-        return aq_ref_get(op, jobrank, dest, src, nbytes, flags);
-    aq_shm_cma_read(jobrank, dest, src, nbytes);
-    return AQ_OK;
+    return aq_shm_get(jobrank, dest, src, nbytes) ? AQ_OK : aq_ref_get(op, jobrank, dest, src, nbytes, flags);
 }
 
 const struct aq_conduit_ops aq_smp_conduit = {

@@ -167,50 +167,23 @@ static int aq_udp_init(void)
     return AQ_OK;
 }
 
-/* --- transfers with near ranks that the inline path did not serve, as in conduits/smp --- */
-
-static inline bool aq_udp_reaches(gex_Rank_t jobrank, const void *remote, size_t nbytes,
-                                  intptr_t *delta_out)
-{
-    *delta_out = aq_job.map[jobrank];
-    if (*delta_out != AQ_NOT_MAPPED && aq_bound_holds(jobrank, remote, nbytes))
-        return true;
-    *delta_out = 0;
-    return jobrank == aq_job.rank;
-}
+/* --- transfers that the inline path did not serve --- */
 
 static int aq_udp_any_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
                           size_t nbytes, bool lc_now, gex_Flags_t flags)
 {
-    intptr_t delta;
-
     if (!aq_shm_is_near(jobrank))
         return aq_udp_put(op, jobrank, dest, src, nbytes, lc_now, flags);
-    if (aq_udp_reaches(jobrank, dest, nbytes, &delta)) {
-        aq_rma_put_here(delta, dest, src, nbytes);
-        return AQ_OK;
-    }
-    if (!aq_shm_cma_reaches(jobrank))
-        return aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
-    aq_shm_cma_write(jobrank, dest, src, nbytes);
-    return AQ_OK;
+    return aq_shm_put(jobrank, dest, src, nbytes) ? AQ_OK
+                                                  : aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
 }
 
 static int aq_udp_any_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
                           size_t nbytes, gex_Flags_t flags)
 {
-    intptr_t delta;
-
     if (!aq_shm_is_near(jobrank))
         return aq_udp_get(op, jobrank, dest, src, nbytes, flags);
-    if (aq_udp_reaches(jobrank, src, nbytes, &delta)) {
-        aq_rma_get_here(delta, dest, src, nbytes);
-        return AQ_OK;
-    }
-    if (!aq_shm_cma_reaches(jobrank))
-        return aq_ref_get(op, jobrank, dest, src, nbytes, flags);
-    aq_shm_cma_read(jobrank, dest, src, nbytes);
-    return AQ_OK;
+    return aq_shm_get(jobrank, dest, src, nbytes) ? AQ_OK : aq_ref_get(op, jobrank, dest, src, nbytes, flags);
 }
 
 /* --- polling --- */

@@ -258,6 +258,12 @@ bool aq_shm_barrier_done(uint64_t k, gex_Rank_t *missing_out);
 void aq_shm_named_arrive(uint64_t k, int id, int flags);
 bool aq_shm_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_t *missing_out);
 
+/* --- transfers (aq_shm_rma.c) --- */
+
+/* With a near rank, complete on return; false if the memory cannot be reached from here, and nothing was done. */
+bool aq_shm_put(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes);
+bool aq_shm_get(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes);
+
 /* --- other processes' private memory (aq_shm_cma.c) --- */
 
 /* Tell the others where to try, when there is an arena. */
