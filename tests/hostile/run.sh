@@ -29,13 +29,13 @@ result()
     if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
 }
 
-# The UDP ports that the processes of this job have open.
+# The UDP ports at which the processes of this job listen: sockets without a peer of their own.
 ports()
 {
     for pid in $(cat "/proc/$job/task/$job/children" 2>/dev/null); do
         for fd in /proc/"$pid"/fd/*; do
             inode=$(readlink "$fd" 2>/dev/null | sed -n 's/^socket:\[\([0-9]*\)\]$/\1/p')
-            [ -n "$inode" ] && awk -v inode="$inode" '$10 == inode { split($2, at, ":"); print at[2] }' \
+            [ -n "$inode" ] && awk -v inode="$inode" '$10 == inode && $3 ~ /:0000$/ { split($2, at, ":"); print at[2] }' \
                 "/proc/$pid/net/udp" 2>/dev/null
         done
     done | while read -r hex; do echo $((0x$hex)); done
