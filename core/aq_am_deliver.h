@@ -17,7 +17,9 @@
 /* Find the handler, and say what this thread is doing meanwhile. */
 static inline gex_AM_Fn_t aq_am_enter(const struct aq_token *token, struct aq_thread *self)
 {
-    const gex_AM_Fn_t fn = aq_job.ep.handler[token->handler];
+    /* relaxed: whoever sends for a handler knows, through messages that began with the registering thread's,
+     * that it is there; that chain orders the store before this */
+    const gex_AM_Fn_t fn = atomic_load_explicit(&aq_job.ep.handler[token->handler], memory_order_relaxed);
 
     if (AQ_UNLIKELY(fn == NULL))
         aq_am_no_handler(token);

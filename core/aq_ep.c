@@ -200,7 +200,8 @@ static const char *aq_ep_row_fault(const gex_AM_Entry_t *row)
 static void aq_ep_install(struct aq_ep *ep, const gex_AM_Entry_t *row)
 {
     ep->entry[row->gex_index] = *row;
-    ep->handler[row->gex_index] = row->gex_fnptr;
+    /* relaxed: see aq_am_enter() */
+    atomic_store_explicit(&ep->handler[row->gex_index], row->gex_fnptr, memory_order_relaxed);
 }
 
 /* Check all rows and choose all indices before the first is installed, so that a failed call
@@ -212,7 +213,7 @@ static int aq_ep_plan(const char *call, const struct aq_ep *ep, const gex_AM_Ent
     unsigned highest = 255;
 
     for (unsigned i = 0; i < 256; i++)
-        taken[i] = ep->handler[i] != NULL;
+        taken[i] = atomic_load_explicit(&ep->handler[i], memory_order_relaxed) != NULL; /* under the lock */
     for (size_t i = 0; i < count; i++) {
         const char *fault = aq_ep_row_fault(&table[i]);
         const uint8_t index = table[i].gex_index;

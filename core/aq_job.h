@@ -71,7 +71,7 @@ struct aq_ep {
     void *_Atomic cdata;
     struct aq_tm pair[GASNET_MAXEPS]; /* what gex_TM_Pair() returns */
     aq_lock table_lock;
-    gex_AM_Fn_t handler[256]; /* NULL where nothing is registered */
+    gex_AM_Fn_t _Atomic handler[256]; /* NULL where nothing is registered */
     gex_AM_Entry_t entry[256];
 };
 
