@@ -179,6 +179,10 @@ static inline struct aq_udp_peer *aq_udp_peer(gex_Rank_t rank)
     return AQ_LIKELY(peer != NULL) ? peer : aq_udp_peer_make(rank);
 }
 
+/* Lock held: room for a frame of size bytes in the lane's open datagram, or in one of its own; *tx_out is the
+ * datagram's record, whose head now ends with the frame. NULL: no slot. */
+uint8_t *aq_udp_peer_place(struct aq_udp_peer *peer, enum aq_udp_lane lane, size_t size,
+                           struct aq_udp_tx **tx_out);
 /* Lock held: send what may be sent; feeds the RMA lane first. */
 void aq_udp_peer_pump(struct aq_udp_peer *peer, uint64_t now_ns);
 /* Lock held: the peer has something that must leave at the end of this poll at the latest. */

@@ -23,40 +23,8 @@
 
 #define AQ_UDP_NEAR 512u       /* bytes of a payload that travel in the head */
 #define AQ_UDP_TRAINED 8192u   /* the same of a payload that may wait for others in a burst */
-#define AQ_UDP_TOGETHER 4096u  /* bytes of a datagram of several messages */
 
 /* --- out --- */
-
-/* A record with room for a frame of size bytes at *at_out of its head, or NULL. Under the lock. */
-static struct aq_udp_tx *aq_udp_am_place(struct aq_udp_peer *peer, enum aq_udp_lane lane, size_t size,
-                                         uint8_t **at_out)
-{
-    const size_t most = peer->link.mtu < AQ_UDP_TOGETHER ? peer->link.mtu : AQ_UDP_TOGETHER;
-    struct aq_udp_tx *tx = aq_udp_link_opened(&peer->link, lane);
-
-    if (tx != NULL) {
-        const size_t at = aq_udp_pad8(tx->head_len);
-
-        if (at + size <= most) {
-            if (at + size > aq_udp_buf_size(tx->head)) {
-                uint8_t *larger = aq_udp_buf_take(AQ_UDP_TOGETHER);
-
-                memcpy(larger, tx->head, tx->head_len);
-                aq_udp_buf_give(tx->head);
-                tx->head = larger;
-            }
-            memset(tx->head + tx->head_len, 0, at - tx->head_len);
-            *at_out = tx->head + at;
-            return tx;
-        }
-    }
-    tx = aq_udp_link_add(&peer->link, lane);
-    if (tx == NULL)
-        return NULL;
-    tx->head = aq_udp_buf_take(AQ_UDP_HEADER + size);
-    *at_out = tx->head + AQ_UDP_HEADER;
-    return tx;
-}
 
 /* A small message has been written into a record. */
 static inline void aq_udp_am_placed(struct aq_udp_peer *peer, enum aq_udp_lane lane, struct aq_udp_tx *tx,
@@ -86,22 +54,22 @@ int aq_udp_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned
         return aq_shm_am_short(jobrank, is_reply, handler, nargs, args);
     peer = aq_udp_peer(jobrank);
     aq_lock_acquire(&peer->lock);
-    tx = aq_udp_am_place(peer, lane, aq_udp_am_head(AQ_UDP_F_SHORT, nargs), &at);
-    if (tx != NULL)
+    at = aq_udp_peer_place(peer, lane, aq_udp_am_head(AQ_UDP_F_SHORT, nargs), &tx);
+    if (at != NULL)
         aq_udp_am_placed(peer, lane, tx, aq_udp_am_encode(at, AQ_UDP_F_SHORT, handler, nargs, args, 0, 0),
                          handler);
     aq_lock_release(&peer->lock);
-    return tx != NULL ? AQ_OK : AQ_RETRY;
+    return at != NULL ? AQ_OK : AQ_RETRY;
 }
 
 /* The payload with the arguments, in the head. */
 static int aq_udp_am_send_small(struct aq_udp_peer *peer, enum aq_udp_lane lane, uint8_t type,
                                 const struct aq_am_out *out)
 {
-    uint8_t *at;
-    struct aq_udp_tx *tx = aq_udp_am_place(peer, lane, aq_udp_am_head(type, out->nargs) + out->nbytes, &at);
+    struct aq_udp_tx *tx;
+    uint8_t *at = aq_udp_peer_place(peer, lane, aq_udp_am_head(type, out->nargs) + out->nbytes, &tx);
 
-    if (tx == NULL)
+    if (at == NULL)
         return AQ_RETRY;
     at = aq_udp_am_encode(at, type, out->handler, out->nargs, out->args, (uint32_t)out->nbytes,
                           (uintptr_t)out->dest);

@@ -37,6 +37,7 @@
 #define AQ_WIDEN_BYTES 4096u /* sent to a peer before longer datagrams are tried */
 #define AQ_WIDEN_TRIES 3u    /* that are lost until a size is given up */
 #define AQ_TOGETHER_NS 3000u /* calls closer than this are a run */
+#define AQ_TOGETHER_BYTES 4096u /* of a datagram of several frames */
 #define AQ_ALONE 3u          /* messages of a run that leave at once */
 
 const char *aq_udp_address_text(const union aq_udp_address *address, char *buf, size_t size)
@@ -315,6 +316,36 @@ void aq_udp_flush_acks(uint64_t now_ns)
         aq_udp_link_ack(&peer->link, now_ns);
         aq_lock_release(&peer->lock);
     }
+}
+
+/* --- room for frames --- */
+
+uint8_t *aq_udp_peer_place(struct aq_udp_peer *peer, enum aq_udp_lane lane, size_t size,
+                           struct aq_udp_tx **tx_out)
+{
+    const size_t most = peer->link.mtu < AQ_TOGETHER_BYTES ? peer->link.mtu : AQ_TOGETHER_BYTES;
+    struct aq_udp_tx *tx = aq_udp_link_opened(&peer->link, lane); /* never one whose data is elsewhere */
+    size_t at = tx == NULL ? 0 : aq_udp_pad8(tx->head_len);
+
+    if (tx != NULL && at + size <= most) {
+        if (at + size > aq_udp_buf_size(tx->head)) {
+            uint8_t *larger = aq_udp_buf_take(AQ_TOGETHER_BYTES);
+
+            memcpy(larger, tx->head, tx->head_len);
+            aq_udp_buf_give(tx->head);
+            tx->head = larger;
+        }
+        memset(tx->head + tx->head_len, 0, at - tx->head_len);
+    } else {
+        tx = aq_udp_link_add(&peer->link, lane);
+        if (tx == NULL)
+            return NULL;
+        at = AQ_UDP_HEADER;
+        tx->head = aq_udp_buf_take(at + size);
+    }
+    tx->head_len = (uint32_t)(at + size);
+    *tx_out = tx;
+    return tx->head + at;
 }
 
 /* --- lost peers --- */

@@ -33,49 +33,18 @@
 #include "other/shm/aq_shm.h"
 
 #define AQ_UDP_NEAR 512u        /* bytes of data that travel in the head */
-#define AQ_UDP_TOGETHER 4096u   /* bytes of a datagram of several transfers */
 #define AQ_UDP_COPY_NOW 32768u  /* rather copied than waited for, if the source must be free at once */
 #define AQ_UDP_GET_MOST (UINT64_C(1) << 30) /* bytes of one request */
 #define AQ_UDP_QUEUE_MOST 1024u /* transfers that may wait for slots */
 
 /* --- datagrams of the lane --- */
 
-/* Room for a frame of size bytes in a datagram of its own, or, if small, beside others. */
-static uint8_t *aq_udp_rma_place(struct aq_udp_peer *peer, size_t size, struct aq_udp_tx **tx_out)
-{
-    const size_t most = peer->link.mtu < AQ_UDP_TOGETHER ? peer->link.mtu : AQ_UDP_TOGETHER;
-    struct aq_udp_tx *tx = aq_udp_link_opened(&peer->link, AQ_UDP_RMA);
-
-    if (tx != NULL && tx->piece == NULL && aq_udp_pad8(tx->head_len) + size <= most) {
-        const size_t at = aq_udp_pad8(tx->head_len);
-
-        if (at + size > aq_udp_buf_size(tx->head)) {
-            uint8_t *larger = aq_udp_buf_take(AQ_UDP_TOGETHER);
-
-            memcpy(larger, tx->head, tx->head_len);
-            aq_udp_buf_give(tx->head);
-            tx->head = larger;
-        }
-        memset(tx->head + tx->head_len, 0, at - tx->head_len);
-        tx->head_len = (uint32_t)(at + size);
-        *tx_out = tx;
-        return tx->head + at;
-    }
-    tx = aq_udp_link_add(&peer->link, AQ_UDP_RMA);
-    if (tx == NULL)
-        return NULL;
-    tx->head = aq_udp_buf_take(AQ_UDP_HEADER + size);
-    tx->head_len = (uint32_t)(AQ_UDP_HEADER + size);
-    *tx_out = tx;
-    return tx->head + AQ_UDP_HEADER;
-}
-
 /* A put whose data is copied now. False: no slot. */
 static bool aq_udp_put_small(struct aq_udp_peer *peer, struct aq_op *op, uint64_t dest, const void *src,
                              size_t nbytes)
 {
     struct aq_udp_tx *tx;
-    uint8_t *at = aq_udp_rma_place(peer, AQ_UDP_RMA_HEAD + nbytes, &tx);
+    uint8_t *at = aq_udp_peer_place(peer, AQ_UDP_RMA, AQ_UDP_RMA_HEAD + nbytes, &tx);
 
     if (at == NULL)
         return false;
@@ -177,7 +146,7 @@ static bool aq_udp_get_ask(struct aq_udp_peer *peer, const struct aq_udp_xfer *x
         return false;
     if (peer->gets == NULL && (peer->gets = calloc(AQ_UDP_GETS, sizeof(*peer->gets))) == NULL)
         aq_fatal("udp: no memory for gets from rank %u", peer->rank);
-    at = aq_udp_rma_place(peer, AQ_UDP_RMA_HEAD, &tx);
+    at = aq_udp_peer_place(peer, AQ_UDP_RMA, AQ_UDP_RMA_HEAD, &tx);
     if (at == NULL)
         return false;
     for (slot = peer->get_turn % AQ_UDP_GETS; peer->gets[slot].used; slot = (slot + 1) % AQ_UDP_GETS)
