@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_module.c - where modules of conduits are looked for, and what is said if there is none. Each case runs in a
+ * child, since the environment is taken once in a process.
+ */
+#include "tests/unit/aq_unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/aq_env.h"
+#include "core/aq_module.h"
+
+static char folder[] = "/tmp/aq-module-XXXXXX";
+
+struct module_case {
+    const char *dir, *name;
+};
+
+/* In a child: prints the reason; code 3: there is a table. */
+static void open_one(void *arg)
+{
+    const struct module_case *c = arg;
+    char why[512] = "";
+
+    if (c->dir != NULL)
+        setenv("AQ_MODULE_DIR", c->dir, 1);
+    else
+        unsetenv("AQ_MODULE_DIR");
+    aq_env_init();
+    if (aq_module_open(c->name, why, sizeof(why)) != NULL)
+        _exit(3);
+    fprintf(stderr, "%s", why);
+}
+
+static void expect(const char *dir, const char *name, int code, const char *text)
+{
+    struct module_case c = { dir, name };
+    struct aq_unit_result run;
+
+    aq_unit_run(open_one, &c, &run);
+    assert_int_equal(aq_unit_exit_code(&run), code);
+    aq_unit_contains(run.err, text);
+}
+
+static void put(const char *name, const char *text)
+{
+    char path[128];
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void test_missing(void **state)
+{
+    (void)state;
+    expect(folder, "nosuch", 0, "aq-nosuch.so, is not installed");
+    expect(NULL, "nosuch", 0, "AQ_MODULE_DIR=DIR");
+    expect("/nonexistent", "nosuch", 0, "aq-nosuch.so, is not installed");
+}
+
+static void test_not_a_module(void **state)
+{
+    (void)state;
+    put("aq-broken.so", "this is no library\n");
+    expect(folder, "broken", 0, "its module cannot be loaded");
+}
+
+/* A library without our table. */
+static void test_other_release(void **state)
+{
+    static const char *const places[] = { "/lib/x86_64-linux-gnu/libm.so.6", "/lib/aarch64-linux-gnu/libm.so.6",
+                                          "/lib64/libm.so.6", "/usr/lib/libm.so.6" };
+    char path[128];
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/aq-other.so", folder);
+    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
+        if (access(places[i], R_OK) == 0) {
+            assert_int_equal(symlink(places[i], path), 0);
+            expect(folder, "other", 0, "of another release");
+            return;
+        }
+    skip(); /* no libm to stand in for one */
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) == NULL;
+}
+
+static int remove_folder(void **state)
+{
+    static const char *const files[] = { "aq-broken.so", "aq-other.so" };
+    char path[128];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, files[i]);
+        unlink(path);
+    }
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_not_a_module),
+        cmocka_unit_test(test_other_release),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
