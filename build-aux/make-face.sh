@@ -34,10 +34,13 @@ esac
 syslibs=$(value SYSTEM_LIBS)
 # of the row "NAME:libs;NAME:libs;", the one of this conduit
 ownlibs=$(value CONDUIT_LIBS | tr ';' '\n' | sed -n "s/^$conduit://p")
+ld=$(value CONDUIT_LD | tr ';' '\n' | sed -n "s/^$conduit://p")
 case " $syslibs " in *" -lpthread "*) threadlibs= ;; esac
 case " $syslibs " in *" -lm "*) m= ;; *) m=' -lm' ;; esac
-# Programs of udp start themselves: they have no spawners to choose from.
-case $conduit in udp) drop='/^GASNET_SPAWNER_/d' ;; *) drop= ;; esac
+# Programs of udp start themselves, those of mpi by MPI: they have no spawners to choose from.
+case $conduit in udp | mpi) drop='/^GASNET_SPAWNER_/d' ;; *) drop= ;; esac
+# Only where a wrapper adds the MPI libraries.
+case $conduit in mpi) mpi= ;; *) mpi='/^GASNET_LD_REQUIRES_MPI/d' ;; esac
 # Programs that use the tools alone say what they are by other words.
 case $mode in
 seq) toolsmode=-DGASNETT_THREAD_SINGLE toolsthreads= ;;
@@ -59,6 +62,7 @@ sed -e '/^# SPDX/!s|@CONDUIT@|'"$conduit"'|g' \
     -e "s|@RELEASE@|$(value RELEASE)|g" \
     -e "s|@GASNET_CC@|$(value GASNET_CC)|g" \
     -e "s|@GASNET_CXX@|$(value GASNET_CXX)|g" \
+    -e "s|@GASNET_LD@|${ld:-$(value GASNET_CC)}|g" -e "$mpi" \
     -e "$drop" -e "s|@OPT@|$(value GASNET_OPT)|g" \
     "$template" |
     case $template in

@@ -18,6 +18,7 @@
 #include "gasnetex.h"
 
 struct aq_op; /* extended/aq_op.h: one operation, counting what it waits for */
+struct aq_spawn_provider; /* other/spawn/aq_spawn_provider.h: a way for ranks to find each other */
 
 enum aq_am_kind { AQ_AM_SHORT, AQ_AM_MEDIUM, AQ_AM_LONG };
 
@@ -61,6 +62,9 @@ struct aq_conduit_ops {
     const char *about; /* one line for aq-info */
     uint32_t caps;
     size_t least_medium, least_long; /* bytes: the limits that init sets are never below; at least 512 */
+    /* How this conduit's ranks find each other, if the library beneath it has a way of its own and any other
+     * would be in its way. NULL: as other/spawn finds out. */
+    const struct aq_spawn_provider *spawn;
 
     /* May this process use the conduit? AQ_OK, or negative and the reason in why[len]. */
     int (*probe)(char *why, size_t len);
@@ -116,6 +120,13 @@ struct aq_conduit_ops {
                bool lc_now, gex_Flags_t flags);
     int (*get)(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
                gex_Flags_t flags);
+
+    /* Would atomic domains of this type, with no operations but these, be served by the conduit: every operation on
+     * every target, this process and near ones included? The same answer on every process. NULL: never. */
+    bool (*ad_serves)(gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags);
+    /* An operation of such a domain, as put: counted in the category of its opcode (extended/aq_ad.h). */
+    int (*ad_op)(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result_p, void *tgt_addr, gex_OP_t opcode,
+                 uint64_t operand1, uint64_t operand2, gex_Flags_t flags);
 
     /* Barriers over the job. arrive: this process has entered phase k = 1, 2, ...; done: has
      * everybody? If not, *missing_out is somebody who has not, or GEX_RANK_INVALID. Any

@@ -261,7 +261,7 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
     (void)aq_ident_value("GASNetConfig", &(unsigned){ 0 }); /* links the strings in */
     aq_env_init();
     aq_job.conduit = aq_client_choose_conduit(conduit_ident);
-    if (aq_spawn_init(argc, argv, aq_job.conduit->name) != AQ_OK)
+    if (aq_spawn_init(argc, argv, aq_job.conduit->name, aq_job.conduit->spawn) != AQ_OK)
         aq_exit_abort(1); /* it has said why; a process without a job has nothing to go on with */
     spawn = aq_spawn_info();
     aq_job.rank = spawn->rank;

@@ -209,7 +209,7 @@ static _Noreturn void aq_exit_finish(int code, bool orderly, bool in_signal)
     aq_exit_flush_console();
     aq_exit_flush_files();
     aq_exit_set_state(AQ_RANK_ENDED);
-    code = aq_spawn_leave(aq_exit_settle(code), orderly);
+    code = aq_spawn_leave(aq_exit_settle(code), orderly ? AQ_LEAVE_END : AQ_LEAVE_ABORT);
     _exit(code);
 }
 
@@ -226,7 +226,7 @@ static _Noreturn void aq_exit_any(int code, bool orderly, bool in_signal)
     if (again) { /* from a handler that runs on top of the first call */
         aq_exit_publish(AQ_RANK_EXITING, code);
         aq_exit_set_state(AQ_RANK_ENDED);
-        _exit(aq_spawn_leave(aq_exit_settle(code), orderly));
+        _exit(aq_spawn_leave(aq_exit_settle(code), orderly ? AQ_LEAVE_END : AQ_LEAVE_ABORT));
     }
     aq_exit_finish(code, orderly, in_signal);
 }
@@ -296,7 +296,7 @@ static void aq_exit_hook(int status, void *arg)
     aq_trace_finish(NULL, false);
     aq_exit_flush_console(); /* libc does the other files, without their locks */
     aq_exit_set_state(AQ_RANK_ENDED);
-    aq_spawn_leave(aq_exit_settle(status), true);
+    aq_spawn_leave(aq_exit_settle(status), AQ_LEAVE_RETURN);
 }
 
 void aq_exit_init(void)

@@ -38,6 +38,8 @@ const char aq_ident_strings[] =
 #ifdef GASNET_CONDUIT_UDP /* its programs name no spawner: they start themselves */
     AQ_IDENT("GASNetDefaultSpawnFunction", "S")
     AQ_IDENT("AMUDPLibraryVersion", "3.21")
+#elif defined(GASNET_CONDUIT_MPI) /* and these are started by MPI */
+    AQ_IDENT("AMMPILibraryVersion", "2.11")
 #else
     AQ_IDENT("GASNetFORKSpawner", "1")
     AQ_IDENT("GASNetSSHSpawner", "1")

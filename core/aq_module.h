@@ -11,6 +11,7 @@
 #ifndef AQ_MODULE_H
 #define AQ_MODULE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /**
@@ -20,6 +21,15 @@
  * Returns the table, &aq_NAME_lib of the module, or NULL.
  */
 const void *aq_module_open(const char *name, char *why, size_t len);
+
+/**
+ * aq_module_find - where the module of a conduit is, for a program that does not hold it.
+ * dir         the only folder to look at; NULL or "": see aq_module_find.c
+ * program     its path: the folders above it are looked at
+ * path, len   gets the file's name
+ * Returns false if there is none.
+ */
+bool aq_module_find(const char *name, const char *dir, const char *program, char *path, size_t len);
 
 /* The module in this library, with its conduit's name (core/aq_conduit_list.c); NULL, both: none. */
 extern const char *const aq_module_inside_name;

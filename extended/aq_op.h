@@ -37,6 +37,7 @@ struct aq_op_kind {
     const char *waits_in; /* for the stall report: the call, and the operation it is about */
     const char *name;     /* the call that started it, for diagnoses */
     bool hides_lc;        /* the call's local completion has no event */
+    bool blocks;          /* the call returns when it is complete */
     /* If not NULL, completion is not counted but looked up: is it done? If not, who is
      * missing, or GEX_RANK_INVALID. Must neither poll nor block. */
     bool (*look)(const struct aq_op *op, gex_Rank_t *missing_out);

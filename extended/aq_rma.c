@@ -23,10 +23,10 @@
 
 static const struct aq_op_kind aq_put_blocking = { .waits_in = "gex_RMA_PutBlocking",
                                                    .name = "gex_RMA_PutBlocking",
-                                                   .hides_lc = true };
+                                                   .hides_lc = true, .blocks = true };
 static const struct aq_op_kind aq_get_blocking = { .waits_in = "gex_RMA_GetBlocking",
                                                    .name = "gex_RMA_GetBlocking",
-                                                   .hides_lc = true };
+                                                   .hides_lc = true, .blocks = true };
 static const struct aq_op_kind aq_put_nb = { .waits_in = "gex_Event_Wait (gex_RMA_PutNB)",
                                              .name = "gex_RMA_PutNB",
                                              .hides_lc = true };

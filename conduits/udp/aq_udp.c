@@ -5,7 +5,7 @@
  * socket. See aq_udp.h for the files, aq_udp_link.c for how datagrams become reliable.
  *
  * Polling   a look at the socket is a system call, some 5 times as dear as a look at shared memory. While
- *           near ranks keep us busy it is taken every AQ_UDP_NEAR_POLLS polls only. The poll right after
+ *           near ranks keep us busy most polls leave it out. The poll right after
  *           a send that waits for company (aq_udp_peer_queued()) looks at nothing; the next one sends
  * Leaving   what is unacknowledged as the process leaves could be lost for good, and a peer would wait for
  *           ever; so leaving waits for acknowledgements, a bounded time, and says goodbye
@@ -24,10 +24,9 @@
 #include "core/aq_rc.h"
 #include "extended/aq_ref.h"
 #include "other/shm/aq_shm.h"
+#include "other/shm/aq_shm_spare.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_UDP_NEAR_POLLS 8u    /* polls of shared memory for one of the socket, while it is busy */
-#define AQ_UDP_NEAR_BUSY 64u    /* polls that it counts as busy after a message */
 #define AQ_UDP_BURST_LOOK 16u   /* sends of a burst between looks at the socket */
 #define AQ_UDP_BURST_MOST 128u  /* sends of a burst before everything is flushed */
 #define AQ_UDP_POLL_NS 400u
@@ -191,7 +190,7 @@ static int aq_udp_any_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, cons
 /* May this poll spare itself the socket? */
 static inline bool aq_udp_poll_spared(unsigned near)
 {
-    static _Thread_local uint32_t busy, turn;
+    static _Thread_local struct aq_shm_spare spare;
     const unsigned burst = atomic_load_explicit(&aq_udp.burst, memory_order_relaxed);
 
     if (AQ_UNLIKELY((burst & 1) != 0)) {
@@ -204,12 +203,7 @@ static inline bool aq_udp_poll_spared(unsigned near)
     }
     if (AQ_UNLIKELY(burst != 0)) /* nothing was sent since the last poll: the burst is over */
         atomic_store_explicit(&aq_udp.burst, 0, memory_order_relaxed);
-    if (near != 0)
-        busy = AQ_UDP_NEAR_BUSY;
-    if (busy == 0)
-        return false;
-    busy--;
-    return ++turn % AQ_UDP_NEAR_POLLS != 0;
+    return aq_shm_spare(&spare, near);
 }
 
 static unsigned aq_udp_poll_far(bool replies_only)

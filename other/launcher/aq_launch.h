@@ -40,6 +40,7 @@ struct aq_launch {
     bool tell;                   /* say what is done: -v, or -t */
     bool dry;                    /* -t */
     bool keep;                   /* -k */
+    int encode;                  /* values of variables: 1 yes, 0 no, -1 not given */
     bool prefix;                 /* lines by rank */
     enum aq_launch_spawner spawner;
     enum aq_launch_bind bind;
@@ -70,6 +71,15 @@ char *aq_launch_look_up(const char *name, const char **why_out);
 
 /** aq_launch_conduit_in - the conduit that a program (a word of the command) was built for; else unchanged. */
 void aq_launch_conduit_in(const char *word, char conduit_out[16]);
+
+/** aq_launch_map - a file, to be read; NULL if there is none. The caller's, munmap(). */
+char *aq_launch_map(const char *path, size_t *size_out);
+
+/**
+ * aq_launch_mpirun - the command that starts a job of the MPI that the program will use: what its module, or that of the
+ * conduit, was compiled to say; else what configure found. The caller's, free().
+ */
+char *aq_launch_mpirun(const struct aq_launch *lo);
 
 /** aq_launch_check - does the program carry the conduit's and the spawner's string? */
 void aq_launch_check(const struct aq_launch *lo);

@@ -36,6 +36,7 @@ static const char aq_launch_help[] =
     "  -l, --prefix-output   put the rank before each line of output\n"
     "  --bind[=WHAT]      bind each rank to a core (WHAT: none hwthread core cache numa socket)\n"
     "  -spawner=S         fork, ssh (hosts by -H), mpi (MPIRUN_CMD) or pmi (PMIRUN_CMD)\n"
+    "  -encode, -noencode conduit mpi: encode values of variables, for launchers that give them to a shell, or not\n"
     "  --                 end of options\n";
 
 static void aq_launch_usage(const struct aq_launch *lo, FILE *to)
@@ -154,6 +155,23 @@ static void aq_launch_option_bind(struct aq_launch *lo, const char *what)
     aq_launch_error(lo, "--bind=%s: choose none, hwthread, core, cache, numa or socket", what);
 }
 
+/* gasnetrun_mpi's: percent encoding for launchers that give words to a shell. Arguments reach ours as they are. */
+static bool aq_launch_option_encode(struct aq_launch *lo, const char *word)
+{
+    const bool no = strncmp(word, "-no", 3) == 0;
+    const char *what = word + (no ? 3 : 1);
+
+    if (strcmp(lo->conduit, "mpi") != 0 || strncmp(what, "encode", 6) != 0)
+        return false;
+    if (what[6] == '\0' || strcmp(what + 6, "-env") == 0)
+        lo->encode = !no;
+    else if (strcmp(what + 6, "-args") != 0)
+        return false;
+    else if (!no)
+        aq_launch_error(lo, "-encode-args: arguments are never encoded; quote them for the launcher by %%Q in MPIRUN_CMD");
+    return true;
+}
+
 /* options that consist of one word; true if this was one */
 static bool aq_launch_flag(struct aq_launch *lo, const char *word)
 {
@@ -179,7 +197,7 @@ static bool aq_launch_flag(struct aq_launch *lo, const char *word)
         aq_launch_usage(lo, stdout);
         exit(0);
     } else {
-        return false;
+        return aq_launch_option_encode(lo, word);
     }
     return true;
 }
@@ -317,6 +335,8 @@ static void aq_launch_choose_spawner(struct aq_launch *lo)
         lo->spawner = aq_launch_parse_spawner(lo, name, text);
     else if (strcmp(lo->conduit, "udp") == 0)
         lo->spawner = aq_launch_udp_spawner(lo);
+    else if (strcmp(lo->conduit, "mpi") == 0)
+        lo->spawner = AQ_SPAWNER_MPI;
     else if (lo->host_list != NULL || lo->host_file != NULL ||
              (strcmp(lo->conduit, "smp") != 0 && aq_hosts_explicit(false, NULL, NULL)))
         lo->spawner = AQ_SPAWNER_SSH;
@@ -331,6 +351,10 @@ static void aq_launch_settle(struct aq_launch *lo)
     aq_launch_choose_spawner(lo);
     if (lo->ranks == 0)
         aq_launch_misuse(lo, "say how many ranks to start:", "-n N");
+    if (strcmp(lo->conduit, "mpi") == 0 && lo->spawner != AQ_SPAWNER_MPI && lo->spawner != AQ_SPAWNER_PMI)
+        aq_launch_error(lo, "spawner %s cannot start the mpi conduit, whose ranks find each other through MPI; use "
+                            "-spawner=mpi (MPIRUN_CMD), the default, or -spawner=pmi (PMIRUN_CMD)",
+                        aq_launch_spawner_name(lo->spawner));
     if (lo->spawner == AQ_SPAWNER_FORK && lo->ranks > AQ_SPAWN_MAX_RANKS)
         aq_launch_error(lo, "-n %u: a host can have at most %u ranks; name more hosts by -H", lo->ranks,
                         AQ_SPAWN_MAX_RANKS);
@@ -372,7 +396,7 @@ void aq_launch_parse(struct aq_launch *lo, int argc, char **argv)
     int at;
 
     memset(lo, 0, sizeof(*lo));
-    lo->cpus = -1;
+    lo->cpus = lo->encode = -1;
     lo->self = slash != NULL ? slash + 1 : argc > 0 ? argv[0] : "gasnetrun";
     aq_launch_conduit_of_name(lo);
     at = aq_amudprun_is(lo) ? aq_amudprun_parse(lo, argc, argv) : aq_launch_options(lo, argc, argv);

@@ -102,6 +102,39 @@ static bool aq_other_passes(const struct aq_launch *lo, const char *entry)
            aq_other_listed(lo->env_names, entry, len);
 }
 
+/* what no shell takes for anything else, and no decoder */
+static bool aq_other_is_plain(char c)
+{
+    return isalnum((unsigned char)c) || (c != '\0' && strchr("_./:,+-@=", c) != NULL);
+}
+
+/* Characters that a shell on the way might take for something else become %0HH, which the library decodes. */
+static void aq_other_encode(const struct aq_launch *lo)
+{
+    extern char **environ;
+    char *text, *to, name[256];
+
+    for (size_t i = 0; environ[i] != NULL; i++) {
+        const size_t len = strcspn(environ[i], "=");
+        const char *from = environ[i] + len + (environ[i][len] == '=');
+
+        text = malloc(4 * strlen(from) + 1);
+        if (text == NULL)
+            aq_launch_error(lo, "out of memory");
+        for (to = text; *from != '\0'; from++)
+            if (aq_other_is_plain(*from))
+                *to++ = *from;
+            else
+                to += sprintf(to, "%%0%02X", (unsigned char)*from);
+        *to = '\0';
+        if (aq_other_passes(lo, environ[i]) && len < sizeof(name)) {
+            snprintf(name, sizeof(name), "%.*s", (int)len, environ[i]);
+            setenv(name, text, 1); /* it is there: the list stays as it is */
+        }
+        free(text);
+    }
+}
+
 /* options that make the launcher pass the variables on */
 static void aq_other_environment(const struct aq_launch *lo, enum aq_other_kind kind,
                                  struct aq_words *w)
@@ -139,6 +172,8 @@ static void aq_other_count(const struct aq_launch *lo, enum aq_other_kind kind, 
     uint32_t per_host = lo->hosts > 0 ? (lo->ranks + lo->hosts - 1) / lo->hosts : 0;
 
     aq_words_add(w, "%u", lo->ranks);
+    if (kind == AQ_OTHER_OPENMPI) /* ranks outnumber cores here as they may under any of our own spawners */
+        aq_words_add(w, "--oversubscribe");
     if (kind == AQ_OTHER_OPENMPI && per_host > 0) {
         aq_words_add(w, "-map-by");
         aq_words_add(w, "ppr:%u:node", per_host);
@@ -241,7 +276,7 @@ void aq_launch_exec(struct aq_launch *lo)
     struct aq_words w = {NULL, 0};
     enum aq_other_kind kind;
 
-    text = strdup(set != NULL && *set != '\0' ? set : "mpirun -np %N %C");
+    text = set != NULL && *set != '\0' ? strdup(set) : aq_launch_mpirun(lo);
     if (text == NULL)
         aq_launch_error(lo, "out of memory");
     if (ok == NULL && strstr(text, name) == NULL && !aq_other_template_ok(text))
@@ -250,6 +285,8 @@ void aq_launch_exec(struct aq_launch *lo)
             name, text, name);
     t = strtok_r(text, " \t\n", &save);
     kind = t != NULL ? aq_other_recognise(t) : AQ_OTHER_UNKNOWN;
+    if (lo->encode == 1 || (lo->encode < 0 && kind == AQ_OTHER_UNKNOWN && strcmp(lo->conduit, "mpi") == 0))
+        aq_other_encode(lo);
     for (; t != NULL; t = strtok_r(NULL, " \t\n", &save))
         aq_other_word(lo, kind, t, &w);
     if (lo->tell) {

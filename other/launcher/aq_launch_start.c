@@ -30,8 +30,8 @@ static bool aq_launch_has(const char *image, size_t size, const char *key, const
     return memmem(image, size, text, strlen(text)) != NULL;
 }
 
-/* An executable file in memory; NULL if it is none. */
-static char *aq_launch_map(const char *path, size_t *size_out)
+/* An executable file or library in memory; NULL if it is none. */
+char *aq_launch_map(const char *path, size_t *size_out)
 {
     struct stat st;
     char *image = MAP_FAILED;
@@ -39,7 +39,7 @@ static char *aq_launch_map(const char *path, size_t *size_out)
 
     if (fd < 0)
         return NULL;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111) != 0 && st.st_size >= 64)
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= 64)
         image = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
     if (image == MAP_FAILED)
@@ -92,7 +92,7 @@ static int aq_launch_look_into(const struct aq_launch *lo, const char *path)
              : lo->spawner == AQ_SPAWNER_PMI ? "PMI"
                                              : "FORK"); /* and ssh: agents start ranks in the same way */
     if (aq_launch_has(image, size, "GASNetConduitName", conduit))
-        found = strcmp(lo->conduit, "udp") == 0 || /* its programs name no spawner */
+        found = strcmp(lo->conduit, "udp") == 0 || strcmp(lo->conduit, "mpi") == 0 || /* they name no spawner */
                 aq_launch_has(image, size, spawner, "1");
     munmap(image, size);
     return found;

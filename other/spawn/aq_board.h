@@ -76,7 +76,7 @@ struct aq_board_rank {
     _Atomic uint64_t wait;                            /* kind << 32 | peer jobrank */
     _Atomic uint64_t wait_since;                      /* CLOCK_MONOTONIC, nanoseconds */
     uint32_t jobrank;
-    uint32_t unused;
+    _Atomic uint32_t parting;                         /* how it will leave: for the provider's use */
     _Alignas(AQ_BOARD_LINE) _Atomic uint64_t counter[AQ_BOARD_COUNTERS];
 };
 
@@ -119,6 +119,7 @@ struct aq_board {
     _Atomic uint32_t exit_seen;                       /* grows with each rank that exits; a futex */
     _Atomic uint32_t lost;                            /* 1 + jobrank of the first rank lost, 0 none */
     _Atomic uint32_t catch_exit_off;                  /* GASNET_CATCH_EXIT=0 in some rank */
+    _Atomic uint32_t parting;                         /* what the ranks' parting comes to; the same */
     _Alignas(AQ_BOARD_LINE) _Atomic uint32_t arrived; /* start-up barrier */
     _Alignas(AQ_BOARD_LINE) _Atomic uint32_t round;   /* its generation; a futex */
     struct aq_board_rank rank[];                      /* [size], index = host rank */

@@ -110,10 +110,10 @@ static void aq_spawn_single_notify(struct aq_spawn_state *st)
     (void)st;
 }
 
-static int aq_spawn_single_leave(struct aq_spawn_state *st, int code, bool orderly)
+static int aq_spawn_single_leave(struct aq_spawn_state *st, int code, enum aq_leave how)
 {
     (void)st;
-    (void)orderly;
+    (void)how;
     return code;
 }
 
@@ -240,15 +240,17 @@ struct aq_host_facts aq_spawn_host_facts(void)
     return facts;
 }
 
-int aq_spawn_init(int *argc, char ***argv, const char *conduit)
+int aq_spawn_init(int *argc, char ***argv, const char *conduit, const struct aq_spawn_provider *own)
 {
+    static char line[BUFSIZ];
     struct aq_spawn_state *st = &aq_spawn_me;
     unsigned cores;
     int rc;
 
     for (int i = 0; i < AQ_BOARD_HOST_FDS; i++)
         st->host_fd[i] = -1;
-    rc = aq_spawn_start(st, argc, argv, conduit);
+    st->provider = own;
+    rc = own != NULL ? own->join(st) : aq_spawn_start(st, argc, argv, conduit);
     if (rc != AQ_OK) {
         st->provider = NULL;
         return rc;
@@ -260,9 +262,10 @@ int aq_spawn_init(int *argc, char ***argv, const char *conduit)
     st->spin = st->info.host_size <= cores;
     aq_log_set_rank(st->info.rank);
     /* libc would cut lines of several ranks at buffer boundaries; a line a write stays whole in
-     * pipes and files, costs nothing on a terminal, and needs no process in between */
+     * pipes and files, costs nothing on a terminal, and needs no process in between. A buffer of our own,
+     * since under some MPIs stdout comes with one of a single byte */
     if (st->info.size > 1)
-        setvbuf(stdout, NULL, _IOLBF, 0);
+        setvbuf(stdout, line, _IOLBF, sizeof(line));
     return AQ_OK;
 }
 
@@ -505,9 +508,9 @@ void aq_spawn_notify(void)
         aq_spawn_me.provider->notify(&aq_spawn_me);
 }
 
-int aq_spawn_leave(int code, bool orderly)
+int aq_spawn_leave(int code, enum aq_leave how)
 {
     if (aq_spawn_me.provider == NULL)
         return code;
-    return aq_spawn_me.provider->leave(&aq_spawn_me, code, orderly);
+    return aq_spawn_me.provider->leave(&aq_spawn_me, code, how);
 }

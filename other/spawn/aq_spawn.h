@@ -15,8 +15,10 @@
 
 #include "other/spawn/aq_board.h"
 
+struct aq_spawn_provider;
+
 struct aq_spawn_info {
-    const char *provider;        /* "fork", "agent", "pmix", "pmi", "single" */
+    const char *provider;        /* "fork", "agent", "pmix", "pmi", "single", or a conduit's own */
     uint32_t rank, size;         /* in the job */
     uint32_t host_rank;          /* my index among the ranks of this host = my slot on the board */
     uint32_t host_size;
@@ -31,9 +33,10 @@ struct aq_spawn_info {
  * (forks here; the calling process becomes the supervisor and never returns), then a single process.
  * argc, argv  the client's, may be NULL; a udp program that starts itself takes the number of ranks out of them
  * conduit     its name, to read GASNET_<CONDUIT>_SPAWNER
+ * own         the conduit's own way of starting, which is then the only one; or NULL
  * Returns AQ_OK or a negative AQ_ERR_*, logged.
  */
-int aq_spawn_init(int *argc, char ***argv, const char *conduit);
+int aq_spawn_init(int *argc, char ***argv, const char *conduit, const struct aq_spawn_provider *own);
 
 /** aq_spawn_info - NULL before aq_spawn_init(). */
 const struct aq_spawn_info *aq_spawn_info(void);
@@ -101,14 +104,20 @@ int aq_spawn_host_fd(int slot, unsigned memfd_flags);
  */
 void aq_spawn_notify(void);
 
+/* How a process leaves. */
+enum aq_leave {
+    AQ_LEAVE_ABORT,  /* have the launcher end the whole job */
+    AQ_LEAVE_END,    /* in order; the process ends at once */
+    AQ_LEAVE_RETURN  /* the same, but exit() goes on, and runs what the program has left to atexit() */
+};
+
 /**
  * aq_spawn_leave - last call before the process ends: tell the launcher that started us.
  * code     exit code of this process
- * orderly  false: have the launcher end the whole job (PMIx_Abort)
  * Safe in signal handlers and at most once a process; bounded by GASNET_EXITTIMEOUT.
  * Returns the code to exit with.
  */
-int aq_spawn_leave(int code, bool orderly);
+int aq_spawn_leave(int code, enum aq_leave how);
 
 /** aq_spawn_is_supervised - a process of ours watches the ranks and will report how they end. */
 bool aq_spawn_is_supervised(void);

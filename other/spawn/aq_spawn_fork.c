@@ -85,10 +85,10 @@ void aq_spawn_fork_notify(struct aq_spawn_state *st)
     kill(st->board->supervisor, SIGURG);
 }
 
-int aq_spawn_fork_leave(struct aq_spawn_state *st, int code, bool orderly)
+int aq_spawn_fork_leave(struct aq_spawn_state *st, int code, enum aq_leave how)
 {
     (void)st;
-    (void)orderly;
+    (void)how;
     return code; /* the supervisor reads the board */
 }
 

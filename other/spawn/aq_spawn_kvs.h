@@ -38,6 +38,9 @@ struct aq_kvs_ops {
     /* a connection to the launcher that hangs up when the launcher is gone; NULL or -1: there is none */
     int (*life_fd)(void);
     void (*abort)(int code, const char *text);
+    /* before fini, on the thread that leaves: everybody has come to the exit, and here they may wait for each
+     * other. NULL: nothing to do */
+    void (*part)(enum aq_leave how);
     void (*fini)(void);
 };
 
@@ -58,7 +61,7 @@ int aq_spawn_kvs_fence(struct aq_spawn_state *st);
 int aq_spawn_kvs_publish(struct aq_spawn_state *st, const void *card, size_t len);
 int aq_spawn_kvs_lookup(struct aq_spawn_state *st, uint32_t rank, void *card_out, size_t len);
 void aq_spawn_kvs_notify(struct aq_spawn_state *st);
-int aq_spawn_kvs_leave(struct aq_spawn_state *st, int code, bool orderly);
+int aq_spawn_kvs_leave(struct aq_spawn_state *st, int code, enum aq_leave how);
 
 /** aq_kvs_to_hex - 2 * len digits and a NUL. */
 void aq_kvs_to_hex(char *text, const uint8_t *bytes, size_t len);

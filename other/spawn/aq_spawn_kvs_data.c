@@ -207,8 +207,8 @@ void aq_spawn_kvs_notify(struct aq_spawn_state *st)
     aq_minder_notify();
 }
 
-int aq_spawn_kvs_leave(struct aq_spawn_state *st, int code, bool orderly)
+int aq_spawn_kvs_leave(struct aq_spawn_state *st, int code, enum aq_leave how)
 {
     (void)st;
-    return aq_minder_leave(code, orderly);
+    return aq_minder_leave(code, how);
 }

@@ -76,8 +76,9 @@ static bool aq_minder_meet(void)
     return true;
 }
 
-int aq_minder_leave(int code, bool orderly)
+int aq_minder_leave(int code, enum aq_leave how)
 {
+    bool orderly = how != AQ_LEAVE_ABORT;
     uint64_t end;
     uint32_t now;
 
@@ -89,6 +90,8 @@ int aq_minder_leave(int code, bool orderly)
         /* others may have published larger codes, or the job's was settled: everybody returns the same */
         code = atomic_load_explicit(&aq_minder.board->exit_code, memory_order_relaxed);
     }
+    if (orderly && aq_minder.ops->part != NULL)
+        aq_minder.ops->part(how);
     end = aq_board_now_ns() + AQ_MINDER_CALL_MS * 1000000ull;
     /* relaxed: the request is released after it */
     atomic_store_explicit(&aq_minder.code, code, memory_order_relaxed);

@@ -28,6 +28,6 @@ void aq_minder_launcher_lost(void);
 bool aq_minder_is_orphan(void);
 
 /** aq_minder_leave - wait for the host's other ranks, then have ops->fini() or ops->abort() called. */
-int aq_minder_leave(int code, bool orderly);
+int aq_minder_leave(int code, enum aq_leave how);
 
 #endif

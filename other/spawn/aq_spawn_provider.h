@@ -28,7 +28,7 @@ struct aq_spawn_provider {
                                                     /* NULL, both: the cards of all ranks lie in a file of
                                                      * the host, filled by allgather */
     void (*notify)(struct aq_spawn_state *st);      /* async-signal-safe */
-    int (*leave)(struct aq_spawn_state *st, int code, bool orderly);
+    int (*leave)(struct aq_spawn_state *st, int code, enum aq_leave how);
 };
 
 struct aq_spawn_state {
@@ -64,7 +64,7 @@ int aq_spawn_agent_fill(struct aq_spawn_state *st, uint32_t slot);
 
 /* the fork provider's, for agents' ranks too */
 void aq_spawn_fork_notify(struct aq_spawn_state *st);
-int aq_spawn_fork_leave(struct aq_spawn_state *st, int code, bool orderly);
+int aq_spawn_fork_leave(struct aq_spawn_state *st, int code, enum aq_leave how);
 
 /**
  * aq_spawn_fork_self - GASNET_PSHM_NODES: become the supervisor of size copies of this process.

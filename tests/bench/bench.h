@@ -8,7 +8,8 @@
  *                    records
  *   bench_job.c      inside a job: start-up, commands from rank 0 to the others, running one row
  *   bench_rows.c     the registry: every row of every file, with sizes, budgets and tables
- *   bench_far.c      inside a job whose ranks share no memory: limits over sockets, a stream under loss
+ *   bench_far.c      inside a job whose ranks share no memory: limits over sockets or MPI, a stream under loss
+ *   bench_raw.c      limits by bare MPI, beside the mpi conduit: finds and loads module/
  *   bench_am.c bench_rma.c bench_sync.c bench_vis.c bench_atomic.c bench_coll.c
  *                    subjects and limits of the rows
  *   bench_probe.c    inside a job: start-up times and memory of many ranks
@@ -28,6 +29,7 @@
 #include "gasnetex.h"
 
 #include "bench_limit.h"
+#include "bench_raw.h"
 #include "bench_stat.h"
 #include "bench_wire.h"
 
@@ -38,11 +40,20 @@ struct aq_options {
     bool list;
     bool strict; /* a row over its budget makes the exit code 1 */
     bool far;    /* ranks share no memory: rows and budgets of a network */
+    bool raw;    /* the network is MPI, and so are the limits */
     bool peers; /* also measure MPI and OpenSHMEM where installed */
     const char *json, *plot, *only, *table;
     const char *task;   /* what the ranks of a job do: rows, stream, startup, memory, talk, exit */
     const char *report; /* where rank 0 of a job writes records; NULL: it prints the table */
 };
+
+/* What the ranks share: memory; sockets; MPI. */
+enum aq_beside { AQ_BESIDE_SHM, AQ_BESIDE_UDP, AQ_BESIDE_MPI };
+
+static inline enum aq_beside aq_beside(const struct aq_options *options)
+{
+    return !options->far ? AQ_BESIDE_SHM : options->raw ? AQ_BESIDE_MPI : AQ_BESIDE_UDP;
+}
 
 /* --- rows --- */
 
@@ -74,6 +85,7 @@ struct aq_row_kind {
     aq_row_fn prepare; /* before the row, on every rank; may be NULL */
     bool (*possible)(const struct aq_job *job, const struct aq_row *row);
     struct aq_far_limit far;
+    enum aq_raw_kind raw; /* the same over the mpi conduit */
     bool everyone; /* all ranks take part, not only 0 and 1 */
 };
 
@@ -82,7 +94,8 @@ struct aq_row {
     uint64_t size;   /* bytes of an operation; 0 if it carries none */
     double budget;   /* largest ratio, or 0 */
     unsigned tables; /* AQ_TABLE_* */
-    double far_budget;
+    double far_budget; /* over udp */
+    double raw_budget; /* over mpi */
 };
 
 /** aq_rows - every row, the same in every process; *count_out gets their number. */
@@ -90,6 +103,10 @@ const struct aq_row *aq_rows(size_t *count_out);
 
 /** aq_row_wanted - do the options ask for this row, given whether ranks share memory or are far? */
 bool aq_row_wanted(const struct aq_options *options, const struct aq_row *row, bool far);
+
+/** aq_row_budget, aq_row_limit_name - the row's largest ratio, or 0, and its limit in words, or NULL, given the options. */
+double aq_row_budget(const struct aq_options *options, const struct aq_row *row, bool far);
+const char *aq_row_limit_name(const struct aq_options *options, const struct aq_row *row);
 
 /** aq_row_name_wanted - does --only (comma-separated parts of name/size) allow this name? */
 bool aq_row_name_wanted(const struct aq_options *options, const char *name);
@@ -126,6 +143,8 @@ struct aq_job {
     struct aq_limit limit; /* limit.area is NULL if the peer is not mapped */
     struct aq_wire wire;   /* sockets between ranks 0 and 1, if they share no memory */
     bool far, wired;
+    const struct aq_raw_lib *raw; /* MPI between the ranks, or NULL */
+    unsigned raw_way;
     size_t max_medium, max_long;
     size_t medium; /* payload that handlers answer with */
     bool read_payload;
@@ -208,13 +227,32 @@ extern const struct aq_row_kind aq_kind_broadcast, aq_kind_reduce, aq_kind_allre
 /** aq_atomic_start - the domains of the atomics' rows; collective, after attach. */
 void aq_atomic_start(struct aq_job *job);
 
-/** aq_far_start - ranks 0 and 1 connect sockets for the limits; nothing if they share memory or cannot.
+/** aq_far_start - ranks 0 and 1 connect sockets for the limits, or MPI is made ready; nothing if they share memory or cannot.
  *  Collective, before the first row. */
 void aq_far_start(struct aq_job *job);
 
 /** aq_far_stream - the task of that name: rank 0 puts one MiB after another into rank 1's segment and
  *  reports how long one takes on average. */
 void aq_far_stream(struct aq_job *job);
+
+/** aq_far_possible - has the row a limit here? aq_far_ways - how many ways are there to run it; aq_far_take_way - this one
+ *  from now on; aq_far_name - the way in use, in words. */
+bool aq_far_possible(const struct aq_job *job, const struct aq_row *row);
+unsigned aq_far_ways(const struct aq_job *job, const struct aq_row *row);
+void aq_far_take_way(struct aq_job *job, unsigned way);
+void aq_far_name(const struct aq_job *job, const struct aq_row *row, char *buf, size_t size);
+
+/** aq_far_run - this rank's part of iters operations of the limit. aq_far_ready - rank 1 says that it is about to;
+ *  aq_far_is_ready - has it said so? aq_far_forget - what is left over from before. */
+void aq_far_run(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_far_ready(struct aq_job *job);
+bool aq_far_is_ready(struct aq_job *job);
+void aq_far_forget(struct aq_job *job);
+
+/** aq_raw_start - loads the module with the limits by MPI, if there is one: job->raw; operations of at most largest
+ *  bytes. aq_raw_stop - gives back what it has. Both collective. */
+void aq_raw_start(struct aq_job *job, size_t largest);
+void aq_raw_stop(struct aq_job *job);
 
 /** aq_far_ping, ... - limits over sockets, by the size of the row. */
 void aq_far_ping(struct aq_job *job, const struct aq_row *row, uint64_t iters);

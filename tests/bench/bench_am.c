@@ -9,7 +9,7 @@
  * one memcpy of the payload into shared memory each way. Floods count until the receiver has
  * handled everything; their limit is a stream of cache lines through a ring, with a memcpy of the
  * payload each. Between ranks that share no memory the limits are a datagram there and back, and one send() a
- * message.
+ * message, or MPI_Send and MPI_Recv, and MPI_Isend.
  */
 #include "bench.h"
 
@@ -271,6 +271,7 @@ static bool aq_am_has_peers(const struct aq_job *job, const struct aq_row *row)
         .prepare = aq_am_prepare,                                    \
         .possible = fits,                                            \
         .far = {"UDP ping-pong", aq_far_ping, aq_far_pong, false},   \
+        .raw = AQ_RAW_PING,                                          \
     }
 #define FLOOD(variable, row_name, subject_fn, limit_text, fits) \
     const struct aq_row_kind variable = {                       \
@@ -283,6 +284,7 @@ static bool aq_am_has_peers(const struct aq_job *job, const struct aq_row *row)
         .prepare = aq_am_prepare,                               \
         .possible = fits,                                       \
         .far = {"stream", aq_far_put_stream, aq_far_put_stream_peer, true}, \
+        .raw = AQ_RAW_FLOOD,                                    \
     }
 
 ROUND_TRIP(aq_kind_am_two_lines, "am_short_two_lines", aq_am_short, "ping-pong, a line each way", NULL);
@@ -305,6 +307,7 @@ const struct aq_row_kind aq_kind_am_short = {
     .limit_peer = aq_am_limit_shared,
     .prepare = aq_am_prepare,
     .far = {"UDP ping-pong", aq_far_ping, aq_far_pong, false},
+    .raw = AQ_RAW_PING,
 };
 
 const struct aq_row_kind aq_kind_am_rate = {

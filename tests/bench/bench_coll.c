@@ -54,9 +54,10 @@ static void aq_allreduce(struct aq_job *job, const struct aq_row *row, uint64_t 
 
 const struct aq_row_kind aq_kind_broadcast = {
     .name = "broadcast", .subject = aq_broadcast, .subject_peer = aq_broadcast, .prepare = aq_coll_prepare,
-    .everyone = true};
+    .raw = AQ_RAW_BROADCAST, .everyone = true};
 const struct aq_row_kind aq_kind_reduce = {
-    .name = "reduce", .subject = aq_reduce, .subject_peer = aq_reduce, .prepare = aq_coll_prepare, .everyone = true};
+    .name = "reduce", .subject = aq_reduce, .subject_peer = aq_reduce, .prepare = aq_coll_prepare,
+    .raw = AQ_RAW_REDUCE, .everyone = true};
 const struct aq_row_kind aq_kind_allreduce = {
     .name = "allreduce", .subject = aq_allreduce, .subject_peer = aq_allreduce, .prepare = aq_coll_prepare,
-    .far = {"UDP exchange", aq_far_exchange, aq_far_exchange, false}, .everyone = true};
+    .far = {"UDP exchange", aq_far_exchange, aq_far_exchange, false}, .raw = AQ_RAW_ALLREDUCE, .everyone = true};

@@ -4,9 +4,9 @@
  * gets, and the stream that is measured while datagrams are lost.
  * Owns      nothing
  * Threads   one in every process
- * Uses      bench.h, bench_wire.h
+ * Uses      bench.h, bench_wire.h, bench_raw.h
  *
- * Before a limit the other rank says over the sockets that it listens; until then rank 0 stays in the
+ * Over udp the limits are sockets, over mpi MPI. Before a limit the other rank says over these that it listens; until then rank 0 stays in the
  * library, so that the command that asks for it is certain to arrive. While a limit runs, neither side is
  * in the library.
  *
@@ -22,6 +22,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define AQ_STREAM_BYTES ((uint64_t)4 << 20)
 #define AQ_STREAM_LEAST 2
@@ -89,6 +90,10 @@ void aq_far_start(struct aq_job *job)
     uint32_t host;
 
     job->far = job->peer_local == NULL;
+    if (job->options->raw) {
+        aq_raw_start(job, largest);
+        return;
+    }
     gex_EP_RegisterHandlers(job->ep, &entry, 1);
     gex_Event_Wait(gex_Coll_BarrierNB(job->tm, 0));
     if (!job->far || job->rank > 1)
@@ -103,7 +108,72 @@ void aq_far_start(struct aq_job *job)
         job->wired = aq_wire_connect(&job->wire, &aq_far_address) == 0;
 }
 
-/* --- limits --- */
+/* --- what sockets and MPI have in common --- */
+
+bool aq_far_possible(const struct aq_job *job, const struct aq_row *row)
+{
+    if (job->options->raw)
+        return job->raw != NULL && row->kind->raw != AQ_RAW_NONE;
+    return job->wired && row->kind->far.run != NULL;
+}
+
+unsigned aq_far_ways(const struct aq_job *job, const struct aq_row *row)
+{
+    if (job->raw != NULL)
+        return job->raw->ways(row->kind->raw, row->size);
+    return row->kind->far.stream && row->size > AQ_WIRE_SMALL ? job->wire.count : 1;
+}
+
+void aq_far_take_way(struct aq_job *job, unsigned way)
+{
+    if (job->raw != NULL)
+        job->raw_way = way;
+    else
+        job->wire.way = way;
+}
+
+void aq_far_name(const struct aq_job *job, const struct aq_row *row, char *buf, size_t size)
+{
+    const char *name = row->kind->far.name;
+
+    if (job->raw != NULL)
+        snprintf(buf, size, "%s", job->raw->name(row->kind->raw, aq_far_ways(job, row) > 1 ? job->raw_way : 0));
+    else if (aq_far_ways(job, row) > 1)
+        aq_wire_way_name(&job->wire, buf, size);
+    else
+        snprintf(buf, size, "%s", strcmp(name, "stream") == 0 ? "one send() each" : name);
+}
+
+void aq_far_run(struct aq_job *job, const struct aq_row *row, uint64_t iters)
+{
+    if (job->raw != NULL)
+        job->raw->run(row->kind->raw, aq_far_ways(job, row) > 1 ? job->raw_way : 0, row->size, iters);
+    else if (job->rank == 0)
+        row->kind->far.run(job, row, iters);
+    else
+        row->kind->far.peer(job, row, iters);
+}
+
+void aq_far_ready(struct aq_job *job)
+{
+    if (job->raw != NULL)
+        job->raw->ready();
+    else
+        aq_wire_ready(&job->wire);
+}
+
+bool aq_far_is_ready(struct aq_job *job)
+{
+    return job->raw != NULL ? job->raw->is_ready() : aq_wire_is_ready(&job->wire);
+}
+
+void aq_far_forget(struct aq_job *job)
+{
+    if (job->raw == NULL)
+        aq_wire_forget(&job->wire);
+}
+
+/* --- limits over sockets --- */
 
 void aq_far_ping(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
@@ -245,6 +315,7 @@ const struct aq_row_kind aq_kind_put_stream = {
     .subject = aq_put_stream,
     .possible = aq_stream_fits,
     .far = {"stream", aq_far_put_stream, aq_far_put_stream_peer, true},
+    .raw = AQ_RAW_PUT_STREAM,
 };
 
 const struct aq_row_kind aq_kind_get_stream = {
@@ -252,6 +323,7 @@ const struct aq_row_kind aq_kind_get_stream = {
     .subject = aq_get_stream,
     .possible = aq_stream_fits,
     .far = {"stream", aq_far_get_stream, aq_far_get_stream_peer, true},
+    .raw = AQ_RAW_GET_STREAM,
 };
 
 void aq_far_stream(struct aq_job *job)

@@ -26,6 +26,7 @@
 #define AQ_POOL_QUICK   ((size_t)32 << 20)  /* no cold rows in a quick run */
 #define AQ_READY_NS     1e9 /* the word that the other rank listens is lost if it has not come by then */
 #define AQ_TRY_BYTES    (4u << 20) /* of a stream, to see which way is the fastest */
+#define AQ_TRY_MOST     4000       /* operations, if they are small */
 #define AQ_LAST_LOOKS   4 /* polls before a rank leaves the library for a limit over sockets */
 #define AQ_SLOTS_OFFSET (AQ_POOL_OFFSET - 65536)
 
@@ -194,7 +195,7 @@ void aq_job_wait_acks(struct aq_job *job)
 static void aq_job_take_way(struct aq_job *job, unsigned way)
 {
     if (job->far) {
-        job->wire.way = way;
+        aq_far_take_way(job, way);
         return;
     }
     job->limit.pause = way % 2 != 0;
@@ -209,8 +210,8 @@ static void aq_job_serve_limit(struct aq_job *job, const struct aq_row *row, uin
     }
     for (int i = 0; i < AQ_LAST_LOOKS; i++)
         gasnet_AMPoll(); /* the command is acknowledged before nobody looks any more */
-    aq_wire_ready(&job->wire);
-    row->kind->far.peer(job, row, iters);
+    aq_far_ready(job);
+    aq_far_run(job, row, iters);
 }
 
 static void aq_job_serve_one(struct aq_job *job)
@@ -258,19 +259,19 @@ struct aq_side_arg {
     bool limit;
 };
 
-/* A limit over sockets: both are in the library until both have heard of it, and then not before its end. */
+/* A limit over sockets or MPI: both are in the library until both have heard of it, and then not before its end. */
 static double aq_job_far_limit(struct aq_side_arg *a, uint64_t iters)
 {
     struct aq_job *job = a->job;
     double start;
 
-    aq_wire_forget(&job->wire);
+    aq_far_forget(job);
     aq_job_command(job, 1, a->index, AQ_SIDE_LIMIT, iters);
     start = aq_bench_now();
-    while (!aq_wire_is_ready(&job->wire) && aq_bench_now() - start < AQ_READY_NS)
+    while (!aq_far_is_ready(job) && (job->raw != NULL || aq_bench_now() - start < AQ_READY_NS))
         gasnet_AMPoll();
     start = aq_bench_now();
-    a->row->kind->far.run(job, a->row, iters);
+    aq_far_run(job, a->row, iters);
     start = aq_bench_now() - start;
     aq_job_wait_acks(job);
     return start;
@@ -315,8 +316,8 @@ static void aq_job_tell_way(struct aq_job *job, uint32_t row, unsigned way)
  * instruction, the payload in one place or another; a stream with these datagrams or those. */
 static void aq_job_choose_way(struct aq_job *job, struct aq_side_arg *limit)
 {
-    unsigned ways = job->far ? job->wire.count : limit->row->size > 0 ? 2 * AQ_LIMIT_PLACES : 2, best = 0;
-    uint64_t iters = job->far ? AQ_TRY_BYTES / limit->row->size + 1 : 1000;
+    unsigned ways = job->far ? aq_far_ways(job, limit->row) : limit->row->size > 0 ? 2 * AQ_LIMIT_PLACES : 2, best = 0;
+    uint64_t iters = job->far ? MIN(AQ_TRY_BYTES / MAX(limit->row->size, 1), AQ_TRY_MOST) + 1 : 1000;
     double least[MAX(2 * AQ_LIMIT_PLACES, AQ_WIRE_WAYS)];
 
     for (unsigned k = 0; k < 7 * ways; k++) {
@@ -350,7 +351,7 @@ static bool aq_job_limit_possible(const struct aq_job *job, const struct aq_row 
     if (row->kind->everyone && (long)job->size > sysconf(_SC_NPROCESSORS_ONLN))
         return false;
     if (job->far)
-        return row->kind->far.run != NULL && job->wired && (!row->kind->everyone || job->size == 2);
+        return aq_far_possible(job, row) && (!row->kind->everyone || job->size == 2);
     return row->kind->limit != NULL && job->peer_local != NULL && job->limit.area != NULL;
 }
 
@@ -358,25 +359,18 @@ static bool aq_job_limit_possible(const struct aq_job *job, const struct aq_row 
 static bool aq_job_has_ways(const struct aq_job *job, const struct aq_row *row)
 {
     if (job->far)
-        return row->kind->far.stream && row->size > AQ_WIRE_SMALL;
+        return aq_far_ways(job, row) > 1;
     return row->kind->limit_peer != NULL;
 }
 
 static void aq_job_name_limit(const struct aq_job *job, const struct aq_row *row, struct aq_result *r)
 {
     const char *how = row->kind->limit_peer == NULL ? "" : job->limit.pause ? ", pause" : ", spin";
-    char way[40];
 
-    if (!job->far) {
+    if (job->far)
+        aq_far_name(job, row, r->limit_name, sizeof(r->limit_name));
+    else
         snprintf(r->limit_name, sizeof(r->limit_name), "%s%s", row->kind->limit_name, how);
-    } else if (aq_job_has_ways(job, row)) {
-        aq_wire_way_name(&job->wire, way, sizeof(way));
-        snprintf(r->limit_name, sizeof(r->limit_name), "%s", way);
-    } else {
-        bool one = strcmp(row->kind->far.name, "stream") == 0;
-
-        snprintf(r->limit_name, sizeof(r->limit_name), "%s", one ? "one send() each" : row->kind->far.name);
-    }
 }
 
 static void aq_job_describe(const struct aq_job *job, const struct aq_row *row, bool limited,
@@ -389,7 +383,7 @@ static void aq_job_describe(const struct aq_job *job, const struct aq_row *row, 
     if (limited)
         aq_job_name_limit(job, row, r);
     r->size = row->kind == &aq_kind_am_rate ? job->size : row->size;
-    r->budget = !limited ? 0 : job->far ? row->far_budget : row->budget;
+    r->budget = limited ? aq_row_budget(job->options, row, job->far) : 0;
 }
 
 static void aq_job_measure(struct aq_job *job, uint32_t index, const struct aq_row *row,

@@ -22,7 +22,7 @@
 
 size_t aq_loss_count(const struct aq_options *options)
 {
-    if (!options->far)
+    if (!options->far || options->raw)
         return 0;
     if (options->only != NULL)
         return aq_row_name_wanted(options, "put_loss_1pct") ? 1 : 0;

@@ -104,6 +104,7 @@ static void aq_choose_conduit(struct aq_options *o)
     setenv("GASNET_UDP_COALESCE", "1", 0); /* what a program that polls all the time asks for, in seq */
     most = getenv("GASNET_SUPERNODE_MAXSIZE");
     o->far = most != NULL && strcmp(most, "1") == 0;
+    o->raw = strcmp(o->conduit, "mpi") == 0;
 }
 
 static void aq_parse(struct aq_options *o, int argc, char **argv)
@@ -173,8 +174,8 @@ static void aq_list(const struct aq_options *options)
 
     for (size_t i = 0; i < count; i++) {
         const struct aq_row_kind *kind = rows[i].kind;
-        const char *limit = options->far ? kind->far.name : kind->limit_name;
-        double budget = options->far ? rows[i].far_budget : rows[i].budget;
+        const char *limit = aq_row_limit_name(options, &rows[i]);
+        double budget = aq_row_budget(options, &rows[i], options->far);
 
         if (!aq_row_wanted(options, &rows[i], options->far))
             continue;
@@ -184,10 +185,9 @@ static void aq_list(const struct aq_options *options)
         printf("\n");
     }
     if (options->only == NULL)
-        printf("and, in jobs of their own: startup_init startup_launch memory_per_peer "
-               "memory_active_peer "
-               "memory_per_rank am_rate%s\n",
-               options->far ? " put_loss_1pct" : "");
+        printf("and, in jobs of their own: startup_init startup_launch am_rate%s%s\n",
+               options->raw ? "" : " memory_per_peer memory_active_peer memory_per_rank",
+               options->far && !options->raw ? " put_loss_1pct" : "");
 }
 
 /* Has some launcher made this process one of several? */
@@ -229,6 +229,7 @@ int main(int argc, char **argv)
     else
         aq_job_probe(job, main_ns, init_ns);
     gex_Event_Wait(gex_Coll_BarrierNB(job->tm, 0));
+    aq_raw_stop(job);
     gasnet_exit(0);
     return 0;
 }

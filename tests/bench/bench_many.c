@@ -14,6 +14,9 @@
  * Where ranks share no memory, those that a rank speaks to in start-up and barriers cost it more than the
  * silent ones. So the two jobs are of sizes at which a barrier by dissemination speaks to equally many:
  * powers of two in both directions, 12 ranks in a job of 41 as in one of 63.
+ *
+ * Ranks of MPI have memory of MPI's own that says nothing of ours, and more of them than cores spin against each other:
+ * over mpi there are no memory rows, and the jobs are small.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -38,7 +41,9 @@
 
 static const unsigned aq_startup_sizes[] = {64, 32, 16, 8, 4, 2};
 static const unsigned aq_far_startup_sizes[] = {16, 8, 4, 2};
+static const unsigned aq_raw_startup_sizes[] = {4, 2};
 static const unsigned aq_rate_sizes[] = {4, 8, 16};
+#define AQ_RAW_RATES 1 /* of these, over MPI */
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -53,6 +58,8 @@ static bool aq_many_wanted(const struct aq_options *options, const char *name)
 
 static bool aq_many_startup(const struct aq_options *options)
 {
+    if (options->raw && (options->quick || (options->table != NULL && strcmp(options->table, "budget") == 0)))
+        return false;
     return aq_many_wanted(options, "startup_init") || aq_many_wanted(options, "startup_launch");
 }
 
@@ -62,7 +69,26 @@ static size_t aq_startup_count(const struct aq_options *options)
 
     if (few)
         return 1;
+    if (options->raw)
+        return COUNT(aq_raw_startup_sizes);
     return options->far ? COUNT(aq_far_startup_sizes) : COUNT(aq_startup_sizes);
+}
+
+static unsigned aq_startup_size(const struct aq_options *options, size_t i)
+{
+    if (options->raw)
+        return aq_raw_startup_sizes[i];
+    return options->far ? aq_far_startup_sizes[i] : aq_startup_sizes[i];
+}
+
+static size_t aq_rate_count(const struct aq_options *options)
+{
+    return options->raw ? AQ_RAW_RATES : COUNT(aq_rate_sizes);
+}
+
+static bool aq_memory_wanted(const struct aq_options *options)
+{
+    return !options->raw && aq_many_wanted(options, "memory_per_peer");
 }
 
 size_t aq_many_count(const struct aq_options *options)
@@ -71,10 +97,10 @@ size_t aq_many_count(const struct aq_options *options)
 
     if (aq_many_startup(options))
         count += 2 * aq_startup_count(options);
-    if (aq_many_wanted(options, "memory_per_peer"))
+    if (aq_memory_wanted(options))
         count += 3;
     if (!options->quick && aq_many_wanted(options, "am_rate"))
-        count += COUNT(aq_rate_sizes);
+        count += aq_rate_count(options);
     return count;
 }
 
@@ -255,7 +281,7 @@ static void aq_rate_run(const struct aq_options *options, struct aq_out *out)
     struct aq_options rate = *options;
 
     rate.only = "am_rate";
-    for (size_t i = 0; i < COUNT(aq_rate_sizes) && !aq_front_stop(); i++) {
+    for (size_t i = 0; i < aq_rate_count(options) && !aq_front_stop(); i++) {
         aq_out_running(out, "am_rate");
         aq_front_job(&rate, "rows", aq_rate_sizes[i], AQ_MANY_LIMIT_S, aq_rate_line, out);
     }
@@ -265,9 +291,9 @@ void aq_many_run(const struct aq_options *options, struct aq_out *out)
 {
     if (aq_many_startup(options)) {
         for (size_t i = 0; i < aq_startup_count(options) && !aq_front_stop(); i++)
-            aq_startup_run(options, out, options->far ? aq_far_startup_sizes[i] : aq_startup_sizes[i]);
+            aq_startup_run(options, out, aq_startup_size(options, i));
     }
-    if (aq_many_wanted(options, "memory_per_peer") && !aq_front_stop())
+    if (aq_memory_wanted(options) && !aq_front_stop())
         aq_memory_run(options, out);
     if (!options->quick && aq_many_wanted(options, "am_rate") && !aq_front_stop())
         aq_rate_run(options, out);

@@ -8,8 +8,8 @@
  * The programs are compiled when they are measured, from installed sources: a build of Aqueduct
  * needs no MPI. A library whose compiler or launcher is not found is left out.
  *
- * Beside a network conduit stand Open MPI over TCP and libfabric's tcp provider, the latter by its own
- * fi_pingpong.
+ * Beside udp stand Open MPI over TCP and libfabric's tcp provider, the latter by its own fi_pingpong; beside mpi
+ * each MPI and OpenSHMEM as they come, one-sided and by messages.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -29,20 +29,27 @@ struct aq_peer_library {
     const char *who, *compiler, *launcher, *arguments, *source;
     size_t rows;
     bool all_ranks;
-    bool far; /* beside ranks that share no memory */
+    enum aq_beside beside;
 };
 
+#define AQ_OPENMPI "openmpi", "mpicc.openmpi", "mpirun.openmpi"
+#define AQ_MPICH   "mpich", "mpicc.mpich", "mpiexec.mpich"
+#define AQ_OSHMEM  "oshmem", "oshcc", "oshrun"
+#define AQ_ROOT    "--allow-run-as-root --oversubscribe"
+
 static const struct aq_peer_library aq_peer_libraries[] = {
-    {"openmpi", "mpicc.openmpi", "mpirun.openmpi", "--allow-run-as-root --oversubscribe", "peers/peer_mpi.c", 14, false, false},
-    {"openmpi", "mpicc.openmpi", "mpirun.openmpi", "--allow-run-as-root --oversubscribe", "peers/peer_mpi_coll.c", 17,
-     true, false},
-    {"mpich", "mpicc.mpich", "mpiexec.mpich", "", "peers/peer_mpi.c", 14, false, false},
-    {"mpich", "mpicc.mpich", "mpiexec.mpich", "", "peers/peer_mpi_coll.c", 17, true, false},
-    {"oshmem", "oshcc", "oshrun", "--allow-run-as-root --oversubscribe", "peers/peer_shmem.c", 9, false, false},
-    {"oshmem", "oshcc", "oshrun", "--allow-run-as-root --oversubscribe", "peers/peer_shmem_coll.c", 11, true, false},
-    {"openmpi", "mpicc.openmpi", "mpirun.openmpi",
-     "--allow-run-as-root --oversubscribe --mca btl tcp,self --mca pml ob1 --mca osc pt2pt", "peers/peer_mpi_net.c", 29,
-     false, true},
+    {AQ_OPENMPI, AQ_ROOT, "peers/peer_mpi.c", 14, false, AQ_BESIDE_SHM},
+    {AQ_OPENMPI, AQ_ROOT, "peers/peer_mpi_coll.c", 17, true, AQ_BESIDE_SHM},
+    {AQ_MPICH, "", "peers/peer_mpi.c", 14, false, AQ_BESIDE_SHM},
+    {AQ_MPICH, "", "peers/peer_mpi_coll.c", 17, true, AQ_BESIDE_SHM},
+    {AQ_OSHMEM, AQ_ROOT, "peers/peer_shmem.c", 9, false, AQ_BESIDE_SHM},
+    {AQ_OSHMEM, AQ_ROOT, "peers/peer_shmem_coll.c", 11, true, AQ_BESIDE_SHM},
+    {AQ_OPENMPI, AQ_ROOT " --mca btl tcp,self --mca pml ob1 --mca osc pt2pt", "peers/peer_mpi_net.c", 29, false,
+     AQ_BESIDE_UDP},
+    {AQ_OPENMPI, AQ_ROOT, "peers/peer_mpi_net.c", 29, false, AQ_BESIDE_MPI},
+    {AQ_MPICH, "", "peers/peer_mpi_net.c", 29, false, AQ_BESIDE_MPI},
+    {AQ_OSHMEM, AQ_ROOT, "peers/peer_shmem.c", 9, false, AQ_BESIDE_MPI},
+    {AQ_OSHMEM, AQ_ROOT, "peers/peer_shmem_coll.c", 11, true, AQ_BESIDE_MPI},
 };
 
 /* fi_pingpong's sizes, and the rows of ours that they stand beside. */
@@ -103,10 +110,10 @@ size_t aq_peers_count(const struct aq_options *options)
     for (size_t i = 0; i < sizeof(aq_peer_libraries) / sizeof(aq_peer_libraries[0]); i++) {
         const struct aq_peer_library *l = &aq_peer_libraries[i];
 
-        if (l->far == options->far && aq_peers_found(l->compiler) && aq_peers_found(l->launcher))
+        if (l->beside == aq_beside(options) && aq_peers_found(l->compiler) && aq_peers_found(l->launcher))
             count += l->rows;
     }
-    if (options->far && aq_peers_found("fi_pingpong"))
+    if (aq_beside(options) == AQ_BESIDE_UDP && aq_peers_found("fi_pingpong"))
         count += sizeof(aq_peer_pingpongs) / sizeof(aq_peer_pingpongs[0]);
     return count;
 }
@@ -214,9 +221,9 @@ void aq_peers_run(const struct aq_options *options, struct aq_out *out)
         return;
     for (size_t i = 0;
          i < sizeof(aq_peer_libraries) / sizeof(aq_peer_libraries[0]) && !aq_front_stop(); i++) {
-        if (aq_peer_libraries[i].far == options->far)
+        if (aq_peer_libraries[i].beside == aq_beside(options))
             aq_peers_library(options, out, &aq_peer_libraries[i], dir);
     }
-    if (options->far && !aq_front_stop())
+    if (aq_beside(options) == AQ_BESIDE_UDP && !aq_front_stop())
         aq_peers_libfabric(out);
 }

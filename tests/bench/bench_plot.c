@@ -26,13 +26,13 @@ struct aq_plot {
     const char *file, *title, *x, *y;
     enum aq_plot_y unit;
     uint64_t least; /* leave out rows smaller than this */
-    bool far;       /* of a network, not of shared memory */
+    enum aq_beside beside;
     struct aq_curve curves[AQ_CURVES];
 };
 
 /* clang-format off */
 static const struct aq_plot aq_plots[] = {
-    { "latency.svg", "Round trips and blocking transfers on one host", "bytes", "nanoseconds", AQ_PLOT_NS, 1, false, {
+    { "latency.svg", "Round trips and blocking transfers on one host", "bytes", "nanoseconds", AQ_PLOT_NS, 1, AQ_BESIDE_SHM, {
         { "aqueduct", "am_medium", "AM Medium round trip", false, "#1f4fb4" },
         { "aqueduct", "am_medium", "limit: line ping-pong + 2 memcpy", true, "black" },
         { "aqueduct", "am_long", "AM Long round trip", false, "#2a9fd6" },
@@ -43,7 +43,7 @@ static const struct aq_plot aq_plots[] = {
         { "openmpi", "put", "Open MPI put + flush", false, "#b48cdc" },
         { "mpich", "put", "MPICH put + flush", false, "#e8998d" },
         { "oshmem", "put", "OpenSHMEM put + quiet", false, "#8a8a2a" } } },
-    { "bandwidth.svg", "Put and get on one host", "bytes", "GB/s", AQ_PLOT_GBS, 64, false, {
+    { "bandwidth.svg", "Put and get on one host", "bytes", "GB/s", AQ_PLOT_GBS, 64, AQ_BESIDE_SHM, {
         { "aqueduct", "put", "put", false, "#d95f02" },
         { "aqueduct", "get", "get", false, "#1b9e3e" },
         { "aqueduct", "put", "limit: memcpy", true, "black" },
@@ -52,11 +52,11 @@ static const struct aq_plot aq_plots[] = {
         { "openmpi", "put", "Open MPI put + flush", false, "#b48cdc" },
         { "mpich", "put", "MPICH put + flush", false, "#e8998d" },
         { "oshmem", "put", "OpenSHMEM put + quiet", false, "#8a8a2a" } } },
-    { "startup.svg", "Start-up on one host", "ranks", "milliseconds", AQ_PLOT_MS, 1, false, {
+    { "startup.svg", "Start-up on one host", "ranks", "milliseconds", AQ_PLOT_MS, 1, AQ_BESIDE_SHM, {
         { "aqueduct", "startup_launch", "launch to first barrier", false, "#1f4fb4" },
         { "aqueduct", "startup_init", "init to first barrier", false, "#d95f02" },
         { "aqueduct", "startup_init", "limit: fork + exec", true, "black" } } },
-    { "far-bandwidth.svg", "Streams of puts and gets over a network conduit", "bytes", "GB/s", AQ_PLOT_GBS, 64, true, {
+    { "far-bandwidth.svg", "Streams of puts and gets over a network conduit", "bytes", "GB/s", AQ_PLOT_GBS, 64, AQ_BESIDE_UDP, {
         { "aqueduct", "put_stream", "stream of puts", false, "#d95f02" },
         { "aqueduct", "get_stream", "stream of gets", false, "#1b9e3e" },
         { "aqueduct", "put", "blocking puts", false, "#e6ab02" },
@@ -64,12 +64,12 @@ static const struct aq_plot aq_plots[] = {
         { "aqueduct", "am_medium_flood", "AM Medium flood", false, "#1f4fb4" },
         { "openmpi", "put_stream", "Open MPI over TCP, stream of sends", false, "#8c4fc4" },
         { "openmpi", "put", "Open MPI over TCP, put + flush", false, "#b48cdc" } } },
-    { "far-rate.svg", "Messages over a network conduit", "bytes", "million a second", AQ_PLOT_MOPS, 64, true, {
+    { "far-rate.svg", "Messages over a network conduit", "bytes", "million a second", AQ_PLOT_MOPS, 64, AQ_BESIDE_UDP, {
         { "aqueduct", "am_medium_flood", "AM Medium flood", false, "#1f4fb4" },
         { "aqueduct", "put_stream", "stream of puts", false, "#d95f02" },
         { "aqueduct", "put_stream", "limit: one send each", true, "black" },
         { "openmpi", "put_stream", "Open MPI over TCP, stream of sends", false, "#8c4fc4" } } },
-    { "far-latency.svg", "Round trips over a network conduit", "bytes", "nanoseconds", AQ_PLOT_NS, 1, true, {
+    { "far-latency.svg", "Round trips over a network conduit", "bytes", "nanoseconds", AQ_PLOT_NS, 1, AQ_BESIDE_UDP, {
         { "aqueduct", "am_medium", "AM Medium round trip", false, "#1f4fb4" },
         { "aqueduct", "am_medium", "limit: UDP ping-pong", true, "black" },
         { "aqueduct", "am_long", "AM Long round trip", false, "#2a9fd6" },
@@ -79,6 +79,30 @@ static const struct aq_plot aq_plots[] = {
         { "openmpi", "am_long", "the same, longer", false, "#8c4fc4" },
         { "libfabric", "am_medium", "libfabric tcp round trip", false, "#c0392b" },
         { "libfabric", "am_long", "the same, longer", false, "#c0392b" } } },
+    { "mpi-bandwidth.svg", "Streams of puts and gets over the mpi conduit", "bytes", "GB/s", AQ_PLOT_GBS, 64, AQ_BESIDE_MPI, {
+        { "aqueduct", "put_stream", "stream of puts", false, "#d95f02" },
+        { "aqueduct", "get_stream", "stream of gets", false, "#1b9e3e" },
+        { "aqueduct", "put", "blocking puts", false, "#e6ab02" },
+        { "aqueduct", "put_stream", "limit: the better of MPI_Put and MPI_Isend", true, "black" },
+        { "aqueduct", "am_medium_flood", "AM Medium flood", false, "#1f4fb4" },
+        { "openmpi", "put_stream", "Open MPI, stream of sends", false, "#8c4fc4" },
+        { "mpich", "put_stream", "MPICH, stream of sends", false, "#c0392b" },
+        { "oshmem", "put", "OpenSHMEM put + quiet", false, "#8a8a2a" } } },
+    { "mpi-rate.svg", "Messages over the mpi conduit", "bytes", "million a second", AQ_PLOT_MOPS, 64, AQ_BESIDE_MPI, {
+        { "aqueduct", "am_medium_flood", "AM Medium flood", false, "#1f4fb4" },
+        { "aqueduct", "am_medium_flood", "limit: MPI_Isend flood", true, "black" },
+        { "aqueduct", "put_stream", "stream of puts", false, "#d95f02" },
+        { "aqueduct", "put_stream", "limit: the better of MPI_Put and MPI_Isend", true, "#7f7f7f" } } },
+    { "mpi-latency.svg", "Round trips over the mpi conduit", "bytes", "nanoseconds", AQ_PLOT_NS, 1, AQ_BESIDE_MPI, {
+        { "aqueduct", "am_medium", "AM Medium round trip", false, "#1f4fb4" },
+        { "aqueduct", "am_medium", "limit: MPI_Send, MPI_Recv", true, "black" },
+        { "aqueduct", "am_long", "AM Long round trip", false, "#2a9fd6" },
+        { "aqueduct", "put", "blocking put", false, "#d95f02" },
+        { "aqueduct", "put", "limit: MPI_Put and flush", true, "#7f7f7f" },
+        { "aqueduct", "get", "blocking get", false, "#1b9e3e" },
+        { "openmpi", "put", "Open MPI put + flush", false, "#b48cdc" },
+        { "mpich", "put", "MPICH put + flush", false, "#e8998d" },
+        { "oshmem", "put", "OpenSHMEM put + quiet", false, "#8a8a2a" } } },
 };
 /* clang-format on */
 
@@ -196,7 +220,7 @@ int aq_plot_write(const struct aq_out *out, const char *dir)
         return -1;
     }
     for (size_t i = 0; i < sizeof(aq_plots) / sizeof(aq_plots[0]); i++) {
-        if (aq_plots[i].far == out->options->far && aq_plot_has_rows(out, &aq_plots[i]))
+        if (aq_plots[i].beside == aq_beside(out->options) && aq_plot_has_rows(out, &aq_plots[i]))
             aq_plot_script(f, out, &aq_plots[i], dir);
     }
     if (pclose(f) != 0) {

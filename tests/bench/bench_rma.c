@@ -21,7 +21,7 @@
  *
  * Between ranks that share no memory a blocking operation is compared with a datagram there and one back,
  * above 32 KiB with a stream there and the word that it has arrived; operations that wait every 16 with
- * streams.
+ * streams. Over MPI the limits are MPI_Put and MPI_Get with a flush each, or after many.
  */
 #include "bench.h"
 
@@ -445,12 +445,12 @@ static void aq_get_nbi(struct aq_job *job, const struct aq_row *row, uint64_t it
         .limit = limit_fn,                              \
         .prepare = aq_rma_prepare,                      \
         .possible = aq_rma_fits,                        \
-        .far = {__VA_ARGS__},                           \
+        __VA_ARGS__,                                    \
     }
-#define BLOCKING_PUT "UDP there and back", aq_far_put, aq_far_put_peer, true
-#define BLOCKING_GET "UDP there and back", aq_far_get, aq_far_get_peer, true
-#define MANY_PUTS    "stream", aq_far_put_stream, aq_far_put_stream_peer, true
-#define MANY_GETS    "stream", aq_far_get_stream, aq_far_get_stream_peer, true
+#define BLOCKING_PUT .raw = AQ_RAW_PUT, .far = {"UDP there and back", aq_far_put, aq_far_put_peer, true}
+#define BLOCKING_GET .raw = AQ_RAW_GET, .far = {"UDP there and back", aq_far_get, aq_far_get_peer, true}
+#define MANY_PUTS    .raw = AQ_RAW_PUT_STREAM, .far = {"stream", aq_far_put_stream, aq_far_put_stream_peer, true}
+#define MANY_GETS    .raw = AQ_RAW_GET_STREAM, .far = {"stream", aq_far_get_stream, aq_far_get_stream_peer, true}
 
 EIGHT(aq_kind_put8_latency, "put8_latency", aq_put8_latency, "inlined 8 B memcpy");
 EIGHT(aq_kind_put8_rate, "put8_rate", aq_put8_rate, "inlined 8 B memcpy");

@@ -45,6 +45,7 @@ const struct aq_row_kind aq_kind_barrier = {
     .limit = aq_barrier_limit,
     .limit_peer = aq_barrier_limit,
     .far = {"UDP exchange", aq_far_exchange, aq_far_exchange, false},
+    .raw = AQ_RAW_BARRIER,
     .everyone = true,
 };
 
@@ -56,6 +57,7 @@ const struct aq_row_kind aq_kind_barrier_named = {
     .limit = aq_barrier_limit,
     .limit_peer = aq_barrier_limit,
     .far = {"UDP exchange", aq_far_exchange, aq_far_exchange, false},
+    .raw = AQ_RAW_BARRIER,
     .everyone = true,
 };
 

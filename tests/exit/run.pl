@@ -6,7 +6,8 @@
 #   run.pl [--launcher NAME]... [--mode seq|par] [-n RANKS] [--case N]... [--rounds N] [--verbose]
 #
 # Launchers: gasnetrun, pshm (GASNET_PSHM_NODES), agents (gasnetrun -H with two "hosts" that are this one, over
-# the udp conduit), openmpi, mpich, srun (inside with-slurm.sh).
+# the udp conduit), openmpi, mpich, srun (inside with-slurm.sh); mpi-openmpi, mpi-mpich: the mpi conduit under the launcher
+# of its MPI.
 # Without --launcher: gasnetrun and pshm, then agents, openmpi, mpich and srun where they are installed (a selection).
 # AQ_BUILD is the build folder (default: the current one), AQ_CONFIG its configuration (asan: crashes are
 # reported by the sanitizer, with its own codes).
@@ -62,6 +63,11 @@ sub command {
         return ($mpirun, '--oversubscribe', '-n', $ranks, $program, @args);
     }
     return ('mpiexec.hydra', '-n', $ranks, $program, @args) if $launcher eq 'mpich';
+    if ($launcher =~ /^mpi-(.*)/) {
+        my @env = ('env', 'GASNET_CONDUIT=mpi', "AQ_MODULE_DIR=$build/modules/$1");
+        return (@env, 'mpirun.openmpi', '--oversubscribe', '-n', $ranks, $program, @args) if $1 eq 'openmpi';
+        return (@env, 'mpiexec.mpich', '-n', $ranks, $program, @args);
+    }
     return ('srun', '-n', $ranks, '--overcommit', '--mpi=pmix', $program, @args) if $launcher eq 'srun';
     die "run.pl: unknown launcher $launcher\n";
 }
@@ -90,7 +96,7 @@ sub marked {
 
 # shared memory objects; those of Open MPI, MPICH and Slurm are theirs to remove, and other jobs' come and go
 sub shared_files {
-    return {map { $_ => 1 } grep { !/vader|openmpi|mpich|psm|slurm|pmix|\bsem\./ } glob('/dev/shm/* /tmp/GASNT*')};
+    return {map { $_ => 1 } grep { !/vader|open_?mpi|mpich|psm|slurm|pmix|\bsem\./ } glob('/dev/shm/* /tmp/GASNT*')};
 }
 
 # Start a command in a session of its own; returns its process number. Output goes to $work/output.

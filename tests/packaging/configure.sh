@@ -64,6 +64,25 @@ accepts "what other build systems pass" --disable-auto-conduit-detect --enable-s
     --with-mpi-cflags=-O --enable-kind-cuda-uva=no --enable-trace --enable-stats --enable-valgrind
 config "GASNET_DEBUG 1"
 result $? "--enable-debug is in gasnet_config.h"
+if command -v mpicc.mpich >/dev/null && command -v mpicc.openmpi >/dev/null; then
+    cache=mpi
+    for mpi in mpich openmpi; do
+        accepts "--with-mpicc=mpicc.$mpi" --enable-mpi --with-mpicc=mpicc.$mpi
+        grep -q "^CONDUIT_LD=.*mpi:/.*mpicc.$mpi;" "$work/build/build-aux/face.values" &&
+            grep -q "AQ_MPIRUN_CMD \"/.*/mpi[a-z]*.$mpi -np %N %C\"" "$work/build/aq_config.h"
+        result $? "and its wrapper links clients, its launcher starts them"
+    done
+    accepts "MPI_CC=mpicc.mpich --with-mpirun-cmd" MPI_CC=mpicc.mpich '--with-mpirun-cmd=/opt/start -n %N %C'
+    grep -q 'AQ_MPIRUN_CMD "/opt/start -n %N %C"' "$work/build/aq_config.h"
+    result $? "and that is the command"
+    cache=default
+fi
+accepts "--disable-mpi" --disable-mpi
+! grep -q '^  conduit mpi  *yes' "$work/log" && ! grep 'mpi:' "$work/build/build-aux/config.env"
+result $? "leaves the mpi conduit out"
+refuses 'the mpi conduit was asked for but cannot be built' "--enable-mpi without MPI fails" --enable-mpi --with-mpicc=/nowhere/mpicc
+refuses 'cannot compile and link an MPI-3 program' "--enable-mpi with a wrapper that is none fails" --enable-mpi --with-mpicc=true
+accepts "without MPI the rest is built" --with-mpicc=/nowhere/mpicc
 accepts "--enable-segment-everything" --enable-segment-everything
 config "GASNET_SEGMENT_EVERYTHING 1"
 result $? "and in gasnet_config.h"

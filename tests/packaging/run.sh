@@ -219,6 +219,11 @@ if [ -e "$build/libgasnet-udp-seq.a" ]; then
     . "$here/udp.sh"
 fi
 
+# --- the mpi conduit ---
+if [ -e "$build/libgasnet-mpi-seq.a" ]; then
+    . "$here/mpi.sh"
+fi
+
 # --- headers and library that do not belong together ---
 other() # NAME SED-SCRIPT: a copy of the headers configured otherwise
 {

@@ -36,7 +36,7 @@ static _Noreturn void leave(int code)
     aq_spawn_notify();
     /* release: as core/aq_exit.c */
     atomic_store_explicit(&board->rank[slot].state, AQ_RANK_ENDED, memory_order_release);
-    _exit(aq_spawn_leave(code, true));
+    _exit(aq_spawn_leave(code, AQ_LEAVE_END));
 }
 
 static void on_quit(int sig)
@@ -198,7 +198,7 @@ int main(int argc, char **argv)
     char host[64] = "?";
 
     aq_env_init();
-    if (aq_spawn_init(&argc, &argv, "udp") != 0)
+    if (aq_spawn_init(&argc, &argv, "udp", NULL) != 0)
         return 95; /* it has said why */
     info = aq_spawn_info();
     board = aq_spawn_board();

@@ -1,0 +1,241 @@
+/*
+ * aq_mpi.c - the mpi conduit: its table, its start, its turn at polling and sleeping, its end.
+ *
+ * Polling   a look at MPI costs some ten times as much as one at shared memory; while near ranks keep us busy, most
+ *           polls leave it out
+ * Sleeping  MPI has nothing to sleep on: a sleeper naps, ever longer, and looks; the bell of near ranks and of other
+ *           threads ends a nap
+ * Leaving   what MPI has not sent as the process leaves would be lost, and a peer would wait for ever: leaving waits
+ *           for that, a bounded time
+ * Threads   any
+ * Uses      other/shm, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "conduits/mpi/aq_mpi.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "conduits/mpi/aq_mpi_am.h"
+#include "conduits/mpi/aq_mpi_job.h"
+#include "core/aq_env.h"
+#include "core/aq_job.h"
+#include "core/aq_log.h"
+#include "core/aq_module.h"
+#include "core/aq_rc.h"
+#include "extended/aq_ref.h"
+#include "other/shm/aq_shm.h"
+#include "other/shm/aq_shm_spare.h"
+
+#define AQ_MPI_POLL_NS 100u
+#define AQ_MPI_NAP_LEAST_NS 20000u
+#define AQ_MPI_NAP_MOST_NS 1000000u
+#define AQ_MPI_LEFT_BYTES (UINT64_C(64) << 20) /* what all peers together may leave in MPI's queues here */
+
+struct aq_mpi aq_mpi;
+
+/* Of this thread: how long it naps next, and what it knows of near ranks. */
+static _Thread_local uint32_t aq_mpi_nap_ns = AQ_MPI_NAP_LEAST_NS;
+static _Thread_local struct aq_shm_spare aq_mpi_spare;
+
+int aq_mpi_load(char *why, size_t len)
+{
+    if (aq_mpi.lib == NULL)
+        aq_mpi.lib = aq_module_open("mpi", why, len);
+    return aq_mpi.lib != NULL ? AQ_OK : AQ_ERR_SYS;
+}
+
+void aq_mpi_fatal(int error, const char *what)
+{
+    char text[256] = "";
+
+    aq_mpi.lib->job.text(error, text, sizeof(text));
+    aq_fatal("mpi: %s: %s", what, text);
+}
+
+/* --- start --- */
+
+static int aq_mpi_probe(char *why, size_t len)
+{
+    return aq_mpi_load(why, len);
+}
+
+/* Messages name ranks by what MPI calls them. */
+static int aq_mpi_check_ranks(void)
+{
+    const struct aq_mpi_lib_job *mpi = &aq_mpi.lib->job;
+
+    if (mpi->rank() == aq_job.rank && mpi->size() == aq_job.size)
+        return AQ_OK;
+    return aq_fail(AQ_ERR_ARG, "mpi: this is rank %u of %u, but for MPI rank %u of %u; start the program by `gasnetrun "
+                               "-c mpi -n N`, or by the mpirun of this MPI", aq_job.rank, aq_job.size, mpi->rank(),
+                   mpi->size());
+}
+
+static enum aq_mpi_receiver aq_mpi_receiver(void)
+{
+    switch (aq_env_choice(AQ_ENV_AQ_MPI_RECEIVE)) {
+    case 1: return AQ_MPI_RING;
+    case 2: return AQ_MPI_PROBE;
+    default: return aq_mpi.lib->am->preferred;
+    }
+}
+
+static int aq_mpi_init(void)
+{
+    const gex_Rank_t far = aq_job.size - aq_job.nbrhd_size;
+    int rc;
+
+    aq_mpi.alone = aq_job.nbrhd_count < 2;
+    rc = aq_shm_init();
+    if (rc != AQ_OK || aq_mpi.alone)
+        return rc;
+    rc = aq_mpi_check_ranks();
+    if (rc != AQ_OK)
+        return rc;
+    aq_mpi_am.lib = &aq_mpi.lib->am[aq_mpi_receiver()];
+    aq_mpi_am.window = aq_mpi_credit_window((uint32_t)aq_env_int(AQ_ENV_NETWORKDEPTH), far, AQ_MPI_LEFT_BYTES);
+    aq_mpi_am.peers = calloc(aq_job.size, sizeof(*aq_mpi_am.peers));
+    if (aq_mpi_am.peers == NULL)
+        return aq_fail(AQ_ERR_NOMEM, "mpi: no memory for %u peers", aq_job.size);
+    rc = aq_mpi_ring_init();
+    if (rc != AQ_OK)
+        return rc;
+    if (aq_limits.max_medium > AQ_MPI_MAX_MEDIUM)
+        aq_limits.max_medium = AQ_MPI_MAX_MEDIUM;
+    if (aq_limits.max_long > AQ_MPI_MAX_LONG)
+        aq_limits.max_long = AQ_MPI_MAX_LONG;
+    aq_limits.poll_ns = AQ_MPI_POLL_NS;
+    aq_limits.host_bytes += AQ_MPI_LEFT_BYTES * aq_job.host_size;
+    return aq_mpi_rma_init();
+}
+
+/* --- transfers that the inline path did not serve --- */
+
+static int aq_mpi_any_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes, bool lc_now,
+                          gex_Flags_t flags)
+{
+    if (aq_shm_is_near(jobrank) && aq_shm_put(jobrank, dest, src, nbytes))
+        return AQ_OK;
+    if (aq_shm_is_near(jobrank))
+        return aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
+    return aq_mpi_put(op, jobrank, dest, src, nbytes, lc_now, flags);
+}
+
+static int aq_mpi_any_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
+                          gex_Flags_t flags)
+{
+    if (aq_shm_is_near(jobrank) && aq_shm_get(jobrank, dest, src, nbytes))
+        return AQ_OK;
+    if (aq_shm_is_near(jobrank))
+        return aq_ref_get(op, jobrank, dest, src, nbytes, flags);
+    return aq_mpi_get(op, jobrank, dest, src, nbytes, flags);
+}
+
+/* --- polling --- */
+
+static inline unsigned aq_mpi_poll_far(bool replies_only)
+{
+    unsigned served = aq_mpi_am_poll(replies_only);
+
+    if (aq_mpi_rma_busy() && aq_mpi_try_enter()) {
+        served += aq_mpi_rma_poll();
+        aq_mpi_leave();
+    }
+    if (served != 0 && AQ_UNLIKELY(aq_mpi_nap_ns != AQ_MPI_NAP_LEAST_NS))
+        aq_mpi_nap_ns = AQ_MPI_NAP_LEAST_NS;
+    return served;
+}
+
+static unsigned aq_mpi_poll(bool replies_only)
+{
+    const unsigned near = aq_shm_poll(replies_only);
+
+    if (aq_mpi.alone || (!aq_mpi_rma_busy() && aq_shm_spare(&aq_mpi_spare, near)))
+        return near;
+    return near + aq_mpi_poll_far(replies_only);
+}
+
+/* --- sleeping --- */
+
+static uint32_t aq_mpi_sleep_prepare(void)
+{
+    aq_mpi_spare.busy = 0; /* the last look is a whole one */
+    return aq_shm_sleep_prepare();
+}
+
+static void aq_mpi_sleep(uint32_t bell, uint64_t max_ns)
+{
+    if (aq_mpi_rma_busy()) {
+        max_ns = AQ_MPI_NAP_LEAST_NS < max_ns ? AQ_MPI_NAP_LEAST_NS : max_ns;
+    } else if (!aq_mpi.alone) {
+        max_ns = aq_mpi_nap_ns < max_ns ? aq_mpi_nap_ns : max_ns;
+        aq_mpi_nap_ns = 2 * aq_mpi_nap_ns < AQ_MPI_NAP_MOST_NS ? 2 * aq_mpi_nap_ns : AQ_MPI_NAP_MOST_NS;
+    }
+    aq_shm_sleep(bell, max_ns);
+}
+
+/* --- reports --- */
+
+/* Requests: of replies nobody tells whether they were handled. */
+static void aq_mpi_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out)
+{
+    if (aq_mpi.alone || aq_shm_is_near(jobrank)) {
+        aq_shm_peer_counts(jobrank, sent_out, handled_out);
+        return;
+    }
+    aq_mpi_enter();
+    *sent_out = aq_mpi_am.peers[jobrank].requests;
+    *handled_out = aq_mpi_am.peers[jobrank].handled;
+    aq_mpi_leave();
+}
+
+/* --- the end --- */
+
+static void aq_mpi_exit(uint64_t max_ns)
+{
+    const struct timespec nap = { .tv_nsec = 20000 };
+    const uint64_t end = aq_now_ns() + max_ns;
+    bool drained = aq_mpi.alone;
+
+    while (!drained) {
+        if (aq_mpi_try_enter()) { /* else its owner may be parked for good */
+            while (aq_mpi_am_reclaim())
+                ;
+            drained = aq_mpi_am.sending[AQ_MPI_REPLY] + aq_mpi_am.sending[AQ_MPI_REQUEST] == 0;
+            aq_mpi_leave();
+        }
+        if (drained || aq_now_ns() >= end)
+            return;
+        nanosleep(&nap, NULL);
+    }
+}
+
+const struct aq_conduit_ops aq_mpi_conduit = {
+    .name = "mpi",
+    .about = "any MPI-3 library: messages over point-to-point, transfers over windows",
+    .caps = AQ_CAP_AM | AQ_CAP_NETWORK,
+    .least_medium = AQ_MPI_MAX_MEDIUM,
+    .least_long = AQ_SHM_LEAST_LONG < AQ_MPI_MAX_LONG ? AQ_SHM_LEAST_LONG : AQ_MPI_MAX_LONG,
+    .spawn = &aq_mpi_spawn,
+    .probe = aq_mpi_probe,
+    .init = aq_mpi_init,
+    .segment_attach = aq_mpi_segment_attach,
+    .segment_bind = aq_shm_cma_allow,
+    .exit = aq_mpi_exit,
+    .am_send = aq_mpi_am_send,
+    .am_short = aq_mpi_am_short,
+    .poll = aq_mpi_poll,
+    .sleep_prepare = aq_mpi_sleep_prepare,
+    .sleep = aq_mpi_sleep,
+    .sleep_cancel = aq_shm_sleep_cancel,
+    .sleep_ring = aq_shm_sleep_ring,
+    .peer_counts = aq_mpi_peer_counts,
+    .put = aq_mpi_any_put,
+    .get = aq_mpi_any_get,
+    .ad_serves = aq_mpi_ad_serves,
+    .ad_op = aq_mpi_ad_op,
+    .barrier_arrive = aq_ref_barrier_arrive,
+    .barrier_done = aq_ref_barrier_done,
+    .named_arrive = aq_ref_named_arrive,
+    .named_done = aq_ref_named_done,
+};

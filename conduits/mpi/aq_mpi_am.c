@@ -1,0 +1,219 @@
+/*
+ * aq_mpi_am.c - active messages to far ranks.
+ *
+ * A message and a payload up to AQ_MPI_INLINE bytes are one packet, copied into a buffer which MPI has usually done
+ * with when the call returns. A larger payload follows its packet under a tag, from a copy of ours, and goes straight
+ * to where the receiver wants it.
+ *
+ * Threads   any
+ * Promise   a message is sent whole or, with AQ_RETRY, not at all
+ * Uses      aq_mpi_am.h, other/shm. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "conduits/mpi/aq_mpi_am.h"
+
+#include <string.h>
+
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+#include "other/shm/aq_shm.h"
+
+/* Bytes of buffers that may be with MPI; more only if MPI is done with some. */
+static const uint64_t aq_mpi_sending_most[AQ_MPI_LANES] = { [AQ_MPI_REPLY] = 16 << 20, [AQ_MPI_REQUEST] = 64 << 20 };
+
+struct aq_mpi_am aq_mpi_am;
+
+static inline enum aq_mpi_lane aq_mpi_lane_of(bool is_reply)
+{
+    return is_reply ? AQ_MPI_REPLY : AQ_MPI_REQUEST;
+}
+
+/* --- what MPI has done --- */
+
+static void aq_mpi_am_came(struct aq_mpi_buf *buf, size_t nbytes)
+{
+    const struct aq_mpi_coming *coming = aq_mpi_buf_bytes(buf);
+    const unsigned lane = buf->lane;
+
+    if (nbytes != coming->nbytes)
+        aq_fatal("mpi: rank %u announced a payload of %u bytes and sent %zu", coming->source, coming->nbytes, nbytes);
+    buf->next = NULL;
+    if (aq_mpi_am.ready[lane].first == NULL)
+        aq_mpi_am.ready[lane].first = buf;
+    else
+        aq_mpi_am.ready[lane].last->next = buf;
+    aq_mpi_am.ready[lane].last = buf;
+}
+
+bool aq_mpi_am_reclaim(void)
+{
+    struct aq_mpi_completion done[32];
+    const int count = aq_mpi_am.lib->completes(done, 32);
+
+    if (AQ_UNLIKELY(count < 0))
+        aq_mpi_fatal(-count, "messages on their way");
+    for (int i = 0; i < count; i++) {
+        struct aq_mpi_buf *buf = done[i].owner;
+
+        if (buf->coming) {
+            aq_mpi_am_came(buf, done[i].nbytes);
+            continue;
+        }
+        aq_mpi_am.sending[buf->lane] -= buf->size;
+        aq_mpi_buf_give(buf);
+    }
+    return count != 0;
+}
+
+/* Is there room for another buffer of size bytes? */
+static inline bool aq_mpi_am_room(enum aq_mpi_lane lane, size_t size)
+{
+    while (AQ_UNLIKELY(aq_mpi_am.sending[lane] + size > aq_mpi_sending_most[lane]))
+        if (!aq_mpi_am_reclaim())
+            return false;
+    return true;
+}
+
+/* --- packets --- */
+
+/* A request leaves: a poll follows, and whoever waits for what it brings does not wait yet. */
+static inline void aq_mpi_am_note_request(struct aq_mpi_peer *peer, uint32_t cost)
+{
+    aq_mpi_credit_spend(peer, cost);
+    aq_mpi_am.quiet = 0;
+    /* relaxed: see aq_mpi_am_poll_spared() */
+    atomic_store_explicit(&aq_mpi_am.burst, atomic_load_explicit(&aq_mpi_am.burst, memory_order_relaxed) | 1u,
+                          memory_order_relaxed);
+}
+
+/* What a send has come to: true if its buffer is free again. */
+static inline bool aq_mpi_am_sent(int rc, enum aq_mpi_lane lane, struct aq_mpi_buf *buf)
+{
+    if (AQ_LIKELY(rc == AQ_MPI_DONE))
+        return true;
+    if (AQ_UNLIKELY(rc < 0))
+        aq_mpi_fatal(-rc, "a message cannot be sent");
+    buf->lane = (uint8_t)lane;
+    aq_mpi_am.sending[lane] += buf->size;
+    return false;
+}
+
+/* A packet without a payload: the smallest buffer holds it. */
+static inline void aq_mpi_am_send_small(gex_Rank_t jobrank, enum aq_mpi_lane lane, uint8_t kind, uint8_t handler,
+                                        unsigned nargs, const gex_AM_Arg_t *args)
+{
+    struct aq_mpi_buf *buf = aq_mpi_am.spare;
+    struct aq_mpi_head *head;
+    uint16_t messages;
+    uint32_t units;
+    int rc;
+
+    if (AQ_UNLIKELY(buf == NULL))
+        buf = aq_mpi_am.spare = aq_mpi_buf_take(AQ_MPI_SMALL);
+    head = aq_mpi_buf_bytes(buf);
+    aq_mpi_credit_tell(&aq_mpi_am.peers[jobrank], &units, &messages);
+    *head = (struct aq_mpi_head){ .kind = kind & 3u, .nargs = nargs & 31u, .handler = handler, .messages = messages,
+                                  .units = units };
+    aq_mpi_packet_put_args((char *)head, nargs, args);
+    rc = aq_mpi_am.lib->send(lane, jobrank, head, sizeof(*head) + 4 * (size_t)nargs, buf);
+    if (!aq_mpi_am_sent(rc, lane, buf))
+        aq_mpi_am.spare = NULL;
+}
+
+void aq_mpi_am_tell(gex_Rank_t jobrank)
+{
+    aq_mpi_am_send_small(jobrank, AQ_MPI_REPLY, AQ_MPI_CREDIT, 0, 0, NULL);
+}
+
+int aq_mpi_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs, const gex_AM_Arg_t *args)
+{
+    const enum aq_mpi_lane lane = aq_mpi_lane_of(is_reply);
+    struct aq_mpi_peer *peer;
+    bool room;
+
+    if (aq_shm_is_near(jobrank))
+        return aq_shm_am_short(jobrank, is_reply, handler, nargs, args);
+    peer = &aq_mpi_am.peers[jobrank];
+    aq_mpi_enter();
+    room = (is_reply || aq_mpi_credit_has(peer, aq_mpi_am.window, 1)) && aq_mpi_am_room(lane, AQ_MPI_SMALL);
+    if (AQ_LIKELY(room)) {
+        if (!is_reply)
+            aq_mpi_am_note_request(peer, 1);
+        aq_mpi_am_send_small(jobrank, lane, AQ_AM_SHORT, handler, nargs, args);
+    }
+    aq_mpi_leave();
+    return AQ_LIKELY(room) ? AQ_OK : AQ_RETRY;
+}
+
+/* --- payloads --- */
+
+/* Is there room for it now? Under the lock. */
+static bool aq_mpi_am_may_send(const struct aq_am_out *out, enum aq_mpi_lane lane)
+{
+    return (out->is_reply
+            || aq_mpi_credit_has(&aq_mpi_am.peers[out->jobrank], aq_mpi_am.window, aq_mpi_credit_cost(out->nbytes)))
+           && aq_mpi_am_room(lane, out->nbytes);
+}
+
+/* Under the lock, when there is room. payload: a copy, if it travels by itself. */
+static void aq_mpi_am_send_whole(const struct aq_am_out *out, enum aq_mpi_lane lane, struct aq_mpi_buf *packet,
+                                 struct aq_mpi_buf *payload)
+{
+    struct aq_mpi_peer *peer = &aq_mpi_am.peers[out->jobrank];
+    uint32_t units, tag = 0;
+    uint16_t messages;
+    size_t nbytes;
+    int rc;
+
+    if (!out->is_reply)
+        aq_mpi_am_note_request(peer, aq_mpi_credit_cost(out->nbytes));
+    if (payload != NULL)
+        tag = 1 + peer->tag[lane]++ % AQ_MPI_TAGS;
+    aq_mpi_credit_tell(peer, &units, &messages);
+    nbytes = aq_mpi_packet_encode(aq_mpi_buf_bytes(packet), out, units, messages, tag);
+    rc = aq_mpi_am.lib->send(lane, out->jobrank, aq_mpi_buf_bytes(packet), nbytes, packet);
+    if (aq_mpi_am_sent(rc, lane, packet))
+        aq_mpi_buf_give(packet);
+    if (payload == NULL)
+        return;
+    rc = aq_mpi_am.lib->send_payload(lane, out->jobrank, tag, aq_mpi_buf_bytes(payload), out->nbytes, payload);
+    if (aq_mpi_am_sent(rc, lane, payload))
+        aq_mpi_buf_give(payload);
+}
+
+static int aq_mpi_am_send_far(const struct aq_am_out *out, enum aq_mpi_lane lane)
+{
+    const bool apart = !aq_mpi_packet_holds(out->nbytes);
+    struct aq_mpi_buf *packet, *payload = NULL;
+    bool room;
+
+    if (apart) { /* no use copying it if there is none; and it is copied outside the lock */
+        aq_mpi_enter();
+        room = aq_mpi_am_may_send(out, lane);
+        aq_mpi_leave();
+        if (!room)
+            return AQ_RETRY;
+        payload = aq_mpi_buf_take(out->nbytes);
+        memcpy(aq_mpi_buf_bytes(payload), out->src, out->nbytes);
+    }
+    packet = aq_mpi_buf_take(aq_mpi_packet_bytes(out->kind, out->nargs, apart ? 0 : out->nbytes));
+    aq_mpi_enter();
+    room = aq_mpi_am_may_send(out, lane);
+    if (room)
+        aq_mpi_am_send_whole(out, lane, packet, payload);
+    aq_mpi_leave();
+    if (room)
+        return AQ_OK;
+    aq_mpi_buf_give(packet);
+    if (payload != NULL)
+        aq_mpi_buf_give(payload);
+    return AQ_RETRY;
+}
+
+int aq_mpi_am_send(const struct aq_am_out *out)
+{
+    if (aq_shm_is_near(out->jobrank))
+        return aq_shm_am_send(out);
+    if (out->kind == AQ_AM_SHORT)
+        return aq_mpi_am_short(out->jobrank, out->is_reply, out->handler, out->nargs, out->args);
+    return aq_mpi_am_send_far(out, aq_mpi_lane_of(out->is_reply));
+}

@@ -1,0 +1,300 @@
+/*
+ * aq_mpi_am_in.c - active messages from far ranks.
+ *
+ * A poll takes one message under the lock, leaves, and runs it. Requests go on, up to a bound, since others wait behind
+ * them; after a reply the caller, who may have waited for it, looks first. A message whose payload travels by itself
+ * has its payload received straight to where it belongs, and is run when that is done.
+ *
+ * Threads   any; handlers run without a lock
+ * Promise   nothing that a packet says is followed before it was found to be possible
+ * Uses      aq_mpi_am.h, core/aq_am_deliver.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <sched.h>
+#include <string.h>
+
+#include "conduits/mpi/aq_mpi_am.h"
+#include "core/aq_am_deliver.h"
+#include "core/aq_ep.h"
+#include "core/aq_log.h"
+#include "core/aq_word.h"
+
+#define AQ_IN_REPLIES 32u    /* replies in a row before a look at requests alone */
+#define AQ_IN_MOST 8u        /* messages that one poll runs */
+#define AQ_IN_LOOKS 4u       /* looks of a poll after one that found nothing: somebody waits */
+#define AQ_IN_HARD 256u      /* polls that find nothing between two looks at every slot */
+#define AQ_IN_YIELD 4u       /* polls that find another thread inside, for one that gives its core away */
+#define AQ_IN_BURST 4u       /* see aq_mpi_am_poll_spared() */
+#define AQ_IN_RECLAIM 16u    /* the same between two at what is being sent */
+
+/* What a poll has found. */
+struct aq_mpi_found {
+    struct aq_mpi_buf *buf;         /* a message whose payload has come, or NULL: */
+    struct aq_mpi_arrival arrival;  /* a packet, */
+    struct aq_mpi_message message;  /* and what it says */
+    bool run;                       /* false: it was credit */
+};
+
+_Noreturn static void aq_mpi_in_malformed(uint32_t source, const char *what)
+{
+    aq_fatal("mpi: rank %u sent a packet that is not one of this library's: %s", source, what);
+}
+
+/* May a message write there? */
+static void aq_mpi_in_check(uint32_t source, void *dest, size_t nbytes)
+{
+#if GASNET_SEGMENT_EVERYTHING
+    (void)source, (void)dest, (void)nbytes;
+#else
+    if (nbytes != 0 && !(aq_job.bound != NULL && aq_bound_is_mine(dest, nbytes)))
+        aq_fatal("rank %u sent a long message to [%p, +%zu), which is not inside a segment of this process", source,
+                 dest, nbytes);
+#endif
+}
+
+/* --- under the lock --- */
+
+/* The packet was the head of a message whose payload travels by itself. */
+static void aq_mpi_in_begin(const struct aq_mpi_arrival *arrival, const struct aq_mpi_message *message)
+{
+    const bool is_long = message->head.kind == AQ_AM_LONG;
+    struct aq_mpi_buf *buf = aq_mpi_buf_take(aq_mpi_packet_padded(sizeof(struct aq_mpi_coming))
+                                             + (is_long ? 0 : message->nbytes));
+    struct aq_mpi_coming *coming = aq_mpi_buf_bytes(buf);
+    int rc;
+
+    if (is_long)
+        aq_mpi_in_check(arrival->source, message->dest, message->nbytes);
+    buf->coming = true;
+    buf->lane = (uint8_t)arrival->lane;
+    coming->head = message->head;
+    coming->source = arrival->source;
+    coming->nbytes = message->nbytes;
+    coming->payload = is_long ? message->dest : (char *)coming + aq_mpi_packet_padded(sizeof(*coming));
+    memcpy(coming->args, message->args, 4 * (size_t)message->head.nargs);
+    aq_mpi_am.coming[arrival->lane]++;
+    rc = aq_mpi_am.lib->receive_payload((enum aq_mpi_lane)arrival->lane, arrival->source, message->tag,
+                                        coming->payload, message->nbytes, buf);
+    if (rc < 0)
+        aq_mpi_fatal(-rc, "a payload cannot be received");
+    aq_mpi_ring_done(arrival);
+}
+
+/* A packet has come. True: there is something to run, or to tell the caller of. */
+static inline bool aq_mpi_in_packet(struct aq_mpi_found *found)
+{
+    const struct aq_mpi_arrival *arrival = &found->arrival;
+    struct aq_mpi_message *message = &found->message;
+
+    if (AQ_UNLIKELY(!aq_mpi_packet_decode(aq_mpi_ring_packet(arrival), arrival->nbytes, aq_limits.max_medium,
+                                          aq_limits.max_long, message)))
+        aq_mpi_in_malformed(arrival->source, "its length or kind");
+    if (AQ_UNLIKELY(!aq_mpi_credit_take(&aq_mpi_am.peers[arrival->source], message->head.units,
+                                        message->head.messages)))
+        aq_mpi_in_malformed(arrival->source, "credit for requests that were not sent");
+    found->run = AQ_LIKELY(message->head.kind != AQ_MPI_CREDIT);
+    if (!found->run) {
+        aq_mpi_ring_done(arrival);
+        return true;
+    }
+    if (AQ_LIKELY(message->head.apart == 0))
+        return true;
+    aq_mpi_in_begin(arrival, message);
+    return false;
+}
+
+/* A message whose payload has come. */
+static bool aq_mpi_in_ready(unsigned lanes, struct aq_mpi_found *found)
+{
+    for (unsigned lane = 0; lane < AQ_MPI_LANES; lane++) {
+        struct aq_mpi_buf *buf = aq_mpi_am.ready[lane].first;
+
+        if ((lanes & 1u << lane) == 0 || buf == NULL)
+            continue;
+        aq_mpi_am.ready[lane].first = buf->next;
+        aq_mpi_am.coming[lane]--;
+        found->buf = buf;
+        found->run = true;
+        return true;
+    }
+    return false;
+}
+
+/* Credit that a thread could not tell of because another had the lock. */
+static void aq_mpi_in_tell_all(void)
+{
+    atomic_store_explicit(&aq_mpi_am.due, false, memory_order_relaxed); /* set again by who comes later */
+    for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
+        if (aq_mpi_credit_due(&aq_mpi_am.peers[rank], aq_mpi_am.window))
+            aq_mpi_am_tell(rank);
+}
+
+/* Nothing has come: time for what nobody waits for. */
+static bool aq_mpi_in_idle(unsigned lanes, struct aq_mpi_found *found)
+{
+    const uint32_t idle = aq_mpi_am.idle++;
+    const uint32_t coming = aq_mpi_am.coming[AQ_MPI_REPLY] + aq_mpi_am.coming[AQ_MPI_REQUEST];
+
+    aq_mpi_am.quiet = 1;
+    aq_mpi_ring_restart(true);
+    if (AQ_UNLIKELY(atomic_load_explicit(&aq_mpi_am.due, memory_order_relaxed)))
+        aq_mpi_in_tell_all();
+    if (coming != 0 || (idle % AQ_IN_RECLAIM == 0 && aq_mpi_am.lib->pending() != 0)) {
+        aq_mpi_am_reclaim();
+        if (aq_mpi_in_ready(lanes, found))
+            return true;
+    }
+    return idle % AQ_IN_HARD == AQ_IN_HARD - 1 && aq_mpi_ring_take(lanes, 0, &found->arrival) != 0
+           && aq_mpi_in_packet(found);
+}
+
+/* Replies come first; but they may not keep requests waiting for ever. */
+static inline bool aq_mpi_in_take(unsigned lanes, unsigned looks, struct aq_mpi_arrival *arrival)
+{
+    if (AQ_UNLIKELY(aq_mpi_am.replies >= AQ_IN_REPLIES) && (lanes & 1u << AQ_MPI_REQUEST) != 0) {
+        aq_mpi_am.replies = 0;
+        if (aq_mpi_ring_take(1u << AQ_MPI_REQUEST, 1, arrival))
+            return true;
+    }
+    if (!aq_mpi_ring_take(lanes, looks, arrival))
+        return false;
+    aq_mpi_am.replies = arrival->lane == AQ_MPI_REPLY ? aq_mpi_am.replies + 1 : 0;
+    return true;
+}
+
+static bool aq_mpi_in_find(bool replies_only, struct aq_mpi_found *found)
+{
+    const unsigned lanes = 1u << AQ_MPI_REPLY | (replies_only ? 0u : 1u << AQ_MPI_REQUEST);
+    const unsigned looks = aq_mpi_am.quiet != 0 ? AQ_IN_LOOKS : 1;
+    unsigned open = lanes;
+
+    found->buf = NULL;
+    if (AQ_UNLIKELY(aq_mpi_am.ready[AQ_MPI_REPLY].first != NULL || aq_mpi_am.ready[AQ_MPI_REQUEST].first != NULL)
+        && aq_mpi_in_ready(lanes, found))
+        return true;
+    for (unsigned lane = 0; lane < AQ_MPI_LANES; lane++)
+        if (AQ_UNLIKELY(aq_mpi_am.coming[lane] >= AQ_MPI_COMING)) /* no more of them before some have come */
+            open &= ~(1u << lane);
+    while (aq_mpi_in_take(open, looks, &found->arrival)) {
+        const bool is_there = aq_mpi_in_packet(found);
+
+        aq_mpi_am.quiet = 0;
+        aq_mpi_ring_restart(false);
+        if (AQ_LIKELY(is_there))
+            return true;
+        if (aq_mpi_am.coming[found->arrival.lane] >= AQ_MPI_COMING)
+            break;
+    }
+    return aq_mpi_in_idle(open, found);
+}
+
+/* --- outside --- */
+
+/* A request has been run: the peer may send another. */
+static inline void aq_mpi_in_pay(uint32_t source, size_t nbytes)
+{
+    struct aq_mpi_peer *peer = &aq_mpi_am.peers[source];
+
+    aq_mpi_credit_done(peer, aq_mpi_credit_cost(nbytes));
+    if (AQ_LIKELY(!aq_mpi_credit_due(peer, aq_mpi_am.window)))
+        return;
+    if (!aq_mpi_try_enter()) { /* who has the lock, or comes next, does it */
+        atomic_store_explicit(&aq_mpi_am.due, true, memory_order_relaxed);
+        return;
+    }
+    if (aq_mpi_credit_due(peer, aq_mpi_am.window))
+        aq_mpi_am_tell(source);
+    aq_mpi_leave();
+}
+
+static inline void aq_mpi_in_run(const struct aq_mpi_head *head, uint32_t source, bool is_reply,
+                                 const gex_AM_Arg_t *args, void *payload, size_t nbytes)
+{
+    struct aq_am_in in = { .token = { .jobrank = source, .handler = head->handler, .nargs = head->nargs,
+                                      .kind = head->kind, .is_reply = is_reply },
+                           .args = args, .payload = payload, .nbytes = nbytes };
+
+    if (head->kind == AQ_AM_SHORT)
+        aq_am_deliver_short(&in.token, args);
+    else
+        aq_am_deliver(&in);
+}
+
+/* Returns whether it was a reply. */
+static inline bool aq_mpi_in_run_packet(struct aq_mpi_found *found)
+{
+    const struct aq_mpi_message *message = &found->message;
+    const uint32_t source = found->arrival.source;
+    const bool is_reply = found->arrival.lane == AQ_MPI_REPLY;
+    void *payload = message->payload;
+
+    if (message->head.kind == AQ_AM_LONG) {
+        aq_mpi_in_check(source, message->dest, message->nbytes);
+        if (message->nbytes != 0)
+            aq_word_write(message->dest, payload, message->nbytes);
+        payload = message->dest;
+    } else if (message->head.kind == AQ_AM_MEDIUM && payload == NULL) {
+        payload = (void *)(uintptr_t)message->args; /* empty; but an address */
+    }
+    aq_mpi_in_run(&message->head, source, is_reply, message->args, payload, message->nbytes);
+    aq_mpi_ring_done(&found->arrival);
+    if (!is_reply)
+        aq_mpi_in_pay(source, message->nbytes);
+    return is_reply;
+}
+
+static bool aq_mpi_in_run_buf(struct aq_mpi_buf *buf)
+{
+    const struct aq_mpi_coming *coming = aq_mpi_buf_bytes(buf);
+    const bool is_reply = buf->lane == AQ_MPI_REPLY;
+    const uint32_t source = coming->source, nbytes = coming->nbytes;
+
+    aq_mpi_in_run(&coming->head, source, is_reply, coming->args, coming->payload, nbytes);
+    aq_mpi_buf_give(buf);
+    if (!is_reply)
+        aq_mpi_in_pay(source, nbytes);
+    return is_reply;
+}
+
+/* The poll right after a request is there so that who only sends serves others, too. In a burst of requests one in
+ * AQ_IN_BURST of these is enough; who waits polls again, with no request in between. */
+static inline bool aq_mpi_am_poll_spared(bool replies_only)
+{
+    const uint32_t burst = atomic_load_explicit(&aq_mpi_am.burst, memory_order_relaxed);
+    const uint32_t polls = (burst >> 1) + 1;
+
+    if (AQ_LIKELY(burst == 0) || replies_only)
+        return false;
+    /* relaxed: bit 0 is set by requests, the rest counts the polls after them; a hint */
+    atomic_store_explicit(&aq_mpi_am.burst, (burst & 1) == 0 ? 0 : polls << 1, memory_order_relaxed);
+    return (burst & 1) != 0 && polls % AQ_IN_BURST != 0;
+}
+
+/* Somebody else is inside. Now and then it may need our core to come out again. */
+static bool aq_mpi_am_stand_back(void)
+{
+    static _Thread_local uint32_t times;
+
+    if (AQ_THREADED && ++times % AQ_IN_YIELD == 0)
+        sched_yield();
+    return false;
+}
+
+unsigned aq_mpi_am_poll(bool replies_only)
+{
+    struct aq_mpi_found found;
+    unsigned served = 0;
+    bool there, last = false;
+
+    if (aq_mpi_am_poll_spared(replies_only))
+        return 0;
+    while (!last && served < AQ_IN_MOST && (AQ_LIKELY(aq_mpi_try_enter()) || aq_mpi_am_stand_back())) {
+        there = aq_mpi_in_find(replies_only, &found);
+        aq_mpi_leave();
+        if (!there)
+            break;
+        served++;
+        if (found.run)
+            last = found.buf != NULL ? aq_mpi_in_run_buf(found.buf) : aq_mpi_in_run_packet(&found);
+    }
+    return served;
+}

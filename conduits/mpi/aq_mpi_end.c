@@ -1,0 +1,294 @@
+/*
+ * aq_mpi_end.c - the way out: who calls MPI_Finalize, and when may it be called?
+ *
+ * Rules     Who has called MPI_Init calls MPI_Finalize; but after gasnet_exit(), which never returns, we do, whoever has
+ *           started MPI. The program may call it before its exit, or after ours (in a function that exit() runs)
+ * How       MPI_Finalize waits for all ranks, so all have to agree. Not willing is a rank that a signal has taken from
+ *           where it was, perhaps from within MPI; that is on another thread than the one MPI knows; from which something
+ *           is still to be sent; or that has died. On a host the board counts the votes, MPI itself between hosts. If
+ *           one is not willing, all leave without, and say goodbye to the launcher (aq_mpi_goodbye.c)
+ *           What is the conduit's is given back at the beginning of MPI_Finalize, whoever calls it
+ * Bounds    MPI_Finalize gets a few seconds: a rank may die in it, and the others would wait for that one
+ * Threads   the one that leaves; fini and abort on others
+ * Uses      the board, unwind.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE 1
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include "conduits/mpi/aq_mpi.h"
+#include "conduits/mpi/aq_mpi_am.h"
+#include "conduits/mpi/aq_mpi_job.h"
+#include "core/aq_env.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+
+#define AQ_MPI_OWN_MS 200       /* for a thread of ours to come out of MPI */
+#define AQ_MPI_VOTE_MS 1000     /* for the other ranks, which all have come to their exit, to vote */
+#define AQ_MPI_FINALIZE_S 5     /* beyond the exit timeout */
+#define AQ_MPI_MS UINT64_C(1000000)
+
+#define AQ_MPI_GO_MS 500        /* for the others of this host to be ready to go */
+
+/* On the board: a rank's vote, and the result, which whoever sees it first writes down; then, that it has nothing left to
+ * do but to end. */
+enum aq_mpi_vote { AQ_MPI_NO_VOTE = 0, AQ_MPI_FINALIZE, AQ_MPI_HASTE, AQ_MPI_GO };
+
+static struct {
+    struct aq_board *board;
+    uint32_t slot;
+    bool closed;  /* what is the conduit's has been given back, or it never can be */
+    bool owned;   /* MPI is ours: no other thread of the library enters it any more */
+    bool left_on; /* MPI is still the program's to end */
+} aq_mpi_end;
+
+/* --- what this thread is in the middle of --- */
+
+struct aq_mpi_frames {
+    const void *library; /* NULL: look for a signal's frame */
+    bool found;
+};
+
+static _Unwind_Reason_Code aq_mpi_on_frame(struct _Unwind_Context *context, void *arg)
+{
+    struct aq_mpi_frames *frames = arg;
+    int interrupted = 0;
+    const uintptr_t ip = _Unwind_GetIPInfo(context, &interrupted);
+    Dl_info info;
+
+    if (frames->library == NULL)
+        frames->found = interrupted != 0;
+    else
+        frames->found = dladdr((const void *)ip, &info) != 0 && info.dli_fbase == frames->library;
+    return frames->found ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+/* Has a signal brought us here, or MPI itself (MPI_Abort calls exit())? */
+static bool aq_mpi_interrupted(void)
+{
+    struct aq_mpi_frames signals = {NULL, false}, calls = {NULL, false};
+    Dl_info info;
+
+    _Unwind_Backtrace(aq_mpi_on_frame, &signals);
+    if (signals.found || dladdr(aq_mpi.lib->job.code, &info) == 0)
+        return true;
+    calls.library = info.dli_fbase;
+    _Unwind_Backtrace(aq_mpi_on_frame, &calls);
+    return calls.found;
+}
+
+static void aq_mpi_nap(void)
+{
+    const struct timespec nap = {.tv_nsec = 200000};
+
+    nanosleep(&nap, NULL);
+}
+
+/* Keeps the library's other threads out of MPI from now on; false if one stays in there, or something is on its way. */
+static bool aq_mpi_own(void)
+{
+    const uint64_t end = aq_board_now_ns() + AQ_MPI_OWN_MS * AQ_MPI_MS;
+
+    while (!aq_mpi_try_enter()) {
+        if (aq_board_now_ns() >= end)
+            return false;
+        aq_mpi_nap();
+    }
+    if (aq_mpi.alone || (aq_mpi_am.sending[AQ_MPI_REPLY] + aq_mpi_am.sending[AQ_MPI_REQUEST] == 0 && !aq_mpi_rma_busy()))
+        return true;
+    aq_mpi_leave();
+    return false;
+}
+
+/* --- giving back what is ours --- */
+
+/* At the beginning of MPI_Finalize, on every rank. Nobody of ours enters MPI after it. */
+static void aq_mpi_close(void)
+{
+    if (!aq_mpi_end.owned)
+        aq_mpi_enter();
+    aq_mpi_end.owned = true;
+    if (aq_mpi_end.closed)
+        return;
+    aq_mpi_end.closed = true;
+    if (aq_mpi_am.lib != NULL)
+        aq_mpi_am.lib->close();
+    aq_mpi_rma_fini();
+    aq_mpi.alone = true; /* polls look no more */
+    aq_mpi.lib->job.close();
+}
+
+void aq_mpi_end_set_board(struct aq_board *board, uint32_t slot)
+{
+    aq_mpi_end.board = board;
+    aq_mpi_end.slot = slot;
+}
+
+int aq_mpi_end_init(void)
+{
+    const int error = aq_mpi.lib->job.on_finalize(aq_mpi_close);
+    char text[512];
+
+    if (error == 0)
+        return AQ_OK;
+    aq_mpi.lib->job.text(error, text, sizeof(text));
+    return aq_fail(AQ_ERR_SYS, "mpi: an attribute on MPI_COMM_SELF: %s", text);
+}
+
+/* --- the vote --- */
+
+static bool aq_mpi_willing(enum aq_leave how)
+{
+    if (how == AQ_LEAVE_ABORT || aq_mpi_end.left_on || aq_mpi_end.owned || !aq_env_bool(AQ_ENV_MPI_FINALIZE))
+        return false;
+    /* in this order: MPI can be asked at all */
+    return !aq_mpi_interrupted() && !aq_mpi.lib->job.is_finalized() && aq_mpi.lib->job.is_main_thread() && aq_mpi_own();
+}
+
+void aq_mpi_end_decide(enum aq_leave how)
+{
+    enum aq_mpi_vote vote;
+
+    aq_mpi_end.left_on = how == AQ_LEAVE_RETURN && !aq_mpi_job.ours;
+    vote = aq_mpi_willing(how) ? AQ_MPI_FINALIZE : AQ_MPI_HASTE;
+    if (vote == AQ_MPI_FINALIZE)
+        aq_mpi_end.owned = true;
+    /* release: who counts the vote finds us out of MPI */
+    atomic_store_explicit(&aq_mpi_end.board->rank[aq_mpi_end.slot].parting, (uint32_t)vote, memory_order_release);
+}
+
+static bool aq_mpi_is_dead(const struct aq_board_rank *rank)
+{
+    /* relaxed: written as it joined */
+    return kill(atomic_load_explicit(&rank->pid, memory_order_relaxed), 0) != 0 && errno == ESRCH;
+}
+
+/* The vote of a rank of this host that has come to its exit, or has died. */
+static enum aq_mpi_vote aq_mpi_vote_of(const struct aq_board_rank *rank, uint64_t end)
+{
+    for (;;) {
+        /* acquire: pairs with the release in aq_mpi_end_decide() */
+        const uint32_t vote = atomic_load_explicit(&rank->parting, memory_order_acquire);
+        /* relaxed: looked at again soon */
+        const uint32_t state = atomic_load_explicit(&rank->state, memory_order_relaxed);
+
+        if (vote != AQ_MPI_NO_VOTE)
+            return vote == AQ_MPI_FINALIZE ? AQ_MPI_FINALIZE : AQ_MPI_HASTE;
+        if (state == AQ_RANK_CRASHED || state == AQ_RANK_LEFT || aq_mpi_is_dead(rank))
+            return AQ_MPI_HASTE;
+        /* one that writes out its last words takes as long as their reader */
+        if (state != AQ_RANK_FLUSHING && aq_board_now_ns() >= end)
+            return AQ_MPI_HASTE;
+        aq_mpi_nap();
+    }
+}
+
+static bool aq_mpi_host_agrees(void)
+{
+    struct aq_board *board = aq_mpi_end.board;
+    const uint64_t end = aq_board_now_ns() + AQ_MPI_VOTE_MS * AQ_MPI_MS;
+    uint32_t result = AQ_MPI_FINALIZE, before = AQ_MPI_NO_VOTE;
+
+    for (uint32_t i = 0; i < board->size && result == AQ_MPI_FINALIZE; i++)
+        result = (uint32_t)aq_mpi_vote_of(&board->rank[i], end);
+    /* relaxed: one word, that nothing else goes with */
+    if (!atomic_compare_exchange_strong_explicit(&board->parting, &before, result, memory_order_relaxed,
+                                                 memory_order_relaxed))
+        result = before;
+    return result == AQ_MPI_FINALIZE;
+}
+
+/* Ranks of hosts that do not agree never come to this meeting. */
+static bool aq_mpi_hosts_agree(void)
+{
+    const uint64_t end = aq_board_now_ns() + AQ_MPI_VOTE_MS * AQ_MPI_MS;
+    bool all = aq_mpi_end.board->size == aq_mpi_end.board->job_size;
+
+    if (all || aq_mpi.lib->job.meet() != 0)
+        return all;
+    while (!all && aq_mpi.lib->job.met(&all) == 0 && aq_board_now_ns() < end)
+        aq_mpi_nap();
+    return all;
+}
+
+/* --- MPI_Finalize --- */
+
+static void aq_mpi_on_alarm(int sig)
+{
+    (void)sig;
+    /* relaxed: settled before MPI_Finalize began */
+    _exit(atomic_load_explicit(&aq_mpi_end.board->exit_code, memory_order_relaxed));
+}
+
+static void aq_mpi_set_alarm(unsigned seconds)
+{
+    const struct itimerval limit = {.it_value = {.tv_sec = seconds}};
+    struct sigaction act;
+    sigset_t set;
+
+    memset(&act, 0, sizeof(act));
+    act.sa_handler = aq_mpi_on_alarm;
+    sigaction(SIGALRM, &act, NULL);
+    sigemptyset(&set);
+    sigaddset(&set, SIGALRM);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    setitimer(ITIMER_REAL, &limit, NULL);
+}
+
+static void aq_mpi_set_state(enum aq_rank_state state)
+{
+    /* release: as with every state of a rank */
+    atomic_store_explicit(&aq_mpi_end.board->rank[aq_mpi_end.slot].state, (uint32_t)state, memory_order_release);
+}
+
+void aq_mpi_end_part(enum aq_leave how)
+{
+    (void)how; /* it is in the vote */
+    if (!aq_mpi_end.owned || aq_mpi_end.closed || !aq_mpi_host_agrees() || !aq_mpi_hosts_agree())
+        return;
+    /* the state in which nobody is killed for taking his time */
+    aq_mpi_set_state(AQ_RANK_FLUSHING);
+    aq_mpi_set_alarm(aq_mpi_end.board->exit_timeout_ms / 1000 + AQ_MPI_FINALIZE_S);
+    aq_mpi.lib->job.finalize();
+    aq_mpi_set_alarm(0);
+    aq_mpi_set_state(AQ_RANK_ENDED);
+}
+
+/* The first rank that ends with a code other than 0 makes Open MPI's mpirun kill the rest, for which it takes a second; so
+ * they end together. */
+static void aq_mpi_go_together(void)
+{
+    struct aq_board *board = aq_mpi_end.board;
+    const uint64_t end = aq_board_now_ns() + AQ_MPI_GO_MS * AQ_MPI_MS;
+
+    /* relaxed, both: nothing else goes with the word */
+    atomic_store_explicit(&board->rank[aq_mpi_end.slot].parting, (uint32_t)AQ_MPI_GO, memory_order_relaxed);
+    for (uint32_t i = 0; i < board->size; i++)
+        while (atomic_load_explicit(&board->rank[i].parting, memory_order_relaxed) != AQ_MPI_GO &&
+               !aq_mpi_is_dead(&board->rank[i]) && aq_board_now_ns() < end)
+            aq_mpi_nap();
+}
+
+void aq_mpi_end_fini(void)
+{
+    if (aq_mpi_end.left_on || aq_mpi_end.board == NULL)
+        return;
+    aq_mpi_goodbye();
+    aq_mpi_go_together();
+}
+
+/* After all functions that exit() runs: none of them has called MPI_Finalize. */
+static __attribute__((destructor)) void aq_mpi_end_last(void)
+{
+    if (!aq_mpi_end.left_on)
+        return;
+    aq_mpi_goodbye();
+    aq_mpi_go_together();
+}

@@ -1,0 +1,84 @@
+/*
+ * aq_mpi_window.c - start and end of transfers, and attaching a segment: other/shm makes the memory, MPI puts a window
+ * over it.
+ *
+ * Threads   one; collective over the job, but for fini, which is so in ranks that leave together
+ * Uses      aq_mpi_rma.h, other/shm. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "conduits/mpi/aq_mpi_rma.h"
+#include "core/aq_am.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+#include "other/shm/aq_shm.h"
+
+/* Inside MPI's collective calls nobody serves messages: enter them when nobody waits for one any more. */
+static void aq_mpi_window_meet(void)
+{
+    struct aq_waiter waiter = AQ_WAITER_INIT("the other ranks at gex_Segment_Attach", GEX_RANK_INVALID);
+    bool met = false;
+
+    for (;;) {
+        aq_mpi_enter();
+        aq_mpi_check(aq_mpi_rma.lib->meet(&met), "meeting to attach segments");
+        aq_mpi_leave();
+        if (met)
+            break;
+        aq_wait_step(&waiter);
+    }
+    aq_wait_end(&waiter);
+}
+
+/* False: this MPI has none for us, and messages serve. */
+static bool aq_mpi_window_open(void *base, uintptr_t size)
+{
+    char text[256] = "it keeps copies of the memory (MPI_WIN_SEPARATE)";
+    bool usable = false;
+    int error;
+
+    aq_mpi_window_meet();
+    aq_mpi_enter();
+    error = aq_mpi_rma.lib->open(base, size, &usable);
+    aq_mpi_leave();
+    if (error != 0)
+        aq_mpi.lib->job.text(error, text, sizeof(text));
+    if (!usable)
+        AQ_LOG(INFO, MPI, "no window over the segments, messages serve: %s", text);
+    return usable;
+}
+
+int aq_mpi_segment_attach(uintptr_t size, void **base_out)
+{
+    const int rc = aq_shm_segment_attach(size, base_out);
+
+    if (rc != AQ_OK || aq_mpi.alone)
+        return rc;
+    return aq_mpi_choose(aq_mpi_choose_wants_window() && aq_mpi_window_open(*base_out, size));
+}
+
+int aq_mpi_rma_init(void)
+{
+    int rc;
+
+    aq_mpi_choose_none(&aq_mpi_rma.paths);
+    if (aq_mpi.alone)
+        return AQ_OK;
+    aq_mpi_rma.lib = aq_mpi.lib->rma;
+    rc = aq_mpi_xfer_init();
+    if (rc != AQ_OK)
+        return rc;
+    aq_mpi_direct_init();
+    aq_mpi_enter();
+    aq_mpi_check(aq_mpi_rma.lib->start(), "making the communicator of transfers");
+    aq_mpi_leave();
+    return AQ_OK;
+}
+
+void aq_mpi_rma_fini(void)
+{
+    if (aq_mpi_rma.lib == NULL)
+        return;
+    aq_mpi_choose_none(&aq_mpi_rma.paths); /* whoever comes later finds no window */
+    /* what fails here fails for good: the process leaves, and so may the others have */
+    (void)aq_mpi_rma.lib->close(AQ_MPI_WIN_JOB);
+    (void)aq_mpi_rma.lib->stop();
+}

@@ -1,0 +1,22 @@
+/*
+ * aq_mpi_m.h - what the files of the module share. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_MPI_M_H
+#define AQ_MPI_M_H
+
+#include <mpi.h>
+
+#include "conduits/mpi/aq_mpi_lib.h"
+#include "conduits/mpi/aq_mpi_lib_am.h"
+
+extern const struct aq_mpi_lib_am aq_mpi_m_am[AQ_MPI_RECEIVERS];
+extern const struct aq_mpi_lib_rma aq_mpi_m_rma;
+
+/* The conduit's own communicators: requests, replies, and exchanges at start and end. */
+struct aq_mpi_m {
+    MPI_Comm job, request, reply;
+    int rank, size;
+};
+extern struct aq_mpi_m aq_mpi_m;
+
+#endif

@@ -1,0 +1,176 @@
+/*
+ * aq_mpi_m_am.c - the module's part for messages: out, and what takes time.
+ *
+ * A send that MPI has done with when MPI_Isend returns, the usual case, needs no request kept: a test at once costs
+ * less than remembering it. Open MPI returns one and the same request for all of those, and then not even the test is
+ * needed.
+ *
+ * Owns      the requests of what has begun and not completed
+ * Threads   one at a time
+ * Uses      MPI. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "conduits/mpi/module/aq_mpi_m_am.h"
+
+#include <stdlib.h>
+
+#define AQ_M_BATCH 64 /* operations that one call tells of */
+
+struct aq_m_packets aq_m_packets;
+
+static struct {
+    MPI_Request *request; /* what has begun: [count] of room */
+    void **owner;
+    uint32_t count, room, turn;
+} aq_m_am;
+
+/* --- what has begun --- */
+
+static bool aq_m_make_room(void)
+{
+    const uint32_t room = aq_m_am.room == 0 ? 64 : 2 * aq_m_am.room;
+    MPI_Request *request = realloc(aq_m_am.request, room * sizeof(*request));
+    void **owner;
+
+    if (request == NULL)
+        return false;
+    aq_m_am.request = request;
+    owner = realloc(aq_m_am.owner, room * sizeof(*owner));
+    if (owner == NULL)
+        return false;
+    aq_m_am.owner = owner;
+    aq_m_am.room = room;
+    return true;
+}
+
+/* The last place of the array is the next operation's. */
+static inline bool aq_m_has_room(void)
+{
+    return aq_m_am.count < aq_m_am.room || aq_m_make_room();
+}
+
+#ifdef OPEN_MPI
+/* The request that stands for everything that was complete when it began. */
+static inline bool aq_m_is_complete(MPI_Request request)
+{
+    static MPI_Request complete;
+    static bool known;
+
+    if (!known) {
+        MPI_Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, aq_mpi_m.job, &complete);
+        known = true;
+    }
+    return request == complete;
+}
+#else
+static inline bool aq_m_is_complete(MPI_Request request)
+{
+    (void)request;
+    return false; /* not known without asking */
+}
+#endif
+
+/* An operation has begun in the last place: is it done already? */
+static inline int aq_m_begun(int error, void *owner)
+{
+    int flag;
+
+    if (error == MPI_SUCCESS && aq_m_is_complete(aq_m_am.request[aq_m_am.count]))
+        return AQ_MPI_DONE;
+    if (error == MPI_SUCCESS)
+        error = MPI_Test(&aq_m_am.request[aq_m_am.count], &flag, MPI_STATUS_IGNORE);
+    if (error != MPI_SUCCESS)
+        return -error;
+    if (flag)
+        return AQ_MPI_DONE;
+    aq_m_am.owner[aq_m_am.count++] = owner;
+    return AQ_MPI_BEGUN;
+}
+
+static int aq_m_send(enum aq_mpi_lane lane, uint32_t dest, const void *packet, size_t nbytes, void *owner)
+{
+    if (!aq_m_has_room())
+        return -MPI_ERR_NO_MEM;
+    return aq_m_begun(MPI_Isend(packet, (int)nbytes, MPI_BYTE, (int)dest, (int)lane, aq_m_packets.comm[lane],
+                                &aq_m_am.request[aq_m_am.count]), owner);
+}
+
+/* Payloads have the third communicator, and tags that tell the lanes apart. */
+static int aq_m_send_payload(enum aq_mpi_lane lane, uint32_t dest, uint32_t tag, const void *src, size_t nbytes,
+                             void *owner)
+{
+    if (!aq_m_has_room())
+        return -MPI_ERR_NO_MEM;
+    return aq_m_begun(MPI_Isend(src, (int)nbytes, MPI_BYTE, (int)dest, (int)(AQ_MPI_LANES * tag + (unsigned)lane),
+                                aq_mpi_m.job, &aq_m_am.request[aq_m_am.count]), owner);
+}
+
+static int aq_m_receive_payload(enum aq_mpi_lane lane, uint32_t source, uint32_t tag, void *dest, size_t nbytes,
+                                void *owner)
+{
+    int error;
+
+    if (!aq_m_has_room())
+        return -MPI_ERR_NO_MEM;
+    error = MPI_Irecv(dest, (int)nbytes, MPI_BYTE, (int)source, (int)(AQ_MPI_LANES * tag + (unsigned)lane),
+                      aq_mpi_m.job, &aq_m_am.request[aq_m_am.count]);
+    if (error != MPI_SUCCESS)
+        return -error;
+    aq_m_am.owner[aq_m_am.count++] = owner; /* completes() has its length */
+    return AQ_MPI_BEGUN;
+}
+
+static uint32_t aq_m_pending(void)
+{
+    return aq_m_am.count;
+}
+
+static int aq_m_completes(struct aq_mpi_completion *out, uint32_t most)
+{
+    MPI_Status statuses[AQ_M_BATCH];
+    int indices[AQ_M_BATCH], done, error, count;
+    /* a different part each time, if there are many */
+    const uint32_t part = aq_m_am.count < most ? aq_m_am.count : most < AQ_M_BATCH ? most : AQ_M_BATCH;
+    uint32_t first = aq_m_am.count == part ? 0 : aq_m_am.turn++ % ((aq_m_am.count + part - 1) / part) * part;
+
+    if (first + part > aq_m_am.count)
+        first = aq_m_am.count - part;
+    if (part == 0)
+        return 0;
+    error = MPI_Testsome((int)part, aq_m_am.request + first, &done, indices, statuses);
+    if (error != MPI_SUCCESS)
+        return -error;
+    if (done == MPI_UNDEFINED)
+        return 0;
+    for (int i = 0; i < done; i++) {
+        MPI_Get_count(&statuses[i], MPI_BYTE, &count);
+        out[i] = (struct aq_mpi_completion){ .owner = aq_m_am.owner[first + (uint32_t)indices[i]],
+                                             .nbytes = (size_t)count };
+        aq_m_am.owner[first + (uint32_t)indices[i]] = NULL;
+    }
+    if (done != 0) { /* what is left moves together */
+        uint32_t left = first;
+
+        for (uint32_t i = first; i < aq_m_am.count; i++)
+            if (aq_m_am.owner[i] != NULL) {
+                aq_m_am.owner[left] = aq_m_am.owner[i];
+                aq_m_am.request[left++] = aq_m_am.request[i];
+            }
+        aq_m_am.count = left;
+    }
+    return done;
+}
+
+#ifdef MPICH
+#define AQ_M_PREFERRED AQ_MPI_PROBE
+#else
+#define AQ_M_PREFERRED AQ_MPI_RING
+#endif
+
+#define AQ_M_TABLE(name) \
+    { .slots = 64, .preferred = AQ_M_PREFERRED, .open = aq_m_##name##_open, .close = aq_m_##name##_close, \
+      .take = aq_m_##name##_take, .restart = aq_m_##name##_restart, .send = aq_m_send, \
+      .send_payload = aq_m_send_payload, \
+      .receive_payload = aq_m_receive_payload, .pending = aq_m_pending, .completes = aq_m_completes }
+
+const struct aq_mpi_lib_am aq_mpi_m_am[AQ_MPI_RECEIVERS] = { [AQ_MPI_RING] = AQ_M_TABLE(ring),
+                                                             [AQ_MPI_PROBE] = AQ_M_TABLE(probe) };

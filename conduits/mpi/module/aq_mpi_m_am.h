@@ -1,0 +1,43 @@
+/*
+ * aq_mpi_m_am.h - what the files of the module's messages share.
+ *
+ *   aq_mpi_m_am.c     out, and what takes time
+ *   aq_mpi_m_ring.c   packets in: receives wait for them
+ *   aq_mpi_m_probe.c  packets in: they wait to be looked for
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_MPI_M_AM_H
+#define AQ_MPI_M_AM_H
+
+#include "conduits/mpi/aq_mpi_lib_am.h"
+#include "conduits/mpi/module/aq_mpi_m.h"
+
+/* Where packets of a lane go, with the lane for a tag. */
+struct aq_m_packets {
+    MPI_Comm comm[AQ_MPI_LANES];
+};
+extern struct aq_m_packets aq_m_packets;
+
+static inline int aq_m_arrived(enum aq_mpi_lane lane, uint32_t slot, const MPI_Status *status,
+                               struct aq_mpi_arrival *out)
+{
+    int count;
+
+    MPI_Get_count(status, MPI_BYTE, &count);
+    *out = (struct aq_mpi_arrival){ .lane = (uint32_t)lane, .slot = slot, .source = (uint32_t)status->MPI_SOURCE,
+                                    .nbytes = (uint32_t)count };
+    return 1;
+}
+
+/* As in struct aq_mpi_lib_am. */
+int aq_m_ring_open(char *const memory[AQ_MPI_LANES], uint32_t slots, size_t stride, size_t nbytes);
+void aq_m_ring_close(void);
+int aq_m_ring_take(unsigned lanes, unsigned looks, struct aq_mpi_arrival *out);
+int aq_m_ring_restart(enum aq_mpi_lane lane, uint32_t slot);
+int aq_m_probe_open(char *const memory[AQ_MPI_LANES], uint32_t slots, size_t stride, size_t nbytes);
+void aq_m_probe_close(void);
+int aq_m_probe_take(unsigned lanes, unsigned looks, struct aq_mpi_arrival *out);
+int aq_m_probe_restart(enum aq_mpi_lane lane, uint32_t slot);
+
+#endif

@@ -1,0 +1,148 @@
+/*
+ * aq_mpi_m_ring.c - packets come into receives that wait for them.
+ *
+ * Each lane has a communicator and a ring of persistent receives from any source. MPI fills them in the order in which
+ * they were started, so that the look at the oldest one finds what has come, with one call for both lanes. A packet
+ * that MPI transfers by rendezvous may hang behind its sender, and the ones after it are complete: a hard look, now
+ * and then, finds those.
+ *
+ * This serves an MPI that matches within a communicator, where the client's own messages do not meet our receives.
+ *
+ * Owns      the receives
+ * Threads   one at a time
+ * Uses      MPI. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <stdlib.h>
+
+#include "conduits/mpi/module/aq_mpi_m_am.h"
+
+struct aq_m_ring {
+    MPI_Request *request; /* [slots], by slot */
+    uint32_t *order;      /* [slots], slots that wait, the oldest at head % slots */
+    uint32_t head, tail;
+};
+
+static struct {
+    struct aq_m_ring ring[AQ_MPI_LANES];
+    MPI_Request oldest[AQ_MPI_LANES]; /* the ring's oldest, or MPI_REQUEST_NULL */
+    uint32_t slots;
+} aq_m_rings;
+
+static inline void aq_m_set_oldest(enum aq_mpi_lane lane)
+{
+    const struct aq_m_ring *ring = &aq_m_rings.ring[lane];
+
+    aq_m_rings.oldest[lane] = ring->head == ring->tail ? MPI_REQUEST_NULL
+                                                    : ring->request[ring->order[ring->head % aq_m_rings.slots]];
+}
+
+int aq_m_ring_restart(enum aq_mpi_lane lane, uint32_t slot)
+{
+    struct aq_m_ring *ring = &aq_m_rings.ring[lane];
+    const int error = MPI_Start(&ring->request[slot]);
+
+    ring->order[ring->tail++ % aq_m_rings.slots] = slot;
+    if (ring->tail - ring->head == 1)
+        aq_m_set_oldest(lane);
+    return -error;
+}
+
+int aq_m_ring_open(char *const memory[AQ_MPI_LANES], uint32_t slots, size_t stride, size_t nbytes)
+{
+    int error = MPI_SUCCESS;
+
+    aq_m_packets.comm[AQ_MPI_REPLY] = aq_mpi_m.reply;
+    aq_m_packets.comm[AQ_MPI_REQUEST] = aq_mpi_m.request;
+    aq_m_rings.slots = slots;
+    for (int lane = 0; lane < AQ_MPI_LANES; lane++) {
+        struct aq_m_ring *ring = &aq_m_rings.ring[lane];
+
+        ring->request = malloc(slots * sizeof(*ring->request));
+        ring->order = malloc(slots * sizeof(*ring->order));
+        if (ring->request == NULL || ring->order == NULL)
+            return -MPI_ERR_NO_MEM;
+        for (uint32_t i = 0; i < slots && error == MPI_SUCCESS; i++)
+            error = MPI_Recv_init(memory[lane] + i * stride, (int)nbytes, MPI_BYTE, MPI_ANY_SOURCE,
+                                  lane, aq_m_packets.comm[lane], &ring->request[i]);
+        for (uint32_t i = 0; i < slots && error == MPI_SUCCESS; i++)
+            error = -aq_m_ring_restart(lane, i);
+    }
+    return -error;
+}
+
+void aq_m_ring_close(void)
+{
+    for (int lane = 0; lane < AQ_MPI_LANES; lane++) {
+        struct aq_m_ring *ring = &aq_m_rings.ring[lane];
+
+        for (; ring->head != ring->tail; ring->head++) {
+            MPI_Request *request = &ring->request[ring->order[ring->head % aq_m_rings.slots]];
+
+            MPI_Cancel(request);
+            MPI_Wait(request, MPI_STATUS_IGNORE); /* returns: the receive is cancelled, or complete */
+        }
+        for (uint32_t i = 0; ring->request != NULL && i < aq_m_rings.slots; i++)
+            MPI_Request_free(&ring->request[i]);
+        free(ring->request);
+        free(ring->order);
+        *ring = (struct aq_m_ring){ .request = NULL };
+        aq_m_rings.oldest[lane] = MPI_REQUEST_NULL;
+    }
+}
+
+/* Every slot that waits. The order of the others stays. */
+static int aq_m_take_hard(enum aq_mpi_lane lane, struct aq_mpi_arrival *out)
+{
+    struct aq_m_ring *ring = &aq_m_rings.ring[lane];
+
+    for (uint32_t at = ring->head; at != ring->tail; at++) {
+        const uint32_t slot = ring->order[at % aq_m_rings.slots];
+        MPI_Status status;
+        int flag;
+        const int error = MPI_Test(&ring->request[slot], &flag, &status);
+
+        if (error != MPI_SUCCESS)
+            return -error;
+        if (!flag)
+            continue;
+        for (; at != ring->head; at--)
+            ring->order[at % aq_m_rings.slots] = ring->order[(at - 1) % aq_m_rings.slots];
+        ring->head++;
+        aq_m_set_oldest(lane);
+        return aq_m_arrived(lane, slot, &status, out);
+    }
+    return 0;
+}
+
+static int aq_m_take_oldest(unsigned lanes, struct aq_mpi_arrival *out)
+{
+    MPI_Status status;
+    int error, flag, lane = AQ_MPI_REPLY;
+    uint32_t slot;
+
+    if (lanes == (1u << AQ_MPI_LANES) - 1) {
+        error = MPI_Testany(AQ_MPI_LANES, aq_m_rings.oldest, &lane, &flag, &status);
+    } else {
+        lane = (lanes & 1u << AQ_MPI_REPLY) != 0 ? AQ_MPI_REPLY : AQ_MPI_REQUEST;
+        if ((lanes & 1u << lane) == 0 || aq_m_rings.oldest[lane] == MPI_REQUEST_NULL)
+            return 0;
+        error = MPI_Test(&aq_m_rings.oldest[lane], &flag, &status);
+    }
+    if (!flag || error != MPI_SUCCESS || lane == MPI_UNDEFINED)
+        return -error;
+    slot = aq_m_rings.ring[lane].order[aq_m_rings.ring[lane].head++ % aq_m_rings.slots];
+    aq_m_set_oldest((enum aq_mpi_lane)lane);
+    return aq_m_arrived((enum aq_mpi_lane)lane, slot, &status, out);
+}
+
+int aq_m_ring_take(unsigned lanes, unsigned looks, struct aq_mpi_arrival *out)
+{
+    int found = 0;
+
+    for (unsigned i = 0; i < looks && found == 0; i++)
+        found = aq_m_take_oldest(lanes, out);
+    for (int lane = 0; lane < AQ_MPI_LANES && looks == 0 && found == 0; lane++)
+        if ((lanes & 1u << lane) != 0)
+            found = aq_m_take_hard((enum aq_mpi_lane)lane, out);
+    return found;
+}

@@ -1,0 +1,299 @@
+/*
+ * aq_mpi_m_rma.c - the module's part for transfers: windows with passive targets, and send and receive beside them.
+ *
+ * Owns      the windows, the list of requests, the communicator of transfers
+ * Threads   as aq_mpi_lib_rma.h says
+ * Uses      MPI. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "conduits/mpi/aq_mpi_lib_rma.h"
+#include "conduits/mpi/module/aq_mpi_m.h"
+
+#define AQ_MPI_M_NOW 64u /* tests: some microseconds */
+
+static struct {
+    MPI_Comm comm;
+    MPI_Request meeting;
+    MPI_Win win[AQ_MPI_WINS];
+    MPI_Request list[AQ_MPI_REQUESTS];
+    MPI_Status statuses[AQ_MPI_REQUESTS]; /* not looked at; MPI_STATUSES_IGNORE makes compilers warn */
+    int count;
+} aq_mpi_m_transfers = { .comm = MPI_COMM_NULL, .meeting = MPI_REQUEST_NULL, .win = { MPI_WIN_NULL, MPI_WIN_NULL } };
+
+static int aq_mpi_m_start(void)
+{
+    const int error = MPI_Comm_dup(aq_mpi_m.job, &aq_mpi_m_transfers.comm);
+
+    return error != MPI_SUCCESS ? error : MPI_Comm_set_errhandler(aq_mpi_m_transfers.comm, MPI_ERRORS_RETURN);
+}
+
+static int aq_mpi_m_meet(bool *done_out)
+{
+    int error = MPI_SUCCESS, done = 0;
+
+    if (aq_mpi_m_transfers.meeting == MPI_REQUEST_NULL)
+        error = MPI_Ibarrier(aq_mpi_m_transfers.comm, &aq_mpi_m_transfers.meeting);
+    if (error == MPI_SUCCESS)
+        error = MPI_Test(&aq_mpi_m_transfers.meeting, &done, MPI_STATUS_IGNORE);
+    *done_out = error == MPI_SUCCESS && done;
+    return error;
+}
+
+/* --- windows --- */
+
+/* Loads and stores by this process, and what others do, have to meet in one copy of the memory. */
+static bool aq_mpi_m_is_unified(MPI_Win win)
+{
+    int *model, is_there;
+
+    return MPI_Win_get_attr(win, MPI_WIN_MODEL, &model, &is_there) == MPI_SUCCESS && is_there && *model == MPI_WIN_UNIFIED;
+}
+
+static int aq_mpi_m_make(MPI_Comm comm, enum aq_mpi_win which, void *base, size_t size, bool *usable_out)
+{
+    MPI_Win win = MPI_WIN_NULL;
+    int error;
+
+    *usable_out = false;
+    error = MPI_Win_create(base, (MPI_Aint)size, 1, MPI_INFO_NULL, comm, &win);
+    if (error != MPI_SUCCESS)
+        return error;
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    if (aq_mpi_m_is_unified(win)) {
+        /* no lock of another kind is ever taken: nothing to check, nothing to ask the targets */
+        error = MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
+        *usable_out = error == MPI_SUCCESS;
+    }
+    if (*usable_out)
+        aq_mpi_m_transfers.win[which] = win;
+    else
+        MPI_Win_free(&win);
+    return error;
+}
+
+static int aq_mpi_m_open(void *base, size_t size, bool *usable_out)
+{
+    return aq_mpi_m_make(aq_mpi_m_transfers.comm, AQ_MPI_WIN_JOB, base, size, usable_out);
+}
+
+static int aq_mpi_m_pair_comm(uint32_t peer, MPI_Comm *pair_out)
+{
+    const int me = aq_mpi_m.rank, other = (int)peer;
+    const int ranks[] = { me < other ? me : other, me < other ? other : me };
+    MPI_Group all, two;
+    int error;
+
+    error = MPI_Comm_group(aq_mpi_m_transfers.comm, &all);
+    if (error != MPI_SUCCESS)
+        return error;
+    error = MPI_Group_incl(all, 2, ranks, &two);
+    MPI_Group_free(&all);
+    if (error != MPI_SUCCESS)
+        return error;
+    error = MPI_Comm_create_group(aq_mpi_m_transfers.comm, two, 0, pair_out);
+    MPI_Group_free(&two);
+    return error != MPI_SUCCESS ? error : MPI_Comm_set_errhandler(*pair_out, MPI_ERRORS_RETURN);
+}
+
+static int aq_mpi_m_open_pair(uint32_t peer, void *base, size_t size, bool *usable_out, uint32_t *me_out)
+{
+    MPI_Comm pair = MPI_COMM_NULL;
+    int error;
+
+    *usable_out = false;
+    *me_out = (uint32_t)aq_mpi_m.rank < peer ? 0 : 1;
+    error = aq_mpi_m_pair_comm(peer, &pair);
+    if (error != MPI_SUCCESS)
+        return error;
+    error = aq_mpi_m_make(pair, AQ_MPI_WIN_PAIR, base, size, usable_out);
+    MPI_Comm_free(&pair); /* goes when the window does */
+    return error;
+}
+
+static int aq_mpi_m_close_win(enum aq_mpi_win which)
+{
+    MPI_Win *win = &aq_mpi_m_transfers.win[which];
+    int error;
+
+    if (*win == MPI_WIN_NULL)
+        return MPI_SUCCESS;
+    error = MPI_Win_unlock_all(*win);
+    return error != MPI_SUCCESS ? error : MPI_Win_free(win);
+}
+
+static int aq_mpi_m_stop(void)
+{
+    return aq_mpi_m_transfers.comm == MPI_COMM_NULL ? MPI_SUCCESS : MPI_Comm_free(&aq_mpi_m_transfers.comm);
+}
+
+static int aq_mpi_m_put(enum aq_mpi_win win, uint32_t rank, uint64_t at, const void *src, size_t nbytes)
+{
+    return MPI_Put(src, (int)nbytes, MPI_BYTE, (int)rank, (MPI_Aint)at, (int)nbytes, MPI_BYTE,
+                   aq_mpi_m_transfers.win[win]);
+}
+
+static int aq_mpi_m_get(enum aq_mpi_win win, uint32_t rank, uint64_t at, void *dest, size_t nbytes)
+{
+    return MPI_Get(dest, (int)nbytes, MPI_BYTE, (int)rank, (MPI_Aint)at, (int)nbytes, MPI_BYTE,
+                   aq_mpi_m_transfers.win[win]);
+}
+
+static int aq_mpi_m_flush(enum aq_mpi_win win, uint32_t rank)
+{
+    return MPI_Win_flush((int)rank, aq_mpi_m_transfers.win[win]);
+}
+
+/* --- requests --- */
+
+/* Where the next request goes; it is in the list once it is appended. */
+static MPI_Request *aq_mpi_m_next(void)
+{
+    return &aq_mpi_m_transfers.list[aq_mpi_m_transfers.count];
+}
+
+static int aq_mpi_m_append(int error)
+{
+    aq_mpi_m_transfers.count += error == MPI_SUCCESS;
+    return error;
+}
+
+static int aq_mpi_m_rput(enum aq_mpi_win win, uint32_t rank, uint64_t at, const void *src, size_t nbytes)
+{
+    return aq_mpi_m_append(MPI_Rput(src, (int)nbytes, MPI_BYTE, (int)rank, (MPI_Aint)at, (int)nbytes, MPI_BYTE,
+                                    aq_mpi_m_transfers.win[win], aq_mpi_m_next()));
+}
+
+static int aq_mpi_m_rget(enum aq_mpi_win win, uint32_t rank, uint64_t at, void *dest, size_t nbytes)
+{
+    return aq_mpi_m_append(MPI_Rget(dest, (int)nbytes, MPI_BYTE, (int)rank, (MPI_Aint)at, (int)nbytes, MPI_BYTE,
+                                    aq_mpi_m_transfers.win[win], aq_mpi_m_next()));
+}
+
+/* A target that looks answers within a few tests; for one that does not, nobody is to wait here. */
+static int aq_mpi_m_test_now(int error, bool *done_out)
+{
+    int done = 0;
+
+    for (unsigned i = 0; error == MPI_SUCCESS && !done && i < AQ_MPI_M_NOW; i++)
+        error = MPI_Test(aq_mpi_m_next(), &done, MPI_STATUS_IGNORE);
+    *done_out = done != 0;
+    return done ? error : aq_mpi_m_append(error);
+}
+
+static int aq_mpi_m_rput_now(enum aq_mpi_win win, uint32_t rank, uint64_t at, const void *src, size_t nbytes,
+                             bool *done_out)
+{
+    int error = MPI_Rput(src, (int)nbytes, MPI_BYTE, (int)rank, (MPI_Aint)at, (int)nbytes, MPI_BYTE,
+                         aq_mpi_m_transfers.win[win], aq_mpi_m_next());
+
+    error = aq_mpi_m_test_now(error, done_out);
+    return error == MPI_SUCCESS && *done_out ? MPI_Win_flush((int)rank, aq_mpi_m_transfers.win[win]) : error;
+}
+
+static int aq_mpi_m_rget_now(enum aq_mpi_win win, uint32_t rank, uint64_t at, void *dest, size_t nbytes, bool *done_out)
+{
+    const int error = MPI_Rget(dest, (int)nbytes, MPI_BYTE, (int)rank, (MPI_Aint)at, (int)nbytes, MPI_BYTE,
+                               aq_mpi_m_transfers.win[win], aq_mpi_m_next());
+
+    return aq_mpi_m_test_now(error, done_out);
+}
+
+static MPI_Datatype aq_mpi_m_type(enum aq_mpi_type type)
+{
+    switch (type) {
+    case AQ_MPI_I32: return MPI_INT32_T;
+    case AQ_MPI_U32: return MPI_UINT32_T;
+    case AQ_MPI_I64: return MPI_INT64_T;
+    case AQ_MPI_U64: return MPI_UINT64_T;
+    case AQ_MPI_FLT: return MPI_FLOAT;
+    default: return MPI_DOUBLE;
+    }
+}
+
+static MPI_Op aq_mpi_m_op(enum aq_mpi_op op)
+{
+    switch (op) {
+    case AQ_MPI_SUM: return MPI_SUM;
+    case AQ_MPI_PROD: return MPI_PROD;
+    case AQ_MPI_MIN: return MPI_MIN;
+    case AQ_MPI_MAX: return MPI_MAX;
+    case AQ_MPI_BAND: return MPI_BAND;
+    case AQ_MPI_BOR: return MPI_BOR;
+    case AQ_MPI_BXOR: return MPI_BXOR;
+    case AQ_MPI_REPLACE: return MPI_REPLACE;
+    default: return MPI_NO_OP;
+    }
+}
+
+static int aq_mpi_m_fetch(enum aq_mpi_win win, uint32_t rank, uint64_t at, enum aq_mpi_type type, enum aq_mpi_op op,
+                          const void *operand, void *result)
+{
+    const MPI_Datatype mpi_type = aq_mpi_m_type(type);
+
+    return aq_mpi_m_append(MPI_Rget_accumulate(operand, 1, mpi_type, result, 1, mpi_type, (int)rank, (MPI_Aint)at, 1,
+                                               mpi_type, aq_mpi_m_op(op), aq_mpi_m_transfers.win[win],
+                                               aq_mpi_m_next()));
+}
+
+static int aq_mpi_m_send(uint32_t rank, int tag, const void *src, size_t nbytes)
+{
+    return aq_mpi_m_append(MPI_Isend(src, (int)nbytes, MPI_BYTE, (int)rank, tag, aq_mpi_m_transfers.comm,
+                                     aq_mpi_m_next()));
+}
+
+static int aq_mpi_m_recv(uint32_t rank, int tag, void *dest, size_t nbytes)
+{
+    return aq_mpi_m_append(MPI_Irecv(dest, (int)nbytes, MPI_BYTE, (int)rank, tag, aq_mpi_m_transfers.comm,
+                                     aq_mpi_m_next()));
+}
+
+/* Falling order, so that what moves into a place has been looked at already. */
+static void aq_mpi_m_take_out(int *done, int count, unsigned *done_out)
+{
+    for (int i = 1; i < count; i++)
+        for (int j = i; j > 0 && done[j - 1] < done[j]; j--) {
+            const int other = done[j];
+
+            done[j] = done[j - 1];
+            done[j - 1] = other;
+        }
+    for (int i = 0; i < count; i++) {
+        aq_mpi_m_transfers.list[done[i]] = aq_mpi_m_transfers.list[--aq_mpi_m_transfers.count];
+        done_out[i] = (unsigned)done[i];
+    }
+}
+
+static int aq_mpi_m_test(unsigned *done_out, unsigned *count_out)
+{
+    int done[AQ_MPI_REQUESTS] = { 0 }, count = 0, error;
+
+    if (aq_mpi_m_transfers.count == 1) /* as it mostly is: the cheaper call */
+        error = MPI_Test(aq_mpi_m_transfers.list, &count, MPI_STATUS_IGNORE);
+    else
+        error = MPI_Testsome(aq_mpi_m_transfers.count, aq_mpi_m_transfers.list, &count, done,
+                             aq_mpi_m_transfers.statuses);
+    if (error != MPI_SUCCESS || count == MPI_UNDEFINED) /* that: the list is empty */
+        count = 0;
+    aq_mpi_m_take_out(done, count, done_out);
+    *count_out = (unsigned)count;
+    return error;
+}
+
+const struct aq_mpi_lib_rma aq_mpi_m_rma = {
+    .start = aq_mpi_m_start,
+    .meet = aq_mpi_m_meet,
+    .open = aq_mpi_m_open,
+    .open_pair = aq_mpi_m_open_pair,
+    .close = aq_mpi_m_close_win,
+    .stop = aq_mpi_m_stop,
+    .put = aq_mpi_m_put,
+    .get = aq_mpi_m_get,
+    .flush = aq_mpi_m_flush,
+    .rput = aq_mpi_m_rput,
+    .rget = aq_mpi_m_rget,
+    .rput_now = aq_mpi_m_rput_now,
+    .rget_now = aq_mpi_m_rget_now,
+    .fetch = aq_mpi_m_fetch,
+    .send = aq_mpi_m_send,
+    .recv = aq_mpi_m_recv,
+    .test = aq_mpi_m_test,
+};

@@ -1,0 +1,81 @@
+/*
+ * aq_module_find.c - where the module of a conduit is.
+ *
+ * Looked for, in this order: the folder that the user names (AQ_MODULE_DIR), and then nowhere else; aqueduct/ beside the
+ * shared library that this code is in; modules/ (a build folder) and lib/aqueduct/ (an installed tree) in the folders
+ * above the program; the folder that configure was told. So a tree works wherever it was moved.
+ *
+ * Uses      nothing of core, for gasnetrun looks as the program will. SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE 1
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/aq_module.h"
+
+#define AQ_MODULE_ABOVE 4 /* folders above the program that are looked at: build/tests/conformance/bin */
+
+/* What is looked for, and where it is. */
+struct aq_module_search {
+    const char *name;
+    char *path;
+    size_t len;
+};
+
+/* Is dir/aq-NAME.so there, usable or not? */
+static bool aq_module_try(const struct aq_module_search *search, const char *dir, const char *below)
+{
+    const int len = snprintf(search->path, search->len, "%s%s/aq-%s.so", dir, below, search->name);
+
+    return len > 0 && (size_t)len < search->len && access(search->path, F_OK) == 0;
+}
+
+/* Cuts the last component off; false if there is none. */
+static bool aq_module_up(char *path)
+{
+    char *slash = strrchr(path, '/');
+
+    if (slash == NULL || slash == path)
+        return false;
+    *slash = '\0';
+    return true;
+}
+
+static bool aq_module_beside_library(const struct aq_module_search *search)
+{
+    static const char here;
+    char dir[PATH_MAX];
+    Dl_info info;
+
+    if (dladdr(&here, &info) == 0 || info.dli_fname == NULL)
+        return false;
+    if (snprintf(dir, sizeof(dir), "%s", info.dli_fname) >= (int)sizeof(dir) || !aq_module_up(dir))
+        return false;
+    return aq_module_try(search, dir, "/aqueduct") || aq_module_try(search, dir, "/../modules");
+}
+
+static bool aq_module_above_program(const struct aq_module_search *search, const char *program)
+{
+    char dir[PATH_MAX];
+
+    if (realpath(program, dir) == NULL)
+        return false;
+    for (int i = 0; i < AQ_MODULE_ABOVE && aq_module_up(dir); i++)
+        if (aq_module_try(search, dir, "/modules") || aq_module_try(search, dir, "/lib/aqueduct"))
+            return true;
+    return false;
+}
+
+bool aq_module_find(const char *name, const char *dir, const char *program, char *path, size_t len)
+{
+    const struct aq_module_search search = { .name = name, .path = path, .len = len };
+
+    if (dir != NULL && *dir != '\0')
+        return aq_module_try(&search, dir, "");
+    return aq_module_beside_library(&search) || aq_module_above_program(&search, program) ||
+           aq_module_try(&search, AQ_MODULE_FOLDER, "");
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bench_raw.h - the limits of rows over the mpi conduit: what bare MPI can do between the same two processes.
+ * Owns      nothing
+ * Threads   one in every process
+ * Uses      the C library only; the table is filled in by module/bench_raw_m.c, which alone sees mpi.h
+ *
+ * The module is compiled by the wrapper that the conduit's own module is compiled by, so both use the same MPI, which the
+ * conduit has initialised. It has a communicator and a window of its own; receives that the conduit has posted stay
+ * posted while a limit runs.
+ *
+ * Where MPI offers more than one way for the same thing (one-sided or a message; waiting for each or for many), each is a
+ * way: who measures tries all and takes the fastest as the limit.
+ */
+#ifndef AQ_BENCH_RAW_H
+#define AQ_BENCH_RAW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum aq_raw_kind {
+    AQ_RAW_NONE,       /* the row has no such limit */
+    AQ_RAW_PING,       /* a message there and one back */
+    AQ_RAW_FLOOD,      /* messages one way */
+    AQ_RAW_PUT,        /* the next begins when the last has arrived */
+    AQ_RAW_GET,
+    AQ_RAW_PUT_STREAM, /* many under way */
+    AQ_RAW_GET_STREAM,
+    AQ_RAW_FADD,
+    AQ_RAW_BARRIER,
+    AQ_RAW_BROADCAST,
+    AQ_RAW_REDUCE,
+    AQ_RAW_ALLREDUCE
+};
+
+#define AQ_RAW_LEAST 8    /* bytes of a message with no payload to speak of */
+#define AQ_RAW_LARGE 4096 /* from here on an operation may also travel as a message */
+#define AQ_RAW_WAYS  4
+
+struct aq_raw_lib {
+    /* Collective: rank of the job's rank here, operations of at most largest bytes. NULL, or what failed. */
+    const char *(*open)(uint32_t rank, size_t largest);
+    void (*close)(void); /* collective */
+    unsigned (*ways)(enum aq_raw_kind kind, size_t n);
+    const char *(*name)(enum aq_raw_kind kind, unsigned way);
+    /* The responder, rank 1, says that it is in the module now; has it said so? */
+    void (*ready)(void);
+    bool (*is_ready)(void);
+    /* This rank's part of iters operations of n bytes. Rank 0 drives. */
+    void (*run)(enum aq_raw_kind kind, unsigned way, size_t n, uint64_t iters);
+};
+
+/* What the module is looked up by. */
+#define AQ_RAW_FILE   "aq-bench-mpi.so"
+#define AQ_RAW_SYMBOL "aq_bench_raw"
+extern const struct aq_raw_lib aq_bench_raw;
+
+#endif

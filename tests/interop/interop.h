@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * interop.h - a program that uses MPI and Aqueduct side by side: what its parts share.
+ * Owns      nothing
+ * Threads   those of mix_threads.c; else one
+ * Uses      MPI, gasnetex.h
+ *
+ *   mix.c          options, who starts and ends MPI, the ranks of both, the verdict
+ *   mix_traffic.c  Aqueduct operations that are started, left under way, and finished
+ *   mix_mpi.c      MPI operations to leave under way meanwhile: messages, collectives, windows, communicators
+ *   mix_threads.c  threads that call the one while others call the other
+ *
+ * All data are patterns that follow from a seed, and are compared byte by byte where they arrive.
+ *
+ * What is allowed is what docs/porting-a-client.md says: operations of both may be under way together, but who waits in one
+ * library does not serve the other. So a blocking wait is for what all ranks have started, and all ranks meet in a
+ * barrier of that library before any of them waits in the other.
+ */
+#ifndef INTEROP_H
+#define INTEROP_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <gasnetex.h>
+#include <gasnet_coll.h>
+
+#define LANES      4                    /* traffic that may be under way at a time, one a thread */
+#define AREA       ((size_t)64 << 10)   /* bytes of each part of a lane's share of the segment */
+#define LANE_BYTES (3 * AREA)           /* what others get; what they put; where their Longs arrive */
+
+struct interop {
+    gex_TM_t tm;
+    int rank, size;         /* Aqueduct's */
+    int mpi_rank, mpi_size; /* MPI's, of MPI_COMM_WORLD */
+    MPI_Comm comm;          /* all ranks, in Aqueduct's order */
+    unsigned char *segment;
+    unsigned rounds;
+    bool spoil; /* spoil one byte: the test of the test */
+};
+extern struct interop it;
+
+/* --- mix.c --- */
+
+/** failed - says what was wrong and remembers it. */
+void failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/** fill - n bytes that follow from seed; compare - are they these? If not it is a failure of what. */
+void fill(void *buf, size_t n, uint32_t seed);
+bool compare(const char *what, const void *buf, size_t n, uint32_t seed);
+
+static inline int left(void)
+{
+    return (it.rank + it.size - 1) % it.size;
+}
+
+static inline int right(void)
+{
+    return (it.rank + 1) % it.size;
+}
+
+/** barrier - of Aqueduct. */
+static inline void barrier(void)
+{
+    gex_Event_Wait(gex_Coll_BarrierNB(it.tm, 0));
+}
+
+/* --- mix_traffic.c --- */
+
+/* Operations under way in a lane: to the right neighbour, and from the left one's memory. */
+struct traffic {
+    unsigned lane;
+    uint32_t seed;
+    unsigned sent; /* messages to be answered */
+    size_t transfer;
+    unsigned char *src, *dst;
+    gex_Event_t put, get;
+};
+
+/** traffic_register - the handlers; before the segment is attached. */
+void traffic_register(gex_EP_t ep);
+
+/** traffic_start - messages of all kinds, a put and a get in this lane. Little of each, so that they are under way without
+ *  the others' help; large: as much as there is room for. */
+void traffic_start(struct traffic *t, unsigned lane, uint32_t seed, bool large);
+
+/** traffic_done - have all of them come to an end? Polls once. */
+bool traffic_done(struct traffic *t);
+
+/** traffic_finish - waits for all of them, and compares what the get brought. */
+void traffic_finish(struct traffic *t);
+
+/** traffic_arrived - compares what the left neighbour has put; when all have finished this seed's. */
+void traffic_arrived(unsigned lane, uint32_t seed, bool large);
+
+/* --- mix_mpi.c, mix_threads.c: the scenarios --- */
+
+void mix_messages(void);
+void mix_collectives(void);
+void mix_windows(void);
+void mix_communicators(void);
+void mix_wildcards(void);
+void mix_flood(void);
+void mix_threads(void);
+void mix_turns(void);
+
+#endif

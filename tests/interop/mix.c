@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mix.c - MPI and Aqueduct side by side: who starts and ends MPI, then scenarios with operations of both under way.
+ * Owns      struct interop
+ * Threads   as the scenarios
+ * Uses      interop.h
+ *
+ * usage: mix --start client|library [--level single|funneled|serialized|multiple]
+ *            --end finalize|exit|return|late|abort [--rounds N] [--spoil] SCENARIO...
+ *
+ * --start   client: this program initialises MPI, with that level, before Aqueduct; library: Aqueduct does it
+ * --end     finalize: MPI_Finalize, then gasnet_exit; exit: gasnet_exit alone; return: from main; late: from main, with an
+ *           exit handler, older than Aqueduct's, that finalises MPI; abort: rank 1 calls MPI_Abort
+ * Each rank for which everything was right prints "rank R of N right"; exit status 0 if all were.
+ */
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "interop.h"
+
+struct interop it = {.rounds = 6};
+
+static atomic_int failures;
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} scenarios[] = {
+    {"messages", mix_messages}, {"collectives", mix_collectives}, {"windows", mix_windows},
+    {"communicators", mix_communicators}, {"wildcards", mix_wildcards}, {"flood", mix_flood},
+    {"threads", mix_threads}, {"turns", mix_turns},
+};
+#define SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
+
+struct options {
+    const char *start, *level, *end;
+    int scenarios; /* index of the first in argv */
+};
+
+/* --- what the scenarios use --- */
+
+void failed(const char *format, ...)
+{
+    va_list args;
+
+    if (atomic_fetch_add(&failures, 1) >= 10)
+        return;
+    va_start(args, format);
+    fprintf(stderr, "mix: rank %d: ", it.rank);
+    vfprintf(stderr, format, args);
+    fprintf(stderr, "\n");
+    va_end(args);
+}
+
+static uint32_t next_word(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+void fill(void *buf, size_t n, uint32_t seed)
+{
+    unsigned char *p = buf;
+
+    for (size_t i = 0; i < n; i++)
+        p[i] = (unsigned char)next_word(&seed);
+}
+
+bool compare(const char *what, const void *buf, size_t n, uint32_t seed)
+{
+    const unsigned char *p = buf;
+
+    for (size_t i = 0; i < n; i++) {
+        unsigned char expected = (unsigned char)next_word(&seed);
+
+        if (p[i] != expected) {
+            failed("%s: byte %zu of %zu is %u, not %u", what, i, n, p[i], expected);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* --- start --- */
+
+static _Noreturn void usage(void)
+{
+    fprintf(stderr, "usage: mix --start client|library [--level L] --end finalize|exit|return|late|abort SCENARIO...\n");
+    exit(2);
+}
+
+static void parse(struct options *o, int argc, char **argv)
+{
+    int i = 1;
+
+    *o = (struct options){.start = "library", .level = "multiple", .end = "exit"};
+    for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
+        if (strcmp(argv[i], "--spoil") == 0)
+            it.spoil = true;
+        else if (i + 1 == argc)
+            usage();
+        else if (strcmp(argv[i], "--start") == 0)
+            o->start = argv[++i];
+        else if (strcmp(argv[i], "--level") == 0)
+            o->level = argv[++i];
+        else if (strcmp(argv[i], "--end") == 0)
+            o->end = argv[++i];
+        else if (strcmp(argv[i], "--rounds") == 0)
+            it.rounds = (unsigned)atoi(argv[++i]);
+        else
+            usage();
+    }
+    o->scenarios = i;
+}
+
+static int level_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        int level;
+    } levels[] = {{"single", MPI_THREAD_SINGLE}, {"funneled", MPI_THREAD_FUNNELED},
+                  {"serialized", MPI_THREAD_SERIALIZED}, {"multiple", MPI_THREAD_MULTIPLE}};
+
+    for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+        if (strcmp(levels[i].name, name) == 0)
+            return levels[i].level;
+    }
+    usage();
+}
+
+static void finalize_late(void)
+{
+    int finalized = 0;
+
+    MPI_Finalized(&finalized);
+    if (!finalized)
+        MPI_Finalize();
+}
+
+static void start_mpi(const struct options *o, int *argc, char ***argv)
+{
+    int provided = -1, initialized = 0;
+
+    MPI_Initialized(&initialized);
+    if (initialized)
+        failed("MPI is initialised before anybody has asked for it");
+    if (strcmp(o->start, "client") != 0)
+        return;
+    MPI_Init_thread(argc, argv, level_of(o->level), &provided);
+    if (provided < level_of(o->level)) {
+        fprintf(stderr, "mix: this MPI has no level %s\n", o->level);
+        MPI_Finalize();
+        exit(77);
+    }
+}
+
+static void start_aqueduct(int *argc, char ***argv)
+{
+    gex_Client_t client;
+    gex_EP_t ep;
+    gex_Segment_t segment;
+
+    if (gex_Client_Init(&client, &ep, &it.tm, "INTEROP", argc, argv, 0) != GASNET_OK) {
+        fprintf(stderr, "mix: gex_Client_Init failed\n");
+        exit(1);
+    }
+    it.rank = (int)gex_TM_QueryRank(it.tm);
+    it.size = (int)gex_TM_QuerySize(it.tm);
+    traffic_register(ep);
+    if (gex_Segment_Attach(&segment, it.tm, LANES * LANE_BYTES) != GASNET_OK) {
+        fprintf(stderr, "mix: gex_Segment_Attach failed\n");
+        gasnet_exit(1);
+    }
+    it.segment = gex_Segment_QueryAddr(segment);
+    for (unsigned lane = 0; lane < LANES; lane++)
+        fill(it.segment + lane * LANE_BYTES, AREA, (uint32_t)it.rank * 1000 + lane);
+    barrier();
+}
+
+/* Both count the same processes, each once. */
+static void compare_ranks(void)
+{
+    int *seen, initialized = 0;
+
+    MPI_Initialized(&initialized);
+    if (!initialized) {
+        failed("MPI is not initialised after gex_Client_Init");
+        return;
+    }
+    MPI_Comm_rank(MPI_COMM_WORLD, &it.mpi_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &it.mpi_size);
+    if (it.mpi_size != it.size)
+        failed("%d ranks of MPI, %d of Aqueduct", it.mpi_size, it.size);
+    seen = calloc((size_t)it.mpi_size, sizeof(*seen));
+    MPI_Allgather(&it.rank, 1, MPI_INT, seen, 1, MPI_INT, MPI_COMM_WORLD);
+    for (int rank = 0; rank < it.mpi_size; rank++) {
+        int times = 0;
+
+        for (int i = 0; i < it.mpi_size; i++)
+            times += seen[i] == rank;
+        if (times != 1)
+            failed("rank %d of Aqueduct is in %d processes of MPI", rank, times);
+    }
+    free(seen);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, it.rank, &it.comm);
+}
+
+/* --- end --- */
+
+static void run_scenarios(int count, char **names)
+{
+    for (int k = 0; k < count; k++) {
+        size_t i = 0;
+
+        while (i < SCENARIOS && strcmp(scenarios[i].name, names[k]) != 0)
+            i++;
+        if (i == SCENARIOS)
+            usage();
+        scenarios[i].run();
+        barrier();
+        MPI_Barrier(it.comm);
+    }
+}
+
+/* The same on all ranks: how many things were wrong. */
+static int all_failures(void)
+{
+    int mine = atomic_load(&failures), all = 0;
+
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    return all;
+}
+
+static int end(const struct options *o)
+{
+    const int all = all_failures(), code = all > 0;
+
+    if (atomic_load(&failures) == 0)
+        printf("rank %d of %d right\n", it.rank, it.size), fflush(stdout);
+    MPI_Comm_free(&it.comm);
+    barrier();
+    if (strcmp(o->end, "abort") == 0) {
+        if (it.rank == 1)
+            MPI_Abort(MPI_COMM_WORLD, 7);
+        for (;;)
+            GASNET_BLOCKUNTIL(false);
+    }
+    if (strcmp(o->end, "finalize") == 0)
+        MPI_Finalize();
+    if (strcmp(o->end, "finalize") == 0 || strcmp(o->end, "exit") == 0)
+        gasnet_exit(code);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+
+    parse(&o, argc, argv);
+    if (strcmp(o.end, "late") == 0)
+        atexit(finalize_late);
+    start_mpi(&o, &argc, &argv);
+    start_aqueduct(&argc, &argv);
+    compare_ranks();
+    run_scenarios(argc - o.scenarios, argv + o.scenarios);
+    return end(&o);
+}
