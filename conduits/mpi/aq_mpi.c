@@ -159,7 +159,8 @@ static unsigned aq_mpi_poll(bool replies_only)
 
 static uint32_t aq_mpi_sleep_prepare(void)
 {
-    aq_mpi_spare.busy = 0; /* the last look is a whole one */
+    aq_mpi_spare.busy = 0; /* the last look is a whole one, at every slot */
+    atomic_store_explicit(&aq_mpi_am.before_nap, true, memory_order_relaxed); /* a hint */
     return aq_shm_sleep_prepare();
 }
 

@@ -167,7 +167,7 @@ static void aq_mpi_am_send_whole(const struct aq_am_out *out, enum aq_mpi_lane l
     if (!out->is_reply)
         aq_mpi_am_note_request(peer, aq_mpi_credit_cost(out->nbytes));
     if (payload != NULL)
-        tag = 1 + peer->tag[lane]++ % AQ_MPI_TAGS;
+        tag = peer->tag[lane] = (uint16_t)(peer->tag[lane] % AQ_MPI_TAGS + 1);
     aq_mpi_credit_tell(peer, &units, &messages);
     nbytes = aq_mpi_packet_encode(aq_mpi_buf_bytes(packet), out, units, messages, tag);
     rc = aq_mpi_am.lib->send(lane, out->jobrank, aq_mpi_buf_bytes(packet), nbytes, packet);

@@ -68,6 +68,8 @@ struct aq_mpi_am {
     uint32_t quiet;                          /* the same since the last message, out or in, up to a bound */
     uint32_t replies;                        /* in a row, while requests may wait */
     _Atomic uint32_t burst;                  /* see aq_mpi_am_poll_spared() */
+    bool behind;                             /* messages may have come behind one that hangs: look at every slot */
+    atomic_bool before_nap;                  /* a thread is about to nap: the next look is at every slot */
     atomic_bool due;                         /* some peer waits for credit that it was not told of */
 };
 extern struct aq_mpi_am aq_mpi_am;

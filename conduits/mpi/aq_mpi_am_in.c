@@ -21,7 +21,7 @@
 #define AQ_IN_REPLIES 32u    /* replies in a row before a look at requests alone */
 #define AQ_IN_MOST 8u        /* messages that one poll runs */
 #define AQ_IN_LOOKS 4u       /* looks of a poll after one that found nothing: somebody waits */
-#define AQ_IN_HARD 256u      /* polls that find nothing between two looks at every slot */
+#define AQ_IN_HARD 64u       /* polls that find nothing between two looks at every slot */
 #define AQ_IN_YIELD 4u       /* polls that find another thread inside, for one that gives its core away */
 #define AQ_IN_BURST 4u       /* see aq_mpi_am_poll_spared() */
 #define AQ_IN_RECLAIM 16u    /* the same between two at what is being sent */
@@ -136,15 +136,19 @@ static bool aq_mpi_in_idle(unsigned lanes, struct aq_mpi_found *found)
 
     aq_mpi_am.quiet = 1;
     aq_mpi_ring_restart(true);
-    if (AQ_UNLIKELY(atomic_load_explicit(&aq_mpi_am.due, memory_order_relaxed)))
-        aq_mpi_in_tell_all();
     if (coming != 0 || (idle % AQ_IN_RECLAIM == 0 && aq_mpi_am.lib->pending() != 0)) {
         aq_mpi_am_reclaim();
         if (aq_mpi_in_ready(lanes, found))
             return true;
     }
-    return idle % AQ_IN_HARD == AQ_IN_HARD - 1 && aq_mpi_ring_take(lanes, 0, &found->arrival) != 0
-           && aq_mpi_in_packet(found);
+    if (!aq_mpi_am.behind && idle % AQ_IN_HARD != AQ_IN_HARD - 1
+        && !atomic_load_explicit(&aq_mpi_am.before_nap, memory_order_relaxed))
+        return false;
+    atomic_store_explicit(&aq_mpi_am.before_nap, false, memory_order_relaxed); /* a hint, set again by who naps */
+    if (aq_mpi_ring_take(lanes, 0, &found->arrival) == 0)
+        return false;
+    aq_mpi_am.behind = true; /* more may have come behind one that hangs */
+    return aq_mpi_in_packet(found);
 }
 
 /* Replies come first; but they may not keep requests waiting for ever. */
@@ -168,6 +172,8 @@ static bool aq_mpi_in_find(bool replies_only, struct aq_mpi_found *found)
     unsigned open = lanes;
 
     found->buf = NULL;
+    if (AQ_UNLIKELY(atomic_load_explicit(&aq_mpi_am.due, memory_order_relaxed)))
+        aq_mpi_in_tell_all();
     if (AQ_UNLIKELY(aq_mpi_am.ready[AQ_MPI_REPLY].first != NULL || aq_mpi_am.ready[AQ_MPI_REQUEST].first != NULL)
         && aq_mpi_in_ready(lanes, found))
         return true;
@@ -178,6 +184,7 @@ static bool aq_mpi_in_find(bool replies_only, struct aq_mpi_found *found)
         const bool is_there = aq_mpi_in_packet(found);
 
         aq_mpi_am.quiet = 0;
+        aq_mpi_am.behind = false;
         aq_mpi_ring_restart(false);
         if (AQ_LIKELY(is_there))
             return true;

@@ -5,11 +5,11 @@
  * and one that is far from it, on another host if there is one, try on a small window of their own:
  *
  *   one-sided   the far one looks away from MPI, by agreement, for AQ_MPI_AWAY_NS, and sends a word when it is back: a put
- *               and a get that complete before that comes need no attention. Such a window serves every transfer, whatever messages would take:
- *               that the target need not look is worth more than a microsecond
- *   polled      else, puts can use the window only if their request says something about the target: if it is done while
- *               the target looks away, the flush after it would hold up this rank, and puts stay with messages
- *   speed       both look: a window serves the sizes at which it is not slower than a message and its answer. On a machine
+ *               and a get that complete before that comes need no attention. Such a window serves every transfer,
+ *               whatever messages would take: that the target need not look is worth more than a microsecond. Else
+ *               puts and atomics stay with messages: they are done only when flushed, which would hold up this rank,
+ *               inside MPI, until the target looks
+ *   speed       both look: a window serves gets of the sizes at which it is not slower than a message and its answer. On a machine
  *               too busy to tell, a table of what is usual stands in for the times
  *
  * What rank 0 finds holds for all. The segments' own memory is not touched: its pages are the client's to place.
@@ -54,8 +54,7 @@ enum { AQ_MPI_RMA_AUTO, AQ_MPI_RMA_WINDOW, AQ_MPI_RMA_MESSAGES }; /* order of th
 
 /* Least times, ns. */
 struct aq_mpi_least {
-    uint64_t put[AQ_MPI_SIZES], get[AQ_MPI_SIZES], message[AQ_MPI_SIZES];
-    uint64_t fetch;
+    uint64_t get[AQ_MPI_SIZES], message[AQ_MPI_SIZES];
 };
 
 struct aq_mpi_pair {
@@ -63,15 +62,13 @@ struct aq_mpi_pair {
     uint32_t other; /* its rank in the window of the two */
     bool leads;     /* this is rank 0 */
     char *near, *far; /* memory of the other side of transfers, and of this one's window */
-    struct aq_mpi_times put[AQ_MPI_SIZES], get[AQ_MPI_SIZES], message[AQ_MPI_SIZES], fetch;
+    struct aq_mpi_times get[AQ_MPI_SIZES], message[AQ_MPI_SIZES];
 };
 
 /* What windows without hardware behind them show: MPICH 4.0 over UCX's shared memory, two processes, a quiet machine. */
 static const struct aq_mpi_least aq_mpi_usual = {
-    .put = { 395, 500, 2500, 9000, 33000 },
     .get = { 393, 500, 2500, 9000, 33000 },
     .message = { 353, 500, 1500, 7500, 23000 },
-    .fetch = 720,
 };
 
 /* What rank 0 tells the others. */
@@ -85,10 +82,10 @@ struct aq_mpi_verdict {
 /* Test the requests once: is the one of this number done? *count_out of them are. */
 static bool aq_mpi_pair_test(unsigned number, unsigned *count_out)
 {
-    unsigned done[AQ_MPI_REQUESTS];
+    const unsigned *done;
     bool is_done = false;
 
-    aq_mpi_check(aq_mpi_rma.lib->test(done, count_out), "measuring");
+    aq_mpi_check(aq_mpi_rma.lib->test(&done, count_out), "measuring");
     for (unsigned i = 0; i < *count_out; i++)
         is_done = is_done || done[i] == number;
     return is_done;
@@ -161,28 +158,8 @@ static bool aq_mpi_pair_is_quick(const struct aq_mpi_pair *pair, unsigned *pendi
     return count == 0;
 }
 
-/* The same for the request of a put, number 1: then it says nothing about the target. */
-static bool aq_mpi_pair_is_local(const struct aq_mpi_pair *pair, unsigned *pending_out)
-{
-    const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
-    unsigned count = 0;
-    bool put_done = false;
-
-    aq_mpi_check(lib->rput(AQ_MPI_WIN_PAIR, pair->other, 0, pair->near, 8), "measuring");
-    while (count == 0)
-        put_done = aq_mpi_pair_test(1, &count);
-    *pending_out = 2 - count;
-    if (!put_done || count != 1)
-        return false;
-    for (unsigned tests = 0; tests < AQ_MPI_LATE_TESTS && count != 0; tests++) {
-        aq_mpi_pair_test(0, &count);
-        *pending_out -= count;
-    }
-    return *pending_out == 1;
-}
-
 /* Rank 0's part. A rank that loses its processor for a while must not spoil it: more than one try. */
-static bool aq_mpi_pair_try(const struct aq_mpi_pair *pair, bool (*is_so)(const struct aq_mpi_pair *, unsigned *))
+static bool aq_mpi_pair_is_one_sided(const struct aq_mpi_pair *pair)
 {
     bool so = false;
 
@@ -193,7 +170,7 @@ static bool aq_mpi_pair_try(const struct aq_mpi_pair *pair, bool (*is_so)(const 
         aq_mpi_pair_recv(pair, &word, 1);
         aq_mpi_pair_pause(2 * AQ_MPI_LEAVE_NS);
         aq_mpi_check(aq_mpi_rma.lib->recv(pair->peer, AQ_MPI_PAIR_TAG, &was_away, 1), "measuring");
-        so = is_so(pair, &pending);
+        so = aq_mpi_pair_is_quick(pair, &pending);
         aq_mpi_pair_wait(pending);
         aq_mpi_check(aq_mpi_rma.lib->flush(AQ_MPI_WIN_PAIR, pair->other), "measuring");
         so = so && was_away;
@@ -214,28 +191,11 @@ static void aq_mpi_pair_note(struct aq_mpi_times *times, uint64_t began)
 static void aq_mpi_pair_time_window(struct aq_mpi_pair *pair, unsigned i)
 {
     const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
-    uint64_t began = aq_now_ns();
+    const uint64_t began = aq_now_ns();
 
-    aq_mpi_check(lib->rput(AQ_MPI_WIN_PAIR, pair->other, 0, pair->near, aq_mpi_sizes[i]), "measuring");
-    aq_mpi_pair_wait(1);
-    aq_mpi_check(lib->flush(AQ_MPI_WIN_PAIR, pair->other), "measuring");
-    aq_mpi_pair_note(&pair->put[i], began);
-    began = aq_now_ns();
     aq_mpi_check(lib->rget(AQ_MPI_WIN_PAIR, pair->other, 0, pair->near, aq_mpi_sizes[i]), "measuring");
     aq_mpi_pair_wait(1);
     aq_mpi_pair_note(&pair->get[i], began);
-}
-
-static void aq_mpi_pair_time_fetch(struct aq_mpi_pair *pair)
-{
-    const uint64_t operand = 1, began = aq_now_ns();
-    uint64_t result;
-
-    aq_mpi_check(aq_mpi_rma.lib->fetch(AQ_MPI_WIN_PAIR, pair->other, 0, AQ_MPI_U64, AQ_MPI_SUM, &operand, &result),
-                 "measuring");
-    aq_mpi_pair_wait(1);
-    aq_mpi_check(aq_mpi_rma.lib->flush(AQ_MPI_WIN_PAIR, pair->other), "measuring");
-    aq_mpi_pair_note(&pair->fetch, began);
 }
 
 /* Data one way and a word back, as a message with its answer costs. The first byte says whether more comes. */
@@ -259,7 +219,6 @@ static void aq_mpi_pair_time(struct aq_mpi_pair *pair)
             aq_mpi_pair_time_window(pair, i);
             aq_mpi_pair_time_message(pair, i);
         }
-        aq_mpi_pair_time_fetch(pair);
     }
     pair->near[0] = 0;
     aq_mpi_pair_send(pair, pair->near, 8);
@@ -297,11 +256,9 @@ static struct aq_mpi_least aq_mpi_choose_times(const struct aq_mpi_pair *pair)
     bool steady = true;
 
     for (unsigned i = 0; i < AQ_MPI_SIZES; i++) {
-        least.put[i] = aq_mpi_choose_least(&pair->put[i], &steady);
         least.get[i] = aq_mpi_choose_least(&pair->get[i], &steady);
         least.message[i] = aq_mpi_choose_least(&pair->message[i], &steady);
     }
-    least.fetch = aq_mpi_choose_least(&pair->fetch, &steady);
     if (!steady)
         AQ_LOG(INFO, MPI, "the machine is too busy to measure transfers: usual times stand in for measured ones");
     return steady ? least : aq_mpi_usual;
@@ -323,22 +280,16 @@ static uint64_t aq_mpi_choose_sizes(const uint64_t *window, const uint64_t *mess
 static void aq_mpi_choose_lead(struct aq_mpi_pair *pair, struct aq_mpi_paths *paths)
 {
     struct aq_mpi_least least;
-    bool local;
 
-    paths->one_sided = aq_mpi_pair_try(pair, aq_mpi_pair_is_quick);
-    local = aq_mpi_pair_try(pair, aq_mpi_pair_is_local) && !paths->one_sided;
+    paths->one_sided = paths->atomics = aq_mpi_pair_is_one_sided(pair);
     aq_mpi_pair_time(pair);
     least = aq_mpi_choose_times(pair);
-    paths->put = paths->one_sided ? UINT64_MAX : local ? 0 : aq_mpi_choose_sizes(least.put, least.message);
+    paths->put = paths->one_sided ? UINT64_MAX : 0;
     paths->get = paths->one_sided ? UINT64_MAX : aq_mpi_choose_sizes(least.get, least.message);
-    paths->atomics = (double)least.fetch < (double)least.message[0];
     for (unsigned i = 0; i < AQ_MPI_SIZES; i++)
-        AQ_LOG(INFO, MPI, "%zu bytes: put %llu ns, get %llu ns by a window, %llu ns by a message", aq_mpi_sizes[i],
-               (unsigned long long)least.put[i], (unsigned long long)least.get[i],
-               (unsigned long long)least.message[i]);
-    AQ_LOG(INFO, MPI, "the window %s; a fetching atomic %llu ns",
-           paths->one_sided ? "is one-sided" : local ? "tells of puts only when flushed" : "needs its target to look",
-           (unsigned long long)least.fetch);
+        AQ_LOG(INFO, MPI, "%zu bytes: get %llu ns by a window, %llu ns by a message", aq_mpi_sizes[i],
+               (unsigned long long)least.get[i], (unsigned long long)least.message[i]);
+    AQ_LOG(INFO, MPI, "the window %s", paths->one_sided ? "is one-sided" : "needs its target to look");
 }
 
 /* The two of them; nobody else. */
@@ -360,7 +311,6 @@ static void aq_mpi_choose_measure(gex_Rank_t peer, struct aq_mpi_paths *paths)
         if (pair.leads) {
             aq_mpi_choose_lead(&pair, paths);
         } else {
-            aq_mpi_pair_look_away(&pair);
             aq_mpi_pair_look_away(&pair);
             aq_mpi_pair_serve(&pair);
         }

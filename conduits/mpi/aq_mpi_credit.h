@@ -39,11 +39,11 @@ _Static_assert(AQ_MPI_WINDOW_LEAST / 2 + AQ_MPI_COST_MOST <= AQ_MPI_WINDOW_LEAST
 
 struct aq_mpi_peer {
     uint32_t sent, acked;         /* units of our requests: sent, and told to be done with */
-    uint32_t told;                /* units of its requests that we have told it to be done with */
+    _Atomic uint32_t told;        /* units of its requests that we have told it to be done with */
     _Atomic uint32_t done_units;  /* and how many we are done with, now */
     _Atomic uint16_t done_messages;
     uint16_t acked_messages;
-    uint16_t tag[AQ_MPI_LANES];   /* payloads that went by themselves */
+    uint16_t tag[AQ_MPI_LANES];   /* of the last payload that went by itself, 1 to AQ_MPI_TAGS; 0: none did */
     uint64_t requests, handled;   /* for reports: messages sent, and known to be handled */
 };
 
@@ -103,13 +103,14 @@ static inline bool aq_mpi_credit_due(const struct aq_mpi_peer *peer, uint32_t wi
     const uint32_t done = atomic_load_explicit(&((struct aq_mpi_peer *)(uintptr_t)peer)->done_units,
                                                memory_order_relaxed);
 
-    return done - peer->told >= window / 2;
+    return done - atomic_load_explicit(&((struct aq_mpi_peer *)(uintptr_t)peer)->told, memory_order_relaxed) >= window / 2;
 }
 
 /* The counts for a packet to the peer, which are told from now on. */
 static inline void aq_mpi_credit_tell(struct aq_mpi_peer *peer, uint32_t *units_out, uint16_t *messages_out)
 {
-    *units_out = peer->told = atomic_load_explicit(&peer->done_units, memory_order_relaxed);
+    *units_out = atomic_load_explicit(&peer->done_units, memory_order_relaxed);
+    atomic_store_explicit(&peer->told, *units_out, memory_order_relaxed); /* who reads it outside the lock guesses */
     *messages_out = atomic_load_explicit(&peer->done_messages, memory_order_relaxed);
 }
 

@@ -29,6 +29,7 @@
 #include "core/aq_env.h"
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
+#include "other/spawn/aq_spawn_minder.h"
 
 #define AQ_MPI_OWN_MS 200       /* for a thread of ours to come out of MPI */
 #define AQ_MPI_VOTE_MS 1000     /* for the other ranks, which all have come to their exit, to vote */
@@ -118,6 +119,7 @@ static void aq_mpi_close(void)
     if (aq_mpi_end.closed)
         return;
     aq_mpi_end.closed = true;
+    aq_minder_forget_launcher(); /* MPI_Finalize closes MPI's connection to it */
     if (aq_mpi_am.lib != NULL)
         aq_mpi_am.lib->close();
     aq_mpi_rma_fini();
@@ -157,6 +159,8 @@ void aq_mpi_end_decide(enum aq_leave how)
     enum aq_mpi_vote vote;
 
     aq_mpi_end.left_on = how == AQ_LEAVE_RETURN && !aq_mpi_job.ours;
+    if (aq_mpi_end.board == NULL) /* the job has not been joined: there is nobody to agree with */
+        return;
     vote = aq_mpi_willing(how) ? AQ_MPI_FINALIZE : AQ_MPI_HASTE;
     if (vote == AQ_MPI_FINALIZE)
         aq_mpi_end.owned = true;

@@ -1,8 +1,8 @@
 /*
  * aq_mpi_lib_rma.h - what the mpi conduit asks of an MPI library for transfers: windows, and messages of its own.
  *
- * Requests  what is started with a request is appended to a list; its number there is how many there were before. test()
- *           tells the numbers of those that are done, falling; each is taken out by moving the last of the list to its
+ * Requests  what is started with a request is appended to a list, which grows; its number there is how many there were
+ *           before. test() tells the numbers of those that are done, falling; each is taken out by moving the last of the list to its
  *           place, in the order told. Who calls keeps a list of its own in step
  * Windows   AQ_MPI_WIN_JOB over the segments of all ranks, AQ_MPI_WIN_PAIR over a few bytes of two, for measuring; both
  *           are open for access by all of their ranks to all from open() on
@@ -17,7 +17,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AQ_MPI_REQUESTS 64u            /* most in the list */
 #define AQ_MPI_PIECE ((size_t)1 << 30) /* bytes: most of one call, whose counts are an int's */
 
 enum aq_mpi_win { AQ_MPI_WIN_JOB, AQ_MPI_WIN_PAIR, AQ_MPI_WINS };
@@ -61,7 +60,7 @@ struct aq_mpi_lib_rma {
     /* Messages on the transfers' own communicator. */
     int (*send)(uint32_t rank, int tag, const void *src, size_t nbytes);
     int (*recv)(uint32_t rank, int tag, void *dest, size_t nbytes);
-    int (*test)(unsigned done_out[AQ_MPI_REQUESTS], unsigned *count_out);
+    int (*test)(const unsigned **done_out, unsigned *count_out); /* the module's, until the next call */
 };
 
 #endif

@@ -109,12 +109,10 @@ static int aq_mpi_window_try(const struct aq_mpi_xfer *as, gex_Flags_t flags, bo
     else if (!aq_mpi_try_enter())
         return AQ_RETRY;
     *done_out = true;
-    if (aq_mpi_rma.paths.one_sided)
-        error = aq_mpi_window_now(as);
-    else if (aq_mpi_xfer_is_alone(as->rank))
-        error = aq_mpi_window_soon(as);
-    else
+    if (!aq_mpi_xfer_is_alone(as->rank)) /* a flush would wait for all that is under way to that rank */
         *done_out = false;
+    else
+        error = aq_mpi_rma.paths.one_sided ? aq_mpi_window_now(as) : aq_mpi_window_soon(as);
     aq_mpi_leave();
     aq_mpi_check(error, "a short transfer");
     return AQ_OK;

@@ -7,7 +7,10 @@
  * Wire      DIRECT_PUT(dest, nbytes, tag) -> data with 3 tag -> nothing with 3 tag + 2
  *           DIRECT_GET(src, nbytes, tag) -> data with 3 tag + 1
  *           The tag is the initiator's: from one rank to another the three kinds of messages never share one
- * Deadlock  neither side waits in MPI for the other: what is posted is tested by polls
+ * Deadlock  an initiator posts its sends and receives as soon as it has asked, a peer posts its own as soon as it is asked,
+ *           and none of them ever waits for room among the requests: so every send and receive finds its partner
+ *           posted in the end, and is tested by polls, whoever else has how many under way. What bounds them is the number
+ *           of tags, which an initiator takes before it asks
  * Owns      the tags
  * Threads   any; tags inside aq_mpi_enter()
  * Uses      aq_mpi_rma.h, core/aq_am.h, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
@@ -20,16 +23,16 @@
 #include "extended/aq_op.h"
 #include "extended/aq_ref.h"
 
-#define AQ_MPI_TAGS 256u /* transfers of this rank's at a time; 3 * it is below the least MPI_TAG_UB */
+#define AQ_MPI_DIRECT_TAGS 64u /* transfers of this rank's at a time; 3 * it is below the least MPI_TAG_UB */
 #define AQ_MPI_NO_TAG UINT16_MAX
 
-static uint64_t aq_mpi_tags_used[AQ_MPI_TAGS / 64];
+static uint64_t aq_mpi_tags_used[AQ_MPI_DIRECT_TAGS / 64];
 
 /* --- tags --- */
 
 static uint16_t aq_mpi_direct_find_tag(void)
 {
-    for (unsigned i = 0; i < AQ_MPI_TAGS / 64; i++)
+    for (unsigned i = 0; i < AQ_MPI_DIRECT_TAGS / 64; i++)
         if (aq_mpi_tags_used[i] != UINT64_MAX) {
             const unsigned bit = (unsigned)__builtin_ctzll(~aq_mpi_tags_used[i]);
 
@@ -171,7 +174,7 @@ static void aq_mpi_direct_serve(gex_Token_t token, enum aq_mpi_xfer_type type, v
     const gex_Rank_t rank = ((const struct aq_token *)(const void *)token)->jobrank;
 
     aq_ref_check_range(token, type == AQ_MPI_X_TAKE ? "put" : "get", here, (uint32_t)nbytes);
-    if ((uint32_t)nbytes > AQ_MPI_PIECE || (uint32_t)tag >= AQ_MPI_TAGS)
+    if ((uint32_t)nbytes > AQ_MPI_PIECE || (uint32_t)tag >= AQ_MPI_DIRECT_TAGS)
         aq_fatal("mpi: rank %u asked for a transfer of %u bytes, number %u, which no rank of ours does", rank,
                  (unsigned)nbytes, (unsigned)tag);
     aq_mpi_enter();

@@ -9,8 +9,8 @@
  * So that later transfers cannot hold a settled put up for ever, those to the target of the oldest one are queued once
  * AQ_MPI_PATIENCE others have been started after it: its requests run out, it is flushed, the queue moves on.
  *
- * Owns      pieces: active ones with a request, in step with the module's list; settled ones; queued ones in the order of
- *           their starts; free ones, kept for good
+ * Owns      pieces: active ones with a request, in step with the module's list; settled ones; queued ones, of windows, in
+ *           the order of their starts; free ones, kept for good
  * Threads   inside aq_mpi_enter(), but for the count of busy ones
  * Uses      aq_mpi_rma.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -23,6 +23,7 @@
 #include "core/aq_rc.h"
 #include "extended/aq_op.h"
 
+#define AQ_MPI_WINDOWS_MOST 64u /* requests of windows at a time */
 #define AQ_MPI_QUEUE_MOST 1024u /* pieces that may wait before calls do */
 #define AQ_MPI_PATIENCE 64u
 #define AQ_MPI_GROW 32u         /* pieces allocated at a time */
@@ -33,8 +34,9 @@ struct aq_mpi_xfer_list {
 };
 
 static struct {
-    struct aq_mpi_xfer *active[AQ_MPI_REQUESTS];
-    unsigned count;
+    struct aq_mpi_xfer **active, **over; /* [room]: those with a request; for a poll, those that are done */
+    unsigned count, room;
+    unsigned windows; /* of active ones, those of windows */
     struct aq_mpi_xfer_list settled, queue;
     struct aq_mpi_xfer *free;
     uint32_t *outstanding; /* [size]: requests of window transfers with that rank */
@@ -186,8 +188,10 @@ static void aq_mpi_xfer_settle(struct aq_mpi_xfer *xfer)
 /* Its request is done. */
 static void aq_mpi_xfer_requested(struct aq_mpi_xfer *xfer)
 {
-    if (aq_mpi_xfer_uses_window(xfer))
+    if (aq_mpi_xfer_uses_window(xfer)) {
         aq_mpi_xfers.outstanding[xfer->rank]--;
+        aq_mpi_xfers.windows--;
+    }
     if (xfer->type == AQ_MPI_X_PUT || xfer->type == AQ_MPI_X_SEND)
         aq_mpi_xfer_left(xfer);
     if (xfer->type == AQ_MPI_X_PUT || xfer->type == AQ_MPI_X_FETCH)
@@ -228,13 +232,30 @@ static int aq_mpi_xfer_request(struct aq_mpi_xfer *xfer)
     return 0;
 }
 
+static void aq_mpi_xfer_make_room(void)
+{
+    const unsigned room = aq_mpi_xfers.room == 0 ? AQ_MPI_WINDOWS_MOST : 2 * aq_mpi_xfers.room;
+    struct aq_mpi_xfer **active = realloc(aq_mpi_xfers.active, room * sizeof(*active));
+    struct aq_mpi_xfer **over = realloc(aq_mpi_xfers.over, room * sizeof(*over));
+
+    if (active == NULL || over == NULL)
+        aq_fatal("mpi: no memory for %u transfers at a time", room);
+    aq_mpi_xfers.active = active;
+    aq_mpi_xfers.over = over;
+    aq_mpi_xfers.room = room;
+}
+
 /* Its request is the last of the module's list. */
 static void aq_mpi_xfer_listed(struct aq_mpi_xfer *xfer)
 {
+    if (AQ_UNLIKELY(aq_mpi_xfers.count == aq_mpi_xfers.room))
+        aq_mpi_xfer_make_room();
     aq_mpi_xfers.active[aq_mpi_xfers.count++] = xfer;
     aq_mpi_xfers.starts++;
-    if (aq_mpi_xfer_uses_window(xfer))
+    if (aq_mpi_xfer_uses_window(xfer)) {
         aq_mpi_xfers.outstanding[xfer->rank]++;
+        aq_mpi_xfers.windows++;
+    }
 }
 
 static void aq_mpi_xfer_go(struct aq_mpi_xfer *xfer)
@@ -259,7 +280,7 @@ static inline bool aq_mpi_xfer_is_held(gex_Rank_t rank)
 
 bool aq_mpi_xfer_has_room(gex_Rank_t rank)
 {
-    return aq_mpi_xfers.queue.first == NULL && aq_mpi_xfers.count < AQ_MPI_REQUESTS && !aq_mpi_xfer_is_held(rank);
+    return aq_mpi_xfers.queue.first == NULL && aq_mpi_xfers.windows < AQ_MPI_WINDOWS_MOST && !aq_mpi_xfer_is_held(rank);
 }
 
 bool aq_mpi_xfer_is_alone(gex_Rank_t rank)
@@ -275,8 +296,8 @@ bool aq_mpi_xfer_is_full(void)
 void aq_mpi_xfer_start(struct aq_mpi_xfer *xfer)
 {
     aq_counter_add(&aq_mpi_rma.busy, 1);
-    if (AQ_LIKELY(aq_mpi_xfers.queue.first == NULL && aq_mpi_xfers.count < AQ_MPI_REQUESTS
-                  && !(aq_mpi_xfer_uses_window(xfer) && aq_mpi_xfer_is_held(xfer->rank))))
+    /* a direct one never waits: the other side counts on it */
+    if (!aq_mpi_xfer_uses_window(xfer) || AQ_LIKELY(aq_mpi_xfer_has_room(xfer->rank)))
         aq_mpi_xfer_go(xfer);
     else
         aq_mpi_xfer_push(&aq_mpi_xfers.queue, xfer);
@@ -299,19 +320,19 @@ void aq_mpi_xfer_post(struct aq_mpi_xfer *xfer)
 
 static unsigned aq_mpi_xfer_test(void)
 {
-    unsigned done[AQ_MPI_REQUESTS], count;
-    struct aq_mpi_xfer *over[AQ_MPI_REQUESTS];
+    const unsigned *done;
+    unsigned count;
 
     if (aq_mpi_xfers.count == 0)
         return 0;
-    aq_mpi_check(aq_mpi_rma.lib->test(done, &count), "a transfer");
+    aq_mpi_check(aq_mpi_rma.lib->test(&done, &count), "a transfer");
     for (unsigned i = 0; i < count; i++) {
-        over[i] = aq_mpi_xfers.active[done[i]];
+        aq_mpi_xfers.over[i] = aq_mpi_xfers.active[done[i]];
         aq_mpi_xfers.active[done[i]] = aq_mpi_xfers.active[--aq_mpi_xfers.count];
     }
     /* in step with the module's list first: an end may start another */
     for (unsigned i = 0; i < count; i++)
-        aq_mpi_xfer_requested(over[i]);
+        aq_mpi_xfer_requested(aq_mpi_xfers.over[i]);
     return count;
 }
 
@@ -343,8 +364,8 @@ static void aq_mpi_xfer_feed(void)
 {
     struct aq_mpi_xfer **at = &aq_mpi_xfers.queue.first;
 
-    while (*at != NULL && aq_mpi_xfers.count < AQ_MPI_REQUESTS) {
-        if (aq_mpi_xfer_uses_window(*at) && aq_mpi_xfer_is_held((*at)->rank))
+    while (*at != NULL && aq_mpi_xfers.windows < AQ_MPI_WINDOWS_MOST) {
+        if (aq_mpi_xfer_is_held((*at)->rank))
             at = &(*at)->next;
         else
             aq_mpi_xfer_go(aq_mpi_xfer_unlink(&aq_mpi_xfers.queue, at));

@@ -305,6 +305,12 @@ bool aq_minder_is_orphan(void)
     return atomic_load_explicit(&aq_minder.orphaned, memory_order_relaxed);
 }
 
+void aq_minder_forget_launcher(void)
+{
+    /* release: pairs with the acquire in aq_minder_step(), which comes before the next poll */
+    atomic_store_explicit(&aq_minder.forgotten, true, memory_order_release);
+}
+
 /* Nobody would miss us, end us or take our output: the job ends itself. */
 static void aq_minder_look_for_launcher(struct aq_ending *e)
 {
@@ -328,6 +334,10 @@ static int aq_minder_step(struct aq_ending *e)
     bool ending;
     int wait = -1;
 
+    if (atomic_load_explicit(&aq_minder.forgotten, memory_order_acquire)) { /* its number may be another file's by now */
+        aq_minder.fds[3].fd = -1;
+        aq_minder.fds[3].revents = 0;
+    }
     if (aq_minder_leads() || e->child[0] == 0) {
         aq_minder_look_for_launcher(e);
         /* a later step kills who has not ended himself; I come after that */

@@ -38,6 +38,7 @@ struct aq_minder {
     _Atomic uint32_t request; /* a futex */
     atomic_int code;
     atomic_bool orphaned; /* the launcher's daemon is gone */
+    atomic_bool forgotten; /* its connection is closed in order */
     _Atomic uint32_t met; /* the ranks of other hosts have come to the launcher's fence */
     bool running;
     /* the thread's own */

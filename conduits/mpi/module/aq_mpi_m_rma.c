@@ -5,6 +5,8 @@
  * Threads   as aq_mpi_lib_rma.h says
  * Uses      MPI. SPDX-License-Identifier: BSD-3-Clause
  */
+#include <stdlib.h>
+
 #include "conduits/mpi/aq_mpi_lib_rma.h"
 #include "conduits/mpi/module/aq_mpi_m.h"
 
@@ -14,15 +16,43 @@ static struct {
     MPI_Comm comm;
     MPI_Request meeting;
     MPI_Win win[AQ_MPI_WINS];
-    MPI_Request list[AQ_MPI_REQUESTS];
-    MPI_Status statuses[AQ_MPI_REQUESTS]; /* not looked at; MPI_STATUSES_IGNORE makes compilers warn */
-    int count;
+    MPI_Request *list;    /* [room], as the next three; always room for one more */
+    MPI_Status *statuses; /* not looked at; MPI_STATUSES_IGNORE makes compilers warn */
+    int *done;
+    unsigned *told;
+    int count, room;
 } aq_mpi_m_transfers = { .comm = MPI_COMM_NULL, .meeting = MPI_REQUEST_NULL, .win = { MPI_WIN_NULL, MPI_WIN_NULL } };
+
+static bool aq_mpi_m_resize(void **array, size_t count, size_t size)
+{
+    void *larger = realloc(*array, count * size);
+
+    *array = larger != NULL ? larger : *array;
+    return larger != NULL;
+}
+
+/* Room for one more request; twice as much if there is none. */
+static int aq_mpi_m_make_room(void)
+{
+    const int room = aq_mpi_m_transfers.room == 0 ? 64 : 2 * aq_mpi_m_transfers.room;
+
+    if (aq_mpi_m_transfers.count < aq_mpi_m_transfers.room)
+        return MPI_SUCCESS;
+    if (!aq_mpi_m_resize((void **)&aq_mpi_m_transfers.list, (size_t)room, sizeof(*aq_mpi_m_transfers.list))
+        || !aq_mpi_m_resize((void **)&aq_mpi_m_transfers.statuses, (size_t)room, sizeof(*aq_mpi_m_transfers.statuses))
+        || !aq_mpi_m_resize((void **)&aq_mpi_m_transfers.done, (size_t)room, sizeof(*aq_mpi_m_transfers.done))
+        || !aq_mpi_m_resize((void **)&aq_mpi_m_transfers.told, (size_t)room, sizeof(*aq_mpi_m_transfers.told)))
+        return MPI_ERR_NO_MEM;
+    aq_mpi_m_transfers.room = room;
+    return MPI_SUCCESS;
+}
 
 static int aq_mpi_m_start(void)
 {
-    const int error = MPI_Comm_dup(aq_mpi_m.job, &aq_mpi_m_transfers.comm);
+    int error = aq_mpi_m_make_room();
 
+    if (error == MPI_SUCCESS)
+        error = MPI_Comm_dup(aq_mpi_m.job, &aq_mpi_m_transfers.comm);
     return error != MPI_SUCCESS ? error : MPI_Comm_set_errhandler(aq_mpi_m_transfers.comm, MPI_ERRORS_RETURN);
 }
 
@@ -152,8 +182,10 @@ static MPI_Request *aq_mpi_m_next(void)
 
 static int aq_mpi_m_append(int error)
 {
-    aq_mpi_m_transfers.count += error == MPI_SUCCESS;
-    return error;
+    if (error != MPI_SUCCESS)
+        return error;
+    aq_mpi_m_transfers.count++;
+    return aq_mpi_m_make_room();
 }
 
 static int aq_mpi_m_rput(enum aq_mpi_win win, uint32_t rank, uint64_t at, const void *src, size_t nbytes)
@@ -247,8 +279,10 @@ static int aq_mpi_m_recv(uint32_t rank, int tag, void *dest, size_t nbytes)
 }
 
 /* Falling order, so that what moves into a place has been looked at already. */
-static void aq_mpi_m_take_out(int *done, int count, unsigned *done_out)
+static void aq_mpi_m_take_out(int count)
 {
+    int *done = aq_mpi_m_transfers.done;
+
     for (int i = 1; i < count; i++)
         for (int j = i; j > 0 && done[j - 1] < done[j]; j--) {
             const int other = done[j];
@@ -258,22 +292,24 @@ static void aq_mpi_m_take_out(int *done, int count, unsigned *done_out)
         }
     for (int i = 0; i < count; i++) {
         aq_mpi_m_transfers.list[done[i]] = aq_mpi_m_transfers.list[--aq_mpi_m_transfers.count];
-        done_out[i] = (unsigned)done[i];
+        aq_mpi_m_transfers.told[i] = (unsigned)done[i];
     }
 }
 
-static int aq_mpi_m_test(unsigned *done_out, unsigned *count_out)
+static int aq_mpi_m_test(const unsigned **done_out, unsigned *count_out)
 {
-    int done[AQ_MPI_REQUESTS] = { 0 }, count = 0, error;
+    int count = 0, error;
 
+    aq_mpi_m_transfers.done[0] = 0;
     if (aq_mpi_m_transfers.count == 1) /* as it mostly is: the cheaper call */
         error = MPI_Test(aq_mpi_m_transfers.list, &count, MPI_STATUS_IGNORE);
     else
-        error = MPI_Testsome(aq_mpi_m_transfers.count, aq_mpi_m_transfers.list, &count, done,
+        error = MPI_Testsome(aq_mpi_m_transfers.count, aq_mpi_m_transfers.list, &count, aq_mpi_m_transfers.done,
                              aq_mpi_m_transfers.statuses);
     if (error != MPI_SUCCESS || count == MPI_UNDEFINED) /* that: the list is empty */
         count = 0;
-    aq_mpi_m_take_out(done, count, done_out);
+    aq_mpi_m_take_out(count);
+    *done_out = aq_mpi_m_transfers.told;
     *count_out = (unsigned)count;
     return error;
 }
