@@ -69,6 +69,9 @@ struct aq_conduit_ops {
     /* Collective: allocate this process's segment of *size bytes, reach the others'.
      * Fills aq_job.bound and aq_job.map. */
     int (*segment_attach)(uintptr_t size, void **base_out);
+    /* Collective, once the client's attach hook has run on the segment: for what touches its pages, such as registering
+     * them with a device. AQ_OK, or negative on every process, logged. NULL: nothing to do. */
+    int (*segment_ready)(void);
     /* This process binds [addr, addr+size) to a further endpoint: from now on others may aim put and
      * get at it. NULL: nothing to prepare. AQ_OK or negative, logged. */
     int (*segment_bind)(void *addr, uintptr_t size);
@@ -116,6 +119,13 @@ struct aq_conduit_ops {
                bool lc_now, gex_Flags_t flags);
     int (*get)(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
                gex_Flags_t flags);
+
+    /* Would atomic domains of this type, with no operations but these, be served by the conduit: every operation on
+     * every target, this process and near ones included? The same answer on every process. NULL: never. */
+    bool (*ad_serves)(gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags);
+    /* An operation of such a domain, as put: counted in the category of its opcode (extended/aq_ad.h). */
+    int (*ad_op)(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result_p, void *tgt_addr, gex_OP_t opcode,
+                 uint64_t operand1, uint64_t operand2, gex_Flags_t flags);
 
     /* Barriers over the job. arrive: this process has entered phase k = 1, 2, ...; done: has
      * everybody? If not, *missing_out is somebody who has not, or GEX_RANK_INVALID. Any

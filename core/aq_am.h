@@ -33,6 +33,8 @@ enum aq_am_index {
     AQ_HIDX_AD_DONE,
     AQ_HIDX_COLL_DATA,
     AQ_HIDX_COLL_READY,
+    AQ_HIDX_FIREHOSE,
+    AQ_HIDX_FIREHOSE_REPLY,
     AQ_HIDX_COUNT
 };
 

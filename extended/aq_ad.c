@@ -3,7 +3,8 @@
  *
  * A domain decides at its creation how targets are served, the same for all its operations: targets
  * that are mapped in this process by the processor's atomics, all others by messages whose handlers
- * use the same atomics at the target (aq_ad_ref.c). So operations on one word are atomic with each
+ * use the same atomics at the target (aq_ad_ref.c); or, if the conduit offers it for all the operations
+ * of the domain, every target by the conduit's. So operations on one word are atomic with each
  * other whichever way they took. No state of a domain is needed at the target: it may be used
  * before others have made it.
  *
@@ -211,7 +212,11 @@ void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_F
         aq_fatal("gex_AD_Create: no memory for an atomic domain (%zu bytes)", sizeof(*ad));
     ad->head = (struct aq_ad_public){ .delta = aq_tm_head_of(tm)->delta, .jobdelta = aq_job.delta,
                                       .tm = tm, .dt = dt, .ops = ops, .flags = flags };
-    ad->native = !aq_job.no_overrides;
+    ad->by_conduit = !aq_job.no_overrides && aq_job.conduit->ad_serves != NULL
+                     && aq_job.conduit->ad_serves(dt, ops, flags);
+    ad->native = !aq_job.no_overrides && !ad->by_conduit;
+    if (ad->by_conduit) /* a table where nothing is mapped: inline operations take the way out of line */
+        ad->head.delta = ad->head.jobdelta = aq_tm_head_of(gex_TM_Pair((gex_EP_t)(void *)&aq_job.ep, 1))->delta;
     aq_ad_enlist(ad);
     *ad_p = (gex_AD_t)(void *)ad;
     aq_trace_end(AQ_TRACE_AD_CREATE, began, GEX_RANK_INVALID, 0);
@@ -344,6 +349,9 @@ static inline int aq_ad_send(struct aq_op *op, const struct aq_ad *ad, gex_Rank_
 {
     if ((flags & GEX_FLAG_AD_REL) != 0)
         atomic_thread_fence(memory_order_seq_cst); /* whatever the opcode; a message costs more */
+    if (ad->by_conduit)
+        return aq_job.conduit->ad_op(op, jobrank, ad->head.dt, result_p, tgt_addr, opcode, operand1, operand2,
+                                     flags);
     return aq_ref_ad(op, jobrank, ad->head.dt, result_p, tgt_addr, opcode, operand1, operand2,
                      flags);
 }

@@ -17,6 +17,7 @@ struct aq_op;
 struct aq_ad {
     struct aq_ad_public head;
     bool native;         /* mapped targets are served by this process's own atomics */
+    bool by_conduit;     /* all targets are served by the conduit's, mapped ones too */
     void *_Atomic cdata;
     struct aq_ad *next;  /* in the list of live domains, which debug builds keep */
 };
