@@ -3,7 +3,7 @@
 #
 # Expects top (the source folder) and self (the name to speak under).
 
-# Each row: who needs it (b build, d programs of the demo, c checks; s checks under Slurm, whose daemons come along:
+# Each row: who needs it (b build, d programs of the demo, c checks; v checks in virtual machines; s checks under Slurm, whose daemons come along:
 # only in continuous integration and --long), how to see that it is there, Debian packages. An sshd that systemd would
 # start at once is also only for s: for c it then counts as there.
 aq_needs()
@@ -20,6 +20,7 @@ b|perl -MTAP::Parser -e 1|perl
 b|pkg-config --exists hwloc|libhwloc-dev
 b|pkg-config --exists pmix|libpmix-dev
 b|pkg-config --exists libsodium|libsodium-dev
+b|test -f /usr/include/infiniband/verbs.h|libibverbs-dev
 d|pkg-config --exists fftw3|libfftw3-dev
 c|pkg-config --exists cmocka|libcmocka-dev
 c|command -v g++|g++
@@ -42,6 +43,13 @@ c|command -v spin|spin
 c|/usr/bin/perl -MIO::Pty -e 1|libio-pty-perl
 s|command -v srun|slurm-wlm
 s|test -x /usr/sbin/munged|munge
+v|command -v qemu-system-x86_64|qemu-system-x86
+v|command -v busybox|busybox-static
+v|command -v ibv_rc_pingpong|ibverbs-utils
+v|command -v ib_write_lat|perftest
+v|test -e /etc/libibverbs.d/rxe.driver|ibverbs-providers
+v|PATH=$PATH:/usr/sbin:/sbin command -v rdma|iproute2
+v|test -x /usr/sbin/sshd|openssh-server
 END
 }
 

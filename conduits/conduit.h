@@ -73,6 +73,9 @@ struct aq_conduit_ops {
     /* Collective: allocate this process's segment of *size bytes, reach the others'.
      * Fills aq_job.bound and aq_job.map. */
     int (*segment_attach)(uintptr_t size, void **base_out);
+    /* Collective, once the client's attach hook has run on the segment: for what touches its pages, such as registering
+     * them with a device. AQ_OK, or negative on every process, logged. NULL: nothing to do. */
+    int (*segment_ready)(void);
     /* This process binds [addr, addr+size) to a further endpoint: from now on others may aim put and
      * get at it. NULL: nothing to prepare. AQ_OK or negative, logged. */
     int (*segment_bind)(void *addr, uintptr_t size);

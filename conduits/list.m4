@@ -4,5 +4,6 @@ dnl
 dnl conduits/NAME/conduit.m4 says when it can be built, conduits/NAME/Makefile.inc lists NAME_sources,
 dnl conduits/NAME/face/ holds public headers that only this conduit has.  Run ./bootstrap after a change.
 AQ_CONDUIT([smp], [one host, shared memory])
+AQ_CONDUIT([ibv], [InfiniBand and RoCE: RDMA])
 AQ_CONDUIT([udp], [any Ethernet, reliable messages over UDP])
 AQ_CONDUIT([mpi], [any MPI-3 library])

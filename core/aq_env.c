@@ -577,6 +577,15 @@ static unsigned aq_env_distance(const char *a, const char *b)
     return rows[la % 3][lb];
 }
 
+/* BASE_3 or BASE_0_1: the setting BASE for processes at such a place (conduits/ibv). */
+static bool aq_env_is_placed(const char *name, const char *base)
+{
+    const size_t len = strlen(base);
+
+    return strncmp(name, base, len) == 0 && name[len] == '_' && name[len + 1] != '\0'
+           && name[len + strspn(name + len, "_0123456789")] == '\0';
+}
+
 const char *aq_env_nearest(const char *name)
 {
     const char *tail = aq_env_tail(name), *best = NULL;
@@ -591,7 +600,7 @@ const char *aq_env_nearest(const char *name)
         const char *known = aq_env_rows[id].name;
         unsigned distance;
 
-        if (strcmp(name, known) == 0)
+        if (strcmp(name, known) == 0 || aq_env_is_placed(name, known))
             return NULL;
         if (strncmp(known, "GASNET_", 7) != 0 && strncmp(known, "AQ_", 3) != 0)
             continue;

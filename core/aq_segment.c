@@ -232,6 +232,10 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
     atomic_store_explicit(&aq_job.ep.segment, &aq_job.segment, memory_order_release);
     if (gasnet_client_attach_hook != NULL)
         gasnet_client_attach_hook(aq_job.segment.base, size);
+    if (aq_job.conduit->segment_ready != NULL)
+        rc = aq_job.conduit->segment_ready();
+    if (rc != AQ_OK)
+        return aq_rc_to_gasnet(rc);
     *segment_p = (gex_Segment_t)(void *)&aq_job.segment;
     aq_upcall_barrier();
     return GASNET_OK;

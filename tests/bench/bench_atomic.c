@@ -15,7 +15,7 @@ static gex_AD_t aq_ints, aq_doubles;
 
 void aq_atomic_start(struct aq_job *job)
 {
-    gex_AD_Create(&aq_ints, job->tm, GEX_DT_I64, GEX_OP_ADD | GEX_OP_FADD | GEX_OP_FCAS | GEX_OP_GET | GEX_OP_SET, 0);
+    gex_AD_Create(&aq_ints, job->tm, GEX_DT_I64, GEX_OP_ADD | GEX_OP_FADD | GEX_OP_FCAS, 0);
     gex_AD_Create(&aq_doubles, job->tm, GEX_DT_DBL, GEX_OP_FADD, 0);
 }
 

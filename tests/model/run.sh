@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh - has spin explore the models of the udp conduit's flow control. Prints TAP.
+# run.sh - has spin explore the models: flow control of udp, the handshake of ibv. Prints TAP.
 # SPDX-License-Identifier: BSD-3-Clause
 #
 #   run.sh [--long]
@@ -39,6 +39,12 @@ assertion|udp_link|-DDUPLICATES -DACK_REFUSED|acknowledging what is refused is f
 assertion|udp_link|-DDUPLICATES -DACK_CLAIMED|acknowledging what is not placed yet is found out
 assertion|udp_link|-DDUPLICATES -DWINDOW_LONG|a window longer than the receiver's ring is found out
 assertion|udp_link|-DDUPLICATES -DSACK_FREES|a slot freed by a selective acknowledgement is found out
+good|ibv_hello|-DDUPLICATES|one asks, loss and duplicates: who sends finds a receiver
+good|ibv_hello|-DDUPLICATES -DBOTH|both ask, loss and duplicates: who sends finds a receiver
+good|ibv_hello|-DLOSSES=4 -DPROGRESS|one asks, 4 losses: both are ready in the end
+good|ibv_hello|-DLOSSES=4 -DBOTH -DPROGRESS|both ask, 4 losses: both are ready in the end
+assertion|ibv_hello|-DBOTH -DEAGER|sending before the peer is known to receive is found out
+cycle|ibv_hello|-DLOSSES=1 -DMUTE -DPROGRESS|with a HAVE that nobody answers one side waits for ever
 END_ROWS
     [ "$when" = --long ] && cat <<'END_ROWS'
 good|udp|-DRANKS=2 -DWINDOW=2 -DREQUESTS=2 -DLONG_REPLIES|2 ranks, window 2, replies with data: nobody waits for ever

@@ -97,8 +97,8 @@ result $? "leave a gasnet_config.h that compiles"
 cache=nothing
 accepts "nothing optional installed" --without-hwloc --without-pmix --without-fftw --without-cmocka PKG_CONFIG=false
 cache=default
-refuses "no ibv conduit" "a conduit that this release lacks, asked for by name" --enable-ibv
-refuses "no conduit left" "no conduit at all" --disable-smp --disable-udp
+refuses "no ofi conduit" "a conduit that this release lacks, asked for by name" --enable-ofi
+refuses "no conduit left" "no conduit at all" --disable-smp --disable-udp --disable-mpi --disable-ibv
 refuses "no thread mode left" "no thread mode at all" --disable-seq --disable-par --disable-parsync
 refuses "want a size such as" "a segment size that is none" --with-max-segsize=lots
 refuses "choose one segment" "two segment configurations" --enable-segment-large --enable-segment-everything

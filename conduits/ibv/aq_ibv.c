@@ -1,0 +1,306 @@
+/*
+ * aq_ibv.c - the ibv conduit: its table, its start, its turn at polling and sleeping, its end.
+ *
+ * Near ranks, with which memory is shared, are other/shm's; far ones are reached by RDMA. See aq_ibv.h for the files.
+ *
+ * Polling   a look at a completion queue is a look at memory, so every poll takes one. A software device (rxe, siw)
+ *           does its work on this host's cores: after AQ_IBV_EMPTY polls that find nothing a core is given away, or
+ *           the kernel's thread that moves the packets starves
+ * Sleeping  completion queues are armed, then looked at once more; their channels are descriptors that sleepers wait
+ * for Leaving   waits a bounded time until what was sent is acknowledged by the peers' devices; those of a process
+ *           that is gone acknowledge nothing more, and nobody else's do for it
+ * Threads   any
+ * Uses      other/shm, other/spawn, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "conduits/ibv/aq_ibv.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conduits/ibv/aq_ibv_am.h"
+#include "conduits/ibv/aq_ibv_recv.h"
+#include "conduits/ibv/aq_ibv_start.h"
+#include "conduits/ibv/aq_ibv_xfer.h"
+#include "core/aq_env.h"
+#include "core/aq_exit.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+#include "extended/aq_ref.h"
+#include "other/shm/aq_shm.h"
+#include "other/spawn/aq_spawn.h"
+
+#define AQ_IBV_EMPTY 64u     /* empty polls of a software device before a core is given away */
+#define AQ_IBV_TICKS 256u    /* polls between looks at the clock */
+#define AQ_IBV_POLL_NS 150u
+
+struct aq_ibv aq_ibv = { .connect_lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* --- start --- */
+
+static uint32_t aq_ibv_bounded(enum aq_env_id id, int64_t least, int64_t most)
+{
+    const int64_t value = aq_env_int(id);
+
+    return (uint32_t)(value < least ? least : value > most ? most : value);
+}
+
+static void aq_ibv_configure(void)
+{
+    const uint32_t depth = aq_ibv_bounded(AQ_ENV_NETWORKDEPTH_PP, 32, AQ_IBV_QP_DEPTH_MOST);
+
+    aq_ibv.qp_depth = 32;
+    while (aq_ibv.qp_depth < depth)
+        aq_ibv.qp_depth *= 2;
+    aq_ibv.inline_most = (uint32_t)aq_env_size(AQ_ENV_INLINESEND_LIMIT);
+    if (aq_ibv.inline_most > AQ_IBV_INLINE_MOST)
+        aq_ibv.inline_most = AQ_IBV_INLINE_MOST;
+    aq_ibv.packed_most = (uint32_t)aq_env_size(AQ_ENV_PACKEDLONG_LIMIT);
+    if (aq_ibv.packed_most > AQ_IBV_BUF - AQ_IBV_HEAD_ROOM)
+        aq_ibv.packed_most = AQ_IBV_BUF - AQ_IBV_HEAD_ROOM;
+    aq_ibv.window_most = aq_ibv_bounded(AQ_ENV_AM_CREDITS_PP, AQ_IBV_LEAST_WINDOW, 4096);
+}
+
+/* More queue pairs than ports, if they are wished for; never fewer than one. */
+static void aq_ibv_count_qps(void)
+{
+    const uint32_t wish = aq_ibv_bounded(AQ_ENV_NUM_QPS, 0, AQ_IBV_QPS);
+
+    aq_ibv.qps_wanted = wish != 0 ? wish : aq_ibv.rail_count;
+    for (uint32_t i = 0; i < aq_ibv.dev_count; i++) /* what is outstanding fits the device */
+        while (aq_ibv.qp_depth > 32 && aq_ibv.qp_depth > (uint32_t)aq_ibv.devs[i].attr.max_qp_wr)
+            aq_ibv.qp_depth /= 2;
+}
+
+static int aq_ibv_watch(void)
+{
+    int rc = AQ_OK;
+
+    for (uint32_t i = 0; rc == AQ_OK && i < aq_ibv.dev_count; i++)
+        rc = aq_shm_sleep_watch(aq_ibv.devs[i].channel->fd);
+    return rc;
+}
+
+static void aq_ibv_limits(void)
+{
+    aq_limits.max_medium = AQ_IBV_MAX_MEDIUM;
+    aq_limits.poll_ns = AQ_IBV_POLL_NS;
+    /* send and receive buffers, which are pinned */
+    aq_limits.host_bytes += (uint64_t)(aq_ibv_bounded(AQ_ENV_RBUF_COUNT, 0, 1 << 20)
+                                       + aq_ibv_bounded(AQ_ENV_BBUF_COUNT, 0, 1 << 20)) * AQ_IBV_BUF * aq_job.host_size;
+}
+
+/* Everybody with everybody, as far as that is wished for. */
+static void aq_ibv_connect_all(void)
+{
+    for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
+        if (!aq_shm_is_near(rank))
+            (void)aq_ibv_peer(rank);
+}
+
+static int aq_ibv_init_far(void)
+{
+    char why[512];
+    int rc = aq_ibv_load(why, sizeof(why));
+
+    if (rc != AQ_OK)
+        return aq_fail(rc, "ibv: %s", why);
+    aq_ibv_configure();
+    aq_ibv.peers = calloc(aq_job.size, sizeof(*aq_ibv.peers));
+    if (aq_ibv.peers == NULL)
+        return aq_fail(AQ_ERR_NOMEM, "ibv: no memory for %u pointers to peers", aq_job.size);
+    rc = aq_ibv_device_open();
+    if (rc != AQ_OK)
+        return rc;
+    aq_ibv_count_qps();
+    aq_ibv_limits();
+    rc = aq_ibv_buf_init();
+    if (rc == AQ_OK)
+        rc = aq_ibv_rbuf_init();
+    if (rc == AQ_OK)
+        rc = aq_ibv_rma_init();
+    if (rc == AQ_OK)
+        rc = aq_ibv_connect_start();
+    if (rc == AQ_OK)
+        rc = aq_ibv_watch();
+    if (rc == AQ_OK && aq_env_bool(AQ_ENV_CONNECT_STATIC))
+        aq_ibv_connect_all();
+    return rc;
+}
+
+static int aq_ibv_init(void)
+{
+    const int rc = aq_shm_init();
+
+    if (rc != AQ_OK)
+        return rc;
+    if (aq_job.nbrhd_count < 2) {
+        aq_ibv.alone = true;
+        return AQ_OK; /* on every rank: nobody has a card */
+    }
+    return aq_ibv_init_far();
+}
+
+/* --- polling --- */
+
+/* Nothing came: whoever moves the packets of a software device may need this core. */
+static void aq_ibv_idle(void)
+{
+    static _Thread_local uint32_t empty;
+
+    if (aq_ibv.software && ++empty % AQ_IBV_EMPTY == 0)
+        sched_yield();
+}
+
+static unsigned aq_ibv_poll_far(bool replies_only)
+{
+    static _Thread_local uint32_t turn;
+    unsigned served = aq_ibv_receive(replies_only);
+
+    served += aq_ibv_qp_reap_all();
+    if (!replies_only)
+        served += aq_ibv_rma_poll();
+    if (AQ_UNLIKELY(++turn % AQ_IBV_TICKS == 0))
+        aq_ibv_tick(aq_now_ns());
+    return served;
+}
+
+static unsigned aq_ibv_poll(bool replies_only)
+{
+    unsigned served = aq_shm_poll(replies_only);
+
+    if (AQ_UNLIKELY(aq_ibv.alone))
+        return served;
+    served += aq_ibv_poll_far(replies_only);
+    if (served == 0)
+        aq_ibv_idle();
+    return served;
+}
+
+/* --- sleeping --- */
+
+/* From now on completions make the channels readable. */
+static void aq_ibv_arm(void)
+{
+    struct ibv_cq *cq;
+    void *own;
+    int error = 0;
+
+    for (uint32_t i = 0; i < aq_ibv.dev_count; i++)
+        while (aq_ibv.lib->get_cq_event(aq_ibv.devs[i].channel, &cq, &own) == 0)
+            aq_ibv.lib->ack_cq_events(cq, 1);
+    for (uint32_t i = 0; error == 0 && i < aq_ibv.rail_count; i++) {
+        error = ibv_req_notify_cq(aq_ibv.rails[i].send_cq, 0);
+        if (error == 0)
+            error = ibv_req_notify_cq(aq_ibv.rails[i].recv_cq, 0);
+    }
+    if (error != 0 && !aq_exit_in_progress())
+        aq_fatal("ibv: a completion queue cannot be armed: %s", strerror(error));
+}
+
+static uint32_t aq_ibv_sleep_prepare(void)
+{
+    if (!aq_ibv.alone) {
+        aq_ibv_grant(true); /* nobody may poll for a while */
+        aq_ibv_tick(aq_now_ns());
+        aq_ibv_arm();
+        aq_counter_add(&aq_ibv.counts.sleeps, 1);
+    }
+    return aq_shm_sleep_prepare();
+}
+
+/* --- reports --- */
+
+static void aq_ibv_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out)
+{
+    struct aq_ibv_peer *peer;
+
+    if (aq_ibv.alone || aq_shm_is_near(jobrank)) {
+        aq_shm_peer_counts(jobrank, sent_out, handled_out);
+        return;
+    }
+    *sent_out = *handled_out = 0;
+    peer = aq_ibv_peer_look(jobrank);
+    if (peer == NULL || atomic_load_explicit(&peer->ready, memory_order_acquire) == 0)
+        return;
+    aq_lock_acquire(&peer->lock);
+    *sent_out = peer->sent;
+    /* relaxed: a count for people */
+    *handled_out = atomic_load_explicit(&peer->cell->handled, memory_order_relaxed);
+    aq_lock_release(&peer->lock);
+}
+
+static void aq_ibv_report(void)
+{
+    const struct aq_ibv_counters *c = &aq_ibv.counts;
+#define AQ_N(counter) (unsigned long long)aq_counter_get(&c->counter)
+
+    aq_log_print("ibv: rank %u: %u peers, %llu connected; held %llu messages, wrote %llu grants, asked for credits %llu "
+                 "times, gave up some %llu times, slept %llu times; datagrams: sent %llu, received %llu, refused %llu; "
+                 "receive buffers %llu bytes\n", aq_job.rank, aq_ibv.peer_count, AQ_N(connects), AQ_N(held),
+                 AQ_N(grants_written), AQ_N(wants), AQ_N(skips), AQ_N(sleeps), AQ_N(hellos_out), AQ_N(hellos_in),
+                 AQ_N(hellos_bad), (unsigned long long)aq_ibv_rbuf_bytes());
+#undef AQ_N
+}
+
+/* --- the end --- */
+
+static bool aq_ibv_drained(void)
+{
+    bool idle = true;
+
+    (void)aq_ibv_qp_reap_all();
+    for (struct aq_ibv_peer *peer = atomic_load_explicit(&aq_ibv.active, memory_order_acquire); peer != NULL;
+         peer = peer->next_active)
+        if (atomic_load_explicit(&peer->ready, memory_order_acquire) != 0)
+            for (uint32_t i = 0; i < peer->qp_count; i++)
+                idle = aq_ibv_qp_drained(peer->qps[i]) && idle;
+    return idle;
+}
+
+static void aq_ibv_exit(uint64_t max_ns)
+{
+    const struct timespec nap = { .tv_nsec = 50000 };
+    const uint64_t end = aq_now_ns() + max_ns;
+
+    if (aq_ibv.alone || aq_ibv.peers == NULL)
+        return;
+    while (!aq_ibv_drained() && aq_now_ns() < end)
+        nanosleep(&nap, NULL);
+    aq_ibv_connect_stop();
+    if (aq_env_bool(AQ_ENV_AQ_IBV_STATS))
+        aq_ibv_report();
+}
+
+const struct aq_conduit_ops aq_ibv_conduit = {
+    .name = "ibv",
+    .about = "InfiniBand and RoCE: RDMA",
+    .caps = AQ_CAP_AM | AQ_CAP_NETWORK | AQ_CAP_ONE_SIDED,
+    .least_medium = AQ_IBV_MAX_MEDIUM,
+    .least_long = AQ_SHM_LEAST_LONG,
+    .probe = aq_ibv_probe,
+    .init = aq_ibv_init,
+    .segment_attach = aq_ibv_segment_attach,
+    .segment_ready = aq_ibv_segment_ready,
+    .segment_bind = aq_ibv_segment_bind,
+    .exit = aq_ibv_exit,
+    .am_send = aq_ibv_am_send,
+    .am_short = aq_ibv_am_short,
+    .am_alloc = aq_ibv_am_alloc,
+    .am_free = aq_ibv_am_free,
+    .poll = aq_ibv_poll,
+    .sleep_prepare = aq_ibv_sleep_prepare,
+    .sleep = aq_shm_sleep,
+    .sleep_cancel = aq_shm_sleep_cancel,
+    .sleep_ring = aq_shm_sleep_ring,
+    .peer_counts = aq_ibv_peer_counts,
+    .put = aq_ibv_put,
+    .get = aq_ibv_get,
+    .ad_serves = aq_ibv_ad_serves,
+    .ad_op = aq_ibv_ad_op,
+    .barrier_arrive = aq_ref_barrier_arrive,
+    .barrier_done = aq_ref_barrier_done,
+    .named_arrive = aq_ref_named_arrive,
+    .named_done = aq_ref_named_done,
+};

@@ -1,0 +1,317 @@
+/*
+ * aq_ibv.h - what the files of the ibv conduit share.
+ *
+ *     aq_ibv.c          the table; start, polling, sleeping, leaving
+ *     aq_ibv_load.c     the library behind aq_ibv_lib.h; the probe
+ *     aq_ibv_device.c   opens devices and ports; aq_ibv_choose.c, _ports.c, _gid.c, _near.c: which ones
+ *     aq_ibv_connect.c  connections on demand: a thread, asleep in the kernel; aq_ibv_dgram.c, aq_ibv_hello.[ch]: how
+ *                       two ranks agree, over datagrams; aq_ibv_peer.c: what is kept of a rank
+ *     aq_ibv_fault.c    what went wrong, and what to do about it
+ *     aq_ibv_qp.c       queue pairs: posting and completions
+ *     aq_ibv_am.c, aq_ibv_am_long.c, aq_ibv_recv.c   active messages, out and in; aq_ibv_packet.h: their format
+ *     aq_ibv_credit.h, aq_ibv_credit.c   what a peer may send; aq_ibv_rbuf.c, aq_ibv_buf.c: buffers in and out
+ *     aq_ibv_segment.c, aq_ibv_rma.c, aq_ibv_pin.c, ...   transfers and registration
+ *
+ * Words     a rail is a port in use; rank i's rail r talks with every other rank's rail r. A device has one protection
+ *           domain, and keys are a device's: two ports of a device share them
+ * Threads   any, and one of ours, the connector. In seq locks are empty: what the connector shares with the client's
+ *           thread is under a mutex (slow paths), or handed over by release and acquire
+ * Uses      core, other/spawn, other/shm for near ranks, verbs. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_IBV_H
+#define AQ_IBV_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conduits/conduit.h"
+#include "conduits/ibv/aq_ibv_credit.h"
+#include "conduits/ibv/aq_ibv_hello.h"
+#include "conduits/ibv/aq_ibv_lib.h"
+#include "core/aq_job.h"
+#include "core/aq_lock.h"
+
+#define AQ_IBV_MAX_MEDIUM 65536u  /* bytes */
+#define AQ_IBV_BUF 8192u          /* bytes of a buffer, in or out */
+#define AQ_IBV_QP_DEPTH_MOST 256u /* work requests of a queue pair */
+#define AQ_IBV_QP_ALIGN 512u      /* addresses of queue pairs end in zeros, where completions have a place's number */
+
+/* --- devices and rails --- */
+
+struct aq_ibv_dev {
+    struct ibv_context *context;
+    struct ibv_pd *pd;
+    struct ibv_comp_channel *channel; /* of all its completion queues */
+    struct ibv_device_attr attr;
+    const char *name;
+    uint32_t index;
+    bool software; /* rxe, siw: its work is done by this host's cores */
+};
+
+struct aq_ibv_rail {
+    uint32_t index;
+    struct aq_ibv_dev *dev;
+    uint8_t port;
+    bool ethernet;       /* RoCE: addressed by GID alone */
+    atomic_bool down;    /* the port, as its device said last */
+    uint64_t down_ns;    /* since when; the connector's */
+    uint16_t lid;
+    uint16_t pkey_index;
+    uint16_t pkey;
+    uint8_t sl;
+    enum ibv_mtu mtu;
+    struct aq_ibv_gid_row gid;
+
+    struct ibv_cq *send_cq, *recv_cq;
+    struct ibv_srq *srq;
+    uint32_t srq_room;       /* buffers that srq holds, and recv_cq completions */
+    uint32_t send_room;      /* completions that send_cq holds */
+    aq_counter send_claimed; /* signalled requests that may still complete into it, at most send_room */
+    _Alignas(AQ_CACHE_LINE) aq_lock reap_lock; /* who polls send_cq */
+    _Alignas(AQ_CACHE_LINE) aq_lock recv_lock; /* who polls recv_cq */
+};
+
+/* --- queue pairs --- */
+
+/* Somebody who waits for work requests: embedded in the waiter's own struct. fn runs once all of them are complete, on
+ * any thread, under the rail's reap lock: it may count (aq_op_end) and free, and must neither post nor poll. */
+struct aq_ibv_done {
+    void (*fn)(struct aq_ibv_done *done);
+};
+
+struct aq_ibv_qp {
+    _Alignas(AQ_CACHE_LINE) aq_lock lock; /* of posting */
+    struct ibv_qp *qp;
+    struct aq_ibv_rail *rail;
+    struct aq_ibv_peer *peer;
+    uint32_t depth;     /* requests that may be outstanding; a power of two */
+    uint32_t head;      /* posted so far; under lock */
+    uint32_t signalled; /* head as the last signalled one was posted; under lock */
+    atomic_uint tail;   /* completed so far; written by whoever reaps */
+    uint32_t max_inline, max_reads;
+    struct aq_ibv_done *waits[AQ_IBV_QP_DEPTH_MOST]; /* [depth] who waits for the request in that place, or NULL */
+    uint8_t opcodes[AQ_IBV_QP_DEPTH_MOST];           /* [depth] what it was, for messages: a failure does not say */
+};
+
+/* --- a far rank --- */
+
+struct aq_ibv_part;
+
+struct aq_ibv_peer {
+    gex_Rank_t rank;
+    atomic_int ready;              /* 1: the queue pairs can be used */
+    atomic_int asked;              /* 1: this rank wants to send to it */
+    uint32_t rails;                /* in use with this peer: as many as both have */
+    uint32_t qp_count;
+    struct aq_ibv_qp *qps[AQ_IBV_QPS]; /* qps[i] is on rail i % rails */
+    uint32_t am_qp;                /* the one of messages */
+
+    /* messages; see aq_ibv_credit.h */
+    _Alignas(AQ_CACHE_LINE) aq_lock lock; /* of sending messages */
+    struct aq_ibv_credit_out out[AQ_IBV_LANES];
+    struct aq_ibv_cell *cell;      /* registered: where the peer writes what it grants us */
+    uint64_t cell_there;           /* where ours go */
+    uint32_t cell_rkey;
+    uint64_t sent;                 /* messages */
+    _Alignas(AQ_CACHE_LINE) struct aq_ibv_credit_in in[AQ_IBV_LANES]; /* under in_lock */
+    aq_lock in_lock;
+    uint64_t handled;              /* messages of the peer's; under in_lock */
+    struct aq_ibv_part *parts[AQ_IBV_LANES]; /* aq_ibv_recv.h; under the rail's recv_lock */
+    bool owes;                     /* in the list of those who are to hear of grants; under in_lock */
+    struct aq_ibv_peer *next_owes;
+
+    /* agreement; under aq_ibv.connect_lock */
+    struct aq_ibv_hello hello;
+    struct ibv_ah *ah;             /* where its datagrams go */
+    uint32_t ah_qpn, ah_qkey;
+    bool warned;                   /* that it does not answer */
+    struct aq_ibv_peer *next_active; /* all peers there are; constant */
+};
+
+/* --- the process --- */
+
+struct aq_ibv_counters {
+    aq_counter messages_in, fragments_in, held, doorbells, requests, signalled, grants_written, wants, skips;
+    aq_counter connects, hellos_out, hellos_in, hellos_bad, malformed, sleeps;
+};
+
+struct aq_ibv {
+    const struct aq_ibv_lib *lib;
+    bool alone;             /* no far ranks */
+    bool software;          /* some device is */
+    uint32_t dev_count, rail_count, qps_wanted;
+    struct aq_ibv_dev devs[AQ_IBV_RAILS];
+    struct aq_ibv_rail rails[AQ_IBV_RAILS];
+    uint32_t qp_depth, inline_most;
+    uint32_t packed_most;   /* bytes of a long payload that travel in the message */
+    uint32_t window_most;   /* credits of a lane that a peer can come to have */
+
+    struct aq_ibv_peer *_Atomic *peers; /* [job size] */
+    struct aq_ibv_peer *_Atomic active;
+    pthread_mutex_t connect_lock;
+    uint32_t peer_count;
+
+    aq_lock owes_lock;
+    struct aq_ibv_peer *_Atomic owes;
+    struct aq_ibv_counters counts;
+};
+extern struct aq_ibv aq_ibv;
+
+/* --- peers (aq_ibv_peer.c, aq_ibv_connect.c) --- */
+
+/* The peer if it can be used now, else NULL; then a connection has been asked for, which the connector makes, and
+ * whoever waits polls until it is there. */
+struct aq_ibv_peer *aq_ibv_peer_connect(gex_Rank_t rank);
+
+static inline struct aq_ibv_peer *aq_ibv_peer_look(gex_Rank_t rank)
+{
+    /* acquire: pairs with the release in aq_ibv_peer_make() */
+    return atomic_load_explicit(&aq_ibv.peers[rank], memory_order_acquire);
+}
+
+static inline struct aq_ibv_peer *aq_ibv_peer(gex_Rank_t rank)
+{
+    struct aq_ibv_peer *peer = aq_ibv_peer_look(rank);
+
+    /* acquire: pairs with the release in aq_ibv_connect.c; all of the peer is visible */
+    if (AQ_LIKELY(peer != NULL && atomic_load_explicit(&peer->ready, memory_order_acquire) != 0))
+        return peer;
+    return aq_ibv_peer_connect(rank);
+}
+
+/* connect_lock held: the peer's record, made if need be. */
+struct aq_ibv_peer *aq_ibv_peer_make(gex_Rank_t rank);
+/* connect_lock held: make its queue pairs, post the receive buffers that it may fill; what it is told is in
+ * hello.mine. */
+void aq_ibv_peer_open(struct aq_ibv_peer *peer);
+/* connect_lock held: what it told is in hello.theirs: from now on its messages are received. */
+void aq_ibv_peer_join(struct aq_ibv_peer *peer);
+
+/* Open the datagram queue, leave the card, start the connector. AQ_OK or negative, logged. */
+int aq_ibv_connect_start(void);
+/* Nobody connects any more. */
+void aq_ibv_connect_stop(void);
+
+/* The datagram queue (aq_ibv_dgram.c): the connector's alone, once it is open. */
+int aq_ibv_dgram_open(struct aq_ibv_card *card_out);
+/* Send a packet to a peer; false: not now. */
+bool aq_ibv_dgram_send(struct aq_ibv_peer *peer, const uint8_t *packet, size_t len);
+/* The next packet that came, or NULL; its buffer goes back with aq_ibv_dgram_done(). */
+const uint8_t *aq_ibv_dgram_receive(size_t *len_out);
+void aq_ibv_dgram_done(const uint8_t *packet);
+/* What is to be watched for packets; arm it before a last look. */
+int aq_ibv_dgram_fd(void);
+void aq_ibv_dgram_arm(void);
+/* The peer needs no datagrams for now. */
+void aq_ibv_dgram_forget(struct aq_ibv_peer *peer);
+
+/* --- queue pairs (aq_ibv_qp.c) --- */
+
+#define AQ_IBV_POST_SIGNAL 1u /* whoever waits, waits now: have it complete as soon as it is done */
+#define AQ_IBV_POST_RESERVE 2u /* for grants: may use the places that others leave free */
+
+/**
+ * aq_ibv_qp_post - post a chain of work requests, one doorbell.
+ * wr     a chain of count requests linked by next; wr_id and IBV_SEND_SIGNALED are set here
+ * done   called when the last of them is complete, and with it all; NULL: nobody waits
+ * flags  AQ_IBV_POST_*; with done but without AQ_IBV_POST_SIGNAL the call can come as late as with the next signalled
+ *        request of the queue pair (a buffer's return, not an operation's end)
+ * Returns AQ_OK, or AQ_RETRY if there is no room: nothing was posted. Ends the job on other errors. Takes qp->lock.
+ */
+int aq_ibv_qp_post(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, unsigned count, struct aq_ibv_done *done,
+                   unsigned flags);
+/* Take completions from a rail's send queue; returns how many waiters were called. */
+unsigned aq_ibv_qp_reap(struct aq_ibv_rail *rail);
+/* Of all rails. */
+unsigned aq_ibv_qp_reap_all(void);
+/* Places that are free; a hint without the lock. */
+static inline uint32_t aq_ibv_qp_room(const struct aq_ibv_qp *qp)
+{
+    /* acquire: pairs with the release in aq_ibv_qp_reap(); places behind it may be used again */
+    return qp->depth - (qp->head - atomic_load_explicit(&((struct aq_ibv_qp *)(uintptr_t)qp)->tail,
+                                                        memory_order_acquire));
+}
+/* Is anything outstanding? Asks for a completion if what is there has none coming. */
+bool aq_ibv_qp_drained(struct aq_ibv_qp *qp);
+/* Make one on a rail, in state INIT; reset to ready by join. Ends the job with the reason. */
+struct aq_ibv_qp *aq_ibv_qp_create(struct aq_ibv_peer *peer, struct aq_ibv_rail *rail);
+void aq_ibv_qp_join(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp *theirs, uint32_t psn);
+
+/* --- registered memory (aq_ibv_device.c) --- */
+
+/* Register with every device in use; mrs_out by dev->index. AQ_OK, or negative: logged unless quiet, with what ulimit
+ * -l should be. */
+int aq_ibv_register(void *addr, size_t len, int access, bool quiet, struct ibv_mr *mrs_out[AQ_IBV_RAILS]);
+void aq_ibv_unregister(struct ibv_mr *mrs[AQ_IBV_RAILS]);
+/* The message for a registration that failed with error. */
+void aq_ibv_register_why(char *text, size_t size, const struct aq_ibv_dev *dev, size_t len, int error);
+
+/* --- active messages (aq_ibv_am.c, aq_ibv_am_long.c, aq_ibv_recv.c) --- */
+
+int aq_ibv_am_send(const struct aq_am_out *out);
+int aq_ibv_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs, const gex_AM_Arg_t *args);
+int aq_ibv_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t least, size_t most, struct aq_am_buffer *buffer_out);
+void aq_ibv_am_free(bool is_reply, const struct aq_am_buffer *buffer);
+/* Take what came, run handlers; returns how many messages were dealt with. */
+unsigned aq_ibv_receive(bool replies_only);
+/* Take what came into the queues of held messages, without handlers: grants count. */
+void aq_ibv_receive_quietly(void);
+/* Tell peers what they may send, as far as it is due; all: whatever there is to tell. */
+void aq_ibv_grant(bool all);
+/* Once in a while: what is not used is given back. */
+void aq_ibv_tick(uint64_t now_ns);
+
+/* --- buffers --- */
+
+/* Out (aq_ibv_buf.c). AQ_IBV_BUF bytes, registered; NULL: none now. Replies have some of their own. */
+struct aq_ibv_buf {
+    struct aq_ibv_done done; /* gives it back */
+    struct aq_ibv_buf *next;  /* while it is free */
+    struct aq_ibv_buf *chain; /* given back together with this one */
+    uint8_t *bytes;
+    uint8_t lane;
+    bool lent;                /* a client writes its payload into it */
+    uint32_t lkey[AQ_IBV_RAILS]; /* by dev->index */
+};
+int aq_ibv_buf_init(void);
+struct aq_ibv_buf *aq_ibv_buf_take(unsigned lane);
+/* So many, chained: the first one's done gives all back. */
+struct aq_ibv_buf *aq_ibv_buf_take_chain(unsigned lane, unsigned count);
+/* One for somebody who may keep it for long: half of them stay. */
+struct aq_ibv_buf *aq_ibv_buf_lend(unsigned lane);
+void aq_ibv_buf_give(struct aq_ibv_buf *buf);
+
+/* --- faults (aq_ibv_fault.c) --- */
+
+/* A work request failed: ends the job with peer, opcode, status, likely cause and remedy; silent if it is ending. */
+void aq_ibv_fault_completion(const struct aq_ibv_rail *rail, const struct aq_ibv_qp *qp, const struct ibv_wc *wc);
+/* An asynchronous event of a device. */
+void aq_ibv_fault_event(const struct aq_ibv_dev *dev, const struct ibv_async_event *event);
+/* Ports that are down: ends the job if one has been for too long. Returns when to look again, or UINT64_MAX. */
+uint64_t aq_ibv_fault_ports(uint64_t now_ns);
+/* The words for a completion: for the above, and tests. */
+void aq_ibv_fault_text(char *text, size_t size, const char *opcode, enum ibv_wc_status status, uint32_t vendor);
+
+/* --- transfers: aq_ibv_segment.c, aq_ibv_rma.c, aq_ibv_pin.c --- */
+
+/* After devices are open, before the segment. AQ_OK or negative, logged. */
+int aq_ibv_rma_init(void);
+/* The table's entries, near ranks included. */
+int aq_ibv_segment_attach(uintptr_t size, void **base_out);
+int aq_ibv_segment_bind(void *addr, uintptr_t size);
+int aq_ibv_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes, bool lc_now,
+               gex_Flags_t flags);
+int aq_ibv_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes, gex_Flags_t flags);
+/* In each poll of the client's: queues of transfers that waited for room. Returns how many moved on. */
+unsigned aq_ibv_rma_poll(void);
+/* As the process leaves: nothing of ours is under way any more. */
+bool aq_ibv_rma_drained(void);
+/* Key by which a peer's rail reaches [addr, +nbytes) of its rank; false: it is not registered for good. */
+bool aq_ibv_remote_key(gex_Rank_t jobrank, uint32_t rail, const void *addr, size_t nbytes, uint32_t *rkey_out);
+/* Key by which a device of ours reads our own [addr, +nbytes); false: it is not registered for good. */
+bool aq_ibv_local_key(const struct aq_ibv_dev *dev, const void *addr, size_t nbytes, uint32_t *lkey_out);
+
+#endif

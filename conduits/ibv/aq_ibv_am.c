@@ -1,0 +1,365 @@
+/*
+ * aq_ibv_am.c - active messages to far ranks.
+ *
+ * A message that fits the queue pair's inline data leaves from the stack. Others are copied into buffers, one for each
+ * fragment, and all fragments of a message leave with one doorbell. A payload that the client wrote into a buffer of
+ * ours (negotiated payload) leaves from there: there is room for the head before it.
+ *
+ * Threads   any; credits and the order of fragments under peer->lock
+ * Promise   a message is sent whole or, with AQ_RETRY, not at all; credits first, so that it finds its buffers
+ * Uses      aq_ibv_packet.h, other/shm for near ranks. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "conduits/ibv/aq_ibv_am.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "conduits/ibv/aq_ibv_xfer.h"
+#include "core/aq_am.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+#include "other/shm/aq_shm.h"
+
+#define AQ_IBV_HEAP UINT64_MAX /* what a client's buffer from the heap is known by */
+
+/* The registered buffer under a client's, or NULL. */
+static inline struct aq_ibv_buf *aq_ibv_am_buf(const struct aq_am_buffer *buffer)
+{
+    return buffer->own == AQ_IBV_HEAP ? NULL : (struct aq_ibv_buf *)(uintptr_t)buffer->own;
+}
+
+/* The peer if a message may leave for it now, else NULL. While a peer could still aim at memory that this process has
+ * unmapped, none leaves that could tell it so, but for those that put this right. */
+static inline struct aq_ibv_peer *aq_ibv_am_peer(gex_Rank_t jobrank, uint8_t handler)
+{
+    if (AQ_UNLIKELY(!aq_ibv_rma_is_quiet()) && handler != AQ_HIDX_FIREHOSE && handler != AQ_HIDX_FIREHOSE_REPLY)
+        return NULL;
+    return aq_ibv_peer(jobrank);
+}
+
+/* --- credits --- */
+
+/* Says that n are needed at once, unless that is said; costs one, which there is. */
+static void aq_ibv_am_want(struct aq_ibv_peer *peer, unsigned lane, unsigned n, uint32_t limit)
+{
+    struct aq_ibv_credit_out *out = &peer->out[lane];
+    struct aq_ibv_fragment fragment = { .head = { .type = AQ_IBV_T_CONTROL, .want = (uint16_t)n } };
+
+    if (aq_ibv_count_after(out->wanted, limit))
+        return;
+    out->sent++;
+    if (aq_ibv_am_post_inline(peer, lane, &fragment, NULL, 0) != AQ_OK) {
+        out->sent--;
+        return;
+    }
+    out->wanted = out->sent + n;
+    aq_counter_add(&aq_ibv.counts.wants, 1);
+}
+
+bool aq_ibv_am_claim(struct aq_ibv_peer *peer, unsigned lane, unsigned fragments)
+{
+    struct aq_ibv_credit_out *out = &peer->out[lane];
+    uint32_t limit = aq_ibv_credit_limit(out, peer->cell, lane);
+
+    if (AQ_UNLIKELY(limit - out->sent < fragments)) {
+        /* what was granted may be told in messages that nobody has looked at */
+        aq_ibv_receive_quietly();
+        limit = aq_ibv_credit_limit(out, peer->cell, lane);
+        if (limit - out->sent < fragments) {
+            if (fragments > 1 && limit != out->sent)
+                aq_ibv_am_want(peer, lane, fragments, limit);
+            return false;
+        }
+    }
+    out->sent += fragments;
+    return true;
+}
+
+/* --- heads --- */
+
+/* What every fragment says: who, which lane, what the other side may send. */
+void aq_ibv_am_head(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_head *head)
+{
+    struct aq_ibv_credit_out *out = &peer->out[lane];
+
+    head->from = aq_job.rank;
+    head->flags = lane == AQ_IBV_REPLY ? AQ_IBV_F_REPLY : 0;
+    if (aq_ibv_credit_limit(out, peer->cell, lane) == out->sent)
+        head->flags |= AQ_IBV_F_HUNGRY;
+    for (unsigned i = 0; i < AQ_IBV_LANES; i++)
+        head->granted[i] = aq_ibv_credit_news(&peer->in[i]);
+}
+
+/* It is under way. */
+void aq_ibv_am_told(struct aq_ibv_peer *peer, const struct aq_ibv_head *head)
+{
+    for (unsigned i = 0; i < AQ_IBV_LANES; i++)
+        aq_ibv_credit_told(&peer->in[i], head->granted[i]);
+}
+
+static void aq_ibv_am_fill(struct aq_ibv_fragment *fragment, uint8_t type, const struct aq_am_out *out, size_t nbytes)
+{
+    fragment->head.type = type;
+    fragment->head.handler = out->handler;
+    fragment->head.nargs = out->nargs;
+    fragment->head.nbytes = (uint32_t)nbytes;
+    fragment->address = (uintptr_t)out->dest;
+    fragment->args = out->args;
+}
+
+/* --- posting --- */
+
+int aq_ibv_am_post_inline(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment, const void *data,
+                          size_t nbytes)
+{
+    uint8_t packet[AQ_IBV_INLINE_MOST + 64];
+    struct aq_ibv_qp *qp = peer->qps[peer->am_qp];
+    struct ibv_sge sge = { .addr = (uintptr_t)packet };
+    struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND };
+    struct aq_ibv_buf *buf = NULL;
+    uint8_t *end;
+    int rc;
+
+    aq_ibv_am_head(peer, lane, &fragment->head);
+    end = aq_ibv_packet_write(packet, fragment);
+    if (nbytes != 0)
+        memcpy(end, data, nbytes);
+    sge.length = (uint32_t)(end - packet) + (uint32_t)nbytes;
+    if (AQ_LIKELY(sge.length <= qp->max_inline)) {
+        wr.send_flags = IBV_SEND_INLINE;
+    } else { /* a device with little room */
+        buf = aq_ibv_buf_take(lane);
+        if (buf == NULL)
+            return AQ_RETRY;
+        memcpy(buf->bytes, packet, sge.length);
+        sge.addr = (uintptr_t)buf->bytes;
+        sge.lkey = buf->lkey[qp->rail->dev->index];
+    }
+    rc = aq_ibv_qp_post(qp, &wr, 1, buf != NULL ? &buf->done : NULL, 0);
+    if (rc == AQ_OK)
+        aq_ibv_am_told(peer, &fragment->head);
+    else if (buf != NULL)
+        aq_ibv_buf_give(buf);
+    return rc;
+}
+
+/* One buffer, with the fragment from bytes on. */
+static int aq_ibv_am_post_buf(struct aq_ibv_peer *peer, struct aq_ibv_buf *buf, uint8_t *bytes, size_t len)
+{
+    struct aq_ibv_qp *qp = peer->qps[peer->am_qp];
+    struct ibv_sge sge = { .addr = (uintptr_t)bytes, .length = (uint32_t)len,
+                           .lkey = buf->lkey[qp->rail->dev->index] };
+    struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND };
+
+    return aq_ibv_qp_post(qp, &wr, 1, &buf->done, 0);
+}
+
+/* A message in one fragment that is not inline. */
+static int aq_ibv_am_send_one(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment,
+                              const struct aq_am_out *out)
+{
+    struct aq_ibv_buf *buf = aq_ibv_buf_take(lane);
+    uint8_t *end;
+    int rc;
+
+    if (buf == NULL)
+        return AQ_RETRY;
+    aq_ibv_am_head(peer, lane, &fragment->head);
+    end = aq_ibv_packet_write(buf->bytes, fragment);
+    if (out->nbytes != 0)
+        memcpy(end, out->src, out->nbytes);
+    rc = aq_ibv_am_post_buf(peer, buf, buf->bytes, (size_t)(end - buf->bytes) + out->nbytes);
+    if (rc == AQ_OK)
+        aq_ibv_am_told(peer, &fragment->head);
+    else
+        aq_ibv_buf_give(buf);
+    return rc;
+}
+
+/* The same with the payload where the client wrote it: the head goes before it. */
+static int aq_ibv_am_send_lent(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment,
+                               const struct aq_am_out *out)
+{
+    struct aq_ibv_buf *buf = aq_ibv_am_buf(out->buffer);
+    const size_t head = aq_ibv_data_at(fragment->head.type, fragment->head.nargs);
+    uint8_t *begin = buf->bytes + AQ_IBV_HEAD_ROOM - head;
+    int rc;
+
+    if (out->src != out->buffer->addr && out->nbytes != 0)
+        memmove(out->buffer->addr, out->src, out->nbytes);
+    aq_ibv_am_head(peer, lane, &fragment->head);
+    (void)aq_ibv_packet_write(begin, fragment);
+    rc = aq_ibv_am_post_buf(peer, buf, begin, head + out->nbytes);
+    if (rc == AQ_OK)
+        aq_ibv_am_told(peer, &fragment->head);
+    return rc;
+}
+
+/* Several fragments, one doorbell. */
+static int aq_ibv_am_send_parts(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment,
+                                const struct aq_am_out *out, unsigned count, size_t each)
+{
+    struct ibv_send_wr wr[AQ_IBV_PARTS];
+    struct ibv_sge sge[AQ_IBV_PARTS];
+    struct aq_ibv_qp *qp = peer->qps[peer->am_qp];
+    struct aq_ibv_buf *bufs = aq_ibv_buf_take_chain(lane, count), *buf = bufs;
+    int rc;
+
+    if (bufs == NULL)
+        return AQ_RETRY;
+    aq_ibv_am_head(peer, lane, &fragment->head);
+    fragment->total = (uint32_t)out->nbytes;
+    for (unsigned i = 0; i < count; i++, buf = buf->chain) {
+        const size_t at = i * each, len = out->nbytes - at < each ? out->nbytes - at : each;
+        uint8_t *end;
+
+        fragment->at = (uint32_t)at;
+        fragment->head.nbytes = (uint32_t)len;
+        end = aq_ibv_packet_write(buf->bytes, fragment);
+        memcpy(end, (const uint8_t *)out->src + at, len);
+        sge[i] = (struct ibv_sge){ .addr = (uintptr_t)buf->bytes, .length = (uint32_t)(end - buf->bytes + len),
+                                   .lkey = buf->lkey[qp->rail->dev->index] };
+        wr[i] = (struct ibv_send_wr){ .next = i + 1 < count ? &wr[i + 1] : NULL, .sg_list = &sge[i], .num_sge = 1,
+                                      .opcode = IBV_WR_SEND };
+    }
+    rc = aq_ibv_qp_post(qp, wr, count, &bufs->done, 0);
+    if (rc == AQ_OK)
+        aq_ibv_am_told(peer, &fragment->head);
+    else
+        bufs->done.fn(&bufs->done);
+    return rc;
+}
+
+/* --- out --- */
+
+int aq_ibv_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs, const gex_AM_Arg_t *args)
+{
+    const unsigned lane = is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
+    struct aq_ibv_fragment fragment = { .head = { .type = AQ_IBV_T_SHORT, .handler = handler,
+                                                  .nargs = (uint8_t)nargs }, .args = args };
+    struct aq_ibv_peer *peer;
+    int rc = AQ_RETRY;
+
+    if (aq_shm_is_near(jobrank))
+        return aq_shm_am_short(jobrank, is_reply, handler, nargs, args);
+    peer = aq_ibv_am_peer(jobrank, handler);
+    if (AQ_UNLIKELY(peer == NULL))
+        return AQ_RETRY;
+    aq_lock_acquire(&peer->lock);
+    if (AQ_LIKELY(aq_ibv_am_claim(peer, lane, 1))) {
+        rc = aq_ibv_am_post_inline(peer, lane, &fragment, NULL, 0);
+        if (AQ_LIKELY(rc == AQ_OK))
+            peer->sent++;
+        else
+            peer->out[lane].sent--;
+    }
+    aq_lock_release(&peer->lock);
+    return rc;
+}
+
+int aq_ibv_am_eager(struct aq_ibv_peer *peer, const struct aq_am_out *out)
+{
+    const unsigned lane = out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
+    const bool is_long = out->kind == AQ_AM_LONG;
+    const uint8_t whole = is_long ? AQ_IBV_T_LONG : AQ_IBV_T_MEDIUM;
+    const uint8_t part = is_long ? AQ_IBV_T_LONG_PART : AQ_IBV_T_MEDIUM_PART;
+    const size_t each = aq_ibv_data_room(part, out->nargs, AQ_IBV_BUF) & ~(size_t)15;
+    const bool fits = out->nbytes <= aq_ibv_data_room(whole, out->nargs, AQ_IBV_BUF);
+    const unsigned count = fits ? 1 : (unsigned)((out->nbytes + each - 1) / each);
+    const bool lent = fits && out->buffer != NULL && aq_ibv_am_buf(out->buffer) != NULL;
+    struct aq_ibv_fragment fragment = { .head = { .type = 0 } };
+    int rc = AQ_RETRY;
+
+    if (AQ_UNLIKELY(count > AQ_IBV_PARTS))
+        aq_fatal("ibv: a message of %zu bytes to rank %u, into memory that its device does not know; the most is %u",
+                 out->nbytes, out->jobrank, AQ_IBV_MAX_MEDIUM);
+    aq_ibv_am_fill(&fragment, fits ? whole : part, out, out->nbytes);
+    aq_lock_acquire(&peer->lock);
+    if (aq_ibv_am_claim(peer, lane, count)) {
+        if (!fits)
+            rc = aq_ibv_am_send_parts(peer, lane, &fragment, out, count, each);
+        else if (lent)
+            rc = aq_ibv_am_send_lent(peer, lane, &fragment, out);
+        else if (aq_ibv_data_at(whole, out->nargs) + out->nbytes <= peer->qps[peer->am_qp]->max_inline)
+            rc = aq_ibv_am_post_inline(peer, lane, &fragment, out->src, out->nbytes);
+        else
+            rc = aq_ibv_am_send_one(peer, lane, &fragment, out);
+        if (rc == AQ_OK)
+            peer->sent++;
+        else
+            peer->out[lane].sent -= count;
+    }
+    aq_lock_release(&peer->lock);
+    if (rc == AQ_OK && out->buffer != NULL && !lent)
+        aq_ibv_am_free(out->is_reply, out->buffer);
+    return rc;
+}
+
+int aq_ibv_am_send(const struct aq_am_out *out)
+{
+    struct aq_ibv_peer *peer;
+
+    if (aq_shm_is_near(out->jobrank))
+        return aq_shm_am_send(out);
+    if (out->kind == AQ_AM_SHORT)
+        return aq_ibv_am_short(out->jobrank, out->is_reply, out->handler, out->nargs, out->args);
+    peer = aq_ibv_am_peer(out->jobrank, out->handler);
+    if (peer == NULL)
+        return AQ_RETRY;
+    return out->kind == AQ_AM_LONG ? aq_ibv_am_long(peer, out) : aq_ibv_am_eager(peer, out);
+}
+
+/* --- buffers that the client fills --- */
+
+int aq_ibv_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t least, size_t most, struct aq_am_buffer *buffer_out)
+{
+    struct aq_ibv_buf *buf = NULL;
+
+    if (aq_shm_is_near(jobrank))
+        return aq_shm_am_alloc(jobrank, is_reply, least, most, buffer_out);
+    if (aq_ibv_peer(jobrank) == NULL)
+        return AQ_RETRY;
+    if (most <= AQ_IBV_BUF - AQ_IBV_HEAD_ROOM)
+        buf = aq_ibv_buf_lend(is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST);
+    if (buf != NULL) {
+        *buffer_out = (struct aq_am_buffer){ .addr = buf->bytes + AQ_IBV_HEAD_ROOM, .own = (uintptr_t)buf,
+                                             .size = AQ_IBV_BUF - AQ_IBV_HEAD_ROOM };
+        return AQ_OK;
+    }
+    /* of several fragments, or many are lent: copied when it is sent */
+    *buffer_out = (struct aq_am_buffer){ .addr = malloc(most != 0 ? most : 1), .size = most, .own = AQ_IBV_HEAP };
+    if (buffer_out->addr == NULL)
+        aq_fatal("ibv: no memory for a payload of %zu bytes", most);
+    return AQ_OK;
+}
+
+void aq_ibv_am_free(bool is_reply, const struct aq_am_buffer *buffer)
+{
+    if (buffer->own <= UINT16_MAX) /* a near rank's: the number of a block */
+        aq_shm_am_free(is_reply, buffer);
+    else if (aq_ibv_am_buf(buffer) != NULL)
+        aq_ibv_buf_give(aq_ibv_am_buf(buffer));
+    else
+        free(buffer->addr);
+}
+
+/* --- giving back --- */
+
+void aq_ibv_am_skip(struct aq_ibv_peer *peer)
+{
+    if (!aq_lock_try(&peer->lock))
+        return; /* it is in use */
+    for (unsigned lane = 0; lane < AQ_IBV_LANES; lane++) {
+        const uint32_t surplus = aq_ibv_credit_surplus(&peer->out[lane], peer->cell, lane);
+        struct aq_ibv_fragment fragment = { .head = { .type = AQ_IBV_T_CONTROL, .skip = (uint16_t)surplus } };
+
+        if (surplus == 0 || surplus > UINT16_MAX)
+            continue;
+        peer->out[lane].sent += surplus + 1;
+        if (aq_ibv_am_post_inline(peer, lane, &fragment, NULL, 0) != AQ_OK)
+            peer->out[lane].sent -= surplus + 1;
+        else
+            aq_counter_add(&aq_ibv.counts.skips, 1);
+    }
+    aq_lock_release(&peer->lock);
+}

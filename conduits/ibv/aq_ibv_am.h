@@ -1,0 +1,33 @@
+/*
+ * aq_ibv_am.h - between the files that send active messages: aq_ibv_am.c, aq_ibv_am_long.c.
+ *
+ * Threads   peer->lock where it says so
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_IBV_AM_H
+#define AQ_IBV_AM_H
+
+#include "conduits/ibv/aq_ibv.h"
+#include "conduits/ibv/aq_ibv_packet.h"
+
+#define AQ_IBV_HEAD_ROOM 96u  /* before the payload of a lent buffer: the longest head of one fragment */
+#define AQ_IBV_PARTS 9u       /* fragments of a message of AQ_IBV_MAX_MEDIUM bytes with 16 arguments */
+#define AQ_IBV_INLINE_MOST 448u /* bytes that are ever sent inline */
+
+/* Peer's lock held. Take so many credits; false: there are not as many, none was taken. */
+bool aq_ibv_am_claim(struct aq_ibv_peer *peer, unsigned lane, unsigned fragments);
+/* Peer's lock held, credit claimed: fill in what every head says. */
+void aq_ibv_am_head(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_head *head);
+/* Peer's lock held: news that a head told are under way. */
+void aq_ibv_am_told(struct aq_ibv_peer *peer, const struct aq_ibv_head *head);
+/* Peer's lock held, credit claimed: a fragment of at most AQ_IBV_INLINE_MOST bytes. */
+int aq_ibv_am_post_inline(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment, const void *data,
+                          size_t nbytes);
+/* Medium, or a long message that the receiver places; takes a buffer of the client's over. */
+int aq_ibv_am_eager(struct aq_ibv_peer *peer, const struct aq_am_out *out);
+/* A long message; takes a buffer of the client's over. */
+int aq_ibv_am_long(struct aq_ibv_peer *peer, const struct aq_am_out *out);
+/* Credits that were given up: once in a while for each peer. */
+void aq_ibv_am_skip(struct aq_ibv_peer *peer);
+
+#endif

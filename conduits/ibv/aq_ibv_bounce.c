@@ -1,0 +1,159 @@
+/*
+ * aq_ibv_bounce.c - pieces, and registered buffers of three sizes through which small transfers go.
+ *
+ * A source or destination that is not registered is cheaper copied than registered, up to some pages. Buffers come in
+ * slabs, each registered as a whole; slabs are made when none of a size is free, up to GASNET_BBUF_COUNT pages in all, and
+ * kept: locked memory is given back by nobody in the middle of a job.
+ *
+ * Owns      slabs, pieces; neither is freed
+ * Threads   any; lists under their locks, a few instructions; slabs are made without
+ * Uses      aq_ibv_register(). SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE 1
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "conduits/ibv/aq_ibv_xfer.h"
+#include "core/aq_env.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+
+#define AQ_PIECES_AT_ONCE 64u
+#define AQ_BOUNCE_SIZES 3
+
+/* bytes of a buffer, and of a slab */
+static const uint32_t aq_bounce_size[AQ_BOUNCE_SIZES] = { 64, 4096, AQ_IBV_BOUNCE_MOST };
+static const uint32_t aq_bounce_slab[AQ_BOUNCE_SIZES] = { 16384, 262144, 4 * AQ_IBV_BOUNCE_MOST };
+
+static struct {
+    _Alignas(AQ_CACHE_LINE) aq_lock lock;
+    struct aq_ibv_bounce *free;
+} aq_bounces[AQ_BOUNCE_SIZES];
+
+static struct {
+    _Alignas(AQ_CACHE_LINE) aq_lock lock;
+    struct aq_ibv_piece *free;
+} aq_pieces;
+
+static aq_counter aq_bounce_bytes; /* of all slabs */
+
+/* --- pieces --- */
+
+static struct aq_ibv_piece *aq_ibv_pieces_make(void)
+{
+    struct aq_ibv_piece *pieces = aligned_alloc(AQ_CACHE_LINE, AQ_PIECES_AT_ONCE * sizeof(*pieces));
+
+    if (pieces == NULL)
+        aq_fatal("ibv: no memory for %u transfers", AQ_PIECES_AT_ONCE);
+    memset(pieces, 0, AQ_PIECES_AT_ONCE * sizeof(*pieces));
+    for (unsigned i = 1; i < AQ_PIECES_AT_ONCE; i++)
+        aq_ibv_piece_give(&pieces[i]);
+    return pieces;
+}
+
+struct aq_ibv_piece *aq_ibv_piece_take(void)
+{
+    struct aq_ibv_piece *piece;
+
+    aq_lock_acquire(&aq_pieces.lock);
+    piece = aq_pieces.free;
+    if (AQ_LIKELY(piece != NULL))
+        aq_pieces.free = piece->next;
+    aq_lock_release(&aq_pieces.lock);
+    return AQ_LIKELY(piece != NULL) ? piece : aq_ibv_pieces_make();
+}
+
+void aq_ibv_piece_give(struct aq_ibv_piece *piece)
+{
+    aq_lock_acquire(&aq_pieces.lock);
+    piece->next = aq_pieces.free;
+    aq_pieces.free = piece;
+    aq_lock_release(&aq_pieces.lock);
+}
+
+/* --- buffers --- */
+
+static uint64_t aq_ibv_bounce_limit(void)
+{
+    const int64_t pages = aq_env_int(AQ_ENV_BBUF_COUNT);
+
+    return (pages < 1 ? 1 : (uint64_t)pages) * 4096;
+}
+
+/* Memory for a slab of this size class, registered; the first one of a class there must be. */
+static char *aq_ibv_bounce_map(uint32_t bytes, bool must, struct ibv_mr *mrs[AQ_IBV_RAILS])
+{
+    char *slab = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (slab == MAP_FAILED) {
+        if (must)
+            aq_fatal("ibv: no memory for bounce buffers (%u bytes)", bytes);
+        return NULL;
+    }
+    madvise(slab, bytes, MADV_DONTFORK); /* a child's copy on write would part us from what the device sees */
+    if (aq_ibv_register(slab, bytes, IBV_ACCESS_LOCAL_WRITE, !must, mrs) == AQ_OK)
+        return slab;
+    munmap(slab, bytes);
+    if (must)
+        aq_fatal("ibv: bounce buffers cannot be registered; the message above says why");
+    return NULL;
+}
+
+/* One more slab, unless that would be too much. Returns one of its buffers, or NULL. */
+static __attribute__((noinline, cold)) struct aq_ibv_bounce *aq_ibv_bounce_grow(unsigned size_class)
+{
+    const uint32_t bytes = aq_bounce_slab[size_class], size = aq_bounce_size[size_class];
+    static bool have[AQ_BOUNCE_SIZES]; /* under the lock of its class */
+    struct ibv_mr *mrs[AQ_IBV_RAILS] = { NULL };
+    struct aq_ibv_bounce *all;
+    bool must;
+    char *slab;
+
+    aq_lock_acquire(&aq_bounces[size_class].lock);
+    must = !have[size_class];
+    have[size_class] = true;
+    aq_lock_release(&aq_bounces[size_class].lock);
+    if (aq_counter_add(&aq_bounce_bytes, bytes) > aq_ibv_bounce_limit() && !must) {
+        aq_counter_add(&aq_bounce_bytes, -(uint64_t)bytes);
+        return NULL;
+    }
+    all = calloc(bytes / size, sizeof(*all));
+    slab = all == NULL ? NULL : aq_ibv_bounce_map(bytes, must, mrs);
+    if (slab == NULL) {
+        free(all);
+        return NULL; /* what was counted stays counted: it will not be tried often */
+    }
+    for (uint32_t i = 0; i < bytes / size; i++) {
+        all[i].bytes = slab + (size_t)i * size;
+        all[i].size_class = size_class;
+        for (unsigned dev = 0; dev < aq_ibv.dev_count; dev++)
+            all[i].lkey[dev] = mrs[dev]->lkey;
+        if (i != 0)
+            aq_ibv_bounce_give(&all[i]);
+    }
+    return &all[0];
+}
+
+struct aq_ibv_bounce *aq_ibv_bounce_take(size_t nbytes)
+{
+    const unsigned size_class = nbytes <= aq_bounce_size[0] ? 0 : nbytes <= aq_bounce_size[1] ? 1 : 2;
+    struct aq_ibv_bounce *bounce;
+
+    aq_lock_acquire(&aq_bounces[size_class].lock);
+    bounce = aq_bounces[size_class].free;
+    if (AQ_LIKELY(bounce != NULL))
+        aq_bounces[size_class].free = bounce->next;
+    aq_lock_release(&aq_bounces[size_class].lock);
+    return AQ_LIKELY(bounce != NULL) ? bounce : aq_ibv_bounce_grow(size_class);
+}
+
+void aq_ibv_bounce_give(struct aq_ibv_bounce *bounce)
+{
+    const unsigned size_class = bounce->size_class;
+
+    aq_lock_acquire(&aq_bounces[size_class].lock);
+    bounce->next = aq_bounces[size_class].free;
+    aq_bounces[size_class].free = bounce;
+    aq_lock_release(&aq_bounces[size_class].lock);
+}

@@ -1,0 +1,175 @@
+/*
+ * aq_ibv_buf.c - send buffers: registered memory that messages leave from when they are not inline.
+ *
+ * Requests and replies have pools of their own, so that a reply finds a buffer however many requests wait. A pool grows
+ * by chunks up to its share of GASNET_BBUF_COUNT. A buffer comes back when its request is complete; that may be noticed
+ * late, with a later one's completion, so a pool that runs out asks every queue pair for the completions it owes.
+ *
+ * Owns      the pools, for good
+ * Threads   any but the connector; a lock for each pool
+ * Uses      aq_ibv.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE 1
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "conduits/ibv/aq_ibv.h"
+#include "core/aq_env.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+
+#define AQ_IBV_BUF_CHUNK 32u
+#define AQ_IBV_BUF_LEAST 32u /* of each lane: a message of the largest size takes 9, and some are under way */
+
+static struct {
+    aq_lock lock;
+    struct aq_ibv_buf *free;
+    uint32_t count, most, lent;
+} aq_ibv_bufs[AQ_IBV_LANES];
+
+static void aq_ibv_buf_done(struct aq_ibv_done *done)
+{
+    struct aq_ibv_buf *buf = (struct aq_ibv_buf *)(void *)done; /* its first member */
+
+    while (buf != NULL) {
+        struct aq_ibv_buf *next = buf->chain;
+
+        aq_ibv_buf_give(buf);
+        buf = next;
+    }
+}
+
+/* Lock held: a chunk more; quietly not, if there is some already. */
+static void aq_ibv_buf_grow(unsigned lane)
+{
+    const size_t bytes = (size_t)AQ_IBV_BUF_CHUNK * AQ_IBV_BUF;
+    struct aq_ibv_buf *bufs = calloc(AQ_IBV_BUF_CHUNK, sizeof(*bufs));
+    uint8_t *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const bool first = aq_ibv_bufs[lane].count == 0;
+    struct ibv_mr *mrs[AQ_IBV_RAILS];
+
+    if (bufs == NULL || memory == MAP_FAILED
+        || aq_ibv_register(memory, bytes, IBV_ACCESS_LOCAL_WRITE, !first, mrs) != AQ_OK) {
+        if (first)
+            aq_fatal("ibv: no send buffers");
+        aq_ibv_bufs[lane].most = aq_ibv_bufs[lane].count; /* these will have to do */
+        if (memory != MAP_FAILED)
+            munmap(memory, bytes);
+        free(bufs);
+        return;
+    }
+    (void)madvise(memory, bytes, MADV_DONTFORK);
+    for (uint32_t i = 0; i < AQ_IBV_BUF_CHUNK; i++) {
+        bufs[i].done.fn = aq_ibv_buf_done;
+        bufs[i].bytes = memory + (size_t)i * AQ_IBV_BUF;
+        bufs[i].lane = (uint8_t)lane;
+        for (uint32_t dev = 0; dev < aq_ibv.dev_count; dev++)
+            bufs[i].lkey[dev] = mrs[dev]->lkey;
+        bufs[i].next = aq_ibv_bufs[lane].free;
+        aq_ibv_bufs[lane].free = &bufs[i];
+    }
+    aq_ibv_bufs[lane].count += AQ_IBV_BUF_CHUNK;
+}
+
+int aq_ibv_buf_init(void)
+{
+    const int64_t wish = aq_env_int(AQ_ENV_BBUF_COUNT);
+    const uint32_t most = wish < 4 * AQ_IBV_BUF_LEAST ? 4 * AQ_IBV_BUF_LEAST
+                          : wish > 1 << 20            ? 1u << 20
+                                                      : (uint32_t)wish;
+
+    aq_ibv_bufs[AQ_IBV_REQUEST].most = most - most / 4;
+    aq_ibv_bufs[AQ_IBV_REPLY].most = most / 4;
+    return AQ_OK;
+}
+
+/* Completions that nobody asked for so far. */
+static void aq_ibv_buf_hurry(void)
+{
+    /* acquire: pairs with the release where a peer is made */
+    for (struct aq_ibv_peer *peer = atomic_load_explicit(&aq_ibv.active, memory_order_acquire); peer != NULL;
+         peer = peer->next_active)
+        if (atomic_load_explicit(&peer->ready, memory_order_acquire) != 0)
+            (void)aq_ibv_qp_drained(peer->qps[peer->am_qp]);
+    (void)aq_ibv_qp_reap_all();
+}
+
+static struct aq_ibv_buf *aq_ibv_buf_pop(unsigned lane)
+{
+    struct aq_ibv_buf *buf;
+
+    aq_lock_acquire(&aq_ibv_bufs[lane].lock);
+    if (aq_ibv_bufs[lane].free == NULL && aq_ibv_bufs[lane].count < aq_ibv_bufs[lane].most)
+        aq_ibv_buf_grow(lane);
+    buf = aq_ibv_bufs[lane].free;
+    if (buf != NULL)
+        aq_ibv_bufs[lane].free = buf->next;
+    aq_lock_release(&aq_ibv_bufs[lane].lock);
+    return buf;
+}
+
+struct aq_ibv_buf *aq_ibv_buf_take(unsigned lane)
+{
+    struct aq_ibv_buf *buf = aq_ibv_buf_pop(lane);
+
+    if (AQ_LIKELY(buf != NULL))
+        return buf;
+    aq_ibv_buf_hurry();
+    return aq_ibv_buf_pop(lane);
+}
+
+struct aq_ibv_buf *aq_ibv_buf_take_chain(unsigned lane, unsigned count)
+{
+    struct aq_ibv_buf *chain = NULL;
+
+    while (count-- > 0) {
+        struct aq_ibv_buf *buf = aq_ibv_buf_take(lane);
+
+        if (buf == NULL) {
+            if (chain != NULL)
+                aq_ibv_buf_done(&chain->done);
+            return NULL;
+        }
+        buf->chain = chain;
+        chain = buf;
+    }
+    return chain;
+}
+
+struct aq_ibv_buf *aq_ibv_buf_lend(unsigned lane)
+{
+    struct aq_ibv_buf *buf;
+    bool may;
+
+    aq_lock_acquire(&aq_ibv_bufs[lane].lock);
+    may = aq_ibv_bufs[lane].lent < aq_ibv_bufs[lane].most / 2;
+    if (may)
+        aq_ibv_bufs[lane].lent++;
+    aq_lock_release(&aq_ibv_bufs[lane].lock);
+    if (!may)
+        return NULL;
+    buf = aq_ibv_buf_take(lane);
+    if (buf != NULL) {
+        buf->lent = true;
+        return buf;
+    }
+    aq_lock_acquire(&aq_ibv_bufs[lane].lock);
+    aq_ibv_bufs[lane].lent--;
+    aq_lock_release(&aq_ibv_bufs[lane].lock);
+    return NULL;
+}
+
+void aq_ibv_buf_give(struct aq_ibv_buf *buf)
+{
+    const unsigned lane = buf->lane;
+
+    aq_lock_acquire(&aq_ibv_bufs[lane].lock);
+    if (buf->lent)
+        aq_ibv_bufs[lane].lent--;
+    buf->lent = false;
+    buf->chain = NULL;
+    buf->next = aq_ibv_bufs[lane].free;
+    aq_ibv_bufs[lane].free = buf;
+    aq_lock_release(&aq_ibv_bufs[lane].lock);
+}

@@ -1,0 +1,266 @@
+/*
+ * aq_ibv_connect.c - connections on demand: the connector, a thread of ours that sleeps in the kernel.
+ *
+ * Whoever first sends to a rank asks for a connection; the connector then exchanges datagrams with the peer's connector
+ * (aq_ibv_hello.h), which answers whatever the peer's program is doing. It also reads the devices' events.
+ *
+ * Owns      the thread, and a descriptor to wake it by
+ * Threads   its own; aq_ibv_peer_connect() any. Both work on peers under connect_lock, a mutex in seq too
+ * Promise   it never takes a lock that is held while a handler runs, and runs no handler
+ * Uses      aq_ibv.h, other/shm to ring. SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "conduits/ibv/aq_ibv.h"
+#include "conduits/ibv/aq_ibv_device.h"
+#include "core/aq_env.h"
+#include "core/aq_exit.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+#include "other/shm/aq_shm.h"
+#include "other/spawn/aq_spawn.h"
+
+#define AQ_IBV_SILENT_NS UINT64_C(20000000000) /* without an answer until that is said */
+#define AQ_IBV_FDS (AQ_IBV_RAILS + 2)
+
+static struct {
+    pthread_t thread;
+    int wake;             /* an eventfd */
+    atomic_bool stops;
+    struct aq_ibv_hello_times times;
+} aq_ibv_connector = { .wake = -1 };
+
+static void aq_ibv_connect_wake(void)
+{
+    const uint64_t one = 1;
+
+    /* full: then it is awake anyhow */
+    while (write(aq_ibv_connector.wake, &one, sizeof(one)) < 0 && errno == EINTR)
+        continue;
+}
+
+/* --- asking --- */
+
+/* connect_lock held. */
+/* With this process itself there is nothing to agree on: its queue pairs lead back to themselves. */
+static void aq_ibv_connect_self(struct aq_ibv_peer *peer)
+{
+    peer->hello.theirs = peer->hello.mine;
+    aq_ibv_peer_join(peer);
+    peer->hello.step = AQ_IBV_HELLO_READY;
+    /* release: pairs with the acquire in aq_ibv_peer() */
+    atomic_store_explicit(&peer->ready, 1, memory_order_release);
+}
+
+static void aq_ibv_connect_begin(struct aq_ibv_peer *peer)
+{
+    if (peer->hello.step != AQ_IBV_HELLO_NONE)
+        return;
+    aq_ibv_peer_open(peer);
+    if (peer->rank == aq_job.rank) {
+        aq_ibv_connect_self(peer);
+        return;
+    }
+    aq_ibv_hello_begin(&peer->hello, aq_now_ns(), &aq_ibv_connector.times);
+}
+
+struct aq_ibv_peer *aq_ibv_peer_connect(gex_Rank_t rank)
+{
+    struct aq_ibv_peer *peer = aq_ibv_peer_look(rank);
+
+    if (peer != NULL && atomic_load_explicit(&peer->asked, memory_order_relaxed) != 0)
+        return NULL; /* under way */
+    pthread_mutex_lock(&aq_ibv.connect_lock);
+    peer = aq_ibv_peer_make(rank);
+    aq_ibv_connect_begin(peer);
+    /* relaxed: it only spares whoever waits the lock */
+    atomic_store_explicit(&peer->asked, 1, memory_order_relaxed);
+    pthread_mutex_unlock(&aq_ibv.connect_lock);
+    aq_ibv_connect_wake();
+    return NULL;
+}
+
+/* --- the connector's turn; connect_lock held --- */
+
+static void aq_ibv_connect_take(const uint8_t *packet, size_t len)
+{
+    struct aq_ibv_peer *peer;
+    uint32_t from;
+    unsigned news;
+
+    aq_counter_add(&aq_ibv.counts.hellos_in, 1);
+    if (!aq_ibv_hello_from(packet, len, aq_job.rank, &from) || from >= aq_job.size || from == aq_job.rank) {
+        aq_counter_add(&aq_ibv.counts.hellos_bad, 1);
+        return;
+    }
+    peer = aq_ibv_peer_look(from);
+    if (peer == NULL || peer->hello.step == AQ_IBV_HELLO_NONE) {
+        if (!aq_ibv_hello_is_genuine(aq_spawn_key(), aq_job.rank, from, packet, len)) {
+            aq_counter_add(&aq_ibv.counts.hellos_bad, 1); /* strangers make no queue pairs here */
+            return;
+        }
+        peer = aq_ibv_peer_make(from);
+        aq_ibv_connect_begin(peer);
+    }
+    news = aq_ibv_hello_take(&peer->hello, packet, len);
+    if ((news & AQ_IBV_HELLO_BAD) != 0)
+        aq_counter_add(&aq_ibv.counts.hellos_bad, 1);
+    if ((news & AQ_IBV_HELLO_MET) != 0)
+        aq_ibv_peer_join(peer);
+    if ((news & AQ_IBV_HELLO_DONE) != 0) {
+        /* release: pairs with the acquire in aq_ibv_peer() */
+        atomic_store_explicit(&peer->ready, 1, memory_order_release);
+        aq_shm_sleep_ring(); /* whoever waits for the connection */
+    }
+}
+
+static void aq_ibv_connect_look_silent(struct aq_ibv_peer *peer, uint64_t now_ns)
+{
+    const char *text = "its datagrams or ours do not arrive; is the network between the hosts up, and do the ports of all "
+                       "hosts belong to it (GASNET_IBV_PORTS)?";
+
+    if (peer->hello.step != AQ_IBV_HELLO_ASK || peer->warned || now_ns - peer->hello.since_ns < AQ_IBV_SILENT_NS
+        || aq_exit_in_progress())
+        return;
+    peer->warned = true; /* a stopped process looks the same: so once the job runs, this is a warning */
+    if (!aq_job.initialised)
+        aq_fatal("ibv: rank %u has not answered %u datagrams in %.0f s: %s", peer->rank, peer->hello.tries,
+                 (double)AQ_IBV_SILENT_NS * 1e-9, text);
+    aq_warn("ibv: rank %u has not answered %u datagrams in %.0f s: %s", peer->rank, peer->hello.tries,
+            (double)AQ_IBV_SILENT_NS * 1e-9, text);
+}
+
+/* Send what is due; returns when there will be more. */
+static uint64_t aq_ibv_connect_send(uint64_t now_ns)
+{
+    uint64_t first = UINT64_MAX;
+
+    for (struct aq_ibv_peer *peer = atomic_load_explicit(&aq_ibv.active, memory_order_relaxed); peer != NULL;
+         peer = peer->next_active) {
+        uint8_t packet[AQ_IBV_HELLO_BYTES];
+        uint64_t deadline;
+
+        if (aq_ibv_hello_due(&peer->hello, now_ns, &aq_ibv_connector.times)
+            && !aq_ibv_dgram_send(peer, packet, aq_ibv_hello_encode(&peer->hello, packet)))
+            aq_ibv_hello_again(&peer->hello, now_ns + aq_ibv_connector.times.first_ns);
+        aq_ibv_connect_look_silent(peer, now_ns);
+        deadline = aq_ibv_hello_deadline(&peer->hello);
+        first = deadline < first ? deadline : first;
+    }
+    return first;
+}
+
+/* All that came, all that is due. */
+static uint64_t aq_ibv_connect_turn(void)
+{
+    const uint8_t *packet;
+    uint64_t deadline;
+    size_t len;
+
+    aq_ibv_dgram_arm();
+    pthread_mutex_lock(&aq_ibv.connect_lock);
+    while ((packet = aq_ibv_dgram_receive(&len)) != NULL) {
+        aq_ibv_connect_take(packet, len);
+        aq_ibv_dgram_done(packet);
+    }
+    deadline = aq_ibv_connect_send(aq_now_ns());
+    pthread_mutex_unlock(&aq_ibv.connect_lock);
+    return deadline;
+}
+
+/* --- the thread --- */
+
+static void aq_ibv_connect_events(void)
+{
+    struct ibv_async_event event;
+
+    for (uint32_t i = 0; i < aq_ibv.dev_count; i++)
+        while (aq_ibv.lib->get_async_event(aq_ibv.devs[i].context, &event) == 0) {
+            aq_ibv.lib->ack_async_event(&event); /* what it names lives on */
+            aq_ibv_fault_event(&aq_ibv.devs[i], &event);
+        }
+}
+
+static int aq_ibv_connect_timeout(uint64_t deadline)
+{
+    const uint64_t now = aq_now_ns();
+
+    if (deadline == UINT64_MAX)
+        return -1;
+    return deadline <= now ? 0 : (int)((deadline - now) / 1000000) + 1;
+}
+
+static void *aq_ibv_connect_run(void *unused)
+{
+    struct pollfd fds[AQ_IBV_FDS];
+    nfds_t count = 0;
+    uint64_t drained;
+
+    fds[count++] = (struct pollfd){ aq_ibv_connector.wake, POLLIN, 0 };
+    fds[count++] = (struct pollfd){ aq_ibv_dgram_fd(), POLLIN, 0 };
+    for (uint32_t i = 0; i < aq_ibv.dev_count; i++)
+        fds[count++] = (struct pollfd){ aq_ibv.devs[i].context->async_fd, POLLIN, 0 };
+    /* acquire: nothing is to be done after the stop */
+    while (!atomic_load_explicit(&aq_ibv_connector.stops, memory_order_acquire)) {
+        const uint64_t turn = aq_ibv_connect_turn(), ports = aq_ibv_fault_ports(aq_now_ns());
+        const uint64_t deadline = turn < ports ? turn : ports;
+
+        if (poll(fds, count, aq_ibv_connect_timeout(deadline)) > 0 && fds[0].revents != 0
+            && read(aq_ibv_connector.wake, &drained, sizeof(drained)) < 0 && errno != EAGAIN)
+            break; /* the descriptor is closed: the process ends */
+        aq_ibv_connect_events();
+    }
+    return unused;
+}
+
+static void aq_ibv_connect_configure(void)
+{
+    struct aq_ibv_hello_times *times = &aq_ibv_connector.times;
+    const double first = aq_env_real(AQ_ENV_CONNECT_RETRANS_MIN), most = aq_env_real(AQ_ENV_CONNECT_RETRANS_MAX);
+
+    /* a software device, on a busy core, takes its time */
+    times->first_ns = first > 0 ? (uint64_t)(first * 1e3) : aq_ibv.software ? 100000000 : 10000000;
+    times->most_ns = most > 0 ? (uint64_t)(most * 1e3) : 1000000000;
+    if (times->most_ns < times->first_ns)
+        times->most_ns = times->first_ns;
+}
+
+int aq_ibv_connect_start(void)
+{
+    struct aq_ibv_card card;
+    sigset_t all, before;
+    int rc;
+
+    aq_ibv_connect_configure();
+    aq_ibv_connector.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (aq_ibv_connector.wake < 0)
+        return aq_fail(AQ_ERR_SYS, "ibv: eventfd: %s%s", strerror(errno), errno == EMFILE ? "; raise ulimit -n" : "");
+    rc = aq_ibv_dgram_open(&card);
+    if (rc == AQ_OK)
+        rc = aq_spawn_publish(&card, sizeof(card));
+    if (rc != AQ_OK)
+        return rc;
+    sigfillset(&all); /* signals are the client's threads' */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    rc = pthread_create(&aq_ibv_connector.thread, NULL, aq_ibv_connect_run, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (rc != 0)
+        return aq_fail(AQ_ERR_SYS, "ibv: no thread for connections: %s; see ulimit -u", strerror(rc));
+    (void)pthread_detach(aq_ibv_connector.thread);
+    return AQ_OK;
+}
+
+void aq_ibv_connect_stop(void)
+{
+    /* release: pairs with the acquire in aq_ibv_connect_run() */
+    atomic_store_explicit(&aq_ibv_connector.stops, true, memory_order_release);
+    if (aq_ibv_connector.wake >= 0)
+        aq_ibv_connect_wake();
+}

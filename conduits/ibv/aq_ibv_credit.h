@@ -1,0 +1,146 @@
+/*
+ * aq_ibv_credit.h - what a peer may send: counted so that no message ever finds the receive queue empty.
+ *
+ * A connection has two lanes, requests and replies, and each lane a window: so many buffers of the receiver's shared
+ * queue are there for this lane of this peer. Everything is counted up from 0 and never down, modulo 2^32:
+ *
+ *     sender     sent      fragments sent, or credits given up
+ *     receiver   granted   what the sender may have sent at most; it was posted before it is told
+ *                gone      fragments handled and posted again, or given up by the sender
+ *
+ * The receiver tells granted in the head of every message it sends, and otherwise writes it into a cell in the sender's
+ * memory, by an RDMA write: that takes none of the sender's buffers, so needs no credit, and telling twice does no
+ * harm. A cell's word holds the count and its complement: a word that is read half written is not believed.
+ *
+ * Growing   a sender with little left says so in the head (hungry); the receiver adds to the window, within a budget.
+ *           One that needs n at once for a message of n fragments says so in a message of its own (want), if it has a
+ *           credit for that, as it has as soon as anything is granted; that much it always gets
+ * Shrinking a sender that has not sent for a while gives credits up (skip), down to the least; the receiver does not
+ *           post as many buffers again
+ * Threads   none of its own: each side under its owner's lock; the cell is written by the network
+ * Uses      nothing. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_IBV_CREDIT_H
+#define AQ_IBV_CREDIT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum aq_ibv_lane { AQ_IBV_REQUEST, AQ_IBV_REPLY, AQ_IBV_LANES };
+
+#define AQ_IBV_LEAST_WINDOW 4u /* credits of a lane that a connection begins with, and keeps: with fewer, a reply to each
+                                 * request would not be enough to tell what is granted */
+
+/* What a peer grants, in this rank's memory, by lane; and how many messages it has handled. */
+struct aq_ibv_cell {
+    _Alignas(32) _Atomic uint64_t word[AQ_IBV_LANES];
+    _Atomic uint64_t handled;
+};
+#define AQ_IBV_CELL_WORDS (AQ_IBV_LANES + 1)
+
+struct aq_ibv_credit_out {
+    uint32_t sent;
+    atomic_uint granted;  /* as heads told; the cell may know more */
+    uint32_t idle_at;     /* sent, at the last tick */
+    uint32_t wanted;      /* asked for: not again until that is granted */
+};
+
+struct aq_ibv_credit_in {
+    atomic_uint granted, told; /* told: the peer knows, or the news is under way */
+    uint32_t arrived;          /* fragments that came, and credits given up */
+    uint32_t gone;
+    uint32_t window;           /* granted - gone, once everything is posted again */
+    uint32_t shrink;           /* credits given up whose buffers are still posted */
+    uint32_t want_at;          /* the peer waits for this to be granted: until then it hears of everything */
+};
+
+static inline uint64_t aq_ibv_cell_word(uint32_t count)
+{
+    return (uint64_t)~count << 32 | count;
+}
+
+/* a after b, in the order of counts that are less than 2^31 apart. */
+static inline bool aq_ibv_count_after(uint32_t a, uint32_t b)
+{
+    return (int32_t)(a - b) > 0;
+}
+
+/* --- the sender --- */
+
+/* What may have been sent in all. */
+static inline uint32_t aq_ibv_credit_limit(struct aq_ibv_credit_out *out, struct aq_ibv_cell *cell, unsigned lane)
+{
+    /* acquire: what the peer did before it granted, it did; relaxed: either may be the newer one */
+    const uint64_t word = atomic_load_explicit(&cell->word[lane], memory_order_acquire);
+    const uint32_t told = atomic_load_explicit(&out->granted, memory_order_relaxed);
+    const uint32_t written = (uint32_t)word;
+
+    return word == aq_ibv_cell_word(written) && aq_ibv_count_after(written, told) ? written : told;
+}
+
+static inline uint32_t aq_ibv_credit_left(struct aq_ibv_credit_out *out, struct aq_ibv_cell *cell, unsigned lane)
+{
+    return aq_ibv_credit_limit(out, cell, lane) - out->sent;
+}
+
+/* A head brought news; the only writer holds the lock of receiving. */
+static inline void aq_ibv_credit_hear(struct aq_ibv_credit_out *out, uint32_t granted)
+{
+    /* relaxed: it says how much, and orders nothing */
+    if (aq_ibv_count_after(granted, atomic_load_explicit(&out->granted, memory_order_relaxed)))
+        atomic_store_explicit(&out->granted, granted, memory_order_relaxed);
+}
+
+/* How many credits a sender that was idle since the last tick gives up beside the one for telling so; 0: none. */
+static inline uint32_t aq_ibv_credit_surplus(struct aq_ibv_credit_out *out, struct aq_ibv_cell *cell, unsigned lane)
+{
+    const uint32_t left = aq_ibv_credit_left(out, cell, lane);
+    const bool idle = out->idle_at == out->sent;
+
+    out->idle_at = out->sent;
+    return idle && left > 2 * AQ_IBV_LEAST_WINDOW ? left - AQ_IBV_LEAST_WINDOW - 1 : 0;
+}
+
+/* --- the receiver --- */
+
+/* What to tell the peer. */
+static inline uint32_t aq_ibv_credit_news(const struct aq_ibv_credit_in *in)
+{
+    /* acquire: pairs with the release in aq_ibv_credit_grant(): told is what was posted before */
+    return atomic_load_explicit(&((struct aq_ibv_credit_in *)(uintptr_t)in)->granted, memory_order_acquire);
+}
+
+/* It is on its way. Two threads may tell at a time: the older news then counts, and is told again. */
+static inline void aq_ibv_credit_told(struct aq_ibv_credit_in *in, uint32_t granted)
+{
+    atomic_store_explicit(&in->told, granted, memory_order_relaxed);
+}
+
+/* A connection begins: so many buffers are posted. */
+void aq_ibv_credit_open(struct aq_ibv_credit_in *in, uint32_t window);
+/* A fragment came, with skip credits given up; false: the peer had no credit for that. */
+bool aq_ibv_credit_arrive(struct aq_ibv_credit_in *in, uint32_t skip);
+/* A fragment was handled. Returns whether to post its buffer again; false: the window has shrunk by it. */
+bool aq_ibv_credit_return(struct aq_ibv_credit_in *in);
+/* n buffers were posted that credit_return() asked for. */
+void aq_ibv_credit_grant(struct aq_ibv_credit_in *in, uint32_t n);
+/* n more were posted: the window grows. */
+void aq_ibv_credit_grow(struct aq_ibv_credit_in *in, uint32_t n);
+/* By how much to grow for a peer that is hungry, with at most budget more, up to most in all. */
+uint32_t aq_ibv_credit_growth(const struct aq_ibv_credit_in *in, uint32_t most, uint32_t budget);
+/* The same for one that wants n at once; until they are granted, it hears of everything. */
+uint32_t aq_ibv_credit_want(struct aq_ibv_credit_in *in, uint32_t n);
+
+/* Is it time to write the peer's cell? */
+static inline bool aq_ibv_credit_due(const struct aq_ibv_credit_in *in)
+{
+    /* relaxed: a wrong answer is put right at the next fragment */
+    const uint32_t told = atomic_load_explicit(&((struct aq_ibv_credit_in *)(uintptr_t)in)->told,
+                                               memory_order_relaxed);
+    const uint32_t news = aq_ibv_credit_news(in) - told;
+
+    return news != 0 && (2 * news >= in->window || aq_ibv_count_after(in->want_at, told));
+}
+
+#endif

@@ -1,0 +1,365 @@
+/*
+ * aq_ibv_device.c - opens the devices whose ports were chosen, and makes the queues of each rail.
+ *
+ * Owns      contexts, protection domains, completion channels, completion queues, shared receive queues: as long as the
+ *           process lives, which the kernel ends them with
+ * Threads   start-up's only; aq_ibv_register() any
+ * Uses      aq_ibv_device.h, core/aq_env.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "conduits/ibv/aq_ibv.h"
+#include "conduits/ibv/aq_ibv_device.h"
+#include "conduits/ibv/aq_ibv_start.h"
+#include "core/aq_env.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+
+#define AQ_IBV_GID_ROWS 256
+#define AQ_IBV_SEND_CQ 8192u     /* completions of a rail that may be due at a time */
+#define AQ_IBV_SRQ_MOST 32768u   /* buffers of a rail's shared receive queue */
+
+struct aq_ibv_search {
+    struct ibv_device **devices;
+    struct ibv_context *contexts[AQ_IBV_FOUND]; /* by index in devices */
+    int device_count;
+    struct aq_ibv_found found[AQ_IBV_FOUND];
+    struct aq_ibv_gid_row gids[AQ_IBV_FOUND];
+    struct ibv_port_attr ports[AQ_IBV_FOUND];
+    uint32_t count;
+};
+
+/* --- what there is --- */
+
+static uint32_t aq_ibv_device_mbps(const struct ibv_port_attr *port)
+{
+    static const uint32_t lanes[][2] = { { 1, 1 }, { 2, 4 }, { 4, 8 }, { 8, 12 }, { 16, 2 } };
+    static const uint32_t speeds[][2] = { { 1, 2500 }, { 2, 5000 }, { 4, 10000 }, { 8, 10000 }, { 16, 14000 },
+                                          { 32, 25000 }, { 64, 50000 }, { 128, 100000 } };
+    uint32_t width = 1, speed = 2500;
+
+    for (size_t i = 0; i < sizeof(lanes) / sizeof(lanes[0]); i++)
+        if (lanes[i][0] == port->active_width)
+            width = lanes[i][1];
+    for (size_t i = 0; i < sizeof(speeds) / sizeof(speeds[0]); i++)
+        if (speeds[i][0] == port->active_speed)
+            speed = speeds[i][1];
+    return width * speed;
+}
+
+/* Its address: the row to use. */
+static bool aq_ibv_device_gid(struct ibv_context *context, uint8_t number, const struct ibv_port_attr *port,
+                              struct aq_ibv_gid_row *gid_out)
+{
+    struct aq_ibv_gid_row rows[AQ_IBV_GID_ROWS];
+    const bool ethernet = port->link_layer == IBV_LINK_LAYER_ETHERNET;
+    const int64_t wish = aq_env_is_set(AQ_ENV_IBV_GID_INDEX) ? aq_env_int(AQ_ENV_IBV_GID_INDEX) : -1;
+    const int count = aq_ibv.lib->query_gids(context, number, port->gid_tbl_len, rows, AQ_IBV_GID_ROWS);
+    const int best = count > 0 ? aq_ibv_gid_choose(rows, (size_t)count, ethernet, wish) : -1;
+
+    if (best < 0)
+        return false;
+    *gid_out = rows[best];
+    return true;
+}
+
+static void aq_ibv_device_find_port(struct aq_ibv_search *search, int device, uint8_t number,
+                                    const struct ibv_device_attr *attr)
+{
+    struct ibv_context *context = search->contexts[device];
+    struct aq_ibv_found *found = &search->found[search->count];
+    struct ibv_port_attr *port = &search->ports[search->count];
+
+    memset(found, 0, sizeof(*found));
+    memset(port, 0, sizeof(*port));
+    if (aq_ibv.lib->query_port(context, number, port) != 0)
+        return;
+    snprintf(found->device, sizeof(found->device), "%s", search->devices[device]->name);
+    found->device_index = (uint32_t)device;
+    found->port = number;
+    found->active = port->state == IBV_PORT_ACTIVE;
+    found->ethernet = port->link_layer == IBV_LINK_LAYER_ETHERNET;
+    found->software = aq_ibv_near_is_software(found->device);
+    found->usable = attr->max_srq > 0 && search->devices[device]->transport_type == IBV_TRANSPORT_IB
+                    && aq_ibv_device_gid(context, number, port, &search->gids[search->count]);
+    found->mbps = aq_ibv_device_mbps(port);
+    found->distance = found->software ? 1 : aq_ibv_near_distance(found->device);
+    search->count++;
+}
+
+static void aq_ibv_device_find(struct aq_ibv_search *search)
+{
+    for (int i = 0; i < search->device_count && i < (int)AQ_IBV_FOUND; i++) {
+        struct ibv_device_attr attr;
+
+        search->contexts[i] = aq_ibv.lib->open_device(search->devices[i]);
+        if (search->contexts[i] == NULL || aq_ibv.lib->query_device(search->contexts[i], &attr) != 0) {
+            AQ_LOG(INFO, IBV, "device %s cannot be opened: %s", search->devices[i]->name, strerror(errno));
+            continue;
+        }
+        for (unsigned port = 1; port <= attr.phys_port_cnt && search->count < AQ_IBV_FOUND; port++)
+            aq_ibv_device_find_port(search, i, (uint8_t)port, &attr);
+    }
+}
+
+static void aq_ibv_device_list(const struct aq_ibv_search *search, const uint32_t *chosen, uint32_t count)
+{
+    char gid[64];
+
+    if (!aq_env_bool(AQ_ENV_IBV_LIST_PORTS) || !aq_env_rank_listed(AQ_ENV_IBV_LIST_PORTS_NODES, aq_job.rank))
+        return;
+    for (uint32_t i = 0; i < search->count; i++) {
+        const struct aq_ibv_found *found = &search->found[i];
+        bool in_use = false;
+
+        for (uint32_t k = 0; k < count; k++)
+            in_use = in_use || chosen[k] == i;
+        aq_log_print("ibv: rank %u: %s:%u %s, %s, %u Mb/s, %s, address %s%s\n", aq_job.rank, found->device, found->port,
+                     found->ethernet ? "Ethernet" : "InfiniBand", found->active ? "active" : "not active", found->mbps,
+                     found->software ? "software" : found->distance == 0 ? "near" : "not near",
+                     found->usable ? aq_ibv_gid_text(search->gids[i].gid.raw, gid, sizeof(gid)) : "none",
+                     in_use ? ", in use" : "");
+    }
+}
+
+/* --- memory --- */
+
+void aq_ibv_register_why(char *text, size_t size, const struct aq_ibv_dev *dev, size_t len, int error)
+{
+    const double mb = (double)len / 1048576;
+    struct rlimit limit;
+
+    if ((error == ENOMEM || error == EAGAIN || error == EPERM) && getrlimit(RLIMIT_MEMLOCK, &limit) == 0
+        && limit.rlim_cur != RLIM_INFINITY)
+        snprintf(text, size, "ibv: device %s cannot pin %.1f MB: %s; the limit of locked memory is %.1f MB: raise it on "
+                 "all hosts (ulimit -l unlimited; for batch systems in /etc/security/limits.conf, or LimitMEMLOCK= of "
+                 "the daemon's service), or ask for a smaller segment with GASNET_MAX_SEGSIZE", dev->name, mb,
+                 strerror(error), (double)limit.rlim_cur / 1048576);
+    else
+        snprintf(text, size, "ibv: device %s cannot pin %.1f MB: %s%s", dev->name, mb, strerror(error),
+                 error == ENOMEM ? "; it pins no more, or there is no memory: ask for a smaller segment with "
+                                   "GASNET_MAX_SEGSIZE" : "");
+}
+
+int aq_ibv_register(void *addr, size_t len, int access, bool quiet, struct ibv_mr *mrs_out[AQ_IBV_RAILS])
+{
+    char text[512];
+    int error;
+
+    memset(mrs_out, 0, AQ_IBV_RAILS * sizeof(*mrs_out));
+    for (uint32_t i = 0; i < aq_ibv.dev_count; i++) {
+        mrs_out[i] = aq_ibv.lib->reg_mr(aq_ibv.devs[i].pd, addr, len, access);
+        if (mrs_out[i] != NULL)
+            continue;
+        error = errno;
+        aq_ibv_unregister(mrs_out);
+        aq_ibv_register_why(text, sizeof(text), &aq_ibv.devs[i], len, error);
+        return quiet ? AQ_ERR_NOMEM : aq_fail(AQ_ERR_NOMEM, "%s", text);
+    }
+    return AQ_OK;
+}
+
+void aq_ibv_unregister(struct ibv_mr *mrs[AQ_IBV_RAILS])
+{
+    for (uint32_t i = 0; i < AQ_IBV_RAILS; i++)
+        if (mrs[i] != NULL) {
+            (void)aq_ibv.lib->dereg_mr(mrs[i]); /* fails only if it is none */
+            mrs[i] = NULL;
+        }
+}
+
+/* --- devices and rails --- */
+
+static int aq_ibv_dev_open(struct aq_ibv_dev *dev, struct ibv_context *context, const struct aq_ibv_found *found)
+{
+    dev->context = context;
+    dev->name = strdup(found->device);
+    dev->software = found->software;
+    dev->pd = aq_ibv.lib->alloc_pd(context);
+    dev->channel = aq_ibv.lib->create_comp_channel(context);
+    if (dev->name == NULL || dev->pd == NULL || dev->channel == NULL
+        || aq_ibv.lib->query_device(context, &dev->attr) != 0)
+        return aq_fail(AQ_ERR_SYS, "ibv: device %s gives no protection domain or channel: %s", found->device,
+                       strerror(errno));
+    if (fcntl(dev->channel->fd, F_SETFL, O_NONBLOCK) != 0 || fcntl(context->async_fd, F_SETFL, O_NONBLOCK) != 0)
+        return aq_fail(AQ_ERR_SYS, "ibv: device %s: fcntl: %s", found->device, strerror(errno));
+    return AQ_OK;
+}
+
+/* The device of a found port, opened before or now. */
+static int aq_ibv_dev_get(struct aq_ibv_search *search, const struct aq_ibv_found *found, struct aq_ibv_dev **dev_out)
+{
+    struct aq_ibv_dev *dev;
+
+    for (uint32_t i = 0; i < aq_ibv.dev_count; i++)
+        if (strcmp(aq_ibv.devs[i].name, found->device) == 0) {
+            *dev_out = &aq_ibv.devs[i];
+            return AQ_OK;
+        }
+    dev = &aq_ibv.devs[aq_ibv.dev_count];
+    dev->index = aq_ibv.dev_count;
+    *dev_out = dev;
+    if (aq_ibv_dev_open(dev, search->contexts[found->device_index], found) != AQ_OK)
+        return AQ_ERR_SYS;
+    search->contexts[found->device_index] = NULL; /* ours now */
+    aq_ibv.dev_count++;
+    aq_ibv.software = aq_ibv.software || dev->software;
+    return AQ_OK;
+}
+
+/* The place of the partition in the port's table. */
+static int aq_ibv_rail_pkey(struct aq_ibv_rail *rail, uint32_t table_len)
+{
+    const char *text = aq_env_str(AQ_ENV_IBV_PKEY);
+    const unsigned long wish = text != NULL && *text != '\0' ? strtoul(text, NULL, 16) : 0;
+
+    for (uint32_t i = 0; i < table_len; i++) {
+        __be16 key;
+
+        if (aq_ibv.lib->query_pkey(rail->dev->context, rail->port, (int)i, &key) != 0)
+            continue;
+        rail->pkey = (uint16_t)(((uint32_t)key >> 8 & 0xff) | ((uint32_t)key << 8 & 0xff00)); /* big endian */
+        if (wish != 0 ? (rail->pkey & 0x7fff) == (wish & 0x7fff) : rail->pkey != 0) {
+            rail->pkey_index = (uint16_t)i;
+            return AQ_OK;
+        }
+    }
+    return wish == 0 ? AQ_OK /* RoCE devices without a table: index 0 */
+                     : aq_fail(AQ_ERR_ARG, "ibv: port %s:%u is not in the partition GASNET_IBV_PKEY=%s; "
+                               "/sys/class/infiniband/%s/ports/%u/pkeys lists those it is in", rail->dev->name,
+                               rail->port, text, rail->dev->name, rail->port);
+}
+
+static uint32_t aq_ibv_rail_srq_size(const struct ibv_device_attr *attr)
+{
+    const uint64_t wish = (uint64_t)aq_env_int(AQ_ENV_RBUF_COUNT)
+                          + (uint64_t)aq_job.size * AQ_IBV_LANES * AQ_IBV_LEAST_WINDOW + 256;
+    uint32_t size = wish < AQ_IBV_SRQ_MOST ? (uint32_t)wish : AQ_IBV_SRQ_MOST;
+
+    if (size > (uint32_t)attr->max_srq_wr)
+        size = (uint32_t)attr->max_srq_wr;
+    return size > (uint32_t)attr->max_cqe ? (uint32_t)attr->max_cqe : size; /* each of them completes */
+}
+
+static int aq_ibv_rail_queues(struct aq_ibv_rail *rail)
+{
+    struct aq_ibv_dev *dev = rail->dev;
+    const uint32_t size = aq_ibv_rail_srq_size(&dev->attr);
+    struct ibv_srq_init_attr attr = { .attr = { .max_wr = size, .max_sge = 1 } };
+
+    rail->send_room = AQ_IBV_SEND_CQ < (uint32_t)dev->attr.max_cqe ? AQ_IBV_SEND_CQ : (uint32_t)dev->attr.max_cqe;
+    rail->send_cq = aq_ibv.lib->create_cq(dev->context, (int)rail->send_room, rail, dev->channel, 0);
+    rail->recv_cq = aq_ibv.lib->create_cq(dev->context, (int)size, rail, dev->channel, 0);
+    if (rail->send_cq == NULL || rail->recv_cq == NULL)
+        return aq_fail(AQ_ERR_RESOURCE, "ibv: device %s makes no completion queue of %u entries: %s%s", dev->name, size,
+                       strerror(errno), errno == ENOMEM ? "; raise ulimit -l" : "");
+    rail->srq = aq_ibv.lib->create_srq(dev->pd, &attr);
+    if (rail->srq == NULL)
+        return aq_fail(AQ_ERR_RESOURCE, "ibv: device %s makes no shared receive queue of %u entries: %s%s", dev->name,
+                       size, strerror(errno), errno == ENOMEM ? "; raise ulimit -l" : "");
+    rail->srq_room = size;
+    return AQ_OK;
+}
+
+static int aq_ibv_rail_open(struct aq_ibv_search *search, uint32_t found, struct aq_ibv_rail *rail)
+{
+    const struct ibv_port_attr *port = &search->ports[found];
+    const uint32_t most = (uint32_t)aq_env_int(AQ_ENV_MAX_MTU);
+    int rc = aq_ibv_dev_get(search, &search->found[found], &rail->dev);
+
+    if (rc != AQ_OK)
+        return rc;
+    rail->port = search->found[found].port;
+    rail->ethernet = search->found[found].ethernet;
+    rail->lid = port->lid;
+    rail->gid = search->gids[found];
+    rail->mtu = port->active_mtu;
+    while (most != 0 && rail->mtu > IBV_MTU_256 && 128u << rail->mtu > most)
+        rail->mtu--;
+    rc = aq_ibv_rail_pkey(rail, port->pkey_tbl_len);
+    return rc != AQ_OK ? rc : aq_ibv_rail_queues(rail);
+}
+
+static int aq_ibv_device_filter(struct aq_ibv_filter *filter)
+{
+    const char *text = aq_ibv_near_setting(AQ_ENV_IBV_PORTS, AQ_ENV_IBV_PORTS_TYPE);
+    char why[256];
+
+    filter->count = 0;
+    for (enum aq_env_id id = AQ_ENV_HCA_ID; id <= AQ_ENV_PORT_NUM; id++)
+        if (aq_env_is_set(id) && aq_job.rank == 0)
+            aq_warn("%s is no longer supported and does nothing; use GASNET_IBV_PORTS=device:port",
+                    aq_env_rows[id].name);
+    if (text != NULL && !aq_ibv_ports_parse(text, filter, why, sizeof(why)))
+        return aq_fail(AQ_ERR_ARG, "GASNET_IBV_PORTS is \"%s\": %s", text, why);
+    return AQ_OK;
+}
+
+static int aq_ibv_device_choose(struct aq_ibv_search *search)
+{
+    struct aq_ibv_filter filter;
+    uint32_t chosen[AQ_IBV_RAILS], count;
+    char why[600], gid[64];
+    int rc = aq_ibv_device_filter(&filter);
+
+    if (rc != AQ_OK)
+        return rc;
+    aq_ibv_device_find(search);
+    count = aq_ibv_choose(search->found, search->count, &filter, AQ_IBV_RAILS, chosen);
+    aq_ibv_device_list(search, chosen, count);
+    if (count == 0) {
+        aq_ibv_choose_why(search->found, search->count, &filter, why, sizeof(why));
+        return aq_fail(AQ_ERR_RESOURCE, "ibv: %s", why);
+    }
+    for (uint32_t i = 0; rc == AQ_OK && i < count; i++) {
+        aq_ibv.rails[i].index = i;
+        rc = aq_ibv_rail_open(search, chosen[i], &aq_ibv.rails[i]);
+        if (rc != AQ_OK)
+            break;
+        aq_ibv.rail_count++;
+        if (aq_env_bool(AQ_ENV_IBV_PORTS_VERBOSE))
+            AQ_LOG(INFO, IBV, "rail %u: %s:%u, address %s, MTU %u", i, aq_ibv.rails[i].dev->name, aq_ibv.rails[i].port,
+                   aq_ibv_gid_text(aq_ibv.rails[i].gid.gid.raw, gid, sizeof(gid)), 128u << aq_ibv.rails[i].mtu);
+    }
+    return rc;
+}
+
+/* What may be pinned: as much as this process may allow itself. */
+static void aq_ibv_device_memlock(void)
+{
+    struct rlimit limit;
+
+    if (!aq_env_bool(AQ_ENV_MAXIMIZE_MEMLOCK) || getrlimit(RLIMIT_MEMLOCK, &limit) != 0
+        || limit.rlim_cur == limit.rlim_max)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_MEMLOCK, &limit) != 0)
+        AQ_LOG(INFO, IBV, "the limit of locked memory stays as it is: %s", strerror(errno));
+}
+
+int aq_ibv_device_open(void)
+{
+    struct aq_ibv_search *search = calloc(1, sizeof(*search));
+    int rc = AQ_ERR_RESOURCE;
+
+    if (search == NULL)
+        return aq_fail(AQ_ERR_NOMEM, "ibv: no memory for %zu bytes", sizeof(*search));
+    aq_ibv_device_memlock();
+    search->devices = aq_ibv.lib->get_device_list(&search->device_count);
+    if (search->devices != NULL) {
+        rc = aq_ibv_device_choose(search);
+        for (uint32_t i = 0; i < AQ_IBV_FOUND; i++)
+            if (search->contexts[i] != NULL)
+                (void)aq_ibv.lib->close_device(search->contexts[i]); /* unused: nothing hangs on it */
+        aq_ibv.lib->free_device_list(search->devices);
+    } else {
+        aq_fail(rc, "ibv: the list of devices cannot be read: %s", strerror(errno));
+    }
+    free(search);
+    return rc;
+}

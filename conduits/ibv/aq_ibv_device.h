@@ -1,0 +1,81 @@
+/*
+ * aq_ibv_device.h - which ports and GIDs to use: pure functions over what was found, for aq_ibv_device.c and tests.
+ *
+ * Threads   start-up's only
+ * Uses      aq_ibv_lib.h for the rows of GIDs, core/aq_env.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_IBV_DEVICE_H
+#define AQ_IBV_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conduits/ibv/aq_ibv_lib.h"
+#include "core/aq_env.h"
+
+#define AQ_IBV_FOUND 64u /* ports that are looked at */
+#define AQ_IBV_NAME 64u  /* bytes of a device's name */
+
+/* --- the filter GASNET_IBV_PORTS (aq_ibv_ports.c) --- */
+
+struct aq_ibv_filter_row {
+    char device[AQ_IBV_NAME];
+    uint64_t ports[4]; /* bit p: port p; all of them: any */
+    bool any;          /* the first that is active */
+};
+
+struct aq_ibv_filter {
+    uint32_t count; /* 0: no filter, everything passes */
+    struct aq_ibv_filter_row rows[16];
+};
+
+/* "mlx5_0+mlx5_1:2,3"; false: why[len] says what is wrong with it. */
+bool aq_ibv_ports_parse(const char *text, struct aq_ibv_filter *filter_out, char *why, size_t len);
+
+enum aq_ibv_match { AQ_IBV_NO_MATCH, AQ_IBV_MATCH_DEVICE, AQ_IBV_MATCH_PORT };
+/* MATCH_DEVICE: its first active port; MATCH_PORT: this one. Without a filter MATCH_DEVICE. */
+enum aq_ibv_match aq_ibv_ports_match(const struct aq_ibv_filter *filter, const char *device, unsigned port);
+
+/* --- GIDs (aq_ibv_gid.c) --- */
+
+/* The row to use, or -1. On Ethernet RoCE v2 before v1 and IPv4 addresses before IPv6 before link-local ones: those are
+ * routed, and known to differ between hosts. On InfiniBand the port's first. wish: index that the user names, or -1. */
+int aq_ibv_gid_choose(const struct aq_ibv_gid_row *rows, size_t count, bool ethernet, int64_t wish);
+/* Can the one reach the other: the same kind of RoCE, the same family of addresses? */
+bool aq_ibv_gid_alike(const uint8_t a[16], const uint8_t b[16]);
+/* "::ffff:10.0.0.2"; returns text. */
+const char *aq_ibv_gid_text(const uint8_t gid[16], char *text, size_t size);
+
+/* --- the choice (aq_ibv_choose.c) --- */
+
+struct aq_ibv_found {
+    char device[AQ_IBV_NAME];
+    uint32_t device_index; /* in the list of the library */
+    uint8_t port;
+    bool active, ethernet, software;
+    bool usable;           /* has a GID, and what the conduit needs */
+    uint32_t mbps;
+    uint32_t distance;     /* from this process's cores: 0 near, 1 unknown, 2 far */
+};
+
+/* Chosen ports by index into found, in the order of their names; returns how many, at most most. */
+uint32_t aq_ibv_choose(const struct aq_ibv_found *found, uint32_t count, const struct aq_ibv_filter *filter,
+                       uint32_t most, uint32_t chosen_out[]);
+/* Why there are none: for the message. */
+void aq_ibv_choose_why(const struct aq_ibv_found *found, uint32_t count, const struct aq_ibv_filter *filter,
+                       char *why, size_t len);
+
+/* --- where things are (aq_ibv_near.c) --- */
+
+/* Distance of a device from the cores that this process may use, by /sys. */
+uint32_t aq_ibv_near_distance(const char *device);
+/* No hardware under it? */
+bool aq_ibv_near_is_software(const char *device);
+/* A setting that depends on the place: the variable base_<number> before base, the number by how; NULL: none. */
+const char *aq_ibv_near_setting(enum aq_env_id base, enum aq_env_id how);
+/* The numbers that a type ("Socket", "HRank%4", "JRank/2") makes of this process, as in "0_1"; "": it has none. False: no
+ * such type. */
+bool aq_ibv_near_numbers(const char *type, char *text, size_t size);
+
+#endif

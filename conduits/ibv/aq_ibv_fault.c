@@ -1,0 +1,201 @@
+/*
+ * aq_ibv_fault.c - what went wrong on the network, in words: peer, operation, status, likely cause, remedy.
+ *
+ * A queue pair in error does not come back, and what was under way on it is lost; so the job ends. A peer that has left
+ * because the job is ending looks the same; the news of the end then comes within seconds, and is waited for.
+ *
+ * Threads   any; aq_ibv_fault_event(): the connector
+ * Uses      core/aq_exit.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "conduits/ibv/aq_ibv.h"
+#include "conduits/ibv/aq_ibv_device.h"
+#include "core/aq_env.h"
+#include "core/aq_exit.h"
+#include "core/aq_log.h"
+
+#define AQ_IBV_NEWS_NS UINT64_C(5000000000) /* for the news that the job ends to arrive */
+
+/* --- words --- */
+
+static const char *aq_ibv_fault_opcode(const struct aq_ibv_qp *qp, uint64_t id)
+{
+    if (qp == NULL)
+        return "receiving a message";
+    switch (qp->opcodes[id & (qp->depth - 1)]) { /* an id's low bits are the request's place */
+    case IBV_WR_SEND: return "sending a message";
+    case IBV_WR_RDMA_WRITE: return "an RDMA write";
+    case IBV_WR_RDMA_READ: return "an RDMA read";
+    case IBV_WR_ATOMIC_CMP_AND_SWP: return "an atomic compare-and-swap";
+    case IBV_WR_ATOMIC_FETCH_AND_ADD: return "an atomic fetch-and-add";
+    default: return "an operation";
+    }
+}
+
+/* Why, as a rule, and what to do. */
+static const char *aq_ibv_fault_cause(enum ibv_wc_status status)
+{
+    switch (status) {
+    case IBV_WC_RETRY_EXC_ERR:
+        return "the peer does not acknowledge: its process or host is gone, or the network between the ports is down or "
+               "loses nearly everything; look at cables and switches (RoCE: flow control), name other ports with "
+               "GASNET_IBV_PORTS, or be more patient with GASNET_QP_TIMEOUT (now 4.096 us times 2 to that power)";
+    case IBV_WC_RNR_RETRY_EXC_ERR:
+        return "the peer had no receive buffer, which credits should exclude: a defect of this library, please report it";
+    case IBV_WC_REM_ACCESS_ERR:
+        return "the peer's memory is not registered, or not for this: an address outside its segment, or memory that was "
+               "unmapped; a debug build checks addresses";
+    case IBV_WC_REM_INV_REQ_ERR:
+    case IBV_WC_REM_OP_ERR:
+        return "the peer's device refused it: a message too long for it, or an operation that it does not offer";
+    case IBV_WC_LOC_PROT_ERR:
+    case IBV_WC_LOC_ACCESS_ERR:
+        return "local memory is not registered, or not for this: was it unmapped while a transfer was under way?";
+    case IBV_WC_LOC_LEN_ERR:
+        return "longer than the buffer, or than the device's largest message";
+    case IBV_WC_LOC_QP_OP_ERR:
+        return "the port has gone down or lost its address; or the device refused the request as it was put: a limit, such "
+               "as GASNET_QP_RD_ATOM or GASNET_INLINESEND_LIMIT, may be lower than the device says";
+    case IBV_WC_WR_FLUSH_ERR:
+        return "the queue pair was in error before; the peer's messages may tell why";
+    case IBV_WC_FATAL_ERR:
+        return "the device has failed; the kernel's log (dmesg) should say why";
+    default:
+        return "see the kernel's log (dmesg)";
+    }
+}
+
+void aq_ibv_fault_text(char *text, size_t size, const char *opcode, enum ibv_wc_status status, uint32_t vendor)
+{
+    snprintf(text, size, "%s failed: %s (status %d, vendor code 0x%x): %s", opcode,
+             aq_ibv.lib != NULL ? aq_ibv.lib->wc_status_str(status) : "error", (int)status, vendor,
+             aq_ibv_fault_cause(status));
+}
+
+/* --- completions --- */
+
+/* True: the job is ending, and this is part of it. */
+static bool aq_ibv_fault_is_the_end(void)
+{
+    const struct timespec nap = { .tv_nsec = 1000000 };
+    const uint64_t end = aq_now_ns() + AQ_IBV_NEWS_NS;
+
+    while (!aq_exit_in_progress() && aq_now_ns() < end)
+        nanosleep(&nap, NULL);
+    return aq_exit_in_progress();
+}
+
+void aq_ibv_fault_completion(const struct aq_ibv_rail *rail, const struct aq_ibv_qp *qp, const struct ibv_wc *wc)
+{
+    const struct aq_ibv_peer *peer = qp != NULL ? qp->peer : NULL;
+    char text[700], why[900], gid[64];
+
+    if (aq_exit_in_progress() || aq_ibv_fault_is_the_end())
+        return;
+    aq_ibv_fault_text(text, sizeof(text), aq_ibv_fault_opcode(qp, wc->wr_id), wc->status, wc->vendor_err);
+    /* relaxed: the event comes before requests fail, or it does not matter */
+    snprintf(why, sizeof(why), "ibv: port %s:%u (%s)%s: %s", rail->dev->name, rail->port,
+             aq_ibv_gid_text(rail->gid.gid.raw, gid, sizeof(gid)),
+             atomic_load_explicit(&rail->down, memory_order_relaxed) ? ", which is down" : "", text);
+    if (peer != NULL && wc->status == IBV_WC_RETRY_EXC_ERR)
+        aq_exit_peer_lost(peer->rank, why);
+    if (peer != NULL)
+        aq_fatal("%s; the peer is rank %u", why, peer->rank);
+    aq_fatal("%s", why);
+}
+
+/* --- events of a device --- */
+
+static void aq_ibv_fault_port(const struct aq_ibv_dev *dev, unsigned port, bool down)
+{
+    for (uint32_t i = 0; i < aq_ibv.rail_count; i++) {
+        if (aq_ibv.rails[i].dev != dev || aq_ibv.rails[i].port != port)
+            continue;
+        /* relaxed: for the words of a message */
+        atomic_store_explicit(&aq_ibv.rails[i].down, down, memory_order_relaxed);
+        aq_ibv.rails[i].down_ns = aq_now_ns();
+        if (down && !aq_exit_in_progress())
+            /* it may come back before retries are exhausted; those end the job if not */
+            aq_warn("ibv: port %s:%u is down: look at its cable, switch or network interface; the job goes on if it "
+                    "comes back within some seconds (GASNET_QP_TIMEOUT, GASNET_QP_RETRY_COUNT)", dev->name, port);
+    }
+}
+
+/* As long as retries would take, which some devices do not count while the port is down. */
+static uint64_t aq_ibv_fault_patience(void)
+{
+    const uint64_t tries = (uint64_t)(aq_env_int(AQ_ENV_QP_RETRY_COUNT) & 7) + 1;
+    const uint64_t ns = tries * (UINT64_C(4096) << (aq_env_int(AQ_ENV_QP_TIMEOUT) & 31));
+
+    return ns > AQ_IBV_NEWS_NS ? ns : AQ_IBV_NEWS_NS;
+}
+
+uint64_t aq_ibv_fault_ports(uint64_t now_ns)
+{
+    const uint64_t patience = aq_ibv_fault_patience();
+    uint64_t first = UINT64_MAX;
+
+    for (uint32_t i = 0; i < aq_ibv.rail_count; i++) {
+        const struct aq_ibv_rail *rail = &aq_ibv.rails[i];
+
+        /* relaxed: only this thread writes it */
+        if (!atomic_load_explicit(&rail->down, memory_order_relaxed) || aq_exit_in_progress())
+            continue;
+        if (now_ns - rail->down_ns >= patience)
+            aq_fatal("ibv: port %s:%u has been down for %.0f s: look at its cable, switch or network interface; other ports "
+                     "can be named with GASNET_IBV_PORTS", rail->dev->name, rail->port,
+                     (double)(now_ns - rail->down_ns) * 1e-9);
+        first = rail->down_ns + patience < first ? rail->down_ns + patience : first;
+    }
+    return first;
+}
+
+static void aq_ibv_fault_qp_event(const struct aq_ibv_dev *dev, const struct ibv_async_event *event)
+{
+    const struct aq_ibv_qp *qp = event->element.qp->qp_context;
+    const char *what = aq_ibv.lib->event_type_str(event->event_type);
+
+    if (aq_ibv_fault_is_the_end())
+        return;
+    if (qp == NULL)
+        aq_fatal("ibv: device %s: %s, on the queue of datagrams", dev->name, what);
+    aq_fatal("ibv: device %s: %s, on a queue pair with rank %u: %s", dev->name, what, qp->peer->rank,
+             event->event_type == IBV_EVENT_QP_ACCESS_ERR
+                 ? "the peer asked for memory that is not registered, or not for that; its message says more"
+                 : "the device could not go on with it; the kernel's log (dmesg) may say why");
+}
+
+void aq_ibv_fault_event(const struct aq_ibv_dev *dev, const struct ibv_async_event *event)
+{
+    const char *what = aq_ibv.lib->event_type_str(event->event_type);
+
+    AQ_LOG(DEBUG, IBV, "device %s: %s", dev->name, what);
+    switch (event->event_type) {
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+        aq_ibv_fault_qp_event(dev, event);
+        break;
+    case IBV_EVENT_CQ_ERR:
+    case IBV_EVENT_SRQ_ERR:
+        if (!aq_ibv_fault_is_the_end())
+            aq_fatal("ibv: device %s: %s: a queue of this process overflowed or broke", dev->name, what);
+        break;
+    case IBV_EVENT_DEVICE_FATAL:
+        if (!aq_ibv_fault_is_the_end())
+            aq_fatal("ibv: device %s has failed or was removed (%s); the kernel's log (dmesg) should say why", dev->name,
+                     what);
+        break;
+    case IBV_EVENT_PORT_ERR:
+        aq_ibv_fault_port(dev, (unsigned)event->element.port_num, true);
+        break;
+    case IBV_EVENT_PORT_ACTIVE:
+        aq_ibv_fault_port(dev, (unsigned)event->element.port_num, false);
+        break;
+    default: /* path migrated, GIDs or keys changed: nothing to do */
+        break;
+    }
+}

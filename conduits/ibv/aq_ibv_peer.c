@@ -1,0 +1,133 @@
+/*
+ * aq_ibv_peer.c - what is kept of a far rank, from its first message or ours on.
+ *
+ * Before that it costs one pointer. A peer then has queue pairs, one on each rail or as many as GASNET_NUM_QPS says,
+ * some receive buffers, and a cell: a few bytes of registered memory where it writes what it grants us.
+ *
+ * Owns      the peers, for good; the cells
+ * Threads   making and joining under connect_lock, by the client's thread or the connector; a peer is the client's to
+ *           use once ready is set
+ * Uses      aq_ibv.h, other/spawn. SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "conduits/ibv/aq_ibv_recv.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+#include "other/spawn/aq_siphash.h"
+#include "other/spawn/aq_spawn.h"
+
+#define AQ_IBV_CELLS 128u /* in a page */
+
+static struct {
+    struct aq_ibv_cell *cells;
+    struct ibv_mr *mr;
+    uint32_t used;
+} aq_ibv_cells;
+_Static_assert(AQ_IBV_CELLS * sizeof(struct aq_ibv_cell) == AQ_PAGE_SIZE, "cells fill pages");
+
+/* A cell, and the key by which the peer writes it. */
+static struct aq_ibv_cell *aq_ibv_cell_new(uint32_t *rkey_out)
+{
+    if (aq_ibv_cells.cells == NULL || aq_ibv_cells.used == AQ_IBV_CELLS) {
+        void *page = mmap(NULL, AQ_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        char why[600];
+
+        if (page == MAP_FAILED)
+            aq_fatal("ibv: no memory for a page: %s", strerror(errno));
+        (void)madvise(page, AQ_PAGE_SIZE, MADV_DONTFORK);
+        aq_ibv_cells.mr = aq_ibv.lib->reg_mr(aq_ibv.rails[0].dev->pd, page, AQ_PAGE_SIZE,
+                                             IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+        if (aq_ibv_cells.mr == NULL) {
+            aq_ibv_register_why(why, sizeof(why), aq_ibv.rails[0].dev, AQ_PAGE_SIZE, errno);
+            aq_fatal("%s", why);
+        }
+        aq_ibv_cells.cells = page;
+        aq_ibv_cells.used = 0;
+    }
+    *rkey_out = aq_ibv_cells.mr->rkey;
+    return &aq_ibv_cells.cells[aq_ibv_cells.used++];
+}
+
+struct aq_ibv_peer *aq_ibv_peer_make(gex_Rank_t rank)
+{
+    struct aq_ibv_peer *peer = aq_ibv_peer_look(rank);
+
+    if (peer != NULL)
+        return peer;
+    peer = aligned_alloc(AQ_CACHE_LINE, aq_round_up(sizeof(*peer), AQ_CACHE_LINE));
+    if (peer == NULL)
+        aq_fatal("ibv: no memory for a peer: %zu bytes", sizeof(*peer));
+    memset(peer, 0, sizeof(*peer));
+    peer->rank = rank;
+    peer->hello.me = aq_job.rank;
+    peer->hello.peer = rank;
+    aq_ibv_hello_key(aq_spawn_key(), aq_job.rank, rank, peer->hello.key);
+    aq_ibv.peer_count++;
+    /* relaxed and release: under connect_lock; whoever finds the peer sees it whole */
+    peer->next_active = atomic_load_explicit(&aq_ibv.active, memory_order_relaxed);
+    atomic_store_explicit(&aq_ibv.active, peer, memory_order_release);
+    atomic_store_explicit(&aq_ibv.peers[rank], peer, memory_order_release);
+    return peer;
+}
+
+/* A packet number to begin with that nobody guesses. */
+static uint32_t aq_ibv_peer_psn(const struct aq_ibv_peer *peer, uint32_t number)
+{
+    const uint64_t what[2] = { aq_now_ns(), number };
+
+    return (uint32_t)aq_siphash(peer->hello.key, what, sizeof(what)) & 0xffffff;
+}
+
+void aq_ibv_peer_open(struct aq_ibv_peer *peer)
+{
+    struct aq_ibv_hello_info *mine = &peer->hello.mine;
+    const uint32_t window = AQ_IBV_LEAST_WINDOW;
+    char why[600];
+
+    if (!aq_ibv_rbuf_grow(&aq_ibv.rails[0], AQ_IBV_LANES * window, why, sizeof(why)))
+        aq_fatal("%s; this is for rank %u, after %u others", why, peer->rank, aq_ibv.peer_count - 1);
+    memset(mine, 0, sizeof(*mine));
+    for (unsigned lane = 0; lane < AQ_IBV_LANES; lane++)
+        aq_ibv_credit_open(&peer->in[lane], window);
+    peer->cell = aq_ibv_cell_new(&mine->cell_rkey);
+    mine->cell = (uintptr_t)peer->cell;
+    mine->window = window;
+    mine->rails = aq_ibv.rail_count < aq_ibv.qps_wanted ? aq_ibv.rail_count : aq_ibv.qps_wanted;
+    mine->count = aq_ibv.qps_wanted;
+    for (uint32_t i = 0; i < mine->count; i++) {
+        struct aq_ibv_rail *rail = &aq_ibv.rails[i % mine->rails];
+        struct aq_ibv_hello_qp *qp = &mine->qps[i];
+        const int reads = rail->dev->attr.max_qp_rd_atom;
+
+        peer->qps[i] = aq_ibv_qp_create(peer, rail);
+        memcpy(qp->gid, rail->gid.gid.raw, 16);
+        qp->number = peer->qps[i]->qp->qp_num;
+        qp->psn = aq_ibv_peer_psn(peer, qp->number);
+        qp->lid = rail->ethernet ? 0 : rail->lid;
+        qp->mtu = (uint8_t)rail->mtu;
+        qp->reads = (uint8_t)(reads < 255 ? reads : 255);
+    }
+}
+
+void aq_ibv_peer_join(struct aq_ibv_peer *peer)
+{
+    const struct aq_ibv_hello_info *mine = &peer->hello.mine, *theirs = &peer->hello.theirs;
+
+    peer->rails = mine->rails < theirs->rails ? mine->rails : theirs->rails;
+    /* queue pair i is on rail i of both; more than one on a rail only if both have as many rails */
+    peer->qp_count = mine->rails != theirs->rails   ? peer->rails
+                     : mine->count < theirs->count ? mine->count
+                                                   : theirs->count;
+    for (uint32_t i = 0; i < peer->qp_count; i++)
+        aq_ibv_qp_join(peer->qps[i], &theirs->qps[i], mine->qps[i].psn);
+    for (unsigned lane = 0; lane < AQ_IBV_LANES; lane++)
+        atomic_init(&peer->out[lane].granted, theirs->window);
+    peer->cell_there = theirs->cell;
+    peer->cell_rkey = theirs->cell_rkey;
+    aq_counter_add(&aq_ibv.counts.connects, 1);
+}

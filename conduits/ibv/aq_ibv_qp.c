@@ -1,0 +1,311 @@
+/*
+ * aq_ibv_qp.c - queue pairs: making, posting, completions.
+ *
+ * Few requests are signalled: those that somebody waits for, and one in every quarter of the queue. Requests of a queue
+ * pair complete in order, so that a completion stands for all before it. A ring beside the queue says who waits for
+ * each of them.
+ *
+ * Room      a request needs a place in the queue, which one completion may free for many; a signalled one also a
+ *           place in the rail's completion queue, which is claimed before it is posted and given back when its
+ *           completion is read: the queue cannot overflow
+ * Threads   posting under qp->lock; one reaps a rail at a time (reap_lock, tried, never waited for)
+ * Uses      aq_ibv.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conduits/ibv/aq_ibv.h"
+#include "conduits/ibv/aq_ibv_device.h"
+#include "core/aq_env.h"
+#include "core/aq_exit.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+
+#define AQ_IBV_BATCH 16
+#if GASNET_DEBUG /* receiver-not-ready is excluded by credits: here it is a defect to be seen */
+#define AQ_IBV_RNR_RETRY 0
+#else
+#define AQ_IBV_RNR_RETRY 7 /* for ever */
+#endif
+#define AQ_IBV_KEEP 2u /* places kept for grants, without which a peer could not go on */
+#define AQ_IBV_PLACE (2 * AQ_IBV_QP_DEPTH_MOST - 1) /* in a request's id: its place; the rest: its queue pair */
+_Static_assert(AQ_IBV_QP_ALIGN > AQ_IBV_PLACE, "a place fits the zero bits of an address");
+
+/* --- posting --- */
+
+static inline uint64_t aq_ibv_qp_id(const struct aq_ibv_qp *qp, uint32_t place)
+{
+    return (uint64_t)(uintptr_t)qp | (place & AQ_IBV_PLACE);
+}
+
+static bool aq_ibv_qp_claim(struct aq_ibv_rail *rail)
+{
+    if (aq_counter_add(&rail->send_claimed, 1) <= rail->send_room)
+        return true;
+    aq_counter_add(&rail->send_claimed, (uint64_t)-1);
+    return false;
+}
+
+/* Is there room for count requests? Looks for completions if not. */
+static bool aq_ibv_qp_has_room(struct aq_ibv_qp *qp, unsigned count, unsigned flags)
+{
+    const uint32_t keep = (flags & AQ_IBV_POST_RESERVE) != 0 ? 0 : AQ_IBV_KEEP;
+
+    if (AQ_LIKELY(aq_ibv_qp_room(qp) >= count + keep))
+        return true;
+    (void)aq_ibv_qp_reap(qp->rail);
+    return aq_ibv_qp_room(qp) >= count + keep;
+}
+
+static void aq_ibv_qp_post_failed(const struct aq_ibv_qp *qp, int error)
+{
+    if (aq_exit_in_progress())
+        return;
+    aq_fatal("ibv: port %s:%u: a request to rank %u was not taken: %s%s", qp->rail->dev->name, qp->rail->port,
+             qp->peer->rank, strerror(error),
+             error == ENOMEM ? "; the device's queue is full, which counting should exclude: please report it" : "");
+}
+
+int aq_ibv_qp_post(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, unsigned count, struct aq_ibv_done *done,
+                   unsigned flags)
+{
+    struct ibv_send_wr *bad, *last = wr;
+    int rc = AQ_RETRY;
+    bool signals;
+
+    aq_lock_acquire(&qp->lock);
+    if (AQ_UNLIKELY(!aq_ibv_qp_has_room(qp, count, flags)))
+        goto unlock;
+    signals = (flags & AQ_IBV_POST_SIGNAL) != 0 || qp->head + count - qp->signalled >= qp->depth / 4;
+    if (signals && AQ_UNLIKELY(!aq_ibv_qp_claim(qp->rail))) {
+        (void)aq_ibv_qp_reap(qp->rail);
+        if (!aq_ibv_qp_claim(qp->rail))
+            goto unlock;
+    }
+    for (struct ibv_send_wr *each = wr; each != NULL; each = each->next) {
+        const uint32_t place = qp->head & (qp->depth - 1);
+
+        each->wr_id = aq_ibv_qp_id(qp, qp->head++);
+        qp->waits[place] = each->next == NULL ? done : NULL;
+        qp->opcodes[place] = (uint8_t)each->opcode;
+        last = each;
+    }
+    if (signals) {
+        last->send_flags |= IBV_SEND_SIGNALED;
+        qp->signalled = qp->head;
+    }
+    rc = ibv_post_send(qp->qp, wr, &bad);
+    if (AQ_UNLIKELY(rc != 0))
+        aq_ibv_qp_post_failed(qp, rc);
+    rc = AQ_OK;
+unlock:
+    aq_lock_release(&qp->lock);
+    return rc;
+}
+
+bool aq_ibv_qp_drained(struct aq_ibv_qp *qp)
+{
+    /* writes nothing: it only completes, and all before it */
+    struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
+    bool idle, asked;
+
+    if (!aq_lock_try(&qp->lock)) /* its owner may be parked for good */
+        return false;
+    /* acquire: pairs with the release in aq_ibv_qp_retire() */
+    idle = qp->head == atomic_load_explicit(&qp->tail, memory_order_acquire);
+    asked = qp->signalled == qp->head;
+    aq_lock_release(&qp->lock);
+    if (!idle && !asked)
+        (void)aq_ibv_qp_post(qp, &wr, 1, NULL, AQ_IBV_POST_SIGNAL | AQ_IBV_POST_RESERVE); /* no room: later */
+    return idle;
+}
+
+/* --- completions --- */
+
+/* All requests up to the one of an id are complete. */
+static unsigned aq_ibv_qp_retire(struct aq_ibv_qp *qp, uint64_t id)
+{
+    /* relaxed: only we write it, under the reap lock */
+    const uint32_t tail = atomic_load_explicit(&qp->tail, memory_order_relaxed);
+    const uint32_t count = (((uint32_t)id - tail) & AQ_IBV_PLACE) + 1;
+    unsigned called = 0;
+
+    for (uint32_t place = tail; place != tail + count; place++) {
+        struct aq_ibv_done *done = qp->waits[place & (qp->depth - 1)];
+
+        if (done != NULL) {
+            done->fn(done);
+            called++;
+        }
+    }
+    /* release: pairs with the acquire in aq_ibv_qp_room(): these places are read */
+    atomic_store_explicit(&qp->tail, tail + count, memory_order_release);
+    return called;
+}
+
+unsigned aq_ibv_qp_reap(struct aq_ibv_rail *rail)
+{
+    struct ibv_wc wc[AQ_IBV_BATCH];
+    unsigned called = 0;
+    int count;
+
+    if (!aq_lock_try(&rail->reap_lock))
+        return 0;
+    do {
+        count = ibv_poll_cq(rail->send_cq, AQ_IBV_BATCH, wc);
+        for (int i = 0; i < count; i++) {
+            struct aq_ibv_qp *qp = (struct aq_ibv_qp *)(uintptr_t)(wc[i].wr_id & ~(uint64_t)AQ_IBV_PLACE);
+
+            if (AQ_UNLIKELY(wc[i].status != IBV_WC_SUCCESS)) {
+                aq_ibv_fault_completion(rail, qp, &wc[i]); /* returns only if the job is ending */
+                continue;
+            }
+            called += aq_ibv_qp_retire(qp, wc[i].wr_id);
+            aq_counter_add(&rail->send_claimed, (uint64_t)-1);
+        }
+    } while (count == AQ_IBV_BATCH);
+    aq_lock_release(&rail->reap_lock);
+    if (AQ_UNLIKELY(count < 0))
+        aq_fatal("ibv: port %s:%u: its completion queue cannot be read", rail->dev->name, rail->port);
+    return called;
+}
+
+unsigned aq_ibv_qp_reap_all(void)
+{
+    unsigned called = 0;
+
+    for (uint32_t i = 0; i < aq_ibv.rail_count; i++)
+        if (aq_counter_get(&aq_ibv.rails[i].send_claimed) != 0)
+            called += aq_ibv_qp_reap(&aq_ibv.rails[i]);
+    return called;
+}
+
+/* --- making --- */
+
+static struct ibv_qp *aq_ibv_qp_ask(const struct aq_ibv_rail *rail, struct ibv_qp_init_attr *attr, void *own)
+{
+    *attr = (struct ibv_qp_init_attr){ .qp_context = own, .send_cq = rail->send_cq, .recv_cq = rail->recv_cq,
+                                       .srq = rail->srq, .qp_type = IBV_QPT_RC };
+    attr->cap.max_send_wr = aq_ibv.qp_depth;
+    attr->cap.max_send_sge = 2;
+    attr->cap.max_inline_data = aq_ibv.inline_most;
+    return aq_ibv.lib->create_qp(rail->dev->pd, attr);
+}
+
+static void aq_ibv_qp_init(struct aq_ibv_qp *qp)
+{
+    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .pkey_index = qp->rail->pkey_index,
+                                .port_num = qp->rail->port };
+    int error;
+
+    attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    if (qp->rail->dev->attr.atomic_cap != IBV_ATOMIC_NONE)
+        attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
+    error = aq_ibv.lib->modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    if (error != 0)
+        aq_fatal("ibv: port %s:%u: a queue pair for rank %u cannot be initialised: %s", qp->rail->dev->name,
+                 qp->rail->port, qp->peer->rank, strerror(error));
+}
+
+struct aq_ibv_qp *aq_ibv_qp_create(struct aq_ibv_peer *peer, struct aq_ibv_rail *rail)
+{
+    const size_t bytes = sizeof(struct aq_ibv_qp);
+    struct aq_ibv_qp *qp = aligned_alloc(AQ_IBV_QP_ALIGN, aq_round_up(bytes, AQ_IBV_QP_ALIGN));
+    struct ibv_qp_init_attr attr;
+
+    if (qp == NULL)
+        aq_fatal("ibv: no memory for a queue pair: %zu bytes", bytes);
+    memset(qp, 0, bytes);
+    qp->peer = peer;
+    qp->rail = rail;
+    qp->depth = aq_ibv.qp_depth;
+    qp->qp = aq_ibv_qp_ask(rail, &attr, qp);
+    while (qp->qp == NULL && aq_ibv.inline_most > 0 && (errno == EINVAL || errno == ENOMEM)) {
+        aq_ibv.inline_most = aq_ibv.inline_most > 32 ? aq_ibv.inline_most / 2 : 0; /* the device takes less inline */
+        qp->qp = aq_ibv_qp_ask(rail, &attr, qp);
+    }
+    if (qp->qp == NULL)
+        aq_fatal("ibv: port %s:%u makes no queue pair for rank %u, after those for %u ranks: %s; the device offers %d in "
+                 "all: run fewer ranks on a host, or raise ulimit -l if that is the limit", rail->dev->name, rail->port,
+                 peer->rank, aq_ibv.peer_count, strerror(errno), rail->dev->attr.max_qp);
+    qp->max_inline = attr.cap.max_inline_data < aq_ibv.inline_most ? attr.cap.max_inline_data : aq_ibv.inline_most;
+    aq_ibv_qp_init(qp);
+    return qp;
+}
+
+/* --- joining --- */
+
+static uint8_t aq_ibv_qp_reads(int64_t device, uint8_t other)
+{
+    const int64_t wish = aq_env_int(AQ_ENV_QP_RD_ATOM);
+    int64_t reads = device < other ? device : other;
+
+    if (wish > 0 && wish < reads)
+        reads = wish;
+    return (uint8_t)(reads < 255 ? reads : 255);
+}
+
+/* Ready to receive. */
+static int aq_ibv_qp_to_receive(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp *theirs)
+{
+    const struct aq_ibv_rail *rail = qp->rail;
+    const int64_t served = rail->dev->attr.max_qp_rd_atom;
+    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR, .dest_qp_num = theirs->number, .rq_psn = theirs->psn,
+                                .min_rnr_timer = 12 };
+
+    attr.path_mtu = (enum ibv_mtu)theirs->mtu < rail->mtu ? (enum ibv_mtu)theirs->mtu : rail->mtu;
+    attr.max_dest_rd_atomic = aq_ibv_qp_reads(served, 255);
+    attr.ah_attr.dlid = theirs->lid;
+    attr.ah_attr.sl = rail->sl;
+    attr.ah_attr.port_num = rail->port;
+    if (rail->ethernet || theirs->lid == 0) {
+        attr.ah_attr.is_global = 1;
+        memcpy(attr.ah_attr.grh.dgid.raw, theirs->gid, 16);
+        attr.ah_attr.grh.sgid_index = (uint8_t)rail->gid.index;
+        attr.ah_attr.grh.hop_limit = 64;
+    }
+    return aq_ibv.lib->modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN
+                                                    | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC
+                                                    | IBV_QP_MIN_RNR_TIMER);
+}
+
+/* Ready to send. */
+static int aq_ibv_qp_to_send(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp *theirs, uint32_t psn)
+{
+    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .sq_psn = psn, .rnr_retry = AQ_IBV_RNR_RETRY };
+
+    attr.timeout = (uint8_t)(aq_env_int(AQ_ENV_QP_TIMEOUT) & 31);
+    attr.retry_cnt = (uint8_t)(aq_env_int(AQ_ENV_QP_RETRY_COUNT) & 7);
+    attr.max_rd_atomic = aq_ibv_qp_reads(qp->rail->dev->attr.max_qp_init_rd_atom, theirs->reads);
+    qp->max_reads = attr.max_rd_atomic;
+    return aq_ibv.lib->modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT
+                                                    | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+void aq_ibv_qp_join(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp *theirs, uint32_t psn)
+{
+    const struct aq_ibv_rail *rail = qp->rail;
+    char here[64], there[64];
+    int error;
+
+    aq_ibv_gid_text(rail->gid.gid.raw, here, sizeof(here));
+    aq_ibv_gid_text(theirs->gid, there, sizeof(there));
+    if (rail->ethernet != (theirs->lid == 0))
+        aq_fatal("ibv: port %s:%u is %s, and the port of rank %u is not; choose ports of the same network on all hosts "
+                 "with GASNET_IBV_PORTS", rail->dev->name, rail->port, rail->ethernet ? "Ethernet" : "InfiniBand",
+                 qp->peer->rank);
+    if (rail->ethernet && !aq_ibv_gid_alike(rail->gid.gid.raw, theirs->gid))
+        aq_fatal("ibv: port %s:%u has the address %s and the port of rank %u has %s, of another kind; give the network "
+                 "interfaces of both an IPv4 address, or choose with GASNET_IBV_GID_INDEX", rail->dev->name, rail->port,
+                 here, qp->peer->rank, there);
+    error = aq_ibv_qp_to_receive(qp, theirs);
+    if (error == 0)
+        error = aq_ibv_qp_to_send(qp, theirs, psn);
+    if (error != 0)
+        aq_fatal("ibv: port %s:%u (%s) cannot be connected with rank %u (%s): %s%s", rail->dev->name, rail->port, here,
+                 qp->peer->rank, there, strerror(error),
+                 error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH
+                     ? "; no way leads to that address: name ports of one network with GASNET_IBV_PORTS" : "");
+}

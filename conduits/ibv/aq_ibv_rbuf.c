@@ -1,0 +1,208 @@
+/*
+ * aq_ibv_rbuf.c - receive buffers: chunks of registered memory, and which of them are posted.
+ *
+ * Buffers of a rail are posted to its shared queue; a connection adds as many as its windows have, load adds more. A
+ * buffer that is not needed any more is spare; a chunk all of whose buffers are spare is given back to the system.
+ *
+ * Owns      the chunks
+ * Threads   any; growing and shrinking under a mutex, since the connector does it too. Posting again takes none: the
+ *           verbs library has a lock in each queue
+ * Uses      aq_ibv_recv.h, mmap. SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "conduits/ibv/aq_ibv_recv.h"
+#include "conduits/ibv/aq_ibv_start.h"
+#include "core/aq_env.h"
+#include "core/aq_exit.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+
+#define AQ_IBV_CHUNK 32u /* buffers */
+#define AQ_IBV_CHUNK_BYTES ((size_t)AQ_IBV_CHUNK * AQ_IBV_BUF)
+
+struct aq_ibv_chunk {
+    struct aq_ibv_chunk *next, *prev;
+    struct aq_ibv_rail *rail;
+    struct ibv_mr *mr;
+    uint8_t *memory;
+    struct aq_ibv_rbuf *spare; /* list */
+    uint32_t spare_count;
+    struct aq_ibv_rbuf bufs[AQ_IBV_CHUNK];
+};
+
+static struct {
+    pthread_mutex_t mutex;
+    struct aq_ibv_chunk *chunks[AQ_IBV_RAILS]; /* oldest first, so that growing fills those, and the last get empty */
+    uint32_t posted[AQ_IBV_RAILS]; /* and in the hands of handlers: all that are not spare */
+    uint32_t most;                 /* of all rails: the budget */
+    aq_counter count, chunk_count;
+} aq_ibv_rbufs = { .mutex = PTHREAD_MUTEX_INITIALIZER };
+
+int aq_ibv_rbuf_init(void)
+{
+    const int64_t most = aq_env_int(AQ_ENV_RBUF_COUNT);
+
+    aq_ibv_rbufs.most = most < 0 ? 0 : most > UINT32_MAX ? UINT32_MAX : (uint32_t)most;
+    return AQ_OK;
+}
+
+uint32_t aq_ibv_rbuf_budget(void)
+{
+    const uint64_t count = aq_counter_get(&aq_ibv_rbufs.count);
+
+    return count < aq_ibv_rbufs.most ? aq_ibv_rbufs.most - (uint32_t)count : 0;
+}
+
+uint64_t aq_ibv_rbuf_bytes(void)
+{
+    return aq_counter_get(&aq_ibv_rbufs.chunk_count) * AQ_IBV_CHUNK_BYTES;
+}
+
+/* --- chunks, under the mutex --- */
+
+static void aq_ibv_chunk_fill(struct aq_ibv_chunk *chunk)
+{
+    for (uint32_t i = AQ_IBV_CHUNK; i-- > 0;) {
+        struct aq_ibv_rbuf *buf = &chunk->bufs[i];
+
+        buf->chunk = chunk;
+        buf->bytes = chunk->memory + (size_t)i * AQ_IBV_BUF;
+        buf->sge = (struct ibv_sge){ .addr = (uintptr_t)buf->bytes, .length = AQ_IBV_BUF, .lkey = chunk->mr->lkey };
+        buf->wr = (struct ibv_recv_wr){ .wr_id = (uintptr_t)buf, .sg_list = &buf->sge, .num_sge = 1 };
+        buf->next = chunk->spare;
+        chunk->spare = buf;
+    }
+    chunk->spare_count = AQ_IBV_CHUNK;
+}
+
+static struct aq_ibv_chunk *aq_ibv_chunk_make(struct aq_ibv_rail *rail, char *why, size_t len)
+{
+    struct aq_ibv_chunk *chunk = calloc(1, sizeof(*chunk)), **at = &aq_ibv_rbufs.chunks[rail->index];
+
+    if (chunk == NULL) {
+        snprintf(why, len, "ibv: no memory for receive buffers");
+        return NULL;
+    }
+    chunk->memory = mmap(NULL, AQ_IBV_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (chunk->memory == MAP_FAILED) {
+        snprintf(why, len, "ibv: no memory for receive buffers: %s", strerror(errno));
+        goto free_chunk;
+    }
+    /* a child's copy of a page must not take the device's place */
+    (void)madvise(chunk->memory, AQ_IBV_CHUNK_BYTES, MADV_DONTFORK);
+    chunk->mr = aq_ibv.lib->reg_mr(rail->dev->pd, chunk->memory, AQ_IBV_CHUNK_BYTES, IBV_ACCESS_LOCAL_WRITE);
+    if (chunk->mr == NULL) {
+        aq_ibv_register_why(why, len, rail->dev, AQ_IBV_CHUNK_BYTES, errno);
+        goto unmap;
+    }
+    chunk->rail = rail;
+    aq_ibv_chunk_fill(chunk);
+    while (*at != NULL) {
+        chunk->prev = *at;
+        at = &(*at)->next;
+    }
+    *at = chunk;
+    aq_counter_add(&aq_ibv_rbufs.chunk_count, 1);
+    return chunk;
+unmap:
+    munmap(chunk->memory, AQ_IBV_CHUNK_BYTES);
+free_chunk:
+    free(chunk);
+    return NULL;
+}
+
+static void aq_ibv_chunk_free(struct aq_ibv_chunk *chunk)
+{
+    if (chunk->prev != NULL)
+        chunk->prev->next = chunk->next;
+    else
+        aq_ibv_rbufs.chunks[chunk->rail->index] = chunk->next;
+    if (chunk->next != NULL)
+        chunk->next->prev = chunk->prev;
+    (void)aq_ibv.lib->dereg_mr(chunk->mr);
+    munmap(chunk->memory, AQ_IBV_CHUNK_BYTES);
+    free(chunk);
+    aq_counter_add(&aq_ibv_rbufs.chunk_count, (uint64_t)-1);
+}
+
+/* --- posting --- */
+
+static void aq_ibv_rbuf_post(struct aq_ibv_rail *rail, struct ibv_recv_wr *first)
+{
+    struct ibv_recv_wr *bad;
+    const int error = ibv_post_srq_recv(rail->srq, first, &bad);
+
+    if (error != 0 && !aq_exit_in_progress())
+        aq_fatal("ibv: port %s:%u takes no receive buffer: %s", rail->dev->name, rail->port, strerror(error));
+}
+
+void aq_ibv_rbuf_repost(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *const *bufs, unsigned count)
+{
+    for (unsigned i = 0; i + 1 < count; i++)
+        bufs[i]->wr.next = &bufs[i + 1]->wr;
+    bufs[count - 1]->wr.next = NULL;
+    aq_ibv_rbuf_post(rail, &bufs[0]->wr);
+}
+
+static struct aq_ibv_rbuf *aq_ibv_rbuf_from_spare(struct aq_ibv_rail *rail)
+{
+    for (struct aq_ibv_chunk *chunk = aq_ibv_rbufs.chunks[rail->index]; chunk != NULL; chunk = chunk->next) {
+        struct aq_ibv_rbuf *buf = chunk->spare;
+
+        if (buf == NULL)
+            continue;
+        chunk->spare = buf->next;
+        chunk->spare_count--;
+        return buf;
+    }
+    return NULL;
+}
+
+bool aq_ibv_rbuf_grow(struct aq_ibv_rail *rail, uint32_t count, char *why, size_t len)
+{
+    bool done = true;
+
+    pthread_mutex_lock(&aq_ibv_rbufs.mutex);
+    if (aq_ibv_rbufs.posted[rail->index] + count > rail->srq_room) {
+        snprintf(why, len, "ibv: the shared receive queue of port %s:%u, of %u buffers, is too small for so many peers: run fewer ranks",
+                 rail->dev->name, rail->port, rail->srq_room);
+        done = false;
+    }
+    for (uint32_t i = 0; done && i < count; i++) {
+        struct aq_ibv_rbuf *buf = aq_ibv_rbuf_from_spare(rail);
+
+        if (buf == NULL && aq_ibv_chunk_make(rail, why, len) != NULL)
+            buf = aq_ibv_rbuf_from_spare(rail);
+        if (buf == NULL) {
+            done = false; /* what is posted already stays, as a reserve */
+            break;
+        }
+        buf->wr.next = NULL;
+        aq_ibv_rbuf_post(rail, &buf->wr);
+        aq_ibv_rbufs.posted[rail->index]++;
+        aq_counter_add(&aq_ibv_rbufs.count, 1);
+    }
+    pthread_mutex_unlock(&aq_ibv_rbufs.mutex);
+    return done;
+}
+
+void aq_ibv_rbuf_spare(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *buf)
+{
+    struct aq_ibv_chunk *chunk = buf->chunk;
+
+    pthread_mutex_lock(&aq_ibv_rbufs.mutex);
+    buf->next = chunk->spare;
+    chunk->spare = buf;
+    chunk->spare_count++;
+    aq_ibv_rbufs.posted[rail->index]--;
+    aq_counter_add(&aq_ibv_rbufs.count, (uint64_t)-1);
+    if (chunk->spare_count == AQ_IBV_CHUNK && chunk != aq_ibv_rbufs.chunks[rail->index])
+        aq_ibv_chunk_free(chunk);
+    pthread_mutex_unlock(&aq_ibv_rbufs.mutex);
+}

@@ -1,0 +1,416 @@
+/*
+ * aq_ibv_xfer.c - transfers of more than one request, or of memory that is not registered for good.
+ *
+ * A transfer goes piece by piece: hold the peer's memory (firehose; not if it is in the segment), then ours (firehose, or
+ * through a bounce buffer where pinning is refused), post, go on. Chunks that are pinned begin with a page and double up to
+ * AQ_IBV_PIECE_MOST, so that the device moves one while the processor pins the next.
+ *
+ * It never blocks. What it lacks (room in a queue pair, a connection, an answer of firehose, memory that may be pinned)
+ * parks it; the next poll goes on. Its operation counts it once, from beginning to end.
+ *
+ * States    fed by one thread at a time: its beginner, or whoever took it out of the parked; PENDING at firehose it is
+ *           nobody's until done() parks it. It ends with its last piece
+ * Holds     the peer's memory first, then ours: what holds neither waits for either, what holds the peer's waits for ours
+ *           only, which no peer's wish keeps. The requests of a hold of the peer's go through one queue pair, where
+ *           completions are in order: the last one releases it
+ * Threads   any; done() of a piece under the reap lock
+ * Uses      aq_ibv_xfer.h, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "conduits/ibv/aq_ibv_xfer.h"
+#include "core/aq_env.h"
+#include "core/aq_log.h"
+#include "core/aq_poll.h"
+#include "core/aq_rc.h"
+#include "core/aq_word.h"
+#include "extended/aq_ref.h"
+
+#define AQ_XFER_PARKED_MOST 1024u /* transfers that may wait before clients do */
+#define AQ_XFER_BY_MESSAGE 32768u /* bytes of a message, where the peer cannot pin */
+
+struct aq_ibv_xfer {
+    struct aq_fh_wish wish;
+    struct aq_ibv_wanted w;      /* here, there and nbytes: what is left */
+    struct aq_fh_chunks far_chunks, near_chunks;
+    struct aq_ibv_qp *qp;        /* of the hold */
+    struct aq_fh_hold far;       /* of the peer's memory, for the bytes that follow; region NULL: none */
+    size_t stripe;               /* most bytes of a piece */
+    aq_counter pending;          /* pieces, and one for whoever feeds it */
+    bool registered;             /* the far side is in the segment */
+    bool counts_lc;
+    bool by_message;             /* the peer could not pin what follows */
+    bool answered;               /* wish has an outcome */
+    atomic_bool *gone;           /* somebody waits for the end */
+    struct aq_ibv_xfer *next;    /* parked */
+};
+
+static struct {
+    aq_lock lock;
+    struct aq_ibv_xfer *first, **last;
+    atomic_uint count;
+} aq_parked = { .last = &aq_parked.first };
+
+/* --- parked --- */
+
+static void aq_ibv_xfer_park(struct aq_ibv_xfer *x)
+{
+    x->next = NULL;
+    aq_lock_acquire(&aq_parked.lock);
+    *aq_parked.last = x;
+    aq_parked.last = &x->next;
+    /* relaxed: a hint, written under the lock; what it counts is under the lock too */
+    atomic_store_explicit(&aq_parked.count, atomic_load_explicit(&aq_parked.count, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+    aq_lock_release(&aq_parked.lock);
+}
+
+static unsigned aq_ibv_xfer_parked(void)
+{
+    return atomic_load_explicit(&aq_parked.count, memory_order_relaxed); /* a hint */
+}
+
+bool aq_ibv_xfer_crowded(void)
+{
+    return aq_ibv_xfer_parked() >= AQ_XFER_PARKED_MOST;
+}
+
+bool aq_ibv_rma_drained(void)
+{
+    return aq_ibv_xfer_parked() == 0;
+}
+
+/* --- the end --- */
+
+/* One of its pieces, or the feeder, is done. */
+static void aq_ibv_xfer_leave(struct aq_ibv_xfer *x)
+{
+    struct aq_op *op = x->w.op;
+    atomic_bool *gone = x->gone;
+    const bool is_put = x->w.is_put, counts_lc = x->counts_lc;
+
+    if (aq_counter_add(&x->pending, (uint64_t)-1) != 0)
+        return;
+    free(x);
+    if (counts_lc)
+        aq_op_end(op, GEX_EC_LC, 1);
+    aq_op_end(op, is_put ? GEX_EC_PUT : GEX_EC_GET, 1);
+    if (gone != NULL)
+        /* release: pairs with the acquire of the waiter, who then leaves the frame it is in */
+        atomic_store_explicit(gone, true, memory_order_release);
+}
+
+static void aq_ibv_part_done(struct aq_ibv_done *done)
+{
+    struct aq_ibv_piece *piece = (struct aq_ibv_piece *)(void *)done; /* its first member */
+    struct aq_ibv_xfer *x = piece->xfer;
+
+    if (piece->dest != NULL) {
+        aq_op_returns(x->w.op);
+        memcpy(piece->dest, piece->bounce->bytes, piece->nbytes);
+    }
+    if (piece->bounce != NULL)
+        aq_ibv_bounce_give(piece->bounce);
+    if (piece->local.region != NULL)
+        aq_fh_release(aq_fh_job, &piece->local);
+    if (piece->remote.region != NULL)
+        aq_fh_release(aq_fh_job, &piece->remote);
+    aq_ibv_piece_give(piece);
+    aq_ibv_xfer_leave(x);
+}
+
+/* --- what a piece needs --- */
+
+static void aq_ibv_xfer_advance(struct aq_ibv_xfer *x, size_t nbytes)
+{
+    x->w.here = (char *)x->w.here + nbytes;
+    x->w.there += nbytes;
+    x->w.nbytes -= nbytes;
+}
+
+/* Firehose has answered; any thread. */
+static void aq_ibv_xfer_answered(struct aq_fh_wish *wish)
+{
+    aq_ibv_xfer_park(wish->arg);
+}
+
+/* The outcome of a wish. AQ_OK: something is held, or bytes travelled, or messages have to do it. */
+static int aq_ibv_xfer_take_answer(struct aq_ibv_xfer *x)
+{
+    x->answered = false;
+    if (x->wish.rc == AQ_RETRY)
+        return AQ_RETRY;
+    if (x->wish.rc < 0) {
+        x->by_message = true;
+        return AQ_OK;
+    }
+    aq_ibv_xfer_advance(x, x->wish.carried);
+    x->far = x->wish.hold;
+    return AQ_OK;
+}
+
+/* Hold the peer's memory. AQ_OK, AQ_RETRY, or AQ_PENDING: it is not ours any more. */
+static int aq_ibv_xfer_reach(struct aq_ibv_xfer *x)
+{
+    const struct aq_fh_chunks before = x->far_chunks;
+    size_t nbytes;
+    int rc;
+
+    if (aq_fh_job == NULL) {
+        x->by_message = true;
+        return AQ_OK;
+    }
+    nbytes = aq_fh_chunk(&x->far_chunks, x->w.there, x->w.nbytes, AQ_IBV_PIECE_MOST);
+    x->wish = (struct aq_fh_wish){ .peer = x->w.rank, .write = x->w.is_put, .addr = x->w.there, .nbytes = nbytes,
+                                   .put = x->w.is_put ? x->w.here : NULL, .get = x->w.is_put ? NULL : x->w.here,
+                                   .done = aq_ibv_xfer_answered, .arg = x };
+    x->answered = true; /* now: another thread may go on before the call returns */
+    rc = aq_fh_remote(aq_fh_job, &x->wish);
+    if (rc == AQ_PENDING)
+        return AQ_PENDING;
+    x->answered = false;
+    if (rc == AQ_OK)
+        x->far = x->wish.hold;
+    else
+        x->far_chunks = before;
+    return rc;
+}
+
+/* One message's worth, where the peer cannot pin. AQ_OK or AQ_RETRY. */
+static int aq_ibv_xfer_message(struct aq_ibv_xfer *x)
+{
+    const size_t limit = aq_limits.max_medium & ~(size_t)7;
+    const size_t most = limit < AQ_XFER_BY_MESSAGE ? limit : AQ_XFER_BY_MESSAGE;
+    const size_t nbytes = x->w.nbytes < most ? x->w.nbytes : most;
+    const int rc = x->w.is_put ? aq_ref_put(x->w.op, x->w.rank, (void *)x->w.there, x->w.here, nbytes, false,
+                                            GEX_FLAG_IMMEDIATE)
+                               : aq_ref_get(x->w.op, x->w.rank, x->w.here, (void *)x->w.there, nbytes,
+                                            GEX_FLAG_IMMEDIATE);
+
+    if (rc == AQ_OK) {
+        aq_ibv_xfer_advance(x, nbytes);
+        x->by_message = false; /* perhaps it can pin what follows */
+    }
+    return rc;
+}
+
+/* Our side of the next piece, of at most nbytes: segment, pinned, or a bounce buffer. */
+static int aq_ibv_xfer_local(struct aq_ibv_xfer *x, size_t nbytes, struct aq_ibv_piece *piece,
+                             struct aq_ibv_local *local_out)
+{
+    int rc = AQ_ERR_RESOURCE;
+
+    if (aq_ibv_local_own(x->w.here, nbytes, local_out))
+        return AQ_OK;
+    if (aq_fh_job != NULL) {
+        const struct aq_fh_chunks before = x->near_chunks;
+
+        nbytes = aq_fh_chunk(&x->near_chunks, (uintptr_t)x->w.here, nbytes, AQ_IBV_PIECE_MOST);
+        rc = aq_fh_local(aq_fh_job, (uintptr_t)x->w.here, nbytes, !x->w.is_put, &piece->local);
+        if (rc == AQ_OK) {
+            aq_ibv_pin_local(&piece->local, local_out);
+            return AQ_OK;
+        }
+        piece->local.region = NULL;
+        if (rc == AQ_RETRY) {
+            x->near_chunks = before;
+            return AQ_RETRY;
+        }
+    }
+    nbytes = nbytes < AQ_IBV_BOUNCE_MOST ? nbytes : AQ_IBV_BOUNCE_MOST;
+    piece->bounce = aq_ibv_bounce_take(nbytes);
+    if (piece->bounce == NULL)
+        return AQ_RETRY;
+    if (x->w.is_put)
+        memcpy(piece->bounce->bytes, x->w.here, nbytes);
+    else
+        piece->dest = x->w.here;
+    piece->nbytes = (uint32_t)nbytes;
+    local_out->addr = (uintptr_t)piece->bounce->bytes;
+    local_out->len = nbytes;
+    memcpy(local_out->lkey, piece->bounce->lkey, sizeof(local_out->lkey));
+    return AQ_OK;
+}
+
+static void aq_ibv_piece_undo(struct aq_ibv_piece *piece)
+{
+    if (piece->bounce != NULL)
+        aq_ibv_bounce_give(piece->bounce);
+    if (piece->local.region != NULL)
+        aq_fh_release(aq_fh_job, &piece->local);
+    aq_ibv_piece_give(piece);
+}
+
+/* --- feeding --- */
+
+/* Post a piece whose local side is ready; the last of a hold takes the hold along. */
+static int aq_ibv_xfer_post(struct aq_ibv_xfer *x, struct aq_ibv_qp *qp, const struct aq_ibv_local *local,
+                            struct aq_ibv_piece *piece)
+{
+    struct ibv_send_wr wr = { .opcode = x->w.is_put ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
+                              .wr.rdma.remote_addr = x->w.there };
+    const bool ends_hold = x->far.region != NULL && local->len == x->far.len;
+    int rc;
+
+    if (x->registered)
+        aq_ibv_remote_key(x->w.rank, qp->rail->index, (void *)x->w.there, local->len, &wr.wr.rdma.rkey);
+    else
+        wr.wr.rdma.rkey = x->far.pin->key[qp->rail->index];
+    piece->xfer = x;
+    piece->op = x->w.op;
+    piece->done.fn = aq_ibv_part_done;
+    if (ends_hold)
+        piece->remote = x->far;
+    else
+        piece->remote.region = NULL;
+    aq_counter_add(&x->pending, 1); /* before it can complete */
+    rc = aq_ibv_rma_post(qp, &wr, local, piece);
+    if (rc != AQ_OK) {
+        aq_counter_add(&x->pending, (uint64_t)-1);
+        return rc;
+    }
+    if (ends_hold) {
+        x->far.region = NULL;
+    } else if (x->far.region != NULL) {
+        x->far.addr += local->len;
+        x->far.len -= local->len;
+    }
+    aq_ibv_xfer_advance(x, local->len);
+    return AQ_OK;
+}
+
+static int aq_ibv_xfer_piece(struct aq_ibv_xfer *x, struct aq_ibv_peer *peer)
+{
+    size_t most = x->registered ? x->w.nbytes : x->far.len;
+    struct aq_ibv_piece *piece;
+    struct aq_ibv_local local;
+    int rc;
+
+    if (x->qp == NULL || x->far.region == NULL)
+        x->qp = aq_ibv_rma_qp(peer);
+    if (aq_ibv_qp_room(x->qp) == 0)
+        return AQ_RETRY;
+    most = most < x->stripe ? most : x->stripe;
+    piece = aq_ibv_piece_take();
+    piece->bounce = NULL;
+    piece->dest = NULL;
+    piece->local.region = NULL;
+    rc = aq_ibv_xfer_local(x, most, piece, &local);
+    if (rc == AQ_OK)
+        rc = aq_ibv_xfer_post(x, x->qp, &local, piece);
+    if (rc != AQ_OK)
+        aq_ibv_piece_undo(piece);
+    return rc;
+}
+
+/* The next step. AQ_OK: there may be more; AQ_RETRY: not now; AQ_PENDING: firehose has it. */
+static int aq_ibv_xfer_step(struct aq_ibv_xfer *x)
+{
+    struct aq_ibv_peer *peer;
+
+    if (x->answered)
+        return aq_ibv_xfer_take_answer(x);
+    if (x->by_message)
+        return aq_ibv_xfer_message(x);
+    peer = aq_ibv_peer(x->w.rank);
+    if (peer == NULL || (x->w.is_put && !aq_ibv_rma_is_quiet()))
+        return AQ_RETRY;
+    if (x->stripe == 0) {
+        const size_t share = (x->w.nbytes / peer->qp_count + AQ_FH_PAGE - 1) & ~(size_t)(AQ_FH_PAGE - 1);
+
+        x->stripe = peer->qp_count == 1 || share > AQ_IBV_PIECE_MOST ? AQ_IBV_PIECE_MOST
+                    : share < AQ_IBV_STRIPE_LEAST                    ? AQ_IBV_STRIPE_LEAST
+                                                                     : share;
+    }
+    if (!x->registered && x->far.region == NULL)
+        return aq_ibv_xfer_reach(x);
+    return aq_ibv_xfer_piece(x, peer);
+}
+
+/* Go on until something is lacking. Returns whether anything moved. */
+static bool aq_ibv_xfer_feed(struct aq_ibv_xfer *x)
+{
+    bool moved = false;
+    int rc = AQ_OK;
+
+    while (x->answered || x->w.nbytes != 0) {
+        rc = aq_ibv_xfer_step(x);
+        if (rc != AQ_OK)
+            break;
+        moved = true;
+    }
+    if (rc == AQ_PENDING)
+        return true; /* not ours any more */
+    if (rc == AQ_RETRY) {
+        aq_ibv_xfer_park(x);
+        return moved;
+    }
+    aq_ibv_xfer_leave(x);
+    return true;
+}
+
+unsigned aq_ibv_rma_poll(void)
+{
+    struct aq_ibv_xfer *x, *next;
+    unsigned moved = 0;
+
+    if (aq_fh_job != NULL && AQ_UNLIKELY(aq_fh_has_work(aq_fh_job)))
+        aq_fh_progress(aq_fh_job);
+    if (AQ_LIKELY(aq_ibv_xfer_parked() == 0))
+        return 0;
+    aq_lock_acquire(&aq_parked.lock);
+    x = aq_parked.first;
+    aq_parked.first = NULL;
+    aq_parked.last = &aq_parked.first;
+    atomic_store_explicit(&aq_parked.count, 0, memory_order_relaxed); /* see aq_ibv_xfer_park() */
+    aq_lock_release(&aq_parked.lock);
+    for (; x != NULL; x = next) {
+        next = x->next;
+        moved += aq_ibv_xfer_feed(x);
+    }
+    return moved;
+}
+
+/* For comparison: register all of our side before the first byte leaves. It stays registered as a victim of firehose. */
+static __attribute__((noinline, cold)) void aq_ibv_xfer_pin_first(const struct aq_ibv_wanted *wanted)
+{
+    struct aq_fh_hold hold;
+    size_t at = 0;
+
+    while (at < wanted->nbytes
+           && aq_fh_local(aq_fh_job, (uintptr_t)wanted->here + at, wanted->nbytes - at, !wanted->is_put, &hold) == AQ_OK) {
+        at += hold.len;
+        aq_fh_release(aq_fh_job, &hold);
+    }
+}
+
+void aq_ibv_xfer_start(const struct aq_ibv_wanted *wanted)
+{
+    struct aq_ibv_xfer *x = calloc(1, sizeof(*x));
+    atomic_bool gone = false;
+    uint32_t rkey;
+
+    if (x == NULL)
+        aq_fatal("ibv: no memory for a transfer of %zu bytes with rank %u", wanted->nbytes, wanted->rank);
+    x->w = *wanted;
+    x->registered = aq_ibv_remote_key(wanted->rank, 0, (void *)wanted->there, wanted->nbytes, &rkey);
+    x->counts_lc = wanted->is_put && !wanted->lc_now;
+    x->gone = wanted->lc_now ? &gone : NULL;
+    aq_counter_add(&x->pending, 1);
+    if (x->counts_lc)
+        aq_op_begin(wanted->op, GEX_EC_LC, 1);
+    aq_op_begin(wanted->op, wanted->is_put ? GEX_EC_PUT : GEX_EC_GET, 1);
+    if (AQ_UNLIKELY(!aq_env_bool(AQ_ENV_AQ_IBV_OVERLAP)) && aq_fh_job != NULL
+        && !aq_bounds_hold(&aq_ibv_own.bound, wanted->here, wanted->nbytes))
+        aq_ibv_xfer_pin_first(wanted);
+    aq_ibv_xfer_feed(x);
+    if (wanted->lc_now) {
+        struct aq_waiter waiter = AQ_WAITER_INIT("the end of a put whose source is to be free", wanted->rank);
+
+        /* acquire: pairs with the release in aq_ibv_xfer_leave() */
+        while (!atomic_load_explicit(&gone, memory_order_acquire))
+            aq_wait_step(&waiter);
+        aq_wait_end(&waiter);
+    }
+}

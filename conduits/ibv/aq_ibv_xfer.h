@@ -1,0 +1,143 @@
+/*
+ * aq_ibv_xfer.h - what the files of transfers share.
+ *
+ *     aq_ibv_rma.c      put and get: the short way of a single work request; else a transfer
+ *     aq_ibv_xfer.c     transfers: several requests, memory that is pinned as they go; never blocks
+ *     aq_ibv_bounce.c   pieces, which stand for one request, and registered buffers
+ *     aq_ibv_atomic.c   atomic operations by the device
+ *     aq_ibv_segment.c  segments, registered for good, and their keys
+ *     aq_ibv_pin.c      other memory: what firehose asks of this conduit
+ *
+ * Uses      aq_ibv.h, other/firehose/aq_fh.h, extended/aq_op.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_IBV_XFER_H
+#define AQ_IBV_XFER_H
+
+#include "conduits/ibv/aq_ibv.h"
+#include "extended/aq_op.h"
+#include "other/firehose/aq_fh.h"
+
+#define AQ_IBV_PIECE_MOST ((size_t)4 << 20)     /* bytes of one request: within what each device takes */
+#define AQ_IBV_STRIPE_LEAST ((size_t)128 << 10) /* a transfer is spread over queue pairs in pieces of so much */
+#define AQ_IBV_BOUNCE_MOST 65536u               /* bytes of the largest bounce buffer */
+
+/* --- pieces and bounce buffers (aq_ibv_bounce.c) --- */
+
+struct aq_ibv_xfer;
+
+struct aq_ibv_bounce {
+    struct aq_ibv_bounce *next; /* while free */
+    char *bytes;
+    uint32_t size_class;
+    uint32_t lkey[AQ_IBV_RAILS]; /* by dev->index */
+};
+
+/* One work request under way: who is told, and what it holds. */
+struct aq_ibv_piece {
+    _Alignas(AQ_CACHE_LINE) struct aq_ibv_done done;
+    struct aq_ibv_piece *next; /* while free */
+    struct aq_op *op;
+    struct aq_ibv_xfer *xfer;  /* that it is a part of, or NULL */
+    struct aq_ibv_bounce *bounce;
+    void *dest;                /* of what the bounce buffer will hold, or NULL */
+    uint32_t nbytes;
+    gex_EC_t category;         /* that it is counted in, without a xfer */
+    struct aq_fh_hold local, remote; /* region NULL: none */
+};
+
+/* Memory of this process as a device is told of it. */
+struct aq_ibv_local {
+    uintptr_t addr;
+    size_t len;
+    uint32_t lkey[AQ_IBV_RAILS]; /* by dev->index */
+};
+
+/* Ends the job if memory is out. Its fields are not set, but no region is held. */
+struct aq_ibv_piece *aq_ibv_piece_take(void);
+void aq_ibv_piece_give(struct aq_ibv_piece *piece);
+
+/* A buffer of at least nbytes, at most AQ_IBV_BOUNCE_MOST; NULL: none now. */
+struct aq_ibv_bounce *aq_ibv_bounce_take(size_t nbytes);
+void aq_ibv_bounce_give(struct aq_ibv_bounce *bounce);
+
+/* --- queue pairs for transfers --- */
+
+/* They take turns. */
+struct aq_ibv_qp *aq_ibv_rma_qp(struct aq_ibv_peer *peer);
+
+/* Post a request of a piece; wr has opcode, flags and what is far. AQ_OK or AQ_RETRY. */
+static inline int aq_ibv_rma_post(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, const struct aq_ibv_local *local,
+                                  struct aq_ibv_piece *piece)
+{
+    struct ibv_sge sge = { .addr = local->addr, .length = (uint32_t)local->len,
+                           .lkey = local->lkey[qp->rail->dev->index] };
+
+    wr->sg_list = &sge;
+    wr->num_sge = 1;
+    wr->next = NULL;
+    return aq_ibv_qp_post(qp, wr, 1, &piece->done, AQ_IBV_POST_SIGNAL);
+}
+
+/* May a put leave? Not while a peer could still aim at memory that this process has unmapped. */
+static inline bool aq_ibv_rma_is_quiet(void)
+{
+    if (AQ_LIKELY(aq_fh_job == NULL || aq_fh_is_quiet(aq_fh_job)))
+        return true;
+    aq_fh_settle(aq_fh_job);
+    return aq_fh_is_quiet(aq_fh_job);
+}
+
+/* --- registration (aq_ibv_segment.c, aq_ibv_pin.c) --- */
+
+/* Our own segment. */
+struct aq_ibv_own {
+    struct aq_bound bound; /* size 0: none */
+    uint32_t lkey[AQ_IBV_RAILS];
+};
+extern struct aq_ibv_own aq_ibv_own;
+
+/* Is all of it registered for good, here? Then how. */
+static inline bool aq_ibv_local_own(const void *addr, size_t nbytes, struct aq_ibv_local *local_out)
+{
+    if (!aq_bounds_hold(&aq_ibv_own.bound, addr, nbytes) || aq_ibv_own.bound.size == 0)
+        return false;
+    local_out->addr = (uintptr_t)addr;
+    local_out->len = nbytes;
+    for (unsigned i = 0; i < AQ_IBV_RAILS; i++)
+        local_out->lkey[i] = aq_ibv_own.lkey[i];
+    return true;
+}
+
+/* The table's entries for what comes after the client's attach hook, and for atomic domains (aq_ibv_atomic.c). */
+int aq_ibv_segment_ready(void);
+bool aq_ibv_ad_serves(gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags);
+int aq_ibv_ad_op(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result_p, void *tgt_addr, gex_OP_t opcode,
+                 uint64_t operand1, uint64_t operand2, gex_Flags_t flags);
+/* May devices serve domains? The same on every rank, once the segments are ready. */
+bool aq_ibv_atomics_agreed(void);
+
+/* Start firehose. AQ_OK or negative, logged. */
+int aq_ibv_pin_init(void);
+/* The same of a held region. */
+void aq_ibv_pin_local(const struct aq_fh_hold *hold, struct aq_ibv_local *local_out);
+
+/* --- transfers (aq_ibv_xfer.c) --- */
+
+/* What a client asks for. */
+struct aq_ibv_wanted {
+    struct aq_op *op;
+    gex_Rank_t rank;
+    bool is_put;
+    bool lc_now;
+    void *here;      /* source of a put */
+    uintptr_t there;
+    size_t nbytes;
+};
+
+/* Begin one, counted in its operation, and let it go as far as it can; what is left goes on in polls. With lc_now it
+ * returns when the source may be reused. */
+void aq_ibv_xfer_start(const struct aq_ibv_wanted *wanted);
+/* Are so many waiting that no more should begin? */
+bool aq_ibv_xfer_crowded(void);
+
+#endif

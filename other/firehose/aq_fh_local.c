@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_fh_local.c - holds of this process's own memory, for its own transfers.
+ *
+ * A region that peers aim at serves our transfers too, and counts against the local budget as long as it does.
+ *
+ * Threads   any; a thread that wants what another is pinning comes again (AQ_RETRY)
+ * Uses      aq_fh_internal.h
+ */
+#include "other/firehose/aq_fh_internal.h"
+
+static void aq_fh_hold_fill(struct aq_fh_hold *hold, struct aq_fh_region *region, uintptr_t addr, size_t nbytes)
+{
+    const size_t room = region->end - addr;
+
+    region->refs++;
+    region->used = true;
+    *hold = (struct aq_fh_hold){ .addr = addr, .len = nbytes < room ? nbytes : room, .pin = &region->pin,
+                                 .region = region };
+}
+
+/* A neighbour becomes part of the new region. */
+static void aq_fh_local_merge(struct aq_fh *fh, struct aq_fh_region *neighbour, struct aq_fh_doomed *doomed)
+{
+    if (neighbour != NULL)
+        aq_fh_doom(fh, neighbour, doomed);
+}
+
+/* Local lock: a region as planned, or less, that is charged and in the index; NULL: *rc_out says why. */
+static struct aq_fh_region *aq_fh_local_make(struct aq_fh *fh, struct aq_fh_plan *plan, struct aq_fh_doomed *doomed,
+                                             int *rc_out)
+{
+    struct aq_fh_region *region;
+
+    if (plan->want_end - plan->want_start > fh->local_chunk)
+        aq_fh_plan_cut(plan, fh->local_chunk);
+    aq_fh_local_merge(fh, plan->below, doomed);
+    aq_fh_local_merge(fh, plan->above, doomed);
+    *rc_out = AQ_ERR_NOMEM;
+    region = aq_fh_region_create(NULL, plan->want_start, plan->want_end);
+    if (region == NULL)
+        return NULL;
+    if (!aq_fh_charge(fh, region, doomed)) {
+        aq_fh_plan_cut(plan, fh->local_chunk);
+        region->start = plan->start;
+        region->end = plan->end;
+        if (!aq_fh_charge(fh, region, doomed)) {
+            *rc_out = AQ_RETRY;
+            aq_fh_region_destroy(region);
+            return NULL;
+        }
+    }
+    if (!aq_fh_index_insert(&fh->index, region)) {
+        aq_fh_uncharge(fh, region);
+        aq_fh_region_destroy(region);
+        return NULL;
+    }
+    aq_fh_list_append(&fh->order, region);
+    region->refs = 1;
+    return region;
+}
+
+/* Local lock, which it releases. */
+static int aq_fh_local_miss(struct aq_fh *fh, uintptr_t addr, size_t nbytes, bool write, struct aq_fh_hold *hold_out)
+{
+    struct aq_fh_doomed doomed = { .charge = 0 };
+    struct aq_fh_region *region;
+    struct aq_fh_plan plan;
+    int rc;
+
+    if (aq_fh_index_find(&fh->index, addr, write, AQ_FH_MAKING) != NULL) {
+        aq_lock_release(&fh->lock);
+        return AQ_RETRY;
+    }
+    fh->counts.local_misses++;
+    plan = aq_fh_plan_make(&fh->index, addr, nbytes, write, fh->local_region, fh->local_chunk);
+    region = aq_fh_local_make(fh, &plan, &doomed, &rc);
+    aq_lock_release(&fh->lock);
+    aq_fh_unpin_doomed(fh, &doomed);
+    if (region == NULL)
+        return rc;
+    rc = aq_fh_pin_region(fh, region, &plan, write);
+    if (rc != AQ_OK)
+        return rc;
+    region->refs--; /* the maker's */
+    aq_fh_hold_fill(hold_out, region, addr, nbytes);
+    aq_lock_release(&fh->lock);
+    return AQ_OK;
+}
+
+/* Local lock, which it releases: peers aim at the region, and we begin to use it. */
+static int aq_fh_local_share(struct aq_fh *fh, struct aq_fh_region *region, uintptr_t addr, size_t nbytes,
+                             struct aq_fh_hold *hold_out)
+{
+    struct aq_fh_doomed doomed = { .charge = 0 };
+    const bool charged = aq_fh_charge(fh, region, &doomed);
+
+    if (charged) {
+        fh->counts.local_hits++;
+        aq_fh_hold_fill(hold_out, region, addr, nbytes);
+    }
+    aq_lock_release(&fh->lock);
+    aq_fh_unpin_doomed(fh, &doomed);
+    return charged ? AQ_OK : AQ_RETRY;
+}
+
+int aq_fh_local_chunk(struct aq_fh *fh, uintptr_t addr, size_t nbytes, size_t chunk, bool write,
+                      struct aq_fh_hold *hold_out)
+{
+    struct aq_fh_region *region;
+
+    aq_fh_settle(fh);
+    aq_lock_acquire(&fh->lock);
+    region = aq_fh_index_find(&fh->index, addr, write, AQ_FH_READY);
+    if (AQ_UNLIKELY(region == NULL))
+        return aq_fh_local_miss(fh, addr, nbytes < chunk ? nbytes : chunk, write, hold_out);
+    if (AQ_UNLIKELY(region->charge == 0))
+        return aq_fh_local_share(fh, region, addr, nbytes, hold_out);
+    fh->counts.local_hits++;
+    aq_fh_hold_fill(hold_out, region, addr, nbytes);
+    aq_lock_release(&fh->lock);
+    return AQ_OK;
+}
+
+int aq_fh_local(struct aq_fh *fh, uintptr_t addr, size_t nbytes, bool write, struct aq_fh_hold *hold_out)
+{
+    return aq_fh_local_chunk(fh, addr, nbytes, nbytes, write, hold_out);
+}
+
+/* Local lock: the last hold has ended. */
+static void aq_fh_local_idle(struct aq_fh *fh, struct aq_fh_region *region, struct aq_fh_doomed *doomed)
+{
+    if (region->aims != NULL)
+        aq_fh_uncharge(fh, region); /* it counts for those who aim at it */
+    else if (region->state == AQ_FH_STALE)
+        aq_fh_doom(fh, region, doomed);
+}
+
+static void aq_fh_remote_idle(struct aq_fh_region *region)
+{
+    struct aq_fh_peer *peer = region->peer;
+
+    if (region->state == AQ_FH_READY)
+        return;
+    aq_fh_list_remove(region);
+    aq_fh_list_append(&peer->leaving, region);
+    aq_fh_want(peer);
+}
+
+void aq_fh_release(struct aq_fh *fh, struct aq_fh_hold *hold)
+{
+    struct aq_fh_region *region = hold->region;
+    struct aq_fh_peer *peer = region->peer;
+
+    hold->region = NULL;
+    if (peer != NULL) {
+        aq_lock_acquire(&peer->lock);
+        if (--region->refs == 0)
+            aq_fh_remote_idle(region);
+        aq_lock_release(&peer->lock);
+    } else {
+        struct aq_fh_doomed doomed = { .charge = 0 };
+
+        aq_lock_acquire(&fh->lock);
+        if (--region->refs == 0)
+            aq_fh_local_idle(fh, region, &doomed);
+        aq_lock_release(&fh->lock);
+        aq_fh_unpin_doomed(fh, &doomed);
+    }
+}

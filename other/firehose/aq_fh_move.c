@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_fh_move.c - the initiator's side of a miss: what to give up, the message, and its answer.
+ *
+ * Share      what we aim at, and what messages under way have asked for, never exceeds our share of the peer.
+ *            Messages may overtake each other, so each pays for itself: what it gives up counts until the answer, and
+ *            what it asks for counts as far as it is more
+ * Victims    regions that nobody uses, oldest first; one that was used since it was last at the head goes round once
+ * Threads    any; the peer's lock. A message leaves without it; until its answer the region is MAKING, and what it
+ *            gives up is in no table
+ * Uses       aq_fh_internal.h, aq_fh_wire.h
+ */
+#include "other/firehose/aq_fh_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/aq_word.h"
+#include "other/firehose/aq_fh_wire.h"
+
+#define AQ_FH_LEAST_VICTIMS 16 /* that a message has room for, whatever data it carries */
+
+/* --- ids --- */
+
+/* Room for more numbers; false: there are as many as there can be, or no memory. */
+static bool aq_fh_slots_grow(struct aq_fh_peer *peer)
+{
+    const uint32_t twice = peer->slots * 2 + 16;
+    const uint32_t slots = twice < peer->fh->share_slots ? twice : peer->fh->share_slots;
+    struct aq_fh_region **grown;
+
+    if (slots == peer->slots)
+        return false;
+    grown = realloc(peer->slot, slots * sizeof(struct aq_fh_region *));
+    if (grown == NULL)
+        return false;
+    memset(grown + peer->slots, 0, (slots - peer->slots) * sizeof(struct aq_fh_region *));
+    peer->slot = grown;
+    peer->slot_turn = peer->slots;
+    peer->slots = slots;
+    return true;
+}
+
+/* A number for a region; false: none is free. */
+static bool aq_fh_slot_take(struct aq_fh_peer *peer, struct aq_fh_region *region)
+{
+    uint32_t tries = 0;
+
+    while (tries < peer->slots && peer->slot[(peer->slot_turn + tries) % peer->slots] != NULL)
+        tries++;
+    if (tries == peer->slots) {
+        if (!aq_fh_slots_grow(peer))
+            return false;
+        tries = 0;
+    }
+    peer->slot_turn = (peer->slot_turn + tries) % peer->slots;
+    peer->slot[peer->slot_turn] = region;
+    region->id = peer->use++ << AQ_FH_SLOT_BITS | peer->slot_turn++;
+    return true;
+}
+
+static void aq_fh_slot_free(struct aq_fh_peer *peer, struct aq_fh_region *region)
+{
+    peer->slot[region->id % AQ_FH_SLOTS_MAX] = NULL;
+}
+
+/* --- what a message gives up --- */
+
+struct aq_fh_load {
+    struct aq_fh_list list;
+    uint32_t count, most;
+    uint64_t bytes;
+};
+
+static void aq_fh_load_add(struct aq_fh_peer *peer, struct aq_fh_load *load, struct aq_fh_region *region)
+{
+    if (region->state == AQ_FH_READY)
+        aq_fh_index_remove(&peer->index, region);
+    aq_fh_list_remove(region);
+    aq_fh_list_append(&load->list, region);
+    region->leaving = true;
+    load->count++;
+    load->bytes += aq_fh_size(region);
+}
+
+/* The message was not sent: everything is as it was, but that a stale region remains one. */
+static void aq_fh_load_undo(struct aq_fh_peer *peer, struct aq_fh_list *list)
+{
+    struct aq_fh_region *region;
+
+    while ((region = aq_fh_list_pop(list)) != NULL) {
+        region->leaving = false;
+        if (region->state == AQ_FH_READY && aq_fh_index_insert(&peer->index, region)) {
+            aq_fh_list_append(&peer->order, region);
+        } else {
+            region->state = AQ_FH_STALE;
+            aq_fh_list_append(&peer->leaving, region);
+            aq_fh_want(peer);
+        }
+    }
+}
+
+/* The oldest region that nobody uses, or NULL. */
+static struct aq_fh_region *aq_fh_move_victim(struct aq_fh_peer *peer)
+{
+    uint32_t turns = peer->used_regions * 2;
+
+    for (struct aq_fh_region *region = peer->order.first; region != NULL && turns-- > 0; region = peer->order.first) {
+        if (region->refs == 0 && !region->used)
+            return region;
+        if (region->refs == 0)
+            region->used = false;
+        aq_fh_list_remove(region);
+        aq_fh_list_append(&peer->order, region);
+    }
+    return NULL;
+}
+
+/* Give up as much as the plan needs, and make it smaller if that is not enough. False: there is no room. */
+static bool aq_fh_move_load(struct aq_fh_peer *peer, struct aq_fh_plan *plan, struct aq_fh_load *load)
+{
+    const struct aq_fh *fh = peer->fh;
+    uint64_t room = 0;
+
+    while (load->count < load->most && peer->leaving.first != NULL)
+        aq_fh_load_add(peer, load, peer->leaving.first);
+    if (plan->below != NULL && load->count < load->most)
+        aq_fh_load_add(peer, load, plan->below);
+    if (plan->above != NULL && load->count < load->most)
+        aq_fh_load_add(peer, load, plan->above);
+    for (;;) {
+        const bool enough = peer->used_regions - (load->count != 0) < fh->share_regions;
+        struct aq_fh_region *victim;
+
+        room = fh->share - peer->used + load->bytes;
+        if (enough && plan->want_end - plan->want_start <= room)
+            return true;
+        victim = load->count < load->most ? aq_fh_move_victim(peer) : NULL;
+        if (victim == NULL) {
+            aq_fh_plan_cut(plan, room);
+            return enough && plan->end > plan->start;
+        }
+        aq_fh_load_add(peer, load, victim);
+    }
+}
+
+/* --- the message --- */
+
+static size_t aq_fh_message_write(uint8_t *message, const struct aq_fh_wire_move *wire, const struct aq_fh_list *list,
+                                  const struct aq_fh_region *first, const void *data)
+{
+    uint8_t *at = message + sizeof(*wire);
+
+    memcpy(message, wire, sizeof(*wire));
+    if (first != NULL) {
+        memcpy(at, &first->id, sizeof(first->id));
+        at += sizeof(first->id);
+    }
+    for (const struct aq_fh_region *region = list->first; region != NULL; region = region->next) {
+        memcpy(at, &region->id, sizeof(region->id));
+        at += sizeof(region->id);
+    }
+    if (wire->write && wire->data != 0 && data != NULL) {
+        memcpy(at, data, wire->data);
+        at += wire->data;
+    }
+    return (size_t)(at - message);
+}
+
+/* How much of a wish travels with the message, or with its answer. */
+static uint32_t aq_fh_move_carries(const struct aq_fh *fh, const struct aq_fh_wish *wish)
+{
+    const size_t head = wish->write ? sizeof(struct aq_fh_wire_move) + AQ_FH_LEAST_VICTIMS * sizeof(uint32_t)
+                                    : sizeof(struct aq_fh_wire_grant);
+    size_t most = fh->config.message - head;
+
+    if (wish->write ? wish->put == NULL : wish->get == NULL)
+        return 0;
+    most = most < fh->config.carry ? most : fh->config.carry;
+    return (uint32_t)(most < wish->nbytes ? most : wish->nbytes);
+}
+
+/* The region of a move whose message is about to leave. NULL: none could be made. */
+static struct aq_fh_region *aq_fh_move_make(struct aq_fh_peer *peer, const struct aq_fh_plan *plan,
+                                            const struct aq_fh_load *load, struct aq_fh_wish *wish)
+{
+    struct aq_fh_region *region = aq_fh_region_create(peer, plan->want_start, plan->want_end);
+
+    if (region == NULL)
+        return NULL;
+    if (!aq_fh_slot_take(peer, region)) {
+        aq_fh_region_destroy(region);
+        return NULL;
+    }
+    if (!aq_fh_index_insert(&peer->index, region)) {
+        aq_fh_slot_free(peer, region);
+        aq_fh_region_destroy(region);
+        return NULL;
+    }
+    region->write = wish->write;
+    region->asked = aq_fh_size(region);
+    region->discount = load->bytes < region->asked ? load->bytes : region->asked;
+    region->region_discount = load->count != 0;
+    region->wishes = wish;
+    region->wishes_end = &wish->next;
+    peer->used += region->asked - region->discount;
+    peer->used_regions += 1 - region->region_discount;
+    return region;
+}
+
+/* The peer's lock: the move is over; what it had reserved is free. */
+static void aq_fh_move_settle(struct aq_fh_peer *peer, struct aq_fh_region *region)
+{
+    peer->used -= region->asked - region->discount;
+    peer->used_regions -= 1 - region->region_discount;
+}
+
+static void aq_fh_wishes_end(struct aq_fh_wish *wish, int rc)
+{
+    for (struct aq_fh_wish *next; wish != NULL; wish = next) {
+        next = wish->next;
+        wish->rc = rc;
+        wish->hold.region = NULL;
+        wish->done(wish);
+    }
+}
+
+/* No message could be sent: as if nothing had been. */
+static int aq_fh_move_undo(struct aq_fh_peer *peer, struct aq_fh_region *region)
+{
+    struct aq_fh_wish *others;
+
+    aq_lock_acquire(&peer->lock);
+    aq_fh_move_settle(peer, region);
+    aq_fh_load_undo(peer, &region->cargo);
+    aq_fh_index_remove(&peer->index, region);
+    aq_fh_slot_free(peer, region);
+    others = region->wishes->next;
+    aq_lock_release(&peer->lock);
+    aq_fh_region_destroy(region);
+    aq_fh_wishes_end(others, AQ_RETRY);
+    return AQ_RETRY;
+}
+
+/* A list that has a new place. */
+static void aq_fh_list_move(struct aq_fh_list *to, const struct aq_fh_list *from)
+{
+    *to = *from;
+    for (struct aq_fh_region *region = to->first; region != NULL; region = region->next)
+        region->list = to;
+}
+
+int aq_fh_miss(struct aq_fh_peer *peer, struct aq_fh_wish *wish)
+{
+    const struct aq_fh *fh = peer->fh;
+    const size_t chunk = wish->chunk != 0 && wish->chunk < wish->nbytes ? wish->chunk : wish->nbytes;
+    struct aq_fh_wire_move wire = { .kind = AQ_FH_MOVE, .write = wish->write, .addr = wish->addr };
+    struct aq_fh_load load = { .count = 0 };
+    struct aq_fh_region *region = NULL;
+    uint8_t message[AQ_FH_MESSAGE];
+    struct aq_fh_plan plan;
+    size_t length;
+
+    wire.data = aq_fh_move_carries(fh, wish);
+    load.most = (uint32_t)((fh->config.message - sizeof(wire) - (wire.write ? wire.data : 0)) / sizeof(uint32_t));
+    plan = aq_fh_plan_make(&peer->index, wish->addr, chunk, wish->write, fh->remote_region, fh->remote_chunk);
+    if (aq_fh_move_load(peer, &plan, &load))
+        region = aq_fh_move_make(peer, &plan, &load, wish);
+    if (region == NULL) {
+        aq_fh_load_undo(peer, &load.list);
+        aq_lock_release(&peer->lock);
+        return AQ_RETRY;
+    }
+    aq_fh_list_move(&region->cargo, &load.list);
+    wire.id = region->id;
+    wire.start = plan.want_start;
+    wire.pages = (uint32_t)((plan.want_end - plan.want_start) / AQ_FH_PAGE);
+    wire.first = (uint32_t)((plan.start - plan.want_start) / AQ_FH_PAGE);
+    wire.least = (uint32_t)((plan.end - plan.start) / AQ_FH_PAGE);
+    wire.victims = (uint16_t)load.count;
+    length = aq_fh_message_write(message, &wire, &region->cargo, NULL, wish->put);
+    peer->misses++;
+    peer->moves++;
+    aq_lock_release(&peer->lock);
+    if (fh->ops.request(fh->arg, peer->rank, message, length) == AQ_OK)
+        return AQ_PENDING;
+    return aq_fh_move_undo(peer, region);
+}
+
+int aq_fh_release_send(struct aq_fh_peer *peer)
+{
+    const struct aq_fh *fh = peer->fh;
+    const uint32_t most = (uint32_t)((fh->config.message - sizeof(struct aq_fh_wire_move)) / sizeof(uint32_t));
+    struct aq_fh_wire_move wire = { .kind = AQ_FH_RELEASE };
+    struct aq_fh_load load = { .count = 0 };
+    uint8_t message[AQ_FH_MESSAGE];
+    struct aq_fh_region *region;
+    size_t length;
+
+    aq_lock_acquire(&peer->lock);
+    while (load.count < most && peer->leaving.first != NULL)
+        aq_fh_load_add(peer, &load, peer->leaving.first);
+    region = aq_fh_list_pop(&load.list);
+    if (region == NULL) {
+        aq_lock_release(&peer->lock);
+        return AQ_OK;
+    }
+    aq_fh_list_move(&region->cargo, &load.list);
+    load.list = (struct aq_fh_list){ .first = NULL };
+    wire.id = region->id;
+    wire.victims = (uint16_t)load.count;
+    length = aq_fh_message_write(message, &wire, &region->cargo, region, NULL);
+    peer->releases++;
+    if (peer->leaving.first != NULL)
+        aq_fh_want(peer);
+    aq_lock_release(&peer->lock);
+    if (fh->ops.request(fh->arg, peer->rank, message, length) == AQ_OK)
+        return AQ_OK;
+    aq_lock_acquire(&peer->lock);
+    peer->releases--;
+    aq_fh_load_undo(peer, &region->cargo);
+    aq_fh_list_append(&load.list, region);
+    aq_fh_load_undo(peer, &load.list);
+    aq_lock_release(&peer->lock);
+    return AQ_RETRY;
+}
+
+/* --- the answer --- */
+
+/* The peer has what was given up: its room and numbers are free. */
+static void aq_fh_region_gone(struct aq_fh_peer *peer, struct aq_fh_region *region)
+{
+    peer->used -= aq_fh_size(region);
+    peer->used_regions--;
+    aq_fh_slot_free(peer, region);
+    aq_fh_region_destroy(region);
+}
+
+static void aq_fh_cargo_gone(struct aq_fh_peer *peer, struct aq_fh_list *list)
+{
+    struct aq_fh_region *region;
+
+    while ((region = aq_fh_list_pop(list)) != NULL)
+        aq_fh_region_gone(peer, region);
+}
+
+/* Is it what was asked for? */
+static bool aq_fh_grant_fits(const struct aq_fh_region *region, const struct aq_fh_wire_grant *grant)
+{
+    const uint64_t size = (uint64_t)grant->pages * AQ_FH_PAGE;
+
+    return size != 0 && size <= region->asked && grant->start % AQ_FH_PAGE == 0 && grant->start <= UINTPTR_MAX - size
+           && region->wishes->addr - grant->start < size && region->wishes->write <= (grant->write != 0);
+}
+
+/* The peer's lock: the region is there, and READY; or STALE at once, if it was recalled or cannot be kept. */
+static void aq_fh_granted_region(struct aq_fh_peer *peer, struct aq_fh_region *region,
+                                 const struct aq_fh_wire_grant *grant)
+{
+    const uint64_t size = (uint64_t)grant->pages * AQ_FH_PAGE;
+
+    peer->used += size;
+    peer->used_regions++;
+    memcpy(region->pin.key, grant->key, sizeof(grant->key));
+    region->write = grant->write != 0;
+    if (!aq_fh_index_resize(&peer->index, region, grant->start, grant->start + size)) {
+        region->recalled = true;
+        region->state = AQ_FH_STALE;
+        aq_fh_list_append(&peer->leaving, region);
+        aq_fh_want(peer);
+        return;
+    }
+    region->state = AQ_FH_READY;
+    aq_fh_list_append(&peer->order, region);
+}
+
+/* Those who waited get what the region has; once: only the first, since the others may have been told of changes that
+ * the target has not noticed. */
+static void aq_fh_granted_wishes(struct aq_fh_region *region, struct aq_fh_wish *wishes, uint32_t carried, bool once)
+{
+    wishes->carried = carried < wishes->nbytes ? carried : wishes->nbytes;
+    for (struct aq_fh_wish *wish = wishes; wish != NULL; wish = wish->next) {
+        wish->hold.region = NULL;
+        wish->rc = AQ_OK;
+        if (region->recalled || (once && wish != wishes) ? wish->carried < wish->nbytes
+                                                         : !aq_fh_wish_hold(wish, region) && wish->carried == 0)
+            wish->rc = AQ_RETRY;
+    }
+}
+
+static void aq_fh_granted_move(struct aq_fh_peer *peer, struct aq_fh_region *region,
+                               const struct aq_fh_wire_grant *grant, const uint8_t *data, size_t ndata)
+{
+    struct aq_fh_wish *wishes = region->wishes;
+    int rc = grant->rc;
+
+    aq_fh_cargo_gone(peer, &region->cargo);
+    aq_fh_move_settle(peer, region);
+    if (rc == AQ_OK && aq_fh_grant_fits(region, grant)) {
+        aq_fh_granted_region(peer, region, grant);
+        aq_fh_granted_wishes(region, wishes, grant->data, grant->once != 0);
+        if (wishes->hold.region == NULL && wishes->rc == AQ_OK && wishes->carried == wishes->nbytes)
+            peer->carried++;
+        region->wishes = NULL;
+        if (region->state == AQ_FH_READY && (region->recalled || grant->once))
+            aq_fh_remote_stale(peer, region);
+        aq_lock_release(&peer->lock);
+        if (!wishes->write && ndata != 0)
+            aq_word_write(wishes->get, data, ndata);
+        for (struct aq_fh_wish *wish = wishes, *next; wish != NULL; wish = next) {
+            next = wish->next;
+            wish->done(wish);
+        }
+        return;
+    }
+    if (rc == AQ_OK)
+        rc = AQ_ERR_RESOURCE;
+    aq_fh_index_remove(&peer->index, region);
+    aq_fh_slot_free(peer, region);
+    aq_lock_release(&peer->lock);
+    aq_fh_region_destroy(region);
+    aq_fh_wishes_end(wishes, rc);
+}
+
+void aq_fh_granted(struct aq_fh_peer *peer, const void *msg, size_t nbytes)
+{
+    struct aq_fh_wire_grant grant;
+    struct aq_fh_region *region;
+
+    if (nbytes < sizeof(grant)) {
+        aq_fh_bad(peer, "an answer that is too short");
+        return;
+    }
+    memcpy(&grant, msg, sizeof(grant));
+    aq_lock_acquire(&peer->lock);
+    region = aq_fh_slot_region(peer, grant.id);
+    if (region != NULL && grant.kind == AQ_FH_RELEASE && region->leaving) {
+        aq_fh_cargo_gone(peer, &region->cargo);
+        aq_fh_region_gone(peer, region);
+        aq_lock_release(&peer->lock);
+    } else if (region != NULL && grant.kind == AQ_FH_MOVE && region->state == AQ_FH_MAKING
+               && grant.data <= AQ_FH_MESSAGE
+               && (nbytes == sizeof(grant) || (nbytes == sizeof(grant) + grant.data && !region->wishes->write
+                                               && grant.data <= region->wishes->nbytes))) {
+        aq_fh_granted_move(peer, region, &grant, (const uint8_t *)msg + sizeof(grant), nbytes - sizeof(grant));
+    } else {
+        aq_lock_release(&peer->lock);
+        aq_fh_bad(peer, "an answer to nothing");
+    }
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_fh_recall.c - memory that has gone: no new transfer uses its registrations, here or at the peers.
+ *
+ * Here       regions that touch it become STALE at once: no look-up finds them. They are unpinned when the last hold
+ *            ends
+ * At peers   each that aims at such a region gets a recall, forgets the region, and says so at once (noted); when its
+ *            own transfers are over it gives the region up, as others, by a release or with the next move. The rank is
+ *            not quiet until all is noted. A recall waits for nothing but the peer's attention, and nothing but our own
+ *            next words wait for it; moves do not
+ * Threads    any; one lock at a time
+ * Uses       aq_fh_internal.h, aq_fh_wire.h
+ */
+#include "other/firehose/aq_fh_internal.h"
+
+#include <string.h>
+
+#include "other/firehose/aq_fh_wire.h"
+
+/* Local lock. */
+static void aq_fh_recalls_add(struct aq_fh *fh, int n)
+{
+    const unsigned recalls = atomic_load_explicit(&fh->head.recalls, memory_order_relaxed);
+
+    /* release: pairs with aq_fh_is_quiet() */
+    atomic_store_explicit(&fh->head.recalls, recalls + (unsigned)n, memory_order_release);
+}
+
+static void aq_fh_recall_want(struct aq_fh *fh, struct aq_fh_aim *aim)
+{
+    aim->recall = AQ_FH_RECALL_WANTED;
+    aim->peer->recalls_wanted++;
+    aq_fh_recalls_add(fh, 1);
+    aq_fh_want(aim->peer);
+}
+
+void aq_fh_recall_forget(struct aq_fh *fh, struct aq_fh_aim *aim)
+{
+    if (aim->recall != AQ_FH_RECALL_WANTED)
+        return; /* if it was sent, the answer will come */
+    aim->peer->recalls_wanted--;
+    aq_fh_recalls_add(fh, -1);
+}
+
+/* --- here --- */
+
+static bool aq_fh_touches(const struct aq_fh_region *region, uintptr_t addr, size_t nbytes)
+{
+    return region->start <= addr + (nbytes - 1) && region->end > addr;
+}
+
+/* Local lock: a MAKING or READY region. */
+static void aq_fh_local_stale(struct aq_fh *fh, struct aq_fh_region *region, struct aq_fh_doomed *doomed)
+{
+    const bool made = region->state == AQ_FH_READY;
+
+    fh->counts.stale++;
+    if (made && region->refs == 0 && region->aims == NULL) {
+        aq_fh_doom(fh, region, doomed);
+        return;
+    }
+    aq_fh_index_remove(&fh->index, region);
+    region->state = AQ_FH_STALE; /* if it is being made, its maker will find it so */
+    aq_fh_list_remove(region);
+    aq_fh_list_append(&fh->stale, region);
+    for (struct aq_fh_aim *aim = region->aims; aim != NULL; aim = aim->next)
+        aq_fh_recall_want(fh, aim);
+}
+
+static void aq_fh_stale_in_list(struct aq_fh *fh, struct aq_fh_list *list, uintptr_t addr, size_t nbytes,
+                                struct aq_fh_doomed *doomed)
+{
+    for (struct aq_fh_region *region = list->first, *next; region != NULL; region = next) {
+        next = region->next;
+        if (aq_fh_touches(region, addr, nbytes))
+            aq_fh_local_stale(fh, region, doomed);
+    }
+}
+
+static void aq_fh_stale_in_granule(struct aq_fh *fh, uintptr_t granule, uintptr_t addr, size_t nbytes,
+                                   struct aq_fh_doomed *doomed)
+{
+    for (struct aq_fh_node *node = aq_fh_index_chain(&fh->index, granule); node != NULL;) {
+        if (node->granule == granule && aq_fh_touches(node->region, addr, nbytes)) {
+            aq_fh_local_stale(fh, node->region, doomed);
+            node = aq_fh_index_chain(&fh->index, granule); /* the chain has changed */
+        } else {
+            node = node->next;
+        }
+    }
+}
+
+void aq_fh_invalidate(struct aq_fh *fh, uintptr_t addr, size_t nbytes)
+{
+    struct aq_fh_doomed doomed = { .charge = 0 };
+    uintptr_t first, last;
+
+    if (nbytes == 0)
+        return;
+    if (nbytes - 1 > UINTPTR_MAX - addr)
+        nbytes = UINTPTR_MAX - addr + 1;
+    first = addr >> AQ_FH_GRANULE_SHIFT;
+    last = (addr + (nbytes - 1)) >> AQ_FH_GRANULE_SHIFT;
+    aq_lock_acquire(&fh->lock);
+    if (last - first > fh->index.nodes) {
+        aq_fh_stale_in_list(fh, &fh->order, addr, nbytes, &doomed);
+        aq_fh_stale_in_list(fh, &fh->aimed, addr, nbytes, &doomed);
+    } else {
+        for (uintptr_t granule = first; granule <= last; granule++)
+            aq_fh_stale_in_granule(fh, granule, addr, nbytes, &doomed);
+    }
+    aq_lock_release(&fh->lock);
+    aq_fh_unpin_doomed(fh, &doomed);
+}
+
+/* --- recalls that we send --- */
+
+struct aq_fh_recall_message {
+    struct aq_fh_wire_recall wire;
+    uint32_t id[(AQ_FH_MESSAGE - sizeof(struct aq_fh_wire_recall)) / sizeof(uint32_t)];
+};
+
+static void aq_fh_recall_collect(struct aq_fh_peer *peer, struct aq_fh_recall_message *message)
+{
+    struct aq_fh *fh = peer->fh;
+    const uint32_t most = (uint32_t)((fh->config.message - sizeof(message->wire)) / sizeof(uint32_t));
+
+    aq_lock_acquire(&fh->lock);
+    for (uint32_t slot = 0; slot < peer->aim_slots && message->wire.count < most && peer->recalls_wanted != 0;
+         slot++) {
+        struct aq_fh_aim *aim = peer->aim[slot];
+
+        if (aim == NULL || aim->recall != AQ_FH_RECALL_WANTED)
+            continue;
+        aim->recall = AQ_FH_RECALL_SENT;
+        peer->recalls_wanted--;
+        peer->recalls_sent++;
+        message->id[message->wire.count++] = aim->id;
+    }
+    fh->counts.recalls += message->wire.count != 0;
+    if (peer->recalls_wanted != 0)
+        aq_fh_want(peer);
+    aq_lock_release(&fh->lock);
+}
+
+/* It was not sent. What was dropped meanwhile needs no recall any more. */
+static void aq_fh_recall_undo(struct aq_fh_peer *peer, const struct aq_fh_recall_message *message)
+{
+    struct aq_fh *fh = peer->fh;
+
+    aq_lock_acquire(&fh->lock);
+    fh->counts.recalls--;
+    peer->recalls_sent -= message->wire.count;
+    for (uint32_t i = 0; i < message->wire.count; i++) {
+        struct aq_fh_aim *aim = aq_fh_aim_look(peer, message->id[i]);
+
+        if (aim != NULL && aim->recall == AQ_FH_RECALL_SENT) {
+            aim->recall = AQ_FH_RECALL_WANTED;
+            peer->recalls_wanted++;
+        } else {
+            aq_fh_recalls_add(fh, -1);
+        }
+    }
+    aq_lock_release(&fh->lock);
+}
+
+static int aq_fh_recall_send(struct aq_fh_peer *peer)
+{
+    struct aq_fh_recall_message message = { .wire = { .kind = AQ_FH_RECALL } };
+    struct aq_fh *fh = peer->fh;
+
+    aq_fh_recall_collect(peer, &message);
+    if (message.wire.count == 0
+        || fh->ops.request(fh->arg, peer->rank, &message, sizeof(message.wire) + message.wire.count * sizeof(uint32_t))
+               == AQ_OK)
+        return AQ_OK;
+    aq_fh_recall_undo(peer, &message);
+    return AQ_RETRY;
+}
+
+void aq_fh_recall_noted(struct aq_fh_peer *peer, const void *msg, size_t nbytes)
+{
+    struct aq_fh *fh = peer->fh;
+    struct aq_fh_wire_recall wire;
+
+    if (nbytes != sizeof(wire)) {
+        aq_fh_bad(peer, "an answer to a recall of a form that does not exist");
+        return;
+    }
+    memcpy(&wire, msg, sizeof(wire));
+    aq_lock_acquire(&fh->lock);
+    if (wire.count > peer->recalls_sent)
+        wire.count = peer->recalls_sent;
+    peer->recalls_sent -= wire.count;
+    aq_fh_recalls_add(fh, -(int)wire.count);
+    aq_lock_release(&fh->lock);
+}
+
+/* --- recalls that we get --- */
+
+size_t aq_fh_recall_serve(struct aq_fh_peer *peer, const void *msg, size_t nbytes, void *answer)
+{
+    struct aq_fh_wire_recall wire;
+
+    if (nbytes < sizeof(wire))
+        return aq_fh_bad(peer, "a recall of a form that does not exist");
+    memcpy(&wire, msg, sizeof(wire));
+    if (nbytes != sizeof(wire) + wire.count * sizeof(uint32_t))
+        return aq_fh_bad(peer, "a recall of a form that does not exist");
+    aq_lock_acquire(&peer->lock);
+    for (uint32_t i = 0; i < wire.count; i++) {
+        struct aq_fh_region *region;
+        uint32_t id;
+
+        memcpy(&id, (const uint8_t *)msg + sizeof(wire) + i * sizeof(id), sizeof(id));
+        region = aq_fh_slot_region(peer, id);
+        if (region == NULL) /* given up: the recall was late */
+            continue;
+        if (region->leaving)
+            region->state = AQ_FH_STALE;
+        else if (region->state == AQ_FH_MAKING)
+            region->recalled = true;
+        else if (region->state == AQ_FH_READY)
+            aq_fh_remote_stale(peer, region);
+    }
+    aq_lock_release(&peer->lock);
+    memcpy(answer, &wire, sizeof(wire));
+    return sizeof(wire);
+}
+
+/* --- progress --- */
+
+void aq_fh_progress(struct aq_fh *fh)
+{
+    struct aq_fh_peer *peer;
+
+    atomic_store_explicit(&fh->head.work, 0, memory_order_relaxed); /* relaxed: see aq_fh_want() */
+    /* acquire: pairs with aq_fh_peer_get() */
+    for (peer = atomic_load_explicit(&fh->peers, memory_order_acquire); peer != NULL; peer = peer->next) {
+        if (!atomic_load_explicit(&peer->wants, memory_order_relaxed)) /* relaxed: see aq_fh_want() */
+            continue;
+        atomic_store_explicit(&peer->wants, false, memory_order_relaxed);
+        if (aq_fh_recall_send(peer) != AQ_OK || aq_fh_release_send(peer) != AQ_OK)
+            aq_fh_want(peer);
+    }
+}

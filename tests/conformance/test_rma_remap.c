@@ -1,0 +1,254 @@
+/*
+ * test_rma_remap.c - memory that transfers have used is unmapped, moved or emptied, and what is mapped at its addresses
+ * next is used again: each transfer sees the memory that is there, not what a network's device may still hold.
+ * The calls are made directly, so that no library's hooks see them. Ranks 1+. Conduits all. Source GASNet-EX
+ * specification 0.19, RMA: local memory may be any; what users suffer from.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "aq_test.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef MREMAP_FIXED /* not without _GNU_SOURCE */
+#define MREMAP_FIXED 2
+#endif
+#ifndef MREMAP_MAYMOVE
+#define MREMAP_MAYMOVE 1
+#endif
+
+enum { PAGE = 4096, HALF_MAX = 160 * 1024, THREADS = 4, ROUNDS = 2000, LEAST = 40 };
+
+/* One thread's: where it transfers to, and when it stops. */
+struct lane {
+    gex_Rank_t to;
+    char *there;
+    uint64_t seed;
+    double end;
+    int round, rounds;
+};
+
+static double seconds_each(void)
+{
+    return aq_test_quick ? 0.15 : 0.6;
+}
+
+static struct lane lane_start(int thread)
+{
+    struct lane lane = { .to = aq_test_peer(1), .seed = (uint64_t)aq_test_me * 1000 + (uint64_t)thread };
+
+    lane.there = (char *)aq_test_base(lane.to) + (size_t)thread * HALF_MAX;
+    lane.end = aq_test_clock() + seconds_each();
+    lane.rounds = aq_test_quick ? LEAST : ROUNDS;
+    return lane;
+}
+
+/* Thousands of rounds, fewer on a slow machine. */
+static bool lane_goes_on(struct lane *lane)
+{
+    lane->round++;
+    return lane->round <= LEAST || (lane->round <= lane->rounds && aq_test_clock() < lane->end);
+}
+
+/* Half of what a mapping holds: a few pages mostly, at times more than any buffer of a conduit. */
+static size_t lane_half(struct lane *lane)
+{
+    const uint64_t dice = aq_test_random(&lane->seed);
+
+    return (size_t)(dice % 8 != 0 ? PAGE * (1 + dice / 8 % 6) : PAGE * (1 + dice / 8 % (HALF_MAX / PAGE)));
+}
+
+/* From the first half of the memory to the peer, and back to the second half. */
+static void there_and_back(struct lane *lane, char *memory, size_t half)
+{
+    const uint64_t seed = aq_test_random(&lane->seed);
+
+    aq_test_fill(memory, half, seed);
+    gex_RMA_PutBlocking(aq_test_tm, lane->to, lane->there, memory, half, 0);
+    gex_RMA_GetBlocking(aq_test_tm, memory + half, lane->to, lane->there, half, 0);
+    AQ_CHECK(aq_test_same(memory + half, half, seed));
+}
+
+static char *map_at(void *place, size_t size, int flags)
+{
+    void *memory = mmap(place, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+
+    if (memory == MAP_FAILED)
+        aq_test_die(__FILE__, __LINE__, "cannot map %zu bytes", size);
+    return memory;
+}
+
+/* --- what happens to the memory; each in one thread, then in several --- */
+
+static void anew(struct lane *lane)
+{
+    char *place = NULL;
+
+    while (lane_goes_on(lane)) {
+        const size_t half = lane_half(lane);
+        char *memory = map_at(place, 2 * half, 0);
+
+        there_and_back(lane, memory, half);
+        there_and_back(lane, memory, half);
+        syscall(SYS_munmap, memory, 2 * half);
+        place = memory; /* in one thread it is given out again */
+    }
+}
+
+static void replaced(struct lane *lane)
+{
+    const size_t half = 4 * PAGE;
+    char *memory = map_at(NULL, 2 * half, 0);
+
+    while (lane_goes_on(lane)) {
+        there_and_back(lane, memory, half);
+        map_at(memory, half + PAGE, MAP_FIXED);
+    }
+    syscall(SYS_munmap, memory, 2 * half);
+}
+
+static void moved(struct lane *lane)
+{
+    while (lane_goes_on(lane)) {
+        const size_t half = lane_half(lane);
+        char *memory = map_at(NULL, 2 * half, 0), *to = map_at(NULL, 2 * half, 0);
+        const uint64_t seed = aq_test_random(&lane->seed);
+
+        there_and_back(lane, memory, half);
+        there_and_back(lane, to, half);
+        aq_test_fill(memory, half, seed);
+        AQ_CHECK_EQ(syscall(SYS_mremap, memory, 2 * half, 2 * half, MREMAP_MAYMOVE | MREMAP_FIXED, to), (intptr_t)to);
+        /* what was moved is what is sent */
+        gex_RMA_PutBlocking(aq_test_tm, lane->to, lane->there, to, half, 0);
+        gex_RMA_GetBlocking(aq_test_tm, to + half, lane->to, lane->there, half, 0);
+        AQ_CHECK(aq_test_same(to + half, half, seed));
+        /* the old place belongs to somebody else */
+        memory = map_at(memory, 2 * half, 0);
+        there_and_back(lane, memory, half);
+        syscall(SYS_mremap, to, 2 * half, PAGE, 0); /* shrinks */
+        there_and_back(lane, memory, half);
+        syscall(SYS_munmap, memory, 2 * half);
+        syscall(SYS_munmap, to, PAGE);
+    }
+}
+
+static void emptied(struct lane *lane)
+{
+    const size_t half = 4 * PAGE;
+    char *memory = map_at(NULL, 2 * half, 0);
+
+    while (lane_goes_on(lane)) {
+        there_and_back(lane, memory, half);
+        AQ_CHECK_EQ(syscall(SYS_madvise, memory, half, MADV_DONTNEED), 0);
+        gex_RMA_PutBlocking(aq_test_tm, lane->to, lane->there, memory, half, 0);
+        gex_RMA_GetBlocking(aq_test_tm, memory + half, lane->to, lane->there, half, 0);
+        AQ_CHECK(aq_test_all(memory + half, 0, half));
+        AQ_CHECK_EQ(syscall(SYS_madvise, memory, 2 * half, MADV_DONTNEED), 0);
+        gex_RMA_GetBlocking(aq_test_tm, memory, lane->to, lane->there, half, 0);
+        AQ_CHECK(aq_test_all(memory, 0, half));
+    }
+    syscall(SYS_munmap, memory, 2 * half);
+}
+
+static void allocated(struct lane *lane)
+{
+    while (lane_goes_on(lane)) {
+        const size_t half = lane_half(lane), other = lane_half(lane);
+        char *memory = malloc(2 * half), *more;
+
+        if (memory == NULL)
+            aq_test_die(__FILE__, __LINE__, "no memory for %zu bytes", 2 * half);
+        there_and_back(lane, memory, half);
+        more = realloc(memory, 2 * half + 2 * other + 300 * 1024);
+        if (more == NULL)
+            aq_test_die(__FILE__, __LINE__, "no memory for %zu bytes", 2 * half + 2 * other);
+        there_and_back(lane, more + 2 * half, other);
+        there_and_back(lane, more, half);
+        free(more);
+    }
+}
+
+/* --- the rules --- */
+
+typedef void (*what_t)(struct lane *lane);
+static what_t what;
+
+#if GASNET_PAR
+static void *in_thread(void *arg)
+{
+    struct lane lane = lane_start((int)(intptr_t)arg);
+
+    what(&lane);
+    return NULL;
+}
+#endif
+
+static void try_it(const char *name, what_t fn)
+{
+    struct lane lane;
+
+    rule(name);
+    what = fn;
+    lane = lane_start(0);
+    what(&lane);
+#if GASNET_PAR
+    aq_test_threads_for(THREADS, in_thread, 10);
+#endif
+    aq_test_barrier();
+}
+
+#if GASNET_SEGMENT_EVERYTHING
+/* The peer's memory goes and comes as well: its owner says so by a barrier. */
+static void try_remote(void)
+{
+    struct lane lane = lane_start(0);
+    char *mine = map_at(NULL, HALF_MAX, 0), *place = mine, *theirs = NULL;
+    const size_t len = 8 * PAGE;
+    char *local = malloc(2 * len);
+    int round;
+
+    if (local == NULL)
+        aq_test_die(__FILE__, __LINE__, "no memory for %zu bytes", 2 * len);
+    rule("RMA to memory outside any segment: the target maps it anew between transfers");
+    for (round = 0; round < (aq_test_quick ? 20 : 200); round++) {
+        const uint64_t seed = aq_test_random(&lane.seed);
+
+        if (round % 2 == 0)
+            mine = map_at(mine, HALF_MAX, MAP_FIXED);
+        else
+            syscall(SYS_madvise, mine, HALF_MAX, MADV_DONTNEED);
+        place = mine;
+        memcpy(aq_test_base(aq_test_me), &place, sizeof(place));
+        aq_test_barrier();
+        gex_RMA_GetBlocking(aq_test_tm, &theirs, lane.to, aq_test_base(lane.to), sizeof(theirs), 0);
+        gex_RMA_GetBlocking(aq_test_tm, local, lane.to, theirs, len, 0);
+        AQ_CHECK(aq_test_all(local, 0, len));
+        aq_test_fill(local, len, seed);
+        gex_RMA_PutBlocking(aq_test_tm, lane.to, theirs, local, len, 0);
+        gex_RMA_GetBlocking(aq_test_tm, local + len, lane.to, theirs, len, 0);
+        AQ_CHECK(aq_test_same(local + len, len, seed));
+        AQ_CHECK_EQ(gex_RMA_GetBlockingVal(aq_test_tm, lane.to, theirs + len, 8, 0), 0);
+        aq_test_barrier();
+        AQ_CHECK(!aq_test_all(mine, 0, len)); /* it has arrived here */
+    }
+    syscall(SYS_munmap, mine, HALF_MAX);
+    free(local);
+    aq_test_barrier();
+}
+#endif
+
+int main(int argc, char **argv)
+{
+    aq_test_start(&argc, &argv, 1);
+    aq_test_segment((size_t)THREADS * HALF_MAX);
+    try_it("RMA: local memory is unmapped, and mapped anew at the same address", anew);
+    try_it("RMA: local memory is replaced by a new mapping", replaced);
+    try_it("RMA: local memory is moved by mremap, and shrunk", moved);
+    try_it("RMA: local memory is emptied by madvise", emptied);
+    try_it("RMA: local memory is allocated and freed in large blocks", allocated);
+#if GASNET_SEGMENT_EVERYTHING
+    try_remote();
+#endif
+    return aq_test_finish();
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_firehose_recall.c - memory that goes while peers aim at it, while it is being pinned, or unnoticed; and
+ * recalls that come before, or between, the messages they are about.
+ */
+#include "tests/unit/firehose_cases.h"
+
+#include "other/firehose/aq_fh_wire.h"
+
+/* The target may not speak before the initiator has forgotten the region; then the new memory is what it gets. */
+static void test_recall(void **state)
+{
+    struct sim *sim = sim_new(2, &config, true);
+    struct sim_rank *target = &sim->rank[1];
+    struct aq_fh_wish wish = wish_for(sim, 20, 8, true);
+    uint32_t key;
+
+    (void)state;
+    assert_true(ask(sim, &wish));
+    key = wish.hold.pin->key[0];
+    assert_true(sim_tell(target));
+    sim_replace(target, 20, 1);
+    assert_false(sim_tell(target));
+    assert_false(sim_tell(target)); /* known here now, but not there */
+    aq_fh_progress(target->fh);
+    assert_false(sim_tell(target));
+    sim_drain(sim);
+    assert_true(sim_tell(target));
+    assert_true(target->pin[key]->live); /* the transfer may still be under way */
+    aq_fh_release(sim->rank[0].fh, &wish.hold);
+    sim_drain(sim);
+    assert_false(target->pin[key]->live);
+    assert_true(ask(sim, &wish));
+    assert_int_not_equal(wish.hold.pin->key[0], key);
+    assert_int_equal(target->pin[wish.hold.pin->key[0]]->generation[0], 1);
+    aq_fh_release(sim->rank[0].fh, &wish.hold);
+    sim_free(sim);
+}
+
+/* Deliver the message of a kind: an answer, or a request. */
+static void deliver(struct sim *sim, bool is_answer, uint8_t kind)
+{
+    for (struct sim_message **link = &sim->bag; *link != NULL; link = &(*link)->next)
+        if ((*link)->is_answer == is_answer && (*link)->bytes[0] == kind) {
+            sim_handle(sim, sim_take_out(sim, link));
+            return;
+        }
+    fail_msg("no such message");
+}
+
+/* The recall comes before the grant that it is about. */
+static void test_recall_overtakes(void **state)
+{
+    struct sim *sim = sim_new(2, &config, true);
+    struct aq_fh_wish wish = wish_for(sim, 20, 8, true), other = wish_for(sim, 20, 8, false);
+
+    (void)state;
+    assert_int_equal(aq_fh_remote(sim->rank[0].fh, &wish), AQ_PENDING);
+    assert_int_equal(aq_fh_remote(sim->rank[0].fh, &other), AQ_PENDING);
+    deliver(sim, false, AQ_FH_MOVE);
+    sim_replace(&sim->rank[1], 20, 1);
+    aq_fh_settle(sim->rank[1].fh);
+    aq_fh_progress(sim->rank[1].fh);
+    deliver(sim, false, AQ_FH_RECALL);
+    deliver(sim, true, AQ_FH_RECALL);
+    assert_true(sim_tell(&sim->rank[1]));
+    deliver(sim, true, AQ_FH_MOVE);
+    assert_int_equal(wish.rc, AQ_RETRY);
+    assert_int_equal(other.rc, AQ_RETRY);
+    assert_null(wish.hold.region);
+    assert_true(touch(sim, 20, true));
+    assert_int_equal(sim->rank[1].pin[sim->rank[1].pins - 1]->generation[0], 1);
+    sim_free(sim);
+}
+
+/* A recall comes while the region is being given up by a message that then cannot be sent. */
+static void recall_now(struct sim *sim, struct sim_rank *from)
+{
+    if (from->rank != 0)
+        return;
+    sim->on_send = NULL;
+    sim_replace(&sim->rank[1], 20, 1);
+    aq_fh_settle(sim->rank[1].fh);
+    aq_fh_progress(sim->rank[1].fh);
+    deliver(sim, false, AQ_FH_RECALL);
+    deliver(sim, true, AQ_FH_RECALL);
+    assert_true(sim_tell(&sim->rank[1]));
+    sim->refuse = 100;
+}
+
+static void test_recall_while_leaving(void **state)
+{
+    struct aq_fh_config small = config;
+    struct aq_fh_wish wish;
+    struct sim *sim;
+
+    (void)state;
+    small.remote_bytes = PAGE;
+    sim = sim_new(2, &small, true);
+    touch(sim, 20, true);
+    wish = wish_for(sim, 100, 8, true);
+    sim->on_send = recall_now;
+    assert_int_equal(aq_fh_remote(sim->rank[0].fh, &wish), AQ_RETRY);
+    sim->refuse = 0;
+    assert_true(touch(sim, 20, true)); /* the old one is not found */
+    assert_int_equal(sim->rank[1].pin[sim->rank[1].pins - 1]->generation[0], 1);
+    sim_free(sim);
+}
+
+/* Memory goes while it is being pinned. */
+static void cover_and_replace(struct sim *sim, struct sim_rank *rank)
+{
+    sim_replace(rank, 30, 1);
+    aq_fh_settle(rank->fh);
+    (void)sim;
+}
+
+static int replacing_cover(struct aq_fh_watch *watch, uintptr_t addr, size_t len)
+{
+    struct sim_rank *rank = (struct sim_rank *)((char *)watch - offsetof(struct sim_rank, watch));
+
+    (void)addr, (void)len;
+    watch->cover = sim_watch_cover;
+    cover_and_replace(rank->sim, rank);
+    return AQ_OK;
+}
+
+static void test_gone_while_pinned(void **state)
+{
+    struct sim *sim = sim_new(2, &config, true);
+    struct aq_fh_wish wish = wish_for(sim, 30, 8, true);
+    struct aq_fh_hold hold;
+
+    (void)state;
+    sim->rank[1].watch.cover = replacing_cover;
+    assert_true(ask(sim, &wish));
+    assert_int_equal(wish.rc, AQ_RETRY);
+    assert_true(touch(sim, 30, true));
+    sim->rank[0].watch.cover = replacing_cover;
+    assert_int_equal(aq_fh_local(sim->rank[0].fh, at(sim, 0, 30), 8, true, &hold), AQ_RETRY);
+    assert_int_equal(counts_of(sim, 0).pinned_bytes, 0);
+    assert_int_equal(counts_of(sim, 0).local_charged, 0);
+    assert_int_equal(aq_fh_local(sim->rank[0].fh, at(sim, 0, 30), 8, true, &hold), AQ_OK);
+    aq_fh_invalidate(sim->rank[0].fh, 0, SIZE_MAX); /* everything */
+    assert_int_equal(counts_of(sim, 0).pinned_bytes, PAGE); /* in use */
+    aq_fh_release(sim->rank[0].fh, &hold);
+    assert_int_equal(counts_of(sim, 0).pinned_bytes, 0);
+    sim_free(sim);
+}
+
+/* What cannot be watched is unpinned after its first use, here and there. */
+static void test_once(void **state)
+{
+    struct sim *sim = sim_new(2, &config, true);
+    struct aq_fh_wish wish[2];
+    struct aq_fh_hold hold, other;
+    uint32_t page = 0;
+
+    (void)state;
+    while (!sim_unwatched(at(sim, 1, page), PAGE))
+        page++;
+    assert_true(touch(sim, page, true));
+    sim_drain(sim);
+    assert_int_equal(counts_of(sim, 1).pinned_bytes, 0);
+    assert_int_equal(counts_of(sim, 0).releases, 1);
+    assert_true(touch(sim, page, true));
+    for (int i = 0; i < 2; i++) {
+        wish[i] = wish_for(sim, page, 8, true);
+        assert_int_equal(aq_fh_remote(sim->rank[0].fh, &wish[i]), AQ_PENDING);
+    }
+    sim_drain(sim);
+    assert_int_equal(wish[0].rc, AQ_OK);
+    assert_int_equal(wish[1].rc, AQ_RETRY); /* who only waited for it does not get it */
+    aq_fh_release(sim->rank[0].fh, &wish[0].hold);
+    page = 0;
+    while (!sim_unwatched(at(sim, 0, page), PAGE))
+        page++;
+    assert_int_equal(aq_fh_local(sim->rank[0].fh, at(sim, 0, page), 8, true, &hold), AQ_OK);
+    assert_int_equal(counts_of(sim, 0).pinned_bytes, PAGE);
+    assert_int_equal(aq_fh_local(sim->rank[0].fh, at(sim, 0, page), 8, true, &other), AQ_OK);
+    assert_int_equal(counts_of(sim, 0).pinned_bytes, 2 * PAGE); /* not even two transfers at a time */
+    aq_fh_release(sim->rank[0].fh, &other);
+    aq_fh_release(sim->rank[0].fh, &hold);
+    assert_int_equal(counts_of(sim, 0).pinned_bytes, 0);
+    sim_free(sim);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_recall),
+        cmocka_unit_test(test_recall_overtakes),
+        cmocka_unit_test(test_recall_while_leaving),
+        cmocka_unit_test(test_gone_while_pinned),
+        cmocka_unit_test(test_once),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

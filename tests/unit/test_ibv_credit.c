@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_ibv_credit.c - credits of the ibv conduit against a simulated receive queue: whatever the order in which
+ * fragments arrive, are handled, granted, asked for and given up, no fragment ever finds the queue empty; nobody
+ * waits for ever; windows grow under load and shrink when it ends; counts may wrap; a word that is half written
+ * counts for nothing.
+ */
+#include "tests/unit/aq_unit.h"
+
+#include <string.h>
+
+#include "conduits/ibv/aq_ibv_credit.h"
+
+#define MOST 32u
+#define PARTS 9u
+
+static uint64_t random_of(uint64_t *state)
+{
+    uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+/* One lane: a sender, a wire that keeps the order, a receiver. */
+struct lane {
+    struct aq_ibv_credit_out out;
+    struct aq_ibv_cell cell;
+    struct aq_ibv_credit_in in;
+    struct {
+        uint32_t skip, want;
+        bool hungry;
+    } wire[4096];
+    uint32_t wire_first, wire_last;
+    uint32_t posted;   /* receive buffers */
+    uint32_t waiting;  /* arrived, not handled */
+    uint32_t most_posted;
+    uint64_t arrived;
+};
+
+static void lane_open(struct lane *lane, uint32_t base)
+{
+    memset(lane, 0, sizeof(*lane));
+    aq_ibv_credit_open(&lane->in, AQ_IBV_LEAST_WINDOW);
+    lane->posted = AQ_IBV_LEAST_WINDOW;
+    /* as if 2^32 less a few had been sent before */
+    lane->out.sent = lane->out.idle_at = lane->out.wanted = base;
+    atomic_store(&lane->out.granted, base + AQ_IBV_LEAST_WINDOW);
+    lane->in.arrived = lane->in.gone = lane->in.want_at = base;
+    atomic_store(&lane->in.granted, base + AQ_IBV_LEAST_WINDOW);
+    atomic_store(&lane->in.told, base + AQ_IBV_LEAST_WINDOW);
+}
+
+static void lane_put(struct lane *lane, uint32_t skip, uint32_t want)
+{
+    const uint32_t at = lane->wire_last++ % 4096;
+
+    lane->wire[at].skip = skip;
+    lane->wire[at].want = want;
+    lane->wire[at].hungry = aq_ibv_credit_left(&lane->out, &lane->cell, 0) == 0;
+}
+
+/* As aq_ibv_am_claim() and its callers. */
+static bool lane_send(struct lane *lane, uint32_t parts)
+{
+    const uint32_t limit = aq_ibv_credit_limit(&lane->out, &lane->cell, 0);
+
+    if (limit - lane->out.sent >= parts) {
+        for (uint32_t i = 0; i < parts; i++) {
+            lane->out.sent++;
+            lane_put(lane, 0, 0);
+        }
+        return true;
+    }
+    if (parts > 1 && limit != lane->out.sent && !aq_ibv_count_after(lane->out.wanted, limit)) {
+        lane->out.sent++;
+        lane->out.wanted = lane->out.sent + parts;
+        lane_put(lane, 0, parts);
+    }
+    return false;
+}
+
+/* A tick on the sender's side. */
+static void lane_idle(struct lane *lane)
+{
+    const uint32_t surplus = aq_ibv_credit_surplus(&lane->out, &lane->cell, 0);
+
+    if (surplus == 0)
+        return;
+    lane->out.sent += surplus + 1;
+    lane_put(lane, surplus, 0);
+}
+
+/* As aq_ibv_recv_accept(). */
+static void lane_arrive(struct lane *lane)
+{
+    uint32_t more = 0, at;
+
+    if (lane->wire_first == lane->wire_last)
+        return;
+    at = lane->wire_first++ % 4096;
+    assert_true(lane->posted > 0); /* what it is all about */
+    lane->posted--;
+    lane->waiting++;
+    lane->arrived++;
+    assert_true(aq_ibv_credit_arrive(&lane->in, lane->wire[at].skip));
+    if (lane->wire[at].want != 0)
+        more = aq_ibv_credit_want(&lane->in, lane->wire[at].want);
+    else if (lane->wire[at].hungry)
+        more = aq_ibv_credit_growth(&lane->in, MOST, 1000);
+    lane->posted += more;
+    if (more != 0)
+        aq_ibv_credit_grow(&lane->in, more);
+    if (lane->posted + lane->waiting > lane->most_posted)
+        lane->most_posted = lane->posted + lane->waiting;
+}
+
+static void lane_handle(struct lane *lane)
+{
+    if (lane->waiting == 0)
+        return;
+    lane->waiting--;
+    if (aq_ibv_credit_return(&lane->in)) {
+        lane->posted++;
+        aq_ibv_credit_grant(&lane->in, 1);
+    }
+}
+
+/* The news reach the sender: all, or what is due; in a head, or in the cell. */
+static void lane_tell(struct lane *lane, bool all, bool in_head)
+{
+    const uint32_t news = aq_ibv_credit_news(&lane->in);
+
+    if (!all && !aq_ibv_credit_due(&lane->in))
+        return;
+    aq_ibv_credit_told(&lane->in, news);
+    if (in_head)
+        aq_ibv_credit_hear(&lane->out, news);
+    else
+        atomic_store(&lane->cell.word[0], aq_ibv_cell_word(news));
+}
+
+static void lane_settle(struct lane *lane)
+{
+    while (lane->wire_first != lane->wire_last || lane->waiting != 0) {
+        lane_arrive(lane);
+        lane_handle(lane);
+    }
+    lane_tell(lane, false, false); /* only what is due: nobody is asked to tell more */
+}
+
+static void run(uint64_t seed, uint32_t base)
+{
+    struct lane lane;
+    uint64_t rng = seed;
+
+    lane_open(&lane, base);
+    for (int step = 0; step < 20000; step++) {
+        const uint64_t dice = random_of(&rng);
+
+        switch (dice % 8) {
+        case 0: case 1: (void)lane_send(&lane, dice >> 8 & 1 ? 1 : 1 + (dice >> 16) % PARTS); break;
+        case 2: case 3: lane_arrive(&lane); break;
+        case 4: case 5: lane_handle(&lane); break;
+        case 6: lane_tell(&lane, dice >> 8 & 1, dice >> 9 & 1); break;
+        default: if (dice >> 8 & 1) lane_idle(&lane); break;
+        }
+        /* what is granted is posted */
+        assert_true((int32_t)(aq_ibv_credit_news(&lane.in) - lane.in.arrived) <= (int32_t)lane.posted);
+        assert_true(lane.in.window >= AQ_IBV_LEAST_WINDOW || lane.in.shrink != 0 || lane.waiting != 0);
+    }
+    /* once the receiver serves what there is, every message gets through in the end */
+    for (int i = 0; i < 100; i++) {
+        const uint32_t parts = 1 + (uint32_t)(random_of(&rng) % PARTS);
+        int tries = 0;
+
+        while (!lane_send(&lane, parts)) {
+            lane_settle(&lane);
+            assert_true(++tries < 10);
+        }
+        lane_settle(&lane);
+    }
+    /* never more than the window's most, or what one message needed on top of it */
+    assert_true(lane.most_posted <= 2 * MOST + 2 * PARTS);
+    /* it falls silent: what is not used is given back */
+    for (int i = 0; i < 4; i++) {
+        lane_idle(&lane);
+        lane_settle(&lane);
+        lane_tell(&lane, true, false);
+    }
+    assert_true(lane.in.window <= 2 * AQ_IBV_LEAST_WINDOW);
+    /* and the buffers go as a few more messages come by */
+    for (int i = 0; i < 200; i++) {
+        while (!lane_send(&lane, 1))
+            lane_settle(&lane);
+        lane_settle(&lane);
+        lane_tell(&lane, true, true);
+    }
+    assert_int_equal(lane.in.shrink, 0);
+    assert_int_equal(lane.posted, lane.in.window);
+}
+
+static void test_random(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 200; seed++)
+        run(seed, 0);
+}
+
+static void test_wrap(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 100; seed++)
+        run(seed * 77, (uint32_t)(0u - seed * 50));
+}
+
+/* A flood grows the window to its most, and no further. */
+static void test_growth(void **state)
+{
+    struct lane lane;
+
+    (void)state;
+    lane_open(&lane, 0);
+    for (int i = 0; i < 1000; i++) {
+        while (lane_send(&lane, 1))
+            ;
+        lane_settle(&lane);
+        lane_tell(&lane, true, false);
+    }
+    assert_int_equal(lane.in.window, MOST);
+    assert_int_equal(lane.posted, MOST);
+    /* within a budget */
+    assert_int_equal(aq_ibv_credit_growth(&lane.in, 2 * MOST, 5), 5);
+    assert_int_equal(aq_ibv_credit_growth(&lane.in, MOST, 5), 0);
+}
+
+/* Request and answer: the answer's head is enough, no cell is ever written. */
+static void test_ping_pong(void **state)
+{
+    struct lane lane;
+
+    (void)state;
+    lane_open(&lane, 0);
+    for (int i = 0; i < 1000; i++) {
+        assert_true(lane_send(&lane, 1));
+        lane_arrive(&lane);
+        lane_tell(&lane, true, true); /* the handler's reply leaves before its request's buffer is back */
+        lane_handle(&lane);
+        assert_false(aq_ibv_credit_due(&lane.in));
+    }
+    assert_int_equal(lane.in.window, AQ_IBV_LEAST_WINDOW);
+}
+
+/* One that needs a little more than it has left hears of what was granted though half the window is not due. */
+static void test_want(void **state)
+{
+    (void)state;
+    for (uint32_t window = AQ_IBV_LEAST_WINDOW; window <= MOST; window++)
+        for (uint32_t before = 0; before <= window; before++) {
+            struct lane lane;
+            int tries = 0;
+
+            lane_open(&lane, 0);
+            lane.posted += window - AQ_IBV_LEAST_WINDOW;
+            aq_ibv_credit_grow(&lane.in, window - AQ_IBV_LEAST_WINDOW);
+            lane_tell(&lane, true, false);
+            for (uint32_t i = 0; i < before; i++)
+                assert_true(lane_send(&lane, 1));
+            while (!lane_send(&lane, PARTS)) {
+                lane_settle(&lane);
+                assert_true(++tries < 3);
+            }
+        }
+}
+
+/* A peer that sends without credit, or gives up what it has not, is found out. */
+static void test_liar(void **state)
+{
+    struct aq_ibv_credit_in in;
+
+    (void)state;
+    aq_ibv_credit_open(&in, 4);
+    for (int i = 0; i < 4; i++)
+        assert_true(aq_ibv_credit_arrive(&in, 0));
+    assert_false(aq_ibv_credit_arrive(&in, 0));
+    aq_ibv_credit_open(&in, 4);
+    assert_false(aq_ibv_credit_arrive(&in, 4));
+    assert_false(aq_ibv_credit_arrive(&in, UINT16_MAX));
+    assert_true(aq_ibv_credit_arrive(&in, 1));
+}
+
+static void test_torn_word(void **state)
+{
+    struct aq_ibv_credit_out out;
+    struct aq_ibv_cell cell;
+
+    (void)state;
+    memset(&out, 0, sizeof(out));
+    memset(&cell, 0, sizeof(cell));
+    atomic_store(&out.granted, 4);
+    assert_int_equal(aq_ibv_credit_limit(&out, &cell, 0), 4); /* zeros are no word */
+    for (uint32_t count = 0xf0; count < 0x120; count++) {
+        const uint64_t before = aq_ibv_cell_word(count), after = aq_ibv_cell_word(count + 1);
+
+        for (unsigned bytes = 1; bytes < 8; bytes++) {
+            const uint64_t mask = (UINT64_C(1) << 8 * bytes) - 1;
+
+            atomic_store(&out.granted, count);
+            atomic_store(&cell.word[0], (after & mask) | (before & ~mask));
+            /* never more than was granted */
+            assert_true(aq_ibv_credit_limit(&out, &cell, 0) - count <= 1);
+            atomic_store(&cell.word[0], (before & mask) | (after & ~mask));
+            assert_true(aq_ibv_credit_limit(&out, &cell, 0) - count <= 1);
+        }
+    }
+    atomic_store(&cell.word[0], aq_ibv_cell_word(3)); /* old news */
+    assert_int_equal(aq_ibv_credit_limit(&out, &cell, 0), atomic_load(&out.granted));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random),    cmocka_unit_test(test_wrap), cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_ping_pong), cmocka_unit_test(test_want), cmocka_unit_test(test_liar),
+        cmocka_unit_test(test_torn_word),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: BSD-3-Clause
+# guest.pl - what run.pl runs inside a guest: the suites, one after the other. Prints TAP lines, then "end N".
+#
+#   guest.pl --build DIR --out DIR --guest one|wire|hosts --suite NAME... [-n N[,N...]] [--filter RE] [--seconds S]
+#            [--quick] [--verbose]
+use strict;
+use warnings;
+use Cwd qw(abs_path);
+use File::Basename qw(dirname);
+use Getopt::Long qw(:config no_ignore_case);
+my $here;
+BEGIN { $here = abs_path(dirname($0)) }
+use lib $here;
+use Guest;
+
+my ($ranks, $guest, $filter, $seconds, $quick, @suites) = ('2,4', 'one');
+GetOptions('build=s' => \$build, 'out=s' => \$out, 'guest=s' => \$guest, 'suite=s' => \@suites, 'n=s' => \$ranks,
+           'filter=s' => \$filter, 'seconds=i' => \$seconds, 'quick' => \$quick, 'verbose' => \$verbose) && !@ARGV
+    or die "guest.pl: bad options\n";
+my $source = abs_path("$here/../..");
+$seconds //= 20;
+enter($guest);
+
+# What the known ways of testing a device say of it, without us.
+sub suite_sanity {
+    my $text = run(20, 'ibv_devinfo', '-v');
+    judge('ibv_devinfo finds an active device', $text, $? == 0 && $text =~ /PORT_ACTIVE/);
+    for my $what (['rc', []], ['rc', ['-e']], ['srq', []], ['uc', []], ['ud', ['-s', 1024]]) {
+        my ($kind, $more) = @$what;
+        my ($served, $asked) = pair(60, ["ibv_${kind}_pingpong", '-d', 'rxe0', '-g', 1, '-n', 200, @$more],
+                                    ["ibv_${kind}_pingpong", '-d', peer_device(), '-g', 1, '-n', 200, @$more, peer_address()]);
+        judge("ibv_${kind}_pingpong @$more", $served . $asked, $asked =~ /bytes in/ && $served =~ /bytes in/);
+    }
+    for my $tool (qw(ib_write_lat ib_read_lat ib_send_lat ib_atomic_lat ib_write_bw ib_read_bw)) {
+        my ($text) = perftest(60, $tool, '-n', 100, $tool =~ /_bw/ ? ('-s', 65536) : ());
+        judge($tool, $text, defined perftest_result($tool, $text));
+    }
+}
+
+sub conformance {
+    my ($label, $env, @options) = @_;
+    my @command = ("$source/tests/conformance/aq-conformance", '--conduit', 'ibv', '--dir', "$build/tests/conformance/bin",
+                   '--launcher', launcher(), '--brief', '--timeout', 240, $quick ? '--quick' : (), @options);
+    follow($label, $env, 7200, @command);
+}
+
+sub suite_conformance { conformance('', {}, '-n', $ranks, defined $filter ? ('--filter', $filter) : ()) }
+
+sub suite_reference {
+    conformance('reference: ', {AQ_NO_OVERRIDES => 1}, '--par', '-n', 2, '--filter', $filter // '_(rma_sizes|am_replies|ad_ops)');
+}
+
+sub suite_stress {
+    for my $mode ('par', 'seq') {
+        my $n    = $guest eq 'one' && $mode eq 'par' ? 3 : 2;
+        my $text = job(120 + 6 * $seconds, $n, "$build/tests/conformance/bin/stress-$mode", '--seconds', $seconds);
+        judge("stress-$mode for $seconds s, $n ranks", $text, $? == 0 && $text =~ /^ok /m && $text !~ /^not ok/m);
+    }
+}
+
+sub suite_ft {
+    return skip('ft', 'built without FFTW 3') unless -x "$build/ft";
+    for my $case (['S', 'exchange', 2], ['S', 'slabs', 4], ['S', 'pencils', 4], ['W', 'slabs', 2]) {
+        my ($class, $transpose, $n) = @$case;
+        my $text = job(600, $n, "$build/ft", $class, $transpose);
+        judge("ft: class $class, $transpose, $n ranks", $text,
+              $? == 0 && $text =~ /verified\s*\z/ && $text !~ /NOT VERIFIED/);
+    }
+}
+
+# A rank dies by kill -9 in the middle of traffic: the others end, soon, and the job says which rank it was.
+sub suite_kill {
+    for my $which (0, 1) {
+        my $job  = start(3, "$build/tests/conformance/bin/stress-par", '--seconds', 300);
+        my @pids = ranks_of($job, 3, 90);
+        if (@pids < 3) {
+            judge("kill -9: all ranks are there", finish($job, 1), 0);
+            next;
+        }
+        sleep 3;
+        my $victim = $pids[$which * $#pids];
+        kill_rank($victim);
+        my $began = time;
+        my $text  = finish($job, 60);
+        my $code  = $? >> 8;
+        my $took  = time - $began;
+        my $left  = leftovers(10);
+        judge(sprintf('kill -9 of %s rank: the job has failed, %d s later, and says so', $which ? 'the last' : 'the first',
+                      $took), $text . ($left eq '' ? '' : "left behind: $left"),
+              $code != 0 && $code != 124 && $took < 45 && $left eq '' && $text =~ /rank \d|proc \d/);
+    }
+}
+
+# Locked memory: unlimited for root, so the limit is tried as somebody who may not go over it.
+sub suite_limits {
+    my $text = job_as_nobody(120, 64, "$build/tests/conformance/bin/test_client_plain-par");
+    judge('64 KiB of locked memory: the message names ulimit -l', $text, $? != 0 && $text =~ /ulimit -l/);
+}
+
+# Like beside like. A blocking put is complete when its acknowledgement is back, so it is held against a write of 8 bytes at
+# a queue depth of 1 (ib_write_bw -t 1), whose next one waits for the last one's completion; ib_write_lat is half of a
+# ping-pong of two writes, which no completion is waited for. An active message's round trip is two sends.
+my @ratios = (
+    # what, ours (aq-bench), theirs (a figure below), the factor of theirs, at most (or, with a minus, at least)
+    ['put of 8 bytes / write at depth 1',    'put/8',             'write8',     1, 1.15],
+    ['get of 8 bytes / read',                'get/8',             'read8',      1, 1.15],
+    ['short message there and back / 2 sends', 'am_short/0',      'send8',      2, 1.20],
+    ['fetch-and-add / atomic',               'fadd/8',            'atomic',     1, 1.15],
+    ['stream of 64 KiB puts / writes',       'put_stream/65536',  'write64k',   1, -0.9],
+    ['stream of 64 KiB gets / reads',        'get_stream/65536',  'read64k',    1, -0.9],
+);
+my @theirs = (
+    ['write8', 'ib_write_bw', '-n', 1000, '-s', 8, '-t', 1], ['read8', 'ib_read_lat', '-n', 1000, '-s', 8],
+    ['send8', 'ib_send_lat', '-n', 1000, '-s', 8], ['atomic', 'ib_atomic_lat', '-n', 1000],
+    ['write64k', 'ib_write_bw', '-n', 500, '-s', 65536], ['read64k', 'ib_read_bw', '-n', 500, '-s', 65536],
+    ['write_lat8', 'ib_write_lat', '-n', 1000, '-s', 8],
+);
+
+sub median {
+    my @sorted = sort { $a <=> $b } @_;
+    return $sorted[$#sorted / 2];
+}
+
+# Figures of a round: microseconds, or bytes per microsecond.
+sub bench_theirs {
+    my ($figures) = @_;
+    for my $case (@theirs) {
+        my ($name, $tool, @options) = @$case;
+        my ($said) = perftest(120, $tool, @options);
+        my $value = perftest_result($tool, $said);
+        judge("$tool @options", $said, 0) unless defined $value;
+        next unless defined $value;
+        my ($first, $rate) = split ' ', $value;     # of _bw tools: MB/s of 2^20 bytes, million messages a second
+        push @{$figures->{$name}}, $tool !~ /_bw$/ ? $first : $name eq 'write8' ? 1 / $rate : $first * 1.048576;
+    }
+}
+
+sub bench_ours {
+    my ($figures, $round) = @_;
+    my $file = "$out/aq-bench-ibv-$guest-$round.json";
+    unlink $file;
+    my $text = run(900, launcher(), '-n', 2, "$build/aq-bench", '-c', 'ibv', '--no-peers', '--json', $file,
+                   '--only', 'am_short/,put/8,get/8,fadd/8,put_stream/65536,get_stream/65536');
+    my $rows = $? == 0 ? json_rows($file) : {};
+    for my $row (map { $_->[1] } @ratios) {
+        next unless $rows->{$row};
+        my ($ns) = @{$rows->{$row}};
+        my ($size) = $row =~ m{_stream/(\d+)};
+        push @{$figures->{$row}}, defined $size ? 1e3 * $size / $ns : $ns / 1e3;
+    }
+    judge("aq-bench, round $round", $text, !grep { !$rows->{$_->[1]} } @ratios);
+    print "# $_\n" for split /\n/, $text;
+}
+
+sub suite_bench {
+    my $figures = {};
+    for my $round (1 .. ($quick ? 1 : 3)) {
+        bench_ours($figures, $round);
+        bench_theirs($figures);
+    }
+    printf "# %-20s %s\n", $_, join ' ', map { sprintf '%.2f', $_ } @{$figures->{$_}} for sort keys %$figures;
+    for my $row (@ratios) {
+        my ($what, $ours, $theirs, $times, $bound) = @$row;
+        next unless $figures->{$ours} && $figures->{$theirs};
+        my $ratio = median(@{$figures->{$ours}}) / median(@{$figures->{$theirs}}) / $times;
+        my $good  = $bound > 0 ? $ratio <= $bound : $ratio >= -$bound;
+        judge(sprintf('%s: %.2f, %s %.2f', $what, $ratio, $bound > 0 ? 'at most' : 'at least', abs $bound), '', $good);
+    }
+}
+
+# What overlapping registration with sending is worth: a put from memory never registered, against one registered before,
+# and against registering everything first.
+sub suite_pin {
+    my %first;
+    for my $overlap ('yes', 'no') {
+        my $text = run({AQ_IBV_OVERLAP => $overlap}, 600, launcher(), '-n', 2, "$build/tests/vm/pin_cost",
+                       ($quick ? 4 : 64) << 20);
+        my %of = map { /^(\d+) \S+ (\S+) \S+$/ ? ($1 => $2) : () } split /\n/, $text;
+        judge("pin_cost, overlap $overlap", $text, $? == 0 && %of);
+        print "# overlap $overlap: $_\n" for split /\n/, $text;
+        $first{$overlap} = \%of;
+    }
+    for my $size (sort { $a <=> $b } keys %{$first{yes}}) {
+        printf "# %d bytes for the first time: %.2f of the time of registering first\n", $size,
+            $first{yes}{$size} / $first{no}{$size} if $first{no}{$size};
+    }
+}
+
+my %suite = (sanity => \&suite_sanity, conformance => \&suite_conformance, reference => \&suite_reference,
+             stress => \&suite_stress, ft => \&suite_ft, kill => \&suite_kill, limits => \&suite_limits,
+             bench => \&suite_bench, pin => \&suite_pin);
+$suite{$_}->() for @suites;
+leave();

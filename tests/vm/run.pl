@@ -1,0 +1,120 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: BSD-3-Clause
+# run.pl - the ibv conduit over a kernel's own RDMA device, Soft-RoCE in a virtual machine. Prints TAP; one skipped
+# test where the machine lacks what is needed.
+#
+#   run.pl [--guest NAME]... [--suite NAME]... [-n N[,N...]] [--filter RE] [--seconds S] [--quick] [--timeout S]
+#          [--keep DIR] [--verbose]
+#
+# Guests    one     one host with one device
+#           wire    one host with two devices, each rank on one of them, so that packets cross the wire between
+#           hosts   two hosts with a device each, ranks started by ssh
+# Suites    sanity  the device itself: what it says of itself, the pingpongs of libibverbs
+#           conformance  the conformance programs (-n, --filter, --quick)
+#           reference    a selection of them with AQ_NO_OVERRIDES=1
+#           stress  random traffic with checksums
+#           ft      NAS FT, classes S and W
+#           kill    a rank dies without a word, by kill -9, and its job ends
+#           limits  too little memory may be locked: said, with what to do
+#           pin     puts from memory that was never registered, with and without overlap
+#           bench   aq-bench beside perftest, on the same device, in the same boot
+# The default is guest one with sanity, conformance, stress, ft, kill and limits. One machine is up at a time; each
+# takes half a minute to boot where there is no KVM. --timeout: of each guest, boot included (default 1800).
+# --keep: where the guests leave files, such as the figures of bench (default: nowhere).
+# AQ_BUILD is the build folder (default: the current one), AQ_VM_LOCK a file that is locked while a guest is up.
+use strict;
+use warnings;
+use Cwd qw(abs_path);
+use Fcntl qw(:flock);
+use File::Basename qw(dirname);
+use File::Temp qw(tempdir);
+use Getopt::Long qw(:config no_ignore_case);
+my $here;
+BEGIN { $here = abs_path(dirname($0)) }
+
+my %rxe = (one => [], wire => ['--rxe', 2], hosts => ['--hosts', 2]);
+my @known = qw(sanity conformance reference stress ft kill limits pin bench);
+my (@guests, @suites, $quick, $filter, $seconds, $keep, $verbose);
+my ($ranks, $timeout) = ('2,4', 1800);
+GetOptions('guest=s' => \@guests, 'suite=s' => \@suites, 'n=s' => \$ranks, 'filter=s' => \$filter,
+           'seconds=i' => \$seconds, 'quick' => \$quick, 'timeout=i' => \$timeout, 'keep=s' => \$keep,
+           'verbose' => \$verbose) && !@ARGV
+    or die "run.pl: see the beginning of $0 for its options\n";
+@guests = ('one') unless @guests;
+@suites = grep { !/^(reference|pin|bench)$/ } @known unless @suites;
+for my $guest (@guests) { die "run.pl: no guest $guest\n" unless $rxe{$guest} }
+for my $suite (@suites) {
+    my $name = $suite;
+    die "run.pl: no suite $name\n" unless grep { $_ eq $name } @known;
+}
+my $build = abs_path($ENV{AQ_BUILD} || '.');
+
+sub skip_all {
+    print "ok 1 - ibv in a virtual machine # SKIP $_[0]\n1..1\n";
+    exit 0;
+}
+
+$ENV{PATH} .= ':/usr/sbin:/sbin';
+my %package = ('qemu-system-x86_64' => 'qemu-system-x86', busybox => 'busybox-static', rdma => 'iproute2',
+               ibv_rc_pingpong => 'ibverbs-utils', ib_write_lat => 'perftest', sshd => 'openssh-server');
+my @missing = map { $package{$_} } grep { my $p = $_; !grep { -x "$_/$p" } split /:/, $ENV{PATH} } sort keys %package;
+push @missing, 'ibverbs-providers' unless -e '/etc/libibverbs.d/rxe.driver';
+skip_all("lacking @missing") if @missing;
+skip_all('not an x86_64 machine') if `uname -m` !~ /^x86_64/;
+skip_all('this build has no ibv conduit') unless -e "$build/modules/aq-ibv.so" || "@suites" eq 'sanity';
+
+my ($count, $failed) = (0, 0);
+$| = 1;
+
+sub verdict {
+    my ($good, $text) = @_;
+    $count++;
+    $failed++ unless $good;
+    print $good ? 'ok' : 'not ok', " $count - $text\n";
+}
+
+# One guest from boot to end: its lines, numbered anew; its last one tells that none is missing.
+sub run_guest {
+    my ($guest) = @_;
+    my $folder = tempdir('aq-vm.XXXXXX', TMPDIR => 1, CLEANUP => 1);
+    my @options = ('--guest', $guest, '-n', $ranks, $quick ? '--quick' : (), $verbose ? '--verbose' : (),
+                   defined $filter ? ('--filter', $filter) : (), defined $seconds ? ('--seconds', $seconds) : (),
+                   map { ('--suite', $_) } @suites);
+    my $out = $keep // $folder;
+    my @command = ("$here/rxe-vm", '--timeout', $timeout, '--mem', 3072, '--console', "$folder/console", '--rw', $out,
+                   $verbose ? '-v' : (), @{$rxe{$guest}}, '--', $^X, "$here/guest.pl", '--build', $build, '--out', $out,
+                   @options);
+    my $ended = 0;
+    open my $lines, '-|', @command or die "run.pl: $command[0]: $!\n";
+    while (my $line = <$lines>) {
+        if    ($line =~ /^(not )?ok (?:\d+ )?- (.*)/) { verdict(!$1, "$guest: $2") }
+        elsif ($line =~ /^end (\d+)$/)                { $ended = 1 }
+        elsif ($line !~ /^TAP version|^1\.\.\d/)      { print $line =~ /^(#|\s)/ ? $line : "# $line" }
+    }
+    close $lines;
+    my $status = $? >> 8;
+    if ($status == 125 && !$ended) {
+        verdict(0, "$guest: a guest could be had");
+    } elsif (!$ended) {
+        verdict(0, "$guest: all suites came to their end" . ($status == 124 ? " within $timeout s" : ''));
+    }
+    kernel_says($guest, "$folder/console");
+}
+
+# The kernel must not have stumbled over what we asked of its device.
+sub kernel_says {
+    my ($guest, $console) = @_;
+    open my $in, '<', $console or return;
+    my @lines = grep { /BUG:|Oops|Call Trace|WARNING: CPU|Out of memory|soft lockup/ } <$in>;
+    print "# kernel: $_" for @lines;
+    verdict(!@lines, "$guest: no complaint of the kernel");
+}
+
+my $lock;
+if ($ENV{AQ_VM_LOCK}) {
+    open $lock, '>>', $ENV{AQ_VM_LOCK} or die "run.pl: $ENV{AQ_VM_LOCK}: $!\n";
+    flock $lock, LOCK_EX or die "run.pl: flock: $!\n";
+}
+run_guest($_) for @guests;
+print "1..$count\n";
+exit($failed != 0);
