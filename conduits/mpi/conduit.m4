@@ -14,7 +14,9 @@ AC_DEFUN([AQ_MPI_COMPILES],
 #error older than MPI-3
 #endif
 ]], [[MPI_Win win = MPI_WIN_NULL; return MPI_Win_flush(0, win);]])])
-OMPI_CC=$CC MPICH_CC=$CC $aq_mpi_cc $with_mpi_cflags -o conftest$EXEEXT conftest.c $with_mpi_libs >&AS_MESSAGE_LOG_FD 2>&1])
+rm -f conftest$EXEEXT
+OMPI_CC=$CC MPICH_CC=$CC $aq_mpi_cc $with_mpi_cflags -o conftest$EXEEXT conftest.c $with_mpi_libs >&AS_MESSAGE_LOG_FD 2>&1 &&
+  test -s conftest$EXEEXT])
 
 dnl AQ_MPI_FIND_LAUNCHER - MPI_MODULE_RUN for the wrapper aq_mpi_cc. Names that only one MPI has come first, for plain
 dnl mpirun may be another's.

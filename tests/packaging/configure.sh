@@ -72,6 +72,7 @@ if command -v mpicc.mpich >/dev/null && command -v mpicc.openmpi >/dev/null; the
             grep -q "AQ_MPIRUN_CMD \"/.*/mpi[a-z]*.$mpi -np %N %C\"" "$work/build/aq_config.h"
         result $? "and its wrapper links clients, its launcher starts them"
     done
+    cache=mpi-variable
     accepts "MPI_CC=mpicc.mpich --with-mpirun-cmd" MPI_CC=mpicc.mpich '--with-mpirun-cmd=/opt/start -n %N %C'
     grep -q 'AQ_MPIRUN_CMD "/opt/start -n %N %C"' "$work/build/aq_config.h"
     result $? "and that is the command"
