@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "conduits/mpi/aq_mpi.h"
 #include "conduits/mpi/aq_mpi_job.h"
@@ -45,14 +46,25 @@ static int aq_mpi_failed(const char *what, int error)
     return aq_fail(AQ_ERR_SYS, "mpi: %s: %s", what, text);
 }
 
+/* The start has failed, and this process will end. Some launchers forget what they have not read of a process's output
+ * when it ends with an error: give them time for the message that says why. */
+static void aq_mpi_let_launcher_read(void)
+{
+    const struct timespec nap = { .tv_nsec = 300000000 };
+
+    nanosleep(&nap, NULL);
+}
+
 static int aq_mpi_kvs_init(uint32_t *rank_out, uint32_t *size_out)
 {
     int rc = aq_mpi_start();
 
     if (rc == AQ_OK)
         rc = aq_mpi_end_init();
-    if (rc != AQ_OK)
+    if (rc != AQ_OK) {
+        aq_mpi_let_launcher_read();
         return rc;
+    }
     *rank_out = aq_mpi.lib->job.rank();
     *size_out = aq_mpi.lib->job.size();
     return AQ_OK;

@@ -19,7 +19,7 @@
 #include <type_traits>
 #include <vector>
 
-#if GASNET_CONDUIT_SMP + 0 != 1 && GASNET_CONDUIT_UDP + 0 != 1
+#if (GASNET_CONDUIT_SMP + 0) + (GASNET_CONDUIT_UDP + 0) + (GASNET_CONDUIT_MPI + 0) + (GASNET_CONDUIT_IBV + 0) != 1
 #error "exactly one conduit"
 #endif
 #if GEX_SPEC_VERSION_MAJOR == 0 && GEX_SPEC_VERSION_MINOR < 12

@@ -14,7 +14,7 @@
 #if PLATFORM_COMPILER_CRAY || PLATFORM_COMPILER_INTEL
 #error "neither of these compilers is here"
 #endif
-#if !(GASNET_CONDUIT_SMP || GASNET_CONDUIT_UDP) || !GASNET_PSHM
+#if !GASNET_PSHM
 #error "ranks of a host share memory"
 #endif
 
