@@ -206,7 +206,12 @@ struct aq_fh_doomed {
     uint32_t regions;
 };
 
-/* Charge a region of ours against the local budget, at the cost of victims. False: transfers use it all. */
+/* Victims go until the local budget has room for size; they count until they are unpinned. False: transfers use it
+ * all. */
+bool aq_fh_make_room(struct aq_fh *fh, uint64_t size, struct aq_fh_doomed *doomed);
+/* Charge a region of ours against the local budget, at the cost of victims, whose charge it takes over while they are
+ * still pinned. So it must not be pinned itself, or count elsewhere too, until they are unpinned. False: transfers use
+ * it all. */
 bool aq_fh_charge(struct aq_fh *fh, struct aq_fh_region *region, struct aq_fh_doomed *doomed);
 void aq_fh_uncharge(struct aq_fh *fh, struct aq_fh_region *region);
 /* An idle region is to go. */

@@ -88,20 +88,23 @@ static int aq_fh_local_miss(struct aq_fh *fh, uintptr_t addr, size_t nbytes, boo
     return AQ_OK;
 }
 
-/* Local lock, which it releases: peers aim at the region, and we begin to use it. */
+/* Local lock, which it releases: peers aim at the region, and we begin to use it. AQ_PENDING: look it up again.
+ * It is pinned, and its peers may give it up for something else at any time: so victims are unpinned before it is
+ * charged in their place. */
 static int aq_fh_local_share(struct aq_fh *fh, struct aq_fh_region *region, uintptr_t addr, size_t nbytes,
                              struct aq_fh_hold *hold_out)
 {
     struct aq_fh_doomed doomed = { .charge = 0 };
-    const bool charged = aq_fh_charge(fh, region, &doomed);
+    int rc = aq_fh_make_room(fh, aq_fh_size(region), &doomed) ? AQ_PENDING : AQ_RETRY;
 
-    if (charged) {
+    if (rc == AQ_PENDING && doomed.list.first == NULL && aq_fh_charge(fh, region, &doomed)) {
         fh->counts.local_hits++;
         aq_fh_hold_fill(hold_out, region, addr, nbytes);
+        rc = AQ_OK;
     }
     aq_lock_release(&fh->lock);
     aq_fh_unpin_doomed(fh, &doomed);
-    return charged ? AQ_OK : AQ_RETRY;
+    return rc;
 }
 
 int aq_fh_local_chunk(struct aq_fh *fh, uintptr_t addr, size_t nbytes, size_t chunk, bool write,
@@ -110,12 +113,19 @@ int aq_fh_local_chunk(struct aq_fh *fh, uintptr_t addr, size_t nbytes, size_t ch
     struct aq_fh_region *region;
 
     aq_fh_settle(fh);
-    aq_lock_acquire(&fh->lock);
-    region = aq_fh_index_find(&fh->index, addr, write, AQ_FH_READY);
-    if (AQ_UNLIKELY(region == NULL))
-        return aq_fh_local_miss(fh, addr, nbytes < chunk ? nbytes : chunk, write, hold_out);
-    if (AQ_UNLIKELY(region->charge == 0))
-        return aq_fh_local_share(fh, region, addr, nbytes, hold_out);
+    for (;;) {
+        int rc;
+
+        aq_lock_acquire(&fh->lock);
+        region = aq_fh_index_find(&fh->index, addr, write, AQ_FH_READY);
+        if (AQ_UNLIKELY(region == NULL))
+            return aq_fh_local_miss(fh, addr, nbytes < chunk ? nbytes : chunk, write, hold_out);
+        if (AQ_LIKELY(region->charge != 0))
+            break;
+        rc = aq_fh_local_share(fh, region, addr, nbytes, hold_out);
+        if (rc != AQ_PENDING)
+            return rc;
+    }
     fh->counts.local_hits++;
     aq_fh_hold_fill(hold_out, region, addr, nbytes);
     aq_lock_release(&fh->lock);

@@ -42,11 +42,8 @@ static struct aq_fh_region *aq_fh_victim(struct aq_fh *fh)
     return NULL;
 }
 
-bool aq_fh_charge(struct aq_fh *fh, struct aq_fh_region *region, struct aq_fh_doomed *doomed)
+bool aq_fh_make_room(struct aq_fh *fh, uint64_t size, struct aq_fh_doomed *doomed)
 {
-    const uint64_t size = aq_fh_size(region);
-    uint64_t paid;
-
     while (fh->charged - doomed->charge + size > fh->config.local_bytes
            || fh->charged_regions - doomed->regions + 1 > fh->config.local_regions) {
         struct aq_fh_region *victim = size > fh->config.local_bytes ? NULL : aq_fh_victim(fh);
@@ -55,6 +52,16 @@ bool aq_fh_charge(struct aq_fh *fh, struct aq_fh_region *region, struct aq_fh_do
             return false;
         aq_fh_doom(fh, victim, doomed);
     }
+    return true;
+}
+
+bool aq_fh_charge(struct aq_fh *fh, struct aq_fh_region *region, struct aq_fh_doomed *doomed)
+{
+    const uint64_t size = aq_fh_size(region);
+    uint64_t paid;
+
+    if (!aq_fh_make_room(fh, size, doomed))
+        return false;
     paid = size < doomed->charge ? size : doomed->charge;
     fh->charged += size - paid;
     doomed->charge -= paid;

@@ -220,7 +220,7 @@ static void aq_fh_grant_fill(struct aq_fh_wire_grant *grant, const struct aq_fh_
 
 /* Local lock, which it releases: pin the region for the peer, whose share has been charged. */
 static void aq_fh_move_pin(struct aq_fh *fh, const struct aq_fh_move *move, struct aq_fh_aim *aim,
-                           struct aq_fh_doomed *doomed, struct aq_fh_wire_grant *grant)
+                           struct aq_fh_wire_grant *grant)
 {
     const uint64_t asked = (uint64_t)move->wire.pages * AQ_FH_PAGE;
     struct aq_fh_peer *peer = aim->peer;
@@ -234,7 +234,6 @@ static void aq_fh_move_pin(struct aq_fh *fh, const struct aq_fh_move *move, stru
     if (region != NULL)
         aq_fh_list_append(&fh->aimed, region);
     aq_lock_release(&fh->lock);
-    aq_fh_unpin_doomed(fh, doomed);
     if (region != NULL)
         rc = aq_fh_pin_region(fh, region, &move->plan, move->wire.write != 0);
     if (rc != AQ_OK)
@@ -253,7 +252,7 @@ static void aq_fh_move_pin(struct aq_fh *fh, const struct aq_fh_move *move, stru
 
 /* Local lock, which it releases: find or pin what the peer asks for. False: it asks for more than its share. */
 static bool aq_fh_move_grant(struct aq_fh *fh, struct aq_fh_peer *peer, const struct aq_fh_move *move,
-                             struct aq_fh_doomed *doomed, struct aq_fh_wire_grant *grant)
+                             struct aq_fh_wire_grant *grant)
 {
     const uint64_t asked = (uint64_t)move->wire.pages * AQ_FH_PAGE;
     struct aq_fh_region *region;
@@ -269,7 +268,7 @@ static bool aq_fh_move_grant(struct aq_fh *fh, struct aq_fh_peer *peer, const st
     region = aq_fh_move_find(fh, move);
     if (region == NULL) {
         peer->aimed += asked;
-        aq_fh_move_pin(fh, move, aim, doomed, grant);
+        aq_fh_move_pin(fh, move, aim, grant);
         return true;
     }
     peer->aimed += aq_fh_size(region);
@@ -322,7 +321,7 @@ static size_t aq_fh_move_serve(struct aq_fh *fh, struct aq_fh_peer *peer, const 
     struct aq_fh_doomed doomed = { .charge = 0 };
     struct aq_fh_wire_grant grant = { .rc = AQ_OK };
     struct aq_fh_move move;
-    size_t data;
+    size_t data = 0;
 
     if (!aq_fh_move_parse(fh, msg, nbytes, &move))
         return aq_fh_bad(peer, "a move of a form that does not exist");
@@ -335,14 +334,18 @@ static size_t aq_fh_move_serve(struct aq_fh *fh, struct aq_fh_peer *peer, const 
         aq_fh_unpin_doomed(fh, &doomed);
         return aq_fh_bad(peer, "a move that gives up what it does not have");
     }
-    if (move.wire.kind == AQ_FH_RELEASE)
-        aq_lock_release(&fh->lock);
-    else if (!aq_fh_move_grant(fh, peer, &move, &doomed, &grant))
-        return aq_fh_unpin_doomed(fh, &doomed), aq_fh_bad(peer, "a move that exceeds its share");
-    if (move.wire.kind == AQ_FH_MOVE)
-        aq_fh_move_recheck(fh, peer, &grant, &doomed);
+    aq_lock_release(&fh->lock);
+    /* Before the grant: until then what the message gives up, or a victim in its place, is covered by the share that
+     * the peer pays with. A region that is granted without pinning takes that share too, and its local charge goes. */
     aq_fh_unpin_doomed(fh, &doomed);
-    data = move.wire.kind == AQ_FH_MOVE ? aq_fh_move_carry(&move, &grant, (uint8_t *)answer + sizeof(grant)) : 0;
+    if (move.wire.kind == AQ_FH_MOVE) {
+        aq_lock_acquire(&fh->lock);
+        if (!aq_fh_move_grant(fh, peer, &move, &grant))
+            return aq_fh_bad(peer, "a move that exceeds its share");
+        aq_fh_move_recheck(fh, peer, &grant, &doomed);
+        aq_fh_unpin_doomed(fh, &doomed);
+        data = aq_fh_move_carry(&move, &grant, (uint8_t *)answer + sizeof(grant));
+    }
     memcpy(answer, &grant, sizeof(grant));
     return sizeof(grant) + data;
 }
