@@ -142,7 +142,7 @@ static void aq_mpi_pair_look_away(const struct aq_mpi_pair *pair)
     }
 }
 
-/* The far one has just looked away. A put and a get: done when its word that it is back, request 0, has not come yet? */
+/* The far one has just looked away. Are a put and a get done while its word that it is back, request 0, has not come? */
 static bool aq_mpi_pair_is_quick(const struct aq_mpi_pair *pair, unsigned *pending_out)
 {
     const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
