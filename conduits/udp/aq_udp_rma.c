@@ -419,6 +419,10 @@ static unsigned aq_udp_get_data(struct aq_udp_peer *peer, const struct aq_udp_fr
         op = get->op;
         get->used = false;
         peer->gets_used--;
+        /* another thread's flush may have come after the datagram was taken over and before this: it found no
+         * number for the gets that wait */
+        if (peer->own.first != NULL)
+            aq_udp_peer_mark(peer);
     }
     aq_lock_release(&peer->lock);
     if (op == NULL)
