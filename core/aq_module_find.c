@@ -3,7 +3,8 @@
  *
  * Looked for, in this order: the folder that the user names (AQ_MODULE_DIR), and then nowhere else; aqueduct/ beside the
  * shared library that this code is in; modules/ (a build folder) and lib/aqueduct/ (an installed tree) in the folders
- * above the program; the folder that configure was told. So a tree works wherever it was moved.
+ * above the program; the folder that configure was told. So a tree works wherever it was moved. What lies above the
+ * program is taken only from who could have changed the program itself: above /tmp/x/prog is everybody's /tmp/modules.
  *
  * Uses      nothing of core, for gasnetrun looks as the program will. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/aq_module.h"
@@ -58,14 +60,40 @@ static bool aq_module_beside_library(const struct aq_module_search *search)
     return aq_module_try(search, dir, "/aqueduct") || aq_module_try(search, dir, "/../modules");
 }
 
+/* Is a file or folder root's, ours or the program's owner's, and nobody else's to write? */
+static bool aq_module_is_safe(const char *path, uid_t owner)
+{
+    struct stat is;
+
+    return stat(path, &is) == 0 && (is.st_uid == 0 || is.st_uid == geteuid() || is.st_uid == owner) &&
+           (is.st_mode & S_IWOTH) == 0;
+}
+
+/* Is dir/below/aq-NAME.so there, and could no stranger have put it there? */
+static bool aq_module_try_above(const struct aq_module_search *search, const char *dir, const char *below, uid_t owner)
+{
+    char *slash;
+    bool safe;
+
+    if (!aq_module_try(search, dir, below) || !aq_module_is_safe(search->path, owner))
+        return false;
+    slash = strrchr(search->path, '/');
+    *slash = '\0';
+    safe = aq_module_is_safe(search->path, owner);
+    *slash = '/';
+    return safe;
+}
+
 static bool aq_module_above_program(const struct aq_module_search *search, const char *program)
 {
     char dir[PATH_MAX];
+    struct stat is;
 
-    if (realpath(program, dir) == NULL)
+    if (realpath(program, dir) == NULL || stat(dir, &is) != 0)
         return false;
     for (int i = 0; i < AQ_MODULE_ABOVE && aq_module_up(dir); i++)
-        if (aq_module_try(search, dir, "/modules") || aq_module_try(search, dir, "/lib/aqueduct"))
+        if (aq_module_try_above(search, dir, "/modules", is.st_uid) ||
+            aq_module_try_above(search, dir, "/lib/aqueduct", is.st_uid))
             return true;
     return false;
 }

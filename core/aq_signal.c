@@ -17,6 +17,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,7 +37,7 @@
 static struct {
     const char *who; /* "proc 3", made at init: handlers must not format */
     bool freeze_on_error;
-    atomic_int crashing; /* thread in the fatal handler */
+    atomic_int crashing; /* the thread that reports its fault; 0: none does */
 } aq_signal_cfg;
 
 static const int aq_signal_fatal[] = {SIGABRT, SIGFPE, SIGILL, SIGSEGV, SIGBUS};
@@ -89,22 +90,35 @@ void aq_signal_fatal_aids(void)
         aq_signal_freeze();
 }
 
+/* The first to crash has not told the others yet: it shall, unless it hangs. */
+static void aq_signal_stand_back(void)
+{
+    const struct timespec most = { 60, 0 };
+
+    if (aq_signal_cfg.freeze_on_error)
+        aq_exit_park();
+    nanosleep(&most, NULL);
+}
+
 /* Two threads may crash at once: one reports, the other waits for the end. A crash within the
- * handler itself goes straight to the default action. */
+ * handler itself goes straight to the default action, and so does a signal that somebody sends. */
 static void aq_signal_on_fatal(int sig, siginfo_t *info, void *context)
 {
+    const int me = (int)syscall(SYS_gettid);
+    int first = 0;
     bool again;
 
     (void)context;
     if (aq_exit_is_mine()) {
-        /* acq_rel: one thread only gets past here */
-        if (atomic_fetch_add_explicit(&aq_signal_cfg.crashing, 1, memory_order_acq_rel) == 0) {
+        /* relaxed: who is first is all that is told */
+        if (atomic_compare_exchange_strong_explicit(&aq_signal_cfg.crashing, &first, me, memory_order_relaxed,
+                                                    memory_order_relaxed)) {
             aq_signal_say("Caught a fatal signal", sig);
             aq_trace_finish(aq_signal_name(sig), true);
             aq_signal_fatal_aids();
             aq_exit_publish_crash(128 + sig);
-        } else if (!aq_exit_claim(&again) && info->si_code > 0) {
-            aq_exit_park();
+        } else if (first != me && info->si_code != SI_USER) {
+            aq_signal_stand_back();
         }
         aq_exit_claim(&again);
     }

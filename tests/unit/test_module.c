@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/aq_env.h"
@@ -90,6 +91,31 @@ static void test_other_release(void **state)
     skip(); /* no libm to stand in for one */
 }
 
+/* What stands above the program is taken unless others may write there. */
+static void test_strangers(void **state)
+{
+    char dir[64], module[96], program[64], found[128];
+
+    (void)state;
+    snprintf(dir, sizeof(dir), "%s/modules", folder);
+    snprintf(module, sizeof(module), "%s/aq-mine.so", dir);
+    snprintf(program, sizeof(program), "%s/program", folder);
+    put("program", "");
+    assert_int_equal(mkdir(dir, 0755), 0);
+    put("modules/aq-mine.so", "");
+    assert_int_equal(chmod(module, 0644), 0);
+    assert_true(aq_module_find("mine", NULL, program, found, sizeof(found)));
+    assert_string_equal(found, module);
+    assert_int_equal(chmod(module, 0666), 0);
+    assert_false(aq_module_find("mine", NULL, program, found, sizeof(found)));
+    assert_int_equal(chmod(module, 0644), 0);
+    assert_int_equal(chmod(dir, 0777), 0);
+    assert_false(aq_module_find("mine", NULL, program, found, sizeof(found)));
+    assert_true(aq_module_find("mine", dir, program, found, sizeof(found))); /* the user names it */
+    unlink(module);
+    assert_int_equal(rmdir(dir), 0);
+}
+
 static int make_folder(void **state)
 {
     (void)state;
@@ -98,7 +124,7 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    static const char *const files[] = { "aq-broken.so", "aq-other.so" };
+    static const char *const files[] = { "aq-broken.so", "aq-other.so", "program" };
     char path[128];
 
     (void)state;
@@ -115,6 +141,7 @@ int main(void)
         cmocka_unit_test(test_missing),
         cmocka_unit_test(test_not_a_module),
         cmocka_unit_test(test_other_release),
+        cmocka_unit_test(test_strangers),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
