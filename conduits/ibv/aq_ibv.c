@@ -4,8 +4,8 @@
  * Near ranks, with which memory is shared, are other/shm's; far ones are reached by RDMA. See aq_ibv.h for the files.
  *
  * Polling   a look at a completion queue is a look at memory, so every poll takes one. A software device (rxe, siw)
- *           does its work on this host's cores: after AQ_IBV_EMPTY polls that find nothing a core is given away, or
- *           the kernel's thread that moves the packets starves
+ *           does its work on this host's cores, in a thread of the kernel that a rank which spins keeps out until the
+ *           end of its time slice: so after each poll that finds nothing the core is given away
  * Sleeping  completion queues are armed, then looked at once more; their channels are descriptors that sleepers wait
  * for Leaving   waits a bounded time until what was sent is acknowledged by the peers' devices; those of a process
  *           that is gone acknowledge nothing more, and nobody else's do for it
@@ -31,7 +31,6 @@
 #include "other/shm/aq_shm.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_IBV_EMPTY 64u     /* empty polls of a software device before a core is given away */
 #define AQ_IBV_TICKS 256u    /* polls between looks at the clock */
 #define AQ_IBV_POLL_NS 150u
 
@@ -144,21 +143,13 @@ static int aq_ibv_init(void)
 
 /* --- polling --- */
 
-/* Nothing came: whoever moves the packets of a software device may need this core. */
-static void aq_ibv_idle(void)
-{
-    static _Thread_local uint32_t empty;
-
-    if (aq_ibv.software && ++empty % AQ_IBV_EMPTY == 0)
-        sched_yield();
-}
-
 static unsigned aq_ibv_poll_far(bool replies_only)
 {
     static _Thread_local uint32_t turn;
     unsigned served = aq_ibv_receive(replies_only);
 
     served += aq_ibv_qp_reap_all();
+    aq_ibv_rma_progress();
     if (!replies_only)
         served += aq_ibv_rma_poll();
     if (AQ_UNLIKELY(++turn % AQ_IBV_TICKS == 0))
@@ -173,8 +164,8 @@ static unsigned aq_ibv_poll(bool replies_only)
     if (AQ_UNLIKELY(aq_ibv.alone))
         return served;
     served += aq_ibv_poll_far(replies_only);
-    if (served == 0)
-        aq_ibv_idle();
+    if (served == 0 && aq_ibv.software)
+        sched_yield(); /* whoever moves the packets may need this core */
     return served;
 }
 
@@ -236,9 +227,9 @@ static void aq_ibv_report(void)
     const struct aq_ibv_counters *c = &aq_ibv.counts;
 #define AQ_N(counter) (unsigned long long)aq_counter_get(&c->counter)
 
-    aq_log_print("ibv: rank %u: %u peers, %llu connected; held %llu messages, wrote %llu grants, asked for credits %llu "
-                 "times, gave up some %llu times, slept %llu times; datagrams: sent %llu, received %llu, refused %llu; "
-                 "receive buffers %llu bytes\n", aq_job.rank, aq_ibv.peer_count, AQ_N(connects), AQ_N(held),
+    aq_log_print("ibv: rank %u: %u peers, %llu connected; held %llu messages, wrote %llu grants, asked for credits "
+                 "%llu times, gave up some %llu times, slept %llu times; datagrams: sent %llu, received %llu, refused "
+                 "%llu; receive buffers %llu bytes\n", aq_job.rank, aq_ibv.peer_count, AQ_N(connects), AQ_N(held),
                  AQ_N(grants_written), AQ_N(wants), AQ_N(skips), AQ_N(sleeps), AQ_N(hellos_out), AQ_N(hellos_in),
                  AQ_N(hellos_bad), (unsigned long long)aq_ibv_rbuf_bytes());
 #undef AQ_N

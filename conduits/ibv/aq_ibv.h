@@ -72,6 +72,8 @@ struct aq_ibv_rail {
     aq_counter send_claimed; /* signalled requests that may still complete into it, at most send_room */
     _Alignas(AQ_CACHE_LINE) aq_lock reap_lock; /* who polls send_cq */
     _Alignas(AQ_CACHE_LINE) aq_lock recv_lock; /* who polls recv_cq */
+    atomic_uint excess;      /* buffers in srq whose credits were given up; written under excess_lock */
+    aq_lock excess_lock;
 };
 
 /* --- queue pairs --- */
@@ -128,6 +130,7 @@ struct aq_ibv_peer {
     struct ibv_ah *ah;             /* where its datagrams go */
     uint32_t ah_qpn, ah_qkey;
     bool warned;                   /* that it does not answer */
+    bool no_way;                   /* the same of its address */
     struct aq_ibv_peer *next_active; /* all peers there are; constant */
 };
 
@@ -197,6 +200,8 @@ void aq_ibv_connect_stop(void);
 
 /* The datagram queue (aq_ibv_dgram.c): the connector's alone, once it is open. */
 int aq_ibv_dgram_open(struct aq_ibv_card *card_out);
+/* Is there room for a packet? Else a completion makes some. */
+bool aq_ibv_dgram_has_slot(void);
 /* Send a packet to a peer; false: not now. */
 bool aq_ibv_dgram_send(struct aq_ibv_peer *peer, const uint8_t *packet, size_t len);
 /* The next packet that came, or NULL; its buffer goes back with aq_ibv_dgram_done(). */
@@ -242,8 +247,9 @@ void aq_ibv_qp_join(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp *theirs, 
 
 /* --- registered memory (aq_ibv_device.c) --- */
 
-/* Register with every device in use; mrs_out by dev->index. AQ_OK, or negative: logged unless quiet, with what ulimit
- * -l should be. */
+/* Register with every device in use; mrs_out by dev->index. Access by atomics goes to the devices that have some.
+ * AQ_OK; AQ_ERR_NOMEM: too much is locked, or AQ_ERR_RESOURCE: not such memory; logged unless quiet, with what
+ * ulimit -l should be. */
 int aq_ibv_register(void *addr, size_t len, int access, bool quiet, struct ibv_mr *mrs_out[AQ_IBV_RAILS]);
 void aq_ibv_unregister(struct ibv_mr *mrs[AQ_IBV_RAILS]);
 /* The message for a registration that failed with error. */
@@ -292,6 +298,9 @@ void aq_ibv_fault_completion(const struct aq_ibv_rail *rail, const struct aq_ibv
 void aq_ibv_fault_event(const struct aq_ibv_dev *dev, const struct ibv_async_event *event);
 /* Ports that are down: ends the job if one has been for too long. Returns when to look again, or UINT64_MAX. */
 uint64_t aq_ibv_fault_ports(uint64_t now_ns);
+/* The peer's port cannot be reached from this one, whatever the network: another kind of address. Ends the job. */
+_Noreturn void aq_ibv_fault_kinds(const struct aq_ibv_rail *rail, gex_Rank_t rank, const uint8_t gid[16],
+                                  uint32_t type);
 /* The words for a completion: for the above, and tests. */
 void aq_ibv_fault_text(char *text, size_t size, const char *opcode, enum ibv_wc_status status, uint32_t vendor);
 

@@ -28,13 +28,11 @@ static inline struct aq_ibv_buf *aq_ibv_am_buf(const struct aq_am_buffer *buffer
     return buffer->own == AQ_IBV_HEAP ? NULL : (struct aq_ibv_buf *)(uintptr_t)buffer->own;
 }
 
-/* The peer if a message may leave for it now, else NULL. While a peer could still aim at memory that this process has
- * unmapped, none leaves that could tell it so, but for those that put this right. */
-static inline struct aq_ibv_peer *aq_ibv_am_peer(gex_Rank_t jobrank, uint8_t handler)
+/* May a message leave now? While a peer could still aim at memory that this process has unmapped, none leaves, not to
+ * near ranks either, who might pass it on; but for those that put this right. */
+static inline bool aq_ibv_am_may(uint8_t handler)
 {
-    if (AQ_UNLIKELY(!aq_ibv_rma_is_quiet()) && handler != AQ_HIDX_FIREHOSE && handler != AQ_HIDX_FIREHOSE_REPLY)
-        return NULL;
-    return aq_ibv_peer(jobrank);
+    return AQ_LIKELY(aq_ibv_rma_is_quiet()) || handler == AQ_HIDX_FIREHOSE || handler == AQ_HIDX_FIREHOSE_REPLY;
 }
 
 /* --- credits --- */
@@ -61,9 +59,11 @@ bool aq_ibv_am_claim(struct aq_ibv_peer *peer, unsigned lane, unsigned fragments
     struct aq_ibv_credit_out *out = &peer->out[lane];
     uint32_t limit = aq_ibv_credit_limit(out, peer->cell, lane);
 
-    if (AQ_UNLIKELY(limit - out->sent < fragments)) {
+    if (AQ_UNLIKELY(limit - out->sent < fragments + out->barred)) {
         /* what was granted may be told in messages that nobody has looked at */
         aq_ibv_receive_quietly();
+        if (out->barred != 0)
+            return false;
         limit = aq_ibv_credit_limit(out, peer->cell, lane);
         if (limit - out->sent < fragments) {
             if (fragments > 1 && limit != out->sent)
@@ -97,7 +97,7 @@ void aq_ibv_am_told(struct aq_ibv_peer *peer, const struct aq_ibv_head *head)
         aq_ibv_credit_told(&peer->in[i], head->granted[i]);
 }
 
-static void aq_ibv_am_fill(struct aq_ibv_fragment *fragment, uint8_t type, const struct aq_am_out *out, size_t nbytes)
+void aq_ibv_am_fill(struct aq_ibv_fragment *fragment, uint8_t type, const struct aq_am_out *out, size_t nbytes)
 {
     fragment->head.type = type;
     fragment->head.handler = out->handler;
@@ -195,9 +195,8 @@ static int aq_ibv_am_send_lent(struct aq_ibv_peer *peer, unsigned lane, struct a
     return rc;
 }
 
-/* Several fragments, one doorbell. */
-static int aq_ibv_am_send_parts(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment,
-                                const struct aq_am_out *out, unsigned count, size_t each)
+int aq_ibv_am_send_parts(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment,
+                         const struct aq_am_out *out, size_t from, unsigned count, size_t each)
 {
     struct ibv_send_wr wr[AQ_IBV_PARTS];
     struct ibv_sge sge[AQ_IBV_PARTS];
@@ -210,7 +209,7 @@ static int aq_ibv_am_send_parts(struct aq_ibv_peer *peer, unsigned lane, struct 
     aq_ibv_am_head(peer, lane, &fragment->head);
     fragment->total = (uint32_t)out->nbytes;
     for (unsigned i = 0; i < count; i++, buf = buf->chain) {
-        const size_t at = i * each, len = out->nbytes - at < each ? out->nbytes - at : each;
+        const size_t at = from + i * each, len = out->nbytes - at < each ? out->nbytes - at : each;
         uint8_t *end;
 
         fragment->at = (uint32_t)at;
@@ -240,9 +239,11 @@ int aq_ibv_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned
     struct aq_ibv_peer *peer;
     int rc = AQ_RETRY;
 
+    if (AQ_UNLIKELY(!aq_ibv_am_may(handler)))
+        return AQ_RETRY;
     if (aq_shm_is_near(jobrank))
         return aq_shm_am_short(jobrank, is_reply, handler, nargs, args);
-    peer = aq_ibv_am_peer(jobrank, handler);
+    peer = aq_ibv_peer(jobrank);
     if (AQ_UNLIKELY(peer == NULL))
         return AQ_RETRY;
     aq_lock_acquire(&peer->lock);
@@ -271,13 +272,12 @@ int aq_ibv_am_eager(struct aq_ibv_peer *peer, const struct aq_am_out *out)
     int rc = AQ_RETRY;
 
     if (AQ_UNLIKELY(count > AQ_IBV_PARTS))
-        aq_fatal("ibv: a message of %zu bytes to rank %u, into memory that its device does not know; the most is %u",
-                 out->nbytes, out->jobrank, AQ_IBV_MAX_MEDIUM);
+        return aq_ibv_am_stream(peer, out, each);
     aq_ibv_am_fill(&fragment, fits ? whole : part, out, out->nbytes);
     aq_lock_acquire(&peer->lock);
     if (aq_ibv_am_claim(peer, lane, count)) {
         if (!fits)
-            rc = aq_ibv_am_send_parts(peer, lane, &fragment, out, count, each);
+            rc = aq_ibv_am_send_parts(peer, lane, &fragment, out, 0, count, each);
         else if (lent)
             rc = aq_ibv_am_send_lent(peer, lane, &fragment, out);
         else if (aq_ibv_data_at(whole, out->nargs) + out->nbytes <= peer->qps[peer->am_qp]->max_inline)
@@ -299,11 +299,13 @@ int aq_ibv_am_send(const struct aq_am_out *out)
 {
     struct aq_ibv_peer *peer;
 
+    if (AQ_UNLIKELY(!aq_ibv_am_may(out->handler)))
+        return AQ_RETRY;
     if (aq_shm_is_near(out->jobrank))
         return aq_shm_am_send(out);
     if (out->kind == AQ_AM_SHORT)
         return aq_ibv_am_short(out->jobrank, out->is_reply, out->handler, out->nargs, out->args);
-    peer = aq_ibv_am_peer(out->jobrank, out->handler);
+    peer = aq_ibv_peer(out->jobrank);
     if (peer == NULL)
         return AQ_RETRY;
     return out->kind == AQ_AM_LONG ? aq_ibv_am_long(peer, out) : aq_ibv_am_eager(peer, out);

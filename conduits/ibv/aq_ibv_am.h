@@ -23,10 +23,19 @@ void aq_ibv_am_told(struct aq_ibv_peer *peer, const struct aq_ibv_head *head);
 /* Peer's lock held, credit claimed: a fragment of at most AQ_IBV_INLINE_MOST bytes. */
 int aq_ibv_am_post_inline(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment, const void *data,
                           size_t nbytes);
+/* Peer's lock held, as many credits claimed: so many fragments of a message from byte from on, each bytes in every one
+ * but the message's last, by one doorbell. fragment says what is the same in all. */
+int aq_ibv_am_send_parts(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment,
+                         const struct aq_am_out *out, size_t from, unsigned count, size_t each);
+/* What a fragment of this type says of the message. */
+void aq_ibv_am_fill(struct aq_ibv_fragment *fragment, uint8_t type, const struct aq_am_out *out, size_t nbytes);
 /* Medium, or a long message that the receiver places; takes a buffer of the client's over. */
 int aq_ibv_am_eager(struct aq_ibv_peer *peer, const struct aq_am_out *out);
 /* A long message; takes a buffer of the client's over. */
 int aq_ibv_am_long(struct aq_ibv_peer *peer, const struct aq_am_out *out);
+/* A long message that the receiver places, of more fragments than are granted at once; takes a buffer of the client's
+ * over. */
+int aq_ibv_am_stream(struct aq_ibv_peer *peer, const struct aq_am_out *out, size_t each);
 /* Credits that were given up: once in a while for each peer. */
 void aq_ibv_am_skip(struct aq_ibv_peer *peer);
 

@@ -10,23 +10,27 @@
  * Longest           if the source is in our segment, written from where it is; the call returns when the write is
  *                   complete, since the client may use the source again then. Otherwise copied piece by piece, as
  *                   buffers come back. Completing needs nobody but the two devices, so that nobody waits in a circle
- * Not registered    where the target's memory is not (segment everything), in fragments that the receiver places
+ * Not registered    where the target's memory is not (segment everything), in fragments that the receiver places;
+ *                   beyond AQ_IBV_MAX_MEDIUM as a stream, which has the lane to itself until its end. Nobody waits in a
+ *                   circle there either: a part needs no handler at the receiver and its credit comes back at once, and
+ *                   who waits for one takes parts of others and returns theirs
  *
  * Threads   any
  * Promise   with AQ_RETRY the destination was not touched: the credit, and the first place, are taken before
  * Uses      aq_ibv_am.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "conduits/ibv/aq_ibv_am.h"
+#include "conduits/ibv/aq_ibv_xfer.h"
 #include "core/aq_env.h"
 #include "core/aq_exit.h"
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
 
-#define AQ_IBV_COPY_MOST 32768u /* bytes that are rather copied than waited for */
-#define AQ_IBV_WRITE_MOST ((size_t)1 << 29) /* bytes of a request: below every device's limit */
+#define AQ_IBV_LONG_COPY_MOST 32768u /* bytes that are rather copied than waited for */
 
 struct aq_ibv_long_done {
     struct aq_ibv_done done;
@@ -37,7 +41,7 @@ static void aq_ibv_long_complete(struct aq_ibv_done *done)
 {
     struct aq_ibv_long_done *self = (struct aq_ibv_long_done *)(void *)done;
 
-    /* release: pairs with the acquire in aq_ibv_long_wait(), after which its frame is gone */
+    /* release: pairs with the acquire in aq_ibv_long_wait(), after which it is freed */
     atomic_store_explicit(&self->is_done, true, memory_order_release);
 }
 
@@ -51,12 +55,17 @@ static void aq_ibv_long_step(unsigned *turns)
         aq_cpu_relax();
 }
 
+/* Waits, and frees it. If the job ends before, it stays: its completion may still come, to whoever drains the queue. */
 static void aq_ibv_long_wait(struct aq_ibv_long_done *done)
 {
     unsigned turns = 0;
 
-    while (!atomic_load_explicit(&done->is_done, memory_order_acquire) && !aq_exit_in_progress())
+    while (!atomic_load_explicit(&done->is_done, memory_order_acquire)) {
+        if (aq_exit_in_progress())
+            return;
         aq_ibv_long_step(&turns);
+    }
+    free(done);
 }
 
 /* The message that follows the data; its credit is claimed. Waits for a place in the queue. */
@@ -105,21 +114,27 @@ static int aq_ibv_long_write(struct aq_ibv_qp *qp, const struct ibv_sge *sge, ui
 static int aq_ibv_long_direct(struct aq_ibv_peer *peer, const struct aq_am_out *out, uint32_t lkey, uint32_t rkey)
 {
     struct aq_ibv_qp *qp = peer->qps[peer->am_qp];
-    struct aq_ibv_long_done done = { .done = { aq_ibv_long_complete } };
+    struct aq_ibv_long_done *done = malloc(sizeof(*done));
     size_t at = 0;
 
+    if (done == NULL)
+        aq_fatal("ibv: no memory for a message of %zu bytes", out->nbytes);
+    *done = (struct aq_ibv_long_done){ .done = { aq_ibv_long_complete } };
     while (at < out->nbytes) {
-        const size_t len = out->nbytes - at < AQ_IBV_WRITE_MOST ? out->nbytes - at : AQ_IBV_WRITE_MOST;
+        const size_t len = out->nbytes - at < AQ_IBV_PIECE_MOST ? out->nbytes - at : AQ_IBV_PIECE_MOST;
         const bool last = at + len == out->nbytes;
         struct ibv_sge sge = { .addr = (uintptr_t)out->src + at, .length = (uint32_t)len, .lkey = lkey };
 
-        if (aq_ibv_long_write(qp, &sge, (uintptr_t)out->dest + at, rkey, last ? &done.done : NULL,
-                              last ? AQ_IBV_POST_SIGNAL : 0, at == 0) != AQ_OK)
+        if (aq_ibv_long_write(qp, &sge, (uintptr_t)out->dest + at, rkey, last ? &done->done : NULL,
+                              last ? AQ_IBV_POST_SIGNAL : 0, at == 0) != AQ_OK) {
+            if (at == 0)
+                free(done); /* else the job is ending */
             return AQ_RETRY;
+        }
         at += len;
     }
     aq_ibv_long_follow(peer, out);
-    aq_ibv_long_wait(&done);
+    aq_ibv_long_wait(done);
     return AQ_OK;
 }
 
@@ -156,6 +171,64 @@ static int aq_ibv_long_copied(struct aq_ibv_peer *peer, const struct aq_am_out *
     return AQ_OK;
 }
 
+/* --- in fragments --- */
+
+/* The next fragments of a stream, as many as there are credits for. Returns how many left, 0: none now. */
+static unsigned aq_ibv_stream_some(struct aq_ibv_peer *peer, const struct aq_am_out *out, size_t at, size_t each)
+{
+    const unsigned lane = out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
+    const size_t left = (out->nbytes - at + each - 1) / each;
+    struct aq_ibv_credit_out *credit = &peer->out[lane];
+    struct aq_ibv_fragment fragment = { .head = { .type = 0 } };
+    unsigned count = left < AQ_IBV_PARTS ? (unsigned)left : AQ_IBV_PARTS;
+    uint32_t granted;
+    int rc = AQ_RETRY;
+
+    aq_ibv_am_fill(&fragment, AQ_IBV_T_LONG_PART, out, out->nbytes);
+    aq_lock_acquire(&peer->lock);
+    if (at != 0)
+        credit->barred = 0; /* it was us */
+    granted = aq_ibv_credit_left(credit, peer->cell, lane);
+    if (granted != 0 && granted < count)
+        count = granted; /* one credit is enough to go on: the receiver may not be able to return others */
+    if (aq_ibv_am_claim(peer, lane, count)) {
+        rc = aq_ibv_am_send_parts(peer, lane, &fragment, out, at, count, each);
+        if (rc != AQ_OK)
+            credit->sent -= count;
+        else if (count == left)
+            peer->sent++;
+    }
+    if (rc == AQ_OK ? count != left : at != 0)
+        credit->barred = AQ_IBV_BARRED;
+    aq_lock_release(&peer->lock);
+    return rc == AQ_OK ? count : 0;
+}
+
+int aq_ibv_am_stream(struct aq_ibv_peer *peer, const struct aq_am_out *out, size_t each)
+{
+    unsigned turns = 0;
+
+    for (size_t at = 0; at < out->nbytes;) {
+        const unsigned count = aq_ibv_stream_some(peer, out, at, each);
+
+        at += count * each;
+        if (count != 0)
+            continue;
+        if (at == 0)
+            return AQ_RETRY;
+        if (aq_exit_in_progress())
+            return AQ_OK;
+        aq_ibv_receive_quietly();
+        aq_ibv_grant(true);
+        aq_ibv_long_step(&turns);
+    }
+    if (out->buffer != NULL)
+        aq_ibv_am_free(out->is_reply, out->buffer);
+    return AQ_OK;
+}
+
+/* --- the choice --- */
+
 static bool aq_ibv_long_claim(struct aq_ibv_peer *peer, unsigned lane)
 {
     bool claimed;
@@ -178,7 +251,7 @@ int aq_ibv_am_long(struct aq_ibv_peer *peer, const struct aq_am_out *out)
         return aq_ibv_am_eager(peer, out);
     if (!aq_ibv_long_claim(peer, lane))
         return AQ_RETRY;
-    if (out->nbytes > AQ_IBV_COPY_MOST && aq_ibv_local_key(rail->dev, out->src, out->nbytes, &lkey))
+    if (out->nbytes > AQ_IBV_LONG_COPY_MOST && aq_ibv_local_key(rail->dev, out->src, out->nbytes, &lkey))
         rc = aq_ibv_long_direct(peer, out, lkey, rkey);
     else
         rc = aq_ibv_long_copied(peer, out, rkey);

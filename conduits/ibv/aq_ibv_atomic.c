@@ -6,8 +6,8 @@
  * owner's and its near ranks', goes to the first rail of the owner, as an atomic of the wire. That is legal where
  *
  *     the type     has 64 bits and is an integer: the wire has no other
- *     every operation of the domain  is an addition, a comparison and swap, or a look, which is an addition of 0: a domain
- *                  that may set, swap or multiply would need a second kind of access, not atomic with the first
+ *     every operation of the domain  is an addition, a comparison and swap, or a look, which is an addition of 0: a
+ *                  domain that may set, swap or multiply would need a second kind of access, not atomic with the first
  *     every rank   has a device with atomics on its first rail; all ranks have told each other
  *     the target   is in a segment that is registered for good: not in segment everything, whose memory may move
  *

@@ -2,8 +2,8 @@
  * aq_ibv_bounce.c - pieces, and registered buffers of three sizes through which small transfers go.
  *
  * A source or destination that is not registered is cheaper copied than registered, up to some pages. Buffers come in
- * slabs, each registered as a whole; slabs are made when none of a size is free, up to GASNET_BBUF_COUNT pages in all, and
- * kept: locked memory is given back by nobody in the middle of a job.
+ * slabs, each registered as a whole; slabs are made when none of a size is free, up to GASNET_BBUF_COUNT pages in all,
+ * and kept: locked memory is given back by nobody in the middle of a job.
  *
  * Owns      slabs, pieces; neither is freed
  * Threads   any; lists under their locks, a few instructions; slabs are made without

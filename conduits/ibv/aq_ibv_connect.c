@@ -48,8 +48,7 @@ static void aq_ibv_connect_wake(void)
 
 /* --- asking --- */
 
-/* connect_lock held. */
-/* With this process itself there is nothing to agree on: its queue pairs lead back to themselves. */
+/* connect_lock held. With this process itself there is nothing to agree on: its queue pairs lead back to themselves. */
 static void aq_ibv_connect_self(struct aq_ibv_peer *peer)
 {
     peer->hello.theirs = peer->hello.mine;
@@ -123,8 +122,8 @@ static void aq_ibv_connect_take(const uint8_t *packet, size_t len)
 
 static void aq_ibv_connect_look_silent(struct aq_ibv_peer *peer, uint64_t now_ns)
 {
-    const char *text = "its datagrams or ours do not arrive; is the network between the hosts up, and do the ports of all "
-                       "hosts belong to it (GASNET_IBV_PORTS)?";
+    const char *text = "its datagrams or ours do not arrive; is the network between the hosts up, and do the ports of "
+                       "all hosts belong to it (GASNET_IBV_PORTS)?";
 
     if (peer->hello.step != AQ_IBV_HELLO_ASK || peer->warned || now_ns - peer->hello.since_ns < AQ_IBV_SILENT_NS
         || aq_exit_in_progress())
@@ -147,11 +146,15 @@ static uint64_t aq_ibv_connect_send(uint64_t now_ns)
         uint8_t packet[AQ_IBV_HELLO_BYTES];
         uint64_t deadline;
 
+        if (!aq_ibv_dgram_has_slot()) /* a completion wakes us; what is due stays due */
+            return now_ns + aq_ibv_connector.times.most_ns;
         if (aq_ibv_hello_due(&peer->hello, now_ns, &aq_ibv_connector.times)
             && !aq_ibv_dgram_send(peer, packet, aq_ibv_hello_encode(&peer->hello, packet)))
             aq_ibv_hello_again(&peer->hello, now_ns + aq_ibv_connector.times.first_ns);
         aq_ibv_connect_look_silent(peer, now_ns);
         deadline = aq_ibv_hello_deadline(&peer->hello);
+        if (deadline == UINT64_MAX)
+            aq_ibv_dgram_forget(peer);
         first = deadline < first ? deadline : first;
     }
     return first;

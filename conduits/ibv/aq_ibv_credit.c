@@ -2,8 +2,8 @@
  * aq_ibv_credit.c - the receiver's side of credits; see aq_ibv_credit.h.
  *
  * Threads   the caller holds the lock of what is received from this peer
- * Promise   granted - gone buffers are posted or in the hands of handlers, at any time: a fragment that was granted
- *           finds a buffer
+ * Promise   the sum of granted - gone over all peers, and those that are posted for nobody, are posted or in the hands
+ *           of handlers, at any time: a fragment that was granted finds a buffer
  * Uses      nothing. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/ibv/aq_ibv_credit.h"
@@ -12,7 +12,7 @@ void aq_ibv_credit_open(struct aq_ibv_credit_in *in, uint32_t window)
 {
     atomic_init(&in->granted, window);
     atomic_init(&in->told, window);
-    in->arrived = in->gone = in->shrink = 0;
+    in->arrived = in->gone = 0;
     in->window = window;
     in->want_at = 0;
 }
@@ -24,22 +24,16 @@ bool aq_ibv_credit_arrive(struct aq_ibv_credit_in *in, uint32_t skip)
     if (skip >= in->window || aq_ibv_count_after(arrived, aq_ibv_credit_news(in)))
         return false;
     in->arrived = arrived;
-    in->shrink += skip;
-    in->gone += skip; /* no handler will do it: their buffers are for the next ones */
+    in->gone += skip; /* no handler will do it: their buffers are for anybody's next ones */
     in->window -= skip;
     return true;
 }
 
-bool aq_ibv_credit_return(struct aq_ibv_credit_in *in)
+void aq_ibv_credit_return(struct aq_ibv_credit_in *in, bool left_out)
 {
     in->gone++;
-    if (in->shrink == 0)
-        return true;
-    /* a credit was given up, and its buffer used by this fragment's successor: leave this one out, and let that
-     * credit's place be granted again */
-    in->shrink--;
-    aq_ibv_credit_grant(in, 1);
-    return false;
+    if (left_out)
+        aq_ibv_credit_grant(in, 1);
 }
 
 void aq_ibv_credit_grant(struct aq_ibv_credit_in *in, uint32_t n)
@@ -67,7 +61,10 @@ uint32_t aq_ibv_credit_growth(const struct aq_ibv_credit_in *in, uint32_t most, 
 uint32_t aq_ibv_credit_want(struct aq_ibv_credit_in *in, uint32_t n)
 {
     const uint32_t goal = in->arrived + n, granted = aq_ibv_credit_news(in);
+    const uint32_t lacks = n > in->window ? n - in->window : 0;
 
     in->want_at = goal;
-    return aq_ibv_count_after(goal, granted) ? goal - granted : 0;
+    if (!aq_ibv_count_after(goal, granted))
+        return 0;
+    return goal - granted < lacks ? goal - granted : lacks; /* the rest as handlers return what they have */
 }

@@ -14,7 +14,7 @@
  *
  * Growing   a sender with little left says so in the head (hungry); the receiver adds to the window, within a budget.
  *           One that needs n at once for a message of n fragments says so in a message of its own (want), if it has a
- *           credit for that, as it has as soon as anything is granted; that much it always gets
+ *           credit for that, as it has as soon as anything is granted; a window of that much it always gets
  * Shrinking a sender that has not sent for a while gives credits up (skip), down to the least; the receiver does not
  *           post as many buffers again
  * Threads   none of its own: each side under its owner's lock; the cell is written by the network
@@ -29,8 +29,9 @@
 
 enum aq_ibv_lane { AQ_IBV_REQUEST, AQ_IBV_REPLY, AQ_IBV_LANES };
 
-#define AQ_IBV_LEAST_WINDOW 4u /* credits of a lane that a connection begins with, and keeps: with fewer, a reply to each
-                                 * request would not be enough to tell what is granted */
+/* Credits of a lane that a connection begins with, and keeps: with fewer, a reply to each request would not be enough
+ * to tell what is granted. */
+#define AQ_IBV_LEAST_WINDOW 4u
 
 /* What a peer grants, in this rank's memory, by lane; and how many messages it has handled. */
 struct aq_ibv_cell {
@@ -39,11 +40,14 @@ struct aq_ibv_cell {
 };
 #define AQ_IBV_CELL_WORDS (AQ_IBV_LANES + 1)
 
+#define AQ_IBV_BARRED (UINT32_C(1) << 30)
+
 struct aq_ibv_credit_out {
     uint32_t sent;
     atomic_uint granted;  /* as heads told; the cell may know more */
     uint32_t idle_at;     /* sent, at the last tick */
     uint32_t wanted;      /* asked for: not again until that is granted */
+    uint32_t barred;      /* 0; or more than is ever granted, while a message of many fragments has the lane */
 };
 
 struct aq_ibv_credit_in {
@@ -51,7 +55,6 @@ struct aq_ibv_credit_in {
     uint32_t arrived;          /* fragments that came, and credits given up */
     uint32_t gone;
     uint32_t window;           /* granted - gone, once everything is posted again */
-    uint32_t shrink;           /* credits given up whose buffers are still posted */
     uint32_t want_at;          /* the peer waits for this to be granted: until then it hears of everything */
 };
 
@@ -119,11 +122,13 @@ static inline void aq_ibv_credit_told(struct aq_ibv_credit_in *in, uint32_t gran
 
 /* A connection begins: so many buffers are posted. */
 void aq_ibv_credit_open(struct aq_ibv_credit_in *in, uint32_t window);
-/* A fragment came, with skip credits given up; false: the peer had no credit for that. */
+/* A fragment came, with skip credits given up, whose buffers are now posted for nobody: as many may be left out when
+ * anybody's come back. False: the peer had no credit for that. */
 bool aq_ibv_credit_arrive(struct aq_ibv_credit_in *in, uint32_t skip);
-/* A fragment was handled. Returns whether to post its buffer again; false: the window has shrunk by it. */
-bool aq_ibv_credit_return(struct aq_ibv_credit_in *in);
-/* n buffers were posted that credit_return() asked for. */
+/* A fragment was handled, and its buffer is to be posted again, then granted; left_out: one that is posted for nobody
+ * takes its place, and is granted at once. */
+void aq_ibv_credit_return(struct aq_ibv_credit_in *in, bool left_out);
+/* n buffers were posted again. */
 void aq_ibv_credit_grant(struct aq_ibv_credit_in *in, uint32_t n);
 /* n more were posted: the window grows. */
 void aq_ibv_credit_grow(struct aq_ibv_credit_in *in, uint32_t n);

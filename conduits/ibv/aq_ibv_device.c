@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 
 #include "conduits/ibv/aq_ibv.h"
+#include "conduits/ibv/aq_ibv_am.h"
 #include "conduits/ibv/aq_ibv_device.h"
 #include "conduits/ibv/aq_ibv_start.h"
 #include "core/aq_env.h"
@@ -136,9 +137,9 @@ void aq_ibv_register_why(char *text, size_t size, const struct aq_ibv_dev *dev, 
 
     if ((error == ENOMEM || error == EAGAIN || error == EPERM) && getrlimit(RLIMIT_MEMLOCK, &limit) == 0
         && limit.rlim_cur != RLIM_INFINITY)
-        snprintf(text, size, "ibv: device %s cannot pin %.1f MB: %s; the limit of locked memory is %.1f MB: raise it on "
-                 "all hosts (ulimit -l unlimited; for batch systems in /etc/security/limits.conf, or LimitMEMLOCK= of "
-                 "the daemon's service), or ask for a smaller segment with GASNET_MAX_SEGSIZE", dev->name, mb,
+        snprintf(text, size, "ibv: device %s cannot pin %.1f MB: %s; the limit of locked memory is %.1f MB: raise it "
+                 "on all hosts (ulimit -l unlimited; for batch systems in /etc/security/limits.conf, or LimitMEMLOCK= "
+                 "of the daemon's service), or ask for a smaller segment with GASNET_MAX_SEGSIZE", dev->name, mb,
                  strerror(error), (double)limit.rlim_cur / 1048576);
     else
         snprintf(text, size, "ibv: device %s cannot pin %.1f MB: %s%s", dev->name, mb, strerror(error),
@@ -149,17 +150,21 @@ void aq_ibv_register_why(char *text, size_t size, const struct aq_ibv_dev *dev, 
 int aq_ibv_register(void *addr, size_t len, int access, bool quiet, struct ibv_mr *mrs_out[AQ_IBV_RAILS])
 {
     char text[512];
-    int error;
+    int error, rc;
 
     memset(mrs_out, 0, AQ_IBV_RAILS * sizeof(*mrs_out));
     for (uint32_t i = 0; i < aq_ibv.dev_count; i++) {
-        mrs_out[i] = aq_ibv.lib->reg_mr(aq_ibv.devs[i].pd, addr, len, access);
+        const bool atomics = aq_ibv.devs[i].attr.atomic_cap != IBV_ATOMIC_NONE;
+
+        mrs_out[i] = aq_ibv.lib->reg_mr(aq_ibv.devs[i].pd, addr, len,
+                                        atomics ? access : access & ~IBV_ACCESS_REMOTE_ATOMIC);
         if (mrs_out[i] != NULL)
             continue;
         error = errno;
         aq_ibv_unregister(mrs_out);
         aq_ibv_register_why(text, sizeof(text), &aq_ibv.devs[i], len, error);
-        return quiet ? AQ_ERR_NOMEM : aq_fail(AQ_ERR_NOMEM, "%s", text);
+        rc = error == ENOMEM || error == EAGAIN ? AQ_ERR_NOMEM : AQ_ERR_RESOURCE;
+        return quiet ? rc : aq_fail(rc, "%s", text);
     }
     return AQ_OK;
 }
@@ -238,7 +243,7 @@ static int aq_ibv_rail_pkey(struct aq_ibv_rail *rail, uint32_t table_len)
 static uint32_t aq_ibv_rail_srq_size(const struct ibv_device_attr *attr)
 {
     const uint64_t wish = (uint64_t)aq_env_int(AQ_ENV_RBUF_COUNT)
-                          + (uint64_t)aq_job.size * AQ_IBV_LANES * AQ_IBV_LEAST_WINDOW + 256;
+                          + (uint64_t)aq_job.size * AQ_IBV_LANES * AQ_IBV_PARTS + 256; /* each may want that */
     uint32_t size = wish < AQ_IBV_SRQ_MOST ? (uint32_t)wish : AQ_IBV_SRQ_MOST;
 
     if (size > (uint32_t)attr->max_srq_wr)

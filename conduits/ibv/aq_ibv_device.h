@@ -43,7 +43,7 @@ enum aq_ibv_match aq_ibv_ports_match(const struct aq_ibv_filter *filter, const c
  * routed, and known to differ between hosts. On InfiniBand the port's first. wish: index that the user names, or -1. */
 int aq_ibv_gid_choose(const struct aq_ibv_gid_row *rows, size_t count, bool ethernet, int64_t wish);
 /* Can the one reach the other: the same kind of RoCE, the same family of addresses? */
-bool aq_ibv_gid_alike(const uint8_t a[16], const uint8_t b[16]);
+bool aq_ibv_gid_alike(const struct aq_ibv_gid_row *a, const uint8_t b[16], uint32_t b_type);
 /* "::ffff:10.0.0.2"; returns text. */
 const char *aq_ibv_gid_text(const uint8_t gid[16], char *text, size_t size);
 
@@ -74,8 +74,8 @@ uint32_t aq_ibv_near_distance(const char *device);
 bool aq_ibv_near_is_software(const char *device);
 /* A setting that depends on the place: the variable base_<number> before base, the number by how; NULL: none. */
 const char *aq_ibv_near_setting(enum aq_env_id base, enum aq_env_id how);
-/* The numbers that a type ("Socket", "HRank%4", "JRank/2") makes of this process, as in "0_1"; "": it has none. False: no
- * such type. */
+/* The numbers that a type ("Socket", "HRank%4", "JRank/2") makes of this process, as in "0_1"; "": it has none. False:
+ * no such type. */
 bool aq_ibv_near_numbers(const char *type, char *text, size_t size);
 
 #endif

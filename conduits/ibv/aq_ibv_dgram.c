@@ -140,7 +140,7 @@ int aq_ibv_dgram_open(struct aq_ibv_card *card_out)
     card_out->qpn = aq_ibv_dgram.qp->qp_num;
     card_out->qkey = aq_ibv_dgram.qkey;
     card_out->lid = rail->ethernet ? 0 : rail->lid;
-    card_out->ethernet = rail->ethernet;
+    card_out->gid_type = (uint8_t)rail->gid.type;
     card_out->rails = (uint8_t)aq_ibv.rail_count;
     return AQ_OK;
 }
@@ -159,10 +159,12 @@ static bool aq_ibv_dgram_find(struct aq_ibv_peer *peer)
         return true;
     if (aq_spawn_lookup(peer->rank, &card, sizeof(card)) != AQ_OK)
         aq_fatal("ibv: the address of rank %u cannot be learnt from the launcher", peer->rank);
-    if (card.ethernet != (rail->ethernet ? 1 : 0))
+    if ((card.gid_type != AQ_IBV_GID_IB) != rail->ethernet)
         aq_fatal("ibv: port %s:%u is %s, and the port of rank %u is not; choose ports of the same network on all hosts "
                  "with GASNET_IBV_PORTS", rail->dev->name, rail->port, rail->ethernet ? "Ethernet" : "InfiniBand",
                  peer->rank);
+    if (rail->ethernet && !aq_ibv_gid_alike(&rail->gid, card.gid, card.gid_type))
+        aq_ibv_fault_kinds(rail, peer->rank, card.gid, card.gid_type);
     attr.dlid = card.lid;
     if (rail->ethernet || card.lid == 0) {
         attr.is_global = 1;
@@ -175,12 +177,18 @@ static bool aq_ibv_dgram_find(struct aq_ibv_peer *peer)
     peer->ah_qkey = card.qkey;
     if (peer->ah != NULL)
         return true;
-    if (!aq_exit_in_progress())
-        aq_warn("ibv: no way from port %s:%u (%s) to rank %u (%s): %s; is the network between the hosts up? Other ports "
-                "can be named with GASNET_IBV_PORTS; trying again", rail->dev->name, rail->port,
+    if (!aq_exit_in_progress() && !peer->no_way)
+        aq_warn("ibv: no way from port %s:%u (%s) to rank %u (%s): %s; is the network between the hosts up? Other "
+                "ports can be named with GASNET_IBV_PORTS; trying again", rail->dev->name, rail->port,
                 aq_ibv_gid_text(rail->gid.gid.raw, here, sizeof(here)), peer->rank,
                 aq_ibv_gid_text(card.gid, there, sizeof(there)), strerror(errno));
+    peer->no_way = true;
     return false;
+}
+
+bool aq_ibv_dgram_has_slot(void)
+{
+    return aq_ibv_dgram.sending < aq_ibv_dgram.sends;
 }
 
 bool aq_ibv_dgram_send(struct aq_ibv_peer *peer, const uint8_t *packet, size_t len)

@@ -40,14 +40,15 @@ static const char *aq_ibv_fault_cause(enum ibv_wc_status status)
 {
     switch (status) {
     case IBV_WC_RETRY_EXC_ERR:
-        return "the peer does not acknowledge: its process or host is gone, or the network between the ports is down or "
-               "loses nearly everything; look at cables and switches (RoCE: flow control), name other ports with "
+        return "the peer does not acknowledge: its process or host is gone, or the network between the ports is down "
+               "or loses nearly everything; look at cables and switches (RoCE: flow control), name other ports with "
                "GASNET_IBV_PORTS, or be more patient with GASNET_QP_TIMEOUT (now 4.096 us times 2 to that power)";
     case IBV_WC_RNR_RETRY_EXC_ERR:
-        return "the peer had no receive buffer, which credits should exclude: a defect of this library, please report it";
+        return "the peer had no receive buffer, which credits should exclude: a defect of this library, please report "
+               "it";
     case IBV_WC_REM_ACCESS_ERR:
-        return "the peer's memory is not registered, or not for this: an address outside its segment, or memory that was "
-               "unmapped; a debug build checks addresses";
+        return "the peer's memory is not registered, or not for this: an address outside its segment, or memory that "
+               "was unmapped; a debug build checks addresses";
     case IBV_WC_REM_INV_REQ_ERR:
     case IBV_WC_REM_OP_ERR:
         return "the peer's device refused it: a message too long for it, or an operation that it does not offer";
@@ -57,8 +58,8 @@ static const char *aq_ibv_fault_cause(enum ibv_wc_status status)
     case IBV_WC_LOC_LEN_ERR:
         return "longer than the buffer, or than the device's largest message";
     case IBV_WC_LOC_QP_OP_ERR:
-        return "the port has gone down or lost its address; or the device refused the request as it was put: a limit, such "
-               "as GASNET_QP_RD_ATOM or GASNET_INLINESEND_LIMIT, may be lower than the device says";
+        return "the port has gone down or lost its address; or the device refused the request as it was put: a limit, "
+               "such as GASNET_QP_RD_ATOM or GASNET_INLINESEND_LIMIT, may be lower than the device says";
     case IBV_WC_WR_FLUSH_ERR:
         return "the queue pair was in error before; the peer's messages may tell why";
     case IBV_WC_FATAL_ERR:
@@ -107,6 +108,17 @@ void aq_ibv_fault_completion(const struct aq_ibv_rail *rail, const struct aq_ibv
     aq_fatal("%s", why);
 }
 
+void aq_ibv_fault_kinds(const struct aq_ibv_rail *rail, gex_Rank_t rank, const uint8_t gid[16], uint32_t type)
+{
+    char here[64], there[64];
+
+    aq_fatal("ibv: port %s:%u has the address %s (RoCE v%d) and the port of rank %u has %s (RoCE v%d), of another "
+             "kind; give the network interfaces of both an IPv4 address, or choose with GASNET_IBV_GID_INDEX",
+             rail->dev->name, rail->port, aq_ibv_gid_text(rail->gid.gid.raw, here, sizeof(here)),
+             rail->gid.type == AQ_IBV_GID_ROCE1 ? 1 : 2, rank, aq_ibv_gid_text(gid, there, sizeof(there)),
+             type == AQ_IBV_GID_ROCE1 ? 1 : 2);
+}
+
 /* --- events of a device --- */
 
 static void aq_ibv_fault_port(const struct aq_ibv_dev *dev, unsigned port, bool down)
@@ -145,8 +157,8 @@ uint64_t aq_ibv_fault_ports(uint64_t now_ns)
         if (!atomic_load_explicit(&rail->down, memory_order_relaxed) || aq_exit_in_progress())
             continue;
         if (now_ns - rail->down_ns >= patience)
-            aq_fatal("ibv: port %s:%u has been down for %.0f s: look at its cable, switch or network interface; other ports "
-                     "can be named with GASNET_IBV_PORTS", rail->dev->name, rail->port,
+            aq_fatal("ibv: port %s:%u has been down for %.0f s: look at its cable, switch or network interface; other "
+                     "ports can be named with GASNET_IBV_PORTS", rail->dev->name, rail->port,
                      (double)(now_ns - rail->down_ns) * 1e-9);
         first = rail->down_ns + patience < first ? rail->down_ns + patience : first;
     }
@@ -186,8 +198,8 @@ void aq_ibv_fault_event(const struct aq_ibv_dev *dev, const struct ibv_async_eve
         break;
     case IBV_EVENT_DEVICE_FATAL:
         if (!aq_ibv_fault_is_the_end())
-            aq_fatal("ibv: device %s has failed or was removed (%s); the kernel's log (dmesg) should say why", dev->name,
-                     what);
+            aq_fatal("ibv: device %s has failed or was removed (%s); the kernel's log (dmesg) should say why",
+                     dev->name, what);
         break;
     case IBV_EVENT_PORT_ERR:
         aq_ibv_fault_port(dev, (unsigned)event->element.port_num, true);

@@ -57,9 +57,9 @@ int aq_ibv_gid_choose(const struct aq_ibv_gid_row *rows, size_t count, bool ethe
     return best;
 }
 
-bool aq_ibv_gid_alike(const uint8_t a[16], const uint8_t b[16])
+bool aq_ibv_gid_alike(const struct aq_ibv_gid_row *a, const uint8_t b[16], uint32_t b_type)
 {
-    return aq_ibv_gid_is_v4(a) == aq_ibv_gid_is_v4(b);
+    return a->type == b_type && aq_ibv_gid_is_v4(a->gid.raw) == aq_ibv_gid_is_v4(b);
 }
 
 const char *aq_ibv_gid_text(const uint8_t gid[16], char *text, size_t size)

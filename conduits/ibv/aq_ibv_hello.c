@@ -2,7 +2,7 @@
  * aq_ibv_hello.c - agreement on a connection; see aq_ibv_hello.h.
  *
  * Wire      little endian: magic:32 from:32 to:32, step:8 count:8 rails:8 0:8, cell:64 cell_rkey:32 window:32, then for
- *           each queue pair gid:16*8 number:32 psn:32 lid:16 mtu:8 reads:8; then the hash of all that:64
+ *           each queue pair gid:16*8 number:32 psn:32 lid:16 kind:4 mtu:4 reads:8; then the hash of all that:64
  * Threads   the caller's lock
  * Uses      other/spawn/aq_siphash.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -68,7 +68,7 @@ size_t aq_ibv_hello_encode(const struct aq_ibv_hello *hello, uint8_t packet_out[
         aq_ibv_hello_store(at + 16, qp->number, 4);
         aq_ibv_hello_store(at + 20, qp->psn, 4);
         aq_ibv_hello_store(at + 24, qp->lid, 2);
-        at[26] = qp->mtu;
+        at[26] = (uint8_t)(qp->mtu | qp->gid_type << 4);
         at[27] = qp->reads;
     }
     aq_ibv_hello_store(at, aq_siphash(hello->key, packet_out, (size_t)(at - packet_out)), 8);
@@ -112,7 +112,8 @@ static bool aq_ibv_hello_decode(const struct aq_ibv_hello *hello, const uint8_t 
         qp->number = (uint32_t)aq_ibv_hello_load(at + 16, 4);
         qp->psn = (uint32_t)aq_ibv_hello_load(at + 20, 4);
         qp->lid = (uint16_t)aq_ibv_hello_load(at + 24, 2);
-        qp->mtu = at[26];
+        qp->mtu = at[26] & 15;
+        qp->gid_type = at[26] >> 4;
         qp->reads = at[27];
     }
     return true;

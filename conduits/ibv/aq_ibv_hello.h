@@ -37,6 +37,7 @@ struct aq_ibv_hello_qp {
     uint32_t number, psn; /* 24 bits each */
     uint16_t lid;
     uint8_t mtu;          /* enum ibv_mtu */
+    uint8_t gid_type;     /* enum aq_ibv_gid_type */
     uint8_t reads;        /* RDMA reads and atomics that it serves at a time */
 };
 
@@ -53,7 +54,7 @@ struct aq_ibv_card {
     uint8_t gid[16];
     uint32_t qpn, qkey; /* qpn 0: it has no far ranks */
     uint16_t lid;
-    uint8_t ethernet;
+    uint8_t gid_type; /* enum aq_ibv_gid_type */
     uint8_t rails;
 };
 

@@ -110,6 +110,7 @@ void aq_ibv_peer_open(struct aq_ibv_peer *peer)
         qp->psn = aq_ibv_peer_psn(peer, qp->number);
         qp->lid = rail->ethernet ? 0 : rail->lid;
         qp->mtu = (uint8_t)rail->mtu;
+        qp->gid_type = (uint8_t)rail->gid.type;
         qp->reads = (uint8_t)(reads < 255 ? reads : 255);
     }
 }

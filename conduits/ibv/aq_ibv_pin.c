@@ -1,10 +1,12 @@
 /*
  * aq_ibv_pin.c - registration of memory outside segments: what firehose (other/firehose) asks of this conduit.
  *
- * A region has one registration for each device in use; keys travel by rail, which is what both sides know of each other.
+ * A region has one registration for each device in use; keys travel by rail, which is what both sides know of each
+ * other.
  *
  * Limits    what may be pinned is the least of the limit of locked memory (ulimit -l) without what the segment and the
- *           buffers of messages take, and two thirds of this rank's part of the memory; regions: a share of what the devices have
+ *           buffers of messages take, and two thirds of this rank's part of the memory; regions: a share of what the
+ *           devices have
  * Threads   any
  * Uses      aq_ibv_register(), other/firehose. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -78,8 +80,9 @@ static uint64_t aq_ibv_pinnable(void)
         /* a privileged process is not held to it, but then nobody set it for us either */
         const uint64_t locked = limit.rlim_cur > 2 * AQ_PIN_OTHERS ? limit.rlim_cur - AQ_PIN_OTHERS
                                                                    : limit.rlim_cur / 2;
+        const uint64_t each = locked / aq_ibv.dev_count; /* a page counts for each device that it is pinned for */
 
-        most = most < locked ? most : locked;
+        most = most < each ? most : each;
     }
     return most < AQ_PIN_LEAST ? AQ_PIN_LEAST : most;
 }
@@ -98,14 +101,26 @@ static uint32_t aq_ibv_regions(void)
     return most < 64 ? 64 : (uint32_t)most;
 }
 
+/* Ranks that may aim at memory of ours through firehose: none where all that they reach is a segment, registered for
+ * good, or goes by messages. */
+static uint32_t aq_ibv_aimers(void)
+{
+#if GASNET_SEGMENT_EVERYTHING
+    const uint32_t far = aq_job.size - aq_job.nbrhd_size;
+
+    return far == 0 ? 1 : far;
+#else
+    return 0;
+#endif
+}
+
 int aq_ibv_pin_init(void)
 {
     static const struct aq_fh_ops ops = { .pin = aq_ibv_pin, .unpin = aq_ibv_unpin, .request = aq_fh_job_request };
-    const uint32_t far = aq_job.size - aq_job.nbrhd_size;
     struct aq_fh_watch *watch = NULL;
-    const int rc = aq_fh_watch_job_open(&watch);
+    const int rc = aq_fh_watch_job_open(&watch); /* own memory may go, whatever peers can reach */
 
     if (rc != AQ_OK)
         return rc;
-    return aq_fh_job_start(aq_ibv_pinnable(), aq_ibv_regions(), far == 0 ? 1 : far, &ops, NULL, watch);
+    return aq_fh_job_start(aq_ibv_pinnable(), aq_ibv_regions(), aq_ibv_aimers(), &ops, NULL, watch);
 }

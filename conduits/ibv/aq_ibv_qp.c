@@ -227,9 +227,9 @@ struct aq_ibv_qp *aq_ibv_qp_create(struct aq_ibv_peer *peer, struct aq_ibv_rail 
         qp->qp = aq_ibv_qp_ask(rail, &attr, qp);
     }
     if (qp->qp == NULL)
-        aq_fatal("ibv: port %s:%u makes no queue pair for rank %u, after those for %u ranks: %s; the device offers %d in "
-                 "all: run fewer ranks on a host, or raise ulimit -l if that is the limit", rail->dev->name, rail->port,
-                 peer->rank, aq_ibv.peer_count, strerror(errno), rail->dev->attr.max_qp);
+        aq_fatal("ibv: port %s:%u makes no queue pair for rank %u, after those for %u ranks: %s; the device offers %d "
+                 "in all: run fewer ranks on a host, or raise ulimit -l if that is the limit", rail->dev->name,
+                 rail->port, peer->rank, aq_ibv.peer_count, strerror(errno), rail->dev->attr.max_qp);
     qp->max_inline = attr.cap.max_inline_data < aq_ibv.inline_most ? attr.cap.max_inline_data : aq_ibv.inline_most;
     aq_ibv_qp_init(qp);
     return qp;
@@ -278,6 +278,8 @@ static int aq_ibv_qp_to_send(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp 
 
     attr.timeout = (uint8_t)(aq_env_int(AQ_ENV_QP_TIMEOUT) & 31);
     attr.retry_cnt = (uint8_t)(aq_env_int(AQ_ENV_QP_RETRY_COUNT) & 7);
+    if (qp->rail->dev->software && attr.retry_cnt == 7)
+        attr.retry_cnt = 6; /* rxe takes 7 for "for ever", which is so for rnr_retry only */
     attr.max_rd_atomic = aq_ibv_qp_reads(qp->rail->dev->attr.max_qp_init_rd_atom, theirs->reads);
     qp->max_reads = attr.max_rd_atomic;
     return aq_ibv.lib->modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT
@@ -292,14 +294,12 @@ void aq_ibv_qp_join(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp *theirs, 
 
     aq_ibv_gid_text(rail->gid.gid.raw, here, sizeof(here));
     aq_ibv_gid_text(theirs->gid, there, sizeof(there));
-    if (rail->ethernet != (theirs->lid == 0))
+    if (rail->ethernet != (theirs->gid_type != AQ_IBV_GID_IB))
         aq_fatal("ibv: port %s:%u is %s, and the port of rank %u is not; choose ports of the same network on all hosts "
                  "with GASNET_IBV_PORTS", rail->dev->name, rail->port, rail->ethernet ? "Ethernet" : "InfiniBand",
                  qp->peer->rank);
-    if (rail->ethernet && !aq_ibv_gid_alike(rail->gid.gid.raw, theirs->gid))
-        aq_fatal("ibv: port %s:%u has the address %s and the port of rank %u has %s, of another kind; give the network "
-                 "interfaces of both an IPv4 address, or choose with GASNET_IBV_GID_INDEX", rail->dev->name, rail->port,
-                 here, qp->peer->rank, there);
+    if (rail->ethernet && !aq_ibv_gid_alike(&rail->gid, theirs->gid, theirs->gid_type))
+        aq_ibv_fault_kinds(rail, qp->peer->rank, theirs->gid, theirs->gid_type);
     error = aq_ibv_qp_to_receive(qp, theirs);
     if (error == 0)
         error = aq_ibv_qp_to_send(qp, theirs, psn);

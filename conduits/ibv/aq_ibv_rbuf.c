@@ -170,8 +170,8 @@ bool aq_ibv_rbuf_grow(struct aq_ibv_rail *rail, uint32_t count, char *why, size_
 
     pthread_mutex_lock(&aq_ibv_rbufs.mutex);
     if (aq_ibv_rbufs.posted[rail->index] + count > rail->srq_room) {
-        snprintf(why, len, "ibv: the shared receive queue of port %s:%u, of %u buffers, is too small for so many peers: run fewer ranks",
-                 rail->dev->name, rail->port, rail->srq_room);
+        snprintf(why, len, "ibv: the shared receive queue of port %s:%u, of %u buffers, is too small for so many "
+                 "peers: run fewer ranks", rail->dev->name, rail->port, rail->srq_room);
         done = false;
     }
     for (uint32_t i = 0; done && i < count; i++) {

@@ -28,16 +28,28 @@
 #define AQ_IBV_BATCH 16
 #define AQ_IBV_TICK_NS UINT64_C(100000000)
 
-/* Messages that wait for a poll which may serve them. */
+/* Messages that wait for a poll which may serve them. Firehose's requests are apart: a peer whose memory has gone may
+ * say nothing until we have heard of it, not even in a reply that somebody waits in; so each poll serves them. */
+#define AQ_IBV_FIREHOSE AQ_IBV_LANES
 static struct {
     aq_lock lock;
     struct aq_ibv_rbuf *_Atomic first;
     struct aq_ibv_rbuf *last;
-} aq_ibv_held[AQ_IBV_LANES];
+} aq_ibv_held[AQ_IBV_LANES + 1];
+
+static _Thread_local bool aq_ibv_in_firehose;
 
 static inline unsigned aq_ibv_rbuf_lane(const struct aq_ibv_rbuf *buf)
 {
     return (buf->fragment.head.flags & AQ_IBV_F_REPLY) != 0 ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
+}
+
+/* Which of aq_ibv_held[] it would wait in. */
+static inline unsigned aq_ibv_rbuf_queue(const struct aq_ibv_rbuf *buf)
+{
+    const unsigned lane = aq_ibv_rbuf_lane(buf);
+
+    return lane == AQ_IBV_REQUEST && buf->fragment.head.handler == AQ_HIDX_FIREHOSE ? AQ_IBV_FIREHOSE : lane;
 }
 
 /* --- handlers --- */
@@ -100,6 +112,14 @@ static void aq_ibv_recv_run(struct aq_ibv_rbuf *buf)
         free(whole);
         break;
     }
+}
+
+/* One of firehose's requests: polls in which its answer waits for room serve replies, and no further one of these. */
+static void aq_ibv_recv_run_firehose(struct aq_ibv_rbuf *buf)
+{
+    aq_ibv_in_firehose = true;
+    aq_ibv_recv_run(buf);
+    aq_ibv_in_firehose = false;
 }
 
 /* --- grants --- */
@@ -205,6 +225,32 @@ void aq_ibv_grant(bool all)
 
 /* --- buffers back --- */
 
+/* Credits were given up: so many buffers are posted for nobody. */
+static void aq_ibv_excess_add(struct aq_ibv_rail *rail, uint32_t count)
+{
+    aq_lock_acquire(&rail->excess_lock);
+    /* relaxed: written under the lock */
+    atomic_store_explicit(&rail->excess, atomic_load_explicit(&rail->excess, memory_order_relaxed) + count,
+                          memory_order_relaxed);
+    aq_lock_release(&rail->excess_lock);
+}
+
+/* Take one of them for a buffer that then need not be posted again. */
+static bool aq_ibv_excess_take(struct aq_ibv_rail *rail)
+{
+    uint32_t excess;
+
+    /* relaxed: a hint; what counts is read under the lock */
+    if (AQ_LIKELY(atomic_load_explicit(&rail->excess, memory_order_relaxed) == 0))
+        return false;
+    aq_lock_acquire(&rail->excess_lock);
+    excess = atomic_load_explicit(&rail->excess, memory_order_relaxed);
+    if (excess != 0)
+        atomic_store_explicit(&rail->excess, excess - 1, memory_order_relaxed);
+    aq_lock_release(&rail->excess_lock);
+    return excess != 0;
+}
+
 /* Those of a batch, all of one rail: posted again, granted. */
 static void aq_ibv_recv_release(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *const *bufs, unsigned count)
 {
@@ -215,15 +261,15 @@ static void aq_ibv_recv_release(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *co
     for (unsigned i = 0; i < count; i++) {
         struct aq_ibv_peer *peer = bufs[i]->peer;
         const unsigned lane = aq_ibv_rbuf_lane(bufs[i]);
-        bool returns;
+        const bool left_out = aq_ibv_excess_take(rail);
 
         aq_lock_acquire(&peer->in_lock);
         peer->handled += bufs[i]->runs;
-        returns = aq_ibv_credit_return(&peer->in[lane]);
-        if (!returns)
+        aq_ibv_credit_return(&peer->in[lane], left_out);
+        if (left_out)
             aq_ibv_owe(peer);
         aq_lock_release(&peer->in_lock);
-        if (!returns) {
+        if (left_out) {
             aq_ibv_rbuf_spare(rail, bufs[i]);
             continue;
         }
@@ -248,8 +294,8 @@ static void aq_ibv_recv_malformed(const struct aq_ibv_rail *rail, const struct i
                                   const struct aq_ibv_rbuf *buf, const char *what)
 {
     aq_counter_add(&aq_ibv.counts.malformed, 1);
-    aq_fatal("ibv: port %s:%u: a message of %u bytes, type %u, from rank %u is malformed: %s; do all ranks run the same "
-             "library?", rail->dev->name, rail->port, wc->byte_len, buf->bytes[0], buf->fragment.head.from, what);
+    aq_fatal("ibv: port %s:%u: a message of %u bytes, type %u, from rank %u is malformed: %s; do all ranks run the "
+             "same library?", rail->dev->name, rail->port, wc->byte_len, buf->bytes[0], buf->fragment.head.from, what);
 }
 
 /* The peer asks for more: in_lock held. */
@@ -326,29 +372,42 @@ static struct aq_ibv_rbuf *aq_ibv_recv_accept(struct aq_ibv_rail *rail, const st
     aq_lock_release(&buf->peer->in_lock);
     if (!credited)
         aq_ibv_recv_malformed(rail, wc, buf, "it had no credit for it");
+    if (AQ_UNLIKELY(head->skip != 0))
+        aq_ibv_excess_add(rail, head->skip);
     buf->runs = aq_ibv_type_is_part(head->type) ? aq_ibv_recv_part(rail, wc, buf) : head->type != AQ_IBV_T_CONTROL;
     return buf;
 }
 
-/* Take a batch; returns how many. */
+/* Take a batch; returns how many of its messages run a handler. The buffers of others, parts and wishes for credits, go
+ * back at once: no handler that waits keeps their credits from the peer. */
 static unsigned aq_ibv_recv_take(struct aq_ibv_rail *rail, struct aq_ibv_rbuf **bufs_out)
 {
+    struct aq_ibv_rbuf *over[AQ_IBV_BATCH];
     struct ibv_wc wc[AQ_IBV_BATCH];
-    unsigned taken = 0;
+    unsigned taken = 0, over_count = 0;
     int count;
 
     if (!aq_lock_try(&rail->recv_lock))
         return 0;
     count = ibv_poll_cq(rail->recv_cq, AQ_IBV_BATCH, wc);
     for (int i = 0; i < count; i++) {
-        if (AQ_LIKELY(wc[i].status == IBV_WC_SUCCESS))
-            bufs_out[taken++] = aq_ibv_recv_accept(rail, &wc[i]);
-        else
+        struct aq_ibv_rbuf *buf;
+
+        if (AQ_UNLIKELY(wc[i].status != IBV_WC_SUCCESS)) {
             aq_ibv_fault_completion(rail, NULL, &wc[i]); /* returns only if the job is ending */
+            continue;
+        }
+        buf = aq_ibv_recv_accept(rail, &wc[i]);
+        if (AQ_LIKELY(buf->runs))
+            bufs_out[taken++] = buf;
+        else
+            over[over_count++] = buf;
     }
     aq_lock_release(&rail->recv_lock);
     if (AQ_UNLIKELY(count < 0))
         aq_fatal("ibv: port %s:%u: its completion queue cannot be read", rail->dev->name, rail->port);
+    if (over_count != 0)
+        aq_ibv_recv_release(rail, over, over_count);
     return taken;
 }
 
@@ -356,7 +415,7 @@ static unsigned aq_ibv_recv_take(struct aq_ibv_rail *rail, struct aq_ibv_rbuf **
 
 static void aq_ibv_hold(struct aq_ibv_rbuf *buf)
 {
-    const unsigned lane = aq_ibv_rbuf_lane(buf);
+    const unsigned lane = aq_ibv_rbuf_queue(buf);
 
     buf->next = NULL;
     aq_lock_acquire(&aq_ibv_held[lane].lock);
@@ -370,21 +429,24 @@ static void aq_ibv_hold(struct aq_ibv_rbuf *buf)
     aq_counter_add(&aq_ibv.counts.held, 1);
 }
 
-static unsigned aq_ibv_serve_held(unsigned lane)
+static unsigned aq_ibv_serve_held(unsigned queue)
 {
     struct aq_ibv_rbuf *buf;
     unsigned served = 0;
 
-    if (AQ_LIKELY(atomic_load_explicit(&aq_ibv_held[lane].first, memory_order_relaxed) == NULL))
+    if (AQ_LIKELY(atomic_load_explicit(&aq_ibv_held[queue].first, memory_order_relaxed) == NULL))
         return 0;
-    aq_lock_acquire(&aq_ibv_held[lane].lock);
-    buf = atomic_load_explicit(&aq_ibv_held[lane].first, memory_order_relaxed);
-    atomic_store_explicit(&aq_ibv_held[lane].first, NULL, memory_order_relaxed);
-    aq_lock_release(&aq_ibv_held[lane].lock);
+    aq_lock_acquire(&aq_ibv_held[queue].lock);
+    buf = atomic_load_explicit(&aq_ibv_held[queue].first, memory_order_relaxed);
+    atomic_store_explicit(&aq_ibv_held[queue].first, NULL, memory_order_relaxed);
+    aq_lock_release(&aq_ibv_held[queue].lock);
     while (buf != NULL) {
         struct aq_ibv_rbuf *next = buf->next;
 
-        aq_ibv_recv_run(buf);
+        if (queue == AQ_IBV_FIREHOSE)
+            aq_ibv_recv_run_firehose(buf);
+        else
+            aq_ibv_recv_run(buf);
         aq_ibv_recv_release(buf->peer->qps[buf->peer->am_qp]->rail, &buf, 1);
         served++;
         buf = next;
@@ -394,38 +456,57 @@ static unsigned aq_ibv_serve_held(unsigned lane)
 
 /* --- polling --- */
 
+static void aq_ibv_serve_firehose(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *const *bufs, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        aq_ibv_recv_run_firehose(bufs[i]);
+        aq_ibv_recv_release(rail, &bufs[i], 1);
+    }
+}
+
+/* Replies come first and are given back before a request runs: its handler may wait for credits of replies, and the
+ * peer that is to return them may wait for those of its own replies, which are in this batch. Then firehose's: a
+ * handler of those that follow may wait until this rank may speak again. */
 static unsigned aq_ibv_receive_rail(struct aq_ibv_rail *rail, bool replies_only)
 {
-    struct aq_ibv_rbuf *bufs[AQ_IBV_BATCH];
+    struct aq_ibv_rbuf *bufs[AQ_IBV_BATCH], *replies[AQ_IBV_BATCH], *firehose[AQ_IBV_BATCH];
     const unsigned taken = aq_ibv_recv_take(rail, bufs);
-    unsigned served = 0, over = 0;
+    unsigned reply_count = 0, firehose_count = 0, request_count = 0;
 
     for (unsigned i = 0; i < taken; i++) {
         struct aq_ibv_rbuf *buf = bufs[i];
 
-        if (buf->runs && replies_only && aq_ibv_rbuf_lane(buf) == AQ_IBV_REQUEST) {
-            aq_ibv_hold(buf);
-            continue;
-        }
-        if (buf->runs) {
+        if (aq_ibv_rbuf_lane(buf) == AQ_IBV_REPLY) {
             aq_ibv_recv_run(buf);
-            served++;
+            replies[reply_count++] = buf;
+        } else if (aq_ibv_rbuf_queue(buf) == AQ_IBV_FIREHOSE && !aq_ibv_in_firehose) {
+            firehose[firehose_count++] = buf;
+        } else if (AQ_UNLIKELY(replies_only)) {
+            aq_ibv_hold(buf);
+        } else {
+            bufs[request_count++] = buf;
         }
-        bufs[over++] = buf;
     }
-    if (over != 0)
-        aq_ibv_recv_release(rail, bufs, over);
-    return served;
+    if (reply_count != 0)
+        aq_ibv_recv_release(rail, replies, reply_count);
+    aq_ibv_serve_firehose(rail, firehose, firehose_count);
+    for (unsigned i = 0; i < request_count; i++)
+        aq_ibv_recv_run(bufs[i]);
+    if (request_count != 0)
+        aq_ibv_recv_release(rail, bufs, request_count);
+    return reply_count + firehose_count + request_count;
 }
 
 unsigned aq_ibv_receive(bool replies_only)
 {
     unsigned served = aq_ibv_serve_held(AQ_IBV_REPLY);
 
+    if (!aq_ibv_in_firehose)
+        served += aq_ibv_serve_held(AQ_IBV_FIREHOSE);
     if (!replies_only)
         served += aq_ibv_serve_held(AQ_IBV_REQUEST);
     served += aq_ibv_receive_rail(&aq_ibv.rails[0], replies_only); /* the one of messages */
-    aq_ibv_grant(false);
+    aq_ibv_grant(replies_only); /* who waits with a reply may wait long: peers hear of everything */
     return served;
 }
 
@@ -433,16 +514,9 @@ void aq_ibv_receive_quietly(void)
 {
     struct aq_ibv_rbuf *bufs[AQ_IBV_BATCH];
     const unsigned taken = aq_ibv_recv_take(&aq_ibv.rails[0], bufs);
-    unsigned over = 0;
 
-    for (unsigned i = 0; i < taken; i++) {
-        if (bufs[i]->runs)
-            aq_ibv_hold(bufs[i]);
-        else
-            bufs[over++] = bufs[i];
-    }
-    if (over != 0)
-        aq_ibv_recv_release(&aq_ibv.rails[0], bufs, over);
+    for (unsigned i = 0; i < taken; i++)
+        aq_ibv_hold(bufs[i]);
 }
 
 void aq_ibv_tick(uint64_t now_ns)
@@ -453,6 +527,8 @@ void aq_ibv_tick(uint64_t now_ns)
     if (AQ_LIKELY(now_ns < atomic_load_explicit(&next, memory_order_relaxed)))
         return;
     atomic_store_explicit(&next, now_ns + AQ_IBV_TICK_NS, memory_order_relaxed);
+    for (uint32_t i = 0; i < aq_ibv.rail_count; i++) /* a request that was not signalled completes too, if it failed */
+        (void)aq_ibv_qp_reap(&aq_ibv.rails[i]);
     for (struct aq_ibv_peer *peer = atomic_load_explicit(&aq_ibv.active, memory_order_acquire); peer != NULL;
          peer = peer->next_active)
         if (atomic_load_explicit(&peer->ready, memory_order_acquire) != 0)

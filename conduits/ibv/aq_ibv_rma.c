@@ -7,8 +7,8 @@
  *                     get   into our own segment; else, up to some pages, through a bounce buffer
  *                 It allocates nothing, and what finds no room now has no effect and is tried again
  * The long way    everything else is a transfer of several requests, see aq_ibv_xfer.c
- * Local completion  with inline or copied data at return; else with the transfer's: the device's acknowledgement is the first
- *                 that is heard of it
+ * Local completion  with inline or copied data at return; else with the transfer's: the device's acknowledgement is the
+ *                 first that is heard of it
  * Remote completion the completion of an RDMA write on a reliable connection: the data is in the target's memory
  * Threads         any; a completion counts under the reap lock of its rail
  * Uses            aq_ibv_xfer.h; other/shm for near ranks; extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
@@ -23,9 +23,6 @@
 #include "core/aq_word.h"
 #include "extended/aq_ref.h"
 #include "other/shm/aq_shm.h"
-
-/* Copied rather than pinned: as long as pinning, even when it has been done before, costs about as much. */
-#define AQ_IBV_COPY_MOST 16384u
 
 static struct {
     size_t copy_now; /* bytes: copied rather than waited for, if the source must be free at once */
@@ -210,6 +207,22 @@ static __attribute__((noinline)) int aq_ibv_short_wait(const struct aq_ibv_wante
     return rc;
 }
 
+/* A put to a near rank leaves when any may: what it says might be passed on. AQ_OK, or AQ_RETRY if the client would
+ * rather hear of it. */
+static __attribute__((noinline, cold)) int aq_ibv_quiet_wait(gex_Rank_t rank, gex_Flags_t flags)
+{
+    struct aq_waiter waiter = AQ_WAITER_INIT("peers that are to forget memory which has gone", rank);
+
+    if ((flags & GEX_FLAG_IMMEDIATE) != 0)
+        return AQ_RETRY;
+    waiter.unrung = 1;
+    do
+        aq_wait_step(&waiter);
+    while (!aq_ibv_rma_is_quiet());
+    aq_wait_end(&waiter);
+    return AQ_OK;
+}
+
 /* --- the long way --- */
 
 /* Transfers wait in a queue of their own; a client that begins more and more of them has to wait as well. */
@@ -262,18 +275,22 @@ int aq_ibv_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
                gex_Flags_t flags)
 {
     const struct aq_ibv_wanted wanted = { .op = op, .rank = jobrank, .is_put = true, .lc_now = lc_now,
+                                          .copies = lc_now && nbytes <= aq_rma_limits.copy_now,
                                           .here = (void *)(uintptr_t)src, .there = (uintptr_t)dest,
                                           .nbytes = nbytes };
     size_t copied;
     int rc;
 
-    if (aq_shm_is_near(jobrank))
+    if (aq_shm_is_near(jobrank)) {
+        if (AQ_UNLIKELY(!aq_ibv_rma_is_quiet()) && aq_ibv_quiet_wait(jobrank, flags) != AQ_OK)
+            return AQ_RETRY;
         return aq_shm_put(jobrank, dest, src, nbytes) ? AQ_OK
                                                       : aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
+    }
     if (!aq_ibv_is_registered(jobrank, dest, nbytes))
         return AQ_IBV_FAR_BY_MESSAGE ? aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags)
                                      : aq_ibv_long(&wanted, flags);
-    copied = lc_now ? aq_rma_limits.copy_now : AQ_IBV_COPY_MOST;
+    copied = lc_now ? aq_rma_limits.copy_now : AQ_IBV_COPIED_MOST;
     if (nbytes > copied && (lc_now || !aq_ibv_is_one(&wanted) || !aq_bounds_hold(&aq_ibv_own.bound, src, nbytes)))
         return aq_ibv_long(&wanted, flags);
     rc = aq_ibv_put_short(&wanted);
@@ -290,7 +307,7 @@ int aq_ibv_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
         return aq_shm_get(jobrank, dest, src, nbytes) ? AQ_OK : aq_ref_get(op, jobrank, dest, src, nbytes, flags);
     if (!aq_ibv_is_registered(jobrank, src, nbytes))
         return AQ_IBV_FAR_BY_MESSAGE ? aq_ref_get(op, jobrank, dest, src, nbytes, flags) : aq_ibv_long(&wanted, flags);
-    if (nbytes > AQ_IBV_COPY_MOST
+    if (nbytes > AQ_IBV_COPIED_MOST
         && (!aq_ibv_is_one(&wanted) || !aq_bounds_hold(&aq_ibv_own.bound, dest, nbytes)))
         return aq_ibv_long(&wanted, flags);
     rc = aq_ibv_get_short(&wanted);

@@ -1,8 +1,10 @@
 /*
- * aq_ibv_segment.c - segments: shared with near ranks as in every conduit, and registered for good with each device in use.
+ * aq_ibv_segment.c - segments: shared with near ranks as in every conduit, and registered for good with each device in
+ * use.
  *
  * Registering puts a page under every address, so it waits until the client's own policy has been laid on the segment
- * (gasnet_client_attach_hook): aq_ibv_segment_ready() comes after that. The keys go to everybody, 4 bytes for a rank and rail.
+ * (gasnet_client_attach_hook): aq_ibv_segment_ready() comes after that. The keys go to everybody, 4 bytes for a rank
+ * and rail.
  *
  * Owns      the registration of the segment, the table of keys
  * Threads   set-up by one; the table is constant afterwards

@@ -1,18 +1,18 @@
 /*
  * aq_ibv_xfer.c - transfers of more than one request, or of memory that is not registered for good.
  *
- * A transfer goes piece by piece: hold the peer's memory (firehose; not if it is in the segment), then ours (firehose, or
- * through a bounce buffer where pinning is refused), post, go on. Chunks that are pinned begin with a page and double up to
- * AQ_IBV_PIECE_MOST, so that the device moves one while the processor pins the next.
+ * A transfer goes piece by piece: hold the peer's memory (firehose; not if it is in the segment), then ours (firehose,
+ * or through a bounce buffer where pinning is refused), post, go on. What is pinned already goes whole; chunks that are
+ * not begin with a page and double, so that the device moves one while the processor pins the next.
  *
  * It never blocks. What it lacks (room in a queue pair, a connection, an answer of firehose, memory that may be pinned)
  * parks it; the next poll goes on. Its operation counts it once, from beginning to end.
  *
  * States    fed by one thread at a time: its beginner, or whoever took it out of the parked; PENDING at firehose it is
  *           nobody's until done() parks it. It ends with its last piece
- * Holds     the peer's memory first, then ours: what holds neither waits for either, what holds the peer's waits for ours
- *           only, which no peer's wish keeps. The requests of a hold of the peer's go through one queue pair, where
- *           completions are in order: the last one releases it
+ * Holds     the peer's memory first, then ours: what holds neither waits for either, what holds the peer's waits for
+ *           ours only, which no peer's wish keeps. The requests of a hold of the peer's go through one queue pair,
+ *           where completions are in order: the last one releases it
  * Threads   any; done() of a piece under the reap lock
  * Uses      aq_ibv_xfer.h, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -40,7 +40,8 @@ struct aq_ibv_xfer {
     aq_counter pending;          /* pieces, and one for whoever feeds it */
     bool registered;             /* the far side is in the segment */
     bool counts_lc;
-    bool by_message;             /* the peer could not pin what follows */
+    bool by_message;             /* the peer could not pin what followed: all the rest goes so */
+    bool refused;                /* our side cannot be pinned: buffers */
     bool answered;               /* wish has an outcome */
     atomic_bool *gone;           /* somebody waits for the end */
     struct aq_ibv_xfer *next;    /* parked */
@@ -154,15 +155,16 @@ static int aq_ibv_xfer_take_answer(struct aq_ibv_xfer *x)
 static int aq_ibv_xfer_reach(struct aq_ibv_xfer *x)
 {
     const struct aq_fh_chunks before = x->far_chunks;
-    size_t nbytes;
+    size_t chunk;
     int rc;
 
     if (aq_fh_job == NULL) {
         x->by_message = true;
         return AQ_OK;
     }
-    nbytes = aq_fh_chunk(&x->far_chunks, x->w.there, x->w.nbytes, AQ_IBV_PIECE_MOST);
-    x->wish = (struct aq_fh_wish){ .peer = x->w.rank, .write = x->w.is_put, .addr = x->w.there, .nbytes = nbytes,
+    chunk = aq_fh_chunk(&x->far_chunks, x->w.there, x->w.nbytes, aq_fh_max_chunk(aq_fh_job));
+    x->wish = (struct aq_fh_wish){ .peer = x->w.rank, .write = x->w.is_put, .addr = x->w.there,
+                                   .nbytes = x->w.nbytes, .chunk = chunk,
                                    .put = x->w.is_put ? x->w.here : NULL, .get = x->w.is_put ? NULL : x->w.here,
                                    .done = aq_ibv_xfer_answered, .arg = x };
     x->answered = true; /* now: another thread may go on before the call returns */
@@ -174,7 +176,8 @@ static int aq_ibv_xfer_reach(struct aq_ibv_xfer *x)
         x->far = x->wish.hold;
     else
         x->far_chunks = before;
-    return rc;
+    x->by_message = rc < 0;
+    return rc < 0 ? AQ_OK : rc;
 }
 
 /* One message's worth, where the peer cannot pin. AQ_OK or AQ_RETRY. */
@@ -190,7 +193,6 @@ static int aq_ibv_xfer_message(struct aq_ibv_xfer *x)
 
     if (rc == AQ_OK) {
         aq_ibv_xfer_advance(x, nbytes);
-        x->by_message = false; /* perhaps it can pin what follows */
     }
     return rc;
 }
@@ -203,11 +205,13 @@ static int aq_ibv_xfer_local(struct aq_ibv_xfer *x, size_t nbytes, struct aq_ibv
 
     if (aq_ibv_local_own(x->w.here, nbytes, local_out))
         return AQ_OK;
-    if (aq_fh_job != NULL) {
+    if (aq_fh_job != NULL && !x->refused && x->w.nbytes > AQ_IBV_COPIED_MOST) {
         const struct aq_fh_chunks before = x->near_chunks;
+        const uintptr_t here = (uintptr_t)x->w.here;
 
-        nbytes = aq_fh_chunk(&x->near_chunks, (uintptr_t)x->w.here, nbytes, AQ_IBV_PIECE_MOST);
-        rc = aq_fh_local(aq_fh_job, (uintptr_t)x->w.here, nbytes, !x->w.is_put, &piece->local);
+        rc = aq_fh_local_chunk(aq_fh_job, here, nbytes,
+                               aq_fh_chunk(&x->near_chunks, here, nbytes, aq_fh_max_chunk(aq_fh_job)), !x->w.is_put,
+                               &piece->local);
         if (rc == AQ_OK) {
             aq_ibv_pin_local(&piece->local, local_out);
             return AQ_OK;
@@ -217,6 +221,7 @@ static int aq_ibv_xfer_local(struct aq_ibv_xfer *x, size_t nbytes, struct aq_ibv
             x->near_chunks = before;
             return AQ_RETRY;
         }
+        x->refused = rc != AQ_ERR_NOMEM; /* that may pass */
     }
     nbytes = nbytes < AQ_IBV_BOUNCE_MOST ? nbytes : AQ_IBV_BOUNCE_MOST;
     piece->bounce = aq_ibv_bounce_take(nbytes);
@@ -355,8 +360,6 @@ unsigned aq_ibv_rma_poll(void)
     struct aq_ibv_xfer *x, *next;
     unsigned moved = 0;
 
-    if (aq_fh_job != NULL && AQ_UNLIKELY(aq_fh_has_work(aq_fh_job)))
-        aq_fh_progress(aq_fh_job);
     if (AQ_LIKELY(aq_ibv_xfer_parked() == 0))
         return 0;
     aq_lock_acquire(&aq_parked.lock);
@@ -372,40 +375,56 @@ unsigned aq_ibv_rma_poll(void)
     return moved;
 }
 
-/* For comparison: register all of our side before the first byte leaves. It stays registered as a victim of firehose. */
+/* For comparison: register all of our side before the first byte leaves. It stays so as a victim of firehose. */
 static __attribute__((noinline, cold)) void aq_ibv_xfer_pin_first(const struct aq_ibv_wanted *wanted)
 {
     struct aq_fh_hold hold;
     size_t at = 0;
 
     while (at < wanted->nbytes
-           && aq_fh_local(aq_fh_job, (uintptr_t)wanted->here + at, wanted->nbytes - at, !wanted->is_put, &hold) == AQ_OK) {
+           && aq_fh_local(aq_fh_job, (uintptr_t)wanted->here + at, wanted->nbytes - at, !wanted->is_put, &hold)
+                  == AQ_OK) {
         at += hold.len;
         aq_fh_release(aq_fh_job, &hold);
     }
 }
 
-void aq_ibv_xfer_start(const struct aq_ibv_wanted *wanted)
+/* A new one; with a copy of its source behind it, if that is to be free at once. */
+static struct aq_ibv_xfer *aq_ibv_xfer_make(const struct aq_ibv_wanted *wanted)
 {
-    struct aq_ibv_xfer *x = calloc(1, sizeof(*x));
-    atomic_bool gone = false;
+    struct aq_ibv_xfer *x = malloc(sizeof(*x) + (wanted->copies ? wanted->nbytes : 0));
     uint32_t rkey;
 
     if (x == NULL)
         aq_fatal("ibv: no memory for a transfer of %zu bytes with rank %u", wanted->nbytes, wanted->rank);
+    memset(x, 0, sizeof(*x));
     x->w = *wanted;
+    if (wanted->copies) {
+        x->w.here = x + 1;
+        memcpy(x->w.here, wanted->here, wanted->nbytes);
+        x->refused = true; /* it is gone with its end: not worth pinning */
+    }
     x->registered = aq_ibv_remote_key(wanted->rank, 0, (void *)wanted->there, wanted->nbytes, &rkey);
     x->counts_lc = wanted->is_put && !wanted->lc_now;
-    x->gone = wanted->lc_now ? &gone : NULL;
+    return x;
+}
+
+void aq_ibv_xfer_start(const struct aq_ibv_wanted *wanted)
+{
+    struct aq_ibv_xfer *x = aq_ibv_xfer_make(wanted);
+    const bool waits = wanted->lc_now && !wanted->copies;
+    atomic_bool gone = false;
+
+    x->gone = waits ? &gone : NULL;
     aq_counter_add(&x->pending, 1);
     if (x->counts_lc)
         aq_op_begin(wanted->op, GEX_EC_LC, 1);
     aq_op_begin(wanted->op, wanted->is_put ? GEX_EC_PUT : GEX_EC_GET, 1);
-    if (AQ_UNLIKELY(!aq_env_bool(AQ_ENV_AQ_IBV_OVERLAP)) && aq_fh_job != NULL
+    if (AQ_UNLIKELY(!aq_env_bool(AQ_ENV_AQ_IBV_OVERLAP)) && aq_fh_job != NULL && !wanted->copies
         && !aq_bounds_hold(&aq_ibv_own.bound, wanted->here, wanted->nbytes))
         aq_ibv_xfer_pin_first(wanted);
     aq_ibv_xfer_feed(x);
-    if (wanted->lc_now) {
+    if (waits) {
         struct aq_waiter waiter = AQ_WAITER_INIT("the end of a put whose source is to be free", wanted->rank);
 
         /* acquire: pairs with the release in aq_ibv_xfer_leave() */

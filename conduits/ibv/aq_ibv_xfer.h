@@ -20,6 +20,8 @@
 #define AQ_IBV_PIECE_MOST ((size_t)4 << 20)     /* bytes of one request: within what each device takes */
 #define AQ_IBV_STRIPE_LEAST ((size_t)128 << 10) /* a transfer is spread over queue pairs in pieces of so much */
 #define AQ_IBV_BOUNCE_MOST 65536u               /* bytes of the largest bounce buffer */
+/* Copied rather than pinned: as long as pinning, even when it has been done before, costs about as much. */
+#define AQ_IBV_COPIED_MOST 16384u
 
 /* --- pieces and bounce buffers (aq_ibv_bounce.c) --- */
 
@@ -78,13 +80,26 @@ static inline int aq_ibv_rma_post(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, 
     return aq_ibv_qp_post(qp, wr, 1, &piece->done, AQ_IBV_POST_SIGNAL);
 }
 
-/* May a put leave? Not while a peer could still aim at memory that this process has unmapped. */
+/* In every poll, of those that serve replies only too: who may say nothing until peers have been told of memory that
+ * has gone would else wait for ever. */
+static inline void aq_ibv_rma_progress(void)
+{
+    if (aq_fh_job != NULL && AQ_UNLIKELY(aq_fh_has_work(aq_fh_job)))
+        aq_fh_progress(aq_fh_job);
+}
+
+/* May a message or a put leave, for whomever? Not while a peer could still aim at memory that this process has
+ * unmapped. Nobody aims at any where all is in segments. */
 static inline bool aq_ibv_rma_is_quiet(void)
 {
+#if GASNET_SEGMENT_EVERYTHING
     if (AQ_LIKELY(aq_fh_job == NULL || aq_fh_is_quiet(aq_fh_job)))
         return true;
     aq_fh_settle(aq_fh_job);
     return aq_fh_is_quiet(aq_fh_job);
+#else
+    return true;
+#endif
 }
 
 /* --- registration (aq_ibv_segment.c, aq_ibv_pin.c) --- */
@@ -129,6 +144,7 @@ struct aq_ibv_wanted {
     gex_Rank_t rank;
     bool is_put;
     bool lc_now;
+    bool copies;     /* with lc_now: the source is copied rather than waited for */
     void *here;      /* source of a put */
     uintptr_t there;
     size_t nbytes;

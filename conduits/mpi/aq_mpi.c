@@ -4,7 +4,8 @@
  * Polling   a look at MPI costs some ten times as much as one at shared memory; while near ranks keep us busy, most
  *           polls leave it out
  * Sleeping  MPI has nothing to sleep on: a sleeper naps, ever longer, and looks; the bell of near ranks and of other
- *           threads ends a nap
+ *           threads ends a nap. While something of ours is on its way, which MPI moves on in polls only, it gives its core
+ *           away a few times first, and then naps as shortly as can be
  * Leaving   what MPI has not sent as the process leaves would be lost, and a peer would wait for ever: leaving waits
  *           for that, a bounded time
  * Threads   any
@@ -12,6 +13,7 @@
  */
 #include "conduits/mpi/aq_mpi.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -27,14 +29,17 @@
 #include "other/shm/aq_shm_spare.h"
 
 #define AQ_MPI_POLL_NS 100u
+#define AQ_MPI_SPINS 64u
 #define AQ_MPI_NAP_LEAST_NS 20000u
 #define AQ_MPI_NAP_MOST_NS 1000000u
+#define AQ_MPI_YIELDS 64u /* instead of naps, in a row, while something is on its way */
 #define AQ_MPI_LEFT_BYTES (UINT64_C(64) << 20) /* what all peers together may leave in MPI's queues here */
 
 struct aq_mpi aq_mpi;
 
 /* Of this thread: how long it naps next, and what it knows of near ranks. */
 static _Thread_local uint32_t aq_mpi_nap_ns = AQ_MPI_NAP_LEAST_NS;
+static _Thread_local uint32_t aq_mpi_yields;
 static _Thread_local struct aq_shm_spare aq_mpi_spare;
 
 int aq_mpi_load(char *why, size_t len)
@@ -50,6 +55,36 @@ void aq_mpi_fatal(int error, const char *what)
 
     aq_mpi.lib->job.text(error, text, sizeof(text));
     aq_fatal("mpi: %s: %s", what, text);
+}
+
+/* --- a turn at MPI --- */
+
+void aq_mpi_check_over(void)
+{
+    /* acquire: pairs with the release in aq_mpi_close(); a thread that was on its way in learns it here at the latest */
+    if (atomic_load_explicit(&aq_mpi.over, memory_order_acquire))
+        aq_fatal("mpi: the program communicates, or waits for what it had begun, after its MPI_Finalize, which has ended "
+                 "MPI for this library too; call MPI_Finalize after the end of the last operation with a rank that shares "
+                 "no memory with this one, or leave it to gasnet_exit()");
+}
+
+void aq_mpi_enter_waiting(void)
+{
+#if AQ_THREADED
+    unsigned spins = 0;
+
+    atomic_fetch_add_explicit(&aq_mpi.waiting, 1, memory_order_relaxed); /* see aq_mpi_try_enter() */
+    while (!aq_lock_try(&aq_mpi.lock)) {
+        aq_mpi_check_over();
+        if (spins++ < AQ_MPI_SPINS)
+            aq_cpu_relax();
+        else
+            sched_yield(); /* the owner may have been descheduled */
+    }
+    atomic_fetch_sub_explicit(&aq_mpi.waiting, 1, memory_order_relaxed);
+#else
+    aq_mpi_check_over();
+#endif
 }
 
 /* --- start --- */
@@ -141,8 +176,10 @@ static inline unsigned aq_mpi_poll_far(bool replies_only)
         served += aq_mpi_rma_poll();
         aq_mpi_leave();
     }
-    if (served != 0 && AQ_UNLIKELY(aq_mpi_nap_ns != AQ_MPI_NAP_LEAST_NS))
+    if (served != 0 && AQ_UNLIKELY(aq_mpi_nap_ns != AQ_MPI_NAP_LEAST_NS || aq_mpi_yields != 0)) {
         aq_mpi_nap_ns = AQ_MPI_NAP_LEAST_NS;
+        aq_mpi_yields = 0;
+    }
     return served;
 }
 
@@ -164,11 +201,34 @@ static uint32_t aq_mpi_sleep_prepare(void)
     return aq_shm_sleep_prepare();
 }
 
+/* Is something on its way, out or in, that polls move on? If another thread is inside, it may just start something. */
+static bool aq_mpi_is_moving(void)
+{
+    bool moving;
+
+    if (aq_mpi_rma_busy() || !aq_mpi_try_enter())
+        return true;
+    moving = aq_mpi_am_is_moving();
+    aq_mpi_leave();
+    return moving;
+}
+
 static void aq_mpi_sleep(uint32_t bell, uint64_t max_ns)
 {
-    if (aq_mpi_rma_busy()) {
+    const bool moving = !aq_mpi.alone && aq_mpi_is_moving();
+
+    /* acquire: pairs with the release in aq_mpi_close() */
+    if (AQ_UNLIKELY(atomic_load_explicit(&aq_mpi.over, memory_order_acquire)) && aq_mpi.lost)
+        aq_mpi_check_over(); /* what this waits for may never come */
+    if (moving && aq_mpi_yields < AQ_MPI_YIELDS) {
+        aq_mpi_yields++;
+        sched_yield();
+        return;
+    }
+    if (moving) {
         max_ns = AQ_MPI_NAP_LEAST_NS < max_ns ? AQ_MPI_NAP_LEAST_NS : max_ns;
     } else if (!aq_mpi.alone) {
+        aq_mpi_yields = 0;
         max_ns = aq_mpi_nap_ns < max_ns ? aq_mpi_nap_ns : max_ns;
         aq_mpi_nap_ns = 2 * aq_mpi_nap_ns < AQ_MPI_NAP_MOST_NS ? 2 * aq_mpi_nap_ns : AQ_MPI_NAP_MOST_NS;
     }
@@ -200,9 +260,8 @@ static void aq_mpi_exit(uint64_t max_ns)
 
     while (!drained) {
         if (aq_mpi_try_enter()) { /* else its owner may be parked for good */
-            while (aq_mpi_am_reclaim())
-                ;
-            drained = aq_mpi_am.sending[AQ_MPI_REPLY] + aq_mpi_am.sending[AQ_MPI_REQUEST] == 0;
+            drained = aq_mpi_am_drain(); /* a peer's last messages may wait for us, as ours do for it */
+            (void)aq_mpi_rma_drain();    /* what this program has not waited for, nobody does */
             aq_mpi_leave();
         }
         if (drained || aq_now_ns() >= end)

@@ -26,6 +26,8 @@ struct aq_mpi {
     aq_lock lock;                 /* around MPI */
     atomic_uint waiting;          /* par: threads that wait for it */
     atomic_bool inside;           /* seq: in MPI, for a signal handler that wants to */
+    atomic_bool over;             /* the program has called MPI_Finalize; whoever did is inside for good */
+    bool lost;                    /* before that: with messages or transfers, of some rank, that will never end */
 };
 extern struct aq_mpi aq_mpi;
 
@@ -49,16 +51,20 @@ static inline bool aq_mpi_try_enter(void)
 #endif
 }
 
+/* Somebody is inside: waits; ends the job if nobody will ever leave. */
+void aq_mpi_enter_waiting(void) __attribute__((cold));
+/* Ends the job if the program has called MPI_Finalize. Any thread. */
+void aq_mpi_check_over(void) __attribute__((cold));
+
 /* Not from where a signal may have interrupted somebody inside. */
 static inline void aq_mpi_enter(void)
 {
 #if AQ_THREADED
-    if (AQ_LIKELY(aq_lock_try(&aq_mpi.lock)))
-        return;
-    atomic_fetch_add_explicit(&aq_mpi.waiting, 1, memory_order_relaxed); /* see aq_mpi_try_enter() */
-    aq_lock_acquire(&aq_mpi.lock);
-    atomic_fetch_sub_explicit(&aq_mpi.waiting, 1, memory_order_relaxed);
+    if (AQ_UNLIKELY(!aq_lock_try(&aq_mpi.lock)))
+        aq_mpi_enter_waiting();
 #else
+    if (AQ_UNLIKELY(atomic_load_explicit(&aq_mpi.inside, memory_order_relaxed)))
+        aq_mpi_enter_waiting();
     atomic_store_explicit(&aq_mpi.inside, true, memory_order_relaxed);
 #endif
 }
@@ -79,6 +85,9 @@ _Noreturn void aq_mpi_fatal(int error, const char *what) __attribute__((cold));
 
 /* Collective, at the end of the conduit's init: messages work. AQ_OK or negative, logged. */
 int aq_mpi_rma_init(void);
+/* Collective: returns when all ranks are there, and serves messages until then. Inside collective calls that do not, MPI's or the
+ * board's, nobody may wait for a message that one of us still has to push. Nothing before messages work. */
+void aq_mpi_meet(void);
 /* As the table's entries of the same names; put and get for far ranks only. */
 int aq_mpi_segment_attach(uintptr_t size, void **base_out);
 int aq_mpi_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes, bool lc_now,
@@ -91,6 +100,8 @@ int aq_mpi_ad_op(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result
 unsigned aq_mpi_rma_poll(void);
 /* Any thread, no lock: is a transfer on its way, so that a poll must look and a sleep be short? */
 bool aq_mpi_rma_busy(void);
+/* As the process leaves, inside aq_mpi_enter(): moves transfers on. True: none is on its way any more. */
+bool aq_mpi_rma_drain(void);
 /* Before MPI_Finalize, inside aq_mpi_enter(), collective as that: an MPI may not end with windows open. */
 void aq_mpi_rma_fini(void);
 

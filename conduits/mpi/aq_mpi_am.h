@@ -65,11 +65,13 @@ struct aq_mpi_am {
     } ready[AQ_MPI_LANES];
     struct aq_mpi_buf *spare;                /* a small buffer at hand */
     uint32_t idle;                           /* polls that found nothing */
+    uint32_t hollow;                         /* the same since the last packet */
     uint32_t quiet;                          /* the same since the last message, out or in, up to a bound */
     uint32_t replies;                        /* in a row, while requests may wait */
     _Atomic uint32_t burst;                  /* see aq_mpi_am_poll_spared() */
     bool behind;                             /* messages may have come behind one that hangs: look at every slot */
     atomic_bool before_nap;                  /* a thread is about to nap: the next look is at every slot */
+    bool dropped;                            /* a message was, by aq_mpi_am_drain() */
     atomic_bool due;                         /* some peer waits for credit that it was not told of */
 };
 extern struct aq_mpi_am aq_mpi_am;
@@ -87,6 +89,11 @@ bool aq_mpi_am_reclaim(void);
 
 /* Any thread, outside the lock. */
 unsigned aq_mpi_am_poll(bool replies_only);
+/* Is a send or a payload on its way, or a message whole that nobody has run yet? */
+bool aq_mpi_am_is_moving(void);
+/* As the process leaves: takes what comes without running it, and looks after what goes out. True: nothing is on its
+ * way any more. */
+bool aq_mpi_am_drain(void);
 
 /* --- slots (aq_mpi_ring.c) --- */
 

@@ -21,10 +21,10 @@
 #define AQ_IN_REPLIES 32u    /* replies in a row before a look at requests alone */
 #define AQ_IN_MOST 8u        /* messages that one poll runs */
 #define AQ_IN_LOOKS 4u       /* looks of a poll after one that found nothing: somebody waits */
-#define AQ_IN_HARD 64u       /* polls that find nothing between two looks at every slot */
+#define AQ_IN_HARD 64u       /* polls in a row that find nothing, for a look at every slot */
 #define AQ_IN_YIELD 4u       /* polls that find another thread inside, for one that gives its core away */
 #define AQ_IN_BURST 4u       /* see aq_mpi_am_poll_spared() */
-#define AQ_IN_RECLAIM 16u    /* the same between two at what is being sent */
+#define AQ_IN_RECLAIM 16u    /* polls that find nothing between two looks at what is being sent */
 
 /* What a poll has found. */
 struct aq_mpi_found {
@@ -141,7 +141,7 @@ static bool aq_mpi_in_idle(unsigned lanes, struct aq_mpi_found *found)
         if (aq_mpi_in_ready(lanes, found))
             return true;
     }
-    if (!aq_mpi_am.behind && idle % AQ_IN_HARD != AQ_IN_HARD - 1
+    if (!aq_mpi_am.behind && ++aq_mpi_am.hollow % AQ_IN_HARD != 0
         && !atomic_load_explicit(&aq_mpi_am.before_nap, memory_order_relaxed))
         return false;
     atomic_store_explicit(&aq_mpi_am.before_nap, false, memory_order_relaxed); /* a hint, set again by who naps */
@@ -183,7 +183,7 @@ static bool aq_mpi_in_find(bool replies_only, struct aq_mpi_found *found)
     while (aq_mpi_in_take(open, looks, &found->arrival)) {
         const bool is_there = aq_mpi_in_packet(found);
 
-        aq_mpi_am.quiet = 0;
+        aq_mpi_am.quiet = aq_mpi_am.hollow = 0;
         aq_mpi_am.behind = false;
         aq_mpi_ring_restart(false);
         if (AQ_LIKELY(is_there))
@@ -304,4 +304,31 @@ unsigned aq_mpi_am_poll(bool replies_only)
             last = found.buf != NULL ? aq_mpi_in_run_buf(found.buf) : aq_mpi_in_run_packet(&found);
     }
     return served;
+}
+
+/* --- sleeping, leaving --- */
+
+bool aq_mpi_am_is_moving(void)
+{
+    return aq_mpi_am.lib->pending() != 0 || aq_mpi_am.ready[AQ_MPI_REPLY].first != NULL
+           || aq_mpi_am.ready[AQ_MPI_REQUEST].first != NULL;
+}
+
+bool aq_mpi_am_drain(void)
+{
+    struct aq_mpi_found found;
+    bool there = true;
+
+    while (there) {
+        while (aq_mpi_am_reclaim())
+            ;
+        atomic_store_explicit(&aq_mpi_am.before_nap, true, memory_order_relaxed); /* look at every slot */
+        there = aq_mpi_in_find(false, &found);
+        aq_mpi_am.dropped = aq_mpi_am.dropped || (there && found.run);
+        if (there && found.run && found.buf != NULL)
+            aq_mpi_buf_give(found.buf);
+        else if (there && found.run)
+            aq_mpi_ring_done(&found.arrival);
+    }
+    return aq_mpi_am.lib->pending() == 0;
 }

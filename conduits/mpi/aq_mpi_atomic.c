@@ -60,7 +60,7 @@ bool aq_mpi_ad_serves(gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags)
     enum aq_mpi_op only = AQ_MPI_NO_OP;
 
     (void)dt, (void)flags;
-    if (!aq_mpi_rma.paths.atomics || !aq_mpi_rma.paths.window || aq_job.nbrhd_count != aq_job.size)
+    if (!aq_mpi_rma.atomics || aq_job.nbrhd_count != aq_job.size)
         return false;
     for (gex_OP_t plain = aq_mpi_atomic_plain(ops); plain != 0; plain &= plain - 1) {
         const enum aq_mpi_op op = aq_mpi_atomic_op((unsigned)__builtin_ctz(plain));

@@ -7,7 +7,9 @@
  *           where it was, perhaps from within MPI; that is on another thread than the one MPI knows; from which something
  *           is still to be sent; or that has died. On a host the board counts the votes, MPI itself between hosts. If
  *           one is not willing, all leave without, and say goodbye to the launcher (aq_mpi_goodbye.c)
- *           What is the conduit's is given back at the beginning of MPI_Finalize, whoever calls it
+ *           What is the conduit's is given back at the beginning of MPI_Finalize, whoever calls it: what is on its way
+ *           arrives, at all ranks; then receives, windows and communicators go. If the program has called it, who
+ *           communicates later is told so, and the job ends
  * Bounds    MPI_Finalize gets a few seconds: a rank may die in it, and the others would wait for that one
  * Threads   the one that leaves; fini and abort on others
  * Uses      the board, unwind.h. SPDX-License-Identifier: BSD-3-Clause
@@ -17,6 +19,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 #include <time.h>
@@ -26,6 +29,7 @@
 #include "conduits/mpi/aq_mpi.h"
 #include "conduits/mpi/aq_mpi_am.h"
 #include "conduits/mpi/aq_mpi_job.h"
+#include "conduits/mpi/aq_mpi_rma.h"
 #include "core/aq_env.h"
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
@@ -34,9 +38,9 @@
 #define AQ_MPI_OWN_MS 200       /* for a thread of ours to come out of MPI */
 #define AQ_MPI_VOTE_MS 1000     /* for the other ranks, which all have come to their exit, to vote */
 #define AQ_MPI_FINALIZE_S 5     /* beyond the exit timeout */
-#define AQ_MPI_MS UINT64_C(1000000)
-
 #define AQ_MPI_GO_MS 500        /* for the others of this host to be ready to go */
+#define AQ_MPI_MS UINT64_C(1000000)
+#define AQ_MPI_LOOKS 64u        /* between naps of who waits for others at the end */
 
 /* On the board: a rank's vote, and the result, which whoever sees it first writes down; then, that it has nothing left to
  * do but to end. */
@@ -48,7 +52,9 @@ static struct {
     bool closed;  /* what is the conduit's has been given back, or it never can be */
     bool owned;   /* MPI is ours: no other thread of the library enters it any more */
     bool left_on; /* MPI is still the program's to end */
-} aq_mpi_end;
+    pthread_mutex_t turn; /* once it is owned: the thread that leaves, or the one that waits in the fence, */
+    bool parting;         /* which the former ends */
+} aq_mpi_end = {.turn = PTHREAD_MUTEX_INITIALIZER};
 
 /* --- what this thread is in the middle of --- */
 
@@ -92,27 +98,81 @@ static void aq_mpi_nap(void)
     nanosleep(&nap, NULL);
 }
 
+/* Inside: moves on what is on its way to and from us. True: there is nothing. */
+static bool aq_mpi_is_empty(void)
+{
+    return aq_mpi.alone || aq_mpi_am.lib == NULL || (aq_mpi_am_drain() && aq_mpi_rma_drain());
+}
+
 /* Keeps the library's other threads out of MPI from now on; false if one stays in there, or something is on its way. */
 static bool aq_mpi_own(void)
 {
     const uint64_t end = aq_board_now_ns() + AQ_MPI_OWN_MS * AQ_MPI_MS;
 
-    while (!aq_mpi_try_enter()) {
+    for (;;) {
+        if (aq_mpi_try_enter()) {
+            if (aq_mpi_is_empty())
+                return true;
+            aq_mpi_leave();
+        }
         if (aq_board_now_ns() >= end)
             return false;
         aq_mpi_nap();
     }
-    if (aq_mpi.alone || (aq_mpi_am.sending[AQ_MPI_REPLY] + aq_mpi_am.sending[AQ_MPI_REQUEST] == 0 && !aq_mpi_rma_busy()))
-        return true;
-    aq_mpi_leave();
-    return false;
+}
+
+/* Meanwhile others get rid of what is still on its way to us. We own MPI. */
+static void aq_mpi_nap_open(void)
+{
+    (void)aq_mpi_is_empty();
+    aq_mpi_nap();
 }
 
 /* --- giving back what is ours --- */
 
-/* At the beginning of MPI_Finalize, on every rank. Nobody of ours enters MPI after it. */
+/* Until what is on its way between us and others has arrived, everywhere: credit, or the thanks for a transfer, may hang
+ * behind a rank that looks no more, and no receive or communicator may go before it. MPI_Finalize waits for all ranks, and
+ * so does this; what bounds the one bounds the other. */
+static void aq_mpi_drain(void)
+{
+    const uint64_t end = aq_board_now_ns() + AQ_MPI_OWN_MS * AQ_MPI_MS;
+    bool meets = false, all = false;
+
+    for (unsigned looks = 1; !all; looks++) {
+        const bool told = aq_mpi_am_drain(), moved = aq_mpi_rma_drain();
+
+        /* transfers that nobody has waited for may have lost their partner: they get a moment */
+        if (!meets && told && (moved || aq_board_now_ns() >= end)) {
+            meets = aq_mpi.lib->job.meet() == 0;
+            if (!meets) /* nor does anything else work in this MPI any more */
+                return;
+        }
+        if (meets && aq_mpi.lib->job.met(&all) != 0)
+            return;
+        if (looks % AQ_MPI_LOOKS == 0)
+            aq_mpi_nap();
+    }
+}
+
+/* Has any rank come to MPI_Finalize with something under way that ends nowhere? All are there. */
+static bool aq_mpi_any_lost(void)
+{
+    const uint32_t size = aq_mpi.lib->job.size();
+    const char mine = aq_mpi_am.dropped || aq_mpi_rma_busy();
+    char *lost = malloc(size);
+    bool any = lost == NULL || aq_mpi.lib->job.allgather(&mine, 1, lost) != 0;
+
+    for (uint32_t i = 0; i < size && !any; i++)
+        any = lost[i] != 0;
+    free(lost);
+    return any;
+}
+
+/* At the beginning of MPI_Finalize, on every rank. Nobody of ours enters MPI after it: the lock is kept. */
 static void aq_mpi_close(void)
 {
+    const bool by_client = !aq_mpi_end.owned && !aq_mpi_end.left_on;
+
     if (!aq_mpi_end.owned)
         aq_mpi_enter();
     aq_mpi_end.owned = true;
@@ -120,9 +180,14 @@ static void aq_mpi_close(void)
         return;
     aq_mpi_end.closed = true;
     aq_minder_forget_launcher(); /* MPI_Finalize closes MPI's connection to it */
-    if (aq_mpi_am.lib != NULL)
+    if (aq_mpi_am.lib != NULL) {
+        aq_mpi_drain();
+        aq_mpi.lost = by_client && aq_mpi_any_lost();
         aq_mpi_am.lib->close();
+    }
     aq_mpi_rma_fini();
+    /* release: pairs with the acquire in aq_mpi_check_over(). A program that leaves has its end anyhow */
+    atomic_store_explicit(&aq_mpi.over, by_client, memory_order_release);
     aq_mpi.alone = true; /* polls look no more */
     aq_mpi.lib->job.close();
 }
@@ -190,7 +255,7 @@ static enum aq_mpi_vote aq_mpi_vote_of(const struct aq_board_rank *rank, uint64_
         /* one that writes out its last words takes as long as their reader */
         if (state != AQ_RANK_FLUSHING && aq_board_now_ns() >= end)
             return AQ_MPI_HASTE;
-        aq_mpi_nap();
+        aq_mpi_nap_open();
     }
 }
 
@@ -209,16 +274,31 @@ static bool aq_mpi_host_agrees(void)
     return result == AQ_MPI_FINALIZE;
 }
 
-/* Ranks of hosts that do not agree never come to this meeting. */
+int aq_mpi_end_fence(void)
+{
+    bool all = false, over = aq_mpi_rma.lib == NULL;
+
+    while (!all && !over) {
+        pthread_mutex_lock(&aq_mpi_end.turn);
+        over = aq_mpi_end.parting || aq_mpi_end.closed || !aq_mpi_end.owned || aq_mpi_rma.lib->meet(&all) != 0;
+        pthread_mutex_unlock(&aq_mpi_end.turn);
+        if (!all && !over)
+            aq_mpi_nap();
+    }
+    return all ? AQ_OK : AQ_ERR_SYS;
+}
+
+/* Ranks of hosts that do not agree never come to this meeting; others may hear late that all hosts have come to their exit, but
+ * within the exit timeout. */
 static bool aq_mpi_hosts_agree(void)
 {
-    const uint64_t end = aq_board_now_ns() + AQ_MPI_VOTE_MS * AQ_MPI_MS;
+    const uint64_t end = aq_board_now_ns() + (AQ_MPI_VOTE_MS + aq_mpi_end.board->exit_timeout_ms) * AQ_MPI_MS;
     bool all = aq_mpi_end.board->size == aq_mpi_end.board->job_size;
 
     if (all || aq_mpi.lib->job.meet() != 0)
         return all;
     while (!all && aq_mpi.lib->job.met(&all) == 0 && aq_board_now_ns() < end)
-        aq_mpi_nap();
+        aq_mpi_nap_open();
     return all;
 }
 
@@ -255,13 +335,20 @@ static void aq_mpi_set_state(enum aq_rank_state state)
 void aq_mpi_end_part(enum aq_leave how)
 {
     (void)how; /* it is in the vote */
-    if (!aq_mpi_end.owned || aq_mpi_end.closed || !aq_mpi_host_agrees() || !aq_mpi_hosts_agree())
+    if (!aq_mpi_end.owned || aq_mpi_end.closed)
         return;
-    /* the state in which nobody is killed for taking his time */
+    pthread_mutex_lock(&aq_mpi_end.turn);
+    aq_mpi_end.parting = true;
+    pthread_mutex_unlock(&aq_mpi_end.turn);
+    if (!aq_mpi_host_agrees())
+        return;
+    /* the state in which nobody is killed for taking his time; all of it is bounded */
     aq_mpi_set_state(AQ_RANK_FLUSHING);
-    aq_mpi_set_alarm(aq_mpi_end.board->exit_timeout_ms / 1000 + AQ_MPI_FINALIZE_S);
-    aq_mpi.lib->job.finalize();
-    aq_mpi_set_alarm(0);
+    if (aq_mpi_hosts_agree()) {
+        aq_mpi_set_alarm(aq_mpi_end.board->exit_timeout_ms / 1000 + AQ_MPI_FINALIZE_S);
+        aq_mpi.lib->job.finalize();
+        aq_mpi_set_alarm(0);
+    }
     aq_mpi_set_state(AQ_RANK_ENDED);
 }
 

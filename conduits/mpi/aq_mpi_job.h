@@ -43,6 +43,12 @@ void aq_mpi_end_decide(enum aq_leave how);
 /** aq_mpi_goodbye - we leave in order: tell the launcher, unless MPI has. Any thread, once. */
 void aq_mpi_goodbye(void);
 
+/**
+ * aq_mpi_end_fence - once the thread that leaves has voted: wait for all ranks that cannot hear otherwise that all have come to
+ * their exit. A thread of the minder's. AQ_OK; or negative if MPI is not ours, or the other thread has heard meanwhile.
+ */
+int aq_mpi_end_fence(void);
+
 /* The provider's last calls, as struct aq_kvs_ops has them. */
 void aq_mpi_end_part(enum aq_leave how);
 void aq_mpi_end_fini(void);

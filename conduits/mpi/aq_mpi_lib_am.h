@@ -20,12 +20,13 @@ enum aq_mpi_lane { AQ_MPI_REPLY = 0, AQ_MPI_REQUEST = 1, AQ_MPI_LANES = 2 };
 /* Tags of payloads, 1 to AQ_MPI_TAGS; every MPI has at least 32767 tags, and lanes are told apart by one bit. */
 #define AQ_MPI_TAGS 16383u
 
-/* Packets come into receives that wait for them, or wait themselves to be looked for. A table for each. */
+/* Packets come into receives that wait for them, or most of them wait themselves to be looked for. A table for each. */
 enum aq_mpi_receiver { AQ_MPI_RING, AQ_MPI_PROBE, AQ_MPI_RECEIVERS };
 
-/* A packet that has come; its slot is the conduit's until aq_mpi_lib_am.restart(). */
+/* A packet of a lane that has come, in a slot of either lane's, which is the conduit's until aq_mpi_lib_am.restart(). */
 struct aq_mpi_arrival {
-    uint32_t lane, slot, source, nbytes;
+    uint16_t lane, ring; /* ring: the lane whose slot it is */
+    uint32_t slot, source, nbytes;
 };
 
 /* An operation that did not complete at once, and has completed now. */
@@ -50,7 +51,7 @@ struct aq_mpi_lib_am {
      * look while there is none; 0: look at every slot, for a packet that is there completely although an earlier one
      * is not. */
     int (*take)(unsigned lanes, unsigned looks, struct aq_mpi_arrival *arrival_out);
-    int (*restart)(enum aq_mpi_lane lane, uint32_t slot); /* 0 or negative */
+    int (*restart)(enum aq_mpi_lane ring, uint32_t slot); /* 0 or negative */
     /* packet and src must not change until the call has returned AQ_MPI_DONE, or its owner has come back. */
     int (*send)(enum aq_mpi_lane lane, uint32_t dest, const void *packet, size_t nbytes, void *owner);
     int (*send_payload)(enum aq_mpi_lane lane, uint32_t dest, uint32_t tag, const void *src, size_t nbytes,

@@ -49,7 +49,7 @@ int aq_mpi_ring_init(void)
 
 char *aq_mpi_ring_packet(const struct aq_mpi_arrival *arrival)
 {
-    return aq_mpi_ring[arrival->lane].memory + (size_t)arrival->slot * AQ_RING_STRIDE;
+    return aq_mpi_ring[arrival->ring].memory + (size_t)arrival->slot * AQ_RING_STRIDE;
 }
 
 int aq_mpi_ring_take(unsigned lanes, unsigned looks, struct aq_mpi_arrival *arrival_out)
@@ -62,7 +62,7 @@ int aq_mpi_ring_take(unsigned lanes, unsigned looks, struct aq_mpi_arrival *arri
             aq_mpi_fatal(-rc, "a message cannot be received");
         return 0;
     }
-    ring = &aq_mpi_ring[arrival_out->lane];
+    ring = &aq_mpi_ring[arrival_out->ring];
     ring->taken[ring->last++ % AQ_MPI_SLOTS] = arrival_out->slot;
     return 1;
 }
@@ -70,7 +70,7 @@ int aq_mpi_ring_take(unsigned lanes, unsigned looks, struct aq_mpi_arrival *arri
 void aq_mpi_ring_done(const struct aq_mpi_arrival *arrival)
 {
     /* release: the handler's reads come before MPI writes there again; pairs with aq_ring_restart() */
-    atomic_store_explicit(&aq_mpi_ring[arrival->lane].done[arrival->slot], true, memory_order_release);
+    atomic_store_explicit(&aq_mpi_ring[arrival->ring].done[arrival->slot], true, memory_order_release);
 }
 
 /* Up to most slots. One whose handler still runs is passed over: it changes places with one that is done. */

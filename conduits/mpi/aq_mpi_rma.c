@@ -36,8 +36,10 @@ int aq_mpi_xfer_enter(gex_Rank_t rank, gex_Flags_t flags)
     struct aq_waiter waiter = AQ_WAITER_INIT("room for a transfer", rank);
 
     if ((flags & GEX_FLAG_IMMEDIATE) != 0) {
-        if (!aq_mpi_try_enter())
+        if (!aq_mpi_try_enter()) {
+            aq_mpi_check_over();
             return AQ_RETRY;
+        }
         if (aq_mpi_xfer_has_room(rank))
             return AQ_OK;
         aq_mpi_leave();
@@ -112,7 +114,7 @@ static int aq_mpi_window_try(const struct aq_mpi_xfer *as, gex_Flags_t flags, bo
     if (!aq_mpi_xfer_is_alone(as->rank)) /* a flush would wait for all that is under way to that rank */
         *done_out = false;
     else
-        error = aq_mpi_rma.paths.one_sided ? aq_mpi_window_now(as) : aq_mpi_window_soon(as);
+        error = aq_mpi_paths_to(as->rank)->one_sided ? aq_mpi_window_now(as) : aq_mpi_window_soon(as);
     aq_mpi_leave();
     aq_mpi_check(error, "a short transfer");
     return AQ_OK;
@@ -134,7 +136,7 @@ static void aq_mpi_window_start(const struct aq_mpi_xfer *as, bool lc_now, atomi
     } else if (as->type == AQ_MPI_X_PUT) {
         xfer->left_out = left;
     }
-    if (aq_mpi_rma.paths.one_sided && as->nbytes <= AQ_MPI_SHORT && aq_mpi_xfer_has_room(as->rank))
+    if (aq_mpi_paths_to(as->rank)->one_sided && as->nbytes <= AQ_MPI_SHORT && aq_mpi_xfer_has_room(as->rank))
         aq_mpi_xfer_post(xfer);
     else
         aq_mpi_xfer_start(xfer);
@@ -154,7 +156,7 @@ static void aq_mpi_window_wait_left(gex_Rank_t rank, atomic_bool *left)
 static int aq_mpi_window_move(struct aq_mpi_xfer *as, size_t nbytes, bool lc_now, gex_Flags_t flags)
 {
     /* only what is one-sided ends for sure in the call, and so at once if its source has to be free */
-    const bool tries = nbytes <= AQ_MPI_SHORT && (as->op->kind->blocks || (lc_now && aq_mpi_rma.paths.one_sided));
+    const bool tries = nbytes <= AQ_MPI_SHORT && (as->op->kind->blocks || (lc_now && aq_mpi_paths_to(as->rank)->one_sided));
     bool done = false;
 
     as->nbytes = nbytes;
@@ -208,7 +210,7 @@ static int aq_mpi_window_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, c
 int aq_mpi_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes, bool lc_now,
                gex_Flags_t flags)
 {
-    const struct aq_mpi_paths *paths = &aq_mpi_rma.paths;
+    const struct aq_mpi_paths *paths = aq_mpi_paths_to(jobrank);
     /* what would have to wait here for its data to leave, and must not, is copied into messages */
     const bool may_wait = !lc_now || (flags & GEX_FLAG_IMMEDIATE) == 0 || nbytes <= AQ_MPI_SHORT;
 
@@ -221,7 +223,7 @@ int aq_mpi_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
 
 int aq_mpi_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes, gex_Flags_t flags)
 {
-    const struct aq_mpi_paths *paths = &aq_mpi_rma.paths;
+    const struct aq_mpi_paths *paths = aq_mpi_paths_to(jobrank);
 
     if (aq_mpi_paths_say_window(paths->get, nbytes) && aq_bound_holds(jobrank, src, nbytes))
         return aq_mpi_window_get(op, jobrank, dest, src, nbytes, flags);
@@ -233,6 +235,12 @@ int aq_mpi_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
 unsigned aq_mpi_rma_poll(void)
 {
     return aq_mpi_rma_busy() ? aq_mpi_xfer_poll() : 0;
+}
+
+bool aq_mpi_rma_drain(void)
+{
+    aq_mpi_rma_poll();
+    return !aq_mpi_rma_busy();
 }
 
 bool aq_mpi_rma_busy(void)

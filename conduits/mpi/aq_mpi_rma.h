@@ -7,6 +7,8 @@
  *   aq_mpi_atomic.c      atomic operations
  *   aq_mpi_window.c      attaching a segment
  *   aq_mpi_choose.c      which ways are open, and which is the fastest
+ *   aq_mpi_measure.h     what two ranks find out about that
+ *   aq_mpi_pairs.h       which two: classes of pairs
  *
  * Depends on aq_mpi.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -15,6 +17,11 @@
 
 #include "conduits/mpi/aq_mpi.h"
 #include "conduits/mpi/aq_mpi_lib_rma.h"
+#include "conduits/mpi/aq_mpi_pairs.h"
+#include "core/aq_job.h"
+
+#define AQ_MPI_DIRECT_TAGS 64u /* direct transfers of a rank's at a time */
+#define AQ_MPI_DIRECT_TAG_END (3 * AQ_MPI_DIRECT_TAGS) /* three kinds of messages belong to each */
 
 enum aq_mpi_xfer_type {
     AQ_MPI_X_PUT,   /* into a window */
@@ -56,19 +63,19 @@ struct aq_mpi_xfer {
     char tiny[64];         /* room for copies that small */
 };
 
-/* Which way transfers go; the same during the whole job once segments are attached. */
+/* Which way transfers of a class of pairs go; the same during the whole job once segments are attached. */
 struct aq_mpi_paths {
-    bool window;     /* there is one */
-    bool one_sided;  /* it moves data whatever the target does, so that a flush is short */
+    bool one_sided;  /* the window moves data whatever the target does, so that a flush is short */
     uint64_t put;    /* bit i: puts of 2^i and more bytes, up to twice that, go by the window */
     uint64_t get;
     size_t direct;   /* bytes from which what is not for the window goes directly */
-    bool atomics;    /* domains that can use it use the window */
 };
 
 struct aq_mpi_rma {
     const struct aq_mpi_lib_rma *lib;
-    struct aq_mpi_paths paths;
+    struct aq_mpi_paths paths[AQ_MPI_CLASSES];
+    bool window;     /* there is one */
+    bool atomics;    /* domains that can use it use it */
     aq_counter busy; /* pieces on their way */
 };
 extern struct aq_mpi_rma aq_mpi_rma;
@@ -111,11 +118,16 @@ int aq_mpi_xfer_enter(gex_Rank_t rank, gex_Flags_t flags);
 /* --- aq_mpi_choose.c --- */
 
 /* No window: messages, and directly. */
-void aq_mpi_choose_none(struct aq_mpi_paths *paths);
+void aq_mpi_choose_none(void);
 /* May segments have a window at all? */
 bool aq_mpi_choose_wants_window(void);
-/* Collective, with the job's window open or not: fills aq_mpi_rma.paths. AQ_OK or negative, logged. */
+/* Collective, with the job's window open or not: fills in aq_mpi_rma. AQ_OK or negative, logged. */
 int aq_mpi_choose(bool window);
+
+static inline const struct aq_mpi_paths *aq_mpi_paths_to(gex_Rank_t rank)
+{
+    return &aq_mpi_rma.paths[aq_job.host_of[rank] == aq_job.host_of[aq_job.rank] ? AQ_MPI_SAME_HOST : AQ_MPI_OTHER_HOST];
+}
 
 static inline bool aq_mpi_paths_say_window(uint64_t sizes, size_t nbytes)
 {

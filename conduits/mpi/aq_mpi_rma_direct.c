@@ -23,7 +23,6 @@
 #include "extended/aq_op.h"
 #include "extended/aq_ref.h"
 
-#define AQ_MPI_DIRECT_TAGS 64u /* transfers of this rank's at a time; 3 * it is below the least MPI_TAG_UB */
 #define AQ_MPI_NO_TAG UINT16_MAX
 
 static uint64_t aq_mpi_tags_used[AQ_MPI_DIRECT_TAGS / 64];

@@ -30,6 +30,7 @@ struct aq_mpi_value {
 static struct aq_mpi_store {
     struct aq_mpi_value mine[AQ_MPI_PUTS];
     uint32_t count;
+    bool joined; /* what is left to say goes other ways */
     /* gathered: round by round, the texts of all ranks, "KEY=VALUE" each ended by a NUL */
     struct aq_mpi_round {
         struct aq_mpi_round *older;
@@ -108,6 +109,8 @@ static int aq_mpi_kvs_fence(bool collect)
     int rc, error;
 
     (void)collect; /* always */
+    if (aq_mpi_store.joined) /* at the end, on another thread */
+        return aq_mpi_end_fence();
     for (uint32_t i = 0; i < aq_mpi_store.count; i++)
         len += (size_t)sprintf(mine + len, "%s=%s", aq_mpi_store.mine[i].key, aq_mpi_store.mine[i].text) + 1;
     aq_mpi_store.count = 0;
@@ -160,6 +163,7 @@ static int aq_mpi_spawn_join(struct aq_spawn_state *st)
 {
     const int rc = aq_spawn_kvs_join(st, &aq_mpi_kvs_ops);
 
+    aq_mpi_store.joined = rc == AQ_OK;
     while (aq_mpi_store.rounds != NULL) {
         struct aq_mpi_round *round = aq_mpi_store.rounds;
 
@@ -184,6 +188,7 @@ static int aq_mpi_spawn_allgather(struct aq_spawn_state *st, const void *mine, s
     int error;
 
     (void)st;
+    aq_mpi_meet();
     aq_mpi_enter();
     error = aq_mpi.lib->job.allgather(mine, len, all);
     aq_mpi_leave();
@@ -195,6 +200,7 @@ static int aq_mpi_spawn_bcast(struct aq_spawn_state *st, void *buf, size_t len, 
     int error;
 
     (void)st;
+    aq_mpi_meet();
     aq_mpi_enter();
     error = aq_mpi.lib->job.bcast(buf, len, root);
     aq_mpi_leave();
@@ -206,6 +212,7 @@ static int aq_mpi_spawn_fence(struct aq_spawn_state *st)
     int error;
 
     (void)st;
+    aq_mpi_meet();
     aq_mpi_enter();
     error = aq_mpi.lib->job.barrier();
     aq_mpi_leave();

@@ -11,19 +11,21 @@
 #include "core/aq_rc.h"
 #include "other/shm/aq_shm.h"
 
-/* Inside MPI's collective calls nobody serves messages: enter them when nobody waits for one any more. */
-static void aq_mpi_window_meet(void)
+void aq_mpi_meet(void)
 {
-    struct aq_waiter waiter = AQ_WAITER_INIT("the other ranks at gex_Segment_Attach", GEX_RANK_INVALID);
-    bool met = false;
+    struct aq_waiter waiter = AQ_WAITER_INIT("the other ranks at a collective call", GEX_RANK_INVALID);
+    bool begun = false, met = aq_mpi.alone || aq_mpi_rma.lib == NULL;
 
-    for (;;) {
-        aq_mpi_enter();
-        aq_mpi_check(aq_mpi_rma.lib->meet(&met), "meeting to attach segments");
-        aq_mpi_leave();
-        if (met)
-            break;
-        aq_wait_step(&waiter);
+    /* transfers end first, of others with us, too: who goes on from here may have the list of requests for itself */
+    while (!met || aq_mpi_rma_busy()) {
+        begun = begun || !aq_mpi_rma_busy();
+        if (begun && !met) {
+            aq_mpi_enter();
+            aq_mpi_check(aq_mpi_rma.lib->meet(&met), "meeting the other ranks");
+            aq_mpi_leave();
+        }
+        if (!met || aq_mpi_rma_busy())
+            aq_wait_step(&waiter);
     }
     aq_wait_end(&waiter);
 }
@@ -35,7 +37,7 @@ static bool aq_mpi_window_open(void *base, uintptr_t size)
     bool usable = false;
     int error;
 
-    aq_mpi_window_meet();
+    aq_mpi_meet();
     aq_mpi_enter();
     error = aq_mpi_rma.lib->open(base, size, &usable);
     aq_mpi_leave();
@@ -48,8 +50,10 @@ static bool aq_mpi_window_open(void *base, uintptr_t size)
 
 int aq_mpi_segment_attach(uintptr_t size, void **base_out)
 {
-    const int rc = aq_shm_segment_attach(size, base_out);
+    int rc;
 
+    aq_mpi_meet(); /* before we wait for ranks of this host where nobody looks at MPI */
+    rc = aq_shm_segment_attach(size, base_out);
     if (rc != AQ_OK || aq_mpi.alone)
         return rc;
     return aq_mpi_choose(aq_mpi_choose_wants_window() && aq_mpi_window_open(*base_out, size));
@@ -59,7 +63,7 @@ int aq_mpi_rma_init(void)
 {
     int rc;
 
-    aq_mpi_choose_none(&aq_mpi_rma.paths);
+    aq_mpi_choose_none();
     if (aq_mpi.alone)
         return AQ_OK;
     aq_mpi_rma.lib = aq_mpi.lib->rma;
@@ -77,7 +81,7 @@ void aq_mpi_rma_fini(void)
 {
     if (aq_mpi_rma.lib == NULL)
         return;
-    aq_mpi_choose_none(&aq_mpi_rma.paths); /* whoever comes later finds no window */
+    aq_mpi_choose_none(); /* whoever comes later finds no window */
     /* what fails here fails for good: the process leaves, and so may the others have */
     (void)aq_mpi_rma.lib->close(AQ_MPI_WIN_JOB);
     (void)aq_mpi_rma.lib->stop();

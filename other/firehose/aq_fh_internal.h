@@ -213,6 +213,9 @@ bool aq_fh_make_room(struct aq_fh *fh, uint64_t size, struct aq_fh_doomed *doome
  * still pinned. So it must not be pinned itself, or count elsewhere too, until they are unpinned. False: transfers use
  * it all. */
 bool aq_fh_charge(struct aq_fh *fh, struct aq_fh_region *region, struct aq_fh_doomed *doomed);
+/* A region was charged and will not be pinned after all: what it took over from victims counts until they are
+ * unpinned, with the rest. */
+void aq_fh_charge_back(struct aq_fh_region *region, struct aq_fh_doomed *doomed);
 void aq_fh_uncharge(struct aq_fh *fh, struct aq_fh_region *region);
 /* An idle region is to go. */
 void aq_fh_doom(struct aq_fh *fh, struct aq_fh_region *region, struct aq_fh_doomed *doomed);
@@ -260,12 +263,13 @@ void aq_fh_recall_noted(struct aq_fh_peer *peer, const void *msg, size_t nbytes)
 /* A peer sent what no peer sends: say so once. Returns 0. */
 size_t aq_fh_bad(const struct aq_fh_peer *peer, const char *what);
 
-/* Something of the peer's waits to be sent. The lock under which it was queued is held: aq_fh_progress() clears
- * before it takes that lock, so relaxed is enough. */
+/* Something of the peer's waits to be sent. The lock under which it was queued is held. */
 static inline void aq_fh_want(struct aq_fh_peer *peer)
 {
+    /* relaxed: goes with the next store; aq_fh_progress() clears it before it takes the lock that is held here */
     atomic_store_explicit(&peer->wants, true, memory_order_relaxed);
-    atomic_store_explicit(&peer->fh->head.work, 1, memory_order_relaxed);
+    /* release: pairs with the exchange in aq_fh_progress() */
+    atomic_store_explicit(&peer->fh->head.work, 1, memory_order_release);
 }
 
 #endif

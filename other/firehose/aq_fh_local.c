@@ -51,7 +51,7 @@ static struct aq_fh_region *aq_fh_local_make(struct aq_fh *fh, struct aq_fh_plan
         }
     }
     if (!aq_fh_index_insert(&fh->index, region)) {
-        aq_fh_uncharge(fh, region);
+        aq_fh_charge_back(region, doomed);
         aq_fh_region_destroy(region);
         return NULL;
     }

@@ -73,6 +73,13 @@ bool aq_fh_charge(struct aq_fh *fh, struct aq_fh_region *region, struct aq_fh_do
     return true;
 }
 
+void aq_fh_charge_back(struct aq_fh_region *region, struct aq_fh_doomed *doomed)
+{
+    doomed->charge += region->charge;
+    doomed->regions++;
+    region->charge = 0;
+}
+
 void aq_fh_uncharge(struct aq_fh *fh, struct aq_fh_region *region)
 {
     if (region->charge == 0)
@@ -96,7 +103,7 @@ void aq_fh_unpin_doomed(struct aq_fh *fh, struct aq_fh_doomed *doomed)
 {
     struct aq_fh_region *region;
 
-    if (doomed->list.first == NULL)
+    if (doomed->list.first == NULL && doomed->regions == 0)
         return;
     while ((region = aq_fh_list_pop(&doomed->list)) != NULL) {
         aq_fh_unpin(fh, &region->pin, aq_fh_size(region));

@@ -234,7 +234,12 @@ void aq_fh_progress(struct aq_fh *fh)
 {
     struct aq_fh_peer *peer;
 
-    atomic_store_explicit(&fh->head.work, 0, memory_order_relaxed); /* relaxed: see aq_fh_want() */
+#if AQ_THREADED
+    /* acq_rel: after another thread's aq_fh_want(), and then its `wants` is seen, or before, and then `work` stays set */
+    (void)atomic_exchange_explicit(&fh->head.work, 0, memory_order_acq_rel);
+#else
+    atomic_store_explicit(&fh->head.work, 0, memory_order_relaxed); /* one thread */
+#endif
     /* acquire: pairs with aq_fh_peer_get() */
     for (peer = atomic_load_explicit(&fh->peers, memory_order_acquire); peer != NULL; peer = peer->next) {
         if (!atomic_load_explicit(&peer->wants, memory_order_relaxed)) /* relaxed: see aq_fh_want() */

@@ -4,7 +4,8 @@
  *
  * One mapping for all of them costs one system call however many ranks there are, and the
  * distance between a neighbour's addresses and ours is one subtraction. Nothing is touched:
- * pages come into being where and when the client first writes to them.
+ * pages come into being where and when the client first writes to them. A rank whose neighborhood is itself alone
+ * has memory of its own instead, which can be of transparent huge pages.
  *
  * Uses      other/spawn (memory file, exchange). SPDX-License-Identifier: BSD-3-Clause
  */
@@ -108,8 +109,13 @@ static int aq_shm_segment_file(uint64_t bytes, bool huge, int *fd_out)
 static int aq_shm_map_segments(int fd, const struct aq_shm_plan *plan, bool huge, char **base_out)
 {
     const uint64_t bytes = plan->bytes;
+    /* transparent huge pages are seldom to be had for files: who shares with nobody needs none */
+    const bool alone = aq_shm.size == 1 && !huge;
     char *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                      huge ? MAP_SHARED : MAP_SHARED | MAP_NORESERVE, fd, (off_t)plan->begin);
+                      alone  ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
+                      : huge ? MAP_SHARED
+                             : MAP_SHARED | MAP_NORESERVE,
+                      alone ? -1 : fd, alone ? 0 : (off_t)plan->begin);
 
     if (base == MAP_FAILED)
         return huge ? AQ_ERR_SYS

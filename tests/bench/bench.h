@@ -40,19 +40,22 @@ struct aq_options {
     bool list;
     bool strict; /* a row over its budget makes the exit code 1 */
     bool far;    /* ranks share no memory: rows and budgets of a network */
-    bool raw;    /* the network is MPI, and so are the limits */
+    bool raw;    /* the limits are by the library that the conduit is over: MPI, or verbs */
+    bool verbs;  /* it is verbs */
     bool peers; /* also measure MPI and OpenSHMEM where installed */
     const char *json, *plot, *only, *table;
     const char *task;   /* what the ranks of a job do: rows, stream, startup, memory, talk, exit */
     const char *report; /* where rank 0 of a job writes records; NULL: it prints the table */
 };
 
-/* What the ranks share: memory; sockets; MPI. */
-enum aq_beside { AQ_BESIDE_SHM, AQ_BESIDE_UDP, AQ_BESIDE_MPI };
+/* What the ranks share: memory; sockets; MPI; a device. */
+enum aq_beside { AQ_BESIDE_SHM, AQ_BESIDE_UDP, AQ_BESIDE_MPI, AQ_BESIDE_VERBS };
 
 static inline enum aq_beside aq_beside(const struct aq_options *options)
 {
-    return !options->far ? AQ_BESIDE_SHM : options->raw ? AQ_BESIDE_MPI : AQ_BESIDE_UDP;
+    if (!options->far)
+        return AQ_BESIDE_SHM;
+    return options->verbs ? AQ_BESIDE_VERBS : options->raw ? AQ_BESIDE_MPI : AQ_BESIDE_UDP;
 }
 
 /* --- rows --- */
@@ -85,7 +88,7 @@ struct aq_row_kind {
     aq_row_fn prepare; /* before the row, on every rank; may be NULL */
     bool (*possible)(const struct aq_job *job, const struct aq_row *row);
     struct aq_far_limit far;
-    enum aq_raw_kind raw; /* the same over the mpi conduit */
+    enum aq_raw_kind raw; /* the same over the mpi and ibv conduits */
     bool everyone; /* all ranks take part, not only 0 and 1 */
 };
 
@@ -143,7 +146,7 @@ struct aq_job {
     struct aq_limit limit; /* limit.area is NULL if the peer is not mapped */
     struct aq_wire wire;   /* sockets between ranks 0 and 1, if they share no memory */
     bool far, wired;
-    const struct aq_raw_lib *raw; /* MPI between the ranks, or NULL */
+    const struct aq_raw_lib *raw; /* MPI or verbs between the ranks, or NULL */
     unsigned raw_way;
     size_t max_medium, max_long;
     size_t medium; /* payload that handlers answer with */
@@ -196,7 +199,8 @@ enum aq_handler {
     AQ_H_SINK_MEDIUM,
     AQ_H_SINK_LONG,
     AQ_H_GATHER,
-    AQ_H_WIRE
+    AQ_H_WIRE,
+    AQ_H_RAW
 };
 
 /** aq_am_register - the handlers of the message rows. */
@@ -249,8 +253,8 @@ void aq_far_ready(struct aq_job *job);
 bool aq_far_is_ready(struct aq_job *job);
 void aq_far_forget(struct aq_job *job);
 
-/** aq_raw_start - loads the module with the limits by MPI, if there is one: job->raw; operations of at most largest
- *  bytes. aq_raw_stop - gives back what it has. Both collective. */
+/** aq_raw_start - loads the module with the limits by MPI or verbs, if there is one: job->raw; operations of at most
+ *  largest bytes. aq_raw_stop - gives back what it has. Both collective. */
 void aq_raw_start(struct aq_job *job, size_t largest);
 void aq_raw_stop(struct aq_job *job);
 

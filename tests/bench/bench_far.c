@@ -6,9 +6,9 @@
  * Threads   one in every process
  * Uses      bench.h, bench_wire.h, bench_raw.h
  *
- * Over udp the limits are sockets, over mpi MPI. Before a limit the other rank says over these that it listens; until then rank 0 stays in the
- * library, so that the command that asks for it is certain to arrive. While a limit runs, neither side is
- * in the library.
+ * Over udp the limits are sockets, over mpi MPI, over ibv verbs. Before a limit the other rank says over these that it
+ * listens; until then rank 0 stays in the library, so that the command that asks for it is certain to arrive. While a
+ * limit runs, neither side is in the library.
  *
  * A stream keeps AQ_STREAM_BYTES under way, or AQ_STREAM_MOST operations if they are small.
  */
@@ -108,12 +108,12 @@ void aq_far_start(struct aq_job *job)
         job->wired = aq_wire_connect(&job->wire, &aq_far_address) == 0;
 }
 
-/* --- what sockets and MPI have in common --- */
+/* --- what sockets, MPI and verbs have in common --- */
 
 bool aq_far_possible(const struct aq_job *job, const struct aq_row *row)
 {
     if (job->options->raw)
-        return job->raw != NULL && row->kind->raw != AQ_RAW_NONE;
+        return job->raw != NULL && row->kind->raw != AQ_RAW_NONE && job->raw->ways(row->kind->raw, row->size) != 0;
     return job->wired && row->kind->far.run != NULL;
 }
 

@@ -104,7 +104,8 @@ static void aq_choose_conduit(struct aq_options *o)
     setenv("GASNET_UDP_COALESCE", "1", 0); /* what a program that polls all the time asks for, in seq */
     most = getenv("GASNET_SUPERNODE_MAXSIZE");
     o->far = most != NULL && strcmp(most, "1") == 0;
-    o->raw = strcmp(o->conduit, "mpi") == 0;
+    o->verbs = strcmp(o->conduit, "ibv") == 0;
+    o->raw = o->verbs || strcmp(o->conduit, "mpi") == 0;
 }
 
 static void aq_parse(struct aq_options *o, int argc, char **argv)

@@ -103,6 +103,21 @@ static const struct aq_plot aq_plots[] = {
         { "openmpi", "put", "Open MPI put + flush", false, "#b48cdc" },
         { "mpich", "put", "MPICH put + flush", false, "#e8998d" },
         { "oshmem", "put", "OpenSHMEM put + quiet", false, "#8a8a2a" } } },
+    { "ibv-bandwidth.svg", "Streams of puts and gets over the ibv conduit", "bytes", "GB/s", AQ_PLOT_GBS, 64, AQ_BESIDE_VERBS, {
+        { "aqueduct", "put_stream", "stream of puts", false, "#d95f02" },
+        { "aqueduct", "put_stream", "limit: RDMA writes by verbs", true, "black" },
+        { "aqueduct", "get_stream", "stream of gets", false, "#1b9e3e" },
+        { "aqueduct", "get_stream", "limit: RDMA reads by verbs", true, "#7f7f7f" },
+        { "aqueduct", "put", "blocking puts", false, "#e6ab02" },
+        { "aqueduct", "am_medium_flood", "AM Medium flood", false, "#1f4fb4" } } },
+    { "ibv-latency.svg", "Round trips over the ibv conduit", "bytes", "nanoseconds", AQ_PLOT_NS, 1, AQ_BESIDE_VERBS, {
+        { "aqueduct", "am_medium", "AM Medium round trip", false, "#1f4fb4" },
+        { "aqueduct", "am_medium", "limit: send and receive by verbs, there and back", true, "black" },
+        { "aqueduct", "am_long", "AM Long round trip", false, "#2a9fd6" },
+        { "aqueduct", "put", "blocking put", false, "#d95f02" },
+        { "aqueduct", "put", "limit: RDMA write and its completion", true, "#7f7f7f" },
+        { "aqueduct", "get", "blocking get", false, "#1b9e3e" },
+        { "aqueduct", "get", "limit: RDMA read and its completion", true, "#b0b0b0" } } },
 };
 /* clang-format on */
 

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_raw.h - the limits of rows over the mpi conduit: what bare MPI can do between the same two processes.
+ * bench_raw.h - the limits of rows over the mpi and ibv conduits: what bare MPI, or bare verbs, can do between the same
+ * two processes.
  * Owns      nothing
  * Threads   one in every process
- * Uses      the C library only; the table is filled in by module/bench_raw_m.c, which alone sees mpi.h
+ * Uses      the C library only; the table is filled in by a module, which alone sees the library's header:
+ *           module/bench_raw_m.c mpi.h, module/bench_verbs_m.c infiniband/verbs.h
  *
- * The module is compiled by the wrapper that the conduit's own module is compiled by, so both use the same MPI, which the
- * conduit has initialised. It has a communicator and a window of its own; receives that the conduit has posted stay
- * posted while a limit runs.
+ * The module for MPI is compiled by the wrapper that the conduit's own module is compiled by, so both use the same MPI,
+ * which the conduit has initialised. It has a communicator and a window of its own; receives that the conduit has
+ * posted stay posted while a limit runs. The one for verbs has a queue pair of its own on the device that the conduit
+ * uses.
  *
- * Where MPI offers more than one way for the same thing (one-sided or a message; waiting for each or for many), each is a
+ * Where there is more than one way for the same thing (one-sided or a message; waiting for each or for many), each is a
  * way: who measures tries all and takes the fastest as the limit.
  */
 #ifndef AQ_BENCH_RAW_H
@@ -38,11 +41,14 @@ enum aq_raw_kind {
 #define AQ_RAW_LARGE 4096 /* from here on an operation may also travel as a message */
 #define AQ_RAW_WAYS  4
 
+/* Ranks 0 and 1 give each other size bytes, 128 at most; what the other gave is in theirs. */
+typedef void aq_raw_exchange_fn(const void *mine, void *theirs, size_t size);
+
 struct aq_raw_lib {
     /* Collective: rank of the job's rank here, operations of at most largest bytes. NULL, or what failed. */
-    const char *(*open)(uint32_t rank, size_t largest);
+    const char *(*open)(uint32_t rank, size_t largest, aq_raw_exchange_fn *exchange);
     void (*close)(void); /* collective */
-    unsigned (*ways)(enum aq_raw_kind kind, size_t n);
+    unsigned (*ways)(enum aq_raw_kind kind, size_t n); /* 0: no such limit */
     const char *(*name)(enum aq_raw_kind kind, unsigned way);
     /* The responder, rank 1, says that it is in the module now; has it said so? */
     void (*ready)(void);
@@ -51,8 +57,8 @@ struct aq_raw_lib {
     void (*run)(enum aq_raw_kind kind, unsigned way, size_t n, uint64_t iters);
 };
 
-/* What the module is looked up by. */
-#define AQ_RAW_FILE   "aq-bench-mpi.so"
+/* What the module is looked up by; %s is the conduit. */
+#define AQ_RAW_FILE   "aq-bench-%s.so"
 #define AQ_RAW_SYMBOL "aq_bench_raw"
 extern const struct aq_raw_lib aq_bench_raw;
 

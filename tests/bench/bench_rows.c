@@ -36,6 +36,20 @@
 #define RAW_EIGHT  1.3
 #define RAW_STREAM 1.0527 /* 0.95 of the bandwidth */
 
+/* Budgets of the ibv conduit, against verbs on the same device. */
+static const struct {
+    const struct aq_row_kind *kind;
+    uint64_t size;
+    double budget;
+} aq_row_verbs[] = {
+    { &aq_kind_am_short, 0, 1.2 },
+    { &aq_kind_put, 8, 1.15 },
+    { &aq_kind_get, 8, 1.15 },
+    { &aq_kind_fadd, 8, 1.15 },
+    { &aq_kind_put_stream, KIB(64), 1.1112 }, /* 0.9 of the bandwidth */
+    { &aq_kind_get_stream, KIB(64), 1.1112 },
+};
+
 /* clang-format off */
 static const struct aq_row aq_row_table[] = {
     { &aq_kind_am_short, 0, SHORT, Q | L | F, FAR_SHORT, RAW_SHORT },
@@ -215,6 +229,11 @@ double aq_row_budget(const struct aq_options *options, const struct aq_row *row,
 {
     if (!far)
         return row->budget;
+    for (size_t i = 0; options->verbs && i < sizeof(aq_row_verbs) / sizeof(aq_row_verbs[0]); i++)
+        if (row->kind == aq_row_verbs[i].kind && row->size == aq_row_verbs[i].size)
+            return aq_row_verbs[i].budget;
+    if (options->verbs)
+        return 0;
     return options->raw ? row->raw_budget : row->far_budget;
 }
 
@@ -225,9 +244,16 @@ static const char *const aq_row_raw_names[] = {
     [AQ_RAW_BARRIER] = "MPI_Barrier", [AQ_RAW_BROADCAST] = "MPI_Bcast", [AQ_RAW_REDUCE] = "MPI_Reduce",
     [AQ_RAW_ALLREDUCE] = "MPI_Allreduce"};
 
+static const char *const aq_row_verbs_names[AQ_RAW_ALLREDUCE + 1] = {
+    [AQ_RAW_PING] = "verbs: send, receive", [AQ_RAW_PUT] = "verbs: write, completion",
+    [AQ_RAW_GET] = "verbs: read, completion", [AQ_RAW_PUT_STREAM] = "verbs: writes",
+    [AQ_RAW_GET_STREAM] = "verbs: reads", [AQ_RAW_FADD] = "verbs: fetch-and-add"};
+
 const char *aq_row_limit_name(const struct aq_options *options, const struct aq_row *row)
 {
     if (!options->far)
         return row->kind->limit_name;
+    if (options->verbs)
+        return aq_row_verbs_names[row->kind->raw];
     return options->raw ? aq_row_raw_names[row->kind->raw] : row->kind->far.name;
 }

@@ -6,25 +6,10 @@
 # Prints TAP. Runs in a build folder, or with the path of an aq-bench as its argument.
 
 bench=${1:-./aq-bench}
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-mkdir "$dir/tmp"
-TMPDIR=$dir/tmp
+. "$(dirname "$0")/../../build-aux/tap.sh"
+dir=$work
+TMPDIR=$work/tmp
 export TMPDIR
-number=0
-failed=0
-
-# report NAME STATUS - one TAP line
-report()
-{
-    number=$((number + 1))
-    if [ "$2" -eq 0 ]; then
-        echo "ok $number - $1"
-    else
-        echo "not ok $number - $1"
-        failed=1
-    fi
-}
 
 # fails CODE WORD ARGS... - aq-bench ARGS exits with CODE and says WORD
 fails()
@@ -36,25 +21,23 @@ fails()
     [ $? -eq "$code" ] && grep -q -- "$word" "$dir/out"
 }
 
-echo "1..14"
-
 "$bench" --list >"$dir/list" && grep -q '^am_short .*1\.15$' "$dir/list" && grep -q startup_init "$dir/list"
-report "--list names the rows and their budgets" $?
+result $? "--list names the rows and their budgets"
 
 fails 2 'at least 2' -n 1
-report "one rank is refused" $?
+result $? "one rank is refused"
 fails 2 'one of latency' --table nonsense
-report "an unknown table is refused" $?
+result $? "an unknown table is refused"
 fails 2 'usage' --nonsense
-report "an unknown option is refused" $?
+result $? "an unknown option is refused"
 
 timeout 100 "$bench" --quick --only am_short/0,am_medium/4096,put8,put/65536,barrier/0 --json "$dir/json" \
     >"$dir/out" 2>"$dir/err"
-report "a short run ends well" $?
+result $? "a short run ends well"
 grep -q '^am_short .* [0-9.]* *1\.15 \(ok\|over\|noise\)$' "$dir/out"
-report "a row with a budget ends with ratio, budget and verdict" $?
+result $? "a row with a budget ends with ratio, budget and verdict"
 grep -q '^put8_rate .* 8 B .* inlined 8 B memcpy ' "$dir/out"
-report "a row names its limit" $?
+result $? "a row names its limit"
 
 if command -v python3 >/dev/null; then
     python3 - "$dir/json" <<'END'
@@ -65,34 +48,34 @@ assert r["budget"] == 1.3 and r["verdict"] in ("ok", "over", "noise")
 assert r["subject"]["median"] > 0 and r["limit"]["q1"] <= r["limit"]["median"] <= r["limit"]["q3"]
 assert "verdict" not in rows[("barrier", 0)]
 END
-    report "the JSON file holds the same rows" $?
+    result $? "the JSON file holds the same rows"
 else
     grep -q '"name": "am_medium", "size": 4096' "$dir/json"
-    report "the JSON file holds the same rows # without python3 only looked at" $?
+    result $? "the JSON file holds the same rows # without python3 only looked at"
 fi
 
 "$bench" --list -c udp >"$dir/list" && grep -q '^am_short_flood .* 0\.35$' "$dir/list" \
     && grep -q put_loss_1pct "$dir/list" && ! grep -q put8_latency "$dir/list"
-report "--list names the rows of a network and their budgets" $?
+result $? "--list names the rows of a network and their budgets"
 
 if AQ_UDP_FAULTS= timeout 100 "$bench" -c udp --quick --no-peers --json "$dir/far" \
     --only am_short/0,am_short_flood,put/65536,put_stream/1048576,barrier/0,put_loss >"$dir/out" 2>"$dir/err"; then
-    report "a short run over udp ends well" 0
+    result 0 "a short run over udp ends well"
 elif grep -q 'this library does not hold' "$dir/err"; then
-    report "a short run over udp ends well # SKIP this library has no udp" 0
+    result 0 "a short run over udp ends well # SKIP this library has no udp"
 else
     sed 's/^/# /' "$dir/err"
-    report "a short run over udp ends well" 1
+    result 1 "a short run over udp ends well"
 fi
 if [ -s "$dir/far" ]; then
     grep -q '^am_short .* UDP ping-pong .* 1\.10 ' "$dir/out" && grep -q '^am_short_flood .* one send() each ' "$dir/out" \
         && grep -q '^put_stream .* 1 MiB .* 1\.25 ' "$dir/out" && grep -q '^put_loss_1pct .* 2\.00 ' "$dir/out"
-    report "its rows stand beside sockets" $?
+    result $? "its rows stand beside sockets"
     ! grep -q -i -w -e nan -e inf "$dir/far" "$dir/out" && ! grep -q '"median": 0[,}]' "$dir/far"
-    report "every row has a figure" $?
+    result $? "every row has a figure"
 else
-    report "its rows stand beside sockets # SKIP no run" 0
-    report "every row has a figure # SKIP no run" 0
+    result 0 "its rows stand beside sockets # SKIP no run"
+    result 0 "every row has a figure # SKIP no run"
 fi
 
 "$bench" --quick >"$dir/out" 2>"$dir/err" &
@@ -101,10 +84,10 @@ sleep 2
 kill -TERM $pid
 wait $pid
 [ $? -eq 143 ]
-report "a signal ends it and its job" $?
+result $? "a signal ends it and its job"
 
-sleep 1
-! pgrep -f -- "--report $dir/" >/dev/null && [ -z "$(ls "$dir/tmp")" ]
-report "no process and no file is left" $?
+check "no process is left" tap_gone
+[ -z "$(ls "$work/tmp")" ]
+result $? "no file is left"
 
-exit $failed
+tap_end

@@ -7,26 +7,10 @@
 
 bench=${1:-./aq-bench}
 [ -e "${AQ_MODULE_DIR:-modules}/aq-bench-mpi.so" ] || { echo '1..0 # SKIP built without this MPI'; exit 0; }
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-mkdir "$dir/tmp"
-TMPDIR=$dir/tmp
+. "$(dirname "$0")/../../build-aux/tap.sh"
+dir=$work
+TMPDIR=$work/tmp
 export TMPDIR
-number=0
-failed=0
-
-# report NAME STATUS - one TAP line
-report()
-{
-    number=$((number + 1))
-    if [ "$2" -eq 0 ]; then
-        echo "ok $number - $1"
-    else
-        echo "not ok $number - $1"
-        sed 's/^/# /' "$dir/out" "$dir/err"
-        failed=1
-    fi
-}
 
 # row NAME SIZE LIMIT - the table has it: figures, that limit, a ratio
 row()
@@ -34,28 +18,25 @@ row()
     grep -q "^$1  *$2 .* $3  *[0-9.]* [num]s .* [0-9]*\.[0-9]" "$dir/out"
 }
 
-echo "1..5"
-: >"$dir/err"
-
 "$bench" --list -c mpi >"$dir/out" && grep -q '^am_short .* MPI_Send, MPI_Recv *1\.15$' "$dir/out" &&
     grep -q '^am_short_flood .* 1\.20$' "$dir/out" && grep -q '^put .* 8 B .* 1\.30$' "$dir/out" &&
     grep -q '^get_stream .* 1 MiB .* 1\.05$' "$dir/out" && ! grep -q put_loss_1pct "$dir/out"
-report "--list names the rows over MPI and their budgets" $?
+result $? "--list names the rows over MPI and their budgets" "$dir/out" "$dir/err"
 
 timeout 100 "$bench" -c mpi --quick --no-peers --json "$dir/json" >"$dir/out" 2>"$dir/err" \
     --only am_short/0,am_short_flood,put/8,get/8,put_stream/1048576,get_stream/1048576,fadd/8,barrier/0,allreduce/8
-report "a short run ends well" $?
+result $? "a short run ends well" "$dir/out" "$dir/err"
 row am_short - 'MPI_Send, MPI_Recv' && row am_short_flood - 'MPI_Isend, MPI_Wait[al]*' &&
     row put '8 B' 'MPI_Put, MPI_Win_flush' && row get '8 B' 'MPI_Get, MPI_Win_flush' &&
     row put_stream '1 MiB' 'MPI_[^ ]*, [^ ].*' && row fadd '8 B' 'MPI_Fetch_and_op, flush' && row barrier - MPI_Barrier &&
     row allreduce '8 B' MPI_Allreduce
-report "its rows stand beside bare MPI" $?
+result $? "its rows stand beside bare MPI" "$dir/out" "$dir/err"
 [ "$(grep -c '"who": "aqueduct"' "$dir/json")" -ge 9 ] && ! grep -q -i -w -e nan -e inf "$dir/json" "$dir/out" &&
     ! grep -q '"median": 0[,}]' "$dir/json"
-report "every row has a figure" $?
+result $? "every row has a figure" "$dir/out" "$dir/err"
 
-sleep 1
-! pgrep -f -- "--report $dir/" >/dev/null && [ -z "$(ls "$dir/tmp")" ]
-report "no process and no file is left" $?
+check "no process is left" tap_gone
+[ -z "$(ls "$work/tmp")" ]
+result $? "no file is left"
 
-exit $failed
+tap_end

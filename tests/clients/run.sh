@@ -13,26 +13,9 @@ here=$AQ_SRC/tests/clients
 c=${1:-smp}
 C=$(echo "$c" | tr '[:lower:]' '[:upper:]')
 tree=$AQ_INSTALL
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$AQ_SRC/build-aux/tap.sh"
 cd "$work" || exit 1
 cp "$here"/*.c "$here"/*.cc "$here"/*.f90 .
-n=0
-failed=0
-
-result() # STATUS NAME
-{
-    n=$((n + 1))
-    if [ "$1" = 0 ]; then
-        echo "ok $n - $2"
-    else
-        echo "not ok $n - $2"
-        failed=1
-        sed 's/^/# /' "$work/out" | tail -n 15
-    fi
-}
-skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
-check() { name=$1; shift; "$@" >"$work/out" 2>&1; result $? "$name"; }
 
 # without its launcher where that is possible
 case $c in
@@ -146,5 +129,5 @@ check "Nanos++: AC_CHECK_LIB finds gasnetc_AMPoll" sh -c "echo 'char gasnetc_AMP
 check "HPX: the whole archive goes into a shared object" sh -c "gcc -shared -o hpx.so -Wl,--whole-archive \
     $(pkg gasnet-$c-par --libs | tr ' ' '\n' | sed -n 's/^-L//p' | head -n 1)/libgasnet-$c-par.a -Wl,--no-whole-archive -lpthread -lm -ldl -lrt"
 
-echo "1..$n"
-exit $failed
+check "no process is left" tap_gone
+tap_end

@@ -9,6 +9,8 @@
  *   mix_traffic.c  Aqueduct operations that are started, left under way, and finished
  *   mix_mpi.c      MPI operations to leave under way meanwhile: messages, collectives, windows, communicators
  *   mix_threads.c  threads that call the one while others call the other
+ *   mix_memory.c   a flood to a rank that serves MPI only
+ *   mix_after.c    communication after MPI_Finalize, which is a mistake
  *
  * All data are patterns that follow from a seed, and are compared byte by byte where they arrive.
  *
@@ -92,10 +94,13 @@ bool traffic_done(struct traffic *t);
 /** traffic_finish - waits for all of them, and compares what the get brought. */
 void traffic_finish(struct traffic *t);
 
+/** traffic_read_back - compares what this rank's finished put of that seed has left at the right neighbour's; each round. */
+void traffic_read_back(unsigned lane, uint32_t seed, bool large);
+
 /** traffic_arrived - compares what the left neighbour has put; when all have finished this seed's. */
 void traffic_arrived(unsigned lane, uint32_t seed, bool large);
 
-/* --- mix_mpi.c, mix_threads.c: the scenarios --- */
+/* --- mix_mpi.c, mix_threads.c, mix_memory.c: the scenarios --- */
 
 void mix_messages(void);
 void mix_collectives(void);
@@ -105,5 +110,14 @@ void mix_wildcards(void);
 void mix_flood(void);
 void mix_threads(void);
 void mix_turns(void);
+void mix_memory(void);
+
+/* memory_register - the handler of mix_memory; before the segment is attached. */
+void memory_register(gex_EP_t ep);
+
+/* --- mix_after.c --- */
+
+/** mix_after - with how "after-...": MPI_Finalize, and communication after it, which must not return. False: another end. */
+bool mix_after(const char *how);
 
 #endif

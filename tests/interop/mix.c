@@ -6,11 +6,12 @@
  * Uses      interop.h
  *
  * usage: mix --start client|library [--level single|funneled|serialized|multiple]
- *            --end finalize|exit|return|late|abort [--rounds N] [--spoil] SCENARIO...
+ *            --end finalize|exit|return|late|abort|after-WHAT [--rounds N] [--spoil] SCENARIO...
  *
  * --start   client: this program initialises MPI, with that level, before Aqueduct; library: Aqueduct does it
  * --end     finalize: MPI_Finalize, then gasnet_exit; exit: gasnet_exit alone; return: from main; late: from main, with an
- *           exit handler, older than Aqueduct's, that finalises MPI; abort: rank 1 calls MPI_Abort
+ *           exit handler, older than Aqueduct's, that finalises MPI; abort: rank 1 calls MPI_Abort; after-barrier, after-put,
+ *           after-immediate, after-thread, after-wait: MPI_Finalize, and then the program communicates (mix_after.c)
  * Each rank for which everything was right prints "rank R of N right"; exit status 0 if all were.
  */
 #include <stdarg.h>
@@ -31,7 +32,7 @@ static const struct {
 } scenarios[] = {
     {"messages", mix_messages}, {"collectives", mix_collectives}, {"windows", mix_windows},
     {"communicators", mix_communicators}, {"wildcards", mix_wildcards}, {"flood", mix_flood},
-    {"threads", mix_threads}, {"turns", mix_turns},
+    {"threads", mix_threads}, {"turns", mix_turns}, {"memory", mix_memory},
 };
 #define SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
 
@@ -88,7 +89,7 @@ bool compare(const char *what, const void *buf, size_t n, uint32_t seed)
 
 static _Noreturn void usage(void)
 {
-    fprintf(stderr, "usage: mix --start client|library [--level L] --end finalize|exit|return|late|abort SCENARIO...\n");
+    fprintf(stderr, "usage: mix --start client|library [--level L] --end finalize|exit|return|late|abort|after-WHAT SCENARIO...\n");
     exit(2);
 }
 
@@ -170,6 +171,7 @@ static void start_aqueduct(int *argc, char ***argv)
     it.rank = (int)gex_TM_QueryRank(it.tm);
     it.size = (int)gex_TM_QuerySize(it.tm);
     traffic_register(ep);
+    memory_register(ep);
     if (gex_Segment_Attach(&segment, it.tm, LANES * LANE_BYTES) != GASNET_OK) {
         fprintf(stderr, "mix: gex_Segment_Attach failed\n");
         gasnet_exit(1);
@@ -248,6 +250,8 @@ static int end(const struct options *o)
         for (;;)
             GASNET_BLOCKUNTIL(false);
     }
+    if (mix_after(o->end))
+        printf("rank %d was not stopped\n", it.rank), fflush(stdout);
     if (strcmp(o->end, "finalize") == 0)
         MPI_Finalize();
     if (strcmp(o->end, "finalize") == 0 || strcmp(o->end, "exit") == 0)

@@ -50,6 +50,7 @@ static void *call_aqueduct(void *arg)
     for (unsigned round = 0; round < ROUNDS; round++) {
         traffic_start(&t, lane, 29 * round, round % 2 != 0);
         traffic_finish(&t);
+        traffic_read_back(lane, 29 * round, round % 2 != 0);
     }
     return NULL;
 }
@@ -124,6 +125,7 @@ static void aqueduct_in_turns(const bool *others_done)
         }
         pthread_mutex_lock(&turn);
         traffic_finish(&t);
+        traffic_read_back(0, 31 * round, false);
         pthread_mutex_unlock(&turn);
     }
     while (more) { /* the others still need our answers */

@@ -117,6 +117,16 @@ void traffic_finish(struct traffic *t)
     free(t->dst);
 }
 
+void traffic_read_back(unsigned lane, uint32_t seed, bool large)
+{
+    const size_t n = transfer_size(large);
+    unsigned char *there = calloc(1, n);
+
+    gex_RMA_GetBlocking(it.tm, there, (gex_Rank_t)right(), area_of(right(), lane, 1), n, 0);
+    compare("what a put has left", there, n, seed ^ 0x20000);
+    free(there);
+}
+
 void traffic_arrived(unsigned lane, uint32_t seed, bool large)
 {
     compare("what a put left", area(it.segment, lane, 1), transfer_size(large), seed ^ 0x20000);

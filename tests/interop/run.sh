@@ -23,9 +23,7 @@ mpi_word() { echo "${MPICC%mpicc*}$1${MPICC##*mpicc}"; } # /usr/bin/mpicc.openmp
 MPIRUN=$(mpi_word mpirun)
 MPIF90=$(mpi_word mpif90)
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM HUP
+. "$AQ_SRC/build-aux/tap.sh"
 cp "$AQ_SRC"/tests/interop/*.c "$AQ_SRC"/tests/interop/*.h "$AQ_SRC"/tests/interop/*.f90 "$work" || exit 1
 cp "$AQ_SRC/apps/tour/hello.c" "$work" || exit 1
 cd "$work" || exit 1
@@ -33,21 +31,6 @@ cd "$work" || exit 1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 unset GASNET_CONDUIT GASNET_SUPERNODE_MAXSIZE
 if [ -n "${AQ_MODULE_DIR:-}" ]; then export GASNET_CONDUIT=mpi; fi
-n=0
-failed=0
-
-result() # STATUS NAME
-{
-    n=$((n + 1))
-    if [ "$1" = 0 ]; then
-        echo "ok $n - $2"
-    else
-        echo "not ok $n - $2"
-        failed=1
-        sed 's/^/# /' "$work/out" | tail -n 25
-    fi
-}
-check() { name=$1; shift; "$@" >"$work/out" 2>&1; result $? "$name"; }
 pkg() { PKG_CONFIG_PATH="$tree/lib/pkgconfig" pkg-config "$@"; }
 
 # start LAUNCHER RANKS SETTINGS COMMAND...: a job under gasnetrun or mpirun; SETTINGS are words NAME=VALUE, or none.
@@ -85,20 +68,9 @@ refused()
     [ $status != 0 ] && [ $status -lt 124 ] && grep -q -e "$words" "$work/run"
 }
 
-# gone: no process of these programs is left, or soon none.
-gone()
-{
-    for _ in 1 2 3 4 5 6 7 8 9 10; do
-        pgrep -f "^$work/" >/dev/null || return 0
-        sleep 0.5
-    done
-    pgrep -a -f "^$work/"
-    return 1
-}
-
 # --- build ---
 
-mix="mix.c mix_traffic.c mix_mpi.c mix_threads.c"
+mix="mix.c mix_traffic.c mix_mpi.c mix_threads.c mix_memory.c mix_after.c"
 modes=
 for m in seq par; do
     [ -e "$tree/lib/pkgconfig/gasnet-mpi-$m.pc" ] || continue
@@ -160,12 +132,28 @@ check "par and MPI_THREAD_FUNNELED: allowed by GASNET_MPI_THREAD" \
 
 check "MPI_Abort by one rank ends the job" \
     refused 'of 3 right' gasnetrun 3 "$off" $(mixed archive-par --start client --end abort messages)
-check "and nothing is left of it" gone
+check "and nothing is left of it" tap_gone
 check "MPI_Abort by one rank ends the job; shared library, Aqueduct has started MPI" \
     refused 'of 3 right' mpirun 3 "$mpi" $(mixed shared-seq --start library --end abort messages)
-check "and nothing is left of it" gone
+check "and nothing is left of it" tap_gone
 check "a wrong byte is noticed" \
     refused 'an MPI message: byte' mpirun 2 "A=" $(mixed archive-seq --start client --end finalize --spoil --rounds 1 messages)
+
+check "a flood to a rank that looks away takes bounded memory; archive, seq, 3 ranks" \
+    right mpirun 3 "$off" $(mixed archive-seq --start client --end finalize memory)
+
+for after in barrier put immediate; do
+    check "$after after MPI_Finalize: an error that says so; archive, seq" \
+        refused 'after its MPI_Finalize' mpirun 2 "$off" $(mixed archive-seq --start client --end after-$after messages)
+done
+for after in put thread; do
+    check "$after after MPI_Finalize: an error that says so; archive, par" \
+        refused 'after its MPI_Finalize' mpirun 2 "$off" $(mixed archive-par --start client --end after-$after messages)
+done
+check "waiting after MPI_Finalize for what was begun before: an error that says so; archive, seq" \
+    refused 'after its MPI_Finalize' mpirun 2 "$off GASNET_MPI_RMA=messages" \
+    $(mixed archive-seq --start client --end after-wait messages)
+check "and nothing is left of them" tap_gone
 
 check "Fortran and MPI, halos in turns; no shared memory, 3 ranks" right mpirun 3 "$off" "$work/hybrid"
 check "Fortran and MPI, halos in turns; 2 ranks" right gasnetrun 2 "A=" "$work/hybrid"
@@ -191,6 +179,5 @@ if [ "$more" = --more ]; then
         done
     done
 fi
-check "nothing is left behind" gone
-echo "1..$n"
-exit $failed
+check "nothing is left behind" tap_gone
+tap_end

@@ -48,7 +48,7 @@ static bool ask(struct sim *sim, struct aq_fh_wish *wish)
 }
 
 /* The same, and lets go of it at once. */
-static bool touch(struct sim *sim, uint32_t page, bool write)
+static inline bool touch(struct sim *sim, uint32_t page, bool write)
 {
     struct aq_fh_wish wish = wish_for(sim, page, 8, write);
     const bool missed = ask(sim, &wish);

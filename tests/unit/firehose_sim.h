@@ -241,28 +241,34 @@ static bool sim_deliver(struct sim *sim)
 
 /* --- changes of memory --- */
 
+/* Tell firehose of one change; false: there is none that nobody has taken. */
+static bool sim_watch_tell(struct sim_rank *rank)
+{
+    uint32_t first, count;
+
+    sim_lock(rank->sim);
+    if (rank->events == 0) {
+        sim_unlock(rank->sim);
+        return false;
+    }
+    rank->events--;
+    first = rank->event[rank->events].first;
+    count = rank->event[rank->events].count;
+    sim_unlock(rank->sim);
+    aq_fh_invalidate(rank->fh, (uintptr_t)rank->arena + first * AQ_FH_PAGE, count * AQ_FH_PAGE);
+    atomic_fetch_sub_explicit(&rank->watch.unsettled, 1, memory_order_release);
+    return true;
+}
+
+/* What is unsettled may be another thread's to tell, or a change that came after the last look: its maker need not come
+ * here, so whoever waits looks again. */
 static void sim_watch_settle(struct aq_fh_watch *watch)
 {
     struct sim_rank *rank = (struct sim_rank *)((char *)watch - offsetof(struct sim_rank, watch));
 
-    for (;;) {
-        uint32_t first, count;
-
-        sim_lock(rank->sim);
-        if (rank->events == 0) {
-            sim_unlock(rank->sim);
-            break;
-        }
-        rank->events--;
-        first = rank->event[rank->events].first;
-        count = rank->event[rank->events].count;
-        sim_unlock(rank->sim);
-        aq_fh_invalidate(rank->fh, (uintptr_t)rank->arena + first * AQ_FH_PAGE, count * AQ_FH_PAGE);
-        atomic_fetch_sub_explicit(&watch->unsettled, 1, memory_order_release);
-    }
-    /* another thread may be at the last one */
     while (atomic_load_explicit(&watch->unsettled, memory_order_acquire) != 0)
-        sched_yield();
+        if (!sim_watch_tell(rank))
+            sched_yield();
 }
 
 /* Every 64th page cannot be watched. */

@@ -35,6 +35,7 @@ struct lane {
     uint32_t wire_first, wire_last;
     uint32_t posted;   /* receive buffers */
     uint32_t waiting;  /* arrived, not handled */
+    uint32_t excess;   /* posted for nobody */
     uint32_t most_posted;
     uint64_t arrived;
 };
@@ -105,6 +106,7 @@ static void lane_arrive(struct lane *lane)
     lane->waiting++;
     lane->arrived++;
     assert_true(aq_ibv_credit_arrive(&lane->in, lane->wire[at].skip));
+    lane->excess += lane->wire[at].skip;
     if (lane->wire[at].want != 0)
         more = aq_ibv_credit_want(&lane->in, lane->wire[at].want);
     else if (lane->wire[at].hungry)
@@ -121,7 +123,10 @@ static void lane_handle(struct lane *lane)
     if (lane->waiting == 0)
         return;
     lane->waiting--;
-    if (aq_ibv_credit_return(&lane->in)) {
+    aq_ibv_credit_return(&lane->in, lane->excess != 0);
+    if (lane->excess != 0) {
+        lane->excess--;
+    } else {
         lane->posted++;
         aq_ibv_credit_grant(&lane->in, 1);
     }
@@ -168,7 +173,7 @@ static void run(uint64_t seed, uint32_t base)
         }
         /* what is granted is posted */
         assert_true((int32_t)(aq_ibv_credit_news(&lane.in) - lane.in.arrived) <= (int32_t)lane.posted);
-        assert_true(lane.in.window >= AQ_IBV_LEAST_WINDOW || lane.in.shrink != 0 || lane.waiting != 0);
+        assert_true(lane.in.window >= AQ_IBV_LEAST_WINDOW || lane.excess != 0 || lane.waiting != 0);
     }
     /* once the receiver serves what there is, every message gets through in the end */
     for (int i = 0; i < 100; i++) {
@@ -197,7 +202,7 @@ static void run(uint64_t seed, uint32_t base)
         lane_settle(&lane);
         lane_tell(&lane, true, true);
     }
-    assert_int_equal(lane.in.shrink, 0);
+    assert_int_equal(lane.excess, 0);
     assert_int_equal(lane.posted, lane.in.window);
 }
 

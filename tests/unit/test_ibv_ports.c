@@ -173,9 +173,10 @@ static void test_gids(void **state)
     assert_int_equal(aq_ibv_gid_choose(rows, 7, true, 3), -1);  /* there is none */
     assert_int_equal(aq_ibv_gid_choose(rows, 7, false, -1), 0); /* InfiniBand: its own */
     assert_int_equal(aq_ibv_gid_choose(rows, 0, true, -1), -1);
-    assert_true(aq_ibv_gid_alike(rows[2].gid.raw, rows[3].gid.raw));
-    assert_true(aq_ibv_gid_alike(rows[1].gid.raw, rows[4].gid.raw));
-    assert_false(aq_ibv_gid_alike(rows[1].gid.raw, rows[3].gid.raw));
+    assert_true(aq_ibv_gid_alike(&rows[3], rows[6].gid.raw, rows[6].type));
+    assert_false(aq_ibv_gid_alike(&rows[2], rows[3].gid.raw, rows[3].type)); /* version 1, version 2 */
+    assert_true(aq_ibv_gid_alike(&rows[1], rows[4].gid.raw, rows[4].type));
+    assert_false(aq_ibv_gid_alike(&rows[1], rows[3].gid.raw, rows[3].type));
     assert_string_equal(aq_ibv_gid_text(rows[3].gid.raw, text, sizeof(text)), "10.0.0.1");
     assert_string_equal(aq_ibv_gid_text(rows[1].gid.raw, text, sizeof(text)), "fe80::7");
 }

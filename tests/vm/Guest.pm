@@ -9,7 +9,7 @@ use POSIX qw(:sys_wait_h setsid);
 use Time::HiRes qw(sleep);
 
 our @EXPORT = qw($build $out $verbose enter leave run job job_as_nobody start finish ranks_of kill_rank leftovers pair
-                 perftest perftest_result json_rows peer_device peer_address launcher follow judge skip);
+                 perftest perftest_result perftest_mean json_rows peer_device peer_address launcher follow judge skip);
 our ($build, $out, $verbose) = ('', '', 0);
 
 my ($guest, $tests, $work) = ('one', 0, '/tmp/aq-guest');
@@ -43,10 +43,11 @@ sub enter {
     $ENV{GASNET_SUPERNODE_MAXSIZE} = 1;
     $ENV{GASNET_EXITTIMEOUT}      = 20;    # emulated processors
     $ENV{GASNET_HOST_TIMEOUT}     = 30;
-    # Two "hosts" that are this one, each with a device of its own.
-    write_script('wire-ssh', "while [ \$# -gt 2 ]; do shift; done\ncase \$1 in a) d=rxe0 ;; *) d=rxe1 ;; esac\n"
-                           . "GASNET_IBV_PORTS=\$d exec sh -c \"\$2\"\n");
-    my $how = $guest eq 'wire'    ? "GASNET_SSH_CMD=$work/wire-ssh exec '$build/gasnetrun' -c ibv -H a,b \"\$@\"\n"
+    # Two "hosts" that are this one, and a device for each other rank. The launcher sees to it that all ranks have the
+    # same environment, so each chooses by its number.
+    write_script('wire-ssh', "while [ \$# -gt 2 ]; do shift; done\nexec sh -c \"\$2\"\n");
+    my $ports = "GASNET_IBV_PORTS_TYPE=JRank%2 GASNET_IBV_PORTS_0=rxe0 GASNET_IBV_PORTS_1=rxe1";
+    my $how = $guest eq 'wire'    ? "$ports GASNET_SSH_CMD=$work/wire-ssh exec '$build/gasnetrun' -c ibv -H a,b \"\$@\"\n"
               : $guest eq 'hosts' ? "exec '$build/gasnetrun' -c ibv -H rxe-host0,rxe-host1 \"\$@\"\n"
               :                     "exec '$build/gasnetrun' -c ibv \"\$@\"\n";
     write_script('launch', $how);
@@ -237,11 +238,11 @@ sub leftovers {
     return join ', ', map { "$_->[1] $_->[0] ($_->[2])" } @left;
 }
 
-# the rows of a file of aq-bench: {"name/size"} = [median, unit]
+# the rows of a file of aq-bench: {"name/size"} = [median, unit, ratio to the limit]
 sub json_rows {
     my ($file) = @_;
     my $data = eval { decode_json(read_file($file)) } or return {};
-    return {map { ("$_->{name}/" . ($_->{size} // $_->{ranks} // 0) => [$_->{subject}{median}, $_->{unit}]) } @{$data->{rows}}};
+    return {map { ("$_->{name}/" . ($_->{size} // $_->{ranks} // 0) => [$_->{subject}{median}, $_->{unit}, $_->{ratio} && $_->{ratio}{median}]) } @{$data->{rows}}};
 }
 
 # --- the device without us ---
@@ -270,6 +271,17 @@ sub perftest_result {
         next unless @column >= 5 && $line =~ /^\s*\d+\s+\d+\s+[\d.]+\s/;
         return $column[4] if $tool =~ /_lat/;
         return "$column[3] $column[4]";
+    }
+    return;
+}
+
+# its average latency in microseconds
+sub perftest_mean {
+    my ($tool, $text) = @_;
+    for my $line (split /\n/, $text) {
+        my @column = split ' ', $line;
+        next unless @column >= 6 && $line =~ /^\s*\d+\s+\d+\s+[\d.]+\s/;
+        return $column[5];
     }
     return;
 }

@@ -7,6 +7,7 @@
 #          [--keep DIR] [--verbose]
 #
 # Guests    one     one host with one device
+#           rails   one host with two devices, each rank on both
 #           wire    one host with two devices, each rank on one of them, so that packets cross the wire between
 #           hosts   two hosts with a device each, ranks started by ssh
 # Suites    sanity  the device itself: what it says of itself, the pingpongs of libibverbs
@@ -15,6 +16,8 @@
 #           stress  random traffic with checksums
 #           ft      NAS FT, classes S and W
 #           kill    a rank dies without a word, by kill -9, and its job ends
+#           lost    the wire loses everything from some moment on, and nobody is told (guest wire)
+#           down    a port goes down (guest wire)
 #           limits  too little memory may be locked: said, with what to do
 #           pin     puts from memory that was never registered, with and without overlap
 #           bench   aq-bench beside perftest, on the same device, in the same boot
@@ -32,8 +35,8 @@ use Getopt::Long qw(:config no_ignore_case);
 my $here;
 BEGIN { $here = abs_path(dirname($0)) }
 
-my %rxe = (one => [], wire => ['--rxe', 2], hosts => ['--hosts', 2]);
-my @known = qw(sanity conformance reference stress ft kill limits pin bench);
+my %rxe = (one => [], rails => ['--rxe', 2], wire => ['--rxe', 2], hosts => ['--hosts', 2]);
+my @known = qw(sanity conformance reference stress ft kill lost down limits pin bench);
 my (@guests, @suites, $quick, $filter, $seconds, $keep, $verbose);
 my ($ranks, $timeout) = ('2,4', 1800);
 GetOptions('guest=s' => \@guests, 'suite=s' => \@suites, 'n=s' => \$ranks, 'filter=s' => \$filter,
@@ -41,7 +44,7 @@ GetOptions('guest=s' => \@guests, 'suite=s' => \@suites, 'n=s' => \$ranks, 'filt
            'verbose' => \$verbose) && !@ARGV
     or die "run.pl: see the beginning of $0 for its options\n";
 @guests = ('one') unless @guests;
-@suites = grep { !/^(reference|pin|bench)$/ } @known unless @suites;
+@suites = grep { !/^(reference|lost|down|pin|bench)$/ } @known unless @suites;
 for my $guest (@guests) { die "run.pl: no guest $guest\n" unless $rxe{$guest} }
 for my $suite (@suites) {
     my $name = $suite;

@@ -13,6 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Programs fork, and call system(). Before Linux 5.12 that took pinned pages away from the parent, unless the library was
+ * asked to prevent it before it is used; since then it does nothing when asked. An error only means that somebody else
+ * in this process has used the library before. */
+static struct ibv_device **aq_ibv_m_get_device_list(int *count_out)
+{
+    (void)ibv_fork_init();
+    return ibv_get_device_list(count_out);
+}
+
 static int aq_ibv_m_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr_out)
 {
     return ibv_query_port(context, port, attr_out);
@@ -50,7 +59,7 @@ static int aq_ibv_m_query_gids(struct ibv_context *context, uint8_t port, int ta
 
 const struct aq_ibv_lib aq_ibv_lib = {
     .version = AQ_IBV_LIB_VERSION,
-    .get_device_list = ibv_get_device_list,
+    .get_device_list = aq_ibv_m_get_device_list,
     .free_device_list = ibv_free_device_list,
     .open_device = ibv_open_device,
     .close_device = ibv_close_device,

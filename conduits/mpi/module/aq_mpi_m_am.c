@@ -2,8 +2,8 @@
  * aq_mpi_m_am.c - the module's part for messages: out, and what takes time.
  *
  * A send that MPI has done with when MPI_Isend returns, the usual case, needs no request kept: a test at once costs
- * less than remembering it. Open MPI returns one and the same request for all of those, and then not even the test is
- * needed.
+ * less than remembering it. Open MPI and MPICH return one and the same request for all of those, and then not even the
+ * test is needed.
  *
  * Owns      the requests of what has begun and not completed
  * Threads   one at a time
@@ -48,18 +48,26 @@ static inline bool aq_m_has_room(void)
     return aq_m_am.count < aq_m_am.room || aq_m_make_room();
 }
 
-#ifdef OPEN_MPI
-/* The request that stands for everything that was complete when it began. */
+#if defined(OPEN_MPI) || (defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 40000000)
+/* The request that stands for everything that was complete when it began: a static one, which is never freed. An
+ * operation that MPI leaves out shows it. */
 static inline bool aq_m_is_complete(MPI_Request request)
 {
     static MPI_Request complete;
-    static bool known;
+    static bool known, is_one;
 
     if (!known) {
+        MPI_Request again;
+
         MPI_Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, aq_mpi_m.job, &complete);
+        MPI_Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, aq_mpi_m.job, &again);
+        is_one = complete == again;
         known = true;
+        MPI_Wait(&again, MPI_STATUS_IGNORE); /* if it is not, this is a request like any other */
+        if (!is_one)
+            MPI_Wait(&complete, MPI_STATUS_IGNORE);
     }
-    return request == complete;
+    return is_one && request == complete;
 }
 #else
 static inline bool aq_m_is_complete(MPI_Request request)

@@ -3,7 +3,7 @@
  *
  *   aq_mpi_m_am.c     out, and what takes time
  *   aq_mpi_m_ring.c   packets in: receives wait for them
- *   aq_mpi_m_probe.c  packets in: they wait to be looked for
+ *   aq_mpi_m_probe.c  packets in: few receives wait, the rest is looked for
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -19,14 +19,26 @@ struct aq_m_packets {
 };
 extern struct aq_m_packets aq_m_packets;
 
-static inline int aq_m_arrived(enum aq_mpi_lane lane, uint32_t slot, const MPI_Status *status,
-                               struct aq_mpi_arrival *out)
+/* Bytes received, of a packet. The two MPIs show what their MPI_Get_count says. */
+static inline uint32_t aq_m_bytes(const MPI_Status *status)
 {
+#if defined(OPEN_MPI)
+    return (uint32_t)status->_ucount;
+#elif defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 30000000
+    return (uint32_t)status->count_lo;
+#else
     int count;
 
     MPI_Get_count(status, MPI_BYTE, &count);
-    *out = (struct aq_mpi_arrival){ .lane = (uint32_t)lane, .slot = slot, .source = (uint32_t)status->MPI_SOURCE,
-                                    .nbytes = (uint32_t)count };
+    return (uint32_t)count;
+#endif
+}
+
+static inline int aq_m_arrived(enum aq_mpi_lane lane, enum aq_mpi_lane ring, uint32_t slot, const MPI_Status *status,
+                               struct aq_mpi_arrival *out)
+{
+    *out = (struct aq_mpi_arrival){ .lane = (uint16_t)lane, .ring = (uint16_t)ring, .slot = slot,
+                                    .source = (uint32_t)status->MPI_SOURCE, .nbytes = aq_m_bytes(status) };
     return 1;
 }
 

@@ -1,14 +1,18 @@
 /*
- * aq_mpi_m_probe.c - packets wait in MPI's own queue to be looked for.
+ * aq_mpi_m_probe.c - few receives wait for packets; the rest lie in MPI's own queue to be looked for.
  *
- * Both lanes share a communicator, the tag tells them apart: one probe looks for both. What was found is received
- * into a free slot; if MPI does not have all of it yet (rendezvous), that goes on beside the next looks.
+ * Both lanes share a communicator, the tag tells them apart. AQ_M_FEW receives from anybody wait for either lane: one
+ * test of the oldest is the usual look. While packets come one after the other there are more, up to AQ_M_MOST, and one
+ * call tells of all that have come. What is not taken at once, or of a lane that is not asked for, is kept. Where no
+ * receive waits, or those that do may hang in a rendezvous with ranks that look away, packets are probed for; if MPI
+ * does not have all of such a one yet, it is received beside the next looks. So the packets of one lane are found
+ * whatever becomes of the other's.
  *
  * This serves an MPI that has one list of receives for all communicators, such as MPICH over UCX: there each receive
  * from any source that waits makes every message of the client's dearer. How much can be in MPI's queue is bounded by
  * the conduit's flow control.
  *
- * Owns      lists of free slots; receives that go on
+ * Owns      lists of free slots; receives under way
  * Threads   one at a time
  * Uses      MPI. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -16,12 +20,27 @@
 
 #include "conduits/mpi/module/aq_mpi_m_am.h"
 
+#define AQ_M_FEW 2u /* with one, a packet right behind another would meet none */
+#define AQ_M_MOST 16u
+#define AQ_M_ROW 3u /* so many packets are not yet one after the other */
+#define AQ_M_BOTH ((1u << AQ_MPI_LANES) - 1)
+
 static struct {
     char *memory[AQ_MPI_LANES];
     size_t stride, nbytes;
     uint32_t slots;
     uint32_t *free[AQ_MPI_LANES]; /* [slots]: slots, the last one is taken next */
     uint32_t count[AQ_MPI_LANES];
+    struct { /* the oldest first; slots of the requests' ring */
+        MPI_Request request[AQ_M_MOST];
+        uint32_t slot[AQ_M_MOST];
+        uint32_t count;
+        uint32_t row; /* packets since a look found none */
+    } posted;
+    struct {                  /* what has come, the first at first % AQ_M_MOST; of each lane by itself. All of it and */
+        struct aq_mpi_arrival arrival[AQ_M_MOST]; /* the posted ones are never more than AQ_M_MOST */
+        uint32_t first, last; /* running on */
+    } kept[AQ_MPI_LANES];
     struct {
         MPI_Request *request; /* [slots] */
         uint32_t *slot;
@@ -52,6 +71,11 @@ int aq_m_probe_open(char *const memory[AQ_MPI_LANES], uint32_t slots, size_t str
 
 void aq_m_probe_close(void)
 {
+    for (uint32_t i = 0; i < aq_m_probe.posted.count; i++) {
+        MPI_Cancel(&aq_m_probe.posted.request[i]);
+        MPI_Wait(&aq_m_probe.posted.request[i], MPI_STATUS_IGNORE); /* returns: the receive is cancelled, or complete */
+    }
+    aq_m_probe.posted.count = 0;
     for (int lane = 0; lane < AQ_MPI_LANES; lane++) {
         for (uint32_t i = 0; i < aq_m_probe.late[lane].count; i++) {
             MPI_Cancel(&aq_m_probe.late[lane].request[i]);
@@ -66,11 +90,136 @@ void aq_m_probe_close(void)
     }
 }
 
-int aq_m_probe_restart(enum aq_mpi_lane lane, uint32_t slot)
+int aq_m_probe_restart(enum aq_mpi_lane ring, uint32_t slot)
 {
-    aq_m_probe.free[lane][aq_m_probe.count[lane]++] = slot;
+    aq_m_probe.free[ring][aq_m_probe.count[ring]++] = slot;
     return 0;
 }
+
+static inline char *aq_m_slot(enum aq_mpi_lane ring, uint32_t slot)
+{
+    return aq_m_probe.memory[ring] + slot * aq_m_probe.stride;
+}
+
+/* --- receives that wait --- */
+
+static inline uint32_t aq_m_kept(void)
+{
+    uint32_t count = 0;
+
+    for (int lane = 0; lane < AQ_MPI_LANES; lane++)
+        count += aq_m_probe.kept[lane].last - aq_m_probe.kept[lane].first;
+    return count;
+}
+
+static inline int aq_m_post(void)
+{
+    int error = MPI_SUCCESS;
+
+    const uint32_t row = aq_m_probe.posted.row;
+    const uint32_t wanted = row <= AQ_M_ROW ? AQ_M_FEW : row < AQ_M_MOST ? row : AQ_M_MOST;
+
+    for (const uint32_t kept = aq_m_kept(); aq_m_probe.posted.count + kept < wanted
+         && aq_m_probe.count[AQ_MPI_REQUEST] != 0 && error == MPI_SUCCESS; aq_m_probe.posted.count++) {
+        const uint32_t slot = aq_m_probe.free[AQ_MPI_REQUEST][--aq_m_probe.count[AQ_MPI_REQUEST]];
+
+        aq_m_probe.posted.slot[aq_m_probe.posted.count] = slot;
+        error = MPI_Irecv(aq_m_slot(AQ_MPI_REQUEST, slot), (int)aq_m_probe.nbytes, MPI_BYTE, MPI_ANY_SOURCE,
+                          MPI_ANY_TAG, aq_mpi_m.request, &aq_m_probe.posted.request[aq_m_probe.posted.count]);
+    }
+    return -error;
+}
+
+static inline enum aq_mpi_lane aq_m_lane_of(const MPI_Status *status)
+{
+    return status->MPI_TAG == AQ_MPI_REPLY ? AQ_MPI_REPLY : AQ_MPI_REQUEST;
+}
+
+static inline int aq_m_keep(uint32_t slot, const MPI_Status *status)
+{
+    const enum aq_mpi_lane lane = aq_m_lane_of(status);
+
+    return aq_m_arrived(lane, AQ_MPI_REQUEST, slot, status,
+                        &aq_m_probe.kept[lane].arrival[aq_m_probe.kept[lane].last++ % AQ_M_MOST]);
+}
+
+/* Those at places marked by -1 are gone. The order of the others stays. */
+static void aq_m_close_up(void)
+{
+    uint32_t left = 0;
+
+    for (uint32_t i = 0; i < aq_m_probe.posted.count; i++)
+        if (aq_m_probe.posted.slot[i] != UINT32_MAX) {
+            aq_m_probe.posted.slot[left] = aq_m_probe.posted.slot[i];
+            aq_m_probe.posted.request[left++] = aq_m_probe.posted.request[i];
+        }
+    aq_m_probe.posted.count = left;
+}
+
+/* The oldest one, up to so many times. 1: *out has come; what is not of one of these lanes is kept. */
+static inline int aq_m_take_oldest(unsigned lanes, unsigned looks, struct aq_mpi_arrival *out)
+{
+    MPI_Status status;
+    int error, flag = 0;
+    uint32_t slot;
+
+    for (; looks != 0 && !flag; looks--) {
+        error = MPI_Test(&aq_m_probe.posted.request[0], &flag, &status);
+        if (error != MPI_SUCCESS)
+            return -error;
+    }
+    if (!flag)
+        return 0;
+    slot = aq_m_probe.posted.slot[0];
+    aq_m_probe.posted.slot[0] = UINT32_MAX;
+    aq_m_close_up();
+    if ((lanes & 1u << aq_m_lane_of(&status)) == 0) {
+        aq_m_keep(slot, &status);
+        return 0;
+    }
+    return aq_m_arrived(aq_m_lane_of(&status), AQ_MPI_REQUEST, slot, &status, out);
+}
+
+/* All of them with one call: what has come is kept. 0 or negative. */
+static int aq_m_keep_all(void)
+{
+    MPI_Status statuses[AQ_M_MOST];
+    int places[AQ_M_MOST], done;
+    const int error = MPI_Testsome((int)aq_m_probe.posted.count, aq_m_probe.posted.request, &done, places, statuses);
+
+    if (error != MPI_SUCCESS || done == MPI_UNDEFINED || done == 0)
+        return -error;
+    for (int i = 0; i < done; i++) {
+        aq_m_keep(aq_m_probe.posted.slot[places[i]], &statuses[i]);
+        aq_m_probe.posted.slot[places[i]] = UINT32_MAX;
+    }
+    aq_m_close_up();
+    return 0;
+}
+
+static inline int aq_m_take_kept(unsigned lanes, struct aq_mpi_arrival *out)
+{
+    for (int lane = 0; lane < AQ_MPI_LANES; lane++)
+        if (aq_m_probe.kept[lane].first != aq_m_probe.kept[lane].last && (lanes & 1u << lane) != 0) {
+            *out = aq_m_probe.kept[lane].arrival[aq_m_probe.kept[lane].first++ % AQ_M_MOST];
+            return 1;
+        }
+    return 0;
+}
+
+static inline int aq_m_take_posted(unsigned lanes, unsigned looks, struct aq_mpi_arrival *out)
+{
+    int found;
+
+    if (aq_m_probe.posted.count == 0)
+        return 0;
+    if (looks != 0 && aq_m_probe.posted.count <= AQ_M_FEW)
+        return aq_m_take_oldest(lanes, looks, out);
+    found = aq_m_keep_all();
+    return found != 0 ? found : aq_m_take_kept(lanes, out);
+}
+
+/* --- packets in MPI's queue --- */
 
 /* Has one come that MPI had not received at once? */
 static int aq_m_take_late(enum aq_mpi_lane lane, struct aq_mpi_arrival *out)
@@ -88,7 +237,7 @@ static int aq_m_take_late(enum aq_mpi_lane lane, struct aq_mpi_arrival *out)
         aq_m_probe.late[lane].slot[i] = aq_m_probe.late[lane].slot[i + 1];
         aq_m_probe.late[lane].request[i] = aq_m_probe.late[lane].request[i + 1];
     }
-    return aq_m_arrived(lane, slot, &status, out);
+    return aq_m_arrived(lane, lane, slot, &status, out);
 }
 
 /* A packet of this lane has been found. */
@@ -99,42 +248,53 @@ static int aq_m_receive(enum aq_mpi_lane lane, MPI_Message *message, struct aq_m
     MPI_Status status;
     int flag, error;
 
-    error = MPI_Imrecv(aq_m_probe.memory[lane] + slot * aq_m_probe.stride, (int)aq_m_probe.nbytes, MPI_BYTE, message,
-                       &request);
+    error = MPI_Imrecv(aq_m_slot(lane, slot), (int)aq_m_probe.nbytes, MPI_BYTE, message, &request);
     if (error == MPI_SUCCESS)
         error = MPI_Test(&request, &flag, &status);
     if (error != MPI_SUCCESS)
         return -error;
     if (flag)
-        return aq_m_arrived(lane, slot, &status, out);
+        return aq_m_arrived(lane, lane, slot, &status, out);
     aq_m_probe.late[lane].slot[aq_m_probe.late[lane].count] = slot;
     aq_m_probe.late[lane].request[aq_m_probe.late[lane].count++] = request;
     return 0;
 }
 
-int aq_m_probe_take(unsigned lanes, unsigned looks, struct aq_mpi_arrival *out)
+static int aq_m_take_probed(unsigned lanes, struct aq_mpi_arrival *out)
 {
     MPI_Message message;
     MPI_Status status;
-    int found = 0, flag, error, tag;
+    int flag, error, tag;
 
-    for (int lane = 0; lane < AQ_MPI_LANES; lane++) {
-        if ((lanes & 1u << lane) != 0 && aq_m_probe.late[lane].count != 0 && found == 0)
-            found = aq_m_take_late((enum aq_mpi_lane)lane, out);
+    for (int lane = 0; lane < AQ_MPI_LANES; lane++)
         if (aq_m_probe.count[lane] == 0)
             lanes &= ~(1u << lane);
-    }
-    if (found != 0 || lanes == 0)
+    if (lanes == 0)
+        return 0;
+    tag = lanes == AQ_M_BOTH ? MPI_ANY_TAG : (lanes & 1u << AQ_MPI_REPLY) != 0 ? AQ_MPI_REPLY : AQ_MPI_REQUEST;
+    error = MPI_Improbe(MPI_ANY_SOURCE, tag, aq_mpi_m.request, &flag, &message, &status);
+    if (error != MPI_SUCCESS || !flag)
+        return -error;
+    return aq_m_receive(status.MPI_TAG == AQ_MPI_REPLY ? AQ_MPI_REPLY : AQ_MPI_REQUEST, &message, out);
+}
+
+int aq_m_probe_take(unsigned lanes, unsigned looks, struct aq_mpi_arrival *out)
+{
+    int found = aq_m_take_kept(lanes, out);
+
+    if (found != 0) {
+        aq_m_probe.posted.row++;
         return found;
-    tag = lanes == (1u << AQ_MPI_LANES) - 1          ? MPI_ANY_TAG
-          : (lanes & 1u << AQ_MPI_REPLY) != 0 ? AQ_MPI_REPLY
-                                              : AQ_MPI_REQUEST;
-    do {
-        error = MPI_Improbe(MPI_ANY_SOURCE, tag, aq_mpi_m.request, &flag, &message, &status);
-        if (error != MPI_SUCCESS)
-            return -error;
-        if (flag)
-            return aq_m_receive(status.MPI_TAG == AQ_MPI_REPLY ? AQ_MPI_REPLY : AQ_MPI_REQUEST, &message, out);
-    } while (looks-- > 1);
-    return 0;
+    }
+    for (int lane = 0; lane < AQ_MPI_LANES; lane++)
+        if (aq_m_probe.late[lane].count != 0 && (lanes & 1u << lane) != 0 && found == 0)
+            found = aq_m_take_late((enum aq_mpi_lane)lane, out);
+    if (found == 0 && lanes == AQ_M_BOTH) /* else what comes next may be of a lane that nobody takes */
+        found = aq_m_post();
+    if (found == 0)
+        found = aq_m_take_posted(lanes, looks, out);
+    if (found == 0 && (looks == 0 || lanes != AQ_M_BOTH || aq_m_probe.posted.count == 0))
+        found = aq_m_take_probed(lanes, out);
+    aq_m_probe.posted.row = found > 0 ? aq_m_probe.posted.row + 1 : 0;
+    return found;
 }

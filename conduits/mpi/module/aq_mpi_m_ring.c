@@ -18,6 +18,7 @@
 
 struct aq_m_ring {
     MPI_Request *request; /* [slots], by slot */
+    MPI_Request *looked;  /* [slots], for one call: those that wait, the oldest first */
     uint32_t *order;      /* [slots], slots that wait, the oldest at head % slots */
     uint32_t head, tail;
 };
@@ -58,8 +59,9 @@ int aq_m_ring_open(char *const memory[AQ_MPI_LANES], uint32_t slots, size_t stri
         struct aq_m_ring *ring = &aq_m_rings.ring[lane];
 
         ring->request = malloc(slots * sizeof(*ring->request));
+        ring->looked = malloc(slots * sizeof(*ring->looked));
         ring->order = malloc(slots * sizeof(*ring->order));
-        if (ring->request == NULL || ring->order == NULL)
+        if (ring->request == NULL || ring->looked == NULL || ring->order == NULL)
             return -MPI_ERR_NO_MEM;
         for (uint32_t i = 0; i < slots && error == MPI_SUCCESS; i++)
             error = MPI_Recv_init(memory[lane] + i * stride, (int)nbytes, MPI_BYTE, MPI_ANY_SOURCE,
@@ -84,41 +86,46 @@ void aq_m_ring_close(void)
         for (uint32_t i = 0; ring->request != NULL && i < aq_m_rings.slots; i++)
             MPI_Request_free(&ring->request[i]);
         free(ring->request);
+        free(ring->looked);
         free(ring->order);
         *ring = (struct aq_m_ring){ .request = NULL };
         aq_m_rings.oldest[lane] = MPI_REQUEST_NULL;
     }
 }
 
-/* Every slot that waits. The order of the others stays. */
+/* One at this place of the order has been filled. That of the others stays. */
+static int aq_m_take_at(enum aq_mpi_lane lane, uint32_t at, const MPI_Status *status, struct aq_mpi_arrival *out)
+{
+    struct aq_m_ring *ring = &aq_m_rings.ring[lane];
+    const uint32_t slot = ring->order[at % aq_m_rings.slots];
+
+    for (; at != ring->head; at--)
+        ring->order[at % aq_m_rings.slots] = ring->order[(at - 1) % aq_m_rings.slots];
+    ring->head++;
+    aq_m_set_oldest(lane);
+    return aq_m_arrived(lane, lane, slot, status, out);
+}
+
+/* Every slot that waits, with one call. */
 static int aq_m_take_hard(enum aq_mpi_lane lane, struct aq_mpi_arrival *out)
 {
     struct aq_m_ring *ring = &aq_m_rings.ring[lane];
+    const uint32_t waiting = ring->tail - ring->head;
+    MPI_Status status;
+    int error, flag, at;
 
-    for (uint32_t at = ring->head; at != ring->tail; at++) {
-        const uint32_t slot = ring->order[at % aq_m_rings.slots];
-        MPI_Status status;
-        int flag;
-        const int error = MPI_Test(&ring->request[slot], &flag, &status);
-
-        if (error != MPI_SUCCESS)
-            return -error;
-        if (!flag)
-            continue;
-        for (; at != ring->head; at--)
-            ring->order[at % aq_m_rings.slots] = ring->order[(at - 1) % aq_m_rings.slots];
-        ring->head++;
-        aq_m_set_oldest(lane);
-        return aq_m_arrived(lane, slot, &status, out);
-    }
-    return 0;
+    for (uint32_t i = 0; i < waiting; i++)
+        ring->looked[i] = ring->request[ring->order[(ring->head + i) % aq_m_rings.slots]];
+    error = MPI_Testany((int)waiting, ring->looked, &at, &flag, &status);
+    if (error != MPI_SUCCESS || !flag || at == MPI_UNDEFINED)
+        return -error;
+    return aq_m_take_at(lane, ring->head + (uint32_t)at, &status, out);
 }
 
 static int aq_m_take_oldest(unsigned lanes, struct aq_mpi_arrival *out)
 {
     MPI_Status status;
     int error, flag, lane = AQ_MPI_REPLY;
-    uint32_t slot;
 
     if (lanes == (1u << AQ_MPI_LANES) - 1) {
         error = MPI_Testany(AQ_MPI_LANES, aq_m_rings.oldest, &lane, &flag, &status);
@@ -130,9 +137,7 @@ static int aq_m_take_oldest(unsigned lanes, struct aq_mpi_arrival *out)
     }
     if (!flag || error != MPI_SUCCESS || lane == MPI_UNDEFINED)
         return -error;
-    slot = aq_m_rings.ring[lane].order[aq_m_rings.ring[lane].head++ % aq_m_rings.slots];
-    aq_m_set_oldest((enum aq_mpi_lane)lane);
-    return aq_m_arrived((enum aq_mpi_lane)lane, slot, &status, out);
+    return aq_m_take_at((enum aq_mpi_lane)lane, aq_m_rings.ring[lane].head, &status, out);
 }
 
 int aq_m_ring_take(unsigned lanes, unsigned looks, struct aq_mpi_arrival *out)

@@ -152,7 +152,10 @@ static int aq_mpi_m_close_win(enum aq_mpi_win which)
 
 static int aq_mpi_m_stop(void)
 {
-    return aq_mpi_m_transfers.comm == MPI_COMM_NULL ? MPI_SUCCESS : MPI_Comm_free(&aq_mpi_m_transfers.comm);
+    /* a meeting to which not all have come goes on in it: MPI_Finalize ends both */
+    if (aq_mpi_m_transfers.comm == MPI_COMM_NULL || aq_mpi_m_transfers.meeting != MPI_REQUEST_NULL)
+        return MPI_SUCCESS;
+    return MPI_Comm_free(&aq_mpi_m_transfers.comm);
 }
 
 static int aq_mpi_m_put(enum aq_mpi_win win, uint32_t rank, uint64_t at, const void *src, size_t nbytes)

@@ -1,0 +1,315 @@
+/*
+ * aq_mpi_measure.c - two ranks that share no memory find out what a window of MPI's is worth between them.
+ *
+ * One of them leads; they try on a small window of their own:
+ *
+ *   one-sided   the far one looks away from MPI, by agreement, for AQ_MPI_AWAY_NS, and sends a word when it is back: a put
+ *               and a get that complete before that comes need no attention. The same for an atomic operation, which an MPI
+ *               may serve in another way
+ *   speed       both look: a get, an atomic operation, and a message with its answer. On a machine too busy to tell, a table
+ *               of what is usual stands in for the times
+ *
+ * The segments' own memory is not touched: its pages are the client's to place. All of it takes some milliseconds, or 30 ms
+ * on a busy machine.
+ *
+ * Threads   one; inside aq_mpi_enter()
+ * Uses      aq_mpi_measure.h, aq_mpi_rma.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "conduits/mpi/aq_mpi_measure.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conduits/mpi/aq_mpi_rma.h"
+#include "core/aq_job.h"
+#include "core/aq_log.h"
+
+#define AQ_MPI_AWAY_NS UINT64_C(2000000)
+#define AQ_MPI_AWAY_TRIES 3
+#define AQ_MPI_LEAVE_NS UINT64_C(25000) /* to be away within: twice that later the other side begins */
+#define AQ_MPI_LATE_TESTS 8
+#define AQ_MPI_TIME_NS UINT64_C(10000000)
+#define AQ_MPI_PAIR_TAG ((int)AQ_MPI_DIRECT_TAG_END) /* direct transfers have those below */
+#define AQ_MPI_YIELD 256u      /* tests between them */
+#define AQ_MPI_REPEATS 12
+#define AQ_MPI_STEADY 1.5      /* half of the times are below so much of the least: the machine was quiet */
+_Static_assert(AQ_MPI_PAIR_TAG <= 32767, "every MPI has tags up to this one");
+
+const size_t aq_mpi_sizes[AQ_MPI_SIZES] = { 8, 1024, 8192, 65536, 262144 };
+
+/* Repeated times of one thing, ns. */
+struct aq_mpi_times {
+    uint64_t ns[AQ_MPI_REPEATS];
+    unsigned count;
+};
+
+struct aq_mpi_pair {
+    gex_Rank_t peer;
+    uint32_t other;   /* its rank in the window of the two */
+    char *near, *far; /* memory of the other side of transfers, and of this one's window */
+    struct aq_mpi_times get[AQ_MPI_SIZES], message[AQ_MPI_SIZES], fetch;
+};
+
+enum aq_mpi_trial { AQ_MPI_TRY_TRANSFERS, AQ_MPI_TRY_ATOMICS, AQ_MPI_TRIALS };
+
+/* What windows without hardware behind them show: MPICH 4.0 over UCX's shared memory, two processes, a quiet machine. */
+static const struct aq_mpi_least aq_mpi_usual = {
+    .get = { 393, 500, 2500, 9000, 33000 },
+    .message = { 353, 500, 1500, 7500, 23000 },
+    .fetch = 400,
+};
+
+/* --- between the two --- */
+
+/* Test the requests once: is the one of this number done? *count_out of them are. */
+static bool aq_mpi_pair_test(unsigned number, unsigned *count_out)
+{
+    const unsigned *done;
+    bool is_done = false;
+
+    aq_mpi_check(aq_mpi_rma.lib->test(&done, count_out), "measuring");
+    for (unsigned i = 0; i < *count_out; i++)
+        is_done = is_done || done[i] == number;
+    return is_done;
+}
+
+/* Until so many requests are done. */
+static void aq_mpi_pair_wait(unsigned wanted)
+{
+    unsigned count;
+
+    for (unsigned tests = 1; wanted != 0; tests++, wanted -= count) {
+        aq_mpi_pair_test(0, &count);
+        if (tests % AQ_MPI_YIELD == 0) /* the other one may need this core */
+            sched_yield();
+    }
+}
+
+static void aq_mpi_pair_send(const struct aq_mpi_pair *pair, const void *src, size_t nbytes)
+{
+    aq_mpi_check(aq_mpi_rma.lib->send(pair->peer, AQ_MPI_PAIR_TAG, src, nbytes), "measuring");
+    aq_mpi_pair_wait(1);
+}
+
+static void aq_mpi_pair_recv(const struct aq_mpi_pair *pair, void *dest, size_t nbytes)
+{
+    aq_mpi_check(aq_mpi_rma.lib->recv(pair->peer, AQ_MPI_PAIR_TAG, dest, nbytes), "measuring");
+    aq_mpi_pair_wait(1);
+}
+
+static void aq_mpi_pair_pause(uint64_t ns)
+{
+    const uint64_t until = aq_now_ns() + ns;
+
+    while (aq_now_ns() < until)
+        if (aq_job.oversubscribed)
+            sched_yield();
+}
+
+/* --- does the window need the target's attention? --- */
+
+/* The far one's part: say so, look away, say that it is back and whether it was away in time, ask whether that was all. */
+static void aq_mpi_pair_look_away(const struct aq_mpi_pair *pair)
+{
+    char word = 1;
+
+    while (word) {
+        const uint64_t began = aq_now_ns();
+
+        aq_mpi_pair_send(pair, &word, 1);
+        word = aq_now_ns() - began < AQ_MPI_LEAVE_NS;
+        aq_mpi_pair_pause(AQ_MPI_AWAY_NS);
+        aq_mpi_pair_send(pair, &word, 1);
+        aq_mpi_pair_recv(pair, &word, 1);
+    }
+}
+
+/* What is to be done without the far one's attention. The word that it is back is awaited by request 0; how many requests
+ * there are then. */
+static unsigned aq_mpi_pair_act(const struct aq_mpi_pair *pair, enum aq_mpi_trial what)
+{
+    const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
+
+    if (what == AQ_MPI_TRY_TRANSFERS) {
+        aq_mpi_check(lib->put(AQ_MPI_WIN_PAIR, pair->other, 0, pair->near, 8), "measuring");
+        aq_mpi_check(lib->flush(AQ_MPI_WIN_PAIR, pair->other), "measuring");
+        aq_mpi_check(lib->get(AQ_MPI_WIN_PAIR, pair->other, 0, pair->near, 8), "measuring");
+    } else {
+        aq_mpi_check(lib->fetch(AQ_MPI_WIN_PAIR, pair->other, 0, AQ_MPI_U64, AQ_MPI_SUM, pair->near, pair->near + 8),
+                     "measuring");
+    }
+    aq_mpi_check(lib->flush(AQ_MPI_WIN_PAIR, pair->other), "measuring");
+    return what == AQ_MPI_TRY_TRANSFERS ? 1 : 2;
+}
+
+/* The far one has just looked away. Is all of it done while its word that it is back has not come? */
+static bool aq_mpi_pair_is_quick(const struct aq_mpi_pair *pair, enum aq_mpi_trial what, unsigned *pending_out)
+{
+    unsigned pending = aq_mpi_pair_act(pair, what), count;
+    bool is_back = false;
+
+    for (unsigned tests = 0; tests < AQ_MPI_LATE_TESTS && !is_back; tests++, pending -= count)
+        is_back = aq_mpi_pair_test(0, &count);
+    *pending_out = pending;
+    return !is_back;
+}
+
+/* The lead's part. A rank that loses its processor for a while must not spoil it: more than one try. Atomics are tried if
+ * transfers are one-sided. */
+static bool aq_mpi_pair_is_one_sided(const struct aq_mpi_pair *pair, enum aq_mpi_trial what)
+{
+    bool so = false;
+
+    for (unsigned tries = 1; tries <= AQ_MPI_AWAY_TRIES && !so; tries++) {
+        unsigned pending;
+        char word, was_away;
+
+        aq_mpi_pair_recv(pair, &word, 1);
+        aq_mpi_pair_pause(2 * AQ_MPI_LEAVE_NS);
+        aq_mpi_check(aq_mpi_rma.lib->recv(pair->peer, AQ_MPI_PAIR_TAG, &was_away, 1), "measuring");
+        so = aq_mpi_pair_is_quick(pair, what, &pending);
+        aq_mpi_pair_wait(pending);
+        aq_mpi_check(aq_mpi_rma.lib->flush(AQ_MPI_WIN_PAIR, pair->other), "measuring");
+        so = so && was_away;
+        /* go on? with this, or, if it is so, with what comes after it */
+        word = so ? what + 1 < AQ_MPI_TRIALS : tries < AQ_MPI_AWAY_TRIES;
+        aq_mpi_pair_send(pair, &word, 1);
+    }
+    return so;
+}
+
+/* --- speeds --- */
+
+static void aq_mpi_pair_note(struct aq_mpi_times *times, uint64_t began)
+{
+    times->ns[times->count++] = aq_now_ns() - began;
+}
+
+/* The far one tests a receive meanwhile. */
+static void aq_mpi_pair_time_window(struct aq_mpi_pair *pair, unsigned i)
+{
+    const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
+    const uint64_t began = aq_now_ns();
+
+    aq_mpi_check(lib->rget(AQ_MPI_WIN_PAIR, pair->other, 0, pair->near, aq_mpi_sizes[i]), "measuring");
+    aq_mpi_pair_wait(1);
+    aq_mpi_pair_note(&pair->get[i], began);
+}
+
+static void aq_mpi_pair_time_fetch(struct aq_mpi_pair *pair)
+{
+    const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
+    const uint64_t began = aq_now_ns();
+
+    aq_mpi_check(lib->fetch(AQ_MPI_WIN_PAIR, pair->other, 0, AQ_MPI_U64, AQ_MPI_SUM, pair->near, pair->near + 8),
+                 "measuring");
+    aq_mpi_pair_wait(1);
+    aq_mpi_check(lib->flush(AQ_MPI_WIN_PAIR, pair->other), "measuring");
+    aq_mpi_pair_note(&pair->fetch, began);
+}
+
+/* Data one way and a word back, as a message with its answer costs. The first byte says whether more comes. */
+static void aq_mpi_pair_time_message(struct aq_mpi_pair *pair, unsigned i)
+{
+    const uint64_t began = aq_now_ns();
+
+    pair->near[0] = 1;
+    aq_mpi_pair_send(pair, pair->near, aq_mpi_sizes[i]);
+    aq_mpi_pair_recv(pair, pair->near, 8);
+    aq_mpi_pair_note(&pair->message[i], began);
+}
+
+/* All sizes at least once; on a machine that is busy otherwise, not much more. */
+static void aq_mpi_pair_time(struct aq_mpi_pair *pair)
+{
+    const uint64_t began = aq_now_ns();
+
+    for (unsigned repeat = 0; repeat < AQ_MPI_REPEATS && aq_now_ns() - began < AQ_MPI_TIME_NS; repeat++) {
+        aq_mpi_pair_time_fetch(pair);
+        for (unsigned i = 0; i < AQ_MPI_SIZES; i++) {
+            aq_mpi_pair_time_window(pair, i);
+            aq_mpi_pair_time_message(pair, i);
+        }
+    }
+    pair->near[0] = 0;
+    aq_mpi_pair_send(pair, pair->near, 8);
+}
+
+static void aq_mpi_pair_serve(const struct aq_mpi_pair *pair)
+{
+    for (;;) {
+        aq_mpi_pair_recv(pair, pair->near, aq_mpi_sizes[AQ_MPI_SIZES - 1]);
+        if (pair->near[0] == 0)
+            return;
+        aq_mpi_pair_send(pair, pair->near, 8);
+    }
+}
+
+/* --- what it comes to --- */
+
+/* The least of them; *steady_io becomes false if most were far from it. */
+static uint64_t aq_mpi_pair_least(const struct aq_mpi_times *times, bool *steady_io)
+{
+    uint64_t least = UINT64_MAX;
+    unsigned close = 0;
+
+    for (unsigned i = 0; i < times->count; i++)
+        least = times->ns[i] < least ? times->ns[i] : least;
+    for (unsigned i = 0; i < times->count; i++)
+        close += (double)times->ns[i] <= AQ_MPI_STEADY * (double)least;
+    *steady_io = *steady_io && 2 * close >= AQ_MPI_REPEATS;
+    return least;
+}
+
+static struct aq_mpi_least aq_mpi_pair_times(const struct aq_mpi_pair *pair)
+{
+    struct aq_mpi_least least;
+    bool steady = true;
+
+    for (unsigned i = 0; i < AQ_MPI_SIZES; i++) {
+        least.get[i] = aq_mpi_pair_least(&pair->get[i], &steady);
+        least.message[i] = aq_mpi_pair_least(&pair->message[i], &steady);
+    }
+    least.fetch = aq_mpi_pair_least(&pair->fetch, &steady);
+    if (!steady)
+        AQ_LOG(INFO, MPI, "the machine is too busy to measure transfers: usual times stand in for measured ones");
+    return steady ? least : aq_mpi_usual;
+}
+
+/* --- both sides --- */
+
+static void aq_mpi_pair_lead(struct aq_mpi_pair *pair, struct aq_mpi_worth *worth)
+{
+    worth->one_sided = aq_mpi_pair_is_one_sided(pair, AQ_MPI_TRY_TRANSFERS);
+    worth->atomics_one_sided = worth->one_sided && aq_mpi_pair_is_one_sided(pair, AQ_MPI_TRY_ATOMICS);
+    aq_mpi_pair_time(pair);
+    worth->least = aq_mpi_pair_times(pair);
+    worth->known = true;
+}
+
+void aq_mpi_measure(gex_Rank_t peer, bool leads, struct aq_mpi_worth *worth_out)
+{
+    const size_t most = aq_mpi_sizes[AQ_MPI_SIZES - 1];
+    struct aq_mpi_pair pair = { .peer = peer };
+    bool usable = false;
+    uint32_t me = 0;
+
+    *worth_out = (struct aq_mpi_worth){ .known = false };
+    pair.near = aligned_alloc(AQ_CACHE_LINE, 2 * most);
+    if (pair.near == NULL)
+        aq_fatal("mpi: no memory to measure transfers");
+    memset(pair.near, 0, 2 * most);
+    pair.far = pair.near + most;
+    if (aq_mpi_rma.lib->open_pair(peer, pair.far, most, &usable, &me) == 0 && usable) {
+        pair.other = 1 - me;
+        if (leads) {
+            aq_mpi_pair_lead(&pair, worth_out);
+        } else {
+            aq_mpi_pair_look_away(&pair);
+            aq_mpi_pair_serve(&pair);
+        }
+        aq_mpi_check(aq_mpi_rma.lib->close(AQ_MPI_WIN_PAIR), "measuring");
+    }
+    free(pair.near);
+}

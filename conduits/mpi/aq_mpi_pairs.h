@@ -1,0 +1,45 @@
+/*
+ * aq_mpi_pairs.h - classes of pairs of ranks that share no memory, and which pair stands for each.
+ *
+ * An MPI has other ways between processes of one host than between hosts.
+ *
+ * Threads   any: nothing here keeps state
+ * Uses      gasnetex.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_MPI_PAIRS_H
+#define AQ_MPI_PAIRS_H
+
+#include <stdbool.h>
+
+#include "gasnetex.h"
+
+enum aq_mpi_class { AQ_MPI_SAME_HOST, AQ_MPI_OTHER_HOST, AQ_MPI_CLASSES };
+
+struct aq_mpi_far_pair {
+    gex_Rank_t lead, other;
+    bool exists;
+};
+
+/* The first pair of each class, the same on all ranks. Hosts are numbered from 0; first[hosts] is for use meanwhile. */
+static inline void aq_mpi_pairs_find(const gex_Rank_t *host_of, const gex_Rank_t *nbrhd_of, gex_Rank_t size,
+                                     gex_Rank_t hosts, gex_Rank_t *first,
+                                     struct aq_mpi_far_pair pairs_out[AQ_MPI_CLASSES])
+{
+    struct aq_mpi_far_pair *same = &pairs_out[AQ_MPI_SAME_HOST], *apart = &pairs_out[AQ_MPI_OTHER_HOST];
+
+    *same = *apart = (struct aq_mpi_far_pair){ .exists = false };
+    for (gex_Rank_t host = 0; host < hosts; host++)
+        first[host] = GEX_RANK_INVALID;
+    for (gex_Rank_t rank = 0; rank < size; rank++) {
+        gex_Rank_t *here = &first[host_of[rank]];
+
+        if (*here == GEX_RANK_INVALID)
+            *here = rank;
+        if (!same->exists && nbrhd_of[rank] != nbrhd_of[*here])
+            *same = (struct aq_mpi_far_pair){ .lead = *here, .other = rank, .exists = true };
+        if (!apart->exists && host_of[rank] != host_of[0])
+            *apart = (struct aq_mpi_far_pair){ .lead = 0, .other = rank, .exists = true };
+    }
+}
+
+#endif

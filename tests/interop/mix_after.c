@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mix_after.c - a program that goes on communicating after its MPI_Finalize: what it must not do, and has to be told.
+ * Owns      a thread
+ * Threads   the caller's; after-thread: another, which puts while the main one calls MPI_Finalize
+ * Uses      interop.h, pthreads
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "interop.h"
+
+static unsigned char *far_memory(void)
+{
+    void *segment;
+
+    gex_Segment_QueryBound(it.tm, (gex_Rank_t)right(), &segment, NULL, NULL);
+    return segment;
+}
+
+static void put(void)
+{
+    static unsigned char word[8];
+
+    gex_RMA_PutBlocking(it.tm, (gex_Rank_t)right(), far_memory(), word, sizeof(word), 0);
+}
+
+/* With IMMEDIATE a put is declined as long as there is no room for it; here there never will be. */
+static void put_immediate(void)
+{
+    static unsigned char word[8];
+    gex_Event_t event = GEX_EVENT_NO_OP;
+
+    while (event == GEX_EVENT_NO_OP)
+        event = gex_RMA_PutNB(it.tm, (gex_Rank_t)right(), far_memory(), word, sizeof(word), GEX_EVENT_NOW,
+                              GEX_FLAG_IMMEDIATE);
+    gex_Event_Wait(event);
+}
+
+static void *put_on(void *arg)
+{
+    for (;;)
+        put();
+    return arg;
+}
+
+/* A put that was begun before, and whose answer nobody has taken in. */
+static void end_and_wait(void)
+{
+    static unsigned char word[8];
+    const gex_Event_t event = gex_RMA_PutNB(it.tm, (gex_Rank_t)right(), far_memory(), word, sizeof(word), GEX_EVENT_NOW, 0);
+
+    MPI_Finalize();
+    gex_Event_Wait(event);
+}
+
+bool mix_after(const char *how)
+{
+    const bool threaded = strcmp(how, "after-thread") == 0;
+    pthread_t thread;
+
+    if (strncmp(how, "after-", 6) != 0)
+        return false;
+    if (strcmp(how, "after-wait") == 0) {
+        end_and_wait();
+        return true;
+    }
+    if (threaded)
+        pthread_create(&thread, NULL, put_on, NULL);
+    MPI_Finalize();
+    if (threaded)
+        pthread_join(thread, NULL);
+    else if (strcmp(how, "after-barrier") == 0)
+        barrier();
+    else if (strcmp(how, "after-put") == 0)
+        put();
+    else
+        put_immediate();
+    return true;
+}
