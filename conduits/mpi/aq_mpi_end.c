@@ -10,7 +10,8 @@
  *           What is the conduit's is given back at the beginning of MPI_Finalize, whoever calls it: what is on its way
  *           arrives, at all ranks; then receives, windows and communicators go. If the program has called it, who
  *           communicates later is told so, and the job ends
- * Bounds    MPI_Finalize gets a few seconds: a rank may die in it, and the others would wait for that one
+ * Bounds    MPI_Finalize gets a few seconds: a rank may die in it, and the others would wait for that one. Then they leave
+ *           it where it is and say goodbye without it
  * Threads   the one that leaves; fini and abort on others
  * Uses      the board, unwind.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -18,6 +19,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +56,8 @@ static struct {
     bool left_on; /* MPI is still the program's to end */
     pthread_mutex_t turn; /* once it is owned: the thread that leaves, or the one that waits in the fence, */
     bool parting;         /* which the former ends */
+    pthread_t leaver;     /* in MPI_Finalize; */
+    sigjmp_buf way_out;   /* and out of it, if it takes too long */
 } aq_mpi_end = {.turn = PTHREAD_MUTEX_INITIALIZER};
 
 /* --- what this thread is in the middle of --- */
@@ -304,11 +308,12 @@ static bool aq_mpi_hosts_agree(void)
 
 /* --- MPI_Finalize --- */
 
+/* On the thread that is in MPI_Finalize, wherever the kernel has thought fit to tell it. */
 static void aq_mpi_on_alarm(int sig)
 {
-    (void)sig;
-    /* relaxed: settled before MPI_Finalize began */
-    _exit(atomic_load_explicit(&aq_mpi_end.board->exit_code, memory_order_relaxed));
+    if (pthread_equal(pthread_self(), aq_mpi_end.leaver))
+        siglongjmp(aq_mpi_end.way_out, 1);
+    pthread_kill(aq_mpi_end.leaver, sig);
 }
 
 static void aq_mpi_set_alarm(unsigned seconds)
@@ -317,6 +322,7 @@ static void aq_mpi_set_alarm(unsigned seconds)
     struct sigaction act;
     sigset_t set;
 
+    aq_mpi_end.leaver = pthread_self();
     memset(&act, 0, sizeof(act));
     act.sa_handler = aq_mpi_on_alarm;
     sigaction(SIGALRM, &act, NULL);
@@ -324,6 +330,17 @@ static void aq_mpi_set_alarm(unsigned seconds)
     sigaddset(&set, SIGALRM);
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     setitimer(ITIMER_REAL, &limit, NULL);
+}
+
+/* Bounded: a rank may die in it, and MPICH 4.0 hangs in it by itself over UCX's TCP, where a rank flushes its connections to
+ * others that wait at the launcher's barrier already. Then we leave as if it had not been called. */
+static void aq_mpi_finalize(void)
+{
+    if (sigsetjmp(aq_mpi_end.way_out, 1) == 0) {
+        aq_mpi_set_alarm(aq_mpi_end.board->exit_timeout_ms / 1000 + AQ_MPI_FINALIZE_S);
+        aq_mpi.lib->job.finalize();
+    }
+    aq_mpi_set_alarm(0);
 }
 
 static void aq_mpi_set_state(enum aq_rank_state state)
@@ -344,11 +361,8 @@ void aq_mpi_end_part(enum aq_leave how)
         return;
     /* the state in which nobody is killed for taking his time; all of it is bounded */
     aq_mpi_set_state(AQ_RANK_FLUSHING);
-    if (aq_mpi_hosts_agree()) {
-        aq_mpi_set_alarm(aq_mpi_end.board->exit_timeout_ms / 1000 + AQ_MPI_FINALIZE_S);
-        aq_mpi.lib->job.finalize();
-        aq_mpi_set_alarm(0);
-    }
+    if (aq_mpi_hosts_agree())
+        aq_mpi_finalize();
     aq_mpi_set_state(AQ_RANK_ENDED);
 }
 

@@ -21,6 +21,7 @@
 #define AQ_ENDING_GRACE_MS  250 /* a failing job: time for the others to fail by themselves */
 #define AQ_ENDING_SILENT_MS 300 /* a rank ended without a word: time for others to do so */
 #define AQ_ENDING_GENTLE_MS 300 /* from the state KILLING to SIGKILL if ranks end themselves */
+#define AQ_ENDING_LEAVE_MS 1000 /* from a rank's last words to its end */
 #define AQ_ENDING_MS        1000000ull /* nanoseconds */
 
 static aq_ending_say_fn aq_ending_listener; /* one thread, see aq_ending.h */
@@ -281,6 +282,19 @@ static void aq_ending_ask_now(struct aq_ending *e)
         aq_ending_ask(e);
 }
 
+/* Who writes out its last words is let alone: that ends when its reader does. Who has just done so leaves in a moment. */
+static bool aq_ending_spares(struct aq_ending *e, uint32_t state)
+{
+    const uint64_t now = aq_board_now_ns();
+
+    if (e->stopped)
+        return false;
+    if (state == AQ_RANK_FLUSHING)
+        e->flushed_ns = now;
+    return state == AQ_RANK_FLUSHING ||
+           (state == AQ_RANK_ENDED && e->flushed_ns != 0 && now < e->flushed_ns + AQ_ENDING_LEAVE_MS * AQ_ENDING_MS);
+}
+
 static void aq_ending_kill_all(struct aq_ending *e)
 {
     uint32_t killed = 0, first = 0;
@@ -291,8 +305,7 @@ static void aq_ending_kill_all(struct aq_ending *e)
     for (uint32_t i = e->board->size; i-- > 0;) {
         uint32_t state = aq_ending_state(e, i);
 
-        /* who writes out its last words is let alone: that ends when its reader does */
-        if (e->child[i] <= 0 || (state == AQ_RANK_FLUSHING && !e->stopped))
+        if (e->child[i] <= 0 || aq_ending_spares(e, state))
             continue;
         if (state < AQ_RANK_EXITING) {
             killed++;

@@ -252,6 +252,7 @@ says "a signal that is none is named" 'FATAL ERROR .*GASNET_BACKTRACE_SIGNAL=non
 # --- freezing: until SIGCONT ---
 frozen() # NAME ENVIRONMENT CASE
 {
+    : >"$work/err" # what the last one said is not for us
     env $2 "$process" $3 >"$work/stdout" 2>"$work/err" </dev/null &
     pid=$!
     tries=0
