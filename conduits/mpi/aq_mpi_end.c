@@ -57,7 +57,9 @@ static struct {
     pthread_mutex_t turn; /* once it is owned: the thread that leaves, or the one that waits in the fence, */
     bool parting;         /* which the former ends */
     pthread_t leaver;     /* in MPI_Finalize; */
-    sigjmp_buf way_out;   /* and out of it, if it takes too long */
+    sigjmp_buf way_out;   /* and out of it, if it takes too long, */
+    volatile sig_atomic_t finalizing; /* as long as this is true */
+    bool cut_short;       /* that was so */
 } aq_mpi_end = {.turn = PTHREAD_MUTEX_INITIALIZER};
 
 /* --- what this thread is in the middle of --- */
@@ -311,9 +313,10 @@ static bool aq_mpi_hosts_agree(void)
 /* On the thread that is in MPI_Finalize, wherever the kernel has thought fit to tell it. */
 static void aq_mpi_on_alarm(int sig)
 {
-    if (pthread_equal(pthread_self(), aq_mpi_end.leaver))
+    if (!pthread_equal(pthread_self(), aq_mpi_end.leaver))
+        pthread_kill(aq_mpi_end.leaver, sig);
+    else if (aq_mpi_end.finalizing)
         siglongjmp(aq_mpi_end.way_out, 1);
-    pthread_kill(aq_mpi_end.leaver, sig);
 }
 
 static void aq_mpi_set_alarm(unsigned seconds)
@@ -337,10 +340,19 @@ static void aq_mpi_set_alarm(unsigned seconds)
 static void aq_mpi_finalize(void)
 {
     if (sigsetjmp(aq_mpi_end.way_out, 1) == 0) {
+        aq_mpi_end.finalizing = 1;
         aq_mpi_set_alarm(aq_mpi_end.board->exit_timeout_ms / 1000 + AQ_MPI_FINALIZE_S);
         aq_mpi.lib->job.finalize();
+    } else {
+        aq_mpi_end.cut_short = true;
     }
+    aq_mpi_end.finalizing = 0;
     aq_mpi_set_alarm(0);
+}
+
+bool aq_mpi_end_is_cut_short(void)
+{
+    return aq_mpi_end.cut_short;
 }
 
 static void aq_mpi_set_state(enum aq_rank_state state)

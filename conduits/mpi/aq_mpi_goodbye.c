@@ -64,7 +64,7 @@ void aq_mpi_goodbye(void)
     aq_pmix_finalize_fn *finalize;
     int fd;
 
-    if (aq_mpi.lib->job.is_finalized()) /* MPI has said it */
+    if (aq_mpi.lib->job.is_finalized() && !aq_mpi_end_is_cut_short()) /* MPI has said it */
         return;
     if (aq_mpi_pmix("PMIx_Finalize", &finalize))
         for (int i = 0; i < AQ_MPI_PMIX_USERS && finalize(NULL, 0) == 0; i++)

@@ -40,6 +40,9 @@ void aq_mpi_end_set_board(struct aq_board *board, uint32_t slot);
 /** aq_mpi_end_decide - may this process, which is about to leave, take part in MPI_Finalize? Any context. */
 void aq_mpi_end_decide(enum aq_leave how);
 
+/** aq_mpi_end_is_cut_short - MPI_Finalize was begun, and left in the middle since it did not end. */
+bool aq_mpi_end_is_cut_short(void);
+
 /** aq_mpi_goodbye - we leave in order: tell the launcher, unless MPI has. Any thread, once. */
 void aq_mpi_goodbye(void);
 
