@@ -3,7 +3,8 @@
  *
  * Such a conduit speaks with that library through a table of functions (conduits/NAME/aq_NAME_lib.h), which its module
  * (conduits/NAME/module/) fills in. Static archives hold the module of their conduit; the shared library, and our own
- * programs, load aq-NAME.so when the conduit is asked for, so that a machine without the library loses that conduit only.
+ * programs, load aq-NAME.so when the conduit is asked for, so that a machine without the library loses that conduit
+ * only.
  *
  * Threads   one, during start-up
  * Uses      core/aq_env.h, dlopen. SPDX-License-Identifier: BSD-3-Clause

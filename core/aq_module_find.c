@@ -1,10 +1,11 @@
 /*
  * aq_module_find.c - where the module of a conduit is.
  *
- * Looked for, in this order: the folder that the user names (AQ_MODULE_DIR), and then nowhere else; aqueduct/ beside the
- * shared library that this code is in; modules/ (a build folder) and lib/aqueduct/ (an installed tree) in the folders
- * above the program; the folder that configure was told. So a tree works wherever it was moved. What lies above the
- * program is taken only from who could have changed the program itself: above /tmp/x/prog is everybody's /tmp/modules.
+ * Looked for, in this order: the folder that the user names (AQ_MODULE_DIR), and then nowhere else; aqueduct/ beside
+ * the shared library that this code is in; modules/ (a build folder) and lib/aqueduct/ (an installed tree) in the
+ * folders above the program; the folder that configure was told. So a tree works wherever it was moved. What lies above
+ * the program is taken only from who could have changed the program itself: above /tmp/x/prog is everybody's
+ * /tmp/modules.
  *
  * Uses      nothing of core, for gasnetrun looks as the program will. SPDX-License-Identifier: BSD-3-Clause
  */

@@ -4,8 +4,8 @@
  * Polling   a look at MPI costs some ten times as much as one at shared memory; while near ranks keep us busy, most
  *           polls leave it out
  * Sleeping  MPI has nothing to sleep on: a sleeper naps, ever longer, and looks; the bell of near ranks and of other
- *           threads ends a nap. While something of ours is on its way, which MPI moves on in polls only, it gives its core
- *           away a few times first, and then naps as shortly as can be
+ *           threads ends a nap. While something of ours is on its way, which MPI moves on in polls only, it gives its
+ *           core away a few times first, and then naps as shortly as can be
  * Leaving   what MPI has not sent as the process leaves would be lost, and a peer would wait for ever: leaving waits
  *           for that, a bounded time
  * Threads   any
@@ -61,11 +61,12 @@ void aq_mpi_fatal(int error, const char *what)
 
 void aq_mpi_check_over(void)
 {
-    /* acquire: pairs with the release in aq_mpi_close(); a thread that was on its way in learns it here at the latest */
+    /* acquire: pairs with the release in aq_mpi_close(); a thread that was on its way in learns it here at the
+     * latest */
     if (atomic_load_explicit(&aq_mpi.over, memory_order_acquire))
-        aq_fatal("mpi: the program communicates, or waits for what it had begun, after its MPI_Finalize, which has ended "
-                 "MPI for this library too; call MPI_Finalize after the end of the last operation with a rank that shares "
-                 "no memory with this one, or leave it to gasnet_exit()");
+        aq_fatal("mpi: the program communicates, or waits for what it had begun, after its MPI_Finalize, which has "
+                 "ended MPI for this library too; call MPI_Finalize after the end of the last operation with a rank "
+                 "that shares no memory with this one, or leave it to gasnet_exit()");
 }
 
 void aq_mpi_enter_waiting(void)

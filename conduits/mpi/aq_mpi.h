@@ -85,8 +85,9 @@ _Noreturn void aq_mpi_fatal(int error, const char *what) __attribute__((cold));
 
 /* Collective, at the end of the conduit's init: messages work. AQ_OK or negative, logged. */
 int aq_mpi_rma_init(void);
-/* Collective: returns when all ranks are there, and serves messages until then. Inside collective calls that do not, MPI's or the
- * board's, nobody may wait for a message that one of us still has to push. Nothing before messages work. */
+/* Collective: returns when all ranks are there, and serves messages until then. Inside collective calls that do not,
+ * MPI's or the board's, nobody may wait for a message that one of us still has to push. Nothing before messages
+ * work. */
 void aq_mpi_meet(void);
 /* As the table's entries of the same names; put and get for far ranks only. */
 int aq_mpi_segment_attach(uintptr_t size, void **base_out);

@@ -1,13 +1,13 @@
 /*
  * aq_mpi_atomic.c - atomic operations by MPI's accumulates.
  *
- * Which domains  Accumulates are atomic with each other, and with nothing else: neither with the processor's atomics that
- *                near ranks and the handlers of messages use, nor, if the operation differs, with each other: MPI takes
- *                it that all concurrent accumulates on a word are one operation or MPI_NO_OP (accumulate_ops, whose default
- *                is same_op_no_op). So a domain is served here only as a whole, every target of every member by MPI, and
- *                only if its operations are one of MPI's, with GET as the NO_OP: additions and subtractions are
- *                MPI_SUM, SET and SWAP are MPI_REPLACE. All others stay with messages. Operations of another domain on the
- *                same word are divided from these by a barrier, as the interface demands
+ * Which domains  Accumulates are atomic with each other, and with nothing else: neither with the processor's atomics
+ *                that near ranks and the handlers of messages use, nor, if the operation differs, with each other: MPI
+ *                takes it that all concurrent accumulates on a word are one operation or MPI_NO_OP (accumulate_ops,
+ *                whose default is same_op_no_op). So a domain is served here only as a whole, every target of every
+ *                member by MPI, and only if its operations are one of MPI's, with GET as the NO_OP: additions and
+ *                subtractions are MPI_SUM, SET and SWAP are MPI_REPLACE. All others stay with messages. Operations of
+ *                another domain on the same word are divided from these by a barrier, as the interface demands
  * Near ranks     would take the detour over MPI for what costs them an instruction: domains are served here only in
  *                jobs without them
  * Completion     the request brings the old value; what the target's own loads see afterwards, a flush makes sure of

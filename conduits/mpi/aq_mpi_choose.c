@@ -1,17 +1,18 @@
 /*
  * aq_mpi_choose.c - by which way transfers go: a few milliseconds of measuring when segments are attached.
  *
- * What a window is worth differs from one MPI, network and setting to the next, and no table would know them all. It differs
- * between ranks of one host, which have the MPI's shared memory, and ranks of different hosts, too: so for each of these
- * classes of pairs (aq_mpi_pairs.h) one pair measures (aq_mpi_measure.c), and all pairs of the class go by what it has found:
+ * What a window is worth differs from one MPI, network and setting to the next, and no table would know them all. It
+ * differs between ranks of one host, which have the MPI's shared memory, and ranks of different hosts, too: so for each
+ * of these classes of pairs (aq_mpi_pairs.h) one pair measures (aq_mpi_measure.c), and all pairs of the class go by
+ * what it has found:
  *
- *   one-sided   such a window serves every transfer, whatever messages would take: that the target need not look is worth
- *               more than a microsecond. Else puts stay with messages: they are done only when flushed, which would
- *               hold up this rank, inside MPI, until the target looks
+ *   one-sided   such a window serves every transfer, whatever messages would take: that the target need not look is
+ *               worth more than a microsecond. Else puts stay with messages: they are done only when flushed, which
+ *               would hold up this rank, inside MPI, until the target looks
  *   speed       else a window serves gets of the sizes at which it is not slower than a message and its answer
- *   atomics     are served by a window that is one-sided for them, and takes no more than AQ_MPI_ATOMIC_SLACK times as long
- *               as a message and its answer: an MPI may make them out of a lock and several transfers. One domain has
- *               members of both classes, so both have to agree
+ *   atomics     are served by a window that is one-sided for them, and takes no more than AQ_MPI_ATOMIC_SLACK times as
+ *               long as a message and its answer: an MPI may make them out of a lock and several transfers. One domain
+ *               has members of both classes, so both have to agree
  *
  * Threads   one; collective over the job
  * Uses      aq_mpi_rma.h, core/aq_env.h. SPDX-License-Identifier: BSD-3-Clause
@@ -27,8 +28,8 @@
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
 
-/* What a window may take of the time of a bare message and its answer. An active message takes a little more than that, but so
- * does a get whose target polls for messages rather than waits inside MPI. */
+/* What a window may take of the time of a bare message and its answer. An active message takes a little more than that,
+ * but so does a get whose target polls for messages rather than waits inside MPI. */
 #define AQ_MPI_SLACK 1.0
 #define AQ_MPI_ATOMIC_SLACK 4.0
 

@@ -103,7 +103,8 @@ static inline bool aq_mpi_credit_due(const struct aq_mpi_peer *peer, uint32_t wi
     const uint32_t done = atomic_load_explicit(&((struct aq_mpi_peer *)(uintptr_t)peer)->done_units,
                                                memory_order_relaxed);
 
-    return done - atomic_load_explicit(&((struct aq_mpi_peer *)(uintptr_t)peer)->told, memory_order_relaxed) >= window / 2;
+    return done - atomic_load_explicit(&((struct aq_mpi_peer *)(uintptr_t)peer)->told, memory_order_relaxed)
+           >= window / 2;
 }
 
 /* The counts for a packet to the peer, which are told from now on. */

@@ -1,17 +1,17 @@
 /*
  * aq_mpi_end.c - the way out: who calls MPI_Finalize, and when may it be called?
  *
- * Rules     Who has called MPI_Init calls MPI_Finalize; but after gasnet_exit(), which never returns, we do, whoever has
- *           started MPI. The program may call it before its exit, or after ours (in a function that exit() runs)
+ * Rules     Who has called MPI_Init calls MPI_Finalize; but after gasnet_exit(), which never returns, we do, whoever
+ *           has started MPI. The program may call it before its exit, or after ours (in a function that exit() runs)
  * How       MPI_Finalize waits for all ranks, so all have to agree. Not willing is a rank that a signal has taken from
- *           where it was, perhaps from within MPI; that is on another thread than the one MPI knows; from which something
- *           is still to be sent; or that has died. On a host the board counts the votes, MPI itself between hosts. If
- *           one is not willing, all leave without, and say goodbye to the launcher (aq_mpi_goodbye.c)
+ *           where it was, perhaps from within MPI; that is on another thread than the one MPI knows; from which
+ *           something is still to be sent; or that has died. On a host the board counts the votes, MPI itself between
+ *           hosts. If one is not willing, all leave without, and say goodbye to the launcher (aq_mpi_goodbye.c)
  *           What is the conduit's is given back at the beginning of MPI_Finalize, whoever calls it: what is on its way
  *           arrives, at all ranks; then receives, windows and communicators go. If the program has called it, who
  *           communicates later is told so, and the job ends
- * Bounds    MPI_Finalize gets a few seconds: a rank may die in it, and the others would wait for that one. Then they leave
- *           it where it is and say goodbye without it
+ * Bounds    MPI_Finalize gets a few seconds: a rank may die in it, and the others would wait for that one. Then they
+ *           leave it where it is and say goodbye without it
  * Threads   the one that leaves; fini and abort on others
  * Uses      the board, unwind.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -44,8 +44,8 @@
 #define AQ_MPI_MS UINT64_C(1000000)
 #define AQ_MPI_LOOKS 64u        /* between naps of who waits for others at the end */
 
-/* On the board: a rank's vote, and the result, which whoever sees it first writes down; then, that it has nothing left to
- * do but to end. */
+/* On the board: a rank's vote, and the result, which whoever sees it first writes down; then, that it has nothing left
+ * to do but to end. */
 enum aq_mpi_vote { AQ_MPI_NO_VOTE = 0, AQ_MPI_FINALIZE, AQ_MPI_HASTE, AQ_MPI_GO };
 
 static struct {
@@ -136,9 +136,9 @@ static void aq_mpi_nap_open(void)
 
 /* --- giving back what is ours --- */
 
-/* Until what is on its way between us and others has arrived, everywhere: credit, or the thanks for a transfer, may hang
- * behind a rank that looks no more, and no receive or communicator may go before it. MPI_Finalize waits for all ranks, and
- * so does this; what bounds the one bounds the other. */
+/* Until what is on its way between us and others has arrived, everywhere: credit, or the thanks for a transfer, may
+ * hang behind a rank that looks no more, and no receive or communicator may go before it. MPI_Finalize waits for all
+ * ranks, and so does this; what bounds the one bounds the other. */
 static void aq_mpi_drain(void)
 {
     const uint64_t end = aq_board_now_ns() + AQ_MPI_OWN_MS * AQ_MPI_MS;
@@ -294,8 +294,8 @@ int aq_mpi_end_fence(void)
     return all ? AQ_OK : AQ_ERR_SYS;
 }
 
-/* Ranks of hosts that do not agree never come to this meeting; others may hear late that all hosts have come to their exit, but
- * within the exit timeout. */
+/* Ranks of hosts that do not agree never come to this meeting; others may hear late that all hosts have come to their
+ * exit, but within the exit timeout. */
 static bool aq_mpi_hosts_agree(void)
 {
     const uint64_t end = aq_board_now_ns() + (AQ_MPI_VOTE_MS + aq_mpi_end.board->exit_timeout_ms) * AQ_MPI_MS;
@@ -335,8 +335,8 @@ static void aq_mpi_set_alarm(unsigned seconds)
     setitimer(ITIMER_REAL, &limit, NULL);
 }
 
-/* Bounded: a rank may die in it, and MPICH 4.0 hangs in it by itself over UCX's TCP, where a rank flushes its connections to
- * others that wait at the launcher's barrier already. Then we leave as if it had not been called. */
+/* Bounded: a rank may die in it, and MPICH 4.0 hangs in it by itself over UCX's TCP, where a rank flushes its
+ * connections to others that wait at the launcher's barrier already. Then we leave as if it had not been called. */
 static void aq_mpi_finalize(void)
 {
     if (sigsetjmp(aq_mpi_end.way_out, 1) == 0) {
@@ -378,8 +378,8 @@ void aq_mpi_end_part(enum aq_leave how)
     aq_mpi_set_state(AQ_RANK_ENDED);
 }
 
-/* The first rank that ends with a code other than 0 makes Open MPI's mpirun kill the rest, for which it takes a second; so
- * they end together. */
+/* The first rank that ends with a code other than 0 makes Open MPI's mpirun kill the rest, for which it takes a second;
+ * so they end together. */
 static void aq_mpi_go_together(void)
 {
     struct aq_board *board = aq_mpi_end.board;

@@ -1,12 +1,12 @@
 /*
  * aq_mpi_goodbye.c - a word to the launcher that does not go through MPI.
  *
- * Why       A rank that a signal has taken out of the middle of an MPI call, or whose other threads are in one, cannot call
- *           MPI any more. A launcher whose ranks end without MPI_Finalize complains, kills the others, and loses the job's
- *           exit code. So what MPI would tell it is told directly: by the PMIx library that MPI has loaded (Open MPI), or
- *           as a line of PMI-1 on MPI's connection to the launcher (MPICH, hydra)
- * Threads   any, while MPI may be in use by others. PMIx has a thread and locks of its own; PMI-1 is spoken by MPI during
- *           MPI_Init and MPI_Finalize only
+ * Why       A rank that a signal has taken out of the middle of an MPI call, or whose other threads are in one, cannot
+ *           call MPI any more. A launcher whose ranks end without MPI_Finalize complains, kills the others, and loses
+ *           the job's exit code. So what MPI would tell it is told directly: by the PMIx library that MPI has loaded
+ *           (Open MPI), or as a line of PMI-1 on MPI's connection to the launcher (MPICH, hydra)
+ * Threads   any, while MPI may be in use by others. PMIx has a thread and locks of its own; PMI-1 is spoken by MPI
+ *           during MPI_Init and MPI_Finalize only
  * Uses      aq_mpi_lib.h, dlopen. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <dlfcn.h>

@@ -47,8 +47,9 @@ bool aq_mpi_end_is_cut_short(void);
 void aq_mpi_goodbye(void);
 
 /**
- * aq_mpi_end_fence - once the thread that leaves has voted: wait for all ranks that cannot hear otherwise that all have come to
- * their exit. A thread of the minder's. AQ_OK; or negative if MPI is not ours, or the other thread has heard meanwhile.
+ * aq_mpi_end_fence - once the thread that leaves has voted: wait for all ranks that cannot hear otherwise that all have
+ * come to their exit. A thread of the minder's. AQ_OK; or negative if MPI is not ours, or the other thread has heard
+ * meanwhile.
  */
 int aq_mpi_end_fence(void);
 

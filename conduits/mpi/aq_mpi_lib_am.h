@@ -23,7 +23,8 @@ enum aq_mpi_lane { AQ_MPI_REPLY = 0, AQ_MPI_REQUEST = 1, AQ_MPI_LANES = 2 };
 /* Packets come into receives that wait for them, or most of them wait themselves to be looked for. A table for each. */
 enum aq_mpi_receiver { AQ_MPI_RING, AQ_MPI_PROBE, AQ_MPI_RECEIVERS };
 
-/* A packet of a lane that has come, in a slot of either lane's, which is the conduit's until aq_mpi_lib_am.restart(). */
+/* A packet of a lane that has come, in a slot of either lane's, which is the conduit's until
+ * aq_mpi_lib_am.restart(). */
 struct aq_mpi_arrival {
     uint16_t lane, ring; /* ring: the lane whose slot it is */
     uint32_t slot, source, nbytes;

@@ -2,8 +2,8 @@
  * aq_mpi_lib_rma.h - what the mpi conduit asks of an MPI library for transfers: windows, and messages of its own.
  *
  * Requests  what is started with a request is appended to a list, which grows; its number there is how many there were
- *           before. test() tells the numbers of those that are done, falling; each is taken out by moving the last of the list to its
- *           place, in the order told. Who calls keeps a list of its own in step
+ *           before. test() tells the numbers of those that are done, falling; each is taken out by moving the last of
+ *           the list to its place, in the order told. Who calls keeps a list of its own in step
  * Windows   AQ_MPI_WIN_JOB over the segments of all ranks, AQ_MPI_WIN_PAIR over a few bytes of two, for measuring; both
  *           are open for access by all of their ranks to all from open() on
  * Threads   every call inside aq_mpi_enter()
@@ -33,9 +33,9 @@ struct aq_mpi_lib_rma {
     int (*start)(void);
     /* Collective: *done_out once everybody has called it; until then to be called again. Does not wait. */
     int (*meet)(bool *done_out);
-    /* Collective over the job, or over this rank and peer (and then *me_out is which of the two, 0 or 1, this one is): make
-     * a window of this rank's [base, base+size). *usable_out: it can be used beside loads and stores. If not, or if MPI
-     * fails, there is none. */
+    /* Collective over the job, or over this rank and peer (and then *me_out is which of the two, 0 or 1, this one is):
+     * make a window of this rank's [base, base+size). *usable_out: it can be used beside loads and stores. If not, or
+     * if MPI fails, there is none. */
     int (*open)(void *base, size_t size, bool *usable_out);
     int (*open_pair)(uint32_t peer, void *base, size_t size, bool *usable_out, uint32_t *me_out);
     /* Collective in the same way; nothing if there is none. */
@@ -48,7 +48,8 @@ struct aq_mpi_lib_rma {
     int (*get)(enum aq_mpi_win win, uint32_t rank, uint64_t at, void *dest, size_t nbytes);
     int (*flush)(enum aq_mpi_win win, uint32_t rank);
 
-    /* With a request: of a put, and of an accumulate, it says that the local memory is free; of others, that data is there. */
+    /* With a request: of a put, and of an accumulate, it says that the local memory is free; of others, that data is
+     * there. */
     int (*rput)(enum aq_mpi_win win, uint32_t rank, uint64_t at, const void *src, size_t nbytes);
     int (*rget)(enum aq_mpi_win win, uint32_t rank, uint64_t at, void *dest, size_t nbytes);
     /* The same, tested a few times at once: if *done_out, it is not in the list; a put is at the target, too. */

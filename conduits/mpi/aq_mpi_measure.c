@@ -3,14 +3,14 @@
  *
  * One of them leads; they try on a small window of their own:
  *
- *   one-sided   the far one looks away from MPI, by agreement, for AQ_MPI_AWAY_NS, and sends a word when it is back: a put
- *               and a get that complete before that comes need no attention. The same for an atomic operation, which an MPI
- *               may serve in another way
- *   speed       both look: a get, an atomic operation, and a message with its answer. On a machine too busy to tell, a table
- *               of what is usual stands in for the times
+ *   one-sided   the far one looks away from MPI, by agreement, for AQ_MPI_AWAY_NS, and sends a word when it is back: a
+ *               put and a get that complete before that comes need no attention. The same for an atomic operation,
+ *               which an MPI may serve in another way
+ *   speed       both look: a get, an atomic operation, and a message with its answer. On a machine too busy to tell, a
+ *               table of what is usual stands in for the times
  *
- * The segments' own memory is not touched: its pages are the client's to place. All of it takes some milliseconds, or 30 ms
- * on a busy machine.
+ * The segments' own memory is not touched: its pages are the client's to place. All of it takes some milliseconds, or
+ * 30 ms on a busy machine.
  *
  * Threads   one; inside aq_mpi_enter()
  * Uses      aq_mpi_measure.h, aq_mpi_rma.h. SPDX-License-Identifier: BSD-3-Clause
@@ -53,7 +53,8 @@ struct aq_mpi_pair {
 
 enum aq_mpi_trial { AQ_MPI_TRY_TRANSFERS, AQ_MPI_TRY_ATOMICS, AQ_MPI_TRIALS };
 
-/* What windows without hardware behind them show: MPICH 4.0 over UCX's shared memory, two processes, a quiet machine. */
+/* What windows without hardware behind them show: MPICH 4.0 over UCX's shared memory, two processes, a quiet
+ * machine. */
 static const struct aq_mpi_least aq_mpi_usual = {
     .get = { 393, 500, 2500, 9000, 33000 },
     .message = { 353, 500, 1500, 7500, 23000 },
@@ -109,7 +110,8 @@ static void aq_mpi_pair_pause(uint64_t ns)
 
 /* --- does the window need the target's attention? --- */
 
-/* The far one's part: say so, look away, say that it is back and whether it was away in time, ask whether that was all. */
+/* The far one's part: say so, look away, say that it is back and whether it was away in time, ask whether that was
+ * all. */
 static void aq_mpi_pair_look_away(const struct aq_mpi_pair *pair)
 {
     char word = 1;
@@ -125,8 +127,8 @@ static void aq_mpi_pair_look_away(const struct aq_mpi_pair *pair)
     }
 }
 
-/* What is to be done without the far one's attention. The word that it is back is awaited by request 0; how many requests
- * there are then. */
+/* What is to be done without the far one's attention. The word that it is back is awaited by request 0; how many
+ * requests there are then. */
 static unsigned aq_mpi_pair_act(const struct aq_mpi_pair *pair, enum aq_mpi_trial what)
 {
     const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
@@ -155,8 +157,8 @@ static bool aq_mpi_pair_is_quick(const struct aq_mpi_pair *pair, enum aq_mpi_tri
     return !is_back;
 }
 
-/* The lead's part. A rank that loses its processor for a while must not spoil it: more than one try. Atomics are tried if
- * transfers are one-sided. */
+/* The lead's part. A rank that loses its processor for a while must not spoil it: more than one try. Atomics are tried
+ * if transfers are one-sided. */
 static bool aq_mpi_pair_is_one_sided(const struct aq_mpi_pair *pair, enum aq_mpi_trial what)
 {
     bool so = false;

@@ -5,11 +5,12 @@
  *   direct    an active message, then one send between the two buffers (aq_mpi_rma_direct.c)
  *   messages  the data in active messages (aq_ref_put, aq_ref_get)
  *
- * aq_mpi_choose.c says from which size on which of them is best. Memory that no window holds, of further endpoints and in
- * segment everything, goes directly if it is much.
+ * aq_mpi_choose.c says from which size on which of them is best. Memory that no window holds, of further endpoints and
+ * in segment everything, goes directly if it is much.
  *
- * A short transfer by a one-sided window is complete after a flush, which is short too. If the client waits for it anyhow,
- * both calls are made at once; if not, the flush is the next poll's. Everything else has a request, which polls test.
+ * A short transfer by a one-sided window is complete after a flush, which is short too. If the client waits for it
+ * anyhow, both calls are made at once; if not, the flush is the next poll's. Everything else has a request, which polls
+ * test.
  *
  * Owns      aq_mpi_rma
  * Threads   any
@@ -156,7 +157,8 @@ static void aq_mpi_window_wait_left(gex_Rank_t rank, atomic_bool *left)
 static int aq_mpi_window_move(struct aq_mpi_xfer *as, size_t nbytes, bool lc_now, gex_Flags_t flags)
 {
     /* only what is one-sided ends for sure in the call, and so at once if its source has to be free */
-    const bool tries = nbytes <= AQ_MPI_SHORT && (as->op->kind->blocks || (lc_now && aq_mpi_paths_to(as->rank)->one_sided));
+    const bool tries = nbytes <= AQ_MPI_SHORT
+                       && (as->op->kind->blocks || (lc_now && aq_mpi_paths_to(as->rank)->one_sided));
     bool done = false;
 
     as->nbytes = nbytes;

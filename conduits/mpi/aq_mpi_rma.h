@@ -126,7 +126,8 @@ int aq_mpi_choose(bool window);
 
 static inline const struct aq_mpi_paths *aq_mpi_paths_to(gex_Rank_t rank)
 {
-    return &aq_mpi_rma.paths[aq_job.host_of[rank] == aq_job.host_of[aq_job.rank] ? AQ_MPI_SAME_HOST : AQ_MPI_OTHER_HOST];
+    return &aq_mpi_rma.paths[aq_job.host_of[rank] == aq_job.host_of[aq_job.rank] ? AQ_MPI_SAME_HOST
+                                                                                 : AQ_MPI_OTHER_HOST];
 }
 
 static inline bool aq_mpi_paths_say_window(uint64_t sizes, size_t nbytes)

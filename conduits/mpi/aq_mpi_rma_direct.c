@@ -1,16 +1,17 @@
 /*
  * aq_mpi_rma_direct.c - transfers straight between the buffers of two ranks, which no window needs to hold.
  *
- * An active message tells the peer what is wanted; the data then goes by one send of MPI's from buffer to buffer, and what
- * the MPI does for large messages (a single copy, RDMA) does the rest. For a put the peer answers when it has the data.
+ * An active message tells the peer what is wanted; the data then goes by one send of MPI's from buffer to buffer, and
+ * what the MPI does for large messages (a single copy, RDMA) does the rest. For a put the peer answers when it has the
+ * data.
  *
  * Wire      DIRECT_PUT(dest, nbytes, tag) -> data with 3 tag -> nothing with 3 tag + 2
  *           DIRECT_GET(src, nbytes, tag) -> data with 3 tag + 1
  *           The tag is the initiator's: from one rank to another the three kinds of messages never share one
- * Deadlock  an initiator posts its sends and receives as soon as it has asked, a peer posts its own as soon as it is asked,
- *           and none of them ever waits for room among the requests: so every send and receive finds its partner
- *           posted in the end, and is tested by polls, whoever else has how many under way. What bounds them is the number
- *           of tags, which an initiator takes before it asks
+ * Deadlock  an initiator posts its sends and receives as soon as it has asked, a peer posts its own as soon as it is
+ *           asked, and none of them ever waits for room among the requests: so every send and receive finds its partner
+ *           posted in the end, and is tested by polls, whoever else has how many under way. What bounds them is the
+ *           number of tags, which an initiator takes before it asks
  * Owns      the tags
  * Threads   any; tags inside aq_mpi_enter()
  * Uses      aq_mpi_rma.h, core/aq_am.h, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause

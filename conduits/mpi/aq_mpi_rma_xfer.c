@@ -1,16 +1,16 @@
 /*
  * aq_mpi_rma_xfer.c - transfers on their way: requests of MPI's, flushes, and those that wait for either.
  *
- * MPI says of a put that its source is free, by a request; that the data is at the target only a flush says, and a flush
- * waits for everything under way to that target. A flush that waits would hold up this rank's handlers for as long as the
- * target looks away. So a put whose request is done is settled first: it waits until no request to the same target is
- * outstanding, and is flushed then, when nothing is left that the flush could wait for.
+ * MPI says of a put that its source is free, by a request; that the data is at the target only a flush says, and a
+ * flush waits for everything under way to that target. A flush that waits would hold up this rank's handlers for as
+ * long as the target looks away. So a put whose request is done is settled first: it waits until no request to the same
+ * target is outstanding, and is flushed then, when nothing is left that the flush could wait for.
  *
  * So that later transfers cannot hold a settled put up for ever, those to the target of the oldest one are queued once
  * AQ_MPI_PATIENCE others have been started after it: its requests run out, it is flushed, the queue moves on.
  *
- * Owns      pieces: active ones with a request, in step with the module's list; settled ones; queued ones, of windows, in
- *           the order of their starts; free ones, kept for good
+ * Owns      pieces: active ones with a request, in step with the module's list; settled ones; queued ones, of windows,
+ *           in the order of their starts; free ones, kept for good
  * Threads   inside aq_mpi_enter(), but for the count of busy ones
  * Uses      aq_mpi_rma.h. SPDX-License-Identifier: BSD-3-Clause
  */

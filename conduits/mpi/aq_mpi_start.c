@@ -92,8 +92,8 @@ static int aq_mpi_check_launcher(const char *about)
     return AQ_OK;
 }
 
-/* MPI libraries, and those beneath them, install handlers that print a crash's stack. This library's handlers do so, too, and
- * end the job besides, but they leave alone what they take for the program's. */
+/* MPI libraries, and those beneath them, install handlers that print a crash's stack. This library's handlers do so,
+ * too, and end the job besides, but they leave alone what they take for the program's. */
 static void aq_mpi_take_signals(void)
 {
     static const int signals[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV};

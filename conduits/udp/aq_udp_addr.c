@@ -3,8 +3,9 @@
  *
  * GASNET_UDP_INTERFACE, else GASNET_WORKERIP, name it: an interface, an address of this host or else of a
  * network it is in, or a network such as 10.0.0.0/24, of which each host has one address.
- * Else, ranks of one host use the loopback; those of several the address from which GASNET_MASTERIP is reached, if that is set, or that of the first
- * interface that is up, leads somewhere and is not one of a container's or virtual machine's bridges.
+ * Else, ranks of one host use the loopback; those of several the address from which GASNET_MASTERIP is reached, if that
+ * is set, or that of the first interface that is up, leads somewhere and is not one of a container's or virtual
+ * machine's bridges.
  *
  * Uses      getifaddrs. SPDX-License-Identifier: BSD-3-Clause
  */

@@ -208,8 +208,8 @@ static enum aq_udp_sent aq_udp_sock_failed(struct aq_udp_peer *peer, int error, 
 }
 
 /* A peer at the same address that is spoken to often gets a socket of its own: to one that is connected the
- * kernel need not look for the way each time, some 300 ns of a message. It only sends; what the peer says comes to the socket that
- * all know. */
+ * kernel need not look for the way each time, some 300 ns of a message. It only sends; what the peer says comes to the
+ * socket that all know. */
 static void aq_udp_sock_connect(struct aq_udp_peer *peer)
 {
     static atomic_uint count;

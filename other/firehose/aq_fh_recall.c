@@ -235,7 +235,8 @@ void aq_fh_progress(struct aq_fh *fh)
     struct aq_fh_peer *peer;
 
 #if AQ_THREADED
-    /* acq_rel: after another thread's aq_fh_want(), and then its `wants` is seen, or before, and then `work` stays set */
+    /* acq_rel: after another thread's aq_fh_want(), and then its `wants` is seen, or before, and then `work` stays
+     * set */
     (void)atomic_exchange_explicit(&fh->head.work, 0, memory_order_acq_rel);
 #else
     atomic_store_explicit(&fh->head.work, 0, memory_order_relaxed); /* one thread */

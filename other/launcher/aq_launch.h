@@ -76,8 +76,8 @@ void aq_launch_conduit_in(const char *word, char conduit_out[16]);
 char *aq_launch_map(const char *path, size_t *size_out);
 
 /**
- * aq_launch_mpirun - the command that starts a job of the MPI that the program will use: what its module, or that of the
- * conduit, was compiled to say; else what configure found. The caller's, free().
+ * aq_launch_mpirun - the command that starts a job of the MPI that the program will use: what its module, or that of
+ * the conduit, was compiled to say; else what configure found. The caller's, free().
  */
 char *aq_launch_mpirun(const struct aq_launch *lo);
 

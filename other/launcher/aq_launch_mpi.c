@@ -2,8 +2,8 @@
 /*
  * aq_launch_mpi.c - which mpirun fits a program?
  *
- * How       The module of the mpi conduit has the command of its MPI in an identification string. It is in the program, if
- *           that was linked with the archive, else in the file that the program will load
+ * How       The module of the mpi conduit has the command of its MPI in an identification string. It is in the program,
+ *           if that was linked with the archive, else in the file that the program will load
  * Threads   one
  * Uses      core/aq_module.h
  */

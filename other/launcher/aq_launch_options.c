@@ -168,7 +168,8 @@ static bool aq_launch_option_encode(struct aq_launch *lo, const char *word)
     else if (strcmp(what + 6, "-args") != 0)
         return false;
     else if (!no)
-        aq_launch_error(lo, "-encode-args: arguments are never encoded; quote them for the launcher by %%Q in MPIRUN_CMD");
+        aq_launch_error(lo, "-encode-args: arguments are never encoded; "
+                            "quote them for the launcher by %%Q in MPIRUN_CMD");
     return true;
 }
 

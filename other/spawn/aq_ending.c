@@ -282,7 +282,8 @@ static void aq_ending_ask_now(struct aq_ending *e)
         aq_ending_ask(e);
 }
 
-/* Who writes out its last words is let alone: that ends when its reader does. Who has just done so leaves in a moment. */
+/* Who writes out its last words is let alone: that ends when its reader does. Who has just done so leaves in a
+ * moment. */
 static bool aq_ending_spares(struct aq_ending *e, uint32_t state)
 {
     const uint64_t now = aq_board_now_ns();

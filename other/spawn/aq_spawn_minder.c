@@ -334,7 +334,8 @@ static int aq_minder_step(struct aq_ending *e)
     bool ending;
     int wait = -1;
 
-    if (atomic_load_explicit(&aq_minder.forgotten, memory_order_acquire)) { /* its number may be another file's by now */
+    /* its number may be another file's by now */
+    if (atomic_load_explicit(&aq_minder.forgotten, memory_order_acquire)) {
         aq_minder.fds[3].fd = -1;
         aq_minder.fds[3].revents = 0;
     }

@@ -24,8 +24,8 @@ void aq_minder_notify(void);
 /** aq_minder_launcher_lost - the launcher's library says that its daemon is gone. Any thread. */
 void aq_minder_launcher_lost(void);
 
-/** aq_minder_forget_launcher - the connection that ops->life_fd() told is about to be closed in order, by whoever owns it:
- *  from now on its end says nothing of the launcher. Any thread. */
+/** aq_minder_forget_launcher - the connection that ops->life_fd() told is about to be closed in order, by whoever owns
+ *  it: from now on its end says nothing of the launcher. Any thread. */
 void aq_minder_forget_launcher(void);
 
 /** aq_minder_is_orphan - has aq_minder_launcher_lost() been called? Also before there is a minder. */

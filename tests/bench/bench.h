@@ -107,7 +107,8 @@ const struct aq_row *aq_rows(size_t *count_out);
 /** aq_row_wanted - do the options ask for this row, given whether ranks share memory or are far? */
 bool aq_row_wanted(const struct aq_options *options, const struct aq_row *row, bool far);
 
-/** aq_row_budget, aq_row_limit_name - the row's largest ratio, or 0, and its limit in words, or NULL, given the options. */
+/** aq_row_budget, aq_row_limit_name - the row's largest ratio, or 0, and its limit in words, or NULL, given the
+ *  options. */
 double aq_row_budget(const struct aq_options *options, const struct aq_row *row, bool far);
 const char *aq_row_limit_name(const struct aq_options *options, const struct aq_row *row);
 
@@ -231,16 +232,16 @@ extern const struct aq_row_kind aq_kind_broadcast, aq_kind_reduce, aq_kind_allre
 /** aq_atomic_start - the domains of the atomics' rows; collective, after attach. */
 void aq_atomic_start(struct aq_job *job);
 
-/** aq_far_start - ranks 0 and 1 connect sockets for the limits, or MPI is made ready; nothing if they share memory or cannot.
- *  Collective, before the first row. */
+/** aq_far_start - ranks 0 and 1 connect sockets for the limits, or MPI is made ready; nothing if they share memory or
+ *  cannot. Collective, before the first row. */
 void aq_far_start(struct aq_job *job);
 
 /** aq_far_stream - the task of that name: rank 0 puts one MiB after another into rank 1's segment and
  *  reports how long one takes on average. */
 void aq_far_stream(struct aq_job *job);
 
-/** aq_far_possible - has the row a limit here? aq_far_ways - how many ways are there to run it; aq_far_take_way - this one
- *  from now on; aq_far_name - the way in use, in words. */
+/** aq_far_possible - has the row a limit here? aq_far_ways - how many ways are there to run it; aq_far_take_way - this
+ *  one from now on; aq_far_name - the way in use, in words. */
 bool aq_far_possible(const struct aq_job *job, const struct aq_row *row);
 unsigned aq_far_ways(const struct aq_job *job, const struct aq_row *row);
 void aq_far_take_way(struct aq_job *job, unsigned way);

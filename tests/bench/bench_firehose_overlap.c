@@ -276,8 +276,10 @@ static void row(const char *where, size_t nbytes, const double *ns)
 
 void bench_fh_overlap(const char *dir)
 {
-    struct bench_fh_plot plot = { .title = "Transfers from memory that is not pinned yet, against warm ones (virtual time)",
-                                  .x = "KiB", .y = "time / time when warm", .set = "set yrange [0.95:]", .curves = 4 };
+    struct bench_fh_plot plot = {
+        .title = "Transfers from memory that is not pinned yet, against warm ones (virtual time)",
+        .x = "KiB", .y = "time / time when warm", .set = "set yrange [0.95:]", .curves = 4,
+    };
     cpu_set_t before;
 
     plot.name[0] = "overlapped, pinning 10%";

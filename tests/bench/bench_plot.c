@@ -32,7 +32,8 @@ struct aq_plot {
 
 /* clang-format off */
 static const struct aq_plot aq_plots[] = {
-    { "latency.svg", "Round trips and blocking transfers on one host", "bytes", "nanoseconds", AQ_PLOT_NS, 1, AQ_BESIDE_SHM, {
+    { "latency.svg", "Round trips and blocking transfers on one host", "bytes", "nanoseconds", AQ_PLOT_NS, 1,
+      AQ_BESIDE_SHM, {
         { "aqueduct", "am_medium", "AM Medium round trip", false, "#1f4fb4" },
         { "aqueduct", "am_medium", "limit: line ping-pong + 2 memcpy", true, "black" },
         { "aqueduct", "am_long", "AM Long round trip", false, "#2a9fd6" },
@@ -56,7 +57,8 @@ static const struct aq_plot aq_plots[] = {
         { "aqueduct", "startup_launch", "launch to first barrier", false, "#1f4fb4" },
         { "aqueduct", "startup_init", "init to first barrier", false, "#d95f02" },
         { "aqueduct", "startup_init", "limit: fork + exec", true, "black" } } },
-    { "far-bandwidth.svg", "Streams of puts and gets over a network conduit", "bytes", "GB/s", AQ_PLOT_GBS, 64, AQ_BESIDE_UDP, {
+    { "far-bandwidth.svg", "Streams of puts and gets over a network conduit", "bytes", "GB/s", AQ_PLOT_GBS, 64,
+      AQ_BESIDE_UDP, {
         { "aqueduct", "put_stream", "stream of puts", false, "#d95f02" },
         { "aqueduct", "get_stream", "stream of gets", false, "#1b9e3e" },
         { "aqueduct", "put", "blocking puts", false, "#e6ab02" },
@@ -79,7 +81,8 @@ static const struct aq_plot aq_plots[] = {
         { "openmpi", "am_long", "the same, longer", false, "#8c4fc4" },
         { "libfabric", "am_medium", "libfabric tcp round trip", false, "#c0392b" },
         { "libfabric", "am_long", "the same, longer", false, "#c0392b" } } },
-    { "mpi-bandwidth.svg", "Streams of puts and gets over the mpi conduit", "bytes", "GB/s", AQ_PLOT_GBS, 64, AQ_BESIDE_MPI, {
+    { "mpi-bandwidth.svg", "Streams of puts and gets over the mpi conduit", "bytes", "GB/s", AQ_PLOT_GBS, 64,
+      AQ_BESIDE_MPI, {
         { "aqueduct", "put_stream", "stream of puts", false, "#d95f02" },
         { "aqueduct", "get_stream", "stream of gets", false, "#1b9e3e" },
         { "aqueduct", "put", "blocking puts", false, "#e6ab02" },
@@ -103,7 +106,8 @@ static const struct aq_plot aq_plots[] = {
         { "openmpi", "put", "Open MPI put + flush", false, "#b48cdc" },
         { "mpich", "put", "MPICH put + flush", false, "#e8998d" },
         { "oshmem", "put", "OpenSHMEM put + quiet", false, "#8a8a2a" } } },
-    { "ibv-bandwidth.svg", "Streams of puts and gets over the ibv conduit", "bytes", "GB/s", AQ_PLOT_GBS, 64, AQ_BESIDE_VERBS, {
+    { "ibv-bandwidth.svg", "Streams of puts and gets over the ibv conduit", "bytes", "GB/s", AQ_PLOT_GBS, 64,
+      AQ_BESIDE_VERBS, {
         { "aqueduct", "put_stream", "stream of puts", false, "#d95f02" },
         { "aqueduct", "put_stream", "limit: RDMA writes by verbs", true, "black" },
         { "aqueduct", "get_stream", "stream of gets", false, "#1b9e3e" },

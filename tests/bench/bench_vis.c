@@ -62,14 +62,16 @@ static void aq_strided_get(struct aq_job *job, const struct aq_row *row, uint64_
 
 /* What a programmer writes for each of the two shapes. Not inlined, so that the compiler knows no more than the
  * library does. */
-static __attribute__((noinline)) void aq_loop_rows(double *restrict dst, const double *restrict src, size_t n, size_t ld)
+static __attribute__((noinline)) void aq_loop_rows(double *restrict dst, const double *restrict src, size_t n,
+                                                   size_t ld)
 {
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++)
             dst[i * ld + j] = src[i * ld + j];
 }
 
-static __attribute__((noinline)) void aq_loop_gaps(double *restrict dst, const double *restrict src, size_t n, size_t ld)
+static __attribute__((noinline)) void aq_loop_gaps(double *restrict dst, const double *restrict src, size_t n,
+                                                   size_t ld)
 {
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++)

@@ -90,7 +90,8 @@ void caf_broadcast(void *team, int root, void *data, size_t bytes)
 
 void caf_sum_int64(void *team, int64_t *data, size_t count)
 {
-    gex_Event_Wait(gex_Coll_ReduceToAllNB(team, data, data, GEX_DT_I64, sizeof(*data), count, GEX_OP_ADD, NULL, NULL, 0));
+    gex_Event_Wait(gex_Coll_ReduceToAllNB(team, data, data, GEX_DT_I64, sizeof(*data), count, GEX_OP_ADD, NULL, NULL,
+                                          0));
 }
 
 typedef void (*caf_operation)(const void *left, void *right_and_result);

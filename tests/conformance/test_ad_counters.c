@@ -1,6 +1,6 @@
 /*
- * test_ad_counters.c - domains of 64-bit integers that only add, compare and swap, and look: what a network's device may
- * serve by itself. Everybody works on everybody's words at once, on its own too.
+ * test_ad_counters.c - domains of 64-bit integers that only add, compare and swap, and look: what a network's device
+ * may serve by itself. Everybody works on everybody's words at once, on its own too.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, Remote atomics.
  * SPDX-License-Identifier: BSD-3-Clause
  */

@@ -3,8 +3,8 @@
  * fuzz_udp.c - libFuzzer's target for what the udp conduit does with datagrams: header, frames, hash, engine.
  *
  * A datagram is handed to the parser as it is, behind the hash, as if somebody knew the key; or through the hash,
- * where it must be refused unless it is as it was signed. The engine gets everything that is well-formed. Beyond what the
- * sanitizers see, it is checked that what is under way adds up, that no number is new twice, and that what
+ * where it must be refused unless it is as it was signed. The engine gets everything that is well-formed. Beyond what
+ * the sanitizers see, it is checked that what is under way adds up, that no number is new twice, and that what
  * is acknowledged was sent.
  */
 #include <assert.h>

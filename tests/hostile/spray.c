@@ -4,8 +4,8 @@
  *
  *   spray COUNT SECONDS SEED head|all PORT PORT
  *
- * Sends COUNT datagrams to the two ports of 127.0.0.1, over at most SECONDS: random ones, and, when it may listen (root:
- * an AF_PACKET socket on lo), what it has recorded of the job: as it was, to the other rank, cut off,
+ * Sends COUNT datagrams to the two ports of 127.0.0.1, over at most SECONDS: random ones, and, when it may listen
+ * (root: an AF_PACKET socket on lo), what it has recorded of the job: as it was, to the other rank, cut off,
  * lengthened, with bits turned (in the hashed part only, or in all of it), with the source of
  * the real peer (a raw socket) or from ports of its own. Prints what it did, and how many datagrams
  * came back to its ports; exit status 0 if none did, 1 if any, 4 if it could send less than a tenth.
@@ -292,8 +292,8 @@ int main(int argc, char **argv)
     }
     usleep(200000);
     came = answers();
-    printf("%llu sent in %.1f s (%llu spoofed, %llu refused by the kernel): %llu random, %llu cut off, %llu lengthened, "
-           "%llu with turned bits, %llu replayed, %llu reflected; %u recorded; %u answers\n",
+    printf("%llu sent in %.1f s (%llu spoofed, %llu refused by the kernel): %llu random, %llu cut off, "
+           "%llu lengthened, %llu with turned bits, %llu replayed, %llu reflected; %u recorded; %u answers\n",
            (unsigned long long)spray.sent, seconds() - began, (unsigned long long)spray.spoofed,
            (unsigned long long)spray.refused, (unsigned long long)spray.kind[0], (unsigned long long)spray.kind[1],
            (unsigned long long)spray.kind[2], (unsigned long long)spray.kind[3], (unsigned long long)spray.kind[4],

@@ -14,8 +14,8 @@
  *
  * All data are patterns that follow from a seed, and are compared byte by byte where they arrive.
  *
- * What is allowed is what docs/porting-a-client.md says: operations of both may be under way together, but who waits in one
- * library does not serve the other. So a blocking wait is for what all ranks have started, and all ranks meet in a
+ * What is allowed is what docs/porting-a-client.md says: operations of both may be under way together, but who waits in
+ * one library does not serve the other. So a blocking wait is for what all ranks have started, and all ranks meet in a
  * barrier of that library before any of them waits in the other.
  */
 #ifndef INTEROP_H
@@ -84,8 +84,8 @@ struct traffic {
 /** traffic_register - the handlers; before the segment is attached. */
 void traffic_register(gex_EP_t ep);
 
-/** traffic_start - messages of all kinds, a put and a get in this lane. Little of each, so that they are under way without
- *  the others' help; large: as much as there is room for. */
+/** traffic_start - messages of all kinds, a put and a get in this lane. Little of each, so that they are under way
+ *  without the others' help; large: as much as there is room for. */
 void traffic_start(struct traffic *t, unsigned lane, uint32_t seed, bool large);
 
 /** traffic_done - have all of them come to an end? Polls once. */
@@ -94,7 +94,8 @@ bool traffic_done(struct traffic *t);
 /** traffic_finish - waits for all of them, and compares what the get brought. */
 void traffic_finish(struct traffic *t);
 
-/** traffic_read_back - compares what this rank's finished put of that seed has left at the right neighbour's; each round. */
+/** traffic_read_back - compares what this rank's finished put of that seed has left at the right neighbour's; each
+ *  round. */
 void traffic_read_back(unsigned lane, uint32_t seed, bool large);
 
 /** traffic_arrived - compares what the left neighbour has put; when all have finished this seed's. */
@@ -117,7 +118,8 @@ void memory_register(gex_EP_t ep);
 
 /* --- mix_after.c --- */
 
-/** mix_after - with how "after-...": MPI_Finalize, and communication after it, which must not return. False: another end. */
+/** mix_after - with how "after-...": MPI_Finalize, and communication after it, which must not return. False: another
+ *  end. */
 bool mix_after(const char *how);
 
 #endif

@@ -9,9 +9,10 @@
  *            --end finalize|exit|return|late|abort|after-WHAT [--rounds N] [--spoil] SCENARIO...
  *
  * --start   client: this program initialises MPI, with that level, before Aqueduct; library: Aqueduct does it
- * --end     finalize: MPI_Finalize, then gasnet_exit; exit: gasnet_exit alone; return: from main; late: from main, with an
- *           exit handler, older than Aqueduct's, that finalises MPI; abort: rank 1 calls MPI_Abort; after-barrier, after-put,
- *           after-immediate, after-thread, after-wait: MPI_Finalize, and then the program communicates (mix_after.c)
+ * --end     finalize: MPI_Finalize, then gasnet_exit; exit: gasnet_exit alone; return: from main; late: from main, with
+ *           an exit handler, older than Aqueduct's, that finalises MPI; abort: rank 1 calls MPI_Abort; after-barrier,
+ *           after-put, after-immediate, after-thread, after-wait: MPI_Finalize, and then the program communicates
+ *           (mix_after.c)
  * Each rank for which everything was right prints "rank R of N right"; exit status 0 if all were.
  */
 #include <stdarg.h>
@@ -89,7 +90,8 @@ bool compare(const char *what, const void *buf, size_t n, uint32_t seed)
 
 static _Noreturn void usage(void)
 {
-    fprintf(stderr, "usage: mix --start client|library [--level L] --end finalize|exit|return|late|abort|after-WHAT SCENARIO...\n");
+    fprintf(stderr, "usage: mix --start client|library [--level L] --end finalize|exit|return|late|abort|after-WHAT "
+                    "SCENARIO...\n");
     exit(2);
 }
 

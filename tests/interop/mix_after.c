@@ -49,7 +49,8 @@ static void *put_on(void *arg)
 static void end_and_wait(void)
 {
     static unsigned char word[8];
-    const gex_Event_t event = gex_RMA_PutNB(it.tm, (gex_Rank_t)right(), far_memory(), word, sizeof(word), GEX_EVENT_NOW, 0);
+    const gex_Event_t event = gex_RMA_PutNB(it.tm, (gex_Rank_t)right(), far_memory(), word, sizeof(word), GEX_EVENT_NOW,
+                                            0);
 
     MPI_Finalize();
     gex_Event_Wait(event);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mix_memory.c - a flood of messages to a rank that serves MPI, which takes in what comes, but not Aqueduct: neither there nor
- * at the senders may memory grow with the length of the flood.
+ * mix_memory.c - a flood of messages to a rank that serves MPI, which takes in what comes, but not Aqueduct: neither
+ * there nor at the senders may memory grow with the length of the flood.
  * Owns      nothing
  * Threads   one
  * Uses      interop.h, /proc/self/statm
@@ -32,7 +32,9 @@ static void on_drop(gex_Token_t token, void *buf, size_t n)
 
 void memory_register(gex_EP_t ep)
 {
-    gex_AM_Entry_t table[] = {{HIDX_DROP, (gex_AM_Fn_t)on_drop, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, NULL, "drop"}};
+    gex_AM_Entry_t table[] = {
+        {HIDX_DROP, (gex_AM_Fn_t)on_drop, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, NULL, "drop"},
+    };
 
     gex_EP_RegisterHandlers(ep, table, 1);
 }

@@ -16,8 +16,8 @@ enum order { MPI_FIRST, AQUEDUCT_FIRST, IN_TURNS, ORDERS };
 static const int sizes[] = {0, 1, 100, 5000, 70000, 1 << 20};
 #define SIZES ((int)(sizeof(sizes) / sizeof(sizes[0])))
 
-/* Starts traffic, ends requests and traffic in this order, and meets in both libraries. mpi_started: the requests are under
- * way already. */
+/* Starts traffic, ends requests and traffic in this order, and meets in both libraries. mpi_started: the requests are
+ * under way already. */
 static void finish_both(enum order order, MPI_Request *requests, int count, uint32_t seed)
 {
     const bool large = order == IN_TURNS; /* else nobody may need us while we wait in MPI */

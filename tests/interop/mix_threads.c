@@ -2,8 +2,8 @@
 /*
  * mix_threads.c - threads that call MPI while others call Aqueduct; and threads that take turns.
  * Owns      its threads
- * Threads   mix_threads: with MPI_THREAD_MULTIPLE, all at once. mix_turns: with MPI_THREAD_SERIALIZED, one at a time, whether
- *           it calls the one library or the other
+ * Threads   mix_threads: with MPI_THREAD_MULTIPLE, all at once. mix_turns: with MPI_THREAD_SERIALIZED, one at a time,
+ *           whether it calls the one library or the other
  * Uses      interop.h, pthreads
  */
 #include <pthread.h>

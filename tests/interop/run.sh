@@ -1,14 +1,14 @@
 #!/bin/sh
-# run.sh - programs that use MPI and Aqueduct side by side, built from an installed tree with the MPI it was made for. Prints
-# TAP.
+# run.sh - programs that use MPI and Aqueduct side by side, built from an installed tree with the MPI it was made for.
+# Prints TAP.
 # SPDX-License-Identifier: BSD-3-Clause
 #
-#   run.sh [--more]   AQ_SRC is the source folder, AQ_INSTALL the installed tree, AQ_BUILD the build folder, which knows the
-#                     MPI; or MPICC names its compiler wrapper
+#   run.sh [--more]   AQ_SRC is the source folder, AQ_INSTALL the installed tree, AQ_BUILD the build folder, which knows
+#                     the MPI; or MPICC names its compiler wrapper
 #
-# Every program is linked with the archive and with the shared library, which loads the module of the mpi conduit. It runs
-# under gasnetrun and under mpirun, with and without shared memory between the ranks. AQ_MODULE_DIR names the module for
-# another MPI than the tree's, that of MPICC: then all programs are linked with the shared library.
+# Every program is linked with the archive and with the shared library, which loads the module of the mpi conduit. It
+# runs under gasnetrun and under mpirun, with and without shared memory between the ranks. AQ_MODULE_DIR names the
+# module for another MPI than the tree's, that of MPICC: then all programs are linked with the shared library.
 
 set -u
 : "${AQ_SRC:?AQ_SRC is the source folder}" "${AQ_INSTALL:?AQ_INSTALL is the installed tree}"
@@ -18,7 +18,8 @@ if [ -z "${MPICC:-}" ]; then
     MPICC=$(make -s -C "${AQ_BUILD:-.}" echovar VARNAME=MPI_MODULE_CC 2>/dev/null)
     MPICC=${MPICC#*=}
 fi
-command -v "$MPICC" >/dev/null && [ -f "$tree/include/mpi-conduit/gasnet_core.h" ] || { echo '1..0 # SKIP the tree has no mpi conduit'; exit 0; }
+command -v "$MPICC" >/dev/null && [ -f "$tree/include/mpi-conduit/gasnet_core.h" ] ||
+    { echo '1..0 # SKIP the tree has no mpi conduit'; exit 0; }
 mpi_word() { echo "${MPICC%mpicc*}$1${MPICC##*mpicc}"; } # /usr/bin/mpicc.openmpi -> /usr/bin/mpirun.openmpi
 MPIRUN=$(mpi_word mpirun)
 MPIF90=$(mpi_word mpif90)
@@ -75,10 +76,10 @@ modes=
 for m in seq par; do
     [ -e "$tree/lib/pkgconfig/gasnet-mpi-$m.pc" ] || continue
     modes="$modes $m"
-    [ -n "${AQ_MODULE_DIR:-}" ] || check "build: archive, $m" sh -c "$MPICC -std=gnu11 -Wall -Wextra -Wno-stringop-overflow $(pkg --cflags gasnet-mpi-$m) $mix -o mix-archive-$m \
-        $(pkg --libs gasnet-mpi-$m)"
-    check "build: shared library, $m" sh -c "$MPICC -std=gnu11 -Wall -Wextra -Wno-stringop-overflow $(pkg --cflags aqueduct-$m) $mix -o mix-shared-$m \
-        $(pkg --libs aqueduct-$m) -Wl,-rpath,$tree/lib"
+    [ -n "${AQ_MODULE_DIR:-}" ] || check "build: archive, $m" sh -c "$MPICC -std=gnu11 -Wall -Wextra \
+        -Wno-stringop-overflow $(pkg --cflags gasnet-mpi-$m) $mix -o mix-archive-$m $(pkg --libs gasnet-mpi-$m)"
+    check "build: shared library, $m" sh -c "$MPICC -std=gnu11 -Wall -Wextra -Wno-stringop-overflow \
+        $(pkg --cflags aqueduct-$m) $mix -o mix-shared-$m $(pkg --libs aqueduct-$m) -Wl,-rpath,$tree/lib"
 done
 check "build: a program that does not call MPI" sh -c "cc \
     $(pkg --cflags aqueduct-par) hello.c -o hello $(pkg --libs aqueduct-par) -Wl,-rpath,$tree/lib"
@@ -125,10 +126,12 @@ check "started by nobody: one rank" \
 
 for level in single funneled; do
     check "par and MPI_THREAD_$level: an error that says what is needed" \
-        refused MPI_THREAD_SERIALIZED mpirun 2 "A=" $(mixed archive-par --start client --level $level --end exit messages)
+        refused MPI_THREAD_SERIALIZED mpirun 2 "A=" \
+        $(mixed archive-par --start client --level $level --end exit messages)
 done
 check "par and MPI_THREAD_FUNNELED: allowed by GASNET_MPI_THREAD" \
-    right mpirun 2 "GASNET_MPI_THREAD=funneled $off" $(mixed archive-par --start client --level funneled --end finalize messages)
+    right mpirun 2 "GASNET_MPI_THREAD=funneled $off" \
+    $(mixed archive-par --start client --level funneled --end finalize messages)
 
 check "MPI_Abort by one rank ends the job" \
     refused 'of 3 right' gasnetrun 3 "$off" $(mixed archive-par --start client --end abort messages)
@@ -137,7 +140,8 @@ check "MPI_Abort by one rank ends the job; shared library, Aqueduct has started 
     refused 'of 3 right' mpirun 3 "$mpi" $(mixed shared-seq --start library --end abort messages)
 check "and nothing is left of it" tap_gone
 check "a wrong byte is noticed" \
-    refused 'an MPI message: byte' mpirun 2 "A=" $(mixed archive-seq --start client --end finalize --spoil --rounds 1 messages)
+    refused 'an MPI message: byte' mpirun 2 "A=" \
+    $(mixed archive-seq --start client --end finalize --spoil --rounds 1 messages)
 
 check "a flood to a rank that looks away takes bounded memory; archive, seq, 3 ranks" \
     right mpirun 3 "$off" $(mixed archive-seq --start client --end finalize memory)
@@ -159,7 +163,8 @@ check "Fortran and MPI, halos in turns; no shared memory, 3 ranks" right mpirun 
 check "Fortran and MPI, halos in turns; 2 ranks" right gasnetrun 2 "A=" "$work/hybrid"
 }
 check "a program that does not call MPI, 3 ranks" \
-    sh -c "timeout -k 5 100 $tree/bin/gasnetrun -c mpi -n 3 ./hello >run 2>&1; s=\$?; cat run; [ \$s = 0 ] && [ \$(grep -c finds run) = 3 ]"
+    sh -c "timeout -k 5 100 $tree/bin/gasnetrun -c mpi -n 3 ./hello >run 2>&1; s=\$?; cat run
+        [ \$s = 0 ] && [ \$(grep -c finds run) = 3 ]"
 
 if [ "$more" = --more ]; then
     for m in $modes; do

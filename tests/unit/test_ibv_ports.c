@@ -25,8 +25,8 @@ static struct aq_ibv_filter filter_of(const char *text)
 
 static void test_syntax(void **state)
 {
-    static const char *const wrong[] = { ":1", "a:", "a:0", "a:x", "a:1,", "a:,1", "a:1+", "+", "a++b", "a:256", "a:1;2",
-                                         "a:1:2", "+a", "a:-1" };
+    static const char *const wrong[] = { ":1", "a:", "a:0", "a:x", "a:1,", "a:,1", "a:1+", "+", "a++b", "a:256",
+                                         "a:1;2", "a:1:2", "+a", "a:-1" };
     struct aq_ibv_filter filter = filter_of("mlx5_0+mlx5_1:2,3+mlx5_2:1");
     char why[256];
 
@@ -122,7 +122,8 @@ static void test_choice(void **state)
 /* A much slower port beside fast ones would hold a striped transfer up. */
 static void test_rates(void **state)
 {
-    const struct aq_ibv_found found[] = { port_of("a", 1, false, false, 10000, 1), port_of("b", 1, false, false, 40000, 1),
+    const struct aq_ibv_found found[] = { port_of("a", 1, false, false, 10000, 1),
+                                          port_of("b", 1, false, false, 40000, 1),
                                           port_of("c", 1, false, false, 20000, 1) };
 
     (void)state;

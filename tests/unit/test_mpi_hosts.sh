@@ -1,11 +1,11 @@
 #!/bin/sh
-# test_mpi_hosts.sh - a job of the mpi conduit with ranks on one host and on another: both classes of pairs are looked at, and
-# programs are right whatever follows for each. Prints TAP.
+# test_mpi_hosts.sh - a job of the mpi conduit with ranks on one host and on another: both classes of pairs are looked
+# at, and programs are right whatever follows for each. Prints TAP.
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Ranks with an odd number run in a process name space of their own each, which makes "hosts" of them: no memory is shared
-# with them. The first process of a space outlives the rank, as a host does: what the rank leaves to end by itself
-# would be killed with it. MPI goes over TCP on the loopback device, which knows nothing of that.
+# Ranks with an odd number run in a process name space of their own each, which makes "hosts" of them: no memory is
+# shared with them. The first process of a space outlives the rank, as a host does: what the rank leaves to end by
+# itself would be killed with it. MPI goes over TCP on the loopback device, which knows nothing of that.
 
 . "${AQ_SRC:?AQ_SRC is the source folder}/build-aux/tap.sh"
 build=${AQ_BUILD:-$(pwd)}
@@ -47,7 +47,8 @@ job()
     status=$?
     echo "# exit status $status" >>"$work/job"
     cat "$work/job"
-    [ $status = 0 ] && [ "$(sed -n 's/^1\.\.//p' "$work/job")" = "$(grep -c '^ok ' "$work/job")" ] && ! grep -q '^not ok' "$work/job"
+    [ $status = 0 ] && [ "$(sed -n 's/^1\.\.//p' "$work/job")" = "$(grep -c '^ok ' "$work/job")" ] &&
+        ! grep -q '^not ok' "$work/job"
 }
 
 for mpi in openmpi mpich; do

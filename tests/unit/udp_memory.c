@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * udp_memory.c - how much memory a rank of a udp job has taken: after the start, and after it has spoken to some more ranks.
+ * udp_memory.c - how much memory a rank of a udp job has taken: after the start, and after it has spoken to some more
+ * ranks.
  *
- * Run by test_udp_memory.sh in jobs of several sizes. Prints "bytes B peers P" twice, on rank 0: what malloc has given out
- * (heap and mappings), and to how many ranks there is a peer.
+ * Run by test_udp_memory.sh in jobs of several sizes. Prints "bytes B peers P" twice, on rank 0: what malloc has given
+ * out (heap and mappings), and to how many ranks there is a peer.
  */
 #include <malloc.h>
 #include <stdio.h>

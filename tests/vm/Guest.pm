@@ -47,7 +47,8 @@ sub enter {
     # same environment, so each chooses by its number.
     write_script('wire-ssh', "while [ \$# -gt 2 ]; do shift; done\nexec sh -c \"\$2\"\n");
     my $ports = "GASNET_IBV_PORTS_TYPE=JRank%2 GASNET_IBV_PORTS_0=rxe0 GASNET_IBV_PORTS_1=rxe1";
-    my $how = $guest eq 'wire'    ? "$ports GASNET_SSH_CMD=$work/wire-ssh exec '$build/gasnetrun' -c ibv -H a,b \"\$@\"\n"
+    my $how = $guest eq 'wire'    ? "$ports GASNET_SSH_CMD=$work/wire-ssh "
+                                    . "exec '$build/gasnetrun' -c ibv -H a,b \"\$@\"\n"
               : $guest eq 'hosts' ? "exec '$build/gasnetrun' -c ibv -H rxe-host0,rxe-host1 \"\$@\"\n"
               :                     "exec '$build/gasnetrun' -c ibv \"\$@\"\n";
     write_script('launch', $how);
@@ -140,8 +141,9 @@ sub job {
 sub job_as_nobody {
     my ($limit, $kilobytes, @command) = @_;
     chmod 0666, glob '/dev/infiniband/*';
-    return run($limit, 'sh', '-c', "ulimit -l $kilobytes; exec \"\$@\"", 'sh', 'setpriv', '--reuid', 65534, '--regid', 65534,
-               '--clear-groups', '--bounding-set=-all', '--inh-caps=-all', launcher(), '-n', 2, @command);
+    return run($limit, 'sh', '-c', "ulimit -l $kilobytes; exec \"\$@\"", 'sh',
+               'setpriv', '--reuid', 65534, '--regid', 65534, '--clear-groups', '--bounding-set=-all',
+               '--inh-caps=-all', launcher(), '-n', 2, @command);
 }
 
 # follow LABEL, {ENVIRONMENT}, LIMIT, COMMAND...: its TAP lines become ours
@@ -189,8 +191,8 @@ sub elsewhere {
 }
 
 # Prints each process and its command line; no single quotes, since a shell has it in them.
-my $list = q(for (glob "/proc/[0-9]*/cmdline") { open my $f, "<", $_ or next; local $/; my $l = <$f>; next unless length $l; )
-         . q($l =~ tr/\0/ /; print m{(\d+)} ? "$1 $l\n" : "" });
+my $list = q(for (glob "/proc/[0-9]*/cmdline") { open my $f, "<", $_ or next; local $/; )
+         . q(my $l = <$f>; next unless length $l; $l =~ tr/\0/ /; print m{(\d+)} ? "$1 $l\n" : "" });
 
 # processes of test programs: [where, pid, command line]
 sub programs {
@@ -242,7 +244,8 @@ sub leftovers {
 sub json_rows {
     my ($file) = @_;
     my $data = eval { decode_json(read_file($file)) } or return {};
-    return {map { ("$_->{name}/" . ($_->{size} // $_->{ranks} // 0) => [$_->{subject}{median}, $_->{unit}, $_->{ratio} && $_->{ratio}{median}]) } @{$data->{rows}}};
+    return {map { ("$_->{name}/" . ($_->{size} // $_->{ranks} // 0) =>
+                   [$_->{subject}{median}, $_->{unit}, $_->{ratio} && $_->{ratio}{median}]) } @{$data->{rows}}};
 }
 
 # --- the device without us ---

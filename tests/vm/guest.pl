@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # guest.pl - what run.pl runs inside a guest: the suites, one after the other. Prints TAP lines, then "end N".
 #
-#   guest.pl --build DIR --out DIR --guest one|rails|wire|hosts --suite NAME... [-n N[,N...]] [--filter RE] [--seconds S]
-#            [--quick] [--verbose]
+#   guest.pl --build DIR --out DIR --guest one|rails|wire|hosts --suite NAME... [-n N[,N...]] [--filter RE]
+#            [--seconds S] [--quick] [--verbose]
 use strict;
 use warnings;
 use Cwd qw(abs_path);
@@ -29,7 +29,8 @@ sub suite_sanity {
     for my $what (['rc', []], ['rc', ['-e']], ['srq', []], ['uc', []], ['ud', ['-s', 1024]]) {
         my ($kind, $more) = @$what;
         my ($served, $asked) = pair(60, ["ibv_${kind}_pingpong", '-d', 'rxe0', '-g', 1, '-n', 200, @$more],
-                                    ["ibv_${kind}_pingpong", '-d', peer_device(), '-g', 1, '-n', 200, @$more, peer_address()]);
+                                    ["ibv_${kind}_pingpong", '-d', peer_device(), '-g', 1, '-n', 200, @$more,
+                                     peer_address()]);
         judge("ibv_${kind}_pingpong @$more", $served . $asked, $asked =~ /bytes in/ && $served =~ /bytes in/);
     }
     for my $tool (qw(ib_write_lat ib_read_lat ib_send_lat ib_atomic_lat ib_write_bw ib_read_bw)) {
@@ -40,15 +41,17 @@ sub suite_sanity {
 
 sub conformance {
     my ($label, $env, @options) = @_;
-    my @command = ("$source/tests/conformance/aq-conformance", '--conduit', 'ibv', '--dir', "$build/tests/conformance/bin",
-                   '--launcher', launcher(), '--brief', '--timeout', 240, $quick ? '--quick' : (), @options);
+    my @command = ("$source/tests/conformance/aq-conformance", '--conduit', 'ibv',
+                   '--dir', "$build/tests/conformance/bin", '--launcher', launcher(),
+                   '--brief', '--timeout', 240, $quick ? '--quick' : (), @options);
     follow($label, $env, 7200, @command);
 }
 
 sub suite_conformance { conformance('', {}, '-n', $ranks, defined $filter ? ('--filter', $filter) : ()) }
 
 sub suite_reference {
-    conformance('reference: ', {AQ_NO_OVERRIDES => 1}, '--par', '-n', 2, '--filter', $filter // '_(rma_sizes|am_replies|ad_ops)');
+    conformance('reference: ', {AQ_NO_OVERRIDES => 1}, '--par', '-n', 2,
+                '--filter', $filter // '_(rma_sizes|am_replies|ad_ops)');
 }
 
 sub suite_stress {
@@ -86,14 +89,15 @@ sub suite_kill {
         my $code  = $? >> 8;
         my $took  = time - $began;
         my $left  = leftovers(10);
-        judge(sprintf('kill -9 of %s rank: the job has failed, %d s later, and says so', $which ? 'the last' : 'the first',
-                      $took), $text . ($left eq '' ? '' : "left behind: $left"),
+        judge(sprintf('kill -9 of %s rank: the job has failed, %d s later, and says so',
+                      $which ? 'the last' : 'the first', $took),
+              $text . ($left eq '' ? '' : "left behind: $left"),
               $code != 0 && $code != 124 && $took < 45 && $left eq '' && $text =~ /rank \d|proc \d/);
     }
 }
 
-# cut NAME, [BEFORE...], [AFTER...], RE: traffic between two devices, in the middle of which the first commands are run; the
-# second ones mend what they did. The job ends by itself, soon, in words that RE matches, and leaves nothing.
+# cut NAME, [BEFORE...], [AFTER...], RE: traffic between two devices, in the middle of which the first commands are run;
+# the second ones mend what they did. The job ends by itself, soon, in words that RE matches, and leaves nothing.
 sub cut {
     my ($name, $before, $after, $words) = @_;
     return skip($name, 'only where packets cross a wire') unless $guest eq 'wire';
@@ -108,7 +112,8 @@ sub cut {
     my $took  = time - $began;
     my $left  = leftovers(10);
     $said .= run(20, @$after);
-    judge("$name: the job has failed, after $took s, and says why", $said . $text . ($left eq '' ? '' : "left behind: $left"),
+    judge("$name: the job has failed, after $took s, and says why",
+          $said . $text . ($left eq '' ? '' : "left behind: $left"),
           $code != 0 && $code != 124 && $left eq '' && $text =~ $words);
 }
 
@@ -130,12 +135,12 @@ sub suite_limits {
     judge('64 KiB of locked memory: the message names ulimit -l', $text, $? != 0 && $text =~ /ulimit -l/);
 }
 
-# Like beside like. A blocking put is complete when its acknowledgement is back, so it is held against a write of 8 bytes at
-# a queue depth of 1 (ib_write_bw -t 1), whose next one waits for the last one's completion; ib_write_lat is half of a
-# ping-pong of two writes, which no completion is waited for. An active message's round trip is two sends. Figures are
-# means: aq-bench's of slices, perftest's of a run.
-# Beside these aq-bench has its own limit for each row: the same by bare verbs, in the same two processes, in slices that
-# alternate with the library's. What the host does to the guest meanwhile hits both alike.
+# Like beside like. A blocking put is complete when its acknowledgement is back, so it is held against a write of 8
+# bytes at a queue depth of 1 (ib_write_bw -t 1), whose next one waits for the last one's completion; ib_write_lat is
+# half of a ping-pong of two writes, which no completion is waited for. An active message's round trip is two sends.
+# Figures are means: aq-bench's of slices, perftest's of a run.
+# Beside these aq-bench has its own limit for each row: the same by bare verbs, in the same two processes, in slices
+# that alternate with the library's. What the host does to the guest meanwhile hits both alike.
 my @ratios = (
     # what, ours (aq-bench), theirs (a figure below), the factor of theirs, at most (or, with a minus, at least)
     ['put of 8 bytes / write at depth 1',    'put/8',             'write8',     1, 1.15],
@@ -167,7 +172,8 @@ sub bench_theirs {
         judge("$tool @options", $said, 0) unless defined $value;
         next unless defined $value;
         my ($first, $rate) = split ' ', $value;     # of _bw tools: MB/s of 2^20 bytes, million messages a second
-        push @{$figures->{$name}}, $tool !~ /_bw$/ ? perftest_mean($tool, $said) : $name eq 'write8' ? 1 / $rate : $first * 1.048576;
+        push @{$figures->{$name}},
+            $tool !~ /_bw$/ ? perftest_mean($tool, $said) : $name eq 'write8' ? 1 / $rate : $first * 1.048576;
     }
 }
 
@@ -214,8 +220,8 @@ sub suite_bench {
     }
 }
 
-# What overlapping registration with sending is worth: a put from memory never registered, against one registered before,
-# and against registering everything first.
+# What overlapping registration with sending is worth: a put from memory never registered, against one registered
+# before, and against registering everything first.
 sub suite_pin {
     my %first;
     for my $overlap ('yes', 'no') {

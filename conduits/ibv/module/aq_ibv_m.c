@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Programs fork, and call system(). Before Linux 5.12 that took pinned pages away from the parent, unless the library was
- * asked to prevent it before it is used; since then it does nothing when asked. An error only means that somebody else
- * in this process has used the library before. */
+/* Programs fork, and call system(). Before Linux 5.12 that took pinned pages away from the parent, unless the library
+ * was asked to prevent it before it is used; since then it does nothing when asked. An error only means that somebody
+ * else in this process has used the library before. */
 static struct ibv_device **aq_ibv_m_get_device_list(int *count_out)
 {
     (void)ibv_fork_init();

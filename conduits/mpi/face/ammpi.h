@@ -1,8 +1,8 @@
 /*
  * ammpi.h - limits of the mpi conduit, under the name by which clients include them.
  *
- * Nothing here depends on a configuration, nor on MPI: what a message can carry is answered by gex_AM_MaxRequestMedium()
- * and its sisters. SPDX-License-Identifier: BSD-3-Clause
+ * Nothing here depends on a configuration, nor on MPI: what a message can carry is answered by
+ * gex_AM_MaxRequestMedium() and its sisters. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AMMPI_H
 #define AMMPI_H 1

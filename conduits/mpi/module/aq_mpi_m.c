@@ -35,8 +35,8 @@ static const char *aq_mpi_m_about(char *why, size_t len)
     if ((strncmp(text, "Open MPI", 8) == 0) != AQ_MPI_M_PMI)
         return text;
     snprintf(why, len,
-             "the program runs with %.60s, but the conduit's module was compiled for " AQ_MPI_M_KIND "; link the program "
-             "with that, or let AQ_MODULE_DIR name a folder with an aq-mpi.so for the program's", text);
+             "the program runs with %.60s, but the conduit's module was compiled for " AQ_MPI_M_KIND "; link the "
+             "program with that, or let AQ_MODULE_DIR name a folder with an aq-mpi.so for the program's", text);
     return NULL;
 }
 

@@ -233,7 +233,8 @@ static int aq_m_take_late(enum aq_mpi_lane lane, struct aq_mpi_arrival *out)
         return -error;
     slot = aq_m_probe.late[lane].slot[at];
     aq_m_probe.late[lane].count--;
-    for (uint32_t i = (uint32_t)at; i < aq_m_probe.late[lane].count; i++) { /* their order stays: that of the messages */
+    /* their order stays: that of the messages */
+    for (uint32_t i = (uint32_t)at; i < aq_m_probe.late[lane].count; i++) {
         aq_m_probe.late[lane].slot[i] = aq_m_probe.late[lane].slot[i + 1];
         aq_m_probe.late[lane].request[i] = aq_m_probe.late[lane].request[i + 1];
     }

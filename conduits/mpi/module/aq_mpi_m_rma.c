@@ -75,7 +75,8 @@ static bool aq_mpi_m_is_unified(MPI_Win win)
 {
     int *model, is_there;
 
-    return MPI_Win_get_attr(win, MPI_WIN_MODEL, &model, &is_there) == MPI_SUCCESS && is_there && *model == MPI_WIN_UNIFIED;
+    return MPI_Win_get_attr(win, MPI_WIN_MODEL, &model, &is_there) == MPI_SUCCESS && is_there
+           && *model == MPI_WIN_UNIFIED;
 }
 
 static int aq_mpi_m_make(MPI_Comm comm, enum aq_mpi_win which, void *base, size_t size, bool *usable_out)

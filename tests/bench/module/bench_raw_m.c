@@ -5,9 +5,9 @@
  * Threads   the one that calls MPI in the process
  * Uses      MPI-3, bench_raw.h
  *
- * While rank 0 puts, gets or adds, rank 1 waits in MPI_Recv for the word that it is over, so that an MPI which needs the
- * target for progress has it. Streams and floods have their receives posted before the messages come, and end with an
- * empty message back: all has arrived.
+ * While rank 0 puts, gets or adds, rank 1 waits in MPI_Recv for the word that it is over, so that an MPI which needs
+ * the target for progress has it. Streams and floods have their receives posted before the messages come, and end with
+ * an empty message back: all has arrived.
  *
  * The window lies over memory of the program's own (MPI_Win_create), as those over segments do. Memory that the MPI has
  * allocated may be mapped by all ranks of a host, and then a put is a store and no limit of a network;
