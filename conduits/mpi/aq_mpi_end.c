@@ -65,7 +65,7 @@ static struct {
 /* --- what this thread is in the middle of --- */
 
 struct aq_mpi_frames {
-    const void *library; /* NULL: look for a signal's frame */
+    const void *object; /* NULL: look for a signal's frame */
     bool found;
 };
 
@@ -76,10 +76,10 @@ static _Unwind_Reason_Code aq_mpi_on_frame(struct _Unwind_Context *context, void
     const uintptr_t ip = _Unwind_GetIPInfo(context, &interrupted);
     Dl_info info;
 
-    if (frames->library == NULL)
+    if (frames->object == NULL)
         frames->found = interrupted != 0;
     else
-        frames->found = dladdr((const void *)ip, &info) != 0 && info.dli_fbase == frames->library;
+        frames->found = dladdr((const void *)ip, &info) != 0 && info.dli_fbase == frames->object;
     return frames->found ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
@@ -92,7 +92,7 @@ static bool aq_mpi_interrupted(void)
     _Unwind_Backtrace(aq_mpi_on_frame, &signals);
     if (signals.found || dladdr(aq_mpi.lib->job.code, &info) == 0)
         return true;
-    calls.library = info.dli_fbase;
+    calls.object = info.dli_fbase;
     _Unwind_Backtrace(aq_mpi_on_frame, &calls);
     return calls.found;
 }
