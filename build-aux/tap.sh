@@ -15,21 +15,22 @@ mkdir "$work/tmp" || exit 1
 AQ_TAP_MARK=$$-${work##*/}
 export AQ_TAP_MARK
 
-# result STATUS NAME [FILE...] - one test; of what failed, the ends of the files ($work/out unless named) tell why
+# result STATUS NAME [FILE...] - one test; of what failed, the ends of the files ($work/out and $work/err unless named) tell why
 result()
 {
-    status=$1
-    name=$2
+    tap_status=$1
+    tap_name=$2
     shift 2
     n=$((n + 1))
-    if [ "$status" = 0 ]; then
-        echo "ok $n - $name"
+    if [ "$tap_status" = 0 ]; then
+        echo "ok $n - $tap_name"
         return
     fi
-    echo "not ok $n - $name"
+    echo "not ok $n - $tap_name"
     failed=1
-    for file in "${@:-$work/out}"; do
-        if [ -f "$file" ]; then tail -n "${AQ_TAP_LINES:-25}" "$file" | sed 's/^/# /'; fi
+    [ $# -gt 0 ] || set -- "$work/out" "$work/err"
+    for tap_file; do
+        if [ -f "$tap_file" ]; then tail -n "${AQ_TAP_LINES:-25}" "$tap_file" | sed 's/^/# /'; fi
     done
 }
 
@@ -43,10 +44,10 @@ skip()
 # check NAME COMMAND... - a test: the command ends with 0; what it says is in $work/out
 check()
 {
-    what=$1
+    tap_check=$1
     shift
     "$@" >"$work/out" 2>&1
-    result $? "$what"
+    result $? "$tap_check" "$work/out"
 }
 
 # tap_left - the processes that this program has started and that still run, one a line. They are known by their

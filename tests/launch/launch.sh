@@ -9,10 +9,7 @@ set -u
 build=${AQ_BUILD:-$PWD}
 prog=$build/tests/launch/launch_client
 run=$build/amudprun
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-n=0
-failed=0
+. "${AQ_SRC:-$(dirname "$0")/../..}/build-aux/tap.sh"
 for v in SPAWNFN SSH_SERVERS SSH_CMD SSH_OPTIONS SSH_NODEFILE SSH_KEEPDUP CSPAWN_CMD CSPAWN_SERVERS MASTERIP WORKERIP WORKER_RANK \
     NODEFILE TMPDIR PREFIX NETWORKDEPTH SPAWN_VERBOSE VERBOSEENV UDP_SPAWNER CONDUIT; do
     unset $v GASNET_$v AMUDP_$v
@@ -23,17 +20,6 @@ if [ ! -x "$prog" ]; then
     echo "1..0 # SKIP no udp conduit in this build"
     exit 0
 fi
-
-result() { # STATUS NAME
-    n=$((n + 1))
-    if [ "$1" = 0 ]; then
-        echo "ok $n - $2"
-    else
-        echo "not ok $n - $2"
-        sed 's/^/# /' "$work/out" "$work/err" | head -n 12
-        failed=1
-    fi
-}
 
 # ends STATUS NAME COMMAND...: it does, and is quick about it
 ends() {
@@ -256,7 +242,7 @@ if unshare -u true 2>/dev/null; then
         "$build/gasnetrun_udp" -v -n 4 "$prog"
     says err "on 2 hosts" "are grouped by host"
 else
-    echo "ok $((n += 1)) - workers on two hosts # SKIP no right to make namespaces"
+    skip "workers on two hosts" "no right to make namespaces"
 fi
 unset CSPAWN_CMD GASNET_SPAWNFN
 
@@ -272,11 +258,10 @@ if sh "$lab" check >/dev/null 2>&1; then
     ends 255 "a rank that is killed there" env GASNET_CSPAWN_SERVERS='h1 h2' \
         GASNET_CSPAWN_CMD='for h in %M; do ssh $h %C & done; wait' sh "$lab" with 2 "$run" -np 2 -spawn C "$prog" kill 9
 else
-    echo "ok $((n += 1)) - several hosts # SKIP $(sh "$lab" check 2>&1 | tail -n 1)"
+    skip "several hosts" "$(sh "$lab" check 2>&1 | tail -n 1)"
 fi
 
 gone "no process is left"
 ! pgrep -f "^$build/gasnetrun --(worker|tunnel|agent)" >"$work/out"
 result $? "no worker, tunnel or agent either"
-echo "1..$n"
-exit $failed
+tap_end

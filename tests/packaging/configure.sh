@@ -6,36 +6,21 @@
 
 set -u
 : "${AQ_SRC:?AQ_SRC is the source folder}"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-n=0
-failed=0
-
-result() # STATUS NAME
-{
-    n=$((n + 1))
-    if [ "$1" = 0 ]; then
-        echo "ok $n - $2"
-    else
-        echo "not ok $n - $2"
-        failed=1
-        tail -n 10 "$work/log" | sed 's/^/# /'
-    fi
-}
+. "$AQ_SRC/build-aux/tap.sh"
 
 # configure ARGUMENTS: in a fresh folder, what it learns about the compiler kept from one run to the next.
 configure()
 {
     rm -rf "$work/build"
     mkdir "$work/build"
-    (cd "$work/build" && "$AQ_SRC/configure" --cache-file="$work/${cache:-default}.cache" "$@") >"$work/log" 2>&1
+    (cd "$work/build" && "$AQ_SRC/configure" --cache-file="$work/${cache:-default}.cache" "$@") >"$work/out" 2>&1
 }
-accepts() { name=$1; shift; configure "$@" && ! grep 'unrecognized option' "$work/log"; result $? "$name"; }
+accepts() { name=$1; shift; configure "$@" && ! grep 'unrecognized option' "$work/out"; result $? "$name"; }
 refuses() # WORD NAME ARGUMENTS
 {
     word=$1 name=$2
     shift 2
-    ! configure "$@" && grep -q -- "$word" "$work/log"
+    ! configure "$@" && grep -q -- "$word" "$work/out"
     result $? "$name"
 }
 config() { grep -q "^#define $1\$" "$work/build/include/gasnet_config.h"; }
@@ -43,7 +28,7 @@ config() { grep -q "^#define $1\$" "$work/build/include/gasnet_config.h"; }
 accepts "no option at all"
 config "GASNET_NDEBUG 1" && config "GASNET_SEGMENT_FAST 1" && ! config "GASNET_DEBUG 1"
 result $? "the default is fast segments without checks"
-sed -n '/^Aqueduct /,$p' "$work/log" | grep -q '^  conduit smp  *yes'
+sed -n '/^Aqueduct /,$p' "$work/out" | grep -q '^  conduit smp  *yes'
 result $? "the summary names the conduit"
 
 cache=with-cc
@@ -53,7 +38,7 @@ make -C "$work/build" -s --no-print-directory echovar VARNAME=aq_faces | grep -q
     ! make -C "$work/build" -s --no-print-directory echovar VARNAME=aq_faces | grep -q parsync
 result $? "parsync is left out when asked"
 printf '@CONDUITS@ @EXESUFFIX@ @CC_FAMILY@\n' >"$work/build/in.txt"
-(cd "$work/build" && CONFIG_FILES=out.txt:in.txt ./config.status --file=out.txt:in.txt && grep -q '^smp.*  GNU$' out.txt) >>"$work/log" 2>&1
+(cd "$work/build" && CONFIG_FILES=out.txt:in.txt ./config.status --file=out.txt:in.txt && grep -q '^smp.*  GNU$' out.txt) >>"$work/out" 2>&1
 result $? "config.status fills in a client's own file"
 cache=default
 accepts "what Caffeine passes" --enable-smp --enable-seq --enable-par --disable-parsync \
@@ -79,7 +64,7 @@ if command -v mpicc.mpich >/dev/null && command -v mpicc.openmpi >/dev/null; the
     cache=default
 fi
 accepts "--disable-mpi" --disable-mpi
-! grep -q '^  conduit mpi  *yes' "$work/log" && ! grep 'mpi:' "$work/build/build-aux/config.env"
+! grep -q '^  conduit mpi  *yes' "$work/out" && ! grep 'mpi:' "$work/build/build-aux/config.env"
 result $? "leaves the mpi conduit out"
 refuses 'the mpi conduit was asked for but cannot be built' "--enable-mpi without MPI fails" --enable-mpi --with-mpicc=/nowhere/mpicc
 refuses 'cannot compile and link an MPI-3 program' "--enable-mpi with a wrapper that is none fails" --enable-mpi --with-mpicc=true
@@ -93,7 +78,7 @@ result $? "and it is the default"
 cache=quotes
 accepts 'arguments with quotes in them' 'CPPFLAGS=-DX="a\b"'
 echo '#include "gasnet_config.h"
-const char *text = GASNETI_CONFIGURE_ARGS;' | gcc -x c -Wall -Werror -fsyntax-only -I"$work/build/include" - >>"$work/log" 2>&1
+const char *text = GASNETI_CONFIGURE_ARGS;' | gcc -x c -Wall -Werror -fsyntax-only -I"$work/build/include" - >>"$work/out" 2>&1
 result $? "leave a gasnet_config.h that compiles"
 cache=nothing
 accepts "nothing optional installed" --without-hwloc --without-pmix --without-fftw --without-cmocka PKG_CONFIG=false
@@ -104,5 +89,4 @@ refuses "no thread mode left" "no thread mode at all" --disable-seq --disable-pa
 refuses "want a size such as" "a segment size that is none" --with-max-segsize=lots
 refuses "choose one segment" "two segment configurations" --enable-segment-large --enable-segment-everything
 refuses "cannot link a program" "a sanitizer that there is not" --enable-sanitizers=nonsense
-echo "1..$n"
-exit $failed
+tap_end

@@ -8,29 +8,11 @@
 set -u
 : "${AQ_SRC:?AQ_SRC is the source folder}"
 . build-aux/config.env
+. "$AQ_SRC/build-aux/tap.sh"
 here=$AQ_SRC/tests/tools
 build=$PWD
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 include="-I$AQ_SRC/include -I$build/include"
 ulimit -c 0
-n=0
-failed=0
-
-result() # STATUS NAME [FILE]
-{
-    n=$((n + 1))
-    if [ "$1" = 0 ]; then
-        echo "ok $n - $2"
-    else
-        echo "not ok $n - $2"
-        failed=1
-        [ $# -lt 3 ] || sed 's/^/# /' "$3" | head -n 15
-    fi
-}
-
-check() { name=$1; shift; "$@" >"$work/out" 2>&1; result $? "$name" "$work/out"; }
-
 # tap NAME PROGRAM: its tests as ours
 tap()
 {
@@ -323,5 +305,4 @@ for m in $modes; do
     check "libgasnet_tools-$m.a can go into a shared object" $own $sanitize -shared -o "$work/x.so" \
         -Wl,--whole-archive "libgasnet_tools-$m.a" -Wl,--no-whole-archive -lpthread -lm
 done
-echo "1..$n"
-exit $failed
+tap_end

@@ -6,23 +6,12 @@
 # AQ_SRC: the source folder.
 src=${AQ_SRC:-$(dirname "$0")/../..}
 cd "$src" || exit 1
+. build-aux/tap.sh
 dirs=
 for dir in core extended conduits other; do
     test -d $dir && dirs="$dirs $dir"
 done
 files=$(find $dirs -name '*.[ch]' ! -name 'aq_env*' ! -path 'other/info/*')
-
-n=0
-failed=0
-result() { # result CONDITION-STATUS TEXT
-    n=$((n + 1))
-    if test "$1" = 0; then
-        echo "ok $n - $2"
-    else
-        echo "not ok $n - $2"
-        failed=1
-    fi
-}
 
 # rows: "kind id name", one a line
 rows=$(tr '\n' ' ' < core/aq_env.def |
@@ -59,5 +48,4 @@ unlisted=$(grep -ohE "(getenv|aq_env_get)\(\"(GASNET|AQ)_[A-Z0-9_]+\"\)" $files 
 test -z "$unlisted"
 result $? "every variable that the sources read has a row${unlisted:+, but not: $(echo $unlisted)}"
 
-echo "1..$n"
-exit $failed
+tap_end

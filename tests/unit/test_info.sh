@@ -5,32 +5,19 @@
 # AQ_SRC: the source folder; AQ_BUILD: the build folder; AQ_INFO: the program.
 src=${AQ_SRC:-$(dirname "$0")/../..}
 info=${AQ_INFO:-${AQ_BUILD:-.}/aq-info}
-tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
+. "$src/build-aux/tap.sh"
 # what this test's caller set must not show
 for name in $(env | sed -n 's/^\(GASNET_[A-Z_]*\|AQ_[A-Z_]*\)=.*/\1/p'); do
     unset "$name"
 done
 
-n=0
-failed=0
-result() {
-    n=$((n + 1))
-    if test "$1" = 0; then
-        echo "ok $n - $2"
-    else
-        echo "not ok $n - $2"
-        sed 's/^/# /' "$tmp/out" "$tmp/err" 2>/dev/null | head -40
-        failed=1
-    fi
-}
 run() { # run EXPECTED-STATUS ARGUMENTS...
     want=$1
     shift
-    "$info" "$@" > "$tmp/out" 2> "$tmp/err"
+    "$info" "$@" > "$work/out" 2> "$work/err"
     test $? = "$want"
 }
-has() { grep -q -- "$1" "$tmp/out"; }
+has() { grep -q -- "$1" "$work/out"; }
 
 run 0
 result $? "runs without options"
@@ -48,7 +35,7 @@ run 0 -e 'AQ_*' && has AQ_LOG_LEVEL && ! has GASNET_
 result $? "-e takes a shell pattern"
 GASNET_QUIET=yes run 0 --env=quiet && has 'now: yes'
 result $? "--env shows the present value"
-run 1 --env no_such_name && test -s "$tmp/err"
+run 1 --env no_such_name && test -s "$work/err"
 result $? "--env with a pattern that matches nothing says so"
 run 2 --no-such-option
 result $? "a wrong option is refused"
@@ -61,13 +48,13 @@ result $? "--version"
 
 GASNET_MAX_SEGSIZE=64MB/P run 0 --limits && has '67108864 bytes, 64 MB'
 result $? "--limits honours GASNET_MAX_SEGSIZE"
-GASNET_MAX_SEGSIZE=nonsense run 1 --limits && grep -q 'FATAL ERROR.*GASNET_MAX_SEGSIZE' "$tmp/err"
+GASNET_MAX_SEGSIZE=nonsense run 1 --limits && grep -q 'FATAL ERROR.*GASNET_MAX_SEGSIZE' "$work/err"
 result $? "an unparsable variable is named"
 
 run 0 --json
 result $? "--json runs"
 if python3 -c '' 2> /dev/null; then
-    python3 - "$tmp/out" 2> "$tmp/err" << 'END'
+    python3 - "$work/out" 2> "$work/err" << 'END'
 import json, sys
 info = json.load(open(sys.argv[1]))
 assert info["build"]["config"].startswith("RELEASE=")
@@ -80,13 +67,11 @@ assert "GASNET_MAX_SEGSIZE" in names and len(names) == len(set(names))
 END
     result $? "--json is JSON with what scripts need"
 else
-    n=$((n + 1))
-    echo "ok $n - --json is JSON # SKIP no python3 here"
+    skip "--json is JSON" "no python3 here"
 fi
 
-run 0 --markdown && cmp -s "$tmp/out" "$src/docs/environment.md" ||
-    { diff "$src/docs/environment.md" "$tmp/out" > "$tmp/err"; : > "$tmp/out"; false; }
+run 0 --markdown && cmp -s "$work/out" "$src/docs/environment.md" ||
+    { diff "$src/docs/environment.md" "$work/out" > "$work/err"; : > "$work/out"; false; }
 result $? "docs/environment.md is current (else: aq-info --markdown > docs/environment.md)"
 
-echo "1..$n"
-exit $failed
+tap_end
