@@ -12,27 +12,8 @@ set -u
 . build-aux/config.env
 here=$AQ_SRC/tests/packaging
 build=$PWD
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$AQ_SRC/build-aux/tap.sh"
 tree=$work/tree
-n=0
-failed=0
-
-# check NAME COMMAND...: one TAP line; on failure the command's output as a comment.
-check()
-{
-    n=$((n + 1))
-    name=$1
-    shift
-    if "$@" >"$work/out" 2>&1; then
-        echo "ok $n - $name"
-    else
-        echo "not ok $n - $name"
-        failed=1
-        sed 's/^/# /' "$work/out" | tail -n 12
-    fi
-}
-
 # right N COMMAND...: the client ran on N ranks and every rank was right.
 right()
 {
@@ -61,6 +42,21 @@ mak() { { cat "$tree/include/smp-conduit/$1.mak"; printf '\nask:\n\t@echo $(%s)\
 
 prefix=$(make -s --no-print-directory echovar VARNAME=prefix | sed 's/^prefix=//')
 modes=$(ls libgasnet-smp-*.a | sed 's/libgasnet-smp-\(.*\)\.a/\1/')
+
+# --- the release ---
+# From a repository only: what a release lacks is what the repository has beside it.
+if git -c safe.directory="*" -C "$AQ_SRC" rev-parse --git-dir >/dev/null 2>&1; then
+    distributed()
+    {
+        make -s distdir distdir="$work/release" &&
+            git -c safe.directory="*" -C "$AQ_SRC" ls-files | while read -r f; do
+                [ -e "$work/release/$f" ] || [ "$f" = .gitignore ] || echo "the release lacks $f"
+            done >"$work/lacking" && ! grep . "$work/lacking"
+    }
+    check "a release has every file of the repository" distributed
+else
+    skip "a release has every file of the repository" "these sources are a release"
+fi
 
 # --- installing ---
 check "make install DESTDIR=DIR" make -s install DESTDIR="$work/stage"
@@ -266,5 +262,4 @@ rm "$tree"
 mv "$root" "$tree"
 check "make uninstall prefix=DIR" make -s uninstall prefix="$tree"
 check "uninstall leaves no file" sh -c "! find '$tree' ! -type d | grep ."
-echo "1..$n"
-exit $failed
+tap_end
