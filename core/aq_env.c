@@ -577,9 +577,10 @@ static unsigned aq_env_distance(const char *a, const char *b)
     return rows[la % 3][lb];
 }
 
-/* BASE_3 or BASE_0_1: the setting BASE for processes at such a place (conduits/ibv). */
-static bool aq_env_is_placed(const char *name, const char *base)
+/* GASNET_IBV_PORTS_3 or GASNET_IBV_PORTS_0_1: that setting for processes at such a place (conduits/ibv). */
+static bool aq_env_is_placed(const char *name)
 {
+    const char *base = aq_env_rows[AQ_ENV_IBV_PORTS].name;
     const size_t len = strlen(base);
 
     return strncmp(name, base, len) == 0 && name[len] == '_' && name[len + 1] != '\0'
@@ -591,7 +592,7 @@ const char *aq_env_nearest(const char *name)
     const char *tail = aq_env_tail(name), *best = NULL;
     unsigned least = 3;
 
-    if (tail == NULL || *tail == '\0')
+    if (tail == NULL || *tail == '\0' || aq_env_is_placed(name))
         return NULL;
     for (size_t i = 0; i < sizeof(aq_env_foreign) / sizeof(aq_env_foreign[0]); i++)
         if (strncmp(name, aq_env_foreign[i], strlen(aq_env_foreign[i])) == 0)
@@ -600,7 +601,7 @@ const char *aq_env_nearest(const char *name)
         const char *known = aq_env_rows[id].name;
         unsigned distance;
 
-        if (strcmp(name, known) == 0 || aq_env_is_placed(name, known))
+        if (strcmp(name, known) == 0)
             return NULL;
         if (strncmp(known, "GASNET_", 7) != 0 && strncmp(known, "AQ_", 3) != 0)
             continue;

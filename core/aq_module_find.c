@@ -48,19 +48,6 @@ static bool aq_module_up(char *path)
     return true;
 }
 
-static bool aq_module_beside_library(const struct aq_module_search *search)
-{
-    static const char here;
-    char dir[PATH_MAX];
-    Dl_info info;
-
-    if (dladdr(&here, &info) == 0 || info.dli_fname == NULL)
-        return false;
-    if (snprintf(dir, sizeof(dir), "%s", info.dli_fname) >= (int)sizeof(dir) || !aq_module_up(dir))
-        return false;
-    return aq_module_try(search, dir, "/aqueduct") || aq_module_try(search, dir, "/../modules");
-}
-
 /* Is a file or folder root's, ours or the program's owner's, and nobody else's to write? */
 static bool aq_module_is_safe(const char *path, uid_t owner)
 {
@@ -83,6 +70,23 @@ static bool aq_module_try_above(const struct aq_module_search *search, const cha
     safe = aq_module_is_safe(search->path, owner);
     *slash = '/';
     return safe;
+}
+
+/* Of a program that contains this code there is no library: what lies beside a program is not trusted for that. */
+static bool aq_module_beside_library(const struct aq_module_search *search)
+{
+    static const char here;
+    char dir[PATH_MAX], program[PATH_MAX];
+    struct stat is;
+    Dl_info info;
+
+    if (dladdr(&here, &info) == 0 || info.dli_fname == NULL || realpath(info.dli_fname, dir) == NULL ||
+        realpath("/proc/self/exe", program) == NULL || strcmp(dir, program) == 0)
+        return false;
+    if (stat(dir, &is) != 0 || !aq_module_up(dir))
+        return false;
+    return aq_module_try_above(search, dir, "/aqueduct", is.st_uid) ||
+           (aq_module_up(dir) && aq_module_try_above(search, dir, "/modules", is.st_uid));
 }
 
 static bool aq_module_above_program(const struct aq_module_search *search, const char *program)

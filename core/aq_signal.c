@@ -10,6 +10,7 @@
 #include "core/aq_signal.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -93,11 +94,12 @@ void aq_signal_fatal_aids(void)
 /* The first to crash has not told the others yet: it shall, unless it hangs. */
 static void aq_signal_stand_back(void)
 {
-    const struct timespec most = { 60, 0 };
+    struct timespec left = { 60, 0 };
 
     if (aq_signal_cfg.freeze_on_error)
         aq_exit_park();
-    nanosleep(&most, NULL);
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        continue;
 }
 
 /* Two threads may crash at once: one reports, the other waits for the end. A crash within the

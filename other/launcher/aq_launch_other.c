@@ -172,11 +172,12 @@ static void aq_other_count(const struct aq_launch *lo, enum aq_other_kind kind, 
     uint32_t per_host = lo->hosts > 0 ? (lo->ranks + lo->hosts - 1) / lo->hosts : 0;
 
     aq_words_add(w, "%u", lo->ranks);
-    if (kind == AQ_OTHER_OPENMPI) /* ranks outnumber cores here as they may under any of our own spawners */
-        aq_words_add(w, "--oversubscribe");
-    if (kind == AQ_OTHER_OPENMPI && per_host > 0) {
+    if (kind == AQ_OTHER_OPENMPI) { /* ranks outnumber cores here as they may under any of our own spawners */
         aq_words_add(w, "-map-by");
-        aq_words_add(w, "ppr:%u:node", per_host);
+        if (per_host > 0)
+            aq_words_add(w, "ppr:%u:node:OVERSUBSCRIBE", per_host);
+        else
+            aq_words_add(w, ":OVERSUBSCRIBE");
     } else if (kind == AQ_OTHER_SRUN && per_host > 0) {
         aq_words_add(w, "-N");
         aq_words_add(w, "%u", lo->hosts);

@@ -78,7 +78,7 @@ static int aq_launch_look_into(const struct aq_launch *lo, const char *path)
 {
     char conduit[16], spawner[32];
     size_t i, size;
-    char *image = aq_launch_map(path, &size);
+    char *image = access(path, X_OK) == 0 ? aq_launch_map(path, &size) : NULL; /* not data, however large, nor archives */
     int found = -1;
 
     if (image == NULL)

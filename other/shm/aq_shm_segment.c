@@ -111,12 +111,15 @@ static int aq_shm_map_segments(int fd, const struct aq_shm_plan *plan, bool huge
     const uint64_t bytes = plan->bytes;
     /* transparent huge pages are seldom to be had for files: who shares with nobody needs none */
     const bool alone = aq_shm.size == 1 && !huge;
-    char *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                      alone  ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
-                      : huge ? MAP_SHARED
-                             : MAP_SHARED | MAP_NORESERVE,
-                      alone ? -1 : fd, alone ? 0 : (off_t)plan->begin);
+    char *base = MAP_FAILED;
 
+    if (alone)
+        base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    /* a file's pages are not counted before they are touched, where anonymous memory's are: by vm.overcommit_memory=2 and
+       ulimit -d */
+    if (base == MAP_FAILED)
+        base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, huge ? MAP_SHARED : MAP_SHARED | MAP_NORESERVE, fd,
+                    (off_t)plan->begin);
     if (base == MAP_FAILED)
         return huge ? AQ_ERR_SYS
                     : aq_fail(AQ_ERR_SYS, "cannot map the %.1f MB of segments of this host: %s; look at "

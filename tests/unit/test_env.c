@@ -306,6 +306,8 @@ static void test_misspellings(void **state)
     aq_unit_lacks(run.err, "CLIENT");
     assert_string_equal(aq_env_nearest("GASNET_EXITTIMEUOT"), "GASNET_EXITTIMEOUT");
     assert_null(aq_env_nearest("GASNET_EXITTIMEOUT"));
+    assert_string_equal(aq_env_nearest("GASNET_MAX_SEGSIZE_1"), "GASNET_MAX_SEGSIZE");
+    assert_null(aq_env_nearest("GASNET_IBV_PORTS_0_1")); /* for processes at that place */
     assert_null(aq_env_nearest("GASNET_"));
     assert_null(aq_env_nearest("GASNET_SPAWNFN"));     /* other conduits' own */
     assert_null(aq_env_nearest("GASNET_MPI_SPAWNER"));

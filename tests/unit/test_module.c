@@ -5,6 +5,7 @@
  */
 #include "tests/unit/aq_unit.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,6 +117,26 @@ static void test_strangers(void **state)
     assert_int_equal(rmdir(dir), 0);
 }
 
+/* A program that contains the library's code has no library beside it: ../modules may be everybody's /tmp/modules. */
+static void test_beside_program(void **state)
+{
+    char dir[PATH_MAX], name[32], module[PATH_MAX + 64], found[PATH_MAX];
+    FILE *f;
+
+    (void)state;
+    assert_non_null(realpath("/proc/self/exe", dir));
+    snprintf(strrchr(dir, '/'), sizeof("/../modules"), "/../modules");
+    snprintf(name, sizeof(name), "beside%d", (int)getpid());
+    snprintf(module, sizeof(module), "%s/aq-%s.so", dir, name);
+    mkdir(dir, 0755);
+    f = fopen(module, "w");
+    assert_non_null(f);
+    fclose(f);
+    assert_false(aq_module_find(name, NULL, "/nonexistent", found, sizeof(found)));
+    unlink(module);
+    rmdir(dir); /* unless others use it */
+}
+
 static int make_folder(void **state)
 {
     (void)state;
@@ -142,6 +163,7 @@ int main(void)
         cmocka_unit_test(test_not_a_module),
         cmocka_unit_test(test_other_release),
         cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_beside_program),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
