@@ -88,15 +88,17 @@ static int aq_fh_local_miss(struct aq_fh *fh, uintptr_t addr, size_t nbytes, boo
     return AQ_OK;
 }
 
-/* Local lock, which it releases: peers aim at the region, and we begin to use it. AQ_PENDING: look it up again.
- * It is pinned, and its peers may give it up for something else at any time: so victims are unpinned before it is
+/* Local lock, which it releases: peers aim at the region, and we begin to use it. AQ_PENDING: look it up again;
+ * AQ_ERR_RESOURCE: peers may pin more in one piece than the local budget has room for. It is pinned, and its peers may give it up for something else at any time: so victims are unpinned before it is
  * charged in their place. */
 static int aq_fh_local_share(struct aq_fh *fh, struct aq_fh_region *region, uintptr_t addr, size_t nbytes,
                              struct aq_fh_hold *hold_out)
 {
     struct aq_fh_doomed doomed = { .charge = 0 };
-    int rc = aq_fh_make_room(fh, aq_fh_size(region), &doomed) ? AQ_PENDING : AQ_RETRY;
+    int rc = AQ_ERR_RESOURCE;
 
+    if (aq_fh_size(region) <= fh->config.local_bytes)
+        rc = aq_fh_make_room(fh, aq_fh_size(region), &doomed) ? AQ_PENDING : AQ_RETRY;
     if (rc == AQ_PENDING && doomed.list.first == NULL && aq_fh_charge(fh, region, &doomed)) {
         fh->counts.local_hits++;
         aq_fh_hold_fill(hold_out, region, addr, nbytes);

@@ -45,6 +45,9 @@ struct aq_fh_peer *aq_fh_peer_get(struct aq_fh *fh, uint32_t rank)
     while (!atomic_compare_exchange_weak_explicit(&fh->peers, &peer->next, peer, memory_order_release,
                                                   memory_order_relaxed))
         continue;
+    /* Another thread may have found the peer before it was in the list, wanted something of it, and had its work taken
+     * away by a walk that did not meet the peer. release: who takes this work finds the peer in the list */
+    atomic_store_explicit(&fh->head.work, 1, memory_order_release);
     return peer;
 }
 

@@ -43,14 +43,20 @@ static void aq_fh_aims_add(struct aq_fh *fh, int n)
     atomic_store_explicit(&fh->head.aims, aims + (unsigned)n, memory_order_seq_cst);
 }
 
-/* A record for a new aim, not linked yet; NULL: the id cannot be, or no memory. */
+/* May a new aim of the peer's have this id? */
+static bool aq_fh_aim_is_free(const struct aq_fh *fh, const struct aq_fh_peer *peer, uint32_t id)
+{
+    const uint32_t slot = id % AQ_FH_SLOTS_MAX;
+
+    return slot < fh->share_slots && (slot >= peer->aim_slots || peer->aim[slot] == NULL);
+}
+
+/* A record for a new aim whose id is free, not linked yet; NULL: no memory. */
 static struct aq_fh_aim *aq_fh_aim_create(struct aq_fh *fh, struct aq_fh_peer *peer, uint32_t id)
 {
     const uint32_t slot = id % AQ_FH_SLOTS_MAX;
     struct aq_fh_aim *aim;
 
-    if (slot >= fh->share_slots || (slot < peer->aim_slots && peer->aim[slot] != NULL))
-        return NULL;
     if (slot >= peer->aim_slots) {
         const uint32_t twice = slot * 2 + 16, slots = twice < fh->share_slots ? twice : fh->share_slots;
         struct aq_fh_aim **grown = realloc(peer->aim, slots * sizeof(struct aq_fh_aim *));
@@ -256,13 +262,18 @@ static bool aq_fh_move_grant(struct aq_fh *fh, struct aq_fh_peer *peer, const st
 {
     const uint64_t asked = (uint64_t)move->wire.pages * AQ_FH_PAGE;
     struct aq_fh_region *region;
-    struct aq_fh_aim *aim = NULL;
+    struct aq_fh_aim *aim;
 
-    if (peer->aimed + asked <= fh->share && peer->aimed_regions < fh->share_regions)
-        aim = aq_fh_aim_create(fh, peer, move->wire.id);
-    if (aim == NULL) {
+    if (peer->aimed + asked > fh->share || peer->aimed_regions >= fh->share_regions ||
+        !aq_fh_aim_is_free(fh, peer, move->wire.id)) {
         aq_lock_release(&fh->lock);
         return false;
+    }
+    aim = aq_fh_aim_create(fh, peer, move->wire.id);
+    if (aim == NULL) {
+        aq_lock_release(&fh->lock);
+        grant->rc = AQ_ERR_NOMEM; /* the peer sends its bytes in messages */
+        return true;
     }
     peer->aimed_regions++;
     region = aq_fh_move_find(fh, move);
@@ -290,8 +301,8 @@ static void aq_fh_move_recheck(struct aq_fh *fh, struct aq_fh_peer *peer, struct
         return;
     aq_fh_settle(fh);
     aq_lock_acquire(&fh->lock);
-    aim = aq_fh_aim_look(peer, grant->id);
-    if (aim->region->state == AQ_FH_STALE) {
+    aim = aq_fh_aim_look(peer, grant->id); /* NULL: the peer gives up what it has not got yet, which no right one does */
+    if (aim != NULL && aim->region->state == AQ_FH_STALE) {
         aq_fh_aim_drop(fh, aim, false, doomed);
         grant->rc = AQ_RETRY;
     }
@@ -352,10 +363,14 @@ static size_t aq_fh_move_serve(struct aq_fh *fh, struct aq_fh_peer *peer, const 
 
 size_t aq_fh_serve(struct aq_fh *fh, uint32_t rank, const void *msg, size_t nbytes, void *answer)
 {
-    struct aq_fh_peer *peer = rank < fh->config.size ? aq_fh_peer_get(fh, rank) : NULL;
+    struct aq_fh_peer *peer;
 
-    if (peer == NULL || nbytes == 0)
+    if (rank >= fh->config.size || nbytes == 0)
         return 0;
+    peer = aq_fh_peer_get(fh, rank);
+    if (peer == NULL) /* without an answer the peer would wait for ever */
+        aq_fatal("firehose: rank %u cannot be answered: this process has no memory left; raise ulimit -v, or run fewer "
+                 "ranks on this host", rank);
     switch (*(const uint8_t *)msg) {
     case AQ_FH_MOVE:
     case AQ_FH_RELEASE:

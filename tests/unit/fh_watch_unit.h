@@ -86,6 +86,15 @@ static inline bool was_told(const void *addr, size_t len)
     return at >= end;
 }
 
+/* Was all memory declared changed? So it is when the thread of events gets no processor for too long. */
+static inline bool has_flooded(void)
+{
+    struct aq_fh_watch_counts counts;
+
+    aq_fh_watch_counts(watch, &counts);
+    return counts.floods != 0;
+}
+
 static inline char *map(size_t pages)
 {
     char *addr = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

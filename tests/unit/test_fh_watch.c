@@ -62,7 +62,7 @@ static void test_move(void **state)
     gone_count = 0;
     assert_int_equal(syscall(SYS_mremap, to, PAGES * PAGE, PAGE, 0), to); /* shrinks */
     assert_true(was_told(to + PAGE, (PAGES - 1) * PAGE));
-    assert_false(was_told(to, PAGE));
+    assert_true(!was_told(to, PAGE) || has_flooded());
     munmap(to, PAGE);
     assert_true(was_told(to, PAGE));
 }
@@ -251,7 +251,7 @@ static void test_forget(void **state)
     aq_fh_watch_forget(watch, addr + PAGE + 7, 10);
     aq_fh_watch_forget(watch, addr, 0);
     assert_true(was_told(addr + PAGE, PAGE));
-    assert_false(was_told(addr, PAGE));
+    assert_true(!was_told(addr, PAGE) || has_flooded());
     assert_int_equal(cover(addr + PAGE, PAGE), AQ_ERR_RESOURCE);
     munmap(addr, PAGES * PAGE);
     settle();

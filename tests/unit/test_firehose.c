@@ -276,6 +276,26 @@ static void test_shared_region(void **state)
     sim_free(sim);
 }
 
+/* What a peer aims at may be more in one piece than our own budget has room for: the conduit hears so, and copies. */
+static void test_shared_region_too_large(void **state)
+{
+    struct aq_fh_config small = config;
+    struct aq_fh_wish wish;
+    struct aq_fh_hold hold;
+    struct sim *sim;
+
+    (void)state;
+    small.local_bytes = 16 * PAGE;
+    sim = sim_new(2, &small, false);
+    wish = wish_for(sim, 20, 20 * PAGE, true);
+    assert_true(ask(sim, &wish));
+    assert_int_equal(wish.rc, AQ_OK);
+    assert_int_equal(aq_fh_local(sim->rank[1].fh, at(sim, 1, 20), 8, true, &hold), AQ_ERR_RESOURCE);
+    assert_int_equal(counts_of(sim, 1).local_charged, 0);
+    aq_fh_release(sim->rank[0].fh, &wish.hold);
+    sim_free(sim);
+}
+
 /* --- strangers, settings --- */
 
 static void test_bad_messages(void **state)
@@ -417,6 +437,7 @@ int main(void)
         cmocka_unit_test(test_share_in_use),
         cmocka_unit_test(test_local),
         cmocka_unit_test(test_shared_region),
+        cmocka_unit_test(test_shared_region_too_large),
         cmocka_unit_test(test_bad_messages),
         cmocka_unit_test(test_too_small),
         cmocka_unit_test(test_budget),
