@@ -3,9 +3,9 @@
 #
 # Expects top (the source folder) and self (the name to speak under).
 
-# Each row: who needs it (b build, d programs of the demo, c checks; v checks in virtual machines; s checks under Slurm, whose daemons come along:
-# only in continuous integration and --long), how to see that it is there, Debian packages. An sshd that systemd would
-# start at once is also only for s: for c it then counts as there.
+# Each row: who needs it (b build, d programs of the demo, c checks; v checks in virtual machines, s checks under Slurm,
+# whose daemons come along: only in --more, which continuous integration runs, and beyond), how to see that it is there,
+# Debian packages. An sshd that systemd would start at once is also only for s and v: for c it then counts as there.
 aq_needs()
 {
     cat <<'END'
@@ -44,7 +44,8 @@ c|/usr/bin/perl -MIO::Pty -e 1|libio-pty-perl
 s|command -v srun|slurm-wlm
 s|test -x /usr/sbin/munged|munge
 v|command -v qemu-system-x86_64|qemu-system-x86
-v|command -v busybox|busybox-static
+v|command -v busybox && ! ldd "$(command -v busybox)"|busybox-static
+v|command -v xz|xz-utils
 v|command -v ibv_rc_pingpong|ibverbs-utils
 v|command -v ib_write_lat|perftest
 v|test -e /etc/libibverbs.d/rxe.driver|ibverbs-providers
@@ -52,6 +53,9 @@ v|PATH=$PATH:/usr/sbin:/sbin command -v rdma|iproute2
 v|test -x /usr/sbin/sshd|openssh-server
 END
 }
+
+# Do the checks in virtual machines run here? Without KVM too, but they are for one kind of machine.
+aq_can_emulate() { [ "$(uname -m)" = x86_64 ]; }
 
 # aq_missing WHO: the packages of the rows for WHO (letters) whose test fails.
 aq_missing()

@@ -32,17 +32,18 @@ sub write_script {
     return "$work/$name";
 }
 
-# enter GUEST: from now on jobs start as they have to there
+# enter GUEST, NEAR: from now on jobs start as they have to there, so many ranks of a host sharing memory
 sub enter {
-    ($guest) = @_;
+    ($guest, my $near) = @_;
     $| = 1;
     mkdir $work;
     chdir $work or die "guest.pl: $work: $!\n";
     delete @ENV{grep { /^(GASNET_|AQ_BUILD|AQ_SRC|PMIX_|SLURM_)/ && !/^GASNET_IBV_/ } keys %ENV};
     $ENV{GASNET_CONDUIT}          = 'ibv';
-    $ENV{GASNET_SUPERNODE_MAXSIZE} = 1;
-    $ENV{GASNET_EXITTIMEOUT}      = 20;    # emulated processors
-    $ENV{GASNET_HOST_TIMEOUT}     = 30;
+    $ENV{GASNET_SUPERNODE_MAXSIZE} = $near;
+    $ENV{GASNET_EXITTIMEOUT}      = 30;    # emulated processors, maybe of a busy machine
+    $ENV{GASNET_HOST_TIMEOUT}     = 60;
+    $ENV{AQ_TEST_PATIENCE}        = 120;
     # Two "hosts" that are this one, and a device for each other rank. The launcher sees to it that all ranks have the
     # same environment, so each chooses by its number.
     write_script('wire-ssh', "while [ \$# -gt 2 ]; do shift; done\nexec sh -c \"\$2\"\n");
@@ -260,10 +261,15 @@ sub pair {
     return (finish($served, 10), $asked);
 }
 
+# Each on a core of its own, as ranks are: a software device works on the core that posts, and a process that wanders
+# to the other one, away from its device's work, has two cores to itself. unbound => 1: let it.
 sub perftest {
-    my ($limit, $tool, @options) = @_;
-    my @all = ($tool, '-x', 1, '-F', @options);
-    return reverse pair($limit, [@all, '-d', 'rxe0'], [@all, '-d', peer_device(), peer_address()]);
+    my ($how, $limit, $tool, @options) = @_;
+    my @all    = ($tool, '-x', 1, '-F', @options);
+    my @cores  = $guest eq 'hosts' ? (0, 0) : (1, 0);
+    my @bound  = map { $how->{unbound} ? [] : ['taskset', '-c', $_] } @cores;
+    return reverse pair($limit, [@{$bound[0]}, @all, '-d', 'rxe0'],
+                        [@{$bound[1]}, @all, '-d', peer_device(), peer_address()]);
 }
 
 # its typical latency in microseconds, or its average bandwidth in MB/s with, behind a blank, the message rate in 1/us

@@ -4,7 +4,7 @@
 # test where the machine lacks what is needed.
 #
 #   run.pl [--guest NAME]... [--suite NAME]... [-n N[,N...]] [--filter RE] [--seconds S] [--quick] [--timeout S]
-#          [--keep DIR] [--verbose]
+#          [--near N] [--keep DIR] [--verbose]
 #
 # Guests    one     one host with one device
 #           rails   one host with two devices, each rank on both
@@ -23,6 +23,7 @@
 #           bench   aq-bench beside perftest, on the same device, in the same boot
 # The default is guest one with sanity, conformance, stress, ft, kill and limits. One machine is up at a time; each
 # takes half a minute to boot where there is no KVM. --timeout: of each guest, boot included (default 1800).
+# --near: so many ranks of a host share memory, as in GASNET_SUPERNODE_MAXSIZE (default 1: all go over the device).
 # --keep: where the guests leave files, such as the figures of bench (default: nowhere).
 # AQ_BUILD is the build folder (default: the current one), AQ_VM_LOCK a file that is locked while a guest is up.
 use strict;
@@ -38,10 +39,10 @@ BEGIN { $here = abs_path(dirname($0)) }
 my %rxe = (one => [], rails => ['--rxe', 2], wire => ['--rxe', 2], hosts => ['--hosts', 2]);
 my @known = qw(sanity conformance reference stress ft kill lost down limits pin bench);
 my (@guests, @suites, $quick, $filter, $seconds, $keep, $verbose);
-my ($ranks, $timeout) = ('2,4', 1800);
+my ($ranks, $timeout, $near) = ('2,4', 1800, 1);
 GetOptions('guest=s' => \@guests, 'suite=s' => \@suites, 'n=s' => \$ranks, 'filter=s' => \$filter,
-           'seconds=i' => \$seconds, 'quick' => \$quick, 'timeout=i' => \$timeout, 'keep=s' => \$keep,
-           'verbose' => \$verbose) && !@ARGV
+           'near=i' => \$near, 'seconds=i' => \$seconds, 'quick' => \$quick, 'timeout=i' => \$timeout,
+           'keep=s' => \$keep, 'verbose' => \$verbose) && !@ARGV
     or die "run.pl: see the beginning of $0 for its options\n";
 @guests = ('one') unless @guests;
 @suites = grep { !/^(reference|lost|down|pin|bench)$/ } @known unless @suites;
@@ -80,7 +81,8 @@ sub verdict {
 sub run_guest {
     my ($guest) = @_;
     my $folder = tempdir('aq-vm.XXXXXX', TMPDIR => 1, CLEANUP => 1);
-    my @options = ('--guest', $guest, '-n', $ranks, $quick ? '--quick' : (), $verbose ? '--verbose' : (),
+    my @options = ('--guest', $guest, '-n', $ranks, '--near', $near, $quick ? '--quick' : (),
+                   $verbose ? '--verbose' : (),
                    defined $filter ? ('--filter', $filter) : (), defined $seconds ? ('--seconds', $seconds) : (),
                    map { ('--suite', $_) } @suites);
     my $out = $keep // $folder;
@@ -108,9 +110,13 @@ sub run_guest {
 sub kernel_says {
     my ($guest, $console) = @_;
     open my $in, '<', $console or return;
-    my @lines = grep { /BUG:|Oops|Call Trace|WARNING: CPU|Out of memory|soft lockup/ } <$in>;
-    print "# kernel: $_" for @lines;
-    verdict(!@lines, "$guest: no complaint of the kernel");
+    my @lines = <$in>;
+    my @at    = grep { $lines[$_] =~ /BUG:|Oops|Call Trace|WARNING: CPU|Out of memory|soft lockup/ } 0 .. $#lines;
+    if (@at) { # what it is about comes before, who did it after
+        my ($from, $to) = ($at[0] < 12 ? 0 : $at[0] - 12, $at[0] + 40);
+        print "# kernel: $_" for @lines[$from .. ($to < $#lines ? $to : $#lines)];
+    }
+    verdict(!@at, "$guest: no complaint of the kernel");
 }
 
 my $lock;
