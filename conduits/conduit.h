@@ -29,8 +29,7 @@ struct aq_am_buffer {
     uint64_t own; /* the conduit's */
 };
 
-/* A message on its way out. The conduit reads args and src during the call only, unless it
- * takes over lc_opt (none does yet: payloads are copied or placed before the call returns). */
+/* A message on its way out. The conduit reads args during the call only, and src too, unless it takes lc over. */
 struct aq_am_out {
     gex_Rank_t jobrank;
     uint8_t handler;
@@ -43,6 +42,14 @@ struct aq_am_out {
     void *dest;      /* long: in the target's address space */
     const struct aq_am_buffer *buffer; /* from am_alloc, or NULL; src may be its address: then the
                                         * payload is there already */
+    struct aq_am_lc *lc; /* how the client wants to hear that src may be reused; aq_am_lc_take() lets the conduit
+                          * read src after the call. NULL: it may not, and nbytes is at most max_medium */
+};
+
+/* The local completion of a message, on its sender's stack. */
+struct aq_am_lc {
+    gex_Event_t *opt; /* the client's: GEX_EVENT_NOW, GEX_EVENT_GROUP, or where its event goes */
+    struct aq_op *op; /* that the conduit counts it in; NULL: it was not taken over */
 };
 
 /* The outcome of a named barrier phase. */
@@ -146,6 +153,8 @@ struct aq_limits {
     size_t max_medium; /* bytes, both directions, any peer */
     size_t max_long;
     uint64_t host_bytes; /* of host memory that the conduit's queues can come to use */
+    uint64_t segment_most;   /* bytes of a rank's segment that the conduit can serve; 0: any */
+    const char *segment_why; /* with that: where it comes from, and what to do about it */
     uint32_t poll_ns;    /* what a poll costs that finds nothing; 0: about 50 ns */
 };
 extern struct aq_limits aq_limits;

@@ -319,6 +319,11 @@ static inline int aq_am_send(const struct aq_am_out *out, gex_Flags_t flags)
     return 0;
 }
 
+int aq_am_try_send(const struct aq_am_out *out)
+{
+    return aq_am_send(out, GEX_FLAG_IMMEDIATE);
+}
+
 /* A request serves the network once, so that a process that only sends is attentive. */
 static inline int aq_am_send_request(const struct aq_am_out *out, gex_Flags_t flags)
 {
@@ -371,15 +376,15 @@ int aq_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, c
                          unsigned int nargs, const gex_AM_Arg_t *args)
 {
     AQ_AM_CHECK_REQUEST("gex_AM_RequestMedium", tm, rank);
+    struct aq_am_lc lc = { .opt = lc_opt };
     const struct aq_am_out out = { .jobrank = aq_tm_jobrank(tm, rank), .handler = handler,
                                    .nargs = (uint8_t)nargs, .kind = AQ_AM_MEDIUM, .args = args,
-                                   .src = src, .nbytes = nbytes };
+                                   .src = src, .nbytes = nbytes, .lc = aq_am_medium_lc(&lc, nbytes, flags) };
     int declined;
 
     AQ_AM_CHECK_OUT("gex_AM_RequestMedium", &out, lc_opt, flags);
     declined = aq_am_send_request(&out, flags);
-    if (!declined)
-        aq_am_complete_locally(lc_opt);
+    aq_am_complete(&lc, declined != 0, false);
     return declined;
 }
 
@@ -388,28 +393,25 @@ int aq_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, con
                        unsigned int nargs, const gex_AM_Arg_t *args)
 {
     AQ_AM_CHECK_REQUEST("gex_AM_RequestLong", tm, rank);
+    struct aq_am_lc lc = { .opt = lc_opt };
     const struct aq_am_out out = { .jobrank = aq_tm_jobrank(tm, rank), .handler = handler,
                                    .nargs = (uint8_t)nargs, .kind = AQ_AM_LONG, .args = args,
-                                   .src = src, .nbytes = nbytes, .dest = dest };
+                                   .src = src, .nbytes = nbytes, .dest = dest, .lc = &lc };
     int declined;
 
     AQ_AM_CHECK_OUT("gex_AM_RequestLong", &out, lc_opt, flags);
     declined = aq_am_send_request(&out, flags);
-    if (!declined)
-        aq_am_complete_locally(lc_opt);
+    aq_am_complete(&lc, declined != 0, false);
     return declined;
 }
 
 /* A declined reply does not count as one. */
-static inline int aq_am_send_reply(gex_Token_t token, const struct aq_am_out *out,
-                                   gex_Event_t *lc_opt, gex_Flags_t flags)
+static inline int aq_am_send_reply(gex_Token_t token, const struct aq_am_out *out, gex_Flags_t flags)
 {
     int declined = aq_am_send(out, flags);
 
-    if (!declined) {
+    if (!declined)
         aq_token(token)->replied = true;
-        aq_am_complete_locally(lc_opt);
-    }
     return declined;
 }
 
@@ -430,12 +432,17 @@ int aq_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const void *sr
                        const gex_AM_Arg_t *args)
 {
     AQ_AM_CHECK_REPLY("gex_AM_ReplyMedium", token);
+    struct aq_am_lc lc = { .opt = lc_opt };
     const struct aq_am_out out = { .jobrank = aq_token(token)->jobrank, .handler = handler,
                                    .nargs = (uint8_t)nargs, .kind = AQ_AM_MEDIUM, .is_reply = 1,
-                                   .args = args, .src = src, .nbytes = nbytes };
+                                   .args = args, .src = src, .nbytes = nbytes,
+                                   .lc = aq_am_medium_lc(&lc, nbytes, flags) };
+    int declined;
 
     AQ_AM_CHECK_OUT("gex_AM_ReplyMedium", &out, lc_opt, flags);
-    return aq_am_send_reply(token, &out, lc_opt, flags);
+    declined = aq_am_send_reply(token, &out, flags);
+    aq_am_complete(&lc, declined != 0, true);
+    return declined;
 }
 
 int aq_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const void *src, size_t nbytes,
@@ -443,10 +450,14 @@ int aq_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const void *src,
                      const gex_AM_Arg_t *args)
 {
     AQ_AM_CHECK_REPLY("gex_AM_ReplyLong", token);
+    struct aq_am_lc lc = { .opt = lc_opt };
     const struct aq_am_out out = { .jobrank = aq_token(token)->jobrank, .handler = handler,
                                    .nargs = (uint8_t)nargs, .kind = AQ_AM_LONG, .is_reply = 1,
-                                   .args = args, .src = src, .nbytes = nbytes, .dest = dest };
+                                   .args = args, .src = src, .nbytes = nbytes, .dest = dest, .lc = &lc };
+    int declined;
 
     AQ_AM_CHECK_OUT("gex_AM_ReplyLong", &out, lc_opt, flags);
-    return aq_am_send_reply(token, &out, lc_opt, flags);
+    declined = aq_am_send_reply(token, &out, flags);
+    aq_am_complete(&lc, declined != 0, true);
+    return declined;
 }

@@ -7,6 +7,9 @@
 #define AQ_AM_OUT_H
 
 #include "core/aq_am.h"
+#include "core/aq_upcall.h"
+
+#define AQ_AM_COPIED 8192u /* bytes: mediums up to here are always copied */
 
 static inline struct aq_token *aq_token(gex_Token_t token)
 {
@@ -20,9 +23,34 @@ static inline void aq_am_complete_locally(gex_Event_t *lc_opt)
         *lc_opt = GEX_EVENT_INVALID;
 }
 
+/* What a medium message offers its conduit: nothing, if it is copied in less time than it takes to ask; nothing either, if
+ * the call may not wait, and its source has to be free when it returns. */
+static inline struct aq_am_lc *aq_am_medium_lc(struct aq_am_lc *lc, size_t nbytes, gex_Flags_t flags)
+{
+    if (AQ_LIKELY(nbytes <= AQ_AM_COPIED) || ((flags & GEX_FLAG_IMMEDIATE) != 0 && lc->opt == GEX_EVENT_NOW))
+        return NULL;
+    return lc;
+}
+
+/* The local completion of a message whose conduit could take it over. */
+static inline void aq_am_complete(struct aq_am_lc *lc, bool declined, bool is_reply)
+{
+    if (AQ_LIKELY(lc->op == NULL)) {
+        if (!declined)
+            aq_am_complete_locally(lc->opt);
+    } else if (declined) {
+        aq_upcall_am_declined(lc);
+    } else {
+        aq_upcall_am_left(lc, is_reply);
+    }
+}
+
 /* The conduit had no room: non-zero with GEX_FLAG_IMMEDIATE; else serves what comes in, replies
  * only for a reply, until the message is sent, and returns 0. */
 int aq_am_send_waiting(const struct aq_am_out *out, gex_Flags_t flags);
+
+/* For the library's own messages: a request, if there is room now; else non-zero. The caller sees to out->lc itself. */
+int aq_am_try_send(const struct aq_am_out *out);
 
 #if GASNET_DEBUG
 /* Rules of every send; each ends the job with a message that names the call. */

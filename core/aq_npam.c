@@ -369,25 +369,31 @@ static AQ_ALWAYS_INLINE int aq_npam_commit(gex_AM_SrcDesc_t handle, enum aq_am_k
     const uint64_t began = aq_trace_begin(AQ_TRACE_NP_COMMIT_REQUEST_MEDIUM);
     struct aq_thread *self = aq_thread_self();
     struct aq_srcdesc *sd = aq_srcdesc(handle);
+    struct aq_am_lc lc = { .opt = sd->lc_opt };
+    /* a buffer of the library's own is used again on return */
     const struct aq_am_out out = { .jobrank = sd->jobrank, .handler = handler,
                                    .nargs = (uint8_t)nargs, .kind = kind, .is_reply = is_reply,
                                    .args = args, .src = sd->head.addr, .nbytes = nbytes,
                                    .dest = dest,
-                                   .buffer = sd->source == AQ_NPAM_CONDUIT ? &sd->buffer : NULL };
+                                   .buffer = sd->source == AQ_NPAM_CONDUIT ? &sd->buffer : NULL,
+                                   .lc = sd->source != AQ_NPAM_CLIENT ? NULL
+                                         : kind == AQ_AM_LONG         ? &lc
+                                                              : aq_am_medium_lc(&lc, nbytes, cflags) };
 
     self->context = aq_npam_outer(is_reply); /* waiting runs handlers */
     if (AQ_UNLIKELY(aq_job.conduit->am_send(&out) == AQ_RETRY)
         && aq_am_send_waiting(&out, cflags) != 0) {
+        aq_am_complete(&lc, true, is_reply);
         self->context = AQ_CTX_PREPARED;
         return 1;
     }
     if (AQ_UNLIKELY(aq_trace_is_on()))
         aq_trace_end_send(began, &out, true);
     sd->source = AQ_NPAM_CLOSED;
-    aq_am_complete_locally(sd->lc_opt);
     if (is_reply)
         aq_token(sd->token)->replied = true;
-    else if (((sd->flags | cflags) & GEX_FLAG_IMMEDIATE) == 0)
+    aq_am_complete(&lc, false, is_reply);
+    if (!is_reply && ((sd->flags | cflags) & GEX_FLAG_IMMEDIATE) == 0)
         aq_poll(); /* as requests with a fixed payload do */
     return 0;
 }

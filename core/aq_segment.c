@@ -104,19 +104,25 @@ static uint64_t aq_segment_wished_bytes(unsigned host_size, uint64_t taken)
 uintptr_t aq_segment_limit(unsigned host_size, uint64_t taken)
 {
     const char *how;
-    const uint64_t bytes = MIN(aq_segment_wished_bytes(host_size, taken),
-                               aq_segment_rlimit(&how) / host_size);
+    uint64_t bytes = MIN(aq_segment_wished_bytes(host_size, taken), aq_segment_rlimit(&how) / host_size);
 
+    if (aq_limits.segment_most != 0)
+        bytes = MIN(bytes, aq_limits.segment_most);
     return (uintptr_t)bytes & ~(uintptr_t)(GASNET_PAGESIZE - 1);
 }
 
-/* Is it one of the process's limits that bounds the segment? Then says so. */
+/* Is it one of the process's limits that bounds the segment, or the conduit's? Then says so. */
 static bool aq_segment_explain_rlimit(char *text, size_t len)
 {
+    const uint64_t wished = aq_segment_wished_bytes(aq_job.host_size, aq_limits.host_bytes);
     const char *how;
     const uint64_t left = aq_segment_rlimit(&how);
 
-    if (left / aq_job.host_size >= aq_segment_wished_bytes(aq_job.host_size, aq_limits.host_bytes))
+    if (aq_limits.segment_most != 0 && aq_limits.segment_most < MIN(wished, left / aq_job.host_size)) {
+        snprintf(text, len, "%s", aq_limits.segment_why);
+        return true;
+    }
+    if (left / aq_job.host_size >= wished)
         return false;
     snprintf(text, len, "%s leaves %.1f MB for the segments of the %u rank%s on this host; raise it, "
              "for instance with: %s unlimited", how, (double)left / 1048576, aq_job.host_size,
@@ -149,7 +155,7 @@ void aq_segment_init_limits(void)
     aq_job.map[aq_job.rank] = 0;
 #else
     uintptr_t *all = malloc(aq_job.size * sizeof(*all));
-    char why[256];
+    char why[400];
 
     aq_job.max_local_segment = aq_segment_limit(aq_job.host_size, aq_limits.host_bytes);
     if (aq_job.max_local_segment < GASNET_PAGESIZE) {
@@ -185,7 +191,7 @@ uintptr_t gasnet_getMaxGlobalSegmentSize(void)
 #if !GASNET_SEGMENT_EVERYTHING
 static int aq_segment_check_attach(gex_TM_t tm, uintptr_t size)
 {
-    char why[256];
+    char why[400];
 
     if (aq_job.attached)
         aq_fatal("gex_Segment_Attach called a second time; a process has one segment of this kind");

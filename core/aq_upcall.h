@@ -37,6 +37,12 @@ void aq_upcall_team_gone(struct aq_tm *tm);
  * becomes rank i's mine[0 .. len). Collective. */
 void aq_upcall_allgather(const void *mine, size_t len, void *all);
 
+/* A message has left, or was declined, whose local completion the conduit took over: hand the event out, or wait if the
+ * client wants its source now; replies_only: serving replies only, as in a handler. */
+struct aq_am_lc;
+void aq_upcall_am_left(struct aq_am_lc *lc, bool replies_only);
+void aq_upcall_am_declined(struct aq_am_lc *lc);
+
 /* The start-up barrier over the job. */
 void aq_upcall_barrier(void);
 

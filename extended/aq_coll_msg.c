@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "core/aq_am.h"
+#include "core/aq_am_out.h"
 #include "core/aq_log.h"
 #include "extended/aq_barrier.h"
 
@@ -277,25 +278,36 @@ static gex_TM_t aq_msg_job(void)
     return (gex_TM_t)(void *)&aq_job.tm;
 }
 
-/* Send what has not left yet. False: no room for all of it. */
+/* Send what has not left yet. False: no room for all of it. A conduit may go on reading what is large: it counts that in
+ * the operation, and the step is over when aq_step_has_left(). Not where the receiver may have to wait for our core. */
 static bool aq_step_send(const struct aq_prog *prog, struct aq_step *step)
 {
     const size_t most = aq_am_max_medium();
+    const size_t copied = aq_job.oversubscribed ? SIZE_MAX : AQ_AM_COPIED;
+    struct aq_am_lc lc = { .opt = GEX_EVENT_GROUP, .op = prog->op };
 
+    if (step->nbytes != 0 && step->sent == step->nbytes)
+        return true;
     do {
         const size_t left = step->nbytes - step->sent;
         const size_t piece = left < most ? left : most;
         const gex_AM_Arg_t args[] = { AQ_ARGS_OF_U64(prog->team), (gex_AM_Arg_t)prog->number,
                                       (gex_AM_Arg_t)step->tag, AQ_ARGS_OF_U64(step->sent) };
+        const struct aq_am_out out = { .jobrank = step->peer, .handler = AQ_HIDX_COLL_DATA, .nargs = 6,
+                                       .kind = AQ_AM_MEDIUM, .args = args, .nbytes = piece,
+                                       .src = (const char *)step->src + step->sent,
+                                       .lc = piece > copied ? &lc : NULL };
 
-        if (aq_am_request_medium(aq_msg_job(), step->peer, AQ_HIDX_COLL_DATA,
-                                 (const char *)step->src + step->sent, piece, GEX_EVENT_NOW,
-                                 GEX_FLAG_IMMEDIATE, 6, args)
-            != 0)
+        if (aq_am_try_send(&out) != 0)
             return false;
         step->sent += piece;
     } while (step->sent < step->nbytes);
     return true;
+}
+
+static inline bool aq_step_has_left(const struct aq_prog *prog)
+{
+    return aq_op_cell_done(prog->op, AQ_CELL_LC);
 }
 
 /* Tell the sender of a large message that its place is ready. */
@@ -335,7 +347,7 @@ static bool aq_prog_may_go_on(struct aq_prog *prog, const struct aq_step *step)
     return goes_on;
 }
 
-/* No room: the next poll tries again. */
+/* No room, or the data have not left: the next poll tries again. */
 static void aq_prog_put_off(struct aq_prog *prog)
 {
     aq_lock_acquire(&aq_msg.lock);
@@ -380,6 +392,9 @@ static bool aq_prog_run(struct aq_prog *prog, unsigned *happened)
         } else if (step->kind == AQ_STEP_SEND && !aq_step_send(prog, step)) {
             aq_prog_put_off(prog);
             return false;
+        } else if (step->kind == AQ_STEP_SEND && !aq_step_has_left(prog)) { /* later steps may write where it is */
+            aq_prog_put_off(prog);
+            return true;
         }
     }
     aq_prog_finish(prog);

@@ -114,6 +114,7 @@ static int aq_ibv_init_far(void)
         return rc;
     aq_ibv_count_qps();
     aq_ibv_limits();
+    aq_ibv_pin_limits();
     rc = aq_ibv_buf_init();
     if (rc == AQ_OK)
         rc = aq_ibv_rbuf_init();
@@ -150,8 +151,7 @@ static unsigned aq_ibv_poll_far(bool replies_only)
 
     served += aq_ibv_qp_reap_all();
     aq_ibv_rma_progress();
-    if (!replies_only)
-        served += aq_ibv_rma_poll();
+    served += aq_ibv_rma_poll(replies_only);
     if (AQ_UNLIKELY(++turn % AQ_IBV_TICKS == 0))
         aq_ibv_tick(aq_now_ns());
     return served;
@@ -192,13 +192,18 @@ static void aq_ibv_arm(void)
 
 static uint32_t aq_ibv_sleep_prepare(void)
 {
+    uint32_t bell;
+
     if (!aq_ibv.alone) {
         aq_ibv_grant(true); /* nobody may poll for a while */
         aq_ibv_tick(aq_now_ns());
         aq_ibv_arm();
         aq_counter_add(&aq_ibv.counts.sleeps, 1);
     }
-    return aq_shm_sleep_prepare();
+    bell = aq_shm_sleep_prepare();
+    if (!aq_ibv.alone && aq_fh_job != NULL && aq_fh_has_work(aq_fh_job))
+        aq_shm_sleep_ring(); /* firehose has something to send, and nobody rings when there is room for it */
+    return bell;
 }
 
 /* --- reports --- */
@@ -233,6 +238,8 @@ static void aq_ibv_report(void)
                  AQ_N(grants_written), AQ_N(wants), AQ_N(skips), AQ_N(sleeps), AQ_N(hellos_out), AQ_N(hellos_in),
                  AQ_N(hellos_bad), (unsigned long long)aq_ibv_rbuf_bytes());
 #undef AQ_N
+    if (aq_fh_job != NULL)
+        aq_ibv_pin_report();
 }
 
 /* --- the end --- */

@@ -3,13 +3,15 @@
  *
  *     aq_ibv.c          the table; start, polling, sleeping, leaving
  *     aq_ibv_load.c     the library behind aq_ibv_lib.h; the probe
- *     aq_ibv_device.c   opens devices and ports; aq_ibv_choose.c, _ports.c, _gid.c, _near.c: which ones
+ *     aq_ibv_device.c   opens devices and ports; aq_ibv_choose.c, _ports.c, _gid.c, _near.c, _hwloc.c:
+ *                       which ones
  *     aq_ibv_connect.c  connections on demand: a thread, asleep in the kernel; aq_ibv_dgram.c, aq_ibv_hello.[ch]: how
  *                       two ranks agree, over datagrams; aq_ibv_peer.c: what is kept of a rank
  *     aq_ibv_fault.c    what went wrong, and what to do about it
  *     aq_ibv_qp.c       queue pairs: posting and completions
- *     aq_ibv_am.c, aq_ibv_am_long.c, aq_ibv_recv.c   active messages, out and in; aq_ibv_packet.h: their format
- *     aq_ibv_credit.h, aq_ibv_credit.c   what a peer may send; aq_ibv_rbuf.c, aq_ibv_buf.c: buffers in and out
+ *     aq_ibv_am.c, aq_ibv_am_long.c   active messages out; aq_ibv_recv.c, _part.c, _held.c: in; aq_ibv_packet.h: format
+ *     aq_ibv_credit.h, aq_ibv_credit.c   what a peer may send; aq_ibv_grant.c: telling it; aq_ibv_rbuf.c, aq_ibv_buf.c:
+ *                       buffers in and out
  *     aq_ibv_segment.c, aq_ibv_rma.c, aq_ibv_pin.c, ...   transfers and registration
  *
  * Words     a rail is a port in use; rank i's rail r talks with every other rank's rail r. A device has one protection
@@ -94,6 +96,7 @@ struct aq_ibv_qp {
     uint32_t signalled; /* head as the last signalled one was posted; under lock */
     atomic_uint tail;   /* completed so far; written by whoever reaps */
     uint32_t max_inline, max_reads;
+    bool fences;        /* puts are followed by a read: messages go another way, and might overtake them in memory */
     struct aq_ibv_done *waits[AQ_IBV_QP_DEPTH_MOST]; /* [depth] who waits for the request in that place, or NULL */
     uint8_t opcodes[AQ_IBV_QP_DEPTH_MOST];           /* [depth] what it was, for messages: a failure does not say */
 };
@@ -127,18 +130,21 @@ struct aq_ibv_peer {
 
     /* agreement; under aq_ibv.connect_lock */
     struct aq_ibv_hello hello;
+    bool warned;                   /* that it does not answer */
+
+    /* the connector's alone */
     struct ibv_ah *ah;             /* where its datagrams go */
     uint32_t ah_qpn, ah_qkey;
-    bool warned;                   /* that it does not answer */
-    bool no_way;                   /* the same of its address */
+    bool sought;                   /* in vain, in this turn */
+    bool no_way;                   /* that was said */
+    _Atomic(const char *) host;    /* its name, or NULL: not known yet; for messages */
     struct aq_ibv_peer *next_active; /* all peers there are; constant */
 };
 
 /* --- the process --- */
 
 struct aq_ibv_counters {
-    aq_counter messages_in, fragments_in, held, doorbells, requests, signalled, grants_written, wants, skips;
-    aq_counter connects, hellos_out, hellos_in, hellos_bad, malformed, sleeps;
+    aq_counter held, grants_written, wants, skips, connects, hellos_out, hellos_in, hellos_bad, sleeps;
 };
 
 struct aq_ibv {
@@ -185,6 +191,10 @@ static inline struct aq_ibv_peer *aq_ibv_peer(gex_Rank_t rank)
     return aq_ibv_peer_connect(rank);
 }
 
+#define AQ_IBV_WHO 96u
+/* "rank 3 on node7", or "rank 3", for messages; returns text. */
+const char *aq_ibv_peer_who(const struct aq_ibv_peer *peer, char *text, size_t size);
+
 /* connect_lock held: the peer's record, made if need be. */
 struct aq_ibv_peer *aq_ibv_peer_make(gex_Rank_t rank);
 /* connect_lock held: make its queue pairs, post the receive buffers that it may fill; what it is told is in
@@ -195,6 +205,8 @@ void aq_ibv_peer_join(struct aq_ibv_peer *peer);
 
 /* Open the datagram queue, leave the card, start the connector. AQ_OK or negative, logged. */
 int aq_ibv_connect_start(void);
+/* The connector is to look around. */
+void aq_ibv_connect_wake(void);
 /* Nobody connects any more. */
 void aq_ibv_connect_stop(void);
 
@@ -202,7 +214,10 @@ void aq_ibv_connect_stop(void);
 int aq_ibv_dgram_open(struct aq_ibv_card *card_out);
 /* Is there room for a packet? Else a completion makes some. */
 bool aq_ibv_dgram_has_slot(void);
-/* Send a packet to a peer; false: not now. */
+/* Find out where a peer's datagrams go, which takes its time; false: no way leads there now. The connector's, without
+ * a lock. */
+bool aq_ibv_dgram_find(struct aq_ibv_peer *peer);
+/* Send a packet to a peer that was found; false: not now. */
 bool aq_ibv_dgram_send(struct aq_ibv_peer *peer, const uint8_t *packet, size_t len);
 /* The next packet that came, or NULL; its buffer goes back with aq_ibv_dgram_done(). */
 const uint8_t *aq_ibv_dgram_receive(size_t *len_out);
@@ -220,7 +235,8 @@ void aq_ibv_dgram_forget(struct aq_ibv_peer *peer);
 
 /**
  * aq_ibv_qp_post - post a chain of work requests, one doorbell.
- * wr     a chain of count requests linked by next; wr_id and IBV_SEND_SIGNALED are set here
+ * wr     a chain of count requests linked by next; IBV_SEND_SIGNALED is set here. wr_id of all but the last is 0, or
+ *        the address of a struct aq_ibv_done of that request's own
  * done   called when the last of them is complete, and with it all; NULL: nobody waits
  * flags  AQ_IBV_POST_*; with done but without AQ_IBV_POST_SIGNAL the call can come as late as with the next signalled
  *        request of the queue pair (a buffer's return, not an operation's end)
@@ -243,6 +259,8 @@ static inline uint32_t aq_ibv_qp_room(const struct aq_ibv_qp *qp)
 bool aq_ibv_qp_drained(struct aq_ibv_qp *qp);
 /* Make one on a rail, in state INIT; reset to ready by join. Ends the job with the reason. */
 struct aq_ibv_qp *aq_ibv_qp_create(struct aq_ibv_peer *peer, struct aq_ibv_rail *rail);
+/* Reads and atomics at a time: what a device can, another one does, and the user wishes. */
+uint8_t aq_ibv_qp_reads(int64_t device, uint8_t other);
 void aq_ibv_qp_join(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp *theirs, uint32_t psn);
 
 /* --- registered memory (aq_ibv_device.c) --- */
@@ -292,15 +310,19 @@ void aq_ibv_buf_give(struct aq_ibv_buf *buf);
 
 /* --- faults (aq_ibv_fault.c) --- */
 
-/* A work request failed: ends the job with peer, opcode, status, likely cause and remedy; silent if it is ending. */
+/* A work request failed: soon ends the job with peer, opcode, status, likely cause and remedy; silent if it is ending
+ * then. Any lock may be held. */
 void aq_ibv_fault_completion(const struct aq_ibv_rail *rail, const struct aq_ibv_qp *qp, const struct ibv_wc *wc);
+/* Has one? Then others fail too, and nothing needs to be said of them. */
+bool aq_ibv_fault_is_known(void);
 /* An asynchronous event of a device. */
 void aq_ibv_fault_event(const struct aq_ibv_dev *dev, const struct ibv_async_event *event);
-/* Ports that are down: ends the job if one has been for too long. Returns when to look again, or UINT64_MAX. */
-uint64_t aq_ibv_fault_ports(uint64_t now_ns);
+/* Ends the job for a request that failed, or a port that has been down for too long. Returns when to look again, or
+ * UINT64_MAX. The connector's, without a lock. */
+uint64_t aq_ibv_fault_watch(uint64_t now_ns);
 /* The peer's port cannot be reached from this one, whatever the network: another kind of address. Ends the job. */
-_Noreturn void aq_ibv_fault_kinds(const struct aq_ibv_rail *rail, gex_Rank_t rank, const uint8_t gid[16],
-                                  uint32_t type);
+_Noreturn void aq_ibv_fault_kinds(const struct aq_ibv_rail *rail, const struct aq_ibv_peer *peer,
+                                  const uint8_t gid[16], uint32_t type);
 /* The words for a completion: for the above, and tests. */
 void aq_ibv_fault_text(char *text, size_t size, const char *opcode, enum ibv_wc_status status, uint32_t vendor);
 
@@ -314,10 +336,10 @@ int aq_ibv_segment_bind(void *addr, uintptr_t size);
 int aq_ibv_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes, bool lc_now,
                gex_Flags_t flags);
 int aq_ibv_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes, gex_Flags_t flags);
-/* In each poll of the client's: queues of transfers that waited for room. Returns how many moved on. */
-unsigned aq_ibv_rma_poll(void);
-/* As the process leaves: nothing of ours is under way any more. */
-bool aq_ibv_rma_drained(void);
+/* A peer's queue pairs are joined: which puts need a fence. */
+void aq_ibv_rma_plan_fences(struct aq_ibv_peer *peer);
+/* In each poll: transfers that waited for room. replies_only: those of long messages. Returns how many moved on. */
+unsigned aq_ibv_rma_poll(bool replies_only);
 /* Key by which a peer's rail reaches [addr, +nbytes) of its rank; false: it is not registered for good. */
 bool aq_ibv_remote_key(gex_Rank_t jobrank, uint32_t rail, const void *addr, size_t nbytes, uint32_t *rkey_out);
 /* Key by which a device of ours reads our own [addr, +nbytes); false: it is not registered for good. */

@@ -109,8 +109,10 @@ void aq_ibv_am_fill(struct aq_ibv_fragment *fragment, uint8_t type, const struct
 
 /* --- posting --- */
 
-int aq_ibv_am_post_inline(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment, const void *data,
-                          size_t nbytes)
+/* A fragment from the stack, or a buffer if the device takes so little; behind the count requests before it. */
+static inline int aq_ibv_am_post_small(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment,
+                                       const void *data, size_t nbytes, struct ibv_send_wr *before, unsigned count,
+                                       unsigned flags)
 {
     uint8_t packet[AQ_IBV_INLINE_MOST + 64];
     struct aq_ibv_qp *qp = peer->qps[peer->am_qp];
@@ -135,12 +137,26 @@ int aq_ibv_am_post_inline(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv
         sge.addr = (uintptr_t)buf->bytes;
         sge.lkey = buf->lkey[qp->rail->dev->index];
     }
-    rc = aq_ibv_qp_post(qp, &wr, 1, buf != NULL ? &buf->done : NULL, 0);
+    if (count != 0)
+        before[count - 1].next = &wr;
+    rc = aq_ibv_qp_post(qp, count != 0 ? before : &wr, count + 1, buf != NULL ? &buf->done : NULL, flags);
     if (rc == AQ_OK)
         aq_ibv_am_told(peer, &fragment->head);
     else if (buf != NULL)
         aq_ibv_buf_give(buf);
     return rc;
+}
+
+int aq_ibv_am_post_inline(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment, const void *data,
+                          size_t nbytes)
+{
+    return aq_ibv_am_post_small(peer, lane, fragment, data, nbytes, NULL, 0, 0);
+}
+
+int aq_ibv_am_post_behind(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment,
+                          struct ibv_send_wr *writes, unsigned count, unsigned flags)
+{
+    return aq_ibv_am_post_small(peer, lane, fragment, NULL, 0, writes, count, flags);
 }
 
 /* One buffer, with the fragment from bytes on. */

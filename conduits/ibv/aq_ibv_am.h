@@ -23,6 +23,10 @@ void aq_ibv_am_told(struct aq_ibv_peer *peer, const struct aq_ibv_head *head);
 /* Peer's lock held, credit claimed: a fragment of at most AQ_IBV_INLINE_MOST bytes. */
 int aq_ibv_am_post_inline(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment, const void *data,
                           size_t nbytes);
+/* The same without data, behind count requests that are linked by next, the last one writes[count - 1]: one doorbell,
+ * all or nothing. flags: AQ_IBV_POST_*. */
+int aq_ibv_am_post_behind(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment,
+                          struct ibv_send_wr *writes, unsigned count, unsigned flags);
 /* Peer's lock held, as many credits claimed: so many fragments of a message from byte from on, each bytes in every one
  * but the message's last, by one doorbell. fragment says what is the same in all. */
 int aq_ibv_am_send_parts(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment,

@@ -3,47 +3,35 @@
  *
  * A queue pair delivers in order, so that the message comes after its data. (A write with immediate data would save the
  * message's own packet only if there were no arguments and the length fitted 32 bits together with the handler; and
- * it would not carry grants.)
+ * it would not carry grants.) The writes and the message leave as one chain, by one doorbell, or not at all.
  *
  * Short payload     in the message; the receiver places it (GASNET_PACKEDLONG_LIMIT)
- * Longer            copied into send buffers, written from there: nobody waits
- * Longest           if the source is in our segment, written from where it is; the call returns when the write is
- *                   complete, since the client may use the source again then. Otherwise copied piece by piece, as
- *                   buffers come back. Completing needs nobody but the two devices, so that nobody waits in a circle
+ * From our segment  written from where it is, if it is long or its sender hears later that it is free; the device's
+ *                   acknowledgement is the first that is heard of that (extended/aq_am_lc.h)
+ * Else              copied into send buffers, written from there; free at return
+ * Longest           from other memory, or more than a request takes: a transfer (aq_ibv_xfer.c), which ends with the
+ *                   message; free when all of it is acknowledged
  * Not registered    where the target's memory is not (segment everything), in fragments that the receiver places;
  *                   beyond AQ_IBV_MAX_MEDIUM as a stream, which has the lane to itself until its end. Nobody waits in a
- *                   circle there either: a part needs no handler at the receiver and its credit comes back at once, and
+ *                   circle there: a part needs no handler at the receiver and its credit comes back at once, and
  *                   who waits for one takes parts of others and returns theirs
  *
  * Threads   any
- * Promise   with AQ_RETRY the destination was not touched: the credit, and the first place, are taken before
- * Uses      aq_ibv_am.h. SPDX-License-Identifier: BSD-3-Clause
+ * Promise   with AQ_RETRY the destination was not touched
+ * Uses      aq_ibv_am.h, aq_ibv_xfer.h, extended/aq_am_lc.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "conduits/ibv/aq_ibv_am.h"
 #include "conduits/ibv/aq_ibv_xfer.h"
-#include "core/aq_env.h"
 #include "core/aq_exit.h"
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
+#include "extended/aq_am_lc.h"
 
 #define AQ_IBV_LONG_COPY_MOST 32768u /* bytes that are rather copied than waited for */
-
-struct aq_ibv_long_done {
-    struct aq_ibv_done done;
-    atomic_bool is_done;
-};
-
-static void aq_ibv_long_complete(struct aq_ibv_done *done)
-{
-    struct aq_ibv_long_done *self = (struct aq_ibv_long_done *)(void *)done;
-
-    /* release: pairs with the acquire in aq_ibv_long_wait(), after which it is freed */
-    atomic_store_explicit(&self->is_done, true, memory_order_release);
-}
+#define AQ_IBV_LONG_BUFS (AQ_IBV_MAX_MEDIUM / AQ_IBV_BUF) /* send buffers of a payload that may not be waited for */
 
 /* A step of waiting for the device. */
 static void aq_ibv_long_step(unsigned *turns)
@@ -55,119 +43,102 @@ static void aq_ibv_long_step(unsigned *turns)
         aq_cpu_relax();
 }
 
-/* Waits, and frees it. If the job ends before, it stays: its completion may still come, to whoever drains the queue. */
-static void aq_ibv_long_wait(struct aq_ibv_long_done *done)
-{
-    unsigned turns = 0;
+/* --- writes, and the message behind them --- */
 
-    while (!atomic_load_explicit(&done->is_done, memory_order_acquire)) {
-        if (aq_exit_in_progress())
-            return;
-        aq_ibv_long_step(&turns);
-    }
-    free(done);
+/* The source is free; under the reap lock. */
+static void aq_ibv_long_done(struct aq_ibv_done *done)
+{
+    struct aq_ibv_piece *piece = (struct aq_ibv_piece *)(void *)done; /* its first member */
+    struct aq_op *op = piece->op;
+
+    aq_ibv_piece_give(piece);
+    aq_op_end(op, GEX_EC_AM, 1);
 }
 
-/* The message that follows the data; its credit is claimed. Waits for a place in the queue. */
-static void aq_ibv_long_follow(struct aq_ibv_peer *peer, const struct aq_am_out *out)
+/* The writes, the message: a credit, one doorbell; AQ_RETRY: nothing left. */
+static int aq_ibv_long_post(struct aq_ibv_peer *peer, const struct aq_am_out *out, struct ibv_send_wr *writes,
+                            unsigned count, unsigned flags)
 {
     const unsigned lane = out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
-    struct aq_ibv_fragment fragment = { .head = { .type = AQ_IBV_T_PLACED, .handler = out->handler,
-                                                  .nargs = out->nargs, .nbytes = (uint32_t)out->nbytes },
-                                        .address = (uintptr_t)out->dest, .args = out->args };
-    unsigned turns = 0;
-    int rc;
+    struct aq_ibv_fragment fragment = { .head = { .type = 0 } };
+    int rc = AQ_RETRY;
 
-    for (;;) {
-        aq_lock_acquire(&peer->lock);
-        rc = aq_ibv_am_post_inline(peer, lane, &fragment, NULL, 0);
-        if (rc == AQ_OK)
+    aq_ibv_am_fill(&fragment, AQ_IBV_T_PLACED, out, out->nbytes);
+    aq_lock_acquire(&peer->lock);
+    if (AQ_LIKELY(aq_ibv_am_claim(peer, lane, 1))) {
+        rc = aq_ibv_am_post_behind(peer, lane, &fragment, writes, count, flags);
+        if (AQ_LIKELY(rc == AQ_OK))
             peer->sent++;
-        aq_lock_release(&peer->lock);
-        if (rc == AQ_OK || aq_exit_in_progress())
-            return;
-        aq_ibv_long_step(&turns);
+        else
+            peer->out[lane].sent--;
     }
-}
-
-/* One write; first: AQ_RETRY is possible. */
-static int aq_ibv_long_write(struct aq_ibv_qp *qp, const struct ibv_sge *sge, uint64_t dest, uint32_t rkey,
-                             struct aq_ibv_done *done, unsigned flags, bool first)
-{
-    unsigned turns = 0;
-    int rc;
-
-    do {
-        struct ibv_sge piece = *sge;
-        struct ibv_send_wr wr = { .sg_list = &piece, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE };
-
-        wr.wr.rdma.remote_addr = dest;
-        wr.wr.rdma.rkey = rkey;
-        rc = aq_ibv_qp_post(qp, &wr, 1, done, flags);
-        if (rc == AQ_OK || first || aq_exit_in_progress())
-            return rc;
-        aq_ibv_long_step(&turns);
-    } while (true);
+    aq_lock_release(&peer->lock);
+    return rc;
 }
 
 /* From where it is. */
 static int aq_ibv_long_direct(struct aq_ibv_peer *peer, const struct aq_am_out *out, uint32_t lkey, uint32_t rkey)
 {
-    struct aq_ibv_qp *qp = peer->qps[peer->am_qp];
-    struct aq_ibv_long_done *done = malloc(sizeof(*done));
-    size_t at = 0;
+    struct ibv_sge sge = { .addr = (uintptr_t)out->src, .length = (uint32_t)out->nbytes, .lkey = lkey };
+    struct ibv_send_wr write = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+                                 .wr.rdma = { .remote_addr = (uintptr_t)out->dest, .rkey = rkey } };
+    struct aq_ibv_piece *piece = aq_ibv_piece_take();
+    struct aq_op *op = aq_am_lc_take(out);
+    int rc;
 
-    if (done == NULL)
-        aq_fatal("ibv: no memory for a message of %zu bytes", out->nbytes);
-    *done = (struct aq_ibv_long_done){ .done = { aq_ibv_long_complete } };
-    while (at < out->nbytes) {
-        const size_t len = out->nbytes - at < AQ_IBV_PIECE_MOST ? out->nbytes - at : AQ_IBV_PIECE_MOST;
-        const bool last = at + len == out->nbytes;
-        struct ibv_sge sge = { .addr = (uintptr_t)out->src + at, .length = (uint32_t)len, .lkey = lkey };
-
-        if (aq_ibv_long_write(qp, &sge, (uintptr_t)out->dest + at, rkey, last ? &done->done : NULL,
-                              last ? AQ_IBV_POST_SIGNAL : 0, at == 0) != AQ_OK) {
-            if (at == 0)
-                free(done); /* else the job is ending */
-            return AQ_RETRY;
-        }
-        at += len;
+    piece->op = op;
+    piece->done.fn = aq_ibv_long_done;
+    write.wr_id = (uintptr_t)&piece->done;
+    rc = aq_ibv_long_post(peer, out, &write, 1, AQ_IBV_POST_SIGNAL);
+    if (AQ_UNLIKELY(rc != AQ_OK)) {
+        aq_ibv_piece_give(piece);
+        aq_op_end(op, GEX_EC_AM, 1);
     }
-    aq_ibv_long_follow(peer, out);
-    aq_ibv_long_wait(done);
-    return AQ_OK;
+    return rc;
 }
 
-/* Through send buffers. */
+/* Through send buffers: at most AQ_IBV_MAX_MEDIUM bytes. */
 static int aq_ibv_long_copied(struct aq_ibv_peer *peer, const struct aq_am_out *out, uint32_t rkey)
 {
-    const unsigned lane = out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
-    struct aq_ibv_qp *qp = peer->qps[peer->am_qp];
-    unsigned turns = 0;
+    const uint32_t dev = peer->qps[peer->am_qp]->rail->dev->index;
+    const unsigned count = (unsigned)((out->nbytes + AQ_IBV_BUF - 1) / AQ_IBV_BUF);
+    struct aq_ibv_buf *bufs = aq_ibv_buf_take_chain(out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST, count), *buf = bufs;
+    struct ibv_send_wr writes[AQ_IBV_LONG_BUFS];
+    struct ibv_sge sges[AQ_IBV_LONG_BUFS];
+    int rc;
 
-    for (size_t at = 0; at < out->nbytes;) {
-        const size_t len = out->nbytes - at < AQ_IBV_BUF ? out->nbytes - at : AQ_IBV_BUF;
-        struct aq_ibv_buf *buf = aq_ibv_buf_take(lane);
-        struct ibv_sge sge;
+    if (bufs == NULL)
+        return AQ_RETRY;
+    for (unsigned i = 0; i < count; i++, buf = buf->chain) {
+        const size_t at = (size_t)i * AQ_IBV_BUF, left = out->nbytes - at, len = left < AQ_IBV_BUF ? left : AQ_IBV_BUF;
 
-        if (buf == NULL && at == 0)
-            return AQ_RETRY;
-        if (buf == NULL) {
-            if (aq_exit_in_progress())
-                return AQ_OK;
-            aq_ibv_long_step(&turns);
-            continue;
-        }
         memcpy(buf->bytes, (const uint8_t *)out->src + at, len);
-        sge = (struct ibv_sge){ .addr = (uintptr_t)buf->bytes, .length = (uint32_t)len,
-                                .lkey = buf->lkey[qp->rail->dev->index] };
-        if (aq_ibv_long_write(qp, &sge, (uintptr_t)out->dest + at, rkey, &buf->done, 0, at == 0) != AQ_OK) {
-            aq_ibv_buf_give(buf);
-            return AQ_RETRY;
-        }
-        at += len;
+        sges[i] = (struct ibv_sge){ .addr = (uintptr_t)buf->bytes, .length = (uint32_t)len, .lkey = buf->lkey[dev] };
+        writes[i] = (struct ibv_send_wr){ .next = i + 1 < count ? &writes[i + 1] : NULL, .sg_list = &sges[i],
+                                          .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+                                          .wr.rdma = { .remote_addr = (uintptr_t)out->dest + at, .rkey = rkey } };
     }
-    aq_ibv_long_follow(peer, out);
+    writes[count - 1].wr_id = (uintptr_t)&bufs->done; /* gives all back */
+    rc = aq_ibv_long_post(peer, out, writes, count, 0);
+    if (AQ_UNLIKELY(rc != AQ_OK))
+        bufs->done.fn(&bufs->done);
+    return rc;
+}
+
+/* As a transfer: its credit is claimed now, used when all data is under way. */
+static int aq_ibv_long_transfer(struct aq_ibv_peer *peer, const struct aq_am_out *out)
+{
+    const unsigned lane = out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
+    bool claimed;
+
+    if (aq_ibv_xfer_crowded())
+        return AQ_RETRY;
+    aq_lock_acquire(&peer->lock);
+    claimed = aq_ibv_am_claim(peer, lane, 1);
+    aq_lock_release(&peer->lock);
+    if (!claimed)
+        return AQ_RETRY;
+    aq_ibv_xfer_long(aq_am_lc_take(out), out);
     return AQ_OK;
 }
 
@@ -229,19 +200,8 @@ int aq_ibv_am_stream(struct aq_ibv_peer *peer, const struct aq_am_out *out, size
 
 /* --- the choice --- */
 
-static bool aq_ibv_long_claim(struct aq_ibv_peer *peer, unsigned lane)
-{
-    bool claimed;
-
-    aq_lock_acquire(&peer->lock);
-    claimed = aq_ibv_am_claim(peer, lane, 1);
-    aq_lock_release(&peer->lock);
-    return claimed;
-}
-
 int aq_ibv_am_long(struct aq_ibv_peer *peer, const struct aq_am_out *out)
 {
-    const unsigned lane = out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
     const struct aq_ibv_rail *rail = peer->qps[peer->am_qp]->rail;
     uint32_t lkey, rkey;
     int rc;
@@ -249,18 +209,15 @@ int aq_ibv_am_long(struct aq_ibv_peer *peer, const struct aq_am_out *out)
     if (out->nbytes <= aq_ibv.packed_most
         || !aq_ibv_remote_key(out->jobrank, rail->index, out->dest, out->nbytes, &rkey))
         return aq_ibv_am_eager(peer, out);
-    if (!aq_ibv_long_claim(peer, lane))
-        return AQ_RETRY;
-    if (out->nbytes > AQ_IBV_LONG_COPY_MOST && aq_ibv_local_key(rail->dev, out->src, out->nbytes, &lkey))
-        rc = aq_ibv_long_direct(peer, out, lkey, rkey);
-    else
+    if (out->lc == NULL || (out->nbytes <= AQ_IBV_LONG_COPY_MOST && aq_am_lc_is_now(out)))
         rc = aq_ibv_long_copied(peer, out, rkey);
+    else if (out->nbytes <= AQ_IBV_PIECE_MOST && aq_ibv_local_key(rail->dev, out->src, out->nbytes, &lkey))
+        rc = aq_ibv_long_direct(peer, out, lkey, rkey);
+    else if (out->nbytes <= AQ_IBV_LONG_COPY_MOST)
+        rc = aq_ibv_long_copied(peer, out, rkey);
+    else
+        rc = aq_ibv_long_transfer(peer, out);
     if (rc == AQ_OK && out->buffer != NULL)
         aq_ibv_am_free(out->is_reply, out->buffer);
-    if (rc != AQ_OK) {
-        aq_lock_acquire(&peer->lock);
-        peer->out[lane].sent--;
-        aq_lock_release(&peer->lock);
-    }
     return rc;
 }

@@ -29,6 +29,7 @@
 
 #define AQ_IBV_SILENT_NS UINT64_C(20000000000) /* without an answer until that is said */
 #define AQ_IBV_FDS (AQ_IBV_RAILS + 2)
+#define AQ_IBV_FIND 16u /* addresses that are looked up at a time */
 
 static struct {
     pthread_t thread;
@@ -37,7 +38,7 @@ static struct {
     struct aq_ibv_hello_times times;
 } aq_ibv_connector = { .wake = -1 };
 
-static void aq_ibv_connect_wake(void)
+void aq_ibv_connect_wake(void)
 {
     const uint64_t one = 1;
 
@@ -124,16 +125,41 @@ static void aq_ibv_connect_look_silent(struct aq_ibv_peer *peer, uint64_t now_ns
 {
     const char *text = "its datagrams or ours do not arrive; is the network between the hosts up, and do the ports of "
                        "all hosts belong to it (GASNET_IBV_PORTS)?";
+    char who[AQ_IBV_WHO];
 
     if (peer->hello.step != AQ_IBV_HELLO_ASK || peer->warned || now_ns - peer->hello.since_ns < AQ_IBV_SILENT_NS
         || aq_exit_in_progress())
         return;
+    (void)aq_ibv_peer_who(peer, who, sizeof(who));
     peer->warned = true; /* a stopped process looks the same: so once the job runs, this is a warning */
     if (!aq_job.initialised)
-        aq_fatal("ibv: rank %u has not answered %u datagrams in %.0f s: %s", peer->rank, peer->hello.tries,
+        aq_fatal("ibv: %s has not answered %u datagrams in %.0f s: %s", who, peer->hello.tries,
                  (double)AQ_IBV_SILENT_NS * 1e-9, text);
-    aq_warn("ibv: rank %u has not answered %u datagrams in %.0f s: %s", peer->rank, peer->hello.tries,
+    aq_warn("ibv: %s has not answered %u datagrams in %.0f s: %s", who, peer->hello.tries,
             (double)AQ_IBV_SILENT_NS * 1e-9, text);
+}
+
+/* Lock not held: addresses of those who are to hear something, which the launcher and the kernel are asked for. */
+static void aq_ibv_connect_find(void)
+{
+    struct aq_ibv_peer *list[AQ_IBV_FIND];
+    unsigned count, found;
+
+    do {
+        const uint64_t now = aq_now_ns();
+
+        count = found = 0;
+        pthread_mutex_lock(&aq_ibv.connect_lock);
+        for (struct aq_ibv_peer *peer = atomic_load_explicit(&aq_ibv.active, memory_order_relaxed);
+             peer != NULL && count < AQ_IBV_FIND; peer = peer->next_active)
+            if (peer->ah == NULL && aq_ibv_hello_deadline(&peer->hello) <= now)
+                list[count++] = peer;
+        pthread_mutex_unlock(&aq_ibv.connect_lock);
+        for (unsigned i = 0; i < count; i++) {
+            list[i]->sought = !aq_ibv_dgram_find(list[i]);
+            found += !list[i]->sought;
+        }
+    } while (found == AQ_IBV_FIND); /* all of a full list: there may be more */
 }
 
 /* Send what is due; returns when there will be more. */
@@ -146,11 +172,17 @@ static uint64_t aq_ibv_connect_send(uint64_t now_ns)
         uint8_t packet[AQ_IBV_HELLO_BYTES];
         uint64_t deadline;
 
+        if (peer->ah == NULL && !peer->sought) { /* nothing due, at the last look for addresses */
+            deadline = aq_ibv_hello_deadline(&peer->hello);
+            first = deadline < first ? deadline : first;
+            continue;
+        }
         if (!aq_ibv_dgram_has_slot()) /* a completion wakes us; what is due stays due */
             return now_ns + aq_ibv_connector.times.most_ns;
         if (aq_ibv_hello_due(&peer->hello, now_ns, &aq_ibv_connector.times)
             && !aq_ibv_dgram_send(peer, packet, aq_ibv_hello_encode(&peer->hello, packet)))
             aq_ibv_hello_again(&peer->hello, now_ns + aq_ibv_connector.times.first_ns);
+        peer->sought = false;
         aq_ibv_connect_look_silent(peer, now_ns);
         deadline = aq_ibv_hello_deadline(&peer->hello);
         if (deadline == UINT64_MAX)
@@ -168,6 +200,7 @@ static uint64_t aq_ibv_connect_turn(void)
     size_t len;
 
     aq_ibv_dgram_arm();
+    aq_ibv_connect_find();
     pthread_mutex_lock(&aq_ibv.connect_lock);
     while ((packet = aq_ibv_dgram_receive(&len)) != NULL) {
         aq_ibv_connect_take(packet, len);
@@ -212,8 +245,8 @@ static void *aq_ibv_connect_run(void *unused)
         fds[count++] = (struct pollfd){ aq_ibv.devs[i].context->async_fd, POLLIN, 0 };
     /* acquire: nothing is to be done after the stop */
     while (!atomic_load_explicit(&aq_ibv_connector.stops, memory_order_acquire)) {
-        const uint64_t turn = aq_ibv_connect_turn(), ports = aq_ibv_fault_ports(aq_now_ns());
-        const uint64_t deadline = turn < ports ? turn : ports;
+        const uint64_t turn = aq_ibv_connect_turn(), faults = aq_ibv_fault_watch(aq_now_ns());
+        const uint64_t deadline = turn < faults ? turn : faults;
 
         if (poll(fds, count, aq_ibv_connect_timeout(deadline)) > 0 && fds[0].revents != 0
             && read(aq_ibv_connector.wake, &drained, sizeof(drained)) < 0 && errno != EAGAIN)

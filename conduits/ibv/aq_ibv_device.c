@@ -22,6 +22,7 @@
 #include "core/aq_rc.h"
 
 #define AQ_IBV_GID_ROWS 256
+#define AQ_IBV_LOCKED_SPARE 16384u /* KB, for what is registered later: buffers of messages */
 #define AQ_IBV_SEND_CQ 8192u     /* completions of a rail that may be due at a time */
 #define AQ_IBV_SRQ_MOST 32768u   /* buffers of a rail's shared receive queue */
 
@@ -89,7 +90,9 @@ static void aq_ibv_device_find_port(struct aq_ibv_search *search, int device, ui
     found->usable = attr->max_srq > 0 && search->devices[device]->transport_type == IBV_TRANSPORT_IB
                     && aq_ibv_device_gid(context, number, port, &search->gids[search->count]);
     found->mbps = aq_ibv_device_mbps(port);
-    found->distance = found->software ? 1 : aq_ibv_near_distance(found->device);
+    found->distance = found->software              ? 1
+                      : search->device_count == 1 ? 0 /* there is nothing to choose */
+                                                  : aq_ibv_near_distance(found->device);
     search->count++;
 }
 
@@ -106,6 +109,7 @@ static void aq_ibv_device_find(struct aq_ibv_search *search)
         for (unsigned port = 1; port <= attr.phys_port_cnt && search->count < AQ_IBV_FOUND; port++)
             aq_ibv_device_find_port(search, i, (uint8_t)port, &attr);
     }
+    aq_ibv_hwloc_end();
 }
 
 static void aq_ibv_device_list(const struct aq_ibv_search *search, const uint32_t *chosen, uint32_t count)
@@ -130,17 +134,35 @@ static void aq_ibv_device_list(const struct aq_ibv_search *search, const uint32_
 
 /* --- memory --- */
 
+/* Locked by devices so far. */
+static unsigned long long aq_ibv_pinned_kb(void)
+{
+    FILE *file = fopen("/proc/self/status", "re");
+    unsigned long long kb = 0;
+    char line[256];
+
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+        if (sscanf(line, "VmPin: %llu", &kb) == 1)
+            break;
+    if (file != NULL)
+        fclose(file);
+    return kb;
+}
+
 void aq_ibv_register_why(char *text, size_t size, const struct aq_ibv_dev *dev, size_t len, int error)
 {
+    const unsigned long long pinned = aq_ibv_pinned_kb();
     const double mb = (double)len / 1048576;
     struct rlimit limit;
 
     if ((error == ENOMEM || error == EAGAIN || error == EPERM) && getrlimit(RLIMIT_MEMLOCK, &limit) == 0
         && limit.rlim_cur != RLIM_INFINITY)
-        snprintf(text, size, "ibv: device %s cannot pin %.1f MB: %s; the limit of locked memory is %.1f MB: raise it "
-                 "on all hosts (ulimit -l unlimited; for batch systems in /etc/security/limits.conf, or LimitMEMLOCK= "
-                 "of the daemon's service), or ask for a smaller segment with GASNET_MAX_SEGSIZE", dev->name, mb,
-                 strerror(error), (double)limit.rlim_cur / 1048576);
+        snprintf(text, size, "ibv: device %s cannot pin %.1f MB: %s; the limit of locked memory is %.1f MB, of which "
+                 "%.1f MB are in use: raise it on all hosts (ulimit -l unlimited, or at least ulimit -l %llu; for "
+                 "batch systems in /etc/security/limits.conf, or LimitMEMLOCK= of the daemon's service), or ask for a "
+                 "smaller segment with GASNET_MAX_SEGSIZE", dev->name, mb, strerror(error),
+                 (double)limit.rlim_cur / 1048576, (double)pinned / 1024,
+                 pinned + (unsigned long long)len / 1024 + AQ_IBV_LOCKED_SPARE);
     else
         snprintf(text, size, "ibv: device %s cannot pin %.1f MB: %s%s", dev->name, mb, strerror(error),
                  error == ENOMEM ? "; it pins no more, or there is no memory: ask for a smaller segment with "

@@ -7,6 +7,7 @@
 #ifndef AQ_IBV_DEVICE_H
 #define AQ_IBV_DEVICE_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -68,7 +69,12 @@ void aq_ibv_choose_why(const struct aq_ibv_found *found, uint32_t count, const s
 
 /* --- where things are (aq_ibv_near.c) --- */
 
-/* Distance of a device from the cores that this process may use, by /sys. */
+/* The same by hwloc (aq_ibv_hwloc.c), from cores: 0 some of them are where it is, 1 in the same part of the machine, 2
+ * all else; false: there is no hwloc, or it does not know the device. */
+bool aq_ibv_hwloc_distance(const char *device, const cpu_set_t *mine, uint32_t *distance_out);
+/* No more questions. */
+void aq_ibv_hwloc_end(void);
+/* Distance of a device from the cores that this process may use, by hwloc, else /sys. */
 uint32_t aq_ibv_near_distance(const char *device);
 /* No hardware under it? */
 bool aq_ibv_near_is_software(const char *device);

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "conduits/ibv/aq_ibv.h"
 #include "conduits/ibv/aq_ibv_device.h"
@@ -142,29 +143,35 @@ int aq_ibv_dgram_open(struct aq_ibv_card *card_out)
     card_out->lid = rail->ethernet ? 0 : rail->lid;
     card_out->gid_type = (uint8_t)rail->gid.type;
     card_out->rails = (uint8_t)aq_ibv.rail_count;
+    if (gethostname(card_out->host, sizeof(card_out->host) - 1) != 0)
+        card_out->host[0] = '\0';
     return AQ_OK;
 }
 
 /* --- sending --- */
 
-/* Where a peer's datagrams go. */
-static bool aq_ibv_dgram_find(struct aq_ibv_peer *peer)
+bool aq_ibv_dgram_find(struct aq_ibv_peer *peer)
 {
     const struct aq_ibv_rail *rail = &aq_ibv.rails[0];
     struct ibv_ah_attr attr = { .port_num = rail->port, .sl = rail->sl };
     struct aq_ibv_card card;
-    char here[64], there[64];
+    char here[64], there[64], who[AQ_IBV_WHO];
 
     if (peer->ah != NULL)
         return true;
     if (aq_spawn_lookup(peer->rank, &card, sizeof(card)) != AQ_OK)
         aq_fatal("ibv: the address of rank %u cannot be learnt from the launcher", peer->rank);
+    card.host[sizeof(card.host) - 1] = '\0';
+    /* release: pairs with the acquire in aq_ibv_peer_who(). Without memory the name is not said */
+    if (card.host[0] != '\0' && atomic_load_explicit(&peer->host, memory_order_relaxed) == NULL)
+        atomic_store_explicit(&peer->host, strdup(card.host), memory_order_release);
+    (void)aq_ibv_peer_who(peer, who, sizeof(who));
     if ((card.gid_type != AQ_IBV_GID_IB) != rail->ethernet)
-        aq_fatal("ibv: port %s:%u is %s, and the port of rank %u is not; choose ports of the same network on all hosts "
+        aq_fatal("ibv: port %s:%u is %s, and the port of %s is not; choose ports of the same network on all hosts "
                  "with GASNET_IBV_PORTS", rail->dev->name, rail->port, rail->ethernet ? "Ethernet" : "InfiniBand",
-                 peer->rank);
+                 who);
     if (rail->ethernet && !aq_ibv_gid_alike(&rail->gid, card.gid, card.gid_type))
-        aq_ibv_fault_kinds(rail, peer->rank, card.gid, card.gid_type);
+        aq_ibv_fault_kinds(rail, peer, card.gid, card.gid_type);
     attr.dlid = card.lid;
     if (rail->ethernet || card.lid == 0) {
         attr.is_global = 1;
@@ -178,9 +185,9 @@ static bool aq_ibv_dgram_find(struct aq_ibv_peer *peer)
     if (peer->ah != NULL)
         return true;
     if (!aq_exit_in_progress() && !peer->no_way)
-        aq_warn("ibv: no way from port %s:%u (%s) to rank %u (%s): %s; is the network between the hosts up? Other "
+        aq_warn("ibv: no way from port %s:%u (%s) to %s (%s): %s; is the network between the hosts up? Other "
                 "ports can be named with GASNET_IBV_PORTS; trying again", rail->dev->name, rail->port,
-                aq_ibv_gid_text(rail->gid.gid.raw, here, sizeof(here)), peer->rank,
+                aq_ibv_gid_text(rail->gid.gid.raw, here, sizeof(here)), who,
                 aq_ibv_gid_text(card.gid, there, sizeof(there)), strerror(errno));
     peer->no_way = true;
     return false;
@@ -198,7 +205,7 @@ bool aq_ibv_dgram_send(struct aq_ibv_peer *peer, const uint8_t *packet, size_t l
     struct ibv_send_wr *bad;
     uint32_t slot = 0;
 
-    if (aq_ibv_dgram.sending == aq_ibv_dgram.sends || !aq_ibv_dgram_find(peer))
+    if (aq_ibv_dgram.sending == aq_ibv_dgram.sends || peer->ah == NULL)
         return false;
     while (aq_ibv_dgram.busy[slot])
         slot++;
@@ -239,7 +246,7 @@ const uint8_t *aq_ibv_dgram_receive(size_t *len_out)
             aq_ibv_dgram.sending--;
         }
         if (wc.status != IBV_WC_SUCCESS)
-            aq_ibv_fault_completion(&aq_ibv.rails[0], NULL, &wc); /* returns only if the job is ending */
+            aq_ibv_fault_completion(&aq_ibv.rails[0], NULL, &wc); /* which ends the job */
         else if (!sent && wc.byte_len > AQ_IBV_GRH) {
             *len_out = wc.byte_len - AQ_IBV_GRH;
             return aq_ibv_dgram_slot((uint32_t)wc.wr_id) + AQ_IBV_GRH;

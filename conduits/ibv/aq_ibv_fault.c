@@ -2,9 +2,10 @@
  * aq_ibv_fault.c - what went wrong on the network, in words: peer, operation, status, likely cause, remedy.
  *
  * A queue pair in error does not come back, and what was under way on it is lost; so the job ends. A peer that has left
- * because the job is ending looks the same; the news of the end then comes within seconds, and is waited for.
+ * because the job is ending looks the same; the news of the end then comes within seconds, and is waited for, by the
+ * connector: whoever finds the failed completion holds locks, notes it and goes on.
  *
- * Threads   any; aq_ibv_fault_event(): the connector
+ * Threads   aq_ibv_fault_completion(): any; else the connector, but for the words
  * Uses      core/aq_exit.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdio.h>
@@ -89,33 +90,91 @@ static bool aq_ibv_fault_is_the_end(void)
     return aq_exit_in_progress();
 }
 
+/* The first work request that failed; those after it failed because of it. */
+static struct {
+    atomic_int state; /* enum below */
+    const struct aq_ibv_rail *rail;
+    const struct aq_ibv_qp *qp;
+    struct ibv_wc wc;
+    uint64_t since_ns;
+} aq_ibv_failure;
+enum { AQ_IBV_ALL_WELL, AQ_IBV_NOTING, AQ_IBV_NOTED };
+
 void aq_ibv_fault_completion(const struct aq_ibv_rail *rail, const struct aq_ibv_qp *qp, const struct ibv_wc *wc)
 {
-    const struct aq_ibv_peer *peer = qp != NULL ? qp->peer : NULL;
-    char text[700], why[900], gid[64];
+    int state = AQ_IBV_ALL_WELL;
 
-    if (aq_exit_in_progress() || aq_ibv_fault_is_the_end())
+    if (aq_exit_in_progress()
+        || !atomic_compare_exchange_strong_explicit(&aq_ibv_failure.state, &state, AQ_IBV_NOTING, memory_order_relaxed,
+                                                    memory_order_relaxed)) /* relaxed: it only picks one thread */
         return;
-    aq_ibv_fault_text(text, sizeof(text), aq_ibv_fault_opcode(qp, wc->wr_id), wc->status, wc->vendor_err);
-    /* relaxed: the event comes before requests fail, or it does not matter */
-    snprintf(why, sizeof(why), "ibv: port %s:%u (%s)%s: %s", rail->dev->name, rail->port,
-             aq_ibv_gid_text(rail->gid.gid.raw, gid, sizeof(gid)),
-             atomic_load_explicit(&rail->down, memory_order_relaxed) ? ", which is down" : "", text);
-    if (peer != NULL && wc->status == IBV_WC_RETRY_EXC_ERR)
-        aq_exit_peer_lost(peer->rank, why);
-    if (peer != NULL)
-        aq_fatal("%s; the peer is rank %u", why, peer->rank);
-    aq_fatal("%s", why);
+    aq_ibv_failure.rail = rail;
+    aq_ibv_failure.qp = qp;
+    aq_ibv_failure.wc = *wc;
+    aq_ibv_failure.since_ns = aq_now_ns();
+    /* release: pairs with the acquire in aq_ibv_fault_news() */
+    atomic_store_explicit(&aq_ibv_failure.state, AQ_IBV_NOTED, memory_order_release);
+    aq_ibv_connect_wake();
 }
 
-void aq_ibv_fault_kinds(const struct aq_ibv_rail *rail, gex_Rank_t rank, const uint8_t gid[16], uint32_t type)
+bool aq_ibv_fault_is_known(void)
 {
-    char here[64], there[64];
+    return atomic_load_explicit(&aq_ibv_failure.state, memory_order_relaxed) != AQ_IBV_ALL_WELL; /* a hint */
+}
 
-    aq_fatal("ibv: port %s:%u has the address %s (RoCE v%d) and the port of rank %u has %s (RoCE v%d), of another "
+/* Ends the job for a port that is down; what: what failed because of that, or NULL. */
+static _Noreturn void aq_ibv_fault_is_down(const struct aq_ibv_rail *rail, uint64_t now_ns, const char *what)
+{
+    aq_fatal("ibv: port %s:%u has been down for %.0f s: look at its cable, switch or network interface; other ports "
+             "can be named with GASNET_IBV_PORTS%s%s", rail->dev->name, rail->port,
+             (double)(now_ns - rail->down_ns) * 1e-9, what != NULL ? "; what failed: " : "", what != NULL ? what : "");
+}
+
+static void aq_ibv_fault_report(void)
+{
+    const struct aq_ibv_rail *rail = aq_ibv_failure.rail;
+    const struct aq_ibv_qp *qp = aq_ibv_failure.qp;
+    const struct ibv_wc *wc = &aq_ibv_failure.wc;
+    const struct aq_ibv_peer *peer = qp != NULL ? qp->peer : NULL;
+    char text[700], why[1000], gid[64], who[AQ_IBV_WHO];
+
+    aq_ibv_fault_text(text, sizeof(text), aq_ibv_fault_opcode(qp, wc->wr_id), wc->status, wc->vendor_err);
+    snprintf(why, sizeof(why), "ibv: port %s:%u (%s): %s", rail->dev->name, rail->port,
+             aq_ibv_gid_text(rail->gid.gid.raw, gid, sizeof(gid)), text);
+    if (atomic_load_explicit(&rail->down, memory_order_relaxed)) /* relaxed: only this thread writes it */
+        aq_ibv_fault_is_down(rail, aq_now_ns(), text);
+    if (peer == NULL)
+        aq_fatal("%s", why);
+    (void)aq_ibv_peer_who(peer, who, sizeof(who));
+    if (wc->status == IBV_WC_RETRY_EXC_ERR) {
+        snprintf(why + strlen(why), sizeof(why) - strlen(why), "; the peer is %s", who);
+        aq_exit_peer_lost(peer->rank, why);
+    }
+    aq_fatal("%s; the peer is %s", why, who);
+}
+
+/* A failure is reported unless the news of the job's end comes first. Returns when to look again, or UINT64_MAX. */
+static uint64_t aq_ibv_fault_news(uint64_t now_ns)
+{
+    /* acquire: pairs with the release in aq_ibv_fault_completion() */
+    if (AQ_LIKELY(atomic_load_explicit(&aq_ibv_failure.state, memory_order_acquire) != AQ_IBV_NOTED)
+        || aq_exit_in_progress())
+        return UINT64_MAX;
+    if (now_ns >= aq_ibv_failure.since_ns + AQ_IBV_NEWS_NS)
+        aq_ibv_fault_report();
+    return aq_ibv_failure.since_ns + AQ_IBV_NEWS_NS;
+}
+
+void aq_ibv_fault_kinds(const struct aq_ibv_rail *rail, const struct aq_ibv_peer *peer, const uint8_t gid[16],
+                        uint32_t type)
+{
+    char here[64], there[64], who[AQ_IBV_WHO];
+
+    aq_fatal("ibv: port %s:%u has the address %s (RoCE v%d) and the port of %s has %s (RoCE v%d), of another "
              "kind; give the network interfaces of both an IPv4 address, or choose with GASNET_IBV_GID_INDEX",
              rail->dev->name, rail->port, aq_ibv_gid_text(rail->gid.gid.raw, here, sizeof(here)),
-             rail->gid.type == AQ_IBV_GID_ROCE1 ? 1 : 2, rank, aq_ibv_gid_text(gid, there, sizeof(there)),
+             rail->gid.type == AQ_IBV_GID_ROCE1 ? 1 : 2, aq_ibv_peer_who(peer, who, sizeof(who)),
+             aq_ibv_gid_text(gid, there, sizeof(there)),
              type == AQ_IBV_GID_ROCE1 ? 1 : 2);
 }
 
@@ -145,10 +204,10 @@ static uint64_t aq_ibv_fault_patience(void)
     return ns > AQ_IBV_NEWS_NS ? ns : AQ_IBV_NEWS_NS;
 }
 
-uint64_t aq_ibv_fault_ports(uint64_t now_ns)
+uint64_t aq_ibv_fault_watch(uint64_t now_ns)
 {
     const uint64_t patience = aq_ibv_fault_patience();
-    uint64_t first = UINT64_MAX;
+    uint64_t first = aq_ibv_fault_news(now_ns);
 
     for (uint32_t i = 0; i < aq_ibv.rail_count; i++) {
         const struct aq_ibv_rail *rail = &aq_ibv.rails[i];
@@ -157,9 +216,7 @@ uint64_t aq_ibv_fault_ports(uint64_t now_ns)
         if (!atomic_load_explicit(&rail->down, memory_order_relaxed) || aq_exit_in_progress())
             continue;
         if (now_ns - rail->down_ns >= patience)
-            aq_fatal("ibv: port %s:%u has been down for %.0f s: look at its cable, switch or network interface; other "
-                     "ports can be named with GASNET_IBV_PORTS", rail->dev->name, rail->port,
-                     (double)(now_ns - rail->down_ns) * 1e-9);
+            aq_ibv_fault_is_down(rail, now_ns, NULL);
         first = rail->down_ns + patience < first ? rail->down_ns + patience : first;
     }
     return first;
@@ -169,12 +226,14 @@ static void aq_ibv_fault_qp_event(const struct aq_ibv_dev *dev, const struct ibv
 {
     const struct aq_ibv_qp *qp = event->element.qp->qp_context;
     const char *what = aq_ibv.lib->event_type_str(event->event_type);
+    char who[AQ_IBV_WHO];
 
     if (aq_ibv_fault_is_the_end())
         return;
     if (qp == NULL)
         aq_fatal("ibv: device %s: %s, on the queue of datagrams", dev->name, what);
-    aq_fatal("ibv: device %s: %s, on a queue pair with rank %u: %s", dev->name, what, qp->peer->rank,
+    aq_fatal("ibv: device %s: %s, on a queue pair with %s: %s", dev->name, what,
+             aq_ibv_peer_who(qp->peer, who, sizeof(who)),
              event->event_type == IBV_EVENT_QP_ACCESS_ERR
                  ? "the peer asked for memory that is not registered, or not for that; its message says more"
                  : "the device could not go on with it; the kernel's log (dmesg) may say why");

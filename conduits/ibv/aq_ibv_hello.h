@@ -28,6 +28,7 @@
 #define AQ_IBV_RAILS 4u /* ports that a process uses */
 #define AQ_IBV_QPS 4u   /* queue pairs between two ranks: so many fit a datagram of 256 bytes */
 #define AQ_IBV_HELLO_BYTES 256u
+#define AQ_IBV_HOST 36u /* bytes of a host's name, with the zero: what a card has room for */
 
 enum aq_ibv_hello_step { AQ_IBV_HELLO_NONE, AQ_IBV_HELLO_ASK, AQ_IBV_HELLO_HAVE, AQ_IBV_HELLO_READY };
 
@@ -56,7 +57,10 @@ struct aq_ibv_card {
     uint16_t lid;
     uint8_t gid_type; /* enum aq_ibv_gid_type */
     uint8_t rails;
+    char host[AQ_IBV_HOST]; /* the name of its host, for messages; perhaps cut */
 };
+
+_Static_assert(sizeof(struct aq_ibv_card) == 64, "as large as aq_spawn_publish() takes");
 
 /* What is kept of a peer. */
 struct aq_ibv_hello {

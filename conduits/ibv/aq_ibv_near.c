@@ -1,10 +1,10 @@
 /*
- * aq_ibv_near.c - where devices and this process are, by /sys, and settings that depend on it.
+ * aq_ibv_near.c - where devices and this process are, by hwloc or /sys, and settings that depend on it.
  *
- * A device's files tell which cores are on its side of the machine; a software device has none. Settings such as
- * GASNET_IBV_PORTS may differ by place: GASNET_IBV_PORTS_TYPE names how a process makes its number (the socket, core or
- * NUMA node it is bound to, or its rank in the job, on the host or in the neighborhood), and GASNET_IBV_PORTS_1, say,
- * is for those whose number is 1, GASNET_IBV_PORTS_0_1 for those on sockets 0 and 1.
+ * Without hwloc a device's files tell which cores are on its side of the machine; a software device has none. Settings
+ * such as GASNET_IBV_PORTS may differ by place: GASNET_IBV_PORTS_TYPE names how a process makes its number (the socket,
+ * core or NUMA node it is bound to, or its rank in the job, on the host or in the neighborhood), and
+ * GASNET_IBV_PORTS_1, say, is for those whose number is 1, GASNET_IBV_PORTS_0_1 for those on sockets 0 and 1.
  *
  * Threads   start-up's only
  * Uses      core/aq_env.h, core/aq_job.h. SPDX-License-Identifier: BSD-3-Clause
@@ -65,10 +65,15 @@ static bool aq_ibv_near_list_meets(const char *list, const cpu_set_t *set)
 uint32_t aq_ibv_near_distance(const char *device)
 {
     char path[128], list[4096];
+    uint32_t distance;
     cpu_set_t mine;
 
+    if (sched_getaffinity(0, sizeof(mine), &mine) != 0)
+        return 1;
+    if (aq_ibv_hwloc_distance(device, &mine, &distance))
+        return distance;
     snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device/local_cpulist", device);
-    if (!aq_ibv_near_read(path, list, sizeof(list)) || sched_getaffinity(0, sizeof(mine), &mine) != 0)
+    if (!aq_ibv_near_read(path, list, sizeof(list)))
         return 1;
     return aq_ibv_near_list_meets(list, &mine) ? 0 : 2;
 }

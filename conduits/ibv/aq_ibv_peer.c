@@ -11,6 +11,7 @@
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -51,6 +52,18 @@ static struct aq_ibv_cell *aq_ibv_cell_new(uint32_t *rkey_out)
     }
     *rkey_out = aq_ibv_cells.mr->rkey;
     return &aq_ibv_cells.cells[aq_ibv_cells.used++];
+}
+
+const char *aq_ibv_peer_who(const struct aq_ibv_peer *peer, char *text, size_t size)
+{
+    /* acquire: pairs with the release in aq_ibv_dgram_find() */
+    const char *host = atomic_load_explicit(&((struct aq_ibv_peer *)(uintptr_t)peer)->host, memory_order_acquire);
+
+    if (host != NULL)
+        snprintf(text, size, "rank %u on %s", peer->rank, host);
+    else
+        snprintf(text, size, "rank %u", peer->rank);
+    return text;
 }
 
 struct aq_ibv_peer *aq_ibv_peer_make(gex_Rank_t rank)
@@ -102,7 +115,6 @@ void aq_ibv_peer_open(struct aq_ibv_peer *peer)
     for (uint32_t i = 0; i < mine->count; i++) {
         struct aq_ibv_rail *rail = &aq_ibv.rails[i % mine->rails];
         struct aq_ibv_hello_qp *qp = &mine->qps[i];
-        const int reads = rail->dev->attr.max_qp_rd_atom;
 
         peer->qps[i] = aq_ibv_qp_create(peer, rail);
         memcpy(qp->gid, rail->gid.gid.raw, 16);
@@ -111,7 +123,7 @@ void aq_ibv_peer_open(struct aq_ibv_peer *peer)
         qp->lid = rail->ethernet ? 0 : rail->lid;
         qp->mtu = (uint8_t)rail->mtu;
         qp->gid_type = (uint8_t)rail->gid.type;
-        qp->reads = (uint8_t)(reads < 255 ? reads : 255);
+        qp->reads = aq_ibv_qp_reads(rail->dev->attr.max_qp_rd_atom, 255);
     }
 }
 
@@ -126,6 +138,7 @@ void aq_ibv_peer_join(struct aq_ibv_peer *peer)
                                                    : theirs->count;
     for (uint32_t i = 0; i < peer->qp_count; i++)
         aq_ibv_qp_join(peer->qps[i], &theirs->qps[i], mine->qps[i].psn);
+    aq_ibv_rma_plan_fences(peer);
     for (unsigned lane = 0; lane < AQ_IBV_LANES; lane++)
         atomic_init(&peer->out[lane].granted, theirs->window);
     peer->cell_there = theirs->cell;

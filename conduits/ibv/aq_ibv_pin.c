@@ -4,15 +4,16 @@
  * A region has one registration for each device in use; keys travel by rail, which is what both sides know of each
  * other.
  *
- * Limits    what may be pinned is the least of the limit of locked memory (ulimit -l) without what the segment and the
- *           buffers of messages take, and two thirds of this rank's part of the memory; regions: a share of what the
- *           devices have
+ * Limits    what firehose may pin is the least of the limit of locked memory (ulimit -l), unless the process may exceed
+ *           it, and two thirds of this rank's part of the memory, both without what the segment and the buffers of
+ *           messages take; regions: a share of what the devices have. A segment fits that limit, and one registration
  * Threads   any
  * Uses      aq_ibv_register(), other/firehose. SPDX-License-Identifier: BSD-3-Clause
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "conduits/ibv/aq_ibv_xfer.h"
 #include "core/aq_log.h"
@@ -23,6 +24,9 @@
 #define AQ_PIN_REGIONS_MOST 65536u
 #define AQ_PIN_LEAST ((uint64_t)1 << 20) /* bytes: with less firehose makes no sense */
 #define AQ_PIN_OTHERS ((uint64_t)8 << 20) /* of the limit: for buffers of messages, and bounce buffers */
+#define AQ_PIN_CAPABILITY 14 /* CAP_IPC_LOCK, see capabilities(7) */
+
+static struct aq_fh_watch *aq_ibv_watch_job;
 
 /* Of one region: its handle. */
 struct aq_ibv_pinned {
@@ -69,22 +73,75 @@ void aq_ibv_pin_local(const struct aq_fh_hold *hold, struct aq_ibv_local *local_
         local_out->lkey[dev] = pinned->mrs[dev]->lkey;
 }
 
-/* Bytes that firehose may pin in this process. */
-static uint64_t aq_ibv_pinnable(void)
+/* May this process lock more than its limit says (CAP_IPC_LOCK)? */
+static bool aq_ibv_pin_is_privileged(void)
 {
-    const uint64_t memory = aq_spawn_host_facts().memory;
-    uint64_t most = memory / 3 * 2 / (aq_job.host_size == 0 ? 1 : aq_job.host_size);
+    FILE *file = fopen("/proc/self/status", "re");
+    unsigned long long caps = 0;
+    char line[256];
+
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+        if (sscanf(line, "CapEff: %llx", &caps) == 1)
+            break;
+    if (file != NULL)
+        fclose(file);
+    return (caps >> AQ_PIN_CAPABILITY & 1) != 0;
+}
+
+/* Bytes that may be locked beside the buffers of messages, as the limit of locked memory says. */
+static uint64_t aq_ibv_pin_lockable(void)
+{
     struct rlimit limit;
+    uint64_t locked;
 
-    if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-        /* a privileged process is not held to it, but then nobody set it for us either */
-        const uint64_t locked = limit.rlim_cur > 2 * AQ_PIN_OTHERS ? limit.rlim_cur - AQ_PIN_OTHERS
-                                                                   : limit.rlim_cur / 2;
-        const uint64_t each = locked / aq_ibv.dev_count; /* a page counts for each device that it is pinned for */
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || aq_ibv_pin_is_privileged())
+        return UINT64_MAX;
+    locked = limit.rlim_cur > 2 * AQ_PIN_OTHERS ? limit.rlim_cur - AQ_PIN_OTHERS : limit.rlim_cur / 2;
+    return locked / aq_ibv.dev_count; /* a page counts for each device that it is pinned for */
+}
 
-        most = most < each ? most : each;
-    }
+/* Bytes that firehose may pin in this process, whose segment has so many. */
+static uint64_t aq_ibv_pinnable(uint64_t segment)
+{
+    const uint64_t share = aq_spawn_host_facts().memory / 3 * 2 / (aq_job.host_size == 0 ? 1 : aq_job.host_size);
+    const uint64_t memory = share > segment + share / 8 ? share - segment : share / 8;
+    const uint64_t lockable = aq_ibv_pin_lockable(), locked = lockable > segment ? lockable - segment : 0;
+    const uint64_t most = memory < locked ? memory : locked;
+
     return most < AQ_PIN_LEAST ? AQ_PIN_LEAST : most;
+}
+
+void aq_ibv_pin_limits(void)
+{
+    static char why[320];
+    const uint64_t lockable = aq_ibv_pin_lockable();
+    uint64_t most = UINT64_MAX;
+
+    for (unsigned dev = 0; dev < aq_ibv.dev_count; dev++) {
+        const uint64_t region = aq_ibv.devs[dev].attr.max_mr_size;
+
+        if (region == 0 || region >= most)
+            continue;
+        most = region;
+        snprintf(why, sizeof(why), "device %s registers %.1f MB at most", aq_ibv.devs[dev].name,
+                 (double)region / 1048576);
+    }
+    if (lockable < most && lockable != UINT64_MAX) {
+        most = lockable > 2 * AQ_PIN_LEAST ? lockable - AQ_PIN_LEAST : lockable / 2;
+        snprintf(why, sizeof(why), "the limit of locked memory leaves %.1f MB for a segment: raise it on all hosts "
+                 "(ulimit -l unlimited; for batch systems in /etc/security/limits.conf, or LimitMEMLOCK= of the "
+                 "daemon's service)",
+                 (double)most / 1048576);
+    }
+    aq_limits.segment_most = most == UINT64_MAX ? 0 : most;
+    aq_limits.segment_why = why;
+}
+
+void aq_ibv_pin_segment(void *addr, size_t nbytes)
+{
+    aq_fh_job_limit(aq_ibv_pinnable(nbytes));
+    if (aq_ibv_watch_job != NULL)
+        aq_fh_watch_trust(aq_ibv_watch_job, addr, nbytes);
 }
 
 static uint32_t aq_ibv_regions(void)
@@ -117,10 +174,27 @@ static uint32_t aq_ibv_aimers(void)
 int aq_ibv_pin_init(void)
 {
     static const struct aq_fh_ops ops = { .pin = aq_ibv_pin, .unpin = aq_ibv_unpin, .request = aq_fh_job_request };
-    struct aq_fh_watch *watch = NULL;
-    const int rc = aq_fh_watch_job_open(&watch); /* own memory may go, whatever peers can reach */
+    const int rc = aq_fh_watch_job_open(&aq_ibv_watch_job); /* own memory may go, whatever peers can reach */
 
     if (rc != AQ_OK)
         return rc;
-    return aq_fh_job_start(aq_ibv_pinnable(), aq_ibv_regions(), aq_ibv_aimers(), &ops, NULL, watch);
+    return aq_fh_job_start(aq_ibv_pinnable(0), aq_ibv_regions(), aq_ibv_aimers(), &ops, NULL, aq_ibv_watch_job);
+}
+
+void aq_ibv_pin_report(void)
+{
+    struct aq_fh_watch_counts watch = { 0 };
+    struct aq_fh_counts c;
+
+    aq_fh_counts(aq_fh_job, &c);
+    if (aq_ibv_watch_job != NULL)
+        aq_fh_watch_counts(aq_ibv_watch_job, &watch);
+    aq_log_print("ibv: rank %u: firehose: own memory: %" PRIu64 " hits, %" PRIu64 " misses; peers' memory: %" PRIu64
+                 " hits, %" PRIu64 " misses, %" PRIu64 " waits, %" PRIu64 " carried; sent %" PRIu64 " moves, %" PRIu64
+                 " releases, %" PRIu64 " recalls; pinned %" PRIu64 " times, unpinned %" PRIu64 ", refused %" PRIu64
+                 ", now %" PRIu64 " bytes in %" PRIu64 " regions; stale %" PRIu64 "; watch: %" PRIu64 " events, "
+                 "%" PRIu64 " floods, %" PRIu64 " mappings, %" PRIu64 " refused\n", aq_job.rank, c.local_hits,
+                 c.local_misses, c.remote_hits, c.remote_misses, c.remote_waits, c.carried, c.moves, c.releases,
+                 c.recalls, c.pins, c.unpins, c.pin_failures, c.pinned_bytes, c.pinned_regions, c.stale, watch.events,
+                 watch.floods, watch.armed, watch.refused);
 }

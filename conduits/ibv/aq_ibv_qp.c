@@ -61,10 +61,12 @@ static bool aq_ibv_qp_has_room(struct aq_ibv_qp *qp, unsigned count, unsigned fl
 
 static void aq_ibv_qp_post_failed(const struct aq_ibv_qp *qp, int error)
 {
-    if (aq_exit_in_progress())
+    char who[AQ_IBV_WHO];
+
+    if (aq_exit_in_progress() || aq_ibv_fault_is_known())
         return;
-    aq_fatal("ibv: port %s:%u: a request to rank %u was not taken: %s%s", qp->rail->dev->name, qp->rail->port,
-             qp->peer->rank, strerror(error),
+    aq_fatal("ibv: port %s:%u: a request to %s was not taken: %s%s", qp->rail->dev->name, qp->rail->port,
+             aq_ibv_peer_who(qp->peer, who, sizeof(who)), strerror(error),
              error == ENOMEM ? "; the device's queue is full, which counting should exclude: please report it" : "");
 }
 
@@ -87,8 +89,8 @@ int aq_ibv_qp_post(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, unsigned count,
     for (struct ibv_send_wr *each = wr; each != NULL; each = each->next) {
         const uint32_t place = qp->head & (qp->depth - 1);
 
+        qp->waits[place] = each->next == NULL ? done : (struct aq_ibv_done *)(uintptr_t)each->wr_id;
         each->wr_id = aq_ibv_qp_id(qp, qp->head++);
-        qp->waits[place] = each->next == NULL ? done : NULL;
         qp->opcodes[place] = (uint8_t)each->opcode;
         last = each;
     }
@@ -159,7 +161,7 @@ unsigned aq_ibv_qp_reap(struct aq_ibv_rail *rail)
             struct aq_ibv_qp *qp = (struct aq_ibv_qp *)(uintptr_t)(wc[i].wr_id & ~(uint64_t)AQ_IBV_PLACE);
 
             if (AQ_UNLIKELY(wc[i].status != IBV_WC_SUCCESS)) {
-                aq_ibv_fault_completion(rail, qp, &wc[i]); /* returns only if the job is ending */
+                aq_ibv_fault_completion(rail, qp, &wc[i]); /* which ends the job */
                 continue;
             }
             called += aq_ibv_qp_retire(qp, wc[i].wr_id);
@@ -237,7 +239,7 @@ struct aq_ibv_qp *aq_ibv_qp_create(struct aq_ibv_peer *peer, struct aq_ibv_rail 
 
 /* --- joining --- */
 
-static uint8_t aq_ibv_qp_reads(int64_t device, uint8_t other)
+uint8_t aq_ibv_qp_reads(int64_t device, uint8_t other)
 {
     const int64_t wish = aq_env_int(AQ_ENV_QP_RD_ATOM);
     int64_t reads = device < other ? device : other;
@@ -256,7 +258,7 @@ static int aq_ibv_qp_to_receive(struct aq_ibv_qp *qp, const struct aq_ibv_hello_
                                 .min_rnr_timer = 12 };
 
     attr.path_mtu = (enum ibv_mtu)theirs->mtu < rail->mtu ? (enum ibv_mtu)theirs->mtu : rail->mtu;
-    attr.max_dest_rd_atomic = aq_ibv_qp_reads(served, 255);
+    attr.max_dest_rd_atomic = aq_ibv_qp_reads(served, 255); /* as the peer was told, who keeps to it */
     attr.ah_attr.dlid = theirs->lid;
     attr.ah_attr.sl = rail->sl;
     attr.ah_attr.port_num = rail->port;
@@ -289,23 +291,24 @@ static int aq_ibv_qp_to_send(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp 
 void aq_ibv_qp_join(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp *theirs, uint32_t psn)
 {
     const struct aq_ibv_rail *rail = qp->rail;
-    char here[64], there[64];
+    char here[64], there[64], who[AQ_IBV_WHO];
     int error;
 
+    (void)aq_ibv_peer_who(qp->peer, who, sizeof(who));
     aq_ibv_gid_text(rail->gid.gid.raw, here, sizeof(here));
     aq_ibv_gid_text(theirs->gid, there, sizeof(there));
     if (rail->ethernet != (theirs->gid_type != AQ_IBV_GID_IB))
-        aq_fatal("ibv: port %s:%u is %s, and the port of rank %u is not; choose ports of the same network on all hosts "
+        aq_fatal("ibv: port %s:%u is %s, and the port of %s is not; choose ports of the same network on all hosts "
                  "with GASNET_IBV_PORTS", rail->dev->name, rail->port, rail->ethernet ? "Ethernet" : "InfiniBand",
-                 qp->peer->rank);
+                 who);
     if (rail->ethernet && !aq_ibv_gid_alike(&rail->gid, theirs->gid, theirs->gid_type))
-        aq_ibv_fault_kinds(rail, qp->peer->rank, theirs->gid, theirs->gid_type);
+        aq_ibv_fault_kinds(rail, qp->peer, theirs->gid, theirs->gid_type);
     error = aq_ibv_qp_to_receive(qp, theirs);
     if (error == 0)
         error = aq_ibv_qp_to_send(qp, theirs, psn);
     if (error != 0)
-        aq_fatal("ibv: port %s:%u (%s) cannot be connected with rank %u (%s): %s%s", rail->dev->name, rail->port, here,
-                 qp->peer->rank, there, strerror(error),
+        aq_fatal("ibv: port %s:%u (%s) cannot be connected with %s (%s): %s%s", rail->dev->name, rail->port, here,
+                 who, there, strerror(error),
                  error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH
                      ? "; no way leads to that address: name ports of one network with GASNET_IBV_PORTS" : "");
 }

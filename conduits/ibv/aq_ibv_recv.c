@@ -1,12 +1,11 @@
 /*
- * aq_ibv_recv.c - active messages from far ranks: completions in, handlers, buffers back, grants out.
+ * aq_ibv_recv.c - active messages from far ranks: completions in, handlers, buffers back.
  *
  * A completion is taken and looked at under the rail's lock, so that the fragments of a message are put together in
  * their order; handlers run without it. Requests that come while only replies may be served are held, in their buffers:
  * what was granted to a lane is there for it, so that held requests take nothing from replies.
  *
- * Grants    what is handled is posted again at the end of a batch, and granted; the peer hears of it with the next
- *           message, or by an RDMA write if there is none and half its window, or a want, is due
+ * Grants    what is handled is posted again at the end of a batch, and granted; aq_ibv_grant.c tells the peer
  * Threads   any
  * Promise   nothing a peer sends makes this process write outside its segments or run what is not registered: what does
  *           not fit the format ends the job
@@ -28,21 +27,7 @@
 #define AQ_IBV_BATCH 16
 #define AQ_IBV_TICK_NS UINT64_C(100000000)
 
-/* Messages that wait for a poll which may serve them. Firehose's requests are apart: a peer whose memory has gone may
- * say nothing until we have heard of it, not even in a reply that somebody waits in; so each poll serves them. */
-#define AQ_IBV_FIREHOSE AQ_IBV_LANES
-static struct {
-    aq_lock lock;
-    struct aq_ibv_rbuf *_Atomic first;
-    struct aq_ibv_rbuf *last;
-} aq_ibv_held[AQ_IBV_LANES + 1];
-
 static _Thread_local bool aq_ibv_in_firehose;
-
-static inline unsigned aq_ibv_rbuf_lane(const struct aq_ibv_rbuf *buf)
-{
-    return (buf->fragment.head.flags & AQ_IBV_F_REPLY) != 0 ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
-}
 
 /* Which of aq_ibv_held[] it would wait in. */
 static inline unsigned aq_ibv_rbuf_queue(const struct aq_ibv_rbuf *buf)
@@ -53,17 +38,6 @@ static inline unsigned aq_ibv_rbuf_queue(const struct aq_ibv_rbuf *buf)
 }
 
 /* --- handlers --- */
-
-static void aq_ibv_recv_check(const struct aq_ibv_peer *peer, uint64_t dest, size_t nbytes)
-{
-#if GASNET_SEGMENT_EVERYTHING
-    (void)peer, (void)dest, (void)nbytes;
-#else
-    if (nbytes != 0 && !(aq_job.bound != NULL && aq_bound_is_mine((void *)(uintptr_t)dest, nbytes)))
-        aq_fatal("rank %u sent a long message to [0x%llx, +%zu), which is not inside a segment of this process",
-                 peer->rank, (unsigned long long)dest, nbytes);
-#endif
-}
 
 static void aq_ibv_recv_deliver(struct aq_ibv_rbuf *buf, uint8_t kind, void *payload, size_t nbytes)
 {
@@ -93,23 +67,22 @@ static void aq_ibv_recv_run(struct aq_ibv_rbuf *buf)
         aq_ibv_recv_deliver(buf, AQ_AM_MEDIUM, fragment->data, fragment->head.nbytes);
         break;
     case AQ_IBV_T_LONG:
-        aq_ibv_recv_check(buf->peer, fragment->address, fragment->head.nbytes);
+        aq_ibv_part_check(buf->peer, fragment->address, fragment->head.nbytes);
         if (fragment->head.nbytes != 0)
             aq_word_write(address, fragment->data, fragment->head.nbytes);
         aq_ibv_recv_deliver(buf, AQ_AM_LONG, address, fragment->head.nbytes);
         break;
     case AQ_IBV_T_PLACED:
-        aq_ibv_recv_check(buf->peer, fragment->address, fragment->head.nbytes);
+        aq_ibv_part_check(buf->peer, fragment->address, fragment->head.nbytes);
         aq_ibv_recv_deliver(buf, AQ_AM_LONG, address, fragment->head.nbytes);
         break;
     case AQ_IBV_T_MEDIUM_PART:
         aq_ibv_recv_deliver(buf, AQ_AM_MEDIUM, whole->payload, whole->total);
-        free(whole->payload);
-        free(whole);
+        aq_ibv_part_give(whole);
         break;
     default: /* a long one's last part */
         aq_ibv_recv_deliver(buf, AQ_AM_LONG, whole->payload, whole->total);
-        free(whole);
+        aq_ibv_part_give(whole);
         break;
     }
 }
@@ -120,107 +93,6 @@ static void aq_ibv_recv_run_firehose(struct aq_ibv_rbuf *buf)
     aq_ibv_in_firehose = true;
     aq_ibv_recv_run(buf);
     aq_ibv_in_firehose = false;
-}
-
-/* --- grants --- */
-
-/* The peer is to hear of news some time. */
-static void aq_ibv_owe(struct aq_ibv_peer *peer)
-{
-    if (peer->owes) /* relaxed in effect: only set and cleared under in_lock, which we hold */
-        return;
-    peer->owes = true;
-    aq_lock_acquire(&aq_ibv.owes_lock);
-    peer->next_owes = atomic_load_explicit(&aq_ibv.owes, memory_order_relaxed);
-    atomic_store_explicit(&aq_ibv.owes, peer, memory_order_relaxed);
-    aq_lock_release(&aq_ibv.owes_lock);
-}
-
-/* Write what is granted into the peer's cell; false: no room now. */
-static bool aq_ibv_grant_write(struct aq_ibv_peer *peer)
-{
-    uint64_t words[AQ_IBV_CELL_WORDS];
-    uint32_t news[AQ_IBV_LANES];
-    struct ibv_sge sge = { .addr = (uintptr_t)words, .length = sizeof(words) };
-    struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
-                              .send_flags = IBV_SEND_INLINE };
-    struct aq_ibv_buf *buf = NULL;
-    int rc;
-
-    for (unsigned lane = 0; lane < AQ_IBV_LANES; lane++) {
-        news[lane] = aq_ibv_credit_news(&peer->in[lane]);
-        words[lane] = aq_ibv_cell_word(news[lane]);
-    }
-    words[AQ_IBV_LANES] = peer->handled;
-    wr.wr.rdma.remote_addr = peer->cell_there;
-    wr.wr.rdma.rkey = peer->cell_rkey;
-    if (AQ_UNLIKELY(peer->qps[peer->am_qp]->max_inline < sizeof(words))) { /* a device without */
-        buf = aq_ibv_buf_take(AQ_IBV_REPLY);
-        if (buf == NULL)
-            return false;
-        memcpy(buf->bytes, words, sizeof(words));
-        sge.addr = (uintptr_t)buf->bytes;
-        sge.lkey = buf->lkey[peer->qps[peer->am_qp]->rail->dev->index];
-        wr.send_flags = 0;
-    }
-    rc = aq_ibv_qp_post(peer->qps[peer->am_qp], &wr, 1, buf != NULL ? &buf->done : NULL, AQ_IBV_POST_RESERVE);
-    if (rc != AQ_OK) {
-        if (buf != NULL)
-            aq_ibv_buf_give(buf);
-        return false;
-    }
-    for (unsigned lane = 0; lane < AQ_IBV_LANES; lane++)
-        aq_ibv_credit_told(&peer->in[lane], news[lane]);
-    aq_counter_add(&aq_ibv.counts.grants_written, 1);
-    return true;
-}
-
-/* Serve one of those who are owed something; true: it may leave the list. */
-static bool aq_ibv_grant_one(struct aq_ibv_peer *peer, bool all)
-{
-    bool news = false, due = false;
-
-    aq_lock_acquire(&peer->in_lock);
-    for (unsigned lane = 0; lane < AQ_IBV_LANES; lane++) {
-        /* relaxed: see aq_ibv_credit_told() */
-        news = news || aq_ibv_credit_news(&peer->in[lane])
-                           != atomic_load_explicit(&peer->in[lane].told, memory_order_relaxed);
-        due = due || aq_ibv_credit_due(&peer->in[lane]);
-    }
-    if ((due || (all && news)) && aq_ibv_grant_write(peer))
-        news = false;
-    if (!news)
-        peer->owes = false;
-    aq_lock_release(&peer->in_lock);
-    return !news;
-}
-
-void aq_ibv_grant(bool all)
-{
-    struct aq_ibv_peer *list, *kept = NULL, **last = &kept;
-
-    /* relaxed: a peer that another thread adds now is that thread's to serve */
-    if (AQ_LIKELY(atomic_load_explicit(&aq_ibv.owes, memory_order_relaxed) == NULL))
-        return;
-    aq_lock_acquire(&aq_ibv.owes_lock);
-    list = atomic_load_explicit(&aq_ibv.owes, memory_order_relaxed);
-    atomic_store_explicit(&aq_ibv.owes, NULL, memory_order_relaxed);
-    aq_lock_release(&aq_ibv.owes_lock);
-    while (list != NULL) {
-        struct aq_ibv_peer *peer = list;
-
-        list = peer->next_owes; /* before it can be in the list again */
-        if (aq_ibv_grant_one(peer, all))
-            continue;
-        *last = peer;
-        last = &peer->next_owes;
-    }
-    if (kept == NULL)
-        return;
-    aq_lock_acquire(&aq_ibv.owes_lock);
-    *last = atomic_load_explicit(&aq_ibv.owes, memory_order_relaxed);
-    atomic_store_explicit(&aq_ibv.owes, kept, memory_order_relaxed);
-    aq_lock_release(&aq_ibv.owes_lock);
 }
 
 /* --- buffers back --- */
@@ -290,10 +162,9 @@ static void aq_ibv_recv_release(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *co
 
 /* --- what comes --- */
 
-static void aq_ibv_recv_malformed(const struct aq_ibv_rail *rail, const struct ibv_wc *wc,
-                                  const struct aq_ibv_rbuf *buf, const char *what)
+void aq_ibv_recv_malformed(const struct aq_ibv_rail *rail, const struct ibv_wc *wc, const struct aq_ibv_rbuf *buf,
+                           const char *what)
 {
-    aq_counter_add(&aq_ibv.counts.malformed, 1);
     aq_fatal("ibv: port %s:%u: a message of %u bytes, type %u, from rank %u is malformed: %s; do all ranks run the "
              "same library?", rail->dev->name, rail->port, wc->byte_len, buf->bytes[0], buf->fragment.head.from, what);
 }
@@ -315,36 +186,6 @@ static void aq_ibv_recv_grow(struct aq_ibv_rail *rail, struct aq_ibv_peer *peer,
         aq_ibv_credit_grow(in, more);
     else if (head->want > in->window) /* it could wait for ever */
         aq_fatal("%s; rank %u needs %u of them", why, peer->rank, head->want);
-}
-
-/* A piece of a message: put it where it belongs; true: it was the last. */
-static bool aq_ibv_recv_part(const struct aq_ibv_rail *rail, const struct ibv_wc *wc, struct aq_ibv_rbuf *buf)
-{
-    const struct aq_ibv_fragment *fragment = &buf->fragment;
-    struct aq_ibv_part **at = &buf->peer->parts[aq_ibv_rbuf_lane(buf)], *part = *at;
-    const bool is_long = fragment->head.type == AQ_IBV_T_LONG_PART;
-
-    if (part == NULL) {
-        if (is_long)
-            aq_ibv_recv_check(buf->peer, fragment->address, fragment->total);
-        part = calloc(1, sizeof(*part));
-        if (part == NULL || (!is_long && (part->payload = malloc(fragment->total)) == NULL))
-            aq_fatal("ibv: no memory for a message of %u bytes", fragment->total);
-        if (is_long)
-            part->payload = (uint8_t *)(uintptr_t)fragment->address;
-        part->type = fragment->head.type;
-        part->total = fragment->total;
-        *at = part;
-    }
-    if (part->type != fragment->head.type || part->total != fragment->total || part->got != fragment->at)
-        aq_ibv_recv_malformed(rail, wc, buf, "its parts contradict each other");
-    memcpy(part->payload + fragment->at, fragment->data, fragment->head.nbytes);
-    part->got += fragment->head.nbytes;
-    if (part->got != part->total)
-        return false;
-    *at = NULL;
-    buf->whole = part;
-    return true;
 }
 
 /* The rail's lock held: look at a completion. */
@@ -374,7 +215,7 @@ static struct aq_ibv_rbuf *aq_ibv_recv_accept(struct aq_ibv_rail *rail, const st
         aq_ibv_recv_malformed(rail, wc, buf, "it had no credit for it");
     if (AQ_UNLIKELY(head->skip != 0))
         aq_ibv_excess_add(rail, head->skip);
-    buf->runs = aq_ibv_type_is_part(head->type) ? aq_ibv_recv_part(rail, wc, buf) : head->type != AQ_IBV_T_CONTROL;
+    buf->runs = aq_ibv_type_is_part(head->type) ? aq_ibv_part_take(rail, wc, buf) : head->type != AQ_IBV_T_CONTROL;
     return buf;
 }
 
@@ -394,7 +235,7 @@ static unsigned aq_ibv_recv_take(struct aq_ibv_rail *rail, struct aq_ibv_rbuf **
         struct aq_ibv_rbuf *buf;
 
         if (AQ_UNLIKELY(wc[i].status != IBV_WC_SUCCESS)) {
-            aq_ibv_fault_completion(rail, NULL, &wc[i]); /* returns only if the job is ending */
+            aq_ibv_fault_completion(rail, NULL, &wc[i]); /* which ends the job */
             continue;
         }
         buf = aq_ibv_recv_accept(rail, &wc[i]);
@@ -411,35 +252,13 @@ static unsigned aq_ibv_recv_take(struct aq_ibv_rail *rail, struct aq_ibv_rbuf **
     return taken;
 }
 
-/* --- messages that wait --- */
-
-static void aq_ibv_hold(struct aq_ibv_rbuf *buf)
-{
-    const unsigned lane = aq_ibv_rbuf_queue(buf);
-
-    buf->next = NULL;
-    aq_lock_acquire(&aq_ibv_held[lane].lock);
-    /* relaxed: under the lock; a look without it may be late */
-    if (atomic_load_explicit(&aq_ibv_held[lane].first, memory_order_relaxed) == NULL)
-        atomic_store_explicit(&aq_ibv_held[lane].first, buf, memory_order_relaxed);
-    else
-        aq_ibv_held[lane].last->next = buf;
-    aq_ibv_held[lane].last = buf;
-    aq_lock_release(&aq_ibv_held[lane].lock);
-    aq_counter_add(&aq_ibv.counts.held, 1);
-}
+/* --- messages that waited --- */
 
 static unsigned aq_ibv_serve_held(unsigned queue)
 {
-    struct aq_ibv_rbuf *buf;
+    struct aq_ibv_rbuf *buf = aq_ibv_held_take(queue);
     unsigned served = 0;
 
-    if (AQ_LIKELY(atomic_load_explicit(&aq_ibv_held[queue].first, memory_order_relaxed) == NULL))
-        return 0;
-    aq_lock_acquire(&aq_ibv_held[queue].lock);
-    buf = atomic_load_explicit(&aq_ibv_held[queue].first, memory_order_relaxed);
-    atomic_store_explicit(&aq_ibv_held[queue].first, NULL, memory_order_relaxed);
-    aq_lock_release(&aq_ibv_held[queue].lock);
     while (buf != NULL) {
         struct aq_ibv_rbuf *next = buf->next;
 
@@ -482,7 +301,7 @@ static unsigned aq_ibv_receive_rail(struct aq_ibv_rail *rail, bool replies_only)
         } else if (aq_ibv_rbuf_queue(buf) == AQ_IBV_FIREHOSE && !aq_ibv_in_firehose) {
             firehose[firehose_count++] = buf;
         } else if (AQ_UNLIKELY(replies_only)) {
-            aq_ibv_hold(buf);
+            aq_ibv_held_add(buf, aq_ibv_rbuf_queue(buf));
         } else {
             bufs[request_count++] = buf;
         }
@@ -516,7 +335,7 @@ void aq_ibv_receive_quietly(void)
     const unsigned taken = aq_ibv_recv_take(&aq_ibv.rails[0], bufs);
 
     for (unsigned i = 0; i < taken; i++)
-        aq_ibv_hold(bufs[i]);
+        aq_ibv_held_add(bufs[i], aq_ibv_rbuf_queue(bufs[i]));
 }
 
 void aq_ibv_tick(uint64_t now_ns)

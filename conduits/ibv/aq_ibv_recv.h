@@ -1,5 +1,5 @@
 /*
- * aq_ibv_recv.h - receive buffers, between aq_ibv_rbuf.c and aq_ibv_recv.c.
+ * aq_ibv_recv.h - receiving: between aq_ibv_recv.c and aq_ibv_rbuf.c, aq_ibv_part.c, aq_ibv_held.c, aq_ibv_grant.c.
  *
  * Threads   a buffer belongs to the device while it is posted, then to whoever took its completion
  * SPDX-License-Identifier: BSD-3-Clause
@@ -14,9 +14,11 @@ struct aq_ibv_chunk;
 
 /* A message that comes in pieces. */
 struct aq_ibv_part {
+    struct aq_ibv_part *next; /* while it is spare */
     uint32_t total, got;
     uint8_t type;
-    uint8_t *payload; /* medium: ours; long: where it belongs */
+    uint8_t *payload; /* medium: own; long: where it belongs */
+    _Alignas(16) uint8_t own[]; /* [AQ_IBV_MAX_MEDIUM] */
 };
 
 struct aq_ibv_rbuf {
@@ -32,6 +34,40 @@ struct aq_ibv_rbuf {
     struct aq_ibv_part *whole; /* with this piece the message is complete */
     bool runs;                 /* a handler */
 };
+
+static inline unsigned aq_ibv_rbuf_lane(const struct aq_ibv_rbuf *buf)
+{
+    return (buf->fragment.head.flags & AQ_IBV_F_REPLY) != 0 ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
+}
+
+/* --- fragments (aq_ibv_part.c), under the rail's recv_lock --- */
+
+/* A piece of a message: put it where it belongs; true: it was the last, and buf->whole is the message. */
+bool aq_ibv_part_take(const struct aq_ibv_rail *rail, const struct ibv_wc *wc, struct aq_ibv_rbuf *buf);
+/* The message has been handled. */
+void aq_ibv_part_give(struct aq_ibv_part *part);
+/* Ends the job if a long message's payload does not lie inside a segment. */
+void aq_ibv_part_check(const struct aq_ibv_peer *peer, uint64_t dest, size_t nbytes);
+/* Ends the job: what came is no message (aq_ibv_recv.c). */
+void aq_ibv_recv_malformed(const struct aq_ibv_rail *rail, const struct ibv_wc *wc, const struct aq_ibv_rbuf *buf,
+                           const char *what);
+
+/* --- messages that wait (aq_ibv_held.c) --- */
+
+/* Their queues: the lanes, and firehose's requests, which are apart: a peer whose memory has gone may say nothing until
+ * we have heard of it, not even in a reply that somebody waits in; so each poll serves them. */
+#define AQ_IBV_FIREHOSE AQ_IBV_LANES
+#define AQ_IBV_HELD_QUEUES (AQ_IBV_LANES + 1)
+void aq_ibv_held_add(struct aq_ibv_rbuf *buf, unsigned queue);
+/* All of a queue, linked by next; or NULL. */
+struct aq_ibv_rbuf *aq_ibv_held_take(unsigned queue);
+
+/* --- grants (aq_ibv_grant.c) --- */
+
+/* The peer is to hear of news some time; in_lock held. */
+void aq_ibv_owe(struct aq_ibv_peer *peer);
+
+/* --- buffers (aq_ibv_rbuf.c) --- */
 
 /* Start: the mutex, counts. */
 int aq_ibv_rbuf_init(void);

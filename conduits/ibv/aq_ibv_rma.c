@@ -9,7 +9,8 @@
  * The long way    everything else is a transfer of several requests, see aq_ibv_xfer.c
  * Local completion  with inline or copied data at return; else with the transfer's: the device's acknowledgement is the
  *                 first that is heard of it
- * Remote completion the completion of an RDMA write on a reliable connection: the data is in the target's memory
+ * Remote completion the completion of an RDMA write on a reliable connection: the data is in the target's memory. On
+ *                 another rail than that of messages, whose device might be quicker, that of a read behind it
  * Threads         any; a completion counts under the reap lock of its rail
  * Uses            aq_ibv_xfer.h; other/shm for near ranks; extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -24,16 +25,44 @@
 #include "extended/aq_ref.h"
 #include "other/shm/aq_shm.h"
 
+#define AQ_IBV_FENCE 8u /* bytes that a fence reads at most */
+
 static struct {
     size_t copy_now; /* bytes: copied rather than waited for, if the source must be free at once */
 } aq_rma_limits = { .copy_now = AQ_IBV_BOUNCE_MOST };
+
+static struct aq_ibv_bounce *aq_rma_fence; /* where fences read to; nobody looks at it */
 
 int aq_ibv_rma_init(void)
 {
     const uint64_t most = aq_env_size(AQ_ENV_NONBULKPUT_BOUNCE_LIMIT);
 
     aq_rma_limits.copy_now = most < AQ_IBV_BOUNCE_MOST ? (size_t)most : AQ_IBV_BOUNCE_MOST;
+    if (aq_ibv.rail_count > 1)
+        aq_rma_fence = aq_ibv_bounce_take(AQ_IBV_FENCE);
     return aq_ibv_pin_init();
+}
+
+void aq_ibv_rma_plan_fences(struct aq_ibv_peer *peer)
+{
+    const bool wished = aq_env_bool(AQ_ENV_USE_FENCED_PUTS);
+
+    for (uint32_t i = 0; i < peer->qp_count; i++)
+        peer->qps[i]->fences = wished && peer->qps[i]->rail != peer->qps[peer->am_qp]->rail;
+}
+
+/* The acknowledgement of a write says that the far device has the data. What a device was given through another queue
+ * may get to memory before that; but a read of the same queue pair finds it in memory, and so does all that comes
+ * later. */
+int aq_ibv_rma_post_fenced(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, struct aq_ibv_piece *piece)
+{
+    struct ibv_sge sge = { .addr = (uintptr_t)aq_rma_fence->bytes,
+                           .length = wr->sg_list->length < AQ_IBV_FENCE ? wr->sg_list->length : AQ_IBV_FENCE,
+                           .lkey = aq_rma_fence->lkey[qp->rail->dev->index] };
+    struct ibv_send_wr fence = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_READ, .wr = wr->wr };
+
+    wr->next = &fence;
+    return aq_ibv_qp_post(qp, wr, 2, &piece->done, AQ_IBV_POST_SIGNAL);
 }
 
 struct aq_ibv_qp *aq_ibv_rma_qp(struct aq_ibv_peer *peer)
@@ -98,15 +127,6 @@ static void aq_ibv_get_copy_done(struct aq_ibv_done *done)
 
 /* --- the short way --- */
 
-/* A bounce buffer as a device sees it. */
-static inline void aq_ibv_local_bounce(const struct aq_ibv_bounce *bounce, size_t nbytes,
-                                       struct aq_ibv_local *local_out)
-{
-    local_out->addr = (uintptr_t)bounce->bytes;
-    local_out->len = nbytes;
-    memcpy(local_out->lkey, bounce->lkey, sizeof(bounce->lkey));
-}
-
 /* Post the one request of a transfer that has been counted. Nothing of it is left if there is no room. */
 static inline int aq_ibv_post_counted(struct aq_ibv_qp *qp, struct ibv_send_wr *wr,
                                       const struct aq_ibv_local *local, struct aq_ibv_piece *piece, bool counts_lc)
@@ -147,7 +167,7 @@ static int aq_ibv_put_short(const struct aq_ibv_wanted *w)
         if (bounce == NULL)
             return AQ_RETRY;
         memcpy(bounce->bytes, w->here, w->nbytes);
-        aq_ibv_local_bounce(bounce, w->nbytes, &local);
+        aq_ibv_local_bounce(bounce, bounce->bytes, w->nbytes, &local);
     } else {
         counts_lc = true;
     }
@@ -180,7 +200,7 @@ static int aq_ibv_get_short(const struct aq_ibv_wanted *w)
         bounce = aq_ibv_bounce_take(w->nbytes);
         if (bounce == NULL)
             return AQ_RETRY;
-        aq_ibv_local_bounce(bounce, w->nbytes, &local);
+        aq_ibv_local_bounce(bounce, bounce->bytes, w->nbytes, &local);
     }
     piece = aq_ibv_piece_take();
     piece->op = w->op;

@@ -65,6 +65,7 @@ static void aq_ibv_segment_register(struct aq_ibv_segment_card *card)
     for (unsigned rail = 0; rail < aq_ibv.rail_count; rail++)
         card->rkey[rail] = mrs[aq_ibv.rails[rail].dev->index]->rkey;
     aq_ibv_own.bound = bound;
+    aq_ibv_pin_segment(bound.addr, bound.size);
 }
 
 int aq_ibv_segment_ready(void)

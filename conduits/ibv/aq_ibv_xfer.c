@@ -5,6 +5,8 @@
  * or through a bounce buffer where pinning is refused), post, go on. What is pinned already goes whole; chunks that are
  * not begin with a page and double, so that the device moves one while the processor pins the next.
  *
+ * A long message's payload is a transfer too, on the queue pair of messages, which the message itself ends.
+ *
  * It never blocks. What it lacks (room in a queue pair, a connection, an answer of firehose, memory that may be pinned)
  * parks it; the next poll goes on. Its operation counts it once, from beginning to end.
  *
@@ -16,10 +18,9 @@
  * Threads   any; done() of a piece under the reap lock
  * Uses      aq_ibv_xfer.h, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
-#include <stdlib.h>
 #include <string.h>
 
-#include "conduits/ibv/aq_ibv_xfer.h"
+#include "conduits/ibv/aq_ibv_xfer_state.h"
 #include "core/aq_env.h"
 #include "core/aq_log.h"
 #include "core/aq_poll.h"
@@ -27,60 +28,7 @@
 #include "core/aq_word.h"
 #include "extended/aq_ref.h"
 
-#define AQ_XFER_PARKED_MOST 1024u /* transfers that may wait before clients do */
 #define AQ_XFER_BY_MESSAGE 32768u /* bytes of a message, where the peer cannot pin */
-
-struct aq_ibv_xfer {
-    struct aq_fh_wish wish;
-    struct aq_ibv_wanted w;      /* here, there and nbytes: what is left */
-    struct aq_fh_chunks far_chunks, near_chunks;
-    struct aq_ibv_qp *qp;        /* of the hold */
-    struct aq_fh_hold far;       /* of the peer's memory, for the bytes that follow; region NULL: none */
-    size_t stripe;               /* most bytes of a piece */
-    aq_counter pending;          /* pieces, and one for whoever feeds it */
-    bool registered;             /* the far side is in the segment */
-    bool counts_lc;
-    bool by_message;             /* the peer could not pin what followed: all the rest goes so */
-    bool refused;                /* our side cannot be pinned: buffers */
-    bool answered;               /* wish has an outcome */
-    atomic_bool *gone;           /* somebody waits for the end */
-    struct aq_ibv_xfer *next;    /* parked */
-};
-
-static struct {
-    aq_lock lock;
-    struct aq_ibv_xfer *first, **last;
-    atomic_uint count;
-} aq_parked = { .last = &aq_parked.first };
-
-/* --- parked --- */
-
-static void aq_ibv_xfer_park(struct aq_ibv_xfer *x)
-{
-    x->next = NULL;
-    aq_lock_acquire(&aq_parked.lock);
-    *aq_parked.last = x;
-    aq_parked.last = &x->next;
-    /* relaxed: a hint, written under the lock; what it counts is under the lock too */
-    atomic_store_explicit(&aq_parked.count, atomic_load_explicit(&aq_parked.count, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
-    aq_lock_release(&aq_parked.lock);
-}
-
-static unsigned aq_ibv_xfer_parked(void)
-{
-    return atomic_load_explicit(&aq_parked.count, memory_order_relaxed); /* a hint */
-}
-
-bool aq_ibv_xfer_crowded(void)
-{
-    return aq_ibv_xfer_parked() >= AQ_XFER_PARKED_MOST;
-}
-
-bool aq_ibv_rma_drained(void)
-{
-    return aq_ibv_xfer_parked() == 0;
-}
 
 /* --- the end --- */
 
@@ -89,14 +37,15 @@ static void aq_ibv_xfer_leave(struct aq_ibv_xfer *x)
 {
     struct aq_op *op = x->w.op;
     atomic_bool *gone = x->gone;
-    const bool is_put = x->w.is_put, counts_lc = x->counts_lc;
+    const gex_EC_t category = x->is_long ? GEX_EC_AM : x->w.is_put ? GEX_EC_PUT : GEX_EC_GET;
+    const bool counts_lc = x->counts_lc;
 
     if (aq_counter_add(&x->pending, (uint64_t)-1) != 0)
         return;
-    free(x);
+    aq_ibv_xfer_give(x);
     if (counts_lc)
         aq_op_end(op, GEX_EC_LC, 1);
-    aq_op_end(op, is_put ? GEX_EC_PUT : GEX_EC_GET, 1);
+    aq_op_end(op, category, 1);
     if (gone != NULL)
         /* release: pairs with the acquire of the waiter, who then leaves the frame it is in */
         atomic_store_explicit(gone, true, memory_order_release);
@@ -203,6 +152,10 @@ static int aq_ibv_xfer_local(struct aq_ibv_xfer *x, size_t nbytes, struct aq_ibv
 {
     int rc = AQ_ERR_RESOURCE;
 
+    if (x->copy != NULL) {
+        aq_ibv_local_bounce(x->copy, x->w.here, nbytes, local_out);
+        return AQ_OK;
+    }
     if (aq_ibv_local_own(x->w.here, nbytes, local_out))
         return AQ_OK;
     if (aq_fh_job != NULL && !x->refused && x->w.nbytes > AQ_IBV_COPIED_MOST) {
@@ -232,9 +185,7 @@ static int aq_ibv_xfer_local(struct aq_ibv_xfer *x, size_t nbytes, struct aq_ibv
     else
         piece->dest = x->w.here;
     piece->nbytes = (uint32_t)nbytes;
-    local_out->addr = (uintptr_t)piece->bounce->bytes;
-    local_out->len = nbytes;
-    memcpy(local_out->lkey, piece->bounce->lkey, sizeof(local_out->lkey));
+    aq_ibv_local_bounce(piece->bounce, piece->bounce->bytes, nbytes, local_out);
     return AQ_OK;
 }
 
@@ -293,7 +244,7 @@ static int aq_ibv_xfer_piece(struct aq_ibv_xfer *x, struct aq_ibv_peer *peer)
     int rc;
 
     if (x->qp == NULL || x->far.region == NULL)
-        x->qp = aq_ibv_rma_qp(peer);
+        x->qp = x->is_long ? peer->qps[peer->am_qp] : aq_ibv_rma_qp(peer);
     if (aq_ibv_qp_room(x->qp) == 0)
         return AQ_RETRY;
     most = most < x->stripe ? most : x->stripe;
@@ -309,6 +260,25 @@ static int aq_ibv_xfer_piece(struct aq_ibv_xfer *x, struct aq_ibv_peer *peer)
     return rc;
 }
 
+/* The message behind the data; its credit was claimed at the start. */
+static int aq_ibv_xfer_follow(struct aq_ibv_xfer *x, struct aq_ibv_peer *peer)
+{
+    const struct aq_ibv_follow *follow = &x->follow;
+    struct aq_ibv_fragment fragment = { .head = { .type = AQ_IBV_T_PLACED, .handler = follow->handler,
+                                                  .nargs = follow->nargs, .nbytes = (uint32_t)follow->nbytes },
+                                        .address = (uintptr_t)follow->dest, .args = follow->args };
+    int rc;
+
+    aq_lock_acquire(&peer->lock);
+    rc = aq_ibv_am_post_inline(peer, follow->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST, &fragment, NULL, 0);
+    if (rc == AQ_OK) {
+        peer->sent++;
+        x->follows = false;
+    }
+    aq_lock_release(&peer->lock);
+    return rc;
+}
+
 /* The next step. AQ_OK: there may be more; AQ_RETRY: not now; AQ_PENDING: firehose has it. */
 static int aq_ibv_xfer_step(struct aq_ibv_xfer *x)
 {
@@ -321,10 +291,12 @@ static int aq_ibv_xfer_step(struct aq_ibv_xfer *x)
     peer = aq_ibv_peer(x->w.rank);
     if (peer == NULL || (x->w.is_put && !aq_ibv_rma_is_quiet()))
         return AQ_RETRY;
+    if (x->w.nbytes == 0)
+        return aq_ibv_xfer_follow(x, peer);
     if (x->stripe == 0) {
         const size_t share = (x->w.nbytes / peer->qp_count + AQ_FH_PAGE - 1) & ~(size_t)(AQ_FH_PAGE - 1);
 
-        x->stripe = peer->qp_count == 1 || share > AQ_IBV_PIECE_MOST ? AQ_IBV_PIECE_MOST
+        x->stripe = x->is_long || peer->qp_count == 1 || share > AQ_IBV_PIECE_MOST ? AQ_IBV_PIECE_MOST
                     : share < AQ_IBV_STRIPE_LEAST                    ? AQ_IBV_STRIPE_LEAST
                                                                      : share;
     }
@@ -339,7 +311,7 @@ static bool aq_ibv_xfer_feed(struct aq_ibv_xfer *x)
     bool moved = false;
     int rc = AQ_OK;
 
-    while (x->answered || x->w.nbytes != 0) {
+    while (x->answered || x->w.nbytes != 0 || x->follows) {
         rc = aq_ibv_xfer_step(x);
         if (rc != AQ_OK)
             break;
@@ -355,23 +327,26 @@ static bool aq_ibv_xfer_feed(struct aq_ibv_xfer *x)
     return true;
 }
 
-unsigned aq_ibv_rma_poll(void)
+static __attribute__((noinline)) unsigned aq_ibv_xfer_feed_parked(bool longs)
 {
-    struct aq_ibv_xfer *x, *next;
+    struct aq_ibv_xfer *next;
     unsigned moved = 0;
 
-    if (AQ_LIKELY(aq_ibv_xfer_parked() == 0))
-        return 0;
-    aq_lock_acquire(&aq_parked.lock);
-    x = aq_parked.first;
-    aq_parked.first = NULL;
-    aq_parked.last = &aq_parked.first;
-    atomic_store_explicit(&aq_parked.count, 0, memory_order_relaxed); /* see aq_ibv_xfer_park() */
-    aq_lock_release(&aq_parked.lock);
-    for (; x != NULL; x = next) {
+    for (struct aq_ibv_xfer *x = aq_ibv_xfer_unpark(longs); x != NULL; x = next) {
         next = x->next;
         moved += aq_ibv_xfer_feed(x);
     }
+    return moved;
+}
+
+unsigned aq_ibv_rma_poll(bool replies_only)
+{
+    unsigned moved = 0;
+
+    if (AQ_UNLIKELY(aq_ibv_xfer_parked(true) != 0))
+        moved += aq_ibv_xfer_feed_parked(true);
+    if (AQ_UNLIKELY(!replies_only && aq_ibv_xfer_parked(false) != 0))
+        moved += aq_ibv_xfer_feed_parked(false);
     return moved;
 }
 
@@ -389,38 +364,51 @@ static __attribute__((noinline, cold)) void aq_ibv_xfer_pin_first(const struct a
     }
 }
 
-/* A new one; with a copy of its source behind it, if that is to be free at once. */
+/* A new one; with a copy of its source, if that is to be free at once and a buffer can be had. */
 static struct aq_ibv_xfer *aq_ibv_xfer_make(const struct aq_ibv_wanted *wanted)
 {
-    struct aq_ibv_xfer *x = malloc(sizeof(*x) + (wanted->copies ? wanted->nbytes : 0));
+    struct aq_ibv_xfer *x = aq_ibv_xfer_take(wanted);
     uint32_t rkey;
 
-    if (x == NULL)
-        aq_fatal("ibv: no memory for a transfer of %zu bytes with rank %u", wanted->nbytes, wanted->rank);
-    memset(x, 0, sizeof(*x));
     x->w = *wanted;
-    if (wanted->copies) {
-        x->w.here = x + 1;
+    if (wanted->copies && (x->copy = aq_ibv_bounce_take(wanted->nbytes)) != NULL) {
+        x->w.here = x->copy->bytes;
         memcpy(x->w.here, wanted->here, wanted->nbytes);
-        x->refused = true; /* it is gone with its end: not worth pinning */
     }
     x->registered = aq_ibv_remote_key(wanted->rank, 0, (void *)wanted->there, wanted->nbytes, &rkey);
     x->counts_lc = wanted->is_put && !wanted->lc_now;
+    aq_counter_add(&x->pending, 1);
     return x;
+}
+
+void aq_ibv_xfer_long(struct aq_op *op, const struct aq_am_out *out)
+{
+    const struct aq_ibv_wanted wanted = { .op = op, .rank = out->jobrank, .is_put = true, .lc_now = true,
+                                          .here = (void *)(uintptr_t)out->src, .there = (uintptr_t)out->dest,
+                                          .nbytes = out->nbytes };
+    struct aq_ibv_xfer *x = aq_ibv_xfer_make(&wanted);
+
+    x->is_long = x->follows = true;
+    x->follow.dest = out->dest;
+    x->follow.nbytes = out->nbytes;
+    x->follow.is_reply = out->is_reply;
+    x->follow.handler = out->handler;
+    x->follow.nargs = out->nargs;
+    memcpy(x->follow.args, out->args, out->nargs * sizeof(gex_AM_Arg_t));
+    aq_ibv_xfer_feed(x);
 }
 
 void aq_ibv_xfer_start(const struct aq_ibv_wanted *wanted)
 {
     struct aq_ibv_xfer *x = aq_ibv_xfer_make(wanted);
-    const bool waits = wanted->lc_now && !wanted->copies;
+    const bool waits = wanted->lc_now && x->copy == NULL;
     atomic_bool gone = false;
 
     x->gone = waits ? &gone : NULL;
-    aq_counter_add(&x->pending, 1);
     if (x->counts_lc)
         aq_op_begin(wanted->op, GEX_EC_LC, 1);
     aq_op_begin(wanted->op, wanted->is_put ? GEX_EC_PUT : GEX_EC_GET, 1);
-    if (AQ_UNLIKELY(!aq_env_bool(AQ_ENV_AQ_IBV_OVERLAP)) && aq_fh_job != NULL && !wanted->copies
+    if (AQ_UNLIKELY(!aq_env_bool(AQ_ENV_AQ_IBV_OVERLAP)) && aq_fh_job != NULL && x->copy == NULL
         && !aq_bounds_hold(&aq_ibv_own.bound, wanted->here, wanted->nbytes))
         aq_ibv_xfer_pin_first(wanted);
     aq_ibv_xfer_feed(x);

@@ -13,6 +13,8 @@
 #ifndef AQ_IBV_XFER_H
 #define AQ_IBV_XFER_H
 
+#include <string.h>
+
 #include "conduits/ibv/aq_ibv.h"
 #include "extended/aq_op.h"
 #include "other/firehose/aq_fh.h"
@@ -62,10 +64,22 @@ void aq_ibv_piece_give(struct aq_ibv_piece *piece);
 struct aq_ibv_bounce *aq_ibv_bounce_take(size_t nbytes);
 void aq_ibv_bounce_give(struct aq_ibv_bounce *bounce);
 
+/* A part of a buffer, from addr on, as a device sees it. */
+static inline void aq_ibv_local_bounce(const struct aq_ibv_bounce *bounce, const void *addr, size_t nbytes,
+                                       struct aq_ibv_local *local_out)
+{
+    local_out->addr = (uintptr_t)addr;
+    local_out->len = nbytes;
+    memcpy(local_out->lkey, bounce->lkey, sizeof(bounce->lkey));
+}
+
 /* --- queue pairs for transfers --- */
 
 /* They take turns. */
 struct aq_ibv_qp *aq_ibv_rma_qp(struct aq_ibv_peer *peer);
+
+/* A put, and a read behind it that completes with it. */
+int aq_ibv_rma_post_fenced(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, struct aq_ibv_piece *piece);
 
 /* Post a request of a piece; wr has opcode, flags and what is far. AQ_OK or AQ_RETRY. */
 static inline int aq_ibv_rma_post(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, const struct aq_ibv_local *local,
@@ -77,6 +91,8 @@ static inline int aq_ibv_rma_post(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, 
     wr->sg_list = &sge;
     wr->num_sge = 1;
     wr->next = NULL;
+    if (AQ_UNLIKELY(qp->fences) && wr->opcode == IBV_WR_RDMA_WRITE)
+        return aq_ibv_rma_post_fenced(qp, wr, piece);
     return aq_ibv_qp_post(qp, wr, 1, &piece->done, AQ_IBV_POST_SIGNAL);
 }
 
@@ -133,6 +149,12 @@ bool aq_ibv_atomics_agreed(void);
 
 /* Start firehose. AQ_OK or negative, logged. */
 int aq_ibv_pin_init(void);
+/* Once devices are open: how large a segment may be, into aq_limits. */
+void aq_ibv_pin_limits(void);
+/* The segment is registered: firehose has so much less, and need not watch it. */
+void aq_ibv_pin_segment(void *addr, size_t nbytes);
+/* Figures, for people. */
+void aq_ibv_pin_report(void);
 /* The same of a held region. */
 void aq_ibv_pin_local(const struct aq_fh_hold *hold, struct aq_ibv_local *local_out);
 
@@ -144,7 +166,7 @@ struct aq_ibv_wanted {
     gex_Rank_t rank;
     bool is_put;
     bool lc_now;
-    bool copies;     /* with lc_now: the source is copied rather than waited for */
+    bool copies;     /* with lc_now: the source is copied rather than waited for, if there is a buffer */
     void *here;      /* source of a put */
     uintptr_t there;
     size_t nbytes;
@@ -153,6 +175,10 @@ struct aq_ibv_wanted {
 /* Begin one, counted in its operation, and let it go as far as it can; what is left goes on in polls. With lc_now it
  * returns when the source may be reused. */
 void aq_ibv_xfer_start(const struct aq_ibv_wanted *wanted);
+/* The payload of a long message, then the message, whose credit is claimed; one GEX_EC_AM of op ends when the source is
+ * free. */
+struct aq_am_out;
+void aq_ibv_xfer_long(struct aq_op *op, const struct aq_am_out *out);
 /* Are so many waiting that no more should begin? */
 bool aq_ibv_xfer_crowded(void);
 

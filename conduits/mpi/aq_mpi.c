@@ -19,6 +19,7 @@
 
 #include "conduits/mpi/aq_mpi_am.h"
 #include "conduits/mpi/aq_mpi_job.h"
+#include "conduits/mpi/aq_mpi_ring.h"
 #include "core/aq_env.h"
 #include "core/aq_job.h"
 #include "core/aq_log.h"

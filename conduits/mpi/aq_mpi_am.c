@@ -2,8 +2,8 @@
  * aq_mpi_am.c - active messages to far ranks.
  *
  * A message and a payload up to AQ_MPI_INLINE bytes are one packet, copied into a buffer which MPI has usually done
- * with when the call returns. A larger payload follows its packet under a tag, from a copy of ours, and goes straight
- * to where the receiver wants it.
+ * with when the call returns. A larger payload follows its packet under a tag and goes straight to where the receiver
+ * wants it: from where it is, if its sender can wait for its local completion, else from a copy of ours.
  *
  * Threads   any
  * Promise   a message is sent whole or, with AQ_RETRY, not at all
@@ -13,8 +13,10 @@
 
 #include <string.h>
 
+#include "core/aq_job.h"
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
+#include "extended/aq_am_lc.h"
 #include "other/shm/aq_shm.h"
 
 /* Bytes of buffers that may be with MPI; more only if MPI is done with some. */
@@ -44,6 +46,20 @@ static void aq_mpi_am_came(struct aq_mpi_buf *buf, size_t nbytes)
     aq_mpi_am.ready[lane].last = buf;
 }
 
+/* MPI has done with a buffer, or with the client's memory that it stands for. */
+static void aq_mpi_am_free(struct aq_mpi_buf *buf)
+{
+    struct aq_op *lent = NULL;
+
+    if (AQ_UNLIKELY(buf->lent)) {
+        lent = *(struct aq_op **)aq_mpi_buf_bytes(buf);
+        aq_mpi_am.lent--;
+    }
+    aq_mpi_buf_give(buf);
+    if (AQ_UNLIKELY(lent != NULL))
+        aq_op_end(lent, GEX_EC_AM, 1);
+}
+
 bool aq_mpi_am_reclaim(void)
 {
     struct aq_mpi_completion done[32];
@@ -59,7 +75,7 @@ bool aq_mpi_am_reclaim(void)
             continue;
         }
         aq_mpi_am.sending[buf->lane] -= buf->size;
-        aq_mpi_buf_give(buf);
+        aq_mpi_am_free(buf);
     }
     return count != 0;
 }
@@ -146,17 +162,32 @@ int aq_mpi_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned
 
 /* --- payloads --- */
 
-/* Is there room for it now? Under the lock. */
-static bool aq_mpi_am_may_send(const struct aq_am_out *out, enum aq_mpi_lane lane)
+/* A payload that travels by itself: what MPI sends, and the buffer that it is in or that stands for it. */
+struct aq_mpi_payload {
+    struct aq_mpi_buf *buf; /* NULL: the payload is in the packet */
+    const void *bytes;
+};
+
+/* May it be sent from where it is? Who wants the memory back at once waits until the receiver has taken it, which costs
+ * less than a copy if that one looks at once. So what is large is lent as large puts are; a medium never, since its
+ * sender may mean to meet a receiver in the program's own MPI that will look here only after. */
+static inline bool aq_mpi_am_lends(const struct aq_am_out *out)
+{
+    return out->lc != NULL &&
+           (!aq_am_lc_is_now(out) || (out->nbytes >= AQ_MPI_MAX_MEDIUM && out->kind == AQ_AM_LONG && !aq_job.oversubscribed));
+}
+
+/* Is there room for it now? size: of the buffer for a payload. Under the lock. */
+static bool aq_mpi_am_may_send(const struct aq_am_out *out, enum aq_mpi_lane lane, size_t size)
 {
     return (out->is_reply
             || aq_mpi_credit_has(&aq_mpi_am.peers[out->jobrank], aq_mpi_am.window, aq_mpi_credit_cost(out->nbytes)))
-           && aq_mpi_am_room(lane, out->nbytes);
+           && aq_mpi_am_room(lane, size);
 }
 
-/* Under the lock, when there is room. payload: a copy, if it travels by itself. */
+/* Under the lock, when there is room. */
 static void aq_mpi_am_send_whole(const struct aq_am_out *out, enum aq_mpi_lane lane, struct aq_mpi_buf *packet,
-                                 struct aq_mpi_buf *payload)
+                                 const struct aq_mpi_payload *payload)
 {
     struct aq_mpi_peer *peer = &aq_mpi_am.peers[out->jobrank];
     uint32_t units, tag = 0;
@@ -166,46 +197,66 @@ static void aq_mpi_am_send_whole(const struct aq_am_out *out, enum aq_mpi_lane l
 
     if (!out->is_reply)
         aq_mpi_am_note_request(peer, aq_mpi_credit_cost(out->nbytes));
-    if (payload != NULL)
+    if (payload->buf != NULL)
         tag = peer->tag[lane] = (uint16_t)(peer->tag[lane] % AQ_MPI_TAGS + 1);
     aq_mpi_credit_tell(peer, &units, &messages);
     nbytes = aq_mpi_packet_encode(aq_mpi_buf_bytes(packet), out, units, messages, tag);
     rc = aq_mpi_am.lib->send(lane, out->jobrank, aq_mpi_buf_bytes(packet), nbytes, packet);
     if (aq_mpi_am_sent(rc, lane, packet))
         aq_mpi_buf_give(packet);
-    if (payload == NULL)
+    if (payload->buf == NULL)
         return;
-    rc = aq_mpi_am.lib->send_payload(lane, out->jobrank, tag, aq_mpi_buf_bytes(payload), out->nbytes, payload);
-    if (aq_mpi_am_sent(rc, lane, payload))
-        aq_mpi_buf_give(payload);
+    if (payload->buf->lent) {
+        *(struct aq_op **)aq_mpi_buf_bytes(payload->buf) = aq_am_lc_take(out);
+        aq_mpi_am.lent++;
+    }
+    rc = aq_mpi_am.lib->send_payload(lane, out->jobrank, tag, payload->bytes, out->nbytes, payload->buf);
+    if (aq_mpi_am_sent(rc, lane, payload->buf))
+        aq_mpi_am_free(payload->buf);
+}
+
+/* No use copying it if there is no room; and it is copied outside the lock. */
+static bool aq_mpi_am_copy(const struct aq_am_out *out, enum aq_mpi_lane lane, struct aq_mpi_payload *payload_out)
+{
+    bool room;
+
+    aq_mpi_enter();
+    room = aq_mpi_am_may_send(out, lane, out->nbytes);
+    aq_mpi_leave();
+    if (!room)
+        return false;
+    payload_out->buf = aq_mpi_buf_take(out->nbytes);
+    payload_out->bytes = memcpy(aq_mpi_buf_bytes(payload_out->buf), out->src, out->nbytes);
+    return true;
 }
 
 static int aq_mpi_am_send_far(const struct aq_am_out *out, enum aq_mpi_lane lane)
 {
     const bool apart = !aq_mpi_packet_holds(out->nbytes);
-    struct aq_mpi_buf *packet, *payload = NULL;
+    struct aq_mpi_payload payload = { .buf = NULL };
+    struct aq_mpi_buf *packet;
+    size_t size = out->nbytes;
     bool room;
 
-    if (apart) { /* no use copying it if there is none; and it is copied outside the lock */
-        aq_mpi_enter();
-        room = aq_mpi_am_may_send(out, lane);
-        aq_mpi_leave();
-        if (!room)
-            return AQ_RETRY;
-        payload = aq_mpi_buf_take(out->nbytes);
-        memcpy(aq_mpi_buf_bytes(payload), out->src, out->nbytes);
+    if (apart && aq_mpi_am_lends(out)) {
+        payload.buf = aq_mpi_buf_take(sizeof(struct aq_op *));
+        payload.buf->lent = true;
+        payload.bytes = out->src;
+        size = AQ_MPI_SMALL;
+    } else if (apart && !aq_mpi_am_copy(out, lane, &payload)) {
+        return AQ_RETRY;
     }
     packet = aq_mpi_buf_take(aq_mpi_packet_bytes(out->kind, out->nargs, apart ? 0 : out->nbytes));
     aq_mpi_enter();
-    room = aq_mpi_am_may_send(out, lane);
+    room = aq_mpi_am_may_send(out, lane, size);
     if (room)
-        aq_mpi_am_send_whole(out, lane, packet, payload);
+        aq_mpi_am_send_whole(out, lane, packet, &payload);
     aq_mpi_leave();
     if (room)
         return AQ_OK;
     aq_mpi_buf_give(packet);
-    if (payload != NULL)
-        aq_mpi_buf_give(payload);
+    if (payload.buf != NULL)
+        aq_mpi_buf_give(payload.buf);
     return AQ_RETRY;
 }
 

@@ -3,7 +3,7 @@
  *
  *   aq_mpi_am.c      out
  *   aq_mpi_am_in.c   in: what has come, and running it
- *   aq_mpi_ring.c    the slots that packets come in
+ *   aq_mpi_ring.h    the slots that packets come in
  *   aq_mpi_buf.c     memory for what is on its way
  *   aq_mpi_credit.h  flow control, and why it does not stop
  *   aq_mpi_packet.h  what travels
@@ -32,7 +32,7 @@ struct aq_mpi_buf {
     uint8_t kind;   /* aq_mpi_buf.c's */
     uint8_t lane;
     bool coming;    /* what follows is a struct aq_mpi_coming, and the payload is on its way in */
-    uint8_t unused;
+    bool lent;      /* what follows is the struct aq_op * of a client's memory that MPI sends from */
 };
 _Static_assert(sizeof(struct aq_mpi_buf) % AQ_MPI_ALIGN == 0, "what follows is aligned");
 
@@ -60,6 +60,8 @@ struct aq_mpi_am {
     uint32_t window;
     uint64_t sending[AQ_MPI_LANES];          /* bytes of buffers that MPI has not let go of */
     uint32_t coming[AQ_MPI_LANES];           /* payloads on their way in */
+    uint32_t lent;                           /* payloads on their way out of the client's memory, */
+    uint32_t turns;                          /* and polls while there are some */
     struct {
         struct aq_mpi_buf *first, *last;     /* messages whose payloads have come */
     } ready[AQ_MPI_LANES];
@@ -94,17 +96,5 @@ bool aq_mpi_am_is_moving(void);
 /* As the process leaves: takes what comes without running it, and looks after what goes out. True: nothing is on its
  * way any more. */
 bool aq_mpi_am_drain(void);
-
-/* --- slots (aq_mpi_ring.c) --- */
-
-/* AQ_OK or negative, logged. */
-int aq_mpi_ring_init(void);
-/* As aq_mpi_lib_am.take(). */
-int aq_mpi_ring_take(unsigned lanes, unsigned looks, struct aq_mpi_arrival *arrival_out);
-char *aq_mpi_ring_packet(const struct aq_mpi_arrival *arrival);
-/* The packet is not needed any more. Any thread, outside the lock, too. */
-void aq_mpi_ring_done(const struct aq_mpi_arrival *arrival);
-/* Gives slots that are done with back to MPI: when nothing else is to be done, or many are. */
-void aq_mpi_ring_restart(bool idle);
 
 #endif

@@ -7,12 +7,13 @@
  *
  * Threads   any; handlers run without a lock
  * Promise   nothing that a packet says is followed before it was found to be possible
- * Uses      aq_mpi_am.h, core/aq_am_deliver.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_mpi_am.h, aq_mpi_ring.h, core/aq_am_deliver.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <sched.h>
 #include <string.h>
 
 #include "conduits/mpi/aq_mpi_am.h"
+#include "conduits/mpi/aq_mpi_ring.h"
 #include "core/aq_am_deliver.h"
 #include "core/aq_ep.h"
 #include "core/aq_log.h"
@@ -24,7 +25,7 @@
 #define AQ_IN_HARD 64u       /* polls in a row that find nothing, for a look at every slot */
 #define AQ_IN_YIELD 4u       /* polls that find another thread inside, for one that gives its core away */
 #define AQ_IN_BURST 4u       /* see aq_mpi_am_poll_spared() */
-#define AQ_IN_RECLAIM 16u    /* polls that find nothing between two looks at what is being sent */
+#define AQ_IN_RECLAIM 16u    /* polls between two looks at what is being sent */
 
 /* What a poll has found. */
 struct aq_mpi_found {
@@ -54,7 +55,8 @@ static void aq_mpi_in_check(uint32_t source, void *dest, size_t nbytes)
 /* --- under the lock --- */
 
 /* The packet was the head of a message whose payload travels by itself. */
-static void aq_mpi_in_begin(const struct aq_mpi_arrival *arrival, const struct aq_mpi_message *message)
+static __attribute__((noinline)) void aq_mpi_in_begin(const struct aq_mpi_arrival *arrival,
+                                                      const struct aq_mpi_message *message)
 {
     const bool is_long = message->head.kind == AQ_AM_LONG;
     struct aq_mpi_buf *buf = aq_mpi_buf_take(aq_mpi_packet_padded(sizeof(struct aq_mpi_coming))
@@ -103,7 +105,7 @@ static inline bool aq_mpi_in_packet(struct aq_mpi_found *found)
 }
 
 /* A message whose payload has come. */
-static bool aq_mpi_in_ready(unsigned lanes, struct aq_mpi_found *found)
+static __attribute__((noinline)) bool aq_mpi_in_ready(unsigned lanes, struct aq_mpi_found *found)
 {
     for (unsigned lane = 0; lane < AQ_MPI_LANES; lane++) {
         struct aq_mpi_buf *buf = aq_mpi_am.ready[lane].first;
@@ -120,7 +122,7 @@ static bool aq_mpi_in_ready(unsigned lanes, struct aq_mpi_found *found)
 }
 
 /* Credit that a thread could not tell of because another had the lock. */
-static void aq_mpi_in_tell_all(void)
+static __attribute__((cold)) void aq_mpi_in_tell_all(void)
 {
     atomic_store_explicit(&aq_mpi_am.due, false, memory_order_relaxed); /* set again by who comes later */
     for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
@@ -129,14 +131,14 @@ static void aq_mpi_in_tell_all(void)
 }
 
 /* Nothing has come: time for what nobody waits for. */
-static bool aq_mpi_in_idle(unsigned lanes, struct aq_mpi_found *found)
+static __attribute__((noinline)) bool aq_mpi_in_idle(unsigned lanes, struct aq_mpi_found *found)
 {
     const uint32_t idle = aq_mpi_am.idle++;
     const uint32_t coming = aq_mpi_am.coming[AQ_MPI_REPLY] + aq_mpi_am.coming[AQ_MPI_REQUEST];
 
     aq_mpi_am.quiet = 1;
     aq_mpi_ring_restart(true);
-    if (coming != 0 || (idle % AQ_IN_RECLAIM == 0 && aq_mpi_am.lib->pending() != 0)) {
+    if (coming != 0 || aq_mpi_am.lent != 0 || (idle % AQ_IN_RECLAIM == 0 && aq_mpi_am.lib->pending() != 0)) {
         aq_mpi_am_reclaim();
         if (aq_mpi_in_ready(lanes, found))
             return true;
@@ -145,7 +147,7 @@ static bool aq_mpi_in_idle(unsigned lanes, struct aq_mpi_found *found)
         && !atomic_load_explicit(&aq_mpi_am.before_nap, memory_order_relaxed))
         return false;
     atomic_store_explicit(&aq_mpi_am.before_nap, false, memory_order_relaxed); /* a hint, set again by who naps */
-    if (aq_mpi_ring_take(lanes, 0, &found->arrival) == 0)
+    if (!aq_mpi_ring_take(lanes, 0, &found->arrival))
         return false;
     aq_mpi_am.behind = true; /* more may have come behind one that hangs */
     return aq_mpi_in_packet(found);
@@ -172,6 +174,8 @@ static bool aq_mpi_in_find(bool replies_only, struct aq_mpi_found *found)
     unsigned open = lanes;
 
     found->buf = NULL;
+    if (AQ_UNLIKELY(aq_mpi_am.lent != 0) && ++aq_mpi_am.turns % AQ_IN_RECLAIM == 0)
+        aq_mpi_am_reclaim(); /* also while so much comes that no poll is idle */
     if (AQ_UNLIKELY(atomic_load_explicit(&aq_mpi_am.due, memory_order_relaxed)))
         aq_mpi_in_tell_all();
     if (AQ_UNLIKELY(aq_mpi_am.ready[AQ_MPI_REPLY].first != NULL || aq_mpi_am.ready[AQ_MPI_REQUEST].first != NULL)
@@ -185,7 +189,7 @@ static bool aq_mpi_in_find(bool replies_only, struct aq_mpi_found *found)
 
         aq_mpi_am.quiet = aq_mpi_am.hollow = 0;
         aq_mpi_am.behind = false;
-        aq_mpi_ring_restart(false);
+        aq_mpi_ring_watch();
         if (AQ_LIKELY(is_there))
             return true;
         if (aq_mpi_am.coming[found->arrival.lane] >= AQ_MPI_COMING)
@@ -249,7 +253,7 @@ static inline bool aq_mpi_in_run_packet(struct aq_mpi_found *found)
     return is_reply;
 }
 
-static bool aq_mpi_in_run_buf(struct aq_mpi_buf *buf)
+static __attribute__((noinline)) bool aq_mpi_in_run_buf(struct aq_mpi_buf *buf)
 {
     const struct aq_mpi_coming *coming = aq_mpi_buf_bytes(buf);
     const bool is_reply = buf->lane == AQ_MPI_REPLY;

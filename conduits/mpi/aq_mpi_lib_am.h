@@ -42,7 +42,7 @@ struct aq_mpi_completion {
 /* negative: an error code of MPI's, negated */
 
 struct aq_mpi_lib_am {
-    uint32_t slots;                 /* how many of a lane serve it best */
+    uint32_t slots;                 /* how many of a lane serve it best, a power of two */
     enum aq_mpi_receiver preferred; /* which of the tables is the better one with this MPI; in each of them */
     /* Begins to receive. Slot i of a lane is the nbytes at memory[lane] + i * stride. */
     int (*open)(char *const memory[AQ_MPI_LANES], uint32_t slots, size_t stride, size_t nbytes);

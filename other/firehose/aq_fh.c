@@ -65,6 +65,14 @@ static void aq_fh_plan_shares(struct aq_fh *fh)
     fh->local_region = aq_fh_least(most_region, aq_fh_part(config->local_bytes, 8));
 }
 
+void aq_fh_limit_local(struct aq_fh *fh, uint64_t local_bytes)
+{
+    if (local_bytes >= fh->config.local_bytes)
+        return;
+    fh->config.local_bytes = local_bytes < 4 * AQ_FH_PAGE ? 4 * AQ_FH_PAGE : local_bytes;
+    aq_fh_plan_shares(fh);
+}
+
 int aq_fh_open(const struct aq_fh_config *config, const struct aq_fh_ops *ops, void *arg, struct aq_fh **fh_out)
 {
     struct aq_fh *fh;

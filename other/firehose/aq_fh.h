@@ -83,6 +83,9 @@ struct aq_fh_config {
     struct aq_fh_watch *watch;
 };
 
+/** aq_fh_limit_local - own transfers have at most so many bytes (at least 16 KB); before the first of them. */
+void aq_fh_limit_local(struct aq_fh *fh, uint64_t local_bytes);
+
 /** aq_fh_open - a rank's manager. arg goes to the operations. AQ_OK, or negative and logged. */
 int aq_fh_open(const struct aq_fh_config *config, const struct aq_fh_ops *ops, void *arg, struct aq_fh **fh_out);
 
@@ -190,7 +193,7 @@ struct aq_fh_head {
 
 static inline bool aq_fh_has_work(const struct aq_fh *fh)
 {
-    /* relaxed: a hint; who counts up rings for a poll */
+    /* relaxed: a hint; a conduit looks at it before it sleeps */
     return atomic_load_explicit(&((struct aq_fh_head *)(uintptr_t)fh)->work, memory_order_relaxed) != 0;
 }
 
@@ -253,7 +256,7 @@ struct aq_fh_counts {
 
 void aq_fh_counts(struct aq_fh *fh, struct aq_fh_counts *counts_out);
 
-/* --- the job's manager, over active messages (aq_fh_am.c) --- */
+/* --- the job's manager, over active messages (aq_fh_job.c) --- */
 
 extern struct aq_fh *aq_fh_job; /* NULL unless the conduit has started it */
 
@@ -266,6 +269,10 @@ extern struct aq_fh *aq_fh_job; /* NULL unless the conduit has started it */
  */
 int aq_fh_job_start(uint64_t pinnable, uint32_t regions, uint32_t peers, const struct aq_fh_ops *ops, void *arg,
                     struct aq_fh_watch *watch);
+
+/** aq_fh_job_limit - own transfers have at most so many bytes from now on, unless the user said how many; before the
+ * first. */
+void aq_fh_job_limit(uint64_t local_bytes);
 
 /** aq_fh_job_request - the request operation over active messages, for the conduit's struct aq_fh_ops. */
 int aq_fh_job_request(void *arg, uint32_t peer, const void *msg, size_t nbytes);

@@ -138,6 +138,14 @@ static int aq_fh_agree(struct aq_fh_config *config)
     return rc;
 }
 
+void aq_fh_job_limit(uint64_t local_bytes)
+{
+    if (aq_fh_job == NULL || aq_env_is_set(AQ_ENV_FIREHOSE_MAXVICTIM_M))
+        return;
+    aq_fh_limit_local(aq_fh_job, local_bytes);
+    aq_fh_show_size(AQ_ENV_FIREHOSE_MAXVICTIM_M, aq_fh_job->config.local_bytes);
+}
+
 int aq_fh_job_start(uint64_t pinnable, uint32_t regions, uint32_t peers, const struct aq_fh_ops *ops, void *arg,
                     struct aq_fh_watch *watch)
 {

@@ -124,8 +124,7 @@ struct aq_fh_try {
     struct aq_fh_pin pin;
 };
 
-/* exact: if it cannot be watched, it is for one use; if there is more in it than was asked for, that is not worth it.
- * */
+/* exact: if it cannot be watched, it is for one use; if there is more in it than was asked for, that is not worth it */
 static int aq_fh_try_pin(struct aq_fh *fh, struct aq_fh_try *try, bool exact)
 {
     struct aq_fh_watch *watch = fh->head.watch;

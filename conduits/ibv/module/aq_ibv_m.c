@@ -9,16 +9,30 @@
  */
 #include "conduits/ibv/aq_ibv_lib.h"
 
+#include "aq_config.h"
+
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Programs fork, and call system(). Before Linux 5.12 that took pinned pages away from the parent, unless the library
- * was asked to prevent it before it is used; since then it does nothing when asked. An error only means that somebody
- * else in this process has used the library before. */
+ * was asked to prevent it before it is used. Later kernels copy such pages for the child at once. There it must not be
+ * asked: it would mark whatever is registered as not for children, which splits the client's mappings, so that
+ * mremap() of them fails, and leaves holes in children. An error means that somebody else here was first. */
+static bool aq_ibv_m_forks_need_help(void)
+{
+#ifdef AQ_HAVE_IBV_FORK_STATE
+    return ibv_is_fork_initialized() == IBV_FORK_DISABLED;
+#else
+    return true; /* a library older than those kernels */
+#endif
+}
+
 static struct ibv_device **aq_ibv_m_get_device_list(int *count_out)
 {
-    (void)ibv_fork_init();
+    if (aq_ibv_m_forks_need_help())
+        (void)ibv_fork_init();
     return ibv_get_device_list(count_out);
 }
 

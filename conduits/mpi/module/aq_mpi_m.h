@@ -19,4 +19,13 @@ struct aq_mpi_m {
 };
 extern struct aq_mpi_m aq_mpi_m;
 
+/* The error of a call for several requests: the one of these says more than that there is one. */
+static inline int aq_mpi_m_error_of(int error, const MPI_Status *statuses, int count)
+{
+    for (int i = 0; error == MPI_ERR_IN_STATUS && i < count; i++)
+        if (statuses[i].MPI_ERROR != MPI_SUCCESS && statuses[i].MPI_ERROR != MPI_ERR_PENDING)
+            error = statuses[i].MPI_ERROR;
+    return error;
+}
+
 #endif

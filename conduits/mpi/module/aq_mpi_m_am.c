@@ -146,7 +146,7 @@ static int aq_m_completes(struct aq_mpi_completion *out, uint32_t most)
         return 0;
     error = MPI_Testsome((int)part, aq_m_am.request + first, &done, indices, statuses);
     if (error != MPI_SUCCESS)
-        return -error;
+        return -aq_mpi_m_error_of(error, statuses, done);
     if (done == MPI_UNDEFINED)
         return 0;
     for (int i = 0; i < done; i++) {

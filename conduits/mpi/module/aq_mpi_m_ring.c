@@ -2,9 +2,8 @@
  * aq_mpi_m_ring.c - packets come into receives that wait for them.
  *
  * Each lane has a communicator and a ring of persistent receives from any source. MPI fills them in the order in which
- * they were started, so that the look at the oldest one finds what has come, with one call for both lanes. A packet
- * that MPI transfers by rendezvous may hang behind its sender, and the ones after it are complete: a hard look, now
- * and then, finds those.
+ * they were started, so that the look at the oldest one of a lane finds what has come. A packet that MPI transfers by
+ * rendezvous may hang behind its sender, and the ones after it are complete: a hard look, now and then, finds those.
  *
  * This serves an MPI that matches within a communicator, where the client's own messages do not meet our receives.
  *
@@ -15,18 +14,23 @@
 #include <stdlib.h>
 
 #include "conduits/mpi/module/aq_mpi_m_am.h"
+#include "core/aq_platform.h"
+
+#define AQ_M_ROW 4u /* single looks at one lane in a row, for one at both */
 
 struct aq_m_ring {
     MPI_Request *request; /* [slots], by slot */
     MPI_Request *looked;  /* [slots], for one call: those that wait, the oldest first */
-    uint32_t *order;      /* [slots], slots that wait, the oldest at head % slots */
+    uint32_t *order;      /* [slots], slots that wait, the oldest at head & mask */
     uint32_t head, tail;
 };
 
 static struct {
     struct aq_m_ring ring[AQ_MPI_LANES];
     MPI_Request oldest[AQ_MPI_LANES]; /* the ring's oldest, or MPI_REQUEST_NULL */
-    uint32_t slots;
+    uint32_t slots, mask;             /* mask: slots - 1 */
+    enum aq_mpi_lane expected;        /* the lane of the last packet */
+    uint32_t row;                     /* single looks at it since both were looked at */
 } aq_m_rings;
 
 static inline void aq_m_set_oldest(enum aq_mpi_lane lane)
@@ -34,7 +38,7 @@ static inline void aq_m_set_oldest(enum aq_mpi_lane lane)
     const struct aq_m_ring *ring = &aq_m_rings.ring[lane];
 
     aq_m_rings.oldest[lane] = ring->head == ring->tail ? MPI_REQUEST_NULL
-                                                    : ring->request[ring->order[ring->head % aq_m_rings.slots]];
+                                                    : ring->request[ring->order[ring->head & aq_m_rings.mask]];
 }
 
 int aq_m_ring_restart(enum aq_mpi_lane lane, uint32_t slot)
@@ -42,7 +46,7 @@ int aq_m_ring_restart(enum aq_mpi_lane lane, uint32_t slot)
     struct aq_m_ring *ring = &aq_m_rings.ring[lane];
     const int error = MPI_Start(&ring->request[slot]);
 
-    ring->order[ring->tail++ % aq_m_rings.slots] = slot;
+    ring->order[ring->tail++ & aq_m_rings.mask] = slot;
     if (ring->tail - ring->head == 1)
         aq_m_set_oldest(lane);
     return -error;
@@ -52,9 +56,12 @@ int aq_m_ring_open(char *const memory[AQ_MPI_LANES], uint32_t slots, size_t stri
 {
     int error = MPI_SUCCESS;
 
+    if ((slots & (slots - 1)) != 0)
+        return -MPI_ERR_ARG;
     aq_m_packets.comm[AQ_MPI_REPLY] = aq_mpi_m.reply;
     aq_m_packets.comm[AQ_MPI_REQUEST] = aq_mpi_m.request;
     aq_m_rings.slots = slots;
+    aq_m_rings.mask = slots - 1;
     for (int lane = 0; lane < AQ_MPI_LANES; lane++) {
         struct aq_m_ring *ring = &aq_m_rings.ring[lane];
 
@@ -78,7 +85,7 @@ void aq_m_ring_close(void)
         struct aq_m_ring *ring = &aq_m_rings.ring[lane];
 
         for (; ring->head != ring->tail; ring->head++) {
-            MPI_Request *request = &ring->request[ring->order[ring->head % aq_m_rings.slots]];
+            MPI_Request *request = &ring->request[ring->order[ring->head & aq_m_rings.mask]];
 
             MPI_Cancel(request);
             MPI_Wait(request, MPI_STATUS_IGNORE); /* returns: the receive is cancelled, or complete */
@@ -94,13 +101,13 @@ void aq_m_ring_close(void)
 }
 
 /* One at this place of the order has been filled. That of the others stays. */
-static int aq_m_take_at(enum aq_mpi_lane lane, uint32_t at, const MPI_Status *status, struct aq_mpi_arrival *out)
+static inline int aq_m_take_at(enum aq_mpi_lane lane, uint32_t at, const MPI_Status *status, struct aq_mpi_arrival *out)
 {
     struct aq_m_ring *ring = &aq_m_rings.ring[lane];
-    const uint32_t slot = ring->order[at % aq_m_rings.slots];
+    const uint32_t slot = ring->order[at & aq_m_rings.mask];
 
-    for (; at != ring->head; at--)
-        ring->order[at % aq_m_rings.slots] = ring->order[(at - 1) % aq_m_rings.slots];
+    for (; AQ_UNLIKELY(at != ring->head); at--)
+        ring->order[at & aq_m_rings.mask] = ring->order[(at - 1) & aq_m_rings.mask];
     ring->head++;
     aq_m_set_oldest(lane);
     return aq_m_arrived(lane, lane, slot, status, out);
@@ -115,39 +122,64 @@ static int aq_m_take_hard(enum aq_mpi_lane lane, struct aq_mpi_arrival *out)
     int error, flag, at;
 
     for (uint32_t i = 0; i < waiting; i++)
-        ring->looked[i] = ring->request[ring->order[(ring->head + i) % aq_m_rings.slots]];
+        ring->looked[i] = ring->request[ring->order[(ring->head + i) & aq_m_rings.mask]];
     error = MPI_Testany((int)waiting, ring->looked, &at, &flag, &status);
     if (error != MPI_SUCCESS || !flag || at == MPI_UNDEFINED)
         return -error;
     return aq_m_take_at(lane, ring->head + (uint32_t)at, &status, out);
 }
 
-static int aq_m_take_oldest(unsigned lanes, struct aq_mpi_arrival *out)
+/* The oldest of both lanes. Open MPI's MPI_Testany looks at them, moves messages on, and does not look again. */
+static __attribute__((noinline)) int aq_m_take_either(struct aq_mpi_arrival *out)
 {
     MPI_Status status;
-    int error, flag, lane = AQ_MPI_REPLY;
+    int error, flag, lane;
 
-    if (lanes == (1u << AQ_MPI_LANES) - 1) {
-        error = MPI_Testany(AQ_MPI_LANES, aq_m_rings.oldest, &lane, &flag, &status);
-    } else {
-        lane = (lanes & 1u << AQ_MPI_REPLY) != 0 ? AQ_MPI_REPLY : AQ_MPI_REQUEST;
-        if ((lanes & 1u << lane) == 0 || aq_m_rings.oldest[lane] == MPI_REQUEST_NULL)
-            return 0;
-        error = MPI_Test(&aq_m_rings.oldest[lane], &flag, &status);
-    }
+    aq_m_rings.row = 0;
+    error = MPI_Testany(AQ_MPI_LANES, aq_m_rings.oldest, &lane, &flag, &status);
     if (!flag || error != MPI_SUCCESS || lane == MPI_UNDEFINED)
         return -error;
+    aq_m_rings.expected = (enum aq_mpi_lane)lane;
     return aq_m_take_at((enum aq_mpi_lane)lane, aq_m_rings.ring[lane].head, &status, out);
+}
+
+/* That of one lane. MPI_Test looks again after it has moved messages on. */
+static inline int aq_m_take_oldest(enum aq_mpi_lane lane, struct aq_mpi_arrival *out)
+{
+    struct aq_m_ring *ring = &aq_m_rings.ring[lane];
+    MPI_Status status;
+    int error, flag;
+
+    if (AQ_UNLIKELY(aq_m_rings.oldest[lane] == MPI_REQUEST_NULL))
+        return 0;
+    error = MPI_Test(&aq_m_rings.oldest[lane], &flag, &status);
+    if (!flag || AQ_UNLIKELY(error != MPI_SUCCESS))
+        return -error;
+    return aq_m_take_at(lane, ring->head, &status, out);
+}
+
+/* Who asks gets replies, who serves gets requests: looks go to the lane of the last packet, the last of them to both. A
+ * single look goes to both now and then, so that a lane that goes on and on does not hide the other. */
+static inline int aq_m_take_any(unsigned looks, struct aq_mpi_arrival *out)
+{
+    int found = 0;
+
+    if (looks == 1 && AQ_LIKELY(++aq_m_rings.row < AQ_M_ROW))
+        return aq_m_take_oldest(aq_m_rings.expected, out);
+    for (; looks > 1 && found == 0; looks--)
+        found = aq_m_take_oldest(aq_m_rings.expected, out);
+    return found != 0 ? found : aq_m_take_either(out);
 }
 
 int aq_m_ring_take(unsigned lanes, unsigned looks, struct aq_mpi_arrival *out)
 {
     int found = 0;
 
-    for (unsigned i = 0; i < looks && found == 0; i++)
-        found = aq_m_take_oldest(lanes, out);
-    for (int lane = 0; lane < AQ_MPI_LANES && looks == 0 && found == 0; lane++)
+    if (AQ_LIKELY(lanes == (1u << AQ_MPI_LANES) - 1 && looks != 0))
+        return aq_m_take_any(looks, out);
+    for (int lane = 0; lane < AQ_MPI_LANES && found == 0; lane++)
         if ((lanes & 1u << lane) != 0)
-            found = aq_m_take_hard((enum aq_mpi_lane)lane, out);
+            found = looks == 0 ? aq_m_take_hard((enum aq_mpi_lane)lane, out)
+                               : aq_m_take_oldest((enum aq_mpi_lane)lane, out);
     return found;
 }

@@ -17,7 +17,7 @@ static struct {
     MPI_Request meeting;
     MPI_Win win[AQ_MPI_WINS];
     MPI_Request *list;    /* [room], as the next three; always room for one more */
-    MPI_Status *statuses; /* not looked at; MPI_STATUSES_IGNORE makes compilers warn */
+    MPI_Status *statuses;
     int *done;
     unsigned *told;
     int count, room;
@@ -79,24 +79,34 @@ static bool aq_mpi_m_is_unified(MPI_Win win)
            && *model == MPI_WIN_UNIFIED;
 }
 
+/* A window serves all of its ranks or none. If some have not got it, the others cannot give it back, since that is
+ * collective: MPI_Finalize does. */
 static int aq_mpi_m_make(MPI_Comm comm, enum aq_mpi_win which, void *base, size_t size, bool *usable_out)
 {
+    enum { MADE, USABLE, COUNT };
+    int mine[COUNT] = { 0 }, all[COUNT] = { 0 };
     MPI_Win win = MPI_WIN_NULL;
     int error;
 
     *usable_out = false;
     error = MPI_Win_create(base, (MPI_Aint)size, 1, MPI_INFO_NULL, comm, &win);
-    if (error != MPI_SUCCESS)
-        return error;
-    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
-    if (aq_mpi_m_is_unified(win)) {
+    if (error == MPI_SUCCESS) {
+        mine[MADE] = 1;
+        MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    }
+    if (mine[MADE] && aq_mpi_m_is_unified(win)) {
         /* no lock of another kind is ever taken: nothing to check, nothing to ask the targets */
         error = MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
-        *usable_out = error == MPI_SUCCESS;
+        mine[USABLE] = error == MPI_SUCCESS;
     }
-    if (*usable_out)
+    if (MPI_Allreduce(mine, all, COUNT, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all[USABLE]) {
         aq_mpi_m_transfers.win[which] = win;
-    else
+        *usable_out = true;
+        return error;
+    }
+    if (mine[USABLE])
+        MPI_Win_unlock_all(win);
+    if (all[MADE])
         MPI_Win_free(&win);
     return error;
 }
@@ -310,6 +320,7 @@ static int aq_mpi_m_test(const unsigned **done_out, unsigned *count_out)
     else
         error = MPI_Testsome(aq_mpi_m_transfers.count, aq_mpi_m_transfers.list, &count, aq_mpi_m_transfers.done,
                              aq_mpi_m_transfers.statuses);
+    error = aq_mpi_m_error_of(error, aq_mpi_m_transfers.statuses, count);
     if (error != MPI_SUCCESS || count == MPI_UNDEFINED) /* that: the list is empty */
         count = 0;
     aq_mpi_m_take_out(count);

@@ -1,0 +1,112 @@
+/*
+ * aq_ibv_grant.c - telling peers what they may send.
+ *
+ * A peer hears of grants with the next message to it, or by an RDMA write into its cell if there is none and half its
+ * window, or a want, is due (aq_ibv_credit.h). Those who are owed news are in a list, so that nobody else is looked at.
+ *
+ * Owns      the list
+ * Threads   any
+ * Uses      aq_ibv_credit.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <string.h>
+
+#include "conduits/ibv/aq_ibv_recv.h"
+#include "core/aq_rc.h"
+
+void aq_ibv_owe(struct aq_ibv_peer *peer)
+{
+    if (peer->owes) /* relaxed in effect: only set and cleared under in_lock, which we hold */
+        return;
+    peer->owes = true;
+    aq_lock_acquire(&aq_ibv.owes_lock);
+    peer->next_owes = atomic_load_explicit(&aq_ibv.owes, memory_order_relaxed);
+    atomic_store_explicit(&aq_ibv.owes, peer, memory_order_relaxed);
+    aq_lock_release(&aq_ibv.owes_lock);
+}
+
+/* Write what is granted into the peer's cell; false: no room now. */
+static bool aq_ibv_grant_write(struct aq_ibv_peer *peer)
+{
+    uint64_t words[AQ_IBV_CELL_WORDS];
+    uint32_t news[AQ_IBV_LANES];
+    struct ibv_sge sge = { .addr = (uintptr_t)words, .length = sizeof(words) };
+    struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+                              .send_flags = IBV_SEND_INLINE };
+    struct aq_ibv_buf *buf = NULL;
+    int rc;
+
+    for (unsigned lane = 0; lane < AQ_IBV_LANES; lane++) {
+        news[lane] = aq_ibv_credit_news(&peer->in[lane]);
+        words[lane] = aq_ibv_cell_word(news[lane]);
+    }
+    words[AQ_IBV_LANES] = peer->handled;
+    wr.wr.rdma.remote_addr = peer->cell_there;
+    wr.wr.rdma.rkey = peer->cell_rkey;
+    if (AQ_UNLIKELY(peer->qps[peer->am_qp]->max_inline < sizeof(words))) { /* a device without */
+        buf = aq_ibv_buf_take(AQ_IBV_REPLY);
+        if (buf == NULL)
+            return false;
+        memcpy(buf->bytes, words, sizeof(words));
+        sge.addr = (uintptr_t)buf->bytes;
+        sge.lkey = buf->lkey[peer->qps[peer->am_qp]->rail->dev->index];
+        wr.send_flags = 0;
+    }
+    rc = aq_ibv_qp_post(peer->qps[peer->am_qp], &wr, 1, buf != NULL ? &buf->done : NULL, AQ_IBV_POST_RESERVE);
+    if (rc != AQ_OK) {
+        if (buf != NULL)
+            aq_ibv_buf_give(buf);
+        return false;
+    }
+    for (unsigned lane = 0; lane < AQ_IBV_LANES; lane++)
+        aq_ibv_credit_told(&peer->in[lane], news[lane]);
+    aq_counter_add(&aq_ibv.counts.grants_written, 1);
+    return true;
+}
+
+/* Serve one of those who are owed something; true: it may leave the list. */
+static bool aq_ibv_grant_one(struct aq_ibv_peer *peer, bool all)
+{
+    bool news = false, due = false;
+
+    aq_lock_acquire(&peer->in_lock);
+    for (unsigned lane = 0; lane < AQ_IBV_LANES; lane++) {
+        /* relaxed: see aq_ibv_credit_told() */
+        news = news || aq_ibv_credit_news(&peer->in[lane])
+                           != atomic_load_explicit(&peer->in[lane].told, memory_order_relaxed);
+        due = due || aq_ibv_credit_due(&peer->in[lane]);
+    }
+    if ((due || (all && news)) && aq_ibv_grant_write(peer))
+        news = false;
+    if (!news)
+        peer->owes = false;
+    aq_lock_release(&peer->in_lock);
+    return !news;
+}
+
+void aq_ibv_grant(bool all)
+{
+    struct aq_ibv_peer *list, *kept = NULL, **last = &kept;
+
+    /* relaxed: a peer that another thread adds now is that thread's to serve */
+    if (AQ_LIKELY(atomic_load_explicit(&aq_ibv.owes, memory_order_relaxed) == NULL))
+        return;
+    aq_lock_acquire(&aq_ibv.owes_lock);
+    list = atomic_load_explicit(&aq_ibv.owes, memory_order_relaxed);
+    atomic_store_explicit(&aq_ibv.owes, NULL, memory_order_relaxed);
+    aq_lock_release(&aq_ibv.owes_lock);
+    while (list != NULL) {
+        struct aq_ibv_peer *peer = list;
+
+        list = peer->next_owes; /* before it can be in the list again */
+        if (aq_ibv_grant_one(peer, all))
+            continue;
+        *last = peer;
+        last = &peer->next_owes;
+    }
+    if (kept == NULL)
+        return;
+    aq_lock_acquire(&aq_ibv.owes_lock);
+    *last = atomic_load_explicit(&aq_ibv.owes, memory_order_relaxed);
+    atomic_store_explicit(&aq_ibv.owes, kept, memory_order_relaxed);
+    aq_lock_release(&aq_ibv.owes_lock);
+}
