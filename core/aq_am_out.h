@@ -16,7 +16,7 @@ static inline struct aq_token *aq_token(gex_Token_t token)
     return (struct aq_token *)(void *)token;
 }
 
-/* Payloads are copied or placed before a send returns: the local completion is past. */
+/* The payload was copied or placed before the send returned: the local completion is past. */
 static inline void aq_am_complete_locally(gex_Event_t *lc_opt)
 {
     if (aq_lc_is_variable(lc_opt))

@@ -279,11 +279,12 @@ static gex_TM_t aq_msg_job(void)
 }
 
 /* Send what has not left yet. False: no room for all of it. A conduit may go on reading what is large: it counts that in
- * the operation, and the step is over when aq_step_has_left(). Not where the receiver may have to wait for our core. */
+ * the operation, and the step is over when aq_step_has_left(). Not where the receiver may have to wait for our core, and not what is sent
+ * before the receiver has called for it, since the next receiver may be ready first. */
 static bool aq_step_send(const struct aq_prog *prog, struct aq_step *step)
 {
     const size_t most = aq_am_max_medium();
-    const size_t copied = aq_job.oversubscribed ? SIZE_MAX : AQ_AM_COPIED;
+    const size_t copied = aq_job.oversubscribed || step->nbytes <= AQ_EAGER ? SIZE_MAX : AQ_AM_COPIED;
     struct aq_am_lc lc = { .opt = GEX_EVENT_GROUP, .op = prog->op };
 
     if (step->nbytes != 0 && step->sent == step->nbytes)

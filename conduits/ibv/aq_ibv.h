@@ -315,6 +315,8 @@ void aq_ibv_buf_give(struct aq_ibv_buf *buf);
 void aq_ibv_fault_completion(const struct aq_ibv_rail *rail, const struct aq_ibv_qp *qp, const struct ibv_wc *wc);
 /* Has one? Then others fail too, and nothing needs to be said of them. */
 bool aq_ibv_fault_is_known(void);
+/* From polls, without a lock: reports it, if the connector has not for long: it may be gone, with its descriptors. */
+void aq_ibv_fault_overdue(uint64_t now_ns);
 /* An asynchronous event of a device. */
 void aq_ibv_fault_event(const struct aq_ibv_dev *dev, const struct ibv_async_event *event);
 /* Ends the job for a request that failed, or a port that has been down for too long. Returns when to look again, or

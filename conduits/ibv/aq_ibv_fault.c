@@ -5,7 +5,7 @@
  * because the job is ending looks the same; the news of the end then comes within seconds, and is waited for, by the
  * connector: whoever finds the failed completion holds locks, notes it and goes on.
  *
- * Threads   aq_ibv_fault_completion(): any; else the connector, but for the words
+ * Threads   aq_ibv_fault_completion(), aq_ibv_fault_overdue(): any; else the connector, but for the words
  * Uses      core/aq_exit.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdio.h>
@@ -98,7 +98,7 @@ static struct {
     struct ibv_wc wc;
     uint64_t since_ns;
 } aq_ibv_failure;
-enum { AQ_IBV_ALL_WELL, AQ_IBV_NOTING, AQ_IBV_NOTED };
+enum { AQ_IBV_ALL_WELL, AQ_IBV_NOTING, AQ_IBV_NOTED, AQ_IBV_TOLD };
 
 void aq_ibv_fault_completion(const struct aq_ibv_rail *rail, const struct aq_ibv_qp *qp, const struct ibv_wc *wc)
 {
@@ -141,7 +141,7 @@ static void aq_ibv_fault_report(void)
     aq_ibv_fault_text(text, sizeof(text), aq_ibv_fault_opcode(qp, wc->wr_id), wc->status, wc->vendor_err);
     snprintf(why, sizeof(why), "ibv: port %s:%u (%s): %s", rail->dev->name, rail->port,
              aq_ibv_gid_text(rail->gid.gid.raw, gid, sizeof(gid)), text);
-    if (atomic_load_explicit(&rail->down, memory_order_relaxed)) /* relaxed: only this thread writes it */
+    if (atomic_load_explicit(&rail->down, memory_order_relaxed)) /* relaxed: a hint */
         aq_ibv_fault_is_down(rail, aq_now_ns(), text);
     if (peer == NULL)
         aq_fatal("%s", why);
@@ -153,16 +153,39 @@ static void aq_ibv_fault_report(void)
     aq_fatal("%s; the peer is %s", why, who);
 }
 
-/* A failure is reported unless the news of the job's end comes first. Returns when to look again, or UINT64_MAX. */
-static uint64_t aq_ibv_fault_news(uint64_t now_ns)
+/* Reports what is noted, after so long, if the job's end has not explained it. Returns when to look again, or
+ * UINT64_MAX. */
+static uint64_t aq_ibv_fault_report_after(uint64_t patience_ns, uint64_t now_ns)
 {
+    int state = AQ_IBV_NOTED;
+
     /* acquire: pairs with the release in aq_ibv_fault_completion() */
     if (AQ_LIKELY(atomic_load_explicit(&aq_ibv_failure.state, memory_order_acquire) != AQ_IBV_NOTED)
         || aq_exit_in_progress())
         return UINT64_MAX;
-    if (now_ns >= aq_ibv_failure.since_ns + AQ_IBV_NEWS_NS)
+    if (now_ns >= aq_ibv_failure.since_ns + patience_ns
+        && atomic_compare_exchange_strong_explicit(&aq_ibv_failure.state, &state, AQ_IBV_TOLD, memory_order_relaxed,
+                                                   memory_order_relaxed)) /* relaxed: it only picks one thread */
         aq_ibv_fault_report();
-    return aq_ibv_failure.since_ns + AQ_IBV_NEWS_NS;
+    return aq_ibv_failure.since_ns + patience_ns;
+}
+
+/* Has a request failed by itself, not because its queue pair was in error? */
+static bool aq_ibv_fault_says_more(void)
+{
+    /* acquire: pairs with the release in aq_ibv_fault_completion() */
+    return atomic_load_explicit(&aq_ibv_failure.state, memory_order_acquire) >= AQ_IBV_NOTED
+           && aq_ibv_failure.wc.status != IBV_WC_WR_FLUSH_ERR;
+}
+
+static uint64_t aq_ibv_fault_news(uint64_t now_ns)
+{
+    return aq_ibv_fault_report_after(AQ_IBV_NEWS_NS, now_ns);
+}
+
+void aq_ibv_fault_overdue(uint64_t now_ns)
+{
+    (void)aq_ibv_fault_report_after(3 * AQ_IBV_NEWS_NS, now_ns);
 }
 
 void aq_ibv_fault_kinds(const struct aq_ibv_rail *rail, const struct aq_ibv_peer *peer, const uint8_t gid[16],
@@ -230,6 +253,8 @@ static void aq_ibv_fault_qp_event(const struct aq_ibv_dev *dev, const struct ibv
 
     if (aq_ibv_fault_is_the_end())
         return;
+    if (aq_ibv_fault_says_more())
+        aq_ibv_fault_report();
     if (qp == NULL)
         aq_fatal("ibv: device %s: %s, on the queue of datagrams", dev->name, what);
     aq_fatal("ibv: device %s: %s, on a queue pair with %s: %s", dev->name, what,

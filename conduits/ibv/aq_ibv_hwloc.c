@@ -15,9 +15,11 @@
 #include "conduits/ibv/aq_ibv_device.h"
 
 #ifdef HAVE_HWLOC
+#include <hwloc.h>
+#endif
+#if defined(HAVE_HWLOC) && HWLOC_API_VERSION < 0x30000 /* the library of that name has this version's types */
 
 #include <dlfcn.h>
-#include <hwloc.h>
 #include <string.h>
 
 #define AQ_IBV_HWLOC "libhwloc.so.15"
@@ -98,8 +100,8 @@ bool aq_ibv_hwloc_distance(const char *device, const cpu_set_t *mine, uint32_t *
 {
     hwloc_obj_t at;
 
-    if (!aq_ibv_hwloc_load() || (at = aq_ibv_hwloc_place(device)) == NULL)
-        return false;
+    if (!aq_ibv_hwloc_load() || (at = aq_ibv_hwloc_place(device)) == NULL || at->parent == NULL)
+        return false; /* at the machine as a whole: hwloc knows no better */
     *distance_out = 0;
     if (aq_ibv_hwloc_shared(at->cpuset, mine) > 0)
         return true;

@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 
 #include "conduits/ibv/aq_ibv_xfer.h"
+#include "core/aq_env.h"
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
 #include "other/firehose/aq_fh_watch.h"
@@ -23,7 +24,8 @@
 
 #define AQ_PIN_REGIONS_MOST 65536u
 #define AQ_PIN_LEAST ((uint64_t)1 << 20) /* bytes: with less firehose makes no sense */
-#define AQ_PIN_OTHERS ((uint64_t)8 << 20) /* of the limit: for buffers of messages, and bounce buffers */
+#define AQ_PIN_BOUNCE ((uint64_t)4 << 20) /* of the limit: for bounce buffers and the queues of devices */
+#define AQ_PIN_PEER ((uint64_t)64 << 10)  /* of the limit: for the queues of one peer */
 #define AQ_PIN_CAPABILITY 14 /* CAP_IPC_LOCK, see capabilities(7) */
 
 static struct aq_fh_watch *aq_ibv_watch_job;
@@ -73,7 +75,21 @@ void aq_ibv_pin_local(const struct aq_fh_hold *hold, struct aq_ibv_local *local_
         local_out->lkey[dev] = pinned->mrs[dev]->lkey;
 }
 
-/* May this process lock more than its limit says (CAP_IPC_LOCK)? */
+/* Are the users in this process's name space those of the machine? */
+static bool aq_ibv_pin_is_at_home(void)
+{
+    FILE *file = fopen("/proc/self/uid_map", "re");
+    unsigned long from, to, count = 0;
+
+    if (file == NULL || fscanf(file, "%lu %lu %lu", &from, &to, &count) != 3 || from != 0 || to != 0)
+        count = 0;
+    if (file != NULL)
+        fclose(file);
+    return count == UINT32_MAX;
+}
+
+/* May this process lock more than its limit says (CAP_IPC_LOCK)? The kernel asks whether it may on the machine, not in
+ * its container. */
 static bool aq_ibv_pin_is_privileged(void)
 {
     FILE *file = fopen("/proc/self/status", "re");
@@ -85,18 +101,26 @@ static bool aq_ibv_pin_is_privileged(void)
             break;
     if (file != NULL)
         fclose(file);
-    return (caps >> AQ_PIN_CAPABILITY & 1) != 0;
+    return (caps >> AQ_PIN_CAPABILITY & 1) != 0 && aq_ibv_pin_is_at_home();
+}
+
+/* Bytes that are locked besides what is transferred: at most, after traffic with all ranks. */
+static uint64_t aq_ibv_pin_others(void)
+{
+    return (uint64_t)(aq_env_int(AQ_ENV_RBUF_COUNT) + aq_env_int(AQ_ENV_BBUF_COUNT)) * AQ_IBV_BUF + AQ_PIN_BOUNCE
+           + (uint64_t)(aq_job.size - aq_job.nbrhd_size) * AQ_PIN_PEER;
 }
 
 /* Bytes that may be locked beside the buffers of messages, as the limit of locked memory says. */
 static uint64_t aq_ibv_pin_lockable(void)
 {
+    const uint64_t others = aq_ibv_pin_others();
     struct rlimit limit;
     uint64_t locked;
 
     if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || aq_ibv_pin_is_privileged())
         return UINT64_MAX;
-    locked = limit.rlim_cur > 2 * AQ_PIN_OTHERS ? limit.rlim_cur - AQ_PIN_OTHERS : limit.rlim_cur / 2;
+    locked = limit.rlim_cur > 2 * others ? limit.rlim_cur - others : limit.rlim_cur / 2;
     return locked / aq_ibv.dev_count; /* a page counts for each device that it is pinned for */
 }
 

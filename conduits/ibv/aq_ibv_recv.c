@@ -346,6 +346,7 @@ void aq_ibv_tick(uint64_t now_ns)
     if (AQ_LIKELY(now_ns < atomic_load_explicit(&next, memory_order_relaxed)))
         return;
     atomic_store_explicit(&next, now_ns + AQ_IBV_TICK_NS, memory_order_relaxed);
+    aq_ibv_fault_overdue(now_ns);
     for (uint32_t i = 0; i < aq_ibv.rail_count; i++) /* a request that was not signalled completes too, if it failed */
         (void)aq_ibv_qp_reap(&aq_ibv.rails[i]);
     for (struct aq_ibv_peer *peer = atomic_load_explicit(&aq_ibv.active, memory_order_acquire); peer != NULL;

@@ -14,6 +14,7 @@
 #include "conduits/mpi/aq_mpi.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -45,9 +46,16 @@ static _Thread_local struct aq_shm_spare aq_mpi_spare;
 
 int aq_mpi_load(char *why, size_t len)
 {
-    if (aq_mpi.lib == NULL)
-        aq_mpi.lib = aq_module_open("mpi", why, len);
-    return aq_mpi.lib != NULL ? AQ_OK : AQ_ERR_SYS;
+    const struct aq_mpi_lib *lib = aq_mpi.lib != NULL ? aq_mpi.lib : aq_module_open("mpi", why, len);
+
+    if (lib == NULL)
+        return AQ_ERR_SYS;
+    if (lib->version != AQ_MPI_LIB_VERSION) {
+        snprintf(why, len, "its module is of another release (%u, this is %u)", lib->version, AQ_MPI_LIB_VERSION);
+        return AQ_ERR_SYS;
+    }
+    aq_mpi.lib = lib;
+    return AQ_OK;
 }
 
 void aq_mpi_fatal(int error, const char *what)

@@ -168,13 +168,11 @@ struct aq_mpi_payload {
     const void *bytes;
 };
 
-/* May it be sent from where it is? Who wants the memory back at once waits until the receiver has taken it, which costs
- * less than a copy if that one looks at once. So what is large is lent as large puts are; a medium never, since its
- * sender may mean to meet a receiver in the program's own MPI that will look here only after. */
+/* May it be sent from where it is? Not if the client wants it back at once: the call would wait until the receiver has
+ * looked, which it may mean to do only after it has met the sender in the program's own MPI. */
 static inline bool aq_mpi_am_lends(const struct aq_am_out *out)
 {
-    return out->lc != NULL &&
-           (!aq_am_lc_is_now(out) || (out->nbytes >= AQ_MPI_MAX_MEDIUM && out->kind == AQ_AM_LONG && !aq_job.oversubscribed));
+    return out->lc != NULL && !aq_am_lc_is_now(out);
 }
 
 /* Is there room for it now? size: of the buffer for a payload. Under the lock. */

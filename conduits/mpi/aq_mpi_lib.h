@@ -51,7 +51,10 @@ struct aq_mpi_lib_job {
 struct aq_mpi_lib_am;  /* aq_mpi_lib_am.h: messages */
 struct aq_mpi_lib_rma; /* aq_mpi_lib_rma.h: windows */
 
+#define AQ_MPI_LIB_VERSION 1u /* changes with the table */
+
 struct aq_mpi_lib {
+    uint32_t version; /* AQ_MPI_LIB_VERSION */
     struct aq_mpi_lib_job job;
     const struct aq_mpi_lib_am *am; /* [AQ_MPI_RECEIVERS] */
     const struct aq_mpi_lib_rma *rma;

@@ -50,7 +50,7 @@ void aq_mpi_meet(void)
 /* False: this MPI has none for us, and messages serve. */
 static bool aq_mpi_window_open(void *base, uintptr_t size)
 {
-    char text[256] = "it keeps copies of the memory (MPI_WIN_SEPARATE)";
+    char text[256] = "some rank's MPI has none that is one with its memory (MPI_WIN_UNIFIED)";
     bool usable = false;
     int error;
 

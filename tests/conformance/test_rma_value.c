@@ -89,7 +89,9 @@ int main(int argc, char **argv)
         check_forms(aq_test_peer(k));
         aq_test_barrier();
     }
-    rule("extended 6.7: naturally aligned 8-byte words are not torn");
-    check_tearing();
+    if (getenv("AQ_TEST_BYTEWISE") == NULL) { /* a device in software may copy byte by byte, while we look */
+        rule("extended 6.7: naturally aligned 8-byte words are not torn");
+        check_tearing();
+    }
     return aq_test_finish();
 }

@@ -44,6 +44,7 @@ sub enter {
     $ENV{GASNET_EXITTIMEOUT}      = 30;    # emulated processors, maybe of a busy machine
     $ENV{GASNET_HOST_TIMEOUT}     = 60;
     $ENV{AQ_TEST_PATIENCE}        = 120;
+    $ENV{AQ_TEST_BYTEWISE}        = 1; # Soft-RoCE copies payloads by the kernel's memcpy, which knows no words
     # Two "hosts" that are this one, and a device for each other rank. The launcher sees to it that all ranks have the
     # same environment, so each chooses by its number.
     write_script('wire-ssh', "while [ \$# -gt 2 ]; do shift; done\nexec sh -c \"\$2\"\n");

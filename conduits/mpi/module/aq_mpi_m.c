@@ -209,6 +209,7 @@ static const char aq_mpi_m_mpirun[] __attribute__((used)) = "$AqueductMpirun: " 
 
 extern const struct aq_mpi_lib aq_mpi_lib;
 const struct aq_mpi_lib aq_mpi_lib __attribute__((visibility("default"))) = {
+    .version = AQ_MPI_LIB_VERSION,
     .job = {
         .about = aq_mpi_m_about,
         .text = aq_mpi_m_text,
