@@ -284,7 +284,7 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
     aq_service_init(flags);
     aq_env_report(aq_job.rank);
     aq_upcall_barrier();
-    aq_job.initialised = true;
+    atomic_store_explicit(&aq_job.initialised, true, memory_order_relaxed); /* see aq_job_has_started() */
     aq_trace_end(AQ_TRACE_CLIENT_INIT, began, GEX_RANK_INVALID, 0);
 
     *client_out = (gex_Client_t)(void *)&aq_job.client;

@@ -157,7 +157,7 @@ static void aq_exit_leave_network(void)
 {
     const struct aq_conduit_ops *conduit = aq_job.conduit;
 
-    if (aq_job.initialised && conduit->exit != NULL && aq_exit_me.board != NULL)
+    if (aq_job_has_started() && conduit->exit != NULL && aq_exit_me.board != NULL)
         conduit->exit(aq_exit_me.board->exit_timeout_ms * (uint64_t)250000); /* a quarter: others are not asked yet */
 }
 

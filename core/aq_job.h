@@ -84,7 +84,7 @@ struct aq_bound {
 struct aq_job {
     gex_Rank_t rank, size;
     const struct aq_conduit_ops *conduit;
-    bool initialised;  /* gex_Client_Init has returned */
+    atomic_bool initialised; /* gex_Client_Init has returned; see aq_job_has_started() */
     bool attached;
     bool no_overrides; /* AQ_NO_OVERRIDES: use reference paths where the conduit has its own */
     bool oversubscribed; /* more ranks on this host than cores */
@@ -119,6 +119,13 @@ extern struct aq_job aq_job;
 
 /* Collective over the job, once messages work: all[i * len ..] becomes rank i's mine[0 .. len). */
 int aq_job_allgather(const void *mine, size_t len, void *all);
+
+/* Has gex_Client_Init returned? Threads of the library's own ask too: relaxed, since nothing but what they say of a
+ * failure depends on it. */
+static inline bool aq_job_has_started(void)
+{
+    return atomic_load_explicit(&aq_job.initialised, memory_order_relaxed);
+}
 
 static inline struct aq_tm *aq_tm(gex_TM_t tm)
 {

@@ -108,7 +108,7 @@ int gasnet_attach(gasnet_handlerentry_t *table, int numentries, uintptr_t segsiz
     (void)minheapoffset;
     if (aq_gasnet1_state == AQ_GASNET1_ATTACHED)
         return aq_fail(GASNET_ERR_NOT_INIT, "gasnet_attach called a second time");
-    if (aq_gasnet1_state != AQ_GASNET1_STARTED || !aq_job.initialised)
+    if (aq_gasnet1_state != AQ_GASNET1_STARTED || !aq_job_has_started())
         return aq_fail(GASNET_ERR_NOT_INIT, "gasnet_attach called without gasnet_init before it; clients "
                        "of gex_Client_Init call gex_Segment_Attach and gex_EP_RegisterHandlers");
 #if GASNET_DEBUG

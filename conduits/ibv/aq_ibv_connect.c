@@ -132,7 +132,7 @@ static void aq_ibv_connect_look_silent(struct aq_ibv_peer *peer, uint64_t now_ns
         return;
     (void)aq_ibv_peer_who(peer, who, sizeof(who));
     peer->warned = true; /* a stopped process looks the same: so once the job runs, this is a warning */
-    if (!aq_job.initialised)
+    if (!aq_job_has_started())
         aq_fatal("ibv: %s has not answered %u datagrams in %.0f s: %s", who, peer->hello.tries,
                  (double)AQ_IBV_SILENT_NS * 1e-9, text);
     aq_warn("ibv: %s has not answered %u datagrams in %.0f s: %s", who, peer->hello.tries,

@@ -409,7 +409,7 @@ static void aq_udp_peer_look_lost(struct aq_udp_peer *peer, uint64_t now_ns)
                                "GASNET_UDP_INTERFACE; no route to its host"
                              : "no route to its host", peer->unreachable_ns, now_ns);
     }
-    if (AQ_UNLIKELY(!aq_job.initialised) && link->heard_ns == 0 && link->silent_ns != 0
+    if (AQ_UNLIKELY(!aq_job_has_started()) && link->heard_ns == 0 && link->silent_ns != 0
         && now_ns > link->silent_ns + AQ_NEVER_HEARD_NS)
         aq_udp_peer_lost(peer, "never heard of, though ssh or the launcher reaches its host: a packet filter may "
                          "drop UDP between the hosts, or GASNET_UDP_INTERFACE should name another network; no answer",
