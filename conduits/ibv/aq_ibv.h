@@ -270,6 +270,8 @@ void aq_ibv_qp_join(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp *theirs, 
  * ulimit -l should be. */
 int aq_ibv_register(void *addr, size_t len, int access, bool quiet, struct ibv_mr *mrs_out[AQ_IBV_RAILS]);
 void aq_ibv_unregister(struct ibv_mr *mrs[AQ_IBV_RAILS]);
+/* The number that scanf's format finds in a line of /proc/self/status, or 0. */
+unsigned long long aq_ibv_process_status(const char *format);
 /* The message for a registration that failed with error. */
 void aq_ibv_register_why(char *text, size_t size, const struct aq_ibv_dev *dev, size_t len, int error);
 

@@ -134,24 +134,23 @@ static void aq_ibv_device_list(const struct aq_ibv_search *search, const uint32_
 
 /* --- memory --- */
 
-/* Locked by devices so far. */
-static unsigned long long aq_ibv_pinned_kb(void)
+unsigned long long aq_ibv_process_status(const char *format)
 {
     FILE *file = fopen("/proc/self/status", "re");
-    unsigned long long kb = 0;
+    unsigned long long value = 0;
     char line[256];
 
     while (file != NULL && fgets(line, sizeof(line), file) != NULL)
-        if (sscanf(line, "VmPin: %llu", &kb) == 1)
+        if (sscanf(line, format, &value) == 1)
             break;
     if (file != NULL)
         fclose(file);
-    return kb;
+    return value;
 }
 
 void aq_ibv_register_why(char *text, size_t size, const struct aq_ibv_dev *dev, size_t len, int error)
 {
-    const unsigned long long pinned = aq_ibv_pinned_kb();
+    const unsigned long long pinned = aq_ibv_process_status("VmPin: %llu");
     const double mb = (double)len / 1048576;
     struct rlimit limit;
 

@@ -92,16 +92,7 @@ static bool aq_ibv_pin_is_at_home(void)
  * its container. */
 static bool aq_ibv_pin_is_privileged(void)
 {
-    FILE *file = fopen("/proc/self/status", "re");
-    unsigned long long caps = 0;
-    char line[256];
-
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL)
-        if (sscanf(line, "CapEff: %llx", &caps) == 1)
-            break;
-    if (file != NULL)
-        fclose(file);
-    return (caps >> AQ_PIN_CAPABILITY & 1) != 0 && aq_ibv_pin_is_at_home();
+    return (aq_ibv_process_status("CapEff: %llx") >> AQ_PIN_CAPABILITY & 1) != 0 && aq_ibv_pin_is_at_home();
 }
 
 /* Bytes that are locked besides what is transferred: at most, after traffic with all ranks. */

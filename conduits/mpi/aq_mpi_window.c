@@ -12,21 +12,6 @@
 #include "core/aq_rc.h"
 #include "other/shm/aq_shm.h"
 
-/* A handler that was run while its rank waited for the others may wait for its reply's payload to leave: whoever is to
- * receive it must still look. Nobody gets here from within one, and no new one is run. */
-static void aq_mpi_meet_again(struct aq_waiter *waiter)
-{
-    bool met = aq_mpi.alone || aq_mpi_rma.lib == NULL;
-
-    while (!met) {
-        aq_mpi_enter();
-        aq_mpi_check(aq_mpi_rma.lib->meet(&met), "meeting the other ranks");
-        aq_mpi_leave();
-        if (!met)
-            aq_wait_step_replies(waiter);
-    }
-}
-
 void aq_mpi_meet(void)
 {
     struct aq_waiter waiter = AQ_WAITER_INIT("the other ranks at a collective call", GEX_RANK_INVALID);
@@ -43,7 +28,6 @@ void aq_mpi_meet(void)
         if (!met || aq_mpi_rma_busy())
             aq_wait_step(&waiter);
     }
-    aq_mpi_meet_again(&waiter);
     aq_wait_end(&waiter);
 }
 

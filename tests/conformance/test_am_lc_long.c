@@ -8,16 +8,12 @@
 
 enum { H_REQ = AQ_TEST_FREE, H_REP, BIG = 200 * 1024, AT_ONCE = 4, SIZES = 4 };
 
+#define AQ_LC_BYTES BIG
+#define AQ_LC_SOURCES (2 * AT_ONCE)
+#include "aq_am_lc.h"
+
 /* Segment: AT_ONCE slots that requests to me go to, AT_ONCE for replies to me, AT_ONCE as sources. */
 static const size_t sizes[SIZES] = { 5000, 32768, 70000, BIG };
-static aq_test_count_t requests, replies;
-
-/* A reply's source and event, handed to ordinary code; one for each request that may be under way to me. */
-static struct {
-    gex_Event_t event;
-    aq_test_count_t in_use; /* 1: by the handler; 2: handed over */
-    char data[BIG];
-} back[2 * AT_ONCE];
 
 static char *slot_of(gex_Rank_t rank, int part, int i)
 {
@@ -29,19 +25,13 @@ static void h_req(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t seed
                   gex_AM_Arg_t hi, gex_AM_Arg_t lo)
 {
     static char now[BIG];
-    int i = 0;
+    struct aq_lc_source *source;
 
     AQ_CHECK(aq_test_same(buf, nbytes, (uint64_t)seed));
     if (with_event) {
-        while (i < 2 * AT_ONCE - 1 && atomic_load(&back[i].in_use) != 0)
-            i++;
-        AQ_CHECK_EQ(atomic_load(&back[i].in_use), 0);
-        atomic_store(&back[i].in_use, 1);
-        aq_test_fill(back[i].data, nbytes, (uint64_t)seed + 1);
-        back[i].event = GEX_EVENT_NO_OP;
-        gex_AM_ReplyLong1(token, H_REP, back[i].data, nbytes, aq_test_pointer(hi, lo), &back[i].event, 0, seed + 1);
-        AQ_CHECK(back[i].event != GEX_EVENT_NO_OP);
-        atomic_store(&back[i].in_use, 2);
+        source = aq_lc_fill(nbytes, seed + 1);
+        gex_AM_ReplyLong1(token, H_REP, source->data, nbytes, aq_test_pointer(hi, lo), &source->event, 0, seed + 1);
+        aq_lc_hand_over(source);
     } else {
         aq_test_fill(now, nbytes, (uint64_t)seed + 1);
         gex_AM_ReplyLong1(token, H_REP, now, nbytes, aq_test_pointer(hi, lo), GEX_EVENT_NOW, 0, seed + 1);
@@ -50,31 +40,10 @@ static void h_req(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t seed
     atomic_fetch_add(&requests, 1);
 }
 
-static void h_rep(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t seed)
-{
-    (void)token;
-    AQ_CHECK(aq_test_same(buf, nbytes, (uint64_t)seed));
-    atomic_fetch_add(&replies, 1);
-}
-
 static gex_AM_Entry_t table[] = {
     AQ_ENTRY(H_REQ, h_req, AQ_LQ, 4),
-    AQ_ENTRY(H_REP, h_rep, AQ_LP, 1),
+    AQ_ENTRY(H_REP, aq_lc_reply, AQ_LP, 1),
 };
-
-/* Sources of replies that are free again. */
-static void collect(void)
-{
-    int i;
-
-    for (i = 0; i < 2 * AT_ONCE; i++) {
-        if (atomic_load(&back[i].in_use) != 2)
-            continue;
-        gex_Event_Wait(back[i].event);
-        memset(back[i].data, 0x44, BIG);
-        atomic_store(&back[i].in_use, 0);
-    }
-}
 
 /* lc 0: NOW, 1: GROUP, 2: events. As many requests as there are slots, then their sources are overwritten. */
 static void send(gex_Rank_t to, size_t nbytes, int lc, char *const *source)
@@ -113,7 +82,7 @@ static void round_of(gex_Rank_t to, size_t nbytes, int lc, char *const *source)
     done += AT_ONCE;
     aq_test_wait(&replies, done);
     aq_test_wait(&requests, done);
-    collect();
+    aq_lc_collect();
     aq_test_barrier();
 }
 

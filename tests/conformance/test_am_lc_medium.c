@@ -8,31 +8,19 @@
 
 enum { H_REQ = AQ_TEST_FREE, H_REP, MOST = 65536, AT_ONCE = 6, ROUNDS = 3 };
 
+#define AQ_LC_BYTES MOST
+#define AQ_LC_SOURCES AT_ONCE
+#include "aq_am_lc.h"
+
 /* How the source is asked for; the last one by Prepare and Commit. */
 enum { LC_NOW, LC_GROUP, LC_EVENT, LC_PREPARED, LC_KINDS };
 
-static aq_test_count_t requests, replies;
-
-/* A reply's source and event, handed to ordinary code; one for each request that may be under way to me. */
-static struct {
-    gex_Event_t event;
-    aq_test_count_t in_use; /* 1: by the handler; 2: handed over */
-    char data[MOST];
-} back[AT_ONCE];
-
 static void answer(gex_Token_t token, size_t nbytes, gex_AM_Arg_t seed)
 {
-    int i = 0;
+    struct aq_lc_source *source = aq_lc_fill(nbytes, seed + 1);
 
-    while (i < AT_ONCE - 1 && atomic_load(&back[i].in_use) != 0)
-        i++;
-    AQ_CHECK_EQ(atomic_load(&back[i].in_use), 0);
-    atomic_store(&back[i].in_use, 1);
-    aq_test_fill(back[i].data, nbytes, (uint64_t)seed + 1);
-    back[i].event = GEX_EVENT_NO_OP;
-    gex_AM_ReplyMedium1(token, H_REP, back[i].data, nbytes, &back[i].event, 0, seed + 1);
-    AQ_CHECK(back[i].event != GEX_EVENT_NO_OP);
-    atomic_store(&back[i].in_use, 2);
+    gex_AM_ReplyMedium1(token, H_REP, source->data, nbytes, &source->event, 0, seed + 1);
+    aq_lc_hand_over(source);
 }
 
 static void h_req(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t seed, gex_AM_Arg_t with_event)
@@ -48,29 +36,10 @@ static void h_req(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t seed
     atomic_fetch_add(&requests, 1);
 }
 
-static void h_rep(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t seed)
-{
-    (void)token;
-    AQ_CHECK(aq_test_same(buf, nbytes, (uint64_t)seed));
-    atomic_fetch_add(&replies, 1);
-}
-
 static gex_AM_Entry_t table[] = {
     AQ_ENTRY(H_REQ, h_req, AQ_MQ, 2),
-    AQ_ENTRY(H_REP, h_rep, AQ_MP, 1),
+    AQ_ENTRY(H_REP, aq_lc_reply, AQ_MP, 1),
 };
-
-/* Sources of replies that are free again. */
-static void collect(void)
-{
-    for (int i = 0; i < AT_ONCE; i++) {
-        if (atomic_load(&back[i].in_use) != 2)
-            continue;
-        gex_Event_Wait(back[i].event);
-        memset(back[i].data, 0x44, MOST);
-        atomic_store(&back[i].in_use, 0);
-    }
-}
 
 static void send_one(gex_Rank_t to, char *source, size_t nbytes, int lc, int seed, gex_Event_t *event)
 {
@@ -127,7 +96,7 @@ int main(int argc, char **argv)
                 done += AT_ONCE;
                 aq_test_wait(&replies, done);
                 aq_test_wait(&requests, done);
-                collect();
+                aq_lc_collect();
                 aq_test_barrier();
             }
     return aq_test_finish();
