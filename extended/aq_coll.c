@@ -45,7 +45,6 @@ void aq_upcall_team_made(struct aq_tm *tm)
     team->flat = aq_flat_make(team);
 }
 
-#if GASNET_DEBUG
 /* Everybody has called gex_TM_Destroy, or would by the client's word not mind if we went on: what is
  * open now may never end, and the teams' memory would be given away under it. */
 static void aq_coll_check_gone(const struct aq_coll_team *team)
@@ -57,15 +56,12 @@ static void aq_coll_check_gone(const struct aq_coll_team *team)
                  "collectives over a team must be synchronised, by every member, before it is destroyed",
                  named ? "a gasnet_coll_barrier_notify" : "a collective", team->size, team->rank);
 }
-#endif
 
 void aq_upcall_team_gone(struct aq_tm *tm)
 {
     struct aq_coll_team *team = tm->coll;
 
-#if GASNET_DEBUG
     aq_coll_check_gone(team);
-#endif
     tm->coll = NULL;
     if (team->flat != NULL)
         aq_flat_free(team->flat);

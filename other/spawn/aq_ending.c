@@ -284,16 +284,18 @@ static void aq_ending_ask_now(struct aq_ending *e)
 
 /* Who writes out its last words is let alone: that ends when its reader does. Who has just done so leaves in a
  * moment. */
-static bool aq_ending_spares(struct aq_ending *e, uint32_t state)
+static bool aq_ending_spares(const struct aq_ending *e, uint32_t slot, uint32_t state)
 {
+    struct aq_board_rank *rank = &e->board->rank[slot];
     const uint64_t now = aq_board_now_ns();
 
     if (e->stopped)
         return false;
     if (state == AQ_RANK_FLUSHING)
-        e->flushed_ns = now;
+        rank->flushed_ns = now;
     return state == AQ_RANK_FLUSHING ||
-           (state == AQ_RANK_ENDED && e->flushed_ns != 0 && now < e->flushed_ns + AQ_ENDING_LEAVE_MS * AQ_ENDING_MS);
+           (state == AQ_RANK_ENDED && rank->flushed_ns != 0 &&
+            now < rank->flushed_ns + AQ_ENDING_LEAVE_MS * AQ_ENDING_MS);
 }
 
 static void aq_ending_kill_all(struct aq_ending *e)
@@ -306,7 +308,7 @@ static void aq_ending_kill_all(struct aq_ending *e)
     for (uint32_t i = e->board->size; i-- > 0;) {
         uint32_t state = aq_ending_state(e, i);
 
-        if (e->child[i] <= 0 || aq_ending_spares(e, state))
+        if (e->child[i] <= 0 || aq_ending_spares(e, i, state))
             continue;
         if (state < AQ_RANK_EXITING) {
             killed++;

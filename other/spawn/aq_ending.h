@@ -29,7 +29,6 @@ struct aq_ending {
     uint64_t start_ns;     /* when the end began; 0 before */
     uint64_t ask_ns;       /* when to ask */
     uint64_t kill_ns;      /* when to kill */
-    uint64_t flushed_ns;   /* when a rank was last seen writing out its last words; 0: none was */
     uint32_t alive;        /* children not gone */
     uint32_t silent;       /* ranks that joined and ended without a word, with status 0 or _exit */
     uint32_t silent_slot;  /* the first of them */
