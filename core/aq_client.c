@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "core/aq_am.h"
+#include "core/aq_conduit_choice.h"
 #include "core/aq_env.h"
 #include "core/aq_env_job.h"
 #include "core/aq_exit.h"
@@ -44,51 +45,6 @@ int aq_rc_to_gasnet(int rc)
     case AQ_ERR_ARG: return GASNET_ERR_BAD_ARG;
     default: return GASNET_ERR_RESOURCE;
     }
-}
-
-/* --- choice of the conduit --- */
-
-static const struct aq_conduit_ops *aq_client_find_conduit(const char *name)
-{
-    for (size_t i = 0; aq_conduits[i] != NULL; i++)
-        if (strcasecmp(aq_conduits[i]->name, name) == 0)
-            return aq_conduits[i];
-    return NULL;
-}
-
-static const struct aq_conduit_ops *aq_client_named_conduit(const char *name, const char *who)
-{
-    const struct aq_conduit_ops *ops = aq_client_find_conduit(name);
-    char why[256] = "";
-
-    if (ops == NULL) {
-        size_t used = 0;
-
-        for (size_t i = 0; aq_conduits[i] != NULL && used < sizeof(why); i++)
-            used += (size_t)snprintf(why + used, sizeof(why) - used, " %s", aq_conduits[i]->name);
-        aq_fatal("%s asks for the conduit '%s', which this library does not hold; it holds:%s", who,
-                 name, why);
-    }
-    if (ops->probe(why, sizeof(why)) != AQ_OK)
-        aq_fatal("%s asks for the conduit '%s', which cannot be used here: %s", who, name, why);
-    return ops;
-}
-
-/* GASNET_CONDUIT, else what the client was compiled for, else the first that works. The client
- * tells it in the form of an identification string: "$GASNetConduitName: SMP $" or "". */
-static const struct aq_conduit_ops *aq_client_choose_conduit(const char *ident)
-{
-    const char *wanted = aq_env_str(AQ_ENV_CONDUIT);
-    char why[256] = "this library holds none", compiled_for[32] = "";
-
-    if (wanted != NULL && *wanted != '\0')
-        return aq_client_named_conduit(wanted, "GASNET_CONDUIT");
-    if (sscanf(ident, "$GASNetConduitName: %31[^ ]", compiled_for) == 1)
-        return aq_client_named_conduit(compiled_for, "the program");
-    for (size_t i = 0; aq_conduits[i] != NULL; i++)
-        if (aq_conduits[i]->probe(why, sizeof(why)) == AQ_OK)
-            return aq_conduits[i];
-    aq_fatal("no conduit can be used here: %s", why);
 }
 
 /* --- everybody's place --- */
@@ -248,6 +204,7 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
                            const char *conduit_ident)
 {
     const struct aq_spawn_info *spawn;
+    struct aq_conduit_choice choice;
     uint64_t began;
 
     if (aq_job.conduit != NULL)
@@ -260,15 +217,18 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
 
     (void)aq_ident_value("GASNetConfig", &(unsigned){ 0 }); /* links the strings in */
     aq_env_init();
-    aq_job.conduit = aq_client_choose_conduit(conduit_ident);
-    if (aq_spawn_init(argc, argv, aq_job.conduit->name, aq_job.conduit->spawn) != AQ_OK)
+    choice = aq_conduit_choose(conduit_ident);
+    aq_job.conduit = choice.conduit;
+    if (aq_spawn_init(argc, argv, choice.name, choice.conduit != NULL ? choice.conduit->spawn : NULL) != AQ_OK)
         aq_exit_abort(1); /* it has said why; a process without a job has nothing to go on with */
     spawn = aq_spawn_info();
     aq_job.rank = spawn->rank;
     aq_job.size = spawn->size;
     aq_log_set_rank(aq_job.rank);
+    aq_log_set_told(&aq_spawn_board()->told);
     aq_env_share(); /* a wrapper may have given each rank another one */
     aq_exit_init();
+    aq_job.conduit = aq_conduit_settle(choice, spawn);
     aq_job.no_overrides = aq_env_bool(AQ_ENV_AQ_NO_OVERRIDES);
     began = aq_trace_init();
 
@@ -284,6 +244,7 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
     aq_service_init(flags);
     aq_env_report(aq_job.rank);
     aq_upcall_barrier();
+    aq_log_set_told(NULL);
     atomic_store_explicit(&aq_job.initialised, true, memory_order_relaxed); /* see aq_job_has_started() */
     aq_trace_end(AQ_TRACE_CLIENT_INIT, began, GEX_RANK_INVALID, 0);
 

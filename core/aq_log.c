@@ -25,6 +25,7 @@ int aq_log_level = AQ_LOG_WARN;
 static atomic_llong aq_log_my_rank = -1;
 static atomic_bool aq_log_errors_on = true;
 static bool aq_log_is_quiet;
+static _Atomic uint64_t *aq_log_told; /* see aq_log_set_told(); changes while there is one thread */
 
 static const char *const aq_log_level_names[] = {"none", "error", "warn", "info", "debug"};
 
@@ -119,6 +120,44 @@ static void aq_log_finish(char *line, size_t used, const char *fmt, va_list args
     aq_log_emit(line, used);
 }
 
+void aq_log_set_told(_Atomic uint64_t *told)
+{
+    aq_log_told = told;
+}
+
+/* Has another rank of this host printed the same text? */
+static bool aq_log_is_told(const char *fmt, va_list args)
+{
+    char text[AQ_LOG_LINE_MAX];
+    uint64_t hash = 14695981039346656037u, first = 0; /* FNV-1a */
+    va_list copy;
+
+    if (aq_log_told == NULL)
+        return false;
+    va_copy(copy, args);
+    if (vsnprintf(text, sizeof(text), fmt, copy) < 0)
+        text[0] = '\0';
+    va_end(copy);
+    for (const char *c = text; *c != '\0'; c++)
+        hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+    hash |= 1; /* never 0 */
+    /* relaxed: the word says all there is to know */
+    return !atomic_compare_exchange_strong_explicit(aq_log_told, &first, hash, memory_order_relaxed,
+                                                    memory_order_relaxed) &&
+           first == hash;
+}
+
+/* An error, as opposed to what does not stop a job. */
+static void aq_log_failure(const char *head, const char *fmt, va_list args)
+{
+    int saved = errno;
+    bool told = aq_log_is_told(fmt, args);
+
+    errno = saved;
+    if (!told)
+        aq_log_console(head, fmt, args);
+}
+
 void aq_log_console(const char *head, const char *fmt, va_list args)
 {
     int saved = errno;
@@ -159,7 +198,7 @@ int aq_fail(int rc, const char *fmt, ...)
 
     if (aq_log_verbose_errors()) {
         va_start(args, fmt);
-        aq_log_console("ERROR", fmt, args);
+        aq_log_failure("ERROR", fmt, args);
         va_end(args);
     }
     return rc;
@@ -170,7 +209,7 @@ _Noreturn void aq_fatal(const char *fmt, ...)
     va_list args;
 
     va_start(args, fmt);
-    aq_log_console("FATAL ERROR", fmt, args);
+    aq_log_failure("FATAL ERROR", fmt, args);
     va_end(args);
     if (aq_exit_abort != NULL)
         aq_exit_abort(EXIT_FAILURE);

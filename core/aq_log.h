@@ -4,6 +4,7 @@
  * Owns      the log level, the rank shown in the brackets, the quiet and verbose-errors switches
  * Threads   any thread, any time, signal handlers excepted; each line leaves in one write(2)
  * Promise   errno is kept; a level that is off costs one predictable branch
+ *           while a job starts, what all ranks of a host find wrong is said by one of them
  * Uses      libc; core/aq_exit.h only to end the job after a fatal error
  *
  * Three kinds of output. Console messages have the fixed heads that users' scripts match:
@@ -60,6 +61,12 @@ void aq_log_print(const char *fmt, ...) __attribute__((format(printf, 1, 2), col
 /** aq_log_console - "*** HEAD (...): text", of which the calls above are made. */
 void aq_log_console(const char *head, const char *fmt, va_list args)
     __attribute__((format(printf, 2, 0), cold));
+
+/**
+ * aq_log_set_told - errors are compared by a word that the ranks of a host share, 0 at first: a text that another
+ * one of them has printed is not printed again. NULL: each rank speaks for itself again.
+ */
+void aq_log_set_told(_Atomic uint64_t *told);
 
 /** aq_log_who - what stands in the bracket: "proc 3", or "host:pid" while there is no rank. */
 size_t aq_log_who(char *buf, size_t room);

@@ -201,9 +201,13 @@ static int aq_segment_check_attach(gex_TM_t tm, uintptr_t size)
         return aq_fail(AQ_ERR_ARG, "gex_Segment_Attach: the size is %zu, not a non-zero multiple of "
                        "GASNET_PAGESIZE (%u)", (size_t)size, (unsigned)GASNET_PAGESIZE);
     if (size > aq_job.max_local_segment) {
+        const bool small = aq_job.max_local_segment < 1048576;
+        const double unit = small ? 1024 : 1048576;
+
         aq_segment_explain(why, sizeof(why));
-        return aq_fail(AQ_ERR_ARG, "gex_Segment_Attach: %.1f MB asked for, the limit is %.1f MB: %s",
-                       (double)size / 1048576, (double)aq_job.max_local_segment / 1048576, why);
+        return aq_fail(AQ_ERR_ARG, "gex_Segment_Attach: %.1f %s asked for, the limit is %.1f %s: %s",
+                       (double)size / unit, small ? "KB" : "MB", (double)aq_job.max_local_segment / unit,
+                       small ? "KB" : "MB", why);
     }
     return AQ_OK;
 }

@@ -63,8 +63,9 @@ static void aq_root_hosts(struct aq_launch *lo, struct aq_hosts *hosts)
                       "GASNET_SSH_SERVERS");
     if (rc != 0 || aq_hosts_place(hosts, lo->ranks, lo->hosts) != 0)
         aq_launch_error(lo, "%s", hosts->why);
-    if (hosts->count > 1 && strcmp(lo->conduit, "smp") == 0)
-        aq_launch_error(lo, "conduit smp runs on one host only; use -c udp for the %zu of %s", hosts->count,
+    if (hosts->count > 1 && lo->conduit_known && strcmp(lo->conduit, "smp") == 0)
+        aq_launch_error(lo, "conduit smp runs on one host only; for the %zu of %s use one for several, such as udp "
+                            "(link the program with gasnet-udp-* or the shared library)", hosts->count,
                         hosts->from);
 }
 

@@ -26,7 +26,8 @@ enum aq_launch_spawner { AQ_SPAWNER_UNSET, AQ_SPAWNER_FORK, AQ_SPAWNER_SSH, AQ_S
 struct aq_launch {
     const char *self;            /* the name we were called by */
     char conduit[16];            /* lower case; "smp" if nothing names one */
-    bool conduit_given;
+    bool conduit_given;          /* by -c or the command's name: the ranks are told */
+    bool conduit_known;          /* so, by GASNET_CONDUIT or by the program; else the ranks choose */
     uint32_t ranks;              /* 0: not given */
     uint32_t hosts;              /* 0: not given */
     const char *host_list;       /* -H, NULL if not given */

@@ -32,7 +32,7 @@ static const char aq_launch_help[] =
     "  -E A,B,C           environment variables to pass on, besides GASNET_*\n"
     "  -v                 say what is done; -v -v: also what becomes of each rank\n"
     "  -t                 say what would be done, do nothing\n"
-    "  -k                 keep temporary files\n"
+    "  -k                 accepted, as -v; there are no temporary files to keep\n"
     "  -l, --prefix-output   put the rank before each line of output\n"
     "  --bind[=WHAT]      bind each rank to a core (WHAT: none hwthread core cache numa socket)\n"
     "  -spawner=S         fork, ssh (hosts by -H), mpi (MPIRUN_CMD) or pmi (PMIRUN_CMD)\n"
@@ -311,11 +311,13 @@ static void aq_launch_conduit_of_program(struct aq_launch *lo)
     const char *env = getenv("GASNET_CONDUIT");
     char found[16] = "";
 
-    if (lo->conduit_given || (env != NULL && *env != '\0'))
+    lo->conduit_known = lo->conduit_given || (env != NULL && *env != '\0');
+    if (lo->conduit_known)
         return;
     for (int i = 0; *found == '\0' && lo->argv[i] != NULL; i++)
         aq_launch_conduit_in(lo->argv[i], found);
-    if (*found != '\0')
+    lo->conduit_known = *found != '\0';
+    if (lo->conduit_known)
         aq_launch_set_conduit(lo, found);
 }
 

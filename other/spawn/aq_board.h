@@ -121,6 +121,7 @@ struct aq_board {
     _Atomic uint32_t lost;                            /* 1 + jobrank of the first rank lost, 0 none */
     _Atomic uint32_t catch_exit_off;                  /* GASNET_CATCH_EXIT=0 in some rank */
     _Atomic uint32_t parting;                         /* what the ranks' parting comes to; the same */
+    _Atomic uint64_t told;                            /* what a rank found wrong at the start: aq_log_set_told() */
     _Alignas(AQ_BOARD_LINE) _Atomic uint32_t arrived; /* start-up barrier */
     _Alignas(AQ_BOARD_LINE) _Atomic uint32_t round;   /* its generation; a futex */
     struct aq_board_rank rank[];                      /* [size], index = host rank */

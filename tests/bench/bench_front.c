@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -253,13 +254,19 @@ static size_t aq_front_count_rows(const struct aq_options *options)
 int aq_front_run(const struct aq_options *options)
 {
     size_t rows = aq_front_count_rows(options);
+    const size_t all = rows + aq_loss_count(options) + aq_many_count(options) + aq_peers_count(options);
     struct aq_out out;
     int rc = 0, over;
 
+    if (all == 0) {
+        fprintf(stderr, "aq-bench: no row is what the options ask for%s%s; --list shows the rows\n",
+                options->only != NULL ? ": --only " : "", options->only != NULL ? options->only : "");
+        return 2;
+    }
     if (aq_front_prepare() != 0)
         return 2;
     aq_out_init(&out, options);
-    aq_out_expect(&out, rows + aq_loss_count(options) + aq_many_count(options) + aq_peers_count(options));
+    aq_out_expect(&out, all);
     if (rows > 0)
         rc = aq_front_job(options, "rows", options->ranks, AQ_ROWS_LIMIT_S, aq_front_line, &out);
     if (rc == 0 && !aq_interrupted)

@@ -39,6 +39,8 @@
 
 /* --- waiting --- */
 
+double aq_wire_patience_ns = 2e8;
+
 /* Spins; looks at the clock once in a while. */
 struct aq_wire_wait {
     double until;
@@ -50,7 +52,7 @@ static bool aq_wire_patient(struct aq_wire_wait *wait)
     if (++wait->spins % 4096 != 0)
         return true;
     if (wait->until == 0)
-        wait->until = aq_bench_now() + AQ_WIRE_PATIENCE_NS;
+        wait->until = aq_bench_now() + aq_wire_patience_ns;
     return aq_bench_now() < wait->until;
 }
 

@@ -8,7 +8,7 @@
  *
  * Two connected sockets a side: messages, credits and requests on one, streams on the other. Nobody sleeps:
  * both sides spin with MSG_DONTWAIT. Nothing is lost on a link that loses nothing: streams and floods are
- * paced by credits. Where something is lost all the same, a wait ends after AQ_WIRE_PATIENCE_NS and the
+ * paced by credits. Where something is lost all the same, a wait ends after aq_wire_patience_ns and the
  * slice is spoilt, but nobody hangs.
  *
  * A stream may go as plain datagrams or as trains that the kernel cuts (UDP_SEGMENT), the receiver letting it
@@ -22,10 +22,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AQ_WIRE_PATIENCE_NS 2e8
 #define AQ_WIRE_LEAST       64    /* bytes of a message with no payload to speak of */
 #define AQ_WIRE_SMALL       32768 /* operations up to here travel as one message */
 #define AQ_WIRE_DATAGRAM    65507 /* largest payload of a UDP datagram over IPv4 */
+
+extern double aq_wire_patience_ns; /* how long a wait lasts at most; who waits on a busy machine wants more */
 
 /* How a stream travels. */
 struct aq_wire_way {

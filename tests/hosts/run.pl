@@ -129,6 +129,9 @@ sub group_place {
     place('a file of hosts', 'desk', {}, [qw(h3 h3 h1 h1)], $gasnetrun, '-c', 'udp', '-n', 4, '--hostfile', "$work/hostfile");
     place('GASNET_SSH_SERVERS', 'desk', {GASNET_SSH_SERVERS => 'h4 h2'}, [qw(h4 h4 h2)], $gasnetrun, '-c', 'udp', '-n', 3);
     place('addresses as hosts, IPv4', 'desk', {}, [qw(h1 h2)], run_on(2, '10.99.0.1,10.99.0.2'));
+    job('nobody names a conduit: the shared library takes one that joins hosts', 'desk', {},
+        {within => 20, look => sub { $_[0] =~ /gave the right answers/ ? () : ('no "gave the right answers"') }},
+        $gasnetrun, '-n', 4, '-H', 'h1,h2', "$build/tests/hosts/tour-shared") if wanted('nobody names a conduit');
     for my $degree (1, 2) {
         place("agents start agents: out degree $degree", 'desk', {GASNET_SSH_OUT_DEGREE => $degree},
               [blocks(8, qw(h1 h2 h3 h4))], run_on(8, 'h1,h2,h3,h4'));

@@ -144,6 +144,12 @@ chmod +x "$work/prefix/bin/amudprun"
 ends 0 "GASNET_PREFIX names the launcher" env GASNET_PREFIX="$work/prefix" "$prog" 3 x 'y z'
 says out "$work/prefix/bin/amudprun -np 3 -spawn S -- $prog x y z" "which gets the command"
 
+# --- what all ranks find wrong is said by one ---
+ends 1 "a conduit that is not there" "$build/gasnetrun" -c none -n 8 "$prog"
+says err "GASNET_CONDUIT asks for the conduit 'none', which this program's library does not hold" "is named"
+[ "$(grep -c "does not hold" "$work/err")" = 1 ]
+result $? "by one rank of the eight"
+
 # --- lists of hosts ---
 ends 0 "gasnetrun_udp -t -H a,b:2 -n 4" "$build/gasnetrun_udp" -t -n 4 -H a,b:2 "$prog"
 says err "host b: ranks 2-3" "places two there"

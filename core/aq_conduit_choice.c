@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_conduit_choice.c - which of the library's conduits serves the job; see aq_conduit_choice.h.
+ */
+#include "core/aq_conduit_choice.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/aq_env.h"
+#include "core/aq_log.h"
+#include "core/aq_rc.h"
+
+static void aq_choice_names(char *out, size_t room)
+{
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0; aq_conduits[i] != NULL && used < room; i++)
+        used += (size_t)snprintf(out + used, room - used, " %s", aq_conduits[i]->name);
+}
+
+static void aq_choice_check(const struct aq_conduit_ops *conduit, const char *who)
+{
+    char why[256] = "";
+
+    if (conduit->probe(why, sizeof(why)) != AQ_OK)
+        aq_fatal("%s asks for the conduit '%s', which cannot be used here: %s", who, conduit->name, why);
+}
+
+static struct aq_conduit_choice aq_choice_named(const char *name, const char *who)
+{
+    struct aq_conduit_choice choice = {NULL, "", who};
+
+    snprintf(choice.name, sizeof(choice.name), "%s", name);
+    for (size_t i = 0; aq_conduits[i] != NULL; i++)
+        if (strcasecmp(aq_conduits[i]->name, name) == 0)
+            choice.conduit = aq_conduits[i];
+    if (choice.conduit != NULL)
+        snprintf(choice.name, sizeof(choice.name), "%s", choice.conduit->name); /* as the job's start spells it */
+    if (choice.conduit != NULL && choice.conduit->spawn != NULL)
+        aq_choice_check(choice.conduit, who);
+    return choice;
+}
+
+static _Noreturn void aq_choice_missing(const struct aq_conduit_choice *choice)
+{
+    char held[256];
+
+    aq_choice_names(held, sizeof(held));
+    aq_fatal("%s asks for the conduit '%s', which this program's library does not hold; it holds:%s. Ask for one of "
+             "these, or link the program with gasnet-%s-* or the shared library", choice->who, choice->name, held,
+             choice->name);
+}
+
+struct aq_conduit_choice aq_conduit_choose(const char *ident)
+{
+    const char *wanted = aq_env_str(AQ_ENV_CONDUIT);
+    char why[256] = "this library holds none", compiled_for[32] = "";
+
+    if (wanted != NULL && *wanted != '\0')
+        return aq_choice_named(wanted, "GASNET_CONDUIT");
+    if (sscanf(ident, "$GASNetConduitName: %31[^ ]", compiled_for) == 1)
+        return aq_choice_named(compiled_for, "the program");
+    for (size_t i = 0; aq_conduits[i] != NULL; i++)
+        if (aq_conduits[i]->probe(why, sizeof(why)) == AQ_OK)
+            return aq_choice_named(aq_conduits[i]->name, NULL);
+    aq_fatal("no conduit can be used here: %s", why);
+}
+
+/* The networks that can be used where this rank is: bit i for the i-th of the list. Those with a way of their own to
+ * start a job are none: it has started. */
+static uint32_t aq_choice_networks(void)
+{
+    uint32_t usable = 0;
+    char why[256];
+
+    for (size_t i = 0; aq_conduits[i] != NULL; i++)
+        if ((aq_conduits[i]->caps & AQ_CAP_NETWORK) != 0 && aq_conduits[i]->spawn == NULL &&
+            aq_conduits[i]->probe(why, sizeof(why)) == AQ_OK)
+            usable |= UINT32_C(1) << i;
+    return usable;
+}
+
+static const struct aq_conduit_ops *aq_choice_across_hosts(const struct aq_spawn_info *spawn)
+{
+    const uint32_t mine = aq_choice_networks();
+    uint32_t usable = mine, *all = calloc(spawn->size, sizeof(*all));
+    char held[256];
+
+    if (all == NULL)
+        aq_fatal("no memory for the conduits of %u ranks", spawn->size);
+    if (aq_spawn_allgather(&mine, sizeof(mine), all) != AQ_OK)
+        aq_fatal("the ranks could not compare their conduits at start");
+    for (uint32_t rank = 0; rank < spawn->size; rank++)
+        usable &= all[rank];
+    free(all);
+    for (size_t i = 0; aq_conduits[i] != NULL; i++)
+        if ((usable >> i & 1) != 0)
+            return aq_conduits[i];
+    aq_choice_names(held, sizeof(held));
+    aq_fatal("the launcher put this job's %u ranks on %u hosts, and no conduit that all of them can use joins these; "
+             "this program's library holds:%s", spawn->size, spawn->host_count, held);
+}
+
+const struct aq_conduit_ops *aq_conduit_settle(struct aq_conduit_choice choice, const struct aq_spawn_info *spawn)
+{
+    if (choice.conduit == NULL)
+        aq_choice_missing(&choice);
+    if (choice.who != NULL && choice.conduit->spawn == NULL)
+        aq_choice_check(choice.conduit, choice.who);
+    if (choice.who == NULL && spawn->host_count > 1 && (choice.conduit->caps & AQ_CAP_NETWORK) == 0)
+        choice.conduit = aq_choice_across_hosts(spawn);
+    return choice.conduit;
+}
