@@ -20,6 +20,13 @@
 struct aq_op; /* extended/aq_op.h: one operation, counting what it waits for */
 struct aq_spawn_provider; /* other/spawn/aq_spawn_provider.h: a way for ranks to find each other */
 
+/* A large part of a collective on its way between the memory of two ranks. */
+struct aq_part {
+    /* It has come, or has left. In a poll, on any thread; may not call the conduit. */
+    void (*done)(struct aq_part *part);
+    void *owner; /* whose done it is */
+};
+
 enum aq_am_kind { AQ_AM_SHORT, AQ_AM_MEDIUM, AQ_AM_LONG };
 
 /* Room for the payload of one message, handed out before the message is known. */
@@ -131,12 +138,26 @@ struct aq_conduit_ops {
     int (*get)(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
                gex_Flags_t flags);
 
+    /* From hold to go nobody waits for this operation, and its puts and gets by this thread may wait for one another,
+     * to be started together: at go at the latest, and in every poll of the thread. hold returns the operation that
+     * this was so for before, or NULL: go is told which. go may poll. NULL, both: nothing is gained by it. */
+    struct aq_op *(*rma_hold)(struct aq_op *op);
+    void (*rma_go)(struct aq_op *before);
+
     /* Would atomic domains of this type, with no operations but these, be served by the conduit: every operation on
      * every target, this process and near ones included? The same answer on every process. NULL: never. */
     bool (*ad_serves)(gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags);
     /* An operation of such a domain, as put: counted in the category of its opcode (extended/aq_ad.h). */
     int (*ad_op)(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result_p, void *tgt_addr, gex_OP_t opcode,
                  uint64_t operand1, uint64_t operand2, gex_Flags_t flags);
+
+    /* Large parts of collectives, from the memory of one rank to that of another, whatever it is. part_take: nbytes of
+     * jobrank will come to dest, whose sender is to name the ticket; 0, never a ticket: not so, and the data comes in
+     * messages. part_give: sends them to a rank that has such a ticket for them. part is the conduit's from a call
+     * that did not return 0 until done. Neither blocks; any number may be on their way, in any order. NULL, both:
+     * all data of collectives is sent in messages. */
+    uint32_t (*part_take)(gex_Rank_t jobrank, void *dest, size_t nbytes, struct aq_part *part);
+    void (*part_give)(gex_Rank_t jobrank, uint32_t ticket, const void *src, size_t nbytes, struct aq_part *part);
 
     /* Barriers over the job. arrive: this process has entered phase k = 1, 2, ...; done: has
      * everybody? If not, *missing_out is somebody who has not, or GEX_RANK_INVALID. Any

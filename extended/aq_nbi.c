@@ -12,6 +12,8 @@
  */
 #include "gasnetex.h"
 
+#include "conduits/conduit.h"
+#include "core/aq_job.h"
 #include "core/aq_log.h"
 #include "core/aq_poll.h"
 #include "core/aq_thread.h"
@@ -114,9 +116,13 @@ void gex_NBI_Wait(gex_EC_t mask, gex_Flags_t flags)
 void gex_NBI_BeginAccessRegion(gex_Flags_t flags)
 {
     const uint64_t began = aq_trace_begin(AQ_TRACE_NBI_REGION_BEGIN);
+    struct aq_op *op;
 
     AQ_NBI_CHECK("gex_NBI_BeginAccessRegion", flags);
-    aq_pool_self()->region = aq_op_create(&aq_region_kind, GEX_RANK_INVALID);
+    op = aq_op_create(&aq_region_kind, GEX_RANK_INVALID);
+    aq_pool_self()->region = op;
+    if (aq_job.conduit->rma_hold != NULL)
+        (void)aq_job.conduit->rma_hold(op); /* nothing was held before: regions do not nest */
     aq_trace_end(AQ_TRACE_NBI_REGION_BEGIN, began, GEX_RANK_INVALID, 0);
 }
 
@@ -131,6 +137,8 @@ gex_Event_t gex_NBI_EndAccessRegion(gex_Flags_t flags)
     pool = aq_pool_self();
     op = pool->region;
     pool->region = NULL;
+    if (op != NULL && aq_job.conduit->rma_go != NULL)
+        aq_job.conduit->rma_go(NULL);
     event = op == NULL ? GEX_EVENT_INVALID : aq_op_expose(op);
     aq_trace_end(AQ_TRACE_NBI_REGION_END, began, GEX_RANK_INVALID, 0);
     return event;

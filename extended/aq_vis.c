@@ -217,7 +217,7 @@ static int aq_vis_start_run(const struct aq_vis_request *request, uintptr_t loca
 }
 
 /* Every run that is contiguous on both sides is a put or get of its own. */
-static int aq_vis_start_runs(const struct aq_vis_request *request, gex_Flags_t flags)
+static int aq_vis_start_each(const struct aq_vis_request *request, gex_Flags_t flags)
 {
     struct aq_vis_pos local_at = { 0, 0 }, remote_at = { 0, 0 };
     gex_Flags_t how = flags & GEX_FLAG_IMMEDIATE;
@@ -238,6 +238,21 @@ static int aq_vis_start_runs(const struct aq_vis_request *request, gex_Flags_t f
         }
     }
     return AQ_OK;
+}
+
+/* All of them together, if the conduit gains by that. */
+static int aq_vis_start_runs(const struct aq_vis_request *request, gex_Flags_t flags)
+{
+    const struct aq_conduit_ops *conduit = aq_job.conduit;
+    struct aq_op *before;
+    int rc;
+
+    if (conduit->rma_hold == NULL)
+        return aq_vis_start_each(request, flags);
+    before = conduit->rma_hold(request->op);
+    rc = aq_vis_start_each(request, flags);
+    conduit->rma_go(before);
+    return rc;
 }
 
 static const struct aq_op_kind *aq_vis_kind(const struct aq_vis_call *call)

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "conduits/ibv/aq_ibv_am.h"
+#include "conduits/ibv/aq_ibv_burst.h"
 #include "conduits/ibv/aq_ibv_recv.h"
 #include "conduits/ibv/aq_ibv_start.h"
 #include "conduits/ibv/aq_ibv_xfer.h"
@@ -147,8 +148,10 @@ static int aq_ibv_init(void)
 static unsigned aq_ibv_poll_far(bool replies_only)
 {
     static _Thread_local uint32_t turn;
-    unsigned served = aq_ibv_receive(replies_only);
+    unsigned served;
 
+    aq_ibv_burst_poll();
+    served = aq_ibv_receive(replies_only);
     served += aq_ibv_qp_reap_all();
     aq_ibv_rma_progress();
     served += aq_ibv_rma_poll(replies_only);
@@ -233,10 +236,11 @@ static void aq_ibv_report(void)
 #define AQ_N(counter) (unsigned long long)aq_counter_get(&c->counter)
 
     aq_log_print("ibv: rank %u: %u peers, %llu connected; held %llu messages, wrote %llu grants, asked for credits "
-                 "%llu times, gave up some %llu times, slept %llu times; datagrams: sent %llu, received %llu, refused "
-                 "%llu; receive buffers %llu bytes\n", aq_job.rank, aq_ibv.peer_count, AQ_N(connects), AQ_N(held),
-                 AQ_N(grants_written), AQ_N(wants), AQ_N(skips), AQ_N(sleeps), AQ_N(hellos_out), AQ_N(hellos_in),
-                 AQ_N(hellos_bad), (unsigned long long)aq_ibv_rbuf_bytes());
+                 "%llu times, gave up some %llu times, slept %llu times; %llu transfers left in %llu lists, %llu "
+                 "fences; datagrams: sent %llu, received %llu, refused %llu; receive buffers %llu bytes\n",
+                 aq_job.rank, aq_ibv.peer_count, AQ_N(connects), AQ_N(held), AQ_N(grants_written), AQ_N(wants),
+                 AQ_N(skips), AQ_N(sleeps), AQ_N(burst_requests), AQ_N(bursts), AQ_N(fences), AQ_N(hellos_out),
+                 AQ_N(hellos_in), AQ_N(hellos_bad), (unsigned long long)aq_ibv_rbuf_bytes());
 #undef AQ_N
     if (aq_fh_job != NULL)
         aq_ibv_pin_report();
@@ -295,6 +299,8 @@ const struct aq_conduit_ops aq_ibv_conduit = {
     .peer_counts = aq_ibv_peer_counts,
     .put = aq_ibv_put,
     .get = aq_ibv_get,
+    .rma_hold = aq_ibv_rma_hold,
+    .rma_go = aq_ibv_rma_go,
     .ad_serves = aq_ibv_ad_serves,
     .ad_op = aq_ibv_ad_op,
     .barrier_arrive = aq_ref_barrier_arrive,

@@ -9,7 +9,8 @@
  *                       two ranks agree, over datagrams; aq_ibv_peer.c: what is kept of a rank
  *     aq_ibv_fault.c    what went wrong, and what to do about it
  *     aq_ibv_qp.c       queue pairs: posting and completions
- *     aq_ibv_am.c, aq_ibv_am_long.c   active messages out; aq_ibv_recv.c, _part.c, _held.c: in; aq_ibv_packet.h: format
+ *     aq_ibv_am.c, aq_ibv_am_long.c, aq_ibv_lent.c   active messages out; aq_ibv_recv.c, _part.c, _held.c: in;
+ *                       aq_ibv_packet.h: format
  *     aq_ibv_credit.h, aq_ibv_credit.c   what a peer may send; aq_ibv_grant.c: telling it; aq_ibv_rbuf.c, aq_ibv_buf.c:
  *                       buffers in and out
  *     aq_ibv_segment.c, aq_ibv_rma.c, aq_ibv_pin.c, ...   transfers and registration
@@ -145,6 +146,7 @@ struct aq_ibv_peer {
 
 struct aq_ibv_counters {
     aq_counter held, grants_written, wants, skips, connects, hellos_out, hellos_in, hellos_bad, sleeps;
+    aq_counter bursts, burst_requests, fences;
 };
 
 struct aq_ibv {
@@ -292,12 +294,15 @@ void aq_ibv_tick(uint64_t now_ns);
 
 /* --- buffers --- */
 
+struct aq_ibv_bounce; /* aq_ibv_xfer.h */
+
 /* Out (aq_ibv_buf.c). AQ_IBV_BUF bytes, registered; NULL: none now. Replies have some of their own. */
 struct aq_ibv_buf {
     struct aq_ibv_done done; /* gives it back */
     struct aq_ibv_buf *next;  /* while it is free */
     struct aq_ibv_buf *chain; /* given back together with this one */
     uint8_t *bytes;
+    struct aq_ibv_bounce *rider; /* given back together with this one, or NULL */
     uint8_t lane;
     bool lent;                /* a client writes its payload into it */
     uint32_t lkey[AQ_IBV_RAILS]; /* by dev->index */

@@ -3,7 +3,7 @@
  *
  * A message that fits the queue pair's inline data leaves from the stack. Others are copied into buffers, one for each
  * fragment, and all fragments of a message leave with one doorbell. A payload that the client wrote into a buffer of
- * ours (negotiated payload) leaves from there: there is room for the head before it.
+ * ours leaves from there (aq_ibv_lent.c).
  *
  * Threads   any; credits and the order of fragments under peer->lock
  * Promise   a message is sent whole or, with AQ_RETRY, not at all; credits first, so that it finds its buffers
@@ -19,14 +19,6 @@
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
 #include "other/shm/aq_shm.h"
-
-#define AQ_IBV_HEAP UINT64_MAX /* what a client's buffer from the heap is known by */
-
-/* The registered buffer under a client's, or NULL. */
-static inline struct aq_ibv_buf *aq_ibv_am_buf(const struct aq_am_buffer *buffer)
-{
-    return buffer->own == AQ_IBV_HEAP ? NULL : (struct aq_ibv_buf *)(uintptr_t)buffer->own;
-}
 
 /* May a message leave now? While a peer could still aim at memory that this process has unmapped, none leaves, not to
  * near ranks either, who might pass it on; but for those that put this right. */
@@ -192,25 +184,6 @@ static int aq_ibv_am_send_one(struct aq_ibv_peer *peer, unsigned lane, struct aq
     return rc;
 }
 
-/* The same with the payload where the client wrote it: the head goes before it. */
-static int aq_ibv_am_send_lent(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment,
-                               const struct aq_am_out *out)
-{
-    struct aq_ibv_buf *buf = aq_ibv_am_buf(out->buffer);
-    const size_t head = aq_ibv_data_at(fragment->head.type, fragment->head.nargs);
-    uint8_t *begin = buf->bytes + AQ_IBV_HEAD_ROOM - head;
-    int rc;
-
-    if (out->src != out->buffer->addr && out->nbytes != 0)
-        memmove(out->buffer->addr, out->src, out->nbytes);
-    aq_ibv_am_head(peer, lane, &fragment->head);
-    (void)aq_ibv_packet_write(begin, fragment);
-    rc = aq_ibv_am_post_buf(peer, buf, begin, head + out->nbytes);
-    if (rc == AQ_OK)
-        aq_ibv_am_told(peer, &fragment->head);
-    return rc;
-}
-
 int aq_ibv_am_send_parts(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment,
                          const struct aq_am_out *out, size_t from, unsigned count, size_t each)
 {
@@ -283,7 +256,7 @@ int aq_ibv_am_eager(struct aq_ibv_peer *peer, const struct aq_am_out *out)
     const size_t each = aq_ibv_data_room(part, out->nargs, AQ_IBV_BUF) & ~(size_t)15;
     const bool fits = out->nbytes <= aq_ibv_data_room(whole, out->nargs, AQ_IBV_BUF);
     const unsigned count = fits ? 1 : (unsigned)((out->nbytes + each - 1) / each);
-    const bool lent = fits && out->buffer != NULL && aq_ibv_am_buf(out->buffer) != NULL;
+    const bool lent = aq_ibv_lent_is_ours(out);
     struct aq_ibv_fragment fragment = { .head = { .type = 0 } };
     int rc = AQ_RETRY;
 
@@ -292,10 +265,10 @@ int aq_ibv_am_eager(struct aq_ibv_peer *peer, const struct aq_am_out *out)
     aq_ibv_am_fill(&fragment, fits ? whole : part, out, out->nbytes);
     aq_lock_acquire(&peer->lock);
     if (aq_ibv_am_claim(peer, lane, count)) {
-        if (!fits)
+        if (lent)
+            rc = aq_ibv_lent_send(peer, lane, &fragment, out, count, each);
+        else if (!fits)
             rc = aq_ibv_am_send_parts(peer, lane, &fragment, out, 0, count, each);
-        else if (lent)
-            rc = aq_ibv_am_send_lent(peer, lane, &fragment, out);
         else if (aq_ibv_data_at(whole, out->nargs) + out->nbytes <= peer->qps[peer->am_qp]->max_inline)
             rc = aq_ibv_am_post_inline(peer, lane, &fragment, out->src, out->nbytes);
         else
@@ -325,40 +298,6 @@ int aq_ibv_am_send(const struct aq_am_out *out)
     if (peer == NULL)
         return AQ_RETRY;
     return out->kind == AQ_AM_LONG ? aq_ibv_am_long(peer, out) : aq_ibv_am_eager(peer, out);
-}
-
-/* --- buffers that the client fills --- */
-
-int aq_ibv_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t least, size_t most, struct aq_am_buffer *buffer_out)
-{
-    struct aq_ibv_buf *buf = NULL;
-
-    if (aq_shm_is_near(jobrank))
-        return aq_shm_am_alloc(jobrank, is_reply, least, most, buffer_out);
-    if (aq_ibv_peer(jobrank) == NULL)
-        return AQ_RETRY;
-    if (most <= AQ_IBV_BUF - AQ_IBV_HEAD_ROOM)
-        buf = aq_ibv_buf_lend(is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST);
-    if (buf != NULL) {
-        *buffer_out = (struct aq_am_buffer){ .addr = buf->bytes + AQ_IBV_HEAD_ROOM, .own = (uintptr_t)buf,
-                                             .size = AQ_IBV_BUF - AQ_IBV_HEAD_ROOM };
-        return AQ_OK;
-    }
-    /* of several fragments, or many are lent: copied when it is sent */
-    *buffer_out = (struct aq_am_buffer){ .addr = malloc(most != 0 ? most : 1), .size = most, .own = AQ_IBV_HEAP };
-    if (buffer_out->addr == NULL)
-        aq_fatal("ibv: no memory for a payload of %zu bytes", most);
-    return AQ_OK;
-}
-
-void aq_ibv_am_free(bool is_reply, const struct aq_am_buffer *buffer)
-{
-    if (buffer->own <= UINT16_MAX) /* a near rank's: the number of a block */
-        aq_shm_am_free(is_reply, buffer);
-    else if (aq_ibv_am_buf(buffer) != NULL)
-        aq_ibv_buf_give(aq_ibv_am_buf(buffer));
-    else
-        free(buffer->addr);
 }
 
 /* --- giving back --- */

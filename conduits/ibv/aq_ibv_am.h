@@ -33,6 +33,18 @@ int aq_ibv_am_send_parts(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_
                          const struct aq_am_out *out, size_t from, unsigned count, size_t each);
 /* What a fragment of this type says of the message. */
 void aq_ibv_am_fill(struct aq_ibv_fragment *fragment, uint8_t type, const struct aq_am_out *out, size_t nbytes);
+/* Its payload is in a registered buffer that was lent to the client, and not empty (aq_ibv_lent.c). */
+bool aq_ibv_lent_is_ours(const struct aq_am_out *out);
+/* Such a one, from that buffer: peer's lock held, count credits claimed, as aq_ibv_am_send_parts(); with AQ_OK it takes
+ * the buffer over. */
+int aq_ibv_lent_send(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment,
+                     const struct aq_am_out *out, unsigned count, size_t each);
+/* The same for a long one whose destination is registered. */
+int aq_ibv_lent_long(struct aq_ibv_peer *peer, const struct aq_am_out *out, uint32_t rkey);
+/* The writes of a long message's payload, then the message: a credit, one doorbell; AQ_RETRY: nothing left
+ * (aq_ibv_am_long.c). */
+int aq_ibv_long_post(struct aq_ibv_peer *peer, const struct aq_am_out *out, struct ibv_send_wr *writes,
+                     unsigned count, unsigned flags);
 /* Medium, or a long message that the receiver places; takes a buffer of the client's over. */
 int aq_ibv_am_eager(struct aq_ibv_peer *peer, const struct aq_am_out *out);
 /* A long message; takes a buffer of the client's over. */

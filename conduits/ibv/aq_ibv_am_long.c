@@ -6,6 +6,7 @@
  * it would not carry grants.) The writes and the message leave as one chain, by one doorbell, or not at all.
  *
  * Short payload     in the message; the receiver places it (GASNET_PACKEDLONG_LIMIT)
+ * Lent              what the client wrote into a buffer of ours is written from there (aq_ibv_lent.c)
  * From our segment  written from where it is, if it is long or its sender hears later that it is free; the device's
  *                   acknowledgement is the first that is heard of that (extended/aq_am_lc.h)
  * Else              copied into send buffers, written from there; free at return
@@ -55,9 +56,8 @@ static void aq_ibv_long_done(struct aq_ibv_done *done)
     aq_op_end(op, GEX_EC_AM, 1);
 }
 
-/* The writes, the message: a credit, one doorbell; AQ_RETRY: nothing left. */
-static int aq_ibv_long_post(struct aq_ibv_peer *peer, const struct aq_am_out *out, struct ibv_send_wr *writes,
-                            unsigned count, unsigned flags)
+int aq_ibv_long_post(struct aq_ibv_peer *peer, const struct aq_am_out *out, struct ibv_send_wr *writes,
+                     unsigned count, unsigned flags)
 {
     const unsigned lane = out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
     struct aq_ibv_fragment fragment = { .head = { .type = 0 } };
@@ -209,6 +209,8 @@ int aq_ibv_am_long(struct aq_ibv_peer *peer, const struct aq_am_out *out)
     if (out->nbytes <= aq_ibv.packed_most
         || !aq_ibv_remote_key(out->jobrank, rail->index, out->dest, out->nbytes, &rkey))
         return aq_ibv_am_eager(peer, out);
+    if (aq_ibv_lent_is_ours(out))
+        return aq_ibv_lent_long(peer, out, rkey);
     if (out->lc == NULL || (out->nbytes <= AQ_IBV_LONG_COPY_MOST && aq_am_lc_is_now(out)))
         rc = aq_ibv_long_copied(peer, out, rkey);
     else if (out->nbytes <= AQ_IBV_PIECE_MOST && aq_ibv_local_key(rail->dev, out->src, out->nbytes, &lkey))

@@ -29,6 +29,7 @@ static const uint32_t aq_bounce_slab[AQ_BOUNCE_SIZES] = { 16384, 262144, 4 * AQ_
 static struct {
     _Alignas(AQ_CACHE_LINE) aq_lock lock;
     struct aq_ibv_bounce *free;
+    uint32_t count, lent;
 } aq_bounces[AQ_BOUNCE_SIZES];
 
 static struct {
@@ -124,6 +125,9 @@ static __attribute__((noinline, cold)) struct aq_ibv_bounce *aq_ibv_bounce_grow(
         free(all);
         return NULL; /* what was counted stays counted: it will not be tried often */
     }
+    aq_lock_acquire(&aq_bounces[size_class].lock);
+    aq_bounces[size_class].count += bytes / size;
+    aq_lock_release(&aq_bounces[size_class].lock);
     for (uint32_t i = 0; i < bytes / size; i++) {
         all[i].bytes = slab + (size_t)i * size;
         all[i].size_class = size_class;
@@ -148,11 +152,39 @@ struct aq_ibv_bounce *aq_ibv_bounce_take(size_t nbytes)
     return AQ_LIKELY(bounce != NULL) ? bounce : aq_ibv_bounce_grow(size_class);
 }
 
+/* Lends it, if as many of its size stay. */
+static bool aq_ibv_bounce_mark(struct aq_ibv_bounce *bounce)
+{
+    const unsigned size_class = bounce->size_class;
+
+    aq_lock_acquire(&aq_bounces[size_class].lock);
+    bounce->lent = 2 * (aq_bounces[size_class].lent + 1) <= aq_bounces[size_class].count;
+    aq_bounces[size_class].lent += bounce->lent;
+    aq_lock_release(&aq_bounces[size_class].lock);
+    return bounce->lent;
+}
+
+struct aq_ibv_bounce *aq_ibv_bounce_lend(void)
+{
+    struct aq_ibv_bounce *bounce = aq_ibv_bounce_take(AQ_IBV_BOUNCE_MOST);
+
+    if (bounce == NULL || aq_ibv_bounce_mark(bounce))
+        return bounce;
+    aq_ibv_bounce_give(bounce);
+    bounce = aq_ibv_bounce_grow(AQ_BOUNCE_SIZES - 1);
+    if (bounce == NULL || aq_ibv_bounce_mark(bounce))
+        return bounce;
+    aq_ibv_bounce_give(bounce);
+    return NULL;
+}
+
 void aq_ibv_bounce_give(struct aq_ibv_bounce *bounce)
 {
     const unsigned size_class = bounce->size_class;
 
     aq_lock_acquire(&aq_bounces[size_class].lock);
+    aq_bounces[size_class].lent -= bounce->lent;
+    bounce->lent = false;
     bounce->next = aq_bounces[size_class].free;
     aq_bounces[size_class].free = bounce;
     aq_lock_release(&aq_bounces[size_class].lock);

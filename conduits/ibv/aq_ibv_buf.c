@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "conduits/ibv/aq_ibv.h"
+#include "conduits/ibv/aq_ibv_xfer.h"
 #include "core/aq_env.h"
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
@@ -35,6 +35,9 @@ static void aq_ibv_buf_done(struct aq_ibv_done *done)
     while (buf != NULL) {
         struct aq_ibv_buf *next = buf->chain;
 
+        if (buf->rider != NULL)
+            aq_ibv_bounce_give(buf->rider);
+        buf->rider = NULL;
         aq_ibv_buf_give(buf);
         buf = next;
     }

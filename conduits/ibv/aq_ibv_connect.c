@@ -36,6 +36,8 @@ static struct {
     int wake;             /* an eventfd */
     atomic_bool stops;
     struct aq_ibv_hello_times times;
+    struct aq_ibv_peer *find_next, *send_next; /* where the next look begins; NULL: with the first */
+    bool spent;           /* somebody's address may be needed no more */
 } aq_ibv_connector = { .wake = -1 };
 
 void aq_ibv_connect_wake(void)
@@ -139,10 +141,17 @@ static void aq_ibv_connect_look_silent(struct aq_ibv_peer *peer, uint64_t now_ns
             (double)AQ_IBV_SILENT_NS * 1e-9, text);
 }
 
+/* connect_lock held: who is next; after the last one the first. Looks do not always begin at the same end, so that
+ * nobody is left out while others need all there is of something. */
+static struct aq_ibv_peer *aq_ibv_connect_or_first(struct aq_ibv_peer *peer)
+{
+    return peer != NULL ? peer : atomic_load_explicit(&aq_ibv.active, memory_order_relaxed);
+}
+
 /* Lock not held: addresses of those who are to hear something, which the launcher and the kernel are asked for. */
 static void aq_ibv_connect_find(void)
 {
-    struct aq_ibv_peer *list[AQ_IBV_FIND];
+    struct aq_ibv_peer *list[AQ_IBV_FIND], *peer, *first;
     unsigned count, found;
 
     do {
@@ -150,10 +159,15 @@ static void aq_ibv_connect_find(void)
 
         count = found = 0;
         pthread_mutex_lock(&aq_ibv.connect_lock);
-        for (struct aq_ibv_peer *peer = atomic_load_explicit(&aq_ibv.active, memory_order_relaxed);
-             peer != NULL && count < AQ_IBV_FIND; peer = peer->next_active)
+        first = peer = aq_ibv_connect_or_first(aq_ibv_connector.find_next);
+        while (peer != NULL && count < AQ_IBV_FIND) {
             if (peer->ah == NULL && aq_ibv_hello_deadline(&peer->hello) <= now)
                 list[count++] = peer;
+            peer = aq_ibv_connect_or_first(peer->next_active);
+            if (peer == first)
+                break;
+        }
+        aq_ibv_connector.find_next = peer;
         pthread_mutex_unlock(&aq_ibv.connect_lock);
         for (unsigned i = 0; i < count; i++) {
             list[i]->sought = !aq_ibv_dgram_find(list[i]);
@@ -162,34 +176,69 @@ static void aq_ibv_connect_find(void)
     } while (found == AQ_IBV_FIND); /* all of a full list: there may be more */
 }
 
+/* Say to one what is due; returns when there will be more. */
+static uint64_t aq_ibv_connect_send_one(struct aq_ibv_peer *peer, uint64_t now_ns)
+{
+    uint8_t packet[AQ_IBV_HELLO_BYTES];
+    uint64_t deadline;
+
+    if (aq_ibv_hello_due(&peer->hello, now_ns, &aq_ibv_connector.times)
+        && !aq_ibv_dgram_send(peer, packet, aq_ibv_hello_encode(&peer->hello, packet)))
+        aq_ibv_hello_again(&peer->hello, now_ns + aq_ibv_connector.times.first_ns);
+    peer->sought = false;
+    aq_ibv_connect_look_silent(peer, now_ns);
+    deadline = aq_ibv_hello_deadline(&peer->hello);
+    aq_ibv_connector.spent = aq_ibv_connector.spent || deadline == UINT64_MAX;
+    return deadline;
+}
+
 /* Send what is due; returns when there will be more. */
 static uint64_t aq_ibv_connect_send(uint64_t now_ns)
 {
+    struct aq_ibv_peer *const begin = aq_ibv_connect_or_first(aq_ibv_connector.send_next);
+    struct aq_ibv_peer *peer = begin;
     uint64_t first = UINT64_MAX;
 
-    for (struct aq_ibv_peer *peer = atomic_load_explicit(&aq_ibv.active, memory_order_relaxed); peer != NULL;
-         peer = peer->next_active) {
-        uint8_t packet[AQ_IBV_HELLO_BYTES];
+    while (peer != NULL) {
         uint64_t deadline;
 
         if (peer->ah == NULL && !peer->sought) { /* nothing due, at the last look for addresses */
             deadline = aq_ibv_hello_deadline(&peer->hello);
-            first = deadline < first ? deadline : first;
-            continue;
+        } else if (aq_ibv_dgram_has_slot()) {
+            deadline = aq_ibv_connect_send_one(peer, now_ns);
+        } else { /* a completion wakes us; what is due stays due */
+            first = now_ns + aq_ibv_connector.times.most_ns;
+            break;
         }
-        if (!aq_ibv_dgram_has_slot()) /* a completion wakes us; what is due stays due */
-            return now_ns + aq_ibv_connector.times.most_ns;
-        if (aq_ibv_hello_due(&peer->hello, now_ns, &aq_ibv_connector.times)
-            && !aq_ibv_dgram_send(peer, packet, aq_ibv_hello_encode(&peer->hello, packet)))
-            aq_ibv_hello_again(&peer->hello, now_ns + aq_ibv_connector.times.first_ns);
-        peer->sought = false;
-        aq_ibv_connect_look_silent(peer, now_ns);
-        deadline = aq_ibv_hello_deadline(&peer->hello);
-        if (deadline == UINT64_MAX)
-            aq_ibv_dgram_forget(peer);
         first = deadline < first ? deadline : first;
+        peer = aq_ibv_connect_or_first(peer->next_active);
+        if (peer == begin)
+            break;
     }
+    aq_ibv_connector.send_next = peer;
     return first;
+}
+
+/* Lock not held: the ways to those who need not be told anything. */
+static void aq_ibv_connect_forget(void)
+{
+    struct aq_ibv_peer *peer;
+
+    if (!aq_ibv_connector.spent)
+        return;
+    aq_ibv_connector.spent = false;
+    /* acquire: pairs with the release where a peer is made */
+    for (peer = atomic_load_explicit(&aq_ibv.active, memory_order_acquire); peer != NULL; peer = peer->next_active) {
+        bool silent;
+
+        if (peer->ah == NULL)
+            continue;
+        pthread_mutex_lock(&aq_ibv.connect_lock);
+        silent = aq_ibv_hello_deadline(&peer->hello) == UINT64_MAX;
+        pthread_mutex_unlock(&aq_ibv.connect_lock);
+        if (silent)
+            aq_ibv_dgram_forget(peer);
+    }
 }
 
 /* All that came, all that is due. */
@@ -208,6 +257,7 @@ static uint64_t aq_ibv_connect_turn(void)
     }
     deadline = aq_ibv_connect_send(aq_now_ns());
     pthread_mutex_unlock(&aq_ibv.connect_lock);
+    aq_ibv_connect_forget();
     return deadline;
 }
 

@@ -29,6 +29,7 @@ static struct {
     hwloc_topology_t topology;
     int (*init)(hwloc_topology_t *);
     int (*filter)(hwloc_topology_t, enum hwloc_type_filter_e);
+    int (*components)(hwloc_topology_t, unsigned long, const char *); /* NULL: before 2.1 */
     int (*load)(hwloc_topology_t);
     void (*destroy)(hwloc_topology_t);
     unsigned (*count)(hwloc_topology_t, int);
@@ -45,6 +46,7 @@ static bool aq_ibv_hwloc_open(void)
     /* POSIX lets a data pointer from dlsym() be stored as a function pointer this way */
     *(void **)&aq_ibv_hwloc.init = dlsym(lib, "hwloc_topology_init");
     *(void **)&aq_ibv_hwloc.filter = dlsym(lib, "hwloc_topology_set_io_types_filter");
+    *(void **)&aq_ibv_hwloc.components = dlsym(lib, "hwloc_topology_set_components");
     *(void **)&aq_ibv_hwloc.load = dlsym(lib, "hwloc_topology_load");
     *(void **)&aq_ibv_hwloc.destroy = dlsym(lib, "hwloc_topology_destroy");
     *(void **)&aq_ibv_hwloc.count = dlsym(lib, "hwloc_get_nbobjs_by_depth");
@@ -55,6 +57,17 @@ static bool aq_ibv_hwloc_open(void)
            && aq_ibv_hwloc.isset != NULL;
 }
 
+/* Those that look for devices of other kinds would start their libraries and drivers, in every rank. */
+static void aq_ibv_hwloc_spare(void)
+{
+#if HWLOC_API_VERSION >= 0x20100
+    static const char *const others[] = { "cuda", "nvml", "rsmi", "levelzero", "opencl", "gl" };
+
+    for (size_t i = 0; aq_ibv_hwloc.components != NULL && i < sizeof(others) / sizeof(others[0]); i++)
+        (void)aq_ibv_hwloc.components(aq_ibv_hwloc.topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, others[i]);
+#endif
+}
+
 static bool aq_ibv_hwloc_load(void)
 {
     if (aq_ibv_hwloc.asked)
@@ -62,6 +75,7 @@ static bool aq_ibv_hwloc_load(void)
     aq_ibv_hwloc.asked = true;
     if (!aq_ibv_hwloc_open() || aq_ibv_hwloc.init(&aq_ibv_hwloc.topology) != 0)
         return false;
+    aq_ibv_hwloc_spare();
     aq_ibv_hwloc.loaded = aq_ibv_hwloc.filter(aq_ibv_hwloc.topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) == 0
                           && aq_ibv_hwloc.load(aq_ibv_hwloc.topology) == 0;
     if (!aq_ibv_hwloc.loaded)

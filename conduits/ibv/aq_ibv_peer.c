@@ -100,10 +100,11 @@ void aq_ibv_peer_open(struct aq_ibv_peer *peer)
 {
     struct aq_ibv_hello_info *mine = &peer->hello.mine;
     const uint32_t window = AQ_IBV_LEAST_WINDOW;
-    char why[600];
+    char why[600], who[AQ_IBV_WHO];
 
     if (!aq_ibv_rbuf_grow(&aq_ibv.rails[0], AQ_IBV_LANES * window, why, sizeof(why)))
-        aq_fatal("%s; this is for rank %u, after %u others", why, peer->rank, aq_ibv.peer_count - 1);
+        aq_fatal("%s; this is for %s, after %u others", why, aq_ibv_peer_who(peer, who, sizeof(who)),
+                 aq_ibv.peer_count - 1);
     memset(mine, 0, sizeof(*mine));
     for (unsigned lane = 0; lane < AQ_IBV_LANES; lane++)
         aq_ibv_credit_open(&peer->in[lane], window);

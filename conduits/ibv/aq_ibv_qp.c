@@ -200,6 +200,7 @@ static void aq_ibv_qp_init(struct aq_ibv_qp *qp)
 {
     struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .pkey_index = qp->rail->pkey_index,
                                 .port_num = qp->rail->port };
+    char who[AQ_IBV_WHO];
     int error;
 
     attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
@@ -207,8 +208,8 @@ static void aq_ibv_qp_init(struct aq_ibv_qp *qp)
         attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
     error = aq_ibv.lib->modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
     if (error != 0)
-        aq_fatal("ibv: port %s:%u: a queue pair for rank %u cannot be initialised: %s", qp->rail->dev->name,
-                 qp->rail->port, qp->peer->rank, strerror(error));
+        aq_fatal("ibv: port %s:%u: a queue pair for %s cannot be initialised: %s", qp->rail->dev->name, qp->rail->port,
+                 aq_ibv_peer_who(qp->peer, who, sizeof(who)), strerror(error));
 }
 
 struct aq_ibv_qp *aq_ibv_qp_create(struct aq_ibv_peer *peer, struct aq_ibv_rail *rail)
@@ -216,6 +217,7 @@ struct aq_ibv_qp *aq_ibv_qp_create(struct aq_ibv_peer *peer, struct aq_ibv_rail 
     const size_t bytes = sizeof(struct aq_ibv_qp);
     struct aq_ibv_qp *qp = aligned_alloc(AQ_IBV_QP_ALIGN, aq_round_up(bytes, AQ_IBV_QP_ALIGN));
     struct ibv_qp_init_attr attr;
+    char who[AQ_IBV_WHO];
 
     if (qp == NULL)
         aq_fatal("ibv: no memory for a queue pair: %zu bytes", bytes);
@@ -229,9 +231,10 @@ struct aq_ibv_qp *aq_ibv_qp_create(struct aq_ibv_peer *peer, struct aq_ibv_rail 
         qp->qp = aq_ibv_qp_ask(rail, &attr, qp);
     }
     if (qp->qp == NULL)
-        aq_fatal("ibv: port %s:%u makes no queue pair for rank %u, after those for %u ranks: %s; the device offers %d "
+        aq_fatal("ibv: port %s:%u makes no queue pair for %s, after those for %u ranks: %s; the device offers %d "
                  "in all: run fewer ranks on a host, or raise ulimit -l if that is the limit", rail->dev->name,
-                 rail->port, peer->rank, aq_ibv.peer_count, strerror(errno), rail->dev->attr.max_qp);
+                 rail->port, aq_ibv_peer_who(peer, who, sizeof(who)), aq_ibv.peer_count, strerror(errno),
+                 rail->dev->attr.max_qp);
     qp->max_inline = attr.cap.max_inline_data < aq_ibv.inline_most ? attr.cap.max_inline_data : aq_ibv.inline_most;
     aq_ibv_qp_init(qp);
     return qp;

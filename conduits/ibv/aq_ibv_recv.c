@@ -165,16 +165,21 @@ static void aq_ibv_recv_release(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *co
 void aq_ibv_recv_malformed(const struct aq_ibv_rail *rail, const struct ibv_wc *wc, const struct aq_ibv_rbuf *buf,
                            const char *what)
 {
-    aq_fatal("ibv: port %s:%u: a message of %u bytes, type %u, from rank %u is malformed: %s; do all ranks run the "
-             "same library?", rail->dev->name, rail->port, wc->byte_len, buf->bytes[0], buf->fragment.head.from, what);
+    const struct aq_ibv_peer none = { .rank = buf->fragment.head.from };
+    const struct aq_ibv_peer *peer = none.rank < aq_job.size ? aq_ibv_peer_look(none.rank) : NULL;
+    char who[AQ_IBV_WHO];
+
+    aq_fatal("ibv: port %s:%u: a message of %u bytes, type %u, that says it is from %s is malformed: %s; do all ranks "
+             "run the same library?", rail->dev->name, rail->port, wc->byte_len, buf->bytes[0],
+             aq_ibv_peer_who(peer != NULL ? peer : &none, who, sizeof(who)), what);
 }
 
 /* The peer asks for more: in_lock held. */
 static void aq_ibv_recv_grow(struct aq_ibv_rail *rail, struct aq_ibv_peer *peer, struct aq_ibv_credit_in *in,
                              const struct aq_ibv_head *head)
 {
+    char why[600], who[AQ_IBV_WHO];
     uint32_t more = 0;
-    char why[600];
 
     if (head->want != 0)
         more = aq_ibv_credit_want(in, head->want < AQ_IBV_PARTS ? head->want : AQ_IBV_PARTS);
@@ -185,7 +190,7 @@ static void aq_ibv_recv_grow(struct aq_ibv_rail *rail, struct aq_ibv_peer *peer,
     if (aq_ibv_rbuf_grow(rail, more, why, sizeof(why)))
         aq_ibv_credit_grow(in, more);
     else if (head->want > in->window) /* it could wait for ever */
-        aq_fatal("%s; rank %u needs %u of them", why, peer->rank, head->want);
+        aq_fatal("%s; %s needs %u of them", why, aq_ibv_peer_who(peer, who, sizeof(who)), head->want);
 }
 
 /* The rail's lock held: look at a completion. */

@@ -16,7 +16,7 @@
  */
 #include <string.h>
 
-#include "conduits/ibv/aq_ibv_xfer.h"
+#include "conduits/ibv/aq_ibv_burst.h"
 #include "core/aq_env.h"
 #include "core/aq_log.h"
 #include "core/aq_poll.h"
@@ -54,15 +54,29 @@ void aq_ibv_rma_plan_fences(struct aq_ibv_peer *peer)
 /* The acknowledgement of a write says that the far device has the data. What a device was given through another queue
  * may get to memory before that; but a read of the same queue pair finds it in memory, and so does all that comes
  * later. */
+void aq_ibv_rma_make_fence(const struct aq_ibv_qp *qp, const struct ibv_send_wr *put, struct ibv_send_wr *fence_out,
+                           struct ibv_sge *sge_out)
+{
+    const uint32_t nbytes = put->sg_list->length;
+
+    *sge_out = (struct ibv_sge){ .addr = (uintptr_t)aq_rma_fence->bytes,
+                                 .length = nbytes < AQ_IBV_FENCE ? nbytes : AQ_IBV_FENCE,
+                                 .lkey = aq_rma_fence->lkey[qp->rail->dev->index] };
+    *fence_out = (struct ibv_send_wr){ .sg_list = sge_out, .num_sge = 1, .opcode = IBV_WR_RDMA_READ, .wr = put->wr };
+}
+
 int aq_ibv_rma_post_fenced(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, struct aq_ibv_piece *piece)
 {
-    struct ibv_sge sge = { .addr = (uintptr_t)aq_rma_fence->bytes,
-                           .length = wr->sg_list->length < AQ_IBV_FENCE ? wr->sg_list->length : AQ_IBV_FENCE,
-                           .lkey = aq_rma_fence->lkey[qp->rail->dev->index] };
-    struct ibv_send_wr fence = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_READ, .wr = wr->wr };
+    struct ibv_send_wr fence;
+    struct ibv_sge sge;
+    int rc;
 
+    aq_ibv_rma_make_fence(qp, wr, &fence, &sge);
     wr->next = &fence;
-    return aq_ibv_qp_post(qp, wr, 2, &piece->done, AQ_IBV_POST_SIGNAL);
+    rc = aq_ibv_qp_post(qp, wr, 2, &piece->done, AQ_IBV_POST_SIGNAL);
+    if (AQ_LIKELY(rc == AQ_OK))
+        aq_counter_add(&aq_ibv.counts.fences, 1);
+    return rc;
 }
 
 struct aq_ibv_qp *aq_ibv_rma_qp(struct aq_ibv_peer *peer)
@@ -131,7 +145,8 @@ static void aq_ibv_get_copy_done(struct aq_ibv_done *done)
 static inline int aq_ibv_post_counted(struct aq_ibv_qp *qp, struct ibv_send_wr *wr,
                                       const struct aq_ibv_local *local, struct aq_ibv_piece *piece, bool counts_lc)
 {
-    const int rc = aq_ibv_rma_post(qp, wr, local, piece);
+    const int rc = aq_ibv_burst_takes(piece->op) ? aq_ibv_burst_add(qp, wr, local, piece)
+                                                : aq_ibv_rma_post(qp, wr, local, piece);
 
     if (AQ_LIKELY(rc == AQ_OK))
         return AQ_OK;
@@ -156,11 +171,11 @@ static int aq_ibv_put_short(const struct aq_ibv_wanted *w)
 
     if (AQ_UNLIKELY(peer == NULL || !aq_ibv_rma_is_quiet()))
         return AQ_RETRY;
-    qp = aq_ibv_rma_qp(peer);
+    qp = aq_ibv_burst_qp(w->op, peer);
     if (AQ_UNLIKELY(aq_ibv_qp_room(qp) == 0))
         return AQ_RETRY;
     aq_ibv_remote_key(w->rank, qp->rail->index, (void *)w->there, w->nbytes, &wr.wr.rdma.rkey);
-    if (w->nbytes <= qp->max_inline) {
+    if (aq_ibv_burst_inlines(w->op, qp, w->nbytes)) {
         wr.send_flags = IBV_SEND_INLINE;
     } else if (w->lc_now || !aq_ibv_local_own(w->here, w->nbytes, &local)) {
         bounce = aq_ibv_bounce_take(w->nbytes);
@@ -192,7 +207,7 @@ static int aq_ibv_get_short(const struct aq_ibv_wanted *w)
 
     if (AQ_UNLIKELY(peer == NULL))
         return AQ_RETRY;
-    qp = aq_ibv_rma_qp(peer);
+    qp = aq_ibv_burst_qp(w->op, peer);
     if (AQ_UNLIKELY(aq_ibv_qp_room(qp) == 0))
         return AQ_RETRY;
     aq_ibv_remote_key(w->rank, qp->rail->index, (void *)w->there, w->nbytes, &wr.wr.rdma.rkey);

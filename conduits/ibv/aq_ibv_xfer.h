@@ -2,6 +2,7 @@
  * aq_ibv_xfer.h - what the files of transfers share.
  *
  *     aq_ibv_rma.c      put and get: the short way of a single work request; else a transfer
+ *     aq_ibv_burst.c    several of those that leave together
  *     aq_ibv_xfer.c     transfers: several requests, memory that is pinned as they go; never blocks
  *     aq_ibv_bounce.c   pieces, which stand for one request, and registered buffers
  *     aq_ibv_atomic.c   atomic operations by the device
@@ -33,6 +34,7 @@ struct aq_ibv_bounce {
     struct aq_ibv_bounce *next; /* while free */
     char *bytes;
     uint32_t size_class;
+    bool lent;                   /* a client writes its payload into it */
     uint32_t lkey[AQ_IBV_RAILS]; /* by dev->index */
 };
 
@@ -62,6 +64,8 @@ void aq_ibv_piece_give(struct aq_ibv_piece *piece);
 
 /* A buffer of at least nbytes, at most AQ_IBV_BOUNCE_MOST; NULL: none now. */
 struct aq_ibv_bounce *aq_ibv_bounce_take(size_t nbytes);
+/* One of AQ_IBV_BOUNCE_MOST for somebody who may keep it for long: half of them stay. NULL: none now. */
+struct aq_ibv_bounce *aq_ibv_bounce_lend(void);
 void aq_ibv_bounce_give(struct aq_ibv_bounce *bounce);
 
 /* A part of a buffer, from addr on, as a device sees it. */
@@ -75,9 +79,12 @@ static inline void aq_ibv_local_bounce(const struct aq_ibv_bounce *bounce, const
 
 /* --- queue pairs for transfers --- */
 
-/* They take turns. */
+/* They take turns; see aq_ibv_burst.h for those that leave together. */
 struct aq_ibv_qp *aq_ibv_rma_qp(struct aq_ibv_peer *peer);
 
+/* The read behind a put, after which that and all before it on its queue pair are in memory. */
+void aq_ibv_rma_make_fence(const struct aq_ibv_qp *qp, const struct ibv_send_wr *put, struct ibv_send_wr *fence_out,
+                           struct ibv_sge *sge_out);
 /* A put, and a read behind it that completes with it. */
 int aq_ibv_rma_post_fenced(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, struct aq_ibv_piece *piece);
 

@@ -8,7 +8,7 @@ use JSON::PP qw(decode_json);
 use POSIX qw(:sys_wait_h setsid);
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw($build $out $verbose enter leave run job job_as_nobody start finish ranks_of kill_rank leftovers pair
+our @EXPORT = qw($build $out $verbose enter leave run job job_unprivileged start finish ranks_of kill_rank leftovers pair
                  perftest perftest_result perftest_mean json_rows peer_device peer_address launcher follow judge skip);
 our ($build, $out, $verbose) = ('', '', 0);
 
@@ -139,12 +139,14 @@ sub job {
     return finish(start($n, @command), $limit);
 }
 
-# job_as_nobody LIMIT KILOBYTES COMMAND: two ranks of a user without privileges that may lock so much
-sub job_as_nobody {
+# job_unprivileged LIMIT KILOBYTES COMMAND: two ranks without privileges that may lock so much. They are the owner of the
+# build folder, since nobody else may be let into it, as in a home folder.
+sub job_unprivileged {
     my ($limit, $kilobytes, @command) = @_;
+    my ($uid, $gid) = (stat $build)[4, 5];
     chmod 0666, glob '/dev/infiniband/*';
     return run($limit, 'sh', '-c', "ulimit -l $kilobytes; exec \"\$@\"", 'sh',
-               'setpriv', '--reuid', 65534, '--regid', 65534, '--clear-groups', '--bounding-set=-all',
+               'setpriv', '--reuid', $uid, '--regid', $gid, '--clear-groups', '--bounding-set=-all',
                '--inh-caps=-all', launcher(), '-n', 2, @command);
 }
 

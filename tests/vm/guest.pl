@@ -132,8 +132,20 @@ sub suite_down {
 
 # Locked memory: unlimited for root, so the limit is tried as somebody who may not go over it.
 sub suite_limits {
-    my $text = job_as_nobody(120, 64, "$build/tests/conformance/bin/test_client_plain-par");
+    my $text = job_unprivileged(120, 64, "$build/tests/conformance/bin/test_client_plain-par");
     judge('64 KiB of locked memory: the message names ulimit -l', $text, $? != 0 && $text =~ /ulimit -l/);
+}
+
+# Puts that go another way than messages are followed by a read, or not, as the setting says.
+sub suite_fences {
+    return skip('fences', 'only with several devices for each rank') unless $guest eq 'rails';
+    for my $setting ('the default', 0) {
+        my %env  = (AQ_IBV_STATS => 1, AQ_TEST_QUICK => 1, $setting eq '0' ? (GASNET_USE_FENCED_PUTS => 0) : ());
+        my $text = run(\%env, 300, launcher(), '-n', 2, "$build/tests/conformance/bin/test_rma_sizes-seq");
+        my @each = $text =~ /(\d+) fences/g;
+        my $good = $setting eq '0' ? !grep { $_ } @each : !grep { !$_ } @each;
+        judge("fences of each rank with GASNET_USE_FENCED_PUTS $setting: @each", $text, $? == 0 && @each == 2 && $good);
+    }
 }
 
 # Like beside like. A blocking put is complete when its acknowledgement is back, so it is held against a write of 8
@@ -253,7 +265,7 @@ sub suite_pin {
 
 my %suite = (sanity => \&suite_sanity, conformance => \&suite_conformance, reference => \&suite_reference,
              stress => \&suite_stress, ft => \&suite_ft, kill => \&suite_kill, lost => \&suite_lost,
-             down => \&suite_down, limits => \&suite_limits,
+             down => \&suite_down, limits => \&suite_limits, fences => \&suite_fences,
              bench => \&suite_bench, pin => \&suite_pin);
 $suite{$_}->() for @suites;
 leave();

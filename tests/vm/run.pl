@@ -19,37 +19,50 @@
 #           lost    the wire loses everything from some moment on, and nobody is told (guest wire)
 #           down    a port goes down (guest wire)
 #           limits  too little memory may be locked: said, with what to do
+#           fences  puts that go another way than messages are fenced, or not, as is set (guest rails)
 #           pin     puts from memory that was never registered, with and without overlap
 #           bench   aq-bench beside perftest, on the same device, in the same boot
 # The default is guest one with sanity, conformance, stress, ft, kill and limits. One machine is up at a time; each
 # takes half a minute to boot where there is no KVM. --timeout: of each guest, boot included (default 1800).
 # --near: so many ranks of a host share memory, as in GASNET_SUPERNODE_MAXSIZE (default 1: all go over the device).
-# --keep: where the guests leave files, such as the figures of bench (default: nowhere).
+# --keep: where the guests leave files, such as the figures of bench, and what their kernels said (default: nowhere).
 # AQ_BUILD is the build folder (default: the current one), AQ_VM_LOCK a file that is locked while a guest is up.
 use strict;
 use warnings;
 use Cwd qw(abs_path);
 use Fcntl qw(:flock);
 use File::Basename qw(dirname);
+use File::Copy qw(copy);
 use File::Temp qw(tempdir);
 use Getopt::Long qw(:config no_ignore_case);
 my $here;
 BEGIN { $here = abs_path(dirname($0)) }
 
 my %rxe = (one => [], rails => ['--rxe', 2], wire => ['--rxe', 2], hosts => ['--hosts', 2]);
-my @known = qw(sanity conformance reference stress ft kill lost down limits pin bench);
+my @known = qw(sanity conformance reference stress ft kill lost down limits fences pin bench);
 my (@guests, @suites, $quick, $filter, $seconds, $keep, $verbose);
 my ($ranks, $timeout, $near) = ('2,4', 1800, 1);
+
+# The comment at the beginning of this file.
+sub help {
+    open my $self, '<', $0 or die "run.pl: $0: $!\n";
+    while (my $line = <$self>) {
+        last unless $line =~ /^#/;
+        print $line =~ s/^# ?//r unless $line =~ /^#!|SPDX/;
+    }
+    exit 0;
+}
+
 GetOptions('guest=s' => \@guests, 'suite=s' => \@suites, 'n=s' => \$ranks, 'filter=s' => \$filter,
            'near=i' => \$near, 'seconds=i' => \$seconds, 'quick' => \$quick, 'timeout=i' => \$timeout,
-           'keep=s' => \$keep, 'verbose' => \$verbose) && !@ARGV
-    or die "run.pl: see the beginning of $0 for its options\n";
+           'keep=s' => \$keep, 'verbose' => \$verbose, 'help' => \&help) && !@ARGV
+    or die "run.pl: its options: run.pl --help\n";
 @guests = ('one') unless @guests;
-@suites = grep { !/^(reference|lost|down|pin|bench)$/ } @known unless @suites;
-for my $guest (@guests) { die "run.pl: no guest $guest\n" unless $rxe{$guest} }
+@suites = grep { !/^(reference|lost|down|fences|pin|bench)$/ } @known unless @suites;
+for my $guest (@guests) { die "run.pl: no guest $guest; there are @{[sort keys %rxe]}\n" unless $rxe{$guest} }
 for my $suite (@suites) {
     my $name = $suite;
-    die "run.pl: no suite $name\n" unless grep { $_ eq $name } @known;
+    die "run.pl: no suite $name; there are @known\n" unless grep { $_ eq $name } @known;
 }
 my $build = abs_path($ENV{AQ_BUILD} || '.');
 
@@ -90,7 +103,8 @@ sub run_guest {
                    $verbose ? '-v' : (), @{$rxe{$guest}}, '--', $^X, "$here/guest.pl", '--build', $build, '--out', $out,
                    @options);
     my $ended = 0;
-    open my $lines, '-|', @command or die "run.pl: $command[0]: $!\n";
+    my $machine = open my $lines, '-|', @command or die "run.pl: $command[0]: $!\n";
+    local @SIG{qw(INT TERM HUP)} = (sub { kill 'TERM', $machine; exit 1 }) x 3; # it ends its guests then
     while (my $line = <$lines>) {
         if    ($line =~ /^(not )?ok (?:\d+ )?- (.*)/) { verdict(!$1, "$guest: $2") }
         elsif ($line =~ /^end (\d+)$/)                { $ended = 1 }
@@ -106,17 +120,21 @@ sub run_guest {
     kernel_says($guest, "$folder/console");
 }
 
-# The kernel must not have stumbled over what we asked of its device.
+# The kernel must not have stumbled over what we asked of its device. With --keep all it said is kept.
 sub kernel_says {
     my ($guest, $console) = @_;
     open my $in, '<', $console or return;
     my @lines = <$in>;
-    my @at    = grep { $lines[$_] =~ /BUG:|Oops|Call Trace|WARNING: CPU|Out of memory|soft lockup/ } 0 .. $#lines;
-    if (@at) { # what it is about comes before, who did it after
-        my ($from, $to) = ($at[0] < 12 ? 0 : $at[0] - 12, $at[0] + 40);
-        print "# kernel: $_" for @lines[$from .. ($to < $#lines ? $to : $#lines)];
+    copy($console, "$keep/console-$guest") or warn "run.pl: $keep/console-$guest: $!\n" if defined $keep;
+    my @at = grep { $lines[$_] =~ /BUG:|Oops|Call Trace|WARNING: CPU|Out of memory|soft lockup/ } 0 .. $#lines;
+    my ($next, $room) = (0, 300);
+    for my $hit (@at) { # what it is about comes before, who did it after
+        my ($from, $to) = ($hit < $next + 12 ? $next : $hit - 12, $hit + 60 < $#lines ? $hit + 60 : $#lines);
+        print "# kernel: ...\n" if $from > $next;
+        for my $line (@lines[$from .. $to]) { print "# kernel: $line" if $room-- > 0 }
+        $next = $to + 1;
     }
-    verdict(!@at, "$guest: no complaint of the kernel");
+    verdict(!@at, "$guest: no complaint of the kernel" . (@at && $room < 0 ? ' (the rest: --keep)' : ''));
 }
 
 my $lock;
