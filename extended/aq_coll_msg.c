@@ -5,7 +5,8 @@
  * aq_coll_reduce.c), and this file carries it out, step by step. A record is found by team and
  * number of the collective. Messages for a collective that has not begun here yet are kept with
  * an empty record until it does; a large one is not sent before its receiver says that it is
- * ready, so that only small ones can pile up.
+ * ready, so that only small ones can pile up. With its word the receiver can send a ticket of the conduit's, if it has
+ * such: then the data goes straight to its place (part_take and part_give in conduits/conduit.h), not in messages.
  *
  * Owns      the table of records; all programs, steps, temporary memory, early messages
  * Threads   any. A record is carried out by one thread at a time; handlers copy data to its
@@ -14,7 +15,7 @@
  *           QUEUED (a poll is to carry it on) -> free
  * Promise   handlers only copy and queue; progress never blocks: what finds no room waits for the
  *           next poll; no lock is held while a client's operator runs
- * Wire      COLL_DATA(team, number, tag, offset; bytes), COLL_READY(team, number, tag)
+ * Wire      COLL_DATA(team, number, tag, offset; bytes), COLL_READY(team, number, tag, ticket or 0, bytes mod 2^32)
  * Uses      core/aq_am.h, extended/aq_op.h
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -40,8 +41,11 @@ enum aq_step_kind { AQ_STEP_SEND, AQ_STEP_RECV, AQ_STEP_COPY, AQ_STEP_REDUCE };
 struct aq_step {
     uint8_t kind;    /* enum aq_step_kind */
     bool ready;      /* send: the receiver waits for it. Under the lock */
+    bool offered;    /* receive: the conduit was asked for a ticket */
     gex_Rank_t peer; /* jobrank */
     uint32_t tag;
+    uint32_t ticket; /* 0: messages. Of a send: under the lock, as ready */
+    struct aq_part part;
     const void *src; /* and x of a reduction */
     void *dst;       /* and y */
     size_t nbytes;   /* elements of a reduction */
@@ -54,7 +58,8 @@ struct aq_early {
     struct aq_early *next;
     gex_Rank_t from;
     uint32_t tag;
-    bool is_ready; /* COLL_READY */
+    bool is_ready; /* COLL_READY, and with it: */
+    uint32_t ticket, expected;
     size_t offset, nbytes;
     char data[];
 };
@@ -72,6 +77,9 @@ struct aq_prog {
     unsigned at;         /* the step being carried out */
     unsigned ready_to;   /* receives up to here have told their senders */
     unsigned first_open; /* steps before it are over; under the lock */
+    unsigned leaving;    /* parts that the conduit has not sent yet, */
+    bool held;           /* and the step waits until there are none; both under the lock */
+    bool gave;           /* there may be some */
     gex_Coll_ReduceFn_t fn;
     const void *cdata;
     const struct aq_coll_team *of;
@@ -134,7 +142,8 @@ static struct aq_prog *aq_msg_record(uint64_t team, uint32_t number)
         aq_fatal("no memory for a collective (%zu bytes)", sizeof(*prog));
     prog->team = team;
     prog->number = number;
-    prog->started = prog->running = false;
+    prog->started = prog->running = prog->held = prog->gave = false;
+    prog->leaving = 0;
     prog->early = NULL;
     prog->steps = prog->at = prog->ready_to = prog->first_open = 0;
     return prog;
@@ -266,6 +275,8 @@ void aq_prog_reduce(struct aq_prog *prog, const struct aq_coll_call *call, const
 
 /* --- sending; without waiting for room and without running handlers --- */
 
+static void aq_msg_on_part(struct aq_part *part);
+
 #define AQ_ARGS_OF_U64(value) (gex_AM_Arg_t)((uint64_t)(value) >> 32), (gex_AM_Arg_t)(uint32_t)(value)
 
 static uint64_t aq_u64_of_args(gex_AM_Arg_t high, gex_AM_Arg_t low)
@@ -278,9 +289,9 @@ static gex_TM_t aq_msg_job(void)
     return (gex_TM_t)(void *)&aq_job.tm;
 }
 
-/* Send what has not left yet. False: no room for all of it. A conduit may go on reading what is large: it counts that in
- * the operation, and the step is over when aq_step_has_left(). Not where the receiver may have to wait for our core, and not what is sent
- * before the receiver has called for it, since the next receiver may be ready first. */
+/* Send what has not left yet. False: no room for all of it. A conduit may go on reading what is large: it counts
+ * that in the operation, and the step is over when aq_step_has_left(). Not where the receiver may have to wait for
+ * our core, and not what is sent before the receiver has called for it, since the next receiver may be ready first. */
 static bool aq_step_send(const struct aq_prog *prog, struct aq_step *step)
 {
     const size_t most = aq_am_max_medium();
@@ -311,15 +322,38 @@ static inline bool aq_step_has_left(const struct aq_prog *prog)
     return aq_op_cell_done(prog->op, AQ_CELL_LC);
 }
 
-/* Tell the sender of a large message that its place is ready. */
-static bool aq_step_call_for(const struct aq_prog *prog, const struct aq_step *step)
+/* A ticket for what a step receives, if the conduit has one. */
+static void aq_step_offer(struct aq_prog *prog, struct aq_step *step)
 {
-    const gex_AM_Arg_t args[] = { AQ_ARGS_OF_U64(prog->team), (gex_AM_Arg_t)prog->number,
-                                  (gex_AM_Arg_t)step->tag };
+    step->offered = true;
+    step->part = (struct aq_part){ aq_msg_on_part, prog };
+    if (aq_job.conduit->part_take != NULL && !aq_job.no_overrides)
+        step->ticket = aq_job.conduit->part_take(step->peer, step->dst, step->nbytes, &step->part);
+}
 
-    return aq_am_request_short(aq_msg_job(), step->peer, AQ_HIDX_COLL_READY, GEX_FLAG_IMMEDIATE, 4,
+/* Tell the sender of a large message that its place is ready. */
+static bool aq_step_call_for(struct aq_prog *prog, struct aq_step *step)
+{
+    if (!step->offered)
+        aq_step_offer(prog, step);
+
+    const gex_AM_Arg_t args[] = { AQ_ARGS_OF_U64(prog->team), (gex_AM_Arg_t)prog->number, (gex_AM_Arg_t)step->tag,
+                                  (gex_AM_Arg_t)step->ticket, (gex_AM_Arg_t)(uint32_t)step->nbytes };
+
+    return aq_am_request_short(aq_msg_job(), step->peer, AQ_HIDX_COLL_READY, GEX_FLAG_IMMEDIATE, 6,
                                args)
            == 0;
+}
+
+/* To a receiver that has a ticket for it: goes on by itself. */
+static void aq_step_give(struct aq_prog *prog, struct aq_step *step)
+{
+    aq_lock_acquire(&aq_msg.lock);
+    prog->leaving++;
+    aq_lock_release(&aq_msg.lock);
+    prog->gave = true;
+    step->part = (struct aq_part){ aq_msg_on_part, prog };
+    aq_job.conduit->part_give(step->peer, step->ticket, step->src, step->nbytes, &step->part);
 }
 
 /* --- carrying out --- */
@@ -348,6 +382,22 @@ static bool aq_prog_may_go_on(struct aq_prog *prog, const struct aq_step *step)
     return goes_on;
 }
 
+/* Has everything left that was given to the conduit, so that it may be written to? If not, the record is parked. */
+static bool aq_prog_may_write(struct aq_prog *prog)
+{
+    bool held;
+
+    if (!prog->gave)
+        return true;
+    aq_lock_acquire(&aq_msg.lock);
+    held = prog->held = prog->leaving != 0;
+    prog->gave = held;
+    prog->first_open = prog->at;
+    prog->running = !held;
+    aq_lock_release(&aq_msg.lock);
+    return !held;
+}
+
 /* No room, or the data have not left: the next poll tries again. */
 static void aq_prog_put_off(struct aq_prog *prog)
 {
@@ -368,11 +418,47 @@ static void aq_prog_finish(struct aq_prog *prog)
     aq_op_end(op, GEX_EC_GET, 1);
 }
 
+/* What has become of a step. Unless it is over, the record may be another thread's already. */
+enum aq_step_result { AQ_STEP_OVER, AQ_STEP_WAITS, AQ_STEP_NO_ROOM };
+
+static enum aq_step_result aq_prog_send_step(struct aq_prog *prog, struct aq_step *step)
+{
+    if (step->nbytes > AQ_EAGER && !aq_prog_may_go_on(prog, step))
+        return AQ_STEP_WAITS;
+    if (step->ticket != 0) {
+        aq_step_give(prog, step);
+        return AQ_STEP_OVER;
+    }
+    if (!aq_step_send(prog, step)) {
+        aq_prog_put_off(prog);
+        return AQ_STEP_NO_ROOM;
+    }
+    if (aq_step_has_left(prog))
+        return AQ_STEP_OVER;
+    aq_prog_put_off(prog); /* later steps may write where it is */
+    return AQ_STEP_WAITS;
+}
+
+static enum aq_step_result aq_prog_one_step(struct aq_prog *prog, struct aq_step *step)
+{
+    if (step->kind == AQ_STEP_SEND)
+        return aq_prog_send_step(prog, step);
+    if (step->kind == AQ_STEP_RECV)
+        return aq_prog_may_go_on(prog, step) ? AQ_STEP_OVER : AQ_STEP_WAITS;
+    if (!aq_prog_may_write(prog))
+        return AQ_STEP_WAITS;
+    if (step->kind == AQ_STEP_COPY)
+        memcpy(step->dst, step->src, step->nbytes);
+    else
+        aq_coll_apply(prog->fn, step->src, step->dst, step->nbytes, prog->cdata);
+    return AQ_STEP_OVER;
+}
+
 /* Carry a record on as far as it goes. Returns false if a message found no room. */
 static bool aq_prog_run(struct aq_prog *prog, unsigned *happened)
 {
     for (; prog->ready_to < prog->steps; prog->ready_to++) {
-        const struct aq_step *step = &prog->step[prog->ready_to];
+        struct aq_step *step = &prog->step[prog->ready_to];
 
         if (step->kind == AQ_STEP_RECV && step->nbytes > AQ_EAGER
             && !aq_step_call_for(prog, step)) {
@@ -381,23 +467,13 @@ static bool aq_prog_run(struct aq_prog *prog, unsigned *happened)
         }
     }
     for (; prog->at < prog->steps; prog->at++, ++*happened) {
-        struct aq_step *step = &prog->step[prog->at];
+        const enum aq_step_result result = aq_prog_one_step(prog, &prog->step[prog->at]);
 
-        if (step->kind == AQ_STEP_COPY) {
-            memcpy(step->dst, step->src, step->nbytes);
-        } else if (step->kind == AQ_STEP_REDUCE) {
-            aq_coll_apply(prog->fn, step->src, step->dst, step->nbytes, prog->cdata);
-        } else if ((step->kind == AQ_STEP_RECV || step->nbytes > AQ_EAGER)
-                   && !aq_prog_may_go_on(prog, step)) {
-            return true;
-        } else if (step->kind == AQ_STEP_SEND && !aq_step_send(prog, step)) {
-            aq_prog_put_off(prog);
-            return false;
-        } else if (step->kind == AQ_STEP_SEND && !aq_step_has_left(prog)) { /* later steps may write where it is */
-            aq_prog_put_off(prog);
-            return true;
-        }
+        if (result != AQ_STEP_OVER)
+            return result == AQ_STEP_WAITS;
     }
+    if (!aq_prog_may_write(prog)) /* now the client may */
+        return true;
     aq_prog_finish(prog);
     ++*happened;
     return true;
@@ -485,11 +561,34 @@ static void aq_msg_place(struct aq_prog *prog, struct aq_step *step, size_t offs
     aq_lock_release(&aq_msg.lock);
 }
 
-static void aq_msg_clear(struct aq_prog *prog, struct aq_step *step)
+static void aq_msg_clear(struct aq_prog *prog, struct aq_step *step, const struct aq_early *what)
 {
+    if (what->ticket != 0 && what->expected != (uint32_t)step->nbytes)
+        aq_fatal("rank %u expects %u bytes (mod 2^32) of collective %u of team %llu; this rank sends %zu: all members "
+                 "of a team must pass the same sizes", step->peer, (unsigned)what->expected, prog->number,
+                 (unsigned long long)prog->team, step->nbytes);
     aq_lock_acquire(&aq_msg.lock);
     step->ready = true;
+    step->ticket = what->ticket;
     aq_prog_wake(prog, step);
+    aq_lock_release(&aq_msg.lock);
+}
+
+/* Under the conduit's lock perhaps, which nobody takes who has ours. */
+static void aq_msg_on_part(struct aq_part *part)
+{
+    struct aq_step *step = (struct aq_step *)(void *)((char *)part - offsetof(struct aq_step, part));
+    struct aq_prog *prog = part->owner;
+
+    aq_lock_acquire(&aq_msg.lock);
+    if (step->kind == AQ_STEP_RECV) {
+        /* release: pairs with the acquire in aq_step_over() */
+        atomic_store_explicit(&step->arrived, step->nbytes, memory_order_release);
+        aq_prog_wake(prog, step);
+    } else if (--prog->leaving == 0 && prog->held) {
+        prog->held = false;
+        aq_msg_queue(prog);
+    }
     aq_lock_release(&aq_msg.lock);
 }
 
@@ -497,7 +596,7 @@ static void aq_msg_deliver(struct aq_prog *prog, struct aq_step *step, const str
                            const void *data)
 {
     if (what->is_ready)
-        aq_msg_clear(prog, step);
+        aq_msg_clear(prog, step, what);
     else
         aq_msg_place(prog, step, what->offset, data, what->nbytes);
 }
@@ -578,10 +677,10 @@ static void aq_msg_on_data(gex_Token_t token, void *buf, size_t nbytes, gex_AM_A
 }
 
 static void aq_msg_on_ready(gex_Token_t token, gex_AM_Arg_t team_high, gex_AM_Arg_t team_low,
-                            gex_AM_Arg_t number, gex_AM_Arg_t tag)
+                            gex_AM_Arg_t number, gex_AM_Arg_t tag, gex_AM_Arg_t ticket, gex_AM_Arg_t expected)
 {
-    const struct aq_early what = { .from = aq_msg_sender(token), .tag = (uint32_t)tag,
-                                   .is_ready = true };
+    const struct aq_early what = { .from = aq_msg_sender(token), .tag = (uint32_t)tag, .is_ready = true,
+                                   .ticket = (uint32_t)ticket, .expected = (uint32_t)expected };
 
     aq_msg_take(aq_u64_of_args(team_high, team_low), (uint32_t)number, &what, "");
 }
@@ -626,5 +725,5 @@ void aq_msg_init(void)
     aq_am_register_internal(AQ_HIDX_COLL_DATA, (gex_AM_Fn_t)aq_msg_on_data,
                             GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 6, "collective data");
     aq_am_register_internal(AQ_HIDX_COLL_READY, (gex_AM_Fn_t)aq_msg_on_ready,
-                            GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 4, "collective ready");
+                            GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 6, "collective ready");
 }

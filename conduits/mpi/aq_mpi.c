@@ -21,6 +21,7 @@
 #include "conduits/mpi/aq_mpi_am.h"
 #include "conduits/mpi/aq_mpi_job.h"
 #include "conduits/mpi/aq_mpi_ring.h"
+#include "conduits/mpi/aq_mpi_rma.h"
 #include "core/aq_env.h"
 #include "core/aq_job.h"
 #include "core/aq_log.h"
@@ -304,6 +305,8 @@ const struct aq_conduit_ops aq_mpi_conduit = {
     .get = aq_mpi_any_get,
     .ad_serves = aq_mpi_ad_serves,
     .ad_op = aq_mpi_ad_op,
+    .part_take = aq_mpi_part_take,
+    .part_give = aq_mpi_part_give,
     .barrier_arrive = aq_ref_barrier_arrive,
     .barrier_done = aq_ref_barrier_done,
     .named_arrive = aq_ref_named_arrive,

@@ -118,19 +118,17 @@ static inline void aq_mpi_am_send_small(gex_Rank_t jobrank, enum aq_mpi_lane lan
                                         unsigned nargs, const gex_AM_Arg_t *args)
 {
     struct aq_mpi_buf *buf = aq_mpi_am.spare;
-    struct aq_mpi_head *head;
-    uint16_t messages;
-    uint32_t units;
+    struct aq_mpi_head head = { .kind = kind, .nargs = (uint8_t)nargs, .handler = handler };
+    char *packet;
     int rc;
 
     if (AQ_UNLIKELY(buf == NULL))
         buf = aq_mpi_am.spare = aq_mpi_buf_take(AQ_MPI_SMALL);
-    head = aq_mpi_buf_bytes(buf);
-    aq_mpi_credit_tell(&aq_mpi_am.peers[jobrank], &units, &messages);
-    *head = (struct aq_mpi_head){ .kind = kind & 3u, .nargs = nargs & 31u, .handler = handler, .messages = messages,
-                                  .units = units };
-    aq_mpi_packet_put_args((char *)head, nargs, args);
-    rc = aq_mpi_am.lib->send(lane, jobrank, head, sizeof(*head) + 4 * (size_t)nargs, buf);
+    packet = aq_mpi_buf_bytes(buf);
+    aq_mpi_credit_tell(&aq_mpi_am.peers[jobrank], &head.units, &head.messages);
+    aq_mpi_head_put(packet, head);
+    aq_mpi_packet_put_args(packet, nargs, args);
+    rc = aq_mpi_am.lib->send(lane, jobrank, packet, aq_mpi_packet_head(kind, nargs), buf);
     if (!aq_mpi_am_sent(rc, lane, buf))
         aq_mpi_am.spare = NULL;
 }

@@ -21,7 +21,7 @@
 
 #define AQ_IN_REPLIES 32u    /* replies in a row before a look at requests alone */
 #define AQ_IN_MOST 8u        /* messages that one poll runs */
-#define AQ_IN_LOOKS 4u       /* looks of a poll after one that found nothing: somebody waits */
+#define AQ_IN_LOOKS 8u       /* looks of a poll after one that found nothing: somebody waits */
 #define AQ_IN_HARD 64u       /* polls in a row that find nothing, for a look at every slot */
 #define AQ_IN_YIELD 4u       /* polls that find another thread inside, for one that gives its core away */
 #define AQ_IN_BURST 4u       /* see aq_mpi_am_poll_spared() */
@@ -98,7 +98,7 @@ static inline bool aq_mpi_in_packet(struct aq_mpi_found *found)
         aq_mpi_ring_done(arrival);
         return true;
     }
-    if (AQ_LIKELY(message->head.apart == 0))
+    if (AQ_LIKELY(!message->head.apart))
         return true;
     aq_mpi_in_begin(arrival, message);
     return false;

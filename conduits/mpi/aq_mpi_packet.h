@@ -1,7 +1,7 @@
 /*
  * aq_mpi_packet.h - what travels in a packet: one active message or its head, and credit.
  *
- *   8 bytes   kind, handler, arguments, payload's place; credit given back
+ *   8 bytes   a word: kind, handler, arguments, payload's place; credit given back
  *   4 each    arguments
  *   8         medium, long: length of the payload, its tag if it travels by itself
  *   8         long: where it goes
@@ -32,14 +32,16 @@
 
 #define AQ_MPI_CREDIT 3u /* a kind beside those of enum aq_am_kind: nothing but credit */
 
+/* From the word's lowest bit on. */
 struct aq_mpi_head {
-    uint8_t kind : 2, nargs : 5;
-    uint8_t apart : 1; /* the payload travels by itself */
+    uint8_t kind;      /* 2 bits */
+    uint8_t nargs;     /* 5 bits */
+    bool apart;        /* 1 bit: the payload travels by itself */
     uint8_t handler;
     uint16_t messages; /* of the receiver's requests, which the sender is done with since the start of the job, */
     uint32_t units;    /* and what they cost */
 };
-_Static_assert(sizeof(struct aq_mpi_head) == 8, "a short message without arguments fits a granule of most networks");
+#define AQ_MPI_HEAD 8u /* bytes: a short message without arguments fits a granule of most networks */
 
 /* Behind the arguments, which may leave them unaligned to 8. */
 struct aq_mpi_place {
@@ -58,6 +60,26 @@ struct aq_mpi_message {
     void *payload; /* in the packet; NULL if it travels by itself, or there is none */
 };
 
+/* One store. MPI copies these bytes by one load, which several stores would keep waiting until each has left the core:
+ * behind those of the message before, to lines that its receiver is looking at. */
+static inline void aq_mpi_head_put(char *packet, struct aq_mpi_head head)
+{
+    const uint64_t word = (head.kind & 3u) | (head.nargs & 31u) << 2 | (uint32_t)head.apart << 7
+                          | (uint32_t)head.handler << 8 | (uint32_t)head.messages << 16 | (uint64_t)head.units << 32;
+
+    memcpy(packet, &word, sizeof(word));
+}
+
+static inline struct aq_mpi_head aq_mpi_head_get(const char *packet)
+{
+    uint64_t word;
+
+    memcpy(&word, packet, sizeof(word));
+    return (struct aq_mpi_head){ .kind = word & 3, .nargs = word >> 2 & 31, .apart = (word >> 7 & 1) != 0,
+                                 .handler = (uint8_t)(word >> 8), .messages = (uint16_t)(word >> 16),
+                                 .units = (uint32_t)(word >> 32) };
+}
+
 static inline size_t aq_mpi_packet_padded(size_t nbytes)
 {
     return (nbytes + AQ_MPI_ALIGN - 1) & ~(size_t)(AQ_MPI_ALIGN - 1);
@@ -66,7 +88,7 @@ static inline size_t aq_mpi_packet_padded(size_t nbytes)
 /* Bytes before the padding. */
 static inline size_t aq_mpi_packet_head(unsigned kind, unsigned nargs)
 {
-    return sizeof(struct aq_mpi_head) + 4 * nargs
+    return AQ_MPI_HEAD + 4 * (size_t)nargs
            + (kind == AQ_AM_LONG ? AQ_MPI_PLACE_LONG : kind == AQ_AM_MEDIUM ? AQ_MPI_PLACE_MEDIUM : 0);
 }
 
@@ -87,7 +109,7 @@ static inline size_t aq_mpi_packet_bytes(unsigned kind, unsigned nargs, size_t n
 
 static inline void aq_mpi_packet_put_args(char *packet, unsigned nargs, const gex_AM_Arg_t *args)
 {
-    gex_AM_Arg_t *to = (gex_AM_Arg_t *)(void *)(packet + sizeof(struct aq_mpi_head));
+    gex_AM_Arg_t *to = (gex_AM_Arg_t *)(void *)(packet + AQ_MPI_HEAD);
 
     for (unsigned i = 0; i < nargs; i++)
         to[i] = args[i];
@@ -98,16 +120,16 @@ static inline size_t aq_mpi_packet_encode(char *packet, const struct aq_am_out *
                                           uint16_t messages, uint32_t tag)
 {
     const bool apart = !aq_mpi_packet_holds(out->nbytes);
-    const struct aq_mpi_head head = { .kind = out->kind & 3u, .handler = out->handler, .nargs = out->nargs & 31u,
+    const struct aq_mpi_head head = { .kind = out->kind, .handler = out->handler, .nargs = out->nargs,
                                       .apart = apart, .units = units, .messages = messages };
     const struct aq_mpi_place place = { .nbytes = (uint32_t)out->nbytes, .tag = tag,
                                         .dest = { (uint32_t)(uintptr_t)out->dest,
                                                   (uint32_t)((uint64_t)(uintptr_t)out->dest >> 32) } };
     const size_t end = aq_mpi_packet_head(out->kind, out->nargs);
 
-    memcpy(packet, &head, sizeof(head));
+    aq_mpi_head_put(packet, head);
     aq_mpi_packet_put_args(packet, out->nargs, out->args);
-    memcpy(packet + sizeof(head) + 4 * (size_t)out->nargs, &place,
+    memcpy(packet + AQ_MPI_HEAD + 4 * (size_t)out->nargs, &place,
            out->kind == AQ_AM_LONG ? AQ_MPI_PLACE_LONG : AQ_MPI_PLACE_MEDIUM);
     if (apart || out->nbytes == 0)
         return end;
@@ -119,25 +141,25 @@ static inline size_t aq_mpi_packet_encode(char *packet, const struct aq_am_out *
 static inline bool aq_mpi_packet_decode(char *packet, size_t len, size_t max_medium, size_t max_long,
                                         struct aq_mpi_message *out)
 {
-    const size_t whole = sizeof(struct aq_mpi_head);
     struct aq_mpi_place place = { 0 };
     size_t head, limit;
 
-    if (len < whole)
+    if (len < AQ_MPI_HEAD)
         return false;
-    memcpy(&out->head, packet, whole);
+    out->head = aq_mpi_head_get(packet);
     if (out->head.nargs > AQ_MPI_ARGS)
         return false;
     head = aq_mpi_packet_head(out->head.kind, out->head.nargs);
-    out->args = (const gex_AM_Arg_t *)(const void *)(packet + whole);
+    out->args = (const gex_AM_Arg_t *)(const void *)(packet + AQ_MPI_HEAD);
     out->payload = NULL;
     out->nbytes = out->tag = 0;
     out->dest = NULL;
     if (out->head.kind == AQ_AM_SHORT || out->head.kind == AQ_MPI_CREDIT)
-        return len == head && out->head.apart == 0;
+        return len == head && !out->head.apart;
     if (len < head)
         return false;
-    memcpy(&place, packet + whole + 4 * (size_t)out->head.nargs, head - whole - 4 * (size_t)out->head.nargs);
+    memcpy(&place, (const char *)out->args + 4 * (size_t)out->head.nargs,
+           head - AQ_MPI_HEAD - 4 * (size_t)out->head.nargs);
     limit = out->head.kind == AQ_AM_LONG ? max_long : max_medium;
     if (place.nbytes > limit || out->head.apart != !aq_mpi_packet_holds(place.nbytes))
         return false;

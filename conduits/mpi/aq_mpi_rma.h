@@ -4,6 +4,7 @@
  *   aq_mpi_rma.c         put and get: which way each goes; polls
  *   aq_mpi_rma_xfer.c    transfers on their way: requests, flushes, those that wait
  *   aq_mpi_rma_direct.c  transfers straight between two ranks' buffers, outside windows
+ *   aq_mpi_part.c        large parts of collectives, in the same way
  *   aq_mpi_atomic.c      atomic operations
  *   aq_mpi_window.c      attaching a segment
  *   aq_mpi_choose.c      which ways are open, and which is the fastest
@@ -21,6 +22,8 @@
 #include "core/aq_job.h"
 
 #define AQ_MPI_DIRECT_TAGS 64u /* direct transfers of a rank's at a time */
+#define AQ_MPI_PARTS 256u      /* receives for parts of collectives that a rank has posted at a time */
+#define AQ_MPI_PART_TAG 512u   /* of the first of them */
 #define AQ_MPI_DIRECT_TAG_END (3 * AQ_MPI_DIRECT_TAGS) /* three kinds of messages belong to each */
 
 enum aq_mpi_xfer_type {
@@ -32,7 +35,9 @@ enum aq_mpi_xfer_type {
     AQ_MPI_X_RECV,  /* direct: a get's data comes */
     AQ_MPI_X_TAKE,  /* direct, for a peer: its put's data comes, */
     AQ_MPI_X_THANK, /* it hears that it has */
-    AQ_MPI_X_GIVE   /* direct, for a peer: its get's data leaves */
+    AQ_MPI_X_GIVE,  /* direct, for a peer: its get's data leaves */
+    AQ_MPI_X_PART_IN, /* of a collective: its data comes, */
+    AQ_MPI_X_PART_OUT /* and leaves */
 };
 
 /* An atomic operation as MPI has it. */
@@ -48,7 +53,10 @@ struct aq_mpi_atomic {
 /* A piece of a transfer, from its start to its end. */
 struct aq_mpi_xfer {
     struct aq_mpi_xfer *next;
-    struct aq_op *op;
+    union {
+        struct aq_op *op;
+        struct aq_part *part; /* of a collective */
+    };
     char *here;            /* this process's memory */
     uint64_t there;        /* windows: distance from the beginning of the peer's segment */
     size_t nbytes;
@@ -109,6 +117,14 @@ int aq_mpi_direct_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const vo
                       gex_Flags_t flags);
 /* The transfer that used it is over. */
 void aq_mpi_direct_give_tag(uint16_t tag);
+
+/* --- aq_mpi_part.c --- */
+
+/* As the table's entries. */
+uint32_t aq_mpi_part_take(gex_Rank_t jobrank, void *dest, size_t nbytes, struct aq_part *part);
+void aq_mpi_part_give(gex_Rank_t jobrank, uint32_t ticket, const void *src, size_t nbytes, struct aq_part *part);
+/* It is over. */
+void aq_mpi_part_end(const struct aq_mpi_xfer *xfer);
 
 /* --- aq_mpi_rma.c --- */
 

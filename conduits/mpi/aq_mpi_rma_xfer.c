@@ -171,6 +171,10 @@ static void aq_mpi_xfer_end(struct aq_mpi_xfer *xfer)
         xfer->nbytes = 0;
         aq_mpi_xfer_start(xfer);
         return;
+    case AQ_MPI_X_PART_IN:
+    case AQ_MPI_X_PART_OUT:
+        aq_mpi_part_end(xfer);
+        break;
     case AQ_MPI_X_SEND:
     case AQ_MPI_X_THANK:
     case AQ_MPI_X_GIVE:
@@ -228,6 +232,10 @@ static int aq_mpi_xfer_request(struct aq_mpi_xfer *xfer)
         return lib->send(xfer->rank, tag + 2, NULL, 0);
     case AQ_MPI_X_ACK:
         return lib->recv(xfer->rank, tag + 2, NULL, 0);
+    case AQ_MPI_X_PART_IN:
+        return lib->recv(xfer->rank, (int)(AQ_MPI_PART_TAG + xfer->tag), xfer->here, xfer->nbytes);
+    case AQ_MPI_X_PART_OUT:
+        return lib->send(xfer->rank, (int)(AQ_MPI_PART_TAG + xfer->tag), xfer->here, xfer->nbytes);
     }
     return 0;
 }

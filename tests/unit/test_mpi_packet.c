@@ -93,19 +93,19 @@ static void test_shorts(void **state)
 {
     (void)state;
     for (unsigned nargs = 0; nargs <= AQ_MPI_ARGS; nargs++) {
-        const size_t len = sizeof(struct aq_mpi_head) + 4 * nargs;
-        struct aq_mpi_head head = { .kind = AQ_AM_SHORT, .handler = 7, .nargs = nargs & 31u };
-        char packet[sizeof(head) + 4 * AQ_MPI_ARGS] = { 0 };
+        const size_t len = AQ_MPI_HEAD + 4 * nargs;
+        struct aq_mpi_head head = { .kind = AQ_AM_SHORT, .handler = 7, .nargs = (uint8_t)nargs };
+        char packet[AQ_MPI_HEAD + 4 * AQ_MPI_ARGS + 4] = { 0 };
         struct aq_mpi_message back;
         char *at;
 
-        memcpy(packet, &head, sizeof(head));
+        aq_mpi_head_put(packet, head);
         at = exactly(packet, len);
         assert_true(aq_mpi_packet_decode(at, len, MEDIUM, LONG, &back));
         assert_false(aq_mpi_packet_decode(at, len - 1, MEDIUM, LONG, &back));
         assert_false(aq_mpi_packet_decode(packet, len + 4, MEDIUM, LONG, &back));
-        head.apart = 1; /* a short one has no payload */
-        memcpy(at, &head, sizeof(head));
+        head.apart = true; /* a short one has no payload */
+        aq_mpi_head_put(at, head);
         assert_false(aq_mpi_packet_decode(at, len, MEDIUM, LONG, &back));
         free(at);
     }
@@ -118,8 +118,8 @@ static bool refused(const struct aq_mpi_head *head, const struct aq_mpi_place *p
     char *at;
     bool refused;
 
-    memcpy(packet, head, sizeof(*head));
-    memcpy(packet + sizeof(*head), place, sizeof(*place));
+    aq_mpi_head_put(packet, *head);
+    memcpy(packet + AQ_MPI_HEAD + 4 * (size_t)head->nargs, place, sizeof(*place));
     at = exactly(packet, len);
     refused = !aq_mpi_packet_decode(at, len, MEDIUM, LONG, &back);
     free(at);
@@ -133,29 +133,29 @@ static void test_false(void **state)
     struct aq_mpi_place place = { .nbytes = 16 };
 
     (void)state;
-    for (size_t len = 0; len < sizeof(head) + 8; len++)
+    for (size_t len = 0; len < AQ_MPI_HEAD + 8; len++)
         assert_true(refused(&head, &place, len));
     assert_false(refused(&head, &place, 32));
     place.nbytes = 17; /* more than is there */
     assert_true(refused(&head, &place, 32));
     place.nbytes = UINT32_MAX;
-    assert_true(refused(&head, &place, sizeof(head) + 8));
-    head.apart = 1;
-    assert_true(refused(&head, &place, sizeof(head) + 8));
+    assert_true(refused(&head, &place, AQ_MPI_HEAD + 8));
+    head.apart = true;
+    assert_true(refused(&head, &place, AQ_MPI_HEAD + 8));
     place.nbytes = MEDIUM; /* the most; but no tag, or one too large */
-    assert_true(refused(&head, &place, sizeof(head) + 8));
+    assert_true(refused(&head, &place, AQ_MPI_HEAD + 8));
     place.tag = AQ_MPI_TAGS + 1;
-    assert_true(refused(&head, &place, sizeof(head) + 8));
+    assert_true(refused(&head, &place, AQ_MPI_HEAD + 8));
     place.tag = AQ_MPI_TAGS;
-    assert_false(refused(&head, &place, sizeof(head) + 8));
+    assert_false(refused(&head, &place, AQ_MPI_HEAD + 8));
     place.nbytes = MEDIUM + 1;
-    assert_true(refused(&head, &place, sizeof(head) + 8));
+    assert_true(refused(&head, &place, AQ_MPI_HEAD + 8));
     place.nbytes = AQ_MPI_INLINE; /* belongs into the packet */
-    assert_true(refused(&head, &place, sizeof(head) + 8));
+    assert_true(refused(&head, &place, AQ_MPI_HEAD + 8));
     head = (struct aq_mpi_head){ .kind = AQ_MPI_CREDIT };
-    assert_false(refused(&head, &place, sizeof(head)));
+    assert_false(refused(&head, &place, AQ_MPI_HEAD));
     head = (struct aq_mpi_head){ .kind = AQ_AM_SHORT, .nargs = AQ_MPI_ARGS + 1 };
-    assert_true(refused(&head, &place, sizeof(head) + 4 * (AQ_MPI_ARGS + 1)));
+    assert_true(refused(&head, &place, AQ_MPI_HEAD + 4 * (AQ_MPI_ARGS + 1)));
 }
 
 /* Whatever the bytes, what is accepted lies inside. */

@@ -13,6 +13,8 @@
 
 #include <stdlib.h>
 
+#include "core/aq_platform.h"
+
 #define AQ_M_BATCH 64 /* operations that one call tells of */
 
 struct aq_m_packets aq_m_packets;
@@ -21,6 +23,7 @@ static struct {
     MPI_Request *request; /* what has begun: [count] of room */
     void **owner;
     uint32_t count, room, turn;
+    MPI_Request complete; /* see aq_m_learn_complete() */
 } aq_m_am;
 
 /* --- what has begun --- */
@@ -48,41 +51,12 @@ static inline bool aq_m_has_room(void)
     return aq_m_am.count < aq_m_am.room || aq_m_make_room();
 }
 
-#if defined(OPEN_MPI) || (defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 40000000)
-/* The request that stands for everything that was complete when it began: a static one, which is never freed. An
- * operation that MPI leaves out shows it. */
-static inline bool aq_m_is_complete(MPI_Request request)
-{
-    static MPI_Request complete;
-    static bool known, is_one;
-
-    if (!known) {
-        MPI_Request again;
-
-        MPI_Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, aq_mpi_m.job, &complete);
-        MPI_Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, aq_mpi_m.job, &again);
-        is_one = complete == again;
-        known = true;
-        MPI_Wait(&again, MPI_STATUS_IGNORE); /* if it is not, this is a request like any other */
-        if (!is_one)
-            MPI_Wait(&complete, MPI_STATUS_IGNORE);
-    }
-    return is_one && request == complete;
-}
-#else
-static inline bool aq_m_is_complete(MPI_Request request)
-{
-    (void)request;
-    return false; /* not known without asking */
-}
-#endif
-
 /* An operation has begun in the last place: is it done already? */
 static inline int aq_m_begun(int error, void *owner)
 {
     int flag;
 
-    if (error == MPI_SUCCESS && aq_m_is_complete(aq_m_am.request[aq_m_am.count]))
+    if (error == MPI_SUCCESS && aq_m_am.request[aq_m_am.count] == aq_m_am.complete)
         return AQ_MPI_DONE;
     if (error == MPI_SUCCESS)
         error = MPI_Test(&aq_m_am.request[aq_m_am.count], &flag, MPI_STATUS_IGNORE);
@@ -94,12 +68,49 @@ static inline int aq_m_begun(int error, void *owner)
     return AQ_MPI_BEGUN;
 }
 
+/* The request that stands for everything that was complete when it began: a static one, which is never freed. An
+ * operation that MPI leaves out shows it. */
+int aq_m_learn_complete(void)
+{
+    aq_m_am.complete = MPI_REQUEST_NULL; /* nothing that has begun is this one */
+#if defined(OPEN_MPI) || (defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 40000000)
+    MPI_Request one, again, first;
+    int error = MPI_Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, aq_mpi_m.job, &one);
+
+    if (error != MPI_SUCCESS)
+        return -error;
+    first = one;
+    error = MPI_Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, aq_mpi_m.job, &again);
+    if (error == MPI_SUCCESS && first == again)
+        aq_m_am.complete = first;
+    if (error == MPI_SUCCESS)
+        error = MPI_Wait(&again, MPI_STATUS_IGNORE); /* if they differ, requests like any other */
+    if (error == MPI_SUCCESS && aq_m_am.complete == MPI_REQUEST_NULL)
+        error = MPI_Wait(&one, MPI_STATUS_IGNORE);
+    return -error;
+#else
+    return 0; /* not known without asking */
+#endif
+}
+
+static __attribute__((noinline)) int aq_m_sent(int error, MPI_Request request, void *owner)
+{
+    if (error == MPI_SUCCESS && !aq_m_has_room())
+        error = MPI_ERR_NO_MEM; /* the job ends */
+    if (error == MPI_SUCCESS)
+        aq_m_am.request[aq_m_am.count] = request;
+    return aq_m_begun(error, owner);
+}
+
 static int aq_m_send(enum aq_mpi_lane lane, uint32_t dest, const void *packet, size_t nbytes, void *owner)
 {
-    if (!aq_m_has_room())
-        return -MPI_ERR_NO_MEM;
-    return aq_m_begun(MPI_Isend(packet, (int)nbytes, MPI_BYTE, (int)dest, (int)lane, aq_m_packets.comm[lane],
-                                &aq_m_am.request[aq_m_am.count]), owner);
+    MPI_Request request;
+    const int error = MPI_Isend(packet, (int)nbytes, MPI_BYTE, (int)dest, (int)lane, aq_m_packets.comm[lane],
+                                &request);
+
+    if (AQ_LIKELY(error == MPI_SUCCESS && request == aq_m_am.complete))
+        return AQ_MPI_DONE;
+    return aq_m_sent(error, request, owner);
 }
 
 /* Payloads have the third communicator, and tags that tell the lanes apart. */

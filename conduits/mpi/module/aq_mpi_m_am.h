@@ -42,6 +42,9 @@ static inline int aq_m_arrived(enum aq_mpi_lane lane, enum aq_mpi_lane ring, uin
     return 1;
 }
 
+/* Once, before the first send. 0 or negative. */
+int aq_m_learn_complete(void);
+
 /* As in struct aq_mpi_lib_am. */
 int aq_m_ring_open(char *const memory[AQ_MPI_LANES], uint32_t slots, size_t stride, size_t nbytes);
 void aq_m_ring_close(void);

@@ -66,7 +66,7 @@ int aq_m_probe_open(char *const memory[AQ_MPI_LANES], uint32_t slots, size_t str
             aq_m_probe.free[lane][i] = slots - 1 - i;
         aq_m_probe.count[lane] = slots;
     }
-    return 0;
+    return aq_m_learn_complete();
 }
 
 void aq_m_probe_close(void)

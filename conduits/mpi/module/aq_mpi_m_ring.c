@@ -54,7 +54,7 @@ int aq_m_ring_restart(enum aq_mpi_lane lane, uint32_t slot)
 
 int aq_m_ring_open(char *const memory[AQ_MPI_LANES], uint32_t slots, size_t stride, size_t nbytes)
 {
-    int error = MPI_SUCCESS;
+    int error = -aq_m_learn_complete();
 
     if ((slots & (slots - 1)) != 0)
         return -MPI_ERR_ARG;

@@ -1,0 +1,78 @@
+/*
+ * aq_mpi_part.c - large parts of collectives: one send of MPI's, into a receive that waits for it.
+ *
+ * Who is to get a part posts the receive first and tells the sender, in a message of the collective's own, by what tag:
+ * its ticket. So the data goes from memory to memory by the means that the MPI has for much of it, in the order in
+ * which the members come to it, whatever the team.
+ *
+ * Deadlock  a send is started when its receive is posted, and both are tested by polls: nothing waits for room. A
+ *           receive whose sender comes late keeps its tag, so tags are not those of transfers, and who finds none gets
+ *           the data in messages
+ * Owns      the tags
+ * Threads   any; tags inside aq_mpi_enter()
+ * Uses      aq_mpi_rma.h, other/shm. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "conduits/mpi/aq_mpi_rma.h"
+#include "core/aq_log.h"
+#include "other/shm/aq_shm.h"
+
+static uint64_t aq_mpi_part_tags[AQ_MPI_PARTS / 64];
+
+/* A ticket is the tag's number and one, so that none is 0; 0 if all are used. */
+static uint32_t aq_mpi_part_ticket(void)
+{
+    for (uint32_t i = 0; i < AQ_MPI_PARTS / 64; i++)
+        if (aq_mpi_part_tags[i] != UINT64_MAX) {
+            const uint32_t bit = (uint32_t)__builtin_ctzll(~aq_mpi_part_tags[i]);
+
+            aq_mpi_part_tags[i] |= UINT64_C(1) << bit;
+            return 64 * i + bit + 1;
+        }
+    return 0;
+}
+
+/* Inside aq_mpi_enter(). */
+static void aq_mpi_part_start(enum aq_mpi_xfer_type type, gex_Rank_t rank, uint32_t ticket, void *here, size_t nbytes,
+                              struct aq_part *part)
+{
+    struct aq_mpi_xfer *xfer = aq_mpi_xfer_new();
+
+    xfer->type = (uint8_t)type;
+    xfer->part = part;
+    xfer->rank = rank;
+    xfer->tag = (uint16_t)(ticket - 1);
+    xfer->here = here;
+    xfer->nbytes = nbytes;
+    aq_mpi_xfer_start(xfer);
+}
+
+uint32_t aq_mpi_part_take(gex_Rank_t jobrank, void *dest, size_t nbytes, struct aq_part *part)
+{
+    uint32_t ticket;
+
+    if (aq_shm_is_near(jobrank) || nbytes > AQ_MPI_PIECE)
+        return 0;
+    aq_mpi_enter();
+    ticket = aq_mpi_part_ticket();
+    if (ticket != 0)
+        aq_mpi_part_start(AQ_MPI_X_PART_IN, jobrank, ticket, dest, nbytes, part);
+    aq_mpi_leave();
+    return ticket;
+}
+
+void aq_mpi_part_give(gex_Rank_t jobrank, uint32_t ticket, const void *src, size_t nbytes, struct aq_part *part)
+{
+    if (aq_shm_is_near(jobrank) || ticket > AQ_MPI_PARTS || nbytes > AQ_MPI_PIECE)
+        aq_fatal("mpi: rank %u waits for %zu bytes of a collective with ticket %u, as no rank of ours does", jobrank,
+                 nbytes, (unsigned)ticket);
+    aq_mpi_enter();
+    aq_mpi_part_start(AQ_MPI_X_PART_OUT, jobrank, ticket, (void *)(uintptr_t)src, nbytes, part);
+    aq_mpi_leave();
+}
+
+void aq_mpi_part_end(const struct aq_mpi_xfer *xfer)
+{
+    if (xfer->type == AQ_MPI_X_PART_IN)
+        aq_mpi_part_tags[xfer->tag / 64] &= ~(UINT64_C(1) << xfer->tag % 64);
+    xfer->part->done(xfer->part);
+}
