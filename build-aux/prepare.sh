@@ -124,4 +124,17 @@ aq_bootstrap()
     (cd "$top" && ./bootstrap) >"$1" 2>&1 || { tail -n 30 "$1" >&2; echo "$self: ./bootstrap failed" >&2; exit 1; }
 }
 
+# Holds the build folder, on descriptor 9, until this script and what it execs ends: two at once would overwrite each other.
+aq_lock()
+{
+    mkdir -p "$AQ_BUILD"
+    command -v flock >/dev/null 2>&1 || return 0
+    exec 9>>"$AQ_BUILD/in-use"
+    if ! flock -n 9; then
+        echo "$self: $AQ_BUILD is in use by $(cat "$AQ_BUILD/in-use"); start again when that has ended" >&2
+        exit 1
+    fi
+    echo "$self, process $$" >"$AQ_BUILD/in-use"
+}
+
 aq_cores() { nproc 2>/dev/null || echo 2; }

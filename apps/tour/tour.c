@@ -537,8 +537,7 @@ int main(int argc, char **argv)
 
     start(&argc, &argv);
     if (me == 0)
-        printf("A tour of active messages, puts and gets on %" PRIu32 " rank%s (conduit %s)\n",
-               ranks, ranks == 1 ? "" : "s", GASNET_CONDUIT_NAME_STR);
+        printf("A tour of active messages, puts and gets on %" PRIu32 " rank%s\n", ranks, ranks == 1 ? "" : "s");
     for (int i = 0; i < count; i++)
         failed += steps[i]() ? 0 : 1;
     if (me == 0 && failed == 0)

@@ -3,7 +3,7 @@
  * aq_info_conduits.c - which conduits this library holds, which work here and why the others do
  * not, and the limits a client would see.
  * Limits come from a job of one rank that a child process starts on the conduit and ends again,
- * so that they are the ones a client gets.
+ * so that they are the ones a client gets; those of messages between hosts come from the conduit's table.
  * Uses      the conduit table, gasnetex.h
  */
 #include "other/info/aq_info.h"
@@ -135,12 +135,22 @@ static bool info_ask_limits(const char *conduit, struct info_limits *limits_out,
     return got == sizeof(*limits_out);
 }
 
-static void info_limits_of(const char *conduit)
+/* A lone rank is near itself; what other hosts' ranks take is in the table. */
+static void info_far_limits_of(const struct aq_conduit_ops *ops)
+{
+    if ((ops->caps & AQ_CAP_NETWORK) == 0)
+        return;
+    aq_info_bytes("am_max_far_medium", "AM medium, far ranks", ops->least_medium,
+                  "in jobs with ranks that share no memory");
+    aq_info_bytes("am_max_far_long", "AM long, far ranks", ops->least_long, NULL);
+}
+
+static void info_limits_of(const struct aq_conduit_ops *ops)
 {
     struct info_limits limits;
     char text[2048];
 
-    if (!info_ask_limits(conduit, &limits, text, sizeof(text))) {
+    if (!info_ask_limits(ops->name, &limits, text, sizeof(text))) {
         text[strcspn(text, "\n")] = '\0';
         aq_info_text("start_failed", "does not start", text, NULL);
         return;
@@ -150,6 +160,7 @@ static void info_limits_of(const char *conduit)
     aq_info_bytes("am_max_reply_medium", "AM reply medium", limits.reply_medium, NULL);
     aq_info_bytes("am_max_request_long", "AM request long", limits.request_long, NULL);
     aq_info_bytes("am_max_reply_long", "AM reply long", limits.reply_long, NULL);
+    info_far_limits_of(ops);
     aq_info_bytes("max_segment", "segment of a lone rank", limits.segment, limits.segment_from);
     aq_info_bytes("own_memory", "library's own memory", limits.own_memory, "for a lone rank");
     aq_info_count("max_threads", "client threads", limits.max_threads, NULL);
@@ -176,7 +187,7 @@ void aq_info_conduits(bool with_limits)
         else
             aq_info_text(NULL, "", "cannot be used here", why);
         if (works && with_limits)
-            info_limits_of(ops->name);
+            info_limits_of(ops);
         aq_info_section_end();
     }
     aq_info_list_end();

@@ -92,6 +92,13 @@ check "programs are in place" present bin/gasnetrun bin/gasnetrun_smp bin/aq-inf
 check "launchers' Perl names are in place" present bin/gasnetrun_smp.pl bin/ident
 check "documents are in place" present share/doc/GASNet/README share/doc/GASNet/README-smp share/doc/GASNet/README-tools \
     share/doc/GASNet/GASNet-EX.txt share/doc/GASNet/LICENSE share/doc/GASNet/version.git lib/valgrind/gasnet.supp
+check "links of the installed documents lead somewhere" sh -c "cd '$tree/share/doc/GASNet' && test -e docs/design/udp.md &&
+    find . -name 'README*' -o -name '*.md' | while read -r f; do
+        sed -e '/^\`\`\`/,/^\`\`\`/d' -e '/^    /d' \$f | grep -oE '\]\([^() ]+\)' | sed 's/^](//; s/)\$//; s/#.*//' |
+            grep -v : | while read -r to; do
+            test -e \"\$(dirname \$f)/\$to\" || echo \$f: \$to
+        done
+    done | { ! grep .; }"
 check "the documents tell the interface's level" sh -c "grep -m1 'GEX_SPEC_VERSION_MAJOR' $tree/share/doc/GASNet/GASNet-EX.txt | grep -q ' 0\$' &&
     grep -m1 'GEX_SPEC_VERSION_MINOR' $tree/share/doc/GASNet/GASNet-EX.txt | grep -q ' 19\$'"
 check "a source folder looks like one" sh -c "cd $AQ_SRC && ls configure gasnetex.h gasnet.h gasnet_config.h.in version.git \
