@@ -25,7 +25,7 @@ int aq_log_level = AQ_LOG_WARN;
 static atomic_llong aq_log_my_rank = -1;
 static atomic_bool aq_log_errors_on = true;
 static bool aq_log_is_quiet;
-static _Atomic uint64_t *aq_log_told; /* see aq_log_set_told(); changes while there is one thread */
+static _Atomic uint64_t *_Atomic aq_log_told; /* see aq_log_set_told() */
 
 static const char *const aq_log_level_names[] = {"none", "error", "warn", "info", "debug"};
 
@@ -122,17 +122,20 @@ static void aq_log_finish(char *line, size_t used, const char *fmt, va_list args
 
 void aq_log_set_told(_Atomic uint64_t *told)
 {
-    aq_log_told = told;
+    /* relaxed: the word is there before any other thread, and stays */
+    atomic_store_explicit(&aq_log_told, told, memory_order_relaxed);
 }
 
 /* Has another rank of this host printed the same text? */
 static bool aq_log_is_told(const char *fmt, va_list args)
 {
     char text[AQ_LOG_LINE_MAX];
+    /* relaxed: see aq_log_set_told() */
+    _Atomic uint64_t *told = atomic_load_explicit(&aq_log_told, memory_order_relaxed);
     uint64_t hash = 14695981039346656037u, first = 0; /* FNV-1a */
     va_list copy;
 
-    if (aq_log_told == NULL)
+    if (told == NULL)
         return false;
     va_copy(copy, args);
     if (vsnprintf(text, sizeof(text), fmt, copy) < 0)
@@ -142,7 +145,7 @@ static bool aq_log_is_told(const char *fmt, va_list args)
         hash = (hash ^ (unsigned char)*c) * 1099511628211u;
     hash |= 1; /* never 0 */
     /* relaxed: the word says all there is to know */
-    return !atomic_compare_exchange_strong_explicit(aq_log_told, &first, hash, memory_order_relaxed,
+    return !atomic_compare_exchange_strong_explicit(told, &first, hash, memory_order_relaxed,
                                                     memory_order_relaxed) &&
            first == hash;
 }

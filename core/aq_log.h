@@ -4,7 +4,7 @@
  * Owns      the log level, the rank shown in the brackets, the quiet and verbose-errors switches
  * Threads   any thread, any time, signal handlers excepted; each line leaves in one write(2)
  * Promise   errno is kept; a level that is off costs one predictable branch
- *           while a job starts, what all ranks of a host find wrong is said by one of them
+ *           while a job starts, the first error that all ranks of a host find is said by one of them
  * Uses      libc; core/aq_exit.h only to end the job after a fatal error
  *
  * Three kinds of output. Console messages have the fixed heads that users' scripts match:
@@ -63,8 +63,8 @@ void aq_log_console(const char *head, const char *fmt, va_list args)
     __attribute__((format(printf, 2, 0), cold));
 
 /**
- * aq_log_set_told - errors are compared by a word that the ranks of a host share, 0 at first: a text that another
- * one of them has printed is not printed again. NULL: each rank speaks for itself again.
+ * aq_log_set_told - errors are compared by a word that the ranks of a host share, 0 at first: the first text that
+ * one of them prints is not printed by the others. NULL: each rank speaks for itself again.
  */
 void aq_log_set_told(_Atomic uint64_t *told);
 

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conduits/conduit.h"
+#include "core/aq_job.h"
 #include "core/aq_log.h"
 #include "core/aq_poll.h"
 #include "core/aq_thread.h"
@@ -84,6 +86,8 @@ void aq_upcall_thread_exit(struct aq_thread *thread)
                  "thread that called gex_NBI_BeginAccessRegion");
 #endif
     if (pool->region != NULL) {
+        if (aq_job.conduit->rma_go != NULL)
+            aq_job.conduit->rma_go(NULL); /* what the region holds is this thread's: nobody else could start it */
         pool->region->next = pool->orphans;
         pool->orphans = pool->region;
         pool->region = NULL;

@@ -139,9 +139,8 @@ static __attribute__((noinline, cold)) struct aq_ibv_bounce *aq_ibv_bounce_grow(
     return &all[0];
 }
 
-struct aq_ibv_bounce *aq_ibv_bounce_take(size_t nbytes)
+static struct aq_ibv_bounce *aq_ibv_bounce_free_one(unsigned size_class)
 {
-    const unsigned size_class = nbytes <= aq_bounce_size[0] ? 0 : nbytes <= aq_bounce_size[1] ? 1 : 2;
     struct aq_ibv_bounce *bounce;
 
     aq_lock_acquire(&aq_bounces[size_class].lock);
@@ -149,6 +148,14 @@ struct aq_ibv_bounce *aq_ibv_bounce_take(size_t nbytes)
     if (AQ_LIKELY(bounce != NULL))
         aq_bounces[size_class].free = bounce->next;
     aq_lock_release(&aq_bounces[size_class].lock);
+    return bounce;
+}
+
+struct aq_ibv_bounce *aq_ibv_bounce_take(size_t nbytes)
+{
+    const unsigned size_class = nbytes <= aq_bounce_size[0] ? 0 : nbytes <= aq_bounce_size[1] ? 1 : 2;
+    struct aq_ibv_bounce *bounce = aq_ibv_bounce_free_one(size_class);
+
     return AQ_LIKELY(bounce != NULL) ? bounce : aq_ibv_bounce_grow(size_class);
 }
 
@@ -166,11 +173,16 @@ static bool aq_ibv_bounce_mark(struct aq_ibv_bounce *bounce)
 
 struct aq_ibv_bounce *aq_ibv_bounce_lend(void)
 {
-    struct aq_ibv_bounce *bounce = aq_ibv_bounce_take(AQ_IBV_BOUNCE_MOST);
+    /* slabs stay: half of what there may be is left to transfers */
+    const bool may_grow = 2 * aq_counter_get(&aq_bounce_bytes) < aq_ibv_bounce_limit();
+    struct aq_ibv_bounce *bounce = may_grow ? aq_ibv_bounce_take(AQ_IBV_BOUNCE_MOST)
+                                            : aq_ibv_bounce_free_one(AQ_BOUNCE_SIZES - 1);
 
     if (bounce == NULL || aq_ibv_bounce_mark(bounce))
         return bounce;
     aq_ibv_bounce_give(bounce);
+    if (!may_grow)
+        return NULL;
     bounce = aq_ibv_bounce_grow(AQ_BOUNCE_SIZES - 1);
     if (bounce == NULL || aq_ibv_bounce_mark(bounce))
         return bounce;

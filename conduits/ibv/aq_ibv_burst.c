@@ -3,8 +3,8 @@
  *
  * The operation of an access region, or of one call for a list of pieces (VIS), is not known to the client before its
  * end, so that nobody can wait for a part of it. So its requests to one peer wait in a list, and leave with one
- * doorbell: when the list is full, when the next one goes elsewhere, at the end of the region or call, and with every
- * poll of this thread. Only the last of a list is signalled; requests of a queue pair complete in order, so that its
+ * doorbell: when the list is full, when the next one goes elsewhere, after one of more than 4 KiB, whose time a doorbell
+ * is nothing to, at the end of the region or call, and with every poll of this thread. Only the last of a list is signalled; requests of a queue pair complete in order, so that its
  * completion stands for all. On a rail whose puts are fenced one read ends the list, for all of its puts.
  *
  * Everything else is posted and signalled as it comes: a put outside of a region is one that somebody may wait for at
@@ -78,6 +78,8 @@ int aq_ibv_burst_add(struct aq_ibv_qp *qp, const struct ibv_send_wr *wr, const s
     } else {
         slot->sge.lkey = local->lkey[qp->rail->dev->index];
     }
+    if (local->len > AQ_IBV_BURST_LARGE)
+        (void)aq_ibv_burst_flush(); /* no room: it waits for the next poll */
     return AQ_OK;
 }
 

@@ -11,6 +11,7 @@
 #include "conduits/ibv/aq_ibv_xfer.h"
 
 #define AQ_IBV_BURST 16u /* requests of a list: with a fence fewer than three quarters of the least queue has */
+#define AQ_IBV_BURST_LARGE 4096u /* bytes: a larger one does not wait for others */
 #define AQ_IBV_BURST_INLINE 128u /* bytes of one that is inline */
 
 struct aq_ibv_burst_slot {

@@ -141,7 +141,8 @@ static int aq_ibv_lent_send_parts(struct aq_ibv_peer *peer, unsigned lane, struc
                                       .opcode = IBV_WR_SEND };
     }
     heads->rider = bounce;
-    rc = aq_ibv_qp_post(qp, wr, count, &heads->done, 0);
+    /* signalled: a quiet peer must not keep so large a buffer */
+    rc = aq_ibv_qp_post(qp, wr, count, &heads->done, AQ_IBV_POST_SIGNAL);
     if (rc == AQ_OK)
         return AQ_OK;
     heads->rider = NULL;
@@ -194,7 +195,7 @@ int aq_ibv_lent_long(struct aq_ibv_peer *peer, const struct aq_am_out *out, uint
         piece->done.fn = aq_ibv_lent_done;
         write.wr_id = (uintptr_t)&piece->done;
     }
-    rc = aq_ibv_long_post(peer, out, &write, 1, 0);
+    rc = aq_ibv_long_post(peer, out, &write, 1, piece != NULL ? AQ_IBV_POST_SIGNAL : 0);
     if (rc != AQ_OK && piece != NULL)
         aq_ibv_piece_give(piece);
     return rc;

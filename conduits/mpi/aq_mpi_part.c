@@ -50,7 +50,9 @@ uint32_t aq_mpi_part_take(gex_Rank_t jobrank, void *dest, size_t nbytes, struct 
 {
     uint32_t ticket;
 
-    if (aq_shm_is_near(jobrank) || nbytes > AQ_MPI_PIECE)
+    /* until its segment is attached a rank has no receives here that only a later call of another's ends: attaching
+     * waits for all transfers */
+    if (aq_shm_is_near(jobrank) || nbytes > AQ_MPI_PIECE || !aq_job.attached)
         return 0;
     aq_mpi_enter();
     ticket = aq_mpi_part_ticket();

@@ -127,6 +127,26 @@ static void check_ahead(int n)
     free(event);
 }
 
+/* Open on another team while the segments are attached, since its root comes to it afterwards. */
+static void check_across_attach(void)
+{
+    const size_t nbytes = 100000;
+    gex_Event_t event = GEX_EVENT_INVALID;
+    gex_TM_t team;
+
+    gex_TM_Split(&team, aq_test_tm, 0, (int)aq_test_me, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+    if (aq_test_me != 0)
+        event = gex_Coll_BroadcastNB(team, 0, dst, NULL, nbytes, 0);
+    aq_test_segment(GASNET_PAGESIZE);
+    if (aq_test_me == 0) {
+        aq_test_fill(dst, nbytes, 77);
+        event = gex_Coll_BroadcastNB(team, 0, dst, dst, nbytes, 0);
+    }
+    gex_Event_Wait(event);
+    AQ_CHECK(aq_test_same(dst, nbytes, 77));
+    gex_TM_Destroy(team, NULL, 0);
+}
+
 int main(int argc, char **argv)
 {
     aq_test_start(&argc, &argv, 1);
@@ -135,7 +155,8 @@ int main(int argc, char **argv)
     rule("extended 12.3, 20: before a segment is attached");
     check_one(0, 8, 0);
     check_one(aq_test_n - 1, 100000, 0);
-    aq_test_segment(GASNET_PAGESIZE);
+    rule("extended 12.1, 20: open while segments are attached");
+    check_across_attach();
     rule("extended 12.3: every size from every root; src is ignored elsewhere");
     check_sizes();
     rule("extended 12.3: dst == src on the root, and on all");
