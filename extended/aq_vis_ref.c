@@ -743,13 +743,18 @@ unsigned aq_vis_progress(void)
     return happened + declined; /* a message without room wants another poll soon */
 }
 
+/* bytes from which runs go by themselves where they leave in numbers and the target has no part in it */
+#define AQ_VIS_ONE_SIDED ((size_t)4096)
+
 static size_t aq_vis_run_limit(enum aq_env_id id)
 {
+    const bool one_sided = (aq_job.conduit->caps & AQ_CAP_ONE_SIDED) != 0 && aq_job.conduit->rma_hold != NULL;
+
     if (aq_env_is_set(id))
         return aq_env_size(id);
     if (aq_env_is_set(AQ_ENV_VIS_MAXCHUNK))
         return aq_env_size(AQ_ENV_VIS_MAXCHUNK);
-    return aq_am_max_medium();
+    return one_sided ? MIN(AQ_VIS_ONE_SIDED, aq_am_max_medium()) : aq_am_max_medium();
 }
 
 static size_t aq_vis_message_size(void)
