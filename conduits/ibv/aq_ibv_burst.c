@@ -10,23 +10,54 @@
  * Everything else is posted and signalled as it comes: a put outside of a region is one that somebody may wait for at
  * once, and a completion that is asked for later costs a request of its own.
  *
- * Owns      each thread's list
+ * Owns      the lists: a thread has one from hold to go, and gives it back for the next that needs one
  * Threads   any
  * Promise   what is in the list has been counted; it starts without a further call of the client's but End or a poll
  * Uses      aq_ibv_burst.h, core/aq_poll.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/ibv/aq_ibv_burst.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/aq_log.h"
 #include "core/aq_poll.h"
 #include "core/aq_rc.h"
 
-_Thread_local struct aq_ibv_burst aq_ibv_burst;
+_Thread_local struct aq_ibv_burst *aq_ibv_burst __attribute__((tls_model("initial-exec")));
+
+static struct {
+    aq_lock lock;
+    struct aq_ibv_burst *free;
+} aq_ibv_bursts;
+
+/* --- lists --- */
+
+static struct aq_ibv_burst *aq_ibv_burst_take(void)
+{
+    struct aq_ibv_burst *burst;
+
+    aq_lock_acquire(&aq_ibv_bursts.lock);
+    burst = aq_ibv_bursts.free;
+    if (burst != NULL)
+        aq_ibv_bursts.free = burst->next;
+    aq_lock_release(&aq_ibv_bursts.lock);
+    if (burst == NULL && (burst = calloc(1, sizeof(*burst))) == NULL)
+        aq_fatal("ibv: no memory for a list of transfers (%zu bytes)", sizeof(*burst));
+    return burst;
+}
+
+static void aq_ibv_burst_give(struct aq_ibv_burst *burst)
+{
+    aq_lock_acquire(&aq_ibv_bursts.lock);
+    burst->next = aq_ibv_bursts.free;
+    aq_ibv_bursts.free = burst;
+    aq_lock_release(&aq_ibv_bursts.lock);
+}
 
 int aq_ibv_burst_flush(void)
 {
-    struct aq_ibv_burst *burst = &aq_ibv_burst;
+    struct aq_ibv_burst *burst = aq_ibv_burst;
     const unsigned count = burst->count;
     struct aq_ibv_burst_slot *last = &burst->slots[count - 1];
     struct ibv_send_wr fence;
@@ -60,7 +91,7 @@ int aq_ibv_burst_flush(void)
 int aq_ibv_burst_add(struct aq_ibv_qp *qp, const struct ibv_send_wr *wr, const struct aq_ibv_local *local,
                      struct aq_ibv_piece *piece)
 {
-    struct aq_ibv_burst *burst = &aq_ibv_burst;
+    struct aq_ibv_burst *burst = aq_ibv_burst;
     struct aq_ibv_burst_slot *slot;
 
     if (burst->count != 0 && (burst->qp != qp || burst->count == AQ_IBV_BURST) && aq_ibv_burst_flush() != AQ_OK)
@@ -87,22 +118,31 @@ int aq_ibv_burst_add(struct aq_ibv_qp *qp, const struct ibv_send_wr *wr, const s
 
 struct aq_op *aq_ibv_rma_hold(struct aq_op *op)
 {
-    struct aq_op *before = aq_ibv_burst.op;
+    struct aq_op *before = NULL;
 
-    aq_ibv_burst.op = op;
+    if (aq_ibv_burst != NULL)
+        before = aq_ibv_burst->op;
+    else
+        aq_ibv_burst = aq_ibv_burst_take();
+    aq_ibv_burst->op = op;
     return before;
 }
 
 void aq_ibv_rma_go(struct aq_op *before)
 {
     struct aq_waiter waiter = AQ_WAITER_INIT("room for transfers", GEX_RANK_INVALID);
-    const bool over = aq_ibv_burst.op != before; /* a call for a list within a region is not the region's end */
+    struct aq_ibv_burst *burst = aq_ibv_burst;
+    const bool over = burst->op != before; /* a call for a list within a region is not the region's end */
 
-    aq_ibv_burst.op = before;
-    if (!over || aq_ibv_burst.count == 0 || AQ_LIKELY(aq_ibv_burst_flush() == AQ_OK))
-        return;
-    do
-        aq_wait_step(&waiter); /* its polls start them */
-    while (aq_ibv_burst.count != 0);
-    aq_wait_end(&waiter);
+    burst->op = before;
+    if (over && burst->count != 0 && AQ_UNLIKELY(aq_ibv_burst_flush() != AQ_OK)) {
+        do
+            aq_wait_step(&waiter); /* its polls start them */
+        while (burst->count != 0);
+        aq_wait_end(&waiter);
+    }
+    if (before == NULL) {
+        aq_ibv_burst = NULL;
+        aq_ibv_burst_give(burst);
+    }
 }

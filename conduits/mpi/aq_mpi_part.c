@@ -21,14 +21,9 @@ static uint64_t aq_mpi_part_tags[AQ_MPI_PARTS / 64];
 /* A ticket is the tag's number and one, so that none is 0; 0 if all are used. */
 static uint32_t aq_mpi_part_ticket(void)
 {
-    for (uint32_t i = 0; i < AQ_MPI_PARTS / 64; i++)
-        if (aq_mpi_part_tags[i] != UINT64_MAX) {
-            const uint32_t bit = (uint32_t)__builtin_ctzll(~aq_mpi_part_tags[i]);
+    const uint16_t tag = aq_mpi_tag_take(aq_mpi_part_tags, AQ_MPI_PARTS);
 
-            aq_mpi_part_tags[i] |= UINT64_C(1) << bit;
-            return 64 * i + bit + 1;
-        }
-    return 0;
+    return tag == AQ_MPI_NO_TAG ? 0 : tag + 1u;
 }
 
 /* Inside aq_mpi_enter(). */
@@ -75,6 +70,6 @@ void aq_mpi_part_give(gex_Rank_t jobrank, uint32_t ticket, const void *src, size
 void aq_mpi_part_end(const struct aq_mpi_xfer *xfer)
 {
     if (xfer->type == AQ_MPI_X_PART_IN)
-        aq_mpi_part_tags[xfer->tag / 64] &= ~(UINT64_C(1) << xfer->tag % 64);
+        aq_mpi_tag_give(aq_mpi_part_tags, xfer->tag);
     xfer->part->done(xfer->part);
 }

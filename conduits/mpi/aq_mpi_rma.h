@@ -26,6 +26,27 @@
 #define AQ_MPI_PART_TAG 512u   /* of the first of them */
 #define AQ_MPI_DIRECT_TAG_END (3 * AQ_MPI_DIRECT_TAGS) /* three kinds of messages belong to each */
 
+#define AQ_MPI_NO_TAG UINT16_MAX
+
+/* The lowest of so many tags (a multiple of 64) whose bit in used is not set, which it is then; AQ_MPI_NO_TAG if there
+ * is none. Inside aq_mpi_enter(), as all that looks at such bits. */
+static inline uint16_t aq_mpi_tag_take(uint64_t used[], unsigned tags)
+{
+    for (unsigned i = 0; i < tags / 64; i++)
+        if (used[i] != UINT64_MAX) {
+            const unsigned bit = (unsigned)__builtin_ctzll(~used[i]);
+
+            used[i] |= UINT64_C(1) << bit;
+            return (uint16_t)(64 * i + bit);
+        }
+    return AQ_MPI_NO_TAG;
+}
+
+static inline void aq_mpi_tag_give(uint64_t used[], uint16_t tag)
+{
+    used[tag / 64] &= ~(UINT64_C(1) << tag % 64);
+}
+
 enum aq_mpi_xfer_type {
     AQ_MPI_X_PUT,   /* into a window */
     AQ_MPI_X_GET,   /* out of one */

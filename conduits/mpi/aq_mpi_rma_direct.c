@@ -24,27 +24,13 @@
 #include "extended/aq_op.h"
 #include "extended/aq_ref.h"
 
-#define AQ_MPI_NO_TAG UINT16_MAX
-
 static uint64_t aq_mpi_tags_used[AQ_MPI_DIRECT_TAGS / 64];
 
 /* --- tags --- */
 
-static uint16_t aq_mpi_direct_find_tag(void)
-{
-    for (unsigned i = 0; i < AQ_MPI_DIRECT_TAGS / 64; i++)
-        if (aq_mpi_tags_used[i] != UINT64_MAX) {
-            const unsigned bit = (unsigned)__builtin_ctzll(~aq_mpi_tags_used[i]);
-
-            aq_mpi_tags_used[i] |= UINT64_C(1) << bit;
-            return (uint16_t)(64 * i + bit);
-        }
-    return AQ_MPI_NO_TAG;
-}
-
 void aq_mpi_direct_give_tag(uint16_t tag)
 {
-    aq_mpi_tags_used[tag / 64] &= ~(UINT64_C(1) << tag % 64);
+    aq_mpi_tag_give(aq_mpi_tags_used, tag);
 }
 
 /* A tag, or AQ_MPI_NO_TAG with IMMEDIATE. */
@@ -55,7 +41,7 @@ static uint16_t aq_mpi_direct_take_tag(gex_Rank_t rank, gex_Flags_t flags)
 
     for (;;) {
         aq_mpi_enter();
-        tag = aq_mpi_direct_find_tag();
+        tag = aq_mpi_tag_take(aq_mpi_tags_used, AQ_MPI_DIRECT_TAGS);
         aq_mpi_leave();
         if (AQ_LIKELY(tag != AQ_MPI_NO_TAG) || (flags & GEX_FLAG_IMMEDIATE) != 0)
             break;

@@ -205,6 +205,12 @@ check "a static client does not need the shared library" sh -c "! ldd ./pc-par |
 check "the archive can go into a shared object" sh -c "$CC -shared -fPIC -Dmain=client_main $(pkg gasnet-smp-par --cflags) client.c -o plugin.so \
     $(pkg gasnet-smp-par --libs) && $CC plugin_main.c -o plugin_main -ldl"
 check "it runs, loaded by dlopen" right 2 "$tree/bin/gasnetrun" -n 2 ./plugin_main ./plugin.so
+for m in seq par; do
+    check "a shared object may need libaqueduct-$m.so" sh -c "$CC -shared -fPIC -Dmain=client_main $(pkg aqueduct-$m --cflags) client.c \
+        -o plugin-$m.so $(pkg aqueduct-$m --libs)"
+    check "it runs, loaded by dlopen" \
+        right 2 env LD_LIBRARY_PATH="$tree/lib" GASNET_CONDUIT=smp "$tree/bin/gasnetrun" -n 2 ./plugin_main "./plugin-$m.so"
+done
 
 # --- names ---
 ours='(gasnet_|gasneti_|gasnett_|gasnete_|gasnetc_|gex_|firehose_|fh|aq_)'
