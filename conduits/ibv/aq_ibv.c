@@ -5,10 +5,9 @@
  *
  * Polling   a look at a completion queue is a look at memory, so every poll takes one. A software device (rxe, siw)
  *           does its work on this host's cores, in a thread of the kernel that a rank which spins keeps out until the
- *           end of its time slice: so after each poll that finds nothing the core is given away
- * Sleeping  completion queues are armed, then looked at once more; their channels are descriptors that sleepers wait
- * for Leaving   waits a bounded time until what was sent is acknowledged by the peers' devices; those of a process
- *           that is gone acknowledge nothing more, and nobody else's do for it
+ *           end of its time slice: so after every few polls that find nothing the core is given away
+ * Sleeping  completion queues are armed, then looked at once more; their channels are among sleepers' descriptors
+ * Leaving   aq_ibv_end.c
  * Threads   any
  * Uses      other/shm, other/spawn, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -34,6 +33,7 @@
 
 #define AQ_IBV_TICKS 256u    /* polls between looks at the clock */
 #define AQ_IBV_POLL_NS 150u
+#define AQ_IBV_PATIENCE 4u   /* polls in vain of a software device before the core is given away */
 
 struct aq_ibv aq_ibv = { .connect_lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -162,12 +162,13 @@ static unsigned aq_ibv_poll_far(bool replies_only)
 
 static unsigned aq_ibv_poll(bool replies_only)
 {
+    static _Thread_local unsigned vain;
     unsigned served = aq_shm_poll(replies_only);
 
     if (AQ_UNLIKELY(aq_ibv.alone))
         return served;
     served += aq_ibv_poll_far(replies_only);
-    if (served == 0 && aq_ibv.software)
+    if (served == 0 && aq_ibv.software && ++vain % AQ_IBV_PATIENCE == 0)
         sched_yield(); /* whoever moves the packets may need this core */
     return served;
 }
@@ -246,30 +247,11 @@ static void aq_ibv_report(void)
         aq_ibv_pin_report();
 }
 
-/* --- the end --- */
-
-static bool aq_ibv_drained(void)
-{
-    bool idle = true;
-
-    (void)aq_ibv_qp_reap_all();
-    for (struct aq_ibv_peer *peer = atomic_load_explicit(&aq_ibv.active, memory_order_acquire); peer != NULL;
-         peer = peer->next_active)
-        if (atomic_load_explicit(&peer->ready, memory_order_acquire) != 0)
-            for (uint32_t i = 0; i < peer->qp_count; i++)
-                idle = aq_ibv_qp_drained(peer->qps[i]) && idle;
-    return idle;
-}
-
 static void aq_ibv_exit(uint64_t max_ns)
 {
-    const struct timespec nap = { .tv_nsec = 50000 };
-    const uint64_t end = aq_now_ns() + max_ns;
-
     if (aq_ibv.alone || aq_ibv.peers == NULL)
         return;
-    while (!aq_ibv_drained() && aq_now_ns() < end)
-        nanosleep(&nap, NULL);
+    aq_ibv_part_from_peers(max_ns);
     aq_ibv_connect_stop();
     if (aq_env_bool(AQ_ENV_AQ_IBV_STATS))
         aq_ibv_report();

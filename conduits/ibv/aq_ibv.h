@@ -12,7 +12,7 @@
  *     aq_ibv_am.c, aq_ibv_am_long.c, aq_ibv_lent.c   active messages out; aq_ibv_recv.c, _part.c, _held.c: in;
  *                       aq_ibv_packet.h: format
  *     aq_ibv_credit.h, aq_ibv_credit.c   what a peer may send; aq_ibv_grant.c: telling it; aq_ibv_rbuf.c, aq_ibv_buf.c:
- *                       buffers in and out
+ *                       buffers in and out; aq_ibv_end.c: parting from peers
  *     aq_ibv_segment.c, aq_ibv_rma.c, aq_ibv_pin.c, ...   transfers and registration
  *
  * Words     a rail is a port in use; rank i's rail r talks with every other rank's rail r. A device has one protection
@@ -121,6 +121,7 @@ struct aq_ibv_peer {
     struct aq_ibv_cell *cell;      /* registered: where the peer writes what it grants us */
     uint64_t cell_there;           /* where ours go */
     uint32_t cell_rkey;
+    bool told_parted;              /* it was written there; by the thread that leaves */
     uint64_t sent;                 /* messages */
     _Alignas(AQ_CACHE_LINE) struct aq_ibv_credit_in in[AQ_IBV_LANES]; /* under in_lock */
     aq_lock in_lock;
@@ -167,6 +168,8 @@ struct aq_ibv {
 
     aq_lock owes_lock;
     struct aq_ibv_peer *_Atomic owes;
+    atomic_bool grants_due; /* to some of them, by aq_ibv_credit_due() */
+    aq_lock grant_lock;     /* of who tells them */
     struct aq_ibv_counters counts;
 };
 extern struct aq_ibv aq_ibv;
@@ -248,8 +251,16 @@ int aq_ibv_qp_post(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, unsigned count,
                    unsigned flags);
 /* Take completions from a rail's send queue; returns how many waiters were called. */
 unsigned aq_ibv_qp_reap(struct aq_ibv_rail *rail);
-/* Of all rails. */
-unsigned aq_ibv_qp_reap_all(void);
+/* Of all rails, as far as something in them was asked for. */
+static inline unsigned aq_ibv_qp_reap_all(void)
+{
+    unsigned called = 0;
+
+    for (uint32_t i = 0; i < aq_ibv.rail_count; i++)
+        if (aq_counter_get(&aq_ibv.rails[i].send_claimed) != 0)
+            called += aq_ibv_qp_reap(&aq_ibv.rails[i]);
+    return called;
+}
 /* Places that are free; a hint without the lock. */
 static inline uint32_t aq_ibv_qp_room(const struct aq_ibv_qp *qp)
 {
@@ -288,7 +299,19 @@ unsigned aq_ibv_receive(bool replies_only);
 /* Take what came into the queues of held messages, without handlers: grants count. */
 void aq_ibv_receive_quietly(void);
 /* Tell peers what they may send, as far as it is due; all: whatever there is to tell. */
-void aq_ibv_grant(bool all);
+void aq_ibv_grant_now(bool all);
+static inline void aq_ibv_grant(bool all)
+{
+    /* relaxed: what another thread adds now is that thread's to serve */
+    if (AQ_UNLIKELY(atomic_load_explicit(&aq_ibv.grants_due, memory_order_relaxed))
+        || (all && AQ_UNLIKELY(atomic_load_explicit(&aq_ibv.owes, memory_order_relaxed) != NULL)))
+        aq_ibv_grant_now(all);
+}
+/* Write words into the peer's cell, at so many bytes from its beginning; flags as for aq_ibv_qp_post(). False: no room
+ * now. */
+bool aq_ibv_cell_write(struct aq_ibv_peer *peer, size_t at, const uint64_t *words, size_t nbytes, unsigned flags);
+/* On the way out: wait until what is under way has reached the peers that still need it, at most so long. */
+void aq_ibv_part_from_peers(uint64_t max_ns);
 /* Once in a while: what is not used is given back. */
 void aq_ibv_tick(uint64_t now_ns);
 
@@ -347,8 +370,6 @@ int aq_ibv_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
 int aq_ibv_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes, gex_Flags_t flags);
 /* A peer's queue pairs are joined: which puts need a fence. */
 void aq_ibv_rma_plan_fences(struct aq_ibv_peer *peer);
-/* In each poll: transfers that waited for room. replies_only: those of long messages. Returns how many moved on. */
-unsigned aq_ibv_rma_poll(bool replies_only);
 /* Key by which a peer's rail reaches [addr, +nbytes) of its rank; false: it is not registered for good. */
 bool aq_ibv_remote_key(gex_Rank_t jobrank, uint32_t rail, const void *addr, size_t nbytes, uint32_t *rkey_out);
 /* Key by which a device of ours reads our own [addr, +nbytes); false: it is not registered for good. */

@@ -33,12 +33,14 @@ enum aq_ibv_lane { AQ_IBV_REQUEST, AQ_IBV_REPLY, AQ_IBV_LANES };
  * to tell what is granted. */
 #define AQ_IBV_LEAST_WINDOW 4u
 
-/* What a peer grants, in this rank's memory, by lane; and how many messages it has handled. */
+/* What a peer grants, in this rank's memory, by lane; how many messages it has handled; and whether it has parted: it
+ * has come to its exit, and waits for nothing of ours. */
 struct aq_ibv_cell {
     _Alignas(32) _Atomic uint64_t word[AQ_IBV_LANES];
     _Atomic uint64_t handled;
+    _Atomic uint64_t parted;
 };
-#define AQ_IBV_CELL_WORDS (AQ_IBV_LANES + 1)
+#define AQ_IBV_CELL_WORDS (AQ_IBV_LANES + 1) /* those of a grant, the first ones */
 
 #define AQ_IBV_BARRED (UINT32_C(1) << 30)
 

@@ -2,7 +2,8 @@
  * aq_ibv_grant.c - telling peers what they may send.
  *
  * A peer hears of grants with the next message to it, or by an RDMA write into its cell if there is none and half its
- * window, or a want, is due (aq_ibv_credit.h). Those who are owed news are in a list, so that nobody else is looked at.
+ * window, or a want, is due (aq_ibv_credit.h). Those who are owed news are in a list, so that nobody else is looked at;
+ * and the list only once something in it is due, or everything is to be told.
  *
  * Owns      the list
  * Threads   any
@@ -13,10 +14,8 @@
 #include "conduits/ibv/aq_ibv_recv.h"
 #include "core/aq_rc.h"
 
-void aq_ibv_owe(struct aq_ibv_peer *peer)
+static void aq_ibv_grant_list(struct aq_ibv_peer *peer)
 {
-    if (peer->owes) /* relaxed in effect: only set and cleared under in_lock, which we hold */
-        return;
     peer->owes = true;
     aq_lock_acquire(&aq_ibv.owes_lock);
     peer->next_owes = atomic_load_explicit(&aq_ibv.owes, memory_order_relaxed);
@@ -24,39 +23,54 @@ void aq_ibv_owe(struct aq_ibv_peer *peer)
     aq_lock_release(&aq_ibv.owes_lock);
 }
 
+void aq_ibv_owe(struct aq_ibv_peer *peer, unsigned lane)
+{
+    if (!peer->owes) /* written under in_lock, which we hold */
+        aq_ibv_grant_list(peer);
+    /* relaxed: after the peer is in the list, which has a lock; see aq_ibv_grant_walk() */
+    if (AQ_UNLIKELY(aq_ibv_credit_due(&peer->in[lane])))
+        atomic_store_explicit(&aq_ibv.grants_due, true, memory_order_relaxed);
+}
+
+bool aq_ibv_cell_write(struct aq_ibv_peer *peer, size_t at, const uint64_t *words, size_t nbytes, unsigned flags)
+{
+    struct aq_ibv_qp *qp = peer->qps[peer->am_qp];
+    struct ibv_sge sge = { .addr = (uintptr_t)words, .length = (uint32_t)nbytes };
+    struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+                              .send_flags = IBV_SEND_INLINE };
+    struct aq_ibv_buf *buf = NULL;
+
+    wr.wr.rdma.remote_addr = peer->cell_there + at;
+    wr.wr.rdma.rkey = peer->cell_rkey;
+    if (AQ_UNLIKELY(qp->max_inline < nbytes)) { /* a device without */
+        buf = aq_ibv_buf_take(AQ_IBV_REPLY);
+        if (buf == NULL)
+            return false;
+        memcpy(buf->bytes, words, nbytes);
+        sge.addr = (uintptr_t)buf->bytes;
+        sge.lkey = buf->lkey[qp->rail->dev->index];
+        wr.send_flags = 0;
+    }
+    if (aq_ibv_qp_post(qp, &wr, 1, buf != NULL ? &buf->done : NULL, flags | AQ_IBV_POST_RESERVE) == AQ_OK)
+        return true;
+    if (buf != NULL)
+        aq_ibv_buf_give(buf);
+    return false;
+}
+
 /* Write what is granted into the peer's cell; false: no room now. */
 static bool aq_ibv_grant_write(struct aq_ibv_peer *peer)
 {
     uint64_t words[AQ_IBV_CELL_WORDS];
     uint32_t news[AQ_IBV_LANES];
-    struct ibv_sge sge = { .addr = (uintptr_t)words, .length = sizeof(words) };
-    struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
-                              .send_flags = IBV_SEND_INLINE };
-    struct aq_ibv_buf *buf = NULL;
-    int rc;
 
     for (unsigned lane = 0; lane < AQ_IBV_LANES; lane++) {
         news[lane] = aq_ibv_credit_news(&peer->in[lane]);
         words[lane] = aq_ibv_cell_word(news[lane]);
     }
     words[AQ_IBV_LANES] = peer->handled;
-    wr.wr.rdma.remote_addr = peer->cell_there;
-    wr.wr.rdma.rkey = peer->cell_rkey;
-    if (AQ_UNLIKELY(peer->qps[peer->am_qp]->max_inline < sizeof(words))) { /* a device without */
-        buf = aq_ibv_buf_take(AQ_IBV_REPLY);
-        if (buf == NULL)
-            return false;
-        memcpy(buf->bytes, words, sizeof(words));
-        sge.addr = (uintptr_t)buf->bytes;
-        sge.lkey = buf->lkey[peer->qps[peer->am_qp]->rail->dev->index];
-        wr.send_flags = 0;
-    }
-    rc = aq_ibv_qp_post(peer->qps[peer->am_qp], &wr, 1, buf != NULL ? &buf->done : NULL, AQ_IBV_POST_RESERVE);
-    if (rc != AQ_OK) {
-        if (buf != NULL)
-            aq_ibv_buf_give(buf);
+    if (!aq_ibv_cell_write(peer, 0, words, sizeof(words), 0))
         return false;
-    }
     for (unsigned lane = 0; lane < AQ_IBV_LANES; lane++)
         aq_ibv_credit_told(&peer->in[lane], news[lane]);
     aq_counter_add(&aq_ibv.counts.grants_written, 1);
@@ -76,20 +90,23 @@ static bool aq_ibv_grant_one(struct aq_ibv_peer *peer, bool all)
         due = due || aq_ibv_credit_due(&peer->in[lane]);
     }
     if ((due || (all && news)) && aq_ibv_grant_write(peer))
-        news = false;
+        news = due = false;
+    if (due) /* no room now */
+        atomic_store_explicit(&aq_ibv.grants_due, true, memory_order_relaxed);
     if (!news)
         peer->owes = false;
     aq_lock_release(&peer->in_lock);
     return !news;
 }
 
-void aq_ibv_grant(bool all)
+/* grant_lock held. */
+static void aq_ibv_grant_walk(bool all)
 {
     struct aq_ibv_peer *list, *kept = NULL, **last = &kept;
 
-    /* relaxed: a peer that another thread adds now is that thread's to serve */
-    if (AQ_LIKELY(atomic_load_explicit(&aq_ibv.owes, memory_order_relaxed) == NULL))
-        return;
+    /* relaxed, and before any lock below is taken: who sets it under one of these after we had it sets it for good;
+     * who set it before we had it has left us the peer, and what is due to it */
+    atomic_store_explicit(&aq_ibv.grants_due, false, memory_order_relaxed);
     aq_lock_acquire(&aq_ibv.owes_lock);
     list = atomic_load_explicit(&aq_ibv.owes, memory_order_relaxed);
     atomic_store_explicit(&aq_ibv.owes, NULL, memory_order_relaxed);
@@ -109,4 +126,15 @@ void aq_ibv_grant(bool all)
     *last = atomic_load_explicit(&aq_ibv.owes, memory_order_relaxed);
     atomic_store_explicit(&aq_ibv.owes, kept, memory_order_relaxed);
     aq_lock_release(&aq_ibv.owes_lock);
+}
+
+/* One at a time: no peer is in another one's hands while its news turn due and the mark is taken away. Who finds another
+ * one at it waits: that may have passed what is due now, and nobody else may poll for long. */
+void aq_ibv_grant_now(bool all)
+{
+    aq_lock_acquire(&aq_ibv.grant_lock);
+    /* relaxed: whoever had the lock before has left the mark as it is to be */
+    if (all || atomic_load_explicit(&aq_ibv.grants_due, memory_order_relaxed))
+        aq_ibv_grant_walk(all);
+    aq_lock_release(&aq_ibv.grant_lock);
 }

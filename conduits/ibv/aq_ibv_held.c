@@ -7,11 +7,7 @@
  */
 #include "conduits/ibv/aq_ibv_recv.h"
 
-static struct {
-    aq_lock lock;
-    struct aq_ibv_rbuf *_Atomic first;
-    struct aq_ibv_rbuf *last;
-} aq_ibv_held[AQ_IBV_HELD_QUEUES];
+struct aq_ibv_held aq_ibv_held[AQ_IBV_HELD_QUEUES];
 
 void aq_ibv_held_add(struct aq_ibv_rbuf *buf, unsigned queue)
 {
@@ -31,9 +27,6 @@ struct aq_ibv_rbuf *aq_ibv_held_take(unsigned queue)
 {
     struct aq_ibv_rbuf *buf;
 
-    /* relaxed: what is seen too late is there at the next poll */
-    if (AQ_LIKELY(atomic_load_explicit(&aq_ibv_held[queue].first, memory_order_relaxed) == NULL))
-        return NULL;
     aq_lock_acquire(&aq_ibv_held[queue].lock);
     buf = atomic_load_explicit(&aq_ibv_held[queue].first, memory_order_relaxed);
     atomic_store_explicit(&aq_ibv_held[queue].first, NULL, memory_order_relaxed);

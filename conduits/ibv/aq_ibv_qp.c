@@ -174,16 +174,6 @@ unsigned aq_ibv_qp_reap(struct aq_ibv_rail *rail)
     return called;
 }
 
-unsigned aq_ibv_qp_reap_all(void)
-{
-    unsigned called = 0;
-
-    for (uint32_t i = 0; i < aq_ibv.rail_count; i++)
-        if (aq_counter_get(&aq_ibv.rails[i].send_claimed) != 0)
-            called += aq_ibv_qp_reap(&aq_ibv.rails[i]);
-    return called;
-}
-
 /* --- making --- */
 
 static struct ibv_qp *aq_ibv_qp_ask(const struct aq_ibv_rail *rail, struct ibv_qp_init_attr *attr, void *own)

@@ -139,7 +139,7 @@ static void aq_ibv_recv_release(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *co
         peer->handled += bufs[i]->runs;
         aq_ibv_credit_return(&peer->in[lane], left_out);
         if (left_out)
-            aq_ibv_owe(peer);
+            aq_ibv_owe(peer, lane);
         aq_lock_release(&peer->in_lock);
         if (left_out) {
             aq_ibv_rbuf_spare(rail, bufs[i]);
@@ -155,7 +155,7 @@ static void aq_ibv_recv_release(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *co
     for (unsigned i = 0; i < posted; i++) {
         aq_lock_acquire(&whose[i]->in_lock);
         aq_ibv_credit_grant(&whose[i]->in[lanes[i]], 1);
-        aq_ibv_owe(whose[i]);
+        aq_ibv_owe(whose[i], lanes[i]);
         aq_lock_release(&whose[i]->in_lock);
     }
 }
@@ -224,18 +224,27 @@ static struct aq_ibv_rbuf *aq_ibv_recv_accept(struct aq_ibv_rail *rail, const st
     return buf;
 }
 
-/* Take a batch; returns how many of its messages run a handler. The buffers of others, parts and wishes for credits, go
- * back at once: no handler that waits keeps their credits from the peer. */
-static unsigned aq_ibv_recv_take(struct aq_ibv_rail *rail, struct aq_ibv_rbuf **bufs_out)
+/* A look at what has come, which most often is nothing; non-zero: the rail's lock is held. */
+static inline int aq_ibv_recv_look(struct aq_ibv_rail *rail, struct ibv_wc *wc)
 {
-    struct aq_ibv_rbuf *over[AQ_IBV_BATCH];
-    struct ibv_wc wc[AQ_IBV_BATCH];
-    unsigned taken = 0, over_count = 0;
     int count;
 
     if (!aq_lock_try(&rail->recv_lock))
         return 0;
     count = ibv_poll_cq(rail->recv_cq, AQ_IBV_BATCH, wc);
+    if (count == 0)
+        aq_lock_release(&rail->recv_lock);
+    return count;
+}
+
+/* Take a batch that was found; returns how many of its messages run a handler. Gives back the lock. The buffers of
+ * others, parts and wishes for credits, go back at once: no handler that waits keeps their credits from the peer. */
+static unsigned aq_ibv_recv_take(struct aq_ibv_rail *rail, const struct ibv_wc *wc, int count,
+                                 struct aq_ibv_rbuf **bufs_out)
+{
+    struct aq_ibv_rbuf *over[AQ_IBV_BATCH];
+    unsigned taken = 0, over_count = 0;
+
     for (int i = 0; i < count; i++) {
         struct aq_ibv_rbuf *buf;
 
@@ -291,10 +300,11 @@ static void aq_ibv_serve_firehose(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *
 /* Replies come first and are given back before a request runs: its handler may wait for credits of replies, and the
  * peer that is to return them may wait for those of its own replies, which are in this batch. Then firehose's: a
  * handler of those that follow may wait until this rank may speak again. */
-static unsigned aq_ibv_receive_rail(struct aq_ibv_rail *rail, bool replies_only)
+static __attribute__((noinline)) unsigned aq_ibv_recv_serve(struct aq_ibv_rail *rail, const struct ibv_wc *wc,
+                                                            int count, bool replies_only)
 {
     struct aq_ibv_rbuf *bufs[AQ_IBV_BATCH], *replies[AQ_IBV_BATCH], *firehose[AQ_IBV_BATCH];
-    const unsigned taken = aq_ibv_recv_take(rail, bufs);
+    const unsigned taken = aq_ibv_recv_take(rail, wc, count, bufs);
     unsigned reply_count = 0, firehose_count = 0, request_count = 0;
 
     for (unsigned i = 0; i < taken; i++) {
@@ -323,13 +333,20 @@ static unsigned aq_ibv_receive_rail(struct aq_ibv_rail *rail, bool replies_only)
 
 unsigned aq_ibv_receive(bool replies_only)
 {
-    unsigned served = aq_ibv_serve_held(AQ_IBV_REPLY);
+    struct aq_ibv_rail *rail = &aq_ibv.rails[0]; /* the one of messages */
+    struct ibv_wc wc[AQ_IBV_BATCH];
+    unsigned served = 0;
+    int count;
 
-    if (!aq_ibv_in_firehose)
+    if (AQ_UNLIKELY(aq_ibv_held_any(AQ_IBV_REPLY)))
+        served += aq_ibv_serve_held(AQ_IBV_REPLY);
+    if (AQ_UNLIKELY(aq_ibv_held_any(AQ_IBV_FIREHOSE)) && !aq_ibv_in_firehose)
         served += aq_ibv_serve_held(AQ_IBV_FIREHOSE);
-    if (!replies_only)
+    if (AQ_UNLIKELY(aq_ibv_held_any(AQ_IBV_REQUEST)) && !replies_only)
         served += aq_ibv_serve_held(AQ_IBV_REQUEST);
-    served += aq_ibv_receive_rail(&aq_ibv.rails[0], replies_only); /* the one of messages */
+    count = aq_ibv_recv_look(rail, wc);
+    if (count != 0)
+        served += aq_ibv_recv_serve(rail, wc, count, replies_only);
     aq_ibv_grant(replies_only); /* who waits with a reply may wait long: peers hear of everything */
     return served;
 }
@@ -337,7 +354,9 @@ unsigned aq_ibv_receive(bool replies_only)
 void aq_ibv_receive_quietly(void)
 {
     struct aq_ibv_rbuf *bufs[AQ_IBV_BATCH];
-    const unsigned taken = aq_ibv_recv_take(&aq_ibv.rails[0], bufs);
+    struct ibv_wc wc[AQ_IBV_BATCH];
+    const int count = aq_ibv_recv_look(&aq_ibv.rails[0], wc);
+    const unsigned taken = count != 0 ? aq_ibv_recv_take(&aq_ibv.rails[0], wc, count, bufs) : 0;
 
     for (unsigned i = 0; i < taken; i++)
         aq_ibv_held_add(bufs[i], aq_ibv_rbuf_queue(bufs[i]));

@@ -58,14 +58,26 @@ void aq_ibv_recv_malformed(const struct aq_ibv_rail *rail, const struct ibv_wc *
  * we have heard of it, not even in a reply that somebody waits in; so each poll serves them. */
 #define AQ_IBV_FIREHOSE AQ_IBV_LANES
 #define AQ_IBV_HELD_QUEUES (AQ_IBV_LANES + 1)
+struct aq_ibv_held {
+    aq_lock lock;
+    struct aq_ibv_rbuf *_Atomic first;
+    struct aq_ibv_rbuf *last;
+};
+extern struct aq_ibv_held aq_ibv_held[AQ_IBV_HELD_QUEUES];
 void aq_ibv_held_add(struct aq_ibv_rbuf *buf, unsigned queue);
 /* All of a queue, linked by next; or NULL. */
 struct aq_ibv_rbuf *aq_ibv_held_take(unsigned queue);
 
+static inline bool aq_ibv_held_any(unsigned queue)
+{
+    /* relaxed: what is seen too late is there at the next poll */
+    return atomic_load_explicit(&aq_ibv_held[queue].first, memory_order_relaxed) != NULL;
+}
+
 /* --- grants (aq_ibv_grant.c) --- */
 
-/* The peer is to hear of news some time; in_lock held. */
-void aq_ibv_owe(struct aq_ibv_peer *peer);
+/* The peer is to hear of news of a lane some time, or with the next poll if it is due; in_lock held. */
+void aq_ibv_owe(struct aq_ibv_peer *peer, unsigned lane);
 
 /* --- buffers (aq_ibv_rbuf.c) --- */
 

@@ -327,7 +327,7 @@ static bool aq_ibv_xfer_feed(struct aq_ibv_xfer *x)
     return true;
 }
 
-static __attribute__((noinline)) unsigned aq_ibv_xfer_feed_parked(bool longs)
+unsigned aq_ibv_xfer_feed_parked(bool longs)
 {
     struct aq_ibv_xfer *next;
     unsigned moved = 0;
@@ -336,17 +336,6 @@ static __attribute__((noinline)) unsigned aq_ibv_xfer_feed_parked(bool longs)
         next = x->next;
         moved += aq_ibv_xfer_feed(x);
     }
-    return moved;
-}
-
-unsigned aq_ibv_rma_poll(bool replies_only)
-{
-    unsigned moved = 0;
-
-    if (AQ_UNLIKELY(aq_ibv_xfer_parked(true) != 0))
-        moved += aq_ibv_xfer_feed_parked(true);
-    if (AQ_UNLIKELY(!replies_only && aq_ibv_xfer_parked(false) != 0))
-        moved += aq_ibv_xfer_feed_parked(false);
     return moved;
 }
 

@@ -111,6 +111,29 @@ static inline void aq_ibv_rma_progress(void)
         aq_fh_progress(aq_fh_job);
 }
 
+/* How many transfers wait, of long messages [1] or others [0] (aq_ibv_xfer_state.c). */
+extern atomic_uint aq_ibv_xfers_parked[2];
+
+static inline unsigned aq_ibv_xfer_parked(bool longs)
+{
+    return atomic_load_explicit(&aq_ibv_xfers_parked[longs], memory_order_relaxed); /* a hint */
+}
+
+/* Go on with those that wait; returns how many moved. */
+unsigned aq_ibv_xfer_feed_parked(bool longs);
+
+/* In each poll: transfers that waited for room. replies_only: those of long messages. Returns how many moved on. */
+static inline unsigned aq_ibv_rma_poll(bool replies_only)
+{
+    unsigned moved = 0;
+
+    if (AQ_UNLIKELY(aq_ibv_xfer_parked(true) != 0))
+        moved += aq_ibv_xfer_feed_parked(true);
+    if (AQ_UNLIKELY(!replies_only && aq_ibv_xfer_parked(false) != 0))
+        moved += aq_ibv_xfer_feed_parked(false);
+    return moved;
+}
+
 /* May a message or a put leave, for whomever? Not while a peer could still aim at memory that this process has
  * unmapped. Nobody aims at any where all is in segments. */
 static inline bool aq_ibv_rma_is_quiet(void)

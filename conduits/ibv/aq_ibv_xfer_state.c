@@ -19,8 +19,9 @@
 static struct {
     aq_lock lock;
     struct aq_ibv_xfer *first, **last;
-    atomic_uint count;
 } aq_parked[2] = { { .last = &aq_parked[0].first }, { .last = &aq_parked[1].first } };
+
+atomic_uint aq_ibv_xfers_parked[2];
 
 /* Those of the past, to be used again. */
 static struct {
@@ -64,15 +65,10 @@ void aq_ibv_xfer_park(struct aq_ibv_xfer *x)
     *aq_parked[which].last = x;
     aq_parked[which].last = &x->next;
     /* relaxed: a hint, written under the lock; what it counts is under the lock too */
-    atomic_store_explicit(&aq_parked[which].count,
-                          atomic_load_explicit(&aq_parked[which].count, memory_order_relaxed) + 1,
+    atomic_store_explicit(&aq_ibv_xfers_parked[which],
+                          atomic_load_explicit(&aq_ibv_xfers_parked[which], memory_order_relaxed) + 1,
                           memory_order_relaxed);
     aq_lock_release(&aq_parked[which].lock);
-}
-
-unsigned aq_ibv_xfer_parked(bool longs)
-{
-    return atomic_load_explicit(&aq_parked[longs].count, memory_order_relaxed); /* a hint */
 }
 
 bool aq_ibv_xfer_crowded(void)
@@ -88,7 +84,7 @@ struct aq_ibv_xfer *aq_ibv_xfer_unpark(bool longs)
     x = aq_parked[longs].first;
     aq_parked[longs].first = NULL;
     aq_parked[longs].last = &aq_parked[longs].first;
-    atomic_store_explicit(&aq_parked[longs].count, 0, memory_order_relaxed); /* see aq_ibv_xfer_park() */
+    atomic_store_explicit(&aq_ibv_xfers_parked[longs], 0, memory_order_relaxed); /* see aq_ibv_xfer_park() */
     aq_lock_release(&aq_parked[longs].lock);
     return x;
 }

@@ -46,8 +46,6 @@ void aq_ibv_xfer_give(struct aq_ibv_xfer *x);
 
 /* It waits for a poll. */
 void aq_ibv_xfer_park(struct aq_ibv_xfer *x);
-/* How many wait, of long messages or others; a hint. */
-unsigned aq_ibv_xfer_parked(bool longs);
 /* All of them, linked by next. */
 struct aq_ibv_xfer *aq_ibv_xfer_unpark(bool longs);
 

@@ -188,15 +188,19 @@ static void check_memory(void)
     AQ_CHECK(memcmp(copy, bytes, 8) == 0);
 }
 
+static int other_backtrace(int fd)
+{
+    return write(fd, "not this one\n", 13) == 13 ? 0 : -1;
+}
+
 static void check_backtrace(void)
 {
-    char text[4096];
+    char text[4096], *line;
     ssize_t len = 0, got;
     int ends[2];
 
     rule("tools 11: a backtrace without gasnett_backtrace_init, lines led by the rank");
     AQ_CHECK(pipe(ends) == 0);
-    gasnett_setenv("GASNET_BACKTRACE_TYPE", "EXECINFO");
     AQ_CHECK_EQ(gasnett_print_backtrace(ends[1]), 0);
     close(ends[1]);
     while ((got = read(ends[0], text + len, sizeof(text) - 1 - (size_t)len)) > 0)
@@ -204,7 +208,11 @@ static void check_backtrace(void)
     close(ends[0]);
     text[len] = '\0';
     snprintf(text + 3000, 64, "[%u] ", (unsigned)aq_test_me);
+    line = text + strlen(text + 3000);
     AQ_CHECK(strncmp(text, text + 3000, strlen(text + 3000)) == 0);
+    rule("tools 11: the way is the one that GASNET_BACKTRACE_TYPE names");
+    /* a debugger has other things to say first */
+    AQ_CHECK(strncmp(line, "#0  0x", 6) == 0);
     AQ_CHECK(*gasnett_print_backtrace_ifenabled != NULL);
     AQ_CHECK_EQ(gasnet_frozen, 0);
 }
@@ -218,6 +226,9 @@ int main(int argc, char **argv)
     if (gasnett_ticks_now() == 0 || gasnett_verboseenv() != -1) /* tools work before the job starts */
         return 3;
     gasnett_envstr_display("TEST_TOOLS_EARLY", "waits", 0);
+    setenv("GASNET_BACKTRACE_TYPE", "EXECINFO", 1); /* read at the start of the job; a debugger takes a second each */
+    gasnett_backtrace_user.name = "OTHER"; /* which would be the first to be used */
+    gasnett_backtrace_user.fnp = other_backtrace;
     aq_test_start(&argc, &argv, 1);
     gasnett_diagnostic_gethandlers(&table, &n);
     aq_test_handlers(table, (size_t)n);

@@ -54,6 +54,7 @@ sub enter {
               : $guest eq 'hosts' ? "exec '$build/gasnetrun' -c ibv -H rxe-host0,rxe-host1 \"\$@\"\n"
               :                     "exec '$build/gasnetrun' -c ibv \"\$@\"\n";
     write_script('launch', $how);
+    elsewhere("mkdir -p $work"); # ranks start there in the folder of the launcher
 }
 
 sub launcher { return "$work/launch" }

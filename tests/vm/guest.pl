@@ -73,6 +73,18 @@ sub suite_ft {
     }
 }
 
+# Ranks come to the end of a job one after the other; the last one does not wait for those that are gone, which would be
+# for a quarter of the exit timeout.
+sub suite_leave {
+    local $ENV{GASNET_EXITTIMEOUT} = 160;
+    for my $time (1 .. 4) {
+        my $began = time;
+        my $text  = job(200, 4, "$build/tests/conformance/bin/test_barrier_ex-seq");
+        my $took  = time - $began;
+        judge("nobody waits at the end for who has left, time $time", $text . "$took s\n", $? == 0 && $took < 36);
+    }
+}
+
 # A rank dies by kill -9 in the middle of traffic: the others end, soon, and the job says which rank it was.
 sub suite_kill {
     for my $which (0, 1) {
@@ -265,7 +277,7 @@ sub suite_pin {
 
 my %suite = (sanity => \&suite_sanity, conformance => \&suite_conformance, reference => \&suite_reference,
              stress => \&suite_stress, ft => \&suite_ft, kill => \&suite_kill, lost => \&suite_lost,
-             down => \&suite_down, limits => \&suite_limits, fences => \&suite_fences,
+             down => \&suite_down, limits => \&suite_limits, fences => \&suite_fences, leave => \&suite_leave,
              bench => \&suite_bench, pin => \&suite_pin);
 $suite{$_}->() for @suites;
 leave();

@@ -19,10 +19,11 @@
 #           lost    the wire loses everything from some moment on, and nobody is told (guest wire)
 #           down    a port goes down (guest wire)
 #           limits  too little memory may be locked: said, with what to do
+#           leave   ranks end one after the other: the last does not wait for who is gone
 #           fences  puts that go another way than messages are fenced, or not, as is set (guest rails)
 #           pin     puts from memory that was never registered, with and without overlap
 #           bench   aq-bench beside perftest, on the same device, in the same boot
-# The default is guest one with sanity, conformance, stress, ft, kill and limits. One machine is up at a time; each
+# The default is guest one with sanity, conformance, stress, ft, kill, limits and leave. One machine is up at a time; each
 # takes half a minute to boot where there is no KVM. --timeout: of each guest, boot included (default 1800).
 # --near: so many ranks of a host share memory, as in GASNET_SUPERNODE_MAXSIZE (default 1: all go over the device).
 # --keep: where the guests leave files, such as the figures of bench, and what their kernels said (default: nowhere).
@@ -39,7 +40,7 @@ my $here;
 BEGIN { $here = abs_path(dirname($0)) }
 
 my %rxe = (one => [], rails => ['--rxe', 2], wire => ['--rxe', 2], hosts => ['--hosts', 2]);
-my @known = qw(sanity conformance reference stress ft kill lost down limits fences pin bench);
+my @known = qw(sanity conformance reference stress ft kill lost down limits leave fences pin bench);
 my (@guests, @suites, $quick, $filter, $seconds, $keep, $verbose);
 my ($ranks, $timeout, $near) = ('2,4', 1800, 1);
 
