@@ -20,7 +20,7 @@
 
 #include "core/aq_env.h"
 
-#define AQ_BOARD_VERSION 3u
+#define AQ_BOARD_VERSION 4u
 #define AQ_BOARD_SPINS   4000 /* a few microseconds: about what a sleep and wake-up costs */
 #define AQ_BOARD_FAR_LEAST (64u << 10) /* bytes for one round of an exchange between hosts */
 #define AQ_BOARD_FAR_MOST  (4u << 20)

@@ -77,7 +77,7 @@ struct aq_board_rank {
     _Atomic uint64_t wait_since;                      /* CLOCK_MONOTONIC, nanoseconds */
     uint32_t jobrank;
     _Atomic uint32_t parting;                         /* how it will leave: for the provider's use */
-    uint64_t flushed_ns;                              /* when aq_ending.c, its only user, last saw it FLUSHING */
+    _Atomic uint64_t spared_ns;                       /* until then nobody kills it for being ENDED yet alive */
     _Alignas(AQ_BOARD_LINE) _Atomic uint64_t counter[AQ_BOARD_COUNTERS];
 };
 

@@ -282,20 +282,26 @@ static void aq_ending_ask_now(struct aq_ending *e)
         aq_ending_ask(e);
 }
 
-/* Who writes out its last words is let alone: that ends when its reader does. Who has just done so leaves in a
- * moment. */
+void aq_ending_spare(struct aq_board_rank *rank, uint64_t ms)
+{
+    /* relaxed: a date, that nothing else goes with */
+    atomic_store_explicit(&rank->spared_ns, aq_board_now_ns() + ms * AQ_ENDING_MS, memory_order_relaxed);
+}
+
+/* Who writes out its last words is let alone: that ends when its reader does. Who has just done so leaves in a moment,
+ * and who is done says itself until when it is to be spared. */
 static bool aq_ending_spares(const struct aq_ending *e, uint32_t slot, uint32_t state)
 {
     struct aq_board_rank *rank = &e->board->rank[slot];
+    /* relaxed: as above */
+    const uint64_t until = atomic_load_explicit(&rank->spared_ns, memory_order_relaxed);
     const uint64_t now = aq_board_now_ns();
 
     if (e->stopped)
         return false;
-    if (state == AQ_RANK_FLUSHING)
-        rank->flushed_ns = now;
-    return state == AQ_RANK_FLUSHING ||
-           (state == AQ_RANK_ENDED && rank->flushed_ns != 0 &&
-            now < rank->flushed_ns + AQ_ENDING_LEAVE_MS * AQ_ENDING_MS);
+    if (state == AQ_RANK_FLUSHING && until < now + AQ_ENDING_LEAVE_MS * AQ_ENDING_MS)
+        aq_ending_spare(rank, AQ_ENDING_LEAVE_MS);
+    return state == AQ_RANK_FLUSHING || (state == AQ_RANK_ENDED && now < until);
 }
 
 static void aq_ending_kill_all(struct aq_ending *e)

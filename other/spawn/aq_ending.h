@@ -72,6 +72,9 @@ void aq_ending_now(struct aq_ending *e);
 /** aq_ending_step - do what is due; returns milliseconds until the next step, -1 for none. */
 int aq_ending_step(struct aq_ending *e);
 
+/** aq_ending_spare - for ms from now, who is done (AQ_RANK_ENDED) but still there is not killed; any process. */
+void aq_ending_spare(struct aq_board_rank *rank, uint64_t ms);
+
 /** aq_ending_frozen - does a rank of this host wait for a debugger? Then no timeout applies. */
 bool aq_ending_frozen(const struct aq_ending *e);
 

@@ -9,6 +9,7 @@
  */
 #include <unistd.h>
 
+#include "other/spawn/aq_ending.h"
 #include "other/spawn/aq_spawn_link.h"
 #include "other/spawn/aq_spawn_minder_internal.h"
 
@@ -76,14 +77,13 @@ static bool aq_minder_meet(void)
     return true;
 }
 
-int aq_minder_leave(int code, enum aq_leave how)
+/* The steps below, each of which is bounded; returns the job's exit code. */
+static int aq_minder_say_goodbye(int code, enum aq_leave how)
 {
     bool orderly = how != AQ_LEAVE_ABORT;
     uint64_t end;
     uint32_t now;
 
-    if (!aq_minder.running)
-        return code;
     if (orderly) {
         aq_minder_wait_for_others();
         orderly = aq_minder_meet() && !aq_link_has_silent();
@@ -102,5 +102,19 @@ int aq_minder_leave(int code, enum aq_leave how)
                AQ_MINDER_DONE &&
            aq_board_now_ns() < end)
         aq_board_wait_word(&aq_minder.request, now, 50);
+    return code;
+}
+
+int aq_minder_leave(int code, enum aq_leave how)
+{
+    if (!aq_minder.running)
+        return code;
+    if (how == AQ_LEAVE_ABORT)
+        return aq_minder_say_goodbye(code, how);
+    /* relaxed, both: a flag on its own, see aq_minder_sign_of_life(); a first sign now, since its thread may be busy */
+    atomic_store_explicit(&aq_minder.leaving, true, memory_order_relaxed);
+    aq_ending_spare(&aq_minder.board->rank[aq_minder.slot], AQ_MINDER_SPARE_MS);
+    code = aq_minder_say_goodbye(code, how);
+    atomic_store_explicit(&aq_minder.leaving, false, memory_order_relaxed);
     return code;
 }

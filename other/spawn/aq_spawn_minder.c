@@ -328,12 +328,22 @@ static void aq_minder_look_for_launcher(struct aq_ending *e)
     aq_ending_fail(e, 1);
 }
 
+/* Who says goodbye to the launcher's library is not killed for it, as long as it is alive: a launcher would take that
+ * for the job's result, and on a busy machine the goodbye takes its time. What bounds it is aq_minder_limit(). */
+static void aq_minder_sign_of_life(void)
+{
+    /* relaxed: a flag on its own */
+    if (atomic_load_explicit(&aq_minder.leaving, memory_order_relaxed))
+        aq_ending_spare(&aq_minder.board->rank[aq_minder.slot], AQ_MINDER_SPARE_MS);
+}
+
 /* milliseconds to sleep, -1 for ever */
 static int aq_minder_step(struct aq_ending *e)
 {
     bool ending;
     int wait = -1;
 
+    aq_minder_sign_of_life(); /* before I look who is to be killed: that may be me */
     /* its number may be another file's by now */
     if (atomic_load_explicit(&aq_minder.forgotten, memory_order_acquire)) {
         aq_minder.fds[3].fd = -1;

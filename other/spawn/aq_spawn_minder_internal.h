@@ -17,6 +17,7 @@
 #define AQ_MINDER_LOOK_MS   500  /* without pidfd */
 #define AQ_MINDER_LAST_MS   500  /* beyond the exit timeout: for the killed to go */
 #define AQ_MINDER_ENDING_MS 20   /* how often minders look once the job is ending */
+#define AQ_MINDER_SPARE_MS  2000 /* a sign of life of who says goodbye is good for this long */
 #define AQ_MINDER_CALL_MS   3000 /* how long the launcher's library may take to say goodbye */
 #define AQ_MINDER_FIXED_FDS 4    /* fds[] before the watched processes */
 
@@ -37,6 +38,7 @@ struct aq_minder {
     int own_fd;               /* this rank's */
     _Atomic uint32_t request; /* a futex */
     atomic_int code;
+    atomic_bool leaving;  /* this rank says goodbye */
     atomic_bool orphaned; /* the launcher's daemon is gone */
     atomic_bool forgotten; /* its connection is closed in order */
     _Atomic uint32_t met; /* the ranks of other hosts have come to the launcher's fence */
