@@ -31,7 +31,7 @@
 #include "other/shm/aq_shm.h"
 #include "other/shm/aq_shm_spare.h"
 
-#define AQ_MPI_POLL_NS 100u
+#define AQ_MPI_POLL_NS 300u
 #define AQ_MPI_SPINS 64u
 #define AQ_MPI_NAP_LEAST_NS 20000u
 #define AQ_MPI_NAP_MOST_NS 1000000u
@@ -179,9 +179,9 @@ static int aq_mpi_any_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, cons
 
 /* --- polling --- */
 
-static inline unsigned aq_mpi_poll_far(bool replies_only)
+static inline unsigned aq_mpi_poll_far(bool replies_only, bool spared)
 {
-    unsigned served = aq_mpi_am_poll(replies_only);
+    unsigned served = AQ_UNLIKELY(spared) ? 0 : aq_mpi_am_poll(replies_only);
 
     if (aq_mpi_rma_busy() && aq_mpi_try_enter()) {
         served += aq_mpi_rma_poll();
@@ -196,11 +196,15 @@ static inline unsigned aq_mpi_poll_far(bool replies_only)
 
 static unsigned aq_mpi_poll(bool replies_only)
 {
-    const unsigned near = aq_shm_poll(replies_only);
+    const bool spared = aq_mpi_am_is_spared(replies_only);
+    unsigned near;
 
-    if (aq_mpi.alone || (!aq_mpi_rma_busy() && aq_shm_spare(&aq_mpi_spare, near)))
+    if (spared && aq_job.nbrhd_size == 1 && !aq_mpi_rma_busy())
+        return 0;
+    near = aq_shm_poll(replies_only);
+    if (aq_mpi.alone || (!aq_mpi_rma_busy() && (spared || aq_shm_spare(&aq_mpi_spare, near))))
         return near;
-    return near + aq_mpi_poll_far(replies_only);
+    return near + aq_mpi_poll_far(replies_only, spared);
 }
 
 /* --- sleeping --- */

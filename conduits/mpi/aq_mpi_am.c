@@ -96,9 +96,8 @@ static inline void aq_mpi_am_note_request(struct aq_mpi_peer *peer, uint32_t cos
 {
     aq_mpi_credit_spend(peer, cost);
     aq_mpi_am.quiet = 0;
-    /* relaxed: see aq_mpi_am_poll_spared() */
-    atomic_store_explicit(&aq_mpi_am.burst, atomic_load_explicit(&aq_mpi_am.burst, memory_order_relaxed) | 1u,
-                          memory_order_relaxed);
+    aq_mpi_am_burst.sent++;
+    aq_mpi_am_burst.just_sent = true;
 }
 
 /* What a send has come to: true if its buffer is free again. */
@@ -138,15 +137,15 @@ void aq_mpi_am_tell(gex_Rank_t jobrank)
     aq_mpi_am_send_small(jobrank, AQ_MPI_REPLY, AQ_MPI_CREDIT, 0, 0, NULL);
 }
 
-int aq_mpi_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs, const gex_AM_Arg_t *args)
+/* Once for each lane, which is a constant then. */
+static inline __attribute__((always_inline)) int aq_mpi_am_short_far(gex_Rank_t jobrank, enum aq_mpi_lane lane,
+                                                                     uint8_t handler, unsigned nargs,
+                                                                     const gex_AM_Arg_t *args)
 {
-    const enum aq_mpi_lane lane = aq_mpi_lane_of(is_reply);
-    struct aq_mpi_peer *peer;
+    struct aq_mpi_peer *peer = &aq_mpi_am.peers[jobrank];
+    const bool is_reply = lane == AQ_MPI_REPLY;
     bool room;
 
-    if (aq_shm_is_near(jobrank))
-        return aq_shm_am_short(jobrank, is_reply, handler, nargs, args);
-    peer = &aq_mpi_am.peers[jobrank];
     aq_mpi_enter();
     room = (is_reply || aq_mpi_credit_has(peer, aq_mpi_am.window, 1)) && aq_mpi_am_room(lane, AQ_MPI_SMALL);
     if (AQ_LIKELY(room)) {
@@ -156,6 +155,14 @@ int aq_mpi_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned
     }
     aq_mpi_leave();
     return AQ_LIKELY(room) ? AQ_OK : AQ_RETRY;
+}
+
+int aq_mpi_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs, const gex_AM_Arg_t *args)
+{
+    if (aq_shm_is_near(jobrank))
+        return aq_shm_am_short(jobrank, is_reply, handler, nargs, args);
+    return is_reply ? aq_mpi_am_short_far(jobrank, AQ_MPI_REPLY, handler, nargs, args)
+                    : aq_mpi_am_short_far(jobrank, AQ_MPI_REQUEST, handler, nargs, args);
 }
 
 /* --- payloads --- */

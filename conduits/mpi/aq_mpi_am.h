@@ -23,6 +23,7 @@
 #define AQ_MPI_MAX_MEDIUM 65536u
 #define AQ_MPI_MAX_LONG (1u << 20)
 #define AQ_MPI_SLOTS 64u           /* packets of a lane that MPI has room for before it queues them */
+#define AQ_MPI_BURST 4u            /* requests one after the other for one poll */
 #define AQ_MPI_COMING 32u          /* payloads of a lane that are received at a time */
 
 /* Memory that MPI works on until aq_mpi_lib_am.completes() tells of it. */
@@ -70,7 +71,6 @@ struct aq_mpi_am {
     uint32_t hollow;                         /* the same since the last packet */
     uint32_t quiet;                          /* the same since the last message, out or in, up to a bound */
     uint32_t replies;                        /* in a row, while requests may wait */
-    _Atomic uint32_t burst;                  /* see aq_mpi_am_poll_spared() */
     bool behind;                             /* messages may have come behind one that hangs: look at every slot */
     atomic_bool before_nap;                  /* a thread is about to nap: the next look is at every slot */
     bool dropped;                            /* a message was, by aq_mpi_am_drain() */
@@ -88,6 +88,25 @@ void aq_mpi_am_tell(gex_Rank_t jobrank);
 bool aq_mpi_am_reclaim(void);
 
 /* --- in (aq_mpi_am_in.c) --- */
+
+/* Requests that this thread has sent since it last looked at MPI. */
+struct aq_mpi_am_burst {
+    uint32_t sent;
+    bool just_sent; /* since its last poll */
+};
+extern _Thread_local struct aq_mpi_am_burst aq_mpi_am_burst
+    __attribute__((tls_model("initial-exec"))); /* no call for a few bytes */
+
+/* May this poll leave MPI out? The one right after a request is there so that who only sends serves others, too. In a
+ * burst of requests one for each AQ_MPI_BURST of them is enough; who waits polls again, with no request in between. */
+static inline bool aq_mpi_am_is_spared(bool replies_only)
+{
+    struct aq_mpi_am_burst *burst = &aq_mpi_am_burst;
+    const bool just_sent = burst->just_sent;
+
+    burst->just_sent = false;
+    return AQ_UNLIKELY(just_sent) && !replies_only && burst->sent < AQ_MPI_BURST;
+}
 
 /* Any thread, outside the lock. */
 unsigned aq_mpi_am_poll(bool replies_only);

@@ -24,7 +24,6 @@
 #define AQ_IN_LOOKS 8u       /* looks of a poll after one that found nothing: somebody waits */
 #define AQ_IN_HARD 64u       /* polls in a row that find nothing, for a look at every slot */
 #define AQ_IN_YIELD 4u       /* polls that find another thread inside, for one that gives its core away */
-#define AQ_IN_BURST 4u       /* see aq_mpi_am_poll_spared() */
 #define AQ_IN_RECLAIM 16u    /* polls between two looks at what is being sent */
 
 /* What a poll has found. */
@@ -266,19 +265,7 @@ static __attribute__((noinline)) bool aq_mpi_in_run_buf(struct aq_mpi_buf *buf)
     return is_reply;
 }
 
-/* The poll right after a request is there so that who only sends serves others, too. In a burst of requests one in
- * AQ_IN_BURST of these is enough; who waits polls again, with no request in between. */
-static inline bool aq_mpi_am_poll_spared(bool replies_only)
-{
-    const uint32_t burst = atomic_load_explicit(&aq_mpi_am.burst, memory_order_relaxed);
-    const uint32_t polls = (burst >> 1) + 1;
-
-    if (AQ_LIKELY(burst == 0) || replies_only)
-        return false;
-    /* relaxed: bit 0 is set by requests, the rest counts the polls after them; a hint */
-    atomic_store_explicit(&aq_mpi_am.burst, (burst & 1) == 0 ? 0 : polls << 1, memory_order_relaxed);
-    return (burst & 1) != 0 && polls % AQ_IN_BURST != 0;
-}
+_Thread_local struct aq_mpi_am_burst aq_mpi_am_burst __attribute__((tls_model("initial-exec")));
 
 /* Somebody else is inside. Now and then it may need our core to come out again. */
 static bool aq_mpi_am_stand_back(void)
@@ -296,8 +283,7 @@ unsigned aq_mpi_am_poll(bool replies_only)
     unsigned served = 0;
     bool there, last = false;
 
-    if (aq_mpi_am_poll_spared(replies_only))
-        return 0;
+    aq_mpi_am_burst.sent = 0;
     while (!last && served < AQ_IN_MOST && (AQ_LIKELY(aq_mpi_try_enter()) || aq_mpi_am_stand_back())) {
         there = aq_mpi_in_find(replies_only, &found);
         aq_mpi_leave();

@@ -6,6 +6,7 @@
 ! every rank for the whole row, and the two must be equal to the last bit.
 !
 ! MPI is initialised here, before Aqueduct, and finalised here, before Aqueduct ends the process.
+! With the argument spoil, one value that rank 1 got through Aqueduct is changed: the test of the test.
 program hybrid
     use mpi
     use iso_c_binding
@@ -32,11 +33,13 @@ program hybrid
     integer(c_int) :: rank, ranks
     integer :: error, provided, step, wrong, all_wrong, first, mpi_ranks
     double precision, allocatable :: mine(:), whole(:), next(:)
+    character(len=8) :: word
 
     call mpi_init_thread(MPI_THREAD_MULTIPLE, provided, error)
     if (aq_start(rank, ranks) /= 0) stop 1
     call mpi_comm_size(MPI_COMM_WORLD, mpi_ranks, error)
     if (mpi_ranks /= ranks) stop 2
+    call get_command_argument(1, word)
     allocate (mine(0:cells + 1), next(cells), whole(0:cells * ranks + 1))
     whole = 0
     do step = 1, cells * ranks
@@ -49,6 +52,7 @@ program hybrid
             call mpi_halo()
         else
             call aq_halo(mine(1), mine(cells), mine(0), mine(cells + 1))
+            if (word == 'spoil' .and. rank == 1 .and. step == steps - 1) mine(0) = mine(0) + 1d-9
         end if
         next = (mine(0:cells - 1) + mine(2:cells + 1)) / 2
         mine(1:cells) = next

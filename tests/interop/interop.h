@@ -40,7 +40,7 @@ struct interop {
     MPI_Comm comm;          /* all ranks, in Aqueduct's order */
     unsigned char *segment;
     unsigned rounds;
-    bool spoil; /* spoil one byte: the test of the test */
+    bool spoil; /* the test of the test: the first time that each is compared, there is a mistake in it */
 };
 extern struct interop it;
 
@@ -52,6 +52,9 @@ void failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /** fill - n bytes that follow from seed; compare - are they these? If not it is a failure of what. */
 void fill(void *buf, size_t n, uint32_t seed);
 bool compare(const char *what, const void *buf, size_t n, uint32_t seed);
+
+/** equal - the same of a number. */
+bool equal(const char *what, long value, long expected);
 
 static inline int left(void)
 {

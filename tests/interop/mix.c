@@ -13,6 +13,7 @@
  *           an exit handler, older than Aqueduct's, that finalises MPI; abort: rank 1 calls MPI_Abort; after-barrier,
  *           after-put, after-immediate, after-thread, after-wait: MPI_Finalize, and then the program communicates
  *           (mix_after.c)
+ * --spoil   each comparison finds a mistake once: all of them must be reported
  * Each rank for which everything was right prints "rank R of N right"; exit status 0 if all were.
  */
 #include <stdarg.h>
@@ -46,15 +47,15 @@ struct options {
 
 void failed(const char *format, ...)
 {
+    char text[200];
     va_list args;
 
-    if (atomic_fetch_add(&failures, 1) >= 10)
+    if (atomic_fetch_add(&failures, 1) >= 10 && !it.spoil)
         return;
     va_start(args, format);
-    fprintf(stderr, "mix: rank %d: ", it.rank);
-    vfprintf(stderr, format, args);
-    fprintf(stderr, "\n");
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
+    fprintf(stderr, "mix: rank %d: %s\n", it.rank, text); /* all of it at once: other ranks write there, too */
 }
 
 static uint32_t next_word(uint32_t *state)
@@ -71,19 +72,52 @@ void fill(void *buf, size_t n, uint32_t seed)
         p[i] = (unsigned char)next_word(&seed);
 }
 
+/* With --spoil: is it the first time that this is compared? */
+static bool to_spoil(const char *what)
+{
+    static const char *_Atomic known[64];
+
+    if (!it.spoil)
+        return false;
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        const char *none = NULL;
+
+        if (atomic_compare_exchange_strong(&known[i], &none, what))
+            return true;
+        if (strcmp(none, what) == 0)
+            return false;
+    }
+    fprintf(stderr, "mix: rank %d: no room in known[] for \"%s\": what is compared from here on would not be spoilt\n",
+            it.rank, what);
+    gasnet_exit(3); /* not 1, which is what a spoilt run ends with */
+    return false;
+}
+
+/* A mistake is in what is expected, not in buf: others may read there, by an MPI_Get, say. */
 bool compare(const char *what, const void *buf, size_t n, uint32_t seed)
 {
     const unsigned char *p = buf;
+    const unsigned char mistake = n != 0 && to_spoil(what);
 
     for (size_t i = 0; i < n; i++) {
         unsigned char expected = (unsigned char)next_word(&seed);
 
+        if (i == n - 1)
+            expected ^= mistake;
         if (p[i] != expected) {
             failed("%s: byte %zu of %zu is %u, not %u", what, i, n, p[i], expected);
             return false;
         }
     }
     return true;
+}
+
+bool equal(const char *what, long value, long expected)
+{
+    value += to_spoil(what);
+    if (value != expected)
+        failed("%s: %ld, not %ld", what, value, expected);
+    return value == expected;
 }
 
 /* --- start --- */
@@ -196,8 +230,7 @@ static void compare_ranks(void)
     }
     MPI_Comm_rank(MPI_COMM_WORLD, &it.mpi_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &it.mpi_size);
-    if (it.mpi_size != it.size)
-        failed("%d ranks of MPI, %d of Aqueduct", it.mpi_size, it.size);
+    equal("ranks of MPI", it.mpi_size, it.size);
     seen = calloc((size_t)it.mpi_size, sizeof(*seen));
     MPI_Allgather(&it.rank, 1, MPI_INT, seen, 1, MPI_INT, MPI_COMM_WORLD);
     for (int rank = 0; rank < it.mpi_size; rank++) {
@@ -205,8 +238,8 @@ static void compare_ranks(void)
 
         for (int i = 0; i < it.mpi_size; i++)
             times += seen[i] == rank;
-        if (times != 1)
-            failed("rank %d of Aqueduct is in %d processes of MPI", rank, times);
+        if (!equal("processes of MPI with one rank of Aqueduct", times, 1))
+            failed("it is rank %d", rank);
     }
     free(seen);
     MPI_Comm_split(MPI_COMM_WORLD, 0, it.rank, &it.comm);

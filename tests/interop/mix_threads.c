@@ -32,11 +32,15 @@ static void *call_mpi(void *arg)
 
     for (unsigned round = 0; round < ROUNDS; round++) {
         const int n = round % 2 == 0 ? 100 : LONG;
+        const long mine = (long)round + it.rank;
+        long sum = 0;
 
         fill(out, (size_t)n, round + (uint32_t)it.rank * 3);
         MPI_Sendrecv(out, n, MPI_BYTE, right(), number, in, n, MPI_BYTE, left(), number, comms[number],
                      MPI_STATUS_IGNORE);
         compare("an MPI message of a thread", in, (size_t)n, round + (uint32_t)left() * 3);
+        MPI_Allreduce(&mine, &sum, 1, MPI_LONG, MPI_SUM, comms[number]);
+        equal("MPI_Allreduce of a thread", sum, (long)round * it.size + (long)it.size * (it.size - 1) / 2);
     }
     free(in), free(out);
     return NULL;

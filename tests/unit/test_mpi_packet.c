@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_mpi_packet.c - packets of the mpi conduit: what is encoded is decoded, what is not exactly a packet is refused
- * and no byte outside is looked at (each lies in memory of just its size, so that sanitizers and valgrind see); and the
- * arithmetic of credit, round the end of its counters, with packets that come late and with false ones.
+ * test_mpi_packet.c - packets of the mpi conduit: what is encoded is decoded, whatever kind, up to the limits of each
+ * field; what is not exactly a packet is refused and no byte outside is looked at (each lies in memory of just its size,
+ * so that sanitizers and valgrind see); and the arithmetic of credit, round the end of its counters, with packets that
+ * come late and with false ones. What a receiver says of a false packet is in test_mpi_in.c.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -34,6 +35,89 @@ static char *exactly(const char *packet, size_t len)
     memcpy(exact, packet, len);
     return exact;
 }
+
+/* --- the head: a word of fields --- */
+
+static uint64_t head_word(struct aq_mpi_head head)
+{
+    char packet[AQ_MPI_HEAD];
+    uint64_t word;
+
+    aq_mpi_head_put(packet, head);
+    memcpy(&word, packet, sizeof(word));
+    return word;
+}
+
+static void check_head(struct aq_mpi_head head)
+{
+    char packet[AQ_MPI_HEAD + 2] = { 0 };
+    struct aq_mpi_head back;
+
+    packet[0] = packet[AQ_MPI_HEAD + 1] = 0x5a; /* at any address, and nothing around it */
+    aq_mpi_head_put(packet + 1, head);
+    back = aq_mpi_head_get(packet + 1);
+    assert_int_equal(packet[0], 0x5a);
+    assert_int_equal(packet[AQ_MPI_HEAD + 1], 0x5a);
+    assert_int_equal(back.kind, head.kind);
+    assert_int_equal(back.nargs, head.nargs);
+    assert_int_equal(back.apart, head.apart);
+    assert_int_equal(back.handler, head.handler);
+    assert_int_equal(back.messages, head.messages);
+    assert_int_equal(back.units, head.units);
+}
+
+/* Each field alone has its bits, which are those that the header names, and together they are the word. */
+static void test_head_fields(void **state)
+{
+    const uint64_t kind = head_word((struct aq_mpi_head){ .kind = 3 });
+    const uint64_t nargs = head_word((struct aq_mpi_head){ .nargs = 31 });
+    const uint64_t apart = head_word((struct aq_mpi_head){ .apart = true });
+    const uint64_t handler = head_word((struct aq_mpi_head){ .handler = UINT8_MAX });
+    const uint64_t messages = head_word((struct aq_mpi_head){ .messages = UINT16_MAX });
+    const uint64_t units = head_word((struct aq_mpi_head){ .units = UINT32_MAX });
+
+    (void)state;
+    assert_int_equal(head_word((struct aq_mpi_head){ 0 }), 0);
+    assert_int_equal(kind, 0x3);
+    assert_int_equal(nargs, 0x7c);
+    assert_int_equal(apart, 0x80);
+    assert_int_equal(handler, 0xff00);
+    assert_int_equal(messages, UINT64_C(0xffff0000));
+    assert_int_equal(units, UINT64_C(0xffffffff00000000));
+}
+
+static void test_head_limits(void **state)
+{
+    static const uint16_t messages[] = { 0, 1, 0x7fff, 0x8000, UINT16_MAX };
+    static const uint32_t units[] = { 0, 1, INT32_MAX, UINT32_C(1) << 31, UINT32_MAX - 1, UINT32_MAX };
+    uint64_t seed = 3;
+
+    (void)state;
+    for (unsigned kind = 0; kind < 4; kind++)
+        for (unsigned nargs = 0; nargs < 32; nargs++)
+            for (unsigned i = 0; i < sizeof(units) / sizeof(*units); i++)
+                for (unsigned k = 0; k < sizeof(messages) / sizeof(*messages); k++)
+                    check_head((struct aq_mpi_head){ .kind = (uint8_t)kind, .nargs = (uint8_t)nargs, .apart = i % 2 != 0,
+                                                     .handler = (uint8_t)(255 * (k % 2)), .messages = messages[k],
+                                                     .units = units[i] });
+    for (unsigned i = 0; i < 100000; i++) {
+        const uint64_t word = random_of(&seed);
+
+        check_head((struct aq_mpi_head){ .kind = word & 3, .nargs = word >> 2 & 31, .apart = (word >> 7 & 1) != 0,
+                                         .handler = (uint8_t)(word >> 8), .messages = (uint16_t)(word >> 16),
+                                         .units = (uint32_t)(word >> 32) });
+    }
+}
+
+/* A field that is larger than its bits spoils no other one. */
+static void test_head_overflow(void **state)
+{
+    (void)state;
+    assert_int_equal(head_word((struct aq_mpi_head){ .kind = UINT8_MAX }), 0x3);
+    assert_int_equal(head_word((struct aq_mpi_head){ .nargs = UINT8_MAX }), 0x7c);
+}
+
+/* --- messages --- */
 
 static void check_message(uint8_t kind, unsigned nargs, size_t nbytes)
 {
@@ -89,19 +173,100 @@ static void test_messages(void **state)
     check_message(AQ_AM_LONG, 3, LONG);
 }
 
+/* Arguments of every sign and size, addresses of every width, at every number of arguments: these leave what follows
+ * them aligned to 8 or not. */
+static void test_values(void **state)
+{
+    static const gex_AM_Arg_t values[] = { 0, 1, -1, INT32_MAX, INT32_MIN, INT32_MIN + 1, 0x5a5a5a5a };
+    static const uint64_t places[] = { 0, 1, UINT32_MAX, UINT64_C(1) << 32, (UINT64_C(1) << 32) + 1,
+                                       UINT64_C(0x7fffffffffff), UINT64_C(1) << 63, UINT64_MAX };
+    static char packet[AQ_MPI_PACKET];
+    char byte = 77;
+
+    (void)state;
+    for (unsigned nargs = 0; nargs <= AQ_MPI_ARGS; nargs++)
+        for (unsigned i = 0; i < sizeof(places) / sizeof(*places); i++)
+            for (size_t nbytes = 0; nbytes <= 1; nbytes++) {
+                gex_AM_Arg_t args[AQ_MPI_ARGS];
+                struct aq_am_out out = { .handler = (uint8_t)(255 - nargs), .nargs = (uint8_t)nargs, .kind = AQ_AM_LONG,
+                                         .args = args, .src = &byte, .nbytes = nbytes,
+                                         .dest = (void *)(uintptr_t)places[i] };
+                struct aq_mpi_message back = { .nbytes = 0 };
+                size_t len;
+                char *at;
+
+                for (unsigned k = 0; k < AQ_MPI_ARGS; k++)
+                    args[k] = values[(k + nargs + i) % (sizeof(values) / sizeof(*values))];
+                len = aq_mpi_packet_encode(packet, &out, 0, 0, 0);
+                at = exactly(packet, len);
+                assert_true(aq_mpi_packet_decode(at, len, MEDIUM, LONG, &back));
+                assert_int_equal(back.head.handler, 255 - nargs);
+                assert_int_equal(back.head.nargs, nargs);
+                assert_int_equal(back.head.kind, AQ_AM_LONG);
+                for (unsigned k = 0; k < nargs; k++)
+                    assert_int_equal(back.args[k], args[k]);
+                assert_ptr_equal(back.dest, out.dest);
+                assert_int_equal(back.nbytes, nbytes);
+                if (nbytes != 0)
+                    assert_int_equal(*(char *)back.payload, byte);
+                free(at);
+            }
+}
+
+/* No packet is larger than a slot, and none is written beyond its length. */
+static void test_bounds(void **state)
+{
+    static char packet[AQ_MPI_PACKET + 16], src[LONG];
+    static const size_t sizes[] = { 0, 1, 15, 16, 17, AQ_MPI_INLINE - 1, AQ_MPI_INLINE, AQ_MPI_INLINE + 1, LONG };
+    static const uint8_t kinds[] = { AQ_AM_MEDIUM, AQ_AM_LONG };
+    gex_AM_Arg_t args[AQ_MPI_ARGS] = { 0 };
+    size_t most = 0;
+
+    (void)state;
+    for (unsigned nargs = 0; nargs <= AQ_MPI_ARGS; nargs++) {
+        assert_int_equal(aq_mpi_packet_bytes(AQ_AM_SHORT, nargs, 0), AQ_MPI_HEAD + 4 * nargs);
+        assert_int_equal(aq_mpi_packet_bytes(AQ_MPI_CREDIT, nargs, 0), AQ_MPI_HEAD + 4 * nargs);
+        for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+            for (unsigned k = 0; k < 2; k++) {
+                struct aq_am_out out = { .nargs = (uint8_t)nargs, .kind = kinds[k], .args = args, .src = src,
+                                         .nbytes = sizes[i] };
+                size_t len;
+
+                memset(packet, 0x5a, sizeof(packet));
+                len = aq_mpi_packet_encode(packet, &out, 1, 1, sizes[i] > AQ_MPI_INLINE);
+                assert_int_equal(len, aq_mpi_packet_bytes(kinds[k], nargs, sizes[i]));
+                most = len > most ? len : most;
+                assert_true(most <= AQ_MPI_PACKET);
+                for (unsigned b = 0; b < 16; b++)
+                    assert_int_equal(packet[len + b], 0x5a);
+            }
+    }
+    assert_int_equal(most, AQ_MPI_PACKET); /* and a slot is no larger than need be */
+}
+
 static void test_shorts(void **state)
 {
     (void)state;
     for (unsigned nargs = 0; nargs <= AQ_MPI_ARGS; nargs++) {
         const size_t len = AQ_MPI_HEAD + 4 * nargs;
         struct aq_mpi_head head = { .kind = AQ_AM_SHORT, .handler = 7, .nargs = (uint8_t)nargs };
+        gex_AM_Arg_t args[AQ_MPI_ARGS];
         char packet[AQ_MPI_HEAD + 4 * AQ_MPI_ARGS + 4] = { 0 };
         struct aq_mpi_message back;
         char *at;
 
+        for (unsigned i = 0; i < AQ_MPI_ARGS; i++)
+            args[i] = i % 2 == 0 ? INT32_MIN + (gex_AM_Arg_t)i : INT32_MAX - (gex_AM_Arg_t)i;
         aq_mpi_head_put(packet, head);
+        aq_mpi_packet_put_args(packet, nargs, args);
         at = exactly(packet, len);
         assert_true(aq_mpi_packet_decode(at, len, MEDIUM, LONG, &back));
+        assert_int_equal(back.head.handler, 7);
+        assert_int_equal(back.head.nargs, nargs);
+        assert_memory_equal(back.args, args, 4 * nargs);
+        assert_null(back.payload);
+        assert_null(back.dest);
+        assert_int_equal(back.nbytes, 0);
         assert_false(aq_mpi_packet_decode(at, len - 1, MEDIUM, LONG, &back));
         assert_false(aq_mpi_packet_decode(packet, len + 4, MEDIUM, LONG, &back));
         head.apart = true; /* a short one has no payload */
@@ -156,6 +321,88 @@ static void test_false(void **state)
     assert_false(refused(&head, &place, AQ_MPI_HEAD));
     head = (struct aq_mpi_head){ .kind = AQ_AM_SHORT, .nargs = AQ_MPI_ARGS + 1 };
     assert_true(refused(&head, &place, AQ_MPI_HEAD + 4 * (AQ_MPI_ARGS + 1)));
+}
+
+/* The limits that a receiver gives, each from both sides, up to what the field can say. */
+static void test_limits(void **state)
+{
+    static const struct {
+        uint8_t kind;
+        uint32_t nbytes, tag;
+        size_t most; /* of this kind; the other has the rest of the field */
+        bool accepted;
+    } cases[] = {
+        { AQ_AM_MEDIUM, AQ_MPI_INLINE + 1, 1, MEDIUM, true },
+        { AQ_AM_MEDIUM, AQ_MPI_INLINE + 1, 1, AQ_MPI_INLINE + 1, true },
+        { AQ_AM_MEDIUM, AQ_MPI_INLINE + 1, 1, AQ_MPI_INLINE, false },
+        { AQ_AM_LONG, AQ_MPI_INLINE + 1, 1, AQ_MPI_INLINE + 1, true },
+        { AQ_AM_LONG, AQ_MPI_INLINE + 1, 1, AQ_MPI_INLINE, false },
+        { AQ_AM_LONG, LONG, AQ_MPI_TAGS, LONG, true },
+        { AQ_AM_LONG, LONG, 0, LONG, false },
+        { AQ_AM_LONG, LONG, AQ_MPI_TAGS + 1, LONG, false },
+        { AQ_AM_LONG, LONG, UINT32_MAX, LONG, false },
+        { AQ_AM_LONG, LONG + 1, 1, LONG, false },
+        { AQ_AM_LONG, UINT32_MAX, 1, UINT32_MAX, true },
+        { AQ_AM_LONG, UINT32_MAX, 1, SIZE_MAX, true },
+        { AQ_AM_LONG, UINT32_MAX, 1, UINT32_MAX - 1, false },
+        { AQ_AM_MEDIUM, UINT32_MAX, 1, SIZE_MAX, true },
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+        for (unsigned nargs = 0; nargs <= AQ_MPI_ARGS; nargs++) {
+            const bool is_long = cases[i].kind == AQ_AM_LONG;
+            const struct aq_mpi_head head = { .kind = cases[i].kind, .nargs = (uint8_t)nargs, .apart = true };
+            const struct aq_mpi_place place = { .nbytes = cases[i].nbytes, .tag = cases[i].tag };
+            const size_t len = aq_mpi_packet_head(head.kind, nargs);
+            char packet[AQ_MPI_HEAD_MOST] = { 0 }, *at;
+            struct aq_mpi_message back;
+
+            aq_mpi_head_put(packet, head);
+            memcpy(packet + AQ_MPI_HEAD + 4 * nargs, &place, is_long ? AQ_MPI_PLACE_LONG : AQ_MPI_PLACE_MEDIUM);
+            at = exactly(packet, len);
+            assert_int_equal(aq_mpi_packet_decode(at, len, is_long ? 0 : cases[i].most, is_long ? cases[i].most : 0, &back),
+                             cases[i].accepted);
+            if (cases[i].accepted) {
+                assert_int_equal(back.nbytes, cases[i].nbytes);
+                assert_int_equal(back.tag, cases[i].tag);
+                assert_null(back.payload);
+            }
+            free(at);
+        }
+}
+
+/* Packets of each kind with one bit of their head turned: refused, or another packet that lies in the same bytes. Bits
+ * that say where things are make it a false one; those of the handler and of credit cannot. */
+static void test_flipped(void **state)
+{
+    static char packet[AQ_MPI_PACKET], src[64];
+    gex_AM_Arg_t args[AQ_MPI_ARGS] = { 0 };
+    static const uint8_t kinds[] = { AQ_AM_MEDIUM, AQ_AM_LONG };
+
+    (void)state;
+    for (unsigned k = 0; k < 2; k++)
+        for (unsigned nargs = 0; nargs <= AQ_MPI_ARGS; nargs++) {
+            struct aq_am_out out = { .nargs = (uint8_t)nargs, .kind = kinds[k], .args = args, .src = src, .nbytes = 64 };
+            const size_t len = aq_mpi_packet_encode(packet, &out, 5, 5, 0);
+            const unsigned place = 8 * (AQ_MPI_HEAD + 4 * nargs), bits = place + 32;
+
+            for (unsigned bit = 0; bit < bits; bit++) {
+                char *at = exactly(packet, len);
+                struct aq_mpi_message back;
+                bool accepted;
+
+                at[bit / 8] = (char)(at[bit / 8] ^ 1 << bit % 8);
+                accepted = aq_mpi_packet_decode(at, len, MEDIUM, LONG, &back);
+                if (bit == 7 || bit >= place) /* apart; the payload's length */
+                    assert_false(accepted);
+                if (bit >= 8 && bit < place)
+                    assert_true(accepted);
+                if (accepted && back.payload != NULL)
+                    assert_true((char *)back.payload + back.nbytes == at + len);
+                free(at);
+            }
+        }
 }
 
 /* Whatever the bytes, what is accepted lies inside. */
@@ -246,11 +493,43 @@ static void test_flow(void **state)
     assert_int_equal(here.acked, units);
 }
 
+/* Counts that lie half the counter away, and just this and that side of it. */
+static void test_credit_edges(void **state)
+{
+    static const uint32_t starts[] = { 0, 1, INT32_MAX, UINT32_C(1) << 31, UINT32_MAX - 47, UINT32_MAX };
+    const uint32_t window = AQ_MPI_WINDOW_LEAST;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
+        struct aq_mpi_peer peer = { .sent = starts[i], .acked = starts[i], .acked_messages = UINT16_MAX };
+
+        assert_true(aq_mpi_credit_has(&peer, window, window));
+        assert_false(aq_mpi_credit_has(&peer, window, window + 1));
+        aq_mpi_credit_spend(&peer, window);
+        assert_false(aq_mpi_credit_has(&peer, window, 1));
+        /* more than was sent, by one and by half the counter; what lies before is late */
+        assert_false(aq_mpi_credit_take(&peer, starts[i] + window + 1, 1));
+        assert_false(aq_mpi_credit_take(&peer, starts[i] + INT32_MAX, 1));
+        assert_true(aq_mpi_credit_take(&peer, starts[i] + (UINT32_C(1) << 31), 1));
+        assert_true(aq_mpi_credit_take(&peer, starts[i] - 1, 1));
+        assert_int_equal(peer.acked, starts[i]);
+        assert_int_equal(peer.handled, 0);
+        /* all of it, and the 16 bits of messages pass their end */
+        assert_true(aq_mpi_credit_take(&peer, starts[i] + window, 1));
+        assert_int_equal(peer.acked, starts[i] + window);
+        assert_int_equal(peer.handled, 2);
+        assert_true(aq_mpi_credit_has(&peer, window, window));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_messages), cmocka_unit_test(test_shorts), cmocka_unit_test(test_false),
-        cmocka_unit_test(test_noise),    cmocka_unit_test(test_cost),   cmocka_unit_test(test_flow),
+        cmocka_unit_test(test_head_fields), cmocka_unit_test(test_head_limits), cmocka_unit_test(test_head_overflow),
+        cmocka_unit_test(test_messages),    cmocka_unit_test(test_values),      cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_shorts),      cmocka_unit_test(test_false),       cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_flipped),     cmocka_unit_test(test_noise),       cmocka_unit_test(test_cost),
+        cmocka_unit_test(test_flow),        cmocka_unit_test(test_credit_edges),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

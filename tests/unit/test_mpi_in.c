@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_mpi_in.c - the receiving half of the mpi conduit over an MPI that hands it what a test says: messages run and are
+ * paid for, and what a broken or ill-meaning rank may send ends the job with a message that names the rank and the reason,
+ * before anything in it was followed.
+ */
+#include "tests/unit/aq_unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "conduits/mpi/aq_mpi_am.h"
+#include "conduits/mpi/aq_mpi_ring.h"
+#include "core/aq_am.h"
+#include "core/aq_job.h"
+
+#define SENDER 1u
+#define WINDOW 64u
+#define HANDLER 200u
+#define FALSE_PACKET "mpi: rank 1 sent a packet that is not one of this library's: "
+
+/* --- an MPI --- */
+
+static struct {
+    struct aq_mpi_arrival arrival; /* what the next look finds, */
+    bool there;
+    int error;                     /* or comes to */
+    void *payload_owner;           /* of the receive for a payload that is under way */
+    void *payload_dest;
+    size_t payload_bytes, missing; /* of which so many will not come */
+    unsigned restarts, sends;
+    struct aq_mpi_head sent;       /* the last packet's */
+    uint32_t tag;
+} mpi;
+
+static int fake_take(unsigned lanes, unsigned looks, struct aq_mpi_arrival *arrival_out)
+{
+    (void)looks;
+    if (mpi.error != 0)
+        return -mpi.error;
+    if (!mpi.there || (lanes & 1u << mpi.arrival.lane) == 0)
+        return 0;
+    mpi.there = false;
+    *arrival_out = mpi.arrival;
+    return 1;
+}
+
+static int fake_restart(enum aq_mpi_lane ring, uint32_t slot)
+{
+    (void)ring, (void)slot;
+    mpi.restarts++;
+    return 0;
+}
+
+static int fake_send(enum aq_mpi_lane lane, uint32_t dest, const void *packet, size_t nbytes, void *owner)
+{
+    (void)lane, (void)owner;
+    assert_int_equal(dest, SENDER);
+    assert_true(nbytes >= AQ_MPI_HEAD);
+    mpi.sent = aq_mpi_head_get(packet);
+    mpi.sends++;
+    return AQ_MPI_DONE;
+}
+
+static int fake_receive_payload(enum aq_mpi_lane lane, uint32_t source, uint32_t tag, void *dest, size_t nbytes,
+                                void *owner)
+{
+    (void)lane;
+    assert_int_equal(source, SENDER);
+    assert_null(mpi.payload_owner);
+    mpi.tag = tag;
+    mpi.payload_dest = dest;
+    mpi.payload_bytes = nbytes;
+    mpi.payload_owner = owner;
+    return AQ_MPI_BEGUN;
+}
+
+static uint32_t fake_pending(void)
+{
+    return mpi.payload_owner != NULL;
+}
+
+static int fake_completes(struct aq_mpi_completion *out, uint32_t most)
+{
+    (void)most;
+    if (mpi.payload_owner == NULL)
+        return 0;
+    memset(mpi.payload_dest, 0x77, mpi.payload_bytes);
+    *out = (struct aq_mpi_completion){ .owner = mpi.payload_owner, .nbytes = mpi.payload_bytes - mpi.missing };
+    mpi.payload_owner = NULL;
+    return 1;
+}
+
+static void fake_text(int error, char *text, size_t len)
+{
+    snprintf(text, len, "error number %d", error);
+}
+
+static const struct aq_mpi_lib_am fake_am = {
+    .slots = AQ_MPI_SLOTS, .take = fake_take, .restart = fake_restart, .send = fake_send,
+    .receive_payload = fake_receive_payload, .pending = fake_pending, .completes = fake_completes,
+};
+static const struct aq_mpi_lib fake_lib = { .version = AQ_MPI_LIB_VERSION, .job = { .text = fake_text } };
+
+/* --- a receiver --- */
+
+static _Alignas(64) char slots[AQ_MPI_LANES][AQ_MPI_SLOTS * AQ_MPI_RING_STRIDE];
+static char segment[1 << 16];
+static struct aq_bound bounds[2];
+static struct aq_mpi_peer peers[2];
+
+/* what the handler saw last */
+static struct {
+    unsigned times;
+    gex_AM_Arg_t first;
+    size_t nbytes;
+    const void *payload;
+    unsigned char last_byte;
+} seen;
+
+static void on_short(gex_Token_t token, gex_AM_Arg_t first)
+{
+    (void)token;
+    seen.times++;
+    seen.first = first;
+}
+
+static void on_payload(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t first)
+{
+    (void)token;
+    seen.times++;
+    seen.first = first;
+    seen.payload = buf;
+    seen.nbytes = nbytes;
+    seen.last_byte = nbytes == 0 ? 0 : ((unsigned char *)buf)[nbytes - 1];
+}
+
+static int start(void **state)
+{
+    (void)state;
+    memset(&mpi, 0, sizeof(mpi));
+    memset(&seen, 0, sizeof(seen));
+    memset(peers, 0, sizeof(peers));
+    if (aq_mpi_am.spare != NULL)
+        aq_mpi_buf_give(aq_mpi_am.spare);
+    memset(&aq_mpi_am, 0, sizeof(aq_mpi_am));
+    memset(aq_mpi_ring, 0, sizeof(aq_mpi_ring));
+    for (unsigned lane = 0; lane < AQ_MPI_LANES; lane++)
+        aq_mpi_ring[lane].memory = slots[lane];
+    aq_mpi_ring_low = AQ_MPI_SLOTS / 2;
+    aq_mpi.lib = &fake_lib;
+    aq_mpi_am.lib = &fake_am;
+    aq_mpi_am.peers = peers;
+    aq_mpi_am.window = WINDOW;
+    aq_job.rank = 0;
+    aq_job.size = 2;
+    bounds[0] = (struct aq_bound){ segment, sizeof(segment) };
+    aq_job.bound = bounds;
+    aq_job.ep.entry[HANDLER] = (gex_AM_Entry_t){ .gex_flags = AQ_AM_ANY_KIND, .gex_nargs = AQ_AM_ANY_NARGS };
+    aq_limits.max_medium = AQ_MPI_MAX_MEDIUM;
+    aq_limits.max_long = AQ_MPI_MAX_LONG;
+    return 0;
+}
+
+/* A packet of len bytes has come in a slot of the lane's. */
+static char *arrive(enum aq_mpi_lane lane, size_t len)
+{
+    static uint32_t turn;
+
+    mpi.arrival = (struct aq_mpi_arrival){ .lane = (uint16_t)lane, .ring = (uint16_t)lane,
+                                           .slot = turn++ % AQ_MPI_SLOTS, .source = SENDER, .nbytes = (uint32_t)len };
+    mpi.there = true;
+    return slots[lane] + (size_t)mpi.arrival.slot * AQ_MPI_RING_STRIDE;
+}
+
+static void arrive_short(enum aq_mpi_lane lane, gex_AM_Arg_t arg)
+{
+    char *packet = arrive(lane, AQ_MPI_HEAD + 4);
+
+    aq_job.ep.handler[HANDLER] = (gex_AM_Fn_t)on_short;
+    aq_mpi_head_put(packet, (struct aq_mpi_head){ .kind = AQ_AM_SHORT, .handler = HANDLER, .nargs = 1 });
+    aq_mpi_packet_put_args(packet, 1, &arg);
+}
+
+static void arrive_message(uint8_t kind, void *dest, size_t nbytes, uint32_t tag)
+{
+    static char src[AQ_MPI_INLINE];
+    const gex_AM_Arg_t arg = 41;
+    const struct aq_am_out out = { .kind = kind, .handler = HANDLER, .nargs = 1, .args = &arg, .src = src,
+                                   .nbytes = nbytes, .dest = dest };
+    char *packet = arrive(AQ_MPI_REQUEST, 0);
+
+    memset(src, 0x66, sizeof(src));
+    aq_job.ep.handler[HANDLER] = (gex_AM_Fn_t)on_payload;
+    mpi.arrival.nbytes = (uint32_t)aq_mpi_packet_encode(packet, &out, 0, 0, tag);
+}
+
+/* --- what is right --- */
+
+static void test_short(void **state)
+{
+    (void)state;
+    arrive_short(AQ_MPI_REQUEST, -5);
+    assert_int_equal(aq_mpi_am_poll(false), 1);
+    assert_int_equal(seen.times, 1);
+    assert_int_equal(seen.first, -5);
+    assert_int_equal(peers[SENDER].done_units, 1);
+    arrive_short(AQ_MPI_REPLY, INT32_MAX);
+    assert_int_equal(aq_mpi_am_poll(true), 1);
+    assert_int_equal(seen.first, INT32_MAX);
+    assert_int_equal(peers[SENDER].done_units, 1); /* a reply is not paid for */
+    arrive_short(AQ_MPI_REQUEST, 0);
+    assert_int_equal(aq_mpi_am_poll(true), 0); /* no request for who can take replies only */
+    assert_int_equal(seen.times, 2);
+    assert_int_equal(aq_mpi_am_poll(false), 1);
+    assert_int_equal(seen.times, 3);
+    for (unsigned idle = 0; idle < 3; idle++)
+        assert_int_equal(aq_mpi_am_poll(false), 0);
+    assert_int_equal(mpi.restarts, 3); /* every slot is MPI's again */
+}
+
+/* As a request leaves, and the poll that follows it: does that look at MPI? */
+static bool looks_after_request(bool replies_only)
+{
+    bool looks;
+
+    aq_mpi_am_burst.sent++;
+    aq_mpi_am_burst.just_sent = true;
+    looks = !aq_mpi_am_is_spared(replies_only);
+    if (looks)
+        (void)aq_mpi_am_poll(replies_only);
+    return looks;
+}
+
+static void test_polls_left_out(void **state)
+{
+    (void)state;
+    (void)aq_mpi_am_poll(false);
+    for (unsigned burst = 0; burst < 3; burst++) {
+        for (unsigned i = 1; i < AQ_MPI_BURST; i++)
+            assert_false(looks_after_request(false));
+        assert_true(looks_after_request(false));
+    }
+    assert_false(looks_after_request(false));
+    assert_false(aq_mpi_am_is_spared(false)); /* no request in between: somebody waits */
+    assert_false(aq_mpi_am_is_spared(false));
+    for (unsigned i = 0; i < 2 * AQ_MPI_BURST; i++)
+        assert_true(looks_after_request(true)); /* nor may who waits with a reply be kept waiting */
+}
+
+static void test_payloads(void **state)
+{
+    (void)state;
+    arrive_message(AQ_AM_MEDIUM, NULL, 100, 0);
+    assert_int_equal(aq_mpi_am_poll(false), 1);
+    assert_int_equal(seen.nbytes, 100);
+    assert_int_equal(seen.last_byte, 0x66);
+    arrive_message(AQ_AM_LONG, segment + sizeof(segment) - 100, 100, 0); /* the last that fit */
+    assert_int_equal(aq_mpi_am_poll(false), 1);
+    assert_ptr_equal(seen.payload, segment + sizeof(segment) - 100);
+    assert_int_equal(seen.last_byte, 0x66);
+    arrive_message(AQ_AM_LONG, segment, sizeof(segment), AQ_MPI_TAGS); /* by itself, straight to its place */
+    assert_int_equal(aq_mpi_am_poll(false), 1);
+    assert_ptr_equal(mpi.payload_dest, segment);
+    assert_int_equal(mpi.tag, AQ_MPI_TAGS);
+    assert_int_equal(seen.nbytes, sizeof(segment));
+    assert_int_equal(seen.last_byte, 0x77);
+    arrive_message(AQ_AM_MEDIUM, NULL, AQ_MPI_MAX_MEDIUM, 1);
+    assert_int_equal(aq_mpi_am_poll(false), 1);
+    assert_int_equal(seen.nbytes, AQ_MPI_MAX_MEDIUM);
+    assert_int_equal(seen.last_byte, 0x77);
+    assert_int_equal(seen.times, 4);
+    assert_int_equal(peers[SENDER].done_units,
+                     2 * aq_mpi_credit_cost(100) + aq_mpi_credit_cost(sizeof(segment)) + aq_mpi_credit_cost(AQ_MPI_MAX_MEDIUM));
+}
+
+/* Half a window of requests whose sender hears nothing else from us: it is told, once. */
+static void test_credit_is_told(void **state)
+{
+    (void)state;
+    for (unsigned i = 1; i <= WINDOW; i++) {
+        arrive_short(AQ_MPI_REQUEST, 0);
+        assert_int_equal(aq_mpi_am_poll(false), 1);
+        assert_int_equal(mpi.sends, i / (WINDOW / 2));
+    }
+    assert_int_equal(mpi.sent.kind, AQ_MPI_CREDIT);
+    assert_int_equal(mpi.sent.units, WINDOW);
+    assert_int_equal(mpi.sent.messages, WINDOW);
+}
+
+/* --- what is wrong --- */
+
+/* The poll that finds it ends the process, and says so. */
+static void poll_once(void *arg)
+{
+    (void)arg;
+    (void)aq_mpi_am_poll(false);
+}
+
+static void check_ends(const char *says)
+{
+    struct aq_unit_result result;
+
+    aq_unit_run(poll_once, NULL, &result);
+    aq_unit_contains(result.err, "FATAL ERROR");
+    aq_unit_contains(result.err, says);
+    assert_int_equal(aq_unit_exit_code(&result), 1);
+}
+
+static void test_false_heads(void **state)
+{
+    (void)state;
+    for (size_t len = 0; len < AQ_MPI_HEAD; len++) {
+        memset(arrive(AQ_MPI_REQUEST, len), 0, AQ_MPI_HEAD);
+        check_ends(FALSE_PACKET "its length or kind");
+    }
+    arrive_short(AQ_MPI_REQUEST, 1);
+    mpi.arrival.nbytes--;
+    check_ends(FALSE_PACKET "its length or kind");
+    arrive_short(AQ_MPI_REPLY, 1);
+    mpi.arrival.nbytes++;
+    check_ends(FALSE_PACKET "its length or kind");
+    aq_mpi_head_put(arrive(AQ_MPI_REQUEST, AQ_MPI_HEAD + 4 * 17), (struct aq_mpi_head){ .kind = AQ_AM_SHORT, .nargs = 17 });
+    check_ends(FALSE_PACKET "its length or kind");
+    arrive_message(AQ_AM_MEDIUM, NULL, AQ_MPI_MAX_MEDIUM + 1, 1);
+    check_ends(FALSE_PACKET "its length or kind");
+    arrive_message(AQ_AM_LONG, segment, AQ_MPI_MAX_LONG + 1, 1);
+    check_ends(FALSE_PACKET "its length or kind");
+    arrive_message(AQ_AM_LONG, segment, AQ_MPI_INLINE + 1, 0); /* no tag */
+    check_ends(FALSE_PACKET "its length or kind");
+}
+
+static void test_false_credit(void **state)
+{
+    char *packet;
+
+    (void)state;
+    packet = arrive(AQ_MPI_REPLY, AQ_MPI_HEAD);
+    aq_mpi_head_put(packet, (struct aq_mpi_head){ .kind = AQ_MPI_CREDIT, .units = 1, .messages = 1 });
+    check_ends(FALSE_PACKET "credit for requests that were not sent");
+    aq_mpi_credit_spend(&peers[SENDER], 1); /* now it was */
+    assert_int_equal(aq_mpi_am_poll(false), 1);
+    assert_int_equal(peers[SENDER].acked, 1);
+    assert_int_equal(peers[SENDER].handled, 1);
+}
+
+static void test_false_places(void **state)
+{
+    static const struct {
+        ptrdiff_t offset;
+        size_t nbytes;
+    } cases[] = {
+        { -1, 1 }, { sizeof(segment), 1 }, { sizeof(segment) - 99, 100 }, { -1, AQ_MPI_INLINE + 1 },
+        { sizeof(segment) - AQ_MPI_INLINE, AQ_MPI_INLINE + 1 },
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        arrive_message(AQ_AM_LONG, (char *)((uintptr_t)segment + (uintptr_t)cases[i].offset), cases[i].nbytes, 1);
+        check_ends("rank 1 sent a long message to [");
+    }
+    arrive_message(AQ_AM_LONG, (void *)UINTPTR_MAX, AQ_MPI_INLINE, 1); /* would pass the end of all addresses */
+    check_ends("which is not inside a segment of this process");
+    aq_job.bound = NULL; /* nobody has attached one yet */
+    arrive_message(AQ_AM_LONG, segment, 8, 0);
+    check_ends("which is not inside a segment of this process");
+}
+
+static void test_false_payload(void **state)
+{
+    (void)state;
+    arrive_message(AQ_AM_MEDIUM, NULL, 9000, 1);
+    mpi.missing = 1;
+    check_ends("mpi: rank 1 announced a payload of 9000 bytes and sent 8999");
+}
+
+static void test_no_handler(void **state)
+{
+    (void)state;
+    arrive_short(AQ_MPI_REQUEST, 1);
+    aq_job.ep.handler[HANDLER] = NULL;
+    check_ends("handler 200");
+}
+
+static void test_mpi_fails(void **state)
+{
+    (void)state;
+    mpi.error = 17;
+    check_ends("error number 17");
+}
+
+#define OF(test) cmocka_unit_test_setup(test, start)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        OF(test_short),           OF(test_polls_left_out), OF(test_payloads),     OF(test_credit_is_told),
+        OF(test_false_heads),     OF(test_false_credit),   OF(test_false_places), OF(test_false_payload),
+        OF(test_no_handler),      OF(test_mpi_fails),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
