@@ -11,8 +11,8 @@
  *           ranks is the left operand: right for operators that do not commute, too. Only the
  *           tree towards a root other than rank 0, and neighborhoods whose ranks are mixed, turn
  *           the ranks round, when that is allowed
- * Buffers   a client's operator writes to its right operand, so that is always temporary
- *           memory; each message has a buffer of its own, since receives are ready from the start
+ * Buffers   a client's operator writes to its right operand, so that is temporary memory, or where the result
+ *           belongs if no source is there; each message has a buffer of its own, since receives are ready from the start
  * Threads   the caller's. Uses aq_coll_msg.c
  * See       Rabenseifner: Optimization of collective reduction operations, 2004
  * SPDX-License-Identifier: BSD-3-Clause
@@ -215,15 +215,14 @@ static size_t aq_slice_count(const struct aq_coll_team *team, const struct aq_co
     return aq_slice(team, call, rank + 1) - aq_slice(team, call, rank);
 }
 
-/* Get everybody's data of this member's slice and combine them; returns where. */
-static void *aq_prog_reduce_slice(struct aq_prog *prog, const struct aq_coll_team *team,
-                                  const struct aq_coll_call *call, const struct aq_temp *temp)
+/* Get everybody's data of this member's slice and combine them in last. */
+static void aq_prog_reduce_slice(struct aq_prog *prog, const struct aq_coll_team *team,
+                                 const struct aq_coll_call *call, const struct aq_temp *temp, void *last)
 {
     const uint64_t size = team->size, me = team->rank;
     const size_t count = aq_slice_count(team, call, me);
     const char *src = call->src;
     const char *mine = src + call->unit * aq_slice(team, call, me);
-    void *last = aq_temp_buffer(temp, size - 1);
 
     for (uint64_t step = 1; step < size; step++) {
         const uint64_t to = (me + step) % size;
@@ -236,23 +235,24 @@ static void *aq_prog_reduce_slice(struct aq_prog *prog, const struct aq_coll_tea
     for (uint64_t step = 1; step < size; step++) {
         const uint64_t from = (me + size - step) % size;
 
-        aq_prog_recv(prog, (gex_Rank_t)from, AQ_TAG_DATA, aq_temp_buffer(temp, from),
+        aq_prog_recv(prog, (gex_Rank_t)from, AQ_TAG_DATA, from == size - 1 ? last : aq_temp_buffer(temp, from),
                      call->unit * count);
     }
     for (uint64_t rank = size - 1; rank-- > 0;)
         aq_prog_reduce(prog, call, rank == me ? mine : aq_temp_buffer(temp, rank), last, count);
-    return last;
 }
 
 static struct aq_prog *aq_prog_slices(struct aq_coll_team *team, const struct aq_coll_call *call)
 {
     const uint64_t size = team->size, me = team->rank;
     const size_t bytes = call->unit * aq_slice_count(team, call, me);
-    const bool to_all = call->kind == AQ_COLL_TO_ALL;
+    const bool to_all = call->kind == AQ_COLL_TO_ALL, has_dst = to_all || me == call->root;
+    void *dst = has_dst ? (char *)call->dst + call->unit * aq_slice(team, call, me) : NULL;
     struct aq_temp temp;
     struct aq_prog *prog = aq_prog_with_buffers(team, bytes, size, &temp);
-    const void *result = aq_prog_reduce_slice(prog, team, call, &temp);
+    void *result = has_dst && call->dst != call->src ? dst : aq_temp_buffer(&temp, size - 1);
 
+    aq_prog_reduce_slice(prog, team, call, &temp, result);
     /* With dst == src, a result that comes early overwrites a slice that has been sent: its
      * sender could not have computed it otherwise. */
     for (uint64_t step = 1; step < size; step++) {
@@ -261,9 +261,9 @@ static struct aq_prog *aq_prog_slices(struct aq_coll_team *team, const struct aq
         if (to_all || to == call->root)
             aq_prog_send(prog, to, AQ_TAG_RESULT, result, bytes);
     }
-    if (!to_all && me != call->root)
+    if (!has_dst)
         return prog;
-    aq_prog_copy(prog, (char *)call->dst + call->unit * aq_slice(team, call, me), result, bytes);
+    aq_prog_copy(prog, dst, result, bytes);
     for (uint64_t step = 1; step < size; step++) {
         const uint64_t from = (me + size - step) % size;
 
