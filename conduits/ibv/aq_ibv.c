@@ -5,7 +5,8 @@
  *
  * Polling   a look at a completion queue is a look at memory, so every poll takes one. A software device (rxe, siw)
  *           does its work on this host's cores, in a thread of the kernel that a rank which spins keeps out until the
- *           end of its time slice: so after every few polls that find nothing the core is given away
+ *           end of its time slice: so after every few polls that find nothing the core is given away, and after
+ *           each when the wait is a long one
  * Sleeping  completion queues are armed, then looked at once more; their channels are among sleepers' descriptors
  * Leaving   aq_ibv_end.c
  * Threads   any
@@ -34,6 +35,7 @@
 #define AQ_IBV_TICKS 256u    /* polls between looks at the clock */
 #define AQ_IBV_POLL_NS 150u
 #define AQ_IBV_PATIENCE 4u   /* polls in vain of a software device before the core is given away */
+#define AQ_IBV_PATIENCE_END 32u /* after so many in a row it is given away after each: the wait is long */
 
 struct aq_ibv aq_ibv = { .connect_lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -168,7 +170,9 @@ static unsigned aq_ibv_poll(bool replies_only)
     if (AQ_UNLIKELY(aq_ibv.alone))
         return served;
     served += aq_ibv_poll_far(replies_only);
-    if (served == 0 && aq_ibv.software && ++vain % AQ_IBV_PATIENCE == 0)
+    if (served != 0)
+        vain = 0;
+    else if (aq_ibv.software && (++vain % AQ_IBV_PATIENCE == 0 || vain > AQ_IBV_PATIENCE_END))
         sched_yield(); /* whoever moves the packets may need this core */
     return served;
 }

@@ -143,6 +143,13 @@ struct aq_ibv_peer {
     struct aq_ibv_peer *next_active; /* all peers there are; constant */
 };
 
+/* Has it come to its exit? It waits for nothing of ours then, and may be gone. The peer is ready. */
+static inline bool aq_ibv_peer_parted(const struct aq_ibv_peer *peer)
+{
+    /* acquire: all that it sent came before */
+    return atomic_load_explicit(&peer->cell->parted, memory_order_acquire) != 0;
+}
+
 /* --- the process --- */
 
 struct aq_ibv_counters {

@@ -35,7 +35,7 @@ static void aq_ibv_am_want(struct aq_ibv_peer *peer, unsigned lane, unsigned n, 
     struct aq_ibv_credit_out *out = &peer->out[lane];
     struct aq_ibv_fragment fragment = { .head = { .type = AQ_IBV_T_CONTROL, .want = (uint16_t)n } };
 
-    if (aq_ibv_count_after(out->wanted, limit))
+    if (aq_ibv_credit_wants(out, limit))
         return;
     out->sent++;
     if (aq_ibv_am_post_inline(peer, lane, &fragment, NULL, 0) != AQ_OK) {
@@ -46,20 +46,20 @@ static void aq_ibv_am_want(struct aq_ibv_peer *peer, unsigned lane, unsigned n, 
     aq_counter_add(&aq_ibv.counts.wants, 1);
 }
 
-bool aq_ibv_am_claim(struct aq_ibv_peer *peer, unsigned lane, unsigned fragments)
+bool aq_ibv_am_claim(struct aq_ibv_peer *peer, unsigned lane, unsigned fragments, unsigned kept)
 {
     struct aq_ibv_credit_out *out = &peer->out[lane];
     uint32_t limit = aq_ibv_credit_limit(out, peer->cell, lane);
 
-    if (AQ_UNLIKELY(limit - out->sent < fragments + out->barred)) {
+    if (AQ_UNLIKELY(limit - out->sent < fragments + kept + out->barred)) {
         /* what was granted may be told in messages that nobody has looked at */
         aq_ibv_receive_quietly();
         if (out->barred != 0)
             return false;
         limit = aq_ibv_credit_limit(out, peer->cell, lane);
-        if (limit - out->sent < fragments) {
+        if (limit - out->sent < fragments + kept) {
             if (fragments > 1 && limit != out->sent)
-                aq_ibv_am_want(peer, lane, fragments, limit);
+                aq_ibv_am_want(peer, lane, fragments + kept, limit);
             return false;
         }
     }
@@ -76,7 +76,7 @@ void aq_ibv_am_head(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_head 
 
     head->from = aq_job.rank;
     head->flags = lane == AQ_IBV_REPLY ? AQ_IBV_F_REPLY : 0;
-    if (aq_ibv_credit_limit(out, peer->cell, lane) == out->sent)
+    if (aq_ibv_credit_left(out, peer->cell, lane) <= aq_ibv_am_kept(lane, 0))
         head->flags |= AQ_IBV_F_HUNGRY;
     for (unsigned i = 0; i < AQ_IBV_LANES; i++)
         head->granted[i] = aq_ibv_credit_news(&peer->in[i]);
@@ -236,7 +236,7 @@ int aq_ibv_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned
     if (AQ_UNLIKELY(peer == NULL))
         return AQ_RETRY;
     aq_lock_acquire(&peer->lock);
-    if (AQ_LIKELY(aq_ibv_am_claim(peer, lane, 1))) {
+    if (AQ_LIKELY(aq_ibv_am_claim(peer, lane, 1, aq_ibv_am_kept(lane, handler)))) {
         rc = aq_ibv_am_post_inline(peer, lane, &fragment, NULL, 0);
         if (AQ_LIKELY(rc == AQ_OK))
             peer->sent++;
@@ -264,7 +264,7 @@ int aq_ibv_am_eager(struct aq_ibv_peer *peer, const struct aq_am_out *out)
         return aq_ibv_am_stream(peer, out, each);
     aq_ibv_am_fill(&fragment, fits ? whole : part, out, out->nbytes);
     aq_lock_acquire(&peer->lock);
-    if (aq_ibv_am_claim(peer, lane, count)) {
+    if (aq_ibv_am_claim(peer, lane, count, aq_ibv_am_kept(lane, out->handler))) {
         if (lent)
             rc = aq_ibv_lent_send(peer, lane, &fragment, out, count, each);
         else if (!fits)
@@ -304,8 +304,8 @@ int aq_ibv_am_send(const struct aq_am_out *out)
 
 void aq_ibv_am_skip(struct aq_ibv_peer *peer)
 {
-    if (!aq_lock_try(&peer->lock))
-        return; /* it is in use */
+    if (aq_ibv_peer_parted(peer) || !aq_lock_try(&peer->lock))
+        return; /* it may be gone, or is in use */
     for (unsigned lane = 0; lane < AQ_IBV_LANES; lane++) {
         const uint32_t surplus = aq_ibv_credit_surplus(&peer->out[lane], peer->cell, lane);
         struct aq_ibv_fragment fragment = { .head = { .type = AQ_IBV_T_CONTROL, .skip = (uint16_t)surplus } };

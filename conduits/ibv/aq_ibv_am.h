@@ -9,13 +9,28 @@
 
 #include "conduits/ibv/aq_ibv.h"
 #include "conduits/ibv/aq_ibv_packet.h"
+#include "core/aq_am.h"
 
 #define AQ_IBV_HEAD_ROOM 96u  /* before the payload of a lent buffer: the longest head of one fragment */
 #define AQ_IBV_PARTS 9u       /* fragments of a message of AQ_IBV_MAX_MEDIUM bytes with 16 arguments */
+#define AQ_IBV_WANT_MOST (AQ_IBV_PARTS + 1) /* credits that a message needs at once, and the one that is kept */
 #define AQ_IBV_INLINE_MOST 448u /* bytes that are ever sent inline */
 
-/* Peer's lock held. Take so many credits; false: there are not as many, none was taken. */
-bool aq_ibv_am_claim(struct aq_ibv_peer *peer, unsigned lane, unsigned fragments);
+/* Credits that a message of this handler leaves alone: one for firehose's requests, where it has any. A handler may wait
+ * until a peer has forgotten memory that has gone, and would for ever if the peer's credits were all with messages that
+ * wait for handlers like it. */
+static inline unsigned aq_ibv_am_kept(unsigned lane, uint8_t handler)
+{
+#if GASNET_SEGMENT_EVERYTHING
+    return lane == AQ_IBV_REQUEST && handler != AQ_HIDX_FIREHOSE;
+#else
+    (void)lane, (void)handler; /* no peer aims at memory through firehose */
+    return 0;
+#endif
+}
+
+/* Peer's lock held. Take so many credits, and leave kept; false: there are not as many, none was taken. */
+bool aq_ibv_am_claim(struct aq_ibv_peer *peer, unsigned lane, unsigned fragments, unsigned kept);
 /* Peer's lock held, credit claimed: fill in what every head says. */
 void aq_ibv_am_head(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_head *head);
 /* Peer's lock held: news that a head told are under way. */

@@ -65,7 +65,7 @@ int aq_ibv_long_post(struct aq_ibv_peer *peer, const struct aq_am_out *out, stru
 
     aq_ibv_am_fill(&fragment, AQ_IBV_T_PLACED, out, out->nbytes);
     aq_lock_acquire(&peer->lock);
-    if (AQ_LIKELY(aq_ibv_am_claim(peer, lane, 1))) {
+    if (AQ_LIKELY(aq_ibv_am_claim(peer, lane, 1, aq_ibv_am_kept(lane, out->handler)))) {
         rc = aq_ibv_am_post_behind(peer, lane, &fragment, writes, count, flags);
         if (AQ_LIKELY(rc == AQ_OK))
             peer->sent++;
@@ -134,7 +134,7 @@ static int aq_ibv_long_transfer(struct aq_ibv_peer *peer, const struct aq_am_out
     if (aq_ibv_xfer_crowded())
         return AQ_RETRY;
     aq_lock_acquire(&peer->lock);
-    claimed = aq_ibv_am_claim(peer, lane, 1);
+    claimed = aq_ibv_am_claim(peer, lane, 1, aq_ibv_am_kept(lane, out->handler));
     aq_lock_release(&peer->lock);
     if (!claimed)
         return AQ_RETRY;
@@ -150,6 +150,7 @@ static unsigned aq_ibv_stream_some(struct aq_ibv_peer *peer, const struct aq_am_
     const unsigned lane = out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
     const size_t left = (out->nbytes - at + each - 1) / each;
     struct aq_ibv_credit_out *credit = &peer->out[lane];
+    const unsigned kept = aq_ibv_am_kept(lane, out->handler);
     struct aq_ibv_fragment fragment = { .head = { .type = 0 } };
     unsigned count = left < AQ_IBV_PARTS ? (unsigned)left : AQ_IBV_PARTS;
     uint32_t granted;
@@ -160,9 +161,9 @@ static unsigned aq_ibv_stream_some(struct aq_ibv_peer *peer, const struct aq_am_
     if (at != 0)
         credit->barred = 0; /* it was us */
     granted = aq_ibv_credit_left(credit, peer->cell, lane);
-    if (granted != 0 && granted < count)
-        count = granted; /* one credit is enough to go on: the receiver may not be able to return others */
-    if (aq_ibv_am_claim(peer, lane, count)) {
+    if (granted > kept && granted - kept < count)
+        count = granted - kept; /* one credit is enough to go on: the receiver may not be able to return others */
+    if (aq_ibv_am_claim(peer, lane, count, kept)) {
         rc = aq_ibv_am_send_parts(peer, lane, &fragment, out, at, count, each);
         if (rc != AQ_OK)
             credit->sent -= count;

@@ -13,7 +13,7 @@ void aq_ibv_credit_open(struct aq_ibv_credit_in *in, uint32_t window)
     atomic_init(&in->granted, window);
     atomic_init(&in->told, window);
     in->arrived = in->gone = 0;
-    in->window = window;
+    in->window = in->written = window;
     in->want_at = 0;
 }
 
@@ -63,7 +63,9 @@ uint32_t aq_ibv_credit_want(struct aq_ibv_credit_in *in, uint32_t n)
     const uint32_t goal = in->arrived + n, granted = aq_ibv_credit_news(in);
     const uint32_t lacks = n > in->window ? n - in->window : 0;
 
-    in->want_at = goal;
+    /* what it sent may have been overtaken by this: long messages' credits are taken before their data leaves. With
+     * these, at most a window's, it still lacks as many; they come as handlers return them */
+    in->want_at = goal + in->window;
     if (!aq_ibv_count_after(goal, granted))
         return 0;
     return goal - granted < lacks ? goal - granted : lacks; /* the rest as handlers return what they have */

@@ -12,6 +12,10 @@
  * memory, by an RDMA write: that takes none of the sender's buffers, so needs no credit, and telling twice does no
  * harm. A cell's word holds the count and its complement: a word that is read half written is not believed.
  *
+ * Wrapping  of two counts the later one is known while they are less than 2^31 apart, and traffic that uses only heads,
+ *           or only the cell, leaves the other one behind. So a sender takes over what the cell says when heads are far
+ *           behind it, a receiver writes the cell when that is far behind, and what was wanted once is soon forgotten
+ *
  * Growing   a sender with little left says so in the head (hungry); the receiver adds to the window, within a budget.
  *           One that needs n at once for a message of n fragments says so in a message of its own (want), if it has a
  *           credit for that, as it has as soon as anything is granted; a window of that much it always gets
@@ -44,6 +48,9 @@ struct aq_ibv_cell {
 
 #define AQ_IBV_BARRED (UINT32_C(1) << 30)
 
+#define AQ_IBV_COUNT_APART (UINT32_C(1) << 24) /* counts that are further apart are brought together again */
+#define AQ_IBV_COUNT_AHEAD (UINT32_C(1) << 16) /* more than anybody ever asks for: what is further ahead is long past */
+
 struct aq_ibv_credit_out {
     uint32_t sent;
     atomic_uint granted;  /* as heads told; the cell may know more */
@@ -58,6 +65,7 @@ struct aq_ibv_credit_in {
     uint32_t gone;
     uint32_t window;           /* granted - gone, once everything is posted again */
     uint32_t want_at;          /* the peer waits for this to be granted: until then it hears of everything */
+    uint32_t written;          /* granted, when the peer's cell was last written */
 };
 
 static inline uint64_t aq_ibv_cell_word(uint32_t count)
@@ -71,17 +79,29 @@ static inline bool aq_ibv_count_after(uint32_t a, uint32_t b)
     return (int32_t)(a - b) > 0;
 }
 
+/* Is at still to come? Not if it lies so far ahead that it must be a count of long ago. */
+static inline bool aq_ibv_count_pending(uint32_t at, uint32_t now)
+{
+    return at - now - 1 < AQ_IBV_COUNT_AHEAD;
+}
+
 /* --- the sender --- */
 
-/* What may have been sent in all. */
+/* What may have been sent in all. The caller holds the sender's lock. */
 static inline uint32_t aq_ibv_credit_limit(struct aq_ibv_credit_out *out, struct aq_ibv_cell *cell, unsigned lane)
 {
     /* acquire: what the peer did before it granted, it did; relaxed: either may be the newer one */
     const uint64_t word = atomic_load_explicit(&cell->word[lane], memory_order_acquire);
-    const uint32_t told = atomic_load_explicit(&out->granted, memory_order_relaxed);
+    uint32_t told = atomic_load_explicit(&out->granted, memory_order_relaxed);
     const uint32_t written = (uint32_t)word;
 
-    return word == aq_ibv_cell_word(written) && aq_ibv_count_after(written, told) ? written : told;
+    if (word != aq_ibv_cell_word(written) || !aq_ibv_count_after(written, told))
+        return told;
+    if (written - told > AQ_IBV_COUNT_APART)
+        /* relaxed, as in aq_ibv_credit_hear(); if a head comes in between it has said something newer than told */
+        (void)atomic_compare_exchange_strong_explicit(&out->granted, &told, written, memory_order_relaxed,
+                                                      memory_order_relaxed);
+    return written;
 }
 
 static inline uint32_t aq_ibv_credit_left(struct aq_ibv_credit_out *out, struct aq_ibv_cell *cell, unsigned lane)
@@ -89,7 +109,8 @@ static inline uint32_t aq_ibv_credit_left(struct aq_ibv_credit_out *out, struct 
     return aq_ibv_credit_limit(out, cell, lane) - out->sent;
 }
 
-/* A head brought news; the only writer holds the lock of receiving. */
+/* A head brought news; the caller holds the lock of receiving. The only other writer is aq_ibv_credit_limit(), whose
+ * count the cell holds as well: it does no harm if an older one replaces it. */
 static inline void aq_ibv_credit_hear(struct aq_ibv_credit_out *out, uint32_t granted)
 {
     /* relaxed: it says how much, and orders nothing */
@@ -97,13 +118,21 @@ static inline void aq_ibv_credit_hear(struct aq_ibv_credit_out *out, uint32_t gr
         atomic_store_explicit(&out->granted, granted, memory_order_relaxed);
 }
 
-/* How many credits a sender that was idle since the last tick gives up beside the one for telling so; 0: none. */
+/* Has it asked for credits that it has not got? */
+static inline bool aq_ibv_credit_wants(const struct aq_ibv_credit_out *out, uint32_t limit)
+{
+    return aq_ibv_count_pending(out->wanted, limit);
+}
+
+/* A tick: how many credits a sender that was idle since the last one gives up beside the one for telling so; 0: none. */
 static inline uint32_t aq_ibv_credit_surplus(struct aq_ibv_credit_out *out, struct aq_ibv_cell *cell, unsigned lane)
 {
-    const uint32_t left = aq_ibv_credit_left(out, cell, lane);
+    const uint32_t left = aq_ibv_credit_left(out, cell, lane), limit = out->sent + left;
     const bool idle = out->idle_at == out->sent;
 
     out->idle_at = out->sent;
+    if (!aq_ibv_credit_wants(out, limit))
+        out->wanted = limit;
     return idle && left > 2 * AQ_IBV_LEAST_WINDOW ? left - AQ_IBV_LEAST_WINDOW - 1 : 0;
 }
 
@@ -139,6 +168,13 @@ uint32_t aq_ibv_credit_growth(const struct aq_ibv_credit_in *in, uint32_t most, 
 /* The same for one that wants n at once; until they are granted, it hears of everything. */
 uint32_t aq_ibv_credit_want(struct aq_ibv_credit_in *in, uint32_t n);
 
+/* The peer's cell is on its way. */
+static inline void aq_ibv_credit_wrote(struct aq_ibv_credit_in *in, uint32_t granted)
+{
+    in->written = granted;
+    aq_ibv_credit_told(in, granted);
+}
+
 /* Is it time to write the peer's cell? */
 static inline bool aq_ibv_credit_due(const struct aq_ibv_credit_in *in)
 {
@@ -147,7 +183,9 @@ static inline bool aq_ibv_credit_due(const struct aq_ibv_credit_in *in)
                                                memory_order_relaxed);
     const uint32_t news = aq_ibv_credit_news(in) - told;
 
-    return news != 0 && (2 * news >= in->window || aq_ibv_count_after(in->want_at, told));
+    return news != 0
+           && (2 * news >= in->window || aq_ibv_count_pending(in->want_at, told)
+               || told - in->written > AQ_IBV_COUNT_APART);
 }
 
 #endif

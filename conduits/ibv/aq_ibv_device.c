@@ -264,7 +264,7 @@ static int aq_ibv_rail_pkey(struct aq_ibv_rail *rail, uint32_t table_len)
 static uint32_t aq_ibv_rail_srq_size(const struct ibv_device_attr *attr)
 {
     const uint64_t wish = (uint64_t)aq_env_int(AQ_ENV_RBUF_COUNT)
-                          + (uint64_t)aq_job.size * AQ_IBV_LANES * AQ_IBV_PARTS + 256; /* each may want that */
+                          + (uint64_t)aq_job.size * AQ_IBV_LANES * AQ_IBV_WANT_MOST + 256; /* each may want that */
     uint32_t size = wish < AQ_IBV_SRQ_MOST ? (uint32_t)wish : AQ_IBV_SRQ_MOST;
 
     if (size > (uint32_t)attr->max_srq_wr)

@@ -23,9 +23,9 @@ static enum aq_ibv_parting aq_ibv_part_from(struct aq_ibv_peer *peer)
     const uint64_t yes = 1;
     bool idle = true;
 
-    /* acquire: both below, the queue pairs and the cell are there */
+    /* acquire: the queue pairs and the cell are there */
     if (atomic_load_explicit(&peer->ready, memory_order_acquire) == 0 ||
-        atomic_load_explicit(&peer->cell->parted, memory_order_acquire) != 0)
+        aq_ibv_peer_parted(peer))
         return AQ_IBV_PARTED;
     for (uint32_t i = 0; i < peer->qp_count; i++)
         idle = aq_ibv_qp_drained(peer->qps[i]) && idle;

@@ -100,11 +100,19 @@ static struct {
 } aq_ibv_failure;
 enum { AQ_IBV_ALL_WELL, AQ_IBV_NOTING, AQ_IBV_NOTED, AQ_IBV_TOLD };
 
+/* Was it a word to a peer that has parted, into its cell? Nobody waits for that, here or there. */
+static bool aq_ibv_fault_is_moot(const struct aq_ibv_qp *qp, const struct ibv_wc *wc)
+{
+    const uint32_t place = (uint32_t)wc->wr_id & (qp->depth - 1); /* see aq_ibv_fault_opcode() */
+
+    return qp->opcodes[place] == IBV_WR_RDMA_WRITE && qp->waits[place] == NULL && aq_ibv_peer_parted(qp->peer);
+}
+
 void aq_ibv_fault_completion(const struct aq_ibv_rail *rail, const struct aq_ibv_qp *qp, const struct ibv_wc *wc)
 {
     int state = AQ_IBV_ALL_WELL;
 
-    if (aq_exit_in_progress()
+    if (aq_exit_in_progress() || (qp != NULL && aq_ibv_fault_is_moot(qp, wc))
         || !atomic_compare_exchange_strong_explicit(&aq_ibv_failure.state, &state, AQ_IBV_NOTING, memory_order_relaxed,
                                                     memory_order_relaxed)) /* relaxed: it only picks one thread */
         return;
@@ -146,7 +154,7 @@ static void aq_ibv_fault_report(void)
     if (peer == NULL)
         aq_fatal("%s", why);
     (void)aq_ibv_peer_who(peer, who, sizeof(who));
-    if (wc->status == IBV_WC_RETRY_EXC_ERR) {
+    if (wc->status == IBV_WC_RETRY_EXC_ERR || aq_ibv_peer_parted(peer)) {
         snprintf(why + strlen(why), sizeof(why) - strlen(why), "; the peer is %s", who);
         aq_exit_peer_lost(peer->rank, why);
     }

@@ -5,6 +5,8 @@
  * window, or a want, is due (aq_ibv_credit.h). Those who are owed news are in a list, so that nobody else is looked at;
  * and the list only once something in it is due, or everything is to be told.
  *
+ * A peer that has parted sends nothing any more, and may be gone: it is told nothing.
+ *
  * Owns      the list
  * Threads   any
  * Uses      aq_ibv_credit.h. SPDX-License-Identifier: BSD-3-Clause
@@ -72,7 +74,7 @@ static bool aq_ibv_grant_write(struct aq_ibv_peer *peer)
     if (!aq_ibv_cell_write(peer, 0, words, sizeof(words), 0))
         return false;
     for (unsigned lane = 0; lane < AQ_IBV_LANES; lane++)
-        aq_ibv_credit_told(&peer->in[lane], news[lane]);
+        aq_ibv_credit_wrote(&peer->in[lane], news[lane]);
     aq_counter_add(&aq_ibv.counts.grants_written, 1);
     return true;
 }
@@ -83,7 +85,7 @@ static bool aq_ibv_grant_one(struct aq_ibv_peer *peer, bool all)
     bool news = false, due = false;
 
     aq_lock_acquire(&peer->in_lock);
-    for (unsigned lane = 0; lane < AQ_IBV_LANES; lane++) {
+    for (unsigned lane = 0; lane < AQ_IBV_LANES && !aq_ibv_peer_parted(peer); lane++) {
         /* relaxed: see aq_ibv_credit_told() */
         news = news || aq_ibv_credit_news(&peer->in[lane])
                            != atomic_load_explicit(&peer->in[lane].told, memory_order_relaxed);

@@ -5,8 +5,9 @@
  * other.
  *
  * Limits    what firehose may pin is the least of the limit of locked memory (ulimit -l), unless the process may exceed
- *           it, and two thirds of this rank's part of the memory, both without what the segment and the buffers of
- *           messages take; regions: a share of what the devices have. A segment fits that limit, and one registration
+ *           it, and this rank's part of GASNET_PHYSMEM_MAX, both without what the segment and the buffers of messages
+ *           take; regions: a share of what the devices have. A segment, which is pinned as a whole, fits both limits,
+ *           and one registration
  * Threads   any
  * Uses      aq_ibv_register(), other/firehose. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -115,10 +116,21 @@ static uint64_t aq_ibv_pin_lockable(void)
     return locked / aq_ibv.dev_count; /* a page counts for each device that it is pinned for */
 }
 
+/* This rank's part of what may be pinned on its host. What is pinned cannot be swapped, and has to leave room for
+ * everything else: else the kernel ends some process. */
+static uint64_t aq_ibv_pin_share(void)
+{
+    const struct aq_env_segsize wish = aq_env_segsize(AQ_ENV_PHYSMEM_MAX);
+    const uint64_t memory = aq_spawn_host_facts().memory;
+    const uint64_t bytes = wish.is_fraction ? (uint64_t)((double)memory * wish.fraction) : wish.bytes;
+
+    return (bytes < memory ? bytes : memory) / (aq_job.host_size == 0 ? 1 : aq_job.host_size);
+}
+
 /* Bytes that firehose may pin in this process, whose segment has so many. */
 static uint64_t aq_ibv_pinnable(uint64_t segment)
 {
-    const uint64_t share = aq_spawn_host_facts().memory / 3 * 2 / (aq_job.host_size == 0 ? 1 : aq_job.host_size);
+    const uint64_t share = aq_ibv_pin_share();
     const uint64_t memory = share > segment + share / 8 ? share - segment : share / 8;
     const uint64_t lockable = aq_ibv_pin_lockable(), locked = lockable > segment ? lockable - segment : 0;
     const uint64_t most = memory < locked ? memory : locked;
@@ -129,9 +141,12 @@ static uint64_t aq_ibv_pinnable(uint64_t segment)
 void aq_ibv_pin_limits(void)
 {
     static char why[320];
-    const uint64_t lockable = aq_ibv_pin_lockable();
-    uint64_t most = UINT64_MAX;
+    const uint64_t lockable = aq_ibv_pin_lockable(), share = aq_ibv_pin_share(), others = aq_ibv_pin_others();
+    uint64_t most = share > 2 * others ? share - others : share / 2;
 
+    snprintf(why, sizeof(why), "GASNET_PHYSMEM_MAX is %s: each of the %u ranks of this host may pin %.1f MB; raise it, or "
+             "have fewer ranks on a host",
+             aq_env_str(AQ_ENV_PHYSMEM_MAX), aq_job.host_size, (double)most / 1048576);
     for (unsigned dev = 0; dev < aq_ibv.dev_count; dev++) {
         const uint64_t region = aq_ibv.devs[dev].attr.max_mr_size;
 
@@ -141,14 +156,14 @@ void aq_ibv_pin_limits(void)
         snprintf(why, sizeof(why), "device %s registers %.1f MB at most", aq_ibv.devs[dev].name,
                  (double)region / 1048576);
     }
-    if (lockable < most && lockable != UINT64_MAX) {
+    if (lockable < most) {
         most = lockable > 2 * AQ_PIN_LEAST ? lockable - AQ_PIN_LEAST : lockable / 2;
         snprintf(why, sizeof(why), "the limit of locked memory leaves %.1f MB for a segment: raise it on all hosts "
                  "(ulimit -l unlimited; for batch systems in /etc/security/limits.conf, or LimitMEMLOCK= of the "
                  "daemon's service)",
                  (double)most / 1048576);
     }
-    aq_limits.segment_most = most == UINT64_MAX ? 0 : most;
+    aq_limits.segment_most = most;
     aq_limits.segment_why = why;
 }
 

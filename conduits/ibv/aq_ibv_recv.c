@@ -9,7 +9,7 @@
  * Threads   any
  * Promise   nothing a peer sends makes this process write outside its segments or run what is not registered: what does
  *           not fit the format ends the job
- * Uses      aq_ibv_packet.h, core/aq_am_deliver.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_ibv_packet.h, core/aq_am_deliver.h; other/shm's bell. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/ibv/aq_ibv_recv.h"
 
@@ -23,6 +23,7 @@
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
 #include "core/aq_word.h"
+#include "other/shm/aq_shm.h"
 
 #define AQ_IBV_BATCH 16
 #define AQ_IBV_TICK_NS UINT64_C(100000000)
@@ -182,7 +183,7 @@ static void aq_ibv_recv_grow(struct aq_ibv_rail *rail, struct aq_ibv_peer *peer,
     uint32_t more = 0;
 
     if (head->want != 0)
-        more = aq_ibv_credit_want(in, head->want < AQ_IBV_PARTS ? head->want : AQ_IBV_PARTS);
+        more = aq_ibv_credit_want(in, head->want < AQ_IBV_WANT_MOST ? head->want : AQ_IBV_WANT_MOST);
     else if ((head->flags & AQ_IBV_F_HUNGRY) != 0)
         more = aq_ibv_credit_growth(in, aq_ibv.window_most, aq_ibv_rbuf_budget());
     if (more == 0)
@@ -360,6 +361,8 @@ void aq_ibv_receive_quietly(void)
 
     for (unsigned i = 0; i < taken; i++)
         aq_ibv_held_add(bufs[i], aq_ibv_rbuf_queue(bufs[i]));
+    if (taken != 0)
+        aq_shm_sleep_ring(); /* another thread may have gone to sleep between the completion and now */
 }
 
 void aq_ibv_tick(uint64_t now_ns)
@@ -371,6 +374,7 @@ void aq_ibv_tick(uint64_t now_ns)
         return;
     atomic_store_explicit(&next, now_ns + AQ_IBV_TICK_NS, memory_order_relaxed);
     aq_ibv_fault_overdue(now_ns);
+    aq_ibv_grant(true); /* what is not due yet might be what a peer waits for */
     for (uint32_t i = 0; i < aq_ibv.rail_count; i++) /* a request that was not signalled completes too, if it failed */
         (void)aq_ibv_qp_reap(&aq_ibv.rails[i]);
     for (struct aq_ibv_peer *peer = atomic_load_explicit(&aq_ibv.active, memory_order_acquire); peer != NULL;

@@ -7,6 +7,7 @@
  *           GASNet's own exit test know them
  * Prints    "ready R PID" when a rank has attached; "quit-handler R" from the client's SIGQUIT handler
  *           (EXIT_CASE_QUIT=1)
+ * Waits     EXIT_CASE_SECONDS, 1 if not set, in case 36
  */
 #include <gasnetex.h>
 
@@ -17,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SEGMENT (1 << 20)
@@ -106,6 +108,14 @@ static void rest_sleep(void)
 {
     for (;;)
         pause();
+}
+
+static void rest_seconds(void)
+{
+    const char *seconds = getenv("EXIT_CASE_SECONDS");
+    const time_t end = time(NULL) + (seconds != NULL ? atoi(seconds) : 1);
+
+    GASNET_BLOCKUNTIL(time(NULL) > end);
 }
 
 static void rest_send(void)
@@ -350,6 +360,16 @@ static int other_case(int n)
         if (me == who)
             exit(3);
         usleep(700000);
+        exit(0);
+    }
+    if (n == 36) {                                    /* the same, and its last words have come */
+        if (me == who) {
+            for (unsigned r = 0; r < ranks; r++)
+                if (r != me)
+                    gex_AM_RequestShort0(tm, r, H_NOTHING, 0);
+            exit(3);
+        }
+        rest_seconds();
         exit(0);
     }
     if (n == 23)

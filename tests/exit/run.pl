@@ -251,6 +251,7 @@ add(27, 'one exits, all signals are blocked everywhere', 27, lines => 0);
 add(28, 'one exits while another of its threads holds stdout', 28, lines => 0);
 add(29, 'rank 0 exits while another of its threads reads stdin', 29, lines => 0);
 add(31, 'GASNET_CATCH_EXIT=0: exit() in one rank ends that rank only', 3, lines => 0);
+add(36, 'GASNET_CATCH_EXIT=0: after its last words a rank ends, the others wait in the library', 3, lines => 0);
 add(35, 'all call _exit(0): accepted in silence', 0, lines => 0);
 add(51, 'all threads of all ranks exit', 51, lines => 0);
 add(52, 'one thread exits, the others are in a barrier or poll', 52, lines => 0, quit => $others);
@@ -302,7 +303,7 @@ sub run_cases {
         my $want = expected($launcher, $case);
         my %env = ();
         $env{EXIT_CASE_QUIT} = 1 if defined $want->{quit};
-        $env{GASNET_CATCH_EXIT} = 0 if $case == 31;
+        $env{GASNET_CATCH_EXIT} = 0 if $case == 31 || $case == 36;
         run_case($launcher, $case, $want, env => \%env, stdin => $case == 29 ? "$work/never" : '/dev/null');
     }
 }

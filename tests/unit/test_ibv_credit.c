@@ -2,8 +2,8 @@
 /*
  * test_ibv_credit.c - credits of the ibv conduit against a simulated receive queue: whatever the order in which
  * fragments arrive, are handled, granted, asked for and given up, no fragment ever finds the queue empty; nobody
- * waits for ever; windows grow under load and shrink when it ends; counts may wrap; a word that is half written
- * counts for nothing.
+ * waits for ever; windows grow under load and shrink when it ends; counts may wrap, also while one way of telling is
+ * not used for thousands of millions of messages; a word that is half written counts for nothing.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -74,7 +74,7 @@ static bool lane_send(struct lane *lane, uint32_t parts)
         }
         return true;
     }
-    if (parts > 1 && limit != lane->out.sent && !aq_ibv_count_after(lane->out.wanted, limit)) {
+    if (parts > 1 && limit != lane->out.sent && !aq_ibv_credit_wants(&lane->out, limit)) {
         lane->out.sent++;
         lane->out.wanted = lane->out.sent + parts;
         lane_put(lane, 0, parts);
@@ -139,11 +139,13 @@ static void lane_tell(struct lane *lane, bool all, bool in_head)
 
     if (!all && !aq_ibv_credit_due(&lane->in))
         return;
-    aq_ibv_credit_told(&lane->in, news);
-    if (in_head)
+    if (in_head) {
+        aq_ibv_credit_told(&lane->in, news);
         aq_ibv_credit_hear(&lane->out, news);
-    else
+    } else {
+        aq_ibv_credit_wrote(&lane->in, news);
         atomic_store(&lane->cell.word[0], aq_ibv_cell_word(news));
+    }
 }
 
 static void lane_settle(struct lane *lane)
@@ -279,6 +281,119 @@ static void test_want(void **state)
         }
 }
 
+/* As if so many more messages had been sent, handled and told of. */
+static void lane_jump(struct lane *lane, uint32_t n, bool in_head)
+{
+    lane->out.sent += n;
+    lane->in.arrived += n;
+    lane->in.gone += n;
+    atomic_fetch_add(&lane->in.granted, n);
+    lane_tell(lane, true, in_head);
+}
+
+static void assert_window(struct lane *lane, uint32_t window)
+{
+    assert_int_equal(lane->in.window, window);
+    assert_int_equal(aq_ibv_credit_left(&lane->out, &lane->cell, 0), window);
+}
+
+/* For 2^34 messages the sender hears by its cell only, then by heads only: credits are what they are all the time. */
+static void test_one_way_only(void **state)
+{
+    struct lane lane;
+
+    (void)state;
+    lane_open(&lane, 0);
+    for (int i = 0; i < 2048; i++) {
+        lane_jump(&lane, UINT32_C(1) << 23, false);
+        assert_window(&lane, AQ_IBV_LEAST_WINDOW);
+    }
+    for (int i = 0; i < 2048; i++) {
+        lane_jump(&lane, UINT32_C(1) << 23, true);
+        assert_window(&lane, AQ_IBV_LEAST_WINDOW);
+        assert_true(lane_send(&lane, 1));
+        lane_arrive(&lane);
+        lane_handle(&lane);
+        if (aq_ibv_credit_due(&lane.in))
+            lane_tell(&lane, true, false); /* the cell, once in a while */
+        assert_true(atomic_load(&lane.in.told) - (uint32_t)atomic_load(&lane.cell.word[0])
+                    <= AQ_IBV_COUNT_APART + (UINT32_C(1) << 23));
+    }
+}
+
+/* A message of many fragments, when so many others have gone by since the last one; with ticks between them, or not. */
+static void want_after(struct lane *lane, uint32_t since, bool ticks)
+{
+    int tries = 0;
+
+    while (since != 0) {
+        const uint32_t n = since < 1u << 23 ? since : 1u << 23;
+
+        lane_jump(lane, n, true);
+        if (ticks)
+            (void)aq_ibv_credit_surplus(&lane->out, &lane->cell, 0);
+        lane_tell(lane, true, false);
+        since -= n;
+    }
+    while (!lane_send(lane, PARTS)) {
+        lane_settle(lane);
+        assert_true(++tries < 3);
+    }
+    lane_settle(lane);
+    lane_tell(lane, true, false);
+    for (int tick = 0; tick < 2; tick++) { /* it gives up what it does not use */
+        lane_idle(lane);
+        lane_settle(lane);
+        lane_tell(lane, true, false);
+    }
+}
+
+/* What was wanted long ago is not waited for any more, wherever the counts stand. */
+static void test_want_anew(void **state)
+{
+    static const uint32_t since[] = {1, 1u << 16, 1u << 23, (1u << 31) + 64, UINT32_MAX - (1u << 16), UINT32_MAX - 8};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(since) / sizeof(since[0]); i++) {
+        struct lane lane;
+
+        lane_open(&lane, 0);
+        want_after(&lane, 0, true);
+        want_after(&lane, since[i], since[i] > 3u << 30); /* hundreds of messages a microsecond, and no tick: no */
+    }
+}
+
+/* Credits that were taken before a wish, for messages that leave after it: it is met when they have come. */
+static void test_want_overtakes(void **state)
+{
+    (void)state;
+    for (uint32_t window = AQ_IBV_LEAST_WINDOW; window <= MOST; window++)
+        for (uint32_t taken = 0; taken < window; taken++)
+            for (uint32_t parts = 2; parts <= PARTS; parts++) {
+                struct lane lane;
+                int tries = 0;
+
+                lane_open(&lane, 0);
+                lane.posted += window - AQ_IBV_LEAST_WINDOW;
+                aq_ibv_credit_grow(&lane.in, window - AQ_IBV_LEAST_WINDOW);
+                lane_tell(&lane, true, false);
+                lane.out.sent += taken;
+                if (lane_send(&lane, parts))
+                    continue;
+                lane_settle(&lane);
+                if (lane_send(&lane, parts))
+                    continue; /* there was enough for both */
+                for (uint32_t i = 0; i < taken; i++) {
+                    lane_put(&lane, 0, 0);
+                    lane_settle(&lane);
+                }
+                while (!lane_send(&lane, parts)) {
+                    lane_settle(&lane);
+                    assert_true(++tries < 3);
+                }
+            }
+}
+
 /* A peer that sends without credit, or gives up what it has not, is found out. */
 static void test_liar(void **state)
 {
@@ -328,7 +443,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),    cmocka_unit_test(test_wrap), cmocka_unit_test(test_growth),
         cmocka_unit_test(test_ping_pong), cmocka_unit_test(test_want), cmocka_unit_test(test_liar),
-        cmocka_unit_test(test_torn_word),
+        cmocka_unit_test(test_torn_word), cmocka_unit_test(test_one_way_only), cmocka_unit_test(test_want_anew),
+        cmocka_unit_test(test_want_overtakes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
