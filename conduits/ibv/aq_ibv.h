@@ -99,7 +99,7 @@ struct aq_ibv_qp {
     uint32_t max_inline, max_reads;
     bool fences;        /* puts are followed by a read: messages go another way, and might overtake them in memory */
     struct aq_ibv_done *waits[AQ_IBV_QP_DEPTH_MOST]; /* [depth] who waits for the request in that place, or NULL */
-    uint8_t opcodes[AQ_IBV_QP_DEPTH_MOST];           /* [depth] what it was, for messages: a failure does not say */
+    uint8_t opcodes[AQ_IBV_QP_DEPTH_MOST];           /* [depth] what it was, and AQ_IBV_POST_WORD: a failure does not say */
 };
 
 /* --- a far rank --- */
@@ -244,6 +244,7 @@ void aq_ibv_dgram_forget(struct aq_ibv_peer *peer);
 
 #define AQ_IBV_POST_SIGNAL 1u /* whoever waits, waits now: have it complete as soon as it is done */
 #define AQ_IBV_POST_RESERVE 2u /* for grants: may use the places that others leave free */
+#define AQ_IBV_POST_WORD 0x80u /* what matters to nobody once the peer has parted */
 
 /**
  * aq_ibv_qp_post - post a chain of work requests, one doorbell.
@@ -348,8 +349,8 @@ void aq_ibv_buf_give(struct aq_ibv_buf *buf);
 /* --- faults (aq_ibv_fault.c) --- */
 
 /* A work request failed: soon ends the job with peer, opcode, status, likely cause and remedy; silent if it is ending
- * then. Any lock may be held. */
-void aq_ibv_fault_completion(const struct aq_ibv_rail *rail, const struct aq_ibv_qp *qp, const struct ibv_wc *wc);
+ * then. But true if it mattered to nobody: a word to a peer that has parted. Any lock may be held. */
+bool aq_ibv_fault_completion(const struct aq_ibv_rail *rail, const struct aq_ibv_qp *qp, const struct ibv_wc *wc);
 /* Has one? Then others fail too, and nothing needs to be said of them. */
 bool aq_ibv_fault_is_known(void);
 /* From polls, without a lock: reports it, if the connector has not for long: it may be gone, with its descriptors. */

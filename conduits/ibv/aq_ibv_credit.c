@@ -63,8 +63,8 @@ uint32_t aq_ibv_credit_want(struct aq_ibv_credit_in *in, uint32_t n)
     const uint32_t goal = in->arrived + n, granted = aq_ibv_credit_news(in);
     const uint32_t lacks = n > in->window ? n - in->window : 0;
 
-    /* what it sent may have been overtaken by this: long messages' credits are taken before their data leaves. With
-     * these, at most a window's, it still lacks as many; they come as handlers return them */
+    /* Credits that long messages took before this wish may be used after it, at most a window's. Until those messages
+     * have come and were handled the sender lacks as many more: it hears of everything up to there. */
     in->want_at = goal + in->window;
     if (!aq_ibv_count_after(goal, granted))
         return 0;

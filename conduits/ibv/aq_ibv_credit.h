@@ -79,7 +79,7 @@ static inline bool aq_ibv_count_after(uint32_t a, uint32_t b)
     return (int32_t)(a - b) > 0;
 }
 
-/* Is at still to come? Not if it lies so far ahead that it must be a count of long ago. */
+/* Is the count `at` still to come? Not if it lies so far ahead that it must be one of long ago. */
 static inline bool aq_ibv_count_pending(uint32_t at, uint32_t now)
 {
     return at - now - 1 < AQ_IBV_COUNT_AHEAD;
@@ -131,8 +131,9 @@ static inline uint32_t aq_ibv_credit_surplus(struct aq_ibv_credit_out *out, stru
     const bool idle = out->idle_at == out->sent;
 
     out->idle_at = out->sent;
-    if (!aq_ibv_credit_wants(out, limit))
-        out->wanted = limit;
+    if (aq_ibv_credit_wants(out, limit))
+        return 0; /* it waits for more, and needs what it has */
+    out->wanted = limit;
     return idle && left > 2 * AQ_IBV_LEAST_WINDOW ? left - AQ_IBV_LEAST_WINDOW - 1 : 0;
 }
 
@@ -185,7 +186,7 @@ static inline bool aq_ibv_credit_due(const struct aq_ibv_credit_in *in)
 
     return news != 0
            && (2 * news >= in->window || aq_ibv_count_pending(in->want_at, told)
-               || told - in->written > AQ_IBV_COUNT_APART);
+               || aq_ibv_count_after(told, in->written + AQ_IBV_COUNT_APART));
 }
 
 #endif

@@ -246,7 +246,7 @@ const uint8_t *aq_ibv_dgram_receive(size_t *len_out)
             aq_ibv_dgram.sending--;
         }
         if (wc.status != IBV_WC_SUCCESS)
-            aq_ibv_fault_completion(&aq_ibv.rails[0], NULL, &wc); /* which ends the job */
+            (void)aq_ibv_fault_completion(&aq_ibv.rails[0], NULL, &wc); /* which ends the job */
         else if (!sent && wc.byte_len > AQ_IBV_GRH) {
             *len_out = wc.byte_len - AQ_IBV_GRH;
             return aq_ibv_dgram_slot((uint32_t)wc.wr_id) + AQ_IBV_GRH;

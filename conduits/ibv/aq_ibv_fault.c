@@ -1,7 +1,8 @@
 /*
  * aq_ibv_fault.c - what went wrong on the network, in words: peer, operation, status, likely cause, remedy.
  *
- * A queue pair in error does not come back, and what was under way on it is lost; so the job ends. A peer that has left
+ * A queue pair in error does not come back, and what was under way on it is lost; so the job ends, unless that was a word
+ * to a peer that has parted, to which nothing matters (GASNET_CATCH_EXIT=0: the others go on). A peer that has left
  * because the job is ending looks the same; the news of the end then comes within seconds, and is waited for, by the
  * connector: whoever finds the failed completion holds locks, notes it and goes on.
  *
@@ -26,7 +27,7 @@ static const char *aq_ibv_fault_opcode(const struct aq_ibv_qp *qp, uint64_t id)
 {
     if (qp == NULL)
         return "receiving a message";
-    switch (qp->opcodes[id & (qp->depth - 1)]) { /* an id's low bits are the request's place */
+    switch (qp->opcodes[id & (qp->depth - 1)] & ~AQ_IBV_POST_WORD) { /* an id's low bits are the request's place */
     case IBV_WR_SEND: return "sending a message";
     case IBV_WR_RDMA_WRITE: return "an RDMA write";
     case IBV_WR_RDMA_READ: return "an RDMA read";
@@ -100,22 +101,24 @@ static struct {
 } aq_ibv_failure;
 enum { AQ_IBV_ALL_WELL, AQ_IBV_NOTING, AQ_IBV_NOTED, AQ_IBV_TOLD };
 
-/* Was it a word to a peer that has parted, into its cell? Nobody waits for that, here or there. */
+/* Was it a word to a peer that has parted, into its cell? Nobody waits for that there. */
 static bool aq_ibv_fault_is_moot(const struct aq_ibv_qp *qp, const struct ibv_wc *wc)
 {
     const uint32_t place = (uint32_t)wc->wr_id & (qp->depth - 1); /* see aq_ibv_fault_opcode() */
 
-    return qp->opcodes[place] == IBV_WR_RDMA_WRITE && qp->waits[place] == NULL && aq_ibv_peer_parted(qp->peer);
+    return (qp->opcodes[place] & AQ_IBV_POST_WORD) != 0 && aq_ibv_peer_parted(qp->peer);
 }
 
-void aq_ibv_fault_completion(const struct aq_ibv_rail *rail, const struct aq_ibv_qp *qp, const struct ibv_wc *wc)
+bool aq_ibv_fault_completion(const struct aq_ibv_rail *rail, const struct aq_ibv_qp *qp, const struct ibv_wc *wc)
 {
     int state = AQ_IBV_ALL_WELL;
 
-    if (aq_exit_in_progress() || (qp != NULL && aq_ibv_fault_is_moot(qp, wc))
+    if (qp != NULL && aq_ibv_fault_is_moot(qp, wc))
+        return true; /* and what was posted before it has arrived */
+    if (aq_exit_in_progress()
         || !atomic_compare_exchange_strong_explicit(&aq_ibv_failure.state, &state, AQ_IBV_NOTING, memory_order_relaxed,
                                                     memory_order_relaxed)) /* relaxed: it only picks one thread */
-        return;
+        return false;
     aq_ibv_failure.rail = rail;
     aq_ibv_failure.qp = qp;
     aq_ibv_failure.wc = *wc;
@@ -123,6 +126,7 @@ void aq_ibv_fault_completion(const struct aq_ibv_rail *rail, const struct aq_ibv
     /* release: pairs with the acquire in aq_ibv_fault_news() */
     atomic_store_explicit(&aq_ibv_failure.state, AQ_IBV_NOTED, memory_order_release);
     aq_ibv_connect_wake();
+    return false;
 }
 
 bool aq_ibv_fault_is_known(void)

@@ -53,7 +53,8 @@ bool aq_ibv_cell_write(struct aq_ibv_peer *peer, size_t at, const uint64_t *word
         sge.lkey = buf->lkey[qp->rail->dev->index];
         wr.send_flags = 0;
     }
-    if (aq_ibv_qp_post(qp, &wr, 1, buf != NULL ? &buf->done : NULL, flags | AQ_IBV_POST_RESERVE) == AQ_OK)
+    if (aq_ibv_qp_post(qp, &wr, 1, buf != NULL ? &buf->done : NULL,
+                       flags | AQ_IBV_POST_RESERVE | AQ_IBV_POST_WORD) == AQ_OK)
         return true;
     if (buf != NULL)
         aq_ibv_buf_give(buf);

@@ -42,7 +42,7 @@ enum aq_ibv_type {
 };
 
 #define AQ_IBV_F_REPLY 1u  /* the lane */
-#define AQ_IBV_F_HUNGRY 2u /* its last credit */
+#define AQ_IBV_F_HUNGRY 2u /* its last credit, but for one that is kept */
 
 struct aq_ibv_head {
     uint8_t type, handler, nargs, flags;

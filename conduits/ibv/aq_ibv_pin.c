@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "conduits/ibv/aq_ibv_xfer.h"
@@ -116,15 +117,30 @@ static uint64_t aq_ibv_pin_lockable(void)
     return locked / aq_ibv.dev_count; /* a page counts for each device that it is pinned for */
 }
 
-/* This rank's part of what may be pinned on its host. What is pinned cannot be swapped, and has to leave room for
- * everything else: else the kernel ends some process. */
+/* Bytes that may be pinned on this host. What is pinned cannot be swapped, and has to leave room for everything else: else
+ * the kernel ends some process. */
+static uint64_t aq_ibv_pin_host(void)
+{
+    const char *text = aq_env_str(AQ_ENV_PHYSMEM_MAX), *slash = strrchr(text, '/');
+    const uint64_t memory = aq_spawn_host_facts().memory;
+    struct aq_env_segsize wish;
+
+    if ((slash != NULL && strpbrk(slash, "pPhH") != NULL) || !aq_env_parse_segsize(text, &wish)
+        || (!wish.is_fraction && wish.bytes < AQ_PIN_LEAST))
+        aq_fatal("GASNET_PHYSMEM_MAX is '%s', which is neither a size nor a fraction of memory; write for instance 2/3 "
+                 "or 100GB", text);
+    if (wish.is_fraction)
+        return (uint64_t)((double)memory * wish.fraction);
+    return wish.bytes < memory ? wish.bytes : memory;
+}
+
+/* This rank's part of it, without the buffers of messages: for its segment, and for firehose. */
 static uint64_t aq_ibv_pin_share(void)
 {
-    const struct aq_env_segsize wish = aq_env_segsize(AQ_ENV_PHYSMEM_MAX);
-    const uint64_t memory = aq_spawn_host_facts().memory;
-    const uint64_t bytes = wish.is_fraction ? (uint64_t)((double)memory * wish.fraction) : wish.bytes;
+    const uint64_t share = aq_ibv_pin_host() / (aq_job.host_size == 0 ? 1 : aq_job.host_size);
+    const uint64_t others = aq_ibv_pin_others(), rest = share > 2 * others ? share - others : share / 2;
 
-    return (bytes < memory ? bytes : memory) / (aq_job.host_size == 0 ? 1 : aq_job.host_size);
+    return rest < 2 * AQ_PIN_LEAST ? 2 * AQ_PIN_LEAST : rest;
 }
 
 /* Bytes that firehose may pin in this process, whose segment has so many. */
@@ -141,12 +157,12 @@ static uint64_t aq_ibv_pinnable(uint64_t segment)
 void aq_ibv_pin_limits(void)
 {
     static char why[320];
-    const uint64_t lockable = aq_ibv_pin_lockable(), share = aq_ibv_pin_share(), others = aq_ibv_pin_others();
-    uint64_t most = share > 2 * others ? share - others : share / 2;
+    const uint64_t lockable = aq_ibv_pin_lockable(), share = aq_ibv_pin_share();
+    uint64_t most = share - share / 8; /* the rest is firehose's */
 
-    snprintf(why, sizeof(why), "GASNET_PHYSMEM_MAX is %s: each of the %u ranks of this host may pin %.1f MB; raise it, or "
-             "have fewer ranks on a host",
-             aq_env_str(AQ_ENV_PHYSMEM_MAX), aq_job.host_size, (double)most / 1048576);
+    snprintf(why, sizeof(why), "GASNET_PHYSMEM_MAX is %s, which leaves %.1f MB for a segment, with %u of them on this host; "
+             "raise it, or have fewer ranks on a host",
+             aq_env_str(AQ_ENV_PHYSMEM_MAX), (double)most / 1048576, aq_job.host_size);
     for (unsigned dev = 0; dev < aq_ibv.dev_count; dev++) {
         const uint64_t region = aq_ibv.devs[dev].attr.max_mr_size;
 

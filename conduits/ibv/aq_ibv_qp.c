@@ -91,7 +91,7 @@ int aq_ibv_qp_post(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, unsigned count,
 
         qp->waits[place] = each->next == NULL ? done : (struct aq_ibv_done *)(uintptr_t)each->wr_id;
         each->wr_id = aq_ibv_qp_id(qp, qp->head++);
-        qp->opcodes[place] = (uint8_t)each->opcode;
+        qp->opcodes[place] = (uint8_t)((unsigned)each->opcode | (flags & AQ_IBV_POST_WORD));
         last = each;
     }
     if (signals) {
@@ -120,7 +120,8 @@ bool aq_ibv_qp_drained(struct aq_ibv_qp *qp)
     asked = qp->signalled == qp->head;
     aq_lock_release(&qp->lock);
     if (!idle && !asked)
-        (void)aq_ibv_qp_post(qp, &wr, 1, NULL, AQ_IBV_POST_SIGNAL | AQ_IBV_POST_RESERVE); /* no room: later */
+        (void)aq_ibv_qp_post(qp, &wr, 1, NULL,
+                             AQ_IBV_POST_SIGNAL | AQ_IBV_POST_RESERVE | AQ_IBV_POST_WORD); /* no room: later */
     return idle;
 }
 
@@ -161,8 +162,9 @@ unsigned aq_ibv_qp_reap(struct aq_ibv_rail *rail)
             struct aq_ibv_qp *qp = (struct aq_ibv_qp *)(uintptr_t)(wc[i].wr_id & ~(uint64_t)AQ_IBV_PLACE);
 
             if (AQ_UNLIKELY(wc[i].status != IBV_WC_SUCCESS)) {
-                aq_ibv_fault_completion(rail, qp, &wc[i]); /* which ends the job */
-                continue;
+                if (aq_ibv_fault_completion(rail, qp, &wc[i])) /* else the job ends */
+                    called += aq_ibv_qp_retire(qp, wc[i].wr_id);
+                continue; /* the claim stays: that it had one is not known */
             }
             called += aq_ibv_qp_retire(qp, wc[i].wr_id);
             aq_counter_add(&rail->send_claimed, (uint64_t)-1);

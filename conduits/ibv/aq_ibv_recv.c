@@ -250,7 +250,7 @@ static unsigned aq_ibv_recv_take(struct aq_ibv_rail *rail, const struct ibv_wc *
         struct aq_ibv_rbuf *buf;
 
         if (AQ_UNLIKELY(wc[i].status != IBV_WC_SUCCESS)) {
-            aq_ibv_fault_completion(rail, NULL, &wc[i]); /* which ends the job */
+            (void)aq_ibv_fault_completion(rail, NULL, &wc[i]); /* which ends the job */
             continue;
         }
         buf = aq_ibv_recv_accept(rail, &wc[i]);

@@ -289,8 +289,9 @@ static int aq_fh_events_prove(struct aq_fh_events *events, const char **why_out)
     } else if (aq_fh_events_start(events) != 0) {
         *why_out = "no thread could be started: see ulimit -u";
     } else {
-        *why_out = "events do not come as they must";
         passed = aq_fh_events_judge(events, aq_fh_events_watch_act(events));
+        if (!passed)
+            *why_out = "events do not come as they must";
     }
     aq_fh_events_disarm(events, (uintptr_t)test, (uintptr_t)test + size);
     munmap(test, size);

@@ -88,8 +88,8 @@ static void aq_fh_read_bytes(struct aq_fh_config *config, uint64_t pinnable)
     config->local_bytes = budget.local;
     if (budget.remote + budget.local > pinnable && aq_job.rank == 0)
         aq_warn("GASNET_FIREHOSE_M and GASNET_FIREHOSE_MAXVICTIM_M are %" PRIu64 " MB together, more than the %" PRIu64
-                " MB that can be pinned: transfers may fail; lower them, or raise the limit of locked memory "
-                "(ulimit -l)",
+                " MB that can be pinned: transfers may fail; lower them, or raise what limits it: locked memory "
+                "(ulimit -l), or GASNET_PHYSMEM_MAX",
                 (budget.remote + budget.local) >> 20, pinnable >> 20);
     aq_fh_show_size(AQ_ENV_FIREHOSE_M, budget.remote);
     aq_fh_show_size(AQ_ENV_FIREHOSE_MAXVICTIM_M, budget.local);

@@ -63,6 +63,7 @@ static void test_child_holds(void **state)
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     assert_int_equal(aq_fh_watch_open(AQ_FH_WATCH_EVENTS, note_gone, &gone, &watch, &why), AQ_OK);
+    assert_null(why); /* nothing is to be said of it */
 }
 
 /* --- the end, while others unmap --- */

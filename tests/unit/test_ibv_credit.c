@@ -363,6 +363,24 @@ static void test_want_anew(void **state)
     }
 }
 
+/* Who waits for more gives nothing up, however long that takes. */
+static void test_want_keeps(void **state)
+{
+    const uint32_t window = 2 * AQ_IBV_LEAST_WINDOW + 1;
+    struct lane lane;
+
+    (void)state;
+    lane_open(&lane, 0);
+    lane.posted = window;
+    aq_ibv_credit_grow(&lane.in, window - AQ_IBV_LEAST_WINDOW);
+    lane_tell(&lane, true, false);
+    lane.out.wanted = window + 1;
+    for (int tick = 0; tick < 3; tick++)
+        assert_int_equal(aq_ibv_credit_surplus(&lane.out, &lane.cell, 0), 0);
+    lane.out.wanted = window;
+    assert_int_equal(aq_ibv_credit_surplus(&lane.out, &lane.cell, 0), window - AQ_IBV_LEAST_WINDOW - 1);
+}
+
 /* Credits that were taken before a wish, for messages that leave after it: it is met when they have come. */
 static void test_want_overtakes(void **state)
 {
@@ -444,7 +462,7 @@ int main(void)
         cmocka_unit_test(test_random),    cmocka_unit_test(test_wrap), cmocka_unit_test(test_growth),
         cmocka_unit_test(test_ping_pong), cmocka_unit_test(test_want), cmocka_unit_test(test_liar),
         cmocka_unit_test(test_torn_word), cmocka_unit_test(test_one_way_only), cmocka_unit_test(test_want_anew),
-        cmocka_unit_test(test_want_overtakes),
+        cmocka_unit_test(test_want_keeps), cmocka_unit_test(test_want_overtakes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
