@@ -99,7 +99,7 @@ struct aq_ibv_qp {
     uint32_t max_inline, max_reads;
     bool fences;        /* puts are followed by a read: messages go another way, and might overtake them in memory */
     struct aq_ibv_done *waits[AQ_IBV_QP_DEPTH_MOST]; /* [depth] who waits for the request in that place, or NULL */
-    uint8_t opcodes[AQ_IBV_QP_DEPTH_MOST];           /* [depth] what it was, and AQ_IBV_POST_WORD: a failure does not say */
+    uint8_t opcodes[AQ_IBV_QP_DEPTH_MOST];           /* [depth] what it was, with AQ_IBV_POST_WORD: for messages */
 };
 
 /* --- a far rank --- */

@@ -16,10 +16,10 @@
 #define AQ_IBV_WANT_MOST (AQ_IBV_PARTS + 1) /* credits that a message needs at once, and the one that is kept */
 #define AQ_IBV_INLINE_MOST 448u /* bytes that are ever sent inline */
 
-/* Credits that a message of this handler leaves to others: one for firehose's requests, where there are any. A handler may
- * wait until a peer has been told, by such a request, to forget memory. That could never leave if all our credits with
- * the peer were those of messages which wait there for handlers that wait likewise. (A wish for credits may take it: its
- * buffer comes back at once.) */
+/* Credits that a message of this handler leaves to others: one for firehose's requests, where there are any. A handler
+ * may wait until a peer has been told, by such a request, to forget memory. That could never leave if all our credits
+ * with the peer were those of messages which wait there for handlers that wait likewise. (A wish for credits may take
+ * it: its buffer comes back at once.) */
 static inline unsigned aq_ibv_am_kept(unsigned lane, uint8_t handler)
 {
 #if GASNET_SEGMENT_EVERYTHING

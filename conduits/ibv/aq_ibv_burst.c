@@ -3,9 +3,10 @@
  *
  * The operation of an access region, or of one call for a list of pieces (VIS), is not known to the client before its
  * end, so that nobody can wait for a part of it. So its requests to one peer wait in a list, and leave with one
- * doorbell: when the list is full, when the next one goes elsewhere, after one of more than 4 KiB, whose time a doorbell
- * is nothing to, at the end of the region or call, and with every poll of this thread. Only the last of a list is signalled; requests of a queue pair complete in order, so that its
- * completion stands for all. On a rail whose puts are fenced one read ends the list, for all of its puts.
+ * doorbell: when the list is full, when the next one goes elsewhere, after one of more than 4 KiB, whose time a
+ * doorbell is nothing to, at the end of the region or call, and with every poll of this thread. Only the last of a list
+ * is signalled; requests of a queue pair complete in order, so that its completion stands for all. On a rail whose puts
+ * are fenced one read ends the list, for all of its puts.
  *
  * Everything else is posted and signalled as it comes: a put outside of a region is one that somebody may wait for at
  * once, and a completion that is asked for later costs a request of its own.

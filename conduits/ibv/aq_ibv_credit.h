@@ -124,7 +124,7 @@ static inline bool aq_ibv_credit_wants(const struct aq_ibv_credit_out *out, uint
     return aq_ibv_count_pending(out->wanted, limit);
 }
 
-/* A tick: how many credits a sender that was idle since the last one gives up beside the one for telling so; 0: none. */
+/* A tick: how many credits a sender that was idle since the last gives up beside the one for telling so; 0: none. */
 static inline uint32_t aq_ibv_credit_surplus(struct aq_ibv_credit_out *out, struct aq_ibv_cell *cell, unsigned lane)
 {
     const uint32_t left = aq_ibv_credit_left(out, cell, lane), limit = out->sent + left;

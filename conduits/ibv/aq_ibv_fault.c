@@ -1,10 +1,10 @@
 /*
  * aq_ibv_fault.c - what went wrong on the network, in words: peer, operation, status, likely cause, remedy.
  *
- * A queue pair in error does not come back, and what was under way on it is lost; so the job ends, unless that was a word
- * to a peer that has parted, to which nothing matters (GASNET_CATCH_EXIT=0: the others go on). A peer that has left
- * because the job is ending looks the same; the news of the end then comes within seconds, and is waited for, by the
- * connector: whoever finds the failed completion holds locks, notes it and goes on.
+ * A queue pair in error does not come back, and what was under way on it is lost; so the job ends, unless that was a
+ * word to a peer that has parted, to which nothing matters (GASNET_CATCH_EXIT=0: the others go on). A peer that has
+ * left because the job is ending looks the same; the news of the end then comes within seconds, and is waited for, by
+ * the connector: whoever finds the failed completion holds locks, notes it and goes on.
  *
  * Threads   aq_ibv_fault_completion(), aq_ibv_fault_overdue(): any; else the connector, but for the words
  * Uses      core/aq_exit.h. SPDX-License-Identifier: BSD-3-Clause

@@ -131,8 +131,8 @@ static void aq_ibv_grant_walk(bool all)
     aq_lock_release(&aq_ibv.owes_lock);
 }
 
-/* One at a time: no peer is in another one's hands while its news turn due and the mark is taken away. Who finds another
- * one at it waits: that may have passed what is due now, and nobody else may poll for long. */
+/* One at a time: no peer is in another one's hands while its news turn due and the mark is taken away. Who finds
+ * another one at it waits: that may have passed what is due now, and nobody else may poll for long. */
 void aq_ibv_grant_now(bool all)
 {
     aq_lock_acquire(&aq_ibv.grant_lock);

@@ -117,8 +117,8 @@ static uint64_t aq_ibv_pin_lockable(void)
     return locked / aq_ibv.dev_count; /* a page counts for each device that it is pinned for */
 }
 
-/* Bytes that may be pinned on this host. What is pinned cannot be swapped, and has to leave room for everything else: else
- * the kernel ends some process. */
+/* Bytes that may be pinned on this host. What is pinned cannot be swapped, and has to leave room for everything else:
+ * else the kernel ends some process. */
 static uint64_t aq_ibv_pin_host(void)
 {
     const char *text = aq_env_str(AQ_ENV_PHYSMEM_MAX), *slash = strrchr(text, '/');
@@ -160,8 +160,8 @@ void aq_ibv_pin_limits(void)
     const uint64_t lockable = aq_ibv_pin_lockable(), share = aq_ibv_pin_share();
     uint64_t most = share - share / 8; /* the rest is firehose's */
 
-    snprintf(why, sizeof(why), "GASNET_PHYSMEM_MAX is %s, which leaves %.1f MB for a segment, with %u of them on this host; "
-             "raise it, or have fewer ranks on a host",
+    snprintf(why, sizeof(why), "GASNET_PHYSMEM_MAX is %s, which leaves %.1f MB for a segment, with %u of them on this "
+             "host; raise it, or have fewer ranks on a host",
              aq_env_str(AQ_ENV_PHYSMEM_MAX), (double)most / 1048576, aq_job.host_size);
     for (unsigned dev = 0; dev < aq_ibv.dev_count; dev++) {
         const uint64_t region = aq_ibv.devs[dev].attr.max_mr_size;
