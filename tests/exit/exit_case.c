@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,9 +47,12 @@ static void on_held_request(gex_Token_t token, gex_AM_Arg_t code)
     gasnet_exit((int)code);
 }
 
+static atomic_int told;
+
 static void on_nothing(gex_Token_t token)
 {
     (void)token;
+    atomic_store(&told, 1);
 }
 
 static gex_AM_Entry_t table[] = {
@@ -113,8 +117,10 @@ static void rest_sleep(void)
 static void rest_seconds(void)
 {
     const char *seconds = getenv("EXIT_CASE_SECONDS");
-    const time_t end = time(NULL) + (seconds != NULL ? atoi(seconds) : 1);
+    const time_t end = time(NULL) + 1 + (seconds != NULL ? atoi(seconds) : 1);
 
+    GASNET_BLOCKUNTIL(atomic_load(&told)); /* and then not seen to, until its sender is gone */
+    sleep(1);
     GASNET_BLOCKUNTIL(time(NULL) > end);
 }
 
