@@ -49,6 +49,7 @@ ranks() {
 
 # ends_by SIGNAL NUMBER: sent to the process that the user starts, which dies of it
 ends_by() {
+    : >"$work/out" # what is counted below is this job's
     GASNET_SPAWNFN=L perl -e '$SIG{INT} = $SIG{QUIT} = "DEFAULT"; exec @ARGV' "$prog" 3 stay 20 >"$work/out" 2>"$work/err" </dev/null &
     pid=$!
     for i in $(seq 100); do
