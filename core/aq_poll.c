@@ -175,6 +175,8 @@ static __attribute__((noinline, cold)) void aq_wait_look(struct aq_waiter *waite
         next_report = now + 2 * (now - waiter->since) + aq_wait.stall_ns; /* ever more rarely */
         aq_wait_report(waiter, now);
     }
+    if (aq_job.conduit->wait_look != NULL)
+        aq_job.conduit->wait_look(waiter->peer);
 }
 
 static void aq_wait_on_signal(int number)

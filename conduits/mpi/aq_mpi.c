@@ -131,9 +131,9 @@ static int aq_mpi_init(void)
     const gex_Rank_t far = aq_job.size - aq_job.nbrhd_size;
     int rc;
 
-    aq_mpi.alone = aq_job.nbrhd_count < 2;
+    atomic_store_explicit(&aq_mpi.alone, aq_job.nbrhd_count < 2, memory_order_relaxed);
     rc = aq_shm_init();
-    if (rc != AQ_OK || aq_mpi.alone)
+    if (rc != AQ_OK || aq_mpi_is_alone())
         return rc;
     rc = aq_mpi_check_ranks();
     if (rc != AQ_OK)
@@ -202,7 +202,7 @@ static unsigned aq_mpi_poll(bool replies_only)
     if (spared && aq_job.nbrhd_size == 1 && !aq_mpi_rma_busy())
         return 0;
     near = aq_shm_poll(replies_only);
-    if (aq_mpi.alone || (!aq_mpi_rma_busy() && (spared || aq_shm_spare(&aq_mpi_spare, near))))
+    if (aq_mpi_is_alone() || (!aq_mpi_rma_busy() && (spared || aq_shm_spare(&aq_mpi_spare, near))))
         return near;
     return near + aq_mpi_poll_far(replies_only, spared);
 }
@@ -228,13 +228,20 @@ static bool aq_mpi_is_moving(void)
     return moving;
 }
 
+/* What a thread waits for may never come. */
+static void aq_mpi_wait_look(gex_Rank_t peer)
+{
+    /* acquire: pairs with the release in aq_mpi_close() */
+    if (AQ_LIKELY(!atomic_load_explicit(&aq_mpi.over, memory_order_acquire)) || !aq_mpi.lost)
+        return;
+    if (peer == GEX_RANK_INVALID || !aq_shm_is_near(peer))
+        aq_mpi_check_over();
+}
+
 static void aq_mpi_sleep(uint32_t bell, uint64_t max_ns)
 {
-    const bool moving = !aq_mpi.alone && aq_mpi_is_moving();
+    const bool moving = !aq_mpi_is_alone() && aq_mpi_is_moving();
 
-    /* acquire: pairs with the release in aq_mpi_close() */
-    if (AQ_UNLIKELY(atomic_load_explicit(&aq_mpi.over, memory_order_acquire)) && aq_mpi.lost)
-        aq_mpi_check_over(); /* what this waits for may never come */
     if (moving && aq_mpi_yields < AQ_MPI_YIELDS) {
         aq_mpi_yields++;
         sched_yield();
@@ -242,7 +249,7 @@ static void aq_mpi_sleep(uint32_t bell, uint64_t max_ns)
     }
     if (moving) {
         max_ns = AQ_MPI_NAP_LEAST_NS < max_ns ? AQ_MPI_NAP_LEAST_NS : max_ns;
-    } else if (!aq_mpi.alone) {
+    } else if (!aq_mpi_is_alone()) {
         aq_mpi_yields = 0;
         max_ns = aq_mpi_nap_ns < max_ns ? aq_mpi_nap_ns : max_ns;
         aq_mpi_nap_ns = 2 * aq_mpi_nap_ns < AQ_MPI_NAP_MOST_NS ? 2 * aq_mpi_nap_ns : AQ_MPI_NAP_MOST_NS;
@@ -255,7 +262,7 @@ static void aq_mpi_sleep(uint32_t bell, uint64_t max_ns)
 /* Requests: of replies nobody tells whether they were handled. */
 static void aq_mpi_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out)
 {
-    if (aq_mpi.alone || aq_shm_is_near(jobrank)) {
+    if (aq_mpi_is_alone() || aq_shm_is_near(jobrank)) {
         aq_shm_peer_counts(jobrank, sent_out, handled_out);
         return;
     }
@@ -271,7 +278,7 @@ static void aq_mpi_exit(uint64_t max_ns)
 {
     const struct timespec nap = { .tv_nsec = 20000 };
     const uint64_t end = aq_now_ns() + max_ns;
-    bool drained = aq_mpi.alone;
+    bool drained = aq_mpi_is_alone();
 
     while (!drained) {
         if (aq_mpi_try_enter()) { /* else its owner may be parked for good */
@@ -304,6 +311,7 @@ const struct aq_conduit_ops aq_mpi_conduit = {
     .sleep = aq_mpi_sleep,
     .sleep_cancel = aq_shm_sleep_cancel,
     .sleep_ring = aq_shm_sleep_ring,
+    .wait_look = aq_mpi_wait_look,
     .peer_counts = aq_mpi_peer_counts,
     .put = aq_mpi_any_put,
     .get = aq_mpi_any_get,

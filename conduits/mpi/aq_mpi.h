@@ -22,7 +22,7 @@
 
 struct aq_mpi {
     const struct aq_mpi_lib *lib; /* NULL: not loaded */
-    bool alone;                   /* no far rank: MPI carries nothing */
+    atomic_bool alone;            /* no far rank, or none any more: MPI carries nothing */
     aq_lock lock;                 /* around MPI */
     atomic_uint waiting;          /* par: threads that wait for it */
     atomic_bool inside;           /* seq: in MPI, for a signal handler that wants to */
@@ -30,6 +30,12 @@ struct aq_mpi {
     bool lost;                    /* before that: with messages or transfers, of some rank, that will never end */
 };
 extern struct aq_mpi aq_mpi;
+
+/* relaxed: set at the start, and at the end by the thread that is in MPI_Finalize, which keeps the lock */
+static inline bool aq_mpi_is_alone(void)
+{
+    return atomic_load_explicit(&aq_mpi.alone, memory_order_relaxed);
+}
 
 /* Loads the module, once. AQ_OK, or negative and the reason in why[len]. */
 int aq_mpi_load(char *why, size_t len);

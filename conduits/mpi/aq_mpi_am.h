@@ -61,8 +61,8 @@ struct aq_mpi_am {
     uint32_t window;
     uint64_t sending[AQ_MPI_LANES];          /* bytes of buffers that MPI has not let go of */
     uint32_t coming[AQ_MPI_LANES];           /* payloads on their way in */
-    uint32_t lent;                           /* payloads on their way out of the client's memory, */
-    uint32_t turns;                          /* and polls while there are some */
+    uint32_t lent;                           /* payloads on their way out of the client's memory */
+    uint32_t turns;                          /* polls */
     struct {
         struct aq_mpi_buf *first, *last;     /* messages whose payloads have come */
     } ready[AQ_MPI_LANES];

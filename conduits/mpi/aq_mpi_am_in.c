@@ -24,7 +24,8 @@
 #define AQ_IN_LOOKS 8u       /* looks of a poll after one that found nothing: somebody waits */
 #define AQ_IN_HARD 64u       /* polls in a row that find nothing, for a look at every slot */
 #define AQ_IN_YIELD 4u       /* polls that find another thread inside, for one that gives its core away */
-#define AQ_IN_RECLAIM 16u    /* polls between two looks at what is being sent */
+#define AQ_IN_RECLAIM 16u    /* polls between two looks at what is being sent, and, */
+#define AQ_IN_TURNS 1024u    /* whatever comes meanwhile, at every slot */
 
 /* What a poll has found. */
 struct aq_mpi_found {
@@ -86,8 +87,9 @@ static inline bool aq_mpi_in_packet(struct aq_mpi_found *found)
     const struct aq_mpi_arrival *arrival = &found->arrival;
     struct aq_mpi_message *message = &found->message;
 
+    /* not this process's limit for long ones: it may be lower than the sender's, for near ranks */
     if (AQ_UNLIKELY(!aq_mpi_packet_decode(aq_mpi_ring_packet(arrival), arrival->nbytes, aq_limits.max_medium,
-                                          aq_limits.max_long, message)))
+                                          AQ_MPI_MAX_LONG, message)))
         aq_mpi_in_malformed(arrival->source, "its length or kind");
     if (AQ_UNLIKELY(!aq_mpi_credit_take(&aq_mpi_am.peers[arrival->source], message->head.units,
                                         message->head.messages)))
@@ -123,7 +125,9 @@ static __attribute__((noinline)) bool aq_mpi_in_ready(unsigned lanes, struct aq_
 /* Credit that a thread could not tell of because another had the lock. */
 static __attribute__((cold)) void aq_mpi_in_tell_all(void)
 {
-    atomic_store_explicit(&aq_mpi_am.due, false, memory_order_relaxed); /* set again by who comes later */
+    /* acquire, and an exchange: either this reads what aq_mpi_in_pay() has written, and so sees its counts, or that is
+     * written after it and stays */
+    (void)atomic_exchange_explicit(&aq_mpi_am.due, false, memory_order_acquire);
     for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
         if (aq_mpi_credit_due(&aq_mpi_am.peers[rank], aq_mpi_am.window))
             aq_mpi_am_tell(rank);
@@ -152,6 +156,17 @@ static __attribute__((noinline)) bool aq_mpi_in_idle(unsigned lanes, struct aq_m
     return aq_mpi_in_packet(found);
 }
 
+/* Also while so much comes that no poll is idle: payloads on their way, and what waits behind a packet that hangs. */
+static __attribute__((noinline)) bool aq_mpi_in_by_turns(unsigned lanes, struct aq_mpi_found *found)
+{
+    if (aq_mpi_am.lent != 0 || aq_mpi_am.coming[AQ_MPI_REPLY] + aq_mpi_am.coming[AQ_MPI_REQUEST] != 0)
+        aq_mpi_am_reclaim();
+    if (aq_mpi_am.turns % AQ_IN_TURNS != 0 || !aq_mpi_ring_take(lanes, 0, &found->arrival))
+        return false;
+    aq_mpi_ring_watch();
+    return aq_mpi_in_packet(found);
+}
+
 /* Replies come first; but they may not keep requests waiting for ever. */
 static inline bool aq_mpi_in_take(unsigned lanes, unsigned looks, struct aq_mpi_arrival *arrival)
 {
@@ -173,16 +188,16 @@ static bool aq_mpi_in_find(bool replies_only, struct aq_mpi_found *found)
     unsigned open = lanes;
 
     found->buf = NULL;
-    if (AQ_UNLIKELY(aq_mpi_am.lent != 0) && ++aq_mpi_am.turns % AQ_IN_RECLAIM == 0)
-        aq_mpi_am_reclaim(); /* also while so much comes that no poll is idle */
     if (AQ_UNLIKELY(atomic_load_explicit(&aq_mpi_am.due, memory_order_relaxed)))
         aq_mpi_in_tell_all();
-    if (AQ_UNLIKELY(aq_mpi_am.ready[AQ_MPI_REPLY].first != NULL || aq_mpi_am.ready[AQ_MPI_REQUEST].first != NULL)
-        && aq_mpi_in_ready(lanes, found))
-        return true;
     for (unsigned lane = 0; lane < AQ_MPI_LANES; lane++)
         if (AQ_UNLIKELY(aq_mpi_am.coming[lane] >= AQ_MPI_COMING)) /* no more of them before some have come */
             open &= ~(1u << lane);
+    if (AQ_UNLIKELY(++aq_mpi_am.turns % AQ_IN_RECLAIM == 0) && aq_mpi_in_by_turns(open, found))
+        return true;
+    if (AQ_UNLIKELY(aq_mpi_am.ready[AQ_MPI_REPLY].first != NULL || aq_mpi_am.ready[AQ_MPI_REQUEST].first != NULL)
+        && aq_mpi_in_ready(lanes, found))
+        return true;
     while (aq_mpi_in_take(open, looks, &found->arrival)) {
         const bool is_there = aq_mpi_in_packet(found);
 
@@ -208,7 +223,8 @@ static inline void aq_mpi_in_pay(uint32_t source, size_t nbytes)
     if (AQ_LIKELY(!aq_mpi_credit_due(peer, aq_mpi_am.window)))
         return;
     if (!aq_mpi_try_enter()) { /* who has the lock, or comes next, does it */
-        atomic_store_explicit(&aq_mpi_am.due, true, memory_order_relaxed);
+        /* release, and an exchange: see aq_mpi_in_tell_all() */
+        (void)atomic_exchange_explicit(&aq_mpi_am.due, true, memory_order_release);
         return;
     }
     if (aq_mpi_credit_due(peer, aq_mpi_am.window))

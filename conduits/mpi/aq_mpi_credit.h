@@ -31,7 +31,7 @@
 #include "core/aq_lock.h"
 
 #define AQ_MPI_UNIT 1024u        /* bytes in a packet that cost as much as the packet */
-#define AQ_MPI_UNIT_APART 4096u  /* the same of a payload that travels by itself */
+#define AQ_MPI_UNIT_APART 4096u  /* the same of a payload that travels by itself: the most that a unit stands for */
 #define AQ_MPI_COST_MOST 17u
 #define AQ_MPI_WINDOW_LEAST 48u
 #define AQ_MPI_WINDOW_MOST 8192u /* messages are counted in 16 bits, of which this uses few */
@@ -116,10 +116,10 @@ static inline void aq_mpi_credit_tell(struct aq_mpi_peer *peer, uint32_t *units_
 }
 
 /* The window of each of so many ranks, so that together they can leave no more than bytes with a rank that is not
- * looking. */
+ * looking: of payloads of more than 64 KiB an MPI sends the beginning at most. */
 static inline uint32_t aq_mpi_credit_window(uint32_t wanted, uint32_t ranks, uint64_t bytes)
 {
-    const uint64_t fair = bytes / AQ_MPI_UNIT / (ranks == 0 ? 1 : ranks);
+    const uint64_t fair = bytes / AQ_MPI_UNIT_APART / (ranks == 0 ? 1 : ranks);
     const uint64_t most = fair < wanted ? fair : wanted;
 
     return most < AQ_MPI_WINDOW_LEAST ? AQ_MPI_WINDOW_LEAST

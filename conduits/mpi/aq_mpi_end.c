@@ -107,7 +107,7 @@ static void aq_mpi_nap(void)
 /* Inside: moves on what is on its way to and from us. True: there is nothing. */
 static bool aq_mpi_is_empty(void)
 {
-    return aq_mpi.alone || aq_mpi_am.lib == NULL || (aq_mpi_am_drain() && aq_mpi_rma_drain());
+    return aq_mpi_is_alone() || aq_mpi_am.lib == NULL || (aq_mpi_am_drain() && aq_mpi_rma_drain());
 }
 
 /* Keeps the library's other threads out of MPI from now on; false if one stays in there, or something is on its way. */
@@ -194,7 +194,7 @@ static void aq_mpi_close(void)
     aq_mpi_rma_fini();
     /* release: pairs with the acquire in aq_mpi_check_over(). A program that leaves has its end anyhow */
     atomic_store_explicit(&aq_mpi.over, by_client, memory_order_release);
-    aq_mpi.alone = true; /* polls look no more */
+    atomic_store_explicit(&aq_mpi.alone, true, memory_order_relaxed); /* polls look no more */
     aq_mpi.lib->job.close();
 }
 

@@ -15,7 +15,7 @@
 void aq_mpi_meet(void)
 {
     struct aq_waiter waiter = AQ_WAITER_INIT("the other ranks at a collective call", GEX_RANK_INVALID);
-    bool begun = false, met = aq_mpi.alone || aq_mpi_rma.lib == NULL;
+    bool begun = false, met = aq_mpi_is_alone() || aq_mpi_rma.lib == NULL;
 
     /* transfers end first, of others with us, too: who goes on from here may have the list of requests for itself */
     while (!met || aq_mpi_rma_busy()) {
@@ -55,7 +55,7 @@ int aq_mpi_segment_attach(uintptr_t size, void **base_out)
 
     aq_mpi_meet(); /* before we wait for ranks of this host where nobody looks at MPI */
     rc = aq_shm_segment_attach(size, base_out);
-    if (rc != AQ_OK || aq_mpi.alone)
+    if (rc != AQ_OK || aq_mpi_is_alone())
         return rc;
     return aq_mpi_choose(aq_mpi_choose_wants_window() && aq_mpi_window_open(*base_out, size));
 }
@@ -65,7 +65,7 @@ int aq_mpi_rma_init(void)
     int rc;
 
     aq_mpi_choose_none();
-    if (aq_mpi.alone)
+    if (aq_mpi_is_alone())
         return AQ_OK;
     aq_mpi_rma.lib = aq_mpi.lib->rma;
     rc = aq_mpi_xfer_init();

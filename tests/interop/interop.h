@@ -121,7 +121,7 @@ void memory_register(gex_EP_t ep);
 
 /* --- mix_after.c --- */
 
-/** mix_after - with how "after-...": MPI_Finalize, and communication after it, which must not return. False: another
+/** mix_after - with how "after-...": MPI_Finalize, and what comes after it, which does not return. False: another
  *  end. */
 bool mix_after(const char *how);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mix_after.c - a program that goes on communicating after its MPI_Finalize: what it must not do, and has to be told.
+ * mix_after.c - a program that goes on communicating after its MPI_Finalize: what it must not do, and has to be told;
+ * and one that does not.
  * Owns      a thread
  * Threads   the caller's; after-thread: another, which puts while the main one calls MPI_Finalize
  * Uses      interop.h, pthreads
@@ -8,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "interop.h"
 
@@ -46,14 +48,28 @@ static void *put_on(void *arg)
 }
 
 /* A put that was begun before, and whose answer nobody has taken in. */
-static void end_and_wait(void)
+static gex_Event_t begin_and_end(void)
 {
     static unsigned char word[8];
     const gex_Event_t event = gex_RMA_PutNB(it.tm, (gex_Rank_t)right(), far_memory(), word, sizeof(word), GEX_EVENT_NOW,
                                             0);
 
     MPI_Finalize();
-    gex_Event_Wait(event);
+    return event;
+}
+
+static void end_and_wait(int mode)
+{
+    gasnet_set_waitmode(mode);
+    gex_Event_Wait(begin_and_end());
+}
+
+/* What has been begun is not waited for: that is no mistake. */
+static _Noreturn void end_and_work(void)
+{
+    begin_and_end();
+    sleep(2);
+    gasnet_exit(0);
 }
 
 bool mix_after(const char *how)
@@ -63,8 +79,10 @@ bool mix_after(const char *how)
 
     if (strncmp(how, "after-", 6) != 0)
         return false;
-    if (strcmp(how, "after-wait") == 0) {
-        end_and_wait();
+    if (strcmp(how, "after-work") == 0)
+        end_and_work();
+    if (strcmp(how, "after-wait") == 0 || strcmp(how, "after-spin") == 0) {
+        end_and_wait(strcmp(how, "after-spin") == 0 ? GASNET_WAIT_SPIN : GASNET_WAIT_SPINBLOCK);
         return true;
     }
     if (threaded)

@@ -167,9 +167,14 @@ for after in put thread; do
     check "$after after MPI_Finalize: an error that says so; archive, par" \
         refused 'after its MPI_Finalize' mpirun 2 "$off" $(mixed archive-par --start client --end after-$after messages)
 done
-check "waiting after MPI_Finalize for what was begun before: an error that says so; archive, seq" \
-    refused 'after its MPI_Finalize' mpirun 2 "$off GASNET_MPI_RMA=messages" \
-    $(mixed archive-seq --start client --end after-wait messages)
+for after in wait spin; do
+    check "after MPI_Finalize a $after for what was begun before: an error that says so; archive, seq" \
+        refused 'after its MPI_Finalize' mpirun 2 "$off GASNET_MPI_RMA=messages" \
+        $(mixed archive-seq --start client --end after-$after messages)
+done
+check "what was begun before MPI_Finalize and nobody waits for; archive, par, with a progress thread" \
+    right mpirun 2 "$off GASNET_MPI_RMA=messages GASNET_PROGRESS_THREAD=1" \
+    $(mixed archive-par --start client --end after-work messages)
 check "and nothing is left of them" tap_gone
 
 check "Fortran and MPI, halos in turns; no shared memory, 3 ranks" right mpirun 3 "$off" "$work/hybrid"

@@ -442,7 +442,10 @@ static void test_cost(void **state)
         assert_true(aq_mpi_credit_cost(nbytes) >= 1 && aq_mpi_credit_cost(nbytes) <= AQ_MPI_COST_MOST);
     assert_int_equal(aq_mpi_credit_window(128, 1, UINT64_C(64) << 20), 128);
     assert_int_equal(aq_mpi_credit_window(1, 1, UINT64_C(64) << 20), AQ_MPI_WINDOW_LEAST);
-    assert_int_equal(aq_mpi_credit_window(128, 1024, UINT64_C(64) << 20), 64);
+    assert_int_equal(aq_mpi_credit_window(128, 256, UINT64_C(64) << 20), 64);
+    assert_int_equal(aq_mpi_credit_window(8192, 8, UINT64_C(64) << 20), 2048);
+    for (size_t nbytes = 0; nbytes <= 65536; nbytes++)
+        assert_true(nbytes <= (size_t)AQ_MPI_UNIT_APART * aq_mpi_credit_cost(nbytes));
     assert_int_equal(aq_mpi_credit_window(128, 1000000, UINT64_C(64) << 20), AQ_MPI_WINDOW_LEAST);
     assert_int_equal(aq_mpi_credit_window(1u << 30, 1, UINT64_C(1) << 60), AQ_MPI_WINDOW_MOST);
     assert_int_equal(aq_mpi_credit_window(128, 0, UINT64_C(64) << 20), 128);
