@@ -242,16 +242,28 @@ static _Noreturn void aq_minder_fini_and_exit(int code)
     _exit(code);
 }
 
-/* A thread of the client is on its way out, and each step of that is bounded. Should it hang all the same, on
- * a lock that a thread held which is no more: nobody but us ends the process of the host's first rank. */
-static void aq_minder_limit(uint32_t state, uint64_t now)
+/* does a rank of this host, still there, write out its last words? */
+static bool aq_minder_any_flushes(void)
+{
+    for (uint32_t i = 0; i < aq_minder.board->size; i++)
+        if (aq_minder_state(i) == AQ_RANK_FLUSHING
+            /* relaxed: joined long ago */
+            && !aq_minder_dead(atomic_load_explicit(&aq_minder.board->rank[i].pid, memory_order_relaxed)))
+            return true;
+    return false;
+}
+
+/* A thread of the client is on its way out, and each step of that is bounded, but for last words, which take as long as
+ * their reader; ranks may wait for each other's. Should it hang all the same, on a lock that a thread held which is no
+ * more: nobody but us ends the process of the host's first rank. */
+static void aq_minder_limit(uint64_t now)
 {
     if (!aq_minder_time_is_up())
         return;
-    if (aq_minder.limit_ns == 0)
+    if (aq_minder.limit_ns == 0 || aq_minder_any_flushes())
         aq_minder.limit_ns = now + (2 * (uint64_t)aq_minder.board->exit_timeout_ms + 4 * AQ_MINDER_LAST_MS +
                                     AQ_MINDER_CALL_MS) * 1000000ull;
-    if (now >= aq_minder.limit_ns && state != AQ_RANK_FLUSHING)
+    if (now >= aq_minder.limit_ns)
         /* relaxed: settled long ago */
         _exit(atomic_load_explicit(&aq_minder.board->exit_code, memory_order_relaxed));
 }
@@ -270,7 +282,7 @@ static void aq_minder_end_self(const struct aq_ending *e)
         /* a thread of the client is on its way out; it may be stuck there, on a lock that it held when
          * a signal took it away */
         if (state >= AQ_RANK_LEFT && !(state == AQ_RANK_EXITING && aq_minder_time_is_up())) {
-            aq_minder_limit(state, now);
+            aq_minder_limit(now);
             return;
         }
         aq_minder.ending = true;

@@ -323,6 +323,17 @@ static void write_files(void)
     gasnet_exit(number);
 }
 
+/* more than a pipe holds: the exit writes it */
+static void write_much(void)
+{
+    static char buffer[1 << 20];
+
+    setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+    for (int i = 0; i < 5000; i++)
+        puts("#######################################");
+    gasnet_exit(37);
+}
+
 static void request(unsigned to, int handler)
 {
     gex_AM_RequestShort1(tm, to, (gex_AM_Index_t)handler, 0, number);
@@ -354,6 +365,8 @@ static int other_case(int n)
         forked_child();
     if (n == 30)
         write_files();
+    if (n == 37)
+        write_much();
     if (n == 32)                                      /* killed from outside, in the barrier */
         rest_barrier();
     if (n == 33)
