@@ -152,6 +152,16 @@ static bool aq_item_has_room(struct aq_flat *flat, const struct aq_item *item, s
     return aq_shm_coll_all_done(&flat->shm, need);
 }
 
+/* May others learn from a store of ours? See conduits/conduit.h. */
+static inline bool aq_flat_may_tell(void)
+{
+#if GASNET_SEGMENT_EVERYTHING
+    return aq_job.conduit->may_tell == NULL || aq_job.conduit->may_tell();
+#else
+    return true;
+#endif
+}
+
 /* Post the operand of the next step. False: no room yet. */
 static inline bool aq_item_post(struct aq_flat *flat, struct aq_item *item)
 {
@@ -163,7 +173,7 @@ static inline bool aq_item_post(struct aq_flat *flat, struct aq_item *item)
     if (aq_item_gives(flat, item)) {
         const size_t bytes = aq_step_bytes(item, step);
 
-        if (!aq_item_has_room(flat, item, step, *block_user))
+        if (!aq_item_has_room(flat, item, step, *block_user) || !aq_flat_may_tell())
             return false;
         if (bytes > 0) {
             memcpy(aq_step_data(flat, item, flat->shm.me, step), (const char *)call->src + at, bytes);
@@ -229,7 +239,7 @@ static bool aq_item_share(struct aq_flat *flat, struct aq_item *item)
     const uint32_t me = flat->shm.me;
     size_t at, bytes;
 
-    if (item->posted == step || !aq_all_posted(flat, item, step, &item->seen_posted))
+    if (item->posted == step || !aq_all_posted(flat, item, step, &item->seen_posted) || !aq_flat_may_tell())
         return false;
     at = aq_step_slice(flat, item, step, me);
     bytes = aq_step_slice(flat, item, step, me + 1) - at;

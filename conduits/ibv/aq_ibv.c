@@ -147,6 +147,11 @@ static int aq_ibv_init(void)
 
 /* --- polling --- */
 
+static bool aq_ibv_may_tell(void)
+{
+    return aq_ibv.alone || aq_ibv_rma_is_quiet();
+}
+
 static unsigned aq_ibv_poll_far(bool replies_only)
 {
     static _Thread_local uint32_t turn;
@@ -282,6 +287,7 @@ const struct aq_conduit_ops aq_ibv_conduit = {
     .sleep = aq_shm_sleep,
     .sleep_cancel = aq_shm_sleep_cancel,
     .sleep_ring = aq_shm_sleep_ring,
+    .may_tell = aq_ibv_may_tell,
     .peer_counts = aq_ibv_peer_counts,
     .put = aq_ibv_put,
     .get = aq_ibv_get,

@@ -20,11 +20,22 @@
 #include "core/aq_rc.h"
 #include "other/shm/aq_shm.h"
 
+static inline bool aq_ibv_am_is_firehose(uint8_t handler)
+{
+    return handler == AQ_HIDX_FIREHOSE || handler == AQ_HIDX_FIREHOSE_REPLY;
+}
+
 /* May a message leave now? While a peer could still aim at memory that this process has unmapped, none leaves, not to
  * near ranks either, who might pass it on; but for those that put this right. */
 static inline bool aq_ibv_am_may(uint8_t handler)
 {
-    return AQ_LIKELY(aq_ibv_rma_is_quiet()) || handler == AQ_HIDX_FIREHOSE || handler == AQ_HIDX_FIREHOSE_REPLY;
+    return AQ_LIKELY(aq_ibv_rma_is_quiet()) || aq_ibv_am_is_firehose(handler);
+}
+
+/* The program does not know of firehose's messages: they matter to nobody once the peer has parted. */
+static inline unsigned aq_ibv_am_word(uint8_t handler)
+{
+    return aq_ibv_am_is_firehose(handler) ? AQ_IBV_POST_WORD : 0;
 }
 
 /* --- credits --- */
@@ -38,7 +49,7 @@ static void aq_ibv_am_want(struct aq_ibv_peer *peer, unsigned lane, unsigned n, 
     if (aq_ibv_credit_wants(out, limit))
         return;
     out->sent++;
-    if (aq_ibv_am_post_inline(peer, lane, &fragment, NULL, 0) != AQ_OK) {
+    if (aq_ibv_am_post_inline(peer, lane, &fragment, NULL, 0, 0) != AQ_OK) {
         out->sent--;
         return;
     }
@@ -140,9 +151,9 @@ static inline int aq_ibv_am_post_small(struct aq_ibv_peer *peer, unsigned lane, 
 }
 
 int aq_ibv_am_post_inline(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment, const void *data,
-                          size_t nbytes)
+                          size_t nbytes, unsigned flags)
 {
-    return aq_ibv_am_post_small(peer, lane, fragment, data, nbytes, NULL, 0, 0);
+    return aq_ibv_am_post_small(peer, lane, fragment, data, nbytes, NULL, 0, flags);
 }
 
 int aq_ibv_am_post_behind(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment,
@@ -152,14 +163,15 @@ int aq_ibv_am_post_behind(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv
 }
 
 /* One buffer, with the fragment from bytes on. */
-static int aq_ibv_am_post_buf(struct aq_ibv_peer *peer, struct aq_ibv_buf *buf, uint8_t *bytes, size_t len)
+static int aq_ibv_am_post_buf(struct aq_ibv_peer *peer, struct aq_ibv_buf *buf, uint8_t *bytes, size_t len,
+                              unsigned flags)
 {
     struct aq_ibv_qp *qp = peer->qps[peer->am_qp];
     struct ibv_sge sge = { .addr = (uintptr_t)bytes, .length = (uint32_t)len,
                            .lkey = buf->lkey[qp->rail->dev->index] };
     struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND };
 
-    return aq_ibv_qp_post(qp, &wr, 1, &buf->done, 0);
+    return aq_ibv_qp_post(qp, &wr, 1, &buf->done, flags);
 }
 
 /* A message in one fragment that is not inline. */
@@ -176,7 +188,8 @@ static int aq_ibv_am_send_one(struct aq_ibv_peer *peer, unsigned lane, struct aq
     end = aq_ibv_packet_write(buf->bytes, fragment);
     if (out->nbytes != 0)
         memcpy(end, out->src, out->nbytes);
-    rc = aq_ibv_am_post_buf(peer, buf, buf->bytes, (size_t)(end - buf->bytes) + out->nbytes);
+    rc = aq_ibv_am_post_buf(peer, buf, buf->bytes, (size_t)(end - buf->bytes) + out->nbytes,
+                            aq_ibv_am_word(out->handler));
     if (rc == AQ_OK)
         aq_ibv_am_told(peer, &fragment->head);
     else
@@ -237,7 +250,7 @@ int aq_ibv_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned
         return AQ_RETRY;
     aq_lock_acquire(&peer->lock);
     if (AQ_LIKELY(aq_ibv_am_claim(peer, lane, 1, aq_ibv_am_kept(lane, handler)))) {
-        rc = aq_ibv_am_post_inline(peer, lane, &fragment, NULL, 0);
+        rc = aq_ibv_am_post_inline(peer, lane, &fragment, NULL, 0, 0);
         if (AQ_LIKELY(rc == AQ_OK))
             peer->sent++;
         else
@@ -270,7 +283,7 @@ int aq_ibv_am_eager(struct aq_ibv_peer *peer, const struct aq_am_out *out)
         else if (!fits)
             rc = aq_ibv_am_send_parts(peer, lane, &fragment, out, 0, count, each);
         else if (aq_ibv_data_at(whole, out->nargs) + out->nbytes <= peer->qps[peer->am_qp]->max_inline)
-            rc = aq_ibv_am_post_inline(peer, lane, &fragment, out->src, out->nbytes);
+            rc = aq_ibv_am_post_inline(peer, lane, &fragment, out->src, out->nbytes, aq_ibv_am_word(out->handler));
         else
             rc = aq_ibv_am_send_one(peer, lane, &fragment, out);
         if (rc == AQ_OK)
@@ -297,6 +310,8 @@ int aq_ibv_am_send(const struct aq_am_out *out)
     peer = aq_ibv_peer(out->jobrank);
     if (peer == NULL)
         return AQ_RETRY;
+    if (AQ_UNLIKELY(aq_ibv_am_is_firehose(out->handler)) && aq_ibv_peer_parted(peer))
+        return AQ_OK; /* its credits come back no more */
     return out->kind == AQ_AM_LONG ? aq_ibv_am_long(peer, out) : aq_ibv_am_eager(peer, out);
 }
 
@@ -313,7 +328,7 @@ void aq_ibv_am_skip(struct aq_ibv_peer *peer)
         if (surplus == 0 || surplus > UINT16_MAX)
             continue;
         peer->out[lane].sent += surplus + 1;
-        if (aq_ibv_am_post_inline(peer, lane, &fragment, NULL, 0) != AQ_OK)
+        if (aq_ibv_am_post_inline(peer, lane, &fragment, NULL, 0, AQ_IBV_POST_WORD) != AQ_OK)
             peer->out[lane].sent -= surplus + 1;
         else
             aq_counter_add(&aq_ibv.counts.skips, 1);

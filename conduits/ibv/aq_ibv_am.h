@@ -36,9 +36,9 @@ bool aq_ibv_am_claim(struct aq_ibv_peer *peer, unsigned lane, unsigned fragments
 void aq_ibv_am_head(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_head *head);
 /* Peer's lock held: news that a head told are under way. */
 void aq_ibv_am_told(struct aq_ibv_peer *peer, const struct aq_ibv_head *head);
-/* Peer's lock held, credit claimed: a fragment of at most AQ_IBV_INLINE_MOST bytes. */
+/* Peer's lock held, credit claimed: a fragment of at most AQ_IBV_INLINE_MOST bytes. flags: AQ_IBV_POST_*. */
 int aq_ibv_am_post_inline(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment, const void *data,
-                          size_t nbytes);
+                          size_t nbytes, unsigned flags);
 /* The same without data, behind count requests that are linked by next, the last one writes[count - 1]: one doorbell,
  * all or nothing. flags: AQ_IBV_POST_*. */
 int aq_ibv_am_post_behind(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment,

@@ -79,7 +79,7 @@ static uint64_t aq_ibv_bounce_limit(void)
 {
     const int64_t pages = aq_env_int(AQ_ENV_BBUF_COUNT);
 
-    return (pages < 1 ? 1 : (uint64_t)pages) * 4096;
+    return (pages < 1 ? 1 : (uint64_t)pages) * AQ_IBV_BOUNCE_PAGE;
 }
 
 /* Memory for a slab of this size class, registered; the first one of a class there must be. */

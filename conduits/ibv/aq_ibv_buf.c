@@ -146,7 +146,9 @@ struct aq_ibv_buf *aq_ibv_buf_lend(unsigned lane)
     bool may;
 
     aq_lock_acquire(&aq_ibv_bufs[lane].lock);
-    may = aq_ibv_bufs[lane].lent < aq_ibv_bufs[lane].most / 2;
+    if (2 * (aq_ibv_bufs[lane].lent + 1) > aq_ibv_bufs[lane].count && aq_ibv_bufs[lane].count < aq_ibv_bufs[lane].most)
+        aq_ibv_buf_grow(lane);
+    may = 2 * (aq_ibv_bufs[lane].lent + 1) <= aq_ibv_bufs[lane].count; /* as many stay for messages of their own */
     if (may)
         aq_ibv_bufs[lane].lent++;
     aq_lock_release(&aq_ibv_bufs[lane].lock);

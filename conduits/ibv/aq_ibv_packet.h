@@ -123,7 +123,7 @@ static inline uint8_t *aq_ibv_packet_write(uint8_t *packet, const struct aq_ibv_
     return packet + end;
 }
 
-/* Is a fragment in order? packet is aligned to 16; max_medium, max_long: this process's limits. */
+/* Is a fragment in order? packet is aligned to 16; max_medium, max_long: no rank's limits are higher. */
 static inline bool aq_ibv_packet_read(uint8_t *packet, size_t len, uint32_t ranks, size_t max_medium, size_t max_long,
                                       struct aq_ibv_fragment *out)
 {

@@ -26,7 +26,7 @@
 
 #define AQ_PIN_REGIONS_MOST 65536u
 #define AQ_PIN_LEAST ((uint64_t)1 << 20) /* bytes: with less firehose makes no sense */
-#define AQ_PIN_BOUNCE ((uint64_t)4 << 20) /* of the limit: for bounce buffers and the queues of devices */
+#define AQ_PIN_QUEUES ((uint64_t)1 << 20) /* of the limit: for the queues of a device */
 #define AQ_PIN_PEER ((uint64_t)64 << 10)  /* of the limit: for the queues of one peer */
 #define AQ_PIN_CAPABILITY 14 /* CAP_IPC_LOCK, see capabilities(7) */
 
@@ -97,17 +97,19 @@ static bool aq_ibv_pin_is_privileged(void)
     return (aq_ibv_process_status("CapEff: %llx") >> AQ_PIN_CAPABILITY & 1) != 0 && aq_ibv_pin_is_at_home();
 }
 
-/* Bytes that are locked besides what is transferred: at most, after traffic with all ranks. */
-static uint64_t aq_ibv_pin_others(void)
+/* Bytes that are locked besides what is transferred: at most, after traffic with all ranks. What is sent from is
+ * registered with each device, what is received into with the one of messages. */
+static uint64_t aq_ibv_pin_others(uint32_t devices)
 {
-    return (uint64_t)(aq_env_int(AQ_ENV_RBUF_COUNT) + aq_env_int(AQ_ENV_BBUF_COUNT)) * AQ_IBV_BUF + AQ_PIN_BOUNCE
+    return (uint64_t)aq_env_int(AQ_ENV_RBUF_COUNT) * AQ_IBV_BUF
+           + ((uint64_t)aq_env_int(AQ_ENV_BBUF_COUNT) * (AQ_IBV_BUF + AQ_IBV_BOUNCE_PAGE) + AQ_PIN_QUEUES) * devices
            + (uint64_t)(aq_job.size - aq_job.nbrhd_size) * AQ_PIN_PEER;
 }
 
 /* Bytes that may be locked beside the buffers of messages, as the limit of locked memory says. */
 static uint64_t aq_ibv_pin_lockable(void)
 {
-    const uint64_t others = aq_ibv_pin_others();
+    const uint64_t others = aq_ibv_pin_others(aq_ibv.dev_count);
     struct rlimit limit;
     uint64_t locked;
 
@@ -138,7 +140,7 @@ static uint64_t aq_ibv_pin_host(void)
 static uint64_t aq_ibv_pin_share(void)
 {
     const uint64_t share = aq_ibv_pin_host() / (aq_job.host_size == 0 ? 1 : aq_job.host_size);
-    const uint64_t others = aq_ibv_pin_others(), rest = share > 2 * others ? share - others : share / 2;
+    const uint64_t others = aq_ibv_pin_others(1), rest = share > 2 * others ? share - others : share / 2;
 
     return rest < 2 * AQ_PIN_LEAST ? 2 * AQ_PIN_LEAST : rest;
 }

@@ -9,7 +9,7 @@
  * Threads   any
  * Promise   nothing a peer sends makes this process write outside its segments or run what is not registered: what does
  *           not fit the format ends the job
- * Uses      aq_ibv_packet.h, core/aq_am_deliver.h; other/shm's bell. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_ibv_packet.h, core/aq_am_deliver.h, other/firehose; other/shm's bell. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/ibv/aq_ibv_recv.h"
 
@@ -23,6 +23,7 @@
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
 #include "core/aq_word.h"
+#include "other/firehose/aq_fh.h"
 #include "other/shm/aq_shm.h"
 
 #define AQ_IBV_BATCH 16
@@ -202,8 +203,8 @@ static struct aq_ibv_rbuf *aq_ibv_recv_accept(struct aq_ibv_rail *rail, const st
     struct aq_ibv_credit_in *in;
     bool credited;
 
-    if (!aq_ibv_packet_read(buf->bytes, wc->byte_len, aq_job.size, aq_limits.max_medium, aq_limits.max_long,
-                            &buf->fragment))
+    /* not this process's limit for long ones: it may be lower than the sender's, for near ranks */
+    if (!aq_ibv_packet_read(buf->bytes, wc->byte_len, aq_job.size, aq_limits.max_medium, INT32_MAX, &buf->fragment))
         aq_ibv_recv_malformed(rail, wc, buf, "lengths do not fit together");
     buf->peer = aq_ibv_peer_look(head->from);
     buf->whole = NULL;
@@ -349,7 +350,7 @@ unsigned aq_ibv_receive(bool replies_only)
     if (count != 0)
         served += aq_ibv_recv_serve(rail, wc, count, replies_only);
     aq_ibv_grant(replies_only); /* who waits with a reply may wait long: peers hear of everything */
-    return served;
+    return served + (count == AQ_IBV_BATCH); /* there may be more: nobody goes to sleep */
 }
 
 void aq_ibv_receive_quietly(void)
@@ -361,8 +362,16 @@ void aq_ibv_receive_quietly(void)
 
     for (unsigned i = 0; i < taken; i++)
         aq_ibv_held_add(bufs[i], aq_ibv_rbuf_queue(bufs[i]));
-    if (taken != 0)
+    if (taken != 0 || count == AQ_IBV_BATCH)
         aq_shm_sleep_ring(); /* another thread may have gone to sleep between the completion and now */
+}
+
+/* It is connected. */
+static void aq_ibv_tick_peer(struct aq_ibv_peer *peer)
+{
+    aq_ibv_am_skip(peer);
+    if (AQ_UNLIKELY(aq_ibv_peer_parted(peer)) && aq_fh_job != NULL)
+        aq_fh_peer_gone(aq_fh_job, peer->rank);
 }
 
 void aq_ibv_tick(uint64_t now_ns)
@@ -380,5 +389,5 @@ void aq_ibv_tick(uint64_t now_ns)
     for (struct aq_ibv_peer *peer = atomic_load_explicit(&aq_ibv.active, memory_order_acquire); peer != NULL;
          peer = peer->next_active)
         if (atomic_load_explicit(&peer->ready, memory_order_acquire) != 0)
-            aq_ibv_am_skip(peer);
+            aq_ibv_tick_peer(peer);
 }

@@ -270,7 +270,7 @@ static int aq_ibv_xfer_follow(struct aq_ibv_xfer *x, struct aq_ibv_peer *peer)
     int rc;
 
     aq_lock_acquire(&peer->lock);
-    rc = aq_ibv_am_post_inline(peer, follow->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST, &fragment, NULL, 0);
+    rc = aq_ibv_am_post_inline(peer, follow->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST, &fragment, NULL, 0, 0);
     if (rc == AQ_OK) {
         peer->sent++;
         x->follows = false;

@@ -23,6 +23,7 @@
 #define AQ_IBV_PIECE_MOST ((size_t)4 << 20)     /* bytes of one request: within what each device takes */
 #define AQ_IBV_STRIPE_LEAST ((size_t)128 << 10) /* a transfer is spread over queue pairs in pieces of so much */
 #define AQ_IBV_BOUNCE_MOST 65536u               /* bytes of the largest bounce buffer */
+#define AQ_IBV_BOUNCE_PAGE 4096u                /* bytes of bounce buffers for each of GASNET_BBUF_COUNT */
 /* Copied rather than pinned: as long as pinning, even when it has been done before, costs about as much. */
 #define AQ_IBV_COPIED_MOST 16384u
 

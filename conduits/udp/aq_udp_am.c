@@ -213,7 +213,8 @@ static struct aq_udp_part *aq_udp_part_find(struct aq_udp_peer *peer, enum aq_ud
         part = part->next;
     if (part != NULL)
         return part->type == frame->type && part->total == frame->total ? part : NULL;
-    if (frame->total > (is_long ? aq_limits.max_long : aq_limits.max_medium))
+    /* not this process's limit for long ones: it may be lower than the sender's, for near ranks */
+    if (frame->total > (is_long ? AQ_UDP_MAX_LONG : aq_limits.max_medium))
         return NULL;
     part = malloc(sizeof(*part));
     if (part == NULL)

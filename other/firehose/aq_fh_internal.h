@@ -91,6 +91,7 @@ struct aq_fh_peer {
     uint32_t rank;
     struct aq_fh_peer *next;   /* of fh->peers */
     atomic_bool wants;         /* to send something */
+    atomic_bool gone;          /* it sends and answers nothing any more; set under the local lock */
     /* We aim at it; under the lock. */
     aq_lock lock;
     struct aq_fh_index index;
@@ -257,8 +258,16 @@ void aq_fh_granted(struct aq_fh_peer *peer, const void *msg, size_t nbytes);
 
 /* Local lock: the aim is dropped. */
 void aq_fh_recall_forget(struct aq_fh *fh, struct aq_fh_aim *aim);
+/* Local lock: the peer will not confirm what it was sent. */
+void aq_fh_recall_give_up(struct aq_fh_peer *peer);
 size_t aq_fh_recall_serve(struct aq_fh_peer *peer, const void *msg, size_t nbytes, void *answer);
 void aq_fh_recall_noted(struct aq_fh_peer *peer, const void *msg, size_t nbytes);
+
+/* relaxed: whoever must not miss it takes the local lock before or after */
+static inline bool aq_fh_is_gone(const struct aq_fh_peer *peer)
+{
+    return atomic_load_explicit(&((struct aq_fh_peer *)(uintptr_t)peer)->gone, memory_order_relaxed);
+}
 
 /* A peer sent what no peer sends: say so once. Returns 0. */
 size_t aq_fh_bad(const struct aq_fh_peer *peer, const char *what);

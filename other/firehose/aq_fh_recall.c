@@ -42,6 +42,12 @@ void aq_fh_recall_forget(struct aq_fh *fh, struct aq_fh_aim *aim)
     aq_fh_recalls_add(fh, -1);
 }
 
+void aq_fh_recall_give_up(struct aq_fh_peer *peer)
+{
+    aq_fh_recalls_add(peer->fh, -(int)peer->recalls_sent);
+    peer->recalls_sent = 0;
+}
+
 /* --- here --- */
 
 static bool aq_fh_touches(const struct aq_fh_region *region, uintptr_t addr, size_t nbytes)
@@ -150,8 +156,8 @@ static void aq_fh_recall_undo(struct aq_fh_peer *peer, const struct aq_fh_recall
 
     aq_lock_acquire(&fh->lock);
     fh->counts.recalls--;
-    peer->recalls_sent -= message->wire.count;
-    for (uint32_t i = 0; i < message->wire.count; i++) {
+    peer->recalls_sent -= aq_fh_is_gone(peer) ? 0 : message->wire.count;
+    for (uint32_t i = 0; i < message->wire.count && !aq_fh_is_gone(peer); i++) {
         struct aq_fh_aim *aim = aq_fh_aim_look(peer, message->id[i]);
 
         if (aim != NULL && aim->recall == AQ_FH_RECALL_SENT) {
@@ -246,6 +252,8 @@ void aq_fh_progress(struct aq_fh *fh)
         if (!atomic_load_explicit(&peer->wants, memory_order_relaxed)) /* relaxed: see aq_fh_want() */
             continue;
         atomic_store_explicit(&peer->wants, false, memory_order_relaxed);
+        if (aq_fh_is_gone(peer)) /* and what waits to be given up there is nobody's any more */
+            continue;
         if (aq_fh_recall_send(peer) != AQ_OK || aq_fh_release_send(peer) != AQ_OK)
             aq_fh_want(peer);
     }

@@ -361,16 +361,35 @@ static size_t aq_fh_move_serve(struct aq_fh *fh, struct aq_fh_peer *peer, const 
     return sizeof(grant) + data;
 }
 
-size_t aq_fh_serve(struct aq_fh *fh, uint32_t rank, const void *msg, size_t nbytes, void *answer)
-{
-    struct aq_fh_peer *peer;
+/* --- a peer that has left --- */
 
-    if (rank >= fh->config.size || nbytes == 0)
-        return 0;
-    peer = aq_fh_peer_get(fh, rank);
-    if (peer == NULL) /* without an answer the peer would wait for ever */
-        aq_fatal("firehose: rank %u cannot be answered: this process has no memory left; raise ulimit -v, or run fewer "
-                 "ranks on this host", rank);
+static void aq_fh_aims_drop(struct aq_fh *fh, struct aq_fh_peer *peer, bool is_new)
+{
+    struct aq_fh_doomed doomed = { .charge = 0 };
+
+    aq_lock_acquire(&fh->lock);
+    if (is_new)
+        atomic_store_explicit(&peer->gone, true, memory_order_relaxed); /* see aq_fh_is_gone() */
+    for (uint32_t slot = 0; slot < peer->aim_slots; slot++)
+        if (peer->aim[slot] != NULL && peer->aim[slot]->linked) /* else who is about to link it drops it, too */
+            aq_fh_aim_drop(fh, peer->aim[slot], true, &doomed);
+    aq_fh_recall_give_up(peer);
+    aq_lock_release(&fh->lock);
+    aq_fh_unpin_doomed(fh, &doomed);
+}
+
+void aq_fh_peer_gone(struct aq_fh *fh, uint32_t rank)
+{
+    struct aq_fh_peer *peer = aq_fh_peer_look(fh, rank);
+
+    if (peer != NULL && !aq_fh_is_gone(peer))
+        aq_fh_aims_drop(fh, peer, true);
+}
+
+/* --- messages --- */
+
+static size_t aq_fh_serve_any(struct aq_fh *fh, struct aq_fh_peer *peer, const void *msg, size_t nbytes, void *answer)
+{
     switch (*(const uint8_t *)msg) {
     case AQ_FH_MOVE:
     case AQ_FH_RELEASE:
@@ -380,6 +399,26 @@ size_t aq_fh_serve(struct aq_fh *fh, uint32_t rank, const void *msg, size_t nbyt
     default:
         return aq_fh_bad(peer, "a request of a kind that does not exist");
     }
+}
+
+size_t aq_fh_serve(struct aq_fh *fh, uint32_t rank, const void *msg, size_t nbytes, void *answer)
+{
+    struct aq_fh_peer *peer;
+    size_t length;
+
+    if (rank >= fh->config.size || nbytes == 0)
+        return 0;
+    peer = aq_fh_peer_get(fh, rank);
+    if (peer == NULL) /* without an answer the peer would wait for ever */
+        aq_fatal("firehose: rank %u cannot be answered: this process has no memory left; raise ulimit -v, or run fewer "
+                 "ranks on this host", rank);
+    if (aq_fh_is_gone(peer))
+        return 0;
+    length = aq_fh_serve_any(fh, peer, msg, nbytes, answer);
+    if (AQ_LIKELY(!aq_fh_is_gone(peer)))
+        return length;
+    aq_fh_aims_drop(fh, peer, false); /* it has gone meanwhile */
+    return 0;
 }
 
 void aq_fh_answered(struct aq_fh *fh, uint32_t rank, const void *msg, size_t nbytes)

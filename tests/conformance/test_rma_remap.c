@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
+#include "gasnet_coll.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -239,6 +240,72 @@ static void try_remote(void)
     free(local);
     aq_test_barrier();
 }
+
+/* Rank 0 maps memory anew, rank 1 hears of it by a collective of the two, and lets the last rank put there. */
+enum { H_GO = AQ_TEST_FREE, H_DONE };
+static aq_test_count_t gone, done;
+
+static void on_go(gex_Token_t token)
+{
+    (void)token;
+    atomic_fetch_add(&gone, 1);
+}
+
+static void on_done(gex_Token_t token)
+{
+    (void)token;
+    atomic_fetch_add(&done, 1);
+}
+
+static gex_AM_Entry_t table[] = { AQ_ENTRY(H_GO, on_go, AQ_SQ, 0), AQ_ENTRY(H_DONE, on_done, AQ_SQ, 0) };
+
+static void tell(gex_Rank_t rank, gex_AM_Index_t handler)
+{
+    gex_AM_RequestShort0(aq_test_tm, rank, handler, 0);
+}
+
+static void round_of_puts(gex_TM_t pair, char *there, char *local, int round)
+{
+    const size_t len = 8 * PAGE;
+    const uint64_t seed = 1000 + (uint64_t)round;
+
+    if (aq_test_me == 0)
+        map_at(there, len, MAP_FIXED);
+    if (aq_test_me < 2)
+        aq_test_sync(gex_Coll_BarrierNB(pair, 0));
+    if (aq_test_me == 1)
+        tell(aq_test_n - 1, H_GO);
+    if (aq_test_me == aq_test_n - 1) {
+        aq_test_wait(&gone, round);
+        aq_test_fill(local, len, seed);
+        gex_RMA_PutBlocking(aq_test_tm, 0, there, local, len, 0);
+        tell(0, H_DONE);
+    }
+    if (aq_test_me == 0) {
+        aq_test_wait(&done, round);
+        AQ_CHECK(aq_test_same(there, len, seed));
+    }
+}
+
+static void try_told(void)
+{
+    char *there = map_at(NULL, HALF_MAX, 0), *mine = there;
+    gex_TM_t pair = GEX_TM_INVALID;
+
+    if (aq_test_n < 3)
+        return;
+    rule("RMA to memory outside any segment: a third rank is told that the target has mapped it anew");
+    memcpy(aq_test_base(aq_test_me), &there, sizeof(there));
+    aq_test_barrier();
+    gex_RMA_GetBlocking(aq_test_tm, &there, 0, aq_test_base(0), sizeof(there), 0);
+    gex_TM_Split(&pair, aq_test_tm, aq_test_me < 2, (int)aq_test_me, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+    for (int round = 1; round <= (aq_test_quick ? 20 : 200); round++)
+        round_of_puts(pair, there, mine, round);
+    aq_test_barrier();
+    gex_TM_Destroy(pair, NULL, 0);
+    syscall(SYS_munmap, mine, HALF_MAX);
+    aq_test_barrier();
+}
 #endif
 
 int main(int argc, char **argv)
@@ -246,6 +313,9 @@ int main(int argc, char **argv)
     aq_test_start(&argc, &argv, 1);
 #if defined(__SANITIZE_THREAD__)
     aq_test_skip("ThreadSanitizer does not see that a peer orders two handlers, and is too slow at new mappings");
+#endif
+#if GASNET_SEGMENT_EVERYTHING
+    aq_test_handlers(table, AQ_LENGTH(table));
 #endif
     aq_test_segment((size_t)THREADS * HALF_MAX);
     try_it("RMA: local memory is unmapped, and mapped anew at the same address", anew);
@@ -255,6 +325,7 @@ int main(int argc, char **argv)
     try_it("RMA: local memory is allocated and freed in large blocks", allocated);
 #if GASNET_SEGMENT_EVERYTHING
     try_remote();
+    try_told();
 #endif
     return aq_test_finish();
 }

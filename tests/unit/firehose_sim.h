@@ -52,6 +52,7 @@ struct sim_message {
 struct sim_rank {
     struct sim *sim;
     uint32_t rank;
+    bool left;                         /* others have been told that it is gone */
     struct aq_fh *fh;
     uint8_t *arena;
     uint8_t page[SIM_PAGES];           /* enum sim_page */
@@ -215,8 +216,9 @@ static void sim_handle(struct sim *sim, struct sim_message *message)
         aq_fh_answered(sim->rank[message->to].fh, message->from, message->bytes, message->len);
     } else {
         len = aq_fh_serve(sim->rank[message->to].fh, message->from, message->bytes, message->len, answer);
-        assert_true(len != 0 && len <= sim->config.message);
-        sim_put_in_bag(sim, message->to, message->from, true, answer, len);
+        assert_true(len <= sim->config.message && (len == 0) == sim->rank[message->from].left);
+        if (len != 0)
+            sim_put_in_bag(sim, message->to, message->from, true, answer, len);
     }
     free(message);
 }
@@ -369,7 +371,7 @@ static void sim_audit(struct sim *sim)
             struct aq_fh_peer *target = aq_fh_peer_look(fh, j);
             struct aq_fh_peer *initiator = aq_fh_peer_look(sim->rank[j].fh, i);
 
-            if (target == NULL || initiator == NULL)
+            if (target == NULL || initiator == NULL || sim->rank[j].left)
                 continue;
             assert_int_equal(target->aimed, initiator->used);
             assert_int_equal(target->aimed_regions, initiator->used_regions);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_firehose_recall.c - memory that goes while peers aim at it, while it is being pinned, or unnoticed; and
- * recalls that come before, or between, the messages they are about.
+ * test_firehose_recall.c - memory that goes while peers aim at it, while it is being pinned, or unnoticed; recalls that
+ * come before, or between, the messages they are about; and peers that leave.
  */
 #include "tests/unit/firehose_cases.h"
 
@@ -185,6 +185,108 @@ static void test_once(void **state)
     sim_free(sim);
 }
 
+/* --- a peer that leaves: rank 0, as rank 1 hears of it --- */
+
+static void assert_forgotten(const struct sim_rank *target)
+{
+    struct aq_fh_counts counts;
+
+    aq_fh_counts(target->fh, &counts);
+    assert_int_equal(counts.remote_held, 0);
+    assert_int_equal(atomic_load(&target->fh->head.aims), 0);
+    assert_int_equal(atomic_load(&target->fh->head.recalls), 0);
+    assert_int_equal(target->fh->peer[0]->recalls_sent, 0);
+    assert_int_equal(target->fh->peer[0]->recalls_wanted, 0);
+}
+
+static void leave(struct sim *sim, struct sim_rank *from)
+{
+    (void)from;
+    sim->on_send = NULL;
+    sim->rank[0].left = true;
+    aq_fh_peer_gone(sim->rank[1].fh, 0);
+}
+
+/* It was sent a recall, which it will not answer; or it does, late; and asks for something, late. */
+static void test_gone(void **state)
+{
+    struct sim *sim = sim_new(2, &config, true);
+    struct sim_rank *target = &sim->rank[1];
+    struct aq_fh_wish wish = wish_for(sim, 20, 8, true), late = wish_for(sim, 40, 8, true);
+    uint32_t key;
+
+    (void)state;
+    assert_true(ask(sim, &wish));
+    touch(sim, 60, true);
+    key = wish.hold.pin->key[0];
+    aq_fh_release(sim->rank[0].fh, &wish.hold);
+    sim_replace(target, 20, 1);
+    assert_false(sim_tell(target));
+    aq_fh_progress(target->fh);
+    assert_int_equal(sim->in_bag, 1);
+    leave(sim, target);
+    assert_forgotten(target);
+    assert_true(sim_tell(target));
+    assert_false(target->pin[key]->live);
+    assert_int_equal(aq_fh_remote(sim->rank[0].fh, &late), AQ_PENDING);
+    sim_drain(sim);
+    leave(sim, target); /* again */
+    assert_forgotten(target);
+    assert_null(late.hold.region);
+    sim_free(sim);
+}
+
+/* It leaves while a recall is being sent, which then is not. */
+static void leave_and_refuse(struct sim *sim, struct sim_rank *from)
+{
+    leave(sim, from);
+    sim->refuse = 100;
+}
+
+static void test_gone_while_recalled(void **state)
+{
+    struct sim *sim = sim_new(2, &config, true);
+    struct sim_rank *target = &sim->rank[1];
+
+    (void)state;
+    touch(sim, 20, true);
+    sim_replace(target, 20, 1);
+    assert_false(sim_tell(target));
+    sim->on_send = leave_and_refuse;
+    aq_fh_progress(target->fh);
+    assert_int_equal(sim->in_bag, 0);
+    sim->refuse = 0;
+    assert_forgotten(target);
+    assert_true(sim_tell(target));
+    aq_fh_progress(target->fh);
+    assert_int_equal(sim->in_bag, 0);
+    sim_free(sim);
+}
+
+/* It leaves while its move is served. */
+static int leaving_cover(struct aq_fh_watch *watch, uintptr_t addr, size_t len)
+{
+    struct sim_rank *rank = (struct sim_rank *)((char *)watch - offsetof(struct sim_rank, watch));
+
+    watch->cover = sim_watch_cover;
+    leave(rank->sim, rank);
+    return sim_watch_cover(watch, addr, len);
+}
+
+static void test_gone_while_served(void **state)
+{
+    struct sim *sim = sim_new(2, &config, true);
+    struct aq_fh_wish wish = wish_for(sim, 20, 8, true);
+
+    (void)state;
+    sim->rank[1].watch.cover = leaving_cover;
+    assert_int_equal(aq_fh_remote(sim->rank[0].fh, &wish), AQ_PENDING);
+    sim_drain(sim);
+    assert_null(wish.hold.region); /* no answer */
+    assert_forgotten(&sim->rank[1]);
+    sim_free(sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -193,6 +295,9 @@ int main(void)
         cmocka_unit_test(test_recall_while_leaving),
         cmocka_unit_test(test_gone_while_pinned),
         cmocka_unit_test(test_once),
+        cmocka_unit_test(test_gone),
+        cmocka_unit_test(test_gone_while_recalled),
+        cmocka_unit_test(test_gone_while_served),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

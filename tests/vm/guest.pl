@@ -146,6 +146,12 @@ sub suite_down {
         qr/proc \d[^\n]*port rxe1:1[^\n]* has been down[^\n]*GASNET_IBV_PORTS/);
 }
 
+# The library's pieces on the guest's kernel, which is Debian's own: what a newer one allows is not needed.
+sub suite_units {
+    follow('', {}, 900, 'sh', "$source/build-aux/tap-each.sh",
+           grep { -x && !m{/test_firehose_threads$} } glob "$build/tests/unit/bin/test_*");
+}
+
 # Locked memory: unlimited for root, so the limit is tried as somebody who may not go over it.
 sub suite_limits {
     my $text = job_unprivileged(120, 64, "$build/tests/conformance/bin/test_client_plain-par");
@@ -282,6 +288,6 @@ sub suite_pin {
 my %suite = (sanity => \&suite_sanity, conformance => \&suite_conformance, reference => \&suite_reference,
              stress => \&suite_stress, ft => \&suite_ft, kill => \&suite_kill, lost => \&suite_lost,
              down => \&suite_down, limits => \&suite_limits, fences => \&suite_fences, leave => \&suite_leave,
-             bench => \&suite_bench, pin => \&suite_pin);
+             bench => \&suite_bench, pin => \&suite_pin, units => \&suite_units);
 $suite{$_}->() for @suites;
 leave();

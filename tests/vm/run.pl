@@ -23,6 +23,7 @@
 #           fences  puts that go another way than messages are fenced, or not, as is set (guest rails)
 #           pin     puts from memory that was never registered, with and without overlap
 #           bench   aq-bench beside perftest, on the same device, in the same boot
+#           units   the unit tests, on the guest's kernel
 # The default is guest one with sanity, conformance, stress, ft, kill, limits and leave. One machine is up at a time; each
 # takes half a minute to boot where there is no KVM. --timeout: of each guest, boot included (default 1800).
 # --near: so many ranks of a host share memory, as in GASNET_SUPERNODE_MAXSIZE (default 1: all go over the device).
@@ -40,7 +41,7 @@ my $here;
 BEGIN { $here = abs_path(dirname($0)) }
 
 my %rxe = (one => [], rails => ['--rxe', 2], wire => ['--rxe', 2], hosts => ['--hosts', 2]);
-my @known = qw(sanity conformance reference stress ft kill lost down limits leave fences pin bench);
+my @known = qw(sanity conformance reference stress ft kill lost down limits leave fences pin bench units);
 my (@guests, @suites, $quick, $filter, $seconds, $keep, $verbose);
 my ($ranks, $timeout, $near) = ('2,4', 1800, 1);
 
@@ -59,7 +60,7 @@ GetOptions('guest=s' => \@guests, 'suite=s' => \@suites, 'n=s' => \$ranks, 'filt
            'keep=s' => \$keep, 'verbose' => \$verbose, 'help' => \&help) && !@ARGV
     or die "run.pl: its options: run.pl --help\n";
 @guests = ('one') unless @guests;
-@suites = grep { !/^(reference|lost|down|fences|pin|bench)$/ } @known unless @suites;
+@suites = grep { !/^(reference|lost|down|fences|pin|bench|units)$/ } @known unless @suites;
 for my $guest (@guests) { die "run.pl: no guest $guest; there are @{[sort keys %rxe]}\n" unless $rxe{$guest} }
 for my $suite (@suites) {
     my $name = $suite;
