@@ -129,8 +129,8 @@ struct aq_conduit_ops {
     /* With GASNET_SEGMENT_EVERYTHING: may this rank tell near ranks something by storing where they look, as the
      * collectives of shared memory do? If not, it asks again after a poll. NULL: always. */
     bool (*may_tell)(void);
-    /* A thread of the client's has waited in vain for a while, for peer if that is not GEX_RANK_INVALID, and is about to
-     * wait on: if that is no use, ends the job. NULL: nothing is to be said. */
+    /* A thread of the client's has waited in vain for a while, for peer if that is not GEX_RANK_INVALID, and is about
+     * to wait on: if that is no use, ends the job. NULL: nothing is to be said. */
     void (*wait_look)(gex_Rank_t peer);
     /* Messages sent to and handled by a peer, for the stall report. */
     void (*peer_counts)(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out);

@@ -9,7 +9,8 @@
  * Threads   any
  * Promise   nothing a peer sends makes this process write outside its segments or run what is not registered: what does
  *           not fit the format ends the job
- * Uses      aq_ibv_packet.h, core/aq_am_deliver.h, other/firehose; other/shm's bell. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_ibv_packet.h, core/aq_am_deliver.h, other/firehose, other/shm's bell.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/ibv/aq_ibv_recv.h"
 

@@ -242,9 +242,9 @@ static inline void aq_fh_settle(struct aq_fh *fh)
 void aq_fh_invalidate(struct aq_fh *fh, uintptr_t addr, size_t nbytes);
 
 /**
- * aq_fh_peer_gone - a peer has left: it sends, answers and transfers nothing any more. What it aimed at is free, nothing is
- * sent to it, and no answer of its is waited for. It may have been said before, and messages that it sent may still be
- * served. No lock held; any thread.
+ * aq_fh_peer_gone - a peer has left: it sends, answers and transfers nothing any more. What it aimed at is free, nothing
+ * is sent to it, and no answer of its is waited for. It may have been said before, and messages that it sent may still
+ * be served. No lock held; any thread.
  */
 void aq_fh_peer_gone(struct aq_fh *fh, uint32_t rank);
 
