@@ -32,10 +32,17 @@ static inline bool aq_ibv_am_may(uint8_t handler)
     return AQ_LIKELY(aq_ibv_rma_is_quiet()) || aq_ibv_am_is_firehose(handler);
 }
 
-/* The program does not know of firehose's messages: they matter to nobody once the peer has parted. */
-static inline unsigned aq_ibv_am_word(uint8_t handler)
+/* Does it matter to nobody once the peer has parted? The program does not know of firehose's messages, but for those
+ * that its transfers wait for. */
+static inline bool aq_ibv_am_is_word(const struct aq_am_out *out)
 {
-    return aq_ibv_am_is_firehose(handler) ? AQ_IBV_POST_WORD : 0;
+    return AQ_UNLIKELY(aq_ibv_am_is_firehose(out->handler))
+           && (out->handler == AQ_HIDX_FIREHOSE_REPLY || aq_fh_is_word(out->src));
+}
+
+static inline unsigned aq_ibv_am_flags(const struct aq_am_out *out)
+{
+    return aq_ibv_am_is_word(out) ? AQ_IBV_POST_WORD : 0;
 }
 
 /* --- credits --- */
@@ -189,7 +196,7 @@ static int aq_ibv_am_send_one(struct aq_ibv_peer *peer, unsigned lane, struct aq
     if (out->nbytes != 0)
         memcpy(end, out->src, out->nbytes);
     rc = aq_ibv_am_post_buf(peer, buf, buf->bytes, (size_t)(end - buf->bytes) + out->nbytes,
-                            aq_ibv_am_word(out->handler));
+                            aq_ibv_am_flags(out));
     if (rc == AQ_OK)
         aq_ibv_am_told(peer, &fragment->head);
     else
@@ -283,7 +290,7 @@ int aq_ibv_am_eager(struct aq_ibv_peer *peer, const struct aq_am_out *out)
         else if (!fits)
             rc = aq_ibv_am_send_parts(peer, lane, &fragment, out, 0, count, each);
         else if (aq_ibv_data_at(whole, out->nargs) + out->nbytes <= peer->qps[peer->am_qp]->max_inline)
-            rc = aq_ibv_am_post_inline(peer, lane, &fragment, out->src, out->nbytes, aq_ibv_am_word(out->handler));
+            rc = aq_ibv_am_post_inline(peer, lane, &fragment, out->src, out->nbytes, aq_ibv_am_flags(out));
         else
             rc = aq_ibv_am_send_one(peer, lane, &fragment, out);
         if (rc == AQ_OK)
@@ -310,7 +317,7 @@ int aq_ibv_am_send(const struct aq_am_out *out)
     peer = aq_ibv_peer(out->jobrank);
     if (peer == NULL)
         return AQ_RETRY;
-    if (AQ_UNLIKELY(aq_ibv_am_is_firehose(out->handler)) && aq_ibv_peer_parted(peer))
+    if (aq_ibv_am_is_word(out) && aq_ibv_peer_parted(peer))
         return AQ_OK; /* its credits come back no more */
     return out->kind == AQ_AM_LONG ? aq_ibv_am_long(peer, out) : aq_ibv_am_eager(peer, out);
 }

@@ -161,6 +161,7 @@ static __attribute__((noinline)) bool aq_mpi_in_by_turns(unsigned lanes, struct 
 {
     if (aq_mpi_am.lent != 0 || aq_mpi_am.coming[AQ_MPI_REPLY] + aq_mpi_am.coming[AQ_MPI_REQUEST] != 0)
         aq_mpi_am_reclaim();
+    lanes &= 1u << aq_mpi_am.turns / AQ_IN_TURNS % AQ_MPI_LANES; /* in turns: one may always have something */
     if (aq_mpi_am.turns % AQ_IN_TURNS != 0 || !aq_mpi_ring_take(lanes, 0, &found->arrival))
         return false;
     aq_mpi_ring_watch();

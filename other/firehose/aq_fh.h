@@ -242,11 +242,15 @@ static inline void aq_fh_settle(struct aq_fh *fh)
 void aq_fh_invalidate(struct aq_fh *fh, uintptr_t addr, size_t nbytes);
 
 /**
- * aq_fh_peer_gone - a peer has left: it sends, answers and transfers nothing any more. What it aimed at is free, nothing
- * is sent to it, and no answer of its is waited for. It may have been said before, and messages that it sent may still
- * be served. No lock held; any thread.
+ * aq_fh_peer_gone - a peer has left: it sends, answers and transfers nothing any more. What it aimed at is free, no
+ * recall or release is sent to it, and no answer to one waited for. It may have been said before, and messages that it
+ * sent may still be served. Transfers to it are the program's mistake, and the network's to notice. No lock held; any
+ * thread.
  */
 void aq_fh_peer_gone(struct aq_fh *fh, uint32_t rank);
+
+/** aq_fh_is_word - may this request be dropped if its receiver has left? Not one that a transfer waits for. */
+bool aq_fh_is_word(const void *msg);
 
 /* --- figures --- */
 

@@ -22,6 +22,8 @@ size_t aq_fh_bad(const struct aq_fh_peer *peer, const char *what)
 {
     static atomic_bool said;
 
+    if (aq_fh_is_gone(peer)) /* what it gives up was taken from it meanwhile */
+        return 0;
     if (!atomic_exchange_explicit(&said, true, memory_order_relaxed)) /* relaxed: says only whether it was said */
         aq_warn("firehose: rank %u sent %s; are all ranks of the same version?", peer->rank, what);
     return 0;
@@ -384,6 +386,11 @@ void aq_fh_peer_gone(struct aq_fh *fh, uint32_t rank)
 
     if (peer != NULL && !aq_fh_is_gone(peer))
         aq_fh_aims_drop(fh, peer, true);
+}
+
+bool aq_fh_is_word(const void *msg)
+{
+    return *(const uint8_t *)msg != AQ_FH_MOVE;
 }
 
 /* --- messages --- */
