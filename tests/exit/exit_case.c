@@ -331,6 +331,7 @@ static void write_much(void)
     setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
     for (int i = 0; i < 5000; i++)
         puts("#######################################");
+    barrier();                                        /* who exits first ends the others */
     gasnet_exit(37);
 }
 
