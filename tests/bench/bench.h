@@ -90,6 +90,7 @@ struct aq_row_kind {
     struct aq_far_limit far;
     enum aq_raw_kind raw; /* the same over the mpi and ibv conduits */
     bool everyone; /* all ranks take part, not only 0 and 1 */
+    uint64_t (*least)(uint64_t size); /* operations of a slice at least; NULL: one */
 };
 
 struct aq_row {

@@ -274,6 +274,12 @@ static uint64_t aq_stream_window(uint64_t size)
     return window < AQ_STREAM_LEAST ? AQ_STREAM_LEAST : MIN(window, AQ_STREAM_MOST);
 }
 
+/* What is measured is what goes on while as much is under way as may be. */
+static uint64_t aq_stream_least(uint64_t size)
+{
+    return 2 * aq_stream_window(size);
+}
+
 static gex_Event_t aq_stream_one(struct aq_job *job, size_t size, bool put)
 {
     unsigned char *there = job->peer_owner + AQ_POOL_OFFSET;
@@ -316,6 +322,7 @@ const struct aq_row_kind aq_kind_put_stream = {
     .possible = aq_stream_fits,
     .far = {"stream", aq_far_put_stream, aq_far_put_stream_peer, true},
     .raw = AQ_RAW_PUT_STREAM,
+    .least = aq_stream_least,
 };
 
 const struct aq_row_kind aq_kind_get_stream = {
@@ -324,6 +331,7 @@ const struct aq_row_kind aq_kind_get_stream = {
     .possible = aq_stream_fits,
     .far = {"stream", aq_far_get_stream, aq_far_get_stream_peer, true},
     .raw = AQ_RAW_GET_STREAM,
+    .least = aq_stream_least,
 };
 
 void aq_far_stream(struct aq_job *job)

@@ -398,6 +398,7 @@ static void aq_job_measure(struct aq_job *job, uint32_t index, const struct aq_r
         .longest_ns = quick ? 0.2e9 : 1e9,
         .switches = aq_job_switches,
         .switches_arg = job,
+        .least = row->kind->least != NULL ? row->kind->least(row->size) : 1,
     };
     bool limited = aq_job_limit_possible(job, row);
 

@@ -151,9 +151,9 @@ void aq_stat_reduce(const double *s, const double *a, const double *b, size_t n,
     }
 }
 
-/* How many operations fill one slice; also the warm-up. Of two runs the shorter one counts: an
+/* How many operations, at least so many, fill one slice; also the warm-up. Of two runs the shorter one counts: an
  * interruption must not pass for the time of few operations. */
-static uint64_t aq_measure_calibrate(const struct aq_side *side, double slice_ns)
+static uint64_t aq_measure_calibrate(const struct aq_side *side, double slice_ns, uint64_t least)
 {
     uint64_t iters = 1;
 
@@ -169,7 +169,7 @@ static uint64_t aq_measure_calibrate(const struct aq_side *side, double slice_ns
         }
         iters = (uint64_t)((double)iters * (grow > 8 ? 8 : grow)) + 1;
     }
-    return iters > 0 ? iters : 1;
+    return iters > least ? iters : least > 0 ? least : 1;
 }
 
 /* The triples of one row; the undisturbed ones first. */
@@ -203,8 +203,8 @@ static void aq_series_add(struct aq_series *v, double a, double s, double b, boo
 void aq_bench_measure(const struct aq_measure *m, struct aq_result *out)
 {
     bool limited = m->limit.run != NULL;
-    uint64_t limit_iters = limited ? aq_measure_calibrate(&m->limit, m->slice_ns) : 1;
-    uint64_t iters = aq_measure_calibrate(&m->subject, m->slice_ns);
+    uint64_t limit_iters = limited ? aq_measure_calibrate(&m->limit, m->slice_ns, m->least) : 1;
+    uint64_t iters = aq_measure_calibrate(&m->subject, m->slice_ns, m->least);
     double start = aq_bench_now();
     struct aq_series v;
 

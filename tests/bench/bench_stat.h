@@ -6,9 +6,10 @@
  * Threads   any, on distinct data
  * Uses      the C library only, so that the MPI and OpenSHMEM peers measure with the very same code
  *
- * A row compares a subject with its limit. Both run in slices of about a millisecond in the same
- * processes, in the order limit, subject, limit; the ratio of a slice is subject over the mean of
- * the two limits around it, and second over first limit is the noise control (A/A) of that slice.
+ * A row compares a subject with its limit. Both run in slices of about a millisecond, longer where
+ * a stream would not get going in that time, in the same processes, in the order limit, subject,
+ * limit; the ratio of a slice is subject over the mean of the two limits around it, and second over
+ * first limit is the noise control (A/A) of that slice.
  *
  * What disturbs is left out. A slice during which the kernel took a processor away from one of the
  * processes measured somebody else's work. A slice whose two limits differ by more than 10% saw
@@ -50,6 +51,7 @@ struct aq_measure {
     /* how often the kernel interrupted these processes so far; or NULL */
     uint64_t (*switches)(void *arg);
     void *switches_arg;
+    uint64_t least; /* operations of a slice, however long they take */
 };
 
 #define AQ_BENCH_SPREAD 1.25 /* quartiles of the ratio further apart than this: measure again */

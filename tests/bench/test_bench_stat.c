@@ -175,7 +175,7 @@ static double fixed_cost(void *arg, uint64_t iters)
 static void test_measure(void **state)
 {
     double fast = 10, slow = 15;
-    struct aq_measure m = {{fixed_cost, &slow}, {fixed_cost, &fast}, 1e6, 9, 1e9, NULL, NULL};
+    struct aq_measure m = {{fixed_cost, &slow}, {fixed_cost, &fast}, 1e6, 9, 1e9, NULL, NULL, 1};
     struct aq_result r;
 
     (void)state;
@@ -212,7 +212,7 @@ static void test_interrupted_slices_are_left_out(void **state)
 {
     double fast = 10, slow = 15;
     struct aq_measure m = {
-        {disturbed_cost, &slow}, {fixed_cost, &fast}, 1e6, 20, 1e9, some_switches, NULL};
+        {disturbed_cost, &slow}, {fixed_cost, &fast}, 1e6, 20, 1e9, some_switches, NULL, 1};
     struct aq_result r;
 
     (void)state;
@@ -237,7 +237,7 @@ static double settling_cost(void *arg, uint64_t iters)
 static void test_settle(void **state)
 {
     double cost = 10;
-    struct aq_measure m = {{settling_cost, &cost}, {fixed_cost, &cost}, 1e6, 20, 1e9, NULL, NULL};
+    struct aq_measure m = {{settling_cost, &cost}, {fixed_cost, &cost}, 1e6, 20, 1e9, NULL, NULL, 1};
     struct aq_result r;
 
     (void)state;
@@ -307,6 +307,32 @@ static void test_limits_agree(void **state)
     free(area);
 }
 
+/* --- few slow operations do not make a stream --- */
+
+static uint64_t fewest;
+
+static double slow_cost(void *arg, uint64_t iters)
+{
+    fewest = iters;
+    return *(double *)arg * (double)iters;
+}
+
+static void test_least(void **state)
+{
+    double slow = 2e6;
+    struct aq_measure m = {{slow_cost, &slow}, {NULL, NULL}, 1e6, 9, 1e9, NULL, NULL, 1};
+    struct aq_result r;
+
+    (void)state;
+    memset(&r, 0, sizeof(r));
+    aq_bench_measure(&m, &r);
+    assert_int_equal(fewest, 1);
+    m.least = 128;
+    aq_bench_measure(&m, &r);
+    assert_int_equal(fewest, 128); /* the last slice */
+    AQ_CLOSE(r.subject.median, slow);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +346,7 @@ int main(void)
         cmocka_unit_test(test_interrupted_slices_are_left_out),
         cmocka_unit_test(test_settle),
         cmocka_unit_test(test_limits_agree),
+        cmocka_unit_test(test_least),
     };
 
     return cmocka_run_group_tests_name("bench_stat", tests, NULL, NULL);

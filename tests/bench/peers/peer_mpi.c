@@ -182,7 +182,7 @@ static void measure(struct peer *p, const char *who, const char *name, enum kind
 {
     struct side subject = {p, 0}, limit = {p, 1};
     struct aq_measure m = {{run_side, &subject}, {run_side, &limit}, 1e6, quick ? 25 : 101,
-                           quick ? 0.2e9 : 1e9,  aq_bench_switches,  NULL};
+                           quick ? 0.2e9 : 1e9,  aq_bench_switches,  NULL, 1};
     struct aq_result r;
 
     memset(&r, 0, sizeof(r));
