@@ -149,8 +149,10 @@ int aq_fh_remote(struct aq_fh *fh, struct aq_fh_wish *wish);
 /** aq_fh_release - end a hold, when the device is done with the memory. Any thread and context. */
 void aq_fh_release(struct aq_fh *fh, struct aq_fh_hold *hold);
 
-/* Overlapped pinning: a large transfer asks for one page, then twice as much each time, so that it pins a chunk while
- * the device transfers the one before. Up to AQ_FH_WHOLE one call for all is as fast. Start with { 0 }. */
+/* Overlapped pinning: a large transfer asks for AQ_FH_WHOLE, up to which one call for all is as fast, then for twice as
+ * much each time, so that it pins a chunk while the device transfers the one before. Chunks stay, and every transfer
+ * that crosses their ends goes in as many requests: smaller ones would cost later transfers more than they save this
+ * one. Start with { 0 }. */
 #define AQ_FH_WHOLE ((size_t)64 << 10)
 struct aq_fh_chunks {
     size_t next;
@@ -159,8 +161,9 @@ struct aq_fh_chunks {
 /** aq_fh_chunk - how much of [addr, addr+left) to ask for now; ends at a page, or at the end. */
 static inline size_t aq_fh_chunk(struct aq_fh_chunks *chunks, uintptr_t addr, size_t left, size_t max_chunk)
 {
-    const size_t pages = chunks->next != 0 ? chunks->next : AQ_FH_PAGE;
-    const size_t nbytes = pages - addr % AQ_FH_PAGE;
+    const size_t first = AQ_FH_WHOLE < max_chunk ? AQ_FH_WHOLE : max_chunk;
+    const size_t pages = chunks->next != 0 ? chunks->next : first;
+    const size_t nbytes = aq_round_up(addr % AQ_FH_PAGE + pages, AQ_FH_PAGE) - addr % AQ_FH_PAGE;
 
     if (chunks->next == 0 && left <= AQ_FH_WHOLE)
         return left;

@@ -408,12 +408,13 @@ static void test_chunks(void **state)
     struct aq_fh_chunks chunks = { 0 };
     const size_t most = 1024 * PAGE;
     uintptr_t addr = 7 * PAGE + 100;
-    size_t left = 20 * (size_t)most, want = PAGE;
+    size_t left = 20 * (size_t)most, want = AQ_FH_WHOLE;
+    const size_t first = AQ_FH_WHOLE + PAGE - 100; /* no less, to the end of a page */
 
     (void)state;
     assert_int_equal(aq_fh_chunk(&chunks, addr, AQ_FH_WHOLE, most), AQ_FH_WHOLE);
-    assert_int_equal(aq_fh_chunk(&chunks, addr, left, most), PAGE - 100); /* to the end of a page */
-    for (addr += PAGE - 100, left -= PAGE - 100; left > 0;) {
+    assert_int_equal(aq_fh_chunk(&chunks, addr, left, most), first);
+    for (addr += first, left -= first; left > 0;) {
         const size_t len = aq_fh_chunk(&chunks, addr, left, most);
 
         want = want < most ? want * 2 : most;
