@@ -149,15 +149,19 @@ static void aq_fh_recall_collect(struct aq_fh_peer *peer, struct aq_fh_recall_me
     aq_lock_release(&fh->lock);
 }
 
-/* It was not sent. What was dropped meanwhile needs no recall any more. */
+/* It was not sent. What was dropped meanwhile needs no recall any more; if the peer has left, nothing does. */
 static void aq_fh_recall_undo(struct aq_fh_peer *peer, const struct aq_fh_recall_message *message)
 {
     struct aq_fh *fh = peer->fh;
 
     aq_lock_acquire(&fh->lock);
     fh->counts.recalls--;
-    peer->recalls_sent -= aq_fh_is_gone(peer) ? 0 : message->wire.count;
-    for (uint32_t i = 0; i < message->wire.count && !aq_fh_is_gone(peer); i++) {
+    if (aq_fh_is_gone(peer)) {
+        aq_lock_release(&fh->lock);
+        return;
+    }
+    peer->recalls_sent -= message->wire.count;
+    for (uint32_t i = 0; i < message->wire.count; i++) {
         struct aq_fh_aim *aim = aq_fh_aim_look(peer, message->id[i]);
 
         if (aim != NULL && aim->recall == AQ_FH_RECALL_SENT) {

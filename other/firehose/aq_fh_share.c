@@ -365,13 +365,12 @@ static size_t aq_fh_move_serve(struct aq_fh *fh, struct aq_fh_peer *peer, const 
 
 /* --- a peer that has left --- */
 
-static void aq_fh_aims_drop(struct aq_fh *fh, struct aq_fh_peer *peer, bool is_new)
+static void aq_fh_peer_forget(struct aq_fh *fh, struct aq_fh_peer *peer)
 {
     struct aq_fh_doomed doomed = { .charge = 0 };
 
     aq_lock_acquire(&fh->lock);
-    if (is_new)
-        atomic_store_explicit(&peer->gone, true, memory_order_relaxed); /* see aq_fh_is_gone() */
+    atomic_store_explicit(&peer->gone, true, memory_order_relaxed); /* see aq_fh_is_gone() */
     for (uint32_t slot = 0; slot < peer->aim_slots; slot++)
         if (peer->aim[slot] != NULL && peer->aim[slot]->linked) /* else who is about to link it drops it, too */
             aq_fh_aim_drop(fh, peer->aim[slot], true, &doomed);
@@ -385,7 +384,7 @@ void aq_fh_peer_gone(struct aq_fh *fh, uint32_t rank)
     struct aq_fh_peer *peer = aq_fh_peer_look(fh, rank);
 
     if (peer != NULL && !aq_fh_is_gone(peer))
-        aq_fh_aims_drop(fh, peer, true);
+        aq_fh_peer_forget(fh, peer);
 }
 
 bool aq_fh_is_word(const void *msg)
@@ -424,7 +423,7 @@ size_t aq_fh_serve(struct aq_fh *fh, uint32_t rank, const void *msg, size_t nbyt
     length = aq_fh_serve_any(fh, peer, msg, nbytes, answer);
     if (AQ_LIKELY(!aq_fh_is_gone(peer)))
         return length;
-    aq_fh_aims_drop(fh, peer, false); /* it has gone meanwhile */
+    aq_fh_peer_forget(fh, peer); /* it has gone meanwhile: what has been granted since, too */
     return 0;
 }
 

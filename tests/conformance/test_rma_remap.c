@@ -1,8 +1,8 @@
 /*
  * test_rma_remap.c - memory that transfers have used is unmapped, moved or emptied, and what is mapped at its addresses
  * next is used again: each transfer sees the memory that is there, not what a network's device may still hold.
- * The calls are made directly, so that no library's hooks see them. Ranks 1+. Conduits all. Source GASNet-EX
- * specification 0.19, RMA: local memory may be any; what users suffer from.
+ * The calls are made directly, so that no library's hooks see them. Ranks 1+, the last rule 3+. Conduits all.
+ * Source GASNet-EX specification 0.19, RMA: local memory may be any; what users suffer from.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
