@@ -85,7 +85,7 @@ sub suite_leave {
     }
     # longer than retries take: one that has left, and is owed credits, is told nothing
     local @ENV{qw(GASNET_CATCH_EXIT EXIT_CASE_SECONDS)} = (0, 20);
-    my $text = job(200, 3, "$build/tests/exit/exit_case-seq", 36);
+    my $text = job(200, 3, "$build/tests/jobs/exit_case-seq", 36);
     judge('GASNET_CATCH_EXIT=0: the others go on', $text, $? >> 8 == 3 && $text !~ /FATAL/);
 }
 

@@ -1,9 +1,9 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: BSD-3-Clause
-# run.pl - jobs on several hosts: namespaces with names, addresses, ssh servers and a switch that drops packets.
+# hosts.pl - jobs on several hosts: namespaces with names, addresses, ssh servers and a switch that drops packets.
 # Prints TAP; one skipped test where the machine allows no such namespaces.
 #
-#   run.pl [--long] [--group NAME]... [--case PATTERN] [--verbose]
+#   hosts.pl [--long] [--group NAME]... [--case PATTERN] [--verbose]
 #
 # Groups: hosts place io exit fault refused network secret rules apps power.
 # AQ_BUILD is the build folder (default: the current one).
@@ -27,12 +27,12 @@ while (@ARGV) {
     elsif ($word eq '--group')   { push @groups, shift }
     elsif ($word eq '--case')    { $only = shift }
     elsif ($word eq '--verbose') { $verbose = 1 }
-    else                         { die "run.pl: unknown option $word\n" }
+    else                         { die "hosts.pl: unknown option $word\n" }
 }
 my $build     = abs_path($ENV{AQ_BUILD} || '.');
 my $gasnetrun = "$build/gasnetrun";
-my $where     = "$build/tests/hosts/where";
-my $exit_case = "$build/tests/exit/exit_case-par";
+my $where     = "$build/tests/jobs/where";
+my $exit_case = "$build/tests/jobs/exit_case-par";
 my $rules     = "$build/tests/conformance/bin";
 
 if (!$inside) {
@@ -43,7 +43,7 @@ if (!$inside) {
         exit 0;
     }
     $ENV{AQ_HOSTS_AT} = 'room';
-    exec "$here/hosts.sh", 'with', 4, $^X, abs_path($0), '--inside', @arguments or die "run.pl: hosts.sh: $!\n";
+    exec "$here/hosts.sh", 'with', 4, $^X, abs_path($0), '--inside', @arguments or die "hosts.pl: hosts.sh: $!\n";
 }
 
 $work = tempdir('aq-hosts-test.XXXXXX', TMPDIR => 1, CLEANUP => 1);
@@ -131,7 +131,7 @@ sub group_place {
     place('addresses as hosts, IPv4', 'desk', {}, [qw(h1 h2)], run_on(2, '10.99.0.1,10.99.0.2'));
     job('nobody names a conduit: the shared library takes one that joins hosts', 'desk', {},
         {within => 20, look => sub { $_[0] =~ /gave the right answers/ ? () : ('no "gave the right answers"') }},
-        $gasnetrun, '-n', 4, '-H', 'h1,h2', "$build/tests/hosts/tour-shared") if wanted('nobody names a conduit');
+        $gasnetrun, '-n', 4, '-H', 'h1,h2', "$build/tests/jobs/tour-shared") if wanted('nobody names a conduit');
     for my $degree (1, 2) {
         place("agents start agents: out degree $degree", 'desk', {GASNET_SSH_OUT_DEGREE => $degree},
               [blocks(8, qw(h1 h2 h3 h4))], run_on(8, 'h1,h2,h3,h4'));
@@ -503,14 +503,14 @@ sub group_power {
 
 # --- all of it ---
 
-for ($gasnetrun, $where, $exit_case) { die "run.pl: $_ is missing; run make first\n" unless -x }
+for ($gasnetrun, $where, $exit_case) { die "hosts.pl: $_ is missing; run make first\n" unless -x }
 $ENV{AQ_SRC} ||= abs_path("$here/../..");
 $ENV{TMPDIR} ||= '/tmp';
 my %group = (hosts => \&group_hosts, place => \&group_place, io => \&group_io, exit => \&group_exit, fault => \&group_fault,
              refused => \&group_refused, network => \&group_network, secret => \&group_secret,
              rules => \&group_rules, apps => \&group_apps, power => \&group_power);
 for my $name (@groups ? @groups : qw(hosts place io exit fault refused network secret rules apps power)) {
-    die "run.pl: no group is called $name\n" unless $group{$name};
+    die "hosts.pl: no group is called $name\n" unless $group{$name};
     my $begin = time;
     $group{$name}->();
     printf "# %s: %.0f s\n", $name, time - $begin;

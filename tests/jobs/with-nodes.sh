@@ -4,19 +4,19 @@
 #
 #   with-nodes.sh N COMMAND...   COMMAND runs at the desk, sees SLURM_CONF and can use
 #                                `srun -N 2 --mpi=pmix ./prog`; AQ_HOSTS_DIR is set too, so that
-#                                `ssh h1 ...` and hosts.sh work as tests/hosts/hosts.sh says
+#                                `ssh h1 ...` and hosts.sh work as tests/jobs/hosts.sh says
 #   AQ_NODES_AT=room with-nodes.sh N COMMAND...
 #                                COMMAND runs in the room, from where it sees all processes and
 #                                starts what it likes by `hosts.sh run desk srun ...`
 #   with-nodes.sh --check        exit 0 if what is needed is installed; else say what is not, exit 77
 #
-# Nodes are h1..hN, the hosts of tests/hosts/hosts.sh; controller and munge are at the desk. Needs root
+# Nodes are h1..hN, the hosts of tests/jobs/hosts.sh; controller and munge are at the desk. Needs root
 # (slurmd insists), munge, slurm-wlm (Debian). Leaves nothing: the hosts end with all that runs there, the
 # folder is removed. Exit status: COMMAND's; 77 if Slurm cannot run here.
 set -u
 PATH=$PATH:/usr/sbin:/sbin
 self=$(cd "$(dirname "$0")" && pwd)/${0##*/}
-hosts=${self%/slurm/*}/hosts/hosts.sh
+hosts=${self%/*}/hosts.sh
 
 missing() { echo "with-nodes: $*"; exit 77; }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * spawn_case.c - other/spawn alone, without a conduit: exchanges at start and one way to end; run by run.pl.
+ * spawn_case.c - other/spawn alone, without a conduit: exchanges at start and one way to end; run by slurm.pl.
  * Usage     spawn_case CASE [WHO]
  * Cases     data: exchange everything, check it, exit 0
  *           exit: rank WHO exits 6, the others wait to be asked

@@ -2,7 +2,7 @@
 # users.sh - what users of such runtimes suffer from, row by row, and our answer on one host.
 # Runs in a build folder; AQ_SRC is the source folder. TAP. SPDX-License-Identifier: BSD-3-Clause
 
-bin=tests/users
+bin=tests/jobs
 run=./gasnetrun
 count=0
 failed=0

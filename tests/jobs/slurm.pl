@@ -1,12 +1,12 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: BSD-3-Clause
-# run.pl - jobs on several hosts under other people's launchers: do the ranks find each other, does the job
+# slurm.pl - jobs on several hosts under other people's launchers: do the ranks find each other, does the job
 # end everywhere, in time, with the right exit code, and is nothing left of it? Prints TAP.
 #
-#   run.pl [--launcher openmpi|mpich|slurm|slurm-pmi2]... [--case NAME]... [--verbose] [--long]
+#   slurm.pl [--launcher openmpi|mpich|slurm|slurm-pmi2]... [--case NAME]... [--verbose] [--long]
 #
-# The hosts are those of tests/hosts/hosts.sh, six ranks on three of them; Slurm's daemons those of
-# with-nodes.sh. What is run is spawn_case (other/spawn alone) and a program of tests/exit over udp.
+# The hosts are those of tests/jobs/hosts.sh, six ranks on three of them; Slurm's daemons those of
+# with-nodes.sh. What is run is spawn_case (other/spawn alone) and exit_case over udp.
 # AQ_BUILD is the build folder (default: the current one). A launcher that is not installed is skipped.
 use strict;
 use warnings;
@@ -17,10 +17,10 @@ use POSIX qw(:sys_wait_h setsid);
 use Time::HiRes qw(time sleep);
 
 my $here    = abs_path(dirname($0));
-my $hosts   = dirname($here) . '/hosts/hosts.sh';
+my $hosts   = "$here/hosts.sh";
 my $build   = abs_path($ENV{AQ_BUILD} || '.');
-my $program = $ENV{AQ_SPAWN_CASE} || "$build/tests/slurm/spawn_case";
-my $udp     = "$build/tests/exit/exit_case-par";     # takes the conduit from GASNET_CONDUIT
+my $program = $ENV{AQ_SPAWN_CASE} || "$build/tests/jobs/spawn_case";
+my $udp     = "$build/tests/jobs/exit_case-par";     # takes the conduit from GASNET_CONDUIT
 my $alone   = "$here/alone.sh";
 my ($ranks, $verbose, $long, $inside, @launchers, @only) = (6, 0, 0);
 while (@ARGV) {
@@ -30,7 +30,7 @@ while (@ARGV) {
     elsif ($word eq '--case')     { push @only, shift }
     elsif ($word eq '--verbose')  { $verbose = 1 }
     elsif ($word eq '--long')     { $long = 1 }
-    else                          { die "run.pl: unknown option $word\n" }
+    else                          { die "slurm.pl: unknown option $word\n" }
 }
 $ENV{OMPI_ALLOW_RUN_AS_ROOT} = $ENV{OMPI_ALLOW_RUN_AS_ROOT_CONFIRM} = 1;
 delete @ENV{qw(GASNET_PSHM_NODES GASNET_EXITTIMEOUT)};
@@ -285,7 +285,7 @@ sub skip {
 
 $| = 1;
 for my $launcher (@launchers) {
-    my @again = ($^X, "$here/run.pl", @rest, '--inside', $launcher);
+    my @again = ($^X, "$here/slurm.pl", @rest, '--inside', $launcher);
     if ($launcher =~ /slurm/) {
         chomp(my $why = `"$here/with-nodes.sh" --check`);
         if ($? == 0) {

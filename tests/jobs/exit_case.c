@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * exit_case.c - one way for a job to end, chosen by a number; run by run.pl, which knows what must come.
+ * exit_case.c - one way for a job to end, chosen by a number; run by exit.pl, which knows what must come.
  * Usage     exit_case CASE [WHO]        WHO: the rank that acts where one acts alone, default 1
  * Uses      the public interface only; several threads in par
  * Source    GASNet-EX specification 0.19, gasnet_exit; the cases up to 99 are numbered as users of
@@ -306,7 +306,7 @@ static void forked_child(void)
     gasnet_exit(number);
 }
 
-/* what stdio holds must not be lost: run.pl counts the bytes */
+/* what stdio holds must not be lost: exit.pl counts the bytes */
 static void write_files(void)
 {
     char name[64];

@@ -1,9 +1,9 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: BSD-3-Clause
-# run.pl - every way for a job to end, under every launcher: did it end in time, with the right exit code and
+# exit.pl - every way for a job to end, under every launcher: did it end in time, with the right exit code and
 # messages, and is nothing left of it? Prints TAP.
 #
-#   run.pl [--launcher NAME]... [--mode seq|par] [-n RANKS] [--case N]... [--rounds N] [--verbose]
+#   exit.pl [--launcher NAME]... [--mode seq|par] [-n RANKS] [--case N]... [--rounds N] [--verbose]
 #
 # Launchers: gasnetrun, pshm (GASNET_PSHM_NODES), agents (gasnetrun -H with two "hosts" that are this one, over
 # the udp conduit), openmpi, mpich, srun (inside with-slurm.sh); mpi-openmpi, mpi-mpich: the mpi conduit under the launcher
@@ -33,9 +33,9 @@ while (@ARGV) {
     elsif ($word eq '--case')     { push @only, shift }
     elsif ($word eq '--rounds')   { $rounds = shift }
     elsif ($word eq '--verbose')  { $verbose = 1 }
-    else                          { die "run.pl: unknown option $word\n" }
+    else                          { die "exit.pl: unknown option $word\n" }
 }
-my $program   = "$build/tests/exit/exit_case-$mode";
+my $program   = "$build/tests/jobs/exit_case-$mode";
 my $gasnetrun = "$build/gasnetrun_smp";
 $gasnetrun = "$build/gasnetrun" unless -x $gasnetrun;
 my $tests  = 0;
@@ -69,7 +69,7 @@ sub command {
         return (@env, 'mpiexec.mpich', '-n', $ranks, $program, @args);
     }
     return ('srun', '-n', $ranks, '--overcommit', '--mpi=pmix', $program, @args) if $launcher eq 'srun';
-    die "run.pl: unknown launcher $launcher\n";
+    die "exit.pl: unknown launcher $launcher\n";
 }
 
 # processes that carry our mark, other than this one; each with its command line
@@ -775,7 +775,7 @@ chmod 0777, "$work/cwd";
 POSIX::mkfifo("$work/never", 0600);
 open my $hold, '+<', "$work/never" or die;
 
-die "run.pl: $program is missing; run make first\n" unless -x $program;
+die "exit.pl: $program is missing; run make first\n" unless -x $program;
 my $everything = !@launchers;
 @launchers = ('gasnetrun', 'pshm', -e "$build/udp-conduit" ? 'agents' : ()) if $everything;
 # stands in for ssh: the command runs here, whatever the host
@@ -819,7 +819,7 @@ if ($everything) {
         chomp $why;
         print "ok $tests - srun # SKIP $why\n";
     } else {
-        my $text = `'$here/with-slurm.sh' '$here/run.pl' --launcher srun @more 2>&1`;
+        my $text = `'$here/with-slurm.sh' '$here/exit.pl' --launcher srun @more 2>&1`;
         my $bad = $? >> 8;
         if ($bad == 77) {
             print "ok $tests - srun # SKIP Slurm does not start here\n";

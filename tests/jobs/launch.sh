@@ -7,7 +7,7 @@
 
 set -u
 build=${AQ_BUILD:-$PWD}
-prog=$build/tests/launch/launch_client
+prog=$build/tests/jobs/launch_client
 run=$build/amudprun
 . "${AQ_SRC:-$(dirname "$0")/../..}/build-aux/tap.sh"
 for v in SPAWNFN SSH_SERVERS SSH_CMD SSH_OPTIONS SSH_NODEFILE SSH_KEEPDUP CSPAWN_CMD CSPAWN_SERVERS MASTERIP WORKERIP WORKER_RANK \
@@ -254,7 +254,7 @@ fi
 unset CSPAWN_CMD GASNET_SPAWNFN
 
 # --- real hosts, in namespaces, where the machine allows that ---
-lab=${AQ_SRC:-$(dirname "$0")/../..}/tests/hosts/hosts.sh
+lab=${AQ_SRC:-$(dirname "$0")/../..}/tests/jobs/hosts.sh
 if sh "$lab" check >/dev/null 2>&1; then
     ends 0 "./prog 4 on two hosts by ssh" env GASNET_SSH_SERVERS='h1 h2' sh "$lab" with 2 "$prog" 4 here
     ranks 4 " [here]" "four ranks"

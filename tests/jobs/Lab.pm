@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Lab.pm - jobs on the hosts of hosts.sh: start, watch and judge them, and see what they leave behind.
-# Used by run.pl in the room of the hosts, from where the processes of all hosts are seen.
+# Used by hosts.pl in the room of the hosts, from where the processes of all hosts are seen.
 package Lab;
 use strict;
 use warnings;
@@ -25,9 +25,9 @@ sub read_file {
 
 sub write_file {
     my ($name, $text) = @_;
-    open my $f, '>', $name or die "run.pl: $name: $!\n";
+    open my $f, '>', $name or die "hosts.pl: $name: $!\n";
     print $f $text;
-    close $f or die "run.pl: $name: $!\n";
+    close $f or die "hosts.pl: $name: $!\n";
 }
 
 sub hostnames { return split ' ', read_file("$dir/names") }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * where.c - what a job on several hosts shows of itself; run by run.pl, which knows what must come.
+ * where.c - what a job on several hosts shows of itself; run by hosts.pl, which knows what must come.
  * Usage     where place             "place RANK SIZE HOSTNAME NBRHDS NBRHD HOSTS HOST HOST_SIZE HOST_ME NEAR,..."
  *           where lines K           K numbered lines on stdout and K on stderr, of different lengths
  *           where cat               rank 0 copies its stdin to stdout; others say how many bytes they read
