@@ -85,6 +85,26 @@ attack()
     result $? "AUTH=$1: strangers and wrong hashes are counted, and that is all"
 }
 
-echo 1..8
+# The stranger itself: what it records may be another stranger's, of any form. One half of these datagrams has a hashed
+# part, as the job's have, the other none.
+mixed_traffic()
+{
+    perl -MIO::Socket::INET -e '
+        my ($from, $to) = map { IO::Socket::INET->new(Proto => "udp", LocalAddr => "127.0.0.1") } 1, 2;
+        my $at = sockaddr_in($to->sockport, inet_aton("127.0.0.1"));
+        my $spray = fork // die;
+        exec "$ARGV[0]", 50000, 6, 1, "head", $from->sockport, $to->sockport or exit 3 unless $spray;
+        for (1 .. 2000) {
+            $from->send("\0" x 30 . chr($_ % 2 * 48) . "\0" x 17, 0, $at);
+            select undef, undef, undef, 0.001;
+        }
+        waitpid $spray, 0;
+        exit($? != 0);' "$build/hostile-spray" >"$work/spray" 2>&1
+    result $? "the stranger copes with what other strangers send"
+    sed 's/^/# /' "$work/spray"
+}
+
+echo 1..9
+mixed_traffic
 attack head head
 attack full all

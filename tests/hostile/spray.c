@@ -87,11 +87,19 @@ static int listen_open(void)
     return fd;
 }
 
+/* The length of the hashed part as a datagram tells it; 0: too short to tell. */
+static size_t hashed_of(const uint8_t *bytes, size_t len)
+{
+    return len < HEADER ? 0 : (size_t)(bytes[30] | bytes[31] << 8);
+}
+
 static void keep(const uint8_t *bytes, size_t len, uint16_t from, uint16_t to)
 {
     struct record *record = &spray.record[spray.recorded % RECORDS];
+    const size_t hashed = hashed_of(bytes, len);
 
-    if (len < HEADER)
+    /* what only looks like the job's is our own, or another stranger's: no part of it need be hashed */
+    if (hashed < HEADER || hashed > len)
         return;
     free(record->bytes);
     record->bytes = malloc(len);
@@ -194,8 +202,7 @@ static size_t make_random(uint8_t *bytes)
 /* Something done to a recording. */
 static size_t make_recorded(uint8_t *bytes, const struct record *record, unsigned kind)
 {
-    const size_t hashed = (size_t)(record->bytes[30] | record->bytes[31] << 8);
-    const size_t span = spray.all_bits || hashed > record->len ? record->len : hashed;
+    const size_t span = spray.all_bits ? record->len : hashed_of(record->bytes, record->len);
     size_t len = record->len;
 
     memcpy(bytes, record->bytes, len);
