@@ -218,14 +218,22 @@ static bool aq_signal_not_wanted(int sig)
     return false;
 }
 
+/* The handler of the client or of a sanitizer stays. Shells without job control, cron and CI start background jobs
+ * with INT and QUIT ignored, yet these signals must end the job; an ignored HUP is nohup's wish. */
+static bool aq_signal_may_replace(int sig, const struct sigaction *old)
+{
+    if ((old->sa_flags & SA_SIGINFO) != 0)
+        return false;
+    if (old->sa_handler == SIG_IGN)
+        return sig == SIGINT || sig == SIGQUIT || sig == SIGTERM;
+    return old->sa_handler == SIG_DFL;
+}
+
 static void aq_signal_install(int sig, void (*handler)(int, siginfo_t *, void *))
 {
     struct sigaction old, act;
 
-    if (aq_signal_not_wanted(sig) || sigaction(sig, NULL, &old) != 0)
-        return;
-    /* the client's own, a sanitizer's, or nohup's: not ours to replace */
-    if ((old.sa_flags & SA_SIGINFO) != 0 || old.sa_handler != SIG_DFL)
+    if (aq_signal_not_wanted(sig) || sigaction(sig, NULL, &old) != 0 || !aq_signal_may_replace(sig, &old))
         return;
     memset(&act, 0, sizeof(act));
     act.sa_sigaction = handler;

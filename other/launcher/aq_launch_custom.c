@@ -100,7 +100,7 @@ static void aq_custom_signals(void (*handler)(int))
     struct sigaction old;
 
     for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
-        if (sigaction(caught[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+        if (caught[i] != SIGHUP || (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN))
             signal(caught[i], handler);
 }
 

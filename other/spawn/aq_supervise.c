@@ -22,17 +22,16 @@
 
 static void aq_supervise_signals(sigset_t *set, bool stop_too)
 {
-    static const int always[] = {SIGCHLD, SIGURG, SIGUSR1, SIGUSR2};
-    static const int unless_ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    /* INT and QUIT too where a shell without job control ignored them for a background job */
+    static const int always[] = {SIGCHLD, SIGURG, SIGUSR1, SIGUSR2, SIGINT, SIGQUIT, SIGTERM};
     struct sigaction old;
 
     sigemptyset(set);
     for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
         sigaddset(set, always[i]);
-    /* a blocked signal is queued even if it is ignored, and would come out of the signalfd */
-    for (size_t i = 0; i < sizeof(unless_ignored) / sizeof(unless_ignored[0]); i++)
-        if (sigaction(unless_ignored[i], NULL, &old) != 0 || old.sa_handler != SIG_IGN)
-            sigaddset(set, unless_ignored[i]);
+    /* nohup ignores HUP: a blocked signal is queued even if it is ignored, and would come out of the signalfd */
+    if (sigaction(SIGHUP, NULL, &old) != 0 || old.sa_handler != SIG_IGN)
+        sigaddset(set, SIGHUP);
     if (stop_too)
         sigaddset(set, SIGTSTP);
 }

@@ -472,19 +472,34 @@ sub read_terminal {
 # the words before a command that make it start with these signals ignored
 sub ignoring { return ('perl', '-e', '$SIG{$_} = "IGNORE" for split /,/, shift; exec @ARGV', join ',', @_) }
 
-# nohup and shells without job control start programs with signals ignored: these do not end the job
-sub run_ignored {
-    my ($launcher, $sig, $other) = @_;
+# nohup starts programs with SIGHUP ignored: this does not end the job, neither sent to the launcher nor to a rank
+sub run_nohup {
+    my $launcher = shift;
     my $before = shared_files();
-    my $pid = start({}, '/dev/null', ignoring($sig), command($launcher, 32));
-    ready();
-    kill $sig, $pid;
+    my $pid = start({}, '/dev/null', ignoring('HUP'), command($launcher, 32));
+    my $ready = ready();
+    kill 'HUP', $pid, $launcher eq 'agents' ? () : values %$ready;    # ssh does not hand an ignored signal on
     sleep 0.4;
     my $alive = waitpid($pid, WNOHANG) == 0;
-    kill $other, $pid if $alive;
+    kill 'TERM', $pid if $alive;
     my ($code, $seconds) = $alive ? finish($pid, 20) : ("$? at once", 0);
-    judge("$launcher: SIG$sig is ignored if it was before, SIG$other is not",
-          {code => 1, lines => 1, says => "SIG$other", within => $start + $timeout_s}, $code, $seconds, $before);
+    judge("$launcher: SIGHUP is ignored if it was before, SIGTERM is not",
+          {code => 1, lines => 1, says => 'SIGTERM', within => $start + $timeout_s}, $code, $seconds, $before);
+}
+
+# Shells without job control, cron and CI start programs in the background with signals ignored: these end the job all
+# the same, sent to the launcher or to a rank.
+sub run_background {
+    my ($launcher, $sig) = @_;
+    for my $to ('the launcher', 'a rank') {
+        my $before = shared_files();
+        my $pid = start({}, '/dev/null', ignoring('INT', 'QUIT', 'TERM'), command($launcher, 32));
+        my $ready = ready();
+        kill $sig, $to eq 'a rank' ? $ready->{0} : $pid;
+        my ($code, $seconds) = finish($pid, 8);
+        judge("$launcher: SIG$sig to $to ends the job although it was ignored before",
+              {code => 1, lines => 1, says => "SIG$sig", within => $start + $timeout_s}, $code, $seconds, $before);
+    }
 }
 
 # with SIGCHLD ignored the kernel reaps children unasked
@@ -572,7 +587,8 @@ sub run_descriptors {
 sub run_supervisor {
     my $launcher = shift;
     return if @only && !grep { $_ eq 'supervisor' } @only;
-    run_ignored($launcher, @$_) for ['HUP', 'TERM'], ['INT', 'HUP'], ['QUIT', 'INT'], ['TERM', 'QUIT'];
+    run_nohup($launcher);
+    run_background($launcher, $_) for qw(INT QUIT TERM);
     run_child_ignored($launcher);
     run_earlier($launcher);
     run_descriptors($launcher) if $launcher eq 'pshm' && have('bash');
