@@ -88,7 +88,7 @@ check "headers of the tools are in place, private ones too" present include/gasn
     include/gasnet_timer.h include/gasnet_trace.h include/gasnet_ammacros.h
 check "shared libraries are in place" present lib/libaqueduct-seq.so lib/libaqueduct-par.so \
     lib/pkgconfig/aqueduct-seq.pc lib/pkgconfig/aqueduct-par.pc
-check "programs are in place" present bin/gasnetrun bin/gasnetrun_smp bin/aq-info bin/aq-bench bin/aq-conformance bin/tour
+check "programs are in place" present bin/gasnetrun bin/gasnetrun_smp bin/aq-info bin/aq-bench bin/tour
 check "launchers' Perl names are in place" present bin/gasnetrun_smp.pl bin/ident
 check "documents are in place" present share/doc/GASNet/README share/doc/GASNet/README-smp share/doc/GASNet/README-tools \
     share/doc/GASNet/GASNet-EX.txt share/doc/GASNet/LICENSE share/doc/GASNet/version.git lib/valgrind/gasnet.supp
