@@ -286,9 +286,9 @@ int aq_udp_auth_init(void);
 void aq_udp_auth_key(gex_Rank_t from, gex_Rank_t to, uint8_t key_out[AQ_UDP_KEY]);
 /* Put the hash into a head; piece is what follows. */
 void aq_udp_auth_sign(const uint8_t *key, const struct aq_udp_packet *packet);
-/* Is the hash of a datagram right? */
+/* Is the hash of a datagram right? above: aq_udp_above() */
 bool aq_udp_auth_check(const uint8_t *key, uint8_t *datagram, size_t len, const struct aq_udp_header *header,
-                       uint64_t seq);
+                       uint64_t above);
 
 /* --- a bad network (aq_udp_fault.c) --- */
 

@@ -4,8 +4,8 @@
  * SipHash-2-4 (libsodium's crypto_shorthash: 64 bits, made for short inputs) with a key for each
  * direction between two ranks, derived from the job's by BLAKE2b; so a datagram cannot be given out
  * for another's, nor be sent back. Under it are the head of the datagram and, in place of the hash
- * itself, the upper half of the datagram's number, xor the hash, by another key, of the data
- * behind the head (GASNET_UDP_AUTH=full; else 0).
+ * itself, the upper halves of the header's numbers (aq_udp_above()), xor the hash, by another key, of
+ * the data behind the head (GASNET_UDP_AUTH=full; else 0).
  *
  * Uses      libsodium, other/spawn. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -37,7 +37,7 @@ void aq_udp_auth_key(gex_Rank_t from, gex_Rank_t to, uint8_t key_out[AQ_UDP_KEY]
 }
 
 /* The hash of a head with this in its place. */
-static inline uint64_t aq_udp_auth_hash(const uint8_t *key, uint8_t *head, size_t hashed, uint64_t seq,
+static inline uint64_t aq_udp_auth_hash(const uint8_t *key, uint8_t *head, size_t hashed, uint64_t above,
                                         const void *piece, size_t piece_len)
 {
     uint8_t out[crypto_shorthash_BYTES];
@@ -47,7 +47,7 @@ static inline uint64_t aq_udp_auth_hash(const uint8_t *key, uint8_t *head, size_
         crypto_shorthash(out, piece, piece_len, key + crypto_shorthash_KEYBYTES);
         data = aq_udp_get64(out);
     }
-    aq_udp_put64(head + AQ_UDP_HASH_AT, seq >> 32 ^ data);
+    aq_udp_put64(head + AQ_UDP_HASH_AT, above ^ data);
     crypto_shorthash(out, head, hashed, key);
     return aq_udp_get64(out);
 }
@@ -55,14 +55,14 @@ static inline uint64_t aq_udp_auth_hash(const uint8_t *key, uint8_t *head, size_
 void aq_udp_auth_sign(const uint8_t *key, const struct aq_udp_packet *packet)
 {
     aq_udp_put64(packet->head + AQ_UDP_HASH_AT,
-                 aq_udp_auth_hash(key, packet->head, packet->head_len, packet->seq, packet->piece,
+                 aq_udp_auth_hash(key, packet->head, packet->head_len, packet->above, packet->piece,
                                   packet->piece_len));
 }
 
 bool aq_udp_auth_check(const uint8_t *key, uint8_t *datagram, size_t len, const struct aq_udp_header *header,
-                       uint64_t seq)
+                       uint64_t above)
 {
-    return aq_udp_auth_hash(key, datagram, header->hashed, seq, datagram + header->hashed,
+    return aq_udp_auth_hash(key, datagram, header->hashed, above, datagram + header->hashed,
                             len - header->hashed)
            == header->hash;
 }

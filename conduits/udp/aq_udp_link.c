@@ -2,8 +2,9 @@
  * aq_udp_link.c - the reliable engine: what goes out, and when. aq_udp_link_in.c: what comes in.
  *
  * Numbers   every lane counts its datagrams from 0 in 64 bits, of which 32 travel; the keyed hash covers
- *           all 64, so that a recording is worthless after the 32 have wrapped. Control datagrams are
- *           numbered too, for the hash, but not acknowledged
+ *           all 64 of the datagram's own number and of its acknowledgements, so that a recording is
+ *           worthless after any lane's 32 have wrapped. Control datagrams are numbered too, for the
+ *           hash, but not acknowledged
  * Order     none. A datagram of a lane is handed over when it comes, once; messages have no order in the
  *           interface, so that waiting for a lost one would only add its delay to all that follow.
  *           What is larger than a datagram is put together by the owner
@@ -142,19 +143,23 @@ void aq_udp_link_close(struct aq_udp_link *link)
 
 /* --- headers --- */
 
-static void aq_udp_link_header(struct aq_udp_link *link, uint8_t lane, uint8_t flags, uint64_t seq,
-                               uint32_t hashed, uint64_t now_ns, uint8_t *at)
+static void aq_udp_link_header(struct aq_udp_link *link, struct aq_udp_packet *packet, uint8_t flags,
+                               uint64_t now_ns)
 {
     const uint32_t room = link->room_given >> 10;
-    struct aq_udp_header header = { .lane = lane, .flags = flags, .src = link->src, .dst = link->dst,
-                                    .seq = (uint32_t)seq, .ts = (uint32_t)aq_udp_tick(now_ns),
+    struct aq_udp_header header = { .lane = packet->lane, .flags = flags, .src = link->src, .dst = link->dst,
+                                    .seq = (uint32_t)packet->seq, .ts = (uint32_t)aq_udp_tick(now_ns),
                                     .room = (uint16_t)(room > UINT16_MAX ? UINT16_MAX : room),
-                                    .hashed = (uint16_t)hashed };
+                                    .hashed = (uint16_t)packet->head_len };
+    uint64_t next[AQ_UDP_LANES];
 
     if (link->refusing)
         header.flags |= AQ_UDP_FULL;
-    for (int data = 0; data < AQ_UDP_LANES; data++)
-        header.ack[data] = (uint32_t)link->rx[data].next;
+    for (int data = 0; data < AQ_UDP_LANES; data++) {
+        next[data] = link->rx[data].next;
+        header.ack[data] = (uint32_t)next[data];
+    }
+    packet->above = aq_udp_above(&header, packet->seq, next);
     if (link->seen) {
         const uint64_t held = (now_ns - link->echo_ns) >> 10;
 
@@ -162,7 +167,7 @@ static void aq_udp_link_header(struct aq_udp_link *link, uint8_t lane, uint8_t f
         header.echo = link->echo;
         header.held = (uint16_t)(held > AQ_UDP_HELD_MORE ? AQ_UDP_HELD_MORE : held);
     }
-    aq_udp_header_encode(at, &header);
+    aq_udp_header_encode(packet->head, &header);
 }
 
 static inline bool aq_udp_link_has_holes(const struct aq_udp_link *link)
@@ -306,7 +311,7 @@ static void aq_udp_train_write(struct aq_udp_link *link, struct aq_udp_train *tr
     const uint8_t holes = aq_udp_link_has_holes(link) ? AQ_UDP_HOLES : 0;
 
     for (unsigned i = 0; i < train->count; i++) {
-        const struct aq_udp_packet *packet = &train->packet[i];
+        struct aq_udp_packet *packet = &train->packet[i];
         struct aq_udp_lane_tx *tx = &link->tx[packet->lane];
         const bool full = packet->seq - tx->una == link->config->window[packet->lane] / 2
                           || packet->seq - tx->una + 1 == link->config->window[packet->lane];
@@ -319,7 +324,7 @@ static void aq_udp_train_write(struct aq_udp_link *link, struct aq_udp_train *tr
             flags |= AQ_UDP_ACK_NOW;
             link->since_asked = 0;
         }
-        aq_udp_link_header(link, packet->lane, flags, packet->seq, packet->head_len, now_ns, packet->head);
+        aq_udp_link_header(link, packet, flags, now_ns);
     }
 }
 
@@ -418,7 +423,7 @@ static void aq_udp_link_control(struct aq_udp_link *link, uint8_t flags, uint64_
         flags |= AQ_UDP_HOLES;
     packet.seq = link->control_next++;
     packet.head_len = (uint32_t)(at - datagram);
-    aq_udp_link_header(link, AQ_UDP_CONTROL, flags, packet.seq, packet.head_len, now_ns, datagram);
+    aq_udp_link_header(link, &packet, flags, now_ns);
     link->counts.controls++;
     if (link->ops->output(link, &packet, 1) == 1) {
         aq_udp_link_acknowledged(link);

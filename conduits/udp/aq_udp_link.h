@@ -8,7 +8,7 @@
  * Owner     queues datagrams with aq_udp_link_add() and fills them in; calls aq_udp_link_pump() to let
  *           go what may go, and again after it has handed over what came in; calls aq_udp_link_timer()
  *           when aq_udp_link_deadline() has passed
- * In        decode header -> aq_udp_link_expand() -> check the hash over the full number ->
+ * In        decode header -> aq_udp_link_expand() -> check the hash over aq_udp_link_above() ->
  *           aq_udp_link_receive() -> if AQ_UDP_NEW: deal with the frames, for the RMA lane then
  *           aq_udp_link_placed() -> aq_udp_link_pump()
  * Threads   every call under the owner's lock of this link; callbacks run under it too
@@ -58,7 +58,8 @@ struct aq_udp_packet {
     uint8_t *head;
     const void *piece;
     uint32_t head_len, piece_len;
-    uint64_t seq;        /* all of it, for the hash */
+    uint64_t seq;        /* all of it */
+    uint64_t above;      /* aq_udp_above(), for the hash */
     uint8_t lane;        /* AQ_UDP_CONTROL: head is gone when the call returns */
     bool again;          /* not the first time */
 };
@@ -188,6 +189,10 @@ uint64_t aq_udp_link_deadline(const struct aq_udp_link *link);
 
 /** aq_udp_link_expand - the full number of an arriving datagram. */
 uint64_t aq_udp_link_expand(const struct aq_udp_link *link, uint8_t lane, uint32_t seq);
+
+/** aq_udp_link_above - what the hash of an arriving datagram covers of its numbers besides the header; seq: all
+ *  of its own. */
+uint64_t aq_udp_link_above(const struct aq_udp_link *link, const struct aq_udp_header *header, uint64_t seq);
 
 enum aq_udp_verdict {
     AQ_UDP_NEW,       /* data that had not come before: the frames are the caller's to deal with */

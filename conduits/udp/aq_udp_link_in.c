@@ -18,6 +18,15 @@ uint64_t aq_udp_link_expand(const struct aq_udp_link *link, uint8_t lane, uint32
     return aq_udp_seq_expand(lane < AQ_UDP_LANES ? link->rx[lane].next : link->control_seen, seq);
 }
 
+uint64_t aq_udp_link_above(const struct aq_udp_link *link, const struct aq_udp_header *header, uint64_t seq)
+{
+    uint64_t una[AQ_UDP_LANES];
+
+    for (int lane = 0; lane < AQ_UDP_LANES; lane++)
+        una[lane] = link->tx[lane].una;
+    return aq_udp_above(header, seq, una);
+}
+
 static inline struct aq_udp_tx *aq_udp_record(struct aq_udp_lane_tx *tx, uint64_t seq)
 {
     return &tx->ring[seq & tx->mask];
@@ -268,35 +277,33 @@ static void aq_udp_link_echoed(struct aq_udp_link *link, const struct aq_udp_hea
     }
 }
 
-/* What a datagram tells, whatever it brings. fresh: it is no recording. take: it is taken over. */
+/* What a datagram tells, whatever it brings; it is no recording. take: it is taken over. */
 static void aq_udp_link_learn(struct aq_udp_link *link, const struct aq_udp_header *header,
-                              const uint8_t *datagram, size_t len, bool fresh, bool take, uint64_t now_ns)
+                              const uint8_t *datagram, size_t len, bool take, uint64_t now_ns)
 {
     for (int lane = 0; lane < AQ_UDP_LANES; lane++)
         if ((uint32_t)link->tx[lane].una != header->ack[lane])
             aq_udp_lane_acked(link, lane, header);
     if (header->lane == AQ_UDP_CONTROL && len > AQ_UDP_HEADER)
         aq_udp_link_sacks(link, header, datagram, len);
-    if (fresh) {
-        link->heard_ns = now_ns;
-        link->probes = 0;
-        if ((header->flags & AQ_UDP_ECHO) != 0)
-            aq_udp_link_echoed(link, header, now_ns);
-    }
+    link->heard_ns = now_ns;
+    link->probes = 0;
+    if ((header->flags & AQ_UDP_ECHO) != 0)
+        aq_udp_link_echoed(link, header, now_ns);
     if (link->in_flight == 0) {
         link->probe_ns = link->loss_ns = link->silent_ns = 0;
-    } else if (fresh) {
+    } else {
         link->silent_ns = now_ns; /* what is owed now is owed from now on */
         aq_udp_link_arm_probe(link, now_ns);
     }
     /* of what is refused the peer shall not think that it is lost */
-    if (fresh && take && aq_udp_link_is_newer(link, header->ts, now_ns)) {
+    if (take && aq_udp_link_is_newer(link, header->ts, now_ns)) {
         link->seen = true;
         link->echo = header->ts;
         link->echo_ns = now_ns;
         link->room = (uint64_t)header->room << 10;
     }
-    if (fresh && header->lane == AQ_UDP_CONTROL && (header->flags & AQ_UDP_BYE) != 0)
+    if (header->lane == AQ_UDP_CONTROL && (header->flags & AQ_UDP_BYE) != 0)
         aq_udp_link_abandon(link);
 }
 
@@ -372,7 +379,7 @@ static enum aq_udp_verdict aq_udp_link_control_in(struct aq_udp_link *link, uint
         return AQ_UDP_DUPLICATE;
     }
     link->control_seen = seq + 1;
-    aq_udp_link_learn(link, header, datagram, len, true, true, now_ns);
+    aq_udp_link_learn(link, header, datagram, len, true, now_ns);
     if ((header->flags & AQ_UDP_ACK_NOW) != 0 && !link->gone)
         link->ack_now = true;
     return AQ_UDP_SEEN;
@@ -383,7 +390,6 @@ enum aq_udp_verdict aq_udp_link_receive(struct aq_udp_link *link, uint64_t now_n
                                         const uint8_t *datagram, size_t len, bool take)
 {
     struct aq_udp_lane_rx *rx;
-    bool fresh;
 
     if (link->gone) {
         link->counts.late++;
@@ -394,18 +400,19 @@ enum aq_udp_verdict aq_udp_link_receive(struct aq_udp_link *link, uint64_t now_n
     rx = &link->rx[header->lane];
     if (seq < rx->next || (seq < rx->top && aq_udp_bit(rx->claimed, seq))) {
         link->counts.duplicates++;
-        /* sent again, since our acknowledgement was lost, it has a new timestamp; a recording has not */
-        fresh = aq_udp_link_is_again(link, header->ts, now_ns);
-        aq_udp_link_learn(link, header, datagram, len, fresh, true, now_ns);
-        if (fresh)
-            aq_udp_link_owe(link, now_ns, link->config->ack_delay_ns / 4);
+        /* sent again, since our acknowledgement was lost, it has a new timestamp; a recording has not, and
+         * tells nothing */
+        if (!aq_udp_link_is_again(link, header->ts, now_ns))
+            return AQ_UDP_DUPLICATE;
+        aq_udp_link_learn(link, header, datagram, len, true, now_ns);
+        aq_udp_link_owe(link, now_ns, link->config->ack_delay_ns / 4);
         return AQ_UDP_DUPLICATE;
     }
     if (seq - rx->next >= AQ_UDP_WINDOW) {
         link->counts.outside++;
         return AQ_UDP_OUTSIDE;
     }
-    aq_udp_link_learn(link, header, datagram, len, true, take, now_ns);
+    aq_udp_link_learn(link, header, datagram, len, take, now_ns);
     if (header->lane == AQ_UDP_REQUEST)
         link->refusing = !take;
     if (!take)

@@ -45,15 +45,18 @@ static struct {
 static bool aq_udp_is_from(struct aq_udp_peer *peer, uint8_t *datagram, size_t len,
                            const struct aq_udp_header *header, uint64_t *seq_out)
 {
+    const uint64_t first = aq_udp.config.first_seq;
     uint8_t key[AQ_UDP_KEY];
 
     if (peer != NULL) {
         *seq_out = aq_udp_link_expand(&peer->link, header->lane, header->seq);
-        return aq_udp_auth_check(peer->key_in, datagram, len, header, *seq_out);
+        return aq_udp_auth_check(peer->key_in, datagram, len, header,
+                                 aq_udp_link_above(&peer->link, header, *seq_out));
     }
     aq_udp_auth_key(header->src, aq_job.rank, key);
-    *seq_out = aq_udp_seq_expand(aq_udp.config.first_seq, header->seq);
-    return aq_udp_auth_check(key, datagram, len, header, *seq_out);
+    *seq_out = aq_udp_seq_expand(first, header->seq);
+    return aq_udp_auth_check(key, datagram, len, header,
+                             aq_udp_above(header, *seq_out, (uint64_t[]){ first, first, first }));
 }
 
 /* Which rank's, if any: *arrival_out is filled in. */

@@ -12,7 +12,7 @@
  *   4  u32 src       jobranks
  *   8  u32 dst
  *  12  u32 seq       number of the datagram in its lane, low 32 bits; the hash covers all 64
- *  16  u32 ack[3]    of each data lane: all numbers below this have arrived (low 32 bits)
+ *  16  u32 ack[3]    of each data lane: all numbers below this have arrived; likewise
  *  28  u16 room      KiB that may be on their way to the sender of this datagram
  *  30  u16 hashed    bytes of the head, header included
  *  32  u32 ts        ticks (1024 ns) of the sender's clock
@@ -192,6 +192,18 @@ static inline uint64_t aq_udp_seq_expand(uint64_t near, uint32_t seq)
     /* before the first number there is none: then it can only be ahead */
     return away < 0 && near < (uint64_t)-(int64_t)away ? near + seq - (uint32_t)near
                                                        : near + (uint64_t)(int64_t)away;
+}
+
+/* The upper halves of all numbers of a header, together; near[]: the numbers that its acknowledgements
+ * are near to. Numbers only grow, so a header of long ago whose lower halves fit has another sum. */
+static inline uint64_t aq_udp_above(const struct aq_udp_header *header, uint64_t seq,
+                                    const uint64_t near[AQ_UDP_LANES])
+{
+    uint64_t sum = seq >> 32;
+
+    for (int lane = 0; lane < AQ_UDP_LANES; lane++)
+        sum += aq_udp_seq_expand(near[lane], header->ack[lane]) >> 32;
+    return sum;
 }
 
 /* --- frames: how long they are, at most, without their data --- */

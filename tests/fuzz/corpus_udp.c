@@ -56,11 +56,12 @@ static void datagram(uint8_t *at, uint8_t lane, uint8_t flags, uint32_t number, 
                                     .seq = (uint32_t)(first + number), .room = 1024, .ts = 900000 + number,
                                     .echo = 976562, .held = 3, .hashed = (uint16_t)(len - open_end) };
     struct aq_udp_packet packet = { .head = at, .head_len = header.hashed, .piece = at + header.hashed,
-                                    .piece_len = (uint32_t)open_end, .seq = first + number };
+                                    .piece_len = (uint32_t)open_end };
     uint8_t key[AQ_UDP_KEY];
 
     for (int i = 0; i < AQ_UDP_LANES; i++)
         header.ack[i] = (uint32_t)(first + ack[i]);
+    packet.above = aq_udp_above(&header, first + number, (uint64_t[]){ first, first, first });
     aq_udp_header_encode(at, &header);
     aq_udp_auth_key(1, 0, key);
     aq_udp_auth_sign(key, &packet);

@@ -163,7 +163,8 @@ static void fuzz_deliver(const uint8_t *bytes, size_t len, bool checked)
     memcpy(datagram, bytes, len);
     if (aq_udp_header_decode(datagram, len, &header) && header.src == 1 && header.dst == 0) {
         seq = aq_udp_link_expand(&fuzz.link, header.lane, header.seq);
-        if ((!checked || aq_udp_auth_check(fuzz.key_in, datagram, len, &header, seq))
+        if ((!checked || aq_udp_auth_check(fuzz.key_in, datagram, len, &header,
+                                            aq_udp_link_above(&fuzz.link, &header, seq)))
             && aq_udp_frames_check(datagram, len, &header) && (fuzz.sum += fuzz_read(datagram, len, &header), true)
             && aq_udp_link_receive(&fuzz.link, fuzz.now, &header, seq, datagram, len,
                                    !(fuzz.refuses && header.lane == AQ_UDP_REQUEST)) == AQ_UDP_NEW)

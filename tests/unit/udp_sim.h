@@ -168,10 +168,10 @@ static inline uint64_t sim_clock(const struct sim_end *end)
 
 /* --- what is sent: a frame whose data are a number and a pattern --- */
 
-/* Stands for the keyed hash: over all of the datagram but the hash, and the full number. */
-static inline uint64_t sim_hash(const uint8_t *at, size_t len, uint64_t seq)
+/* Stands for the keyed hash: over all of the datagram but the hash, and the upper halves of its numbers. */
+static inline uint64_t sim_hash(const uint8_t *at, size_t len, uint64_t above)
 {
-    uint64_t hash = seq * UINT64_C(0x9e3779b97f4a7c15) + len;
+    uint64_t hash = above * UINT64_C(0x9e3779b97f4a7c15) + len;
 
     for (size_t i = 0; i < len; i++)
         if (i < 40 || i >= 48)
@@ -304,7 +304,7 @@ static inline unsigned sim_output(struct aq_udp_link *link, const struct aq_udp_
         memcpy(datagram, packet->head, packet->head_len);
         if (packet->piece_len != 0)
             memcpy(datagram + packet->head_len, packet->piece, packet->piece_len);
-        aq_udp_put64(datagram + 40, sim_hash(datagram, len, packet->seq));
+        aq_udp_put64(datagram + 40, sim_hash(datagram, len, packet->above));
         sim_transmit(end, datagram, len);
     }
     return taken;
@@ -375,7 +375,8 @@ static inline enum aq_udp_verdict sim_receive(struct sim_end *end, const uint8_t
         return AQ_UDP_OUTSIDE;
     }
     seq = aq_udp_link_expand(&end->link, header.lane, header.seq);
-    if (sim_hash(datagram, len, seq) != header.hash || !aq_udp_frames_check(datagram, len, &header)) {
+    if (sim_hash(datagram, len, aq_udp_link_above(&end->link, &header, seq)) != header.hash
+        || !aq_udp_frames_check(datagram, len, &header)) {
         end->bad_hash++;
         return AQ_UDP_OUTSIDE;
     }
