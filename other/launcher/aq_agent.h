@@ -124,12 +124,13 @@ enum aq_ref_kind {
     AQ_REF_CONSOLE,
     AQ_REF_STDIN,
     AQ_REF_FEED,
-    AQ_REF_LOCAL
+    AQ_REF_LOCAL,
+    AQ_REF_IDLE
 };
 
 struct aq_ref {
     enum aq_ref_kind kind;
-    uint32_t index;              /* of the child (AQ_AGENT_NOBODY: parent), stream or console */
+    uint32_t index;              /* of the child (AQ_AGENT_NOBODY: parent), stream, console or idle worker */
 };
 
 struct aq_node {
@@ -177,6 +178,7 @@ struct aq_node {
 };
 
 /* aq_agent_plan.c */
+uint32_t aq_plan_host_timeout_ms(const struct aq_launch *lo); /* GASNET_HOST_TIMEOUT; 0: never */
 void aq_plan_make(struct aq_plan *plan, const struct aq_launch *lo, const struct aq_hosts *hosts);
 bool aq_plan_read(struct aq_plan *plan, const uint8_t *blob, size_t len);
 /* ranks of hosts [first, end) as "rank 3" or "ranks 3-7" */
@@ -251,6 +253,7 @@ void aq_host_pause(struct aq_node *n, bool on);
 int aq_agent_main(void);
 
 /* aq_agent_root.c */
+void aq_root_lose_idle(struct aq_node *n, struct aq_launch_idle *w);
 int aq_launch_hosts(struct aq_launch *lo);
 
 #endif

@@ -124,6 +124,8 @@ static int aq_node_fill(void *arg, struct pollfd *fds)
     at = aq_node_poll(n, fds, at, n->local_fd, POLLIN, AQ_REF_LOCAL, 0);
     if (!n->is_root)
         return at;
+    for (uint32_t i = 0; i < n->lo->idles; i++)
+        at = aq_node_poll(n, fds, at, n->lo->idle[i].fd, POLLRDHUP, AQ_REF_IDLE, i);
     for (uint32_t i = STDOUT_FILENO; i <= STDERR_FILENO; i++)
         if (n->out[i].head != NULL)
             at = aq_node_poll(n, fds, at, n->console[i].fd, POLLOUT, AQ_REF_CONSOLE, i);
@@ -235,6 +237,9 @@ static void aq_node_serve_one(struct aq_node *n, struct aq_ref ref)
     case AQ_REF_LOCAL:
         if (n->local_fd >= 0)
             aq_round_local(n);
+        break;
+    case AQ_REF_IDLE:
+        aq_root_lose_idle(n, &n->lo->idle[ref.index]);
         break;
     default: /* wants to be written to: the step does that each turn */
         break;
@@ -447,7 +452,7 @@ bool aq_node_run_io(struct aq_node *n)
         .reaped = aq_node_reaped,
         .signalled = aq_node_signalled,
         .arg = n,
-        .max = (int)(3 * (n->children + 1) + n->streams + 6),
+        .max = (int)(3 * (n->children + 1) + n->streams + 6 + (n->is_root ? n->lo->idles : 0)),
     };
     n->ref = calloc((size_t)n->io.max, sizeof(*n->ref));
     n->sv->io = &n->io;

@@ -76,6 +76,13 @@ static double aq_plan_seconds(const struct aq_launch *lo, const char *name, doub
     return value;
 }
 
+uint32_t aq_plan_host_timeout_ms(const struct aq_launch *lo)
+{
+    uint32_t ms = (uint32_t)(aq_plan_seconds(lo, "GASNET_HOST_TIMEOUT", 10.0) * 1000.0);
+
+    return ms > 0 && ms < 500 ? 500 : ms; /* less is no sign of anything */
+}
+
 static uint32_t aq_plan_degree(const struct aq_launch *lo)
 {
     const char *text = getenv("GASNET_SSH_OUT_DEGREE");
@@ -185,9 +192,7 @@ void aq_plan_make(struct aq_plan *plan, const struct aq_launch *lo, const struct
     plan->argv = lo->argv;
     aq_plan_environment(plan, lo);
     plan->remote = aq_plan_remote(lo);
-    plan->timeout_ms = (uint32_t)(aq_plan_seconds(lo, "GASNET_HOST_TIMEOUT", 10.0) * 1000.0);
-    if (plan->timeout_ms > 0 && plan->timeout_ms < 500)
-        plan->timeout_ms = 500; /* less is no sign of anything */
+    plan->timeout_ms = aq_plan_host_timeout_ms(lo);
     plan->degree = lo->workers != NULL ? 0 : aq_plan_degree(lo);
     plan->bind = (uint32_t)lo->bind;
     plan->cpus = (uint32_t)(lo->cpus + 1);

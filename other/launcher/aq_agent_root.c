@@ -91,6 +91,20 @@ static void aq_root_start_children(struct aq_node *n)
                             n->plan.ssh[0], n->plan.host_name[n->child[i].first], strerror(errno));
 }
 
+/* A worker that only waits for the end was killed, or its connection broke. The user, or the batch system, meant
+ * a rank of the job by it. */
+void aq_root_lose_idle(struct aq_node *n, struct aq_launch_idle *w)
+{
+    close(w->fd);
+    w->fd = -1;
+    /* relaxed: this thread moves it beyond ENDING */
+    if (atomic_load_explicit(&n->sv->board->exit_state, memory_order_relaxed) < AQ_EXIT_ASKED)
+        aq_node_fail(n, AQ_AGENT_LOST,
+                     "the worker of rank %u on host %s was lost: it was killed, or its connection broke "
+                     "(see what GASNET_CSPAWN_CMD has said); ending the job",
+                     w->rank, w->host);
+}
+
 static bool aq_root_verbose(const struct aq_launch *lo)
 {
     const char *text = getenv("GASNET_SPAWN_VERBOSE");

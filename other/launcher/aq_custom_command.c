@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <inttypes.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -82,36 +83,41 @@ static void aq_custom_addresses(FILE *f)
     freeifaddrs(list);
 }
 
-void aq_custom_write_file(struct aq_custom *c)
+void aq_custom_name_file(struct aq_custom *c)
 {
     static const char *const names[] = {"GASNET_TMPDIR", "HOME"};
     const char *dir = NULL;
-    FILE *f;
-    int fd;
+    uint64_t number;
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && (dir == NULL || *dir == '\0'); i++)
         dir = getenv(names[i]);
     if (dir == NULL || *dir == '\0')
         dir = ".";
-    if (snprintf(c->file, sizeof(c->file), "%s/.aqueduct-job-XXXXXX", dir) >= (int)sizeof(c->file))
-        aq_custom_give_up("GASNET_TMPDIR=%s is too long", dir);
-    fd = mkostemp(c->file, O_CLOEXEC); /* mode 0600 */
-    f = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (f == NULL) {
-        int error = errno;
-
+    if (!aq_custom_random(&number, sizeof(number)))
+        aq_custom_give_up("no random numbers");
+    if (snprintf(c->file, sizeof(c->file), "%s/.aqueduct-job-%016" PRIx64, dir, number)
+        >= (int)sizeof(c->file)) {
         c->file[0] = '\0';
-        aq_custom_give_up(
-            "cannot make a file in %s: %s; GASNET_TMPDIR names a folder that all hosts share", dir,
-            strerror(error));
+        aq_custom_give_up("GASNET_TMPDIR=%s is too long", dir);
     }
+}
+
+void aq_custom_write_file(struct aq_custom *c)
+{
+    int fd = open(c->file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
+
+    if (f == NULL)
+        aq_custom_give_up("cannot make the file %s: %s; GASNET_TMPDIR names a folder that all hosts share",
+                          c->file, strerror(errno));
     fputs("key ", f);
     for (size_t i = 0; i < sizeof(c->key); i++)
         fprintf(f, "%02x", c->key[i]);
     fprintf(f, "\nport %u\n", c->port);
     aq_custom_addresses(f);
     if (fflush(f) != 0 || fsync(fd) != 0) /* other hosts are to see it */
-        aq_custom_give_up("cannot write %s: %s", c->file, strerror(errno));
+        aq_custom_give_up("cannot write %s: %s; GASNET_TMPDIR names a folder that all hosts share", c->file,
+                          strerror(errno));
     fclose(f);
 }
 

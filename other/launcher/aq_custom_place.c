@@ -54,6 +54,47 @@ void aq_custom_order(struct aq_custom *c)
                 i, c->count - 1);
 }
 
+/* the first rank that no worker has, if the workers have ranks of their own; else -1 */
+static int64_t aq_custom_first_missing(const struct aq_custom *c)
+{
+    for (int64_t rank = 0; rank < (int64_t)c->lo->ranks; rank++) {
+        bool there = false;
+
+        for (uint32_t i = 0; i < c->count && !there; i++) {
+            if (c->worker[i].rank < 0)
+                return -1;
+            there = c->worker[i].rank == rank;
+        }
+        if (!there)
+            return rank;
+    }
+    return -1;
+}
+
+void aq_custom_missing(const struct aq_custom *c, char *text_out, size_t size)
+{
+    int64_t rank = aq_custom_first_missing(c);
+    size_t at = (size_t)snprintf(text_out, size, "%u of %u workers are here", c->count, c->lo->ranks);
+
+    for (uint32_t i = 0; i < c->count && at < size; i++) {
+        const char *host = c->worker[i].info.host;
+        uint32_t same = 0, before = 0;
+
+        for (uint32_t k = 0; k < c->count; k++) {
+            bool equal = strcmp(c->worker[k].info.host, host) == 0;
+
+            same += equal;
+            before += equal && k < i;
+        }
+        if (before == 0)
+            at += (size_t)snprintf(text_out + at, size - at, "%s%u on host %s", i == 0 ? " (" : ", ", same, host);
+    }
+    if (c->count > 0 && at < size)
+        at += (size_t)snprintf(text_out + at, size - at, ")");
+    if (c->count > 0 && rank >= 0 && at < size)
+        snprintf(text_out + at, size - at, ", rank %lld is not", (long long)rank);
+}
+
 /* a name for the entry: that of the host, and a number if it has several */
 static void aq_custom_name(const struct aq_custom_entry *entries, uint32_t count, const char *host,
                            char name_out[264])

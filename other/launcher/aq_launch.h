@@ -23,6 +23,13 @@ enum aq_launch_bind { AQ_BIND_NONE, AQ_BIND_HWTHREAD, AQ_BIND_CORE, AQ_BIND_CACH
 enum aq_launch_spawner { AQ_SPAWNER_UNSET, AQ_SPAWNER_FORK, AQ_SPAWNER_SSH, AQ_SPAWNER_MPI, AQ_SPAWNER_PMI,
                          AQ_SPAWNER_CUSTOM };
 
+/* SPAWNFN=C: a worker whose host has its agent already */
+struct aq_launch_idle {
+    int fd;                      /* its connection: says nothing, and ends with it; -1: has ended */
+    uint32_t rank;
+    const char *host;
+};
+
 struct aq_launch {
     const char *self;            /* the name we were called by */
     char conduit[16];            /* lower case; "smp" if nothing names one */
@@ -33,6 +40,8 @@ struct aq_launch {
     const char *host_list;       /* -H, NULL if not given */
     const char *host_file;       /* --hostfile, NULL if not given */
     struct aq_hosts *workers;    /* hosts that have come by themselves (SPAWNFN=C); NULL: look for a list */
+    struct aq_launch_idle *idle; /* [idles], NULL if none */
+    uint32_t idles;
     int signal;                  /* that this process got and that ended the job; 0: none */
     char *tunnel;                /* and the command that reaches them in ssh's place */
     int cpus;                    /* a rank; -1: not given, 0: do not bind */

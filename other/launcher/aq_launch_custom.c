@@ -2,10 +2,12 @@
 /*
  * aq_launch_custom.c - SPAWNFN=C, the master: CSPAWN_CMD starts the workers, anywhere; they come back by
  * TCP; the job is then run as over ssh, with a line to each host's worker in ssh's place.
- * Owns      the file by which workers find this process: mode 0600, gone once they are all here
+ * Owns      the file by which workers find this process: mode 0600, gone once they are all here, and with this
+ *           process in any case (aq_custom_cleaner.c)
  * Threads   one
  * Promise   no secret stands in an environment or a command line; a stranger who connects can neither
- *           learn anything nor keep the workers out
+ *           learn anything nor keep the workers out; a worker that is lost ends the job, before it has come
+ *           (by time), while others are awaited, and later (aq_agent_root.c)
  * See       aq_custom_wire.h
  */
 #include "other/launcher/aq_launch_udp.h"
@@ -51,7 +53,7 @@ int aq_tunnel_main(int argc, char **argv)
 
 #define AQ_CUSTOM_SHAKE_NS 20000000000ull
 #define AQ_CUSTOM_NOTE_NS  30000000000ull
-#define AQ_CUSTOM_AFTER_NS 60000000000ull /* workers may come so long after the command's end */
+#define AQ_CUSTOM_AFTER    6              /* timeouts: workers may come so long after the command's end */
 #define AQ_CUSTOM_END_MS   5000           /* for the command to end after the job */
 
 static struct aq_custom aq_custom_me; /* one, so that a signal handler finds it */
@@ -132,6 +134,7 @@ static void aq_custom_run(struct aq_custom *c, const char *command)
 
         /* a group of its own: a ^C comes to the job in good order, through us */
         setpgid(0, 0);
+        aq_custom_tell_cleaner(c->cleaner, getpid()); /* before the command can start anything */
         aq_custom_signals(SIG_DFL);
         dup2(null_fd, STDIN_FILENO);
         execl("/bin/sh", "sh", "-c", command, (char *)NULL);
@@ -201,6 +204,7 @@ static void aq_custom_admit(struct aq_custom *c, struct aq_visitor *v,
     setsockopt(w->fd, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int));
     v->fd = -1;
     c->count++;
+    c->came_ns = aq_board_now_ns();
     aq_launch_tell(c->lo, "worker %u of %u is here, from host %s", c->count, c->lo->ranks,
                    info->host);
 }
@@ -237,49 +241,86 @@ static void aq_custom_hear(struct aq_custom *c, struct aq_visitor *v)
 /* the command may end early if it has only handed the work on */
 static void aq_custom_check_command(struct aq_custom *c, uint64_t now)
 {
-    if (c->command > 0 && waitpid(c->command, &c->command_status, WNOHANG) == c->command) {
-        c->command = 0;
-        c->ended_ns = now;
-        if (!WIFEXITED(c->command_status) || WEXITSTATUS(c->command_status) != 0)
-            aq_custom_give_up(
-                "GASNET_CSPAWN_CMD has ended with %s %d after %u of %u workers had come",
-                WIFEXITED(c->command_status) ? "status" : "signal",
-                WIFEXITED(c->command_status) ? WEXITSTATUS(c->command_status)
-                                             : WTERMSIG(c->command_status),
-                c->count, c->lo->ranks);
-    }
-    if (c->ended_ns != 0 && now - c->ended_ns > AQ_CUSTOM_AFTER_NS)
-        aq_custom_give_up("GASNET_CSPAWN_CMD has ended, and %u of %u workers have come; it must "
-                          "start %%C %%N times",
+    if (c->command <= 0 || waitpid(c->command, &c->command_status, WNOHANG) != c->command)
+        return;
+    c->command = 0;
+    aq_custom_tell_cleaner(c->cleaner, 0);
+    c->ended_ns = now;
+    if (!WIFEXITED(c->command_status) || WEXITSTATUS(c->command_status) != 0)
+        aq_custom_give_up("GASNET_CSPAWN_CMD has ended with %s %d after %u of %u workers had come",
+                          WIFEXITED(c->command_status) ? "status" : "signal",
+                          WIFEXITED(c->command_status) ? WEXITSTATUS(c->command_status)
+                                                       : WTERMSIG(c->command_status),
                           c->count, c->lo->ranks);
+}
+
+/* Nobody tells of a worker that was killed, or could not start, before it came. How long the first one takes is
+ * the batch system's business as long as the command runs; the others should follow it closely. */
+static void aq_custom_check_time(struct aq_custom *c, uint64_t now)
+{
+    uint64_t since = c->came_ns > c->ended_ns ? c->came_ns : c->ended_ns;
+    uint64_t limit = c->timeout_ns * (c->ended_ns != 0 ? AQ_CUSTOM_AFTER : 1);
+    char here[1024];
+
+    aq_custom_missing(c, here, sizeof(here));
+    if (since != 0 && limit != 0 && now - since > limit)
+        aq_custom_give_up("a worker is lost: %s, and none has come for %u s%s. It was killed, did not start, or does "
+                          "not reach this host. See what GASNET_CSPAWN_CMD has said; it must start %%C %%N times. "
+                          "If workers start slowly, raise GASNET_HOST_TIMEOUT",
+                          here, (unsigned)((now - since) / 1000000000u),
+                          c->ended_ns != 0 ? " since the command ended" : "");
     if (now - c->noted_ns > AQ_CUSTOM_NOTE_NS) {
-        fprintf(stderr,
-                "*** NOTICE: waiting for the workers of GASNET_CSPAWN_CMD: %u of %u are here\n",
-                c->count, c->lo->ranks);
+        fprintf(stderr, "*** NOTICE: waiting for the workers of GASNET_CSPAWN_CMD: %s\n", here);
         c->noted_ns = now;
     }
 }
 
+static void aq_custom_lose_worker(struct aq_custom *c, const struct aq_worker *w)
+{
+    char rank[32] = "";
+
+    if (w->rank >= 0)
+        snprintf(rank, sizeof(rank), " of rank %lld", (long long)w->rank);
+    aq_custom_give_up("the worker%s on host %s was lost while %u of %u workers were here: it was killed, or its "
+                      "connection broke. See what GASNET_CSPAWN_CMD has said",
+                      rank, w->info.host, c->count, c->lo->ranks);
+}
+
+/* [0] the port, then those that have not proved themselves, then the workers. Returns how many are to be polled */
+static nfds_t aq_custom_fill(struct aq_custom *c, uint64_t now)
+{
+    struct pollfd *at = c->polled;
+
+    *at++ = (struct pollfd){c->listen_fd, POLLIN, 0};
+    for (size_t i = 0; i < AQ_CUSTOM_PENDING; i++) {
+        if (c->visitor[i].fd >= 0 && now - c->visitor[i].since_ns > AQ_CUSTOM_SHAKE_NS)
+            aq_custom_dismiss(c, &c->visitor[i]);
+        *at++ = (struct pollfd){c->visitor[i].fd, POLLIN, 0};
+    }
+    /* what a worker has sent is for the process that will serve it; only its end matters here */
+    for (uint32_t i = 0; i < c->count; i++)
+        *at++ = (struct pollfd){c->worker[i].fd, POLLRDHUP, 0};
+    return (nfds_t)(at - c->polled);
+}
+
 static void aq_custom_gather(struct aq_custom *c)
 {
-    struct pollfd fds[AQ_CUSTOM_PENDING + 1];
-
     while (c->count < c->lo->ranks) {
         uint64_t now = aq_board_now_ns();
+        uint32_t workers = c->count;
 
         aq_custom_check_command(c, now);
-        fds[0] = (struct pollfd){c->listen_fd, POLLIN, 0};
-        for (size_t i = 0; i < AQ_CUSTOM_PENDING; i++) {
-            if (c->visitor[i].fd >= 0 && now - c->visitor[i].since_ns > AQ_CUSTOM_SHAKE_NS)
-                aq_custom_dismiss(c, &c->visitor[i]);
-            fds[i + 1] = (struct pollfd){c->visitor[i].fd, POLLIN, 0};
-        }
-        if (poll(fds, AQ_CUSTOM_PENDING + 1, 100) <= 0)
+        if (poll(c->polled, aq_custom_fill(c, now), 100) <= 0) {
+            aq_custom_check_time(c, now); /* not while somebody is at the door: we may have been stopped */
             continue;
+        }
+        for (uint32_t i = 0; i < workers; i++)
+            if (c->polled[1 + AQ_CUSTOM_PENDING + i].revents != 0)
+                aq_custom_lose_worker(c, &c->worker[i]);
         for (size_t i = 0; i < AQ_CUSTOM_PENDING; i++)
-            if (fds[i + 1].revents != 0 && c->count < c->lo->ranks)
+            if (c->polled[1 + i].revents != 0 && c->count < c->lo->ranks)
                 aq_custom_hear(c, &c->visitor[i]);
-        if (fds[0].revents != 0)
+        if (c->polled[0].revents != 0)
             aq_custom_accept(c, now);
     }
     close(c->listen_fd);
@@ -290,18 +331,36 @@ static void aq_custom_gather(struct aq_custom *c)
         aq_launch_tell(c->lo, "%u connections were no workers of ours", c->strangers);
 }
 
+/* workers that no agent is made of: only their end will be heard */
+static void aq_custom_find_idle(struct aq_custom *c, const struct aq_hosts *hosts)
+{
+    size_t host = 0;
+
+    c->lo->idle = calloc(c->count, sizeof(*c->lo->idle));
+    if (c->lo->idle == NULL)
+        aq_custom_give_up("out of memory");
+    for (uint32_t i = 0; i < c->count; i++) {
+        if (host < hosts->count && hosts->first[host] == i)
+            host++;
+        else
+            c->lo->idle[c->lo->idles++] = (struct aq_launch_idle){c->worker[i].fd, i, c->worker[i].info.host};
+    }
+}
+
 /* it should see its workers go, and go itself */
 static void aq_custom_await_command(struct aq_custom *c)
 {
     for (int ms = 0; c->command > 0 && ms < AQ_CUSTOM_END_MS; ms += 10) {
         pid_t pid = waitpid(c->command, NULL, WNOHANG);
 
-        if (pid == c->command || (pid < 0 && errno == ECHILD))
+        if (pid == c->command || (pid < 0 && errno == ECHILD)) {
             c->command = 0;
-        else
+            aq_custom_tell_cleaner(c->cleaner, 0);
+        } else {
             usleep(10000);
+        }
     }
-    aq_custom_stop_command();
+    aq_custom_stop_command(); /* the cleaner insists if that does not help */
 }
 
 int aq_launch_custom(struct aq_launch *lo)
@@ -320,12 +379,18 @@ int aq_launch_custom(struct aq_launch *lo)
         return 0;
     }
     c->worker = calloc(lo->ranks, sizeof(*c->worker));
+    c->polled = calloc((size_t)lo->ranks + 1 + AQ_CUSTOM_PENDING, sizeof(*c->polled));
     for (size_t i = 0; i < AQ_CUSTOM_PENDING; i++)
         c->visitor[i].fd = -1;
-    if (c->worker == NULL || !aq_custom_random(c->key, sizeof(c->key)))
+    if (c->worker == NULL || c->polled == NULL || !aq_custom_random(c->key, sizeof(c->key)))
         aq_custom_give_up("no memory or no random numbers");
     c->noted_ns = aq_board_now_ns();
     aq_custom_raise_limit(lo->ranks);
+    c->timeout_ns = aq_plan_host_timeout_ms(lo) * 1000000ull;
+    aq_custom_name_file(c);
+    c->cleaner = aq_custom_start_cleaner(c->file);
+    if (c->cleaner < 0)
+        aq_custom_give_up("cannot start a process: %s; raise ulimit -u or ulimit -n", strerror(errno));
     aq_custom_listen(c);
     aq_custom_signals(aq_custom_on_signal);
     aq_custom_write_file(c);
@@ -338,6 +403,7 @@ int aq_launch_custom(struct aq_launch *lo)
     aq_custom_signals(SIG_DFL);
     aq_custom_order(c);
     aq_custom_group(c, &hosts);
+    aq_custom_find_idle(c, &hosts);
     lo->workers = &hosts;
     code = aq_launch_hosts(lo);
     for (uint32_t i = 0; i < c->count; i++)

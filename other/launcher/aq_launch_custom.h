@@ -8,6 +8,7 @@
 #define AQ_LAUNCH_CUSTOM_H
 
 #include <limits.h>
+#include <poll.h>
 #include <sys/types.h>
 
 #include "other/launcher/aq_custom_wire.h"
@@ -35,7 +36,7 @@ struct aq_visitor {
 };
 
 struct aq_worker {
-    int fd;
+    int fd;                      /* -1: lost or closed */
     int64_t rank;                /* -1: none of its own */
     uint8_t address[16];         /* IPv6, or IPv4 as such */
     uint16_t port;
@@ -50,8 +51,12 @@ struct aq_custom {
     uint16_t port;
     char file[PATH_MAX];         /* "": there is none */
     pid_t command;               /* 0: ended */
+    int cleaner;                 /* the pipe to the process that cleans up after us */
     int command_status;
     uint64_t ended_ns, noted_ns;
+    uint64_t came_ns;            /* when the last worker came; 0: none has */
+    uint64_t timeout_ns;         /* GASNET_HOST_TIMEOUT; 0: never */
+    struct pollfd *polled;       /* [1 + AQ_CUSTOM_PENDING + ranks] */
     uint32_t strangers;
     struct aq_visitor visitor[AQ_CUSTOM_PENDING];
     struct aq_worker *worker;
@@ -63,8 +68,22 @@ struct aq_custom {
 /** aq_custom_give_up - leave nothing behind, say why, exit with status 1. */
 _Noreturn void aq_custom_give_up(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* aq_custom_cleaner.c */
+
+/**
+ * aq_custom_start_cleaner - start the process that removes file and ends the command once this process is gone.
+ * Returns the descriptor to tell it of the command, close-on-exec, or -1 with errno
+ */
+int aq_custom_start_cleaner(const char *file);
+
+/** aq_custom_tell_cleaner - the command's process group; 0: it has ended. Async-signal-safe. */
+void aq_custom_tell_cleaner(int fd, pid_t group);
+
 /* aq_custom_command.c */
 void aq_custom_listen(struct aq_custom *c);
+
+/** aq_custom_name_file - choose the file's path; it does not exist yet. */
+void aq_custom_name_file(struct aq_custom *c);
 void aq_custom_write_file(struct aq_custom *c);
 
 /** aq_custom_command - CSPAWN_CMD with its %-words replaced; the caller's. */
@@ -76,5 +95,8 @@ const char *aq_custom_self(void);
 /* aq_custom_place.c */
 void aq_custom_order(struct aq_custom *c);
 void aq_custom_group(struct aq_custom *c, struct aq_hosts *hosts);
+
+/** aq_custom_missing - who has not come, for a message: text_out says how many are here, from which hosts. */
+void aq_custom_missing(const struct aq_custom *c, char *text_out, size_t size);
 
 #endif

@@ -244,6 +244,58 @@ ends 0 "strangers and a worker with another key at the door" env CSPAWN_CMD="sh 
 ranks 1 "" "do not keep the right one out"
 grep -q "no address of the first process answers" "$work/wrong-key"
 result $? "and the wrong one is told"
+# a worker is lost; the command waits for the others, and they wait for the end
+before=$(date +%s)
+ends 1 "a worker that is killed before it comes" env GASNET_HOST_TIMEOUT=1 \
+    CSPAWN_CMD='(sh -c "kill -9 \$\$"; : %C) & %C & %C & wait' "$prog" 3
+[ $(($(date +%s) - before)) -le 6 ]
+result $? "ends the job soon"
+says err "a worker is lost: 2 of 3 workers are here (2 on host $(hostname)), and none has come for 1 s" "it says who is here"
+says err "raise GASNET_HOST_TIMEOUT" "and what to do"
+ends 1 "a command that starts too few and ends" env GASNET_HOST_TIMEOUT=0.5 CSPAWN_CMD='(exec %C) & sleep 0.3' "$prog" 2
+says err "1 of 2 workers are here" "ends the job too"
+says err "since the command ended" "and that is told"
+ends 1 "a worker that is missing among numbered ones" env GASNET_HOST_TIMEOUT=1 \
+    CSPAWN_CMD='WORKER_RANK=0 %C & WORKER_RANK=2 %C & wait' "$prog" 3
+says err "rank 1 is not" "is named"
+ends 1 "a worker that is killed while others are awaited" env \
+    CSPAWN_CMD='WORKER_RANK=1 %C & sleep 1; kill -9 $!; sleep 20' "$prog" 2
+says err "the worker of rank 1 on host $(hostname) was lost while 1 of 2 workers were here" "is named"
+[ -z "$(ls -A "$work/shared")" ]
+result $? "no file is left"
+
+cat >"$work/second" <<'END'
+# arguments: gasnetrun --worker FILE. Kills the worker of rank 1 once the ranks run.
+WORKER_RANK=0 "$@" & WORKER_RANK=1 "$@" & second=$!; WORKER_RANK=2 "$@" &
+for i in $(seq 200); do
+    [ "$(wc -l <"${0%/*}/out")" = 3 ] && break
+    sleep 0.05
+done
+kill -9 $second
+wait
+END
+ends 255 "a worker that is not its host's first is killed" env CSPAWN_CMD="sh '$work/second' %C" "$prog" 3 stay 20
+says err "the worker of rank 1 on host $(hostname) was lost" "is named, and ends the job"
+
+GASNET_CSPAWN_CMD="(trap '' TERM; echo here >$work/command; sleep 61.7) & wait; : %C" \
+    "$run" -np 2 "$prog" >"$work/out" 2>"$work/err" </dev/null &
+pid=$!
+for i in $(seq 100); do
+    [ -s "$work/command" ] && break
+    sleep 0.05
+done
+[ -n "$(ls -A "$work/shared")" ]
+result $? "while workers are awaited there is the file"
+kill -9 $pid
+wait $pid 2>/dev/null
+for i in $(seq 100); do
+    pgrep -fx "sleep 61.7" >"$work/left" || break
+    sleep 0.05
+done
+[ ! -s "$work/left" ]
+result $? "SIGKILL to the master ends the command, though it ignores SIGTERM"
+[ -z "$(ls -A "$work/shared")" ]
+result $? "and removes the file"
 if unshare -u true 2>/dev/null; then
     ends 0 "workers on two hosts" env CSPAWN_CMD='for i in $(seq %N); do unshare -u sh -c "hostname w$((i %% 2)); exec %C" & done; wait' \
         "$build/gasnetrun_udp" -v -n 4 "$prog"
