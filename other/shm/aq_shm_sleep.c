@@ -39,6 +39,7 @@
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
 #include "other/shm/aq_shm.h"
+#include "other/spawn/aq_socket_name.h"
 #include "other/spawn/aq_spawn.h"
 
 /* Where there is no membarrier (an old or locked-down kernel), a ring of the bell can be missed:
@@ -66,15 +67,10 @@ void aq_shm_sleep_init(void)
 
 static socklen_t aq_sleep_address(gex_Rank_t jobrank, struct sockaddr_un *address)
 {
-    const uint8_t *key = aq_spawn_board()->key;
-    int len;
-
     memset(address, 0, sizeof(*address));
     address->sun_family = AF_UNIX; /* a name that begins with a zero byte is abstract */
-    len = snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1, "aq-bell-%08x-", (unsigned)jobrank);
-    for (int i = 16; i < 32; i++) /* the second half of the key names things, the whole of it opens */
-        len += snprintf(address->sun_path + 1 + len, sizeof(address->sun_path) - 1 - (size_t)len, "%02x", key[i]);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+    aq_socket_name(address->sun_path + 1, aq_spawn_board()->key, "listener of rank", jobrank);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(address->sun_path + 1));
 }
 
 static int aq_sleep_open(void)

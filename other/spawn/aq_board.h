@@ -99,7 +99,7 @@ struct aq_board {
     uint32_t size;                                    /* slots: ranks of this host */
     uint32_t job_size;
     int32_t supervisor;                               /* pid, 0 if the job has none of ours */
-    uint8_t key[32];                                  /* random: names and protects the host's sockets */
+    uint8_t key[32];                                  /* random: names the host's sockets, by hash, and opens them */
     uint32_t rank_base;                               /* jobrank of slot 0 */
     uint32_t host_index, host_count;
     int32_t link_fd;                                  /* slot 0's line to its agent, -1 if there is none */

@@ -6,17 +6,18 @@
  * Wire      the taker sends the 32-byte key; the giver answers with one byte and the descriptors
  * Promise   both sides check the other's user id (SO_PEERCRED); the giver serves only who knows the
  *           key; descriptors arrive close-on-exec
- * Uses      the kernel; nothing else
+ * Uses      aq_socket_name.h, the kernel; nothing else
  */
 #ifndef AQ_FDPASS_H
 #define AQ_FDPASS_H
 
 #include <stdint.h>
 
-#define AQ_FDPASS_MAX 4              /* descriptors in one hand-over */
-#define AQ_FDPASS_NAME 48            /* bytes of a name, NUL included */
+#include "other/spawn/aq_socket_name.h"
 
-/** aq_fdpass_listen - a socket under name, which must be unguessable or new. Returns it or -errno. */
+#define AQ_FDPASS_MAX 4              /* descriptors in one hand-over */
+
+/** aq_fdpass_listen - a socket under name, which aq_socket_name() has made. Returns it or -errno. */
 int aq_fdpass_listen(const char *name, uint32_t takers);
 
 /**

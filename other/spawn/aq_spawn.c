@@ -373,19 +373,15 @@ int aq_spawn_fence(void)
 }
 
 /* names cannot clash: the key is random, and each slot is used once */
-static void aq_spawn_fd_name(const struct aq_spawn_state *st, int slot, char name[AQ_FDPASS_NAME])
+static void aq_spawn_fd_name(const struct aq_spawn_state *st, int slot, char name[AQ_SOCKET_NAME])
 {
-    int at = snprintf(name, AQ_FDPASS_NAME, "aq-%d-", slot);
-
-    /* the second half of the key names, the whole of it opens */
-    for (int i = 16; i < 32; i++)
-        at += snprintf(name + at, AQ_FDPASS_NAME - (size_t)at, "%02x", st->board->key[i]);
+    aq_socket_name(name, st->board->key, "host descriptor", (uint32_t)slot);
 }
 
 /* the host's first rank makes the memfd and serves the others */
 static int aq_spawn_give_fd(struct aq_spawn_state *st, int slot, unsigned flags)
 {
-    char name[AQ_FDPASS_NAME], title[32];
+    char name[AQ_SOCKET_NAME], title[32];
     uint32_t takers = st->info.host_size - 1;
     int fd, sock, error = 0, rc;
 
@@ -416,7 +412,7 @@ static int aq_spawn_give_fd(struct aq_spawn_state *st, int slot, unsigned flags)
 int aq_spawn_host_fd(int slot, unsigned memfd_flags)
 {
     struct aq_spawn_state *st = &aq_spawn_me;
-    char name[AQ_FDPASS_NAME];
+    char name[AQ_SOCKET_NAME];
     int fd, rc;
 
     if (slot < 0 || slot >= AQ_BOARD_HOST_FDS)

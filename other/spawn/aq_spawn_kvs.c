@@ -187,7 +187,7 @@ static int aq_kvs_fill_info(struct aq_spawn_state *st)
 
 /* what the first rank of a host publishes: "name key" */
 struct aq_kvs_door {
-    char name[AQ_FDPASS_NAME];
+    char name[AQ_SOCKET_NAME];
     uint8_t key[32];
 };
 
@@ -199,8 +199,7 @@ static int aq_kvs_open_door(struct aq_spawn_state *st, const struct aq_kvs_join 
     int at;
 
     memcpy(door->key, st->board->key, sizeof(door->key));
-    at = snprintf(door->name, sizeof(door->name), "aq-board-");
-    aq_kvs_to_hex(door->name + at, door->key + 16, 16);
+    aq_socket_name(door->name, door->key, "board", 0);
     *sock_out = aq_fdpass_listen(door->name, st->info.host_size);
     if (*sock_out < 0)
         return aq_fail(AQ_ERR_SYS, "spawn: no Unix socket for the other ranks: %s",
@@ -218,7 +217,7 @@ static int aq_kvs_find_door(uint32_t leader, const struct aq_kvs_join *j, struct
     if (rc != AQ_OK)
         return rc;
     blank = strchr(text, ' ');
-    if (blank == NULL || blank - text >= AQ_FDPASS_NAME ||
+    if (blank == NULL || blank - text >= AQ_SOCKET_NAME ||
         aq_kvs_from_hex(door->key, sizeof(door->key), blank + 1) != AQ_OK)
         return aq_fail(AQ_ERR_SYS, "spawn: rank %u published '%s' as its board", leader, text);
     *blank = '\0';

@@ -138,6 +138,21 @@ if [ -n "$user" ] && [ "$user" != no ] && $user unshare -rm true 2>/dev/null; th
     row $? "the same as a plain user, /dev/shm mounted with ro"
 fi
 
+# --- another user of the host, who takes the names that a job might want ---
+
+if [ "$user" != no ]; then
+    cp $bin/user_squat "$work/squat"
+    $user "$work/squat" 20 >"$work/squatted" 2>&1 &
+    squat=$!
+    says '^done 1 MB' 0 env GASNET_CONDUIT=udp GASNET_SUPERNODE_MAXSIZE=1 $run -n 16 $bin/user_limits 1
+    good=$?
+    kill -TERM $squat
+    wait $squat
+    cat "$work/squatted" >>"$log"
+    [ $good -eq 0 ] && grep -q '^seen [1-9][0-9]* taken 0$' "$work/squatted"
+    row $? "who reads the names of a job's sockets cannot take those that it will want"
+fi
+
 # --- page placement, children, threads, manners ---
 
 for ranks in 1 3; do

@@ -18,7 +18,7 @@
 
 static const uint8_t key[32] = "the key that both sides know: 32";
 static const uint8_t other_key[32] = "some other key, of a stranger...";
-static char name[AQ_FDPASS_NAME];
+static char name[AQ_SOCKET_NAME];
 
 static void make_name(void)
 {
@@ -92,6 +92,36 @@ static void test_several_takers(void **state)
         assert_int_equal(taker_result(taker[i]), 100);
     close(sock);
     close_files(fds, 3);
+}
+
+/* What one name shows tells nothing of another, nor of the key. */
+static void test_names(void **state)
+{
+    static const char *const uses[] = {"board", "host descriptor", "listener of rank"};
+    char names[3 * 4][AQ_SOCKET_NAME], again[AQ_SOCKET_NAME], text[3] = "";
+    uint8_t zeros[32] = {0};
+    unsigned count = 0, shown = 0;
+
+    (void)state;
+    for (unsigned use = 0; use < 3; use++)
+        for (uint32_t number = 0; number < 4; number++)
+            aq_socket_name(names[count++], key, uses[use], number);
+    aq_socket_name(again, key, uses[0], 0);
+    assert_string_equal(again, names[0]);
+    aq_socket_name(again, zeros, uses[0], 0);
+    assert_string_not_equal(again, names[0]);
+    for (unsigned i = 0; i < count; i++) {
+        assert_int_equal(strlen(names[i]), 3 + 32);
+        for (unsigned k = 0; k < i; k++) {
+            assert_memory_not_equal(names[i] + 3, names[k] + 3, 16);
+            assert_memory_not_equal(names[i] + 3 + 16, names[k] + 3 + 16, 16);
+        }
+    }
+    for (unsigned i = 0; i < 32; i++) {
+        snprintf(text, sizeof(text), "%02x", key[i]);
+        shown += strncmp(names[0] + 3 + i % 16 * 2, text, 2) == 0;
+    }
+    assert_true(shown < 8);
 }
 
 static void test_stranger(void **state)
@@ -170,7 +200,8 @@ static void test_name_is_taken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_several_takers), cmocka_unit_test(test_stranger),
+        cmocka_unit_test(test_several_takers),
+        cmocka_unit_test(test_names), cmocka_unit_test(test_stranger),
         cmocka_unit_test(test_error_is_told),  cmocka_unit_test(test_nobody_comes),
         cmocka_unit_test(test_nobody_listens), cmocka_unit_test(test_name_is_taken),
     };
