@@ -66,9 +66,9 @@ static inline void aq_am_deliver_any(struct aq_am_in *in)
     const gex_AM_Fn_t fn = aq_am_enter(token, self);
 
     if (token->kind == AQ_AM_SHORT)
-        aq_am_call_short(fn, token->nargs, (gex_Token_t)(void *)token, NULL, 0, in->args);
+        aq_am_call_short(fn, token->nargs, aq_am_handle(token, self), NULL, 0, in->args);
     else
-        aq_am_call_payload(fn, token->nargs, (gex_Token_t)(void *)token, in->payload, in->nbytes,
+        aq_am_call_payload(fn, token->nargs, aq_am_handle(token, self), in->payload, in->nbytes,
                            in->args);
     aq_am_leave(token, self, outer);
 }
@@ -101,8 +101,29 @@ void aq_am_deliver(struct aq_am_in *in)
 
 /* --- tokens --- */
 
+#if GASNET_DEBUG
+void aq_am_check_token(const char *call, gex_Token_t handle)
+{
+    const struct aq_thread *self = aq_thread_self();
+    const struct aq_token *token;
+
+    aq_check_handle(call, "token", handle);
+    if (self->token == NULL)
+        aq_fatal("%s called outside a handler; a token is good until its handler returns", call);
+    token = aq_token(self->token);
+    if (handle != self->token)
+        aq_fatal("%s: the token is not that of the handler which runs, of message %u from rank "
+                 "%u: a token is good for its own handler only, until that returns", call,
+                 token->handler, token->jobrank);
+}
+#define AQ_AM_CHECK_TOKEN(call, handle) aq_am_check_token(call, handle)
+#else
+#define AQ_AM_CHECK_TOKEN(call, handle) ((void)0)
+#endif
+
 gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask)
 {
+    AQ_AM_CHECK_TOKEN(__func__, token);
     const struct aq_token *mine = aq_token(token);
 
     (void)mask; /* every field costs less to write than to ask about */
@@ -119,6 +140,9 @@ gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask
 static void aq_am_check_limit_query(const char *call, gex_TM_t tm, gex_Rank_t other, unsigned nargs)
 {
 #if GASNET_DEBUG
+    aq_check_started(call);
+    if (other != GEX_RANK_INVALID && tm == GEX_TM_INVALID)
+        aq_fatal("%s: the team is GEX_TM_INVALID", call);
     if (other != GEX_RANK_INVALID && other >= aq_tm_head_of(tm)->size)
         aq_fatal("%s: rank %u is outside 0..%u", call, other, aq_tm_head_of(tm)->size - 1);
     if (nargs > AQ_AM_MAX_ARGS)
@@ -152,6 +176,7 @@ AQ_AM_MAX_QUERY(gex_AM_MaxReplyLong, aq_limits.max_long)
 size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *lc_opt, gex_Flags_t flags,
                                 unsigned int numargs)
 {
+    AQ_AM_CHECK_TOKEN(__func__, token);
     (void)token;
     return gex_AM_MaxReplyMedium(NULL, GEX_RANK_INVALID, lc_opt, flags, numargs);
 }
@@ -159,6 +184,7 @@ size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *lc_opt, ge
 size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_Flags_t flags,
                               unsigned int numargs)
 {
+    AQ_AM_CHECK_TOKEN(__func__, token);
     (void)token;
     return gex_AM_MaxReplyLong(NULL, GEX_RANK_INVALID, lc_opt, flags, numargs);
 }
@@ -235,12 +261,15 @@ static void aq_am_check_out(const char *call, const struct aq_am_out *out,
     if (out->nbytes > limit)
         aq_fatal("%s: payload of %zu bytes; the most is %zu (ask gex_AM_Max%s%s)", call, out->nbytes,
                  limit, out->is_reply ? "Reply" : "Request", aq_am_kind_names[out->kind]);
+    if (out->src == NULL && out->nbytes != 0)
+        aq_fatal("%s: the source is NULL, but the payload has %zu bytes", call, out->nbytes);
     if (out->kind == AQ_AM_LONG)
         aq_am_check_dest(call, out->jobrank, out->dest, out->nbytes);
 }
 
 void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank)
 {
+    aq_check_started(call);
     if (tm == GEX_TM_INVALID)
         aq_fatal("%s: the team is GEX_TM_INVALID", call);
     if (rank >= aq_tm_head_of(tm)->size)
@@ -255,12 +284,15 @@ void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank)
 void aq_am_check_reply(const char *call, gex_Token_t handle)
 {
     const struct aq_thread *self = aq_thread_self();
-    const struct aq_token *token = aq_token(handle);
+    const struct aq_token *token;
 
+    aq_check_started(call);
     if (self->context == AQ_CTX_MAIN)
         aq_fatal("%s called outside a handler; only a request handler may reply", call);
     if (self->context == AQ_CTX_PREPARED)
         aq_thread_check_main(call); /* which says why not */
+    aq_am_check_token(call, handle);
+    token = aq_token(handle);
     if (self->context == AQ_CTX_REPLY || token->is_reply)
         aq_fatal("%s called in a reply handler; only a request handler may reply", call);
     if (token->replied)

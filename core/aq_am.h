@@ -49,8 +49,16 @@ enum aq_am_index {
 void aq_am_register_internal(enum aq_am_index index, gex_AM_Fn_t fn, gex_Flags_t flags,
                              unsigned nargs, const char *name);
 
+/* Debug builds: the low bits of a gex_Token_t are a number, so that the token of an earlier handler,
+ * which was at the same address as a rule, is recognised. */
+#define AQ_TOKEN_NUMBERS 16u
+
 /* What gex_Token_t points to: lives on the stack while the handler runs. */
 struct aq_token {
+#if GASNET_DEBUG
+    /* of the handler that this one interrupts; NULL: none */
+    _Alignas(AQ_TOKEN_NUMBERS) gex_Token_t outer;
+#endif
     gex_Rank_t jobrank; /* the sender */
     uint8_t handler;
     uint8_t nargs;
@@ -59,6 +67,15 @@ struct aq_token {
     uint8_t is_reply;
     uint8_t replied;
 };
+
+static inline struct aq_token *aq_token(gex_Token_t handle)
+{
+#if GASNET_DEBUG
+    return (struct aq_token *)(void *)((char *)handle - (uintptr_t)handle % AQ_TOKEN_NUMBERS);
+#else
+    return (struct aq_token *)(void *)handle;
+#endif
+}
 
 /* A message that has arrived, as the conduit hands it over. payload may be written to by the
  * handler and stays ours until aq_am_deliver() returns. */
@@ -76,6 +93,8 @@ void aq_am_deliver(struct aq_am_in *in);
 /* The handler is not registered; or, in debug builds, not for such a message: ends the job. */
 void aq_am_no_handler(const struct aq_token *token);
 void aq_am_check_handler(const struct aq_token *token);
+/* Debug builds: this is the token of the handler that this thread runs, or the job ends. */
+void aq_am_check_token(const char *call, gex_Token_t handle);
 
 /* The largest number of bytes the internal handlers may rely on, whatever the arguments. */
 static inline size_t aq_am_max_medium(void)

@@ -14,8 +14,20 @@
 
 #include "core/aq_am_dispatch.inc"
 
+/* What the handler gets. */
+static inline gex_Token_t aq_am_handle(struct aq_token *token, const struct aq_thread *self)
+{
+#if GASNET_DEBUG
+    (void)token;
+    return self->token;
+#else
+    (void)self;
+    return (gex_Token_t)(void *)token;
+#endif
+}
+
 /* Find the handler, and say what this thread is doing meanwhile. */
-static inline gex_AM_Fn_t aq_am_enter(const struct aq_token *token, struct aq_thread *self)
+static inline gex_AM_Fn_t aq_am_enter(struct aq_token *token, struct aq_thread *self)
 {
     /* relaxed: whoever sends for a handler knows, through messages that began with the registering thread's,
      * that it is there; that chain orders the store before this */
@@ -25,6 +37,8 @@ static inline gex_AM_Fn_t aq_am_enter(const struct aq_token *token, struct aq_th
         aq_am_no_handler(token);
 #if GASNET_DEBUG
     aq_am_check_handler(token);
+    token->outer = self->token;
+    self->token = (gex_Token_t)(void *)((char *)token + self->tokens++ % AQ_TOKEN_NUMBERS);
 #endif
     self->context = token->is_reply ? AQ_CTX_REPLY : AQ_CTX_REQUEST;
     return fn;
@@ -37,6 +51,7 @@ static inline void aq_am_leave(const struct aq_token *token, struct aq_thread *s
         aq_fatal("handler %u returned between a gex_AM_Prepare and its Commit or Cancel",
                  token->handler);
     self->context = outer;
+    self->token = token->outer;
     if (self->hsls_held != 0 && outer == AQ_CTX_MAIN)
         aq_fatal("handler %u returned while its thread still holds an HSL", token->handler);
 #else
@@ -62,7 +77,7 @@ static inline void aq_am_deliver_short(struct aq_token *token, const gex_AM_Arg_
     self = aq_thread_self();
     outer = self->context;
     fn = aq_am_enter(token, self);
-    aq_am_call_short(fn, token->nargs, (gex_Token_t)(void *)token, NULL, 0, args);
+    aq_am_call_short(fn, token->nargs, aq_am_handle(token, self), NULL, 0, args);
     aq_am_leave(token, self, outer);
 }
 

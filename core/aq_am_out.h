@@ -11,11 +11,6 @@
 
 #define AQ_AM_COPIED 8192u /* bytes: mediums up to here are always copied */
 
-static inline struct aq_token *aq_token(gex_Token_t token)
-{
-    return (struct aq_token *)(void *)token;
-}
-
 /* The payload was copied or placed before the send returned: the local completion is past. */
 static inline void aq_am_complete_locally(gex_Event_t *lc_opt)
 {

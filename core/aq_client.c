@@ -277,6 +277,22 @@ int AQ_START_PARSYNC(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t *tm_ou
 }
 #endif
 
+/* --- checks that every call begins with --- */
+
+void aq_check_started(const char *call)
+{
+    if (AQ_UNLIKELY(aq_job.size == 0))
+        aq_fatal("%s called before gex_Client_Init or gasnet_init: the library is not started",
+                 call);
+}
+
+void aq_check_handle(const char *call, const char *what, const void *handle)
+{
+    aq_check_started(call);
+    if (handle == NULL)
+        aq_fatal("%s: the %s is NULL, which is no valid handle", call, what);
+}
+
 /* --- client queries --- */
 
 static struct aq_client *aq_client(gex_Client_t client)
@@ -286,22 +302,26 @@ static struct aq_client *aq_client(gex_Client_t client)
 
 gex_Flags_t gex_Client_QueryFlags(gex_Client_t client)
 {
+    AQ_CHECK_HANDLE("client", client);
     return aq_client(client)->flags;
 }
 
 const char *gex_Client_QueryName(gex_Client_t client)
 {
+    AQ_CHECK_HANDLE("client", client);
     return aq_client(client)->name;
 }
 
 /* The client's own pointers are handed from thread to thread: release here, acquire there. */
 void gex_Client_SetCData(gex_Client_t client, const void *val)
 {
+    AQ_CHECK_HANDLE("client", client);
     atomic_store_explicit(&aq_client(client)->cdata, (void *)(uintptr_t)val, memory_order_release);
 }
 
 void *gex_Client_QueryCData(gex_Client_t client)
 {
+    AQ_CHECK_HANDLE("client", client);
     return atomic_load_explicit(&aq_client(client)->cdata, memory_order_acquire);
 }
 
@@ -309,11 +329,13 @@ void *gex_Client_QueryCData(gex_Client_t client)
 
 gex_Rank_t gex_System_QueryJobRank(void)
 {
+    AQ_CHECK_STARTED();
     return aq_job.rank;
 }
 
 gex_Rank_t gex_System_QueryJobSize(void)
 {
+    AQ_CHECK_STARTED();
     return aq_job.size;
 }
 
@@ -330,17 +352,20 @@ static void aq_client_put_group(gex_RankInfo_t *ranks, gex_Rank_t count, gex_Ran
 
 void gex_System_QueryNbrhdInfo(gex_RankInfo_t **info_p, gex_Rank_t *count_p, gex_Rank_t *me_p)
 {
+    AQ_CHECK_STARTED();
     aq_client_put_group(aq_job.nbrhd, aq_job.nbrhd_size, aq_job.nbrhd_index, info_p, count_p, me_p);
 }
 
 void gex_System_QueryHostInfo(gex_RankInfo_t **info_p, gex_Rank_t *count_p, gex_Rank_t *me_p)
 {
+    AQ_CHECK_STARTED();
     aq_client_put_group(aq_job.host, aq_job.host_size, aq_job.host_index, info_p, count_p, me_p);
 }
 
 void gex_System_QueryMyPosition(gex_Rank_t *nbrhd_count_p, gex_Rank_t *nbrhd_index_p,
                                 gex_Rank_t *host_count_p, gex_Rank_t *host_index_p)
 {
+    AQ_CHECK_STARTED();
     if (nbrhd_count_p != NULL)
         *nbrhd_count_p = aq_job.nbrhd_count;
     if (nbrhd_index_p != NULL)
@@ -353,17 +378,20 @@ void gex_System_QueryMyPosition(gex_Rank_t *nbrhd_count_p, gex_Rank_t *nbrhd_ind
 
 uint64_t gex_System_QueryMaxThreads(void)
 {
+    AQ_CHECK_STARTED();
     return aq_thread_max();
 }
 
 int gex_System_QueryHiddenAMConcurrencyLevel(void)
 {
+    AQ_CHECK_STARTED();
     return aq_service_is_on(); /* else handlers run on the client's threads only */
 }
 
 int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *count_p,
                                     const gex_ProgressThreadInfo_t **info_p, gex_Flags_t flags)
 {
+    AQ_CHECK_STARTED();
     if (client == GEX_CLIENT_INVALID || count_p == NULL || info_p == NULL || flags != 0)
         return GASNET_ERR_BAD_ARG;
     if ((aq_client(client)->flags & GEX_FLAG_DEFER_THREADS) == 0)
@@ -375,6 +403,7 @@ int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *count_p,
 
 char *gasnet_getenv(const char *name)
 {
+    AQ_CHECK_STARTED();
     return (char *)(uintptr_t)aq_env_get(name);
 }
 
@@ -385,6 +414,7 @@ void gasnet_exit(int exitcode)
 
 int gasnet_getNodeInfo(gasnet_nodeinfo_t *table, int numentries)
 {
+    AQ_CHECK_STARTED();
     if (numentries < 0 || (numentries > 0 && table == NULL))
         return GASNET_ERR_BAD_ARG;
     for (gex_Rank_t rank = 0; rank < aq_job.size && rank < (gex_Rank_t)numentries; rank++) {

@@ -53,6 +53,7 @@ static int aq_ep_add(struct aq_ep *ep)
 int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t caps,
                   gex_Flags_t flags)
 {
+    aq_check_started(__func__);
     AQ_TRACE_SCOPE(AQ_TRACE_EP_CREATE, GEX_RANK_INVALID, 0);
     struct aq_ep *ep;
     int rc;
@@ -99,6 +100,7 @@ static const char *aq_ep_bind_fault(const struct aq_ep *ep, const struct aq_segm
 
 int gex_EP_BindSegment(gex_EP_t handle, gex_Segment_t segment_handle, gex_Flags_t flags)
 {
+    aq_check_started(__func__);
     AQ_TRACE_SCOPE(AQ_TRACE_EP_BIND, GEX_RANK_INVALID, 0);
     struct aq_ep *ep = aq_ep(handle);
     struct aq_segment *segment = (struct aq_segment *)(void *)segment_handle;
@@ -145,32 +147,38 @@ bool aq_ep_release_segment(struct aq_segment *segment)
 
 gex_Client_t gex_EP_QueryClient(gex_EP_t ep)
 {
+    AQ_CHECK_HANDLE("endpoint", ep);
     (void)ep;
     return (gex_Client_t)(void *)&aq_job.client;
 }
 
 gex_Flags_t gex_EP_QueryFlags(gex_EP_t ep)
 {
+    AQ_CHECK_HANDLE("endpoint", ep);
     return aq_ep(ep)->flags;
 }
 
 gex_Segment_t gex_EP_QuerySegment(gex_EP_t ep)
 {
+    AQ_CHECK_HANDLE("endpoint", ep);
     return (gex_Segment_t)(void *)atomic_load_explicit(&aq_ep(ep)->segment, memory_order_acquire);
 }
 
 gex_EP_Index_t gex_EP_QueryIndex(gex_EP_t ep)
 {
+    AQ_CHECK_HANDLE("endpoint", ep);
     return aq_ep(ep)->index;
 }
 
 void gex_EP_SetCData(gex_EP_t ep, const void *val)
 {
+    AQ_CHECK_HANDLE("endpoint", ep);
     atomic_store_explicit(&aq_ep(ep)->cdata, (void *)(uintptr_t)val, memory_order_release);
 }
 
 void *gex_EP_QueryCData(gex_EP_t ep)
 {
+    AQ_CHECK_HANDLE("endpoint", ep);
     return atomic_load_explicit(&aq_ep(ep)->cdata, memory_order_acquire);
 }
 
@@ -260,6 +268,7 @@ int aq_ep_register(const char *call, struct aq_ep *ep, gex_AM_Entry_t *table, si
 
 int gex_EP_RegisterHandlers(gex_EP_t handle, gex_AM_Entry_t *table, size_t numentries)
 {
+    aq_check_started(__func__);
     struct aq_ep *ep = aq_ep(handle);
 
     if (numentries == 0)

@@ -49,12 +49,27 @@ void aq_hsl_unlock_slow(gex_HSL_t *hsl)
     syscall(SYS_futex, &hsl->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* --- debug builds: ownership --- */
+/* --- debug builds: ownership, and the order in which a thread's locks are released --- */
 
-void aq_hsl_debug_lock(gex_HSL_t *hsl)
+#if GASNET_DEBUG
+
+#define AQ_HSL_DESTROYED UINT32_MAX /* in owner */
+
+/* relaxed, here and below: a thread compares with its own number, which only it stores */
+static uint32_t aq_hsl_owner(const char *call, gex_HSL_t *hsl)
 {
-    if (__atomic_load_n(&hsl->owner, __ATOMIC_RELAXED) == aq_thread_self()->number)
-        aq_fatal("gex_HSL_Lock: this thread already holds the lock at %p; HSLs are not recursive",
+    const uint32_t owner = __atomic_load_n(&hsl->owner, __ATOMIC_RELAXED);
+
+    if (owner == AQ_HSL_DESTROYED)
+        aq_fatal("%s: the lock at %p has been destroyed; gex_HSL_Init makes it anew", call,
+                 (void *)hsl);
+    return owner;
+}
+
+void aq_hsl_debug_lock(const char *call, gex_HSL_t *hsl)
+{
+    if (aq_hsl_owner(call, hsl) == aq_thread_self()->number)
+        aq_fatal("%s: this thread already holds the lock at %p; HSLs are not recursive", call,
                  (void *)hsl);
 }
 
@@ -63,21 +78,39 @@ void aq_hsl_debug_owned(gex_HSL_t *hsl)
     struct aq_thread *self = aq_thread_self();
 
     __atomic_store_n(&hsl->owner, self->number, __ATOMIC_RELAXED);
+    if (self->hsls_held < AQ_THREAD_HSLS)
+        self->hsls[self->hsls_held] = hsl;
     self->hsls_held++;
+}
+
+/* Locks beyond the first AQ_THREAD_HSLS are not looked at. */
+static void aq_hsl_check_order(const struct aq_thread *self, const gex_HSL_t *hsl)
+{
+    const uint32_t held = self->hsls_held;
+    const gex_HSL_t *last = held <= AQ_THREAD_HSLS ? self->hsls[held - 1] : hsl;
+
+    if (last != hsl)
+        aq_fatal("gex_HSL_Unlock: this thread took the lock at %p after the one at %p, which it "
+                 "releases first; locks are released in reverse order", (const void *)last,
+                 (const void *)hsl);
 }
 
 void aq_hsl_debug_unlock(gex_HSL_t *hsl)
 {
     struct aq_thread *self = aq_thread_self();
 
-    if (__atomic_load_n(&hsl->owner, __ATOMIC_RELAXED) != self->number)
+    if (aq_hsl_owner("gex_HSL_Unlock", hsl) != self->number)
         aq_fatal("gex_HSL_Unlock: this thread does not hold the lock at %p", (void *)hsl);
+    aq_hsl_check_order(self, hsl);
     __atomic_store_n(&hsl->owner, 0, __ATOMIC_RELAXED);
     self->hsls_held--;
 }
 
 void aq_hsl_debug_destroy(gex_HSL_t *hsl)
 {
-    if (__atomic_load_n(&hsl->owner, __ATOMIC_RELAXED) != 0)
+    if (aq_hsl_owner("gex_HSL_Destroy", hsl) != 0)
         aq_fatal("gex_HSL_Destroy: the lock at %p is held", (void *)hsl);
+    __atomic_store_n(&hsl->owner, AQ_HSL_DESTROYED, __ATOMIC_RELAXED);
 }
+
+#endif

@@ -22,6 +22,7 @@ static const char *aq_mk_class_name(gex_MK_Class_t mk_class)
 int gex_MK_Create(gex_MK_t *kind_p, gex_Client_t client, const gex_MK_Create_args_t *args,
                   gex_Flags_t flags)
 {
+    aq_check_started(__func__);
     if (kind_p == NULL || client == GEX_CLIENT_INVALID || args == NULL)
         return aq_fail(GASNET_ERR_BAD_ARG, "gex_MK_Create: the output, the client or args is NULL");
     if (flags != 0 || args->gex_flags != 0)
@@ -33,6 +34,7 @@ int gex_MK_Create(gex_MK_t *kind_p, gex_Client_t client, const gex_MK_Create_arg
 
 static _Noreturn void aq_mk_no_such(const char *call, gex_MK_t kind)
 {
+    aq_check_started(call);
     aq_fatal("%s: %s is no memory kind made by gex_MK_Create", call,
              kind == GEX_MK_HOST ? "GEX_MK_HOST" : kind == GEX_MK_INVALID ? "GEX_MK_INVALID" : "this");
 }

@@ -112,6 +112,7 @@ static void aq_npam_check_open(const char *call, gex_AM_SrcDesc_t handle)
     const struct aq_srcdesc *mine = aq_thread_self()->prepared;
     const struct aq_srcdesc *sd = aq_srcdesc(handle);
 
+    aq_check_started(call);
     if (handle == GEX_AM_SRCDESC_NO_OP)
         aq_fatal("%s: the descriptor is GEX_AM_SRCDESC_NO_OP; nothing was prepared", call);
     if (sd != &mine[false] && sd != &mine[true])

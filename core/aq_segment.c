@@ -178,11 +178,13 @@ void aq_segment_init_limits(void)
 
 uintptr_t gasnet_getMaxLocalSegmentSize(void)
 {
+    AQ_CHECK_STARTED();
     return aq_job.max_local_segment;
 }
 
 uintptr_t gasnet_getMaxGlobalSegmentSize(void)
 {
+    AQ_CHECK_STARTED();
     return aq_job.max_global_segment;
 }
 
@@ -216,6 +218,7 @@ static int aq_segment_check_attach(gex_TM_t tm, uintptr_t size)
 
 int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
 {
+    aq_check_started(__func__); /* in every build: what follows is costly anyway */
     AQ_TRACE_SCOPE(AQ_TRACE_SEGMENT_ATTACH, GEX_RANK_INVALID, size);
 #if GASNET_SEGMENT_EVERYTHING
     (void)tm, (void)size;
@@ -284,6 +287,7 @@ static const char *aq_segment_create_fault(gex_Segment_t *segment_p, gex_Client_
 int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t addr,
                        uintptr_t length, gex_MK_t kind, gex_Flags_t flags)
 {
+    aq_check_started(__func__);
     AQ_TRACE_SCOPE(AQ_TRACE_SEGMENT_CREATE, GEX_RANK_INVALID, length);
     const char *fault = aq_segment_create_fault(segment_p, client, addr, length, kind, flags);
     struct aq_segment *segment;
@@ -316,6 +320,7 @@ int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t
 
 void gex_Segment_Destroy(gex_Segment_t handle, gex_Flags_t flags)
 {
+    aq_check_started(__func__);
     AQ_TRACE_SCOPE(AQ_TRACE_SEGMENT_DESTROY, GEX_RANK_INVALID, 0);
     struct aq_segment *segment = aq_segment(handle);
     void *base;
@@ -350,6 +355,7 @@ void gex_Segment_Destroy(gex_Segment_t handle, gex_Flags_t flags)
 
 gex_Client_t gex_Segment_QueryClient(gex_Segment_t segment)
 {
+    AQ_CHECK_HANDLE("segment", segment);
     (void)segment;
     return (gex_Client_t)(void *)&aq_job.client;
 }
@@ -357,27 +363,32 @@ gex_Client_t gex_Segment_QueryClient(gex_Segment_t segment)
 /* The only flag there is: whether it is the segment of GASNet-1's calls. */
 gex_Flags_t gex_Segment_QueryFlags(gex_Segment_t segment)
 {
+    AQ_CHECK_HANDLE("segment", segment);
     return aq_segment(segment) == &aq_job.segment ? aq_job.client.flags & GEX_FLAG_USES_GASNET1 : 0;
 }
 
 void *gex_Segment_QueryAddr(gex_Segment_t segment)
 {
+    AQ_CHECK_HANDLE("segment", segment);
     return aq_segment_size(aq_segment(segment)) == 0 ? NULL : aq_segment(segment)->base;
 }
 
 uintptr_t gex_Segment_QuerySize(gex_Segment_t segment)
 {
+    AQ_CHECK_HANDLE("segment", segment);
     return aq_segment_size(aq_segment(segment));
 }
 
 void gex_Segment_SetCData(gex_Segment_t segment, const void *val)
 {
+    AQ_CHECK_HANDLE("segment", segment);
     atomic_store_explicit(&aq_segment(segment)->cdata, (void *)(uintptr_t)val,
                           memory_order_release);
 }
 
 void *gex_Segment_QueryCData(gex_Segment_t segment)
 {
+    AQ_CHECK_HANDLE("segment", segment);
     return atomic_load_explicit(&aq_segment(segment)->cdata, memory_order_acquire);
 }
 
@@ -413,6 +424,7 @@ static uintptr_t aq_segment_look_up(const char *call, gex_TM_t tm, gex_Rank_t ra
 gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p,
                                        void **localaddr_p, uintptr_t *size_p, gex_Flags_t flags)
 {
+    AQ_CHECK_HANDLE("team", tm);
     void *owner, *local;
     const uintptr_t size = aq_segment_look_up("gex_EP_QueryBoundSegmentNB", tm, rank, &owner,
                                               &local);
@@ -430,6 +442,7 @@ gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owne
 int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p, void **localaddr_p,
                            uintptr_t *size_p)
 {
+    AQ_CHECK_HANDLE("team", tm);
     void *owner, *local;
     const uintptr_t size = aq_segment_look_up("gex_Segment_QueryBound", tm, rank, &owner, &local);
 
@@ -449,6 +462,7 @@ int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p, voi
 
 int gasnet_getSegmentInfo(gasnet_seginfo_t *table, int numentries)
 {
+    AQ_CHECK_STARTED();
     if (numentries < 0 || (numentries > 0 && table == NULL))
         return GASNET_ERR_BAD_ARG;
     for (gex_Rank_t rank = 0; rank < aq_job.size && rank < (gex_Rank_t)numentries; rank++) {

@@ -105,6 +105,7 @@ struct aq_thread aq_thread_only = { .number = 1 };
 
 void aq_thread_check_main(const char *call)
 {
+    aq_check_started(call);
     const struct aq_thread *self = aq_thread_self();
 
     if (self->context == AQ_CTX_REQUEST)

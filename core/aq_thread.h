@@ -17,10 +17,17 @@
 /* PREPARED: between a Prepare and its Commit or Cancel, in ordinary code or in a request handler. */
 enum aq_context { AQ_CTX_MAIN = 0, AQ_CTX_REQUEST = 1, AQ_CTX_REPLY = 2, AQ_CTX_PREPARED = 3 };
 
+#define AQ_THREAD_HSLS 32 /* locks held by a thread whose order is checked */
+
 struct aq_thread {
     uint32_t number;       /* 1, 2, ... in order of first calls; never 0 */
     uint8_t context;       /* enum aq_context: what the thread is in, the innermost */
     uint32_t hsls_held;    /* counted in debug builds */
+#if GASNET_DEBUG
+    const gex_HSL_t *hsls[AQ_THREAD_HSLS]; /* those held, the oldest first */
+    gex_Token_t token; /* of the innermost handler that runs; NULL: none does */
+    uint32_t tokens;   /* handlers run so far: makes tokens differ */
+#endif
     const char *waits_for; /* what the innermost wait is about, for reports */
     void *extended;        /* the layer above: implicit operations, free lists */
     void *trace;           /* what it has recorded; NULL: nothing yet */

@@ -236,6 +236,7 @@ static __attribute__((noinline, cold)) void aq_tm_first_further_pair(void)
 
 gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_index)
 {
+    AQ_CHECK_STARTED();
 #if GASNET_DEBUG
     if (local_ep == GEX_EP_INVALID)
         aq_fatal("gex_TM_Pair: the local endpoint is GEX_EP_INVALID");
@@ -254,28 +255,33 @@ gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_index)
 
 gex_Client_t gex_TM_QueryClient(gex_TM_t tm)
 {
+    AQ_CHECK_HANDLE("team", tm);
     (void)tm;
     return (gex_Client_t)(void *)&aq_job.client;
 }
 
 gex_Flags_t gex_TM_QueryFlags(gex_TM_t tm)
 {
+    AQ_CHECK_HANDLE("team", tm);
     return aq_tm(tm)->flags;
 }
 
 /* The client's own pointer is handed from thread to thread: release here, acquire there. */
 void gex_TM_SetCData(gex_TM_t tm, const void *val)
 {
+    AQ_CHECK_HANDLE("team", tm);
     atomic_store_explicit(&aq_tm(tm)->cdata, (void *)(uintptr_t)val, memory_order_release);
 }
 
 void *gex_TM_QueryCData(gex_TM_t tm)
 {
+    AQ_CHECK_HANDLE("team", tm);
     return atomic_load_explicit(&aq_tm(tm)->cdata, memory_order_acquire);
 }
 
 void aq_tm_check_team(const char *call, gex_TM_t tm)
 {
+    aq_check_started(call);
     if (tm == GEX_TM_INVALID)
         aq_fatal("%s: the team is GEX_TM_INVALID", call);
     if (aq_tm(tm)->is_pair)

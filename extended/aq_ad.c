@@ -203,6 +203,7 @@ static inline void aq_ad_check_create(const gex_AD_t *ad_p, gex_TM_t tm, gex_DT_
 
 void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags)
 {
+    aq_check_started(__func__);
     const uint64_t began = aq_trace_begin(AQ_TRACE_AD_CREATE);
     struct aq_ad *ad;
 
@@ -224,6 +225,7 @@ void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_F
 
 void gex_AD_Destroy(gex_AD_t handle)
 {
+    AQ_CHECK_STARTED();
     const uint64_t began = aq_trace_begin(AQ_TRACE_AD_DESTROY);
 
 #if GASNET_DEBUG
@@ -237,6 +239,7 @@ void gex_AD_Destroy(gex_AD_t handle)
 
 void gex_AD_SetCData(gex_AD_t ad, const void *val)
 {
+    AQ_CHECK_STARTED();
     aq_ad_check_handle("gex_AD_SetCData", ad);
     /* release: pairs with the query, by whatever thread */
     atomic_store_explicit(&aq_ad(ad)->cdata, (void *)(uintptr_t)val, memory_order_release);
@@ -244,6 +247,7 @@ void gex_AD_SetCData(gex_AD_t ad, const void *val)
 
 void *gex_AD_QueryCData(gex_AD_t ad)
 {
+    AQ_CHECK_STARTED();
     aq_ad_check_handle("gex_AD_QueryCData", ad);
     /* acquire: what the pointer leads to is seen as it was when it was set */
     return atomic_load_explicit(&aq_ad(ad)->cdata, memory_order_acquire);
@@ -305,6 +309,7 @@ static void aq_ad_check_target(const char *call, gex_Rank_t jobrank, const void 
 void aq_ad_check(const char *call, gex_AD_t ad, gex_DT_t dt, const void *result_p,
                  gex_Rank_t tgt_rank, const void *tgt_addr, gex_OP_t opcode, gex_Flags_t flags)
 {
+    aq_check_started(call);
     const struct aq_ad_public *head = aq_ad_head_of(ad);
     gex_Rank_t jobrank;
 

@@ -274,6 +274,7 @@ unsigned aq_barrier_progress(void)
 
 void gasnet_barrier_notify(int id, int flags)
 {
+    AQ_CHECK_STARTED();
     AQ_TRACE_SCOPE(AQ_TRACE_BARRIER_NOTIFY, GEX_RANK_INVALID, 0);
     const char *call = "gasnet_barrier_notify";
 
@@ -326,6 +327,7 @@ static void aq_named_check_open(const char *call, int id, int flags)
 
 int gasnet_barrier_wait(int id, int flags)
 {
+    AQ_CHECK_STARTED();
     AQ_TRACE_SCOPE(AQ_TRACE_BARRIER_WAIT, GEX_RANK_INVALID, 0);
     struct aq_waiter waiter = AQ_WAITER_INIT("gasnet_barrier_wait", GEX_RANK_INVALID);
 
@@ -343,6 +345,7 @@ int gasnet_barrier_wait(int id, int flags)
 
 int gasnet_barrier_try(int id, int flags)
 {
+    AQ_CHECK_STARTED();
     const uint64_t began = aq_trace_begin(AQ_TRACE_BARRIER_TRY);
     gex_Rank_t missing;
     bool over;
@@ -356,12 +359,14 @@ int gasnet_barrier_try(int id, int flags)
 
 int gasnet_barrier(int id, int flags)
 {
+    AQ_CHECK_STARTED();
     gasnet_barrier_notify(id, flags);
     return gasnet_barrier_wait(id, flags);
 }
 
 int gasnet_barrier_result(int *id)
 {
+    AQ_CHECK_STARTED();
 #if GASNET_DEBUG
     aq_thread_check_main("gasnet_barrier_result");
     if (aq_named_is_open())

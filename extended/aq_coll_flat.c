@@ -94,13 +94,40 @@ static size_t aq_step_slice(const struct aq_flat *flat, const struct aq_item *it
     return (member * each + (member < more ? member : more)) * unit;
 }
 
+/* --- debug builds: all members pass the same sizes --- */
+
+#if GASNET_DEBUG
+static void aq_step_note(const struct aq_flat *flat, const struct aq_item *item, size_t step)
+{
+    aq_shm_coll_line(&flat->shm, flat->shm.me, item->first + step)->bytes = item->bytes;
+}
+
+/* Once the member has posted the step. */
+static void aq_step_compare(const struct aq_flat *flat, const struct aq_item *item, size_t step,
+                            uint32_t member)
+{
+    const uint64_t bytes = aq_shm_coll_line(&flat->shm, member, item->first + step)->bytes;
+
+    if (bytes != item->bytes)
+        aq_fatal("%s: rank %u of the team takes part in it with %llu bytes, this rank, %u, with %zu: "
+                 "all members of a team must make the same calls with the same sizes",
+                 aq_coll_op_kinds[item->call.kind].name, member, (unsigned long long)bytes,
+                 flat->shm.me, item->bytes);
+}
+#else
+#define aq_step_note(flat, item, step) ((void)0)
+#define aq_step_compare(flat, item, step, member) ((void)0)
+#endif
+
 /* --- who is there --- */
 
 static bool aq_all_posted(const struct aq_flat *flat, const struct aq_item *item, size_t step,
                           uint32_t *seen)
 {
-    while (*seen < flat->shm.size && aq_shm_coll_posted(&flat->shm, *seen, item->first + step))
+    while (*seen < flat->shm.size && aq_shm_coll_posted(&flat->shm, *seen, item->first + step)) {
+        aq_step_compare(flat, item, step, *seen);
         ++*seen;
+    }
     return *seen == flat->shm.size;
 }
 
@@ -180,6 +207,7 @@ static inline bool aq_item_post(struct aq_flat *flat, struct aq_item *item)
             if (call->kind == AQ_COLL_BROADCAST && call->dst != call->src)
                 memcpy((char *)call->dst + at, (const char *)call->src + at, bytes);
         }
+        aq_step_note(flat, item, step);
         /* release: pairs with the acquire in aq_shm_coll_posted() */
         atomic_store_explicit(&aq_shm_coll_line(&flat->shm, flat->shm.me, number)->posted,
                               number + 1, memory_order_release);
@@ -302,6 +330,7 @@ static bool aq_broadcast_finish(const struct aq_flat *flat, const struct aq_item
         return true;
     if (!aq_shm_coll_posted(&flat->shm, call->root, item->first + step))
         return false;
+    aq_step_compare(flat, item, step, call->root);
     if (item->bytes > 0)
         memcpy((char *)call->dst + step * item->chunk, aq_step_data(flat, item, call->root, step),
                aq_step_bytes(item, step));

@@ -259,6 +259,7 @@ static struct aq_coll_named *aq_team_named(const char *call, gex_TM_t tm, bool o
 
 void gasnet_coll_barrier_notify(gasnet_team_handle_t handle, int id, int flags)
 {
+    AQ_CHECK_STARTED();
     const gex_TM_t tm = aq_legacy_tm(handle);
     struct aq_coll_named *named;
 
@@ -292,6 +293,7 @@ static int aq_team_leave(struct aq_coll_named *named, int id, int flags)
 
 int gasnet_coll_barrier_wait(gasnet_team_handle_t handle, int id, int flags)
 {
+    AQ_CHECK_STARTED();
     const gex_TM_t tm = aq_legacy_tm(handle);
     struct aq_coll_named *named;
 
@@ -304,6 +306,7 @@ int gasnet_coll_barrier_wait(gasnet_team_handle_t handle, int id, int flags)
 
 int gasnet_coll_barrier_try(gasnet_team_handle_t handle, int id, int flags)
 {
+    AQ_CHECK_STARTED();
     const gex_TM_t tm = aq_legacy_tm(handle);
     struct aq_coll_named *named;
 
@@ -318,12 +321,14 @@ int gasnet_coll_barrier_try(gasnet_team_handle_t handle, int id, int flags)
 
 int gasnet_coll_barrier(gasnet_team_handle_t team, int id, int flags)
 {
+    AQ_CHECK_STARTED();
     gasnet_coll_barrier_notify(team, id, flags);
     return gasnet_coll_barrier_wait(team, id, flags);
 }
 
 int gasnet_coll_barrier_result(gasnet_team_handle_t handle, int *id)
 {
+    AQ_CHECK_STARTED();
     const gex_TM_t tm = aq_legacy_tm(handle);
     const struct aq_coll_named *named;
 

@@ -662,7 +662,7 @@ static void aq_msg_take(uint64_t team, uint32_t number, const struct aq_early *w
 
 static gex_Rank_t aq_msg_sender(gex_Token_t token)
 {
-    return ((const struct aq_token *)(const void *)token)->jobrank;
+    return aq_token(token)->jobrank;
 }
 
 static void aq_msg_on_data(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t team_high,

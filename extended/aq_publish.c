@@ -76,6 +76,7 @@ static int aq_publish_learn(gex_Rank_t jobrank, const struct aq_publish_entry *e
 
 int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps, gex_Flags_t flags)
 {
+    aq_check_started(__func__);
     AQ_TRACE_SCOPE(AQ_TRACE_SEGMENT_PUBLISH, GEX_RANK_INVALID, 0);
     const char *call = "gex_EP_PublishBoundSegment";
     const gex_Rank_t members = aq_tm_head_of(tm)->size;

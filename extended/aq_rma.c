@@ -83,6 +83,7 @@ static void aq_rma_check_range(const char *call, gex_Rank_t jobrank, gex_EP_Inde
 void aq_rma_check(const char *call, gex_TM_t tm, gex_Rank_t rank, const void *remote,
                   size_t nbytes, gex_Flags_t flags)
 {
+    aq_check_started(call);
     if (tm == GEX_TM_INVALID)
         aq_fatal("%s: the team is GEX_TM_INVALID", call);
     aq_thread_check_main(call);
@@ -91,6 +92,12 @@ void aq_rma_check(const char *call, gex_TM_t tm, gex_Rank_t rank, const void *re
     aq_rma_check_flags(call, aq_tm_jobrank(tm, rank), flags);
     if (nbytes != 0)
         aq_rma_check_range(call, aq_tm_jobrank(tm, rank), aq_tm(tm)->peer_index, remote, nbytes);
+}
+
+void aq_rma_check_local(const char *call, const char *what, const void *addr, size_t nbytes)
+{
+    if (addr == NULL && nbytes != 0)
+        aq_fatal("%s: the %s is NULL, but %zu bytes are to be copied", call, what, nbytes);
 }
 
 void aq_rma_check_lc(const char *call, const gex_Event_t *lc_opt, int is_nbi)

@@ -175,6 +175,7 @@ static gex_TM_t aq_split_make(gex_TM_t parent, const struct aq_split_wish *all, 
 size_t gex_TM_Split(gex_TM_t *new_tm_p, gex_TM_t parent, int color, int key, void *scratch_addr,
                     size_t scratch_size, gex_Flags_t flags)
 {
+    aq_check_started(__func__);
     AQ_TRACE_SCOPE(AQ_TRACE_TM_SPLIT, GEX_RANK_INVALID, 0);
     const char *call = "gex_TM_Split";
     const bool has_scratch = new_tm_p != NULL && (flags & GEX_FLAG_TM_NO_SCRATCH) == 0;
@@ -333,6 +334,7 @@ size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new, gex_TM_t parent, gex_EP_
                      size_t numargs, gex_Addr_t *scratch_addrs, size_t scratch_size,
                      gex_Flags_t flags)
 {
+    aq_check_started(__func__);
     AQ_TRACE_SCOPE(AQ_TRACE_TM_CREATE, GEX_RANK_INVALID, 0);
     const gex_Flags_t layout = flags & AQ_SCRATCH_LAYOUTS;
     struct aq_create_wish mine = { .members = (uint32_t)numargs };
@@ -371,6 +373,7 @@ size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new, gex_TM_t parent, gex_EP_
 
 int gex_TM_Destroy(gex_TM_t handle, gex_Memvec_t *scratch_p, gex_Flags_t flags)
 {
+    aq_check_started(__func__);
     AQ_TRACE_SCOPE(AQ_TRACE_TM_DESTROY, GEX_RANK_INVALID, 0);
     struct aq_tm *tm = aq_tm(handle);
     gex_Memvec_t scratch;

@@ -124,6 +124,12 @@ static void aq_vis_check_remote(const struct aq_vis_call *call, uintptr_t addres
                  call->flags & ~others);
 }
 
+static void aq_vis_check_local(const struct aq_vis_call *call, uintptr_t address, size_t nbytes)
+{
+    aq_rma_check_local(aq_vis_name(call), call->family->is_put ? "source" : "destination",
+                       aq_vis_at(address), nbytes);
+}
+
 /* All of a section lies between its lowest and its highest byte. */
 static void aq_vis_check_shape(const struct aq_vis_call *call, const struct aq_vis_shape *shape)
 {
@@ -147,6 +153,7 @@ static void aq_vis_check_shape(const struct aq_vis_call *call, const struct aq_v
     if (over)
         aq_fatal("%s: the section is larger than the address space", aq_vis_name(call));
     aq_vis_check_remote(call, low, high - low);
+    aq_vis_check_local(call, is_put ? shape->src : shape->dst, shape->elemsz);
 }
 
 static void aq_vis_check_sums(const struct aq_vis_call *call, size_t dst, size_t src)
@@ -156,19 +163,23 @@ static void aq_vis_check_sums(const struct aq_vis_call *call, size_t dst, size_t
                  aq_vis_name(call), dst, src);
 }
 
-static void aq_vis_check_vector(const struct aq_vis_call *call, size_t count,
-                                const gex_Memvec_t *list)
+static void aq_vis_check_vector(const struct aq_vis_call *call, const struct aq_vis_vector *remote,
+                                const struct aq_vis_vector *local)
 {
-    for (size_t i = 0; i < count; i++)
-        if (list[i].gex_len != 0)
-            aq_vis_check_remote(call, (uintptr_t)list[i].gex_addr, list[i].gex_len);
+    for (size_t i = 0; i < remote->count; i++)
+        if (remote->list[i].gex_len != 0)
+            aq_vis_check_remote(call, (uintptr_t)remote->list[i].gex_addr, remote->list[i].gex_len);
+    for (size_t i = 0; i < local->count; i++)
+        aq_vis_check_local(call, (uintptr_t)local->list[i].gex_addr, local->list[i].gex_len);
 }
 
-static void aq_vis_check_indexed(const struct aq_vis_call *call, size_t count, void *const *list,
-                                 size_t len)
+static void aq_vis_check_indexed(const struct aq_vis_call *call, const struct aq_vis_indexed *remote,
+                                 const struct aq_vis_indexed *local)
 {
-    for (size_t i = 0; i < count; i++)
-        aq_vis_check_remote(call, (uintptr_t)list[i], len);
+    for (size_t i = 0; i < remote->count; i++)
+        aq_vis_check_remote(call, (uintptr_t)remote->list[i], remote->len);
+    for (size_t i = 0; i < local->count; i++)
+        aq_vis_check_local(call, (uintptr_t)local->list[i], local->len);
 }
 
 #define AQ_VIS_CHECK(what) what
@@ -399,7 +410,7 @@ static gex_Event_t aq_vis_vector_go(const struct aq_vis_call *call, struct aq_vi
     const bool is_put = call->family->is_put;
     struct aq_vis_vector *remote = is_put ? dst : src;
 
-    AQ_VIS_CHECK(aq_vis_check_vector(call, remote->count, remote->list));
+    AQ_VIS_CHECK(aq_vis_check_vector(call, remote, is_put ? src : dst));
     remote->delta = aq_vis_delta(call);
     if (AQ_UNLIKELY(remote->delta == AQ_NOT_MAPPED))
         return aq_vis_vector_far(call, dst, src, aq_vis_vector_size(dst->count, dst->list));
@@ -459,7 +470,7 @@ static gex_Event_t aq_vis_indexed_go(const struct aq_vis_call *call, struct aq_v
 {
     struct aq_vis_indexed *remote = call->family->is_put ? dst : src;
 
-    AQ_VIS_CHECK(aq_vis_check_indexed(call, remote->count, remote->list, remote->len));
+    AQ_VIS_CHECK(aq_vis_check_indexed(call, remote, call->family->is_put ? src : dst));
     remote->delta = aq_vis_delta(call);
     if (AQ_UNLIKELY(remote->delta == AQ_NOT_MAPPED))
         return aq_vis_indexed_far(call, dst, src);

@@ -680,7 +680,7 @@ static void aq_vis_on_get(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Ar
 /* The client's handler sees a reply from the rank that put. */
 static void aq_vis_on_notice(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t handler)
 {
-    struct aq_am_in in = { .token = *(const struct aq_token *)(const void *)token, .args = NULL,
+    struct aq_am_in in = { .token = *aq_token(token), .args = NULL,
                            .payload = buf, .nbytes = nbytes };
 
     in.token.handler = (uint8_t)handler;

@@ -157,7 +157,7 @@ int aq_mpi_direct_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const vo
 static void aq_mpi_direct_serve(gex_Token_t token, enum aq_mpi_xfer_type type, void *here, gex_AM_Arg_t nbytes,
                                 gex_AM_Arg_t tag)
 {
-    const gex_Rank_t rank = ((const struct aq_token *)(const void *)token)->jobrank;
+    const gex_Rank_t rank = aq_token(token)->jobrank;
 
     aq_ref_check_range(token, type == AQ_MPI_X_TAKE ? "put" : "get", here, (uint32_t)nbytes);
     if ((uint32_t)nbytes > AQ_MPI_PIECE || (uint32_t)tag >= AQ_MPI_DIRECT_TAGS)

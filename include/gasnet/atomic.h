@@ -68,24 +68,28 @@ AQ_PUBLIC void *gex_AD_QueryCData(gex_AD_t ad);
 /** gex_AD_QueryFlags - flags at creation. This and the next three are legal in any context. */
 static inline AQ_UNUSED gex_Flags_t gex_AD_QueryFlags(gex_AD_t ad)
 {
+    AQ_CHECK_HANDLE("atomic domain", ad);
     return aq_ad_head_of(ad)->flags;
 }
 
 /** gex_AD_QueryTM - the team of a domain. */
 static inline AQ_UNUSED gex_TM_t gex_AD_QueryTM(gex_AD_t ad)
 {
+    AQ_CHECK_HANDLE("atomic domain", ad);
     return aq_ad_head_of(ad)->tm;
 }
 
 /** gex_AD_QueryDT - the type of a domain. */
 static inline AQ_UNUSED gex_DT_t gex_AD_QueryDT(gex_AD_t ad)
 {
+    AQ_CHECK_HANDLE("atomic domain", ad);
     return aq_ad_head_of(ad)->dt;
 }
 
 /** gex_AD_QueryOps - the operations of a domain. */
 static inline AQ_UNUSED gex_OP_t gex_AD_QueryOps(gex_AD_t ad)
 {
+    AQ_CHECK_HANDLE("atomic domain", ad);
     return aq_ad_head_of(ad)->ops;
 }
 

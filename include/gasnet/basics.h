@@ -102,6 +102,20 @@
     "noalign,pshm," AQ_DEBUG_STR ",trace,stats,nodebugmalloc,srclines,"         \
     "timers_native,membars_native,atomics_native,atomic32_native,atomic64_native"
 
+/* --- debug builds: calls come after the start, with handles that are valid --- */
+
+AQ_BEGIN_DECLS
+AQ_PUBLIC void aq_check_started(const char *call);
+AQ_PUBLIC void aq_check_handle(const char *call, const char *what, const void *handle);
+AQ_END_DECLS
+#if GASNET_DEBUG
+#define AQ_CHECK_STARTED() aq_check_started(__func__)
+#define AQ_CHECK_HANDLE(what, handle) aq_check_handle(__func__, what, (const void *)(handle))
+#else
+#define AQ_CHECK_STARTED() ((void)0)
+#define AQ_CHECK_HANDLE(what, handle) ((void)0)
+#endif
+
 /* --- fences: the only ordering the inline fast paths need --- */
 
 /* Everything stored before is visible before anything stored after: costs no instruction on x86. */

@@ -21,12 +21,14 @@ AQ_PUBLIC void aq_event_wait(gex_Event_t event);
  */
 static inline AQ_UNUSED AQ_MUST_USE int gex_Event_Test(gex_Event_t event)
 {
+    AQ_CHECK_STARTED();
     return AQ_LIKELY(event == GEX_EVENT_INVALID) ? GASNET_OK : aq_event_test(event);
 }
 
 /** gex_Event_Wait - poll until event is complete; a root is then retired with its leaves. */
 static inline AQ_UNUSED void gex_Event_Wait(gex_Event_t event)
 {
+    AQ_CHECK_STARTED();
     if (AQ_UNLIKELY(event != GEX_EVENT_INVALID))
         aq_event_wait(event);
 }

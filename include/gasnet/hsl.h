@@ -16,14 +16,14 @@ AQ_BEGIN_DECLS
 
 typedef struct gex_HSL_s {
     uint32_t word;
-    uint32_t owner; /* debug: number of the owning thread, 0 if free */
+    uint32_t owner; /* debug: number of the owning thread; 0: free; UINT32_MAX: destroyed */
 } gex_HSL_t;
 
 #define GEX_HSL_INITIALIZER { 0, 0 }
 
 AQ_PUBLIC void aq_hsl_lock_slow(gex_HSL_t *hsl);
 AQ_PUBLIC void aq_hsl_unlock_slow(gex_HSL_t *hsl);
-AQ_PUBLIC void aq_hsl_debug_lock(gex_HSL_t *hsl);     /* checks, then counts: before locking */
+AQ_PUBLIC void aq_hsl_debug_lock(const char *call, gex_HSL_t *hsl); /* before locking */
 AQ_PUBLIC void aq_hsl_debug_owned(gex_HSL_t *hsl);    /* after locking */
 AQ_PUBLIC void aq_hsl_debug_unlock(gex_HSL_t *hsl);   /* before unlocking */
 AQ_PUBLIC void aq_hsl_debug_destroy(gex_HSL_t *hsl);
@@ -48,7 +48,7 @@ static inline AQ_UNUSED void gex_HSL_Destroy(gex_HSL_t *hsl)
 static inline AQ_UNUSED void gex_HSL_Lock(gex_HSL_t *hsl)
 {
 #if GASNET_DEBUG
-    aq_hsl_debug_lock(hsl);
+    aq_hsl_debug_lock("gex_HSL_Lock", hsl);
 #endif
 #if !GASNET_SEQ
     uint32_t was_free = 0;
@@ -81,6 +81,9 @@ static inline AQ_UNUSED void gex_HSL_Unlock(gex_HSL_t *hsl)
 /** gex_HSL_Trylock - GASNET_OK if the lock is ours now, else GASNET_ERR_NOT_READY. */
 static inline AQ_UNUSED AQ_MUST_USE int gex_HSL_Trylock(gex_HSL_t *hsl)
 {
+#if GASNET_DEBUG
+    aq_hsl_debug_lock("gex_HSL_Trylock", hsl);
+#endif
 #if !GASNET_SEQ
     uint32_t was_free = 0;
 

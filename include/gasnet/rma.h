@@ -51,15 +51,19 @@ AQ_PUBLIC gex_RMA_Value_t aq_rma_get_val(gex_TM_t tm, gex_Rank_t rank, const voi
 /* Debug builds: rank, range, lengths and contexts of a transfer, or the job ends. */
 AQ_PUBLIC void aq_rma_check(const char *call, gex_TM_t tm, gex_Rank_t rank, const void *remote,
                             size_t nbytes, gex_Flags_t flags);
+AQ_PUBLIC void aq_rma_check_local(const char *call, const char *what, const void *addr,
+                                  size_t nbytes);
 AQ_PUBLIC void aq_rma_check_lc(const char *call, const gex_Event_t *lc_opt, int is_nbi);
 AQ_PUBLIC void aq_rma_check_val(const char *call, size_t nbytes);
 #if GASNET_DEBUG
 #define AQ_RMA_CHECK(call, tm, rank, remote, nbytes, flags) \
     aq_rma_check(call, tm, rank, remote, nbytes, flags)
+#define AQ_RMA_CHECK_LOCAL(call, what, addr, nbytes) aq_rma_check_local(call, what, addr, nbytes)
 #define AQ_RMA_CHECK_LC(call, lc_opt, is_nbi) aq_rma_check_lc(call, lc_opt, is_nbi)
 #define AQ_RMA_CHECK_VAL(call, nbytes) aq_rma_check_val(call, nbytes)
 #else
 #define AQ_RMA_CHECK(call, tm, rank, remote, nbytes, flags) ((void)0)
+#define AQ_RMA_CHECK_LOCAL(call, what, addr, nbytes) ((void)0)
 #define AQ_RMA_CHECK_LC(call, lc_opt, is_nbi) ((void)0)
 #define AQ_RMA_CHECK_VAL(call, nbytes) ((void)0)
 #endif
@@ -112,6 +116,7 @@ static inline AQ_UNUSED int gex_RMA_PutBlocking(gex_TM_t tm, gex_Rank_t rank, vo
                                                 gex_Flags_t flags)
 {
     AQ_RMA_CHECK("gex_RMA_PutBlocking", tm, rank, dest, nbytes, flags);
+    AQ_RMA_CHECK_LOCAL("gex_RMA_PutBlocking", "source", src, nbytes);
     intptr_t delta = aq_tm_head_of(tm)->delta[rank];
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
@@ -130,6 +135,7 @@ static inline AQ_UNUSED AQ_MUST_USE gex_Event_t gex_RMA_PutNB(gex_TM_t tm, gex_R
                                                               gex_Flags_t flags)
 {
     AQ_RMA_CHECK("gex_RMA_PutNB", tm, rank, dest, nbytes, flags);
+    AQ_RMA_CHECK_LOCAL("gex_RMA_PutNB", "source", src, nbytes);
     AQ_RMA_CHECK_LC("gex_RMA_PutNB", lc_opt, 0);
     intptr_t delta = aq_tm_head_of(tm)->delta[rank];
 
@@ -147,6 +153,7 @@ static inline AQ_UNUSED int gex_RMA_PutNBI(gex_TM_t tm, gex_Rank_t rank, void *d
                                            gex_Flags_t flags)
 {
     AQ_RMA_CHECK("gex_RMA_PutNBI", tm, rank, dest, nbytes, flags);
+    AQ_RMA_CHECK_LOCAL("gex_RMA_PutNBI", "source", src, nbytes);
     AQ_RMA_CHECK_LC("gex_RMA_PutNBI", lc_opt, 1);
     intptr_t delta = aq_tm_head_of(tm)->delta[rank];
 
@@ -162,6 +169,7 @@ static inline AQ_UNUSED int gex_RMA_GetBlocking(gex_TM_t tm, void *dest, gex_Ran
                                                 gex_Flags_t flags)
 {
     AQ_RMA_CHECK("gex_RMA_GetBlocking", tm, rank, src, nbytes, flags);
+    AQ_RMA_CHECK_LOCAL("gex_RMA_GetBlocking", "destination", dest, nbytes);
     intptr_t delta = aq_tm_head_of(tm)->delta[rank];
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
@@ -176,6 +184,7 @@ static inline AQ_UNUSED AQ_MUST_USE gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void 
                                                               size_t nbytes, gex_Flags_t flags)
 {
     AQ_RMA_CHECK("gex_RMA_GetNB", tm, rank, src, nbytes, flags);
+    AQ_RMA_CHECK_LOCAL("gex_RMA_GetNB", "destination", dest, nbytes);
     intptr_t delta = aq_tm_head_of(tm)->delta[rank];
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
@@ -189,6 +198,7 @@ static inline AQ_UNUSED int gex_RMA_GetNBI(gex_TM_t tm, void *dest, gex_Rank_t r
                                            const void *src, size_t nbytes, gex_Flags_t flags)
 {
     AQ_RMA_CHECK("gex_RMA_GetNBI", tm, rank, src, nbytes, flags);
+    AQ_RMA_CHECK_LOCAL("gex_RMA_GetNBI", "destination", dest, nbytes);
     intptr_t delta = aq_tm_head_of(tm)->delta[rank];
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))

@@ -40,18 +40,21 @@ AQ_PUBLIC void *gex_TM_QueryCData(gex_TM_t tm);
 /** gex_TM_QueryEP - the local endpoint of a team. */
 static inline AQ_UNUSED gex_EP_t gex_TM_QueryEP(gex_TM_t tm)
 {
+    AQ_CHECK_HANDLE("team", tm);
     return aq_tm_head_of(tm)->ep;
 }
 
 /** gex_TM_QueryRank - this process's rank in a team. */
 static inline AQ_UNUSED gex_Rank_t gex_TM_QueryRank(gex_TM_t tm)
 {
+    AQ_CHECK_HANDLE("team", tm);
     return aq_tm_head_of(tm)->rank;
 }
 
 /** gex_TM_QuerySize - members of a team. */
 static inline AQ_UNUSED gex_Rank_t gex_TM_QuerySize(gex_TM_t tm)
 {
+    AQ_CHECK_HANDLE("team", tm);
     return aq_tm_head_of(tm)->size;
 }
 

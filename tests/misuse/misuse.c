@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 enum { H_PLAIN = 200, H_MEDIUM, H_LONG, H_TWICE, H_REPLY, H_REPLIES, H_REQUESTS, H_POLLS, H_KEEPS_LOCK,
-       H_GROUP, H_KEEPS_PREPARED, H_PREPARES_THEN_REPLIES, H_PREPARES_GROUP, H_NOBODY = 250, SEGMENT = 65536 };
+       H_GROUP, H_KEEPS_PREPARED, H_PREPARES_THEN_REPLIES, H_PREPARES_GROUP, H_KEEPS_TOKEN, H_REPLIES_LATE, H_ASKS_LATE, H_NOBODY = 250, SEGMENT = 65536 };
 
 static gex_Client_t client;
 static gex_EP_t ep;
@@ -29,6 +29,7 @@ static gex_HSL_t lock = GEX_HSL_INITIALIZER;
 static char buffer[1 << 20];
 static gex_Event_t event;
 static volatile size_t nine = 9, none; /* kept from the compiler, which would warn */
+static void *volatile nothing;
 
 /* ---- handlers that break a rule ---- */
 
@@ -100,6 +101,28 @@ static void h_prepares_group(gex_Token_t token)
     gex_AM_PrepareReplyLong(token, buffer, 8, 8, NULL, GEX_EVENT_GROUP, 0, 0);
 }
 
+/* A token that outlives its handler; the next one, for a message of the same kind, may have the same address. */
+static gex_Token_t saved;
+
+static void h_keeps_token(gex_Token_t token)
+{
+    saved = token;
+}
+
+static void h_replies_late(gex_Token_t token)
+{
+    (void)token;
+    gex_AM_ReplyShort0(saved, H_REPLY, 0);
+}
+
+static void h_asks_late(gex_Token_t token)
+{
+    gex_Token_Info_t info;
+
+    (void)token;
+    (void)gex_Token_Info(saved, &info, GEX_TI_ALL);
+}
+
 #define ROW(INDEX, FN, FLAGS, NARGS) { INDEX, (gex_AM_Fn_t)FN, FLAGS, NARGS, NULL, #FN }
 static gex_AM_Entry_t table[] = {
     ROW(H_PLAIN, h_plain, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
@@ -115,6 +138,9 @@ static gex_AM_Entry_t table[] = {
     ROW(H_KEEPS_PREPARED, h_keeps_prepared, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
     ROW(H_PREPARES_THEN_REPLIES, h_prepares_then_replies, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
     ROW(H_PREPARES_GROUP, h_prepares_group, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
+    ROW(H_KEEPS_TOKEN, h_keeps_token, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
+    ROW(H_REPLIES_LATE, h_replies_late, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
+    ROW(H_ASKS_LATE, h_asks_late, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
     ROW(199, h_asks, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
 };
 
@@ -267,6 +293,14 @@ static void c_reply_group(void) { ask(H_GROUP); }
 static void c_reply_twice(void) { ask(H_TWICE); }
 static void c_reply_from_reply(void) { ask(199); }
 static void c_reply_outside(void) { gex_AM_ReplyShort0((gex_Token_t)(void *)buffer, H_REPLY, 0); }
+static void c_reply_saved(void) { ask(H_KEEPS_TOKEN), ask(H_REPLIES_LATE); }
+static void c_info_saved(void) { ask(H_KEEPS_TOKEN), ask(H_ASKS_LATE); }
+static void c_info_outside(void)
+{
+    gex_Token_Info_t info;
+
+    (void)gex_Token_Info((gex_Token_t)(void *)buffer, &info, GEX_TI_ALL);
+}
 static void c_request_in_handler(void) { ask(H_REQUESTS); }
 static void c_poll_in_handler(void) { ask(H_POLLS); }
 static void c_lock_kept(void) { ask(H_KEEPS_LOCK); }
@@ -295,6 +329,33 @@ static void c_hsl_destroy_held(void)
 {
     gex_HSL_Lock(&lock);
     gex_HSL_Destroy(&lock);
+}
+
+static void c_hsl_destroy_twice(void)
+{
+    gex_HSL_Destroy(&lock);
+    gex_HSL_Destroy(&lock);
+}
+
+static void c_hsl_lock_destroyed(void)
+{
+    gex_HSL_Destroy(&lock);
+    gex_HSL_Lock(&lock);
+}
+
+static void c_hsl_try_twice(void)
+{
+    (void)!gex_HSL_Trylock(&lock);
+    (void)!gex_HSL_Trylock(&lock);
+}
+
+static void c_hsl_order(void)
+{
+    static gex_HSL_t second = GEX_HSL_INITIALIZER;
+
+    gex_HSL_Lock(&lock);
+    gex_HSL_Lock(&second);
+    gex_HSL_Unlock(&lock);
 }
 
 static void c_event_stale(void)
@@ -342,6 +403,18 @@ static void c_get_nb_outside(void)
 static void c_val_outside(void) { (void)!gex_RMA_GetBlockingVal(tm, peer(), peer_base() + SEGMENT, 8, 0); }
 static void c_val_nine(void) { gex_RMA_PutBlockingVal(tm, peer(), peer_base(), 1, nine, 0); }
 static void c_val_zero(void) { gex_RMA_PutBlockingVal(tm, peer(), peer_base(), 1, none, 0); }
+static void c_put_null(void) { gex_RMA_PutBlocking(tm, peer(), peer_base(), nothing, 8, 0); }
+static void c_put_nbi_null(void) { gex_RMA_PutNBI(tm, peer(), peer_base(), nothing, 8, GEX_EVENT_NOW, 0); }
+static void c_get_null(void) { gex_Event_Wait(gex_RMA_GetNB(tm, nothing, peer(), peer_base(), 8, 0)); }
+static void c_medium_null(void) { gex_AM_RequestMedium0(tm, peer(), H_MEDIUM, nothing, 8, GEX_EVENT_NOW, 0); }
+static void c_long_null_source(void)
+{
+    gex_AM_RequestLong0(tm, peer(), H_LONG, nothing, 8, peer_base(), GEX_EVENT_NOW, 0);
+}
+static void c_team_null(void) { (void)gex_TM_QuerySize(GEX_TM_INVALID); }
+static void c_client_null(void) { (void)gex_Client_QueryName(GEX_CLIENT_INVALID); }
+static void c_ep_null(void) { (void)gex_EP_QueryIndex(GEX_EP_INVALID); }
+static void c_segment_null(void) { (void)gex_Segment_QueryAddr(GEX_SEGMENT_INVALID); }
 static void c_put_rank(void) { gex_RMA_PutBlocking(tm, n_ranks + 6, peer_base(), buffer, 8, 0); }
 static void c_put_lc_null(void)
 {
@@ -523,6 +596,9 @@ static void c_ok_waitmode(void)
     X(long_across) X(long_null) X(lc_null) X(lc_defer) X(reply_group) X(reply_twice)               \
     X(reply_from_reply) X(reply_outside) X(request_in_handler) X(poll_in_handler) X(lock_kept)     \
     X(am_in_hsl) X(poll_in_hsl) X(hsl_twice) X(hsl_not_mine) X(hsl_destroy_held) X(event_stale)    \
+    X(hsl_destroy_twice) X(hsl_lock_destroyed) X(hsl_try_twice) X(hsl_order) X(reply_saved)        \
+    X(info_saved) X(info_outside) X(put_null) X(put_nbi_null) X(get_null) X(medium_null)           \
+    X(long_null_source) X(team_null) X(client_null) X(ep_null) X(segment_null)                     \
     X(event_no_op) X(event_garbage) X(leaf_category) X(region_nested) X(region_end)                \
     X(region_wait) X(put_outside) X(put_below) X(put_own_address) X(get_across)                    \
     X(put_nbi_outside) X(get_nb_outside) X(val_outside) X(val_nine) X(val_zero) X(put_rank)        \

@@ -139,6 +139,23 @@ rules() {
     breaks hsl_twice 1 gex_HSL_Lock recursive
     breaks hsl_not_mine 1 gex_HSL_Unlock hold
     breaks hsl_destroy_held 1 gex_HSL_Destroy held
+    breaks hsl_destroy_twice 1 gex_HSL_Destroy 'has been destroyed'
+    breaks hsl_lock_destroyed 1 gex_HSL_Lock 'has been destroyed'
+    breaks hsl_try_twice 1 gex_HSL_Trylock recursive
+    breaks hsl_order 1 gex_HSL_Unlock 'reverse order' 0x
+    breaks reply_saved 2 gex_AM_ReplyShort 'own handler' 'rank 0'
+    breaks reply_saved 1 gex_AM_ReplyShort 'own handler' 'rank 0'
+    breaks info_saved 1 gex_Token_Info 'own handler'
+    breaks info_outside 1 gex_Token_Info 'outside a handler'
+    breaks put_null 2 gex_RMA_PutBlocking 'source is NULL' '8 bytes'
+    breaks put_nbi_null 1 gex_RMA_PutNBI 'source is NULL'
+    breaks get_null 2 gex_RMA_GetNB 'destination is NULL'
+    breaks medium_null 2 gex_AM_RequestMedium 'source is NULL' '8 bytes'
+    breaks long_null_source 2 gex_AM_RequestLong 'source is NULL'
+    breaks team_null 1 gex_TM_QuerySize 'team is NULL'
+    breaks client_null 1 gex_Client_QueryName 'client is NULL'
+    breaks ep_null 1 gex_EP_QueryIndex 'endpoint is NULL'
+    breaks segment_null 1 gex_Segment_QueryAddr 'segment is NULL'
     breaks event_stale 2 gex_Event_Wait stale
     breaks event_no_op 1 gex_Event_Wait GEX_EVENT_NO_OP
     breaks event_garbage 1 gex_Event_Wait 'not an event|stale'
@@ -340,6 +357,9 @@ coll_rules() {
     breaks legacy_bytes 2 gasnet_coll_gather_all 'nbytes is 0'
     breaks legacy_image 2 gasnet_coll_scatter 'image 77'
     breaks operator_polls 2 gasnet_AMPoll HSL
+    breaks sizes_differ 2 gex_Coll_BroadcastNB 'rank 0' '64 bytes' '32' 'same sizes'
+    breaks sizes_large 2 gex_Coll_BroadcastNB 'same sizes'
+    breaks sizes_reduce 2 gex_Coll_ReduceToOneNB 'same sizes'
     export AQ_NO_OVERRIDES=1
     breaks sizes_differ 2 'same sizes'
     unset AQ_NO_OVERRIDES
@@ -377,6 +397,9 @@ vis_rules() {
     breaks huge 2 gex_VIS_StridedPutBlocking 'address space'
     breaks vector_sums 2 gex_VIS_VectorGetBlocking '\b16\b' '\b24\b'
     breaks indexed_sums 2 gex_VIS_IndexedGetNB '\b16\b' '\b8\b'
+    breaks strided_null 2 gex_VIS_StridedPutBlocking 'source is NULL'
+    breaks vector_null 2 gex_VIS_VectorGetBlocking 'destination is NULL'
+    breaks indexed_null 2 gex_VIS_IndexedPutBlocking 'source is NULL'
     breaks leaf_get 2 gex_VIS_StridedGetNBI GEX_FLAG_ENABLE_LEAF_LC
     breaks leaf_blocking 2 gex_VIS_StridedPutBlocking GEX_FLAG_ENABLE_LEAF_LC
     breaks in_handler 2 gex_VIS_StridedPutBlocking handler
@@ -398,6 +421,15 @@ reference_rules() {
     breaks event_stale 2 gex_Event_Wait stale
     breaks notify_twice 2 gasnet_barrier_notify
     unset AQ_NO_OVERRIDES
+}
+
+# Each call before the start, and the NULL that clients hold until then.
+before_start() {
+    wanted before_start || return 0
+    attempt "$(pwd)/tests/misuse/misuse-early-$mode"
+    why=
+    [ $rc -eq 0 ] || why="$(tail -n 1 "$work/out")"
+    result "$why" "$mode: every call says that the library is not started"
 }
 
 # Noticed in every build.
@@ -526,6 +558,7 @@ for mode in $modes; do
         coll_rules
         ad_rules
         reference_rules
+        before_start
     fi
     team_ends
     gasnet1_rules

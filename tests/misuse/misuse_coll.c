@@ -148,8 +148,13 @@ int main(int argc, char **argv)
     }
     if (strcmp("destroy_open", argv[1]) == 0 || strcmp("destroy_named", argv[1]) == 0)
         destroy(strcmp("destroy_named", argv[1]) == 0);
-    if (strcmp("sizes_differ", argv[1]) == 0) /* by messages: the receiver sees it */
+    if (strcmp("sizes_differ", argv[1]) == 0) /* the receiver sees it */
         gex_Event_Wait(gex_Coll_BroadcastNB(tm, 0, dst, dst, gex_TM_QueryRank(tm) == 0 ? 64 : 32, 0));
+    if (strcmp("sizes_large", argv[1]) == 0) /* in a line of the shared memory, or in blocks */
+        gex_Event_Wait(gex_Coll_BroadcastNB(tm, 0, dst, dst, gex_TM_QueryRank(tm) == 0 ? 64 : sizeof(dst), 0));
+    if (strcmp("sizes_reduce", argv[1]) == 0)
+        gex_Event_Wait(gex_Coll_ReduceToOneNB(tm, 0, dst, src, GEX_DT_U64, 8, gex_TM_QueryRank(tm) == 0 ? 2 : 1,
+                                              GEX_OP_ADD, NULL, NULL, 0));
     barrier();
     gasnet_AMPoll();
     barrier();

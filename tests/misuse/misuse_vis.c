@@ -95,6 +95,26 @@ static void c_vector_outside(void)
     near[0] = vec(buffer, 16);
     gex_VIS_VectorPutNBI(tm, peer(), 2, far, 1, near, 0);
 }
+static void c_strided_null(void)
+{
+    gex_VIS_StridedPutBlocking(tm, peer(), base, stride, NULL, stride, 8, count, 2, 0);
+}
+static void c_vector_null(void)
+{
+    gex_Memvec_t far[1], near[1];
+
+    far[0] = vec(base, 8);
+    near[0] = vec(NULL, 8);
+    gex_VIS_VectorGetBlocking(tm, 1, near, peer(), 1, far, 0);
+}
+static void c_indexed_null(void)
+{
+    void *far[1], *near[1];
+
+    far[0] = base;
+    near[0] = NULL;
+    gex_VIS_IndexedPutBlocking(tm, peer(), 1, far, 8, 1, near, 8, 0);
+}
 static void c_vector_sums(void)
 {
     gex_Memvec_t far[1], near[1];
@@ -185,7 +205,8 @@ static void c_arm_replies(void)
     X(put_above) X(put_below) X(put_rank) X(put_team) X(get_below) X(huge) \
     X(vector_outside) X(vector_sums) X(indexed_outside) X(indexed_sums) X(leaf_get) \
     X(leaf_blocking) X(leaf_hidden) X(in_handler) X(in_lock) X(arm_large) X(arm_flags) \
-    X(arm_index) X(arm_get) X(arm_immediate) X(arm_kind) X(arm_replies)
+    X(arm_index) X(arm_get) X(arm_immediate) X(arm_kind) X(arm_replies) \
+    X(strided_null) X(vector_null) X(indexed_null)
 
 static const struct {
     const char *name;
