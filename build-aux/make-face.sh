@@ -1,13 +1,14 @@
 #!/bin/sh
-# make-face.sh VALUES PREFIX INCLUDEDIR LIBDIR TEMPLATE CONDUIT MODE - prints a file for clients.
+# make-face.sh VALUES PREFIX INCLUDEDIR LIBDIR TEMPLATE CONDUIT MODE [HEADERS] - prints a file for clients.
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Fills the @NAMES@ of a make fragment or pkg-config template. Run at installation, because only then is the
 # prefix known ("make install prefix=DIR" must give files that name DIR). Folders below the prefix are
-# written relative to it; VALUES (build-aux/face.values) holds what configure found.
+# written relative to it; VALUES (build-aux/face.values) holds what configure found. HEADERS is given for a build
+# folder: it is the source's include folder, and INCLUDEDIR has only the headers that configure and make write.
 
 set -eu
-values=$1 prefix=$2 includedir=$3 libdir=$4 template=$5 conduit=$6 mode=$7
+values=$1 prefix=$2 includedir=$3 libdir=$4 template=$5 conduit=$6 mode=$7 headers=${8:-}
 
 # below DIR: DIR with a leading PREFIX replaced by the word @PREFIX@, which the template explains.
 below() {
@@ -47,14 +48,28 @@ seq) toolsmode=-DGASNETT_THREAD_SINGLE toolsthreads= ;;
 *) toolsmode="-DGASNETT_THREAD_SAFE$threads" toolsthreads=-lpthread ;;
 esac
 case $(value DEBUG_NAME) in GASNET_DEBUG) toolsdebug= ;; *) toolsdebug=-DNDEBUG ;; esac
-ups=$(up "$libdir/pkgconfig")
+libdirs="-L$(below "$libdir")"
+if [ -n "$headers" ]; then
+    ups=
+    includes="-I$(below "$includedir") -I$headers -I$headers/$conduit-conduit"
+else
+    ups=$(up "$libdir/pkgconfig")
+    includes="-I$(below "$includedir") -I$(below "$includedir")/$conduit-conduit"
+    # Clients take the first -L, less /lib, for the prefix, also where archives are in a folder of the architecture.
+    case $libdir in
+    "$prefix"/lib) ;;
+    "$prefix"/*) libdirs="-L@PREFIX@/lib $libdirs" ;;
+    esac
+fi
 
 sed -e '/^# SPDX/!s|@CONDUIT@|'"$conduit"'|g' \
     -e "s|@CONDUITNAME@|$(echo "$conduit" | tr '[:lower:]' '[:upper:]')|g" \
     -e "s|@MODE@|$mode|g" -e "s|@UPPERMODE@|$upper|g" \
     -e "s|@PCPREFIX@|${ups:+\${pcfiledir\}/$ups}|g" \
     -e "s|@ABSPREFIX@|$prefix|g" \
+    -e "s|@INCLUDES@|$includes|g" \
     -e "s|@INCLUDEDIR@|$(below "$includedir")|g" \
+    -e "s|@LIBDIRS@|$libdirs|g" \
     -e "s|@LIBDIR@|$(below "$libdir")|g" \
     -e "s|@THREADS@|$threads|g" \
     -e "s|@TOOLSMODE@|$toolsmode|g" -e "s|@TOOLSTHREADLIBS@|$toolsthreads|g" -e "s|@TOOLSDEBUG@|$toolsdebug|g" \

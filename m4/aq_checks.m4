@@ -54,6 +54,14 @@ AQ_OPTIONAL_PROGRAM([MPICH_CC], [mpicc.mpich], [libmpich-dev mpich], [MPICH besi
 AQ_OPTIONAL_PROGRAM([OSHCC], [oshcc], [libopenmpi-dev], [OpenSHMEM beside us in aq-bench])
 ])
 
+dnl AQ_COMPILER_FAMILY(VARIABLE) - AC_SUBSTs what clients call the family of the compiler $VARIABLE: VARIABLE_FAMILY and
+dnl VARIABLE_SUBFAMILY.
+AC_DEFUN([AQ_COMPILER_FAMILY],
+[AS_CASE([`$$1 --version 2>/dev/null | sed 1q`],
+  [*clang*], [$1_FAMILY=Clang], [$1_FAMILY=GNU])
+AC_SUBST([$1_FAMILY])
+AC_SUBST([$1_SUBFAMILY], [NONE])])
+
 dnl AQ_COMPILER_IDENTITY(PREFIX, COMPILER, LANGUAGE) - what gasnet_portable_platform.h calls a compiler: AC_SUBSTs
 dnl PREFIX_FAMILYID, PREFIX_VERSION and PREFIX_IDSTR, each C text; 0 and "" if there is no such compiler.
 AC_DEFUN([AQ_COMPILER_IDENTITY],

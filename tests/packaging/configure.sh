@@ -7,6 +7,7 @@
 set -u
 : "${AQ_SRC:?AQ_SRC is the source folder}"
 . "$AQ_SRC/build-aux/tap.sh"
+. "$AQ_SRC/tests/packaging/clients.sh"
 
 # configure ARGUMENTS: in a fresh folder, what it learns about the compiler kept from one run to the next.
 configure()
@@ -37,9 +38,26 @@ accepts "what UPC++ passes" --disable-parsync --enable-seq --enable-par --enable
 make -C "$work/build" -s --no-print-directory echovar VARNAME=aq_faces | grep -q 'smp-seq.*smp-par' &&
     ! make -C "$work/build" -s --no-print-directory echovar VARNAME=aq_faces | grep -q parsync
 result $? "parsync is left out when asked"
-printf '@CONDUITS@ @EXESUFFIX@ @CC_FAMILY@\n' >"$work/build/in.txt"
-(cd "$work/build" && CONFIG_FILES=out.txt:in.txt ./config.status --file=out.txt:in.txt && grep -q '^smp.*  GNU$' out.txt) >>"$work/out" 2>&1
-result $? "config.status fills in a client's own file"
+
+# --- and what it does then, from nothing ---
+check "make and make install make no test programs" sh -c "cd '$work/build' && make -n all install >'$work/making' 2>&1 &&
+    grep -q 'tests/bench/aq_bench-' '$work/making' && ! grep 'echo \"  CC' '$work/making' | grep -v tests/bench/aq_bench | grep ' tests/'"
+start=$PWD
+place=$work/build
+clients_folder
+. "$AQ_SRC/tests/packaging/in_place.sh"
+check "made no tests, no programs but the launcher, no shared library and no other conduit" sh -c "cd '$place' &&
+    ! find tests apps conduits/mpi conduits/ibv -name '*.o' | grep . && ! ls aq-* libaqueduct-*.la libaq-any-*.a 2>/dev/null"
+for c in $conduits; do
+    for m in seq par; do
+        check "$c-$m: the archive has what the main makefile puts there" sh -c "cp '$place/libgasnet-$c-$m.a' before.a &&
+            rm '$place/libgasnet-$c-$m.a' && make -s -C '$place' libgasnet-$c-$m.a AQ_OPT_CFLAGS=-O0 && cmp before.a '$place/libgasnet-$c-$m.a'"
+    done
+done
+check "a mode that is not configured is refused" refused 'without the thread mode parsync' make -C "$place/smp-conduit" parsync
+check "make distclean leaves nothing" sh -c "cd '$place' && make -s distclean && ! find . ! -type d | grep ."
+cd "$start" || exit 1
+
 cache=default
 accepts "what Caffeine passes" --enable-smp --enable-seq --enable-par --disable-parsync \
     --disable-segment-everything --disable-mpi-compat --disable-udp --disable-mpi
@@ -63,25 +81,23 @@ if command -v mpicc.mpich >/dev/null && command -v mpicc.openmpi >/dev/null; the
     result $? "and that is the command"
     cache=default
 fi
-accepts "--disable-mpi" --disable-mpi
+accepts "--disable-mpi, --enable-segment-everything" --disable-mpi --enable-segment-everything
+config "GASNET_SEGMENT_EVERYTHING 1"
+result $? "and in gasnet_config.h"
 ! grep -q '^  conduit mpi  *yes' "$work/out" && ! grep 'mpi:' "$work/build/build-aux/config.env"
 result $? "leaves the mpi conduit out"
 refuses 'the mpi conduit was asked for but cannot be built' "--enable-mpi without MPI fails" --enable-mpi --with-mpicc=/nowhere/mpicc
 refuses 'cannot compile and link an MPI-3 program' "--enable-mpi with a wrapper that is none fails" --enable-mpi --with-mpicc=true
-accepts "without MPI the rest is built" --with-mpicc=/nowhere/mpicc
-accepts "--enable-segment-everything" --enable-segment-everything
-config "GASNET_SEGMENT_EVERYTHING 1"
-result $? "and in gasnet_config.h"
-accepts "--with-max-segsize=2GB/P" --with-max-segsize=2GB/P --enable-segment-large
+accepts "without MPI the rest is built; --with-max-segsize=2GB/P" --with-mpicc=/nowhere/mpicc --with-max-segsize=2GB/P \
+    --enable-segment-large
 grep -q 'AQ_DEFAULT_MAX_SEGSIZE "2GB/P"' "$work/build/aq_config.h"
 result $? "and it is the default"
 cache=quotes
-accepts 'arguments with quotes in them' 'CPPFLAGS=-DX="a\b"'
+accepts 'nothing optional installed; arguments with quotes in them' --without-hwloc --without-pmix --without-fftw \
+    --without-cmocka PKG_CONFIG=false 'CPPFLAGS=-DX="a\b"'
 echo '#include "gasnet_config.h"
 const char *text = GASNETI_CONFIGURE_ARGS;' | gcc -x c -Wall -Werror -fsyntax-only -I"$work/build/include" - >>"$work/out" 2>&1
 result $? "leave a gasnet_config.h that compiles"
-cache=nothing
-accepts "nothing optional installed" --without-hwloc --without-pmix --without-fftw --without-cmocka PKG_CONFIG=false
 cache=default
 refuses "no ofi conduit" "a conduit that this release lacks, asked for by name" --enable-ofi
 refuses "no conduit left" "no conduit at all" --disable-smp --disable-udp --disable-mpi --disable-ibv

@@ -13,27 +13,8 @@ set -u
 here=$AQ_SRC/tests/packaging
 build=$PWD
 . "$AQ_SRC/build-aux/tap.sh"
+. "$here/clients.sh"
 tree=$work/tree
-# right N COMMAND...: the client ran on N ranks and every rank was right.
-right()
-{
-    ranks=$1
-    shift
-    "$@" >"$work/run" 2>&1 || { cat "$work/run"; return 1; }
-    cat "$work/run"
-    [ "$(grep -c "of $ranks right" "$work/run")" = "$ranks" ]
-}
-
-# refused WORD COMMAND...: the command fails, and says WORD.
-refused()
-{
-    word=$1
-    shift
-    if "$@" >"$work/refused" 2>&1; then echo "it worked, and should not"; return 1; fi
-    cat "$work/refused"
-    grep -q -- "$word" "$work/refused"
-}
-
 present() { for f; do [ -e "$tree/$f" ] || { echo "missing: $f"; return 1; }; done; }
 lacks() { ! grep -rlI -- "$1" "$2"; }
 pkg() { PKG_CONFIG_PATH="${root:-$tree}/lib/pkgconfig" pkg-config "$@"; }
@@ -109,10 +90,7 @@ check "no file is left out of the source's headers" \
     sh -c "cd $AQ_SRC/include && find . -name '*.h' | while read -r h; do cmp \$h $tree/include/\$h || exit 1; done"
 
 # --- clients, outside ---
-mkdir "$work/client"
-cp "$here/client.c" "$here/plugin_main.c" "$work/client"
-cp "$here/client.c" "$work/client/client.cc"
-cd "$work/client" || exit 1
+clients_folder
 
 for m in $modes; do
     check "$m client through pkg-config" \
@@ -130,14 +108,11 @@ check "it runs: gasnetrun_smp.pl -n 3" right 3 "$tree/bin/gasnetrun_smp.pl" -n 3
 check "ident shows the configuration" sh -c "$tree/bin/ident ./mak-seq | grep -qF 'GASNetConduitName: SMP ' &&
     $tree/bin/ident ./mak-seq | grep -q 'GASNetThreadModel: GASNET_SEQ'"
 
-# --- the build folder used in place ---
-check "make -C smp-conduit smp-seq.mak" sh -c "rm -rf $build/in-place $build/smp-conduit/*seq* && make -s -C $build/smp-conduit smp-seq.mak"
-check "make -C smp-conduit seq" make -s -C "$build/smp-conduit" seq
-check "make echovar in a conduit's folder" sh -c "make -s --no-print-directory -C $build/smp-conduit echovar VARNAME=CONDUITS | grep -q 'CONDUITS=.*smp'"
-check "a client of the build folder" sh -c "printf 'include $build/smp-conduit/smp-seq.mak\nin-place: client.c\n\t\$(GASNET_CC) \$(GASNET_CPPFLAGS) \$(GASNET_CFLAGS) client.c -o in-place \$(GASNET_LDFLAGS) \$(GASNET_LIBS)\n' >in-place.mk &&
-    make -s -f in-place.mk in-place"
-check "it runs: contrib/gasnetrun_smp" right 2 "$build/smp-conduit/contrib/gasnetrun_smp" -n 2 ./in-place
-check "the library is where clients of a build folder look" sh -c "ls -L $build/smp-conduit/libgasnet-smp-seq.a"
+# --- a build folder used in place ---
+place=$build
+. "$here/in_place.sh"
+
+# --- what the files for clients say ---
 check "variables in the pkg-config file and in the fragment agree" sh -c "
     for v in GASNET_CC GASNET_CXX GASNET_LD GASNET_OPT_CFLAGS GASNET_MISC_CFLAGS GASNET_MISC_CPPFLAGS GASNET_DEFINES; do
         a=\$(PKG_CONFIG_PATH=$tree/lib/pkgconfig pkg-config gasnet-smp-par --variable=\$v)

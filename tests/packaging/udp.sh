@@ -45,5 +45,3 @@ if [ -n "$CXX" ]; then
         $(pkg gasnet-udp-par --variable=GASNET_CXXCPPFLAGS) $(pkg gasnet-udp-par --variable=GASNET_CXXFLAGS) client.cc -o udp-cxx $(pkg gasnet-udp-par --libs)"
     check "it runs" right 2 env GASNET_SPAWNFN=L ./udp-cxx 2
 fi
-check "udp: make -C other/amudp amudprun in the build folder" make -s -C "$build/other/amudp" amudprun
-check "it runs" right 2 "$build/other/amudp/amudprun" -np 2 -spawn L ./udp-mak-seq
