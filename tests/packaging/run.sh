@@ -21,7 +21,6 @@ pkg() { PKG_CONFIG_PATH="${root:-$tree}/lib/pkgconfig" pkg-config "$@"; }
 # A fragment read as FindGASNet and others read it: its text with a rule of their own appended.
 mak() { { cat "$tree/include/smp-conduit/$1.mak"; printf '\nask:\n\t@echo $(%s)\n' "$2"; } | make -s -f - ask; }
 
-prefix=$(make -s --no-print-directory echovar VARNAME=prefix | sed 's/^prefix=//')
 modes=$(ls libgasnet-smp-*.a | sed 's/libgasnet-smp-\(.*\)\.a/\1/')
 
 # --- the release ---
@@ -40,9 +39,12 @@ else
 fi
 
 # --- installing ---
-check "make install DESTDIR=DIR" make -s install DESTDIR="$work/stage"
+# as distributions do it, the archives in a folder of the architecture
+arch=$($CC -dumpmachine)
+check "make install DESTDIR=DIR prefix=/usr libdir=/usr/lib/$arch" \
+    make -s install DESTDIR="$work/stage" prefix=/usr libdir="/usr/lib/$arch" includedir=/usr/include
 check "staged files are below DESTDIR and the prefix only" \
-    sh -c "cd '$work/stage' && ! find . -type f ! -path './${prefix#/}/*' | grep ."
+    sh -c "cd '$work/stage' && ! find . -type f ! -path './usr/*' | grep ."
 check "staged files do not name DESTDIR" lacks "$work/stage" "$work/stage"
 check "make install prefix=DIR" make -s install prefix="$tree"
 check "fragments name the new prefix" grep -qx "GASNET_PREFIX = $tree" "$tree/include/smp-conduit/smp-seq.mak"
@@ -107,6 +109,34 @@ check "it runs: gasnetrun_smp -n 3" right 3 "$tree/bin/gasnetrun_smp" -n 3 ./mak
 check "it runs: gasnetrun_smp.pl -n 3" right 3 "$tree/bin/gasnetrun_smp.pl" -n 3 ./mak-seq
 check "ident shows the configuration" sh -c "$tree/bin/ident ./mak-seq | grep -qF 'GASNetConduitName: SMP ' &&
     $tree/bin/ident ./mak-seq | grep -q 'GASNetThreadModel: GASNET_SEQ'"
+
+# --- archives in a folder of the architecture ---
+multi=$work/stage/usr
+multi_pkg() { PKG_CONFIG_PATH="$multi/lib/$arch/pkgconfig" pkg-config "$@"; }
+multi_mak() { { cat "$multi/include/smp-conduit/smp-seq.mak"; printf '\nask:\n\t@echo $(%s)\n' "$1"; } | make -s -f - ask GASNET_PREFIX="$multi"; }
+# Clients take the first word of GASNET_LIBS, less /lib, for the prefix.
+leads_to_prefix()
+{
+    first=${1%% *}
+    found=${first#-L}
+    echo "$1"
+    [ "$first" != "$found" ] && [ -f "${found%/lib}/include/gasnetex.h" ] && [ "${found%/lib}" != "$found" ]
+}
+check "lib/$arch: the first -L of GASNET_LIBS leads to the headers" \
+    leads_to_prefix "$(multi_pkg gasnet-smp-seq --variable=GASNET_LIBS)"
+check "lib/$arch: in the make fragment too" leads_to_prefix "$(multi_mak GASNET_LIBS)"
+check "lib/$arch: client through pkg-config, the tree moved" \
+    sh -c "$CC $(multi_pkg gasnet-smp-par --cflags) client.c -o multi-pc $(multi_pkg gasnet-smp-par --libs)"
+check "it runs" right 2 "$multi/bin/gasnetrun" -n 2 ./multi-pc
+check "lib/$arch: client through the make fragment, the tree moved" \
+    sh -c "$CC $(multi_mak GASNET_CPPFLAGS) $(multi_mak GASNET_CFLAGS) client.c -o multi-mak $(multi_mak GASNET_LIBS)"
+check "lib/$arch: client through the flags in GASNET_ variables" \
+    sh -c "$CC $(multi_pkg gasnet-smp-par --variable=GASNET_CPPFLAGS) $(multi_pkg gasnet-smp-par --variable=GASNET_CFLAGS) client.c -o multi-var \
+        $(multi_pkg gasnet-smp-par --variable=GASNET_LDFLAGS) $(multi_pkg gasnet-smp-par --variable=GASNET_LIBS)"
+check "lib/$arch: the same without moving says /usr" \
+    [ "$(sed -n 's/^GASNET_PREFIX = //p' "$multi/include/smp-conduit/smp-seq.mak")" = /usr ]
+check "lib/$arch: client of the shared library" sh -c "$CC $(multi_pkg aqueduct-par --cflags) client.c -o multi-so $(multi_pkg aqueduct-par --libs)"
+check "it runs" right 2 env LD_LIBRARY_PATH="$multi/lib/$arch" "$multi/bin/gasnetrun" -c smp -n 2 ./multi-so
 
 # --- a build folder used in place ---
 place=$build
