@@ -30,6 +30,7 @@
 #include "core/aq_job.h"
 #include "core/aq_log.h"
 #include "core/aq_thread.h"
+#include "other/spawn/aq_spawn.h"
 
 #define AQ_TRACE_STALE_NS UINT64_C(500000000) /* a record is written this long after it was made */
 #define AQ_TRACE_EXIT_MS 1000                 /* how long the way out waits for another thread's write */
@@ -483,6 +484,8 @@ void aq_trace_finish(const char *why, bool in_signal)
     if (!aq_trace_is_wanted() || atomic_flag_test_and_set_explicit(&once, memory_order_relaxed))
         return;
     __atomic_store_n(&aq_trace_switch.on, 0, __ATOMIC_RELAXED); /* threads that run on record no more */
+    /* half of GASNET_EXITTIMEOUT: the rest is for what follows */
+    aq_trace_state.end_by = aq_now_ns() + aq_spawn_board()->exit_timeout_ms * UINT64_C(500000);
     locked = aq_trace_lock(true);
     in_signal = in_signal || !locked;
     if (aq_trace_sink.fd >= 0) {

@@ -96,6 +96,7 @@ struct aq_trace_state {
     bool finished;
     atomic_uint epoch;               /* statistics are counted from the last reset */
     uint64_t base;                   /* the job's time 0 on this host's clock, ns */
+    uint64_t end_by;                 /* the process ends: when writing has to be over, ns; 0: it does not end yet */
     int64_t offset;                  /* what to add to this host's clock to get rank 0's, ns */
     uint64_t began, events, lost;    /* run time; records written and not; under the output's lock */
     struct aq_trace_thread *_Atomic threads;
@@ -146,7 +147,8 @@ struct aq_trace_sink {
     const char *variable; /* GASNET_TRACEFILE or GASNET_STATSFILE */
     int fd;               /* -1: not open */
     bool listed;          /* this rank writes */
-    bool is_file;         /* regular: can be locked and cut */
+    bool is_file;         /* regular: can be locked and cut; any other may have a reader who takes nothing */
+    bool is_socket;       /* not to be waited for in send(), without O_NONBLOCK on what others share */
     bool is_shared;       /* all ranks write into it */
     bool failed;          /* it has been said that writing failed */
     char path[1024];

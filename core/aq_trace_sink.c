@@ -8,7 +8,9 @@
  * Owns      both sinks; the memory that the ranks of a host share, for their sums and for knowing who is
  *           the last to write
  * Threads   opening: one, at start; writing: under aq_trace_lock()
- * Promise   a file that cannot be opened or written is complained of once in a job, which then goes on
+ * Promise   a file that cannot be opened or written is complained of once in a job, which then goes on; so is
+ *           one whose reader takes nothing: no write waits longer than AQ_SINK_STALL_MS, nor, on the way out,
+ *           than half of GASNET_EXITTIMEOUT
  * Uses      core/aq_trace_internal.h, other/spawn
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -17,10 +19,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,6 +39,7 @@
 
 #define AQ_TRACE_FD 7            /* slot of aq_spawn_host_fd() */
 #define AQ_SINK_LOCK_MS 2000     /* how long to wait for a rank that holds the file's lock */
+#define AQ_SINK_STALL_MS 10000   /* how long a pipe, a terminal or a socket may take nothing */
 #define AQ_SINK_TAIL 65536       /* where to look for the last whole line of a file */
 
 struct aq_trace_sink aq_trace_sink = { .variable = "GASNET_TRACEFILE", .fd = -1 };
@@ -79,14 +86,29 @@ static void aq_sink_expand(struct aq_trace_sink *sink, const char *name, gex_Ran
 
 /* --- opening --- */
 
+/* stdout or stderr. O_NONBLOCK belongs to the open file, which the program and its shell share: a terminal or a pipe
+ * is opened again. Where that is not allowed, poll() comes before each write. */
+static int aq_sink_open_console(int console)
+{
+    struct stat status;
+    char path[32];
+    int fd = -1;
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", console);
+    if (fstat(console, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)))
+        fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    return fd >= 0 ? fd : fcntl(console, F_DUPFD_CLOEXEC, 3);
+}
+
 static int aq_sink_open_file(struct aq_trace_sink *sink, bool create)
 {
-    const int flags = O_APPEND | O_CREAT | O_CLOEXEC | (create ? O_TRUNC : 0);
+    /* O_NONBLOCK: a pipe without a reader is not waited for */
+    const int flags = O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (create ? O_TRUNC : 0);
     const int console = aq_sink_console(sink->path);
     struct stat status;
 
     if (console >= 0) {
-        sink->fd = fcntl(console, F_DUPFD_CLOEXEC, 3);
+        sink->fd = aq_sink_open_console(console);
     } else {
         sink->fd = open(sink->path, O_RDWR | flags, 0666);
         if (sink->fd < 0 && errno == EACCES) /* may be written but not read */
@@ -94,7 +116,10 @@ static int aq_sink_open_file(struct aq_trace_sink *sink, bool create)
     }
     if (sink->fd < 0)
         return errno;
-    sink->is_file = console < 0 && fstat(sink->fd, &status) == 0 && S_ISREG(status.st_mode);
+    if (fstat(sink->fd, &status) == 0) {
+        sink->is_file = console < 0 && S_ISREG(status.st_mode);
+        sink->is_socket = S_ISSOCK(status.st_mode);
+    }
     if (create && sink == &aq_trace_sink && write(sink->fd, "[\n", 2) != 2)
         return errno != 0 ? errno : EIO;
     return 0;
@@ -230,17 +255,24 @@ void aq_trace_sinks_open(void)
 
 /* --- writing --- */
 
+/* When a wait that begins now has to be over. */
+static uint64_t aq_sink_limit(unsigned ms)
+{
+    const uint64_t limit = aq_now_ns() + ms * UINT64_C(1000000);
+
+    return aq_trace_state.end_by != 0 && aq_trace_state.end_by < limit ? aq_trace_state.end_by : limit;
+}
+
 /* Keep the other ranks out; without success after a while, go on all the same. */
 static void aq_sink_lock(const struct aq_trace_sink *sink, short how)
 {
     struct flock lock = { .l_type = how, .l_whence = SEEK_SET };
     const struct timespec ms = { 0, 1000000 };
+    const uint64_t limit = aq_sink_limit(AQ_SINK_LOCK_MS);
 
-    for (int tries = 0; tries < AQ_SINK_LOCK_MS; tries++) {
-        if (fcntl(sink->fd, F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES))
-            return;
+    while (fcntl(sink->fd, F_OFD_SETLK, &lock) != 0 && (errno == EAGAIN || errno == EACCES)
+           && aq_now_ns() < limit)
         nanosleep(&ms, NULL);
-    }
 }
 
 /* The file's length, after half a line that somebody left at its end is gone. */
@@ -272,8 +304,41 @@ static void aq_sink_complain(struct aq_trace_sink *sink, int error, bool in_sign
     if (!in_signal && (warned == NULL
                        || atomic_exchange_explicit(warned, 1, memory_order_relaxed) == 0))
         aq_warn("%s: cannot write to %s: %s; nothing more is written there, and the job goes on",
-                sink->variable, sink->path, strerror(error));
+                sink->variable, sink->path, error == EAGAIN ? "its reader takes nothing" : strerror(error));
     aq_sink_close(sink);
+}
+
+/* As much of text as a pipe takes at once or not at all, up to the end of a line if there is one. */
+static size_t aq_sink_whole_lines(const char *text, size_t len)
+{
+    const char *end;
+
+    if (len <= PIPE_BUF)
+        return len;
+    end = memrchr(text, '\n', PIPE_BUF);
+    return end != NULL ? (size_t)(end + 1 - text) : PIPE_BUF;
+}
+
+/* write(), but for a reader who takes nothing: EAGAIN once the time is over */
+static ssize_t aq_sink_put(const struct aq_trace_sink *sink, const char *text, size_t len)
+{
+    const uint64_t limit = aq_sink_limit(AQ_SINK_STALL_MS);
+    struct pollfd room = { sink->fd, POLLOUT, 0 };
+    ssize_t wrote;
+
+    if (sink->is_file)
+        return write(sink->fd, text, len);
+    len = aq_sink_whole_lines(text, len);
+    do {
+        const uint64_t now = aq_now_ns();
+
+        if (poll(&room, 1, now < limit ? (int)((limit - now) / 1000000) + 1 : 0) == 0) {
+            errno = EAGAIN;
+            return -1;
+        }
+        wrote = sink->is_socket ? send(sink->fd, text, len, MSG_DONTWAIT) : write(sink->fd, text, len);
+    } while (wrote < 0 && errno == EAGAIN && aq_now_ns() < limit); /* another rank was faster */
+    return wrote;
 }
 
 bool aq_trace_sink_write(struct aq_trace_sink *sink, const char *text, size_t len, bool in_signal)
@@ -289,7 +354,7 @@ bool aq_trace_sink_write(struct aq_trace_sink *sink, const char *text, size_t le
     if (sink->is_file)
         start = aq_sink_whole(sink);
     while (done < len && error == 0) {
-        const ssize_t wrote = write(sink->fd, text + done, len - done);
+        const ssize_t wrote = aq_sink_put(sink, text + done, len - done);
 
         if (wrote >= 0)
             done += (size_t)wrote;

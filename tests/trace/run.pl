@@ -9,9 +9,11 @@
 use strict;
 use warnings;
 use Cwd qw(abs_path);
+use Fcntl ();
 use File::Basename qw(dirname);
 use File::Temp qw(tempdir);
 use JSON::PP ();
+use POSIX ();
 
 my $src = abs_path($ENV{AQ_SRC} || dirname($0) . '/../..');
 my ($ranks, @modes) = (3, grep { -x "tests/trace/traced-$_" } qw(seq par));
@@ -367,11 +369,40 @@ sub test_bad_files
        $text);
     ($text, $status) = traced({ GASNET_TRACEFILE => "$work/none/t%.json" }, 'counts');
     ok($status == 0 && 1 == (() = $text =~ /cannot write/g), 'also with a file for each rank', $text);
+    test_no_reader();
     test_small_disk();
     ($text, $status) = traced({ GASNET_STATSFILE => '-' }, 'counts');
     ok($status == 0 && $text =~ /^job>   PUT: +@{[10 * $ranks]} /m, 'GASNET_STATSFILE=-: on the console', $text);
     ($text, $status) = traced({ GASNET_TRACEFILE => '', GASNET_STATSFILE => '' }, 'counts');
     ok($status == 0 && $text eq '', 'empty names: off', $text);
+    return;
+}
+
+# A pipe that takes 4 KiB, which nobody reads: the end of the job does not wait for a reader.
+sub test_no_reader
+{
+    my $set_size = 1031; # F_SETPIPE_SZ
+    my ($text, $status);
+
+    POSIX::mkfifo("$work/fifo", 0600) or die "run.pl: mkfifo: $!\n";
+    open my $fifo, '+<', "$work/fifo" or die "run.pl: fifo: $!\n";
+    fcntl $fifo, $set_size, 4096 or die "run.pl: fcntl: $!\n";
+    fcntl $fifo, Fcntl::F_SETFL(), Fcntl::O_NONBLOCK();
+    for my $env ({ GASNET_TRACEFILE => "$work/fifo" }, { GASNET_STATSFILE => "$work/fifo" }) {
+        my ($name) = keys %$env;
+
+        ($text, $status) = traced($env, 'counts');
+        ok($status == 0 && 1 == (() = $text =~ /$name: cannot write to .*fifo: its reader takes nothing/g),
+           "$name: a pipe that nobody reads: one message, and the job ends", $text);
+        1 while sysread $fifo, my $drained, 4096;
+    }
+    pipe my $from, my $to or die "run.pl: pipe: $!\n";
+    fcntl $to, $set_size, 4096 or die "run.pl: fcntl: $!\n";
+    fcntl $to, Fcntl::F_SETFD(), 0;
+    ($text, $status) = job({ GASNET_STATSFILE => 'stdout' }, 'sh', '-c',
+                           "'$run' -n $ranks tests/trace/traced-$mode counts >&" . fileno $to);
+    ok($status == 0 && $text =~ /GASNET_STATSFILE: cannot write to stdout: its reader takes nothing/,
+       'GASNET_STATSFILE=stdout that nobody reads: the same', $text);
     return;
 }
 
