@@ -101,6 +101,25 @@ static int aq_exit_settle(int code)
     return code & 0xff;
 }
 
+/* The system keeps eight bits of a code. A failure that becomes success by that is worth a line, once on a host:
+ * whoever is first says it. That -1 is 255 everybody knows. */
+static void aq_exit_say_cut(int code)
+{
+    uint64_t none = 0;
+
+    if ((code & ~0xff) == 0)
+        return;
+    AQ_LOG(INFO, EXIT, "exit code %d is status %d: a process has 0 to 255", code, code & 0xff);
+    if ((code & 0xff) != 0)
+        return;
+    /* relaxed: the word says all there is to know */
+    if (aq_exit_me.board == NULL
+        || atomic_compare_exchange_strong_explicit(&aq_exit_me.board->told, &none, 1, memory_order_relaxed,
+                                                   memory_order_relaxed))
+        aq_warn("exit code %d is status 0, which means success: a process has 0 to 255, and the system cuts off "
+                "the rest", code);
+}
+
 static void aq_exit_set_state(enum aq_rank_state state)
 {
     if (aq_exit_me.board != NULL)
@@ -228,6 +247,8 @@ static _Noreturn void aq_exit_any(int code, bool orderly, bool in_signal)
         aq_exit_set_state(AQ_RANK_ENDED);
         _exit(aq_spawn_leave(aq_exit_settle(code), orderly ? AQ_LEAVE_END : AQ_LEAVE_ABORT));
     }
+    if (!in_signal)
+        aq_exit_say_cut(code);
     aq_exit_finish(code, orderly, in_signal);
 }
 
@@ -282,6 +303,7 @@ static void aq_exit_hook(int status, void *arg)
         aq_exit_park();
     if (again)
         return;
+    aq_exit_say_cut(status);
     if (!aq_env_bool(AQ_ENV_CATCH_EXIT)) {
         aq_exit_leave_network();
         aq_trace_finish(NULL, false);

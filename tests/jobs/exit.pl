@@ -253,6 +253,9 @@ add(29, 'rank 0 exits while another of its threads reads stdin', 29, lines => 0)
 add(31, 'GASNET_CATCH_EXIT=0: exit() in one rank ends that rank only', 3, lines => 0);
 add(36, 'GASNET_CATCH_EXIT=0: after its last words a rank ends, the others wait in the library', 3, lines => 0);
 add(35, 'all call _exit(0): accepted in silence', 0, lines => 0);
+add(43, 'all exit with 256, of which the system keeps 0', 0, lines => [1, 2], says => 'exit code 256 is status 0'); # a host
+add(44, 'all return 512 + 44 from main', 44, lines => 0);
+add(45, 'one exits with -2', 254, lines => 0, quit => $others);
 add(51, 'all threads of all ranks exit', 51, lines => 0);
 add(52, 'one thread exits, the others are in a barrier or poll', 52, lines => 0, quit => $others);
 add(53, 'one thread exits, the others spin', 53, lines => 0, quit => $others);
@@ -274,7 +277,7 @@ add(202, 'abort in all', 134, lines => [1, $ranks]);
 add(206, 'SIGKILL in all', 137, lines => [1, 1]);
 add(300, 'SIGSEGV in several threads of one', 139, lines => [1, 1]);
 
-my @quick = (1, 2, 3, 5, 8, 11, 22, 24, 100, 102, 106, 107, 109);
+my @quick = (1, 2, 3, 5, 8, 11, 22, 24, 43, 100, 102, 106, 107, 109);
 my %threads = map { $_ => 1 } 28, 29, 51 .. 55, 300;
 
 # Under other launchers: their own messages and, for crashes, their own codes.

@@ -431,6 +431,12 @@ static int run_case(int n)
     case 0: return 0;
     case 1: gasnet_exit(1); break;
     case 2: return 2;
+    case 43: gasnet_exit(256); break;
+    case 44: return 512 + 44;
+    case 45:
+        if (me == who)
+            gasnet_exit(-2);
+        break;
     case 3: case 5: case 22:
         if (me == who)
             gasnet_exit(n);
