@@ -228,6 +228,7 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
     aq_log_set_told(&aq_spawn_board()->told);
     aq_env_share(); /* a wrapper may have given each rank another one */
     aq_exit_init();
+    aq_env_refuse();
     aq_job.conduit = aq_conduit_settle(choice, spawn);
     aq_job.no_overrides = aq_env_bool(AQ_ENV_AQ_NO_OVERRIDES);
     began = aq_trace_init();

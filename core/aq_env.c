@@ -11,6 +11,7 @@
 #include "core/aq_env.h"
 
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,13 @@ const struct aq_env_row aq_env_rows[AQ_ENV_ID_COUNT] = {
     [AQ_ENV_##id] = {name, unit, dflt, help, AQ_ENV_TYPE_##type, false},
 #define AQ_ENV_COMPAT(id, name, type, unit, dflt, help)                                  \
     [AQ_ENV_##id] = {name, unit, dflt, help, AQ_ENV_TYPE_##type, true},
+#include "core/aq_env.def"
+};
+
+const struct aq_env_range aq_env_ranges[AQ_ENV_ID_COUNT] = {
+#define AQ_ENV(id, name, type, unit, dflt, help)
+#define AQ_ENV_RANGE(id, min_, max_) [AQ_ENV_##id] = {.min = min_, .max = max_},
+#define AQ_ENV_RANGE_OR_0(id, min_, max_) [AQ_ENV_##id] = {.min = min_, .max = max_, .or_0 = true},
 #include "core/aq_env.def"
 };
 
@@ -45,6 +53,7 @@ struct aq_env_value {
 
 static struct aq_env_value aq_env_values[AQ_ENV_ID_COUNT];
 static bool aq_env_is_init;
+static char aq_env_wrong[1024]; /* what is to be said of a value that cannot be used; "" if there is none */
 static bool aq_env_prints_late; /* after the report, on rank 0, with GASNET_VERBOSEENV */
 
 /* ---- values -------------------------------------------------------------------------------- */
@@ -83,6 +92,45 @@ static bool aq_env_parse_row(const struct aq_env_row *row, const char *text,
         return true;
     }
     return false;
+}
+
+/* -1, 0, 1: the order of two values of a row */
+static int aq_env_compare(enum aq_env_type type, const struct aq_env_value *a, const struct aq_env_value *b)
+{
+    switch (type) {
+    case AQ_ENV_TYPE_INT:
+        return (a->whole > b->whole) - (a->whole < b->whole);
+    case AQ_ENV_TYPE_SIZE:
+        return (a->bytes > b->bytes) - (a->bytes < b->bytes);
+    default:
+        return (a->real > b->real) - (a->real < b->real);
+    }
+}
+
+static bool aq_env_in_range(enum aq_env_id id, const struct aq_env_value *value)
+{
+    const struct aq_env_range *range = &aq_env_ranges[id];
+    const struct aq_env_row *row = &aq_env_rows[id];
+    struct aq_env_value min, max, zero;
+
+    if (range->min == NULL)
+        return true;
+    memset(&zero, 0, sizeof(zero));
+    if (!aq_env_parse_row(row, range->min, &min) || !aq_env_parse_row(row, range->max, &max))
+        aq_fatal("the range of %s in core/aq_env.def is no %s", row->name, aq_env_type_name(row->type));
+    return (range->or_0 && aq_env_compare(row->type, value, &zero) == 0)
+           || (aq_env_compare(row->type, value, &min) >= 0 && aq_env_compare(row->type, value, &max) <= 0);
+}
+
+char *aq_env_range_text(enum aq_env_id id, char *buf, size_t size)
+{
+    const struct aq_env_range *range = &aq_env_ranges[id];
+
+    if (range->min != NULL)
+        snprintf(buf, size, "%sfrom %s to %s", range->or_0 ? "0, or " : "", range->min, range->max);
+    else if (size > 0)
+        buf[0] = '\0';
+    return buf;
 }
 
 static const char *aq_env_form(enum aq_env_type type)
@@ -124,24 +172,55 @@ static void aq_env_load_default(int id)
         (void)aq_env_parse_row(&aq_env_rows[id], text, value);
 }
 
+static void aq_env_refuse_later(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* the first thing that is wrong is kept until the ranks of a host can say it once for all of them */
+static void aq_env_refuse_later(const char *fmt, ...)
+{
+    va_list args;
+
+    if (aq_env_wrong[0] != '\0')
+        return;
+    va_start(args, fmt);
+    vsnprintf(aq_env_wrong, sizeof(aq_env_wrong), fmt, args);
+    va_end(args);
+}
+
+void aq_env_refuse(void)
+{
+    if (aq_env_wrong[0] != '\0')
+        aq_fatal("%s", aq_env_wrong);
+}
+
 static void aq_env_load_user(int id)
 {
     const struct aq_env_row *row = &aq_env_rows[id];
     struct aq_env_value *value = &aq_env_values[id];
     const char *text = aq_env_get(row->name);
+    char range[64];
     bool keeps_empty = row->type == AQ_ENV_TYPE_STR || row->type == AQ_ENV_TYPE_FLAG;
 
     if (text == NULL || (*text == '\0' && !keeps_empty))
         return;
     value->text = text;
-    if (!row->compat && !aq_env_parse_row(row, text, value))
-        aq_fatal("environment variable %s has the value \"%s\", which cannot be understood; "
-                 "it must be %s%s", row->name, text, aq_env_form(row->type),
-                 row->type == AQ_ENV_TYPE_CHOICE ? row->unit : "");
+    if (row->compat)
+        return;
+    aq_env_range_text((enum aq_env_id)id, range, sizeof(range));
+    if (!aq_env_parse_row(row, text, value))
+        aq_env_refuse_later("environment variable %s has the value \"%s\", which cannot be understood; "
+                            "it must be %s%s%s%s", row->name, text, aq_env_form(row->type),
+                            row->type == AQ_ENV_TYPE_CHOICE ? row->unit : "", range[0] != '\0' ? ", " : "", range);
+    else if (!aq_env_in_range((enum aq_env_id)id, value))
+        aq_env_refuse_later("environment variable %s has the value \"%s\", which is out of range; it must be %s",
+                            row->name, text, range);
+    else
+        return;
+    aq_env_load_default(id); /* what happens until the job ends does not go by it */
 }
 
 static void aq_env_load(void)
 {
+    aq_env_wrong[0] = '\0';
     /* all defaults first: a fatal error about one variable reads others on its way out */
     for (int id = 0; id < AQ_ENV_ID_COUNT; id++)
         aq_env_load_default(id);
@@ -175,6 +254,7 @@ void aq_env_adopt_aliases(bool warns)
 {
     if (aq_env_alias_adopt(aq_env_get, aq_env_change, warns ? aq_env_warn_alias : NULL))
         aq_env_load();
+    aq_env_refuse();
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */

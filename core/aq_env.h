@@ -6,8 +6,9 @@
  *           launcher's side supplied one; the parsed value of each row
  * Threads   aq_env_init() and aq_env_set_job_environment() run while the process has one thread;
  *           the rest may be called by any thread afterwards
- * Promise   a value that cannot be parsed ends the job with a message that names the variable,
- *           the value, the legal form and an example; strings returned live as long as the process
+ * Promise   a value that cannot be parsed, or is out of the row's range, ends the job with a message that
+ *           names the variable, the value, the legal form, an example and the range; strings returned live
+ *           as long as the process
  * Uses      core/aq_log.h
  *
  * An empty value counts as unset, except for strings, where it is an empty string, and for
@@ -51,6 +52,14 @@ struct aq_env_row {
 
 extern const struct aq_env_row aq_env_rows[AQ_ENV_ID_COUNT];
 
+/* the values that a row's number may have, as texts of its type; NULL: the row is no number */
+struct aq_env_range {
+    const char *min, *max;
+    bool or_0; /* 0 too */
+};
+
+extern const struct aq_env_range aq_env_ranges[AQ_ENV_ID_COUNT];
+
 /* the value of GASNET_MAX_SEGSIZE */
 struct aq_env_segsize {
     bool is_fraction;  /* of physical memory, in fraction; else bytes */
@@ -60,11 +69,18 @@ struct aq_env_segsize {
 };
 
 /**
- * aq_env_init - take the snapshot and parse every row; ends the job on an unparsable value.
+ * aq_env_init - take the snapshot and parse every row; a value that cannot be used counts as unset until
+ * aq_env_refuse().
  * Called once, before anything else reads; a client may have called setenv() before. What is read
  * earlier all the same (on the way out of an early fatal error) is the default.
  */
 void aq_env_init(void);
+
+/**
+ * aq_env_refuse - end the job if some value cannot be used. Called once the ranks of a host know of each other, so
+ * that one of them says it.
+ */
+void aq_env_refuse(void);
 
 /**
  * aq_env_set_job_environment - replace what the ranks see by one environment for the whole job.
@@ -163,6 +179,9 @@ int64_t aq_env_parse_loose(const char *text, uint64_t mult);
 
 /** aq_env_format_size - bytes as users write them: "10 KB", "1536 B", "2 MB", "0". */
 char *aq_env_format_size(uint64_t bytes, char *buf, size_t size);
+
+/** aq_env_range_text - "0, or from 1232 to 65504"; "" for a row that is no number. */
+char *aq_env_range_text(enum aq_env_id id, char *buf, size_t size);
 
 /** aq_env_type_name - "boolean", "size", ... for listings. */
 const char *aq_env_type_name(enum aq_env_type type);

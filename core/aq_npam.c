@@ -69,12 +69,15 @@ static struct aq_npam_canary aq_npam_canary(size_t nbytes)
     struct aq_npam_canary canary = { 0, 0 };
     const char *text = aq_env_str(AQ_ENV_SD_INITVAL);
     const size_t most = (size_t)aq_env_size(AQ_ENV_SD_INITLEN);
-    const double real = strtod(text, NULL);
     char *end;
+    const double real = strtod(text, &end);
     long byte;
 
     if (!aq_env_bool(AQ_ENV_SD_INIT))
         return canary;
+    if (end == text || *end != '\0')
+        aq_fatal("environment variable GASNET_SD_INITVAL has the value \"%s\", which cannot be understood; it must be "
+                 "a byte from 0 to 255, or any number, for example NAN", text);
     byte = strtol(text, &end, 0);
     if (*end == '\0' && byte >= 0 && byte <= 255)
         canary.pattern = UINT64_C(0x0101010101010101) * (uint64_t)byte;

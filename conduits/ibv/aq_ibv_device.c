@@ -242,8 +242,12 @@ static int aq_ibv_dev_get(struct aq_ibv_search *search, const struct aq_ibv_foun
 static int aq_ibv_rail_pkey(struct aq_ibv_rail *rail, uint32_t table_len)
 {
     const char *text = aq_env_str(AQ_ENV_IBV_PKEY);
-    const unsigned long wish = text != NULL && *text != '\0' ? strtoul(text, NULL, 16) : 0;
+    char *end = NULL;
+    const unsigned long wish = text != NULL && *text != '\0' ? strtoul(text, &end, 16) : 0;
 
+    if (end != NULL && (*end != '\0' || wish > 0xffff))
+        return aq_fail(AQ_ERR_ARG, "GASNET_IBV_PKEY is '%s', which is no partition; it must be a hexadecimal number "
+                       "from 0 to ffff, for example 8001", text);
     for (uint32_t i = 0; i < table_len; i++) {
         __be16 key;
 

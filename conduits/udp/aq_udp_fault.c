@@ -20,6 +20,7 @@
 #include "core/aq_env.h"
 #include "core/aq_log.h"
 
+#define AQ_UDP_FAULT_DELAY_S 60 /* a datagram is late by no more than this */
 #define AQ_REORDER_NS 300000u /* how long one that is overtaken stays */
 
 struct aq_udp_late {
@@ -61,15 +62,33 @@ static double aq_udp_fault_rate(const char *item, const char *value)
         rate /= 100;
         end++;
     }
-    if (end == value || *end != '\0' || rate < 0 || rate > 1)
-        aq_fatal("AQ_UDP_FAULTS: '%s=%s' is not a probability; write 5%% or 0.05", item, value);
+    if (end == value || *end != '\0' || !(rate >= 0 && rate <= 1)) /* NaN neither */
+        aq_fatal("AQ_UDP_FAULTS: '%s=%s' is not a probability from 0 to 1; write 5%% or 0.05", item, value);
     return rate;
+}
+
+static uint64_t aq_udp_fault_delay_ns(const char *value)
+{
+    double us;
+
+    if (!aq_env_parse_time(value, "us", &us) || us > AQ_UDP_FAULT_DELAY_S * 1e6)
+        aq_fatal("AQ_UDP_FAULTS: 'delay=%s' is not a time from 0 to %ds; write for example delay=200us", value,
+                 AQ_UDP_FAULT_DELAY_S);
+    return (uint64_t)(us * 1000);
+}
+
+static uint64_t aq_udp_fault_seed(const char *value)
+{
+    int64_t seed;
+
+    if (!aq_env_parse_int(value, &seed))
+        aq_fatal("AQ_UDP_FAULTS: 'seed=%s' is not a whole number; write for example seed=1", value);
+    return (uint64_t)seed;
 }
 
 static void aq_udp_fault_item(char *item)
 {
     char *value = strchr(item, '=');
-    double time;
 
     if (value == NULL)
         aq_fatal("AQ_UDP_FAULTS: '%s' has no value; write for example drop=5%%,dup=2%%", item);
@@ -82,10 +101,10 @@ static void aq_udp_fault_item(char *item)
         aq_udp_fault.reorder = aq_udp_fault_rate(item, value);
     else if (strcmp(item, "corrupt") == 0)
         aq_udp_fault.corrupt = aq_udp_fault_rate(item, value);
-    else if (strcmp(item, "delay") == 0 && aq_env_parse_time(value, "us", &time))
-        aq_udp_fault.delay_ns = (uint64_t)(time * 1000);
+    else if (strcmp(item, "delay") == 0)
+        aq_udp_fault.delay_ns = aq_udp_fault_delay_ns(value);
     else if (strcmp(item, "seed") == 0)
-        aq_udp_fault.random ^= strtoull(value, NULL, 0) * UINT64_C(0x9e3779b97f4a7c15);
+        aq_udp_fault.random ^= aq_udp_fault_seed(value) * UINT64_C(0x9e3779b97f4a7c15);
     else
         aq_fatal("AQ_UDP_FAULTS: '%s' is not a fault; there are drop, dup, reorder, corrupt, delay and seed",
                  item);

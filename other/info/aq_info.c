@@ -126,6 +126,7 @@ int main(int argc, char **argv)
     if (rc != 0)
         return rc - 1;
     aq_env_init();
+    aq_env_refuse();
     if (wish.version) {
         aq_info_version();
         return 0;

@@ -43,11 +43,14 @@ static bool info_env_counts(const struct aq_env_row *row)
     return row->type != AQ_ENV_TYPE_CHOICE && row->unit[0] != '\0';
 }
 
-/* "time in s", "choice of auto|off", "boolean", "signal" */
-static const char *info_env_form(const struct aq_env_row *row)
+/* "time in s, from 0 to 1000s", "choice of auto|off", "boolean", "signal" */
+static const char *info_env_form(int id)
 {
-    static char text[128];
+    static char text[192];
+    const struct aq_env_row *row = &aq_env_rows[id];
     const char *type = aq_env_type_name(row->type);
+    char range[64];
+    size_t len;
 
     if (row->type == AQ_ENV_TYPE_CHOICE)
         snprintf(text, sizeof(text), "%s of %s", type, row->unit);
@@ -57,6 +60,9 @@ static const char *info_env_form(const struct aq_env_row *row)
         snprintf(text, sizeof(text), "%s in %s", type, row->unit);
     else
         snprintf(text, sizeof(text), "%s", type);
+    len = strlen(text);
+    if (*aq_env_range_text((enum aq_env_id)id, range, sizeof(range)) != '\0')
+        snprintf(text + len, sizeof(text) - len, ", %s", range);
     return text;
 }
 
@@ -68,6 +74,11 @@ static void info_env_row_json(int id)
     aq_info_text("name", NULL, row->name, NULL);
     aq_info_text("type", NULL, aq_env_type_name(row->type), NULL);
     aq_info_text("unit", NULL, row->unit, NULL);
+    if (aq_env_ranges[id].min != NULL) {
+        aq_info_text("minimum", NULL, aq_env_ranges[id].min, NULL);
+        aq_info_text("maximum", NULL, aq_env_ranges[id].max, NULL);
+        aq_info_yesno("zero_too", NULL, aq_env_ranges[id].or_0, NULL);
+    }
     aq_info_text("default", NULL, row->dflt, NULL);
     aq_info_yesno("is_set", NULL, aq_env_is_set((enum aq_env_id)id), NULL);
     if (aq_env_str((enum aq_env_id)id) != NULL)
@@ -84,7 +95,7 @@ static void info_env_row_text(int id)
     char line[256];
     size_t used;
 
-    used = (size_t)snprintf(line, sizeof(line), "  %s: %s", row->name, info_env_form(row));
+    used = (size_t)snprintf(line, sizeof(line), "  %s: %s", row->name, info_env_form(id));
     if (*dflt != '\0' && used < sizeof(line))
         snprintf(line + used, sizeof(line) - used, ", default %s", dflt);
     aq_info_line("%s", line);
@@ -162,8 +173,8 @@ static const char info_env_intro[] =
     "the default) or\n  `/H` (the host), such as `512MB/P` or `0.85/H`.\n"
     "- ranks: a list such as `0,2-4,6`, or `*` for all.\n"
     "- An empty value counts as unset, except for text and flags.\n"
-    "- A value that cannot be understood ends the job at start, with a message that names the "
-    "variable and the\n  legal form. A name that looks like a misspelling of a known one is pointed "
+    "- A value that cannot be understood, or a number out of the range given here, ends the job at start, with a "
+    "message\n  that names the variable, the value and what it may be. A name that looks like a misspelling of a known one is pointed "
     "out, unless `GASNET_QUIET=1`.\n";
 
 static void info_markdown_cell(const char *text)
@@ -175,10 +186,12 @@ static void info_markdown_cell(const char *text)
     }
 }
 
-static void info_markdown_row(const struct aq_env_row *row)
+static void info_markdown_row(int id)
 {
+    const struct aq_env_row *row = &aq_env_rows[id];
+
     printf("| `%s` | ", row->name);
-    info_markdown_cell(info_env_form(row));
+    info_markdown_cell(info_env_form(id));
     printf(" | ");
     if (row->dflt[0] == '(')
         info_markdown_cell(row->dflt);
@@ -194,7 +207,7 @@ void aq_info_env_markdown(void)
     fputs(info_env_intro, stdout);
     for (int i = 0; i < ENTRY_COUNT; i++) {
         if (info_entries[i].title == NULL) {
-            info_markdown_row(&aq_env_rows[info_entries[i].id]);
+            info_markdown_row(info_entries[i].id);
             continue;
         }
         printf("\n## %s\n\n", info_entries[i].title);

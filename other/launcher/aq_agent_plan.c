@@ -72,7 +72,8 @@ static double aq_plan_seconds(const struct aq_launch *lo, const char *name, doub
     if (text == NULL || *text == '\0')
         return dflt;
     if (!aq_env_parse_time(text, "s", &value) || value < 0 || value > 1e6)
-        aq_launch_error(lo, "%s=%s: give a time, for instance %s=30s; 0 means no limit", name, text, name);
+        aq_launch_error(lo, "%s=%s: give a time from 0 to 1000000s, for instance %s=30s; 0 means no limit", name,
+                        text, name);
     return value;
 }
 
@@ -91,7 +92,7 @@ static uint32_t aq_plan_degree(const struct aq_launch *lo)
     if (text == NULL || *text == '\0')
         return 32;
     if (!aq_env_parse_int(text, &n) || n < 0 || n > 1000000)
-        aq_launch_error(lo, "GASNET_SSH_OUT_DEGREE=%s: give a number, 0 for no limit", text);
+        aq_launch_error(lo, "GASNET_SSH_OUT_DEGREE=%s: give a number from 0 to 1000000; 0 means no limit", text);
     return (uint32_t)n;
 }
 

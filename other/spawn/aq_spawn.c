@@ -135,8 +135,8 @@ static int64_t aq_spawn_wanted(void)
     if (!aq_env_parse_int(text, &n))
         return aq_fail(AQ_ERR_ARG,
                        "GASNET_PSHM_NODES='%s' is not a number; set it to the number of ranks, "
-                       "for instance GASNET_PSHM_NODES=4",
-                       text);
+                       "from 1 to %u, for instance GASNET_PSHM_NODES=4",
+                       text, AQ_SPAWN_MAX_RANKS);
     if (n < 0 || n > AQ_SPAWN_MAX_RANKS)
         return aq_fail(AQ_ERR_ARG, "GASNET_PSHM_NODES=%s: a host can have 1 to %u ranks", text,
                        AQ_SPAWN_MAX_RANKS);

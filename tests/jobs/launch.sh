@@ -151,6 +151,21 @@ says err "GASNET_CONDUIT asks for the conduit 'none', which this program's libra
 [ "$(grep -c "does not hold" "$work/err")" = 1 ]
 result $? "by one rank of the eight"
 
+
+# complains VARIABLE=VALUE TEXT: a job with it ends at once; one line says TEXT, whatever the number of ranks
+complains() {
+    ends 1 "$1: status 1" env GASNET_SUPERNODE_MAXSIZE=1 "$1" "$build/gasnetrun_udp" -n 3 "$prog"
+    says err "$2" "says: $2"
+    [ "$(wc -l <"$work/err")" = 1 ]
+    result $? "once"
+}
+complains GASNET_FAULT_RATE=1e20 '"1e20", which is out of range; it must be from 0 to 1'
+complains GASNET_UDP_MTU=7 'it must be 0, or from 1232 to 65504'
+complains GASNET_HOST_TIMEOUT=nan 'from 0 to 1000000s'
+complains AQ_UDP_FAULTS=drop=nan "'drop=nan' is not a probability from 0 to 1"
+complains AQ_UDP_FAULTS=delay=1e99s "'delay=1e99s' is not a time from 0 to 60s"
+complains AQ_UDP_FAULTS=seed=x "'seed=x' is not a whole number"
+
 # --- lists of hosts ---
 ends 0 "gasnetrun_udp -t -H a,b:2 -n 4" "$build/gasnetrun_udp" -t -n 4 -H a,b:2 "$prog"
 says err "host b: ranks 2-3" "places two there"

@@ -170,6 +170,7 @@ static void body_set_and_init(void *arg)
     start_empty();
     putenv(arg);
     aq_env_init();
+    aq_env_refuse();
 }
 
 /* bad values end the job with a message that names variable, value and legal form */
@@ -199,6 +200,85 @@ static void test_bad_values(void **state)
         aq_unit_contains(run.err, name);
         aq_unit_contains(run.err, cases[i].value);
         aq_unit_contains(run.err, cases[i].form);
+    }
+}
+
+static bool is_number(const struct aq_env_row *row)
+{
+    return !row->compat && (row->type == AQ_ENV_TYPE_INT || row->type == AQ_ENV_TYPE_REAL ||
+                            row->type == AQ_ENV_TYPE_SIZE || row->type == AQ_ENV_TYPE_TIME);
+}
+
+/* greater than any range, but still a value of its type */
+static const char *too_much(enum aq_env_type type)
+{
+    switch (type) {
+    case AQ_ENV_TYPE_INT:
+        return "9223372036854775807";
+    case AQ_ENV_TYPE_SIZE:
+        return "16777215TB";
+    case AQ_ENV_TYPE_TIME:
+        return "99999999h";
+    default:
+        return "99999999";
+    }
+}
+
+static void expect_refused(int id, const char *value)
+{
+    char setting[128], quoted[80], range[64];
+    const char *newline;
+
+    snprintf(setting, sizeof(setting), "%s=%s", aq_env_rows[id].name, value);
+    snprintf(quoted, sizeof(quoted), "%s has the value \"%s\"", aq_env_rows[id].name, value);
+    aq_unit_run(body_set_and_init, setting, &run);
+    if (aq_unit_exit_code(&run) != 1)
+        fail_msg("%s: exit code %d: %s", setting, aq_unit_exit_code(&run), run.err);
+    newline = strchr(run.err, '\n');
+    if (newline == NULL || newline[1] != '\0')
+        fail_msg("%s: not one line: %s", setting, run.err);
+    aq_unit_contains(run.err, quoted);
+    aq_unit_contains(run.err, aq_env_range_text((enum aq_env_id)id, range, sizeof(range)));
+}
+
+static void expect_taken(int id, const char *value)
+{
+    char setting[128];
+
+    snprintf(setting, sizeof(setting), "%s=%s", aq_env_rows[id].name, value);
+    aq_unit_run(body_set_and_init, setting, &run);
+    if (aq_unit_exit_code(&run) != 0 || run.err[0] != '\0')
+        fail_msg("%s: exit code %d: %s", setting, aq_unit_exit_code(&run), run.err);
+}
+
+/* every number has a range: what lies outside, or is no number, is one message with variable, value and range */
+static void test_ranges(void **state)
+{
+    static const char *const wrong[] = {"-1", "garbage", "nan", "inf", "-inf", "1e20", "0x", "1 2", "5%",
+                                        "999999999999999999999999999999999999999999999999", "--3", "1;"};
+
+    (void)state;
+    for (int id = 0; id < AQ_ENV_ID_COUNT; id++) {
+        const struct aq_env_range *range = &aq_env_ranges[id];
+
+        if (!is_number(&aq_env_rows[id])) {
+            assert_null(range->min);
+            continue;
+        }
+        if (range->min == NULL)
+            fail_msg("%s has no AQ_ENV_RANGE in core/aq_env.def", aq_env_rows[id].name);
+        for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+            expect_refused(id, wrong[i]);
+        expect_refused(id, too_much(aq_env_rows[id].type));
+        if (range->or_0)
+            expect_refused(id, "1");
+        else if (strcmp(range->min, "0") != 0)
+            expect_refused(id, "0");
+        expect_taken(id, range->min);
+        expect_taken(id, range->max);
+        expect_taken(id, "");
+        if (range->or_0)
+            expect_taken(id, "0");
     }
 }
 
@@ -357,6 +437,7 @@ static void body_defaults_as_values(void *arg)
         if (aq_env_rows[i].dflt[0] != '\0' && aq_env_rows[i].dflt[0] != '(')
             setenv(aq_env_rows[i].name, aq_env_rows[i].dflt, 1);
     aq_env_init();
+    aq_env_refuse();
 }
 
 static void test_defaults_are_legal(void **state)
@@ -371,6 +452,7 @@ int main(void)
         cmocka_unit_test(test_defaults),         cmocka_unit_test(test_live_until_init),
         cmocka_unit_test(test_empty_values),     cmocka_unit_test(test_job_environment),
         cmocka_unit_test(test_decode),           cmocka_unit_test(test_bad_values),
+        cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_compat),           cmocka_unit_test(test_report),
         cmocka_unit_test(test_report_is_rank_0), cmocka_unit_test(test_misspellings),
         cmocka_unit_test(test_quiet),            cmocka_unit_test(test_table),
