@@ -68,6 +68,10 @@ int aq_bound_learn(gex_Rank_t jobrank, gex_EP_Index_t index, struct aq_bound bou
     const uint64_t key = aq_published_key(jobrank, index);
     int rc;
 
+    if (index == 0) {
+        aq_job.bound[jobrank] = bound;
+        return AQ_OK;
+    }
     aq_lock_acquire(&aq_published.lock);
     rc = aq_published_grow();
     if (rc == AQ_OK) {

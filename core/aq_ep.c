@@ -91,11 +91,22 @@ static const char *aq_ep_bind_fault(const struct aq_ep *ep, const struct aq_segm
     /* relaxed: written under this lock */
     if (atomic_load_explicit(&ep->segment, memory_order_relaxed) != NULL)
         return "the endpoint has a segment already, and keeps it";
-    if (ep == &aq_job.ep)
-        return "the primordial endpoint gets its segment from gex_Segment_Attach only";
     if (aq_segment_size(segment) == 0)
         return "the segment has been destroyed";
     return NULL;
+}
+
+/* Members of teams are primordial endpoints: this one's segment is in the tables of transfers. Others
+ * learn of it by gex_EP_PublishBoundSegment; nobody maps it. */
+static void aq_ep_bound_primordial(const struct aq_segment *segment)
+{
+#if GASNET_SEGMENT_EVERYTHING
+    (void)segment; /* the tables hold the whole address space */
+#else
+    aq_job.bound[aq_job.rank] = (struct aq_bound){ segment->base, aq_segment_size(segment) };
+    aq_job.map[aq_job.rank] = 0;
+    aq_tm_segments_came();
+#endif
 }
 
 int gex_EP_BindSegment(gex_EP_t handle, gex_Segment_t segment_handle, gex_Flags_t flags)
@@ -120,6 +131,8 @@ int gex_EP_BindSegment(gex_EP_t handle, gex_Segment_t segment_handle, gex_Flags_
         rc = aq_job.conduit->segment_bind(segment->base, aq_segment_size(segment));
     if (fault == NULL && rc == AQ_OK) {
         segment->bound++;
+        if (ep == &aq_job.ep)
+            aq_ep_bound_primordial(segment);
         /* release: pairs with the acquire in gex_EP_QuerySegment() */
         atomic_store_explicit(&ep->segment, segment, memory_order_release);
     }
@@ -138,6 +151,11 @@ bool aq_ep_release_segment(struct aq_segment *segment)
      * which the old size beside the base, which stays, is as good an answer as 0: whoever destroys
      * a segment says that no message is about it any more. */
     aq_segment_set_size(segment, 0);
+#if !GASNET_SEGMENT_EVERYTHING
+    /* relaxed: written under this lock */
+    if (atomic_load_explicit(&aq_job.ep.segment, memory_order_relaxed) == segment)
+        aq_job.bound[aq_job.rank] = (struct aq_bound){ NULL, 0 };
+#endif
     unbound = segment->bound == 0;
     aq_lock_release(&aq_eps.lock);
     return unbound;

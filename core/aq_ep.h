@@ -1,8 +1,8 @@
 /*
  * aq_ep.h - endpoints of this process, and what is known of the segments of all others.
  *
- * A process's attached segment is in aq_job.bound, which has an entry for everybody. Segments of
- * further endpoints are few: they are in a table with an entry for each that was published
+ * The segment of a process's primordial endpoint, attached or bound, is in aq_job.bound, which has an
+ * entry for everybody. Segments of further endpoints are few: they are in a table with an entry for each that was published
  * to this process, and none for anybody else. This process's own need no publishing.
  * Uses aq_job.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -31,8 +31,7 @@ int aq_ep_register(const char *call, struct aq_ep *ep, gex_AM_Entry_t *table, si
 /** aq_ep_release_segment - a segment ends; returns whether no endpoint names it. */
 bool aq_ep_release_segment(struct aq_segment *segment);
 
-/** aq_bound_learn - a process has published what it bound to endpoint index > 0.
- *  AQ_OK or AQ_ERR_NOMEM. */
+/** aq_bound_learn - a process has published what it bound to an endpoint. AQ_OK or AQ_ERR_NOMEM. */
 int aq_bound_learn(gex_Rank_t jobrank, gex_EP_Index_t index, struct aq_bound bound);
 
 /** aq_bound_find - the segment of an endpoint, own or published; size 0: none that we know of. */

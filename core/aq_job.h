@@ -75,7 +75,7 @@ struct aq_ep {
     gex_AM_Entry_t entry[256];
 };
 
-/* A process's segment as its owner sees it; size 0: none. */
+/* A process's segment as its owner sees it; size 0: none, or one that was bound and not published. */
 struct aq_bound {
     void *addr;
     uintptr_t size;

@@ -197,6 +197,10 @@ static int aq_segment_check_attach(gex_TM_t tm, uintptr_t size)
 
     if (aq_job.attached)
         aq_fatal("gex_Segment_Attach called a second time; a process has one segment of this kind");
+    /* relaxed: bound by this thread, or by one that this one has heard from */
+    if (atomic_load_explicit(&aq_job.ep.segment, memory_order_relaxed) != NULL)
+        aq_fatal("gex_Segment_Attach: gex_EP_BindSegment has bound a segment to the primordial endpoint, "
+                 "which keeps it");
     if (tm != (gex_TM_t)(void *)&aq_job.tm)
         return aq_fail(AQ_ERR_ARG, "gex_Segment_Attach: tm is not the primordial team");
     if (size == 0 || size % GASNET_PAGESIZE != 0)

@@ -1,5 +1,5 @@
 /*
- * aq_publish.c - telling others where the segments of further endpoints are.
+ * aq_publish.c - telling others where the segments are that were bound to endpoints.
  *
  * Threads   collective over a team, in its order
  * Uses      core/aq_ep.h, extended/aq_exchange.h
@@ -16,6 +16,7 @@
 #include "core/aq_tm.h"
 #include "core/aq_trace.h"
 #include "extended/aq_exchange.h"
+#include "other/shm/aq_shm.h"
 
 /* What is told of one endpoint. */
 struct aq_publish_entry {
@@ -45,8 +46,17 @@ static void aq_publish_check(gex_TM_t tm, const gex_EP_t *eps, size_t count, gex
 }
 #endif
 
-/* The listed endpoints that have a segment. The primordial one's is known to everybody since it was
- * attached. */
+/* An attached segment is known to everybody, and so is the whole address space. */
+static bool aq_publish_is_news(gex_EP_Index_t index)
+{
+#if GASNET_SEGMENT_EVERYTHING
+    return index != 0;
+#else
+    return index != 0 || !aq_job.attached;
+#endif
+}
+
+/* The listed endpoints that have a segment which others may not know. */
 static uint32_t aq_publish_collect(const gex_EP_t *eps, size_t count, struct aq_publish_entry *mine)
 {
     uint32_t found = 0;
@@ -55,11 +65,25 @@ static uint32_t aq_publish_collect(const gex_EP_t *eps, size_t count, struct aq_
         const gex_EP_Index_t index = aq_ep(eps[i])->index;
         const struct aq_bound bound = aq_bound_find(aq_job.rank, index);
 
-        if (index != 0 && bound.size != 0 && found < GASNET_MAXEPS)
+        if (aq_publish_is_news(index) && bound.size != 0 && found < GASNET_MAXEPS)
             mine[found++] = (struct aq_publish_entry){ .addr = (uint64_t)(uintptr_t)bound.addr,
                                                        .size = bound.size, .index = index };
     }
     return found;
+}
+
+/* Long messages of any length go to segments of primordial endpoints. To one in a neighbour's memory
+ * that is not mapped only the kernel can carry them. */
+static int aq_publish_check_reach(gex_Rank_t jobrank, gex_EP_Index_t index)
+{
+    const uint32_t local = aq_shm_find_local(jobrank);
+
+    if (index != 0 || local == UINT32_MAX || aq_shm_cma_reaches(local))
+        return AQ_OK;
+    return aq_fail(AQ_ERR_RESOURCE, "gex_EP_PublishBoundSegment: rank %u of this host has bound a segment "
+                   "to its primordial endpoint, which is reached by process_vm_writev, and the kernel "
+                   "does not allow that here; use gex_Segment_Attach, or allow ptrace in this container",
+                   jobrank);
 }
 
 static int aq_publish_learn(gex_Rank_t jobrank, const struct aq_publish_entry *entries,
@@ -67,10 +91,16 @@ static int aq_publish_learn(gex_Rank_t jobrank, const struct aq_publish_entry *e
 {
     int rc = AQ_OK;
 
-    for (uint32_t i = 0; rc == AQ_OK && i < count && jobrank != aq_job.rank; i++)
-        rc = aq_bound_learn(jobrank, (gex_EP_Index_t)entries[i].index,
-                            (struct aq_bound){ (void *)(uintptr_t)entries[i].addr,
-                                               (uintptr_t)entries[i].size });
+    for (uint32_t i = 0; rc == AQ_OK && i < count && jobrank != aq_job.rank; i++) {
+        const struct aq_bound bound = { (void *)(uintptr_t)entries[i].addr,
+                                        (uintptr_t)entries[i].size };
+        const gex_EP_Index_t index = (gex_EP_Index_t)entries[i].index;
+
+        rc = aq_publish_check_reach(jobrank, index);
+        if (rc == AQ_OK && aq_bound_learn(jobrank, index, bound) != AQ_OK)
+            rc = aq_fail(AQ_ERR_NOMEM, "gex_EP_PublishBoundSegment: no memory for what others have "
+                         "published");
+    }
     return rc;
 }
 
@@ -106,7 +136,5 @@ int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps, gex_F
         rc = aq_publish_learn(aq_tm_jobrank(tm, rank), all + (size_t)rank * most, counts[rank]);
     free(all);
     free(counts);
-    return rc == AQ_OK ? GASNET_OK
-                       : aq_fail(GASNET_ERR_RESOURCE, "%s: no memory for what others have published",
-                                 call);
+    return aq_rc_to_gasnet(rc);
 }

@@ -25,12 +25,14 @@ AQ_PUBLIC int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabili
                             gex_Flags_t flags);
 
 /**
- * gex_EP_BindSegment - give a further endpoint its segment, for good.
+ * gex_EP_BindSegment - give an endpoint its segment, for good.
  * ep, segment  one segment may be bound to several endpoints
  * flags   0
- * Context ordinary code; not collective. Others reach it after gex_EP_PublishBoundSegment
- * Returns GASNET_OK; GASNET_ERR_BAD_ARG if the endpoint is the primordial one or has a segment, if a
- * handle is INVALID, or flags are not 0; gex_EP_QuerySegment(ep) is then what it was.
+ * Context ordinary code; not collective. Others reach it after gex_EP_PublishBoundSegment. The
+ * primordial endpoint can have one that is bound instead of one that is attached: teams reach it,
+ * and so do messages and atomics. The ranks of its host do not map it.
+ * Returns GASNET_OK; GASNET_ERR_BAD_ARG if the endpoint has a segment, if a handle is INVALID, or
+ * flags are not 0; gex_EP_QuerySegment(ep) is then what it was.
  */
 AQ_PUBLIC int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t segment, gex_Flags_t flags);
 
@@ -41,8 +43,10 @@ AQ_PUBLIC int gex_EP_BindSegment(gex_EP_t ep, gex_Segment_t segment, gex_Flags_t
  *               too. Those without a segment are passed over; a later call may bring it.
  * flags   0
  * Context collective over tm
- * Returns GASNET_OK, or GASNET_ERR_RESOURCE. The callers may now aim put and get at those segments
- * through gex_TM_Pair, also when the team is gone.
+ * Returns GASNET_OK, or GASNET_ERR_RESOURCE: no memory, or the primordial endpoint of a rank that
+ * shares memory with this one has a bound segment, and the kernel does not let this process write
+ * there. The callers may now aim put and get at those segments through gex_TM_Pair, and through
+ * teams at those of primordial endpoints, also when the team is gone.
  */
 AQ_PUBLIC int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps,
                                          gex_Flags_t flags);

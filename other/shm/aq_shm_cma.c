@@ -4,8 +4,8 @@
  * process_vm_readv and process_vm_writev need a permission that containers often refuse, so it is
  * tried on real data: every rank keeps a word in its private memory and says which in the
  * arena. In segment everything every rank tries its neighbour at start, and if one is refused,
- * none uses it. Elsewhere only further endpoints need it: a rank tries a peer at its first
- * transfer to one of those, and remembers.
+ * none uses it. Elsewhere only segments need it that were bound to an endpoint, not attached: a rank
+ * tries a peer at its first transfer to one of those, or when it is published, and remembers.
  *
  * Owns      what is known about each peer, a byte, made at the first such transfer
  * Threads   any; two that try a peer at once find out the same

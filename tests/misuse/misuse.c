@@ -635,6 +635,9 @@ static int attach(const char *name)
         size = SEGMENT + 100;
     if (strcmp(name, "attach_zero") == 0)
         size = 0;
+    if (strcmp(name, "attach_bound") == 0
+        && gex_Segment_Create(&segment, client, NULL, SEGMENT, GEX_MK_HOST, 0) == GASNET_OK)
+        (void)gex_EP_BindSegment(ep, segment, 0);
     rc = gex_Segment_Attach(&segment, tm, size);
     if (strncmp(name, "attach_", 7) == 0 && strcmp(name, "attach_twice") != 0) {
         printf("returned %s\n", gasnet_ErrorName(rc));

@@ -435,6 +435,7 @@ before_start() {
 # Noticed in every build.
 limits() {
     breaks second_client 1 gex_Client_Init 'already|second|one client'
+    breaks attach_bound 1 gex_Segment_Attach gex_EP_BindSegment
     returns ok_register_args 1 GASNET_ERR_BAD_ARG
     returns ok_waitmode 1 GASNET_ERR_BAD_ARG
     returns attach_large 2 'GASNET_ERR_(RESOURCE|BAD_ARG)'
