@@ -48,8 +48,7 @@ static bool aq_udp_drain_once(bool leaving)
         if (!aq_lock_try(&peer->lock)) /* its owner may be parked for good: leave it */
             continue;
         aq_udp_link_close(&peer->link);
-        /* relaxed: whatever it says, nobody is there to acknowledge */
-        if (leaving && atomic_load_explicit(&peer->error, memory_order_relaxed) != 0)
+        if (leaving && aq_udp_peer_is_refused(peer, now)) /* nobody is there to acknowledge */
             aq_udp_link_abandon(&peer->link);
         aq_udp_link_timer(&peer->link, now);
         idle = idle && aq_udp_link_is_idle(&peer->link);

@@ -7,6 +7,7 @@
  *     aq_udp_rma.c    puts and gets, out and in
  *     aq_udp_recv.c   from the socket to the above
  *     aq_udp_sock.c   the socket: trains out, trains in, errors; aq_udp_addr.c: which address
+ *     aq_udp_check.c  is a peer lost?
  *     aq_udp_tail.c   the last messages of a burst
  *     aq_udp_auth.c   the keyed hash; aq_udp_fault.c: a bad network; aq_udp_buf.c: buffers
  *     aq_udp_link.[ch], aq_udp_link_in.c, aq_udp_wire.h   the engine and the format
@@ -27,6 +28,7 @@
 #include <sys/socket.h>
 
 #include "conduits/conduit.h"
+#include "conduits/udp/aq_udp_check.h"
 #include "conduits/udp/aq_udp_link.h"
 #include "core/aq_job.h"
 #include "core/aq_lock.h"
@@ -122,8 +124,7 @@ struct aq_udp_peer {
     uint32_t get_turn, gets_used;
     uint32_t held;                   /* datagrams kept back because only replies were served */
     uint64_t sent, handled;          /* messages; handled: acknowledged */
-    atomic_int error;                /* what the network said last: an errno that is still to be looked at */
-    uint64_t refused_ns, unreachable_ns; /* since when it says that nobody is there; 0: it does not */
+    struct aq_udp_check check;       /* is it lost? */
 
     bool dirty;                      /* in the list of those to be flushed */
     struct aq_udp_peer *next_dirty;
@@ -197,8 +198,11 @@ void aq_udp_flush(uint64_t now_ns);
 void aq_udp_timers(uint64_t now_ns);
 /* Send every acknowledgement that is owed: nobody may poll for a while. */
 void aq_udp_flush_acks(uint64_t now_ns);
-/* The network says that nobody listens at an address, or cannot be reached. Any context. */
-void aq_udp_peer_error(const union aq_udp_address *address, int error);
+/* The network says that nobody listens at an address, or that it cannot be reached.
+ * quoted: the hash of the datagram that it quotes, 0: none. Any context. */
+void aq_udp_peer_note(const union aq_udp_address *address, enum aq_udp_note note, uint64_t quoted);
+/* Lock held: did the network turn back a probe of the running check? Sends probes when due. */
+bool aq_udp_peer_is_refused(struct aq_udp_peer *peer, uint64_t now_ns);
 /* Lock held: a datagram of len bytes is too long for the path. */
 void aq_udp_peer_narrow(struct aq_udp_peer *peer, size_t len);
 /* Has it the same address as this rank? */
@@ -261,6 +265,8 @@ int aq_udp_sock_open(void);
 void aq_udp_sock_close(void);
 /* Which of this host's addresses to use, and its interface's MTU. AQ_OK or negative, logged. */
 int aq_udp_addr_choose(union aq_udp_address *address_out, uint32_t *mtu_out);
+/* Read what the network says of what was sent by a socket. Returns how many notes there were. */
+unsigned aq_udp_sock_notes(int fd);
 /* Send a train whose hashes are in place. Returns how many it took. */
 unsigned aq_udp_sock_send(struct aq_udp_peer *peer, const struct aq_udp_packet *train, unsigned count);
 #define AQ_UDP_RX_BYTES 65536

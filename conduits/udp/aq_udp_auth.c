@@ -16,8 +16,6 @@
 #include "core/aq_rc.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_UDP_HASH_AT 40 /* in the header */
-
 _Static_assert(AQ_UDP_KEY == 2 * crypto_shorthash_KEYBYTES, "two keys of the hash");
 
 int aq_udp_auth_init(void)

@@ -466,6 +466,12 @@ void aq_udp_link_pump(struct aq_udp_link *link, uint64_t now_ns)
         aq_udp_link_ack(link, now_ns);
 }
 
+void aq_udp_link_probe(struct aq_udp_link *link, uint64_t now_ns)
+{
+    link->counts.probes++;
+    aq_udp_link_control(link, AQ_UDP_ACK_NOW, now_ns);
+}
+
 void aq_udp_link_timer(struct aq_udp_link *link, uint64_t now_ns)
 {
     if (link->loss_ns != 0 && now_ns >= link->loss_ns) {
@@ -478,8 +484,7 @@ void aq_udp_link_timer(struct aq_udp_link *link, uint64_t now_ns)
             link->silent_ns = 0;
         } else {
             link->probes++;
-            link->counts.probes++;
-            aq_udp_link_control(link, AQ_UDP_ACK_NOW, now_ns);
+            aq_udp_link_probe(link, now_ns);
             aq_udp_link_arm_probe(link, now_ns);
         }
     }

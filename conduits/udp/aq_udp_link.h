@@ -181,6 +181,9 @@ void aq_udp_link_ack(struct aq_udp_link *link, uint64_t now_ns);
 /** aq_udp_link_bye - tell the peer that we leave. */
 void aq_udp_link_bye(struct aq_udp_link *link, uint64_t now_ns);
 
+/** aq_udp_link_probe - send a control datagram, which a peer that polls answers. */
+void aq_udp_link_probe(struct aq_udp_link *link, uint64_t now_ns);
+
 /** aq_udp_link_timer - serve deadlines that have passed, then pump. */
 void aq_udp_link_timer(struct aq_udp_link *link, uint64_t now_ns);
 

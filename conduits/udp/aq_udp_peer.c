@@ -7,11 +7,11 @@
  *
  * Lost      silence says nothing: a rank that computes for an hour does not poll, so does not answer.
  *           What tells is the network: its host refuses datagrams when the process is gone
- *           (ICMP port unreachable), routers and neighbors when the host is. A rank that left in
- *           order and whose goodbye was lost looks the same, and launchers name losses better. So a
- *           refusal counts if others follow for AQ_REFUSED_NS, nothing is heard between, something is
- *           unacknowledged (probes see to the rest) and the job is not ending by then;
- *           unreachable hosts have AQ_UNREACHABLE_NS to come back. Hosts that vanish without a
+ *           (ICMP port unreachable), routers and neighbors when the host is. What of that is believed says
+ *           aq_udp_check.h. A rank that left in order and whose goodbye was lost looks the same, and
+ *           launchers name losses better. So refusals must follow each other for
+ *           AQ_UDP_REFUSED_NS while something is unacknowledged, and the job must not be ending by then;
+ *           unreachable hosts have AQ_UDP_UNREACHABLE_NS to come back. Hosts that vanish without a
  *           word are the launcher's to notice, which hears their heartbeats. Only where a user
  *           sets GASNET_REQUESTTIMEOUT_MAX, saying that all ranks poll that often, silence counts too
  * Owns      the peers, for good; the list of those with something to flush
@@ -20,7 +20,6 @@
  */
 #define _GNU_SOURCE 1
 #include <arpa/inet.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +31,6 @@
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_NEVER_HEARD_NS UINT64_C(20000000000) /* at the start, when every rank polls */
-#define AQ_REFUSED_NS UINT64_C(5000000000) /* for the news that the job ends to arrive here */
-#define AQ_UNREACHABLE_NS UINT64_C(10000000000)
 #define AQ_WIDEN_BYTES 4096u /* sent to a peer before longer datagrams are tried */
 #define AQ_WIDEN_TRIES 3u    /* that are lost until a size is given up */
 #define AQ_TOGETHER_NS 3000u /* calls closer than this are a run */
@@ -95,8 +92,11 @@ static unsigned aq_udp_output(struct aq_udp_link *link, const struct aq_udp_pack
 {
     struct aq_udp_peer *peer = link->owner;
 
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
         aq_udp_auth_sign(peer->key_out, &train[i]);
+        if (train[i].lane == AQ_UDP_CONTROL)
+            aq_udp_check_probed(&peer->check, aq_udp_get64(train[i].head + AQ_UDP_HASH_AT));
+    }
     if (AQ_UNLIKELY(aq_udp.faults))
         return aq_udp_fault_send(peer, train, count);
     return aq_udp_sock_send(peer, train, count);
@@ -350,7 +350,7 @@ uint8_t *aq_udp_peer_place(struct aq_udp_peer *peer, enum aq_udp_lane lane, size
 
 /* --- lost peers --- */
 
-void aq_udp_peer_error(const union aq_udp_address *address, int error)
+void aq_udp_peer_note(const union aq_udp_address *address, enum aq_udp_note note, uint64_t quoted)
 {
     for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire); peer != NULL;
          peer = peer->next_active) {
@@ -362,8 +362,7 @@ void aq_udp_peer_error(const union aq_udp_address *address, int error)
                                     && peer->address.v6.sin6_port == address->v6.sin6_port;
 
         if (same) {
-            /* relaxed: looked at by the next service of timers */
-            atomic_store_explicit(&peer->error, error, memory_order_relaxed);
+            aq_udp_check_note(&peer->check, note, quoted);
             aq_udp_note_deadline(0);
         }
     }
@@ -383,32 +382,43 @@ static void aq_udp_peer_lost(struct aq_udp_peer *peer, const char *what, uint64_
     aq_exit_peer_lost(peer->rank, why);
 }
 
+/* Under the lock: notes start and feed the check. */
+static void aq_udp_peer_look_at_notes(struct aq_udp_peer *peer, uint64_t now_ns)
+{
+    struct aq_udp_link *link = &peer->link;
+
+    if (peer->fd > 0 && peer->check.begun_ns != 0)
+        (void)aq_udp_sock_notes(peer->fd); /* no poll wakes for it */
+    if (aq_udp_check_step(&peer->check, now_ns, link->heard_ns, link->in_flight != 0))
+        aq_udp_link_probe(link, now_ns);
+    aq_udp_note_deadline(aq_udp_check_deadline(&peer->check));
+}
+
+bool aq_udp_peer_is_refused(struct aq_udp_peer *peer, uint64_t now_ns)
+{
+    if (peer->link.gone)
+        return false;
+    aq_udp_peer_look_at_notes(peer, now_ns);
+    return peer->check.begun_ns != 0 && peer->check.count != 0;
+}
+
 /* Under the lock. */
 static void aq_udp_peer_look_lost(struct aq_udp_peer *peer, uint64_t now_ns)
 {
     const struct aq_udp_link *link = &peer->link;
-    const int error = atomic_exchange_explicit(&peer->error, 0, memory_order_relaxed);
+    enum aq_udp_note lost;
 
     if (link->gone)
         return;
-    if (link->heard_ns > peer->refused_ns)
-        peer->refused_ns = 0;
-    if (link->heard_ns > peer->unreachable_ns)
-        peer->unreachable_ns = 0;
-    if (error == ECONNREFUSED && link->in_flight != 0) {
-        if (peer->refused_ns == 0)
-            peer->refused_ns = now_ns;
-        else if (now_ns - peer->refused_ns >= AQ_REFUSED_NS)
-            aq_udp_peer_lost(peer, "its process is gone: nobody listens", peer->refused_ns, now_ns);
-    } else if (error != 0 && error != ECONNREFUSED) {
-        if (peer->unreachable_ns == 0)
-            peer->unreachable_ns = now_ns;
-        else if (now_ns - peer->unreachable_ns >= AQ_UNREACHABLE_NS)
-            aq_udp_peer_lost(peer, link->heard_ns == 0
-                             ? "never reached; if hosts see each other by another network, name it with "
-                               "GASNET_UDP_INTERFACE; no route to its host"
-                             : "no route to its host", peer->unreachable_ns, now_ns);
-    }
+    aq_udp_peer_look_at_notes(peer, now_ns);
+    lost = aq_udp_check_lost(&peer->check);
+    if (lost == AQ_UDP_NOTE_REFUSED)
+        aq_udp_peer_lost(peer, "its process is gone: nobody listens", peer->check.begun_ns, now_ns);
+    else if (lost == AQ_UDP_NOTE_UNREACHABLE)
+        aq_udp_peer_lost(peer, link->heard_ns == 0
+                         ? "never reached; if hosts see each other by another network, name it with "
+                           "GASNET_UDP_INTERFACE; no route to its host"
+                         : "no route to its host", peer->check.begun_ns, now_ns);
     if (AQ_UNLIKELY(!aq_job_has_started()) && link->heard_ns == 0 && link->silent_ns != 0
         && now_ns > link->silent_ns + AQ_NEVER_HEARD_NS)
         aq_udp_peer_lost(peer, "never heard of, though ssh or the launcher reaches its host: a packet filter may "

@@ -122,36 +122,55 @@ void aq_udp_sock_close(void)
 
 /* --- what the network says --- */
 
-/* Read one note from the error queue. False: there is none. */
-static bool aq_udp_sock_error(void)
+static enum aq_udp_note aq_udp_sock_note_of(int error)
+{
+    switch (error) {
+    case ECONNREFUSED:
+        return AQ_UDP_NOTE_REFUSED;
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+        return AQ_UDP_NOTE_UNREACHABLE;
+    default:
+        return AQ_UDP_NOTE_NONE;
+    }
+}
+
+/* Read one note from the error queue: it quotes the begin of a datagram. False: there is none. */
+static bool aq_udp_sock_note(int fd)
 {
     union aq_udp_address to;
-    uint8_t control[512], byte;
-    struct iovec iov = { &byte, 1 };
+    uint8_t control[512], head[AQ_UDP_HEADER];
+    struct iovec iov = { head, sizeof(head) };
+    ssize_t quoted;
     struct msghdr msg = { .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = &iov, .msg_iovlen = 1,
                           .msg_control = control, .msg_controllen = sizeof(control) };
 
-    if (recvmsg(aq_udp.fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+    quoted = recvmsg(fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT);
+    if (quoted < 0)
         return false;
     aq_counter_add(&aq_udp.counts.errors, 1);
     for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c != NULL; c = CMSG_NXTHDR(&msg, c)) {
         struct sock_extended_err error;
+        enum aq_udp_note note;
 
         if (!((c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR)
               || (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR)))
             continue;
         memcpy(&error, CMSG_DATA(c), sizeof(error));
-        if (error.ee_errno == ECONNREFUSED || error.ee_errno == EHOSTUNREACH
-            || error.ee_errno == ENETUNREACH)
-            aq_udp_peer_error(&to, (int)error.ee_errno);
+        note = aq_udp_sock_note_of((int)error.ee_errno);
+        if (note != AQ_UDP_NOTE_NONE)
+            aq_udp_peer_note(&to, note, quoted < AQ_UDP_HEADER ? 0 : aq_udp_get64(head + AQ_UDP_HASH_AT));
     }
     return true;
 }
 
-static void aq_udp_sock_errors(void)
+unsigned aq_udp_sock_notes(int fd)
 {
-    for (int i = 0; i < 64 && aq_udp_sock_error(); i++)
-        continue;
+    unsigned count = 0;
+
+    while (count < 64 && aq_udp_sock_note(fd))
+        count++;
+    return count;
 }
 
 /* --- sending --- */
@@ -180,6 +199,12 @@ static void aq_udp_sock_send_cut(const struct msghdr *msg)
     aq_lock_release(&aq_udp_cut_lock);
 }
 
+/* The socket that what is for a peer leaves by. */
+static inline int aq_udp_sock_of(const struct aq_udp_peer *peer)
+{
+    return peer->fd > 0 ? peer->fd : aq_udp.fd;
+}
+
 enum aq_udp_sent { AQ_SENT, AQ_SENT_NOT_NOW, AQ_SENT_NOT_SO };
 
 /* What a failed send means; SENT: as if it had left and was lost. NOT_SO: this train needs another way. */
@@ -191,18 +216,14 @@ static enum aq_udp_sent aq_udp_sock_failed(struct aq_udp_peer *peer, int error, 
     case ENOMEM:
         return AQ_SENT_NOT_NOW;
     case EMSGSIZE:
-        aq_udp_sock_errors(); /* it left a note too, which would wake sleepers for ever */
+        (void)aq_udp_sock_notes(aq_udp_sock_of(peer)); /* it left a note too, which would wake sleepers for ever */
         aq_udp_peer_narrow(peer, len);
         return AQ_SENT_NOT_SO;
     case EINVAL:
     case EIO:
     case EOPNOTSUPP:
         return train ? AQ_SENT_NOT_SO : AQ_SENT;
-    case EHOSTUNREACH:
-    case ENETUNREACH:
-        aq_udp_peer_error(&peer->address, error);
-        return AQ_SENT;
-    default: /* a packet filter's EPERM, a link that is down */
+    default: /* no way there, a packet filter's EPERM, a link that is down */
         return AQ_SENT;
     }
 }
@@ -214,7 +235,8 @@ static void aq_udp_sock_connect(struct aq_udp_peer *peer)
 {
     static atomic_uint count;
     const bool v6 = aq_udp.self.any.sa_family == AF_INET6;
-    const int whole = v6 ? IPV6_PMTUDISC_DO : IP_PMTUDISC_DO, none = 1;
+    const int whole = v6 ? IPV6_PMTUDISC_DO : IP_PMTUDISC_DO, on = 1;
+    const int few = 8192; /* nobody reads it, but notes need room */
     const int size = (int)aq_env_size(AQ_ENV_SOCKETBUFFER_MAX);
     union aq_udp_address self = aq_udp.self;
 
@@ -239,7 +261,8 @@ static void aq_udp_sock_connect(struct aq_udp_peer *peer)
                sizeof(whole));
     setsockopt(peer->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
     setsockopt(peer->fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
-    setsockopt(peer->fd, SOL_SOCKET, SO_RCVBUF, &none, sizeof(none)); /* nobody reads it */
+    setsockopt(peer->fd, SOL_SOCKET, SO_RCVBUF, &few, sizeof(few));
+    setsockopt(peer->fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVERR : IP_RECVERR, &on, sizeof(on));
     if (bind(peer->fd, &self.any, aq_udp_address_len(&self)) != 0
         || connect(peer->fd, &peer->address.any, peer->address_len) != 0) {
         close(peer->fd);
@@ -264,22 +287,31 @@ static inline ssize_t aq_udp_sock_call(struct aq_udp_peer *peer, const struct ms
     return sendmsg(peer->fd, &connected, MSG_DONTWAIT);
 }
 
+/* Can a failed call only be about this datagram? Others may tell of an earlier one's fate. */
+static inline bool aq_udp_sock_is_own(int error)
+{
+    return error == EAGAIN || error == ENOBUFS || error == ENOMEM || error == EMSGSIZE;
+}
+
 static int aq_udp_sock_try(struct aq_udp_peer *peer, const struct msghdr *msg)
 {
-    int error = 0;
+    int error = 0, silent = 0;
 
-    for (int i = 0; i < AQ_UDP_PATIENCE; i++) {
+    for (int i = 0; i < AQ_UDP_PATIENCE && silent < 2; i++) {
         if (aq_udp_sock_call(peer, msg) >= 0) {
             aq_counter_add(&aq_udp.counts.sends, 1);
             return 0;
         }
         error = errno;
-        if (error != ECONNREFUSED && error != EHOSTUNREACH && error != EINTR && error != EPROTO)
+        if (aq_udp_sock_is_own(error))
             return error;
-        if (peer->fd > 0 && error != EINTR)
-            aq_udp_peer_error(&peer->address, error);
-        else
-            aq_udp_sock_errors(); /* told of an earlier datagram's fate */
+        if (error != EINTR)
+            silent += aq_udp_sock_notes(aq_udp_sock_of(peer)) == 0;
+    }
+    /* twice, and no note that would explain it: our own kernel knows no way */
+    if (silent == 2 && aq_udp_sock_note_of(error) == AQ_UDP_NOTE_UNREACHABLE) {
+        aq_udp_check_verified(&peer->check, AQ_UDP_NOTE_UNREACHABLE);
+        aq_udp_note_deadline(0);
     }
     return error;
 }
@@ -353,7 +385,7 @@ static unsigned aq_udp_sock_send_many(struct aq_udp_peer *peer, const struct aq_
         many[i].msg_hdr.msg_name = peer->fd > 0 ? NULL : &peer->address;
         many[i].msg_hdr.msg_namelen = peer->fd > 0 ? 0 : peer->address_len;
     }
-    sent = sendmmsg(peer->fd > 0 ? peer->fd : aq_udp.fd, many, count, MSG_DONTWAIT);
+    sent = sendmmsg(aq_udp_sock_of(peer), many, count, MSG_DONTWAIT);
     if (sent > 0)
         aq_counter_add(&aq_udp.counts.sends, 1);
     return sent > 0 ? (unsigned)sent : 0;
@@ -403,7 +435,7 @@ static bool aq_udp_sock_receive_many(struct aq_udp_batch *batch)
     }
     got = recvmmsg(aq_udp.fd, many, slots, MSG_DONTWAIT, NULL);
     for (int i = 0; AQ_UNLIKELY(got < 0) && errno != EAGAIN && i < AQ_UDP_PATIENCE; i++) {
-        aq_udp_sock_errors();
+        (void)aq_udp_sock_notes(aq_udp.fd);
         got = recvmmsg(aq_udp.fd, many, slots, MSG_DONTWAIT, NULL);
     }
     if (got <= 0)
@@ -432,7 +464,7 @@ static bool aq_udp_sock_receive_train(struct aq_udp_batch *batch)
 
     for (int i = 0; AQ_UNLIKELY(got <= 0) && (got == 0 || errno != EAGAIN) && i < AQ_UDP_PATIENCE; i++) {
         if (got < 0)
-            aq_udp_sock_errors(); /* else: nothing at all, from some stranger */
+            (void)aq_udp_sock_notes(aq_udp.fd); /* else: nothing at all, from some stranger */
         msg.msg_controllen = sizeof(control);
         got = recvmsg(aq_udp.fd, &msg, MSG_DONTWAIT);
     }

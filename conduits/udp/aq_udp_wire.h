@@ -35,6 +35,7 @@
 
 #define AQ_UDP_MAGIC 0xa1
 #define AQ_UDP_HEADER 48    /* bytes */
+#define AQ_UDP_HASH_AT 40   /* in the header */
 #define AQ_UDP_MOST 65504   /* bytes of a datagram: a multiple of 16 that any UDP carries over IPv4 */
 #define AQ_UDP_MAX_ARGS 16
 #define AQ_UDP_WINDOW 256   /* datagrams of a lane that may be unacknowledged: bits of the bitmaps */

@@ -1,5 +1,6 @@
 #!/bin/sh
-# run.sh - a stranger sprays a running udp job with a million datagrams; the job must not mind. Prints TAP.
+# run.sh - a stranger sprays a running udp job with a million datagrams, and forges the network's notes that a peer is
+# gone; the job must not mind. Prints TAP.
 # SPDX-License-Identifier: BSD-3-Clause
 #
 #   run.sh [COUNT [SECONDS]]
@@ -104,7 +105,76 @@ mixed_traffic()
     sed 's/^/# /' "$work/spray"
 }
 
-echo 1..9
+# Notes that nobody sent but the stranger: "port unreachable" and "host unreachable", with the ports of both ranks, about a
+# datagram of zeros, every half second while one rank computes and the other has something unacknowledged.
+forge()
+{
+    perl -MSocket -e '
+        socket my $raw, PF_INET, SOCK_RAW, 1 or exit 3;
+        my ($seconds, @port) = @ARGV;
+        my $at = inet_aton("127.0.0.1");
+        for (1 .. 2 * $seconds) {
+            for my $way ([@port], [reverse @port]) {
+                for my $code (1, 3) {
+                    my $quote = pack("CCnnnCCna4a4", 0x45, 0, 76, 0, 0, 64, 17, 0, $at, $at)
+                                . pack("nnnn", @$way, 56, 0) . "\0" x 48;
+                    my $sum = 0x300 + $code;
+                    $sum += $_ for unpack "n*", $quote;
+                    $sum = ($sum & 0xffff) + ($sum >> 16) while $sum >> 16;
+                    send $raw, pack("CCnN", 3, $code, ~$sum & 0xffff, 0) . $quote, 0, pack_sockaddr_in(0, $at) or exit 3;
+                }
+            }
+            select undef, undef, undef, 0.5;
+        }' "$@"
+}
+
+forged_notes()
+{
+    if [ "$(id -u)" != 0 ]; then
+        result 0 "forged notes # SKIP not root"
+        return
+    fi
+    GASNET_CONDUIT=udp GASNET_SUPERNODE_MAXSIZE=1 AQ_UDP_STATS=1 \
+        gasnetrun -n 2 "$build/tests/jobs/user_stall" barrier 12 >"$work/job" 2>&1 &
+    job=$!
+    sleep 0.7
+    # shellcheck disable=SC2046
+    forge 11 $(ports)
+    forged=$?
+    wait "$job"
+    status=$?
+    job=
+    [ $forged -eq 0 ] && [ $status -eq 0 ] && grep -q 'errors [1-9]' "$work/job"
+    result $? "forged notes of a peer's end do not end the job"
+    sed 's/^/# /' "$work/job"
+}
+
+# While the launcher is stopped only the network can tell that a rank is gone.
+dead_rank()
+{
+    GASNET_CONDUIT=udp GASNET_SUPERNODE_MAXSIZE=1 gasnetrun -n 2 "$stress" --seconds 60 >"$work/job" 2>&1 &
+    job=$!
+    sleep 1
+    # shellcheck disable=SC2046
+    set -- $(cat "/proc/$job/task/$job/children")
+    kill -STOP "$job"
+    kill -KILL "$2"
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        sleep 1
+        grep -q 'was lost' "$work/job" && break
+    done
+    kill -CONT "$job"
+    end_job
+    wait "$job"
+    job=
+    grep -q 'rank 1 was lost (its process is gone: nobody listens at [0-9.:]* for [56]\.[0-9] s' "$work/job"
+    result $? "a rank that is gone is noticed by the network's notes"
+    sed 's/^/# /' "$work/job"
+}
+
+echo 1..11
 mixed_traffic
+forged_notes
+dead_rank
 attack head head
 attack full all
