@@ -320,6 +320,27 @@ else
 fi
 unset CSPAWN_CMD GASNET_SPAWNFN
 
+# --- Open MPI's store, in files of its own: what docs/launching.md says of the key ---
+if command -v mpirun.openmpi >/dev/null; then
+    mkdir "$work/ompi"
+    env TMPDIR="$work/ompi" OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 GASNET_SUPERNODE_MAXSIZE=1 \
+        timeout -s KILL 30 mpirun.openmpi --oversubscribe -n 2 "$prog" stay 20 >"$work/out" 2>"$work/err" </dev/null &
+    pid=$!
+    for i in $(seq 200); do
+        [ "$(grep -c '^rank' "$work/out")" = 2 ] && break
+        sleep 0.05
+    done
+    find "$work/ompi" -type f -exec grep -la 'aq\.' {} + >"$work/stores" 2>/dev/null
+    wider=$(xargs -r stat -c '%a' <"$work/stores" | grep -vc '00$')
+    wider=$((wider + $(stat -c '%a' "$work"/ompi/ompi.*/pid.* | grep -vc '00$')))
+    [ "$wider" = 0 ]
+    result $? "under Open MPI the store, with the job's key, is the user's alone ($(wc -l <"$work/stores") files)"
+    kill $pid
+    wait $pid 2>/dev/null
+else
+    skip "Open MPI's store" "no mpirun.openmpi"
+fi
+
 # --- real hosts, in namespaces, where the machine allows that ---
 lab=${AQ_SRC:-$(dirname "$0")/../..}/tests/jobs/hosts.sh
 if sh "$lab" check >/dev/null 2>&1; then
