@@ -43,7 +43,10 @@ AQ_PUBLIC size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *
                                           gex_Flags_t flags, unsigned int numargs);
 AQ_PUBLIC size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt,
                                         gex_Flags_t flags, unsigned int numargs);
-/** gex_AM_LUBRequestMedium and its three sisters - job-wide lower bounds of the limits. */
+/**
+ * gex_AM_LUBRequestMedium and its three sisters - lower bounds of the limits above, over all peers: those of
+ * the job; before gex_Client_Init what holds for every job, which may be less.
+ */
 AQ_PUBLIC size_t gex_AM_LUBRequestMedium(void);
 AQ_PUBLIC size_t gex_AM_LUBReplyMedium(void);
 AQ_PUBLIC size_t gex_AM_LUBRequestLong(void);

@@ -9,11 +9,7 @@
 #ifndef GASNET_BASICS_H
 #define GASNET_BASICS_H 1
 
-#include <inttypes.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
+#include "gasnet/system.h"
 #include "gasnet/words.h"
 
 /* --- thread mode: exactly one, and it expands to 1 afterwards --- */
@@ -36,6 +32,9 @@
 #define GASNET_PAR 1
 #define AQ_MODE_NAME PAR
 #define AQ_MODE_STR "PAR"
+#endif
+#if !defined(GASNET_SEQ)
+#include <pthread.h>
 #endif
 
 #if GASNET_DEBUG && defined(NDEBUG)
@@ -69,6 +68,9 @@
 #define GASNET_SUPPORTS_TI_ENTRY 1
 #define GASNET_SUPPORTS_TI_IS_REQ 1
 #define GASNET_SUPPORTS_TI_IS_LONG 1
+/* experimental calls: the day on which the specification took each on */
+#define GASNET_SUPPORTS_AM_CANCEL 20240418L
+#define GASNET_SUPPORTS_AM_COMMIT_V2 20240906L
 #define SIZEOF_GEX_RMA_VALUE_T 8
 #ifndef GASNET_MAXEPS
 #define GASNET_MAXEPS 1

@@ -39,13 +39,11 @@ static inline AQ_UNUSED void gex_Event_Wait(gex_Event_t event)
  * Returns GASNET_OK if one or more live entries completed or none is live,
  * else GASNET_ERR_NOT_READY.
  */
-AQ_PUBLIC int gex_Event_TestSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags)
-    AQ_MUST_USE;
+AQ_PUBLIC int gex_Event_TestSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags);
 /** gex_Event_WaitSome - poll until the condition of gex_Event_TestSome holds. */
 AQ_PUBLIC void gex_Event_WaitSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags);
 /** gex_Event_TestAll - have all completed? Finished entries become GEX_EVENT_INVALID either way. */
-AQ_PUBLIC int gex_Event_TestAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags)
-    AQ_MUST_USE;
+AQ_PUBLIC int gex_Event_TestAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags);
 /** gex_Event_WaitAll - poll until the condition of gex_Event_TestAll holds. */
 AQ_PUBLIC void gex_Event_WaitAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags);
 
@@ -55,7 +53,7 @@ AQ_PUBLIC void gex_Event_WaitAll(gex_Event_t *events, size_t numevents, gex_Flag
  * category  one GEX_EC_*
  * Returns the leaf, the same one at every call, or GEX_EVENT_INVALID once it has passed.
  */
-AQ_PUBLIC gex_Event_t gex_Event_QueryLeaf(gex_Event_t root, gex_EC_t category) AQ_MUST_USE;
+AQ_PUBLIC gex_Event_t gex_Event_QueryLeaf(gex_Event_t root, gex_EC_t category);
 
 /**
  * gex_NBI_Test - are all implicit operations of these categories complete? Never polls.

@@ -10,7 +10,6 @@
 #ifndef GASNET_TOOLS_CONDUIT_H
 #define GASNET_TOOLS_CONDUIT_H 1
 
-#include <string.h>
 
 AQ_BEGIN_DECLS
 
@@ -22,11 +21,12 @@ AQ_PUBLIC void *gasnett_mmap(uintptr_t size);
 
 #ifdef GASNETEX_H
 
-/* Threads that a client can have at once. No table has this size: see gex_System_QueryMaxThreads. */
+/* A number of threads to size a client's tables by, as large as clients expect it to be. More than these may
+ * be alive at once, for no table here has this size: gex_System_QueryMaxThreads says how many. */
 #if GASNET_SEQ
 #define GASNETT_MAX_THREADS 1
 #else
-#define GASNETT_MAX_THREADS 65536
+#define GASNETT_MAX_THREADS 256
 #endif
 
 /* Copies; a small constant n becomes a few moves. The first wants d and s aligned to min(n, 8). */

@@ -12,8 +12,6 @@
 #ifndef GASNET_TOOLS_LOCK_H
 #define GASNET_TOOLS_LOCK_H 1
 
-#include <errno.h>
-
 #if GASNETT_THREAD_SAFE || GASNETT_USE_TRUE_MUTEXES
 #define AQ_TOOLS_LOCKS 1
 #else
@@ -168,12 +166,6 @@ AQ_PUBLIC void aq_tools_alone_check(const uint64_t *held, char want, const char 
 static inline AQ_UNUSED void aq_tools_set_key(void **key, uintptr_t value)
 {
     *key = (void *)value; /* by way of an integer: a key may hold what only its thread will look at */
-}
-
-/* Thread keys are ready from the start. Clients know this function and take its address. */
-static inline AQ_UNUSED void _gasneti_threadkey_init(void **key)
-{
-    (void)key;
 }
 
 AQ_END_DECLS

@@ -10,7 +10,6 @@
 #ifndef GASNET_TOOLS_MALLOC_H
 #define GASNET_TOOLS_MALLOC_H 1
 
-#include <stdlib.h>
 
 AQ_BEGIN_DECLS
 

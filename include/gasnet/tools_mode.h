@@ -9,8 +9,7 @@
 #ifndef GASNET_TOOLS_MODE_H
 #define GASNET_TOOLS_MODE_H 1
 
-#include <stddef.h>
-#include <stdint.h>
+#include "gasnet/system.h"
 
 /* --- thread mode: exactly one, and it expands to 1 afterwards --- */
 
@@ -53,6 +52,7 @@
  * touch is real. */
 #if GASNETT_THREAD_SAFE || defined(GASNET_PARSYNC)
 #define AQ_TOOLS_THREADS 1
+#include <pthread.h>
 #else
 #define AQ_TOOLS_THREADS 0
 #endif
@@ -69,8 +69,10 @@
 
 #define GASNETT_SYSTEM_TUPLE GASNETI_SYSTEM_TUPLE
 #define GASNETT_CONFIGURE_ARGS GASNETI_CONFIGURE_ARGS
-/* Nothing depends on it: what compilers differ in is looked up where it is used. */
-#if PLATFORM_COMPILER_FAMILYID == GASNETI_PLATFORM_COMPILER_FAMILYID \
+/* Nothing depends on it: what compilers differ in is looked up where it is used. A client may say that the
+ * compiler is another by GASNETT_COMPILER_FORCE_MISMATCH. */
+#if !defined(GASNETT_COMPILER_FORCE_MISMATCH)                               \
+    && PLATFORM_COMPILER_FAMILYID == GASNETI_PLATFORM_COMPILER_FAMILYID \
     && PLATFORM_COMPILER_VERSION == GASNETI_PLATFORM_COMPILER_VERSION
 #define GASNETT_CONFIGURE_MISMATCH 0
 #else

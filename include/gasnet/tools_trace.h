@@ -80,12 +80,6 @@ AQ_PUBLIC void aq_tools_stats_printf(int force, const char *fmt, ...)
 #define GASNETT_STATS_INIT(cb) (AQ_TOOLS_TRACES ? aq_client_trace->stats_init(cb) : 0)
 #define GASNETT_STATS_DUMP(reset) (AQ_TOOLS_TRACES ? aq_client_trace->stats_dump(reset) : (void)0)
 
-/* Clients know this function and take its address. */
-static AQ_UNUSED void _gasnett_trace_printf_noop(const char *fmt, ...)
-{
-    (void)fmt;
-}
-
 AQ_END_DECLS
 
 #endif

@@ -115,30 +115,43 @@
 #define GASNETT_INLINE(fn) static inline AQ_UNUSED
 #endif
 
-/* GASNETT_NEVER_INLINE(f, static int f(int x)) {...}: a prototype that carries the attribute, then the
- * definition, which cannot carry one behind its arguments. */
+/*
+ * The next four take a whole declaration, followed by a semicolon, an initialiser or a body. Its attribute goes
+ * before it: behind its arguments a definition can have none. "extern "C"" goes before the macro.
+ *
+ * GASNETT_NEVER_INLINE(f, static int f(int x)) {...}
+ * GASNETT_FORMAT_PRINTF(f, 1, 2, void f(const char *fmt, ...)) {...}
+ * GASNETT_FORMAT_PRINTF_FUNCPTR(f, 1, 2, void (*f)(const char *fmt, ...)) = printf; also a field, or a typedef
+ * void g(GASNETT_FORMAT_PRINTF_FUNCPTR_ARG(f, 1, 2, void (*f)(const char *fmt, ...)));
+ */
 #if GASNETT_USE_GCC_ATTRIBUTE_NOINLINE
-#define GASNETT_NEVER_INLINE(fn, declaration) declaration AQ_ATTR((__noinline__)); declaration
+#define GASNETT_NEVER_INLINE(fn, ...) AQ_ATTR((__noinline__)) __VA_ARGS__
 #else
-#define GASNETT_NEVER_INLINE(fn, declaration) declaration
+#define GASNETT_NEVER_INLINE(fn, ...) __VA_ARGS__
 #endif
-
-/* GASNETT_FORMAT_PRINTF(f, 1, 2, void f(const char *fmt, ...)); */
+#define AQ_TOOLS_PRINTF_LIKE(fmtarg, firstvararg) \
+    AQ_ATTR((__format__(__printf__, fmtarg, firstvararg)))
 #if GASNETT_USE_GCC_ATTRIBUTE_FORMAT
-#define GASNETT_FORMAT_PRINTF(fn, fmtarg, firstvararg, declaration) \
-    declaration AQ_ATTR((__format__(__printf__, fmtarg, firstvararg)))
+#define GASNETT_FORMAT_PRINTF(fn, fmtarg, firstvararg, ...) \
+    AQ_TOOLS_PRINTF_LIKE(fmtarg, firstvararg) __VA_ARGS__
 #else
-#define GASNETT_FORMAT_PRINTF(fn, fmtarg, firstvararg, declaration) declaration
+#define GASNETT_FORMAT_PRINTF(fn, fmtarg, firstvararg, ...) __VA_ARGS__
 #endif
 #if GASNETT_USE_GCC_ATTRIBUTE_FORMAT_FUNCPTR
-#define GASNETT_FORMAT_PRINTF_FUNCPTR(name, fmtarg, firstvararg, declaration) \
-    declaration AQ_ATTR((__format__(__printf__, fmtarg, firstvararg)))
+#define GASNETT_FORMAT_PRINTF_FUNCPTR(name, fmtarg, firstvararg, ...) \
+    AQ_TOOLS_PRINTF_LIKE(fmtarg, firstvararg) __VA_ARGS__
 #else
-#define GASNETT_FORMAT_PRINTF_FUNCPTR(name, fmtarg, firstvararg, declaration) declaration
+#define GASNETT_FORMAT_PRINTF_FUNCPTR(name, fmtarg, firstvararg, ...) __VA_ARGS__
+#endif
+#if GASNETT_USE_GCC_ATTRIBUTE_FORMAT_FUNCPTR_ARG
+#define GASNETT_FORMAT_PRINTF_FUNCPTR_ARG(name, fmtarg, firstvararg, ...) \
+    AQ_TOOLS_PRINTF_LIKE(fmtarg, firstvararg) __VA_ARGS__
+#else
+#define GASNETT_FORMAT_PRINTF_FUNCPTR_ARG(name, fmtarg, firstvararg, ...) __VA_ARGS__
 #endif
 
-/* Behind a prototype; the ...P(fn) forms go on a line of their own below it and are for compilers that
- * want a pragma, which neither gcc nor clang does. */
+/* Behind a prototype, or before any declaration; the ...P(fn) forms go on a line of their own below it and are
+ * for compilers that want a pragma, which neither gcc nor clang does. */
 #if GASNETT_USE_GCC_ATTRIBUTE_NORETURN
 #define GASNETT_NORETURN AQ_ATTR((__noreturn__))
 #else

@@ -1,8 +1,8 @@
 /*
- * words.h - attributes and the small unprefixed names that clients take from these headers.
+ * words.h - attributes, and the small names that clients take from these headers.
  *
- * The part that gasnetex.h and gasnet_tools.h share: asks for no thread mode, declares no
- * function. Depends on nothing. SPDX-License-Identifier: BSD-3-Clause
+ * The part that gasnetex.h and gasnet_tools.h share: asks for no thread mode, declares nothing that
+ * needs a library. Depends on nothing. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef GASNET_WORDS_H
 #define GASNET_WORDS_H 1
@@ -55,5 +55,22 @@
 #ifndef PRIuSZ
 #define PRIuSZ "zu"
 #endif
+
+/* Clients take the addresses of these two, lest compilers call them unused. */
+AQ_BEGIN_DECLS
+
+/* Thread keys are ready from the start. */
+static inline AQ_UNUSED void _gasneti_threadkey_init(void **key)
+{
+    (void)key;
+}
+
+/* no "inline": a function with an argument list of variable length never is */
+static AQ_UNUSED void _gasnett_trace_printf_noop(const char *fmt, ...)
+{
+    (void)fmt;
+}
+
+AQ_END_DECLS
 
 #endif

@@ -37,7 +37,11 @@ static void check_mode(void)
     AQ_CHECK(GASNETT_THREAD_SINGLE == 1);
     AQ_CHECK(strcmp(_STRINGIFY(GASNETT_THREAD_MODEL), "SEQ") == 0);
 #endif
-    AQ_CHECK(GASNETT_MAX_THREADS >= 1);
+#if GASNET_SEQ
+    AQ_CHECK_EQ(GASNETT_MAX_THREADS, 1);
+#else
+    AQ_CHECK_EQ(GASNETT_MAX_THREADS, 256);
+#endif
     rule("tools 5.3: the fences of atomics have the bits of remote atomics' flags");
     AQ_CHECK_EQ(GASNETT_ATOMIC_REL, GEX_FLAG_AD_REL);
     AQ_CHECK_EQ(GASNETT_ATOMIC_ACQ, GEX_FLAG_AD_ACQ);

@@ -4,6 +4,7 @@
  * Ranks 1+. Mode par. Source what users suffer from. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
+#include "gasnet_tools.h"
 
 #if GASNET_PAR
 #include <pthread.h>
@@ -13,6 +14,8 @@ enum {
     GROWTH_KB = 1024, /* of what is resident, over CHURN threads */
     H_ASK = AQ_TEST_FREE, H_ANSWER,
 };
+
+_Static_assert(ALIVE > GASNETT_MAX_THREADS, "more threads than clients size their tables by");
 
 static aq_test_count_t answers[ALIVE], inside;
 static atomic_int errors;

@@ -11,7 +11,9 @@
 #include "gasnet_vis.h"
 
 #include "aq_args.h"
-#include "names_macros.h"
+#include "macros_gasnetex.h"
+#include "gasnet_tools.h"
+#include "macros_gasnet_tools.h"
 
 static const gex_Token_Info_t gex_Token_Info_t_zero;
 static const gex_MK_Create_args_t gex_MK_Create_args_t_zero;

@@ -55,7 +55,7 @@ void all_names(void)
 #include "names_calls.h"
 
 #define CONSTANT(NAME) case_of(NAME)
-#include "names_constants.h"
+#include "constants.h" /* made by names.sh of macros.list */
     (void)client, (void)ep, (void)segment, (void)event, (void)lc_in, (void)token, (void)info, (void)entry;
     (void)h, (void)rankinfo, (void)location, (void)memvec, (void)threads, (void)seginfo, (void)nodeinfo;
     (void)hsl, (void)index, (void)flags, (void)numargs, (void)value, (void)size, (void)addr, (void)data;

@@ -213,6 +213,10 @@ VALUE(const char *, gasnet_ErrorDesc(1))
 /* events */
 VALUE(int, gex_Event_Test(event))
 DO(gex_Event_Wait(event))
+/* clients call these three for what they do to the events */
+DO(gex_Event_TestSome(&event, 1, flags))
+DO(gex_Event_TestAll(&event, 1, flags))
+DO(gex_Event_QueryLeaf(event, GEX_EC_LC))
 VALUE(int, gex_Event_TestSome(&event, 1, flags))
 DO(gex_Event_WaitSome(&event, 1, flags))
 VALUE(int, gex_Event_TestAll(&event, 1, flags))
