@@ -149,6 +149,12 @@ static void aq_ad_check_create(const gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, g
     const char *const call = "gex_AD_Create";
     const gex_Flags_t favors = GEX_FLAG_AD_FAVOR_MY_RANK | GEX_FLAG_AD_FAVOR_MY_NBRHD
                                | GEX_FLAG_AD_FAVOR_REMOTE;
+    /* these mean nothing for a domain: who passes them reads them back by gex_AD_QueryFlags */
+    const gex_Flags_t places = GEX_FLAG_SELF_SEG_UNKNOWN | GEX_FLAG_SELF_SEG_SOME | GEX_FLAG_SELF_SEG_BOUND
+                               | GEX_FLAG_SELF_SEG_OFFSET | GEX_FLAG_PEER_SEG_UNKNOWN
+                               | GEX_FLAG_PEER_SEG_SOME | GEX_FLAG_PEER_SEG_BOUND
+                               | GEX_FLAG_PEER_SEG_OFFSET;
+    const gex_Flags_t favor = flags & favors;
 
     aq_thread_check_main(call);
     if (ad_p == NULL)
@@ -164,7 +170,7 @@ static void aq_ad_check_create(const gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, g
     if ((ops & ~aq_ad_ops_of(dt)) != 0)
         aq_fatal("%s: ops holds 0x%x, which atomics on this type do not have", call,
                  (unsigned)(ops & ~aq_ad_ops_of(dt)));
-    if ((flags & ~favors) != 0 || (flags & (flags - 1)) != 0)
+    if ((flags & ~(favors | places)) != 0 || (favor & (favor - 1)) != 0)
         aq_fatal("%s: flags are 0x%x; at most one GEX_FLAG_AD_FAVOR_* is allowed", call,
                  (unsigned)flags);
 }

@@ -37,28 +37,30 @@ static uint64_t fetch(gex_AD_t ad, gex_Rank_t to, void *at)
 static void check_object(void)
 {
     const gex_OP_t ops = GEX_OP_FADD | GEX_OP_GET | GEX_OP_SET;
-    const gex_Flags_t favors[] = { 0, GEX_FLAG_AD_FAVOR_MY_RANK, GEX_FLAG_AD_FAVOR_MY_NBRHD,
-                                   GEX_FLAG_AD_FAVOR_REMOTE };
-    gex_AD_t ad[4];
+    const gex_Flags_t flags[] = { 0, GEX_FLAG_AD_FAVOR_MY_RANK, GEX_FLAG_AD_FAVOR_MY_NBRHD,
+                                  GEX_FLAG_AD_FAVOR_REMOTE, GEX_FLAG_PEER_SEG_OFFSET,
+                                  GEX_FLAG_AD_FAVOR_REMOTE | GEX_FLAG_SELF_SEG_SOME
+                                      | GEX_FLAG_PEER_SEG_BOUND };
+    gex_AD_t ad[AQ_LENGTH(flags)];
     size_t i;
 
     rule("extended 9.1: queries return what was passed at creation; client data is NULL at first");
     AQ_CHECK(static_ad == GEX_AD_INVALID && !(uintptr_t)GEX_AD_INVALID);
     AQ_CHECK_EQ(sizeof(gex_AD_t), sizeof(void *));
-    for (i = 0; i < 4; i++) {
+    for (i = 0; i < AQ_LENGTH(flags); i++) {
         ad[i] = GEX_AD_INVALID;
-        gex_AD_Create(&ad[i], aq_test_tm, i % 2 ? GEX_DT_DBL : GEX_DT_I32, ops, favors[i]);
+        gex_AD_Create(&ad[i], aq_test_tm, i % 2 ? GEX_DT_DBL : GEX_DT_I32, ops, flags[i]);
         AQ_CHECK(ad[i] != GEX_AD_INVALID);
     }
-    for (i = 0; i < 4; i++) {
+    for (i = 0; i < AQ_LENGTH(flags); i++) {
         AQ_CHECK(gex_AD_QueryTM(ad[i]) == aq_test_tm);
-        AQ_CHECK_EQ(gex_AD_QueryFlags(ad[i]), favors[i]);
+        AQ_CHECK_EQ(gex_AD_QueryFlags(ad[i]), flags[i]);
         AQ_CHECK_EQ(gex_AD_QueryDT(ad[i]), i % 2 ? GEX_DT_DBL : GEX_DT_I32);
         AQ_CHECK_EQ(gex_AD_QueryOps(ad[i]), ops);
         AQ_CHECK_PTR(gex_AD_QueryCData(ad[i]), NULL);
         gex_AD_SetCData(ad[i], &ad[i]);
     }
-    for (i = 0; i < 4; i++) {
+    for (i = 0; i < AQ_LENGTH(flags); i++) {
         AQ_CHECK_PTR(gex_AD_QueryCData(ad[i]), &ad[i]);
         gex_AD_Destroy(ad[i]);
     }
