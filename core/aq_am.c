@@ -189,11 +189,14 @@ size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_
     return gex_AM_MaxReplyLong(NULL, GEX_RANK_INVALID, lc_opt, flags, numargs);
 }
 
-/* Clients ask for these before there is a job, so they hold for every conduit that may be chosen. */
+/* Once there is a job its limits are one for all peers. Some clients ask before: what they learn then holds for
+ * every conduit that may be chosen. */
 static size_t aq_am_least(bool is_long)
 {
     size_t least = SIZE_MAX;
 
+    if (aq_limits.max_medium != 0)
+        return is_long ? aq_limits.max_long : aq_limits.max_medium;
     for (const struct aq_conduit_ops *const *conduit = aq_conduits; *conduit != NULL; conduit++)
         least = MIN(least, is_long ? (*conduit)->least_long : (*conduit)->least_medium);
     return least;

@@ -115,9 +115,14 @@ int main(int argc, char **argv)
     const size_t medium = gex_AM_LUBRequestMedium(), least_long = gex_AM_LUBReplyLong();
 
     aq_test_start(&argc, &argv, 1);
-    rule("core 18: LUB limits are known before there is a client, and stay what they are");
+    rule("core 18: LUB limits are known before there is a client; those of the job are no smaller");
     AQ_CHECK(medium >= 512 && least_long >= 512);
-    AQ_CHECK(medium == gex_AM_LUBRequestMedium() && least_long == gex_AM_LUBReplyLong());
+    AQ_CHECK(medium <= gex_AM_LUBRequestMedium() && least_long <= gex_AM_LUBReplyLong());
+    rule("core 18: the LUB limits of a job are those that hold for all of its peers");
+    AQ_CHECK_EQ(gex_AM_LUBRequestLong(),
+                gex_AM_MaxRequestLong(aq_test_tm, GEX_RANK_INVALID, GEX_EVENT_NOW, 0, 16));
+    AQ_CHECK_EQ(gex_AM_LUBReplyMedium(),
+                gex_AM_MaxReplyMedium(aq_test_tm, GEX_RANK_INVALID, GEX_EVENT_NOW, 0, 16));
     aq_test_handlers(table, AQ_LENGTH(table));
     pair = gex_TM_Pair(aq_test_ep, 0);
     for (kind = 0; kind < KINDS; kind++) {
