@@ -107,7 +107,7 @@ const char *aq_env_snapshot(size_t *len_out);
 /**
  * aq_env_report - after init, when ranks are known: rank 0 prints an "ENV parameter:" line for
  * each variable read so far if GASNET_VERBOSEENV is on (later first reads print their own line),
- * and names the likely intention behind misspelt GASNET_ and AQ_ variables unless GASNET_QUIET.
+ * and names, unless GASNET_QUIET, the likely intention behind misspelt GASNET_ and AQ_ variables.
  */
 void aq_env_report(uint32_t rank);
 

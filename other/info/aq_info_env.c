@@ -174,8 +174,8 @@ static const char info_env_intro[] =
     "- ranks: a list such as `0,2-4,6`, or `*` for all.\n"
     "- An empty value counts as unset, except for text and flags.\n"
     "- A value that cannot be understood, or a number out of the range given here, ends the job at start, with a "
-    "message\n  that names the variable, the value and what it may be. A name that looks like a misspelling of a known one is pointed "
-    "out, unless `GASNET_QUIET=1`.\n";
+    "message\n  that names the variable, the value and what it may be. With `GASNET_VERBOSEENV=1` a name that "
+    "looks like a\n  misspelling of a known one is pointed out.\n";
 
 static void info_markdown_cell(const char *text)
 {

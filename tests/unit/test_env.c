@@ -362,6 +362,7 @@ static void body_misspelt(void *arg)
 {
     (void)arg;
     start_empty();
+    setenv("GASNET_VERBOSEENV", "1", 1);
     setenv("GASNET_QUITE", "1", 1);
     setenv("AQ_PSHM_NODES", "4", 1);
     setenv("GASNET_MAX_SEG_SIZE", "1GB", 1);
@@ -384,6 +385,7 @@ static void test_misspellings(void **state)
     aq_unit_lacks(run.err, "IBV");
     aq_unit_lacks(run.err, "ODP");
     aq_unit_lacks(run.err, "CLIENT");
+    assert_null(strstr(strstr(run.err, "GASNET_QUITE") + 1, "GASNET_QUITE")); /* once */
     assert_string_equal(aq_env_nearest("GASNET_EXITTIMEUOT"), "GASNET_EXITTIMEOUT");
     assert_null(aq_env_nearest("GASNET_EXITTIMEOUT"));
     assert_string_equal(aq_env_nearest("GASNET_MAX_SEGSIZE_1"), "GASNET_MAX_SEGSIZE");
@@ -394,11 +396,28 @@ static void test_misspellings(void **state)
     assert_null(aq_env_nearest("PATH"));
 }
 
+static void body_misspelt_unasked(void *arg)
+{
+    (void)arg;
+    start_empty();
+    setenv("GASNET_ EXITTIMEOUT", "30", 1); /* a client does this */
+    setenv("GASNET_BACKTRCE", "1", 1);
+    aq_env_init();
+    aq_env_report(0);
+}
+
+static void test_unasked(void **state)
+{
+    (void)state;
+    expect_clean(body_misspelt_unasked);
+}
+
 static void body_misspelt_quiet(void *arg)
 {
     (void)arg;
     start_empty();
     setenv("GASNET_BACKTRCE", "1", 1);
+    setenv("GASNET_VERBOSEENV", "1", 1);
     setenv("GASNET_QUIET", "1", 1);
     aq_env_init();
     aq_env_report(0);
@@ -407,7 +426,25 @@ static void body_misspelt_quiet(void *arg)
 static void test_quiet(void **state)
 {
     (void)state;
-    expect_clean(body_misspelt_quiet);
+    aq_unit_run(body_misspelt_quiet, NULL, &run);
+    assert_int_equal(aq_unit_exit_code(&run), 0);
+    aq_unit_lacks(run.err, "BACKTRCE");
+}
+
+static void body_misspelt_elsewhere(void *arg)
+{
+    (void)arg;
+    start_empty();
+    setenv("GASNET_BACKTRCE", "1", 1);
+    setenv("GASNET_VERBOSEENV", "1", 1);
+    aq_env_init();
+    aq_env_report(1);
+}
+
+static void test_misspellings_are_rank_0s(void **state)
+{
+    (void)state;
+    expect_clean(body_misspelt_elsewhere);
 }
 
 /* the table itself: no name twice, every default legal, help that says something */
@@ -455,6 +492,7 @@ int main(void)
         cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_compat),           cmocka_unit_test(test_report),
         cmocka_unit_test(test_report_is_rank_0), cmocka_unit_test(test_misspellings),
+        cmocka_unit_test(test_unasked), cmocka_unit_test(test_misspellings_are_rank_0s),
         cmocka_unit_test(test_quiet),            cmocka_unit_test(test_table),
         cmocka_unit_test(test_defaults_are_legal),
     };
