@@ -1,5 +1,5 @@
 /*
- * aq_service.c - the service thread (GASNET_PROGRESS_THREAD=1, par only).
+ * aq_service.c - the service thread (GASNET_PROGRESS_THREAD, GASNET_RCV_THREAD or GASNET_SND_THREAD, par only).
  *
  * It polls for a rank whose own threads do not. While they do, it takes short naps and announces nothing,
  * so that nobody pays for waking it; once they have not polled during a nap, it sleeps in the kernel
@@ -34,15 +34,8 @@
 atomic_bool aq_service_watches;
 atomic_uint aq_service_polls;
 
-static bool aq_service_wanted;
-
-static void *aq_service_main(void *arg);
-
-static const gex_ProgressThreadInfo_t aq_service_thread = {
-    .gex_device_list = "",
-    .gex_thread_roles = GEX_THREAD_ROLE_RCV | GEX_THREAD_ROLE_SND,
-    .gex_progress_fn = aq_service_main,
-};
+/* What a client that starts the thread itself is told. */
+static gex_ProgressThreadInfo_t aq_service_thread;
 
 /* relaxed: see aq_service_note_poll() */
 static unsigned aq_service_seen(void)
@@ -92,12 +85,22 @@ static void *aq_service_main(void *arg)
 
 bool aq_service_is_on(void)
 {
-    return aq_service_wanted;
+    return aq_env_bool(AQ_ENV_PROGRESS_THREAD) || aq_env_bool(AQ_ENV_RCV_THREAD)
+           || aq_env_bool(AQ_ENV_SND_THREAD);
 }
 
 const gex_ProgressThreadInfo_t *aq_service_info(void)
 {
-    return aq_service_wanted ? &aq_service_thread : NULL;
+    if (!aq_service_is_on())
+        return NULL;
+    /* the thread serves whatever the conduit has; clients want an argument that is not NULL */
+    aq_service_thread = (gex_ProgressThreadInfo_t){
+        .gex_device_list = aq_job.conduit->name,
+        .gex_thread_roles = GEX_THREAD_ROLE_RCV | GEX_THREAD_ROLE_SND,
+        .gex_progress_fn = aq_service_main,
+        .gex_progress_arg = &aq_service_thread,
+    };
+    return &aq_service_thread;
 }
 
 void aq_service_init(gex_Flags_t client_flags)
@@ -106,16 +109,15 @@ void aq_service_init(gex_Flags_t client_flags)
     pthread_t thread;
     int error;
 
-    aq_service_wanted = aq_env_bool(AQ_ENV_PROGRESS_THREAD);
-    if (!aq_service_wanted || (client_flags & GEX_FLAG_DEFER_THREADS) != 0)
+    if (!aq_service_is_on() || (client_flags & GEX_FLAG_DEFER_THREADS) != 0)
         return;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old); /* inherited: signals are for the client's threads */
     error = pthread_create(&thread, NULL, aq_service_main, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (error != 0)
-        aq_fatal("GASNET_PROGRESS_THREAD=1, but a thread could not be started: %s; look at ulimit -u, or leave "
-                 "the variable unset", strerror(error));
+        aq_fatal("the service thread (GASNET_PROGRESS_THREAD, GASNET_RCV_THREAD, GASNET_SND_THREAD) could not be "
+                 "started: %s; look at ulimit -u, or leave these variables unset", strerror(error));
     pthread_detach(thread);
 }
 

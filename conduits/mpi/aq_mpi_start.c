@@ -17,6 +17,7 @@
 #include "core/aq_env.h"
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
+#include "core/aq_service.h"
 
 struct aq_mpi_job aq_mpi_job;
 
@@ -30,7 +31,7 @@ struct aq_mpi_levels {
 
 static struct aq_mpi_levels aq_mpi_levels(bool by_client)
 {
-    const bool service = AQ_THREADED && aq_env_bool(AQ_ENV_PROGRESS_THREAD);
+    const bool service = aq_service_is_on();
     struct aq_mpi_levels levels = {AQ_MPI_SINGLE, AQ_MPI_SINGLE};
 
     if (aq_env_is_set(AQ_ENV_MPI_THREAD))
@@ -57,7 +58,7 @@ static int aq_mpi_too_low(enum aq_mpi_level least, bool by_client)
                    "mpi: the program has started MPI with %s, but %s is needed%s; let it call MPI_Init_thread(&argc, "
                    "&argv, %s, &provided), or start this library before MPI%s", have, need,
                    aq_env_is_set(AQ_ENV_MPI_THREAD) ? " by GASNET_MPI_THREAD"
-                   : least == AQ_MPI_MULTIPLE       ? " with GASNET_PROGRESS_THREAD"
+                   : least == AQ_MPI_MULTIPLE       ? " with a service thread (GASNET_PROGRESS_THREAD)"
                                                     : " in par",
                    need,
                    aq_env_is_set(AQ_ENV_MPI_THREAD) ? ""

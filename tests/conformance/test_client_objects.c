@@ -66,8 +66,17 @@ static void check_progress_threads(gex_Flags_t flags)
     }
     AQ_CHECK_EQ(gex_System_QueryProgressThreads(aq_test_client, &count, &info, 0), GASNET_OK);
     AQ_CHECK(count < 64);
+    rule("core 25: a receive or send thread is offered if its variable asks for it and its macro is defined");
+#ifdef GASNET_RCV_THREAD
+    AQ_CHECK(GASNET_RCV_THREAD == 1 && GASNET_SND_THREAD == 1);
+    AQ_CHECK(count > 0 && gex_System_QueryHiddenAMConcurrencyLevel() != 0);
+#else
+    AQ_CHECK(count == 0 && gex_System_QueryHiddenAMConcurrencyLevel() == 0);
+#endif
     for (i = 0; i < count; i++) {
-        AQ_CHECK(info[i].gex_device_list != NULL && info[i].gex_thread_roles != 0);
+        AQ_CHECK((info[i].gex_thread_roles & (GEX_THREAD_ROLE_RCV | GEX_THREAD_ROLE_SND)) != 0);
+        AQ_CHECK(info[i].gex_device_list != NULL && info[i].gex_device_list[0] != '\0');
+        AQ_CHECK(info[i].gex_progress_arg != NULL);
         AQ_CHECK_EQ(pthread_create(&id, NULL, info[i].gex_progress_fn, info[i].gex_progress_arg), 0);
     }
 }
@@ -78,6 +87,11 @@ int main(int argc, char **argv)
     const char *ranks = getenv("AQ_TEST_RANKS");
     const gex_Flags_t flags = ranks != NULL && atoi(ranks) % 2 ? GEX_FLAG_DEFER_THREADS : 0;
 
+#if GASNET_SEQ && (defined(GASNET_RCV_THREAD) || defined(GASNET_SND_THREAD))
+#error "a sequential program has no service thread"
+#endif
+    if (flags & GEX_FLAG_DEFER_THREADS)
+        setenv("GASNET_RCV_THREAD", "1", 1);
     aq_test_start_flags(&argc, &argv, 1, flags);
     rule("core 10: client: name and flags as passed");
     AQ_CHECK(strcmp(gex_Client_QueryName(aq_test_client), "AQ_TEST") == 0);
