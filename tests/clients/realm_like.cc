@@ -1,19 +1,23 @@
 /*
  * realm_like.cc - a client in the manner of Realm's EX network module.
  *
- * Chooses the thread mode itself, gets only -I and -DGASNET_CONDUIT_SMP from its build system, keeps every handle
+ * Includes nothing of the tools and no <stdio.h>, chooses the thread mode itself, gets only -I and -DGASNET_CONDUIT_SMP from its build system, keeps every handle
  * as void *, hard-codes the constants' values, and sends everything through TM-pairs with IMMEDIATE. C++17; every
  * rank prints "R of N right". SPDX-License-Identifier: BSD-3-Clause
  */
 #define GASNET_PAR
-#define GASNETT_THREAD_SAFE 1
 #include <gasnetex.h>
 #include <gasnet_coll.h>
 #include <gasnet_mk.h>
-#include <gasnet_tools.h>
+
+/* before anything else: printf and the rest come with gasnetex.h */
+static void complain(unsigned rank, const char *what, int line)
+{
+    fprintf(stderr, "rank %u: %s (line %d)\n", rank, what, line);
+    fflush(stderr);
+}
 
 #include <atomic>
-#include <cstdio>
 #include <cstring>
 #include <thread>
 #include <type_traits>
@@ -50,7 +54,7 @@ std::atomic<bool> stop{false};
 #define NEED(cond)                                                                       \
     do {                                                                                 \
         if (!(cond)) {                                                                   \
-            std::fprintf(stderr, "rank %u: %s (line %d)\n", unsigned(me), #cond, __LINE__); \
+            complain(unsigned(me), #cond, __LINE__);                                     \
             gasnet_exit(1);                                                              \
         }                                                                                \
     } while (0)
@@ -106,6 +110,11 @@ void start(int *argc, char ***argv)
     gex_TM_t t;
 
     NEED(gex_AM_LUBRequestMedium() >= 512); /* before there is a client */
+    setenv("GASNET_PHYSMEM_PROBE", "0", 0);
+    setenv("GASNET_ODP_VERBOSE", "0", 0);
+#if GASNET_IBV_MULTIRAIL
+    setenv("GASNET_USE_FENCED_PUTS", "1", 0);
+#endif
     NEED(gex_Client_Init(&c, &e, &t, "realm-like", argc, argv, 0) == GASNET_OK);
     client = static_cast<void *>(c);
     ep = static_cast<void *>(e);
@@ -251,8 +260,8 @@ int main(int argc, char **argv)
     gex_Event_Wait(gex_Coll_BarrierNB(static_cast<gex_TM_t>(team), 0));
     stop = true;
     poller.join();
-    std::printf("%u of %u right\n", unsigned(me), unsigned(ranks));
-    std::fflush(stdout);
+    printf("%u of %u right\n", unsigned(me), unsigned(ranks));
+    fflush(stdout);
     gex_Event_Wait(gex_Coll_BarrierNB(static_cast<gex_TM_t>(team), 0));
     gasnet_exit(0);
 }

@@ -59,8 +59,10 @@ words() { echo "$2" | tr ' ' '\n' | grep -E -- "^-[$1]" | tr '\n' ' '; }
 
 # --- UPC++: pkg-config, C++17, seq and par ---
 for m in seq par; do
+    check "UPC++ ($m): the file for which threads do not matter" sh -c "$(pkg gasnet-$c-$m --variable=GASNET_CC) -Wall -Wextra -Werror \
+        $(pkg gasnet-$c-$m --variable=GASNET_CPPFLAGS) $(pkg gasnet-$c-$m --variable=GASNET_CFLAGS) -c upcxx_lite.c -o lite-$m.o"
     check "UPC++ ($m): pkg-config, C++17, no warnings" sh -c "$(pkg gasnet-$c-$m --variable=GASNET_CXX) -std=c++17 -Wall -Wextra -Werror \
-        $(pkg gasnet-$c-$m --variable=GASNET_CXXCPPFLAGS) $(pkg gasnet-$c-$m --variable=GASNET_CXXFLAGS) upcxx_like.cc -o upcxx-$m \
+        $(pkg gasnet-$c-$m --variable=GASNET_CXXCPPFLAGS) $(pkg gasnet-$c-$m --variable=GASNET_CXXFLAGS) upcxx_like.cc lite-$m.o -o upcxx-$m \
         $(pkg gasnet-$c-$m --variable=GASNET_LDFLAGS) $(pkg gasnet-$c-$m --variable=GASNET_LIBS)"
     runs "UPC++ ($m)" ./upcxx-$m
 done
@@ -122,6 +124,12 @@ runs "OpenUH" ./openuh
 check "PANDO: pkg-config, its own mode" sh -c "g++ -std=c++17 -O2 -Wall -Wextra $(words I "$(pkg gasnet-$c-par --cflags)") pando_like.cc -o pando \
     $(pkg gasnet-$c-par --libs)"
 runs "PANDO" ./pando
+
+# --- the interface's own test suite ---
+check "test suite: par fragment, no warnings" sh -c "$(mak $c-par GASNET_CC) -std=gnu99 -Wall -Wextra -Werror $(mak $c-par GASNET_CPPFLAGS) \
+    $(mak $c-par GASNET_CFLAGS) suite_like.c -o suite $(mak $c-par GASNET_LDFLAGS) $(mak $c-par GASNET_LIBS)"
+runs "test suite" ./suite
+check "test suite: a setting of a client's own is its business" sh -c "$tree/bin/gasnetrun_$c -n 1 ./suite 2>&1 | grep -c EXITTIMEOUT | grep -qx 0"
 
 # --- Nanos++ and HPX: what they look for in the archive ---
 check "Nanos++: AC_CHECK_LIB finds gasnetc_AMPoll" sh -c "echo 'char gasnetc_AMPoll(void); int main(void) { return (int)(long)&gasnetc_AMPoll == 0; }' >nanos.c &&

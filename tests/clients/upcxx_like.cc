@@ -62,6 +62,11 @@ static_assert(sizeof(gex_AM_SrcDesc_t) <= sizeof(std::uintptr_t), "a descriptor 
 static_assert(GEX_AM_INDEX_BASE <= 248, "this client's handlers are 248..255");
 
 GASNETT_IDENT(rt_ident, "$RuntimeLikeUPCXX: 1 $");
+#ifndef gasnett_fatalerror_nopos
+#error "gasnett_fatalerror_nopos is asked for by #ifdef"
+#endif
+
+extern "C" const char *lite_build(void); /* upcxx_lite.c */
 
 namespace {
 
@@ -121,6 +126,23 @@ gex_AM_Entry_t handlers[] = {
     {250, reinterpret_cast<fn>(on_alloc), GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 1, nullptr, "alloc"},
 };
 
+/* what the client prints of its own settings is in the form of the library's */
+void settings()
+{
+    char text[80];
+    const std::int64_t heap = gasnett_getenv_int_withdefault("RT_HEAP", 128 << 20, 1);
+
+    NEED(heap == 128 << 20 && gasnett_getenv_yesno_withdefault("RT_VERBOSE", 0) == 0);
+    NEED(std::strcmp(gasnett_format_number(heap, text, sizeof(text), 1), "128 MB") == 0);
+    gasnett_envstr_display("RT_MODE", "one", 1);
+    gasnett_envint_display("RT_SIZE", heap, 0, 1);
+#if GASNET_DEBUG
+    NEED(std::strcmp(lite_build(), "debug") == 0);
+#else
+    NEED(std::strcmp(lite_build(), "opt") == 0);
+#endif
+}
+
 void start()
 {
     gex_Client_t client;
@@ -129,6 +151,7 @@ void start()
     me = gex_TM_QueryRank(world);
     ranks = gex_TM_QuerySize(world);
     NEED((gex_Client_QueryFlags(client) & GEX_FLAG_USES_GASNET1) == 0);
+    settings();
 
     gex_Segment_t segment;
     std::size_t size = std::size_t{4} << 20;
