@@ -21,6 +21,7 @@
 
 #include "conduits/udp/aq_udp.h"
 #include "core/aq_env.h"
+#include "core/aq_exit.h"
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
 
@@ -118,6 +119,16 @@ void aq_udp_sock_close(void)
     if (aq_udp.fd >= 0)
         close(aq_udp.fd);
     aq_udp.fd = -1;
+}
+
+/* A failed call on a socket of ours. One that is no socket any more is not the network's fault, and no peer would
+ * ever hear of us again. */
+static void aq_udp_sock_look_closed(int fd, int error)
+{
+    if (AQ_LIKELY(error != EBADF && error != ENOTSOCK) || aq_exit_in_progress())
+        return;
+    aq_fatal("udp: descriptor %d, the socket of rank %u, has been closed; a program may close only "
+             "descriptors that it has opened", fd, aq_job.rank);
 }
 
 /* --- what the network says --- */
@@ -305,6 +316,7 @@ static int aq_udp_sock_try(struct aq_udp_peer *peer, const struct msghdr *msg)
         error = errno;
         if (aq_udp_sock_is_own(error))
             return error;
+        aq_udp_sock_look_closed(aq_udp_sock_of(peer), error);
         if (error != EINTR)
             silent += aq_udp_sock_notes(aq_udp_sock_of(peer)) == 0;
     }
@@ -435,6 +447,7 @@ static bool aq_udp_sock_receive_many(struct aq_udp_batch *batch)
     }
     got = recvmmsg(aq_udp.fd, many, slots, MSG_DONTWAIT, NULL);
     for (int i = 0; AQ_UNLIKELY(got < 0) && errno != EAGAIN && i < AQ_UDP_PATIENCE; i++) {
+        aq_udp_sock_look_closed(aq_udp.fd, errno);
         (void)aq_udp_sock_notes(aq_udp.fd);
         got = recvmmsg(aq_udp.fd, many, slots, MSG_DONTWAIT, NULL);
     }
@@ -463,8 +476,10 @@ static bool aq_udp_sock_receive_train(struct aq_udp_batch *batch)
     ssize_t got = recvmsg(aq_udp.fd, &msg, MSG_DONTWAIT);
 
     for (int i = 0; AQ_UNLIKELY(got <= 0) && (got == 0 || errno != EAGAIN) && i < AQ_UDP_PATIENCE; i++) {
-        if (got < 0)
-            (void)aq_udp_sock_notes(aq_udp.fd); /* else: nothing at all, from some stranger */
+        if (got < 0) { /* else: nothing at all, from some stranger */
+            aq_udp_sock_look_closed(aq_udp.fd, errno);
+            (void)aq_udp_sock_notes(aq_udp.fd);
+        }
         msg.msg_controllen = sizeof(control);
         got = recvmsg(aq_udp.fd, &msg, MSG_DONTWAIT);
     }

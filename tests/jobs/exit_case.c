@@ -437,6 +437,11 @@ static int run_case(int n)
         if (me == who)
             gasnet_exit(-2);
         break;
+    case 46:
+        if (me == who)
+            for (int fd = 3; fd < 1024; fd++)
+                close(fd);
+        break;
     case 3: case 5: case 22:
         if (me == who)
             gasnet_exit(n);

@@ -138,6 +138,14 @@ if [ -n "$user" ] && [ "$user" != no ] && $user unshare -rm true 2>/dev/null; th
     row $? "the same as a plain user, /dev/shm mounted with ro"
 fi
 
+# --- a client that closes descriptors which it has not opened ---
+
+for fewest in 2 40; do
+    env GASNET_CONDUIT=udp GASNET_SUPERNODE_MAXSIZE=1 timeout 10 $run -n $fewest tests/jobs/exit_case-par 46 >"$log" 2>&1
+    [ $? -eq 1 ] && [ "$(grep -c '^\*\*\* ' "$log")" -eq 1 ] && grep -q 'rank 1, has been closed' "$log"
+    row $? "udp, one of $fewest ranks closes descriptors 3 to 1023: one message, at once"
+done
+
 # --- another user of the host, who takes the names that a job might want ---
 
 if [ "$user" != no ]; then
