@@ -174,6 +174,8 @@ struct aq_node {
     bool done_sent;
     bool leaving, finished;      /* BYE has gone round; all children are gone */
     uint64_t leave_ns, kill_ns, stop_ns;
+    uint64_t step_ns;            /* the last turn */
+    uint64_t absent_ns, back_ns; /* this process was stopped so long, and went on then */
     struct aq_ending *ending;    /* in the loop only */
 };
 
@@ -232,6 +234,8 @@ void aq_round_result(struct aq_node *n, const struct aq_frame *f);
 /* aq_agent_node.c */
 void aq_node_children(struct aq_node *n, uint32_t first, uint32_t end);
 bool aq_node_run_io(struct aq_node *n);       /* false: out of memory */
+/* Was this process, the root, stopped for longer than its children wait, until just now? */
+bool aq_node_was_absent(const struct aq_node *n, uint64_t now);
 void aq_node_signal(struct aq_node *n, int sig); /* USR1, USR2 for ranks of ours */
 void aq_node_fail(struct aq_node *n, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void aq_node_tell_children(struct aq_node *n, enum aq_frame_type type, uint8_t arg, const void *data,

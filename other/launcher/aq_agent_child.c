@@ -94,6 +94,12 @@ static void aq_child_lose(struct aq_node *n, struct aq_link *l, uint64_t now)
                 "host %s (%s) was lost: nothing heard of it for %u s (GASNET_HOST_TIMEOUT), the network or "
                 "the machine is down; ending the job",
                 host, ranks, (unsigned)((now - l->heard_ns) / 1000000000u));
+        } else if (aq_node_was_absent(n, now)) {
+            aq_node_fail(
+                n, AQ_AGENT_LOST,
+                "gasnetrun was stopped for %u s, longer than hosts wait for it (GASNET_HOST_TIMEOUT): "
+                "they have ended the job",
+                (unsigned)(n->absent_ns / 1000000000u));
         } else {
             aq_node_fail(
                 n, AQ_AGENT_LOST,

@@ -341,6 +341,30 @@ static void aq_node_give_up(struct aq_node *n, uint64_t now)
     n->finished = true;
 }
 
+/* Time in which this process was stopped is no silence of others. */
+static void aq_node_look_absent(struct aq_node *n, uint64_t now)
+{
+    const uint64_t limit = n->plan.timeout_ms * AQ_AGENT_MS;
+    const uint64_t gap = n->step_ns == 0 ? 0 : now - n->step_ns;
+
+    n->step_ns = now;
+    if (limit == 0 || gap <= limit / 2)
+        return;
+    n->absent_ns = gap;
+    n->back_ns = now;
+    n->up.heard_ns = now;
+    for (uint32_t i = 0; i < n->children; i++)
+        n->child[i].heard_ns = now;
+}
+
+bool aq_node_was_absent(const struct aq_node *n, uint64_t now)
+{
+    const uint64_t limit = n->plan.timeout_ms * AQ_AGENT_MS;
+
+    /* whoever went meanwhile is noticed at once, but ssh may take its time to say so */
+    return n->is_root && n->absent_ns > limit && now - n->back_ns < limit;
+}
+
 static int aq_node_step(void *arg, struct aq_ending *e)
 {
     struct aq_node *n = arg;
@@ -348,6 +372,7 @@ static int aq_node_step(void *arg, struct aq_ending *e)
     bool soon = false, starting;
 
     n->ending = e;
+    aq_node_look_absent(n, now);
     if (!n->is_root)
         aq_node_frames_up(n); /* what came along with the setup */
     if (n->start != NULL)
@@ -402,6 +427,7 @@ static void aq_node_resume(struct aq_node *n)
 {
     uint64_t now = aq_board_now_ns();
 
+    n->step_ns = now; /* they were stopped, too */
     for (uint32_t i = 0; i < n->children; i++)
         n->child[i].heard_ns = now;
     aq_node_tell_children(n, AQ_FRAME_RESUME, 0, NULL, 0);

@@ -301,6 +301,15 @@ sub group_fault {
         my $group = getpgrp $_[1];
         kill 'INT', grep { (getpgrp($_) // 0) == $group } map { $_->[1] } grep { $_->[0] eq 'desk' } processes();
     });
+    fault('SIGSTOP to gasnetrun for longer than hosts wait for it', {code => 255, says => 'gasnetrun was stopped for [45] s'},
+          sub { kill 'STOP', $_[1]; sleep 4.5; kill 'CONT', $_[1], $_[2] });
+    fault('SIGSTOP to gasnetrun for a shorter time, then TERM', {code => 1}, sub {
+        kill 'STOP', $_[1];
+        sleep 2.5;
+        kill 'CONT', $_[1], $_[2];
+        sleep 1;
+        kill 'TERM', $_[1];
+    });
     fault('Ctrl-Z for longer than a host may be silent, then TERM', {code => 1}, sub {
         kill 'TSTP', $_[1];
         sleep 5;
