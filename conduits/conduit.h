@@ -43,6 +43,8 @@ struct aq_am_out {
     uint8_t nargs;
     uint8_t kind;  /* enum aq_am_kind */
     uint8_t is_reply;
+    bool immediate; /* long: neither the conduit nor, for its local completion, the call may wait:
+                     * rather AQ_RETRY */
     const gex_AM_Arg_t *args;
     const void *src; /* medium, long */
     size_t nbytes;

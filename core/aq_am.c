@@ -431,6 +431,7 @@ int aq_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, con
     struct aq_am_lc lc = { .opt = lc_opt };
     const struct aq_am_out out = { .jobrank = aq_tm_jobrank(tm, rank), .handler = handler,
                                    .nargs = (uint8_t)nargs, .kind = AQ_AM_LONG, .args = args,
+                                   .immediate = (flags & GEX_FLAG_IMMEDIATE) != 0,
                                    .src = src, .nbytes = nbytes, .dest = dest, .lc = &lc };
     int declined;
 
@@ -488,6 +489,7 @@ int aq_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const void *src,
     struct aq_am_lc lc = { .opt = lc_opt };
     const struct aq_am_out out = { .jobrank = aq_token(token)->jobrank, .handler = handler,
                                    .nargs = (uint8_t)nargs, .kind = AQ_AM_LONG, .is_reply = 1,
+                                   .immediate = (flags & GEX_FLAG_IMMEDIATE) != 0,
                                    .args = args, .src = src, .nbytes = nbytes, .dest = dest, .lc = &lc };
     int declined;
 

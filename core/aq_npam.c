@@ -377,6 +377,7 @@ static AQ_ALWAYS_INLINE int aq_npam_commit(gex_AM_SrcDesc_t handle, enum aq_am_k
     /* a buffer of the library's own is used again on return */
     const struct aq_am_out out = { .jobrank = sd->jobrank, .handler = handler,
                                    .nargs = (uint8_t)nargs, .kind = kind, .is_reply = is_reply,
+                                   .immediate = (cflags & GEX_FLAG_IMMEDIATE) != 0,
                                    .args = args, .src = sd->head.addr, .nbytes = nbytes,
                                    .dest = dest,
                                    .buffer = sd->source == AQ_NPAM_CONDUIT ? &sd->buffer : NULL,

@@ -6,6 +6,10 @@
  * without waiting; only the flow control of the message layer holds them back. Messages copy or
  * place their payload before they return, so a put is locally complete when it is started.
  *
+ * With GEX_FLAG_IMMEDIATE no call waits: a transfer of several fragments is left to aq_vis_ref.c, which
+ * sends the first or declines, and the others in polls; a put whose source must be free at return is
+ * declined.
+ *
  * Threads   any; replies are counted on whatever thread polls
  * Promise   a put is acknowledged after its data can be read at the target; 1, 2, 4 and 8 bytes
  *           aligned to their size are never seen half written
@@ -26,6 +30,7 @@
 #include "core/aq_rc.h"
 #include "core/aq_word.h"
 #include "extended/aq_op.h"
+#include "extended/aq_vis.h"
 
 /* Pieces are whole words, so that a transfer of aligned words is cut between them. */
 #define AQ_PIECE_UNIT ((size_t)8)
@@ -101,6 +106,18 @@ static size_t aq_ref_piece(size_t limit)
     return limit > AQ_PIECE_UNIT ? limit & ~(AQ_PIECE_UNIT - 1) : limit;
 }
 
+/* Several fragments, of which only the first may be sent now. */
+static int aq_ref_resumable(struct aq_op *op, gex_Rank_t jobrank, bool is_put, const void *remote,
+                            const void *local, size_t nbytes)
+{
+    const struct aq_vis_request request = {
+        .op = op, .jobrank = jobrank, .is_put = is_put, .counts_lc = is_put, .nbytes = nbytes,
+        .local = { .form = AQ_VIS_STRIDED, .chunk = nbytes, .base = (uintptr_t)local },
+        .remote = { .form = AQ_VIS_STRIDED, .chunk = nbytes, .base = (uintptr_t)remote } };
+
+    return aq_vis_ref_start(&request, GEX_FLAG_IMMEDIATE);
+}
+
 int aq_ref_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
                bool lc_now, gex_Flags_t flags)
 {
@@ -111,20 +128,19 @@ int aq_ref_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
                           || (aq_ref_put_mode == AQ_REF_PUT_AUTO && long_helps))
                          && aq_bound_holds(jobrank, dest, nbytes);
     const size_t most = by_long ? aq_ref_piece(aq_limits.max_long) : medium;
-    gex_Flags_t how = flags & GEX_FLAG_IMMEDIATE;
 
-    (void)lc_now;
+    if ((flags & GEX_FLAG_IMMEDIATE) != 0 && nbytes > most)
+        return lc_now ? AQ_RETRY : aq_ref_resumable(op, jobrank, true, dest, src, nbytes);
     for (size_t at = 0; at < nbytes;) {
         const size_t piece = nbytes - at < most ? nbytes - at : most;
 
         aq_op_begin(op, GEX_EC_PUT, 1);
         if (aq_ref_send_put(op, jobrank, (char *)dest + at, (const char *)src + at, piece, by_long,
-                            how) != 0) {
+                            flags & GEX_FLAG_IMMEDIATE) != 0) {
             aq_op_end(op, GEX_EC_PUT, 1);
             return AQ_RETRY;
         }
         at += piece;
-        how = 0; /* after the first piece there is no way back */
     }
     return AQ_OK;
 }
@@ -164,8 +180,9 @@ int aq_ref_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
 {
     const gex_TM_t tm = (gex_TM_t)(void *)&aq_job.tm;
     const size_t most = aq_ref_piece(aq_am_max_medium());
-    gex_Flags_t how = flags & GEX_FLAG_IMMEDIATE;
 
+    if ((flags & GEX_FLAG_IMMEDIATE) != 0 && nbytes > most)
+        return aq_ref_resumable(op, jobrank, false, src, dest, nbytes);
     for (size_t at = 0; at < nbytes;) {
         const size_t piece = nbytes - at < most ? nbytes - at : most;
         const gex_AM_Arg_t args[] = { AQ_ARGS_OF_PTR((const char *)src + at),
@@ -173,12 +190,12 @@ int aq_ref_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
                                       (gex_AM_Arg_t)piece };
 
         aq_op_begin(op, GEX_EC_GET, 1);
-        if (aq_am_request_short(tm, jobrank, AQ_HIDX_GET_REQUEST, how, 7, args) != 0) {
+        if (aq_am_request_short(tm, jobrank, AQ_HIDX_GET_REQUEST, flags & GEX_FLAG_IMMEDIATE, 7,
+                                args) != 0) {
             aq_op_end(op, GEX_EC_GET, 1);
             return AQ_RETRY;
         }
         at += piece;
-        how = 0; /* after the first piece there is no way back */
     }
     return AQ_OK;
 }

@@ -227,11 +227,11 @@ static int aq_vis_start_run(const struct aq_vis_request *request, uintptr_t loca
         request->op, request->jobrank, aq_vis_at(local), aq_vis_at(remote), nbytes, flags);
 }
 
-/* Every run that is contiguous on both sides is a put or get of its own. */
+/* Every run that is contiguous on both sides is a put or get of its own. With GEX_FLAG_IMMEDIATE there is
+ * one run only. */
 static int aq_vis_start_each(const struct aq_vis_request *request, gex_Flags_t flags)
 {
     struct aq_vis_pos local_at = { 0, 0 }, remote_at = { 0, 0 };
-    gex_Flags_t how = flags & GEX_FLAG_IMMEDIATE;
 
     for (size_t left = request->nbytes; left > 0;) {
         uintptr_t local, remote;
@@ -241,11 +241,10 @@ static int aq_vis_start_each(const struct aq_vis_request *request, gex_Flags_t f
         while (piece > 0) {
             const size_t run = aq_vis_piece(&request->remote, &remote_at, piece, &remote);
 
-            if (aq_vis_start_run(request, local, remote, run, how) == AQ_RETRY)
+            if (aq_vis_start_run(request, local, remote, run, flags) == AQ_RETRY)
                 return AQ_RETRY;
             local += run;
             piece -= run;
-            how = 0; /* after the first run there is no way back */
         }
     }
     return AQ_OK;
@@ -280,6 +279,8 @@ static gex_Event_t aq_vis_far(const struct aq_vis_call *call, struct aq_vis_requ
 {
     const bool is_put = call->family->is_put, is_implicit = call->style == AQ_VIS_NBI;
     const size_t limit = is_put ? aq_vis_limits.put_run : aq_vis_limits.get_run;
+    /* after the first of several runs there is no way back, and the second may have to wait */
+    const bool may_start_all = run == SIZE_MAX || (call->flags & GEX_FLAG_IMMEDIATE) == 0;
     struct aq_op *op;
     int rc;
 
@@ -291,8 +292,8 @@ static gex_Event_t aq_vis_far(const struct aq_vis_call *call, struct aq_vis_requ
     op = is_implicit ? aq_op_implicit(request->jobrank)
                      : aq_op_create(aq_vis_kind(call), request->jobrank);
     request->op = op;
-    if (run >= limit && request->arming.handler == 0)
-        rc = aq_vis_start_runs(request, call->flags);
+    if (run >= limit && request->arming.handler == 0 && may_start_all)
+        rc = aq_vis_start_runs(request, call->flags & GEX_FLAG_IMMEDIATE);
     else
         rc = aq_vis_ref_start(request, call->flags);
     if (rc == AQ_RETRY) {

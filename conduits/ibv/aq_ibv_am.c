@@ -281,7 +281,7 @@ int aq_ibv_am_eager(struct aq_ibv_peer *peer, const struct aq_am_out *out)
     int rc = AQ_RETRY;
 
     if (AQ_UNLIKELY(count > AQ_IBV_PARTS))
-        return aq_ibv_am_stream(peer, out, each);
+        return out->immediate ? AQ_RETRY : aq_ibv_am_stream(peer, out, each);
     aq_ibv_am_fill(&fragment, fits ? whole : part, out, out->nbytes);
     aq_lock_acquire(&peer->lock);
     if (aq_ibv_am_claim(peer, lane, count, aq_ibv_am_kept(lane, out->handler))) {

@@ -212,7 +212,9 @@ int aq_ibv_am_long(struct aq_ibv_peer *peer, const struct aq_am_out *out)
         return aq_ibv_am_eager(peer, out);
     if (aq_ibv_lent_is_ours(out))
         return aq_ibv_lent_long(peer, out, rkey);
-    if (out->lc == NULL || (out->nbytes <= AQ_IBV_LONG_COPY_MOST && aq_am_lc_is_now(out)))
+    if (out->immediate && out->nbytes > AQ_IBV_MAX_MEDIUM && aq_am_lc_is_now(out))
+        return AQ_RETRY; /* the device would have to be waited for */
+    if (out->lc == NULL || (out->immediate && aq_am_lc_is_now(out)) || (out->nbytes <= AQ_IBV_LONG_COPY_MOST && aq_am_lc_is_now(out)))
         rc = aq_ibv_long_copied(peer, out, rkey);
     else if (out->nbytes <= AQ_IBV_PIECE_MOST && aq_ibv_local_key(rail->dev, out->src, out->nbytes, &lkey))
         rc = aq_ibv_long_direct(peer, out, lkey, rkey);

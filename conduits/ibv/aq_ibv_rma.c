@@ -326,6 +326,8 @@ int aq_ibv_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
         return AQ_IBV_FAR_BY_MESSAGE ? aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags)
                                      : aq_ibv_long(&wanted, flags);
     copied = lc_now ? aq_rma_limits.copy_now : AQ_IBV_COPIED_MOST;
+    if (lc_now && nbytes > copied && (flags & GEX_FLAG_IMMEDIATE) != 0)
+        return AQ_RETRY; /* its source is free when the device has acknowledged all of it */
     if (nbytes > copied && (lc_now || !aq_ibv_is_one(&wanted) || !aq_bounds_hold(&aq_ibv_own.bound, src, nbytes)))
         return aq_ibv_long(&wanted, flags);
     rc = aq_ibv_put_short(&wanted);

@@ -176,7 +176,6 @@ static int aq_mpi_window_move(struct aq_mpi_xfer *as, size_t nbytes, bool lc_now
             aq_mpi_window_wait_left(as->rank, &gone);
         as->here += as->nbytes;
         as->there += as->nbytes;
-        flags &= ~GEX_FLAG_IMMEDIATE; /* after the first piece there is no way back */
     }
     return AQ_OK;
 }
@@ -213,8 +212,8 @@ int aq_mpi_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
                gex_Flags_t flags)
 {
     const struct aq_mpi_paths *paths = aq_mpi_paths_to(jobrank);
-    /* what would have to wait here for its data to leave, and must not, is copied into messages */
-    const bool may_wait = !lc_now || (flags & GEX_FLAG_IMMEDIATE) == 0 || nbytes <= AQ_MPI_SHORT;
+    /* what would have to wait here for its data to leave, or for room, and must not, goes in messages */
+    const bool may_wait = (flags & GEX_FLAG_IMMEDIATE) == 0 || nbytes <= (lc_now ? AQ_MPI_SHORT : AQ_MPI_PIECE);
 
     if (aq_mpi_paths_say_window(paths->put, nbytes) && may_wait && aq_bound_holds(jobrank, dest, nbytes))
         return aq_mpi_window_put(op, jobrank, dest, src, nbytes, lc_now, flags);
@@ -227,6 +226,8 @@ int aq_mpi_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
 {
     const struct aq_mpi_paths *paths = aq_mpi_paths_to(jobrank);
 
+    if ((flags & GEX_FLAG_IMMEDIATE) != 0 && nbytes > AQ_MPI_PIECE)
+        return aq_ref_get(op, jobrank, dest, src, nbytes, flags); /* the second piece might have to wait */
     if (aq_mpi_paths_say_window(paths->get, nbytes) && aq_bound_holds(jobrank, src, nbytes))
         return aq_mpi_window_get(op, jobrank, dest, src, nbytes, flags);
     if (nbytes >= paths->direct)

@@ -124,7 +124,6 @@ int aq_mpi_direct_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const vo
             return AQ_RETRY;
         }
         aq_mpi_direct_send(op, jobrank, tag, (const char *)src + at, piece, lc_now);
-        flags &= ~GEX_FLAG_IMMEDIATE; /* after the first piece there is no way back */
     }
     return AQ_OK;
 }
@@ -147,7 +146,6 @@ int aq_mpi_direct_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const vo
         aq_mpi_enter();
         aq_mpi_xfer_start(aq_mpi_direct_xfer(AQ_MPI_X_RECV, op, jobrank, tag, (char *)dest + at, piece));
         aq_mpi_leave();
-        flags &= ~GEX_FLAG_IMMEDIATE;
     }
     return AQ_OK;
 }

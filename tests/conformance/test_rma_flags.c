@@ -1,9 +1,13 @@
 /*
- * test_rma_flags.c - IMMEDIATE, locality and segment assertions, zero lengths on every form.
+ * test_rma_flags.c - IMMEDIATE, also of large transfers to a peer that does not poll, locality and segment assertions, zero lengths on every form.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, RMA flags.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
+
+#include "gasnet_vis.h"
+
+#include <sched.h>
 
 enum { LEN = 256, BURST = 2000 };
 
@@ -121,6 +125,64 @@ static void zero_lengths(gex_Rank_t to)
     gex_NBI_Wait(GEX_EC_ALL, 0);
 }
 
+/* --- large ones, while the peer does not poll --- */
+
+enum { RUN = 131072, RUNS = 128 }; /* more fragments than any queue holds */
+
+static char large[RUN * RUNS], got[RUN * RUNS];
+
+/* A put, a get, runs and a put whose source must be free: declined or under way. The puts write the
+ * same bytes. */
+static void start_all(gex_Rank_t to, char *there, gex_Event_t events[4])
+{
+    const ptrdiff_t apart[1] = { RUN };
+    const size_t count[1] = { RUNS };
+
+    events[0] = gex_RMA_PutNB(aq_test_tm, to, there, large, sizeof(large), GEX_EVENT_DEFER,
+                              GEX_FLAG_IMMEDIATE);
+    events[1] = gex_RMA_GetNB(aq_test_tm, got, to, there, sizeof(large), GEX_FLAG_IMMEDIATE);
+    events[2] = gex_VIS_StridedPutNB(aq_test_tm, to, there, apart, large, apart, RUN - 8, count, 1,
+                                     GEX_FLAG_IMMEDIATE);
+    events[3] = gex_RMA_PutNB(aq_test_tm, to, there, large, sizeof(large), GEX_EVENT_NOW,
+                              GEX_FLAG_IMMEDIATE);
+}
+
+/* Rank 0 starts them; rank 1 looks at a word of its memory, which rank 0 writes when it is through. */
+static void large_immediate(void)
+{
+    void *here = NULL, *other = NULL;
+    gex_Event_t events[4] = { GEX_EVENT_INVALID, GEX_EVENT_INVALID, GEX_EVENT_INVALID,
+                              GEX_EVENT_INVALID };
+    char *there = aq_test_base(1 % aq_test_n);
+    bool put = false;
+    int i;
+
+    gex_Segment_QueryBound(aq_test_tm, 1 % aq_test_n, NULL, &here, NULL);
+    gex_Segment_QueryBound(aq_test_tm, 0, NULL, &other, NULL);
+    if (aq_test_me < 2 && aq_test_n > 1 && here != NULL && other != NULL) {
+        aq_test_count_t *through = here; /* both see the same word */
+
+        rule("extended 7: IMMEDIATE never waits for a peer that does not poll");
+        if (aq_test_me == 0) {
+            aq_test_fill(large, sizeof(large), 11);
+            start_all(1, there + 64, events);
+            put = events[0] != GEX_EVENT_NO_OP;
+            for (i = 0; i < 4; i++)
+                if (events[i] == GEX_EVENT_NO_OP)
+                    events[i] = GEX_EVENT_INVALID;
+            atomic_store(through, 1);
+        }
+        while (aq_test_me == 1 && atomic_load(through) == 0)
+            sched_yield();
+        gex_Event_WaitAll(events, 4, 0);
+        if (aq_test_me == 0 && put) {
+            gex_RMA_GetBlocking(aq_test_tm, got, 1, there + 64, sizeof(got), 0);
+            AQ_CHECK(aq_test_same(got, sizeof(got), 11));
+        }
+    }
+    aq_test_barrier();
+}
+
 int main(int argc, char **argv)
 {
     gex_Rank_t k, to;
@@ -129,7 +191,8 @@ int main(int argc, char **argv)
     rule("extended 6.5: zero length: no address is looked at, no segment needed, NB gives INVALID");
     zero_lengths(aq_test_me);
     zero_lengths(aq_test_peer(1));
-    aq_test_segment(4 * LEN);
+    aq_test_segment(sizeof(large) + 4096);
+    large_immediate();
     for (k = 0; k < (aq_test_n > 1 ? 2u : 1u); k++) {
         to = aq_test_peer(k);
         rule("extended 7: no flags; IMMEDIATE with polling in between succeeds or falls back");
