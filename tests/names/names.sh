@@ -104,6 +104,10 @@ set -- -I"$here" "$@"
 switches=$(sed -n 's/^number *\(GASNETT_USE_GCC_ATTRIBUTE_\)\*/\1/p' "$here/macros.list" |
     awk '{ for (i = 2; i <= NF; i++) print $1 $i }')
 off=$(printf -- '-D%s=0 ' $switches)
+# what a client of a debug build sees: some macros are others there
+config=$(echo '#include "gasnet_config.h"' | gcc "$@" -M -x c - | tr ' ' '\n' | grep 'gasnet_config\.h$')
+mkdir "$work/debug"
+sed 's/GASNET_NDEBUG/GASNET_DEBUG/' "$config" >"$work/debug/gasnet_config.h"
 # what an annotation that is switched off leaves behind
 quiet='-Wno-implicit-fallthrough -Wno-deprecated-declarations'
 
@@ -124,6 +128,8 @@ positions()
         wants compiles "$compiler $first: macros in their positions ($mode)" $compiler -std=$first \
             $strict $quiet -DGASNET_$mode $flags "$file"
     done
+    wants compiles "$compiler $first: macros in their positions, a debug build" $compiler \
+        -std=$first $strict $quiet -DGASNET_PAR -I"$work/debug" $flags "$file"
     wants compiles "$compiler $first: macros in their positions, optimised" $compiler -std=$first \
         -Wall -Wextra -Werror $quiet -O2 -fvisibility=hidden -DNDEBUG -DGASNET_PAR $flags \
         -c "$file" -o "$file-$compiler.o"
