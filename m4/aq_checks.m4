@@ -54,6 +54,20 @@ AQ_OPTIONAL_PROGRAM([MPICH_CC], [mpicc.mpich], [libmpich-dev mpich], [MPICH besi
 AQ_OPTIONAL_PROGRAM([OSHCC], [oshcc], [libopenmpi-dev], [OpenSHMEM beside us in aq-bench])
 ])
 
+dnl AQ_RUNTIME_ARMCI - libarmci is built where there is an MPI, par, and a segment to allocate in.
+AC_DEFUN([AQ_RUNTIME_ARMCI],
+[AC_ARG_ENABLE([armci], [AS_HELP_STRING([--disable-armci], [do without libarmci, for Global Arrays])])
+aq_armci=no
+AS_IF([test "x$enable_armci" = xno], [AQ_SUMMARY_OFF([armci], [switched off])],
+  [test "x$MPI_MODULE_CC" = x], [AQ_SUMMARY_OFF([armci], [Global Arrays; needs an MPI], [libopenmpi-dev openmpi-bin])],
+  [test "x$enable_par" = xno], [AQ_SUMMARY_OFF([armci], [Global Arrays; needs par])],
+  [test "x$aq_segment" = xeverything], [AQ_SUMMARY_OFF([armci], [Global Arrays; needs segment fast or large])],
+  [aq_armci=yes
+   AQ_SUMMARY_ON([armci], [libarmci for Global Arrays, with $MPI_MODULE_CC])])
+AS_IF([test "x$enable_armci" = xyes && test $aq_armci = no],
+  [AC_MSG_ERROR([--enable-armci was given, but libarmci cannot be built: see the summary of a run without it])])
+AM_CONDITIONAL([HAVE_ARMCI], [test $aq_armci = yes])])
+
 dnl AQ_COMPILER_FAMILY(VARIABLE) - AC_SUBSTs what clients call the family of the compiler $VARIABLE: VARIABLE_FAMILY and
 dnl VARIABLE_SUBFAMILY.
 AC_DEFUN([AQ_COMPILER_FAMILY],

@@ -1,0 +1,145 @@
+/*
+ * armci_domain.c - who shares memory with whom.
+ *
+ * A domain is a neighborhood of Aqueduct, if the ranks of each follow each other; else each rank is
+ * one of its own, for programs count on that order. Members of a domain may load and store each
+ * other's memory at the addresses that ARMCI_Malloc gives.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "armci_impl.h"
+
+#include <stdlib.h>
+
+static int *domain_of; /* by rank */
+static int *first_of;  /* by domain; first_of[ndomains] is the number of ranks */
+static int ndomains;
+static MPI_Comm domain_comm = MPI_COMM_NULL, masters_comm = MPI_COMM_NULL;
+
+/* Numbers the domains in the order of their ranks; false if one begins a second time. */
+static bool number_domains(const gasnet_nodeinfo_t *info)
+{
+    bool *seen = calloc((size_t)aq_armci.nproc, sizeof(bool));
+    bool follow = seen != NULL;
+
+    ndomains = 0;
+    for (int p = 0; p < aq_armci.nproc && follow; p++) {
+        if (p == 0 || info[p].supernode != info[p - 1].supernode) {
+            follow = !seen[info[p].supernode];
+            seen[info[p].supernode] = true;
+            first_of[ndomains++] = p;
+        }
+        domain_of[p] = ndomains - 1;
+    }
+    free(seen);
+    return follow;
+}
+
+void aq_armci_domains_start(void)
+{
+    const size_t n = (size_t)aq_armci.nproc;
+    gasnet_nodeinfo_t *info = malloc(n * sizeof(*info));
+
+    domain_of = malloc(n * sizeof(int));
+    first_of = malloc((n + 1) * sizeof(int));
+    if (info == NULL || domain_of == NULL || first_of == NULL)
+        aq_armci_fatal("no memory for the domains of %d ranks", aq_armci.nproc);
+    gasnet_getNodeInfo(info, aq_armci.nproc);
+    if (!number_domains(info)) {
+        ndomains = aq_armci.nproc;
+        for (int p = 0; p < aq_armci.nproc; p++)
+            domain_of[p] = first_of[p] = p;
+    }
+    first_of[ndomains] = aq_armci.nproc;
+    free(info);
+    MPI_Comm_split(aq_armci.comm, domain_of[aq_armci.me], aq_armci.me, &domain_comm);
+    MPI_Comm_split(aq_armci.comm,
+                   first_of[domain_of[aq_armci.me]] == aq_armci.me ? 0 : MPI_UNDEFINED, aq_armci.me,
+                   &masters_comm);
+}
+
+void aq_armci_domains_end(void)
+{
+    MPI_Comm_free(&domain_comm);
+    if (masters_comm != MPI_COMM_NULL)
+        MPI_Comm_free(&masters_comm);
+    free(domain_of);
+    free(first_of);
+    domain_of = first_of = NULL;
+}
+
+MPI_Comm aq_armci_domain_comm(void)
+{
+    return domain_comm;
+}
+
+MPI_Comm aq_armci_masters_comm(void)
+{
+    return masters_comm;
+}
+
+static int checked(const char *call, int id)
+{
+    aq_armci_check_proc(call, 0);
+    if (id >= ndomains)
+        aq_armci_fatal("%s: there is no domain %d; there are %d", call, id, ndomains);
+    return id < 0 ? domain_of[aq_armci.me] : id;
+}
+
+int armci_domain_nprocs(armci_domain_t domain, int id)
+{
+    const int of = checked("armci_domain_nprocs", id);
+
+    (void)domain;
+    return first_of[of + 1] - first_of[of];
+}
+
+int armci_domain_count(armci_domain_t domain)
+{
+    (void)domain;
+    return ndomains;
+}
+
+int armci_domain_id(armci_domain_t domain, int proc)
+{
+    (void)domain;
+    aq_armci_check_proc("armci_domain_id", proc);
+    return domain_of[proc];
+}
+
+int armci_domain_my_id(armci_domain_t domain)
+{
+    return armci_domain_id(domain, aq_armci.me);
+}
+
+int armci_domain_glob_proc_id(armci_domain_t domain, int id, int local)
+{
+    (void)domain;
+    return first_of[checked("armci_domain_glob_proc_id", id)] + local;
+}
+
+int armci_domain_same_id(armci_domain_t domain, int proc)
+{
+    return armci_domain_id(domain, proc) == armci_domain_my_id(domain);
+}
+
+int ARMCI_Same_node(int proc)
+{
+    return armci_domain_same_id(ARMCI_DOMAIN_SMP, proc);
+}
+
+int armci_sameclusnode(int proc)
+{
+    return ARMCI_Same_node(proc);
+}
+
+int ARMCI_Uses_shm(void)
+{
+    return ndomains < aq_armci.nproc;
+}
+
+int ARMCI_Uses_shm_grp(ARMCI_Group *group)
+{
+    (void)group;
+    return ARMCI_Uses_shm();
+}

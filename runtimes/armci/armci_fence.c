@@ -1,0 +1,131 @@
+/*
+ * armci_fence.c - when operations have arrived: order on one target, fences, the barrier; how a
+ * rank waits.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "armci_impl.h"
+
+#include <sched.h>
+#include <time.h>
+
+#define PAUSE_SPINS  200  /* looks before a rank that waits lets others have its core */
+#define PAUSE_YIELDS 2000 /* and before it sleeps in between */
+#define PAUSE_NS     50000
+
+void aq_armci_mark(int proc)
+{
+    struct aq_armci_peer *peer = &aq_armci.peers[proc];
+
+    if (!peer->dirty) {
+        peer->dirty = true;
+        aq_armci.dirty[aq_armci.ndirty++] = proc;
+    }
+}
+
+void aq_armci_wait_puts(int proc)
+{
+    struct aq_armci_peer *peer = &aq_armci.peers[proc];
+
+    gex_Event_Wait(peer->put);
+    peer->put = GEX_EVENT_INVALID;
+}
+
+/* Takes proc out of the list of dirty ranks; ARMCI_AllFence always takes the last. */
+static void mark_clean(int proc)
+{
+    for (int i = aq_armci.ndirty - 1; i >= 0; i--) {
+        if (aq_armci.dirty[i] == proc) {
+            aq_armci.dirty[i] = aq_armci.dirty[--aq_armci.ndirty];
+            break;
+        }
+    }
+    aq_armci.peers[proc].dirty = false;
+}
+
+void aq_armci_wait_all(int proc)
+{
+    struct aq_armci_peer *peer = &aq_armci.peers[proc];
+
+    aq_armci_wait_puts(proc);
+    /* acquire: what the program learns from the target later is newer than the acknowledgement */
+    GASNET_BLOCKUNTIL(atomic_load_explicit(&peer->acc_done, memory_order_acquire)
+                      == peer->acc_sent);
+    mark_clean(proc);
+}
+
+void PARMCI_Fence(int proc)
+{
+    aq_armci_check_proc("ARMCI_Fence", proc);
+    if (aq_armci.peers[proc].dirty)
+        aq_armci_wait_all(proc);
+    atomic_thread_fence(
+        memory_order_seq_cst); /* stores to mapped memory, before what the program does next */
+}
+AQ_ARMCI_TWIN(Fence);
+
+void PARMCI_AllFence(void)
+{
+    if (!aq_armci.running)
+        return;
+    while (aq_armci.ndirty > 0)
+        aq_armci_wait_all(aq_armci.dirty[aq_armci.ndirty - 1]);
+    atomic_thread_fence(memory_order_seq_cst); /* as in ARMCI_Fence */
+}
+AQ_ARMCI_TWIN(AllFence);
+
+void PARMCI_GroupFence(ARMCI_Group *group)
+{
+    const ARMCI_Group *of = aq_armci_group(group);
+
+    for (int r = 0; r < of->size; r++)
+        PARMCI_Fence(of->grp_to_abs[r]);
+}
+AQ_ARMCI_TWIN(GroupFence);
+
+void PARMCI_Barrier(void)
+{
+    aq_armci_complete_handles();
+    PARMCI_AllFence();
+    parmci_msg_barrier();
+}
+AQ_ARMCI_TWIN(Barrier);
+
+/* Memory is coherent: what others have put is read by ordinary loads once the processor keeps the
+ * order. */
+void PARMCI_Access_begin(void *ptr)
+{
+    (void)ptr;
+    atomic_thread_fence(
+        memory_order_seq_cst); /* loads that follow see what a barrier or message told of */
+}
+AQ_ARMCI_TWIN(Access_begin);
+
+void PARMCI_Access_end(void *ptr)
+{
+    (void)ptr;
+    atomic_thread_fence(
+        memory_order_seq_cst); /* stores before it are seen by who is told of them next */
+}
+AQ_ARMCI_TWIN(Access_end);
+
+void aq_armci_give_way(void)
+{
+    gasnet_AMPoll();
+    if ((aq_armci.ticks & 1023) == 0)
+        sched_yield();
+}
+
+void aq_armci_pause(unsigned *step)
+{
+    const struct timespec nap = {0, PAUSE_NS};
+
+    if (aq_armci.started)
+        gasnet_AMPoll();
+    if (*step < PAUSE_SPINS)
+        aq_armci_cpu_pause();
+    else if (*step < PAUSE_YIELDS)
+        sched_yield();
+    else
+        nanosleep(&nap, NULL);
+    ++*step;
+}

@@ -1,0 +1,82 @@
+/*
+ * armci_get.c - contiguous and strided get, and values.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "armci_impl.h"
+
+#include <string.h>
+
+static gex_Event_t start_section(const struct aq_armci_section *section, int proc)
+{
+    struct aq_armci_peer *peer = aq_armci_order_after(proc);
+    void *src = aq_armci_owner(peer, section->src);
+
+    aq_armci_check_range("ARMCI_Get", section->src, section->bytes, proc);
+    if (section->levels > 0)
+        return gex_VIS_StridedGetNB(aq_armci.tm, section->dst, section->dst_stride,
+                                    (gex_Rank_t)proc, src, section->src_stride, section->bytes,
+                                    section->count, section->levels, 0);
+    if (proc == aq_armci.me) {
+        memmove(section->dst, src, section->bytes); /* from oneself the two may overlap */
+        return GEX_EVENT_INVALID;
+    }
+    return gex_RMA_GetNB(aq_armci.tm, section->dst, (gex_Rank_t)proc, src, section->bytes, 0);
+}
+
+int PARMCI_GetS(ARMCI_STRIDED_ARGS_)
+{
+    struct aq_armci_section section;
+    const int rc = aq_armci_section_init(&section, src_ptr, src_stride_arr, dst_ptr, dst_stride_arr,
+                                         count, stride_levels, proc);
+
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    aq_armci_tick();
+    gex_Event_Wait(start_section(&section, proc));
+    return 0;
+}
+AQ_ARMCI_TWIN(GetS);
+
+int PARMCI_NbGetS(ARMCI_STRIDED_ARGS_, armci_hdl_t *handle)
+{
+    struct aq_armci_section section;
+    const int rc = aq_armci_section_init(&section, src_ptr, src_stride_arr, dst_ptr, dst_stride_arr,
+                                         count, stride_levels, proc);
+
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    if (aq_armci_batch_of(handle) != NULL)
+        aq_armci_batch_section(handle, AQ_ARMCI_GET, proc, &section);
+    else
+        aq_armci_attach(handle, proc, start_section(&section, proc), NULL);
+    return 0;
+}
+AQ_ARMCI_TWIN(NbGetS);
+
+int PARMCI_Get(void *src, void *dst, int bytes, int proc)
+{
+    return PARMCI_GetS(src, NULL, dst, NULL, &bytes, 0, proc);
+}
+AQ_ARMCI_TWIN(Get);
+
+int PARMCI_NbGet(void *src, void *dst, int bytes, int proc, armci_hdl_t *handle)
+{
+    return PARMCI_NbGetS(src, NULL, dst, NULL, &bytes, 0, proc, handle);
+}
+AQ_ARMCI_TWIN(NbGet);
+
+#define GET_VALUE(name, type)                                                          \
+    type PARMCI_GetValue##name(void *src, int proc)                                    \
+    {                                                                                  \
+        type value;                                                                    \
+                                                                                       \
+        if (PARMCI_Get(src, &value, (int)sizeof(value), proc) != 0)                    \
+            aq_armci_fatal("ARMCI_GetValue" #name ": address %p, rank %d", src, proc); \
+        return value;                                                                  \
+    }                                                                                  \
+    AQ_ARMCI_TWIN(GetValue##name)
+
+GET_VALUE(Int, int);
+GET_VALUE(Long, long);
+GET_VALUE(Float, float);
+GET_VALUE(Double, double);

@@ -1,0 +1,404 @@
+/*
+ * armci_gpc.c - global procedure calls: functions of the program that run at another process.
+ *
+ * Wire      Medium requests both ways: struct part, then a stretch of the call's bytes (header,
+ *           then data) or of its result. Parts come in any order; a call is complete when all its
+ *           bytes are there
+ * Threads   a handler may not send to anybody but its sender, nor run for long. So a thread of the
+ *           library, made with the first registration, runs the functions and sends the results. It
+ *           touches nothing but this file's state
+ * Owns      calls under way of this rank, by number; calls of others while they gather and wait,
+ *           under the mutex
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "armci_impl.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpc.h"
+
+#define SLOTS     32
+#define BASE      -100 /* handles are BASE, BASE - 1, ... */
+#define MAX_BYTES 65536
+
+struct part {
+    uint32_t call;    /* the caller's number */
+    int32_t function; /* call: its slot */
+    int32_t hlen, dlen, rhlen, rdlen;
+    uint32_t offset; /* of this part's bytes in all */
+    uint32_t pad;
+};
+
+/* A call of this rank's. */
+struct call {
+    bool in_use;
+    char *rhdr, *rdata;
+    int32_t rhlen;
+    uint32_t total;
+    uint32_t got; /* by one handler at a time */
+    _Atomic bool is_done;
+};
+
+/* A call of another's, while it gathers and until it has run. */
+struct incoming {
+    struct incoming *next;
+    int source;
+    struct part head;
+    uint32_t got;
+    char bytes[];
+};
+
+static aq_gpc_any_t functions[SLOTS];
+static struct call **calls;
+static int ncalls;
+
+static pthread_mutex_t mutex =
+    PTHREAD_MUTEX_INITIALIZER; /* guards what follows, and got of calls */
+static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
+static struct incoming *gathering, *ready, **ready_end = &ready;
+static bool has_thread, is_ending;
+static pthread_t thread;
+
+/* --- parts --- */
+
+static size_t part_limit(int proc)
+{
+    return gex_AM_MaxRequestMedium(aq_armci.tm, (gex_Rank_t)proc, GEX_EVENT_NOW, 0, 0);
+}
+
+/* Sends a (alen bytes) followed by b (blen bytes) in as few messages as hold them; one at least. */
+static void send_parts(int proc, gex_AM_Index_t handler, struct part part, const char *a,
+                       size_t alen, const char *b, size_t blen)
+{
+    const size_t limit = part_limit(proc), total = alen + blen;
+    char *buffer = malloc(sizeof(part) + total < limit ? sizeof(part) + total : limit);
+    size_t done = 0;
+
+    if (buffer == NULL)
+        aq_armci_fatal("a procedure call: no memory for %zu bytes", total);
+    do {
+        const size_t n = total - done < limit - sizeof(part) ? total - done : limit - sizeof(part);
+        const size_t of_a = done >= alen ? 0 : alen - done < n ? alen - done : n;
+
+        part.offset = (uint32_t)done;
+        memcpy(buffer, &part, sizeof(part));
+        if (of_a > 0)
+            memcpy(buffer + sizeof(part), a + done, of_a);
+        if (n > of_a)
+            memcpy(buffer + sizeof(part) + of_a, b + (done + of_a - alen), n - of_a);
+        gex_AM_RequestMedium0(aq_armci.tm, (gex_Rank_t)proc, handler, buffer, sizeof(part) + n,
+                              GEX_EVENT_NOW, 0);
+        done += n;
+    } while (done < total);
+    free(buffer);
+}
+
+/* --- the side of the function --- */
+
+static struct incoming *find_gathering(int source, const struct part *part)
+{
+    struct incoming *in;
+
+    for (in = gathering; in != NULL; in = in->next)
+        if (in->source == source && in->head.call == part->call)
+            return in;
+    in = malloc(sizeof(*in) + (size_t)part->hlen + (size_t)part->dlen);
+    if (in == NULL)
+        aq_armci_fatal("a procedure call: no memory for %d bytes", part->hlen + part->dlen);
+    *in = (struct incoming){.next = gathering, .source = source, .head = *part};
+    gathering = in;
+    return in;
+}
+
+static void make_ready(struct incoming *in)
+{
+    struct incoming **link = &gathering;
+
+    while (*link != in)
+        link = &(*link)->next;
+    *link = in->next;
+    in->next = NULL;
+    *ready_end = in;
+    ready_end = &in->next;
+    pthread_cond_signal(&work);
+}
+
+void aq_armci_on_gpc(gex_Token_t token, void *payload, size_t bytes)
+{
+    struct part part;
+    struct incoming *in;
+    const size_t n = bytes - sizeof(part);
+
+    memcpy(&part, payload, sizeof(part));
+    pthread_mutex_lock(&mutex);
+    in = find_gathering(aq_armci_source(token), &part);
+    memcpy(in->bytes + part.offset, (char *)payload + sizeof(part), n);
+    in->got += (uint32_t)n;
+    if (in->got == (uint32_t)(part.hlen + part.dlen))
+        make_ready(in);
+    pthread_mutex_unlock(&mutex);
+}
+
+static void run(struct incoming *in)
+{
+    struct part part = in->head;
+    aq_gpc_fn_t function = (aq_gpc_fn_t)functions[part.function];
+    char *result = calloc(1, (size_t)part.rhlen + (size_t)part.rdlen + 1);
+    int rhsize = part.rhlen, rdsize = part.rdlen, type = GPC_INIT;
+
+    if (result == NULL)
+        aq_armci_fatal("a procedure call: no memory for a result of %d bytes",
+                       part.rhlen + part.rdlen);
+    while (function(aq_armci.me, in->source, in->bytes, part.hlen, in->bytes + part.hlen, part.dlen,
+                    result, part.rhlen, &rhsize, result + part.rhlen, part.rdlen, &rdsize, type)
+           == GPC_PENDING)
+        type = GPC_PROBE;
+    send_parts(in->source, AQ_ARMCI_HANDLE_GPC_REPLY, part, result, (size_t)part.rhlen,
+               result + part.rhlen, (size_t)part.rdlen);
+    free(result);
+    free(in);
+}
+
+static void *serve(void *arg)
+{
+    (void)arg;
+    pthread_mutex_lock(&mutex);
+    for (;;) {
+        struct incoming *in = ready;
+
+        if (in != NULL) {
+            ready = in->next;
+            if (ready == NULL)
+                ready_end = &ready;
+            pthread_mutex_unlock(&mutex);
+            run(in);
+            pthread_mutex_lock(&mutex);
+        } else if (is_ending) {
+            pthread_mutex_unlock(&mutex);
+            return NULL;
+        } else {
+            pthread_cond_wait(&work, &mutex);
+        }
+    }
+}
+
+/* Signals are the program's business. */
+static void start_thread(void)
+{
+    sigset_t all, before;
+
+    if (has_thread)
+        return;
+    if (gex_System_QueryHiddenAMConcurrencyLevel() == 0 || getenv("GASNET_MPI_THREAD") != NULL)
+        aq_armci_fatal("ARMCI_Gpc_register: over the mpi conduit the program has to start MPI with "
+                       "MPI_THREAD_MULTIPLE");
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    is_ending = false;
+    if (pthread_create(&thread, NULL, serve, NULL) != 0)
+        aq_armci_fatal("ARMCI_Gpc_register: no thread can be made");
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    has_thread = true;
+}
+
+void aq_armci_gpc_end(void)
+{
+    if (has_thread) {
+        pthread_mutex_lock(&mutex);
+        is_ending = true;
+        pthread_cond_signal(&work);
+        pthread_mutex_unlock(&mutex);
+        pthread_join(thread, NULL);
+        has_thread = false;
+    }
+    memset(functions, 0, sizeof(functions));
+}
+
+int ARMCI_Gpc_register(aq_gpc_any_t func)
+{
+    int slot = 0;
+
+    aq_armci_check_proc("ARMCI_Gpc_register", 0);
+    while (slot < SLOTS && functions[slot] != NULL)
+        slot++;
+    if (slot == SLOTS)
+        aq_armci_fatal("ARMCI_Gpc_register: %d functions are registered, and that is all", SLOTS);
+    functions[slot] = func;
+    start_thread();
+    parmci_msg_barrier();
+    return BASE - slot;
+}
+
+void ARMCI_Gpc_release(int handle)
+{
+    parmci_msg_barrier();
+    if (handle <= BASE && handle > BASE - SLOTS)
+        functions[BASE - handle] = NULL;
+}
+
+/* --- the side of the caller --- */
+
+static int take_call(void)
+{
+    int id = 0;
+
+    pthread_mutex_lock(&mutex); /* a handler may look into the table */
+    while (id < ncalls && calls[id]->in_use)
+        id++;
+    if (id == ncalls) {
+        struct call **longer = realloc(calls, (size_t)(ncalls + 1) * sizeof(*longer));
+        struct call *call = calloc(1, sizeof(*call));
+
+        if (longer == NULL || call == NULL)
+            aq_armci_fatal("ARMCI_Gpc_exec: no memory for a call");
+        calls = longer;
+        calls[ncalls++] = call;
+    }
+    calls[id]->in_use = true;
+    pthread_mutex_unlock(&mutex);
+    return id;
+}
+
+static void keep_result(struct call *call, const struct part *part, const char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        const size_t at = part->offset + i, head = (size_t)call->rhlen;
+        const size_t left = at < head ? head - at : n - i, piece = left < n - i ? left : n - i;
+
+        memcpy(at < head ? call->rhdr + at : call->rdata + (at - head), bytes + i, piece);
+        i += piece;
+    }
+    call->got += (uint32_t)n;
+    if (call->got == call->total) /* release: who sees it done sees the result */
+        atomic_store_explicit(&call->is_done, true, memory_order_release);
+}
+
+void aq_armci_on_gpc_reply(gex_Token_t token, void *payload, size_t bytes)
+{
+    struct part part;
+
+    (void)token;
+    memcpy(&part, payload, sizeof(part));
+    pthread_mutex_lock(&mutex);
+    keep_result(calls[part.call], &part, (char *)payload + sizeof(part), bytes - sizeof(part));
+    pthread_mutex_unlock(&mutex);
+}
+
+static const char *what_is_wrong(int handle, int proc, const void *hdr, int hlen, const void *data,
+                                 int dlen, const void *rhdr, int rhlen, const void *rdata,
+                                 int rdlen)
+{
+    if (handle > BASE || handle <= BASE - SLOTS || functions[BASE - handle] == NULL)
+        return "no such function is registered";
+    if (!aq_armci_is_proc(proc))
+        return "no such rank";
+    if (hlen < 0 || dlen < 0 || rhlen < 0 || rdlen < 0 || hlen >= MAX_BYTES || dlen >= MAX_BYTES
+        || rhlen >= MAX_BYTES || rdlen >= MAX_BYTES)
+        return "a length is negative, or 65536 or more";
+    if ((hlen > 0 && hdr == NULL) || (dlen > 0 && data == NULL) || (rhlen > 0 && rhdr == NULL)
+        || (rdlen > 0 && rdata == NULL))
+        return "a buffer with a length is NULL";
+    return NULL;
+}
+
+int ARMCI_Gpc_exec(int handle, int proc, void *hdr, int hlen, void *data, int dlen, void *rhdr,
+                   int rhlen, void *rdata, int rdlen, gpc_hdl_t *nbh)
+{
+    const char *wrong =
+        what_is_wrong(handle, proc, hdr, hlen, data, dlen, rhdr, rhlen, rdata, rdlen);
+    struct part part = {0};
+    gpc_hdl_t own;
+    int id;
+
+    if (wrong != NULL) {
+        fprintf(stderr, "ARMCI: rank %d: ARMCI_Gpc_exec: %s\n", aq_armci.me, wrong);
+        return FAIL;
+    }
+    if (rhlen + rdlen == 0)
+        aq_armci_fatal("ARMCI_Gpc_exec: the function has no room for a result");
+    aq_armci_order_after(proc);
+    id = take_call();
+    *calls[id] = (struct call){.in_use = true,
+                               .rhdr = rhdr,
+                               .rdata = rdata,
+                               .rhlen = rhlen,
+                               .total = (uint32_t)(rhlen + rdlen)};
+    part = (struct part){.call = (uint32_t)id,
+                         .function = BASE - handle,
+                         .hlen = hlen,
+                         .dlen = dlen,
+                         .rhlen = rhlen,
+                         .rdlen = rdlen};
+    send_parts(proc, AQ_ARMCI_HANDLE_GPC, part, hdr, (size_t)hlen, data, (size_t)dlen);
+    if (nbh == NULL)
+        nbh = &own;
+    nbh->proc = proc;
+    nbh->ahdl = (armci_hdl_t){id + 1, 0};
+    if (nbh == &own)
+        ARMCI_Gpc_wait(nbh);
+    return 0;
+}
+
+void ARMCI_Gpc_init_handle(gpc_hdl_t *nbh)
+{
+    nbh->ahdl = (armci_hdl_t){0, 0};
+}
+
+int ARMCI_Gpc_test(gpc_hdl_t *nbh)
+{
+    const int id = nbh->ahdl.request - 1;
+
+    if (id < 0)
+        return 0;
+    gasnet_AMPoll();
+    if (!atomic_load_explicit(&calls[id]->is_done,
+                              memory_order_acquire)) /* pairs with keep_result() */
+        return 1;
+    calls[id]->in_use = false;
+    ARMCI_Gpc_init_handle(nbh);
+    return 0;
+}
+
+void ARMCI_Gpc_wait(gpc_hdl_t *nbh)
+{
+    const int id = nbh->ahdl.request - 1;
+
+    if (id < 0)
+        return;
+    GASNET_BLOCKUNTIL(
+        atomic_load_explicit(&calls[id]->is_done, memory_order_acquire)); /* as above */
+    calls[id]->in_use = false;
+    ARMCI_Gpc_init_handle(nbh);
+}
+
+void *ARMCI_Gpc_translate(void *ptr, int proc, int from)
+{
+    (void)proc;
+    (void)from;
+    return ptr;
+}
+
+int ARMCI_Gpc_get_hlen(void)
+{
+    return MAX_BYTES;
+}
+
+int ARMCI_Gpc_get_dlen(void)
+{
+    return MAX_BYTES;
+}
+
+int ARMCI_Get_gpc_hlen(void)
+{
+    return MAX_BYTES;
+}
+
+int ARMCI_Get_gpc_dlen(void)
+{
+    return MAX_BYTES;
+}

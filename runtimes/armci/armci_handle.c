@@ -1,0 +1,236 @@
+/*
+ * armci_handle.c - explicit handles, and the implicit one.
+ *
+ * A handle names a row of a table and the row's serial number. A row is taken when the first
+ * operation of a handle does not complete at once, and given back by the wait, which leaves the
+ * handle as it was before. A handle whose row has another serial number by now names nothing, and
+ * so is complete: a barrier may end all rows. An aggregate handle without a row has AGGREGATE for
+ * its serial number.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "armci_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define AGGREGATE -1
+#define MAX_OPEN  512 /* parts of one handle under way; then the oldest are waited for */
+
+struct part {
+    gex_Event_t event;
+    void *owned; /* freed with it */
+    int proc;
+};
+
+struct request {
+    int serial;
+    bool is_live;
+    bool collects; /* for an aggregate handle */
+    int nparts, room;
+    struct part *parts;
+    struct aq_armci_batch *batch; /* made when first needed */
+};
+
+static struct request *table; /* row 0 is the implicit handle's */
+static int rows;
+
+static struct request *row_at(int row)
+{
+    if (row >= rows) {
+        const int more = rows == 0 ? 64 : 2 * rows;
+        struct request *longer = realloc(table, (size_t)more * sizeof(*table));
+
+        if (longer == NULL)
+            aq_armci_fatal("no memory for %d handles", more);
+        memset(longer + rows, 0, (size_t)(more - rows) * sizeof(*table));
+        table = longer;
+        rows = more;
+    }
+    return &table[row];
+}
+
+/* The row that a handle names, or NULL; that of the implicit handle for NULL. */
+static struct request *find(const armci_hdl_t *handle)
+{
+    if (handle == NULL)
+        return row_at(0);
+    if (handle->request < 1 || handle->request >= rows || !table[handle->request].is_live
+        || table[handle->request].serial != handle->serial)
+        return NULL;
+    return &table[handle->request];
+}
+
+static struct request *find_or_take(armci_hdl_t *handle)
+{
+    struct request *request = find(handle);
+    int row = 1;
+
+    if (request != NULL)
+        return request;
+    while (row < rows && table[row].is_live)
+        row++;
+    request = row_at(row);
+    request->is_live = true;
+    request->collects = false;
+    request->serial++;
+    handle->request = row;
+    handle->serial = request->serial;
+    return request;
+}
+
+static void finish_parts(struct request *request, int first, int end)
+{
+    for (int i = first; i < end; i++) {
+        gex_Event_Wait(request->parts[i].event);
+        free(request->parts[i].owned);
+    }
+    memmove(request->parts + first, request->parts + end,
+            (size_t)(request->nparts - end) * sizeof(struct part));
+    request->nparts -= end - first;
+}
+
+static void finish(struct request *request)
+{
+    finish_parts(request, 0, request->nparts);
+}
+
+/* The row is free again; the handle is as it was before its first operation. */
+static void give_row(armci_hdl_t *handle, struct request *request)
+{
+    *handle = (armci_hdl_t){0, request->collects ? AGGREGATE : 0};
+    request->is_live = false;
+}
+
+static void start_collected(int row)
+{
+    armci_hdl_t handle = {row, table[row].serial};
+
+    if (table[row].is_live && table[row].collects)
+        aq_armci_batch_start(&handle, table[row].batch);
+}
+
+void aq_armci_attach(armci_hdl_t *handle, int proc, gex_Event_t event, void *owned)
+{
+    struct request *request;
+
+    if (event == GEX_EVENT_INVALID) {
+        free(owned);
+        return;
+    }
+    request = find_or_take(handle);
+    if (request->nparts == MAX_OPEN)
+        finish_parts(request, 0, MAX_OPEN / 2);
+    if (request->nparts == request->room) {
+        const int room = request->room == 0 ? 4 : 2 * request->room;
+        struct part *longer = realloc(request->parts, (size_t)room * sizeof(*longer));
+
+        if (longer == NULL)
+            aq_armci_fatal("no memory for %d operations of a handle", room);
+        request->parts = longer;
+        request->room = room;
+    }
+    request->parts[request->nparts++] = (struct part){event, owned, proc};
+}
+
+void aq_armci_complete_handles(void)
+{
+    for (int row = 0; row < rows; row++) {
+        start_collected(row);
+        finish(&table[row]);
+        table[row].is_live = false;
+    }
+}
+
+void ARMCI_INIT_HANDLE(armci_hdl_t *handle)
+{
+    *handle = (armci_hdl_t){0, 0};
+}
+
+/* --- aggregate handles --- */
+
+struct aq_armci_batch *aq_armci_batch_of(armci_hdl_t *handle)
+{
+    struct request *request = handle == NULL ? NULL : find(handle);
+
+    if (request == NULL && handle != NULL && handle->request == 0 && handle->serial == AGGREGATE) {
+        request = find_or_take(handle);
+        request->collects = true;
+        if (request->batch == NULL)
+            request->batch = aq_armci_batch_create();
+    }
+    return request == NULL || !request->collects ? NULL : request->batch;
+}
+
+void ARMCI_SET_AGGREGATE_HANDLE(armci_hdl_t *handle)
+{
+    if (find(handle) != NULL)
+        PARMCI_Wait(handle);
+    *handle = (armci_hdl_t){0, AGGREGATE};
+}
+
+void ARMCI_UNSET_AGGREGATE_HANDLE(armci_hdl_t *handle)
+{
+    if (find(handle) != NULL) {
+        start_collected(handle->request);
+        table[handle->request].collects = false;
+    } else {
+        *handle = (armci_hdl_t){0, 0};
+    }
+}
+
+/* --- waiting --- */
+
+int PARMCI_Wait(armci_hdl_t *handle)
+{
+    struct request *request = find(handle);
+
+    if (request == NULL)
+        return 0;
+    if (handle != NULL)
+        start_collected(handle->request);
+    finish(request);
+    if (handle != NULL)
+        give_row(handle, request);
+    return 0;
+}
+AQ_ARMCI_TWIN(Wait);
+
+int PARMCI_Test(armci_hdl_t *handle)
+{
+    struct request *request = find(handle);
+
+    if (request == NULL)
+        return 0;
+    if (handle != NULL)
+        start_collected(handle->request);
+    gasnet_AMPoll();
+    for (int i = 0; i < request->nparts; i++) {
+        if (gex_Event_Test(request->parts[i].event) != GASNET_OK)
+            return 1;
+        request->parts[i].event = GEX_EVENT_INVALID;
+    }
+    finish(request);
+    if (handle != NULL)
+        give_row(handle, request);
+    return 0;
+}
+AQ_ARMCI_TWIN(Test);
+
+int PARMCI_WaitAll(void)
+{
+    finish(row_at(0));
+    return 0;
+}
+AQ_ARMCI_TWIN(WaitAll);
+
+int PARMCI_WaitProc(int proc)
+{
+    struct request *request = row_at(0);
+
+    for (int i = request->nparts - 1; i >= 0; i--)
+        if (request->parts[i].proc == proc)
+            finish_parts(request, i, i + 1);
+    return 0;
+}
+AQ_ARMCI_TWIN(WaitProc);

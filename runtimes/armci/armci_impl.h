@@ -1,0 +1,274 @@
+/*
+ * armci_impl.h - what the sources of libarmci share: the job, its peers, and how an operation
+ * begins and ends.
+ *
+ * Owns      aq_armci, the one object of the process; made by the first ARMCI_Init, kept until the
+ *           process ends
+ * Threads   one thread of the program at a time is in the library. Handlers run on it and on
+ *           Aqueduct's service thread: what they touch is atomic or under a lock of armci_lock.h
+ * Addresses a program's remote address is the caller's own mapping where the target shares memory
+ *           with it, else the target's. gex_ calls want the target's: aq_armci_owner()
+ * Order     blocking puts and accumulates return when their source may be reused. The next
+ *           operation on the same target waits for them (aq_armci_order_after), so that they take
+ *           effect in the order of their issue
+ * Uses      gasnetex.h and its sisters, MPI; nothing private
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_ARMCI_IMPL_H
+#define AQ_ARMCI_IMPL_H 1
+
+#include <mpi.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gasnetex.h"
+#include "gasnet_ratomic.h"
+#include "gasnet_vis.h"
+
+#include "armci.h"
+#include "armci_heap.h"
+#include "armci_lock.h"
+
+/* ARMCI_x is a weak second name of PARMCI_x: a program, or a tool, may define its own. No source of
+ * the library calls an ARMCI_ name that has a twin. */
+#define AQ_ARMCI_TWIN(name) \
+    extern __typeof__(PARMCI_##name) ARMCI_##name __attribute__((weak, alias("PARMCI_" #name)))
+#define AQ_ARMCI_TWIN_LOWER(name) \
+    extern __typeof__(p##name) name __attribute__((weak, alias("p" #name)))
+
+/* Accumulates to one stretch of a segment exclude each other; stretches that differ take different
+ * locks, mostly. */
+#define AQ_ARMCI_STRETCH_SHIFT 14 /* 16 KiB: some hundred ns of adding for 20 ns of locking */
+#define AQ_ARMCI_STRIPES       64
+
+/* The begin of each segment: words that others reach by address. */
+struct aq_armci_control {
+    struct aq_armci_lock stripe[AQ_ARMCI_STRIPES];
+    _Atomic int64_t notified[]; /* by rank: how often it has notified the owner */
+};
+
+struct aq_armci_peer {
+    intptr_t
+        delta;  /* the caller's address of its memory - the owner's; 0 if it is not mapped here */
+    char *base; /* its segment, at the address that the caller uses */
+    size_t size;
+    struct aq_armci_control *control; /* NULL if it is not mapped here */
+    gex_Event_t put;                  /* blocking puts that have not arrived */
+    uint32_t acc_sent;                /* accumulate messages */
+    _Atomic uint32_t acc_done;        /* of them, acknowledged */
+    bool dirty;                       /* is in aq_armci.dirty */
+    int64_t notify_sent;
+    int64_t notify_waited;
+};
+
+struct aq_armci_job {
+    bool started; /* Aqueduct runs: once, for good */
+    bool running; /* between ARMCI_Init and ARMCI_Finalize */
+    int me, nproc;
+    gex_TM_t tm;
+    gex_AD_t ad_int, ad_long;
+    struct aq_armci_peer *peers;
+    int *dirty; /* ranks with puts or accumulates that may not have arrived */
+    int ndirty;
+    struct aq_armci_heap *heap; /* of the own segment */
+    unsigned ticks;
+    MPI_Comm comm; /* of the world; a duplicate of the program's */
+};
+extern struct aq_armci_job aq_armci;
+
+/* --- job (armci_job.c) --- */
+
+/* Print "ARMCI: rank: ..." and end the job. */
+void aq_armci_fatal(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* Ends the job unless ARMCI runs and proc is a rank of it. */
+void aq_armci_check_proc(const char *call, int proc);
+
+static inline bool aq_armci_is_proc(int proc)
+{
+    return proc >= 0 && proc < aq_armci.nproc;
+}
+
+/* --- addresses --- */
+
+static inline void *aq_armci_owner(const struct aq_armci_peer *peer, const void *ptr)
+{
+    return (void *)((uintptr_t)ptr - (uintptr_t)peer->delta);
+}
+
+static inline void *aq_armci_mapped(const struct aq_armci_peer *peer, const void *owner)
+{
+    return (void *)((uintptr_t)owner + (uintptr_t)peer->delta);
+}
+
+static inline bool aq_armci_is_local(const struct aq_armci_peer *peer)
+{
+    return peer->control != NULL;
+}
+
+#ifdef GASNET_DEBUG
+#define AQ_ARMCI_CHECKS 1
+/* Ends the job if [ptr, ptr+bytes) does not lie in memory that ARMCI gave out at proc, as far as
+ * the caller knows. */
+void aq_armci_check_range(const char *call, const void *ptr, size_t bytes, int proc);
+#else
+#define AQ_ARMCI_CHECKS 0
+static inline void aq_armci_check_range(const char *call, const void *ptr, size_t bytes, int proc)
+{
+    (void)call;
+    (void)ptr;
+    (void)bytes;
+    (void)proc;
+}
+#endif
+
+/* --- order and completion (armci_fence.c) --- */
+
+/* The peer has something under way that a fence must wait for. */
+void aq_armci_mark(int proc);
+/* Waits until earlier blocking puts to proc have arrived; with accumulates, until these have too. */
+void aq_armci_wait_puts(int proc);
+void aq_armci_wait_all(int proc);
+
+static inline struct aq_armci_peer *aq_armci_order_after(int proc)
+{
+    struct aq_armci_peer *peer = &aq_armci.peers[proc];
+
+    if (AQ_UNLIKELY(peer->dirty))
+        aq_armci_wait_all(proc);
+    return peer;
+}
+
+/* Called by operations on mapped memory, which never wait: a loop of them lets the rank serve
+ * others, and a process that waits for its core have it, now and then. */
+void aq_armci_give_way(void);
+static inline void aq_armci_tick(void)
+{
+    if (AQ_UNLIKELY((++aq_armci.ticks & 63) == 0))
+        aq_armci_give_way();
+}
+
+/* A step of waiting for a word that another process changes: polls, and gives way the more the
+ * longer. */
+void aq_armci_pause(unsigned *step);
+
+/* --- handles (armci_handle.c) --- */
+
+/* event is a part of what handle (NULL: the implicit one) stands for. owned is freed when it is
+ * complete. */
+void aq_armci_attach(armci_hdl_t *handle, int proc, gex_Event_t event, void *owned);
+/* All operations of all handles are complete; what explicit handles name is then complete too. */
+void aq_armci_complete_handles(void);
+
+/* --- aggregate handles (armci_aggregate.c) --- */
+
+struct aq_armci_batch;
+struct aq_armci_section;
+/* The batch of an aggregate handle, or NULL. */
+struct aq_armci_batch *aq_armci_batch_of(armci_hdl_t *handle);
+struct aq_armci_batch *aq_armci_batch_create(void);
+enum aq_armci_way { AQ_ARMCI_PUT, AQ_ARMCI_GET };
+/* One more piece; local is read or written until the handle's wait, unless is_value: then it is
+ * copied now. */
+void aq_armci_batch_add(armci_hdl_t *handle, enum aq_armci_way way, int proc, void *local,
+                        void *remote, size_t bytes, bool is_value);
+void aq_armci_batch_section(armci_hdl_t *handle, enum aq_armci_way way, int proc,
+                            const struct aq_armci_section *section);
+/* Starts what the batch holds. */
+void aq_armci_batch_start(armci_hdl_t *handle, struct aq_armci_batch *batch);
+
+/* --- transfers --- */
+
+/* A section of the strided format, checked: sizes as numbers of 64 bits, zero sizes gone. */
+struct aq_armci_section {
+    void *src, *dst;
+    ptrdiff_t src_stride[ARMCI_MAX_STRIDE_LEVEL], dst_stride[ARMCI_MAX_STRIDE_LEVEL];
+    size_t bytes; /* of one run */
+    size_t count[ARMCI_MAX_STRIDE_LEVEL];
+    size_t levels;
+    size_t runs;
+};
+/* Returns 0, 1 if there is nothing to do, or a FAIL code. */
+int aq_armci_section_init(struct aq_armci_section *section, void *src, const int *src_stride,
+                          void *dst, const int *dst_stride, const int *count, int levels, int proc);
+/* Checks a vector call's descriptors: 0 or a FAIL code. */
+int aq_armci_check_giov(const armci_giov_t *darr, int len, int proc);
+
+/* The transfers of armci_put.c and armci_get.c, for calls that are made of them. */
+int aq_armci_put_section(const struct aq_armci_section *section, int proc);
+
+/* --- adding (armci_add.c) --- */
+
+/* The accumulate type of an operation code of either header, or -1. */
+int aq_armci_acc_type(int op);
+size_t aq_armci_acc_size(int type);
+/* dst += scale * src over n elements; neither need be aligned. */
+void aq_armci_add(int type, void *dst, const void *src, size_t n, const void *scale);
+
+/* --- handlers: the table is in armci_job.c --- */
+
+enum {
+    AQ_ARMCI_HANDLE_ACC = 200,
+    AQ_ARMCI_HANDLE_ACC_DONE,
+    AQ_ARMCI_HANDLE_LOCK,
+    AQ_ARMCI_HANDLE_LOCK_REPLY,
+    AQ_ARMCI_HANDLE_UNLOCK,
+    AQ_ARMCI_HANDLE_UNLOCK_REPLY,
+    AQ_ARMCI_HANDLE_GRANT,
+    AQ_ARMCI_HANDLE_GPC,
+    AQ_ARMCI_HANDLE_GPC_REPLY,
+};
+
+void aq_armci_on_acc(gex_Token_t token, void *payload, size_t bytes);
+void aq_armci_on_acc_done(gex_Token_t token);
+void aq_armci_on_lock(gex_Token_t token, gex_AM_Arg_t high, gex_AM_Arg_t low, gex_AM_Arg_t mutex,
+                      gex_AM_Arg_t try_only);
+void aq_armci_on_lock_reply(gex_Token_t token, gex_AM_Arg_t state);
+void aq_armci_on_unlock(gex_Token_t token, gex_AM_Arg_t high, gex_AM_Arg_t low, gex_AM_Arg_t mutex);
+void aq_armci_on_unlock_reply(gex_Token_t token, gex_AM_Arg_t next);
+void aq_armci_on_grant(gex_Token_t token);
+void aq_armci_on_gpc(gex_Token_t token, void *payload, size_t bytes);
+void aq_armci_on_gpc_reply(gex_Token_t token, void *payload, size_t bytes);
+
+static inline int aq_armci_source(gex_Token_t token)
+{
+    gex_Token_Info_t info;
+
+    gex_Token_Info(token, &info, GEX_TI_SRCRANK);
+    return (int)info.gex_srcrank;
+}
+
+/* --- memory, mutexes, groups, messages --- */
+
+/* ARMCI_Malloc over the members of comm, whose world ranks are members[] (NULL: the world). */
+int aq_armci_malloc(void *ptr_arr[], armci_size_t bytes, MPI_Comm comm, const int *members, int n);
+int aq_armci_free(void *ptr, MPI_Comm comm);
+void aq_armci_forget_memory(void); /* ARMCI_Finalize: all that was left */
+
+void aq_armci_groups_start(void);
+void aq_armci_groups_end(void);
+/* The group of a call: group itself, or the world for NULL. */
+const ARMCI_Group *aq_armci_group(const ARMCI_Group *group);
+
+void aq_armci_domains_start(void);
+void aq_armci_domains_end(void);
+/* Of the caller's domain, and of the lowest ranks of all; MPI_COMM_NULL where the caller is none of
+ * them. */
+MPI_Comm aq_armci_domain_comm(void);
+MPI_Comm aq_armci_masters_comm(void);
+MPI_Comm aq_armci_scope_comm(int scope);
+
+void aq_armci_mutexes_end(void);
+void aq_armci_gpc_end(void);
+/* The mutex that ARMCI_Gpc_lock takes. */
+void aq_armci_gpc_mutex_start(void);
+
+/* MPI, such that the rank serves others while it waits. */
+void aq_armci_mpi_wait(MPI_Request *request);
+void aq_armci_mpi_barrier(MPI_Comm comm);
+void aq_armci_mpi_allgather(const void *mine, void *all, int bytes, MPI_Comm comm);
+/* Starts MPI if nobody has. */
+void aq_armci_mpi_start(int *argc, char ***argv);
+
+#endif

@@ -1,0 +1,337 @@
+/*
+ * armci_job.c - starts and ends ARMCI; what ends the job when something is wrong.
+ *
+ * The job under ARMCI is the whole launch: it starts with the first ARMCI_Init and stays until the
+ * process ends. ARMCI_Finalize gives the memory back; a later ARMCI_Init goes on with the same job.
+ * MPI names the ranks, and its communicator is of all of them.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "armci_impl.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct aq_armci_job aq_armci;
+char *mp_group_name = (char *)"";
+
+/* --- what goes wrong --- */
+
+void aq_armci_fatal(const char *format, ...)
+{
+    va_list list;
+    char text[512];
+
+    va_start(list, format);
+    vsnprintf(text, sizeof(text), format, list);
+    va_end(list);
+    fflush(stdout);
+    fprintf(stderr, "ARMCI: rank %d: %s\n", aq_armci.me, text);
+    fflush(stderr);
+    armci_msg_abort(1);
+    abort();
+}
+
+void aq_armci_check_proc(const char *call, int proc)
+{
+    if (!aq_armci.running)
+        aq_armci_fatal("%s before ARMCI_Init or after ARMCI_Finalize", call);
+    if (!aq_armci_is_proc(proc))
+        aq_armci_fatal("%s: there is no rank %d; there are 0 to %d", call, proc,
+                       aq_armci.nproc - 1);
+}
+
+#if AQ_ARMCI_CHECKS
+void aq_armci_check_range(const char *call, const void *ptr, size_t bytes, int proc)
+{
+    const struct aq_armci_peer *peer = &aq_armci.peers[proc];
+    const size_t offset = (size_t)((const char *)ptr - peer->base);
+    const bool outside = offset >= peer->size || bytes > peer->size - offset;
+
+    if (outside || (proc == aq_armci.me && !aq_armci_heap_holds(aq_armci.heap, ptr, bytes)))
+        aq_armci_fatal("%s: [%p, +%zu) is not inside memory that ARMCI has allocated at rank %d",
+                       call, ptr, bytes, proc);
+}
+#endif
+
+void armci_msg_abort(int code)
+{
+    int is_up = 0;
+
+    if (aq_armci.started)
+        gasnet_exit(code == 0 ? 1 : code);
+    MPI_Initialized(&is_up);
+    if (is_up)
+        MPI_Abort(MPI_COMM_WORLD, code);
+    exit(code);
+}
+
+void ARMCI_Cleanup(void)
+{
+    /* nothing outlives the processes: memory has no name in the system */
+}
+
+void ARMCI_Error(const char *msg, int code)
+{
+    fflush(stdout);
+    fprintf(stderr, "ARMCI: rank %d: %s (%d)\n", aq_armci.me, msg, code);
+    fflush(stderr);
+    ARMCI_Cleanup();
+    armci_msg_abort(code == 0 ? 1 : code);
+}
+
+void derr_printf(const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    vfprintf(stderr, format, list);
+    va_end(list);
+}
+
+int dassertp_fail(const char *cond, const char *file, const char *func, unsigned line, int code)
+{
+    fprintf(stderr, "ARMCI: rank %d: assertion failed: %s, %s:%u, %s()\n", aq_armci.me, cond, file,
+            line, func);
+    ARMCI_Error("assertion failed", code == 0 ? -1 : code);
+    return code;
+}
+
+/* --- start --- */
+
+/* Words in the environment that make Aqueduct serve a program of MPI; what the user has set stays. */
+static void choose_settings(void)
+{
+    static const struct {
+        int level;
+        const char *name;
+    } levels[] = {{MPI_THREAD_SINGLE, "single"},
+                  {MPI_THREAD_FUNNELED, "funneled"},
+                  {MPI_THREAD_SERIALIZED, "serialized"},
+                  {MPI_THREAD_MULTIPLE, "multiple"}};
+    const char *conduit = getenv("GASNET_CONDUIT");
+    int level = MPI_THREAD_SINGLE;
+
+    /* A rank that has ended by itself does not end the others: they may be busy with MPI, or
+     * another program part. */
+    setenv("GASNET_EXITTIMEOUT", "86400", 0);
+    MPI_Query_thread(&level);
+    if (conduit != NULL && strcmp(conduit, "mpi") == 0 && level < MPI_THREAD_MULTIPLE) {
+        /* a thread of ours may not call MPI: targets serve in their own calls only */
+        for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+            if (levels[i].level == level)
+                setenv("GASNET_MPI_THREAD", levels[i].name, 0);
+        return;
+    }
+    setenv("GASNET_PROGRESS_THREAD", "1", 0);
+}
+
+static void register_handlers(gex_EP_t ep)
+{
+    enum {
+        SHORT_REQUEST = GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST,
+        SHORT_REPLY = GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY,
+        MEDIUM_REQUEST = GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST
+    };
+    gex_AM_Entry_t table[] = {
+        {AQ_ARMCI_HANDLE_ACC, (gex_AM_Fn_t)aq_armci_on_acc, MEDIUM_REQUEST, 0, NULL, "acc"},
+        {AQ_ARMCI_HANDLE_ACC_DONE, (gex_AM_Fn_t)aq_armci_on_acc_done, SHORT_REPLY, 0, NULL,
+         "acc_done"},
+        {AQ_ARMCI_HANDLE_LOCK, (gex_AM_Fn_t)aq_armci_on_lock, SHORT_REQUEST, 4, NULL, "lock"},
+        {AQ_ARMCI_HANDLE_LOCK_REPLY, (gex_AM_Fn_t)aq_armci_on_lock_reply, SHORT_REPLY, 1, NULL,
+         "lock_reply"},
+        {AQ_ARMCI_HANDLE_UNLOCK, (gex_AM_Fn_t)aq_armci_on_unlock, SHORT_REQUEST, 3, NULL, "unlock"},
+        {AQ_ARMCI_HANDLE_UNLOCK_REPLY, (gex_AM_Fn_t)aq_armci_on_unlock_reply, SHORT_REPLY, 1, NULL,
+         "unlock_reply"},
+        {AQ_ARMCI_HANDLE_GRANT, (gex_AM_Fn_t)aq_armci_on_grant, SHORT_REQUEST, 0, NULL, "grant"},
+        {AQ_ARMCI_HANDLE_GPC, (gex_AM_Fn_t)aq_armci_on_gpc, MEDIUM_REQUEST, 0, NULL, "gpc"},
+        {AQ_ARMCI_HANDLE_GPC_REPLY, (gex_AM_Fn_t)aq_armci_on_gpc_reply, MEDIUM_REQUEST, 0, NULL,
+         "gpc_reply"},
+    };
+
+    if (gex_EP_RegisterHandlers(ep, table, sizeof(table) / sizeof(table[0])) != GASNET_OK)
+        aq_armci_fatal("the handlers cannot be registered");
+}
+
+/* The world of MPI and the job's ranks are the same, in the same order, or there is no ARMCI. */
+static void check_same_world(void)
+{
+    int rank, size, same, all_same;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    same = (gex_Rank_t)rank == gex_System_QueryJobRank()
+           && (gex_Rank_t)size == gex_System_QueryJobSize();
+    MPI_Allreduce(&same, &all_same, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (!all_same)
+        aq_armci_fatal("MPI calls this process rank %d of %d, Aqueduct %u of %u; start the program "
+                       "with the mpirun of "
+                       "its MPI",
+                       rank, size, gex_System_QueryJobRank(), gex_System_QueryJobSize());
+}
+
+static void find_peers(void)
+{
+    aq_armci.peers = calloc((size_t)aq_armci.nproc, sizeof(struct aq_armci_peer));
+    aq_armci.dirty = calloc((size_t)aq_armci.nproc, sizeof(int));
+    if (aq_armci.peers == NULL || aq_armci.dirty == NULL)
+        aq_armci_fatal("no memory for what is known about %d ranks", aq_armci.nproc);
+    for (int p = 0; p < aq_armci.nproc; p++) {
+        struct aq_armci_peer *peer = &aq_armci.peers[p];
+        void *owner, *here;
+        uintptr_t size;
+
+        if (gex_Segment_QueryBound(aq_armci.tm, (gex_Rank_t)p, &owner, &here, &size) != 0)
+            aq_armci_fatal("rank %d has no memory for others", p);
+        peer->base = here != NULL ? here : owner;
+        peer->delta = here != NULL ? (intptr_t)((uintptr_t)here - (uintptr_t)owner) : 0;
+        peer->control = here;
+        peer->size = size;
+        peer->put = GEX_EVENT_INVALID;
+    }
+}
+
+/* The segment: as large as it may be, for nobody knows what will be asked of it, and touched by
+ * nobody. */
+static void attach_segment(void)
+{
+    const uintptr_t page = GASNET_PAGESIZE;
+    const uintptr_t size = gasnet_getMaxLocalSegmentSize() / page * page;
+    const size_t control =
+        sizeof(struct aq_armci_control) + (size_t)aq_armci.nproc * sizeof(int64_t);
+    const size_t head = (control + AQ_ARMCI_HEAP_ALIGN - 1) & ~(AQ_ARMCI_HEAP_ALIGN - 1);
+    gex_Segment_t segment;
+    char *base;
+
+    if (size <= head || gex_Segment_Attach(&segment, aq_armci.tm, size) != GASNET_OK)
+        aq_armci_fatal("no memory for others can be had (GASNET_MAX_SEGSIZE)");
+    base = gex_Segment_QueryAddr(segment);
+    aq_armci.heap = aq_armci_heap_create(base + head, size - head);
+    if (aq_armci.heap == NULL)
+        aq_armci_fatal("no memory for the list of allocations");
+}
+
+static void start_job(void)
+{
+    gex_Client_t client;
+    gex_EP_t ep;
+
+    choose_settings();
+    if (gex_Client_Init(&client, &ep, &aq_armci.tm, "ARMCI", NULL, NULL, 0) != GASNET_OK)
+        aq_armci_fatal("Aqueduct does not start");
+    aq_armci.me = (int)gex_System_QueryJobRank();
+    aq_armci.nproc = (int)gex_System_QueryJobSize();
+    aq_armci.started = true;
+    check_same_world();
+    register_handlers(ep);
+    attach_segment();
+    find_peers();
+    gex_AD_Create(&aq_armci.ad_int, aq_armci.tm, GEX_DT_I32, GEX_OP_FADD | GEX_OP_SWAP, 0);
+    gex_AD_Create(&aq_armci.ad_long, aq_armci.tm, GEX_DT_I64, GEX_OP_FADD | GEX_OP_SWAP, 0);
+}
+
+static void check_comm(MPI_Comm comm)
+{
+    int how = MPI_UNEQUAL;
+
+    MPI_Comm_compare(comm, MPI_COMM_WORLD, &how);
+    if (how != MPI_IDENT && how != MPI_CONGRUENT)
+        aq_armci_fatal("ARMCI_Init_mpi_comm: the communicator is not one of all ranks in "
+                       "MPI_COMM_WORLD's order; ARMCI "
+                       "over a part of the ranks is not supported");
+}
+
+static void start(MPI_Comm comm)
+{
+    if (aq_armci.running)
+        return;
+    check_comm(comm);
+    if (!aq_armci.started)
+        start_job();
+    MPI_Comm_dup(comm, &aq_armci.comm);
+    aq_armci.running = true;
+    aq_armci_domains_start();
+    aq_armci_groups_start();
+    aq_armci_gpc_mutex_start();
+    PARMCI_Barrier();
+}
+
+int PARMCI_Init_args(int *argc, char ***argv)
+{
+    aq_armci_mpi_start(argc, argv);
+    start(MPI_COMM_WORLD);
+    return 0;
+}
+AQ_ARMCI_TWIN(Init_args);
+
+int PARMCI_Init(void)
+{
+    return PARMCI_Init_args(NULL, NULL);
+}
+AQ_ARMCI_TWIN(Init);
+
+/* 1 is success: Global Arrays looks for it. */
+int PARMCI_Init_mpi_comm(MPI_Comm comm)
+{
+    aq_armci_mpi_start(NULL, NULL);
+    start(comm);
+    return 1;
+}
+AQ_ARMCI_TWIN(Init_mpi_comm);
+
+int PARMCI_Init_thread_comm(int level, MPI_Comm comm)
+{
+    int has = MPI_THREAD_SINGLE;
+
+    aq_armci_mpi_start(NULL, NULL);
+    MPI_Query_thread(&has);
+    if (has < level)
+        return FAIL;
+    start(comm);
+    return 0;
+}
+AQ_ARMCI_TWIN(Init_thread_comm);
+
+int PARMCI_Init_thread(int level)
+{
+    return PARMCI_Init_thread_comm(level, MPI_COMM_WORLD);
+}
+AQ_ARMCI_TWIN(Init_thread);
+
+int PARMCI_Initialized(void)
+{
+    return aq_armci.running;
+}
+AQ_ARMCI_TWIN(Initialized);
+
+/* --- end --- */
+
+int PARMCI_Finalize(void)
+{
+    if (!aq_armci.running)
+        return 0;
+    PARMCI_Barrier();
+    aq_armci_gpc_end();
+    aq_armci_mutexes_end();
+    aq_armci_groups_end();
+    aq_armci_domains_end();
+    aq_armci_forget_memory();
+    MPI_Comm_free(&aq_armci.comm);
+    aq_armci.running = false;
+    return 0;
+}
+AQ_ARMCI_TWIN(Finalize);
+
+/* --- questions --- */
+
+void ARMCI_Set_shm_limit(unsigned long bytes)
+{
+    (void)bytes; /* memory is taken when it is touched; GASNET_MAX_SEGSIZE is the limit */
+}
+
+void ARMCI_Set_shmem_limit(unsigned long bytes)
+{
+    ARMCI_Set_shm_limit(bytes);
+}

@@ -1,0 +1,58 @@
+/*
+ * armci_lock.h - a lock in memory that several processes share: one word, and a sleep in the
+ * kernel.
+ *
+ * Threads   any thread of any process that maps the word; the holder makes no call that could wait
+ *           for another rank
+ * States    FREE -> HELD <-> CONTENDED; a waiter leaves CONTENDED behind, so that the holder wakes
+ *           one
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_ARMCI_LOCK_H
+#define AQ_ARMCI_LOCK_H 1
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum { AQ_ARMCI_LOCK_FREE, AQ_ARMCI_LOCK_HELD, AQ_ARMCI_LOCK_CONTENDED };
+
+/* A line of its own: neighbours in an array do not slow each other. Zero bytes are a free lock. */
+struct aq_armci_lock {
+    _Alignas(64) _Atomic uint32_t word;
+};
+
+void aq_armci_lock_wait(struct aq_armci_lock *lock);
+void aq_armci_lock_wake(struct aq_armci_lock *lock);
+
+static inline void aq_armci_lock_take(struct aq_armci_lock *lock)
+{
+    uint32_t seen = AQ_ARMCI_LOCK_FREE;
+
+    /* acquire: pairs with the release of the last holder, whose writes are visible from here on;
+     * relaxed when it fails, for then the wait acquires */
+    if (!atomic_compare_exchange_strong_explicit(&lock->word, &seen, AQ_ARMCI_LOCK_HELD,
+                                                 memory_order_acquire, memory_order_relaxed))
+        aq_armci_lock_wait(lock);
+}
+
+static inline void aq_armci_lock_give(struct aq_armci_lock *lock)
+{
+    /* release: what the holder wrote is visible to who takes it next */
+    if (atomic_exchange_explicit(&lock->word, AQ_ARMCI_LOCK_FREE, memory_order_release)
+        == AQ_ARMCI_LOCK_CONTENDED)
+        aq_armci_lock_wake(lock);
+}
+
+/* The kernel's sleep and wake on a word that processes share; the sleep ends after at most max_ns. */
+void aq_armci_futex_wait(_Atomic uint32_t *word, uint32_t seen, long max_ns);
+void aq_armci_futex_wake(_Atomic uint32_t *word);
+
+static inline void aq_armci_cpu_pause(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+#endif

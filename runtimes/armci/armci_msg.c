@@ -1,0 +1,372 @@
+/*
+ * armci_msg.c - the message layer: MPI, with the rank serving others while it waits.
+ *
+ * Messages to oneself are kept in a list, for a program may send one before it asks for it.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "armci_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct letter {
+    struct letter *next;
+    int tag, len;
+    char bytes[];
+};
+
+static struct letter *to_self;
+
+/* --- MPI --- */
+
+static void end_mpi(void)
+{
+    int is_down = 1;
+
+    MPI_Finalized(&is_down);
+    if (!is_down)
+        MPI_Finalize();
+}
+
+void aq_armci_mpi_start(int *argc, char ***argv)
+{
+    const char *conduit = getenv("GASNET_CONDUIT");
+    int is_up = 0, level = MPI_THREAD_SINGLE;
+
+    MPI_Initialized(&is_up);
+    if (is_up)
+        return;
+    /* over the mpi conduit a thread of Aqueduct calls MPI beside the program's */
+    if (conduit != NULL && strcmp(conduit, "mpi") == 0)
+        level = MPI_THREAD_MULTIPLE;
+    MPI_Init_thread(argc, argv, level, &level);
+    atexit(end_mpi);
+}
+
+void aq_armci_mpi_wait(MPI_Request *request)
+{
+    int is_done = 0;
+    unsigned step = 0;
+
+    for (;;) {
+        MPI_Test(request, &is_done, MPI_STATUS_IGNORE);
+        if (is_done)
+            return;
+        aq_armci_pause(&step);
+    }
+}
+
+void aq_armci_mpi_barrier(MPI_Comm comm)
+{
+    MPI_Request request;
+
+    MPI_Ibarrier(comm, &request);
+    aq_armci_mpi_wait(&request);
+}
+
+void aq_armci_mpi_allgather(const void *mine, void *all, int bytes, MPI_Comm comm)
+{
+    MPI_Request request;
+
+    MPI_Iallgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, comm, &request);
+    aq_armci_mpi_wait(&request);
+}
+
+/* Valid before ARMCI_Init too. */
+static MPI_Comm world_comm(void)
+{
+    return aq_armci.running ? aq_armci.comm : MPI_COMM_WORLD;
+}
+
+__attribute__((weak)) void armci_msg_init(int *argc, char ***argv)
+{
+    aq_armci_mpi_start(argc, argv);
+}
+
+void armci_msg_init_comm(MPI_Comm comm)
+{
+    (void)comm;
+    aq_armci_mpi_start(NULL, NULL);
+}
+
+__attribute__((weak)) void armci_msg_finalize(void)
+{
+    int is_up = 0, is_down = 1;
+
+    MPI_Initialized(&is_up);
+    MPI_Finalized(&is_down);
+    if (is_up && !is_down)
+        MPI_Finalize();
+}
+
+int armci_msg_me(void)
+{
+    int me;
+
+    if (aq_armci.started)
+        return aq_armci.me;
+    MPI_Comm_rank(MPI_COMM_WORLD, &me);
+    return me;
+}
+
+int armci_msg_nproc(void)
+{
+    int nproc;
+
+    if (aq_armci.started)
+        return aq_armci.nproc;
+    MPI_Comm_size(MPI_COMM_WORLD, &nproc);
+    return nproc;
+}
+
+double armci_timer(void)
+{
+    return MPI_Wtime();
+}
+
+/* --- messages --- */
+
+static void send_to_self(int tag, const void *buf, int len)
+{
+    struct letter *letter = malloc(sizeof(*letter) + (size_t)len), **last = &to_self;
+
+    if (letter == NULL)
+        aq_armci_fatal("armci_msg_snd: no memory for %d bytes to oneself", len);
+    letter->next = NULL;
+    letter->tag = tag;
+    letter->len = len;
+    memcpy(letter->bytes, buf, (size_t)len);
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = letter;
+}
+
+/* Whether there was one with this tag. */
+static bool receive_from_self(int tag, void *buf, int buflen, int *msglen)
+{
+    for (struct letter **link = &to_self; *link != NULL; link = &(*link)->next) {
+        struct letter *letter = *link;
+
+        if (letter->tag != tag)
+            continue;
+        if (letter->len > buflen)
+            aq_armci_fatal("armci_msg_rcv: a message of %d bytes for a buffer of %d, tag %d",
+                           letter->len, buflen, tag);
+        memcpy(buf, letter->bytes, (size_t)letter->len);
+        if (msglen != NULL)
+            *msglen = letter->len;
+        *link = letter->next;
+        free(letter);
+        return true;
+    }
+    return false;
+}
+
+void armci_msg_snd(int tag, void *buf, int len, int to)
+{
+    MPI_Request request;
+
+    if (to == armci_msg_me()) {
+        send_to_self(tag, buf, len);
+        return;
+    }
+    MPI_Isend(buf, len, MPI_BYTE, to, tag, world_comm(), &request);
+    aq_armci_mpi_wait(&request);
+}
+
+/* from may be MPI_ANY_SOURCE; returns the sender. */
+static int receive(int tag, void *buf, int buflen, int *msglen, int from)
+{
+    MPI_Request request;
+    MPI_Status status;
+    int is_done = 0, len = 0;
+    unsigned step = 0;
+
+    MPI_Irecv(buf, buflen, MPI_BYTE, from, tag, world_comm(), &request);
+    for (;;) {
+        MPI_Test(&request, &is_done, &status);
+        if (is_done)
+            break;
+        aq_armci_pause(&step);
+    }
+    MPI_Get_count(&status, MPI_BYTE, &len);
+    if (msglen != NULL)
+        *msglen = len;
+    return status.MPI_SOURCE;
+}
+
+void armci_msg_rcv(int tag, void *buf, int buflen, int *msglen, int from)
+{
+    if (from != armci_msg_me())
+        receive(tag, buf, buflen, msglen, from);
+    else if (!receive_from_self(tag, buf, buflen, msglen))
+        aq_armci_fatal(
+            "armci_msg_rcv: this rank waits for a message to itself that it has not sent, tag %d",
+            tag);
+}
+
+int armci_msg_rcvany(int tag, void *buf, int buflen, int *msglen)
+{
+    if (receive_from_self(tag, buf, buflen, msglen))
+        return armci_msg_me();
+    return receive(tag, buf, buflen, msglen, MPI_ANY_SOURCE);
+}
+
+/* --- barriers and broadcasts --- */
+
+void parmci_msg_barrier(void)
+{
+    if (aq_armci.running)
+        gex_Event_Wait(gex_Coll_BarrierNB(aq_armci.tm, 0));
+    else
+        aq_armci_mpi_barrier(MPI_COMM_WORLD);
+}
+AQ_ARMCI_TWIN_LOWER(armci_msg_barrier);
+
+void parmci_msg_group_barrier(ARMCI_Group *group)
+{
+    const ARMCI_Group *of = aq_armci_group(group);
+
+    if (of->comm == aq_armci.comm)
+        parmci_msg_barrier();
+    else if (of->rank >= 0)
+        aq_armci_mpi_barrier(of->comm);
+}
+AQ_ARMCI_TWIN_LOWER(armci_msg_group_barrier);
+
+static void broadcast(void *buf, int len, int root, MPI_Comm comm)
+{
+    MPI_Request request;
+
+    if (comm == MPI_COMM_NULL)
+        return;
+    MPI_Ibcast(buf, len, MPI_BYTE, root, comm, &request);
+    aq_armci_mpi_wait(&request);
+}
+
+void armci_msg_brdcst(void *buf, int len, int root)
+{
+    broadcast(buf, len, root, world_comm());
+}
+
+void armci_msg_bcast(void *buf, int len, int root)
+{
+    armci_msg_brdcst(buf, len, root);
+}
+
+/* The number of a world rank in comm; its first member where it is none, as a root outside a domain
+ * is. */
+static int rank_in(MPI_Comm comm, int world_rank)
+{
+    MPI_Group world_group, group;
+    int rank;
+
+    MPI_Comm_group(world_comm(), &world_group);
+    MPI_Comm_group(comm, &group);
+    MPI_Group_translate_ranks(world_group, 1, &world_rank, group, &rank);
+    MPI_Group_free(&group);
+    MPI_Group_free(&world_group);
+    return rank == MPI_UNDEFINED ? 0 : rank;
+}
+
+MPI_Comm aq_armci_scope_comm(int scope)
+{
+    switch (scope) {
+    case SCOPE_NODE:
+    case 1: /* ARMCI-MPI's number; as below */
+        return aq_armci_domain_comm();
+    case SCOPE_MASTERS:
+    case 2:
+        return aq_armci_masters_comm();
+    default:
+        return world_comm();
+    }
+}
+
+void armci_msg_bcast_scope(int scope, void *buf, int len, int root)
+{
+    const MPI_Comm comm = aq_armci_scope_comm(scope);
+
+    if (comm != MPI_COMM_NULL)
+        broadcast(buf, len, rank_in(comm, root), comm);
+}
+
+void armci_msg_group_bcast_scope(int scope, void *buf, int len, int root, ARMCI_Group *group)
+{
+    const ARMCI_Group *of = aq_armci_group(group);
+
+    (void)scope; /* all of the group */
+    if (root < 0 || root >= aq_armci.nproc || of->abs_to_grp[root] < 0)
+        aq_armci_fatal("armci_msg_group_bcast_scope: rank %d is not in the group", root);
+    broadcast(buf, len, of->abs_to_grp[root], of->comm);
+}
+
+void armci_msg_clus_brdcst(void *buf, int len)
+{
+    broadcast(buf, len, 0, aq_armci_domain_comm());
+}
+
+void armci_grp_clus_brdcst(void *buf, int len, int grp_master, int grp_clus_nproc,
+                           ARMCI_Group *group)
+{
+    (void)grp_clus_nproc;
+    armci_msg_group_bcast_scope(SCOPE_NODE, buf, len, grp_master, group);
+}
+
+/* --- trees --- */
+
+/* The world ranks of a scope are not consecutive for the masters: rank i of the scope's
+ * communicator is this one. */
+static int world_rank_of(MPI_Comm comm, int i)
+{
+    MPI_Group world_group, group;
+    int rank;
+
+    MPI_Comm_group(world_comm(), &world_group);
+    MPI_Comm_group(comm, &group);
+    MPI_Group_translate_ranks(group, 1, &i, world_group, &rank);
+    MPI_Group_free(&group);
+    MPI_Group_free(&world_group);
+    return rank;
+}
+
+void armci_msg_bintree(int scope, int *Root, int *Up, int *Left, int *Right)
+{
+    const MPI_Comm comm = aq_armci_scope_comm(scope);
+    int me, n;
+
+    *Root = 0;
+    *Up = *Left = *Right = -1;
+    if (comm == MPI_COMM_NULL)
+        return;
+    MPI_Comm_rank(comm, &me);
+    MPI_Comm_size(comm, &n);
+    *Root = world_rank_of(comm, 0);
+    if (me > 0)
+        *Up = world_rank_of(comm, (me - 1) / 2);
+    if (2 * me + 1 < n)
+        *Left = world_rank_of(comm, 2 * me + 1);
+    if (2 * me + 2 < n)
+        *Right = world_rank_of(comm, 2 * me + 2);
+}
+
+/* --- addresses --- */
+
+static void exchange(void *ptr_arr[], int n, MPI_Comm comm)
+{
+    MPI_Request request;
+
+    MPI_Iallreduce(MPI_IN_PLACE, ptr_arr, n, MPI_LONG, MPI_SUM, comm, &request);
+    aq_armci_mpi_wait(&request);
+}
+
+void armci_exchange_address(void *ptr_arr[], int n)
+{
+    exchange(ptr_arr, n, world_comm());
+}
+
+void armci_exchange_address_grp(void *ptr_arr[], int n, ARMCI_Group *group)
+{
+    exchange(ptr_arr, n, aq_armci_group(group)->comm);
+}

@@ -1,0 +1,470 @@
+/*
+ * armci_mutex.c - mutexes: words in their host's segment, taken by compare-and-swap or by message.
+ *
+ * Owns      one set of mutexes for each ARMCI_Create_mutexes or ARMCIX_Create_mutexes_hdl, and one
+ *           mutex a rank that ARMCI_Gpc_lock takes
+ * States    a word is a sum of bits: HELD; SLEEPERS, who wait in the kernel; QUEUE, who wait
+ *           elsewhere, a list by rank (a rank waits for one mutex at a time). An unlock of a plain
+ *           HELD is one instruction
+ * Queue     under its set's lock. Ranks that share memory with the host do everything themselves.
+ *           For the others the host's handler does it; a handler may speak to its sender alone, so
+ *           a remote unlocker is told who is next, and tells that rank
+ * Turns     with a queue and contenders on the host the mutex goes to one and the other in turn; it
+ *           is let go only for contenders that will surely take it, for nobody would then serve the
+ *           queue
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "armci_impl.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "armcix.h"
+
+enum { HELD = 1, SLEEPERS = 2, QUEUE = 4 };
+enum { REFUSED, GRANTED, QUEUED };
+
+#define SLEEP_NS 1000000 /* a sleeper looks so often whether it has to serve others */
+#define SPINS    100
+
+struct mutex {
+    _Alignas(64) _Atomic uint32_t word;
+    int32_t head, tail;         /* of the queue: ranks, -1 for none */
+    _Atomic int32_t contenders; /* ranks that map it and want it, asleep or not */
+    int32_t slept;              /* the last turn was one of theirs */
+    int32_t owner;              /* debug builds: the rank that holds it */
+};
+
+/* One host's part of a set, in its segment. */
+struct part {
+    struct aq_armci_lock lock;
+    int32_t count;
+    int32_t pad;
+    /* count mutexes; then for each rank the next in its queue */
+};
+
+struct armcix_mutex_hdl_s {
+    void **
+        parts; /* by world rank, as the caller addresses them; NULL where the group has no member */
+    int *counts;
+    MPI_Comm comm;
+};
+
+static struct armcix_mutex_hdl_s *the_set; /* ARMCI_Create_mutexes' */
+static struct armcix_mutex_hdl_s *gpc_set;
+static _Atomic int answer = -1; /* to this rank's lock request; it has one at a time */
+static _Atomic int successor = -2;
+
+static struct mutex *mutex_at(struct part *part, int mutex)
+{
+    return (struct mutex *)(void *)(part + 1) + mutex;
+}
+
+static int32_t *next_of(struct part *part)
+{
+    return (int32_t *)(void *)mutex_at(part, part->count);
+}
+
+static size_t part_size(int count)
+{
+    return sizeof(struct part) + (size_t)count * sizeof(struct mutex)
+           + (size_t)aq_armci.nproc * sizeof(int32_t);
+}
+
+/* --- where the host's memory is mapped --- */
+
+static bool try_take(struct mutex *mutex)
+{
+    uint32_t word = 0;
+
+    /* acquire: pairs with the release of the unlock */
+    return atomic_compare_exchange_strong_explicit(&mutex->word, &word, HELD, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+/* Takes the mutex if it is free, whoever sleeps; else leaves word with the bits that were seen. */
+static bool take_keeping(struct mutex *mutex, uint32_t extra, uint32_t *word)
+{
+    /* relaxed: the compare-and-swap acquires */
+    *word = atomic_load_explicit(&mutex->word, memory_order_relaxed);
+    while (!(*word & HELD))
+        if (atomic_compare_exchange_weak_explicit(&mutex->word, word, *word | HELD | extra,
+                                                  memory_order_acquire, memory_order_relaxed))
+            return true;
+    return false;
+}
+
+static void take(struct mutex *mutex)
+{
+    uint32_t word;
+
+    for (int i = 0; i < SPINS; i++) {
+        if (take_keeping(mutex, 0, &word))
+            return;
+        aq_armci_cpu_pause();
+    }
+    /* relaxed: who unlocks reads it only to choose, and it is not less than what matters: see
+     * give() */
+    atomic_fetch_add_explicit(&mutex->contenders, 1, memory_order_relaxed);
+    /* who has slept does not know whether it was the last: SLEEPERS stays behind it */
+    while (!take_keeping(mutex, SLEEPERS, &word)) {
+        /* release: the count is seen with it. A failure means that the word has changed */
+        if (!(word & SLEEPERS)
+            && !atomic_compare_exchange_strong_explicit(&mutex->word, &word, word | SLEEPERS,
+                                                        memory_order_release, memory_order_relaxed))
+            continue;
+        aq_armci_futex_wait(&mutex->word, word | SLEEPERS, SLEEP_NS);
+        gasnet_AMPoll();
+    }
+    atomic_fetch_sub_explicit(&mutex->contenders, 1, memory_order_relaxed); /* as above */
+}
+
+static void wake_sleeper(struct mutex *mutex)
+{
+    /* release: the holder's writes are seen by who takes it */
+    atomic_fetch_and_explicit(&mutex->word, ~(uint32_t)(HELD | SLEEPERS), memory_order_release);
+    aq_armci_futex_wake(&mutex->word);
+}
+
+/* Returns the rank that holds the mutex from now on and has to be told so, or -1. */
+static int give(struct part *part, struct mutex *mutex)
+{
+    uint32_t word = HELD;
+    int next = -1;
+
+    /* release: pairs with the acquires of taking it */
+    if (atomic_compare_exchange_strong_explicit(&mutex->word, &word, 0, memory_order_release,
+                                                memory_order_relaxed))
+        return -1;
+    aq_armci_lock_take(&part->lock);
+    word = atomic_load_explicit(&mutex->word, memory_order_acquire); /* pairs with who set QUEUE */
+    /* relaxed: who counts itself takes the mutex before it stops counting, and nobody takes it
+     * while it is held */
+    if (!(word & QUEUE)
+        || (atomic_load_explicit(&mutex->contenders, memory_order_relaxed) > 0 && !mutex->slept)) {
+        mutex->slept = 1;
+        wake_sleeper(mutex);
+    } else {
+        next = mutex->head;
+        mutex->slept = 0;
+        mutex->head = next_of(part)[next];
+        if (mutex->head < 0) /* release, relaxed would do: the lock orders the queue */
+            atomic_fetch_and_explicit(&mutex->word, ~(uint32_t)QUEUE, memory_order_release);
+    }
+    aq_armci_lock_give(&part->lock);
+    return next;
+}
+
+/* For a rank elsewhere: takes the mutex, or notes who wants it. */
+static int take_or_queue(struct part *part, struct mutex *mutex, int rank, bool try_only)
+{
+    uint32_t word;
+    int state = try_only ? REFUSED : QUEUED;
+
+    aq_armci_lock_take(&part->lock);
+    for (;;) {
+        if (take_keeping(mutex, 0, &word)) {
+            state = GRANTED;
+            break;
+        }
+        /* release: who unlocks and sees QUEUE looks at the list under the lock */
+        if (try_only || (word & QUEUE)
+            || atomic_compare_exchange_strong_explicit(&mutex->word, &word, word | QUEUE,
+                                                       memory_order_release, memory_order_relaxed))
+            break;
+    }
+    if (state == QUEUED) {
+        next_of(part)[rank] = -1;
+        if (word & QUEUE && mutex->head >= 0)
+            next_of(part)[mutex->tail] = rank;
+        else
+            mutex->head = rank;
+        mutex->tail = rank;
+    }
+    aq_armci_lock_give(&part->lock);
+    return state;
+}
+
+/* --- messages --- */
+
+static struct part *part_of_words(gex_AM_Arg_t high, gex_AM_Arg_t low)
+{
+    return (struct part *)((uintptr_t)(uint32_t)high << 32 | (uint32_t)low);
+}
+
+static gex_AM_Arg_t high_word(const void *ptr)
+{
+    return (gex_AM_Arg_t)(uint32_t)((uintptr_t)ptr >> 32);
+}
+
+static gex_AM_Arg_t low_word(const void *ptr)
+{
+    return (gex_AM_Arg_t)(uint32_t)(uintptr_t)ptr;
+}
+
+void aq_armci_on_lock(gex_Token_t token, gex_AM_Arg_t high, gex_AM_Arg_t low, gex_AM_Arg_t mutex,
+                      gex_AM_Arg_t try_only)
+{
+    struct part *part = part_of_words(high, low);
+    const int state =
+        take_or_queue(part, mutex_at(part, mutex), aq_armci_source(token), try_only != 0);
+
+    gex_AM_ReplyShort1(token, AQ_ARMCI_HANDLE_LOCK_REPLY, 0, state);
+}
+
+/* A grant may be here before the reply that says "queued". */
+void aq_armci_on_lock_reply(gex_Token_t token, gex_AM_Arg_t state)
+{
+    int none = -1;
+
+    (void)token;
+    /* release: pairs with the acquire of lock_remote() */
+    atomic_compare_exchange_strong_explicit(&answer, &none, state, memory_order_release,
+                                            memory_order_relaxed);
+}
+
+void aq_armci_on_grant(gex_Token_t token)
+{
+    (void)token;
+    atomic_store_explicit(&answer, GRANTED, memory_order_release); /* as above */
+}
+
+void aq_armci_on_unlock(gex_Token_t token, gex_AM_Arg_t high, gex_AM_Arg_t low, gex_AM_Arg_t mutex)
+{
+    struct part *part = part_of_words(high, low);
+
+    gex_AM_ReplyShort1(token, AQ_ARMCI_HANDLE_UNLOCK_REPLY, 0, give(part, mutex_at(part, mutex)));
+}
+
+void aq_armci_on_unlock_reply(gex_Token_t token, gex_AM_Arg_t next)
+{
+    (void)token;
+    atomic_store_explicit(&successor, next,
+                          memory_order_release); /* pairs with the acquire of unlock() */
+}
+
+static int lock_remote(void *part, int mutex, int proc, bool try_only)
+{
+    int state;
+
+    atomic_store_explicit(&answer, -1, memory_order_relaxed); /* the request is sent after it */
+    gex_AM_RequestShort4(aq_armci.tm, (gex_Rank_t)proc, AQ_ARMCI_HANDLE_LOCK, 0, high_word(part),
+                         low_word(part), mutex, try_only);
+    /* acquire: what the last holder did is seen */
+    GASNET_BLOCKUNTIL((state = atomic_load_explicit(&answer, memory_order_acquire)) >= 0
+                      && state != QUEUED);
+    return state;
+}
+
+static int unlock_remote(void *part, int mutex, int proc)
+{
+    atomic_store_explicit(&successor, -2, memory_order_relaxed); /* the request is sent after it */
+    gex_AM_RequestShort3(aq_armci.tm, (gex_Rank_t)proc, AQ_ARMCI_HANDLE_UNLOCK, 0, high_word(part),
+                         low_word(part), mutex);
+    GASNET_BLOCKUNTIL(atomic_load_explicit(&successor, memory_order_acquire)
+                      != -2); /* from its handler */
+    return atomic_load_explicit(&successor, memory_order_relaxed);
+}
+
+/* --- sets --- */
+
+static void *check_mutex(const char *call, const struct armcix_mutex_hdl_s *set, int mutex,
+                         int proc)
+{
+    aq_armci_check_proc(call, proc);
+    if (set == NULL)
+        aq_armci_fatal("%s: there are no mutexes; ARMCI_Create_mutexes makes them", call);
+    if (mutex < 0 || mutex >= set->counts[proc])
+        aq_armci_fatal("%s: rank %d has no mutex %d; it has %d", call, proc, mutex,
+                       set->counts[proc]);
+    return set->parts[proc];
+}
+
+static void part_init(struct part *part, int count)
+{
+    memset(part, 0, part_size(count));
+    part->count = count;
+    for (int i = 0; i < count; i++) {
+        mutex_at(part, i)->head = -1;
+        mutex_at(part, i)->owner = -1;
+    }
+}
+
+static struct armcix_mutex_hdl_s *create_set(int count, const ARMCI_Group *group)
+{
+    struct armcix_mutex_hdl_s *set = calloc(1, sizeof(*set));
+    void **parts = calloc((size_t)group->size, sizeof(void *));
+    int *counts = calloc((size_t)group->size, sizeof(int));
+
+    if (set == NULL || parts == NULL || counts == NULL)
+        aq_armci_fatal("no memory for a set of mutexes");
+    set->parts = calloc((size_t)aq_armci.nproc, sizeof(void *));
+    set->counts = calloc((size_t)aq_armci.nproc, sizeof(int));
+    if (set->parts == NULL || set->counts == NULL)
+        aq_armci_fatal("no memory for a set of mutexes");
+    set->comm = group->comm;
+    aq_armci_mpi_allgather(&count, counts, (int)sizeof(count), group->comm);
+    if (aq_armci_malloc(parts, (armci_size_t)part_size(count), group->comm, group->grp_to_abs,
+                        group->size)
+        != 0) {
+        free(set->parts);
+        free(set->counts);
+        free(set);
+        set = NULL;
+    } else {
+        part_init(parts[group->rank], count);
+        for (int i = 0; i < group->size; i++) {
+            set->parts[group->grp_to_abs[i]] = parts[i];
+            set->counts[group->grp_to_abs[i]] = counts[i];
+        }
+        aq_armci_mpi_barrier(group->comm);
+    }
+    free(parts);
+    free(counts);
+    return set;
+}
+
+static void destroy_set(struct armcix_mutex_hdl_s *set)
+{
+    aq_armci_free(set->parts[aq_armci.me], set->comm);
+    free(set->parts);
+    free(set->counts);
+    free(set);
+}
+
+static bool lock(const char *call, struct armcix_mutex_hdl_s *set, int mutex, int proc,
+                 bool try_only)
+{
+    struct part *part = check_mutex(call, set, mutex, proc);
+
+    if (!aq_armci_is_local(&aq_armci.peers[proc])) {
+        if (lock_remote(part, mutex, proc, try_only) != GRANTED)
+            return false;
+    } else if (!try_take(mutex_at(part, mutex))) {
+        aq_armci_tick();
+        if (try_only)
+            return false;
+        take(mutex_at(part, mutex));
+    }
+    if (AQ_ARMCI_CHECKS && aq_armci_is_local(&aq_armci.peers[proc]))
+        mutex_at(part, mutex)->owner = aq_armci.me;
+    return true;
+}
+
+static void unlock(const char *call, struct armcix_mutex_hdl_s *set, int mutex, int proc)
+{
+    struct part *part = check_mutex(call, set, mutex, proc);
+    int next;
+
+    if (aq_armci_is_local(aq_armci_order_after(proc))) {
+        if (AQ_ARMCI_CHECKS && mutex_at(part, mutex)->owner != aq_armci.me)
+            aq_armci_fatal("%s: mutex %d of rank %d is not held by this rank", call, mutex, proc);
+        mutex_at(part, mutex)->owner = -1;
+        next = give(part, mutex_at(part, mutex));
+    } else {
+        next = unlock_remote(part, mutex, proc);
+    }
+    if (next >= 0)
+        gex_AM_RequestShort0(aq_armci.tm, (gex_Rank_t)next, AQ_ARMCI_HANDLE_GRANT, 0);
+}
+
+/* --- calls --- */
+
+int PARMCI_Create_mutexes(int count)
+{
+    aq_armci_check_proc("ARMCI_Create_mutexes", 0);
+    if (count < 0 || the_set != NULL)
+        return FAIL;
+    the_set = create_set(count, aq_armci_group(NULL));
+    return the_set == NULL ? FAIL2 : 0;
+}
+AQ_ARMCI_TWIN(Create_mutexes);
+
+int PARMCI_Destroy_mutexes(void)
+{
+    if (the_set == NULL)
+        return FAIL;
+    destroy_set(the_set);
+    the_set = NULL;
+    return 0;
+}
+AQ_ARMCI_TWIN(Destroy_mutexes);
+
+void PARMCI_Lock(int mutex, int proc)
+{
+    if (the_set == NULL && aq_armci.running && aq_armci.nproc == 1)
+        return; /* with one process GA makes none */
+    lock("ARMCI_Lock", the_set, mutex, proc, false);
+}
+AQ_ARMCI_TWIN(Lock);
+
+void PARMCI_Unlock(int mutex, int proc)
+{
+    if (the_set == NULL && aq_armci.running && aq_armci.nproc == 1)
+        return; /* as above */
+    unlock("ARMCI_Unlock", the_set, mutex, proc);
+}
+AQ_ARMCI_TWIN(Unlock);
+
+armcix_mutex_hdl_t ARMCIX_Create_mutexes_hdl(int count, ARMCI_Group *group)
+{
+    aq_armci_check_proc("ARMCIX_Create_mutexes_hdl", 0);
+    return create_set(count, aq_armci_group(group));
+}
+
+int ARMCIX_Destroy_mutexes_hdl(armcix_mutex_hdl_t set)
+{
+    if (set == NULL)
+        return FAIL;
+    destroy_set(set);
+    return 0;
+}
+
+void ARMCIX_Lock_hdl(armcix_mutex_hdl_t set, int mutex, int proc)
+{
+    lock("ARMCIX_Lock_hdl", set, mutex, proc, false);
+}
+
+int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t set, int mutex, int proc)
+{
+    return lock("ARMCIX_Trylock_hdl", set, mutex, proc, true) ? 0 : 1;
+}
+
+void ARMCIX_Unlock_hdl(armcix_mutex_hdl_t set, int mutex, int proc)
+{
+    unlock("ARMCIX_Unlock_hdl", set, mutex, proc);
+}
+
+/* --- the mutex of each rank's procedures --- */
+
+void aq_armci_gpc_mutex_start(void)
+{
+    gpc_set = create_set(1, aq_armci_group(NULL));
+    if (gpc_set == NULL)
+        aq_armci_fatal("no memory for the mutex of procedure calls");
+}
+
+void ARMCI_Gpc_lock(int proc)
+{
+    lock("ARMCI_Gpc_lock", gpc_set, 0, proc, false);
+}
+
+int ARMCI_Gpc_trylock(int proc)
+{
+    return lock("ARMCI_Gpc_trylock", gpc_set, 0, proc, true);
+}
+
+void ARMCI_Gpc_unlock(int proc)
+{
+    unlock("ARMCI_Gpc_unlock", gpc_set, 0, proc);
+}
+
+void aq_armci_mutexes_end(void)
+{
+    if (the_set != NULL)
+        PARMCI_Destroy_mutexes();
+    destroy_set(gpc_set);
+    gpc_set = NULL;
+}

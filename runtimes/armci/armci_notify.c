@@ -1,0 +1,44 @@
+/*
+ * armci_notify.c - notifications between pairs: a count of the sender's at the receiver.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "armci_impl.h"
+
+int parmci_notify(int proc)
+{
+    struct aq_armci_peer *peer;
+    const size_t at =
+        offsetof(struct aq_armci_control, notified) + (size_t)aq_armci.me * sizeof(int64_t);
+
+    aq_armci_check_proc("armci_notify", proc);
+    peer = aq_armci_order_after(proc);
+    peer->notify_sent++;
+    if (aq_armci_is_local(peer)) /* release: what was put before is seen by who sees the count */
+        atomic_store_explicit(&peer->control->notified[aq_armci.me], peer->notify_sent,
+                              memory_order_release);
+    else
+        gex_RMA_PutBlockingVal(aq_armci.tm, (gex_Rank_t)proc, peer->base + at,
+                               (gex_RMA_Value_t)peer->notify_sent, sizeof(int64_t), 0);
+    return (int)peer->notify_sent;
+}
+AQ_ARMCI_TWIN_LOWER(armci_notify);
+
+int parmci_notify_wait(int proc, int *pval)
+{
+    struct aq_armci_peer *peer;
+    _Atomic int64_t *count;
+    int64_t seen;
+    unsigned step = 0;
+
+    aq_armci_check_proc("armci_notify_wait", proc);
+    peer = &aq_armci.peers[proc];
+    count = &aq_armci.peers[aq_armci.me].control->notified[proc];
+    peer->notify_waited++;
+    /* acquire: pairs with the release, or the put, of the notification */
+    while ((seen = atomic_load_explicit(count, memory_order_acquire)) < peer->notify_waited)
+        aq_armci_pause(&step);
+    if (pval != NULL)
+        *pval = (int)peer->notify_waited;
+    return (int)seen;
+}
+AQ_ARMCI_TWIN_LOWER(armci_notify_wait);

@@ -1,0 +1,82 @@
+/*
+ * armci_section.c - arguments of strided and vector calls: checks, and sizes as numbers of 64 bits.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "armci_impl.h"
+
+#include <string.h>
+
+int aq_armci_section_init(struct aq_armci_section *section, void *src, const int *src_stride,
+                          void *dst, const int *dst_stride, const int *count, int levels, int proc)
+{
+    if (src == NULL || dst == NULL)
+        return FAIL;
+    if (levels < 0 || levels > ARMCI_MAX_STRIDE_LEVEL)
+        return FAIL4;
+    if (count == NULL || (levels > 0 && (src_stride == NULL || dst_stride == NULL)))
+        return FAIL2;
+    if (count[0] < 0)
+        return FAIL3;
+    if (!aq_armci_is_proc(proc))
+        return FAIL5;
+    section->src = src;
+    section->dst = dst;
+    section->bytes = (size_t)count[0];
+    section->levels = 0;
+    section->runs = 1;
+    for (int i = 0; i < levels; i++) {
+        if (count[i + 1] <= 0)
+            return 1;
+        if (count[i + 1] == 1)
+            continue;
+        section->src_stride[section->levels] = src_stride[i];
+        section->dst_stride[section->levels] = dst_stride[i];
+        section->count[section->levels] = (size_t)count[i + 1];
+        section->runs *= (size_t)count[i + 1];
+        section->levels++;
+    }
+    return section->bytes == 0;
+}
+
+int aq_armci_check_giov(const armci_giov_t *darr, int len, int proc)
+{
+    if (darr == NULL || len < 1)
+        return FAIL;
+    if (!aq_armci_is_proc(proc))
+        return FAIL5;
+    for (int i = 0; i < len; i++) {
+        if (darr[i].src_ptr_array == NULL || darr[i].dst_ptr_array == NULL)
+            return FAIL2;
+        if (darr[i].bytes < 1)
+            return FAIL3;
+        if (darr[i].ptr_array_len < 1)
+            return FAIL4;
+    }
+    return 0;
+}
+
+/* Copies runs between ptr and buf, level 1 fastest. */
+static void pack(char *ptr, int levels, const int stride_arr[], const int count[], char **buf,
+                 bool out)
+{
+    if (levels == 0) {
+        if (out)
+            memcpy(*buf, ptr, (size_t)count[0]);
+        else
+            memcpy(ptr, *buf, (size_t)count[0]);
+        *buf += count[0];
+        return;
+    }
+    for (int i = 0; i < count[levels]; i++)
+        pack(ptr + (ptrdiff_t)i * stride_arr[levels - 1], levels - 1, stride_arr, count, buf, out);
+}
+
+void armci_write_strided(void *ptr, int stride_levels, int stride_arr[], int count[], char *buf)
+{
+    pack(ptr, stride_levels, stride_arr, count, &buf, true);
+}
+
+void armci_read_strided(void *ptr, int stride_levels, int stride_arr[], int count[], char *buf)
+{
+    pack(ptr, stride_levels, stride_arr, count, &buf, false);
+}

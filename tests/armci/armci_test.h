@@ -1,0 +1,53 @@
+/*
+ * armci_test.h - what the programs of tests/armci share: start, checks, a last line, random
+ * numbers.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef ARMCI_TEST_H
+#define ARMCI_TEST_H 1
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "armci.h"
+
+static int me, nproc, failures;
+
+#define CHECK(cond, ...)                                                   \
+    do {                                                                   \
+        if (!(cond) && failures++ < 5) {                                   \
+            printf("rank %d: %s:%d: %s: ", me, __FILE__, __LINE__, #cond); \
+            printf(__VA_ARGS__);                                           \
+            printf("\n");                                                  \
+        }                                                                  \
+    } while (0)
+#define CHECK_EQ(a, b) CHECK((a) == (b), "%ld and %ld", (long)(a), (long)(b))
+
+static inline void test_start(int *argc, char ***argv)
+{
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    MPI_Init(argc, argv);
+    ARMCI_Init_args(argc, argv);
+    me = armci_msg_me();
+    nproc = armci_msg_nproc();
+}
+
+static inline int test_finish(void)
+{
+    armci_msg_igop(&failures, 1, "+");
+    printf("rank %d of %d %s\n", me, nproc, failures == 0 ? "right" : "wrong");
+    ARMCI_Finalize();
+    MPI_Finalize();
+    return failures != 0;
+}
+
+/* Numbers from 0 to below, the same for the same seed. */
+static inline unsigned test_random(unsigned *seed, unsigned below)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (unsigned)((unsigned long)*seed * below >> 32);
+}
+
+#endif
