@@ -11,7 +11,7 @@
  * Promise   up the tree goes: the end has begun, with which code, my part of the tree has ended; down goes:
  *           the code is settled, ask who is left (aq_ending_agreed()), the whole job has ended.
  *           A neighbour whose processes are all gone is noticed within about a second, because the kernel
- *           of its host refuses datagrams then. One that was heard before and then is silent for
+ *           of its host refuses datagrams then; a refusal counts if it quotes one of our last. One that was heard before and then is silent for
  *           GASNET_HOST_TIMEOUT (unplugged, no power; or a debugger has stopped the rank that speaks for
  *           it) is lost, too; neighbours speak four times as often, at least every second
  * Uses      aq_ending.h; sockets. Hosts must be of one byte order

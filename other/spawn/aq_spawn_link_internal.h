@@ -34,6 +34,7 @@ struct aq_link_end {
     struct aq_link_note heard, said;
     uint64_t sent_ns, heard_ns; /* 0: never */
     uint64_t sent, heard_serial; /* datagrams are numbered: one recorded and sent again is old */
+    uint64_t refused_serial;     /* of ours, the last that was refused */
     uint32_t host;
     uint32_t heard_version;
     uint32_t version;   /* of said */

@@ -25,6 +25,7 @@
 
 #define AQ_LINK_MAGIC 0x61716c31u /* "aql1" */
 #define AQ_LINK_AT_ONCE 256       /* datagrams; a flood must not keep the minder from all else */
+#define AQ_LINK_QUOTED 4 /* datagrams sent since, for a refusal to be news */
 
 struct aq_link_packet {
     uint32_t magic;
@@ -267,7 +268,7 @@ void aq_link_send(struct aq_link_end *end)
     p.to = end->host;
     p.version = end->version;
     p.confirms = end->heard_version;
-    p.wants = end->confirmed != end->version;
+    p.wants = end->confirmed != end->version || end->refused > 0; /* who is there answers */
     p.serial = ++end->sent;
     p.note = end->said;
     gethostname(p.name, sizeof(p.name) - 1);
@@ -287,11 +288,11 @@ static struct aq_link_end *aq_link_find(uint32_t host)
     return NULL;
 }
 
-static bool aq_link_genuine(const struct aq_link_packet *p, ssize_t len)
+static bool aq_link_genuine(const struct aq_link_packet *p, ssize_t len, uint32_t from, uint32_t to)
 {
     uint64_t hash[2];
 
-    if (len != sizeof(*p) || p->magic != AQ_LINK_MAGIC || p->to != aq_link_me.info->host_index)
+    if (len != sizeof(*p) || p->magic != AQ_LINK_MAGIC || p->from != from || p->to != to)
         return false;
     aq_link_hash(p, hash);
     return ((hash[0] ^ p->hash[0]) | (hash[1] ^ p->hash[1])) == 0;
@@ -335,20 +336,31 @@ static struct sockaddr_in6 aq_link_address(const struct sockaddr_storage *from)
     return sa;
 }
 
-/* one entry of the socket's error queue: the address that something was sent to, and what came of it */
+/* Anybody can forge a refusal, but not the datagram that it quotes: one of the last that we have sent to a
+ * neighbour. Each counts once. */
+static void aq_link_refused(const struct aq_link_packet *quoted)
+{
+    struct aq_link_end *end = aq_link_find(quoted->to);
+
+    if (end == NULL || quoted->serial <= end->refused_serial || quoted->serial + AQ_LINK_QUOTED < end->sent)
+        return;
+    end->refused_serial = quoted->serial;
+    end->refused += end->addr.sin6_family != 0;
+}
+
+/* One entry of the socket's error queue: what was sent, and what came of it. */
 static bool aq_link_receive_refusal(void)
 {
     struct aq_link_packet p;
-    struct sockaddr_storage to;
-    struct sockaddr_in6 sa;
     char control[512];
     struct iovec iov = {&p, sizeof(p)};
-    struct msghdr msg = {.msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = &iov, .msg_iovlen = 1,
-                         .msg_control = control, .msg_controllen = sizeof(control)};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+                         .msg_controllen = sizeof(control)};
     bool refused = false;
+    ssize_t got;
 
-    memset(&to, 0, sizeof(to));
-    if (recvmsg(aq_link_me.fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+    got = recvmsg(aq_link_me.fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT);
+    if (got < 0)
         return false;
     for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c != NULL; c = CMSG_NXTHDR(&msg, c)) {
         struct sock_extended_err err;
@@ -359,13 +371,8 @@ static bool aq_link_receive_refusal(void)
         memcpy(&err, CMSG_DATA(c), sizeof(err));
         refused = refused || err.ee_errno == ECONNREFUSED;
     }
-    sa = aq_link_address(&to);
-    for (uint32_t i = 0; i < aq_link_me.area->count && refused; i++) {
-        struct aq_link_end *end = &aq_link_me.area->end[i];
-
-        end->refused += end->addr.sin6_family != 0 && end->addr.sin6_port == sa.sin6_port &&
-                        IN6_ARE_ADDR_EQUAL(&end->addr.sin6_addr, &sa.sin6_addr);
-    }
+    if (refused && aq_link_genuine(&p, got, aq_link_me.info->host_index, p.to))
+        aq_link_refused(&p);
     return true;
 }
 
@@ -385,7 +392,7 @@ void aq_link_receive(void)
         if (got < 0 && errno == EAGAIN)
             return;
         failures += got < 0;
-        if (aq_link_genuine(&p, got)) {
+        if (aq_link_genuine(&p, got, p.from, aq_link_me.info->host_index)) {
             struct sockaddr_in6 sa = aq_link_address(&from);
 
             aq_link_take(&p, &sa);

@@ -332,6 +332,56 @@ static void test_stranger(void **state)
     finish(3, pids, UINT32_MAX, 7);
 }
 
+static uint16_t checksum(const uint8_t *bytes, size_t len)
+{
+    uint32_t sum = 0;
+
+    for (size_t i = 0; i < len; i += 2)
+        sum += (uint32_t)bytes[i] << 8 | bytes[i + 1];
+    sum = (sum & 0xffff) + (sum >> 16);
+    return (uint16_t)~(sum + (sum >> 16));
+}
+
+/* "Port unreachable", about a datagram from one port to another, both of this host. */
+static void forge_refusal(int raw, unsigned from, unsigned to)
+{
+    struct sockaddr_in local = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    uint8_t icmp[8 + 20 + 8 + 64] = {3, 3}, *ip = icmp + 8, *udp = ip + 20;
+    uint16_t sum;
+
+    memcpy(ip, (uint8_t[]){0x45, 0, 0, 92, 0, 0, 0, 0, 64, IPPROTO_UDP}, 10);
+    memcpy(ip + 12, &local.sin_addr, 4);
+    memcpy(ip + 16, &local.sin_addr, 4);
+    memcpy(udp, (uint8_t[]){(uint8_t)(from >> 8), (uint8_t)from, (uint8_t)(to >> 8), (uint8_t)to, 0, 72}, 6);
+    sum = htons(checksum(icmp, sizeof(icmp)));
+    memcpy(icmp + 2, &sum, sizeof(sum));
+    assert_int_equal(sendto(raw, icmp, sizeof(icmp), 0, (struct sockaddr *)&local, sizeof(local)), sizeof(icmp));
+}
+
+/* Refusals of what was never sent lose no host, however many. */
+static void test_forged_refusals(void **state)
+{
+    const int raw = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP);
+    pid_t pids[HOSTS];
+    unsigned port[2];
+
+    (void)state;
+    if (raw < 0)
+        skip(); /* not root */
+    start(2, pids);
+    wait_whole(2);
+    for (unsigned h = 0; h < 2; h++)
+        assert_int_equal(sscanf(common->card[h], "%*s %u", &port[h]), 1);
+    for (int i = 0; i < 200; i++) {
+        forge_refusal(raw, port[0], port[1]);
+        forge_refusal(raw, port[1], port[0]);
+        usleep(1000);
+    }
+    close(raw);
+    atomic_store_explicit(&common->exits, 1, memory_order_relaxed);
+    finish(2, pids, HOSTS, 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,6 +391,7 @@ int main(void)
         cmocka_unit_test(test_silent),
         cmocka_unit_test(test_pause),
         cmocka_unit_test(test_stranger),
+        cmocka_unit_test(test_forged_refusals),
         cmocka_unit_test(test_replay),
     };
 
