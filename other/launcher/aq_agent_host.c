@@ -18,7 +18,6 @@
 #include "aq_config.h"
 #include "other/launcher/aq_agent.h"
 
-#define AQ_HOST_LINK_FD  104   /* what the first rank inherits, beside its other descriptors */
 #define AQ_HOST_AT_ONCE  16    /* ranks started in one turn */
 #define AQ_HOST_SETUP_MS 60000 /* somebody runs us by hand? */
 
@@ -244,8 +243,7 @@ static void aq_host_open(struct aq_node *n, struct aq_start *s)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
         aq_launch_error(n->lo, "socketpair: %s", strerror(errno));
     n->local_fd = pair[0];
-    s->link_fd = fcntl(pair[1], F_DUPFD_CLOEXEC, AQ_HOST_LINK_FD);
-    close(pair[1]);
+    s->link_fd = aq_launch_high_fd(n->lo, pair[1]);
     s->sv.board->link_fd = s->link_fd;
 }
 

@@ -135,6 +135,12 @@ struct aq_start {
  */
 void aq_start_open(struct aq_start *s, const struct aq_launch *lo);
 
+/**
+ * aq_launch_high_fd - give a descriptor that ranks inherit a number clear of shell scripts', which use low ones, if
+ * ulimit -n allows; close-on-exec. fd is closed; ends the process if there is no other.
+ */
+int aq_launch_high_fd(const struct aq_launch *lo, int fd);
+
 /** aq_start_slot - start the rank of a slot. Returns 0, or errno: of execve if s->exec_error is set, else of vfork. */
 int aq_start_slot(struct aq_start *s, uint32_t slot);
 

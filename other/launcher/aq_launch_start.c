@@ -115,8 +115,7 @@ void aq_launch_check(const struct aq_launch *lo)
             lo->conduit);
 }
 
-/* Ranks inherit these; they make them close-on-exec. Low numbers belong to shell scripts. */
-static int aq_launch_high_fd(const struct aq_launch *lo, int fd)
+int aq_launch_high_fd(const struct aq_launch *lo, int fd)
 {
     int high = fcntl(fd, F_DUPFD_CLOEXEC, AQ_LAUNCH_FD);
 

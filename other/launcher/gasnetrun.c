@@ -38,6 +38,7 @@ int main(int argc, char **argv)
     static struct aq_launch lo;
     int code;
 
+    aq_supervise_standard_fds();
     if (argc > 1 && strcmp(argv[1], AQ_AGENT_WORD) == 0)
         return aq_agent_main();
     if (argc > 2 && strcmp(argv[1], AQ_WORKER_WORD) == 0)

@@ -24,6 +24,7 @@
 #include "other/spawn/aq_fdpass.h"
 #include "other/spawn/aq_spawn_console.h"
 #include "other/spawn/aq_spawn_provider.h"
+#include "other/spawn/aq_supervise.h"
 
 #define AQ_SPAWN_PASS_MS 60000 /* far longer than any start takes */
 #define AQ_SPAWN_FD_CARDS 3    /* slot of aq_spawn_host_fd() */
@@ -247,6 +248,7 @@ int aq_spawn_init(int *argc, char ***argv, const char *conduit, const struct aq_
     unsigned cores;
     int rc;
 
+    aq_supervise_standard_fds();
     for (int i = 0; i < AQ_BOARD_HOST_FDS; i++)
         st->host_fd[i] = -1;
     st->provider = own;

@@ -89,8 +89,7 @@ static void aq_supervise_spared_gone(struct aq_supervise *sv, pid_t pid)
             sv->spared[i] = 0;
 }
 
-/* Started with a standard descriptor closed? Then our files must not take its number. */
-static void aq_supervise_standard_fds(void)
+void aq_supervise_standard_fds(void)
 {
     int fd;
 
@@ -167,10 +166,9 @@ void aq_supervise_say_fork_failed(struct aq_supervise *sv, uint32_t slot, int er
             slot, sv->board->size,
             lim.rlim_cur == RLIM_INFINITY ? (intmax_t)-1 : (intmax_t)lim.rlim_cur);
     else
-        aq_ending_say("FATAL ERROR",
-                      "only %u of %u ranks could be started: %s; ask for fewer ranks or free "
-                      "memory",
-                      slot, sv->board->size, strerror(error));
+        aq_ending_say("FATAL ERROR", "only %u of %u ranks could be started: %s; ask for fewer ranks or %s", slot,
+                      sv->board->size, strerror(error),
+                      error == EMFILE || error == ENFILE ? "raise ulimit -n" : "free memory");
 }
 
 int aq_supervise_fork_failed(struct aq_supervise *sv, uint32_t slot, int error)

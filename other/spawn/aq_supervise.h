@@ -50,6 +50,9 @@ struct aq_supervise {
     bool stop_too;                /* SIGTSTP comes to io->signalled() as well */
 };
 
+/** aq_supervise_standard_fds - started with descriptor 0, 1 or 2 closed? Then no file of ours takes its number. */
+void aq_supervise_standard_fds(void);
+
 /**
  * aq_supervise_open - make the board for size ranks, block the signals to be read from signal_fd.
  * Those that end a job (HUP, INT, QUIT, TERM) are left alone where they are ignored: nohup and

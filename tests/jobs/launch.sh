@@ -204,6 +204,21 @@ ranks 2 "" "two ranks"
 ends 0 "gasnetrun_udp with GASNET_SPAWNFN=L and hosts" env GASNET_SPAWNFN=L SSH_SERVERS='no.such.host' "$build/gasnetrun_udp" -n 2 "$prog"
 unset SSH_CMD
 
+# few descriptors are enough, or named as what lacks
+small="ulimit -n 24; SSH_CMD='$work/remote' exec '$build/gasnetrun_udp' -H h1,h2 -n 3 '$prog'"
+ends 0 "agents and ranks with 24 descriptors each" sh -c "$small"
+ends 1 "with 16" sh -c "$(echo "$small" | sed s/24/16/)"
+says err "raise ulimit -n" "the message says what to raise"
+
+# --- descriptors 0, 1 and 2 closed: no file of the library's takes their places ---
+for how in L S C; do
+    ends 5 "SPAWNFN=$how with descriptors 0, 1 and 2 closed" env GASNET_SPAWNFN=$how SSH_CMD="$work/remote" SSH_SERVERS='h1 h2' \
+        CSPAWN_CMD='%C & %C & wait' GASNET_TMPDIR="$work" sh -c "exec '$prog' 2 all 5 <&- >&- 2>&-"
+done
+GASNET_TRACEFILE="$work/closed.json" "$build/tests/jobs/exit_case-par" 0 >&-
+[ -s "$work/closed.json" ] && ! grep -q "^ready" "$work/closed.json"
+result $? "a rank by itself, too"
+
 # --- SPAWNFN=C: the command starts the workers here ---
 export GASNET_TMPDIR="$work/shared" GASNET_SPAWNFN=C
 mkdir "$work/shared"
