@@ -92,6 +92,9 @@ struct aq_conduit_ops {
     /* Collective, once the client's attach hook has run on the segment: for what touches its pages, such as registering
      * them with a device. AQ_OK, or negative on every process, logged. NULL: nothing to do. */
     int (*segment_ready)(void);
+    /* Collective: the attach is refused after all. Give back what segment_attach and segment_ready have
+     * taken, if they have come so far. NULL: what was taken stays, and nobody names it. */
+    void (*segment_detach)(void);
     /* This process binds [addr, addr+size) to a further endpoint: from now on others may aim put and
      * get at it. NULL: nothing to prepare. AQ_OK or negative, logged. */
     int (*segment_bind)(void *addr, uintptr_t size);

@@ -218,6 +218,56 @@ static int aq_segment_check_attach(gex_TM_t tm, uintptr_t size)
     return AQ_OK;
 }
 
+/* The ranks attach together or not at all. Their exchanges serve no messages: everybody comes first. */
+static int aq_segment_agree(int mine)
+{
+    int *all = malloc(aq_job.size * sizeof(*all));
+    int rc = mine;
+
+    if (all == NULL)
+        aq_fatal("gex_Segment_Attach: no memory for %u ranks", aq_job.size); /* others wait for us */
+    aq_upcall_barrier();
+    if (aq_job_allgather(&mine, sizeof(mine), all) != AQ_OK)
+        rc = AQ_ERR_SYS;
+    for (gex_Rank_t rank = 0; rc == AQ_OK && rank < aq_job.size; rank++)
+        if (all[rank] != AQ_OK)
+            rc = aq_fail(AQ_ERR_RESOURCE, "gex_Segment_Attach: refused at rank %u, which says why", rank);
+    free(all);
+    return rc;
+}
+
+/* AQ_OK, or negative on every rank. */
+static int aq_segment_take(uintptr_t size)
+{
+    const int rc = aq_job.conduit->segment_attach(size, &aq_job.segment.base);
+
+    if (rc != AQ_OK)
+        return rc;
+    aq_segment_set_size(&aq_job.segment, size);
+    aq_job.attached = true;
+    aq_tm_segments_came();
+    /* release: pairs with the acquire in gex_EP_QuerySegment() */
+    atomic_store_explicit(&aq_job.ep.segment, &aq_job.segment, memory_order_release);
+    if (gasnet_client_attach_hook != NULL)
+        gasnet_client_attach_hook(aq_job.segment.base, size);
+    return aq_job.conduit->segment_ready != NULL ? aq_job.conduit->segment_ready() : AQ_OK;
+}
+
+/* All is as it was before: the client may try again, with less. */
+static void aq_segment_give_back(void)
+{
+    /* relaxed: no other thread uses a segment that is not attached */
+    atomic_store_explicit(&aq_job.ep.segment, NULL, memory_order_relaxed);
+    aq_job.attached = false;
+    aq_segment_set_size(&aq_job.segment, 0);
+    for (gex_Rank_t rank = 0; rank < aq_job.size; rank++) {
+        aq_job.bound[rank] = (struct aq_bound){ NULL, 0 };
+        aq_job.map[rank] = AQ_NOT_MAPPED;
+    }
+    aq_tm_segments_came();
+    if (aq_job.conduit->segment_detach != NULL)
+        aq_job.conduit->segment_detach();
+}
 #endif
 
 int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
@@ -227,36 +277,24 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
 #if GASNET_SEGMENT_EVERYTHING
     (void)tm, (void)size;
     *segment_p = GEX_SEGMENT_INVALID;
-    aq_upcall_barrier();
-    return GASNET_OK;
 #else
     int rc;
 
 #if GASNET_DEBUG
     aq_thread_check_main("gex_Segment_Attach");
 #endif
-    rc = aq_segment_check_attach(tm, size);
-    /* the exchanges of an attach serve no messages: everybody comes first */
-    if (rc == AQ_OK)
-        aq_upcall_barrier();
-    if (rc == AQ_OK)
-        rc = aq_job.conduit->segment_attach(size, &aq_job.segment.base);
+    rc = aq_segment_agree(aq_segment_check_attach(tm, size));
     if (rc != AQ_OK)
         return aq_rc_to_gasnet(rc);
-    aq_segment_set_size(&aq_job.segment, size);
-    aq_job.attached = true;
-    aq_tm_segments_came();
-    atomic_store_explicit(&aq_job.ep.segment, &aq_job.segment, memory_order_release);
-    if (gasnet_client_attach_hook != NULL)
-        gasnet_client_attach_hook(aq_job.segment.base, size);
-    if (aq_job.conduit->segment_ready != NULL)
-        rc = aq_job.conduit->segment_ready();
-    if (rc != AQ_OK)
+    rc = aq_segment_take(size);
+    if (rc != AQ_OK) {
+        aq_segment_give_back();
         return aq_rc_to_gasnet(rc);
+    }
     *segment_p = (gex_Segment_t)(void *)&aq_job.segment;
+#endif
     aq_upcall_barrier();
     return GASNET_OK;
-#endif
 }
 
 /* --- making and destroying others --- */

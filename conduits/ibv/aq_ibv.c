@@ -276,6 +276,7 @@ const struct aq_conduit_ops aq_ibv_conduit = {
     .init = aq_ibv_init,
     .segment_attach = aq_ibv_segment_attach,
     .segment_ready = aq_ibv_segment_ready,
+    .segment_detach = aq_ibv_segment_detach,
     .segment_bind = aq_ibv_segment_bind,
     .exit = aq_ibv_exit,
     .am_send = aq_ibv_am_send,

@@ -20,6 +20,7 @@
 #include "other/shm/aq_shm.h"
 
 struct aq_ibv_own aq_ibv_own;
+static struct ibv_mr *aq_ibv_segment_mrs[AQ_IBV_RAILS];
 static uint32_t *aq_ibv_rkeys; /* [rank * AQ_IBV_RAILS + rail] */
 static bool aq_ibv_atomics;    /* every rank's device has them, and nobody declined */
 
@@ -50,7 +51,7 @@ static void aq_ibv_segment_register(struct aq_ibv_segment_card *card)
     const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ
                        | IBV_ACCESS_REMOTE_ATOMIC;
     const struct aq_bound bound = aq_job.bound[aq_job.rank];
-    struct ibv_mr *mrs[AQ_IBV_RAILS] = { NULL };
+    struct ibv_mr **mrs = aq_ibv_segment_mrs;
 
     memset(card, 0, sizeof(*card));
     card->atomics = aq_env_choice(AQ_ENV_AQ_IBV_ATOMICS) == 0
@@ -90,6 +91,16 @@ int aq_ibv_segment_ready(void)
     }
     free(all);
     return rc;
+}
+
+void aq_ibv_segment_detach(void)
+{
+    aq_ibv_unregister(aq_ibv_segment_mrs);
+    memset(&aq_ibv_own, 0, sizeof(aq_ibv_own));
+    aq_ibv_atomics = false;
+    free(aq_ibv_rkeys);
+    aq_ibv_rkeys = NULL;
+    aq_shm_segment_detach();
 }
 
 bool aq_ibv_remote_key(gex_Rank_t jobrank, uint32_t rail, const void *addr, size_t nbytes, uint32_t *rkey_out)

@@ -172,6 +172,7 @@ static inline bool aq_ibv_local_own(const void *addr, size_t nbytes, struct aq_i
 
 /* The table's entries for what comes after the client's attach hook, and for atomic domains (aq_ibv_atomic.c). */
 int aq_ibv_segment_ready(void);
+void aq_ibv_segment_detach(void);
 bool aq_ibv_ad_serves(gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags);
 int aq_ibv_ad_op(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result_p, void *tgt_addr, gex_OP_t opcode,
                  uint64_t operand1, uint64_t operand2, gex_Flags_t flags);

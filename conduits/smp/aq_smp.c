@@ -56,6 +56,7 @@ const struct aq_conduit_ops aq_smp_conduit = {
     .probe = aq_smp_probe,
     .init = aq_smp_init,
     .segment_attach = aq_shm_segment_attach,
+    .segment_detach = aq_shm_segment_detach,
     .segment_bind = aq_shm_cma_allow,
     .am_send = aq_shm_am_send,
     .am_short = aq_shm_am_short,

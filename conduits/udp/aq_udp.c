@@ -337,6 +337,7 @@ const struct aq_conduit_ops aq_udp_conduit = {
     .probe = aq_udp_probe,
     .init = aq_udp_init,
     .segment_attach = aq_shm_segment_attach,
+    .segment_detach = aq_shm_segment_detach,
     .segment_bind = aq_shm_cma_allow,
     .exit = aq_udp_exit,
     .am_send = aq_udp_am_send,

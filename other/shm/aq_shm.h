@@ -187,6 +187,8 @@ int aq_shm_init(void);
 /* Collective over the job: allocate this rank's segment, map those of the neighborhood, fill
  * aq_job.bound for everybody. */
 int aq_shm_segment_attach(uintptr_t size, void **base_out);
+/* Unmap what was attached, if anything was. */
+void aq_shm_segment_detach(void);
 /* Index of a jobrank among the ranks of this neighborhood, or UINT32_MAX. */
 uint32_t aq_shm_find_local(gex_Rank_t jobrank);
 

@@ -7,7 +7,7 @@
  * pages come into being where and when the client first writes to them. A rank whose neighborhood is itself alone
  * has memory of its own instead, which can be of transparent huge pages.
  *
- * Uses      other/spawn (memory file, exchange). SPDX-License-Identifier: BSD-3-Clause
+ * Owns      the mapping. Uses other/spawn (memory file, exchange). SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -27,6 +27,12 @@
 
 #define AQ_SHM_FD_SEGMENTS 1 /* slots of aq_spawn_host_fd() */
 #define AQ_SHM_FD_HUGE 2
+
+/* The segments of this neighborhood; NULL: none. */
+static struct {
+    char *base;
+    uint64_t bytes;
+} aq_shm_mapped;
 
 /* What each rank tells the others about its segment. */
 struct aq_shm_wish {
@@ -82,7 +88,18 @@ static void aq_shm_lay_out(const struct aq_shm_wish *all, struct aq_shm_plan *pl
     plan->file_bytes = aq_round_up(at, AQ_HUGE_PAGE);
 }
 
-/* The file, sized by the first rank of the host. */
+static int aq_shm_check_limits(uint64_t bytes)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes)
+        return aq_fail(AQ_ERR_RESOURCE, "segments of %.1f MB on this host exceed the file size limit "
+                       "of %.1f MB; raise it with: ulimit -f unlimited", (double)bytes / 1048576,
+                       (double)limit.rlim_cur / 1048576);
+    return AQ_OK;
+}
+
+/* The file, sized by the first rank of the host. All ranks take part, whatever their limits are. */
 static int aq_shm_segment_file(uint64_t bytes, bool huge, int *fd_out)
 {
     const int fd = huge ? aq_spawn_host_fd(AQ_SHM_FD_HUGE, MFD_HUGETLB)
@@ -92,6 +109,10 @@ static int aq_shm_segment_file(uint64_t bytes, bool huge, int *fd_out)
         return huge ? AQ_ERR_SYS
                     : aq_fail(AQ_ERR_SYS, "the ranks of this host could not share a memory file: %s",
                               strerror(-fd));
+    if (aq_shm_check_limits(bytes) != AQ_OK) {
+        close(fd);
+        return AQ_ERR_RESOURCE;
+    }
     if (aq_job.host_index == 0 && ftruncate(fd, (off_t)bytes) != 0) {
         const int error = errno;
 
@@ -133,34 +154,22 @@ static int aq_shm_map_segments(int fd, const struct aq_shm_plan *plan, bool huge
     return AQ_OK;
 }
 
-static int aq_shm_check_limits(uint64_t bytes)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes)
-        return aq_fail(AQ_ERR_RESOURCE, "segments of %.1f MB on this host exceed the file size limit "
-                       "of %.1f MB; raise it with: ulimit -f unlimited", (double)bytes / 1048576,
-                       (double)limit.rlim_cur / 1048576);
-    return AQ_OK;
-}
-
 /* Make the file and map my part of it, with reserved huge pages or without: AQ_OK only if all ranks
  * of the host have done it. */
 static int aq_shm_segment_try(const struct aq_shm_plan *plan, bool huge, char **base_out)
 {
     int *failed = malloc(aq_job.host_size * sizeof(*failed));
-    int fd = -1, mine = AQ_ERR_NOMEM, rc;
+    int fd = -1, mine, rc;
     char *base = NULL;
 
-    if (failed != NULL)
-        mine = aq_shm_check_limits(plan->file_bytes);
-    if (mine == AQ_OK)
-        mine = aq_shm_segment_file(plan->file_bytes, huge, &fd);
+    if (failed == NULL)
+        aq_fatal("no memory for the %u ranks of this host", aq_job.host_size); /* others wait */
+    mine = aq_shm_segment_file(plan->file_bytes, huge, &fd);
     if (mine == AQ_OK) {
         mine = aq_shm_map_segments(fd, plan, huge, &base);
         close(fd);
     }
-    rc = failed == NULL ? mine : aq_spawn_host_allgather(&mine, sizeof(mine), failed);
+    rc = aq_spawn_host_allgather(&mine, sizeof(mine), failed);
     for (gex_Rank_t i = 0; rc == AQ_OK && i < aq_job.host_size; i++)
         if (failed[i] != AQ_OK)
             rc = AQ_ERR_RESOURCE; /* who it was has said why */
@@ -194,6 +203,13 @@ static int aq_shm_exchange_bases(char *base, const struct aq_shm_plan *plan, con
     return rc;
 }
 
+void aq_shm_segment_detach(void)
+{
+    if (aq_shm_mapped.base != NULL)
+        munmap(aq_shm_mapped.base, aq_shm_mapped.bytes);
+    aq_shm_mapped.base = NULL;
+}
+
 int aq_shm_segment_attach(uintptr_t size, void **base_out)
 {
     struct aq_shm_wish mine = { size, aq_shm_huge_free() };
@@ -216,10 +232,12 @@ int aq_shm_segment_attach(uintptr_t size, void **base_out)
     rc = aq_shm_exchange_bases(base, &plan, all);
     if (mapped != AQ_OK)
         rc = mapped;
+    aq_shm_mapped.base = base;
+    aq_shm_mapped.bytes = plan.bytes;
     if (rc == AQ_OK)
         *base_out = base + plan.offset[aq_shm.me];
-    else if (base != NULL)
-        munmap(base, plan.bytes);
+    else
+        aq_shm_segment_detach();
 free_tables:
     free(plan.offset);
     free(all);

@@ -1,10 +1,12 @@
 /*
- * test_seg_attach.c - segments of different sizes, size limits, both bound-segment queries before and
+ * test_seg_attach.c - attaches that are refused at one rank; segments of different sizes, size limits, both bound-segment queries before and
  * after attach, the segment table, and that the memory is really there and shared.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, segments.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
+
+#include <sys/resource.h>
 
 enum { H_ASK = AQ_TEST_FREE, H_OK };
 
@@ -69,6 +71,43 @@ static void before_attach(void)
     AQ_CHECK(gex_EP_QueryBoundSegmentNB(aq_test_tm, aq_test_me, &owner, &local, &size,
                                         GEX_FLAG_IMMEDIATE) == GEX_EVENT_INVALID);
     AQ_CHECK_EQ(size, 0);
+}
+
+static void check_refused(int mine, int expected)
+{
+    void *owner = &agreed;
+    gex_Rank_t r;
+
+    AQ_CHECK_EQ(mine, expected);
+    AQ_CHECK(gex_EP_QuerySegment(aq_test_ep) == GEX_SEGMENT_INVALID);
+    for (r = 0; r < aq_test_n; r++)
+        AQ_CHECK(gex_Segment_QueryBound(aq_test_tm, r, &owner, NULL, NULL) != 0);
+    AQ_CHECK_PTR(owner, &agreed);
+    aq_test_barrier();
+}
+
+/* One rank asks for what cannot be, or finds late that its process may not have it. */
+static void refused(void)
+{
+    const gex_Rank_t odd_one = aq_test_n - 1;
+    const bool mine = aq_test_me == odd_one;
+    struct rlimit limit, less;
+    gex_Segment_t segment = GEX_SEGMENT_INVALID;
+    int rc;
+
+    rule("core 11.3: an attach that is refused at one rank is refused at all, and leaves no trace");
+    gex_System_SetVerboseErrors(0);
+    rc = gex_Segment_Attach(&segment, aq_test_tm, GASNET_PAGESIZE * 4 + (mine ? 100 : 0));
+    check_refused(rc, mine ? GASNET_ERR_BAD_ARG : GASNET_ERR_RESOURCE);
+    AQ_CHECK_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    less = limit;
+    less.rlim_cur = 4096;
+    AQ_CHECK(!mine || setrlimit(RLIMIT_FSIZE, &less) == 0);
+    rc = gex_Segment_Attach(&segment, aq_test_tm, GASNET_PAGESIZE * 16);
+    AQ_CHECK(!mine || setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    check_refused(rc, GASNET_ERR_RESOURCE);
+    AQ_CHECK(segment == GEX_SEGMENT_INVALID);
+    gex_System_SetVerboseErrors(1);
 }
 
 static void check_peer(gex_TM_t tm, gex_Rank_t r)
@@ -156,6 +195,7 @@ int main(int argc, char **argv)
 #endif
     aq_test_handlers(table, AQ_LENGTH(table));
     before_attach();
+    refused();
     aq_test_barrier();
     top = gasnet_getMaxLocalSegmentSize();
     rule("core 11.3: attach: different sizes on different ranks, one page upwards");
