@@ -25,10 +25,21 @@ static int me, nproc, failures;
     } while (0)
 #define CHECK_EQ(a, b) CHECK((a) == (b), "%ld and %ld", (long)(a), (long)(b))
 
+/* With the argument "threads" the program tells MPI that threads call it: the library's may then. */
+static inline int test_threads(int argc, char **argv)
+{
+    return argc > 1 && strcmp(argv[1], "threads") == 0;
+}
+
 static inline void test_start(int *argc, char ***argv)
 {
+    int level;
+
     setvbuf(stdout, NULL, _IOLBF, 0);
-    MPI_Init(argc, argv);
+    if (test_threads(*argc, *argv))
+        MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &level);
+    else
+        MPI_Init(argc, argv);
     ARMCI_Init_args(argc, argv);
     me = armci_msg_me();
     nproc = armci_msg_nproc();

@@ -21,6 +21,7 @@ cd "$work" || exit 1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 unset GASNET_CONDUIT GASNET_SUPERNODE_MAXSIZE
 pkg() { PKG_CONFIG_PATH="$tree/lib/pkgconfig" pkg-config "$@"; }
+libs_of_archive() { sed -n "s/^Libs.private: //p" "$tree/lib/pkgconfig/armci.pc"; }
 
 # settings CONDUIT: ranks share memory over smp, and none over the others
 settings()
@@ -53,11 +54,48 @@ builds()
         -Wl,-rpath,"$tree/lib" -lpthread
 }
 
-for program in transfers; do
+# ends WAY STATUS WORDS: the job ends with STATUS (any but 0 for -) within seconds, and says WORDS.
+ends()
+{
+    # shellcheck disable=SC2046
+    env $(settings smp) timeout -k 5 20 "$MPIRUN" -n 3 ./ends "$1" >"$work/run" 2>&1
+    status=$?
+    cat "$work/run"
+    echo "exit status $status"
+    case $2 in
+    -) [ $status != 0 ] && [ $status != 124 ] ;;
+    *) [ $status = "$2" ] ;;
+    esac && grep -q "$3" "$work/run"
+}
+
+for program in transfers handles memory sync messages; do
     builds $program
-    check "$program, 1 rank" right smp 1 "./$program"
+    case $program in sync | messages) check "$program, 1 rank" right smp 1 "./$program" ;; esac
     for conduit in smp udp mpi; do
         check "$program, 3 ranks, $conduit" right $conduit 3 "./$program"
     done
 done
+check "sync, 4 ranks on 2 hosts in name, udp" \
+    right udp 4 env GASNET_SUPERNODE_MAXSIZE=2 ./sync
+check "sync, 3 ranks, mpi, with threads" right mpi 3 ./sync threads
+builds procedures
+for conduit in smp udp mpi; do
+    check "procedures, 3 ranks, $conduit" right $conduit 3 ./procedures threads
+done
+builds twins
+check "twins" right smp 2 ./twins
+# shellcheck disable=SC2046
+check "twins builds with the archive" "$MPICC" twins.c -o twins-static -I"$tree/include" \
+    "$tree/lib/libarmci.a" $(libs_of_archive)
+check "twins, with the archive" right smp 2 ./twins-static
+
+builds ends
+check "a rank that stays longer than the others" right smp 3 ./ends late
+check "ARMCI_Error" ends error 7 'rank 2: enough of this (7)'
+check "a rank that does not exist" ends rank 1 'ARMCI_Fence: there is no rank 3; there are 0 to 2'
+check "mutexes that do not exist" ends mutex 1 'ARMCI_Lock: there are no mutexes'
+check "an operation that does not exist" ends operation 1 'ARMCI_Rmw: 5 is no operation'
+check "a failed assertion" ends assertion - 'assertion failed: me < 0'
+check "half of the ranks" ends half 1 'ARMCI over a part of the ranks is not supported'
+check "no process is left" tap_gone
 tap_end

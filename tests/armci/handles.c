@@ -1,0 +1,204 @@
+/*
+ * handles.c - non-blocking calls: explicit, implicit and aggregate handles, values, reuse, many in
+ * flight.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "armci_test.h"
+
+#define N 2000
+
+static void *base[1024];
+static double *mine;
+static int right, left;
+
+static double *there(int proc)
+{
+    return base[proc];
+}
+
+static void set_mine(double value)
+{
+    for (int i = 0; i < N; i++)
+        mine[i] = value;
+    ARMCI_Barrier();
+}
+
+static void check_mine(const char *what, double (*want)(int))
+{
+    ARMCI_Barrier();
+    for (int i = 0; i < N; i++)
+        CHECK(mine[i] == want(i), "%s: element %d is %g, not %g", what, i, mine[i], want(i));
+    ARMCI_Barrier();
+}
+
+static double from_left(int i)
+{
+    return left * 10000.0 + i;
+}
+
+/* Each on a handle of its own, which its wait leaves ready for another use. */
+static void explicit_handles(void)
+{
+    static armci_hdl_t handles[N];
+    double values[N];
+
+    set_mine(-1);
+    for (int i = 0; i < N; i++) {
+        values[i] = me * 10000.0 + i;
+        if (i % 2 == 0)
+            ARMCI_INIT_HANDLE(handles + i);
+        else
+            ARMCI_INIT_HANDLE(&handles[i]);
+        ARMCI_NbPut(&values[i], there(right) + i, sizeof(double), right, &handles[i]);
+    }
+    for (int i = N - 1; i >= 0; i--)
+        CHECK_EQ(ARMCI_Wait(&handles[i]), 0);
+    check_mine("explicit handles", from_left);
+    for (int i = 0; i < N; i++)
+        CHECK_EQ(ARMCI_NbGet(there(left) + i, &values[i], sizeof(double), left, &handles[i]), 0);
+    for (int i = 0; i < N; i++)
+        while (ARMCI_Test(&handles[i]) != 0)
+            continue;
+    CHECK_EQ(ARMCI_Test(&handles[0]), 0);
+    CHECK_EQ(ARMCI_Wait(&handles[0]), 0);
+    for (int i = 0; i < N; i++)
+        CHECK_EQ(values[i], ((left + nproc - 1) % nproc) * 10000.0 + i);
+    ARMCI_Barrier();
+}
+
+/* Several on one handle, of any kind; a barrier completes what nobody has waited for. */
+static void several_on_one(void)
+{
+    double values[N], back[N], one = 1;
+    int strides[1] = {2 * sizeof(double)}, count[2] = {sizeof(double), N / 2};
+    armci_hdl_t handle;
+
+    set_mine(-1);
+    for (int i = 0; i < N; i++)
+        values[i] = me * 10000.0 + i;
+    ARMCI_INIT_HANDLE(&handle);
+    ARMCI_NbPutS(values, strides, there(right), strides, count, 1, right, &handle);
+    ARMCI_NbPutS(values + 1, strides, there(right) + 1, strides, count, 1, right, &handle);
+    ARMCI_NbGet(there(me), back, sizeof(double), me, &handle);
+    ARMCI_Wait(&handle);
+    check_mine("several on one handle", from_left);
+    ARMCI_NbAcc(ARMCI_ACC_DBL, &one, values, there(right), sizeof(values), right, &handle);
+    ARMCI_Barrier();
+    CHECK_EQ(ARMCI_Wait(&handle), 0);
+    for (int i = 0; i < N; i++)
+        CHECK_EQ(mine[i], 2 * from_left(i));
+    ARMCI_Barrier();
+}
+
+/* The lists of a vector call may be written to as soon as it has returned. */
+static void implicit_handle(void)
+{
+    double values[N];
+    void *src[N / 4], *dst[N / 4];
+    armci_giov_t vector = {src, dst, sizeof(double), N / 4};
+
+    set_mine(-1);
+    for (int i = 0; i < N; i++)
+        values[i] = me * 10000.0 + i;
+    for (int part = 0; part < 3; part++) {
+        for (int i = 0; i < N / 4; i++) {
+            src[i] = &values[part * (N / 4) + i];
+            dst[i] = there(right) + part * (N / 4) + i;
+        }
+        ARMCI_NbPutV(&vector, 1, right, NULL);
+    }
+    memset(src, 0, sizeof(src));
+    memset(dst, 0, sizeof(dst));
+    for (int i = N / 4 * 3; i < N; i++)
+        ARMCI_NbPutValueDouble(values[i], there(right) + i, right, NULL);
+    ARMCI_WaitProc(right);
+    ARMCI_WaitAll();
+    ARMCI_Fence(right);
+    check_mine("implicit handle", from_left);
+}
+
+/* One for each process, open at once; values, lists and sections together; used again for another
+ * target. */
+static void aggregate_handles(void)
+{
+    static armci_hdl_t handles[64];
+    double values[N], back[N];
+    void *src[1], *dst[1];
+    armci_giov_t vector = {src, dst, sizeof(double), 1};
+    int strides[1] = {sizeof(double)}, count[2] = {sizeof(double), 10};
+
+    set_mine(-1);
+    for (int i = 0; i < N; i++)
+        values[i] = i;
+    for (int p = 0; p < nproc; p++) {
+        ARMCI_INIT_HANDLE(&handles[p]);
+        ARMCI_SET_AGGREGATE_HANDLE(&handles[p]);
+    }
+    for (int i = me; i < N - 20; i += nproc) {
+        for (int p = 0; p < nproc; p++) {
+            src[0] = &values[i];
+            dst[0] = there(p) + i;
+            if (i % 3 == 0)
+                ARMCI_NbPutValueDouble(i, there(p) + i, p, &handles[p]);
+            else if (i % 3 == 1)
+                ARMCI_NbPutV(&vector, 1, p, &handles[p]);
+            else
+                ARMCI_NbPut(&values[i], there(p) + i, sizeof(double), p, &handles[p]);
+        }
+    }
+    if (me == 0)
+        for (int p = 0; p < nproc; p++)
+            for (int part = 0; part < 2; part++)
+                ARMCI_NbPutS(&values[N - 20 + 10 * part], strides, there(p) + N - 20 + 10 * part,
+                             strides, count, part, p, &handles[p]);
+    if (me == 0)
+        for (int p = 0; p < nproc; p++)
+            for (int i = N - 9; i < N; i++)
+                ARMCI_NbPutValueDouble(i, there(p) + i, p, &handles[p]);
+    for (int p = 0; p < nproc; p++)
+        ARMCI_Wait(&handles[p]);
+    ARMCI_Barrier();
+    for (int i = 0; i < N; i++)
+        CHECK(mine[i] == i || (i > N - 20 && i < N - 10), "aggregate: element %d is %g", i,
+              mine[i]);
+    for (int i = 0; i < N; i++)
+        ARMCI_NbGet(there((me + i / 100) % nproc) + i, &back[i], sizeof(double),
+                    (me + i / 100) % nproc, &handles[0]);
+    ARMCI_Wait(&handles[0]);
+    ARMCI_UNSET_AGGREGATE_HANDLE(&handles[0]);
+    ARMCI_NbGet(there(right), &back[0], sizeof(double), right, &handles[0]);
+    ARMCI_Wait(&handles[0]);
+    CHECK(memcmp(back, mine, sizeof(back)) == 0, "gets of an aggregate handle");
+    ARMCI_Barrier();
+}
+
+static void values(void)
+{
+    set_mine(0);
+    ARMCI_PutValueInt(-5, base[right], right);
+    ARMCI_PutValueLong(1L << 40, there(right) + 1, right);
+    ARMCI_PutValueFloat(2.5f, there(right) + 2, right);
+    ARMCI_PutValueDouble(-3.25, there(right) + 3, right);
+    CHECK_EQ(ARMCI_GetValueInt(base[right], right), -5);
+    CHECK_EQ(ARMCI_GetValueLong(there(right) + 1, right), 1L << 40);
+    CHECK(ARMCI_GetValueFloat(there(right) + 2, right) == 2.5f, "a float");
+    CHECK(ARMCI_GetValueDouble(there(right) + 3, right) == -3.25, "a double");
+    ARMCI_Barrier();
+    CHECK_EQ(*(int *)base[me], -5);
+}
+
+int main(int argc, char **argv)
+{
+    test_start(&argc, &argv);
+    right = (me + 1) % nproc;
+    left = (me + nproc - 1) % nproc;
+    CHECK_EQ(ARMCI_Malloc(base, N * sizeof(double)), 0);
+    mine = base[me];
+    explicit_handles();
+    several_on_one();
+    implicit_handle();
+    aggregate_handles();
+    values();
+    ARMCI_Free(base[me]);
+    return test_finish();
+}

@@ -1,0 +1,232 @@
+/*
+ * memory.c - allocation: sizes that differ, nothing at all, failure, order of frees, pages that go
+ * back, groups, memory of one process, domains.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE 1
+#include "armci_test.h"
+
+#include <sys/mman.h>
+
+#include "armcix.h"
+
+#define MANY 60
+#define MiB  (1 << 20)
+
+/* Everybody writes to everybody's part, of me + 1 numbers. */
+static void sizes_differ(void)
+{
+    void *base[1024];
+
+    CHECK_EQ(ARMCI_Malloc(base, (me % 2) * (me + 1) * (armci_size_t)sizeof(long)), 0);
+    for (int p = 0; p < nproc; p++)
+        CHECK((base[p] == NULL) == (p % 2 == 0), "part of rank %d is %p", p, base[p]);
+    for (int p = 1; p < nproc; p += 2)
+        if (me < p + 1)
+            ARMCI_PutValueLong(me, (long *)base[p] + me, p);
+    ARMCI_Barrier();
+    for (int i = 0; me % 2 == 1 && i < me + 1 && i < nproc; i++)
+        CHECK_EQ(((long *)base[me])[i], i);
+    ARMCI_Free(base[me]);
+    CHECK_EQ(ARMCI_Malloc(base, 0), 0);
+    for (int p = 0; p < nproc; p++)
+        CHECK(base[p] == NULL, "part of rank %d is %p", p, base[p]);
+    ARMCI_Free(NULL);
+}
+
+static void failure_returns(void)
+{
+    void *base[1024];
+
+    CHECK(ARMCI_Malloc(base, me == 0 ? (armci_size_t)1 << 50 : 64) != 0, "a petabyte");
+    CHECK(base[me] == NULL, "an address after a failure");
+    CHECK_EQ(ARMCI_Malloc(base, 64), 0);
+    CHECK_EQ(ARMCI_Free(base[me]), 0);
+}
+
+/* 32 MiB each, far more than is touched; freed in another order than made; what is made then fits
+ * again. */
+static void any_order(void)
+{
+    static void *base[MANY][1024];
+    unsigned seed = 7;
+    int order[MANY];
+
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < MANY; i++) {
+            CHECK_EQ(ARMCI_Malloc(base[i], i % 5 == 0 ? 32 * MiB : 1000 + i), 0);
+            *(int *)base[i][me] = i;
+            order[i] = i;
+        }
+        for (int i = 0; i < MANY; i++) {
+            const int k = (int)test_random(&seed, MANY), other = order[i];
+
+            order[i] = order[k];
+            order[k] = other;
+        }
+        for (int i = 0; i < MANY; i++) {
+            CHECK_EQ(*(int *)base[order[i]][me], order[i]);
+            ARMCI_Free(base[order[i]][me]);
+        }
+    }
+}
+
+static long pages_in_memory(void *addr, size_t bytes)
+{
+    static unsigned char state[64 * MiB / 4096];
+    long n = 0;
+    char *first = (char *)(((unsigned long)addr + 4095) & ~4095ul);
+
+    if (mincore(first, bytes - 8192, state) != 0)
+        return -1;
+    for (size_t i = 0; i < (bytes - 8192) / 4096; i++)
+        n += state[i] & 1;
+    return n;
+}
+
+static void pages_go_back(void)
+{
+    void *base[1024], *was;
+
+    CHECK_EQ(ARMCI_Malloc(base, 16 * MiB), 0);
+    was = base[me];
+    memset(was, 1, 16 * MiB);
+    CHECK(pages_in_memory(was, 16 * MiB) > 4000, "%ld pages of 16 MiB",
+          pages_in_memory(was, 16 * MiB));
+    ARMCI_Free(was);
+    CHECK(pages_in_memory(was, 16 * MiB) < 600, "%ld pages after the free",
+          pages_in_memory(was, 16 * MiB));
+    ARMCI_Barrier();
+}
+
+static void one_makes(void)
+{
+    armci_meminfo_t info;
+    char *at, word[8] = "";
+
+    if (me == 0) {
+        ARMCI_Memget(4096, &info, 0);
+        CHECK_EQ(info.cpid, 0);
+        CHECK_EQ(info.size, 4096);
+    }
+    armci_msg_brdcst(&info, sizeof(info), 0);
+    at = ARMCI_Memat(&info, me == 0 ? 0 : 64);
+    if (me == nproc - 1)
+        ARMCI_Put((char *)"seven", me == 0 ? at + 64 : at, 6, 0);
+    ARMCI_Barrier();
+    ARMCI_Get(me == 0 ? at + 64 : at, word, 6, 0);
+    CHECK(strcmp(word, "seven") == 0, "\"%s\"", word);
+    if (ARMCI_Same_node(0))
+        CHECK(strcmp(me == 0 ? at + 64 : at, "seven") == 0, "read in place");
+    ARMCI_Barrier();
+    ARMCI_Memdt(&info, 0);
+    ARMCI_Memctl(&info);
+    CHECK(info.addr == NULL && info.armci_addr == NULL, "%p", (void *)info.addr);
+}
+
+static void local_memory(void)
+{
+    double *a = ARMCI_Malloc_local(80), *b = ARMCI_Malloc_local(8 * MiB);
+
+    CHECK(a != NULL && b != NULL && a != b, "%p %p", (void *)a, (void *)b);
+    memset(b, 2, 8 * MiB);
+    ARMCI_Copy(b, a, 80);
+    CHECK(a[9] == b[9], "a copy");
+    CHECK_EQ(ARMCI_Free_local(a), 0);
+    CHECK_EQ(ARMCI_Free_local(b), 0);
+}
+
+/* Made by its members alone, in two halves at once. */
+static void groups(void)
+{
+    ARMCI_Group half, dup, split, world;
+    void *base[1024];
+    int list[1024], n = 0, rank, size, first = me < nproc / 2 ? 0 : nproc / 2;
+    const int end = me < nproc / 2 ? nproc / 2 : nproc;
+
+    for (int p = first; p < end; p++)
+        list[n++] = p;
+    ARMCI_Group_create(n, list, &half);
+    CHECK_EQ(ARMCI_Group_rank(&half, &rank), 0);
+    CHECK_EQ(rank, me - first);
+    ARMCI_Group_size(&half, &size);
+    CHECK_EQ(size, n);
+    CHECK_EQ(ARMCI_Absolute_id(&half, rank), me);
+    MPI_Comm_size(armci_group_comm(&half), &size);
+    CHECK_EQ(size, n);
+    CHECK_EQ(ARMCI_Malloc_group(base, 8, &half), 0);
+    ARMCI_PutValueLong(me, base[(rank + 1) % n], list[(rank + 1) % n]);
+    ARMCI_GroupFence(&half);
+    armci_msg_group_barrier(&half);
+    CHECK_EQ(*(long *)base[rank], list[(rank + n - 1) % n]);
+    size = me;
+    armci_msg_group_igop(&size, 1, (char *)"max", &half);
+    CHECK_EQ(size, end - 1);
+    size = me;
+    armci_msg_group_bcast_scope(SCOPE_ALL, &size, sizeof(size), end - 1, &half);
+    CHECK_EQ(size, end - 1);
+    CHECK_EQ(ARMCI_Free_group(base[rank], &half), 0);
+    ARMCI_Group_set_default(&half);
+    ARMCI_Group_create(1, (int[]){0}, &dup);
+    CHECK((ARMCI_Group_rank(&dup, &n) == 0) == (rank == 0), "a group of the default's first");
+    ARMCI_Group_free(&dup);
+    ARMCI_Group_get_world(&world);
+    ARMCI_Group_set_default(&world);
+    ARMCI_Group_get_default(&dup);
+    CHECK_EQ(dup.size, nproc);
+    ARMCI_Group_create(0, list, &dup);
+    ARMCI_Group_size(&dup, &size);
+    CHECK_EQ(size, 0);
+    ARMCI_Group_free(&dup);
+    ARMCIX_Group_dup(&half, &dup);
+    CHECK_EQ(dup.rank, rank);
+    ARMCIX_Group_split(&world, me % 2, -me, &split);
+    CHECK_EQ(ARMCI_Absolute_id(&split, split.rank), me);
+    CHECK_EQ(split.rank, (nproc - 1 - me) / 2);
+    ARMCI_Group_free(&split);
+    ARMCI_Group_free(&dup);
+    ARMCI_Group_free(&half);
+}
+
+static void domains(void)
+{
+    const int mine = armci_domain_my_id(ARMCI_DOMAIN_SMP);
+    int sum = 0;
+
+    for (int d = 0; d < armci_domain_count(ARMCI_DOMAIN_SMP); d++) {
+        const int n = armci_domain_nprocs(ARMCI_DOMAIN_SMP, d);
+
+        for (int i = 0; i < n; i++)
+            CHECK_EQ(armci_domain_id(ARMCI_DOMAIN_SMP,
+                                     armci_domain_glob_proc_id(ARMCI_DOMAIN_SMP, d, i)),
+                     d);
+        sum += n;
+    }
+    CHECK_EQ(sum, nproc);
+    CHECK_EQ(armci_domain_nprocs(ARMCI_DOMAIN_SMP, -1),
+             armci_domain_nprocs(ARMCI_DOMAIN_SMP, mine));
+    CHECK(armci_domain_same_id(ARMCI_DOMAIN_SMP, me) && ARMCI_Same_node(me), "with oneself");
+}
+
+int main(int argc, char **argv)
+{
+    test_start(&argc, &argv);
+    sizes_differ();
+    failure_returns();
+    any_order();
+    pages_go_back();
+    one_makes();
+    local_memory();
+    groups();
+    domains();
+    /* ARMCI ends, and begins once more */
+    ARMCI_Barrier();
+    CHECK_EQ(ARMCI_Finalize(), 0);
+    CHECK_EQ(ARMCI_Initialized(), 0);
+    CHECK_EQ(ARMCI_Finalize(), 0);
+    CHECK_EQ(ARMCI_Init_mpi_comm(MPI_COMM_WORLD), 1);
+    CHECK_EQ(ARMCI_Init(), 0);
+    CHECK(ARMCI_Initialized(), "begun again");
+    sizes_differ();
+    return test_finish();
+}

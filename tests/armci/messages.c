@@ -1,0 +1,195 @@
+/*
+ * messages.c - the message layer: messages, to oneself too, broadcasts, reductions, selection,
+ * trees; the iterator.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "armci_test.h"
+
+#include <unistd.h>
+
+#include "iterator.h"
+
+static void point_to_point(void)
+{
+    static char bytes[200000];
+    const int right = (me + 1) % nproc, left = (me + nproc - 1) % nproc;
+    int len = 0, from = -1, got = -1;
+
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (char)me;
+    armci_msg_snd(1, bytes, 100,
+                  right); /* to oneself before it is asked for, if there is one rank */
+    armci_msg_rcv(1, bytes, sizeof(bytes), &len, left);
+    CHECK_EQ(len, 100);
+    CHECK_EQ(bytes[99], left);
+    CHECK_EQ(bytes[100], me);
+    armci_msg_snd(7, &me, sizeof(me), me);
+    armci_msg_snd(6, &nproc, sizeof(nproc), me);
+    armci_msg_rcv(6, &got, sizeof(got), NULL, me);
+    CHECK_EQ(got, nproc);
+    CHECK_EQ(armci_msg_rcvany(7, &got, sizeof(got), &len), me);
+    CHECK_EQ(got, me);
+    if (me == 0) {
+        for (int p = 1; p < nproc; p++) {
+            from = armci_msg_rcvany(3, bytes, sizeof(bytes), &len);
+            CHECK_EQ(bytes[len - 1], from);
+            CHECK_EQ(len, 150000 + from);
+        }
+    } else {
+        memset(bytes, me, sizeof(bytes));
+        armci_msg_snd(3, bytes, 150000 + me, 0);
+    }
+    armci_msg_barrier();
+}
+
+static void broadcasts(void)
+{
+    for (int root = 0; root < nproc; root++) {
+        int x[3] = {me, me, me};
+
+        armci_msg_brdcst(&x[0], sizeof(int), root);
+        armci_msg_bcast(&x[1], sizeof(int), root);
+        armci_msg_bcast_scope(root % 2 ? SCOPE_ALL : 0, &x[2], sizeof(int), root);
+        CHECK(x[0] == root && x[1] == root && x[2] == root, "%d %d %d", x[0], x[1], x[2]);
+    }
+}
+
+#define REDUCE(letter, type)                                                                 \
+    static void reduce_##letter(void)                                                        \
+    {                                                                                        \
+        static const char *ops[] = {"+", "*", "max", "min", "absmax", "absmin"};             \
+        const type want[] = {                                                                \
+            (type)(nproc * (nproc - 1) / 2), 0, (type)(nproc - 1), 0, (type)(nproc - 1), 0}; \
+                                                                                             \
+        for (int op = 0; op < 6; op++) {                                                     \
+            type x[100];                                                                     \
+                                                                                             \
+            for (int i = 0; i < 100; i++)                                                    \
+                x[i] = (type)(op >= 4 ? -me : me);                                           \
+            armci_msg_##letter##gop(x, 100, (char *)ops[op]);                                \
+            CHECK(x[0] == want[op] && x[99] == want[op], "%s of " #type, ops[op]);           \
+        }                                                                                    \
+    }
+REDUCE(i, int)
+REDUCE(l, long)
+REDUCE(ll, long long)
+REDUCE(f, float)
+REDUCE(d, double)
+
+static void bits(void)
+{
+    int x = 1 << me, y = me, z = 1;
+    double d[2] = {1, 2};
+
+    armci_msg_igop(&x, 1, (char *)"or");
+    CHECK_EQ(x, (1 << nproc) - 1);
+    armci_msg_igop(&y, 1, (char *)"||");
+    CHECK_EQ(y, nproc > 1);
+    armci_msg_igop(&z, 1, (char *)"land");
+    CHECK_EQ(z, 1);
+    armci_msg_reduce(d, 2, (char *)"+", ARMCI_DOUBLE);
+    CHECK(me != 0 || (d[0] == nproc && d[1] == 2 * nproc), "%g %g", d[0], d[1]);
+    x = 1;
+    armci_msg_gop_scope(SCOPE_NODE, &x, 1, (char *)"+", ARMCI_INT);
+    CHECK_EQ(x, armci_domain_nprocs(ARMCI_DOMAIN_SMP, -1));
+    x = 1;
+    armci_msg_gop_scope(SCOPE_MASTERS, &x, 1, (char *)"+", ARMCI_INT);
+    CHECK(x == 1 || x == armci_domain_count(ARMCI_DOMAIN_SMP), "%d masters", x);
+}
+
+/* Records of a value and who has it; one rank of two bids. */
+static void selection(void)
+{
+    struct {
+        double value;
+        int rank;
+    } record = {me == 1 ? -5 : me, me};
+    struct {
+        int value, rank;
+    } other = {-me, me};
+
+    armci_msg_sel(&record, sizeof(record), (char *)"min", ARMCI_DOUBLE, me % 2 == 0);
+    CHECK_EQ(record.rank, 0);
+    armci_msg_sel_scope(0, &other, sizeof(other), (char *)"max", 0, nproc == 1 || me != 0);
+    CHECK_EQ(other.rank, nproc > 1 ? 1 : 0);
+}
+
+static void trees(void)
+{
+    int root, up, left, right;
+
+    armci_msg_bintree(SCOPE_ALL, &root, &up, &left, &right);
+    CHECK_EQ(root, 0);
+    CHECK_EQ(up, me == 0 ? -1 : (me - 1) / 2);
+    CHECK_EQ(left, 2 * me + 1 < nproc ? 2 * me + 1 : -1);
+    CHECK_EQ(right, 2 * me + 2 < nproc ? 2 * me + 2 : -1);
+}
+
+static void addresses(void)
+{
+    void *all[1024] = {NULL};
+
+    all[me] = &all[me] - me;
+    armci_exchange_address(all, nproc);
+    CHECK(all[me] == (void *)all, "%p", all[me]);
+    CHECK(all[(me + 1) % nproc] != NULL, "another's address");
+}
+
+static void iterator(void)
+{
+    char array[4][6];
+    int strides[1] = {6}, count[2] = {2, 4}, packed[2] = {0, 0}, n = 0;
+    char buffer[8];
+    stride_info_t info;
+
+    for (int i = 0; i < 24; i++)
+        array[i / 6][i % 6] = (char)i;
+    armci_stride_info_init(&info, &array[0][1], 1, strides, count);
+    CHECK_EQ(armci_stride_info_size(&info), 4);
+    for (; armci_stride_info_has_more(&info); armci_stride_info_next(&info), n++) {
+        CHECK_EQ(armci_stride_info_pos(&info), n);
+        CHECK_EQ(*(char *)armci_stride_info_seg_ptr(&info), 6 * n + 1);
+        CHECK_EQ(armci_stride_info_seg_off(&info), 6 * n);
+        CHECK_EQ(armci_stride_info_seg_size(&info), 2);
+    }
+    CHECK_EQ(n, 4);
+    armci_stride_info_destroy(&info);
+    armci_write_strided(&array[0][1], 1, strides, count, buffer);
+    CHECK_EQ(buffer[7], 20);
+    memset(array, 0, sizeof(array));
+    armci_read_strided(&array[0][1], 1, strides, count, buffer);
+    CHECK_EQ(array[3][2], 20);
+    CHECK_EQ(array[3][3] + packed[0], 0);
+}
+
+int main(int argc, char **argv)
+{
+    double began;
+
+    armci_msg_init(&argc, &argv);
+    me = armci_msg_me();
+    nproc = armci_msg_nproc();
+    armci_msg_barrier();
+    began = armci_timer();
+    point_to_point();
+    ARMCI_Init_args(&argc, &argv);
+    point_to_point();
+    broadcasts();
+    reduce_i();
+    reduce_l();
+    reduce_ll();
+    reduce_f();
+    reduce_d();
+    bits();
+    selection();
+    trees();
+    addresses();
+    iterator();
+    usleep(1000);
+    CHECK(armci_timer() > began, "the clock");
+    armci_msg_igop(&failures, 1, (char *)"+");
+    printf("rank %d of %d %s\n", me, nproc, failures == 0 ? "right" : "wrong");
+    ARMCI_Finalize();
+    armci_msg_finalize();
+    return failures != 0;
+}
