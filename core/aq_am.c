@@ -189,8 +189,8 @@ size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_
     return gex_AM_MaxReplyLong(NULL, GEX_RANK_INVALID, lc_opt, flags, numargs);
 }
 
-/* Once there is a job its limits are one for all peers. Some clients ask before: what they learn then holds for
- * every conduit that may be chosen. */
+/* Once there is a job its limits are one for all peers. Some clients ask before: what they learn then
+ * holds for every conduit that may be chosen. */
 static size_t aq_am_least(bool is_long)
 {
     size_t least = SIZE_MAX;

@@ -454,6 +454,7 @@ void aq_env_report(uint32_t rank)
             if (atomic_load_explicit(&aq_env_values[id].was_read, memory_order_relaxed))
                 aq_env_show_row((enum aq_env_id)id);
         aq_env_prints_late = true;
-        aq_env_report_misspellings(); /* not unasked: some clients set names of their own that look like ours */
+        /* not unasked: some clients set names of their own that look like ours */
+        aq_env_report_misspellings();
     }
 }

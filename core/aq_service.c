@@ -1,5 +1,6 @@
 /*
- * aq_service.c - the service thread (GASNET_PROGRESS_THREAD, GASNET_RCV_THREAD or GASNET_SND_THREAD, par only).
+ * aq_service.c - the service thread (GASNET_PROGRESS_THREAD, GASNET_RCV_THREAD, GASNET_SND_THREAD;
+ * par only).
  *
  * It polls for a rank whose own threads do not. While they do, it takes short naps and announces nothing,
  * so that nobody pays for waking it; once they have not polled during a nap, it sleeps in the kernel
@@ -116,8 +117,9 @@ void aq_service_init(gex_Flags_t client_flags)
     error = pthread_create(&thread, NULL, aq_service_main, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (error != 0)
-        aq_fatal("the service thread (GASNET_PROGRESS_THREAD, GASNET_RCV_THREAD, GASNET_SND_THREAD) could not be "
-                 "started: %s; look at ulimit -u, or leave these variables unset", strerror(error));
+        aq_fatal("the service thread (GASNET_PROGRESS_THREAD, GASNET_RCV_THREAD, GASNET_SND_THREAD) "
+                 "could not be started: %s; look at ulimit -u, or leave these variables unset",
+                 strerror(error));
     pthread_detach(thread);
 }
 

@@ -13,14 +13,15 @@
 
 #include "core/aq_lock.h"
 
-/* Is there to be one? GASNET_PROGRESS_THREAD, GASNET_RCV_THREAD and GASNET_SND_THREAD all ask for it, in par;
- * constant once the settings have been read. */
+/* Is there to be one? GASNET_PROGRESS_THREAD, GASNET_RCV_THREAD and GASNET_SND_THREAD all ask for it,
+ * in par; constant once the settings have been read. */
 bool aq_service_is_on(void);
 
 /* Start the thread if there is to be one and the client does not start it itself. Needs the conduit. */
 void aq_service_init(gex_Flags_t client_flags);
 
-/* What gex_System_QueryProgressThreads() lists: NULL if there is to be no service thread. Needs the conduit. */
+/* What gex_System_QueryProgressThreads() lists: NULL if there is to be no service thread. Needs the
+ * conduit. */
 const gex_ProgressThreadInfo_t *aq_service_info(void);
 
 #if AQ_THREADED

@@ -150,8 +150,9 @@ static void aq_ad_check_create(const gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, g
     const gex_Flags_t favors = GEX_FLAG_AD_FAVOR_MY_RANK | GEX_FLAG_AD_FAVOR_MY_NBRHD
                                | GEX_FLAG_AD_FAVOR_REMOTE;
     /* these mean nothing for a domain: who passes them reads them back by gex_AD_QueryFlags */
-    const gex_Flags_t places = GEX_FLAG_SELF_SEG_UNKNOWN | GEX_FLAG_SELF_SEG_SOME | GEX_FLAG_SELF_SEG_BOUND
-                               | GEX_FLAG_SELF_SEG_OFFSET | GEX_FLAG_PEER_SEG_UNKNOWN
+    const gex_Flags_t places = GEX_FLAG_SELF_SEG_UNKNOWN | GEX_FLAG_SELF_SEG_SOME
+                               | GEX_FLAG_SELF_SEG_BOUND | GEX_FLAG_SELF_SEG_OFFSET
+                               | GEX_FLAG_PEER_SEG_UNKNOWN
                                | GEX_FLAG_PEER_SEG_SOME | GEX_FLAG_PEER_SEG_BOUND
                                | GEX_FLAG_PEER_SEG_OFFSET;
     const gex_Flags_t favor = flags & favors;

@@ -21,8 +21,9 @@ AQ_PUBLIC void *gasnett_mmap(uintptr_t size);
 
 #ifdef GASNETEX_H
 
-/* A number of threads to size a client's tables by, as large as clients expect it to be. More than these may
- * be alive at once, for no table here has this size: gex_System_QueryMaxThreads says how many. */
+/* A number of threads to size a client's tables by, as large as clients expect it to be. More than
+ * these may be alive at once, for no table here has this size: gex_System_QueryMaxThreads says how
+ * many. */
 #if GASNET_SEQ
 #define GASNETT_MAX_THREADS 1
 #else

@@ -69,8 +69,8 @@
 
 #define GASNETT_SYSTEM_TUPLE GASNETI_SYSTEM_TUPLE
 #define GASNETT_CONFIGURE_ARGS GASNETI_CONFIGURE_ARGS
-/* Nothing depends on it: what compilers differ in is looked up where it is used. A client may say that the
- * compiler is another by GASNETT_COMPILER_FORCE_MISMATCH. */
+/* Nothing depends on it: what compilers differ in is looked up where it is used. A client may say
+ * that the compiler is another by GASNETT_COMPILER_FORCE_MISMATCH. */
 #if !defined(GASNETT_COMPILER_FORCE_MISMATCH)                               \
     && PLATFORM_COMPILER_FAMILYID == GASNETI_PLATFORM_COMPILER_FAMILYID \
     && PLATFORM_COMPILER_VERSION == GASNETI_PLATFORM_COMPILER_VERSION

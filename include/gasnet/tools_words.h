@@ -116,12 +116,13 @@
 #endif
 
 /*
- * The next four take a whole declaration, followed by a semicolon, an initialiser or a body. Its attribute goes
- * before it: behind its arguments a definition can have none. "extern "C"" goes before the macro.
+ * The next four take a whole declaration, followed by a semicolon, an initialiser or a body. Its
+ * attribute goes before it: behind its arguments a definition can have none. extern "C" goes before
+ * the macro.
  *
  * GASNETT_NEVER_INLINE(f, static int f(int x)) {...}
  * GASNETT_FORMAT_PRINTF(f, 1, 2, void f(const char *fmt, ...)) {...}
- * GASNETT_FORMAT_PRINTF_FUNCPTR(f, 1, 2, void (*f)(const char *fmt, ...)) = printf; also a field, or a typedef
+ * GASNETT_FORMAT_PRINTF_FUNCPTR(f, 1, 2, void (*f)(const char *fmt, ...)) = say; a field; a typedef
  * void g(GASNETT_FORMAT_PRINTF_FUNCPTR_ARG(f, 1, 2, void (*f)(const char *fmt, ...)));
  */
 #if GASNETT_USE_GCC_ATTRIBUTE_NOINLINE
@@ -150,8 +151,8 @@
 #define GASNETT_FORMAT_PRINTF_FUNCPTR_ARG(name, fmtarg, firstvararg, ...) __VA_ARGS__
 #endif
 
-/* Behind a prototype, or before any declaration; the ...P(fn) forms go on a line of their own below it and are
- * for compilers that want a pragma, which neither gcc nor clang does. */
+/* Behind a prototype, or before any declaration; the ...P(fn) forms go on a line of their own below
+ * it and are for compilers that want a pragma, which neither gcc nor clang does. */
 #if GASNETT_USE_GCC_ATTRIBUTE_NORETURN
 #define GASNETT_NORETURN AQ_ATTR((__noreturn__))
 #else

@@ -1,9 +1,9 @@
 /*
  * suite_like.c - a client in the manner of the interface's own test suite: par.
  *
- * Includes gasnetex.h and the tools and no header of the system's; its printing functions are defined behind
- * GASNETT_FORMAT_PRINTF; its segment is sized by GASNETT_MAX_THREADS; it starts the progress threads itself. Every rank
- * prints "R of N right". SPDX-License-Identifier: BSD-3-Clause
+ * Includes gasnetex.h and the tools and no header of the system's; its printing functions are
+ * defined behind GASNETT_FORMAT_PRINTF; its segment is sized by GASNETT_MAX_THREADS; it starts the
+ * progress threads itself. Every rank prints "R of N right". SPDX-License-Identifier: BSD-3-Clause
  */
 #include <gasnetex.h>
 #include <gasnet_ratomic.h>
@@ -82,7 +82,8 @@ static void suite_events(gex_TM_t team, gex_Segment_t segment)
     gex_Event_t events[2];
     int value = INT_MAX;
 
-    events[0] = gex_RMA_PutNB(team, me, gex_Segment_QueryAddr(segment), &value, sizeof(value), GEX_EVENT_NOW, 0);
+    events[0] = gex_RMA_PutNB(team, me, gex_Segment_QueryAddr(segment), &value, sizeof(value),
+                              GEX_EVENT_NOW, 0);
     events[1] = gex_Coll_BarrierNB(team, 0);
     gex_Event_TestSome(events, 2, 0); /* for what it does to the events */
     gex_Event_TestAll(events, 2, 0);
@@ -99,7 +100,8 @@ int main(int argc, char **argv)
 
     setenv("GASNET_ EXITTIMEOUT", "30", 0);
     setenv("GASNET_RCV_THREAD", "1", 1);
-    NEED(gex_Client_Init(&client, &ep, &team, "suite", &argc, &argv, GEX_FLAG_DEFER_THREADS) == GASNET_OK);
+    NEED(gex_Client_Init(&client, &ep, &team, "suite", &argc, &argv, GEX_FLAG_DEFER_THREADS)
+         == GASNET_OK);
     me = gex_TM_QueryRank(team);
     ranks = gex_TM_QuerySize(team);
     suite_start_threads(client);

@@ -1,6 +1,6 @@
 /*
- * upcxx_lite.c - the one C file of a client in the manner of UPC++, for which threads do not matter: it is compiled
- * with the mode of the rest, forgets it, and includes the tools alone.
+ * upcxx_lite.c - the one C file of a client in the manner of UPC++, for which threads do not
+ * matter: it is compiled with the mode of the rest, forgets it, and includes the tools alone.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -22,7 +22,8 @@
 #endif
 
 GASNETT_IDENT(lite_compiler, "$RuntimeLiteCompiler: " PLATFORM_COMPILER_IDSTR " $");
-GASNETT_IDENT(lite_release, "$RuntimeLiteRelease: " _STRINGIFY(GASNET_RELEASE_VERSION_MAJOR) " " LITE_BUILD " $");
+GASNETT_IDENT(lite_release, "$RuntimeLiteRelease: " _STRINGIFY(GASNET_RELEASE_VERSION_MAJOR)
+              " " LITE_BUILD " $");
 
 const char *lite_build(void) GASNETT_USED;
 const char *lite_build(void)

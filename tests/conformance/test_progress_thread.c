@@ -1,6 +1,7 @@
 /*
- * test_progress_thread.c - with GASNET_PROGRESS_THREAD=1 (or GASNET_RCV_THREAD, GASNET_SND_THREAD: which of them
- * depends on the number of ranks) a rank that computes serves messages all the same, and the answer of gex_System_QueryHiddenAMConcurrencyLevel() says so; without it the level is 0.
+ * test_progress_thread.c - with GASNET_PROGRESS_THREAD=1 (or GASNET_RCV_THREAD, GASNET_SND_THREAD:
+ * which of them depends on the number of ranks) a rank that computes serves messages all the same,
+ * and gex_System_QueryHiddenAMConcurrencyLevel() says so; without it the level is 0.
  * Ranks 2+, par. Conduits all. Source GASNet-EX specification 0.19, progress threads.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -30,7 +31,8 @@ int main(int argc, char **argv)
         { H_PING, (gex_AM_Fn_t)on_ping, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_SHORT, 0, NULL, "ping" },
         { H_PONG, (gex_AM_Fn_t)on_pong, GEX_FLAG_AM_REPLY | GEX_FLAG_AM_SHORT, 0, NULL, "pong" },
     };
-    static const char *const names[] = { "GASNET_PROGRESS_THREAD", "GASNET_RCV_THREAD", "GASNET_SND_THREAD" };
+    static const char *const names[] = { "GASNET_PROGRESS_THREAD", "GASNET_RCV_THREAD",
+                                         "GASNET_SND_THREAD" };
     const char *ranks = getenv("AQ_TEST_RANKS");
     double began, took = 0;
     volatile double sum = 0;
