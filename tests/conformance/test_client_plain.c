@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-int main(void)
+int main(int argc, char **argv)
 {
     gex_Client_t client = GEX_CLIENT_INVALID;
     gex_EP_t ep = GEX_EP_INVALID;
@@ -16,6 +16,8 @@ int main(void)
     char name[] = "realm-gex";
     bool ok;
 
+    (void)argc;
+    (void)argv;
     alarm(50);
     ok = gex_Client_Init(&client, &ep, &tm, name, NULL, NULL, GEX_FLAG_USES_GASNET1) == GASNET_OK;
     ok = ok && strcmp(gex_Client_QueryName(client), "realm-gex") == 0;

@@ -200,10 +200,12 @@ static void check_nodes(void)
     free(info);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     int i, rc;
 
+    (void)argc;
+    (void)argv;
     rule("gasnet-1 7.2: attach before init returns an error");
     AQ_CHECK_EQ(gasnet_attach(NULL, 0, 0, 0), GASNET_ERR_NOT_INIT);
     gasnet_client_attach_hook = hook;

@@ -35,12 +35,14 @@ static void check(int truth, const char *what)
         printf("ok %d - %s\n", ++number, what);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     gasnet_handlerentry_t table[ROWS];
     gasnet_seginfo_t *info;
     int i, right = 1;
 
+    (void)argc;
+    (void)argv;
     for (i = 0; i < ROWS; i++) {
         table[i].index = 0;
         table[i].fnptr = (gex_AM_Fn_t)h_any;
