@@ -1,0 +1,121 @@
+#!/usr/bin/perl
+# test_axes.pl - which combinations of axis values the test sets run: every pair that can be is
+# there, nothing that was ruled out, each run once, the same selection every time. Prints TAP.
+# SPDX-License-Identifier: BSD-3-Clause
+
+use strict;
+use warnings;
+use Cwd qw(abs_path);
+use File::Basename qw(dirname);
+use File::Temp qw(tempdir);
+use List::Util qw(min);
+use Test::More;
+my $src;
+BEGIN { $src = abs_path(dirname($0) . '/../..') }
+use lib "$src/build-aux";
+use TestAxes qw(read_table read_axes read_sets product env_of label_of name_of when_rank runs_of);
+
+my @when = qw(quick full more long);
+my $work = tempdir(CLEANUP => 1);
+
+sub table
+{
+    my ($name, $text) = @_;
+    open my $out, '>', "$work/$name" or die;
+    print $out $text;
+    close $out;
+    return "$work/$name";
+}
+
+# The pairs of values of a set's axes, worked out anew from combinations: pair => how often.
+sub count_pairs
+{
+    my %count;
+    for my $of (@_) {
+        my @axes = sort keys %$of;
+        for my $one (@axes) {
+            $count{"$one=$of->{$one} $_=$of->{$_}"}++ for grep { $_ gt $one } @axes;
+        }
+    }
+    return \%count;
+}
+
+# Pairs that TIMES runs, or as many as can be, do not hold.
+sub missing
+{
+    my ($times, $all, @runs) = @_;
+    my ($can, $are) = (count_pairs(@$all), count_pairs(@runs));
+    return join ', ', grep { ($are->{$_} // 0) < min($times, $can->{$_}) } sort keys %$can;
+}
+
+# --- tables of the test's own ---
+
+my $axes = read_axes(table('axes', <<'END'), qw(opt debug));
+# comment
+net=a | NET=a
+net=b | NET=b
+net=c | NET=c
+n=1   |
+n=2   | N=2
+way=x | WAY="x y|z"
+way=y |
+net=a way=y       | never
+net=b,c n=2       | BOTH=1
+build=debug net=c | never
+END
+my %values = (build => ['opt', 'debug'], net => ['a', 'b', 'c'], n => [1, 2], way => ['x', 'y']);
+is_deeply($axes->{values}, \%values,
+    'values are known in the order of their rows');
+my ($set, $fixed) = read_sets(table('sets', <<'END'), $axes);
+vary  | build net n way | full:pairs more:twice \
+                          long | cpu | 1 | 2 | run | this
+fixed | opt net=b n     | quick | alone | 1 | 2 | run that
+END
+is($set->{command}, 'run | this', 'a row goes on after a backslash; its last field may hold bars');
+my $builds = sub { return $_[0] eq 'full' ? 'opt' : ('opt', 'debug') };
+my @full = runs_of($axes, $set, 'full', $builds);
+my @more = runs_of($axes, $set, 'more', $builds);
+my @long = runs_of($axes, $set, 'long', $builds);
+my @all = product($axes, $set, 'opt', 'debug');
+is(scalar @all, (2 * 2 * 2 + 2) + (2 * 2 + 2), 'a product is without what is ruled out');
+is(missing(1, [product($axes, $set, 'opt')], @full), '', 'pairs: every pair of values occurs');
+cmp_ok(scalar @full, '<', 8, 'and in fewer runs than the product has');
+is(missing(2, \@all, @more), '', 'twice: every pair occurs twice, or as often as it can');
+is_deeply([sort map { label_of($_) } @long], [sort map { label_of($_) } @all],
+    'all: the product, each once');
+is_deeply([@more[0 .. $#full]], \@full, 'a larger run holds the smaller');
+is(scalar runs_of($axes, $set, 'quick', $builds), 0, 'and a set does not run before its time');
+is(env_of($axes, { net => 'b', n => 2, way => 'x' }), 'NET=b N=2 WAY="x y|z" BOTH=1',
+    'words of values, and of values that meet');
+is(name_of($fixed, { build => 'opt', net => 'b', n => 2 }), 'fixed 2', 'a name shows what varies');
+for my $wrong ('v | nonsense | full | cpu | 1 | 2 | c', 'v | net=d | full | cpu | 1 | 2 | c',
+    'v | opt | full | idle | 1 | 2 | c', 'v | opt | full') {
+    is(eval { read_sets(table('wrong', "$wrong\n"), $axes); 1 }, undef, "refused: $wrong");
+}
+
+# --- the tables of the project ---
+
+my @configs = read_table("$src/build-aux/configurations", 6);
+my $real = read_axes("$src/build-aux/testaxes", map { $_->[0] } @configs);
+my $at = sub {
+    my $when = shift;
+    return map { $_->[0] } grep { when_rank($_->[2]) <= when_rank($when) } @configs;
+};
+my %runs;
+for my $one (read_sets("$src/build-aux/testsets", $real)) {
+    for my $when (grep { exists $one->{select}{$_} && $_ ne 'vm' } @when) {
+        my @selected = runs_of($real, $one, $when, $at);
+        my $how = $one->{select}{$when};
+        next if $how eq 'all';
+        my $times = $how eq 'twice' ? 2 : 1;
+        my $missing = missing($times, [product($real, $one, $at->($when))], @selected);
+        is($missing, '', "$one->{name}, $when: every pair of values, in " . @selected . ' runs');
+        my @again = runs_of($real, $one, $when, $at);
+        is_deeply(\@again, \@selected, "$one->{name}, $when: the same selection every time");
+    }
+    next if exists $one->{select}{vm};
+    $runs{ "$_->{build} " . name_of($one, $_) }++ for runs_of($real, $one, 'long', $at);
+}
+is(join(', ', grep { $runs{$_} > 1 } sort keys %runs), '',
+    'no two runs of a configuration have one name');
+done_testing();
