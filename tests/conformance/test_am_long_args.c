@@ -4,16 +4,13 @@
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, active messages.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "aq_args.h"
-#include "aq_test.h"
+#include "aq_am_args.h"
 
 /*
  * Segment: a cell for each (reply?, count, round, sender's place k). Rank s sends to s and to s+1, so
  * a cell is written once.
  */
-enum { REQ = AQ_TEST_FREE, REP = REQ + 17, ROUNDS = 2, CELL = 640 };
-
-static aq_test_count_t requests, replies;
+enum { REQ = AQ_TEST_FREE, REP = REQ + 17, ROUNDS = AQ_ARGS_ROUNDS, CELL = 640 };
 
 static size_t cell(int reply, int n, int round, int k)
 {
@@ -30,28 +27,16 @@ static size_t length(int n, int reply)
     return (size_t)(n * 37 + reply * 5 + 1) % (CELL - 8);
 }
 
-/* The first two arguments, where there are any, tell the handler which cell is meant. */
-static void make_args(int n, gex_AM_Arg_t *v, int reply)
-{
-    int i;
-
-    for (i = 0; i < n; i++)
-        v[i] = value(n + 20 * reply, i);
-}
-
 static void check_message(int n, const gex_AM_Arg_t *got, int reply, const char *buf, size_t nbytes)
 {
     const char *base = aq_test_base(aq_test_me);
     size_t off = (size_t)(buf - base);
-    int i;
 
-    for (i = 0; i < n; i++)
-        AQ_CHECK_EQ(got[i], value(n + 20 * reply, i));
     AQ_CHECK_EQ(nbytes, length(n, reply));
     AQ_CHECK(off >= cell(reply, n, 0, 0) && off < cell(reply, n, 0, 0) + 2 * ROUNDS * CELL);
     AQ_CHECK_EQ(off % CELL, 3);
     AQ_CHECK(aq_test_same(buf, nbytes, (uint64_t)(n + 20 * reply)));
-    atomic_fetch_add(reply ? &replies : &requests, 1);
+    check_args(n, got, reply);
 }
 
 /* Where the answer goes: the same place of the requester's segment, in the reply half. */
@@ -114,27 +99,15 @@ AQ_EACH(HANDLERS)
     AQ_ENTRY(REQ + N, request_##N, AQ_LQ, N), AQ_ENTRY(REP + N, reply_##N, AQ_LP, N),
 static gex_AM_Entry_t table[] = { AQ_EACH(ENTRIES) };
 
-#define SENDER(N) send_##N,
-static int (*const senders[])(int, int) = { AQ_EACH(SENDER) };
+static int (*const senders[])(int, int) = { AQ_EACH(AQ_ARGS_SENDER) };
 
 int main(int argc, char **argv)
 {
-    int n, round, k;
-
     aq_test_start(&argc, &argv, 1);
     aq_test_handlers(table, AQ_LENGTH(table));
     aq_test_segment(cell(2, 0, 0, 0));
-    rule("core 20.1: RequestLong0..16, numbered and counting: arguments and payload intact");
-    for (round = 0; round < ROUNDS; round++)
-        for (n = 0; n <= 16; n++)
-            for (k = 0; k < 2; k++)
-                AQ_CHECK_EQ(senders[n](k, round), 0);
-    aq_test_wait(&requests, 17 * ROUNDS * 2);
-    rule("core 20.1: ReplyLong0..16, numbered and counting: arguments and payload intact");
-    aq_test_wait(&replies, 17 * ROUNDS * 2);
-    rule("core 22: each accepted message is delivered exactly once");
-    aq_test_barrier();
-    AQ_CHECK_EQ(atomic_load(&requests), 17 * ROUNDS * 2);
-    AQ_CHECK_EQ(atomic_load(&replies), 17 * ROUNDS * 2);
+    send_each(senders,
+              "core 20.1: RequestLong0..16, numbered and counting: arguments and payload intact",
+              "core 20.1: ReplyLong0..16, numbered and counting: arguments and payload intact");
     return aq_test_finish();
 }

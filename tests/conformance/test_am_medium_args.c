@@ -4,12 +4,10 @@
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, active messages.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "aq_args.h"
-#include "aq_test.h"
+#include "aq_am_args.h"
 
-enum { REQ = AQ_TEST_FREE, REP = REQ + 17, ROUNDS = 2, MOST = 600 };
+enum { REQ = AQ_TEST_FREE, REP = REQ + 17, MOST = 600 };
 
-static aq_test_count_t requests, replies;
 static aq_test_count_t count_of[2][17];
 
 static gex_AM_Arg_t value(int n, int i)
@@ -22,24 +20,12 @@ static size_t length(int n, int reply)
     return (size_t)(n * 37 + reply * 5) % MOST;
 }
 
-static void make_args(int n, gex_AM_Arg_t *v, int reply)
-{
-    int i;
-
-    for (i = 0; i < n; i++)
-        v[i] = value(n + 20 * reply, i);
-}
-
 static void check_message(int n, const gex_AM_Arg_t *got, int reply, const void *buf, size_t nbytes)
 {
-    int i;
-
-    for (i = 0; i < n; i++)
-        AQ_CHECK_EQ(got[i], value(n + 20 * reply, i));
     AQ_CHECK_EQ(nbytes, length(n, reply));
     AQ_CHECK(aq_test_same(buf, nbytes, (uint64_t)(n + 20 * reply)));
     atomic_fetch_add(&count_of[reply][n], 1);
-    atomic_fetch_add(reply ? &replies : &requests, 1);
+    check_args(n, got, reply);
 }
 
 #define HANDLERS(N)                                                                                \
@@ -66,8 +52,9 @@ static void check_message(int n, const gex_AM_Arg_t *got, int reply, const void 
         AQ_CHECK_EQ(rc, 0);                                                                        \
         memset(data, 0xee, sizeof(data)); /* NOW: ours again at return */                          \
     }                                                                                              \
-    static int send_##N(gex_Rank_t to, int counting)                                               \
+    static int send_##N(int place, int counting)                                                   \
     {                                                                                              \
+        const gex_Rank_t to = aq_test_peer((gex_Rank_t)place);                                     \
         gex_AM_Arg_t v[17];                                                                        \
         char data[MOST];                                                                           \
         const size_t len = length(N, 0);                                                           \
@@ -89,29 +76,18 @@ AQ_EACH(HANDLERS)
     AQ_ENTRY(REQ + N, request_##N, AQ_MQ, N), AQ_ENTRY(REP + N, reply_##N, AQ_MP, N),
 static gex_AM_Entry_t table[] = { AQ_EACH(ENTRIES) };
 
-#define SENDER(N) send_##N,
-static int (*const senders[])(gex_Rank_t, int) = { AQ_EACH(SENDER) };
+static int (*const senders[])(int, int) = { AQ_EACH(AQ_ARGS_SENDER) };
 
 int main(int argc, char **argv)
 {
-    int n, round;
-    gex_Rank_t k;
-
     aq_test_start(&argc, &argv, 1);
-    rule("core 20.1: RequestMedium0..16, numbered and counting: arguments and payload intact");
     aq_test_handlers(table, AQ_LENGTH(table));
-    for (round = 0; round < ROUNDS; round++)
-        for (n = 0; n <= 16; n++)
-            for (k = 0; k < 2; k++)
-                AQ_CHECK_EQ(senders[n](aq_test_peer(k), round), 0);
-    aq_test_wait(&requests, 17 * ROUNDS * 2);
-    rule("core 20.1: ReplyMedium0..16, numbered and counting: arguments and payload intact");
-    aq_test_wait(&replies, 17 * ROUNDS * 2);
-    rule("core 22: each accepted message is delivered exactly once");
-    aq_test_barrier();
-    for (n = 0; n <= 16; n++) {
-        AQ_CHECK_EQ(atomic_load(&count_of[0][n]), ROUNDS * 2);
-        AQ_CHECK_EQ(atomic_load(&count_of[1][n]), ROUNDS * 2);
+    send_each(senders,
+              "core 20.1: RequestMedium0..16, numbered and counting: arguments and payload intact",
+              "core 20.1: ReplyMedium0..16, numbered and counting: arguments and payload intact");
+    for (int n = 0; n <= 16; n++) {
+        AQ_CHECK_EQ(atomic_load(&count_of[0][n]), AQ_ARGS_ROUNDS * AQ_ARGS_PLACES);
+        AQ_CHECK_EQ(atomic_load(&count_of[1][n]), AQ_ARGS_ROUNDS * AQ_ARGS_PLACES);
     }
     return aq_test_finish();
 }

@@ -11,10 +11,9 @@
  */
 #include "gasnetex.h"
 #include "gasnet_mk.h"
+#include "misuse_case.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { H_PLAIN = 200, H_MEDIUM, H_LONG, H_TWICE, H_REPLY, H_REPLIES, H_REQUESTS, H_POLLS, H_KEEPS_LOCK,
@@ -615,13 +614,7 @@ static void c_ok_waitmode(void)
     X(pair_am_from) X(ep_unpublished) X(ep_outside) X(publish_twice) X(publish_pair)                   \
     X(seg_destroy_attached) X(seg_destroy_twice) X(mk_host)
 
-static const struct {
-    const char *name;
-    void (*run)(void);
-} cases[] = {
-#define ONE(NAME) { #NAME, c_##NAME },
-    CASES(ONE)
-};
+static const struct misuse_case cases[] = { CASES(MISUSE_CASE) };
 
 /* Attaches what the case needs; "attach_large" asks for more than there is. */
 static int attach(const char *name)

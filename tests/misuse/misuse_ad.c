@@ -5,10 +5,9 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "gasnet_ratomic.h"
+#include "misuse_case.h"
 
-#include <stdio.h>
-#include <string.h>
+#include "gasnet_ratomic.h"
 
 enum { H_ADDS = 200, SEGMENT = 65536 };
 
@@ -122,18 +121,7 @@ static void c_team_first(void) { gex_TM_Destroy(half, NULL, 0); }
     X(op_outside) X(op_below) X(op_across) X(op_unaligned) X(op_result) X(op_result_is_target)     \
     X(op_my_rank) X(op_both_places) X(op_offset) X(op_in_lock) X(op_in_handler) X(team_first)
 
-static const struct {
-    const char *name;
-    void (*run)(void);
-} cases[] = {
-#define ONE(NAME) { #NAME, c_##NAME },
-    CASES(ONE)
-};
-
-static void barrier(void)
-{
-    gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
-}
+static const struct misuse_case cases[] = { CASES(MISUSE_CASE) };
 
 int main(int argc, char **argv)
 {
@@ -150,14 +138,6 @@ int main(int argc, char **argv)
     gex_AD_Create(&ad, tm, GEX_DT_U64, GEX_OP_ADD | GEX_OP_FADD, 0);
     gex_TM_Split(&half, tm, (int)gex_TM_QueryRank(tm), 0, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
     gex_AD_Create(&other, half, GEX_DT_U64, GEX_OP_ADD, 0);
-    barrier();
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        if (strcmp(cases[i].name, argv[1]) == 0 && gex_TM_QueryRank(tm) == 0)
-            cases[i].run();
-    barrier();
-    gasnet_AMPoll(); /* what was sent before the barrier is handled before the end */
-    barrier();
-    if (gex_TM_QueryRank(tm) == 0)
-        printf("SURVIVED\n");
-    gasnet_exit(0);
+    misuse_run(tm, cases, sizeof(cases) / sizeof(cases[0]), argv[1]);
+    misuse_survived(tm);
 }

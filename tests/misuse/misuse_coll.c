@@ -5,10 +5,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "gasnet_coll.h"
-
-#include <stdio.h>
-#include <string.h>
+#include "misuse_case.h"
 
 enum { H_COLL = 200, WORDS = 16 };
 
@@ -107,18 +104,7 @@ static void polls(const void *x, void *y, size_t count, const void *cdata)
     X(count) X(count_huge) X(op) X(op_float) X(op_user_type) X(no_fn) X(in_handler) X(under_lock) \
     X(named_open) X(legacy_flags) X(legacy_bytes) X(legacy_image)
 
-static const struct {
-    const char *name;
-    void (*run)(void);
-} cases[] = {
-#define ONE(NAME) { #NAME, c_##NAME },
-    CASES(ONE)
-};
-
-static void barrier(void)
-{
-    gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
-}
+static const struct misuse_case cases[] = { CASES(MISUSE_CASE) };
 
 /* Destroy a team while a collective over it is open: one that only rank 0 called, with a name or without. */
 static void destroy(int named)
@@ -138,10 +124,7 @@ int main(int argc, char **argv)
     if (argc < 2 || gex_Client_Init(&client, &ep, &tm, "MISUSE", &argc, &argv, 0) != GASNET_OK)
         return 2;
     gex_EP_RegisterHandlers(ep, table, 1);
-    barrier();
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        if (strcmp(cases[i].name, argv[1]) == 0 && gex_TM_QueryRank(tm) == 0)
-            cases[i].run();
+    misuse_run(tm, cases, sizeof(cases) / sizeof(cases[0]), argv[1]);
     if (strcmp("operator_polls", argv[1]) == 0) {
         reduce(GEX_DT_I64, 8, 1, GEX_OP_USER, polls);
         gex_Event_Wait(event);
@@ -155,10 +138,5 @@ int main(int argc, char **argv)
     if (strcmp("sizes_reduce", argv[1]) == 0)
         gex_Event_Wait(gex_Coll_ReduceToOneNB(tm, 0, dst, src, GEX_DT_U64, 8, gex_TM_QueryRank(tm) == 0 ? 2 : 1,
                                               GEX_OP_ADD, NULL, NULL, 0));
-    barrier();
-    gasnet_AMPoll();
-    barrier();
-    if (gex_TM_QueryRank(tm) == 0)
-        printf("SURVIVED\n");
-    gasnet_exit(0);
+    misuse_survived(tm);
 }

@@ -5,10 +5,9 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "gasnet_vis.h"
+#include "misuse_case.h"
 
-#include <stdio.h>
-#include <string.h>
+#include "gasnet_vis.h"
 
 enum { H_PLAIN = 200, H_DONE, SEGMENT = 65536 };
 
@@ -208,18 +207,7 @@ static void c_arm_replies(void)
     X(arm_index) X(arm_get) X(arm_immediate) X(arm_kind) X(arm_replies) \
     X(strided_null) X(vector_null) X(indexed_null)
 
-static const struct {
-    const char *name;
-    void (*run)(void);
-} cases[] = {
-#define ONE(NAME) { #NAME, c_##NAME },
-    CASES(ONE)
-};
-
-static void barrier(void)
-{
-    gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
-}
+static const struct misuse_case cases[] = { CASES(MISUSE_CASE) };
 
 int main(int argc, char **argv)
 {
@@ -233,14 +221,8 @@ int main(int argc, char **argv)
         return 2;
     gex_Event_Wait(gex_EP_QueryBoundSegmentNB(tm, peer(), &addr, NULL, &size, 0));
     base = addr;
-    barrier();
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        if (strcmp(cases[i].name, argv[1]) == 0 && gex_TM_QueryRank(tm) == 0)
-            cases[i].run();
-    barrier();
+    misuse_run(tm, cases, sizeof(cases) / sizeof(cases[0]), argv[1]);
+    misuse_barrier(tm);
     gex_Event_Wait(event);
-    barrier();
-    if (gex_TM_QueryRank(tm) == 0)
-        printf("SURVIVED\n");
-    gasnet_exit(0);
+    misuse_survived(tm);
 }
