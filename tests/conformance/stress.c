@@ -17,8 +17,8 @@ enum {
     H_SHORT = AQ_TEST_FREE, H_MEDIUM, H_LONG, H_SHORT_REP, H_MEDIUM_REP, H_LONG_REP, H_TOTAL,
     MAX_THREADS = 16,
     LONG_SLOTS = 4,        /* Longs in flight from one channel to one rank */
-    LONG_MAX = 20000,
-    RMA_MAX = 40000,
+    LONG_BYTES = 20000,
+    RMA_BYTES = 40000,
     PENDING = 16,          /* explicit operations a thread keeps outstanding */
     ARGS = 6,
 };
@@ -41,7 +41,7 @@ static atomic_int *long_busy;               /* [thread][rank][slot] */
 
 static size_t channel_size(void)
 {
-    return 2 * (size_t)LONG_SLOTS * LONG_MAX + RMA_MAX;
+    return 2 * (size_t)LONG_SLOTS * LONG_BYTES + RMA_BYTES;
 }
 
 static char *channel(gex_Rank_t owner, gex_Rank_t writer, int thread)
@@ -52,18 +52,18 @@ static char *channel(gex_Rank_t owner, gex_Rank_t writer, int thread)
 
 static char *long_slot(gex_Rank_t owner, gex_Rank_t writer, int thread, int slot)
 {
-    return channel(owner, writer, thread) + (size_t)slot * LONG_MAX;
+    return channel(owner, writer, thread) + (size_t)slot * LONG_BYTES;
 }
 
 /* Where the answer to a Long goes: in the asking rank's segment, area of (answering rank, thread). */
 static char *answer_slot(gex_Rank_t owner, gex_Rank_t writer, int thread, int slot)
 {
-    return channel(owner, writer, thread) + (size_t)(LONG_SLOTS + slot) * LONG_MAX;
+    return channel(owner, writer, thread) + (size_t)(LONG_SLOTS + slot) * LONG_BYTES;
 }
 
 static char *rma_area(gex_Rank_t owner, gex_Rank_t writer, int thread)
 {
-    return channel(owner, writer, thread) + 2 * (size_t)LONG_SLOTS * LONG_MAX;
+    return channel(owner, writer, thread) + 2 * (size_t)LONG_SLOTS * LONG_BYTES;
 }
 
 /* ---- checksums ---- */
@@ -291,7 +291,7 @@ static void send_medium(struct actor *a, gex_Rank_t to)
 
     if (most > gex_AM_MaxReplyMedium(aq_test_tm, to, GEX_EVENT_NOW, 0, ARGS))
         most = gex_AM_MaxReplyMedium(aq_test_tm, to, GEX_EVENT_NOW, 0, ARGS);
-    len = random_size(a, most < RMA_MAX ? most : RMA_MAX);
+    len = random_size(a, most < RMA_BYTES ? most : RMA_BYTES);
     aq_test_fill(buf, len, aq_test_random(&a->random));
     make_args(a, args, slot, answer, buf, len);
     note_sent(to, args, answer);
@@ -320,7 +320,7 @@ static void send_long(struct actor *a, gex_Rank_t to)
     if (atomic_load(busy))
         return; /* the last message into this slot has not been answered */
     buf = fresh_buffer(a, &slot);
-    len = random_size(a, LONG_MAX);
+    len = random_size(a, LONG_BYTES);
     aq_test_fill(buf, len, aq_test_random(&a->random));
     make_args(a, args, place, true, buf, len);
     atomic_store(busy, 1);
@@ -333,8 +333,8 @@ static void send_long(struct actor *a, gex_Rank_t to)
 static void transfer(struct actor *a, gex_Rank_t to)
 {
     char *area = rma_area(to, aq_test_me, a->thread), *out, *in;
-    const size_t len = random_size(a, RMA_MAX / 2);
-    const size_t off = aq_test_random(&a->random) % (RMA_MAX - len + 1);
+    const size_t len = random_size(a, RMA_BYTES / 2);
+    const size_t off = aq_test_random(&a->random) % (RMA_BYTES - len + 1);
     const uint64_t r = aq_test_random(&a->random);
     gex_Event_t leaf, ev;
     int s1, s2;
@@ -384,7 +384,7 @@ static void *act(void *arg)
 
     a.random = seed * 1000003u + aq_test_me * 131u + (uint64_t)a.thread;
     for (i = 0; i < PENDING; i++)
-        a.buffers[i] = malloc(RMA_MAX + LONG_MAX);
+        a.buffers[i] = malloc(RMA_BYTES + LONG_BYTES);
     while (aq_test_clock() < stop_at) {
         const gex_Rank_t to = (gex_Rank_t)(aq_test_random(&a.random) % aq_test_n);
 
