@@ -97,5 +97,53 @@ check "mutexes that do not exist" ends mutex 1 'ARMCI_Lock: there are no mutexes
 check "an operation that does not exist" ends operation 1 'ARMCI_Rmw: 5 is no operation'
 check "a failed assertion" ends assertion - 'assertion failed: me < 0'
 check "half of the ranks" ends half 1 'ARMCI over a part of the ranks is not supported'
+
+# --- Global Arrays as Debian has it, compiled for ARMCI-MPI: linked with that and with ours, it says the same ---
+
+# links NAME WHICH COMPILER LIBRARY...
+links()
+{
+    source=$(ls "$AQ_SRC/tests/armci/ga/$1".*)
+    to=$1-$2
+    compiler=$3
+    shift 3
+    # numbers of 8 bytes in Fortran, as in Debian's library; C takes no notice of the words for Fortran
+    case $source in *.f90) set -- -cpp -fdefault-integer-8 -I/usr/include "$source" "$@" ;; *) set -- "$source" "$@" ;; esac
+    "$compiler" -g "$@" -o "$to"
+}
+
+# same NAME CONDUIT RANKS: our run ends with 0 and prints what the other one has printed.
+same()
+{
+    # shellcheck disable=SC2046
+    env $(settings "$2") timeout -k 5 100 "$MPIRUN" -n "$3" "./$1-ours" >ours 2>errors
+    status=$?
+    cat errors
+    echo "exit status $status"
+    [ $status = 0 ] && diff "$1-expected" ours
+}
+
+ga=$(ls /usr/lib/*/libga-openmpi.a 2>/dev/null)
+mpi=$("$MPICC" --showme:version 2>/dev/null | grep -o 'Open MPI')
+if [ -z "$ga" ] || [ -z "$mpi" ] || ! ls /usr/lib/*/libarmci-openmpi.a >/dev/null 2>&1; then
+    skip "Global Arrays" "needs Open MPI, libglobalarrays-dev and libarmci-mpi-dev"
+else
+    rest="-lscalapack-openmpi -llapack -lblas -lgfortran -lm"
+    for program in arrays-c:"$MPICC" arrays-f:"${MPICC%mpicc*}mpif90${MPICC##*mpicc}"; do
+        compiler=${program#*:} program=${program%%:*}
+        # shellcheck disable=SC2086
+        check "$program links with ARMCI-MPI" \
+            links $program others "$compiler" -lga-openmpi -larmci-openmpi $rest
+        # shellcheck disable=SC2086
+        check "$program links with libarmci" links $program ours "$compiler" -lga-openmpi \
+            -L"$tree/lib" -larmci -Wl,-rpath,"$tree/lib" $rest
+        check "$program, ARMCI-MPI" \
+            sh -c 'timeout -k 5 100 "$0" -n 3 "./$1-others" >"$1-expected" && test -s "$1-expected"' \
+            "$MPIRUN" $program
+        for conduit in smp udp mpi; do
+            check "$program, 3 ranks, $conduit" same $program $conduit 3
+        done
+    done
+fi
 check "no process is left" tap_gone
 tap_end
