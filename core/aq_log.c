@@ -17,6 +17,8 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "core/aq_say.h"
+
 /* weak: small programs such as the launcher use this file without the exit machinery */
 _Noreturn void aq_exit_abort(int code) __attribute__((weak));
 
@@ -67,19 +69,9 @@ bool aq_log_set_level(const char *text)
     return false;
 }
 
-/* write the whole buffer; a line that cannot be written has nowhere else to go */
 static void aq_log_emit(const char *line, size_t len)
 {
-    while (len > 0) {
-        ssize_t done = write(STDERR_FILENO, line, len);
-
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return;
-        line += done;
-        len -= (size_t)done;
-    }
+    (void)aq_say(STDERR_FILENO, line, len); /* nowhere else to say it */
 }
 
 static size_t aq_log_clamp(int printed, size_t room)

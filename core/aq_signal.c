@@ -28,6 +28,7 @@
 #include "core/aq_exit_internal.h"
 #include "core/aq_line.h"
 #include "core/aq_log.h"
+#include "core/aq_say.h"
 #include "core/aq_signal_name.h"
 #include "core/aq_trace.h"
 #include "other/spawn/aq_ending.h"
@@ -57,8 +58,7 @@ static void aq_signal_say(const char *what, int sig)
     aq_line_put(&l, "(");
     aq_line_put_number(&l, (unsigned)sig, 10);
     aq_line_put(&l, ")\n");
-    if (write(STDERR_FILENO, l.text, l.len) < 0)
-        return; /* nowhere left to say it */
+    (void)aq_say(STDERR_FILENO, l.text, l.len); /* nowhere else to say it */
 }
 
 static void aq_signal_default(int sig)

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/aq_say.h"
 #include "core/aq_signal_name.h"
 
 #define AQ_ENDING_GRACE_MS  250 /* a failing job: time for the others to fail by themselves */
@@ -49,8 +50,8 @@ void aq_ending_say(const char *kind, const char *fmt, ...)
     line[len++] = '\n';
     if (aq_ending_listener != NULL)
         aq_ending_listener(aq_ending_listener_arg, kind, line, (size_t)len);
-    else if (write(STDERR_FILENO, line, (size_t)len) < 0)
-        return; /* nowhere left to say it */
+    else
+        (void)aq_say(STDERR_FILENO, line, (size_t)len); /* nowhere else to say it */
 }
 
 void aq_ending_init(struct aq_ending *e, struct aq_board *board, pid_t *child)

@@ -14,6 +14,7 @@
 use strict;
 use warnings;
 use Cwd qw(abs_path getcwd);
+use Fcntl;
 use File::Basename qw(basename dirname);
 use File::Copy qw(copy);
 use File::Temp qw(tempdir);
@@ -356,6 +357,22 @@ sub run_slow_reader {
     my $left = leftovers($before);
     push @problems, "left behind: $left" if $left ne '';
     report("$launcher: case 37: a slow reader of stdout gets everything", \@problems, output());
+}
+
+# standard error is a pipe that is full, and nobody reads: what is to be said keeps no job from ending
+sub run_deaf_reader {
+    my ($launcher, $case) = @_;
+    return if @only && !grep { $_ eq 'deaf' } @only;
+    my $before = shared_files();
+    pipe my $from, my $to or die "pipe: $!";
+    fcntl $to, F_SETFL, O_NONBLOCK;
+    1 while syswrite $to, 'x' x 4096;
+    fcntl $to, F_SETFL, 0;
+    fcntl $to, F_SETFD, 0;
+    my $pid = start({}, '/dev/null', 'sh', '-c', 'exec 2>&' . fileno($to) . '; exec "$@"', 'sh', command($launcher, $case));
+    my ($code, $seconds) = finish($pid, 30);
+    judge("$launcher: case $case: $by_number{$case}{name}; nobody reads standard error",
+          {code => $asan ? '[1-9]\d*' : $by_number{$case}{code}, within => $start + $timeout_s}, $code, $seconds, $before);
 }
 
 # --- signals from outside ---
@@ -822,6 +839,9 @@ for my $launcher (@launchers) {
     # MPI's ends wait for one another's, at most three timeouts and 5 s, were it not for the reader
     run_slow_reader($launcher, $launcher =~ /mpich/ ? 8 : 1.5);
     next unless $ours;
+    if ($launcher ne 'agents') {    # whose console is gasnetrun's own, which waits for its reader as a rank does
+        run_deaf_reader($launcher, $_) for 100, 106, 109;
+    }
     run_ctrl_c($launcher);
     run_supervisor($launcher);
     run_random($launcher);

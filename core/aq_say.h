@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_say.h - last words to a console whose reader may have stopped: a message must not keep a job from ending.
+ * Threads   any, signal handlers included: poll and write only
+ * Uses      libc only
+ */
+#ifndef AQ_SAY_H
+#define AQ_SAY_H
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#define AQ_SAY_MS 500 /* how long a pipe or a terminal may take nothing */
+
+/**
+ * aq_say - write len bytes of text to fd; the rest is lost if it takes nothing for AQ_SAY_MS.
+ * Returns true if all was written
+ */
+static inline bool aq_say(int fd, const char *text, size_t len)
+{
+    while (len > 0) {
+        struct pollfd room = {fd, POLLOUT, 0};
+        const int ready = poll(&room, 1, AQ_SAY_MS);
+        ssize_t done;
+
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready == 0)
+            return false;
+        done = write(fd, text, len < PIPE_BUF ? len : PIPE_BUF); /* what a pipe with room takes at once */
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return false;
+        text += done;
+        len -= (size_t)done;
+    }
+    return true;
+}
+
+#endif
