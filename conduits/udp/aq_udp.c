@@ -339,6 +339,7 @@ const struct aq_conduit_ops aq_udp_conduit = {
     .segment_attach = aq_shm_segment_attach,
     .segment_detach = aq_shm_segment_detach,
     .segment_bind = aq_shm_cma_allow,
+    .wait_look = aq_udp_wait_look,
     .exit = aq_udp_exit,
     .am_send = aq_udp_am_send,
     .am_short = aq_udp_am_short,

@@ -110,6 +110,7 @@ struct aq_udp_peer {
     socklen_t address_len;
     uint8_t key_out[AQ_UDP_KEY], key_in[AQ_UDP_KEY];
 
+    uint64_t missed_ns;              /* a thread waits for it although it has left, since then; 0: none */
     uint32_t mtu_goal;               /* bytes of a datagram that both interfaces take */
     uint8_t mtu_tries;               /* padded datagrams of this size that were lost */
     bool mtu_asked;                  /* one is on its way */
@@ -172,6 +173,9 @@ static inline struct aq_udp_peer *aq_udp_peer_look(gex_Rank_t rank)
     /* acquire: pairs with the release in aq_udp_peer_make() */
     return atomic_load_explicit(&aq_udp.peers[rank], memory_order_acquire);
 }
+
+/** aq_udp_wait_look - a thread waits for rank, or GEX_RANK_INVALID: ends the job if that rank has left. */
+void aq_udp_wait_look(gex_Rank_t rank);
 
 static inline struct aq_udp_peer *aq_udp_peer(gex_Rank_t rank)
 {

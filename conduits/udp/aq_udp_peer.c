@@ -28,9 +28,11 @@
 #include "core/aq_exit.h"
 #include "core/aq_log.h"
 #include "core/aq_rc.h"
+#include "other/shm/aq_shm.h"
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_NEVER_HEARD_NS UINT64_C(20000000000) /* at the start, when every rank polls */
+#define AQ_MISSED_NS UINT64_C(2000000000) /* that a rank is waited for which has left */
 #define AQ_WIDEN_BYTES 4096u /* sent to a peer before longer datagrams are tried */
 #define AQ_WIDEN_TRIES 3u    /* that are lost until a size is given up */
 #define AQ_TOGETHER_NS 3000u /* calls closer than this are a run */
@@ -427,6 +429,26 @@ static void aq_udp_peer_look_lost(struct aq_udp_peer *peer, uint64_t now_ns)
     if (aq_udp.lost_after_ns != 0 && link->silent_ns != 0 && now_ns > link->silent_ns
         && now_ns - link->silent_ns >= aq_udp.lost_after_ns)
         aq_udp_peer_lost(peer, "no answer (GASNET_REQUESTTIMEOUT_MAX)", link->silent_ns, now_ns);
+}
+
+/* What a rank has sent before its goodbye is here by then; what is started afterwards never ends. */
+void aq_udp_wait_look(gex_Rank_t rank)
+{
+    const bool far = rank != GEX_RANK_INVALID && !aq_udp.alone && !aq_shm_is_near(rank);
+    struct aq_udp_peer *peer = far ? aq_udp_peer_look(rank) : NULL;
+    uint64_t now_ns;
+    bool missed;
+
+    if (peer == NULL || aq_exit_in_progress())
+        return;
+    now_ns = aq_now_ns();
+    aq_lock_acquire(&peer->lock);
+    if (peer->link.gone && peer->missed_ns == 0)
+        peer->missed_ns = now_ns;
+    missed = peer->missed_ns != 0 && now_ns - peer->missed_ns >= AQ_MISSED_NS;
+    aq_lock_release(&peer->lock);
+    if (missed)
+        aq_exit_peer_lost(rank, "it has left the job, and this rank waits for it");
 }
 
 /* --- timers --- */

@@ -24,6 +24,7 @@
 
 #include "conduits/udp/aq_udp.h"
 #include "core/aq_ep.h"
+#include "core/aq_exit.h"
 #include "core/aq_log.h"
 #include "core/aq_poll.h"
 #include "core/aq_rc.h"
@@ -221,11 +222,22 @@ static void aq_udp_rma_acked_frames(const struct aq_udp_tx *tx)
             aq_op_end((struct aq_op *)(uintptr_t)frame.cookie, GEX_EC_PUT, 1);
 }
 
+/* A put whose target has left before it acknowledged it. Nothing else is owed to who has left. */
+static void aq_udp_rma_look_abandoned(const struct aq_udp_peer *peer, const struct aq_udp_tx *tx)
+{
+    const struct aq_udp_xfer *xfer = tx->tag;
+    const bool is_put = xfer != NULL ? xfer->type == AQ_UDP_X_PUT : tx->count != 0;
+
+    if (AQ_LIKELY(!peer->link.gone) || !is_put || aq_exit_in_progress())
+        return;
+    aq_exit_peer_lost(peer->rank, "it has left the job before a put to it was complete");
+}
+
 void aq_udp_rma_acked(struct aq_udp_peer *peer, struct aq_udp_tx *tx)
 {
     struct aq_udp_xfer *xfer = tx->tag;
 
-    (void)peer;
+    aq_udp_rma_look_abandoned(peer, tx);
     if (xfer != NULL) {
         if (--xfer->unacked == 0 && xfer->at == xfer->nbytes)
             aq_udp_xfer_end(xfer);
@@ -258,13 +270,17 @@ static int aq_udp_rma_wait(struct aq_udp_peer *peer, gex_Flags_t flags)
     return AQ_OK;
 }
 
+/* GASNET_CATCH_EXIT=0 lets ranks leave; what is started towards one that has left would never arrive. */
 static int aq_udp_rma_begin(struct aq_udp_peer *peer, gex_Flags_t flags)
 {
-    bool full;
+    bool full, left;
 
     aq_lock_acquire(&peer->lock);
     full = peer->own.length >= AQ_UDP_QUEUE_MOST;
+    left = peer->link.gone;
     aq_lock_release(&peer->lock);
+    if (AQ_UNLIKELY(left) && !aq_exit_in_progress())
+        aq_exit_peer_lost(peer->rank, "it has left the job, and this rank puts to it or gets from it");
     return AQ_UNLIKELY(full) ? aq_udp_rma_wait(peer, flags) : AQ_OK;
 }
 

@@ -392,6 +392,17 @@ static int other_case(int n)
         rest_seconds();
         exit(0);
     }
+    if (n == 38) {                                    /* the same, and the others put to it */
+        void *base = NULL;
+
+        barrier();                                    /* all know each other */
+        if (me == who)
+            exit(3);
+        usleep(700000);
+        gex_Segment_QueryBound(tm, who, &base, NULL, NULL);
+        gex_RMA_PutBlockingVal(tm, who, base, 1, 8, 0);
+        rest_spin();
+    }
     if (n == 23)
         signal(SIGQUIT, SIG_IGN);
     if (n == 24)
