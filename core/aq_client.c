@@ -165,13 +165,13 @@ static void aq_client_place(const struct aq_spawn_info *spawn)
 static void aq_client_make_tables(void)
 {
     aq_job.bound = aq_client_table(aq_job.size, sizeof(*aq_job.bound), "the segments' addresses");
-    aq_job.map = aq_client_table(aq_job.size, sizeof(*aq_job.map), "the segments' mappings");
+    aq_tm_create_primordial();
     /* inline transfers read delta; only when they must not be inline are these two tables */
-    aq_job.delta = aq_job.map;
-    if (aq_job.no_overrides || aq_trace_is_wanted())
-        aq_job.delta = aq_client_table(aq_job.size, sizeof(*aq_job.delta), "unmapped segments");
-    for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
-        aq_job.map[rank] = aq_job.delta[rank] = AQ_NOT_MAPPED;
+    aq_job.map = aq_job.delta;
+    if (aq_job.no_overrides || aq_trace_is_wanted()) {
+        aq_job.map = aq_client_table(aq_job.size, sizeof(*aq_job.map), "the segments' mappings");
+        memcpy(aq_job.map, aq_job.delta, aq_job.size * sizeof(*aq_job.map)); /* nothing is mapped yet */
+    }
 }
 
 static void aq_client_make_objects(const char *name, gex_Flags_t flags)
@@ -183,9 +183,6 @@ static void aq_client_make_objects(const char *name, gex_Flags_t flags)
     if (aq_job.client.name == NULL)
         aq_fatal("no memory for the client's name");
     ep->caps = GEX_EP_CAPABILITY_ALL;
-    aq_job.tm.head = (struct aq_tm_public){ aq_job.delta, (gex_EP_t)(void *)ep, aq_job.rank,
-                                          aq_job.size };
-    aq_tm_init_pairs(ep);
 }
 
 /* The ranks of one host have the board; over several, messages are faster than any launcher. */
@@ -240,7 +237,7 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
         aq_exit_abort(1); /* as above: a client that does not look at what we return would go on to crash */
     aq_wait_init();
     aq_upcall_init();
-    aq_upcall_team_made(&aq_job.tm);
+    aq_upcall_team_made(aq_job.tm);
     aq_segment_init_limits();
     aq_service_init(flags);
     aq_env_report(aq_job.rank);
@@ -251,7 +248,7 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
 
     *client_out = (gex_Client_t)(void *)&aq_job.client;
     *ep_out = (gex_EP_t)(void *)&aq_job.ep;
-    *tm_out = (gex_TM_t)(void *)&aq_job.tm;
+    *tm_out = aq_tm_handle(aq_job.tm);
     return GASNET_OK;
 }
 

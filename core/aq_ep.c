@@ -42,8 +42,7 @@ static int aq_ep_add(struct aq_ep *ep)
         rc = GASNET_ERR_RESOURCE;
     } else {
         ep->index = ++aq_eps.last;
-        /* release: pairs with the acquire in aq_ep_at(). In the list first, so that the pairs made
-         * now or meanwhile get their table, see aq_tm_init_pairs() */
+        /* release: pairs with the acquire in aq_ep_at() */
         atomic_store_explicit(&aq_job.further[ep->index], ep, memory_order_release);
     }
     aq_lock_release(&aq_eps.lock);
@@ -80,7 +79,6 @@ int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t cap
         return aq_fail(rc, "gex_EP_Create: all %u endpoints of this process (GASNET_MAXEPS) are made",
                        (unsigned)GASNET_MAXEPS);
     }
-    aq_tm_init_pairs(ep);
     *ep_p = (gex_EP_t)(void *)ep;
     return GASNET_OK;
 }

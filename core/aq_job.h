@@ -10,6 +10,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "gasnetex.h"
 
@@ -44,9 +45,8 @@ static inline void aq_segment_set_size(struct aq_segment *segment, uintptr_t siz
     atomic_store_explicit(&segment->size, size, memory_order_relaxed);
 }
 
-/* A team, or a TM-pair; inline code sees only the head. */
+/* A team, or a TM-pair. Its handle points to the head: inline code sees nothing before that. */
 struct aq_tm {
-    struct aq_tm_public head;
     bool is_pair;
     gex_EP_Index_t peer_index;  /* of the peers' endpoints: not 0 only in pairs */
     gex_Flags_t flags;
@@ -61,7 +61,11 @@ struct aq_tm {
     gex_Rank_t *rank_of;       /* [rank_mask + 1]: ranks, hashed by jobrank; see core/aq_tm.c */
     gex_Rank_t rank_mask;
     struct aq_tm *next, *prev; /* in the list of teams that core/aq_tm.c keeps */
+    gex_Rank_t room;           /* entries of the table of displacements; at least head.size */
+    struct aq_tm_public head;  /* last: the table is right behind it, see aq_tm_deltas() */
 };
+_Static_assert(offsetof(struct aq_tm, head) + sizeof(struct aq_tm_public) == sizeof(struct aq_tm),
+               "nothing may lie between a team's head and its table");
 
 struct aq_ep {
     gex_EP_Index_t index;
@@ -69,7 +73,7 @@ struct aq_ep {
     gex_EP_Capabilities_t caps;
     struct aq_segment *_Atomic segment;
     void *_Atomic cdata;
-    struct aq_tm pair[GASNET_MAXEPS]; /* what gex_TM_Pair() returns */
+    struct aq_tm *_Atomic pair[GASNET_MAXEPS]; /* what gex_TM_Pair() returns; NULL: not asked for yet */
     aq_lock table_lock;
     gex_AM_Fn_t _Atomic handler[256]; /* NULL where nothing is registered */
     gex_AM_Entry_t entry[256];
@@ -99,19 +103,17 @@ struct aq_job {
     gex_Rank_t nbrhd_most, nbrhd_here;
 
     /* [size] by jobrank. map: what to add to an owner's address to reach it here, or
-     * AQ_NOT_MAPPED. delta: what inline transfers use: the same table, or one where nothing is
-     * mapped if they have to take the way out of line. */
+     * AQ_NOT_MAPPED. delta: what inline transfers use, the primordial team's: the same table, or
+     * one where nothing is mapped if they have to take the way out of line. */
     intptr_t *map, *delta;
     struct aq_bound *bound;
-    /* [size], nothing is mapped: for pairs that name further endpoints; made at first use */
-    const intptr_t *_Atomic unmapped;
 
     uintptr_t max_local_segment, max_global_segment;
 
     struct aq_client client;
     struct aq_ep ep; /* the primordial one, index 0 */
     struct aq_ep *_Atomic further[GASNET_MAXEPS]; /* by index, from 1 on; NULL: not made yet */
-    struct aq_tm tm;
+    struct aq_tm *tm; /* the primordial team */
     struct aq_segment segment;
 };
 
@@ -129,7 +131,12 @@ static inline bool aq_job_has_started(void)
 
 static inline struct aq_tm *aq_tm(gex_TM_t tm)
 {
-    return (struct aq_tm *)(void *)tm;
+    return (struct aq_tm *)(void *)((char *)(void *)tm - offsetof(struct aq_tm, head));
+}
+
+static inline gex_TM_t aq_tm_handle(struct aq_tm *tm)
+{
+    return (gex_TM_t)(void *)&tm->head;
 }
 
 static inline struct aq_ep *aq_ep(gex_EP_t ep)

@@ -201,7 +201,7 @@ static int aq_segment_check_attach(gex_TM_t tm, uintptr_t size)
     if (atomic_load_explicit(&aq_job.ep.segment, memory_order_relaxed) != NULL)
         aq_fatal("gex_Segment_Attach: gex_EP_BindSegment has bound a segment to the primordial endpoint, "
                  "which keeps it");
-    if (tm != (gex_TM_t)(void *)&aq_job.tm)
+    if (tm != aq_tm_handle(aq_job.tm))
         return aq_fail(AQ_ERR_ARG, "gex_Segment_Attach: tm is not the primordial team");
     if (size == 0 || size % GASNET_PAGESIZE != 0)
         return aq_fail(AQ_ERR_ARG, "gex_Segment_Attach: the size is %zu, not a non-zero multiple of "

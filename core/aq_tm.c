@@ -1,18 +1,18 @@
 /*
  * aq_tm.c - teams and TM-pairs as far as they name peers.
  *
- * A team has three tables in one piece of memory, sized by its members: jobranks by rank, what the
- * inline transfers add to a member's addresses (deltas) by rank, and ranks hashed by jobrank. A
- * team of all processes in their order shares the job's tables instead. Segments may be attached
- * after teams are made; the deltas are then filled in again.
+ * What the inline transfers add to a member's addresses (deltas) lies by rank in the object itself,
+ * behind the head that the handle points to. A team that is not all processes in their order has
+ * two more tables in one piece of memory: jobranks by rank, and ranks hashed by jobrank. Segments
+ * may be attached after teams are made; the deltas are then filled in again.
  *
- * TM-pairs are part of their local endpoint and cost nothing. Those that name further endpoints
- * share one table in which nothing is mapped, made when the first of them is asked for.
+ * A TM-pair is made when it is first asked for, and stays. In those that name further endpoints
+ * nothing is mapped.
  *
- * Owns      every struct aq_tm but the primordial one. Destroyed teams are used again, the longest
- *           destroyed one first, and never go back to malloc: debug builds know a dead handle
- * Threads   any; aq_tms.lock holds the lists and the making of the shared table. A team's
- *           tables are constant while it lives, its deltas but for the time of an attach
+ * Owns      every struct aq_tm. Destroyed teams are used again, the longest destroyed one with room
+ *           enough first, and never go back to malloc: debug builds know a dead handle
+ * Threads   any; aq_tms.lock holds the lists and the making of pairs. A team's tables are
+ *           constant while it lives, its deltas but for the time of an attach
  * Uses      aq_job.h; no message is sent here
  * See       GASNet-EX specification 0.19, Teams; TM-pairs. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -27,9 +27,10 @@
 
 static struct {
     aq_lock lock;
-    struct aq_tm *live;                    /* doubly linked */
-    struct aq_tm *oldest_gone, *last_gone; /* singly linked by next */
-} aq_tms;
+    struct aq_tm *live;        /* teams and pairs but the primordial team; doubly linked */
+    struct aq_tm *oldest_gone; /* singly linked by next */
+    struct aq_tm **gone_end;   /* where the next one destroyed is linked */
+} aq_tms = { .gone_end = &aq_tms.oldest_gone };
 
 /* --- tables --- */
 
@@ -71,27 +72,31 @@ static gex_Rank_t aq_tm_places(gex_Rank_t members)
     return places;
 }
 
-static void aq_tm_fill_deltas(struct aq_tm *tm)
+/* The table behind the head, for who fills it. */
+static intptr_t *aq_tm_own_deltas(struct aq_tm *tm)
 {
-    intptr_t *delta = (intptr_t *)(uintptr_t)tm->head.delta;
-
-    for (gex_Rank_t rank = 0; rank < tm->head.size; rank++)
-        delta[rank] = aq_job.delta[tm->jobranks[rank]];
+    return (intptr_t *)(uintptr_t)aq_tm_deltas(aq_tm_handle(tm));
 }
 
-/* One piece of memory: deltas, jobranks, hash. It hangs on head.delta. */
+/* Further endpoints have segments of their own, which are mapped nowhere. */
+static void aq_tm_fill_deltas(struct aq_tm *tm)
+{
+    intptr_t *delta = aq_tm_own_deltas(tm);
+
+    for (gex_Rank_t rank = 0; rank < tm->head.size; rank++)
+        delta[rank] = tm->peer_index != 0 ? AQ_NOT_MAPPED
+                                          : aq_job.delta[aq_tm_jobrank(aq_tm_handle(tm), rank)];
+}
+
+/* One piece of memory: jobranks, hash. It hangs on jobranks. */
 static void aq_tm_make_tables(struct aq_tm *tm, const struct aq_tm_plan *plan)
 {
     const size_t size = plan->size, places = aq_tm_places(plan->size);
-    intptr_t *delta = malloc(size * (sizeof(intptr_t) + sizeof(gex_Rank_t))
-                             + places * sizeof(gex_Rank_t));
-    gex_Rank_t *jobranks;
+    gex_Rank_t *jobranks = malloc((size + places) * sizeof(*jobranks));
 
-    if (delta == NULL)
+    if (jobranks == NULL)
         aq_fatal("no memory for the tables of a team of %u members", plan->size);
-    jobranks = (gex_Rank_t *)(void *)(delta + size);
     memcpy(jobranks, plan->jobranks, size * sizeof(*jobranks));
-    tm->head.delta = delta;
     tm->jobranks = jobranks;
     tm->rank_of = jobranks + size;
     tm->rank_mask = (gex_Rank_t)(places - 1);
@@ -107,51 +112,83 @@ static void aq_tm_make_tables(struct aq_tm *tm, const struct aq_tm_plan *plan)
 
 /* --- life --- */
 
-/* The object for a new team: one long destroyed, or a new one. */
-static struct aq_tm *aq_tm_take(void)
+/* An object with room for so many members, all zero but for that. */
+static struct aq_tm *aq_tm_alloc(gex_Rank_t room)
 {
-    struct aq_tm *tm;
+    struct aq_tm *tm = calloc(1, sizeof(*tm) + room * sizeof(intptr_t));
+
+    if (tm == NULL)
+        aq_fatal("no memory for a team of %u members", room);
+    tm->room = room;
+    return tm;
+}
+
+/* The object for a new team: the longest destroyed one that is large enough, or a new one. Rooms are
+ * powers of two, so that teams of many sizes, one after the other, come to share few objects. */
+static struct aq_tm *aq_tm_take(gex_Rank_t members)
+{
+    struct aq_tm **at, *tm;
+    gex_Rank_t room = 1;
 
     aq_lock_acquire(&aq_tms.lock);
-    tm = aq_tms.oldest_gone;
-    if (tm != NULL)
-        aq_tms.oldest_gone = tm->next;
-    if (aq_tms.oldest_gone == NULL)
-        aq_tms.last_gone = NULL;
+    for (at = &aq_tms.oldest_gone; *at != NULL && (*at)->room < members; at = &(*at)->next)
+        continue;
+    tm = *at;
+    if (tm != NULL) {
+        *at = tm->next;
+        tm->next = NULL;
+        if (*at == NULL)
+            aq_tms.gone_end = at;
+    }
     aq_lock_release(&aq_tms.lock);
-    if (tm == NULL)
-        tm = malloc(sizeof(*tm));
-    if (tm == NULL)
-        aq_fatal("no memory for a team (%zu bytes)", sizeof(*tm));
-    memset(tm, 0, sizeof(*tm));
-    return tm;
+    if (tm != NULL)
+        return tm;
+    while (room < members)
+        room *= 2;
+    return aq_tm_alloc(room);
+}
+
+/* Under the lock: an attach comes before this, or finds the object in the list. */
+static void aq_tm_enlist(struct aq_tm *tm)
+{
+    aq_tm_fill_deltas(tm);
+    tm->next = aq_tms.live;
+    if (tm->next != NULL)
+        tm->next->prev = tm;
+    aq_tms.live = tm;
 }
 
 struct aq_tm *aq_tm_create(const struct aq_tm_plan *plan)
 {
-    struct aq_tm *tm = aq_tm_take();
+    struct aq_tm *tm = aq_tm_take(plan->size);
 
-    tm->head = (struct aq_tm_public){ aq_job.delta, (gex_EP_t)(void *)&aq_job.ep, plan->rank,
-                                      plan->size };
+    tm->head = (struct aq_tm_public){ (gex_EP_t)(void *)&aq_job.ep, plan->rank, plan->size };
     tm->flags = plan->flags;
     tm->id = plan->id;
     tm->scratch = plan->scratch;
     if (!aq_tm_is_whole_job(plan))
         aq_tm_make_tables(tm, plan);
     aq_lock_acquire(&aq_tms.lock);
-    if (tm->jobranks != NULL)
-        aq_tm_fill_deltas(tm); /* under the lock: an attach comes before or finds us in the list */
-    tm->next = aq_tms.live;
-    if (tm->next != NULL)
-        tm->next->prev = tm;
-    aq_tms.live = tm;
+    aq_tm_enlist(tm);
     aq_lock_release(&aq_tms.lock);
     return tm;
 }
 
+void aq_tm_create_primordial(void)
+{
+    struct aq_tm *tm = aq_tm_alloc(aq_job.size);
+
+    tm->head = (struct aq_tm_public){ (gex_EP_t)(void *)&aq_job.ep, aq_job.rank, aq_job.size };
+    aq_job.tm = tm;
+    aq_job.delta = aq_tm_own_deltas(tm);
+    for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
+        aq_job.delta[rank] = AQ_NOT_MAPPED;
+}
+
 void aq_tm_destroy(struct aq_tm *tm)
 {
-    void *tables = tm->jobranks != NULL ? (void *)(uintptr_t)tm->head.delta : NULL;
+    void *tables = (void *)(uintptr_t)tm->jobranks;
+    const gex_Rank_t room = tm->room;
 
     aq_lock_acquire(&aq_tms.lock);
     if (tm->prev != NULL)
@@ -161,11 +198,9 @@ void aq_tm_destroy(struct aq_tm *tm)
     if (tm->next != NULL)
         tm->next->prev = tm->prev;
     memset(tm, 0, sizeof(*tm)); /* no members, no endpoint: see aq_tm_check_team() */
-    if (aq_tms.last_gone != NULL)
-        aq_tms.last_gone->next = tm;
-    else
-        aq_tms.oldest_gone = tm;
-    aq_tms.last_gone = tm;
+    tm->room = room;
+    *aq_tms.gone_end = tm;
+    aq_tms.gone_end = &tm->next;
     aq_lock_release(&aq_tms.lock);
     free(tables);
 }
@@ -174,64 +209,30 @@ void aq_tm_segments_came(void)
 {
     aq_lock_acquire(&aq_tms.lock);
     for (struct aq_tm *tm = aq_tms.live; tm != NULL; tm = tm->next)
-        if (tm->jobranks != NULL)
-            aq_tm_fill_deltas(tm);
+        aq_tm_fill_deltas(tm);
     aq_lock_release(&aq_tms.lock);
 }
 
 /* --- pairs --- */
 
-/* The table of the pairs that name further endpoints. Where inline transfers are off, the job has
- * such a table already. Under the lock. */
-static const intptr_t *aq_tm_make_unmapped(void)
+static __attribute__((noinline, cold)) struct aq_tm *aq_tm_make_pair(struct aq_ep *ep,
+                                                                     gex_EP_Index_t remote_index)
 {
-    intptr_t *table = aq_job.delta;
-
-    if (table != aq_job.map)
-        return table;
-    table = malloc(aq_job.size * sizeof(*table));
-    if (table == NULL)
-        aq_fatal("no memory for the peers of a TM-pair: %u entries", aq_job.size);
-    for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
-        table[rank] = AQ_NOT_MAPPED;
-    return table;
-}
-
-void aq_tm_init_pairs(struct aq_ep *ep)
-{
-    aq_lock_acquire(&aq_tms.lock);
-    for (gex_EP_Index_t i = 0; i < GASNET_MAXEPS; i++) {
-        ep->pair[i].head = (struct aq_tm_public){
-            /* relaxed: written under this lock */
-            i == 0 ? aq_job.delta : atomic_load_explicit(&aq_job.unmapped, memory_order_relaxed),
-            (gex_EP_t)(void *)ep, GEX_RANK_INVALID, aq_job.size
-        };
-        ep->pair[i].is_pair = true;
-        ep->pair[i].peer_index = i;
-    }
-    aq_lock_release(&aq_tms.lock);
-}
-
-static __attribute__((noinline, cold)) void aq_tm_first_further_pair(void)
-{
-    const intptr_t *table;
+    struct aq_tm *tm;
 
     aq_lock_acquire(&aq_tms.lock);
-    /* relaxed, all: written under this lock */
-    if (atomic_load_explicit(&aq_job.unmapped, memory_order_relaxed) == NULL) {
-        table = aq_tm_make_unmapped();
-        for (gex_EP_Index_t i = 1; i < GASNET_MAXEPS; i++)
-            aq_job.ep.pair[i].head.delta = table;
-        for (gex_EP_Index_t e = 1; e < GASNET_MAXEPS; e++) {
-            struct aq_ep *ep = atomic_load_explicit(&aq_job.further[e], memory_order_relaxed);
-
-            for (gex_EP_Index_t i = 1; ep != NULL && i < GASNET_MAXEPS; i++)
-                ep->pair[i].head.delta = table;
-        }
+    tm = atomic_load_explicit(&ep->pair[remote_index], memory_order_relaxed); /* under this lock */
+    if (tm == NULL) {
+        tm = aq_tm_alloc(aq_job.size);
+        tm->head = (struct aq_tm_public){ (gex_EP_t)(void *)ep, GEX_RANK_INVALID, aq_job.size };
+        tm->is_pair = true;
+        tm->peer_index = remote_index;
+        aq_tm_enlist(tm);
         /* release: pairs with the acquire in gex_TM_Pair() */
-        atomic_store_explicit(&aq_job.unmapped, table, memory_order_release);
+        atomic_store_explicit(&ep->pair[remote_index], tm, memory_order_release);
     }
     aq_lock_release(&aq_tms.lock);
+    return tm;
 }
 
 gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_index)
@@ -244,11 +245,11 @@ gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_index)
         aq_fatal("gex_TM_Pair: endpoint index %u; the most is %u", remote_index,
                  (unsigned)GASNET_MAXEPS - 1);
 #endif
-    /* acquire: pairs with the release in aq_tm_first_further_pair(); the pairs are filled */
-    if (AQ_UNLIKELY(remote_index != 0)
-        && atomic_load_explicit(&aq_job.unmapped, memory_order_acquire) == NULL)
-        aq_tm_first_further_pair();
-    return (gex_TM_t)(void *)&aq_ep(local_ep)->pair[remote_index];
+    struct aq_ep *ep = aq_ep(local_ep);
+    /* acquire: pairs with the release in aq_tm_make_pair(); the pair is filled */
+    struct aq_tm *tm = atomic_load_explicit(&ep->pair[remote_index], memory_order_acquire);
+
+    return aq_tm_handle(AQ_LIKELY(tm != NULL) ? tm : aq_tm_make_pair(ep, remote_index));
 }
 
 /* --- queries --- */

@@ -27,18 +27,14 @@ void aq_tm_destroy(struct aq_tm *tm);
 /** aq_tm_rank - the rank of a process in a team, or GEX_RANK_INVALID. */
 gex_Rank_t aq_tm_rank(const struct aq_tm *tm, gex_Rank_t jobrank);
 
-/** aq_tm_init_pairs - fill the TM-pairs of an endpoint. */
-void aq_tm_init_pairs(struct aq_ep *ep);
+/** aq_tm_create_primordial - the team of all, its table all AQ_NOT_MAPPED; aq_job.rank and size are
+ *  known. Sets aq_job.tm and aq_job.delta. */
+void aq_tm_create_primordial(void);
 
-/** aq_tm_segments_came - aq_job.delta has changed: teams take over their members' entries. */
+/** aq_tm_segments_came - aq_job.delta has changed: teams and pairs take over their members' entries. */
 void aq_tm_segments_came(void);
 
 /** aq_tm_check_team - debug builds: tm is a team of this process; ends the job if it is not. */
 void aq_tm_check_team(const char *call, gex_TM_t tm);
-
-static inline gex_TM_t aq_tm_handle(struct aq_tm *tm)
-{
-    return (gex_TM_t)(void *)tm;
-}
 
 #endif

@@ -218,13 +218,13 @@ void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_F
     ad = calloc(1, sizeof(*ad));
     if (ad == NULL)
         aq_fatal("gex_AD_Create: no memory for an atomic domain (%zu bytes)", sizeof(*ad));
-    ad->head = (struct aq_ad_public){ .delta = aq_tm_head_of(tm)->delta, .jobdelta = aq_job.delta,
+    ad->head = (struct aq_ad_public){ .delta = aq_tm_deltas(tm), .jobdelta = aq_job.delta,
                                       .tm = tm, .dt = dt, .ops = ops, .flags = flags };
     ad->by_conduit = !aq_job.no_overrides && aq_job.conduit->ad_serves != NULL
                      && aq_job.conduit->ad_serves(dt, ops, flags);
     ad->native = !aq_job.no_overrides && !ad->by_conduit;
     if (ad->by_conduit) /* a table where nothing is mapped: inline operations take the way out of line */
-        ad->head.delta = ad->head.jobdelta = aq_tm_head_of(gex_TM_Pair((gex_EP_t)(void *)&aq_job.ep, 1))->delta;
+        ad->head.delta = ad->head.jobdelta = aq_tm_deltas(gex_TM_Pair((gex_EP_t)(void *)&aq_job.ep, 1));
     aq_ad_enlist(ad);
     *ad_p = (gex_AD_t)(void *)ad;
     aq_trace_end(AQ_TRACE_AD_CREATE, began, GEX_RANK_INVALID, 0);

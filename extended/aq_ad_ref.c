@@ -141,7 +141,7 @@ static void aq_ad_on_done(gex_Token_t token, gex_AM_Arg_t code, gex_AM_Arg_t op_
 int aq_ref_ad(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result_p, void *tgt_addr,
               gex_OP_t opcode, uint64_t operand1, uint64_t operand2, gex_Flags_t flags)
 {
-    const gex_TM_t tm = (gex_TM_t)(void *)&aq_job.tm;
+    const gex_TM_t tm = aq_tm_handle(aq_job.tm);
     const gex_EC_t category = aq_ad_category(opcode);
     const gex_AM_Arg_t args[] = { (gex_AM_Arg_t)aq_ad_code(dt, opcode, flags),
                                   AQ_ARGS_OF_PTR(tgt_addr), AQ_ARGS_OF_PTR(op),

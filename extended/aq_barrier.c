@@ -170,7 +170,7 @@ static const struct aq_op_kind aq_bar_kind = { .waits_in = "gex_Event_Wait (gex_
 
 static bool aq_bar_is_job(gex_TM_t tm)
 {
-    return AQ_LIKELY(aq_tm(tm) == &aq_job.tm);
+    return AQ_LIKELY(aq_tm(tm) == aq_job.tm);
 }
 
 void aq_barrier_check_mixing(const char *call, gex_TM_t tm)

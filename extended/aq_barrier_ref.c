@@ -88,7 +88,7 @@ static gex_Rank_t aq_ref_behind(unsigned round)
 static bool aq_ref_try_send(unsigned round, enum aq_am_index index, unsigned nargs,
                             const gex_AM_Arg_t *args)
 {
-    return aq_am_request_short((gex_TM_t)(void *)&aq_job.tm, aq_ref_ahead(round),
+    return aq_am_request_short(aq_tm_handle(aq_job.tm), aq_ref_ahead(round),
                                (gex_AM_Index_t)index, GEX_FLAG_IMMEDIATE, nargs, args)
            == 0;
 }

@@ -43,7 +43,7 @@ static const enum aq_trace_kind aq_legacy_traces[] = {
 
 static gex_TM_t aq_legacy_tm(gasnet_team_handle_t team)
 {
-    return team == GASNET_TEAM_ALL ? (gex_TM_t)(void *)&aq_job.tm : team;
+    return team == GASNET_TEAM_ALL ? aq_tm_handle(aq_job.tm) : team;
 }
 
 /* --- data --- */

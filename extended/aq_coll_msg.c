@@ -286,7 +286,7 @@ static uint64_t aq_u64_of_args(gex_AM_Arg_t high, gex_AM_Arg_t low)
 
 static gex_TM_t aq_msg_job(void)
 {
-    return (gex_TM_t)(void *)&aq_job.tm;
+    return aq_tm_handle(aq_job.tm);
 }
 
 /* Send what has not left yet. False: no room for all of it. A conduit may go on reading what is large: it counts

@@ -143,7 +143,7 @@ static void aq_exchange_send(gex_Rank_t jobrank, const struct aq_box_name *name,
             AQ_ARGS_OF_U64(bytes), AQ_ARGS_OF_U64(at)
         };
 
-        aq_am_request_medium(aq_tm_handle(&aq_job.tm), jobrank, AQ_HIDX_EXCHANGE, data + at, piece,
+        aq_am_request_medium(aq_tm_handle(aq_job.tm), jobrank, AQ_HIDX_EXCHANGE, data + at, piece,
                              GEX_EVENT_NOW, 0, AQ_EXCHANGE_ARGS, args);
         at += piece;
     }
@@ -207,7 +207,7 @@ void aq_exchange_as(const char *call, gex_TM_t handle, const void *mine, size_t 
 
 void aq_upcall_allgather(const void *mine, size_t len, void *all)
 {
-    aq_exchange_as("the job's start", (gex_TM_t)(void *)&aq_job.tm, mine, len, all);
+    aq_exchange_as("the job's start", aq_tm_handle(aq_job.tm), mine, len, all);
 }
 
 void aq_exchange_allgather(gex_TM_t tm, const void *mine, size_t len, void *all)

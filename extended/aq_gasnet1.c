@@ -45,9 +45,9 @@ void aq_gasnet1_start(void)
 {
     if (!(aq_job.client.flags & GEX_FLAG_USES_GASNET1))
         return;
-    aq_gasnet1_tm = (gex_TM_t)(void *)&aq_job.tm;
+    aq_gasnet1_tm = aq_tm_handle(aq_job.tm);
     aq_job.ep.flags |= GEX_FLAG_USES_GASNET1;
-    aq_job.tm.flags |= GEX_FLAG_USES_GASNET1;
+    aq_job.tm->flags |= GEX_FLAG_USES_GASNET1;
 }
 
 /* --- attach --- */
@@ -140,7 +140,7 @@ void gasnet_QueryGexObjects(gex_Client_t *client_p, gex_EP_t *endpoint_p, gex_TM
     if (endpoint_p != NULL)
         *endpoint_p = (gex_EP_t)(void *)&aq_job.ep;
     if (tm_p != NULL)
-        *tm_p = (gex_TM_t)(void *)&aq_job.tm;
+        *tm_p = aq_tm_handle(aq_job.tm);
     if (segment_p != NULL)
         *segment_p = gex_EP_QuerySegment((gex_EP_t)(void *)&aq_job.ep);
 }

@@ -90,7 +90,7 @@ static void aq_ref_on_put_ack(gex_Token_t token, gex_AM_Arg_t op_high, gex_AM_Ar
 static int aq_ref_send_put(struct aq_op *op, gex_Rank_t jobrank, char *dest, const char *src,
                            size_t nbytes, bool by_long, gex_Flags_t flags)
 {
-    const gex_TM_t tm = (gex_TM_t)(void *)&aq_job.tm;
+    const gex_TM_t tm = aq_tm_handle(aq_job.tm);
     const gex_AM_Arg_t args[] = { AQ_ARGS_OF_PTR(dest), AQ_ARGS_OF_PTR(op) };
 
     if (by_long)
@@ -178,7 +178,7 @@ static void aq_ref_on_get_data(gex_Token_t token, void *buf, size_t nbytes, gex_
 int aq_ref_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
                gex_Flags_t flags)
 {
-    const gex_TM_t tm = (gex_TM_t)(void *)&aq_job.tm;
+    const gex_TM_t tm = aq_tm_handle(aq_job.tm);
     const size_t most = aq_ref_piece(aq_am_max_medium());
 
     if ((flags & GEX_FLAG_IMMEDIATE) != 0 && nbytes > most)

@@ -379,7 +379,7 @@ int gex_TM_Destroy(gex_TM_t handle, gex_Memvec_t *scratch_p, gex_Flags_t flags)
     gex_Memvec_t scratch;
 
     aq_team_check("gex_TM_Destroy", handle, flags, GEX_FLAG_GLOBALLY_QUIESCED);
-    if (tm == &aq_job.tm)
+    if (tm == aq_job.tm)
         aq_fatal("gex_TM_Destroy of the primordial team, which stays for as long as the job");
     aq_ad_check_team(handle);
     if ((flags & GEX_FLAG_GLOBALLY_QUIESCED) == 0)

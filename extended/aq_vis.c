@@ -312,7 +312,7 @@ static gex_Event_t aq_vis_far(const struct aq_vis_call *call, struct aq_vis_requ
 
 static inline intptr_t aq_vis_delta(const struct aq_vis_call *call)
 {
-    intptr_t delta = aq_tm_head_of(call->tm)->delta[call->rank];
+    intptr_t delta = aq_tm_deltas(call->tm)[call->rank];
 
     /* inline code may have been shown a table in which nothing is mapped */
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED) && !aq_job.no_overrides

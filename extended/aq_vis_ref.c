@@ -374,7 +374,7 @@ static void aq_vis_leave_window(struct aq_vis_transfer *transfer, unsigned slot)
 
 static int aq_vis_send(const struct aq_vis_transfer *transfer, unsigned slot, gex_Flags_t flags)
 {
-    const gex_TM_t tm = (gex_TM_t)(void *)&aq_job.tm;
+    const gex_TM_t tm = aq_tm_handle(aq_job.tm);
     const struct aq_vis_parcel *parcel = &transfer->parcel;
     const gex_AM_Arg_t args[] = { AQ_ARGS_OF_PTR(transfer), (gex_AM_Arg_t)parcel->form,
                                   (gex_AM_Arg_t)parcel->n, (gex_AM_Arg_t)slot,
@@ -695,7 +695,7 @@ static int aq_vis_send_notice(gex_Rank_t jobrank, gex_AM_Index_t handler, const 
 {
     const gex_AM_Arg_t args[] = { handler };
 
-    return aq_am_request_medium((gex_TM_t)(void *)&aq_job.tm, jobrank, AQ_HIDX_VIS_NOTICE, payload,
+    return aq_am_request_medium(aq_tm_handle(aq_job.tm), jobrank, AQ_HIDX_VIS_NOTICE, payload,
                                 nbytes, GEX_EVENT_NOW, flags, 1, args);
 }
 

@@ -64,7 +64,7 @@ static void aq_mpi_direct_drop_tag(uint16_t tag)
 static int aq_mpi_direct_ask(gex_Rank_t jobrank, enum aq_am_index what, const void *there, size_t nbytes, uint16_t tag,
                              gex_Flags_t flags)
 {
-    const gex_TM_t tm = (gex_TM_t)(void *)&aq_job.tm;
+    const gex_TM_t tm = aq_tm_handle(aq_job.tm);
     const gex_AM_Arg_t args[] = { AQ_ARGS_OF_PTR(there), (gex_AM_Arg_t)nbytes, (gex_AM_Arg_t)tag };
 
     return aq_am_request_short(tm, jobrank, (gex_AM_Index_t)what, flags & GEX_FLAG_IMMEDIATE, 4, args) == 0 ? AQ_OK

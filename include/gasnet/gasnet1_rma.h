@@ -134,7 +134,7 @@ AQ_PUBLIC void aq_gasnet1_memset_nbi(gasnet_node_t node, void *dest, int val, si
 
 static inline AQ_UNUSED intptr_t aq_gasnet1_delta(gasnet_node_t node)
 {
-    return aq_tm_head_of(aq_gasnet1_tm)->delta[node];
+    return aq_tm_deltas(aq_gasnet1_tm)[node];
 }
 
 static inline AQ_UNUSED void aq_gasnet1_memset_here(intptr_t delta, void *dest, int val,

@@ -1,8 +1,8 @@
 /*
  * rma.h - contiguous one-sided transfers.
  *
- * The inline part serves peers whose segment is mapped in this process: one table
- * look-up, one predictable branch, one copy. Everybody else goes to extended/aq_rma.c,
+ * The inline part serves peers whose segment is mapped in this process: one load from the table
+ * in the team, one predictable branch, one copy. Everybody else goes to extended/aq_rma.c,
  * which asks the conduit's table.
  *
  * Common arguments:
@@ -117,7 +117,7 @@ static inline AQ_UNUSED int gex_RMA_PutBlocking(gex_TM_t tm, gex_Rank_t rank, vo
 {
     AQ_RMA_CHECK("gex_RMA_PutBlocking", tm, rank, dest, nbytes, flags);
     AQ_RMA_CHECK_LOCAL("gex_RMA_PutBlocking", "source", src, nbytes);
-    intptr_t delta = aq_tm_head_of(tm)->delta[rank];
+    intptr_t delta = aq_tm_deltas(tm)[rank];
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
         return aq_rma_put_blocking(tm, rank, dest, src, nbytes, flags);
@@ -137,7 +137,7 @@ static inline AQ_UNUSED AQ_MUST_USE gex_Event_t gex_RMA_PutNB(gex_TM_t tm, gex_R
     AQ_RMA_CHECK("gex_RMA_PutNB", tm, rank, dest, nbytes, flags);
     AQ_RMA_CHECK_LOCAL("gex_RMA_PutNB", "source", src, nbytes);
     AQ_RMA_CHECK_LC("gex_RMA_PutNB", lc_opt, 0);
-    intptr_t delta = aq_tm_head_of(tm)->delta[rank];
+    intptr_t delta = aq_tm_deltas(tm)[rank];
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
         return aq_rma_put_nb(tm, rank, dest, src, nbytes, lc_opt, flags);
@@ -155,7 +155,7 @@ static inline AQ_UNUSED int gex_RMA_PutNBI(gex_TM_t tm, gex_Rank_t rank, void *d
     AQ_RMA_CHECK("gex_RMA_PutNBI", tm, rank, dest, nbytes, flags);
     AQ_RMA_CHECK_LOCAL("gex_RMA_PutNBI", "source", src, nbytes);
     AQ_RMA_CHECK_LC("gex_RMA_PutNBI", lc_opt, 1);
-    intptr_t delta = aq_tm_head_of(tm)->delta[rank];
+    intptr_t delta = aq_tm_deltas(tm)[rank];
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
         return aq_rma_put_nbi(tm, rank, dest, src, nbytes, lc_opt, flags);
@@ -170,7 +170,7 @@ static inline AQ_UNUSED int gex_RMA_GetBlocking(gex_TM_t tm, void *dest, gex_Ran
 {
     AQ_RMA_CHECK("gex_RMA_GetBlocking", tm, rank, src, nbytes, flags);
     AQ_RMA_CHECK_LOCAL("gex_RMA_GetBlocking", "destination", dest, nbytes);
-    intptr_t delta = aq_tm_head_of(tm)->delta[rank];
+    intptr_t delta = aq_tm_deltas(tm)[rank];
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
         return aq_rma_get_blocking(tm, dest, rank, src, nbytes, flags);
@@ -185,7 +185,7 @@ static inline AQ_UNUSED AQ_MUST_USE gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void 
 {
     AQ_RMA_CHECK("gex_RMA_GetNB", tm, rank, src, nbytes, flags);
     AQ_RMA_CHECK_LOCAL("gex_RMA_GetNB", "destination", dest, nbytes);
-    intptr_t delta = aq_tm_head_of(tm)->delta[rank];
+    intptr_t delta = aq_tm_deltas(tm)[rank];
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
         return aq_rma_get_nb(tm, dest, rank, src, nbytes, flags);
@@ -199,7 +199,7 @@ static inline AQ_UNUSED int gex_RMA_GetNBI(gex_TM_t tm, void *dest, gex_Rank_t r
 {
     AQ_RMA_CHECK("gex_RMA_GetNBI", tm, rank, src, nbytes, flags);
     AQ_RMA_CHECK_LOCAL("gex_RMA_GetNBI", "destination", dest, nbytes);
-    intptr_t delta = aq_tm_head_of(tm)->delta[rank];
+    intptr_t delta = aq_tm_deltas(tm)[rank];
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
         return aq_rma_get_nbi(tm, dest, rank, src, nbytes, flags);
@@ -239,7 +239,7 @@ static inline AQ_UNUSED AQ_MUST_USE gex_RMA_Value_t gex_RMA_GetBlockingVal(gex_T
 {
     AQ_RMA_CHECK("gex_RMA_GetBlockingVal", tm, rank, src, nbytes, flags);
     AQ_RMA_CHECK_VAL("gex_RMA_GetBlockingVal", nbytes);
-    intptr_t delta = aq_tm_head_of(tm)->delta[rank];
+    intptr_t delta = aq_tm_deltas(tm)[rank];
     gex_RMA_Value_t value = 0;
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
@@ -256,7 +256,7 @@ static inline AQ_UNUSED int gex_RMA_PutBlockingVal(gex_TM_t tm, gex_Rank_t rank,
 {
     AQ_RMA_CHECK("gex_RMA_PutBlockingVal", tm, rank, dest, nbytes, flags);
     AQ_RMA_CHECK_VAL("gex_RMA_PutBlockingVal", nbytes);
-    intptr_t delta = aq_tm_head_of(tm)->delta[rank];
+    intptr_t delta = aq_tm_deltas(tm)[rank];
     const char *low = (const char *)&value + aq_val_offset(nbytes);
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
@@ -275,7 +275,7 @@ static inline AQ_UNUSED AQ_MUST_USE gex_Event_t gex_RMA_PutNBVal(gex_TM_t tm, ge
 {
     AQ_RMA_CHECK("gex_RMA_PutNBVal", tm, rank, dest, nbytes, flags);
     AQ_RMA_CHECK_VAL("gex_RMA_PutNBVal", nbytes);
-    intptr_t delta = aq_tm_head_of(tm)->delta[rank];
+    intptr_t delta = aq_tm_deltas(tm)[rank];
     const char *low = (const char *)&value + aq_val_offset(nbytes);
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
@@ -292,7 +292,7 @@ static inline AQ_UNUSED int gex_RMA_PutNBIVal(gex_TM_t tm, gex_Rank_t rank, void
 {
     AQ_RMA_CHECK("gex_RMA_PutNBIVal", tm, rank, dest, nbytes, flags);
     AQ_RMA_CHECK_VAL("gex_RMA_PutNBIVal", nbytes);
-    intptr_t delta = aq_tm_head_of(tm)->delta[rank];
+    intptr_t delta = aq_tm_deltas(tm)[rank];
     const char *low = (const char *)&value + aq_val_offset(nbytes);
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))

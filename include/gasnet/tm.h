@@ -1,9 +1,10 @@
 /*
  * tm.h - teams, TM-pairs, and the table that turns a peer's address into one of ours.
  *
- * A team and a TM-pair begin with the same head, so that the fast paths need not tell them
- * apart: head.delta[rank] is what must be added to an address of that peer's segment to
- * reach it in this process, or AQ_NOT_MAPPED.
+ * A handle points to a head, the same for teams and TM-pairs, so that the fast paths need not tell
+ * them apart. The table of displacements lies right behind the head: one load, indexed from the
+ * handle, finds what must be added to an address of that peer's segment to reach it in this
+ * process, or AQ_NOT_MAPPED.
  *
  * Source: GASNet-EX specification 0.19, Teams; TM-pairs. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -15,10 +16,9 @@
 AQ_BEGIN_DECLS
 
 struct aq_tm_public {
-    const intptr_t *delta; /* [size], by rank in this team; by jobrank in a TM-pair */
-    gex_EP_t ep;           /* the local endpoint */
-    gex_Rank_t rank;       /* mine; GEX_RANK_INVALID in a TM-pair */
-    gex_Rank_t size;       /* members; processes of the job in a TM-pair */
+    gex_EP_t ep;     /* the local endpoint */
+    gex_Rank_t rank; /* mine; GEX_RANK_INVALID in a TM-pair */
+    gex_Rank_t size; /* members; processes of the job in a TM-pair */
 };
 
 /* Segments are page-aligned at both ends, so no real difference is odd. */
@@ -27,6 +27,12 @@ struct aq_tm_public {
 static inline AQ_UNUSED const struct aq_tm_public *aq_tm_head_of(gex_TM_t tm)
 {
     return (const struct aq_tm_public *)(const void *)tm;
+}
+
+/* [size], by rank in this team; by jobrank in a TM-pair. Not a flexible array member: C++ has none. */
+static inline AQ_UNUSED const intptr_t *aq_tm_deltas(gex_TM_t tm)
+{
+    return (const intptr_t *)(const void *)(aq_tm_head_of(tm) + 1);
 }
 
 /** gex_TM_QueryClient - the owner. These six are legal in every context, not for TM-pairs. */
@@ -69,7 +75,7 @@ AQ_PUBLIC gex_EP_Location_t gex_TM_TranslateRankToEP(gex_TM_t tm, gex_Rank_t ran
 /**
  * gex_TM_Pair - name the endpoints with a given index through a local endpoint.
  * local_ep, remote_index  remote_index < GASNET_MAXEPS
- * Context legal everywhere; takes no resources and is never freed
+ * Context legal everywhere; is never freed
  * Returns a value for point-to-point calls, where rank is then a jobrank; equal
  * arguments give equal values.
  */

@@ -11,6 +11,8 @@
 
 #define HERE gex_TM_t tm, gex_Rank_t rank
 
+AQ_BEGIN_DECLS /* the names are the same in C and in C++ */
+
 /* --- puts --- */
 
 int plain_put_blocking_8(HERE, void *dest, const void *src);
@@ -182,6 +184,8 @@ gex_Event_t atomic_ad_fadd_dbl(gex_AD_t ad, gex_Rank_t rank, void *at, double a,
 {
     return gex_AD_OpNB_DBL(ad, result, rank, at, GEX_OP_FADD, a, 0, 0);
 }
+
+AQ_END_DECLS
 
 #ifdef AQ_HOTPATH_MAIN
 int main(void)

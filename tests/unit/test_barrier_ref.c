@@ -8,6 +8,7 @@
 
 #include "core/aq_am.h"
 #include "core/aq_job.h"
+#include "core/aq_tm.h"
 #include "core/aq_upcall.h"
 #include "extended/aq_ref.h"
 
@@ -247,8 +248,7 @@ int main(void)
     aq_job.conduit = &fake_conduit;
     aq_job.rank = 0;
     aq_job.size = RANKS;
-    aq_job.tm.head.ep = (gex_EP_t)(void *)&aq_job.ep;
-    aq_job.tm.head.size = RANKS;
+    aq_tm_create_primordial();
     aq_upcall_init();
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
