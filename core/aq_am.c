@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/aq_am_deliver.h"
+#include "core/aq_am_loop.h"
 #include "core/aq_am_out.h"
 #include "core/aq_log.h"
 #include "core/aq_poll.h"
@@ -359,6 +360,27 @@ int aq_am_try_send(const struct aq_am_out *out)
     return aq_am_send(out, GEX_FLAG_IMMEDIATE);
 }
 
+/* To this process itself: nothing is declined, and the source is free once it has been copied. */
+static inline int aq_am_loop_medium(bool is_reply, gex_AM_Index_t handler, const void *src,
+                                    size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags,
+                                    unsigned nargs, const gex_AM_Arg_t *args)
+{
+    aq_am_complete_locally(lc_opt);
+    aq_am_loop_payload(AQ_AM_MEDIUM, is_reply, handler, flags, nargs, args,
+                       aq_am_loop_copy(is_reply, src, nbytes), nbytes);
+    return 0;
+}
+
+static inline int aq_am_loop_long(bool is_reply, gex_AM_Index_t handler, const void *src,
+                                  size_t nbytes, void *dest, gex_Event_t *lc_opt, gex_Flags_t flags,
+                                  unsigned nargs, const gex_AM_Arg_t *args)
+{
+    aq_am_complete_locally(lc_opt);
+    aq_am_loop_payload(AQ_AM_LONG, is_reply, handler, flags, nargs, args,
+                       aq_am_loop_place(dest, src, nbytes), nbytes);
+    return 0;
+}
+
 /* A request serves the network once, so that a process that only sends is attentive. */
 static inline int aq_am_send_request(const struct aq_am_out *out, gex_Flags_t flags)
 {
@@ -398,9 +420,14 @@ int aq_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, ge
 {
     AQ_AM_CHECK_REQUEST("gex_AM_RequestShort", tm, rank);
     AQ_AM_CHECK_SHORT("gex_AM_RequestShort", nargs, flags);
-    const int declined = aq_am_send_short(aq_tm_jobrank(tm, rank), false, handler, flags, nargs,
-                                          args);
+    const gex_Rank_t jobrank = aq_tm_jobrank(tm, rank);
+    int declined;
 
+    if (aq_am_is_loop(jobrank, handler)) {
+        aq_am_loop_short(false, handler, flags, nargs, args);
+        return 0;
+    }
+    declined = aq_am_send_short(jobrank, false, handler, flags, nargs, args);
     if (AQ_LIKELY(!(flags & GEX_FLAG_IMMEDIATE)))
         aq_poll();
     return declined;
@@ -418,6 +445,8 @@ int aq_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, c
     int declined;
 
     AQ_AM_CHECK_OUT("gex_AM_RequestMedium", &out, lc_opt, flags);
+    if (aq_am_is_loop(out.jobrank, handler))
+        return aq_am_loop_medium(false, handler, src, nbytes, lc_opt, flags, nargs, args);
     declined = aq_am_send_request(&out, flags);
     aq_am_complete(&lc, declined != 0, false);
     return declined;
@@ -436,6 +465,8 @@ int aq_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, con
     int declined;
 
     AQ_AM_CHECK_OUT("gex_AM_RequestLong", &out, lc_opt, flags);
+    if (aq_am_is_loop(out.jobrank, handler))
+        return aq_am_loop_long(false, handler, src, nbytes, dest, lc_opt, flags, nargs, args);
     declined = aq_am_send_request(&out, flags);
     aq_am_complete(&lc, declined != 0, false);
     return declined;
@@ -456,8 +487,15 @@ int aq_am_reply_short(gex_Token_t token, gex_AM_Index_t handler, gex_Flags_t fla
 {
     AQ_AM_CHECK_REPLY("gex_AM_ReplyShort", token);
     AQ_AM_CHECK_SHORT("gex_AM_ReplyShort", nargs, flags);
-    int declined = aq_am_send_short(aq_token(token)->jobrank, true, handler, flags, nargs, args);
+    const gex_Rank_t jobrank = aq_token(token)->jobrank;
+    int declined;
 
+    if (aq_am_is_loop(jobrank, handler)) {
+        aq_token(token)->replied = true;
+        aq_am_loop_short(true, handler, flags, nargs, args);
+        return 0;
+    }
+    declined = aq_am_send_short(jobrank, true, handler, flags, nargs, args);
     if (!declined)
         aq_token(token)->replied = true;
     return declined;
@@ -476,6 +514,10 @@ int aq_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const void *sr
     int declined;
 
     AQ_AM_CHECK_OUT("gex_AM_ReplyMedium", &out, lc_opt, flags);
+    if (aq_am_is_loop(out.jobrank, handler)) {
+        aq_token(token)->replied = true;
+        return aq_am_loop_medium(true, handler, src, nbytes, lc_opt, flags, nargs, args);
+    }
     declined = aq_am_send_reply(token, &out, flags);
     aq_am_complete(&lc, declined != 0, true);
     return declined;
@@ -494,6 +536,10 @@ int aq_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const void *src,
     int declined;
 
     AQ_AM_CHECK_OUT("gex_AM_ReplyLong", &out, lc_opt, flags);
+    if (aq_am_is_loop(out.jobrank, handler)) {
+        aq_token(token)->replied = true;
+        return aq_am_loop_long(true, handler, src, nbytes, dest, lc_opt, flags, nargs, args);
+    }
     declined = aq_am_send_reply(token, &out, flags);
     aq_am_complete(&lc, declined != 0, true);
     return declined;

@@ -34,7 +34,7 @@
 #include "core/aq_upcall.h"
 #include "other/spawn/aq_spawn.h"
 
-struct aq_job aq_job;
+struct aq_job aq_job = { .loop_rank = GEX_RANK_INVALID };
 
 int aq_rc_to_gasnet(int rc)
 {
@@ -229,6 +229,8 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
     aq_job.conduit = aq_conduit_settle(choice, spawn);
     aq_job.no_overrides = aq_env_bool(AQ_ENV_AQ_NO_OVERRIDES);
     began = aq_trace_init();
+    if (!aq_job.no_overrides && !aq_trace_is_wanted())
+        aq_job.loop_rank = aq_job.rank;
 
     aq_client_place(spawn);
     aq_client_make_tables();

@@ -88,6 +88,8 @@ struct aq_bound {
 struct aq_job {
     gex_Rank_t rank, size;
     const struct aq_conduit_ops *conduit;
+    const _Atomic uint32_t *sleeping; /* threads of this process that have announced sleep */
+    gex_Rank_t loop_rank; /* mine, if messages to it are calls, see aq_am_loop.h; else GEX_RANK_INVALID */
     atomic_bool initialised; /* gex_Client_Init has returned; see aq_job_has_started() */
     bool attached;
     bool no_overrides; /* AQ_NO_OVERRIDES: use reference paths where the conduit has its own */

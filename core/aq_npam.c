@@ -9,6 +9,8 @@
  * given, as with a conduit without am_alloc, or AQ_NO_OVERRIDES: the buffer is the client's or the
  * thread's own, and Commit sends like any other message.
  *
+ * For a message to this process itself, the thread's own buffer is what the handler reads.
+ *
  * The buffer of a Long is never the destination itself, even if that is known and mapped: it would be
  * written before Commit, beyond what Commit says is the payload, and by a message that is cancelled.
  *
@@ -32,6 +34,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/aq_am_loop.h"
 #include "core/aq_am_out.h"
 #include "core/aq_env.h"
 #include "core/aq_log.h"
@@ -222,7 +225,7 @@ static inline uint8_t aq_npam_outer(bool is_reply)
     return is_reply ? AQ_CTX_REQUEST : AQ_CTX_MAIN;
 }
 
-static __attribute__((noinline, cold)) void *aq_npam_make_own(struct aq_srcdesc *sd)
+__attribute__((noinline, cold)) void *aq_npam_make_own(struct aq_srcdesc *sd)
 {
     const size_t size = aq_round_up(aq_limits.max_medium, AQ_CACHE_LINE);
 
@@ -247,7 +250,8 @@ static AQ_ALWAYS_INLINE gex_AM_SrcDesc_t aq_npam_open(struct aq_thread *self, st
         most = limit;
     sd->head.addr = (void *)(uintptr_t)client_buf;
     sd->head.size = most;
-    if (!placed && AQ_LIKELY(aq_job.conduit->am_alloc != NULL && !aq_job.no_overrides)) {
+    if (!placed && AQ_LIKELY(sd->jobrank != aq_job.loop_rank)
+        && AQ_LIKELY(aq_job.conduit->am_alloc != NULL && !aq_job.no_overrides)) {
         if (AQ_LIKELY(aq_job.conduit->am_alloc(sd->jobrank, sd->is_reply, least, most, &sd->buffer)
                       != AQ_RETRY))
             source = AQ_NPAM_CONDUIT;
@@ -261,7 +265,7 @@ static AQ_ALWAYS_INLINE gex_AM_SrcDesc_t aq_npam_open(struct aq_thread *self, st
             sd->head.addr = sd->buffer.addr;
     } else if (client_buf == NULL) {
         source = AQ_NPAM_THREAD;
-        sd->head.addr = AQ_LIKELY(sd->own != NULL) ? sd->own : aq_npam_make_own(sd);
+        sd->head.addr = aq_npam_own(sd);
     }
     sd->source = (uint8_t)source;
     self->context = AQ_CTX_PREPARED;
@@ -364,6 +368,25 @@ gex_AM_SrcDesc_t gex_AM_PrepareReplyLong(gex_Token_t token, const void *client_b
 
 /* --- Commit --- */
 
+/* To this process itself: the descriptor is closed before the handler runs. */
+static int aq_npam_commit_loop(struct aq_srcdesc *sd, enum aq_am_kind kind, bool is_reply,
+                               gex_AM_Index_t handler, size_t nbytes, void *dest, gex_Flags_t flags,
+                               unsigned nargs, const gex_AM_Arg_t *args)
+{
+    void *payload = sd->head.addr;
+
+    if (kind == AQ_AM_LONG)
+        payload = aq_am_loop_place(dest, payload, nbytes);
+    else if (sd->source != AQ_NPAM_THREAD)
+        payload = aq_am_loop_copy(is_reply, payload, nbytes);
+    sd->source = AQ_NPAM_CLOSED;
+    if (is_reply)
+        aq_token(sd->token)->replied = true;
+    aq_am_complete_locally(sd->lc_opt);
+    aq_am_loop_payload(kind, is_reply, handler, flags, nargs, args, payload, nbytes);
+    return 0;
+}
+
 /* A declined commit leaves everything as it was. */
 static AQ_ALWAYS_INLINE int aq_npam_commit(gex_AM_SrcDesc_t handle, enum aq_am_kind kind,
                                            bool is_reply, gex_AM_Index_t handler, size_t nbytes,
@@ -386,6 +409,9 @@ static AQ_ALWAYS_INLINE int aq_npam_commit(gex_AM_SrcDesc_t handle, enum aq_am_k
                                                               : aq_am_medium_lc(&lc, nbytes, cflags) };
 
     self->context = aq_npam_outer(is_reply); /* waiting runs handlers */
+    if (aq_am_is_loop(sd->jobrank, handler))
+        return aq_npam_commit_loop(sd, kind, is_reply, handler, nbytes, dest, sd->flags | cflags, nargs,
+                                   args);
     if (AQ_UNLIKELY(aq_job.conduit->am_send(&out) == AQ_RETRY)
         && aq_am_send_waiting(&out, cflags) != 0) {
         aq_am_complete(&lc, true, is_reply);

@@ -39,6 +39,14 @@ struct aq_srcdesc {
     void *own; /* the thread's own buffer of max_medium bytes; NULL until it is needed, then kept */
 };
 
+/* The buffer of a thread's descriptor. */
+void *aq_npam_make_own(struct aq_srcdesc *sd);
+
+static inline void *aq_npam_own(struct aq_srcdesc *sd)
+{
+    return AQ_LIKELY(sd->own != NULL) ? sd->own : aq_npam_make_own(sd);
+}
+
 /* A thread ends: give back what it has prepared. */
 void aq_npam_thread_exit(struct aq_thread *thread);
 

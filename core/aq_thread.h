@@ -28,6 +28,7 @@ struct aq_thread {
     gex_Token_t token; /* of the innermost handler that runs; NULL: none does */
     uint32_t tokens;   /* handlers run so far: makes tokens differ */
 #endif
+    uint32_t loops;        /* requests to this process itself so far, see aq_am_loop.c */
     const char *waits_for; /* what the innermost wait is about, for reports */
     void *extended;        /* the layer above: implicit operations, free lists */
     void *trace;           /* what it has recorded; NULL: nothing yet */

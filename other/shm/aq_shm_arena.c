@@ -105,6 +105,7 @@ static int aq_shm_map_arena(int fd, uint64_t stride, uint32_t count)
     madvise(arena, bytes, MADV_DONTFORK);
     aq_shm.arena = arena;
     aq_shm.mine = aq_shm_control(aq_shm.me);
+    aq_job.sleeping = &aq_shm.mine->sleeping;
     return AQ_OK;
 }
 
