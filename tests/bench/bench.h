@@ -10,7 +10,7 @@
  *   bench_rows.c     the registry: every row of every file, with sizes, budgets and tables
  *   bench_far.c      inside a job whose ranks share no memory: limits over sockets or MPI, a stream under loss
  *   bench_raw.c      limits by bare MPI, beside the mpi conduit: finds and loads module/
- *   bench_am.c bench_rma.c bench_sync.c bench_vis.c bench_atomic.c bench_coll.c
+ *   bench_am.c bench_rma.c bench_client.c bench_sync.c bench_vis.c bench_atomic.c bench_coll.c
  *                    subjects and limits of the rows
  *   bench_probe.c    inside a job: start-up times and memory of many ranks
  *   bench_many.c     in front: start-up, memory and message rate against the number of ranks
@@ -96,7 +96,7 @@ struct aq_row_kind {
 struct aq_row {
     const struct aq_row_kind *kind;
     uint64_t size;   /* bytes of an operation; 0 if it carries none */
-    double budget;   /* largest ratio, or 0 */
+    double budget;   /* largest ratio; negative: so many ns above the limit; or 0 */
     unsigned tables; /* AQ_TABLE_* */
     double far_budget; /* over udp */
     double raw_budget; /* over mpi */
@@ -108,7 +108,7 @@ const struct aq_row *aq_rows(size_t *count_out);
 /** aq_row_wanted - do the options ask for this row, given whether ranks share memory or are far? */
 bool aq_row_wanted(const struct aq_options *options, const struct aq_row *row, bool far);
 
-/** aq_row_budget, aq_row_limit_name - the row's largest ratio, or 0, and its limit in words, or NULL, given the
+/** aq_row_budget, aq_row_limit_name - the row's budget as struct aq_row has it, and its limit in words, or NULL, given the
  *  options. */
 double aq_row_budget(const struct aq_options *options, const struct aq_row *row, bool far);
 const char *aq_row_limit_name(const struct aq_options *options, const struct aq_row *row);
@@ -124,6 +124,7 @@ struct aq_slot {
     gex_Rank_t rank;
     void *owner;   /* the address that its owner uses, for the library */
     void *local;   /* the same memory here, for the limit; NULL if not mapped */
+    uint64_t offset; /* of local from job->peer_local */
     void *again;   /* equal to local */
     uint64_t next; /* the slot to go to from here: a circle through all */
     void *twin;    /* a word beside it, for lists of mapped addresses; NULL if not mapped */
@@ -202,21 +203,26 @@ enum aq_handler {
     AQ_H_SINK_LONG,
     AQ_H_GATHER,
     AQ_H_WIRE,
-    AQ_H_RAW
+    AQ_H_RAW,
+    AQ_H_SELF_SHORT,
+    AQ_H_SELF_MEDIUM
 };
 
-/** aq_am_register - the handlers of the message rows. */
+/** aq_am_register, aq_client_register - the handlers of the message rows. */
 void aq_am_register(struct aq_job *job);
+void aq_client_register(struct aq_job *job);
 
 extern const struct aq_row_kind aq_kind_am_short, aq_kind_am_medium, aq_kind_am_medium_read,
     aq_kind_am_long;
 extern const struct aq_row_kind aq_kind_am_short_flood, aq_kind_am_medium_flood,
     aq_kind_am_long_flood;
 extern const struct aq_row_kind aq_kind_am_rate, aq_kind_am_two_lines;
-extern const struct aq_row_kind aq_kind_put8_latency, aq_kind_put8_rate, aq_kind_get8_latency,
-    aq_kind_get8_rate;
-extern const struct aq_row_kind aq_kind_get8_pair, aq_kind_put8_scatter, aq_kind_get8_scatter;
-extern const struct aq_row_kind aq_kind_putval8, aq_kind_getval8;
+extern const struct aq_row_kind aq_kind_put8_latency, aq_kind_get8_latency, aq_kind_getval8;
+extern const struct aq_row_kind aq_kind_put8_rate, aq_kind_put8_nbi_rate, aq_kind_put8_store,
+    aq_kind_putval8;
+extern const struct aq_row_kind aq_kind_get8_rate, aq_kind_get8_nbi_rate, aq_kind_get8_pair,
+    aq_kind_getval8_rate;
+extern const struct aq_row_kind aq_kind_self_short, aq_kind_self_medium, aq_kind_self_negotiated;
 extern const struct aq_row_kind aq_kind_put, aq_kind_put_nb, aq_kind_put_nbi, aq_kind_put_cold;
 extern const struct aq_row_kind aq_kind_get, aq_kind_get_nb, aq_kind_get_nbi, aq_kind_get_cold;
 extern const struct aq_row_kind aq_kind_barrier, aq_kind_barrier_named;

@@ -183,6 +183,8 @@ static void aq_list(const struct aq_options *options)
         printf("%-18s %8s  %s", kind->name, aq_out_size(rows[i].size, size), limit != NULL ? limit : "-");
         if (budget > 0)
             printf("  %.2f", budget);
+        else if (budget < 0)
+            printf("  +%.0f ns", -budget);
         printf("\n");
     }
     if (options->only == NULL)

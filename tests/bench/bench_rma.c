@@ -6,18 +6,13 @@
  * Threads   one in every process; rank 0 works, rank 1 waits in the library
  * Uses      bench.h
  *
- * The 8-byte rows measure the inlined call itself, so both sides are written alike: the same loop
- * over the same 64 addresses, each loaded at run time, with a compiler barrier after every
- * operation, so that nothing read from memory is kept across and nothing is merged or vectorised.
- * Two questions are asked of each call:
- *   latency  a chain: where the next operation goes is read from what this one moved, so that
- *            every cycle the library adds between the address and the data counts in full
- *   rate     independent operations, as many as the processor can keep in flight: every
- *            instruction counts
- * The peer's rank is a variable that does not change within the loop. In the pair and scatter
- * rows it is loaded with every address, as with an array or a list of global pointers, while the
- * limit has mapped pointers prepared. Rows with a size pass it at run time to both the library
- * and memcpy.
+ * The 8-byte rows here measure the latency of the inlined call itself: a chain, where the place of the
+ * next operation is read from what this one moved, so that every cycle the library adds between
+ * the address and the data counts in full. Both sides are written alike: the same loop over the
+ * same 64 addresses, each loaded at run time, with a compiler barrier after every operation, so
+ * that nothing read from memory is kept across and nothing is merged or vectorised. The peer's rank
+ * is a variable that does not change within the loop; bench_client.c has the rows in which it does,
+ * and the rates. Rows with a size pass it at run time to both the library and memcpy.
  *
  * Between ranks that share no memory a blocking operation is compared with a datagram there and one back,
  * above 32 KiB with a stream there and the word that it has arrived; operations that wait every 16 with
@@ -81,6 +76,8 @@ static void aq_put8_latency(struct aq_job *job, const struct aq_row *row, uint64
     job->word = at;
 }
 
+/* The store finds its place as the library does, by a base and an offset: processors forward a store
+ * faster to a load if the same register holds the address of both, which is not the question. */
 static void aq_put8_latency_limit(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
     const struct aq_slot *slots = job->slots;
@@ -90,7 +87,7 @@ static void aq_put8_latency_limit(struct aq_job *job, const struct aq_row *row, 
     for (uint64_t i = 0; i < iters; i++) {
         const struct aq_slot *slot = &slots[at];
 
-        memcpy(slot->local, &slot->next, 8);
+        memcpy(job->peer_local + slot->offset, &slot->next, 8);
         aq_limit_compiler_barrier();
         at = *(const uint64_t *)slot->again;
     }
@@ -120,147 +117,6 @@ static void aq_get8_latency_limit(struct aq_job *job, const struct aq_row *row, 
     job->word = (uint64_t)(uintptr_t)slots[0].twin;
     for (uint64_t i = 0; i < iters; i++) {
         memcpy(&job->word, (void *)(uintptr_t)job->word, 8);
-        aq_limit_compiler_barrier();
-    }
-}
-
-/* A list of global pointers: what one get brings decides the rank of the next, too. */
-static void aq_get8_pair(struct aq_job *job, const struct aq_row *row, uint64_t iters)
-{
-    const struct aq_slot *slots = job->slots;
-    gex_TM_t tm = job->tm;
-
-    (void)row;
-    job->word = 0;
-    for (uint64_t i = 0; i < iters; i++) {
-        const struct aq_slot *slot = &slots[job->word];
-
-        gex_RMA_GetBlocking(tm, &job->word, slot->rank, slot->owner, 8, 0);
-        aq_limit_compiler_barrier();
-    }
-}
-
-static void aq_get8_pair_limit(struct aq_job *job, const struct aq_row *row, uint64_t iters)
-{
-    const struct aq_slot *slots = job->slots;
-
-    (void)row;
-    job->word = 0;
-    for (uint64_t i = 0; i < iters; i++) {
-        const struct aq_slot *slot = &slots[job->word];
-
-        memcpy(&job->word, slot->local, 8);
-        aq_limit_compiler_barrier();
-    }
-}
-
-static void aq_put8_rate(struct aq_job *job, const struct aq_row *row, uint64_t iters)
-{
-    const struct aq_slot *slots = job->slots;
-    gex_TM_t tm = job->tm;
-    gex_Rank_t rank = slots[0].rank;
-
-    (void)row;
-    for (uint64_t i = 0; i < iters; i++) {
-        const struct aq_slot *slot = &slots[i % AQ_SLOTS];
-
-        gex_RMA_PutBlocking(tm, rank, slot->owner, &job->word, 8, 0);
-        aq_limit_compiler_barrier();
-    }
-}
-
-static void aq_put8_rate_limit(struct aq_job *job, const struct aq_row *row, uint64_t iters)
-{
-    const struct aq_slot *slots = job->slots;
-
-    (void)row;
-    for (uint64_t i = 0; i < iters; i++) {
-        const struct aq_slot *slot = &slots[i % AQ_SLOTS];
-
-        memcpy(slot->local, &job->word, 8);
-        aq_limit_compiler_barrier();
-    }
-}
-
-/* Every put names its peer afresh: rank and address are loaded. */
-static void aq_put8_scatter(struct aq_job *job, const struct aq_row *row, uint64_t iters)
-{
-    const struct aq_slot *slots = job->slots;
-    gex_TM_t tm = job->tm;
-
-    (void)row;
-    for (uint64_t i = 0; i < iters; i++) {
-        const struct aq_slot *slot = &slots[i % AQ_SLOTS];
-
-        gex_RMA_PutBlocking(tm, slot->rank, slot->owner, &job->word, 8, 0);
-        aq_limit_compiler_barrier();
-    }
-}
-
-static void aq_get8_rate(struct aq_job *job, const struct aq_row *row, uint64_t iters)
-{
-    const struct aq_slot *slots = job->slots;
-    gex_TM_t tm = job->tm;
-    gex_Rank_t rank = slots[0].rank;
-
-    (void)row;
-    for (uint64_t i = 0; i < iters; i++) {
-        const struct aq_slot *slot = &slots[i % AQ_SLOTS];
-
-        gex_RMA_GetBlocking(tm, &job->word, rank, slot->owner, 8, 0);
-        aq_limit_compiler_barrier();
-    }
-}
-
-static void aq_get8_rate_limit(struct aq_job *job, const struct aq_row *row, uint64_t iters)
-{
-    const struct aq_slot *slots = job->slots;
-
-    (void)row;
-    for (uint64_t i = 0; i < iters; i++) {
-        const struct aq_slot *slot = &slots[i % AQ_SLOTS];
-
-        memcpy(&job->word, slot->local, 8);
-        aq_limit_compiler_barrier();
-    }
-}
-
-static void aq_get8_scatter(struct aq_job *job, const struct aq_row *row, uint64_t iters)
-{
-    const struct aq_slot *slots = job->slots;
-    gex_TM_t tm = job->tm;
-
-    (void)row;
-    for (uint64_t i = 0; i < iters; i++) {
-        const struct aq_slot *slot = &slots[i % AQ_SLOTS];
-
-        gex_RMA_GetBlocking(tm, &job->word, slot->rank, slot->owner, 8, 0);
-        aq_limit_compiler_barrier();
-    }
-}
-
-static void aq_putval8(struct aq_job *job, const struct aq_row *row, uint64_t iters)
-{
-    const struct aq_slot *slots = job->slots;
-    gex_TM_t tm = job->tm;
-    gex_Rank_t rank = slots[0].rank;
-
-    (void)row;
-    for (uint64_t i = 0; i < iters; i++) {
-        const struct aq_slot *slot = &slots[i % AQ_SLOTS];
-
-        gex_RMA_PutBlockingVal(tm, rank, slot->owner, i, 8, 0);
-        aq_limit_compiler_barrier();
-    }
-}
-
-static void aq_putval8_limit(struct aq_job *job, const struct aq_row *row, uint64_t iters)
-{
-    const struct aq_slot *slots = job->slots;
-
-    (void)row;
-    for (uint64_t i = 0; i < iters; i++) {
-        *(uint64_t *)slots[i % AQ_SLOTS].local = i;
         aq_limit_compiler_barrier();
     }
 }
@@ -429,14 +285,6 @@ static void aq_get_nbi(struct aq_job *job, const struct aq_row *row, uint64_t it
         .limit = subject_fn##_limit,                      \
         .prepare = aq_rma_chain_prepare,                  \
     }
-#define SCATTER(variable, row_name, subject_fn, limit_fn) \
-    const struct aq_row_kind variable = {                 \
-        .name = row_name,                                 \
-        .limit_name = "inlined 8 B memcpy",               \
-        .subject = subject_fn,                            \
-        .limit = limit_fn,                                \
-        .prepare = aq_rma_chain_prepare,                  \
-    }
 #define SIZED(variable, row_name, subject_fn, limit_fn, ...) \
     const struct aq_row_kind variable = {               \
         .name = row_name,                               \
@@ -453,13 +301,7 @@ static void aq_get_nbi(struct aq_job *job, const struct aq_row *row, uint64_t it
 #define MANY_GETS    .raw = AQ_RAW_GET_STREAM, .far = {"stream", aq_far_get_stream, aq_far_get_stream_peer, true}
 
 EIGHT(aq_kind_put8_latency, "put8_latency", aq_put8_latency, "inlined 8 B memcpy");
-EIGHT(aq_kind_put8_rate, "put8_rate", aq_put8_rate, "inlined 8 B memcpy");
 EIGHT(aq_kind_get8_latency, "get8_latency", aq_get8_latency, "inlined 8 B memcpy");
-EIGHT(aq_kind_get8_pair, "get8_pair_latency", aq_get8_pair, "inlined 8 B memcpy");
-EIGHT(aq_kind_get8_rate, "get8_rate", aq_get8_rate, "inlined 8 B memcpy");
-SCATTER(aq_kind_put8_scatter, "put8_scatter_rate", aq_put8_scatter, aq_put8_rate_limit);
-SCATTER(aq_kind_get8_scatter, "get8_scatter_rate", aq_get8_scatter, aq_get8_rate_limit);
-EIGHT(aq_kind_putval8, "putval8_rate", aq_putval8, "store through a pointer");
 EIGHT(aq_kind_getval8, "getval8_latency", aq_getval8, "load through a pointer");
 
 SIZED(aq_kind_put, "put", aq_put, aq_put_limit, BLOCKING_PUT);

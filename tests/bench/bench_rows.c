@@ -18,12 +18,16 @@
 #define O      (AQ_TABLE_FAR | AQ_TABLE_ONLY_FAR)
 
 /* Same-host budgets: what a row may cost at most, as a multiple of its limit. */
-#define PUT8     1.5
+#define EIGHT    1.1
+#define STORE8   1.3
 #define COPY     1.05
 #define SHORT    1.15
 #define MEDIUM4K 1.3
 #define STRIDED  1.2
 #define FADD     2.0
+
+/* Nanoseconds above the limit: negative, see struct aq_row. */
+#define ABOVE(ns) (-(double)(ns))
 
 /* Budgets between ranks that share no memory, against sockets. */
 #define FAR_SHORT  1.1
@@ -77,14 +81,20 @@ static const struct aq_row aq_row_table[] = {
     { &aq_kind_am_long_flood, MIB(1), 0, W | F, 0, 0 },
     { &aq_kind_am_rate, 0, 0, F, 0, 0 },
 
-    { &aq_kind_put8_latency, 8, PUT8, Q | L, 0, 0 },
-    { &aq_kind_put8_rate, 8, PUT8, Q | L, 0, 0 },
-    { &aq_kind_get8_latency, 8, PUT8, Q | L, 0, 0 },
-    { &aq_kind_get8_rate, 8, PUT8, Q | L, 0, 0 },
-    { &aq_kind_get8_pair, 8, 0, 0, 0, 0 },
-    { &aq_kind_put8_scatter, 8, 0, 0, 0, 0 },
-    { &aq_kind_get8_scatter, 8, 0, 0, 0, 0 },
-    { &aq_kind_putval8, 8, 0, Q | L, 0, 0 },
+    { &aq_kind_self_short, 0, ABOVE(15), Q, 0, 0 },
+    { &aq_kind_self_medium, 64, ABOVE(20), Q, 0, 0 },
+    { &aq_kind_self_negotiated, 64, ABOVE(20), Q, 0, 0 },
+
+    { &aq_kind_put8_latency, 8, EIGHT, Q | L, 0, 0 },
+    { &aq_kind_put8_rate, 8, EIGHT, Q | L, 0, 0 },
+    { &aq_kind_put8_nbi_rate, 8, EIGHT, Q, 0, 0 },
+    { &aq_kind_put8_store, 8, STORE8, Q, 0, 0 },
+    { &aq_kind_get8_latency, 8, EIGHT, Q | L, 0, 0 },
+    { &aq_kind_get8_rate, 8, EIGHT, Q | L, 0, 0 },
+    { &aq_kind_get8_nbi_rate, 8, EIGHT, Q, 0, 0 },
+    { &aq_kind_get8_pair, 8, EIGHT, Q, 0, 0 },
+    { &aq_kind_putval8, 8, EIGHT, Q | L, 0, 0 },
+    { &aq_kind_getval8_rate, 8, EIGHT, Q, 0, 0 },
     { &aq_kind_getval8, 8, 0, Q | L, 0, 0 },
     { &aq_kind_put, 8, 0, F, 0, RAW_EIGHT },
     { &aq_kind_put, 64, 0, W | F, 0, 0 },
@@ -221,7 +231,7 @@ bool aq_row_wanted(const struct aq_options *options, const struct aq_row *row, b
     if (strcmp(table, "bandwidth") == 0)
         return (row->tables & W) != 0;
     if (strcmp(table, "budget") == 0)
-        return aq_row_budget(options, row, far) > 0;
+        return aq_row_budget(options, row, far) != 0;
     return false;
 }
 

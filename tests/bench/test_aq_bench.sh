@@ -36,7 +36,7 @@ timeout 100 "$bench" --quick --only am_short/0,am_medium/4096,put8,put/65536,bar
 result $? "a short run ends well"
 grep -q '^am_short .* [0-9.]* *1\.15 \(ok\|over\|noise\)$' "$dir/out"
 result $? "a row with a budget ends with ratio, budget and verdict"
-grep -q '^put8_rate .* 8 B .* inlined 8 B memcpy ' "$dir/out"
+grep -q '^put8_rate .* 8 B .* store through a table ' "$dir/out"
 result $? "a row names its limit"
 
 if command -v python3 >/dev/null; then
