@@ -50,7 +50,7 @@ struct incoming {
     int source;
     struct part head;
     uint32_t got;
-    char bytes[];
+    _Alignas(16) char bytes[]; /* header, then data, each aligned for any type */
 };
 
 static aq_gpc_any_t functions[SLOTS];
@@ -98,6 +98,23 @@ static void send_parts(int proc, gex_AM_Index_t handler, struct part part, const
     free(buffer);
 }
 
+/* What a header takes in front of data that is aligned for any type. */
+static size_t padded(int32_t len)
+{
+    return ((size_t)len + 15) & ~(size_t)15;
+}
+
+/* Stores n bytes that were sent from offset on: of a, which is alen long, and of b behind it. */
+static void store_part(char *a, size_t alen, char *b, size_t offset, const char *bytes, size_t n)
+{
+    const size_t of_a = offset >= alen ? 0 : alen - offset < n ? alen - offset : n;
+
+    if (of_a > 0)
+        memcpy(a + offset, bytes, of_a);
+    if (n > of_a)
+        memcpy(b + (offset + of_a - alen), bytes + of_a, n - of_a);
+}
+
 /* --- the side of the function --- */
 
 static struct incoming *find_gathering(int source, const struct part *part)
@@ -107,7 +124,7 @@ static struct incoming *find_gathering(int source, const struct part *part)
     for (in = gathering; in != NULL; in = in->next)
         if (in->source == source && in->head.call == part->call)
             return in;
-    in = malloc(sizeof(*in) + (size_t)part->hlen + (size_t)part->dlen);
+    in = malloc(sizeof(*in) + padded(part->hlen) + (size_t)part->dlen);
     if (in == NULL)
         aq_armci_fatal("a procedure call: no memory for %d bytes", part->hlen + part->dlen);
     *in = (struct incoming){.next = gathering, .source = source, .head = *part};
@@ -137,7 +154,8 @@ void aq_armci_on_gpc(gex_Token_t token, void *payload, size_t bytes)
     memcpy(&part, payload, sizeof(part));
     pthread_mutex_lock(&mutex);
     in = find_gathering(aq_armci_source(token), &part);
-    memcpy(in->bytes + part.offset, (char *)payload + sizeof(part), n);
+    store_part(in->bytes, (size_t)part.hlen, in->bytes + padded(part.hlen), part.offset,
+               (char *)payload + sizeof(part), n);
     in->got += (uint32_t)n;
     if (in->got == (uint32_t)(part.hlen + part.dlen))
         make_ready(in);
@@ -148,18 +166,20 @@ static void run(struct incoming *in)
 {
     struct part part = in->head;
     aq_gpc_fn_t function = (aq_gpc_fn_t)functions[part.function];
-    char *result = calloc(1, (size_t)part.rhlen + (size_t)part.rdlen + 1);
+    char *result = calloc(1, padded(part.rhlen) + (size_t)part.rdlen + 1);
+    char *data = in->bytes + padded(part.hlen), *rdata;
     int rhsize = part.rhlen, rdsize = part.rdlen, type = GPC_INIT;
 
     if (result == NULL)
         aq_armci_fatal("a procedure call: no memory for a result of %d bytes",
                        part.rhlen + part.rdlen);
-    while (function(aq_armci.me, in->source, in->bytes, part.hlen, in->bytes + part.hlen, part.dlen,
-                    result, part.rhlen, &rhsize, result + part.rhlen, part.rdlen, &rdsize, type)
+    rdata = result + padded(part.rhlen);
+    while (function(aq_armci.me, in->source, in->bytes, part.hlen, data, part.dlen, result,
+                    part.rhlen, &rhsize, rdata, part.rdlen, &rdsize, type)
            == GPC_PENDING)
         type = GPC_PROBE;
-    send_parts(in->source, AQ_ARMCI_HANDLE_GPC_REPLY, part, result, (size_t)part.rhlen,
-               result + part.rhlen, (size_t)part.rdlen);
+    send_parts(in->source, AQ_ARMCI_HANDLE_GPC_REPLY, part, result, (size_t)part.rhlen, rdata,
+               (size_t)part.rdlen);
     free(result);
     free(in);
 }
@@ -194,7 +214,7 @@ static void start_thread(void)
 
     if (has_thread)
         return;
-    if (gex_System_QueryHiddenAMConcurrencyLevel() == 0 || getenv("GASNET_MPI_THREAD") != NULL)
+    if (!aq_armci.threads)
         aq_armci_fatal("ARMCI_Gpc_register: over the mpi conduit the program has to start MPI with "
                        "MPI_THREAD_MULTIPLE");
     sigfillset(&all);
@@ -266,13 +286,7 @@ static int take_call(void)
 
 static void keep_result(struct call *call, const struct part *part, const char *bytes, size_t n)
 {
-    for (size_t i = 0; i < n;) {
-        const size_t at = part->offset + i, head = (size_t)call->rhlen;
-        const size_t left = at < head ? head - at : n - i, piece = left < n - i ? left : n - i;
-
-        memcpy(at < head ? call->rhdr + at : call->rdata + (at - head), bytes + i, piece);
-        i += piece;
-    }
+    store_part(call->rhdr, (size_t)call->rhlen, call->rdata, part->offset, bytes, n);
     call->got += (uint32_t)n;
     if (call->got == call->total) /* release: who sees it done sees the result */
         atomic_store_explicit(&call->is_done, true, memory_order_release);

@@ -92,7 +92,8 @@ static void finish_parts(struct request *request, int first, int end)
 
 static void finish(struct request *request)
 {
-    finish_parts(request, 0, request->nparts);
+    if (request->nparts > 0)
+        finish_parts(request, 0, request->nparts);
 }
 
 /* The row is free again; the handle is as it was before its first operation. */

@@ -66,6 +66,7 @@ struct aq_armci_peer {
 struct aq_armci_job {
     bool started; /* Aqueduct runs: once, for good */
     bool running; /* between ARMCI_Init and ARMCI_Finalize */
+    bool threads; /* threads of the library may communicate */
     int me, nproc;
     gex_TM_t tm;
     gex_AD_t ad_int, ad_long;

@@ -125,6 +125,7 @@ static void choose_settings(void)
                 setenv("GASNET_MPI_THREAD", levels[i].name, 0);
         return;
     }
+    aq_armci.threads = true;
     setenv("GASNET_PROGRESS_THREAD", "1", 0);
 }
 

@@ -19,7 +19,7 @@ static int add(int to, int from, void *hdr, int hlen, void *data, int dlen, void
 
     if (rtype == GPC_INIT && pending++ % 7 == 0)
         return GPC_PENDING;
-    (void)from;
+    CHECK((unsigned long)data % 16 == 0 && (unsigned long)rdata % 16 == 0, "%p %p", data, rdata);
     sum += *(int *)ARMCI_Gpc_translate(hdr, to, from);
     for (int i = 0; i < rdlen / (int)sizeof(long); i++)
         ((long *)rdata)[i] = numbers[i] + to;

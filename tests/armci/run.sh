@@ -82,6 +82,28 @@ builds procedures
 for conduit in smp udp mpi; do
     check "procedures, 3 ranks, $conduit" right $conduit 3 ./procedures threads
 done
+# Every function that the headers declare is in both libraries, and nothing of the library is shown
+# that they do not declare.
+declared()
+{
+    for header in armci armcix gpc iterator message; do
+        "$MPICC" -E -I"$tree/include" "$tree/include/$header.h"
+    done | grep -oE '\b(P?ARMCIX?_|p?armci_|dassertp_fail|derr_printf)[A-Za-z0-9_]* *\(' |
+        sed 's/ *($//' | sort -u >declared
+    nm -D --defined-only "$tree/lib/libarmci.so" | sed 's/.* //' | sort -u >shown
+    nm --defined-only "$tree/lib/libarmci.a" 2>/dev/null | sed 's/.* //' | sort -u >archived
+    [ "$(wc -l <declared)" -gt 240 ] && ! comm -23 declared shown | grep . &&
+        ! comm -23 declared archived | grep . && ! grep -E '^(aq_|gex_|gasnet)' shown
+}
+check "what is declared is there" declared
+for header in armci armcix gpc iterator message mp3 parmci; do
+    echo "#include <$header.h>"
+done >all.cc
+echo 'int main() { return sizeof(ARMCI_Group) == 0 || sizeof(armci_hdl_t) != 8; }' >>all.cc
+# shellcheck disable=SC2046
+check "the headers are C++ too" "$MPICC" -x c++ -DOMPI_SKIP_MPICXX -Wall -Wextra -Werror \
+    $(pkg --cflags armci) -c all.cc
+
 builds twins
 check "twins" right smp 2 ./twins
 # shellcheck disable=SC2046
@@ -98,7 +120,7 @@ check "an operation that does not exist" ends operation 1 'ARMCI_Rmw: 5 is no op
 check "a failed assertion" ends assertion - 'assertion failed: me < 0'
 check "half of the ranks" ends half 1 'ARMCI over a part of the ranks is not supported'
 
-# --- Global Arrays as Debian has it, compiled for ARMCI-MPI: linked with that and with ours, it says the same ---
+# --- Global Arrays as Debian has it: linked with ARMCI-MPI, and with ours, it says the same ---
 
 # links NAME WHICH COMPILER LIBRARY...
 links()
@@ -107,8 +129,11 @@ links()
     to=$1-$2
     compiler=$3
     shift 3
-    # numbers of 8 bytes in Fortran, as in Debian's library; C takes no notice of the words for Fortran
-    case $source in *.f90) set -- -cpp -fdefault-integer-8 -I/usr/include "$source" "$@" ;; *) set -- "$source" "$@" ;; esac
+    # numbers of 8 bytes in Fortran, as in Debian's library
+    case $source in
+    *.f90) set -- -cpp -fdefault-integer-8 -I/usr/include "$source" "$@" ;;
+    *) set -- "$source" "$@" ;;
+    esac
     "$compiler" -g "$@" -o "$to"
 }
 
@@ -138,8 +163,7 @@ else
         check "$program links with libarmci" links $program ours "$compiler" -lga-openmpi \
             -L"$tree/lib" -larmci -Wl,-rpath,"$tree/lib" $rest
         check "$program, ARMCI-MPI" \
-            sh -c 'timeout -k 5 100 "$0" -n 3 "./$1-others" >"$1-expected" && test -s "$1-expected"' \
-            "$MPIRUN" $program
+            sh -c 'timeout -k 5 100 "$0" -n 3 "./$1-others" >"$1-expected"' "$MPIRUN" $program
         for conduit in smp udp mpi; do
             check "$program, 3 ranks, $conduit" same $program $conduit 3
         done
