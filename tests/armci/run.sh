@@ -68,6 +68,9 @@ ends()
     esac && grep -q "$3" "$work/run"
 }
 
+check "heap builds" cc -O1 -g -Wall -Wextra -Werror -D_GNU_SOURCE -I"$AQ_SRC/runtimes/armci" \
+    heap.c "$AQ_SRC/runtimes/armci/armci_heap.c" -o heap
+check "heap" ./heap
 for program in transfers handles memory sync messages; do
     builds $program
     case $program in sync | messages) check "$program, 1 rank" right smp 1 "./$program" ;; esac

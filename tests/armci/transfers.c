@@ -275,6 +275,32 @@ static void everybody_adds(void)
     free(mine);
 }
 
+/* Small sections of few numbers, by everybody at once, in all formats: no update is lost. */
+static void overlapping_adds(void)
+{
+    enum { N = 64 };
+    const int turns = ARMCI_Uses_shm() ? 1500000 : 15000; /* without messages they are short */
+    int mine[N], *sums = base[0], one = 1, strides[1] = {32 * sizeof(int)};
+    int count[2] = {32 * sizeof(int), 2};
+    void *src[2] = {mine, mine + 32}, *dst[2] = {sums, sums + 32};
+    armci_giov_t vector = {src, dst, 32 * sizeof(int), 2};
+
+    for (int i = 0; i < N; i++)
+        mine[i] = i;
+    if (me == 0)
+        memset(sums, 0, N * sizeof(int));
+    ARMCI_Barrier();
+    for (int i = 0; i < turns; i += 3) {
+        ARMCI_Acc(ARMCI_ACC_INT, &one, mine, sums, N * sizeof(int), 0);
+        ARMCI_AccS(ARMCI_ACC_INT, &one, mine, strides, sums, strides, count, 1, 0);
+        ARMCI_AccV(ARMCI_ACC_INT, &one, &vector, 1, 0);
+    }
+    ARMCI_Barrier();
+    for (int i = 0; me == 0 && i < N; i++)
+        CHECK_EQ(sums[i], i * turns * nproc);
+    ARMCI_Barrier();
+}
+
 static void return_codes(void)
 {
     int count[2] = {8, 1}, negative[1] = {-1}, stride[1] = {8};
@@ -311,6 +337,7 @@ int main(int argc, char **argv)
         }
     }
     everybody_adds();
+    overlapping_adds();
     return_codes();
     ARMCI_Free(base[me]);
     return test_finish();

@@ -1,0 +1,68 @@
+/*
+ * heap.c - the allocator in a segment, by itself: nothing overlaps, and all that is free is one.
+ * Compiled with runtimes/armci/armci_heap.c. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "armci_heap.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define BYTES ((size_t)4 << 20)
+#define MANY  500
+
+static char *blocks[MANY];
+static size_t sizes[MANY];
+
+static unsigned draw(unsigned below)
+{
+    static unsigned seed = 1;
+
+    seed = seed * 1664525u + 1013904223u;
+    return (unsigned)((unsigned long)seed * below >> 32);
+}
+
+static int is_intact(int i)
+{
+    for (size_t k = 0; k < sizes[i]; k++)
+        if (blocks[i][k] != (char)i)
+            return 0;
+    return 1;
+}
+
+int main(void)
+{
+    char *base = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct aq_armci_heap *heap = aq_armci_heap_create(base, BYTES);
+    int wrong = 0, refused = 0;
+
+    for (int turn = 0; turn < 20000; turn++) {
+        const int i = (int)draw(MANY);
+
+        if (blocks[i] != NULL) {
+            wrong += !is_intact(i) || !aq_armci_heap_holds(heap, blocks[i] + sizes[i] - 1, 1)
+                     || aq_armci_heap_free(heap, blocks[i]) != 0;
+            blocks[i] = NULL;
+            continue;
+        }
+        sizes[i] = 1 + draw(draw(10) == 0 ? 200000 : 9000);
+        blocks[i] = aq_armci_heap_alloc(heap, sizes[i]);
+        if (blocks[i] == NULL) {
+            refused++;
+            continue;
+        }
+        wrong += ((size_t)blocks[i] & (AQ_ARMCI_HEAP_ALIGN - 1)) != 0 || blocks[i] < base
+                 || blocks[i] + sizes[i] > base + BYTES;
+        memset(blocks[i], i, sizes[i]);
+    }
+    for (int i = 0; i < MANY; i++)
+        if (blocks[i] != NULL && i % 2 == 0)
+            wrong += !is_intact(i) || aq_armci_heap_free(heap, blocks[i]) != 0;
+    aq_armci_heap_reset(heap);
+    wrong += aq_armci_heap_used(heap) != 0 || aq_armci_heap_free(heap, base) != -1;
+    wrong +=
+        aq_armci_heap_alloc(heap, BYTES + 1) != NULL || aq_armci_heap_alloc(heap, BYTES) != base;
+    aq_armci_heap_destroy(heap);
+    printf("%d wrong, %d refused\n", wrong, refused);
+    return wrong != 0 || refused == 0;
+}
