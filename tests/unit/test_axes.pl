@@ -118,4 +118,25 @@ for my $one (read_sets("$src/build-aux/testsets", $real)) {
 }
 is(join(', ', grep { $runs{$_} > 1 } sort keys %runs), '',
     'no two runs of a configuration have one name');
+
+# --- the runner, with sets of the test's own ---
+
+mkdir "$work/build-aux";
+mkdir "$work/build";
+table('build-aux/configurations', "opt | 1 | quick | - | all | --nothing\n");
+table('build-aux/testaxes', "n=1 | SAID=one\nn=2 | SAID=two\n");
+table('build-aux/testsets', <<'END');
+right  | opt n | quick | cpu   | 1 | 20 | echo "ok 1 - $SAID"; echo 1..1
+wrong  | opt   | quick | waits | 1 | 20 | echo 'not ok 1 - broken'; echo 1..1
+silent | opt   | quick | waits | 1 | 20 | true
+slow   | opt   | quick | alone | 1 |  1 | sleep 20
+stays  | opt   | quick | cpu   | 1 | 20 | sleep 20 >/dev/null & echo 'ok 1'; echo 1..1
+END
+@ENV{qw(AQ_SRC AQ_BUILD)} = ($work, "$work/build");
+my $said = `'$^X' '$src/build-aux/run-testsets' --when quick 2>&1`;
+isnt($?, 0, 'the runner: failures are its exit status');
+like($said, qr/^3 passed, 4 failed, 0 skipped$/m, 'it counts every set');
+like($said, qr/^ok +here +right $_ .*cpu/m, "a run of the axis's value $_") for 1, 2;
+like($said, qr/^failed: here: $_/m, "told: $_")
+    for 'wrong: broken', 'silent: bad TAP', 'slow: took longer than 1 s', 'stays: left 1 process';
 done_testing();
