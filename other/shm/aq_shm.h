@@ -276,6 +276,8 @@ int aq_shm_cma_init(void);
 int aq_shm_cma_allow(void *addr, uintptr_t size);
 /* Is that so for one of them? Tried at the first question, after that process's aq_shm_cma_allow(). */
 bool aq_shm_cma_reaches(uint32_t local);
+/* The same without a try: false if none was made. */
+bool aq_shm_cma_has_reached(uint32_t local);
 /* Copy between this process and another of this host. Ends the job on a bad address. */
 void aq_shm_cma_write(uint32_t local, void *dest, const void *src, size_t nbytes);
 void aq_shm_cma_read(uint32_t local, void *dest, const void *src, size_t nbytes);

@@ -104,6 +104,19 @@ bool aq_shm_cma_reaches(uint32_t local)
     return reach == AQ_CMA_REACHED;
 }
 
+bool aq_shm_cma_has_reached(uint32_t local)
+{
+    _Atomic uint8_t *table;
+
+    if (aq_cma.settled)
+        return aq_shm.cma;
+    /* acquire: pairs with the release in aq_shm_cma_table() */
+    table = atomic_load_explicit(&aq_cma.reach, memory_order_acquire);
+    /* relaxed: the answer stands for itself */
+    return table != NULL
+           && atomic_load_explicit(&table[local], memory_order_relaxed) == AQ_CMA_REACHED;
+}
+
 int aq_shm_cma_init(void)
 {
     aq_shm_cma_allow(NULL, 0);

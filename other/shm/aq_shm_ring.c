@@ -360,11 +360,11 @@ static int aq_shm_fill_medium(struct aq_shm_tx *tx, struct aq_shm_slot *slot,
 }
 
 /* A long payload goes straight to its address, through the mapping or by the kernel, unless
- * neither reaches it. */
+ * neither reaches it. The kernel was tried when the peer published a segment that nobody maps. */
 static inline bool aq_shm_long_is_direct(const struct aq_am_out *out)
 {
     return out->nbytes == 0 || aq_job.map[out->jobrank] != AQ_NOT_MAPPED
-           || aq_shm_cma_reaches(aq_shm_local(out->jobrank));
+           || aq_shm_cma_has_reached(aq_shm_local(out->jobrank));
 }
 
 /* Put it there; before the message is made, and holding no lock. */
