@@ -30,7 +30,7 @@ struct aq_op *aq_am_lc_take(const struct aq_am_out *out)
 /* In a handler. */
 static void aq_am_lc_wait_replies(struct aq_op *op)
 {
-    struct aq_waiter waiter = AQ_WAITER_INIT("local completion of a reply", op->peer);
+    struct aq_waiter waiter = AQ_WAITER_INIT("local completion of a reply", aq_op_peer(op));
 
     while (!aq_op_is_done(op, &waiter.peer))
         aq_wait_step_replies(&waiter);

@@ -50,6 +50,7 @@ struct aq_item {
 struct aq_flat {
     aq_lock work; /* all but what is said */
     struct aq_shm_coll shm;
+    const struct aq_coll_team *team;
     struct aq_item *head, *tail; /* in order */
     struct aq_item *posting;     /* the first that is not all posted */
     struct aq_item *sharing;     /* the first that is not all combined */
@@ -423,6 +424,32 @@ static inline unsigned aq_flat_advance(struct aq_flat *flat)
     return happened;
 }
 
+/* --- who is missing, for the stall report --- */
+
+/* The member whose operand, slice or leave to use a line again an item waits for in the step that it
+ * is to finish next; size: nobody in particular. */
+static uint32_t aq_item_missing(const struct aq_flat *flat, const struct aq_item *item)
+{
+    if (item->posted == item->finished)
+        return aq_shm_coll_behind(&flat->shm);
+    if (item->call.kind == AQ_COLL_BROADCAST)
+        return item->call.root;
+    return item->sliced && item->shared > item->finished ? item->seen_shared : item->seen_posted;
+}
+
+/* A poll has found nothing to do for a team: name who is missing to whoever waits for its first item.
+ * Items end in order, so that one is first waited for. */
+static void aq_flat_blame(const struct aq_flat *flat)
+{
+    struct aq_op *op = flat->head->op;
+    const uint32_t member = aq_item_missing(flat, flat->head);
+    const gex_Rank_t jobrank = member == flat->shm.size ? GEX_RANK_INVALID
+                                                        : aq_coll_jobrank(flat->team, member);
+
+    if (aq_op_peer(op) != jobrank) /* its line may be another thread's, who waits */
+        aq_op_set_peer(op, jobrank);
+}
+
 /* --- the list of teams with open items --- */
 
 /* Under aq_flats.lock. */
@@ -513,6 +540,7 @@ unsigned aq_flat_progress(void)
     /* relaxed: what another thread adds at this moment waits for the next poll */
     for (unsigned i = 0; i < atomic_load_explicit(&aq_flats.count, memory_order_relaxed); i++) {
         struct aq_flat *flat;
+        unsigned moved;
         bool mine, was_open;
 
         aq_lock_acquire(&aq_flats.lock);
@@ -526,7 +554,10 @@ unsigned aq_flat_progress(void)
             continue; /* another thread is at it */
         aq_flat_empty_inbox(flat);
         was_open = flat->head != NULL;
-        happened += aq_flat_advance(flat);
+        moved = aq_flat_advance(flat);
+        happened += moved;
+        if (moved == 0 && flat->head != NULL)
+            aq_flat_blame(flat);
         aq_flat_leave(flat, was_open);
     }
     return happened;
@@ -676,6 +707,7 @@ struct aq_flat *aq_flat_make(struct aq_coll_team *team)
     flat = calloc(1, sizeof(*flat));
     if (flat == NULL)
         aq_fatal("no memory for a team of %u members (%zu bytes)", team->size, sizeof(*flat));
+    flat->team = team;
     aq_shm_coll_open(&flat->shm, area, team->size, team->rank, local);
     flat->next_step = aq_shm_coll_first(area);
     return flat;

@@ -366,6 +366,12 @@ static bool aq_step_over(const struct aq_step *step)
     return arrived >= (step->nbytes == 0 ? 1 : step->nbytes);
 }
 
+/* The record is about to be parked, still ours, in a step that somebody else's message ends. */
+static void aq_prog_blame(const struct aq_prog *prog, const struct aq_step *step)
+{
+    aq_op_set_peer(prog->op, step->peer);
+}
+
 /* May the step go on? If not, the record is parked, and whoever brings what it waits for queues
  * it: we are not to touch it any more. */
 static bool aq_prog_may_go_on(struct aq_prog *prog, const struct aq_step *step)
@@ -376,6 +382,8 @@ static bool aq_prog_may_go_on(struct aq_prog *prog, const struct aq_step *step)
         return true;
     aq_lock_acquire(&aq_msg.lock);
     goes_on = step->kind == AQ_STEP_RECV ? aq_step_over(step) : step->ready;
+    if (!goes_on)
+        aq_prog_blame(prog, step);
     prog->first_open = prog->at;
     prog->running = goes_on;
     aq_lock_release(&aq_msg.lock);

@@ -101,7 +101,7 @@ static inline bool aq_event_done(gex_Event_t event, gex_Rank_t *missing_out)
 
     if (cell == AQ_CELL_ROOT)
         return aq_op_is_done(op, missing_out);
-    *missing_out = op->peer;
+    *missing_out = aq_op_peer(op);
     return aq_op_cell_done(op, cell);
 }
 

@@ -28,8 +28,8 @@ struct aq_op *aq_op_implicit(gex_Rank_t peer)
     struct aq_pool *pool = aq_pool_self();
     struct aq_op *op = pool->region != NULL ? pool->region : &pool->implicit;
 
-    if (op->peer != peer)
-        op->peer = aq_op_counts_done(op) ? peer : GEX_RANK_INVALID;
+    if (aq_op_peer(op) != peer)
+        aq_op_set_peer(op, aq_op_counts_done(op) ? peer : GEX_RANK_INVALID);
     return op;
 }
 
@@ -97,7 +97,7 @@ static inline void aq_nbi_await(const struct aq_pool *pool, gex_EC_t mask)
         aq_poll(); /* programs that only put and wait must serve their peers too */
         return;
     }
-    waiter.peer = pool->implicit.peer;
+    waiter.peer = aq_op_peer(&pool->implicit);
     do {
         aq_wait_step(&waiter);
     } while (!aq_nbi_done(&pool->implicit, mask));

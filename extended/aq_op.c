@@ -39,7 +39,7 @@ static struct aq_pool *aq_pool_create(void)
         aq_fatal("no memory for a thread's operations (%zu bytes)", sizeof(*pool));
     memset(pool, 0, sizeof(*pool));
     pool->implicit.kind = &aq_op_implicit_kind;
-    pool->implicit.peer = GEX_RANK_INVALID;
+    aq_op_set_peer(&pool->implicit, GEX_RANK_INVALID);
     pool->implicit.state = AQ_OP_MADE;
     return pool;
 }
@@ -181,7 +181,7 @@ struct aq_op *aq_op_create(const struct aq_op_kind *kind, gex_Rank_t peer)
     op = pool->free;
     pool->free = op->next;
     op->kind = kind;
-    op->peer = peer;
+    aq_op_set_peer(op, peer);
     op->state = AQ_OP_MADE;
     op->leaves = 0;
     op->phase = 0;
@@ -204,7 +204,7 @@ void aq_op_retire(struct aq_op *op)
 
 bool aq_op_is_done(const struct aq_op *op, gex_Rank_t *missing_out)
 {
-    gex_Rank_t missing = op->peer;
+    gex_Rank_t missing = aq_op_peer(op);
     bool done = op->kind->look == NULL ? aq_op_counts_done(op) : op->kind->look(op, &missing);
 
     if (!done && missing_out != NULL)
@@ -214,7 +214,7 @@ bool aq_op_is_done(const struct aq_op *op, gex_Rank_t *missing_out)
 
 void aq_op_wait(struct aq_op *op)
 {
-    struct aq_waiter waiter = AQ_WAITER_INIT(op->kind->waits_in, op->peer);
+    struct aq_waiter waiter = AQ_WAITER_INIT(op->kind->waits_in, aq_op_peer(op));
 
     while (!aq_op_is_done(op, &waiter.peer))
         aq_wait_step(&waiter);

@@ -59,13 +59,25 @@ struct aq_op {
         uint64_t phase;     /* while a barrier: which one */
         uint64_t value;     /* while a get of a value with a handle: where it arrives */
     };
-    gex_Rank_t peer;    /* who can end it, for the stall report; GEX_RANK_INVALID: several */
+    _Atomic gex_Rank_t peer; /* who can end it, for the stall report; GEX_RANK_INVALID: several */
     uint8_t state;      /* enum aq_op_state */
     uint8_t generation; /* 0..7 */
     uint8_t leaves;     /* bit [cell]: pending when the client got the root, so has an event */
 };
 
 _Static_assert(sizeof(struct aq_op) <= AQ_OP_SIZE, "an operation is one cache line");
+
+/* Who can end it. relaxed, both: a name for the stall report, which orders nothing; whoever moves
+ * a collective on may change it while another thread waits. */
+static inline gex_Rank_t aq_op_peer(const struct aq_op *op)
+{
+    return atomic_load_explicit(&((struct aq_op *)(uintptr_t)op)->peer, memory_order_relaxed);
+}
+
+static inline void aq_op_set_peer(struct aq_op *op, gex_Rank_t peer)
+{
+    atomic_store_explicit(&op->peer, peer, memory_order_relaxed);
+}
 
 /* --- counting parts --- */
 

@@ -69,6 +69,24 @@ static uint64_t aq_shm_coll_least_done(const struct aq_shm_coll *coll)
     return least;
 }
 
+uint32_t aq_shm_coll_behind(const struct aq_shm_coll *coll)
+{
+    uint32_t behind = coll->me;
+    uint64_t least = UINT64_MAX;
+
+    for (uint32_t i = 1; i < coll->size; i++) {
+        const uint32_t member = (coll->me + i) % coll->size;
+        /* relaxed: only who it is matters, and nothing of a step is read for it */
+        const uint64_t done = atomic_load_explicit(&coll->done[member].count, memory_order_relaxed);
+
+        if (done < least) {
+            least = done;
+            behind = member;
+        }
+    }
+    return behind;
+}
+
 /* Announce a wait until everybody is done with steps below number, or its end (0). It is announced
  * from the first idle look on, long before this member goes to sleep: that it does so passes a
  * barrier on all processors. */

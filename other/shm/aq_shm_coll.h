@@ -79,6 +79,9 @@ void aq_shm_coll_close(struct aq_shm_coll *coll, uint64_t steps);
  * last of them will wake this member should it sleep. */
 bool aq_shm_coll_look_done(struct aq_shm_coll *coll, uint64_t number);
 
+/* The other member that is done with the fewest steps. */
+uint32_t aq_shm_coll_behind(const struct aq_shm_coll *coll);
+
 static inline bool aq_shm_coll_all_done(struct aq_shm_coll *coll, uint64_t number)
 {
     return AQ_LIKELY(coll->all_done >= number && !coll->waiting)

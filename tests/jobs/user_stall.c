@@ -1,8 +1,9 @@
 /*
- * user_stall.c - one rank keeps the other waiting, in the way that its argument names. Run by users.sh, which looks
- * at what the waiting rank prints.
- * Usage: user_stall CASE SECONDS [tag]. Ranks 2. SPDX-License-Identifier: BSD-3-Clause
+ * user_stall.c - the last rank keeps the others waiting, in the way that its argument names. Run by users.sh, which
+ * looks at what rank 0 prints.
+ * Usage: user_stall CASE SECONDS [tag]. Ranks 2, and more for collectives. SPDX-License-Identifier: BSD-3-Clause
  */
+#include "gasnet_coll.h"
 #include "gasnetex.h"
 
 #include <signal.h>
@@ -14,8 +15,8 @@
 
 enum { H_TAKE = GEX_AM_INDEX_BASE, H_GO, ROOM = 100000 };
 
-static gex_TM_t tm;
-static gex_Rank_t me;
+static gex_TM_t tm, team; /* team: all ranks, the last one first */
+static gex_Rank_t me, away; /* away: the rank that keeps the others waiting */
 static volatile int taken, go;
 static uint64_t *peer_words;
 
@@ -49,7 +50,34 @@ static void barrier(void)
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
 }
 
-/* What the waiting rank does in each case. */
+/* Part in the collective of a case, as large as the data of a pipeline if its name begins with "large-".
+ * False: the case is none. */
+static int collective(const char *what)
+{
+    enum { MANY = 1 << 20 };
+    static int64_t src[MANY / 8], dst[MANY / 8];
+    const int large = strncmp(what, "large-", 6) == 0;
+    const size_t nbytes = large ? sizeof(src) : 8;
+    const char *name = what + (large ? 6 : 0);
+    gex_Event_t event;
+
+    if (strcmp(name, "broadcast") == 0)
+        event = gex_Coll_BroadcastNB(tm, away, dst, src, nbytes, 0);
+    else if (strcmp(name, "broadcast-from-0") == 0)
+        event = gex_Coll_BroadcastNB(tm, 0, dst, src, nbytes, 0);
+    else if (strcmp(name, "reduce") == 0)
+        event = gex_Coll_ReduceToOneNB(tm, 0, dst, src, GEX_DT_I64, 8, nbytes / 8, GEX_OP_ADD, NULL, NULL, 0);
+    else if (strcmp(name, "reduce-all") == 0)
+        event = gex_Coll_ReduceToAllNB(tm, dst, src, GEX_DT_I64, 8, nbytes / 8, GEX_OP_ADD, NULL, NULL, 0);
+    else if (strcmp(name, "team-barrier") == 0)
+        event = gex_Coll_BarrierNB(team, 0);
+    else
+        return 0;
+    gex_Event_Wait(event);
+    return 1;
+}
+
+/* What a waiting rank does in each case. */
 static void wait_in(const char *what)
 {
     static char payload[4096];
@@ -61,24 +89,24 @@ static void wait_in(const char *what)
         gasnet_barrier_notify(7, 0);
         gasnet_barrier_wait(7, 0);
     } else if (strcmp(what, "get") == 0) {
-        gex_RMA_GetBlocking(tm, &word, 1, peer_words, sizeof(word), 0);
+        gex_RMA_GetBlocking(tm, &word, away, peer_words, sizeof(word), 0);
     } else if (strcmp(what, "event") == 0) {
-        gex_Event_Wait(gex_RMA_GetNB(tm, &word, 1, peer_words, sizeof(word), 0));
+        gex_Event_Wait(gex_RMA_GetNB(tm, &word, away, peer_words, sizeof(word), 0));
     } else if (strcmp(what, "nbi") == 0) {
-        gex_RMA_GetNBI(tm, &word, 1, peer_words, sizeof(word), 0);
+        gex_RMA_GetNBI(tm, &word, away, peer_words, sizeof(word), 0);
         gex_NBI_Wait(GEX_EC_ALL, 0);
     } else if (strcmp(what, "room") == 0) {
         for (int i = 0; i < ROOM / 1000; i++)
-            gex_AM_RequestMedium0(tm, 1, H_TAKE, payload, sizeof(payload), GEX_EVENT_NOW, 0);
+            gex_AM_RequestMedium0(tm, away, H_TAKE, payload, sizeof(payload), GEX_EVENT_NOW, 0);
     } else if (strcmp(what, "until") == 0) {
         GASNET_BLOCKUNTIL(go);
-    } else {
+    } else if (!collective(what)) {
         fprintf(stderr, "no such case: %s\n", what);
         gasnet_exit(2);
     }
 }
 
-/* The other rank is away, and comes back. */
+/* The last rank is away, and comes back. */
 static void be_away(const char *what, double seconds, pid_t waiter)
 {
     const char *number = getenv("USER_STALL_SIGNAL");
@@ -95,6 +123,8 @@ static void be_away(const char *what, double seconds, pid_t waiter)
         barrier();
     } else if (strcmp(what, "until") == 0) {
         gex_AM_RequestShort0(tm, 0, H_GO, 0);
+    } else {
+        collective(what);
     }
 }
 
@@ -113,16 +143,18 @@ int main(int argc, char **argv)
         return 3;
     me = gex_TM_QueryRank(tm);
     mine = gex_Segment_QueryAddr(segment);
-    gex_Segment_QueryBound(tm, 1 - me, (void **)&peer_words, NULL, NULL);
+    away = gex_TM_QuerySize(tm) - 1;
+    gex_Segment_QueryBound(tm, me == 0 ? away : 0, (void **)&peer_words, NULL, NULL);
+    gex_TM_Split(&team, tm, 0, (int)(away - me), NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
     *mine = 0;
     barrier();
-    if (me == 0) /* the other rank learns whom to signal */
-        gex_RMA_PutBlockingVal(tm, 1, peer_words, (gex_RMA_Value_t)getpid(), 8, 0);
+    if (me == 0) /* the last rank learns whom to signal */
+        gex_RMA_PutBlockingVal(tm, away, peer_words, (gex_RMA_Value_t)getpid(), 8, 0);
     barrier();
-    if (me == 0)
-        wait_in(what);
-    else
+    if (me == away)
         be_away(what, seconds, (pid_t)*mine);
+    else
+        wait_in(what);
     barrier();
     barrier();
     gasnet_exit(0);

@@ -210,6 +210,23 @@ stall 1 named "gasnet_barrier_wait $whom"
 stall 1 get "gex_RMA_GetBlocking $whom"
 stall 1 event "gex_Event_Wait (gex_RMA_GetNB) $whom"
 stall 1 nbi "gex_NBI_Wait $whom"
+# of three ranks the last is missing: its number is not that of the member in the team, whose order is the other
+missing() # CONDUIT, then CASE and CALL in turn
+{
+    conduit=$1
+    shift
+    while [ $# -gt 0 ]; do
+        says "rank 0 waits [0-9]* s in gex_Event_Wait (gex_Coll_$2) for rank 2; " 0 env \
+            GASNET_SUPERNODE_MAXSIZE=$([ $conduit = udp ] && echo 1 || echo 0) AQ_STALL_REPORT=0.3 \
+            $run -c $conduit -n 3 $bin/user_stall $1 1
+        row $? "stall report of a rank that waits: $1, $conduit"
+        shift 2
+    done
+}
+for conduit in smp udp; do
+    missing $conduit broadcast BroadcastNB large-broadcast-from-0 BroadcastNB reduce ReduceToOneNB \
+        reduce-all ReduceToAllNB large-reduce-all ReduceToAllNB team-barrier BarrierNB
+done
 says 'rank 0 waits' 0 env AQ_STALL_REPORT=0 AQ_STALL_SIGNAL=USR2 USER_STALL_SIGNAL=12 \
     $run -n 2 $bin/user_stall barrier 0.5
 row $? "a signal asks for the report"
