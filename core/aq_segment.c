@@ -218,8 +218,9 @@ static int aq_segment_check_attach(gex_TM_t tm, uintptr_t size)
     return AQ_OK;
 }
 
-/* The ranks attach together or not at all. They agree by messages: the exchanges of an attach serve none,
- * so that everybody comes first, and the conduit sees to what has not left by then. */
+/* The ranks attach together or not at all. The exchanges of an attach serve no messages, so that everybody
+ * comes first. Over a network the ranks agree by messages, since one may not have left whole before its
+ * sender looks at the network again; without one they spare the memory of queues to further peers. */
 static int aq_segment_agree(int mine)
 {
     int *all = malloc(aq_job.size * sizeof(*all));
@@ -227,7 +228,13 @@ static int aq_segment_agree(int mine)
 
     if (all == NULL)
         aq_fatal("gex_Segment_Attach: no memory for %u ranks", aq_job.size); /* others wait for us */
-    aq_upcall_allgather(&mine, sizeof(mine), all);
+    if (aq_job.nbrhd_count > 1) {
+        aq_upcall_allgather(&mine, sizeof(mine), all);
+    } else {
+        aq_upcall_barrier();
+        if (aq_job_allgather(&mine, sizeof(mine), all) != AQ_OK)
+            rc = AQ_ERR_SYS;
+    }
     for (gex_Rank_t rank = 0; rc == AQ_OK && rank < aq_job.size; rank++)
         if (all[rank] != AQ_OK)
             rc = aq_fail(AQ_ERR_RESOURCE, "gex_Segment_Attach: refused at rank %u, which says why", rank);
