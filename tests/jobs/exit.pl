@@ -96,9 +96,10 @@ sub marked {
     return \%found;
 }
 
-# shared memory objects; those of Open MPI, MPICH and Slurm are theirs to remove, and other jobs' come and go
+# shared memory objects; those of Open MPI, MPICH (UCX) and Slurm are theirs to remove, and those of jobs
+# that other sets run at the same time come and go
 sub shared_files {
-    return {map { $_ => 1 } grep { !/vader|open_?mpi|mpich|psm|slurm|pmix|\bsem\./ } glob('/dev/shm/* /tmp/GASNT*')};
+    return {map { $_ => 1 } grep { !/vader|open_?mpi|mpich|ucx_|psm|slurm|pmix|\bsem\./ } glob('/dev/shm/* /tmp/GASNT*')};
 }
 
 # Start a command in a session of its own; returns its process number. Output goes to $work/output.
