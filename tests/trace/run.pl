@@ -384,6 +384,7 @@ sub test_no_reader
     my $set_size = 1031; # F_SETPIPE_SZ
     my ($text, $status);
 
+    unlink "$work/fifo"; # of the other mode
     POSIX::mkfifo("$work/fifo", 0600) or die "run.pl: mkfifo: $!\n";
     open my $fifo, '+<', "$work/fifo" or die "run.pl: fifo: $!\n";
     fcntl $fifo, $set_size, 4096 or die "run.pl: fcntl: $!\n";
