@@ -4,9 +4,9 @@
 #
 #   run.pl [--folder DIR] [--more] [NAME]...
 #
-# DIR, by default build/mutation, holds the copy and its builds; they are kept, so that a second run is faster. NAME: only
-# these mutants. --more: ./check --more instead of ./check. Prints TAP: one point for each mutant, ok if a set failed, with
-# the set's name. ./check without a mutant must pass first; that is the last point's business of every other set.
+# DIR, by default build/mutation, holds the copy and its builds; they are kept, so that a second run is
+# faster. NAME: only these mutants. --more: ./check --more instead of ./check. Prints TAP: one point for each
+# mutant, ok if a set failed, with the set's name; that ./check passes without a mutant is not asked here.
 # Takes some minutes a mutant. Depends on tests/mutation/mutants, ./check --stop.
 
 use strict;
