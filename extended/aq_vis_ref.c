@@ -160,7 +160,7 @@ static struct aq_vis_transfer *aq_vis_delist(void)
 static void aq_vis_keep_side(struct aq_vis_side *to, const struct aq_vis_side *from, uint64_t **at)
 {
     *to = *from;
-    if (from->form != AQ_VIS_STRIDED)
+    if (from->form != AQ_VIS_STRIDED || from->levels == 0) /* then there are no arrays */
         return;
     to->count = memcpy(*at, from->count, from->levels * sizeof(*from->count));
     *at += from->levels;

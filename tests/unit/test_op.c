@@ -522,6 +522,7 @@ int main(void)
     };
 
     aq_job.conduit = &fake_conduit;
+    aq_job.size = 1; /* it has started */
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
