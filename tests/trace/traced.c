@@ -165,11 +165,13 @@ static void do_client(void)
     gex_RMA_PutBlocking(team, next, there, buffer, 8, 0);
 }
 
+/* arg: the thread's number; puts of two threads to one place would be a race of the program's. */
 static void *run_thread(void *arg)
 {
-    (void)arg;
+    uint64_t *const own = (uint64_t *)there + (uintptr_t)arg;
+
     for (int i = 0; i < PER_THREAD; i++) {
-        gex_RMA_PutBlocking(team, next, there, buffer, 8, 0);
+        gex_RMA_PutBlocking(team, next, own, buffer, 8, 0);
         gex_AM_RequestShort1(team, next, REQUEST, 0, i);
     }
     return NULL;
@@ -182,13 +184,13 @@ static void do_threads(void)
 
     for (int round = 0; round < 2; round++) { /* the second four take over the first four's memory */
         for (int i = 0; i < THREADS; i++)
-            check(pthread_create(&thread[i], NULL, run_thread, NULL) == 0, "no thread");
+            check(pthread_create(&thread[i], NULL, run_thread, (void *)(uintptr_t)i) == 0, "no thread");
         for (int i = 0; i < THREADS; i++)
             pthread_join(thread[i], NULL);
     }
 #else
     for (int i = 0; i < 2 * THREADS; i++)
-        run_thread(NULL);
+        run_thread((void *)(uintptr_t)(i % THREADS));
 #endif
     GASNET_BLOCKUNTIL(__atomic_load_n(&replies, __ATOMIC_RELAXED) == 2 * THREADS * PER_THREAD);
 }
