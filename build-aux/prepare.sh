@@ -116,7 +116,7 @@ aq_bootstrap()
     if [ -x "$top/configure" ]; then
         [ -e "$top/.git" ] || return 0
         newer=$(cd "$top" && find bootstrap configure.ac Makefile.am m4/aq_*.m4 build-aux/*.am build-aux/*.am.in \
-                    conduits core extended other runtimes apps tests include \
+                    conduits base core extended other runtimes apps tests include \
                     \( -name 'bootstrap' -o -name '*.ac' -o -name '*.m4' -o -name 'Makefile.*' -o -name '*.am' \
                        -o -name '*.in' \) -newer configure ! -name 'rules.am' ! -name probes.m4 | head -n 1
                 cd "$top" && find include -name '*.h' -newer configure | while read -r h; do

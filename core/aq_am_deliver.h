@@ -8,7 +8,7 @@
 #define AQ_AM_DELIVER_H
 
 #include "core/aq_am.h"
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
 

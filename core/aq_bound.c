@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "core/aq_ep.h"
-#include "core/aq_lock.h"
-#include "core/aq_rc.h"
+#include "base/aq_lock.h"
+#include "base/aq_rc.h"
 
 struct aq_published {
     uint64_t key; /* 0: free place */

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/aq_env.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_env.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 
 static void aq_choice_names(char *out, size_t room)
 {

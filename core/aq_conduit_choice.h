@@ -4,12 +4,12 @@
  * Rule      GASNET_CONDUIT, else what the client was compiled for, else the first of the list that can be used;
  *           if the launcher has put the ranks on several hosts, the first that joins these, the same on all
  * Threads   one, during gex_Client_Init()
- * Uses      conduits/conduit.h, core/aq_env.h, other/spawn/aq_spawn.h
+ * Uses      core/aq_conduit.h, base/aq_env.h, other/spawn/aq_spawn.h
  */
 #ifndef AQ_CONDUIT_CHOICE_H
 #define AQ_CONDUIT_CHOICE_H
 
-#include "conduits/conduit.h"
+#include "core/aq_conduit.h"
 #include "other/spawn/aq_spawn.h"
 
 struct aq_conduit_choice {

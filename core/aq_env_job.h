@@ -2,7 +2,7 @@
 /*
  * aq_env_job.h - one environment for the whole job when the ranks were started with several.
  * Threads   one, at init
- * Uses      core/aq_env.h, other/spawn (exchange)
+ * Uses      base/aq_env.h, other/spawn (exchange)
  */
 #ifndef AQ_ENV_JOB_H
 #define AQ_ENV_JOB_H

@@ -23,10 +23,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "core/aq_exit_internal.h"
 #include "core/aq_job.h"
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 #include "core/aq_signal.h"
 #include "core/aq_trace.h"
 #include "other/spawn/aq_spawn.h"

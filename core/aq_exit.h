@@ -6,7 +6,7 @@
  *           process ends it, the others park
  * States    running -> EXITING (code on the board) -> FLUSHING -> ENDED -> gone; see aq_board.h
  * Promise   no call here returns unless it says so, waits for a lock, or outlives GASNET_EXITTIMEOUT
- * Uses      other/spawn (board, leaving the launcher), core/aq_signal.h, core/aq_log.h
+ * Uses      other/spawn (board, leaving the launcher), core/aq_signal.h, base/aq_log.h
  */
 #ifndef AQ_EXIT_H
 #define AQ_EXIT_H

@@ -13,7 +13,7 @@
 #include "gasnetex.h"
 
 #include "core/aq_job.h"
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
 

@@ -14,8 +14,8 @@
 
 #include "gasnetex.h"
 
-#include "conduits/conduit.h"
-#include "core/aq_lock.h"
+#include "core/aq_conduit.h"
+#include "base/aq_lock.h"
 
 struct aq_client {
     const char *name;

@@ -6,7 +6,7 @@
  */
 #include "gasnet_mk.h"
 
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 
 static const char *aq_mk_class_name(gex_MK_Class_t mk_class)
 {

@@ -36,10 +36,10 @@
 
 #include "core/aq_am_loop.h"
 #include "core/aq_am_out.h"
-#include "core/aq_env.h"
-#include "core/aq_log.h"
+#include "base/aq_env.h"
+#include "base/aq_log.h"
 #include "core/aq_poll.h"
-#include "core/aq_rc.h"
+#include "base/aq_rc.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
 

@@ -11,7 +11,7 @@
 
 #include "gasnetex.h"
 
-#include "conduits/conduit.h"
+#include "core/aq_conduit.h"
 
 struct aq_thread;
 

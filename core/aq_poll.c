@@ -20,9 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "core/aq_job.h"
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 #include "core/aq_service.h"
 #include "core/aq_signal.h"
 #include "core/aq_thread.h"

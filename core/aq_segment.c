@@ -19,11 +19,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "core/aq_ep.h"
 #include "core/aq_job.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
 #include "core/aq_tm.h"

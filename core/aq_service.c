@@ -20,11 +20,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "core/aq_exit.h"
 #include "core/aq_exit_internal.h"
 #include "core/aq_job.h"
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 #include "core/aq_poll.h"
 
 #if AQ_THREADED

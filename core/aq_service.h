@@ -11,7 +11,7 @@
 
 #include "gasnetex.h"
 
-#include "core/aq_lock.h"
+#include "base/aq_lock.h"
 
 /* Is there to be one? GASNET_PROGRESS_THREAD, GASNET_RCV_THREAD and GASNET_SND_THREAD all ask for it,
  * in par; constant once the settings have been read. */

@@ -2,10 +2,10 @@
 /*
  * aq_signal.c - signal handlers of a rank; see aq_signal.h.
  * Threads   handlers run on any thread. They use: atomics, write, kill, raise, sigaction, getpid,
- *           nanosleep, core/aq_backtrace.h, and aq_exit_from_signal(), which argues its own case
+ *           nanosleep, base/aq_backtrace.h, and aq_exit_from_signal(), which argues its own case
  * Rule      a signal from the terminal reaches all ranks and the launcher alike: the ranks leave it
  *           to the launcher, so that one message is printed, not one a rank
- * Uses      core/aq_exit_internal.h, core/aq_env.h, other/spawn
+ * Uses      core/aq_exit_internal.h, base/aq_env.h, other/spawn
  */
 #include "core/aq_signal.h"
 
@@ -22,14 +22,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/aq_backtrace.h"
-#include "core/aq_env.h"
+#include "base/aq_backtrace.h"
+#include "base/aq_env.h"
 #include "core/aq_exit.h"
 #include "core/aq_exit_internal.h"
-#include "core/aq_line.h"
-#include "core/aq_log.h"
-#include "core/aq_say.h"
-#include "core/aq_signal_name.h"
+#include "base/aq_line.h"
+#include "base/aq_log.h"
+#include "base/aq_say.h"
+#include "base/aq_signal_name.h"
 #include "core/aq_trace.h"
 #include "other/spawn/aq_ending.h"
 #include "other/spawn/aq_spawn.h"

@@ -5,7 +5,7 @@
  *           GASNET_FREEZE_SIGNAL and GASNET_BACKTRACE_SIGNAL name; `gasnet_frozen`
  * Threads   handlers run on any thread and use async-signal-safe calls only
  * Promise   a handler that the client installed before is never replaced
- * Uses      core/aq_exit_internal.h, core/aq_env.h
+ * Uses      core/aq_exit_internal.h, base/aq_env.h
  */
 #ifndef AQ_SIGNAL_H
 #define AQ_SIGNAL_H
@@ -22,7 +22,7 @@ void aq_signal_freeze(void);
 /** aq_signal_backtrace - this process's stack to stderr. Async-signal-safe. */
 void aq_signal_backtrace(void);
 
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 
 /** aq_signal_install_named - run handler at the signal that the variable id (called name) names, if set. */
 void aq_signal_install_named(enum aq_env_id id, const char *name, void (*handler)(int));

@@ -4,7 +4,7 @@
  * Owns      every struct aq_thread; exited threads' go to a free list, never back to malloc, so
  *           that a late reader of one reads memory that is still ours
  * Threads   any; the list is under aq_thread_list_lock
- * Uses      core/aq_upcall.h (the layer above rehouses its part), core/aq_log.h
+ * Uses      core/aq_upcall.h (the layer above rehouses its part), base/aq_log.h
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "core/aq_thread.h"
@@ -12,9 +12,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "core/aq_job.h"
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 #include "core/aq_trace.h"
 #include "core/aq_upcall.h"
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/aq_lock.h"
+#include "base/aq_lock.h"
 #include "core/aq_npam.h"
 
 /* PREPARED: between a Prepare and its Commit or Cancel, in ordinary code or in a request handler. */

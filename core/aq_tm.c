@@ -21,8 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/aq_lock.h"
-#include "core/aq_log.h"
+#include "base/aq_lock.h"
+#include "base/aq_log.h"
 #include "core/aq_thread.h"
 
 static struct {

@@ -10,7 +10,7 @@
  * Threads   any. Records of a thread are its own up to head, which it stores with release; tail and
  *           the output are under aq_trace_lock()
  * Promise   off, a call is a load and a branch. A full disk costs the trace, never the job
- * Uses      core/aq_trace_internal.h, core/aq_thread.h, core/aq_env.h, other/spawn
+ * Uses      core/aq_trace_internal.h, core/aq_thread.h, base/aq_env.h, other/spawn
  * See       docs/tracing.md
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -26,9 +26,9 @@
 #include <unistd.h>
 
 #include "core/aq_am.h"
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "core/aq_job.h"
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 #include "core/aq_thread.h"
 #include "other/spawn/aq_spawn.h"
 

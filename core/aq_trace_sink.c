@@ -31,10 +31,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "core/aq_job.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_TRACE_FD 7            /* slot of aq_spawn_host_fd() */

@@ -19,10 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "core/aq_exit_internal.h"
 #include "core/aq_job.h"
-#include "core/aq_lock.h"
+#include "base/aq_lock.h"
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_STATS_CALLBACKS 16

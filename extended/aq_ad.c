@@ -13,7 +13,7 @@
  * Promise   GEX_FLAG_AD_REL orders before the message leaves, GEX_FLAG_AD_ACQ once the operation is
  *           known to be complete: at return if there is no event, else in the call that finds the
  *           event or the category complete, whose looks at the counts all acquire
- * Uses      extended/aq_op.h, extended/aq_ad.h
+ * Uses      core/aq_op.h, extended/aq_ad.h
  * See       GASNet-EX specification 0.19, Remote atomics
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -22,11 +22,11 @@
 #include <stdlib.h>
 
 #include "core/aq_job.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
-#include "extended/aq_op.h"
+#include "core/aq_op.h"
 
 _Static_assert(__atomic_always_lock_free(4, 0) && __atomic_always_lock_free(8, 0),
                "words in shared memory need atomics without locks");

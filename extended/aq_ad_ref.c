@@ -10,17 +10,17 @@
  * Wire      AD_REQUEST(code, address, operation, operand1, operand2, result)
  *           -> AD_RESULT(code, operation, result, value) if fetching, else AD_DONE(code, operation)
  *           code: bit number of the opcode, of the type << 5, GEX_FLAG_AD_REL and _ACQ << 8
- * Uses      core/aq_am.h, extended/aq_op.h, extended/aq_ad.h
+ * Uses      core/aq_am.h, core/aq_op.h, extended/aq_ad.h
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include <string.h>
 
 #include "core/aq_am.h"
 #include "core/aq_job.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 #include "extended/aq_ad.h"
-#include "extended/aq_op.h"
+#include "core/aq_op.h"
 
 #define AQ_AD_FENCES (GEX_FLAG_AD_REL | GEX_FLAG_AD_ACQ)
 

@@ -14,19 +14,19 @@
  *           a time as the interface demands, notify and wait perhaps on different threads
  * Promise   arriving is a release of the caller, synchronising an acquire; arriving never blocks;
  *           polling of any thread moves every open phase on
- * Uses      the conduit table, extended/aq_ref.h, extended/aq_op.h, core/aq_poll.h
+ * Uses      the conduit table, extended/aq_ref.h, core/aq_op.h, core/aq_poll.h
  * See       GASNet-EX specification 0.19, Collectives; GASNet specification 1.8, Barriers
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "extended/aq_barrier.h"
 
 #include "core/aq_job.h"
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 #include "core/aq_poll.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
 #include "extended/aq_coll.h"
-#include "extended/aq_op.h"
+#include "core/aq_op.h"
 #include "extended/aq_ref.h"
 
 static struct {

@@ -9,7 +9,7 @@
 
 #include "gasnetex.h"
 
-#include "core/aq_lock.h"
+#include "base/aq_lock.h"
 #include "core/aq_upcall.h"
 
 /** aq_barrier_progress - look at the open barriers; returns how many phases turned out done. */

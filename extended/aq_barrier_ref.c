@@ -29,8 +29,8 @@
 
 #include "core/aq_am.h"
 #include "core/aq_job.h"
-#include "core/aq_lock.h"
-#include "core/aq_log.h"
+#include "base/aq_lock.h"
+#include "base/aq_log.h"
 #include "extended/aq_barrier.h"
 
 #define AQ_ROUNDS 32

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
 #include "core/aq_upcall.h"

@@ -11,7 +11,7 @@
  *
  * Threads   calls on one team come one after the other, as the client orders them; progress of
  *           any of them is any thread's
- * Uses      core/aq_job.h, extended/aq_op.h; other/shm/aq_shm_coll.h below aq_coll_flat.c
+ * Uses      core/aq_job.h, core/aq_op.h; conduits/smp/aq_shm_coll.h below aq_coll_flat.c
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_COLL_H
@@ -26,7 +26,7 @@
 #include "core/aq_job.h"
 #include "core/aq_poll.h"
 #include "core/aq_thread.h"
-#include "extended/aq_op.h"
+#include "core/aq_op.h"
 
 struct aq_flat;
 struct aq_coll_named;

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 #include "core/aq_poll.h"
 #include "core/aq_trace.h"
 

@@ -6,7 +6,7 @@
  * number of the collective. Messages for a collective that has not begun here yet are kept with
  * an empty record until it does; a large one is not sent before its receiver says that it is
  * ready, so that only small ones can pile up. With its word the receiver can send a ticket of the conduit's, if it has
- * such: then the data goes straight to its place (part_take and part_give in conduits/conduit.h), not in messages.
+ * such: then the data goes straight to its place (part_take and part_give in core/aq_conduit.h), not in messages.
  *
  * Owns      the table of records; all programs, steps, temporary memory, early messages
  * Threads   any. A record is carried out by one thread at a time; handlers copy data to its
@@ -16,7 +16,7 @@
  * Promise   handlers only copy and queue; progress never blocks: what finds no room waits for the
  *           next poll; no lock is held while a client's operator runs
  * Wire      COLL_DATA(team, number, tag, offset; bytes), COLL_READY(team, number, tag, ticket or 0, bytes mod 2^32)
- * Uses      core/aq_am.h, extended/aq_op.h
+ * Uses      core/aq_am.h, core/aq_op.h
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "extended/aq_coll.h"
@@ -27,7 +27,7 @@
 
 #include "core/aq_am.h"
 #include "core/aq_am_out.h"
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 #include "extended/aq_barrier.h"
 
 #define AQ_BUCKETS 1024u

@@ -19,7 +19,7 @@
  */
 #include "extended/aq_coll.h"
 
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 
 #define AQ_TEMP_ALIGN 64u
 #define AQ_SLICE 2048u /* bytes: smaller slices are not worth a message each */

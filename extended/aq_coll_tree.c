@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 
 /* --- levels --- */
 

@@ -4,17 +4,17 @@
  * Threads   any, whoever created the event; two threads must not synchronise one root at a time
  * Promise   Test never polls; Wait polls at least once; an array call looks at every leaf before
  *           it recycles a root, so both may stand in one array in any order
- * Uses      extended/aq_op.h, core/aq_poll.h
+ * Uses      core/aq_op.h, core/aq_poll.h
  * See       GASNet-EX specification 0.19, Events
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnetex.h"
 
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 #include "core/aq_poll.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
-#include "extended/aq_op.h"
+#include "core/aq_op.h"
 
 #define AQ_TAG_MASK ((uintptr_t)AQ_OP_SIZE - 1)
 

@@ -26,8 +26,8 @@
 
 #include "core/aq_am.h"
 #include "core/aq_job.h"
-#include "core/aq_lock.h"
-#include "core/aq_log.h"
+#include "base/aq_lock.h"
+#include "base/aq_log.h"
 #include "core/aq_poll.h"
 #include "core/aq_thread.h"
 #include "core/aq_tm.h"

@@ -19,7 +19,7 @@
 #include "core/aq_am_out.h"
 #include "core/aq_ep.h"
 #include "core/aq_job.h"
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 #include "core/aq_segment.h"
 #include "core/aq_thread.h"
 #include "extended/aq_gasnet1.h"

@@ -6,7 +6,7 @@
  *
  * Threads   any; acknowledgements are counted on whatever thread polls
  * Wire      MEMSET(dest, op, nbytes, val) -> PUT_ACK(op)
- * Uses      core/aq_am.h, extended/aq_op.h
+ * Uses      core/aq_am.h, core/aq_op.h
  * See       GASNet specification 1.8, Extended API; include/gasnet/gasnet1_rma.h
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -16,10 +16,10 @@
 
 #include "core/aq_am.h"
 #include "core/aq_job.h"
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 #include "core/aq_trace.h"
 #include "extended/aq_gasnet1.h"
-#include "extended/aq_op.h"
+#include "core/aq_op.h"
 #include "extended/aq_ref.h"
 
 /* Some hundreds of microseconds of a processor's time. */

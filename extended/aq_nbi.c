@@ -6,19 +6,19 @@
  * never mix. The counts of both may be changed by handlers on any thread.
  *
  * Threads   each sees its own set and its own region only
- * Uses      extended/aq_op.h, core/aq_poll.h
+ * Uses      core/aq_op.h, core/aq_poll.h
  * See       GASNet-EX specification 0.19, Events: implicit operations
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnetex.h"
 
-#include "conduits/conduit.h"
+#include "core/aq_conduit.h"
 #include "core/aq_job.h"
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 #include "core/aq_poll.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
-#include "extended/aq_op.h"
+#include "core/aq_op.h"
 
 static const struct aq_op_kind aq_region_kind = { .waits_in = "gex_Event_Wait (access region)",
                                                   .name = "access region" };

@@ -10,13 +10,13 @@
 
 #include "core/aq_ep.h"
 #include "core/aq_job.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 #include "core/aq_thread.h"
 #include "core/aq_tm.h"
 #include "core/aq_trace.h"
 #include "extended/aq_exchange.h"
-#include "other/shm/aq_shm.h"
+#include "conduits/smp/aq_shm.h"
 
 /* What is told of one endpoint. */
 struct aq_publish_entry {

@@ -3,7 +3,7 @@
  *
  * A conduit's table names them where it has nothing of its own; with AQ_NO_OVERRIDES=1 they
  * serve every conduit, which is how the tests reach them. Signatures and promises are those of
- * the table in conduits/conduit.h. SPDX-License-Identifier: BSD-3-Clause
+ * the table in core/aq_conduit.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_REF_H
 #define AQ_REF_H
@@ -14,7 +14,7 @@
 
 #include "gasnetex.h"
 
-#include "conduits/conduit.h"
+#include "core/aq_conduit.h"
 
 struct aq_op;
 

@@ -6,7 +6,7 @@
  * reference version start it, and turns what the operation then says into the call's result.
  *
  * Threads   any; a transfer declined with GEX_FLAG_IMMEDIATE leaves no trace in any counter
- * Uses      extended/aq_op.h, extended/aq_ref.h, the conduit table
+ * Uses      core/aq_op.h, extended/aq_ref.h, the conduit table
  * See       GASNet-EX specification 0.19, RMA
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -14,11 +14,11 @@
 
 #include "core/aq_ep.h"
 #include "core/aq_job.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
-#include "extended/aq_op.h"
+#include "core/aq_op.h"
 #include "extended/aq_ref.h"
 
 static const struct aq_op_kind aq_put_blocking = { .waits_in = "gex_RMA_PutBlocking",

@@ -15,7 +15,7 @@
  *           aligned to their size are never seen half written
  * Wire      PUT_MEDIUM(dest, op) + data, PUT_LONG(op) placed at dest -> PUT_ACK(op)
  *           GET_REQUEST(src, dest, op, nbytes) -> GET_DATA(dest, op) + data
- * Uses      core/aq_am.h, extended/aq_op.h
+ * Uses      core/aq_am.h, core/aq_op.h
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "extended/aq_ref.h"
@@ -23,13 +23,13 @@
 #include <string.h>
 
 #include "core/aq_am.h"
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "core/aq_ep.h"
 #include "core/aq_job.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
-#include "core/aq_word.h"
-#include "extended/aq_op.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
+#include "base/aq_word.h"
+#include "core/aq_op.h"
 #include "extended/aq_vis.h"
 
 /* Pieces are whole words, so that a transfer of aligned words is cut between them. */

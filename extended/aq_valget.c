@@ -4,18 +4,18 @@
  * The handle is an operation, in whose own cache line the value arrives: no memory of its own.
  *
  * Threads   any; pools of operations belong to threads
- * Uses      extended/aq_op.h, the conduit table
+ * Uses      core/aq_op.h, the conduit table
  * See       GASNet specification 1.8, Extended API: register values; include/gasnet/gasnet1_rma.h
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnet.h"
 
 #include "core/aq_job.h"
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 #include "core/aq_poll.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
-#include "extended/aq_op.h"
+#include "core/aq_op.h"
 #include "extended/aq_ref.h"
 
 static const struct aq_op_kind aq_valget_kind = { .waits_in = "gasnet_wait_syncnb_valget",

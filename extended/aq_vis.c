@@ -7,18 +7,18 @@
  *
  * Owns      each thread's armed peer completion
  * Threads   any; a transfer declined with GEX_FLAG_IMMEDIATE leaves no trace in any counter
- * Uses      aq_vis.h, extended/aq_op.h, the conduit table
+ * Uses      aq_vis.h, core/aq_op.h, the conduit table
  * See       GASNet-EX specification 0.19, VIS
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "extended/aq_vis.h"
 
 #include "core/aq_job.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
-#include "extended/aq_op.h"
+#include "core/aq_op.h"
 #include "extended/aq_ref.h"
 
 /* The order of the rows of a family in core/aq_trace.def. */

@@ -26,7 +26,7 @@
 
 #include "gasnet_vis.h"
 
-#include "core/aq_lock.h"
+#include "base/aq_lock.h"
 
 struct aq_op;
 

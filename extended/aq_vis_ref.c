@@ -22,7 +22,7 @@
  *           VIS_NOTICE(handler) + payload
  *           what, in 8-byte words: STRIDED  base, element, place: element, byte; n counts, n strides
  *                                  ADDRESSES  length, n addresses    PIECES  n times address, length
- * Uses      core/aq_am.h, extended/aq_op.h, aq_vis.h
+ * Uses      core/aq_am.h, core/aq_op.h, aq_vis.h
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "extended/aq_vis.h"
@@ -32,12 +32,12 @@
 #include <stdlib.h>
 
 #include "core/aq_am_deliver.h"
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "core/aq_job.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 #include "extended/aq_barrier.h"
-#include "extended/aq_op.h"
+#include "core/aq_op.h"
 #include "extended/aq_ref.h"
 
 #define AQ_VIS_WINDOW 8    /* parcels of one transfer on their way */

@@ -13,7 +13,7 @@
  */
 #include "extended/aq_vis.h"
 
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 
 /* --- normalising --- */
 

@@ -1,7 +1,7 @@
 /*
  * aq_ibv.c - the ibv conduit: its table, its start, its turn at polling and sleeping, its end.
  *
- * Near ranks, with which memory is shared, are other/shm's; far ones are reached by RDMA. See aq_ibv.h for the files.
+ * Near ranks, with which memory is shared, are conduits/smp's; far ones are reached by RDMA. See aq_ibv.h for the files.
  *
  * Polling   a look at a completion queue is a look at memory, so every poll takes one. A software device (rxe, siw)
  *           does its work on this host's cores, in a thread of the kernel that a rank which spins keeps out until the
@@ -10,7 +10,7 @@
  * Sleeping  completion queues are armed, then looked at once more; their channels are among sleepers' descriptors
  * Leaving   aq_ibv_end.c
  * Threads   any
- * Uses      other/shm, other/spawn, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      conduits/smp, other/spawn, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/ibv/aq_ibv.h"
 
@@ -24,12 +24,12 @@
 #include "conduits/ibv/aq_ibv_recv.h"
 #include "conduits/ibv/aq_ibv_start.h"
 #include "conduits/ibv/aq_ibv_xfer.h"
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "core/aq_exit.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 #include "extended/aq_ref.h"
-#include "other/shm/aq_shm.h"
+#include "conduits/smp/aq_shm.h"
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_IBV_TICKS 256u    /* polls between looks at the clock */

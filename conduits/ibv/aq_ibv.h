@@ -19,7 +19,7 @@
  *           domain, and keys are a device's: two ports of a device share them
  * Threads   any, and one of ours, the connector. In seq locks are empty: what the connector shares with the client's
  *           thread is under a mutex (slow paths), or handed over by release and acquire
- * Uses      core, other/spawn, other/shm for near ranks, verbs. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      core, other/spawn, conduits/smp for near ranks, verbs. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_IBV_H
 #define AQ_IBV_H
@@ -30,12 +30,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "conduits/conduit.h"
+#include "core/aq_conduit.h"
 #include "conduits/ibv/aq_ibv_credit.h"
 #include "conduits/ibv/aq_ibv_hello.h"
 #include "conduits/ibv/aq_ibv_lib.h"
 #include "core/aq_job.h"
-#include "core/aq_lock.h"
+#include "base/aq_lock.h"
 
 #define AQ_IBV_MAX_MEDIUM 65536u  /* bytes */
 #define AQ_IBV_BUF 8192u          /* bytes of a buffer, in or out */

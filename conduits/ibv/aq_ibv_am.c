@@ -7,7 +7,7 @@
  *
  * Threads   any; credits and the order of fragments under peer->lock
  * Promise   a message is sent whole or, with AQ_RETRY, not at all; credits first, so that it finds its buffers
- * Uses      aq_ibv_packet.h, other/shm for near ranks. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_ibv_packet.h, conduits/smp for near ranks. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/ibv/aq_ibv_am.h"
 
@@ -16,9 +16,9 @@
 
 #include "conduits/ibv/aq_ibv_xfer.h"
 #include "core/aq_am.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
-#include "other/shm/aq_shm.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
+#include "conduits/smp/aq_shm.h"
 
 static inline bool aq_ibv_am_is_firehose(uint8_t handler)
 {

@@ -8,7 +8,7 @@
  * Short payload     in the message; the receiver places it (GASNET_PACKEDLONG_LIMIT)
  * Lent              what the client wrote into a buffer of ours is written from there (aq_ibv_lent.c)
  * From our segment  written from where it is, if it is long or its sender hears later that it is free; the device's
- *                   acknowledgement is the first that is heard of that (extended/aq_am_lc.h)
+ *                   acknowledgement is the first that is heard of that (core/aq_am_lc.h)
  * Else              copied into send buffers, written from there; free at return
  * Longest           from other memory, or more than a request takes: a transfer (aq_ibv_xfer.c), which ends with the
  *                   message; free when all of it is acknowledged
@@ -19,7 +19,7 @@
  *
  * Threads   any
  * Promise   with AQ_RETRY the destination was not touched
- * Uses      aq_ibv_am.h, aq_ibv_xfer.h, extended/aq_am_lc.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_ibv_am.h, aq_ibv_xfer.h, core/aq_am_lc.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <sched.h>
 #include <string.h>
@@ -27,9 +27,9 @@
 #include "conduits/ibv/aq_ibv_am.h"
 #include "conduits/ibv/aq_ibv_xfer.h"
 #include "core/aq_exit.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
-#include "extended/aq_am_lc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
+#include "core/aq_am_lc.h"
 
 #define AQ_IBV_LONG_COPY_MOST 32768u /* bytes that are rather copied than waited for */
 #define AQ_IBV_LONG_BUFS (AQ_IBV_MAX_MEDIUM / AQ_IBV_BUF) /* send buffers of a payload that may not be waited for */

@@ -23,10 +23,10 @@
 #include <string.h>
 
 #include "conduits/ibv/aq_ibv_xfer.h"
-#include "core/aq_env.h"
-#include "core/aq_log.h"
+#include "base/aq_env.h"
+#include "base/aq_log.h"
 #include "core/aq_poll.h"
-#include "core/aq_rc.h"
+#include "base/aq_rc.h"
 #include "extended/aq_ad.h"
 
 #define AQ_IBV_AD_OPS                                                                                       \

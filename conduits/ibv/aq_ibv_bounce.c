@@ -15,9 +15,9 @@
 #include <sys/mman.h>
 
 #include "conduits/ibv/aq_ibv_xfer.h"
-#include "core/aq_env.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_env.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 
 #define AQ_PIECES_AT_ONCE 64u
 #define AQ_BOUNCE_SIZES 3

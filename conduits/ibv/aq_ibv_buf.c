@@ -15,9 +15,9 @@
 #include <sys/mman.h>
 
 #include "conduits/ibv/aq_ibv_xfer.h"
-#include "core/aq_env.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_env.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 
 #define AQ_IBV_BUF_CHUNK 32u
 #define AQ_IBV_BUF_LEAST 32u /* of each lane: a message of the largest size takes 9, and some are under way */

@@ -21,9 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 #include "core/aq_poll.h"
-#include "core/aq_rc.h"
+#include "base/aq_rc.h"
 
 _Thread_local struct aq_ibv_burst *aq_ibv_burst __attribute__((tls_model("initial-exec")));
 

@@ -7,7 +7,7 @@
  * Owns      the thread, and a descriptor to wake it by
  * Threads   its own; aq_ibv_peer_connect() any. Both work on peers under connect_lock, a mutex in seq too
  * Promise   it never takes a lock that is held while a handler runs, and runs no handler
- * Uses      aq_ibv.h, other/shm to ring. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_ibv.h, conduits/smp to ring. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -20,11 +20,11 @@
 
 #include "conduits/ibv/aq_ibv.h"
 #include "conduits/ibv/aq_ibv_device.h"
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "core/aq_exit.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
-#include "other/shm/aq_shm.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
+#include "conduits/smp/aq_shm.h"
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_IBV_SILENT_NS UINT64_C(20000000000) /* without an answer until that is said */

@@ -4,7 +4,7 @@
  * Owns      contexts, protection domains, completion channels, completion queues, shared receive queues: as long as the
  *           process lives, which the kernel ends them with
  * Threads   start-up's only; aq_ibv_register() any
- * Uses      aq_ibv_device.h, core/aq_env.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_ibv_device.h, base/aq_env.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,9 +17,9 @@
 #include "conduits/ibv/aq_ibv_am.h"
 #include "conduits/ibv/aq_ibv_device.h"
 #include "conduits/ibv/aq_ibv_start.h"
-#include "core/aq_env.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_env.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 
 #define AQ_IBV_GID_ROWS 256
 #define AQ_IBV_LOCKED_SPARE 16384u /* KB, for what is registered later: buffers of messages */

@@ -2,7 +2,7 @@
  * aq_ibv_device.h - which ports and GIDs to use: pure functions over what was found, for aq_ibv_device.c and tests.
  *
  * Threads   start-up's only
- * Uses      aq_ibv_lib.h for the rows of GIDs, core/aq_env.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_ibv_lib.h for the rows of GIDs, base/aq_env.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_IBV_DEVICE_H
 #define AQ_IBV_DEVICE_H
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "conduits/ibv/aq_ibv_lib.h"
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 
 #define AQ_IBV_FOUND 64u /* ports that are looked at */
 #define AQ_IBV_NAME 64u  /* bytes of a device's name */

@@ -19,10 +19,10 @@
 
 #include "conduits/ibv/aq_ibv.h"
 #include "conduits/ibv/aq_ibv_device.h"
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "core/aq_exit.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 #include "other/spawn/aq_siphash.h"
 #include "other/spawn/aq_spawn.h"
 

@@ -15,9 +15,9 @@
 
 #include "conduits/ibv/aq_ibv.h"
 #include "conduits/ibv/aq_ibv_device.h"
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "core/aq_exit.h"
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 
 #define AQ_IBV_NEWS_NS UINT64_C(5000000000) /* for the news that the job ends to arrive */
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "conduits/ibv/aq_ibv_recv.h"
-#include "core/aq_rc.h"
+#include "base/aq_rc.h"
 
 static void aq_ibv_grant_list(struct aq_ibv_peer *peer)
 {

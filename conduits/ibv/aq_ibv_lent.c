@@ -7,7 +7,7 @@
  *
  * Threads   any; posting under peer->lock
  * Promise   buffers are lent only while others of their kind stay
- * Uses      aq_ibv_am.h, aq_ibv_xfer.h, other/shm for near ranks. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_ibv_am.h, aq_ibv_xfer.h, conduits/smp for near ranks. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +15,9 @@
 #include "conduits/ibv/aq_ibv_am.h"
 #include "conduits/ibv/aq_ibv_xfer.h"
 #include "core/aq_am.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
-#include "other/shm/aq_shm.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
+#include "conduits/smp/aq_shm.h"
 
 #define AQ_IBV_HEAP UINT64_MAX     /* what a client's buffer from the heap is known by */
 #define AQ_IBV_TAG UINT64_C(1)     /* in an address: a bounce buffer's */

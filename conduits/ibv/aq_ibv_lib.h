@@ -1,5 +1,5 @@
 /*
- * aq_ibv_lib.h - what the conduit asks of libibverbs, as a table that the module fills in (core/aq_module.h).
+ * aq_ibv_lib.h - what the conduit asks of libibverbs, as a table that the module fills in (base/aq_module.h).
  *
  * The calls of the hot path (post, poll, arm) are inline functions of verbs.h, which go through the device's own table
  * and need no library at link time; what is exported by libibverbs is here, so that a machine without it loses this

@@ -2,7 +2,7 @@
  * aq_ibv_load.c - the verbs library, and whether this machine has something for it.
  *
  * Threads   start-up's only
- * Uses      core/aq_module.h, /sys. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      base/aq_module.h, /sys. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 
 #include "conduits/ibv/aq_ibv.h"
 #include "conduits/ibv/aq_ibv_start.h"
-#include "core/aq_module.h"
-#include "core/aq_rc.h"
+#include "base/aq_module.h"
+#include "base/aq_rc.h"
 
 int aq_ibv_load(char *why, size_t len)
 {

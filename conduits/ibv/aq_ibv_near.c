@@ -7,7 +7,7 @@
  * GASNET_IBV_PORTS_1, say, is for those whose number is 1, GASNET_IBV_PORTS_0_1 for those on sockets 0 and 1.
  *
  * Threads   start-up's only
- * Uses      core/aq_env.h, core/aq_job.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      base/aq_env.h, core/aq_job.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
 #include <ctype.h>
@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 #include "conduits/ibv/aq_ibv_device.h"
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "core/aq_job.h"
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 
 #define AQ_IBV_NUMBERS 64 /* of one process */
 #define AQ_IBV_NODES 256

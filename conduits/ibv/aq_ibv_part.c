@@ -13,7 +13,7 @@
 
 #include "conduits/ibv/aq_ibv_recv.h"
 #include "core/aq_ep.h"
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 
 #define AQ_IBV_PARTS_SPARE 64u
 

@@ -17,8 +17,8 @@
 #include <sys/mman.h>
 
 #include "conduits/ibv/aq_ibv_recv.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 #include "other/spawn/aq_siphash.h"
 #include "other/spawn/aq_spawn.h"
 

@@ -18,9 +18,9 @@
 #include <sys/resource.h>
 
 #include "conduits/ibv/aq_ibv_xfer.h"
-#include "core/aq_env.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_env.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 #include "other/firehose/aq_fh_watch.h"
 #include "other/spawn/aq_spawn.h"
 

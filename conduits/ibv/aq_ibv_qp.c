@@ -18,10 +18,10 @@
 
 #include "conduits/ibv/aq_ibv.h"
 #include "conduits/ibv/aq_ibv_device.h"
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "core/aq_exit.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 
 #define AQ_IBV_BATCH 16
 #if GASNET_DEBUG /* receiver-not-ready is excluded by credits: here it is a defect to be seen */

@@ -18,10 +18,10 @@
 
 #include "conduits/ibv/aq_ibv_recv.h"
 #include "conduits/ibv/aq_ibv_start.h"
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "core/aq_exit.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 
 #define AQ_IBV_CHUNK 32u /* buffers */
 #define AQ_IBV_CHUNK_BYTES ((size_t)AQ_IBV_CHUNK * AQ_IBV_BUF)

@@ -9,7 +9,7 @@
  * Threads   any
  * Promise   nothing a peer sends makes this process write outside its segments or run what is not registered: what does
  *           not fit the format ends the job
- * Uses      aq_ibv_packet.h, core/aq_am_deliver.h, other/firehose, other/shm's bell.
+ * Uses      aq_ibv_packet.h, core/aq_am_deliver.h, other/firehose, conduits/smp's bell.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/ibv/aq_ibv_recv.h"
@@ -21,11 +21,11 @@
 #include "core/aq_am_deliver.h"
 #include "core/aq_ep.h"
 #include "core/aq_exit.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
-#include "core/aq_word.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
+#include "base/aq_word.h"
 #include "other/firehose/aq_fh.h"
-#include "other/shm/aq_shm.h"
+#include "conduits/smp/aq_shm.h"
 
 #define AQ_IBV_BATCH 16
 #define AQ_IBV_TICK_NS UINT64_C(100000000)

@@ -12,18 +12,18 @@
  * Remote completion the completion of an RDMA write on a reliable connection: the data is in the target's memory. On
  *                 another rail than that of messages, whose device might be quicker, that of a read behind it
  * Threads         any; a completion counts under the reap lock of its rail
- * Uses            aq_ibv_xfer.h; other/shm for near ranks; extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses            aq_ibv_xfer.h; conduits/smp for near ranks; extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <string.h>
 
 #include "conduits/ibv/aq_ibv_burst.h"
-#include "core/aq_env.h"
-#include "core/aq_log.h"
+#include "base/aq_env.h"
+#include "base/aq_log.h"
 #include "core/aq_poll.h"
-#include "core/aq_rc.h"
-#include "core/aq_word.h"
+#include "base/aq_rc.h"
+#include "base/aq_word.h"
 #include "extended/aq_ref.h"
-#include "other/shm/aq_shm.h"
+#include "conduits/smp/aq_shm.h"
 
 #define AQ_IBV_FENCE 8u /* bytes that a fence reads at most */
 

@@ -8,16 +8,16 @@
  *
  * Owns      the registration of the segment, the table of keys
  * Threads   set-up by one; the table is constant afterwards
- * Uses      other/shm, aq_ibv_register(). SPDX-License-Identifier: BSD-3-Clause
+ * Uses      conduits/smp, aq_ibv_register(). SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "conduits/ibv/aq_ibv_xfer.h"
-#include "core/aq_env.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
-#include "other/shm/aq_shm.h"
+#include "base/aq_env.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
+#include "conduits/smp/aq_shm.h"
 
 struct aq_ibv_own aq_ibv_own;
 static struct ibv_mr *aq_ibv_segment_mrs[AQ_IBV_RAILS];

@@ -21,11 +21,11 @@
 #include <string.h>
 
 #include "conduits/ibv/aq_ibv_xfer_state.h"
-#include "core/aq_env.h"
-#include "core/aq_log.h"
+#include "base/aq_env.h"
+#include "base/aq_log.h"
 #include "core/aq_poll.h"
-#include "core/aq_rc.h"
-#include "core/aq_word.h"
+#include "base/aq_rc.h"
+#include "base/aq_word.h"
 #include "extended/aq_ref.h"
 
 #define AQ_XFER_BY_MESSAGE 32768u /* bytes of a message, where the peer cannot pin */

@@ -9,7 +9,7 @@
  *     aq_ibv_segment.c  segments, registered for good, and their keys
  *     aq_ibv_pin.c      other memory: what firehose asks of this conduit
  *
- * Uses      aq_ibv.h, other/firehose/aq_fh.h, extended/aq_op.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_ibv.h, other/firehose/aq_fh.h, core/aq_op.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_IBV_XFER_H
 #define AQ_IBV_XFER_H
@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "conduits/ibv/aq_ibv.h"
-#include "extended/aq_op.h"
+#include "core/aq_op.h"
 #include "other/firehose/aq_fh.h"
 
 #define AQ_IBV_PIECE_MOST ((size_t)4 << 20)     /* bytes of one request: within what each device takes */

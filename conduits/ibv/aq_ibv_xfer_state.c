@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 
 #define AQ_XFER_PARKED_MOST 1024u /* transfers that may wait before clients do */
 

@@ -9,7 +9,7 @@
  * Leaving   what MPI has not sent as the process leaves would be lost, and a peer would wait for ever: leaving waits
  *           for that, a bounded time
  * Threads   any
- * Uses      other/shm, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      conduits/smp, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/mpi/aq_mpi.h"
 
@@ -22,14 +22,14 @@
 #include "conduits/mpi/aq_mpi_job.h"
 #include "conduits/mpi/aq_mpi_ring.h"
 #include "conduits/mpi/aq_mpi_rma.h"
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "core/aq_job.h"
-#include "core/aq_log.h"
-#include "core/aq_module.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_module.h"
+#include "base/aq_rc.h"
 #include "extended/aq_ref.h"
-#include "other/shm/aq_shm.h"
-#include "other/shm/aq_shm_spare.h"
+#include "conduits/smp/aq_shm.h"
+#include "conduits/smp/aq_shm_spare.h"
 
 #define AQ_MPI_POLL_NS 300u
 #define AQ_MPI_SPINS 64u

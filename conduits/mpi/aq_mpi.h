@@ -6,19 +6,19 @@
  *   aq_mpi_rma.h       transfers, and a list of theirs
  *   aq_mpi_job.h       start and end of jobs, and a list of theirs
  *
- * Ranks that share memory are other/shm's; what is for far ones goes through the MPI library, behind the table
+ * Ranks that share memory are conduits/smp's; what is for far ones goes through the MPI library, behind the table
  * aq_mpi.lib (aq_mpi_lib.h).
  *
  * Threads   MPI is called under one lock, whatever thread level it gives. Inside it no client handler runs and
  *           nothing waits for another rank. In seq the lock is empty
- * Uses      conduits/conduit.h, core/aq_lock.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      core/aq_conduit.h, base/aq_lock.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_MPI_H
 #define AQ_MPI_H
 
-#include "conduits/conduit.h"
+#include "core/aq_conduit.h"
 #include "conduits/mpi/aq_mpi_lib.h"
-#include "core/aq_lock.h"
+#include "base/aq_lock.h"
 
 struct aq_mpi {
     const struct aq_mpi_lib *lib; /* NULL: not loaded */

@@ -7,17 +7,17 @@
  *
  * Threads   any
  * Promise   a message is sent whole or, with AQ_RETRY, not at all
- * Uses      aq_mpi_am.h, other/shm. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_mpi_am.h, conduits/smp. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/mpi/aq_mpi_am.h"
 
 #include <string.h>
 
 #include "core/aq_job.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
-#include "extended/aq_am_lc.h"
-#include "other/shm/aq_shm.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
+#include "core/aq_am_lc.h"
+#include "conduits/smp/aq_shm.h"
 
 /* Bytes of buffers that may be with MPI; more only if MPI is done with some. */
 static const uint64_t aq_mpi_sending_most[AQ_MPI_LANES] = { [AQ_MPI_REPLY] = 16 << 20, [AQ_MPI_REQUEST] = 64 << 20 };

@@ -17,7 +17,7 @@
 #include "conduits/mpi/aq_mpi.h"
 #include "conduits/mpi/aq_mpi_credit.h"
 #include "conduits/mpi/aq_mpi_packet.h"
-#include "core/aq_platform.h"
+#include "base/aq_platform.h"
 
 #define AQ_MPI_SMALL 240u          /* bytes: a packet of a short message, or of little payload */
 #define AQ_MPI_MAX_MEDIUM 65536u

@@ -16,8 +16,8 @@
 #include "conduits/mpi/aq_mpi_ring.h"
 #include "core/aq_am_deliver.h"
 #include "core/aq_ep.h"
-#include "core/aq_log.h"
-#include "core/aq_word.h"
+#include "base/aq_log.h"
+#include "base/aq_word.h"
 
 #define AQ_IN_REPLIES 32u    /* replies in a row before a look at requests alone */
 #define AQ_IN_MOST 8u        /* messages that one poll runs */

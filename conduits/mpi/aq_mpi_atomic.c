@@ -18,9 +18,9 @@
 
 #include "conduits/mpi/aq_mpi_rma.h"
 #include "core/aq_job.h"
-#include "core/aq_rc.h"
+#include "base/aq_rc.h"
 #include "extended/aq_ad.h"
-#include "extended/aq_op.h"
+#include "core/aq_op.h"
 
 /* The operation without what it returns. */
 static inline gex_OP_t aq_mpi_atomic_plain(gex_OP_t ops)

@@ -4,12 +4,12 @@
  * A freed buffer goes back to a list of its size, up to a bound, so that the usual message needs no malloc.
  *
  * Threads   any; a lock for each list, for a few instructions
- * Uses      aq_mpi_am.h, core/aq_lock.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_mpi_am.h, base/aq_lock.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdlib.h>
 
 #include "conduits/mpi/aq_mpi_am.h"
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 
 #define AQ_BUF_KINDS 4
 #define AQ_BUF_PLUS 512u /* beside a payload: what has come with it */

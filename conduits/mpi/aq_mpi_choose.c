@@ -15,7 +15,7 @@
  *               has members of both classes, so both have to agree
  *
  * Threads   one; collective over the job
- * Uses      aq_mpi_rma.h, core/aq_env.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_mpi_rma.h, base/aq_env.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,10 +23,10 @@
 #include "conduits/mpi/aq_mpi_measure.h"
 #include "conduits/mpi/aq_mpi_pairs.h"
 #include "conduits/mpi/aq_mpi_rma.h"
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "core/aq_job.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 
 /* What a window may take of the time of a bare message and its answer. An active message takes a little more than that,
  * but so does a get whose target polls for messages rather than waits inside MPI. */

@@ -17,7 +17,7 @@
  * MPI.
  *
  * Threads   under the MPI lock, but for aq_mpi_credit_done()
- * Uses      core/aq_lock.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      base/aq_lock.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_MPI_CREDIT_H
 #define AQ_MPI_CREDIT_H
@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #include "conduits/mpi/aq_mpi_packet.h"
-#include "core/aq_lock.h"
+#include "base/aq_lock.h"
 
 #define AQ_MPI_UNIT 1024u        /* bytes in a packet that cost as much as the packet */
 #define AQ_MPI_UNIT_APART 4096u  /* the same of a payload that travels by itself: the most that a unit stands for */

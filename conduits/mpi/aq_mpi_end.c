@@ -32,9 +32,9 @@
 #include "conduits/mpi/aq_mpi_am.h"
 #include "conduits/mpi/aq_mpi_job.h"
 #include "conduits/mpi/aq_mpi_rma.h"
-#include "core/aq_env.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_env.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 #include "other/spawn/aq_spawn_minder.h"
 
 #define AQ_MPI_OWN_MS 200       /* for a thread of ours to come out of MPI */

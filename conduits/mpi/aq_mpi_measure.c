@@ -23,7 +23,7 @@
 
 #include "conduits/mpi/aq_mpi_rma.h"
 #include "core/aq_job.h"
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 
 #define AQ_MPI_AWAY_NS UINT64_C(2000000)
 #define AQ_MPI_AWAY_TRIES 3

@@ -21,7 +21,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "conduits/conduit.h"
+#include "core/aq_conduit.h"
 #include "conduits/mpi/aq_mpi_lib_am.h"
 
 #define AQ_MPI_INLINE 8192u /* bytes of a payload that travel in the packet */

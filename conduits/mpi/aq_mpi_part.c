@@ -10,11 +10,11 @@
  *           the data in messages
  * Owns      the tags
  * Threads   any; tags inside aq_mpi_enter()
- * Uses      aq_mpi_rma.h, other/shm. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_mpi_rma.h, conduits/smp. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/mpi/aq_mpi_rma.h"
-#include "core/aq_log.h"
-#include "other/shm/aq_shm.h"
+#include "base/aq_log.h"
+#include "conduits/smp/aq_shm.h"
 
 static uint64_t aq_mpi_part_tags[AQ_MPI_PARTS / 64];
 

@@ -9,8 +9,8 @@
 
 #include <sys/mman.h>
 
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 
 struct aq_mpi_ring aq_mpi_ring[AQ_MPI_LANES];
 uint32_t aq_mpi_ring_low;

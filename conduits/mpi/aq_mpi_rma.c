@@ -21,9 +21,9 @@
 
 #include "conduits/mpi/aq_mpi_rma.h"
 #include "core/aq_job.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
-#include "extended/aq_op.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
+#include "core/aq_op.h"
 #include "extended/aq_ref.h"
 
 #define AQ_MPI_SHORT ((size_t)32768) /* bytes: complete in the call, or copied, rather than waited for */

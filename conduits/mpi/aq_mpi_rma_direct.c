@@ -19,9 +19,9 @@
 #include "conduits/mpi/aq_mpi_rma.h"
 #include "core/aq_am.h"
 #include "core/aq_job.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
-#include "extended/aq_op.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
+#include "core/aq_op.h"
 #include "extended/aq_ref.h"
 
 static uint64_t aq_mpi_tags_used[AQ_MPI_DIRECT_TAGS / 64];

@@ -19,9 +19,9 @@
 
 #include "conduits/mpi/aq_mpi_rma.h"
 #include "core/aq_job.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
-#include "extended/aq_op.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
+#include "core/aq_op.h"
 
 #define AQ_MPI_WINDOWS_MOST 64u /* requests of windows at a time */
 #define AQ_MPI_QUEUE_MOST 1024u /* pieces that may wait before calls do */

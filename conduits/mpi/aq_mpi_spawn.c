@@ -15,8 +15,8 @@
 
 #include "conduits/mpi/aq_mpi.h"
 #include "conduits/mpi/aq_mpi_job.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 
 #define AQ_MPI_PUTS 8     /* at most between two fences */
 #define AQ_MPI_KEY 32     /* bytes of a key, NUL included */

@@ -3,7 +3,7 @@
  *
  * Owns      aq_mpi_job
  * Threads   one, at start
- * Uses      aq_mpi_lib.h, core/aq_env.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_mpi_lib.h, base/aq_env.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
@@ -14,9 +14,9 @@
 
 #include "conduits/mpi/aq_mpi.h"
 #include "conduits/mpi/aq_mpi_job.h"
-#include "core/aq_env.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_env.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 #include "core/aq_service.h"
 
 struct aq_mpi_job aq_mpi_job;

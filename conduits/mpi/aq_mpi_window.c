@@ -1,16 +1,16 @@
 /*
- * aq_mpi_window.c - start and end of transfers, and attaching a segment: other/shm makes the memory, MPI puts a window
+ * aq_mpi_window.c - start and end of transfers, and attaching a segment: conduits/smp makes the memory, MPI puts a window
  * over it.
  *
  * Threads   one; collective over the job, but for fini, which is so in ranks that leave together
- * Uses      aq_mpi_rma.h, other/shm. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_mpi_rma.h, conduits/smp. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/mpi/aq_mpi_rma.h"
 #include "core/aq_am.h"
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 #include "core/aq_poll.h"
-#include "core/aq_rc.h"
-#include "other/shm/aq_shm.h"
+#include "base/aq_rc.h"
+#include "conduits/smp/aq_shm.h"
 
 void aq_mpi_meet(void)
 {

@@ -1,20 +1,20 @@
 /*
  * aq_smp.c - the smp conduit: shared memory and nothing else.
  *
- * The smallest conduit there can be: every entry of its table is other/shm's, so that this file is
+ * The smallest conduit there can be: every entry of its table is conduits/smp's, so that this file is
  * the picture of what a conduit has to say for itself.
  *
- * Uses      other/shm, extended/aq_ref.h for what shared memory cannot do
+ * Uses      conduits/smp, extended/aq_ref.h for what shared memory cannot do
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdio.h>
 
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "core/aq_job.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 #include "extended/aq_ref.h"
-#include "other/shm/aq_shm.h"
+#include "conduits/smp/aq_shm.h"
 
 /* Shared memory is everywhere. */
 static int aq_smp_probe(char *why, size_t len)

@@ -1,7 +1,7 @@
 /*
  * aq_udp.c - the udp conduit: its table, its start, its turn at polling and sleeping, its end.
  *
- * Near ranks, with which memory is shared, are other/shm's; what is for far ones goes through one UDP
+ * Near ranks, with which memory is shared, are conduits/smp's; what is for far ones goes through one UDP
  * socket. See aq_udp.h for the files, aq_udp_link.c for how datagrams become reliable.
  *
  * Polling   a look at the socket is a system call, some 5 times as dear as a look at shared memory. While
@@ -10,7 +10,7 @@
  * Leaving   what is unacknowledged as the process leaves could be lost for good, and a peer would wait for
  *           ever; so leaving waits for acknowledgements, a bounded time, and says goodbye
  * Threads   any
- * Uses      other/shm, other/spawn, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      conduits/smp, other/spawn, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/udp/aq_udp.h"
 
@@ -18,13 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "core/aq_exit.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 #include "extended/aq_ref.h"
-#include "other/shm/aq_shm.h"
-#include "other/shm/aq_shm_spare.h"
+#include "conduits/smp/aq_shm.h"
+#include "conduits/smp/aq_shm_spare.h"
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_UDP_BURST_LOOK 16u   /* sends of a burst between looks at the socket */

@@ -15,7 +15,7 @@
  * Owns      the socket, one struct aq_udp_peer for each far rank that was ever spoken to, buffers
  * Threads   any. A peer's lock covers its link and queues for a few instructions and for a send that
  *           does not block; no lock is held while a handler runs
- * Uses      core, other/spawn, other/shm for near ranks. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      core, other/spawn, conduits/smp for near ranks. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_UDP_H
 #define AQ_UDP_H
@@ -27,11 +27,11 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "conduits/conduit.h"
+#include "core/aq_conduit.h"
 #include "conduits/udp/aq_udp_check.h"
 #include "conduits/udp/aq_udp_link.h"
 #include "core/aq_job.h"
-#include "core/aq_lock.h"
+#include "base/aq_lock.h"
 
 struct aq_op;
 

@@ -22,9 +22,9 @@
 #include <unistd.h>
 
 #include "conduits/udp/aq_udp.h"
-#include "core/aq_env.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_env.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 
 /* What a user may name. */
 struct aq_udp_wish {

@@ -16,10 +16,10 @@
 #include "conduits/udp/aq_udp.h"
 #include "core/aq_am_deliver.h"
 #include "core/aq_ep.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
-#include "core/aq_word.h"
-#include "other/shm/aq_shm.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
+#include "base/aq_word.h"
+#include "conduits/smp/aq_shm.h"
 
 #define AQ_UDP_NEAR 512u       /* bytes of a payload that travel in the head */
 #define AQ_UDP_TRAINED 8192u   /* the same of a payload that may wait for others in a burst */

@@ -12,8 +12,8 @@
 #include <sodium.h>
 
 #include "conduits/udp/aq_udp.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 #include "other/spawn/aq_spawn.h"
 
 _Static_assert(AQ_UDP_KEY == 2 * crypto_shorthash_KEYBYTES, "two keys of the hash");

@@ -5,12 +5,12 @@
  * size, up to a bound, so that the usual message needs no malloc.
  *
  * Threads   any; a lock for each list, for a few instructions
- * Uses      core/aq_lock.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      base/aq_lock.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdlib.h>
 
 #include "conduits/udp/aq_udp.h"
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 
 struct aq_udp_buf {
     struct aq_udp_buf *next; /* while free */

@@ -17,8 +17,8 @@
 #include <string.h>
 
 #include "conduits/udp/aq_udp.h"
-#include "core/aq_env.h"
-#include "core/aq_log.h"
+#include "base/aq_env.h"
+#include "base/aq_log.h"
 
 #define AQ_UDP_FAULT_DELAY_S 60 /* a datagram is late by no more than this */
 #define AQ_REORDER_NS 300000u /* how long one that is overtaken stays */

@@ -26,9 +26,9 @@
 
 #include "conduits/udp/aq_udp.h"
 #include "core/aq_exit.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
-#include "other/shm/aq_shm.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
+#include "conduits/smp/aq_shm.h"
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_NEVER_HEARD_NS UINT64_C(20000000000) /* at the start, when every rank polls */

@@ -15,8 +15,8 @@
 #include <string.h>
 
 #include "conduits/udp/aq_udp.h"
-#include "core/aq_log.h"
-#include "other/shm/aq_shm.h"
+#include "base/aq_log.h"
+#include "conduits/smp/aq_shm.h"
 
 /* A datagram that was taken over. */
 struct aq_udp_arrival {

@@ -17,7 +17,7 @@
  * Threads   any; queues under the peer's lock, copying without it
  * Promise   nothing is read or written outside this process's segments for a peer, or outside the
  *           destinations of gets under way; aligned words of 1 to 8 bytes do not tear
- * Uses      extended/aq_op.h, core/aq_word.h, core/aq_poll.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      core/aq_op.h, base/aq_word.h, core/aq_poll.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,13 +25,13 @@
 #include "conduits/udp/aq_udp.h"
 #include "core/aq_ep.h"
 #include "core/aq_exit.h"
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 #include "core/aq_poll.h"
-#include "core/aq_rc.h"
-#include "core/aq_word.h"
-#include "extended/aq_op.h"
+#include "base/aq_rc.h"
+#include "base/aq_word.h"
+#include "core/aq_op.h"
 #include "extended/aq_ref.h"
-#include "other/shm/aq_shm.h"
+#include "conduits/smp/aq_shm.h"
 
 #define AQ_UDP_NEAR 512u        /* bytes of data that travel in the head */
 #define AQ_UDP_COPY_NOW 32768u  /* rather copied than waited for, if the source must be free at once */

@@ -20,10 +20,10 @@
 #include <unistd.h>
 
 #include "conduits/udp/aq_udp.h"
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "core/aq_exit.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103

@@ -68,7 +68,7 @@ AQ_PUBLIC void aq_rma_check_val(const char *call, size_t nbytes);
 #define AQ_RMA_CHECK_VAL(call, nbytes) ((void)0)
 #endif
 
-/* Copies at least this long may take another way than memcpy(): see other/shm/aq_copy.c. */
+/* Copies at least this long may take another way than memcpy(): see conduits/smp/aq_copy.c. */
 #define AQ_COPY_LARGE ((size_t)1 << 20)
 AQ_PUBLIC void aq_copy_large(void *dest, const void *src, size_t nbytes);
 

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 #include "other/firehose/aq_fh_wire.h"
 
 #define AQ_FH_LEAST_MESSAGE 256u

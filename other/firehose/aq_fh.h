@@ -16,7 +16,7 @@
  * Threads        any, in par; done() and the pin and unpin operations run without a lock
  * Promise        pinned bytes never exceed the two budgets; a region is unpinned exactly once, and while nobody
  *                uses it; serving a peer's move waits for nothing; a hit takes constant time
- * Uses           core/aq_lock.h, core/aq_rc.h; messages and pinning are the caller's (struct aq_fh_ops)
+ * Uses           base/aq_lock.h, base/aq_rc.h; messages and pinning are the caller's (struct aq_fh_ops)
  * See            docs/design/firehose.md
  */
 #ifndef AQ_FH_H
@@ -27,8 +27,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/aq_platform.h"
-#include "core/aq_rc.h"
+#include "base/aq_platform.h"
+#include "base/aq_rc.h"
 
 #define AQ_FH_RAILS 4        /* keys of a region: one for each device that a conduit uses */
 #define AQ_FH_PAGE 4096u

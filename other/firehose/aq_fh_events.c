@@ -36,8 +36,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/aq_platform.h"
-#include "core/aq_rc.h"
+#include "base/aq_platform.h"
+#include "base/aq_rc.h"
 
 /* Newer than some kernel headers. */
 #ifndef UFFD_USER_MODE_ONLY

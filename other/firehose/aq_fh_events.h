@@ -11,7 +11,7 @@
  * Threads   arm, disarm, changing: any. take, settled: one at a time (the watch's lock). The thread of events takes no
  *           lock, allocates nothing, and touches no memory that could fault to itself: whoever waits for it may hold
  *           any lock of the program, malloc's included
- * Uses      the kernel; core/aq_rc.h
+ * Uses      the kernel; base/aq_rc.h
  */
 #ifndef AQ_FH_EVENTS_H
 #define AQ_FH_EVENTS_H

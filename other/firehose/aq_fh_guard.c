@@ -15,10 +15,10 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "core/aq_env.h"
-#include "core/aq_log.h"
-#include "core/aq_platform.h"
-#include "core/aq_rc.h"
+#include "base/aq_env.h"
+#include "base/aq_log.h"
+#include "base/aq_platform.h"
+#include "base/aq_rc.h"
 #include "other/firehose/aq_fh_ranges.h"
 #include "other/firehose/aq_fh_vma.h"
 #include "other/firehose/aq_fh_watch.h"

@@ -15,7 +15,7 @@
 #ifndef AQ_FH_INTERNAL_H
 #define AQ_FH_INTERNAL_H
 
-#include "core/aq_lock.h"
+#include "base/aq_lock.h"
 #include "other/firehose/aq_fh.h"
 
 #define AQ_FH_GRANULE_SHIFT 16 /* regions are found by 64 KiB pieces: a chain has 16 of one page at most */

@@ -6,7 +6,7 @@
  *           due in a handler; answers are replies, which find room in the end
  * Agreed    the least of all ranks: what peers may aim at, and the length of messages
  * Threads   aq_fh_job_start(): one; the rest any
- * Uses      core/aq_am.h, core/aq_env.h, other/spawn; aq_fh_internal.h
+ * Uses      core/aq_am.h, base/aq_env.h, other/spawn; aq_fh_internal.h
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 
 #include "core/aq_am.h"
 #include "core/aq_am_out.h"
-#include "core/aq_env.h"
-#include "core/aq_log.h"
+#include "base/aq_env.h"
+#include "base/aq_log.h"
 #include "other/firehose/aq_fh_budget.h"
 #include "other/firehose/aq_fh_internal.h"
 #include "other/spawn/aq_spawn.h"

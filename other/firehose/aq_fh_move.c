@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/aq_word.h"
+#include "base/aq_word.h"
 #include "other/firehose/aq_fh_wire.h"
 
 #define AQ_FH_LEAST_VICTIMS 16 /* that a message has room for, whatever data it carries */

@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 
 static void aq_fh_peer_destroy(struct aq_fh_peer *peer)
 {

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/aq_log.h"
-#include "core/aq_word.h"
+#include "base/aq_log.h"
+#include "base/aq_word.h"
 #include "other/firehose/aq_fh_wire.h"
 
 size_t aq_fh_bad(const struct aq_fh_peer *peer, const char *what)

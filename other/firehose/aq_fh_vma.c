@@ -13,7 +13,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "core/aq_rc.h"
+#include "base/aq_rc.h"
 
 #define AQ_FH_MAPS "/proc/self/maps"
 #define AQ_FH_TEXT 4096 /* bytes read at a time */

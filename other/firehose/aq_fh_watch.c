@@ -6,7 +6,7 @@
  * Threads   one lock, held while events are handed on; in seq the client's thread is the only one here, since the
  *           thread of events only fills a ring
  * Promise   a registration that is used after aq_fh_settle() is one of the pages that are mapped there
- * Uses      aq_fh_events.h, aq_fh_guard.h, aq_fh_vma.h, aq_fh_ranges.h, core/aq_lock.h
+ * Uses      aq_fh_events.h, aq_fh_guard.h, aq_fh_vma.h, aq_fh_ranges.h, base/aq_lock.h
  *
  * The argument. A region is entered in firehose's table, then covered, then pinned; each use begins with settling.
  *   - Changed before it was covered: it is pinned afterwards, as it is then.
@@ -32,9 +32,9 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "core/aq_lock.h"
-#include "core/aq_log.h"
-#include "core/aq_platform.h"
+#include "base/aq_lock.h"
+#include "base/aq_log.h"
+#include "base/aq_platform.h"
 #include "other/firehose/aq_fh_events.h"
 #include "other/firehose/aq_fh_guard.h"
 #include "other/firehose/aq_fh_ranges.h"

@@ -9,7 +9,7 @@
 #include <getopt.h>
 #include <stdio.h>
 
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 
 static const char info_usage[] =
     "usage: aq-info [options]\n"

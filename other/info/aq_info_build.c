@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "core/aq_ident.h"
+#include "base/aq_ident.h"
 #include "gasnetex.h"
 
 #ifndef PACKAGE_VERSION

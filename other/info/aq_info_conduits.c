@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "conduits/conduit.h"
-#include "core/aq_rc.h"
+#include "core/aq_conduit.h"
+#include "base/aq_rc.h"
 #include "core/aq_segment.h"
 #include "gasnetex.h"
 

@@ -2,7 +2,7 @@
 /*
  * aq_info_machine.c - what this machine, container and user may use: cores, memory, descriptors,
  * the kernel's ways of sharing memory. What can be tried is tried rather than looked up.
- * Uses      core/aq_platform.h, /proc and /sys, hwloc by dlopen when built with its header
+ * Uses      base/aq_platform.h, /proc and /sys, hwloc by dlopen when built with its header
  */
 #ifdef HAVE_CONFIG_H
 #include "aq_config.h"
@@ -30,7 +30,7 @@
 #include <hwloc.h>
 #endif
 
-#include "core/aq_platform.h"
+#include "base/aq_platform.h"
 
 /* first line of a file without its newline; false if it cannot be read */
 static bool info_read_line(const char *path, char *line, size_t size)

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 
 enum { DEPTH_MAX = 8, LABEL_WIDTH = 26, LINE_WIDTH = 96 };
 

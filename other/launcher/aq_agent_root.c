@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "other/launcher/aq_agent.h"
 #include "other/launcher/aq_launch_udp.h"
 

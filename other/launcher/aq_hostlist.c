@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/aq_env_alias.h"
+#include "base/aq_env_alias.h"
 #include "other/launcher/aq_hostlist_internal.h"
 
 #define AQ_HOSTS_SEPARATORS ",/;:" /* and blanks: of SSH_SERVERS */

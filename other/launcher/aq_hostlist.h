@@ -5,7 +5,7 @@
  * Threads   one
  * Promise   whatever is wrong is told in struct aq_hosts.why, naming the option, variable or file it
  *           comes from; nothing is printed but a warning about variables that contradict each other
- * Uses      core/aq_env.h (parsers), core/aq_env_alias.h
+ * Uses      base/aq_env.h (parsers), base/aq_env_alias.h
  * See       docs/launching.md, "Several hosts"
  */
 #ifndef AQ_HOSTLIST_H

@@ -6,7 +6,7 @@
 #ifndef AQ_HOSTLIST_INTERNAL_H
 #define AQ_HOSTLIST_INTERNAL_H
 
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "other/launcher/aq_hostlist.h"
 #include "other/spawn/aq_board.h"
 

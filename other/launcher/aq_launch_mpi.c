@@ -5,14 +5,14 @@
  * How       The module of the mpi conduit has the command of its MPI in an identification string. It is in the program,
  *           if that was linked with the archive, else in the file that the program will load
  * Threads   one
- * Uses      core/aq_module.h
+ * Uses      base/aq_module.h
  */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "core/aq_module.h"
+#include "base/aq_module.h"
 #include "other/launcher/aq_launch.h"
 
 #ifndef AQ_MPIRUN_CMD /* no MPI was there when this was configured */

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "other/launcher/aq_hostlist.h"
 #include "other/launcher/aq_launch.h"
 #include "other/launcher/aq_launch_udp.h"

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "other/launcher/aq_launch.h"
 #include "other/spawn/aq_ending.h"
 #include "other/spawn/aq_spawn_provider.h"

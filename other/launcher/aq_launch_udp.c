@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/aq_env.h"
-#include "core/aq_env_alias.h"
+#include "base/aq_env.h"
+#include "base/aq_env_alias.h"
 #include "other/launcher/aq_hostlist.h"
 
 static void aq_amudprun_usage(FILE *to)

@@ -2,7 +2,7 @@
 /*
  * aq_board.c - the job board; see aq_board.h.
  * Threads   the barrier is entered by one thread a rank; the rest from any context
- * Uses      memfd, futex, getrandom; core/aq_env.h's parsers for the exit timeout
+ * Uses      memfd, futex, getrandom; base/aq_env.h's parsers for the exit timeout
  */
 #include "other/spawn/aq_board.h"
 
@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 
 #define AQ_BOARD_VERSION 4u
 #define AQ_BOARD_SPINS   4000 /* a few microseconds: about what a sleep and wake-up costs */

@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/aq_say.h"
-#include "core/aq_signal_name.h"
+#include "base/aq_say.h"
+#include "base/aq_signal_name.h"
 
 #define AQ_ENDING_GRACE_MS  250 /* a failing job: time for the others to fail by themselves */
 #define AQ_ENDING_SILENT_MS 300 /* a rank ended without a word: time for others to do so */

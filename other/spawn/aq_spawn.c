@@ -3,7 +3,7 @@
  * aq_spawn.c - how ranks find each other: choice of the provider, start-up exchange, shared memfds.
  * Owns      the process's one struct aq_spawn_state
  * Threads   see aq_spawn.h
- * Uses      aq_spawn_provider.h, aq_fdpass.h, core/aq_platform.h (cores)
+ * Uses      aq_spawn_provider.h, aq_fdpass.h, base/aq_platform.h (cores)
  */
 #include "other/spawn/aq_spawn.h"
 
@@ -17,10 +17,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/aq_env.h"
-#include "core/aq_log.h"
-#include "core/aq_platform.h"
-#include "core/aq_rc.h"
+#include "base/aq_env.h"
+#include "base/aq_log.h"
+#include "base/aq_platform.h"
+#include "base/aq_rc.h"
 #include "other/spawn/aq_fdpass.h"
 #include "other/spawn/aq_spawn_console.h"
 #include "other/spawn/aq_spawn_provider.h"

@@ -3,7 +3,7 @@
  * aq_spawn.h - how the ranks of a job find each other, whoever started them.
  * Owns      rank and size, the list of ranks on this host, the job board, start-up exchange
  * Threads   one thread, during gex_Client_Init(); aq_spawn_info() and _board() afterwards from any
- * Uses      aq_board.h, core/aq_log.h; optional libraries (PMIx) by dlopen
+ * Uses      aq_board.h, base/aq_log.h; optional libraries (PMIx) by dlopen
  * See       aq_spawn_provider.h for what a provider implements
  */
 #ifndef AQ_SPAWN_H

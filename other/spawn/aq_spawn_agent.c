@@ -17,8 +17,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 #include "other/spawn/aq_spawn_provider.h"
 
 static uint32_t aq_agent_area; /* of the next exchange */

@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/aq_env.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_env.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 #include "other/spawn/aq_places.h" /* AQ_BINDIR, AQ_BUILDDIR */
 #include "other/spawn/aq_supervise.h"
 

@@ -4,7 +4,7 @@
  * Owns      what GASNET_SPAWNFN means for a program that no launcher has started
  * Threads   one, at start
  * Promise   the client sees its arguments without N; without an N it is told how to be started
- * Uses      aq_spawn_provider.h, core/aq_env.h
+ * Uses      aq_spawn_provider.h, base/aq_env.h
  * See       docs/launching.md
  */
 #ifndef AQ_SPAWN_CONSOLE_H

@@ -28,8 +28,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 #include "other/spawn/aq_fdpass.h"
 #include "other/spawn/aq_spawn_link.h"
 #include "other/spawn/aq_spawn_minder.h"

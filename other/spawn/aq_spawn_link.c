@@ -16,9 +16,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/aq_env.h"
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_env.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 #include "other/spawn/aq_spawn_link_internal.h"
 
 #define AQ_LINK_MS         1000000ull /* nanoseconds */

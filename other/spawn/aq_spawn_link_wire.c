@@ -19,7 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "other/spawn/aq_siphash.h"
 #include "other/spawn/aq_spawn_link_internal.h"
 

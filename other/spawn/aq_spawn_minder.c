@@ -13,8 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 #include "other/spawn/aq_ending.h"
 #include "other/spawn/aq_spawn_link.h"
 #include "other/spawn/aq_spawn_minder_internal.h"

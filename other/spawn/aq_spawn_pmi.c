@@ -18,8 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/aq_log.h"
-#include "core/aq_rc.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
 #include "other/spawn/aq_spawn_kvs.h"
 
 #define AQ_PMI_LINE 2048

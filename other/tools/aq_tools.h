@@ -3,7 +3,7 @@
  *
  * The tools are the lowest layer: they are in the tools-only archives and in every conduit library, and
  * work without a job. What they want of a job they ask through weak names: absent means alone.
- * Depends on core/aq_log.h, core/aq_env.h, core/aq_platform.h and core/aq_backtrace.h, which need no job
+ * Depends on base/aq_log.h, base/aq_env.h, base/aq_platform.h and base/aq_backtrace.h, which need no job
  * either. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_TOOLS_H

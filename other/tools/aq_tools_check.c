@@ -2,7 +2,7 @@
 /*
  * aq_tools_check.c - what this library is: the functions that clients' objects refer to so that they link
  * with their own kind only; versions; and, in the tools-only libraries, the identification
- * strings (a conduit library has them in core/aq_ident.c).
+ * strings (a conduit library has them in base/aq_ident.c).
  *
  * Compiled once for the conduit libraries and once, with AQ_TOOLS_ALONE, for the tools-only ones.
  */

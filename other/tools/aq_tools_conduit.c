@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "core/aq_platform.h"
+#include "base/aq_platform.h"
 
 #define AQ_FORMAT_HEAD 200  /* bytes that the words around a list take at most */
 #define AQ_FORMAT_ENTRY 64  /* and one entry of it */

@@ -3,7 +3,7 @@
  * aq_tools_env.c - environment and numbers for clients; see include/gasnet/tools_env.h.
  * Owns      the lines that wait until a job's start knows whether they are printed
  * Threads   any; the list of lines is under a lock
- * Uses      core/aq_env.h
+ * Uses      base/aq_env.h
  */
 #include "other/tools/aq_tools.h"
 
@@ -14,8 +14,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/aq_env.h"
-#include "core/aq_log.h"
+#include "base/aq_env.h"
+#include "base/aq_log.h"
 
 /* --- lines for GASNET_VERBOSEENV --- */
 

@@ -2,7 +2,7 @@
 /*
  * aq_tools_host.c - the host, the process, signals, limits, bytes; see include/gasnet/tools_process.h.
  * Threads   any; what is looked up once is kept
- * Uses      core/aq_platform.h, core/aq_signal_name.h
+ * Uses      base/aq_platform.h, base/aq_signal_name.h
  */
 #include "other/tools/aq_tools.h"
 
@@ -17,9 +17,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "core/aq_log.h"
-#include "core/aq_platform.h"
-#include "core/aq_signal_name.h"
+#include "base/aq_log.h"
+#include "base/aq_platform.h"
+#include "base/aq_signal_name.h"
 
 /* --- host --- */
 

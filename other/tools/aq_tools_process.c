@@ -3,7 +3,7 @@
  * aq_tools_process.c - fatal errors, backtraces, freezing; see include/gasnet/tools_process.h.
  * Threads   any
  * How       with a conduit the job's one way out is taken (core/aq_exit.h); alone, abort()
- * Uses      core/aq_backtrace.h, core/aq_log.h
+ * Uses      base/aq_backtrace.h, base/aq_log.h
  */
 #include "other/tools/aq_tools.h"
 
@@ -14,10 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/aq_backtrace.h"
-#include "core/aq_env.h"
-#include "core/aq_log.h"
-#include "core/aq_signal_name.h"
+#include "base/aq_backtrace.h"
+#include "base/aq_env.h"
+#include "base/aq_log.h"
+#include "base/aq_signal_name.h"
 
 #define AQ_TOOLS_EXIT_CODE 134 /* what a shell shows for a process that ended by abort() */
 

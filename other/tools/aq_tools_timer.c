@@ -5,7 +5,7 @@
  * Threads   settled before main() (which counter) and once under a lock (its rate)
  * How       a pair (counter, clock) is taken before main(); at the first conversion a second one is, at
  *           least AQ_TICKS_NS later. Mostly the program has run that long and nobody waits
- * Uses      core/aq_log.h, core/aq_env.h (parsers)
+ * Uses      base/aq_log.h, base/aq_env.h (parsers)
  */
 #include "other/tools/aq_tools.h"
 
@@ -21,9 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/aq_env.h"
-#include "core/aq_log.h"
-#include "core/aq_platform.h"
+#include "base/aq_env.h"
+#include "base/aq_log.h"
+#include "base/aq_platform.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

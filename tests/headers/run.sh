@@ -127,7 +127,7 @@ module_compiler()
     name=$(echo "$1" | sed 's|^conduits/\([a-z]*\)/module/.*|\1|' | tr '[:lower:]' '[:upper:]')
     make -s echovar VARNAME="${name}_MODULE_CC" 2>/dev/null | sed -n "s/^${name}_MODULE_CC=//p"
 }
-for h in $(cd "$AQ_SRC" && find core extended conduits other -name '*.h' | sort); do
+for h in $(cd "$AQ_SRC" && find base core extended conduits other -name '*.h' | sort); do
     source=$work/internal-$(echo "$h" | tr / _).txt
     echo "#include \"$h\"" >"$source"
     case $h in conduits/*/module/*) compiler=$(module_compiler "$h") ;; *) compiler=gcc ;; esac

@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "other/spawn/aq_spawn.h"
 
 static const struct aq_spawn_info *info;

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "core/aq_platform.h"
+#include "base/aq_platform.h"
 #include "other/firehose/aq_fh_watch.h"
 
 #define PAGE ((size_t)4096)

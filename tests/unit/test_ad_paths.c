@@ -14,7 +14,7 @@
 #include "core/aq_job.h"
 #include "core/aq_poll.h"
 #include "extended/aq_ad.h"
-#include "extended/aq_op.h"
+#include "core/aq_op.h"
 
 /* Near threads go on while far ones have something left to do, up to a limit. */
 enum { THREADS = 4, FAR_OPS = 3000, NEAR_OPS = 1 << 20, TYPES = 6 };

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 #include "core/aq_exit.h"
-#include "core/aq_rc.h"
+#include "base/aq_rc.h"
 #include "other/spawn/aq_spawn.h"
 
 static const struct aq_spawn_info *me;

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/aq_env.h"
-#include "core/aq_log.h"
+#include "base/aq_env.h"
+#include "base/aq_log.h"
 
 /* in a child, where cmocka's longjmp would be lost: say what is wrong and leave */
 #define CHILD_CHECK(cond)                                                                \
@@ -266,7 +266,7 @@ static void test_ranges(void **state)
             continue;
         }
         if (range->min == NULL)
-            fail_msg("%s has no AQ_ENV_RANGE in core/aq_env.def", aq_env_rows[id].name);
+            fail_msg("%s has no AQ_ENV_RANGE in base/aq_env.def", aq_env_rows[id].name);
         for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
             expect_refused(id, wrong[i]);
         expect_refused(id, too_much(aq_env_rows[id].type));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_env_parse.c - the forms of values: core/aq_env_parse.c.
+ * test_env_parse.c - the forms of values: base/aq_env_parse.c.
  * Source: documented forms of GASNet's environment variables (sizes, ranges, MAX_SEGSIZE).
  */
 #include "tests/unit/aq_unit.h"
@@ -8,7 +8,7 @@
 #include <locale.h>
 #include <math.h>
 
-#include "core/aq_env.h"
+#include "base/aq_env.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

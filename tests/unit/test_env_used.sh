@@ -1,26 +1,26 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# test_env_used.sh - every row of core/aq_env.def is read somewhere, or says that it is accepted
+# test_env_used.sh - every row of base/aq_env.def is read somewhere, or says that it is accepted
 # for compatibility only; and every variable that the sources read has a row. TAP.
 # AQ_SRC: the source folder.
 src=${AQ_SRC:-$(dirname "$0")/../..}
 cd "$src" || exit 1
 . build-aux/tap.sh
 dirs=
-for dir in core extended conduits other; do
+for dir in base core extended conduits other; do
     test -d $dir && dirs="$dirs $dir"
 done
 files=$(find $dirs -name '*.[ch]' ! -name 'aq_env*' ! -path 'other/info/*')
 
 # rows: "kind id name", one a line
-rows=$(tr '\n' ' ' < core/aq_env.def |
+rows=$(tr '\n' ' ' < base/aq_env.def |
     sed 's/\(AQ_ENV(\|AQ_ENV_COMPAT(\)/\n\1/g' |
     sed -n 's/^\(AQ_ENV[A-Z_]*\)(\([A-Z0-9_]*\), *"\([A-Z0-9_]*\)".*/\1 \2 \3/p')
 test "$(echo "$rows" | wc -l)" -gt 20
 result $? "the table was understood"
 
-# the core reads the two that steer its own messages in core/aq_env.c
+# the core reads the two that steer its own messages in base/aq_env.c
 own=" VERBOSEENV QUIET AQ_LOG_LEVEL DISABLE_ENVDECODE "
 
 unread=$(echo "$rows" | while read -r kind id name; do

@@ -19,8 +19,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/aq_env.h"
-#include "core/aq_platform.h"
+#include "base/aq_env.h"
+#include "base/aq_platform.h"
 #include "other/firehose/aq_fh_guard.h"
 #include "other/firehose/aq_fh_watch.h"
 

@@ -12,7 +12,7 @@
 #include <sys/shm.h>
 #include <unistd.h>
 
-#include "core/aq_rc.h"
+#include "base/aq_rc.h"
 #include "other/firehose/aq_fh_ranges.h"
 #include "other/firehose/aq_fh_vma.h"
 

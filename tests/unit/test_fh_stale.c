@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/aq_platform.h"
+#include "base/aq_platform.h"
 #include "other/firehose/aq_fh.h"
 #include "other/firehose/aq_fh_watch.h"
 #include "tests/unit/fh_pages.h"

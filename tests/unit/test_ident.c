@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/aq_ident.h"
+#include "base/aq_ident.h"
 #include "gasnetex.h"
 
 static void expect(const char *key, const char *text)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/aq_log.h"
+#include "base/aq_log.h"
 
 static struct aq_unit_result run;
 

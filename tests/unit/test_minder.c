@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/aq_rc.h"
+#include "base/aq_rc.h"
 #include "other/spawn/aq_board.h"
 #include "other/spawn/aq_spawn_minder.h"
 

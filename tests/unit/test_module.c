@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/aq_env.h"
-#include "core/aq_module.h"
+#include "base/aq_env.h"
+#include "base/aq_module.h"
 
 static char folder[] = "/tmp/aq-module-XXXXXX";
 

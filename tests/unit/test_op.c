@@ -11,7 +11,7 @@
 
 #include "core/aq_job.h"
 #include "core/aq_upcall.h"
-#include "extended/aq_op.h"
+#include "core/aq_op.h"
 
 /* --- a conduit for one test at a time --- */
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/aq_platform.h"
+#include "base/aq_platform.h"
 
 static void body_one_core(void *arg)
 {

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/aq_rc.h"
-#include "other/shm/aq_shm.h"
+#include "base/aq_rc.h"
+#include "conduits/smp/aq_shm.h"
 
 static int setup(void **state)
 {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "conduits/udp/aq_udp.h"
-#include "core/aq_rc.h"
+#include "base/aq_rc.h"
 
 static const struct aq_udp_header plain = { .lane = AQ_UDP_REQUEST, .hashed = AQ_UDP_HEADER, .src = 1, .dst = 2 };
 

@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-#include "core/aq_platform.h"
+#include "base/aq_platform.h"
 
 #define AQ_M_BATCH 64 /* operations that one call tells of */
 

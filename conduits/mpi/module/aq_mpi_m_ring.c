@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "conduits/mpi/module/aq_mpi_m_am.h"
-#include "core/aq_platform.h"
+#include "base/aq_platform.h"
 
 #define AQ_M_ROW 4u /* single looks at one lane in a row, for one at both */
 

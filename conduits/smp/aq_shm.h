@@ -1,0 +1,285 @@
+/*
+ * aq_shm.h - the transport between the ranks of a neighborhood, which are all or some of a host.
+ *
+ * Owns      the arena (memory of a memfd, mapped by all ranks of the neighborhood: doorbells, message
+ *           rings, payload blocks, barrier words) and the mapping of the neighborhood's segments
+ * Threads   set-up by one thread; everything else by any
+ * Wire      the arena's layout below; all ranks of a host run the same library
+ * Uses      core/aq_job.h, other/spawn/aq_spawn.h; nothing of extended/ or of a conduit
+ * See       docs/how-it-works.md; why a ring for each pair: docs/design/queues.md
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_SHM_H
+#define AQ_SHM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/aq_conduit.h"
+#include "base/aq_platform.h"
+
+/* Requests and replies never share a ring or a pool: a reply's room must not depend on requests. */
+enum aq_shm_lane { AQ_LANE_REQUEST = 0, AQ_LANE_REPLY = 1, AQ_LANES = 2 };
+
+#define AQ_SHM_MAX_MEDIUM 65536 /* bytes: the largest payload block */
+/* bytes: where a long payload may have to go through a block, no more than that */
+#if GASNET_SEGMENT_EVERYTHING
+#define AQ_SHM_LEAST_LONG AQ_SHM_MAX_MEDIUM
+#else
+#define AQ_SHM_LEAST_LONG INT32_MAX
+#endif
+#define AQ_SHM_PAIR 128         /* two cache lines: what an adjacent-line prefetch drags along */
+
+/* --- the arena --- */
+
+/* One for the host. */
+struct aq_shm_common {
+    _Alignas(AQ_SHM_PAIR) _Atomic uint32_t sleepers; /* announced, over all ranks */
+    _Alignas(AQ_SHM_PAIR) _Atomic uint32_t cma_refused; /* some rank may not read another's memory */
+};
+
+/* One a rank. */
+struct aq_shm_control {
+    _Alignas(AQ_SHM_PAIR) _Atomic uint32_t sleeping; /* threads of the rank that announced sleep */
+    _Atomic uint32_t bell;                           /* futex; rung by whoever brings work */
+    _Atomic uint32_t listening; /* a sleeper waits for descriptors too: it wants a datagram */
+    _Alignas(AQ_SHM_PAIR) _Atomic uint32_t greetings; /* grows as senders speak for the first time */
+    int32_t pid;
+    uint64_t probe_addr; /* a word of the rank's private memory, and what it holds: */
+    uint64_t probe_word; /* whether process_vm_readv works is tried on it */
+};
+
+/*
+ * A message is half a cache line; the other half of the line is for the answer. Between two ranks
+ * there is a channel for each requester: a ring of slots, each with room for a request and a
+ * reply. When request and reply use the same slot, whoever reads one half gets the line for
+ * itself, writes the other half without asking for it, and the peer reads that: two transfers
+ * of a line for a round trip, where two lines would take four.
+ *
+ * So that they do, a lane does not move on to its next slot while it is known to be empty (every
+ * message carries how many of the other lane's have been taken): it stays where it is, and a
+ * receiver looks both there and at the next slot.
+ */
+struct aq_shm_half {
+    _Atomic uint64_t head; /* number:32 handler:8 nargs:8 kind:8 place:8; stored last */
+    uint32_t taken;        /* messages of the other lane that the sender of this one has taken */
+    union {
+        gex_AM_Arg_t short_args[5];
+        struct {
+            uint32_t nbytes, offset; /* the payload, and where its block is in the sender's pool */
+            gex_AM_Arg_t medium_args[3];
+        };
+        struct {
+            uint32_t long_nbytes;
+            uint32_t dest[2];     /* address at the target: low, high */
+            uint32_t long_offset; /* of the block, for AQ_PLACE_COPY */
+            gex_AM_Arg_t long_args[1];
+        };
+    };
+};
+_Static_assert(sizeof(struct aq_shm_half) == AQ_CACHE_LINE / AQ_LANES, "two halves are one line");
+#define AQ_NEAR_SHORT 5 /* arguments beside the head; more of them go elsewhere */
+#define AQ_NEAR_MEDIUM 3
+#define AQ_NEAR_LONG 1
+
+struct aq_shm_slot {
+    _Alignas(AQ_SHM_PAIR) struct aq_shm_half half[AQ_LANES];
+};
+
+/* Arguments that do not fit the half: all of them. Not beside the slots, whose lines are watched:
+ * the adjacent-line prefetch of the watcher would take the line from whoever fills it. */
+struct aq_shm_more {
+    _Alignas(AQ_CACHE_LINE) gex_AM_Arg_t args[16];
+};
+
+/* Where a payload is; in the head. */
+enum aq_shm_place {
+    AQ_PLACE_NONE,  /* short; empty payload; long already at its address */
+    AQ_PLACE_NEAR,  /* a few bytes behind the arguments, in the half itself */
+    AQ_PLACE_BLOCK, /* in a block of the sender's pool */
+    AQ_PLACE_COPY   /* long in a block that the receiver copies to its address */
+};
+#define AQ_PLACE_MASK 0x7fu
+#define AQ_PLACE_ARGS 0x80u /* flag: the arguments are in the slot's struct aq_shm_more */
+
+/* The slots of one requester and one responder; behind them, a struct aq_shm_more for each lane of
+ * each slot. */
+struct aq_shm_channel {
+    /* messages of a lane that their receiver is done with, handlers included; written by it, read
+     * by the sender only when the lane looks full or blocks run short */
+    struct {
+        _Alignas(AQ_SHM_PAIR) _Atomic uint32_t count;
+    } done[AQ_LANES];
+    struct aq_shm_slot slots[];
+};
+
+/* Sizes of payload blocks and how many of each a rank has in a lane. */
+#define AQ_POOL_CLASSES 3
+struct aq_shm_pool_plan {
+    uint32_t size[AQ_POOL_CLASSES];
+    uint32_t count[AQ_POOL_CLASSES];
+    uint32_t first[AQ_POOL_CLASSES];  /* number of the first block of the class */
+    uint64_t offset[AQ_POOL_CLASSES]; /* of the class in the lane's part */
+    uint64_t lane_bytes;
+    uint32_t blocks;
+};
+
+/* Offsets into the arena; equal on every rank. */
+struct aq_shm_layout {
+    uint64_t control, hello, arrived, named, channels, pools, bytes;
+    uint64_t channel_bytes;
+    uint64_t coll, coll_bytes;        /* areas for collectives; bytes of one */
+    uint32_t coll_areas, coll_block;  /* how many; bytes of one of its blocks */
+    uint32_t slots; /* of a channel */
+    struct aq_shm_pool_plan pool;
+};
+
+struct aq_shm {
+    uint32_t size, me; /* ranks of this neighborhood, my index among them */
+    uint32_t first;    /* jobrank of the first of them */
+    bool in_a_row;     /* their jobranks follow each other: local index is jobrank - first */
+    char *arena;
+    struct aq_shm_layout layout;
+    struct aq_shm_control *mine;
+    bool cma;         /* process_vm_readv/writev work between all ranks of the host */
+    const uint32_t *jobrank_of; /* [size] */
+};
+extern struct aq_shm aq_shm;
+
+static inline struct aq_shm_common *aq_shm_common(void)
+{
+    return (struct aq_shm_common *)(void *)aq_shm.arena;
+}
+
+static inline struct aq_shm_control *aq_shm_control(uint32_t local)
+{
+    return (struct aq_shm_control *)(void *)(aq_shm.arena + aq_shm.layout.control) + local;
+}
+
+/* hello[receiver][sender] is 1 once sender has spoken to receiver. */
+static inline _Atomic unsigned char *aq_shm_hello(uint32_t receiver, uint32_t sender)
+{
+    return (_Atomic unsigned char *)(void *)(aq_shm.arena + aq_shm.layout.hello)
+           + (size_t)receiver * aq_shm.size + sender;
+}
+
+static inline struct aq_shm_channel *aq_shm_channel(uint32_t requester, uint32_t responder)
+{
+    size_t number = (size_t)requester * aq_shm.size + responder;
+
+    return (struct aq_shm_channel *)(void *)(aq_shm.arena + aq_shm.layout.channels
+                                             + number * aq_shm.layout.channel_bytes);
+}
+
+static inline char *aq_shm_pool(uint32_t owner, int lane)
+{
+    size_t number = (size_t)owner * AQ_LANES + (size_t)lane;
+
+    return aq_shm.arena + aq_shm.layout.pools + number * aq_shm.layout.pool.lane_bytes;
+}
+
+/* --- set-up (aq_shm_arena.c, aq_shm_segment.c) --- */
+
+/* Collective over the host: make or join the arena. AQ_OK or negative, logged. */
+int aq_shm_init(void);
+/* Collective over the job: allocate this rank's segment, map those of the neighborhood, fill
+ * aq_job.bound for everybody. */
+int aq_shm_segment_attach(uintptr_t size, void **base_out);
+/* Unmap what was attached, if anything was. */
+void aq_shm_segment_detach(void);
+/* Index of a jobrank among the ranks of this neighborhood, or UINT32_MAX. */
+uint32_t aq_shm_find_local(gex_Rank_t jobrank);
+
+/* The same for one that is known to be near. */
+static inline uint32_t aq_shm_local(gex_Rank_t jobrank)
+{
+    return AQ_LIKELY(aq_shm.in_a_row) ? jobrank - aq_shm.first : aq_shm_find_local(jobrank);
+}
+
+/* Does it share memory with us? We ourselves always do. */
+static inline bool aq_shm_is_near(gex_Rank_t jobrank)
+{
+    return AQ_LIKELY(aq_shm.in_a_row) ? jobrank - aq_shm.first < aq_shm.size
+                                      : aq_shm_find_local(jobrank) != UINT32_MAX;
+}
+
+/* --- messages (aq_shm_ring.c) --- */
+
+int aq_shm_am_send(const struct aq_am_out *out);
+int aq_shm_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
+                    const gex_AM_Arg_t *args);
+int aq_shm_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t least, size_t most,
+                    struct aq_am_buffer *buffer_out);
+void aq_shm_am_free(bool is_reply, const struct aq_am_buffer *buffer);
+unsigned aq_shm_poll(bool replies_only);
+void aq_shm_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out);
+
+/* --- payload blocks (aq_shm_pool.c) --- */
+
+#define AQ_BLOCK_NONE UINT16_MAX
+void aq_shm_pool_plan(uint32_t ranks, uint32_t depth, struct aq_shm_pool_plan *plan_out);
+int aq_shm_pool_init(void);
+/* The smallest free block that holds most bytes; if there is none, the largest of at least least
+ * bytes; or AQ_BLOCK_NONE. */
+uint16_t aq_shm_block_take(int lane, size_t least, size_t most);
+/* The same for somebody who may keep it for long: one of each size stays, so that a message which
+ * waits for a block waits only for messages on their way. */
+uint16_t aq_shm_block_lend(int lane, size_t least, size_t most);
+void aq_shm_block_release(int lane, uint16_t block);
+/* Offset of a block in its lane's part of the pool, and its size. */
+uint64_t aq_shm_block_offset(uint16_t block);
+size_t aq_shm_block_size(uint16_t block);
+
+/* --- sleeping (aq_shm_sleep.c) --- */
+
+void aq_shm_sleep_init(void);
+/* From now on sleepers of this process also wake when fd, which is the caller's, becomes readable.
+ * AQ_OK, or negative, logged. */
+int aq_shm_sleep_watch(int fd);
+uint32_t aq_shm_sleep_prepare(void);
+void aq_shm_sleep(uint32_t bell, uint64_t max_ns);
+void aq_shm_sleep_cancel(void);
+void aq_shm_sleep_ring(void);
+int aq_shm_wake(struct aq_shm_control *control); /* AQ_OK, always */
+void aq_shm_wake_all(void);
+
+/* Between publishing something and looking whether somebody sleeps. The sleeper's membarrier does
+ * the processor's part: after it, either we see the sleeper or the sleeper sees what we
+ * published. This is the compiler's part. */
+static inline void aq_shm_order_before_look(void)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* --- barriers (aq_shm_barrier.c) --- */
+
+void aq_shm_barrier_arrive(uint64_t k);
+bool aq_shm_barrier_done(uint64_t k, gex_Rank_t *missing_out);
+void aq_shm_named_arrive(uint64_t k, int id, int flags);
+bool aq_shm_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_t *missing_out);
+
+/* --- transfers (aq_shm_rma.c) --- */
+
+/* With a near rank, complete on return; false if the memory cannot be reached from here, and nothing was done. */
+bool aq_shm_put(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes);
+bool aq_shm_get(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes);
+
+/* --- other processes' private memory (aq_shm_cma.c) --- */
+
+/* Tell the others where to try, when there is an arena. */
+void aq_shm_cma_announce(void);
+/* Collective over the host: may its ranks read and write each other's memory? */
+int aq_shm_cma_init(void);
+/* Let the others reach this process's memory, as far as that is its to say. AQ_OK, always. */
+int aq_shm_cma_allow(void *addr, uintptr_t size);
+/* Is that so for one of them? Tried at the first question, after that process's aq_shm_cma_allow(). */
+bool aq_shm_cma_reaches(uint32_t local);
+/* The same without a try: false if none was made. */
+bool aq_shm_cma_has_reached(uint32_t local);
+/* Copy between this process and another of this host. Ends the job on a bad address. */
+void aq_shm_cma_write(uint32_t local, void *dest, const void *src, size_t nbytes);
+void aq_shm_cma_read(uint32_t local, void *dest, const void *src, size_t nbytes);
+
+#endif

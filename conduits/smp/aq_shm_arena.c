@@ -1,0 +1,171 @@
+/*
+ * aq_shm_arena.c - the arena: memory that all ranks of a neighborhood map.
+ *
+ * One memfd holds the arenas of all neighborhoods of a host, each at its own place.
+ * Its pages exist only once touched, so that a pair of ranks that never speak costs one byte.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/aq_env.h"
+#include "core/aq_job.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
+#include "conduits/smp/aq_shm.h"
+#include "conduits/smp/aq_shm_coll.h"
+#include "conduits/smp/aq_shm_ring.h"
+#include "other/spawn/aq_spawn.h"
+
+#define AQ_SHM_FD_ARENA 0 /* slot of aq_spawn_host_fd() */
+
+struct aq_shm aq_shm;
+
+/* Fewer slots where there are many pairs: rings are touched by everybody who talks to everybody. */
+static uint32_t aq_shm_slots(uint32_t ranks)
+{
+    return ranks <= 16 ? 64 : ranks <= 64 ? 32 : 16;
+}
+
+static void aq_shm_plan(uint32_t ranks, uint32_t depth, struct aq_shm_layout *layout)
+{
+    const size_t page = AQ_PAGE_SIZE;
+    uint64_t at = aq_round_up(sizeof(struct aq_shm_common), page);
+
+    layout->slots = aq_shm_slots(ranks);
+    layout->channel_bytes = aq_round_up(sizeof(struct aq_shm_channel)
+                                            + layout->slots * (sizeof(struct aq_shm_slot)
+                                                               + AQ_LANES * sizeof(struct aq_shm_more)),
+                                        AQ_SHM_PAIR);
+    aq_shm_pool_plan(ranks, depth, &layout->pool);
+
+    layout->control = at;
+    at += aq_round_up(ranks * sizeof(struct aq_shm_control), page);
+    layout->hello = at;
+    at += aq_round_up((size_t)ranks * ranks, page);
+    layout->arrived = at;
+    at += aq_round_up(ranks * sizeof(uint64_t), page);
+    layout->named = at;
+    at += aq_round_up(2 * ranks * sizeof(uint64_t), page);
+    at = aq_round_up(aq_shm_coll_plan(ranks, at, layout), page);
+    layout->channels = at;
+    at += aq_round_up((uint64_t)ranks * ranks * layout->channel_bytes, page);
+    layout->pools = at;
+    at += (uint64_t)ranks * AQ_LANES * layout->pool.lane_bytes;
+    layout->bytes = aq_round_up(at, page);
+}
+
+/* What the arena of any neighborhood of this host takes at most, and how many there are. */
+static uint64_t aq_shm_stride(uint32_t depth, uint32_t *count_out)
+{
+    struct aq_shm_layout largest;
+
+    aq_shm_plan(aq_job.nbrhd_most, depth, &largest);
+    *count_out = (aq_job.host_size + aq_job.nbrhd_most - 1) / aq_job.nbrhd_most;
+    return largest.bytes;
+}
+
+/* Refuse before the kernel does it in the middle of a run with SIGBUS or SIGXFSZ. */
+static int aq_shm_check_room(uint64_t bytes)
+{
+    const struct aq_host_facts facts = aq_spawn_host_facts();
+    struct rlimit limit;
+
+    if (bytes > facts.memory / 2)
+        return aq_fail(AQ_ERR_RESOURCE, "the message queues of %u ranks can take %.0f MB, more than "
+                       "half of %s (%.0f MB); start fewer ranks on this host or lower "
+                       "GASNET_PSHM_NETWORK_DEPTH", aq_job.host_size, (double)bytes / 1048576,
+                       facts.memory_is, (double)facts.memory / 1048576);
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes)
+        return aq_fail(AQ_ERR_RESOURCE, "shared memory of %.0f MB exceeds the file size limit of "
+                       "%.0f MB; raise it with: ulimit -f unlimited", (double)bytes / 1048576,
+                       (double)limit.rlim_cur / 1048576);
+    return AQ_OK;
+}
+
+static int aq_shm_map_arena(int fd, uint64_t stride, uint32_t count)
+{
+    const uint64_t bytes = aq_shm.layout.bytes;
+    void *arena;
+
+    if (aq_job.host_index == 0 && ftruncate(fd, (off_t)(stride * count)) != 0)
+        return aq_fail(AQ_ERR_SYS, "cannot size the shared memory of this host to %.0f MB: %s",
+                       (double)(stride * count) / 1048576, strerror(errno));
+    arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
+                 (off_t)(stride * aq_job.nbrhd_here));
+    if (arena == MAP_FAILED)
+        return aq_fail(AQ_ERR_SYS, "cannot map %.0f MB of shared memory: %s; see ulimit -v and "
+                       "/proc/sys/vm/overcommit_memory", (double)bytes / 1048576, strerror(errno));
+    /* a child of the client must not write to the job's queues */
+    madvise(arena, bytes, MADV_DONTFORK);
+    aq_shm.arena = arena;
+    aq_shm.mine = aq_shm_control(aq_shm.me);
+    aq_job.sleeping = &aq_shm.mine->sleeping;
+    return AQ_OK;
+}
+
+uint32_t aq_shm_find_local(gex_Rank_t jobrank)
+{
+    uint32_t low = 0, high = aq_shm.size;
+
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+
+        if (aq_shm.jobrank_of[middle] < jobrank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < aq_shm.size && aq_shm.jobrank_of[low] == jobrank ? low : UINT32_MAX;
+}
+
+int aq_shm_init(void)
+{
+    const int64_t wanted = aq_env_int(AQ_ENV_PSHM_NETWORK_DEPTH);
+    const uint32_t depth = wanted < 4 ? 4 : wanted > 4096 ? 4096 : (uint32_t)wanted;
+    uint32_t count;
+    uint64_t stride;
+    int fd, rc;
+
+    aq_shm.size = aq_job.nbrhd_size;
+    aq_shm.me = aq_job.nbrhd_index;
+    aq_shm.jobrank_of = (const uint32_t *)aq_job.nbrhd; /* the struct is one rank */
+    aq_shm.first = aq_shm.jobrank_of[0];
+    aq_shm.in_a_row = aq_shm.jobrank_of[aq_shm.size - 1] - aq_shm.first == aq_shm.size - 1;
+    aq_shm_plan(aq_shm.size, depth, &aq_shm.layout);
+    stride = aq_shm_stride(depth, &count);
+    aq_limits.max_medium = AQ_SHM_MAX_MEDIUM;
+    aq_limits.max_long = INT32_MAX;
+    aq_limits.host_bytes = stride * count;
+
+    rc = aq_shm_check_room(aq_limits.host_bytes);
+    if (rc != AQ_OK)
+        return rc;
+    fd = aq_spawn_host_fd(AQ_SHM_FD_ARENA, 0);
+    if (fd < 0)
+        return aq_fail(AQ_ERR_SYS, "the ranks of this host could not share a memory file: %s",
+                       strerror(-fd));
+    rc = aq_shm_map_arena(fd, stride, count);
+    close(fd);
+    if (rc != AQ_OK)
+        return rc;
+    if (aq_spawn_host_fence() != AQ_OK) /* nobody touches the arena before it has its size */
+        return AQ_ERR_SYS;
+    aq_shm_cma_announce();
+    aq_shm_sleep_init();
+    rc = aq_shm_pool_init();
+    if (rc == AQ_OK)
+        rc = aq_shm_ring_init();
+#if GASNET_SEGMENT_EVERYTHING
+    if (rc == AQ_OK)
+        rc = aq_shm_cma_init();
+    if (!aq_shm.cma)
+        aq_limits.max_long = AQ_SHM_MAX_MEDIUM;
+#endif
+    return rc;
+}

@@ -1,0 +1,129 @@
+/*
+ * aq_shm_barrier.c - barriers over the ranks of a host, when these are the whole job.
+ *
+ * Each rank counts its arrivals in a word of its own; a phase is over when every word has reached
+ * it. So arriving is one store, any number of phases may be open, and nobody has to be
+ * attentive for the others to get on. Eight words share a line, and a waiter resumes its scan
+ * at the first rank that was missing, so that looking costs one line most of the time.
+ *
+ * Named phases put name and flags in the word, in two sets by parity: a rank can be at most one
+ * phase ahead of another, since it has to see everybody in a phase before it leaves it.
+ *
+ * Threads   any. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "core/aq_job.h"
+#include "conduits/smp/aq_shm.h"
+
+static _Atomic uint64_t *aq_shm_arrived(void)
+{
+    return (_Atomic uint64_t *)(void *)(aq_shm.arena + aq_shm.layout.arrived);
+}
+
+static _Atomic uint64_t *aq_shm_named(uint64_t k)
+{
+    return (_Atomic uint64_t *)(void *)(aq_shm.arena + aq_shm.layout.named)
+           + (k & 1) * aq_shm.size;
+}
+
+/* The last to arrive wakes the sleepers. Two who come last together each fence before they
+ * scan, so at least one of them sees both. */
+static void aq_shm_barrier_announce(bool (*all_here)(uint64_t k), uint64_t k)
+{
+    aq_shm_order_before_look();
+    if (AQ_LIKELY(atomic_load_explicit(&aq_shm_common()->sleepers, memory_order_relaxed) == 0))
+        return;
+    atomic_thread_fence(memory_order_seq_cst);
+    if (all_here(k))
+        aq_shm_wake_all();
+}
+
+/* --- anonymous phases --- */
+
+static bool aq_shm_all_arrived(uint64_t k)
+{
+    return aq_shm_barrier_done(k, NULL);
+}
+
+void aq_shm_barrier_arrive(uint64_t k)
+{
+    /* release: what this rank did before is visible to whoever sees it arrived */
+    atomic_store_explicit(&aq_shm_arrived()[aq_shm.me], k, memory_order_release);
+    aq_shm_barrier_announce(aq_shm_all_arrived, k);
+}
+
+bool aq_shm_barrier_done(uint64_t k, gex_Rank_t *missing_out)
+{
+    /* how far the scan for a phase has come: phase:40 ranks:24. Acquire and release: who resumes
+     * another thread's scan also sees what the ranks before did. */
+    static _Atomic uint64_t progress;
+    const uint64_t seen = atomic_load_explicit(&progress, memory_order_acquire);
+    _Atomic uint64_t *arrived = aq_shm_arrived();
+    /* the ranks before it are at that phase, so at every earlier one */
+    uint32_t rank = seen >> 24 >= k ? (uint32_t)(seen & 0xffffff) : 0;
+
+    while (rank < aq_shm.size
+           && atomic_load_explicit(&arrived[rank], memory_order_acquire) >= k)
+        rank++;
+    if (seen >> 24 <= k)
+        atomic_store_explicit(&progress, k << 24 | rank, memory_order_release);
+    if (rank < aq_shm.size && missing_out != NULL)
+        *missing_out = aq_shm.jobrank_of[rank];
+    return rank == aq_shm.size;
+}
+
+/* --- named phases --- */
+
+#define AQ_NAMED_PHASES ((UINT64_C(1) << 28) - 1)
+
+/* phase:28 flags:4 id:32 */
+static uint64_t aq_shm_named_word(uint64_t k, int id, int flags)
+{
+    return (k & AQ_NAMED_PHASES) << 36 | (uint64_t)(flags & 0xf) << 32 | (uint32_t)id;
+}
+
+static bool aq_shm_all_named(uint64_t k)
+{
+    return aq_shm_named_done(k, NULL, NULL);
+}
+
+void aq_shm_named_arrive(uint64_t k, int id, int flags)
+{
+    atomic_store_explicit(&aq_shm_named(k)[aq_shm.me], aq_shm_named_word(k, id, flags),
+                          memory_order_release);
+    aq_shm_barrier_announce(aq_shm_all_named, k);
+}
+
+static void aq_shm_named_fold(uint64_t word, struct aq_barrier_name *name)
+{
+    const int flags = (int)(word >> 32 & 0xf);
+    const int id = (int)(uint32_t)word;
+
+    if (flags & GASNET_BARRIERFLAG_MISMATCH)
+        name->mismatch = true;
+    if (flags & (GASNET_BARRIERFLAG_MISMATCH | GASNET_BARRIERFLAG_ANONYMOUS))
+        return;
+    if (name->named && name->id != id)
+        name->mismatch = true;
+    name->named = true;
+    name->id = id;
+}
+
+bool aq_shm_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_t *missing_out)
+{
+    _Atomic uint64_t *words = aq_shm_named(k);
+    struct aq_barrier_name name = { false, false, 0 };
+
+    for (uint32_t rank = 0; rank < aq_shm.size; rank++) {
+        const uint64_t word = atomic_load_explicit(&words[rank], memory_order_acquire);
+
+        if (word >> 36 != (k & AQ_NAMED_PHASES)) {
+            if (missing_out != NULL)
+                *missing_out = aq_shm.jobrank_of[rank];
+            return false;
+        }
+        aq_shm_named_fold(word, &name);
+    }
+    if (name_out != NULL)
+        *name_out = name;
+    return true;
+}

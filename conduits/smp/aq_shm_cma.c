@@ -1,0 +1,163 @@
+/*
+ * aq_shm_cma.c - single copies between the private memories of two processes.
+ *
+ * process_vm_readv and process_vm_writev need a permission that containers often refuse, so it is
+ * tried on real data: every rank keeps a word in its private memory and says which in the
+ * arena. In segment everything every rank tries its neighbour at start, and if one is refused,
+ * none uses it. Elsewhere only segments need it that were bound to an endpoint, not attached: a rank
+ * tries a peer at its first transfer to one of those, or when it is published, and remembers.
+ *
+ * Owns      what is known about each peer, a byte, made at the first such transfer
+ * Threads   any; two that try a peer at once find out the same
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/aq_env.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
+#include "conduits/smp/aq_shm.h"
+#include "other/spawn/aq_spawn.h"
+
+#define AQ_CMA_OFF 1 /* index of "off" in the words of AQ_SHM_CMA */
+
+enum aq_cma_reach { AQ_CMA_UNTRIED, AQ_CMA_REACHED, AQ_CMA_REFUSED };
+
+static struct {
+    bool settled;                 /* aq_shm.cma is the answer for every peer */
+    _Atomic(_Atomic uint8_t *) reach; /* [size] enum aq_cma_reach */
+} aq_cma;
+
+static bool aq_shm_cma_works(uint32_t local)
+{
+    const struct aq_shm_control *peer = aq_shm_control(local);
+    uint64_t word = 0;
+    struct iovec here = { &word, sizeof(word) };
+    struct iovec there = { (void *)(uintptr_t)peer->probe_addr, sizeof(word) };
+
+    return process_vm_readv(peer->pid, &here, 1, &there, 1, 0) == (ssize_t)sizeof(word)
+           && word == peer->probe_word
+           && process_vm_writev(peer->pid, &here, 1, &there, 1, 0) == (ssize_t)sizeof(word);
+}
+
+void aq_shm_cma_announce(void)
+{
+    static uint64_t probe;
+    struct aq_shm_control *mine = aq_shm.mine;
+
+    probe = UINT64_C(0x9E3779B97F4A7C15) * (aq_shm.me + 1);
+    mine->pid = (int32_t)getpid();
+    mine->probe_addr = (uint64_t)(uintptr_t)&probe;
+    mine->probe_word = probe;
+}
+
+int aq_shm_cma_allow(void *addr, uintptr_t size)
+{
+    (void)addr, (void)size;                         /* it is for all of the process */
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* where only that allows it */
+    return AQ_OK;
+}
+
+/* The table of what is known; NULL if there is no memory for it. */
+static _Atomic uint8_t *aq_shm_cma_table(void)
+{
+    /* acquire: pairs with the release below; the table is all zeros */
+    _Atomic uint8_t *table = atomic_load_explicit(&aq_cma.reach, memory_order_acquire), *other = NULL;
+
+    if (table != NULL)
+        return table;
+    table = calloc(aq_shm.size, sizeof(*table));
+    if (table == NULL)
+        return NULL;
+    if (!atomic_compare_exchange_strong_explicit(&aq_cma.reach, &other, table, memory_order_acq_rel,
+                                                 memory_order_acquire)) {
+        free(table); /* another thread was first */
+        table = other;
+    }
+    return table;
+}
+
+bool aq_shm_cma_reaches(uint32_t local)
+{
+    _Atomic uint8_t *table;
+    uint8_t reach;
+
+    if (aq_cma.settled)
+        return aq_shm.cma;
+    table = aq_shm_cma_table();
+    if (table == NULL)
+        return false;
+    /* relaxed: the answer stands for itself */
+    reach = atomic_load_explicit(&table[local], memory_order_relaxed);
+    if (reach == AQ_CMA_UNTRIED) {
+        reach = aq_env_choice(AQ_ENV_AQ_SHM_CMA) != AQ_CMA_OFF && aq_shm_cma_works(local)
+                    ? AQ_CMA_REACHED : AQ_CMA_REFUSED;
+        atomic_store_explicit(&table[local], reach, memory_order_relaxed);
+    }
+    return reach == AQ_CMA_REACHED;
+}
+
+bool aq_shm_cma_has_reached(uint32_t local)
+{
+    _Atomic uint8_t *table;
+
+    if (aq_cma.settled)
+        return aq_shm.cma;
+    /* acquire: pairs with the release in aq_shm_cma_table() */
+    table = atomic_load_explicit(&aq_cma.reach, memory_order_acquire);
+    /* relaxed: the answer stands for itself */
+    return table != NULL
+           && atomic_load_explicit(&table[local], memory_order_relaxed) == AQ_CMA_REACHED;
+}
+
+int aq_shm_cma_init(void)
+{
+    aq_shm_cma_allow(NULL, 0);
+    if (aq_spawn_host_fence() != AQ_OK)
+        return AQ_ERR_SYS;
+    if (aq_env_choice(AQ_ENV_AQ_SHM_CMA) == AQ_CMA_OFF
+        || !aq_shm_cma_works((aq_shm.me + 1) % aq_shm.size))
+        atomic_store_explicit(&aq_shm_common()->cma_refused, 1, memory_order_relaxed);
+    if (aq_spawn_host_fence() != AQ_OK) /* orders the store above before the look below */
+        return AQ_ERR_SYS;
+    aq_shm.cma = atomic_load_explicit(&aq_shm_common()->cma_refused, memory_order_relaxed) == 0;
+    aq_cma.settled = true;
+    return AQ_OK;
+}
+
+/* Both directions: the kernel may stop early, and then goes on where it stopped. */
+static void aq_shm_cma_copy(uint32_t local, char *here, char *there, size_t nbytes, bool writing)
+{
+    const int pid = aq_shm_control(local)->pid;
+
+    while (nbytes > 0) {
+        struct iovec local_part = { here, nbytes }, remote_part = { there, nbytes };
+        ssize_t moved = writing ? process_vm_writev(pid, &local_part, 1, &remote_part, 1, 0)
+                                : process_vm_readv(pid, &local_part, 1, &remote_part, 1, 0);
+
+        if (moved <= 0)
+            aq_fatal("cannot %s %zu bytes at %p of rank %u: %s; the range must be mapped there for "
+                     "as long as the transfer lasts", writing ? "write" : "read", nbytes,
+                     (void *)there, aq_shm.jobrank_of[local], strerror(errno));
+        here += moved;
+        there += moved;
+        nbytes -= (size_t)moved;
+    }
+}
+
+void aq_shm_cma_write(uint32_t local, void *dest, const void *src, size_t nbytes)
+{
+    aq_shm_cma_copy(local, (char *)(uintptr_t)src, dest, nbytes, true);
+}
+
+void aq_shm_cma_read(uint32_t local, void *dest, const void *src, size_t nbytes)
+{
+    aq_shm_cma_copy(local, dest, (char *)(uintptr_t)src, nbytes, false);
+}

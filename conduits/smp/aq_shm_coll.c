@@ -1,0 +1,204 @@
+/*
+ * aq_shm_coll.c - areas of the arena for the collectives of teams on this host.
+ *
+ * Their layout depends on the number of ranks of the host, never on a team's size, so that the
+ * words that hold numbers of steps hold nothing else whichever team had the area before: numbers
+ * go on where the last team stopped, and nothing need be cleared.
+ *
+ * Threads   take by one thread of a process at a time, the rest as aq_shm_coll.h says
+ * Uses      conduits/smp/aq_shm.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "conduits/smp/aq_shm_coll.h"
+
+#include <stdlib.h>
+
+/* --- layout: areas one after the other; in each head, done, lines, blocks --- */
+
+static uint64_t aq_shm_coll_done_at(void)
+{
+    return sizeof(struct aq_shm_coll_head);
+}
+
+static uint64_t aq_shm_coll_lines_at(uint32_t ranks)
+{
+    return aq_shm_coll_done_at() + (uint64_t)ranks * sizeof(struct aq_shm_coll_done);
+}
+
+static uint64_t aq_shm_coll_blocks_at(uint32_t ranks)
+{
+    return aq_round_up(aq_shm_coll_lines_at(ranks)
+                           + (uint64_t)ranks * AQ_COLL_LINES * sizeof(struct aq_shm_coll_line),
+                       AQ_PAGE_SIZE);
+}
+
+/* Memory that is never touched costs nothing, but all of it might be: less where ranks are many. */
+uint64_t aq_shm_coll_plan(uint32_t ranks, uint64_t at, struct aq_shm_layout *layout)
+{
+    layout->coll_areas = ranks <= 16 ? 16 : ranks <= 64 ? 8 : 4;
+    layout->coll_block = ranks <= 16 ? 32768 : ranks <= 64 ? 16384 : 4096;
+    layout->coll_bytes = aq_shm_coll_blocks_at(ranks)
+                         + (uint64_t)ranks * AQ_COLL_BLOCKS * layout->coll_block;
+    layout->coll = at;
+    return at + layout->coll_areas * layout->coll_bytes;
+}
+
+static char *aq_shm_coll_area(uint32_t area)
+{
+    return aq_shm.arena + aq_shm.layout.coll + area * aq_shm.layout.coll_bytes;
+}
+
+static struct aq_shm_coll_head *aq_shm_coll_head(uint32_t area)
+{
+    return (struct aq_shm_coll_head *)(void *)aq_shm_coll_area(area);
+}
+
+/* --- who is done --- */
+
+/* Steps that everybody is done with. Words of an earlier team may still be there: too small. */
+static uint64_t aq_shm_coll_least_done(const struct aq_shm_coll *coll)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (uint32_t member = 0; member < coll->size; member++) {
+        /* acquire: pairs with the release in aq_shm_coll_set_done() */
+        const uint64_t done = atomic_load_explicit(&coll->done[member].count, memory_order_acquire);
+
+        if (done < least)
+            least = done;
+    }
+    return least;
+}
+
+uint32_t aq_shm_coll_behind(const struct aq_shm_coll *coll)
+{
+    uint32_t behind = coll->me;
+    uint64_t least = UINT64_MAX;
+
+    for (uint32_t i = 1; i < coll->size; i++) {
+        const uint32_t member = (coll->me + i) % coll->size;
+        /* relaxed: only who it is matters, and nothing of a step is read for it */
+        const uint64_t done = atomic_load_explicit(&coll->done[member].count, memory_order_relaxed);
+
+        if (done < least) {
+            least = done;
+            behind = member;
+        }
+    }
+    return behind;
+}
+
+/* Announce a wait until everybody is done with steps below number, or its end (0). It is announced
+ * from the first idle look on, long before this member goes to sleep: that it does so passes a
+ * barrier on all processors. */
+static void aq_shm_coll_wait_done(struct aq_shm_coll *coll, uint64_t number)
+{
+    const bool waits = number != 0;
+
+    atomic_store_explicit(&coll->done[coll->me].waits, number, memory_order_relaxed);
+    if (waits != coll->waiting)
+        atomic_fetch_add_explicit(&coll->head->full, waits ? 1 : UINT32_MAX, memory_order_relaxed);
+    coll->waiting = waits;
+}
+
+__attribute__((noinline)) bool aq_shm_coll_look_done(struct aq_shm_coll *coll, uint64_t number)
+{
+    const uint64_t least = aq_shm_coll_least_done(coll);
+    bool all;
+
+    if (least > coll->all_done)
+        coll->all_done = least;
+    all = coll->all_done >= number;
+    if (!all || coll->waiting)
+        aq_shm_coll_wait_done(coll, all ? 0 : number);
+    return all;
+}
+
+/* --- taking and leaving --- */
+
+uint32_t aq_shm_coll_take(void)
+{
+    for (uint32_t area = 1; area < aq_shm.layout.coll_areas; area++) {
+        _Atomic uint32_t *taken = &aq_shm_coll_head(area)->taken;
+
+        /* acquire: pairs with the release in aq_shm_coll_close() */
+        if (atomic_load_explicit(taken, memory_order_relaxed) == 0
+            && atomic_exchange_explicit(taken, 1, memory_order_acquire) == 0)
+            return area;
+    }
+    return AQ_COLL_NO_AREA;
+}
+
+uint64_t aq_shm_coll_first(uint32_t area)
+{
+    return aq_shm_coll_head(area)->first;
+}
+
+void aq_shm_coll_open(struct aq_shm_coll *coll, uint32_t area, uint32_t size, uint32_t me,
+                      uint32_t *local)
+{
+    char *base = aq_shm_coll_area(area);
+
+    *coll = (struct aq_shm_coll){
+        .area = area,
+        .size = size,
+        .me = me,
+        .local = local,
+        .head = aq_shm_coll_head(area),
+        .done = (struct aq_shm_coll_done *)(void *)(base + aq_shm_coll_done_at()),
+        .lines = (struct aq_shm_coll_line *)(void *)(base + aq_shm_coll_lines_at(aq_shm.size)),
+        .blocks = base + aq_shm_coll_blocks_at(aq_shm.size),
+        .block_bytes = aq_shm.layout.coll_block,
+        .all_done = aq_shm_coll_head(area)->first,
+    };
+}
+
+void aq_shm_coll_close(struct aq_shm_coll *coll, uint64_t steps)
+{
+    struct aq_shm_coll_head *head = coll->head;
+
+    if (coll->waiting)
+        aq_shm_coll_wait_done(coll, 0);
+    /* acq_rel: the last to leave sees that the others have read what they needed */
+    if (atomic_fetch_add_explicit(&head->left, 1, memory_order_acq_rel) + 1 == coll->size) {
+        atomic_store_explicit(&head->left, 0, memory_order_relaxed); /* nobody else looks */
+        head->first = steps;
+        /* release: pairs with the acquire in aq_shm_coll_take() */
+        atomic_store_explicit(&head->taken, 0, memory_order_release);
+    }
+    free(coll->local);
+}
+
+/* --- waking --- */
+
+void aq_shm_coll_wake(const struct aq_shm_coll *coll, uint32_t member)
+{
+    struct aq_shm_control *control = aq_shm_control(coll->local[member]);
+
+    if (atomic_load_explicit(&control->sleeping, memory_order_relaxed) != 0)
+        aq_shm_wake(control);
+}
+
+void aq_shm_coll_wake_all(const struct aq_shm_coll *coll)
+{
+    for (uint32_t member = 0; member < coll->size; member++)
+        if (member != coll->me)
+            aq_shm_coll_wake(coll, member);
+    aq_shm_sleep_ring();
+}
+
+/* The last who is done wakes the waiting. Two who come last together each fence before they look,
+ * so at least one of them sees both. */
+__attribute__((noinline, cold)) void aq_shm_coll_wake_full(struct aq_shm_coll *coll)
+{
+    uint64_t least;
+
+    atomic_thread_fence(memory_order_seq_cst);
+    least = aq_shm_coll_least_done(coll);
+    for (uint32_t member = 0; member < coll->size; member++) {
+        const uint64_t waits = atomic_load_explicit(&coll->done[member].waits,
+                                                    memory_order_relaxed);
+
+        if (waits != 0 && waits <= least && member != coll->me)
+            aq_shm_coll_wake(coll, member);
+    }
+}

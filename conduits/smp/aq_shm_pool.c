@@ -1,0 +1,136 @@
+/*
+ * aq_shm_pool.c - payload blocks: where the payloads of a rank's messages lie on their way.
+ *
+ * A rank has a pool for requests and one for replies, shared by all its targets, so that memory
+ * grows with the number of ranks and not with that of pairs. Blocks are handed out last in,
+ * first out: the next payload finds the block of the last one in the cache.
+ *
+ * Owns      the free lists (private memory); the blocks are in the arena
+ * Threads   any; one short lock a lane
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <stdlib.h>
+
+#include "base/aq_log.h"
+#include "base/aq_lock.h"
+#include "base/aq_rc.h"
+#include "conduits/smp/aq_shm.h"
+#include "conduits/smp/aq_shm_ring.h"
+
+struct aq_shm_free {
+    uint32_t count;
+    uint16_t *blocks;
+};
+
+static struct {
+    aq_lock lock;
+    struct aq_shm_free free[AQ_POOL_CLASSES];
+} aq_shm_pools[AQ_LANES];
+
+void aq_shm_pool_plan(uint32_t ranks, uint32_t depth, struct aq_shm_pool_plan *plan)
+{
+    static const uint32_t sizes[AQ_POOL_CLASSES] = { 512, 4096, AQ_SHM_MAX_MEDIUM };
+    const uint32_t counts[AQ_POOL_CLASSES] = { 128, 64, ranks <= 64 ? depth : depth / 4 + 4 };
+
+    *plan = (struct aq_shm_pool_plan){ .lane_bytes = 0 };
+    for (int class = 0; class < AQ_POOL_CLASSES; class++) {
+        plan->size[class] = sizes[class];
+        plan->count[class] = counts[class];
+        plan->first[class] = plan->blocks;
+        plan->offset[class] = plan->lane_bytes;
+        plan->blocks += counts[class];
+        plan->lane_bytes += (uint64_t)sizes[class] * counts[class];
+    }
+}
+
+int aq_shm_pool_init(void)
+{
+    const struct aq_shm_pool_plan *plan = &aq_shm.layout.pool;
+
+    for (int lane = 0; lane < AQ_LANES; lane++)
+        for (int class = 0; class < AQ_POOL_CLASSES; class++) {
+            struct aq_shm_free *list = &aq_shm_pools[lane].free[class];
+
+            list->blocks = malloc(plan->count[class] * sizeof(*list->blocks));
+            if (list->blocks == NULL)
+                return aq_fail(AQ_ERR_NOMEM, "no memory for the list of payload blocks");
+            for (uint32_t i = plan->count[class]; i > 0; i--)
+                list->blocks[list->count++] = (uint16_t)(plan->first[class] + i - 1);
+        }
+    return AQ_OK;
+}
+
+/* All functions that take leave keep blocks of each size. */
+static inline uint16_t aq_shm_block_pop(int lane, int class, uint32_t keep)
+{
+    struct aq_shm_free *list = &aq_shm_pools[lane].free[class];
+
+    return list->count > keep ? list->blocks[--list->count] : AQ_BLOCK_NONE;
+}
+
+static uint16_t aq_shm_block_try(int lane, size_t least, size_t most, uint32_t keep)
+{
+    const struct aq_shm_pool_plan *plan = &aq_shm.layout.pool;
+    uint16_t block = AQ_BLOCK_NONE;
+    int fits = 0;
+
+    while (fits < AQ_POOL_CLASSES && plan->size[fits] < most)
+        fits++;
+    aq_lock_acquire(&aq_shm_pools[lane].lock);
+    for (int class = fits; class < AQ_POOL_CLASSES && block == AQ_BLOCK_NONE; class++)
+        block = aq_shm_block_pop(lane, class, keep);
+    for (int class = fits - 1; class >= 0 && plan->size[class] >= least && block == AQ_BLOCK_NONE;
+         class--)
+        block = aq_shm_block_pop(lane, class, keep);
+    aq_lock_release(&aq_shm_pools[lane].lock);
+    return block;
+}
+
+static inline uint16_t aq_shm_block_find(int lane, size_t least, size_t most, uint32_t keep)
+{
+    uint16_t block = aq_shm_block_try(lane, most, most, keep);
+
+    if (AQ_LIKELY(block != AQ_BLOCK_NONE))
+        return block;
+    aq_shm_ring_reclaim(lane);
+    return aq_shm_block_try(lane, least, most, keep);
+}
+
+uint16_t aq_shm_block_take(int lane, size_t least, size_t most)
+{
+    return aq_shm_block_find(lane, least, most, 0);
+}
+
+uint16_t aq_shm_block_lend(int lane, size_t least, size_t most)
+{
+    return aq_shm_block_find(lane, least, most, 1);
+}
+
+static int aq_shm_block_class(uint16_t block)
+{
+    const struct aq_shm_pool_plan *plan = &aq_shm.layout.pool;
+
+    return block >= plan->first[2] ? 2 : block >= plan->first[1] ? 1 : 0;
+}
+
+void aq_shm_block_release(int lane, uint16_t block)
+{
+    struct aq_shm_free *list = &aq_shm_pools[lane].free[aq_shm_block_class(block)];
+
+    aq_lock_acquire(&aq_shm_pools[lane].lock);
+    list->blocks[list->count++] = block;
+    aq_lock_release(&aq_shm_pools[lane].lock);
+}
+
+uint64_t aq_shm_block_offset(uint16_t block)
+{
+    const struct aq_shm_pool_plan *plan = &aq_shm.layout.pool;
+    const int class = aq_shm_block_class(block);
+
+    return plan->offset[class] + (uint64_t)(block - plan->first[class]) * plan->size[class];
+}
+
+size_t aq_shm_block_size(uint16_t block)
+{
+    return aq_shm.layout.pool.size[aq_shm_block_class(block)];
+}

@@ -1,0 +1,207 @@
+/*
+ * aq_op.h - one operation: what it still waits for, and the events that clients hold of it.
+ *
+ * An operation counts the parts that are still on their way, one count for each category
+ * (GEX_EC_*). Whoever starts a part calls aq_op_begin() first; whoever learns that it is done,
+ * a reply handler on any thread as a rule, calls aq_op_end() and does not touch the operation
+ * afterwards. All counts at zero: complete.
+ *
+ * Events    an event is the operation's address, which is a multiple of AQ_OP_SIZE, plus a tag:
+ *           which cell (the root, or the leaf of one category) and a generation that changes
+ *           whenever the operation is used again, by which debug builds know a stale event
+ * Owns      the pools of operations; memory goes from a pool to its thread's operations and back
+ *           and is never given up, so that a late look at a retired one is at worst wrong
+ * Threads   any thread may count, test and retire; a pool's free list is its thread's own, others
+ *           push what they retire on the pool's list of returns
+ * States    FREE -> MADE (the library works on it) -> LIVE (a client holds events) -> SYNCED (found
+ *           complete inside an array call) -> FREE; LIVE may go straight to FREE
+ * Uses      base/aq_lock.h, core/aq_thread.h; no conduit
+ * See       GASNet-EX specification 0.19, Events. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_OP_H
+#define AQ_OP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gasnetex.h"
+
+#include "base/aq_lock.h"
+
+struct aq_op;
+struct aq_pool;
+
+/* What an operation is: constant, one for each call that makes operations. */
+struct aq_op_kind {
+    const char *waits_in; /* for the stall report: the call, and the operation it is about */
+    const char *name;     /* the call that started it, for diagnoses */
+    bool hides_lc;        /* the call's local completion has no event */
+    bool blocks;          /* the call returns when it is complete */
+    /* If not NULL, completion is not counted but looked up: is it done? If not, who is
+     * missing, or GEX_RANK_INVALID. Must neither poll nor block. */
+    bool (*look)(const struct aq_op *op, gex_Rank_t *missing_out);
+};
+
+/* Cells of an operation: its root event and its leaves. */
+enum aq_op_cell { AQ_CELL_ROOT, AQ_CELL_LC, AQ_CELL_PUT, AQ_CELL_GET, AQ_CELL_RMW, AQ_CELLS };
+
+enum aq_op_state { AQ_OP_FREE, AQ_OP_MADE, AQ_OP_LIVE, AQ_OP_SYNCED };
+
+#define AQ_OP_SIZE 64 /* bytes: one cache line, and the tag's range */
+
+struct aq_op {
+    aq_counter pending[AQ_CELLS - 1]; /* parts on their way, [cell - 1] */
+    const struct aq_op_kind *kind;
+    struct aq_pool *home; /* where it returns to */
+    union {
+        struct aq_op *next; /* while in a list: free, or found complete */
+        uint64_t phase;     /* while a barrier: which one */
+        uint64_t value;     /* while a get of a value with a handle: where it arrives */
+    };
+    _Atomic gex_Rank_t peer; /* who can end it, for the stall report; GEX_RANK_INVALID: several */
+    uint8_t state;      /* enum aq_op_state */
+    uint8_t generation; /* 0..7 */
+    uint8_t leaves;     /* bit [cell]: pending when the client got the root, so has an event */
+};
+
+_Static_assert(sizeof(struct aq_op) <= AQ_OP_SIZE, "an operation is one cache line");
+
+/* Who can end it. relaxed, both: a name for the stall report, which orders nothing; whoever moves
+ * a collective on may change it while another thread waits. */
+static inline gex_Rank_t aq_op_peer(const struct aq_op *op)
+{
+    return atomic_load_explicit(&((struct aq_op *)(uintptr_t)op)->peer, memory_order_relaxed);
+}
+
+static inline void aq_op_set_peer(struct aq_op *op, gex_Rank_t peer)
+{
+    atomic_store_explicit(&op->peer, peer, memory_order_relaxed);
+}
+
+/* --- counting parts --- */
+
+static inline enum aq_op_cell aq_op_cell_of(gex_EC_t category)
+{
+    switch (category) {
+    case GEX_EC_PUT:
+        return AQ_CELL_PUT;
+    case GEX_EC_GET:
+        return AQ_CELL_GET;
+    case GEX_EC_RMW:
+        return AQ_CELL_RMW;
+    default: /* GEX_EC_LC and GEX_EC_AM, which are one */
+        return AQ_CELL_LC;
+    }
+}
+
+/* A race detector sees one process only: the way of a message to a peer and back is not among
+ * the orders it knows, so it is told. leaves: before the message; returns: at its answer. */
+#if defined(__SANITIZE_THREAD__)
+#define AQ_RACE_DETECTOR 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define AQ_RACE_DETECTOR 1
+#endif
+#endif
+#if AQ_RACE_DETECTOR
+void __tsan_acquire(void *addr);
+void __tsan_release(void *addr);
+static inline void aq_op_leaves(struct aq_op *op)
+{
+    __tsan_release(op);
+}
+static inline void aq_op_returns(struct aq_op *op)
+{
+    __tsan_acquire(op);
+}
+#else
+static inline void aq_op_leaves(struct aq_op *op)
+{
+    (void)op;
+}
+static inline void aq_op_returns(struct aq_op *op)
+{
+    (void)op;
+}
+#endif
+
+/** aq_op_begin - n more parts of a category are about to be sent. Before the first is sent. */
+static inline void aq_op_begin(struct aq_op *op, gex_EC_t category, uint64_t n)
+{
+    aq_counter_add(&op->pending[aq_op_cell_of(category) - 1], n);
+    aq_op_leaves(op);
+}
+
+/** aq_op_end - n parts are done, or could not be sent; op may be gone when this returns. */
+static inline void aq_op_end(struct aq_op *op, gex_EC_t category, uint64_t n)
+{
+    aq_op_returns(op);
+    aq_counter_add(&op->pending[aq_op_cell_of(category) - 1], -n);
+}
+
+/* Are all parts of one cell's category done? */
+static inline bool aq_op_cell_done(const struct aq_op *op, enum aq_op_cell cell)
+{
+    return aq_counter_get(&op->pending[cell - 1]) == 0;
+}
+
+/* Are all counted parts done? Nobody counts a new part once every count is at zero: the look
+ * at one count after the other is as good as a look at all. */
+static inline bool aq_op_counts_done(const struct aq_op *op)
+{
+    return (aq_counter_get(&op->pending[0]) | aq_counter_get(&op->pending[1])
+            | aq_counter_get(&op->pending[2]) | aq_counter_get(&op->pending[3])) == 0;
+}
+
+/* --- life --- */
+
+/** aq_op_create - an operation with nothing to wait for yet; ends the job if memory is out. */
+struct aq_op *aq_op_create(const struct aq_op_kind *kind, gex_Rank_t peer);
+
+/** aq_op_retire - give back an operation that is complete, or never began. Any thread. */
+void aq_op_retire(struct aq_op *op);
+
+/** aq_op_is_done - is everything done? missing_out may be NULL. Never polls. */
+bool aq_op_is_done(const struct aq_op *op, gex_Rank_t *missing_out);
+
+/** aq_op_wait - poll until done, then retire op. For blocking calls. */
+void aq_op_wait(struct aq_op *op);
+
+/**
+ * aq_op_expose - hand an operation to the client, after its parts were started.
+ * Returns the root event; GEX_EVENT_INVALID, and op is retired, if it is complete already.
+ */
+gex_Event_t aq_op_expose(struct aq_op *op);
+
+/** aq_op_leaf - the event of one cell of an exposed operation; GEX_EVENT_INVALID if past. */
+gex_Event_t aq_op_leaf(const struct aq_op *op, enum aq_op_cell cell);
+
+/* --- implicit operations --- */
+
+/**
+ * aq_op_implicit - what counts this thread's implicit operations: its open access region, or
+ * the thread's own set. peer is noted for the stall report. Conduits that take over the payload
+ * of an active message with GEX_EVENT_GROUP count it here as GEX_EC_AM.
+ */
+struct aq_op *aq_op_implicit(gex_Rank_t peer);
+
+/* A thread's operations. Never freed: a thread that starts later takes an idle pool over,
+ * together with the implicit operations in it that are still under way. */
+struct aq_pool {
+    _Alignas(AQ_OP_SIZE) struct aq_op implicit;
+    struct aq_op *region;  /* the open access region, or NULL */
+    struct aq_op *free;    /* the thread's own list */
+    struct aq_op *orphans; /* regions left open by a thread that ended */
+    struct aq_pool *next;  /* while idle */
+    size_t grown;          /* operations made so far */
+    _Alignas(AQ_OP_SIZE) struct aq_op *_Atomic returned; /* retired by other threads */
+};
+
+/** aq_pool_self - the calling thread's pool, made at its first operation. */
+struct aq_pool *aq_pool_self(void);
+
+/** aq_pool_look - the same, or NULL if this thread has none yet. */
+struct aq_pool *aq_pool_look(void);
+
+#endif
