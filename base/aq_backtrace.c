@@ -105,14 +105,14 @@ static void aq_backtrace_add(enum aq_backtrace_how how, const struct aq_backtrac
 
 static void aq_backtrace_add_named(const char *name, size_t len)
 {
-    const char *mine = gasnett_backtrace_user.name;
+    const char *own = gasnett_backtrace_user.name;
 
     if (len == strlen("EXECINFO") && strncasecmp(name, "EXECINFO", len) == 0) {
         aq_backtrace_add(AQ_BACKTRACE_EXECINFO, NULL, NULL);
         return;
     }
-    if (mine != NULL && gasnett_backtrace_user.fnp != NULL && len == strlen(mine) &&
-        strncasecmp(name, mine, len) == 0) {
+    if (own != NULL && gasnett_backtrace_user.fnp != NULL && len == strlen(own) &&
+        strncasecmp(name, own, len) == 0) {
         aq_backtrace_add(AQ_BACKTRACE_USER, NULL, NULL);
         return;
     }
@@ -133,14 +133,14 @@ static void aq_backtrace_add_named(const char *name, size_t len)
 /* Looks for the programs, and has libc load what backtrace() needs: neither is for every start. */
 static void aq_backtrace_prepare(void)
 {
-    const char *at = aq_backtrace_cfg.types, *mine = gasnett_backtrace_user.name;
+    const char *at = aq_backtrace_cfg.types, *own = gasnett_backtrace_user.name;
     void *frame[1];
 
     if (aq_backtrace_cfg.prepared)
         return;
     if (at == NULL) { /* a client that has a way of its own wants it used */
-        if (mine != NULL)
-            aq_backtrace_add_named(mine, strlen(mine));
+        if (own != NULL)
+            aq_backtrace_add_named(own, strlen(own));
         at = "GDB,EXECINFO";
     }
     while (*at != '\0') {

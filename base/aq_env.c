@@ -430,7 +430,7 @@ static void aq_env_report_misspellings(void)
             continue;
         memcpy(name, entry, len);
         name[len] = '\0';
-        nearest = aq_env_nearest(name);
+        nearest = aq_env_suggest(name);
         if (nearest != NULL)
             aq_notice("environment variable %s is not known; %s is meant, perhaps", name, nearest);
     }

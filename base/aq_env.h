@@ -186,7 +186,7 @@ char *aq_env_range_text(enum aq_env_id id, char *buf, size_t size);
 /** aq_env_type_name - "boolean", "size", ... for listings. */
 const char *aq_env_type_name(enum aq_env_type type);
 
-/** aq_env_nearest - the known variable that name is most likely a misspelling of, or NULL. */
-const char *aq_env_nearest(const char *name);
+/** aq_env_suggest - the known variable that name is most likely a misspelling of, or NULL. */
+const char *aq_env_suggest(const char *name);
 
 #endif

@@ -150,13 +150,13 @@ bool aq_env_parse_real(const char *text, double *out)
 /* the factor of K, KB, KiB, M...; 1 for B; false if p does not hold exactly such a word */
 static bool aq_parse_size_unit(const char *p, uint64_t *factor_out)
 {
-    static const char letters[] = "KMGT";
+    static const char suffixes[] = "KMGT";
     uint64_t factor = 1;
     const char *found;
 
-    found = *p != '\0' ? strchr(letters, toupper((unsigned char)*p)) : NULL;
+    found = *p != '\0' ? strchr(suffixes, toupper((unsigned char)*p)) : NULL;
     if (found != NULL) {
-        factor = UINT64_C(1) << (10 * (found - letters + 1));
+        factor = UINT64_C(1) << (10 * (found - suffixes + 1));
         p++;
         if ((*p == 'i' || *p == 'I') && (p[1] == 'B' || p[1] == 'b'))
             p++;
@@ -260,11 +260,11 @@ bool aq_env_parse_segsize(const char *text, struct aq_env_segsize *out)
     slash = strrchr(text, '/');
     if (slash != NULL && isalpha((unsigned char)*aq_parse_skip(slash + 1))) {
         const char *scope = aq_parse_skip(slash + 1);
-        int letter = toupper((unsigned char)*scope);
+        int suffix = toupper((unsigned char)*scope);
 
-        if ((letter != 'P' && letter != 'H') || !aq_parse_at_end(scope + 1))
+        if ((suffix != 'P' && suffix != 'H') || !aq_parse_at_end(scope + 1))
             return false;
-        seg.per_host = letter == 'H';
+        seg.per_host = suffix == 'H';
         len = (size_t)(slash - text);
     } else {
         len = strlen(text);
@@ -350,8 +350,8 @@ static const char *aq_parse_hex(const char *p, long double *out)
 
 int64_t aq_env_parse_loose(const char *text, uint64_t mult)
 {
-    static const char letters[] = "BKMGT";
-    const char *p = aq_parse_skip(text != NULL ? text : ""), *letter;
+    static const char suffixes[] = "BKMGT";
+    const char *p = aq_parse_skip(text != NULL ? text : ""), *suffix;
     const bool negative = *p == '-';
     long double value;
 
@@ -363,8 +363,8 @@ int64_t aq_env_parse_loose(const char *text, uint64_t mult)
         return 0;
     p = aq_parse_skip(p);
     if (mult != 0) {
-        letter = *p != '\0' ? strchr(letters, toupper((unsigned char)*p)) : NULL;
-        value *= letter != NULL ? (long double)(UINT64_C(1) << (10 * (letter - letters)))
+        suffix = *p != '\0' ? strchr(suffixes, toupper((unsigned char)*p)) : NULL;
+        value *= suffix != NULL ? (long double)(UINT64_C(1) << (10 * (suffix - suffixes)))
                                 : (long double)mult;
     }
     if (value >= 9223372036854775808.0L)

@@ -87,14 +87,14 @@ static bool aq_env_decode_is_off(void)
 void aq_env_take_snapshot(void)
 {
     const bool decode_off = aq_env_decode_is_off();
-    size_t room = 1;
+    size_t space = 1;
 
     for (char **e = environ; e != NULL && *e != NULL; e++)
-        room += strlen(*e) + 1;
+        space += strlen(*e) + 1;
 
-    aq_env_own.block = malloc(room);
+    aq_env_own.block = malloc(space);
     if (aq_env_own.block == NULL)
-        aq_fatal("no memory for %zu bytes of environment", room);
+        aq_fatal("no memory for %zu bytes of environment", space);
     for (char **e = environ; e != NULL && *e != NULL; e++)
         aq_env_own.len += aq_env_copy_entry(aq_env_own.block + aq_env_own.len, *e, !decode_off);
     aq_env_set_index(&aq_env_own);
@@ -182,8 +182,8 @@ const char *aq_env_get(const char *name)
 /* a decoded copy that stays; the same one for the same text */
 static const char *aq_env_keep_decoded(const char *text)
 {
-    static struct aq_env_own_value *kept; /* name: as encoded; under aq_env_libc */
-    struct aq_env_own_value *entry = kept;
+    static struct aq_env_own_value *saved; /* name: as encoded; under aq_env_libc */
+    struct aq_env_own_value *entry = saved;
     char *copy;
 
     while (entry != NULL && strcmp(entry->name, text) != 0)
@@ -196,8 +196,8 @@ static const char *aq_env_keep_decoded(const char *text)
         aq_fatal("no memory for an environment variable of %zu bytes", strlen(text));
     aq_env_copy_entry(copy, text, true);
     entry->text = copy;
-    entry->next = kept;
-    kept = entry;
+    entry->next = saved;
+    saved = entry;
     return copy;
 }
 

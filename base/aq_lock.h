@@ -25,7 +25,7 @@
 #if AQ_THREADED
 
 typedef struct aq_lock {
-    atomic_uint held;
+    atomic_uint locked;
 } aq_lock;
 #define AQ_LOCK_INITIALIZER { 0 }
 
@@ -33,8 +33,8 @@ static inline bool aq_lock_try(aq_lock *lock)
 {
     /* acquire: pairs with the release in aq_lock_release(). The look first keeps the line
      * shared while somebody else holds the lock. */
-    return atomic_load_explicit(&lock->held, memory_order_relaxed) == 0
-           && atomic_exchange_explicit(&lock->held, 1, memory_order_acquire) == 0;
+    return atomic_load_explicit(&lock->locked, memory_order_relaxed) == 0
+           && atomic_exchange_explicit(&lock->locked, 1, memory_order_acquire) == 0;
 }
 
 static inline void aq_lock_acquire(aq_lock *lock)
@@ -50,7 +50,7 @@ static inline void aq_lock_acquire(aq_lock *lock)
 static inline void aq_lock_release(aq_lock *lock)
 {
     /* release: the next owner sees what we wrote */
-    atomic_store_explicit(&lock->held, 0, memory_order_release);
+    atomic_store_explicit(&lock->locked, 0, memory_order_release);
 }
 
 #else /* one thread */

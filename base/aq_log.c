@@ -27,7 +27,7 @@ int aq_log_level = AQ_LOG_WARN;
 static atomic_llong aq_log_my_rank = -1;
 static atomic_bool aq_log_errors_on = true;
 static bool aq_log_is_quiet;
-static _Atomic uint64_t *_Atomic aq_log_told; /* see aq_log_set_told() */
+static _Atomic uint64_t *_Atomic aq_log_dedup; /* see aq_log_set_dedup() */
 
 static const char *const aq_log_level_names[] = {"none", "error", "warn", "info", "debug"};
 
@@ -74,36 +74,36 @@ static void aq_log_emit(const char *line, size_t len)
     (void)aq_say(STDERR_FILENO, line, len); /* nowhere else to say it */
 }
 
-static size_t aq_log_clamp(int printed, size_t room)
+static size_t aq_log_clamp(int printed, size_t space)
 {
     if (printed < 0)
         return 0;
-    return (size_t)printed < room ? (size_t)printed : room - 1;
+    return (size_t)printed < space ? (size_t)printed : space - 1;
 }
 
 /* "proc 3", or "host:pid" while there is no rank */
-size_t aq_log_who(char *buf, size_t room)
+size_t aq_log_who(char *buf, size_t space)
 {
     int64_t rank = aq_log_rank();
     char host[256];
 
     if (rank >= 0)
-        return aq_log_clamp(snprintf(buf, room, "proc %lld", (long long)rank), room);
+        return aq_log_clamp(snprintf(buf, space, "proc %lld", (long long)rank), space);
     if (gethostname(host, sizeof(host)) != 0)
         strcpy(host, "localhost");
     host[sizeof(host) - 1] = '\0';
-    return aq_log_clamp(snprintf(buf, room, "%s:%ld", host, (long)getpid()), room);
+    return aq_log_clamp(snprintf(buf, space, "%s:%ld", host, (long)getpid()), space);
 }
 
 /* append the formatted text to line, which holds used bytes, and send it with one newline */
 static void aq_log_finish(char *line, size_t used, const char *fmt, va_list args)
 {
     static const char cut[] = " [...]";
-    size_t room = AQ_LOG_LINE_MAX - used - sizeof(cut);
-    int printed = vsnprintf(line + used, room, fmt, args);
+    size_t space = AQ_LOG_LINE_MAX - used - sizeof(cut);
+    int printed = vsnprintf(line + used, space, fmt, args);
 
-    used += aq_log_clamp(printed, room);
-    if (printed >= 0 && (size_t)printed >= room) {
+    used += aq_log_clamp(printed, space);
+    if (printed >= 0 && (size_t)printed >= space) {
         memcpy(line + used, cut, sizeof(cut) - 1);
         used += sizeof(cut) - 1;
     }
@@ -112,22 +112,22 @@ static void aq_log_finish(char *line, size_t used, const char *fmt, va_list args
     aq_log_emit(line, used);
 }
 
-void aq_log_set_told(_Atomic uint64_t *told)
+void aq_log_set_dedup(_Atomic uint64_t *logged)
 {
     /* relaxed: the word is there before any other thread, and stays */
-    atomic_store_explicit(&aq_log_told, told, memory_order_relaxed);
+    atomic_store_explicit(&aq_log_dedup, logged, memory_order_relaxed);
 }
 
 /* Has another rank of this host printed the same text? */
-static bool aq_log_is_told(const char *fmt, va_list args)
+static bool aq_log_is_duplicate(const char *fmt, va_list args)
 {
     char text[AQ_LOG_LINE_MAX];
-    /* relaxed: see aq_log_set_told() */
-    _Atomic uint64_t *told = atomic_load_explicit(&aq_log_told, memory_order_relaxed);
+    /* relaxed: see aq_log_set_dedup() */
+    _Atomic uint64_t *logged = atomic_load_explicit(&aq_log_dedup, memory_order_relaxed);
     uint64_t hash = 14695981039346656037u, first = 0; /* FNV-1a */
     va_list copy;
 
-    if (told == NULL)
+    if (logged == NULL)
         return false;
     va_copy(copy, args);
     if (vsnprintf(text, sizeof(text), fmt, copy) < 0)
@@ -137,7 +137,7 @@ static bool aq_log_is_told(const char *fmt, va_list args)
         hash = (hash ^ (unsigned char)*c) * 1099511628211u;
     hash |= 1; /* never 0 */
     /* relaxed: the word says all there is to know */
-    return !atomic_compare_exchange_strong_explicit(told, &first, hash, memory_order_relaxed,
+    return !atomic_compare_exchange_strong_explicit(logged, &first, hash, memory_order_relaxed,
                                                     memory_order_relaxed) &&
            first == hash;
 }
@@ -146,10 +146,10 @@ static bool aq_log_is_told(const char *fmt, va_list args)
 static void aq_log_failure(const char *head, const char *fmt, va_list args)
 {
     int saved = errno;
-    bool told = aq_log_is_told(fmt, args);
+    bool logged = aq_log_is_duplicate(fmt, args);
 
     errno = saved;
-    if (!told)
+    if (!logged)
         aq_log_console(head, fmt, args);
 }
 

@@ -63,13 +63,13 @@ void aq_log_console(const char *head, const char *fmt, va_list args)
     __attribute__((format(printf, 2, 0), cold));
 
 /**
- * aq_log_set_told - errors are compared by a word that the ranks of a host share, 0 at first: the first text that
+ * aq_log_set_dedup - errors are compared by a word that the ranks of a host share, 0 at first: the first text that
  * one of them prints is not printed by the others. NULL: each rank speaks for itself again.
  */
-void aq_log_set_told(_Atomic uint64_t *told);
+void aq_log_set_dedup(_Atomic uint64_t *logged);
 
 /** aq_log_who - what stands in the bracket: "proc 3", or "host:pid" while there is no rank. */
-size_t aq_log_who(char *buf, size_t room);
+size_t aq_log_who(char *buf, size_t space);
 
 /** aq_log_write - the out-of-line half of AQ_LOG. */
 void aq_log_write(int level, const char *area, const char *func, const char *fmt, ...)

@@ -75,12 +75,12 @@ static bool aq_module_try_above(const struct aq_module_search *search, const cha
 /* Of a program that contains this code there is no library: what lies beside a program is not trusted for that. */
 static bool aq_module_beside_library(const struct aq_module_search *search)
 {
-    static const char here;
+    static const char self;
     char dir[PATH_MAX], program[PATH_MAX];
     struct stat is;
     Dl_info info;
 
-    if (dladdr(&here, &info) == 0 || info.dli_fname == NULL || realpath(info.dli_fname, dir) == NULL ||
+    if (dladdr(&self, &info) == 0 || info.dli_fname == NULL || realpath(info.dli_fname, dir) == NULL ||
         realpath("/proc/self/exe", program) == NULL || strcmp(dir, program) == 0)
         return false;
     if (stat(dir, &is) != 0 || !aq_module_up(dir))

@@ -23,8 +23,8 @@
 static inline bool aq_say(int fd, const char *text, size_t len)
 {
     while (len > 0) {
-        struct pollfd room = {fd, POLLOUT, 0};
-        const int ready = poll(&room, 1, AQ_SAY_MS);
+        struct pollfd pfd = {fd, POLLOUT, 0};
+        const int ready = poll(&pfd, 1, AQ_SAY_MS);
         ssize_t done;
 
         if (ready < 0 && errno == EINTR)

@@ -71,7 +71,7 @@ static inline void aq_am_deliver_any(struct aq_am_in *in)
     else
         aq_am_call_payload(fn, token->nargs, aq_am_handle(token, self), in->payload, in->nbytes,
                            in->args);
-    aq_am_leave(token, self, outer);
+    aq_am_exit(token, self, outer);
 }
 
 /* The same for tracing and statistics. */
@@ -125,14 +125,14 @@ void aq_am_check_token(const char *call, gex_Token_t handle)
 gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask)
 {
     AQ_AM_CHECK_TOKEN(__func__, token);
-    const struct aq_token *mine = aq_token(token);
+    const struct aq_token *own = aq_token(token);
 
     (void)mask; /* every field costs less to write than to ask about */
-    info->gex_srcrank = mine->jobrank;
+    info->gex_srcrank = own->jobrank;
     info->gex_ep = (gex_EP_t)(void *)&aq_job.ep;
-    info->gex_entry = &aq_job.ep.entry[mine->handler];
-    info->gex_is_req = !mine->is_reply;
-    info->gex_is_long = mine->kind == AQ_AM_LONG;
+    info->gex_entry = &aq_job.ep.entry[own->handler];
+    info->gex_is_req = !own->is_reply;
+    info->gex_is_long = own->kind == AQ_AM_LONG;
     return GEX_TI_ALL;
 }
 
@@ -192,21 +192,21 @@ size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_
 
 /* Once there is a job its limits are one for all peers. Some clients ask before: what they learn then
  * holds for every conduit that may be chosen. */
-static size_t aq_am_least(bool is_long)
+static size_t aq_am_min(bool is_long)
 {
-    size_t least = SIZE_MAX;
+    size_t min = SIZE_MAX;
 
     if (aq_limits.max_medium != 0)
         return is_long ? aq_limits.max_long : aq_limits.max_medium;
     for (const struct aq_conduit_ops *const *conduit = aq_conduits; *conduit != NULL; conduit++)
-        least = MIN(least, is_long ? (*conduit)->least_long : (*conduit)->least_medium);
-    return least;
+        min = MIN(min, is_long ? (*conduit)->min_long : (*conduit)->min_medium);
+    return min;
 }
 
-size_t gex_AM_LUBRequestMedium(void) { return aq_am_least(false); }
-size_t gex_AM_LUBReplyMedium(void) { return aq_am_least(false); }
-size_t gex_AM_LUBRequestLong(void) { return aq_am_least(true); }
-size_t gex_AM_LUBReplyLong(void) { return aq_am_least(true); }
+size_t gex_AM_LUBRequestMedium(void) { return aq_am_min(false); }
+size_t gex_AM_LUBReplyMedium(void) { return aq_am_min(false); }
+size_t gex_AM_LUBRequestLong(void) { return aq_am_min(true); }
+size_t gex_AM_LUBReplyLong(void) { return aq_am_min(true); }
 
 /* --- debug checks of a message on its way out --- */
 
@@ -240,7 +240,7 @@ void aq_am_check_dest(const char *call, gex_Rank_t jobrank, const void *dest, si
 #if GASNET_SEGMENT_EVERYTHING
     (void)call, (void)jobrank, (void)dest, (void)nbytes;
 #else
-    if (nbytes > 0 && !aq_bound_holds(jobrank, dest, nbytes))
+    if (nbytes > 0 && !aq_bound_contains(jobrank, dest, nbytes))
         aq_fatal("%s: [%p, +%zu) is not inside the segment of rank %u, which is [%p, +%zu)", call,
                  dest, nbytes, jobrank, aq_job.bound[jobrank].addr,
                  (size_t)aq_job.bound[jobrank].size);
@@ -302,7 +302,7 @@ void aq_am_check_reply(const char *call, gex_Token_t handle)
     if (token->replied)
         aq_fatal("%s: the handler of request %u from rank %u has already replied; one reply is "
                  "allowed", call, token->handler, token->jobrank);
-    if (self->hsls_held != 0)
+    if (self->hsls_locked != 0)
         aq_fatal("%s called by a thread that holds an HSL; release it before replying", call);
 }
 
@@ -322,7 +322,7 @@ __attribute__((noinline)) int aq_am_send_waiting(const struct aq_am_out *out, ge
 
     if (flags & GEX_FLAG_IMMEDIATE)
         return 1;
-    AQ_TRACE_SCOPE(AQ_TRACE_ROOM_WAIT, out->jobrank, out->nbytes);
+    AQ_TRACE_SCOPE(AQ_TRACE_CREDIT_WAIT, out->jobrank, out->nbytes);
     waiter.unrung = 1; /* receivers make room silently */
     do {
         if (out->is_reply)
@@ -377,7 +377,7 @@ static inline int aq_am_loop_long(bool is_reply, gex_AM_Index_t handler, const v
 {
     aq_am_complete_locally(lc_opt);
     aq_am_loop_payload(AQ_AM_LONG, is_reply, handler, flags, nargs, args,
-                       aq_am_loop_place(dest, src, nbytes), nbytes);
+                       aq_am_loop_put(dest, src, nbytes), nbytes);
     return 0;
 }
 

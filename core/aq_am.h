@@ -63,7 +63,7 @@ struct aq_token {
     uint8_t handler;
     uint8_t nargs;
     uint8_t kind;
-    uint8_t place; /* the conduit's own */
+    uint8_t loc; /* the conduit's own */
     uint8_t is_reply;
     uint8_t replied;
 };

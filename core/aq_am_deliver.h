@@ -44,7 +44,7 @@ static inline gex_AM_Fn_t aq_am_enter(struct aq_token *token, struct aq_thread *
     return fn;
 }
 
-static inline void aq_am_leave(const struct aq_token *token, struct aq_thread *self, uint8_t outer)
+static inline void aq_am_exit(const struct aq_token *token, struct aq_thread *self, uint8_t outer)
 {
 #if GASNET_DEBUG
     if (self->context == AQ_CTX_PREPARED)
@@ -52,7 +52,7 @@ static inline void aq_am_leave(const struct aq_token *token, struct aq_thread *s
                  token->handler);
     self->context = outer;
     self->token = token->outer;
-    if (self->hsls_held != 0 && outer == AQ_CTX_MAIN)
+    if (self->hsls_locked != 0 && outer == AQ_CTX_MAIN)
         aq_fatal("handler %u returned while its thread still holds an HSL", token->handler);
 #else
     (void)token;
@@ -78,7 +78,7 @@ static inline void aq_am_deliver_short(struct aq_token *token, const gex_AM_Arg_
     outer = self->context;
     fn = aq_am_enter(token, self);
     aq_am_call_short(fn, token->nargs, aq_am_handle(token, self), NULL, 0, args);
-    aq_am_leave(token, self, outer);
+    aq_am_exit(token, self, outer);
 }
 
 #endif

@@ -5,13 +5,13 @@
  * waits for the operation, serving what comes in.
  *
  * Threads   the sender's
- * Uses      core/aq_op.h, core/aq_upcall.h
+ * Uses      core/aq_op.h, core/aq_callback.h
  * See       GASNet-EX specification 0.19, Active messages. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "core/aq_am_lc.h"
 
 #include "core/aq_poll.h"
-#include "core/aq_upcall.h"
+#include "core/aq_callback.h"
 
 static const struct aq_op_kind aq_am_lc_kind = { .waits_in = "gex_Event_Wait (local completion of a message)",
                                                  .name = "a message" };
@@ -38,7 +38,7 @@ static void aq_am_lc_wait_replies(struct aq_op *op)
     aq_op_retire(op);
 }
 
-void aq_upcall_am_left(struct aq_am_lc *lc, bool replies_only)
+void aq_callback_am_sent(struct aq_am_lc *lc, bool replies_only)
 {
     if (lc->opt == GEX_EVENT_GROUP)
         return;
@@ -50,7 +50,7 @@ void aq_upcall_am_left(struct aq_am_lc *lc, bool replies_only)
         aq_op_wait(lc->op);
 }
 
-void aq_upcall_am_declined(struct aq_am_lc *lc)
+void aq_callback_am_declined(struct aq_am_lc *lc)
 {
     if (lc->opt != GEX_EVENT_GROUP)
         aq_op_retire(lc->op);

@@ -5,7 +5,7 @@
  * Threads   any; a message never leaves its thread
  * Promise   the handlers of others wait for AQ_LOOP_POLL such messages at most: a poll on each
  *           would cost more than the message
- * Uses      aq_am_deliver.h, aq_poll.h, the conduit's sleep_ring
+ * Uses      aq_am_deliver.h, aq_poll.h, the conduit's sleep_wake
  * See       GASNet-EX specification 0.19, Active messages. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "core/aq_am_loop.h"
@@ -25,7 +25,7 @@ static inline void aq_am_loop_fill(struct aq_token *token, enum aq_am_kind kind,
     token->handler = handler;
     token->nargs = (uint8_t)nargs;
     token->kind = (uint8_t)kind;
-    token->place = 0;
+    token->loc = 0;
     token->is_reply = is_reply;
     token->replied = false;
 }
@@ -39,7 +39,7 @@ static inline void aq_am_loop_after(struct aq_thread *self, gex_Flags_t flags)
      * the handler stored */
     atomic_signal_fence(memory_order_seq_cst);
     if (AQ_UNLIKELY(atomic_load_explicit(aq_job.sleeping, memory_order_relaxed) != 0))
-        aq_job.conduit->sleep_ring();
+        aq_job.conduit->sleep_wake();
 #endif
     if (AQ_UNLIKELY(++self->loops % AQ_LOOP_POLL == 0) && !(flags & GEX_FLAG_IMMEDIATE))
         aq_poll();
@@ -61,7 +61,7 @@ static inline void aq_am_loop_run(bool is_short, enum aq_am_kind kind, bool is_r
         aq_am_call_short(fn, nargs, aq_am_handle(&token, self), NULL, 0, args);
     else
         aq_am_call_payload(fn, nargs, aq_am_handle(&token, self), payload, nbytes, args);
-    aq_am_leave(&token, self, outer);
+    aq_am_exit(&token, self, outer);
     if (!is_reply)
         aq_am_loop_after(self, flags);
 }

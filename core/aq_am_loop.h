@@ -47,7 +47,7 @@ static inline void *aq_am_loop_copy(bool is_reply, const void *src, size_t nbyte
 }
 
 /* And a Long's: at its destination. */
-static inline void *aq_am_loop_place(void *dest, const void *src, size_t nbytes)
+static inline void *aq_am_loop_put(void *dest, const void *src, size_t nbytes)
 {
     if (nbytes != 0)
         aq_copy(dest, src, nbytes);

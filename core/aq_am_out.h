@@ -7,7 +7,7 @@
 #define AQ_AM_OUT_H
 
 #include "core/aq_am.h"
-#include "core/aq_upcall.h"
+#include "core/aq_callback.h"
 
 #define AQ_AM_COPIED 8192u /* bytes: mediums up to here are always copied */
 
@@ -34,9 +34,9 @@ static inline void aq_am_complete(struct aq_am_lc *lc, bool declined, bool is_re
         if (!declined)
             aq_am_complete_locally(lc->opt);
     } else if (declined) {
-        aq_upcall_am_declined(lc);
+        aq_callback_am_declined(lc);
     } else {
-        aq_upcall_am_left(lc, is_reply);
+        aq_callback_am_sent(lc, is_reply);
     }
 }
 

@@ -20,7 +20,7 @@ struct aq_published {
 static struct {
     aq_lock lock;
     struct aq_published *table;
-    size_t places, used; /* places is a power of two, or 0 */
+    size_t slots, used; /* places is a power of two, or 0 */
 } aq_published;
 
 /* Never 0, since the index is not. */
@@ -30,13 +30,13 @@ static inline uint64_t aq_published_key(gex_Rank_t jobrank, gex_EP_Index_t index
 }
 
 /* The entry with this key, or the free place for it. */
-static struct aq_published *aq_published_place(struct aq_published *table, size_t places,
+static struct aq_published *aq_published_slot(struct aq_published *table, size_t slots,
                                                uint64_t key)
 {
     size_t at = (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> 32);
 
     for (;; at++) {
-        struct aq_published *entry = &table[at & (places - 1)];
+        struct aq_published *entry = &table[at & (slots - 1)];
 
         if (entry->key == key || entry->key == 0)
             return entry;
@@ -46,20 +46,20 @@ static struct aq_published *aq_published_place(struct aq_published *table, size_
 /* Make room for one more; under the lock. */
 static int aq_published_grow(void)
 {
-    const size_t places = aq_published.places == 0 ? 16 : 2 * aq_published.places;
+    const size_t slots = aq_published.slots == 0 ? 16 : 2 * aq_published.slots;
     struct aq_published *table;
 
-    if (2 * (aq_published.used + 1) <= aq_published.places)
+    if (2 * (aq_published.used + 1) <= aq_published.slots)
         return AQ_OK;
-    table = calloc(places, sizeof(*table));
+    table = calloc(slots, sizeof(*table));
     if (table == NULL)
         return AQ_ERR_NOMEM;
-    for (size_t i = 0; i < aq_published.places; i++)
+    for (size_t i = 0; i < aq_published.slots; i++)
         if (aq_published.table[i].key != 0)
-            *aq_published_place(table, places, aq_published.table[i].key) = aq_published.table[i];
+            *aq_published_slot(table, slots, aq_published.table[i].key) = aq_published.table[i];
     free(aq_published.table);
     aq_published.table = table;
-    aq_published.places = places;
+    aq_published.slots = slots;
     return AQ_OK;
 }
 
@@ -75,7 +75,7 @@ int aq_bound_learn(gex_Rank_t jobrank, gex_EP_Index_t index, struct aq_bound bou
     aq_lock_acquire(&aq_published.lock);
     rc = aq_published_grow();
     if (rc == AQ_OK) {
-        struct aq_published *entry = aq_published_place(aq_published.table, aq_published.places, key);
+        struct aq_published *entry = aq_published_slot(aq_published.table, aq_published.slots, key);
 
         aq_published.used += entry->key == 0;
         *entry = (struct aq_published){ key, bound };
@@ -84,7 +84,7 @@ int aq_bound_learn(gex_Rank_t jobrank, gex_EP_Index_t index, struct aq_bound bou
     return rc;
 }
 
-static struct aq_bound aq_bound_of_mine(gex_EP_Index_t index)
+static struct aq_bound aq_bound_own(gex_EP_Index_t index)
 {
     const struct aq_ep *ep = aq_ep_at(index);
     const struct aq_segment *segment;
@@ -105,23 +105,23 @@ struct aq_bound aq_bound_find(gex_Rank_t jobrank, gex_EP_Index_t index)
     if (index == 0)
         return aq_job.bound[jobrank];
     if (jobrank == aq_job.rank)
-        return aq_bound_of_mine(index);
+        return aq_bound_own(index);
     aq_lock_acquire(&aq_published.lock);
-    if (aq_published.places != 0)
-        bound = aq_published_place(aq_published.table, aq_published.places,
+    if (aq_published.slots != 0)
+        bound = aq_published_slot(aq_published.table, aq_published.slots,
                                    aq_published_key(jobrank, index))->bound;
     aq_lock_release(&aq_published.lock);
     return bound;
 }
 
-bool aq_bound_is_mine(const void *addr, size_t nbytes)
+bool aq_bound_is_self(const void *addr, size_t nbytes)
 {
-    if (AQ_LIKELY(aq_bound_holds(aq_job.rank, addr, nbytes)))
+    if (AQ_LIKELY(aq_bound_contains(aq_job.rank, addr, nbytes)))
         return true;
     for (gex_EP_Index_t index = 1; aq_ep_at(index) != NULL; index++) {
-        const struct aq_bound bound = aq_bound_of_mine(index);
+        const struct aq_bound bound = aq_bound_own(index);
 
-        if (bound.size != 0 && aq_bounds_hold(&bound, addr, nbytes))
+        if (bound.size != 0 && aq_bounds_contain(&bound, addr, nbytes))
             return true;
     }
     return false;

@@ -6,7 +6,7 @@
  *
  * Owns      aq_job
  * Threads   gex_Client_Init() runs once, before other threads call; the queries from any
- * Uses      all of core, other/spawn, the conduit table; aq_upcall.h for the layer above
+ * Uses      all of core, other/spawn, the conduit table; aq_callback.h for the layer above
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
@@ -31,7 +31,7 @@
 #include "core/aq_thread.h"
 #include "core/aq_tm.h"
 #include "core/aq_trace.h"
-#include "core/aq_upcall.h"
+#include "core/aq_callback.h"
 #include "other/spawn/aq_spawn.h"
 
 struct aq_job aq_job = { .loop_rank = GEX_RANK_INVALID };
@@ -111,10 +111,10 @@ static void aq_client_make_neighborhoods(void)
 
     aq_job.nbrhd_of = aq_job.host_of;
     aq_job.nbrhd_count = aq_job.host_count;
-    aq_job.nbrhd_most = aq_job.host_size;
+    aq_job.nbrhd_max = aq_job.host_size;
     if ((aq_job.conduit->caps & AQ_CAP_NETWORK) == 0 || wanted <= 0)
         return;
-    aq_job.nbrhd_most = MIN(limit, aq_job.host_size);
+    aq_job.nbrhd_max = MIN(limit, aq_job.host_size);
     numbers = aq_client_table(aq_job.size, sizeof(*numbers), "neighborhood numbers");
     hosts = aq_client_table(aq_job.host_count, sizeof(*hosts), "hosts");
     aq_job.nbrhd_count = 0;
@@ -127,22 +127,22 @@ static void aq_client_make_neighborhoods(void)
     }
     free(hosts);
     aq_job.nbrhd_of = numbers;
-    aq_job.nbrhd_here = aq_job.host_index / aq_job.nbrhd_most;
+    aq_job.nbrhd_on_host = aq_job.host_index / aq_job.nbrhd_max;
 }
 
 /* Who is where; how many cores this host's ranks may use. */
 static void aq_client_place(const struct aq_spawn_info *spawn)
 {
-    struct aq_place mine;
+    struct aq_place own;
     struct aq_place *all = aq_client_table(spawn->host_size, sizeof(*all), "the ranks of this host");
     const unsigned quota = aq_spawn_host_facts().cores_quota;
     cpu_set_t together;
 
     aq_client_compare_builds();
     CPU_ZERO(&together);
-    if (sched_getaffinity(0, sizeof(mine.cores), &mine.cores) != 0) /* a mask of over 1024 cores */
-        memset(&mine.cores, 0xff, sizeof(mine.cores));
-    if (aq_spawn_host_allgather(&mine, sizeof(mine), all) != AQ_OK)
+    if (sched_getaffinity(0, sizeof(own.cores), &own.cores) != 0) /* a mask of over 1024 cores */
+        memset(&own.cores, 0xff, sizeof(own.cores));
+    if (aq_spawn_host_allgather(&own, sizeof(own), all) != AQ_OK)
         aq_fatal("the ranks of this host could not compare their places at start");
     for (uint32_t local = 0; local < spawn->host_size; local++)
         CPU_OR(&together, &together, &all[local].cores);
@@ -186,11 +186,11 @@ static void aq_client_make_objects(const char *name, gex_Flags_t flags)
 }
 
 /* The ranks of one host have the board; over several, messages are faster than any launcher. */
-int aq_job_allgather(const void *mine, size_t len, void *all)
+int aq_job_allgather(const void *own, size_t len, void *all)
 {
     if (aq_job.host_count == 1)
-        return aq_spawn_allgather(mine, len, all);
-    aq_upcall_allgather(mine, len, all);
+        return aq_spawn_allgather(own, len, all);
+    aq_callback_allgather(own, len, all);
     return AQ_OK;
 }
 
@@ -222,8 +222,8 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
     aq_job.rank = spawn->rank;
     aq_job.size = spawn->size;
     aq_log_set_rank(aq_job.rank);
-    aq_log_set_told(&aq_spawn_board()->told);
-    aq_env_share(); /* a wrapper may have given each rank another one */
+    aq_log_set_dedup(&aq_spawn_jobarea()->logged);
+    aq_env_exchange(); /* a wrapper may have given each rank another one */
     aq_exit_init();
     aq_env_refuse();
     aq_job.conduit = aq_conduit_settle(choice, spawn);
@@ -238,13 +238,13 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
     if (aq_job.conduit->init() != AQ_OK)
         aq_exit_abort(1); /* as above: a client that does not look at what we return would go on to crash */
     aq_wait_init();
-    aq_upcall_init();
-    aq_upcall_team_made(aq_job.tm);
+    aq_callback_init();
+    aq_callback_team_created(aq_job.tm);
     aq_segment_init_limits();
     aq_service_init(flags);
     aq_env_report(aq_job.rank);
-    aq_upcall_barrier();
-    aq_log_set_told(NULL);
+    aq_callback_barrier();
+    aq_log_set_dedup(NULL);
     atomic_store_explicit(&aq_job.initialised, true, memory_order_relaxed); /* see aq_job_has_started() */
     aq_trace_end(AQ_TRACE_CLIENT_INIT, began, GEX_RANK_INVALID, 0);
 

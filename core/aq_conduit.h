@@ -21,9 +21,9 @@ struct aq_op; /* core/aq_op.h: one operation, counting what it waits for */
 struct aq_spawn_provider; /* other/spawn/aq_spawn_provider.h: a way for ranks to find each other */
 
 /* A large part of a collective on its way between the memory of two ranks. */
-struct aq_part {
+struct aq_rndv {
     /* It has come, or has left. In a poll, on any thread; may not call the conduit. */
-    void (*done)(struct aq_part *part);
+    void (*done)(struct aq_rndv *rndv);
     void *owner; /* whose done it is */
 };
 
@@ -77,7 +77,7 @@ struct aq_conduit_ops {
     const char *name;  /* as in GASNET_CONDUIT: "smp" */
     const char *about; /* one line for aq-info */
     uint32_t caps;
-    size_t least_medium, least_long; /* bytes: the limits that init sets are never below; at least 512 */
+    size_t min_medium, min_long; /* bytes: the limits that init sets are never below; at least 512 */
     /* How this conduit's ranks find each other, if the library beneath it has a way of its own and any other
      * would be in its way. NULL: as other/spawn finds out. */
     const struct aq_spawn_provider *spawn;
@@ -117,7 +117,7 @@ struct aq_conduit_ops {
      * many are out, and for however long, a message without one finds room in the end. Both from any
      * thread; am_free also as a thread ends. NULL, both: the core keeps a buffer for each thread and
      * sends from it. */
-    int (*am_alloc)(gex_Rank_t jobrank, bool is_reply, size_t least, size_t most,
+    int (*am_alloc)(gex_Rank_t jobrank, bool is_reply, size_t min, size_t max,
                     struct aq_am_buffer *buffer_out);
     void (*am_free)(bool is_reply, const struct aq_am_buffer *buffer);
     /* Deliver waiting messages through aq_am_deliver(); requests too unless replies_only.
@@ -128,12 +128,12 @@ struct aq_conduit_ops {
      * to do, and calls sleep (returns when the bell has rung since, or after max_ns), and
      * cancel once for each prepare. ring: wake sleepers of this process. */
     uint32_t (*sleep_prepare)(void);
-    void (*sleep)(uint32_t bell, uint64_t max_ns);
+    void (*sleep)(uint32_t wakeup, uint64_t max_ns);
     void (*sleep_cancel)(void);
-    void (*sleep_ring)(void);
+    void (*sleep_wake)(void);
     /* With GASNET_SEGMENT_EVERYTHING: may this rank tell near ranks something by storing where they look, as the
      * collectives of shared memory do? If not, it asks again after a poll. NULL: always. */
-    bool (*may_tell)(void);
+    bool (*may_notify)(void);
     /* A thread of the client's has waited in vain for a while, for peer if that is not GEX_RANK_INVALID, and is about
      * to wait on: if that is no use, ends the job. NULL: nothing is to be said. */
     void (*wait_look)(gex_Rank_t peer);
@@ -141,7 +141,7 @@ struct aq_conduit_ops {
     void (*peer_counts)(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out);
 
     /* One-sided transfers for peers that are not mapped, and of memory outside the segment that
-     * is: that of further endpoints (aq_bound_holds() tells). Each part still on its way has been
+     * is: that of further endpoints (aq_bound_contains() tells). Each part still on its way has been
      * counted with aq_op_begin(); AQ_OK, or AQ_RETRY with GEX_FLAG_IMMEDIATE. src may be
      * reused on return if lc_now, else once the op's LC count is down. */
     int (*put)(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
@@ -152,8 +152,8 @@ struct aq_conduit_ops {
     /* From hold to go nobody waits for this operation, and its puts and gets by this thread may wait for one another,
      * to be started together: at go at the latest, and in every poll of the thread. hold returns the operation that
      * this was so for before, or NULL: go is told which. go may poll. NULL, both: nothing is gained by it. */
-    struct aq_op *(*rma_hold)(struct aq_op *op);
-    void (*rma_go)(struct aq_op *before);
+    struct aq_op *(*rma_batch_begin)(struct aq_op *op);
+    void (*rma_batch_end)(struct aq_op *before);
 
     /* Would atomic domains of this type, with no operations but these, be served by the conduit: every operation on
      * every target, this process and near ones included? The same answer on every process. NULL: never. */
@@ -162,13 +162,13 @@ struct aq_conduit_ops {
     int (*ad_op)(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result_p, void *tgt_addr, gex_OP_t opcode,
                  uint64_t operand1, uint64_t operand2, gex_Flags_t flags);
 
-    /* Large parts of collectives, from the memory of one rank to that of another, whatever it is. part_take: nbytes of
+    /* Large parts of collectives, from the memory of one rank to that of another, whatever it is. rndv_recv: nbytes of
      * jobrank will come to dest, whose sender is to name the ticket; 0, never a ticket: not so, and the data comes in
-     * messages. part_give: sends them to a rank that has such a ticket for them. part is the conduit's from a call
+     * messages. rndv_send: sends them to a rank that has such a ticket for them. part is the conduit's from a call
      * that did not return 0 until done. Neither blocks; any number may be on their way, in any order. NULL, both:
      * all data of collectives is sent in messages. */
-    uint32_t (*part_take)(gex_Rank_t jobrank, void *dest, size_t nbytes, struct aq_part *part);
-    void (*part_give)(gex_Rank_t jobrank, uint32_t ticket, const void *src, size_t nbytes, struct aq_part *part);
+    uint32_t (*rndv_recv)(gex_Rank_t jobrank, void *dest, size_t nbytes, struct aq_rndv *rndv);
+    void (*rndv_send)(gex_Rank_t jobrank, uint32_t match_id, const void *src, size_t nbytes, struct aq_rndv *rndv);
 
     /* Barriers over the job. arrive: this process has entered phase k = 1, 2, ...; done: has
      * everybody? If not, *missing_out is somebody who has not, or GEX_RANK_INVALID. Any
@@ -185,7 +185,7 @@ struct aq_limits {
     size_t max_medium; /* bytes, both directions, any peer */
     size_t max_long;
     uint64_t host_bytes; /* of host memory that the conduit's queues can come to use */
-    uint64_t segment_most;   /* bytes of a rank's segment that the conduit can serve; 0: any */
+    uint64_t segment_max;   /* bytes of a rank's segment that the conduit can serve; 0: any */
     const char *segment_why; /* with that: where it comes from, and what to do about it */
     uint32_t poll_ns;    /* what a poll costs that finds nothing; 0: about 50 ns */
 };

@@ -13,13 +13,13 @@
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 
-static void aq_choice_names(char *out, size_t room)
+static void aq_choice_names(char *out, size_t space)
 {
     size_t used = 0;
 
     out[0] = '\0';
-    for (size_t i = 0; aq_conduits[i] != NULL && used < room; i++)
-        used += (size_t)snprintf(out + used, room - used, " %s", aq_conduits[i]->name);
+    for (size_t i = 0; aq_conduits[i] != NULL && used < space; i++)
+        used += (size_t)snprintf(out + used, space - used, " %s", aq_conduits[i]->name);
 }
 
 static void aq_choice_check(const struct aq_conduit_ops *conduit, const char *who)
@@ -47,11 +47,11 @@ static struct aq_conduit_choice aq_choice_named(const char *name, const char *wh
 
 static _Noreturn void aq_choice_missing(const struct aq_conduit_choice *choice)
 {
-    char held[256];
+    char names[256];
 
-    aq_choice_names(held, sizeof(held));
+    aq_choice_names(names, sizeof(names));
     aq_fatal("%s asks for the conduit '%s', which this program's library does not hold; it holds:%s. Ask for one of "
-             "these, or link the program with gasnet-%s-* or the shared library", choice->who, choice->name, held,
+             "these, or link the program with gasnet-%s-* or the shared library", choice->who, choice->name, names,
              choice->name);
 }
 
@@ -86,13 +86,13 @@ static uint32_t aq_choice_networks(void)
 
 static const struct aq_conduit_ops *aq_choice_across_hosts(const struct aq_spawn_info *spawn)
 {
-    const uint32_t mine = aq_choice_networks();
-    uint32_t usable = mine, *all = calloc(spawn->size, sizeof(*all));
-    char held[256];
+    const uint32_t own = aq_choice_networks();
+    uint32_t usable = own, *all = calloc(spawn->size, sizeof(*all));
+    char names[256];
 
     if (all == NULL)
         aq_fatal("no memory for the conduits of %u ranks", spawn->size);
-    if (aq_spawn_allgather(&mine, sizeof(mine), all) != AQ_OK)
+    if (aq_spawn_allgather(&own, sizeof(own), all) != AQ_OK)
         aq_fatal("the ranks could not compare their conduits at start");
     for (uint32_t rank = 0; rank < spawn->size; rank++)
         usable &= all[rank];
@@ -100,9 +100,9 @@ static const struct aq_conduit_ops *aq_choice_across_hosts(const struct aq_spawn
     for (size_t i = 0; aq_conduits[i] != NULL; i++)
         if ((usable >> i & 1) != 0)
             return aq_conduits[i];
-    aq_choice_names(held, sizeof(held));
+    aq_choice_names(names, sizeof(names));
     aq_fatal("the launcher put this job's %u ranks on %u hosts, and no conduit that all of them can use joins these; "
-             "this program's library holds:%s", spawn->size, spawn->host_count, held);
+             "this program's library holds:%s", spawn->size, spawn->host_count, names);
 }
 
 const struct aq_conduit_ops *aq_conduit_settle(struct aq_conduit_choice choice, const struct aq_spawn_info *spawn)

@@ -90,26 +90,26 @@ static void aq_env_broadcast(const char *own, size_t len, uint32_t rank, uint32_
     free(block);
 }
 
-void aq_env_share(void)
+void aq_env_exchange(void)
 {
     const struct aq_spawn_info *spawn = aq_spawn_info();
-    struct aq_env_digest mine, *all;
-    const struct aq_board *board = aq_spawn_board();
-    const bool brought = board->environment_bytes > 0;
+    struct aq_env_digest own_digest, *all;
+    const struct aq_jobarea *jobarea = aq_spawn_jobarea();
+    const bool brought = jobarea->environment_bytes > 0;
     uint32_t root;
     size_t len;
     const char *own = aq_env_snapshot(&len);
 
     if (brought)
-        aq_env_set_job_environment((const char *)board + board->environment_offset,
-                                   board->environment_bytes);
+        aq_env_set_job_environment((const char *)jobarea + jobarea->environment_offset,
+                                   jobarea->environment_bytes);
     if (spawn->size == 1)
         return;
     all = calloc(spawn->size, sizeof(*all));
     if (all == NULL)
         aq_fatal("no memory for the environments of %u ranks", spawn->size);
-    mine = aq_env_make_digest(own, len, brought);
-    if (aq_spawn_allgather(&mine, sizeof(mine), all) != AQ_OK)
+    own_digest = aq_env_make_digest(own, len, brought);
+    if (aq_spawn_allgather(&own_digest, sizeof(own_digest), all) != AQ_OK)
         aq_fatal("the ranks could not compare their environments at start");
     root = aq_env_choose(all, spawn->size);
     if (root < spawn->size) {

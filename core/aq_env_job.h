@@ -8,12 +8,12 @@
 #define AQ_ENV_JOB_H
 
 /**
- * aq_env_share - make all ranks see the same variables, collective over the job.
+ * aq_env_exchange - make all ranks see the same variables, collective over the job.
  * If the environments differ, apart from what launchers set for each process, the largest one
  * (of the lowest rank that has it) goes to every rank and wins over the local one; otherwise
  * nothing changes. Call between aq_spawn_init() and the reading of what must agree; not needed
  * when all ranks were forked by one process.
  */
-void aq_env_share(void);
+void aq_env_exchange(void);
 
 #endif

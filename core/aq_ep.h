@@ -37,7 +37,7 @@ int aq_bound_learn(gex_Rank_t jobrank, gex_EP_Index_t index, struct aq_bound bou
 /** aq_bound_find - the segment of an endpoint, own or published; size 0: none that we know of. */
 struct aq_bound aq_bound_find(gex_Rank_t jobrank, gex_EP_Index_t index);
 
-/** aq_bound_is_mine - is [addr, addr+nbytes) inside a segment bound by this process? */
-bool aq_bound_is_mine(const void *addr, size_t nbytes);
+/** aq_bound_is_self - is [addr, addr+nbytes) inside a segment bound by this process? */
+bool aq_bound_is_self(const void *addr, size_t nbytes);
 
 #endif

@@ -6,7 +6,7 @@
  *           and, for stdio, ftrylockfile with a bound (see aq_exit_flush_stream)
  * How       publish the code on the board -> poke who looks after the job -> write out stdio ->
  *           leave the launcher -> _exit. This rank waits for nobody: who comes late is asked and
- *           then killed by the supervisor (other/spawn/aq_ending.h)
+ *           then killed by the supervisor (other/spawn/aq_shutdown.h)
  * Uses      other/spawn, core/aq_signal.h
  */
 #include "core/aq_exit.h"
@@ -36,24 +36,24 @@
 #define AQ_EXIT_WORD_MS 1000 /* for a lost rank to be noticed by others than the network */
 
 static struct {
-    struct aq_board *board; /* NULL before aq_exit_init() */
+    struct aq_jobarea *jobarea; /* NULL before aq_exit_init() */
     uint32_t slot;
     pid_t pid;
     atomic_int owner; /* thread that ends the process, 0 none */
     atomic_int code;  /* what it ends with */
 } aq_exit_me;
 
-bool aq_exit_is_mine(void)
+bool aq_exit_is_own_process(void)
 {
     return aq_exit_me.pid == 0 || aq_exit_me.pid == getpid();
 }
 
 static uint32_t aq_exit_job_state(void)
 {
-    if (aq_exit_me.board == NULL)
+    if (aq_exit_me.jobarea == NULL)
         return AQ_EXIT_NONE;
     /* acquire: with the state comes the code */
-    return atomic_load_explicit(&aq_exit_me.board->exit_state, memory_order_acquire);
+    return atomic_load_explicit(&aq_exit_me.jobarea->exit_state, memory_order_acquire);
 }
 
 bool aq_exit_asked(void)
@@ -97,7 +97,7 @@ static int aq_exit_settle(int code)
 {
     if (aq_exit_asked())
         /* relaxed: the state's acquire came before */
-        return atomic_load_explicit(&aq_exit_me.board->exit_code, memory_order_relaxed);
+        return atomic_load_explicit(&aq_exit_me.jobarea->exit_code, memory_order_relaxed);
     return code & 0xff;
 }
 
@@ -113,8 +113,8 @@ static void aq_exit_say_cut(int code)
     if ((code & 0xff) != 0)
         return;
     /* relaxed: the word says all there is to know */
-    if (aq_exit_me.board == NULL
-        || atomic_compare_exchange_strong_explicit(&aq_exit_me.board->told, &none, 1, memory_order_relaxed,
+    if (aq_exit_me.jobarea == NULL
+        || atomic_compare_exchange_strong_explicit(&aq_exit_me.jobarea->logged, &none, 1, memory_order_relaxed,
                                                    memory_order_relaxed))
         aq_warn("exit code %d is status 0, which means success: a process has 0 to 255, and the system cuts off "
                 "the rest", code);
@@ -122,22 +122,22 @@ static void aq_exit_say_cut(int code)
 
 static void aq_exit_set_state(enum aq_rank_state state)
 {
-    if (aq_exit_me.board != NULL)
-        /* release: pairs with the acquire in aq_ending_state() */
-        atomic_store_explicit(&aq_exit_me.board->rank[aq_exit_me.slot].state, (uint32_t)state,
+    if (aq_exit_me.jobarea != NULL)
+        /* release: pairs with the acquire in aq_shutdown_state() */
+        atomic_store_explicit(&aq_exit_me.jobarea->rank[aq_exit_me.slot].state, (uint32_t)state,
                               memory_order_release);
 }
 
 static void aq_exit_publish(enum aq_rank_state state, int code)
 {
     /* a fatal error between aq_spawn_init() and aq_exit_init() */
-    if (aq_exit_me.board == NULL && aq_spawn_info() != NULL) {
+    if (aq_exit_me.jobarea == NULL && aq_spawn_info() != NULL) {
         aq_exit_me.slot = aq_spawn_info()->host_rank;
-        aq_exit_me.board = aq_spawn_board();
+        aq_exit_me.jobarea = aq_spawn_jobarea();
     }
-    if (aq_exit_me.board == NULL)
+    if (aq_exit_me.jobarea == NULL)
         return;
-    aq_board_publish_exit(aq_exit_me.board, aq_exit_me.slot, state, code);
+    aq_jobarea_publish_exit(aq_exit_me.jobarea, aq_exit_me.slot, state, code);
     aq_spawn_notify();
 }
 
@@ -148,9 +148,9 @@ void aq_exit_publish_crash(int code)
 
 void aq_exit_set_frozen(bool frozen)
 {
-    if (aq_exit_me.board != NULL)
+    if (aq_exit_me.jobarea != NULL)
         /* relaxed: the supervisor looks again and again */
-        atomic_store_explicit(&aq_exit_me.board->rank[aq_exit_me.slot].frozen, frozen,
+        atomic_store_explicit(&aq_exit_me.jobarea->rank[aq_exit_me.slot].frozen, frozen,
                               memory_order_relaxed);
 }
 
@@ -172,12 +172,12 @@ static void aq_exit_flush_stream(FILE *f)
 }
 
 /* A message that the network has lost, and nobody is there to send again, would leave its target waiting. */
-static void aq_exit_leave_network(void)
+static void aq_exit_shutdown_network(void)
 {
     const struct aq_conduit_ops *conduit = aq_job.conduit;
 
-    if (aq_job_has_started() && conduit->exit != NULL && aq_exit_me.board != NULL)
-        conduit->exit(aq_exit_me.board->exit_timeout_ms * (uint64_t)250000); /* a quarter: others are not asked yet */
+    if (aq_job_has_started() && conduit->exit != NULL && aq_exit_me.jobarea != NULL)
+        conduit->exit(aq_exit_me.jobarea->exit_timeout_ms * (uint64_t)250000); /* a quarter: others are not asked yet */
 }
 
 static void aq_exit_alarm(int sig)
@@ -221,14 +221,14 @@ static _Noreturn void aq_exit_finish(int code, bool orderly, bool in_signal)
     aq_exit_publish(AQ_RANK_EXITING, code);
     /* whoever reads our output may be slow, and must get all of it if the job ends in order */
     if (orderly && !in_signal) {
-        aq_exit_leave_network();
+        aq_exit_shutdown_network();
         aq_exit_set_state(AQ_RANK_FLUSHING);
     }
     aq_trace_finish(NULL, in_signal);
     aq_exit_flush_console();
     aq_exit_flush_files();
     aq_exit_set_state(AQ_RANK_ENDED);
-    code = aq_spawn_leave(aq_exit_settle(code), orderly ? AQ_LEAVE_END : AQ_LEAVE_ABORT);
+    code = aq_spawn_shutdown(aq_exit_settle(code), orderly ? AQ_SHUTDOWN_END : AQ_SHUTDOWN_ABORT);
     _exit(code);
 }
 
@@ -236,7 +236,7 @@ static _Noreturn void aq_exit_any(int code, bool orderly, bool in_signal)
 {
     bool again;
 
-    if (!aq_exit_is_mine()) { /* a child that the rank has forked */
+    if (!aq_exit_is_own_process()) { /* a child that the rank has forked */
         fflush(NULL);
         _exit(code);
     }
@@ -245,7 +245,7 @@ static _Noreturn void aq_exit_any(int code, bool orderly, bool in_signal)
     if (again) { /* from a handler that runs on top of the first call */
         aq_exit_publish(AQ_RANK_EXITING, code);
         aq_exit_set_state(AQ_RANK_ENDED);
-        _exit(aq_spawn_leave(aq_exit_settle(code), orderly ? AQ_LEAVE_END : AQ_LEAVE_ABORT));
+        _exit(aq_spawn_shutdown(aq_exit_settle(code), orderly ? AQ_SHUTDOWN_END : AQ_SHUTDOWN_ABORT));
     }
     if (!in_signal)
         aq_exit_say_cut(code);
@@ -264,27 +264,27 @@ void aq_exit_from_signal(int code)
 
 void aq_exit_abort(int code)
 {
-    if (aq_exit_is_mine())
+    if (aq_exit_is_own_process())
         aq_signal_fatal_aids();
     aq_exit_any(code, false, false);
 }
 
 /* somebody has said already which rank was lost */
-static bool aq_exit_told(void)
+static bool aq_exit_is_logged(void)
 {
     /* relaxed: the end of the job follows */
-    return aq_exit_me.board != NULL &&
-           atomic_load_explicit(&aq_exit_me.board->lost, memory_order_relaxed) != 0;
+    return aq_exit_me.jobarea != NULL &&
+           atomic_load_explicit(&aq_exit_me.jobarea->lost, memory_order_relaxed) != 0;
 }
 
 void aq_exit_peer_lost(uint32_t rank, const char *what)
 {
-    struct timespec nap = {0, 10000000};
+    struct timespec backoff = {0, 10000000};
 
     /* Who looks after the job knows more, and says it better: which signal, which host. Its word first. */
-    for (int i = 0; i < AQ_EXIT_WORD_MS / 10 && !aq_exit_in_progress() && !aq_exit_told(); i++)
-        nanosleep(&nap, NULL);
-    if (aq_exit_in_progress() || aq_exit_told())
+    for (int i = 0; i < AQ_EXIT_WORD_MS / 10 && !aq_exit_in_progress() && !aq_exit_is_logged(); i++)
+        nanosleep(&backoff, NULL);
+    if (aq_exit_in_progress() || aq_exit_is_logged())
         aq_exit_park(); /* we are asked in a moment */
     aq_fatal("rank %u was lost (%s); ending the job", rank, what);
 }
@@ -297,7 +297,7 @@ static void aq_exit_hook(int status, void *arg)
     bool again;
 
     (void)arg;
-    if (!aq_exit_is_mine())
+    if (!aq_exit_is_own_process())
         return;
     if (!aq_exit_claim(&again))
         aq_exit_park();
@@ -305,7 +305,7 @@ static void aq_exit_hook(int status, void *arg)
         return;
     aq_exit_say_cut(status);
     if (!aq_env_bool(AQ_ENV_CATCH_EXIT)) {
-        aq_exit_leave_network();
+        aq_exit_shutdown_network();
         aq_trace_finish(NULL, false);
         aq_exit_set_state(AQ_RANK_LEFT);
         return;
@@ -313,27 +313,27 @@ static void aq_exit_hook(int status, void *arg)
     /* relaxed: as in aq_exit_finish() */
     atomic_store_explicit(&aq_exit_me.code, aq_exit_settle(status), memory_order_relaxed);
     aq_exit_publish(AQ_RANK_EXITING, status);
-    aq_exit_leave_network(); /* before the state in which nobody is killed */
+    aq_exit_shutdown_network(); /* before the state in which nobody is killed */
     aq_exit_set_state(AQ_RANK_FLUSHING);
     aq_trace_finish(NULL, false);
     aq_exit_flush_console(); /* libc does the other files, without their locks */
     aq_exit_set_state(AQ_RANK_ENDED);
-    aq_spawn_leave(aq_exit_settle(status), AQ_LEAVE_RETURN);
+    aq_spawn_shutdown(aq_exit_settle(status), AQ_SHUTDOWN_RETURN);
 }
 
 void aq_exit_init(void)
 {
-    struct aq_board *board = aq_spawn_board();
+    struct aq_jobarea *jobarea = aq_spawn_jobarea();
     const struct aq_spawn_info *info = aq_spawn_info();
 
-    if (board == NULL || info == NULL || aq_exit_me.board != NULL)
+    if (jobarea == NULL || info == NULL || aq_exit_me.jobarea != NULL)
         return;
     aq_exit_me.slot = info->host_rank;
     aq_exit_me.pid = getpid();
-    aq_exit_me.board = board;
+    aq_exit_me.jobarea = jobarea;
     /* relaxed: nobody reads it before some rank has left */
     if (!aq_env_bool(AQ_ENV_CATCH_EXIT))
-        atomic_store_explicit(&board->catch_exit_off, 1, memory_order_relaxed);
+        atomic_store_explicit(&jobarea->catch_exit_off, 1, memory_order_relaxed);
     if (on_exit(aq_exit_hook, NULL) != 0)
         aq_warn("no room for an exit() hook: end the program by gasnet_exit()");
     aq_signal_init();

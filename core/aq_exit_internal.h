@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** aq_exit_is_mine - false in a process that the rank has forked: the job is not its business. */
-bool aq_exit_is_mine(void);
+/** aq_exit_is_own_process - false in a process that the rank has forked: the job is not its business. */
+bool aq_exit_is_own_process(void);
 
 /** aq_exit_asked - the job ends for another rank's reason: this process was told by SIGQUIT. */
 bool aq_exit_asked(void);

@@ -78,16 +78,16 @@ void aq_hsl_debug_owned(gex_HSL_t *hsl)
     struct aq_thread *self = aq_thread_self();
 
     __atomic_store_n(&hsl->owner, self->number, __ATOMIC_RELAXED);
-    if (self->hsls_held < AQ_THREAD_HSLS)
-        self->hsls[self->hsls_held] = hsl;
-    self->hsls_held++;
+    if (self->hsls_locked < AQ_THREAD_HSLS)
+        self->hsls[self->hsls_locked] = hsl;
+    self->hsls_locked++;
 }
 
 /* Locks beyond the first AQ_THREAD_HSLS are not looked at. */
 static void aq_hsl_check_order(const struct aq_thread *self, const gex_HSL_t *hsl)
 {
-    const uint32_t held = self->hsls_held;
-    const gex_HSL_t *last = held <= AQ_THREAD_HSLS ? self->hsls[held - 1] : hsl;
+    const uint32_t locked = self->hsls_locked;
+    const gex_HSL_t *last = locked <= AQ_THREAD_HSLS ? self->hsls[locked - 1] : hsl;
 
     if (last != hsl)
         aq_fatal("gex_HSL_Unlock: this thread took the lock at %p after the one at %p, which it "
@@ -103,7 +103,7 @@ void aq_hsl_debug_unlock(gex_HSL_t *hsl)
         aq_fatal("gex_HSL_Unlock: this thread does not hold the lock at %p", (void *)hsl);
     aq_hsl_check_order(self, hsl);
     __atomic_store_n(&hsl->owner, 0, __ATOMIC_RELAXED);
-    self->hsls_held--;
+    self->hsls_locked--;
 }
 
 void aq_hsl_debug_destroy(gex_HSL_t *hsl)

@@ -56,12 +56,12 @@ struct aq_tm {
     uint64_t id;               /* names the team in messages, the same on every member; never
                                 * used again. The primordial team's is 0 */
     gex_Memvec_t scratch;      /* the client's, lent until the team is destroyed; length 0: none */
-    struct aq_coll_team *coll; /* what the collectives keep, see core/aq_upcall.h */
+    struct aq_coll_team *coll; /* what the collectives keep, see core/aq_callback.h */
     uint32_t exchanges;        /* this member's calls of aq_exchange_allgather() so far */
     gex_Rank_t *rank_of;       /* [rank_mask + 1]: ranks, hashed by jobrank; see core/aq_tm.c */
     gex_Rank_t rank_mask;
     struct aq_tm *next, *prev; /* in the list of teams that core/aq_tm.c keeps */
-    gex_Rank_t room;           /* entries of the table of displacements; at least head.size */
+    gex_Rank_t capacity;           /* entries of the table of displacements; at least head.size */
     struct aq_tm_public head;  /* last: the table is right behind it, see aq_tm_deltas() */
 };
 _Static_assert(offsetof(struct aq_tm, head) + sizeof(struct aq_tm_public) == sizeof(struct aq_tm),
@@ -102,7 +102,7 @@ struct aq_job {
     gex_RankInfo_t *host, *nbrhd;
     gex_Rank_t host_size, host_index, nbrhd_size, nbrhd_index;
     /* of the neighborhoods of this host: ranks of the largest, number of mine */
-    gex_Rank_t nbrhd_most, nbrhd_here;
+    gex_Rank_t nbrhd_max, nbrhd_on_host;
 
     /* [size] by jobrank. map: what to add to an owner's address to reach it here, or
      * AQ_NOT_MAPPED. delta: what inline transfers use, the primordial team's: the same table, or
@@ -122,7 +122,7 @@ struct aq_job {
 extern struct aq_job aq_job;
 
 /* Collective over the job, once messages work: all[i * len ..] becomes rank i's mine[0 .. len). */
-int aq_job_allgather(const void *mine, size_t len, void *all);
+int aq_job_allgather(const void *own, size_t len, void *all);
 
 /* Has gex_Client_Init returned? Threads of the library's own ask too: relaxed, since nothing but what they say of a
  * failure depends on it. */
@@ -154,7 +154,7 @@ static inline gex_Rank_t aq_tm_jobrank(gex_TM_t tm, gex_Rank_t rank)
 }
 
 /* Is [addr, addr+nbytes) inside these bounds? */
-static inline bool aq_bounds_hold(const struct aq_bound *bound, const void *addr, size_t nbytes)
+static inline bool aq_bounds_contain(const struct aq_bound *bound, const void *addr, size_t nbytes)
 {
     uintptr_t offset = (uintptr_t)addr - (uintptr_t)bound->addr;
 
@@ -162,9 +162,9 @@ static inline bool aq_bounds_hold(const struct aq_bound *bound, const void *addr
 }
 
 /* Is it inside the segment of a process's primordial endpoint, the one that may be mapped here? */
-static inline bool aq_bound_holds(gex_Rank_t jobrank, const void *addr, size_t nbytes)
+static inline bool aq_bound_contains(gex_Rank_t jobrank, const void *addr, size_t nbytes)
 {
-    return aq_bounds_hold(&aq_job.bound[jobrank], addr, nbytes);
+    return aq_bounds_contain(&aq_job.bound[jobrank], addr, nbytes);
 }
 
 #endif

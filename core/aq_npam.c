@@ -71,7 +71,7 @@ static struct aq_npam_canary aq_npam_canary(size_t nbytes)
 {
     struct aq_npam_canary canary = { 0, 0 };
     const char *text = aq_env_str(AQ_ENV_SD_INITVAL);
-    const size_t most = (size_t)aq_env_size(AQ_ENV_SD_INITLEN);
+    const size_t max = (size_t)aq_env_size(AQ_ENV_SD_INITLEN);
     char *end;
     const double real = strtod(text, &end);
     long byte;
@@ -86,7 +86,7 @@ static struct aq_npam_canary aq_npam_canary(size_t nbytes)
         canary.pattern = UINT64_C(0x0101010101010101) * (uint64_t)byte;
     else
         memcpy(&canary.pattern, &real, sizeof(real));
-    canary.len = (nbytes < most ? nbytes : most) / sizeof(canary.pattern) * sizeof(canary.pattern);
+    canary.len = (nbytes < max ? nbytes : max) / sizeof(canary.pattern) * sizeof(canary.pattern);
     return canary;
 }
 
@@ -100,14 +100,14 @@ static void aq_npam_fill(const struct aq_srcdesc *sd)
 
 static void aq_npam_check_filled(const char *call, const struct aq_srcdesc *sd, size_t nbytes)
 {
-    static atomic_flag told = ATOMIC_FLAG_INIT;
+    static atomic_flag logged = ATOMIC_FLAG_INIT;
     const struct aq_npam_canary canary = aq_npam_canary(nbytes);
 
     for (size_t at = 0; at < canary.len; at += sizeof(canary.pattern))
         if (memcmp((char *)sd->head.addr + at, &canary.pattern, sizeof(canary.pattern)) != 0)
             return;
     /* relaxed: at worst the warning is given twice */
-    if (canary.len > 0 && !atomic_flag_test_and_set_explicit(&told, memory_order_relaxed))
+    if (canary.len > 0 && !atomic_flag_test_and_set_explicit(&logged, memory_order_relaxed))
         aq_warn("%s: the first %zu bytes of the payload are what they were when Prepare gave out the "
                 "buffer: was it filled? GASNET_SD_INIT=0 turns this check off", call, canary.len);
 }
@@ -115,13 +115,13 @@ static void aq_npam_check_filled(const char *call, const struct aq_srcdesc *sd, 
 /* An open descriptor of this thread. */
 static void aq_npam_check_open(const char *call, gex_AM_SrcDesc_t handle)
 {
-    const struct aq_srcdesc *mine = aq_thread_self()->prepared;
+    const struct aq_srcdesc *own_sd = aq_thread_self()->prepared;
     const struct aq_srcdesc *sd = aq_srcdesc(handle);
 
     aq_check_started(call);
     if (handle == GEX_AM_SRCDESC_NO_OP)
         aq_fatal("%s: the descriptor is GEX_AM_SRCDESC_NO_OP; nothing was prepared", call);
-    if (sd != &mine[false] && sd != &mine[true])
+    if (sd != &own_sd[false] && sd != &own_sd[true])
         aq_fatal("%s: %p is not a descriptor that this thread has prepared", call,
                  (const void *)handle);
     if (sd->source == AQ_NPAM_CLOSED)
@@ -138,12 +138,12 @@ static void aq_npam_check_end(const char *call, gex_AM_SrcDesc_t handle, enum aq
     if (sd->kind != kind || sd->is_reply != is_reply)
         aq_fatal("%s: the descriptor was prepared by gex_AM_Prepare%s%s", call,
                  aq_npam_direction(sd->is_reply), aq_npam_kind_names[sd->kind]);
-    if (self->hsls_held != 0)
+    if (self->hsls_locked != 0)
         aq_fatal("%s called by a thread that holds an HSL; release it first", call);
 }
 
 static void aq_npam_check_prepare(const char *call, enum aq_am_kind kind, bool is_reply,
-                                  const void *client_buf, size_t least, size_t most,
+                                  const void *client_buf, size_t min, size_t max,
                                   const gex_Event_t *lc_opt, unsigned nargs)
 {
     const size_t limit = kind == AQ_AM_LONG && client_buf != NULL ? aq_limits.max_long
@@ -157,11 +157,11 @@ static void aq_npam_check_prepare(const char *call, enum aq_am_kind kind, bool i
     else if (lc_opt != NULL)
         aq_fatal("%s: lc_opt is not NULL, but client_buf is: a buffer of the library's has no local "
                  "completion", call);
-    if (least > most)
-        aq_fatal("%s: least_payload of %zu bytes is more than most_payload of %zu", call, least, most);
-    if (least > limit)
+    if (min > max)
+        aq_fatal("%s: least_payload of %zu bytes is more than most_payload of %zu", call, min, max);
+    if (min > limit)
         aq_fatal("%s: least_payload of %zu bytes; the most is %zu (ask gex_AM_Max%s%s with "
-                 "GEX_FLAG_AM_PREPARE_LEAST_%s)", call, least, limit, aq_npam_direction(is_reply),
+                 "GEX_FLAG_AM_PREPARE_LEAST_%s)", call, min, limit, aq_npam_direction(is_reply),
                  aq_npam_kind_names[kind], client_buf != NULL ? "CLIENT" : "ALLOC");
 }
 
@@ -239,27 +239,27 @@ __attribute__((noinline, cold)) void *aq_npam_make_own(struct aq_srcdesc *sd)
  * it out. Waiting for a buffer of the conduit's could be for ever: other threads may have them all,
  * and meet this one before they commit. */
 static AQ_ALWAYS_INLINE gex_AM_SrcDesc_t aq_npam_open(struct aq_thread *self, struct aq_srcdesc *sd,
-                                                      const void *client_buf, size_t least,
-                                                      size_t most)
+                                                      const void *client_buf, size_t min,
+                                                      size_t max)
 {
     const bool placed = client_buf != NULL && sd->kind == AQ_AM_LONG;
     const size_t limit = placed ? aq_limits.max_long : aq_limits.max_medium;
     enum aq_npam_source source = AQ_NPAM_CLIENT;
 
-    if (most > limit)
-        most = limit;
+    if (max > limit)
+        max = limit;
     sd->head.addr = (void *)(uintptr_t)client_buf;
-    sd->head.size = most;
+    sd->head.size = max;
     if (!placed && AQ_LIKELY(sd->jobrank != aq_job.loop_rank)
         && AQ_LIKELY(aq_job.conduit->am_alloc != NULL && !aq_job.no_overrides)) {
-        if (AQ_LIKELY(aq_job.conduit->am_alloc(sd->jobrank, sd->is_reply, least, most, &sd->buffer)
+        if (AQ_LIKELY(aq_job.conduit->am_alloc(sd->jobrank, sd->is_reply, min, max, &sd->buffer)
                       != AQ_RETRY))
             source = AQ_NPAM_CONDUIT;
         else if (sd->flags & GEX_FLAG_IMMEDIATE)
             return GEX_AM_SRCDESC_NO_OP;
     }
     if (AQ_LIKELY(source == AQ_NPAM_CONDUIT)) {
-        if (most > sd->buffer.size)
+        if (max > sd->buffer.size)
             sd->head.size = sd->buffer.size;
         if (client_buf == NULL)
             sd->head.addr = sd->buffer.addr;
@@ -276,7 +276,7 @@ static AQ_ALWAYS_INLINE gex_AM_SrcDesc_t aq_npam_open(struct aq_thread *self, st
 
 static AQ_ALWAYS_INLINE gex_AM_SrcDesc_t
 aq_npam_prepare_request(enum aq_trace_kind call, enum aq_am_kind kind, gex_Rank_t jobrank,
-                        const void *client_buf, size_t least, size_t most, void *dest,
+                        const void *client_buf, size_t min, size_t max, void *dest,
                         gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs)
 {
     const uint64_t began = aq_trace_begin(call);
@@ -291,14 +291,14 @@ aq_npam_prepare_request(enum aq_trace_kind call, enum aq_am_kind kind, gex_Rank_
     sd->jobrank = jobrank;
     sd->lc_opt = lc_opt;
     sd->dest = dest;
-    handle = aq_npam_open(self, sd, client_buf, least, most);
+    handle = aq_npam_open(self, sd, client_buf, min, max);
     aq_trace_end(call, began, jobrank, 0);
     return handle;
 }
 
 static AQ_ALWAYS_INLINE gex_AM_SrcDesc_t
 aq_npam_prepare_reply(enum aq_trace_kind call, enum aq_am_kind kind, gex_Token_t token,
-                      const void *client_buf, size_t least, size_t most, void *dest,
+                      const void *client_buf, size_t min, size_t max, void *dest,
                       gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs)
 {
     const uint64_t began = aq_trace_begin(call);
@@ -314,56 +314,56 @@ aq_npam_prepare_reply(enum aq_trace_kind call, enum aq_am_kind kind, gex_Token_t
     sd->lc_opt = lc_opt;
     sd->dest = dest;
     sd->token = token;
-    handle = aq_npam_open(self, sd, client_buf, least, most);
+    handle = aq_npam_open(self, sd, client_buf, min, max);
     aq_trace_end(call, began, sd->jobrank, 0);
     return handle;
 }
 
 gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
-                                             size_t least, size_t most, gex_Event_t *lc_opt,
+                                             size_t min, size_t max, gex_Event_t *lc_opt,
                                              gex_Flags_t flags, unsigned int nargs)
 {
     AQ_AM_CHECK_REQUEST("gex_AM_PrepareRequestMedium", tm, rank);
-    AQ_NPAM_CHECK_PREPARE("gex_AM_PrepareRequestMedium", AQ_AM_MEDIUM, false, client_buf, least, most,
+    AQ_NPAM_CHECK_PREPARE("gex_AM_PrepareRequestMedium", AQ_AM_MEDIUM, false, client_buf, min, max,
                           lc_opt, nargs);
     return aq_npam_prepare_request(AQ_TRACE_NP_PREPARE_REQUEST_MEDIUM, AQ_AM_MEDIUM,
-                                   aq_tm_jobrank(tm, rank), client_buf, least, most, NULL, lc_opt,
+                                   aq_tm_jobrank(tm, rank), client_buf, min, max, NULL, lc_opt,
                                    flags, nargs);
 }
 
 gex_AM_SrcDesc_t gex_AM_PrepareRequestLong(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
-                                           size_t least, size_t most, void *dest,
+                                           size_t min, size_t max, void *dest,
                                            gex_Event_t *lc_opt, gex_Flags_t flags,
                                            unsigned int nargs)
 {
     AQ_AM_CHECK_REQUEST("gex_AM_PrepareRequestLong", tm, rank);
-    AQ_NPAM_CHECK_PREPARE("gex_AM_PrepareRequestLong", AQ_AM_LONG, false, client_buf, least, most,
+    AQ_NPAM_CHECK_PREPARE("gex_AM_PrepareRequestLong", AQ_AM_LONG, false, client_buf, min, max,
                           lc_opt, nargs);
     return aq_npam_prepare_request(AQ_TRACE_NP_PREPARE_REQUEST_LONG, AQ_AM_LONG,
-                                   aq_tm_jobrank(tm, rank), client_buf, least, most, dest, lc_opt,
+                                   aq_tm_jobrank(tm, rank), client_buf, min, max, dest, lc_opt,
                                    flags, nargs);
 }
 
-gex_AM_SrcDesc_t gex_AM_PrepareReplyMedium(gex_Token_t token, const void *client_buf, size_t least,
-                                           size_t most, gex_Event_t *lc_opt, gex_Flags_t flags,
+gex_AM_SrcDesc_t gex_AM_PrepareReplyMedium(gex_Token_t token, const void *client_buf, size_t min,
+                                           size_t max, gex_Event_t *lc_opt, gex_Flags_t flags,
                                            unsigned int nargs)
 {
     AQ_AM_CHECK_REPLY("gex_AM_PrepareReplyMedium", token);
-    AQ_NPAM_CHECK_PREPARE("gex_AM_PrepareReplyMedium", AQ_AM_MEDIUM, true, client_buf, least, most,
+    AQ_NPAM_CHECK_PREPARE("gex_AM_PrepareReplyMedium", AQ_AM_MEDIUM, true, client_buf, min, max,
                           lc_opt, nargs);
     return aq_npam_prepare_reply(AQ_TRACE_NP_PREPARE_REPLY_MEDIUM, AQ_AM_MEDIUM, token, client_buf,
-                                 least, most, NULL, lc_opt, flags, nargs);
+                                 min, max, NULL, lc_opt, flags, nargs);
 }
 
-gex_AM_SrcDesc_t gex_AM_PrepareReplyLong(gex_Token_t token, const void *client_buf, size_t least,
-                                         size_t most, void *dest, gex_Event_t *lc_opt,
+gex_AM_SrcDesc_t gex_AM_PrepareReplyLong(gex_Token_t token, const void *client_buf, size_t min,
+                                         size_t max, void *dest, gex_Event_t *lc_opt,
                                          gex_Flags_t flags, unsigned int nargs)
 {
     AQ_AM_CHECK_REPLY("gex_AM_PrepareReplyLong", token);
-    AQ_NPAM_CHECK_PREPARE("gex_AM_PrepareReplyLong", AQ_AM_LONG, true, client_buf, least, most, lc_opt,
+    AQ_NPAM_CHECK_PREPARE("gex_AM_PrepareReplyLong", AQ_AM_LONG, true, client_buf, min, max, lc_opt,
                           nargs);
-    return aq_npam_prepare_reply(AQ_TRACE_NP_PREPARE_REPLY_LONG, AQ_AM_LONG, token, client_buf, least,
-                                 most, dest, lc_opt, flags, nargs);
+    return aq_npam_prepare_reply(AQ_TRACE_NP_PREPARE_REPLY_LONG, AQ_AM_LONG, token, client_buf, min,
+                                 max, dest, lc_opt, flags, nargs);
 }
 
 /* --- Commit --- */
@@ -376,7 +376,7 @@ static int aq_npam_commit_loop(struct aq_srcdesc *sd, enum aq_am_kind kind, bool
     void *payload = sd->head.addr;
 
     if (kind == AQ_AM_LONG)
-        payload = aq_am_loop_place(dest, payload, nbytes);
+        payload = aq_am_loop_put(dest, payload, nbytes);
     else if (sd->source != AQ_NPAM_THREAD)
         payload = aq_am_loop_copy(is_reply, payload, nbytes);
     sd->source = AQ_NPAM_CLOSED;

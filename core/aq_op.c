@@ -18,10 +18,10 @@
 #include "base/aq_log.h"
 #include "core/aq_poll.h"
 #include "core/aq_thread.h"
-#include "core/aq_upcall.h"
+#include "core/aq_callback.h"
 
 #define AQ_POOL_FIRST 32   /* operations in a pool's first piece of memory */
-#define AQ_POOL_STEP 1024  /* most in a later one: 64 KiB */
+#define AQ_POOL_GROW 1024  /* most in a later one: 64 KiB */
 
 static aq_lock aq_pool_lock = AQ_LOCK_INITIALIZER;
 static struct aq_pool *aq_pool_idle;
@@ -74,7 +74,7 @@ struct aq_pool *aq_pool_self(void)
 
 /* The pool stays, with whatever is under way in it, for the next thread that needs one:
  * implicit operations of the old thread complete there, and the new one's waits cover them. */
-void aq_upcall_thread_exit(struct aq_thread *thread)
+void aq_callback_thread_exit(struct aq_thread *thread)
 {
     struct aq_pool *pool = thread->extended;
 
@@ -86,8 +86,8 @@ void aq_upcall_thread_exit(struct aq_thread *thread)
                  "thread that called gex_NBI_BeginAccessRegion");
 #endif
     if (pool->region != NULL) {
-        if (aq_job.conduit->rma_go != NULL)
-            aq_job.conduit->rma_go(NULL); /* what the region holds is this thread's: nobody else could start it */
+        if (aq_job.conduit->rma_batch_end != NULL)
+            aq_job.conduit->rma_batch_end(NULL); /* what the region holds is this thread's: nobody else could start it */
         pool->region->next = pool->orphans;
         pool->orphans = pool->region;
         pool->region = NULL;
@@ -106,8 +106,8 @@ static void aq_pool_grow(struct aq_pool *pool)
     size_t count = pool->grown == 0 ? AQ_POOL_FIRST : pool->grown;
     char *memory;
 
-    if (count > AQ_POOL_STEP)
-        count = AQ_POOL_STEP;
+    if (count > AQ_POOL_GROW)
+        count = AQ_POOL_GROW;
     memory = aligned_alloc(AQ_OP_SIZE, count * AQ_OP_SIZE);
     if (memory == NULL)
         aq_fatal("no memory for another %zu operations (%zu bytes); this thread has %zu "

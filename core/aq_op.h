@@ -107,20 +107,20 @@ static inline enum aq_op_cell aq_op_cell_of(gex_EC_t category)
 #if AQ_RACE_DETECTOR
 void __tsan_acquire(void *addr);
 void __tsan_release(void *addr);
-static inline void aq_op_leaves(struct aq_op *op)
+static inline void aq_op_release(struct aq_op *op)
 {
     __tsan_release(op);
 }
-static inline void aq_op_returns(struct aq_op *op)
+static inline void aq_op_acquire(struct aq_op *op)
 {
     __tsan_acquire(op);
 }
 #else
-static inline void aq_op_leaves(struct aq_op *op)
+static inline void aq_op_release(struct aq_op *op)
 {
     (void)op;
 }
-static inline void aq_op_returns(struct aq_op *op)
+static inline void aq_op_acquire(struct aq_op *op)
 {
     (void)op;
 }
@@ -130,13 +130,13 @@ static inline void aq_op_returns(struct aq_op *op)
 static inline void aq_op_begin(struct aq_op *op, gex_EC_t category, uint64_t n)
 {
     aq_counter_add(&op->pending[aq_op_cell_of(category) - 1], n);
-    aq_op_leaves(op);
+    aq_op_release(op);
 }
 
 /** aq_op_end - n parts are done, or could not be sent; op may be gone when this returns. */
 static inline void aq_op_end(struct aq_op *op, gex_EC_t category, uint64_t n)
 {
-    aq_op_returns(op);
+    aq_op_acquire(op);
     aq_counter_add(&op->pending[aq_op_cell_of(category) - 1], -n);
 }
 

@@ -9,7 +9,7 @@
  * Threads   any; each waiter is on its thread's stack
  * Promise   no wake-up is lost: a waiter announces itself as a sleeper, then looks at everything
  *           once more, and sleeps only if the bell has not rung since the announcement
- * Uses      the conduit table, aq_upcall.h
+ * Uses      the conduit table, aq_callback.h
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "core/aq_poll.h"
@@ -27,12 +27,12 @@
 #include "core/aq_signal.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
-#include "core/aq_upcall.h"
+#include "core/aq_callback.h"
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_YIELDS 4               /* yields before the first sleep */
 #define AQ_SLEEP_NS 100000000u    /* longest sleep: bounds what a stall report can be late */
-#define AQ_NAP_NS 50000u          /* the same for a wait that nobody ends by ringing */
+#define AQ_BACKOFF_NS 50000u          /* the same for a wait that nobody ends by ringing */
 #define AQ_LOOK_STEPS 1024u       /* spinning steps between looks at the clock */
 
 static struct {
@@ -51,8 +51,8 @@ static inline unsigned aq_poll_unnoted(void)
     unsigned served = aq_job.conduit->poll(false);
 
     /* relaxed: an operation that another thread adds at this moment waits for the next poll */
-    if (AQ_UNLIKELY(atomic_load_explicit(&aq_upcall_pending, memory_order_relaxed) != 0))
-        served += aq_upcall_progress();
+    if (AQ_UNLIKELY(atomic_load_explicit(&aq_callback_pending, memory_order_relaxed) != 0))
+        served += aq_callback_progress();
     return served;
 }
 
@@ -67,7 +67,7 @@ static inline void aq_poll_notify(unsigned served)
 {
 #if AQ_THREADED
     if (served != 0)
-        aq_job.conduit->sleep_ring();
+        aq_job.conduit->sleep_wake();
 #else
     (void)served;
 #endif
@@ -145,16 +145,16 @@ static enum aq_wait_kind aq_wait_kind(const char *what)
 /* Tell the launcher's report what this rank is at; from slow paths only. */
 static void aq_wait_note(const struct aq_waiter *waiter)
 {
-    struct aq_board *board = aq_spawn_board();
+    struct aq_jobarea *jobarea = aq_spawn_jobarea();
     const uint32_t slot = aq_spawn_info()->host_rank;
     uint64_t sent = 0, handled = 0;
 
     if (waiter->peer != GEX_RANK_INVALID)
         aq_job.conduit->peer_counts(waiter->peer, &sent, &handled);
-    atomic_store_explicit(&board->rank[slot].counter[AQ_COUNT_AM_SENT], sent, memory_order_relaxed);
-    atomic_store_explicit(&board->rank[slot].counter[AQ_COUNT_AM_HANDLED], handled,
+    atomic_store_explicit(&jobarea->rank[slot].counter[AQ_COUNT_AM_SENT], sent, memory_order_relaxed);
+    atomic_store_explicit(&jobarea->rank[slot].counter[AQ_COUNT_AM_HANDLED], handled,
                           memory_order_relaxed);
-    aq_board_note_wait(board, slot, aq_wait_kind(waiter->what), waiter->peer);
+    aq_jobarea_note_wait(jobarea, slot, aq_wait_kind(waiter->what), waiter->peer);
 }
 
 /* Every now and then a waiter looks at the clock. */
@@ -223,14 +223,14 @@ static void aq_wait_idle(struct aq_waiter *waiter)
     }
     if (!waiter->asleep) {
         waiter->asleep = 1;
-        waiter->bell = aq_job.conduit->sleep_prepare();
+        waiter->wakeup = aq_job.conduit->sleep_prepare();
         return; /* the caller looks once more */
     }
     aq_wait_look(waiter);
     if (AQ_UNLIKELY(aq_trace_is_on()))
         aq_trace_idle();
     began = aq_trace_begin(AQ_TRACE_SLEEP);
-    aq_job.conduit->sleep(waiter->bell, waiter->unrung ? AQ_NAP_NS : AQ_SLEEP_NS);
+    aq_job.conduit->sleep(waiter->wakeup, waiter->unrung ? AQ_BACKOFF_NS : AQ_SLEEP_NS);
     aq_trace_end(AQ_TRACE_SLEEP, began, waiter->peer, 0);
     aq_wait_awake(waiter); /* announce afresh before the next sleep */
 }
@@ -239,7 +239,7 @@ static inline void aq_wait_over(struct aq_waiter *waiter)
 {
     aq_wait_awake(waiter);
     if (AQ_UNLIKELY(waiter->since != 0))
-        aq_board_note_done(aq_spawn_board(), aq_spawn_info()->host_rank);
+        aq_jobarea_note_done(aq_spawn_jobarea(), aq_spawn_info()->host_rank);
 }
 
 /* A client's own wait; other calls that wait are traced as what they are. */

@@ -27,7 +27,7 @@
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
 #include "core/aq_tm.h"
-#include "core/aq_upcall.h"
+#include "core/aq_callback.h"
 #include "other/spawn/aq_spawn.h"
 
 /* A client may define the first two itself. */
@@ -36,25 +36,25 @@ uint64_t gasnet_max_segsize AQ_WEAK = 0;
 void (*gasnet_client_attach_hook)(void *base, uintptr_t size) AQ_WEAK = NULL;
 
 /* Address space that is left to the client when RLIMIT_AS counts: stacks, heap. */
-#define AQ_SEGMENT_SPARE ((uint64_t)64 << 20)
+#define AQ_SEGMENT_RESERVE ((uint64_t)64 << 20)
 
 /* --- limits --- */
 
 /* The user's wish, else the client's, else the configured default. */
-static struct aq_env_segsize aq_segment_wish(void)
+static struct aq_env_segsize aq_segment_request(void)
 {
-    struct aq_env_segsize wish = aq_env_segsize(AQ_ENV_MAX_SEGSIZE);
+    struct aq_env_segsize request = aq_env_segsize(AQ_ENV_MAX_SEGSIZE);
 
     if (aq_env_is_set(AQ_ENV_MAX_SEGSIZE))
-        return wish;
+        return request;
     if (gasnet_max_segsize_str != NULL) {
-        if (!aq_env_parse_segsize(gasnet_max_segsize_str, &wish))
+        if (!aq_env_parse_segsize(gasnet_max_segsize_str, &request))
             aq_fatal("the client's gasnet_max_segsize_str is '%s', which is no segment size; write "
                      "for instance 0.85/H or 512MB/P", gasnet_max_segsize_str);
     } else if (gasnet_max_segsize != 0) {
-        wish = (struct aq_env_segsize){ .bytes = gasnet_max_segsize };
+        request = (struct aq_env_segsize){ .bytes = gasnet_max_segsize };
     }
-    return wish;
+    return request;
 }
 
 /* What this process's limits on file size and address space leave for all segments of the host,
@@ -76,7 +76,7 @@ static uint64_t aq_segment_rlimit(const char **how_out)
                 pages = 0;
             fclose(file);
         }
-        const uint64_t used = pages * (uint64_t)sysconf(_SC_PAGESIZE) + AQ_SEGMENT_SPARE;
+        const uint64_t used = pages * (uint64_t)sysconf(_SC_PAGESIZE) + AQ_SEGMENT_RESERVE;
         const uint64_t space = limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 
         if (space < left) {
@@ -88,13 +88,13 @@ static uint64_t aq_segment_rlimit(const char **how_out)
 }
 
 /* Bytes a rank that settings and memory allow; the process's own limits not counted. */
-static uint64_t aq_segment_wished_bytes(unsigned host_size, uint64_t taken)
+static uint64_t aq_segment_requested_bytes(unsigned host_size, uint64_t taken)
 {
-    const struct aq_env_segsize wish = aq_segment_wish();
+    const struct aq_env_segsize request = aq_segment_request();
     const uint64_t memory = aq_spawn_host_facts().memory;
-    uint64_t bytes = wish.is_fraction ? (uint64_t)((double)memory * wish.fraction) : wish.bytes;
+    uint64_t bytes = request.is_fraction ? (uint64_t)((double)memory * request.fraction) : request.bytes;
 
-    if (wish.per_host) {
+    if (request.per_host) {
         bytes = bytes > taken ? bytes - taken : 0;
         bytes /= host_size;
     }
@@ -104,25 +104,25 @@ static uint64_t aq_segment_wished_bytes(unsigned host_size, uint64_t taken)
 uintptr_t aq_segment_limit(unsigned host_size, uint64_t taken)
 {
     const char *how;
-    uint64_t bytes = MIN(aq_segment_wished_bytes(host_size, taken), aq_segment_rlimit(&how) / host_size);
+    uint64_t bytes = MIN(aq_segment_requested_bytes(host_size, taken), aq_segment_rlimit(&how) / host_size);
 
-    if (aq_limits.segment_most != 0)
-        bytes = MIN(bytes, aq_limits.segment_most);
+    if (aq_limits.segment_max != 0)
+        bytes = MIN(bytes, aq_limits.segment_max);
     return (uintptr_t)bytes & ~(uintptr_t)(GASNET_PAGESIZE - 1);
 }
 
 /* Is it one of the process's limits that bounds the segment, or the conduit's? Then says so. */
 static bool aq_segment_explain_rlimit(char *text, size_t len)
 {
-    const uint64_t wished = aq_segment_wished_bytes(aq_job.host_size, aq_limits.host_bytes);
+    const uint64_t requested = aq_segment_requested_bytes(aq_job.host_size, aq_limits.host_bytes);
     const char *how;
     const uint64_t left = aq_segment_rlimit(&how);
 
-    if (aq_limits.segment_most != 0 && aq_limits.segment_most < MIN(wished, left / aq_job.host_size)) {
+    if (aq_limits.segment_max != 0 && aq_limits.segment_max < MIN(requested, left / aq_job.host_size)) {
         snprintf(text, len, "%s", aq_limits.segment_why);
         return true;
     }
-    if (left / aq_job.host_size >= wished)
+    if (left / aq_job.host_size >= requested)
         return false;
     snprintf(text, len, "%s leaves %.1f MB for the segments of the %u rank%s on this host; raise it, "
              "for instance with: %s unlimited", how, (double)left / 1048576, aq_job.host_size,
@@ -133,7 +133,7 @@ static bool aq_segment_explain_rlimit(char *text, size_t len)
 void aq_segment_explain(char *text, size_t len)
 {
     const struct aq_host_facts facts = aq_spawn_host_facts();
-    const struct aq_env_segsize wish = aq_segment_wish();
+    const struct aq_env_segsize request = aq_segment_request();
     const char *setting = aq_env_is_set(AQ_ENV_MAX_SEGSIZE) ? aq_env_str(AQ_ENV_MAX_SEGSIZE)
                           : gasnet_max_segsize_str != NULL ? gasnet_max_segsize_str
                           : gasnet_max_segsize != 0        ? "the client's gasnet_max_segsize"
@@ -143,7 +143,7 @@ void aq_segment_explain(char *text, size_t len)
         return;
     snprintf(text, len, "GASNET_MAX_SEGSIZE is %s, %s %.1f MB, %u rank%s on this host%s", setting,
              facts.memory_is, (double)facts.memory / 1048576, aq_job.host_size, aq_job.host_size == 1 ? "" : "s",
-             wish.per_host ? " share it" : "");
+             request.per_host ? " share it" : "");
 }
 
 void aq_segment_init_limits(void)
@@ -221,18 +221,18 @@ static int aq_segment_check_attach(gex_TM_t tm, uintptr_t size)
 /* The ranks attach together or not at all. The exchanges of an attach serve no messages, so that everybody
  * comes first. Over a network the ranks agree by messages, since one may not have left whole before its
  * sender looks at the network again; without one they spare the memory of queues to further peers. */
-static int aq_segment_agree(int mine)
+static int aq_segment_agree(int own)
 {
     int *all = malloc(aq_job.size * sizeof(*all));
-    int rc = mine;
+    int rc = own;
 
     if (all == NULL)
         aq_fatal("gex_Segment_Attach: no memory for %u ranks", aq_job.size); /* others wait for us */
     if (aq_job.nbrhd_count > 1) {
-        aq_upcall_allgather(&mine, sizeof(mine), all);
+        aq_callback_allgather(&own, sizeof(own), all);
     } else {
-        aq_upcall_barrier();
-        if (aq_job_allgather(&mine, sizeof(mine), all) != AQ_OK)
+        aq_callback_barrier();
+        if (aq_job_allgather(&own, sizeof(own), all) != AQ_OK)
             rc = AQ_ERR_SYS;
     }
     for (gex_Rank_t rank = 0; rc == AQ_OK && rank < aq_job.size; rank++)
@@ -299,7 +299,7 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
     }
     *segment_p = (gex_Segment_t)(void *)&aq_job.segment;
 #endif
-    aq_upcall_barrier();
+    aq_callback_barrier();
     return GASNET_OK;
 }
 

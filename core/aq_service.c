@@ -29,7 +29,7 @@
 
 #if AQ_THREADED
 
-#define AQ_SERVICE_NAP_NS 500000       /* between looks whether client threads poll */
+#define AQ_SERVICE_BACKOFF_NS 500000       /* between looks whether client threads poll */
 #define AQ_SERVICE_SLEEP_NS 1000000000 /* the longest sleep; the bell ends it */
 
 atomic_bool aq_service_watches;
@@ -47,12 +47,12 @@ static unsigned aq_service_seen(void)
 /* Returns once the client's threads have not polled for a while. */
 static void aq_service_stand_back(void)
 {
-    const struct timespec nap = { 0, AQ_SERVICE_NAP_NS };
+    const struct timespec backoff = { 0, AQ_SERVICE_BACKOFF_NS };
     unsigned seen;
 
     do {
         seen = aq_service_seen();
-        nanosleep(&nap, NULL);
+        nanosleep(&backoff, NULL);
     } while (seen != aq_service_seen());
 }
 
@@ -61,11 +61,11 @@ static void aq_service_serve(void)
     const unsigned seen = aq_service_seen();
 
     while (aq_service_seen() == seen && !aq_exit_in_progress()) {
-        const uint32_t bell = aq_job.conduit->sleep_prepare();
+        const uint32_t wakeup = aq_job.conduit->sleep_prepare();
 
         /* what came before the announcement rang no bell: look once more */
         if (aq_poll_service() == 0)
-            aq_job.conduit->sleep(bell, AQ_SERVICE_SLEEP_NS);
+            aq_job.conduit->sleep(wakeup, AQ_SERVICE_SLEEP_NS);
         aq_job.conduit->sleep_cancel();
         while (aq_poll_service() != 0)
             continue;

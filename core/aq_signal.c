@@ -31,7 +31,7 @@
 #include "base/aq_say.h"
 #include "base/aq_signal_name.h"
 #include "core/aq_trace.h"
-#include "other/spawn/aq_ending.h"
+#include "other/spawn/aq_shutdown.h"
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_SIGNAL_STACK  (256 * 1024) /* bytes; gdb's fork and backtrace_symbols_fd need some */
@@ -43,7 +43,7 @@ static struct {
 } aq_signal_cfg;
 
 static const int aq_signal_fatal[] = {SIGABRT, SIGFPE, SIGILL, SIGSEGV, SIGBUS};
-static const int aq_signal_ending[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+static const int aq_signal_shutdown[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
 static void aq_signal_say(const char *what, int sig)
 {
@@ -111,7 +111,7 @@ static void aq_signal_on_fatal(int sig, siginfo_t *info, void *context)
     bool again;
 
     (void)context;
-    if (aq_exit_is_mine()) {
+    if (aq_exit_is_own_process()) {
         /* relaxed: who is first is all that is told */
         if (atomic_compare_exchange_strong_explicit(&aq_signal_cfg.crashing, &first, me, memory_order_relaxed,
                                                     memory_order_relaxed)) {
@@ -140,24 +140,24 @@ static bool aq_signal_has_handler(int sig)
 }
 
 /* from the terminal: the launcher got it too, or gets it now */
-static bool aq_signal_leave_to_launcher(int sig, const siginfo_t *info)
+static bool aq_signal_defer_to_launcher(int sig, const siginfo_t *info)
 {
     if (!aq_spawn_is_supervised() || info->si_code != SI_KERNEL || sig == SIGPIPE)
         return false;
-    kill(aq_spawn_board()->supervisor, sig);
+    kill(aq_spawn_jobarea()->supervisor, sig);
     return true;
 }
 
-static void aq_signal_on_ending(int sig, siginfo_t *info, void *context)
+static void aq_signal_on_shutdown(int sig, siginfo_t *info, void *context)
 {
     (void)context;
-    if (!aq_exit_is_mine()) {
+    if (!aq_exit_is_own_process()) {
         aq_signal_default(sig);
         raise(sig);
         return;
     }
     /* on the way out: a launcher that ends the others by SIGTERM, a reader of stdout that has gone */
-    if (aq_exit_is_claimed() || aq_signal_leave_to_launcher(sig, info))
+    if (aq_exit_is_claimed() || aq_signal_defer_to_launcher(sig, info))
         return;
     if (!aq_exit_in_progress())
         aq_signal_say("Caught a signal", sig);
@@ -171,15 +171,15 @@ static void aq_signal_on_ending(int sig, siginfo_t *info, void *context)
 static void aq_signal_on_quit(int sig, siginfo_t *info, void *context)
 {
     (void)context;
-    if (!aq_exit_is_mine()) {
+    if (!aq_exit_is_own_process()) {
         aq_signal_default(sig);
         raise(sig);
         return;
     }
     /* on the way out: a launcher that ends the others by SIGTERM, a reader of stdout that has gone */
-    if (aq_exit_is_claimed() || aq_signal_leave_to_launcher(sig, info))
+    if (aq_exit_is_claimed() || aq_signal_defer_to_launcher(sig, info))
         return;
-    /* raised by aq_signal_on_ending(), which has printed its own message: si_code is SI_TKILL */
+    /* raised by aq_signal_on_shutdown(), which has printed its own message: si_code is SI_TKILL */
     if (!aq_exit_in_progress() && info->si_code != SI_TKILL)
         aq_signal_say("Caught a signal", sig);
     aq_exit_from_signal(1);
@@ -188,14 +188,14 @@ static void aq_signal_on_quit(int sig, siginfo_t *info, void *context)
 static void aq_signal_on_freeze(int sig)
 {
     (void)sig;
-    if (aq_exit_is_mine())
+    if (aq_exit_is_own_process())
         aq_signal_freeze();
 }
 
 static void aq_signal_on_backtrace(int sig)
 {
     (void)sig;
-    if (aq_exit_is_mine())
+    if (aq_exit_is_own_process())
         aq_signal_backtrace();
 }
 
@@ -263,14 +263,14 @@ void aq_signal_install_named(enum aq_env_id id, const char *name, void (*handler
 /* A stack overflow leaves no room for the handler on its own stack. */
 static void aq_signal_stack(void)
 {
-    stack_t old, mine = {.ss_size = AQ_SIGNAL_STACK};
+    stack_t old, own = {.ss_size = AQ_SIGNAL_STACK};
 
     if (sigaltstack(NULL, &old) != 0 || (old.ss_flags & SS_DISABLE) == 0)
         return;
-    mine.ss_sp = mmap(NULL, AQ_SIGNAL_STACK, PROT_READ | PROT_WRITE,
+    own.ss_sp = mmap(NULL, AQ_SIGNAL_STACK, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-    if (mine.ss_sp != MAP_FAILED)
-        sigaltstack(&mine, NULL);
+    if (own.ss_sp != MAP_FAILED)
+        sigaltstack(&own, NULL);
 }
 
 static void aq_signal_configure(uint32_t rank)
@@ -302,8 +302,8 @@ void aq_signal_init(void)
     aq_signal_stack();
     for (size_t i = 0; i < sizeof(aq_signal_fatal) / sizeof(aq_signal_fatal[0]); i++)
         aq_signal_install(aq_signal_fatal[i], aq_signal_on_fatal);
-    for (size_t i = 0; i < sizeof(aq_signal_ending) / sizeof(aq_signal_ending[0]); i++)
-        aq_signal_install(aq_signal_ending[i], aq_signal_on_ending);
+    for (size_t i = 0; i < sizeof(aq_signal_shutdown) / sizeof(aq_signal_shutdown[0]); i++)
+        aq_signal_install(aq_signal_shutdown[i], aq_signal_on_shutdown);
     aq_signal_install(SIGQUIT, aq_signal_on_quit);
     aq_signal_install_named(AQ_ENV_FREEZE_SIGNAL, "GASNET_FREEZE_SIGNAL", aq_signal_on_freeze);
     aq_signal_install_named(AQ_ENV_BACKTRACE_SIGNAL, "GASNET_BACKTRACE_SIGNAL",

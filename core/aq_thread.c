@@ -4,7 +4,7 @@
  * Owns      every struct aq_thread; exited threads' go to a free list, never back to malloc, so
  *           that a late reader of one reads memory that is still ours
  * Threads   any; the list is under aq_thread_list_lock
- * Uses      core/aq_upcall.h (the layer above rehouses its part), base/aq_log.h
+ * Uses      core/aq_callback.h (the layer above rehouses its part), base/aq_log.h
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "core/aq_thread.h"
@@ -16,7 +16,7 @@
 #include "core/aq_job.h"
 #include "base/aq_log.h"
 #include "core/aq_trace.h"
-#include "core/aq_upcall.h"
+#include "core/aq_callback.h"
 
 /* What gex_System_QueryMaxThreads() says when nothing limits the number: clients size arrays
  * and compare with it. */
@@ -50,7 +50,7 @@ static void aq_thread_release(void *arg)
     struct aq_thread *self = arg;
 
     aq_npam_thread_exit(self);
-    aq_upcall_thread_exit(self);
+    aq_callback_thread_exit(self);
     aq_trace_thread_exit(self->trace);
     aq_thread_current = NULL;
     aq_lock_acquire(&aq_thread_list_lock);
@@ -89,7 +89,7 @@ struct aq_thread *aq_thread_create(void)
     self->number = ++aq_thread_numbers;
     aq_lock_release(&aq_thread_list_lock);
     self->context = AQ_CTX_MAIN;
-    self->hsls_held = 0;
+    self->hsls_locked = 0;
     self->waits_for = NULL;
     self->next = NULL;
     pthread_setspecific(aq_thread_key, self);
@@ -116,7 +116,7 @@ void aq_thread_check_main(const char *call)
     if (self->context == AQ_CTX_PREPARED)
         aq_fatal("%s called between a gex_AM_Prepare and its Commit or Cancel; only HSLs and queries are "
                  "legal there", call);
-    if (self->hsls_held != 0)
+    if (self->hsls_locked != 0)
         aq_fatal("%s called by a thread that holds %u HSL%s; release before communicating", call,
-                 (unsigned)self->hsls_held, self->hsls_held == 1 ? "" : "s");
+                 (unsigned)self->hsls_locked, self->hsls_locked == 1 ? "" : "s");
 }

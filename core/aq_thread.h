@@ -22,7 +22,7 @@ enum aq_context { AQ_CTX_MAIN = 0, AQ_CTX_REQUEST = 1, AQ_CTX_REPLY = 2, AQ_CTX_
 struct aq_thread {
     uint32_t number;       /* 1, 2, ... in order of first calls; never 0 */
     uint8_t context;       /* enum aq_context: what the thread is in, the innermost */
-    uint32_t hsls_held;    /* counted in debug builds */
+    uint32_t hsls_locked;    /* counted in debug builds */
 #if GASNET_DEBUG
     const gex_HSL_t *hsls[AQ_THREAD_HSLS]; /* those held, the oldest first */
     gex_Token_t token; /* of the innermost handler that runs; NULL: none does */

@@ -28,9 +28,9 @@
 static struct {
     aq_lock lock;
     struct aq_tm *live;        /* teams and pairs but the primordial team; doubly linked */
-    struct aq_tm *oldest_gone; /* singly linked by next */
-    struct aq_tm **gone_end;   /* where the next one destroyed is linked */
-} aq_tms = { .gone_end = &aq_tms.oldest_gone };
+    struct aq_tm *oldest_free; /* singly linked by next */
+    struct aq_tm **free_end;   /* where the next one destroyed is linked */
+} aq_tms = { .free_end = &aq_tms.oldest_free };
 
 /* --- tables --- */
 
@@ -63,13 +63,13 @@ static bool aq_tm_is_whole_job(const struct aq_tm_plan *plan)
 }
 
 /* At least half of the places stay free: searches end soon. */
-static gex_Rank_t aq_tm_places(gex_Rank_t members)
+static gex_Rank_t aq_tm_slots(gex_Rank_t members)
 {
-    gex_Rank_t places = 2;
+    gex_Rank_t slots = 2;
 
-    while (places < 2 * (uint64_t)members)
-        places *= 2;
-    return places;
+    while (slots < 2 * (uint64_t)members)
+        slots *= 2;
+    return slots;
 }
 
 /* The table behind the head, for who fills it. */
@@ -91,16 +91,16 @@ static void aq_tm_fill_deltas(struct aq_tm *tm)
 /* One piece of memory: jobranks, hash. It hangs on jobranks. */
 static void aq_tm_make_tables(struct aq_tm *tm, const struct aq_tm_plan *plan)
 {
-    const size_t size = plan->size, places = aq_tm_places(plan->size);
-    gex_Rank_t *jobranks = malloc((size + places) * sizeof(*jobranks));
+    const size_t size = plan->size, slots = aq_tm_slots(plan->size);
+    gex_Rank_t *jobranks = malloc((size + slots) * sizeof(*jobranks));
 
     if (jobranks == NULL)
         aq_fatal("no memory for the tables of a team of %u members", plan->size);
     memcpy(jobranks, plan->jobranks, size * sizeof(*jobranks));
     tm->jobranks = jobranks;
     tm->rank_of = jobranks + size;
-    tm->rank_mask = (gex_Rank_t)(places - 1);
-    memset(tm->rank_of, 0xff, places * sizeof(*tm->rank_of)); /* GEX_RANK_INVALID everywhere */
+    tm->rank_mask = (gex_Rank_t)(slots - 1);
+    memset(tm->rank_of, 0xff, slots * sizeof(*tm->rank_of)); /* GEX_RANK_INVALID everywhere */
     for (gex_Rank_t rank = 0; rank < plan->size; rank++) {
         gex_Rank_t at = aq_tm_hash(jobranks[rank], tm->rank_mask);
 
@@ -113,13 +113,13 @@ static void aq_tm_make_tables(struct aq_tm *tm, const struct aq_tm_plan *plan)
 /* --- life --- */
 
 /* An object with room for so many members, all zero but for that. */
-static struct aq_tm *aq_tm_alloc(gex_Rank_t room)
+static struct aq_tm *aq_tm_alloc(gex_Rank_t capacity)
 {
-    struct aq_tm *tm = calloc(1, sizeof(*tm) + room * sizeof(intptr_t));
+    struct aq_tm *tm = calloc(1, sizeof(*tm) + capacity * sizeof(intptr_t));
 
     if (tm == NULL)
-        aq_fatal("no memory for a team of %u members", room);
-    tm->room = room;
+        aq_fatal("no memory for a team of %u members", capacity);
+    tm->capacity = capacity;
     return tm;
 }
 
@@ -128,24 +128,24 @@ static struct aq_tm *aq_tm_alloc(gex_Rank_t room)
 static struct aq_tm *aq_tm_take(gex_Rank_t members)
 {
     struct aq_tm **at, *tm;
-    gex_Rank_t room = 1;
+    gex_Rank_t capacity = 1;
 
     aq_lock_acquire(&aq_tms.lock);
-    for (at = &aq_tms.oldest_gone; *at != NULL && (*at)->room < members; at = &(*at)->next)
+    for (at = &aq_tms.oldest_free; *at != NULL && (*at)->capacity < members; at = &(*at)->next)
         continue;
     tm = *at;
     if (tm != NULL) {
         *at = tm->next;
         tm->next = NULL;
         if (*at == NULL)
-            aq_tms.gone_end = at;
+            aq_tms.free_end = at;
     }
     aq_lock_release(&aq_tms.lock);
     if (tm != NULL)
         return tm;
-    while (room < members)
-        room *= 2;
-    return aq_tm_alloc(room);
+    while (capacity < members)
+        capacity *= 2;
+    return aq_tm_alloc(capacity);
 }
 
 /* Under the lock: an attach comes before this, or finds the object in the list. */
@@ -188,7 +188,7 @@ void aq_tm_create_primordial(void)
 void aq_tm_destroy(struct aq_tm *tm)
 {
     void *tables = (void *)(uintptr_t)tm->jobranks;
-    const gex_Rank_t room = tm->room;
+    const gex_Rank_t capacity = tm->capacity;
 
     aq_lock_acquire(&aq_tms.lock);
     if (tm->prev != NULL)
@@ -198,9 +198,9 @@ void aq_tm_destroy(struct aq_tm *tm)
     if (tm->next != NULL)
         tm->next->prev = tm->prev;
     memset(tm, 0, sizeof(*tm)); /* no members, no endpoint: see aq_tm_check_team() */
-    tm->room = room;
-    *aq_tms.gone_end = tm;
-    aq_tms.gone_end = &tm->next;
+    tm->capacity = capacity;
+    *aq_tms.free_end = tm;
+    aq_tms.free_end = &tm->next;
     aq_lock_release(&aq_tms.lock);
     free(tables);
 }

@@ -39,8 +39,8 @@ struct aq_trace_switch aq_trace_switch;
 struct aq_trace_state aq_trace_state;
 
 const struct aq_trace_row aq_trace_rows[AQ_TRACE_KIND_COUNT] = {
-#define AQ_TRACE(id, letter_, name_, form_)                                                      \
-    [AQ_TRACE_##id] = { .name = name_, .letter = letter_, .form = AQ_TRACE_FORM_##form_ },
+#define AQ_TRACE(id, cat_, name_, form_)                                                      \
+    [AQ_TRACE_##id] = { .name = name_, .cat = cat_, .form = AQ_TRACE_FORM_##form_ },
 #include "core/aq_trace.def"
 };
 
@@ -51,41 +51,41 @@ static void aq_trace_flush(struct aq_trace_thread *t);
 
 /* --- masks --- */
 
-static uint32_t aq_trace_bit(char letter)
+static uint32_t aq_trace_bit(char cat)
 {
-    return UINT32_C(1) << (letter - 'A');
+    return UINT32_C(1) << (cat - 'A');
 }
 
 static uint32_t aq_trace_all(void)
 {
     uint32_t mask = 0;
 
-    for (const char *at = AQ_TRACE_LETTERS; *at != '\0'; at++)
+    for (const char *at = AQ_TRACE_CATEGORIES; *at != '\0'; at++)
         mask |= aq_trace_bit(*at);
     return mask;
 }
 
-uint32_t aq_trace_mask_of(const char *letters, const char *variable)
+uint32_t aq_trace_mask_of(const char *cats, const char *variable)
 {
-    const bool complement = *letters == '^';
+    const bool complement = *cats == '^';
     const uint32_t all = aq_trace_all() | aq_trace_bit('U');
     uint32_t mask = 0;
 
-    for (const char *at = letters + complement; *at != '\0'; at++) {
-        const char letter = (char)toupper((unsigned char)*at);
+    for (const char *at = cats + complement; *at != '\0'; at++) {
+        const char cat = (char)toupper((unsigned char)*at);
 
-        if (letter >= 'A' && letter <= 'Z' && (all & aq_trace_bit(letter)) != 0)
-            mask |= aq_trace_bit(letter);
-        else if (!isspace((unsigned char)letter) && letter != ',')
-            aq_warn("%s=%s: '%c' is not one of the categories " AQ_TRACE_LETTERS
-                    " (a leading ^ means all but these)", variable, letters, letter);
+        if (cat >= 'A' && cat <= 'Z' && (all & aq_trace_bit(cat)) != 0)
+            mask |= aq_trace_bit(cat);
+        else if (!isspace((unsigned char)cat) && cat != ',')
+            aq_warn("%s=%s: '%c' is not one of the categories " AQ_TRACE_CATEGORIES
+                    " (a leading ^ means all but these)", variable, cats, cat);
     }
     return complement ? aq_trace_all() & ~mask : mask;
 }
 
-void aq_trace_letters_of(uint32_t mask, char *text)
+void aq_trace_categories_of(uint32_t mask, char *text)
 {
-    for (const char *at = AQ_TRACE_LETTERS; *at != '\0'; at++)
+    for (const char *at = AQ_TRACE_CATEGORIES; *at != '\0'; at++)
         if ((mask & aq_trace_bit(*at)) != 0)
             *text++ = *at;
     *text = '\0';
@@ -99,7 +99,7 @@ void aq_trace_apply(void)
 
     for (int kind = 0; kind < AQ_TRACE_KIND_COUNT; kind++) {
         const struct aq_trace_row *row = &aq_trace_rows[kind];
-        const uint32_t bit = aq_trace_bit(row->letter);
+        const uint32_t bit = aq_trace_bit(row->cat);
         uint8_t what = 0;
 
         if (trace && ((aq_trace_state.trace_mask | always) & bit) != 0
@@ -122,9 +122,9 @@ static unsigned aq_trace_what(unsigned kind)
     return __atomic_load_n(&aq_trace_switch.what[kind], __ATOMIC_RELAXED);
 }
 
-static bool aq_trace_letter_on(char letter)
+static bool aq_trace_category_on(char cat)
 {
-    return (aq_trace_state.trace_mask & aq_trace_bit(letter)) != 0;
+    return (aq_trace_state.trace_mask & aq_trace_bit(cat)) != 0;
 }
 
 /* --- a thread's part --- */
@@ -166,7 +166,7 @@ struct aq_trace_thread *aq_trace_self(void)
 }
 
 /* The record after those that are filled, with room for text behind it; NULL if there is none. */
-static struct aq_trace_record *aq_trace_room(struct aq_trace_thread *t, size_t slots)
+static struct aq_trace_record *aq_trace_reserve(struct aq_trace_thread *t, size_t slots)
 {
     unsigned head = atomic_load_explicit(&t->head, memory_order_relaxed); /* its own */
 
@@ -232,7 +232,7 @@ uint64_t aq_trace_begin_slow(enum aq_trace_kind kind)
 static bool aq_trace_is_left_out(unsigned kind, gex_Rank_t jobrank)
 {
     return !aq_trace_state.local && jobrank == aq_job.rank
-           && strchr("GPRA", aq_trace_rows[kind].letter) != NULL;
+           && strchr("GPRA", aq_trace_rows[kind].cat) != NULL;
 }
 
 /* A call is over: count it; its record if it is traced, to be completed and appended, else NULL. */
@@ -247,7 +247,7 @@ static struct aq_trace_record *aq_trace_call(struct aq_trace_thread *t, unsigned
         aq_stats_add(t, kind, ended - began, nbytes);
     if ((what & AQ_TRACE_ON_TRACE) == 0 || t->record == NULL || aq_trace_is_left_out(kind, jobrank))
         return NULL;
-    record = aq_trace_room(t, 1);
+    record = aq_trace_reserve(t, 1);
     if (record == NULL)
         return NULL;
     record->began = began;
@@ -256,7 +256,7 @@ static struct aq_trace_record *aq_trace_call(struct aq_trace_thread *t, unsigned
     record->flow = 0;
     record->flow_way = AQ_FLOW_NONE;
     record->has_data = 0;
-    record->file = aq_trace_letter_on('N') ? t->file : NULL;
+    record->file = aq_trace_category_on('N') ? t->file : NULL;
     record->line = t->line;
     record->peer = jobrank;
     record->kind = (uint16_t)kind;
@@ -315,7 +315,7 @@ static void aq_trace_end_message(unsigned kind, uint64_t began, const struct aq_
     record->flow_way = (uint8_t)way;
     record->handler = m->handler;
     record->nargs = m->nargs;
-    record->has_data = aq_trace_letter_on('D');
+    record->has_data = aq_trace_category_on('D');
     if (record->has_data && m->nargs != 0)
         memcpy(record->args, m->args,
                MIN((size_t)m->nargs, (size_t)AQ_TRACE_ARGS) * sizeof(m->args[0]));
@@ -383,7 +383,7 @@ void aq_trace_line(enum aq_trace_kind kind, const char *text, size_t len)
     while (len > 0 && text[len - 1] == '\n')
         len--;
     slots = 1 + (len + sizeof(*record) - 1) / sizeof(*record);
-    record = aq_trace_room(t, slots);
+    record = aq_trace_reserve(t, slots);
     if (record == NULL)
         return;
     memset(record, 0, sizeof(*record));
@@ -391,7 +391,7 @@ void aq_trace_line(enum aq_trace_kind kind, const char *text, size_t len)
     record->nbytes = len;
     record->kind = (uint16_t)kind;
     record->peer = GEX_RANK_INVALID;
-    record->file = aq_trace_letter_on('N') ? t->file : NULL;
+    record->file = aq_trace_category_on('N') ? t->file : NULL;
     record->line = t->line;
     memcpy(record + 1, text, len);
     aq_trace_append(t, slots, record->began);
@@ -485,7 +485,7 @@ void aq_trace_finish(const char *why, bool in_signal)
         return;
     __atomic_store_n(&aq_trace_switch.on, 0, __ATOMIC_RELAXED); /* threads that run on record no more */
     /* half of GASNET_EXITTIMEOUT: the rest is for what follows */
-    aq_trace_state.end_by = aq_now_ns() + aq_spawn_board()->exit_timeout_ms * UINT64_C(500000);
+    aq_trace_state.end_by = aq_now_ns() + aq_spawn_jobarea()->exit_timeout_ms * UINT64_C(500000);
     locked = aq_trace_lock(true);
     in_signal = in_signal || !locked;
     if (aq_trace_sink.fd >= 0) {

@@ -28,7 +28,7 @@
 #include "gasnetex.h"
 
 enum aq_trace_kind {
-#define AQ_TRACE(id, letter, name, form) AQ_TRACE_##id,
+#define AQ_TRACE(id, cat, name, form) AQ_TRACE_##id,
 #include "core/aq_trace.def"
     AQ_TRACE_KIND_COUNT
 };

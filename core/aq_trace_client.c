@@ -16,31 +16,31 @@
 
 /* --- masks --- */
 
-static int aq_trace_letter_in(const struct aq_trace_sink *sink, uint32_t mask, char category)
+static int aq_trace_category_in(const struct aq_trace_sink *sink, uint32_t mask, char category)
 {
-    const char letter = (char)toupper((unsigned char)category);
+    const char cat = (char)toupper((unsigned char)category);
 
-    return sink->fd >= 0 && letter >= 'A' && letter <= 'Z'
-           && (letter == 'U' || (mask & UINT32_C(1) << (letter - 'A')) != 0);
+    return sink->fd >= 0 && cat >= 'A' && cat <= 'Z'
+           && (cat == 'U' || (mask & UINT32_C(1) << (cat - 'A')) != 0);
 }
 
 /* The text lives until the same thread asks again. */
 static const char *aq_trace_mask_text(const struct aq_trace_sink *sink, uint32_t mask)
 {
     static _Thread_local char text[2][32];
-    char *mine = text[sink == &aq_stats_sink];
+    char *own = text[sink == &aq_stats_sink];
 
-    *mine = '\0';
+    *own = '\0';
     if (sink->fd >= 0)
-        aq_trace_letters_of(mask, mine);
-    return mine;
+        aq_trace_categories_of(mask, own);
+    return own;
 }
 
 /* --- trace --- */
 
 static int aq_client_trace_enabled(char category)
 {
-    return aq_trace_letter_in(&aq_trace_sink, aq_trace_state.trace_mask, category);
+    return aq_trace_category_in(&aq_trace_sink, aq_trace_state.trace_mask, category);
 }
 
 static void aq_client_trace_text(int force, const char *text)
@@ -53,11 +53,11 @@ static const char *aq_client_trace_mask(void)
     return aq_trace_mask_text(&aq_trace_sink, aq_trace_state.trace_mask);
 }
 
-static void aq_client_trace_set_mask(const char *letters)
+static void aq_client_trace_set_mask(const char *cats)
 {
     if (aq_trace_sink.fd < 0)
         return;
-    aq_trace_state.trace_mask = aq_trace_mask_of(letters, "GASNETT_TRACE_SETMASK");
+    aq_trace_state.trace_mask = aq_trace_mask_of(cats, "GASNETT_TRACE_SETMASK");
     aq_trace_apply();
 }
 
@@ -109,7 +109,7 @@ static void aq_client_freeze_line(int freeze)
 
 static int aq_client_stats_enabled(char category)
 {
-    return aq_trace_letter_in(&aq_stats_sink, aq_trace_state.stats_mask, category);
+    return aq_trace_category_in(&aq_stats_sink, aq_trace_state.stats_mask, category);
 }
 
 static void aq_client_stats_text(int force, const char *text)
@@ -123,11 +123,11 @@ static const char *aq_client_stats_mask(void)
     return aq_trace_mask_text(&aq_stats_sink, aq_trace_state.stats_mask);
 }
 
-static void aq_client_stats_set_mask(const char *letters)
+static void aq_client_stats_set_mask(const char *cats)
 {
     if (aq_stats_sink.fd < 0)
         return;
-    aq_trace_state.stats_mask = aq_trace_mask_of(letters, "GASNETT_STATS_SETMASK");
+    aq_trace_state.stats_mask = aq_trace_mask_of(cats, "GASNETT_STATS_SETMASK");
     aq_trace_apply();
 }
 

@@ -16,12 +16,12 @@
 #include <stdatomic.h>
 
 #include "core/aq_trace.h"
-#include "other/spawn/aq_board.h"
+#include "other/spawn/aq_jobarea.h"
 
 #define AQ_TRACE_ARGS 10        /* handler arguments that a record holds */
 #define AQ_TRACE_SLOTS 8192     /* records of a thread before they are written: 768 KiB */
 #define AQ_TRACE_TEXT_MAX 1000  /* bytes of a line of text */
-#define AQ_TRACE_LETTERS "GPRSWBLAXIOCDNH"
+#define AQ_TRACE_CATEGORIES "GPRSWBLAXIOCDNH"
 
 /* --- records --- */
 
@@ -79,13 +79,13 @@ enum aq_trace_form { AQ_TRACE_FORM_CALL, AQ_TRACE_FORM_TRY, AQ_TRACE_FORM_MARK }
 
 struct aq_trace_row {
     const char *name;
-    char letter;
+    char cat;
     uint8_t form;
 };
 extern const struct aq_trace_row aq_trace_rows[AQ_TRACE_KIND_COUNT];
 
 /** aq_trace_category - the word for a letter in "cat", for instance "put". */
-const char *aq_trace_category(char letter);
+const char *aq_trace_category(char cat);
 
 /* --- state --- */
 
@@ -110,10 +110,10 @@ struct aq_trace_thread *aq_trace_self(void);
 void aq_trace_apply(void);
 
 /** aq_trace_mask_of - letters, perhaps led by ^, as a mask; complains of what is no letter. */
-uint32_t aq_trace_mask_of(const char *letters, const char *variable);
+uint32_t aq_trace_mask_of(const char *cats, const char *variable);
 
-/** aq_trace_letters_of - the letters of a mask; text has room for 32. */
-void aq_trace_letters_of(uint32_t mask, char *text);
+/** aq_trace_categories_of - the letters of a mask; text has room for 32. */
+void aq_trace_categories_of(uint32_t mask, char *text);
 
 /** aq_trace_line - a line of text, if its kind is on; cut at AQ_TRACE_TEXT_MAX. */
 void aq_trace_line(enum aq_trace_kind kind, const char *text, size_t len);
@@ -124,7 +124,7 @@ void aq_trace_serve_client(void);
 /* --- text without stdio --- */
 
 struct aq_trace_out {
-    char *at, *end; /* what does not fit is left out: ask aq_trace_out_room() before */
+    char *at, *end; /* what does not fit is left out: ask aq_trace_out_space() before */
 };
 
 void aq_trace_put(struct aq_trace_out *out, const char *text);
@@ -136,7 +136,7 @@ void aq_trace_put_us(struct aq_trace_out *out, uint64_t ns); /* microseconds, th
 void aq_trace_put_json(struct aq_trace_out *out, const char *text, size_t len); /* in quotes */
 void aq_trace_put_padded(struct aq_trace_out *out, const char *text, size_t width);
 
-static inline size_t aq_trace_out_room(const struct aq_trace_out *out)
+static inline size_t aq_trace_out_space(const struct aq_trace_out *out)
 {
     return (size_t)(out->end - out->at);
 }
@@ -178,8 +178,8 @@ void aq_trace_sinks_open(void);
  */
 bool aq_trace_sink_write(struct aq_trace_sink *sink, const char *text, size_t len, bool in_signal);
 
-/** aq_trace_sink_turn - what follows goes to the file of the first rank that writes one. */
-void aq_trace_sink_turn(struct aq_trace_sink *sink);
+/** aq_trace_sink_reopen - what follows goes to the file of the first rank that writes one. */
+void aq_trace_sink_reopen(struct aq_trace_sink *sink);
 
 /** aq_trace_sink_last - this rank has written all: is it the last on the host to have? */
 bool aq_trace_sink_last(struct aq_trace_sink *sink);

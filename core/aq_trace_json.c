@@ -28,9 +28,9 @@
 /* Whoever writes uses one; a signal handler that interrupted a writer the other. */
 static char aq_trace_text_of[2][256 * 1024];
 
-const char *aq_trace_category(char letter)
+const char *aq_trace_category(char cat)
 {
-    switch (letter) {
+    switch (cat) {
     case 'G': return "get";
     case 'P': return "put";
     case 'R': return "atomic";
@@ -114,7 +114,7 @@ static void aq_trace_put_call(struct aq_trace_out *out, const struct aq_trace_re
 {
     const struct aq_trace_row *row = &aq_trace_rows[record->kind];
 
-    aq_trace_put_head(out, row->name, aq_trace_category(row->letter), "X", tid);
+    aq_trace_put_head(out, row->name, aq_trace_category(row->cat), "X", tid);
     aq_trace_put_when(out, record->began);
     aq_trace_put(out, ",\"dur\":");
     aq_trace_put_us(out, aq_trace_job_ns(record->ended) - aq_trace_job_ns(record->began));
@@ -144,7 +144,7 @@ static void aq_trace_put_mark(struct aq_trace_out *out, unsigned kind, unsigned 
 {
     const struct aq_trace_row *row = &aq_trace_rows[kind];
 
-    aq_trace_put_head(out, row->name, aq_trace_category(row->letter), "i", tid);
+    aq_trace_put_head(out, row->name, aq_trace_category(row->cat), "i", tid);
     aq_trace_put_when(out, when);
     aq_trace_put(out, ",\"s\":\"t\",\"args\":{\"text\":");
     aq_trace_put_json(out, text, len);
@@ -187,7 +187,7 @@ void aq_trace_json_flush(struct aq_trace_thread *t, bool in_signal)
     const unsigned number = atomic_load_explicit(&t->number, memory_order_relaxed);
     unsigned events = 0;
 
-    if (aq_trace_sink.fd < 0 || at >= head || !aq_exit_is_mine())
+    if (aq_trace_sink.fd < 0 || at >= head || !aq_exit_is_own_process())
         return; /* a process that the rank has forked leaves its parent's records alone */
     if (atomic_load_explicit(&t->named, memory_order_relaxed) != number) {
         atomic_store_explicit(&t->named, number, memory_order_relaxed); /* under the lock */
@@ -204,7 +204,7 @@ void aq_trace_json_flush(struct aq_trace_thread *t, bool in_signal)
             aq_trace_put_call(&out, record, number);
         }
         events++;
-        if ((aq_trace_out_room(&out) < AQ_TRACE_LINE_MAX || at >= head)) {
+        if ((aq_trace_out_space(&out) < AQ_TRACE_LINE_MAX || at >= head)) {
             if (!aq_trace_json_send(&out, start, in_signal))
                 break;
             atomic_store_explicit(&t->tail, at, memory_order_relaxed); /* under the lock */
@@ -251,7 +251,7 @@ static void aq_trace_put_open_wait(struct aq_trace_out *out, uint64_t now)
         [AQ_WAIT_QUEUE] = "room for a message", [AQ_WAIT_BLOCKUNTIL] = "GASNET_BLOCKUNTIL",
         [AQ_WAIT_COLL] = "collective",
     };
-    const struct aq_board_rank *slot = &aq_spawn_board()->rank[aq_spawn_info()->host_rank];
+    const struct aq_jobarea_rank *slot = &aq_spawn_jobarea()->rank[aq_spawn_info()->host_rank];
     const uint64_t wait = atomic_load_explicit(&slot->wait, memory_order_relaxed); /* a report */
     const uint64_t since = atomic_load_explicit(&slot->wait_since, memory_order_relaxed);
     const uint32_t kind = (uint32_t)(wait >> 32), peer = (uint32_t)wait;
@@ -279,7 +279,7 @@ void aq_trace_json_end(const char *why, bool in_signal)
     const uint64_t now = aq_now_ns();
     bool last;
 
-    if (aq_trace_sink.fd < 0 || !aq_exit_is_mine())
+    if (aq_trace_sink.fd < 0 || !aq_exit_is_own_process())
         return;
     aq_trace_put_open_wait(&out, now);
     if (why != NULL)

@@ -176,11 +176,11 @@ static void aq_sink_open_rest(struct aq_trace_sink *sink, const struct aq_trace_
 /* Rank 0's time 0, and how far this host's clock is from rank 0's: nothing on one host. */
 static void aq_trace_align_clocks(const struct aq_trace_hello *all)
 {
-    const uint32_t mine = aq_spawn_info()->host_ranks[0]; /* the same for all ranks of this host */
+    const uint32_t own = aq_spawn_info()->host_ranks[0]; /* the same for all ranks of this host */
 
     aq_trace_state.base = all[0].mono;
-    aq_trace_state.offset = mine == 0 ? 0
-                                      : (int64_t)(all[mine].real - all[mine].mono)
+    aq_trace_state.offset = own == 0 ? 0
+                                      : (int64_t)(all[own].real - all[own].mono)
                                             - (int64_t)(all[0].real - all[0].mono);
 }
 
@@ -193,7 +193,7 @@ static uint64_t aq_trace_real_ns(void)
 }
 
 /* The memory that the ranks of this host share; private if there is none, which costs the sums. */
-static void aq_trace_share(const struct aq_trace_hello *all)
+static void aq_trace_map_shared(const struct aq_trace_hello *all)
 {
     const struct aq_spawn_info *spawn = aq_spawn_info();
     const size_t bytes = sizeof(struct aq_trace_common)
@@ -232,24 +232,24 @@ static void aq_trace_share(const struct aq_trace_hello *all)
 
 void aq_trace_sinks_open(void)
 {
-    struct aq_trace_hello mine, *all = calloc(aq_job.size, sizeof(*all));
+    struct aq_trace_hello own, *all = calloc(aq_job.size, sizeof(*all));
 
     if (all == NULL)
         aq_fatal("no memory for opening GASNET_TRACEFILE: %zu bytes", aq_job.size * sizeof(*all));
-    memset(&mine, 0, sizeof(mine));
-    mine.mono = aq_now_ns();
-    mine.real = aq_trace_real_ns();
+    memset(&own, 0, sizeof(own));
+    own.mono = aq_now_ns();
+    own.real = aq_trace_real_ns();
     aq_sink_open_first(&aq_trace_sink, aq_env_str(AQ_ENV_TRACEFILE),
-                       aq_env_rank_listed(AQ_ENV_TRACENODES, aq_job.rank), &mine);
+                       aq_env_rank_listed(AQ_ENV_TRACENODES, aq_job.rank), &own);
     aq_sink_open_first(&aq_stats_sink, aq_env_str(AQ_ENV_STATSFILE),
-                       aq_env_rank_listed(AQ_ENV_STATSNODES, aq_job.rank), &mine);
-    if (aq_spawn_allgather(&mine, sizeof(mine), all) != AQ_OK)
+                       aq_env_rank_listed(AQ_ENV_STATSNODES, aq_job.rank), &own);
+    if (aq_spawn_allgather(&own, sizeof(own), all) != AQ_OK)
         aq_fatal("the ranks could not agree on GASNET_TRACEFILE at start");
     for (int i = 0; i < 2; i++)
         if (aq_sinks[i]->path[0] != '\0')
             aq_sink_open_rest(aq_sinks[i], all);
     aq_trace_align_clocks(all);
-    aq_trace_share(all);
+    aq_trace_map_shared(all);
     free(all);
 }
 
@@ -323,7 +323,7 @@ static size_t aq_sink_whole_lines(const char *text, size_t len)
 static ssize_t aq_sink_put(const struct aq_trace_sink *sink, const char *text, size_t len)
 {
     const uint64_t limit = aq_sink_limit(AQ_SINK_STALL_MS);
-    struct pollfd room = { sink->fd, POLLOUT, 0 };
+    struct pollfd pfd = { sink->fd, POLLOUT, 0 };
     ssize_t wrote;
 
     if (sink->is_file)
@@ -332,7 +332,7 @@ static ssize_t aq_sink_put(const struct aq_trace_sink *sink, const char *text, s
     do {
         const uint64_t now = aq_now_ns();
 
-        if (poll(&room, 1, now < limit ? (int)((limit - now) / 1000000) + 1 : 0) == 0) {
+        if (poll(&pfd, 1, now < limit ? (int)((limit - now) / 1000000) + 1 : 0) == 0) {
             errno = EAGAIN;
             return -1;
         }
@@ -370,7 +370,7 @@ bool aq_trace_sink_write(struct aq_trace_sink *sink, const char *text, size_t le
     return error == 0;
 }
 
-void aq_trace_sink_turn(struct aq_trace_sink *sink)
+void aq_trace_sink_reopen(struct aq_trace_sink *sink)
 {
     const gex_Rank_t first = aq_trace_common->first[aq_sink_index(sink)];
 

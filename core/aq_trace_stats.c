@@ -32,17 +32,17 @@
  * row up and back again. */
 static const char *const aq_stats_groups[] = {
 #define AQ_TRACE_GROUP(id, title) title,
-#define AQ_TRACE(id, letter, name, form)
+#define AQ_TRACE(id, cat, name, form)
 #include "core/aq_trace.def"
 };
 enum aq_stats_group {
     AQ_STATS_GROUP_NONE = -1,
 #define AQ_TRACE_GROUP(id, title) AQ_STATS_GROUP_##id,
-#define AQ_TRACE(id, letter, name, form) AQ_STATS_UP_##id, AQ_STATS_OF_##id = AQ_STATS_UP_##id - 1,
+#define AQ_TRACE(id, cat, name, form) AQ_STATS_UP_##id, AQ_STATS_OF_##id = AQ_STATS_UP_##id - 1,
 #include "core/aq_trace.def"
 };
 static const uint8_t aq_stats_group_of[AQ_TRACE_KIND_COUNT] = {
-#define AQ_TRACE(id, letter, name, form) [AQ_TRACE_##id] = (uint8_t)AQ_STATS_OF_##id,
+#define AQ_TRACE(id, cat, name, form) [AQ_TRACE_##id] = (uint8_t)AQ_STATS_OF_##id,
 #include "core/aq_trace.def"
 };
 
@@ -78,13 +78,13 @@ static void aq_tally_clear(struct aq_trace_thread *t, unsigned epoch)
 }
 
 static void aq_tally_note(uint64_t value, bool first, atomic_uint_fast64_t *sum,
-                          atomic_uint_fast64_t *least, atomic_uint_fast64_t *most)
+                          atomic_uint_fast64_t *min, atomic_uint_fast64_t *max)
 {
     aq_tally_set(sum, (first ? 0 : aq_tally_get(sum)) + value);
-    if (first || value < aq_tally_get(least))
-        aq_tally_set(least, value);
-    if (first || value > aq_tally_get(most))
-        aq_tally_set(most, value);
+    if (first || value < aq_tally_get(min))
+        aq_tally_set(min, value);
+    if (first || value > aq_tally_get(max))
+        aq_tally_set(max, value);
 }
 
 void aq_stats_add(struct aq_trace_thread *t, unsigned kind, uint64_t ns, uint64_t nbytes)
@@ -166,7 +166,7 @@ static void aq_stats_send(struct aq_stats_page *page)
 /* "R> " and then room for a line. */
 static struct aq_trace_out *aq_stats_line(struct aq_stats_page *page)
 {
-    if (aq_trace_out_room(&page->out) < AQ_STATS_LINE_MAX)
+    if (aq_trace_out_space(&page->out) < AQ_STATS_LINE_MAX)
         aq_stats_send(page);
     aq_trace_put(&page->out, page->who);
     aq_trace_put(&page->out, "> ");
@@ -174,7 +174,7 @@ static struct aq_trace_out *aq_stats_line(struct aq_stats_page *page)
 }
 
 static void aq_stats_put_four(struct aq_trace_out *out, const char *what, uint64_t calls, uint64_t sum,
-                              uint64_t least, uint64_t most,
+                              uint64_t min, uint64_t max,
                               void (*put)(struct aq_trace_out *out, uint64_t value))
 {
     aq_trace_put(out, "  ");
@@ -182,9 +182,9 @@ static void aq_stats_put_four(struct aq_trace_out *out, const char *what, uint64
     aq_trace_put(out, " avg/min/max/total = ");
     put(out, calls != 0 ? sum / calls : 0);
     aq_trace_put_char(out, '/');
-    put(out, least);
+    put(out, min);
     aq_trace_put_char(out, '/');
-    put(out, most);
+    put(out, max);
     aq_trace_put_char(out, '/');
     put(out, sum);
 }
@@ -343,7 +343,7 @@ void aq_stats_write(bool in_signal)
     struct aq_stats_page page = aq_stats_page_begin(aq_stats_rank(), in_signal);
     struct aq_trace_out *out;
 
-    if (!aq_exit_is_mine())
+    if (!aq_exit_is_own_process())
         return;
     aq_stats_sum(aq_stats_sums);
     aq_stats_put_table(&page, "", aq_stats_sums);
@@ -374,7 +374,7 @@ static void aq_stats_write_job(bool in_signal)
             aq_count_merge(&aq_stats_sums[kind],
                            &aq_trace_common->count[(size_t)i * AQ_TRACE_KIND_COUNT + kind]);
     aq_stats_put_table(&page, title, aq_stats_sums);
-    aq_trace_sink_turn(&aq_stats_sink);
+    aq_trace_sink_reopen(&aq_stats_sink);
     aq_stats_send(&page);
 }
 
@@ -382,7 +382,7 @@ void aq_stats_end(bool in_signal)
 {
     const uint32_t slot = aq_spawn_info()->host_rank;
 
-    if (!aq_exit_is_mine())
+    if (!aq_exit_is_own_process())
         return;
     aq_stats_write(in_signal);
     memcpy(&aq_trace_common->count[(size_t)slot * AQ_TRACE_KIND_COUNT], aq_stats_sums,
@@ -424,8 +424,8 @@ void aq_trace_about(struct aq_trace_out *out, void (*line)(struct aq_trace_out *
     aq_trace_read_command(text, sizeof(text));
     line(out, "Command-line", text);
     line(out, "GASNET_CONFIG_STRING", GASNET_CONFIG_STRING);
-    aq_trace_letters_of(aq_trace_state.trace_mask, trace);
-    aq_trace_letters_of(aq_trace_state.stats_mask, stats);
+    aq_trace_categories_of(aq_trace_state.trace_mask, trace);
+    aq_trace_categories_of(aq_trace_state.stats_mask, stats);
     line(out, "GASNET_TRACEMASK", trace);
     line(out, "GASNET_STATSMASK", stats);
 }

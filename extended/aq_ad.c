@@ -150,7 +150,7 @@ static void aq_ad_check_create(const gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, g
     const gex_Flags_t favors = GEX_FLAG_AD_FAVOR_MY_RANK | GEX_FLAG_AD_FAVOR_MY_NBRHD
                                | GEX_FLAG_AD_FAVOR_REMOTE;
     /* these mean nothing for a domain: who passes them reads them back by gex_AD_QueryFlags */
-    const gex_Flags_t places = GEX_FLAG_SELF_SEG_UNKNOWN | GEX_FLAG_SELF_SEG_SOME
+    const gex_Flags_t hints = GEX_FLAG_SELF_SEG_UNKNOWN | GEX_FLAG_SELF_SEG_SOME
                                | GEX_FLAG_SELF_SEG_BOUND | GEX_FLAG_SELF_SEG_OFFSET
                                | GEX_FLAG_PEER_SEG_UNKNOWN
                                | GEX_FLAG_PEER_SEG_SOME | GEX_FLAG_PEER_SEG_BOUND
@@ -171,7 +171,7 @@ static void aq_ad_check_create(const gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, g
     if ((ops & ~aq_ad_ops_of(dt)) != 0)
         aq_fatal("%s: ops holds 0x%x, which atomics on this type do not have", call,
                  (unsigned)(ops & ~aq_ad_ops_of(dt)));
-    if ((flags & ~(favors | places)) != 0 || (favor & (favor - 1)) != 0)
+    if ((flags & ~(favors | hints)) != 0 || (favor & (favor - 1)) != 0)
         aq_fatal("%s: flags are 0x%x; at most one GEX_FLAG_AD_FAVOR_* is allowed", call,
                  (unsigned)flags);
 }
@@ -281,12 +281,12 @@ static void aq_ad_check_rank(const char *call, const struct aq_ad_public *head, 
 
 static void aq_ad_check_flags(const char *call, gex_Rank_t jobrank, gex_Flags_t flags)
 {
-    const gex_Flags_t places = GEX_FLAG_AD_MY_RANK | GEX_FLAG_AD_MY_NBRHD;
+    const gex_Flags_t hints = GEX_FLAG_AD_MY_RANK | GEX_FLAG_AD_MY_NBRHD;
 
     if ((flags & (GEX_FLAG_SELF_SEG_OFFSET | GEX_FLAG_PEER_SEG_OFFSET)) != 0)
         aq_fatal("%s: flags 0x%x ask for offsets instead of addresses, which this version of the "
                  "interface does not have", call, (unsigned)flags);
-    if ((flags & places) == places)
+    if ((flags & hints) == hints)
         aq_fatal("%s: flags hold both GEX_FLAG_AD_MY_RANK and GEX_FLAG_AD_MY_NBRHD", call);
     if ((flags & GEX_FLAG_AD_MY_RANK) != 0 && jobrank != aq_job.rank)
         aq_fatal("%s: GEX_FLAG_AD_MY_RANK, but the target is rank %u of the job, not this process, "
@@ -304,7 +304,7 @@ static void aq_ad_check_target(const char *call, gex_Rank_t jobrank, const void 
 #if !GASNET_SEGMENT_EVERYTHING
     if (aq_job.bound == NULL || aq_job.bound[jobrank].size == 0)
         aq_fatal("%s: rank %u has no segment yet; call gex_Segment_Attach first", call, jobrank);
-    if (!aq_bound_holds(jobrank, addr, size))
+    if (!aq_bound_contains(jobrank, addr, size))
         aq_fatal("%s: [%p, +%zu) is not inside the segment of rank %u, which is [%p, +%zu)", call,
                  addr, size, jobrank, aq_job.bound[jobrank].addr,
                  (size_t)aq_job.bound[jobrank].size);
@@ -343,7 +343,7 @@ void aq_ad_check(const char *call, gex_AD_t ad, gex_DT_t dt, const void *result_
 /* --- out of line --- */
 
 /* Tables say "not mapped" where inline work has to come here; whether it is so, the job's says. */
-static inline bool aq_ad_is_here(const struct aq_ad *ad, gex_Rank_t jobrank)
+static inline bool aq_ad_is_local(const struct aq_ad *ad, gex_Rank_t jobrank)
 {
     return ad->native && aq_job.map[jobrank] != AQ_NOT_MAPPED;
 }
@@ -376,7 +376,7 @@ gex_Event_t aq_ad_nb(gex_AD_t handle, void *result_p, gex_Rank_t tgt_rank, void 
     const uint64_t began = aq_trace_begin(AQ_TRACE_AD_OP_NB);
     gex_Event_t root = GEX_EVENT_INVALID;
 
-    if (aq_ad_is_here(ad, jobrank)) {
+    if (aq_ad_is_local(ad, jobrank)) {
         aq_ad_apply(ad->head.dt, aq_rma_here(aq_job.map[jobrank], tgt_addr), result_p, opcode,
                     operand1, operand2, flags);
     } else {
@@ -400,7 +400,7 @@ int aq_ad_nbi(gex_AD_t handle, void *result_p, gex_Rank_t tgt_rank, void *tgt_ad
     const gex_Rank_t jobrank = aq_ad_jobrank(ad, tgt_rank, flags);
     const uint64_t began = aq_trace_begin(AQ_TRACE_AD_OP_NBI);
 
-    if (aq_ad_is_here(ad, jobrank))
+    if (aq_ad_is_local(ad, jobrank))
         aq_ad_apply(ad->head.dt, aq_rma_here(aq_job.map[jobrank], tgt_addr), result_p, opcode,
                     operand1, operand2, flags);
     else if (aq_ad_send(aq_op_implicit(jobrank), ad, jobrank, result_p, tgt_addr, opcode,

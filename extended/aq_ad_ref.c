@@ -67,7 +67,7 @@ static void aq_ad_check_request(gex_Token_t token, gex_AM_Arg_t code, const void
     else if (((uintptr_t)addr & (aq_ad_size(dt) - 1)) != 0)
         fault = "which is not aligned";
 #if !GASNET_SEGMENT_EVERYTHING
-    else if (aq_job.bound == NULL || !aq_bound_holds(aq_job.rank, addr, aq_ad_size(dt)))
+    else if (aq_job.bound == NULL || !aq_bound_contains(aq_job.rank, addr, aq_ad_size(dt)))
         fault = "which is not inside this process's segment";
 #endif
     if (AQ_LIKELY(fault == NULL))
@@ -121,7 +121,7 @@ static void aq_ad_on_result(gex_Token_t token, gex_AM_Arg_t code, gex_AM_Arg_t o
     const uint32_t word4 = (uint32_t)word8;
 
     (void)token;
-    aq_op_returns(op);
+    aq_op_acquire(op);
     if (aq_ad_size(aq_ad_code_dt(code)) == 4)
         memcpy(result_p, &word4, sizeof(word4));
     else

@@ -31,7 +31,7 @@
 
 static struct {
     aq_lock lock; /* watched; writes of finished */
-    atomic_bool watched; /* counted in aq_upcall_pending; polls look before they lock */
+    atomic_bool active; /* counted in aq_callback_pending; polls look before they lock */
     atomic_uint_fast64_t arrived;  /* phases this process has entered */
     atomic_uint_fast64_t finished; /* phases known to be over */
 } aq_bar;
@@ -82,7 +82,7 @@ static bool aq_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank
 /* --- EX --- */
 
 /* Arrive at the next phase. watch: polls look after it until it is over. */
-static uint64_t aq_bar_enter(bool watch)
+static uint64_t aq_bar_enter(bool activate)
 {
     /* relaxed: the client orders its collective calls */
     const uint64_t k = atomic_load_explicit(&aq_bar.arrived, memory_order_relaxed) + 1;
@@ -92,8 +92,8 @@ static uint64_t aq_bar_enter(bool watch)
     aq_bar_arrive(k);
     aq_lock_acquire(&aq_bar.lock);
     atomic_store_explicit(&aq_bar.arrived, k, memory_order_relaxed); /* read under the lock */
-    if (watch && !atomic_load_explicit(&aq_bar.watched, memory_order_relaxed)) { /* lock held */
-        atomic_store_explicit(&aq_bar.watched, true, memory_order_relaxed);
+    if (activate && !atomic_load_explicit(&aq_bar.active, memory_order_relaxed)) { /* lock held */
+        atomic_store_explicit(&aq_bar.active, true, memory_order_relaxed);
         aq_pending_add(1);
     }
     aq_lock_release(&aq_bar.lock);
@@ -108,9 +108,9 @@ static void aq_bar_finish(uint64_t k)
         return;
     /* release: pairs with the acquire in aq_bar_done(), handing on what our look acquired */
     atomic_store_explicit(&aq_bar.finished, k, memory_order_release);
-    if (atomic_load_explicit(&aq_bar.watched, memory_order_relaxed)
+    if (atomic_load_explicit(&aq_bar.active, memory_order_relaxed)
         && k == atomic_load_explicit(&aq_bar.arrived, memory_order_relaxed)) {
-        atomic_store_explicit(&aq_bar.watched, false, memory_order_relaxed);
+        atomic_store_explicit(&aq_bar.active, false, memory_order_relaxed);
         aq_pending_add(-1);
     }
 }
@@ -121,7 +121,7 @@ static unsigned aq_bar_progress(void)
     uint64_t arrived, first, finished;
 
     /* relaxed: a phase that another thread enters at this moment waits for the next poll */
-    if (!atomic_load_explicit(&aq_bar.watched, memory_order_relaxed) || !aq_lock_try(&aq_bar.lock))
+    if (!atomic_load_explicit(&aq_bar.active, memory_order_relaxed) || !aq_lock_try(&aq_bar.lock))
         return 0; /* nothing to do, or another thread is at it */
     /* relaxed, both: written under this lock */
     arrived = atomic_load_explicit(&aq_bar.arrived, memory_order_relaxed);
@@ -212,7 +212,7 @@ void gex_Coll_BarrierBlocking(gex_TM_t tm, gex_Flags_t flags)
         gex_Event_Wait(aq_bar_of_team(tm));
 }
 
-void aq_upcall_barrier(void)
+void aq_callback_barrier(void)
 {
     aq_bar_wait("the start-up barrier");
 }
@@ -302,7 +302,7 @@ void gasnet_barrier_notify(int id, int flags)
 }
 
 /* The phase is over: close it and compare this process's idea of its name with the outcome. */
-static int aq_named_leave(int id, int flags)
+static int aq_named_finish(int id, int flags)
 {
     const struct aq_barrier_name *outcome = &aq_named.outcome;
     const bool names = (flags & (GASNET_BARRIERFLAG_ANONYMOUS | GASNET_BARRIERFLAG_MISMATCH)) == 0;
@@ -334,13 +334,13 @@ int gasnet_barrier_wait(int id, int flags)
     aq_named_check_open("gasnet_barrier_wait", id, flags);
     if (aq_named_look(&waiter.peer)) {
         aq_poll(); /* who always comes last must serve its peers too */
-        return aq_named_leave(id, flags);
+        return aq_named_finish(id, flags);
     }
     do {
         aq_wait_step(&waiter);
     } while (!aq_named_look(&waiter.peer));
     aq_wait_end(&waiter);
-    return aq_named_leave(id, flags);
+    return aq_named_finish(id, flags);
 }
 
 int gasnet_barrier_try(int id, int flags)
@@ -354,7 +354,7 @@ int gasnet_barrier_try(int id, int flags)
     aq_poll(); /* clients spin on this call alone */
     over = aq_named_look(&missing);
     aq_trace_end(over ? AQ_TRACE_BARRIER_TRY : AQ_TRACE_BARRIER_RETRY, began, GEX_RANK_INVALID, 0);
-    return over ? aq_named_leave(id, flags) : GASNET_ERR_NOT_READY;
+    return over ? aq_named_finish(id, flags) : GASNET_ERR_NOT_READY;
 }
 
 int gasnet_barrier(int id, int flags)

@@ -10,7 +10,7 @@
 #include "gasnetex.h"
 
 #include "base/aq_lock.h"
-#include "core/aq_upcall.h"
+#include "core/aq_callback.h"
 
 /** aq_barrier_progress - look at the open barriers; returns how many phases turned out done. */
 unsigned aq_barrier_progress(void);
@@ -18,15 +18,15 @@ unsigned aq_barrier_progress(void);
 /** aq_barrier_check_mixing - a collective over tm starts: no named barrier of the job is open. */
 void aq_barrier_check_mixing(const char *call, gex_TM_t tm);
 
-/* Something for aq_upcall_progress() to do has come (+1) or gone (-1). relaxed: a poll that
+/* Something for aq_callback_progress() to do has come (+1) or gone (-1). relaxed: a poll that
  * misses it is followed by another. */
 static inline void aq_pending_add(int n)
 {
     if (AQ_THREADED)
-        atomic_fetch_add_explicit(&aq_upcall_pending, n, memory_order_relaxed);
+        atomic_fetch_add_explicit(&aq_callback_pending, n, memory_order_relaxed);
     else
-        atomic_store_explicit(&aq_upcall_pending,
-                              atomic_load_explicit(&aq_upcall_pending, memory_order_relaxed) + n,
+        atomic_store_explicit(&aq_callback_pending,
+                              atomic_load_explicit(&aq_callback_pending, memory_order_relaxed) + n,
                               memory_order_relaxed);
 }
 

@@ -19,7 +19,7 @@
  *           next poll. A phase is not done here before all our messages of it have left, so that
  *           nobody waits for a rank that has left the library
  * Wire      BARRIER(round, k), NAMED_BARRIER(round, k, what, id); k as two arguments
- * Uses      core/aq_am.h, core/aq_upcall.h
+ * Uses      core/aq_am.h, core/aq_callback.h
  * See       Hensgen, Finkel, Manber: Two algorithms for barrier synchronization, 1988
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -40,9 +40,9 @@
 
 static struct {
     aq_lock lock;
-    atomic_bool watched;     /* counted in aq_upcall_pending; polls look before they lock */
+    atomic_bool active;     /* counted in aq_callback_pending; polls look before they lock */
     uint64_t arrived;        /* phases this process has entered */
-    uint64_t heard[AQ_ROUNDS]; /* phases of which the round's message has come */
+    uint64_t received[AQ_ROUNDS]; /* phases of which the round's message has come */
     uint64_t sent[AQ_ROUNDS];  /* phases of which it has left */
     bool sending[AQ_ROUNDS]; /* some thread is at it */
     atomic_uint_fast64_t finished; /* phases that are over and wholly sent */
@@ -51,13 +51,13 @@ static struct {
 struct aq_ref_slot {
     bool arrived;
     bool done;
-    uint32_t heard, sent, sending; /* bit [round] */
+    uint32_t received, sent, sending; /* bit [round] */
     struct aq_barrier_name name;   /* what is known of it */
 };
 
 static struct {
     aq_lock lock;
-    atomic_bool watched;
+    atomic_bool active;
     uint64_t phase;             /* the one this process has entered last */
     struct aq_ref_slot slot[2]; /* [phase & 1] */
 } aq_ref_named;
@@ -101,17 +101,17 @@ static uint64_t aq_u64_of_args(gex_AM_Arg_t high, gex_AM_Arg_t low)
 }
 
 /* Should polls look after a kind of barrier? Under its lock. */
-static void aq_ref_watch(atomic_bool *watched, bool wanted)
+static void aq_ref_set_active(atomic_bool *active, bool wanted)
 {
-    if (atomic_load_explicit(watched, memory_order_relaxed) != wanted) /* lock held */
+    if (atomic_load_explicit(active, memory_order_relaxed) != wanted) /* lock held */
         aq_pending_add(wanted ? 1 : -1);
-    atomic_store_explicit(watched, wanted, memory_order_relaxed); /* the next poll sees it */
+    atomic_store_explicit(active, wanted, memory_order_relaxed); /* the next poll sees it */
 }
 
 /* relaxed: whatever follows takes the lock */
-static bool aq_ref_is_watched(const atomic_bool *watched)
+static bool aq_ref_is_active(const atomic_bool *active)
 {
-    return atomic_load_explicit((atomic_bool *)(uintptr_t)watched, memory_order_relaxed);
+    return atomic_load_explicit((atomic_bool *)(uintptr_t)active, memory_order_relaxed);
 }
 
 /* A peer has no room for a message. That counts as something that happened, so that the next
@@ -130,8 +130,8 @@ static uint64_t aq_ref_reach(unsigned round)
     uint64_t reach = aq_ref_bar.arrived;
 
     for (unsigned r = 0; r < round; r++)
-        if (aq_ref_bar.heard[r] < reach)
-            reach = aq_ref_bar.heard[r];
+        if (aq_ref_bar.received[r] < reach)
+            reach = aq_ref_bar.received[r];
     return reach;
 }
 
@@ -179,7 +179,7 @@ static unsigned aq_ref_bar_settle(unsigned rounds)
     /* release: pairs with the acquire in aq_ref_barrier_done() */
     if (over > before)
         atomic_store_explicit(&aq_ref_bar.finished, over, memory_order_release);
-    aq_ref_watch(&aq_ref_bar.watched, over < aq_ref_bar.arrived);
+    aq_ref_set_active(&aq_ref_bar.active, over < aq_ref_bar.arrived);
     aq_lock_release(&aq_ref_bar.lock);
     return over > before;
 }
@@ -190,7 +190,7 @@ static unsigned aq_ref_bar_advance(void)
     const unsigned rounds = aq_ref_rounds();
     unsigned happened = 0;
 
-    if (!aq_ref_is_watched(&aq_ref_bar.watched))
+    if (!aq_ref_is_active(&aq_ref_bar.active))
         return 0;
     for (unsigned r = 0; r < rounds; r++)
         if (!aq_ref_bar_send(r, &happened))
@@ -208,8 +208,8 @@ static void aq_ref_on_barrier(gex_Token_t token, gex_AM_Arg_t round, gex_AM_Arg_
         aq_fatal("a barrier message of round %d came; this job has %u rounds", (int)round,
                  aq_ref_rounds());
     aq_lock_acquire(&aq_ref_bar.lock);
-    if (aq_ref_bar.heard[round] < k)
-        aq_ref_bar.heard[round] = k;
+    if (aq_ref_bar.received[round] < k)
+        aq_ref_bar.received[round] = k;
     aq_lock_release(&aq_ref_bar.lock);
 }
 
@@ -219,7 +219,7 @@ void aq_ref_barrier_arrive(uint64_t k)
 
     aq_lock_acquire(&aq_ref_bar.lock);
     aq_ref_bar.arrived = k;
-    aq_ref_watch(&aq_ref_bar.watched, true);
+    aq_ref_set_active(&aq_ref_bar.active, true);
     before = atomic_load_explicit(&aq_ref_bar.finished, memory_order_relaxed); /* lock held */
     aq_lock_release(&aq_ref_bar.lock);
     aq_ref_bar_advance();
@@ -227,7 +227,7 @@ void aq_ref_barrier_arrive(uint64_t k)
      * relaxed: the sleeper looks for itself */
     if (AQ_THREADED
         && atomic_load_explicit(&aq_ref_bar.finished, memory_order_relaxed) != before)
-        aq_job.conduit->sleep_ring();
+        aq_job.conduit->sleep_wake();
 }
 
 /* Only looks: messages that are to be sent are the polls' business. */
@@ -241,7 +241,7 @@ bool aq_ref_barrier_done(uint64_t k, gex_Rank_t *missing_out)
     *missing_out = GEX_RANK_INVALID;
     aq_lock_acquire(&aq_ref_bar.lock);
     for (unsigned r = rounds; r-- > 0;)
-        if (aq_ref_bar.heard[r] < k)
+        if (aq_ref_bar.received[r] < k)
             *missing_out = aq_ref_behind(r); /* of the earliest round in the end */
     aq_lock_release(&aq_ref_bar.lock);
     return false;
@@ -275,7 +275,7 @@ static bool aq_ref_named_send(unsigned round, unsigned *sent_out)
 
     aq_lock_acquire(&aq_ref_named.lock);
     slot = &aq_ref_named.slot[aq_ref_named.phase & 1];
-    due = slot->arrived && (slot->heard & (bit - 1)) == bit - 1
+    due = slot->arrived && (slot->received & (bit - 1)) == bit - 1
           && ((slot->sent | slot->sending) & bit) == 0;
     const gex_AM_Arg_t args[] = { (gex_AM_Arg_t)round, AQ_ARGS_OF_U64(aq_ref_named.phase),
                                   aq_ref_what(&slot->name), slot->name.id };
@@ -304,11 +304,11 @@ static unsigned aq_ref_named_settle(unsigned rounds)
 
     aq_lock_acquire(&aq_ref_named.lock);
     slot = &aq_ref_named.slot[aq_ref_named.phase & 1];
-    if (slot->arrived && !slot->done && slot->heard == all && slot->sent == all) {
+    if (slot->arrived && !slot->done && slot->received == all && slot->sent == all) {
         slot->done = true;
         ended = 1;
     }
-    aq_ref_watch(&aq_ref_named.watched, slot->arrived && !slot->done);
+    aq_ref_set_active(&aq_ref_named.active, slot->arrived && !slot->done);
     aq_lock_release(&aq_ref_named.lock);
     return ended;
 }
@@ -318,7 +318,7 @@ static unsigned aq_ref_named_advance(void)
     const unsigned rounds = aq_ref_rounds();
     unsigned happened = 0;
 
-    if (!aq_ref_is_watched(&aq_ref_named.watched))
+    if (!aq_ref_is_active(&aq_ref_named.active))
         return 0;
     for (unsigned r = 0; r < rounds; r++)
         if (!aq_ref_named_send(r, &happened))
@@ -331,20 +331,20 @@ static void aq_ref_on_named(gex_Token_t token, gex_AM_Arg_t round, gex_AM_Arg_t 
 {
     const uint64_t k = aq_u64_of_args(k_high, k_low);
     struct aq_ref_slot *slot = &aq_ref_named.slot[k & 1];
-    uint64_t mine;
+    uint64_t own;
 
     (void)token;
     aq_lock_acquire(&aq_ref_named.lock);
-    mine = aq_ref_named.phase;
-    if (round >= 0 && (unsigned)round < aq_ref_rounds() && (k == mine || k == mine + 1)) {
-        slot->heard |= (uint32_t)1 << round;
+    own = aq_ref_named.phase;
+    if (round >= 0 && (unsigned)round < aq_ref_rounds() && (k == own || k == own + 1)) {
+        slot->received |= (uint32_t)1 << round;
         aq_ref_merge(&slot->name, what, id);
         aq_lock_release(&aq_ref_named.lock);
         return;
     }
     aq_lock_release(&aq_ref_named.lock);
     aq_fatal("a message of round %d of named barrier %llu came, while this process is at %llu",
-             (int)round, (unsigned long long)k, (unsigned long long)mine);
+             (int)round, (unsigned long long)k, (unsigned long long)own);
 }
 
 void aq_ref_named_arrive(uint64_t k, int id, int flags)
@@ -359,7 +359,7 @@ void aq_ref_named_arrive(uint64_t k, int id, int flags)
     aq_ref_merge(&aq_ref_named.slot[k & 1].name, what, id);
     /* nobody can be at phase k + 1 before it hears of this arrival */
     aq_ref_named.slot[(k + 1) & 1] = (struct aq_ref_slot){ 0 };
-    aq_ref_watch(&aq_ref_named.watched, true);
+    aq_ref_set_active(&aq_ref_named.active, true);
     aq_lock_release(&aq_ref_named.lock);
     aq_ref_named_advance();
 }
@@ -376,7 +376,7 @@ bool aq_ref_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_t 
     } else {
         *missing_out = GEX_RANK_INVALID;
         for (unsigned r = aq_ref_rounds(); r-- > 0;)
-            if ((slot->heard & (uint32_t)1 << r) == 0)
+            if ((slot->received & (uint32_t)1 << r) == 0)
                 *missing_out = aq_ref_behind(r); /* of the earliest round in the end */
     }
     aq_lock_release(&aq_ref_named.lock);

@@ -4,7 +4,7 @@
  * Threads   calls on one team come one after the other, as the client orders them; calls on
  *           different teams, and progress, on any threads at once
  * Promise   no call blocks or waits for another member; polling alone ends every collective
- * Uses      extended/aq_coll.h: aq_coll_flat.c and aq_coll_msg.c do the work
+ * Uses      extended/aq_coll.h: aq_coll_shm.c and aq_coll_msg.c do the work
  * See       GASNet-EX specification 0.19, Collectives
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -16,7 +16,7 @@
 #include "base/aq_log.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
-#include "core/aq_upcall.h"
+#include "core/aq_callback.h"
 #include "extended/aq_barrier.h"
 
 #define AQ_WAITS_IN(call) .waits_in = "gex_Event_Wait (" call ")", .name = call, .hides_lc = true
@@ -30,7 +30,7 @@ const struct aq_op_kind aq_coll_op_kinds[] = {
 
 /* --- teams --- */
 
-void aq_upcall_team_made(struct aq_tm *tm)
+void aq_callback_team_created(struct aq_tm *tm)
 {
     struct aq_coll_team *team = calloc(1, sizeof(*team));
 
@@ -42,29 +42,29 @@ void aq_upcall_team_made(struct aq_tm *tm)
     team->tm = tm;
     tm->coll = team;
     team->levels = aq_job.no_overrides ? NULL : aq_levels_make(team);
-    team->flat = aq_flat_make(team);
+    team->shm = aq_coll_shm_make(team);
 }
 
 /* Everybody has called gex_TM_Destroy, or would by the client's word not mind if we went on: what is
  * open now may never end, and the teams' memory would be given away under it. */
-static void aq_coll_check_gone(const struct aq_coll_team *team)
+static void aq_coll_check_idle(const struct aq_coll_team *team)
 {
     const bool named = aq_coll_named_is_open(team);
 
-    if (named || (team->flat != NULL && aq_flat_is_open(team->flat)) || aq_msg_is_open(team->id))
+    if (named || (team->shm != NULL && aq_coll_shm_is_open(team->shm)) || aq_msg_is_open(team->id))
         aq_fatal("gex_TM_Destroy: %s over this team of %u members is still open at its rank %u; all "
                  "collectives over a team must be synchronised, by every member, before it is destroyed",
                  named ? "a gasnet_coll_barrier_notify" : "a collective", team->size, team->rank);
 }
 
-void aq_upcall_team_gone(struct aq_tm *tm)
+void aq_callback_team_destroyed(struct aq_tm *tm)
 {
     struct aq_coll_team *team = tm->coll;
 
-    aq_coll_check_gone(team);
+    aq_coll_check_idle(team);
     tm->coll = NULL;
-    if (team->flat != NULL)
-        aq_flat_free(team->flat);
+    if (team->shm != NULL)
+        aq_coll_shm_free(team->shm);
     free(team->levels);
     free(team->named);
     free(team);
@@ -85,19 +85,19 @@ static void aq_coll_alone(const struct aq_coll_call *call)
 
 gex_Event_t aq_coll_submit(struct aq_coll_team *team, const struct aq_coll_call *call)
 {
-    if (AQ_LIKELY(aq_flat_serves(team->flat, call)))
-        return aq_coll_submitted(aq_flat_submit(team->flat, call));
+    if (AQ_LIKELY(aq_coll_shm_serves(team->shm, call)))
+        return aq_coll_submitted(aq_coll_shm_submit(team->shm, call));
     if (team->size == 1) {
         aq_coll_alone(call);
         return aq_coll_submitted(GEX_EVENT_INVALID);
     }
-    return aq_coll_submitted(aq_prog_start(aq_prog_of_call(team, call),
+    return aq_coll_submitted(aq_sched_start(aq_sched_of_call(team, call),
                                            &aq_coll_op_kinds[call->kind]));
 }
 
 unsigned aq_coll_progress(void)
 {
-    return aq_flat_progress() + aq_msg_progress();
+    return aq_coll_shm_progress() + aq_msg_progress();
 }
 
 void aq_coll_init(void)

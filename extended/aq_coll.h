@@ -4,14 +4,14 @@
  * A call (aq_coll.c, aq_coll_legacy.c) is checked, described by a struct aq_coll_call, and goes
  * one of two ways, by team, kind and size, the same at every member:
  *
- *   aq_coll_flat.c   through memory that all members share, when they are on one host
+ *   aq_coll_shm.c   through memory that all members share, when they are on one host
  *   aq_coll_msg.c    by messages: a program of sends, receives and reductions that
  *                    aq_coll_bcast.c or aq_coll_reduce.c wrote for this member, along the trees
  *                    of aq_coll_tree.c
  *
  * Threads   calls on one team come one after the other, as the client orders them; progress of
  *           any of them is any thread's
- * Uses      core/aq_job.h, core/aq_op.h; conduits/smp/aq_shm_coll.h below aq_coll_flat.c
+ * Uses      core/aq_job.h, core/aq_op.h; conduits/smp/aq_shm_coll.h below aq_coll_shm.c
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_COLL_H
@@ -28,7 +28,7 @@
 #include "core/aq_thread.h"
 #include "core/aq_op.h"
 
-struct aq_flat;
+struct aq_coll_shm;
 struct aq_coll_named;
 struct aq_coll_levels;
 
@@ -38,7 +38,7 @@ struct aq_coll_team {
     gex_Rank_t rank, size;
     const struct aq_tm *tm;
     uint32_t next;               /* number of the next collective that goes by messages */
-    struct aq_flat *flat;        /* memory that all members share, or NULL */
+    struct aq_coll_shm *shm;        /* memory that all members share, or NULL */
     struct aq_coll_levels *levels; /* who shares memory with whom, or NULL: all or nobody */
     struct aq_coll_named *named; /* the team's legacy barrier, once it was used */
 };
@@ -96,11 +96,11 @@ static inline void aq_coll_apply(gex_Coll_ReduceFn_t fn, const void *x, void *y,
                                  const void *cdata)
 {
 #if GASNET_DEBUG
-    aq_thread_self()->hsls_held++;
+    aq_thread_self()->hsls_locked++;
 #endif
     fn(x, y, count, cdata);
 #if GASNET_DEBUG
-    aq_thread_self()->hsls_held--;
+    aq_thread_self()->hsls_locked--;
 #endif
 }
 
@@ -121,40 +121,40 @@ gex_Coll_ReduceFn_t aq_coll_builtin(gex_DT_t dt, gex_OP_t op);
 /** aq_coll_dt_size - bytes of a built-in type; 0 for others. */
 size_t aq_coll_dt_size(gex_DT_t dt);
 
-/* --- through shared memory: aq_coll_flat.c --- */
+/* --- through shared memory: aq_coll_shm.c --- */
 
-/** aq_flat_make - shared memory for a team if its members can have some, else NULL. Collective. */
-struct aq_flat *aq_flat_make(struct aq_coll_team *team);
-void aq_flat_free(struct aq_flat *flat);
+/** aq_coll_shm_make - shared memory for a team if its members can have some, else NULL. Collective. */
+struct aq_coll_shm *aq_coll_shm_make(struct aq_coll_team *team);
+void aq_coll_shm_free(struct aq_coll_shm *shm);
 
-/** aq_flat_serves - does a call go through shared memory? The same at every member. */
-bool aq_flat_serves(const struct aq_flat *flat, const struct aq_coll_call *call);
+/** aq_coll_shm_serves - does a call go through shared memory? The same at every member. */
+bool aq_coll_shm_serves(const struct aq_coll_shm *shm, const struct aq_coll_call *call);
 
-/** aq_flat_is_open - has any of its calls not ended yet? */
-bool aq_flat_is_open(const struct aq_flat *flat);
+/** aq_coll_shm_is_open - has any of its calls not ended yet? */
+bool aq_coll_shm_is_open(const struct aq_coll_shm *shm);
 
-/** aq_flat_submit - start a call; returns its event. */
-gex_Event_t aq_flat_submit(struct aq_flat *flat, const struct aq_coll_call *call);
+/** aq_coll_shm_submit - start a call; returns its event. */
+gex_Event_t aq_coll_shm_submit(struct aq_coll_shm *shm, const struct aq_coll_call *call);
 
-/** aq_flat_progress - look at what is open; returns how much happened. */
-unsigned aq_flat_progress(void);
+/** aq_coll_shm_progress - look at what is open; returns how much happened. */
+unsigned aq_coll_shm_progress(void);
 
 /* --- by messages: aq_coll_msg.c --- */
 
 /* A program being written, then carried out: steps one after the other. Receives are ready for
  * their data from the start, whichever step is being carried out. */
-struct aq_prog;
+struct aq_sched;
 
-/** aq_prog_begin - a program for the team's next collective; temp bytes go with it, aligned. */
-struct aq_prog *aq_prog_begin(struct aq_coll_team *team, size_t temp_bytes, void **temp_out);
+/** aq_sched_begin - a program for the team's next collective; temp bytes go with it, aligned. */
+struct aq_sched *aq_sched_begin(struct aq_coll_team *team, size_t temp_bytes, void **temp_out);
 
 /* Data for or from a member. A pair of members uses a tag once in a program. */
-void aq_prog_send(struct aq_prog *prog, gex_Rank_t to, uint32_t tag, const void *src, size_t nbytes);
-void aq_prog_recv(struct aq_prog *prog, gex_Rank_t from, uint32_t tag, void *dst, size_t nbytes);
+void aq_sched_send(struct aq_sched *sched, gex_Rank_t to, uint32_t tag, const void *src, size_t nbytes);
+void aq_sched_recv(struct aq_sched *sched, gex_Rank_t from, uint32_t tag, void *dst, size_t nbytes);
 /* dst = src. Ranges are disjoint or the same. */
-void aq_prog_copy(struct aq_prog *prog, void *dst, const void *src, size_t nbytes);
+void aq_sched_copy(struct aq_sched *sched, void *dst, const void *src, size_t nbytes);
 /* y = x (+) y of a call, for count elements. */
-void aq_prog_reduce(struct aq_prog *prog, const struct aq_coll_call *call, const void *x, void *y,
+void aq_sched_reduce(struct aq_sched *sched, const struct aq_coll_call *call, const void *x, void *y,
                     size_t count);
 
 /* --- who sends to whom: aq_coll_tree.c --- */
@@ -173,7 +173,7 @@ static inline gex_Rank_t aq_ring_rank(const struct aq_coll_ring *ring, gex_Rank_
 /* The neighborhoods that the members of a team are in. */
 struct aq_coll_levels {
     struct aq_coll_ring leaders; /* the first member of each; me: the one of mine */
-    struct aq_coll_ring near;    /* the members in mine */
+    struct aq_coll_ring local;    /* the members in mine */
     bool in_a_row;               /* the ranks of each neighborhood's members follow each other */
     gex_Rank_t ranks[];          /* what the two consist of */
 };
@@ -198,11 +198,11 @@ enum aq_tree_shape { AQ_TREE_BINOMIAL, AQ_TREE_BINARY };
 void aq_tree_make(struct aq_tree *tree, enum aq_tree_shape shape, const struct aq_coll_team *team,
                   const struct aq_coll_levels *levels, gex_Rank_t root);
 
-/** aq_tree_near - the same over this member's neighborhood, from its leader; only if there are levels. */
-void aq_tree_near(struct aq_tree *tree, const struct aq_coll_team *team);
+/** aq_tree_local - the same over this member's neighborhood, from its leader; only if there are levels. */
+void aq_tree_local(struct aq_tree *tree, const struct aq_coll_team *team);
 
-/** aq_prog_start - carry it out; returns the operation's event. */
-gex_Event_t aq_prog_start(struct aq_prog *prog, const struct aq_op_kind *kind);
+/** aq_sched_start - carry it out; returns the operation's event. */
+gex_Event_t aq_sched_start(struct aq_sched *sched, const struct aq_op_kind *kind);
 
 /** aq_msg_is_open - has a program of a team's not ended yet? */
 bool aq_msg_is_open(uint64_t team);
@@ -212,10 +212,10 @@ void aq_msg_init(void);
 
 /* --- the programs: aq_coll_bcast.c, aq_coll_reduce.c --- */
 
-struct aq_prog *aq_prog_of_call(struct aq_coll_team *team, const struct aq_coll_call *call);
-struct aq_prog *aq_prog_of_reduction(struct aq_coll_team *team, const struct aq_coll_call *call);
-void aq_prog_add_barrier(struct aq_prog *prog, const struct aq_coll_team *team, uint32_t tag);
-void aq_prog_add_broadcast(struct aq_prog *prog, const struct aq_coll_team *team,
+struct aq_sched *aq_sched_of_call(struct aq_coll_team *team, const struct aq_coll_call *call);
+struct aq_sched *aq_sched_of_reduction(struct aq_coll_team *team, const struct aq_coll_call *call);
+void aq_sched_add_barrier(struct aq_sched *sched, const struct aq_coll_team *team, uint32_t tag);
+void aq_sched_add_broadcast(struct aq_sched *sched, const struct aq_coll_team *team,
                            const struct aq_coll_call *call, uint32_t tag);
 
 /* Tags: each phase of a program has a range of its own. */
@@ -223,6 +223,6 @@ void aq_prog_add_broadcast(struct aq_prog *prog, const struct aq_coll_team *team
 #define AQ_TAG_DOUBLE 0x30000000u
 #define AQ_TAG_RESULT 0x40000000u
 #define AQ_TAG_ENTER 0x50000000u
-#define AQ_TAG_LEAVE 0x60000000u
+#define AQ_TAG_EXIT 0x60000000u
 
 #endif

@@ -17,41 +17,41 @@
 #define AQ_BARRIER_UP 40u   /* tags, behind those of the rounds */
 #define AQ_BARRIER_DOWN 41u
 
-static void aq_prog_add_dissemination(struct aq_prog *prog, const struct aq_coll_ring *ring, uint32_t tag)
+static void aq_sched_add_dissemination(struct aq_sched *sched, const struct aq_coll_ring *ring, uint32_t tag)
 {
     const uint64_t size = ring->size;
     uint32_t round = 0;
 
     for (uint64_t step = 1; step < size; step *= 2, round++) {
-        aq_prog_send(prog, aq_ring_rank(ring, (gex_Rank_t)((ring->me + step) % size)), tag + round, NULL, 0);
-        aq_prog_recv(prog, aq_ring_rank(ring, (gex_Rank_t)((ring->me + size - step) % size)), tag + round,
+        aq_sched_send(sched, aq_ring_rank(ring, (gex_Rank_t)((ring->me + step) % size)), tag + round, NULL, 0);
+        aq_sched_recv(sched, aq_ring_rank(ring, (gex_Rank_t)((ring->me + size - step) % size)), tag + round,
                      NULL, 0);
     }
 }
 
-void aq_prog_add_barrier(struct aq_prog *prog, const struct aq_coll_team *team, uint32_t tag)
+void aq_sched_add_barrier(struct aq_sched *sched, const struct aq_coll_team *team, uint32_t tag)
 {
     const struct aq_coll_ring all = { .size = team->size, .me = team->rank };
     struct aq_tree tree;
 
     if (team->levels == NULL) {
-        aq_prog_add_dissemination(prog, &all, tag);
+        aq_sched_add_dissemination(sched, &all, tag);
         return;
     }
-    aq_tree_near(&tree, team);
+    aq_tree_local(&tree, team);
     for (unsigned i = 0; i < tree.children; i++)
-        aq_prog_recv(prog, tree.child[i], tag + AQ_BARRIER_UP, NULL, 0);
+        aq_sched_recv(sched, tree.child[i], tag + AQ_BARRIER_UP, NULL, 0);
     if (tree.parent == GEX_RANK_INVALID) {
-        aq_prog_add_dissemination(prog, &team->levels->leaders, tag);
+        aq_sched_add_dissemination(sched, &team->levels->leaders, tag);
     } else {
-        aq_prog_send(prog, tree.parent, tag + AQ_BARRIER_UP, NULL, 0);
-        aq_prog_recv(prog, tree.parent, tag + AQ_BARRIER_DOWN, NULL, 0);
+        aq_sched_send(sched, tree.parent, tag + AQ_BARRIER_UP, NULL, 0);
+        aq_sched_recv(sched, tree.parent, tag + AQ_BARRIER_DOWN, NULL, 0);
     }
     for (unsigned i = 0; i < tree.children; i++)
-        aq_prog_send(prog, tree.child[i], tag + AQ_BARRIER_DOWN, NULL, 0);
+        aq_sched_send(sched, tree.child[i], tag + AQ_BARRIER_DOWN, NULL, 0);
 }
 
-void aq_prog_add_broadcast(struct aq_prog *prog, const struct aq_coll_team *team,
+void aq_sched_add_broadcast(struct aq_sched *sched, const struct aq_coll_team *team,
                            const struct aq_coll_call *call, uint32_t tag)
 {
     const bool is_root = team->rank == call->root;
@@ -68,27 +68,27 @@ void aq_prog_add_broadcast(struct aq_prog *prog, const struct aq_coll_team *team
     aq_tree_make(&tree, chunk == call->nbytes ? AQ_TREE_BINOMIAL : AQ_TREE_BINARY, team, team->levels,
                  call->root);
     for (size_t at = 0; at < call->nbytes; at += chunk, tag++) {
-        const size_t piece = call->nbytes - at < chunk ? call->nbytes - at : chunk;
+        const size_t frag = call->nbytes - at < chunk ? call->nbytes - at : chunk;
 
         if (!is_root)
-            aq_prog_recv(prog, tree.parent, tag, (char *)call->dst + at, piece);
+            aq_sched_recv(sched, tree.parent, tag, (char *)call->dst + at, frag);
         for (unsigned i = 0; i < tree.children; i++)
-            aq_prog_send(prog, tree.child[i], tag, from + at, piece);
+            aq_sched_send(sched, tree.child[i], tag, from + at, frag);
     }
     if (is_root)
-        aq_prog_copy(prog, call->dst, call->src, call->nbytes);
+        aq_sched_copy(sched, call->dst, call->src, call->nbytes);
 }
 
-struct aq_prog *aq_prog_of_call(struct aq_coll_team *team, const struct aq_coll_call *call)
+struct aq_sched *aq_sched_of_call(struct aq_coll_team *team, const struct aq_coll_call *call)
 {
-    struct aq_prog *prog;
+    struct aq_sched *sched;
 
     if (call->kind == AQ_COLL_TO_ONE || call->kind == AQ_COLL_TO_ALL)
-        return aq_prog_of_reduction(team, call);
-    prog = aq_prog_begin(team, 0, NULL);
+        return aq_sched_of_reduction(team, call);
+    sched = aq_sched_begin(team, 0, NULL);
     if (call->kind == AQ_COLL_BARRIER)
-        aq_prog_add_barrier(prog, team, AQ_TAG_DATA);
+        aq_sched_add_barrier(sched, team, AQ_TAG_DATA);
     else
-        aq_prog_add_broadcast(prog, team, call, AQ_TAG_DATA);
-    return prog;
+        aq_sched_add_broadcast(sched, team, call, AQ_TAG_DATA);
+    return sched;
 }

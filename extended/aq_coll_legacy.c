@@ -85,7 +85,7 @@ struct aq_legacy_plan {
     bool src_blocks, dst_blocks;
 };
 
-static void aq_legacy_move(struct aq_prog *prog, const struct aq_coll_team *team,
+static void aq_legacy_move(struct aq_sched *sched, const struct aq_coll_team *team,
                            const struct aq_legacy_plan *plan, void *dst, const void *src,
                            size_t nbytes)
 {
@@ -94,20 +94,20 @@ static void aq_legacy_move(struct aq_prog *prog, const struct aq_coll_team *team
     const bool gets = plan->to == GEX_RANK_INVALID || plan->to == me;
 
     if (gives && gets)
-        aq_prog_copy(prog, aq_block(dst, nbytes, plan->dst_blocks ? me : 0),
+        aq_sched_copy(sched, aq_block(dst, nbytes, plan->dst_blocks ? me : 0),
                      aq_block(src, nbytes, plan->src_blocks ? me : 0), nbytes);
     for (uint64_t step = 1; step < size; step++) {
         const gex_Rank_t to = (gex_Rank_t)((me + step) % size);
 
         if (gives && (plan->to == GEX_RANK_INVALID || plan->to == to))
-            aq_prog_send(prog, to, AQ_TAG_DATA, aq_block(src, nbytes, plan->src_blocks ? to : 0),
+            aq_sched_send(sched, to, AQ_TAG_DATA, aq_block(src, nbytes, plan->src_blocks ? to : 0),
                          nbytes);
     }
     for (uint64_t step = 1; step < size; step++) {
         const gex_Rank_t from = (gex_Rank_t)((me + size - step) % size);
 
         if (gets && (plan->from == GEX_RANK_INVALID || plan->from == from))
-            aq_prog_recv(prog, from, AQ_TAG_DATA, aq_block(dst, nbytes, plan->dst_blocks ? from : 0),
+            aq_sched_recv(sched, from, AQ_TAG_DATA, aq_block(dst, nbytes, plan->dst_blocks ? from : 0),
                          nbytes);
     }
 }
@@ -124,27 +124,27 @@ static gex_Event_t aq_legacy_start(enum aq_legacy_kind kind, gasnet_team_handle_
     };
     const gex_TM_t tm = aq_legacy_tm(handle);
     struct aq_coll_team *team;
-    struct aq_prog *prog;
+    struct aq_sched *sched;
     AQ_TRACE_SCOPE(aq_legacy_traces[kind], GEX_RANK_INVALID, nbytes);
 
 #if GASNET_DEBUG
     aq_legacy_check(kind, tm, root, nbytes, flags);
 #endif
     team = aq_coll_team(tm);
-    prog = aq_prog_begin(team, 0, NULL);
+    sched = aq_sched_begin(team, 0, NULL);
     if (flags & GASNET_COLL_IN_ALLSYNC)
-        aq_prog_add_barrier(prog, team, AQ_TAG_ENTER);
+        aq_sched_add_barrier(sched, team, AQ_TAG_ENTER);
     if (kind == AQ_LEGACY_BROADCAST) {
         const struct aq_coll_call call = { .kind = AQ_COLL_BROADCAST, .root = root, .dst = dst,
                                            .src = src, .nbytes = nbytes };
 
-        aq_prog_add_broadcast(prog, team, &call, AQ_TAG_DATA);
+        aq_sched_add_broadcast(sched, team, &call, AQ_TAG_DATA);
     } else {
-        aq_legacy_move(prog, team, &plans[kind], dst, src, nbytes);
+        aq_legacy_move(sched, team, &plans[kind], dst, src, nbytes);
     }
     if (flags & GASNET_COLL_OUT_ALLSYNC)
-        aq_prog_add_barrier(prog, team, AQ_TAG_LEAVE);
-    return aq_coll_submitted(aq_prog_start(prog, &aq_legacy_kinds[kind]));
+        aq_sched_add_barrier(sched, team, AQ_TAG_EXIT);
+    return aq_coll_submitted(aq_sched_start(sched, &aq_legacy_kinds[kind]));
 }
 
 gasnet_coll_handle_t gasnet_coll_broadcast_nb(gasnet_team_handle_t team, void *dst,
@@ -218,7 +218,7 @@ struct aq_team_name {
 struct aq_coll_named {
     bool open; /* between notify and a successful wait or try */
     gex_Event_t event;
-    struct aq_team_name mine, all;
+    struct aq_team_name own, all;
 };
 
 bool aq_coll_named_is_open(const struct aq_coll_team *team)
@@ -268,19 +268,19 @@ void gasnet_coll_barrier_notify(gasnet_team_handle_t handle, int id, int flags)
         return;
     }
     named = aq_team_named("gasnet_coll_barrier_notify", tm, false);
-    named->mine.mismatch = (flags & GASNET_BARRIERFLAG_MISMATCH) != 0;
-    named->mine.named = (flags & (GASNET_BARRIERFLAG_MISMATCH | GASNET_BARRIERFLAG_ANONYMOUS)) == 0;
-    named->mine.id = id;
+    named->own.mismatch = (flags & GASNET_BARRIERFLAG_MISMATCH) != 0;
+    named->own.named = (flags & (GASNET_BARRIERFLAG_MISMATCH | GASNET_BARRIERFLAG_ANONYMOUS)) == 0;
+    named->own.id = id;
 
     const struct aq_coll_call call = { .kind = AQ_COLL_TO_ALL, .dst = &named->all,
-                                       .src = &named->mine, .unit = sizeof(named->mine), .count = 1,
+                                       .src = &named->own, .unit = sizeof(named->own), .count = 1,
                                        .fn = aq_team_name_merge };
 
     named->event = aq_coll_submit(aq_coll_team(tm), &call);
     named->open = true;
 }
 
-static int aq_team_leave(struct aq_coll_named *named, int id, int flags)
+static int aq_coll_named_finish(struct aq_coll_named *named, int id, int flags)
 {
     const bool names = (flags & (GASNET_BARRIERFLAG_ANONYMOUS | GASNET_BARRIERFLAG_MISMATCH)) == 0;
 
@@ -301,7 +301,7 @@ int gasnet_coll_barrier_wait(gasnet_team_handle_t handle, int id, int flags)
         return gasnet_barrier_wait(id, flags);
     named = aq_team_named("gasnet_coll_barrier_wait", tm, true);
     gex_Event_Wait(named->event);
-    return aq_team_leave(named, id, flags);
+    return aq_coll_named_finish(named, id, flags);
 }
 
 int gasnet_coll_barrier_try(gasnet_team_handle_t handle, int id, int flags)
@@ -316,7 +316,7 @@ int gasnet_coll_barrier_try(gasnet_team_handle_t handle, int id, int flags)
     aq_poll(); /* clients spin on this call alone */
     if (gex_Event_Test(named->event) != GASNET_OK)
         return GASNET_ERR_NOT_READY;
-    return aq_team_leave(named, id, flags);
+    return aq_coll_named_finish(named, id, flags);
 }
 
 int gasnet_coll_barrier(gasnet_team_handle_t team, int id, int flags)

@@ -22,7 +22,7 @@
 #include "base/aq_log.h"
 
 #define AQ_TEMP_ALIGN 64u
-#define AQ_SLICE 2048u /* bytes: smaller slices are not worth a message each */
+#define AQ_SCATTER_MIN 2048u /* bytes: smaller slices are not worth a message each */
 
 /* Temporary memory in equal buffers. */
 struct aq_temp {
@@ -49,84 +49,84 @@ static unsigned aq_rounds(gex_Rank_t size)
     return rounds;
 }
 
-static struct aq_prog *aq_prog_with_buffers(struct aq_coll_team *team, size_t bytes, size_t buffers,
+static struct aq_sched *aq_sched_with_buffers(struct aq_coll_team *team, size_t bytes, size_t buffers,
                                             struct aq_temp *temp_out)
 {
-    struct aq_prog *prog;
+    struct aq_sched *sched;
     void *memory;
 
     temp_out->stride = aq_round_up(bytes, AQ_TEMP_ALIGN);
     if (temp_out->stride != 0 && buffers > SIZE_MAX / 2 / temp_out->stride)
         aq_fatal("a reduction of %zu bytes over %u members does not fit the address space", bytes,
                  team->size);
-    prog = aq_prog_begin(team, buffers * temp_out->stride, &memory);
+    sched = aq_sched_begin(team, buffers * temp_out->stride, &memory);
     temp_out->memory = memory;
-    return prog;
+    return sched;
 }
 
 /* --- few bytes --- */
 
 /* The combination of this member's subtree. Children are taken the nearest first, since their ranks follow. */
-static const void *aq_prog_gather(struct aq_prog *prog, const struct aq_coll_call *call,
+static const void *aq_sched_gather(struct aq_sched *sched, const struct aq_coll_call *call,
                                   const struct aq_tree *tree, const struct aq_temp *temp)
 {
     const size_t bytes = aq_call_bytes(call);
-    const void *mine = call->src;
+    const void *acc = call->src;
 
     for (unsigned i = tree->children; i-- > 0;) {
-        void *theirs = aq_temp_buffer(temp, i);
+        void *incoming = aq_temp_buffer(temp, i);
 
-        aq_prog_recv(prog, tree->child[i], AQ_TAG_DATA, theirs, bytes);
-        aq_prog_reduce(prog, call, mine, theirs, call->count);
-        mine = theirs;
+        aq_sched_recv(sched, tree->child[i], AQ_TAG_DATA, incoming, bytes);
+        aq_sched_reduce(sched, call, acc, incoming, call->count);
+        acc = incoming;
     }
-    return mine;
+    return acc;
 }
 
-static struct aq_prog *aq_prog_tree(struct aq_coll_team *team, const struct aq_coll_levels *levels,
+static struct aq_sched *aq_sched_tree(struct aq_coll_team *team, const struct aq_coll_levels *levels,
                                     const struct aq_coll_call *call)
 {
     const gex_Rank_t top = call->ordered ? 0 : call->root; /* where the tree's root is */
     const size_t bytes = aq_call_bytes(call);
-    const void *mine;
+    const void *acc;
     struct aq_tree tree;
     struct aq_temp temp;
-    struct aq_prog *prog;
+    struct aq_sched *sched;
 
     aq_tree_make(&tree, AQ_TREE_BINOMIAL, team, levels, top);
-    prog = aq_prog_with_buffers(team, bytes, tree.children, &temp);
-    mine = aq_prog_gather(prog, call, &tree, &temp);
+    sched = aq_sched_with_buffers(team, bytes, tree.children, &temp);
+    acc = aq_sched_gather(sched, call, &tree, &temp);
     if (tree.parent != GEX_RANK_INVALID)
-        aq_prog_send(prog, tree.parent, AQ_TAG_DATA, mine, bytes);
+        aq_sched_send(sched, tree.parent, AQ_TAG_DATA, acc, bytes);
     else if (top != call->root)
-        aq_prog_send(prog, call->root, AQ_TAG_RESULT, mine, bytes);
+        aq_sched_send(sched, call->root, AQ_TAG_RESULT, acc, bytes);
     else
-        aq_prog_copy(prog, call->dst, mine, bytes);
+        aq_sched_copy(sched, call->dst, acc, bytes);
     if (team->rank == call->root && top != call->root)
-        aq_prog_recv(prog, top, AQ_TAG_RESULT, call->dst, bytes);
-    return prog;
+        aq_sched_recv(sched, top, AQ_TAG_RESULT, call->dst, bytes);
+    return sched;
 }
 
 /* Exchange with a member and combine; returns where the combination is. own is ours to write. */
-static void *aq_prog_combine(struct aq_prog *prog, const struct aq_coll_team *team,
+static void *aq_sched_combine(struct aq_sched *sched, const struct aq_coll_team *team,
                              const struct aq_coll_call *call, gex_Rank_t with, uint32_t tag,
-                             void *own, void *theirs)
+                             void *own, void *incoming)
 {
     const size_t bytes = aq_call_bytes(call);
 
-    aq_prog_send(prog, with, tag, own, bytes);
-    aq_prog_recv(prog, with, tag, theirs, bytes);
+    aq_sched_send(sched, with, tag, own, bytes);
+    aq_sched_recv(sched, with, tag, incoming, bytes);
     if (with < team->rank) {
-        aq_prog_reduce(prog, call, theirs, own, call->count);
+        aq_sched_reduce(sched, call, incoming, own, call->count);
         return own;
     }
-    aq_prog_reduce(prog, call, own, theirs, call->count);
-    return theirs;
+    aq_sched_reduce(sched, call, own, incoming, call->count);
+    return incoming;
 }
 
 /* Recursive doubling over a ring of at least 2: the result ends in dst of all its members. src is what this
  * one brings; temp has rounds + 2 buffers, rounds being those of the largest power of two. */
-static void aq_prog_add_doubling(struct aq_prog *prog, const struct aq_coll_team *team,
+static void aq_sched_add_doubling(struct aq_sched *sched, const struct aq_coll_team *team,
                                  const struct aq_coll_call *call, const struct aq_coll_ring *ring,
                                  const void *src, const struct aq_temp *temp)
 {
@@ -134,74 +134,74 @@ static void aq_prog_add_doubling(struct aq_prog *prog, const struct aq_coll_team
     const unsigned rounds = aq_rounds(ring->size + 1) - 1; /* whole powers of two */
     const gex_Rank_t extra = ring->size - ((gex_Rank_t)1 << rounds); /* so many pairs act as one */
     const bool paired = ring->me < 2 * extra;
-    void *mine = aq_temp_buffer(temp, 0);
-    gex_Rank_t place;
+    void *acc = aq_temp_buffer(temp, 0);
+    gex_Rank_t vrank;
 
     if (paired && ring->me % 2 == 1) {
-        aq_prog_send(prog, aq_ring_rank(ring, ring->me - 1), AQ_TAG_DOUBLE, src, bytes);
-        aq_prog_recv(prog, aq_ring_rank(ring, ring->me - 1), AQ_TAG_RESULT, call->dst, bytes);
+        aq_sched_send(sched, aq_ring_rank(ring, ring->me - 1), AQ_TAG_DOUBLE, src, bytes);
+        aq_sched_recv(sched, aq_ring_rank(ring, ring->me - 1), AQ_TAG_RESULT, call->dst, bytes);
         return;
     }
-    aq_prog_copy(prog, mine, src, bytes);
+    aq_sched_copy(sched, acc, src, bytes);
     if (paired) {
-        void *theirs = aq_temp_buffer(temp, rounds + 1);
+        void *incoming = aq_temp_buffer(temp, rounds + 1);
 
-        aq_prog_recv(prog, aq_ring_rank(ring, ring->me + 1), AQ_TAG_DOUBLE, theirs, bytes);
-        aq_prog_reduce(prog, call, mine, theirs, call->count);
-        mine = theirs;
+        aq_sched_recv(sched, aq_ring_rank(ring, ring->me + 1), AQ_TAG_DOUBLE, incoming, bytes);
+        aq_sched_reduce(sched, call, acc, incoming, call->count);
+        acc = incoming;
     }
-    place = paired ? ring->me / 2 : ring->me - extra;
+    vrank = paired ? ring->me / 2 : ring->me - extra;
     for (unsigned round = 0; round < rounds; round++) {
-        const gex_Rank_t with = place ^ (gex_Rank_t)1 << round;
+        const gex_Rank_t with = vrank ^ (gex_Rank_t)1 << round;
 
-        mine = aq_prog_combine(prog, team, call, aq_ring_rank(ring, with < extra ? 2 * with : with + extra),
-                               AQ_TAG_DOUBLE + 1 + round, mine, aq_temp_buffer(temp, round + 1));
+        acc = aq_sched_combine(sched, team, call, aq_ring_rank(ring, with < extra ? 2 * with : with + extra),
+                               AQ_TAG_DOUBLE + 1 + round, acc, aq_temp_buffer(temp, round + 1));
     }
     if (paired)
-        aq_prog_send(prog, aq_ring_rank(ring, ring->me + 1), AQ_TAG_RESULT, mine, bytes);
-    aq_prog_copy(prog, call->dst, mine, bytes);
+        aq_sched_send(sched, aq_ring_rank(ring, ring->me + 1), AQ_TAG_RESULT, acc, bytes);
+    aq_sched_copy(sched, call->dst, acc, bytes);
 }
 
-static struct aq_prog *aq_prog_doubling(struct aq_coll_team *team, const struct aq_coll_call *call)
+static struct aq_sched *aq_sched_doubling(struct aq_coll_team *team, const struct aq_coll_call *call)
 {
     const struct aq_coll_ring all = { .size = team->size, .me = team->rank };
     struct aq_temp temp;
-    struct aq_prog *prog = aq_prog_with_buffers(team, aq_call_bytes(call), aq_rounds(team->size + 1) + 1, &temp);
+    struct aq_sched *sched = aq_sched_with_buffers(team, aq_call_bytes(call), aq_rounds(team->size + 1) + 1, &temp);
 
-    aq_prog_add_doubling(prog, team, call, &all, call->src, &temp);
-    return prog;
+    aq_sched_add_doubling(sched, team, call, &all, call->src, &temp);
+    return sched;
 }
 
 /* Up to the neighborhood's leader, among the leaders, and down again. */
-static struct aq_prog *aq_prog_two_levels(struct aq_coll_team *team, const struct aq_coll_call *call)
+static struct aq_sched *aq_sched_two_levels(struct aq_coll_team *team, const struct aq_coll_call *call)
 {
     const struct aq_coll_ring *leaders = &team->levels->leaders;
     const unsigned doubling = aq_rounds(leaders->size + 1) + 1; /* buffers of the first part */
     const size_t bytes = aq_call_bytes(call);
     struct aq_temp temp, below;
-    const void *mine;
+    const void *acc;
     struct aq_tree tree;
-    struct aq_prog *prog;
+    struct aq_sched *sched;
 
-    aq_tree_near(&tree, team);
-    prog = aq_prog_with_buffers(team, bytes, doubling + tree.children, &temp);
+    aq_tree_local(&tree, team);
+    sched = aq_sched_with_buffers(team, bytes, doubling + tree.children, &temp);
     below = (struct aq_temp){ aq_temp_buffer(&temp, doubling), temp.stride };
-    mine = aq_prog_gather(prog, call, &tree, &below);
+    acc = aq_sched_gather(sched, call, &tree, &below);
     if (tree.parent == GEX_RANK_INVALID) {
-        aq_prog_add_doubling(prog, team, call, leaders, mine, &temp);
+        aq_sched_add_doubling(sched, team, call, leaders, acc, &temp);
     } else {
-        aq_prog_send(prog, tree.parent, AQ_TAG_DATA, mine, bytes);
-        aq_prog_recv(prog, tree.parent, AQ_TAG_RESULT, call->dst, bytes);
+        aq_sched_send(sched, tree.parent, AQ_TAG_DATA, acc, bytes);
+        aq_sched_recv(sched, tree.parent, AQ_TAG_RESULT, call->dst, bytes);
     }
     for (unsigned i = 0; i < tree.children; i++)
-        aq_prog_send(prog, tree.child[i], AQ_TAG_RESULT, call->dst, bytes);
-    return prog;
+        aq_sched_send(sched, tree.child[i], AQ_TAG_RESULT, call->dst, bytes);
+    return sched;
 }
 
 /* --- many bytes --- */
 
 /* Where the slice of a member begins, in elements. */
-static size_t aq_slice(const struct aq_coll_team *team, const struct aq_coll_call *call,
+static size_t aq_scatter_offset(const struct aq_coll_team *team, const struct aq_coll_call *call,
                        uint64_t rank)
 {
     const size_t each = call->count / team->size, more = call->count % team->size;
@@ -209,81 +209,81 @@ static size_t aq_slice(const struct aq_coll_team *team, const struct aq_coll_cal
     return (size_t)rank * each + (rank < more ? (size_t)rank : more);
 }
 
-static size_t aq_slice_count(const struct aq_coll_team *team, const struct aq_coll_call *call,
+static size_t aq_scatter_count(const struct aq_coll_team *team, const struct aq_coll_call *call,
                              uint64_t rank)
 {
-    return aq_slice(team, call, rank + 1) - aq_slice(team, call, rank);
+    return aq_scatter_offset(team, call, rank + 1) - aq_scatter_offset(team, call, rank);
 }
 
 /* Get everybody's data of this member's slice and combine them in last. */
-static void aq_prog_reduce_slice(struct aq_prog *prog, const struct aq_coll_team *team,
+static void aq_sched_add_reduce_scatter(struct aq_sched *sched, const struct aq_coll_team *team,
                                  const struct aq_coll_call *call, const struct aq_temp *temp, void *last)
 {
     const uint64_t size = team->size, me = team->rank;
-    const size_t count = aq_slice_count(team, call, me);
+    const size_t count = aq_scatter_count(team, call, me);
     const char *src = call->src;
-    const char *mine = src + call->unit * aq_slice(team, call, me);
+    const char *acc = src + call->unit * aq_scatter_offset(team, call, me);
 
     for (uint64_t step = 1; step < size; step++) {
         const uint64_t to = (me + step) % size;
 
-        aq_prog_send(prog, (gex_Rank_t)to, AQ_TAG_DATA, src + call->unit * aq_slice(team, call, to),
-                     call->unit * aq_slice_count(team, call, to));
+        aq_sched_send(sched, (gex_Rank_t)to, AQ_TAG_DATA, src + call->unit * aq_scatter_offset(team, call, to),
+                     call->unit * aq_scatter_count(team, call, to));
     }
     if (me == size - 1)
-        aq_prog_copy(prog, last, mine, call->unit * count);
+        aq_sched_copy(sched, last, acc, call->unit * count);
     for (uint64_t step = 1; step < size; step++) {
         const uint64_t from = (me + size - step) % size;
 
-        aq_prog_recv(prog, (gex_Rank_t)from, AQ_TAG_DATA, from == size - 1 ? last : aq_temp_buffer(temp, from),
+        aq_sched_recv(sched, (gex_Rank_t)from, AQ_TAG_DATA, from == size - 1 ? last : aq_temp_buffer(temp, from),
                      call->unit * count);
     }
     for (uint64_t rank = size - 1; rank-- > 0;)
-        aq_prog_reduce(prog, call, rank == me ? mine : aq_temp_buffer(temp, rank), last, count);
+        aq_sched_reduce(sched, call, rank == me ? acc : aq_temp_buffer(temp, rank), last, count);
 }
 
-static struct aq_prog *aq_prog_slices(struct aq_coll_team *team, const struct aq_coll_call *call)
+static struct aq_sched *aq_sched_reduce_scatter(struct aq_coll_team *team, const struct aq_coll_call *call)
 {
     const uint64_t size = team->size, me = team->rank;
-    const size_t bytes = call->unit * aq_slice_count(team, call, me);
+    const size_t bytes = call->unit * aq_scatter_count(team, call, me);
     const bool to_all = call->kind == AQ_COLL_TO_ALL, has_dst = to_all || me == call->root;
-    void *dst = has_dst ? (char *)call->dst + call->unit * aq_slice(team, call, me) : NULL;
+    void *dst = has_dst ? (char *)call->dst + call->unit * aq_scatter_offset(team, call, me) : NULL;
     struct aq_temp temp;
-    struct aq_prog *prog = aq_prog_with_buffers(team, bytes, size, &temp);
+    struct aq_sched *sched = aq_sched_with_buffers(team, bytes, size, &temp);
     void *result = has_dst && call->dst != call->src ? dst : aq_temp_buffer(&temp, size - 1);
 
-    aq_prog_reduce_slice(prog, team, call, &temp, result);
+    aq_sched_add_reduce_scatter(sched, team, call, &temp, result);
     /* With dst == src, a result that comes early overwrites a slice that has been sent: its
      * sender could not have computed it otherwise. */
     for (uint64_t step = 1; step < size; step++) {
         const gex_Rank_t to = (gex_Rank_t)((me + step) % size);
 
         if (to_all || to == call->root)
-            aq_prog_send(prog, to, AQ_TAG_RESULT, result, bytes);
+            aq_sched_send(sched, to, AQ_TAG_RESULT, result, bytes);
     }
     if (!has_dst)
-        return prog;
-    aq_prog_copy(prog, dst, result, bytes);
+        return sched;
+    aq_sched_copy(sched, dst, result, bytes);
     for (uint64_t step = 1; step < size; step++) {
         const uint64_t from = (me + size - step) % size;
 
-        aq_prog_recv(prog, (gex_Rank_t)from, AQ_TAG_RESULT,
-                     (char *)call->dst + call->unit * aq_slice(team, call, from),
-                     call->unit * aq_slice_count(team, call, from));
+        aq_sched_recv(sched, (gex_Rank_t)from, AQ_TAG_RESULT,
+                     (char *)call->dst + call->unit * aq_scatter_offset(team, call, from),
+                     call->unit * aq_scatter_count(team, call, from));
     }
-    return prog;
+    return sched;
 }
 
-struct aq_prog *aq_prog_of_reduction(struct aq_coll_team *team, const struct aq_coll_call *call)
+struct aq_sched *aq_sched_of_reduction(struct aq_coll_team *team, const struct aq_coll_call *call)
 {
     const struct aq_coll_levels *levels = team->levels;
 
     if (levels != NULL && call->ordered && !levels->in_a_row)
         levels = NULL; /* two levels would mix the ranks */
     if (team->size > 1 && call->count >= team->size
-        && aq_call_bytes(call) / team->size >= AQ_SLICE)
-        return aq_prog_slices(team, call);
+        && aq_call_bytes(call) / team->size >= AQ_SCATTER_MIN)
+        return aq_sched_reduce_scatter(team, call);
     if (call->kind == AQ_COLL_TO_ONE)
-        return aq_prog_tree(team, levels, call);
-    return levels != NULL ? aq_prog_two_levels(team, call) : aq_prog_doubling(team, call);
+        return aq_sched_tree(team, levels, call);
+    return levels != NULL ? aq_sched_two_levels(team, call) : aq_sched_doubling(team, call);
 }

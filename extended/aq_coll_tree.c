@@ -40,13 +40,13 @@ static gex_Rank_t aq_levels_number(const struct aq_coll_team *team, gex_Rank_t *
 
     *in_a_row_out = true;
     for (gex_Rank_t rank = 0; rank < team->size; rank++) {
-        gex_Rank_t *mine = &group[aq_levels_nbrhd(team, rank)];
+        gex_Rank_t *own = &group[aq_levels_nbrhd(team, rank)];
 
-        if (*mine == 0)
-            *mine = ++groups;
-        else if (*mine != last)
+        if (*own == 0)
+            *own = ++groups;
+        else if (*own != last)
             *in_a_row_out = false;
-        last = *mine;
+        last = *own;
     }
     return groups;
 }
@@ -55,7 +55,7 @@ struct aq_coll_levels *aq_levels_make(const struct aq_coll_team *team)
 {
     const gex_Rank_t nbrhd = aq_levels_nbrhd(team, team->rank);
     struct aq_coll_levels *levels;
-    gex_Rank_t *group, groups, near = 0;
+    gex_Rank_t *group, groups, local = 0;
     bool in_a_row;
 
     if (aq_job.nbrhd_count == 1 || aq_job.nbrhd_count == aq_job.size || team->size < 3)
@@ -67,18 +67,18 @@ struct aq_coll_levels *aq_levels_make(const struct aq_coll_team *team)
         return NULL;
     }
     for (gex_Rank_t rank = 0; rank < team->size; rank++)
-        near += aq_levels_nbrhd(team, rank) == nbrhd;
-    levels = aq_levels_table(team, 1, sizeof(*levels) + (groups + near) * sizeof(gex_Rank_t));
+        local += aq_levels_nbrhd(team, rank) == nbrhd;
+    levels = aq_levels_table(team, 1, sizeof(*levels) + (groups + local) * sizeof(gex_Rank_t));
     levels->in_a_row = in_a_row;
     levels->leaders = (struct aq_coll_ring){ .rank = levels->ranks, .size = groups, .me = group[nbrhd] - 1 };
-    levels->near = (struct aq_coll_ring){ .rank = levels->ranks + groups };
+    levels->local = (struct aq_coll_ring){ .rank = levels->ranks + groups };
     for (gex_Rank_t rank = team->size; rank-- > 0;) /* downwards: the first one stays */
         levels->ranks[group[aq_levels_nbrhd(team, rank)] - 1] = rank;
     for (gex_Rank_t rank = 0; rank < team->size; rank++)
         if (aq_levels_nbrhd(team, rank) == nbrhd) {
             if (rank == team->rank)
-                levels->near.me = levels->near.size;
-            levels->ranks[groups + levels->near.size++] = rank;
+                levels->local.me = levels->local.size;
+            levels->ranks[groups + levels->local.size++] = rank;
         }
     free(group);
     return levels;
@@ -93,33 +93,33 @@ struct aq_tree_view {
     gex_Rank_t root;    /* the member there */
 };
 
-static gex_Rank_t aq_view_rank(const struct aq_tree_view *view, uint64_t place)
+static gex_Rank_t aq_view_rank(const struct aq_tree_view *view, uint64_t vrank)
 {
-    const uint64_t at = (place + view->first) % view->ring->size;
+    const uint64_t at = (vrank + view->first) % view->ring->size;
 
-    return place == 0 ? view->root : aq_ring_rank(view->ring, (gex_Rank_t)at);
+    return vrank == 0 ? view->root : aq_ring_rank(view->ring, (gex_Rank_t)at);
 }
 
 /* The parent of a place is the place without its lowest bit; the farthest child comes first. */
-static void aq_tree_add_binomial(struct aq_tree *tree, const struct aq_tree_view *view, uint64_t place)
+static void aq_tree_add_binomial(struct aq_tree *tree, const struct aq_tree_view *view, uint64_t vrank)
 {
     const uint64_t size = view->ring->size;
     uint64_t bit = 1;
 
-    while (bit < size && (place & bit) == 0)
+    while (bit < size && (vrank & bit) == 0)
         bit *= 2;
-    if (place != 0)
-        tree->parent = aq_view_rank(view, place - bit);
+    if (vrank != 0)
+        tree->parent = aq_view_rank(view, vrank - bit);
     for (bit /= 2; bit > 0; bit /= 2)
-        if (place + bit < size)
-            tree->child[tree->children++] = aq_view_rank(view, place + bit);
+        if (vrank + bit < size)
+            tree->child[tree->children++] = aq_view_rank(view, vrank + bit);
 }
 
-static void aq_tree_add_binary(struct aq_tree *tree, const struct aq_tree_view *view, uint64_t place)
+static void aq_tree_add_binary(struct aq_tree *tree, const struct aq_tree_view *view, uint64_t vrank)
 {
-    if (place != 0)
-        tree->parent = aq_view_rank(view, (place - 1) / 2);
-    for (uint64_t child = 2 * place + 1; child <= 2 * place + 2 && child < view->ring->size; child++)
+    if (vrank != 0)
+        tree->parent = aq_view_rank(view, (vrank - 1) / 2);
+    for (uint64_t child = 2 * vrank + 1; child <= 2 * vrank + 2 && child < view->ring->size; child++)
         tree->child[tree->children++] = aq_view_rank(view, child);
 }
 
@@ -128,18 +128,18 @@ static void aq_tree_add(struct aq_tree *tree, enum aq_tree_shape shape, const st
                         gex_Rank_t first, gex_Rank_t root)
 {
     const struct aq_tree_view view = { ring, first, root };
-    const uint64_t place = ((uint64_t)ring->me + ring->size - first) % ring->size;
+    const uint64_t vrank = ((uint64_t)ring->me + ring->size - first) % ring->size;
 
     if (shape == AQ_TREE_BINARY)
-        aq_tree_add_binary(tree, &view, place);
+        aq_tree_add_binary(tree, &view, vrank);
     else
-        aq_tree_add_binomial(tree, &view, place);
+        aq_tree_add_binomial(tree, &view, vrank);
 }
 
-void aq_tree_near(struct aq_tree *tree, const struct aq_coll_team *team)
+void aq_tree_local(struct aq_tree *tree, const struct aq_coll_team *team)
 {
     *tree = (struct aq_tree){ .parent = GEX_RANK_INVALID };
-    aq_tree_add(tree, AQ_TREE_BINOMIAL, &team->levels->near, 0, aq_ring_rank(&team->levels->near, 0));
+    aq_tree_add(tree, AQ_TREE_BINOMIAL, &team->levels->local, 0, aq_ring_rank(&team->levels->local, 0));
 }
 
 /* Index of a member in a ring; the ring's size if it is not in it. */
@@ -176,9 +176,9 @@ void aq_tree_make(struct aq_tree *tree, enum aq_tree_shape shape, const struct a
         return;
     }
     group = aq_levels_group(team, root);
-    leader = levels->leaders.me == group ? aq_ring_find(&levels->near, root) : 0;
+    leader = levels->leaders.me == group ? aq_ring_find(&levels->local, root) : 0;
     /* those far away first: they have the longer way */
-    if (levels->near.me == leader)
+    if (levels->local.me == leader)
         aq_tree_add(tree, shape, &levels->leaders, group, root);
-    aq_tree_add(tree, shape, &levels->near, leader, aq_ring_rank(&levels->near, leader));
+    aq_tree_add(tree, shape, &levels->local, leader, aq_ring_rank(&levels->local, leader));
 }

@@ -31,7 +31,7 @@
 #include "core/aq_poll.h"
 #include "core/aq_thread.h"
 #include "core/aq_tm.h"
-#include "core/aq_upcall.h"
+#include "core/aq_callback.h"
 
 #define AQ_EXCHANGE_ARGS 8
 #define AQ_ARGS_OF_U64(value) (gex_AM_Arg_t)((value) >> 32), (gex_AM_Arg_t)(uint32_t)(value)
@@ -107,7 +107,7 @@ static void aq_box_destroy(struct aq_box *box)
     free(box);
 }
 
-static void aq_exchange_on_piece(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t team_high,
+static void aq_exchange_on_frag(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t team_high,
                                  gex_AM_Arg_t team_low, gex_AM_Arg_t number, gex_AM_Arg_t round,
                                  gex_AM_Arg_t bytes_high, gex_AM_Arg_t bytes_low,
                                  gex_AM_Arg_t offset_high, gex_AM_Arg_t offset_low)
@@ -134,18 +134,18 @@ static void aq_exchange_on_piece(gex_Token_t token, void *buf, size_t nbytes, ge
 static void aq_exchange_send(gex_Rank_t jobrank, const struct aq_box_name *name, const char *data,
                              uint64_t bytes)
 {
-    const size_t most = aq_am_max_medium();
+    const size_t max = aq_am_max_medium();
 
     for (uint64_t at = 0; at < bytes;) {
-        const size_t piece = bytes - at < most ? (size_t)(bytes - at) : most;
+        const size_t frag = bytes - at < max ? (size_t)(bytes - at) : max;
         const gex_AM_Arg_t args[AQ_EXCHANGE_ARGS] = {
             AQ_ARGS_OF_U64(name->team), (gex_AM_Arg_t)name->number, (gex_AM_Arg_t)name->round,
             AQ_ARGS_OF_U64(bytes), AQ_ARGS_OF_U64(at)
         };
 
-        aq_am_request_medium(aq_tm_handle(aq_job.tm), jobrank, AQ_HIDX_EXCHANGE, data + at, piece,
+        aq_am_request_medium(aq_tm_handle(aq_job.tm), jobrank, AQ_HIDX_EXCHANGE, data + at, frag,
                              GEX_EVENT_NOW, 0, AQ_EXCHANGE_ARGS, args);
-        at += piece;
+        at += frag;
     }
 }
 
@@ -183,7 +183,7 @@ static void aq_exchange_rounds(const char *call, struct aq_tm *tm, char *known, 
     }
 }
 
-void aq_exchange_as(const char *call, gex_TM_t handle, const void *mine, size_t len, void *all)
+void aq_exchange_as(const char *call, gex_TM_t handle, const void *own, size_t len, void *all)
 {
     struct aq_tm *tm = aq_tm(handle);
     const size_t members = tm->head.size, me = tm->head.rank;
@@ -197,7 +197,7 @@ void aq_exchange_as(const char *call, gex_TM_t handle, const void *mine, size_t 
         return;
     if (len > SIZE_MAX / 2 / members || (known = malloc(members * len)) == NULL)
         aq_fatal("%s: no memory to learn %zu bytes from each of %zu members", call, len, members);
-    memcpy(known, mine, len);
+    memcpy(known, own, len);
     aq_poll(); /* what we wait for may be here already: serve the others' messages all the same */
     aq_exchange_rounds(call, tm, known, len);
     memcpy((char *)all + me * len, known, (members - me) * len);
@@ -205,24 +205,24 @@ void aq_exchange_as(const char *call, gex_TM_t handle, const void *mine, size_t 
     free(known);
 }
 
-void aq_upcall_allgather(const void *mine, size_t len, void *all)
+void aq_callback_allgather(const void *own, size_t len, void *all)
 {
-    aq_exchange_as("the job's start", aq_tm_handle(aq_job.tm), mine, len, all);
+    aq_exchange_as("the job's start", aq_tm_handle(aq_job.tm), own, len, all);
 }
 
-void aq_exchange_allgather(gex_TM_t tm, const void *mine, size_t len, void *all)
+void aq_exchange_allgather(gex_TM_t tm, const void *own, size_t len, void *all)
 {
-    aq_exchange_as("a collective call over a team", tm, mine, len, all);
+    aq_exchange_as("a collective call over a team", tm, own, len, all);
 }
 
 void aq_exchange_barrier(const char *call, gex_TM_t tm)
 {
     const size_t members = aq_tm_head_of(tm)->size;
-    char *all = malloc(members), mine = 0;
+    char *all = malloc(members), own = 0;
 
     if (all == NULL)
         aq_fatal("%s: no memory for %zu bytes", call, members);
-    aq_exchange_as(call, tm, &mine, 1, all);
+    aq_exchange_as(call, tm, &own, 1, all);
     free(all);
 }
 
@@ -230,6 +230,6 @@ void aq_exchange_barrier(const char *call, gex_TM_t tm)
 
 void aq_exchange_init(void)
 {
-    aq_am_register_internal(AQ_HIDX_EXCHANGE, (gex_AM_Fn_t)aq_exchange_on_piece,
+    aq_am_register_internal(AQ_HIDX_EXCHANGE, (gex_AM_Fn_t)aq_exchange_on_frag,
                             GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, AQ_EXCHANGE_ARGS, "exchange");
 }

@@ -20,10 +20,10 @@
  * Blocks, polling; nobody returns before everybody has called. Collective over tm, in the order of
  * its collective calls; different teams do not disturb each other. Needs no segment.
  */
-void aq_exchange_allgather(gex_TM_t tm, const void *mine, size_t len, void *all);
+void aq_exchange_allgather(gex_TM_t tm, const void *own, size_t len, void *all);
 
 /** aq_exchange_as - the same, with the call that wants it, for the report of who waits for whom. */
-void aq_exchange_as(const char *call, gex_TM_t tm, const void *mine, size_t len, void *all);
+void aq_exchange_as(const char *call, gex_TM_t tm, const void *own, size_t len, void *all);
 
 /** aq_exchange_barrier - nobody returns before everybody has called. */
 void aq_exchange_barrier(const char *call, gex_TM_t tm);

@@ -1,13 +1,13 @@
 /*
  * aq_extended.c - how core reaches this layer: start-up and progress.
  *
- * Threads   aq_upcall_init() before the first message; aq_upcall_progress() on any, at once
- * Uses      core/aq_upcall.h, the parts of extended/
+ * Threads   aq_callback_init() before the first message; aq_callback_progress() on any, at once
+ * Uses      core/aq_callback.h, the parts of extended/
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdatomic.h>
 
-#include "core/aq_upcall.h"
+#include "core/aq_callback.h"
 #include "extended/aq_ad.h"
 #include "extended/aq_barrier.h"
 #include "extended/aq_coll.h"
@@ -16,9 +16,9 @@
 #include "extended/aq_ref.h"
 #include "extended/aq_vis.h"
 
-atomic_int aq_upcall_pending;
+atomic_int aq_callback_pending;
 
-void aq_upcall_init(void)
+void aq_callback_init(void)
 {
     aq_ref_rma_init();
     aq_exchange_init();
@@ -31,7 +31,7 @@ void aq_upcall_init(void)
 }
 
 /* The reference barriers first: what they find out ends phases for the second. */
-unsigned aq_upcall_progress(void)
+unsigned aq_callback_progress(void)
 {
     return aq_ref_barrier_progress() + aq_barrier_progress() + aq_coll_progress() + aq_vis_progress();
 }

@@ -23,7 +23,7 @@
 #include "extended/aq_ref.h"
 
 /* Some hundreds of microseconds of a processor's time. */
-#define AQ_MEMSET_PIECE ((size_t)4 << 20)
+#define AQ_MEMSET_FRAG ((size_t)4 << 20)
 
 static const struct aq_op_kind aq_memset_blocking = { .waits_in = "gasnet_memset",
                                                       .name = "gasnet_memset",
@@ -57,13 +57,13 @@ static void aq_memset_start(struct aq_op *op, gasnet_node_t node, void *dest, in
         return;
     }
     for (size_t at = 0; at < nbytes;) {
-        const size_t piece = nbytes - at < AQ_MEMSET_PIECE ? nbytes - at : AQ_MEMSET_PIECE;
+        const size_t frag = nbytes - at < AQ_MEMSET_FRAG ? nbytes - at : AQ_MEMSET_FRAG;
         const gex_AM_Arg_t args[] = { AQ_ARGS_OF_PTR((char *)dest + at), AQ_ARGS_OF_PTR(op),
-                                      (gex_AM_Arg_t)piece, val & 0xff };
+                                      (gex_AM_Arg_t)frag, val & 0xff };
 
         aq_op_begin(op, GEX_EC_PUT, 1);
         aq_am_request_short(aq_gasnet1_tm, node, AQ_HIDX_MEMSET, 0, 6, args);
-        at += piece;
+        at += frag;
     }
 }
 

@@ -47,7 +47,7 @@ static void aq_publish_check(gex_TM_t tm, const gex_EP_t *eps, size_t count, gex
 #endif
 
 /* An attached segment is known to everybody, and so is the whole address space. */
-static bool aq_publish_is_news(gex_EP_Index_t index)
+static bool aq_publish_is_new(gex_EP_Index_t index)
 {
 #if GASNET_SEGMENT_EVERYTHING
     return index != 0;
@@ -57,7 +57,7 @@ static bool aq_publish_is_news(gex_EP_Index_t index)
 }
 
 /* The listed endpoints that have a segment which others may not know. */
-static uint32_t aq_publish_collect(const gex_EP_t *eps, size_t count, struct aq_publish_entry *mine)
+static uint32_t aq_publish_collect(const gex_EP_t *eps, size_t count, struct aq_publish_entry *own)
 {
     uint32_t found = 0;
 
@@ -65,8 +65,8 @@ static uint32_t aq_publish_collect(const gex_EP_t *eps, size_t count, struct aq_
         const gex_EP_Index_t index = aq_ep(eps[i])->index;
         const struct aq_bound bound = aq_bound_find(aq_job.rank, index);
 
-        if (aq_publish_is_news(index) && bound.size != 0 && found < GASNET_MAXEPS)
-            mine[found++] = (struct aq_publish_entry){ .addr = (uint64_t)(uintptr_t)bound.addr,
+        if (aq_publish_is_new(index) && bound.size != 0 && found < GASNET_MAXEPS)
+            own[found++] = (struct aq_publish_entry){ .addr = (uint64_t)(uintptr_t)bound.addr,
                                                        .size = bound.size, .index = index };
     }
     return found;
@@ -110,8 +110,8 @@ int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps, gex_F
     AQ_TRACE_SCOPE(AQ_TRACE_SEGMENT_PUBLISH, GEX_RANK_INVALID, 0);
     const char *call = "gex_EP_PublishBoundSegment";
     const gex_Rank_t members = aq_tm_head_of(tm)->size;
-    struct aq_publish_entry mine[GASNET_MAXEPS] = { { 0 } }, *all = NULL;
-    uint32_t *counts, count, most = 0;
+    struct aq_publish_entry own[GASNET_MAXEPS] = { { 0 } }, *all = NULL;
+    uint32_t *counts, count, max = 0;
     int rc = AQ_OK;
 
 #if GASNET_DEBUG
@@ -122,18 +122,18 @@ int gex_EP_PublishBoundSegment(gex_TM_t tm, gex_EP_t *eps, size_t num_eps, gex_F
     counts = malloc(members * sizeof(*counts));
     if (counts == NULL)
         aq_fatal("%s: no memory for %u members", call, members);
-    count = aq_publish_collect(eps, num_eps, mine);
+    count = aq_publish_collect(eps, num_eps, own);
     aq_exchange_as(call, tm, &count, sizeof(count), counts);
     for (gex_Rank_t rank = 0; rank < members; rank++)
-        most = MAX(most, counts[rank]);
-    if (most != 0) {
-        all = malloc((size_t)members * most * sizeof(*all));
+        max = MAX(max, counts[rank]);
+    if (max != 0) {
+        all = malloc((size_t)members * max * sizeof(*all));
         if (all == NULL)
-            aq_fatal("%s: no memory for %u segments of %u members", call, most, members);
-        aq_exchange_as(call, tm, mine, most * sizeof(*all), all);
+            aq_fatal("%s: no memory for %u segments of %u members", call, max, members);
+        aq_exchange_as(call, tm, own, max * sizeof(*all), all);
     }
     for (gex_Rank_t rank = 0; rc == AQ_OK && rank < members; rank++)
-        rc = aq_publish_learn(aq_tm_jobrank(tm, rank), all + (size_t)rank * most, counts[rank]);
+        rc = aq_publish_learn(aq_tm_jobrank(tm, rank), all + (size_t)rank * max, counts[rank]);
     free(all);
     free(counts);
     return aq_rc_to_gasnet(rc);

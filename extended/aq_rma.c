@@ -68,7 +68,7 @@ static void aq_rma_check_range(const char *call, gex_Rank_t jobrank, gex_EP_Inde
     if (aq_job.bound == NULL)
         aq_fatal("%s: no process has a segment yet; call gex_Segment_Attach first", call);
     bound = aq_bound_find(jobrank, index);
-    if (bound.size != 0 && aq_bounds_hold(&bound, remote, nbytes))
+    if (bound.size != 0 && aq_bounds_contain(&bound, remote, nbytes))
         return;
     if (index == 0)
         aq_fatal("%s: [%p, +%zu) is not inside the segment of rank %u, which is [%p, +%zu)", call,

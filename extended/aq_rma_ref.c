@@ -33,7 +33,7 @@
 #include "extended/aq_vis.h"
 
 /* Pieces are whole words, so that a transfer of aligned words is cut between them. */
-#define AQ_PIECE_UNIT ((size_t)8)
+#define AQ_FRAG_UNIT ((size_t)8)
 
 enum { AQ_REF_PUT_AUTO, AQ_REF_PUT_MEDIUM, AQ_REF_PUT_LONG }; /* order of the words in aq_env.def */
 static unsigned aq_ref_put_mode;
@@ -46,7 +46,7 @@ void aq_ref_check_range(gex_Token_t token, const char *what, const void *addr, s
 #else
     gex_Token_Info_t info;
 
-    if (AQ_LIKELY(aq_job.bound != NULL && aq_bound_is_mine(addr, nbytes)))
+    if (AQ_LIKELY(aq_job.bound != NULL && aq_bound_is_self(addr, nbytes)))
         return;
     gex_Token_Info(token, &info, GEX_TI_SRCRANK);
     aq_fatal("rank %u asked for a %s of [%p, +%zu), which is not inside a segment of this process",
@@ -101,9 +101,9 @@ static int aq_ref_send_put(struct aq_op *op, gex_Rank_t jobrank, char *dest, con
 }
 
 /* The most bytes of one piece. */
-static size_t aq_ref_piece(size_t limit)
+static size_t aq_ref_frag(size_t limit)
 {
-    return limit > AQ_PIECE_UNIT ? limit & ~(AQ_PIECE_UNIT - 1) : limit;
+    return limit > AQ_FRAG_UNIT ? limit & ~(AQ_FRAG_UNIT - 1) : limit;
 }
 
 /* Several fragments, of which only the first may be sent now. */
@@ -121,26 +121,26 @@ static int aq_ref_resumable(struct aq_op *op, gex_Rank_t jobrank, bool is_put, c
 int aq_ref_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
                bool lc_now, gex_Flags_t flags)
 {
-    const size_t medium = aq_ref_piece(aq_am_max_medium());
+    const size_t medium = aq_ref_frag(aq_am_max_medium());
     const bool long_helps = nbytes > medium && aq_limits.max_long > aq_limits.max_medium;
     /* a long message goes to the segment of the primordial endpoint, a put perhaps to another */
     const bool by_long = (aq_ref_put_mode == AQ_REF_PUT_LONG
                           || (aq_ref_put_mode == AQ_REF_PUT_AUTO && long_helps))
-                         && aq_bound_holds(jobrank, dest, nbytes);
-    const size_t most = by_long ? aq_ref_piece(aq_limits.max_long) : medium;
+                         && aq_bound_contains(jobrank, dest, nbytes);
+    const size_t max = by_long ? aq_ref_frag(aq_limits.max_long) : medium;
 
-    if ((flags & GEX_FLAG_IMMEDIATE) != 0 && nbytes > most)
+    if ((flags & GEX_FLAG_IMMEDIATE) != 0 && nbytes > max)
         return lc_now ? AQ_RETRY : aq_ref_resumable(op, jobrank, true, dest, src, nbytes);
     for (size_t at = 0; at < nbytes;) {
-        const size_t piece = nbytes - at < most ? nbytes - at : most;
+        const size_t frag = nbytes - at < max ? nbytes - at : max;
 
         aq_op_begin(op, GEX_EC_PUT, 1);
-        if (aq_ref_send_put(op, jobrank, (char *)dest + at, (const char *)src + at, piece, by_long,
+        if (aq_ref_send_put(op, jobrank, (char *)dest + at, (const char *)src + at, frag, by_long,
                             flags & GEX_FLAG_IMMEDIATE) != 0) {
             aq_op_end(op, GEX_EC_PUT, 1);
             return AQ_RETRY;
         }
-        at += piece;
+        at += frag;
     }
     return AQ_OK;
 }
@@ -170,7 +170,7 @@ static void aq_ref_on_get_data(gex_Token_t token, void *buf, size_t nbytes, gex_
     struct aq_op *op = aq_ptr_of_args(op_high, op_low);
 
     (void)token;
-    aq_op_returns(op);
+    aq_op_acquire(op);
     aq_word_write(aq_ptr_of_args(dest_high, dest_low), buf, nbytes);
     aq_op_end(op, GEX_EC_GET, 1);
 }
@@ -179,15 +179,15 @@ int aq_ref_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
                gex_Flags_t flags)
 {
     const gex_TM_t tm = aq_tm_handle(aq_job.tm);
-    const size_t most = aq_ref_piece(aq_am_max_medium());
+    const size_t max = aq_ref_frag(aq_am_max_medium());
 
-    if ((flags & GEX_FLAG_IMMEDIATE) != 0 && nbytes > most)
+    if ((flags & GEX_FLAG_IMMEDIATE) != 0 && nbytes > max)
         return aq_ref_resumable(op, jobrank, false, src, dest, nbytes);
     for (size_t at = 0; at < nbytes;) {
-        const size_t piece = nbytes - at < most ? nbytes - at : most;
+        const size_t frag = nbytes - at < max ? nbytes - at : max;
         const gex_AM_Arg_t args[] = { AQ_ARGS_OF_PTR((const char *)src + at),
                                       AQ_ARGS_OF_PTR((char *)dest + at), AQ_ARGS_OF_PTR(op),
-                                      (gex_AM_Arg_t)piece };
+                                      (gex_AM_Arg_t)frag };
 
         aq_op_begin(op, GEX_EC_GET, 1);
         if (aq_am_request_short(tm, jobrank, AQ_HIDX_GET_REQUEST, flags & GEX_FLAG_IMMEDIATE, 7,
@@ -195,7 +195,7 @@ int aq_ref_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
             aq_op_end(op, GEX_EC_GET, 1);
             return AQ_RETRY;
         }
-        at += piece;
+        at += frag;
     }
     return AQ_OK;
 }

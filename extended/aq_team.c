@@ -25,7 +25,7 @@
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
 #include "core/aq_tm.h"
-#include "core/aq_upcall.h"
+#include "core/aq_callback.h"
 #include "extended/aq_ad.h"
 #include "extended/aq_exchange.h"
 
@@ -33,7 +33,7 @@
 #define AQ_SCRATCH_LAYOUTS                                                                   \
     (GEX_FLAG_TM_GLOBAL_SCRATCH | GEX_FLAG_TM_LOCAL_SCRATCH | GEX_FLAG_TM_SYMMETRIC_SCRATCH   \
      | GEX_FLAG_TM_NO_SCRATCH)
-#define AQ_SCRATCH_LEAST 4096 /* bytes: what the setting is raised to */
+#define AQ_SCRATCH_MIN 4096 /* bytes: what the setting is raised to */
 
 static aq_counter aq_team_numbers;
 
@@ -49,7 +49,7 @@ static size_t aq_team_scratch_size(gex_Flags_t flags)
         && !atomic_flag_test_and_set_explicit(&warned, memory_order_relaxed))
         aq_notice("GEX_FLAG_TM_SCRATCH_SIZE_MIN is deprecated; ask with "
                   "GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED");
-    return bytes < AQ_SCRATCH_LEAST ? AQ_SCRATCH_LEAST : (size_t)bytes;
+    return bytes < AQ_SCRATCH_MIN ? AQ_SCRATCH_MIN : (size_t)bytes;
 }
 
 #if GASNET_DEBUG
@@ -57,7 +57,7 @@ static void aq_team_check_scratch(const char *call, const void *addr, size_t siz
 {
     if (size == 0)
         aq_fatal("%s: the scratch size is 0; pass a size, or GEX_FLAG_TM_NO_SCRATCH", call);
-    if (!aq_bound_holds(aq_job.rank, addr, size))
+    if (!aq_bound_contains(aq_job.rank, addr, size))
         aq_fatal("%s: the scratch space [%p, +%zu) is not inside this process's segment, which is "
                  "[%p, +%zu)", call, addr, size, aq_job.bound[aq_job.rank].addr,
                  (size_t)aq_job.bound[aq_job.rank].size);
@@ -103,14 +103,14 @@ static gex_TM_t aq_team_make(const struct aq_tm_plan *plan)
 {
     struct aq_tm *tm = aq_tm_create(plan);
 
-    aq_upcall_team_made(tm);
+    aq_callback_team_created(tm);
     return aq_tm_handle(tm);
 }
 
 /* --- split --- */
 
 /* What a caller tells the others. */
-struct aq_split_wish {
+struct aq_split_request {
     int32_t color, key;
     uint32_t joins; /* 0: takes part in the call only */
     uint32_t number;
@@ -132,7 +132,7 @@ static int aq_split_compare(const void *left, const void *right)
 }
 
 /* Those of this caller's color, in the new team's order. Returns how many. */
-static gex_Rank_t aq_split_choose(const struct aq_split_wish *all, gex_Rank_t parent_size,
+static gex_Rank_t aq_split_choose(const struct aq_split_request *all, gex_Rank_t parent_size,
                                   int32_t color, struct aq_split_member *members)
 {
     gex_Rank_t count = 0;
@@ -149,7 +149,7 @@ static gex_Rank_t aq_split_choose(const struct aq_split_wish *all, gex_Rank_t pa
     return count;
 }
 
-static gex_TM_t aq_split_make(gex_TM_t parent, const struct aq_split_wish *all, gex_Flags_t flags,
+static gex_TM_t aq_split_make(gex_TM_t parent, const struct aq_split_request *all, gex_Flags_t flags,
                               gex_Memvec_t scratch)
 {
     const gex_Rank_t parent_size = aq_tm_head_of(parent)->size;
@@ -179,16 +179,16 @@ size_t gex_TM_Split(gex_TM_t *new_tm_p, gex_TM_t parent, int color, int key, voi
     AQ_TRACE_SCOPE(AQ_TRACE_TM_SPLIT, GEX_RANK_INVALID, 0);
     const char *call = "gex_TM_Split";
     const bool has_scratch = new_tm_p != NULL && (flags & GEX_FLAG_TM_NO_SCRATCH) == 0;
-    struct aq_split_wish mine = { color, key, new_tm_p != NULL, 0 }, *all;
+    struct aq_split_request own = { color, key, new_tm_p != NULL, 0 }, *all;
 
     aq_team_check(call, parent, flags, AQ_SCRATCH_QUERIES | GEX_FLAG_TM_NO_SCRATCH);
     if ((flags & AQ_SCRATCH_QUERIES) != 0)
         return new_tm_p != NULL ? aq_team_scratch_size(flags) : 0;
     if (has_scratch)
         aq_team_check_scratch(call, scratch_addr, scratch_size);
-    mine.number = aq_team_number();
+    own.number = aq_team_number();
     all = aq_team_table(call, aq_tm_head_of(parent)->size, sizeof(*all));
-    aq_exchange_as(call, parent, &mine, sizeof(mine), all);
+    aq_exchange_as(call, parent, &own, sizeof(own), all);
     if (new_tm_p != NULL)
         *new_tm_p = aq_split_make(parent, all, flags,
                                   has_scratch ? (gex_Memvec_t){ scratch_addr, scratch_size }
@@ -200,7 +200,7 @@ size_t gex_TM_Split(gex_TM_t *new_tm_p, gex_TM_t parent, int color, int key, voi
 /* --- create --- */
 
 /* What a caller tells the others. */
-struct aq_create_wish {
+struct aq_create_request {
     uint32_t number;
     uint32_t members; /* of the team it makes; 0: none */
     uint64_t digest;  /* of everything that must be equal on all members */
@@ -264,8 +264,8 @@ static gex_Memvec_t aq_create_scratch(gex_Addr_t *addrs, size_t size, gex_Flags_
 }
 
 /* Every member must have made the same call. */
-static void aq_create_compare(gex_TM_t parent, const struct aq_create_wish *all,
-                              const struct aq_create_wish *mine, const gex_Rank_t *jobranks,
+static void aq_create_compare(gex_TM_t parent, const struct aq_create_request *all,
+                              const struct aq_create_request *own, const gex_Rank_t *jobranks,
                               gex_Rank_t count)
 {
     for (gex_Rank_t i = 0; i < count; i++) {
@@ -274,7 +274,7 @@ static void aq_create_compare(gex_TM_t parent, const struct aq_create_wish *all,
         if (rank == GEX_RANK_INVALID)
             aq_fatal("gex_TM_Create: args[%u] names jobrank %u, which is not a member of the parent "
                      "team", i, jobranks[i]);
-        if (all[rank].members != mine->members || all[rank].digest != mine->digest)
+        if (all[rank].members != own->members || all[rank].digest != own->digest)
             aq_fatal("gex_TM_Create: jobrank %u, member %u of the new team, was called with other "
                      "arguments (%u members there, %u here); args, scratch_size and the layout flag "
                      "must be equal on all members", jobranks[i], i, all[rank].members, count);
@@ -313,15 +313,15 @@ static void aq_create_check(size_t num_new, const gex_Rank_t *jobranks, size_t c
 #endif
 
 /* Exchange, and make this caller's team if it is to be in one. */
-static void aq_create_agree(gex_TM_t *new_tms, gex_TM_t parent, const struct aq_create_wish *mine,
+static void aq_create_agree(gex_TM_t *new_tms, gex_TM_t parent, const struct aq_create_request *own,
                             struct aq_tm_plan *plan)
 {
-    struct aq_create_wish *all = aq_team_table("gex_TM_Create", aq_tm_head_of(parent)->size,
+    struct aq_create_request *all = aq_team_table("gex_TM_Create", aq_tm_head_of(parent)->size,
                                                sizeof(*all));
 
-    aq_exchange_as("gex_TM_Create", parent, mine, sizeof(*mine), all);
+    aq_exchange_as("gex_TM_Create", parent, own, sizeof(*own), all);
     if (plan->size != 0) {
-        aq_create_compare(parent, all, mine, plan->jobranks, plan->size);
+        aq_create_compare(parent, all, own, plan->jobranks, plan->size);
         plan->id = aq_team_id(plan->jobranks[0],
                               all[aq_tm_rank(aq_tm(parent), plan->jobranks[0])].number);
         if (plan->rank != GEX_RANK_INVALID)
@@ -337,7 +337,7 @@ size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new, gex_TM_t parent, gex_EP_
     aq_check_started(__func__);
     AQ_TRACE_SCOPE(AQ_TRACE_TM_CREATE, GEX_RANK_INVALID, 0);
     const gex_Flags_t layout = flags & AQ_SCRATCH_LAYOUTS;
-    struct aq_create_wish mine = { .members = (uint32_t)numargs };
+    struct aq_create_request own = { .members = (uint32_t)numargs };
     struct aq_tm_plan plan = { .size = (gex_Rank_t)numargs, .flags = flags };
     gex_Rank_t *jobranks;
 
@@ -345,9 +345,9 @@ size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new, gex_TM_t parent, gex_EP_
                   AQ_SCRATCH_QUERIES | AQ_SCRATCH_LAYOUTS | GEX_FLAG_RANK_IS_JOBRANK);
     if ((flags & AQ_SCRATCH_QUERIES) != 0)
         return numargs != 0 ? aq_team_scratch_size(flags) : 0;
-    mine.number = aq_team_number();
+    own.number = aq_team_number();
     if (numargs == 0) {
-        aq_create_agree(new_tms, parent, &mine, &plan);
+        aq_create_agree(new_tms, parent, &own, &plan);
         return 0;
     }
     if (numargs > aq_tm_head_of(parent)->size)
@@ -356,7 +356,7 @@ size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new, gex_TM_t parent, gex_EP_
     jobranks = aq_team_table("gex_TM_Create", numargs, sizeof(*jobranks));
     aq_create_list(parent, args, numargs, flags, jobranks);
     aq_create_check(num_new, jobranks, numargs, layout);
-    mine.digest = aq_create_digest(jobranks, numargs, layout, scratch_size);
+    own.digest = aq_create_digest(jobranks, numargs, layout, scratch_size);
     plan.jobranks = jobranks;
     plan.rank = aq_create_find_me(jobranks, plan.size);
     if (plan.rank != GEX_RANK_INVALID) {
@@ -364,7 +364,7 @@ size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new, gex_TM_t parent, gex_EP_
         if (layout != GEX_FLAG_TM_NO_SCRATCH)
             aq_team_check_scratch("gex_TM_Create", plan.scratch.gex_addr, plan.scratch.gex_len);
     }
-    aq_create_agree(new_tms, parent, &mine, &plan);
+    aq_create_agree(new_tms, parent, &own, &plan);
     free(jobranks);
     return 0;
 }
@@ -385,7 +385,7 @@ int gex_TM_Destroy(gex_TM_t handle, gex_Memvec_t *scratch_p, gex_Flags_t flags)
     if ((flags & GEX_FLAG_GLOBALLY_QUIESCED) == 0)
         aq_exchange_barrier("gex_TM_Destroy", handle);
     scratch = tm->scratch;
-    aq_upcall_team_gone(tm);
+    aq_callback_team_destroyed(tm);
     aq_tm_destroy(tm);
     if (scratch_p == NULL || scratch.gex_len == 0)
         return 0;

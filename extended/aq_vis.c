@@ -235,16 +235,16 @@ static int aq_vis_start_each(const struct aq_vis_request *request, gex_Flags_t f
 
     for (size_t left = request->nbytes; left > 0;) {
         uintptr_t local, remote;
-        size_t piece = aq_vis_piece(&request->local, &local_at, left, &local);
+        size_t frag = aq_vis_next_run(&request->local, &local_at, left, &local);
 
-        left -= piece;
-        while (piece > 0) {
-            const size_t run = aq_vis_piece(&request->remote, &remote_at, piece, &remote);
+        left -= frag;
+        while (frag > 0) {
+            const size_t run = aq_vis_next_run(&request->remote, &remote_at, frag, &remote);
 
             if (aq_vis_start_run(request, local, remote, run, flags) == AQ_RETRY)
                 return AQ_RETRY;
             local += run;
-            piece -= run;
+            frag -= run;
         }
     }
     return AQ_OK;
@@ -257,11 +257,11 @@ static int aq_vis_start_runs(const struct aq_vis_request *request, gex_Flags_t f
     struct aq_op *before;
     int rc;
 
-    if (conduit->rma_hold == NULL)
+    if (conduit->rma_batch_begin == NULL)
         return aq_vis_start_each(request, flags);
-    before = conduit->rma_hold(request->op);
+    before = conduit->rma_batch_begin(request->op);
     rc = aq_vis_start_each(request, flags);
-    conduit->rma_go(before);
+    conduit->rma_batch_end(before);
     return rc;
 }
 
@@ -274,7 +274,7 @@ static const struct aq_op_kind *aq_vis_kind(const struct aq_vis_call *call)
 }
 
 /* run: about how long the runs are that are contiguous on both sides */
-static gex_Event_t aq_vis_far(const struct aq_vis_call *call, struct aq_vis_request *request,
+static gex_Event_t aq_vis_remote(const struct aq_vis_call *call, struct aq_vis_request *request,
                               size_t run)
 {
     const bool is_put = call->family->is_put, is_implicit = call->style == AQ_VIS_NBI;
@@ -332,7 +332,7 @@ static size_t aq_vis_shape_size(const struct aq_vis_shape *shape)
     return nbytes;
 }
 
-static __attribute__((noinline)) gex_Event_t aq_vis_strided_far(const struct aq_vis_call *call,
+static __attribute__((noinline)) gex_Event_t aq_vis_strided_remote(const struct aq_vis_call *call,
                                                                 const struct aq_vis_shape *shape)
 {
     const bool is_put = call->family->is_put;
@@ -343,7 +343,7 @@ static __attribute__((noinline)) gex_Event_t aq_vis_strided_far(const struct aq_
 
     aq_vis_side_of_shape(&request.local, shape, !is_put, local_count, local_stride);
     aq_vis_side_of_shape(&request.remote, shape, is_put, remote_count, remote_stride);
-    return aq_vis_far(call, &request,
+    return aq_vis_remote(call, &request,
                       shape->levels == 0 ? SIZE_MAX : shape->elemsz);
 }
 
@@ -354,7 +354,7 @@ static gex_Event_t aq_vis_shape_go(const struct aq_vis_call *call, struct aq_vis
     AQ_VIS_CHECK(aq_vis_check_shape(call, shape));
     delta = aq_vis_delta(call);
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
-        return aq_vis_strided_far(call, shape);
+        return aq_vis_strided_remote(call, shape);
     if (call->family->is_put)
         shape->dst += (uintptr_t)delta;
     else
@@ -392,7 +392,7 @@ static gex_Event_t aq_vis_strided(struct aq_vis_call *call, void *dst, const ptr
 /* --- vector --- */
 
 static __attribute__((noinline)) gex_Event_t
-aq_vis_vector_far(const struct aq_vis_call *call, const struct aq_vis_vector *dst,
+aq_vis_vector_remote(const struct aq_vis_call *call, const struct aq_vis_vector *dst,
                   const struct aq_vis_vector *src, size_t nbytes)
 {
     const struct aq_vis_side to = { .form = AQ_VIS_VECTOR, .vector = dst->list };
@@ -400,9 +400,9 @@ aq_vis_vector_far(const struct aq_vis_call *call, const struct aq_vis_vector *ds
     const bool is_put = call->family->is_put;
     struct aq_vis_request request = { .nbytes = nbytes, .local = is_put ? from : to,
                                       .remote = is_put ? to : from };
-    const size_t most = MAX(dst->count, src->count);
+    const size_t max = MAX(dst->count, src->count);
 
-    return aq_vis_far(call, &request, most == 1 ? SIZE_MAX : nbytes / most);
+    return aq_vis_remote(call, &request, max == 1 ? SIZE_MAX : nbytes / max);
 }
 
 static gex_Event_t aq_vis_vector_go(const struct aq_vis_call *call, struct aq_vis_vector *dst,
@@ -414,7 +414,7 @@ static gex_Event_t aq_vis_vector_go(const struct aq_vis_call *call, struct aq_vi
     AQ_VIS_CHECK(aq_vis_check_vector(call, remote, is_put ? src : dst));
     remote->delta = aq_vis_delta(call);
     if (AQ_UNLIKELY(remote->delta == AQ_NOT_MAPPED))
-        return aq_vis_vector_far(call, dst, src, aq_vis_vector_size(dst->count, dst->list));
+        return aq_vis_vector_remote(call, dst, src, aq_vis_vector_size(dst->count, dst->list));
     aq_vis_copy_vector(dst, src);
     return aq_vis_done(call);
 }
@@ -450,7 +450,7 @@ static gex_Event_t aq_vis_vector(struct aq_vis_call *call, size_t dstcount,
 /* --- indexed --- */
 
 static __attribute__((noinline)) gex_Event_t
-aq_vis_indexed_far(const struct aq_vis_call *call, const struct aq_vis_indexed *dst,
+aq_vis_indexed_remote(const struct aq_vis_call *call, const struct aq_vis_indexed *dst,
                    const struct aq_vis_indexed *src)
 {
     const struct aq_vis_side to = { .form = AQ_VIS_INDEXED, .chunk = dst->len,
@@ -462,7 +462,7 @@ aq_vis_indexed_far(const struct aq_vis_call *call, const struct aq_vis_indexed *
                                       .local = is_put ? from : to,
                                       .remote = is_put ? to : from };
 
-    return aq_vis_far(call, &request,
+    return aq_vis_remote(call, &request,
                       dst->count == 1 && src->count == 1 ? SIZE_MAX : MIN(dst->len, src->len));
 }
 
@@ -474,7 +474,7 @@ static gex_Event_t aq_vis_indexed_go(const struct aq_vis_call *call, struct aq_v
     AQ_VIS_CHECK(aq_vis_check_indexed(call, remote, call->family->is_put ? src : dst));
     remote->delta = aq_vis_delta(call);
     if (AQ_UNLIKELY(remote->delta == AQ_NOT_MAPPED))
-        return aq_vis_indexed_far(call, dst, src);
+        return aq_vis_indexed_remote(call, dst, src);
     aq_vis_copy_indexed(dst, src);
     return aq_vis_done(call);
 }

@@ -151,9 +151,9 @@ void aq_vis_gather(const struct aq_vis_side *side, struct aq_vis_pos *pos, char 
 void aq_vis_scatter(const struct aq_vis_side *side, struct aq_vis_pos *pos, const char *from,
                     size_t n);
 
-/** aq_vis_piece - the next contiguous bytes of a stream that has not ended, at most `most`; *pos moves on.
+/** aq_vis_next_run - the next contiguous bytes of a stream that has not ended, at most `most`; *pos moves on.
  *  Returns how many. */
-size_t aq_vis_piece(const struct aq_vis_side *side, struct aq_vis_pos *pos, size_t most,
+size_t aq_vis_next_run(const struct aq_vis_side *side, struct aq_vis_pos *pos, size_t max,
                     uintptr_t *address_out);
 
 /** aq_vis_skip - move n bytes on. */

@@ -53,34 +53,34 @@ void aq_vis_copy_vector(const struct aq_vis_vector *dst, const struct aq_vis_vec
 
 /* --- indexed --- */
 
-static inline char *aq_vis_item(const struct aq_vis_indexed *side, size_t i)
+static inline char *aq_vis_entry(const struct aq_vis_indexed *side, size_t i)
 {
     return aq_vis_at((uintptr_t)side->list[i] + (uintptr_t)side->delta);
 }
 
 /* Chunks match; a length that the compiler knows needs no test in the loop. */
 static inline __attribute__((always_inline)) void
-aq_vis_items_of(const struct aq_vis_indexed *dst, const struct aq_vis_indexed *src, const size_t size)
+aq_vis_entries_of(const struct aq_vis_indexed *dst, const struct aq_vis_indexed *src, const size_t size)
 {
     const struct aq_vis_indexed to = *dst, from = *src; /* which no store can change */
 
     for (size_t i = 0; i < to.count; i++)
-        memcpy(aq_vis_item(&to, i), aq_vis_item(&from, i), size);
+        memcpy(aq_vis_entry(&to, i), aq_vis_entry(&from, i), size);
 }
 
-static void aq_vis_copy_items(const struct aq_vis_indexed *dst, const struct aq_vis_indexed *src)
+static void aq_vis_copy_entries(const struct aq_vis_indexed *dst, const struct aq_vis_indexed *src)
 {
     const size_t len = dst->len;
 
     switch (len) {
-    case 1: aq_vis_items_of(dst, src, 1); return;
-    case 2: aq_vis_items_of(dst, src, 2); return;
-    case 4: aq_vis_items_of(dst, src, 4); return;
-    case 8: aq_vis_items_of(dst, src, 8); return;
-    case 16: aq_vis_items_of(dst, src, 16); return;
+    case 1: aq_vis_entries_of(dst, src, 1); return;
+    case 2: aq_vis_entries_of(dst, src, 2); return;
+    case 4: aq_vis_entries_of(dst, src, 4); return;
+    case 8: aq_vis_entries_of(dst, src, 8); return;
+    case 16: aq_vis_entries_of(dst, src, 16); return;
     }
     for (size_t i = 0; i < dst->count; i++)
-        aq_vis_copy_run(aq_vis_item(dst, i), aq_vis_item(src, i), len);
+        aq_vis_copy_run(aq_vis_entry(dst, i), aq_vis_entry(src, i), len);
 }
 
 void aq_vis_copy_indexed(const struct aq_vis_indexed *dst, const struct aq_vis_indexed *src)
@@ -88,14 +88,14 @@ void aq_vis_copy_indexed(const struct aq_vis_indexed *dst, const struct aq_vis_i
     size_t to = 0, from = 0, to_done = 0, from_done = 0;
 
     if (dst->len == src->len) {
-        aq_vis_copy_items(dst, src);
+        aq_vis_copy_entries(dst, src);
         return;
     }
     while (to < dst->count && from < src->count) {
         const size_t to_left = dst->len - to_done, from_left = src->len - from_done;
         const size_t n = to_left < from_left ? to_left : from_left;
 
-        aq_vis_copy_run(aq_vis_item(dst, to) + to_done, aq_vis_item(src, from) + from_done, n);
+        aq_vis_copy_run(aq_vis_entry(dst, to) + to_done, aq_vis_entry(src, from) + from_done, n);
         to_done += n;
         from_done += n;
         if (to_done == dst->len) {

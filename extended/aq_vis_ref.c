@@ -46,12 +46,12 @@
 
 struct aq_vis_limits aq_vis_limits;
 
-enum aq_vis_what { AQ_VIS_WHAT_STRIDED, AQ_VIS_WHAT_ADDRESSES, AQ_VIS_WHAT_PIECES, AQ_VIS_WHATS };
+enum aq_vis_what { AQ_VIS_WHAT_STRIDED, AQ_VIS_WHAT_ADDRESSES, AQ_VIS_WHAT_RUNS, AQ_VIS_WHATS };
 
 enum aq_vis_state { AQ_VIS_BUSY, AQ_VIS_READY, AQ_VIS_PARKED, AQ_VIS_WAITING };
 
 /* What one message carries. */
-struct aq_vis_parcel {
+struct aq_vis_frag {
     enum aq_vis_what form;
     unsigned n;
     size_t what, data; /* bytes */
@@ -75,7 +75,7 @@ struct aq_vis_transfer {
     struct aq_vis_side local, remote;
     struct aq_vis_pos local_at, remote_at;
     struct aq_vis_stage *stage; /* holds a parcel that found no room, or NULL */
-    struct aq_vis_parcel parcel;
+    struct aq_vis_frag frag;
     struct aq_vis_slot slot[AQ_VIS_WINDOW]; /* gets; under the lock */
     gex_AM_Index_t notice;                  /* peer completion; 0: none, or sent */
     size_t notice_size;
@@ -94,7 +94,7 @@ static struct {
     struct aq_vis_transfer *first, **last; /* READY */
     atomic_uint ready;                     /* how many; read without the lock as a hint */
     struct aq_vis_stage *stages;           /* free */
-    size_t room;                           /* bytes of a stage: the largest message */
+    size_t space;                           /* bytes of a stage: the largest message */
 } aq_vis = { .last = &aq_vis.first };
 
 /* --- staging buffers: as many as were ever needed at a time --- */
@@ -108,8 +108,8 @@ static struct aq_vis_stage *aq_vis_stage_take(void)
     if (stage != NULL)
         aq_vis.stages = stage->next;
     aq_lock_release(&aq_vis.lock);
-    if (stage == NULL && (stage = malloc(sizeof(*stage) + aq_vis.room)) == NULL)
-        aq_fatal("no memory for packing a transfer (%zu bytes)", aq_vis.room);
+    if (stage == NULL && (stage = malloc(sizeof(*stage) + aq_vis.space)) == NULL)
+        aq_fatal("no memory for packing a transfer (%zu bytes)", aq_vis.space);
     return stage;
 }
 
@@ -242,108 +242,108 @@ static size_t aq_vis_strided_what(unsigned levels)
 }
 
 /* How much of `left` bytes to take into `room`: whole elements, or at least whole words. */
-static size_t aq_vis_cut(size_t left, size_t room, size_t grain)
+static size_t aq_vis_cut(size_t left, size_t space, size_t grain)
 {
-    if (left <= room)
+    if (left <= space)
         return left;
-    if (grain != 0 && grain <= room)
-        return room - room % grain;
-    return room > AQ_WORD ? room - room % AQ_WORD : room;
+    if (grain != 0 && grain <= space)
+        return space - space % grain;
+    return space > AQ_WORD ? space - space % AQ_WORD : space;
 }
 
 static void aq_vis_compose_strided(const struct aq_vis_transfer *transfer, char *to,
-                                   struct aq_vis_parcel *parcel)
+                                   struct aq_vis_frag *frag)
 {
     const struct aq_vis_side *side = &transfer->remote;
     const size_t what = aq_vis_strided_what(side->levels);
-    const size_t room = transfer->is_put ? aq_vis.room - what : aq_vis.room;
+    const size_t space = transfer->is_put ? aq_vis.space - what : aq_vis.space;
 
-    parcel->form = AQ_VIS_WHAT_STRIDED;
-    parcel->n = side->levels;
-    parcel->what = what;
-    parcel->data = aq_vis_cut(transfer->nbytes - transfer->sent, room, transfer->grain);
+    frag->form = AQ_VIS_WHAT_STRIDED;
+    frag->n = side->levels;
+    frag->what = what;
+    frag->data = aq_vis_cut(transfer->nbytes - transfer->sent, space, transfer->grain);
     aq_vis_put_word(to, 0, side->base);
     aq_vis_put_word(to, 1, side->chunk);
-    aq_vis_put_word(to, 2, parcel->next.chunk);
-    aq_vis_put_word(to, 3, parcel->next.offset);
+    aq_vis_put_word(to, 2, frag->next.chunk);
+    aq_vis_put_word(to, 3, frag->next.offset);
     for (unsigned d = 0; d < side->levels; d++) {
         aq_vis_put_word(to, 4 + d, side->count[d]);
         aq_vis_put_word(to, 4 + side->levels + d, (uint64_t)side->stride[d]);
     }
-    aq_vis_skip(side, &parcel->next, parcel->data);
+    aq_vis_skip(side, &frag->next, frag->data);
 }
 
 /* Whole chunks of one length. Returns false if none would fit. */
 static bool aq_vis_compose_addresses(const struct aq_vis_transfer *transfer, char *to,
-                                     struct aq_vis_parcel *parcel)
+                                     struct aq_vis_frag *frag)
 {
     const struct aq_vis_side *side = &transfer->remote;
-    const size_t len = side->chunk, room = aq_vis.room - AQ_WORD;
+    const size_t len = side->chunk, space = aq_vis.space - AQ_WORD;
     const size_t left = (transfer->nbytes - transfer->sent) / len;
-    size_t n = transfer->is_put ? room / (AQ_WORD + len) : MIN(room / AQ_WORD, aq_vis.room / len);
+    size_t n = transfer->is_put ? space / (AQ_WORD + len) : MIN(space / AQ_WORD, aq_vis.space / len);
 
     if (n > left)
         n = left;
-    if (n == 0 || parcel->next.offset % len != 0)
+    if (n == 0 || frag->next.offset % len != 0)
         return false;
-    parcel->form = AQ_VIS_WHAT_ADDRESSES;
-    parcel->n = (unsigned)n;
-    parcel->what = (1 + n) * AQ_WORD;
-    parcel->data = n * len;
+    frag->form = AQ_VIS_WHAT_ADDRESSES;
+    frag->n = (unsigned)n;
+    frag->what = (1 + n) * AQ_WORD;
+    frag->data = n * len;
     aq_vis_put_word(to, 0, len);
     for (size_t i = 0; i < n; i++) {
         uintptr_t address;
 
-        aq_vis_piece(side, &parcel->next, len, &address);
+        aq_vis_next_run(side, &frag->next, len, &address);
         aq_vis_put_word(to, 1 + i, address);
     }
     return true;
 }
 
 /* Chunks, or parts of them, of any length. */
-static void aq_vis_compose_pieces(const struct aq_vis_transfer *transfer, char *to,
-                                  struct aq_vis_parcel *parcel)
+static void aq_vis_compose_runs(const struct aq_vis_transfer *transfer, char *to,
+                                  struct aq_vis_frag *frag)
 {
     const size_t left = transfer->nbytes - transfer->sent;
 
-    parcel->form = AQ_VIS_WHAT_PIECES;
-    parcel->n = 0;
-    parcel->what = parcel->data = 0;
-    while (parcel->data < left) {
-        const size_t what = parcel->what + 2 * AQ_WORD;
-        const size_t used = transfer->is_put ? what + parcel->data : MAX(what, parcel->data);
+    frag->form = AQ_VIS_WHAT_RUNS;
+    frag->n = 0;
+    frag->what = frag->data = 0;
+    while (frag->data < left) {
+        const size_t what = frag->what + 2 * AQ_WORD;
+        const size_t used = transfer->is_put ? what + frag->data : MAX(what, frag->data);
         uintptr_t address;
         size_t n;
 
-        if (used + (parcel->n != 0 ? AQ_WORD : 1) > aq_vis.room)
+        if (used + (frag->n != 0 ? AQ_WORD : 1) > aq_vis.space)
             break;
-        n = aq_vis_piece(&transfer->remote, &parcel->next,
-                         aq_vis_cut(left - parcel->data,
-                                    aq_vis.room - (transfer->is_put ? used : parcel->data), 0),
+        n = aq_vis_next_run(&transfer->remote, &frag->next,
+                         aq_vis_cut(left - frag->data,
+                                    aq_vis.space - (transfer->is_put ? used : frag->data), 0),
                          &address);
-        aq_vis_put_word(to, 2 * (size_t)parcel->n, address);
-        aq_vis_put_word(to, 2 * (size_t)parcel->n + 1, n);
-        parcel->n++;
-        parcel->what = what;
-        parcel->data += n;
+        aq_vis_put_word(to, 2 * (size_t)frag->n, address);
+        aq_vis_put_word(to, 2 * (size_t)frag->n + 1, n);
+        frag->n++;
+        frag->what = what;
+        frag->data += n;
     }
 }
 
 static void aq_vis_compose(struct aq_vis_transfer *transfer)
 {
     const struct aq_vis_side *side = &transfer->remote;
-    struct aq_vis_parcel *parcel = &transfer->parcel;
+    struct aq_vis_frag *frag = &transfer->frag;
     char *to;
 
     transfer->stage = aq_vis_stage_take();
     to = transfer->stage->bytes;
-    parcel->next = transfer->remote_at;
-    if (side->form == AQ_VIS_STRIDED && aq_vis_strided_what(side->levels) <= aq_vis.room / 2)
-        aq_vis_compose_strided(transfer, to, parcel);
-    else if (side->form == AQ_VIS_VECTOR || !aq_vis_compose_addresses(transfer, to, parcel))
-        aq_vis_compose_pieces(transfer, to, parcel);
+    frag->next = transfer->remote_at;
+    if (side->form == AQ_VIS_STRIDED && aq_vis_strided_what(side->levels) <= aq_vis.space / 2)
+        aq_vis_compose_strided(transfer, to, frag);
+    else if (side->form == AQ_VIS_VECTOR || !aq_vis_compose_addresses(transfer, to, frag))
+        aq_vis_compose_runs(transfer, to, frag);
     if (transfer->is_put)
-        aq_vis_gather(&transfer->local, &transfer->local_at, to + parcel->what, parcel->data);
+        aq_vis_gather(&transfer->local, &transfer->local_at, to + frag->what, frag->data);
 }
 
 /* --- sending --- */
@@ -358,13 +358,13 @@ static unsigned aq_vis_enter_window(struct aq_vis_transfer *transfer)
     if (!transfer->is_put) {
         while (transfer->slot[slot].nbytes != 0)
             slot++;
-        transfer->slot[slot] = (struct aq_vis_slot){ transfer->local_at, transfer->parcel.data };
+        transfer->slot[slot] = (struct aq_vis_slot){ transfer->local_at, transfer->frag.data };
     }
     aq_lock_release(&aq_vis.lock);
     return slot;
 }
 
-static void aq_vis_leave_window(struct aq_vis_transfer *transfer, unsigned slot)
+static void aq_vis_exit_window(struct aq_vis_transfer *transfer, unsigned slot)
 {
     aq_lock_acquire(&aq_vis.lock);
     transfer->inflight--;
@@ -375,16 +375,16 @@ static void aq_vis_leave_window(struct aq_vis_transfer *transfer, unsigned slot)
 static int aq_vis_send(const struct aq_vis_transfer *transfer, unsigned slot, gex_Flags_t flags)
 {
     const gex_TM_t tm = aq_tm_handle(aq_job.tm);
-    const struct aq_vis_parcel *parcel = &transfer->parcel;
-    const gex_AM_Arg_t args[] = { AQ_ARGS_OF_PTR(transfer), (gex_AM_Arg_t)parcel->form,
-                                  (gex_AM_Arg_t)parcel->n, (gex_AM_Arg_t)slot,
-                                  (gex_AM_Arg_t)parcel->data };
+    const struct aq_vis_frag *frag = &transfer->frag;
+    const gex_AM_Arg_t args[] = { AQ_ARGS_OF_PTR(transfer), (gex_AM_Arg_t)frag->form,
+                                  (gex_AM_Arg_t)frag->n, (gex_AM_Arg_t)slot,
+                                  (gex_AM_Arg_t)frag->data };
 
     if (transfer->is_put)
         return aq_am_request_medium(tm, transfer->jobrank, AQ_HIDX_VIS_PUT, transfer->stage->bytes,
-                                    parcel->what + parcel->data, GEX_EVENT_NOW, flags, 4, args);
+                                    frag->what + frag->data, GEX_EVENT_NOW, flags, 4, args);
     return aq_am_request_medium(tm, transfer->jobrank, AQ_HIDX_VIS_GET, transfer->stage->bytes,
-                                parcel->what, GEX_EVENT_NOW, flags, 6, args);
+                                frag->what, GEX_EVENT_NOW, flags, 6, args);
 }
 
 /* The next parcel, from a BUSY transfer with room in its window. Returns false if it found no room. */
@@ -396,15 +396,15 @@ static bool aq_vis_send_next(struct aq_vis_transfer *transfer, gex_Flags_t flags
         aq_vis_compose(transfer);
     slot = aq_vis_enter_window(transfer);
     if (aq_vis_send(transfer, slot, flags) != 0) {
-        aq_vis_leave_window(transfer, slot);
+        aq_vis_exit_window(transfer, slot);
         return false;
     }
     aq_vis_stage_give(transfer->stage);
     transfer->stage = NULL;
-    transfer->remote_at = transfer->parcel.next;
+    transfer->remote_at = transfer->frag.next;
     if (!transfer->is_put)
-        aq_vis_skip(&transfer->local, &transfer->local_at, transfer->parcel.data);
-    transfer->sent += transfer->parcel.data;
+        aq_vis_skip(&transfer->local, &transfer->local_at, transfer->frag.data);
+    transfer->sent += transfer->frag.data;
     return true;
 }
 
@@ -419,7 +419,7 @@ static bool aq_vis_window_full(struct aq_vis_transfer *transfer)
 }
 
 /* Nothing more can be sent now: leave the transfer to the answers, or to the polls. */
-static void aq_vis_rest(struct aq_vis_transfer *transfer, bool has_room)
+static void aq_vis_rest(struct aq_vis_transfer *transfer, bool may_send)
 {
     const bool all_sent = transfer->sent == transfer->nbytes;
     bool finished = false;
@@ -430,7 +430,7 @@ static void aq_vis_rest(struct aq_vis_transfer *transfer, bool has_room)
     if (all_sent) {
         transfer->state = AQ_VIS_WAITING;
         finished = transfer->inflight == 0;
-    } else if (!has_room || transfer->inflight < AQ_VIS_WINDOW) {
+    } else if (!may_send || transfer->inflight < AQ_VIS_WINDOW) {
         aq_vis_enlist(transfer);
     } else {
         transfer->state = AQ_VIS_PARKED;
@@ -444,14 +444,14 @@ static void aq_vis_rest(struct aq_vis_transfer *transfer, bool has_room)
  * if a parcel found no room; *sent_out counts the others. */
 static bool aq_vis_pump(struct aq_vis_transfer *transfer, unsigned *sent_out)
 {
-    bool has_room = true;
+    bool may_send = true;
 
-    while (has_room && transfer->sent < transfer->nbytes && !aq_vis_window_full(transfer)) {
-        has_room = aq_vis_send_next(transfer, GEX_FLAG_IMMEDIATE);
-        *sent_out += has_room;
+    while (may_send && transfer->sent < transfer->nbytes && !aq_vis_window_full(transfer)) {
+        may_send = aq_vis_send_next(transfer, GEX_FLAG_IMMEDIATE);
+        *sent_out += may_send;
     }
-    aq_vis_rest(transfer, has_room);
-    return has_room;
+    aq_vis_rest(transfer, may_send);
+    return may_send;
 }
 
 /* An answer has come. */
@@ -514,7 +514,7 @@ static void aq_vis_on_data(gex_Token_t token, void *buf, size_t nbytes, gex_AM_A
         aq_fatal("rank %u answered a get of %zu bytes with %zu", info.gex_srcrank, slot.nbytes,
                  nbytes);
     }
-    aq_op_returns(transfer->op);
+    aq_op_acquire(transfer->op);
     aq_vis_scatter(&transfer->local, &slot.at, buf, nbytes);
     aq_vis_answered(transfer, (unsigned)number);
 }
@@ -544,7 +544,7 @@ static __attribute__((cold, noreturn)) void aq_vis_refuse(const struct aq_vis_vi
 /* Bytes of the what, or the message is refused. */
 static size_t aq_vis_what_size(const struct aq_vis_view *view, size_t nbytes)
 {
-    const size_t most = nbytes / AQ_WORD;
+    const size_t max = nbytes / AQ_WORD;
     size_t words = 0;
 
     switch (view->form) {
@@ -552,15 +552,15 @@ static size_t aq_vis_what_size(const struct aq_vis_view *view, size_t nbytes)
         words = view->n <= AQ_VIS_LEVELS ? 4 + 2 * view->n : SIZE_MAX;
         break;
     case AQ_VIS_WHAT_ADDRESSES:
-        words = view->n < most ? 1 + view->n : SIZE_MAX;
+        words = view->n < max ? 1 + view->n : SIZE_MAX;
         break;
-    case AQ_VIS_WHAT_PIECES:
-        words = view->n <= most / 2 ? 2 * view->n : SIZE_MAX;
+    case AQ_VIS_WHAT_RUNS:
+        words = view->n <= max / 2 ? 2 * view->n : SIZE_MAX;
         break;
     default:
         words = SIZE_MAX;
     }
-    if (words > most)
+    if (words > max)
         aq_vis_refuse(view, "is longer than its message");
     return words * AQ_WORD;
 }
@@ -667,7 +667,7 @@ static void aq_vis_on_get(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Ar
                                 .n = (uint32_t)n, .what = buf, .data = (uint32_t)size };
     struct aq_vis_stage *stage;
 
-    if (aq_vis_what_size(&view, nbytes) != nbytes || view.data > aq_vis.room)
+    if (aq_vis_what_size(&view, nbytes) != nbytes || view.data > aq_vis.space)
         aq_vis_refuse(&view, "is longer than its message");
     stage = aq_vis_stage_take();
     aq_vis_serve(&view, stage->bytes, false);
@@ -717,9 +717,9 @@ static bool aq_vis_go_on(struct aq_vis_transfer *transfer, unsigned *happened)
         transfer->notice = 0;
         *happened += 1;
     }
-    const bool has_room = transfer->notice == 0;
+    const bool may_send = transfer->notice == 0;
     aq_vis_finish(transfer); /* or once more */
-    return has_room;
+    return may_send;
 }
 
 unsigned aq_vis_progress(void)
@@ -748,7 +748,7 @@ unsigned aq_vis_progress(void)
 
 static size_t aq_vis_run_limit(enum aq_env_id id)
 {
-    const bool one_sided = (aq_job.conduit->caps & AQ_CAP_ONE_SIDED) != 0 && aq_job.conduit->rma_hold != NULL;
+    const bool one_sided = (aq_job.conduit->caps & AQ_CAP_ONE_SIDED) != 0 && aq_job.conduit->rma_batch_begin != NULL;
 
     if (aq_env_is_set(id))
         return aq_env_size(id);
@@ -759,19 +759,19 @@ static size_t aq_vis_run_limit(enum aq_env_id id)
 
 static size_t aq_vis_message_size(void)
 {
-    const size_t most = aq_am_max_medium();
-    size_t wanted = most;
+    const size_t max = aq_am_max_medium();
+    size_t wanted = max;
 
     if (aq_env_is_set(AQ_ENV_AQ_VIS_MESSAGE))
         wanted = aq_env_size(AQ_ENV_AQ_VIS_MESSAGE);
-    return wanted > most ? most : MAX(wanted, (size_t)256);
+    return wanted > max ? max : MAX(wanted, (size_t)256);
 }
 
 void aq_vis_init(void)
 {
     const gex_Flags_t request = GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST;
 
-    aq_vis.room = aq_vis_message_size();
+    aq_vis.space = aq_vis_message_size();
     aq_vis_limits.put_run = aq_vis_run_limit(AQ_ENV_VIS_PUT_MAXCHUNK);
     aq_vis_limits.get_run = aq_vis_run_limit(AQ_ENV_VIS_GET_MAXCHUNK);
     if (!aq_env_bool(AQ_ENV_VIS_AMPIPE))

@@ -101,12 +101,12 @@ aq_vis_strided(const struct aq_vis_side *side, struct aq_vis_pos *pos, char *buf
     at = aq_vis_element(side, pos->chunk, index);
     while (n > 0) {
         if (pos->offset != 0 || n < size) { /* part of an element */
-            const size_t left = size - pos->offset, part = n < left ? n : left;
+            const size_t left = size - pos->offset, frag = n < left ? n : left;
 
-            aq_vis_run(at + pos->offset, buffer, part, gather);
-            buffer += part;
-            n -= part;
-            pos->offset += part;
+            aq_vis_run(at + pos->offset, buffer, frag, gather);
+            buffer += frag;
+            n -= frag;
+            pos->offset += frag;
             if (pos->offset < size)
                 return;
             pos->offset = 0;
@@ -114,16 +114,16 @@ aq_vis_strided(const struct aq_vis_side *side, struct aq_vis_pos *pos, char *buf
             at = aq_vis_advance(side, at, index, 1);
         } else { /* as much of a row as there is */
             const size_t row = side->levels != 0 ? side->count[0] - index[0] : 1;
-            const size_t items = n / size < row ? n / size : row;
+            const size_t elems = n / size < row ? n / size : row;
 
             if (gather)
-                aq_vis_copy_row(buffer, (ptrdiff_t)size, aq_vis_at(at), stride, items, size);
+                aq_vis_copy_row(buffer, (ptrdiff_t)size, aq_vis_at(at), stride, elems, size);
             else
-                aq_vis_copy_row(aq_vis_at(at), stride, buffer, (ptrdiff_t)size, items, size);
-            buffer += items * size;
-            n -= items * size;
-            pos->chunk += items;
-            at = aq_vis_advance(side, at, index, items);
+                aq_vis_copy_row(aq_vis_at(at), stride, buffer, (ptrdiff_t)size, elems, size);
+            buffer += elems * size;
+            n -= elems * size;
+            pos->chunk += elems;
+            at = aq_vis_advance(side, at, index, elems);
         }
     }
 }
@@ -155,15 +155,15 @@ aq_vis_listed(const struct aq_vis_side *side, struct aq_vis_pos *pos, char *buff
               bool gather)
 {
     while (n > 0) {
-        size_t left, part;
+        size_t left, frag;
 
         aq_vis_settle(side, pos);
         left = aq_vis_chunk_len(side, pos->chunk) - pos->offset;
-        part = n < left ? n : left;
-        aq_vis_run(aq_vis_chunk_at(side, pos->chunk) + pos->offset, buffer, part, gather);
-        buffer += part;
-        n -= part;
-        pos->offset += part;
+        frag = n < left ? n : left;
+        aq_vis_run(aq_vis_chunk_at(side, pos->chunk) + pos->offset, buffer, frag, gather);
+        buffer += frag;
+        n -= frag;
+        pos->offset += frag;
     }
 }
 
@@ -198,17 +198,17 @@ void aq_vis_skip(const struct aq_vis_side *side, struct aq_vis_pos *pos, size_t 
         return;
     }
     while (n > 0) {
-        size_t left, part;
+        size_t left, frag;
 
         aq_vis_settle(side, pos);
         left = aq_vis_chunk_len(side, pos->chunk) - pos->offset;
-        part = n < left ? n : left;
-        pos->offset += part;
-        n -= part;
+        frag = n < left ? n : left;
+        pos->offset += frag;
+        n -= frag;
     }
 }
 
-size_t aq_vis_piece(const struct aq_vis_side *side, struct aq_vis_pos *pos, size_t most,
+size_t aq_vis_next_run(const struct aq_vis_side *side, struct aq_vis_pos *pos, size_t max,
                     uintptr_t *address_out)
 {
     size_t index[AQ_VIS_LEVELS], left, n;
@@ -221,7 +221,7 @@ size_t aq_vis_piece(const struct aq_vis_side *side, struct aq_vis_pos *pos, size
         *address_out = aq_vis_chunk_at(side, pos->chunk) + pos->offset;
     }
     left = aq_vis_chunk_len(side, pos->chunk) - pos->offset;
-    n = left < most ? left : most;
+    n = left < max ? left : max;
     pos->offset += n;
     return n;
 }

@@ -88,12 +88,12 @@ static void usage(FILE *out)
             MAX_RUNS, MAX_PAD);
 }
 
-static bool parse_number(const char *text, int least, int most, int *number_out)
+static bool parse_number(const char *text, int least, int upper, int *number_out)
 {
     char *end;
     long value = text == NULL ? -1 : strtol(text, &end, 10);
 
-    if (text == NULL || end == text || *end != '\0' || value < least || value > most)
+    if (text == NULL || end == text || *end != '\0' || value < least || value > upper)
         return false;
     *number_out = (int)value;
     return true;
@@ -339,7 +339,7 @@ static struct ft_counts take_counts(const struct ft_transform *tf, int32_t *righ
     struct ft_counts must = ft_transform_counts(tf);
 
     if (sent.messages != must.messages || sent.bytes != must.bytes || sent.least != must.least
-        || sent.most != must.most)
+        || sent.upper != must.upper)
         *right = 0;
     ft_comm_stats()->sent = (struct ft_counts){.least = UINT64_MAX};
     return sent;
@@ -394,8 +394,8 @@ static void merge_counts(struct ft_counts *low, struct ft_counts *high,
         high->messages = counts->messages;
     if (counts->least < low->least)
         low->least = counts->least;
-    if (counts->most > high->most)
-        high->most = counts->most;
+    if (counts->upper > high->upper)
+        high->upper = counts->upper;
 }
 
 static struct summary summarise(const struct account *accounts, int ranks)
@@ -429,8 +429,8 @@ static void print_counts(const char *what, const struct ft_counts *low,
     if (high->messages != low->messages)
         printf("..%" PRIu64, high->messages);
     printf(" message%s of %" PRIu64, high->messages == 1 ? "" : "s", low->least);
-    if (high->most != low->least)
-        printf("..%" PRIu64, high->most);
+    if (high->upper != low->least)
+        printf("..%" PRIu64, high->upper);
     printf(" bytes a rank\n");
 }
 
@@ -443,7 +443,7 @@ static bool published_counts_right(const struct ft *ft, const struct summary *su
         return true;
     return sum->low.step.messages == must.messages && sum->high.step.messages == must.messages
            && (ft->opt.pad != 0
-               || (sum->low.step.least == must.least && sum->high.step.most == must.most));
+               || (sum->low.step.least == must.least && sum->high.step.upper == must.upper));
 }
 
 /* Seconds in start and completion calls, a transpose. */

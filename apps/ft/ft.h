@@ -64,7 +64,7 @@ struct ft_class {
 struct ft_counts {
     uint64_t messages;
     uint64_t bytes;
-    uint64_t least, most; /* bytes of the smallest and the largest message */
+    uint64_t least, upper; /* bytes of the smallest and the largest message */
 };
 
 const struct ft_class *ft_class_find(const char *name);

@@ -226,8 +226,8 @@ void ft_comm_put(int rank, size_t offset, const void *src, size_t bytes)
     stats.sent.bytes += bytes;
     if (bytes < stats.sent.least)
         stats.sent.least = bytes;
-    if (bytes > stats.sent.most)
-        stats.sent.most = bytes;
+    if (bytes > stats.sent.upper)
+        stats.sent.upper = bytes;
 }
 
 void ft_comm_put_wait(void)

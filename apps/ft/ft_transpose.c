@@ -246,7 +246,7 @@ struct ft_counts ft_transform_counts(const struct ft_transform *tf)
         counts.messages += messages;
         counts.bytes += messages * bytes;
         counts.least = bytes < counts.least ? bytes : counts.least;
-        counts.most = bytes > counts.most ? bytes : counts.most;
+        counts.upper = bytes > counts.upper ? bytes : counts.upper;
     }
     return counts;
 }

@@ -210,13 +210,13 @@ static bool step_parcels(void)
 {
     const size_t sizes[] = {0, 1, 13, 512, MEDIUM_MOST};
     const uint32_t count = sizeof(sizes) / sizeof(sizes[0]);
-    size_t most = gex_AM_LUBRequestMedium();
+    size_t max = gex_AM_LUBRequestMedium();
     gex_Event_t source_free;
 
     fill(buffer, BLOCK_WORDS, me);
     for (gex_Rank_t r = 0; r < ranks; r++)
         for (uint32_t i = 0; i < count; i++) {
-            size_t n = sizes[i] < most ? sizes[i] : most;
+            size_t n = sizes[i] < max ? sizes[i] : max;
 
             gex_AM_RequestMedium1(team, r, H_PARCEL, buffer, n, &source_free, 0,
                                   checksum(buffer, n));
@@ -226,7 +226,7 @@ static bool step_parcels(void)
     GASNET_BLOCKUNTIL(parcels == count * ranks);
     return finish_step("parcels",
                        "medium messages, 0 to %zu bytes, to all ranks and back: %" PRIu32 " bytes",
-                       MEDIUM_MOST < most ? MEDIUM_MOST : most, parcel_bytes);
+                       MEDIUM_MOST < max ? MEDIUM_MOST : max, parcel_bytes);
 }
 
 /* ---- step 3: long messages, straight into the segment -------------------------------- */
@@ -268,11 +268,11 @@ static void on_delivery_back(gex_Token_t token, void *payload, size_t n, gex_AM_
 
 static bool step_deliveries(void)
 {
-    const size_t most = gex_AM_LUBRequestLong(), reply_most = gex_AM_LUBReplyLong();
+    const size_t max = gex_AM_LUBRequestLong(), reply_most = gex_AM_LUBReplyLong();
     size_t words = BLOCK_WORDS;
 
-    if (words * sizeof(*buffer) > most)
-        words = most / sizeof(*buffer);
+    if (words * sizeof(*buffer) > max)
+        words = max / sizeof(*buffer);
     if (words * sizeof(*buffer) > reply_most)
         words = reply_most / sizeof(*buffer);
     fill(buffer, words, 100 + me);
@@ -343,13 +343,13 @@ static bool step_events(void)
 
 static bool step_implicit(void)
 {
-    const size_t piece = 16;
+    const size_t frag = 16;
     bool right_words = true;
 
     fill(buffer, BLOCK_WORDS, 400 + me);
     for (gex_Rank_t r = 0; r < ranks; r++)
-        for (size_t at = 0; at < BLOCK_WORDS; at += piece)
-            gex_RMA_PutNBI(team, r, my_slot_at(r) + at, buffer + at, piece * sizeof(*buffer),
+        for (size_t at = 0; at < BLOCK_WORDS; at += frag)
+            gex_RMA_PutNBI(team, r, my_slot_at(r) + at, buffer + at, frag * sizeof(*buffer),
                            GEX_EVENT_DEFER, 0);
     gex_NBI_Wait(GEX_EC_PUT, 0); /* all of them at once */
     barrier();
@@ -364,7 +364,7 @@ static bool step_implicit(void)
         right_words = right_words && copy[r] == pattern(400 + r, 0);
     expect(right_words, "a word from each rank");
     return finish_step("implicit", "%zu puts to every rank, one wait; a get from every rank",
-                       BLOCK_WORDS / piece);
+                       BLOCK_WORDS / frag);
 }
 
 /* ---- step 7: values --------------------------------------------------------------------- */

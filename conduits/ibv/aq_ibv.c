@@ -8,7 +8,7 @@
  *           end of its time slice: so after every few polls that find nothing the core is given away, and after
  *           each when the wait is a long one
  * Sleeping  completion queues are armed, then looked at once more; their channels are among sleepers' descriptors
- * Leaving   aq_ibv_end.c
+ * Leaving   aq_ibv_disconnect.c
  * Threads   any
  * Uses      conduits/smp, other/spawn, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "conduits/ibv/aq_ibv_am.h"
-#include "conduits/ibv/aq_ibv_burst.h"
+#include "conduits/ibv/aq_ibv_batch.h"
 #include "conduits/ibv/aq_ibv_recv.h"
 #include "conduits/ibv/aq_ibv_start.h"
 #include "conduits/ibv/aq_ibv_xfer.h"
@@ -34,53 +34,53 @@
 
 #define AQ_IBV_TICKS 256u    /* polls between looks at the clock */
 #define AQ_IBV_POLL_NS 150u
-#define AQ_IBV_PATIENCE 4u   /* polls in vain of a software device before the core is given away */
-#define AQ_IBV_PATIENCE_END 32u /* after so many in a row it is given away after each: the wait is long */
+#define AQ_IBV_YIELD_AFTER 4u   /* polls in vain of a software device before the core is given away */
+#define AQ_IBV_YIELD_ALWAYS 32u /* after so many in a row it is given away after each: the wait is long */
 
 struct aq_ibv aq_ibv = { .connect_lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* --- start --- */
 
-static uint32_t aq_ibv_bounded(enum aq_env_id id, int64_t least, int64_t most)
+static uint32_t aq_ibv_bounded(enum aq_env_id id, int64_t min, int64_t max)
 {
     const int64_t value = aq_env_int(id);
 
-    return (uint32_t)(value < least ? least : value > most ? most : value);
+    return (uint32_t)(value < min ? min : value > max ? max : value);
 }
 
 static void aq_ibv_configure(void)
 {
-    const uint32_t depth = aq_ibv_bounded(AQ_ENV_NETWORKDEPTH_PP, 32, AQ_IBV_QP_DEPTH_MOST);
+    const uint32_t depth = aq_ibv_bounded(AQ_ENV_NETWORKDEPTH_PP, 32, AQ_IBV_QP_DEPTH_MAX);
 
     aq_ibv.qp_depth = 32;
     while (aq_ibv.qp_depth < depth)
         aq_ibv.qp_depth *= 2;
-    aq_ibv.inline_most = (uint32_t)aq_env_size(AQ_ENV_INLINESEND_LIMIT);
-    if (aq_ibv.inline_most > AQ_IBV_INLINE_MOST)
-        aq_ibv.inline_most = AQ_IBV_INLINE_MOST;
-    aq_ibv.packed_most = (uint32_t)aq_env_size(AQ_ENV_PACKEDLONG_LIMIT);
-    if (aq_ibv.packed_most > AQ_IBV_BUF - AQ_IBV_HEAD_ROOM)
-        aq_ibv.packed_most = AQ_IBV_BUF - AQ_IBV_HEAD_ROOM;
-    aq_ibv.window_most = aq_ibv_bounded(AQ_ENV_AM_CREDITS_PP, AQ_IBV_LEAST_WINDOW, 4096);
+    aq_ibv.inline_max = (uint32_t)aq_env_size(AQ_ENV_INLINESEND_LIMIT);
+    if (aq_ibv.inline_max > AQ_IBV_INLINE_MAX)
+        aq_ibv.inline_max = AQ_IBV_INLINE_MAX;
+    aq_ibv.packed_max = (uint32_t)aq_env_size(AQ_ENV_PACKEDLONG_LIMIT);
+    if (aq_ibv.packed_max > AQ_IBV_BUF - AQ_IBV_HEADROOM)
+        aq_ibv.packed_max = AQ_IBV_BUF - AQ_IBV_HEADROOM;
+    aq_ibv.window_max = aq_ibv_bounded(AQ_ENV_AM_CREDITS_PP, AQ_IBV_WINDOW_MIN, 4096);
 }
 
 /* More queue pairs than ports, if they are wished for; never fewer than one. */
 static void aq_ibv_count_qps(void)
 {
-    const uint32_t wish = aq_ibv_bounded(AQ_ENV_NUM_QPS, 0, AQ_IBV_QPS);
+    const uint32_t pref = aq_ibv_bounded(AQ_ENV_NUM_QPS, 0, AQ_IBV_QPS);
 
-    aq_ibv.qps_wanted = wish != 0 ? wish : aq_ibv.rail_count;
+    aq_ibv.qps_wanted = pref != 0 ? pref : aq_ibv.rail_count;
     for (uint32_t i = 0; i < aq_ibv.dev_count; i++) /* what is outstanding fits the device */
         while (aq_ibv.qp_depth > 32 && aq_ibv.qp_depth > (uint32_t)aq_ibv.devs[i].attr.max_qp_wr)
             aq_ibv.qp_depth /= 2;
 }
 
-static int aq_ibv_watch(void)
+static int aq_ibv_sleep_on_devices(void)
 {
     int rc = AQ_OK;
 
     for (uint32_t i = 0; rc == AQ_OK && i < aq_ibv.dev_count; i++)
-        rc = aq_shm_sleep_watch(aq_ibv.devs[i].channel->fd);
+        rc = aq_shm_sleep_add_fd(aq_ibv.devs[i].comp_channel->fd);
     return rc;
 }
 
@@ -97,11 +97,11 @@ static void aq_ibv_limits(void)
 static void aq_ibv_connect_all(void)
 {
     for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
-        if (!aq_shm_is_near(rank))
+        if (!aq_job_is_local(rank))
             (void)aq_ibv_peer(rank);
 }
 
-static int aq_ibv_init_far(void)
+static int aq_ibv_init_remote(void)
 {
     char why[512];
     int rc = aq_ibv_load(why, sizeof(why));
@@ -117,7 +117,7 @@ static int aq_ibv_init_far(void)
         return rc;
     aq_ibv_count_qps();
     aq_ibv_limits();
-    aq_ibv_pin_limits();
+    aq_ibv_reg_limits();
     rc = aq_ibv_buf_init();
     if (rc == AQ_OK)
         rc = aq_ibv_rbuf_init();
@@ -126,7 +126,7 @@ static int aq_ibv_init_far(void)
     if (rc == AQ_OK)
         rc = aq_ibv_connect_start();
     if (rc == AQ_OK)
-        rc = aq_ibv_watch();
+        rc = aq_ibv_sleep_on_devices();
     if (rc == AQ_OK && aq_env_bool(AQ_ENV_CONNECT_STATIC))
         aq_ibv_connect_all();
     return rc;
@@ -142,27 +142,27 @@ static int aq_ibv_init(void)
         aq_ibv.alone = true;
         return AQ_OK; /* on every rank: nobody has a card */
     }
-    return aq_ibv_init_far();
+    return aq_ibv_init_remote();
 }
 
 /* --- polling --- */
 
-static bool aq_ibv_may_tell(void)
+static bool aq_ibv_may_notify(void)
 {
     return aq_ibv.alone || aq_ibv_rma_is_quiet();
 }
 
-static unsigned aq_ibv_poll_far(bool replies_only)
+static unsigned aq_ibv_poll_remote(bool replies_only)
 {
-    static _Thread_local uint32_t turn;
+    static _Thread_local uint32_t polls;
     unsigned served;
 
-    aq_ibv_burst_poll();
+    aq_ibv_batch_poll();
     served = aq_ibv_receive(replies_only);
     served += aq_ibv_qp_reap_all();
     aq_ibv_rma_progress();
     served += aq_ibv_rma_poll(replies_only);
-    if (AQ_UNLIKELY(++turn % AQ_IBV_TICKS == 0))
+    if (AQ_UNLIKELY(++polls % AQ_IBV_TICKS == 0))
         aq_ibv_tick(aq_now_ns());
     return served;
 }
@@ -174,10 +174,10 @@ static unsigned aq_ibv_poll(bool replies_only)
 
     if (AQ_UNLIKELY(aq_ibv.alone))
         return served;
-    served += aq_ibv_poll_far(replies_only);
+    served += aq_ibv_poll_remote(replies_only);
     if (served != 0)
         vain = 0;
-    else if (aq_ibv.software && (++vain % AQ_IBV_PATIENCE == 0 || vain > AQ_IBV_PATIENCE_END))
+    else if (aq_ibv.software && (++vain % AQ_IBV_YIELD_AFTER == 0 || vain > AQ_IBV_YIELD_ALWAYS))
         sched_yield(); /* whoever moves the packets may need this core */
     return served;
 }
@@ -192,7 +192,7 @@ static void aq_ibv_arm(void)
     int error = 0;
 
     for (uint32_t i = 0; i < aq_ibv.dev_count; i++)
-        while (aq_ibv.lib->get_cq_event(aq_ibv.devs[i].channel, &cq, &own) == 0)
+        while (aq_ibv.lib->get_cq_event(aq_ibv.devs[i].comp_channel, &cq, &own) == 0)
             aq_ibv.lib->ack_cq_events(cq, 1);
     for (uint32_t i = 0; error == 0 && i < aq_ibv.rail_count; i++) {
         error = ibv_req_notify_cq(aq_ibv.rails[i].send_cq, 0);
@@ -205,18 +205,18 @@ static void aq_ibv_arm(void)
 
 static uint32_t aq_ibv_sleep_prepare(void)
 {
-    uint32_t bell;
+    uint32_t wakeup;
 
     if (!aq_ibv.alone) {
-        aq_ibv_grant(true); /* nobody may poll for a while */
+        aq_ibv_credit_update(true); /* nobody may poll for a while */
         aq_ibv_tick(aq_now_ns());
         aq_ibv_arm();
         aq_counter_add(&aq_ibv.counts.sleeps, 1);
     }
-    bell = aq_shm_sleep_prepare();
+    wakeup = aq_shm_sleep_prepare();
     if (!aq_ibv.alone && aq_fh_job != NULL && aq_fh_has_work(aq_fh_job))
-        aq_shm_sleep_ring(); /* firehose has something to send, and nobody rings when there is room for it */
-    return bell;
+        aq_shm_sleep_wake(); /* firehose has something to send, and nobody rings when there is room for it */
+    return wakeup;
 }
 
 /* --- reports --- */
@@ -225,7 +225,7 @@ static void aq_ibv_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t 
 {
     struct aq_ibv_peer *peer;
 
-    if (aq_ibv.alone || aq_shm_is_near(jobrank)) {
+    if (aq_ibv.alone || aq_job_is_local(jobrank)) {
         aq_shm_peer_counts(jobrank, sent_out, handled_out);
         return;
     }
@@ -248,19 +248,19 @@ static void aq_ibv_report(void)
     aq_log_print("ibv: rank %u: %u peers, %llu connected; held %llu messages, wrote %llu grants, asked for credits "
                  "%llu times, gave up some %llu times, slept %llu times; %llu transfers left in %llu lists, %llu "
                  "fences; datagrams: sent %llu, received %llu, refused %llu; receive buffers %llu bytes\n",
-                 aq_job.rank, aq_ibv.peer_count, AQ_N(connects), AQ_N(held), AQ_N(grants_written), AQ_N(wants),
-                 AQ_N(skips), AQ_N(sleeps), AQ_N(burst_requests), AQ_N(bursts), AQ_N(fences), AQ_N(hellos_out),
+                 aq_job.rank, aq_ibv.peer_count, AQ_N(connects), AQ_N(deferred), AQ_N(updates_written), AQ_N(credit_requests),
+                 AQ_N(skips), AQ_N(sleeps), AQ_N(batch_requests), AQ_N(batches), AQ_N(fences), AQ_N(hellos_out),
                  AQ_N(hellos_in), AQ_N(hellos_bad), (unsigned long long)aq_ibv_rbuf_bytes());
 #undef AQ_N
     if (aq_fh_job != NULL)
-        aq_ibv_pin_report();
+        aq_ibv_reg_report();
 }
 
 static void aq_ibv_exit(uint64_t max_ns)
 {
     if (aq_ibv.alone || aq_ibv.peers == NULL)
         return;
-    aq_ibv_part_from_peers(max_ns);
+    aq_ibv_disconnect_peers(max_ns);
     aq_ibv_connect_stop();
     if (aq_env_bool(AQ_ENV_AQ_IBV_STATS))
         aq_ibv_report();
@@ -270,8 +270,8 @@ const struct aq_conduit_ops aq_ibv_conduit = {
     .name = "ibv",
     .about = "InfiniBand and RoCE: RDMA",
     .caps = AQ_CAP_AM | AQ_CAP_NETWORK | AQ_CAP_ONE_SIDED,
-    .least_medium = AQ_IBV_MAX_MEDIUM,
-    .least_long = AQ_SHM_LEAST_LONG,
+    .min_medium = AQ_IBV_MAX_MEDIUM,
+    .min_long = AQ_SHM_MIN_LONG,
     .probe = aq_ibv_probe,
     .init = aq_ibv_init,
     .segment_attach = aq_ibv_segment_attach,
@@ -287,13 +287,13 @@ const struct aq_conduit_ops aq_ibv_conduit = {
     .sleep_prepare = aq_ibv_sleep_prepare,
     .sleep = aq_shm_sleep,
     .sleep_cancel = aq_shm_sleep_cancel,
-    .sleep_ring = aq_shm_sleep_ring,
-    .may_tell = aq_ibv_may_tell,
+    .sleep_wake = aq_shm_sleep_wake,
+    .may_notify = aq_ibv_may_notify,
     .peer_counts = aq_ibv_peer_counts,
     .put = aq_ibv_put,
     .get = aq_ibv_get,
-    .rma_hold = aq_ibv_rma_hold,
-    .rma_go = aq_ibv_rma_go,
+    .rma_batch_begin = aq_ibv_rma_batch_begin,
+    .rma_batch_end = aq_ibv_rma_batch_end,
     .ad_serves = aq_ibv_ad_serves,
     .ad_op = aq_ibv_ad_op,
     .barrier_arrive = aq_ref_barrier_arrive,

@@ -7,13 +7,13 @@
  *                       which ones
  *     aq_ibv_connect.c  connections on demand: a thread, asleep in the kernel; aq_ibv_dgram.c, aq_ibv_hello.[ch]: how
  *                       two ranks agree, over datagrams; aq_ibv_peer.c: what is kept of a rank
- *     aq_ibv_fault.c    what went wrong, and what to do about it
+ *     aq_ibv_error.c    what went wrong, and what to do about it
  *     aq_ibv_qp.c       queue pairs: posting and completions
- *     aq_ibv_am.c, aq_ibv_am_long.c, aq_ibv_lent.c   active messages out; aq_ibv_recv.c, _part.c, _held.c: in;
+ *     aq_ibv_am.c, aq_ibv_am_long.c, aq_ibv_zcopy.c   active messages out; aq_ibv_recv.c, _part.c, _held.c: in;
  *                       aq_ibv_packet.h: format
- *     aq_ibv_credit.h, aq_ibv_credit.c   what a peer may send; aq_ibv_grant.c: telling it; aq_ibv_rbuf.c, aq_ibv_buf.c:
- *                       buffers in and out; aq_ibv_end.c: parting from peers
- *     aq_ibv_segment.c, aq_ibv_rma.c, aq_ibv_pin.c, ...   transfers and registration
+ *     aq_ibv_credit.h, aq_ibv_credit.c   what a peer may send; aq_ibv_credit_update.c: telling it; aq_ibv_rbuf.c, aq_ibv_buf.c:
+ *                       buffers in and out; aq_ibv_disconnect.c: parting from peers
+ *     aq_ibv_segment.c, aq_ibv_rma.c, aq_ibv_reg.c, ...   transfers and registration
  *
  * Words     a rail is a port in use; rank i's rail r talks with every other rank's rail r. A device has one protection
  *           domain, and keys are a device's: two ports of a device share them
@@ -39,7 +39,7 @@
 
 #define AQ_IBV_MAX_MEDIUM 65536u  /* bytes */
 #define AQ_IBV_BUF 8192u          /* bytes of a buffer, in or out */
-#define AQ_IBV_QP_DEPTH_MOST 256u /* work requests of a queue pair */
+#define AQ_IBV_QP_DEPTH_MAX 256u /* work requests of a queue pair */
 #define AQ_IBV_QP_ALIGN 512u      /* addresses of queue pairs end in zeros, where completions have a place's number */
 
 /* --- devices and rails --- */
@@ -47,7 +47,7 @@
 struct aq_ibv_dev {
     struct ibv_context *context;
     struct ibv_pd *pd;
-    struct ibv_comp_channel *channel; /* of all its completion queues */
+    struct ibv_comp_channel *comp_channel; /* of all its completion queues */
     struct ibv_device_attr attr;
     const char *name;
     uint32_t index;
@@ -70,9 +70,9 @@ struct aq_ibv_rail {
 
     struct ibv_cq *send_cq, *recv_cq;
     struct ibv_srq *srq;
-    uint32_t srq_room;       /* buffers that srq holds, and recv_cq completions */
-    uint32_t send_room;      /* completions that send_cq holds */
-    aq_counter send_claimed; /* signalled requests that may still complete into it, at most send_room */
+    uint32_t srq_space;       /* buffers that srq holds, and recv_cq completions */
+    uint32_t send_space;      /* completions that send_cq holds */
+    aq_counter send_claimed; /* signalled requests that may still complete into it, at most send_space */
     _Alignas(AQ_CACHE_LINE) aq_lock reap_lock; /* who polls send_cq */
     _Alignas(AQ_CACHE_LINE) aq_lock recv_lock; /* who polls recv_cq */
     atomic_uint excess;      /* buffers in srq whose credits were given up; written under excess_lock */
@@ -98,13 +98,13 @@ struct aq_ibv_qp {
     atomic_uint tail;   /* completed so far; written by whoever reaps */
     uint32_t max_inline, max_reads;
     bool fences;        /* puts are followed by a read: messages go another way, and might overtake them in memory */
-    struct aq_ibv_done *waits[AQ_IBV_QP_DEPTH_MOST]; /* [depth] who waits for the request in that place, or NULL */
-    uint8_t opcodes[AQ_IBV_QP_DEPTH_MOST];           /* [depth] what it was, with AQ_IBV_POST_WORD: for messages */
+    struct aq_ibv_done *waits[AQ_IBV_QP_DEPTH_MAX]; /* [depth] who waits for the request in that place, or NULL */
+    uint8_t opcodes[AQ_IBV_QP_DEPTH_MAX];           /* [depth] what it was, with AQ_IBV_POST_WORD: for messages */
 };
 
 /* --- a far rank --- */
 
-struct aq_ibv_part;
+struct aq_ibv_reasm;
 
 struct aq_ibv_peer {
     gex_Rank_t rank;
@@ -117,18 +117,18 @@ struct aq_ibv_peer {
 
     /* messages; see aq_ibv_credit.h */
     _Alignas(AQ_CACHE_LINE) aq_lock lock; /* of sending messages */
-    struct aq_ibv_credit_out out[AQ_IBV_LANES];
+    struct aq_ibv_credit_out out[AQ_IBV_CHANNELS];
     struct aq_ibv_cell *cell;      /* registered: where the peer writes what it grants us */
-    uint64_t cell_there;           /* where ours go */
+    uint64_t cell_addr;           /* where ours go */
     uint32_t cell_rkey;
-    bool told_parted;              /* it was written there; by the thread that leaves */
+    bool disconnect_sent;              /* it was written there; by the thread that leaves */
     uint64_t sent;                 /* messages */
-    _Alignas(AQ_CACHE_LINE) struct aq_ibv_credit_in in[AQ_IBV_LANES]; /* under in_lock */
+    _Alignas(AQ_CACHE_LINE) struct aq_ibv_credit_in in[AQ_IBV_CHANNELS]; /* under in_lock */
     aq_lock in_lock;
     uint64_t handled;              /* messages of the peer's; under in_lock */
-    struct aq_ibv_part *parts[AQ_IBV_LANES]; /* aq_ibv_recv.h; under the rail's recv_lock */
-    bool owes;                     /* in the list of those who are to hear of grants; under in_lock */
-    struct aq_ibv_peer *next_owes;
+    struct aq_ibv_reasm *reasm[AQ_IBV_CHANNELS]; /* aq_ibv_recv.h; under the rail's recv_lock */
+    bool update_pending;                     /* in the list of those who are to hear of grants; under in_lock */
+    struct aq_ibv_peer *next_pending;
 
     /* agreement; under aq_ibv.connect_lock */
     struct aq_ibv_hello hello;
@@ -144,17 +144,17 @@ struct aq_ibv_peer {
 };
 
 /* Has it come to its exit? It waits for nothing of ours then, and may be gone. The peer is ready. */
-static inline bool aq_ibv_peer_parted(const struct aq_ibv_peer *peer)
+static inline bool aq_ibv_peer_disconnected(const struct aq_ibv_peer *peer)
 {
     /* acquire: all that it sent came before */
-    return atomic_load_explicit(&peer->cell->parted, memory_order_acquire) != 0;
+    return atomic_load_explicit(&peer->cell->disconnected, memory_order_acquire) != 0;
 }
 
 /* --- the process --- */
 
 struct aq_ibv_counters {
-    aq_counter held, grants_written, wants, skips, connects, hellos_out, hellos_in, hellos_bad, sleeps;
-    aq_counter bursts, burst_requests, fences;
+    aq_counter deferred, updates_written, credit_requests, skips, connects, hellos_out, hellos_in, hellos_bad, sleeps;
+    aq_counter batches, batch_requests, fences;
 };
 
 struct aq_ibv {
@@ -164,19 +164,19 @@ struct aq_ibv {
     uint32_t dev_count, rail_count, qps_wanted;
     struct aq_ibv_dev devs[AQ_IBV_RAILS];
     struct aq_ibv_rail rails[AQ_IBV_RAILS];
-    uint32_t qp_depth, inline_most;
-    uint32_t packed_most;   /* bytes of a long payload that travel in the message */
-    uint32_t window_most;   /* credits of a lane that a peer can come to have */
+    uint32_t qp_depth, inline_max;
+    uint32_t packed_max;   /* bytes of a long payload that travel in the message */
+    uint32_t window_max;   /* credits of a lane that a peer can come to have */
 
     struct aq_ibv_peer *_Atomic *peers; /* [job size] */
     struct aq_ibv_peer *_Atomic active;
     pthread_mutex_t connect_lock;
     uint32_t peer_count;
 
-    aq_lock owes_lock;
-    struct aq_ibv_peer *_Atomic owes;
-    atomic_bool grants_due; /* to some of them, by aq_ibv_credit_due() */
-    aq_lock grant_lock;     /* of who tells them */
+    aq_lock pending_lock;
+    struct aq_ibv_peer *_Atomic update_pending;
+    atomic_bool updates_due; /* to some of them, by aq_ibv_credit_due() */
+    aq_lock update_lock;     /* of who tells them */
     struct aq_ibv_counters counts;
 };
 extern struct aq_ibv aq_ibv;
@@ -223,7 +223,7 @@ void aq_ibv_connect_wake(void);
 void aq_ibv_connect_stop(void);
 
 /* The datagram queue (aq_ibv_dgram.c): the connector's alone, once it is open. */
-int aq_ibv_dgram_open(struct aq_ibv_card *card_out);
+int aq_ibv_dgram_open(struct aq_ibv_address *addr_out);
 /* Is there room for a packet? Else a completion makes some. */
 bool aq_ibv_dgram_has_slot(void);
 /* Find out where a peer's datagrams go, which takes its time; false: no way leads there now. The connector's, without
@@ -270,7 +270,7 @@ static inline unsigned aq_ibv_qp_reap_all(void)
     return called;
 }
 /* Places that are free; a hint without the lock. */
-static inline uint32_t aq_ibv_qp_room(const struct aq_ibv_qp *qp)
+static inline uint32_t aq_ibv_qp_space(const struct aq_ibv_qp *qp)
 {
     /* acquire: pairs with the release in aq_ibv_qp_reap(); places behind it may be used again */
     return qp->depth - (qp->head - atomic_load_explicit(&((struct aq_ibv_qp *)(uintptr_t)qp)->tail,
@@ -282,7 +282,7 @@ bool aq_ibv_qp_drained(struct aq_ibv_qp *qp);
 struct aq_ibv_qp *aq_ibv_qp_create(struct aq_ibv_peer *peer, struct aq_ibv_rail *rail);
 /* Reads and atomics at a time: what a device can, another one does, and the user wishes. */
 uint8_t aq_ibv_qp_reads(int64_t device, uint8_t other);
-void aq_ibv_qp_join(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp *theirs, uint32_t psn);
+void aq_ibv_qp_join(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp *remote, uint32_t psn);
 
 /* --- registered memory (aq_ibv_device.c) --- */
 
@@ -300,26 +300,26 @@ void aq_ibv_register_why(char *text, size_t size, const struct aq_ibv_dev *dev, 
 
 int aq_ibv_am_send(const struct aq_am_out *out);
 int aq_ibv_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs, const gex_AM_Arg_t *args);
-int aq_ibv_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t least, size_t most, struct aq_am_buffer *buffer_out);
+int aq_ibv_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t min, size_t max, struct aq_am_buffer *buffer_out);
 void aq_ibv_am_free(bool is_reply, const struct aq_am_buffer *buffer);
 /* Take what came, run handlers; returns how many messages were dealt with. */
 unsigned aq_ibv_receive(bool replies_only);
 /* Take what came into the queues of held messages, without handlers: grants count. */
 void aq_ibv_receive_quietly(void);
 /* Tell peers what they may send, as far as it is due; all: whatever there is to tell. */
-void aq_ibv_grant_now(bool all);
-static inline void aq_ibv_grant(bool all)
+void aq_ibv_credit_update_now(bool all);
+static inline void aq_ibv_credit_update(bool all)
 {
     /* relaxed: what another thread adds now is that thread's to serve */
-    if (AQ_UNLIKELY(atomic_load_explicit(&aq_ibv.grants_due, memory_order_relaxed))
-        || (all && AQ_UNLIKELY(atomic_load_explicit(&aq_ibv.owes, memory_order_relaxed) != NULL)))
-        aq_ibv_grant_now(all);
+    if (AQ_UNLIKELY(atomic_load_explicit(&aq_ibv.updates_due, memory_order_relaxed))
+        || (all && AQ_UNLIKELY(atomic_load_explicit(&aq_ibv.update_pending, memory_order_relaxed) != NULL)))
+        aq_ibv_credit_update_now(all);
 }
 /* Write words into the peer's cell, at so many bytes from its beginning; flags as for aq_ibv_qp_post(). False: no room
  * now. */
 bool aq_ibv_cell_write(struct aq_ibv_peer *peer, size_t at, const uint64_t *words, size_t nbytes, unsigned flags);
 /* On the way out: wait until what is under way has reached the peers that still need it, at most so long. */
-void aq_ibv_part_from_peers(uint64_t max_ns);
+void aq_ibv_disconnect_peers(uint64_t max_ns);
 /* Once in a while: what is not used is given back. */
 void aq_ibv_tick(uint64_t now_ns);
 
@@ -334,39 +334,39 @@ struct aq_ibv_buf {
     struct aq_ibv_buf *chain; /* given back together with this one */
     uint8_t *bytes;
     struct aq_ibv_bounce *rider; /* given back together with this one, or NULL */
-    uint8_t lane;
-    bool lent;                /* a client writes its payload into it */
+    uint8_t channel;
+    bool zcopy;                /* a client writes its payload into it */
     uint32_t lkey[AQ_IBV_RAILS]; /* by dev->index */
 };
 int aq_ibv_buf_init(void);
-struct aq_ibv_buf *aq_ibv_buf_take(unsigned lane);
+struct aq_ibv_buf *aq_ibv_buf_take(unsigned channel);
 /* So many, chained: the first one's done gives all back. */
-struct aq_ibv_buf *aq_ibv_buf_take_chain(unsigned lane, unsigned count);
+struct aq_ibv_buf *aq_ibv_buf_take_chain(unsigned channel, unsigned count);
 /* One for somebody who may keep it for long: half of them stay. */
-struct aq_ibv_buf *aq_ibv_buf_lend(unsigned lane);
+struct aq_ibv_buf *aq_ibv_buf_lend(unsigned channel);
 void aq_ibv_buf_give(struct aq_ibv_buf *buf);
 
-/* --- faults (aq_ibv_fault.c) --- */
+/* --- faults (aq_ibv_error.c) --- */
 
 /* A work request failed: soon ends the job with peer, opcode, status, likely cause and remedy; silent if it is ending
  * then. But true if it mattered to nobody: a word to a peer that has parted. Any lock may be held. */
-bool aq_ibv_fault_completion(const struct aq_ibv_rail *rail, const struct aq_ibv_qp *qp, const struct ibv_wc *wc);
+bool aq_ibv_error_completion(const struct aq_ibv_rail *rail, const struct aq_ibv_qp *qp, const struct ibv_wc *wc);
 /* Has one? Then others fail too, and nothing needs to be said of them. */
-bool aq_ibv_fault_is_known(void);
+bool aq_ibv_error_is_known(void);
 /* From polls, without a lock: reports it, if the connector has not for long: it may be gone, with its descriptors. */
-void aq_ibv_fault_overdue(uint64_t now_ns);
+void aq_ibv_error_overdue(uint64_t now_ns);
 /* An asynchronous event of a device. */
-void aq_ibv_fault_event(const struct aq_ibv_dev *dev, const struct ibv_async_event *event);
+void aq_ibv_error_event(const struct aq_ibv_dev *dev, const struct ibv_async_event *event);
 /* Ends the job for a request that failed, or a port that has been down for too long. Returns when to look again, or
  * UINT64_MAX. The connector's, without a lock. */
-uint64_t aq_ibv_fault_watch(uint64_t now_ns);
+uint64_t aq_ibv_error_check(uint64_t now_ns);
 /* The peer's port cannot be reached from this one, whatever the network: another kind of address. Ends the job. */
-_Noreturn void aq_ibv_fault_kinds(const struct aq_ibv_rail *rail, const struct aq_ibv_peer *peer,
+_Noreturn void aq_ibv_error_gid_types(const struct aq_ibv_rail *rail, const struct aq_ibv_peer *peer,
                                   const uint8_t gid[16], uint32_t type);
 /* The words for a completion: for the above, and tests. */
-void aq_ibv_fault_text(char *text, size_t size, const char *opcode, enum ibv_wc_status status, uint32_t vendor);
+void aq_ibv_error_text(char *text, size_t size, const char *opcode, enum ibv_wc_status status, uint32_t vendor);
 
-/* --- transfers: aq_ibv_segment.c, aq_ibv_rma.c, aq_ibv_pin.c --- */
+/* --- transfers: aq_ibv_segment.c, aq_ibv_rma.c, aq_ibv_reg.c --- */
 
 /* After devices are open, before the segment. AQ_OK or negative, logged. */
 int aq_ibv_rma_init(void);

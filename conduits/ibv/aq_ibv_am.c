@@ -3,7 +3,7 @@
  *
  * A message that fits the queue pair's inline data leaves from the stack. Others are copied into buffers, one for each
  * fragment, and all fragments of a message leave with one doorbell. A payload that the client wrote into a buffer of
- * ours leaves from there (aq_ibv_lent.c).
+ * ours leaves from there (aq_ibv_zcopy.c).
  *
  * Threads   any; credits and the order of fragments under peer->lock
  * Promise   a message is sent whole or, with AQ_RETRY, not at all; credits first, so that it finds its buffers
@@ -48,36 +48,36 @@ static inline unsigned aq_ibv_am_flags(const struct aq_am_out *out)
 /* --- credits --- */
 
 /* Says that n are needed at once, unless that is said; costs one, which there is. */
-static void aq_ibv_am_want(struct aq_ibv_peer *peer, unsigned lane, unsigned n, uint32_t limit)
+static void aq_ibv_am_request_credit(struct aq_ibv_peer *peer, unsigned channel, unsigned n, uint32_t limit)
 {
-    struct aq_ibv_credit_out *out = &peer->out[lane];
+    struct aq_ibv_credit_out *out = &peer->out[channel];
     struct aq_ibv_fragment fragment = { .head = { .type = AQ_IBV_T_CONTROL, .want = (uint16_t)n } };
 
-    if (aq_ibv_credit_wants(out, limit))
+    if (aq_ibv_credit_is_requested(out, limit))
         return;
     out->sent++;
-    if (aq_ibv_am_post_inline(peer, lane, &fragment, NULL, 0, 0) != AQ_OK) {
+    if (aq_ibv_am_post_inline(peer, channel, &fragment, NULL, 0, 0) != AQ_OK) {
         out->sent--;
         return;
     }
     out->wanted = out->sent + n;
-    aq_counter_add(&aq_ibv.counts.wants, 1);
+    aq_counter_add(&aq_ibv.counts.credit_requests, 1);
 }
 
-bool aq_ibv_am_claim(struct aq_ibv_peer *peer, unsigned lane, unsigned fragments, unsigned kept)
+bool aq_ibv_am_claim(struct aq_ibv_peer *peer, unsigned channel, unsigned fragments, unsigned reserve)
 {
-    struct aq_ibv_credit_out *out = &peer->out[lane];
-    uint32_t limit = aq_ibv_credit_limit(out, peer->cell, lane);
+    struct aq_ibv_credit_out *out = &peer->out[channel];
+    uint32_t limit = aq_ibv_credit_limit(out, peer->cell, channel);
 
-    if (AQ_UNLIKELY(limit - out->sent < fragments + kept + out->barred)) {
+    if (AQ_UNLIKELY(limit - out->sent < fragments + reserve + out->barred)) {
         /* what was granted may be told in messages that nobody has looked at */
         aq_ibv_receive_quietly();
         if (out->barred != 0)
             return false;
-        limit = aq_ibv_credit_limit(out, peer->cell, lane);
-        if (limit - out->sent < fragments + kept) {
+        limit = aq_ibv_credit_limit(out, peer->cell, channel);
+        if (limit - out->sent < fragments + reserve) {
             if (fragments > 1 && limit != out->sent)
-                aq_ibv_am_want(peer, lane, fragments + kept, limit);
+                aq_ibv_am_request_credit(peer, channel, fragments + reserve, limit);
             return false;
         }
     }
@@ -88,23 +88,23 @@ bool aq_ibv_am_claim(struct aq_ibv_peer *peer, unsigned lane, unsigned fragments
 /* --- heads --- */
 
 /* What every fragment says: who, which lane, what the other side may send. */
-void aq_ibv_am_head(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_head *head)
+void aq_ibv_am_head(struct aq_ibv_peer *peer, unsigned channel, struct aq_ibv_head *head)
 {
-    struct aq_ibv_credit_out *out = &peer->out[lane];
+    struct aq_ibv_credit_out *out = &peer->out[channel];
 
     head->from = aq_job.rank;
-    head->flags = lane == AQ_IBV_REPLY ? AQ_IBV_F_REPLY : 0;
-    if (aq_ibv_credit_left(out, peer->cell, lane) <= aq_ibv_am_kept(lane, 0))
-        head->flags |= AQ_IBV_F_HUNGRY;
-    for (unsigned i = 0; i < AQ_IBV_LANES; i++)
-        head->granted[i] = aq_ibv_credit_news(&peer->in[i]);
+    head->flags = channel == AQ_IBV_REPLY ? AQ_IBV_F_REPLY : 0;
+    if (aq_ibv_credit_left(out, peer->cell, channel) <= aq_ibv_am_reserve(channel, 0))
+        head->flags |= AQ_IBV_F_CREDIT_LOW;
+    for (unsigned i = 0; i < AQ_IBV_CHANNELS; i++)
+        head->credits[i] = aq_ibv_credit_latest(&peer->in[i]);
 }
 
 /* It is under way. */
-void aq_ibv_am_told(struct aq_ibv_peer *peer, const struct aq_ibv_head *head)
+void aq_ibv_am_advertised(struct aq_ibv_peer *peer, const struct aq_ibv_head *head)
 {
-    for (unsigned i = 0; i < AQ_IBV_LANES; i++)
-        aq_ibv_credit_told(&peer->in[i], head->granted[i]);
+    for (unsigned i = 0; i < AQ_IBV_CHANNELS; i++)
+        aq_ibv_credit_advertised(&peer->in[i], head->credits[i]);
 }
 
 void aq_ibv_am_fill(struct aq_ibv_fragment *fragment, uint8_t type, const struct aq_am_out *out, size_t nbytes)
@@ -120,11 +120,11 @@ void aq_ibv_am_fill(struct aq_ibv_fragment *fragment, uint8_t type, const struct
 /* --- posting --- */
 
 /* A fragment from the stack, or a buffer if the device takes so little; behind the count requests before it. */
-static inline int aq_ibv_am_post_small(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment,
+static inline int aq_ibv_am_post_small(struct aq_ibv_peer *peer, unsigned channel, struct aq_ibv_fragment *fragment,
                                        const void *data, size_t nbytes, struct ibv_send_wr *before, unsigned count,
                                        unsigned flags)
 {
-    uint8_t packet[AQ_IBV_INLINE_MOST + 64];
+    uint8_t packet[AQ_IBV_INLINE_MAX + 64];
     struct aq_ibv_qp *qp = peer->qps[peer->am_qp];
     struct ibv_sge sge = { .addr = (uintptr_t)packet };
     struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND };
@@ -132,7 +132,7 @@ static inline int aq_ibv_am_post_small(struct aq_ibv_peer *peer, unsigned lane, 
     uint8_t *end;
     int rc;
 
-    aq_ibv_am_head(peer, lane, &fragment->head);
+    aq_ibv_am_head(peer, channel, &fragment->head);
     end = aq_ibv_packet_write(packet, fragment);
     if (nbytes != 0)
         memcpy(end, data, nbytes);
@@ -140,7 +140,7 @@ static inline int aq_ibv_am_post_small(struct aq_ibv_peer *peer, unsigned lane, 
     if (AQ_LIKELY(sge.length <= qp->max_inline)) {
         wr.send_flags = IBV_SEND_INLINE;
     } else { /* a device with little room */
-        buf = aq_ibv_buf_take(lane);
+        buf = aq_ibv_buf_take(channel);
         if (buf == NULL)
             return AQ_RETRY;
         memcpy(buf->bytes, packet, sge.length);
@@ -151,22 +151,22 @@ static inline int aq_ibv_am_post_small(struct aq_ibv_peer *peer, unsigned lane, 
         before[count - 1].next = &wr;
     rc = aq_ibv_qp_post(qp, count != 0 ? before : &wr, count + 1, buf != NULL ? &buf->done : NULL, flags);
     if (rc == AQ_OK)
-        aq_ibv_am_told(peer, &fragment->head);
+        aq_ibv_am_advertised(peer, &fragment->head);
     else if (buf != NULL)
         aq_ibv_buf_give(buf);
     return rc;
 }
 
-int aq_ibv_am_post_inline(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment, const void *data,
+int aq_ibv_am_post_inline(struct aq_ibv_peer *peer, unsigned channel, struct aq_ibv_fragment *fragment, const void *data,
                           size_t nbytes, unsigned flags)
 {
-    return aq_ibv_am_post_small(peer, lane, fragment, data, nbytes, NULL, 0, flags);
+    return aq_ibv_am_post_small(peer, channel, fragment, data, nbytes, NULL, 0, flags);
 }
 
-int aq_ibv_am_post_behind(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment,
+int aq_ibv_am_post_behind(struct aq_ibv_peer *peer, unsigned channel, struct aq_ibv_fragment *fragment,
                           struct ibv_send_wr *writes, unsigned count, unsigned flags)
 {
-    return aq_ibv_am_post_small(peer, lane, fragment, NULL, 0, writes, count, flags);
+    return aq_ibv_am_post_small(peer, channel, fragment, NULL, 0, writes, count, flags);
 }
 
 /* One buffer, with the fragment from bytes on. */
@@ -182,40 +182,40 @@ static int aq_ibv_am_post_buf(struct aq_ibv_peer *peer, struct aq_ibv_buf *buf, 
 }
 
 /* A message in one fragment that is not inline. */
-static int aq_ibv_am_send_one(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment,
+static int aq_ibv_am_send_one(struct aq_ibv_peer *peer, unsigned channel, struct aq_ibv_fragment *fragment,
                               const struct aq_am_out *out)
 {
-    struct aq_ibv_buf *buf = aq_ibv_buf_take(lane);
+    struct aq_ibv_buf *buf = aq_ibv_buf_take(channel);
     uint8_t *end;
     int rc;
 
     if (buf == NULL)
         return AQ_RETRY;
-    aq_ibv_am_head(peer, lane, &fragment->head);
+    aq_ibv_am_head(peer, channel, &fragment->head);
     end = aq_ibv_packet_write(buf->bytes, fragment);
     if (out->nbytes != 0)
         memcpy(end, out->src, out->nbytes);
     rc = aq_ibv_am_post_buf(peer, buf, buf->bytes, (size_t)(end - buf->bytes) + out->nbytes,
                             aq_ibv_am_flags(out));
     if (rc == AQ_OK)
-        aq_ibv_am_told(peer, &fragment->head);
+        aq_ibv_am_advertised(peer, &fragment->head);
     else
         aq_ibv_buf_give(buf);
     return rc;
 }
 
-int aq_ibv_am_send_parts(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_fragment *fragment,
+int aq_ibv_am_send_frags(struct aq_ibv_peer *peer, unsigned channel, struct aq_ibv_fragment *fragment,
                          const struct aq_am_out *out, size_t from, unsigned count, size_t each)
 {
-    struct ibv_send_wr wr[AQ_IBV_PARTS];
-    struct ibv_sge sge[AQ_IBV_PARTS];
+    struct ibv_send_wr wr[AQ_IBV_MSG_FRAGS];
+    struct ibv_sge sge[AQ_IBV_MSG_FRAGS];
     struct aq_ibv_qp *qp = peer->qps[peer->am_qp];
-    struct aq_ibv_buf *bufs = aq_ibv_buf_take_chain(lane, count), *buf = bufs;
+    struct aq_ibv_buf *bufs = aq_ibv_buf_take_chain(channel, count), *buf = bufs;
     int rc;
 
     if (bufs == NULL)
         return AQ_RETRY;
-    aq_ibv_am_head(peer, lane, &fragment->head);
+    aq_ibv_am_head(peer, channel, &fragment->head);
     fragment->total = (uint32_t)out->nbytes;
     for (unsigned i = 0; i < count; i++, buf = buf->chain) {
         const size_t at = from + i * each, len = out->nbytes - at < each ? out->nbytes - at : each;
@@ -232,7 +232,7 @@ int aq_ibv_am_send_parts(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_
     }
     rc = aq_ibv_qp_post(qp, wr, count, &bufs->done, 0);
     if (rc == AQ_OK)
-        aq_ibv_am_told(peer, &fragment->head);
+        aq_ibv_am_advertised(peer, &fragment->head);
     else
         bufs->done.fn(&bufs->done);
     return rc;
@@ -242,7 +242,7 @@ int aq_ibv_am_send_parts(struct aq_ibv_peer *peer, unsigned lane, struct aq_ibv_
 
 int aq_ibv_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs, const gex_AM_Arg_t *args)
 {
-    const unsigned lane = is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
+    const unsigned channel = is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
     struct aq_ibv_fragment fragment = { .head = { .type = AQ_IBV_T_SHORT, .handler = handler,
                                                   .nargs = (uint8_t)nargs }, .args = args };
     struct aq_ibv_peer *peer;
@@ -250,18 +250,18 @@ int aq_ibv_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned
 
     if (AQ_UNLIKELY(!aq_ibv_am_may(handler)))
         return AQ_RETRY;
-    if (aq_shm_is_near(jobrank))
+    if (aq_job_is_local(jobrank))
         return aq_shm_am_short(jobrank, is_reply, handler, nargs, args);
     peer = aq_ibv_peer(jobrank);
     if (AQ_UNLIKELY(peer == NULL))
         return AQ_RETRY;
     aq_lock_acquire(&peer->lock);
-    if (AQ_LIKELY(aq_ibv_am_claim(peer, lane, 1, aq_ibv_am_kept(lane, handler)))) {
-        rc = aq_ibv_am_post_inline(peer, lane, &fragment, NULL, 0, 0);
+    if (AQ_LIKELY(aq_ibv_am_claim(peer, channel, 1, aq_ibv_am_reserve(channel, handler)))) {
+        rc = aq_ibv_am_post_inline(peer, channel, &fragment, NULL, 0, 0);
         if (AQ_LIKELY(rc == AQ_OK))
             peer->sent++;
         else
-            peer->out[lane].sent--;
+            peer->out[channel].sent--;
     }
     aq_lock_release(&peer->lock);
     return rc;
@@ -269,37 +269,37 @@ int aq_ibv_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned
 
 int aq_ibv_am_eager(struct aq_ibv_peer *peer, const struct aq_am_out *out)
 {
-    const unsigned lane = out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
+    const unsigned channel = out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
     const bool is_long = out->kind == AQ_AM_LONG;
     const uint8_t whole = is_long ? AQ_IBV_T_LONG : AQ_IBV_T_MEDIUM;
-    const uint8_t part = is_long ? AQ_IBV_T_LONG_PART : AQ_IBV_T_MEDIUM_PART;
-    const size_t each = aq_ibv_data_room(part, out->nargs, AQ_IBV_BUF) & ~(size_t)15;
-    const bool fits = out->nbytes <= aq_ibv_data_room(whole, out->nargs, AQ_IBV_BUF);
+    const uint8_t reasm = is_long ? AQ_IBV_T_LONG_FRAG : AQ_IBV_T_MEDIUM_FRAG;
+    const size_t each = aq_ibv_data_space(reasm, out->nargs, AQ_IBV_BUF) & ~(size_t)15;
+    const bool fits = out->nbytes <= aq_ibv_data_space(whole, out->nargs, AQ_IBV_BUF);
     const unsigned count = fits ? 1 : (unsigned)((out->nbytes + each - 1) / each);
-    const bool lent = aq_ibv_lent_is_ours(out);
+    const bool zcopy = aq_ibv_zcopy_is_ours(out);
     struct aq_ibv_fragment fragment = { .head = { .type = 0 } };
     int rc = AQ_RETRY;
 
-    if (AQ_UNLIKELY(count > AQ_IBV_PARTS))
+    if (AQ_UNLIKELY(count > AQ_IBV_MSG_FRAGS))
         return out->immediate ? AQ_RETRY : aq_ibv_am_stream(peer, out, each);
-    aq_ibv_am_fill(&fragment, fits ? whole : part, out, out->nbytes);
+    aq_ibv_am_fill(&fragment, fits ? whole : reasm, out, out->nbytes);
     aq_lock_acquire(&peer->lock);
-    if (aq_ibv_am_claim(peer, lane, count, aq_ibv_am_kept(lane, out->handler))) {
-        if (lent)
-            rc = aq_ibv_lent_send(peer, lane, &fragment, out, count, each);
+    if (aq_ibv_am_claim(peer, channel, count, aq_ibv_am_reserve(channel, out->handler))) {
+        if (zcopy)
+            rc = aq_ibv_zcopy_send(peer, channel, &fragment, out, count, each);
         else if (!fits)
-            rc = aq_ibv_am_send_parts(peer, lane, &fragment, out, 0, count, each);
+            rc = aq_ibv_am_send_frags(peer, channel, &fragment, out, 0, count, each);
         else if (aq_ibv_data_at(whole, out->nargs) + out->nbytes <= peer->qps[peer->am_qp]->max_inline)
-            rc = aq_ibv_am_post_inline(peer, lane, &fragment, out->src, out->nbytes, aq_ibv_am_flags(out));
+            rc = aq_ibv_am_post_inline(peer, channel, &fragment, out->src, out->nbytes, aq_ibv_am_flags(out));
         else
-            rc = aq_ibv_am_send_one(peer, lane, &fragment, out);
+            rc = aq_ibv_am_send_one(peer, channel, &fragment, out);
         if (rc == AQ_OK)
             peer->sent++;
         else
-            peer->out[lane].sent -= count;
+            peer->out[channel].sent -= count;
     }
     aq_lock_release(&peer->lock);
-    if (rc == AQ_OK && out->buffer != NULL && !lent)
+    if (rc == AQ_OK && out->buffer != NULL && !zcopy)
         aq_ibv_am_free(out->is_reply, out->buffer);
     return rc;
 }
@@ -310,14 +310,14 @@ int aq_ibv_am_send(const struct aq_am_out *out)
 
     if (AQ_UNLIKELY(!aq_ibv_am_may(out->handler)))
         return AQ_RETRY;
-    if (aq_shm_is_near(out->jobrank))
+    if (aq_job_is_local(out->jobrank))
         return aq_shm_am_send(out);
     if (out->kind == AQ_AM_SHORT)
         return aq_ibv_am_short(out->jobrank, out->is_reply, out->handler, out->nargs, out->args);
     peer = aq_ibv_peer(out->jobrank);
     if (peer == NULL)
         return AQ_RETRY;
-    if (aq_ibv_am_is_word(out) && aq_ibv_peer_parted(peer))
+    if (aq_ibv_am_is_word(out) && aq_ibv_peer_disconnected(peer))
         return AQ_OK; /* its credits come back no more */
     return out->kind == AQ_AM_LONG ? aq_ibv_am_long(peer, out) : aq_ibv_am_eager(peer, out);
 }
@@ -326,17 +326,17 @@ int aq_ibv_am_send(const struct aq_am_out *out)
 
 void aq_ibv_am_skip(struct aq_ibv_peer *peer)
 {
-    if (aq_ibv_peer_parted(peer) || !aq_lock_try(&peer->lock))
+    if (aq_ibv_peer_disconnected(peer) || !aq_lock_try(&peer->lock))
         return; /* it may be gone, or is in use */
-    for (unsigned lane = 0; lane < AQ_IBV_LANES; lane++) {
-        const uint32_t surplus = aq_ibv_credit_surplus(&peer->out[lane], peer->cell, lane);
+    for (unsigned channel = 0; channel < AQ_IBV_CHANNELS; channel++) {
+        const uint32_t surplus = aq_ibv_credit_surplus(&peer->out[channel], peer->cell, channel);
         struct aq_ibv_fragment fragment = { .head = { .type = AQ_IBV_T_CONTROL, .skip = (uint16_t)surplus } };
 
         if (surplus == 0 || surplus > UINT16_MAX)
             continue;
-        peer->out[lane].sent += surplus + 1;
-        if (aq_ibv_am_post_inline(peer, lane, &fragment, NULL, 0, AQ_IBV_POST_WORD) != AQ_OK)
-            peer->out[lane].sent -= surplus + 1;
+        peer->out[channel].sent += surplus + 1;
+        if (aq_ibv_am_post_inline(peer, channel, &fragment, NULL, 0, AQ_IBV_POST_WORD) != AQ_OK)
+            peer->out[channel].sent -= surplus + 1;
         else
             aq_counter_add(&aq_ibv.counts.skips, 1);
     }

@@ -6,7 +6,7 @@
  * it would not carry grants.) The writes and the message leave as one chain, by one doorbell, or not at all.
  *
  * Short payload     in the message; the receiver places it (GASNET_PACKEDLONG_LIMIT)
- * Lent              what the client wrote into a buffer of ours is written from there (aq_ibv_lent.c)
+ * Lent              what the client wrote into a buffer of ours is written from there (aq_ibv_zcopy.c)
  * From our segment  written from where it is, if it is long or its sender hears later that it is free; the device's
  *                   acknowledgement is the first that is heard of that (core/aq_am_lc.h)
  * Else              copied into send buffers, written from there; free at return
@@ -31,14 +31,14 @@
 #include "base/aq_rc.h"
 #include "core/aq_am_lc.h"
 
-#define AQ_IBV_LONG_COPY_MOST 32768u /* bytes that are rather copied than waited for */
+#define AQ_IBV_LONG_COPY_MAX 32768u /* bytes that are rather copied than waited for */
 #define AQ_IBV_LONG_BUFS (AQ_IBV_MAX_MEDIUM / AQ_IBV_BUF) /* send buffers of a payload that may not be waited for */
 
 /* A step of waiting for the device. */
-static void aq_ibv_long_step(unsigned *turns)
+static void aq_ibv_long_step(unsigned *polls)
 {
     (void)aq_ibv_qp_reap_all();
-    if (++*turns % 64 == 0 || aq_ibv.software)
+    if (++*polls % 64 == 0 || aq_ibv.software)
         sched_yield(); /* a software device needs a core */
     else
         aq_cpu_relax();
@@ -49,28 +49,28 @@ static void aq_ibv_long_step(unsigned *turns)
 /* The source is free; under the reap lock. */
 static void aq_ibv_long_done(struct aq_ibv_done *done)
 {
-    struct aq_ibv_piece *piece = (struct aq_ibv_piece *)(void *)done; /* its first member */
-    struct aq_op *op = piece->op;
+    struct aq_ibv_rma_frag *frag = (struct aq_ibv_rma_frag *)(void *)done; /* its first member */
+    struct aq_op *op = frag->op;
 
-    aq_ibv_piece_give(piece);
+    aq_ibv_rma_frag_give(frag);
     aq_op_end(op, GEX_EC_AM, 1);
 }
 
 int aq_ibv_long_post(struct aq_ibv_peer *peer, const struct aq_am_out *out, struct ibv_send_wr *writes,
                      unsigned count, unsigned flags)
 {
-    const unsigned lane = out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
+    const unsigned channel = out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
     struct aq_ibv_fragment fragment = { .head = { .type = 0 } };
     int rc = AQ_RETRY;
 
     aq_ibv_am_fill(&fragment, AQ_IBV_T_PLACED, out, out->nbytes);
     aq_lock_acquire(&peer->lock);
-    if (AQ_LIKELY(aq_ibv_am_claim(peer, lane, 1, aq_ibv_am_kept(lane, out->handler)))) {
-        rc = aq_ibv_am_post_behind(peer, lane, &fragment, writes, count, flags);
+    if (AQ_LIKELY(aq_ibv_am_claim(peer, channel, 1, aq_ibv_am_reserve(channel, out->handler)))) {
+        rc = aq_ibv_am_post_behind(peer, channel, &fragment, writes, count, flags);
         if (AQ_LIKELY(rc == AQ_OK))
             peer->sent++;
         else
-            peer->out[lane].sent--;
+            peer->out[channel].sent--;
     }
     aq_lock_release(&peer->lock);
     return rc;
@@ -82,16 +82,16 @@ static int aq_ibv_long_direct(struct aq_ibv_peer *peer, const struct aq_am_out *
     struct ibv_sge sge = { .addr = (uintptr_t)out->src, .length = (uint32_t)out->nbytes, .lkey = lkey };
     struct ibv_send_wr write = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
                                  .wr.rdma = { .remote_addr = (uintptr_t)out->dest, .rkey = rkey } };
-    struct aq_ibv_piece *piece = aq_ibv_piece_take();
+    struct aq_ibv_rma_frag *frag = aq_ibv_rma_frag_take();
     struct aq_op *op = aq_am_lc_take(out);
     int rc;
 
-    piece->op = op;
-    piece->done.fn = aq_ibv_long_done;
-    write.wr_id = (uintptr_t)&piece->done;
+    frag->op = op;
+    frag->done.fn = aq_ibv_long_done;
+    write.wr_id = (uintptr_t)&frag->done;
     rc = aq_ibv_long_post(peer, out, &write, 1, AQ_IBV_POST_SIGNAL);
     if (AQ_UNLIKELY(rc != AQ_OK)) {
-        aq_ibv_piece_give(piece);
+        aq_ibv_rma_frag_give(frag);
         aq_op_end(op, GEX_EC_AM, 1);
     }
     return rc;
@@ -128,13 +128,13 @@ static int aq_ibv_long_copied(struct aq_ibv_peer *peer, const struct aq_am_out *
 /* As a transfer: its credit is claimed now, used when all data is under way. */
 static int aq_ibv_long_transfer(struct aq_ibv_peer *peer, const struct aq_am_out *out)
 {
-    const unsigned lane = out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
+    const unsigned channel = out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
     bool claimed;
 
     if (aq_ibv_xfer_crowded())
         return AQ_RETRY;
     aq_lock_acquire(&peer->lock);
-    claimed = aq_ibv_am_claim(peer, lane, 1, aq_ibv_am_kept(lane, out->handler));
+    claimed = aq_ibv_am_claim(peer, channel, 1, aq_ibv_am_reserve(channel, out->handler));
     aq_lock_release(&peer->lock);
     if (!claimed)
         return AQ_RETRY;
@@ -147,24 +147,24 @@ static int aq_ibv_long_transfer(struct aq_ibv_peer *peer, const struct aq_am_out
 /* The next fragments of a stream, as many as there are credits for. Returns how many left, 0: none now. */
 static unsigned aq_ibv_stream_some(struct aq_ibv_peer *peer, const struct aq_am_out *out, size_t at, size_t each)
 {
-    const unsigned lane = out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
+    const unsigned channel = out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
     const size_t left = (out->nbytes - at + each - 1) / each;
-    struct aq_ibv_credit_out *credit = &peer->out[lane];
-    const unsigned kept = aq_ibv_am_kept(lane, out->handler);
+    struct aq_ibv_credit_out *credit = &peer->out[channel];
+    const unsigned reserve = aq_ibv_am_reserve(channel, out->handler);
     struct aq_ibv_fragment fragment = { .head = { .type = 0 } };
-    unsigned count = left < AQ_IBV_PARTS ? (unsigned)left : AQ_IBV_PARTS;
-    uint32_t granted;
+    unsigned count = left < AQ_IBV_MSG_FRAGS ? (unsigned)left : AQ_IBV_MSG_FRAGS;
+    uint32_t credits;
     int rc = AQ_RETRY;
 
-    aq_ibv_am_fill(&fragment, AQ_IBV_T_LONG_PART, out, out->nbytes);
+    aq_ibv_am_fill(&fragment, AQ_IBV_T_LONG_FRAG, out, out->nbytes);
     aq_lock_acquire(&peer->lock);
     if (at != 0)
         credit->barred = 0; /* it was us */
-    granted = aq_ibv_credit_left(credit, peer->cell, lane);
-    if (granted > kept && granted - kept < count)
-        count = granted - kept; /* one credit is enough to go on: the receiver may not be able to return others */
-    if (aq_ibv_am_claim(peer, lane, count, kept)) {
-        rc = aq_ibv_am_send_parts(peer, lane, &fragment, out, at, count, each);
+    credits = aq_ibv_credit_left(credit, peer->cell, channel);
+    if (credits > reserve && credits - reserve < count)
+        count = credits - reserve; /* one credit is enough to go on: the receiver may not be able to return others */
+    if (aq_ibv_am_claim(peer, channel, count, reserve)) {
+        rc = aq_ibv_am_send_frags(peer, channel, &fragment, out, at, count, each);
         if (rc != AQ_OK)
             credit->sent -= count;
         else if (count == left)
@@ -178,7 +178,7 @@ static unsigned aq_ibv_stream_some(struct aq_ibv_peer *peer, const struct aq_am_
 
 int aq_ibv_am_stream(struct aq_ibv_peer *peer, const struct aq_am_out *out, size_t each)
 {
-    unsigned turns = 0;
+    unsigned polls = 0;
 
     for (size_t at = 0; at < out->nbytes;) {
         const unsigned count = aq_ibv_stream_some(peer, out, at, each);
@@ -191,8 +191,8 @@ int aq_ibv_am_stream(struct aq_ibv_peer *peer, const struct aq_am_out *out, size
         if (aq_exit_in_progress())
             return AQ_OK;
         aq_ibv_receive_quietly();
-        aq_ibv_grant(true);
-        aq_ibv_long_step(&turns);
+        aq_ibv_credit_update(true);
+        aq_ibv_long_step(&polls);
     }
     if (out->buffer != NULL)
         aq_ibv_am_free(out->is_reply, out->buffer);
@@ -207,18 +207,18 @@ int aq_ibv_am_long(struct aq_ibv_peer *peer, const struct aq_am_out *out)
     uint32_t lkey, rkey;
     int rc;
 
-    if (out->nbytes <= aq_ibv.packed_most
+    if (out->nbytes <= aq_ibv.packed_max
         || !aq_ibv_remote_key(out->jobrank, rail->index, out->dest, out->nbytes, &rkey))
         return aq_ibv_am_eager(peer, out);
-    if (aq_ibv_lent_is_ours(out))
-        return aq_ibv_lent_long(peer, out, rkey);
+    if (aq_ibv_zcopy_is_ours(out))
+        return aq_ibv_zcopy_long(peer, out, rkey);
     if (out->immediate && out->nbytes > AQ_IBV_MAX_MEDIUM && aq_am_lc_is_now(out))
         return AQ_RETRY; /* the device would have to be waited for */
-    if (out->lc == NULL || (out->immediate && aq_am_lc_is_now(out)) || (out->nbytes <= AQ_IBV_LONG_COPY_MOST && aq_am_lc_is_now(out)))
+    if (out->lc == NULL || (out->immediate && aq_am_lc_is_now(out)) || (out->nbytes <= AQ_IBV_LONG_COPY_MAX && aq_am_lc_is_now(out)))
         rc = aq_ibv_long_copied(peer, out, rkey);
-    else if (out->nbytes <= AQ_IBV_PIECE_MOST && aq_ibv_local_key(rail->dev, out->src, out->nbytes, &lkey))
+    else if (out->nbytes <= AQ_IBV_FRAG_MAX && aq_ibv_local_key(rail->dev, out->src, out->nbytes, &lkey))
         rc = aq_ibv_long_direct(peer, out, lkey, rkey);
-    else if (out->nbytes <= AQ_IBV_LONG_COPY_MOST)
+    else if (out->nbytes <= AQ_IBV_LONG_COPY_MAX)
         rc = aq_ibv_long_copied(peer, out, rkey);
     else
         rc = aq_ibv_long_transfer(peer, out);

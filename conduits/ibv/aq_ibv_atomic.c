@@ -43,16 +43,16 @@ bool aq_ibv_ad_serves(gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags)
 
 static void aq_ibv_ad_done(struct aq_ibv_done *done)
 {
-    struct aq_ibv_piece *piece = (struct aq_ibv_piece *)(void *)done; /* its first member */
-    const gex_EC_t category = piece->category;
-    struct aq_op *op = piece->op;
+    struct aq_ibv_rma_frag *frag = (struct aq_ibv_rma_frag *)(void *)done; /* its first member */
+    const gex_EC_t category = frag->category;
+    struct aq_op *op = frag->op;
 
-    if (piece->dest != NULL) {
-        aq_op_returns(op);
-        memcpy(piece->dest, piece->bounce->bytes, sizeof(uint64_t));
+    if (frag->dest != NULL) {
+        aq_op_acquire(op);
+        memcpy(frag->dest, frag->bounce->bytes, sizeof(uint64_t));
     }
-    aq_ibv_bounce_give(piece->bounce);
-    aq_ibv_piece_give(piece);
+    aq_ibv_bounce_give(frag->bounce);
+    aq_ibv_rma_frag_give(frag);
     aq_op_end(op, category, 1);
 }
 
@@ -108,10 +108,10 @@ static int aq_ibv_ad_try(const struct aq_ibv_ad_call *call)
                               .wr.atomic = { .remote_addr = call->target, .compare_add = call->a, .swap = call->b } };
     struct aq_ibv_local local = { .len = sizeof(uint64_t) };
     struct aq_ibv_bounce *bounce;
-    struct aq_ibv_piece *piece;
+    struct aq_ibv_rma_frag *frag;
     int rc;
 
-    if (AQ_UNLIKELY(peer == NULL || aq_ibv_qp_room(peer->qps[0]) == 0)) /* qps[0] is on the first rail */
+    if (AQ_UNLIKELY(peer == NULL || aq_ibv_qp_space(peer->qps[0]) == 0)) /* qps[0] is on the first rail */
         return AQ_RETRY;
     bounce = aq_ibv_bounce_take(sizeof(uint64_t));
     if (AQ_UNLIKELY(bounce == NULL))
@@ -121,18 +121,18 @@ static int aq_ibv_ad_try(const struct aq_ibv_ad_call *call)
                  (unsigned long long)call->target, call->rank);
     local.addr = (uintptr_t)bounce->bytes;
     memcpy(local.lkey, bounce->lkey, sizeof(local.lkey));
-    piece = aq_ibv_piece_take();
-    piece->op = call->op;
-    piece->bounce = bounce;
-    piece->dest = call->result_p;
-    piece->category = call->category;
-    piece->done.fn = aq_ibv_ad_done;
+    frag = aq_ibv_rma_frag_take();
+    frag->op = call->op;
+    frag->bounce = bounce;
+    frag->dest = call->result_p;
+    frag->category = call->category;
+    frag->done.fn = aq_ibv_ad_done;
     aq_op_begin(call->op, call->category, 1);
-    rc = aq_ibv_rma_post(peer->qps[0], &wr, &local, piece);
+    rc = aq_ibv_rma_post(peer->qps[0], &wr, &local, frag);
     if (AQ_UNLIKELY(rc != AQ_OK)) {
         aq_op_end(call->op, call->category, 1);
         aq_ibv_bounce_give(bounce);
-        aq_ibv_piece_give(piece);
+        aq_ibv_rma_frag_give(frag);
     }
     return rc;
 }

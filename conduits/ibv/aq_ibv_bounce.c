@@ -19,58 +19,58 @@
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 
-#define AQ_PIECES_AT_ONCE 64u
+#define AQ_RMA_FRAGS_AT_ONCE 64u
 #define AQ_BOUNCE_SIZES 3
 
 /* bytes of a buffer, and of a slab */
-static const uint32_t aq_bounce_size[AQ_BOUNCE_SIZES] = { 64, 4096, AQ_IBV_BOUNCE_MOST };
-static const uint32_t aq_bounce_slab[AQ_BOUNCE_SIZES] = { 16384, 262144, 4 * AQ_IBV_BOUNCE_MOST };
+static const uint32_t aq_bounce_size[AQ_BOUNCE_SIZES] = { 64, 4096, AQ_IBV_BOUNCE_MAX };
+static const uint32_t aq_bounce_slab[AQ_BOUNCE_SIZES] = { 16384, 262144, 4 * AQ_IBV_BOUNCE_MAX };
 
 static struct {
     _Alignas(AQ_CACHE_LINE) aq_lock lock;
     struct aq_ibv_bounce *free;
-    uint32_t count, lent;
+    uint32_t count, zcopy;
 } aq_bounces[AQ_BOUNCE_SIZES];
 
 static struct {
     _Alignas(AQ_CACHE_LINE) aq_lock lock;
-    struct aq_ibv_piece *free;
-} aq_pieces;
+    struct aq_ibv_rma_frag *free;
+} aq_rma_frags;
 
 static aq_counter aq_bounce_bytes; /* of all slabs */
 
 /* --- pieces --- */
 
-static struct aq_ibv_piece *aq_ibv_pieces_make(void)
+static struct aq_ibv_rma_frag *aq_ibv_rma_frags_make(void)
 {
-    struct aq_ibv_piece *pieces = aligned_alloc(AQ_CACHE_LINE, AQ_PIECES_AT_ONCE * sizeof(*pieces));
+    struct aq_ibv_rma_frag *frags = aligned_alloc(AQ_CACHE_LINE, AQ_RMA_FRAGS_AT_ONCE * sizeof(*frags));
 
-    if (pieces == NULL)
-        aq_fatal("ibv: no memory for %u transfers", AQ_PIECES_AT_ONCE);
-    memset(pieces, 0, AQ_PIECES_AT_ONCE * sizeof(*pieces));
-    for (unsigned i = 1; i < AQ_PIECES_AT_ONCE; i++)
-        aq_ibv_piece_give(&pieces[i]);
-    return pieces;
+    if (frags == NULL)
+        aq_fatal("ibv: no memory for %u transfers", AQ_RMA_FRAGS_AT_ONCE);
+    memset(frags, 0, AQ_RMA_FRAGS_AT_ONCE * sizeof(*frags));
+    for (unsigned i = 1; i < AQ_RMA_FRAGS_AT_ONCE; i++)
+        aq_ibv_rma_frag_give(&frags[i]);
+    return frags;
 }
 
-struct aq_ibv_piece *aq_ibv_piece_take(void)
+struct aq_ibv_rma_frag *aq_ibv_rma_frag_take(void)
 {
-    struct aq_ibv_piece *piece;
+    struct aq_ibv_rma_frag *frag;
 
-    aq_lock_acquire(&aq_pieces.lock);
-    piece = aq_pieces.free;
-    if (AQ_LIKELY(piece != NULL))
-        aq_pieces.free = piece->next;
-    aq_lock_release(&aq_pieces.lock);
-    return AQ_LIKELY(piece != NULL) ? piece : aq_ibv_pieces_make();
+    aq_lock_acquire(&aq_rma_frags.lock);
+    frag = aq_rma_frags.free;
+    if (AQ_LIKELY(frag != NULL))
+        aq_rma_frags.free = frag->next;
+    aq_lock_release(&aq_rma_frags.lock);
+    return AQ_LIKELY(frag != NULL) ? frag : aq_ibv_rma_frags_make();
 }
 
-void aq_ibv_piece_give(struct aq_ibv_piece *piece)
+void aq_ibv_rma_frag_give(struct aq_ibv_rma_frag *frag)
 {
-    aq_lock_acquire(&aq_pieces.lock);
-    piece->next = aq_pieces.free;
-    aq_pieces.free = piece;
-    aq_lock_release(&aq_pieces.lock);
+    aq_lock_acquire(&aq_rma_frags.lock);
+    frag->next = aq_rma_frags.free;
+    aq_rma_frags.free = frag;
+    aq_lock_release(&aq_rma_frags.lock);
 }
 
 /* --- buffers --- */
@@ -165,17 +165,17 @@ static bool aq_ibv_bounce_mark(struct aq_ibv_bounce *bounce)
     const unsigned size_class = bounce->size_class;
 
     aq_lock_acquire(&aq_bounces[size_class].lock);
-    bounce->lent = 2 * (aq_bounces[size_class].lent + 1) <= aq_bounces[size_class].count;
-    aq_bounces[size_class].lent += bounce->lent;
+    bounce->zcopy = 2 * (aq_bounces[size_class].zcopy + 1) <= aq_bounces[size_class].count;
+    aq_bounces[size_class].zcopy += bounce->zcopy;
     aq_lock_release(&aq_bounces[size_class].lock);
-    return bounce->lent;
+    return bounce->zcopy;
 }
 
 struct aq_ibv_bounce *aq_ibv_bounce_lend(void)
 {
     /* slabs stay: half of what there may be is left to transfers */
     const bool may_grow = 2 * aq_counter_get(&aq_bounce_bytes) < aq_ibv_bounce_limit();
-    struct aq_ibv_bounce *bounce = may_grow ? aq_ibv_bounce_take(AQ_IBV_BOUNCE_MOST)
+    struct aq_ibv_bounce *bounce = may_grow ? aq_ibv_bounce_take(AQ_IBV_BOUNCE_MAX)
                                             : aq_ibv_bounce_free_one(AQ_BOUNCE_SIZES - 1);
 
     if (bounce == NULL || aq_ibv_bounce_mark(bounce))
@@ -195,8 +195,8 @@ void aq_ibv_bounce_give(struct aq_ibv_bounce *bounce)
     const unsigned size_class = bounce->size_class;
 
     aq_lock_acquire(&aq_bounces[size_class].lock);
-    aq_bounces[size_class].lent -= bounce->lent;
-    bounce->lent = false;
+    aq_bounces[size_class].zcopy -= bounce->zcopy;
+    bounce->zcopy = false;
     bounce->next = aq_bounces[size_class].free;
     aq_bounces[size_class].free = bounce;
     aq_lock_release(&aq_bounces[size_class].lock);

@@ -20,13 +20,13 @@
 #include "base/aq_rc.h"
 
 #define AQ_IBV_BUF_CHUNK 32u
-#define AQ_IBV_BUF_LEAST 32u /* of each lane: a message of the largest size takes 9, and some are under way */
+#define AQ_IBV_BUF_MIN 32u /* of each lane: a message of the largest size takes 9, and some are under way */
 
 static struct {
     aq_lock lock;
     struct aq_ibv_buf *free;
-    uint32_t count, most, lent;
-} aq_ibv_bufs[AQ_IBV_LANES];
+    uint32_t count, max, zcopy;
+} aq_ibv_bufs[AQ_IBV_CHANNELS];
 
 static void aq_ibv_buf_done(struct aq_ibv_done *done)
 {
@@ -44,19 +44,19 @@ static void aq_ibv_buf_done(struct aq_ibv_done *done)
 }
 
 /* Lock held: a chunk more; quietly not, if there is some already. */
-static void aq_ibv_buf_grow(unsigned lane)
+static void aq_ibv_buf_grow(unsigned channel)
 {
     const size_t bytes = (size_t)AQ_IBV_BUF_CHUNK * AQ_IBV_BUF;
     struct aq_ibv_buf *bufs = calloc(AQ_IBV_BUF_CHUNK, sizeof(*bufs));
     uint8_t *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    const bool first = aq_ibv_bufs[lane].count == 0;
+    const bool first = aq_ibv_bufs[channel].count == 0;
     struct ibv_mr *mrs[AQ_IBV_RAILS];
 
     if (bufs == NULL || memory == MAP_FAILED
         || aq_ibv_register(memory, bytes, IBV_ACCESS_LOCAL_WRITE, !first, mrs) != AQ_OK) {
         if (first)
             aq_fatal("ibv: no send buffers");
-        aq_ibv_bufs[lane].most = aq_ibv_bufs[lane].count; /* these will have to do */
+        aq_ibv_bufs[channel].max = aq_ibv_bufs[channel].count; /* these will have to do */
         if (memory != MAP_FAILED)
             munmap(memory, bytes);
         free(bufs);
@@ -66,24 +66,24 @@ static void aq_ibv_buf_grow(unsigned lane)
     for (uint32_t i = 0; i < AQ_IBV_BUF_CHUNK; i++) {
         bufs[i].done.fn = aq_ibv_buf_done;
         bufs[i].bytes = memory + (size_t)i * AQ_IBV_BUF;
-        bufs[i].lane = (uint8_t)lane;
+        bufs[i].channel = (uint8_t)channel;
         for (uint32_t dev = 0; dev < aq_ibv.dev_count; dev++)
             bufs[i].lkey[dev] = mrs[dev]->lkey;
-        bufs[i].next = aq_ibv_bufs[lane].free;
-        aq_ibv_bufs[lane].free = &bufs[i];
+        bufs[i].next = aq_ibv_bufs[channel].free;
+        aq_ibv_bufs[channel].free = &bufs[i];
     }
-    aq_ibv_bufs[lane].count += AQ_IBV_BUF_CHUNK;
+    aq_ibv_bufs[channel].count += AQ_IBV_BUF_CHUNK;
 }
 
 int aq_ibv_buf_init(void)
 {
-    const int64_t wish = aq_env_int(AQ_ENV_BBUF_COUNT);
-    const uint32_t most = wish < 4 * AQ_IBV_BUF_LEAST ? 4 * AQ_IBV_BUF_LEAST
-                          : wish > 1 << 20            ? 1u << 20
-                                                      : (uint32_t)wish;
+    const int64_t pref = aq_env_int(AQ_ENV_BBUF_COUNT);
+    const uint32_t max = pref < 4 * AQ_IBV_BUF_MIN ? 4 * AQ_IBV_BUF_MIN
+                          : pref > 1 << 20            ? 1u << 20
+                                                      : (uint32_t)pref;
 
-    aq_ibv_bufs[AQ_IBV_REQUEST].most = most - most / 4;
-    aq_ibv_bufs[AQ_IBV_REPLY].most = most / 4;
+    aq_ibv_bufs[AQ_IBV_REQUEST].max = max - max / 4;
+    aq_ibv_bufs[AQ_IBV_REPLY].max = max / 4;
     return AQ_OK;
 }
 
@@ -98,36 +98,36 @@ static void aq_ibv_buf_hurry(void)
     (void)aq_ibv_qp_reap_all();
 }
 
-static struct aq_ibv_buf *aq_ibv_buf_pop(unsigned lane)
+static struct aq_ibv_buf *aq_ibv_buf_pop(unsigned channel)
 {
     struct aq_ibv_buf *buf;
 
-    aq_lock_acquire(&aq_ibv_bufs[lane].lock);
-    if (aq_ibv_bufs[lane].free == NULL && aq_ibv_bufs[lane].count < aq_ibv_bufs[lane].most)
-        aq_ibv_buf_grow(lane);
-    buf = aq_ibv_bufs[lane].free;
+    aq_lock_acquire(&aq_ibv_bufs[channel].lock);
+    if (aq_ibv_bufs[channel].free == NULL && aq_ibv_bufs[channel].count < aq_ibv_bufs[channel].max)
+        aq_ibv_buf_grow(channel);
+    buf = aq_ibv_bufs[channel].free;
     if (buf != NULL)
-        aq_ibv_bufs[lane].free = buf->next;
-    aq_lock_release(&aq_ibv_bufs[lane].lock);
+        aq_ibv_bufs[channel].free = buf->next;
+    aq_lock_release(&aq_ibv_bufs[channel].lock);
     return buf;
 }
 
-struct aq_ibv_buf *aq_ibv_buf_take(unsigned lane)
+struct aq_ibv_buf *aq_ibv_buf_take(unsigned channel)
 {
-    struct aq_ibv_buf *buf = aq_ibv_buf_pop(lane);
+    struct aq_ibv_buf *buf = aq_ibv_buf_pop(channel);
 
     if (AQ_LIKELY(buf != NULL))
         return buf;
     aq_ibv_buf_hurry();
-    return aq_ibv_buf_pop(lane);
+    return aq_ibv_buf_pop(channel);
 }
 
-struct aq_ibv_buf *aq_ibv_buf_take_chain(unsigned lane, unsigned count)
+struct aq_ibv_buf *aq_ibv_buf_take_chain(unsigned channel, unsigned count)
 {
     struct aq_ibv_buf *chain = NULL;
 
     while (count-- > 0) {
-        struct aq_ibv_buf *buf = aq_ibv_buf_take(lane);
+        struct aq_ibv_buf *buf = aq_ibv_buf_take(channel);
 
         if (buf == NULL) {
             if (chain != NULL)
@@ -140,41 +140,41 @@ struct aq_ibv_buf *aq_ibv_buf_take_chain(unsigned lane, unsigned count)
     return chain;
 }
 
-struct aq_ibv_buf *aq_ibv_buf_lend(unsigned lane)
+struct aq_ibv_buf *aq_ibv_buf_lend(unsigned channel)
 {
     struct aq_ibv_buf *buf;
     bool may;
 
-    aq_lock_acquire(&aq_ibv_bufs[lane].lock);
-    if (2 * (aq_ibv_bufs[lane].lent + 1) > aq_ibv_bufs[lane].count && aq_ibv_bufs[lane].count < aq_ibv_bufs[lane].most)
-        aq_ibv_buf_grow(lane);
-    may = 2 * (aq_ibv_bufs[lane].lent + 1) <= aq_ibv_bufs[lane].count; /* as many stay for messages of their own */
+    aq_lock_acquire(&aq_ibv_bufs[channel].lock);
+    if (2 * (aq_ibv_bufs[channel].zcopy + 1) > aq_ibv_bufs[channel].count && aq_ibv_bufs[channel].count < aq_ibv_bufs[channel].max)
+        aq_ibv_buf_grow(channel);
+    may = 2 * (aq_ibv_bufs[channel].zcopy + 1) <= aq_ibv_bufs[channel].count; /* as many stay for messages of their own */
     if (may)
-        aq_ibv_bufs[lane].lent++;
-    aq_lock_release(&aq_ibv_bufs[lane].lock);
+        aq_ibv_bufs[channel].zcopy++;
+    aq_lock_release(&aq_ibv_bufs[channel].lock);
     if (!may)
         return NULL;
-    buf = aq_ibv_buf_take(lane);
+    buf = aq_ibv_buf_take(channel);
     if (buf != NULL) {
-        buf->lent = true;
+        buf->zcopy = true;
         return buf;
     }
-    aq_lock_acquire(&aq_ibv_bufs[lane].lock);
-    aq_ibv_bufs[lane].lent--;
-    aq_lock_release(&aq_ibv_bufs[lane].lock);
+    aq_lock_acquire(&aq_ibv_bufs[channel].lock);
+    aq_ibv_bufs[channel].zcopy--;
+    aq_lock_release(&aq_ibv_bufs[channel].lock);
     return NULL;
 }
 
 void aq_ibv_buf_give(struct aq_ibv_buf *buf)
 {
-    const unsigned lane = buf->lane;
+    const unsigned channel = buf->channel;
 
-    aq_lock_acquire(&aq_ibv_bufs[lane].lock);
-    if (buf->lent)
-        aq_ibv_bufs[lane].lent--;
-    buf->lent = false;
+    aq_lock_acquire(&aq_ibv_bufs[channel].lock);
+    if (buf->zcopy)
+        aq_ibv_bufs[channel].zcopy--;
+    buf->zcopy = false;
     buf->chain = NULL;
-    buf->next = aq_ibv_bufs[lane].free;
-    aq_ibv_bufs[lane].free = buf;
-    aq_lock_release(&aq_ibv_bufs[lane].lock);
+    buf->next = aq_ibv_bufs[channel].free;
+    aq_ibv_bufs[channel].free = buf;
+    aq_lock_release(&aq_ibv_bufs[channel].lock);
 }

@@ -35,18 +35,18 @@ static uint32_t aq_ibv_choose_kind(const struct aq_ibv_found *found)
 /* Leaves only the best kind; returns how many. */
 static uint32_t aq_ibv_choose_best(const struct aq_ibv_found *found, uint32_t *chosen, uint32_t count)
 {
-    uint32_t least = UINT32_MAX, fastest = 0, kept = 0;
+    uint32_t min = UINT32_MAX, fastest = 0, remaining = 0;
 
     for (uint32_t i = 0; i < count; i++)
-        if (aq_ibv_choose_kind(&found[chosen[i]]) < least)
-            least = aq_ibv_choose_kind(&found[chosen[i]]);
+        if (aq_ibv_choose_kind(&found[chosen[i]]) < min)
+            min = aq_ibv_choose_kind(&found[chosen[i]]);
     for (uint32_t i = 0; i < count; i++)
-        if (aq_ibv_choose_kind(&found[chosen[i]]) == least && found[chosen[i]].mbps > fastest)
+        if (aq_ibv_choose_kind(&found[chosen[i]]) == min && found[chosen[i]].mbps > fastest)
             fastest = found[chosen[i]].mbps;
     for (uint32_t i = 0; i < count; i++)
-        if (aq_ibv_choose_kind(&found[chosen[i]]) == least && found[chosen[i]].mbps >= fastest / 2)
-            chosen[kept++] = chosen[i];
-    return kept;
+        if (aq_ibv_choose_kind(&found[chosen[i]]) == min && found[chosen[i]].mbps >= fastest / 2)
+            chosen[remaining++] = chosen[i];
+    return remaining;
 }
 
 static int aq_ibv_choose_order(const struct aq_ibv_found *a, const struct aq_ibv_found *b)
@@ -57,7 +57,7 @@ static int aq_ibv_choose_order(const struct aq_ibv_found *a, const struct aq_ibv
 }
 
 uint32_t aq_ibv_choose(const struct aq_ibv_found *found, uint32_t count, const struct aq_ibv_filter *filter,
-                       uint32_t most, uint32_t chosen_out[])
+                       uint32_t max, uint32_t chosen_out[])
 {
     uint32_t all[AQ_IBV_FOUND], passed = 0;
 
@@ -73,7 +73,7 @@ uint32_t aq_ibv_choose(const struct aq_ibv_found *found, uint32_t count, const s
             all[k] = all[k - 1];
             all[k - 1] = other;
         }
-    passed = passed < most ? passed : most;
+    passed = passed < max ? passed : max;
     memcpy(chosen_out, all, passed * sizeof(*all));
     return passed;
 }

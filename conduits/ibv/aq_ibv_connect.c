@@ -54,7 +54,7 @@ void aq_ibv_connect_wake(void)
 /* connect_lock held. With this process itself there is nothing to agree on: its queue pairs lead back to themselves. */
 static void aq_ibv_connect_self(struct aq_ibv_peer *peer)
 {
-    peer->hello.theirs = peer->hello.mine;
+    peer->hello.remote = peer->hello.local;
     aq_ibv_peer_join(peer);
     peer->hello.step = AQ_IBV_HELLO_READY;
     /* release: pairs with the acquire in aq_ibv_peer() */
@@ -95,7 +95,7 @@ static void aq_ibv_connect_take(const uint8_t *packet, size_t len)
 {
     struct aq_ibv_peer *peer;
     uint32_t from;
-    unsigned news;
+    unsigned events;
 
     aq_counter_add(&aq_ibv.counts.hellos_in, 1);
     if (!aq_ibv_hello_from(packet, len, aq_job.rank, &from) || from >= aq_job.size || from == aq_job.rank) {
@@ -111,15 +111,15 @@ static void aq_ibv_connect_take(const uint8_t *packet, size_t len)
         peer = aq_ibv_peer_make(from);
         aq_ibv_connect_begin(peer);
     }
-    news = aq_ibv_hello_take(&peer->hello, packet, len);
-    if ((news & AQ_IBV_HELLO_BAD) != 0)
+    events = aq_ibv_hello_take(&peer->hello, packet, len);
+    if ((events & AQ_IBV_HELLO_BAD) != 0)
         aq_counter_add(&aq_ibv.counts.hellos_bad, 1);
-    if ((news & AQ_IBV_HELLO_MET) != 0)
+    if ((events & AQ_IBV_HELLO_MET) != 0)
         aq_ibv_peer_join(peer);
-    if ((news & AQ_IBV_HELLO_DONE) != 0) {
+    if ((events & AQ_IBV_HELLO_DONE) != 0) {
         /* release: pairs with the acquire in aq_ibv_peer() */
         atomic_store_explicit(&peer->ready, 1, memory_order_release);
-        aq_shm_sleep_ring(); /* whoever waits for the connection */
+        aq_shm_sleep_wake(); /* whoever waits for the connection */
     }
 }
 
@@ -207,7 +207,7 @@ static uint64_t aq_ibv_connect_send(uint64_t now_ns)
         } else if (aq_ibv_dgram_has_slot()) {
             deadline = aq_ibv_connect_send_one(peer, now_ns);
         } else { /* a completion wakes us; what is due stays due */
-            first = now_ns + aq_ibv_connector.times.most_ns;
+            first = now_ns + aq_ibv_connector.times.max_ns;
             break;
         }
         first = deadline < first ? deadline : first;
@@ -242,7 +242,7 @@ static void aq_ibv_connect_forget(void)
 }
 
 /* All that came, all that is due. */
-static uint64_t aq_ibv_connect_turn(void)
+static uint64_t aq_ibv_connect_progress(void)
 {
     const uint8_t *packet;
     uint64_t deadline;
@@ -270,7 +270,7 @@ static void aq_ibv_connect_events(void)
     for (uint32_t i = 0; i < aq_ibv.dev_count; i++)
         while (aq_ibv.lib->get_async_event(aq_ibv.devs[i].context, &event) == 0) {
             aq_ibv.lib->ack_async_event(&event); /* what it names lives on */
-            aq_ibv_fault_event(&aq_ibv.devs[i], &event);
+            aq_ibv_error_event(&aq_ibv.devs[i], &event);
         }
 }
 
@@ -295,8 +295,8 @@ static void *aq_ibv_connect_run(void *unused)
         fds[count++] = (struct pollfd){ aq_ibv.devs[i].context->async_fd, POLLIN, 0 };
     /* acquire: nothing is to be done after the stop */
     while (!atomic_load_explicit(&aq_ibv_connector.stops, memory_order_acquire)) {
-        const uint64_t turn = aq_ibv_connect_turn(), faults = aq_ibv_fault_watch(aq_now_ns());
-        const uint64_t deadline = turn < faults ? turn : faults;
+        const uint64_t next = aq_ibv_connect_progress(), errors = aq_ibv_error_check(aq_now_ns());
+        const uint64_t deadline = next < errors ? next : errors;
 
         if (poll(fds, count, aq_ibv_connect_timeout(deadline)) > 0 && fds[0].revents != 0
             && read(aq_ibv_connector.wake, &drained, sizeof(drained)) < 0 && errno != EAGAIN)
@@ -309,18 +309,18 @@ static void *aq_ibv_connect_run(void *unused)
 static void aq_ibv_connect_configure(void)
 {
     struct aq_ibv_hello_times *times = &aq_ibv_connector.times;
-    const double first = aq_env_real(AQ_ENV_CONNECT_RETRANS_MIN), most = aq_env_real(AQ_ENV_CONNECT_RETRANS_MAX);
+    const double first = aq_env_real(AQ_ENV_CONNECT_RETRANS_MIN), max = aq_env_real(AQ_ENV_CONNECT_RETRANS_MAX);
 
     /* a software device, on a busy core, takes its time */
     times->first_ns = first > 0 ? (uint64_t)(first * 1e3) : aq_ibv.software ? 100000000 : 10000000;
-    times->most_ns = most > 0 ? (uint64_t)(most * 1e3) : 1000000000;
-    if (times->most_ns < times->first_ns)
-        times->most_ns = times->first_ns;
+    times->max_ns = max > 0 ? (uint64_t)(max * 1e3) : 1000000000;
+    if (times->max_ns < times->first_ns)
+        times->max_ns = times->first_ns;
 }
 
 int aq_ibv_connect_start(void)
 {
-    struct aq_ibv_card card;
+    struct aq_ibv_address address;
     sigset_t all, before;
     int rc;
 
@@ -328,9 +328,9 @@ int aq_ibv_connect_start(void)
     aq_ibv_connector.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (aq_ibv_connector.wake < 0)
         return aq_fail(AQ_ERR_SYS, "ibv: eventfd: %s%s", strerror(errno), errno == EMFILE ? "; raise ulimit -n" : "");
-    rc = aq_ibv_dgram_open(&card);
+    rc = aq_ibv_dgram_open(&address);
     if (rc == AQ_OK)
-        rc = aq_spawn_publish(&card, sizeof(card));
+        rc = aq_spawn_publish(&address, sizeof(address));
     if (rc != AQ_OK)
         return rc;
     sigfillset(&all); /* signals are the client's threads' */

@@ -31,20 +31,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum aq_ibv_lane { AQ_IBV_REQUEST, AQ_IBV_REPLY, AQ_IBV_LANES };
+enum aq_ibv_channel { AQ_IBV_REQUEST, AQ_IBV_REPLY, AQ_IBV_CHANNELS };
 
 /* Credits of a lane that a connection begins with, and keeps: with fewer, a reply to each request would not be enough
  * to tell what is granted. */
-#define AQ_IBV_LEAST_WINDOW 4u
+#define AQ_IBV_WINDOW_MIN 4u
 
 /* What a peer grants, in this rank's memory, by lane; how many messages it has handled; and whether it has parted: it
  * has come to its exit, and waits for nothing of ours. */
 struct aq_ibv_cell {
-    _Alignas(32) _Atomic uint64_t word[AQ_IBV_LANES];
+    _Alignas(32) _Atomic uint64_t word[AQ_IBV_CHANNELS];
     _Atomic uint64_t handled;
-    _Atomic uint64_t parted;
+    _Atomic uint64_t disconnected;
 };
-#define AQ_IBV_CELL_WORDS (AQ_IBV_LANES + 1) /* those of a grant, the first ones */
+#define AQ_IBV_CELL_WORDS (AQ_IBV_CHANNELS + 1) /* those of a grant, the first ones */
 
 #define AQ_IBV_BARRED (UINT32_C(1) << 30)
 
@@ -53,16 +53,16 @@ struct aq_ibv_cell {
 
 struct aq_ibv_credit_out {
     uint32_t sent;
-    atomic_uint granted;  /* as heads told; the cell may know more */
+    atomic_uint credits;  /* as heads told; the cell may know more */
     uint32_t idle_at;     /* sent, at the last tick */
     uint32_t wanted;      /* asked for: not again until that is granted */
     uint32_t barred;      /* 0; or more than is ever granted, while a message of many fragments has the lane */
 };
 
 struct aq_ibv_credit_in {
-    atomic_uint granted, told; /* told: the peer knows, or the news is under way */
+    atomic_uint credits, advertised; /* told: the peer knows, or the news is under way */
     uint32_t arrived;          /* fragments that came, and credits given up */
-    uint32_t gone;
+    uint32_t retired;
     uint32_t window;           /* granted - gone, once everything is posted again */
     uint32_t want_at;          /* the peer waits for this to be granted: until then it hears of everything */
     uint32_t written;          /* granted, when the peer's cell was last written */
@@ -88,68 +88,68 @@ static inline bool aq_ibv_count_pending(uint32_t at, uint32_t now)
 /* --- the sender --- */
 
 /* What may have been sent in all. The caller holds the sender's lock. */
-static inline uint32_t aq_ibv_credit_limit(struct aq_ibv_credit_out *out, struct aq_ibv_cell *cell, unsigned lane)
+static inline uint32_t aq_ibv_credit_limit(struct aq_ibv_credit_out *out, struct aq_ibv_cell *cell, unsigned channel)
 {
     /* acquire: what the peer did before it granted, it did; relaxed: either may be the newer one */
-    const uint64_t word = atomic_load_explicit(&cell->word[lane], memory_order_acquire);
-    uint32_t told = atomic_load_explicit(&out->granted, memory_order_relaxed);
+    const uint64_t word = atomic_load_explicit(&cell->word[channel], memory_order_acquire);
+    uint32_t advertised = atomic_load_explicit(&out->credits, memory_order_relaxed);
     const uint32_t written = (uint32_t)word;
 
-    if (word != aq_ibv_cell_word(written) || !aq_ibv_count_after(written, told))
-        return told;
-    if (written - told > AQ_IBV_COUNT_APART)
-        /* relaxed, as in aq_ibv_credit_hear(); if a head comes in between it has said something newer than told */
-        (void)atomic_compare_exchange_strong_explicit(&out->granted, &told, written, memory_order_relaxed,
+    if (word != aq_ibv_cell_word(written) || !aq_ibv_count_after(written, advertised))
+        return advertised;
+    if (written - advertised > AQ_IBV_COUNT_APART)
+        /* relaxed, as in aq_ibv_credit_learn(); if a head comes in between it has said something newer than told */
+        (void)atomic_compare_exchange_strong_explicit(&out->credits, &advertised, written, memory_order_relaxed,
                                                       memory_order_relaxed);
     return written;
 }
 
-static inline uint32_t aq_ibv_credit_left(struct aq_ibv_credit_out *out, struct aq_ibv_cell *cell, unsigned lane)
+static inline uint32_t aq_ibv_credit_left(struct aq_ibv_credit_out *out, struct aq_ibv_cell *cell, unsigned channel)
 {
-    return aq_ibv_credit_limit(out, cell, lane) - out->sent;
+    return aq_ibv_credit_limit(out, cell, channel) - out->sent;
 }
 
 /* A head brought news; the caller holds the lock of receiving. The only other writer is aq_ibv_credit_limit(), whose
  * count the cell holds as well: it does no harm if an older one replaces it. */
-static inline void aq_ibv_credit_hear(struct aq_ibv_credit_out *out, uint32_t granted)
+static inline void aq_ibv_credit_learn(struct aq_ibv_credit_out *out, uint32_t credits)
 {
     /* relaxed: it says how much, and orders nothing */
-    if (aq_ibv_count_after(granted, atomic_load_explicit(&out->granted, memory_order_relaxed)))
-        atomic_store_explicit(&out->granted, granted, memory_order_relaxed);
+    if (aq_ibv_count_after(credits, atomic_load_explicit(&out->credits, memory_order_relaxed)))
+        atomic_store_explicit(&out->credits, credits, memory_order_relaxed);
 }
 
 /* Has it asked for credits that it has not got? */
-static inline bool aq_ibv_credit_wants(const struct aq_ibv_credit_out *out, uint32_t limit)
+static inline bool aq_ibv_credit_is_requested(const struct aq_ibv_credit_out *out, uint32_t limit)
 {
     return aq_ibv_count_pending(out->wanted, limit);
 }
 
 /* A tick: how many credits a sender that was idle since the last gives up beside the one for telling so; 0: none. */
-static inline uint32_t aq_ibv_credit_surplus(struct aq_ibv_credit_out *out, struct aq_ibv_cell *cell, unsigned lane)
+static inline uint32_t aq_ibv_credit_surplus(struct aq_ibv_credit_out *out, struct aq_ibv_cell *cell, unsigned channel)
 {
-    const uint32_t left = aq_ibv_credit_left(out, cell, lane), limit = out->sent + left;
+    const uint32_t left = aq_ibv_credit_left(out, cell, channel), limit = out->sent + left;
     const bool idle = out->idle_at == out->sent;
 
     out->idle_at = out->sent;
-    if (aq_ibv_credit_wants(out, limit))
+    if (aq_ibv_credit_is_requested(out, limit))
         return 0; /* it waits for more, and needs what it has */
     out->wanted = limit;
-    return idle && left > 2 * AQ_IBV_LEAST_WINDOW ? left - AQ_IBV_LEAST_WINDOW - 1 : 0;
+    return idle && left > 2 * AQ_IBV_WINDOW_MIN ? left - AQ_IBV_WINDOW_MIN - 1 : 0;
 }
 
 /* --- the receiver --- */
 
 /* What to tell the peer. */
-static inline uint32_t aq_ibv_credit_news(const struct aq_ibv_credit_in *in)
+static inline uint32_t aq_ibv_credit_latest(const struct aq_ibv_credit_in *in)
 {
-    /* acquire: pairs with the release in aq_ibv_credit_grant(): told is what was posted before */
-    return atomic_load_explicit(&((struct aq_ibv_credit_in *)(uintptr_t)in)->granted, memory_order_acquire);
+    /* acquire: pairs with the release in aq_ibv_credit_add(): told is what was posted before */
+    return atomic_load_explicit(&((struct aq_ibv_credit_in *)(uintptr_t)in)->credits, memory_order_acquire);
 }
 
 /* It is on its way. Two threads may tell at a time: the older news then counts, and is told again. */
-static inline void aq_ibv_credit_told(struct aq_ibv_credit_in *in, uint32_t granted)
+static inline void aq_ibv_credit_advertised(struct aq_ibv_credit_in *in, uint32_t credits)
 {
-    atomic_store_explicit(&in->told, granted, memory_order_relaxed);
+    atomic_store_explicit(&in->advertised, credits, memory_order_relaxed);
 }
 
 /* A connection begins: so many buffers are posted. */
@@ -161,32 +161,32 @@ bool aq_ibv_credit_arrive(struct aq_ibv_credit_in *in, uint32_t skip);
  * takes its place, and is granted at once. */
 void aq_ibv_credit_return(struct aq_ibv_credit_in *in, bool left_out);
 /* n buffers were posted again. */
-void aq_ibv_credit_grant(struct aq_ibv_credit_in *in, uint32_t n);
+void aq_ibv_credit_add(struct aq_ibv_credit_in *in, uint32_t n);
 /* n more were posted: the window grows. */
 void aq_ibv_credit_grow(struct aq_ibv_credit_in *in, uint32_t n);
 /* By how much to grow for a peer that is hungry, with at most budget more, up to most in all. */
-uint32_t aq_ibv_credit_growth(const struct aq_ibv_credit_in *in, uint32_t most, uint32_t budget);
+uint32_t aq_ibv_credit_growth(const struct aq_ibv_credit_in *in, uint32_t max, uint32_t budget);
 /* The same for one that wants n at once; until they are granted, it hears of everything. */
-uint32_t aq_ibv_credit_want(struct aq_ibv_credit_in *in, uint32_t n);
+uint32_t aq_ibv_credit_request(struct aq_ibv_credit_in *in, uint32_t n);
 
 /* The peer's cell is on its way. */
-static inline void aq_ibv_credit_wrote(struct aq_ibv_credit_in *in, uint32_t granted)
+static inline void aq_ibv_credit_wrote(struct aq_ibv_credit_in *in, uint32_t credits)
 {
-    in->written = granted;
-    aq_ibv_credit_told(in, granted);
+    in->written = credits;
+    aq_ibv_credit_advertised(in, credits);
 }
 
 /* Is it time to write the peer's cell? */
 static inline bool aq_ibv_credit_due(const struct aq_ibv_credit_in *in)
 {
     /* relaxed: a wrong answer is put right at the next fragment */
-    const uint32_t told = atomic_load_explicit(&((struct aq_ibv_credit_in *)(uintptr_t)in)->told,
+    const uint32_t advertised = atomic_load_explicit(&((struct aq_ibv_credit_in *)(uintptr_t)in)->advertised,
                                                memory_order_relaxed);
-    const uint32_t news = aq_ibv_credit_news(in) - told;
+    const uint32_t update = aq_ibv_credit_latest(in) - advertised;
 
-    return news != 0
-           && (2 * news >= in->window || aq_ibv_count_pending(in->want_at, told)
-               || aq_ibv_count_after(told, in->written + AQ_IBV_COUNT_APART));
+    return update != 0
+           && (2 * update >= in->window || aq_ibv_count_pending(in->want_at, advertised)
+               || aq_ibv_count_after(advertised, in->written + AQ_IBV_COUNT_APART));
 }
 
 #endif

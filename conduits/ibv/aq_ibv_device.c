@@ -22,9 +22,9 @@
 #include "base/aq_rc.h"
 
 #define AQ_IBV_GID_ROWS 256
-#define AQ_IBV_LOCKED_SPARE 16384u /* KB, for what is registered later: buffers of messages */
+#define AQ_IBV_LOCKED_RESERVE 16384u /* KB, for what is registered later: buffers of messages */
 #define AQ_IBV_SEND_CQ 8192u     /* completions of a rail that may be due at a time */
-#define AQ_IBV_SRQ_MOST 32768u   /* buffers of a rail's shared receive queue */
+#define AQ_IBV_SRQ_MAX 32768u   /* buffers of a rail's shared receive queue */
 
 struct aq_ibv_search {
     struct ibv_device **devices;
@@ -40,14 +40,14 @@ struct aq_ibv_search {
 
 static uint32_t aq_ibv_device_mbps(const struct ibv_port_attr *port)
 {
-    static const uint32_t lanes[][2] = { { 1, 1 }, { 2, 4 }, { 4, 8 }, { 8, 12 }, { 16, 2 } };
+    static const uint32_t widths[][2] = { { 1, 1 }, { 2, 4 }, { 4, 8 }, { 8, 12 }, { 16, 2 } };
     static const uint32_t speeds[][2] = { { 1, 2500 }, { 2, 5000 }, { 4, 10000 }, { 8, 10000 }, { 16, 14000 },
                                           { 32, 25000 }, { 64, 50000 }, { 128, 100000 } };
     uint32_t width = 1, speed = 2500;
 
-    for (size_t i = 0; i < sizeof(lanes) / sizeof(lanes[0]); i++)
-        if (lanes[i][0] == port->active_width)
-            width = lanes[i][1];
+    for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++)
+        if (widths[i][0] == port->active_width)
+            width = widths[i][1];
     for (size_t i = 0; i < sizeof(speeds) / sizeof(speeds[0]); i++)
         if (speeds[i][0] == port->active_speed)
             speed = speeds[i][1];
@@ -60,9 +60,9 @@ static bool aq_ibv_device_gid(struct ibv_context *context, uint8_t number, const
 {
     struct aq_ibv_gid_row rows[AQ_IBV_GID_ROWS];
     const bool ethernet = port->link_layer == IBV_LINK_LAYER_ETHERNET;
-    const int64_t wish = aq_env_is_set(AQ_ENV_IBV_GID_INDEX) ? aq_env_int(AQ_ENV_IBV_GID_INDEX) : -1;
+    const int64_t pref = aq_env_is_set(AQ_ENV_IBV_GID_INDEX) ? aq_env_int(AQ_ENV_IBV_GID_INDEX) : -1;
     const int count = aq_ibv.lib->query_gids(context, number, port->gid_tbl_len, rows, AQ_IBV_GID_ROWS);
-    const int best = count > 0 ? aq_ibv_gid_choose(rows, (size_t)count, ethernet, wish) : -1;
+    const int best = count > 0 ? aq_ibv_gid_choose(rows, (size_t)count, ethernet, pref) : -1;
 
     if (best < 0)
         return false;
@@ -86,13 +86,13 @@ static void aq_ibv_device_find_port(struct aq_ibv_search *search, int device, ui
     found->port = number;
     found->active = port->state == IBV_PORT_ACTIVE;
     found->ethernet = port->link_layer == IBV_LINK_LAYER_ETHERNET;
-    found->software = aq_ibv_near_is_software(found->device);
+    found->software = aq_ibv_numa_is_software(found->device);
     found->usable = attr->max_srq > 0 && search->devices[device]->transport_type == IBV_TRANSPORT_IB
                     && aq_ibv_device_gid(context, number, port, &search->gids[search->count]);
     found->mbps = aq_ibv_device_mbps(port);
     found->distance = found->software              ? 1
                       : search->device_count == 1 ? 0 /* there is nothing to choose */
-                                                  : aq_ibv_near_distance(found->device);
+                                                  : aq_ibv_numa_distance(found->device);
     search->count++;
 }
 
@@ -161,7 +161,7 @@ void aq_ibv_register_why(char *text, size_t size, const struct aq_ibv_dev *dev, 
                  "batch systems in /etc/security/limits.conf, or LimitMEMLOCK= of the daemon's service), or ask for a "
                  "smaller segment with GASNET_MAX_SEGSIZE", dev->name, mb, strerror(error),
                  (double)limit.rlim_cur / 1048576, (double)pinned / 1024,
-                 pinned + (unsigned long long)len / 1024 + AQ_IBV_LOCKED_SPARE);
+                 pinned + (unsigned long long)len / 1024 + AQ_IBV_LOCKED_RESERVE);
     else
         snprintf(text, size, "ibv: device %s cannot pin %.1f MB: %s%s", dev->name, mb, strerror(error),
                  error == ENOMEM ? "; it pins no more, or there is no memory: ask for a smaller segment with "
@@ -207,12 +207,12 @@ static int aq_ibv_dev_open(struct aq_ibv_dev *dev, struct ibv_context *context, 
     dev->name = strdup(found->device);
     dev->software = found->software;
     dev->pd = aq_ibv.lib->alloc_pd(context);
-    dev->channel = aq_ibv.lib->create_comp_channel(context);
-    if (dev->name == NULL || dev->pd == NULL || dev->channel == NULL
+    dev->comp_channel = aq_ibv.lib->create_comp_channel(context);
+    if (dev->name == NULL || dev->pd == NULL || dev->comp_channel == NULL
         || aq_ibv.lib->query_device(context, &dev->attr) != 0)
         return aq_fail(AQ_ERR_SYS, "ibv: device %s gives no protection domain or channel: %s", found->device,
                        strerror(errno));
-    if (fcntl(dev->channel->fd, F_SETFL, O_NONBLOCK) != 0 || fcntl(context->async_fd, F_SETFL, O_NONBLOCK) != 0)
+    if (fcntl(dev->comp_channel->fd, F_SETFL, O_NONBLOCK) != 0 || fcntl(context->async_fd, F_SETFL, O_NONBLOCK) != 0)
         return aq_fail(AQ_ERR_SYS, "ibv: device %s: fcntl: %s", found->device, strerror(errno));
     return AQ_OK;
 }
@@ -243,9 +243,9 @@ static int aq_ibv_rail_pkey(struct aq_ibv_rail *rail, uint32_t table_len)
 {
     const char *text = aq_env_str(AQ_ENV_IBV_PKEY);
     char *end = NULL;
-    const unsigned long wish = text != NULL && *text != '\0' ? strtoul(text, &end, 16) : 0;
+    const unsigned long pref = text != NULL && *text != '\0' ? strtoul(text, &end, 16) : 0;
 
-    if (end != NULL && (*end != '\0' || wish > 0xffff))
+    if (end != NULL && (*end != '\0' || pref > 0xffff))
         return aq_fail(AQ_ERR_ARG, "GASNET_IBV_PKEY is '%s', which is no partition; it must be a hexadecimal number "
                        "from 0 to ffff, for example 8001", text);
     for (uint32_t i = 0; i < table_len; i++) {
@@ -254,12 +254,12 @@ static int aq_ibv_rail_pkey(struct aq_ibv_rail *rail, uint32_t table_len)
         if (aq_ibv.lib->query_pkey(rail->dev->context, rail->port, (int)i, &key) != 0)
             continue;
         rail->pkey = (uint16_t)(((uint32_t)key >> 8 & 0xff) | ((uint32_t)key << 8 & 0xff00)); /* big endian */
-        if (wish != 0 ? (rail->pkey & 0x7fff) == (wish & 0x7fff) : rail->pkey != 0) {
+        if (pref != 0 ? (rail->pkey & 0x7fff) == (pref & 0x7fff) : rail->pkey != 0) {
             rail->pkey_index = (uint16_t)i;
             return AQ_OK;
         }
     }
-    return wish == 0 ? AQ_OK /* RoCE devices without a table: index 0 */
+    return pref == 0 ? AQ_OK /* RoCE devices without a table: index 0 */
                      : aq_fail(AQ_ERR_ARG, "ibv: port %s:%u is not in the partition GASNET_IBV_PKEY=%s; "
                                "/sys/class/infiniband/%s/ports/%u/pkeys lists those it is in", rail->dev->name,
                                rail->port, text, rail->dev->name, rail->port);
@@ -267,9 +267,9 @@ static int aq_ibv_rail_pkey(struct aq_ibv_rail *rail, uint32_t table_len)
 
 static uint32_t aq_ibv_rail_srq_size(const struct ibv_device_attr *attr)
 {
-    const uint64_t wish = (uint64_t)aq_env_int(AQ_ENV_RBUF_COUNT)
-                          + (uint64_t)aq_job.size * AQ_IBV_LANES * AQ_IBV_WANT_MOST + 256; /* each may want that */
-    uint32_t size = wish < AQ_IBV_SRQ_MOST ? (uint32_t)wish : AQ_IBV_SRQ_MOST;
+    const uint64_t pref = (uint64_t)aq_env_int(AQ_ENV_RBUF_COUNT)
+                          + (uint64_t)aq_job.size * AQ_IBV_CHANNELS * AQ_IBV_WANT_MAX + 256; /* each may want that */
+    uint32_t size = pref < AQ_IBV_SRQ_MAX ? (uint32_t)pref : AQ_IBV_SRQ_MAX;
 
     if (size > (uint32_t)attr->max_srq_wr)
         size = (uint32_t)attr->max_srq_wr;
@@ -282,9 +282,9 @@ static int aq_ibv_rail_queues(struct aq_ibv_rail *rail)
     const uint32_t size = aq_ibv_rail_srq_size(&dev->attr);
     struct ibv_srq_init_attr attr = { .attr = { .max_wr = size, .max_sge = 1 } };
 
-    rail->send_room = AQ_IBV_SEND_CQ < (uint32_t)dev->attr.max_cqe ? AQ_IBV_SEND_CQ : (uint32_t)dev->attr.max_cqe;
-    rail->send_cq = aq_ibv.lib->create_cq(dev->context, (int)rail->send_room, rail, dev->channel, 0);
-    rail->recv_cq = aq_ibv.lib->create_cq(dev->context, (int)size, rail, dev->channel, 0);
+    rail->send_space = AQ_IBV_SEND_CQ < (uint32_t)dev->attr.max_cqe ? AQ_IBV_SEND_CQ : (uint32_t)dev->attr.max_cqe;
+    rail->send_cq = aq_ibv.lib->create_cq(dev->context, (int)rail->send_space, rail, dev->comp_channel, 0);
+    rail->recv_cq = aq_ibv.lib->create_cq(dev->context, (int)size, rail, dev->comp_channel, 0);
     if (rail->send_cq == NULL || rail->recv_cq == NULL)
         return aq_fail(AQ_ERR_RESOURCE, "ibv: device %s makes no completion queue of %u entries: %s%s", dev->name, size,
                        strerror(errno), errno == ENOMEM ? "; raise ulimit -l" : "");
@@ -292,14 +292,14 @@ static int aq_ibv_rail_queues(struct aq_ibv_rail *rail)
     if (rail->srq == NULL)
         return aq_fail(AQ_ERR_RESOURCE, "ibv: device %s makes no shared receive queue of %u entries: %s%s", dev->name,
                        size, strerror(errno), errno == ENOMEM ? "; raise ulimit -l" : "");
-    rail->srq_room = size;
+    rail->srq_space = size;
     return AQ_OK;
 }
 
 static int aq_ibv_rail_open(struct aq_ibv_search *search, uint32_t found, struct aq_ibv_rail *rail)
 {
     const struct ibv_port_attr *port = &search->ports[found];
-    const uint32_t most = (uint32_t)aq_env_int(AQ_ENV_MAX_MTU);
+    const uint32_t max = (uint32_t)aq_env_int(AQ_ENV_MAX_MTU);
     int rc = aq_ibv_dev_get(search, &search->found[found], &rail->dev);
 
     if (rc != AQ_OK)
@@ -309,7 +309,7 @@ static int aq_ibv_rail_open(struct aq_ibv_search *search, uint32_t found, struct
     rail->lid = port->lid;
     rail->gid = search->gids[found];
     rail->mtu = port->active_mtu;
-    while (most != 0 && rail->mtu > IBV_MTU_256 && 128u << rail->mtu > most)
+    while (max != 0 && rail->mtu > IBV_MTU_256 && 128u << rail->mtu > max)
         rail->mtu--;
     rc = aq_ibv_rail_pkey(rail, port->pkey_tbl_len);
     return rc != AQ_OK ? rc : aq_ibv_rail_queues(rail);
@@ -317,7 +317,7 @@ static int aq_ibv_rail_open(struct aq_ibv_search *search, uint32_t found, struct
 
 static int aq_ibv_device_filter(struct aq_ibv_filter *filter)
 {
-    const char *text = aq_ibv_near_setting(AQ_ENV_IBV_PORTS, AQ_ENV_IBV_PORTS_TYPE);
+    const char *text = aq_ibv_numa_setting(AQ_ENV_IBV_PORTS, AQ_ENV_IBV_PORTS_TYPE);
     char why[256];
 
     filter->count = 0;

@@ -42,7 +42,7 @@ enum aq_ibv_match aq_ibv_ports_match(const struct aq_ibv_filter *filter, const c
 
 /* The row to use, or -1. On Ethernet RoCE v2 before v1 and IPv4 addresses before IPv6 before link-local ones: those are
  * routed, and known to differ between hosts. On InfiniBand the port's first. wish: index that the user names, or -1. */
-int aq_ibv_gid_choose(const struct aq_ibv_gid_row *rows, size_t count, bool ethernet, int64_t wish);
+int aq_ibv_gid_choose(const struct aq_ibv_gid_row *rows, size_t count, bool ethernet, int64_t pref);
 /* Can the one reach the other: the same kind of RoCE, the same family of addresses? */
 bool aq_ibv_gid_alike(const struct aq_ibv_gid_row *a, const uint8_t b[16], uint32_t b_type);
 /* "::ffff:10.0.0.2"; returns text. */
@@ -62,26 +62,26 @@ struct aq_ibv_found {
 
 /* Chosen ports by index into found, in the order of their names; returns how many, at most most. */
 uint32_t aq_ibv_choose(const struct aq_ibv_found *found, uint32_t count, const struct aq_ibv_filter *filter,
-                       uint32_t most, uint32_t chosen_out[]);
+                       uint32_t max, uint32_t chosen_out[]);
 /* Why there are none: for the message. */
 void aq_ibv_choose_why(const struct aq_ibv_found *found, uint32_t count, const struct aq_ibv_filter *filter,
                        char *why, size_t len);
 
-/* --- where things are (aq_ibv_near.c) --- */
+/* --- where things are (aq_ibv_numa.c) --- */
 
 /* The same by hwloc (aq_ibv_hwloc.c), from cores: 0 some of them are where it is, 1 in the same part of the machine, 2
  * all else; false: there is no hwloc, or it does not know the device. */
-bool aq_ibv_hwloc_distance(const char *device, const cpu_set_t *mine, uint32_t *distance_out);
+bool aq_ibv_hwloc_distance(const char *device, const cpu_set_t *own, uint32_t *distance_out);
 /* No more questions. */
 void aq_ibv_hwloc_end(void);
 /* Distance of a device from the cores that this process may use, by hwloc, else /sys. */
-uint32_t aq_ibv_near_distance(const char *device);
+uint32_t aq_ibv_numa_distance(const char *device);
 /* No hardware under it? */
-bool aq_ibv_near_is_software(const char *device);
+bool aq_ibv_numa_is_software(const char *device);
 /* A setting that depends on the place: the variable base_<number> before base, the number by how; NULL: none. */
-const char *aq_ibv_near_setting(enum aq_env_id base, enum aq_env_id how);
+const char *aq_ibv_numa_setting(enum aq_env_id base, enum aq_env_id how);
 /* The numbers that a type ("Socket", "HRank%4", "JRank/2") makes of this process, as in "0_1"; "": it has none. False:
  * no such type. */
-bool aq_ibv_near_numbers(const char *type, char *text, size_t size);
+bool aq_ibv_numa_numbers(const char *type, char *text, size_t size);
 
 #endif

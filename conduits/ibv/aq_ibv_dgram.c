@@ -32,7 +32,7 @@
 _Static_assert(AQ_IBV_SLOT >= AQ_IBV_GRH + AQ_IBV_HELLO_BYTES && AQ_IBV_SLOT % 64 == 0, "slots are lines");
 
 static struct {
-    struct ibv_comp_channel *channel;
+    struct ibv_comp_channel *comp_channel;
     struct ibv_cq *cq;
     struct ibv_qp *qp;
     struct ibv_mr *mr;
@@ -101,11 +101,11 @@ static int aq_ibv_dgram_queues(const struct aq_ibv_rail *rail)
 {
     struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_UD };
 
-    aq_ibv_dgram.channel = aq_ibv.lib->create_comp_channel(rail->dev->context);
-    if (aq_ibv_dgram.channel == NULL || fcntl(aq_ibv_dgram.channel->fd, F_SETFL, O_NONBLOCK) != 0)
+    aq_ibv_dgram.comp_channel = aq_ibv.lib->create_comp_channel(rail->dev->context);
+    if (aq_ibv_dgram.comp_channel == NULL || fcntl(aq_ibv_dgram.comp_channel->fd, F_SETFL, O_NONBLOCK) != 0)
         return aq_fail(AQ_ERR_SYS, "ibv: device %s gives no completion channel: %s", rail->dev->name, strerror(errno));
     aq_ibv_dgram.cq = aq_ibv.lib->create_cq(rail->dev->context, (int)(aq_ibv_dgram.receives + aq_ibv_dgram.sends), NULL,
-                                            aq_ibv_dgram.channel, 0);
+                                            aq_ibv_dgram.comp_channel, 0);
     attr.send_cq = attr.recv_cq = aq_ibv_dgram.cq;
     attr.cap.max_send_wr = aq_ibv_dgram.sends;
     attr.cap.max_recv_wr = aq_ibv_dgram.receives;
@@ -118,7 +118,7 @@ static int aq_ibv_dgram_queues(const struct aq_ibv_rail *rail)
                          strerror(errno));
 }
 
-int aq_ibv_dgram_open(struct aq_ibv_card *card_out)
+int aq_ibv_dgram_open(struct aq_ibv_address *addr_out)
 {
     const struct aq_ibv_rail *rail = &aq_ibv.rails[0];
     const int64_t sends = aq_env_int(AQ_ENV_CONNECT_SNDS), receives = aq_env_int(AQ_ENV_CONNECT_RCVS);
@@ -136,15 +136,15 @@ int aq_ibv_dgram_open(struct aq_ibv_card *card_out)
         rc = aq_ibv_dgram_ready(rail);
     if (rc != AQ_OK)
         return rc;
-    memset(card_out, 0, sizeof(*card_out));
-    memcpy(card_out->gid, rail->gid.gid.raw, 16);
-    card_out->qpn = aq_ibv_dgram.qp->qp_num;
-    card_out->qkey = aq_ibv_dgram.qkey;
-    card_out->lid = rail->ethernet ? 0 : rail->lid;
-    card_out->gid_type = (uint8_t)rail->gid.type;
-    card_out->rails = (uint8_t)aq_ibv.rail_count;
-    if (gethostname(card_out->host, sizeof(card_out->host) - 1) != 0)
-        card_out->host[0] = '\0';
+    memset(addr_out, 0, sizeof(*addr_out));
+    memcpy(addr_out->gid, rail->gid.gid.raw, 16);
+    addr_out->qpn = aq_ibv_dgram.qp->qp_num;
+    addr_out->qkey = aq_ibv_dgram.qkey;
+    addr_out->lid = rail->ethernet ? 0 : rail->lid;
+    addr_out->gid_type = (uint8_t)rail->gid.type;
+    addr_out->rails = (uint8_t)aq_ibv.rail_count;
+    if (gethostname(addr_out->host, sizeof(addr_out->host) - 1) != 0)
+        addr_out->host[0] = '\0';
     return AQ_OK;
 }
 
@@ -154,41 +154,41 @@ bool aq_ibv_dgram_find(struct aq_ibv_peer *peer)
 {
     const struct aq_ibv_rail *rail = &aq_ibv.rails[0];
     struct ibv_ah_attr attr = { .port_num = rail->port, .sl = rail->sl };
-    struct aq_ibv_card card;
-    char here[64], there[64], who[AQ_IBV_WHO];
+    struct aq_ibv_address address;
+    char local_gid[64], remote_gid[64], who[AQ_IBV_WHO];
 
     if (peer->ah != NULL)
         return true;
-    if (aq_spawn_lookup(peer->rank, &card, sizeof(card)) != AQ_OK)
+    if (aq_spawn_lookup(peer->rank, &address, sizeof(address)) != AQ_OK)
         aq_fatal("ibv: the address of rank %u cannot be learnt from the launcher", peer->rank);
-    card.host[sizeof(card.host) - 1] = '\0';
+    address.host[sizeof(address.host) - 1] = '\0';
     /* release: pairs with the acquire in aq_ibv_peer_who(). Without memory the name is not said */
-    if (card.host[0] != '\0' && atomic_load_explicit(&peer->host, memory_order_relaxed) == NULL)
-        atomic_store_explicit(&peer->host, strdup(card.host), memory_order_release);
+    if (address.host[0] != '\0' && atomic_load_explicit(&peer->host, memory_order_relaxed) == NULL)
+        atomic_store_explicit(&peer->host, strdup(address.host), memory_order_release);
     (void)aq_ibv_peer_who(peer, who, sizeof(who));
-    if ((card.gid_type != AQ_IBV_GID_IB) != rail->ethernet)
+    if ((address.gid_type != AQ_IBV_GID_IB) != rail->ethernet)
         aq_fatal("ibv: port %s:%u is %s, and the port of %s is not; choose ports of the same network on all hosts "
                  "with GASNET_IBV_PORTS", rail->dev->name, rail->port, rail->ethernet ? "Ethernet" : "InfiniBand",
                  who);
-    if (rail->ethernet && !aq_ibv_gid_alike(&rail->gid, card.gid, card.gid_type))
-        aq_ibv_fault_kinds(rail, peer, card.gid, card.gid_type);
-    attr.dlid = card.lid;
-    if (rail->ethernet || card.lid == 0) {
+    if (rail->ethernet && !aq_ibv_gid_alike(&rail->gid, address.gid, address.gid_type))
+        aq_ibv_error_gid_types(rail, peer, address.gid, address.gid_type);
+    attr.dlid = address.lid;
+    if (rail->ethernet || address.lid == 0) {
         attr.is_global = 1;
-        memcpy(attr.grh.dgid.raw, card.gid, 16);
+        memcpy(attr.grh.dgid.raw, address.gid, 16);
         attr.grh.sgid_index = (uint8_t)rail->gid.index;
         attr.grh.hop_limit = 64;
     }
     peer->ah = aq_ibv.lib->create_ah(rail->dev->pd, &attr);
-    peer->ah_qpn = card.qpn;
-    peer->ah_qkey = card.qkey;
+    peer->ah_qpn = address.qpn;
+    peer->ah_qkey = address.qkey;
     if (peer->ah != NULL)
         return true;
     if (!aq_exit_in_progress() && !peer->no_way)
         aq_warn("ibv: no way from port %s:%u (%s) to %s (%s): %s; is the network between the hosts up? Other "
                 "ports can be named with GASNET_IBV_PORTS; trying again", rail->dev->name, rail->port,
-                aq_ibv_gid_text(rail->gid.gid.raw, here, sizeof(here)), who,
-                aq_ibv_gid_text(card.gid, there, sizeof(there)), strerror(errno));
+                aq_ibv_gid_text(rail->gid.gid.raw, local_gid, sizeof(local_gid)), who,
+                aq_ibv_gid_text(address.gid, remote_gid, sizeof(remote_gid)), strerror(errno));
     peer->no_way = true;
     return false;
 }
@@ -246,7 +246,7 @@ const uint8_t *aq_ibv_dgram_receive(size_t *len_out)
             aq_ibv_dgram.sending--;
         }
         if (wc.status != IBV_WC_SUCCESS)
-            (void)aq_ibv_fault_completion(&aq_ibv.rails[0], NULL, &wc); /* which ends the job */
+            (void)aq_ibv_error_completion(&aq_ibv.rails[0], NULL, &wc); /* which ends the job */
         else if (!sent && wc.byte_len > AQ_IBV_GRH) {
             *len_out = wc.byte_len - AQ_IBV_GRH;
             return aq_ibv_dgram_slot((uint32_t)wc.wr_id) + AQ_IBV_GRH;
@@ -269,7 +269,7 @@ void aq_ibv_dgram_done(const uint8_t *packet)
 
 int aq_ibv_dgram_fd(void)
 {
-    return aq_ibv_dgram.channel->fd;
+    return aq_ibv_dgram.comp_channel->fd;
 }
 
 void aq_ibv_dgram_arm(void)
@@ -277,7 +277,7 @@ void aq_ibv_dgram_arm(void)
     struct ibv_cq *cq;
     void *own;
 
-    while (aq_ibv.lib->get_cq_event(aq_ibv_dgram.channel, &cq, &own) == 0)
+    while (aq_ibv.lib->get_cq_event(aq_ibv_dgram.comp_channel, &cq, &own) == 0)
         aq_ibv.lib->ack_cq_events(cq, 1);
     if (ibv_req_notify_cq(aq_ibv_dgram.cq, 0) != 0 && !aq_exit_in_progress())
         aq_fatal("ibv: the completion queue of datagrams cannot be armed");

@@ -27,7 +27,7 @@ static bool aq_ibv_gid_is_local(const uint8_t gid[16])
 }
 
 /* The larger the better; 0: not to be used. */
-static int aq_ibv_gid_worth(const struct aq_ibv_gid_row *row)
+static int aq_ibv_gid_score(const struct aq_ibv_gid_row *row)
 {
     const uint8_t *gid = row->gid.raw;
     const int version = row->type == AQ_IBV_GID_ROCE2 ? 10 : row->type == AQ_IBV_GID_ROCE1 ? 1 : 0;
@@ -39,18 +39,18 @@ static int aq_ibv_gid_worth(const struct aq_ibv_gid_row *row)
     return version + (aq_ibv_gid_is_local(gid) ? 1 : 3);
 }
 
-int aq_ibv_gid_choose(const struct aq_ibv_gid_row *rows, size_t count, bool ethernet, int64_t wish)
+int aq_ibv_gid_choose(const struct aq_ibv_gid_row *rows, size_t count, bool ethernet, int64_t pref)
 {
-    int best = -1, worth = 0;
+    int best = -1, score = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (wish >= 0) {
-            if (rows[i].index == (uint64_t)wish)
+        if (pref >= 0) {
+            if (rows[i].index == (uint64_t)pref)
                 return (int)i;
         } else if (!ethernet) {
             return (int)i; /* the port's own; others are for virtual machines */
-        } else if (aq_ibv_gid_worth(&rows[i]) > worth) {
-            worth = aq_ibv_gid_worth(&rows[i]);
+        } else if (aq_ibv_gid_score(&rows[i]) > score) {
+            score = aq_ibv_gid_score(&rows[i]);
             best = (int)i;
         }
     }

@@ -47,7 +47,7 @@ void aq_ibv_hello_key(const uint8_t job_key[32], uint32_t a, uint32_t b, uint8_t
 
 size_t aq_ibv_hello_encode(const struct aq_ibv_hello *hello, uint8_t packet_out[AQ_IBV_HELLO_BYTES])
 {
-    const struct aq_ibv_hello_info *info = &hello->mine;
+    const struct aq_ibv_hello_info *info = &hello->local;
     uint8_t *at = packet_out;
 
     aq_ibv_hello_store(at, AQ_IBV_MAGIC, 4);
@@ -145,24 +145,24 @@ void aq_ibv_hello_begin(struct aq_ibv_hello *hello, uint64_t now_ns, const struc
 unsigned aq_ibv_hello_take(struct aq_ibv_hello *hello, const uint8_t *packet, size_t len)
 {
     struct aq_ibv_hello_info info;
-    unsigned news = 0;
+    unsigned events = 0;
     uint32_t step;
 
     if (hello->step == AQ_IBV_HELLO_NONE || !aq_ibv_hello_decode(hello, packet, len, &step, &info))
         return AQ_IBV_HELLO_BAD;
     if (hello->step == AQ_IBV_HELLO_ASK) {
-        hello->theirs = info;
+        hello->remote = info;
         hello->step = AQ_IBV_HELLO_HAVE;
-        news = AQ_IBV_HELLO_MET;
-    } else if (memcmp(&info, &hello->theirs, sizeof(info)) != 0) {
+        events = AQ_IBV_HELLO_MET;
+    } else if (memcmp(&info, &hello->remote, sizeof(info)) != 0) {
         return AQ_IBV_HELLO_BAD;
     }
     if (step != AQ_IBV_HELLO_ASK && hello->step != AQ_IBV_HELLO_READY) {
         hello->step = AQ_IBV_HELLO_READY;
-        news |= AQ_IBV_HELLO_DONE;
+        events |= AQ_IBV_HELLO_DONE;
     }
     hello->answer = hello->answer || step != AQ_IBV_HELLO_READY;
-    return news;
+    return events;
 }
 
 bool aq_ibv_hello_due(struct aq_ibv_hello *hello, uint64_t now_ns, const struct aq_ibv_hello_times *times)
@@ -178,7 +178,7 @@ bool aq_ibv_hello_due(struct aq_ibv_hello *hello, uint64_t now_ns, const struct 
     hello->tries++;
     hello->next_ns = now_ns + hello->wait_ns;
     if (repeats)
-        hello->wait_ns = hello->wait_ns * 2 > times->most_ns ? times->most_ns : hello->wait_ns * 2;
+        hello->wait_ns = hello->wait_ns * 2 > times->max_ns ? times->max_ns : hello->wait_ns * 2;
     return true;
 }
 

@@ -51,7 +51,7 @@ struct aq_ibv_hello_info {
 };
 
 /* Where a rank's datagrams go; published at the start. */
-struct aq_ibv_card {
+struct aq_ibv_address {
     uint8_t gid[16];
     uint32_t qpn, qkey; /* qpn 0: it has no far ranks */
     uint16_t lid;
@@ -60,14 +60,14 @@ struct aq_ibv_card {
     char host[AQ_IBV_HOST]; /* the name of its host, for messages; perhaps cut */
 };
 
-_Static_assert(sizeof(struct aq_ibv_card) == 64, "as large as aq_spawn_publish() takes");
+_Static_assert(sizeof(struct aq_ibv_address) == 64, "as large as aq_spawn_publish() takes");
 
 /* What is kept of a peer. */
 struct aq_ibv_hello {
     uint32_t step;        /* enum aq_ibv_hello_step */
     uint32_t me, peer;    /* ranks */
     uint8_t key[16];
-    struct aq_ibv_hello_info mine, theirs;
+    struct aq_ibv_hello_info local, remote;
     uint64_t next_ns, wait_ns; /* when to repeat; how long then */
     uint64_t again_ns;         /* when to try what could not be sent; 0: nothing */
     uint64_t since_ns;         /* of the first packet */
@@ -76,7 +76,7 @@ struct aq_ibv_hello {
 };
 
 struct aq_ibv_hello_times {
-    uint64_t first_ns, most_ns; /* between repetitions */
+    uint64_t first_ns, max_ns; /* between repetitions */
 };
 
 /* The key of two ranks, the same for both. */

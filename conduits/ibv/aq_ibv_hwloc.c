@@ -58,7 +58,7 @@ static bool aq_ibv_hwloc_open(void)
 }
 
 /* Those that look for devices of other kinds would start their libraries and drivers, in every rank. */
-static void aq_ibv_hwloc_spare(void)
+static void aq_ibv_hwloc_blacklist(void)
 {
 #if HWLOC_API_VERSION >= 0x20100
     static const char *const others[] = { "cuda", "nvml", "rsmi", "levelzero", "opencl", "gl" };
@@ -75,7 +75,7 @@ static bool aq_ibv_hwloc_load(void)
     aq_ibv_hwloc.asked = true;
     if (!aq_ibv_hwloc_open() || aq_ibv_hwloc.init(&aq_ibv_hwloc.topology) != 0)
         return false;
-    aq_ibv_hwloc_spare();
+    aq_ibv_hwloc_blacklist();
     aq_ibv_hwloc.loaded = aq_ibv_hwloc.filter(aq_ibv_hwloc.topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) == 0
                           && aq_ibv_hwloc.load(aq_ibv_hwloc.topology) == 0;
     if (!aq_ibv_hwloc.loaded)
@@ -84,7 +84,7 @@ static bool aq_ibv_hwloc_load(void)
 }
 
 /* The part of the machine that a device hangs on, or NULL: hwloc does not know it. */
-static hwloc_obj_t aq_ibv_hwloc_place(const char *device)
+static hwloc_obj_t aq_ibv_hwloc_locate(const char *device)
 {
     const unsigned count = aq_ibv_hwloc.count(aq_ibv_hwloc.topology, HWLOC_TYPE_DEPTH_OS_DEVICE);
 
@@ -101,25 +101,25 @@ static hwloc_obj_t aq_ibv_hwloc_place(const char *device)
 }
 
 /* How many of our cores it has. */
-static int aq_ibv_hwloc_shared(hwloc_const_bitmap_t cores, const cpu_set_t *mine)
+static int aq_ibv_hwloc_shared(hwloc_const_bitmap_t cores, const cpu_set_t *own)
 {
     int shared = 0;
 
     for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        shared += CPU_ISSET(cpu, mine) && aq_ibv_hwloc.isset(cores, cpu) != 0;
+        shared += CPU_ISSET(cpu, own) && aq_ibv_hwloc.isset(cores, cpu) != 0;
     return shared;
 }
 
-bool aq_ibv_hwloc_distance(const char *device, const cpu_set_t *mine, uint32_t *distance_out)
+bool aq_ibv_hwloc_distance(const char *device, const cpu_set_t *own, uint32_t *distance_out)
 {
     hwloc_obj_t at;
 
-    if (!aq_ibv_hwloc_load() || (at = aq_ibv_hwloc_place(device)) == NULL || at->parent == NULL)
+    if (!aq_ibv_hwloc_load() || (at = aq_ibv_hwloc_locate(device)) == NULL || at->parent == NULL)
         return false; /* at the machine as a whole: hwloc knows no better */
     *distance_out = 0;
-    if (aq_ibv_hwloc_shared(at->cpuset, mine) > 0)
+    if (aq_ibv_hwloc_shared(at->cpuset, own) > 0)
         return true;
-    while (at->parent != NULL && aq_ibv_hwloc_shared(at->cpuset, mine) < CPU_COUNT(mine))
+    while (at->parent != NULL && aq_ibv_hwloc_shared(at->cpuset, own) < CPU_COUNT(own))
         at = at->parent;
     *distance_out = at->parent != NULL ? 1 : 2; /* the whole machine is all that they share */
     return true;
@@ -134,9 +134,9 @@ void aq_ibv_hwloc_end(void)
 
 #else
 
-bool aq_ibv_hwloc_distance(const char *device, const cpu_set_t *mine, uint32_t *distance_out)
+bool aq_ibv_hwloc_distance(const char *device, const cpu_set_t *own, uint32_t *distance_out)
 {
-    (void)device, (void)mine, (void)distance_out;
+    (void)device, (void)own, (void)distance_out;
     return false;
 }
 

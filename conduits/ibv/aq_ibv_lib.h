@@ -38,7 +38,7 @@ struct aq_ibv_lib {
     int (*query_pkey)(struct ibv_context *context, uint8_t port, int index, __be16 *pkey_out);
     /* Those of a port that are not zero; how many, or negative. */
     int (*query_gids)(struct ibv_context *context, uint8_t port, int table_len, struct aq_ibv_gid_row *rows,
-                      size_t room);
+                      size_t max);
     int (*get_async_event)(struct ibv_context *context, struct ibv_async_event *event_out);
     void (*ack_async_event)(struct ibv_async_event *event);
 
@@ -50,11 +50,11 @@ struct aq_ibv_lib {
 
     /* queues */
     struct ibv_comp_channel *(*create_comp_channel)(struct ibv_context *context);
-    int (*destroy_comp_channel)(struct ibv_comp_channel *channel);
-    struct ibv_cq *(*create_cq)(struct ibv_context *context, int entries, void *own, struct ibv_comp_channel *channel,
+    int (*destroy_comp_channel)(struct ibv_comp_channel *comp_channel);
+    struct ibv_cq *(*create_cq)(struct ibv_context *context, int entries, void *own, struct ibv_comp_channel *comp_channel,
                                 int vector);
     int (*destroy_cq)(struct ibv_cq *cq);
-    int (*get_cq_event)(struct ibv_comp_channel *channel, struct ibv_cq **cq_out, void **own_out);
+    int (*get_cq_event)(struct ibv_comp_channel *comp_channel, struct ibv_cq **cq_out, void **own_out);
     void (*ack_cq_events)(struct ibv_cq *cq, unsigned count);
     struct ibv_srq *(*create_srq)(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
     int (*destroy_srq)(struct ibv_srq *srq);

@@ -35,19 +35,19 @@ enum aq_ibv_type {
     AQ_IBV_T_MEDIUM,
     AQ_IBV_T_LONG,
     AQ_IBV_T_PLACED,
-    AQ_IBV_T_MEDIUM_PART,
-    AQ_IBV_T_LONG_PART,
+    AQ_IBV_T_MEDIUM_FRAG,
+    AQ_IBV_T_LONG_FRAG,
     AQ_IBV_T_CONTROL,
     AQ_IBV_T_COUNT
 };
 
 #define AQ_IBV_F_REPLY 1u  /* the lane */
-#define AQ_IBV_F_HUNGRY 2u /* its last credit, but for one that is kept */
+#define AQ_IBV_F_CREDIT_LOW 2u /* its last credit, but for one that is kept */
 
 struct aq_ibv_head {
     uint8_t type, handler, nargs, flags;
     uint32_t from;                  /* rank */
-    uint32_t granted[AQ_IBV_LANES]; /* to the receiver of this */
+    uint32_t credits[AQ_IBV_CHANNELS]; /* to the receiver of this */
     uint16_t skip, want;            /* see aq_ibv_credit.h */
     uint32_t nbytes;                /* of payload: in this fragment; PLACED: as written */
 };
@@ -62,25 +62,25 @@ struct aq_ibv_fragment {
     uint8_t *data;
 };
 
-static inline bool aq_ibv_type_is_part(unsigned type)
+static inline bool aq_ibv_type_is_frag(unsigned type)
 {
-    return type == AQ_IBV_T_MEDIUM_PART || type == AQ_IBV_T_LONG_PART;
+    return type == AQ_IBV_T_MEDIUM_FRAG || type == AQ_IBV_T_LONG_FRAG;
 }
 
 static inline bool aq_ibv_type_has_address(unsigned type)
 {
-    return type == AQ_IBV_T_LONG || type == AQ_IBV_T_PLACED || type == AQ_IBV_T_LONG_PART;
+    return type == AQ_IBV_T_LONG || type == AQ_IBV_T_PLACED || type == AQ_IBV_T_LONG_FRAG;
 }
 
 static inline bool aq_ibv_type_has_data(unsigned type)
 {
-    return type == AQ_IBV_T_MEDIUM || type == AQ_IBV_T_LONG || aq_ibv_type_is_part(type);
+    return type == AQ_IBV_T_MEDIUM || type == AQ_IBV_T_LONG || aq_ibv_type_is_frag(type);
 }
 
 /* Where the arguments begin. */
 static inline size_t aq_ibv_args_at(unsigned type)
 {
-    return sizeof(struct aq_ibv_head) + (aq_ibv_type_has_address(type) ? 8 : 0) + (aq_ibv_type_is_part(type) ? 8 : 0);
+    return sizeof(struct aq_ibv_head) + (aq_ibv_type_has_address(type) ? 8 : 0) + (aq_ibv_type_is_frag(type) ? 8 : 0);
 }
 
 /* Where data begins, or the fragment ends. */
@@ -92,7 +92,7 @@ static inline size_t aq_ibv_data_at(unsigned type, unsigned nargs)
 }
 
 /* Data that fits a fragment of so many bytes. */
-static inline size_t aq_ibv_data_room(unsigned type, unsigned nargs, size_t bytes)
+static inline size_t aq_ibv_data_space(unsigned type, unsigned nargs, size_t bytes)
 {
     return bytes - aq_ibv_data_at(type, nargs);
 }
@@ -109,7 +109,7 @@ static inline uint8_t *aq_ibv_packet_write(uint8_t *packet, const struct aq_ibv_
         memcpy(at, &fragment->address, 8);
         at += 8;
     }
-    if (aq_ibv_type_is_part(head->type)) {
+    if (aq_ibv_type_is_frag(head->type)) {
         memcpy(at, &fragment->total, 4);
         memcpy(at + 4, &fragment->at, 4);
         at += 8;
@@ -146,7 +146,7 @@ static inline bool aq_ibv_packet_read(uint8_t *packet, size_t len, uint32_t rank
         memcpy(&out->address, at, 8);
         at += 8;
     }
-    if (aq_ibv_type_is_part(head->type)) {
+    if (aq_ibv_type_is_frag(head->type)) {
         memcpy(&out->total, at, 4);
         memcpy(&out->at, at + 4, 4);
         at += 8;

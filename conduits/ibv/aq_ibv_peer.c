@@ -98,24 +98,24 @@ static uint32_t aq_ibv_peer_psn(const struct aq_ibv_peer *peer, uint32_t number)
 
 void aq_ibv_peer_open(struct aq_ibv_peer *peer)
 {
-    struct aq_ibv_hello_info *mine = &peer->hello.mine;
-    const uint32_t window = AQ_IBV_LEAST_WINDOW;
+    struct aq_ibv_hello_info *local = &peer->hello.local;
+    const uint32_t window = AQ_IBV_WINDOW_MIN;
     char why[600], who[AQ_IBV_WHO];
 
-    if (!aq_ibv_rbuf_grow(&aq_ibv.rails[0], AQ_IBV_LANES * window, why, sizeof(why)))
+    if (!aq_ibv_rbuf_grow(&aq_ibv.rails[0], AQ_IBV_CHANNELS * window, why, sizeof(why)))
         aq_fatal("%s; this is for %s, after %u others", why, aq_ibv_peer_who(peer, who, sizeof(who)),
                  aq_ibv.peer_count - 1);
-    memset(mine, 0, sizeof(*mine));
-    for (unsigned lane = 0; lane < AQ_IBV_LANES; lane++)
-        aq_ibv_credit_open(&peer->in[lane], window);
-    peer->cell = aq_ibv_cell_new(&mine->cell_rkey);
-    mine->cell = (uintptr_t)peer->cell;
-    mine->window = window;
-    mine->rails = aq_ibv.rail_count < aq_ibv.qps_wanted ? aq_ibv.rail_count : aq_ibv.qps_wanted;
-    mine->count = aq_ibv.qps_wanted;
-    for (uint32_t i = 0; i < mine->count; i++) {
-        struct aq_ibv_rail *rail = &aq_ibv.rails[i % mine->rails];
-        struct aq_ibv_hello_qp *qp = &mine->qps[i];
+    memset(local, 0, sizeof(*local));
+    for (unsigned channel = 0; channel < AQ_IBV_CHANNELS; channel++)
+        aq_ibv_credit_open(&peer->in[channel], window);
+    peer->cell = aq_ibv_cell_new(&local->cell_rkey);
+    local->cell = (uintptr_t)peer->cell;
+    local->window = window;
+    local->rails = aq_ibv.rail_count < aq_ibv.qps_wanted ? aq_ibv.rail_count : aq_ibv.qps_wanted;
+    local->count = aq_ibv.qps_wanted;
+    for (uint32_t i = 0; i < local->count; i++) {
+        struct aq_ibv_rail *rail = &aq_ibv.rails[i % local->rails];
+        struct aq_ibv_hello_qp *qp = &local->qps[i];
 
         peer->qps[i] = aq_ibv_qp_create(peer, rail);
         memcpy(qp->gid, rail->gid.gid.raw, 16);
@@ -130,19 +130,19 @@ void aq_ibv_peer_open(struct aq_ibv_peer *peer)
 
 void aq_ibv_peer_join(struct aq_ibv_peer *peer)
 {
-    const struct aq_ibv_hello_info *mine = &peer->hello.mine, *theirs = &peer->hello.theirs;
+    const struct aq_ibv_hello_info *local = &peer->hello.local, *remote = &peer->hello.remote;
 
-    peer->rails = mine->rails < theirs->rails ? mine->rails : theirs->rails;
+    peer->rails = local->rails < remote->rails ? local->rails : remote->rails;
     /* queue pair i is on rail i of both; more than one on a rail only if both have as many rails */
-    peer->qp_count = mine->rails != theirs->rails   ? peer->rails
-                     : mine->count < theirs->count ? mine->count
-                                                   : theirs->count;
+    peer->qp_count = local->rails != remote->rails   ? peer->rails
+                     : local->count < remote->count ? local->count
+                                                   : remote->count;
     for (uint32_t i = 0; i < peer->qp_count; i++)
-        aq_ibv_qp_join(peer->qps[i], &theirs->qps[i], mine->qps[i].psn);
+        aq_ibv_qp_join(peer->qps[i], &remote->qps[i], local->qps[i].psn);
     aq_ibv_rma_plan_fences(peer);
-    for (unsigned lane = 0; lane < AQ_IBV_LANES; lane++)
-        atomic_init(&peer->out[lane].granted, theirs->window);
-    peer->cell_there = theirs->cell;
-    peer->cell_rkey = theirs->cell_rkey;
+    for (unsigned channel = 0; channel < AQ_IBV_CHANNELS; channel++)
+        atomic_init(&peer->out[channel].credits, remote->window);
+    peer->cell_addr = remote->cell;
+    peer->cell_rkey = remote->cell_rkey;
     aq_counter_add(&aq_ibv.counts.connects, 1);
 }

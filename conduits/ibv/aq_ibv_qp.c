@@ -30,40 +30,40 @@
 #define AQ_IBV_RNR_RETRY 7 /* for ever */
 #endif
 #define AQ_IBV_KEEP 2u /* places kept for grants, without which a peer could not go on */
-#define AQ_IBV_PLACE (2 * AQ_IBV_QP_DEPTH_MOST - 1) /* in a request's id: its place; the rest: its queue pair */
-_Static_assert(AQ_IBV_QP_ALIGN > AQ_IBV_PLACE, "a place fits the zero bits of an address");
+#define AQ_IBV_SLOT_MASK (2 * AQ_IBV_QP_DEPTH_MAX - 1) /* in a request's id: its place; the rest: its queue pair */
+_Static_assert(AQ_IBV_QP_ALIGN > AQ_IBV_SLOT_MASK, "a place fits the zero bits of an address");
 
 /* --- posting --- */
 
 static inline uint64_t aq_ibv_qp_id(const struct aq_ibv_qp *qp, uint32_t place)
 {
-    return (uint64_t)(uintptr_t)qp | (place & AQ_IBV_PLACE);
+    return (uint64_t)(uintptr_t)qp | (place & AQ_IBV_SLOT_MASK);
 }
 
 static bool aq_ibv_qp_claim(struct aq_ibv_rail *rail)
 {
-    if (aq_counter_add(&rail->send_claimed, 1) <= rail->send_room)
+    if (aq_counter_add(&rail->send_claimed, 1) <= rail->send_space)
         return true;
     aq_counter_add(&rail->send_claimed, (uint64_t)-1);
     return false;
 }
 
 /* Is there room for count requests? Looks for completions if not. */
-static bool aq_ibv_qp_has_room(struct aq_ibv_qp *qp, unsigned count, unsigned flags)
+static bool aq_ibv_qp_has_space(struct aq_ibv_qp *qp, unsigned count, unsigned flags)
 {
     const uint32_t keep = (flags & AQ_IBV_POST_RESERVE) != 0 ? 0 : AQ_IBV_KEEP;
 
-    if (AQ_LIKELY(aq_ibv_qp_room(qp) >= count + keep))
+    if (AQ_LIKELY(aq_ibv_qp_space(qp) >= count + keep))
         return true;
     (void)aq_ibv_qp_reap(qp->rail);
-    return aq_ibv_qp_room(qp) >= count + keep;
+    return aq_ibv_qp_space(qp) >= count + keep;
 }
 
 static void aq_ibv_qp_post_failed(const struct aq_ibv_qp *qp, int error)
 {
     char who[AQ_IBV_WHO];
 
-    if (aq_exit_in_progress() || aq_ibv_fault_is_known())
+    if (aq_exit_in_progress() || aq_ibv_error_is_known())
         return;
     aq_fatal("ibv: port %s:%u: a request to %s was not taken: %s%s", qp->rail->dev->name, qp->rail->port,
              aq_ibv_peer_who(qp->peer, who, sizeof(who)), strerror(error),
@@ -78,7 +78,7 @@ int aq_ibv_qp_post(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, unsigned count,
     bool signals;
 
     aq_lock_acquire(&qp->lock);
-    if (AQ_UNLIKELY(!aq_ibv_qp_has_room(qp, count, flags)))
+    if (AQ_UNLIKELY(!aq_ibv_qp_has_space(qp, count, flags)))
         goto unlock;
     signals = (flags & AQ_IBV_POST_SIGNAL) != 0 || qp->head + count - qp->signalled >= qp->depth / 4;
     if (signals && AQ_UNLIKELY(!aq_ibv_qp_claim(qp->rail))) {
@@ -132,7 +132,7 @@ static unsigned aq_ibv_qp_retire(struct aq_ibv_qp *qp, uint64_t id)
 {
     /* relaxed: only we write it, under the reap lock */
     const uint32_t tail = atomic_load_explicit(&qp->tail, memory_order_relaxed);
-    const uint32_t count = (((uint32_t)id - tail) & AQ_IBV_PLACE) + 1;
+    const uint32_t count = (((uint32_t)id - tail) & AQ_IBV_SLOT_MASK) + 1;
     unsigned called = 0;
 
     for (uint32_t place = tail; place != tail + count; place++) {
@@ -143,7 +143,7 @@ static unsigned aq_ibv_qp_retire(struct aq_ibv_qp *qp, uint64_t id)
             called++;
         }
     }
-    /* release: pairs with the acquire in aq_ibv_qp_room(): these places are read */
+    /* release: pairs with the acquire in aq_ibv_qp_space(): these places are read */
     atomic_store_explicit(&qp->tail, tail + count, memory_order_release);
     return called;
 }
@@ -159,10 +159,10 @@ unsigned aq_ibv_qp_reap(struct aq_ibv_rail *rail)
     do {
         count = ibv_poll_cq(rail->send_cq, AQ_IBV_BATCH, wc);
         for (int i = 0; i < count; i++) {
-            struct aq_ibv_qp *qp = (struct aq_ibv_qp *)(uintptr_t)(wc[i].wr_id & ~(uint64_t)AQ_IBV_PLACE);
+            struct aq_ibv_qp *qp = (struct aq_ibv_qp *)(uintptr_t)(wc[i].wr_id & ~(uint64_t)AQ_IBV_SLOT_MASK);
 
             if (AQ_UNLIKELY(wc[i].status != IBV_WC_SUCCESS)) {
-                if (aq_ibv_fault_completion(rail, qp, &wc[i])) /* else the job ends */
+                if (aq_ibv_error_completion(rail, qp, &wc[i])) /* else the job ends */
                     called += aq_ibv_qp_retire(qp, wc[i].wr_id);
                 continue; /* the claim stays: that it had one is not known */
             }
@@ -184,7 +184,7 @@ static struct ibv_qp *aq_ibv_qp_ask(const struct aq_ibv_rail *rail, struct ibv_q
                                        .srq = rail->srq, .qp_type = IBV_QPT_RC };
     attr->cap.max_send_wr = aq_ibv.qp_depth;
     attr->cap.max_send_sge = 2;
-    attr->cap.max_inline_data = aq_ibv.inline_most;
+    attr->cap.max_inline_data = aq_ibv.inline_max;
     return aq_ibv.lib->create_qp(rail->dev->pd, attr);
 }
 
@@ -218,8 +218,8 @@ struct aq_ibv_qp *aq_ibv_qp_create(struct aq_ibv_peer *peer, struct aq_ibv_rail 
     qp->rail = rail;
     qp->depth = aq_ibv.qp_depth;
     qp->qp = aq_ibv_qp_ask(rail, &attr, qp);
-    while (qp->qp == NULL && aq_ibv.inline_most > 0 && (errno == EINVAL || errno == ENOMEM)) {
-        aq_ibv.inline_most = aq_ibv.inline_most > 32 ? aq_ibv.inline_most / 2 : 0; /* the device takes less inline */
+    while (qp->qp == NULL && aq_ibv.inline_max > 0 && (errno == EINVAL || errno == ENOMEM)) {
+        aq_ibv.inline_max = aq_ibv.inline_max > 32 ? aq_ibv.inline_max / 2 : 0; /* the device takes less inline */
         qp->qp = aq_ibv_qp_ask(rail, &attr, qp);
     }
     if (qp->qp == NULL)
@@ -227,7 +227,7 @@ struct aq_ibv_qp *aq_ibv_qp_create(struct aq_ibv_peer *peer, struct aq_ibv_rail 
                  "in all: run fewer ranks on a host, or raise ulimit -l if that is the limit", rail->dev->name,
                  rail->port, aq_ibv_peer_who(peer, who, sizeof(who)), aq_ibv.peer_count, strerror(errno),
                  rail->dev->attr.max_qp);
-    qp->max_inline = attr.cap.max_inline_data < aq_ibv.inline_most ? attr.cap.max_inline_data : aq_ibv.inline_most;
+    qp->max_inline = attr.cap.max_inline_data < aq_ibv.inline_max ? attr.cap.max_inline_data : aq_ibv.inline_max;
     aq_ibv_qp_init(qp);
     return qp;
 }
@@ -236,30 +236,30 @@ struct aq_ibv_qp *aq_ibv_qp_create(struct aq_ibv_peer *peer, struct aq_ibv_rail 
 
 uint8_t aq_ibv_qp_reads(int64_t device, uint8_t other)
 {
-    const int64_t wish = aq_env_int(AQ_ENV_QP_RD_ATOM);
+    const int64_t pref = aq_env_int(AQ_ENV_QP_RD_ATOM);
     int64_t reads = device < other ? device : other;
 
-    if (wish > 0 && wish < reads)
-        reads = wish;
+    if (pref > 0 && pref < reads)
+        reads = pref;
     return (uint8_t)(reads < 255 ? reads : 255);
 }
 
 /* Ready to receive. */
-static int aq_ibv_qp_to_receive(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp *theirs)
+static int aq_ibv_qp_to_receive(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp *remote)
 {
     const struct aq_ibv_rail *rail = qp->rail;
     const int64_t served = rail->dev->attr.max_qp_rd_atom;
-    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR, .dest_qp_num = theirs->number, .rq_psn = theirs->psn,
+    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR, .dest_qp_num = remote->number, .rq_psn = remote->psn,
                                 .min_rnr_timer = 12 };
 
-    attr.path_mtu = (enum ibv_mtu)theirs->mtu < rail->mtu ? (enum ibv_mtu)theirs->mtu : rail->mtu;
+    attr.path_mtu = (enum ibv_mtu)remote->mtu < rail->mtu ? (enum ibv_mtu)remote->mtu : rail->mtu;
     attr.max_dest_rd_atomic = aq_ibv_qp_reads(served, 255); /* as the peer was told, who keeps to it */
-    attr.ah_attr.dlid = theirs->lid;
+    attr.ah_attr.dlid = remote->lid;
     attr.ah_attr.sl = rail->sl;
     attr.ah_attr.port_num = rail->port;
-    if (rail->ethernet || theirs->lid == 0) {
+    if (rail->ethernet || remote->lid == 0) {
         attr.ah_attr.is_global = 1;
-        memcpy(attr.ah_attr.grh.dgid.raw, theirs->gid, 16);
+        memcpy(attr.ah_attr.grh.dgid.raw, remote->gid, 16);
         attr.ah_attr.grh.sgid_index = (uint8_t)rail->gid.index;
         attr.ah_attr.grh.hop_limit = 64;
     }
@@ -269,7 +269,7 @@ static int aq_ibv_qp_to_receive(struct aq_ibv_qp *qp, const struct aq_ibv_hello_
 }
 
 /* Ready to send. */
-static int aq_ibv_qp_to_send(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp *theirs, uint32_t psn)
+static int aq_ibv_qp_to_send(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp *remote, uint32_t psn)
 {
     struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .sq_psn = psn, .rnr_retry = AQ_IBV_RNR_RETRY };
 
@@ -277,33 +277,33 @@ static int aq_ibv_qp_to_send(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp 
     attr.retry_cnt = (uint8_t)(aq_env_int(AQ_ENV_QP_RETRY_COUNT) & 7);
     if (qp->rail->dev->software && attr.retry_cnt == 7)
         attr.retry_cnt = 6; /* rxe takes 7 for "for ever", which is so for rnr_retry only */
-    attr.max_rd_atomic = aq_ibv_qp_reads(qp->rail->dev->attr.max_qp_init_rd_atom, theirs->reads);
+    attr.max_rd_atomic = aq_ibv_qp_reads(qp->rail->dev->attr.max_qp_init_rd_atom, remote->reads);
     qp->max_reads = attr.max_rd_atomic;
     return aq_ibv.lib->modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT
                                                     | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-void aq_ibv_qp_join(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp *theirs, uint32_t psn)
+void aq_ibv_qp_join(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp *remote, uint32_t psn)
 {
     const struct aq_ibv_rail *rail = qp->rail;
-    char here[64], there[64], who[AQ_IBV_WHO];
+    char local_gid[64], remote_gid[64], who[AQ_IBV_WHO];
     int error;
 
     (void)aq_ibv_peer_who(qp->peer, who, sizeof(who));
-    aq_ibv_gid_text(rail->gid.gid.raw, here, sizeof(here));
-    aq_ibv_gid_text(theirs->gid, there, sizeof(there));
-    if (rail->ethernet != (theirs->gid_type != AQ_IBV_GID_IB))
+    aq_ibv_gid_text(rail->gid.gid.raw, local_gid, sizeof(local_gid));
+    aq_ibv_gid_text(remote->gid, remote_gid, sizeof(remote_gid));
+    if (rail->ethernet != (remote->gid_type != AQ_IBV_GID_IB))
         aq_fatal("ibv: port %s:%u is %s, and the port of %s is not; choose ports of the same network on all hosts "
                  "with GASNET_IBV_PORTS", rail->dev->name, rail->port, rail->ethernet ? "Ethernet" : "InfiniBand",
                  who);
-    if (rail->ethernet && !aq_ibv_gid_alike(&rail->gid, theirs->gid, theirs->gid_type))
-        aq_ibv_fault_kinds(rail, qp->peer, theirs->gid, theirs->gid_type);
-    error = aq_ibv_qp_to_receive(qp, theirs);
+    if (rail->ethernet && !aq_ibv_gid_alike(&rail->gid, remote->gid, remote->gid_type))
+        aq_ibv_error_gid_types(rail, qp->peer, remote->gid, remote->gid_type);
+    error = aq_ibv_qp_to_receive(qp, remote);
     if (error == 0)
-        error = aq_ibv_qp_to_send(qp, theirs, psn);
+        error = aq_ibv_qp_to_send(qp, remote, psn);
     if (error != 0)
-        aq_fatal("ibv: port %s:%u (%s) cannot be connected with %s (%s): %s%s", rail->dev->name, rail->port, here,
-                 who, there, strerror(error),
+        aq_fatal("ibv: port %s:%u (%s) cannot be connected with %s (%s): %s%s", rail->dev->name, rail->port, local_gid,
+                 who, remote_gid, strerror(error),
                  error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH
                      ? "; no way leads to that address: name ports of one network with GASNET_IBV_PORTS" : "");
 }

@@ -31,8 +31,8 @@ struct aq_ibv_chunk {
     struct aq_ibv_rail *rail;
     struct ibv_mr *mr;
     uint8_t *memory;
-    struct aq_ibv_rbuf *spare; /* list */
-    uint32_t spare_count;
+    struct aq_ibv_rbuf *reserve; /* list */
+    uint32_t reserve_count;
     struct aq_ibv_rbuf bufs[AQ_IBV_CHUNK];
 };
 
@@ -40,15 +40,15 @@ static struct {
     pthread_mutex_t mutex;
     struct aq_ibv_chunk *chunks[AQ_IBV_RAILS]; /* oldest first, so that growing fills those, and the last get empty */
     uint32_t posted[AQ_IBV_RAILS]; /* and in the hands of handlers: all that are not spare */
-    uint32_t most;                 /* of all rails: the budget */
+    uint32_t max;                 /* of all rails: the budget */
     aq_counter count, chunk_count;
 } aq_ibv_rbufs = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
 int aq_ibv_rbuf_init(void)
 {
-    const int64_t most = aq_env_int(AQ_ENV_RBUF_COUNT);
+    const int64_t max = aq_env_int(AQ_ENV_RBUF_COUNT);
 
-    aq_ibv_rbufs.most = most < 0 ? 0 : most > UINT32_MAX ? UINT32_MAX : (uint32_t)most;
+    aq_ibv_rbufs.max = max < 0 ? 0 : max > UINT32_MAX ? UINT32_MAX : (uint32_t)max;
     return AQ_OK;
 }
 
@@ -56,7 +56,7 @@ uint32_t aq_ibv_rbuf_budget(void)
 {
     const uint64_t count = aq_counter_get(&aq_ibv_rbufs.count);
 
-    return count < aq_ibv_rbufs.most ? aq_ibv_rbufs.most - (uint32_t)count : 0;
+    return count < aq_ibv_rbufs.max ? aq_ibv_rbufs.max - (uint32_t)count : 0;
 }
 
 uint64_t aq_ibv_rbuf_bytes(void)
@@ -75,10 +75,10 @@ static void aq_ibv_chunk_fill(struct aq_ibv_chunk *chunk)
         buf->bytes = chunk->memory + (size_t)i * AQ_IBV_BUF;
         buf->sge = (struct ibv_sge){ .addr = (uintptr_t)buf->bytes, .length = AQ_IBV_BUF, .lkey = chunk->mr->lkey };
         buf->wr = (struct ibv_recv_wr){ .wr_id = (uintptr_t)buf, .sg_list = &buf->sge, .num_sge = 1 };
-        buf->next = chunk->spare;
-        chunk->spare = buf;
+        buf->next = chunk->reserve;
+        chunk->reserve = buf;
     }
-    chunk->spare_count = AQ_IBV_CHUNK;
+    chunk->reserve_count = AQ_IBV_CHUNK;
 }
 
 static struct aq_ibv_chunk *aq_ibv_chunk_make(struct aq_ibv_rail *rail, char *why, size_t len)
@@ -150,15 +150,15 @@ void aq_ibv_rbuf_repost(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *const *buf
     aq_ibv_rbuf_post(rail, &bufs[0]->wr);
 }
 
-static struct aq_ibv_rbuf *aq_ibv_rbuf_from_spare(struct aq_ibv_rail *rail)
+static struct aq_ibv_rbuf *aq_ibv_rbuf_from_reserve(struct aq_ibv_rail *rail)
 {
     for (struct aq_ibv_chunk *chunk = aq_ibv_rbufs.chunks[rail->index]; chunk != NULL; chunk = chunk->next) {
-        struct aq_ibv_rbuf *buf = chunk->spare;
+        struct aq_ibv_rbuf *buf = chunk->reserve;
 
         if (buf == NULL)
             continue;
-        chunk->spare = buf->next;
-        chunk->spare_count--;
+        chunk->reserve = buf->next;
+        chunk->reserve_count--;
         return buf;
     }
     return NULL;
@@ -169,16 +169,16 @@ bool aq_ibv_rbuf_grow(struct aq_ibv_rail *rail, uint32_t count, char *why, size_
     bool done = true;
 
     pthread_mutex_lock(&aq_ibv_rbufs.mutex);
-    if (aq_ibv_rbufs.posted[rail->index] + count > rail->srq_room) {
+    if (aq_ibv_rbufs.posted[rail->index] + count > rail->srq_space) {
         snprintf(why, len, "ibv: the shared receive queue of port %s:%u, of %u buffers, is too small for so many "
-                 "peers: run fewer ranks", rail->dev->name, rail->port, rail->srq_room);
+                 "peers: run fewer ranks", rail->dev->name, rail->port, rail->srq_space);
         done = false;
     }
     for (uint32_t i = 0; done && i < count; i++) {
-        struct aq_ibv_rbuf *buf = aq_ibv_rbuf_from_spare(rail);
+        struct aq_ibv_rbuf *buf = aq_ibv_rbuf_from_reserve(rail);
 
         if (buf == NULL && aq_ibv_chunk_make(rail, why, len) != NULL)
-            buf = aq_ibv_rbuf_from_spare(rail);
+            buf = aq_ibv_rbuf_from_reserve(rail);
         if (buf == NULL) {
             done = false; /* what is posted already stays, as a reserve */
             break;
@@ -192,17 +192,17 @@ bool aq_ibv_rbuf_grow(struct aq_ibv_rail *rail, uint32_t count, char *why, size_
     return done;
 }
 
-void aq_ibv_rbuf_spare(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *buf)
+void aq_ibv_rbuf_reserve(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *buf)
 {
     struct aq_ibv_chunk *chunk = buf->chunk;
 
     pthread_mutex_lock(&aq_ibv_rbufs.mutex);
-    buf->next = chunk->spare;
-    chunk->spare = buf;
-    chunk->spare_count++;
+    buf->next = chunk->reserve;
+    chunk->reserve = buf;
+    chunk->reserve_count++;
     aq_ibv_rbufs.posted[rail->index]--;
     aq_counter_add(&aq_ibv_rbufs.count, (uint64_t)-1);
-    if (chunk->spare_count == AQ_IBV_CHUNK && chunk != aq_ibv_rbufs.chunks[rail->index])
+    if (chunk->reserve_count == AQ_IBV_CHUNK && chunk != aq_ibv_rbufs.chunks[rail->index])
         aq_ibv_chunk_free(chunk);
     pthread_mutex_unlock(&aq_ibv_rbufs.mutex);
 }

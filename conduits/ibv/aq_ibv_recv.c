@@ -5,7 +5,7 @@
  * their order; handlers run without it. Requests that come while only replies may be served are held, in their buffers:
  * what was granted to a lane is there for it, so that held requests take nothing from replies.
  *
- * Grants    what is handled is posted again at the end of a batch, and granted; aq_ibv_grant.c tells the peer
+ * Grants    what is handled is posted again at the end of a batch, and granted; aq_ibv_credit_update.c tells the peer
  * Threads   any
  * Promise   nothing a peer sends makes this process write outside its segments or run what is not registered: what does
  *           not fit the format ends the job
@@ -32,12 +32,12 @@
 
 static _Thread_local bool aq_ibv_in_firehose;
 
-/* Which of aq_ibv_held[] it would wait in. */
+/* Which of aq_ibv_deferred[] it would wait in. */
 static inline unsigned aq_ibv_rbuf_queue(const struct aq_ibv_rbuf *buf)
 {
-    const unsigned lane = aq_ibv_rbuf_lane(buf);
+    const unsigned channel = aq_ibv_rbuf_channel(buf);
 
-    return lane == AQ_IBV_REQUEST && buf->fragment.head.handler == AQ_HIDX_FIREHOSE ? AQ_IBV_FIREHOSE : lane;
+    return channel == AQ_IBV_REQUEST && buf->fragment.head.handler == AQ_HIDX_FIREHOSE ? AQ_IBV_FIREHOSE : channel;
 }
 
 /* --- handlers --- */
@@ -47,7 +47,7 @@ static void aq_ibv_recv_deliver(struct aq_ibv_rbuf *buf, uint8_t kind, void *pay
     const struct aq_ibv_fragment *fragment = &buf->fragment;
     struct aq_am_in in = { .token = { .jobrank = buf->peer->rank, .handler = fragment->head.handler,
                                       .nargs = fragment->head.nargs, .kind = kind,
-                                      .is_reply = aq_ibv_rbuf_lane(buf) == AQ_IBV_REPLY },
+                                      .is_reply = aq_ibv_rbuf_channel(buf) == AQ_IBV_REPLY },
                            .args = fragment->args, .payload = payload, .nbytes = nbytes };
 
     if (kind == AQ_AM_SHORT)
@@ -60,7 +60,7 @@ static void aq_ibv_recv_run(struct aq_ibv_rbuf *buf)
 {
     const struct aq_ibv_fragment *fragment = &buf->fragment;
     void *address = (void *)(uintptr_t)fragment->address;
-    struct aq_ibv_part *whole = buf->whole;
+    struct aq_ibv_reasm *whole = buf->whole;
 
     switch (fragment->head.type) {
     case AQ_IBV_T_SHORT:
@@ -70,22 +70,22 @@ static void aq_ibv_recv_run(struct aq_ibv_rbuf *buf)
         aq_ibv_recv_deliver(buf, AQ_AM_MEDIUM, fragment->data, fragment->head.nbytes);
         break;
     case AQ_IBV_T_LONG:
-        aq_ibv_part_check(buf->peer, fragment->address, fragment->head.nbytes);
+        aq_ibv_reasm_check(buf->peer, fragment->address, fragment->head.nbytes);
         if (fragment->head.nbytes != 0)
             aq_word_write(address, fragment->data, fragment->head.nbytes);
         aq_ibv_recv_deliver(buf, AQ_AM_LONG, address, fragment->head.nbytes);
         break;
     case AQ_IBV_T_PLACED:
-        aq_ibv_part_check(buf->peer, fragment->address, fragment->head.nbytes);
+        aq_ibv_reasm_check(buf->peer, fragment->address, fragment->head.nbytes);
         aq_ibv_recv_deliver(buf, AQ_AM_LONG, address, fragment->head.nbytes);
         break;
-    case AQ_IBV_T_MEDIUM_PART:
+    case AQ_IBV_T_MEDIUM_FRAG:
         aq_ibv_recv_deliver(buf, AQ_AM_MEDIUM, whole->payload, whole->total);
-        aq_ibv_part_give(whole);
+        aq_ibv_reasm_give(whole);
         break;
     default: /* a long one's last part */
         aq_ibv_recv_deliver(buf, AQ_AM_LONG, whole->payload, whole->total);
-        aq_ibv_part_give(whole);
+        aq_ibv_reasm_give(whole);
         break;
     }
 }
@@ -131,34 +131,34 @@ static void aq_ibv_recv_release(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *co
 {
     struct aq_ibv_rbuf *again[AQ_IBV_BATCH];
     struct aq_ibv_peer *whose[AQ_IBV_BATCH];
-    unsigned lanes[AQ_IBV_BATCH], posted = 0;
+    unsigned channels[AQ_IBV_BATCH], posted = 0;
 
     for (unsigned i = 0; i < count; i++) {
         struct aq_ibv_peer *peer = bufs[i]->peer;
-        const unsigned lane = aq_ibv_rbuf_lane(bufs[i]);
+        const unsigned channel = aq_ibv_rbuf_channel(bufs[i]);
         const bool left_out = aq_ibv_excess_take(rail);
 
         aq_lock_acquire(&peer->in_lock);
         peer->handled += bufs[i]->runs;
-        aq_ibv_credit_return(&peer->in[lane], left_out);
+        aq_ibv_credit_return(&peer->in[channel], left_out);
         if (left_out)
-            aq_ibv_owe(peer, lane);
+            aq_ibv_credit_update_queue(peer, channel);
         aq_lock_release(&peer->in_lock);
         if (left_out) {
-            aq_ibv_rbuf_spare(rail, bufs[i]);
+            aq_ibv_rbuf_reserve(rail, bufs[i]);
             continue;
         }
         again[posted] = bufs[i];
         whose[posted] = peer;
-        lanes[posted++] = lane;
+        channels[posted++] = channel;
     }
     if (posted == 0)
         return;
     aq_ibv_rbuf_repost(rail, again, posted);
     for (unsigned i = 0; i < posted; i++) {
         aq_lock_acquire(&whose[i]->in_lock);
-        aq_ibv_credit_grant(&whose[i]->in[lanes[i]], 1);
-        aq_ibv_owe(whose[i], lanes[i]);
+        aq_ibv_credit_add(&whose[i]->in[channels[i]], 1);
+        aq_ibv_credit_update_queue(whose[i], channels[i]);
         aq_lock_release(&whose[i]->in_lock);
     }
 }
@@ -185,9 +185,9 @@ static void aq_ibv_recv_grow(struct aq_ibv_rail *rail, struct aq_ibv_peer *peer,
     uint32_t more = 0;
 
     if (head->want != 0)
-        more = aq_ibv_credit_want(in, head->want < AQ_IBV_WANT_MOST ? head->want : AQ_IBV_WANT_MOST);
-    else if ((head->flags & AQ_IBV_F_HUNGRY) != 0)
-        more = aq_ibv_credit_growth(in, aq_ibv.window_most, aq_ibv_rbuf_budget());
+        more = aq_ibv_credit_request(in, head->want < AQ_IBV_WANT_MAX ? head->want : AQ_IBV_WANT_MAX);
+    else if ((head->flags & AQ_IBV_F_CREDIT_LOW) != 0)
+        more = aq_ibv_credit_growth(in, aq_ibv.window_max, aq_ibv_rbuf_budget());
     if (more == 0)
         return;
     if (aq_ibv_rbuf_grow(rail, more, why, sizeof(why)))
@@ -211,19 +211,19 @@ static struct aq_ibv_rbuf *aq_ibv_recv_accept(struct aq_ibv_rail *rail, const st
     buf->whole = NULL;
     if (buf->peer == NULL || buf->peer->qps[buf->peer->am_qp]->qp->qp_num != wc->qp_num)
         aq_ibv_recv_malformed(rail, wc, buf, "its sender is somebody else");
-    for (unsigned lane = 0; lane < AQ_IBV_LANES; lane++)
-        aq_ibv_credit_hear(&buf->peer->out[lane], head->granted[lane]);
-    in = &buf->peer->in[aq_ibv_rbuf_lane(buf)];
+    for (unsigned channel = 0; channel < AQ_IBV_CHANNELS; channel++)
+        aq_ibv_credit_learn(&buf->peer->out[channel], head->credits[channel]);
+    in = &buf->peer->in[aq_ibv_rbuf_channel(buf)];
     aq_lock_acquire(&buf->peer->in_lock);
     credited = aq_ibv_credit_arrive(in, head->skip);
-    if (AQ_UNLIKELY(head->want != 0 || (head->flags & AQ_IBV_F_HUNGRY) != 0))
+    if (AQ_UNLIKELY(head->want != 0 || (head->flags & AQ_IBV_F_CREDIT_LOW) != 0))
         aq_ibv_recv_grow(rail, buf->peer, in, head);
     aq_lock_release(&buf->peer->in_lock);
     if (!credited)
         aq_ibv_recv_malformed(rail, wc, buf, "it had no credit for it");
     if (AQ_UNLIKELY(head->skip != 0))
         aq_ibv_excess_add(rail, head->skip);
-    buf->runs = aq_ibv_type_is_part(head->type) ? aq_ibv_part_take(rail, wc, buf) : head->type != AQ_IBV_T_CONTROL;
+    buf->runs = aq_ibv_type_is_frag(head->type) ? aq_ibv_reasm_take(rail, wc, buf) : head->type != AQ_IBV_T_CONTROL;
     return buf;
 }
 
@@ -252,7 +252,7 @@ static unsigned aq_ibv_recv_take(struct aq_ibv_rail *rail, const struct ibv_wc *
         struct aq_ibv_rbuf *buf;
 
         if (AQ_UNLIKELY(wc[i].status != IBV_WC_SUCCESS)) {
-            (void)aq_ibv_fault_completion(rail, NULL, &wc[i]); /* which ends the job */
+            (void)aq_ibv_error_completion(rail, NULL, &wc[i]); /* which ends the job */
             continue;
         }
         buf = aq_ibv_recv_accept(rail, &wc[i]);
@@ -271,9 +271,9 @@ static unsigned aq_ibv_recv_take(struct aq_ibv_rail *rail, const struct ibv_wc *
 
 /* --- messages that waited --- */
 
-static unsigned aq_ibv_serve_held(unsigned queue)
+static unsigned aq_ibv_serve_deferred(unsigned queue)
 {
-    struct aq_ibv_rbuf *buf = aq_ibv_held_take(queue);
+    struct aq_ibv_rbuf *buf = aq_ibv_deferred_take(queue);
     unsigned served = 0;
 
     while (buf != NULL) {
@@ -313,13 +313,13 @@ static __attribute__((noinline)) unsigned aq_ibv_recv_serve(struct aq_ibv_rail *
     for (unsigned i = 0; i < taken; i++) {
         struct aq_ibv_rbuf *buf = bufs[i];
 
-        if (aq_ibv_rbuf_lane(buf) == AQ_IBV_REPLY) {
+        if (aq_ibv_rbuf_channel(buf) == AQ_IBV_REPLY) {
             aq_ibv_recv_run(buf);
             replies[reply_count++] = buf;
         } else if (aq_ibv_rbuf_queue(buf) == AQ_IBV_FIREHOSE && !aq_ibv_in_firehose) {
             firehose[firehose_count++] = buf;
         } else if (AQ_UNLIKELY(replies_only)) {
-            aq_ibv_held_add(buf, aq_ibv_rbuf_queue(buf));
+            aq_ibv_deferred_add(buf, aq_ibv_rbuf_queue(buf));
         } else {
             bufs[request_count++] = buf;
         }
@@ -341,16 +341,16 @@ unsigned aq_ibv_receive(bool replies_only)
     unsigned served = 0;
     int count;
 
-    if (AQ_UNLIKELY(aq_ibv_held_any(AQ_IBV_REPLY)))
-        served += aq_ibv_serve_held(AQ_IBV_REPLY);
-    if (AQ_UNLIKELY(aq_ibv_held_any(AQ_IBV_FIREHOSE)) && !aq_ibv_in_firehose)
-        served += aq_ibv_serve_held(AQ_IBV_FIREHOSE);
-    if (AQ_UNLIKELY(aq_ibv_held_any(AQ_IBV_REQUEST)) && !replies_only)
-        served += aq_ibv_serve_held(AQ_IBV_REQUEST);
+    if (AQ_UNLIKELY(aq_ibv_deferred_any(AQ_IBV_REPLY)))
+        served += aq_ibv_serve_deferred(AQ_IBV_REPLY);
+    if (AQ_UNLIKELY(aq_ibv_deferred_any(AQ_IBV_FIREHOSE)) && !aq_ibv_in_firehose)
+        served += aq_ibv_serve_deferred(AQ_IBV_FIREHOSE);
+    if (AQ_UNLIKELY(aq_ibv_deferred_any(AQ_IBV_REQUEST)) && !replies_only)
+        served += aq_ibv_serve_deferred(AQ_IBV_REQUEST);
     count = aq_ibv_recv_look(rail, wc);
     if (count != 0)
         served += aq_ibv_recv_serve(rail, wc, count, replies_only);
-    aq_ibv_grant(replies_only); /* who waits with a reply may wait long: peers hear of everything */
+    aq_ibv_credit_update(replies_only); /* who waits with a reply may wait long: peers hear of everything */
     return served + (count == AQ_IBV_BATCH); /* there may be more: nobody goes to sleep */
 }
 
@@ -362,17 +362,17 @@ void aq_ibv_receive_quietly(void)
     const unsigned taken = count != 0 ? aq_ibv_recv_take(&aq_ibv.rails[0], wc, count, bufs) : 0;
 
     for (unsigned i = 0; i < taken; i++)
-        aq_ibv_held_add(bufs[i], aq_ibv_rbuf_queue(bufs[i]));
+        aq_ibv_deferred_add(bufs[i], aq_ibv_rbuf_queue(bufs[i]));
     if (taken != 0 || count == AQ_IBV_BATCH)
-        aq_shm_sleep_ring(); /* another thread may have gone to sleep between the completion and now */
+        aq_shm_sleep_wake(); /* another thread may have gone to sleep between the completion and now */
 }
 
 /* It is connected. */
 static void aq_ibv_tick_peer(struct aq_ibv_peer *peer)
 {
     aq_ibv_am_skip(peer);
-    if (AQ_UNLIKELY(aq_ibv_peer_parted(peer)) && aq_fh_job != NULL)
-        aq_fh_peer_gone(aq_fh_job, peer->rank);
+    if (AQ_UNLIKELY(aq_ibv_peer_disconnected(peer)) && aq_fh_job != NULL)
+        aq_fh_peer_disconnect(aq_fh_job, peer->rank);
 }
 
 void aq_ibv_tick(uint64_t now_ns)
@@ -383,8 +383,8 @@ void aq_ibv_tick(uint64_t now_ns)
     if (AQ_LIKELY(now_ns < atomic_load_explicit(&next, memory_order_relaxed)))
         return;
     atomic_store_explicit(&next, now_ns + AQ_IBV_TICK_NS, memory_order_relaxed);
-    aq_ibv_fault_overdue(now_ns);
-    aq_ibv_grant(true); /* what is not due yet might be what a peer waits for */
+    aq_ibv_error_overdue(now_ns);
+    aq_ibv_credit_update(true); /* what is not due yet might be what a peer waits for */
     for (uint32_t i = 0; i < aq_ibv.rail_count; i++) /* a request that was not signalled completes too, if it failed */
         (void)aq_ibv_qp_reap(&aq_ibv.rails[i]);
     for (struct aq_ibv_peer *peer = atomic_load_explicit(&aq_ibv.active, memory_order_acquire); peer != NULL;

@@ -16,7 +16,7 @@
  */
 #include <string.h>
 
-#include "conduits/ibv/aq_ibv_burst.h"
+#include "conduits/ibv/aq_ibv_batch.h"
 #include "base/aq_env.h"
 #include "base/aq_log.h"
 #include "core/aq_poll.h"
@@ -29,26 +29,26 @@
 
 static struct {
     size_t copy_now; /* bytes: copied rather than waited for, if the source must be free at once */
-} aq_rma_limits = { .copy_now = AQ_IBV_BOUNCE_MOST };
+} aq_rma_limits = { .copy_now = AQ_IBV_BOUNCE_MAX };
 
 static struct aq_ibv_bounce *aq_rma_fence; /* where fences read to; nobody looks at it */
 
 int aq_ibv_rma_init(void)
 {
-    const uint64_t most = aq_env_size(AQ_ENV_NONBULKPUT_BOUNCE_LIMIT);
+    const uint64_t max = aq_env_size(AQ_ENV_NONBULKPUT_BOUNCE_LIMIT);
 
-    aq_rma_limits.copy_now = most < AQ_IBV_BOUNCE_MOST ? (size_t)most : AQ_IBV_BOUNCE_MOST;
+    aq_rma_limits.copy_now = max < AQ_IBV_BOUNCE_MAX ? (size_t)max : AQ_IBV_BOUNCE_MAX;
     if (aq_ibv.rail_count > 1)
         aq_rma_fence = aq_ibv_bounce_take(AQ_IBV_FENCE);
-    return aq_ibv_pin_init();
+    return aq_ibv_reg_init();
 }
 
 void aq_ibv_rma_plan_fences(struct aq_ibv_peer *peer)
 {
-    const bool wished = aq_env_bool(AQ_ENV_USE_FENCED_PUTS);
+    const bool fenced = aq_env_bool(AQ_ENV_USE_FENCED_PUTS);
 
     for (uint32_t i = 0; i < peer->qp_count; i++)
-        peer->qps[i]->fences = wished && peer->qps[i]->rail != peer->qps[peer->am_qp]->rail;
+        peer->qps[i]->fences = fenced && peer->qps[i]->rail != peer->qps[peer->am_qp]->rail;
 }
 
 /* The acknowledgement of a write says that the far device has the data. What a device was given through another queue
@@ -65,7 +65,7 @@ void aq_ibv_rma_make_fence(const struct aq_ibv_qp *qp, const struct ibv_send_wr 
     *fence_out = (struct ibv_send_wr){ .sg_list = sge_out, .num_sge = 1, .opcode = IBV_WR_RDMA_READ, .wr = put->wr };
 }
 
-int aq_ibv_rma_post_fenced(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, struct aq_ibv_piece *piece)
+int aq_ibv_rma_post_fenced(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, struct aq_ibv_rma_frag *frag)
 {
     struct ibv_send_wr fence;
     struct ibv_sge sge;
@@ -73,7 +73,7 @@ int aq_ibv_rma_post_fenced(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, struct 
 
     aq_ibv_rma_make_fence(qp, wr, &fence, &sge);
     wr->next = &fence;
-    rc = aq_ibv_qp_post(qp, wr, 2, &piece->done, AQ_IBV_POST_SIGNAL);
+    rc = aq_ibv_qp_post(qp, wr, 2, &frag->done, AQ_IBV_POST_SIGNAL);
     if (AQ_LIKELY(rc == AQ_OK))
         aq_counter_add(&aq_ibv.counts.fences, 1);
     return rc;
@@ -81,61 +81,61 @@ int aq_ibv_rma_post_fenced(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, struct 
 
 struct aq_ibv_qp *aq_ibv_rma_qp(struct aq_ibv_peer *peer)
 {
-    static atomic_uint turn;
-    unsigned mine;
+    static atomic_uint next_qp;
+    unsigned own;
 
     if (AQ_LIKELY(peer->qp_count == 1))
         return peer->qps[0];
     /* relaxed, and not one addition: two threads that take the same turn do no harm */
-    mine = atomic_load_explicit(&turn, memory_order_relaxed);
-    atomic_store_explicit(&turn, mine + 1, memory_order_relaxed);
-    return peer->qps[mine % peer->qp_count];
+    own = atomic_load_explicit(&next_qp, memory_order_relaxed);
+    atomic_store_explicit(&next_qp, own + 1, memory_order_relaxed);
+    return peer->qps[own % peer->qp_count];
 }
 
 /* --- completions; under the reap lock --- */
 
-static inline struct aq_ibv_piece *aq_ibv_piece_of(struct aq_ibv_done *done)
+static inline struct aq_ibv_rma_frag *aq_ibv_rma_frag_of(struct aq_ibv_done *done)
 {
-    return (struct aq_ibv_piece *)(void *)done; /* its first member */
+    return (struct aq_ibv_rma_frag *)(void *)done; /* its first member */
 }
 
 static void aq_ibv_put_done(struct aq_ibv_done *done)
 {
-    struct aq_ibv_piece *piece = aq_ibv_piece_of(done);
-    struct aq_op *op = piece->op;
+    struct aq_ibv_rma_frag *frag = aq_ibv_rma_frag_of(done);
+    struct aq_op *op = frag->op;
 
-    aq_ibv_piece_give(piece);
+    aq_ibv_rma_frag_give(frag);
     aq_op_end(op, GEX_EC_PUT, 1);
 }
 
 static void aq_ibv_put_lc_done(struct aq_ibv_done *done)
 {
-    aq_op_end(aq_ibv_piece_of(done)->op, GEX_EC_LC, 1); /* first: the op may be gone after its last count */
+    aq_op_end(aq_ibv_rma_frag_of(done)->op, GEX_EC_LC, 1); /* first: the op may be gone after its last count */
     aq_ibv_put_done(done);
 }
 
 static void aq_ibv_put_copy_done(struct aq_ibv_done *done)
 {
-    aq_ibv_bounce_give(aq_ibv_piece_of(done)->bounce);
+    aq_ibv_bounce_give(aq_ibv_rma_frag_of(done)->bounce);
     aq_ibv_put_done(done);
 }
 
 static void aq_ibv_get_done(struct aq_ibv_done *done)
 {
-    struct aq_ibv_piece *piece = aq_ibv_piece_of(done);
-    struct aq_op *op = piece->op;
+    struct aq_ibv_rma_frag *frag = aq_ibv_rma_frag_of(done);
+    struct aq_op *op = frag->op;
 
-    aq_ibv_piece_give(piece);
+    aq_ibv_rma_frag_give(frag);
     aq_op_end(op, GEX_EC_GET, 1);
 }
 
 static void aq_ibv_get_copy_done(struct aq_ibv_done *done)
 {
-    struct aq_ibv_piece *piece = aq_ibv_piece_of(done);
+    struct aq_ibv_rma_frag *frag = aq_ibv_rma_frag_of(done);
 
-    aq_op_returns(piece->op);
-    aq_word_write(piece->dest, piece->bounce->bytes, piece->nbytes);
-    aq_ibv_bounce_give(piece->bounce);
+    aq_op_acquire(frag->op);
+    aq_word_write(frag->dest, frag->bounce->bytes, frag->nbytes);
+    aq_ibv_bounce_give(frag->bounce);
     aq_ibv_get_done(done);
 }
 
@@ -143,88 +143,88 @@ static void aq_ibv_get_copy_done(struct aq_ibv_done *done)
 
 /* Post the one request of a transfer that has been counted. Nothing of it is left if there is no room. */
 static inline int aq_ibv_post_counted(struct aq_ibv_qp *qp, struct ibv_send_wr *wr,
-                                      const struct aq_ibv_local *local, struct aq_ibv_piece *piece, bool counts_lc)
+                                      const struct aq_ibv_local *local, struct aq_ibv_rma_frag *frag, bool counts_lc)
 {
-    const int rc = aq_ibv_burst_takes(piece->op) ? aq_ibv_burst_add(qp, wr, local, piece)
-                                                : aq_ibv_rma_post(qp, wr, local, piece);
+    const int rc = aq_ibv_batch_takes(frag->op) ? aq_ibv_batch_add(qp, wr, local, frag)
+                                                : aq_ibv_rma_post(qp, wr, local, frag);
 
     if (AQ_LIKELY(rc == AQ_OK))
         return AQ_OK;
     if (counts_lc)
-        aq_op_end(piece->op, GEX_EC_LC, 1);
-    aq_op_end(piece->op, wr->opcode == IBV_WR_RDMA_READ ? GEX_EC_GET : GEX_EC_PUT, 1);
-    if (piece->bounce != NULL)
-        aq_ibv_bounce_give(piece->bounce);
-    aq_ibv_piece_give(piece);
+        aq_op_end(frag->op, GEX_EC_LC, 1);
+    aq_op_end(frag->op, wr->opcode == IBV_WR_RDMA_READ ? GEX_EC_GET : GEX_EC_PUT, 1);
+    if (frag->bounce != NULL)
+        aq_ibv_bounce_give(frag->bounce);
+    aq_ibv_rma_frag_give(frag);
     return rc;
 }
 
 static int aq_ibv_put_short(const struct aq_ibv_wanted *w)
 {
     struct aq_ibv_peer *peer = aq_ibv_peer(w->rank);
-    struct aq_ibv_local local = { .addr = (uintptr_t)w->here, .len = w->nbytes };
-    struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .wr.rdma.remote_addr = w->there };
+    struct aq_ibv_local local = { .addr = (uintptr_t)w->laddr, .len = w->nbytes };
+    struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .wr.rdma.remote_addr = w->raddr };
     struct aq_ibv_bounce *bounce = NULL;
-    struct aq_ibv_piece *piece;
+    struct aq_ibv_rma_frag *frag;
     struct aq_ibv_qp *qp;
     bool counts_lc = false;
 
     if (AQ_UNLIKELY(peer == NULL || !aq_ibv_rma_is_quiet()))
         return AQ_RETRY;
-    qp = aq_ibv_burst_qp(w->op, peer);
-    if (AQ_UNLIKELY(aq_ibv_qp_room(qp) == 0))
+    qp = aq_ibv_batch_qp(w->op, peer);
+    if (AQ_UNLIKELY(aq_ibv_qp_space(qp) == 0))
         return AQ_RETRY;
-    aq_ibv_remote_key(w->rank, qp->rail->index, (void *)w->there, w->nbytes, &wr.wr.rdma.rkey);
-    if (aq_ibv_burst_inlines(w->op, qp, w->nbytes)) {
+    aq_ibv_remote_key(w->rank, qp->rail->index, (void *)w->raddr, w->nbytes, &wr.wr.rdma.rkey);
+    if (aq_ibv_batch_inlines(w->op, qp, w->nbytes)) {
         wr.send_flags = IBV_SEND_INLINE;
-    } else if (w->lc_now || !aq_ibv_local_own(w->here, w->nbytes, &local)) {
+    } else if (w->lc_now || !aq_ibv_local_own(w->laddr, w->nbytes, &local)) {
         bounce = aq_ibv_bounce_take(w->nbytes);
         if (bounce == NULL)
             return AQ_RETRY;
-        memcpy(bounce->bytes, w->here, w->nbytes);
+        memcpy(bounce->bytes, w->laddr, w->nbytes);
         aq_ibv_local_bounce(bounce, bounce->bytes, w->nbytes, &local);
     } else {
         counts_lc = true;
     }
-    piece = aq_ibv_piece_take();
-    piece->op = w->op;
-    piece->bounce = bounce;
-    piece->done.fn = counts_lc ? aq_ibv_put_lc_done : bounce != NULL ? aq_ibv_put_copy_done : aq_ibv_put_done;
+    frag = aq_ibv_rma_frag_take();
+    frag->op = w->op;
+    frag->bounce = bounce;
+    frag->done.fn = counts_lc ? aq_ibv_put_lc_done : bounce != NULL ? aq_ibv_put_copy_done : aq_ibv_put_done;
     if (counts_lc)
         aq_op_begin(w->op, GEX_EC_LC, 1);
     aq_op_begin(w->op, GEX_EC_PUT, 1);
-    return aq_ibv_post_counted(qp, &wr, &local, piece, counts_lc);
+    return aq_ibv_post_counted(qp, &wr, &local, frag, counts_lc);
 }
 
 static int aq_ibv_get_short(const struct aq_ibv_wanted *w)
 {
     struct aq_ibv_peer *peer = aq_ibv_peer(w->rank);
-    struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_READ, .wr.rdma.remote_addr = w->there };
+    struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_READ, .wr.rdma.remote_addr = w->raddr };
     struct aq_ibv_bounce *bounce = NULL;
-    struct aq_ibv_piece *piece;
+    struct aq_ibv_rma_frag *frag;
     struct aq_ibv_local local;
     struct aq_ibv_qp *qp;
 
     if (AQ_UNLIKELY(peer == NULL))
         return AQ_RETRY;
-    qp = aq_ibv_burst_qp(w->op, peer);
-    if (AQ_UNLIKELY(aq_ibv_qp_room(qp) == 0))
+    qp = aq_ibv_batch_qp(w->op, peer);
+    if (AQ_UNLIKELY(aq_ibv_qp_space(qp) == 0))
         return AQ_RETRY;
-    aq_ibv_remote_key(w->rank, qp->rail->index, (void *)w->there, w->nbytes, &wr.wr.rdma.rkey);
-    if (!aq_ibv_local_own(w->here, w->nbytes, &local)) {
+    aq_ibv_remote_key(w->rank, qp->rail->index, (void *)w->raddr, w->nbytes, &wr.wr.rdma.rkey);
+    if (!aq_ibv_local_own(w->laddr, w->nbytes, &local)) {
         bounce = aq_ibv_bounce_take(w->nbytes);
         if (bounce == NULL)
             return AQ_RETRY;
         aq_ibv_local_bounce(bounce, bounce->bytes, w->nbytes, &local);
     }
-    piece = aq_ibv_piece_take();
-    piece->op = w->op;
-    piece->bounce = bounce;
-    piece->dest = w->here;
-    piece->nbytes = (uint32_t)w->nbytes;
-    piece->done.fn = bounce != NULL ? aq_ibv_get_copy_done : aq_ibv_get_done;
+    frag = aq_ibv_rma_frag_take();
+    frag->op = w->op;
+    frag->bounce = bounce;
+    frag->dest = w->laddr;
+    frag->nbytes = (uint32_t)w->nbytes;
+    frag->done.fn = bounce != NULL ? aq_ibv_get_copy_done : aq_ibv_get_done;
     aq_op_begin(w->op, GEX_EC_GET, 1);
-    return aq_ibv_post_counted(qp, &wr, &local, piece, false);
+    return aq_ibv_post_counted(qp, &wr, &local, frag, false);
 }
 
 /* Try until there is room, unless the client would rather hear of it. */
@@ -283,10 +283,10 @@ static inline bool aq_ibv_is_one(const struct aq_ibv_wanted *w)
 {
     const struct aq_ibv_peer *peer;
 
-    if (w->nbytes <= AQ_IBV_STRIPE_LEAST)
+    if (w->nbytes <= AQ_IBV_STRIPE_MIN)
         return true;
     peer = aq_ibv_peer_look(w->rank);
-    return w->nbytes <= AQ_IBV_PIECE_MOST && peer != NULL && peer->qp_count == 1;
+    return w->nbytes <= AQ_IBV_FRAG_MAX && peer != NULL && peer->qp_count == 1;
 }
 
 /* --- the table's entries --- */
@@ -301,9 +301,9 @@ static bool aq_ibv_is_registered(gex_Rank_t jobrank, const void *addr, size_t nb
 #if !GASNET_SEGMENT_EVERYTHING
 /* Segments of further endpoints are not registered, and a peer's word is not enough to pin whatever it names: messages,
  * whose handlers check, reach them. */
-#define AQ_IBV_FAR_BY_MESSAGE true
+#define AQ_IBV_REMOTE_BY_MESSAGE true
 #else
-#define AQ_IBV_FAR_BY_MESSAGE false
+#define AQ_IBV_REMOTE_BY_MESSAGE false
 #endif
 
 int aq_ibv_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes, bool lc_now,
@@ -311,24 +311,24 @@ int aq_ibv_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
 {
     const struct aq_ibv_wanted wanted = { .op = op, .rank = jobrank, .is_put = true, .lc_now = lc_now,
                                           .copies = lc_now && nbytes <= aq_rma_limits.copy_now,
-                                          .here = (void *)(uintptr_t)src, .there = (uintptr_t)dest,
+                                          .laddr = (void *)(uintptr_t)src, .raddr = (uintptr_t)dest,
                                           .nbytes = nbytes };
     size_t copied;
     int rc;
 
-    if (aq_shm_is_near(jobrank)) {
+    if (aq_job_is_local(jobrank)) {
         if (AQ_UNLIKELY(!aq_ibv_rma_is_quiet()) && aq_ibv_quiet_wait(jobrank, flags) != AQ_OK)
             return AQ_RETRY;
         return aq_shm_put(jobrank, dest, src, nbytes) ? AQ_OK
                                                       : aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
     }
     if (!aq_ibv_is_registered(jobrank, dest, nbytes))
-        return AQ_IBV_FAR_BY_MESSAGE ? aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags)
+        return AQ_IBV_REMOTE_BY_MESSAGE ? aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags)
                                      : aq_ibv_long(&wanted, flags);
-    copied = lc_now ? aq_rma_limits.copy_now : AQ_IBV_COPIED_MOST;
+    copied = lc_now ? aq_rma_limits.copy_now : AQ_IBV_COPIED_MAX;
     if (lc_now && nbytes > copied && (flags & GEX_FLAG_IMMEDIATE) != 0)
         return AQ_RETRY; /* its source is free when the device has acknowledged all of it */
-    if (nbytes > copied && (lc_now || !aq_ibv_is_one(&wanted) || !aq_bounds_hold(&aq_ibv_own.bound, src, nbytes)))
+    if (nbytes > copied && (lc_now || !aq_ibv_is_one(&wanted) || !aq_bounds_contain(&aq_ibv_own.bound, src, nbytes)))
         return aq_ibv_long(&wanted, flags);
     rc = aq_ibv_put_short(&wanted);
     return AQ_LIKELY(rc != AQ_RETRY) || (flags & GEX_FLAG_IMMEDIATE) != 0 ? rc : aq_ibv_short_wait(&wanted);
@@ -336,16 +336,16 @@ int aq_ibv_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
 
 int aq_ibv_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes, gex_Flags_t flags)
 {
-    const struct aq_ibv_wanted wanted = { .op = op, .rank = jobrank, .here = dest, .there = (uintptr_t)src,
+    const struct aq_ibv_wanted wanted = { .op = op, .rank = jobrank, .laddr = dest, .raddr = (uintptr_t)src,
                                           .nbytes = nbytes };
     int rc;
 
-    if (aq_shm_is_near(jobrank))
+    if (aq_job_is_local(jobrank))
         return aq_shm_get(jobrank, dest, src, nbytes) ? AQ_OK : aq_ref_get(op, jobrank, dest, src, nbytes, flags);
     if (!aq_ibv_is_registered(jobrank, src, nbytes))
-        return AQ_IBV_FAR_BY_MESSAGE ? aq_ref_get(op, jobrank, dest, src, nbytes, flags) : aq_ibv_long(&wanted, flags);
-    if (nbytes > AQ_IBV_COPIED_MOST
-        && (!aq_ibv_is_one(&wanted) || !aq_bounds_hold(&aq_ibv_own.bound, dest, nbytes)))
+        return AQ_IBV_REMOTE_BY_MESSAGE ? aq_ref_get(op, jobrank, dest, src, nbytes, flags) : aq_ibv_long(&wanted, flags);
+    if (nbytes > AQ_IBV_COPIED_MAX
+        && (!aq_ibv_is_one(&wanted) || !aq_bounds_contain(&aq_ibv_own.bound, dest, nbytes)))
         return aq_ibv_long(&wanted, flags);
     rc = aq_ibv_get_short(&wanted);
     return AQ_LIKELY(rc != AQ_RETRY) || (flags & GEX_FLAG_IMMEDIATE) != 0 ? rc : aq_ibv_short_wait(&wanted);

@@ -30,7 +30,7 @@ bool aq_ibv_atomics_agreed(void)
 }
 
 /* What each rank tells the others. */
-struct aq_ibv_segment_card {
+struct aq_ibv_segment_address {
     int32_t rc;
     uint32_t atomics;            /* not 0: the device of its first rail has them */
     uint32_t rkey[AQ_IBV_RAILS]; /* by rail */
@@ -46,32 +46,32 @@ int aq_ibv_segment_bind(void *addr, uintptr_t size)
     return aq_shm_cma_allow(addr, size); /* far ranks reach it through messages */
 }
 
-static void aq_ibv_segment_register(struct aq_ibv_segment_card *card)
+static void aq_ibv_segment_register(struct aq_ibv_segment_address *address)
 {
     const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ
                        | IBV_ACCESS_REMOTE_ATOMIC;
     const struct aq_bound bound = aq_job.bound[aq_job.rank];
     struct ibv_mr **mrs = aq_ibv_segment_mrs;
 
-    memset(card, 0, sizeof(*card));
-    card->atomics = aq_env_choice(AQ_ENV_AQ_IBV_ATOMICS) == 0
+    memset(address, 0, sizeof(*address));
+    address->atomics = aq_env_choice(AQ_ENV_AQ_IBV_ATOMICS) == 0
                     && aq_ibv.rails[0].dev->attr.atomic_cap != IBV_ATOMIC_NONE;
     if (bound.size == 0)
         return;
-    card->rc = aq_ibv_register(bound.addr, bound.size, access, false, mrs);
-    if (card->rc != AQ_OK)
+    address->rc = aq_ibv_register(bound.addr, bound.size, access, false, mrs);
+    if (address->rc != AQ_OK)
         return;
     for (unsigned dev = 0; dev < aq_ibv.dev_count; dev++)
         aq_ibv_own.lkey[dev] = mrs[dev]->lkey;
     for (unsigned rail = 0; rail < aq_ibv.rail_count; rail++)
-        card->rkey[rail] = mrs[aq_ibv.rails[rail].dev->index]->rkey;
+        address->rkey[rail] = mrs[aq_ibv.rails[rail].dev->index]->rkey;
     aq_ibv_own.bound = bound;
-    aq_ibv_pin_segment(bound.addr, bound.size);
+    aq_ibv_reg_segment(bound.addr, bound.size);
 }
 
 int aq_ibv_segment_ready(void)
 {
-    struct aq_ibv_segment_card mine, *all;
+    struct aq_ibv_segment_address own, *all;
     int rc;
 
     if (aq_ibv.alone)
@@ -80,8 +80,8 @@ int aq_ibv_segment_ready(void)
     aq_ibv_rkeys = calloc((size_t)aq_job.size * AQ_IBV_RAILS, sizeof(*aq_ibv_rkeys));
     if (all == NULL || aq_ibv_rkeys == NULL)
         aq_fatal("ibv: no memory for the keys of %u segments", aq_job.size); /* others wait for us */
-    aq_ibv_segment_register(&mine);
-    rc = aq_job_allgather(&mine, sizeof(mine), all);
+    aq_ibv_segment_register(&own);
+    rc = aq_job_allgather(&own, sizeof(own), all);
     aq_ibv_atomics = rc == AQ_OK;
     for (gex_Rank_t rank = 0; rc == AQ_OK && rank < aq_job.size; rank++) {
         if (all[rank].rc != AQ_OK)
@@ -106,7 +106,7 @@ void aq_ibv_segment_detach(void)
 bool aq_ibv_remote_key(gex_Rank_t jobrank, uint32_t rail, const void *addr, size_t nbytes, uint32_t *rkey_out)
 {
     if (aq_ibv_rkeys == NULL || aq_job.bound == NULL || aq_job.bound[jobrank].size == 0
-        || !aq_bound_holds(jobrank, addr, nbytes))
+        || !aq_bound_contains(jobrank, addr, nbytes))
         return false;
     *rkey_out = aq_ibv_rkeys[(size_t)jobrank * AQ_IBV_RAILS + rail];
     return true;
@@ -114,7 +114,7 @@ bool aq_ibv_remote_key(gex_Rank_t jobrank, uint32_t rail, const void *addr, size
 
 bool aq_ibv_local_key(const struct aq_ibv_dev *dev, const void *addr, size_t nbytes, uint32_t *lkey_out)
 {
-    if (aq_ibv_own.bound.size == 0 || !aq_bounds_hold(&aq_ibv_own.bound, addr, nbytes))
+    if (aq_ibv_own.bound.size == 0 || !aq_bounds_contain(&aq_ibv_own.bound, addr, nbytes))
         return false;
     *lkey_out = aq_ibv_own.lkey[dev->index];
     return true;

@@ -33,10 +33,10 @@
 /* --- the end --- */
 
 /* One of its pieces, or the feeder, is done. */
-static void aq_ibv_xfer_leave(struct aq_ibv_xfer *x)
+static void aq_ibv_xfer_complete(struct aq_ibv_xfer *x)
 {
     struct aq_op *op = x->w.op;
-    atomic_bool *gone = x->gone;
+    atomic_bool *finished = x->finished;
     const gex_EC_t category = x->is_long ? GEX_EC_AM : x->w.is_put ? GEX_EC_PUT : GEX_EC_GET;
     const bool counts_lc = x->counts_lc;
 
@@ -46,64 +46,64 @@ static void aq_ibv_xfer_leave(struct aq_ibv_xfer *x)
     if (counts_lc)
         aq_op_end(op, GEX_EC_LC, 1);
     aq_op_end(op, category, 1);
-    if (gone != NULL)
+    if (finished != NULL)
         /* release: pairs with the acquire of the waiter, who then leaves the frame it is in */
-        atomic_store_explicit(gone, true, memory_order_release);
+        atomic_store_explicit(finished, true, memory_order_release);
 }
 
-static void aq_ibv_part_done(struct aq_ibv_done *done)
+static void aq_ibv_xfer_frag_done(struct aq_ibv_done *done)
 {
-    struct aq_ibv_piece *piece = (struct aq_ibv_piece *)(void *)done; /* its first member */
-    struct aq_ibv_xfer *x = piece->xfer;
+    struct aq_ibv_rma_frag *frag = (struct aq_ibv_rma_frag *)(void *)done; /* its first member */
+    struct aq_ibv_xfer *x = frag->xfer;
 
-    if (piece->dest != NULL) {
-        aq_op_returns(x->w.op);
-        memcpy(piece->dest, piece->bounce->bytes, piece->nbytes);
+    if (frag->dest != NULL) {
+        aq_op_acquire(x->w.op);
+        memcpy(frag->dest, frag->bounce->bytes, frag->nbytes);
     }
-    if (piece->bounce != NULL)
-        aq_ibv_bounce_give(piece->bounce);
-    if (piece->local.region != NULL)
-        aq_fh_release(aq_fh_job, &piece->local);
-    if (piece->remote.region != NULL)
-        aq_fh_release(aq_fh_job, &piece->remote);
-    aq_ibv_piece_give(piece);
-    aq_ibv_xfer_leave(x);
+    if (frag->bounce != NULL)
+        aq_ibv_bounce_give(frag->bounce);
+    if (frag->local.region != NULL)
+        aq_fh_release(aq_fh_job, &frag->local);
+    if (frag->remote.region != NULL)
+        aq_fh_release(aq_fh_job, &frag->remote);
+    aq_ibv_rma_frag_give(frag);
+    aq_ibv_xfer_complete(x);
 }
 
 /* --- what a piece needs --- */
 
 static void aq_ibv_xfer_advance(struct aq_ibv_xfer *x, size_t nbytes)
 {
-    x->w.here = (char *)x->w.here + nbytes;
-    x->w.there += nbytes;
+    x->w.laddr = (char *)x->w.laddr + nbytes;
+    x->w.raddr += nbytes;
     x->w.nbytes -= nbytes;
 }
 
 /* Firehose has answered; any thread. */
-static void aq_ibv_xfer_answered(struct aq_fh_wish *wish)
+static void aq_ibv_xfer_answered(struct aq_fh_request *request)
 {
-    aq_ibv_xfer_park(wish->arg);
+    aq_ibv_xfer_park(request->arg);
 }
 
 /* The outcome of a wish. AQ_OK: something is held, or bytes travelled, or messages have to do it. */
 static int aq_ibv_xfer_take_answer(struct aq_ibv_xfer *x)
 {
     x->answered = false;
-    if (x->wish.rc == AQ_RETRY)
+    if (x->request.rc == AQ_RETRY)
         return AQ_RETRY;
-    if (x->wish.rc < 0) {
+    if (x->request.rc < 0) {
         x->by_message = true;
         return AQ_OK;
     }
-    aq_ibv_xfer_advance(x, x->wish.carried);
-    x->far = x->wish.hold;
+    aq_ibv_xfer_advance(x, x->request.carried);
+    x->remote_hold = x->request.hold;
     return AQ_OK;
 }
 
 /* Hold the peer's memory. AQ_OK, AQ_RETRY, or AQ_PENDING: it is not ours any more. */
 static int aq_ibv_xfer_reach(struct aq_ibv_xfer *x)
 {
-    const struct aq_fh_chunks before = x->far_chunks;
+    const struct aq_fh_chunks before = x->remote_chunks;
     size_t chunk;
     int rc;
 
@@ -111,20 +111,20 @@ static int aq_ibv_xfer_reach(struct aq_ibv_xfer *x)
         x->by_message = true;
         return AQ_OK;
     }
-    chunk = aq_fh_chunk(&x->far_chunks, x->w.there, x->w.nbytes, aq_fh_max_chunk(aq_fh_job));
-    x->wish = (struct aq_fh_wish){ .peer = x->w.rank, .write = x->w.is_put, .addr = x->w.there,
+    chunk = aq_fh_chunk(&x->remote_chunks, x->w.raddr, x->w.nbytes, aq_fh_max_chunk(aq_fh_job));
+    x->request = (struct aq_fh_request){ .peer = x->w.rank, .write = x->w.is_put, .addr = x->w.raddr,
                                    .nbytes = x->w.nbytes, .chunk = chunk,
-                                   .put = x->w.is_put ? x->w.here : NULL, .get = x->w.is_put ? NULL : x->w.here,
+                                   .put = x->w.is_put ? x->w.laddr : NULL, .get = x->w.is_put ? NULL : x->w.laddr,
                                    .done = aq_ibv_xfer_answered, .arg = x };
     x->answered = true; /* now: another thread may go on before the call returns */
-    rc = aq_fh_remote(aq_fh_job, &x->wish);
+    rc = aq_fh_remote(aq_fh_job, &x->request);
     if (rc == AQ_PENDING)
         return AQ_PENDING;
     x->answered = false;
     if (rc == AQ_OK)
-        x->far = x->wish.hold;
+        x->remote_hold = x->request.hold;
     else
-        x->far_chunks = before;
+        x->remote_chunks = before;
     x->by_message = rc < 0;
     return rc < 0 ? AQ_OK : rc;
 }
@@ -133,11 +133,11 @@ static int aq_ibv_xfer_reach(struct aq_ibv_xfer *x)
 static int aq_ibv_xfer_message(struct aq_ibv_xfer *x)
 {
     const size_t limit = aq_limits.max_medium & ~(size_t)7;
-    const size_t most = limit < AQ_XFER_BY_MESSAGE ? limit : AQ_XFER_BY_MESSAGE;
-    const size_t nbytes = x->w.nbytes < most ? x->w.nbytes : most;
-    const int rc = x->w.is_put ? aq_ref_put(x->w.op, x->w.rank, (void *)x->w.there, x->w.here, nbytes, false,
+    const size_t max = limit < AQ_XFER_BY_MESSAGE ? limit : AQ_XFER_BY_MESSAGE;
+    const size_t nbytes = x->w.nbytes < max ? x->w.nbytes : max;
+    const int rc = x->w.is_put ? aq_ref_put(x->w.op, x->w.rank, (void *)x->w.raddr, x->w.laddr, nbytes, false,
                                             GEX_FLAG_IMMEDIATE)
-                               : aq_ref_get(x->w.op, x->w.rank, x->w.here, (void *)x->w.there, nbytes,
+                               : aq_ref_get(x->w.op, x->w.rank, x->w.laddr, (void *)x->w.raddr, nbytes,
                                             GEX_FLAG_IMMEDIATE);
 
     if (rc == AQ_OK) {
@@ -147,116 +147,116 @@ static int aq_ibv_xfer_message(struct aq_ibv_xfer *x)
 }
 
 /* Our side of the next piece, of at most nbytes: segment, pinned, or a bounce buffer. */
-static int aq_ibv_xfer_local(struct aq_ibv_xfer *x, size_t nbytes, struct aq_ibv_piece *piece,
+static int aq_ibv_xfer_local(struct aq_ibv_xfer *x, size_t nbytes, struct aq_ibv_rma_frag *frag,
                              struct aq_ibv_local *local_out)
 {
     int rc = AQ_ERR_RESOURCE;
 
     if (x->copy != NULL) {
-        aq_ibv_local_bounce(x->copy, x->w.here, nbytes, local_out);
+        aq_ibv_local_bounce(x->copy, x->w.laddr, nbytes, local_out);
         return AQ_OK;
     }
-    if (aq_ibv_local_own(x->w.here, nbytes, local_out))
+    if (aq_ibv_local_own(x->w.laddr, nbytes, local_out))
         return AQ_OK;
-    if (aq_fh_job != NULL && !x->refused && x->w.nbytes > AQ_IBV_COPIED_MOST) {
-        const struct aq_fh_chunks before = x->near_chunks;
-        const uintptr_t here = (uintptr_t)x->w.here;
+    if (aq_fh_job != NULL && !x->refused && x->w.nbytes > AQ_IBV_COPIED_MAX) {
+        const struct aq_fh_chunks before = x->local_chunks;
+        const uintptr_t laddr = (uintptr_t)x->w.laddr;
 
-        rc = aq_fh_local_chunk(aq_fh_job, here, nbytes,
-                               aq_fh_chunk(&x->near_chunks, here, nbytes, aq_fh_max_chunk(aq_fh_job)), !x->w.is_put,
-                               &piece->local);
+        rc = aq_fh_local_chunk(aq_fh_job, laddr, nbytes,
+                               aq_fh_chunk(&x->local_chunks, laddr, nbytes, aq_fh_max_chunk(aq_fh_job)), !x->w.is_put,
+                               &frag->local);
         if (rc == AQ_OK) {
-            aq_ibv_pin_local(&piece->local, local_out);
+            aq_ibv_reg_local(&frag->local, local_out);
             return AQ_OK;
         }
-        piece->local.region = NULL;
+        frag->local.region = NULL;
         if (rc == AQ_RETRY) {
-            x->near_chunks = before;
+            x->local_chunks = before;
             return AQ_RETRY;
         }
         x->refused = rc != AQ_ERR_NOMEM; /* that may pass */
     }
-    nbytes = nbytes < AQ_IBV_BOUNCE_MOST ? nbytes : AQ_IBV_BOUNCE_MOST;
-    piece->bounce = aq_ibv_bounce_take(nbytes);
-    if (piece->bounce == NULL)
+    nbytes = nbytes < AQ_IBV_BOUNCE_MAX ? nbytes : AQ_IBV_BOUNCE_MAX;
+    frag->bounce = aq_ibv_bounce_take(nbytes);
+    if (frag->bounce == NULL)
         return AQ_RETRY;
     if (x->w.is_put)
-        memcpy(piece->bounce->bytes, x->w.here, nbytes);
+        memcpy(frag->bounce->bytes, x->w.laddr, nbytes);
     else
-        piece->dest = x->w.here;
-    piece->nbytes = (uint32_t)nbytes;
-    aq_ibv_local_bounce(piece->bounce, piece->bounce->bytes, nbytes, local_out);
+        frag->dest = x->w.laddr;
+    frag->nbytes = (uint32_t)nbytes;
+    aq_ibv_local_bounce(frag->bounce, frag->bounce->bytes, nbytes, local_out);
     return AQ_OK;
 }
 
-static void aq_ibv_piece_undo(struct aq_ibv_piece *piece)
+static void aq_ibv_rma_frag_undo(struct aq_ibv_rma_frag *frag)
 {
-    if (piece->bounce != NULL)
-        aq_ibv_bounce_give(piece->bounce);
-    if (piece->local.region != NULL)
-        aq_fh_release(aq_fh_job, &piece->local);
-    aq_ibv_piece_give(piece);
+    if (frag->bounce != NULL)
+        aq_ibv_bounce_give(frag->bounce);
+    if (frag->local.region != NULL)
+        aq_fh_release(aq_fh_job, &frag->local);
+    aq_ibv_rma_frag_give(frag);
 }
 
 /* --- feeding --- */
 
 /* Post a piece whose local side is ready; the last of a hold takes the hold along. */
 static int aq_ibv_xfer_post(struct aq_ibv_xfer *x, struct aq_ibv_qp *qp, const struct aq_ibv_local *local,
-                            struct aq_ibv_piece *piece)
+                            struct aq_ibv_rma_frag *frag)
 {
     struct ibv_send_wr wr = { .opcode = x->w.is_put ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
-                              .wr.rdma.remote_addr = x->w.there };
-    const bool ends_hold = x->far.region != NULL && local->len == x->far.len;
+                              .wr.rdma.remote_addr = x->w.raddr };
+    const bool ends_hold = x->remote_hold.region != NULL && local->len == x->remote_hold.len;
     int rc;
 
     if (x->registered)
-        aq_ibv_remote_key(x->w.rank, qp->rail->index, (void *)x->w.there, local->len, &wr.wr.rdma.rkey);
+        aq_ibv_remote_key(x->w.rank, qp->rail->index, (void *)x->w.raddr, local->len, &wr.wr.rdma.rkey);
     else
-        wr.wr.rdma.rkey = x->far.pin->key[qp->rail->index];
-    piece->xfer = x;
-    piece->op = x->w.op;
-    piece->done.fn = aq_ibv_part_done;
+        wr.wr.rdma.rkey = x->remote_hold.reg->key[qp->rail->index];
+    frag->xfer = x;
+    frag->op = x->w.op;
+    frag->done.fn = aq_ibv_xfer_frag_done;
     if (ends_hold)
-        piece->remote = x->far;
+        frag->remote = x->remote_hold;
     else
-        piece->remote.region = NULL;
+        frag->remote.region = NULL;
     aq_counter_add(&x->pending, 1); /* before it can complete */
-    rc = aq_ibv_rma_post(qp, &wr, local, piece);
+    rc = aq_ibv_rma_post(qp, &wr, local, frag);
     if (rc != AQ_OK) {
         aq_counter_add(&x->pending, (uint64_t)-1);
         return rc;
     }
     if (ends_hold) {
-        x->far.region = NULL;
-    } else if (x->far.region != NULL) {
-        x->far.addr += local->len;
-        x->far.len -= local->len;
+        x->remote_hold.region = NULL;
+    } else if (x->remote_hold.region != NULL) {
+        x->remote_hold.addr += local->len;
+        x->remote_hold.len -= local->len;
     }
     aq_ibv_xfer_advance(x, local->len);
     return AQ_OK;
 }
 
-static int aq_ibv_xfer_piece(struct aq_ibv_xfer *x, struct aq_ibv_peer *peer)
+static int aq_ibv_xfer_frag(struct aq_ibv_xfer *x, struct aq_ibv_peer *peer)
 {
-    size_t most = x->registered ? x->w.nbytes : x->far.len;
-    struct aq_ibv_piece *piece;
+    size_t max = x->registered ? x->w.nbytes : x->remote_hold.len;
+    struct aq_ibv_rma_frag *frag;
     struct aq_ibv_local local;
     int rc;
 
-    if (x->qp == NULL || x->far.region == NULL)
+    if (x->qp == NULL || x->remote_hold.region == NULL)
         x->qp = x->is_long ? peer->qps[peer->am_qp] : aq_ibv_rma_qp(peer);
-    if (aq_ibv_qp_room(x->qp) == 0)
+    if (aq_ibv_qp_space(x->qp) == 0)
         return AQ_RETRY;
-    most = most < x->stripe ? most : x->stripe;
-    piece = aq_ibv_piece_take();
-    piece->bounce = NULL;
-    piece->dest = NULL;
-    piece->local.region = NULL;
-    rc = aq_ibv_xfer_local(x, most, piece, &local);
+    max = max < x->stripe ? max : x->stripe;
+    frag = aq_ibv_rma_frag_take();
+    frag->bounce = NULL;
+    frag->dest = NULL;
+    frag->local.region = NULL;
+    rc = aq_ibv_xfer_local(x, max, frag, &local);
     if (rc == AQ_OK)
-        rc = aq_ibv_xfer_post(x, x->qp, &local, piece);
+        rc = aq_ibv_xfer_post(x, x->qp, &local, frag);
     if (rc != AQ_OK)
-        aq_ibv_piece_undo(piece);
+        aq_ibv_rma_frag_undo(frag);
     return rc;
 }
 
@@ -296,13 +296,13 @@ static int aq_ibv_xfer_step(struct aq_ibv_xfer *x)
     if (x->stripe == 0) {
         const size_t share = (x->w.nbytes / peer->qp_count + AQ_FH_PAGE - 1) & ~(size_t)(AQ_FH_PAGE - 1);
 
-        x->stripe = x->is_long || peer->qp_count == 1 || share > AQ_IBV_PIECE_MOST ? AQ_IBV_PIECE_MOST
-                    : share < AQ_IBV_STRIPE_LEAST                    ? AQ_IBV_STRIPE_LEAST
+        x->stripe = x->is_long || peer->qp_count == 1 || share > AQ_IBV_FRAG_MAX ? AQ_IBV_FRAG_MAX
+                    : share < AQ_IBV_STRIPE_MIN                    ? AQ_IBV_STRIPE_MIN
                                                                      : share;
     }
-    if (!x->registered && x->far.region == NULL)
+    if (!x->registered && x->remote_hold.region == NULL)
         return aq_ibv_xfer_reach(x);
-    return aq_ibv_xfer_piece(x, peer);
+    return aq_ibv_xfer_frag(x, peer);
 }
 
 /* Go on until something is lacking. Returns whether anything moved. */
@@ -323,7 +323,7 @@ static bool aq_ibv_xfer_feed(struct aq_ibv_xfer *x)
         aq_ibv_xfer_park(x);
         return moved;
     }
-    aq_ibv_xfer_leave(x);
+    aq_ibv_xfer_complete(x);
     return true;
 }
 
@@ -340,13 +340,13 @@ unsigned aq_ibv_xfer_feed_parked(bool longs)
 }
 
 /* For comparison: register all of our side before the first byte leaves. It stays so as a victim of firehose. */
-static __attribute__((noinline, cold)) void aq_ibv_xfer_pin_first(const struct aq_ibv_wanted *wanted)
+static __attribute__((noinline, cold)) void aq_ibv_xfer_reg_first(const struct aq_ibv_wanted *wanted)
 {
     struct aq_fh_hold hold;
     size_t at = 0;
 
     while (at < wanted->nbytes
-           && aq_fh_local(aq_fh_job, (uintptr_t)wanted->here + at, wanted->nbytes - at, !wanted->is_put, &hold)
+           && aq_fh_local(aq_fh_job, (uintptr_t)wanted->laddr + at, wanted->nbytes - at, !wanted->is_put, &hold)
                   == AQ_OK) {
         at += hold.len;
         aq_fh_release(aq_fh_job, &hold);
@@ -361,10 +361,10 @@ static struct aq_ibv_xfer *aq_ibv_xfer_make(const struct aq_ibv_wanted *wanted)
 
     x->w = *wanted;
     if (wanted->copies && (x->copy = aq_ibv_bounce_take(wanted->nbytes)) != NULL) {
-        x->w.here = x->copy->bytes;
-        memcpy(x->w.here, wanted->here, wanted->nbytes);
+        x->w.laddr = x->copy->bytes;
+        memcpy(x->w.laddr, wanted->laddr, wanted->nbytes);
     }
-    x->registered = aq_ibv_remote_key(wanted->rank, 0, (void *)wanted->there, wanted->nbytes, &rkey);
+    x->registered = aq_ibv_remote_key(wanted->rank, 0, (void *)wanted->raddr, wanted->nbytes, &rkey);
     x->counts_lc = wanted->is_put && !wanted->lc_now;
     aq_counter_add(&x->pending, 1);
     return x;
@@ -373,7 +373,7 @@ static struct aq_ibv_xfer *aq_ibv_xfer_make(const struct aq_ibv_wanted *wanted)
 void aq_ibv_xfer_long(struct aq_op *op, const struct aq_am_out *out)
 {
     const struct aq_ibv_wanted wanted = { .op = op, .rank = out->jobrank, .is_put = true, .lc_now = true,
-                                          .here = (void *)(uintptr_t)out->src, .there = (uintptr_t)out->dest,
+                                          .laddr = (void *)(uintptr_t)out->src, .raddr = (uintptr_t)out->dest,
                                           .nbytes = out->nbytes };
     struct aq_ibv_xfer *x = aq_ibv_xfer_make(&wanted);
 
@@ -391,21 +391,21 @@ void aq_ibv_xfer_start(const struct aq_ibv_wanted *wanted)
 {
     struct aq_ibv_xfer *x = aq_ibv_xfer_make(wanted);
     const bool waits = wanted->lc_now && x->copy == NULL;
-    atomic_bool gone = false;
+    atomic_bool finished = false;
 
-    x->gone = waits ? &gone : NULL;
+    x->finished = waits ? &finished : NULL;
     if (x->counts_lc)
         aq_op_begin(wanted->op, GEX_EC_LC, 1);
     aq_op_begin(wanted->op, wanted->is_put ? GEX_EC_PUT : GEX_EC_GET, 1);
     if (AQ_UNLIKELY(!aq_env_bool(AQ_ENV_AQ_IBV_OVERLAP)) && aq_fh_job != NULL && x->copy == NULL
-        && !aq_bounds_hold(&aq_ibv_own.bound, wanted->here, wanted->nbytes))
-        aq_ibv_xfer_pin_first(wanted);
+        && !aq_bounds_contain(&aq_ibv_own.bound, wanted->laddr, wanted->nbytes))
+        aq_ibv_xfer_reg_first(wanted);
     aq_ibv_xfer_feed(x);
     if (waits) {
         struct aq_waiter waiter = AQ_WAITER_INIT("the end of a put whose source is to be free", wanted->rank);
 
-        /* acquire: pairs with the release in aq_ibv_xfer_leave() */
-        while (!atomic_load_explicit(&gone, memory_order_acquire))
+        /* acquire: pairs with the release in aq_ibv_xfer_complete() */
+        while (!atomic_load_explicit(&finished, memory_order_acquire))
             aq_wait_step(&waiter);
         aq_wait_end(&waiter);
     }

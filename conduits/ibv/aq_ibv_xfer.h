@@ -2,12 +2,12 @@
  * aq_ibv_xfer.h - what the files of transfers share.
  *
  *     aq_ibv_rma.c      put and get: the short way of a single work request; else a transfer
- *     aq_ibv_burst.c    several of those that leave together
+ *     aq_ibv_batch.c    several of those that leave together
  *     aq_ibv_xfer.c     transfers: several requests, memory that is pinned as they go; never blocks
  *     aq_ibv_bounce.c   pieces, which stand for one request, and registered buffers
  *     aq_ibv_atomic.c   atomic operations by the device
  *     aq_ibv_segment.c  segments, registered for good, and their keys
- *     aq_ibv_pin.c      other memory: what firehose asks of this conduit
+ *     aq_ibv_reg.c      other memory: what firehose asks of this conduit
  *
  * Uses      aq_ibv.h, other/firehose/aq_fh.h, core/aq_op.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -20,12 +20,12 @@
 #include "core/aq_op.h"
 #include "other/firehose/aq_fh.h"
 
-#define AQ_IBV_PIECE_MOST ((size_t)4 << 20)     /* bytes of one request: within what each device takes */
-#define AQ_IBV_STRIPE_LEAST ((size_t)128 << 10) /* a transfer is spread over queue pairs in pieces of so much */
-#define AQ_IBV_BOUNCE_MOST 65536u               /* bytes of the largest bounce buffer */
+#define AQ_IBV_FRAG_MAX ((size_t)4 << 20)     /* bytes of one request: within what each device takes */
+#define AQ_IBV_STRIPE_MIN ((size_t)128 << 10) /* a transfer is spread over queue pairs in pieces of so much */
+#define AQ_IBV_BOUNCE_MAX 65536u               /* bytes of the largest bounce buffer */
 #define AQ_IBV_BOUNCE_PAGE 4096u                /* bytes of bounce buffers for each of GASNET_BBUF_COUNT */
 /* Copied rather than pinned: as long as pinning, even when it has been done before, costs about as much. */
-#define AQ_IBV_COPIED_MOST 16384u
+#define AQ_IBV_COPIED_MAX 16384u
 
 /* --- pieces and bounce buffers (aq_ibv_bounce.c) --- */
 
@@ -35,14 +35,14 @@ struct aq_ibv_bounce {
     struct aq_ibv_bounce *next; /* while free */
     char *bytes;
     uint32_t size_class;
-    bool lent;                   /* a client writes its payload into it */
+    bool zcopy;                   /* a client writes its payload into it */
     uint32_t lkey[AQ_IBV_RAILS]; /* by dev->index */
 };
 
 /* One work request under way: who is told, and what it holds. */
-struct aq_ibv_piece {
+struct aq_ibv_rma_frag {
     _Alignas(AQ_CACHE_LINE) struct aq_ibv_done done;
-    struct aq_ibv_piece *next; /* while free */
+    struct aq_ibv_rma_frag *next; /* while free */
     struct aq_op *op;
     struct aq_ibv_xfer *xfer;  /* that it is a part of, or NULL */
     struct aq_ibv_bounce *bounce;
@@ -60,12 +60,12 @@ struct aq_ibv_local {
 };
 
 /* Ends the job if memory is out. Its fields are not set, but no region is held. */
-struct aq_ibv_piece *aq_ibv_piece_take(void);
-void aq_ibv_piece_give(struct aq_ibv_piece *piece);
+struct aq_ibv_rma_frag *aq_ibv_rma_frag_take(void);
+void aq_ibv_rma_frag_give(struct aq_ibv_rma_frag *frag);
 
-/* A buffer of at least nbytes, at most AQ_IBV_BOUNCE_MOST; NULL: none now. */
+/* A buffer of at least nbytes, at most AQ_IBV_BOUNCE_MAX; NULL: none now. */
 struct aq_ibv_bounce *aq_ibv_bounce_take(size_t nbytes);
-/* One of AQ_IBV_BOUNCE_MOST for somebody who may keep it for long: half of them stay. NULL: none now. */
+/* One of AQ_IBV_BOUNCE_MAX for somebody who may keep it for long: half of them stay. NULL: none now. */
 struct aq_ibv_bounce *aq_ibv_bounce_lend(void);
 void aq_ibv_bounce_give(struct aq_ibv_bounce *bounce);
 
@@ -80,18 +80,18 @@ static inline void aq_ibv_local_bounce(const struct aq_ibv_bounce *bounce, const
 
 /* --- queue pairs for transfers --- */
 
-/* They take turns; see aq_ibv_burst.h for those that leave together. */
+/* They take turns; see aq_ibv_batch.h for those that leave together. */
 struct aq_ibv_qp *aq_ibv_rma_qp(struct aq_ibv_peer *peer);
 
 /* The read behind a put, after which that and all before it on its queue pair are in memory. */
 void aq_ibv_rma_make_fence(const struct aq_ibv_qp *qp, const struct ibv_send_wr *put, struct ibv_send_wr *fence_out,
                            struct ibv_sge *sge_out);
 /* A put, and a read behind it that completes with it. */
-int aq_ibv_rma_post_fenced(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, struct aq_ibv_piece *piece);
+int aq_ibv_rma_post_fenced(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, struct aq_ibv_rma_frag *frag);
 
 /* Post a request of a piece; wr has opcode, flags and what is far. AQ_OK or AQ_RETRY. */
 static inline int aq_ibv_rma_post(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, const struct aq_ibv_local *local,
-                                  struct aq_ibv_piece *piece)
+                                  struct aq_ibv_rma_frag *frag)
 {
     struct ibv_sge sge = { .addr = local->addr, .length = (uint32_t)local->len,
                            .lkey = local->lkey[qp->rail->dev->index] };
@@ -100,8 +100,8 @@ static inline int aq_ibv_rma_post(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, 
     wr->num_sge = 1;
     wr->next = NULL;
     if (AQ_UNLIKELY(qp->fences) && wr->opcode == IBV_WR_RDMA_WRITE)
-        return aq_ibv_rma_post_fenced(qp, wr, piece);
-    return aq_ibv_qp_post(qp, wr, 1, &piece->done, AQ_IBV_POST_SIGNAL);
+        return aq_ibv_rma_post_fenced(qp, wr, frag);
+    return aq_ibv_qp_post(qp, wr, 1, &frag->done, AQ_IBV_POST_SIGNAL);
 }
 
 /* In every poll, of those that serve replies only too: who may say nothing until peers have been told of memory that
@@ -149,7 +149,7 @@ static inline bool aq_ibv_rma_is_quiet(void)
 #endif
 }
 
-/* --- registration (aq_ibv_segment.c, aq_ibv_pin.c) --- */
+/* --- registration (aq_ibv_segment.c, aq_ibv_reg.c) --- */
 
 /* Our own segment. */
 struct aq_ibv_own {
@@ -161,7 +161,7 @@ extern struct aq_ibv_own aq_ibv_own;
 /* Is all of it registered for good, here? Then how. */
 static inline bool aq_ibv_local_own(const void *addr, size_t nbytes, struct aq_ibv_local *local_out)
 {
-    if (!aq_bounds_hold(&aq_ibv_own.bound, addr, nbytes) || aq_ibv_own.bound.size == 0)
+    if (!aq_bounds_contain(&aq_ibv_own.bound, addr, nbytes) || aq_ibv_own.bound.size == 0)
         return false;
     local_out->addr = (uintptr_t)addr;
     local_out->len = nbytes;
@@ -180,15 +180,15 @@ int aq_ibv_ad_op(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result
 bool aq_ibv_atomics_agreed(void);
 
 /* Start firehose. AQ_OK or negative, logged. */
-int aq_ibv_pin_init(void);
+int aq_ibv_reg_init(void);
 /* Once devices are open: how large a segment may be, into aq_limits. */
-void aq_ibv_pin_limits(void);
+void aq_ibv_reg_limits(void);
 /* The segment is registered: firehose has so much less, and need not watch it. */
-void aq_ibv_pin_segment(void *addr, size_t nbytes);
+void aq_ibv_reg_segment(void *addr, size_t nbytes);
 /* Figures, for people. */
-void aq_ibv_pin_report(void);
+void aq_ibv_reg_report(void);
 /* The same of a held region. */
-void aq_ibv_pin_local(const struct aq_fh_hold *hold, struct aq_ibv_local *local_out);
+void aq_ibv_reg_local(const struct aq_fh_hold *hold, struct aq_ibv_local *local_out);
 
 /* --- transfers (aq_ibv_xfer.c) --- */
 
@@ -199,8 +199,8 @@ struct aq_ibv_wanted {
     bool is_put;
     bool lc_now;
     bool copies;     /* with lc_now: the source is copied rather than waited for, if there is a buffer */
-    void *here;      /* source of a put */
-    uintptr_t there;
+    void *laddr;      /* source of a put */
+    uintptr_t raddr;
     size_t nbytes;
 };
 

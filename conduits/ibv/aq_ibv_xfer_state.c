@@ -12,7 +12,7 @@
 
 #include "base/aq_log.h"
 
-#define AQ_XFER_PARKED_MOST 1024u /* transfers that may wait before clients do */
+#define AQ_XFER_PARKED_MAX 1024u /* transfers that may wait before clients do */
 
 /* Those that wait. Long messages' are apart: they need no messages of others, so handlers' polls feed them too, since a
  * handler may wait for the source of its reply. */
@@ -73,7 +73,7 @@ void aq_ibv_xfer_park(struct aq_ibv_xfer *x)
 
 bool aq_ibv_xfer_crowded(void)
 {
-    return aq_ibv_xfer_parked(false) + aq_ibv_xfer_parked(true) >= AQ_XFER_PARKED_MOST;
+    return aq_ibv_xfer_parked(false) + aq_ibv_xfer_parked(true) >= AQ_XFER_PARKED_MAX;
 }
 
 struct aq_ibv_xfer *aq_ibv_xfer_unpark(bool longs)

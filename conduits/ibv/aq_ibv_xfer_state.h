@@ -20,11 +20,11 @@ struct aq_ibv_follow {
 };
 
 struct aq_ibv_xfer {
-    struct aq_fh_wish wish;
+    struct aq_fh_request request;
     struct aq_ibv_wanted w;      /* here, there and nbytes: what is left */
-    struct aq_fh_chunks far_chunks, near_chunks;
+    struct aq_fh_chunks remote_chunks, local_chunks;
     struct aq_ibv_qp *qp;        /* of the hold */
-    struct aq_fh_hold far;       /* of the peer's memory, for the bytes that follow; region NULL: none */
+    struct aq_fh_hold remote_hold;       /* of the peer's memory, for the bytes that follow; region NULL: none */
     size_t stripe;               /* most bytes of a piece */
     aq_counter pending;          /* pieces, and one for whoever feeds it */
     bool registered;             /* the far side is in the segment */
@@ -34,7 +34,7 @@ struct aq_ibv_xfer {
     bool by_message;             /* the peer could not pin what followed: all the rest goes so */
     bool refused;                /* our side cannot be pinned: buffers */
     bool answered;               /* wish has an outcome */
-    atomic_bool *gone;           /* somebody waits for the end */
+    atomic_bool *finished;           /* somebody waits for the end */
     struct aq_ibv_bounce *copy;  /* of its source, or NULL */
     struct aq_ibv_xfer *next;    /* parked, or free */
     struct aq_ibv_follow follow;

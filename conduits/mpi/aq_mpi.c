@@ -29,21 +29,21 @@
 #include "base/aq_rc.h"
 #include "extended/aq_ref.h"
 #include "conduits/smp/aq_shm.h"
-#include "conduits/smp/aq_shm_spare.h"
+#include "conduits/smp/aq_shm_skip.h"
 
 #define AQ_MPI_POLL_NS 300u
 #define AQ_MPI_SPINS 64u
-#define AQ_MPI_NAP_LEAST_NS 20000u
-#define AQ_MPI_NAP_MOST_NS 1000000u
+#define AQ_MPI_BACKOFF_MIN_NS 20000u
+#define AQ_MPI_BACKOFF_MAX_NS 1000000u
 #define AQ_MPI_YIELDS 64u /* instead of naps, in a row, while something is on its way */
 #define AQ_MPI_LEFT_BYTES (UINT64_C(64) << 20) /* what all peers together may leave in MPI's queues here */
 
 struct aq_mpi aq_mpi;
 
 /* Of this thread: how long it naps next, and what it knows of near ranks. */
-static _Thread_local uint32_t aq_mpi_nap_ns = AQ_MPI_NAP_LEAST_NS;
+static _Thread_local uint32_t aq_mpi_backoff_ns = AQ_MPI_BACKOFF_MIN_NS;
 static _Thread_local uint32_t aq_mpi_yields;
-static _Thread_local struct aq_shm_spare aq_mpi_spare;
+static _Thread_local struct aq_shm_skip aq_mpi_skip;
 
 int aq_mpi_load(char *why, size_t len)
 {
@@ -79,12 +79,12 @@ void aq_mpi_check_over(void)
                  "that shares no memory with this one, or leave it to gasnet_exit()");
 }
 
-void aq_mpi_enter_waiting(void)
+void aq_mpi_lock_waiting(void)
 {
 #if AQ_THREADED
     unsigned spins = 0;
 
-    atomic_fetch_add_explicit(&aq_mpi.waiting, 1, memory_order_relaxed); /* see aq_mpi_try_enter() */
+    atomic_fetch_add_explicit(&aq_mpi.waiting, 1, memory_order_relaxed); /* see aq_mpi_try_lock() */
     while (!aq_lock_try(&aq_mpi.lock)) {
         aq_mpi_check_over();
         if (spins++ < AQ_MPI_SPINS)
@@ -128,7 +128,7 @@ static enum aq_mpi_receiver aq_mpi_receiver(void)
 
 static int aq_mpi_init(void)
 {
-    const gex_Rank_t far = aq_job.size - aq_job.nbrhd_size;
+    const gex_Rank_t remote = aq_job.size - aq_job.nbrhd_size;
     int rc;
 
     atomic_store_explicit(&aq_mpi.alone, aq_job.nbrhd_count < 2, memory_order_relaxed);
@@ -139,7 +139,7 @@ static int aq_mpi_init(void)
     if (rc != AQ_OK)
         return rc;
     aq_mpi_am.lib = &aq_mpi.lib->am[aq_mpi_receiver()];
-    aq_mpi_am.window = aq_mpi_credit_window((uint32_t)aq_env_int(AQ_ENV_NETWORKDEPTH), far, AQ_MPI_LEFT_BYTES);
+    aq_mpi_am.window = aq_mpi_credit_window((uint32_t)aq_env_int(AQ_ENV_NETWORKDEPTH), remote, AQ_MPI_LEFT_BYTES);
     aq_mpi_am.peers = calloc(aq_job.size, sizeof(*aq_mpi_am.peers));
     if (aq_mpi_am.peers == NULL)
         return aq_fail(AQ_ERR_NOMEM, "mpi: no memory for %u peers", aq_job.size);
@@ -160,9 +160,9 @@ static int aq_mpi_init(void)
 static int aq_mpi_any_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes, bool lc_now,
                           gex_Flags_t flags)
 {
-    if (aq_shm_is_near(jobrank) && aq_shm_put(jobrank, dest, src, nbytes))
+    if (aq_job_is_local(jobrank) && aq_shm_put(jobrank, dest, src, nbytes))
         return AQ_OK;
-    if (aq_shm_is_near(jobrank))
+    if (aq_job_is_local(jobrank))
         return aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
     return aq_mpi_put(op, jobrank, dest, src, nbytes, lc_now, flags);
 }
@@ -170,25 +170,25 @@ static int aq_mpi_any_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, cons
 static int aq_mpi_any_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
                           gex_Flags_t flags)
 {
-    if (aq_shm_is_near(jobrank) && aq_shm_get(jobrank, dest, src, nbytes))
+    if (aq_job_is_local(jobrank) && aq_shm_get(jobrank, dest, src, nbytes))
         return AQ_OK;
-    if (aq_shm_is_near(jobrank))
+    if (aq_job_is_local(jobrank))
         return aq_ref_get(op, jobrank, dest, src, nbytes, flags);
     return aq_mpi_get(op, jobrank, dest, src, nbytes, flags);
 }
 
 /* --- polling --- */
 
-static inline unsigned aq_mpi_poll_far(bool replies_only, bool spared)
+static inline unsigned aq_mpi_poll_remote(bool replies_only, bool skipped)
 {
-    unsigned served = AQ_UNLIKELY(spared) ? 0 : aq_mpi_am_poll(replies_only);
+    unsigned served = AQ_UNLIKELY(skipped) ? 0 : aq_mpi_am_poll(replies_only);
 
-    if (aq_mpi_rma_busy() && aq_mpi_try_enter()) {
+    if (aq_mpi_rma_busy() && aq_mpi_try_lock()) {
         served += aq_mpi_rma_poll();
-        aq_mpi_leave();
+        aq_mpi_unlock();
     }
-    if (served != 0 && AQ_UNLIKELY(aq_mpi_nap_ns != AQ_MPI_NAP_LEAST_NS || aq_mpi_yields != 0)) {
-        aq_mpi_nap_ns = AQ_MPI_NAP_LEAST_NS;
+    if (served != 0 && AQ_UNLIKELY(aq_mpi_backoff_ns != AQ_MPI_BACKOFF_MIN_NS || aq_mpi_yields != 0)) {
+        aq_mpi_backoff_ns = AQ_MPI_BACKOFF_MIN_NS;
         aq_mpi_yields = 0;
     }
     return served;
@@ -196,23 +196,23 @@ static inline unsigned aq_mpi_poll_far(bool replies_only, bool spared)
 
 static unsigned aq_mpi_poll(bool replies_only)
 {
-    const bool spared = aq_mpi_am_is_spared(replies_only);
-    unsigned near;
+    const bool skipped = aq_mpi_am_is_skipped(replies_only);
+    unsigned local;
 
-    if (spared && aq_job.nbrhd_size == 1 && !aq_mpi_rma_busy())
+    if (skipped && aq_job.nbrhd_size == 1 && !aq_mpi_rma_busy())
         return 0;
-    near = aq_shm_poll(replies_only);
-    if (aq_mpi_is_alone() || (!aq_mpi_rma_busy() && (spared || aq_shm_spare(&aq_mpi_spare, near))))
-        return near;
-    return near + aq_mpi_poll_far(replies_only, spared);
+    local = aq_shm_poll(replies_only);
+    if (aq_mpi_is_alone() || (!aq_mpi_rma_busy() && (skipped || aq_shm_skip(&aq_mpi_skip, local))))
+        return local;
+    return local + aq_mpi_poll_remote(replies_only, skipped);
 }
 
 /* --- sleeping --- */
 
 static uint32_t aq_mpi_sleep_prepare(void)
 {
-    aq_mpi_spare.busy = 0; /* the last look is a whole one, at every slot */
-    atomic_store_explicit(&aq_mpi_am.before_nap, true, memory_order_relaxed); /* a hint */
+    aq_mpi_skip.busy = 0; /* the last look is a whole one, at every slot */
+    atomic_store_explicit(&aq_mpi_am.before_sleep, true, memory_order_relaxed); /* a hint */
     return aq_shm_sleep_prepare();
 }
 
@@ -221,10 +221,10 @@ static bool aq_mpi_is_moving(void)
 {
     bool moving;
 
-    if (aq_mpi_rma_busy() || !aq_mpi_try_enter())
+    if (aq_mpi_rma_busy() || !aq_mpi_try_lock())
         return true;
     moving = aq_mpi_am_is_moving();
-    aq_mpi_leave();
+    aq_mpi_unlock();
     return moving;
 }
 
@@ -234,11 +234,11 @@ static void aq_mpi_wait_look(gex_Rank_t peer)
     /* acquire: pairs with the release in aq_mpi_close() */
     if (AQ_LIKELY(!atomic_load_explicit(&aq_mpi.over, memory_order_acquire)) || !aq_mpi.lost)
         return;
-    if (peer == GEX_RANK_INVALID || !aq_shm_is_near(peer))
+    if (peer == GEX_RANK_INVALID || !aq_job_is_local(peer))
         aq_mpi_check_over();
 }
 
-static void aq_mpi_sleep(uint32_t bell, uint64_t max_ns)
+static void aq_mpi_sleep(uint32_t wakeup, uint64_t max_ns)
 {
     const bool moving = !aq_mpi_is_alone() && aq_mpi_is_moving();
 
@@ -248,13 +248,13 @@ static void aq_mpi_sleep(uint32_t bell, uint64_t max_ns)
         return;
     }
     if (moving) {
-        max_ns = AQ_MPI_NAP_LEAST_NS < max_ns ? AQ_MPI_NAP_LEAST_NS : max_ns;
+        max_ns = AQ_MPI_BACKOFF_MIN_NS < max_ns ? AQ_MPI_BACKOFF_MIN_NS : max_ns;
     } else if (!aq_mpi_is_alone()) {
         aq_mpi_yields = 0;
-        max_ns = aq_mpi_nap_ns < max_ns ? aq_mpi_nap_ns : max_ns;
-        aq_mpi_nap_ns = 2 * aq_mpi_nap_ns < AQ_MPI_NAP_MOST_NS ? 2 * aq_mpi_nap_ns : AQ_MPI_NAP_MOST_NS;
+        max_ns = aq_mpi_backoff_ns < max_ns ? aq_mpi_backoff_ns : max_ns;
+        aq_mpi_backoff_ns = 2 * aq_mpi_backoff_ns < AQ_MPI_BACKOFF_MAX_NS ? 2 * aq_mpi_backoff_ns : AQ_MPI_BACKOFF_MAX_NS;
     }
-    aq_shm_sleep(bell, max_ns);
+    aq_shm_sleep(wakeup, max_ns);
 }
 
 /* --- reports --- */
@@ -262,33 +262,33 @@ static void aq_mpi_sleep(uint32_t bell, uint64_t max_ns)
 /* Requests: of replies nobody tells whether they were handled. */
 static void aq_mpi_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out)
 {
-    if (aq_mpi_is_alone() || aq_shm_is_near(jobrank)) {
+    if (aq_mpi_is_alone() || aq_job_is_local(jobrank)) {
         aq_shm_peer_counts(jobrank, sent_out, handled_out);
         return;
     }
-    aq_mpi_enter();
+    aq_mpi_lock();
     *sent_out = aq_mpi_am.peers[jobrank].requests;
     *handled_out = aq_mpi_am.peers[jobrank].handled;
-    aq_mpi_leave();
+    aq_mpi_unlock();
 }
 
 /* --- the end --- */
 
 static void aq_mpi_exit(uint64_t max_ns)
 {
-    const struct timespec nap = { .tv_nsec = 20000 };
+    const struct timespec delay = { .tv_nsec = 20000 };
     const uint64_t end = aq_now_ns() + max_ns;
     bool drained = aq_mpi_is_alone();
 
     while (!drained) {
-        if (aq_mpi_try_enter()) { /* else its owner may be parked for good */
+        if (aq_mpi_try_lock()) { /* else its owner may be parked for good */
             drained = aq_mpi_am_drain(); /* a peer's last messages may wait for us, as ours do for it */
             (void)aq_mpi_rma_drain();    /* what this program has not waited for, nobody does */
-            aq_mpi_leave();
+            aq_mpi_unlock();
         }
         if (drained || aq_now_ns() >= end)
             return;
-        nanosleep(&nap, NULL);
+        nanosleep(&delay, NULL);
     }
 }
 
@@ -296,8 +296,8 @@ const struct aq_conduit_ops aq_mpi_conduit = {
     .name = "mpi",
     .about = "any MPI-3 library: messages over point-to-point, transfers over windows",
     .caps = AQ_CAP_AM | AQ_CAP_NETWORK,
-    .least_medium = AQ_MPI_MAX_MEDIUM,
-    .least_long = AQ_SHM_LEAST_LONG < AQ_MPI_MAX_LONG ? AQ_SHM_LEAST_LONG : AQ_MPI_MAX_LONG,
+    .min_medium = AQ_MPI_MAX_MEDIUM,
+    .min_long = AQ_SHM_MIN_LONG < AQ_MPI_MAX_LONG ? AQ_SHM_MIN_LONG : AQ_MPI_MAX_LONG,
     .spawn = &aq_mpi_spawn,
     .probe = aq_mpi_probe,
     .init = aq_mpi_init,
@@ -310,15 +310,15 @@ const struct aq_conduit_ops aq_mpi_conduit = {
     .sleep_prepare = aq_mpi_sleep_prepare,
     .sleep = aq_mpi_sleep,
     .sleep_cancel = aq_shm_sleep_cancel,
-    .sleep_ring = aq_shm_sleep_ring,
+    .sleep_wake = aq_shm_sleep_wake,
     .wait_look = aq_mpi_wait_look,
     .peer_counts = aq_mpi_peer_counts,
     .put = aq_mpi_any_put,
     .get = aq_mpi_any_get,
     .ad_serves = aq_mpi_ad_serves,
     .ad_op = aq_mpi_ad_op,
-    .part_take = aq_mpi_part_take,
-    .part_give = aq_mpi_part_give,
+    .rndv_recv = aq_mpi_rndv_recv,
+    .rndv_send = aq_mpi_rndv_send,
     .barrier_arrive = aq_ref_barrier_arrive,
     .barrier_done = aq_ref_barrier_done,
     .named_arrive = aq_ref_named_arrive,

@@ -42,7 +42,7 @@ int aq_mpi_load(char *why, size_t len);
 
 /* Every call of aq_mpi.lib but those that aq_mpi_lib.h says are free is made between enter and leave. try_enter:
  * false if another thread is inside, or, in a signal handler, what it has interrupted. */
-static inline bool aq_mpi_try_enter(void)
+static inline bool aq_mpi_try_lock(void)
 {
 #if AQ_THREADED
     /* relaxed: a hint. Who only looks steps back for who has something to do, else pollers would keep the lock among
@@ -58,24 +58,24 @@ static inline bool aq_mpi_try_enter(void)
 }
 
 /* Somebody is inside: waits; ends the job if nobody will ever leave. */
-void aq_mpi_enter_waiting(void) __attribute__((cold));
+void aq_mpi_lock_waiting(void) __attribute__((cold));
 /* Ends the job if the program has called MPI_Finalize. Any thread. */
 void aq_mpi_check_over(void) __attribute__((cold));
 
 /* Not from where a signal may have interrupted somebody inside. */
-static inline void aq_mpi_enter(void)
+static inline void aq_mpi_lock(void)
 {
 #if AQ_THREADED
     if (AQ_UNLIKELY(!aq_lock_try(&aq_mpi.lock)))
-        aq_mpi_enter_waiting();
+        aq_mpi_lock_waiting();
 #else
     if (AQ_UNLIKELY(atomic_load_explicit(&aq_mpi.inside, memory_order_relaxed)))
-        aq_mpi_enter_waiting();
+        aq_mpi_lock_waiting();
     atomic_store_explicit(&aq_mpi.inside, true, memory_order_relaxed);
 #endif
 }
 
-static inline void aq_mpi_leave(void)
+static inline void aq_mpi_unlock(void)
 {
 #if AQ_THREADED
     aq_lock_release(&aq_mpi.lock);
@@ -94,7 +94,7 @@ int aq_mpi_rma_init(void);
 /* Collective: returns when all ranks are there, and serves messages until then. Inside collective calls that do not,
  * MPI's or the board's, nobody may wait for a message that one of us still has to push. Nothing before messages
  * work. */
-void aq_mpi_meet(void);
+void aq_mpi_barrier(void);
 /* As the table's entries of the same names; put and get for far ranks only. */
 int aq_mpi_segment_attach(uintptr_t size, void **base_out);
 int aq_mpi_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes, bool lc_now,
@@ -103,13 +103,13 @@ int aq_mpi_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
 bool aq_mpi_ad_serves(gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags);
 int aq_mpi_ad_op(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result_p, void *tgt_addr, gex_OP_t opcode,
                  uint64_t operand1, uint64_t operand2, gex_Flags_t flags);
-/* Inside aq_mpi_enter(): moves transfers on, completes some; returns how many. Runs no handler. */
+/* Inside aq_mpi_lock(): moves transfers on, completes some; returns how many. Runs no handler. */
 unsigned aq_mpi_rma_poll(void);
 /* Any thread, no lock: is a transfer on its way, so that a poll must look and a sleep be short? */
 bool aq_mpi_rma_busy(void);
-/* As the process leaves, inside aq_mpi_enter(): moves transfers on. True: none is on its way any more. */
+/* As the process leaves, inside aq_mpi_lock(): moves transfers on. True: none is on its way any more. */
 bool aq_mpi_rma_drain(void);
-/* Before MPI_Finalize, inside aq_mpi_enter(), collective as that: an MPI may not end with windows open. */
+/* Before MPI_Finalize, inside aq_mpi_lock(), collective as that: an MPI may not end with windows open. */
 void aq_mpi_rma_fini(void);
 
 #endif

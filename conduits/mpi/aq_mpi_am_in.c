@@ -20,12 +20,12 @@
 #include "base/aq_word.h"
 
 #define AQ_IN_REPLIES 32u    /* replies in a row before a look at requests alone */
-#define AQ_IN_MOST 8u        /* messages that one poll runs */
+#define AQ_IN_MAX 8u        /* messages that one poll runs */
 #define AQ_IN_LOOKS 8u       /* looks of a poll after one that found nothing: somebody waits */
 #define AQ_IN_HARD 64u       /* polls in a row that find nothing, for a look at every slot */
 #define AQ_IN_YIELD 4u       /* polls that find another thread inside, for one that gives its core away */
 #define AQ_IN_RECLAIM 16u    /* polls between two looks at what is being sent, and, */
-#define AQ_IN_TURNS 1024u    /* whatever comes meanwhile, at every slot */
+#define AQ_IN_ROUND_ROBIN 1024u    /* whatever comes meanwhile, at every slot */
 
 /* What a poll has found. */
 struct aq_mpi_found {
@@ -46,7 +46,7 @@ static void aq_mpi_in_check(uint32_t source, void *dest, size_t nbytes)
 #if GASNET_SEGMENT_EVERYTHING
     (void)source, (void)dest, (void)nbytes;
 #else
-    if (nbytes != 0 && !(aq_job.bound != NULL && aq_bound_is_mine(dest, nbytes)))
+    if (nbytes != 0 && !(aq_job.bound != NULL && aq_bound_is_self(dest, nbytes)))
         aq_fatal("rank %u sent a long message to [%p, +%zu), which is not inside a segment of this process", source,
                  dest, nbytes);
 #endif
@@ -67,14 +67,14 @@ static __attribute__((noinline)) void aq_mpi_in_begin(const struct aq_mpi_arriva
     if (is_long)
         aq_mpi_in_check(arrival->source, message->dest, message->nbytes);
     buf->coming = true;
-    buf->lane = (uint8_t)arrival->lane;
+    buf->channel = (uint8_t)arrival->channel;
     coming->head = message->head;
     coming->source = arrival->source;
     coming->nbytes = message->nbytes;
     coming->payload = is_long ? message->dest : (char *)coming + aq_mpi_packet_padded(sizeof(*coming));
     memcpy(coming->args, message->args, 4 * (size_t)message->head.nargs);
-    aq_mpi_am.coming[arrival->lane]++;
-    rc = aq_mpi_am.lib->receive_payload((enum aq_mpi_lane)arrival->lane, arrival->source, message->tag,
+    aq_mpi_am.coming[arrival->channel]++;
+    rc = aq_mpi_am.lib->receive_payload((enum aq_mpi_channel)arrival->channel, arrival->source, message->tag,
                                         coming->payload, message->nbytes, buf);
     if (rc < 0)
         aq_mpi_fatal(-rc, "a payload cannot be received");
@@ -106,15 +106,15 @@ static inline bool aq_mpi_in_packet(struct aq_mpi_found *found)
 }
 
 /* A message whose payload has come. */
-static __attribute__((noinline)) bool aq_mpi_in_ready(unsigned lanes, struct aq_mpi_found *found)
+static __attribute__((noinline)) bool aq_mpi_in_ready(unsigned channels, struct aq_mpi_found *found)
 {
-    for (unsigned lane = 0; lane < AQ_MPI_LANES; lane++) {
-        struct aq_mpi_buf *buf = aq_mpi_am.ready[lane].first;
+    for (unsigned channel = 0; channel < AQ_MPI_CHANNELS; channel++) {
+        struct aq_mpi_buf *buf = aq_mpi_am.ready[channel].first;
 
-        if ((lanes & 1u << lane) == 0 || buf == NULL)
+        if ((channels & 1u << channel) == 0 || buf == NULL)
             continue;
-        aq_mpi_am.ready[lane].first = buf->next;
-        aq_mpi_am.coming[lane]--;
+        aq_mpi_am.ready[channel].first = buf->next;
+        aq_mpi_am.coming[channel]--;
         found->buf = buf;
         found->run = true;
         return true;
@@ -123,91 +123,91 @@ static __attribute__((noinline)) bool aq_mpi_in_ready(unsigned lanes, struct aq_
 }
 
 /* Credit that a thread could not tell of because another had the lock. */
-static __attribute__((cold)) void aq_mpi_in_tell_all(void)
+static __attribute__((cold)) void aq_mpi_in_send_credits(void)
 {
-    /* acquire, and an exchange: either this reads what aq_mpi_in_pay() has written, and so sees its counts, or that is
+    /* acquire, and an exchange: either this reads what aq_mpi_in_return_credit() has written, and so sees its counts, or that is
      * written after it and stays */
     (void)atomic_exchange_explicit(&aq_mpi_am.due, false, memory_order_acquire);
     for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
         if (aq_mpi_credit_due(&aq_mpi_am.peers[rank], aq_mpi_am.window))
-            aq_mpi_am_tell(rank);
+            aq_mpi_am_send_credit(rank);
 }
 
 /* Nothing has come: time for what nobody waits for. */
-static __attribute__((noinline)) bool aq_mpi_in_idle(unsigned lanes, struct aq_mpi_found *found)
+static __attribute__((noinline)) bool aq_mpi_in_idle(unsigned channels, struct aq_mpi_found *found)
 {
     const uint32_t idle = aq_mpi_am.idle++;
     const uint32_t coming = aq_mpi_am.coming[AQ_MPI_REPLY] + aq_mpi_am.coming[AQ_MPI_REQUEST];
 
     aq_mpi_am.quiet = 1;
     aq_mpi_ring_restart(true);
-    if (coming != 0 || aq_mpi_am.lent != 0 || (idle % AQ_IN_RECLAIM == 0 && aq_mpi_am.lib->pending() != 0)) {
+    if (coming != 0 || aq_mpi_am.zcopy != 0 || (idle % AQ_IN_RECLAIM == 0 && aq_mpi_am.lib->pending() != 0)) {
         aq_mpi_am_reclaim();
-        if (aq_mpi_in_ready(lanes, found))
+        if (aq_mpi_in_ready(channels, found))
             return true;
     }
     if (!aq_mpi_am.behind && ++aq_mpi_am.hollow % AQ_IN_HARD != 0
-        && !atomic_load_explicit(&aq_mpi_am.before_nap, memory_order_relaxed))
+        && !atomic_load_explicit(&aq_mpi_am.before_sleep, memory_order_relaxed))
         return false;
-    atomic_store_explicit(&aq_mpi_am.before_nap, false, memory_order_relaxed); /* a hint, set again by who naps */
-    if (!aq_mpi_ring_take(lanes, 0, &found->arrival))
+    atomic_store_explicit(&aq_mpi_am.before_sleep, false, memory_order_relaxed); /* a hint, set again by who naps */
+    if (!aq_mpi_ring_take(channels, 0, &found->arrival))
         return false;
     aq_mpi_am.behind = true; /* more may have come behind one that hangs */
     return aq_mpi_in_packet(found);
 }
 
 /* Also while so much comes that no poll is idle: payloads on their way, and what waits behind a packet that hangs. */
-static __attribute__((noinline)) bool aq_mpi_in_by_turns(unsigned lanes, struct aq_mpi_found *found)
+static __attribute__((noinline)) bool aq_mpi_in_round_robin(unsigned channels, struct aq_mpi_found *found)
 {
-    if (aq_mpi_am.lent != 0 || aq_mpi_am.coming[AQ_MPI_REPLY] + aq_mpi_am.coming[AQ_MPI_REQUEST] != 0)
+    if (aq_mpi_am.zcopy != 0 || aq_mpi_am.coming[AQ_MPI_REPLY] + aq_mpi_am.coming[AQ_MPI_REQUEST] != 0)
         aq_mpi_am_reclaim();
-    lanes &= 1u << aq_mpi_am.turns / AQ_IN_TURNS % AQ_MPI_LANES; /* in turns: one may always have something */
-    if (aq_mpi_am.turns % AQ_IN_TURNS != 0 || !aq_mpi_ring_take(lanes, 0, &found->arrival))
+    channels &= 1u << aq_mpi_am.polls / AQ_IN_ROUND_ROBIN % AQ_MPI_CHANNELS; /* in turns: one may always have something */
+    if (aq_mpi_am.polls % AQ_IN_ROUND_ROBIN != 0 || !aq_mpi_ring_take(channels, 0, &found->arrival))
         return false;
-    aq_mpi_ring_watch();
+    aq_mpi_ring_check();
     return aq_mpi_in_packet(found);
 }
 
 /* Replies come first; but they may not keep requests waiting for ever. */
-static inline bool aq_mpi_in_take(unsigned lanes, unsigned looks, struct aq_mpi_arrival *arrival)
+static inline bool aq_mpi_in_take(unsigned channels, unsigned looks, struct aq_mpi_arrival *arrival)
 {
-    if (AQ_UNLIKELY(aq_mpi_am.replies >= AQ_IN_REPLIES) && (lanes & 1u << AQ_MPI_REQUEST) != 0) {
+    if (AQ_UNLIKELY(aq_mpi_am.replies >= AQ_IN_REPLIES) && (channels & 1u << AQ_MPI_REQUEST) != 0) {
         aq_mpi_am.replies = 0;
         if (aq_mpi_ring_take(1u << AQ_MPI_REQUEST, 1, arrival))
             return true;
     }
-    if (!aq_mpi_ring_take(lanes, looks, arrival))
+    if (!aq_mpi_ring_take(channels, looks, arrival))
         return false;
-    aq_mpi_am.replies = arrival->lane == AQ_MPI_REPLY ? aq_mpi_am.replies + 1 : 0;
+    aq_mpi_am.replies = arrival->channel == AQ_MPI_REPLY ? aq_mpi_am.replies + 1 : 0;
     return true;
 }
 
 static bool aq_mpi_in_find(bool replies_only, struct aq_mpi_found *found)
 {
-    const unsigned lanes = 1u << AQ_MPI_REPLY | (replies_only ? 0u : 1u << AQ_MPI_REQUEST);
+    const unsigned channels = 1u << AQ_MPI_REPLY | (replies_only ? 0u : 1u << AQ_MPI_REQUEST);
     const unsigned looks = aq_mpi_am.quiet != 0 ? AQ_IN_LOOKS : 1;
-    unsigned open = lanes;
+    unsigned open = channels;
 
     found->buf = NULL;
     if (AQ_UNLIKELY(atomic_load_explicit(&aq_mpi_am.due, memory_order_relaxed)))
-        aq_mpi_in_tell_all();
-    for (unsigned lane = 0; lane < AQ_MPI_LANES; lane++)
-        if (AQ_UNLIKELY(aq_mpi_am.coming[lane] >= AQ_MPI_COMING)) /* no more of them before some have come */
-            open &= ~(1u << lane);
-    if (AQ_UNLIKELY(++aq_mpi_am.turns % AQ_IN_RECLAIM == 0) && aq_mpi_in_by_turns(open, found))
+        aq_mpi_in_send_credits();
+    for (unsigned channel = 0; channel < AQ_MPI_CHANNELS; channel++)
+        if (AQ_UNLIKELY(aq_mpi_am.coming[channel] >= AQ_MPI_COMING)) /* no more of them before some have come */
+            open &= ~(1u << channel);
+    if (AQ_UNLIKELY(++aq_mpi_am.polls % AQ_IN_RECLAIM == 0) && aq_mpi_in_round_robin(open, found))
         return true;
     if (AQ_UNLIKELY(aq_mpi_am.ready[AQ_MPI_REPLY].first != NULL || aq_mpi_am.ready[AQ_MPI_REQUEST].first != NULL)
-        && aq_mpi_in_ready(lanes, found))
+        && aq_mpi_in_ready(channels, found))
         return true;
     while (aq_mpi_in_take(open, looks, &found->arrival)) {
-        const bool is_there = aq_mpi_in_packet(found);
+        const bool is_complete = aq_mpi_in_packet(found);
 
         aq_mpi_am.quiet = aq_mpi_am.hollow = 0;
         aq_mpi_am.behind = false;
-        aq_mpi_ring_watch();
-        if (AQ_LIKELY(is_there))
+        aq_mpi_ring_check();
+        if (AQ_LIKELY(is_complete))
             return true;
-        if (aq_mpi_am.coming[found->arrival.lane] >= AQ_MPI_COMING)
+        if (aq_mpi_am.coming[found->arrival.channel] >= AQ_MPI_COMING)
             break;
     }
     return aq_mpi_in_idle(open, found);
@@ -216,21 +216,21 @@ static bool aq_mpi_in_find(bool replies_only, struct aq_mpi_found *found)
 /* --- outside --- */
 
 /* A request has been run: the peer may send another. */
-static inline void aq_mpi_in_pay(uint32_t source, size_t nbytes)
+static inline void aq_mpi_in_return_credit(uint32_t source, size_t nbytes)
 {
     struct aq_mpi_peer *peer = &aq_mpi_am.peers[source];
 
     aq_mpi_credit_done(peer, aq_mpi_credit_cost(nbytes));
     if (AQ_LIKELY(!aq_mpi_credit_due(peer, aq_mpi_am.window)))
         return;
-    if (!aq_mpi_try_enter()) { /* who has the lock, or comes next, does it */
-        /* release, and an exchange: see aq_mpi_in_tell_all() */
+    if (!aq_mpi_try_lock()) { /* who has the lock, or comes next, does it */
+        /* release, and an exchange: see aq_mpi_in_send_credits() */
         (void)atomic_exchange_explicit(&aq_mpi_am.due, true, memory_order_release);
         return;
     }
     if (aq_mpi_credit_due(peer, aq_mpi_am.window))
-        aq_mpi_am_tell(source);
-    aq_mpi_leave();
+        aq_mpi_am_send_credit(source);
+    aq_mpi_unlock();
 }
 
 static inline void aq_mpi_in_run(const struct aq_mpi_head *head, uint32_t source, bool is_reply,
@@ -251,7 +251,7 @@ static inline bool aq_mpi_in_run_packet(struct aq_mpi_found *found)
 {
     const struct aq_mpi_message *message = &found->message;
     const uint32_t source = found->arrival.source;
-    const bool is_reply = found->arrival.lane == AQ_MPI_REPLY;
+    const bool is_reply = found->arrival.channel == AQ_MPI_REPLY;
     void *payload = message->payload;
 
     if (message->head.kind == AQ_AM_LONG) {
@@ -265,27 +265,27 @@ static inline bool aq_mpi_in_run_packet(struct aq_mpi_found *found)
     aq_mpi_in_run(&message->head, source, is_reply, message->args, payload, message->nbytes);
     aq_mpi_ring_done(&found->arrival);
     if (!is_reply)
-        aq_mpi_in_pay(source, message->nbytes);
+        aq_mpi_in_return_credit(source, message->nbytes);
     return is_reply;
 }
 
 static __attribute__((noinline)) bool aq_mpi_in_run_buf(struct aq_mpi_buf *buf)
 {
     const struct aq_mpi_coming *coming = aq_mpi_buf_bytes(buf);
-    const bool is_reply = buf->lane == AQ_MPI_REPLY;
+    const bool is_reply = buf->channel == AQ_MPI_REPLY;
     const uint32_t source = coming->source, nbytes = coming->nbytes;
 
     aq_mpi_in_run(&coming->head, source, is_reply, coming->args, coming->payload, nbytes);
     aq_mpi_buf_give(buf);
     if (!is_reply)
-        aq_mpi_in_pay(source, nbytes);
+        aq_mpi_in_return_credit(source, nbytes);
     return is_reply;
 }
 
-_Thread_local struct aq_mpi_am_burst aq_mpi_am_burst __attribute__((tls_model("initial-exec")));
+_Thread_local struct aq_mpi_am_batch aq_mpi_am_batch __attribute__((tls_model("initial-exec")));
 
 /* Somebody else is inside. Now and then it may need our core to come out again. */
-static bool aq_mpi_am_stand_back(void)
+static bool aq_mpi_am_backoff(void)
 {
     static _Thread_local uint32_t times;
 
@@ -298,13 +298,13 @@ unsigned aq_mpi_am_poll(bool replies_only)
 {
     struct aq_mpi_found found;
     unsigned served = 0;
-    bool there, last = false;
+    bool any, last = false;
 
-    aq_mpi_am_burst.sent = 0;
-    while (!last && served < AQ_IN_MOST && (AQ_LIKELY(aq_mpi_try_enter()) || aq_mpi_am_stand_back())) {
-        there = aq_mpi_in_find(replies_only, &found);
-        aq_mpi_leave();
-        if (!there)
+    aq_mpi_am_batch.sent = 0;
+    while (!last && served < AQ_IN_MAX && (AQ_LIKELY(aq_mpi_try_lock()) || aq_mpi_am_backoff())) {
+        any = aq_mpi_in_find(replies_only, &found);
+        aq_mpi_unlock();
+        if (!any)
             break;
         served++;
         if (found.run)
@@ -324,17 +324,17 @@ bool aq_mpi_am_is_moving(void)
 bool aq_mpi_am_drain(void)
 {
     struct aq_mpi_found found;
-    bool there = true;
+    bool any = true;
 
-    while (there) {
+    while (any) {
         while (aq_mpi_am_reclaim())
             ;
-        atomic_store_explicit(&aq_mpi_am.before_nap, true, memory_order_relaxed); /* look at every slot */
-        there = aq_mpi_in_find(false, &found);
-        aq_mpi_am.dropped = aq_mpi_am.dropped || (there && found.run);
-        if (there && found.run && found.buf != NULL)
+        atomic_store_explicit(&aq_mpi_am.before_sleep, true, memory_order_relaxed); /* look at every slot */
+        any = aq_mpi_in_find(false, &found);
+        aq_mpi_am.dropped = aq_mpi_am.dropped || (any && found.run);
+        if (any && found.run && found.buf != NULL)
             aq_mpi_buf_give(found.buf);
-        else if (there && found.run)
+        else if (any && found.run)
             aq_mpi_ring_done(&found.arrival);
     }
     return aq_mpi_am.lib->pending() == 0;

@@ -148,15 +148,15 @@ int aq_mpi_ad_op(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result
     struct aq_mpi_xfer *xfer;
 
     (void)operand2; /* CAS's */
-    if (aq_mpi_xfer_enter(jobrank, flags) != AQ_OK)
+    if (aq_mpi_xfer_lock(jobrank, flags) != AQ_OK)
         return AQ_RETRY;
     xfer = aq_mpi_xfer_new();
     xfer->op = op;
     xfer->rank = jobrank;
-    xfer->there = (uintptr_t)tgt_addr - (uintptr_t)aq_job.bound[jobrank].addr;
+    xfer->remote = (uintptr_t)tgt_addr - (uintptr_t)aq_job.bound[jobrank].addr;
     aq_mpi_atomic_fill(xfer, dt, result_p, opcode, operand1);
     aq_op_begin(op, xfer->atomic.category, 1);
     aq_mpi_xfer_start(xfer);
-    aq_mpi_leave();
+    aq_mpi_unlock();
     return AQ_OK;
 }

@@ -46,7 +46,7 @@ struct aq_mpi_buf *aq_mpi_buf_take(size_t size)
         buf->size = aq_buf_size[kind];
     }
     buf->next = NULL;
-    buf->coming = buf->lent = false;
+    buf->coming = buf->zcopy = false;
     return buf;
 }
 

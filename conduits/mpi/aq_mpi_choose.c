@@ -62,39 +62,39 @@ static uint64_t aq_mpi_choose_sizes(const uint64_t *window, const uint64_t *mess
     return sizes;
 }
 
-static void aq_mpi_choose_class(enum aq_mpi_class class, const struct aq_mpi_worth *worth, struct aq_mpi_verdict *mine)
+static void aq_mpi_choose_class(enum aq_mpi_class class, const struct aq_mpi_cost *cost, struct aq_mpi_verdict *own)
 {
-    const struct aq_mpi_least *least = &worth->least;
-    struct aq_mpi_paths *paths = &mine->paths[class];
+    const struct aq_mpi_latency *min = &cost->min;
+    struct aq_mpi_paths *paths = &own->paths[class];
 
-    if (!worth->known)
+    if (!cost->known)
         return;
-    paths->one_sided = worth->one_sided;
-    paths->put = worth->one_sided ? UINT64_MAX : 0;
-    paths->get = worth->one_sided ? UINT64_MAX : aq_mpi_choose_sizes(least->get, least->message);
-    mine->atomics[class] = worth->atomics_one_sided
-                           && (double)least->fetch <= AQ_MPI_ATOMIC_SLACK * (double)least->message[0];
+    paths->one_sided = cost->one_sided;
+    paths->put = cost->one_sided ? UINT64_MAX : 0;
+    paths->get = cost->one_sided ? UINT64_MAX : aq_mpi_choose_sizes(min->get, min->message);
+    own->atomics[class] = cost->atomics_one_sided
+                           && (double)min->fetch <= AQ_MPI_ATOMIC_SLACK * (double)min->message[0];
     for (unsigned i = 0; i < AQ_MPI_SIZES; i++)
         AQ_LOG(INFO, MPI, "%s, %zu bytes: get %llu ns by a window, %llu ns by a message", aq_mpi_class_names[class],
-               aq_mpi_sizes[i], (unsigned long long)least->get[i], (unsigned long long)least->message[i]);
+               aq_mpi_sizes[i], (unsigned long long)min->get[i], (unsigned long long)min->message[i]);
     AQ_LOG(INFO, MPI, "%s: atomic operation %llu ns; the window %s%s", aq_mpi_class_names[class],
-           (unsigned long long)least->fetch, worth->one_sided ? "is one-sided" : "needs its target to look",
-           worth->one_sided && !worth->atomics_one_sided ? ", for atomics it needs its target to look" : "");
+           (unsigned long long)min->fetch, cost->one_sided ? "is one-sided" : "needs its target to look",
+           cost->one_sided && !cost->atomics_one_sided ? ", for atomics it needs its target to look" : "");
 }
 
 /* In pairs of this rank's, as lead or as the other side; one class after the other, as everywhere. */
-static void aq_mpi_choose_measure(const struct aq_mpi_far_pair pairs[AQ_MPI_CLASSES], struct aq_mpi_verdict *mine)
+static void aq_mpi_choose_measure(const struct aq_mpi_remote_pair pairs[AQ_MPI_CLASSES], struct aq_mpi_verdict *own)
 {
     for (unsigned class = 0; class < AQ_MPI_CLASSES; class++) {
         const bool leads = pairs[class].lead == aq_job.rank;
-        struct aq_mpi_worth worth;
+        struct aq_mpi_cost cost;
 
         if (!pairs[class].exists || (!leads && pairs[class].other != aq_job.rank))
             continue;
-        aq_mpi_enter();
-        aq_mpi_measure(leads ? pairs[class].other : pairs[class].lead, leads, &worth);
-        aq_mpi_leave();
-        aq_mpi_choose_class((enum aq_mpi_class)class, &worth, mine);
+        aq_mpi_lock();
+        aq_mpi_measure(leads ? pairs[class].other : pairs[class].lead, leads, &cost);
+        aq_mpi_unlock();
+        aq_mpi_choose_class((enum aq_mpi_class)class, &cost, own);
     }
 }
 
@@ -159,7 +159,7 @@ static void aq_mpi_choose_tell(enum aq_mpi_class class)
                aq_mpi_rma.atomics ? "the window where they may" : "messages");
 }
 
-bool aq_mpi_choose_wants_window(void)
+bool aq_mpi_choose_needs_window(void)
 {
     return aq_env_choice(AQ_ENV_MPI_RMA) != AQ_MPI_RMA_MESSAGES;
 }
@@ -174,7 +174,7 @@ void aq_mpi_choose_none(void)
 }
 
 /* Every rank has all verdicts: those of the leads hold. */
-static void aq_mpi_choose_agree(const struct aq_mpi_far_pair pairs[AQ_MPI_CLASSES], const struct aq_mpi_verdict *all)
+static void aq_mpi_choose_agree(const struct aq_mpi_remote_pair pairs[AQ_MPI_CLASSES], const struct aq_mpi_verdict *all)
 {
     const unsigned atomics = aq_env_choice(AQ_ENV_MPI_ATOMICS);
     bool window = true, fit = true;
@@ -201,8 +201,8 @@ static void aq_mpi_choose_agree(const struct aq_mpi_far_pair pairs[AQ_MPI_CLASSE
 
 int aq_mpi_choose(bool window)
 {
-    struct aq_mpi_far_pair pairs[AQ_MPI_CLASSES];
-    struct aq_mpi_verdict mine = { .window = window };
+    struct aq_mpi_remote_pair pairs[AQ_MPI_CLASSES];
+    struct aq_mpi_verdict own = { .window = window };
     struct aq_mpi_verdict *all = malloc(aq_job.size * sizeof(*all));
     gex_Rank_t *first = malloc(aq_job.host_count * sizeof(*first));
     int rc = AQ_ERR_NOMEM;
@@ -214,10 +214,10 @@ int aq_mpi_choose(bool window)
     aq_mpi_pairs_find(aq_job.host_of, aq_job.nbrhd_of, aq_job.size, aq_job.host_count, first, pairs);
     aq_mpi_choose_none();
     for (unsigned class = 0; class < AQ_MPI_CLASSES; class++)
-        mine.paths[class] = aq_mpi_rma.paths[class];
+        own.paths[class] = aq_mpi_rma.paths[class];
     if (window)
-        aq_mpi_choose_measure(pairs, &mine);
-    rc = aq_job_allgather(&mine, sizeof(mine), all);
+        aq_mpi_choose_measure(pairs, &own);
+    rc = aq_job_allgather(&own, sizeof(own), all);
     if (rc == AQ_OK)
         aq_mpi_choose_agree(pairs, all);
 free_all:

@@ -32,27 +32,27 @@
 
 #define AQ_MPI_UNIT 1024u        /* bytes in a packet that cost as much as the packet */
 #define AQ_MPI_UNIT_APART 4096u  /* the same of a payload that travels by itself: the most that a unit stands for */
-#define AQ_MPI_COST_MOST 17u
-#define AQ_MPI_WINDOW_LEAST 48u
-#define AQ_MPI_WINDOW_MOST 8192u /* messages are counted in 16 bits, of which this uses few */
-_Static_assert(AQ_MPI_WINDOW_LEAST / 2 + AQ_MPI_COST_MOST <= AQ_MPI_WINDOW_LEAST, "see the head of this file");
+#define AQ_MPI_COST_MAX 17u
+#define AQ_MPI_WINDOW_MIN 48u
+#define AQ_MPI_WINDOW_MAX 8192u /* messages are counted in 16 bits, of which this uses few */
+_Static_assert(AQ_MPI_WINDOW_MIN / 2 + AQ_MPI_COST_MAX <= AQ_MPI_WINDOW_MIN, "see the head of this file");
 
 struct aq_mpi_peer {
     uint32_t sent, acked;         /* units of our requests: sent, and told to be done with */
-    _Atomic uint32_t told;        /* units of its requests that we have told it to be done with */
+    _Atomic uint32_t advertised;        /* units of its requests that we have told it to be done with */
     _Atomic uint32_t done_units;  /* and how many we are done with, now */
     _Atomic uint16_t done_messages;
     uint16_t acked_messages;
-    uint16_t tag[AQ_MPI_LANES];   /* of the last payload that went by itself, 1 to AQ_MPI_TAGS; 0: none did */
+    uint16_t tag[AQ_MPI_CHANNELS];   /* of the last payload that went by itself, 1 to AQ_MPI_TAGS; 0: none did */
     uint64_t requests, handled;   /* for reports: messages sent, and known to be handled */
 };
 
 /* Units that a request with this payload costs. */
 static inline uint32_t aq_mpi_credit_cost(size_t nbytes)
 {
-    const size_t more = aq_mpi_packet_holds(nbytes) ? nbytes / AQ_MPI_UNIT : nbytes / AQ_MPI_UNIT_APART;
+    const size_t more = aq_mpi_packet_fits(nbytes) ? nbytes / AQ_MPI_UNIT : nbytes / AQ_MPI_UNIT_APART;
 
-    return 1 + (uint32_t)(more < AQ_MPI_COST_MOST - 1 ? more : AQ_MPI_COST_MOST - 1);
+    return 1 + (uint32_t)(more < AQ_MPI_COST_MAX - 1 ? more : AQ_MPI_COST_MAX - 1);
 }
 
 static inline bool aq_mpi_credit_has(const struct aq_mpi_peer *peer, uint32_t window, uint32_t cost)
@@ -103,15 +103,15 @@ static inline bool aq_mpi_credit_due(const struct aq_mpi_peer *peer, uint32_t wi
     const uint32_t done = atomic_load_explicit(&((struct aq_mpi_peer *)(uintptr_t)peer)->done_units,
                                                memory_order_relaxed);
 
-    return done - atomic_load_explicit(&((struct aq_mpi_peer *)(uintptr_t)peer)->told, memory_order_relaxed)
+    return done - atomic_load_explicit(&((struct aq_mpi_peer *)(uintptr_t)peer)->advertised, memory_order_relaxed)
            >= window / 2;
 }
 
 /* The counts for a packet to the peer, which are told from now on. */
-static inline void aq_mpi_credit_tell(struct aq_mpi_peer *peer, uint32_t *units_out, uint16_t *messages_out)
+static inline void aq_mpi_credit_advertise(struct aq_mpi_peer *peer, uint32_t *units_out, uint16_t *messages_out)
 {
     *units_out = atomic_load_explicit(&peer->done_units, memory_order_relaxed);
-    atomic_store_explicit(&peer->told, *units_out, memory_order_relaxed); /* who reads it outside the lock guesses */
+    atomic_store_explicit(&peer->advertised, *units_out, memory_order_relaxed); /* who reads it outside the lock guesses */
     *messages_out = atomic_load_explicit(&peer->done_messages, memory_order_relaxed);
 }
 
@@ -120,10 +120,10 @@ static inline void aq_mpi_credit_tell(struct aq_mpi_peer *peer, uint32_t *units_
 static inline uint32_t aq_mpi_credit_window(uint32_t wanted, uint32_t ranks, uint64_t bytes)
 {
     const uint64_t fair = bytes / AQ_MPI_UNIT_APART / (ranks == 0 ? 1 : ranks);
-    const uint64_t most = fair < wanted ? fair : wanted;
+    const uint64_t max = fair < wanted ? fair : wanted;
 
-    return most < AQ_MPI_WINDOW_LEAST ? AQ_MPI_WINDOW_LEAST
-                                      : (uint32_t)(most < AQ_MPI_WINDOW_MOST ? most : AQ_MPI_WINDOW_MOST);
+    return max < AQ_MPI_WINDOW_MIN ? AQ_MPI_WINDOW_MIN
+                                      : (uint32_t)(max < AQ_MPI_WINDOW_MAX ? max : AQ_MPI_WINDOW_MAX);
 }
 
 #endif

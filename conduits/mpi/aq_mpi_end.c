@@ -6,7 +6,7 @@
  * How       MPI_Finalize waits for all ranks, so all have to agree. Not willing is a rank that a signal has taken from
  *           where it was, perhaps from within MPI; that is on another thread than the one MPI knows; from which
  *           something is still to be sent; or that has died. On a host the board counts the votes, MPI itself between
- *           hosts. If one is not willing, all leave without, and say goodbye to the launcher (aq_mpi_goodbye.c)
+ *           hosts. If one is not willing, all leave without, and say goodbye to the launcher (aq_mpi_disconnect.c)
  *           What is the conduit's is given back at the beginning of MPI_Finalize, whoever calls it: what is on its way
  *           arrives, at all ranks; then receives, windows and communicators go. If the program has called it, who
  *           communicates later is told so, and the job ends
@@ -35,7 +35,7 @@
 #include "base/aq_env.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
-#include "other/spawn/aq_spawn_minder.h"
+#include "other/spawn/aq_spawn_monitor.h"
 
 #define AQ_MPI_OWN_MS 200       /* for a thread of ours to come out of MPI */
 #define AQ_MPI_VOTE_MS 1000     /* for the other ranks, which all have come to their exit, to vote */
@@ -49,18 +49,18 @@
 enum aq_mpi_vote { AQ_MPI_NO_VOTE = 0, AQ_MPI_FINALIZE, AQ_MPI_HASTE, AQ_MPI_GO };
 
 static struct {
-    struct aq_board *board;
+    struct aq_jobarea *jobarea;
     uint32_t slot;
     bool closed;  /* what is the conduit's has been given back, or it never can be */
     bool owned;   /* MPI is ours: no other thread of the library enters it any more */
     bool left_on; /* MPI is still the program's to end */
-    pthread_mutex_t turn; /* once it is owned: the thread that leaves, or the one that waits in the fence, */
-    bool parting;         /* which the former ends */
-    pthread_t leaver;     /* in MPI_Finalize; */
+    pthread_mutex_t mutex; /* once it is owned: the thread that leaves, or the one that waits in the fence, */
+    bool shutdown_vote;         /* which the former ends */
+    pthread_t exit_thread;     /* in MPI_Finalize; */
     sigjmp_buf way_out;   /* and out of it, if it takes too long, */
     volatile sig_atomic_t finalizing; /* as long as this is true */
     bool cut_short;       /* that was so */
-} aq_mpi_end = {.turn = PTHREAD_MUTEX_INITIALIZER};
+} aq_mpi_end = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* --- what this thread is in the middle of --- */
 
@@ -97,11 +97,11 @@ static bool aq_mpi_interrupted(void)
     return calls.found;
 }
 
-static void aq_mpi_nap(void)
+static void aq_mpi_backoff(void)
 {
-    const struct timespec nap = {.tv_nsec = 200000};
+    const struct timespec delay = {.tv_nsec = 200000};
 
-    nanosleep(&nap, NULL);
+    nanosleep(&delay, NULL);
 }
 
 /* Inside: moves on what is on its way to and from us. True: there is nothing. */
@@ -113,25 +113,25 @@ static bool aq_mpi_is_empty(void)
 /* Keeps the library's other threads out of MPI from now on; false if one stays in there, or something is on its way. */
 static bool aq_mpi_own(void)
 {
-    const uint64_t end = aq_board_now_ns() + AQ_MPI_OWN_MS * AQ_MPI_MS;
+    const uint64_t end = aq_jobarea_now_ns() + AQ_MPI_OWN_MS * AQ_MPI_MS;
 
     for (;;) {
-        if (aq_mpi_try_enter()) {
+        if (aq_mpi_try_lock()) {
             if (aq_mpi_is_empty())
                 return true;
-            aq_mpi_leave();
+            aq_mpi_unlock();
         }
-        if (aq_board_now_ns() >= end)
+        if (aq_jobarea_now_ns() >= end)
             return false;
-        aq_mpi_nap();
+        aq_mpi_backoff();
     }
 }
 
 /* Meanwhile others get rid of what is still on its way to us. We own MPI. */
-static void aq_mpi_nap_open(void)
+static void aq_mpi_backoff_progress(void)
 {
     (void)aq_mpi_is_empty();
-    aq_mpi_nap();
+    aq_mpi_backoff();
 }
 
 /* --- giving back what is ours --- */
@@ -141,22 +141,22 @@ static void aq_mpi_nap_open(void)
  * ranks, and so does this; what bounds the one bounds the other. */
 static void aq_mpi_drain(void)
 {
-    const uint64_t end = aq_board_now_ns() + AQ_MPI_OWN_MS * AQ_MPI_MS;
-    bool meets = false, all = false;
+    const uint64_t end = aq_jobarea_now_ns() + AQ_MPI_OWN_MS * AQ_MPI_MS;
+    bool entered = false, all = false;
 
     for (unsigned looks = 1; !all; looks++) {
-        const bool told = aq_mpi_am_drain(), moved = aq_mpi_rma_drain();
+        const bool drained = aq_mpi_am_drain(), moved = aq_mpi_rma_drain();
 
         /* transfers that nobody has waited for may have lost their partner: they get a moment */
-        if (!meets && told && (moved || aq_board_now_ns() >= end)) {
-            meets = aq_mpi.lib->job.meet() == 0;
-            if (!meets) /* nor does anything else work in this MPI any more */
+        if (!entered && drained && (moved || aq_jobarea_now_ns() >= end)) {
+            entered = aq_mpi.lib->job.ibarrier() == 0;
+            if (!entered) /* nor does anything else work in this MPI any more */
                 return;
         }
-        if (meets && aq_mpi.lib->job.met(&all) != 0)
+        if (entered && aq_mpi.lib->job.ibarrier_test(&all) != 0)
             return;
         if (looks % AQ_MPI_LOOKS == 0)
-            aq_mpi_nap();
+            aq_mpi_backoff();
     }
 }
 
@@ -164,9 +164,9 @@ static void aq_mpi_drain(void)
 static bool aq_mpi_any_lost(void)
 {
     const uint32_t size = aq_mpi.lib->job.size();
-    const char mine = aq_mpi_am.dropped || aq_mpi_rma_busy();
+    const char own = aq_mpi_am.dropped || aq_mpi_rma_busy();
     char *lost = malloc(size);
-    bool any = lost == NULL || aq_mpi.lib->job.allgather(&mine, 1, lost) != 0;
+    bool any = lost == NULL || aq_mpi.lib->job.allgather(&own, 1, lost) != 0;
 
     for (uint32_t i = 0; i < size && !any; i++)
         any = lost[i] != 0;
@@ -180,12 +180,12 @@ static void aq_mpi_close(void)
     const bool by_client = !aq_mpi_end.owned && !aq_mpi_end.left_on;
 
     if (!aq_mpi_end.owned)
-        aq_mpi_enter();
+        aq_mpi_lock();
     aq_mpi_end.owned = true;
     if (aq_mpi_end.closed)
         return;
     aq_mpi_end.closed = true;
-    aq_minder_forget_launcher(); /* MPI_Finalize closes MPI's connection to it */
+    aq_monitor_forget_launcher(); /* MPI_Finalize closes MPI's connection to it */
     if (aq_mpi_am.lib != NULL) {
         aq_mpi_drain();
         aq_mpi.lost = by_client && aq_mpi_any_lost();
@@ -198,9 +198,9 @@ static void aq_mpi_close(void)
     aq_mpi.lib->job.close();
 }
 
-void aq_mpi_end_set_board(struct aq_board *board, uint32_t slot)
+void aq_mpi_end_set_jobarea(struct aq_jobarea *jobarea, uint32_t slot)
 {
-    aq_mpi_end.board = board;
+    aq_mpi_end.jobarea = jobarea;
     aq_mpi_end.slot = slot;
 }
 
@@ -217,40 +217,40 @@ int aq_mpi_end_init(void)
 
 /* --- the vote --- */
 
-static bool aq_mpi_willing(enum aq_leave how)
+static bool aq_mpi_willing(enum aq_shutdown_mode how)
 {
-    if (how == AQ_LEAVE_ABORT || aq_mpi_end.left_on || aq_mpi_end.owned || !aq_env_bool(AQ_ENV_MPI_FINALIZE))
+    if (how == AQ_SHUTDOWN_ABORT || aq_mpi_end.left_on || aq_mpi_end.owned || !aq_env_bool(AQ_ENV_MPI_FINALIZE))
         return false;
     /* in this order: MPI can be asked at all */
     return !aq_mpi_interrupted() && !aq_mpi.lib->job.is_finalized() && aq_mpi.lib->job.is_main_thread() && aq_mpi_own();
 }
 
-void aq_mpi_end_decide(enum aq_leave how)
+void aq_mpi_end_decide(enum aq_shutdown_mode how)
 {
     enum aq_mpi_vote vote;
 
-    aq_mpi_end.left_on = how == AQ_LEAVE_RETURN && !aq_mpi_job.ours;
-    if (aq_mpi_end.board == NULL) /* the job has not been joined: there is nobody to agree with */
+    aq_mpi_end.left_on = how == AQ_SHUTDOWN_RETURN && !aq_mpi_job.ours;
+    if (aq_mpi_end.jobarea == NULL) /* the job has not been joined: there is nobody to agree with */
         return;
     vote = aq_mpi_willing(how) ? AQ_MPI_FINALIZE : AQ_MPI_HASTE;
     if (vote == AQ_MPI_FINALIZE)
         aq_mpi_end.owned = true;
     /* release: who counts the vote finds us out of MPI */
-    atomic_store_explicit(&aq_mpi_end.board->rank[aq_mpi_end.slot].parting, (uint32_t)vote, memory_order_release);
+    atomic_store_explicit(&aq_mpi_end.jobarea->rank[aq_mpi_end.slot].shutdown_vote, (uint32_t)vote, memory_order_release);
 }
 
-static bool aq_mpi_is_dead(const struct aq_board_rank *rank)
+static bool aq_mpi_is_dead(const struct aq_jobarea_rank *rank)
 {
     /* relaxed: written as it joined */
     return kill(atomic_load_explicit(&rank->pid, memory_order_relaxed), 0) != 0 && errno == ESRCH;
 }
 
 /* The vote of a rank of this host that has come to its exit, or has died. */
-static enum aq_mpi_vote aq_mpi_vote_of(const struct aq_board_rank *rank, uint64_t end)
+static enum aq_mpi_vote aq_mpi_vote_of(const struct aq_jobarea_rank *rank, uint64_t end)
 {
     for (;;) {
         /* acquire: pairs with the release in aq_mpi_end_decide() */
-        const uint32_t vote = atomic_load_explicit(&rank->parting, memory_order_acquire);
+        const uint32_t vote = atomic_load_explicit(&rank->shutdown_vote, memory_order_acquire);
         /* relaxed: looked at again soon */
         const uint32_t state = atomic_load_explicit(&rank->state, memory_order_relaxed);
 
@@ -259,22 +259,22 @@ static enum aq_mpi_vote aq_mpi_vote_of(const struct aq_board_rank *rank, uint64_
         if (state == AQ_RANK_CRASHED || state == AQ_RANK_LEFT || aq_mpi_is_dead(rank))
             return AQ_MPI_HASTE;
         /* one that writes out its last words takes as long as their reader */
-        if (state != AQ_RANK_FLUSHING && aq_board_now_ns() >= end)
+        if (state != AQ_RANK_FLUSHING && aq_jobarea_now_ns() >= end)
             return AQ_MPI_HASTE;
-        aq_mpi_nap_open();
+        aq_mpi_backoff_progress();
     }
 }
 
 static bool aq_mpi_host_agrees(void)
 {
-    struct aq_board *board = aq_mpi_end.board;
-    const uint64_t end = aq_board_now_ns() + AQ_MPI_VOTE_MS * AQ_MPI_MS;
+    struct aq_jobarea *jobarea = aq_mpi_end.jobarea;
+    const uint64_t end = aq_jobarea_now_ns() + AQ_MPI_VOTE_MS * AQ_MPI_MS;
     uint32_t result = AQ_MPI_FINALIZE, before = AQ_MPI_NO_VOTE;
 
-    for (uint32_t i = 0; i < board->size && result == AQ_MPI_FINALIZE; i++)
-        result = (uint32_t)aq_mpi_vote_of(&board->rank[i], end);
+    for (uint32_t i = 0; i < jobarea->size && result == AQ_MPI_FINALIZE; i++)
+        result = (uint32_t)aq_mpi_vote_of(&jobarea->rank[i], end);
     /* relaxed: one word, that nothing else goes with */
-    if (!atomic_compare_exchange_strong_explicit(&board->parting, &before, result, memory_order_relaxed,
+    if (!atomic_compare_exchange_strong_explicit(&jobarea->shutdown_vote, &before, result, memory_order_relaxed,
                                                  memory_order_relaxed))
         result = before;
     return result == AQ_MPI_FINALIZE;
@@ -285,11 +285,11 @@ int aq_mpi_end_fence(void)
     bool all = false, over = aq_mpi_rma.lib == NULL;
 
     while (!all && !over) {
-        pthread_mutex_lock(&aq_mpi_end.turn);
-        over = aq_mpi_end.parting || aq_mpi_end.closed || !aq_mpi_end.owned || aq_mpi_rma.lib->meet(&all) != 0;
-        pthread_mutex_unlock(&aq_mpi_end.turn);
+        pthread_mutex_lock(&aq_mpi_end.mutex);
+        over = aq_mpi_end.shutdown_vote || aq_mpi_end.closed || !aq_mpi_end.owned || aq_mpi_rma.lib->ibarrier(&all) != 0;
+        pthread_mutex_unlock(&aq_mpi_end.mutex);
         if (!all && !over)
-            aq_mpi_nap();
+            aq_mpi_backoff();
     }
     return all ? AQ_OK : AQ_ERR_SYS;
 }
@@ -298,13 +298,13 @@ int aq_mpi_end_fence(void)
  * exit, but within the exit timeout. */
 static bool aq_mpi_hosts_agree(void)
 {
-    const uint64_t end = aq_board_now_ns() + (AQ_MPI_VOTE_MS + aq_mpi_end.board->exit_timeout_ms) * AQ_MPI_MS;
-    bool all = aq_mpi_end.board->size == aq_mpi_end.board->job_size;
+    const uint64_t end = aq_jobarea_now_ns() + (AQ_MPI_VOTE_MS + aq_mpi_end.jobarea->exit_timeout_ms) * AQ_MPI_MS;
+    bool all = aq_mpi_end.jobarea->size == aq_mpi_end.jobarea->job_size;
 
-    if (all || aq_mpi.lib->job.meet() != 0)
+    if (all || aq_mpi.lib->job.ibarrier() != 0)
         return all;
-    while (!all && aq_mpi.lib->job.met(&all) == 0 && aq_board_now_ns() < end)
-        aq_mpi_nap_open();
+    while (!all && aq_mpi.lib->job.ibarrier_test(&all) == 0 && aq_jobarea_now_ns() < end)
+        aq_mpi_backoff_progress();
     return all;
 }
 
@@ -313,8 +313,8 @@ static bool aq_mpi_hosts_agree(void)
 /* On the thread that is in MPI_Finalize, wherever the kernel has thought fit to tell it. */
 static void aq_mpi_on_alarm(int sig)
 {
-    if (!pthread_equal(pthread_self(), aq_mpi_end.leaver))
-        pthread_kill(aq_mpi_end.leaver, sig);
+    if (!pthread_equal(pthread_self(), aq_mpi_end.exit_thread))
+        pthread_kill(aq_mpi_end.exit_thread, sig);
     else if (aq_mpi_end.finalizing)
         siglongjmp(aq_mpi_end.way_out, 1);
 }
@@ -325,7 +325,7 @@ static void aq_mpi_set_alarm(unsigned seconds)
     struct sigaction act;
     sigset_t set;
 
-    aq_mpi_end.leaver = pthread_self();
+    aq_mpi_end.exit_thread = pthread_self();
     memset(&act, 0, sizeof(act));
     act.sa_handler = aq_mpi_on_alarm;
     sigaction(SIGALRM, &act, NULL);
@@ -341,7 +341,7 @@ static void aq_mpi_finalize(void)
 {
     if (sigsetjmp(aq_mpi_end.way_out, 1) == 0) {
         aq_mpi_end.finalizing = 1;
-        aq_mpi_set_alarm(aq_mpi_end.board->exit_timeout_ms / 1000 + AQ_MPI_FINALIZE_S);
+        aq_mpi_set_alarm(aq_mpi_end.jobarea->exit_timeout_ms / 1000 + AQ_MPI_FINALIZE_S);
         aq_mpi.lib->job.finalize();
     } else {
         aq_mpi_end.cut_short = true;
@@ -358,17 +358,17 @@ bool aq_mpi_end_is_cut_short(void)
 static void aq_mpi_set_state(enum aq_rank_state state)
 {
     /* release: as with every state of a rank */
-    atomic_store_explicit(&aq_mpi_end.board->rank[aq_mpi_end.slot].state, (uint32_t)state, memory_order_release);
+    atomic_store_explicit(&aq_mpi_end.jobarea->rank[aq_mpi_end.slot].state, (uint32_t)state, memory_order_release);
 }
 
-void aq_mpi_end_part(enum aq_leave how)
+void aq_mpi_end_disconnect(enum aq_shutdown_mode how)
 {
     (void)how; /* it is in the vote */
     if (!aq_mpi_end.owned || aq_mpi_end.closed)
         return;
-    pthread_mutex_lock(&aq_mpi_end.turn);
-    aq_mpi_end.parting = true;
-    pthread_mutex_unlock(&aq_mpi_end.turn);
+    pthread_mutex_lock(&aq_mpi_end.mutex);
+    aq_mpi_end.shutdown_vote = true;
+    pthread_mutex_unlock(&aq_mpi_end.mutex);
     if (!aq_mpi_host_agrees())
         return;
     /* the state in which nobody is killed for taking his time; all of it is bounded */
@@ -382,22 +382,22 @@ void aq_mpi_end_part(enum aq_leave how)
  * so they end together. */
 static void aq_mpi_go_together(void)
 {
-    struct aq_board *board = aq_mpi_end.board;
-    const uint64_t end = aq_board_now_ns() + AQ_MPI_GO_MS * AQ_MPI_MS;
+    struct aq_jobarea *jobarea = aq_mpi_end.jobarea;
+    const uint64_t end = aq_jobarea_now_ns() + AQ_MPI_GO_MS * AQ_MPI_MS;
 
     /* relaxed, both: nothing else goes with the word */
-    atomic_store_explicit(&board->rank[aq_mpi_end.slot].parting, (uint32_t)AQ_MPI_GO, memory_order_relaxed);
-    for (uint32_t i = 0; i < board->size; i++)
-        while (atomic_load_explicit(&board->rank[i].parting, memory_order_relaxed) != AQ_MPI_GO &&
-               !aq_mpi_is_dead(&board->rank[i]) && aq_board_now_ns() < end)
-            aq_mpi_nap();
+    atomic_store_explicit(&jobarea->rank[aq_mpi_end.slot].shutdown_vote, (uint32_t)AQ_MPI_GO, memory_order_relaxed);
+    for (uint32_t i = 0; i < jobarea->size; i++)
+        while (atomic_load_explicit(&jobarea->rank[i].shutdown_vote, memory_order_relaxed) != AQ_MPI_GO &&
+               !aq_mpi_is_dead(&jobarea->rank[i]) && aq_jobarea_now_ns() < end)
+            aq_mpi_backoff();
 }
 
 void aq_mpi_end_fini(void)
 {
-    if (aq_mpi_end.left_on || aq_mpi_end.board == NULL)
+    if (aq_mpi_end.left_on || aq_mpi_end.jobarea == NULL)
         return;
-    aq_mpi_goodbye();
+    aq_mpi_disconnect();
     aq_mpi_go_together();
 }
 
@@ -406,6 +406,6 @@ static __attribute__((destructor)) void aq_mpi_end_last(void)
 {
     if (!aq_mpi_end.left_on)
         return;
-    aq_mpi_goodbye();
+    aq_mpi_disconnect();
     aq_mpi_go_together();
 }

@@ -33,12 +33,12 @@ struct aq_mpi_lib_job {
     int (*open)(void);
     uint32_t (*rank)(void);
     uint32_t (*size)(void);
-    int (*allgather)(const void *mine, size_t len, void *all);
+    int (*allgather)(const void *own, size_t len, void *all);
     int (*bcast)(void *buf, size_t len, uint32_t root);
     int (*barrier)(void);
     /* All ranks meet: starts it, looks whether all have come. */
-    int (*meet)(void);
-    int (*met)(bool *all_out);
+    int (*ibarrier)(void);
+    int (*ibarrier_test)(bool *all_out);
     /* At the beginning of MPI_Finalize, whoever calls it, fn is called on every rank, and may call MPI. */
     int (*on_finalize)(void (*fn)(void));
     void (*close)(void); /* frees the communicators; collective */

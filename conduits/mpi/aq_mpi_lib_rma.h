@@ -6,7 +6,7 @@
  *           the list to its place, in the order told. Who calls keeps a list of its own in step
  * Windows   AQ_MPI_WIN_JOB over the segments of all ranks, AQ_MPI_WIN_PAIR over a few bytes of two, for measuring; both
  *           are open for access by all of their ranks to all from open() on
- * Threads   every call inside aq_mpi_enter()
+ * Threads   every call inside aq_mpi_lock()
  * Returns   0, or MPI's error code
  * Uses      nothing. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AQ_MPI_PIECE ((size_t)1 << 30) /* bytes: most of one call, whose counts are an int's */
+#define AQ_MPI_FRAG_MAX ((size_t)1 << 30) /* bytes: most of one call, whose counts are an int's */
 
 enum aq_mpi_win { AQ_MPI_WIN_JOB, AQ_MPI_WIN_PAIR, AQ_MPI_WINS };
 
@@ -32,7 +32,7 @@ struct aq_mpi_lib_rma {
     /* Collective over the job: the communicator of send and receive. */
     int (*start)(void);
     /* Collective: *done_out once everybody has called it; until then to be called again. Does not wait. */
-    int (*meet)(bool *done_out);
+    int (*ibarrier)(bool *done_out);
     /* Collective over the job, or over this rank and peer (and then *me_out is which of the two, 0 or 1, this one is):
      * make a window of this rank's [base, base+size). *usable_out: it can be used beside loads and stores. If not, or
      * if MPI fails, there is none. */

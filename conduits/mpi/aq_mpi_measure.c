@@ -12,7 +12,7 @@
  * The segments' own memory is not touched: its pages are the client's to place. All of it takes some milliseconds, or
  * 30 ms on a busy machine.
  *
- * Threads   one; inside aq_mpi_enter()
+ * Threads   one; inside aq_mpi_lock()
  * Uses      aq_mpi_measure.h, aq_mpi_rma.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/mpi/aq_mpi_measure.h"
@@ -27,7 +27,7 @@
 
 #define AQ_MPI_AWAY_NS UINT64_C(2000000)
 #define AQ_MPI_AWAY_TRIES 3
-#define AQ_MPI_LEAVE_NS UINT64_C(25000) /* to be away within: twice that later the other side begins */
+#define AQ_MPI_AWAY_MAX_NS UINT64_C(25000) /* to be away within: twice that later the other side begins */
 #define AQ_MPI_LATE_TESTS 8
 #define AQ_MPI_TIME_NS UINT64_C(10000000)
 #define AQ_MPI_PAIR_TAG ((int)AQ_MPI_DIRECT_TAG_END) /* direct transfers have those below */
@@ -47,7 +47,7 @@ struct aq_mpi_times {
 struct aq_mpi_pair {
     gex_Rank_t peer;
     uint32_t other;   /* its rank in the window of the two */
-    char *near, *far; /* memory of the other side of transfers, and of this one's window */
+    char *origin, *window; /* memory of the other side of transfers, and of this one's window */
     struct aq_mpi_times get[AQ_MPI_SIZES], message[AQ_MPI_SIZES], fetch;
 };
 
@@ -55,7 +55,7 @@ enum aq_mpi_trial { AQ_MPI_TRY_TRANSFERS, AQ_MPI_TRY_ATOMICS, AQ_MPI_TRIALS };
 
 /* What windows without hardware behind them show: MPICH 4.0 over UCX's shared memory, two processes, a quiet
  * machine. */
-static const struct aq_mpi_least aq_mpi_usual = {
+static const struct aq_mpi_latency aq_mpi_usual = {
     .get = { 393, 500, 2500, 9000, 33000 },
     .message = { 353, 500, 1500, 7500, 23000 },
     .fetch = 400,
@@ -120,7 +120,7 @@ static void aq_mpi_pair_look_away(const struct aq_mpi_pair *pair)
         const uint64_t began = aq_now_ns();
 
         aq_mpi_pair_send(pair, &word, 1);
-        word = aq_now_ns() - began < AQ_MPI_LEAVE_NS;
+        word = aq_now_ns() - began < AQ_MPI_AWAY_MAX_NS;
         aq_mpi_pair_pause(AQ_MPI_AWAY_NS);
         aq_mpi_pair_send(pair, &word, 1);
         aq_mpi_pair_recv(pair, &word, 1);
@@ -134,11 +134,11 @@ static unsigned aq_mpi_pair_act(const struct aq_mpi_pair *pair, enum aq_mpi_tria
     const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
 
     if (what == AQ_MPI_TRY_TRANSFERS) {
-        aq_mpi_check(lib->put(AQ_MPI_WIN_PAIR, pair->other, 0, pair->near, 8), "measuring");
+        aq_mpi_check(lib->put(AQ_MPI_WIN_PAIR, pair->other, 0, pair->origin, 8), "measuring");
         aq_mpi_check(lib->flush(AQ_MPI_WIN_PAIR, pair->other), "measuring");
-        aq_mpi_check(lib->get(AQ_MPI_WIN_PAIR, pair->other, 0, pair->near, 8), "measuring");
+        aq_mpi_check(lib->get(AQ_MPI_WIN_PAIR, pair->other, 0, pair->origin, 8), "measuring");
     } else {
-        aq_mpi_check(lib->fetch(AQ_MPI_WIN_PAIR, pair->other, 0, AQ_MPI_U64, AQ_MPI_SUM, pair->near, pair->near + 8),
+        aq_mpi_check(lib->fetch(AQ_MPI_WIN_PAIR, pair->other, 0, AQ_MPI_U64, AQ_MPI_SUM, pair->origin, pair->origin + 8),
                      "measuring");
     }
     aq_mpi_check(lib->flush(AQ_MPI_WIN_PAIR, pair->other), "measuring");
@@ -168,7 +168,7 @@ static bool aq_mpi_pair_is_one_sided(const struct aq_mpi_pair *pair, enum aq_mpi
         char word, was_away;
 
         aq_mpi_pair_recv(pair, &word, 1);
-        aq_mpi_pair_pause(2 * AQ_MPI_LEAVE_NS);
+        aq_mpi_pair_pause(2 * AQ_MPI_AWAY_MAX_NS);
         aq_mpi_check(aq_mpi_rma.lib->recv(pair->peer, AQ_MPI_PAIR_TAG, &was_away, 1), "measuring");
         so = aq_mpi_pair_is_quick(pair, what, &pending);
         aq_mpi_pair_wait(pending);
@@ -194,7 +194,7 @@ static void aq_mpi_pair_time_window(struct aq_mpi_pair *pair, unsigned i)
     const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
     const uint64_t began = aq_now_ns();
 
-    aq_mpi_check(lib->rget(AQ_MPI_WIN_PAIR, pair->other, 0, pair->near, aq_mpi_sizes[i]), "measuring");
+    aq_mpi_check(lib->rget(AQ_MPI_WIN_PAIR, pair->other, 0, pair->origin, aq_mpi_sizes[i]), "measuring");
     aq_mpi_pair_wait(1);
     aq_mpi_pair_note(&pair->get[i], began);
 }
@@ -204,7 +204,7 @@ static void aq_mpi_pair_time_fetch(struct aq_mpi_pair *pair)
     const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
     const uint64_t began = aq_now_ns();
 
-    aq_mpi_check(lib->fetch(AQ_MPI_WIN_PAIR, pair->other, 0, AQ_MPI_U64, AQ_MPI_SUM, pair->near, pair->near + 8),
+    aq_mpi_check(lib->fetch(AQ_MPI_WIN_PAIR, pair->other, 0, AQ_MPI_U64, AQ_MPI_SUM, pair->origin, pair->origin + 8),
                  "measuring");
     aq_mpi_pair_wait(1);
     aq_mpi_check(lib->flush(AQ_MPI_WIN_PAIR, pair->other), "measuring");
@@ -216,9 +216,9 @@ static void aq_mpi_pair_time_message(struct aq_mpi_pair *pair, unsigned i)
 {
     const uint64_t began = aq_now_ns();
 
-    pair->near[0] = 1;
-    aq_mpi_pair_send(pair, pair->near, aq_mpi_sizes[i]);
-    aq_mpi_pair_recv(pair, pair->near, 8);
+    pair->origin[0] = 1;
+    aq_mpi_pair_send(pair, pair->origin, aq_mpi_sizes[i]);
+    aq_mpi_pair_recv(pair, pair->origin, 8);
     aq_mpi_pair_note(&pair->message[i], began);
 }
 
@@ -234,84 +234,84 @@ static void aq_mpi_pair_time(struct aq_mpi_pair *pair)
             aq_mpi_pair_time_message(pair, i);
         }
     }
-    pair->near[0] = 0;
-    aq_mpi_pair_send(pair, pair->near, 8);
+    pair->origin[0] = 0;
+    aq_mpi_pair_send(pair, pair->origin, 8);
 }
 
 static void aq_mpi_pair_serve(const struct aq_mpi_pair *pair)
 {
     for (;;) {
-        aq_mpi_pair_recv(pair, pair->near, aq_mpi_sizes[AQ_MPI_SIZES - 1]);
-        if (pair->near[0] == 0)
+        aq_mpi_pair_recv(pair, pair->origin, aq_mpi_sizes[AQ_MPI_SIZES - 1]);
+        if (pair->origin[0] == 0)
             return;
-        aq_mpi_pair_send(pair, pair->near, 8);
+        aq_mpi_pair_send(pair, pair->origin, 8);
     }
 }
 
 /* --- what it comes to --- */
 
 /* The least of them; *steady_io becomes false if most were far from it. */
-static uint64_t aq_mpi_pair_least(const struct aq_mpi_times *times, bool *steady_io)
+static uint64_t aq_mpi_pair_min(const struct aq_mpi_times *times, bool *steady_io)
 {
-    uint64_t least = UINT64_MAX;
+    uint64_t min = UINT64_MAX;
     unsigned close = 0;
 
     for (unsigned i = 0; i < times->count; i++)
-        least = times->ns[i] < least ? times->ns[i] : least;
+        min = times->ns[i] < min ? times->ns[i] : min;
     for (unsigned i = 0; i < times->count; i++)
-        close += (double)times->ns[i] <= AQ_MPI_STEADY * (double)least;
+        close += (double)times->ns[i] <= AQ_MPI_STEADY * (double)min;
     *steady_io = *steady_io && 2 * close >= AQ_MPI_REPEATS;
-    return least;
+    return min;
 }
 
-static struct aq_mpi_least aq_mpi_pair_times(const struct aq_mpi_pair *pair)
+static struct aq_mpi_latency aq_mpi_pair_times(const struct aq_mpi_pair *pair)
 {
-    struct aq_mpi_least least;
+    struct aq_mpi_latency min;
     bool steady = true;
 
     for (unsigned i = 0; i < AQ_MPI_SIZES; i++) {
-        least.get[i] = aq_mpi_pair_least(&pair->get[i], &steady);
-        least.message[i] = aq_mpi_pair_least(&pair->message[i], &steady);
+        min.get[i] = aq_mpi_pair_min(&pair->get[i], &steady);
+        min.message[i] = aq_mpi_pair_min(&pair->message[i], &steady);
     }
-    least.fetch = aq_mpi_pair_least(&pair->fetch, &steady);
+    min.fetch = aq_mpi_pair_min(&pair->fetch, &steady);
     if (!steady)
         AQ_LOG(INFO, MPI, "the machine is too busy to measure transfers: usual times stand in for measured ones");
-    return steady ? least : aq_mpi_usual;
+    return steady ? min : aq_mpi_usual;
 }
 
 /* --- both sides --- */
 
-static void aq_mpi_pair_lead(struct aq_mpi_pair *pair, struct aq_mpi_worth *worth)
+static void aq_mpi_pair_lead(struct aq_mpi_pair *pair, struct aq_mpi_cost *cost)
 {
-    worth->one_sided = aq_mpi_pair_is_one_sided(pair, AQ_MPI_TRY_TRANSFERS);
-    worth->atomics_one_sided = worth->one_sided && aq_mpi_pair_is_one_sided(pair, AQ_MPI_TRY_ATOMICS);
+    cost->one_sided = aq_mpi_pair_is_one_sided(pair, AQ_MPI_TRY_TRANSFERS);
+    cost->atomics_one_sided = cost->one_sided && aq_mpi_pair_is_one_sided(pair, AQ_MPI_TRY_ATOMICS);
     aq_mpi_pair_time(pair);
-    worth->least = aq_mpi_pair_times(pair);
-    worth->known = true;
+    cost->min = aq_mpi_pair_times(pair);
+    cost->known = true;
 }
 
-void aq_mpi_measure(gex_Rank_t peer, bool leads, struct aq_mpi_worth *worth_out)
+void aq_mpi_measure(gex_Rank_t peer, bool leads, struct aq_mpi_cost *cost_out)
 {
-    const size_t most = aq_mpi_sizes[AQ_MPI_SIZES - 1];
+    const size_t max = aq_mpi_sizes[AQ_MPI_SIZES - 1];
     struct aq_mpi_pair pair = { .peer = peer };
     bool usable = false;
     uint32_t me = 0;
 
-    *worth_out = (struct aq_mpi_worth){ .known = false };
-    pair.near = aligned_alloc(AQ_CACHE_LINE, 2 * most);
-    if (pair.near == NULL)
+    *cost_out = (struct aq_mpi_cost){ .known = false };
+    pair.origin = aligned_alloc(AQ_CACHE_LINE, 2 * max);
+    if (pair.origin == NULL)
         aq_fatal("mpi: no memory to measure transfers");
-    memset(pair.near, 0, 2 * most);
-    pair.far = pair.near + most;
-    if (aq_mpi_rma.lib->open_pair(peer, pair.far, most, &usable, &me) == 0 && usable) {
+    memset(pair.origin, 0, 2 * max);
+    pair.window = pair.origin + max;
+    if (aq_mpi_rma.lib->open_pair(peer, pair.window, max, &usable, &me) == 0 && usable) {
         pair.other = 1 - me;
         if (leads) {
-            aq_mpi_pair_lead(&pair, worth_out);
+            aq_mpi_pair_lead(&pair, cost_out);
         } else {
             aq_mpi_pair_look_away(&pair);
             aq_mpi_pair_serve(&pair);
         }
         aq_mpi_check(aq_mpi_rma.lib->close(AQ_MPI_WIN_PAIR), "measuring");
     }
-    free(pair.near);
+    free(pair.origin);
 }

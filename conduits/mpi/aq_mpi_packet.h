@@ -27,8 +27,8 @@
 #define AQ_MPI_INLINE 8192u /* bytes of a payload that travel in the packet */
 #define AQ_MPI_ARGS 16u
 #define AQ_MPI_ALIGN 16u
-#define AQ_MPI_HEAD_MOST (8u + 4u * AQ_MPI_ARGS + 16u)
-#define AQ_MPI_PACKET ((AQ_MPI_HEAD_MOST + AQ_MPI_ALIGN - 1) / AQ_MPI_ALIGN * AQ_MPI_ALIGN + AQ_MPI_INLINE)
+#define AQ_MPI_HEAD_MAX (8u + 4u * AQ_MPI_ARGS + 16u)
+#define AQ_MPI_PACKET ((AQ_MPI_HEAD_MAX + AQ_MPI_ALIGN - 1) / AQ_MPI_ALIGN * AQ_MPI_ALIGN + AQ_MPI_INLINE)
 
 #define AQ_MPI_CREDIT 3u /* a kind beside those of enum aq_am_kind: nothing but credit */
 
@@ -44,12 +44,12 @@ struct aq_mpi_head {
 #define AQ_MPI_HEAD 8u /* bytes: a short message without arguments fits a granule of most networks */
 
 /* Behind the arguments, which may leave them unaligned to 8. */
-struct aq_mpi_place {
+struct aq_mpi_desc {
     uint32_t nbytes, tag;
     uint32_t dest[2]; /* long only: low, high */
 };
-#define AQ_MPI_PLACE_MEDIUM 8u
-#define AQ_MPI_PLACE_LONG 16u
+#define AQ_MPI_DESC_MEDIUM 8u
+#define AQ_MPI_DESC_LONG 16u
 
 /* A packet as it was understood. */
 struct aq_mpi_message {
@@ -89,11 +89,11 @@ static inline size_t aq_mpi_packet_padded(size_t nbytes)
 static inline size_t aq_mpi_packet_head(unsigned kind, unsigned nargs)
 {
     return AQ_MPI_HEAD + 4 * (size_t)nargs
-           + (kind == AQ_AM_LONG ? AQ_MPI_PLACE_LONG : kind == AQ_AM_MEDIUM ? AQ_MPI_PLACE_MEDIUM : 0);
+           + (kind == AQ_AM_LONG ? AQ_MPI_DESC_LONG : kind == AQ_AM_MEDIUM ? AQ_MPI_DESC_MEDIUM : 0);
 }
 
 /* Is the payload of this length in the packet? */
-static inline bool aq_mpi_packet_holds(size_t nbytes)
+static inline bool aq_mpi_packet_fits(size_t nbytes)
 {
     return nbytes <= AQ_MPI_INLINE;
 }
@@ -102,7 +102,7 @@ static inline size_t aq_mpi_packet_bytes(unsigned kind, unsigned nargs, size_t n
 {
     const size_t head = aq_mpi_packet_head(kind, nargs);
 
-    return kind == AQ_AM_SHORT || kind == AQ_MPI_CREDIT || nbytes == 0 || !aq_mpi_packet_holds(nbytes)
+    return kind == AQ_AM_SHORT || kind == AQ_MPI_CREDIT || nbytes == 0 || !aq_mpi_packet_fits(nbytes)
                ? head
                : aq_mpi_packet_padded(head) + nbytes;
 }
@@ -119,18 +119,18 @@ static inline void aq_mpi_packet_put_args(char *packet, unsigned nargs, const ge
 static inline size_t aq_mpi_packet_encode(char *packet, const struct aq_am_out *out, uint32_t units,
                                           uint16_t messages, uint32_t tag)
 {
-    const bool apart = !aq_mpi_packet_holds(out->nbytes);
+    const bool apart = !aq_mpi_packet_fits(out->nbytes);
     const struct aq_mpi_head head = { .kind = out->kind, .handler = out->handler, .nargs = out->nargs,
                                       .apart = apart, .units = units, .messages = messages };
-    const struct aq_mpi_place place = { .nbytes = (uint32_t)out->nbytes, .tag = tag,
+    const struct aq_mpi_desc desc = { .nbytes = (uint32_t)out->nbytes, .tag = tag,
                                         .dest = { (uint32_t)(uintptr_t)out->dest,
                                                   (uint32_t)((uint64_t)(uintptr_t)out->dest >> 32) } };
     const size_t end = aq_mpi_packet_head(out->kind, out->nargs);
 
     aq_mpi_head_put(packet, head);
     aq_mpi_packet_put_args(packet, out->nargs, out->args);
-    memcpy(packet + AQ_MPI_HEAD + 4 * (size_t)out->nargs, &place,
-           out->kind == AQ_AM_LONG ? AQ_MPI_PLACE_LONG : AQ_MPI_PLACE_MEDIUM);
+    memcpy(packet + AQ_MPI_HEAD + 4 * (size_t)out->nargs, &desc,
+           out->kind == AQ_AM_LONG ? AQ_MPI_DESC_LONG : AQ_MPI_DESC_MEDIUM);
     if (apart || out->nbytes == 0)
         return end;
     memcpy(packet + aq_mpi_packet_padded(end), out->src, out->nbytes);
@@ -141,7 +141,7 @@ static inline size_t aq_mpi_packet_encode(char *packet, const struct aq_am_out *
 static inline bool aq_mpi_packet_decode(char *packet, size_t len, size_t max_medium, size_t max_long,
                                         struct aq_mpi_message *out)
 {
-    struct aq_mpi_place place = { 0 };
+    struct aq_mpi_desc desc = { 0 };
     size_t head, limit;
 
     if (len < AQ_MPI_HEAD)
@@ -158,20 +158,20 @@ static inline bool aq_mpi_packet_decode(char *packet, size_t len, size_t max_med
         return len == head && !out->head.apart;
     if (len < head)
         return false;
-    memcpy(&place, (const char *)out->args + 4 * (size_t)out->head.nargs,
+    memcpy(&desc, (const char *)out->args + 4 * (size_t)out->head.nargs,
            head - AQ_MPI_HEAD - 4 * (size_t)out->head.nargs);
     limit = out->head.kind == AQ_AM_LONG ? max_long : max_medium;
-    if (place.nbytes > limit || out->head.apart != !aq_mpi_packet_holds(place.nbytes))
+    if (desc.nbytes > limit || out->head.apart != !aq_mpi_packet_fits(desc.nbytes))
         return false;
-    if (out->head.apart && (place.tag == 0 || place.tag > AQ_MPI_TAGS))
+    if (out->head.apart && (desc.tag == 0 || desc.tag > AQ_MPI_TAGS))
         return false;
-    if (len != aq_mpi_packet_bytes(out->head.kind, out->head.nargs, place.nbytes))
+    if (len != aq_mpi_packet_bytes(out->head.kind, out->head.nargs, desc.nbytes))
         return false;
-    out->nbytes = place.nbytes;
-    out->tag = place.tag;
+    out->nbytes = desc.nbytes;
+    out->tag = desc.tag;
     if (out->head.kind == AQ_AM_LONG)
-        out->dest = (void *)(uintptr_t)((uint64_t)place.dest[1] << 32 | place.dest[0]);
-    if (!out->head.apart && place.nbytes != 0)
+        out->dest = (void *)(uintptr_t)((uint64_t)desc.dest[1] << 32 | desc.dest[0]);
+    if (!out->head.apart && desc.nbytes != 0)
         out->payload = packet + aq_mpi_packet_padded(head);
     return true;
 }

@@ -15,7 +15,7 @@
 
 enum aq_mpi_class { AQ_MPI_SAME_HOST, AQ_MPI_OTHER_HOST, AQ_MPI_CLASSES };
 
-struct aq_mpi_far_pair {
+struct aq_mpi_remote_pair {
     gex_Rank_t lead, other;
     bool exists;
 };
@@ -23,22 +23,22 @@ struct aq_mpi_far_pair {
 /* The first pair of each class, the same on all ranks. Hosts are numbered from 0; first[hosts] is for use meanwhile. */
 static inline void aq_mpi_pairs_find(const gex_Rank_t *host_of, const gex_Rank_t *nbrhd_of, gex_Rank_t size,
                                      gex_Rank_t hosts, gex_Rank_t *first,
-                                     struct aq_mpi_far_pair pairs_out[AQ_MPI_CLASSES])
+                                     struct aq_mpi_remote_pair pairs_out[AQ_MPI_CLASSES])
 {
-    struct aq_mpi_far_pair *same = &pairs_out[AQ_MPI_SAME_HOST], *apart = &pairs_out[AQ_MPI_OTHER_HOST];
+    struct aq_mpi_remote_pair *same = &pairs_out[AQ_MPI_SAME_HOST], *apart = &pairs_out[AQ_MPI_OTHER_HOST];
 
-    *same = *apart = (struct aq_mpi_far_pair){ .exists = false };
+    *same = *apart = (struct aq_mpi_remote_pair){ .exists = false };
     for (gex_Rank_t host = 0; host < hosts; host++)
         first[host] = GEX_RANK_INVALID;
     for (gex_Rank_t rank = 0; rank < size; rank++) {
-        gex_Rank_t *here = &first[host_of[rank]];
+        gex_Rank_t *leader = &first[host_of[rank]];
 
-        if (*here == GEX_RANK_INVALID)
-            *here = rank;
-        if (!same->exists && nbrhd_of[rank] != nbrhd_of[*here])
-            *same = (struct aq_mpi_far_pair){ .lead = *here, .other = rank, .exists = true };
+        if (*leader == GEX_RANK_INVALID)
+            *leader = rank;
+        if (!same->exists && nbrhd_of[rank] != nbrhd_of[*leader])
+            *same = (struct aq_mpi_remote_pair){ .lead = *leader, .other = rank, .exists = true };
         if (!apart->exists && host_of[rank] != host_of[0])
-            *apart = (struct aq_mpi_far_pair){ .lead = 0, .other = rank, .exists = true };
+            *apart = (struct aq_mpi_remote_pair){ .lead = 0, .other = rank, .exists = true };
     }
 }
 

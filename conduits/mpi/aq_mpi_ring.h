@@ -22,7 +22,7 @@ struct aq_mpi_ring {
     uint32_t taken[AQ_MPI_SLOTS];  /* slots, at number % AQ_MPI_SLOTS */
     atomic_bool done[AQ_MPI_SLOTS];
 };
-extern struct aq_mpi_ring aq_mpi_ring[AQ_MPI_LANES];
+extern struct aq_mpi_ring aq_mpi_ring[AQ_MPI_CHANNELS];
 extern uint32_t aq_mpi_ring_low; /* so many of a lane gone, and all that are done with are given back */
 
 /* AQ_OK or negative, logged. */
@@ -33,9 +33,9 @@ void aq_mpi_ring_restart(bool idle);
 _Noreturn void aq_mpi_ring_fail(int rc) __attribute__((cold));
 
 /* As aq_mpi_lib_am.take(): is there a packet? */
-static inline bool aq_mpi_ring_take(unsigned lanes, unsigned looks, struct aq_mpi_arrival *arrival_out)
+static inline bool aq_mpi_ring_take(unsigned channels, unsigned looks, struct aq_mpi_arrival *arrival_out)
 {
-    const int rc = aq_mpi_am.lib->take(lanes, looks, arrival_out);
+    const int rc = aq_mpi_am.lib->take(channels, looks, arrival_out);
     struct aq_mpi_ring *ring;
 
     if (rc <= 0) {
@@ -62,7 +62,7 @@ static inline void aq_mpi_ring_done(const struct aq_mpi_arrival *arrival)
 
 /* A packet has been taken: gives back what is done with, if many are gone of either lane, whose own packets may be what
  * waits for slots. */
-static inline void aq_mpi_ring_watch(void)
+static inline void aq_mpi_ring_check(void)
 {
     const struct aq_mpi_ring *ring = aq_mpi_ring;
 

@@ -32,25 +32,25 @@ struct aq_mpi_rma aq_mpi_rma;
 
 /* --- a turn at MPI --- */
 
-int aq_mpi_xfer_enter(gex_Rank_t rank, gex_Flags_t flags)
+int aq_mpi_xfer_lock(gex_Rank_t rank, gex_Flags_t flags)
 {
     struct aq_waiter waiter = AQ_WAITER_INIT("room for a transfer", rank);
 
     if ((flags & GEX_FLAG_IMMEDIATE) != 0) {
-        if (!aq_mpi_try_enter()) {
+        if (!aq_mpi_try_lock()) {
             aq_mpi_check_over();
             return AQ_RETRY;
         }
-        if (aq_mpi_xfer_has_room(rank))
+        if (aq_mpi_xfer_has_space(rank))
             return AQ_OK;
-        aq_mpi_leave();
+        aq_mpi_unlock();
         return AQ_RETRY;
     }
-    aq_mpi_enter();
+    aq_mpi_lock();
     while (AQ_UNLIKELY(aq_mpi_xfer_is_full())) {
-        aq_mpi_leave();
+        aq_mpi_unlock();
         aq_wait_step(&waiter);
-        aq_mpi_enter();
+        aq_mpi_lock();
     }
     aq_wait_end(&waiter);
     return AQ_OK;
@@ -58,9 +58,9 @@ int aq_mpi_xfer_enter(gex_Rank_t rank, gex_Flags_t flags)
 
 /* --- by the window --- */
 
-static inline uint64_t aq_mpi_window_at(gex_Rank_t rank, const void *there)
+static inline uint64_t aq_mpi_window_at(gex_Rank_t rank, const void *remote)
 {
-    return (uintptr_t)there - (uintptr_t)aq_job.bound[rank].addr;
+    return (uintptr_t)remote - (uintptr_t)aq_job.bound[rank].addr;
 }
 
 /* A short one that the caller waits for, by a one-sided window: from start to end. */
@@ -68,8 +68,8 @@ static int aq_mpi_window_now(const struct aq_mpi_xfer *as)
 {
     const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
     const int error = as->type == AQ_MPI_X_PUT
-                          ? lib->put(AQ_MPI_WIN_JOB, as->rank, as->there, as->here, as->nbytes)
-                          : lib->get(AQ_MPI_WIN_JOB, as->rank, as->there, as->here, as->nbytes);
+                          ? lib->put(AQ_MPI_WIN_JOB, as->rank, as->remote, as->local, as->nbytes)
+                          : lib->get(AQ_MPI_WIN_JOB, as->rank, as->remote, as->local, as->nbytes);
 
     return error != 0 ? error : lib->flush(AQ_MPI_WIN_JOB, as->rank);
 }
@@ -81,8 +81,8 @@ static struct aq_mpi_xfer *aq_mpi_window_xfer(const struct aq_mpi_xfer *as)
     xfer->type = as->type;
     xfer->op = as->op;
     xfer->rank = as->rank;
-    xfer->there = as->there;
-    xfer->here = as->here;
+    xfer->remote = as->remote;
+    xfer->local = as->local;
     xfer->nbytes = as->nbytes;
     aq_op_begin(as->op, as->type == AQ_MPI_X_PUT ? GEX_EC_PUT : GEX_EC_GET, 1);
     return xfer;
@@ -94,8 +94,8 @@ static int aq_mpi_window_soon(const struct aq_mpi_xfer *as)
     const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
     bool done;
     const int error = as->type == AQ_MPI_X_PUT
-                          ? lib->rput_now(AQ_MPI_WIN_JOB, as->rank, as->there, as->here, as->nbytes, &done)
-                          : lib->rget_now(AQ_MPI_WIN_JOB, as->rank, as->there, as->here, as->nbytes, &done);
+                          ? lib->rput_now(AQ_MPI_WIN_JOB, as->rank, as->remote, as->local, as->nbytes, &done)
+                          : lib->rget_now(AQ_MPI_WIN_JOB, as->rank, as->remote, as->local, as->nbytes, &done);
 
     if (error == 0 && !done)
         aq_mpi_xfer_adopt(aq_mpi_window_xfer(as));
@@ -108,15 +108,15 @@ static int aq_mpi_window_try(const struct aq_mpi_xfer *as, gex_Flags_t flags, bo
     int error = 0;
 
     if ((flags & GEX_FLAG_IMMEDIATE) == 0)
-        aq_mpi_enter();
-    else if (!aq_mpi_try_enter())
+        aq_mpi_lock();
+    else if (!aq_mpi_try_lock())
         return AQ_RETRY;
     *done_out = true;
     if (!aq_mpi_xfer_is_alone(as->rank)) /* a flush would wait for all that is under way to that rank */
         *done_out = false;
     else
         error = aq_mpi_paths_to(as->rank)->one_sided ? aq_mpi_window_now(as) : aq_mpi_window_soon(as);
-    aq_mpi_leave();
+    aq_mpi_unlock();
     aq_mpi_check(error, "a short transfer");
     return AQ_OK;
 }
@@ -133,11 +133,11 @@ static void aq_mpi_window_start(const struct aq_mpi_xfer *as, bool lc_now, atomi
         xfer->copy = as->nbytes <= sizeof(xfer->tiny) ? xfer->tiny : malloc(as->nbytes);
         if (xfer->copy == NULL)
             aq_fatal("mpi: no memory for the copy of a put of %zu bytes", as->nbytes);
-        xfer->here = memcpy(xfer->copy, as->here, as->nbytes);
+        xfer->local = memcpy(xfer->copy, as->local, as->nbytes);
     } else if (as->type == AQ_MPI_X_PUT) {
         xfer->left_out = left;
     }
-    if (aq_mpi_paths_to(as->rank)->one_sided && as->nbytes <= AQ_MPI_SHORT && aq_mpi_xfer_has_room(as->rank))
+    if (aq_mpi_paths_to(as->rank)->one_sided && as->nbytes <= AQ_MPI_SHORT && aq_mpi_xfer_has_space(as->rank))
         aq_mpi_xfer_post(xfer);
     else
         aq_mpi_xfer_start(xfer);
@@ -165,17 +165,17 @@ static int aq_mpi_window_move(struct aq_mpi_xfer *as, size_t nbytes, bool lc_now
     if (tries && (aq_mpi_window_try(as, flags, &done) != AQ_OK))
         return AQ_RETRY;
     for (size_t left = done ? 0 : nbytes; left != 0; left -= as->nbytes) {
-        atomic_bool gone = false;
+        atomic_bool lc_done = false;
 
-        as->nbytes = left < AQ_MPI_PIECE ? left : AQ_MPI_PIECE;
-        if (aq_mpi_xfer_enter(as->rank, flags) != AQ_OK)
+        as->nbytes = left < AQ_MPI_FRAG_MAX ? left : AQ_MPI_FRAG_MAX;
+        if (aq_mpi_xfer_lock(as->rank, flags) != AQ_OK)
             return AQ_RETRY;
-        aq_mpi_window_start(as, lc_now, &gone);
-        aq_mpi_leave();
+        aq_mpi_window_start(as, lc_now, &lc_done);
+        aq_mpi_unlock();
         if (lc_now && as->nbytes > AQ_MPI_SHORT)
-            aq_mpi_window_wait_left(as->rank, &gone);
-        as->here += as->nbytes;
-        as->there += as->nbytes;
+            aq_mpi_window_wait_left(as->rank, &lc_done);
+        as->local += as->nbytes;
+        as->remote += as->nbytes;
     }
     return AQ_OK;
 }
@@ -188,8 +188,8 @@ static int aq_mpi_window_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, c
     as.type = AQ_MPI_X_PUT;
     as.op = op;
     as.rank = jobrank;
-    as.here = (char *)(uintptr_t)src;
-    as.there = aq_mpi_window_at(jobrank, dest);
+    as.local = (char *)(uintptr_t)src;
+    as.remote = aq_mpi_window_at(jobrank, dest);
     return aq_mpi_window_move(&as, nbytes, lc_now, flags);
 }
 
@@ -201,8 +201,8 @@ static int aq_mpi_window_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, c
     as.type = AQ_MPI_X_GET;
     as.op = op;
     as.rank = jobrank;
-    as.here = dest;
-    as.there = aq_mpi_window_at(jobrank, src);
+    as.local = dest;
+    as.remote = aq_mpi_window_at(jobrank, src);
     return aq_mpi_window_move(&as, nbytes, false, flags);
 }
 
@@ -213,9 +213,9 @@ int aq_mpi_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
 {
     const struct aq_mpi_paths *paths = aq_mpi_paths_to(jobrank);
     /* what would have to wait here for its data to leave, or for room, and must not, goes in messages */
-    const bool may_wait = (flags & GEX_FLAG_IMMEDIATE) == 0 || nbytes <= (lc_now ? AQ_MPI_SHORT : AQ_MPI_PIECE);
+    const bool may_wait = (flags & GEX_FLAG_IMMEDIATE) == 0 || nbytes <= (lc_now ? AQ_MPI_SHORT : AQ_MPI_FRAG_MAX);
 
-    if (aq_mpi_paths_say_window(paths->put, nbytes) && may_wait && aq_bound_holds(jobrank, dest, nbytes))
+    if (aq_mpi_paths_say_window(paths->put, nbytes) && may_wait && aq_bound_contains(jobrank, dest, nbytes))
         return aq_mpi_window_put(op, jobrank, dest, src, nbytes, lc_now, flags);
     if (nbytes >= paths->direct && may_wait)
         return aq_mpi_direct_put(op, jobrank, dest, src, nbytes, lc_now, flags);
@@ -226,9 +226,9 @@ int aq_mpi_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
 {
     const struct aq_mpi_paths *paths = aq_mpi_paths_to(jobrank);
 
-    if ((flags & GEX_FLAG_IMMEDIATE) != 0 && nbytes > AQ_MPI_PIECE)
+    if ((flags & GEX_FLAG_IMMEDIATE) != 0 && nbytes > AQ_MPI_FRAG_MAX)
         return aq_ref_get(op, jobrank, dest, src, nbytes, flags); /* the second piece might have to wait */
-    if (aq_mpi_paths_say_window(paths->get, nbytes) && aq_bound_holds(jobrank, src, nbytes))
+    if (aq_mpi_paths_say_window(paths->get, nbytes) && aq_bound_contains(jobrank, src, nbytes))
         return aq_mpi_window_get(op, jobrank, dest, src, nbytes, flags);
     if (nbytes >= paths->direct)
         return aq_mpi_direct_get(op, jobrank, dest, src, nbytes, flags);

@@ -4,7 +4,7 @@
  *   aq_mpi_rma.c         put and get: which way each goes; polls
  *   aq_mpi_rma_xfer.c    transfers on their way: requests, flushes, those that wait
  *   aq_mpi_rma_direct.c  transfers straight between two ranks' buffers, outside windows
- *   aq_mpi_part.c        large parts of collectives, in the same way
+ *   aq_mpi_rndv.c        large parts of collectives, in the same way
  *   aq_mpi_atomic.c      atomic operations
  *   aq_mpi_window.c      attaching a segment
  *   aq_mpi_choose.c      which ways are open, and which is the fastest
@@ -22,14 +22,14 @@
 #include "core/aq_job.h"
 
 #define AQ_MPI_DIRECT_TAGS 64u /* direct transfers of a rank's at a time */
-#define AQ_MPI_PARTS 256u      /* receives for parts of collectives that a rank has posted at a time */
-#define AQ_MPI_PART_TAG 512u   /* of the first of them */
+#define AQ_MPI_RNDV_TAGS 256u      /* receives for parts of collectives that a rank has posted at a time */
+#define AQ_MPI_RNDV_TAG_BASE 512u   /* of the first of them */
 #define AQ_MPI_DIRECT_TAG_END (3 * AQ_MPI_DIRECT_TAGS) /* three kinds of messages belong to each */
 
 #define AQ_MPI_NO_TAG UINT16_MAX
 
 /* The lowest of so many tags (a multiple of 64) whose bit in used is not set, which it is then; AQ_MPI_NO_TAG if there
- * is none. Inside aq_mpi_enter(), as all that looks at such bits. */
+ * is none. Inside aq_mpi_lock(), as all that looks at such bits. */
 static inline uint16_t aq_mpi_tag_take(uint64_t used[], unsigned tags)
 {
     for (unsigned i = 0; i < tags / 64; i++)
@@ -54,11 +54,11 @@ enum aq_mpi_xfer_type {
     AQ_MPI_X_SEND,  /* direct: a put's data leaves, */
     AQ_MPI_X_ACK,   /* and has arrived */
     AQ_MPI_X_RECV,  /* direct: a get's data comes */
-    AQ_MPI_X_TAKE,  /* direct, for a peer: its put's data comes, */
-    AQ_MPI_X_THANK, /* it hears that it has */
-    AQ_MPI_X_GIVE,  /* direct, for a peer: its get's data leaves */
-    AQ_MPI_X_PART_IN, /* of a collective: its data comes, */
-    AQ_MPI_X_PART_OUT /* and leaves */
+    AQ_MPI_X_SERVE_PUT,  /* direct, for a peer: its put's data comes, */
+    AQ_MPI_X_SERVE_ACK, /* it hears that it has */
+    AQ_MPI_X_SERVE_GET,  /* direct, for a peer: its get's data leaves */
+    AQ_MPI_X_RNDV_RECV, /* of a collective: its data comes, */
+    AQ_MPI_X_RNDV_SEND /* and leaves */
 };
 
 /* An atomic operation as MPI has it. */
@@ -76,10 +76,10 @@ struct aq_mpi_xfer {
     struct aq_mpi_xfer *next;
     union {
         struct aq_op *op;
-        struct aq_part *part; /* of a collective */
+        struct aq_rndv *rndv; /* of a collective */
     };
-    char *here;            /* this process's memory */
-    uint64_t there;        /* windows: distance from the beginning of the peer's segment */
+    char *local;            /* this process's memory */
+    uint64_t remote;        /* windows: distance from the beginning of the peer's segment */
     size_t nbytes;
     void *copy;            /* what is sent if the source had to be free at once, or NULL */
     atomic_bool *left_out; /* or: who waits in the call that started it sees it set; NULL */
@@ -109,7 +109,7 @@ struct aq_mpi_rma {
 };
 extern struct aq_mpi_rma aq_mpi_rma;
 
-/* --- aq_mpi_rma_xfer.c; all inside aq_mpi_enter() --- */
+/* --- aq_mpi_rma_xfer.c; all inside aq_mpi_lock() --- */
 
 int aq_mpi_xfer_init(void);
 /* A piece to fill in; ends the job if memory is out. Its start counts it as busy. */
@@ -123,7 +123,7 @@ void aq_mpi_xfer_adopt(struct aq_mpi_xfer *xfer);
 /* So many wait already that the caller should, too. */
 bool aq_mpi_xfer_is_full(void);
 /* Would one to this rank start at once? */
-bool aq_mpi_xfer_has_room(gex_Rank_t rank);
+bool aq_mpi_xfer_has_space(gex_Rank_t rank);
 /* And would a flush to it wait for that one only? */
 bool aq_mpi_xfer_is_alone(gex_Rank_t rank);
 unsigned aq_mpi_xfer_poll(void);
@@ -139,25 +139,25 @@ int aq_mpi_direct_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const vo
 /* The transfer that used it is over. */
 void aq_mpi_direct_give_tag(uint16_t tag);
 
-/* --- aq_mpi_part.c --- */
+/* --- aq_mpi_rndv.c --- */
 
 /* As the table's entries. */
-uint32_t aq_mpi_part_take(gex_Rank_t jobrank, void *dest, size_t nbytes, struct aq_part *part);
-void aq_mpi_part_give(gex_Rank_t jobrank, uint32_t ticket, const void *src, size_t nbytes, struct aq_part *part);
+uint32_t aq_mpi_rndv_recv(gex_Rank_t jobrank, void *dest, size_t nbytes, struct aq_rndv *rndv);
+void aq_mpi_rndv_send(gex_Rank_t jobrank, uint32_t match_id, const void *src, size_t nbytes, struct aq_rndv *rndv);
 /* It is over. */
-void aq_mpi_part_end(const struct aq_mpi_xfer *xfer);
+void aq_mpi_rndv_end(const struct aq_mpi_xfer *xfer);
 
 /* --- aq_mpi_rma.c --- */
 
 /* Enter with room for a transfer with this rank, or AQ_RETRY with IMMEDIATE. */
-int aq_mpi_xfer_enter(gex_Rank_t rank, gex_Flags_t flags);
+int aq_mpi_xfer_lock(gex_Rank_t rank, gex_Flags_t flags);
 
 /* --- aq_mpi_choose.c --- */
 
 /* No window: messages, and directly. */
 void aq_mpi_choose_none(void);
 /* May segments have a window at all? */
-bool aq_mpi_choose_wants_window(void);
+bool aq_mpi_choose_needs_window(void);
 /* Collective, with the job's window open or not: fills in aq_mpi_rma. AQ_OK or negative, logged. */
 int aq_mpi_choose(bool window);
 

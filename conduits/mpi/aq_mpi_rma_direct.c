@@ -13,7 +13,7 @@
  *           posted in the end, and is tested by polls, whoever else has how many under way. What bounds them is the
  *           number of tags, which an initiator takes before it asks
  * Owns      the tags
- * Threads   any; tags inside aq_mpi_enter()
+ * Threads   any; tags inside aq_mpi_lock()
  * Uses      aq_mpi_rma.h, core/aq_am.h, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/mpi/aq_mpi_rma.h"
@@ -40,9 +40,9 @@ static uint16_t aq_mpi_direct_take_tag(gex_Rank_t rank, gex_Flags_t flags)
     uint16_t tag;
 
     for (;;) {
-        aq_mpi_enter();
+        aq_mpi_lock();
         tag = aq_mpi_tag_take(aq_mpi_tags_used, AQ_MPI_DIRECT_TAGS);
-        aq_mpi_leave();
+        aq_mpi_unlock();
         if (AQ_LIKELY(tag != AQ_MPI_NO_TAG) || (flags & GEX_FLAG_IMMEDIATE) != 0)
             break;
         aq_wait_step(&waiter);
@@ -53,26 +53,26 @@ static uint16_t aq_mpi_direct_take_tag(gex_Rank_t rank, gex_Flags_t flags)
 
 static void aq_mpi_direct_drop_tag(uint16_t tag)
 {
-    aq_mpi_enter();
+    aq_mpi_lock();
     aq_mpi_direct_give_tag(tag);
-    aq_mpi_leave();
+    aq_mpi_unlock();
 }
 
 /* --- at the initiator --- */
 
 /* Tell the peer. AQ_OK, or AQ_RETRY with IMMEDIATE. */
-static int aq_mpi_direct_ask(gex_Rank_t jobrank, enum aq_am_index what, const void *there, size_t nbytes, uint16_t tag,
+static int aq_mpi_direct_ask(gex_Rank_t jobrank, enum aq_am_index what, const void *remote, size_t nbytes, uint16_t tag,
                              gex_Flags_t flags)
 {
     const gex_TM_t tm = aq_tm_handle(aq_job.tm);
-    const gex_AM_Arg_t args[] = { AQ_ARGS_OF_PTR(there), (gex_AM_Arg_t)nbytes, (gex_AM_Arg_t)tag };
+    const gex_AM_Arg_t args[] = { AQ_ARGS_OF_PTR(remote), (gex_AM_Arg_t)nbytes, (gex_AM_Arg_t)tag };
 
     return aq_am_request_short(tm, jobrank, (gex_AM_Index_t)what, flags & GEX_FLAG_IMMEDIATE, 4, args) == 0 ? AQ_OK
                                                                                                           : AQ_RETRY;
 }
 
 static struct aq_mpi_xfer *aq_mpi_direct_xfer(enum aq_mpi_xfer_type type, struct aq_op *op, gex_Rank_t rank,
-                                              uint16_t tag, void *here, size_t nbytes)
+                                              uint16_t tag, void *local, size_t nbytes)
 {
     struct aq_mpi_xfer *xfer = aq_mpi_xfer_new();
 
@@ -80,7 +80,7 @@ static struct aq_mpi_xfer *aq_mpi_direct_xfer(enum aq_mpi_xfer_type type, struct
     xfer->op = op;
     xfer->rank = rank;
     xfer->tag = tag;
-    xfer->here = here;
+    xfer->local = local;
     xfer->nbytes = nbytes;
     return xfer;
 }
@@ -95,13 +95,13 @@ static void aq_mpi_direct_send(struct aq_op *op, gex_Rank_t jobrank, uint16_t ta
 
     if (!lc_now)
         aq_op_begin(op, GEX_EC_LC, 1);
-    aq_mpi_enter();
+    aq_mpi_lock();
     aq_mpi_xfer_start(aq_mpi_direct_xfer(AQ_MPI_X_ACK, op, jobrank, tag, NULL, 0));
     xfer = aq_mpi_direct_xfer(AQ_MPI_X_SEND, op, jobrank, tag, (void *)(uintptr_t)src, nbytes);
     xfer->counts_lc = !lc_now;
     xfer->left_out = lc_now ? &left : NULL;
     aq_mpi_xfer_start(xfer);
-    aq_mpi_leave();
+    aq_mpi_unlock();
     /* acquire: pairs with the release in aq_mpi_xfer_left() */
     while (lc_now && !atomic_load_explicit(&left, memory_order_acquire))
         aq_wait_step(&waiter);
@@ -111,19 +111,19 @@ static void aq_mpi_direct_send(struct aq_op *op, gex_Rank_t jobrank, uint16_t ta
 int aq_mpi_direct_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes, bool lc_now,
                       gex_Flags_t flags)
 {
-    for (size_t at = 0; at < nbytes; at += AQ_MPI_PIECE) {
-        const size_t piece = nbytes - at < AQ_MPI_PIECE ? nbytes - at : AQ_MPI_PIECE;
+    for (size_t at = 0; at < nbytes; at += AQ_MPI_FRAG_MAX) {
+        const size_t frag = nbytes - at < AQ_MPI_FRAG_MAX ? nbytes - at : AQ_MPI_FRAG_MAX;
         const uint16_t tag = aq_mpi_direct_take_tag(jobrank, flags);
 
         if (tag == AQ_MPI_NO_TAG)
             return AQ_RETRY;
         aq_op_begin(op, GEX_EC_PUT, 1);
-        if (aq_mpi_direct_ask(jobrank, AQ_HIDX_DIRECT_PUT, (char *)dest + at, piece, tag, flags) != AQ_OK) {
+        if (aq_mpi_direct_ask(jobrank, AQ_HIDX_DIRECT_PUT, (char *)dest + at, frag, tag, flags) != AQ_OK) {
             aq_op_end(op, GEX_EC_PUT, 1);
             aq_mpi_direct_drop_tag(tag);
             return AQ_RETRY;
         }
-        aq_mpi_direct_send(op, jobrank, tag, (const char *)src + at, piece, lc_now);
+        aq_mpi_direct_send(op, jobrank, tag, (const char *)src + at, frag, lc_now);
     }
     return AQ_OK;
 }
@@ -131,51 +131,51 @@ int aq_mpi_direct_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const vo
 int aq_mpi_direct_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
                       gex_Flags_t flags)
 {
-    for (size_t at = 0; at < nbytes; at += AQ_MPI_PIECE) {
-        const size_t piece = nbytes - at < AQ_MPI_PIECE ? nbytes - at : AQ_MPI_PIECE;
+    for (size_t at = 0; at < nbytes; at += AQ_MPI_FRAG_MAX) {
+        const size_t frag = nbytes - at < AQ_MPI_FRAG_MAX ? nbytes - at : AQ_MPI_FRAG_MAX;
         const uint16_t tag = aq_mpi_direct_take_tag(jobrank, flags);
 
         if (tag == AQ_MPI_NO_TAG)
             return AQ_RETRY;
         aq_op_begin(op, GEX_EC_GET, 1);
-        if (aq_mpi_direct_ask(jobrank, AQ_HIDX_DIRECT_GET, (const char *)src + at, piece, tag, flags) != AQ_OK) {
+        if (aq_mpi_direct_ask(jobrank, AQ_HIDX_DIRECT_GET, (const char *)src + at, frag, tag, flags) != AQ_OK) {
             aq_op_end(op, GEX_EC_GET, 1);
             aq_mpi_direct_drop_tag(tag);
             return AQ_RETRY;
         }
-        aq_mpi_enter();
-        aq_mpi_xfer_start(aq_mpi_direct_xfer(AQ_MPI_X_RECV, op, jobrank, tag, (char *)dest + at, piece));
-        aq_mpi_leave();
+        aq_mpi_lock();
+        aq_mpi_xfer_start(aq_mpi_direct_xfer(AQ_MPI_X_RECV, op, jobrank, tag, (char *)dest + at, frag));
+        aq_mpi_unlock();
     }
     return AQ_OK;
 }
 
 /* --- at the peer --- */
 
-static void aq_mpi_direct_serve(gex_Token_t token, enum aq_mpi_xfer_type type, void *here, gex_AM_Arg_t nbytes,
+static void aq_mpi_direct_serve(gex_Token_t token, enum aq_mpi_xfer_type type, void *local, gex_AM_Arg_t nbytes,
                                 gex_AM_Arg_t tag)
 {
     const gex_Rank_t rank = aq_token(token)->jobrank;
 
-    aq_ref_check_range(token, type == AQ_MPI_X_TAKE ? "put" : "get", here, (uint32_t)nbytes);
-    if ((uint32_t)nbytes > AQ_MPI_PIECE || (uint32_t)tag >= AQ_MPI_DIRECT_TAGS)
+    aq_ref_check_range(token, type == AQ_MPI_X_SERVE_PUT ? "put" : "get", local, (uint32_t)nbytes);
+    if ((uint32_t)nbytes > AQ_MPI_FRAG_MAX || (uint32_t)tag >= AQ_MPI_DIRECT_TAGS)
         aq_fatal("mpi: rank %u asked for a transfer of %u bytes, number %u, which no rank of ours does", rank,
                  (unsigned)nbytes, (unsigned)tag);
-    aq_mpi_enter();
-    aq_mpi_xfer_start(aq_mpi_direct_xfer(type, NULL, rank, (uint16_t)tag, here, (uint32_t)nbytes));
-    aq_mpi_leave();
+    aq_mpi_lock();
+    aq_mpi_xfer_start(aq_mpi_direct_xfer(type, NULL, rank, (uint16_t)tag, local, (uint32_t)nbytes));
+    aq_mpi_unlock();
 }
 
 static void aq_mpi_direct_on_put(gex_Token_t token, gex_AM_Arg_t high, gex_AM_Arg_t low, gex_AM_Arg_t nbytes,
                                  gex_AM_Arg_t tag)
 {
-    aq_mpi_direct_serve(token, AQ_MPI_X_TAKE, aq_ptr_of_args(high, low), nbytes, tag);
+    aq_mpi_direct_serve(token, AQ_MPI_X_SERVE_PUT, aq_ptr_of_args(high, low), nbytes, tag);
 }
 
 static void aq_mpi_direct_on_get(gex_Token_t token, gex_AM_Arg_t high, gex_AM_Arg_t low, gex_AM_Arg_t nbytes,
                                  gex_AM_Arg_t tag)
 {
-    aq_mpi_direct_serve(token, AQ_MPI_X_GIVE, aq_ptr_of_args(high, low), nbytes, tag);
+    aq_mpi_direct_serve(token, AQ_MPI_X_SERVE_GET, aq_ptr_of_args(high, low), nbytes, tag);
 }
 
 void aq_mpi_direct_init(void)

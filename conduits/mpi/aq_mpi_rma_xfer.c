@@ -7,11 +7,11 @@
  * target is outstanding, and is flushed then, when nothing is left that the flush could wait for.
  *
  * So that later transfers cannot hold a settled put up for ever, those to the target of the oldest one are queued once
- * AQ_MPI_PATIENCE others have been started after it: its requests run out, it is flushed, the queue moves on.
+ * AQ_MPI_AGE_MAX others have been started after it: its requests run out, it is flushed, the queue moves on.
  *
  * Owns      pieces: active ones with a request, in step with the module's list; settled ones; queued ones, of windows,
  *           in the order of their starts; free ones, kept for good
- * Threads   inside aq_mpi_enter(), but for the count of busy ones
+ * Threads   inside aq_mpi_lock(), but for the count of busy ones
  * Uses      aq_mpi_rma.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdlib.h>
@@ -23,9 +23,9 @@
 #include "base/aq_rc.h"
 #include "core/aq_op.h"
 
-#define AQ_MPI_WINDOWS_MOST 64u /* requests of windows at a time */
-#define AQ_MPI_QUEUE_MOST 1024u /* pieces that may wait before calls do */
-#define AQ_MPI_PATIENCE 64u
+#define AQ_MPI_WINDOW_OPS_MAX 64u /* requests of windows at a time */
+#define AQ_MPI_QUEUE_MAX 1024u /* pieces that may wait before calls do */
+#define AQ_MPI_AGE_MAX 64u
 #define AQ_MPI_GROW 32u         /* pieces allocated at a time */
 
 struct aq_mpi_xfer_list {
@@ -35,7 +35,7 @@ struct aq_mpi_xfer_list {
 
 static struct {
     struct aq_mpi_xfer **active, **over; /* [room]: those with a request; for a poll, those that are done */
-    unsigned count, room;
+    unsigned count, capacity;
     unsigned windows; /* of active ones, those of windows */
     struct aq_mpi_xfer_list settled, queue;
     struct aq_mpi_xfer *free;
@@ -137,7 +137,7 @@ static void aq_mpi_xfer_fetched(struct aq_mpi_xfer *xfer)
 {
     const struct aq_mpi_atomic *atomic = &xfer->atomic;
 
-    aq_op_returns(xfer->op);
+    aq_op_acquire(xfer->op);
     if (atomic->result_p != NULL)
         memcpy(atomic->result_p, &atomic->result, atomic->size);
     aq_op_end(xfer->op, (gex_EC_t)atomic->category, 1);
@@ -165,19 +165,19 @@ static void aq_mpi_xfer_end(struct aq_mpi_xfer *xfer)
         aq_mpi_direct_give_tag(xfer->tag);
         aq_op_end(xfer->op, GEX_EC_GET, 1);
         break;
-    case AQ_MPI_X_TAKE: /* its piece goes on as the acknowledgement */
+    case AQ_MPI_X_SERVE_PUT: /* its piece goes on as the acknowledgement */
         aq_counter_add(&aq_mpi_rma.busy, -(uint64_t)1);
-        xfer->type = AQ_MPI_X_THANK;
+        xfer->type = AQ_MPI_X_SERVE_ACK;
         xfer->nbytes = 0;
         aq_mpi_xfer_start(xfer);
         return;
-    case AQ_MPI_X_PART_IN:
-    case AQ_MPI_X_PART_OUT:
-        aq_mpi_part_end(xfer);
+    case AQ_MPI_X_RNDV_RECV:
+    case AQ_MPI_X_RNDV_SEND:
+        aq_mpi_rndv_end(xfer);
         break;
     case AQ_MPI_X_SEND:
-    case AQ_MPI_X_THANK:
-    case AQ_MPI_X_GIVE:
+    case AQ_MPI_X_SERVE_ACK:
+    case AQ_MPI_X_SERVE_GET:
         break;
     }
     aq_mpi_xfer_free(xfer);
@@ -214,50 +214,50 @@ static int aq_mpi_xfer_request(struct aq_mpi_xfer *xfer)
 
     switch ((enum aq_mpi_xfer_type)xfer->type) {
     case AQ_MPI_X_PUT:
-        return lib->rput(AQ_MPI_WIN_JOB, xfer->rank, xfer->there, xfer->here, xfer->nbytes);
+        return lib->rput(AQ_MPI_WIN_JOB, xfer->rank, xfer->remote, xfer->local, xfer->nbytes);
     case AQ_MPI_X_GET:
-        return lib->rget(AQ_MPI_WIN_JOB, xfer->rank, xfer->there, xfer->here, xfer->nbytes);
+        return lib->rget(AQ_MPI_WIN_JOB, xfer->rank, xfer->remote, xfer->local, xfer->nbytes);
     case AQ_MPI_X_FETCH:
-        return lib->fetch(AQ_MPI_WIN_JOB, xfer->rank, xfer->there, (enum aq_mpi_type)atomic->type,
+        return lib->fetch(AQ_MPI_WIN_JOB, xfer->rank, xfer->remote, (enum aq_mpi_type)atomic->type,
                           (enum aq_mpi_op)atomic->op, &atomic->operand, &atomic->result);
     case AQ_MPI_X_SEND:
-        return lib->send(xfer->rank, tag, xfer->here, xfer->nbytes);
-    case AQ_MPI_X_TAKE:
-        return lib->recv(xfer->rank, tag, xfer->here, xfer->nbytes);
-    case AQ_MPI_X_GIVE:
-        return lib->send(xfer->rank, tag + 1, xfer->here, xfer->nbytes);
+        return lib->send(xfer->rank, tag, xfer->local, xfer->nbytes);
+    case AQ_MPI_X_SERVE_PUT:
+        return lib->recv(xfer->rank, tag, xfer->local, xfer->nbytes);
+    case AQ_MPI_X_SERVE_GET:
+        return lib->send(xfer->rank, tag + 1, xfer->local, xfer->nbytes);
     case AQ_MPI_X_RECV:
-        return lib->recv(xfer->rank, tag + 1, xfer->here, xfer->nbytes);
-    case AQ_MPI_X_THANK:
+        return lib->recv(xfer->rank, tag + 1, xfer->local, xfer->nbytes);
+    case AQ_MPI_X_SERVE_ACK:
         return lib->send(xfer->rank, tag + 2, NULL, 0);
     case AQ_MPI_X_ACK:
         return lib->recv(xfer->rank, tag + 2, NULL, 0);
-    case AQ_MPI_X_PART_IN:
-        return lib->recv(xfer->rank, (int)(AQ_MPI_PART_TAG + xfer->tag), xfer->here, xfer->nbytes);
-    case AQ_MPI_X_PART_OUT:
-        return lib->send(xfer->rank, (int)(AQ_MPI_PART_TAG + xfer->tag), xfer->here, xfer->nbytes);
+    case AQ_MPI_X_RNDV_RECV:
+        return lib->recv(xfer->rank, (int)(AQ_MPI_RNDV_TAG_BASE + xfer->tag), xfer->local, xfer->nbytes);
+    case AQ_MPI_X_RNDV_SEND:
+        return lib->send(xfer->rank, (int)(AQ_MPI_RNDV_TAG_BASE + xfer->tag), xfer->local, xfer->nbytes);
     }
     return 0;
 }
 
-static void aq_mpi_xfer_make_room(void)
+static void aq_mpi_xfer_grow_active(void)
 {
-    const unsigned room = aq_mpi_xfers.room == 0 ? AQ_MPI_WINDOWS_MOST : 2 * aq_mpi_xfers.room;
-    struct aq_mpi_xfer **active = realloc(aq_mpi_xfers.active, room * sizeof(*active));
-    struct aq_mpi_xfer **over = realloc(aq_mpi_xfers.over, room * sizeof(*over));
+    const unsigned capacity = aq_mpi_xfers.capacity == 0 ? AQ_MPI_WINDOW_OPS_MAX : 2 * aq_mpi_xfers.capacity;
+    struct aq_mpi_xfer **active = realloc(aq_mpi_xfers.active, capacity * sizeof(*active));
+    struct aq_mpi_xfer **over = realloc(aq_mpi_xfers.over, capacity * sizeof(*over));
 
     if (active == NULL || over == NULL)
-        aq_fatal("mpi: no memory for %u transfers at a time", room);
+        aq_fatal("mpi: no memory for %u transfers at a time", capacity);
     aq_mpi_xfers.active = active;
     aq_mpi_xfers.over = over;
-    aq_mpi_xfers.room = room;
+    aq_mpi_xfers.capacity = capacity;
 }
 
 /* Its request is the last of the module's list. */
 static void aq_mpi_xfer_listed(struct aq_mpi_xfer *xfer)
 {
-    if (AQ_UNLIKELY(aq_mpi_xfers.count == aq_mpi_xfers.room))
-        aq_mpi_xfer_make_room();
+    if (AQ_UNLIKELY(aq_mpi_xfers.count == aq_mpi_xfers.capacity))
+        aq_mpi_xfer_grow_active();
     aq_mpi_xfers.active[aq_mpi_xfers.count++] = xfer;
     aq_mpi_xfers.starts++;
     if (aq_mpi_xfer_uses_window(xfer)) {
@@ -279,33 +279,33 @@ void aq_mpi_xfer_adopt(struct aq_mpi_xfer *xfer)
 }
 
 /* Is the oldest settled piece of this rank's, and has it waited for long? */
-static inline bool aq_mpi_xfer_is_held(gex_Rank_t rank)
+static inline bool aq_mpi_xfer_is_deferred(gex_Rank_t rank)
 {
     const struct aq_mpi_xfer *oldest = aq_mpi_xfers.settled.first;
 
-    return oldest != NULL && oldest->rank == rank && aq_mpi_xfers.starts - oldest->born >= AQ_MPI_PATIENCE;
+    return oldest != NULL && oldest->rank == rank && aq_mpi_xfers.starts - oldest->born >= AQ_MPI_AGE_MAX;
 }
 
-bool aq_mpi_xfer_has_room(gex_Rank_t rank)
+bool aq_mpi_xfer_has_space(gex_Rank_t rank)
 {
-    return aq_mpi_xfers.queue.first == NULL && aq_mpi_xfers.windows < AQ_MPI_WINDOWS_MOST && !aq_mpi_xfer_is_held(rank);
+    return aq_mpi_xfers.queue.first == NULL && aq_mpi_xfers.windows < AQ_MPI_WINDOW_OPS_MAX && !aq_mpi_xfer_is_deferred(rank);
 }
 
 bool aq_mpi_xfer_is_alone(gex_Rank_t rank)
 {
-    return aq_mpi_xfers.outstanding[rank] == 0 && aq_mpi_xfer_has_room(rank);
+    return aq_mpi_xfers.outstanding[rank] == 0 && aq_mpi_xfer_has_space(rank);
 }
 
 bool aq_mpi_xfer_is_full(void)
 {
-    return aq_mpi_xfers.queue.length >= AQ_MPI_QUEUE_MOST;
+    return aq_mpi_xfers.queue.length >= AQ_MPI_QUEUE_MAX;
 }
 
 void aq_mpi_xfer_start(struct aq_mpi_xfer *xfer)
 {
     aq_counter_add(&aq_mpi_rma.busy, 1);
     /* a direct one never waits: the other side counts on it */
-    if (!aq_mpi_xfer_uses_window(xfer) || AQ_LIKELY(aq_mpi_xfer_has_room(xfer->rank)))
+    if (!aq_mpi_xfer_uses_window(xfer) || AQ_LIKELY(aq_mpi_xfer_has_space(xfer->rank)))
         aq_mpi_xfer_go(xfer);
     else
         aq_mpi_xfer_push(&aq_mpi_xfers.queue, xfer);
@@ -315,8 +315,8 @@ void aq_mpi_xfer_post(struct aq_mpi_xfer *xfer)
 {
     const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
     const int error = xfer->type == AQ_MPI_X_PUT
-                          ? lib->put(AQ_MPI_WIN_JOB, xfer->rank, xfer->there, xfer->here, xfer->nbytes)
-                          : lib->get(AQ_MPI_WIN_JOB, xfer->rank, xfer->there, xfer->here, xfer->nbytes);
+                          ? lib->put(AQ_MPI_WIN_JOB, xfer->rank, xfer->remote, xfer->local, xfer->nbytes)
+                          : lib->get(AQ_MPI_WIN_JOB, xfer->rank, xfer->remote, xfer->local, xfer->nbytes);
 
     aq_mpi_check(error, "starting a transfer");
     aq_counter_add(&aq_mpi_rma.busy, 1);
@@ -372,8 +372,8 @@ static void aq_mpi_xfer_feed(void)
 {
     struct aq_mpi_xfer **at = &aq_mpi_xfers.queue.first;
 
-    while (*at != NULL && aq_mpi_xfers.windows < AQ_MPI_WINDOWS_MOST) {
-        if (aq_mpi_xfer_is_held((*at)->rank))
+    while (*at != NULL && aq_mpi_xfers.windows < AQ_MPI_WINDOW_OPS_MAX) {
+        if (aq_mpi_xfer_is_deferred((*at)->rank))
             at = &(*at)->next;
         else
             aq_mpi_xfer_go(aq_mpi_xfer_unlink(&aq_mpi_xfers.queue, at));

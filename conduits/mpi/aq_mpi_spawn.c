@@ -28,7 +28,7 @@ struct aq_mpi_value {
 };
 
 static struct aq_mpi_store {
-    struct aq_mpi_value mine[AQ_MPI_PUTS];
+    struct aq_mpi_value own[AQ_MPI_PUTS];
     uint32_t count;
     bool joined; /* what is left to say goes other ways */
     /* gathered: round by round, the texts of all ranks, "KEY=VALUE" each ended by a NUL */
@@ -51,9 +51,9 @@ static int aq_mpi_failed(const char *what, int error)
  * when it ends with an error: give them time for the message that says why. */
 static void aq_mpi_let_launcher_read(void)
 {
-    const struct timespec nap = { .tv_nsec = 300000000 };
+    const struct timespec delay = { .tv_nsec = 300000000 };
 
-    nanosleep(&nap, NULL);
+    nanosleep(&delay, NULL);
 }
 
 static int aq_mpi_kvs_init(uint32_t *rank_out, uint32_t *size_out)
@@ -73,7 +73,7 @@ static int aq_mpi_kvs_init(uint32_t *rank_out, uint32_t *size_out)
 
 static int aq_mpi_kvs_put(const char *key, const char *value, enum aq_kvs_scope scope)
 {
-    struct aq_mpi_value *v = &aq_mpi_store.mine[aq_mpi_store.count];
+    struct aq_mpi_value *v = &aq_mpi_store.own[aq_mpi_store.count];
 
     (void)scope; /* everything goes everywhere */
     if (aq_mpi_store.count == AQ_MPI_PUTS || strlen(key) >= sizeof(v->key) || strlen(value) >= sizeof(v->text))
@@ -87,13 +87,13 @@ static int aq_mpi_kvs_put(const char *key, const char *value, enum aq_kvs_scope 
 /* the longest that any rank has put since the last fence */
 static int aq_mpi_longest(size_t *len_inout)
 {
-    const uint32_t size = aq_mpi.lib->job.size(), mine = (uint32_t)*len_inout;
+    const uint32_t size = aq_mpi.lib->job.size(), own = (uint32_t)*len_inout;
     uint32_t *all = malloc(size * sizeof(*all));
     int error;
 
     if (all == NULL)
         return aq_fail(AQ_ERR_NOMEM, "mpi: no memory for %u lengths", size);
-    error = aq_mpi.lib->job.allgather(&mine, sizeof(mine), all);
+    error = aq_mpi.lib->job.allgather(&own, sizeof(own), all);
     for (uint32_t i = 0; i < size && error == 0; i++)
         if (all[i] > *len_inout)
             *len_inout = all[i];
@@ -103,7 +103,7 @@ static int aq_mpi_longest(size_t *len_inout)
 
 static int aq_mpi_kvs_fence(bool collect)
 {
-    char mine[AQ_MPI_PUTS * sizeof(struct aq_mpi_value)] = "";
+    char own[AQ_MPI_PUTS * sizeof(struct aq_mpi_value)] = "";
     struct aq_mpi_round *round;
     size_t len = 0;
     int rc, error;
@@ -112,7 +112,7 @@ static int aq_mpi_kvs_fence(bool collect)
     if (aq_mpi_store.joined) /* at the end, on another thread */
         return aq_mpi_end_fence();
     for (uint32_t i = 0; i < aq_mpi_store.count; i++)
-        len += (size_t)sprintf(mine + len, "%s=%s", aq_mpi_store.mine[i].key, aq_mpi_store.mine[i].text) + 1;
+        len += (size_t)sprintf(own + len, "%s=%s", aq_mpi_store.own[i].key, aq_mpi_store.own[i].text) + 1;
     aq_mpi_store.count = 0;
     len++; /* an empty one at the end */
     rc = aq_mpi_longest(&len);
@@ -122,7 +122,7 @@ static int aq_mpi_kvs_fence(bool collect)
     if (round == NULL)
         return aq_fail(AQ_ERR_NOMEM, "mpi: no memory for %zu bytes from each of %u ranks", len,
                        aq_mpi.lib->job.size());
-    error = aq_mpi.lib->job.allgather(mine, len, round->texts);
+    error = aq_mpi.lib->job.allgather(own, len, round->texts);
     round->len = len;
     round->older = aq_mpi_store.rounds;
     aq_mpi_store.rounds = round;
@@ -150,7 +150,7 @@ static const struct aq_kvs_ops aq_mpi_kvs_ops = {
     .get = aq_mpi_kvs_get,
     .life_fd = aq_mpi_end_life_fd,
     .abort = aq_mpi_end_abort,
-    .part = aq_mpi_end_part,
+    .disconnect = aq_mpi_end_disconnect,
     .fini = aq_mpi_end_fini,
 };
 
@@ -171,27 +171,27 @@ static int aq_mpi_spawn_join(struct aq_spawn_state *st)
         free(round);
     }
     if (rc == AQ_OK)
-        aq_mpi_end_set_board(st->board, st->info.host_rank);
+        aq_mpi_end_set_jobarea(st->jobarea, st->info.host_rank);
     else if (aq_mpi_job.known && aq_mpi.lib->job.size() != 1)
         aq_mpi_end_abort(1, "a rank could not join the job"); /* the others wait for us in MPI */
     return rc;
 }
 
-static int aq_mpi_spawn_leave(struct aq_spawn_state *st, int code, enum aq_leave how)
+static int aq_mpi_spawn_shutdown(struct aq_spawn_state *st, int code, enum aq_shutdown_mode how)
 {
     aq_mpi_end_decide(how);
-    return aq_spawn_kvs_leave(st, code, how);
+    return aq_spawn_kvs_shutdown(st, code, how);
 }
 
-static int aq_mpi_spawn_allgather(struct aq_spawn_state *st, const void *mine, size_t len, void *all)
+static int aq_mpi_spawn_allgather(struct aq_spawn_state *st, const void *own, size_t len, void *all)
 {
     int error;
 
     (void)st;
-    aq_mpi_meet();
-    aq_mpi_enter();
-    error = aq_mpi.lib->job.allgather(mine, len, all);
-    aq_mpi_leave();
+    aq_mpi_barrier();
+    aq_mpi_lock();
+    error = aq_mpi.lib->job.allgather(own, len, all);
+    aq_mpi_unlock();
     return error == 0 ? AQ_OK : aq_mpi_failed("MPI_Allgather", error);
 }
 
@@ -200,10 +200,10 @@ static int aq_mpi_spawn_bcast(struct aq_spawn_state *st, void *buf, size_t len, 
     int error;
 
     (void)st;
-    aq_mpi_meet();
-    aq_mpi_enter();
+    aq_mpi_barrier();
+    aq_mpi_lock();
     error = aq_mpi.lib->job.bcast(buf, len, root);
-    aq_mpi_leave();
+    aq_mpi_unlock();
     return error == 0 ? AQ_OK : aq_mpi_failed("MPI_Bcast", error);
 }
 
@@ -212,10 +212,10 @@ static int aq_mpi_spawn_fence(struct aq_spawn_state *st)
     int error;
 
     (void)st;
-    aq_mpi_meet();
-    aq_mpi_enter();
+    aq_mpi_barrier();
+    aq_mpi_lock();
     error = aq_mpi.lib->job.barrier();
-    aq_mpi_leave();
+    aq_mpi_unlock();
     return error == 0 ? AQ_OK : aq_mpi_failed("MPI_Barrier", error);
 }
 
@@ -227,5 +227,5 @@ const struct aq_spawn_provider aq_mpi_spawn = {
     .bcast = aq_mpi_spawn_bcast,
     .fence = aq_mpi_spawn_fence,
     .notify = aq_spawn_kvs_notify,
-    .leave = aq_mpi_spawn_leave,
+    .finish = aq_mpi_spawn_shutdown,
 };

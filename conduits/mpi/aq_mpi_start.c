@@ -26,7 +26,7 @@ static const char *const aq_mpi_level_names[] = {"MPI_THREAD_SINGLE", "MPI_THREA
 
 /* What we ask for, and the least that will do. */
 struct aq_mpi_levels {
-    enum aq_mpi_level wanted, least;
+    enum aq_mpi_level wanted, min;
 };
 
 static struct aq_mpi_levels aq_mpi_levels(bool by_client)
@@ -35,20 +35,20 @@ static struct aq_mpi_levels aq_mpi_levels(bool by_client)
     struct aq_mpi_levels levels = {AQ_MPI_SINGLE, AQ_MPI_SINGLE};
 
     if (aq_env_is_set(AQ_ENV_MPI_THREAD))
-        levels.wanted = levels.least = (enum aq_mpi_level)aq_env_choice(AQ_ENV_MPI_THREAD);
+        levels.wanted = levels.min = (enum aq_mpi_level)aq_env_choice(AQ_ENV_MPI_THREAD);
     else if (AQ_THREADED)
-        levels.wanted = levels.least = AQ_MPI_SERIALIZED;
+        levels.wanted = levels.min = AQ_MPI_SERIALIZED;
     /* the service thread's calls can be kept apart from ours, but not from those of the client's threads */
     if (service && !aq_env_is_set(AQ_ENV_MPI_THREAD)) {
         levels.wanted = AQ_MPI_MULTIPLE;
-        levels.least = by_client ? AQ_MPI_MULTIPLE : AQ_MPI_SERIALIZED;
+        levels.min = by_client ? AQ_MPI_MULTIPLE : AQ_MPI_SERIALIZED;
     }
     return levels;
 }
 
-static int aq_mpi_too_low(enum aq_mpi_level least, bool by_client)
+static int aq_mpi_too_low(enum aq_mpi_level min, bool by_client)
 {
-    const char *have = aq_mpi_level_names[aq_mpi_job.level], *need = aq_mpi_level_names[least];
+    const char *have = aq_mpi_level_names[aq_mpi_job.level], *need = aq_mpi_level_names[min];
 
     if (!by_client)
         return aq_fail(AQ_ERR_RESOURCE,
@@ -58,7 +58,7 @@ static int aq_mpi_too_low(enum aq_mpi_level least, bool by_client)
                    "mpi: the program has started MPI with %s, but %s is needed%s; let it call MPI_Init_thread(&argc, "
                    "&argv, %s, &provided), or start this library before MPI%s", have, need,
                    aq_env_is_set(AQ_ENV_MPI_THREAD) ? " by GASNET_MPI_THREAD"
-                   : least == AQ_MPI_MULTIPLE       ? " with a service thread (GASNET_PROGRESS_THREAD)"
+                   : min == AQ_MPI_MULTIPLE       ? " with a service thread (GASNET_PROGRESS_THREAD)"
                                                     : " in par",
                    need,
                    aq_env_is_set(AQ_ENV_MPI_THREAD) ? ""
@@ -144,8 +144,8 @@ int aq_mpi_start(void)
     aq_mpi_take_signals();
     aq_mpi_job.ours = !by_client;
     aq_mpi_job.level = mpi->level();
-    if (aq_mpi_job.level < levels.least)
-        return aq_mpi_too_low(levels.least, by_client);
+    if (aq_mpi_job.level < levels.min)
+        return aq_mpi_too_low(levels.min, by_client);
     error = mpi->open();
     if (error != 0)
         return aq_mpi_failed("communicators of our own", error);

@@ -12,20 +12,20 @@
 #include "base/aq_rc.h"
 #include "conduits/smp/aq_shm.h"
 
-void aq_mpi_meet(void)
+void aq_mpi_barrier(void)
 {
     struct aq_waiter waiter = AQ_WAITER_INIT("the other ranks at a collective call", GEX_RANK_INVALID);
-    bool begun = false, met = aq_mpi_is_alone() || aq_mpi_rma.lib == NULL;
+    bool begun = false, done = aq_mpi_is_alone() || aq_mpi_rma.lib == NULL;
 
     /* transfers end first, of others with us, too: who goes on from here may have the list of requests for itself */
-    while (!met || aq_mpi_rma_busy()) {
+    while (!done || aq_mpi_rma_busy()) {
         begun = begun || !aq_mpi_rma_busy();
-        if (begun && !met) {
-            aq_mpi_enter();
-            aq_mpi_check(aq_mpi_rma.lib->meet(&met), "meeting the other ranks");
-            aq_mpi_leave();
+        if (begun && !done) {
+            aq_mpi_lock();
+            aq_mpi_check(aq_mpi_rma.lib->ibarrier(&done), "meeting the other ranks");
+            aq_mpi_unlock();
         }
-        if (!met || aq_mpi_rma_busy())
+        if (!done || aq_mpi_rma_busy())
             aq_wait_step(&waiter);
     }
     aq_wait_end(&waiter);
@@ -38,10 +38,10 @@ static bool aq_mpi_window_open(void *base, uintptr_t size)
     bool usable = false;
     int error;
 
-    aq_mpi_meet();
-    aq_mpi_enter();
+    aq_mpi_barrier();
+    aq_mpi_lock();
     error = aq_mpi_rma.lib->open(base, size, &usable);
-    aq_mpi_leave();
+    aq_mpi_unlock();
     if (error != 0)
         aq_mpi.lib->job.text(error, text, sizeof(text));
     if (!usable)
@@ -53,11 +53,11 @@ int aq_mpi_segment_attach(uintptr_t size, void **base_out)
 {
     int rc;
 
-    aq_mpi_meet(); /* before we wait for ranks of this host where nobody looks at MPI */
+    aq_mpi_barrier(); /* before we wait for ranks of this host where nobody looks at MPI */
     rc = aq_shm_segment_attach(size, base_out);
     if (rc != AQ_OK || aq_mpi_is_alone())
         return rc;
-    return aq_mpi_choose(aq_mpi_choose_wants_window() && aq_mpi_window_open(*base_out, size));
+    return aq_mpi_choose(aq_mpi_choose_needs_window() && aq_mpi_window_open(*base_out, size));
 }
 
 int aq_mpi_rma_init(void)
@@ -72,9 +72,9 @@ int aq_mpi_rma_init(void)
     if (rc != AQ_OK)
         return rc;
     aq_mpi_direct_init();
-    aq_mpi_enter();
+    aq_mpi_lock();
     aq_mpi_check(aq_mpi_rma.lib->start(), "making the communicator of transfers");
-    aq_mpi_leave();
+    aq_mpi_unlock();
     return AQ_OK;
 }
 

@@ -21,14 +21,14 @@
 #include "base/aq_platform.h"
 
 /* Requests and replies never share a ring or a pool: a reply's room must not depend on requests. */
-enum aq_shm_lane { AQ_LANE_REQUEST = 0, AQ_LANE_REPLY = 1, AQ_LANES = 2 };
+enum aq_shm_channel { AQ_CHANNEL_REQUEST = 0, AQ_CHANNEL_REPLY = 1, AQ_CHANNELS = 2 };
 
 #define AQ_SHM_MAX_MEDIUM 65536 /* bytes: the largest payload block */
 /* bytes: where a long payload may have to go through a block, no more than that */
 #if GASNET_SEGMENT_EVERYTHING
-#define AQ_SHM_LEAST_LONG AQ_SHM_MAX_MEDIUM
+#define AQ_SHM_MIN_LONG AQ_SHM_MAX_MEDIUM
 #else
-#define AQ_SHM_LEAST_LONG INT32_MAX
+#define AQ_SHM_MIN_LONG INT32_MAX
 #endif
 #define AQ_SHM_PAIR 128         /* two cache lines: what an adjacent-line prefetch drags along */
 
@@ -43,7 +43,7 @@ struct aq_shm_common {
 /* One a rank. */
 struct aq_shm_control {
     _Alignas(AQ_SHM_PAIR) _Atomic uint32_t sleeping; /* threads of the rank that announced sleep */
-    _Atomic uint32_t bell;                           /* futex; rung by whoever brings work */
+    _Atomic uint32_t wakeup;                           /* futex; rung by whoever brings work */
     _Atomic uint32_t listening; /* a sleeper waits for descriptors too: it wants a datagram */
     _Alignas(AQ_SHM_PAIR) _Atomic uint32_t greetings; /* grows as senders speak for the first time */
     int32_t pid;
@@ -74,18 +74,18 @@ struct aq_shm_half {
         struct {
             uint32_t long_nbytes;
             uint32_t dest[2];     /* address at the target: low, high */
-            uint32_t long_offset; /* of the block, for AQ_PLACE_COPY */
+            uint32_t long_offset; /* of the block, for AQ_LOC_COPY */
             gex_AM_Arg_t long_args[1];
         };
     };
 };
-_Static_assert(sizeof(struct aq_shm_half) == AQ_CACHE_LINE / AQ_LANES, "two halves are one line");
-#define AQ_NEAR_SHORT 5 /* arguments beside the head; more of them go elsewhere */
-#define AQ_NEAR_MEDIUM 3
-#define AQ_NEAR_LONG 1
+_Static_assert(sizeof(struct aq_shm_half) == AQ_CACHE_LINE / AQ_CHANNELS, "two halves are one line");
+#define AQ_INLINE_SHORT 5 /* arguments beside the head; more of them go elsewhere */
+#define AQ_INLINE_MEDIUM 3
+#define AQ_INLINE_LONG 1
 
 struct aq_shm_slot {
-    _Alignas(AQ_SHM_PAIR) struct aq_shm_half half[AQ_LANES];
+    _Alignas(AQ_SHM_PAIR) struct aq_shm_half half[AQ_CHANNELS];
 };
 
 /* Arguments that do not fit the half: all of them. Not beside the slots, whose lines are watched:
@@ -95,23 +95,23 @@ struct aq_shm_more {
 };
 
 /* Where a payload is; in the head. */
-enum aq_shm_place {
-    AQ_PLACE_NONE,  /* short; empty payload; long already at its address */
-    AQ_PLACE_NEAR,  /* a few bytes behind the arguments, in the half itself */
-    AQ_PLACE_BLOCK, /* in a block of the sender's pool */
-    AQ_PLACE_COPY   /* long in a block that the receiver copies to its address */
+enum aq_shm_loc {
+    AQ_LOC_NONE,  /* short; empty payload; long already at its address */
+    AQ_LOC_INLINE,  /* a few bytes behind the arguments, in the half itself */
+    AQ_LOC_BLOCK, /* in a block of the sender's pool */
+    AQ_LOC_COPY   /* long in a block that the receiver copies to its address */
 };
-#define AQ_PLACE_MASK 0x7fu
-#define AQ_PLACE_ARGS 0x80u /* flag: the arguments are in the slot's struct aq_shm_more */
+#define AQ_LOC_MASK 0x7fu
+#define AQ_LOC_ARGS 0x80u /* flag: the arguments are in the slot's struct aq_shm_more */
 
 /* The slots of one requester and one responder; behind them, a struct aq_shm_more for each lane of
  * each slot. */
-struct aq_shm_channel {
+struct aq_shm_ring {
     /* messages of a lane that their receiver is done with, handlers included; written by it, read
      * by the sender only when the lane looks full or blocks run short */
     struct {
         _Alignas(AQ_SHM_PAIR) _Atomic uint32_t count;
-    } done[AQ_LANES];
+    } done[AQ_CHANNELS];
     struct aq_shm_slot slots[];
 };
 
@@ -122,14 +122,14 @@ struct aq_shm_pool_plan {
     uint32_t count[AQ_POOL_CLASSES];
     uint32_t first[AQ_POOL_CLASSES];  /* number of the first block of the class */
     uint64_t offset[AQ_POOL_CLASSES]; /* of the class in the lane's part */
-    uint64_t lane_bytes;
+    uint64_t channel_bytes;
     uint32_t blocks;
 };
 
 /* Offsets into the arena; equal on every rank. */
 struct aq_shm_layout {
-    uint64_t control, hello, arrived, named, channels, pools, bytes;
-    uint64_t channel_bytes;
+    uint64_t control, hello, arrived, named, rings, pools, bytes;
+    uint64_t ring_bytes;
     uint64_t coll, coll_bytes;        /* areas for collectives; bytes of one */
     uint32_t coll_areas, coll_block;  /* how many; bytes of one of its blocks */
     uint32_t slots; /* of a channel */
@@ -142,7 +142,7 @@ struct aq_shm {
     bool in_a_row;     /* their jobranks follow each other: local index is jobrank - first */
     char *arena;
     struct aq_shm_layout layout;
-    struct aq_shm_control *mine;
+    struct aq_shm_control *self;
     bool cma;         /* process_vm_readv/writev work between all ranks of the host */
     const uint32_t *jobrank_of; /* [size] */
 };
@@ -165,19 +165,19 @@ static inline _Atomic unsigned char *aq_shm_hello(uint32_t receiver, uint32_t se
            + (size_t)receiver * aq_shm.size + sender;
 }
 
-static inline struct aq_shm_channel *aq_shm_channel(uint32_t requester, uint32_t responder)
+static inline struct aq_shm_ring *aq_shm_ring(uint32_t requester, uint32_t responder)
 {
     size_t number = (size_t)requester * aq_shm.size + responder;
 
-    return (struct aq_shm_channel *)(void *)(aq_shm.arena + aq_shm.layout.channels
-                                             + number * aq_shm.layout.channel_bytes);
+    return (struct aq_shm_ring *)(void *)(aq_shm.arena + aq_shm.layout.rings
+                                             + number * aq_shm.layout.ring_bytes);
 }
 
-static inline char *aq_shm_pool(uint32_t owner, int lane)
+static inline char *aq_shm_pool(uint32_t owner, int channel)
 {
-    size_t number = (size_t)owner * AQ_LANES + (size_t)lane;
+    size_t number = (size_t)owner * AQ_CHANNELS + (size_t)channel;
 
-    return aq_shm.arena + aq_shm.layout.pools + number * aq_shm.layout.pool.lane_bytes;
+    return aq_shm.arena + aq_shm.layout.pools + number * aq_shm.layout.pool.channel_bytes;
 }
 
 /* --- set-up (aq_shm_arena.c, aq_shm_segment.c) --- */
@@ -199,7 +199,7 @@ static inline uint32_t aq_shm_local(gex_Rank_t jobrank)
 }
 
 /* Does it share memory with us? We ourselves always do. */
-static inline bool aq_shm_is_near(gex_Rank_t jobrank)
+static inline bool aq_job_is_local(gex_Rank_t jobrank)
 {
     return AQ_LIKELY(aq_shm.in_a_row) ? jobrank - aq_shm.first < aq_shm.size
                                       : aq_shm_find_local(jobrank) != UINT32_MAX;
@@ -210,7 +210,7 @@ static inline bool aq_shm_is_near(gex_Rank_t jobrank)
 int aq_shm_am_send(const struct aq_am_out *out);
 int aq_shm_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
                     const gex_AM_Arg_t *args);
-int aq_shm_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t least, size_t most,
+int aq_shm_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t min, size_t max,
                     struct aq_am_buffer *buffer_out);
 void aq_shm_am_free(bool is_reply, const struct aq_am_buffer *buffer);
 unsigned aq_shm_poll(bool replies_only);
@@ -223,11 +223,11 @@ void aq_shm_pool_plan(uint32_t ranks, uint32_t depth, struct aq_shm_pool_plan *p
 int aq_shm_pool_init(void);
 /* The smallest free block that holds most bytes; if there is none, the largest of at least least
  * bytes; or AQ_BLOCK_NONE. */
-uint16_t aq_shm_block_take(int lane, size_t least, size_t most);
+uint16_t aq_shm_block_take(int channel, size_t min, size_t max);
 /* The same for somebody who may keep it for long: one of each size stays, so that a message which
  * waits for a block waits only for messages on their way. */
-uint16_t aq_shm_block_lend(int lane, size_t least, size_t most);
-void aq_shm_block_release(int lane, uint16_t block);
+uint16_t aq_shm_block_lend(int channel, size_t min, size_t max);
+void aq_shm_block_release(int channel, uint16_t block);
 /* Offset of a block in its lane's part of the pool, and its size. */
 uint64_t aq_shm_block_offset(uint16_t block);
 size_t aq_shm_block_size(uint16_t block);
@@ -237,11 +237,11 @@ size_t aq_shm_block_size(uint16_t block);
 void aq_shm_sleep_init(void);
 /* From now on sleepers of this process also wake when fd, which is the caller's, becomes readable.
  * AQ_OK, or negative, logged. */
-int aq_shm_sleep_watch(int fd);
+int aq_shm_sleep_add_fd(int fd);
 uint32_t aq_shm_sleep_prepare(void);
-void aq_shm_sleep(uint32_t bell, uint64_t max_ns);
+void aq_shm_sleep(uint32_t wakeup, uint64_t max_ns);
 void aq_shm_sleep_cancel(void);
-void aq_shm_sleep_ring(void);
+void aq_shm_sleep_wake(void);
 int aq_shm_wake(struct aq_shm_control *control); /* AQ_OK, always */
 void aq_shm_wake_all(void);
 

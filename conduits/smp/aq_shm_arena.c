@@ -38,9 +38,9 @@ static void aq_shm_plan(uint32_t ranks, uint32_t depth, struct aq_shm_layout *la
     uint64_t at = aq_round_up(sizeof(struct aq_shm_common), page);
 
     layout->slots = aq_shm_slots(ranks);
-    layout->channel_bytes = aq_round_up(sizeof(struct aq_shm_channel)
+    layout->ring_bytes = aq_round_up(sizeof(struct aq_shm_ring)
                                             + layout->slots * (sizeof(struct aq_shm_slot)
-                                                               + AQ_LANES * sizeof(struct aq_shm_more)),
+                                                               + AQ_CHANNELS * sizeof(struct aq_shm_more)),
                                         AQ_SHM_PAIR);
     aq_shm_pool_plan(ranks, depth, &layout->pool);
 
@@ -53,10 +53,10 @@ static void aq_shm_plan(uint32_t ranks, uint32_t depth, struct aq_shm_layout *la
     layout->named = at;
     at += aq_round_up(2 * ranks * sizeof(uint64_t), page);
     at = aq_round_up(aq_shm_coll_plan(ranks, at, layout), page);
-    layout->channels = at;
-    at += aq_round_up((uint64_t)ranks * ranks * layout->channel_bytes, page);
+    layout->rings = at;
+    at += aq_round_up((uint64_t)ranks * ranks * layout->ring_bytes, page);
     layout->pools = at;
-    at += (uint64_t)ranks * AQ_LANES * layout->pool.lane_bytes;
+    at += (uint64_t)ranks * AQ_CHANNELS * layout->pool.channel_bytes;
     layout->bytes = aq_round_up(at, page);
 }
 
@@ -65,13 +65,13 @@ static uint64_t aq_shm_stride(uint32_t depth, uint32_t *count_out)
 {
     struct aq_shm_layout largest;
 
-    aq_shm_plan(aq_job.nbrhd_most, depth, &largest);
-    *count_out = (aq_job.host_size + aq_job.nbrhd_most - 1) / aq_job.nbrhd_most;
+    aq_shm_plan(aq_job.nbrhd_max, depth, &largest);
+    *count_out = (aq_job.host_size + aq_job.nbrhd_max - 1) / aq_job.nbrhd_max;
     return largest.bytes;
 }
 
 /* Refuse before the kernel does it in the middle of a run with SIGBUS or SIGXFSZ. */
-static int aq_shm_check_room(uint64_t bytes)
+static int aq_shm_check_memory(uint64_t bytes)
 {
     const struct aq_host_facts facts = aq_spawn_host_facts();
     struct rlimit limit;
@@ -97,15 +97,15 @@ static int aq_shm_map_arena(int fd, uint64_t stride, uint32_t count)
         return aq_fail(AQ_ERR_SYS, "cannot size the shared memory of this host to %.0f MB: %s",
                        (double)(stride * count) / 1048576, strerror(errno));
     arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
-                 (off_t)(stride * aq_job.nbrhd_here));
+                 (off_t)(stride * aq_job.nbrhd_on_host));
     if (arena == MAP_FAILED)
         return aq_fail(AQ_ERR_SYS, "cannot map %.0f MB of shared memory: %s; see ulimit -v and "
                        "/proc/sys/vm/overcommit_memory", (double)bytes / 1048576, strerror(errno));
     /* a child of the client must not write to the job's queues */
     madvise(arena, bytes, MADV_DONTFORK);
     aq_shm.arena = arena;
-    aq_shm.mine = aq_shm_control(aq_shm.me);
-    aq_job.sleeping = &aq_shm.mine->sleeping;
+    aq_shm.self = aq_shm_control(aq_shm.me);
+    aq_job.sleeping = &aq_shm.self->sleeping;
     return AQ_OK;
 }
 
@@ -143,7 +143,7 @@ int aq_shm_init(void)
     aq_limits.max_long = INT32_MAX;
     aq_limits.host_bytes = stride * count;
 
-    rc = aq_shm_check_room(aq_limits.host_bytes);
+    rc = aq_shm_check_memory(aq_limits.host_bytes);
     if (rc != AQ_OK)
         return rc;
     fd = aq_spawn_host_fd(AQ_SHM_FD_ARENA, 0);

@@ -27,13 +27,13 @@ static _Atomic uint64_t *aq_shm_named(uint64_t k)
 
 /* The last to arrive wakes the sleepers. Two who come last together each fence before they
  * scan, so at least one of them sees both. */
-static void aq_shm_barrier_announce(bool (*all_here)(uint64_t k), uint64_t k)
+static void aq_shm_barrier_announce(bool (*all_arrived)(uint64_t k), uint64_t k)
 {
     aq_shm_order_before_look();
     if (AQ_LIKELY(atomic_load_explicit(&aq_shm_common()->sleepers, memory_order_relaxed) == 0))
         return;
     atomic_thread_fence(memory_order_seq_cst);
-    if (all_here(k))
+    if (all_arrived(k))
         aq_shm_wake_all();
 }
 

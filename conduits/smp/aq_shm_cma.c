@@ -39,23 +39,23 @@ static bool aq_shm_cma_works(uint32_t local)
 {
     const struct aq_shm_control *peer = aq_shm_control(local);
     uint64_t word = 0;
-    struct iovec here = { &word, sizeof(word) };
-    struct iovec there = { (void *)(uintptr_t)peer->probe_addr, sizeof(word) };
+    struct iovec local_mem = { &word, sizeof(word) };
+    struct iovec remote_mem = { (void *)(uintptr_t)peer->probe_addr, sizeof(word) };
 
-    return process_vm_readv(peer->pid, &here, 1, &there, 1, 0) == (ssize_t)sizeof(word)
+    return process_vm_readv(peer->pid, &local_mem, 1, &remote_mem, 1, 0) == (ssize_t)sizeof(word)
            && word == peer->probe_word
-           && process_vm_writev(peer->pid, &here, 1, &there, 1, 0) == (ssize_t)sizeof(word);
+           && process_vm_writev(peer->pid, &local_mem, 1, &remote_mem, 1, 0) == (ssize_t)sizeof(word);
 }
 
 void aq_shm_cma_announce(void)
 {
     static uint64_t probe;
-    struct aq_shm_control *mine = aq_shm.mine;
+    struct aq_shm_control *self = aq_shm.self;
 
     probe = UINT64_C(0x9E3779B97F4A7C15) * (aq_shm.me + 1);
-    mine->pid = (int32_t)getpid();
-    mine->probe_addr = (uint64_t)(uintptr_t)&probe;
-    mine->probe_word = probe;
+    self->pid = (int32_t)getpid();
+    self->probe_addr = (uint64_t)(uintptr_t)&probe;
+    self->probe_word = probe;
 }
 
 int aq_shm_cma_allow(void *addr, uintptr_t size)
@@ -133,21 +133,21 @@ int aq_shm_cma_init(void)
 }
 
 /* Both directions: the kernel may stop early, and then goes on where it stopped. */
-static void aq_shm_cma_copy(uint32_t local, char *here, char *there, size_t nbytes, bool writing)
+static void aq_shm_cma_copy(uint32_t local, char *local_mem, char *remote_mem, size_t nbytes, bool writing)
 {
     const int pid = aq_shm_control(local)->pid;
 
     while (nbytes > 0) {
-        struct iovec local_part = { here, nbytes }, remote_part = { there, nbytes };
-        ssize_t moved = writing ? process_vm_writev(pid, &local_part, 1, &remote_part, 1, 0)
-                                : process_vm_readv(pid, &local_part, 1, &remote_part, 1, 0);
+        struct iovec local_iov = { local_mem, nbytes }, remote_iov = { remote_mem, nbytes };
+        ssize_t moved = writing ? process_vm_writev(pid, &local_iov, 1, &remote_iov, 1, 0)
+                                : process_vm_readv(pid, &local_iov, 1, &remote_iov, 1, 0);
 
         if (moved <= 0)
             aq_fatal("cannot %s %zu bytes at %p of rank %u: %s; the range must be mapped there for "
                      "as long as the transfer lasts", writing ? "write" : "read", nbytes,
-                     (void *)there, aq_shm.jobrank_of[local], strerror(errno));
-        here += moved;
-        there += moved;
+                     (void *)remote_mem, aq_shm.jobrank_of[local], strerror(errno));
+        local_mem += moved;
+        remote_mem += moved;
         nbytes -= (size_t)moved;
     }
 }

@@ -55,32 +55,32 @@ static struct aq_shm_coll_head *aq_shm_coll_head(uint32_t area)
 /* --- who is done --- */
 
 /* Steps that everybody is done with. Words of an earlier team may still be there: too small. */
-static uint64_t aq_shm_coll_least_done(const struct aq_shm_coll *coll)
+static uint64_t aq_shm_coll_min_done(const struct aq_shm_coll *coll)
 {
-    uint64_t least = UINT64_MAX;
+    uint64_t min = UINT64_MAX;
 
     for (uint32_t member = 0; member < coll->size; member++) {
         /* acquire: pairs with the release in aq_shm_coll_set_done() */
         const uint64_t done = atomic_load_explicit(&coll->done[member].count, memory_order_acquire);
 
-        if (done < least)
-            least = done;
+        if (done < min)
+            min = done;
     }
-    return least;
+    return min;
 }
 
 uint32_t aq_shm_coll_behind(const struct aq_shm_coll *coll)
 {
     uint32_t behind = coll->me;
-    uint64_t least = UINT64_MAX;
+    uint64_t min = UINT64_MAX;
 
     for (uint32_t i = 1; i < coll->size; i++) {
         const uint32_t member = (coll->me + i) % coll->size;
         /* relaxed: only who it is matters, and nothing of a step is read for it */
         const uint64_t done = atomic_load_explicit(&coll->done[member].count, memory_order_relaxed);
 
-        if (done < least) {
-            least = done;
+        if (done < min) {
+            min = done;
             behind = member;
         }
     }
@@ -102,11 +102,11 @@ static void aq_shm_coll_wait_done(struct aq_shm_coll *coll, uint64_t number)
 
 __attribute__((noinline)) bool aq_shm_coll_look_done(struct aq_shm_coll *coll, uint64_t number)
 {
-    const uint64_t least = aq_shm_coll_least_done(coll);
+    const uint64_t min = aq_shm_coll_min_done(coll);
     bool all;
 
-    if (least > coll->all_done)
-        coll->all_done = least;
+    if (min > coll->all_done)
+        coll->all_done = min;
     all = coll->all_done >= number;
     if (!all || coll->waiting)
         aq_shm_coll_wait_done(coll, all ? 0 : number);
@@ -183,22 +183,22 @@ void aq_shm_coll_wake_all(const struct aq_shm_coll *coll)
     for (uint32_t member = 0; member < coll->size; member++)
         if (member != coll->me)
             aq_shm_coll_wake(coll, member);
-    aq_shm_sleep_ring();
+    aq_shm_sleep_wake();
 }
 
 /* The last who is done wakes the waiting. Two who come last together each fence before they look,
  * so at least one of them sees both. */
 __attribute__((noinline, cold)) void aq_shm_coll_wake_full(struct aq_shm_coll *coll)
 {
-    uint64_t least;
+    uint64_t min;
 
     atomic_thread_fence(memory_order_seq_cst);
-    least = aq_shm_coll_least_done(coll);
+    min = aq_shm_coll_min_done(coll);
     for (uint32_t member = 0; member < coll->size; member++) {
         const uint64_t waits = atomic_load_explicit(&coll->done[member].waits,
                                                     memory_order_relaxed);
 
-        if (waits != 0 && waits <= least && member != coll->me)
+        if (waits != 0 && waits <= min && member != coll->me)
             aq_shm_coll_wake(coll, member);
     }
 }

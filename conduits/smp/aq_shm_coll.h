@@ -20,9 +20,9 @@
 #define AQ_COLL_LINES 64u  /* steps that can be open before somebody must be done with one */
 #define AQ_COLL_BLOCKS 4u  /* the same for steps with more than a line's data */
 #if GASNET_DEBUG
-#define AQ_COLL_NEAR 96u   /* bytes in a line */
+#define AQ_COLL_INLINE_MAX 96u   /* bytes in a line */
 #else
-#define AQ_COLL_NEAR 112u
+#define AQ_COLL_INLINE_MAX 112u
 #endif
 
 struct aq_shm_coll_line {
@@ -31,7 +31,7 @@ struct aq_shm_coll_line {
 #if GASNET_DEBUG
     uint64_t bytes; /* of the whole call whose step this is: equal on all members */
 #endif
-    _Alignas(16) unsigned char data[AQ_COLL_NEAR];
+    _Alignas(16) unsigned char data[AQ_COLL_INLINE_MAX];
 };
 _Static_assert(sizeof(struct aq_shm_coll_line) == AQ_SHM_PAIR, "a line is a pair of cache lines");
 

@@ -25,21 +25,21 @@ struct aq_shm_free {
 static struct {
     aq_lock lock;
     struct aq_shm_free free[AQ_POOL_CLASSES];
-} aq_shm_pools[AQ_LANES];
+} aq_shm_pools[AQ_CHANNELS];
 
 void aq_shm_pool_plan(uint32_t ranks, uint32_t depth, struct aq_shm_pool_plan *plan)
 {
     static const uint32_t sizes[AQ_POOL_CLASSES] = { 512, 4096, AQ_SHM_MAX_MEDIUM };
     const uint32_t counts[AQ_POOL_CLASSES] = { 128, 64, ranks <= 64 ? depth : depth / 4 + 4 };
 
-    *plan = (struct aq_shm_pool_plan){ .lane_bytes = 0 };
+    *plan = (struct aq_shm_pool_plan){ .channel_bytes = 0 };
     for (int class = 0; class < AQ_POOL_CLASSES; class++) {
         plan->size[class] = sizes[class];
         plan->count[class] = counts[class];
         plan->first[class] = plan->blocks;
-        plan->offset[class] = plan->lane_bytes;
+        plan->offset[class] = plan->channel_bytes;
         plan->blocks += counts[class];
-        plan->lane_bytes += (uint64_t)sizes[class] * counts[class];
+        plan->channel_bytes += (uint64_t)sizes[class] * counts[class];
     }
 }
 
@@ -47,9 +47,9 @@ int aq_shm_pool_init(void)
 {
     const struct aq_shm_pool_plan *plan = &aq_shm.layout.pool;
 
-    for (int lane = 0; lane < AQ_LANES; lane++)
+    for (int channel = 0; channel < AQ_CHANNELS; channel++)
         for (int class = 0; class < AQ_POOL_CLASSES; class++) {
-            struct aq_shm_free *list = &aq_shm_pools[lane].free[class];
+            struct aq_shm_free *list = &aq_shm_pools[channel].free[class];
 
             list->blocks = malloc(plan->count[class] * sizeof(*list->blocks));
             if (list->blocks == NULL)
@@ -61,49 +61,49 @@ int aq_shm_pool_init(void)
 }
 
 /* All functions that take leave keep blocks of each size. */
-static inline uint16_t aq_shm_block_pop(int lane, int class, uint32_t keep)
+static inline uint16_t aq_shm_block_pop(int channel, int class, uint32_t keep)
 {
-    struct aq_shm_free *list = &aq_shm_pools[lane].free[class];
+    struct aq_shm_free *list = &aq_shm_pools[channel].free[class];
 
     return list->count > keep ? list->blocks[--list->count] : AQ_BLOCK_NONE;
 }
 
-static uint16_t aq_shm_block_try(int lane, size_t least, size_t most, uint32_t keep)
+static uint16_t aq_shm_block_try(int channel, size_t min, size_t max, uint32_t keep)
 {
     const struct aq_shm_pool_plan *plan = &aq_shm.layout.pool;
     uint16_t block = AQ_BLOCK_NONE;
     int fits = 0;
 
-    while (fits < AQ_POOL_CLASSES && plan->size[fits] < most)
+    while (fits < AQ_POOL_CLASSES && plan->size[fits] < max)
         fits++;
-    aq_lock_acquire(&aq_shm_pools[lane].lock);
+    aq_lock_acquire(&aq_shm_pools[channel].lock);
     for (int class = fits; class < AQ_POOL_CLASSES && block == AQ_BLOCK_NONE; class++)
-        block = aq_shm_block_pop(lane, class, keep);
-    for (int class = fits - 1; class >= 0 && plan->size[class] >= least && block == AQ_BLOCK_NONE;
+        block = aq_shm_block_pop(channel, class, keep);
+    for (int class = fits - 1; class >= 0 && plan->size[class] >= min && block == AQ_BLOCK_NONE;
          class--)
-        block = aq_shm_block_pop(lane, class, keep);
-    aq_lock_release(&aq_shm_pools[lane].lock);
+        block = aq_shm_block_pop(channel, class, keep);
+    aq_lock_release(&aq_shm_pools[channel].lock);
     return block;
 }
 
-static inline uint16_t aq_shm_block_find(int lane, size_t least, size_t most, uint32_t keep)
+static inline uint16_t aq_shm_block_find(int channel, size_t min, size_t max, uint32_t keep)
 {
-    uint16_t block = aq_shm_block_try(lane, most, most, keep);
+    uint16_t block = aq_shm_block_try(channel, max, max, keep);
 
     if (AQ_LIKELY(block != AQ_BLOCK_NONE))
         return block;
-    aq_shm_ring_reclaim(lane);
-    return aq_shm_block_try(lane, least, most, keep);
+    aq_shm_ring_reclaim(channel);
+    return aq_shm_block_try(channel, min, max, keep);
 }
 
-uint16_t aq_shm_block_take(int lane, size_t least, size_t most)
+uint16_t aq_shm_block_take(int channel, size_t min, size_t max)
 {
-    return aq_shm_block_find(lane, least, most, 0);
+    return aq_shm_block_find(channel, min, max, 0);
 }
 
-uint16_t aq_shm_block_lend(int lane, size_t least, size_t most)
+uint16_t aq_shm_block_lend(int channel, size_t min, size_t max)
 {
-    return aq_shm_block_find(lane, least, most, 1);
+    return aq_shm_block_find(channel, min, max, 1);
 }
 
 static int aq_shm_block_class(uint16_t block)
@@ -113,13 +113,13 @@ static int aq_shm_block_class(uint16_t block)
     return block >= plan->first[2] ? 2 : block >= plan->first[1] ? 1 : 0;
 }
 
-void aq_shm_block_release(int lane, uint16_t block)
+void aq_shm_block_release(int channel, uint16_t block)
 {
-    struct aq_shm_free *list = &aq_shm_pools[lane].free[aq_shm_block_class(block)];
+    struct aq_shm_free *list = &aq_shm_pools[channel].free[aq_shm_block_class(block)];
 
-    aq_lock_acquire(&aq_shm_pools[lane].lock);
+    aq_lock_acquire(&aq_shm_pools[channel].lock);
     list->blocks[list->count++] = block;
-    aq_lock_release(&aq_shm_pools[lane].lock);
+    aq_lock_release(&aq_shm_pools[channel].lock);
 }
 
 uint64_t aq_shm_block_offset(uint16_t block)

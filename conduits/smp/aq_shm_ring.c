@@ -24,7 +24,7 @@
 #include "core/aq_job.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
-#include "other/spawn/aq_board.h"
+#include "other/spawn/aq_jobarea.h"
 
 #define AQ_SHM_POLL_BUDGET 32  /* messages of one lane in one poll: others get their turn */
 
@@ -50,15 +50,15 @@ static struct {
 } aq_rings;
 
 static inline uint64_t aq_head(uint32_t number, uint8_t handler, unsigned nargs, unsigned kind,
-                               unsigned place)
+                               unsigned loc)
 {
     return (uint64_t)number | (uint64_t)handler << 32 | (uint64_t)nargs << 40
-           | (uint64_t)kind << 48 | (uint64_t)place << 56;
+           | (uint64_t)kind << 48 | (uint64_t)loc << 56;
 }
 
-static inline unsigned aq_head_place(uint64_t head)
+static inline unsigned aq_head_loc(uint64_t head)
 {
-    return (unsigned)(head >> 56) & AQ_PLACE_MASK;
+    return (unsigned)(head >> 56) & AQ_LOC_MASK;
 }
 
 static inline unsigned aq_head_kind(uint64_t head)
@@ -67,31 +67,31 @@ static inline unsigned aq_head_kind(uint64_t head)
 }
 
 /* What the handler's token says about a message. */
-static inline void aq_head_token(uint64_t head, gex_Rank_t jobrank, int lane,
+static inline void aq_head_token(uint64_t head, gex_Rank_t jobrank, int channel,
                                  struct aq_token *token)
 {
     token->jobrank = jobrank;
     token->handler = (uint8_t)(head >> 32);
     token->nargs = (uint8_t)(head >> 40);
     token->kind = (uint8_t)(head >> 48);
-    token->place = (uint8_t)(head >> 56);
-    token->is_reply = lane == AQ_LANE_REPLY;
+    token->loc = (uint8_t)(head >> 56);
+    token->is_reply = channel == AQ_CHANNEL_REPLY;
     token->replied = false;
 }
 
-static inline struct aq_shm_slot *aq_slot_after(struct aq_shm_channel *channel,
+static inline struct aq_shm_slot *aq_slot_after(struct aq_shm_ring *ring,
                                                 struct aq_shm_slot *slot)
 {
-    return slot + 1 == channel->slots + aq_shm.layout.slots ? channel->slots : slot + 1;
+    return slot + 1 == ring->slots + aq_shm.layout.slots ? ring->slots : slot + 1;
 }
 
 /* Where a slot's arguments are if they are many. */
-static inline gex_AM_Arg_t *aq_slot_more(struct aq_shm_channel *channel,
-                                         const struct aq_shm_slot *slot, int lane)
+static inline gex_AM_Arg_t *aq_slot_more(struct aq_shm_ring *ring,
+                                         const struct aq_shm_slot *slot, int channel)
 {
-    struct aq_shm_more *more = (struct aq_shm_more *)(void *)(channel->slots + aq_shm.layout.slots);
+    struct aq_shm_more *more = (struct aq_shm_more *)(void *)(ring->slots + aq_shm.layout.slots);
 
-    return more[(slot - channel->slots) * AQ_LANES + lane].args;
+    return more[(slot - ring->slots) * AQ_CHANNELS + channel].args;
 }
 
 /* --- first contact --- */
@@ -106,15 +106,15 @@ int aq_shm_ring_init(void)
 }
 
 /* Both ends of a lane begin at the last slot: the first message is in the one after it. */
-static void aq_shm_tx_create(struct aq_shm_link *link, int lane, struct aq_shm_channel *channel)
+static void aq_shm_tx_create(struct aq_shm_link *link, int channel, struct aq_shm_ring *ring)
 {
-    struct aq_shm_tx *tx = &link->tx[lane];
+    struct aq_shm_tx *tx = &link->tx[channel];
 
+    tx->ring = ring;
     tx->channel = channel;
-    tx->lane = lane;
-    tx->slot = channel->slots + aq_shm.layout.slots - 1;
-    tx->next = channel->slots;
-    tx->back = &link->rx[!lane];
+    tx->slot = ring->slots + aq_shm.layout.slots - 1;
+    tx->next = ring->slots;
+    tx->back = &link->rx[!channel];
     tx->control = aq_shm_control(link->local);
     tx->sent = tx->freed = AQ_SHM_FIRST;
     atomic_init(&tx->taken, AQ_SHM_FIRST);
@@ -122,25 +122,25 @@ static void aq_shm_tx_create(struct aq_shm_link *link, int lane, struct aq_shm_c
         tx->block[i] = AQ_BLOCK_NONE;
 }
 
-static void aq_shm_rx_create(struct aq_shm_link *link, int lane, struct aq_shm_channel *channel)
+static void aq_shm_rx_create(struct aq_shm_link *link, int channel, struct aq_shm_ring *ring)
 {
-    struct aq_shm_rx *rx = &link->rx[lane];
+    struct aq_shm_rx *rx = &link->rx[channel];
 
-    rx->channel = channel;
-    rx->slot = channel->slots + aq_shm.layout.slots - 1;
-    rx->next = channel->slots;
-    rx->back = &link->tx[!lane];
+    rx->ring = ring;
+    rx->slot = ring->slots + aq_shm.layout.slots - 1;
+    rx->next = ring->slots;
+    rx->back = &link->tx[!channel];
     rx->released = AQ_SHM_FIRST;
     atomic_init(&rx->taken, AQ_SHM_FIRST);
-    rx->done = &channel->done[lane].count;
-    rx->pool = aq_shm_pool(link->local, lane);
+    rx->done = &ring->done[channel].count;
+    rx->pool = aq_shm_pool(link->local, channel);
     rx->jobrank = aq_shm.jobrank_of[link->local];
 }
 
 static struct aq_shm_link *aq_shm_link_create(uint32_t local)
 {
-    struct aq_shm_channel *ours = aq_shm_channel(aq_shm.me, local);
-    struct aq_shm_channel *theirs = aq_shm_channel(local, aq_shm.me);
+    struct aq_shm_ring *ours = aq_shm_ring(aq_shm.me, local);
+    struct aq_shm_ring *peer_ring = aq_shm_ring(local, aq_shm.me);
     struct aq_shm_link *link = aligned_alloc(_Alignof(struct aq_shm_link), sizeof(*link));
 
     if (link == NULL)
@@ -148,10 +148,10 @@ static struct aq_shm_link *aq_shm_link_create(uint32_t local)
                  sizeof(*link));
     memset(link, 0, sizeof(*link));
     link->local = local;
-    aq_shm_tx_create(link, AQ_LANE_REQUEST, ours);
-    aq_shm_rx_create(link, AQ_LANE_REPLY, ours);
-    aq_shm_rx_create(link, AQ_LANE_REQUEST, theirs);
-    aq_shm_tx_create(link, AQ_LANE_REPLY, theirs);
+    aq_shm_tx_create(link, AQ_CHANNEL_REQUEST, ours);
+    aq_shm_rx_create(link, AQ_CHANNEL_REPLY, ours);
+    aq_shm_rx_create(link, AQ_CHANNEL_REQUEST, peer_ring);
+    aq_shm_tx_create(link, AQ_CHANNEL_REPLY, peer_ring);
     return link;
 }
 
@@ -176,11 +176,11 @@ static __attribute__((noinline, cold)) struct aq_shm_link *aq_shm_link(uint32_t 
     return link;
 }
 
-static inline struct aq_shm_tx *aq_shm_tx(uint32_t local, int lane)
+static inline struct aq_shm_tx *aq_shm_tx(uint32_t local, int channel)
 {
     struct aq_shm_link *link = aq_shm_link_find(local);
 
-    return AQ_LIKELY(link != NULL) ? &link->tx[lane] : &aq_shm_link(local)->tx[lane];
+    return AQ_LIKELY(link != NULL) ? &link->tx[channel] : &aq_shm_link(local)->tx[channel];
 }
 
 /* Tell the receiver to listen. tx->lock is held. */
@@ -233,7 +233,7 @@ static void aq_shm_tx_reclaim(struct aq_shm_tx *tx)
 {
     /* acquire: pairs with aq_shm_rx_give_back(); the handlers' reads are over */
     const uint32_t done = AQ_SHM_FIRST
-                          + atomic_load_explicit(&tx->channel->done[tx->lane].count,
+                          + atomic_load_explicit(&tx->ring->done[tx->channel].count,
                                                  memory_order_acquire);
 
     if (AQ_UNLIKELY(!tx->greeted))
@@ -244,22 +244,22 @@ static void aq_shm_tx_reclaim(struct aq_shm_tx *tx)
         uint16_t *block = &tx->block[tx->freed % AQ_SHM_MAX_SLOTS];
 
         if (*block != AQ_BLOCK_NONE) {
-            aq_shm_block_release(tx->lane, *block);
+            aq_shm_block_release(tx->channel, *block);
             *block = AQ_BLOCK_NONE;
             tx->blocks_out--;
         }
     }
-    tx->room = aq_shm.layout.slots - (tx->sent - tx->freed) - tx->reserved;
+    tx->space = aq_shm.layout.slots - (tx->sent - tx->freed) - tx->reserved;
     /* what is done was taken: a lane without answers must not look empty when the count of its
      * messages comes round to the last answer's */
     aq_shm_tx_note_taken(tx, tx->freed);
 }
 
-void aq_shm_ring_reclaim(int lane)
+void aq_shm_ring_reclaim(int channel)
 {
     for (uint32_t local = 0; local < aq_shm.size; local++) {
         struct aq_shm_link *link = aq_shm_link_find(local);
-        struct aq_shm_tx *tx = link == NULL ? NULL : &link->tx[lane];
+        struct aq_shm_tx *tx = link == NULL ? NULL : &link->tx[channel];
 
         /* par: the caller may hold the lock of one of them, and then looks at that one itself */
         if (tx == NULL || !aq_lock_try(&tx->lock))
@@ -295,22 +295,22 @@ static inline void aq_shm_copy_args(gex_AM_Arg_t *to, const gex_AM_Arg_t *from, 
 }
 
 /* Put the payload in a block, unless it is in one already. AQ_RETRY if there is none. */
-static int aq_shm_place_block(struct aq_shm_tx *tx, const struct aq_am_out *out,
+static int aq_shm_put_block(struct aq_shm_tx *tx, const struct aq_am_out *out,
                               uint32_t *offset_out)
 {
     uint16_t block;
-    char *place;
+    char *loc;
 
     if (out->buffer != NULL) {
         block = (uint16_t)out->buffer->own;
     } else {
         if (tx->blocks_out >= AQ_SHM_BLOCKS_LAZY)
             aq_shm_tx_reclaim(tx);
-        block = aq_shm_block_take(tx->lane, out->nbytes, out->nbytes);
+        block = aq_shm_block_take(tx->channel, out->nbytes, out->nbytes);
         if (AQ_UNLIKELY(block == AQ_BLOCK_NONE)) {
             /* aq_shm_ring_reclaim() has passed over the lane whose lock we hold */
             aq_shm_tx_reclaim(tx);
-            block = aq_shm_block_take(tx->lane, out->nbytes, out->nbytes);
+            block = aq_shm_block_take(tx->channel, out->nbytes, out->nbytes);
             if (block == AQ_BLOCK_NONE)
                 return AQ_RETRY;
         }
@@ -318,44 +318,44 @@ static int aq_shm_place_block(struct aq_shm_tx *tx, const struct aq_am_out *out,
     tx->block[tx->sent % AQ_SHM_MAX_SLOTS] = block; /* messages count from 1, blocks from 0 */
     tx->blocks_out++;
     *offset_out = (uint32_t)aq_shm_block_offset(block);
-    place = aq_shm_pool(aq_shm.me, tx->lane) + *offset_out;
-    if (out->src != place)
-        memcpy(place, out->src, out->nbytes);
+    loc = aq_shm_pool(aq_shm.me, tx->channel) + *offset_out;
+    if (out->src != loc)
+        memcpy(loc, out->src, out->nbytes);
     return AQ_OK;
 }
 
 /* Arguments go with the head if they fit. */
 static inline unsigned aq_shm_put_args(const struct aq_shm_tx *tx, const struct aq_shm_slot *slot,
-                                       gex_AM_Arg_t *near, unsigned room, unsigned nargs,
+                                       gex_AM_Arg_t *inline_args, unsigned space, unsigned nargs,
                                        const gex_AM_Arg_t *args)
 {
-    if (AQ_LIKELY(nargs <= room)) {
-        aq_shm_copy_args(near, args, nargs);
+    if (AQ_LIKELY(nargs <= space)) {
+        aq_shm_copy_args(inline_args, args, nargs);
         return 0;
     }
-    aq_shm_copy_args(aq_slot_more(tx->channel, slot, tx->lane), args, nargs);
-    return AQ_PLACE_ARGS;
+    aq_shm_copy_args(aq_slot_more(tx->ring, slot, tx->channel), args, nargs);
+    return AQ_LOC_ARGS;
 }
 
 static int aq_shm_fill_medium(struct aq_shm_tx *tx, struct aq_shm_slot *slot,
-                              const struct aq_am_out *out, unsigned *place_out)
+                              const struct aq_am_out *out, unsigned *loc_out)
 {
-    struct aq_shm_half *half = &slot->half[tx->lane];
-    unsigned place = aq_shm_put_args(tx, slot, half->medium_args, AQ_NEAR_MEDIUM, out->nargs,
+    struct aq_shm_half *half = &slot->half[tx->channel];
+    unsigned loc = aq_shm_put_args(tx, slot, half->medium_args, AQ_INLINE_MEDIUM, out->nargs,
                                      out->args);
 
     half->nbytes = (uint32_t)out->nbytes;
     if (out->nbytes == 0) {
-        place |= AQ_PLACE_NONE;
+        loc |= AQ_LOC_NONE;
     } else if (out->nbytes + out->nargs * sizeof(gex_AM_Arg_t) <= sizeof(half->medium_args)) {
         memcpy(&half->medium_args[out->nargs], out->src, out->nbytes);
-        place |= AQ_PLACE_NEAR;
+        loc |= AQ_LOC_INLINE;
     } else {
-        if (aq_shm_place_block(tx, out, &half->offset) != AQ_OK)
+        if (aq_shm_put_block(tx, out, &half->offset) != AQ_OK)
             return AQ_RETRY;
-        place |= AQ_PLACE_BLOCK;
+        loc |= AQ_LOC_BLOCK;
     }
-    *place_out = place;
+    *loc_out = loc;
     return AQ_OK;
 }
 
@@ -368,7 +368,7 @@ static inline bool aq_shm_long_is_direct(const struct aq_am_out *out)
 }
 
 /* Put it there; before the message is made, and holding no lock. */
-static void aq_shm_long_place(const struct aq_am_out *out)
+static void aq_shm_put_long(const struct aq_am_out *out)
 {
     const intptr_t map = aq_job.map[out->jobrank];
 
@@ -379,29 +379,29 @@ static void aq_shm_long_place(const struct aq_am_out *out)
 }
 
 static int aq_shm_fill_long(struct aq_shm_tx *tx, struct aq_shm_slot *slot,
-                            const struct aq_am_out *out, unsigned *place_out)
+                            const struct aq_am_out *out, unsigned *loc_out)
 {
-    struct aq_shm_half *half = &slot->half[tx->lane];
-    unsigned place = aq_shm_put_args(tx, slot, half->long_args, AQ_NEAR_LONG, out->nargs,
+    struct aq_shm_half *half = &slot->half[tx->channel];
+    unsigned loc = aq_shm_put_args(tx, slot, half->long_args, AQ_INLINE_LONG, out->nargs,
                                      out->args);
 
     memcpy(half->dest, &out->dest, sizeof(out->dest));
     half->long_nbytes = (uint32_t)out->nbytes;
     if (!aq_shm_long_is_direct(out)) {
-        if (aq_shm_place_block(tx, out, &half->long_offset) != AQ_OK)
+        if (aq_shm_put_block(tx, out, &half->long_offset) != AQ_OK)
             return AQ_RETRY;
-        place |= AQ_PLACE_COPY;
+        loc |= AQ_LOC_COPY;
     }
-    *place_out = place;
+    *loc_out = loc;
     return AQ_OK;
 }
 
 /* Is there a slot? tx->lock is held. */
-static inline bool aq_shm_tx_has_room(struct aq_shm_tx *tx)
+static inline bool aq_shm_tx_has_space(struct aq_shm_tx *tx)
 {
-    if (AQ_UNLIKELY(tx->room == 0))
+    if (AQ_UNLIKELY(tx->space == 0))
         aq_shm_tx_reclaim(tx);
-    return tx->room != 0;
+    return tx->space != 0;
 }
 
 /* Set a slot aside for a message that will be made later, and let go of tx->lock. False if there is
@@ -409,14 +409,14 @@ static inline bool aq_shm_tx_has_room(struct aq_shm_tx *tx)
  * that a lane is never kept full by more than copies that are being made. */
 static bool aq_shm_tx_reserve(struct aq_shm_tx *tx)
 {
-    const bool room = aq_shm_tx_has_room(tx);
+    const bool space = aq_shm_tx_has_space(tx);
 
-    if (AQ_THREADED && room) {
-        tx->room--;
+    if (AQ_THREADED && space) {
+        tx->space--;
         tx->reserved++;
     }
     aq_lock_release(&tx->lock);
-    return room;
+    return space;
 }
 
 /* Take the lock again: the slot is there. */
@@ -425,31 +425,31 @@ static void aq_shm_tx_claim(struct aq_shm_tx *tx)
     aq_lock_acquire(&tx->lock);
     if (AQ_THREADED) {
         tx->reserved--;
-        tx->room++;
+        tx->space++;
     }
 }
 
 /* Where the next message goes. A lane that is known to be empty stays where it is; but replies
  * move on until they are where the requests are, and now and then everybody does: so that no
  * slot keeps a number for so long that numbers have come round to it. tx->lock is held. */
-static inline struct aq_shm_slot *aq_shm_tx_slot(const struct aq_shm_tx *tx, int lane)
+static inline struct aq_shm_slot *aq_shm_tx_slot(const struct aq_shm_tx *tx, int channel)
 {
     /* acquire: the receiver's reads of the slot are over before we overwrite it */
     const bool empty = atomic_load_explicit(&tx->taken, memory_order_acquire) == tx->sent;
 
     if (!empty || (tx->sent & AQ_SHM_MOVE_ON) == 0)
         return tx->next;
-    if (lane == AQ_LANE_REPLY
+    if (channel == AQ_CHANNEL_REPLY
         && __atomic_load_n(&tx->back->slot, __ATOMIC_RELAXED) != tx->slot) /* a hint */
         return tx->next;
     return tx->slot;
 }
 
 /* The filled slot becomes a message. tx->lock is held. */
-static inline void aq_shm_tx_publish(struct aq_shm_tx *tx, int lane, struct aq_shm_slot *slot,
-                                     uint8_t handler, unsigned nargs, unsigned kind, unsigned place)
+static inline void aq_shm_tx_publish(struct aq_shm_tx *tx, int channel, struct aq_shm_slot *slot,
+                                     uint8_t handler, unsigned nargs, unsigned kind, unsigned loc)
 {
-    struct aq_shm_half *half = &slot->half[lane];
+    struct aq_shm_half *half = &slot->half[channel];
 
     /* acquire: pairs with aq_shm_rx_take(); what another thread read there, it read before */
     half->taken = atomic_load_explicit(&tx->back->taken, memory_order_acquire);
@@ -458,17 +458,17 @@ static inline void aq_shm_tx_publish(struct aq_shm_tx *tx, int lane, struct aq_s
     __atomic_store_n(&tx->sent, number, __ATOMIC_RELAXED); /* aq_shm_peer_counts() holds no lock */
     /* release: pairs with the acquire in aq_shm_rx_look(); all of the message is visible
      * before its head */
-    atomic_store_explicit(&half->head, aq_head(number, handler, nargs, kind, place),
+    atomic_store_explicit(&half->head, aq_head(number, handler, nargs, kind, loc),
                           memory_order_release);
-    tx->room--;
+    tx->space--;
     if (slot == tx->next) {
         tx->slot = slot;
-        tx->next = aq_slot_after(tx->channel, slot);
+        tx->next = aq_slot_after(tx->ring, slot);
     }
 }
 
 /* After a message was published: ring if its receiver sleeps. Returns AQ_OK. */
-static inline int aq_shm_tx_ring(const struct aq_shm_tx *tx)
+static inline int aq_shm_tx_wake(const struct aq_shm_tx *tx)
 {
     aq_shm_order_before_look();
     if (AQ_UNLIKELY(atomic_load_explicit(&tx->control->sleeping, memory_order_relaxed) != 0))
@@ -479,23 +479,23 @@ static inline int aq_shm_tx_ring(const struct aq_shm_tx *tx)
 static int aq_shm_tx_send(struct aq_shm_tx *tx, const struct aq_am_out *out)
 {
     struct aq_shm_slot *slot;
-    unsigned place = AQ_PLACE_NONE;
+    unsigned loc = AQ_LOC_NONE;
     int rc = AQ_OK;
 
-    if (!aq_shm_tx_has_room(tx))
+    if (!aq_shm_tx_has_space(tx))
         return AQ_RETRY;
-    slot = aq_shm_tx_slot(tx, tx->lane);
+    slot = aq_shm_tx_slot(tx, tx->channel);
     if (out->kind == AQ_AM_SHORT)
-        place = aq_shm_put_args(tx, slot, slot->half[tx->lane].short_args, AQ_NEAR_SHORT,
+        loc = aq_shm_put_args(tx, slot, slot->half[tx->channel].short_args, AQ_INLINE_SHORT,
                                 out->nargs, out->args);
     else if (out->kind == AQ_AM_MEDIUM)
-        rc = aq_shm_fill_medium(tx, slot, out, &place);
+        rc = aq_shm_fill_medium(tx, slot, out, &loc);
     else
-        rc = aq_shm_fill_long(tx, slot, out, &place);
+        rc = aq_shm_fill_long(tx, slot, out, &loc);
     if (rc != AQ_OK)
         return rc;
-    aq_shm_tx_publish(tx, tx->lane, slot, out->handler, out->nargs, out->kind, place);
-    if (out->buffer != NULL && (place & AQ_PLACE_MASK) < AQ_PLACE_BLOCK)
+    aq_shm_tx_publish(tx, tx->channel, slot, out->handler, out->nargs, out->kind, loc);
+    if (out->buffer != NULL && (loc & AQ_LOC_MASK) < AQ_LOC_BLOCK)
         aq_shm_am_free(out->is_reply, out->buffer); /* the payload is elsewhere */
     return AQ_OK;
 }
@@ -511,29 +511,29 @@ int aq_shm_am_send(const struct aq_am_out *out)
          * that is then declined */
         if (!aq_shm_tx_reserve(tx))
             return AQ_RETRY;
-        aq_shm_long_place(out);
+        aq_shm_put_long(out);
         aq_shm_tx_claim(tx);
     }
     rc = aq_shm_tx_send(tx, out);
     aq_lock_release(&tx->lock);
-    return rc == AQ_OK ? aq_shm_tx_ring(tx) : rc;
+    return rc == AQ_OK ? aq_shm_tx_wake(tx) : rc;
 }
 
-int aq_shm_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t least, size_t most,
+int aq_shm_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t min, size_t max,
                     struct aq_am_buffer *buffer)
 {
     struct aq_shm_tx *tx = aq_shm_tx(aq_shm_local(jobrank), is_reply);
     uint16_t block;
-    bool room;
+    bool space;
 
     aq_lock_acquire(&tx->lock);
-    room = aq_shm_tx_has_room(tx);
-    if (room && tx->blocks_out >= AQ_SHM_BLOCKS_LAZY)
+    space = aq_shm_tx_has_space(tx);
+    if (space && tx->blocks_out >= AQ_SHM_BLOCKS_LAZY)
         aq_shm_tx_reclaim(tx);
     aq_lock_release(&tx->lock);
-    if (!room)
+    if (!space)
         return AQ_RETRY;
-    block = aq_shm_block_lend(is_reply, least, most);
+    block = aq_shm_block_lend(is_reply, min, max);
     if (block == AQ_BLOCK_NONE)
         return AQ_RETRY;
     buffer->addr = aq_shm_pool(aq_shm.me, is_reply) + aq_shm_block_offset(block);
@@ -561,55 +561,55 @@ static __attribute__((noinline, cold)) int aq_shm_am_short_slow(gex_Rank_t jobra
 
 /* The quick way; its every step is one that a message needs. lane is known to the compiler. */
 static inline __attribute__((always_inline)) int
-aq_shm_lane_short(gex_Rank_t jobrank, int lane, uint8_t handler, unsigned nargs,
+aq_shm_channel_short(gex_Rank_t jobrank, int channel, uint8_t handler, unsigned nargs,
                   const gex_AM_Arg_t *args)
 {
     struct aq_shm_link *link;
     struct aq_shm_slot *slot;
     struct aq_shm_tx *tx;
 
-    if (AQ_UNLIKELY(!aq_shm.in_a_row || nargs > AQ_NEAR_SHORT))
-        return aq_shm_am_short_slow(jobrank, lane, handler, nargs, args);
+    if (AQ_UNLIKELY(!aq_shm.in_a_row || nargs > AQ_INLINE_SHORT))
+        return aq_shm_am_short_slow(jobrank, channel, handler, nargs, args);
     link = aq_shm_link_find(jobrank - aq_shm.first);
     if (AQ_UNLIKELY(link == NULL))
-        return aq_shm_am_short_slow(jobrank, lane, handler, nargs, args);
-    tx = &link->tx[lane];
+        return aq_shm_am_short_slow(jobrank, channel, handler, nargs, args);
+    tx = &link->tx[channel];
     if (AQ_UNLIKELY(!aq_lock_try(&tx->lock)))
-        return aq_shm_am_short_slow(jobrank, lane, handler, nargs, args);
-    if (AQ_UNLIKELY(tx->room == 0)) {
+        return aq_shm_am_short_slow(jobrank, channel, handler, nargs, args);
+    if (AQ_UNLIKELY(tx->space == 0)) {
         aq_lock_release(&tx->lock);
-        return aq_shm_am_short_slow(jobrank, lane, handler, nargs, args);
+        return aq_shm_am_short_slow(jobrank, channel, handler, nargs, args);
     }
-    slot = aq_shm_tx_slot(tx, lane);
+    slot = aq_shm_tx_slot(tx, channel);
     if (nargs != 0)
-        aq_shm_copy_args(slot->half[lane].short_args, args, nargs);
-    aq_shm_tx_publish(tx, lane, slot, handler, nargs, AQ_AM_SHORT, AQ_PLACE_NONE);
+        aq_shm_copy_args(slot->half[channel].short_args, args, nargs);
+    aq_shm_tx_publish(tx, channel, slot, handler, nargs, AQ_AM_SHORT, AQ_LOC_NONE);
     aq_lock_release(&tx->lock);
-    return aq_shm_tx_ring(tx);
+    return aq_shm_tx_wake(tx);
 }
 
 int aq_shm_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
                     const gex_AM_Arg_t *args)
 {
-    return is_reply ? aq_shm_lane_short(jobrank, AQ_LANE_REPLY, handler, nargs, args)
-                    : aq_shm_lane_short(jobrank, AQ_LANE_REQUEST, handler, nargs, args);
+    return is_reply ? aq_shm_channel_short(jobrank, AQ_CHANNEL_REPLY, handler, nargs, args)
+                    : aq_shm_channel_short(jobrank, AQ_CHANNEL_REQUEST, handler, nargs, args);
 }
 
 /* --- receiving --- */
 
 /* The next message of a lane, if it has come: in the slot of the last one or in the one after. */
-static inline struct aq_shm_slot *aq_shm_rx_look(const struct aq_shm_rx *rx, int lane,
+static inline struct aq_shm_slot *aq_shm_rx_look(const struct aq_shm_rx *rx, int channel,
                                                  uint64_t *head_out)
 {
     const uint32_t number = atomic_load_explicit(&rx->taken, memory_order_relaxed) + 1;
     struct aq_shm_slot *slot = __atomic_load_n(&rx->slot, __ATOMIC_RELAXED);
 
     /* acquire: pairs with the release in aq_shm_tx_publish() */
-    *head_out = atomic_load_explicit(&slot->half[lane].head, memory_order_acquire);
+    *head_out = atomic_load_explicit(&slot->half[channel].head, memory_order_acquire);
     if ((uint32_t)*head_out == number)
         return slot;
     slot = __atomic_load_n(&rx->next, __ATOMIC_RELAXED);
-    *head_out = atomic_load_explicit(&slot->half[lane].head, memory_order_acquire);
+    *head_out = atomic_load_explicit(&slot->half[channel].head, memory_order_acquire);
     return AQ_UNLIKELY((uint32_t)*head_out == number) ? slot : NULL;
 }
 
@@ -621,7 +621,7 @@ static inline void aq_shm_rx_take(struct aq_shm_rx *rx, struct aq_shm_slot *slot
     aq_shm_tx_note_taken(rx->back, half->taken);
     if (slot == rx->next) {
         __atomic_store_n(&rx->slot, slot, __ATOMIC_RELAXED);
-        __atomic_store_n(&rx->next, aq_slot_after(rx->channel, slot), __ATOMIC_RELAXED);
+        __atomic_store_n(&rx->next, aq_slot_after(rx->ring, slot), __ATOMIC_RELAXED);
     }
     /* release: pairs with the acquire in aq_shm_tx_publish() */
     atomic_store_explicit(&rx->taken, atomic_load_explicit(&rx->taken, memory_order_relaxed) + 1,
@@ -648,46 +648,46 @@ static inline bool aq_shm_rx_is_streaming(struct aq_shm_rx *rx)
 
 /* What is copied out of a slot so that it can be reused while the handler runs. */
 struct aq_shm_message {
-    _Alignas(16) unsigned char payload[16]; /* AQ_PLACE_NEAR: aligned for any type */
+    _Alignas(16) unsigned char payload[16]; /* AQ_LOC_INLINE: aligned for any type */
     struct aq_shm_half half;
-    gex_AM_Arg_t args[16];                  /* AQ_PLACE_ARGS */
+    gex_AM_Arg_t args[16];                  /* AQ_LOC_ARGS */
 };
 
 static inline void aq_shm_rx_copy(const struct aq_shm_rx *rx, const struct aq_shm_slot *slot,
-                                  int lane, uint64_t head, struct aq_shm_message *message)
+                                  int channel, uint64_t head, struct aq_shm_message *message)
 {
-    const struct aq_shm_half *half = &slot->half[lane];
+    const struct aq_shm_half *half = &slot->half[channel];
 
     message->half.taken = half->taken;
     memcpy(message->half.short_args, half->short_args, sizeof(half->short_args));
-    if (AQ_UNLIKELY((head >> 56 & AQ_PLACE_ARGS) != 0))
-        memcpy(message->args, aq_slot_more(rx->channel, slot, lane), sizeof(message->args));
+    if (AQ_UNLIKELY((head >> 56 & AQ_LOC_ARGS) != 0))
+        memcpy(message->args, aq_slot_more(rx->ring, slot, channel), sizeof(message->args));
 }
 
 /* A copied message as delivery wants it. */
-static inline void aq_shm_rx_describe(const struct aq_shm_rx *rx, int lane, uint64_t head,
+static inline void aq_shm_rx_describe(const struct aq_shm_rx *rx, int channel, uint64_t head,
                                       struct aq_shm_message *message, struct aq_am_in *in)
 {
     const struct aq_shm_half *half = &message->half;
-    const gex_AM_Arg_t *near = half->short_args;
+    const gex_AM_Arg_t *inline_args = half->short_args;
 
-    aq_head_token(head, rx->jobrank, lane, &in->token);
+    aq_head_token(head, rx->jobrank, channel, &in->token);
     if (aq_head_kind(head) == AQ_AM_MEDIUM) {
-        near = half->medium_args;
+        inline_args = half->medium_args;
         in->nbytes = half->nbytes;
         in->payload = rx->pool + half->offset;
-        if (aq_head_place(head) != AQ_PLACE_BLOCK) {
+        if (aq_head_loc(head) != AQ_LOC_BLOCK) {
             in->payload = message->payload;
-            memcpy(message->payload, &near[in->token.nargs & 3], in->nbytes & 15);
+            memcpy(message->payload, &inline_args[in->token.nargs & 3], in->nbytes & 15);
         }
     } else if (aq_head_kind(head) == AQ_AM_LONG) {
-        near = half->long_args;
+        inline_args = half->long_args;
         in->nbytes = half->long_nbytes;
         memcpy(&in->payload, half->dest, sizeof(in->payload));
-        if (AQ_UNLIKELY(aq_head_place(head) == AQ_PLACE_COPY))
+        if (AQ_UNLIKELY(aq_head_loc(head) == AQ_LOC_COPY))
             memcpy(in->payload, rx->pool + half->long_offset, in->nbytes);
     }
-    in->args = AQ_LIKELY((head >> 56 & AQ_PLACE_ARGS) == 0) ? near : message->args;
+    in->args = AQ_LIKELY((head >> 56 & AQ_LOC_ARGS) == 0) ? inline_args : message->args;
 }
 
 #if AQ_THREADED
@@ -719,7 +719,7 @@ static inline void aq_shm_rx_collect(struct aq_shm_rx *rx)
  * given back when the handler has returned. */
 enum aq_shm_served { AQ_SERVED_NONE, AQ_SERVED_ONE, AQ_SERVED_BY_ANOTHER };
 
-static enum aq_shm_served aq_shm_rx_serve(struct aq_shm_rx *rx, int lane)
+static enum aq_shm_served aq_shm_rx_serve(struct aq_shm_rx *rx, int channel)
 {
     struct aq_am_in in;
     struct aq_shm_message message;
@@ -729,15 +729,15 @@ static enum aq_shm_served aq_shm_rx_serve(struct aq_shm_rx *rx, int lane)
 
     if (!aq_lock_try(&rx->lock))
         return AQ_SERVED_BY_ANOTHER;
-    slot = aq_shm_rx_look(rx, lane, &head);
+    slot = aq_shm_rx_look(rx, channel, &head);
     if (slot == NULL) {
         aq_shm_rx_collect(rx);
         aq_lock_release(&rx->lock);
         return AQ_SERVED_NONE;
     }
     bit = UINT64_C(1) << atomic_load_explicit(&rx->taken, memory_order_relaxed) % AQ_SHM_MAX_SLOTS;
-    in_block = aq_head_place(head) >= AQ_PLACE_BLOCK;
-    aq_shm_rx_copy(rx, slot, lane, head, &message);
+    in_block = aq_head_loc(head) >= AQ_LOC_BLOCK;
+    aq_shm_rx_copy(rx, slot, channel, head, &message);
     aq_shm_rx_take(rx, slot, &message.half);
     if (!in_block) {
         atomic_fetch_or_explicit(&rx->finished, bit, memory_order_relaxed); /* under the lock */
@@ -745,7 +745,7 @@ static enum aq_shm_served aq_shm_rx_serve(struct aq_shm_rx *rx, int lane)
     }
     aq_lock_release(&rx->lock);
 
-    aq_shm_rx_describe(rx, lane, head, &message, &in);
+    aq_shm_rx_describe(rx, channel, head, &message, &in);
     aq_am_deliver(&in);
     if (in_block) {
         /* release: the handler's reads are over before the sender may overwrite the block */
@@ -760,39 +760,39 @@ static enum aq_shm_served aq_shm_rx_serve(struct aq_shm_rx *rx, int lane)
 
 /* Is there anything to do for this lane? A look without the lock: another poller may be moving
  * on at this moment, and then serves the message itself. */
-static inline bool aq_shm_rx_worth_it(const struct aq_shm_rx *rx, int lane)
+static inline bool aq_shm_rx_has_work(const struct aq_shm_rx *rx, int channel)
 {
     uint64_t head;
 
-    return aq_shm_rx_look(rx, lane, &head) != NULL
+    return aq_shm_rx_look(rx, channel, &head) != NULL
            || atomic_load_explicit(&rx->finished, memory_order_relaxed) != 0;
 }
 
-static inline unsigned aq_shm_rx_drain(struct aq_shm_rx *rx, int lane)
+static inline unsigned aq_shm_rx_drain(struct aq_shm_rx *rx, int channel)
 {
     unsigned budget, served = 0;
 
-    if (AQ_LIKELY(!aq_shm_rx_worth_it(rx, lane))) {
+    if (AQ_LIKELY(!aq_shm_rx_has_work(rx, channel))) {
         atomic_store_explicit(&rx->streaming, false, memory_order_relaxed);
         return 0;
     }
     budget = aq_shm_rx_is_streaming(rx) ? AQ_SHM_POLL_BUDGET : 1;
     do {
-        const enum aq_shm_served what = aq_shm_rx_serve(rx, lane);
+        const enum aq_shm_served what = aq_shm_rx_serve(rx, channel);
 
         if (what == AQ_SERVED_BY_ANOTHER)
             return served + 1; /* there is something: nobody may sleep on this look */
         if (what == AQ_SERVED_NONE)
             break;
         served++;
-    } while (served < budget && aq_shm_rx_worth_it(rx, lane));
+    } while (served < budget && aq_shm_rx_has_work(rx, channel));
     return served;
 }
 
 #else /* one thread */
 
 /* A payload or many arguments. */
-static __attribute__((noinline)) void aq_shm_rx_handle_large(struct aq_shm_rx *rx, int lane,
+static __attribute__((noinline)) void aq_shm_rx_handle_large(struct aq_shm_rx *rx, int channel,
                                                              struct aq_shm_slot *slot,
                                                              uint64_t head)
 {
@@ -800,77 +800,77 @@ static __attribute__((noinline)) void aq_shm_rx_handle_large(struct aq_shm_rx *r
     struct aq_shm_message message;
     uint32_t taken;
 
-    aq_shm_rx_copy(rx, slot, lane, head, &message);
+    aq_shm_rx_copy(rx, slot, channel, head, &message);
     aq_shm_rx_take(rx, slot, &message.half);
     taken = atomic_load_explicit(&rx->taken, memory_order_relaxed);
-    aq_shm_rx_describe(rx, lane, head, &message, &in);
+    aq_shm_rx_describe(rx, channel, head, &message, &in);
     aq_am_deliver(&in);
     aq_shm_rx_give_back(rx, taken);
 }
 
-static inline __attribute__((always_inline)) void aq_shm_rx_handle(struct aq_shm_rx *rx, int lane,
+static inline __attribute__((always_inline)) void aq_shm_rx_handle(struct aq_shm_rx *rx, int channel,
                                                                    struct aq_shm_slot *slot,
                                                                    uint64_t head)
 {
-    const struct aq_shm_half *half = &slot->half[lane];
-    gex_AM_Arg_t args[AQ_NEAR_SHORT];
+    const struct aq_shm_half *half = &slot->half[channel];
+    gex_AM_Arg_t args[AQ_INLINE_SHORT];
     struct aq_token token;
 
-    if (AQ_UNLIKELY(aq_head_kind(head) != AQ_AM_SHORT || (head >> 56 & AQ_PLACE_ARGS) != 0)) {
-        aq_shm_rx_handle_large(rx, lane, slot, head);
+    if (AQ_UNLIKELY(aq_head_kind(head) != AQ_AM_SHORT || (head >> 56 & AQ_LOC_ARGS) != 0)) {
+        aq_shm_rx_handle_large(rx, channel, slot, head);
         return;
     }
     memcpy(args, half->short_args, sizeof(args));
     aq_shm_rx_take(rx, slot, half);
     aq_shm_rx_give_back(rx, atomic_load_explicit(&rx->taken, memory_order_relaxed));
-    aq_head_token(head, rx->jobrank, lane, &token);
+    aq_head_token(head, rx->jobrank, channel, &token);
     aq_am_deliver_short(&token, args);
 }
 
-static __attribute__((noinline)) unsigned aq_shm_rx_stream(struct aq_shm_rx *rx, int lane,
+static __attribute__((noinline)) unsigned aq_shm_rx_stream(struct aq_shm_rx *rx, int channel,
                                                            struct aq_shm_slot *slot,
                                                            uint64_t head)
 {
     unsigned served = 0;
 
     do {
-        aq_shm_rx_handle(rx, lane, slot, head);
+        aq_shm_rx_handle(rx, channel, slot, head);
         served++;
-    } while (served < AQ_SHM_POLL_BUDGET && (slot = aq_shm_rx_look(rx, lane, &head)) != NULL);
+    } while (served < AQ_SHM_POLL_BUDGET && (slot = aq_shm_rx_look(rx, channel, &head)) != NULL);
     return served;
 }
 
 static inline __attribute__((always_inline)) unsigned
-aq_shm_rx_serve(struct aq_shm_rx *rx, int lane, struct aq_shm_slot *slot, uint64_t head)
+aq_shm_rx_serve(struct aq_shm_rx *rx, int channel, struct aq_shm_slot *slot, uint64_t head)
 {
     if (aq_shm_rx_is_streaming(rx))
-        return aq_shm_rx_stream(rx, lane, slot, head);
-    aq_shm_rx_handle(rx, lane, slot, head);
+        return aq_shm_rx_stream(rx, channel, slot, head);
+    aq_shm_rx_handle(rx, channel, slot, head);
     return 1;
 }
 
 static __attribute__((noinline)) unsigned
 aq_shm_rx_serve_requests(struct aq_shm_rx *rx, struct aq_shm_slot *slot, uint64_t head)
 {
-    return aq_shm_rx_serve(rx, AQ_LANE_REQUEST, slot, head);
+    return aq_shm_rx_serve(rx, AQ_CHANNEL_REQUEST, slot, head);
 }
 
 static __attribute__((noinline)) unsigned
 aq_shm_rx_serve_replies(struct aq_shm_rx *rx, struct aq_shm_slot *slot, uint64_t head)
 {
-    return aq_shm_rx_serve(rx, AQ_LANE_REPLY, slot, head);
+    return aq_shm_rx_serve(rx, AQ_CHANNEL_REPLY, slot, head);
 }
 
-static inline unsigned aq_shm_rx_drain(struct aq_shm_rx *rx, int lane)
+static inline unsigned aq_shm_rx_drain(struct aq_shm_rx *rx, int channel)
 {
     uint64_t head;
-    struct aq_shm_slot *slot = aq_shm_rx_look(rx, lane, &head);
+    struct aq_shm_slot *slot = aq_shm_rx_look(rx, channel, &head);
 
     if (AQ_LIKELY(slot == NULL)) {
         atomic_store_explicit(&rx->streaming, false, memory_order_relaxed);
         return 0;
     }
-    return lane == AQ_LANE_REPLY ? aq_shm_rx_serve_replies(rx, slot, head)
+    return channel == AQ_CHANNEL_REPLY ? aq_shm_rx_serve_replies(rx, slot, head)
                                  : aq_shm_rx_serve_requests(rx, slot, head);
 }
 
@@ -879,7 +879,7 @@ static inline unsigned aq_shm_rx_drain(struct aq_shm_rx *rx, int lane)
 unsigned aq_shm_poll(bool replies_only)
 {
     /* acquire: pairs with aq_shm_tx_greet() */
-    const uint32_t greetings = atomic_load_explicit(&aq_shm.mine->greetings, memory_order_acquire);
+    const uint32_t greetings = atomic_load_explicit(&aq_shm.self->greetings, memory_order_acquire);
     unsigned served = 0;
     uint32_t count;
 
@@ -891,9 +891,9 @@ unsigned aq_shm_poll(bool replies_only)
     for (uint32_t i = 0; i < count; i++) {
         struct aq_shm_link *link = aq_rings.sources[i];
 
-        served += aq_shm_rx_drain(&link->rx[AQ_LANE_REPLY], AQ_LANE_REPLY);
+        served += aq_shm_rx_drain(&link->rx[AQ_CHANNEL_REPLY], AQ_CHANNEL_REPLY);
         if (!replies_only)
-            served += aq_shm_rx_drain(&link->rx[AQ_LANE_REQUEST], AQ_LANE_REQUEST);
+            served += aq_shm_rx_drain(&link->rx[AQ_CHANNEL_REQUEST], AQ_CHANNEL_REQUEST);
     }
     return served;
 }
@@ -905,9 +905,9 @@ void aq_shm_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handle
     struct aq_shm_link *link = local == UINT32_MAX ? NULL : aq_shm_link_find(local);
 
     *sent_out = *handled_out = 0;
-    for (int lane = 0; link != NULL && lane < AQ_LANES; lane++) {
-        *sent_out += __atomic_load_n(&link->tx[lane].sent, __ATOMIC_RELAXED) - AQ_SHM_FIRST;
-        *handled_out += atomic_load_explicit(&link->tx[lane].channel->done[lane].count,
+    for (int channel = 0; link != NULL && channel < AQ_CHANNELS; channel++) {
+        *sent_out += __atomic_load_n(&link->tx[channel].sent, __ATOMIC_RELAXED) - AQ_SHM_FIRST;
+        *handled_out += atomic_load_explicit(&link->tx[channel].ring->done[channel].count,
                                              memory_order_relaxed);
     }
 }

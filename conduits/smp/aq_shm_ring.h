@@ -20,15 +20,15 @@ struct aq_shm_tx {
     const struct aq_shm_rx *back;   /* the receiving end of the other lane of this channel */
     struct aq_shm_control *control; /* the receiver's */
     uint32_t sent;                  /* messages; the last one's number */
-    uint32_t room; /* messages that may be sent before looking at the receiver's count */
+    uint32_t space; /* messages that may be sent before looking at the receiver's count */
     _Atomic uint32_t taken;         /* messages the receiver has taken, as its answers say */
     aq_lock lock;
-    int lane;
+    int channel;
     bool greeted;        /* the receiver knows that it has to listen */
     uint32_t freed;      /* messages the receiver is known to be done with, blocks taken back */
     uint32_t blocks_out;
     uint32_t reserved;   /* par: slots taken off room for messages whose payload is being placed */
-    struct aq_shm_channel *channel;
+    struct aq_shm_ring *ring;
     uint16_t block[AQ_SHM_MAX_SLOTS]; /* by message number */
 };
 
@@ -44,19 +44,19 @@ struct aq_shm_rx {
     aq_lock lock;               /* par: held while a message is taken, not while it is handled */
     uint32_t released;          /* par: messages given back to the sender */
     _Atomic uint64_t finished;  /* par: by number, taken messages whose handlers have returned */
-    struct aq_shm_channel *channel;
+    struct aq_shm_ring *ring;
     char *pool;                 /* the sender's blocks of this lane */
 };
 
 /* All four ends that one rank has towards another. */
 struct aq_shm_link {
-    struct aq_shm_tx tx[AQ_LANES];
-    struct aq_shm_rx rx[AQ_LANES];
+    struct aq_shm_tx tx[AQ_CHANNELS];
+    struct aq_shm_rx rx[AQ_CHANNELS];
     uint32_t local;
 };
 
 int aq_shm_ring_init(void);
 /* Take back the blocks of messages that receivers are done with, of one lane, all peers. */
-void aq_shm_ring_reclaim(int lane);
+void aq_shm_ring_reclaim(int channel);
 
 #endif

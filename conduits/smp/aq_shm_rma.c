@@ -14,7 +14,7 @@
 static inline bool aq_shm_is_mapped(gex_Rank_t jobrank, const void *remote, size_t nbytes, intptr_t *delta_out)
 {
     *delta_out = aq_job.map[jobrank];
-    if (*delta_out != AQ_NOT_MAPPED && aq_bound_holds(jobrank, remote, nbytes))
+    if (*delta_out != AQ_NOT_MAPPED && aq_bound_contains(jobrank, remote, nbytes))
         return true;
     *delta_out = 0;
     return jobrank == aq_job.rank;

@@ -35,7 +35,7 @@ static struct {
 } aq_shm_mapped;
 
 /* What each rank tells the others about its segment. */
-struct aq_shm_wish {
+struct aq_shm_segment_info {
     uint64_t size;
     uint64_t huge_free; /* bytes in reserved huge pages that are free */
 };
@@ -66,16 +66,16 @@ struct aq_shm_plan {
 };
 
 /* Each neighborhood has a part of the file, and each of its ranks a place in that. */
-static void aq_shm_lay_out(const struct aq_shm_wish *all, struct aq_shm_plan *plan)
+static void aq_shm_lay_out(const struct aq_shm_segment_info *all, struct aq_shm_plan *plan)
 {
     uint64_t at = 0;
     uint32_t local = 0;
 
     for (gex_Rank_t i = 0; i < aq_job.host_size; i++) {
         const uint64_t size = all[aq_job.host[i].gex_jobrank].size;
-        const bool ours = i / aq_job.nbrhd_most == aq_job.nbrhd_here;
+        const bool ours = i / aq_job.nbrhd_max == aq_job.nbrhd_on_host;
 
-        if (size >= AQ_HUGE_PAGE || i % aq_job.nbrhd_most == 0) /* huge pages need aligned beginnings */
+        if (size >= AQ_HUGE_PAGE || i % aq_job.nbrhd_max == 0) /* huge pages need aligned beginnings */
             at = aq_round_up(at, AQ_HUGE_PAGE);
         if (ours && local == 0)
             plan->begin = at;
@@ -159,17 +159,17 @@ static int aq_shm_map_segments(int fd, const struct aq_shm_plan *plan, bool huge
 static int aq_shm_segment_try(const struct aq_shm_plan *plan, bool huge, char **base_out)
 {
     int *failed = malloc(aq_job.host_size * sizeof(*failed));
-    int fd = -1, mine, rc;
+    int fd = -1, self, rc;
     char *base = NULL;
 
     if (failed == NULL)
         aq_fatal("no memory for the %u ranks of this host", aq_job.host_size); /* others wait */
-    mine = aq_shm_segment_file(plan->file_bytes, huge, &fd);
-    if (mine == AQ_OK) {
-        mine = aq_shm_map_segments(fd, plan, huge, &base);
+    self = aq_shm_segment_file(plan->file_bytes, huge, &fd);
+    if (self == AQ_OK) {
+        self = aq_shm_map_segments(fd, plan, huge, &base);
         close(fd);
     }
-    rc = aq_spawn_host_allgather(&mine, sizeof(mine), failed);
+    rc = aq_spawn_host_allgather(&self, sizeof(self), failed);
     for (gex_Rank_t i = 0; rc == AQ_OK && i < aq_job.host_size; i++)
         if (failed[i] != AQ_OK)
             rc = AQ_ERR_RESOURCE; /* who it was has said why */
@@ -183,11 +183,11 @@ static int aq_shm_segment_try(const struct aq_shm_plan *plan, bool huge, char **
 
 /* Everybody tells where its segment begins, or NULL; those of a neighborhood are one mapping, at an
  * address of each rank's own. */
-static int aq_shm_exchange_bases(char *base, const struct aq_shm_plan *plan, const struct aq_shm_wish *all)
+static int aq_shm_exchange_bases(char *base, const struct aq_shm_plan *plan, const struct aq_shm_segment_info *all)
 {
     void **bases = malloc(aq_job.size * sizeof(*bases));
-    void *mine = base == NULL ? NULL : base + plan->offset[aq_shm.me];
-    int rc = bases == NULL ? AQ_ERR_NOMEM : aq_job_allgather(&mine, sizeof(mine), bases);
+    void *self = base == NULL ? NULL : base + plan->offset[aq_shm.me];
+    int rc = bases == NULL ? AQ_ERR_NOMEM : aq_job_allgather(&self, sizeof(self), bases);
 
     for (gex_Rank_t rank = 0; rc == AQ_OK && rank < aq_job.size; rank++) {
         if (bases[rank] == NULL)
@@ -212,15 +212,15 @@ void aq_shm_segment_detach(void)
 
 int aq_shm_segment_attach(uintptr_t size, void **base_out)
 {
-    struct aq_shm_wish mine = { size, aq_shm_huge_free() };
-    struct aq_shm_wish *all = malloc(aq_job.size * sizeof(*all));
+    struct aq_shm_segment_info self = { size, aq_shm_huge_free() };
+    struct aq_shm_segment_info *all = malloc(aq_job.size * sizeof(*all));
     struct aq_shm_plan plan = { .offset = malloc(aq_shm.size * sizeof(*plan.offset)) };
     char *base = NULL;
     int rc = AQ_ERR_NOMEM, mapped;
 
     if (all == NULL || plan.offset == NULL)
         goto free_tables;
-    rc = aq_job_allgather(&mine, sizeof(mine), all);
+    rc = aq_job_allgather(&self, sizeof(self), all);
     if (rc != AQ_OK)
         goto free_tables;
     aq_shm_lay_out(all, &plan);

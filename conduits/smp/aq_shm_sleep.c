@@ -69,7 +69,7 @@ static socklen_t aq_sleep_address(gex_Rank_t jobrank, struct sockaddr_un *addres
 {
     memset(address, 0, sizeof(*address));
     address->sun_family = AF_UNIX; /* a name that begins with a zero byte is abstract */
-    aq_socket_name(address->sun_path + 1, aq_spawn_board()->key, "listener of rank", jobrank);
+    aq_socket_name(address->sun_path + 1, aq_spawn_jobarea()->key, "listener of rank", jobrank);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(address->sun_path + 1));
 }
 
@@ -88,7 +88,7 @@ static int aq_sleep_open(void)
     return AQ_OK;
 }
 
-int aq_shm_sleep_watch(int fd)
+int aq_shm_sleep_add_fd(int fd)
 {
     if (aq_sleep.count == 0 && aq_sleep_open() != AQ_OK)
         return AQ_ERR_SYS;
@@ -102,15 +102,15 @@ int aq_shm_sleep_watch(int fd)
 
 uint32_t aq_shm_sleep_prepare(void)
 {
-    struct aq_shm_control *mine = aq_shm.mine;
-    uint32_t bell = atomic_load_explicit(&mine->bell, memory_order_relaxed);
+    struct aq_shm_control *self = aq_shm.self;
+    uint32_t wakeup = atomic_load_explicit(&self->wakeup, memory_order_relaxed);
 
     /* seq_cst: the announcement comes before the caller's last look at everything */
-    atomic_fetch_add_explicit(&mine->sleeping, 1, memory_order_seq_cst);
+    atomic_fetch_add_explicit(&self->sleeping, 1, memory_order_seq_cst);
     atomic_fetch_add_explicit(&aq_shm_common()->sleepers, 1, memory_order_seq_cst);
     if (aq_shm_has_membarrier)
         syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
-    return bell;
+    return wakeup;
 }
 
 static struct timespec aq_sleep_limit(uint64_t max_ns)
@@ -118,61 +118,61 @@ static struct timespec aq_sleep_limit(uint64_t max_ns)
     return (struct timespec){ .tv_sec = (time_t)(max_ns / 1000000000u), .tv_nsec = (long)(max_ns % 1000000000u) };
 }
 
-static void aq_sleep_on_bell(uint32_t bell, uint64_t max_ns)
+static void aq_sleep_on_futex(uint32_t wakeup, uint64_t max_ns)
 {
     const struct timespec limit = aq_sleep_limit(max_ns);
 
     /* returns at once if the bell has rung since; a spurious return is harmless */
-    syscall(SYS_futex, &aq_shm.mine->bell, FUTEX_WAIT, bell, &limit, NULL, 0);
+    syscall(SYS_futex, &aq_shm.self->wakeup, FUTEX_WAIT, wakeup, &limit, NULL, 0);
 }
 
-static void aq_sleep_wake_bell(struct aq_shm_control *control)
+static void aq_sleep_wake_futex(struct aq_shm_control *control)
 {
     /* seq_cst: the new bell comes before the look for a listener, as the listener's announcement comes
      * before its look at the bell; and what was given is visible to whoever sees the new bell */
-    atomic_fetch_add_explicit(&control->bell, 1, memory_order_seq_cst);
-    syscall(SYS_futex, &control->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    atomic_fetch_add_explicit(&control->wakeup, 1, memory_order_seq_cst);
+    syscall(SYS_futex, &control->wakeup, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 /* The listener: what wakes it, wakes the other sleepers of this process as well, one of whom may have to
  * listen next. */
-static void aq_sleep_listen(uint32_t bell, uint64_t max_ns)
+static void aq_sleep_listen(uint32_t wakeup, uint64_t max_ns)
 {
-    struct aq_shm_control *mine = aq_shm.mine;
+    struct aq_shm_control *self = aq_shm.self;
     struct pollfd fds[AQ_SLEEP_FDS];
     const struct timespec limit = aq_sleep_limit(max_ns);
     char bytes[16];
 
     memcpy(fds, aq_sleep.fds, sizeof(fds));
-    /* seq_cst: see aq_sleep_wake_bell() */
-    atomic_store_explicit(&mine->listening, 1, memory_order_seq_cst);
-    if (atomic_load_explicit(&mine->bell, memory_order_seq_cst) == bell
+    /* seq_cst: see aq_sleep_wake_futex() */
+    atomic_store_explicit(&self->listening, 1, memory_order_seq_cst);
+    if (atomic_load_explicit(&self->wakeup, memory_order_seq_cst) == wakeup
         && ppoll(fds, aq_sleep.count, &limit, NULL) > 0 && fds[0].revents != 0)
         while (recv(fds[0].fd, bytes, sizeof(bytes), MSG_DONTWAIT) >= 0)
             ; /* all that have come: each only says "look" */
     /* relaxed: a byte too many wakes the next listener for nothing */
-    atomic_store_explicit(&mine->listening, 0, memory_order_relaxed);
+    atomic_store_explicit(&self->listening, 0, memory_order_relaxed);
     /* release: the next listener's announcement comes after it */
     atomic_flag_clear_explicit(&aq_sleep.listens, memory_order_release);
     /* relaxed: one sleeper is this thread; who comes later finds the flag clear */
-    if (AQ_THREADED && atomic_load_explicit(&mine->sleeping, memory_order_relaxed) > 1)
-        aq_sleep_wake_bell(mine);
+    if (AQ_THREADED && atomic_load_explicit(&self->sleeping, memory_order_relaxed) > 1)
+        aq_sleep_wake_futex(self);
 }
 
-void aq_shm_sleep(uint32_t bell, uint64_t max_ns)
+void aq_shm_sleep(uint32_t wakeup, uint64_t max_ns)
 {
     if (!aq_shm_has_membarrier && max_ns > AQ_SHORT_SLEEP_NS)
         max_ns = AQ_SHORT_SLEEP_NS;
     /* acquire: pairs with the release in aq_sleep_listen() */
     if (aq_sleep.count == 0 || atomic_flag_test_and_set_explicit(&aq_sleep.listens, memory_order_acquire))
-        aq_sleep_on_bell(bell, max_ns);
+        aq_sleep_on_futex(wakeup, max_ns);
     else
-        aq_sleep_listen(bell, max_ns);
+        aq_sleep_listen(wakeup, max_ns);
 }
 
 void aq_shm_sleep_cancel(void)
 {
-    atomic_fetch_sub_explicit(&aq_shm.mine->sleeping, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&aq_shm.self->sleeping, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&aq_shm_common()->sleepers, 1, memory_order_relaxed);
 }
 
@@ -183,8 +183,8 @@ __attribute__((noinline, cold)) int aq_shm_wake(struct aq_shm_control *control)
     struct sockaddr_un address;
     socklen_t len;
 
-    aq_sleep_wake_bell(control);
-    /* seq_cst: see aq_sleep_wake_bell() */
+    aq_sleep_wake_futex(control);
+    /* seq_cst: see aq_sleep_wake_futex() */
     if (aq_sleep.sender >= 0 && atomic_load_explicit(&control->listening, memory_order_seq_cst) != 0) {
         len = aq_sleep_address(aq_shm.jobrank_of[control - aq_shm_control(0)], &address);
         /* fails if its queue is full, and then it has a byte to wake by; or if it is gone */
@@ -193,13 +193,13 @@ __attribute__((noinline, cold)) int aq_shm_wake(struct aq_shm_control *control)
     return AQ_OK;
 }
 
-void aq_shm_sleep_ring(void)
+void aq_shm_sleep_wake(void)
 {
-    struct aq_shm_control *mine = aq_shm.mine;
+    struct aq_shm_control *self = aq_shm.self;
 
     aq_shm_order_before_look();
-    if (AQ_UNLIKELY(atomic_load_explicit(&mine->sleeping, memory_order_relaxed) != 0))
-        aq_shm_wake(mine);
+    if (AQ_UNLIKELY(atomic_load_explicit(&self->sleeping, memory_order_relaxed) != 0))
+        aq_shm_wake(self);
 }
 
 void aq_shm_wake_all(void)
@@ -208,5 +208,5 @@ void aq_shm_wake_all(void)
         if (local != aq_shm.me
             && atomic_load_explicit(&aq_shm_control(local)->sleeping, memory_order_relaxed) != 0)
             aq_shm_wake(aq_shm_control(local));
-    aq_shm_sleep_ring();
+    aq_shm_sleep_wake();
 }

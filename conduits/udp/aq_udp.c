@@ -24,13 +24,13 @@
 #include "base/aq_rc.h"
 #include "extended/aq_ref.h"
 #include "conduits/smp/aq_shm.h"
-#include "conduits/smp/aq_shm_spare.h"
+#include "conduits/smp/aq_shm_skip.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_UDP_BURST_LOOK 16u   /* sends of a burst between looks at the socket */
-#define AQ_UDP_BURST_MOST 128u  /* sends of a burst before everything is flushed */
+#define AQ_UDP_SEND_BATCH_POLL 16u   /* sends of a burst between looks at the socket */
+#define AQ_UDP_SEND_BATCH_MAX 128u  /* sends of a burst before everything is flushed */
 #define AQ_UDP_POLL_NS 400u
-#define AQ_UDP_NAP_NS UINT64_C(20000) /* least time asleep */
+#define AQ_UDP_MIN_SLEEP_NS UINT64_C(20000) /* least time asleep */
 
 struct aq_udp aq_udp = { .fd = -1 };
 
@@ -54,8 +54,8 @@ static bool aq_udp_drain_once(bool leaving)
         idle = idle && aq_udp_link_is_idle(&peer->link);
         aq_lock_release(&peer->lock);
     }
-    if (aq_udp.faults)
-        aq_udp_fault_timer(now);
+    if (aq_udp.inject)
+        aq_udp_inject_timer(now);
     return idle;
 }
 
@@ -83,8 +83,8 @@ static uint32_t aq_udp_window(void)
     const int64_t depth = aq_env_int(AQ_ENV_NETWORKDEPTH);
 
     /* the longest message must fit */
-    if (depth < (int64_t)AQ_UDP_LEAST_WINDOW)
-        return AQ_UDP_LEAST_WINDOW;
+    if (depth < (int64_t)AQ_UDP_MIN_WINDOW)
+        return AQ_UDP_MIN_WINDOW;
     return depth > AQ_UDP_WINDOW ? AQ_UDP_WINDOW : (uint32_t)depth;
 }
 
@@ -104,29 +104,29 @@ static void aq_udp_configure(void)
     if (aq_env_is_set(AQ_ENV_REQUESTTIMEOUT_MAX))
         aq_udp.lost_after_ns = aq_udp_env_us(AQ_ENV_REQUESTTIMEOUT_MAX);
     aq_udp.hash_all = aq_env_choice(AQ_ENV_UDP_AUTH) == 1;
-    /* in seq nobody sends the last of a burst before the client's next call, see aq_udp_tail.c */
+    /* in seq nobody sends the last of a burst before the client's next call, see aq_udp_flush.c */
     aq_udp.coalesce = aq_env_is_set(AQ_ENV_UDP_COALESCE) ? aq_env_bool(AQ_ENV_UDP_COALESCE) : AQ_THREADED;
-    aq_udp_fault_init();
+    aq_udp_inject_init();
 }
 
 static int aq_udp_publish(void)
 {
     const union aq_udp_address *self = &aq_udp.self;
-    struct aq_udp_card card;
+    struct aq_udp_modex modex;
 
-    memset(&card, 0, sizeof(card));
-    card.mtu[0] = (uint8_t)(aq_udp.mtu >> 8);
-    card.mtu[1] = (uint8_t)aq_udp.mtu;
+    memset(&modex, 0, sizeof(modex));
+    modex.mtu[0] = (uint8_t)(aq_udp.mtu >> 8);
+    modex.mtu[1] = (uint8_t)aq_udp.mtu;
     if (!aq_udp.alone && self->any.sa_family == AF_INET) {
-        card.family = 4;
-        memcpy(card.address, &self->v4.sin_addr, 4);
-        memcpy(card.port, &self->v4.sin_port, 2);
+        modex.family = 4;
+        memcpy(modex.address, &self->v4.sin_addr, 4);
+        memcpy(modex.port, &self->v4.sin_port, 2);
     } else if (!aq_udp.alone) {
-        card.family = 6;
-        memcpy(card.address, &self->v6.sin6_addr, 16);
-        memcpy(card.port, &self->v6.sin6_port, 2);
+        modex.family = 6;
+        memcpy(modex.address, &self->v6.sin6_addr, 16);
+        memcpy(modex.port, &self->v6.sin6_port, 2);
     }
-    return aq_spawn_publish(&card, sizeof(card));
+    return aq_spawn_publish(&modex, sizeof(modex));
 }
 
 static int aq_udp_init(void)
@@ -153,15 +153,15 @@ static int aq_udp_init(void)
     if (rc == AQ_OK)
         rc = aq_udp_publish();
     if (rc == AQ_OK)
-        rc = aq_shm_sleep_watch(aq_udp.fd);
+        rc = aq_shm_sleep_add_fd(aq_udp.fd);
     if (rc != AQ_OK)
         return rc;
-    aq_board_set_meanwhile(aq_udp_meanwhile);
+    aq_jobarea_set_meanwhile(aq_udp_meanwhile);
     aq_limits.max_medium = AQ_UDP_MAX_MEDIUM;
     if (aq_limits.max_long > AQ_UDP_MAX_LONG)
         aq_limits.max_long = AQ_UDP_MAX_LONG;
     aq_limits.poll_ns = AQ_UDP_POLL_NS;
-    aq_limits.host_bytes += (uint64_t)aq_udp.room * 4 * aq_job.host_size;
+    aq_limits.host_bytes += (uint64_t)aq_udp.rx_space * 4 * aq_job.host_size;
     return AQ_OK;
 }
 
@@ -170,7 +170,7 @@ static int aq_udp_init(void)
 static int aq_udp_any_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
                           size_t nbytes, bool lc_now, gex_Flags_t flags)
 {
-    if (!aq_shm_is_near(jobrank))
+    if (!aq_job_is_local(jobrank))
         return aq_udp_put(op, jobrank, dest, src, nbytes, lc_now, flags);
     return aq_shm_put(jobrank, dest, src, nbytes) ? AQ_OK
                                                   : aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
@@ -179,7 +179,7 @@ static int aq_udp_any_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, cons
 static int aq_udp_any_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
                           size_t nbytes, gex_Flags_t flags)
 {
-    if (!aq_shm_is_near(jobrank))
+    if (!aq_job_is_local(jobrank))
         return aq_udp_get(op, jobrank, dest, src, nbytes, flags);
     return aq_shm_get(jobrank, dest, src, nbytes) ? AQ_OK : aq_ref_get(op, jobrank, dest, src, nbytes, flags);
 }
@@ -187,35 +187,35 @@ static int aq_udp_any_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, cons
 /* --- polling --- */
 
 /* May this poll spare itself the socket? */
-static inline bool aq_udp_poll_spared(unsigned near)
+static inline bool aq_udp_poll_skips(unsigned local)
 {
-    static _Thread_local struct aq_shm_spare spare;
-    const unsigned burst = atomic_load_explicit(&aq_udp.burst, memory_order_relaxed);
+    static _Thread_local struct aq_shm_skip skip;
+    const unsigned send_batch = atomic_load_explicit(&aq_udp.send_batch, memory_order_relaxed);
 
-    if (AQ_UNLIKELY((burst & 1) != 0)) {
-        const unsigned sends = (burst >> 1) + 1;
+    if (AQ_UNLIKELY((send_batch & 1) != 0)) {
+        const unsigned sends = (send_batch >> 1) + 1;
 
         /* relaxed: bit 0 is set by a send since the last poll, the rest counts them; a hint */
-        atomic_store_explicit(&aq_udp.burst, sends >= AQ_UDP_BURST_MOST ? 0 : sends << 1,
+        atomic_store_explicit(&aq_udp.send_batch, sends >= AQ_UDP_SEND_BATCH_MAX ? 0 : sends << 1,
                               memory_order_relaxed);
-        return sends % AQ_UDP_BURST_LOOK != 0;
+        return sends % AQ_UDP_SEND_BATCH_POLL != 0;
     }
-    if (AQ_UNLIKELY(burst != 0)) /* nothing was sent since the last poll: the burst is over */
-        atomic_store_explicit(&aq_udp.burst, 0, memory_order_relaxed);
-    return aq_shm_spare(&spare, near);
+    if (AQ_UNLIKELY(send_batch != 0)) /* nothing was sent since the last poll: the burst is over */
+        atomic_store_explicit(&aq_udp.send_batch, 0, memory_order_relaxed);
+    return aq_shm_skip(&skip, local);
 }
 
-static unsigned aq_udp_poll_far(bool replies_only)
+static unsigned aq_udp_poll_remote(bool replies_only)
 {
     const uint64_t now = aq_now_ns();
     unsigned served = 0;
 
     if (!replies_only)
-        served = aq_udp_serve_held();
+        served = aq_udp_serve_deferred();
     served += aq_udp_receive(replies_only, now);
     /* in a burst what waits for company goes on waiting; relaxed: a hint */
-    if (atomic_load_explicit(&aq_udp.burst, memory_order_relaxed) == 0 || served != 0) {
-        atomic_store_explicit(&aq_udp.burst, 0, memory_order_relaxed);
+    if (atomic_load_explicit(&aq_udp.send_batch, memory_order_relaxed) == 0 || served != 0) {
+        atomic_store_explicit(&aq_udp.send_batch, 0, memory_order_relaxed);
         aq_udp_flush(now);
     }
     if (AQ_UNLIKELY(now >= atomic_load_explicit(&aq_udp.deadline, memory_order_relaxed)))
@@ -225,11 +225,11 @@ static unsigned aq_udp_poll_far(bool replies_only)
 
 static unsigned aq_udp_poll(bool replies_only)
 {
-    const unsigned near = aq_shm_poll(replies_only);
+    const unsigned local = aq_shm_poll(replies_only);
 
-    if (aq_udp.alone || aq_udp_poll_spared(near))
-        return near;
-    return near + aq_udp_poll_far(replies_only);
+    if (aq_udp.alone || aq_udp_poll_skips(local))
+        return local;
+    return local + aq_udp_poll_remote(replies_only);
 }
 
 /* --- sleeping --- */
@@ -237,22 +237,22 @@ static unsigned aq_udp_poll(bool replies_only)
 static uint32_t aq_udp_sleep_prepare(void)
 {
     if (!aq_udp.alone) {
-        atomic_store_explicit(&aq_udp.burst, 0, memory_order_relaxed); /* the last look is a whole one */
+        atomic_store_explicit(&aq_udp.send_batch, 0, memory_order_relaxed); /* the last look is a whole one */
         aq_udp_flush_acks(aq_now_ns());
     }
     return aq_shm_sleep_prepare();
 }
 
-static void aq_udp_sleep(uint32_t bell, uint64_t max_ns)
+static void aq_udp_sleep(uint32_t wakeup, uint64_t max_ns)
 {
     if (!aq_udp.alone) {
         const uint64_t now = aq_now_ns();
         const uint64_t due = atomic_load_explicit(&aq_udp.deadline, memory_order_relaxed);
-        const uint64_t left = due > now + AQ_UDP_NAP_NS ? due - now : AQ_UDP_NAP_NS;
+        const uint64_t left = due > now + AQ_UDP_MIN_SLEEP_NS ? due - now : AQ_UDP_MIN_SLEEP_NS;
 
         max_ns = left < max_ns ? left : max_ns;
     }
-    aq_shm_sleep(bell, max_ns);
+    aq_shm_sleep(wakeup, max_ns);
 }
 
 /* --- reports --- */
@@ -261,7 +261,7 @@ static void aq_udp_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t 
 {
     struct aq_udp_peer *peer;
 
-    if (aq_udp.alone || aq_shm_is_near(jobrank)) {
+    if (aq_udp.alone || aq_job_is_local(jobrank)) {
         aq_shm_peer_counts(jobrank, sent_out, handled_out);
         return;
     }
@@ -300,8 +300,8 @@ static void aq_udp_report(void)
                  AQ_N(aq_counter_get(&c->sends)), AQ_N(aq_counter_get(&c->datagrams_in)),
                  AQ_N(aq_counter_get(&c->bytes_in)), AQ_N(aq_counter_get(&c->receives)), AQ_N(all.lost),
                  AQ_N(all.spurious), AQ_N(all.cuts), AQ_N(all.duplicates), AQ_N(all.outside),
-                 AQ_N(aq_counter_get(&c->strangers)), AQ_N(aq_counter_get(&c->bad_hash)),
-                 AQ_N(aq_counter_get(&c->malformed)), AQ_N(all.bad_acks), AQ_N(aq_counter_get(&c->held)),
+                 AQ_N(aq_counter_get(&c->unauthenticated)), AQ_N(aq_counter_get(&c->bad_hash)),
+                 AQ_N(aq_counter_get(&c->malformed)), AQ_N(all.bad_acks), AQ_N(aq_counter_get(&c->deferred)),
                  AQ_N(aq_counter_get(&c->refused)), AQ_N(aq_counter_get(&c->errors)),
                  AQ_N(aq_counter_get(&c->too_big)));
 #undef AQ_N
@@ -311,17 +311,17 @@ static void aq_udp_report(void)
 
 static void aq_udp_exit(uint64_t max_ns)
 {
-    const struct timespec nap = { .tv_nsec = 50000 };
+    const struct timespec delay = { .tv_nsec = 50000 };
     const uint64_t end = aq_now_ns() + max_ns;
 
     if (aq_udp.alone)
         return;
     while (!aq_udp_drain_once(true) && aq_now_ns() < end)
-        nanosleep(&nap, NULL);
+        nanosleep(&delay, NULL);
     for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire); peer != NULL;
          peer = peer->next_active)
         if (aq_lock_try(&peer->lock)) {
-            aq_udp_link_bye(&peer->link, aq_now_ns());
+            aq_udp_link_disconnect(&peer->link, aq_now_ns());
             aq_lock_release(&peer->lock);
         }
     if (aq_env_bool(AQ_ENV_AQ_UDP_STATS))
@@ -332,8 +332,8 @@ const struct aq_conduit_ops aq_udp_conduit = {
     .name = "udp",
     .about = "any Ethernet: reliable messages over UDP",
     .caps = AQ_CAP_AM | AQ_CAP_NETWORK,
-    .least_medium = AQ_UDP_MAX_MEDIUM,
-    .least_long = AQ_SHM_LEAST_LONG < AQ_UDP_MAX_LONG ? AQ_SHM_LEAST_LONG : AQ_UDP_MAX_LONG,
+    .min_medium = AQ_UDP_MAX_MEDIUM,
+    .min_long = AQ_SHM_MIN_LONG < AQ_UDP_MAX_LONG ? AQ_SHM_MIN_LONG : AQ_UDP_MAX_LONG,
     .probe = aq_udp_probe,
     .init = aq_udp_init,
     .segment_attach = aq_shm_segment_attach,
@@ -349,7 +349,7 @@ const struct aq_conduit_ops aq_udp_conduit = {
     .sleep_prepare = aq_udp_sleep_prepare,
     .sleep = aq_udp_sleep,
     .sleep_cancel = aq_shm_sleep_cancel,
-    .sleep_ring = aq_shm_sleep_ring,
+    .sleep_wake = aq_shm_sleep_wake,
     .peer_counts = aq_udp_peer_counts,
     .put = aq_udp_any_put,
     .get = aq_udp_any_get,

@@ -8,8 +8,8 @@
  *     aq_udp_recv.c   from the socket to the above
  *     aq_udp_sock.c   the socket: trains out, trains in, errors; aq_udp_addr.c: which address
  *     aq_udp_check.c  is a peer lost?
- *     aq_udp_tail.c   the last messages of a burst
- *     aq_udp_auth.c   the keyed hash; aq_udp_fault.c: a bad network; aq_udp_buf.c: buffers
+ *     aq_udp_flush.c   the last messages of a burst
+ *     aq_udp_auth.c   the keyed hash; aq_udp_inject.c: a bad network; aq_udp_buf.c: buffers
  *     aq_udp_link.[ch], aq_udp_link_in.c, aq_udp_wire.h   the engine and the format
  *
  * Owns      the socket, one struct aq_udp_peer for each far rank that was ever spoken to, buffers
@@ -37,14 +37,14 @@ struct aq_op;
 
 #define AQ_UDP_MAX_MEDIUM 65000u /* bytes */
 #define AQ_UDP_MAX_LONG 131072u  /* bytes: 121 datagrams of the least size with 16 arguments */
-#define AQ_UDP_LEAST_WINDOW 128u /* datagrams: they fit */
-#define AQ_UDP_LEAST_MTU 1232u   /* bytes of a datagram that passes everywhere: IPv6's 1280 less heads */
+#define AQ_UDP_MIN_WINDOW 128u /* datagrams: they fit */
+#define AQ_UDP_MIN_MTU 1232u   /* bytes of a datagram that passes everywhere: IPv6's 1280 less heads */
 #define AQ_UDP_GETS 64u          /* gets that a rank may have under way at one other */
 #define AQ_UDP_KEY 32            /* bytes: 16 for heads, 16 for data */
 
 /* --- what a rank tells the others about itself --- */
 
-struct aq_udp_card {
+struct aq_udp_modex {
     uint8_t family;      /* 4 or 6 */
     uint8_t unused;
     uint8_t port[2];     /* network order */
@@ -71,8 +71,8 @@ struct aq_udp_xfer {
     uint32_t id;             /* DATA: the peer's */
     uint32_t unacked;        /* datagrams under way */
     uint8_t *copy;           /* PUT: what here is in, if it is ours */
-    char *here;              /* PUT, DATA: read from; GET: written to */
-    uint64_t there;          /* PUT: written to; GET: read from */
+    char *local;              /* PUT, DATA: read from; GET: written to */
+    uint64_t remote;          /* PUT: written to; GET: read from */
     uint64_t at, nbytes;     /* so far queued, in all */
     struct aq_op *op;
     atomic_bool done;
@@ -93,8 +93,8 @@ struct aq_udp_get {
 
 /* --- a message that comes in parts --- */
 
-struct aq_udp_part {
-    struct aq_udp_part *next;
+struct aq_udp_frag {
+    struct aq_udp_frag *next;
     uint32_t message, total, got;
     uint8_t type;
     char *payload;
@@ -119,11 +119,11 @@ struct aq_udp_peer {
     uint64_t touched_ns;             /* when something was last queued by a client's call */
     uint32_t run;                    /* how many such calls have followed each other at a stroke */
     uint32_t message[2];             /* [lane]: numbers of messages sent in parts */
-    struct aq_udp_part *parts[2];    /* [lane] */
+    struct aq_udp_frag *frags[2];    /* [lane] */
     struct aq_udp_queue own, serve;  /* puts and gets; data for the peer */
     struct aq_udp_get *gets;         /* [AQ_UDP_GETS], made at the first */
-    uint32_t get_turn, gets_used;
-    uint32_t held;                   /* datagrams kept back because only replies were served */
+    uint32_t get_seq, gets_used;
+    uint32_t deferred;                   /* datagrams kept back because only replies were served */
     uint64_t sent, handled;          /* messages; handled: acknowledged */
     struct aq_udp_check check;       /* is it lost? */
 
@@ -135,17 +135,17 @@ struct aq_udp_peer {
 /* --- the process --- */
 
 struct aq_udp_counters {
-    aq_counter datagrams_in, bytes_in, strangers, bad_hash, malformed, held, refused, errors, too_big;
+    aq_counter datagrams_in, bytes_in, unauthenticated, bad_hash, malformed, deferred, refused, errors, too_big;
     aq_counter sends, receives; /* system calls that moved something */
 };
 
 struct aq_udp {
     int fd;                 /* -1: all ranks are near */
     bool alone;             /* no far ranks */
-    bool gso, gro, hash_all, coalesce, faults;
+    bool gso, gro, hash_all, coalesce, inject;
     uint32_t mtu;           /* bytes of a datagram on our interface */
     bool mtu_named;         /* by GASNET_UDP_MTU */
-    uint32_t room;          /* bytes of messages that fit the socket's receive buffer */
+    uint32_t rx_space;          /* bytes of messages that fit the socket's receive buffer */
     uint64_t lost_after_ns; /* 0: silence alone is no reason */
     union aq_udp_address self;
     char self_text[64];
@@ -158,7 +158,7 @@ struct aq_udp {
 
     aq_lock dirty_lock;
     struct aq_udp_peer *_Atomic dirty;
-    atomic_uint burst;      /* see aq_udp_poll() */
+    atomic_uint send_batch;      /* see aq_udp_poll() */
     struct aq_udp_counters counts;
 };
 extern struct aq_udp aq_udp;
@@ -186,7 +186,7 @@ static inline struct aq_udp_peer *aq_udp_peer(gex_Rank_t rank)
 
 /* Lock held: room for a frame of size bytes in the lane's open datagram, or in one of its own; *tx_out is the
  * datagram's record, whose head now ends with the frame. NULL: no slot. */
-uint8_t *aq_udp_peer_place(struct aq_udp_peer *peer, enum aq_udp_lane lane, size_t size,
+uint8_t *aq_udp_peer_reserve(struct aq_udp_peer *peer, enum aq_udp_channel channel, size_t size,
                            struct aq_udp_tx **tx_out);
 /* Lock held: send what may be sent; feeds the RMA lane first. */
 void aq_udp_peer_pump(struct aq_udp_peer *peer, uint64_t now_ns);
@@ -194,8 +194,8 @@ void aq_udp_peer_pump(struct aq_udp_peer *peer, uint64_t now_ns);
 void aq_udp_peer_mark(struct aq_udp_peer *peer);
 /* Lock held: something was queued by a client's call: send it, or, in a burst, let more join. */
 void aq_udp_peer_queued(struct aq_udp_peer *peer, bool may_wait, uint64_t now_ns);
-/* Lock held: a message has begun to wait for company (aq_udp_tail.c). */
-void aq_udp_tail_note(void);
+/* Lock held: a message has begun to wait for company (aq_udp_flush.c). */
+void aq_udp_flush_timer_note(void);
 /* Send what marked peers have, open datagrams included. */
 void aq_udp_flush(uint64_t now_ns);
 /* Serve timers that are due. */
@@ -210,7 +210,7 @@ bool aq_udp_peer_is_refused(struct aq_udp_peer *peer, uint64_t now_ns);
 /* Lock held: a datagram of len bytes is too long for the path. */
 void aq_udp_peer_narrow(struct aq_udp_peer *peer, size_t len);
 /* Has it the same address as this rank? */
-bool aq_udp_peer_is_here(const struct aq_udp_peer *peer);
+bool aq_udp_peer_is_same_host(const struct aq_udp_peer *peer);
 /* "10.0.0.2:4711" */
 const char *aq_udp_address_text(const union aq_udp_address *address, char *buf, size_t size);
 
@@ -258,7 +258,7 @@ void aq_udp_rma_acked(struct aq_udp_peer *peer, struct aq_udp_tx *tx);
 /* Take what the socket has, once. Returns how many messages and transfers were dealt with. */
 unsigned aq_udp_receive(bool replies_only, uint64_t now_ns);
 /* Requests that were kept back while only replies were served. */
-unsigned aq_udp_serve_held(void);
+unsigned aq_udp_serve_deferred(void);
 /* The same as aq_udp_receive(), but nothing is handed over: only acknowledgements count. */
 void aq_udp_receive_acks(uint64_t now_ns);
 
@@ -272,17 +272,17 @@ int aq_udp_addr_choose(union aq_udp_address *address_out, uint32_t *mtu_out);
 /* Read what the network says of what was sent by a socket. Returns how many notes there were. */
 unsigned aq_udp_sock_notes(int fd);
 /* Send a train whose hashes are in place. Returns how many it took. */
-unsigned aq_udp_sock_send(struct aq_udp_peer *peer, const struct aq_udp_packet *train, unsigned count);
+unsigned aq_udp_sock_send(struct aq_udp_peer *peer, const struct aq_udp_packet *packets, unsigned count);
 #define AQ_UDP_RX_BYTES 65536
-#define AQ_UDP_BATCH 128u /* datagrams of a train: UDP_SEGMENT's own limit */
-struct aq_udp_batch {
+#define AQ_UDP_RX_BATCH 128u /* datagrams of a train: UDP_SEGMENT's own limit */
+struct aq_udp_rx_batch {
     uint8_t *buffer;   /* the caller's, AQ_UDP_RX_BYTES */
     size_t bytes, each; /* in all; from one datagram's begin to the next */
     unsigned count;
-    uint32_t len[AQ_UDP_BATCH];
+    uint32_t len[AQ_UDP_RX_BATCH];
 };
 /* What one call takes from the socket. False: there was nothing. */
-bool aq_udp_sock_receive(struct aq_udp_batch *batch);
+bool aq_udp_sock_receive(struct aq_udp_rx_batch *batch);
 
 static inline socklen_t aq_udp_address_len(const union aq_udp_address *address)
 {
@@ -300,14 +300,14 @@ void aq_udp_auth_sign(const uint8_t *key, const struct aq_udp_packet *packet);
 bool aq_udp_auth_check(const uint8_t *key, uint8_t *datagram, size_t len, const struct aq_udp_header *header,
                        uint64_t above);
 
-/* --- a bad network (aq_udp_fault.c) --- */
+/* --- a bad network (aq_udp_inject.c) --- */
 
 /* Read AQ_UDP_FAULTS; sets aq_udp.faults. */
-void aq_udp_fault_init(void);
+void aq_udp_inject_init(void);
 /* Send a train, or not, or twice, later, or with an error in it. Returns how many it took: all. */
-unsigned aq_udp_fault_send(struct aq_udp_peer *peer, const struct aq_udp_packet *train, unsigned count);
+unsigned aq_udp_inject_send(struct aq_udp_peer *peer, const struct aq_udp_packet *packets, unsigned count);
 /* Send what was delayed and is due. */
-void aq_udp_fault_timer(uint64_t now_ns);
+void aq_udp_inject_timer(uint64_t now_ns);
 
 /* --- buffers (aq_udp_buf.c): aligned to 16 bytes --- */
 

@@ -27,35 +27,35 @@
 #include "base/aq_rc.h"
 
 /* What a user may name. */
-struct aq_udp_wish {
+struct aq_udp_pref {
     const char *text;
     int family;            /* 0: a name */
     uint8_t address[16];
     unsigned bits;         /* of the network */
 };
 
-static bool aq_udp_wish_parse(const char *text, struct aq_udp_wish *wish_out)
+static bool aq_udp_pref_parse(const char *text, struct aq_udp_pref *pref_out)
 {
     char buf[64];
     char *slash;
-    unsigned most;
+    unsigned max;
 
-    *wish_out = (struct aq_udp_wish){ .text = text };
+    *pref_out = (struct aq_udp_pref){ .text = text };
     if (strlen(text) >= sizeof(buf))
         return false;
     strcpy(buf, text);
     slash = strchr(buf, '/');
     if (slash != NULL)
         *slash = '\0';
-    if (inet_pton(AF_INET, buf, wish_out->address) == 1)
-        wish_out->family = AF_INET;
-    else if (inet_pton(AF_INET6, buf, wish_out->address) == 1)
-        wish_out->family = AF_INET6;
+    if (inet_pton(AF_INET, buf, pref_out->address) == 1)
+        pref_out->family = AF_INET;
+    else if (inet_pton(AF_INET6, buf, pref_out->address) == 1)
+        pref_out->family = AF_INET6;
     else
         return slash == NULL;
-    most = wish_out->family == AF_INET ? 32 : 128;
-    wish_out->bits = slash != NULL ? (unsigned)strtoul(slash + 1, NULL, 10) : most;
-    return wish_out->bits <= most;
+    max = pref_out->family == AF_INET ? 32 : 128;
+    pref_out->bits = slash != NULL ? (unsigned)strtoul(slash + 1, NULL, 10) : max;
+    return pref_out->bits <= max;
 }
 
 static const void *aq_udp_address_bytes(const struct sockaddr *address)
@@ -75,26 +75,26 @@ static bool aq_udp_same_network(const uint8_t *a, const uint8_t *b, unsigned bit
     return rest == 0 || (a[bits / 8] ^ b[bits / 8]) >> (8 - rest) == 0;
 }
 
-static bool aq_udp_is_wished(const struct ifaddrs *at, const struct aq_udp_wish *wish)
+static bool aq_udp_is_preferred(const struct ifaddrs *at, const struct aq_udp_pref *pref)
 {
-    if (wish->family == 0)
-        return strcmp(at->ifa_name, wish->text) == 0;
-    return at->ifa_addr->sa_family == wish->family
-           && aq_udp_same_network(wish->address, aq_udp_address_bytes(at->ifa_addr), wish->bits);
+    if (pref->family == 0)
+        return strcmp(at->ifa_name, pref->text) == 0;
+    return at->ifa_addr->sa_family == pref->family
+           && aq_udp_same_network(pref->address, aq_udp_address_bytes(at->ifa_addr), pref->bits);
 }
 
 /* An address that is not this host's own, but of a network that this host is in: one setting for all hosts. */
-static bool aq_udp_is_nearby(const struct ifaddrs *at, const struct aq_udp_wish *wish)
+static bool aq_udp_is_nearby(const struct ifaddrs *at, const struct aq_udp_pref *pref)
 {
     const uint8_t *mask, *own;
 
-    if (wish->family == 0 || at->ifa_addr->sa_family != wish->family || at->ifa_netmask == NULL)
+    if (pref->family == 0 || at->ifa_addr->sa_family != pref->family || at->ifa_netmask == NULL)
         return false;
     at->ifa_netmask->sa_family = at->ifa_addr->sa_family; /* some systems leave it out */
     mask = aq_udp_address_bytes(at->ifa_netmask);
     own = aq_udp_address_bytes(at->ifa_addr);
-    for (unsigned i = 0; i < (wish->family == AF_INET ? 4u : 16u); i++)
-        if (((own[i] ^ wish->address[i]) & mask[i]) != 0)
+    for (unsigned i = 0; i < (pref->family == AF_INET ? 4u : 16u); i++)
+        if (((own[i] ^ pref->address[i]) & mask[i]) != 0)
             return false;
     return (mask[0] & 0x80) != 0; /* a network, not everything */
 }
@@ -165,7 +165,7 @@ static void aq_udp_take_address(const struct ifaddrs *at, union aq_udp_address *
 }
 
 /* The first address for which there is a reason. */
-static bool aq_udp_addr_search(const struct ifaddrs *all, const struct aq_udp_wish *wish, bool loopback,
+static bool aq_udp_addr_search(const struct ifaddrs *all, const struct aq_udp_pref *pref, bool loopback,
                                bool nearby, union aq_udp_address *address_out, uint32_t *mtu_out)
 {
     for (int family = 0; family < 2; family++) /* IPv4 first */
@@ -173,8 +173,8 @@ static bool aq_udp_addr_search(const struct ifaddrs *all, const struct aq_udp_wi
             if (at->ifa_addr == NULL || (at->ifa_flags & IFF_UP) == 0
                 || at->ifa_addr->sa_family != (family == 0 ? AF_INET : AF_INET6))
                 continue;
-            if (nearby           ? aq_udp_is_nearby(at, wish)
-                : wish != NULL   ? aq_udp_is_wished(at, wish)
+            if (nearby           ? aq_udp_is_nearby(at, pref)
+                : pref != NULL   ? aq_udp_is_preferred(at, pref)
                 : loopback ? (at->ifa_flags & IFF_LOOPBACK) != 0
                            : aq_udp_is_usual(at)) {
                 aq_udp_take_address(at, address_out, mtu_out);
@@ -206,14 +206,14 @@ static const char *aq_udp_addr_list(const struct ifaddrs *all, char *buf, size_t
 static int aq_udp_addr_named(const struct ifaddrs *all, const char *variable, const char *text,
                              union aq_udp_address *address_out, uint32_t *mtu_out)
 {
-    struct aq_udp_wish wish;
+    struct aq_udp_pref pref;
     char list[512];
 
-    if (!aq_udp_wish_parse(text, &wish))
+    if (!aq_udp_pref_parse(text, &pref))
         return aq_fail(AQ_ERR_ARG, "%s='%s' is neither an interface nor an address nor a network; write for "
                        "example eth0, 10.0.0.2 or 10.0.0.0/24", variable, text);
-    if (aq_udp_addr_search(all, &wish, false, false, address_out, mtu_out)
-        || (strchr(text, '/') == NULL && aq_udp_addr_search(all, &wish, false, true, address_out, mtu_out)))
+    if (aq_udp_addr_search(all, &pref, false, false, address_out, mtu_out)
+        || (strchr(text, '/') == NULL && aq_udp_addr_search(all, &pref, false, true, address_out, mtu_out)))
         return AQ_OK;
     return aq_fail(AQ_ERR_ARG, "%s='%s' fits no interface of this host that is up; it has: %s", variable,
                    text, aq_udp_addr_list(all, list, sizeof(list)));
@@ -224,15 +224,15 @@ static bool aq_udp_addr_by_master(const struct ifaddrs *all, union aq_udp_addres
                                   uint32_t *mtu_out)
 {
     const char *master = aq_env_get("GASNET_MASTERIP");
-    union aq_udp_address mine;
-    struct aq_udp_wish wish;
+    union aq_udp_address self;
+    struct aq_udp_pref pref;
 
-    if (master == NULL || *master == '\0' || !aq_udp_towards(master, &mine))
+    if (master == NULL || *master == '\0' || !aq_udp_towards(master, &self))
         return false;
-    wish = (struct aq_udp_wish){ .text = master, .family = mine.any.sa_family,
-                                 .bits = mine.any.sa_family == AF_INET ? 32 : 128 };
-    memcpy(wish.address, aq_udp_address_bytes(&mine.any), wish.bits / 8);
-    return aq_udp_addr_search(all, &wish, false, false, address_out, mtu_out)
+    pref = (struct aq_udp_pref){ .text = master, .family = self.any.sa_family,
+                                 .bits = self.any.sa_family == AF_INET ? 32 : 128 };
+    memcpy(pref.address, aq_udp_address_bytes(&self.any), pref.bits / 8);
+    return aq_udp_addr_search(all, &pref, false, false, address_out, mtu_out)
            && !(address_out->any.sa_family == AF_INET
                 && (ntohl(address_out->v4.sin_addr.s_addr) >> 24) == 127);
 }

@@ -1,7 +1,7 @@
 /*
  * aq_udp_am.c - active messages to and from far ranks.
  *
- * A message with a payload up to AQ_UDP_NEAR bytes is copied into the head of a datagram, beside others
+ * A message with a payload up to AQ_UDP_INLINE_MAX bytes is copied into the head of a datagram, beside others
  * to the same peer if there are any; a larger payload is copied once, into a buffer that one or several
  * datagrams point into, and stays there until they are acknowledged. Long messages are placed where
  * they belong as they come; medium ones that fill more than a datagram are put together.
@@ -21,20 +21,20 @@
 #include "base/aq_word.h"
 #include "conduits/smp/aq_shm.h"
 
-#define AQ_UDP_NEAR 512u       /* bytes of a payload that travel in the head */
-#define AQ_UDP_TRAINED 8192u   /* the same of a payload that may wait for others in a burst */
+#define AQ_UDP_INLINE_MAX 512u       /* bytes of a payload that travel in the head */
+#define AQ_UDP_COALESCE_MAX 8192u   /* the same of a payload that may wait for others in a burst */
 
 /* --- out --- */
 
 /* A small message has been written into a record. */
-static inline void aq_udp_am_placed(struct aq_udp_peer *peer, enum aq_udp_lane lane, struct aq_udp_tx *tx,
+static inline void aq_udp_am_commit(struct aq_udp_peer *peer, enum aq_udp_channel channel, struct aq_udp_tx *tx,
                                     const uint8_t *end, uint8_t handler)
 {
     tx->head_len = (uint32_t)(end - tx->head);
     tx->count++;
     peer->sent++;
-    aq_udp_link_open(&peer->link, lane);
-    if (lane == AQ_UDP_REPLY) {
+    aq_udp_link_open(&peer->link, channel);
+    if (channel == AQ_UDP_REPLY) {
         aq_udp_peer_mark(peer); /* a handler's: leaves when all that came with the request is served */
         return;
     }
@@ -45,29 +45,29 @@ static inline void aq_udp_am_placed(struct aq_udp_peer *peer, enum aq_udp_lane l
 int aq_udp_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
                     const gex_AM_Arg_t *args)
 {
-    const enum aq_udp_lane lane = is_reply ? AQ_UDP_REPLY : AQ_UDP_REQUEST;
+    const enum aq_udp_channel channel = is_reply ? AQ_UDP_REPLY : AQ_UDP_REQUEST;
     struct aq_udp_peer *peer;
     struct aq_udp_tx *tx;
     uint8_t *at;
 
-    if (aq_shm_is_near(jobrank))
+    if (aq_job_is_local(jobrank))
         return aq_shm_am_short(jobrank, is_reply, handler, nargs, args);
     peer = aq_udp_peer(jobrank);
     aq_lock_acquire(&peer->lock);
-    at = aq_udp_peer_place(peer, lane, aq_udp_am_head(AQ_UDP_F_SHORT, nargs), &tx);
+    at = aq_udp_peer_reserve(peer, channel, aq_udp_am_head(AQ_UDP_F_SHORT, nargs), &tx);
     if (at != NULL)
-        aq_udp_am_placed(peer, lane, tx, aq_udp_am_encode(at, AQ_UDP_F_SHORT, handler, nargs, args, 0, 0),
+        aq_udp_am_commit(peer, channel, tx, aq_udp_am_encode(at, AQ_UDP_F_SHORT, handler, nargs, args, 0, 0),
                          handler);
     aq_lock_release(&peer->lock);
     return at != NULL ? AQ_OK : AQ_RETRY;
 }
 
 /* The payload with the arguments, in the head. */
-static int aq_udp_am_send_small(struct aq_udp_peer *peer, enum aq_udp_lane lane, uint8_t type,
+static int aq_udp_am_send_small(struct aq_udp_peer *peer, enum aq_udp_channel channel, uint8_t type,
                                 const struct aq_am_out *out)
 {
     struct aq_udp_tx *tx;
-    uint8_t *at = aq_udp_peer_place(peer, lane, aq_udp_am_head(type, out->nargs) + out->nbytes, &tx);
+    uint8_t *at = aq_udp_peer_reserve(peer, channel, aq_udp_am_head(type, out->nargs) + out->nbytes, &tx);
 
     if (at == NULL)
         return AQ_RETRY;
@@ -75,90 +75,90 @@ static int aq_udp_am_send_small(struct aq_udp_peer *peer, enum aq_udp_lane lane,
                           (uintptr_t)out->dest);
     if (out->nbytes != 0)
         memcpy(at, out->src, out->nbytes);
-    aq_udp_am_placed(peer, lane, tx, at + out->nbytes, out->handler);
+    aq_udp_am_commit(peer, channel, tx, at + out->nbytes, out->handler);
     return AQ_OK;
 }
 
 /* A datagram with len bytes from at of a payload that was copied to block + 16. */
-static void aq_udp_am_queue_piece(struct aq_udp_peer *peer, enum aq_udp_lane lane, uint8_t *block, size_t at,
-                                  size_t len, const struct aq_udp_frame *part, const struct aq_am_out *out)
+static void aq_udp_am_queue_frag(struct aq_udp_peer *peer, enum aq_udp_channel channel, uint8_t *block, size_t at,
+                                  size_t len, const struct aq_udp_frame *frag, const struct aq_am_out *out)
 {
-    struct aq_udp_tx *tx = aq_udp_link_add(&peer->link, lane);
+    struct aq_udp_tx *tx = aq_udp_link_add(&peer->link, channel);
     uint8_t *end;
 
     if (tx == NULL)
         aq_fatal("udp: no memory for a message to rank %u", peer->rank); /* its slot was there */
     tx->head = aq_udp_buf_take(256);
-    end = part == NULL ? aq_udp_am_encode(tx->head + AQ_UDP_HEADER,
+    end = frag == NULL ? aq_udp_am_encode(tx->head + AQ_UDP_HEADER,
                                           out->kind == AQ_AM_LONG ? AQ_UDP_F_LONG : AQ_UDP_F_MEDIUM,
                                           out->handler, out->nargs, out->args, (uint32_t)len,
                                           (uintptr_t)out->dest)
-                       : aq_udp_part_encode(tx->head + AQ_UDP_HEADER, part);
+                       : aq_udp_frag_encode(tx->head + AQ_UDP_HEADER, frag);
     tx->head_len = (uint32_t)(end - tx->head);
-    tx->piece = block + 16 + at;
-    tx->piece_len = (uint32_t)len;
+    tx->body = block + 16 + at;
+    tx->body_len = (uint32_t)len;
     tx->tag = block;
     tx->count = at + len == out->nbytes; /* the last one counts as the message */
     ++*(uint32_t *)(void *)block;
 }
 
 /* The payload behind the head, in as many datagrams as it takes. */
-static int aq_udp_am_send_large(struct aq_udp_peer *peer, enum aq_udp_lane lane, const struct aq_am_out *out)
+static int aq_udp_am_send_large(struct aq_udp_peer *peer, enum aq_udp_channel channel, const struct aq_am_out *out)
 {
     const bool is_long = out->kind == AQ_AM_LONG;
     const uint8_t whole = is_long ? AQ_UDP_F_LONG : AQ_UDP_F_MEDIUM;
-    const uint8_t part = is_long ? AQ_UDP_F_LONG_PART : AQ_UDP_F_MEDIUM_PART;
-    const size_t room = peer->link.mtu - AQ_UDP_HEADER;
-    const bool fits = aq_udp_am_head(whole, out->nargs) + out->nbytes <= room;
-    const size_t each = (room - aq_udp_am_head(part, out->nargs)) & ~(size_t)15;
-    const size_t pieces = fits ? 1 : (out->nbytes + each - 1) / each;
-    struct aq_udp_frame frame = { .type = part, .handler = out->handler, .nargs = out->nargs,
+    const uint8_t frag = is_long ? AQ_UDP_F_LONG_FRAG : AQ_UDP_F_MEDIUM_FRAG;
+    const size_t space = peer->link.mtu - AQ_UDP_HEADER;
+    const bool fits = aq_udp_am_head(whole, out->nargs) + out->nbytes <= space;
+    const size_t each = (space - aq_udp_am_head(frag, out->nargs)) & ~(size_t)15;
+    const size_t frag_count = fits ? 1 : (out->nbytes + each - 1) / each;
+    struct aq_udp_frame frame = { .type = frag, .handler = out->handler, .nargs = out->nargs,
                                   .total = (uint32_t)out->nbytes, .addr = (uintptr_t)out->dest };
     uint8_t *block;
 
-    if (aq_udp_link_free_slots(&peer->link, lane) < pieces)
+    if (aq_udp_link_free_slots(&peer->link, channel) < frag_count)
         return AQ_RETRY;
     block = aq_udp_buf_take(16 + out->nbytes);
     *(uint32_t *)(void *)block = 0;
     memcpy(block + 16, out->src, out->nbytes);
     if (fits) {
-        aq_udp_am_queue_piece(peer, lane, block, 0, out->nbytes, NULL, out);
+        aq_udp_am_queue_frag(peer, channel, block, 0, out->nbytes, NULL, out);
     } else {
-        frame.message = peer->message[lane]++;
+        frame.message = peer->message[channel]++;
         memcpy(frame.args, out->args, out->nargs * sizeof(*out->args));
         for (size_t at = 0; at < out->nbytes; at += each) {
-            frame.part_at = (uint32_t)at;
+            frame.frag_offset = (uint32_t)at;
             frame.nbytes = (uint32_t)(out->nbytes - at < each ? out->nbytes - at : each);
-            aq_udp_am_queue_piece(peer, lane, block, at, frame.nbytes, &frame, out);
+            aq_udp_am_queue_frag(peer, channel, block, at, frame.nbytes, &frame, out);
         }
     }
     peer->sent++;
-    if (lane == AQ_UDP_REPLY)
+    if (channel == AQ_UDP_REPLY)
         aq_udp_peer_mark(peer);
     else
         /* of one size they leave as a train */
-        aq_udp_peer_queued(peer, fits && out->nbytes <= AQ_UDP_TRAINED && out->handler >= AQ_HIDX_COUNT,
+        aq_udp_peer_queued(peer, fits && out->nbytes <= AQ_UDP_COALESCE_MAX && out->handler >= AQ_HIDX_COUNT,
                            aq_now_ns());
     return AQ_OK;
 }
 
 int aq_udp_am_send(const struct aq_am_out *out)
 {
-    const enum aq_udp_lane lane = out->is_reply ? AQ_UDP_REPLY : AQ_UDP_REQUEST;
+    const enum aq_udp_channel channel = out->is_reply ? AQ_UDP_REPLY : AQ_UDP_REQUEST;
     struct aq_udp_peer *peer;
     int rc;
 
-    if (aq_shm_is_near(out->jobrank))
+    if (aq_job_is_local(out->jobrank))
         return aq_shm_am_send(out);
     if (out->kind == AQ_AM_SHORT)
         return aq_udp_am_short(out->jobrank, out->is_reply, out->handler, out->nargs, out->args);
     peer = aq_udp_peer(out->jobrank);
     aq_lock_acquire(&peer->lock);
-    if (out->nbytes <= AQ_UDP_NEAR)
-        rc = aq_udp_am_send_small(peer, lane, out->kind == AQ_AM_LONG ? AQ_UDP_F_LONG : AQ_UDP_F_MEDIUM,
+    if (out->nbytes <= AQ_UDP_INLINE_MAX)
+        rc = aq_udp_am_send_small(peer, channel, out->kind == AQ_AM_LONG ? AQ_UDP_F_LONG : AQ_UDP_F_MEDIUM,
                                   out);
     else
-        rc = aq_udp_am_send_large(peer, lane, out);
+        rc = aq_udp_am_send_large(peer, channel, out);
     aq_lock_release(&peer->lock);
     return rc;
 }
@@ -171,18 +171,18 @@ static void aq_udp_am_check(const struct aq_udp_peer *peer, uint64_t dest, size_
 #if GASNET_SEGMENT_EVERYTHING
     (void)peer, (void)dest, (void)nbytes;
 #else
-    if (nbytes != 0 && !(aq_job.bound != NULL && aq_bound_is_mine((void *)(uintptr_t)dest, nbytes)))
+    if (nbytes != 0 && !(aq_job.bound != NULL && aq_bound_is_self((void *)(uintptr_t)dest, nbytes)))
         aq_fatal("rank %u sent a long message to [0x%llx, +%zu), which is not inside a segment of this "
                  "process", peer->rank, (unsigned long long)dest, nbytes);
 #endif
 }
 
-static void aq_udp_am_run(struct aq_udp_peer *peer, enum aq_udp_lane lane, const struct aq_udp_frame *frame,
+static void aq_udp_am_run(struct aq_udp_peer *peer, enum aq_udp_channel channel, const struct aq_udp_frame *frame,
                           uint8_t kind, void *payload, size_t nbytes)
 {
     struct aq_am_in in = { .token = { .jobrank = peer->rank, .handler = frame->handler,
                                       .nargs = frame->nargs, .kind = kind,
-                                      .is_reply = lane == AQ_UDP_REPLY },
+                                      .is_reply = channel == AQ_UDP_REPLY },
                            .args = frame->args, .payload = payload, .nbytes = nbytes };
 
     if (kind == AQ_AM_SHORT)
@@ -192,118 +192,118 @@ static void aq_udp_am_run(struct aq_udp_peer *peer, enum aq_udp_lane lane, const
 }
 
 /* A medium payload that is not aligned: not the first datagram of a train of odd sizes. */
-static void aq_udp_am_run_aligned(struct aq_udp_peer *peer, enum aq_udp_lane lane,
+static void aq_udp_am_run_aligned(struct aq_udp_peer *peer, enum aq_udp_channel channel,
                                   const struct aq_udp_frame *frame)
 {
     uint8_t *copy = aq_udp_buf_take(frame->nbytes);
 
     memcpy(copy, frame->data, frame->nbytes);
-    aq_udp_am_run(peer, lane, frame, AQ_AM_MEDIUM, copy, frame->nbytes);
+    aq_udp_am_run(peer, channel, frame, AQ_AM_MEDIUM, copy, frame->nbytes);
     aq_udp_buf_give(copy);
 }
 
 /* The message that a part belongs to, made at its first part. NULL: the parts contradict each other. */
-static struct aq_udp_part *aq_udp_part_find(struct aq_udp_peer *peer, enum aq_udp_lane lane,
+static struct aq_udp_frag *aq_udp_frag_find(struct aq_udp_peer *peer, enum aq_udp_channel channel,
                                             const struct aq_udp_frame *frame)
 {
-    struct aq_udp_part *part = peer->parts[lane];
-    const bool is_long = frame->type == AQ_UDP_F_LONG_PART;
+    struct aq_udp_frag *frag = peer->frags[channel];
+    const bool is_long = frame->type == AQ_UDP_F_LONG_FRAG;
 
-    while (part != NULL && part->message != frame->message)
-        part = part->next;
-    if (part != NULL)
-        return part->type == frame->type && part->total == frame->total ? part : NULL;
+    while (frag != NULL && frag->message != frame->message)
+        frag = frag->next;
+    if (frag != NULL)
+        return frag->type == frame->type && frag->total == frame->total ? frag : NULL;
     /* not this process's limit for long ones: it may be lower than the sender's, for near ranks */
     if (frame->total > (is_long ? AQ_UDP_MAX_LONG : aq_limits.max_medium))
         return NULL;
-    part = malloc(sizeof(*part));
-    if (part == NULL)
+    frag = malloc(sizeof(*frag));
+    if (frag == NULL)
         aq_fatal("udp: no memory for a message of %u bytes", frame->total);
-    *part = (struct aq_udp_part){ .next = peer->parts[lane], .message = frame->message,
+    *frag = (struct aq_udp_frag){ .next = peer->frags[channel], .message = frame->message,
                                   .total = frame->total, .type = frame->type };
-    part->payload = is_long ? (char *)(uintptr_t)frame->addr : (char *)aq_udp_buf_take(frame->total);
-    peer->parts[lane] = part;
-    return part;
+    frag->payload = is_long ? (char *)(uintptr_t)frame->addr : (char *)aq_udp_buf_take(frame->total);
+    peer->frags[channel] = frag;
+    return frag;
 }
 
-static void aq_udp_part_unlink(struct aq_udp_peer *peer, enum aq_udp_lane lane, struct aq_udp_part *part)
+static void aq_udp_frag_unlink(struct aq_udp_peer *peer, enum aq_udp_channel channel, struct aq_udp_frag *frag)
 {
-    struct aq_udp_part **at = &peer->parts[lane];
+    struct aq_udp_frag **at = &peer->frags[channel];
 
-    while (*at != part)
+    while (*at != frag)
         at = &(*at)->next;
-    *at = part->next;
+    *at = frag->next;
 }
 
 /* Every part comes once, so that it is enough to count bytes. Returns how many handlers ran. */
-static unsigned aq_udp_part_receive(struct aq_udp_peer *peer, enum aq_udp_lane lane,
+static unsigned aq_udp_frag_receive(struct aq_udp_peer *peer, enum aq_udp_channel channel,
                                     const struct aq_udp_frame *frame)
 {
-    const bool is_long = frame->type == AQ_UDP_F_LONG_PART;
-    struct aq_udp_part *part;
+    const bool is_long = frame->type == AQ_UDP_F_LONG_FRAG;
+    struct aq_udp_frag *frag;
     bool complete = false;
 
     if (is_long)
         aq_udp_am_check(peer, frame->addr, frame->total);
     aq_lock_acquire(&peer->lock);
-    part = aq_udp_part_find(peer, lane, frame);
+    frag = aq_udp_frag_find(peer, channel, frame);
     aq_lock_release(&peer->lock);
-    if (part == NULL) {
+    if (frag == NULL) {
         aq_counter_add(&aq_udp.counts.malformed, 1);
         return 0;
     }
-    memcpy(part->payload + frame->part_at, frame->data, frame->nbytes);
+    memcpy(frag->payload + frame->frag_offset, frame->data, frame->nbytes);
     aq_lock_acquire(&peer->lock);
-    part->got += frame->nbytes;
-    if (part->got >= part->total) {
+    frag->got += frame->nbytes;
+    if (frag->got >= frag->total) {
         complete = true;
-        aq_udp_part_unlink(peer, lane, part);
+        aq_udp_frag_unlink(peer, channel, frag);
     }
     aq_lock_release(&peer->lock);
     if (!complete)
         return 0;
-    aq_udp_am_run(peer, lane, frame, is_long ? AQ_AM_LONG : AQ_AM_MEDIUM, part->payload, part->total);
+    aq_udp_am_run(peer, channel, frame, is_long ? AQ_AM_LONG : AQ_AM_MEDIUM, frag->payload, frag->total);
     if (!is_long)
-        aq_udp_buf_give((uint8_t *)part->payload);
-    free(part);
+        aq_udp_buf_give((uint8_t *)frag->payload);
+    free(frag);
     return 1;
 }
 
-static unsigned aq_udp_am_receive_one(struct aq_udp_peer *peer, enum aq_udp_lane lane,
+static unsigned aq_udp_am_receive_one(struct aq_udp_peer *peer, enum aq_udp_channel channel,
                                       const struct aq_udp_frame *frame)
 {
     void *data = (void *)(uintptr_t)frame->data;
 
     switch (frame->type) {
     case AQ_UDP_F_SHORT:
-        aq_udp_am_run(peer, lane, frame, AQ_AM_SHORT, NULL, 0);
+        aq_udp_am_run(peer, channel, frame, AQ_AM_SHORT, NULL, 0);
         return 1;
     case AQ_UDP_F_MEDIUM:
         if (AQ_LIKELY((uintptr_t)data % 16 == 0))
-            aq_udp_am_run(peer, lane, frame, AQ_AM_MEDIUM, data, frame->nbytes);
+            aq_udp_am_run(peer, channel, frame, AQ_AM_MEDIUM, data, frame->nbytes);
         else
-            aq_udp_am_run_aligned(peer, lane, frame);
+            aq_udp_am_run_aligned(peer, channel, frame);
         return 1;
     case AQ_UDP_F_LONG:
         aq_udp_am_check(peer, frame->addr, frame->nbytes);
         if (frame->nbytes != 0)
             aq_word_write((void *)(uintptr_t)frame->addr, data, frame->nbytes);
-        aq_udp_am_run(peer, lane, frame, AQ_AM_LONG, (void *)(uintptr_t)frame->addr, frame->nbytes);
+        aq_udp_am_run(peer, channel, frame, AQ_AM_LONG, (void *)(uintptr_t)frame->addr, frame->nbytes);
         return 1;
     default:
-        return aq_udp_part_receive(peer, lane, frame);
+        return aq_udp_frag_receive(peer, channel, frame);
     }
 }
 
 unsigned aq_udp_am_receive(struct aq_udp_peer *peer, const struct aq_udp_header *header, uint8_t *datagram,
                            size_t len)
 {
-    const enum aq_udp_lane lane = (enum aq_udp_lane)header->lane;
+    const enum aq_udp_channel channel = (enum aq_udp_channel)header->channel;
     struct aq_udp_frame frame;
     size_t at = AQ_UDP_HEADER;
     unsigned served = 0;
 
     while (aq_udp_frame_decode(datagram, len, header, &at, &frame) > 0)
-        served += aq_udp_am_receive_one(peer, lane, &frame);
+        served += aq_udp_am_receive_one(peer, channel, &frame);
     return served;
 }

@@ -36,13 +36,13 @@ void aq_udp_auth_key(gex_Rank_t from, gex_Rank_t to, uint8_t key_out[AQ_UDP_KEY]
 
 /* The hash of a head with this in its place. */
 static inline uint64_t aq_udp_auth_hash(const uint8_t *key, uint8_t *head, size_t hashed, uint64_t above,
-                                        const void *piece, size_t piece_len)
+                                        const void *body, size_t body_len)
 {
     uint8_t out[crypto_shorthash_BYTES];
     uint64_t data = 0;
 
-    if (AQ_UNLIKELY(aq_udp.hash_all) && piece_len != 0) {
-        crypto_shorthash(out, piece, piece_len, key + crypto_shorthash_KEYBYTES);
+    if (AQ_UNLIKELY(aq_udp.hash_all) && body_len != 0) {
+        crypto_shorthash(out, body, body_len, key + crypto_shorthash_KEYBYTES);
         data = aq_udp_get64(out);
     }
     aq_udp_put64(head + AQ_UDP_HASH_AT, above ^ data);
@@ -53,8 +53,8 @@ static inline uint64_t aq_udp_auth_hash(const uint8_t *key, uint8_t *head, size_
 void aq_udp_auth_sign(const uint8_t *key, const struct aq_udp_packet *packet)
 {
     aq_udp_put64(packet->head + AQ_UDP_HASH_AT,
-                 aq_udp_auth_hash(key, packet->head, packet->head_len, packet->above, packet->piece,
-                                  packet->piece_len));
+                 aq_udp_auth_hash(key, packet->head, packet->head_len, packet->above, packet->body,
+                                  packet->body_len));
 }
 
 bool aq_udp_auth_check(const uint8_t *key, uint8_t *datagram, size_t len, const struct aq_udp_header *header,

@@ -72,12 +72,12 @@ static enum aq_udp_note aq_udp_check_take(atomic_int *said, bool waits)
     return note == AQ_UDP_NOTE_REFUSED && !waits ? AQ_UDP_NOTE_NONE : note;
 }
 
-bool aq_udp_check_step(struct aq_udp_check *check, uint64_t now_ns, uint64_t heard_ns, bool waits)
+bool aq_udp_check_step(struct aq_udp_check *check, uint64_t now_ns, uint64_t last_seen_ns, bool waits)
 {
     const enum aq_udp_note hint = aq_udp_check_take(&check->hint, waits);
     const enum aq_udp_note verified = aq_udp_check_take(&check->verified, waits);
 
-    if (heard_ns > check->begun_ns || now_ns - check->verified_ns > AQ_CHECK_GAP_NS)
+    if (last_seen_ns > check->begun_ns || now_ns - check->verified_ns > AQ_CHECK_GAP_NS)
         check->begun_ns = 0;
     if (check->begun_ns == 0 && (hint != AQ_UDP_NOTE_NONE || verified != AQ_UDP_NOTE_NONE))
         aq_udp_check_begin(check, now_ns);

@@ -49,12 +49,12 @@ void aq_udp_check_probed(struct aq_udp_check *check, uint64_t hash);
 
 /**
  * aq_udp_check_step - look at what has been said since the last step.
- * heard_ns  when the peer was last heard
+ * last_seen_ns  when the peer was last heard
  * waits     something is unacknowledged; if not, a refusal is of no interest: the peer may have
  *           left in order
  * Returns true if a probe is to be sent now.
  */
-bool aq_udp_check_step(struct aq_udp_check *check, uint64_t now_ns, uint64_t heard_ns, bool waits);
+bool aq_udp_check_step(struct aq_udp_check *check, uint64_t now_ns, uint64_t last_seen_ns, bool waits);
 
 /** aq_udp_check_lost - what the peer is lost by, or AQ_UDP_NOTE_NONE. */
 enum aq_udp_note aq_udp_check_lost(const struct aq_udp_check *check);

@@ -41,11 +41,11 @@
 #define AQ_UDP_FIRST_RING 16u   /* records */
 #define AQ_UDP_FIRST_CWND 10u   /* datagrams, RFC 6928 */
 #define AQ_UDP_RETRY_NS 200000u /* after a full socket */
-#define AQ_UDP_MOST_CWND ((uint64_t)64 << 20)
+#define AQ_UDP_MAX_CWND ((uint64_t)64 << 20)
 
 void aq_udp_link_init(struct aq_udp_link *link, const struct aq_udp_link_config *config,
                       const struct aq_udp_link_ops *ops, void *owner, uint32_t src, uint32_t dst,
-                      uint32_t mtu, uint32_t room)
+                      uint32_t mtu, uint32_t rwnd)
 {
     memset(link, 0, sizeof(*link));
     link->config = config;
@@ -54,45 +54,45 @@ void aq_udp_link_init(struct aq_udp_link *link, const struct aq_udp_link_config 
     link->src = src;
     link->dst = dst;
     link->mtu = mtu;
-    link->room_given = room;
-    link->room = UINT64_MAX;
+    link->rwnd_advertised = rwnd;
+    link->rwnd = UINT64_MAX;
     link->cwnd = (uint64_t)AQ_UDP_FIRST_CWND * mtu;
     link->ssthresh = UINT64_MAX;
     link->reo_mult = 1;
-    for (int lane = 0; lane < AQ_UDP_LANES; lane++) {
-        struct aq_udp_lane_tx *tx = &link->tx[lane];
+    for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++) {
+        struct aq_udp_channel_tx *tx = &link->tx[channel];
 
         tx->una = tx->next = tx->end = config->first_seq;
-        link->rx[lane].next = link->rx[lane].top = config->first_seq;
+        link->rx[channel].next = link->rx[channel].top = config->first_seq;
     }
     link->control_next = link->control_seen = config->first_seq;
 }
 
 void aq_udp_link_fini(struct aq_udp_link *link)
 {
-    for (int lane = 0; lane < AQ_UDP_LANES; lane++) {
-        free(link->tx[lane].ring);
-        link->tx[lane].ring = NULL;
+    for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++) {
+        free(link->tx[channel].ring);
+        link->tx[channel].ring = NULL;
     }
 }
 
-static inline struct aq_udp_tx *aq_udp_record(struct aq_udp_lane_tx *tx, uint64_t seq)
+static inline struct aq_udp_tx *aq_udp_record(struct aq_udp_channel_tx *tx, uint64_t seq)
 {
     return &tx->ring[seq & tx->mask];
 }
 
 /* --- queueing --- */
 
-uint32_t aq_udp_link_free_slots(const struct aq_udp_link *link, enum aq_udp_lane lane)
+uint32_t aq_udp_link_free_slots(const struct aq_udp_link *link, enum aq_udp_channel channel)
 {
-    const struct aq_udp_lane_tx *tx = &link->tx[lane];
-    const uint32_t used = (uint32_t)(tx->end - tx->una), window = link->config->window[lane];
+    const struct aq_udp_channel_tx *tx = &link->tx[channel];
+    const uint32_t used = (uint32_t)(tx->end - tx->una), window = link->config->window[channel];
 
     return used >= window ? 0 : window - used;
 }
 
 /* Twice the ring; records keep their numbers. */
-static bool aq_udp_lane_grow(struct aq_udp_lane_tx *tx)
+static bool aq_udp_channel_grow(struct aq_udp_channel_tx *tx)
 {
     const uint32_t size = tx->ring == NULL ? AQ_UDP_FIRST_RING : 2 * (tx->mask + 1);
     struct aq_udp_tx *ring = calloc(size, sizeof(*ring));
@@ -107,14 +107,14 @@ static bool aq_udp_lane_grow(struct aq_udp_lane_tx *tx)
     return true;
 }
 
-struct aq_udp_tx *aq_udp_link_add(struct aq_udp_link *link, enum aq_udp_lane lane)
+struct aq_udp_tx *aq_udp_link_add(struct aq_udp_link *link, enum aq_udp_channel channel)
 {
-    struct aq_udp_lane_tx *tx = &link->tx[lane];
+    struct aq_udp_channel_tx *tx = &link->tx[channel];
     struct aq_udp_tx *record;
 
-    if (aq_udp_link_free_slots(link, lane) == 0)
+    if (aq_udp_link_free_slots(link, channel) == 0)
         return NULL;
-    if ((tx->ring == NULL || tx->end - tx->una > tx->mask) && !aq_udp_lane_grow(tx))
+    if ((tx->ring == NULL || tx->end - tx->una > tx->mask) && !aq_udp_channel_grow(tx))
         return NULL;
     record = aq_udp_record(tx, tx->end++);
     memset(record, 0, sizeof(*record));
@@ -123,22 +123,22 @@ struct aq_udp_tx *aq_udp_link_add(struct aq_udp_link *link, enum aq_udp_lane lan
     return record;
 }
 
-void aq_udp_link_open(struct aq_udp_link *link, enum aq_udp_lane lane)
+void aq_udp_link_open(struct aq_udp_link *link, enum aq_udp_channel channel)
 {
-    link->tx[lane].open = true;
+    link->tx[channel].open = true;
 }
 
-struct aq_udp_tx *aq_udp_link_opened(struct aq_udp_link *link, enum aq_udp_lane lane)
+struct aq_udp_tx *aq_udp_link_opened(struct aq_udp_link *link, enum aq_udp_channel channel)
 {
-    struct aq_udp_lane_tx *tx = &link->tx[lane];
+    struct aq_udp_channel_tx *tx = &link->tx[channel];
 
     return tx->open ? aq_udp_record(tx, tx->end - 1) : NULL;
 }
 
 void aq_udp_link_close(struct aq_udp_link *link)
 {
-    for (int lane = 0; lane < AQ_UDP_LANES; lane++)
-        link->tx[lane].open = false;
+    for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++)
+        link->tx[channel].open = false;
 }
 
 /* --- headers --- */
@@ -146,34 +146,34 @@ void aq_udp_link_close(struct aq_udp_link *link)
 static void aq_udp_link_header(struct aq_udp_link *link, struct aq_udp_packet *packet, uint8_t flags,
                                uint64_t now_ns)
 {
-    const uint32_t room = link->room_given >> 10;
-    struct aq_udp_header header = { .lane = packet->lane, .flags = flags, .src = link->src, .dst = link->dst,
+    const uint32_t rwnd = link->rwnd_advertised >> 10;
+    struct aq_udp_header header = { .channel = packet->channel, .flags = flags, .src = link->src, .dst = link->dst,
                                     .seq = (uint32_t)packet->seq, .ts = (uint32_t)aq_udp_tick(now_ns),
-                                    .room = (uint16_t)(room > UINT16_MAX ? UINT16_MAX : room),
+                                    .rwnd = (uint16_t)(rwnd > UINT16_MAX ? UINT16_MAX : rwnd),
                                     .hashed = (uint16_t)packet->head_len };
-    uint64_t next[AQ_UDP_LANES];
+    uint64_t next[AQ_UDP_CHANNELS];
 
     if (link->refusing)
         header.flags |= AQ_UDP_FULL;
-    for (int data = 0; data < AQ_UDP_LANES; data++) {
+    for (int data = 0; data < AQ_UDP_CHANNELS; data++) {
         next[data] = link->rx[data].next;
         header.ack[data] = (uint32_t)next[data];
     }
     packet->above = aq_udp_above(&header, packet->seq, next);
     if (link->seen) {
-        const uint64_t held = (now_ns - link->echo_ns) >> 10;
+        const uint64_t ts_delay = (now_ns - link->ts_echo_ns) >> 10;
 
-        header.flags |= held < UINT32_MAX / 2 ? AQ_UDP_ECHO : 0; /* older: its full number cannot be told */
-        header.echo = link->echo;
-        header.held = (uint16_t)(held > AQ_UDP_HELD_MORE ? AQ_UDP_HELD_MORE : held);
+        header.flags |= ts_delay < UINT32_MAX / 2 ? AQ_UDP_TS_ECHO : 0; /* older: its full number cannot be told */
+        header.ts_echo = link->ts_echo;
+        header.ts_delay = (uint16_t)(ts_delay > AQ_UDP_TS_DELAY_MAX ? AQ_UDP_TS_DELAY_MAX : ts_delay);
     }
     aq_udp_header_encode(packet->head, &header);
 }
 
 static inline bool aq_udp_link_has_holes(const struct aq_udp_link *link)
 {
-    for (int lane = 0; lane < AQ_UDP_LANES; lane++)
-        if (link->rx[lane].top != link->rx[lane].next)
+    for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++)
+        if (link->rx[channel].top != link->rx[channel].next)
             return true;
     return false;
 }
@@ -224,31 +224,31 @@ uint64_t aq_udp_link_deadline(const struct aq_udp_link *link)
 
 static inline uint32_t aq_udp_tx_len(const struct aq_udp_tx *record)
 {
-    return record->head_len + record->piece_len;
+    return record->head_len + record->body_len;
 }
 
 /* May len bytes of a lane follow `before` others to those on their way? A lane that the others leave no
  * room has a quarter of the window still, and one datagram: requests that the peer does not take now, and
  * that stay on their way, must not stop replies, which the peer may wait for. */
-static inline bool aq_udp_link_admits(const struct aq_udp_link *link, int lane, uint64_t before, uint64_t len)
+static inline bool aq_udp_link_admits(const struct aq_udp_link *link, int channel, uint64_t before, uint64_t len)
 {
-    const uint64_t limit = link->cwnd < link->room ? link->cwnd : link->room;
-    const uint64_t mine = link->lane_flight[lane] + before;
+    const uint64_t limit = link->cwnd < link->rwnd ? link->cwnd : link->rwnd;
+    const uint64_t own = link->channel_flight[channel] + before;
 
-    return mine == 0 || link->in_flight + before + len <= limit || mine + len <= limit / 4;
+    return own == 0 || link->in_flight + before + len <= limit || own + len <= limit / 4;
 }
 
 /* Bulk data that the windows held back goes on when they have room for a train worth the call, not for
  * one datagram with each acknowledgement. */
 static inline bool aq_udp_link_waits(const struct aq_udp_link *link)
 {
-    const uint64_t limit = link->cwnd < link->room ? link->cwnd : link->room;
+    const uint64_t limit = link->cwnd < link->rwnd ? link->cwnd : link->rwnd;
 
-    return link->was_stuck && link->in_flight > limit - limit / 4 && link->lane_flight[AQ_UDP_RMA] > limit / 8;
+    return link->was_stuck && link->in_flight > limit - limit / 4 && link->channel_flight[AQ_UDP_RMA] > limit / 8;
 }
 
 /* The next record of a lane to leave, from number *at on. NULL: none. */
-static struct aq_udp_tx *aq_udp_lane_next(struct aq_udp_lane_tx *tx, bool again, uint64_t *at)
+static struct aq_udp_tx *aq_udp_channel_next(struct aq_udp_channel_tx *tx, bool again, uint64_t *at)
 {
     const uint64_t limit = again ? tx->next : tx->end - (tx->open ? 1 : 0);
 
@@ -258,44 +258,44 @@ static struct aq_udp_tx *aq_udp_lane_next(struct aq_udp_lane_tx *tx, bool again,
     return NULL;
 }
 
-struct aq_udp_train {
-    struct aq_udp_packet packet[AQ_UDP_TRAIN];
+struct aq_udp_gso_batch {
+    struct aq_udp_packet packet[AQ_UDP_GSO_BATCH];
     unsigned count;
     bool stuck;   /* the windows hold the next one back */
 };
 
 /* Records of a lane, one after the other, of one size, as far as the windows go. */
-static void aq_udp_train_fill(struct aq_udp_link *link, int lane, bool again, struct aq_udp_train *train)
+static void aq_udp_gso_fill(struct aq_udp_link *link, int channel, bool again, struct aq_udp_gso_batch *batch)
 {
-    struct aq_udp_lane_tx *tx = &link->tx[lane];
+    struct aq_udp_channel_tx *tx = &link->tx[channel];
     uint64_t at = again ? tx->una : tx->next, bytes = 0;
     uint32_t size = 0;
     struct aq_udp_tx *record;
 
-    train->count = 0;
-    train->stuck = lane == AQ_UDP_RMA && !again && aq_udp_link_waits(link);
-    if (train->stuck)
+    batch->count = 0;
+    batch->stuck = channel == AQ_UDP_RMA && !again && aq_udp_link_waits(link);
+    if (batch->stuck)
         return;
-    while (train->count < AQ_UDP_TRAIN && (record = aq_udp_lane_next(tx, again, &at)) != NULL) {
-        struct aq_udp_packet *packet = &train->packet[train->count];
+    while (batch->count < AQ_UDP_GSO_BATCH && (record = aq_udp_channel_next(tx, again, &at)) != NULL) {
+        struct aq_udp_packet *packet = &batch->packet[batch->count];
         uint32_t len;
 
         if (again && record->padded)
-            record->piece_len = 0; /* its size may have been what lost it */
+            record->body_len = 0; /* its size may have been what lost it */
         len = aq_udp_tx_len(record);
-        if (train->count != 0 && (len > size || bytes + len > AQ_UDP_TRAIN_BYTES))
+        if (batch->count != 0 && (len > size || bytes + len > AQ_UDP_GSO_BYTES))
             break;
-        if (!aq_udp_link_admits(link, lane, bytes, len)) {
-            train->stuck = true;
+        if (!aq_udp_link_admits(link, channel, bytes, len)) {
+            batch->stuck = true;
             break;
         }
-        *packet = (struct aq_udp_packet){ .head = record->head, .piece = record->piece,
-                                          .head_len = record->head_len, .piece_len = record->piece_len,
-                                          .seq = at, .lane = (uint8_t)lane, .again = record->sends != 0 };
-        train->count++;
+        *packet = (struct aq_udp_packet){ .head = record->head, .body = record->body,
+                                          .head_len = record->head_len, .body_len = record->body_len,
+                                          .seq = at, .channel = (uint8_t)channel, .again = record->sends != 0 };
+        batch->count++;
         bytes += len;
         at++;
-        if (train->count == 1)
+        if (batch->count == 1)
             size = len;
         else if (len < size)
             break;
@@ -305,21 +305,21 @@ static void aq_udp_train_fill(struct aq_udp_link *link, int lane, bool again, st
 }
 
 /* Headers: as late as possible, so that they acknowledge all there is. */
-static void aq_udp_train_write(struct aq_udp_link *link, struct aq_udp_train *train, uint64_t now_ns)
+static void aq_udp_gso_write(struct aq_udp_link *link, struct aq_udp_gso_batch *batch, uint64_t now_ns)
 {
-    const uint64_t limit = link->cwnd < link->room ? link->cwnd : link->room;
+    const uint64_t limit = link->cwnd < link->rwnd ? link->cwnd : link->rwnd;
     const uint8_t holes = aq_udp_link_has_holes(link) ? AQ_UDP_HOLES : 0;
 
-    for (unsigned i = 0; i < train->count; i++) {
-        struct aq_udp_packet *packet = &train->packet[i];
-        struct aq_udp_lane_tx *tx = &link->tx[packet->lane];
-        const bool full = packet->seq - tx->una == link->config->window[packet->lane] / 2
-                          || packet->seq - tx->una + 1 == link->config->window[packet->lane];
+    for (unsigned i = 0; i < batch->count; i++) {
+        struct aq_udp_packet *packet = &batch->packet[i];
+        struct aq_udp_channel_tx *tx = &link->tx[packet->channel];
+        const bool full = packet->seq - tx->una == link->config->window[packet->channel] / 2
+                          || packet->seq - tx->una + 1 == link->config->window[packet->channel];
         uint8_t flags = holes;
 
-        link->since_asked += packet->head_len + packet->piece_len;
+        link->since_asked += packet->head_len + packet->body_len;
         if (aq_udp_record(tx, packet->seq)->urgent || packet->again || full
-            || (train->stuck && i + 1 == train->count)
+            || (batch->stuck && i + 1 == batch->count)
             || link->since_asked >= limit / 4) {
             flags |= AQ_UDP_ACK_NOW;
             link->since_asked = 0;
@@ -328,12 +328,12 @@ static void aq_udp_train_write(struct aq_udp_link *link, struct aq_udp_train *tr
     }
 }
 
-static void aq_udp_train_sent(struct aq_udp_link *link, const struct aq_udp_train *train, unsigned taken,
+static void aq_udp_gso_sent(struct aq_udp_link *link, const struct aq_udp_gso_batch *batch, unsigned taken,
                               uint64_t now_ns)
 {
     for (unsigned i = 0; i < taken; i++) {
-        const struct aq_udp_packet *packet = &train->packet[i];
-        struct aq_udp_lane_tx *tx = &link->tx[packet->lane];
+        const struct aq_udp_packet *packet = &batch->packet[i];
+        struct aq_udp_channel_tx *tx = &link->tx[packet->channel];
         struct aq_udp_tx *record = aq_udp_record(tx, packet->seq);
 
         if (record->state == AQ_UDP_TX_LOST) {
@@ -346,7 +346,7 @@ static void aq_udp_train_sent(struct aq_udp_link *link, const struct aq_udp_trai
         record->sent = aq_udp_tick(now_ns);
         record->sends += record->sends != UINT8_MAX;
         link->in_flight += aq_udp_tx_len(record);
-        link->lane_flight[packet->lane] += aq_udp_tx_len(record);
+        link->channel_flight[packet->channel] += aq_udp_tx_len(record);
         link->counts.sent++;
         link->counts.sent_bytes += aq_udp_tx_len(record);
     }
@@ -359,25 +359,25 @@ static void aq_udp_train_sent(struct aq_udp_link *link, const struct aq_udp_trai
 }
 
 /* Trains of a lane as long as something may leave. False: the socket is full. */
-static bool aq_udp_lane_pump(struct aq_udp_link *link, int lane, bool again, uint64_t now_ns)
+static bool aq_udp_channel_pump(struct aq_udp_link *link, int channel, bool again, uint64_t now_ns)
 {
-    struct aq_udp_lane_tx *tx = &link->tx[lane];
-    struct aq_udp_train train;
+    struct aq_udp_channel_tx *tx = &link->tx[channel];
+    struct aq_udp_gso_batch batch;
 
     while (again ? tx->lost != 0 : tx->end - (tx->open ? 1 : 0) != tx->next) {
         unsigned taken;
 
-        aq_udp_train_fill(link, lane, again, &train);
-        if (lane == AQ_UDP_RMA && !again)
-            link->was_stuck = train.stuck;
-        if (train.stuck)
+        aq_udp_gso_fill(link, channel, again, &batch);
+        if (channel == AQ_UDP_RMA && !again)
+            link->was_stuck = batch.stuck;
+        if (batch.stuck)
             link->was_full = true;
-        if (train.count == 0)
+        if (batch.count == 0)
             return true;
-        aq_udp_train_write(link, &train, now_ns);
-        taken = link->ops->output(link, train.packet, train.count);
-        aq_udp_train_sent(link, &train, taken, now_ns);
-        if (taken < train.count) {
+        aq_udp_gso_write(link, &batch, now_ns);
+        taken = link->ops->output(link, batch.packet, batch.count);
+        aq_udp_gso_sent(link, &batch, taken, now_ns);
+        if (taken < batch.count) {
             link->retry_ns = now_ns + AQ_UDP_RETRY_NS;
             return false;
         }
@@ -388,7 +388,7 @@ static bool aq_udp_lane_pump(struct aq_udp_link *link, int lane, bool again, uin
 /* --- control --- */
 
 /* One word after the other of what has been placed from next on. */
-static uint8_t aq_udp_lane_sack(const struct aq_udp_lane_rx *rx, uint64_t bits_out[AQ_UDP_SACK_WORDS])
+static uint8_t aq_udp_channel_sack(const struct aq_udp_channel_rx *rx, uint64_t bits_out[AQ_UDP_SACK_WORDS])
 {
     uint8_t words = 0;
 
@@ -406,18 +406,18 @@ static uint8_t aq_udp_lane_sack(const struct aq_udp_lane_rx *rx, uint64_t bits_o
 
 static void aq_udp_link_control(struct aq_udp_link *link, uint8_t flags, uint64_t now_ns)
 {
-    uint8_t datagram[AQ_UDP_HEADER + AQ_UDP_LANES * (8 + 8 * AQ_UDP_SACK_WORDS)]
+    uint8_t datagram[AQ_UDP_HEADER + AQ_UDP_CHANNELS * (8 + 8 * AQ_UDP_SACK_WORDS)]
         __attribute__((aligned(16)));
     uint8_t *at = datagram + AQ_UDP_HEADER;
-    struct aq_udp_packet packet = { .head = datagram, .lane = AQ_UDP_CONTROL };
+    struct aq_udp_packet packet = { .head = datagram, .channel = AQ_UDP_CONTROL };
 
-    for (int lane = 0; lane < AQ_UDP_LANES; lane++) {
-        const struct aq_udp_lane_rx *rx = &link->rx[lane];
+    for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++) {
+        const struct aq_udp_channel_rx *rx = &link->rx[channel];
         uint64_t bits[AQ_UDP_SACK_WORDS];
-        const uint8_t words = rx->top == rx->next ? 0 : aq_udp_lane_sack(rx, bits);
+        const uint8_t words = rx->top == rx->next ? 0 : aq_udp_channel_sack(rx, bits);
 
         if (words != 0)
-            at = aq_udp_sack_encode(at, (uint8_t)lane, words, (uint32_t)rx->next, bits);
+            at = aq_udp_sack_encode(at, (uint8_t)channel, words, (uint32_t)rx->next, bits);
     }
     if (link->placing != 0)
         flags |= AQ_UDP_HOLES;
@@ -439,14 +439,14 @@ static void aq_udp_link_control(struct aq_udp_link *link, uint8_t flags, uint64_
 
 void aq_udp_link_ack(struct aq_udp_link *link, uint64_t now_ns)
 {
-    if ((link->ack_now || link->ack_ns != 0) && !link->gone)
+    if ((link->ack_now || link->ack_ns != 0) && !link->disconnected)
         aq_udp_link_control(link, 0, now_ns);
 }
 
-void aq_udp_link_bye(struct aq_udp_link *link, uint64_t now_ns)
+void aq_udp_link_disconnect(struct aq_udp_link *link, uint64_t now_ns)
 {
-    if (!link->gone)
-        aq_udp_link_control(link, AQ_UDP_BYE, now_ns);
+    if (!link->disconnected)
+        aq_udp_link_control(link, AQ_UDP_DISCONNECT, now_ns);
 }
 
 /* --- the owner's turn --- */
@@ -454,14 +454,14 @@ void aq_udp_link_bye(struct aq_udp_link *link, uint64_t now_ns)
 void aq_udp_link_pump(struct aq_udp_link *link, uint64_t now_ns)
 {
     /* replies first: what requests wait for; bulk data last */
-    static const uint8_t order[AQ_UDP_LANES] = { AQ_UDP_REPLY, AQ_UDP_REQUEST, AQ_UDP_RMA };
-    bool go = !link->gone && (link->retry_ns == 0 || now_ns >= link->retry_ns);
+    static const uint8_t order[AQ_UDP_CHANNELS] = { AQ_UDP_REPLY, AQ_UDP_REQUEST, AQ_UDP_RMA };
+    bool go = !link->disconnected && (link->retry_ns == 0 || now_ns >= link->retry_ns);
 
     if (go)
         link->retry_ns = 0;
-    for (int i = 0; go && i < AQ_UDP_LANES; i++)
-        go = aq_udp_lane_pump(link, order[i], true, now_ns)
-             && aq_udp_lane_pump(link, order[i], false, now_ns);
+    for (int i = 0; go && i < AQ_UDP_CHANNELS; i++)
+        go = aq_udp_channel_pump(link, order[i], true, now_ns)
+             && aq_udp_channel_pump(link, order[i], false, now_ns);
     if (link->ack_now || (link->ack_ns != 0 && now_ns >= link->ack_ns))
         aq_udp_link_ack(link, now_ns);
 }
@@ -493,17 +493,17 @@ void aq_udp_link_timer(struct aq_udp_link *link, uint64_t now_ns)
 
 bool aq_udp_link_is_idle(const struct aq_udp_link *link)
 {
-    for (int lane = 0; lane < AQ_UDP_LANES; lane++)
-        if (link->tx[lane].una != link->tx[lane].end)
+    for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++)
+        if (link->tx[channel].una != link->tx[channel].end)
             return false;
     return true;
 }
 
 void aq_udp_link_abandon(struct aq_udp_link *link)
 {
-    link->gone = true;
-    for (int lane = 0; lane < AQ_UDP_LANES; lane++) {
-        struct aq_udp_lane_tx *tx = &link->tx[lane];
+    link->disconnected = true;
+    for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++) {
+        struct aq_udp_channel_tx *tx = &link->tx[channel];
 
         tx->open = false;
         tx->lost = 0;
@@ -511,13 +511,13 @@ void aq_udp_link_abandon(struct aq_udp_link *link)
             struct aq_udp_tx *record = aq_udp_record(tx, tx->una++);
 
             if (record->state != AQ_UDP_TX_ACKED && record->head != NULL)
-                link->ops->acked(link, (enum aq_udp_lane)lane, record);
+                link->ops->acked(link, (enum aq_udp_channel)channel, record);
             record->state = AQ_UDP_TX_FREE;
         }
         tx->next = tx->end;
     }
     link->in_flight = 0;
-    memset(link->lane_flight, 0, sizeof(link->lane_flight));
+    memset(link->channel_flight, 0, sizeof(link->channel_flight));
     link->ack_now = false;
     link->ack_ns = link->loss_ns = link->probe_ns = link->retry_ns = link->silent_ns = 0;
 }

@@ -28,7 +28,7 @@
 
 /* What all links of a process have in common. */
 struct aq_udp_link_config {
-    uint32_t window[AQ_UDP_LANES]; /* datagrams queued or unacknowledged, at most AQ_UDP_WINDOW */
+    uint32_t window[AQ_UDP_CHANNELS]; /* datagrams queued or unacknowledged, at most AQ_UDP_WINDOW */
     uint64_t probe_first_ns; /* silence before a probe while the round trip is unknown */
     uint64_t probe_min_ns, probe_max_ns;
     double probe_backoff;    /* factor from one probe to the next */
@@ -41,9 +41,9 @@ enum aq_udp_tx_state { AQ_UDP_TX_FREE, AQ_UDP_TX_QUEUED, AQ_UDP_TX_FLIGHT, AQ_UD
 /* A datagram of ours that is not acknowledged. The owner fills in the first part. */
 struct aq_udp_tx {
     uint8_t *head;       /* AQ_UDP_HEADER bytes for the link, then frames; the owner's, till acked() */
-    const void *piece;   /* what follows head, in the client's memory; NULL if nothing does */
+    const void *body;   /* what follows head, in the client's memory; NULL if nothing does */
     void *tag;           /* the owner's */
-    uint32_t head_len, piece_len;
+    uint32_t head_len, body_len;
     uint32_t count;      /* the owner's */
     bool urgent;         /* somebody waits for the acknowledgement itself */
     bool padded;         /* the piece fills only: is not sent again */
@@ -56,11 +56,11 @@ struct aq_udp_tx {
 /* A datagram on its way out; head begins with a complete header but for the hash. */
 struct aq_udp_packet {
     uint8_t *head;
-    const void *piece;
-    uint32_t head_len, piece_len;
+    const void *body;
+    uint32_t head_len, body_len;
     uint64_t seq;        /* all of it */
     uint64_t above;      /* aq_udp_above(), for the hash */
-    uint8_t lane;        /* AQ_UDP_CONTROL: head is gone when the call returns */
+    uint8_t channel;        /* AQ_UDP_CONTROL: head is gone when the call returns */
     bool again;          /* not the first time */
 };
 
@@ -69,15 +69,15 @@ struct aq_udp_link;
 struct aq_udp_link_ops {
     /* Send a train: packets of one size, the last perhaps smaller. Returns how many it took; less
      * than count if there is no room now. What the network then does to them is the link's business. */
-    unsigned (*output)(struct aq_udp_link *link, const struct aq_udp_packet *train, unsigned count);
+    unsigned (*output)(struct aq_udp_link *link, const struct aq_udp_packet *packets, unsigned count);
     /* A datagram is acknowledged; tx is valid during the call, its ring slot free afterwards. */
-    void (*acked)(struct aq_udp_link *link, enum aq_udp_lane lane, struct aq_udp_tx *tx);
+    void (*acked)(struct aq_udp_link *link, enum aq_udp_channel channel, struct aq_udp_tx *tx);
 };
 
-#define AQ_UDP_TRAIN 64          /* packets in a call of output() */
-#define AQ_UDP_TRAIN_BYTES 65000 /* together, if more than one */
+#define AQ_UDP_GSO_BATCH 64          /* packets in a call of output() */
+#define AQ_UDP_GSO_BYTES 65000 /* together, if more than one */
 
-struct aq_udp_lane_tx {
+struct aq_udp_channel_tx {
     struct aq_udp_tx *ring; /* [mask + 1], by number; grown as needed */
     uint32_t mask;
     uint32_t lost;          /* records in state LOST */
@@ -85,7 +85,7 @@ struct aq_udp_lane_tx {
     bool open;              /* the last queued one may still grow: it stays here */
 };
 
-struct aq_udp_lane_rx {
+struct aq_udp_channel_rx {
     uint64_t next, top;     /* everything below next has been placed, nothing from top on has come */
     uint64_t claimed[AQ_UDP_SACK_WORDS], placed[AQ_UDP_SACK_WORDS]; /* bit: number % window */
 };
@@ -103,15 +103,15 @@ struct aq_udp_link {
     void *owner;
     uint32_t src, dst;      /* jobranks */
     uint32_t mtu;           /* most bytes of a datagram, a multiple of 16; may change at any time */
-    uint32_t room_given;    /* bytes the peer may have on the way to us; may change at any time */
-    bool gone;              /* the peer has said goodbye, or was given up */
+    uint32_t rwnd_advertised;    /* bytes the peer may have on the way to us; may change at any time */
+    bool disconnected;              /* the peer has said goodbye, or was given up */
 
-    struct aq_udp_lane_tx tx[AQ_UDP_LANES];
-    struct aq_udp_lane_rx rx[AQ_UDP_LANES];
+    struct aq_udp_channel_tx tx[AQ_UDP_CHANNELS];
+    struct aq_udp_channel_rx rx[AQ_UDP_CHANNELS];
     uint64_t control_next, control_seen; /* numbers on the control lane: next to send, next to come */
 
     /* rates: bytes */
-    uint64_t in_flight, lane_flight[AQ_UDP_LANES], cwnd, ssthresh, room;
+    uint64_t in_flight, channel_flight[AQ_UDP_CHANNELS], cwnd, ssthresh, rwnd;
     uint64_t since_asked;   /* sent since an acknowledgement was last asked for */
     uint64_t cut;           /* tick of the last reduction; 0: none */
     bool was_full;          /* the window held something back lately */
@@ -123,10 +123,10 @@ struct aq_udp_link {
 
     /* time */
     bool seen;              /* a datagram has come: echo is valid */
-    uint32_t echo;          /* the newest timestamp of the peer */
-    uint64_t last_echo, loss_echo; /* ours that came back, in full: of the last sample, of the last search */
-    uint64_t echo_ns;       /* when it came */
-    uint64_t heard_ns, sent_ns; /* last; 0: never */
+    uint32_t ts_echo;          /* the newest timestamp of the peer */
+    uint64_t last_ts_echo, loss_ts_echo; /* ours that came back, in full: of the last sample, of the last search */
+    uint64_t ts_echo_ns;       /* when it came */
+    uint64_t last_seen_ns, sent_ns; /* last; 0: never */
     uint64_t silent_ns;     /* since when an answer is owed; 0: none is */
     uint64_t ack_ns, loss_ns, probe_ns, retry_ns; /* deadlines; 0: none */
     uint32_t probes;        /* since the peer was last heard */
@@ -148,26 +148,26 @@ static inline uint64_t aq_udp_tick(uint64_t now_ns)
 /** aq_udp_link_init - room: bytes that the peer may have on its way to us. No memory is taken yet. */
 void aq_udp_link_init(struct aq_udp_link *link, const struct aq_udp_link_config *config,
                       const struct aq_udp_link_ops *ops, void *owner, uint32_t src, uint32_t dst,
-                      uint32_t mtu, uint32_t room);
+                      uint32_t mtu, uint32_t rwnd);
 
 /** aq_udp_link_fini - free the rings; what is queued is forgotten without acked(). */
 void aq_udp_link_fini(struct aq_udp_link *link);
 
 /** aq_udp_link_free_slots - how many datagrams may be queued on a lane. */
-uint32_t aq_udp_link_free_slots(const struct aq_udp_link *link, enum aq_udp_lane lane);
+uint32_t aq_udp_link_free_slots(const struct aq_udp_link *link, enum aq_udp_channel channel);
 
 /**
  * aq_udp_link_add - queue a datagram, if there is a free slot: the caller fills in head and all.
  * Pointers to records are valid until the next add. The lane's open record, if any, is closed.
  * Returns NULL if memory is out or there is no slot.
  */
-struct aq_udp_tx *aq_udp_link_add(struct aq_udp_link *link, enum aq_udp_lane lane);
+struct aq_udp_tx *aq_udp_link_add(struct aq_udp_link *link, enum aq_udp_channel channel);
 
 /** aq_udp_link_open - keep the last queued record back: more is put into it. */
-void aq_udp_link_open(struct aq_udp_link *link, enum aq_udp_lane lane);
+void aq_udp_link_open(struct aq_udp_link *link, enum aq_udp_channel channel);
 
 /** aq_udp_link_opened - the record that is open, or NULL. */
-struct aq_udp_tx *aq_udp_link_opened(struct aq_udp_link *link, enum aq_udp_lane lane);
+struct aq_udp_tx *aq_udp_link_opened(struct aq_udp_link *link, enum aq_udp_channel channel);
 
 /** aq_udp_link_close - nothing more is put into the open records of all lanes. */
 void aq_udp_link_close(struct aq_udp_link *link);
@@ -178,8 +178,8 @@ void aq_udp_link_pump(struct aq_udp_link *link, uint64_t now_ns);
 /** aq_udp_link_ack - send an acknowledgement if one is owed, due or not. */
 void aq_udp_link_ack(struct aq_udp_link *link, uint64_t now_ns);
 
-/** aq_udp_link_bye - tell the peer that we leave. */
-void aq_udp_link_bye(struct aq_udp_link *link, uint64_t now_ns);
+/** aq_udp_link_disconnect - tell the peer that we leave. */
+void aq_udp_link_disconnect(struct aq_udp_link *link, uint64_t now_ns);
 
 /** aq_udp_link_probe - send a control datagram, which a peer that polls answers. */
 void aq_udp_link_probe(struct aq_udp_link *link, uint64_t now_ns);
@@ -191,7 +191,7 @@ void aq_udp_link_timer(struct aq_udp_link *link, uint64_t now_ns);
 uint64_t aq_udp_link_deadline(const struct aq_udp_link *link);
 
 /** aq_udp_link_expand - the full number of an arriving datagram. */
-uint64_t aq_udp_link_expand(const struct aq_udp_link *link, uint8_t lane, uint32_t seq);
+uint64_t aq_udp_link_expand(const struct aq_udp_link *link, uint8_t channel, uint32_t seq);
 
 /** aq_udp_link_above - what the hash of an arriving datagram covers of its numbers besides the header; seq: all
  *  of its own. */
@@ -222,7 +222,7 @@ void aq_udp_link_placed(struct aq_udp_link *link, uint64_t seq);
 /** aq_udp_link_is_idle - nothing queued, nothing unacknowledged. */
 bool aq_udp_link_is_idle(const struct aq_udp_link *link);
 
-/** aq_udp_link_find_lost - between the engine's two files: what was sent before loss_echo is lost, unless
+/** aq_udp_link_find_lost - between the engine's two files: what was sent before loss_ts_echo is lost, unless
  *  it may only be late; now_ns 0: the time for being late is over. */
 void aq_udp_link_find_lost(struct aq_udp_link *link, uint64_t now_ns);
 

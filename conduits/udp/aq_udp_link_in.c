@@ -10,24 +10,24 @@
 #include "conduits/udp/aq_udp_link.h"
 
 #define AQ_UDP_REO_TICKS 24u  /* least tolerance of reordering: what two cores' turns can differ */
-#define AQ_UDP_REO_MOST 16u   /* most multiples of it */
+#define AQ_UDP_REO_MAX 16u   /* most multiples of it */
 #define AQ_UDP_ASK_BYTES 262144u /* acknowledge at the latest after so many bytes */
 
-uint64_t aq_udp_link_expand(const struct aq_udp_link *link, uint8_t lane, uint32_t seq)
+uint64_t aq_udp_link_expand(const struct aq_udp_link *link, uint8_t channel, uint32_t seq)
 {
-    return aq_udp_seq_expand(lane < AQ_UDP_LANES ? link->rx[lane].next : link->control_seen, seq);
+    return aq_udp_seq_expand(channel < AQ_UDP_CHANNELS ? link->rx[channel].next : link->control_seen, seq);
 }
 
 uint64_t aq_udp_link_above(const struct aq_udp_link *link, const struct aq_udp_header *header, uint64_t seq)
 {
-    uint64_t una[AQ_UDP_LANES];
+    uint64_t una[AQ_UDP_CHANNELS];
 
-    for (int lane = 0; lane < AQ_UDP_LANES; lane++)
-        una[lane] = link->tx[lane].una;
+    for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++)
+        una[channel] = link->tx[channel].una;
     return aq_udp_above(header, seq, una);
 }
 
-static inline struct aq_udp_tx *aq_udp_record(struct aq_udp_lane_tx *tx, uint64_t seq)
+static inline struct aq_udp_tx *aq_udp_record(struct aq_udp_channel_tx *tx, uint64_t seq)
 {
     return &tx->ring[seq & tx->mask];
 }
@@ -37,7 +37,7 @@ static inline struct aq_udp_tx *aq_udp_record(struct aq_udp_lane_tx *tx, uint64_
 /* Bytes have arrived: NewReno, RFC 9002 7.3, as long as it is the window that holds us back. */
 static void aq_udp_rate_grow(struct aq_udp_link *link, uint64_t bytes)
 {
-    const uint64_t most = (uint64_t)64 << 20;
+    const uint64_t max = (uint64_t)64 << 20;
 
     if (!link->was_full && link->in_flight + bytes < link->cwnd / 2)
         return;
@@ -46,14 +46,14 @@ static void aq_udp_rate_grow(struct aq_udp_link *link, uint64_t bytes)
         link->cwnd += bytes;
     else
         link->cwnd += (uint64_t)link->mtu * bytes / link->cwnd;
-    if (link->cwnd > most)
-        link->cwnd = most;
+    if (link->cwnd > max)
+        link->cwnd = max;
 }
 
 /* A loss: less, once a round trip. Without a queue on the way it was not congestion. */
 static void aq_udp_rate_cut(struct aq_udp_link *link, uint64_t sent, uint64_t now)
 {
-    const uint64_t least = 2 * (uint64_t)link->mtu;
+    const uint64_t min = 2 * (uint64_t)link->mtu;
     bool queue;
 
     if (sent <= link->cut)
@@ -63,8 +63,8 @@ static void aq_udp_rate_cut(struct aq_udp_link *link, uint64_t sent, uint64_t no
     /* a flow that came late knows no round trip without a queue: so a little more than the least is one */
     queue = link->min_rtt == 0 || link->last_rtt > link->min_rtt + link->min_rtt / 4 + 100000;
     link->cwnd = link->cwnd / 10 * (queue ? 7 : 9);
-    if (link->cwnd < least)
-        link->cwnd = least;
+    if (link->cwnd < min)
+        link->cwnd = min;
     link->ssthresh = link->cwnd;
 }
 
@@ -81,13 +81,13 @@ static uint32_t aq_udp_link_tolerance(const struct aq_udp_link *link)
     return ticks > UINT32_C(1) << 20 ? UINT32_C(1) << 20 : (uint32_t)ticks;
 }
 
-/* Records of a lane that left more than tolerance before loss_echo. Returns the age of the oldest
+/* Records of a lane that left more than tolerance before loss_ts_echo. Returns the age of the oldest
  * of those that may still come, or 0. */
-static uint32_t aq_udp_lane_find_lost(struct aq_udp_link *link, struct aq_udp_lane_tx *tx,
+static uint32_t aq_udp_channel_find_lost(struct aq_udp_link *link, struct aq_udp_channel_tx *tx,
                                       uint32_t tolerance)
 {
-    const int lane = (int)(tx - link->tx);
-    const bool full = lane == AQ_UDP_REQUEST && link->peer_full;
+    const int channel = (int)(tx - link->tx);
+    const bool full = channel == AQ_UDP_REQUEST && link->peer_full;
     uint32_t oldest = 0;
 
     for (uint64_t seq = tx->una; seq != tx->next; seq++) {
@@ -95,17 +95,17 @@ static uint32_t aq_udp_lane_find_lost(struct aq_udp_link *link, struct aq_udp_la
 
         if (record->state != AQ_UDP_TX_FLIGHT)
             continue;
-        if (link->loss_echo > record->sent + tolerance) {
+        if (link->loss_ts_echo > record->sent + tolerance) {
             record->state = AQ_UDP_TX_LOST;
             tx->lost++;
-            link->in_flight -= record->head_len + record->piece_len;
-            link->lane_flight[lane] -= record->head_len + record->piece_len;
+            link->in_flight -= record->head_len + record->body_len;
+            link->channel_flight[channel] -= record->head_len + record->body_len;
             if (full) /* refused; this one tries whether that has changed, the others wait for its answer */
                 break;
             link->counts.lost++;
-            aq_udp_rate_cut(link, record->sent, aq_udp_tick(link->heard_ns));
-        } else if (link->loss_echo > record->sent) {
-            const uint32_t age = (uint32_t)(link->loss_echo - record->sent);
+            aq_udp_rate_cut(link, record->sent, aq_udp_tick(link->last_seen_ns));
+        } else if (link->loss_ts_echo > record->sent) {
+            const uint32_t age = (uint32_t)(link->loss_ts_echo - record->sent);
 
             oldest = age > oldest ? age : oldest;
         } else if (record->sends == 1) {
@@ -120,8 +120,8 @@ void aq_udp_link_find_lost(struct aq_udp_link *link, uint64_t now_ns)
     const uint32_t tolerance = now_ns == 0 ? 0 : aq_udp_link_tolerance(link);
     uint32_t oldest = 0;
 
-    for (int lane = 0; lane < AQ_UDP_LANES; lane++) {
-        const uint32_t age = aq_udp_lane_find_lost(link, &link->tx[lane], tolerance);
+    for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++) {
+        const uint32_t age = aq_udp_channel_find_lost(link, &link->tx[channel], tolerance);
 
         oldest = age > oldest ? age : oldest;
     }
@@ -133,31 +133,31 @@ void aq_udp_link_find_lost(struct aq_udp_link *link, uint64_t now_ns)
 /* --- acknowledgements --- */
 
 /* One record is there. echo: the newest of our timestamps that the peer had seen by then. */
-static void aq_udp_record_acked(struct aq_udp_link *link, int lane, struct aq_udp_tx *record,
+static void aq_udp_record_acked(struct aq_udp_link *link, int channel, struct aq_udp_tx *record,
                                 const struct aq_udp_header *header)
 {
-    struct aq_udp_lane_tx *tx = &link->tx[lane];
-    const uint32_t bytes = record->head_len + record->piece_len;
+    struct aq_udp_channel_tx *tx = &link->tx[channel];
+    const uint32_t bytes = record->head_len + record->body_len;
     bool spurious = false;
 
     if (record->state == AQ_UDP_TX_FLIGHT) {
         link->in_flight -= bytes;
-        link->lane_flight[lane] -= bytes;
+        link->channel_flight[channel] -= bytes;
         /* it came before we sent it again */
-        spurious = record->sends > 1 && (header->flags & AQ_UDP_ECHO) != 0
-                   && (int32_t)((uint32_t)record->sent - header->echo) > 0;
+        spurious = record->sends > 1 && (header->flags & AQ_UDP_TS_ECHO) != 0
+                   && (int32_t)((uint32_t)record->sent - header->ts_echo) > 0;
     } else if (record->state == AQ_UDP_TX_LOST) {
         tx->lost--;
         spurious = true;
     }
     if (spurious) {
         link->counts.spurious++;
-        if (link->reo_mult < AQ_UDP_REO_MOST)
+        if (link->reo_mult < AQ_UDP_REO_MAX)
             link->reo_mult++;
     }
     record->state = AQ_UDP_TX_ACKED;
     aq_udp_rate_grow(link, bytes);
-    link->ops->acked(link, (enum aq_udp_lane)lane, record);
+    link->ops->acked(link, (enum aq_udp_channel)channel, record);
 }
 
 static inline bool aq_udp_record_is_out(const struct aq_udp_tx *record)
@@ -166,10 +166,10 @@ static inline bool aq_udp_record_is_out(const struct aq_udp_tx *record)
 }
 
 /* All below a number. */
-static void aq_udp_lane_acked(struct aq_udp_link *link, int lane, const struct aq_udp_header *header)
+static void aq_udp_channel_acked(struct aq_udp_link *link, int channel, const struct aq_udp_header *header)
 {
-    struct aq_udp_lane_tx *tx = &link->tx[lane];
-    const uint64_t upto = aq_udp_seq_expand(tx->una, header->ack[lane]);
+    struct aq_udp_channel_tx *tx = &link->tx[channel];
+    const uint64_t upto = aq_udp_seq_expand(tx->una, header->ack[channel]);
 
     if (upto > tx->next) {
         link->counts.bad_acks++;
@@ -179,16 +179,16 @@ static void aq_udp_lane_acked(struct aq_udp_link *link, int lane, const struct a
         struct aq_udp_tx *record = aq_udp_record(tx, tx->una);
 
         if (aq_udp_record_is_out(record))
-            aq_udp_record_acked(link, lane, record, header);
+            aq_udp_record_acked(link, channel, record, header);
         record->state = AQ_UDP_TX_FREE;
     }
 }
 
 /* Some beyond it. */
-static void aq_udp_lane_sacked(struct aq_udp_link *link, const struct aq_udp_frame *sack,
+static void aq_udp_channel_sacked(struct aq_udp_link *link, const struct aq_udp_frame *sack,
                                const struct aq_udp_header *header)
 {
-    struct aq_udp_lane_tx *tx = &link->tx[sack->lane];
+    struct aq_udp_channel_tx *tx = &link->tx[sack->channel];
     const uint64_t base = aq_udp_seq_expand(tx->una, sack->base);
 
     for (unsigned word = 0; word < sack->words; word++)
@@ -202,23 +202,23 @@ static void aq_udp_lane_sacked(struct aq_udp_link *link, const struct aq_udp_fra
                 return;
             }
             if (aq_udp_record_is_out(aq_udp_record(tx, seq)))
-                aq_udp_record_acked(link, sack->lane, aq_udp_record(tx, seq), header);
+                aq_udp_record_acked(link, sack->channel, aq_udp_record(tx, seq), header);
         }
 }
 
 /* --- round trips --- */
 
 /* RFC 6298; a sample with each echo that is newer than the last. */
-static void aq_udp_link_sample(struct aq_udp_link *link, uint64_t echo, uint16_t held, uint64_t now_ns)
+static void aq_udp_link_sample(struct aq_udp_link *link, uint64_t ts_echo, uint16_t ts_delay, uint64_t now_ns)
 {
     int64_t ticks;
     uint64_t rtt, away;
 
-    if (held == AQ_UDP_HELD_MORE || echo <= link->last_echo)
+    if (ts_delay == AQ_UDP_TS_DELAY_MAX || ts_echo <= link->last_ts_echo)
         return;
-    ticks = (int64_t)(aq_udp_tick(now_ns) - echo - held);
+    ticks = (int64_t)(aq_udp_tick(now_ns) - ts_echo - ts_delay);
     rtt = ticks < 1 ? 1024 : (uint64_t)ticks << 10;
-    link->last_echo = echo;
+    link->last_ts_echo = ts_echo;
     link->last_rtt = rtt;
     if (link->min_rtt == 0 || rtt < link->min_rtt)
         link->min_rtt = rtt;
@@ -239,15 +239,15 @@ static void aq_udp_link_sacks(struct aq_udp_link *link, const struct aq_udp_head
     size_t at = AQ_UDP_HEADER;
 
     while (aq_udp_frame_decode(datagram, len, header, &at, &sack) > 0)
-        aq_udp_lane_sacked(link, &sack, header);
+        aq_udp_channel_sacked(link, &sack, header);
 }
 
 /* Is a timestamp of the peer newer than all before? Its clock ran on since the newest came; so what is
  * behind that guess by less than the time since then is newer. */
 static bool aq_udp_link_is_newer(const struct aq_udp_link *link, uint32_t ts, uint64_t now_ns)
 {
-    const uint64_t since = (now_ns - link->echo_ns) >> 10;
-    const int32_t behind = (int32_t)(link->echo + (uint32_t)since - ts);
+    const uint64_t since = (now_ns - link->ts_echo_ns) >> 10;
+    const int32_t behind = (int32_t)(link->ts_echo + (uint32_t)since - ts);
 
     return !link->seen || behind < (int64_t)since;
 }
@@ -256,8 +256,8 @@ static bool aq_udp_link_is_newer(const struct aq_udp_link *link, uint32_t ts, ui
  * near where the peer's clock is now, not only on the right side of 73 minutes. */
 static bool aq_udp_link_is_again(const struct aq_udp_link *link, uint32_t ts, uint64_t now_ns)
 {
-    const uint64_t since = (now_ns - link->echo_ns) >> 10, drift = (since >> 8) + (UINT64_C(1) << 20);
-    const int32_t behind = (int32_t)(link->echo + (uint32_t)since - ts);
+    const uint64_t since = (now_ns - link->ts_echo_ns) >> 10, drift = (since >> 8) + (UINT64_C(1) << 20);
+    const int32_t behind = (int32_t)(link->ts_echo + (uint32_t)since - ts);
 
     return aq_udp_link_is_newer(link, ts, now_ns) && behind > -(int64_t)drift;
 }
@@ -265,14 +265,14 @@ static bool aq_udp_link_is_again(const struct aq_udp_link *link, uint32_t ts, ui
 /* What an echo tells: our own time, of which 32 bits came back. */
 static void aq_udp_link_echoed(struct aq_udp_link *link, const struct aq_udp_header *header, uint64_t now_ns)
 {
-    const uint64_t now = aq_udp_tick(now_ns), echo = now - (uint32_t)((uint32_t)now - header->echo);
+    const uint64_t now = aq_udp_tick(now_ns), ts_echo = now - (uint32_t)((uint32_t)now - header->ts_echo);
 
-    if (echo > now) /* before our clock began: there is no such time */
+    if (ts_echo > now) /* before our clock began: there is no such time */
         return;
-    aq_udp_link_sample(link, echo, header->held, now_ns);
+    aq_udp_link_sample(link, ts_echo, header->ts_delay, now_ns);
     link->peer_full = (header->flags & AQ_UDP_FULL) != 0;
     if (link->in_flight != 0 && (header->flags & AQ_UDP_HOLES) == 0) {
-        link->loss_echo = echo;
+        link->loss_ts_echo = ts_echo;
         aq_udp_link_find_lost(link, now_ns);
     }
 }
@@ -281,14 +281,14 @@ static void aq_udp_link_echoed(struct aq_udp_link *link, const struct aq_udp_hea
 static void aq_udp_link_learn(struct aq_udp_link *link, const struct aq_udp_header *header,
                               const uint8_t *datagram, size_t len, bool take, uint64_t now_ns)
 {
-    for (int lane = 0; lane < AQ_UDP_LANES; lane++)
-        if ((uint32_t)link->tx[lane].una != header->ack[lane])
-            aq_udp_lane_acked(link, lane, header);
-    if (header->lane == AQ_UDP_CONTROL && len > AQ_UDP_HEADER)
+    for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++)
+        if ((uint32_t)link->tx[channel].una != header->ack[channel])
+            aq_udp_channel_acked(link, channel, header);
+    if (header->channel == AQ_UDP_CONTROL && len > AQ_UDP_HEADER)
         aq_udp_link_sacks(link, header, datagram, len);
-    link->heard_ns = now_ns;
+    link->last_seen_ns = now_ns;
     link->probes = 0;
-    if ((header->flags & AQ_UDP_ECHO) != 0)
+    if ((header->flags & AQ_UDP_TS_ECHO) != 0)
         aq_udp_link_echoed(link, header, now_ns);
     if (link->in_flight == 0) {
         link->probe_ns = link->loss_ns = link->silent_ns = 0;
@@ -299,11 +299,11 @@ static void aq_udp_link_learn(struct aq_udp_link *link, const struct aq_udp_head
     /* of what is refused the peer shall not think that it is lost */
     if (take && aq_udp_link_is_newer(link, header->ts, now_ns)) {
         link->seen = true;
-        link->echo = header->ts;
-        link->echo_ns = now_ns;
-        link->room = (uint64_t)header->room << 10;
+        link->ts_echo = header->ts;
+        link->ts_echo_ns = now_ns;
+        link->rwnd = (uint64_t)header->rwnd << 10;
     }
-    if (header->lane == AQ_UDP_CONTROL && (header->flags & AQ_UDP_BYE) != 0)
+    if (header->channel == AQ_UDP_CONTROL && (header->flags & AQ_UDP_DISCONNECT) != 0)
         aq_udp_link_abandon(link);
 }
 
@@ -324,7 +324,7 @@ static inline void aq_udp_clear_bit(uint64_t *bits, uint64_t seq)
     bits[seq % AQ_UDP_WINDOW / 64] &= ~(UINT64_C(1) << seq % 64);
 }
 
-static void aq_udp_lane_placed(struct aq_udp_lane_rx *rx, uint64_t seq)
+static void aq_udp_channel_placed(struct aq_udp_channel_rx *rx, uint64_t seq)
 {
     aq_udp_set_bit(rx->placed, seq);
     while (rx->next != rx->top && aq_udp_bit(rx->placed, rx->next)) {
@@ -337,7 +337,7 @@ static void aq_udp_lane_placed(struct aq_udp_lane_rx *rx, uint64_t seq)
 void aq_udp_link_placed(struct aq_udp_link *link, uint64_t seq)
 {
     link->placing--;
-    aq_udp_lane_placed(&link->rx[AQ_UDP_RMA], seq);
+    aq_udp_channel_placed(&link->rx[AQ_UDP_RMA], seq);
 }
 
 /* An acknowledgement is owed, at the latest in delay. */
@@ -347,19 +347,19 @@ static void aq_udp_link_owe(struct aq_udp_link *link, uint64_t now_ns, uint64_t 
         link->ack_ns = now_ns + delay;
 }
 
-static enum aq_udp_verdict aq_udp_lane_claim(struct aq_udp_link *link, const struct aq_udp_header *header,
+static enum aq_udp_verdict aq_udp_channel_claim(struct aq_udp_link *link, const struct aq_udp_header *header,
                                              uint64_t seq, size_t len, uint64_t now_ns)
 {
-    struct aq_udp_lane_rx *rx = &link->rx[header->lane];
+    struct aq_udp_channel_rx *rx = &link->rx[header->channel];
     const bool in_order = seq == rx->top;
 
     if (seq >= rx->top)
         rx->top = seq + 1;
     aq_udp_set_bit(rx->claimed, seq);
-    if (header->lane == AQ_UDP_RMA)
+    if (header->channel == AQ_UDP_RMA)
         link->placing++;
     else
-        aq_udp_lane_placed(rx, seq);
+        aq_udp_channel_placed(rx, seq);
     link->counts.received++;
     link->unacked_bytes += len;
     if ((header->flags & AQ_UDP_ACK_NOW) != 0 || !in_order || link->unacked_bytes >= AQ_UDP_ASK_BYTES)
@@ -380,7 +380,7 @@ static enum aq_udp_verdict aq_udp_link_control_in(struct aq_udp_link *link, uint
     }
     link->control_seen = seq + 1;
     aq_udp_link_learn(link, header, datagram, len, true, now_ns);
-    if ((header->flags & AQ_UDP_ACK_NOW) != 0 && !link->gone)
+    if ((header->flags & AQ_UDP_ACK_NOW) != 0 && !link->disconnected)
         link->ack_now = true;
     return AQ_UDP_SEEN;
 }
@@ -389,15 +389,15 @@ enum aq_udp_verdict aq_udp_link_receive(struct aq_udp_link *link, uint64_t now_n
                                         const struct aq_udp_header *header, uint64_t seq,
                                         const uint8_t *datagram, size_t len, bool take)
 {
-    struct aq_udp_lane_rx *rx;
+    struct aq_udp_channel_rx *rx;
 
-    if (link->gone) {
+    if (link->disconnected) {
         link->counts.late++;
         return AQ_UDP_SEEN;
     }
-    if (header->lane == AQ_UDP_CONTROL)
+    if (header->channel == AQ_UDP_CONTROL)
         return aq_udp_link_control_in(link, now_ns, header, seq, datagram, len);
-    rx = &link->rx[header->lane];
+    rx = &link->rx[header->channel];
     if (seq < rx->next || (seq < rx->top && aq_udp_bit(rx->claimed, seq))) {
         link->counts.duplicates++;
         /* sent again, since our acknowledgement was lost, it has a new timestamp; a recording has not, and
@@ -413,9 +413,9 @@ enum aq_udp_verdict aq_udp_link_receive(struct aq_udp_link *link, uint64_t now_n
         return AQ_UDP_OUTSIDE;
     }
     aq_udp_link_learn(link, header, datagram, len, take, now_ns);
-    if (header->lane == AQ_UDP_REQUEST)
+    if (header->channel == AQ_UDP_REQUEST)
         link->refusing = !take;
     if (!take)
         return AQ_UDP_REFUSED;
-    return aq_udp_lane_claim(link, header, seq, len, now_ns);
+    return aq_udp_channel_claim(link, header, seq, len, now_ns);
 }

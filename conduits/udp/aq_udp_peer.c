@@ -31,7 +31,7 @@
 #include "conduits/smp/aq_shm.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_NEVER_HEARD_NS UINT64_C(20000000000) /* at the start, when every rank polls */
+#define AQ_NEVER_SEEN_NS UINT64_C(20000000000) /* at the start, when every rank polls */
 #define AQ_MISSED_NS UINT64_C(2000000000) /* that a rank is waited for which has left */
 #define AQ_WIDEN_BYTES 4096u /* sent to a peer before longer datagrams are tried */
 #define AQ_WIDEN_TRIES 3u    /* that are lost until a size is given up */
@@ -55,7 +55,7 @@ const char *aq_udp_address_text(const union aq_udp_address *address, char *buf, 
 
 /* --- first contact --- */
 
-bool aq_udp_peer_is_here(const struct aq_udp_peer *peer)
+bool aq_udp_peer_is_same_host(const struct aq_udp_peer *peer)
 {
     return peer->address.any.sa_family == AF_INET
                ? memcmp(&peer->address.v4.sin_addr, &aq_udp.self.v4.sin_addr, 4) == 0
@@ -65,43 +65,43 @@ bool aq_udp_peer_is_here(const struct aq_udp_peer *peer)
 /* Fills its address and how long datagrams may be; returns how long they are to begin with. */
 static uint32_t aq_udp_peer_find(struct aq_udp_peer *peer)
 {
-    struct aq_udp_card card;
+    struct aq_udp_modex modex;
     uint32_t mtu;
 
-    if (aq_spawn_lookup(peer->rank, &card, sizeof(card)) != AQ_OK)
+    if (aq_spawn_lookup(peer->rank, &modex, sizeof(modex)) != AQ_OK)
         aq_fatal("udp: the address of rank %u cannot be learnt from the launcher", peer->rank);
-    if (card.family == 4) {
+    if (modex.family == 4) {
         peer->address.v4.sin_family = AF_INET;
-        memcpy(&peer->address.v4.sin_addr, card.address, 4);
-        memcpy(&peer->address.v4.sin_port, card.port, 2);
+        memcpy(&peer->address.v4.sin_addr, modex.address, 4);
+        memcpy(&peer->address.v4.sin_port, modex.port, 2);
     } else {
         peer->address.v6.sin6_family = AF_INET6;
-        memcpy(&peer->address.v6.sin6_addr, card.address, 16);
-        memcpy(&peer->address.v6.sin6_port, card.port, 2);
+        memcpy(&peer->address.v6.sin6_addr, modex.address, 16);
+        memcpy(&peer->address.v6.sin6_port, modex.port, 2);
     }
     peer->address_len = aq_udp_address_len(&peer->address);
     if (peer->address.any.sa_family != aq_udp.self.any.sa_family)
         aq_fatal("udp: rank %u has an address of IPv%u and this rank one of the other kind; choose the same "
                  "network on all hosts with GASNET_UDP_INTERFACE, for example GASNET_UDP_INTERFACE="
-                 "10.0.0.0/24", peer->rank, card.family);
-    mtu = (uint32_t)card.mtu[0] << 8 | card.mtu[1];
+                 "10.0.0.0/24", peer->rank, modex.family);
+    mtu = (uint32_t)modex.mtu[0] << 8 | modex.mtu[1];
     mtu = mtu < aq_udp.mtu ? mtu : aq_udp.mtu;
-    peer->mtu_goal = mtu < AQ_UDP_LEAST_MTU ? AQ_UDP_LEAST_MTU : mtu & ~15u;
-    return aq_udp.mtu_named || aq_udp_peer_is_here(peer) ? peer->mtu_goal : AQ_UDP_LEAST_MTU;
+    peer->mtu_goal = mtu < AQ_UDP_MIN_MTU ? AQ_UDP_MIN_MTU : mtu & ~15u;
+    return aq_udp.mtu_named || aq_udp_peer_is_same_host(peer) ? peer->mtu_goal : AQ_UDP_MIN_MTU;
 }
 
-static unsigned aq_udp_output(struct aq_udp_link *link, const struct aq_udp_packet *train, unsigned count)
+static unsigned aq_udp_output(struct aq_udp_link *link, const struct aq_udp_packet *packets, unsigned count)
 {
     struct aq_udp_peer *peer = link->owner;
 
     for (unsigned i = 0; i < count; i++) {
-        aq_udp_auth_sign(peer->key_out, &train[i]);
-        if (train[i].lane == AQ_UDP_CONTROL)
-            aq_udp_check_probed(&peer->check, aq_udp_get64(train[i].head + AQ_UDP_HASH_AT));
+        aq_udp_auth_sign(peer->key_out, &packets[i]);
+        if (packets[i].channel == AQ_UDP_CONTROL)
+            aq_udp_check_probed(&peer->check, aq_udp_get64(packets[i].head + AQ_UDP_HASH_AT));
     }
-    if (AQ_UNLIKELY(aq_udp.faults))
-        return aq_udp_fault_send(peer, train, count);
-    return aq_udp_sock_send(peer, train, count);
+    if (AQ_UNLIKELY(aq_udp.inject))
+        return aq_udp_inject_send(peer, packets, count);
+    return aq_udp_sock_send(peer, packets, count);
 }
 
 /* --- how long datagrams may be --- */
@@ -114,7 +114,7 @@ static uint32_t aq_udp_mtu_below(size_t len)
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         if (sizes[i] < len)
             return sizes[i];
-    return AQ_UDP_LEAST_MTU;
+    return AQ_UDP_MIN_MTU;
 }
 
 void aq_udp_peer_narrow(struct aq_udp_peer *peer, size_t len)
@@ -132,10 +132,10 @@ void aq_udp_peer_narrow(struct aq_udp_peer *peer, size_t len)
  * datagram goes first, as soon as there is something to be gained. */
 static void aq_udp_peer_widen(struct aq_udp_peer *peer)
 {
-    static const uint8_t zeros[AQ_UDP_MOST];
+    static const uint8_t zeros[AQ_UDP_MAX_DATAGRAM];
     struct aq_udp_tx *tx;
 
-    if (peer->mtu_asked || peer->link.gone
+    if (peer->mtu_asked || peer->link.disconnected
         || (peer->link.counts.sent_bytes < AQ_WIDEN_BYTES && peer->own.first == NULL
             && peer->serve.first == NULL))
         return;
@@ -144,18 +144,18 @@ static void aq_udp_peer_widen(struct aq_udp_peer *peer)
         return;
     tx->head = aq_udp_buf_take(AQ_UDP_HEADER + 8);
     tx->head_len = (uint32_t)(aq_udp_pad_encode(tx->head + AQ_UDP_HEADER) - tx->head);
-    tx->piece = zeros;
-    tx->piece_len = peer->mtu_goal - tx->head_len;
+    tx->body = zeros;
+    tx->body_len = peer->mtu_goal - tx->head_len;
     tx->padded = tx->urgent = true;
     peer->mtu_asked = true;
 }
 
 static void aq_udp_peer_widened(struct aq_udp_peer *peer, const struct aq_udp_tx *tx)
 {
-    const uint32_t len = tx->head_len + tx->piece_len;
+    const uint32_t len = tx->head_len + tx->body_len;
 
     peer->mtu_asked = false;
-    if (tx->piece_len != 0) {
+    if (tx->body_len != 0) {
         peer->link.mtu = len < peer->mtu_goal ? len : peer->mtu_goal;
         peer->mtu_goal = peer->link.mtu;
     } else if (++peer->mtu_tries == AQ_WIDEN_TRIES) {
@@ -166,13 +166,13 @@ static void aq_udp_peer_widened(struct aq_udp_peer *peer, const struct aq_udp_tx
 }
 
 /* A payload that records point into is shared by them. */
-static void aq_udp_acked(struct aq_udp_link *link, enum aq_udp_lane lane, struct aq_udp_tx *tx)
+static void aq_udp_acked(struct aq_udp_link *link, enum aq_udp_channel channel, struct aq_udp_tx *tx)
 {
     struct aq_udp_peer *peer = link->owner;
 
     if (tx->padded) {
         aq_udp_peer_widened(peer, tx);
-    } else if (lane == AQ_UDP_RMA) {
+    } else if (channel == AQ_UDP_RMA) {
         aq_udp_rma_acked(peer, tx);
     } else {
         peer->handled += tx->count;
@@ -187,18 +187,18 @@ static const struct aq_udp_link_ops aq_udp_link_ops = { .output = aq_udp_output,
 
 /* The socket's receive buffer is for all who send to us at the same time; a few of them do. A peer hears of
  * its share in every header. */
-static uint32_t aq_udp_peer_share(void)
+static uint32_t aq_udp_peer_quota(void)
 {
     const uint32_t sharers = aq_udp.peer_count > 8 ? 8 : aq_udp.peer_count;
-    const uint32_t share = aq_udp.room / sharers;
+    const uint32_t quota = aq_udp.rx_space / sharers;
 
     for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_relaxed); peer != NULL;
          peer = peer->next_active) {
         aq_lock_acquire(&peer->lock);
-        peer->link.room_given = share;
+        peer->link.rwnd_advertised = quota;
         aq_lock_release(&peer->lock);
     }
-    return share;
+    return quota;
 }
 
 struct aq_udp_peer *aq_udp_peer_make(gex_Rank_t rank)
@@ -222,7 +222,7 @@ struct aq_udp_peer *aq_udp_peer_make(gex_Rank_t rank)
         peer->serve.last = &peer->serve.first;
         aq_udp.peer_count++;
         aq_udp_link_init(&peer->link, &aq_udp.config, &aq_udp_link_ops, peer, aq_job.rank, rank, mtu,
-                         aq_udp_peer_share());
+                         aq_udp_peer_quota());
         /* relaxed and release: under the lock; whoever finds it sees all of it */
         peer->next_active = atomic_load_explicit(&aq_udp.active, memory_order_relaxed);
         atomic_store_explicit(&aq_udp.active, peer, memory_order_release);
@@ -301,10 +301,10 @@ void aq_udp_peer_queued(struct aq_udp_peer *peer, bool may_wait, uint64_t now_ns
     peer->touched_ns = now_ns;
     if (!peer->dirty) { /* else somebody is about to flush it, or was told to */
         aq_udp_peer_mark(peer);
-        aq_udp_tail_note();
+        aq_udp_flush_timer_note();
     }
     /* relaxed: a hint to this thread's own next poll */
-    atomic_store_explicit(&aq_udp.burst, atomic_load_explicit(&aq_udp.burst, memory_order_relaxed) | 1,
+    atomic_store_explicit(&aq_udp.send_batch, atomic_load_explicit(&aq_udp.send_batch, memory_order_relaxed) | 1,
                           memory_order_relaxed);
 }
 
@@ -322,14 +322,14 @@ void aq_udp_flush_acks(uint64_t now_ns)
 
 /* --- room for frames --- */
 
-uint8_t *aq_udp_peer_place(struct aq_udp_peer *peer, enum aq_udp_lane lane, size_t size,
+uint8_t *aq_udp_peer_reserve(struct aq_udp_peer *peer, enum aq_udp_channel channel, size_t size,
                            struct aq_udp_tx **tx_out)
 {
-    const size_t most = peer->link.mtu < AQ_TOGETHER_BYTES ? peer->link.mtu : AQ_TOGETHER_BYTES;
-    struct aq_udp_tx *tx = aq_udp_link_opened(&peer->link, lane); /* never one whose data is elsewhere */
+    const size_t max = peer->link.mtu < AQ_TOGETHER_BYTES ? peer->link.mtu : AQ_TOGETHER_BYTES;
+    struct aq_udp_tx *tx = aq_udp_link_opened(&peer->link, channel); /* never one whose data is elsewhere */
     size_t at = tx == NULL ? 0 : aq_udp_pad8(tx->head_len);
 
-    if (tx != NULL && at + size <= most) {
+    if (tx != NULL && at + size <= max) {
         if (at + size > aq_udp_buf_size(tx->head)) {
             uint8_t *larger = aq_udp_buf_take(AQ_TOGETHER_BYTES);
 
@@ -339,7 +339,7 @@ uint8_t *aq_udp_peer_place(struct aq_udp_peer *peer, enum aq_udp_lane lane, size
         }
         memset(tx->head + tx->head_len, 0, at - tx->head_len);
     } else {
-        tx = aq_udp_link_add(&peer->link, lane);
+        tx = aq_udp_link_add(&peer->link, channel);
         if (tx == NULL)
             return NULL;
         at = AQ_UDP_HEADER;
@@ -391,14 +391,14 @@ static void aq_udp_peer_look_at_notes(struct aq_udp_peer *peer, uint64_t now_ns)
 
     if (peer->fd > 0 && peer->check.begun_ns != 0)
         (void)aq_udp_sock_notes(peer->fd); /* no poll wakes for it */
-    if (aq_udp_check_step(&peer->check, now_ns, link->heard_ns, link->in_flight != 0))
+    if (aq_udp_check_step(&peer->check, now_ns, link->last_seen_ns, link->in_flight != 0))
         aq_udp_link_probe(link, now_ns);
     aq_udp_note_deadline(aq_udp_check_deadline(&peer->check));
 }
 
 bool aq_udp_peer_is_refused(struct aq_udp_peer *peer, uint64_t now_ns)
 {
-    if (peer->link.gone)
+    if (peer->link.disconnected)
         return false;
     aq_udp_peer_look_at_notes(peer, now_ns);
     return peer->check.begun_ns != 0 && peer->check.count != 0;
@@ -410,19 +410,19 @@ static void aq_udp_peer_look_lost(struct aq_udp_peer *peer, uint64_t now_ns)
     const struct aq_udp_link *link = &peer->link;
     enum aq_udp_note lost;
 
-    if (link->gone)
+    if (link->disconnected)
         return;
     aq_udp_peer_look_at_notes(peer, now_ns);
     lost = aq_udp_check_lost(&peer->check);
     if (lost == AQ_UDP_NOTE_REFUSED)
         aq_udp_peer_lost(peer, "its process is gone: nobody listens", peer->check.begun_ns, now_ns);
     else if (lost == AQ_UDP_NOTE_UNREACHABLE)
-        aq_udp_peer_lost(peer, link->heard_ns == 0
+        aq_udp_peer_lost(peer, link->last_seen_ns == 0
                          ? "never reached; if hosts see each other by another network, name it with "
                            "GASNET_UDP_INTERFACE; no route to its host"
                          : "no route to its host", peer->check.begun_ns, now_ns);
-    if (AQ_UNLIKELY(!aq_job_has_started()) && link->heard_ns == 0 && link->silent_ns != 0
-        && now_ns > link->silent_ns + AQ_NEVER_HEARD_NS)
+    if (AQ_UNLIKELY(!aq_job_has_started()) && link->last_seen_ns == 0 && link->silent_ns != 0
+        && now_ns > link->silent_ns + AQ_NEVER_SEEN_NS)
         aq_udp_peer_lost(peer, "never heard of, though ssh or the launcher reaches its host: a packet filter may "
                          "drop UDP between the hosts, or GASNET_UDP_INTERFACE should name another network; no answer",
                          link->silent_ns, now_ns);
@@ -434,8 +434,8 @@ static void aq_udp_peer_look_lost(struct aq_udp_peer *peer, uint64_t now_ns)
 /* What a rank has sent before its goodbye is here by then; what is started afterwards never ends. */
 void aq_udp_wait_look(gex_Rank_t rank)
 {
-    const bool far = rank != GEX_RANK_INVALID && !aq_udp.alone && !aq_shm_is_near(rank);
-    struct aq_udp_peer *peer = far ? aq_udp_peer_look(rank) : NULL;
+    const bool remote = rank != GEX_RANK_INVALID && !aq_udp.alone && !aq_job_is_local(rank);
+    struct aq_udp_peer *peer = remote ? aq_udp_peer_look(rank) : NULL;
     uint64_t now_ns;
     bool missed;
 
@@ -443,7 +443,7 @@ void aq_udp_wait_look(gex_Rank_t rank)
         return;
     now_ns = aq_now_ns();
     aq_lock_acquire(&peer->lock);
-    if (peer->link.gone && peer->missed_ns == 0)
+    if (peer->link.disconnected && peer->missed_ns == 0)
         peer->missed_ns = now_ns;
     missed = peer->missed_ns != 0 && now_ns - peer->missed_ns >= AQ_MISSED_NS;
     aq_lock_release(&peer->lock);
@@ -470,6 +470,6 @@ void aq_udp_timers(uint64_t now_ns)
         aq_udp_note_deadline(aq_udp_link_deadline(&peer->link));
         aq_lock_release(&peer->lock);
     }
-    if (AQ_UNLIKELY(aq_udp.faults))
-        aq_udp_fault_timer(now_ns);
+    if (AQ_UNLIKELY(aq_udp.inject))
+        aq_udp_inject_timer(now_ns);
 }

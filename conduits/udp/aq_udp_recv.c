@@ -28,16 +28,16 @@ struct aq_udp_arrival {
 };
 
 /* A request that was kept back. */
-struct aq_udp_held {
-    struct aq_udp_held *next;
+struct aq_udp_deferred {
+    struct aq_udp_deferred *next;
     struct aq_udp_arrival arrival;
 };
 
 static struct {
     aq_lock lock;
-    struct aq_udp_held *_Atomic first;
-    struct aq_udp_held **last;
-} aq_udp_held = { .last = NULL };
+    struct aq_udp_deferred *_Atomic first;
+    struct aq_udp_deferred **last;
+} aq_udp_deferred = { .last = NULL };
 
 /* --- one datagram's header --- */
 
@@ -49,7 +49,7 @@ static bool aq_udp_is_from(struct aq_udp_peer *peer, uint8_t *datagram, size_t l
     uint8_t key[AQ_UDP_KEY];
 
     if (peer != NULL) {
-        *seq_out = aq_udp_link_expand(&peer->link, header->lane, header->seq);
+        *seq_out = aq_udp_link_expand(&peer->link, header->channel, header->seq);
         return aq_udp_auth_check(peer->key_in, datagram, len, header,
                                  aq_udp_link_above(&peer->link, header, *seq_out));
     }
@@ -67,9 +67,9 @@ static bool aq_udp_recognise(uint8_t *datagram, size_t len, struct aq_udp_arriva
     bool good;
 
     if (!aq_udp_header_decode(datagram, len, header) || header->dst != aq_job.rank
-        || header->src >= aq_job.size || aq_shm_is_near(header->src)
-        || (aq_udp.hash_all && header->hashed < len && header->lane == AQ_UDP_CONTROL)) {
-        aq_counter_add(&aq_udp.counts.strangers, 1);
+        || header->src >= aq_job.size || aq_job_is_local(header->src)
+        || (aq_udp.hash_all && header->hashed < len && header->channel == AQ_UDP_CONTROL)) {
+        aq_counter_add(&aq_udp.counts.unauthenticated, 1);
         return false;
     }
     peer = aq_udp_peer_look(header->src);
@@ -93,14 +93,14 @@ static bool aq_udp_recognise(uint8_t *datagram, size_t len, struct aq_udp_arriva
 }
 
 /* Has the link something to say after what it has heard? */
-static inline bool aq_udp_link_wants(const struct aq_udp_peer *peer)
+static inline bool aq_udp_link_has_pending(const struct aq_udp_peer *peer)
 {
     const struct aq_udp_link *link = &peer->link;
 
     if (link->ack_now || peer->own.first != NULL || peer->serve.first != NULL)
         return true;
-    for (int lane = 0; lane < AQ_UDP_LANES; lane++)
-        if (link->tx[lane].lost != 0 || link->tx[lane].next != link->tx[lane].end)
+    for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++)
+        if (link->tx[channel].lost != 0 || link->tx[channel].next != link->tx[channel].end)
             return true;
     return false;
 }
@@ -114,14 +114,14 @@ static bool aq_udp_take_over(struct aq_udp_arrival *arrival, bool replies_only, 
     enum aq_udp_verdict verdict;
 
     aq_lock_acquire(&peer->lock);
-    if (replies_only && arrival->header.lane == AQ_UDP_REQUEST
-        && peer->held >= aq_udp.config.window[AQ_UDP_REQUEST])
+    if (replies_only && arrival->header.channel == AQ_UDP_REQUEST
+        && peer->deferred >= aq_udp.config.window[AQ_UDP_REQUEST])
         take = false;
     verdict = aq_udp_link_receive(&peer->link, now_ns, &arrival->header, arrival->seq, arrival->datagram,
                                   arrival->len, take);
-    if (verdict == AQ_UDP_NEW && replies_only && arrival->header.lane == AQ_UDP_REQUEST)
-        peer->held++;
-    if (aq_udp_link_wants(peer))
+    if (verdict == AQ_UDP_NEW && replies_only && arrival->header.channel == AQ_UDP_REQUEST)
+        peer->deferred++;
+    if (aq_udp_link_has_pending(peer))
         aq_udp_peer_mark(peer);
     aq_udp_note_deadline(aq_udp_link_deadline(&peer->link) | (peer->link.ack_now ? UINT64_MAX : 0));
     aq_lock_release(&peer->lock);
@@ -132,63 +132,63 @@ static bool aq_udp_take_over(struct aq_udp_arrival *arrival, bool replies_only, 
 
 /* --- keeping requests back --- */
 
-static void aq_udp_hold(const struct aq_udp_arrival *arrival)
+static void aq_udp_defer(const struct aq_udp_arrival *arrival)
 {
-    struct aq_udp_held *held = malloc(sizeof(*held));
+    struct aq_udp_deferred *deferred = malloc(sizeof(*deferred));
 
-    if (held == NULL)
+    if (deferred == NULL)
         aq_fatal("udp: no memory for a request that has to wait");
-    held->next = NULL;
-    held->arrival = *arrival;
-    held->arrival.datagram = aq_udp_buf_take(arrival->len);
-    memcpy(held->arrival.datagram, arrival->datagram, arrival->len);
-    aq_counter_add(&aq_udp.counts.held, 1);
-    aq_lock_acquire(&aq_udp_held.lock);
-    if (atomic_load_explicit(&aq_udp_held.first, memory_order_relaxed) == NULL)
-        atomic_store_explicit(&aq_udp_held.first, held, memory_order_relaxed);
+    deferred->next = NULL;
+    deferred->arrival = *arrival;
+    deferred->arrival.datagram = aq_udp_buf_take(arrival->len);
+    memcpy(deferred->arrival.datagram, arrival->datagram, arrival->len);
+    aq_counter_add(&aq_udp.counts.deferred, 1);
+    aq_lock_acquire(&aq_udp_deferred.lock);
+    if (atomic_load_explicit(&aq_udp_deferred.first, memory_order_relaxed) == NULL)
+        atomic_store_explicit(&aq_udp_deferred.first, deferred, memory_order_relaxed);
     else
-        *aq_udp_held.last = held;
-    aq_udp_held.last = &held->next;
-    aq_lock_release(&aq_udp_held.lock);
+        *aq_udp_deferred.last = deferred;
+    aq_udp_deferred.last = &deferred->next;
+    aq_lock_release(&aq_udp_deferred.lock);
 }
 
-static struct aq_udp_held *aq_udp_held_pop(void)
+static struct aq_udp_deferred *aq_udp_deferred_pop(void)
 {
-    struct aq_udp_held *held;
+    struct aq_udp_deferred *deferred;
 
     /* relaxed: a look; the lock orders the rest */
-    if (AQ_LIKELY(atomic_load_explicit(&aq_udp_held.first, memory_order_relaxed) == NULL))
+    if (AQ_LIKELY(atomic_load_explicit(&aq_udp_deferred.first, memory_order_relaxed) == NULL))
         return NULL;
-    aq_lock_acquire(&aq_udp_held.lock);
-    held = atomic_load_explicit(&aq_udp_held.first, memory_order_relaxed);
-    if (held != NULL)
-        atomic_store_explicit(&aq_udp_held.first, held->next, memory_order_relaxed);
-    aq_lock_release(&aq_udp_held.lock);
-    return held;
+    aq_lock_acquire(&aq_udp_deferred.lock);
+    deferred = atomic_load_explicit(&aq_udp_deferred.first, memory_order_relaxed);
+    if (deferred != NULL)
+        atomic_store_explicit(&aq_udp_deferred.first, deferred->next, memory_order_relaxed);
+    aq_lock_release(&aq_udp_deferred.lock);
+    return deferred;
 }
 
-unsigned aq_udp_serve_held(void)
+unsigned aq_udp_serve_deferred(void)
 {
-    struct aq_udp_held *held;
+    struct aq_udp_deferred *deferred;
     unsigned served = 0;
 
-    while ((held = aq_udp_held_pop()) != NULL) {
-        struct aq_udp_arrival *arrival = &held->arrival;
+    while ((deferred = aq_udp_deferred_pop()) != NULL) {
+        struct aq_udp_arrival *arrival = &deferred->arrival;
 
         aq_lock_acquire(&arrival->peer->lock);
-        arrival->peer->held--;
+        arrival->peer->deferred--;
         aq_lock_release(&arrival->peer->lock);
         served += aq_udp_am_receive(arrival->peer, &arrival->header, arrival->datagram, arrival->len);
         aq_udp_buf_give(arrival->datagram);
-        free(held);
+        free(deferred);
     }
     return served;
 }
 
 /* --- a train --- */
 
-static unsigned aq_udp_sort(const struct aq_udp_batch *batch, bool replies_only, bool acks_only,
-                            uint64_t now_ns, struct aq_udp_arrival arrivals[AQ_UDP_BATCH])
+static unsigned aq_udp_sort(const struct aq_udp_rx_batch *batch, bool replies_only, bool acks_only,
+                            uint64_t now_ns, struct aq_udp_arrival arrivals[AQ_UDP_RX_BATCH])
 {
     unsigned count = 0;
 
@@ -205,7 +205,7 @@ static unsigned aq_udp_sort(const struct aq_udp_batch *batch, bool replies_only,
     return count;
 }
 
-static unsigned aq_udp_place(const struct aq_udp_arrival *arrival)
+static unsigned aq_udp_rma_place(const struct aq_udp_arrival *arrival)
 {
     const unsigned served = aq_udp_rma_receive(arrival->peer, &arrival->header, arrival->datagram,
                                                arrival->len);
@@ -218,8 +218,8 @@ static unsigned aq_udp_place(const struct aq_udp_arrival *arrival)
 
 unsigned aq_udp_receive(bool replies_only, uint64_t now_ns)
 {
-    struct aq_udp_arrival arrivals[AQ_UDP_BATCH];
-    struct aq_udp_batch batch;
+    struct aq_udp_arrival arrivals[AQ_UDP_RX_BATCH];
+    struct aq_udp_rx_batch batch;
     unsigned count, served = 0;
 
     batch.buffer = aq_udp_buf_take(AQ_UDP_RX_BYTES);
@@ -229,16 +229,16 @@ unsigned aq_udp_receive(bool replies_only, uint64_t now_ns)
     }
     count = aq_udp_sort(&batch, replies_only, false, now_ns, arrivals);
     for (unsigned i = 0; i < count; i++)
-        if (arrivals[i].header.lane == AQ_UDP_RMA)
-            served += aq_udp_place(&arrivals[i]);
+        if (arrivals[i].header.channel == AQ_UDP_RMA)
+            served += aq_udp_rma_place(&arrivals[i]);
     for (unsigned i = 0; i < count; i++)
-        if (arrivals[i].header.lane == AQ_UDP_REPLY)
+        if (arrivals[i].header.channel == AQ_UDP_REPLY)
             served += aq_udp_am_receive(arrivals[i].peer, &arrivals[i].header, arrivals[i].datagram,
                                         arrivals[i].len);
-        else if (arrivals[i].header.lane == AQ_UDP_REQUEST && replies_only)
-            aq_udp_hold(&arrivals[i]);
+        else if (arrivals[i].header.channel == AQ_UDP_REQUEST && replies_only)
+            aq_udp_defer(&arrivals[i]);
     for (unsigned i = 0; i < count && !replies_only; i++)
-        if (arrivals[i].header.lane == AQ_UDP_REQUEST)
+        if (arrivals[i].header.channel == AQ_UDP_REQUEST)
             served += aq_udp_am_receive(arrivals[i].peer, &arrivals[i].header, arrivals[i].datagram,
                                         arrivals[i].len);
     aq_udp_buf_give(batch.buffer);
@@ -247,8 +247,8 @@ unsigned aq_udp_receive(bool replies_only, uint64_t now_ns)
 
 void aq_udp_receive_acks(uint64_t now_ns)
 {
-    struct aq_udp_arrival arrivals[AQ_UDP_BATCH];
-    struct aq_udp_batch batch;
+    struct aq_udp_arrival arrivals[AQ_UDP_RX_BATCH];
+    struct aq_udp_rx_batch batch;
 
     batch.buffer = aq_udp_buf_take(AQ_UDP_RX_BYTES);
     while (aq_udp_sock_receive(&batch))

@@ -1,7 +1,7 @@
 /*
  * aq_udp_rma.c - puts and gets with far ranks, on a lane of their own.
  *
- * Put    up to AQ_UDP_NEAR bytes are copied into a datagram, beside others to the same peer; more is
+ * Put    up to AQ_UDP_INLINE_MAX bytes are copied into a datagram, beside others to the same peer; more is
  *        read from the client's memory when it is sent, and again if it must be sent again, so that the
  *        only copy is the kernel's. A put is complete when its datagrams are acknowledged, which the
  *        target does after it has placed them: no message answers it
@@ -33,10 +33,10 @@
 #include "extended/aq_ref.h"
 #include "conduits/smp/aq_shm.h"
 
-#define AQ_UDP_NEAR 512u        /* bytes of data that travel in the head */
+#define AQ_UDP_INLINE_MAX 512u        /* bytes of data that travel in the head */
 #define AQ_UDP_COPY_NOW 32768u  /* rather copied than waited for, if the source must be free at once */
-#define AQ_UDP_GET_MOST (UINT64_C(1) << 30) /* bytes of one request */
-#define AQ_UDP_QUEUE_MOST 1024u /* transfers that may wait for slots */
+#define AQ_UDP_GET_MAX (UINT64_C(1) << 30) /* bytes of one request */
+#define AQ_UDP_QUEUE_MAX 1024u /* transfers that may wait for slots */
 
 /* --- datagrams of the lane --- */
 
@@ -45,7 +45,7 @@ static bool aq_udp_put_small(struct aq_udp_peer *peer, struct aq_op *op, uint64_
                              size_t nbytes)
 {
     struct aq_udp_tx *tx;
-    uint8_t *at = aq_udp_peer_place(peer, AQ_UDP_RMA, AQ_UDP_RMA_HEAD + nbytes, &tx);
+    uint8_t *at = aq_udp_peer_reserve(peer, AQ_UDP_RMA, AQ_UDP_RMA_HEAD + nbytes, &tx);
 
     if (at == NULL)
         return false;
@@ -105,28 +105,28 @@ static void aq_udp_xfer_end(struct aq_udp_xfer *xfer)
 }
 
 /* The next datagram of a put or of data; there is a slot. */
-static void aq_udp_xfer_piece(struct aq_udp_peer *peer, struct aq_udp_xfer *xfer)
+static void aq_udp_xfer_frag(struct aq_udp_peer *peer, struct aq_udp_xfer *xfer)
 {
-    const uint64_t room = (peer->link.mtu - AQ_UDP_HEADER - AQ_UDP_RMA_HEAD) & ~7u;
-    const uint64_t left = xfer->nbytes - xfer->at, len = left < room ? left : room;
+    const uint64_t space = (peer->link.mtu - AQ_UDP_HEADER - AQ_UDP_RMA_HEAD) & ~7u;
+    const uint64_t left = xfer->nbytes - xfer->at, len = left < space ? left : space;
     struct aq_udp_tx *tx = aq_udp_link_add(&peer->link, AQ_UDP_RMA);
-    const bool near = len <= AQ_UDP_NEAR;
+    const bool inlined = len <= AQ_UDP_INLINE_MAX;
     uint8_t *at;
 
     if (tx == NULL)
         aq_fatal("udp: no memory for a transfer with rank %u", peer->rank);
-    tx->head = aq_udp_buf_take(AQ_UDP_HEADER + AQ_UDP_RMA_HEAD + (near ? len : 0));
+    tx->head = aq_udp_buf_take(AQ_UDP_HEADER + AQ_UDP_RMA_HEAD + (inlined ? len : 0));
     at = tx->head + AQ_UDP_HEADER;
     if (xfer->type == AQ_UDP_X_PUT)
-        at = aq_udp_put_encode(at, (uint32_t)len, xfer->there + xfer->at, 0);
+        at = aq_udp_put_encode(at, (uint32_t)len, xfer->remote + xfer->at, 0);
     else
         at = aq_udp_data_encode(at, (uint32_t)len, xfer->id, xfer->at);
-    if (near) {
-        aq_word_read(at, xfer->here + xfer->at, len);
+    if (inlined) {
+        aq_word_read(at, xfer->local + xfer->at, len);
         at += len;
     } else {
-        tx->piece = xfer->here + xfer->at;
-        tx->piece_len = (uint32_t)len;
+        tx->body = xfer->local + xfer->at;
+        tx->body_len = (uint32_t)len;
     }
     tx->head_len = (uint32_t)(at - tx->head);
     tx->tag = xfer;
@@ -147,16 +147,16 @@ static bool aq_udp_get_ask(struct aq_udp_peer *peer, const struct aq_udp_xfer *x
         return false;
     if (peer->gets == NULL && (peer->gets = calloc(AQ_UDP_GETS, sizeof(*peer->gets))) == NULL)
         aq_fatal("udp: no memory for gets from rank %u", peer->rank);
-    at = aq_udp_peer_place(peer, AQ_UDP_RMA, AQ_UDP_RMA_HEAD, &tx);
+    at = aq_udp_peer_reserve(peer, AQ_UDP_RMA, AQ_UDP_RMA_HEAD, &tx);
     if (at == NULL)
         return false;
-    for (slot = peer->get_turn % AQ_UDP_GETS; peer->gets[slot].used; slot = (slot + 1) % AQ_UDP_GETS)
+    for (slot = peer->get_seq % AQ_UDP_GETS; peer->gets[slot].used; slot = (slot + 1) % AQ_UDP_GETS)
         continue;
     get = &peer->gets[slot];
-    *get = (struct aq_udp_get){ .op = xfer->op, .dest = xfer->here, .nbytes = xfer->nbytes,
-                                .id = slot | peer->get_turn++ << 8, .used = true };
+    *get = (struct aq_udp_get){ .op = xfer->op, .dest = xfer->local, .nbytes = xfer->nbytes,
+                                .id = slot | peer->get_seq++ << 8, .used = true };
     peer->gets_used++;
-    aq_udp_get_encode(at, get->id, xfer->there, xfer->nbytes);
+    aq_udp_get_encode(at, get->id, xfer->remote, xfer->nbytes);
     aq_udp_link_open(&peer->link, AQ_UDP_RMA);
     return true;
 }
@@ -166,14 +166,14 @@ static void aq_udp_feed_serve(struct aq_udp_peer *peer)
     while (peer->serve.first != NULL && aq_udp_link_free_slots(&peer->link, AQ_UDP_RMA) != 0) {
         struct aq_udp_xfer *xfer = peer->serve.first;
 
-        aq_udp_xfer_piece(peer, xfer);
+        aq_udp_xfer_frag(peer, xfer);
         if (xfer->at == xfer->nbytes)
             aq_udp_queue_pop(&peer->serve);
     }
 }
 
 /* Slots for a whole train, if the next transfer has data for it: not one with each acknowledgement. */
-static bool aq_udp_feed_worth(const struct aq_udp_peer *peer, const struct aq_udp_xfer *xfer)
+static bool aq_udp_feed_has_slots(const struct aq_udp_peer *peer, const struct aq_udp_xfer *xfer)
 {
     const uint32_t slots = aq_udp_link_free_slots(&peer->link, AQ_UDP_RMA);
 
@@ -193,7 +193,7 @@ static void aq_udp_feed_own(struct aq_udp_peer *peer)
             aq_udp_queue_pop(&peer->own);
             free(xfer);
         } else {
-            aq_udp_xfer_piece(peer, xfer);
+            aq_udp_xfer_frag(peer, xfer);
             if (xfer->at == xfer->nbytes)
                 aq_udp_queue_pop(&peer->own);
         }
@@ -202,18 +202,18 @@ static void aq_udp_feed_own(struct aq_udp_peer *peer)
 
 void aq_udp_rma_feed(struct aq_udp_peer *peer)
 {
-    if (AQ_UNLIKELY(peer->link.gone))
+    if (AQ_UNLIKELY(peer->link.disconnected))
         return;
-    if (AQ_UNLIKELY(peer->serve.first != NULL) && aq_udp_feed_worth(peer, peer->serve.first))
+    if (AQ_UNLIKELY(peer->serve.first != NULL) && aq_udp_feed_has_slots(peer, peer->serve.first))
         aq_udp_feed_serve(peer);
-    if (AQ_UNLIKELY(peer->own.first != NULL) && aq_udp_feed_worth(peer, peer->own.first))
+    if (AQ_UNLIKELY(peer->own.first != NULL) && aq_udp_feed_has_slots(peer, peer->own.first))
         aq_udp_feed_own(peer);
 }
 
 /* Operations that came together in one datagram are named in it. */
 static void aq_udp_rma_acked_frames(const struct aq_udp_tx *tx)
 {
-    const struct aq_udp_header header = { .lane = AQ_UDP_RMA, .hashed = (uint16_t)tx->head_len };
+    const struct aq_udp_header header = { .channel = AQ_UDP_RMA, .hashed = (uint16_t)tx->head_len };
     struct aq_udp_frame frame = { .type = 0 };
     size_t at = AQ_UDP_HEADER;
 
@@ -228,7 +228,7 @@ static void aq_udp_rma_look_abandoned(const struct aq_udp_peer *peer, const stru
     const struct aq_udp_xfer *xfer = tx->tag;
     const bool is_put = xfer != NULL ? xfer->type == AQ_UDP_X_PUT : tx->count != 0;
 
-    if (AQ_LIKELY(!peer->link.gone) || !is_put || aq_exit_in_progress())
+    if (AQ_LIKELY(!peer->link.disconnected) || !is_put || aq_exit_in_progress())
         return;
     aq_exit_peer_lost(peer->rank, "it has left the job before a put to it was complete");
 }
@@ -261,7 +261,7 @@ static int aq_udp_rma_wait(struct aq_udp_peer *peer, gex_Flags_t flags)
 
         aq_wait_step(&waiter);
         aq_lock_acquire(&peer->lock);
-        full = peer->own.length >= AQ_UDP_QUEUE_MOST;
+        full = peer->own.length >= AQ_UDP_QUEUE_MAX;
         aq_lock_release(&peer->lock);
         if (!full)
             break;
@@ -276,8 +276,8 @@ static int aq_udp_rma_begin(struct aq_udp_peer *peer, gex_Flags_t flags)
     bool full, left;
 
     aq_lock_acquire(&peer->lock);
-    full = peer->own.length >= AQ_UDP_QUEUE_MOST;
-    left = peer->link.gone;
+    full = peer->own.length >= AQ_UDP_QUEUE_MAX;
+    left = peer->link.disconnected;
     aq_lock_release(&peer->lock);
     if (AQ_UNLIKELY(left) && !aq_exit_in_progress())
         aq_exit_peer_lost(peer->rank, "it has left the job, and this rank puts to it or gets from it");
@@ -309,8 +309,8 @@ static void aq_udp_put_queue(struct aq_udp_peer *peer, struct aq_udp_xfer *as, b
 
     if (lc_now) {
         as->copy = aq_udp_buf_take(as->nbytes);
-        memcpy(as->copy, as->here, as->nbytes);
-        as->here = (char *)as->copy;
+        memcpy(as->copy, as->local, as->nbytes);
+        as->local = (char *)as->copy;
     } else {
         as->counts_lc = true;
         aq_op_begin(as->op, GEX_EC_LC, 1);
@@ -328,7 +328,7 @@ static bool aq_udp_put_now(struct aq_udp_peer *peer, const struct aq_udp_xfer *x
 
     aq_lock_acquire(&peer->lock);
     sent = peer->own.first == NULL
-           && aq_udp_put_small(peer, xfer->op, xfer->there, xfer->here, xfer->nbytes);
+           && aq_udp_put_small(peer, xfer->op, xfer->remote, xfer->local, xfer->nbytes);
     if (sent)
         aq_udp_peer_queued(peer, true, aq_now_ns());
     aq_lock_release(&peer->lock);
@@ -339,14 +339,14 @@ int aq_udp_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
                bool lc_now, gex_Flags_t flags)
 {
     struct aq_udp_peer *peer = aq_udp_peer(jobrank);
-    struct aq_udp_xfer xfer = { .type = AQ_UDP_X_PUT, .here = (char *)(uintptr_t)src,
-                                .there = (uintptr_t)dest, .nbytes = nbytes, .op = op };
+    struct aq_udp_xfer xfer = { .type = AQ_UDP_X_PUT, .local = (char *)(uintptr_t)src,
+                                .remote = (uintptr_t)dest, .nbytes = nbytes, .op = op };
 
     if (aq_udp_rma_begin(peer, flags) != AQ_OK
         || ((flags & GEX_FLAG_IMMEDIATE) != 0 && lc_now && nbytes > AQ_UDP_COPY_NOW))
         return AQ_RETRY;
     aq_op_begin(op, GEX_EC_PUT, 1);
-    if (nbytes <= AQ_UDP_NEAR && aq_udp_put_now(peer, &xfer))
+    if (nbytes <= AQ_UDP_INLINE_MAX && aq_udp_put_now(peer, &xfer))
         return AQ_OK;
     if (lc_now && nbytes > AQ_UDP_COPY_NOW)
         aq_udp_put_and_wait(peer, &xfer);
@@ -363,11 +363,11 @@ int aq_udp_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
     if (aq_udp_rma_begin(peer, flags) != AQ_OK)
         return AQ_RETRY;
     aq_lock_acquire(&peer->lock);
-    for (uint64_t at = 0; at < nbytes; at += AQ_UDP_GET_MOST) {
-        const struct aq_udp_xfer xfer = { .type = AQ_UDP_X_GET, .here = (char *)dest + at,
-                                          .there = (uintptr_t)src + at, .op = op,
-                                          .nbytes = nbytes - at < AQ_UDP_GET_MOST ? nbytes - at
-                                                                                  : AQ_UDP_GET_MOST };
+    for (uint64_t at = 0; at < nbytes; at += AQ_UDP_GET_MAX) {
+        const struct aq_udp_xfer xfer = { .type = AQ_UDP_X_GET, .local = (char *)dest + at,
+                                          .remote = (uintptr_t)src + at, .op = op,
+                                          .nbytes = nbytes - at < AQ_UDP_GET_MAX ? nbytes - at
+                                                                                  : AQ_UDP_GET_MAX };
 
         aq_op_begin(op, GEX_EC_GET, 1);
         if (peer->own.first != NULL || !aq_udp_get_ask(peer, &xfer))
@@ -386,7 +386,7 @@ static void aq_udp_rma_check(const struct aq_udp_peer *peer, const char *what, u
 #if GASNET_SEGMENT_EVERYTHING
     (void)peer, (void)what, (void)addr, (void)nbytes;
 #else
-    if (!(aq_job.bound != NULL && aq_bound_is_mine((void *)(uintptr_t)addr, nbytes)))
+    if (!(aq_job.bound != NULL && aq_bound_is_self((void *)(uintptr_t)addr, nbytes)))
         aq_fatal("rank %u asked for a %s of [0x%llx, +%llu), which is not inside a segment of this process",
                  peer->rank, what, (unsigned long long)addr, (unsigned long long)nbytes);
 #endif
@@ -396,7 +396,7 @@ static void aq_udp_rma_check(const struct aq_udp_peer *peer, const char *what, u
 static void aq_udp_get_serve(struct aq_udp_peer *peer, const struct aq_udp_frame *frame)
 {
     const struct aq_udp_xfer xfer = { .type = AQ_UDP_X_DATA, .id = frame->id, .nbytes = frame->length,
-                                      .here = (char *)(uintptr_t)frame->addr };
+                                      .local = (char *)(uintptr_t)frame->addr };
 
     aq_udp_rma_check(peer, "get", frame->addr, frame->length);
     aq_lock_acquire(&peer->lock);
@@ -427,7 +427,7 @@ static unsigned aq_udp_get_data(struct aq_udp_peer *peer, const struct aq_udp_fr
         aq_counter_add(&aq_udp.counts.malformed, 1);
         return 0;
     }
-    aq_op_returns(get->op);
+    aq_op_acquire(get->op);
     aq_word_write(dest, frame->data, frame->nbytes);
     aq_lock_acquire(&peer->lock);
     get->got += frame->nbytes;

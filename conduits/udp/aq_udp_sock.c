@@ -34,7 +34,7 @@
 
 #define AQ_UDP_CONNECT_AFTER 32u /* sends to a peer until it gets a socket of its own */
 #define AQ_UDP_CONNECTED 256u    /* peers that may have one */
-#define AQ_UDP_PATIENCE 4 /* errors of the past that a call may be told of before it does its work */
+#define AQ_UDP_ERROR_RETRIES 4 /* errors of the past that a call may be told of before it does its work */
 
 static aq_lock aq_udp_cut_lock; /* while datagrams may be cut */
 
@@ -53,8 +53,8 @@ static void aq_udp_sock_buffers(void)
     setsockopt(aq_udp.fd, SOL_SOCKET, SO_SNDBUFFORCE, &want, sizeof(want));
     getsockopt(aq_udp.fd, SOL_SOCKET, SO_RCVBUF, &have, &len);
     /* the kernel counts its own structures too: as much again for large datagrams, three times for others */
-    aq_udp.room = (uint32_t)have / 4;
-    if (aq_udp.room < 2 * AQ_UDP_RX_BYTES)
+    aq_udp.rx_space = (uint32_t)have / 4;
+    if (aq_udp.rx_space < 2 * AQ_UDP_RX_BYTES)
         aq_notice("udp: the kernel gives a socket %d bytes for what arrives, which makes large transfers "
                   "slow; more is allowed with: sysctl -w net.core.rmem_max=4194304", have);
 }
@@ -81,10 +81,10 @@ static void aq_udp_sock_size(uint32_t mtu)
 
     aq_udp.mtu_named = named > 0;
     if (named > 0)
-        mtu = named > AQ_UDP_MOST ? AQ_UDP_MOST : (uint32_t)named;
-    if (mtu > AQ_UDP_MOST)
-        mtu = AQ_UDP_MOST;
-    aq_udp.mtu = mtu < AQ_UDP_LEAST_MTU ? AQ_UDP_LEAST_MTU : mtu & ~15u;
+        mtu = named > AQ_UDP_MAX_DATAGRAM ? AQ_UDP_MAX_DATAGRAM : (uint32_t)named;
+    if (mtu > AQ_UDP_MAX_DATAGRAM)
+        mtu = AQ_UDP_MAX_DATAGRAM;
+    aq_udp.mtu = mtu < AQ_UDP_MIN_MTU ? AQ_UDP_MIN_MTU : mtu & ~15u;
 }
 
 int aq_udp_sock_open(void)
@@ -110,7 +110,7 @@ int aq_udp_sock_open(void)
     aq_udp_sock_options();
     AQ_LOG(INFO, UDP, "at %s; datagrams of %u bytes; segmentation %s, %s on arrival; room for %u bytes",
            aq_udp.self_text, aq_udp.mtu, aq_udp.gso ? "by the kernel" : "by us",
-           aq_udp.gro ? "trains" : "one by one", aq_udp.room);
+           aq_udp.gro ? "trains" : "one by one", aq_udp.rx_space);
     return AQ_OK;
 }
 
@@ -189,9 +189,9 @@ unsigned aq_udp_sock_notes(int fd)
 static size_t aq_udp_packet_iov(const struct aq_udp_packet *packet, struct iovec *iov)
 {
     iov[0] = (struct iovec){ packet->head, packet->head_len };
-    if (packet->piece_len == 0)
+    if (packet->body_len == 0)
         return 1;
-    iov[1] = (struct iovec){ (void *)(uintptr_t)packet->piece, packet->piece_len };
+    iov[1] = (struct iovec){ (void *)(uintptr_t)packet->body, packet->body_len };
     return 2;
 }
 
@@ -219,7 +219,7 @@ static inline int aq_udp_sock_of(const struct aq_udp_peer *peer)
 enum aq_udp_sent { AQ_SENT, AQ_SENT_NOT_NOW, AQ_SENT_NOT_SO };
 
 /* What a failed send means; SENT: as if it had left and was lost. NOT_SO: this train needs another way. */
-static enum aq_udp_sent aq_udp_sock_failed(struct aq_udp_peer *peer, int error, size_t len, bool train)
+static enum aq_udp_sent aq_udp_sock_failed(struct aq_udp_peer *peer, int error, size_t len, bool packets)
 {
     switch (error) {
     case EAGAIN:
@@ -233,7 +233,7 @@ static enum aq_udp_sent aq_udp_sock_failed(struct aq_udp_peer *peer, int error, 
     case EINVAL:
     case EIO:
     case EOPNOTSUPP:
-        return train ? AQ_SENT_NOT_SO : AQ_SENT;
+        return packets ? AQ_SENT_NOT_SO : AQ_SENT;
     default: /* no way there, a packet filter's EPERM, a link that is down */
         return AQ_SENT;
     }
@@ -252,7 +252,7 @@ static void aq_udp_sock_connect(struct aq_udp_peer *peer)
     union aq_udp_address self = aq_udp.self;
 
     peer->fd = -1;
-    if (!aq_udp_peer_is_here(peer)) /* between hosts filters may let through only what answers */
+    if (!aq_udp_peer_is_same_host(peer)) /* between hosts filters may let through only what answers */
         return;
     /* relaxed: only a number */
     if (atomic_fetch_add_explicit(&count, 1, memory_order_relaxed) >= AQ_UDP_CONNECTED)
@@ -308,7 +308,7 @@ static int aq_udp_sock_try(struct aq_udp_peer *peer, const struct msghdr *msg)
 {
     int error = 0, silent = 0;
 
-    for (int i = 0; i < AQ_UDP_PATIENCE && silent < 2; i++) {
+    for (int i = 0; i < AQ_UDP_ERROR_RETRIES && silent < 2; i++) {
         if (aq_udp_sock_call(peer, msg) >= 0) {
             aq_counter_add(&aq_udp.counts.sends, 1);
             return 0;
@@ -334,7 +334,7 @@ static bool aq_udp_sock_send_one(struct aq_udp_peer *peer, const struct aq_udp_p
     struct iovec iov[2];
     struct msghdr msg = { .msg_name = &peer->address, .msg_namelen = peer->address_len, .msg_iov = iov,
                           .msg_iovlen = aq_udp_packet_iov(packet, iov) };
-    const size_t len = packet->head_len + packet->piece_len;
+    const size_t len = packet->head_len + packet->body_len;
     const bool longer = len > peer->link.mtu; /* a try, or built before the path became narrower */
     int error;
 
@@ -358,10 +358,10 @@ static bool aq_udp_sock_send_one(struct aq_udp_peer *peer, const struct aq_udp_p
 }
 
 /* Equal datagrams, the last perhaps smaller, in one call. */
-static enum aq_udp_sent aq_udp_sock_send_train(struct aq_udp_peer *peer, const struct aq_udp_packet *train,
+static enum aq_udp_sent aq_udp_sock_send_gso(struct aq_udp_peer *peer, const struct aq_udp_packet *packets,
                                                unsigned count)
 {
-    struct iovec iov[2 * AQ_UDP_TRAIN];
+    struct iovec iov[2 * AQ_UDP_GSO_BATCH];
     union {
         struct cmsghdr align;
         uint8_t bytes[CMSG_SPACE(sizeof(uint16_t))];
@@ -369,11 +369,11 @@ static enum aq_udp_sent aq_udp_sock_send_train(struct aq_udp_peer *peer, const s
     struct msghdr msg = { .msg_name = &peer->address, .msg_namelen = peer->address_len, .msg_iov = iov,
                           .msg_control = &control, .msg_controllen = sizeof(control) };
     struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-    const uint16_t each = (uint16_t)(train[0].head_len + train[0].piece_len);
+    const uint16_t each = (uint16_t)(packets[0].head_len + packets[0].body_len);
     int error;
 
     for (unsigned i = 0; i < count; i++)
-        msg.msg_iovlen += aq_udp_packet_iov(&train[i], &iov[msg.msg_iovlen]);
+        msg.msg_iovlen += aq_udp_packet_iov(&packets[i], &iov[msg.msg_iovlen]);
     memset(&control, 0, sizeof(control));
     c->cmsg_level = IPPROTO_UDP;
     c->cmsg_type = UDP_SEGMENT;
@@ -384,16 +384,16 @@ static enum aq_udp_sent aq_udp_sock_send_train(struct aq_udp_peer *peer, const s
 }
 
 /* Datagrams in one call without the kernel's help. Returns how many left. */
-static unsigned aq_udp_sock_send_many(struct aq_udp_peer *peer, const struct aq_udp_packet *train, unsigned count)
+static unsigned aq_udp_sock_send_many(struct aq_udp_peer *peer, const struct aq_udp_packet *packets, unsigned count)
 {
-    struct mmsghdr many[AQ_UDP_TRAIN];
-    struct iovec iov[2 * AQ_UDP_TRAIN];
+    struct mmsghdr many[AQ_UDP_GSO_BATCH];
+    struct iovec iov[2 * AQ_UDP_GSO_BATCH];
     int sent;
 
     memset(many, 0, count * sizeof(many[0]));
     for (unsigned i = 0; i < count; i++) {
         many[i].msg_hdr.msg_iov = &iov[2 * i];
-        many[i].msg_hdr.msg_iovlen = aq_udp_packet_iov(&train[i], &iov[2 * i]);
+        many[i].msg_hdr.msg_iovlen = aq_udp_packet_iov(&packets[i], &iov[2 * i]);
         many[i].msg_hdr.msg_name = peer->fd > 0 ? NULL : &peer->address;
         many[i].msg_hdr.msg_namelen = peer->fd > 0 ? 0 : peer->address_len;
     }
@@ -403,14 +403,14 @@ static unsigned aq_udp_sock_send_many(struct aq_udp_peer *peer, const struct aq_
     return sent > 0 ? (unsigned)sent : 0;
 }
 
-unsigned aq_udp_sock_send(struct aq_udp_peer *peer, const struct aq_udp_packet *train, unsigned count)
+unsigned aq_udp_sock_send(struct aq_udp_peer *peer, const struct aq_udp_packet *packets, unsigned count)
 {
     const uint32_t mtu = peer->link.mtu;
     bool failed = false;
     unsigned sent = 0;
 
-    if (count > 1 && aq_udp.gso && train[0].head_len + train[0].piece_len <= mtu)
-        switch (aq_udp_sock_send_train(peer, train, count)) {
+    if (count > 1 && aq_udp.gso && packets[0].head_len + packets[0].body_len <= mtu)
+        switch (aq_udp_sock_send_gso(peer, packets, count)) {
         case AQ_SENT:
             return count;
         case AQ_SENT_NOT_NOW:
@@ -419,9 +419,9 @@ unsigned aq_udp_sock_send(struct aq_udp_peer *peer, const struct aq_udp_packet *
             failed = true;
             break;
         }
-    else if (count > 1 && train[0].head_len + train[0].piece_len <= mtu)
-        sent = aq_udp_sock_send_many(peer, train, count);
-    while (sent < count && aq_udp_sock_send_one(peer, &train[sent]))
+    else if (count > 1 && packets[0].head_len + packets[0].body_len <= mtu)
+        sent = aq_udp_sock_send_many(peer, packets, count);
+    while (sent < count && aq_udp_sock_send_one(peer, &packets[sent]))
         sent++;
     if (AQ_UNLIKELY(failed) && sent != 0 && peer->link.mtu == mtu)
         aq_udp.gso = false; /* not for its size: this interface cannot */
@@ -431,12 +431,12 @@ unsigned aq_udp_sock_send(struct aq_udp_peer *peer, const struct aq_udp_packet *
 /* --- receiving --- */
 
 /* Where the kernel puts no trains together: several datagrams in one call, each in a slot of the buffer. */
-static bool aq_udp_sock_receive_many(struct aq_udp_batch *batch)
+static bool aq_udp_sock_receive_many(struct aq_udp_rx_batch *batch)
 {
     const size_t slot = (aq_udp.mtu + 63u) & ~(size_t)63;
-    const unsigned slots = AQ_UDP_RX_BYTES / slot < AQ_UDP_BATCH ? AQ_UDP_RX_BYTES / slot : AQ_UDP_BATCH;
-    struct mmsghdr many[AQ_UDP_BATCH];
-    struct iovec iov[AQ_UDP_BATCH];
+    const unsigned slots = AQ_UDP_RX_BYTES / slot < AQ_UDP_RX_BATCH ? AQ_UDP_RX_BYTES / slot : AQ_UDP_RX_BATCH;
+    struct mmsghdr many[AQ_UDP_RX_BATCH];
+    struct iovec iov[AQ_UDP_RX_BATCH];
     int got;
 
     memset(many, 0, slots * sizeof(many[0]));
@@ -446,7 +446,7 @@ static bool aq_udp_sock_receive_many(struct aq_udp_batch *batch)
         many[i].msg_hdr.msg_iovlen = 1;
     }
     got = recvmmsg(aq_udp.fd, many, slots, MSG_DONTWAIT, NULL);
-    for (int i = 0; AQ_UNLIKELY(got < 0) && errno != EAGAIN && i < AQ_UDP_PATIENCE; i++) {
+    for (int i = 0; AQ_UNLIKELY(got < 0) && errno != EAGAIN && i < AQ_UDP_ERROR_RETRIES; i++) {
         aq_udp_sock_look_closed(aq_udp.fd, errno);
         (void)aq_udp_sock_notes(aq_udp.fd);
         got = recvmmsg(aq_udp.fd, many, slots, MSG_DONTWAIT, NULL);
@@ -464,7 +464,7 @@ static bool aq_udp_sock_receive_many(struct aq_udp_batch *batch)
 }
 
 /* One datagram, or a train of them. */
-static bool aq_udp_sock_receive_train(struct aq_udp_batch *batch)
+static bool aq_udp_sock_receive_gro(struct aq_udp_rx_batch *batch)
 {
     struct iovec iov = { batch->buffer, AQ_UDP_RX_BYTES };
     union {
@@ -475,7 +475,7 @@ static bool aq_udp_sock_receive_train(struct aq_udp_batch *batch)
                           .msg_controllen = sizeof(control) };
     ssize_t got = recvmsg(aq_udp.fd, &msg, MSG_DONTWAIT);
 
-    for (int i = 0; AQ_UNLIKELY(got <= 0) && (got == 0 || errno != EAGAIN) && i < AQ_UDP_PATIENCE; i++) {
+    for (int i = 0; AQ_UNLIKELY(got <= 0) && (got == 0 || errno != EAGAIN) && i < AQ_UDP_ERROR_RETRIES; i++) {
         if (got < 0) { /* else: nothing at all, from some stranger */
             aq_udp_sock_look_closed(aq_udp.fd, errno);
             (void)aq_udp_sock_notes(aq_udp.fd);
@@ -495,15 +495,15 @@ static bool aq_udp_sock_receive_train(struct aq_udp_batch *batch)
                 batch->each = (size_t)each;
         }
     batch->count = (unsigned)((batch->bytes + batch->each - 1) / batch->each);
-    if (batch->count > AQ_UDP_BATCH)
-        batch->count = AQ_UDP_BATCH;
+    if (batch->count > AQ_UDP_RX_BATCH)
+        batch->count = AQ_UDP_RX_BATCH;
     for (unsigned i = 0; i < batch->count; i++)
         batch->len[i] = (uint32_t)batch->each;
     batch->len[batch->count - 1] = (uint32_t)(batch->bytes - (batch->count - 1) * batch->each);
     return true;
 }
 
-bool aq_udp_sock_receive(struct aq_udp_batch *batch)
+bool aq_udp_sock_receive(struct aq_udp_rx_batch *batch)
 {
-    return AQ_LIKELY(aq_udp.gro) ? aq_udp_sock_receive_train(batch) : aq_udp_sock_receive_many(batch);
+    return AQ_LIKELY(aq_udp.gro) ? aq_udp_sock_receive_gro(batch) : aq_udp_sock_receive_many(batch);
 }

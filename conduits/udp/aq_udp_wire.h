@@ -16,7 +16,7 @@
  *  28  u16 room      KiB that may be on their way to the sender of this datagram
  *  30  u16 hashed    bytes of the head, header included
  *  32  u32 ts        ticks (1024 ns) of the sender's clock
- *  36  u32 echo      the newest ts that the sender has seen, valid with AQ_UDP_ECHO
+ *  36  u32 echo      the newest ts that the sender has seen, valid with AQ_UDP_TS_ECHO
  *  40  u64 hash
  *
  * Lanes     REQUEST, REPLY: active messages. RMA: puts, gets and their data. CONTROL: what is not
@@ -36,26 +36,26 @@
 #define AQ_UDP_MAGIC 0xa1
 #define AQ_UDP_HEADER 48    /* bytes */
 #define AQ_UDP_HASH_AT 40   /* in the header */
-#define AQ_UDP_MOST 65504   /* bytes of a datagram: a multiple of 16 that any UDP carries over IPv4 */
+#define AQ_UDP_MAX_DATAGRAM 65504   /* bytes of a datagram: a multiple of 16 that any UDP carries over IPv4 */
 #define AQ_UDP_MAX_ARGS 16
 #define AQ_UDP_WINDOW 256   /* datagrams of a lane that may be unacknowledged: bits of the bitmaps */
 #define AQ_UDP_SACK_WORDS (AQ_UDP_WINDOW / 64)
-#define AQ_UDP_HELD_MORE 65535u
+#define AQ_UDP_TS_DELAY_MAX 65535u
 
-enum aq_udp_lane { AQ_UDP_REQUEST, AQ_UDP_REPLY, AQ_UDP_RMA, AQ_UDP_LANES, AQ_UDP_CONTROL = 3 };
+enum aq_udp_channel { AQ_UDP_REQUEST, AQ_UDP_REPLY, AQ_UDP_RMA, AQ_UDP_CHANNELS, AQ_UDP_CONTROL = 3 };
 
 /* flags */
 #define AQ_UDP_ACK_NOW 1u /* please acknowledge without delay */
 #define AQ_UDP_HOLES 2u   /* more has arrived than ack[] tells, or is being placed: learn no losses from it */
-#define AQ_UDP_ECHO 4u    /* echo and held are valid */
-#define AQ_UDP_BYE 8u     /* the sender leaves in order and will not answer any more */
+#define AQ_UDP_TS_ECHO 4u    /* echo and held are valid */
+#define AQ_UDP_DISCONNECT 8u     /* the sender leaves in order and will not answer any more */
 #define AQ_UDP_FULL 16u   /* requests are refused at present: those that do not arrive are not lost */
 #define AQ_UDP_FLAGS 31u  /* all that exist */
 
 struct aq_udp_header {
-    uint8_t lane, flags;
-    uint16_t held, room, hashed;
-    uint32_t src, dst, seq, ack[AQ_UDP_LANES], ts, echo;
+    uint8_t channel, flags;
+    uint16_t ts_delay, rwnd, hashed;
+    uint32_t src, dst, seq, ack[AQ_UDP_CHANNELS], ts, ts_echo;
     uint64_t hash;
 };
 
@@ -77,19 +77,19 @@ struct aq_udp_header {
  *                            says that number base + i has arrived
  */
 enum aq_udp_frame_type {
-    AQ_UDP_F_SHORT = 1, AQ_UDP_F_MEDIUM, AQ_UDP_F_LONG, AQ_UDP_F_MEDIUM_PART, AQ_UDP_F_LONG_PART,
+    AQ_UDP_F_SHORT = 1, AQ_UDP_F_MEDIUM, AQ_UDP_F_LONG, AQ_UDP_F_MEDIUM_FRAG, AQ_UDP_F_LONG_FRAG,
     AQ_UDP_F_PUT, AQ_UDP_F_GET, AQ_UDP_F_DATA, AQ_UDP_F_SACK, AQ_UDP_F_PAD
 };
 
 struct aq_udp_frame {
     uint8_t type, handler, nargs;
     uint32_t nbytes;    /* of data */
-    uint32_t message, total, part_at; /* parts */
+    uint32_t message, total, frag_offset; /* parts */
     uint64_t addr;      /* LONG, LONG_PART, PUT: destination; GET: source */
     uint64_t cookie;    /* PUT: the sender's own */
     uint32_t id;        /* GET, DATA */
     uint64_t length;    /* GET: bytes wanted; DATA: offset */
-    uint8_t lane, words;                 /* SACK */
+    uint8_t channel, words;                 /* SACK */
     uint32_t base;                       /* SACK */
     uint64_t bits[AQ_UDP_SACK_WORDS];    /* SACK */
     const uint8_t *data;                 /* in the datagram, a multiple of 8 from its begin */
@@ -149,61 +149,61 @@ static inline size_t aq_udp_pad8(size_t size)
 static inline void aq_udp_header_encode(uint8_t *at, const struct aq_udp_header *header)
 {
     at[0] = AQ_UDP_MAGIC;
-    at[1] = (uint8_t)(header->lane | header->flags << 2);
-    aq_udp_put16(at + 2, header->held);
+    at[1] = (uint8_t)(header->channel | header->flags << 2);
+    aq_udp_put16(at + 2, header->ts_delay);
     aq_udp_put32(at + 4, header->src);
     aq_udp_put32(at + 8, header->dst);
     aq_udp_put32(at + 12, header->seq);
-    for (int lane = 0; lane < AQ_UDP_LANES; lane++)
-        aq_udp_put32(at + 16 + 4 * lane, header->ack[lane]);
-    aq_udp_put16(at + 28, header->room);
+    for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++)
+        aq_udp_put32(at + 16 + 4 * channel, header->ack[channel]);
+    aq_udp_put16(at + 28, header->rwnd);
     aq_udp_put16(at + 30, header->hashed);
     aq_udp_put32(at + 32, header->ts);
-    aq_udp_put32(at + 36, header->echo);
+    aq_udp_put32(at + 36, header->ts_echo);
     aq_udp_put64(at + 40, header->hash);
 }
 
 /* False: not one of our datagrams. */
 static inline bool aq_udp_header_decode(const uint8_t *at, size_t len, struct aq_udp_header *header_out)
 {
-    if (len < AQ_UDP_HEADER || len > AQ_UDP_MOST || at[0] != AQ_UDP_MAGIC)
+    if (len < AQ_UDP_HEADER || len > AQ_UDP_MAX_DATAGRAM || at[0] != AQ_UDP_MAGIC)
         return false;
-    header_out->lane = at[1] & 3;
+    header_out->channel = at[1] & 3;
     header_out->flags = at[1] >> 2;
-    header_out->held = aq_udp_get16(at + 2);
+    header_out->ts_delay = aq_udp_get16(at + 2);
     header_out->src = aq_udp_get32(at + 4);
     header_out->dst = aq_udp_get32(at + 8);
     header_out->seq = aq_udp_get32(at + 12);
-    for (int lane = 0; lane < AQ_UDP_LANES; lane++)
-        header_out->ack[lane] = aq_udp_get32(at + 16 + 4 * lane);
-    header_out->room = aq_udp_get16(at + 28);
+    for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++)
+        header_out->ack[channel] = aq_udp_get32(at + 16 + 4 * channel);
+    header_out->rwnd = aq_udp_get16(at + 28);
     header_out->hashed = aq_udp_get16(at + 30);
     header_out->ts = aq_udp_get32(at + 32);
-    header_out->echo = aq_udp_get32(at + 36);
+    header_out->ts_echo = aq_udp_get32(at + 36);
     header_out->hash = aq_udp_get64(at + 40);
     return (header_out->flags & ~AQ_UDP_FLAGS) == 0 && header_out->hashed >= AQ_UDP_HEADER
            && header_out->hashed <= len;
 }
 
 /* The 64-bit number whose low half is seq and that is nearest to near. */
-static inline uint64_t aq_udp_seq_expand(uint64_t near, uint32_t seq)
+static inline uint64_t aq_udp_seq_expand(uint64_t expected, uint32_t seq)
 {
-    const int32_t away = (int32_t)(seq - (uint32_t)near);
+    const int32_t away = (int32_t)(seq - (uint32_t)expected);
 
     /* before the first number there is none: then it can only be ahead */
-    return away < 0 && near < (uint64_t)-(int64_t)away ? near + seq - (uint32_t)near
-                                                       : near + (uint64_t)(int64_t)away;
+    return away < 0 && expected < (uint64_t)-(int64_t)away ? expected + seq - (uint32_t)expected
+                                                       : expected + (uint64_t)(int64_t)away;
 }
 
 /* The upper halves of all numbers of a header, together; near[]: the numbers that its acknowledgements
  * are near to. Numbers only grow, so a header of long ago whose lower halves fit has another sum. */
 static inline uint64_t aq_udp_above(const struct aq_udp_header *header, uint64_t seq,
-                                    const uint64_t near[AQ_UDP_LANES])
+                                    const uint64_t expected[AQ_UDP_CHANNELS])
 {
     uint64_t sum = seq >> 32;
 
-    for (int lane = 0; lane < AQ_UDP_LANES; lane++)
-        sum += aq_udp_seq_expand(near[lane], header->ack[lane]) >> 32;
+    for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++)
+        sum += aq_udp_seq_expand(expected[channel], header->ack[channel]) >> 32;
     return sum;
 }
 
@@ -213,8 +213,8 @@ static inline size_t aq_udp_am_head(uint8_t type, unsigned nargs)
 {
     const size_t fixed = type == AQ_UDP_F_LONG          ? 16
                          : type == AQ_UDP_F_MEDIUM      ? 16 /* with what aligns its data */
-                         : type == AQ_UDP_F_MEDIUM_PART ? 24
-                         : type == AQ_UDP_F_LONG_PART   ? 32
+                         : type == AQ_UDP_F_MEDIUM_FRAG ? 24
+                         : type == AQ_UDP_F_LONG_FRAG   ? 32
                                                         : 8;
 
     return fixed + aq_udp_pad8(4 * (size_t)nargs);
@@ -254,7 +254,7 @@ static inline uint8_t *aq_udp_am_encode(uint8_t *at, uint8_t type, uint8_t handl
     return at;
 }
 
-static inline uint8_t *aq_udp_part_encode(uint8_t *at, const struct aq_udp_frame *frame)
+static inline uint8_t *aq_udp_frag_encode(uint8_t *at, const struct aq_udp_frame *frame)
 {
     at[0] = frame->type;
     at[1] = frame->handler;
@@ -263,10 +263,10 @@ static inline uint8_t *aq_udp_part_encode(uint8_t *at, const struct aq_udp_frame
     aq_udp_put32(at + 4, frame->nbytes);
     aq_udp_put32(at + 8, frame->message);
     aq_udp_put32(at + 12, frame->total);
-    aq_udp_put32(at + 16, frame->part_at);
+    aq_udp_put32(at + 16, frame->frag_offset);
     aq_udp_put32(at + 20, 0);
     at += 24;
-    if (frame->type == AQ_UDP_F_LONG_PART) {
+    if (frame->type == AQ_UDP_F_LONG_FRAG) {
         aq_udp_put64(at, frame->addr);
         at += 8;
     }
@@ -298,11 +298,11 @@ static inline uint8_t *aq_udp_data_encode(uint8_t *at, uint32_t nbytes, uint32_t
     return aq_udp_rma_encode(at, AQ_UDP_F_DATA, nbytes, id, offset);
 }
 
-static inline uint8_t *aq_udp_sack_encode(uint8_t *at, uint8_t lane, uint8_t words, uint32_t base,
+static inline uint8_t *aq_udp_sack_encode(uint8_t *at, uint8_t channel, uint8_t words, uint32_t base,
                                           const uint64_t *bits)
 {
     at[0] = AQ_UDP_F_SACK;
-    at[1] = lane;
+    at[1] = channel;
     at[2] = words;
     at[3] = 0;
     aq_udp_put32(at + 4, base);
@@ -322,12 +322,12 @@ static inline uint8_t *aq_udp_pad_encode(uint8_t *at)
 /* Take size bytes of a frame's head: they must be under the hash. NULL if they are not there. */
 static inline const uint8_t *aq_udp_take(const uint8_t *datagram, size_t hashed, size_t *at, size_t size)
 {
-    const uint8_t *here = datagram + *at;
+    const uint8_t *start = datagram + *at;
 
     if (size > hashed - *at)
         return NULL;
     *at += size;
-    return here;
+    return start;
 }
 
 /* Data behind a frame's head; what is beyond the hashed bytes must be all that is left. */
@@ -346,8 +346,8 @@ static inline bool aq_udp_take_data(const uint8_t *datagram, size_t len, size_t 
 static inline bool aq_udp_am_decode(const uint8_t *datagram, size_t hashed, size_t *at,
                                     const uint8_t *fixed, struct aq_udp_frame *frame)
 {
-    const bool is_part = frame->type == AQ_UDP_F_MEDIUM_PART || frame->type == AQ_UDP_F_LONG_PART;
-    const bool is_long = frame->type == AQ_UDP_F_LONG || frame->type == AQ_UDP_F_LONG_PART;
+    const bool is_frag = frame->type == AQ_UDP_F_MEDIUM_FRAG || frame->type == AQ_UDP_F_LONG_FRAG;
+    const bool is_long = frame->type == AQ_UDP_F_LONG || frame->type == AQ_UDP_F_LONG_FRAG;
     const uint8_t *more;
 
     frame->handler = fixed[1];
@@ -356,15 +356,15 @@ static inline bool aq_udp_am_decode(const uint8_t *datagram, size_t hashed, size
     if (fixed[3] != 0 || frame->nargs > AQ_UDP_MAX_ARGS
         || (frame->type == AQ_UDP_F_SHORT && frame->nbytes != 0))
         return false;
-    if (is_part) {
+    if (is_frag) {
         more = aq_udp_take(datagram, hashed, at, 16);
         if (more == NULL)
             return false;
         frame->message = aq_udp_get32(more);
         frame->total = aq_udp_get32(more + 4);
-        frame->part_at = aq_udp_get32(more + 8);
-        if (frame->nbytes == 0 || frame->part_at > frame->total
-            || frame->nbytes > frame->total - frame->part_at || aq_udp_get32(more + 12) != 0)
+        frame->frag_offset = aq_udp_get32(more + 8);
+        if (frame->nbytes == 0 || frame->frag_offset > frame->total
+            || frame->nbytes > frame->total - frame->frag_offset || aq_udp_get32(more + 12) != 0)
             return false;
     }
     if (is_long) {
@@ -414,11 +414,11 @@ static inline bool aq_udp_sack_decode(const uint8_t *datagram, size_t hashed, si
 {
     const uint8_t *more;
 
-    frame->lane = fixed[1];
+    frame->channel = fixed[1];
     frame->words = fixed[2];
     frame->base = aq_udp_get32(fixed + 4);
     frame->nbytes = 0;
-    if (fixed[3] != 0 || frame->lane >= AQ_UDP_LANES || frame->words < 1
+    if (fixed[3] != 0 || frame->channel >= AQ_UDP_CHANNELS || frame->words < 1
         || frame->words > AQ_UDP_SACK_WORDS)
         return false;
     more = aq_udp_take(datagram, hashed, at, 8 * (size_t)frame->words);
@@ -451,21 +451,21 @@ static inline int aq_udp_frame_decode(const uint8_t *datagram, size_t len, const
     case AQ_UDP_F_SHORT:
     case AQ_UDP_F_MEDIUM:
     case AQ_UDP_F_LONG:
-    case AQ_UDP_F_MEDIUM_PART:
-    case AQ_UDP_F_LONG_PART:
-        good = header->lane <= AQ_UDP_REPLY && aq_udp_am_decode(datagram, hashed, at, fixed, frame_out);
+    case AQ_UDP_F_MEDIUM_FRAG:
+    case AQ_UDP_F_LONG_FRAG:
+        good = header->channel <= AQ_UDP_REPLY && aq_udp_am_decode(datagram, hashed, at, fixed, frame_out);
         break;
     case AQ_UDP_F_PUT:
     case AQ_UDP_F_GET:
     case AQ_UDP_F_DATA:
-        good = header->lane == AQ_UDP_RMA && aq_udp_rma_decode(datagram, hashed, at, fixed, frame_out);
+        good = header->channel == AQ_UDP_RMA && aq_udp_rma_decode(datagram, hashed, at, fixed, frame_out);
         break;
     case AQ_UDP_F_PAD:
-        good = header->lane == AQ_UDP_RMA && aq_udp_get64(fixed) == AQ_UDP_F_PAD;
+        good = header->channel == AQ_UDP_RMA && aq_udp_get64(fixed) == AQ_UDP_F_PAD;
         frame_out->nbytes = (uint32_t)(len - *at);
         break;
     case AQ_UDP_F_SACK:
-        good = header->lane == AQ_UDP_CONTROL
+        good = header->channel == AQ_UDP_CONTROL
                && aq_udp_sack_decode(datagram, hashed, at, fixed, frame_out);
         break;
     default:

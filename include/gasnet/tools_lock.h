@@ -23,14 +23,14 @@ AQ_BEGIN_DECLS
 /* Room for the system's lock, which zeroes initialise; clients look at none of it. */
 typedef struct gasnett_mutex_s {
     uint64_t aq_owner; /* debug: which thread holds it, 0 none */
-    uint64_t aq_room[7];
+    uint64_t aq_storage[7];
 } gasnett_mutex_t;
 typedef struct gasnett_cond_s {
-    uint64_t aq_room[8];
+    uint64_t aq_storage[8];
 } gasnett_cond_t;
 typedef struct gasnett_rwlock_s {
     uint64_t aq_holders; /* debug: threads that hold it */
-    uint64_t aq_room[9];
+    uint64_t aq_storage[9];
 } gasnett_rwlock_t;
 
 #define GASNETT_MUTEX_INITIALIZER { 0, { 0 } }

@@ -13,19 +13,19 @@
 #include "base/aq_log.h"
 #include "other/firehose/aq_fh_wire.h"
 
-#define AQ_FH_LEAST_MESSAGE 256u
+#define AQ_FH_MIN_MESSAGE 256u
 
-static size_t aq_fh_least(size_t a, size_t b)
+static size_t aq_fh_min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
 /* Whole pages of a part of a budget, at least one. */
-static size_t aq_fh_part(uint64_t bytes, unsigned divisor)
+static size_t aq_fh_fraction(uint64_t bytes, unsigned divisor)
 {
-    const uint64_t part = aq_fh_down(bytes / divisor);
+    const uint64_t portion = aq_fh_down(bytes / divisor);
 
-    return part != 0 ? part : AQ_FH_PAGE;
+    return portion != 0 ? portion : AQ_FH_PAGE;
 }
 
 static int aq_fh_check(const struct aq_fh_config *config)
@@ -41,28 +41,28 @@ static int aq_fh_check(const struct aq_fh_config *config)
         return aq_fail(AQ_ERR_ARG, "firehose: %" PRIu64 " bytes in %u regions are too little for own transfers; raise "
                        "GASNET_FIREHOSE_MAXVICTIM_M (at least 16 KB) or GASNET_FIREHOSE_MAXVICTIM_R (at least 4)",
                        config->local_bytes, config->local_regions);
-    if (config->message < AQ_FH_LEAST_MESSAGE)
+    if (config->message < AQ_FH_MIN_MESSAGE)
         return aq_fail(AQ_ERR_ARG, "firehose: messages of %zu bytes; needs %u", config->message,
-                       AQ_FH_LEAST_MESSAGE);
+                       AQ_FH_MIN_MESSAGE);
     return AQ_OK;
 }
 
-static void aq_fh_plan_shares(struct aq_fh *fh)
+static void aq_fh_plan_quotas(struct aq_fh *fh)
 {
     const struct aq_fh_config *config = &fh->config;
     const uint32_t peers = config->peers != 0 ? config->peers : 1;
     const uint32_t regions = config->remote_regions / peers;
-    const size_t most_region = config->max_region < AQ_FH_PAGE ? AQ_FH_PAGE : aq_fh_down(config->max_region);
-    const size_t most_chunk = config->max_chunk < most_region ? most_region : aq_fh_down(config->max_chunk);
+    const size_t region_max = config->max_region < AQ_FH_PAGE ? AQ_FH_PAGE : aq_fh_down(config->max_region);
+    const size_t chunk_max = config->max_chunk < region_max ? region_max : aq_fh_down(config->max_chunk);
 
-    fh->share = aq_fh_down(config->remote_bytes / peers);
-    fh->share_regions = regions < AQ_FH_SLOTS_MAX / 2 ? regions : AQ_FH_SLOTS_MAX / 2;
-    fh->share_slots = fh->share_regions * 2;
+    fh->quota = aq_fh_down(config->remote_bytes / peers);
+    fh->quota_regions = regions < AQ_FH_SLOTS_MAX / 2 ? regions : AQ_FH_SLOTS_MAX / 2;
+    fh->quota_slots = fh->quota_regions * 2;
     /* so that several transfers find room side by side */
-    fh->remote_chunk = aq_fh_least(most_chunk, aq_fh_part(fh->share, 4));
-    fh->local_chunk = aq_fh_least(most_chunk, aq_fh_part(config->local_bytes, 4));
-    fh->remote_region = aq_fh_least(most_region, aq_fh_part(fh->share, 8));
-    fh->local_region = aq_fh_least(most_region, aq_fh_part(config->local_bytes, 8));
+    fh->remote_chunk = aq_fh_min(chunk_max, aq_fh_fraction(fh->quota, 4));
+    fh->local_chunk = aq_fh_min(chunk_max, aq_fh_fraction(config->local_bytes, 4));
+    fh->remote_region = aq_fh_min(region_max, aq_fh_fraction(fh->quota, 8));
+    fh->local_region = aq_fh_min(region_max, aq_fh_fraction(config->local_bytes, 8));
 }
 
 void aq_fh_limit_local(struct aq_fh *fh, uint64_t local_bytes)
@@ -70,7 +70,7 @@ void aq_fh_limit_local(struct aq_fh *fh, uint64_t local_bytes)
     if (local_bytes >= fh->config.local_bytes)
         return;
     fh->config.local_bytes = local_bytes < 4 * AQ_FH_PAGE ? 4 * AQ_FH_PAGE : local_bytes;
-    aq_fh_plan_shares(fh);
+    aq_fh_plan_quotas(fh);
 }
 
 int aq_fh_open(const struct aq_fh_config *config, const struct aq_fh_ops *ops, void *arg, struct aq_fh **fh_out)
@@ -84,11 +84,11 @@ int aq_fh_open(const struct aq_fh_config *config, const struct aq_fh_ops *ops, v
     if (fh == NULL)
         return aq_fail(AQ_ERR_NOMEM, "firehose: no memory for %zu bytes", sizeof(*fh));
     fh->config = *config;
-    fh->config.message = aq_fh_least(config->message, AQ_FH_MESSAGE);
+    fh->config.message = aq_fh_min(config->message, AQ_FH_MESSAGE);
     fh->ops = *ops;
     fh->arg = arg;
-    fh->head.watch = config->watch;
-    aq_fh_plan_shares(fh);
+    fh->head.memmon = config->memmon;
+    aq_fh_plan_quotas(fh);
     fh->peer = calloc(config->size, sizeof(*fh->peer));
     if (fh->peer == NULL || !aq_fh_index_open(&fh->index)) {
         free(fh->peer);
@@ -109,7 +109,7 @@ static void aq_fh_close_list(struct aq_fh *fh, struct aq_fh_list *list)
     struct aq_fh_region *region;
 
     while ((region = aq_fh_list_pop(list)) != NULL) {
-        fh->ops.unpin(fh->arg, &region->pin);
+        fh->ops.dereg(fh->arg, &region->reg);
         aq_fh_region_destroy(region);
     }
 }
@@ -117,7 +117,7 @@ static void aq_fh_close_list(struct aq_fh *fh, struct aq_fh_list *list)
 void aq_fh_close(struct aq_fh *fh)
 {
     aq_fh_close_list(fh, &fh->order);
-    aq_fh_close_list(fh, &fh->aimed);
+    aq_fh_close_list(fh, &fh->referenced);
     aq_fh_close_list(fh, &fh->stale);
     for (uint32_t rank = 0; rank < fh->config.size; rank++) {
         struct aq_fh_peer *peer = aq_fh_peer_look(fh, rank);

@@ -39,7 +39,7 @@ struct aq_fh;
 struct aq_fh_region;
 
 /* What pinning gives. */
-struct aq_fh_pin {
+struct aq_fh_reg {
     void *handle;              /* the conduit's: local keys, what unpin needs */
     uint32_t key[AQ_FH_RAILS]; /* what a peer needs; goes to it as it is */
 };
@@ -48,26 +48,26 @@ struct aq_fh_pin {
 struct aq_fh_ops {
     /* Pin and register [addr, addr+len); write: for transfers that write to it too, else it may be read-only
      * memory. AQ_OK, or negative without a log line: memory that is not there, or the limit of locked memory. */
-    int (*pin)(void *arg, uintptr_t addr, size_t len, bool write, struct aq_fh_pin *pin_out);
-    void (*unpin)(void *arg, const struct aq_fh_pin *pin);
+    int (*reg)(void *arg, uintptr_t addr, size_t len, bool write, struct aq_fh_reg *reg_out);
+    void (*dereg)(void *arg, const struct aq_fh_reg *reg);
     /* Send a request to a peer without blocking: AQ_OK, or AQ_RETRY. The peer calls aq_fh_serve(). */
-    int (*request)(void *arg, uint32_t peer, const void *msg, size_t nbytes);
+    int (*send_request)(void *arg, uint32_t peer, const void *msg, size_t nbytes);
 };
 
 /* Who notices that the program unmaps memory; may be absent (NULL in the config). */
-struct aq_fh_watch {
+struct aq_fh_memmon {
     /* Not 0: the program may have changed mappings that aq_fh_invalidate() has not been told of. Whoever learns of
      * events counts up before munmap() and the like can return, and down when aq_fh_invalidate() has returned. */
     atomic_uint unsettled;
     /* Returns when everything that was unsettled at the call has reached aq_fh_invalidate(). Any thread, no lock
      * held. */
-    void (*settle)(struct aq_fh_watch *watch);
+    void (*settle)(struct aq_fh_memmon *memmon);
     /* Before [addr, addr+len) is pinned: from now on changes to it are noticed. AQ_OK; negative: they cannot be, and
      * the region is unpinned after its first use. */
-    int (*cover)(struct aq_fh_watch *watch, uintptr_t addr, size_t len);
+    int (*cover)(struct aq_fh_memmon *memmon, uintptr_t addr, size_t len);
     /* Is a change under way that is not counted in `unsettled` yet? A system call, asked before `unsettled` is looked
      * at; NULL: there is never one. */
-    bool (*changing)(struct aq_fh_watch *watch);
+    bool (*changing)(struct aq_fh_memmon *memmon);
 };
 
 struct aq_fh_config {
@@ -80,7 +80,7 @@ struct aq_fh_config {
     size_t max_chunk;         /* bytes: the largest region, of a large transfer; aq_fh_max_chunk() */
     size_t message;           /* bytes: longest message, at most AQ_FH_MESSAGE */
     size_t carry;             /* bytes: the most data that travel with a miss */
-    struct aq_fh_watch *watch;
+    struct aq_fh_memmon *memmon;
 };
 
 /** aq_fh_limit_local - own transfers have at most so many bytes (at least 16 KB); before the first of them. */
@@ -101,7 +101,7 @@ void aq_fh_close(struct aq_fh *fh);
 struct aq_fh_hold {
     uintptr_t addr;             /* as asked for */
     size_t len;                 /* at least 1, at most as asked for */
-    const struct aq_fh_pin *pin; /* its keys (and handle: local memory only); as long as the hold */
+    const struct aq_fh_reg *reg; /* its keys (and handle: local memory only); as long as the hold */
     struct aq_fh_region *region;
 };
 
@@ -120,7 +120,7 @@ int aq_fh_local_chunk(struct aq_fh *fh, uintptr_t addr, size_t nbytes, size_t ch
                       struct aq_fh_hold *hold_out);
 
 /* A wish for memory of a peer, in the caller's memory until AQ_OK, AQ_RETRY or done(). */
-struct aq_fh_wish {
+struct aq_fh_request {
     uint32_t peer;
     bool write;          /* put, or atomic; else get */
     uintptr_t addr;      /* the peer's */
@@ -128,14 +128,14 @@ struct aq_fh_wish {
     size_t chunk;        /* a miss asks for no more of it; 0: for all */
     const void *put;     /* write: the bytes, of which the first may travel with a miss; NULL: they may not */
     void *get;           /* else: where to */
-    void (*done)(struct aq_fh_wish *wish); /* after AQ_PENDING; any thread, perhaps in a reply handler, perhaps before
+    void (*done)(struct aq_fh_request *request); /* after AQ_PENDING; any thread, perhaps in a reply handler, perhaps before
                                             * aq_fh_remote() has returned; may call everything here, sends no request */
     void *arg;           /* the caller's */
     /* The outcome. */
     int rc;              /* in done(): AQ_OK; AQ_RETRY: ask again; negative: the peer cannot pin it, use messages */
     size_t carried;      /* bytes from addr on that were transferred by the miss */
     struct aq_fh_hold hold; /* of what follows them; region NULL if that is nothing */
-    struct aq_fh_wish *next; /* ours */
+    struct aq_fh_request *next; /* ours */
 };
 
 /**
@@ -144,7 +144,7 @@ struct aq_fh_wish {
  * AQ_RETRY: transfers under way use all of our share, or no message can be sent now: poll, try again; negative: no
  * memory, or no share (config.peers 0).
  */
-int aq_fh_remote(struct aq_fh *fh, struct aq_fh_wish *wish);
+int aq_fh_remote(struct aq_fh *fh, struct aq_fh_request *request);
 
 /** aq_fh_release - end a hold, when the device is done with the memory. Any thread and context. */
 void aq_fh_release(struct aq_fh *fh, struct aq_fh_hold *hold);
@@ -190,8 +190,8 @@ void aq_fh_progress(struct aq_fh *fh);
 struct aq_fh_head {
     atomic_uint work;     /* messages that wait to be sent */
     atomic_uint recalls;  /* regions that peers may still aim at though their memory has gone */
-    atomic_uint aims;     /* regions of ours that peers aim at */
-    struct aq_fh_watch *watch;
+    atomic_uint peer_refs;     /* regions of ours that peers aim at */
+    struct aq_fh_memmon *memmon;
 };
 
 static inline bool aq_fh_has_work(const struct aq_fh *fh)
@@ -201,11 +201,11 @@ static inline bool aq_fh_has_work(const struct aq_fh *fh)
 }
 
 /* May memory have changed without aq_fh_invalidate() having been told? */
-static inline bool aq_fh_watch_behind(struct aq_fh_watch *watch)
+static inline bool aq_fh_memmon_behind(struct aq_fh_memmon *memmon)
 {
     /* acquire: pairs with the watch's release after aq_fh_invalidate(): the regions are as that left them */
-    return (watch->changing != NULL && watch->changing(watch))
-           || atomic_load_explicit(&watch->unsettled, memory_order_acquire) != 0;
+    return (memmon->changing != NULL && memmon->changing(memmon))
+           || atomic_load_explicit(&memmon->unsettled, memory_order_acquire) != 0;
 }
 
 /**
@@ -219,20 +219,20 @@ static inline bool aq_fh_is_quiet(const struct aq_fh *fh)
     struct aq_fh_head *head = (struct aq_fh_head *)(uintptr_t)fh;
 
     /* acquire: pairs with the release that counts a recall as noted, whose answer a message of ours may follow */
-    if (AQ_LIKELY((atomic_load_explicit(&head->aims, memory_order_acquire)
+    if (AQ_LIKELY((atomic_load_explicit(&head->peer_refs, memory_order_acquire)
                    | atomic_load_explicit(&head->recalls, memory_order_acquire)) == 0))
         return true;
-    return (head->watch == NULL || !aq_fh_watch_behind(head->watch))
+    return (head->memmon == NULL || !aq_fh_memmon_behind(head->memmon))
            && atomic_load_explicit(&head->recalls, memory_order_acquire) == 0;
 }
 
 /** aq_fh_settle - let the watch catch up: after it aq_fh_invalidate() has been told of all that was. No lock held. */
 static inline void aq_fh_settle(struct aq_fh *fh)
 {
-    struct aq_fh_watch *watch = ((struct aq_fh_head *)(void *)fh)->watch;
+    struct aq_fh_memmon *memmon = ((struct aq_fh_head *)(void *)fh)->memmon;
 
-    if (watch != NULL && AQ_UNLIKELY(aq_fh_watch_behind(watch)))
-        watch->settle(watch);
+    if (memmon != NULL && AQ_UNLIKELY(aq_fh_memmon_behind(memmon)))
+        memmon->settle(memmon);
 }
 
 /* --- memory that has gone --- */
@@ -245,12 +245,12 @@ static inline void aq_fh_settle(struct aq_fh *fh)
 void aq_fh_invalidate(struct aq_fh *fh, uintptr_t addr, size_t nbytes);
 
 /**
- * aq_fh_peer_gone - a peer has left: it sends, answers and transfers nothing any more. What it aimed at is free, no
+ * aq_fh_peer_disconnect - a peer has left: it sends, answers and transfers nothing any more. What it aimed at is free, no
  * recall or release is sent to it, and no answer to one waited for. It may have been said before, and messages that it
  * sent may still be served. Transfers to it are the program's mistake, and the network's to notice. No lock held; any
  * thread.
  */
-void aq_fh_peer_gone(struct aq_fh *fh, uint32_t rank);
+void aq_fh_peer_disconnect(struct aq_fh *fh, uint32_t rank);
 
 /** aq_fh_is_word - may this request be dropped if its receiver has left? Not one that a transfer waits for. */
 bool aq_fh_is_word(const void *msg);
@@ -262,9 +262,9 @@ struct aq_fh_counts {
     uint64_t moves, releases, recalls;                 /* messages sent */
     uint64_t carried;                                  /* misses whose data all travelled with them */
     uint64_t local_hits, local_misses;
-    uint64_t pins, unpins, pin_failures;
-    uint64_t pinned_bytes, pinned_regions;             /* now */
-    uint64_t remote_held, local_charged;               /* now: bytes against the two budgets */
+    uint64_t regs, deregs, reg_failures;
+    uint64_t reg_bytes, reg_regions;             /* now */
+    uint64_t remote_charged, local_charged;               /* now: bytes against the two budgets */
     uint64_t stale;                                    /* regions found invalid */
 };
 
@@ -282,7 +282,7 @@ extern struct aq_fh *aq_fh_job; /* NULL unless the conduit has started it */
  * Requests are sent with the conduit's am_send. AQ_OK, or negative and logged.
  */
 int aq_fh_job_start(uint64_t pinnable, uint32_t regions, uint32_t peers, const struct aq_fh_ops *ops, void *arg,
-                    struct aq_fh_watch *watch);
+                    struct aq_fh_memmon *memmon);
 
 /** aq_fh_job_limit - own transfers have at most so many bytes from now on, unless the user said how many; before the
  * first. */

@@ -9,7 +9,7 @@
  *   1  counts itself as "changing" (under the lock of the address space, before anything changes);
  *   2  unmaps, or moves; releases that lock. From here on another thread's mmap() can get the same addresses;
  *   3  queues its event and sleeps;
- *   4  is woken when the event is read; is no longer "changing"; returns. (Emptying: now the pages go. aq_fh_watch.c)
+ *   4  is woken when the event is read; is no longer "changing"; returns. (Emptying: now the pages go. aq_fh_memmon.c)
  * Our thread raises `unsettled` before each read, so before 4. Who uses a registration asks first whether something is
  * changing, then looks at `unsettled`. Memory that it has learnt of in any way, by its own mmap() or from another
  * thread, was mapped after 2 of the change that had unmapped it; that change is either past 4, and `unsettled` shows
@@ -50,10 +50,10 @@
      | UFFD_FEATURE_EVENT_REMOVE | AQ_FH_FEATURE_EXACT)
 
 #define AQ_FH_READ 16              /* events at a time */
-#define AQ_FH_PROOF_NS 2000000000u /* for what takes 100 us on an idle machine */
-#define AQ_FH_PROOF_PAGES 5
+#define AQ_FH_VERIFY_NS 2000000000u /* for what takes 100 us on an idle machine */
+#define AQ_FH_VERIFY_PAGES 5
 
-enum { AQ_FH_PROOF_RUNNING, AQ_FH_PROOF_MADE, AQ_FH_PROOF_PASSED, AQ_FH_PROOF_FAILED };
+enum { AQ_FH_VERIFY_RUNNING, AQ_FH_VERIFY_MADE, AQ_FH_VERIFY_PASSED, AQ_FH_VERIFY_FAILED };
 
 /* The one that a forked child has to close; there is one watch in a job, and several in unit tests. */
 static struct aq_fh_events *aq_fh_events_newest;
@@ -149,7 +149,7 @@ static size_t aq_fh_events_page(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* The calls that aq_fh_events_prove() watches. */
+/* The calls that aq_fh_events_verify() watches. */
 static void aq_fh_events_act(struct aq_fh_events *events)
 {
     const size_t page = aq_fh_events_page();
@@ -160,14 +160,14 @@ static void aq_fh_events_act(struct aq_fh_events *events)
     done = madvise(test + page, page, MADV_DONTNEED) == 0 && done;
     done = syscall(SYS_mremap, test + 2 * page, page, page, MREMAP_MAYMOVE | MREMAP_FIXED, test + 4 * page)
                == (long)(uintptr_t)(test + 4 * page) && done;
-    /* release: pairs with the acquire in aq_fh_events_watch_act() */
-    atomic_store_explicit(&events->proof, done ? AQ_FH_PROOF_MADE : AQ_FH_PROOF_FAILED, memory_order_release);
+    /* release: pairs with the acquire in aq_fh_events_verify_act() */
+    atomic_store_explicit(&events->verify, done ? AQ_FH_VERIFY_MADE : AQ_FH_VERIFY_FAILED, memory_order_release);
 }
 
-static int aq_fh_events_proof(struct aq_fh_events *events)
+static int aq_fh_events_verify_state(struct aq_fh_events *events)
 {
     /* acquire: pairs with the releases that set it */
-    return atomic_load_explicit(&events->proof, memory_order_acquire);
+    return atomic_load_explicit(&events->verify, memory_order_acquire);
 }
 
 /* Sleeps until there are events, or the time is over. Returns true if the thread is to end. */
@@ -183,7 +183,7 @@ static void *aq_fh_events_main(void *arg)
     struct aq_fh_events *events = arg;
 
     aq_fh_events_act(events);
-    while (aq_fh_events_proof(events) < AQ_FH_PROOF_PASSED)
+    while (aq_fh_events_verify_state(events) < AQ_FH_VERIFY_PASSED)
         aq_fh_events_sleep(-1, -1, 1); /* a millisecond; whoever has opened us is about to decide */
     while (!aq_fh_events_sleep(events->wake, aq_fh_events_fd(events), -1))
         aq_fh_events_read(events);
@@ -230,25 +230,25 @@ static unsigned aq_fh_events_check(struct aq_fh_events *events, const struct uff
 }
 
 /* Reads events while the thread acts. True if each call waited for us, and told what it did. */
-static bool aq_fh_events_watch_act(struct aq_fh_events *events)
+static bool aq_fh_events_verify_act(struct aq_fh_events *events)
 {
-    const uint64_t end = aq_now_ns() + AQ_FH_PROOF_NS;
+    const uint64_t end = aq_now_ns() + AQ_FH_VERIFY_NS;
     bool waited = true;
     unsigned seen = 0;
 
-    while (aq_fh_events_proof(events) == AQ_FH_PROOF_RUNNING && aq_now_ns() < end) {
+    while (aq_fh_events_verify_state(events) == AQ_FH_VERIFY_RUNNING && aq_now_ns() < end) {
         struct pollfd fd = { .fd = aq_fh_events_fd(events), .events = POLLIN };
         struct uffd_msg msg;
 
         if (poll(&fd, 1, 1) <= 0)
             continue;
-        waited = waited && aq_fh_events_changing(events) && aq_fh_events_proof(events) == AQ_FH_PROOF_RUNNING;
+        waited = waited && aq_fh_events_changing(events) && aq_fh_events_verify_state(events) == AQ_FH_VERIFY_RUNNING;
         if (read(fd.fd, &msg, sizeof(msg)) == sizeof(msg))
             seen |= aq_fh_events_check(events, &msg);
     }
     while (aq_fh_events_changing(events) && aq_now_ns() < end)
         sched_yield();
-    return waited && seen == 7 && aq_fh_events_proof(events) == AQ_FH_PROOF_MADE && !aq_fh_events_changing(events);
+    return waited && seen == 7 && aq_fh_events_verify_state(events) == AQ_FH_VERIFY_MADE && !aq_fh_events_changing(events);
 }
 
 static void aq_fh_events_join(struct aq_fh_events *events)
@@ -263,19 +263,19 @@ static bool aq_fh_events_judge(struct aq_fh_events *events, bool passed)
 {
     if (!passed) /* wakes the thread if it is asleep in one of its calls; relaxed: see aq_fh_events_fd() */
         close(atomic_exchange_explicit(&events->fd, -1, memory_order_relaxed));
-    while (aq_fh_events_proof(events) == AQ_FH_PROOF_RUNNING)
+    while (aq_fh_events_verify_state(events) == AQ_FH_VERIFY_RUNNING)
         sched_yield();
-    /* release: pairs with the acquire in aq_fh_events_proof() */
-    atomic_store_explicit(&events->proof, passed ? AQ_FH_PROOF_PASSED : AQ_FH_PROOF_FAILED, memory_order_release);
+    /* release: pairs with the acquire in aq_fh_events_verify_state() */
+    atomic_store_explicit(&events->verify, passed ? AQ_FH_VERIFY_PASSED : AQ_FH_VERIFY_FAILED, memory_order_release);
     if (!passed)
         aq_fh_events_join(events);
     return passed;
 }
 
 /* Starts the thread, which unmaps, empties and moves pages of a mapping of ours first, while we look. */
-static int aq_fh_events_prove(struct aq_fh_events *events, const char **why_out)
+static int aq_fh_events_verify(struct aq_fh_events *events, const char **why_out)
 {
-    const size_t size = AQ_FH_PROOF_PAGES * aq_fh_events_page();
+    const size_t size = AQ_FH_VERIFY_PAGES * aq_fh_events_page();
     char *test = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     bool passed = false;
 
@@ -289,7 +289,7 @@ static int aq_fh_events_prove(struct aq_fh_events *events, const char **why_out)
     } else if (aq_fh_events_start(events) != 0) {
         *why_out = "no thread could be started: see ulimit -u";
     } else {
-        passed = aq_fh_events_judge(events, aq_fh_events_watch_act(events));
+        passed = aq_fh_events_judge(events, aq_fh_events_verify_act(events));
         if (!passed)
             *why_out = "events do not come as they must";
     }
@@ -340,7 +340,7 @@ static int aq_fh_events_request(const char **why_out)
 
 int aq_fh_events_open(struct aq_fh_events *events, atomic_uint *unsettled, const char **why_out)
 {
-    static bool child_told;
+    static bool atfork_done;
     const int fd = aq_fh_events_request(why_out);
 
     if (fd < 0)
@@ -354,9 +354,9 @@ int aq_fh_events_open(struct aq_fh_events *events, atomic_uint *unsettled, const
         close(fd);
         return AQ_ERR_SYS;
     }
-    if (!child_told && pthread_atfork(NULL, NULL, aq_fh_events_in_child) == 0)
-        child_told = true;
-    if (!child_told || aq_fh_events_prove(events, why_out) != AQ_OK) {
+    if (!atfork_done && pthread_atfork(NULL, NULL, aq_fh_events_in_child) == 0)
+        atfork_done = true;
+    if (!atfork_done || aq_fh_events_verify(events, why_out) != AQ_OK) {
         if (aq_fh_events_fd(events) >= 0)
             close(fd);
         close(events->wake);

@@ -5,7 +5,7 @@
  *
  * A mapping is armed as a whole; from then on a call that unmaps, moves or empties a part of it sleeps in the kernel
  * until the thread has read the event. The thread reads, notes the event in a ring, and does nothing else; client
- * threads take events from the ring (aq_fh_watch.c).
+ * threads take events from the ring (aq_fh_memmon.c).
  *
  * Owns      the descriptor, the thread, the ring
  * Threads   arm, disarm, changing: any. take, settled: one at a time (the watch's lock). The thread of events takes no
@@ -39,10 +39,10 @@ struct aq_fh_event {
 struct aq_fh_events {
     atomic_int fd;            /* -1: none, or in a forked child */
     int wake;                 /* an eventfd: the thread is to end */
-    atomic_uint *unsettled;   /* struct aq_fh_watch: counts reads, from before each until aq_fh_events_settled() */
+    atomic_uint *unsettled;   /* struct aq_fh_memmon: counts reads, from before each until aq_fh_events_settled() */
     pthread_t thread;
-    void *test;               /* what the thread plays with first, see aq_fh_events_prove() */
-    atomic_int proof;
+    void *test;               /* what the thread plays with first, see aq_fh_events_verify() */
+    atomic_int verify;
     /* One writer, the thread; one reader at a time. */
     atomic_uint head, tail;   /* events written, events taken */
     atomic_uint finished;     /* reads whose events are in the ring */
@@ -54,7 +54,7 @@ struct aq_fh_events {
 /**
  * aq_fh_events_open - ask for events, make sure that they come as they must, start the thread.
  * why_out   if negative: the reason, in words
- * Returns AQ_OK or AQ_ERR_SYS; nothing is logged, since there is another way (aq_fh_guard.h).
+ * Returns AQ_OK or AQ_ERR_SYS; nothing is logged, since there is another way (aq_fh_permanent.h).
  */
 int aq_fh_events_open(struct aq_fh_events *events, atomic_uint *unsettled, const char **why_out);
 

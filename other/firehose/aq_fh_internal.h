@@ -49,20 +49,20 @@ struct aq_fh_region {
     uint64_t charge;          /* ours: bytes against the local budget */
     /* The rest. */
     bool leaving;             /* a peer's: a message that gives it up is under way */
-    struct aq_fh_pin pin;
+    struct aq_fh_reg reg;
     struct aq_fh_node second, *more; /* the further nodes */
     struct aq_fh_region *prev, *next; /* in one list: see the tables; or what a message gives up */
     struct aq_fh_list *list;
     /* Ours. */
-    struct aq_fh_aim *aims;   /* of peers */
+    struct aq_fh_ref *peer_refs;   /* of peers */
     /* A peer's. */
     uint32_t id;
     uint32_t region_discount; /* as discount, for the number of regions */
     uint64_t asked;           /* bytes of our share that the move under way has reserved for it */
     uint64_t discount;        /* of these: bytes of the regions that the same message gives up */
     struct aq_fh_list cargo;  /* what the message under way gives up, besides a released region itself */
-    struct aq_fh_wish *wishes; /* that wait for it, the one that travels first */
-    struct aq_fh_wish **wishes_end;
+    struct aq_fh_request *requests; /* that wait for it, the one that travels first */
+    struct aq_fh_request **requests_end;
 };
 
 _Static_assert(offsetof(struct aq_fh_region, leaving) == AQ_CACHE_LINE, "a hit touches one line of a region");
@@ -75,9 +75,9 @@ struct aq_fh_index {
 };
 
 /* That a peer aims at a region of ours. */
-struct aq_fh_aim {
+struct aq_fh_ref {
     struct aq_fh_region *region;
-    struct aq_fh_aim *next, *prev; /* of the region */
+    struct aq_fh_ref *next, *prev; /* of the region */
     bool linked;               /* granted */
     struct aq_fh_peer *peer;
     uint32_t id;
@@ -90,8 +90,8 @@ struct aq_fh_peer {
     struct aq_fh *fh;
     uint32_t rank;
     struct aq_fh_peer *next;   /* of fh->peers */
-    atomic_bool wants;         /* to send something */
-    atomic_bool gone;          /* it sends and answers nothing any more; set under the local lock */
+    atomic_bool send_pending;         /* to send something */
+    atomic_bool disconnected;          /* it sends and answers nothing any more; set under the local lock */
     /* We aim at it; under the lock. */
     aq_lock lock;
     struct aq_fh_index index;
@@ -101,13 +101,13 @@ struct aq_fh_peer {
     uint64_t used;             /* bytes of our share */
     uint32_t used_regions;
     struct aq_fh_region **slot; /* by slot of their ids */
-    uint32_t slots, slot_turn, use; /* use: the next id's upper part */
+    uint32_t slots, next_slot, use; /* use: the next id's upper part */
     uint64_t hits, misses, waits, moves, releases, carried;
     /* It aims at us; under the local lock. */
-    struct aq_fh_aim **aim;    /* by slot */
-    uint32_t aim_slots;
-    uint64_t aimed;            /* bytes of its share */
-    uint32_t aimed_regions;
+    struct aq_fh_ref **ref;    /* by slot */
+    uint32_t ref_slots;
+    uint64_t referenced;            /* bytes of its share */
+    uint32_t referenced_regions;
     uint32_t recalls_wanted;   /* to be sent */
     uint32_t recalls_sent;     /* to be confirmed */
 };
@@ -117,14 +117,14 @@ struct aq_fh {
     struct aq_fh_config config;
     struct aq_fh_ops ops;
     void *arg;
-    uint64_t share;            /* bytes of each peer */
-    uint32_t share_regions, share_slots;
+    uint64_t quota;            /* bytes of each peer */
+    uint32_t quota_regions, quota_slots;
     size_t remote_region, local_region; /* what small misses grow to */
     size_t remote_chunk, local_chunk;   /* the largest regions */
     aq_lock lock;              /* the local one, for all below */
     struct aq_fh_index index;
     struct aq_fh_list order;   /* READY and MAKING, nobody aims at them, oldest first */
-    struct aq_fh_list aimed;   /* READY and MAKING, for peers */
+    struct aq_fh_list referenced;   /* READY and MAKING, for peers */
     struct aq_fh_list stale;   /* in use by somebody */
     uint64_t charged;          /* bytes against local_bytes */
     uint32_t charged_regions;
@@ -196,12 +196,12 @@ struct aq_fh_plan {
 struct aq_fh_plan aq_fh_plan_make(const struct aq_fh_index *index, uintptr_t addr, size_t nbytes, bool write,
                                   size_t max_region, size_t max_chunk);
 /* Nothing but what is asked for, and of that as much as room. */
-void aq_fh_plan_cut(struct aq_fh_plan *plan, uint64_t room);
+void aq_fh_plan_cut(struct aq_fh_plan *plan, uint64_t space);
 
-/* --- aq_fh_pin.c: pinning, and what may be unpinned; local lock, unless said otherwise --- */
+/* --- aq_fh_reg.c: pinning, and what may be unpinned; local lock, unless said otherwise --- */
 
 /* Regions to be unpinned once the lock is released; until then they count. */
-struct aq_fh_doomed {
+struct aq_fh_pending {
     struct aq_fh_list list;
     uint64_t charge;   /* to be taken off the local charge when that is done */
     uint32_t regions;
@@ -209,27 +209,27 @@ struct aq_fh_doomed {
 
 /* Victims go until the local budget has room for size; they count until they are unpinned. False: transfers use it
  * all. */
-bool aq_fh_make_room(struct aq_fh *fh, uint64_t size, struct aq_fh_doomed *doomed);
+bool aq_fh_make_space(struct aq_fh *fh, uint64_t size, struct aq_fh_pending *pending);
 /* Charge a region of ours against the local budget, at the cost of victims, whose charge it takes over while they are
  * still pinned. So it must not be pinned itself, or count elsewhere too, until they are unpinned. False: transfers use
  * it all. */
-bool aq_fh_charge(struct aq_fh *fh, struct aq_fh_region *region, struct aq_fh_doomed *doomed);
+bool aq_fh_charge(struct aq_fh *fh, struct aq_fh_region *region, struct aq_fh_pending *pending);
 /* A region was charged and will not be pinned after all: what it took over from victims counts until they are
  * unpinned, with the rest. */
-void aq_fh_charge_back(struct aq_fh_region *region, struct aq_fh_doomed *doomed);
+void aq_fh_charge_back(struct aq_fh_region *region, struct aq_fh_pending *pending);
 void aq_fh_uncharge(struct aq_fh *fh, struct aq_fh_region *region);
 /* An idle region is to go. */
-void aq_fh_doom(struct aq_fh *fh, struct aq_fh_region *region, struct aq_fh_doomed *doomed);
+void aq_fh_pending_add(struct aq_fh *fh, struct aq_fh_region *region, struct aq_fh_pending *pending);
 /* Without the lock: unpin them. */
-void aq_fh_unpin_doomed(struct aq_fh *fh, struct aq_fh_doomed *doomed);
+void aq_fh_dereg_pending(struct aq_fh *fh, struct aq_fh_pending *pending);
 /* Without the lock: pin as planned a region that is in the index as MAKING. On AQ_OK it is READY, or STALE to be used
  * once, and the lock is held; on AQ_RETRY (its memory has gone meanwhile) and negative it is gone, and the lock is
  * not held. */
-int aq_fh_pin_region(struct aq_fh *fh, struct aq_fh_region *region, const struct aq_fh_plan *plan, bool write);
+int aq_fh_reg_region(struct aq_fh *fh, struct aq_fh_region *region, const struct aq_fh_plan *plan, bool write);
 
-/* --- aq_fh_share.c: peers aim at us; local lock --- */
+/* --- aq_fh_ref.c: peers aim at us; local lock --- */
 
-struct aq_fh_aim *aq_fh_aim_look(const struct aq_fh_peer *peer, uint32_t id);
+struct aq_fh_ref *aq_fh_ref_look(const struct aq_fh_peer *peer, uint32_t id);
 
 /* --- aq_fh_remote.c and aq_fh_move.c: we aim at peers --- */
 
@@ -246,37 +246,37 @@ struct aq_fh_region *aq_fh_slot_region(const struct aq_fh_peer *peer, uint32_t i
 /* Under the peer's lock: READY; not to be found any more, and given up when nobody uses it. */
 void aq_fh_remote_stale(struct aq_fh_peer *peer, struct aq_fh_region *region);
 /* Under the peer's lock, which it releases: get what the wish is about. AQ_PENDING, AQ_RETRY. */
-int aq_fh_miss(struct aq_fh_peer *peer, struct aq_fh_wish *wish);
+int aq_fh_miss(struct aq_fh_peer *peer, struct aq_fh_request *request);
 /* Under the peer's lock: hold what the wish is about, after what was carried; false: not in the region. */
-bool aq_fh_wish_hold(struct aq_fh_wish *wish, struct aq_fh_region *region);
+bool aq_fh_request_hold(struct aq_fh_request *request, struct aq_fh_region *region);
 /* Send one message that gives up what waits in peer->leaving: AQ_OK, AQ_RETRY. */
 int aq_fh_release_send(struct aq_fh_peer *peer);
 /* The answer to a move or a release. */
-void aq_fh_granted(struct aq_fh_peer *peer, const void *msg, size_t nbytes);
+void aq_fh_reply_take(struct aq_fh_peer *peer, const void *msg, size_t nbytes);
 
 /* --- aq_fh_recall.c --- */
 
 /* Local lock: the aim is dropped. */
-void aq_fh_recall_forget(struct aq_fh *fh, struct aq_fh_aim *aim);
+void aq_fh_recall_forget(struct aq_fh *fh, struct aq_fh_ref *ref);
 /* Local lock: the peer will not confirm what it was sent. */
 void aq_fh_recall_give_up(struct aq_fh_peer *peer);
 size_t aq_fh_recall_serve(struct aq_fh_peer *peer, const void *msg, size_t nbytes, void *answer);
 void aq_fh_recall_noted(struct aq_fh_peer *peer, const void *msg, size_t nbytes);
 
 /* relaxed: whoever must not miss it takes the local lock before or after */
-static inline bool aq_fh_is_gone(const struct aq_fh_peer *peer)
+static inline bool aq_fh_is_disconnected(const struct aq_fh_peer *peer)
 {
-    return atomic_load_explicit(&((struct aq_fh_peer *)(uintptr_t)peer)->gone, memory_order_relaxed);
+    return atomic_load_explicit(&((struct aq_fh_peer *)(uintptr_t)peer)->disconnected, memory_order_relaxed);
 }
 
 /* A peer sent what no peer sends: say so once. Returns 0. */
 size_t aq_fh_bad(const struct aq_fh_peer *peer, const char *what);
 
 /* Something of the peer's waits to be sent. The lock under which it was queued is held. */
-static inline void aq_fh_want(struct aq_fh_peer *peer)
+static inline void aq_fh_set_pending(struct aq_fh_peer *peer)
 {
     /* relaxed: goes with the next store; aq_fh_progress() clears it before it takes the lock that is held here */
-    atomic_store_explicit(&peer->wants, true, memory_order_relaxed);
+    atomic_store_explicit(&peer->send_pending, true, memory_order_relaxed);
     /* release: pairs with the exchange in aq_fh_progress() */
     atomic_store_explicit(&peer->fh->head.work, 1, memory_order_release);
 }

@@ -20,7 +20,7 @@
 #include "other/firehose/aq_fh_internal.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_FH_LEAST(a, b) ((a) < (b) ? (a) : (b))
+#define AQ_FH_MIN(a, b) ((a) < (b) ? (a) : (b))
 
 struct aq_fh *aq_fh_job;
 
@@ -125,9 +125,9 @@ static int aq_fh_agree(struct aq_fh_config *config)
         return aq_fail(AQ_ERR_NOMEM, "firehose: no memory for the offers of %u ranks", config->size);
     rc = aq_spawn_allgather(&mine, sizeof(mine), all);
     for (uint32_t rank = 0; rc == AQ_OK && rank < config->size; rank++) {
-        mine.remote_bytes = AQ_FH_LEAST(mine.remote_bytes, all[rank].remote_bytes);
-        mine.remote_regions = AQ_FH_LEAST(mine.remote_regions, all[rank].remote_regions);
-        mine.message = AQ_FH_LEAST(mine.message, all[rank].message);
+        mine.remote_bytes = AQ_FH_MIN(mine.remote_bytes, all[rank].remote_bytes);
+        mine.remote_regions = AQ_FH_MIN(mine.remote_regions, all[rank].remote_regions);
+        mine.message = AQ_FH_MIN(mine.message, all[rank].message);
         mine.peers = all[rank].peers > mine.peers ? all[rank].peers : mine.peers;
     }
     free(all);
@@ -147,13 +147,13 @@ void aq_fh_job_limit(uint64_t local_bytes)
 }
 
 int aq_fh_job_start(uint64_t pinnable, uint32_t regions, uint32_t peers, const struct aq_fh_ops *ops, void *arg,
-                    struct aq_fh_watch *watch)
+                    struct aq_fh_memmon *memmon)
 {
     struct aq_fh_config config = { .rank = aq_job.rank, .size = aq_job.size, .peers = peers,
                                    .max_region = aq_env_size(AQ_ENV_FIREHOSE_MAXREGION_SIZE),
                                    .max_chunk = AQ_FH_CHUNK_PAGES * AQ_FH_PAGE,
-                                   .message = AQ_FH_LEAST(aq_limits.max_medium, AQ_FH_MESSAGE),
-                                   .carry = aq_env_size(AQ_ENV_PUTINMOVE_LIMIT), .watch = watch };
+                                   .message = AQ_FH_MIN(aq_limits.max_medium, AQ_FH_MESSAGE),
+                                   .carry = aq_env_size(AQ_ENV_PUTINMOVE_LIMIT), .memmon = memmon };
     int rc;
 
     if (aq_env_is_set(AQ_ENV_FIREHOSE_MAXREGION_SIZE))
@@ -173,8 +173,8 @@ int aq_fh_job_start(uint64_t pinnable, uint32_t regions, uint32_t peers, const s
         aq_log_print("firehose (rank %u): others may aim at %" PRIu64 " KB in %u regions here, %" PRIu64 " KB in %u "
                      "each of %u; own transfers and victims: %" PRIu64 " KB in %u; regions to %zu KB, chunks to "
                      "%zu KB\n",
-                     config.rank, config.remote_bytes / 1024, config.remote_regions, aq_fh_job->share / 1024,
-                     aq_fh_job->share_regions, config.peers, config.local_bytes / 1024, config.local_regions,
+                     config.rank, config.remote_bytes / 1024, config.remote_regions, aq_fh_job->quota / 1024,
+                     aq_fh_job->quota_regions, config.peers, config.local_bytes / 1024, config.local_regions,
                      config.max_region / 1024, aq_fh_max_chunk(aq_fh_job) / 1024);
     return AQ_OK;
 }

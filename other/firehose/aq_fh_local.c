@@ -11,47 +11,47 @@
 
 static void aq_fh_hold_fill(struct aq_fh_hold *hold, struct aq_fh_region *region, uintptr_t addr, size_t nbytes)
 {
-    const size_t room = region->end - addr;
+    const size_t space = region->end - addr;
 
     region->refs++;
     region->used = true;
-    *hold = (struct aq_fh_hold){ .addr = addr, .len = nbytes < room ? nbytes : room, .pin = &region->pin,
+    *hold = (struct aq_fh_hold){ .addr = addr, .len = nbytes < space ? nbytes : space, .reg = &region->reg,
                                  .region = region };
 }
 
 /* A neighbour becomes part of the new region. */
-static void aq_fh_local_merge(struct aq_fh *fh, struct aq_fh_region *neighbour, struct aq_fh_doomed *doomed)
+static void aq_fh_local_merge(struct aq_fh *fh, struct aq_fh_region *neighbour, struct aq_fh_pending *pending)
 {
     if (neighbour != NULL)
-        aq_fh_doom(fh, neighbour, doomed);
+        aq_fh_pending_add(fh, neighbour, pending);
 }
 
 /* Local lock: a region as planned, or less, that is charged and in the index; NULL: *rc_out says why. */
-static struct aq_fh_region *aq_fh_local_make(struct aq_fh *fh, struct aq_fh_plan *plan, struct aq_fh_doomed *doomed,
+static struct aq_fh_region *aq_fh_local_make(struct aq_fh *fh, struct aq_fh_plan *plan, struct aq_fh_pending *pending,
                                              int *rc_out)
 {
     struct aq_fh_region *region;
 
     if (plan->want_end - plan->want_start > fh->local_chunk)
         aq_fh_plan_cut(plan, fh->local_chunk);
-    aq_fh_local_merge(fh, plan->below, doomed);
-    aq_fh_local_merge(fh, plan->above, doomed);
+    aq_fh_local_merge(fh, plan->below, pending);
+    aq_fh_local_merge(fh, plan->above, pending);
     *rc_out = AQ_ERR_NOMEM;
     region = aq_fh_region_create(NULL, plan->want_start, plan->want_end);
     if (region == NULL)
         return NULL;
-    if (!aq_fh_charge(fh, region, doomed)) {
+    if (!aq_fh_charge(fh, region, pending)) {
         aq_fh_plan_cut(plan, fh->local_chunk);
         region->start = plan->start;
         region->end = plan->end;
-        if (!aq_fh_charge(fh, region, doomed)) {
+        if (!aq_fh_charge(fh, region, pending)) {
             *rc_out = AQ_RETRY;
             aq_fh_region_destroy(region);
             return NULL;
         }
     }
     if (!aq_fh_index_insert(&fh->index, region)) {
-        aq_fh_charge_back(region, doomed);
+        aq_fh_charge_back(region, pending);
         aq_fh_region_destroy(region);
         return NULL;
     }
@@ -63,7 +63,7 @@ static struct aq_fh_region *aq_fh_local_make(struct aq_fh *fh, struct aq_fh_plan
 /* Local lock, which it releases. */
 static int aq_fh_local_miss(struct aq_fh *fh, uintptr_t addr, size_t nbytes, bool write, struct aq_fh_hold *hold_out)
 {
-    struct aq_fh_doomed doomed = { .charge = 0 };
+    struct aq_fh_pending pending = { .charge = 0 };
     struct aq_fh_region *region;
     struct aq_fh_plan plan;
     int rc;
@@ -74,12 +74,12 @@ static int aq_fh_local_miss(struct aq_fh *fh, uintptr_t addr, size_t nbytes, boo
     }
     fh->counts.local_misses++;
     plan = aq_fh_plan_make(&fh->index, addr, nbytes, write, fh->local_region, fh->local_chunk);
-    region = aq_fh_local_make(fh, &plan, &doomed, &rc);
+    region = aq_fh_local_make(fh, &plan, &pending, &rc);
     aq_lock_release(&fh->lock);
-    aq_fh_unpin_doomed(fh, &doomed);
+    aq_fh_dereg_pending(fh, &pending);
     if (region == NULL)
         return rc;
-    rc = aq_fh_pin_region(fh, region, &plan, write);
+    rc = aq_fh_reg_region(fh, region, &plan, write);
     if (rc != AQ_OK)
         return rc;
     region->refs--; /* the maker's */
@@ -94,18 +94,18 @@ static int aq_fh_local_miss(struct aq_fh *fh, uintptr_t addr, size_t nbytes, boo
 static int aq_fh_local_share(struct aq_fh *fh, struct aq_fh_region *region, uintptr_t addr, size_t nbytes,
                              struct aq_fh_hold *hold_out)
 {
-    struct aq_fh_doomed doomed = { .charge = 0 };
+    struct aq_fh_pending pending = { .charge = 0 };
     int rc = AQ_ERR_RESOURCE;
 
     if (aq_fh_size(region) <= fh->config.local_bytes)
-        rc = aq_fh_make_room(fh, aq_fh_size(region), &doomed) ? AQ_PENDING : AQ_RETRY;
-    if (rc == AQ_PENDING && doomed.list.first == NULL && aq_fh_charge(fh, region, &doomed)) {
+        rc = aq_fh_make_space(fh, aq_fh_size(region), &pending) ? AQ_PENDING : AQ_RETRY;
+    if (rc == AQ_PENDING && pending.list.first == NULL && aq_fh_charge(fh, region, &pending)) {
         fh->counts.local_hits++;
         aq_fh_hold_fill(hold_out, region, addr, nbytes);
         rc = AQ_OK;
     }
     aq_lock_release(&fh->lock);
-    aq_fh_unpin_doomed(fh, &doomed);
+    aq_fh_dereg_pending(fh, &pending);
     return rc;
 }
 
@@ -140,12 +140,12 @@ int aq_fh_local(struct aq_fh *fh, uintptr_t addr, size_t nbytes, bool write, str
 }
 
 /* Local lock: the last hold has ended. */
-static void aq_fh_local_idle(struct aq_fh *fh, struct aq_fh_region *region, struct aq_fh_doomed *doomed)
+static void aq_fh_local_idle(struct aq_fh *fh, struct aq_fh_region *region, struct aq_fh_pending *pending)
 {
-    if (region->aims != NULL)
+    if (region->peer_refs != NULL)
         aq_fh_uncharge(fh, region); /* it counts for those who aim at it */
     else if (region->state == AQ_FH_STALE)
-        aq_fh_doom(fh, region, doomed);
+        aq_fh_pending_add(fh, region, pending);
 }
 
 static void aq_fh_remote_idle(struct aq_fh_region *region)
@@ -156,7 +156,7 @@ static void aq_fh_remote_idle(struct aq_fh_region *region)
         return;
     aq_fh_list_remove(region);
     aq_fh_list_append(&peer->leaving, region);
-    aq_fh_want(peer);
+    aq_fh_set_pending(peer);
 }
 
 void aq_fh_release(struct aq_fh *fh, struct aq_fh_hold *hold)
@@ -171,12 +171,12 @@ void aq_fh_release(struct aq_fh *fh, struct aq_fh_hold *hold)
             aq_fh_remote_idle(region);
         aq_lock_release(&peer->lock);
     } else {
-        struct aq_fh_doomed doomed = { .charge = 0 };
+        struct aq_fh_pending pending = { .charge = 0 };
 
         aq_lock_acquire(&fh->lock);
         if (--region->refs == 0)
-            aq_fh_local_idle(fh, region, &doomed);
+            aq_fh_local_idle(fh, region, &pending);
         aq_lock_release(&fh->lock);
-        aq_fh_unpin_doomed(fh, &doomed);
+        aq_fh_dereg_pending(fh, &pending);
     }
 }

@@ -18,7 +18,7 @@
 #include "base/aq_word.h"
 #include "other/firehose/aq_fh_wire.h"
 
-#define AQ_FH_LEAST_VICTIMS 16 /* that a message has room for, whatever data it carries */
+#define AQ_FH_MIN_VICTIMS 16 /* that a message has room for, whatever data it carries */
 
 /* --- ids --- */
 
@@ -26,7 +26,7 @@
 static bool aq_fh_slots_grow(struct aq_fh_peer *peer)
 {
     const uint32_t twice = peer->slots * 2 + 16;
-    const uint32_t slots = twice < peer->fh->share_slots ? twice : peer->fh->share_slots;
+    const uint32_t slots = twice < peer->fh->quota_slots ? twice : peer->fh->quota_slots;
     struct aq_fh_region **grown;
 
     if (slots == peer->slots)
@@ -36,7 +36,7 @@ static bool aq_fh_slots_grow(struct aq_fh_peer *peer)
         return false;
     memset(grown + peer->slots, 0, (slots - peer->slots) * sizeof(struct aq_fh_region *));
     peer->slot = grown;
-    peer->slot_turn = peer->slots;
+    peer->next_slot = peer->slots;
     peer->slots = slots;
     return true;
 }
@@ -46,16 +46,16 @@ static bool aq_fh_slot_take(struct aq_fh_peer *peer, struct aq_fh_region *region
 {
     uint32_t tries = 0;
 
-    while (tries < peer->slots && peer->slot[(peer->slot_turn + tries) % peer->slots] != NULL)
+    while (tries < peer->slots && peer->slot[(peer->next_slot + tries) % peer->slots] != NULL)
         tries++;
     if (tries == peer->slots) {
         if (!aq_fh_slots_grow(peer))
             return false;
         tries = 0;
     }
-    peer->slot_turn = (peer->slot_turn + tries) % peer->slots;
-    peer->slot[peer->slot_turn] = region;
-    region->id = peer->use++ << AQ_FH_SLOT_BITS | peer->slot_turn++;
+    peer->next_slot = (peer->next_slot + tries) % peer->slots;
+    peer->slot[peer->next_slot] = region;
+    region->id = peer->use++ << AQ_FH_SLOT_BITS | peer->next_slot++;
     return true;
 }
 
@@ -68,7 +68,7 @@ static void aq_fh_slot_free(struct aq_fh_peer *peer, struct aq_fh_region *region
 
 struct aq_fh_load {
     struct aq_fh_list list;
-    uint32_t count, most;
+    uint32_t count, max;
     uint64_t bytes;
 };
 
@@ -95,7 +95,7 @@ static void aq_fh_load_undo(struct aq_fh_peer *peer, struct aq_fh_list *list)
         } else {
             region->state = AQ_FH_STALE;
             aq_fh_list_append(&peer->leaving, region);
-            aq_fh_want(peer);
+            aq_fh_set_pending(peer);
         }
     }
 }
@@ -103,9 +103,9 @@ static void aq_fh_load_undo(struct aq_fh_peer *peer, struct aq_fh_list *list)
 /* The oldest region that nobody uses, or NULL. */
 static struct aq_fh_region *aq_fh_move_victim(struct aq_fh_peer *peer)
 {
-    uint32_t turns = peer->used_regions * 2;
+    uint32_t scans = peer->used_regions * 2;
 
-    for (struct aq_fh_region *region = peer->order.first; region != NULL && turns-- > 0; region = peer->order.first) {
+    for (struct aq_fh_region *region = peer->order.first; region != NULL && scans-- > 0; region = peer->order.first) {
         if (region->refs == 0 && !region->used)
             return region;
         if (region->refs == 0)
@@ -120,24 +120,24 @@ static struct aq_fh_region *aq_fh_move_victim(struct aq_fh_peer *peer)
 static bool aq_fh_move_load(struct aq_fh_peer *peer, struct aq_fh_plan *plan, struct aq_fh_load *load)
 {
     const struct aq_fh *fh = peer->fh;
-    uint64_t room = 0;
+    uint64_t space = 0;
 
-    while (load->count < load->most && peer->leaving.first != NULL)
+    while (load->count < load->max && peer->leaving.first != NULL)
         aq_fh_load_add(peer, load, peer->leaving.first);
-    if (plan->below != NULL && load->count < load->most)
+    if (plan->below != NULL && load->count < load->max)
         aq_fh_load_add(peer, load, plan->below);
-    if (plan->above != NULL && load->count < load->most)
+    if (plan->above != NULL && load->count < load->max)
         aq_fh_load_add(peer, load, plan->above);
     for (;;) {
-        const bool enough = peer->used_regions - (load->count != 0) < fh->share_regions;
+        const bool enough = peer->used_regions - (load->count != 0) < fh->quota_regions;
         struct aq_fh_region *victim;
 
-        room = fh->share - peer->used + load->bytes;
-        if (enough && plan->want_end - plan->want_start <= room)
+        space = fh->quota - peer->used + load->bytes;
+        if (enough && plan->want_end - plan->want_start <= space)
             return true;
-        victim = load->count < load->most ? aq_fh_move_victim(peer) : NULL;
+        victim = load->count < load->max ? aq_fh_move_victim(peer) : NULL;
         if (victim == NULL) {
-            aq_fh_plan_cut(plan, room);
+            aq_fh_plan_cut(plan, space);
             return enough && plan->end > plan->start;
         }
         aq_fh_load_add(peer, load, victim);
@@ -168,21 +168,21 @@ static size_t aq_fh_message_write(uint8_t *message, const struct aq_fh_wire_move
 }
 
 /* How much of a wish travels with the message, or with its answer. */
-static uint32_t aq_fh_move_carries(const struct aq_fh *fh, const struct aq_fh_wish *wish)
+static uint32_t aq_fh_move_carries(const struct aq_fh *fh, const struct aq_fh_request *request)
 {
-    const size_t head = wish->write ? sizeof(struct aq_fh_wire_move) + AQ_FH_LEAST_VICTIMS * sizeof(uint32_t)
-                                    : sizeof(struct aq_fh_wire_grant);
-    size_t most = fh->config.message - head;
+    const size_t head = request->write ? sizeof(struct aq_fh_wire_move) + AQ_FH_MIN_VICTIMS * sizeof(uint32_t)
+                                    : sizeof(struct aq_fh_wire_reply);
+    size_t max = fh->config.message - head;
 
-    if (wish->write ? wish->put == NULL : wish->get == NULL)
+    if (request->write ? request->put == NULL : request->get == NULL)
         return 0;
-    most = most < fh->config.carry ? most : fh->config.carry;
-    return (uint32_t)(most < wish->nbytes ? most : wish->nbytes);
+    max = max < fh->config.carry ? max : fh->config.carry;
+    return (uint32_t)(max < request->nbytes ? max : request->nbytes);
 }
 
 /* The region of a move whose message is about to leave. NULL: none could be made. */
 static struct aq_fh_region *aq_fh_move_make(struct aq_fh_peer *peer, const struct aq_fh_plan *plan,
-                                            const struct aq_fh_load *load, struct aq_fh_wish *wish)
+                                            const struct aq_fh_load *load, struct aq_fh_request *request)
 {
     struct aq_fh_region *region = aq_fh_region_create(peer, plan->want_start, plan->want_end);
 
@@ -197,12 +197,12 @@ static struct aq_fh_region *aq_fh_move_make(struct aq_fh_peer *peer, const struc
         aq_fh_region_destroy(region);
         return NULL;
     }
-    region->write = wish->write;
+    region->write = request->write;
     region->asked = aq_fh_size(region);
     region->discount = load->bytes < region->asked ? load->bytes : region->asked;
     region->region_discount = load->count != 0;
-    region->wishes = wish;
-    region->wishes_end = &wish->next;
+    region->requests = request;
+    region->requests_end = &request->next;
     peer->used += region->asked - region->discount;
     peer->used_regions += 1 - region->region_discount;
     return region;
@@ -215,30 +215,30 @@ static void aq_fh_move_settle(struct aq_fh_peer *peer, struct aq_fh_region *regi
     peer->used_regions -= 1 - region->region_discount;
 }
 
-static void aq_fh_wishes_end(struct aq_fh_wish *wish, int rc)
+static void aq_fh_requests_end(struct aq_fh_request *request, int rc)
 {
-    for (struct aq_fh_wish *next; wish != NULL; wish = next) {
-        next = wish->next;
-        wish->rc = rc;
-        wish->hold.region = NULL;
-        wish->done(wish);
+    for (struct aq_fh_request *next; request != NULL; request = next) {
+        next = request->next;
+        request->rc = rc;
+        request->hold.region = NULL;
+        request->done(request);
     }
 }
 
 /* No message could be sent: as if nothing had been. */
 static int aq_fh_move_undo(struct aq_fh_peer *peer, struct aq_fh_region *region)
 {
-    struct aq_fh_wish *others;
+    struct aq_fh_request *others;
 
     aq_lock_acquire(&peer->lock);
     aq_fh_move_settle(peer, region);
     aq_fh_load_undo(peer, &region->cargo);
     aq_fh_index_remove(&peer->index, region);
     aq_fh_slot_free(peer, region);
-    others = region->wishes->next;
+    others = region->requests->next;
     aq_lock_release(&peer->lock);
     aq_fh_region_destroy(region);
-    aq_fh_wishes_end(others, AQ_RETRY);
+    aq_fh_requests_end(others, AQ_RETRY);
     return AQ_RETRY;
 }
 
@@ -250,22 +250,22 @@ static void aq_fh_list_move(struct aq_fh_list *to, const struct aq_fh_list *from
         region->list = to;
 }
 
-int aq_fh_miss(struct aq_fh_peer *peer, struct aq_fh_wish *wish)
+int aq_fh_miss(struct aq_fh_peer *peer, struct aq_fh_request *request)
 {
     const struct aq_fh *fh = peer->fh;
-    const size_t chunk = wish->chunk != 0 && wish->chunk < wish->nbytes ? wish->chunk : wish->nbytes;
-    struct aq_fh_wire_move wire = { .kind = AQ_FH_MOVE, .write = wish->write, .addr = wish->addr };
+    const size_t chunk = request->chunk != 0 && request->chunk < request->nbytes ? request->chunk : request->nbytes;
+    struct aq_fh_wire_move wire = { .kind = AQ_FH_MOVE, .write = request->write, .addr = request->addr };
     struct aq_fh_load load = { .count = 0 };
     struct aq_fh_region *region = NULL;
     uint8_t message[AQ_FH_MESSAGE];
     struct aq_fh_plan plan;
     size_t length;
 
-    wire.data = aq_fh_move_carries(fh, wish);
-    load.most = (uint32_t)((fh->config.message - sizeof(wire) - (wire.write ? wire.data : 0)) / sizeof(uint32_t));
-    plan = aq_fh_plan_make(&peer->index, wish->addr, chunk, wish->write, fh->remote_region, fh->remote_chunk);
+    wire.data = aq_fh_move_carries(fh, request);
+    load.max = (uint32_t)((fh->config.message - sizeof(wire) - (wire.write ? wire.data : 0)) / sizeof(uint32_t));
+    plan = aq_fh_plan_make(&peer->index, request->addr, chunk, request->write, fh->remote_region, fh->remote_chunk);
     if (aq_fh_move_load(peer, &plan, &load))
-        region = aq_fh_move_make(peer, &plan, &load, wish);
+        region = aq_fh_move_make(peer, &plan, &load, request);
     if (region == NULL) {
         aq_fh_load_undo(peer, &load.list);
         aq_lock_release(&peer->lock);
@@ -276,13 +276,13 @@ int aq_fh_miss(struct aq_fh_peer *peer, struct aq_fh_wish *wish)
     wire.start = plan.want_start;
     wire.pages = (uint32_t)((plan.want_end - plan.want_start) / AQ_FH_PAGE);
     wire.first = (uint32_t)((plan.start - plan.want_start) / AQ_FH_PAGE);
-    wire.least = (uint32_t)((plan.end - plan.start) / AQ_FH_PAGE);
+    wire.min = (uint32_t)((plan.end - plan.start) / AQ_FH_PAGE);
     wire.victims = (uint16_t)load.count;
-    length = aq_fh_message_write(message, &wire, &region->cargo, NULL, wish->put);
+    length = aq_fh_message_write(message, &wire, &region->cargo, NULL, request->put);
     peer->misses++;
     peer->moves++;
     aq_lock_release(&peer->lock);
-    if (fh->ops.request(fh->arg, peer->rank, message, length) == AQ_OK)
+    if (fh->ops.send_request(fh->arg, peer->rank, message, length) == AQ_OK)
         return AQ_PENDING;
     return aq_fh_move_undo(peer, region);
 }
@@ -290,7 +290,7 @@ int aq_fh_miss(struct aq_fh_peer *peer, struct aq_fh_wish *wish)
 int aq_fh_release_send(struct aq_fh_peer *peer)
 {
     const struct aq_fh *fh = peer->fh;
-    const uint32_t most = (uint32_t)((fh->config.message - sizeof(struct aq_fh_wire_move)) / sizeof(uint32_t));
+    const uint32_t max = (uint32_t)((fh->config.message - sizeof(struct aq_fh_wire_move)) / sizeof(uint32_t));
     struct aq_fh_wire_move wire = { .kind = AQ_FH_RELEASE };
     struct aq_fh_load load = { .count = 0 };
     uint8_t message[AQ_FH_MESSAGE];
@@ -298,7 +298,7 @@ int aq_fh_release_send(struct aq_fh_peer *peer)
     size_t length;
 
     aq_lock_acquire(&peer->lock);
-    while (load.count < most && peer->leaving.first != NULL)
+    while (load.count < max && peer->leaving.first != NULL)
         aq_fh_load_add(peer, &load, peer->leaving.first);
     region = aq_fh_list_pop(&load.list);
     if (region == NULL) {
@@ -312,9 +312,9 @@ int aq_fh_release_send(struct aq_fh_peer *peer)
     length = aq_fh_message_write(message, &wire, &region->cargo, region, NULL);
     peer->releases++;
     if (peer->leaving.first != NULL)
-        aq_fh_want(peer);
+        aq_fh_set_pending(peer);
     aq_lock_release(&peer->lock);
-    if (fh->ops.request(fh->arg, peer->rank, message, length) == AQ_OK)
+    if (fh->ops.send_request(fh->arg, peer->rank, message, length) == AQ_OK)
         return AQ_OK;
     aq_lock_acquire(&peer->lock);
     peer->releases--;
@@ -328,7 +328,7 @@ int aq_fh_release_send(struct aq_fh_peer *peer)
 /* --- the answer --- */
 
 /* The peer has what was given up: its room and numbers are free. */
-static void aq_fh_region_gone(struct aq_fh_peer *peer, struct aq_fh_region *region)
+static void aq_fh_region_released(struct aq_fh_peer *peer, struct aq_fh_region *region)
 {
     peer->used -= aq_fh_size(region);
     peer->used_regions--;
@@ -336,38 +336,38 @@ static void aq_fh_region_gone(struct aq_fh_peer *peer, struct aq_fh_region *regi
     aq_fh_region_destroy(region);
 }
 
-static void aq_fh_cargo_gone(struct aq_fh_peer *peer, struct aq_fh_list *list)
+static void aq_fh_cargo_released(struct aq_fh_peer *peer, struct aq_fh_list *list)
 {
     struct aq_fh_region *region;
 
     while ((region = aq_fh_list_pop(list)) != NULL)
-        aq_fh_region_gone(peer, region);
+        aq_fh_region_released(peer, region);
 }
 
 /* Is it what was asked for? */
-static bool aq_fh_grant_fits(const struct aq_fh_region *region, const struct aq_fh_wire_grant *grant)
+static bool aq_fh_reply_fits(const struct aq_fh_region *region, const struct aq_fh_wire_reply *reply)
 {
-    const uint64_t size = (uint64_t)grant->pages * AQ_FH_PAGE;
+    const uint64_t size = (uint64_t)reply->pages * AQ_FH_PAGE;
 
-    return size != 0 && size <= region->asked && grant->start % AQ_FH_PAGE == 0 && grant->start <= UINTPTR_MAX - size
-           && region->wishes->addr - grant->start < size && region->wishes->write <= (grant->write != 0);
+    return size != 0 && size <= region->asked && reply->start % AQ_FH_PAGE == 0 && reply->start <= UINTPTR_MAX - size
+           && region->requests->addr - reply->start < size && region->requests->write <= (reply->write != 0);
 }
 
 /* The peer's lock: the region is there, and READY; or STALE at once, if it was recalled or cannot be kept. */
-static void aq_fh_granted_region(struct aq_fh_peer *peer, struct aq_fh_region *region,
-                                 const struct aq_fh_wire_grant *grant)
+static void aq_fh_reply_region(struct aq_fh_peer *peer, struct aq_fh_region *region,
+                                 const struct aq_fh_wire_reply *reply)
 {
-    const uint64_t size = (uint64_t)grant->pages * AQ_FH_PAGE;
+    const uint64_t size = (uint64_t)reply->pages * AQ_FH_PAGE;
 
     peer->used += size;
     peer->used_regions++;
-    memcpy(region->pin.key, grant->key, sizeof(grant->key));
-    region->write = grant->write != 0;
-    if (!aq_fh_index_resize(&peer->index, region, grant->start, grant->start + size)) {
+    memcpy(region->reg.key, reply->key, sizeof(reply->key));
+    region->write = reply->write != 0;
+    if (!aq_fh_index_resize(&peer->index, region, reply->start, reply->start + size)) {
         region->recalled = true;
         region->state = AQ_FH_STALE;
         aq_fh_list_append(&peer->leaving, region);
-        aq_fh_want(peer);
+        aq_fh_set_pending(peer);
         return;
     }
     region->state = AQ_FH_READY;
@@ -376,40 +376,40 @@ static void aq_fh_granted_region(struct aq_fh_peer *peer, struct aq_fh_region *r
 
 /* Those who waited get what the region has; once: only the first, since the others may have been told of changes that
  * the target has not noticed. */
-static void aq_fh_granted_wishes(struct aq_fh_region *region, struct aq_fh_wish *wishes, uint32_t carried, bool once)
+static void aq_fh_reply_requests(struct aq_fh_region *region, struct aq_fh_request *requests, uint32_t carried, bool once)
 {
-    wishes->carried = carried < wishes->nbytes ? carried : wishes->nbytes;
-    for (struct aq_fh_wish *wish = wishes; wish != NULL; wish = wish->next) {
-        wish->hold.region = NULL;
-        wish->rc = AQ_OK;
-        if (region->recalled || (once && wish != wishes) ? wish->carried < wish->nbytes
-                                                         : !aq_fh_wish_hold(wish, region) && wish->carried == 0)
-            wish->rc = AQ_RETRY;
+    requests->carried = carried < requests->nbytes ? carried : requests->nbytes;
+    for (struct aq_fh_request *request = requests; request != NULL; request = request->next) {
+        request->hold.region = NULL;
+        request->rc = AQ_OK;
+        if (region->recalled || (once && request != requests) ? request->carried < request->nbytes
+                                                         : !aq_fh_request_hold(request, region) && request->carried == 0)
+            request->rc = AQ_RETRY;
     }
 }
 
-static void aq_fh_granted_move(struct aq_fh_peer *peer, struct aq_fh_region *region,
-                               const struct aq_fh_wire_grant *grant, const uint8_t *data, size_t ndata)
+static void aq_fh_reply_move(struct aq_fh_peer *peer, struct aq_fh_region *region,
+                               const struct aq_fh_wire_reply *reply, const uint8_t *data, size_t ndata)
 {
-    struct aq_fh_wish *wishes = region->wishes;
-    int rc = grant->rc;
+    struct aq_fh_request *requests = region->requests;
+    int rc = reply->rc;
 
-    aq_fh_cargo_gone(peer, &region->cargo);
+    aq_fh_cargo_released(peer, &region->cargo);
     aq_fh_move_settle(peer, region);
-    if (rc == AQ_OK && aq_fh_grant_fits(region, grant)) {
-        aq_fh_granted_region(peer, region, grant);
-        aq_fh_granted_wishes(region, wishes, grant->data, grant->once != 0);
-        if (wishes->hold.region == NULL && wishes->rc == AQ_OK && wishes->carried == wishes->nbytes)
+    if (rc == AQ_OK && aq_fh_reply_fits(region, reply)) {
+        aq_fh_reply_region(peer, region, reply);
+        aq_fh_reply_requests(region, requests, reply->data, reply->once != 0);
+        if (requests->hold.region == NULL && requests->rc == AQ_OK && requests->carried == requests->nbytes)
             peer->carried++;
-        region->wishes = NULL;
-        if (region->state == AQ_FH_READY && (region->recalled || grant->once))
+        region->requests = NULL;
+        if (region->state == AQ_FH_READY && (region->recalled || reply->once))
             aq_fh_remote_stale(peer, region);
         aq_lock_release(&peer->lock);
-        if (!wishes->write && ndata != 0)
-            aq_word_write(wishes->get, data, ndata);
-        for (struct aq_fh_wish *wish = wishes, *next; wish != NULL; wish = next) {
-            next = wish->next;
-            wish->done(wish);
+        if (!requests->write && ndata != 0)
+            aq_word_write(requests->get, data, ndata);
+        for (struct aq_fh_request *request = requests, *next; request != NULL; request = next) {
+            next = request->next;
+            request->done(request);
         }
         return;
     }
@@ -419,30 +419,30 @@ static void aq_fh_granted_move(struct aq_fh_peer *peer, struct aq_fh_region *reg
     aq_fh_slot_free(peer, region);
     aq_lock_release(&peer->lock);
     aq_fh_region_destroy(region);
-    aq_fh_wishes_end(wishes, rc);
+    aq_fh_requests_end(requests, rc);
 }
 
-void aq_fh_granted(struct aq_fh_peer *peer, const void *msg, size_t nbytes)
+void aq_fh_reply_take(struct aq_fh_peer *peer, const void *msg, size_t nbytes)
 {
-    struct aq_fh_wire_grant grant;
+    struct aq_fh_wire_reply reply;
     struct aq_fh_region *region;
 
-    if (nbytes < sizeof(grant)) {
+    if (nbytes < sizeof(reply)) {
         aq_fh_bad(peer, "an answer that is too short");
         return;
     }
-    memcpy(&grant, msg, sizeof(grant));
+    memcpy(&reply, msg, sizeof(reply));
     aq_lock_acquire(&peer->lock);
-    region = aq_fh_slot_region(peer, grant.id);
-    if (region != NULL && grant.kind == AQ_FH_RELEASE && region->leaving) {
-        aq_fh_cargo_gone(peer, &region->cargo);
-        aq_fh_region_gone(peer, region);
+    region = aq_fh_slot_region(peer, reply.id);
+    if (region != NULL && reply.kind == AQ_FH_RELEASE && region->leaving) {
+        aq_fh_cargo_released(peer, &region->cargo);
+        aq_fh_region_released(peer, region);
         aq_lock_release(&peer->lock);
-    } else if (region != NULL && grant.kind == AQ_FH_MOVE && region->state == AQ_FH_MAKING
-               && grant.data <= AQ_FH_MESSAGE
-               && (nbytes == sizeof(grant) || (nbytes == sizeof(grant) + grant.data && !region->wishes->write
-                                               && grant.data <= region->wishes->nbytes))) {
-        aq_fh_granted_move(peer, region, &grant, (const uint8_t *)msg + sizeof(grant), nbytes - sizeof(grant));
+    } else if (region != NULL && reply.kind == AQ_FH_MOVE && region->state == AQ_FH_MAKING
+               && reply.data <= AQ_FH_MESSAGE
+               && (nbytes == sizeof(reply) || (nbytes == sizeof(reply) + reply.data && !region->requests->write
+                                               && reply.data <= region->requests->nbytes))) {
+        aq_fh_reply_move(peer, region, &reply, (const uint8_t *)msg + sizeof(reply), nbytes - sizeof(reply));
     } else {
         aq_lock_release(&peer->lock);
         aq_fh_bad(peer, "an answer to nothing");

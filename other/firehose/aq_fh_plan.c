@@ -15,7 +15,7 @@
 
 static bool aq_fh_plan_fits(const struct aq_fh_region *region, bool write)
 {
-    return region->state == AQ_FH_READY && region->refs == 0 && region->aims == NULL && write <= region->write;
+    return region->state == AQ_FH_READY && region->refs == 0 && region->peer_refs == NULL && write <= region->write;
 }
 
 /* The regions of one granule that are nearest to the plan's pages, on both sides. */
@@ -122,11 +122,11 @@ struct aq_fh_plan aq_fh_plan_make(const struct aq_fh_index *index, uintptr_t add
     return plan;
 }
 
-void aq_fh_plan_cut(struct aq_fh_plan *plan, uint64_t room)
+void aq_fh_plan_cut(struct aq_fh_plan *plan, uint64_t space)
 {
     plan->below = plan->above = NULL;
-    if (plan->end - plan->start > room)
-        plan->end = plan->start + aq_fh_down(room);
+    if (plan->end - plan->start > space)
+        plan->end = plan->start + aq_fh_down(space);
     plan->want_start = plan->start;
     plan->want_end = plan->end;
 }

@@ -28,14 +28,14 @@ static bool aq_fh_ranges_resize(struct aq_fh_ranges *set, size_t at, size_t old,
 {
     const size_t count = set->count - old + fresh;
 
-    if (count > set->room) {
-        const size_t room = count + 16 + count / 2;
-        struct aq_fh_range *more = realloc(set->range, room * sizeof(*more));
+    if (count > set->capacity) {
+        const size_t capacity = count + 16 + count / 2;
+        struct aq_fh_range *more = realloc(set->range, capacity * sizeof(*more));
 
         if (more == NULL)
             return false;
         set->range = more;
-        set->room = room;
+        set->capacity = capacity;
     }
     if (set->count > at + old)
         memmove(&set->range[at + fresh], &set->range[at + old], (set->count - at - old) * sizeof(*set->range));
@@ -80,7 +80,7 @@ void aq_fh_ranges_remove(struct aq_fh_ranges *set, uintptr_t start, uintptr_t en
     memcpy(&set->range[at], left, n * sizeof(*left));
 }
 
-bool aq_fh_ranges_holds(const struct aq_fh_ranges *set, uintptr_t start, uintptr_t end)
+bool aq_fh_ranges_contains(const struct aq_fh_ranges *set, uintptr_t start, uintptr_t end)
 {
     const size_t at = aq_fh_ranges_after(set, start);
 

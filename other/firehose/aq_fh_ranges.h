@@ -19,7 +19,7 @@ struct aq_fh_range {
 
 struct aq_fh_ranges {
     struct aq_fh_range *range;
-    size_t count, room;
+    size_t count, capacity;
 };
 
 /** aq_fh_ranges_add - put [start, end) in. */
@@ -28,8 +28,8 @@ void aq_fh_ranges_add(struct aq_fh_ranges *set, uintptr_t start, uintptr_t end);
 /** aq_fh_ranges_remove - take [start, end) out, and the whole range around it if there is no memory to split that. */
 void aq_fh_ranges_remove(struct aq_fh_ranges *set, uintptr_t start, uintptr_t end);
 
-/** aq_fh_ranges_holds - is all of [start, end) in the set? */
-bool aq_fh_ranges_holds(const struct aq_fh_ranges *set, uintptr_t start, uintptr_t end);
+/** aq_fh_ranges_contains - is all of [start, end) in the set? */
+bool aq_fh_ranges_contains(const struct aq_fh_ranges *set, uintptr_t start, uintptr_t end);
 
 /** aq_fh_ranges_clear - empty it and free its memory. */
 void aq_fh_ranges_clear(struct aq_fh_ranges *set);

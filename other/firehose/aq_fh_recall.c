@@ -26,19 +26,19 @@ static void aq_fh_recalls_add(struct aq_fh *fh, int n)
     atomic_store_explicit(&fh->head.recalls, recalls + (unsigned)n, memory_order_release);
 }
 
-static void aq_fh_recall_want(struct aq_fh *fh, struct aq_fh_aim *aim)
+static void aq_fh_recall_queue(struct aq_fh *fh, struct aq_fh_ref *ref)
 {
-    aim->recall = AQ_FH_RECALL_WANTED;
-    aim->peer->recalls_wanted++;
+    ref->recall = AQ_FH_RECALL_WANTED;
+    ref->peer->recalls_wanted++;
     aq_fh_recalls_add(fh, 1);
-    aq_fh_want(aim->peer);
+    aq_fh_set_pending(ref->peer);
 }
 
-void aq_fh_recall_forget(struct aq_fh *fh, struct aq_fh_aim *aim)
+void aq_fh_recall_forget(struct aq_fh *fh, struct aq_fh_ref *ref)
 {
-    if (aim->recall != AQ_FH_RECALL_WANTED)
+    if (ref->recall != AQ_FH_RECALL_WANTED)
         return; /* if it was sent, the answer will come */
-    aim->peer->recalls_wanted--;
+    ref->peer->recalls_wanted--;
     aq_fh_recalls_add(fh, -1);
 }
 
@@ -56,39 +56,39 @@ static bool aq_fh_touches(const struct aq_fh_region *region, uintptr_t addr, siz
 }
 
 /* Local lock: a MAKING or READY region. */
-static void aq_fh_local_stale(struct aq_fh *fh, struct aq_fh_region *region, struct aq_fh_doomed *doomed)
+static void aq_fh_local_stale(struct aq_fh *fh, struct aq_fh_region *region, struct aq_fh_pending *pending)
 {
     const bool made = region->state == AQ_FH_READY;
 
     fh->counts.stale++;
-    if (made && region->refs == 0 && region->aims == NULL) {
-        aq_fh_doom(fh, region, doomed);
+    if (made && region->refs == 0 && region->peer_refs == NULL) {
+        aq_fh_pending_add(fh, region, pending);
         return;
     }
     aq_fh_index_remove(&fh->index, region);
     region->state = AQ_FH_STALE; /* if it is being made, its maker will find it so */
     aq_fh_list_remove(region);
     aq_fh_list_append(&fh->stale, region);
-    for (struct aq_fh_aim *aim = region->aims; aim != NULL; aim = aim->next)
-        aq_fh_recall_want(fh, aim);
+    for (struct aq_fh_ref *ref = region->peer_refs; ref != NULL; ref = ref->next)
+        aq_fh_recall_queue(fh, ref);
 }
 
 static void aq_fh_stale_in_list(struct aq_fh *fh, struct aq_fh_list *list, uintptr_t addr, size_t nbytes,
-                                struct aq_fh_doomed *doomed)
+                                struct aq_fh_pending *pending)
 {
     for (struct aq_fh_region *region = list->first, *next; region != NULL; region = next) {
         next = region->next;
         if (aq_fh_touches(region, addr, nbytes))
-            aq_fh_local_stale(fh, region, doomed);
+            aq_fh_local_stale(fh, region, pending);
     }
 }
 
 static void aq_fh_stale_in_granule(struct aq_fh *fh, uintptr_t granule, uintptr_t addr, size_t nbytes,
-                                   struct aq_fh_doomed *doomed)
+                                   struct aq_fh_pending *pending)
 {
     for (struct aq_fh_node *node = aq_fh_index_chain(&fh->index, granule); node != NULL;) {
         if (node->granule == granule && aq_fh_touches(node->region, addr, nbytes)) {
-            aq_fh_local_stale(fh, node->region, doomed);
+            aq_fh_local_stale(fh, node->region, pending);
             node = aq_fh_index_chain(&fh->index, granule); /* the chain has changed */
         } else {
             node = node->next;
@@ -98,7 +98,7 @@ static void aq_fh_stale_in_granule(struct aq_fh *fh, uintptr_t granule, uintptr_
 
 void aq_fh_invalidate(struct aq_fh *fh, uintptr_t addr, size_t nbytes)
 {
-    struct aq_fh_doomed doomed = { .charge = 0 };
+    struct aq_fh_pending pending = { .charge = 0 };
     uintptr_t first, last;
 
     if (nbytes == 0)
@@ -109,14 +109,14 @@ void aq_fh_invalidate(struct aq_fh *fh, uintptr_t addr, size_t nbytes)
     last = (addr + (nbytes - 1)) >> AQ_FH_GRANULE_SHIFT;
     aq_lock_acquire(&fh->lock);
     if (last - first > fh->index.nodes) {
-        aq_fh_stale_in_list(fh, &fh->order, addr, nbytes, &doomed);
-        aq_fh_stale_in_list(fh, &fh->aimed, addr, nbytes, &doomed);
+        aq_fh_stale_in_list(fh, &fh->order, addr, nbytes, &pending);
+        aq_fh_stale_in_list(fh, &fh->referenced, addr, nbytes, &pending);
     } else {
         for (uintptr_t granule = first; granule <= last; granule++)
-            aq_fh_stale_in_granule(fh, granule, addr, nbytes, &doomed);
+            aq_fh_stale_in_granule(fh, granule, addr, nbytes, &pending);
     }
     aq_lock_release(&fh->lock);
-    aq_fh_unpin_doomed(fh, &doomed);
+    aq_fh_dereg_pending(fh, &pending);
 }
 
 /* --- recalls that we send --- */
@@ -129,23 +129,23 @@ struct aq_fh_recall_message {
 static void aq_fh_recall_collect(struct aq_fh_peer *peer, struct aq_fh_recall_message *message)
 {
     struct aq_fh *fh = peer->fh;
-    const uint32_t most = (uint32_t)((fh->config.message - sizeof(message->wire)) / sizeof(uint32_t));
+    const uint32_t max = (uint32_t)((fh->config.message - sizeof(message->wire)) / sizeof(uint32_t));
 
     aq_lock_acquire(&fh->lock);
-    for (uint32_t slot = 0; slot < peer->aim_slots && message->wire.count < most && peer->recalls_wanted != 0;
+    for (uint32_t slot = 0; slot < peer->ref_slots && message->wire.count < max && peer->recalls_wanted != 0;
          slot++) {
-        struct aq_fh_aim *aim = peer->aim[slot];
+        struct aq_fh_ref *ref = peer->ref[slot];
 
-        if (aim == NULL || aim->recall != AQ_FH_RECALL_WANTED)
+        if (ref == NULL || ref->recall != AQ_FH_RECALL_WANTED)
             continue;
-        aim->recall = AQ_FH_RECALL_SENT;
+        ref->recall = AQ_FH_RECALL_SENT;
         peer->recalls_wanted--;
         peer->recalls_sent++;
-        message->id[message->wire.count++] = aim->id;
+        message->id[message->wire.count++] = ref->id;
     }
     fh->counts.recalls += message->wire.count != 0;
     if (peer->recalls_wanted != 0)
-        aq_fh_want(peer);
+        aq_fh_set_pending(peer);
     aq_lock_release(&fh->lock);
 }
 
@@ -156,16 +156,16 @@ static void aq_fh_recall_undo(struct aq_fh_peer *peer, const struct aq_fh_recall
 
     aq_lock_acquire(&fh->lock);
     fh->counts.recalls--;
-    if (aq_fh_is_gone(peer)) {
+    if (aq_fh_is_disconnected(peer)) {
         aq_lock_release(&fh->lock);
         return;
     }
     peer->recalls_sent -= message->wire.count;
     for (uint32_t i = 0; i < message->wire.count; i++) {
-        struct aq_fh_aim *aim = aq_fh_aim_look(peer, message->id[i]);
+        struct aq_fh_ref *ref = aq_fh_ref_look(peer, message->id[i]);
 
-        if (aim != NULL && aim->recall == AQ_FH_RECALL_SENT) {
-            aim->recall = AQ_FH_RECALL_WANTED;
+        if (ref != NULL && ref->recall == AQ_FH_RECALL_SENT) {
+            ref->recall = AQ_FH_RECALL_WANTED;
             peer->recalls_wanted++;
         } else {
             aq_fh_recalls_add(fh, -1);
@@ -181,7 +181,7 @@ static int aq_fh_recall_send(struct aq_fh_peer *peer)
 
     aq_fh_recall_collect(peer, &message);
     if (message.wire.count == 0
-        || fh->ops.request(fh->arg, peer->rank, &message, sizeof(message.wire) + message.wire.count * sizeof(uint32_t))
+        || fh->ops.send_request(fh->arg, peer->rank, &message, sizeof(message.wire) + message.wire.count * sizeof(uint32_t))
                == AQ_OK)
         return AQ_OK;
     aq_fh_recall_undo(peer, &message);
@@ -245,7 +245,7 @@ void aq_fh_progress(struct aq_fh *fh)
     struct aq_fh_peer *peer;
 
 #if AQ_THREADED
-    /* acq_rel: after another thread's aq_fh_want(), and then its `wants` is seen, or before, and then `work` stays
+    /* acq_rel: after another thread's aq_fh_set_pending(), and then its `wants` is seen, or before, and then `work` stays
      * set */
     (void)atomic_exchange_explicit(&fh->head.work, 0, memory_order_acq_rel);
 #else
@@ -253,12 +253,12 @@ void aq_fh_progress(struct aq_fh *fh)
 #endif
     /* acquire: pairs with aq_fh_peer_get() */
     for (peer = atomic_load_explicit(&fh->peers, memory_order_acquire); peer != NULL; peer = peer->next) {
-        if (!atomic_load_explicit(&peer->wants, memory_order_relaxed)) /* relaxed: see aq_fh_want() */
+        if (!atomic_load_explicit(&peer->send_pending, memory_order_relaxed)) /* relaxed: see aq_fh_set_pending() */
             continue;
-        atomic_store_explicit(&peer->wants, false, memory_order_relaxed);
-        if (aq_fh_is_gone(peer)) /* and what waits to be given up there is nobody's any more */
+        atomic_store_explicit(&peer->send_pending, false, memory_order_relaxed);
+        if (aq_fh_is_disconnected(peer)) /* and what waits to be given up there is nobody's any more */
             continue;
         if (aq_fh_recall_send(peer) != AQ_OK || aq_fh_release_send(peer) != AQ_OK)
-            aq_fh_want(peer);
+            aq_fh_set_pending(peer);
     }
 }

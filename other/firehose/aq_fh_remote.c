@@ -16,7 +16,7 @@ static void aq_fh_peer_destroy(struct aq_fh_peer *peer)
 {
     aq_fh_index_close(&peer->index);
     free(peer->slot);
-    free(peer->aim);
+    free(peer->ref);
     free(peer);
 }
 
@@ -56,8 +56,8 @@ void aq_fh_peer_close(struct aq_fh_peer *peer)
     for (uint32_t slot = 0; slot < peer->slots; slot++)
         if (peer->slot[slot] != NULL)
             aq_fh_region_destroy(peer->slot[slot]);
-    for (uint32_t slot = 0; slot < peer->aim_slots; slot++)
-        free(peer->aim[slot]);
+    for (uint32_t slot = 0; slot < peer->ref_slots; slot++)
+        free(peer->ref[slot]);
     aq_fh_peer_destroy(peer);
 }
 
@@ -79,57 +79,57 @@ void aq_fh_remote_stale(struct aq_fh_peer *peer, struct aq_fh_region *region)
         return;
     }
     aq_fh_list_append(&peer->leaving, region);
-    aq_fh_want(peer);
+    aq_fh_set_pending(peer);
 }
 
-bool aq_fh_wish_hold(struct aq_fh_wish *wish, struct aq_fh_region *region)
+bool aq_fh_request_hold(struct aq_fh_request *request, struct aq_fh_region *region)
 {
-    const uintptr_t addr = wish->addr + wish->carried;
-    const size_t nbytes = wish->nbytes - wish->carried, room = region->end - addr;
+    const uintptr_t addr = request->addr + request->carried;
+    const size_t nbytes = request->nbytes - request->carried, space = region->end - addr;
 
-    wish->hold.region = NULL;
+    request->hold.region = NULL;
     if (nbytes == 0)
         return true;
     if (addr - region->start >= region->end - region->start)
         return false;
     region->refs++;
     region->used = true;
-    wish->hold = (struct aq_fh_hold){ .addr = addr, .len = nbytes < room ? nbytes : room, .pin = &region->pin,
+    request->hold = (struct aq_fh_hold){ .addr = addr, .len = nbytes < space ? nbytes : space, .reg = &region->reg,
                                       .region = region };
     return true;
 }
 
 /* The peer's lock, which it releases: others wait for it already, or a message is needed. */
-static __attribute__((noinline)) int aq_fh_remote_slow(struct aq_fh_peer *peer, struct aq_fh_wish *wish)
+static __attribute__((noinline)) int aq_fh_remote_slow(struct aq_fh_peer *peer, struct aq_fh_request *request)
 {
-    struct aq_fh_region *region = aq_fh_index_find(&peer->index, wish->addr, wish->write, AQ_FH_MAKING);
+    struct aq_fh_region *region = aq_fh_index_find(&peer->index, request->addr, request->write, AQ_FH_MAKING);
 
-    wish->next = NULL;
+    request->next = NULL;
     if (region == NULL)
-        return aq_fh_miss(peer, wish);
+        return aq_fh_miss(peer, request);
     peer->waits++;
-    *region->wishes_end = wish;
-    region->wishes_end = &wish->next;
+    *region->requests_end = request;
+    region->requests_end = &request->next;
     aq_lock_release(&peer->lock);
     return AQ_PENDING;
 }
 
-int aq_fh_remote(struct aq_fh *fh, struct aq_fh_wish *wish)
+int aq_fh_remote(struct aq_fh *fh, struct aq_fh_request *request)
 {
-    struct aq_fh_peer *peer = aq_fh_peer_get(fh, wish->peer);
+    struct aq_fh_peer *peer = aq_fh_peer_get(fh, request->peer);
     struct aq_fh_region *region;
 
     if (AQ_UNLIKELY(peer == NULL))
         return AQ_ERR_NOMEM;
-    if (AQ_UNLIKELY(fh->share == 0))
+    if (AQ_UNLIKELY(fh->quota == 0))
         return AQ_ERR_RESOURCE;
-    wish->carried = 0;
+    request->carried = 0;
     aq_lock_acquire(&peer->lock);
-    region = aq_fh_index_find(&peer->index, wish->addr, wish->write, AQ_FH_READY);
+    region = aq_fh_index_find(&peer->index, request->addr, request->write, AQ_FH_READY);
     if (AQ_UNLIKELY(region == NULL))
-        return aq_fh_remote_slow(peer, wish);
+        return aq_fh_remote_slow(peer, request);
     peer->hits++;
-    aq_fh_wish_hold(wish, region);
+    aq_fh_request_hold(request, region);
     aq_lock_release(&peer->lock);
     return AQ_OK;
 }

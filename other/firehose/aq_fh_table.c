@@ -44,7 +44,7 @@ void aq_fh_region_destroy(struct aq_fh_region *region)
     free(region);
 }
 
-static struct aq_fh_node **aq_fh_index_place(const struct aq_fh_index *index, uintptr_t granule)
+static struct aq_fh_node **aq_fh_index_link(const struct aq_fh_index *index, uintptr_t granule)
 {
     return &index->bucket[granule * UINT64_C(0x9e3779b97f4a7c15) >> index->shift];
 }
@@ -60,7 +60,7 @@ static void aq_fh_index_grow(struct aq_fh_index *index)
         return;
     for (size_t i = 0; i < old_count; i++)
         for (struct aq_fh_node *node = index->bucket[i], *next; node != NULL; node = next) {
-            struct aq_fh_node **place = aq_fh_index_place(&larger, node->granule);
+            struct aq_fh_node **place = aq_fh_index_link(&larger, node->granule);
 
             next = node->next;
             node->next = *place;
@@ -91,7 +91,7 @@ bool aq_fh_index_insert(struct aq_fh_index *index, struct aq_fh_region *region)
             return false;
     }
     for (size_t i = 0; i < count; i++) {
-        struct aq_fh_node **place = aq_fh_index_place(index, first + i), *node = aq_fh_region_node(region, i);
+        struct aq_fh_node **place = aq_fh_index_link(index, first + i), *node = aq_fh_region_node(region, i);
 
         *node = (struct aq_fh_node){ .next = *place, .region = region, .granule = first + i };
         *place = node;
@@ -108,7 +108,7 @@ void aq_fh_index_remove(struct aq_fh_index *index, struct aq_fh_region *region)
 
     for (size_t i = 0; i < count; i++) {
         struct aq_fh_node *node = aq_fh_region_node(region, i);
-        struct aq_fh_node **link = aq_fh_index_place(index, node->granule);
+        struct aq_fh_node **link = aq_fh_index_link(index, node->granule);
 
         while (*link != node)
             link = &(*link)->next;

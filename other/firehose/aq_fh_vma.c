@@ -71,12 +71,12 @@ static int aq_fh_vma_descriptor(void)
 {
     /* acquire: pairs with the release below; a descriptor is all that is passed on */
     int fd = atomic_load_explicit(&aq_fh_maps, memory_order_acquire), none = AQ_FH_UNKNOWN;
-    struct aq_fh_vma here;
+    struct aq_fh_vma own_vma;
 
     if (fd != AQ_FH_UNKNOWN)
         return fd;
     fd = open(AQ_FH_MAPS, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0 && aq_fh_vma_query(fd, (uintptr_t)&here, &here) != AQ_OK) {
+    if (fd >= 0 && aq_fh_vma_query(fd, (uintptr_t)&own_vma, &own_vma) != AQ_OK) {
         close(fd);
         fd = AQ_FH_NO_QUERY;
     }
@@ -188,7 +188,7 @@ static int aq_fh_vma_scan(int (*want)(const struct aq_fh_vma *vma, uintptr_t add
     return found == AQ_PENDING ? AQ_ERR_ARG : found;
 }
 
-static int aq_fh_want_addr(const struct aq_fh_vma *vma, uintptr_t addr)
+static int aq_fh_is_at(const struct aq_fh_vma *vma, uintptr_t addr)
 {
     if (vma->end <= addr)
         return AQ_PENDING;
@@ -197,10 +197,10 @@ static int aq_fh_want_addr(const struct aq_fh_vma *vma, uintptr_t addr)
 
 int aq_fh_vma_read(uintptr_t addr, struct aq_fh_vma *vma_out)
 {
-    return aq_fh_vma_scan(aq_fh_want_addr, addr, vma_out);
+    return aq_fh_vma_scan(aq_fh_is_at, addr, vma_out);
 }
 
-static int aq_fh_want_heap(const struct aq_fh_vma *vma, uintptr_t addr)
+static int aq_fh_is_heap(const struct aq_fh_vma *vma, uintptr_t addr)
 {
     (void)addr;
     return vma->heap ? AQ_OK : AQ_PENDING;
@@ -208,5 +208,5 @@ static int aq_fh_want_heap(const struct aq_fh_vma *vma, uintptr_t addr)
 
 int aq_fh_vma_heap(struct aq_fh_vma *vma_out)
 {
-    return aq_fh_vma_scan(aq_fh_want_heap, 0, vma_out);
+    return aq_fh_vma_scan(aq_fh_is_heap, 0, vma_out);
 }

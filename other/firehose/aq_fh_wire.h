@@ -3,8 +3,8 @@
  * aq_fh_wire.h - the messages of firehose, as they are in memory: ranks of a job have one byte order.
  *
  *   MOVE     struct aq_fh_wire_move, ids of the regions given up, data of a put
- *            -> struct aq_fh_wire_grant, data of a get
- *   RELEASE  the same without a wish -> struct aq_fh_wire_grant
+ *            -> struct aq_fh_wire_reply, data of a get
+ *   RELEASE  the same without a wish -> struct aq_fh_wire_reply
  *   RECALL   struct aq_fh_wire_recall, ids -> struct aq_fh_wire_recall
  *
  * Requests of a pair of ranks, and their answers, may come in any order: what a message gives up pays for
@@ -26,12 +26,12 @@ struct aq_fh_wire_move {
     uint32_t id;         /* RELEASE: of one of the victims */
     uint64_t start;      /* the region that would be best; a page */
     uint32_t pages;
-    uint32_t first, least; /* of it the pages that it must have */
+    uint32_t first, min; /* of it the pages that it must have */
     uint32_t data;       /* bytes of a put that follow, or of a get that are wanted in the answer */
     uint64_t addr;       /* theirs */
 };
 
-struct aq_fh_wire_grant {
+struct aq_fh_wire_reply {
     uint8_t kind;
     uint8_t write;
     uint8_t once;        /* to be given up after its first use */

@@ -42,39 +42,39 @@ static const struct option info_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-struct info_wish {
+struct info_request {
     bool build, conduits, limits, env, json, markdown, version;
     const char *pattern;
 };
 
 /* 0, or the exit code to leave with + 1 */
-static int info_parse(int argc, char **argv, struct info_wish *wish)
+static int info_parse(int argc, char **argv, struct info_request *request)
 {
     int option;
 
     while ((option = getopt_long(argc, argv, "bcle::jmhV", info_options, NULL)) != -1) {
         switch (option) {
         case 'b':
-            wish->build = true;
+            request->build = true;
             break;
         case 'c':
-            wish->conduits = true;
+            request->conduits = true;
             break;
         case 'l':
-            wish->limits = true;
+            request->limits = true;
             break;
         case 'e':
-            wish->env = true;
-            wish->pattern = optarg;
+            request->env = true;
+            request->pattern = optarg;
             break;
         case 'j':
-            wish->json = true;
+            request->json = true;
             break;
         case 'm':
-            wish->markdown = true;
+            request->markdown = true;
             break;
         case 'V':
-            wish->version = true;
+            request->version = true;
             break;
         case 'h':
             fputs(info_usage, stdout);
@@ -85,8 +85,8 @@ static int info_parse(int argc, char **argv, struct info_wish *wish)
         }
     }
     /* "--env PATTERN" as two words */
-    if (wish->env && wish->pattern == NULL && optind < argc)
-        wish->pattern = argv[optind++];
+    if (request->env && request->pattern == NULL && optind < argc)
+        request->pattern = argv[optind++];
     if (optind < argc) {
         fprintf(stderr, "aq-info: what is \"%s\"? aq-info --help lists the options\n",
                 argv[optind]);
@@ -95,45 +95,45 @@ static int info_parse(int argc, char **argv, struct info_wish *wish)
     return 0;
 }
 
-static int info_report(const struct info_wish *wish)
+static int info_report(const struct info_request *request)
 {
-    bool all = !wish->build && !wish->conduits && !wish->limits && !wish->env;
+    bool all = !request->build && !request->conduits && !request->limits && !request->env;
     unsigned matched = 1;
 
-    aq_info_open(wish->json);
-    if (all || wish->build)
+    aq_info_open(request->json);
+    if (all || request->build)
         aq_info_build();
-    if (all || wish->conduits || wish->limits)
-        aq_info_conduits(all || wish->limits);
-    if (all || wish->limits)
+    if (all || request->conduits || request->limits)
+        aq_info_conduits(all || request->limits);
+    if (all || request->limits)
         aq_info_machine();
-    if (wish->env || (all && wish->json))
-        matched = aq_info_env(wish->pattern);
+    if (request->env || (all && request->json))
+        matched = aq_info_env(request->pattern);
     else if (all)
         aq_info_env_set();
     if (!aq_info_close())
         return 1;
     if (matched == 0)
-        fprintf(stderr, "aq-info: no variable matches \"%s\"\n", wish->pattern);
+        fprintf(stderr, "aq-info: no variable matches \"%s\"\n", request->pattern);
     return matched == 0 ? 1 : 0;
 }
 
 int main(int argc, char **argv)
 {
-    struct info_wish wish = {.pattern = NULL};
-    int rc = info_parse(argc, argv, &wish);
+    struct info_request request = {.pattern = NULL};
+    int rc = info_parse(argc, argv, &request);
 
     if (rc != 0)
         return rc - 1;
     aq_env_init();
     aq_env_refuse();
-    if (wish.version) {
+    if (request.version) {
         aq_info_version();
         return 0;
     }
-    if (wish.markdown) {
+    if (request.markdown) {
         aq_info_env_markdown();
         return aq_info_close() ? 0 : 1;
     }
-    return info_report(&wish);
+    return info_report(&request);
 }

@@ -33,7 +33,7 @@ struct info_limits {
 extern char **environ;
 
 /* a launcher around aq-info must not take the child for one of its ranks */
-static void info_leave_launcher(void)
+static void info_detach_launcher(void)
 {
     static const char *const prefixes[] = {"PMI", "AQ_SPAWN", "GASNET_PSHM_NODES", "SLURM_PROCID"};
     bool again = true;
@@ -66,7 +66,7 @@ static _Noreturn void info_limits_child(const char *conduit, int out)
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     alarm(20);
-    info_leave_launcher();
+    info_detach_launcher();
     setenv("GASNET_QUIET", "1", 1);
     setenv("GASNET_VERBOSEENV", "0", 1);
     setenv("GASNET_CONDUIT", conduit, 1);
@@ -136,13 +136,13 @@ static bool info_ask_limits(const char *conduit, struct info_limits *limits_out,
 }
 
 /* A lone rank is near itself; what other hosts' ranks take is in the table. */
-static void info_far_limits_of(const struct aq_conduit_ops *ops)
+static void info_remote_limits_of(const struct aq_conduit_ops *ops)
 {
     if ((ops->caps & AQ_CAP_NETWORK) == 0)
         return;
-    aq_info_bytes("am_max_far_medium", "AM medium, far ranks", ops->least_medium,
+    aq_info_bytes("am_max_far_medium", "AM medium, far ranks", ops->min_medium,
                   "in jobs with ranks that share no memory");
-    aq_info_bytes("am_max_far_long", "AM long, far ranks", ops->least_long, NULL);
+    aq_info_bytes("am_max_far_long", "AM long, far ranks", ops->min_long, NULL);
 }
 
 static void info_limits_of(const struct aq_conduit_ops *ops)
@@ -160,7 +160,7 @@ static void info_limits_of(const struct aq_conduit_ops *ops)
     aq_info_bytes("am_max_reply_medium", "AM reply medium", limits.reply_medium, NULL);
     aq_info_bytes("am_max_request_long", "AM request long", limits.request_long, NULL);
     aq_info_bytes("am_max_reply_long", "AM reply long", limits.reply_long, NULL);
-    info_far_limits_of(ops);
+    info_remote_limits_of(ops);
     aq_info_bytes("max_segment", "segment of a lone rank", limits.segment, limits.segment_from);
     aq_info_bytes("own_memory", "library's own memory", limits.own_memory, "for a lone rank");
     aq_info_count("max_threads", "client threads", limits.max_threads, NULL);

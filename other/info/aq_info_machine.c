@@ -180,10 +180,10 @@ static bool info_try_vm_read(char *why, size_t size)
     if (reader == 0) {
         int got = 0;
         char byte;
-        struct iovec here = {&got, sizeof(got)}, there = {(void *)(uintptr_t)&secret, sizeof(got)};
+        struct iovec local = {&got, sizeof(got)}, remote = {(void *)(uintptr_t)&secret, sizeof(got)};
 
         (void)!read(ready[0], &byte, 1);
-        if (process_vm_readv(target, &here, 1, &there, 1, 0) != sizeof(got))
+        if (process_vm_readv(target, &local, 1, &remote, 1, 0) != sizeof(got))
             _exit(errno);
         _exit(got == 42 ? 0 : EIO);
     }

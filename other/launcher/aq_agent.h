@@ -9,7 +9,7 @@
  * Promise   a node whose parent falls silent or closes the line kills its ranks and goes; a child that is
  *           lost ends the job. Output is bounded by credits, so that a slow terminal stops the ranks that
  *           write, and neither fills memory nor delays what else is said
- * Uses      other/spawn/aq_supervise.h, aq_ending.h, aq_spawn_agent.h
+ * Uses      other/spawn/aq_supervise.h, aq_shutdown.h, aq_spawn_agent.h
  * See       docs/launching.md
  */
 #ifndef AQ_AGENT_H
@@ -74,15 +74,15 @@ struct aq_link {
     struct aq_frame_in rx;
     struct aq_pack tx;
     size_t tx_head;              /* sent of it */
-    uint64_t heard_ns, spoke_ns, born_ns;
+    uint64_t last_seen_ns, last_sent_ns, born_ns;
     uint64_t eof_ns;             /* the line was closed by the other side; 0: not */
     size_t credit[3];            /* bytes that we may send: of stdin, stdout, stderr */
     size_t owed[3];              /* what has been sent to us, and went on; not yet credited */
     char text[1024];             /* the end of what ssh said on stderr before the hello */
     size_t text_len;
-    uint8_t *part;               /* contribution to the exchange under way */
-    uint32_t part_len;
-    bool part_ready;
+    uint8_t *contrib;               /* contribution to the exchange under way */
+    uint32_t contrib_len;
+    bool contrib_ready;
     bool joined;                 /* some rank of its hosts has joined the job */
     bool frozen;                 /* one waits for a debugger */
 };
@@ -160,7 +160,7 @@ struct aq_node {
     bool feed_end;
     bool stdin_end;
     int local_fd;                /* to the host's first rank; -1 */
-    struct aq_far_request request; /* what it has asked for */
+    struct aq_exchange_request request; /* what it has asked for */
     bool request_open;
     uint32_t rounds;
     uint32_t alive;              /* ranks of ours */
@@ -172,11 +172,11 @@ struct aq_node {
     bool paused;
     bool orphan;                 /* the parent is lost: kill and go */
     bool done_sent;
-    bool leaving, finished;      /* BYE has gone round; all children are gone */
-    uint64_t leave_ns, kill_ns, stop_ns;
+    bool in_shutdown, finished;      /* BYE has gone round; all children are gone */
+    uint64_t shutdown_ns, kill_ns, stop_ns;
     uint64_t step_ns;            /* the last turn */
     uint64_t absent_ns, back_ns; /* this process was stopped so long, and went on then */
-    struct aq_ending *ending;    /* in the loop only */
+    struct aq_shutdown *shutdown_ctx;    /* in the loop only */
 };
 
 /* aq_agent_plan.c */
@@ -192,7 +192,7 @@ void aq_link_send(struct aq_link *l, enum aq_frame_type type, uint8_t arg, const
 void aq_link_send_pack(struct aq_link *l, enum aq_frame_type type, uint8_t arg, struct aq_pack *p);
 bool aq_link_flush(struct aq_link *l);        /* false: nobody there */
 bool aq_link_receive(struct aq_link *l);      /* false: the other side has closed */
-bool aq_link_wants_out(const struct aq_link *l);
+bool aq_link_has_output(const struct aq_link *l);
 void aq_link_read_err(struct aq_node *n, struct aq_link *l);
 void aq_link_close(struct aq_link *l);
 
@@ -208,7 +208,7 @@ void aq_out_init(struct aq_node *n);
 void aq_out_push(struct aq_node *n, uint8_t which, uint32_t from, const char *data, size_t len);
 void aq_out_pump(struct aq_node *n);
 bool aq_out_is_empty(const struct aq_node *n);
-void aq_out_grant(struct aq_node *n, struct aq_link *l, uint8_t which, size_t bytes);
+void aq_out_credit_update(struct aq_node *n, struct aq_link *l, uint8_t which, size_t bytes);
 
 /* aq_agent_stream.c */
 void aq_stream_open(struct aq_node *n, uint32_t slots);
@@ -228,7 +228,7 @@ bool aq_console_may_read(const struct aq_console *c);
 
 /* aq_agent_round.c */
 void aq_round_local(struct aq_node *n);
-void aq_round_part(struct aq_node *n, struct aq_link *l, const struct aq_frame *f);
+void aq_round_contrib(struct aq_node *n, struct aq_link *l, const struct aq_frame *f);
 void aq_round_result(struct aq_node *n, const struct aq_frame *f);
 
 /* aq_agent_node.c */

@@ -18,7 +18,7 @@
 static void aq_child_closed(struct aq_link *l)
 {
     if (l->eof_ns == 0)
-        l->eof_ns = aq_board_now_ns();
+        l->eof_ns = aq_jobarea_now_ns();
 }
 
 static void aq_child_greet(struct aq_node *n, struct aq_link *l)
@@ -36,7 +36,7 @@ static void aq_child_greet(struct aq_node *n, struct aq_link *l)
         return;
     }
     if (len > 0 && n->plan.verbose > 0)
-        aq_ending_say("NOTICE", "host %s prints at login: %.*s", n->plan.host_name[l->first],
+        aq_shutdown_say("NOTICE", "host %s prints at login: %.*s", n->plan.host_name[l->first],
                       (int)(len < 400 ? len : 400), noise);
     if (protocol != AQ_AGENT_PROTOCOL) {
         aq_node_fail(
@@ -84,7 +84,7 @@ static void aq_child_lose(struct aq_node *n, struct aq_link *l, uint64_t now)
     aq_ssh_said(l, said);
     aq_plan_ranks(&n->plan, l->first, l->end, ranks);
     /* relaxed: this thread moves it beyond ENDING */
-    if (atomic_load_explicit(&n->sv->board->exit_state, memory_order_relaxed) < AQ_EXIT_ASKED) {
+    if (atomic_load_explicit(&n->sv->jobarea->exit_state, memory_order_relaxed) < AQ_EXIT_ASKED) {
         if (l->state == AQ_LINK_NEW) {
             aq_ssh_why(n, l, why, sizeof(why));
             aq_node_fail(n, 1, "%s", why);
@@ -93,7 +93,7 @@ static void aq_child_lose(struct aq_node *n, struct aq_link *l, uint64_t now)
                 n, AQ_AGENT_LOST,
                 "host %s (%s) was lost: nothing heard of it for %u s (GASNET_HOST_TIMEOUT), the network or "
                 "the machine is down; ending the job",
-                host, ranks, (unsigned)((now - l->heard_ns) / 1000000000u));
+                host, ranks, (unsigned)((now - l->last_seen_ns) / 1000000000u));
         } else if (aq_node_was_absent(n, now)) {
             aq_node_fail(
                 n, AQ_AGENT_LOST,
@@ -140,9 +140,9 @@ bool aq_child_check(struct aq_node *n, struct aq_link *l, uint64_t now)
             aq_child_lose(n, l, now);
         return false;
     }
-    if (now - l->heard_ns > limit)
+    if (now - l->last_seen_ns > limit)
         aq_child_lose(n, l, now);
-    else if (now - l->spoke_ns > limit / 4)
+    else if (now - l->last_sent_ns > limit / 4)
         aq_link_send(l, AQ_FRAME_PING, 0, NULL, 0);
     aq_link_flush(l);
     return false;

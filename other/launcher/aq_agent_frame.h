@@ -38,7 +38,7 @@ enum aq_frame_type {
     AQ_FRAME_GATHER,     /* up: the contributions of a subtree to an exchange */
     AQ_FRAME_RESULT,     /* down: all of them */
     AQ_FRAME_DONE,       /* up: no rank is left in the subtree, all output is out */
-    AQ_FRAME_BYE,        /* down: nor anywhere else; go */
+    AQ_FRAME_SHUTDOWN,        /* down: nor anywhere else; go */
     AQ_FRAME_TYPES
 };
 

@@ -20,29 +20,29 @@
 static uint32_t aq_node_exit_state(const struct aq_node *n)
 {
     /* acquire: with the state comes the code */
-    return atomic_load_explicit(&n->sv->board->exit_state, memory_order_acquire);
+    return atomic_load_explicit(&n->sv->jobarea->exit_state, memory_order_acquire);
 }
 
 static int aq_node_exit_code(const struct aq_node *n)
 {
     /* relaxed: only grows, and is sent again when it has */
-    return atomic_load_explicit(&n->sv->board->exit_code, memory_order_relaxed);
+    return atomic_load_explicit(&n->sv->jobarea->exit_code, memory_order_relaxed);
 }
 
 static void aq_node_send_up(struct aq_node *n, uint32_t state, int code)
 {
-    const struct aq_ending *e = n->ending;
-    uint64_t now = aq_board_now_ns();
+    const struct aq_shutdown *e = n->shutdown_ctx;
+    uint64_t now = aq_jobarea_now_ns();
     struct aq_pack p = {.buf = NULL};
     uint32_t ask_in = e->start_ns == 0 ? UINT32_MAX
                       : e->ask_ns <= now ? 0
                                          : (uint32_t)((e->ask_ns - now) / AQ_AGENT_MS);
 
     /* who ended without a word is named at that date: the root must hear it before it decides */
-    if (e->silent > 0 && !e->told && ask_in != UINT32_MAX)
+    if (e->silent > 0 && !e->logged && ask_in != UINT32_MAX)
         ask_in += AQ_STATE_NAME_MS;
     /* a state beyond ENDING is what the root has told us, or a kill that is our own business */
-    if (state > AQ_EXIT_ENDING
+    if (state > AQ_EXIT_SHUTDOWN
         || (state == n->sent_state && code == n->sent_code && n->joined == n->sent_joined
             && n->frozen == n->sent_frozen && e->ask_ns == n->sent_ask_ns))
         return;
@@ -63,14 +63,14 @@ static void aq_node_pack_state(const struct aq_node *n, struct aq_pack *p)
 {
     aq_pack_u32(p, aq_node_exit_state(n));
     aq_pack_u32(p, (uint32_t)aq_node_exit_code(n));
-    aq_pack_u32(p, n->ending->stopped);
-    aq_pack_u32(p, n->joined || n->ending->joined_elsewhere);
-    aq_pack_u32(p, n->frozen || n->ending->frozen_elsewhere);
+    aq_pack_u32(p, n->shutdown_ctx->stopped);
+    aq_pack_u32(p, n->joined || n->shutdown_ctx->joined_elsewhere);
+    aq_pack_u32(p, n->frozen || n->shutdown_ctx->frozen_elsewhere);
 }
 
 static void aq_node_send_down(struct aq_node *n, uint32_t state)
 {
-    uint32_t stopped = n->ending->stopped;
+    uint32_t stopped = n->shutdown_ctx->stopped;
     struct aq_pack p = {.buf = NULL};
 
     if (state == n->sent_state && n->joined == n->sent_joined && stopped == n->sent_stopped
@@ -97,15 +97,15 @@ void aq_node_send_state(struct aq_node *n)
 {
     uint32_t state = aq_node_exit_state(n);
 
-    for (uint32_t i = 0; !n->joined && i < n->sv->board->size; i++)
+    for (uint32_t i = 0; !n->joined && i < n->sv->jobarea->size; i++)
         /* relaxed: looked at again */
         n->joined =
-            atomic_load_explicit(&n->sv->board->rank[i].state, memory_order_relaxed) != AQ_RANK_EMPTY;
-    n->frozen = aq_ending_frozen(n->ending);
+            atomic_load_explicit(&n->sv->jobarea->rank[i].state, memory_order_relaxed) != AQ_RANK_EMPTY;
+    n->frozen = aq_shutdown_frozen(n->shutdown_ctx);
     for (uint32_t i = 0; i < n->children; i++)
         n->frozen = n->frozen || (n->child[i].frozen && n->child[i].state == AQ_LINK_OPEN);
     if (n->is_root)
-        n->ending->frozen_elsewhere = n->frozen;
+        n->shutdown_ctx->frozen_elsewhere = n->frozen;
     if (n->is_root)
         aq_node_send_down(n, state);
     else
@@ -123,9 +123,9 @@ static void aq_node_merge(struct aq_node *n, struct aq_link *l, const struct aq_
     n->joined = n->joined || l->joined;
     if (u.failed || aq_node_exit_state(n) >= AQ_EXIT_ASKED)
         return;
-    aq_board_raise_exit_code(n->sv->board, (int)(code & 0xff));
-    if (state >= AQ_EXIT_ENDING && ask_in != UINT32_MAX)
-        aq_ending_begin(n->ending, ask_in);
+    aq_jobarea_raise_exit_code(n->sv->jobarea, (int)(code & 0xff));
+    if (state >= AQ_EXIT_SHUTDOWN && ask_in != UINT32_MAX)
+        aq_shutdown_begin(n->shutdown_ctx, ask_in);
 }
 
 /* the root's decision */
@@ -134,7 +134,7 @@ static void aq_node_obey(struct aq_node *n, const struct aq_frame *f)
     struct aq_unpack u = {f->data, f->len, false};
     uint32_t state = aq_unpack_u32(&u), code = aq_unpack_u32(&u), stopped = aq_unpack_u32(&u);
     uint32_t joined = aq_unpack_u32(&u), frozen = aq_unpack_u32(&u);
-    struct aq_ending *e = n->ending;
+    struct aq_shutdown *e = n->shutdown_ctx;
 
     if (u.failed)
         return;
@@ -142,14 +142,14 @@ static void aq_node_obey(struct aq_node *n, const struct aq_frame *f)
     e->joined_elsewhere = e->joined_elsewhere || joined != 0;
     e->stopped = e->stopped || stopped != 0;
     e->frozen_elsewhere = frozen != 0;
-    if (state == AQ_EXIT_ENDING) {
-        aq_board_raise_exit_code(n->sv->board, (int)(code & 0xff));
-        aq_ending_begin(e, AQ_STATE_WAIT_MS(n->sv->board));
+    if (state == AQ_EXIT_SHUTDOWN) {
+        aq_jobarea_raise_exit_code(n->sv->jobarea, (int)(code & 0xff));
+        aq_shutdown_begin(e, AQ_STATE_WAIT_MS(n->sv->jobarea));
     }
     if (state >= AQ_EXIT_ASKED)
-        aq_ending_agreed(e, (int)(code & 0xff));
+        aq_shutdown_agreed(e, (int)(code & 0xff));
     if (state >= AQ_EXIT_KILLING)
-        aq_ending_now(e);
+        aq_shutdown_now(e);
 }
 
 static uint32_t aq_node_number(const struct aq_frame *f)
@@ -188,8 +188,8 @@ void aq_node_take_up(struct aq_node *n, const struct aq_frame *f)
     case AQ_FRAME_RESULT:
         aq_round_result(n, f);
         break;
-    case AQ_FRAME_BYE:
-        n->leaving = true;
+    case AQ_FRAME_SHUTDOWN:
+        n->in_shutdown = true;
         break;
     default:
         aq_node_fail(n, 1, "gasnetrun sent host %s a message %d that agents do not take",
@@ -210,9 +210,9 @@ static void aq_node_say(struct aq_node *n, const struct aq_frame *f)
     }
     /* one loss has others in its train */
     if (strcmp(kind, "NOTICE") != 0) {
-        if (n->ending->told)
+        if (n->shutdown_ctx->logged)
             return;
-        n->ending->told = true;
+        n->shutdown_ctx->logged = true;
     }
     aq_out_push(n, STDERR_FILENO, AQ_AGENT_NOBODY, text, f->len - (size_t)(text - kind));
 }
@@ -236,7 +236,7 @@ void aq_node_take_child(struct aq_node *n, struct aq_link *l, const struct aq_fr
         l->credit[0] += f->arg == 0 ? aq_node_number(f) : 0;
         break;
     case AQ_FRAME_GATHER:
-        aq_round_part(n, l, f);
+        aq_round_contrib(n, l, f);
         break;
     case AQ_FRAME_DONE:
         l->state = AQ_LINK_DONE;

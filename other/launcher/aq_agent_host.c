@@ -66,10 +66,10 @@ static void aq_host_forked(struct aq_node *n, int error)
     if (s->exec_error != 0)
         aq_node_fail(n, 1, "host %s cannot run %s: %s", n->plan.host_name[n->host], n->lo->program,
                      aq_start_exec_text(error));
-    else if (!n->ending->told)
+    else if (!n->shutdown_ctx->logged)
         aq_supervise_say_fork_failed(n->sv, n->started, error);
-    n->ending->told = true;
-    aq_ending_fail(n->ending, 1);
+    n->shutdown_ctx->logged = true;
+    aq_shutdown_fail(n->shutdown_ctx, 1);
 }
 
 /* the ends that were for the ranks; with them open we would never see the others close */
@@ -83,9 +83,9 @@ static void aq_host_all_started(struct aq_node *n)
 
 void aq_host_start_some(struct aq_node *n)
 {
-    uint32_t size = n->sv->board->size;
+    uint32_t size = n->sv->jobarea->size;
 
-    if (n->started >= size || n->ending->start_ns != 0)
+    if (n->started >= size || n->shutdown_ctx->start_ns != 0)
         return;
     if (n->failed[0] != '\0') {
         aq_node_fail(n, 1, "%s", n->failed);
@@ -101,7 +101,7 @@ void aq_host_start_some(struct aq_node *n)
             n->start->stdio[fd] = -1;
         }
         if (n->sv->child[n->started] > 0)
-            n->ending->alive++;
+            n->shutdown_ctx->alive++;
         if (error != 0) {
             aq_host_forked(n, error);
             return;
@@ -115,11 +115,11 @@ void aq_host_start_some(struct aq_node *n)
 /* The user has stopped the job at his terminal. */
 void aq_host_pause(struct aq_node *n, bool on)
 {
-    uint64_t now = aq_board_now_ns();
+    uint64_t now = aq_jobarea_now_ns();
 
-    for (uint32_t i = 0; i < n->sv->board->size; i++) {
+    for (uint32_t i = 0; i < n->sv->jobarea->size; i++) {
         /* relaxed: written once */
-        pid_t pid = atomic_load_explicit(&n->sv->board->rank[i].pid, memory_order_relaxed);
+        pid_t pid = atomic_load_explicit(&n->sv->jobarea->rank[i].pid, memory_order_relaxed);
 
         if (n->sv->child[i] <= 0)
             continue;
@@ -128,9 +128,9 @@ void aq_host_pause(struct aq_node *n, bool on)
             kill(pid, on ? SIGSTOP : SIGCONT);
     }
     n->paused = on;
-    n->up.heard_ns = now;
+    n->up.last_seen_ns = now;
     for (uint32_t i = 0; i < n->children; i++)
-        n->child[i].heard_ns = now;
+        n->child[i].last_seen_ns = now;
 }
 
 /* our stdin and stdout become the line; what anybody prints by mistake goes to stderr */
@@ -154,14 +154,14 @@ static void aq_host_take_stdio(struct aq_node *n)
 /* Waits for SETUP and BEGIN. False if the parent is gone or makes no sense: it will say so itself. */
 static bool aq_host_read_setup(struct aq_node *n, uint32_t *end_out)
 {
-    uint64_t limit = aq_board_now_ns() + AQ_HOST_SETUP_MS * AQ_AGENT_MS;
+    uint64_t limit = aq_jobarea_now_ns() + AQ_HOST_SETUP_MS * AQ_AGENT_MS;
     struct aq_frame f;
     uint8_t *blob;
     int rc;
 
-    while (aq_board_now_ns() < limit) {
+    while (aq_jobarea_now_ns() < limit) {
         struct pollfd p[2] = {{n->up.in, POLLIN, 0},
-                              {aq_link_wants_out(&n->up) ? n->up.out : -1, POLLOUT, 0}};
+                              {aq_link_has_output(&n->up) ? n->up.out : -1, POLLOUT, 0}};
 
         if (!aq_link_flush(&n->up))
             return false;
@@ -219,11 +219,11 @@ static void aq_host_launch(struct aq_node *n, struct aq_launch *lo)
 
 static void aq_host_open(struct aq_node *n, struct aq_start *s)
 {
-    static struct aq_board_place place; /* referred to while the board is made */
+    static struct aq_jobarea_topo topo; /* referred to while the board is made */
     sigset_t pipe_set;
     int pair[2];
 
-    place = (struct aq_board_place){
+    topo = (struct aq_jobarea_topo){
         .job_size = n->plan.ranks,
         .rank_base = n->plan.host_first[n->host],
         .host_index = n->host,
@@ -233,7 +233,7 @@ static void aq_host_open(struct aq_node *n, struct aq_start *s)
         .environment = (const char *)n->plan.environment,
         .environment_bytes = n->plan.environment_bytes,
     };
-    s->sv.place = &place;
+    s->sv.topo = &topo;
     s->sv.follow = true;
     aq_start_open(s, n->lo);
     n->sv = &s->sv;
@@ -244,7 +244,7 @@ static void aq_host_open(struct aq_node *n, struct aq_start *s)
         aq_launch_error(n->lo, "socketpair: %s", strerror(errno));
     n->local_fd = pair[0];
     s->link_fd = aq_launch_high_fd(n->lo, pair[1]);
-    s->sv.board->link_fd = s->link_fd;
+    s->sv.jobarea->link_fd = s->link_fd;
 }
 
 int aq_agent_main(void)
@@ -269,7 +269,7 @@ int aq_agent_main(void)
     aq_host_open(&n, &s);
     if (!aq_node_run_io(&n))
         return 1;
-    aq_ending_say_to(aq_host_say, &n);
+    aq_shutdown_say_to(aq_host_say, &n);
     for (uint32_t i = 0; i < n.children; i++) {
         if (!aq_ssh_start(&n, &n.child[i])) {
             snprintf(n.failed, sizeof(n.failed), "host %s cannot start %s for host %s: %s",

@@ -21,7 +21,7 @@ void aq_link_init(struct aq_link *l, int in, int out, int err)
     l->in = in;
     l->out = out;
     l->err = err;
-    l->born_ns = l->heard_ns = l->spoke_ns = aq_board_now_ns();
+    l->born_ns = l->last_seen_ns = l->last_sent_ns = aq_jobarea_now_ns();
     if (in >= 0)
         fcntl(in, F_SETFL, fcntl(in, F_GETFL) | O_NONBLOCK);
     if (out >= 0)
@@ -48,7 +48,7 @@ void aq_link_send_pack(struct aq_link *l, enum aq_frame_type type, uint8_t arg, 
     memset(p, 0, sizeof(*p));
 }
 
-bool aq_link_wants_out(const struct aq_link *l)
+bool aq_link_has_output(const struct aq_link *l)
 {
     return l->out >= 0 && l->tx.len > l->tx_head;
 }
@@ -57,7 +57,7 @@ bool aq_link_flush(struct aq_link *l)
 {
     if (l->tx.failed)
         return false;
-    while (aq_link_wants_out(l)) {
+    while (aq_link_has_output(l)) {
         ssize_t done = write(l->out, l->tx.buf + l->tx_head, l->tx.len - l->tx_head);
 
         if (done < 0 && errno == EINTR)
@@ -65,7 +65,7 @@ bool aq_link_flush(struct aq_link *l)
         if (done < 0)
             return errno == EAGAIN;
         l->tx_head += (size_t)done;
-        l->spoke_ns = aq_board_now_ns();
+        l->last_sent_ns = aq_jobarea_now_ns();
     }
     l->tx.len = l->tx_head = 0;
     if (l->tx.cap > AQ_LINK_KEEP) {
@@ -86,7 +86,7 @@ bool aq_link_receive(struct aq_link *l)
     got = read(l->in, at, AQ_LINK_READ);
     if (got > 0) {
         aq_frame_added(&l->rx, (size_t)got);
-        l->heard_ns = aq_board_now_ns();
+        l->last_seen_ns = aq_jobarea_now_ns();
         return true;
     }
     return got < 0 && (errno == EAGAIN || errno == EINTR);
@@ -97,7 +97,7 @@ void aq_link_read_err(struct aq_node *n, struct aq_link *l)
 {
     char buf[AQ_AGENT_LINE];
     ssize_t got = read(l->err, buf, sizeof(buf));
-    size_t len, room = sizeof(l->text) - 1;
+    size_t len, space = sizeof(l->text) - 1;
 
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
@@ -109,10 +109,10 @@ void aq_link_read_err(struct aq_node *n, struct aq_link *l)
     len = (size_t)got;
     if (l->state != AQ_LINK_NEW)
         aq_out_push(n, STDERR_FILENO, AQ_AGENT_NOBODY, buf, len);
-    if (len > room)
-        len = room;
-    if (l->text_len + len > room) {
-        size_t drop = l->text_len + len - room;
+    if (len > space)
+        len = space;
+    if (l->text_len + len > space) {
+        size_t drop = l->text_len + len - space;
 
         memmove(l->text, l->text + drop, l->text_len - drop);
         l->text_len -= drop;

@@ -17,7 +17,7 @@
 #include "aq_config.h"
 #include "other/launcher/aq_agent.h"
 
-#define AQ_NODE_LEAVE_MS    5000 /* children that were told to go */
+#define AQ_NODE_SHUTDOWN_MS    5000 /* children that were told to go */
 #define AQ_NODE_SOON_MS     50   /* how often to look while something of the sort is pending */
 #define AQ_NODE_WRITE_MS    1000 /* after the user's signal */
 #define AQ_NODE_GIVE_UP_MS  3000 /* after the user's second signal */
@@ -30,10 +30,10 @@ void aq_node_fail(struct aq_node *n, int code, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    if (!n->ending->told)
-        aq_ending_say("FATAL ERROR", "%s", text);
-    n->ending->told = true;
-    aq_ending_fail(n->ending, code);
+    if (!n->shutdown_ctx->logged)
+        aq_shutdown_say("FATAL ERROR", "%s", text);
+    n->shutdown_ctx->logged = true;
+    aq_shutdown_fail(n->shutdown_ctx, code);
 }
 
 void aq_node_tell_children(struct aq_node *n, enum aq_frame_type type, uint8_t arg, const void *data,
@@ -48,7 +48,7 @@ void aq_node_tell_children(struct aq_node *n, enum aq_frame_type type, uint8_t a
 void aq_node_children(struct aq_node *n, uint32_t first, uint32_t end)
 {
     uint32_t hosts = end - first, count = hosts;
-    uint32_t room;
+    uint32_t space;
 
     if (n->plan.degree > 0 && count > n->plan.degree)
         count = n->plan.degree;
@@ -62,8 +62,8 @@ void aq_node_children(struct aq_node *n, uint32_t first, uint32_t end)
         l->end = first + hosts / count + (i < hosts % count);
         first = l->end;
     }
-    room = (8u << 20) / (count > 0 ? count : 1);
-    n->window = room > (256u << 10) ? 256u << 10 : room < (16u << 10) ? 16u << 10 : room;
+    space = (8u << 20) / (count > 0 ? count : 1);
+    n->window = space > (256u << 10) ? 256u << 10 : space < (16u << 10) ? 16u << 10 : space;
 }
 
 void aq_node_signal(struct aq_node *n, int sig)
@@ -78,7 +78,7 @@ void aq_node_signal(struct aq_node *n, int sig)
     fd = sig == SIGUSR2 ? memfd_create("aq-report", MFD_CLOEXEC) : -1;
     if (fd < 0)
         return;
-    aq_board_report(n->sv->board, fd, 0);
+    aq_jobarea_report(n->sv->jobarea, fd, 0);
     lseek(fd, 0, SEEK_SET);
     while ((got = read(fd, text, sizeof(text))) > 0)
         aq_out_push(n, STDERR_FILENO, AQ_AGENT_NOBODY, text, (size_t)got);
@@ -102,7 +102,7 @@ static int aq_node_poll_link(struct aq_node *n, struct pollfd *fds, int at, stru
 {
     if (l->eof_ns == 0)
         at = aq_node_poll(n, fds, at, l->in, POLLIN, AQ_REF_IN, index);
-    if (aq_link_wants_out(l))
+    if (aq_link_has_output(l))
         at = aq_node_poll(n, fds, at, l->out, POLLOUT, AQ_REF_OUT, index);
     return aq_node_poll(n, fds, at, l->err, POLLIN, AQ_REF_ERR, index);
 }
@@ -139,8 +139,8 @@ static void aq_node_read_stdin(struct aq_node *n)
 {
     struct aq_link *l = &n->child[0];
     char buf[8192];
-    size_t most = l->credit[0] < sizeof(buf) ? l->credit[0] : sizeof(buf);
-    ssize_t got = aq_console_read(&n->console[STDIN_FILENO], buf, most);
+    size_t cap = l->credit[0] < sizeof(buf) ? l->credit[0] : sizeof(buf);
+    ssize_t got = aq_console_read(&n->console[STDIN_FILENO], buf, cap);
 
     if (got < 0)
         return;
@@ -154,10 +154,10 @@ static void aq_node_read_stdin(struct aq_node *n)
 static void aq_node_orphaned(struct aq_node *n)
 {
     n->orphan = true;
-    n->ending->told = true;
-    n->ending->stopped = true;
-    aq_board_raise_exit_code(n->sv->board, AQ_AGENT_LOST);
-    aq_ending_now(n->ending);
+    n->shutdown_ctx->logged = true;
+    n->shutdown_ctx->stopped = true;
+    aq_jobarea_raise_exit_code(n->sv->jobarea, AQ_AGENT_LOST);
+    aq_shutdown_now(n->shutdown_ctx);
     for (uint32_t i = 0; i < n->children; i++) {
         if (n->child[i].pid > 0)
             kill(n->child[i].pid, SIGKILL);
@@ -179,13 +179,13 @@ static void aq_node_frames_up(struct aq_node *n)
 
 static void aq_node_read_up(struct aq_node *n)
 {
-    bool there = aq_link_receive(&n->up);
+    bool connected = aq_link_receive(&n->up);
 
     aq_node_frames_up(n);
-    if (there || n->orphan)
+    if (connected || n->orphan)
         return;
-    if (n->leaving)
-        n->up.eof_ns = aq_board_now_ns();
+    if (n->in_shutdown)
+        n->up.eof_ns = aq_jobarea_now_ns();
     else
         aq_node_orphaned(n);
 }
@@ -196,13 +196,13 @@ static void aq_node_check_up(struct aq_node *n, uint64_t now)
 
     if (n->orphan)
         return;
-    if (!aq_link_flush(&n->up) && !n->leaving)
+    if (!aq_link_flush(&n->up) && !n->in_shutdown)
         aq_node_orphaned(n);
     if (n->orphan || n->paused || limit == 0)
         return;
-    if (now - n->up.heard_ns > limit && !n->leaving)
+    if (now - n->up.last_seen_ns > limit && !n->in_shutdown)
         aq_node_orphaned(n);
-    else if (now - n->up.spoke_ns > limit / 4)
+    else if (now - n->up.last_sent_ns > limit / 4)
         aq_link_send(&n->up, AQ_FRAME_PING, 0, NULL, 0);
 }
 
@@ -263,29 +263,29 @@ static bool aq_node_children_done(const struct aq_node *n)
     return true;
 }
 
-static void aq_node_leave(struct aq_node *n, uint64_t now)
+static void aq_node_shutdown(struct aq_node *n, uint64_t now)
 {
-    bool gone = true;
+    bool all_closed = true;
 
-    if (n->leave_ns == 0) {
-        n->leave_ns = now;
-        aq_node_tell_children(n, AQ_FRAME_BYE, 0, NULL, 0);
+    if (n->shutdown_ns == 0) {
+        n->shutdown_ns = now;
+        aq_node_tell_children(n, AQ_FRAME_SHUTDOWN, 0, NULL, 0);
     }
     for (uint32_t i = 0; i < n->children; i++) {
         struct aq_link *l = &n->child[i];
 
-        if (now - n->leave_ns > AQ_NODE_LEAVE_MS * AQ_AGENT_MS && l->pid > 0)
+        if (now - n->shutdown_ns > AQ_NODE_SHUTDOWN_MS * AQ_AGENT_MS && l->pid > 0)
             kill(l->pid, SIGKILL);
         aq_link_flush(l);
-        gone = gone && l->state == AQ_LINK_CLOSED && l->pid == 0;
+        all_closed = all_closed && l->state == AQ_LINK_CLOSED && l->pid == 0;
     }
-    n->finished = gone;
+    n->finished = all_closed;
 }
 
 /* The user has ended the job: what his terminal does not take in a moment is of no use to him. */
 static bool aq_node_stops_writing(struct aq_node *n, uint64_t now)
 {
-    if (!n->ending->stopped)
+    if (!n->shutdown_ctx->stopped)
         return false;
     if (n->stop_ns == 0)
         n->stop_ns = now;
@@ -297,12 +297,12 @@ static bool aq_node_look_for_end(struct aq_node *n, uint64_t now)
 {
     bool enough;
 
-    if (n->leaving || n->orphan) {
-        if (n->leaving)
-            aq_node_leave(n, now);
+    if (n->in_shutdown || n->orphan) {
+        if (n->in_shutdown)
+            aq_node_shutdown(n, now);
         return true;
     }
-    if (n->alive > 0 || (n->start != NULL && n->started < n->sv->board->size && n->ending->start_ns == 0))
+    if (n->alive > 0 || (n->start != NULL && n->started < n->sv->jobarea->size && n->shutdown_ctx->start_ns == 0))
         return false;
     if (!n->is_root && n->drained_ns == 0)
         n->drained_ns = now;
@@ -310,24 +310,24 @@ static bool aq_node_look_for_end(struct aq_node *n, uint64_t now)
     if (!n->is_root && !aq_stream_drained(n, now) && !enough)
         return true;
     if (!aq_node_children_done(n))
-        return n->ending->stopped;
+        return n->shutdown_ctx->stopped;
     aq_out_pump(n);
     if (!aq_out_is_empty(n) && !enough)
-        return n->ending->stopped;
+        return n->shutdown_ctx->stopped;
     if (n->is_root)
-        n->leaving = true;
+        n->in_shutdown = true;
     else if (!n->done_sent)
         aq_link_send(&n->up, AQ_FRAME_DONE, 0, NULL, 0);
     n->done_sent = true;
-    return n->leaving;
+    return n->in_shutdown;
 }
 
 /* the user has insisted, and still somebody does not come to an end: closing the lines ends all */
 static void aq_node_give_up(struct aq_node *n, uint64_t now)
 {
     /* relaxed: our own thread moves it there */
-    if (!n->is_root || !n->ending->stopped ||
-        atomic_load_explicit(&n->sv->board->exit_state, memory_order_relaxed) < AQ_EXIT_KILLING)
+    if (!n->is_root || !n->shutdown_ctx->stopped ||
+        atomic_load_explicit(&n->sv->jobarea->exit_state, memory_order_relaxed) < AQ_EXIT_KILLING)
         return;
     if (n->kill_ns == 0)
         n->kill_ns = now;
@@ -352,9 +352,9 @@ static void aq_node_look_absent(struct aq_node *n, uint64_t now)
         return;
     n->absent_ns = gap;
     n->back_ns = now;
-    n->up.heard_ns = now;
+    n->up.last_seen_ns = now;
     for (uint32_t i = 0; i < n->children; i++)
-        n->child[i].heard_ns = now;
+        n->child[i].last_seen_ns = now;
 }
 
 bool aq_node_was_absent(const struct aq_node *n, uint64_t now)
@@ -365,13 +365,13 @@ bool aq_node_was_absent(const struct aq_node *n, uint64_t now)
     return n->is_root && n->absent_ns > limit && now - n->back_ns < limit;
 }
 
-static int aq_node_step(void *arg, struct aq_ending *e)
+static int aq_node_step(void *arg, struct aq_shutdown *e)
 {
     struct aq_node *n = arg;
-    uint64_t now = aq_board_now_ns();
+    uint64_t now = aq_jobarea_now_ns();
     bool soon = false, starting;
 
-    n->ending = e;
+    n->shutdown_ctx = e;
     aq_node_look_absent(n, now);
     if (!n->is_root)
         aq_node_frames_up(n); /* what came along with the setup */
@@ -395,7 +395,7 @@ static int aq_node_step(void *arg, struct aq_ending *e)
         aq_link_flush(&n->child[i]);
     if (!n->is_root)
         aq_link_flush(&n->up);
-    starting = n->start != NULL && n->started < n->sv->board->size && e->start_ns == 0;
+    starting = n->start != NULL && n->started < n->sv->jobarea->size && e->start_ns == 0;
     if (starting || n->finished)
         return 0;
     if (soon)
@@ -425,11 +425,11 @@ static void aq_node_reaped(void *arg, pid_t pid, int status)
 
 static void aq_node_resume(struct aq_node *n)
 {
-    uint64_t now = aq_board_now_ns();
+    uint64_t now = aq_jobarea_now_ns();
 
     n->step_ns = now; /* they were stopped, too */
     for (uint32_t i = 0; i < n->children; i++)
-        n->child[i].heard_ns = now;
+        n->child[i].last_seen_ns = now;
     aq_node_tell_children(n, AQ_FRAME_RESUME, 0, NULL, 0);
 }
 
@@ -442,11 +442,11 @@ static void aq_node_suspend(struct aq_node *n)
     aq_node_resume(n);
 }
 
-static bool aq_node_signalled(void *arg, struct aq_ending *e, int sig)
+static bool aq_node_signalled(void *arg, struct aq_shutdown *e, int sig)
 {
     struct aq_node *n = arg;
 
-    n->ending = e;
+    n->shutdown_ctx = e;
     if (!n->is_root)
         return false;
     if (sig == SIGTSTP) {

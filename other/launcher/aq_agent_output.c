@@ -41,7 +41,7 @@ void aq_out_push(struct aq_node *n, uint8_t which, uint32_t from, const char *da
         q->own += len;
 }
 
-void aq_out_grant(struct aq_node *n, struct aq_link *l, uint8_t which, size_t bytes)
+void aq_out_credit_update(struct aq_node *n, struct aq_link *l, uint8_t which, size_t bytes)
 {
     uint8_t count[4];
 
@@ -68,7 +68,7 @@ static void aq_out_pop(struct aq_node *n, uint8_t which)
     if (c->from == AQ_AGENT_NOBODY)
         q->own -= c->len;
     else
-        aq_out_grant(n, &n->child[c->from], which, c->len);
+        aq_out_credit_update(n, &n->child[c->from], which, c->len);
     free(c);
 }
 

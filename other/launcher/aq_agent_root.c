@@ -98,7 +98,7 @@ void aq_root_lose_idle(struct aq_node *n, struct aq_launch_idle *w)
     close(w->fd);
     w->fd = -1;
     /* relaxed: this thread moves it beyond ENDING */
-    if (atomic_load_explicit(&n->sv->board->exit_state, memory_order_relaxed) < AQ_EXIT_ASKED)
+    if (atomic_load_explicit(&n->sv->jobarea->exit_state, memory_order_relaxed) < AQ_EXIT_ASKED)
         aq_node_fail(n, AQ_AGENT_LOST,
                      "the worker of rank %u on host %s was lost: it was killed, or its connection broke "
                      "(see what GASNET_CSPAWN_CMD has said); ending the job",
@@ -121,7 +121,7 @@ int aq_launch_hosts(struct aq_launch *lo)
     static struct aq_node n;
     static struct aq_hosts hosts;
     sigset_t pipe_set;
-    int board_fd, code;
+    int jobarea_fd, code;
 
     aq_root_hosts(lo, &hosts);
     n.lo = lo;
@@ -137,12 +137,12 @@ int aq_launch_hosts(struct aq_launch *lo)
     if (lo->dry)
         return 0;
     sv.stop_too = true;
-    code = aq_supervise_open(&sv, 0, &board_fd);
+    code = aq_supervise_open(&sv, 0, &jobarea_fd);
     if (code != 0)
         aq_launch_error(lo, "cannot make shared memory: %s", strerror(-code));
-    close(board_fd);
+    close(jobarea_fd);
     sv.verbose = aq_root_verbose(lo);
-    sv.board->exit_timeout_ms = aq_board_timeout_env(lo->ranks);
+    sv.jobarea->exit_timeout_ms = aq_jobarea_timeout_env(lo->ranks);
     /* blocked, not ignored: what we start gets our old mask back */
     sigemptyset(&pipe_set);
     sigaddset(&pipe_set, SIGPIPE);
@@ -152,7 +152,7 @@ int aq_launch_hosts(struct aq_launch *lo)
         aq_console_open(&n.console[i], i);
     n.stdin_end = n.console[STDIN_FILENO].fd < 0;
     aq_root_start_children(&n);
-    aq_ending_say_to(aq_root_say, &n);
+    aq_shutdown_say_to(aq_root_say, &n);
     if (!aq_node_run_io(&n))
         aq_launch_error(lo, "out of memory");
     code = aq_supervise_run(&sv);

@@ -16,83 +16,83 @@
 
 #define AQ_ROUND_HEAD 24 /* op, number, area, offset, piece, root */
 
-static void aq_round_head(struct aq_pack *p, const struct aq_far_request *r, uint32_t number)
+static void aq_round_head(struct aq_pack *p, const struct aq_exchange_request *r, uint32_t number)
 {
     aq_pack_u32(p, r->op);
     aq_pack_u32(p, number);
     aq_pack_u32(p, r->area);
     aq_pack_u32(p, r->offset);
-    aq_pack_u32(p, r->piece);
+    aq_pack_u32(p, r->chunk);
     aq_pack_u32(p, r->root);
 }
 
-static bool aq_round_sane(const struct aq_node *n, const struct aq_far_request *r)
+static bool aq_round_sane(const struct aq_node *n, const struct aq_exchange_request *r)
 {
-    uint64_t room = n->sv->board->far_room;
+    uint64_t space = n->sv->jobarea->exchange_bytes;
 
     if (n->is_root)
-        return r->op >= AQ_FAR_GATHER && r->op <= AQ_FAR_BCAST;
-    if (r->op == AQ_FAR_GATHER)
-        return r->area < 2 && (uint64_t)r->piece * n->plan.ranks <= room;
-    if (r->op == AQ_FAR_CARDS)
-        return (uint64_t)r->offset + r->piece <= AQ_BOARD_CARD;
-    return r->op == AQ_FAR_BCAST && r->area < 2 && r->piece <= room && r->root < n->plan.ranks;
+        return r->op >= AQ_EXCHANGE_GATHER && r->op <= AQ_EXCHANGE_BCAST;
+    if (r->op == AQ_EXCHANGE_GATHER)
+        return r->area < 2 && (uint64_t)r->chunk * n->plan.ranks <= space;
+    if (r->op == AQ_EXCHANGE_ADDRS)
+        return (uint64_t)r->offset + r->chunk <= AQ_JOBAREA_ADDR_MAX;
+    return r->op == AQ_EXCHANGE_BCAST && r->area < 2 && r->chunk <= space && r->root < n->plan.ranks;
 }
 
 /* where a rank's piece lies on the board */
-static uint8_t *aq_round_place(const struct aq_node *n, const struct aq_far_request *r, uint32_t rank)
+static uint8_t *aq_round_slot(const struct aq_node *n, const struct aq_exchange_request *r, uint32_t rank)
 {
-    uint8_t *board = (uint8_t *)n->sv->board;
+    uint8_t *jobarea = (uint8_t *)n->sv->jobarea;
 
-    if (r->op == AQ_FAR_CARDS)
-        return board + n->sv->board->cards_offset + (uint64_t)rank * AQ_BOARD_CARD + r->offset;
-    if (r->op == AQ_FAR_BCAST)
-        return board + n->sv->board->far_offset[r->area];
-    return board + n->sv->board->far_offset[r->area] + (uint64_t)rank * r->piece;
+    if (r->op == AQ_EXCHANGE_ADDRS)
+        return jobarea + n->sv->jobarea->addrs_offset + (uint64_t)rank * AQ_JOBAREA_ADDR_MAX + r->offset;
+    if (r->op == AQ_EXCHANGE_BCAST)
+        return jobarea + n->sv->jobarea->exchange_offset[r->area];
+    return jobarea + n->sv->jobarea->exchange_offset[r->area] + (uint64_t)rank * r->chunk;
 }
 
 /* the pieces of this host's ranks */
 static void aq_round_own(const struct aq_node *n, struct aq_pack *p)
 {
-    const struct aq_far_request *r = &n->request;
+    const struct aq_exchange_request *r = &n->request;
     uint32_t first = n->plan.host_first[n->host], end = n->plan.host_first[n->host + 1];
 
-    if (r->op == AQ_FAR_BCAST) {
+    if (r->op == AQ_EXCHANGE_BCAST) {
         if (r->root >= first && r->root < end)
-            aq_pack_bytes(p, aq_round_place(n, r, r->root), r->piece);
+            aq_pack_bytes(p, aq_round_slot(n, r, r->root), r->chunk);
         return;
     }
     for (uint32_t rank = first; rank < end; rank++)
-        aq_pack_bytes(p, aq_round_place(n, r, rank), r->piece);
+        aq_pack_bytes(p, aq_round_slot(n, r, rank), r->chunk);
 }
 
 static void aq_round_put(struct aq_node *n, const uint8_t *data)
 {
-    const struct aq_far_request *r = &n->request;
+    const struct aq_exchange_request *r = &n->request;
 
-    if (r->op == AQ_FAR_BCAST) {
-        memcpy(aq_round_place(n, r, 0), data, r->piece);
+    if (r->op == AQ_EXCHANGE_BCAST) {
+        memcpy(aq_round_slot(n, r, 0), data, r->chunk);
         return;
     }
     for (uint32_t rank = 0; rank < n->plan.ranks; rank++)
-        memcpy(aq_round_place(n, r, rank), data + (size_t)rank * r->piece, r->piece);
+        memcpy(aq_round_slot(n, r, rank), data + (size_t)rank * r->chunk, r->chunk);
 }
 
-static size_t aq_round_total(const struct aq_node *n, const struct aq_far_request *r)
+static size_t aq_round_total(const struct aq_node *n, const struct aq_exchange_request *r)
 {
-    return (r->op == AQ_FAR_BCAST ? 1 : (size_t)n->plan.ranks) * r->piece;
+    return (r->op == AQ_EXCHANGE_BCAST ? 1 : (size_t)n->plan.ranks) * r->chunk;
 }
 
 /* the root has no ranks: it takes the request from its first child */
 static bool aq_round_adopt(struct aq_node *n)
 {
-    struct aq_unpack u = {n->child[0].part, n->child[0].part_len, false};
+    struct aq_unpack u = {n->child[0].contrib, n->child[0].contrib_len, false};
 
     n->request.op = aq_unpack_u32(&u);
     aq_unpack_u32(&u);
     n->request.area = aq_unpack_u32(&u);
     n->request.offset = aq_unpack_u32(&u);
-    n->request.piece = aq_unpack_u32(&u);
+    n->request.chunk = aq_unpack_u32(&u);
     n->request.root = aq_unpack_u32(&u);
     return !u.failed && aq_round_sane(n, &n->request);
 }
@@ -115,7 +115,7 @@ static void aq_round_complete(struct aq_node *n)
     if (!n->is_root && !n->request_open)
         return;
     for (uint32_t i = 0; i < n->children; i++)
-        if (!n->child[i].part_ready)
+        if (!n->child[i].contrib_ready)
             return;
     if (n->is_root && !aq_round_adopt(n)) {
         aq_round_mixed(n, &n->child[0]);
@@ -127,13 +127,13 @@ static void aq_round_complete(struct aq_node *n)
     for (uint32_t i = 0; i < n->children; i++) {
         struct aq_link *l = &n->child[i];
 
-        if (l->part_len < AQ_ROUND_HEAD || p.failed || memcmp(l->part, p.buf, AQ_ROUND_HEAD) != 0)
+        if (l->contrib_len < AQ_ROUND_HEAD || p.failed || memcmp(l->contrib, p.buf, AQ_ROUND_HEAD) != 0)
             aq_round_mixed(n, l);
         else
-            aq_pack_bytes(&p, l->part + AQ_ROUND_HEAD, l->part_len - AQ_ROUND_HEAD);
-        free(l->part);
-        l->part = NULL;
-        l->part_ready = false;
+            aq_pack_bytes(&p, l->contrib + AQ_ROUND_HEAD, l->contrib_len - AQ_ROUND_HEAD);
+        free(l->contrib);
+        l->contrib = NULL;
+        l->contrib_ready = false;
     }
     if (!n->is_root) {
         aq_link_send_pack(&n->up, AQ_FRAME_GATHER, 0, &p);
@@ -152,7 +152,7 @@ static void aq_round_complete(struct aq_node *n)
 /* the host's first rank has something for the others */
 void aq_round_local(struct aq_node *n)
 {
-    struct aq_far_request r;
+    struct aq_exchange_request r;
     ssize_t got = recv(n->local_fd, &r, sizeof(r), MSG_DONTWAIT);
 
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
@@ -172,16 +172,16 @@ void aq_round_local(struct aq_node *n)
     aq_round_complete(n);
 }
 
-void aq_round_part(struct aq_node *n, struct aq_link *l, const struct aq_frame *f)
+void aq_round_contrib(struct aq_node *n, struct aq_link *l, const struct aq_frame *f)
 {
-    l->part = malloc(f->len + 1);
-    if (l->part == NULL || l->part_ready) {
+    l->contrib = malloc(f->len + 1);
+    if (l->contrib == NULL || l->contrib_ready) {
         aq_round_mixed(n, l);
         return;
     }
-    memcpy(l->part, f->data, f->len);
-    l->part_len = f->len;
-    l->part_ready = true;
+    memcpy(l->contrib, f->data, f->len);
+    l->contrib_len = f->len;
+    l->contrib_ready = true;
     aq_round_complete(n);
 }
 

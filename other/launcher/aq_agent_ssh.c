@@ -197,22 +197,22 @@ static void aq_ssh_close(int fds[3])
 }
 
 /* stdin, stdout, stderr of ssh; false with errno */
-static bool aq_ssh_pipes(int ours[3], int theirs[3])
+static bool aq_ssh_pipes(int ours[3], int peer[3])
 {
     for (int i = 0; i < 3; i++)
-        ours[i] = theirs[i] = -1;
+        ours[i] = peer[i] = -1;
     for (int i = 0; i < 3; i++) {
         int fds[2], error;
 
         if (pipe2(fds, O_CLOEXEC) != 0) {
             error = errno;
             aq_ssh_close(ours);
-            aq_ssh_close(theirs);
+            aq_ssh_close(peer);
             errno = error;
             return false;
         }
         ours[i] = fds[i == 0];
-        theirs[i] = fds[i != 0];
+        peer[i] = fds[i != 0];
     }
     return true;
 }
@@ -220,20 +220,20 @@ static bool aq_ssh_pipes(int ours[3], int theirs[3])
 bool aq_ssh_start(struct aq_node *n, struct aq_link *l)
 {
     char **argv = aq_ssh_argv(&n->plan, l->first);
-    int ours[3], theirs[3], error;
+    int ours[3], peer[3], error;
     uint32_t first = l->first, end = l->end;
     pid_t self = getpid();
 
-    if (argv == NULL || !aq_ssh_pipes(ours, theirs))
+    if (argv == NULL || !aq_ssh_pipes(ours, peer))
         return false; /* and the caller ends */
     aq_link_init(l, ours[1], ours[0], ours[2]);
     l->first = first;
     l->end = end;
     l->pid = vfork();
     if (l->pid == 0)
-        aq_ssh_become(n, l, argv, theirs, self);
+        aq_ssh_become(n, l, argv, peer, self);
     error = errno;
-    aq_ssh_close(theirs);
+    aq_ssh_close(peer);
     aq_ssh_free(argv);
     if (l->pid > 0)
         return true;
@@ -309,5 +309,5 @@ void aq_ssh_why(const struct aq_node *n, const struct aq_link *l, char *text_out
         snprintf(text_out, size,
                  "host %s has not answered in %u s (GASNET_HOST_TIMEOUT); does logging in there wait for "
                  "something? %s",
-                 host, (unsigned)((aq_board_now_ns() - l->born_ns) / 1000000000u), aq_ssh_remedy(""));
+                 host, (unsigned)((aq_jobarea_now_ns() - l->born_ns) / 1000000000u), aq_ssh_remedy(""));
 }

@@ -74,14 +74,14 @@ static void aq_stream_prefixed(struct aq_node *n, const struct aq_stream *s, siz
 
     while (at < end) {
         const char *nl = memchr(at, '\n', (size_t)(end - at));
-        size_t part = nl != NULL ? (size_t)(nl + 1 - at) : (size_t)(end - at);
+        size_t take = nl != NULL ? (size_t)(nl + 1 - at) : (size_t)(end - at);
         size_t head = (size_t)snprintf(out, AQ_AGENT_HEAD, "[%u] ", s->rank);
 
-        memcpy(out + head, at, part);
+        memcpy(out + head, at, take);
         if (nl == NULL)
-            out[head + part] = '\n';
-        aq_out_push(n, s->which, AQ_AGENT_NOBODY, out, head + part + (nl == NULL));
-        at += part;
+            out[head + take] = '\n';
+        aq_out_push(n, s->which, AQ_AGENT_NOBODY, out, head + take + (nl == NULL));
+        at += take;
     }
 }
 
@@ -96,7 +96,7 @@ static void aq_stream_send(struct aq_node *n, struct aq_stream *s, size_t len)
         aq_out_push(n, s->which, AQ_AGENT_NOBODY, s->line, len);
     s->len -= (uint32_t)len;
     memmove(s->line, s->line + len, s->len);
-    s->since_ns = aq_board_now_ns();
+    s->since_ns = aq_jobarea_now_ns();
 }
 
 void aq_stream_read(struct aq_node *n, struct aq_stream *s)
@@ -106,7 +106,7 @@ void aq_stream_read(struct aq_node *n, struct aq_stream *s)
 
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    n->drained_ns = aq_board_now_ns();
+    n->drained_ns = aq_jobarea_now_ns();
     if (got <= 0) {
         aq_stream_send(n, s, s->len);
         close(s->fd);
@@ -186,7 +186,7 @@ void aq_feed_write(struct aq_node *n)
         return;
     if (done > 0) {
         n->feed_head += (size_t)done;
-        aq_out_grant(n, &n->up, 0, (size_t)done);
+        aq_out_credit_update(n, &n->up, 0, (size_t)done);
     }
     if (n->feed_head == n->feed.len)
         n->feed_head = n->feed.len = 0;

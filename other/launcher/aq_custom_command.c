@@ -28,8 +28,8 @@ void aq_custom_listen(struct aq_custom *c)
 {
     struct sockaddr_in6 any6 = {.sin6_family = AF_INET6, .sin6_addr = in6addr_any};
     struct sockaddr_in any4 = {.sin_family = AF_INET};
-    struct sockaddr_storage here;
-    socklen_t len = sizeof(here);
+    struct sockaddr_storage local;
+    socklen_t len = sizeof(local);
 
     c->listen_fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (c->listen_fd >= 0) {
@@ -45,10 +45,10 @@ void aq_custom_listen(struct aq_custom *c)
             aq_custom_give_up("cannot open a TCP port: %s", strerror(errno));
     }
     if (listen(c->listen_fd, 1024) != 0
-        || getsockname(c->listen_fd, (struct sockaddr *)&here, &len) != 0)
+        || getsockname(c->listen_fd, (struct sockaddr *)&local, &len) != 0)
         aq_custom_give_up("cannot listen on a TCP port: %s", strerror(errno));
-    c->port = ntohs(here.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&here)->sin6_port
-                                               : ((struct sockaddr_in *)&here)->sin_port);
+    c->port = ntohs(local.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&local)->sin6_port
+                                               : ((struct sockaddr_in *)&local)->sin_port);
 }
 
 /* the addresses at which workers try to reach us, the likely ones first */

@@ -58,14 +58,14 @@ void aq_custom_order(struct aq_custom *c)
 static int64_t aq_custom_first_missing(const struct aq_custom *c)
 {
     for (int64_t rank = 0; rank < (int64_t)c->lo->ranks; rank++) {
-        bool there = false;
+        bool found = false;
 
-        for (uint32_t i = 0; i < c->count && !there; i++) {
+        for (uint32_t i = 0; i < c->count && !found; i++) {
             if (c->worker[i].rank < 0)
                 return -1;
-            there = c->worker[i].rank == rank;
+            found = c->worker[i].rank == rank;
         }
-        if (!there)
+        if (!found)
             return rank;
     }
     return -1;

@@ -48,7 +48,7 @@ void aq_custom_wipe(void *p, size_t len)
     sodium_memzero(p, len);
 }
 
-static void aq_wire_auth(const struct aq_custom_shake *s, char role, const void *more, size_t len,
+static void aq_wire_auth(const struct aq_custom_handshake *s, char role, const void *more, size_t len,
                          uint8_t out[32])
 {
     uint8_t text[1 + 64 + sizeof(struct aq_worker_info)];
@@ -66,14 +66,14 @@ static bool aq_wire_same(const uint8_t *a, const uint8_t *b)
     return sodium_memcmp(a, b, 32) == 0; /* takes the same time wherever they differ */
 }
 
-void aq_custom_hello(struct aq_custom_shake *s, uint8_t hello_out[AQ_CUSTOM_HELLO])
+void aq_custom_hello(struct aq_custom_handshake *s, uint8_t hello_out[AQ_CUSTOM_HELLO])
 {
     randombytes_buf(s->nonce_w, sizeof(s->nonce_w));
     memcpy(hello_out, aq_wire_magic, 16);
     memcpy(hello_out + 16, s->nonce_w, 32);
 }
 
-bool aq_custom_reply(struct aq_custom_shake *s, const uint8_t hello[AQ_CUSTOM_HELLO],
+bool aq_custom_reply(struct aq_custom_handshake *s, const uint8_t hello[AQ_CUSTOM_HELLO],
                      uint8_t reply_out[AQ_CUSTOM_REPLY])
 {
     if (memcmp(hello, aq_wire_magic, 16) != 0)
@@ -85,7 +85,7 @@ bool aq_custom_reply(struct aq_custom_shake *s, const uint8_t hello[AQ_CUSTOM_HE
     return true;
 }
 
-bool aq_custom_check_reply(struct aq_custom_shake *s, const uint8_t reply[AQ_CUSTOM_REPLY])
+bool aq_custom_check_reply(struct aq_custom_handshake *s, const uint8_t reply[AQ_CUSTOM_REPLY])
 {
     uint8_t mac[32];
 
@@ -94,14 +94,14 @@ bool aq_custom_check_reply(struct aq_custom_shake *s, const uint8_t reply[AQ_CUS
     return aq_wire_same(mac, reply + 32);
 }
 
-void aq_custom_claim(const struct aq_custom_shake *s, const struct aq_worker_info *info,
+void aq_custom_claim(const struct aq_custom_handshake *s, const struct aq_worker_info *info,
                      uint8_t claim_out[AQ_CUSTOM_CLAIM])
 {
     memcpy(claim_out, info, sizeof(*info));
     aq_wire_auth(s, 'W', info, sizeof(*info), claim_out + sizeof(*info));
 }
 
-bool aq_custom_check_claim(const struct aq_custom_shake *s, const uint8_t claim[AQ_CUSTOM_CLAIM],
+bool aq_custom_check_claim(const struct aq_custom_handshake *s, const uint8_t claim[AQ_CUSTOM_CLAIM],
                            struct aq_worker_info *info_out)
 {
     uint8_t mac[32];
@@ -116,7 +116,7 @@ bool aq_custom_check_claim(const struct aq_custom_shake *s, const uint8_t claim[
     return true;
 }
 
-void aq_custom_keys(const struct aq_custom_shake *s, uint8_t from_master_out[32],
+void aq_custom_keys(const struct aq_custom_handshake *s, uint8_t from_master_out[32],
                     uint8_t from_worker_out[32])
 {
     aq_wire_auth(s, 'm', NULL, 0, from_master_out);
@@ -159,7 +159,7 @@ static void aq_wire_read_plain(struct aq_wire_way *w, int fd)
 }
 
 /* how many bytes the message that is coming has, as far as that is known; 0: no message */
-static size_t aq_wire_wants(const struct aq_wire_in *in)
+static size_t aq_wire_need(const struct aq_wire_in *in)
 {
     size_t len = 0;
 
@@ -195,13 +195,13 @@ static bool aq_wire_open(struct aq_wire_in *in, struct aq_wire_way *w, const uin
 static bool aq_wire_receive(struct aq_wire_in *in, struct aq_wire_way *w,
                             const struct aq_custom_line *line, bool *got)
 {
-    size_t wants = aq_wire_wants(in);
+    size_t need = aq_wire_need(in);
     ssize_t n;
 
     *got = false;
-    if (wants == 0)
+    if (need == 0)
         return false;
-    n = recv(line->sock, in->buf + in->have, wants - in->have, 0);
+    n = recv(line->sock, in->buf + in->have, need - in->have, 0);
     if (n < 0)
         return errno == EAGAIN || errno == EINTR;
     if (n == 0) {
@@ -209,7 +209,7 @@ static bool aq_wire_receive(struct aq_wire_in *in, struct aq_wire_way *w,
         return in->have == 0;
     }
     in->have += (size_t)n;
-    if (in->have < aq_wire_wants(in) || (in->started && in->have == 4))
+    if (in->have < aq_wire_need(in) || (in->started && in->have == 4))
         return true;
     *got = in->started;
     if (!aq_wire_open(in, w, line->rx_key))
@@ -255,7 +255,7 @@ static void aq_wire_close_ends(struct aq_wire_relay *r, struct aq_custom_line *l
     }
 }
 
-static bool aq_wire_turn(struct aq_wire_relay *r, struct aq_custom_line *line,
+static bool aq_wire_step(struct aq_wire_relay *r, struct aq_custom_line *line,
                          bool (**on_first)(struct aq_custom_line *line, const uint8_t *data,
                                            size_t len))
 {
@@ -300,7 +300,7 @@ bool aq_custom_relay(struct aq_custom_line *line, const void *first, size_t firs
     if (first_len > 0)
         aq_wire_seal(&r.out, first, first_len);
     while (!r.out.done || !r.back.done) {
-        if (!aq_wire_turn(&r, line, &on_first)) {
+        if (!aq_wire_step(&r, line, &on_first)) {
             r.back.ended = true;
             r.back.len = 0;
             aq_wire_close_ends(&r, line);

@@ -36,7 +36,7 @@ struct aq_worker_info {
 #define AQ_CUSTOM_CLAIM (sizeof(struct aq_worker_info) + 32)
 
 /* one side's view of a handshake */
-struct aq_custom_shake {
+struct aq_custom_handshake {
     uint8_t key[AQ_CUSTOM_KEY];
     uint8_t nonce_w[32], nonce_m[32];
 };
@@ -53,19 +53,19 @@ bool aq_custom_random(void *p, size_t len);
 void aq_custom_wipe(void *p, size_t len);
 
 /* The worker's side. */
-void aq_custom_hello(struct aq_custom_shake *s, uint8_t hello_out[AQ_CUSTOM_HELLO]);
-bool aq_custom_check_reply(struct aq_custom_shake *s, const uint8_t reply[AQ_CUSTOM_REPLY]);
-void aq_custom_claim(const struct aq_custom_shake *s, const struct aq_worker_info *info,
+void aq_custom_hello(struct aq_custom_handshake *s, uint8_t hello_out[AQ_CUSTOM_HELLO]);
+bool aq_custom_check_reply(struct aq_custom_handshake *s, const uint8_t reply[AQ_CUSTOM_REPLY]);
+void aq_custom_claim(const struct aq_custom_handshake *s, const struct aq_worker_info *info,
                      uint8_t claim_out[AQ_CUSTOM_CLAIM]);
 
 /* The master's. */
-bool aq_custom_reply(struct aq_custom_shake *s, const uint8_t hello[AQ_CUSTOM_HELLO],
+bool aq_custom_reply(struct aq_custom_handshake *s, const uint8_t hello[AQ_CUSTOM_HELLO],
                      uint8_t reply_out[AQ_CUSTOM_REPLY]);
-bool aq_custom_check_claim(const struct aq_custom_shake *s, const uint8_t claim[AQ_CUSTOM_CLAIM],
+bool aq_custom_check_claim(const struct aq_custom_handshake *s, const uint8_t claim[AQ_CUSTOM_CLAIM],
                            struct aq_worker_info *info_out);
 
 /** aq_custom_keys - of the two directions. */
-void aq_custom_keys(const struct aq_custom_shake *s, uint8_t from_master_out[32], uint8_t from_worker_out[32]);
+void aq_custom_keys(const struct aq_custom_handshake *s, uint8_t from_master_out[32], uint8_t from_worker_out[32]);
 
 /**
  * aq_custom_relay - carry bytes both ways until both ends are closed.

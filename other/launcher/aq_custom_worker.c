@@ -31,7 +31,7 @@
 
 #define AQ_WORKER_TRY_MS   3000 /* for one address */
 #define AQ_WORKER_FILE_MS  5000
-#define AQ_WORKER_SHAKE_MS 30000 /* the master may be busy with many workers */
+#define AQ_WORKER_HANDSHAKE_MS 30000 /* the master may be busy with many workers */
 
 static _Noreturn void aq_worker_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -90,21 +90,21 @@ static int aq_worker_connect_to(const struct addrinfo *ai)
 }
 
 /* whoever is there must know the secret */
-static bool aq_worker_shake(int fd, struct aq_custom_shake *shake,
+static bool aq_worker_handshake(int fd, struct aq_custom_handshake *handshake,
                             const struct aq_worker_info *info)
 {
     uint8_t hello[AQ_CUSTOM_HELLO], reply[AQ_CUSTOM_REPLY], claim[AQ_CUSTOM_CLAIM];
 
-    aq_custom_hello(shake, hello);
+    aq_custom_hello(handshake, hello);
     if (!aq_worker_write(fd, hello, sizeof(hello))
-        || !aq_worker_read(fd, reply, sizeof(reply), AQ_WORKER_SHAKE_MS)
-        || !aq_custom_check_reply(shake, reply))
+        || !aq_worker_read(fd, reply, sizeof(reply), AQ_WORKER_HANDSHAKE_MS)
+        || !aq_custom_check_reply(handshake, reply))
         return false;
-    aq_custom_claim(shake, info, claim);
+    aq_custom_claim(handshake, info, claim);
     return aq_worker_write(fd, claim, sizeof(claim));
 }
 
-static int aq_worker_connect(const char *host, const char *port, struct aq_custom_shake *shake,
+static int aq_worker_connect(const char *host, const char *port, struct aq_custom_handshake *handshake,
                              const struct aq_worker_info *info)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
@@ -114,7 +114,7 @@ static int aq_worker_connect(const char *host, const char *port, struct aq_custo
         return -1;
     for (struct addrinfo *ai = list; ai != NULL && fd < 0; ai = ai->ai_next) {
         fd = aq_worker_connect_to(ai);
-        if (fd >= 0 && !aq_worker_shake(fd, shake, info)) {
+        if (fd >= 0 && !aq_worker_handshake(fd, handshake, info)) {
             close(fd);
             fd = -1;
         }
@@ -192,7 +192,7 @@ static FILE *aq_worker_open(const char *path)
 }
 
 /* the file of the master: "key HEX", "port N", "address A" */
-static int aq_worker_join(const char *path, struct aq_custom_shake *shake,
+static int aq_worker_join(const char *path, struct aq_custom_handshake *handshake,
                           const struct aq_worker_info *info)
 {
     FILE *f = aq_worker_open(path);
@@ -206,11 +206,11 @@ static int aq_worker_join(const char *path, struct aq_custom_shake *shake,
     while (fd < 0 && fscanf(f, "%15s %299s", word, value) == 2) {
         if (strcmp(word, "key") == 0 && strlen(value) == 2 * AQ_CUSTOM_KEY) {
             for (size_t i = 0; i < AQ_CUSTOM_KEY; i++)
-                (void)sscanf(value + 2 * i, "%2hhx", &shake->key[i]);
+                (void)sscanf(value + 2 * i, "%2hhx", &handshake->key[i]);
         } else if (strcmp(word, "port") == 0 && strlen(value) < sizeof(port)) {
             strcpy(port, value);
         } else if (strcmp(word, "address") == 0) {
-            fd = aq_worker_connect(value, port, shake, info);
+            fd = aq_worker_connect(value, port, handshake, info);
         }
     }
     fclose(f);
@@ -260,17 +260,17 @@ static bool aq_worker_begin(struct aq_custom_line *line, const uint8_t *data, si
 int aq_worker_main(const char *file)
 {
     struct aq_custom_line line = {.plain_in = -1, .plain_out = -1};
-    struct aq_custom_shake shake;
+    struct aq_custom_handshake handshake;
     struct aq_worker_info info;
 
-    if (!aq_custom_random(&shake, sizeof(shake)))
+    if (!aq_custom_random(&handshake, sizeof(handshake)))
         aq_worker_fail("no random numbers");
     aq_worker_describe(&info);
-    line.sock = aq_worker_join(file, &shake, &info);
+    line.sock = aq_worker_join(file, &handshake, &info);
     setsockopt(line.sock, SOL_SOCKET, SO_KEEPALIVE, &(int){1},
                sizeof(int)); /* the job may begin much later */
-    aq_custom_keys(&shake, line.rx_key, line.tx_key);
-    aq_custom_wipe(&shake, sizeof(shake));
+    aq_custom_keys(&handshake, line.rx_key, line.tx_key);
+    aq_custom_wipe(&handshake, sizeof(handshake));
     signal(SIGPIPE, SIG_IGN);
     /* workers whose host has an agent already hear nothing: their connection is closed at the end */
     (void)aq_custom_relay(&line, NULL, 0, aq_worker_begin);

@@ -80,7 +80,7 @@ static int aq_hosts_parse_pairs(struct aq_hosts *h, const char *text)
 static int aq_hosts_ask_scontrol(struct aq_hosts *h, const char *expression)
 {
     char why[sizeof(h->why)], *line = NULL;
-    size_t room = 0;
+    size_t space = 0;
     FILE *f;
     int rc = 0;
 
@@ -89,7 +89,7 @@ static int aq_hosts_ask_scontrol(struct aq_hosts *h, const char *expression)
         return -1;
     aq_hosts_free(h);
     f = popen("scontrol show hostnames 2>/dev/null", "r");
-    while (f != NULL && rc == 0 && getline(&line, &room, f) >= 0)
+    while (f != NULL && rc == 0 && getline(&line, &space, f) >= 0)
         rc = aq_hosts_parse_list(h, line, " ");
     free(line);
     if (f != NULL && (pclose(f) != 0 || h->count == 0))
@@ -204,9 +204,9 @@ static uint32_t aq_hosts_deal(struct aq_hosts *h, uint32_t left, bool unlimited_
     while (left > 0 && any) {
         any = false;
         for (size_t i = 0; i < h->count && left > 0; i++) {
-            bool room = h->slots[i] == 0 || (!unlimited_only && h->ranks[i] < h->slots[i]);
+            bool space = h->slots[i] == 0 || (!unlimited_only && h->ranks[i] < h->slots[i]);
 
-            if (!room)
+            if (!space)
                 continue;
             h->ranks[i]++;
             left--;
@@ -226,7 +226,7 @@ static uint32_t aq_hosts_fill(struct aq_hosts *h, uint32_t left)
     return aq_hosts_deal(h, left, true);
 }
 
-static uint32_t aq_hosts_share(struct aq_hosts *h, uint32_t ranks, uint32_t hosts)
+static uint32_t aq_hosts_distribute(struct aq_hosts *h, uint32_t ranks, uint32_t hosts)
 {
     bool slots = false;
 
@@ -255,7 +255,7 @@ int aq_hosts_place(struct aq_hosts *h, uint32_t ranks, uint32_t hosts)
     h->first = calloc(h->count + 1, sizeof(*h->first));
     if (h->ranks == NULL || h->first == NULL)
         return aq_hosts_wrong(h, "%s: out of memory for %zu hosts", h->from, h->count);
-    left = aq_hosts_share(h, ranks, hosts);
+    left = aq_hosts_distribute(h, ranks, hosts);
     if (left > 0)
         return aq_hosts_wrong(h, "%s has room for %u rank%s on %zu host%s, -n asks for %u", h->from,
                               ranks - left, ranks - left == 1 ? "" : "s", h->count,

@@ -8,7 +8,7 @@
 
 #include "base/aq_env.h"
 #include "other/launcher/aq_hostlist.h"
-#include "other/spawn/aq_board.h"
+#include "other/spawn/aq_jobarea.h"
 
 /** aq_hosts_wrong - fill h->why. Returns -1. */
 int aq_hosts_wrong(struct aq_hosts *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -262,13 +262,13 @@ static int aq_hosts_line(struct aq_hosts *h, char *line)
 int aq_hosts_parse_file(struct aq_hosts *h, const char *path)
 {
     FILE *f = fopen(path, "re");
-    size_t room = 0, before = h->words;
+    size_t space = 0, before = h->words;
     char *line = NULL;
     int rc = 0;
 
     if (f == NULL)
         return aq_hosts_wrong(h, "%s: cannot read %s: %s", h->from, path, strerror(errno));
-    while (rc == 0 && getline(&line, &room, f) >= 0)
+    while (rc == 0 && getline(&line, &space, f) >= 0)
         rc = aq_hosts_line(h, line);
     if (rc == 0 && ferror(f))
         rc = aq_hosts_wrong(h, "%s: cannot read %s: %s", h->from, path, strerror(errno));

@@ -58,7 +58,7 @@ static bool aq_bind_collect(const struct aq_launch *lo, struct aq_bind_objects *
 {
     hwloc_topology_t topo;
     hwloc_obj_type_t type = aq_bind_type(lo->bind);
-    hwloc_bitmap_t mine = hwloc_bitmap_alloc();
+    hwloc_bitmap_t own = hwloc_bitmap_alloc();
     bool ok = false;
     int n;
 
@@ -66,8 +66,8 @@ static bool aq_bind_collect(const struct aq_launch *lo, struct aq_bind_objects *
         goto free_map;
     if (hwloc_topology_load(topo) != 0)
         goto destroy;
-    if (hwloc_get_cpubind(topo, mine, HWLOC_CPUBIND_PROCESS) == 0)
-        hwloc_topology_restrict(topo, mine, HWLOC_RESTRICT_FLAG_REMOVE_CPULESS);
+    if (hwloc_get_cpubind(topo, own, HWLOC_CPUBIND_PROCESS) == 0)
+        hwloc_topology_restrict(topo, own, HWLOC_RESTRICT_FLAG_REMOVE_CPULESS);
     n = hwloc_get_nbobjs_by_type(topo, type);
     /* a virtual machine may show no cores or caches: its hardware threads stand for them */
     if (n <= 0) {
@@ -88,7 +88,7 @@ static bool aq_bind_collect(const struct aq_launch *lo, struct aq_bind_objects *
 destroy:
     hwloc_topology_destroy(topo);
 free_map:
-    hwloc_bitmap_free(mine);
+    hwloc_bitmap_free(own);
     return ok;
 }
 #else

@@ -49,9 +49,9 @@ int aq_tunnel_main(int argc, char **argv)
 #include "other/launcher/aq_agent.h"
 #include "other/launcher/aq_hostlist.h"
 #include "other/launcher/aq_launch_custom.h"
-#include "other/spawn/aq_board.h"
+#include "other/spawn/aq_jobarea.h"
 
-#define AQ_CUSTOM_SHAKE_NS 20000000000ull
+#define AQ_CUSTOM_HANDSHAKE_NS 20000000000ull
 #define AQ_CUSTOM_NOTE_NS  30000000000ull
 #define AQ_CUSTOM_AFTER    6              /* timeouts: workers may come so long after the command's end */
 #define AQ_CUSTOM_END_MS   5000           /* for the command to end after the job */
@@ -145,39 +145,39 @@ static void aq_custom_run(struct aq_custom *c, const char *command)
 
 /* ---- workers come -------------------------------------------------------------------------- */
 
-static void aq_custom_dismiss(struct aq_custom *c, struct aq_visitor *v)
+static void aq_custom_drop(struct aq_custom *c, struct aq_unauth *v)
 {
     close(v->fd);
     v->fd = -1;
-    c->strangers++;
+    c->unauthenticated++;
 }
 
 static void aq_custom_accept(struct aq_custom *c, uint64_t now)
 {
-    struct aq_visitor *at = NULL;
+    struct aq_unauth *at = NULL;
     uint32_t dice = (uint32_t)now;
     int fd = accept4(c->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
     if (fd < 0)
         return;
     for (size_t i = 0; i < AQ_CUSTOM_PENDING && at == NULL; i++)
-        if (c->visitor[i].fd < 0)
-            at = &c->visitor[i];
+        if (c->unauth[i].fd < 0)
+            at = &c->unauth[i];
     if (at == NULL) {
         /* Any of them makes room. Were it the oldest, a stranger with as many connections as there is room
          * for could push every worker out before it has answered */
         if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) != (ssize_t)sizeof(dice))
             dice ^= (uint32_t)(now >> 32);
-        at = &c->visitor[dice % AQ_CUSTOM_PENDING];
-        aq_custom_dismiss(c, at);
+        at = &c->unauth[dice % AQ_CUSTOM_PENDING];
+        aq_custom_drop(c, at);
     }
     memset(at, 0, sizeof(*at));
     at->fd = fd;
     at->since_ns = now;
-    memcpy(at->shake.key, c->key, sizeof(c->key));
+    memcpy(at->handshake.key, c->key, sizeof(c->key));
 }
 
-static void aq_custom_admit(struct aq_custom *c, struct aq_visitor *v,
+static void aq_custom_admit(struct aq_custom *c, struct aq_unauth *v,
                             const struct aq_worker_info *info)
 {
     struct aq_worker *w = &c->worker[c->count];
@@ -199,42 +199,42 @@ static void aq_custom_admit(struct aq_custom *c, struct aq_visitor *v,
         memcpy(w->address + 12, &((struct sockaddr_in *)&from)->sin_addr, 4);
         w->port = ntohs(((struct sockaddr_in *)&from)->sin_port);
     }
-    aq_custom_keys(&v->shake, w->tx_key, w->rx_key);
+    aq_custom_keys(&v->handshake, w->tx_key, w->rx_key);
     fcntl(w->fd, F_SETFL, fcntl(w->fd, F_GETFL) & ~O_NONBLOCK);
     setsockopt(w->fd, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int));
     v->fd = -1;
     c->count++;
-    c->came_ns = aq_board_now_ns();
+    c->came_ns = aq_jobarea_now_ns();
     aq_launch_tell(c->lo, "worker %u of %u is here, from host %s", c->count, c->lo->ranks,
                    info->host);
 }
 
-static void aq_custom_hear(struct aq_custom *c, struct aq_visitor *v)
+static void aq_custom_receive(struct aq_custom *c, struct aq_unauth *v)
 {
-    size_t wants = v->state == AQ_VISITOR_HELLO ? AQ_CUSTOM_HELLO : AQ_CUSTOM_CLAIM;
-    ssize_t n = recv(v->fd, v->buf + v->have, wants - v->have, 0);
+    size_t need = v->state == AQ_UNAUTH_HELLO ? AQ_CUSTOM_HELLO : AQ_CUSTOM_CLAIM;
+    ssize_t n = recv(v->fd, v->buf + v->have, need - v->have, 0);
     uint8_t reply[AQ_CUSTOM_REPLY];
     struct aq_worker_info info;
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
-        aq_custom_dismiss(c, v);
+        aq_custom_drop(c, v);
         return;
     }
     v->have += (size_t)n;
-    if (v->have < wants)
+    if (v->have < need)
         return;
     v->have = 0;
-    if (v->state == AQ_VISITOR_HELLO) {
-        v->state = AQ_VISITOR_CLAIM;
-        if (!aq_custom_reply(&v->shake, v->buf, reply)
+    if (v->state == AQ_UNAUTH_HELLO) {
+        v->state = AQ_UNAUTH_CLAIM;
+        if (!aq_custom_reply(&v->handshake, v->buf, reply)
             || send(v->fd, reply, sizeof(reply), MSG_NOSIGNAL) != (ssize_t)sizeof(reply))
-            aq_custom_dismiss(c, v);
-    } else if (aq_custom_check_claim(&v->shake, v->buf, &info)) {
+            aq_custom_drop(c, v);
+    } else if (aq_custom_check_claim(&v->handshake, v->buf, &info)) {
         aq_custom_admit(c, v, &info);
     } else {
-        aq_custom_dismiss(c, v);
+        aq_custom_drop(c, v);
     }
 }
 
@@ -260,17 +260,17 @@ static void aq_custom_check_time(struct aq_custom *c, uint64_t now)
 {
     uint64_t since = c->came_ns > c->ended_ns ? c->came_ns : c->ended_ns;
     uint64_t limit = c->timeout_ns * (c->ended_ns != 0 ? AQ_CUSTOM_AFTER : 1);
-    char here[1024];
+    char present[1024];
 
-    aq_custom_missing(c, here, sizeof(here));
+    aq_custom_missing(c, present, sizeof(present));
     if (since != 0 && limit != 0 && now - since > limit)
         aq_custom_give_up("a worker is lost: %s, and none has come for %u s%s. It was killed, did not start, or does "
                           "not reach this host. See what GASNET_CSPAWN_CMD has said; it must start %%C %%N times. "
                           "If workers start slowly, raise GASNET_HOST_TIMEOUT",
-                          here, (unsigned)((now - since) / 1000000000u),
+                          present, (unsigned)((now - since) / 1000000000u),
                           c->ended_ns != 0 ? " since the command ended" : "");
     if (now - c->noted_ns > AQ_CUSTOM_NOTE_NS) {
-        fprintf(stderr, "*** NOTICE: waiting for the workers of GASNET_CSPAWN_CMD: %s\n", here);
+        fprintf(stderr, "*** NOTICE: waiting for the workers of GASNET_CSPAWN_CMD: %s\n", present);
         c->noted_ns = now;
     }
 }
@@ -293,9 +293,9 @@ static nfds_t aq_custom_fill(struct aq_custom *c, uint64_t now)
 
     *at++ = (struct pollfd){c->listen_fd, POLLIN, 0};
     for (size_t i = 0; i < AQ_CUSTOM_PENDING; i++) {
-        if (c->visitor[i].fd >= 0 && now - c->visitor[i].since_ns > AQ_CUSTOM_SHAKE_NS)
-            aq_custom_dismiss(c, &c->visitor[i]);
-        *at++ = (struct pollfd){c->visitor[i].fd, POLLIN, 0};
+        if (c->unauth[i].fd >= 0 && now - c->unauth[i].since_ns > AQ_CUSTOM_HANDSHAKE_NS)
+            aq_custom_drop(c, &c->unauth[i]);
+        *at++ = (struct pollfd){c->unauth[i].fd, POLLIN, 0};
     }
     /* what a worker has sent is for the process that will serve it; only its end matters here */
     for (uint32_t i = 0; i < c->count; i++)
@@ -306,7 +306,7 @@ static nfds_t aq_custom_fill(struct aq_custom *c, uint64_t now)
 static void aq_custom_gather(struct aq_custom *c)
 {
     while (c->count < c->lo->ranks) {
-        uint64_t now = aq_board_now_ns();
+        uint64_t now = aq_jobarea_now_ns();
         uint32_t workers = c->count;
 
         aq_custom_check_command(c, now);
@@ -319,16 +319,16 @@ static void aq_custom_gather(struct aq_custom *c)
                 aq_custom_lose_worker(c, &c->worker[i]);
         for (size_t i = 0; i < AQ_CUSTOM_PENDING; i++)
             if (c->polled[1 + i].revents != 0 && c->count < c->lo->ranks)
-                aq_custom_hear(c, &c->visitor[i]);
+                aq_custom_receive(c, &c->unauth[i]);
         if (c->polled[0].revents != 0)
             aq_custom_accept(c, now);
     }
     close(c->listen_fd);
     for (size_t i = 0; i < AQ_CUSTOM_PENDING; i++)
-        if (c->visitor[i].fd >= 0)
-            aq_custom_dismiss(c, &c->visitor[i]);
-    if (c->strangers > 0)
-        aq_launch_tell(c->lo, "%u connections were no workers of ours", c->strangers);
+        if (c->unauth[i].fd >= 0)
+            aq_custom_drop(c, &c->unauth[i]);
+    if (c->unauthenticated > 0)
+        aq_launch_tell(c->lo, "%u connections were no workers of ours", c->unauthenticated);
 }
 
 /* workers that no agent is made of: only their end will be heard */
@@ -381,10 +381,10 @@ int aq_launch_custom(struct aq_launch *lo)
     c->worker = calloc(lo->ranks, sizeof(*c->worker));
     c->polled = calloc((size_t)lo->ranks + 1 + AQ_CUSTOM_PENDING, sizeof(*c->polled));
     for (size_t i = 0; i < AQ_CUSTOM_PENDING; i++)
-        c->visitor[i].fd = -1;
+        c->unauth[i].fd = -1;
     if (c->worker == NULL || c->polled == NULL || !aq_custom_random(c->key, sizeof(c->key)))
         aq_custom_give_up("no memory or no random numbers");
-    c->noted_ns = aq_board_now_ns();
+    c->noted_ns = aq_jobarea_now_ns();
     aq_custom_raise_limit(lo->ranks);
     c->timeout_ns = aq_plan_host_timeout_ms(lo) * 1000000ull;
     aq_custom_name_file(c);

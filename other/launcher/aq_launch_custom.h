@@ -24,14 +24,14 @@ struct aq_custom_entry {
     uint8_t cpus[AQ_CUSTOM_CPUS];  /* of all workers of the host together */
 };
 
-enum aq_visitor_state { AQ_VISITOR_HELLO, AQ_VISITOR_CLAIM };
+enum aq_unauth_state { AQ_UNAUTH_HELLO, AQ_UNAUTH_CLAIM };
 
-struct aq_visitor {
+struct aq_unauth {
     int fd;                      /* -1: free */
-    enum aq_visitor_state state;
+    enum aq_unauth_state state;
     size_t have;
     uint64_t since_ns;
-    struct aq_custom_shake shake;
+    struct aq_custom_handshake handshake;
     uint8_t buf[AQ_CUSTOM_CLAIM > AQ_CUSTOM_HELLO ? AQ_CUSTOM_CLAIM : AQ_CUSTOM_HELLO];
 };
 
@@ -57,8 +57,8 @@ struct aq_custom {
     uint64_t came_ns;            /* when the last worker came; 0: none has */
     uint64_t timeout_ns;         /* GASNET_HOST_TIMEOUT; 0: never */
     struct pollfd *polled;       /* [1 + AQ_CUSTOM_PENDING + ranks] */
-    uint32_t strangers;
-    struct aq_visitor visitor[AQ_CUSTOM_PENDING];
+    uint32_t unauthenticated;
+    struct aq_unauth unauth[AQ_CUSTOM_PENDING];
     struct aq_worker *worker;
     uint32_t count;
 };

@@ -83,15 +83,15 @@ static _Noreturn void aq_launch_misuse(const struct aq_launch *lo, const char *w
 }
 
 static uint32_t aq_launch_count(const struct aq_launch *lo, const char *option, const char *text,
-                                int64_t least, int64_t most, const char *what)
+                                int64_t min, int64_t max, const char *what)
 {
     int64_t n;
 
     if (!aq_env_parse_int(text, &n))
         aq_launch_error(lo, "%s %s: not a number; write for instance %s 4", option, text, option);
-    if (n < least || n > most)
-        aq_launch_error(lo, "%s %s: %s must be %lld to %lld", option, text, what, (long long)least,
-                        (long long)most);
+    if (n < min || n > max)
+        aq_launch_error(lo, "%s %s: %s must be %lld to %lld", option, text, what, (long long)min,
+                        (long long)max);
     return (uint32_t)n;
 }
 

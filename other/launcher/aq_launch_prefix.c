@@ -36,7 +36,7 @@ struct aq_prefix {
     struct aq_supervise_io io;
 };
 
-static void aq_prefix_room(const struct aq_launch *lo)
+static void aq_prefix_raise_nofile(const struct aq_launch *lo)
 {
     struct rlimit lim;
     rlim_t need = (rlim_t)lo->ranks * 4 + 64;
@@ -90,7 +90,7 @@ static void aq_prefix_write(int to, const char *text, size_t len)
 static void aq_prefix_lines(struct aq_prefix_stream *st, bool all)
 {
     char *at = st->line + st->head, *end = at + st->len, *nl;
-    size_t room = AQ_PREFIX_LINE - AQ_PREFIX_HEAD;
+    size_t space = AQ_PREFIX_LINE - AQ_PREFIX_HEAD;
 
     while (at < end) {
         char saved[AQ_PREFIX_HEAD];
@@ -99,7 +99,7 @@ static void aq_prefix_lines(struct aq_prefix_stream *st, bool all)
 
         nl = memchr(at, '\n', (size_t)(end - at));
         whole = nl != NULL;
-        if (!whole && !all && (size_t)(end - at) < room)
+        if (!whole && !all && (size_t)(end - at) < space)
             break;
         len = whole ? (size_t)(nl + 1 - at) : (size_t)(end - at);
         /* the head goes before the text in place, so that both leave in one write */
@@ -122,8 +122,8 @@ static void aq_prefix_lines(struct aq_prefix_stream *st, bool all)
 /* returns false at the end of the stream */
 static bool aq_prefix_read(struct aq_prefix_stream *st)
 {
-    size_t room = AQ_PREFIX_LINE - AQ_PREFIX_HEAD;
-    ssize_t got = read(st->read_fd, st->line + st->head + st->len, room - st->len);
+    size_t space = AQ_PREFIX_LINE - AQ_PREFIX_HEAD;
+    ssize_t got = read(st->read_fd, st->line + st->head + st->len, space - st->len);
 
     if (got < 0)
         return errno == EAGAIN || errno == EINTR;
@@ -200,7 +200,7 @@ struct aq_prefix *aq_prefix_open(const struct aq_launch *lo)
 {
     struct aq_prefix *px = calloc(1, sizeof(*px));
 
-    aq_prefix_room(lo);
+    aq_prefix_raise_nofile(lo);
     if (px != NULL) {
         px->count = lo->ranks * 2;
         px->stream = calloc(px->count, sizeof(*px->stream));

@@ -17,7 +17,7 @@
 
 #include "base/aq_env.h"
 #include "other/launcher/aq_launch.h"
-#include "other/spawn/aq_ending.h"
+#include "other/spawn/aq_shutdown.h"
 #include "other/spawn/aq_spawn_provider.h"
 
 #define AQ_LAUNCH_FD  100 /* first inherited descriptor, clear of shell scripts */
@@ -157,7 +157,7 @@ static bool aq_start_verbose(const struct aq_launch *lo)
 
 void aq_start_open(struct aq_start *s, const struct aq_launch *lo)
 {
-    int board_fd, rc;
+    int jobarea_fd, rc;
 
     s->lo = lo;
     s->self = getpid();
@@ -165,11 +165,11 @@ void aq_start_open(struct aq_start *s, const struct aq_launch *lo)
     for (int i = 0; i < 3; i++)
         s->stdio[i] = -1;
     s->sv.reap_others = true;
-    rc = aq_supervise_open(&s->sv, lo->ranks, &board_fd);
+    rc = aq_supervise_open(&s->sv, lo->ranks, &jobarea_fd);
     if (rc != 0)
         aq_launch_error(lo, "cannot make shared memory for %u ranks: %s%s", lo->ranks, strerror(-rc),
                         -rc == EMFILE ? "; raise ulimit -n" : "");
-    s->fds[0] = aq_launch_high_fd(lo, board_fd);
+    s->fds[0] = aq_launch_high_fd(lo, jobarea_fd);
     for (int i = 1; i < AQ_START_FDS; i++) {
         int fd = memfd_create("aq-host", MFD_CLOEXEC);
 
@@ -189,7 +189,7 @@ void aq_start_open(struct aq_start *s, const struct aq_launch *lo)
 static _Noreturn void aq_start_become(struct aq_start *s, uint32_t slot)
 {
     aq_supervise_child(&s->sv, s->self);
-    if (s->sv.board->rank_base + slot > 0 && s->null_fd >= 0)
+    if (s->sv.jobarea->rank_base + slot > 0 && s->null_fd >= 0)
         dup2(s->null_fd, STDIN_FILENO);
     for (int i = 0; i < AQ_START_FDS; i++)
         fcntl(s->fds[i], F_SETFD, 0);
@@ -214,7 +214,7 @@ int aq_start_slot(struct aq_start *s, uint32_t slot)
     uint64_t key;
     pid_t pid;
 
-    memcpy(&key, s->sv.board->key, sizeof(key));
+    memcpy(&key, s->sv.jobarea->key, sizeof(key));
     snprintf(s->note, sizeof(s->note), "%s=%u %d %d %d %016" PRIx64, AQ_SPAWN_FORK_ENV, slot,
              s->fds[0], s->fds[1], s->fds[2], key);
     s->exec_error = 0;

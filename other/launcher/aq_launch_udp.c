@@ -39,13 +39,13 @@ bool aq_amudprun_is(const struct aq_launch *lo)
     return strncmp(lo->self, "amudprun", 8) == 0;
 }
 
-static int64_t aq_amudprun_number(const char *option, const char *text, int64_t most)
+static int64_t aq_amudprun_number(const char *option, const char *text, int64_t max)
 {
     int64_t n;
 
-    if (!aq_env_parse_int(text, &n) || n < 1 || n > most) {
+    if (!aq_env_parse_int(text, &n) || n < 1 || n > max) {
         fprintf(stderr, "amudprun: %s %s: give a number of 1 to %lld\n", option, text,
-                (long long)most);
+                (long long)max);
         exit(1);
     }
     return n;

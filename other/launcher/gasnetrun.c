@@ -18,8 +18,8 @@ static void aq_launch_export(const struct aq_launch *lo)
     char name[64];
     size_t len = 0;
 
-    for (const char *part = "GASNET_"; *part != '\0'; part++)
-        name[len++] = *part;
+    for (const char *at = "GASNET_"; *at != '\0'; at++)
+        name[len++] = *at;
     for (const char *c = lo->conduit; *c != '\0'; c++)
         name[len++] = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
     strcpy(name + len, "_SPAWNER");

@@ -27,7 +27,7 @@
 #include "other/spawn/aq_supervise.h"
 
 #define AQ_SPAWN_PASS_MS 60000 /* far longer than any start takes */
-#define AQ_SPAWN_FD_CARDS 3    /* slot of aq_spawn_host_fd() */
+#define AQ_SPAWN_FD_ADDRS 3    /* slot of aq_spawn_host_fd() */
 
 static struct aq_spawn_state aq_spawn_me;
 
@@ -43,9 +43,9 @@ const struct aq_spawn_info *aq_spawn_info(void)
     return aq_spawn_me.provider != NULL ? &aq_spawn_me.info : NULL;
 }
 
-struct aq_board *aq_spawn_board(void)
+struct aq_jobarea *aq_spawn_jobarea(void)
 {
-    return aq_spawn_me.board;
+    return aq_spawn_me.jobarea;
 }
 
 bool aq_spawn_is_supervised(void)
@@ -55,7 +55,7 @@ bool aq_spawn_is_supervised(void)
 
 int aq_spawn_claim(struct aq_spawn_state *st)
 {
-    struct aq_board_rank *r = &st->board->rank[st->info.host_rank];
+    struct aq_jobarea_rank *r = &st->jobarea->rank[st->info.host_rank];
     int32_t nobody = 0;
 
     /* relaxed: only uniqueness matters */
@@ -89,8 +89,8 @@ int aq_spawn_fill_one_host(struct aq_spawn_state *st, uint32_t rank, uint32_t si
         .host_ranks = st->host_ranks,
         .host_of = st->host_of,
     };
-    if (st->board != NULL) /* else the provider has a key of its own */
-        memcpy(st->job_key, st->board->job_key, sizeof(st->job_key));
+    if (st->jobarea != NULL) /* else the provider has a key of its own */
+        memcpy(st->job_key, st->jobarea->job_key, sizeof(st->job_key));
     return AQ_OK;
 }
 
@@ -98,8 +98,8 @@ static int aq_spawn_single_join(struct aq_spawn_state *st)
 {
     int fd, rc;
 
-    st->board = aq_board_create(1, 1, &fd);
-    if (st->board == NULL)
+    st->jobarea = aq_jobarea_create(1, 1, &fd);
+    if (st->jobarea == NULL)
         return aq_fail(AQ_ERR_SYS, "spawn: no job board: %s", strerror(errno));
     close(fd);
     rc = aq_spawn_fill_one_host(st, 0, 1);
@@ -111,7 +111,7 @@ static void aq_spawn_single_notify(struct aq_spawn_state *st)
     (void)st;
 }
 
-static int aq_spawn_single_leave(struct aq_spawn_state *st, int code, enum aq_leave how)
+static int aq_spawn_single_shutdown(struct aq_spawn_state *st, int code, enum aq_shutdown_mode how)
 {
     (void)st;
     (void)how;
@@ -122,7 +122,7 @@ const struct aq_spawn_provider aq_spawn_single_provider = {
     .name = "single",
     .join = aq_spawn_single_join,
     .notify = aq_spawn_single_notify,
-    .leave = aq_spawn_single_leave,
+    .finish = aq_spawn_single_shutdown,
 };
 
 /* GASNET_PSHM_NODES: 0 if unset or zero, else 1..AQ_SPAWN_MAX_RANKS; negative if it is nonsense */
@@ -224,20 +224,20 @@ static int aq_spawn_start(struct aq_spawn_state *st, int *argc, char ***argv, co
 struct aq_host_facts aq_spawn_host_facts(void)
 {
     static const char *const names[] = {"physical memory", "the cgroup's memory limit"};
-    struct aq_board *board = aq_spawn_me.board;
+    struct aq_jobarea *jobarea = aq_spawn_me.jobarea;
     struct aq_host_facts facts;
 
     /* acquire: pairs with the release below */
-    facts.memory = atomic_load_explicit(&board->memory, memory_order_acquire);
+    facts.memory = atomic_load_explicit(&jobarea->memory, memory_order_acquire);
     if (facts.memory == 0) {
         facts.memory = aq_memory_available(&facts.memory_is);
-        atomic_store_explicit(&board->memory_is_limited, strcmp(facts.memory_is, names[0]) != 0,
+        atomic_store_explicit(&jobarea->memory_is_limited, strcmp(facts.memory_is, names[0]) != 0,
                               memory_order_relaxed);
-        atomic_store_explicit(&board->cores_quota, aq_cores_quota(), memory_order_relaxed);
-        atomic_store_explicit(&board->memory, facts.memory, memory_order_release);
+        atomic_store_explicit(&jobarea->cores_quota, aq_cores_quota(), memory_order_relaxed);
+        atomic_store_explicit(&jobarea->memory, facts.memory, memory_order_release);
     }
-    facts.memory_is = names[atomic_load_explicit(&board->memory_is_limited, memory_order_relaxed)];
-    facts.cores_quota = atomic_load_explicit(&board->cores_quota, memory_order_relaxed);
+    facts.memory_is = names[atomic_load_explicit(&jobarea->memory_is_limited, memory_order_relaxed)];
+    facts.cores_quota = atomic_load_explicit(&jobarea->cores_quota, memory_order_relaxed);
     return facts;
 }
 
@@ -249,7 +249,7 @@ int aq_spawn_init(int *argc, char ***argv, const char *conduit, const struct aq_
     int rc;
 
     aq_supervise_standard_fds();
-    for (int i = 0; i < AQ_BOARD_HOST_FDS; i++)
+    for (int i = 0; i < AQ_JOBAREA_HOST_FDS; i++)
         st->host_fd[i] = -1;
     st->provider = own;
     rc = own != NULL ? own->join(st) : aq_spawn_start(st, argc, argv, conduit);
@@ -273,44 +273,44 @@ int aq_spawn_init(int *argc, char ***argv, const char *conduit, const struct aq_
 
 /* A barrier fails only when the job is being ended. Whoever ends it has said why, and will end us
  * too: a second message from here could only confuse. */
-static int aq_spawn_board_barrier(struct aq_spawn_state *st)
+static int aq_spawn_jobarea_barrier(struct aq_spawn_state *st)
 {
-    aq_board_note_wait(st->board, st->info.host_rank, AQ_WAIT_START, AQ_WAIT_ANYONE);
-    if (aq_board_barrier(st->board, st->spin) != 0)
+    aq_jobarea_note_wait(st->jobarea, st->info.host_rank, AQ_WAIT_START, AQ_WAIT_ANYONE);
+    if (aq_jobarea_barrier(st->jobarea, st->spin) != 0)
         for (;;)
             pause();
-    aq_board_note_done(st->board, st->info.host_rank);
+    aq_jobarea_note_done(st->jobarea, st->info.host_rank);
     return AQ_OK;
 }
 
 int aq_spawn_host_fence(void)
 {
-    return aq_spawn_board_barrier(&aq_spawn_me);
+    return aq_spawn_jobarea_barrier(&aq_spawn_me);
 }
 
 /* One round: everybody has len bytes or fewer in its place; two places alternate, so that one
  * barrier a round is enough: nobody can be two rounds ahead of a reader. */
 static char *aq_spawn_round(struct aq_spawn_state *st)
 {
-    char *base = aq_board_blackboard(st->board);
+    char *base = aq_jobarea_blackboard(st->jobarea);
 
     if ((st->parity++ & 1) != 0)
-        base += (size_t)st->board->size * AQ_BOARD_CHUNK;
+        base += (size_t)st->jobarea->size * AQ_JOBAREA_CHUNK;
     return base;
 }
 
-int aq_spawn_host_allgather(const void *mine, size_t len, void *all)
+int aq_spawn_host_allgather(const void *own_data, size_t len, void *all)
 {
     struct aq_spawn_state *st = &aq_spawn_me;
-    uint32_t size = st->board->size;
+    uint32_t size = st->jobarea->size;
 
-    for (size_t done = 0; done < len; done += AQ_BOARD_CHUNK) {
-        size_t now = len - done < AQ_BOARD_CHUNK ? len - done : AQ_BOARD_CHUNK;
+    for (size_t done = 0; done < len; done += AQ_JOBAREA_CHUNK) {
+        size_t now = len - done < AQ_JOBAREA_CHUNK ? len - done : AQ_JOBAREA_CHUNK;
         char *base = aq_spawn_round(st);
 
         /* packed by what is sent, so that short exchanges touch few pages */
-        memcpy(base + st->info.host_rank * now, (const char *)mine + done, now);
-        if (aq_spawn_board_barrier(st) != AQ_OK)
+        memcpy(base + st->info.host_rank * now, (const char *)own_data + done, now);
+        if (aq_spawn_jobarea_barrier(st) != AQ_OK)
             return AQ_ERR_SYS;
         for (uint32_t i = 0; i < size; i++)
             memcpy((char *)all + i * len + done, base + i * now, now);
@@ -318,29 +318,29 @@ int aq_spawn_host_allgather(const void *mine, size_t len, void *all)
     return AQ_OK;
 }
 
-int aq_spawn_allgather(const void *mine, size_t len, void *all)
+int aq_spawn_allgather(const void *own_data, size_t len, void *all)
 {
     struct aq_spawn_state *st = &aq_spawn_me;
 
     if (len == 0)
         return AQ_OK;
     if (st->info.host_count > 1)
-        return st->provider->allgather(st, mine, len, all);
-    return aq_spawn_host_allgather(mine, len, all);
+        return st->provider->allgather(st, own_data, len, all);
+    return aq_spawn_host_allgather(own_data, len, all);
 }
 
 int aq_spawn_host_bcast(void *buf, size_t len, uint32_t host_root)
 {
     struct aq_spawn_state *st = &aq_spawn_me;
-    size_t room = (size_t)st->board->size * AQ_BOARD_CHUNK;
+    size_t space = (size_t)st->jobarea->size * AQ_JOBAREA_CHUNK;
 
-    for (size_t done = 0; done < len; done += room) {
-        size_t now = len - done < room ? len - done : room;
+    for (size_t done = 0; done < len; done += space) {
+        size_t now = len - done < space ? len - done : space;
         char *base = aq_spawn_round(st);
 
         if (st->info.host_rank == host_root)
             memcpy(base, (char *)buf + done, now);
-        if (aq_spawn_board_barrier(st) != AQ_OK)
+        if (aq_spawn_jobarea_barrier(st) != AQ_OK)
             return AQ_ERR_SYS;
         memcpy((char *)buf + done, base, now);
     }
@@ -363,7 +363,7 @@ int aq_spawn_fence(void)
     int rc;
 
     if (st->info.host_count == 1)
-        return aq_spawn_board_barrier(st);
+        return aq_spawn_jobarea_barrier(st);
     if (st->provider->fence != NULL)
         return st->provider->fence(st);
     all = malloc(st->info.size);
@@ -377,7 +377,7 @@ int aq_spawn_fence(void)
 /* names cannot clash: the key is random, and each slot is used once */
 static void aq_spawn_fd_name(const struct aq_spawn_state *st, int slot, char name[AQ_SOCKET_NAME])
 {
-    aq_socket_name(name, st->board->key, "host descriptor", (uint32_t)slot);
+    aq_socket_name(name, st->jobarea->key, "host descriptor", (uint32_t)slot);
 }
 
 /* the host's first rank makes the memfd and serves the others */
@@ -396,10 +396,10 @@ static int aq_spawn_give_fd(struct aq_spawn_state *st, int slot, unsigned flags)
     aq_spawn_fd_name(st, slot, name);
     sock = aq_fdpass_listen(name, takers);
     /* the others connect after this; without a socket they fail, and so do we */
-    if (aq_spawn_board_barrier(st) != AQ_OK || sock < 0) {
+    if (aq_spawn_jobarea_barrier(st) != AQ_OK || sock < 0) {
         rc = sock < 0 ? sock : -ESHUTDOWN;
     } else {
-        rc = aq_fdpass_give(sock, takers, st->board->key, &fd, fd >= 0 ? 1 : 0, error,
+        rc = aq_fdpass_give(sock, takers, st->jobarea->key, &fd, fd >= 0 ? 1 : 0, error,
                             AQ_SPAWN_PASS_MS);
     }
     if (sock >= 0)
@@ -417,7 +417,7 @@ int aq_spawn_host_fd(int slot, unsigned memfd_flags)
     char name[AQ_SOCKET_NAME];
     int fd, rc;
 
-    if (slot < 0 || slot >= AQ_BOARD_HOST_FDS)
+    if (slot < 0 || slot >= AQ_JOBAREA_HOST_FDS)
         return -EINVAL;
     if (memfd_flags == 0 && st->host_fd[slot] >= 0) {
         fd = st->host_fd[slot];
@@ -426,10 +426,10 @@ int aq_spawn_host_fd(int slot, unsigned memfd_flags)
     }
     if (st->info.host_rank == 0)
         return aq_spawn_give_fd(st, slot, memfd_flags);
-    if (aq_spawn_board_barrier(st) != AQ_OK)
+    if (aq_spawn_jobarea_barrier(st) != AQ_OK)
         return -ESHUTDOWN;
     aq_spawn_fd_name(st, slot, name);
-    rc = aq_fdpass_take(name, st->board->key, &fd, 1, AQ_SPAWN_PASS_MS);
+    rc = aq_fdpass_take(name, st->jobarea->key, &fd, 1, AQ_SPAWN_PASS_MS);
     return rc == 0 ? fd : rc;
 }
 
@@ -439,10 +439,10 @@ const uint8_t *aq_spawn_key(void)
 }
 
 /* One copy of everybody's cards for each host, and not a byte of each rank's own. */
-static int aq_spawn_map_cards(struct aq_spawn_state *st, size_t len)
+static int aq_spawn_map_addrs(struct aq_spawn_state *st, size_t len)
 {
     const size_t bytes = len * st->info.size;
-    const int fd = aq_spawn_host_fd(AQ_SPAWN_FD_CARDS, 0);
+    const int fd = aq_spawn_host_fd(AQ_SPAWN_FD_ADDRS, 0);
     int rc = AQ_OK;
 
     if (fd < 0)
@@ -452,51 +452,51 @@ static int aq_spawn_map_cards(struct aq_spawn_state *st, size_t len)
     if (aq_spawn_host_fence() != AQ_OK)
         rc = AQ_ERR_SYS;
     if (rc == AQ_OK) {
-        st->cards = mmap(NULL, bytes, st->info.host_rank == 0 ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
+        st->addrs = mmap(NULL, bytes, st->info.host_rank == 0 ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
                          fd, 0);
-        if (st->cards == MAP_FAILED)
+        if (st->addrs == MAP_FAILED)
             rc = aq_fail(AQ_ERR_SYS, "spawn: cannot map the ranks' addresses: %s", strerror(errno));
     }
     close(fd);
     return rc;
 }
 
-int aq_spawn_publish(const void *card, size_t len)
+int aq_spawn_publish(const void *address, size_t len)
 {
     struct aq_spawn_state *st = &aq_spawn_me;
     const size_t bytes = len * st->info.size;
     void *all;
     int rc;
 
-    if (len == 0 || len > AQ_SPAWN_CARD)
-        return aq_fail(AQ_ERR_ARG, "spawn: a card of %zu bytes; 1 to %u are possible", len, AQ_SPAWN_CARD);
-    st->card_len = len;
+    if (len == 0 || len > AQ_SPAWN_ADDR_MAX)
+        return aq_fail(AQ_ERR_ARG, "spawn: a card of %zu bytes; 1 to %u are possible", len, AQ_SPAWN_ADDR_MAX);
+    st->addr_len = len;
     if (st->provider->publish != NULL && st->info.host_count > 1)
-        return st->provider->publish(st, card, len);
-    rc = aq_spawn_map_cards(st, len);
+        return st->provider->publish(st, address, len);
+    rc = aq_spawn_map_addrs(st, len);
     if (rc != AQ_OK)
         return rc;
     /* for a moment each rank holds them all, in pages that go back to the kernel */
     all = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (all == MAP_FAILED)
         return aq_fail(AQ_ERR_NOMEM, "spawn: no memory for %u addresses", st->info.size);
-    rc = aq_spawn_allgather(card, len, all);
+    rc = aq_spawn_allgather(address, len, all);
     if (rc == AQ_OK && st->info.host_rank == 0)
-        memcpy(st->cards, all, bytes);
+        memcpy(st->addrs, all, bytes);
     munmap(all, bytes);
     return rc == AQ_OK ? aq_spawn_host_fence() : rc;
 }
 
-int aq_spawn_lookup(uint32_t rank, void *card_out, size_t len)
+int aq_spawn_lookup(uint32_t rank, void *addr_out, size_t len)
 {
     struct aq_spawn_state *st = &aq_spawn_me;
 
-    if (rank >= st->info.size || len != st->card_len)
+    if (rank >= st->info.size || len != st->addr_len)
         return aq_fail(AQ_ERR_ARG, "spawn: no card of %zu bytes of rank %u; cards have %zu", len, rank,
-                       st->card_len);
+                       st->addr_len);
     if (st->provider->lookup != NULL && st->info.host_count > 1)
-        return st->provider->lookup(st, rank, card_out, len);
-    memcpy(card_out, st->cards + rank * len, len);
+        return st->provider->lookup(st, rank, addr_out, len);
+    memcpy(addr_out, st->addrs + rank * len, len);
     return AQ_OK;
 }
 
@@ -506,9 +506,9 @@ void aq_spawn_notify(void)
         aq_spawn_me.provider->notify(&aq_spawn_me);
 }
 
-int aq_spawn_leave(int code, enum aq_leave how)
+int aq_spawn_shutdown(int code, enum aq_shutdown_mode how)
 {
     if (aq_spawn_me.provider == NULL)
         return code;
-    return aq_spawn_me.provider->leave(&aq_spawn_me, code, how);
+    return aq_spawn_me.provider->finish(&aq_spawn_me, code, how);
 }

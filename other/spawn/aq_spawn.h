@@ -3,7 +3,7 @@
  * aq_spawn.h - how the ranks of a job find each other, whoever started them.
  * Owns      rank and size, the list of ranks on this host, the job board, start-up exchange
  * Threads   one thread, during gex_Client_Init(); aq_spawn_info() and _board() afterwards from any
- * Uses      aq_board.h, base/aq_log.h; optional libraries (PMIx) by dlopen
+ * Uses      aq_jobarea.h, base/aq_log.h; optional libraries (PMIx) by dlopen
  * See       aq_spawn_provider.h for what a provider implements
  */
 #ifndef AQ_SPAWN_H
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "other/spawn/aq_board.h"
+#include "other/spawn/aq_jobarea.h"
 
 struct aq_spawn_provider;
 
@@ -51,11 +51,11 @@ struct aq_host_facts {
 /** aq_spawn_host_facts - looked up by the first rank of a host that asks; after aq_spawn_init(). */
 struct aq_host_facts aq_spawn_host_facts(void);
 
-/** aq_spawn_board - the shared page area of this host's ranks; NULL before aq_spawn_init(). */
-struct aq_board *aq_spawn_board(void);
+/** aq_spawn_jobarea - the shared page area of this host's ranks; NULL before aq_spawn_init(). */
+struct aq_jobarea *aq_spawn_jobarea(void);
 
 /** aq_spawn_allgather - collective over the job: all[i * len ..] becomes rank i's mine[0 .. len). */
-int aq_spawn_allgather(const void *mine, size_t len, void *all);
+int aq_spawn_allgather(const void *own_data, size_t len, void *all);
 
 /** aq_spawn_bcast - collective over the job: buf of root goes to buf of everyone. */
 int aq_spawn_bcast(void *buf, size_t len, uint32_t root);
@@ -66,23 +66,23 @@ int aq_spawn_fence(void);
 /** aq_spawn_key - the job's 32 random bytes, known to its ranks on all hosts and to nobody else. */
 const uint8_t *aq_spawn_key(void);
 
-#define AQ_SPAWN_CARD 64 /* bytes: the longest card */
+#define AQ_SPAWN_ADDR_MAX 64 /* bytes: the longest card */
 
 /**
  * aq_spawn_publish - leave a card, by which the other ranks can find us. Collective over the job, once.
- * card, len  len <= AQ_SPAWN_CARD, the same on every rank
+ * card, len  len <= AQ_SPAWN_ADDR_MAX, the same on every rank
  * On return everybody's card can be looked up. Returns AQ_OK or negative, logged.
  */
-int aq_spawn_publish(const void *card, size_t len);
+int aq_spawn_publish(const void *address, size_t len);
 
 /**
  * aq_spawn_lookup - the card of a rank, which may have to be fetched from where it is.
  * Any thread, also in a handler. Returns AQ_OK or negative, logged.
  */
-int aq_spawn_lookup(uint32_t rank, void *card_out, size_t len);
+int aq_spawn_lookup(uint32_t rank, void *addr_out, size_t len);
 
 /** aq_spawn_host_allgather - as aq_spawn_allgather(), over the ranks of this host, by host_rank. */
-int aq_spawn_host_allgather(const void *mine, size_t len, void *all);
+int aq_spawn_host_allgather(const void *own_data, size_t len, void *all);
 
 /** aq_spawn_host_bcast - as aq_spawn_bcast(), over the ranks of this host; host_root is a host_rank. */
 int aq_spawn_host_bcast(void *buf, size_t len, uint32_t host_root);
@@ -105,19 +105,19 @@ int aq_spawn_host_fd(int slot, unsigned memfd_flags);
 void aq_spawn_notify(void);
 
 /* How a process leaves. */
-enum aq_leave {
-    AQ_LEAVE_ABORT,  /* have the launcher end the whole job */
-    AQ_LEAVE_END,    /* in order; the process ends at once */
-    AQ_LEAVE_RETURN  /* the same, but exit() goes on, and runs what the program has left to atexit() */
+enum aq_shutdown_mode {
+    AQ_SHUTDOWN_ABORT,  /* have the launcher end the whole job */
+    AQ_SHUTDOWN_END,    /* in order; the process ends at once */
+    AQ_SHUTDOWN_RETURN  /* the same, but exit() goes on, and runs what the program has left to atexit() */
 };
 
 /**
- * aq_spawn_leave - last call before the process ends: tell the launcher that started us.
+ * aq_spawn_shutdown - last call before the process ends: tell the launcher that started us.
  * code     exit code of this process
  * Safe in signal handlers and at most once a process; bounded by GASNET_EXITTIMEOUT.
  * Returns the code to exit with.
  */
-int aq_spawn_leave(int code, enum aq_leave how);
+int aq_spawn_shutdown(int code, enum aq_shutdown_mode how);
 
 /** aq_spawn_is_supervised - a process of ours watches the ranks and will report how they end. */
 bool aq_spawn_is_supervised(void);

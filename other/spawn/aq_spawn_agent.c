@@ -31,7 +31,7 @@ static _Noreturn void aq_agent_park(void)
 }
 
 /* the first rank's part: have the agent fill in the other hosts' pieces */
-static void aq_agent_ask(struct aq_spawn_state *st, const struct aq_far_request *r)
+static void aq_agent_ask(struct aq_spawn_state *st, const struct aq_exchange_request *r)
 {
     char done;
     ssize_t rc;
@@ -39,21 +39,21 @@ static void aq_agent_ask(struct aq_spawn_state *st, const struct aq_far_request 
     if (st->info.host_rank != 0)
         return;
     do
-        rc = send(st->board->link_fd, r, sizeof(*r), MSG_NOSIGNAL);
+        rc = send(st->jobarea->link_fd, r, sizeof(*r), MSG_NOSIGNAL);
     while (rc < 0 && errno == EINTR);
     if (rc != (ssize_t)sizeof(*r))
         aq_agent_park();
-    aq_board_note_wait(st->board, 0, AQ_WAIT_START, AQ_WAIT_ANYONE);
+    aq_jobarea_note_wait(st->jobarea, 0, AQ_WAIT_START, AQ_WAIT_ANYONE);
     do
-        rc = recv(st->board->link_fd, &done, 1, 0);
+        rc = recv(st->jobarea->link_fd, &done, 1, 0);
     while (rc < 0 && errno == EINTR);
     if (rc != 1)
         aq_agent_park();
-    aq_board_note_done(st->board, 0);
+    aq_jobarea_note_done(st->jobarea, 0);
 }
 
 /* All ranks of the host have written; after this, all ranks of the job's can be read. */
-static int aq_agent_round(struct aq_spawn_state *st, const struct aq_far_request *r)
+static int aq_agent_round(struct aq_spawn_state *st, const struct aq_exchange_request *r)
 {
     int rc = aq_spawn_host_fence();
 
@@ -68,20 +68,20 @@ static char *aq_agent_next_area(struct aq_spawn_state *st, uint32_t *area_out)
 {
     *area_out = aq_agent_area;
     aq_agent_area ^= 1;
-    return (char *)st->board + st->board->far_offset[*area_out];
+    return (char *)st->jobarea + st->jobarea->exchange_offset[*area_out];
 }
 
-static int aq_agent_allgather(struct aq_spawn_state *st, const void *mine, size_t len, void *all)
+static int aq_agent_allgather(struct aq_spawn_state *st, const void *own_data, size_t len, void *all)
 {
-    size_t room = st->board->far_room / st->info.size;
+    size_t space = st->jobarea->exchange_bytes / st->info.size;
     int rc = AQ_OK;
 
-    for (size_t done = 0; done < len && rc == AQ_OK; done += room) {
-        size_t now = len - done < room ? len - done : room;
-        struct aq_far_request r = {.op = AQ_FAR_GATHER, .piece = (uint32_t)now};
+    for (size_t done = 0; done < len && rc == AQ_OK; done += space) {
+        size_t now = len - done < space ? len - done : space;
+        struct aq_exchange_request r = {.op = AQ_EXCHANGE_GATHER, .chunk = (uint32_t)now};
         char *base = aq_agent_next_area(st, &r.area);
 
-        memcpy(base + st->info.rank * now, (const char *)mine + done, now);
+        memcpy(base + st->info.rank * now, (const char *)own_data + done, now);
         rc = aq_agent_round(st, &r);
         for (uint32_t i = 0; i < st->info.size && rc == AQ_OK; i++)
             memcpy((char *)all + i * len + done, base + i * now, now);
@@ -91,12 +91,12 @@ static int aq_agent_allgather(struct aq_spawn_state *st, const void *mine, size_
 
 static int aq_agent_bcast(struct aq_spawn_state *st, void *buf, size_t len, uint32_t root)
 {
-    size_t room = st->board->far_room;
+    size_t space = st->jobarea->exchange_bytes;
     int rc = AQ_OK;
 
-    for (size_t done = 0; done < len && rc == AQ_OK; done += room) {
-        size_t now = len - done < room ? len - done : room;
-        struct aq_far_request r = {.op = AQ_FAR_BCAST, .piece = (uint32_t)now, .root = root};
+    for (size_t done = 0; done < len && rc == AQ_OK; done += space) {
+        size_t now = len - done < space ? len - done : space;
+        struct aq_exchange_request r = {.op = AQ_EXCHANGE_BCAST, .chunk = (uint32_t)now, .root = root};
         char *base = aq_agent_next_area(st, &r.area);
 
         if (st->info.rank == root)
@@ -108,23 +108,23 @@ static int aq_agent_bcast(struct aq_spawn_state *st, void *buf, size_t len, uint
     return rc;
 }
 
-static char *aq_agent_card(const struct aq_spawn_state *st, uint32_t rank)
+static char *aq_agent_addr(const struct aq_spawn_state *st, uint32_t rank)
 {
-    return (char *)st->board + st->board->cards_offset + (size_t)rank * AQ_BOARD_CARD;
+    return (char *)st->jobarea + st->jobarea->addrs_offset + (size_t)rank * AQ_JOBAREA_ADDR_MAX;
 }
 
-static int aq_agent_publish(struct aq_spawn_state *st, const void *card, size_t len)
+static int aq_agent_publish(struct aq_spawn_state *st, const void *address, size_t len)
 {
     /* a message has room for so much of each card */
-    const size_t room = st->board->far_room / st->info.size;
+    const size_t space = st->jobarea->exchange_bytes / st->info.size;
     int rc = AQ_OK;
 
-    memcpy(aq_agent_card(st, st->info.rank), card, len);
-    for (size_t done = 0; done < len && rc == AQ_OK; done += room) {
-        struct aq_far_request r = {
-            .op = AQ_FAR_CARDS,
+    memcpy(aq_agent_addr(st, st->info.rank), address, len);
+    for (size_t done = 0; done < len && rc == AQ_OK; done += space) {
+        struct aq_exchange_request r = {
+            .op = AQ_EXCHANGE_ADDRS,
             .offset = (uint32_t)done,
-            .piece = (uint32_t)(len - done < room ? len - done : room),
+            .chunk = (uint32_t)(len - done < space ? len - done : space),
         };
 
         rc = aq_agent_round(st, &r);
@@ -132,37 +132,37 @@ static int aq_agent_publish(struct aq_spawn_state *st, const void *card, size_t 
     return rc;
 }
 
-static int aq_agent_lookup(struct aq_spawn_state *st, uint32_t rank, void *card_out, size_t len)
+static int aq_agent_lookup(struct aq_spawn_state *st, uint32_t rank, void *addr_out, size_t len)
 {
-    memcpy(card_out, aq_agent_card(st, rank), len);
+    memcpy(addr_out, aq_agent_addr(st, rank), len);
     return AQ_OK;
 }
 
 int aq_spawn_agent_fill(struct aq_spawn_state *st, uint32_t slot)
 {
-    struct aq_board *board = st->board;
+    struct aq_jobarea *jobarea = st->jobarea;
 
-    st->host_ranks = malloc(board->size * sizeof(*st->host_ranks));
+    st->host_ranks = malloc(jobarea->size * sizeof(*st->host_ranks));
     if (st->host_ranks == NULL)
-        return aq_fail(AQ_ERR_NOMEM, "spawn: no memory for a list of %u ranks", board->size);
-    for (uint32_t i = 0; i < board->size; i++)
-        st->host_ranks[i] = board->rank_base + i;
+        return aq_fail(AQ_ERR_NOMEM, "spawn: no memory for a list of %u ranks", jobarea->size);
+    for (uint32_t i = 0; i < jobarea->size; i++)
+        st->host_ranks[i] = jobarea->rank_base + i;
     st->info = (struct aq_spawn_info){
-        .rank = board->rank_base + slot,
-        .size = board->job_size,
+        .rank = jobarea->rank_base + slot,
+        .size = jobarea->job_size,
         .host_rank = slot,
-        .host_size = board->size,
-        .host_index = board->host_index,
-        .host_count = board->host_count,
+        .host_size = jobarea->size,
+        .host_index = jobarea->host_index,
+        .host_count = jobarea->host_count,
         .host_ranks = st->host_ranks,
-        .host_of = (const uint32_t *)(const void *)((const char *)board + board->host_of_offset),
+        .host_of = (const uint32_t *)(const void *)((const char *)jobarea + jobarea->host_of_offset),
     };
-    memcpy(st->job_key, board->job_key, sizeof(st->job_key));
-    if (slot == 0 && fcntl(board->link_fd, F_SETFD, FD_CLOEXEC) != 0)
+    memcpy(st->job_key, jobarea->job_key, sizeof(st->job_key));
+    if (slot == 0 && fcntl(jobarea->link_fd, F_SETFD, FD_CLOEXEC) != 0)
         return aq_fail(AQ_ERR_RESOURCE,
                        "spawn: inherited descriptor %d was closed by a script between gasnetrun's "
                        "agent and the program",
-                       board->link_fd);
+                       jobarea->link_fd);
     st->provider = &aq_spawn_agent_provider;
     return AQ_OK;
 }
@@ -176,5 +176,5 @@ const struct aq_spawn_provider aq_spawn_agent_provider = {
     .publish = aq_agent_publish,
     .lookup = aq_agent_lookup,
     .notify = aq_spawn_fork_notify,
-    .leave = aq_spawn_fork_leave,
+    .finish = aq_spawn_fork_shutdown,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * aq_spawn_agent.h - what a host's first rank and its agent say to each other.
- * Wire      over a socketpair (SOCK_SEQPACKET): the rank sends struct aq_far_request, the agent answers
+ * Wire      over a socketpair (SOCK_SEQPACKET): the rank sends struct aq_exchange_request, the agent answers
  *           with one byte when the host's board holds the job's data
  * How       data lie on the board, in one of two areas for exchanges, in turn, or among the cards: each
  *           rank of the host writes its piece where it belongs, the agent fills in the other hosts'
@@ -11,17 +11,17 @@
 
 #include <stdint.h>
 
-enum aq_far_op {
-    AQ_FAR_GATHER = 1, /* piece bytes of each rank, one behind the other, into exchange area `area` */
-    AQ_FAR_CARDS,      /* piece bytes of each rank at `offset` of its card */
-    AQ_FAR_BCAST       /* piece bytes of rank `root` at the beginning of exchange area `area` */
+enum aq_exchange_op {
+    AQ_EXCHANGE_GATHER = 1, /* piece bytes of each rank, one behind the other, into exchange area `area` */
+    AQ_EXCHANGE_ADDRS,      /* piece bytes of each rank at `offset` of its card */
+    AQ_EXCHANGE_BCAST       /* piece bytes of rank `root` at the beginning of exchange area `area` */
 };
 
-struct aq_far_request {
+struct aq_exchange_request {
     uint32_t op;
     uint32_t area;
     uint32_t offset;
-    uint32_t piece;
+    uint32_t chunk;
     uint32_t root;
 };
 

@@ -5,7 +5,7 @@
  * Threads   one, at start
  * Promise   the variable is unset and the descriptors are close-on-exec when the client goes on,
  *           so that programs the client runs do not take part in the job
- * Uses      aq_supervise.h, aq_ending.h
+ * Uses      aq_supervise.h, aq_shutdown.h
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
-#include "other/spawn/aq_ending.h"
+#include "other/spawn/aq_shutdown.h"
 #include "other/spawn/aq_spawn_provider.h"
 #include "other/spawn/aq_supervise.h"
 
@@ -37,7 +37,7 @@ static int aq_spawn_fork_tie(struct aq_spawn_state *st)
     pid_t parent = getppid();
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent || (kill(st->board->supervisor, 0) != 0 && errno == ESRCH))
+    if (getppid() != parent || (kill(st->jobarea->supervisor, 0) != 0 && errno == ESRCH))
         _exit(255); /* the job is over already, and said so */
     return AQ_OK;
 }
@@ -45,23 +45,23 @@ static int aq_spawn_fork_tie(struct aq_spawn_state *st)
 static int aq_spawn_fork_join(struct aq_spawn_state *st)
 {
     const char *text = getenv(AQ_SPAWN_FORK_ENV);
-    int board_fd, fd0, fd1, rc;
+    int jobarea_fd, fd0, fd1, rc;
     uint64_t key, have;
     uint32_t rank;
 
-    if (sscanf(text, "%" SCNu32 " %d %d %d %" SCNx64, &rank, &board_fd, &fd0, &fd1, &key) != 5)
+    if (sscanf(text, "%" SCNu32 " %d %d %d %" SCNx64, &rank, &jobarea_fd, &fd0, &fd1, &key) != 5)
         return aq_fail(AQ_ERR_ARG,
                        "spawn: %s='%s' is not what gasnetrun writes; do not set it by hand",
                        AQ_SPAWN_FORK_ENV, text);
-    st->board = aq_board_map(board_fd);
-    if (st->board != NULL)
-        memcpy(&have, st->board->key, sizeof(have));
-    if (st->board == NULL || have != key || rank >= st->board->size)
+    st->jobarea = aq_jobarea_map(jobarea_fd);
+    if (st->jobarea != NULL)
+        memcpy(&have, st->jobarea->key, sizeof(have));
+    if (st->jobarea == NULL || have != key || rank >= st->jobarea->size)
         return aq_fail(AQ_ERR_RESOURCE,
                        "spawn: descriptor %d does not hold this job's board; a script between "
                        "gasnetrun and the program must leave inherited descriptors open",
-                       board_fd);
-    close(board_fd);
+                       jobarea_fd);
+    close(jobarea_fd);
     unsetenv(AQ_SPAWN_FORK_ENV);
     st->host_fd[0] = fd0;
     st->host_fd[1] = fd1;
@@ -72,8 +72,8 @@ static int aq_spawn_fork_join(struct aq_spawn_state *st)
                            "gasnetrun and the program",
                            st->host_fd[i]);
     st->supervised = true;
-    rc = st->board->far_room > 0 ? aq_spawn_agent_fill(st, rank)
-                                 : aq_spawn_fill_one_host(st, rank, st->board->size);
+    rc = st->jobarea->exchange_bytes > 0 ? aq_spawn_agent_fill(st, rank)
+                                 : aq_spawn_fill_one_host(st, rank, st->jobarea->size);
     if (rc == AQ_OK)
         rc = aq_spawn_claim(st);
     return rc == AQ_OK ? aq_spawn_fork_tie(st) : rc;
@@ -82,10 +82,10 @@ static int aq_spawn_fork_join(struct aq_spawn_state *st)
 void aq_spawn_fork_notify(struct aq_spawn_state *st)
 {
     /* ignored by default, so harmless should the number ever name somebody else */
-    kill(st->board->supervisor, SIGURG);
+    kill(st->jobarea->supervisor, SIGURG);
 }
 
-int aq_spawn_fork_leave(struct aq_spawn_state *st, int code, enum aq_leave how)
+int aq_spawn_fork_shutdown(struct aq_spawn_state *st, int code, enum aq_shutdown_mode how)
 {
     (void)st;
     (void)how;
@@ -97,7 +97,7 @@ const struct aq_spawn_provider aq_spawn_fork_provider = {
     .offered = aq_spawn_fork_offered,
     .join = aq_spawn_fork_join,
     .notify = aq_spawn_fork_notify,
-    .leave = aq_spawn_fork_leave,
+    .finish = aq_spawn_fork_shutdown,
 };
 
 /* the standard input of rank 0 is the user's; the others read nothing */
@@ -146,7 +146,7 @@ static int aq_spawn_fork_child(struct aq_spawn_state *st, struct aq_supervise *s
     if (rank > 0)
         aq_spawn_null_stdin();
     st->supervised = true;
-    rc = aq_spawn_fill_one_host(st, rank, st->board->size);
+    rc = aq_spawn_fill_one_host(st, rank, st->jobarea->size);
     return rc == AQ_OK ? aq_spawn_claim(st) : rc;
 }
 
@@ -175,15 +175,15 @@ int aq_spawn_fork_self(struct aq_spawn_state *st, uint32_t size)
 {
     struct aq_supervise sv = {.verbose = false};
     pid_t parent = getpid();
-    int board_fd, rc, code;
+    int jobarea_fd, rc, code;
 
     aq_spawn_warn_threads();
-    rc = aq_supervise_open(&sv, size, &board_fd);
+    rc = aq_supervise_open(&sv, size, &jobarea_fd);
     if (rc != 0)
         return aq_fail(AQ_ERR_SYS, "spawn: no job board for %u ranks: %s%s", size, strerror(-rc),
                        aq_spawn_fork_remedy(-rc));
-    close(board_fd); /* the mapping is inherited */
-    st->board = sv.board;
+    close(jobarea_fd); /* the mapping is inherited */
+    st->jobarea = sv.jobarea;
     for (int i = 0; i < 2; i++) {
         st->host_fd[i] = memfd_create("aq-host", MFD_CLOEXEC);
         if (st->host_fd[i] < 0) {

@@ -32,13 +32,13 @@
 #include "base/aq_rc.h"
 #include "other/spawn/aq_fdpass.h"
 #include "other/spawn/aq_spawn_link.h"
-#include "other/spawn/aq_spawn_minder.h"
+#include "other/spawn/aq_spawn_monitor.h"
 
 #define AQ_KVS_PASS_MS 60000
 #define AQ_KVS_LOOK_MS 500 /* how often who waits looks whether the others still live */
 
 /* descriptors that a host's first rank hands to the others */
-enum { AQ_KVS_FD_BOARD, AQ_KVS_FD_EVENT, AQ_KVS_FD_LINK, AQ_KVS_FD_LINK_PAGE, AQ_KVS_FDS };
+enum { AQ_KVS_FD_JOBAREA, AQ_KVS_FD_EVENT, AQ_KVS_FD_LINK, AQ_KVS_FD_LINK_PAGE, AQ_KVS_FDS };
 
 struct aq_kvs aq_kvs_me;
 
@@ -131,14 +131,14 @@ static int aq_kvs_put_key(const struct aq_kvs_join *j)
 static int aq_kvs_find_hosts(struct aq_spawn_state *st, const struct aq_kvs_join *j)
 {
     const struct aq_kvs *k = &aq_kvs_me;
-    char mine[AQ_KVS_VALUE], **known = malloc(k->size * sizeof(*known));
+    char own_id[AQ_KVS_VALUE], **known = malloc(k->size * sizeof(*known));
     uint32_t count = 0;
     int rc;
 
     if (known == NULL)
         return aq_fail(AQ_ERR_NOMEM, "spawn: no memory for the list of %u hosts", k->size);
-    aq_kvs_host_identity(mine);
-    rc = k->ops->put("identity", mine, AQ_KVS_JOB);
+    aq_kvs_host_identity(own_id);
+    rc = k->ops->put("identity", own_id, AQ_KVS_JOB);
     if (rc == AQ_OK)
         rc = aq_kvs_put_key(j);
     if (rc == AQ_OK)
@@ -154,14 +154,14 @@ static int aq_kvs_find_hosts(struct aq_spawn_state *st, const struct aq_kvs_join
 static int aq_kvs_fill_info(struct aq_spawn_state *st)
 {
     const struct aq_kvs *k = &aq_kvs_me;
-    uint32_t host_size = 0, at = 0, hosts = 0, mine;
+    uint32_t host_size = 0, at = 0, hosts = 0, own_id;
     int rc = aq_kvs_number_hosts(st->host_of, k->size, &hosts);
 
     if (rc != AQ_OK)
         return rc;
-    mine = st->host_of[k->rank];
+    own_id = st->host_of[k->rank];
     for (uint32_t i = 0; i < k->size; i++)
-        host_size += st->host_of[i] == mine;
+        host_size += st->host_of[i] == own_id;
     free(st->host_ranks);
     st->host_ranks = malloc(host_size * sizeof(*st->host_ranks));
     if (st->host_ranks == NULL)
@@ -170,13 +170,13 @@ static int aq_kvs_fill_info(struct aq_spawn_state *st)
         .rank = k->rank,
         .size = k->size,
         .host_size = host_size,
-        .host_index = mine,
+        .host_index = own_id,
         .host_count = hosts,
         .host_ranks = st->host_ranks,
         .host_of = st->host_of,
     };
     for (uint32_t i = 0; i < k->size; i++) {
-        if (st->host_of[i] != mine)
+        if (st->host_of[i] != own_id)
             continue;
         if (i == k->rank)
             st->info.host_rank = at;
@@ -186,30 +186,30 @@ static int aq_kvs_fill_info(struct aq_spawn_state *st)
 }
 
 /* what the first rank of a host publishes: "name key" */
-struct aq_kvs_door {
+struct aq_kvs_listener {
     char name[AQ_SOCKET_NAME];
     uint8_t key[32];
 };
 
 /* the socket that the host's other ranks knock at */
-static int aq_kvs_open_door(struct aq_spawn_state *st, const struct aq_kvs_join *j, struct aq_kvs_door *door,
+static int aq_kvs_open_listener(struct aq_spawn_state *st, const struct aq_kvs_join *j, struct aq_kvs_listener *listener,
                             int *sock_out)
 {
     char text[AQ_KVS_VALUE], key[32];
     int at;
 
-    memcpy(door->key, st->board->key, sizeof(door->key));
-    aq_socket_name(door->name, door->key, "board", 0);
-    *sock_out = aq_fdpass_listen(door->name, st->info.host_size);
+    memcpy(listener->key, st->jobarea->key, sizeof(listener->key));
+    aq_socket_name(listener->name, listener->key, "board", 0);
+    *sock_out = aq_fdpass_listen(listener->name, st->info.host_size);
     if (*sock_out < 0)
         return aq_fail(AQ_ERR_SYS, "spawn: no Unix socket for the other ranks: %s",
                        strerror(-*sock_out));
-    at = snprintf(text, sizeof(text), "%s ", door->name);
-    aq_kvs_to_hex(text + at, door->key, sizeof(door->key));
+    at = snprintf(text, sizeof(text), "%s ", listener->name);
+    aq_kvs_to_hex(text + at, listener->key, sizeof(listener->key));
     return aq_kvs_me.ops->put(aq_kvs_key(key, "door", j), text, AQ_KVS_HOST);
 }
 
-static int aq_kvs_find_door(uint32_t leader, const struct aq_kvs_join *j, struct aq_kvs_door *door)
+static int aq_kvs_find_listener(uint32_t leader, const struct aq_kvs_join *j, struct aq_kvs_listener *listener)
 {
     char text[AQ_KVS_VALUE], key[32], *blank;
     int rc = aq_kvs_me.ops->get(leader, aq_kvs_key(key, "door", j), text, AQ_KVS_GET_S);
@@ -218,20 +218,20 @@ static int aq_kvs_find_door(uint32_t leader, const struct aq_kvs_join *j, struct
         return rc;
     blank = strchr(text, ' ');
     if (blank == NULL || blank - text >= AQ_SOCKET_NAME ||
-        aq_kvs_from_hex(door->key, sizeof(door->key), blank + 1) != AQ_OK)
+        aq_kvs_from_hex(listener->key, sizeof(listener->key), blank + 1) != AQ_OK)
         return aq_fail(AQ_ERR_SYS, "spawn: rank %u published '%s' as its board", leader, text);
     *blank = '\0';
-    memcpy(door->name, text, (size_t)(blank - text) + 1);
+    memcpy(listener->name, text, (size_t)(blank - text) + 1);
     return AQ_OK;
 }
 
 /* the first rank: board and descriptors; a card for the first ranks of other hosts */
 static int aq_kvs_make(struct aq_spawn_state *st, struct aq_kvs_join *j)
 {
-    char card[AQ_LINK_CARD], key[32];
+    char address[AQ_LINK_ADDR_MAX], key[32];
 
-    st->board = aq_board_create(st->info.host_size, st->info.size, &j->fds[AQ_KVS_FD_BOARD]);
-    if (st->board == NULL)
+    st->jobarea = aq_jobarea_create(st->info.host_size, st->info.size, &j->fds[AQ_KVS_FD_JOBAREA]);
+    if (st->jobarea == NULL)
         return aq_fail(AQ_ERR_SYS, "spawn: no job board for %u ranks: %s", st->info.host_size,
                        strerror(errno));
     j->fds[AQ_KVS_FD_EVENT] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -239,66 +239,66 @@ static int aq_kvs_make(struct aq_spawn_state *st, struct aq_kvs_join *j)
         return aq_fail(AQ_ERR_SYS, "spawn: eventfd: %s", strerror(errno));
     if (st->info.host_count == 1)
         return AQ_OK;
-    if (aq_link_create(card, &j->fds[AQ_KVS_FD_LINK]) != AQ_OK)
+    if (aq_link_create(address, &j->fds[AQ_KVS_FD_LINK]) != AQ_OK)
         return AQ_ERR_SYS;
-    return aq_kvs_me.ops->put(aq_kvs_key(key, "link", j), card, AQ_KVS_JOB);
+    return aq_kvs_me.ops->put(aq_kvs_key(key, "link", j), address, AQ_KVS_JOB);
 }
 
 /* Has this neighbour the same identity as we have? */
-static bool aq_kvs_is_here(uint32_t rank, const char *mine)
+static bool aq_kvs_is_local(uint32_t rank, const char *own_id)
 {
     char text[AQ_KVS_VALUE];
 
-    return aq_kvs_me.ops->get(rank, "here", text, AQ_KVS_GET_S) == AQ_OK && strcmp(text, mine) == 0;
+    return aq_kvs_me.ops->get(rank, "here", text, AQ_KVS_GET_S) == AQ_OK && strcmp(text, own_id) == 0;
 }
 
-static int aq_kvs_give(struct aq_spawn_state *st, struct aq_kvs_join *j, const struct aq_kvs_door *door,
-                       int sock, const char *mine)
+static int aq_kvs_give(struct aq_spawn_state *st, struct aq_kvs_join *j, const struct aq_kvs_listener *listener,
+                       int sock, const char *own_id)
 {
     uint32_t takers = st->info.host_size - 1;
     int count = st->info.host_count == 1 ? AQ_KVS_FD_LINK : AQ_KVS_FDS, rc;
 
     for (uint32_t i = 1; i < st->info.host_size && j->check; i++)
-        takers -= !aq_kvs_is_here(st->host_ranks[i], mine);
+        takers -= !aq_kvs_is_local(st->host_ranks[i], own_id);
     j->fits = takers == st->info.host_size - 1;
-    rc = aq_fdpass_give(sock, takers, door->key, j->fds, j->fits ? count : 0,
+    rc = aq_fdpass_give(sock, takers, listener->key, j->fds, j->fits ? count : 0,
                          j->fits ? 0 : EXDEV, AQ_KVS_PASS_MS);
     close(sock);
     return rc;
 }
 
-static int aq_kvs_take(struct aq_spawn_state *st, struct aq_kvs_join *j, const char *mine)
+static int aq_kvs_take(struct aq_spawn_state *st, struct aq_kvs_join *j, const char *own_id)
 {
-    struct aq_kvs_door door;
+    struct aq_kvs_listener listener;
     int count = st->info.host_count == 1 ? AQ_KVS_FD_LINK : AQ_KVS_FDS, rc;
 
-    j->fits = !j->check || aq_kvs_is_here(st->host_ranks[0], mine);
+    j->fits = !j->check || aq_kvs_is_local(st->host_ranks[0], own_id);
     if (!j->fits)
         return 0;
-    if (aq_kvs_find_door(st->host_ranks[0], j, &door) != AQ_OK)
+    if (aq_kvs_find_listener(st->host_ranks[0], j, &listener) != AQ_OK)
         return -EPROTO;
-    rc = aq_fdpass_take(door.name, door.key, j->fds, count, AQ_KVS_PASS_MS);
+    rc = aq_fdpass_take(listener.name, listener.key, j->fds, count, AQ_KVS_PASS_MS);
     j->fits = rc != -EXDEV; /* then the first rank has found one that does not */
     if (!j->fits || rc != 0)
         return j->fits ? rc : 0;
-    st->board = aq_board_map(j->fds[AQ_KVS_FD_BOARD]);
-    return st->board == NULL ? -errno : 0;
+    st->jobarea = aq_jobarea_map(j->fds[AQ_KVS_FD_JOBAREA]);
+    return st->jobarea == NULL ? -errno : 0;
 }
 
 /* The ranks of this host get the board, or find out that they cannot: j->fits. */
-static int aq_kvs_share_board(struct aq_spawn_state *st, struct aq_kvs_join *j)
+static int aq_kvs_share_jobarea(struct aq_spawn_state *st, struct aq_kvs_join *j)
 {
-    struct aq_kvs_door door;
-    char mine[AQ_KVS_VALUE];
+    struct aq_kvs_listener listener;
+    char own_id[AQ_KVS_VALUE];
     int sock = -1, rc = AQ_OK;
 
-    aq_kvs_host_identity(mine);
+    aq_kvs_host_identity(own_id);
     if (j->check)
-        rc = aq_kvs_me.ops->put("here", mine, AQ_KVS_HOST);
+        rc = aq_kvs_me.ops->put("here", own_id, AQ_KVS_HOST);
     if (rc == AQ_OK && st->info.host_rank == 0) {
         rc = aq_kvs_make(st, j);
         if (rc == AQ_OK)
-            rc = aq_kvs_open_door(st, j, &door, &sock);
+            rc = aq_kvs_open_listener(st, j, &listener, &sock);
     }
     if (rc == AQ_OK && j->check && st->info.host_count > 1)
         rc = aq_kvs_put_key(j);
@@ -307,19 +307,19 @@ static int aq_kvs_share_board(struct aq_spawn_state *st, struct aq_kvs_join *j)
     if (rc != AQ_OK)
         return rc;
     if (st->info.host_rank == 0)
-        rc = aq_kvs_give(st, j, &door, sock, mine);
+        rc = aq_kvs_give(st, j, &listener, sock, own_id);
     else
-        rc = aq_kvs_take(st, j, mine);
+        rc = aq_kvs_take(st, j, own_id);
     return rc == 0 ? AQ_OK
                    : aq_fail(AQ_ERR_SYS, "spawn: the ranks of this host cannot share descriptors: %s",
                              strerror(-rc));
 }
 
-static void aq_kvs_drop_board(struct aq_spawn_state *st, struct aq_kvs_join *j)
+static void aq_kvs_drop_jobarea(struct aq_spawn_state *st, struct aq_kvs_join *j)
 {
-    if (st->board != NULL)
-        munmap(st->board, st->board->bytes);
-    st->board = NULL;
+    if (st->jobarea != NULL)
+        munmap(st->jobarea, st->jobarea->bytes);
+    st->jobarea = NULL;
     for (int i = 0; i < AQ_KVS_FDS; i++) {
         if (j->fds[i] >= 0)
             close(j->fds[i]);
@@ -332,25 +332,25 @@ static void aq_kvs_drop_board(struct aq_spawn_state *st, struct aq_kvs_join *j)
 static void aq_kvs_look(void)
 {
     static uint64_t due_ns;
-    static uint32_t gone;
-    struct aq_board *b = aq_kvs_me.board;
+    static uint32_t missed;
+    struct aq_jobarea *b = aq_kvs_me.jobarea;
     uint32_t nobody = 0;
     struct pollfd life = {aq_kvs_me.ops->life_fd != NULL ? aq_kvs_me.ops->life_fd() : -1, POLLRDHUP, 0};
-    uint64_t now = aq_board_now_ns();
+    uint64_t now = aq_jobarea_now_ns();
     bool alone;
 
     if (now < due_ns)
         return;
     due_ns = now + AQ_KVS_LOOK_MS * 1000000ull;
-    alone = aq_minder_is_orphan() || (life.fd >= 0 && poll(&life, 1, 0) == 1);
+    alone = aq_monitor_is_orphan() || (life.fd >= 0 && poll(&life, 1, 0) == 1);
     for (uint32_t i = 0; i < b->size && !alone; i++) {
         /* relaxed: looked at again soon */
         pid_t pid = atomic_load_explicit(&b->rank[i].pid, memory_order_relaxed);
 
         alone = pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
     }
-    gone = alone ? gone + 1 : 0;
-    if (gone < 2)
+    missed = alone ? missed + 1 : 0;
+    if (missed < 2)
         return;
     /* relaxed: only one of us shall print the message */
     if (atomic_compare_exchange_strong_explicit(&b->lost, &nobody, aq_kvs_me.rank + 1, memory_order_relaxed,
@@ -360,14 +360,14 @@ static void aq_kvs_look(void)
     _exit(1);
 }
 
-static int aq_kvs_board_barrier(struct aq_spawn_state *st)
+static int aq_kvs_jobarea_barrier(struct aq_spawn_state *st)
 {
     int rc;
 
-    aq_kvs_me.board = st->board;
-    aq_board_set_meanwhile(aq_kvs_look);
-    rc = aq_board_barrier(st->board, false);
-    aq_board_set_meanwhile(NULL);
+    aq_kvs_me.jobarea = st->jobarea;
+    aq_jobarea_set_meanwhile(aq_kvs_look);
+    rc = aq_jobarea_barrier(st->jobarea, false);
+    aq_jobarea_set_meanwhile(NULL);
     return rc;
 }
 
@@ -375,7 +375,7 @@ static int aq_kvs_board_barrier(struct aq_spawn_state *st)
 static int aq_kvs_agree(struct aq_spawn_state *st, struct aq_kvs_join *j)
 {
     const struct aq_kvs *k = &aq_kvs_me;
-    char *board = NULL, text[AQ_KVS_VALUE];
+    char *jobarea = NULL, text[AQ_KVS_VALUE];
     uint32_t next = 0;
     int rc = AQ_OK;
 
@@ -385,20 +385,20 @@ static int aq_kvs_agree(struct aq_spawn_state *st, struct aq_kvs_join *j)
         rc = k->ops->fence(true);
     /* the place of the second round, which nobody reaches before all have read this */
     if (j->fits)
-        board = aq_board_blackboard(st->board) + (size_t)st->board->size * AQ_BOARD_CHUNK;
+        jobarea = aq_jobarea_blackboard(st->jobarea) + (size_t)st->jobarea->size * AQ_JOBAREA_CHUNK;
     for (uint32_t i = 0; i < k->size && rc == AQ_OK && st->info.host_rank == 0 && j->fits; i++) {
         if (st->host_of[i] != next) /* hosts are numbered by first appearance */
             continue;
         next++;
         rc = k->ops->get(i, "fits", text, AQ_KVS_GET_S);
-        board[0] = strcmp(text, "1") == 0;
-        j->fits = board[0] != 0;
+        jobarea[0] = strcmp(text, "1") == 0;
+        j->fits = jobarea[0] != 0;
     }
-    if (rc != AQ_OK || board == NULL)
+    if (rc != AQ_OK || jobarea == NULL)
         return rc;
-    if (aq_kvs_board_barrier(st) != 0)
+    if (aq_kvs_jobarea_barrier(st) != 0)
         return AQ_ERR_SYS;
-    j->fits = board[0] != 0;
+    j->fits = jobarea[0] != 0;
     return AQ_OK;
 }
 
@@ -412,20 +412,20 @@ static int aq_kvs_settle(struct aq_spawn_state *st, struct aq_kvs_join *j)
         j->check = true;
         rc = aq_kvs_fill_info(st);
         if (rc == AQ_OK)
-            rc = aq_kvs_share_board(st, j);
+            rc = aq_kvs_share_jobarea(st, j);
         if (rc == AQ_OK && st->info.host_count > 1)
             rc = aq_kvs_agree(st, j);
         if (rc != AQ_OK || j->fits)
             return rc;
         AQ_LOG(INFO, SPAWN, "the launcher's hosts are not what ranks can share: namespaces differ");
-        aq_kvs_drop_board(st, j);
+        aq_kvs_drop_jobarea(st, j);
     }
     j->check = false;
     j->attempt++;
     rc = aq_kvs_find_hosts(st, j);
     if (rc == AQ_OK)
         rc = aq_kvs_fill_info(st);
-    return rc == AQ_OK ? aq_kvs_share_board(st, j) : rc;
+    return rc == AQ_OK ? aq_kvs_share_jobarea(st, j) : rc;
 }
 
 /* the job's key: by the first rank to the board, from there to all */
@@ -436,14 +436,14 @@ static int aq_kvs_fetch_key(struct aq_spawn_state *st, const struct aq_kvs_join 
     if (st->info.host_rank != 0 || st->info.host_count == 1) /* the board of one host has a key already */
         return AQ_OK;
     if (aq_kvs_me.ops->get(0, aq_kvs_key(name, "job", j), text, AQ_KVS_GET_S) != AQ_OK ||
-        aq_kvs_from_hex(st->board->job_key, sizeof(st->job_key), text) != AQ_OK)
+        aq_kvs_from_hex(st->jobarea->job_key, sizeof(st->job_key), text) != AQ_OK)
         return aq_fail(AQ_ERR_SYS, "spawn: the launcher does not give what rank 0 has put for all ranks");
     return AQ_OK;
 }
 
 static int aq_kvs_link(struct aq_spawn_state *st, struct aq_kvs_join *j)
 {
-    char card[AQ_KVS_VALUE], key[32];
+    char address[AQ_KVS_VALUE], key[32];
     uint32_t parent = aq_link_parent(&st->info), rank = 0;
     int rc = aq_link_attach(&j->fds[AQ_KVS_FD_LINK], &st->info, st->job_key);
 
@@ -451,9 +451,9 @@ static int aq_kvs_link(struct aq_spawn_state *st, struct aq_kvs_join *j)
         return rc;
     while (st->host_of[rank] != parent)
         rank++;
-    rc = aq_kvs_me.ops->get(rank, aq_kvs_key(key, "link", j), card, AQ_KVS_GET_S);
-    if (rc == AQ_OK && !aq_link_set_parent(card))
-        rc = aq_fail(AQ_ERR_SYS, "spawn: the card of rank %u's host, '%s', cannot be read", rank, card);
+    rc = aq_kvs_me.ops->get(rank, aq_kvs_key(key, "link", j), address, AQ_KVS_GET_S);
+    if (rc == AQ_OK && !aq_link_set_parent(address))
+        rc = aq_fail(AQ_ERR_SYS, "spawn: the card of rank %u's host, '%s', cannot be read", rank, address);
     return rc;
 }
 
@@ -477,13 +477,13 @@ int aq_spawn_kvs_join(struct aq_spawn_state *st, const struct aq_kvs_ops *ops)
     if (rc == AQ_OK)
         rc = aq_kvs_fetch_key(st, &j);
     /* pids must be on the board before anybody watches them */
-    if (rc == AQ_OK && aq_kvs_board_barrier(st) != 0)
+    if (rc == AQ_OK && aq_kvs_jobarea_barrier(st) != 0)
         rc = AQ_ERR_SYS;
     if (rc != AQ_OK)
         return rc;
-    close(j.fds[AQ_KVS_FD_BOARD]);
-    memcpy(st->job_key, st->board->job_key, sizeof(st->job_key));
+    close(j.fds[AQ_KVS_FD_JOBAREA]);
+    memcpy(st->job_key, st->jobarea->job_key, sizeof(st->job_key));
     if (st->info.host_count > 1)
         rc = aq_kvs_link(st, &j);
-    return rc == AQ_OK ? aq_minder_start(st->board, st->info.host_rank, j.fds[AQ_KVS_FD_EVENT], ops) : rc;
+    return rc == AQ_OK ? aq_monitor_start(st->jobarea, st->info.host_rank, j.fds[AQ_KVS_FD_EVENT], ops) : rc;
 }

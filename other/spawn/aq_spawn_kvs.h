@@ -3,7 +3,7 @@
  * aq_spawn_kvs.h - joining a job whose launcher offers a key-value store and a fence (PMIx, PMI).
  * Owns      discovery of the ranks on each host, the board among them, exchanges between hosts
  * Threads   all but lookup: one, at start; lookup from any; the minder is a thread of its own
- *           (aq_spawn_minder.h)
+ *           (aq_spawn_monitor.h)
  * Scale     a rank keeps 4 bytes for each rank of the job (info.host_of). Between hosts only first ranks
  *           of hosts exchange anything, on behalf of theirs; a card is fetched when it is needed first
  * Uses      aq_fdpass.h, aq_spawn_link.h
@@ -17,7 +17,7 @@
 #include "other/spawn/aq_spawn_provider.h"
 
 #define AQ_KVS_VALUE 512                     /* bytes of text that every store takes, NUL included */
-#define AQ_KVS_PIECE ((AQ_KVS_VALUE - 2) / 2) /* bytes in one value, as hex digits */
+#define AQ_KVS_CHUNK ((AQ_KVS_VALUE - 2) / 2) /* bytes in one value, as hex digits */
 #define AQ_KVS_GET_S 60                      /* how long anything may take that all others have put */
 
 /* For whom a value is. HOST: ranks that the launcher holds for neighbours; it need not leave the host. */
@@ -40,7 +40,7 @@ struct aq_kvs_ops {
     void (*abort)(int code, const char *text);
     /* before fini, on the thread that leaves: everybody has come to the exit, and here they may wait for each
      * other. NULL: nothing to do */
-    void (*part)(enum aq_leave how);
+    void (*disconnect)(enum aq_shutdown_mode how);
     void (*fini)(void);
 };
 
@@ -49,19 +49,19 @@ struct aq_kvs {
     uint32_t rank, size;
     uint32_t exchanges; /* so far: keys are used once */
     bool published;     /* the cards are in the store */
-    struct aq_board *board; /* while joining */
+    struct aq_jobarea *jobarea; /* while joining */
 };
 
 extern struct aq_kvs aq_kvs_me;
 
 int aq_spawn_kvs_join(struct aq_spawn_state *st, const struct aq_kvs_ops *ops);
-int aq_spawn_kvs_allgather(struct aq_spawn_state *st, const void *mine, size_t len, void *all);
+int aq_spawn_kvs_allgather(struct aq_spawn_state *st, const void *own_data, size_t len, void *all);
 int aq_spawn_kvs_bcast(struct aq_spawn_state *st, void *buf, size_t len, uint32_t root);
 int aq_spawn_kvs_fence(struct aq_spawn_state *st);
-int aq_spawn_kvs_publish(struct aq_spawn_state *st, const void *card, size_t len);
-int aq_spawn_kvs_lookup(struct aq_spawn_state *st, uint32_t rank, void *card_out, size_t len);
+int aq_spawn_kvs_publish(struct aq_spawn_state *st, const void *address, size_t len);
+int aq_spawn_kvs_lookup(struct aq_spawn_state *st, uint32_t rank, void *addr_out, size_t len);
 void aq_spawn_kvs_notify(struct aq_spawn_state *st);
-int aq_spawn_kvs_leave(struct aq_spawn_state *st, int code, enum aq_leave how);
+int aq_spawn_kvs_shutdown(struct aq_spawn_state *st, int code, enum aq_shutdown_mode how);
 
 /** aq_kvs_to_hex - 2 * len digits and a NUL. */
 void aq_kvs_to_hex(char *text, const uint8_t *bytes, size_t len);

@@ -12,7 +12,7 @@
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 #include "other/spawn/aq_spawn_kvs.h"
-#include "other/spawn/aq_spawn_minder.h"
+#include "other/spawn/aq_spawn_monitor.h"
 
 #define AQ_KVS_LOOKUP_S 30 /* as long as the conduit waits for a peer */
 
@@ -46,7 +46,7 @@ int aq_kvs_from_hex(uint8_t *bytes, size_t len, const char *text)
     return AQ_OK;
 }
 
-static void aq_kvs_name_piece(char key[32], uint32_t exchange, size_t at)
+static void aq_kvs_name_chunk(char key[32], uint32_t exchange, size_t at)
 {
     snprintf(key, 32, "x%u.%zu", exchange, at);
 }
@@ -56,9 +56,9 @@ static int aq_kvs_put_bytes(uint32_t exchange, const uint8_t *bytes, size_t len)
     char text[AQ_KVS_VALUE], key[32];
     int rc = AQ_OK;
 
-    for (size_t at = 0; at < len && rc == AQ_OK; at += AQ_KVS_PIECE) {
-        aq_kvs_name_piece(key, exchange, at);
-        aq_kvs_to_hex(text, bytes + at, len - at < AQ_KVS_PIECE ? len - at : AQ_KVS_PIECE);
+    for (size_t at = 0; at < len && rc == AQ_OK; at += AQ_KVS_CHUNK) {
+        aq_kvs_name_chunk(key, exchange, at);
+        aq_kvs_to_hex(text, bytes + at, len - at < AQ_KVS_CHUNK ? len - at : AQ_KVS_CHUNK);
         rc = aq_kvs_me.ops->put(key, text, AQ_KVS_JOB);
     }
     return rc;
@@ -69,10 +69,10 @@ static int aq_kvs_get_bytes(uint32_t rank, uint32_t exchange, uint8_t *bytes, si
     char text[AQ_KVS_VALUE], key[32];
     int rc = AQ_OK;
 
-    for (size_t at = 0; at < len && rc == AQ_OK; at += AQ_KVS_PIECE) {
-        aq_kvs_name_piece(key, exchange, at);
+    for (size_t at = 0; at < len && rc == AQ_OK; at += AQ_KVS_CHUNK) {
+        aq_kvs_name_chunk(key, exchange, at);
         rc = aq_kvs_me.ops->get(rank, key, text, AQ_KVS_GET_S);
-        if (rc == AQ_OK && aq_kvs_from_hex(bytes + at, len - at < AQ_KVS_PIECE ? len - at : AQ_KVS_PIECE,
+        if (rc == AQ_OK && aq_kvs_from_hex(bytes + at, len - at < AQ_KVS_CHUNK ? len - at : AQ_KVS_CHUNK,
                                            text) != AQ_OK)
             rc = aq_fail(AQ_ERR_SYS, "spawn: the launcher has damaged what rank %u put", rank);
     }
@@ -126,7 +126,7 @@ static int aq_kvs_fetch_all(const struct aq_spawn_info *info, uint32_t exchange,
     return rc;
 }
 
-int aq_spawn_kvs_allgather(struct aq_spawn_state *st, const void *mine, size_t len, void *all)
+int aq_spawn_kvs_allgather(struct aq_spawn_state *st, const void *own_data, size_t len, void *all)
 {
     struct aq_kvs *k = &aq_kvs_me;
     const struct aq_spawn_info *info = &st->info;
@@ -136,7 +136,7 @@ int aq_spawn_kvs_allgather(struct aq_spawn_state *st, const void *mine, size_t l
 
     if (block == NULL)
         return aq_fail(AQ_ERR_NOMEM, "spawn: no memory for %zu bytes", info->host_size * len);
-    rc = aq_spawn_host_allgather(mine, len, block);
+    rc = aq_spawn_host_allgather(own_data, len, block);
     if (rc == AQ_OK && info->host_rank == 0)
         rc = aq_kvs_put_bytes(exchange, block, info->host_size * len);
     free(block);
@@ -153,16 +153,16 @@ int aq_spawn_kvs_bcast(struct aq_spawn_state *st, void *buf, size_t len, uint32_
     struct aq_kvs *k = &aq_kvs_me;
     const struct aq_spawn_info *info = &st->info;
     uint32_t exchange = k->exchanges++, giver = 0;
-    bool here = info->host_of[root] == info->host_index;
+    bool local = info->host_of[root] == info->host_index;
     int rc = AQ_OK;
 
-    while (here && info->host_ranks[giver] != root)
+    while (local && info->host_ranks[giver] != root)
         giver++;
     if (info->rank == root)
         rc = aq_kvs_put_bytes(exchange, buf, len);
     if (rc == AQ_OK)
         rc = k->ops->fence(!k->published);
-    if (rc == AQ_OK && !here && info->host_rank == 0)
+    if (rc == AQ_OK && !local && info->host_rank == 0)
         rc = aq_kvs_get_bytes(root, exchange, buf, len);
     return rc == AQ_OK ? aq_spawn_host_bcast(buf, len, giver) : rc;
 }
@@ -173,20 +173,20 @@ int aq_spawn_kvs_fence(struct aq_spawn_state *st)
     return aq_kvs_me.ops->fence(false);
 }
 
-int aq_spawn_kvs_publish(struct aq_spawn_state *st, const void *card, size_t len)
+int aq_spawn_kvs_publish(struct aq_spawn_state *st, const void *address, size_t len)
 {
     struct aq_kvs *k = &aq_kvs_me;
     char text[AQ_KVS_VALUE];
     int rc;
 
     (void)st;
-    aq_kvs_to_hex(text, card, len); /* at most AQ_SPAWN_CARD bytes */
+    aq_kvs_to_hex(text, address, len); /* at most AQ_SPAWN_ADDR_MAX bytes */
     rc = k->ops->put("card", text, AQ_KVS_JOB);
     k->published = true;
     return rc == AQ_OK ? k->ops->fence(false) : rc;
 }
 
-int aq_spawn_kvs_lookup(struct aq_spawn_state *st, uint32_t rank, void *card_out, size_t len)
+int aq_spawn_kvs_lookup(struct aq_spawn_state *st, uint32_t rank, void *addr_out, size_t len)
 {
     char text[AQ_KVS_VALUE];
 
@@ -196,7 +196,7 @@ int aq_spawn_kvs_lookup(struct aq_spawn_state *st, uint32_t rank, void *card_out
                        "spawn: the launcher does not give the address of rank %u (host %u of %u); its "
                        "host or the launcher's daemon there may be down",
                        rank, st->info.host_of[rank], st->info.host_count);
-    if (aq_kvs_from_hex(card_out, len, text) != AQ_OK)
+    if (aq_kvs_from_hex(addr_out, len, text) != AQ_OK)
         return aq_fail(AQ_ERR_SYS, "spawn: the address of rank %u has been damaged by the launcher", rank);
     return AQ_OK;
 }
@@ -204,11 +204,11 @@ int aq_spawn_kvs_lookup(struct aq_spawn_state *st, uint32_t rank, void *card_out
 void aq_spawn_kvs_notify(struct aq_spawn_state *st)
 {
     (void)st;
-    aq_minder_notify();
+    aq_monitor_notify();
 }
 
-int aq_spawn_kvs_leave(struct aq_spawn_state *st, int code, enum aq_leave how)
+int aq_spawn_kvs_shutdown(struct aq_spawn_state *st, int code, enum aq_shutdown_mode how)
 {
     (void)st;
-    return aq_minder_leave(code, how);
+    return aq_monitor_shutdown(code, how);
 }

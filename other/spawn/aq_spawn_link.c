@@ -33,11 +33,11 @@
 
 struct aq_link aq_link_me = {.fd = -1};
 
-int aq_link_create(char card_out[AQ_LINK_CARD], int fds_out[2])
+int aq_link_create(char addr_out[AQ_LINK_ADDR_MAX], int fds_out[2])
 {
     int area = memfd_create("aq-link", MFD_CLOEXEC);
 
-    fds_out[0] = aq_link_socket(card_out);
+    fds_out[0] = aq_link_socket(addr_out);
     fds_out[1] = area;
     if (fds_out[0] < 0 || area < 0 || ftruncate(area, sizeof(struct aq_link_area)) != 0)
         return aq_fail(AQ_ERR_SYS, "spawn: no UDP socket or no memory to speak with other hosts: %s",
@@ -131,7 +131,7 @@ int aq_link_fd(void)
 }
 
 /* which ranks a host has, in words; returns the lowest */
-static uint32_t aq_link_ranks(uint32_t host, char *text, size_t room)
+static uint32_t aq_link_ranks(uint32_t host, char *text, size_t space)
 {
     const struct aq_spawn_info *info = aq_link_me.info;
     uint32_t first = 0, last = 0, count = 0;
@@ -142,11 +142,11 @@ static uint32_t aq_link_ranks(uint32_t host, char *text, size_t room)
             last = i;
         }
     if (count <= 1)
-        snprintf(text, room, "rank %u", first);
+        snprintf(text, space, "rank %u", first);
     else if (last - first + 1 == count)
-        snprintf(text, room, "ranks %u-%u", first, last);
+        snprintf(text, space, "ranks %u-%u", first, last);
     else
-        snprintf(text, room, "%u ranks from %u to %u", count, first, last);
+        snprintf(text, space, "%u ranks from %u to %u", count, first, last);
     return first;
 }
 
@@ -159,36 +159,36 @@ static bool aq_link_tells(const struct aq_link_end *end)
 }
 
 /* All processes of a neighbour are gone, or it has said nothing for too long. */
-static void aq_link_lost(struct aq_ending *e, struct aq_link_end *end, bool silent)
+static void aq_link_lost(struct aq_shutdown *e, struct aq_link_end *end, bool silent)
 {
     char ranks[64];
     uint32_t first = aq_link_ranks(end->host, ranks, sizeof(ranks)), nobody = 0;
 
     end->lost = true;
-    if (end->heard.done)
+    if (end->last_seen.done)
         return;
     if (silent)
         /* release: as in aq_link_raise() */
         atomic_store_explicit(&aq_link_me.area->silent, 1, memory_order_release);
     /* relaxed: for readers of the board only, who stay silent about what they see of it */
-    atomic_compare_exchange_strong_explicit(&e->board->lost, &nobody, first + 1, memory_order_relaxed,
+    atomic_compare_exchange_strong_explicit(&e->jobarea->lost, &nobody, first + 1, memory_order_relaxed,
                                             memory_order_relaxed);
-    if (!e->told && aq_link_tells(end) && silent)
-        aq_ending_say("FATAL ERROR",
+    if (!e->logged && aq_link_tells(end) && silent)
+        aq_shutdown_say("FATAL ERROR",
                       "host %s (%s) was lost: nothing heard of it for %.3g s (GASNET_HOST_TIMEOUT; 0: "
                       "never), the network or the machine is down, or a debugger holds rank %u; ending the job",
                       end->name, ranks, (double)aq_link_me.silence_ns * 1e-9, first);
-    else if (!e->told && aq_link_tells(end))
-        aq_ending_say("FATAL ERROR", "rank %u and all other ranks on host %s were lost; ending the job",
+    else if (!e->logged && aq_link_tells(end))
+        aq_shutdown_say("FATAL ERROR", "rank %u and all other ranks on host %s were lost; ending the job",
                       first, end->name);
-    e->told = true;
-    aq_board_raise_exit_code(e->board, silent ? AQ_LINK_SILENT_CODE : 128 + SIGKILL);
-    aq_ending_begin(e, 0);
+    e->logged = true;
+    aq_jobarea_raise_exit_code(e->jobarea, silent ? AQ_LINK_SILENT_CODE : 128 + SIGKILL);
+    aq_shutdown_begin(e, 0);
 }
 
 /* Who was heard once and is not heard any more? Time in which we did not listen does not count: we were
  * stopped ourselves, or have just taken over from another rank. */
-static void aq_link_look_silent(struct aq_ending *e, uint64_t now)
+static void aq_link_look_silent(struct aq_shutdown *e, uint64_t now)
 {
     struct aq_link_area *a = aq_link_me.area;
     bool absent = now - a->step_ns > aq_link_me.silence_ns / 2;
@@ -197,33 +197,33 @@ static void aq_link_look_silent(struct aq_ending *e, uint64_t now)
     for (uint32_t i = 0; i < a->count && aq_link_me.silence_ns != 0; i++) {
         struct aq_link_end *end = &a->end[i];
 
-        if (end->heard_ns == 0 || end->lost)
+        if (end->last_seen_ns == 0 || end->lost)
             continue;
         if (absent)
-            end->heard_ns = now;
-        else if (now > end->heard_ns && now - end->heard_ns > aq_link_me.silence_ns)
+            end->last_seen_ns = now;
+        else if (now > end->last_seen_ns && now - end->last_seen_ns > aq_link_me.silence_ns)
             aq_link_lost(e, end, true);
     }
 }
 
 /* what a neighbour has said becomes our own knowledge */
-static void aq_link_merge(struct aq_ending *e, struct aq_link_end *end, bool parent)
+static void aq_link_merge(struct aq_shutdown *e, struct aq_link_end *end, bool parent)
 {
-    const struct aq_link_note *n = &end->heard;
+    const struct aq_link_note *n = &end->last_seen;
     /* relaxed: our own thread is the one that moves the state beyond ENDING */
-    uint32_t state = atomic_load_explicit(&e->board->exit_state, memory_order_relaxed);
+    uint32_t state = atomic_load_explicit(&e->jobarea->exit_state, memory_order_relaxed);
 
     if (!end->lost && end->refused >= AQ_LINK_REFUSALS)
         aq_link_lost(e, end, false);
     if (!n->begun)
         return;
-    e->told = e->told || n->told;
+    e->logged = e->logged || n->logged;
     if (state < AQ_EXIT_ASKED && !n->asked)
-        aq_board_raise_exit_code(e->board, n->code);
+        aq_jobarea_raise_exit_code(e->jobarea, n->code);
     if (state < AQ_EXIT_ASKED && end->fresh)
-        aq_ending_begin(e, n->ask_ms);
+        aq_shutdown_begin(e, n->ask_ms);
     if (parent && n->asked)
-        aq_ending_agreed(e, n->code);
+        aq_shutdown_agreed(e, n->code);
     end->fresh = false;
 }
 
@@ -234,41 +234,41 @@ static void aq_link_raise(_Atomic uint32_t *flag, bool on)
         return;
     /* release: who sees that the job has ended sees the code it ended with */
     atomic_store_explicit(flag, 1, memory_order_release);
-    aq_board_wake_word(flag);
+    aq_jobarea_wake_word(flag);
 }
 
 /* Our own state, as far as it goes up and down alike; then what only the one or the other side hears. */
-static void aq_link_compose(const struct aq_ending *e, bool ended, struct aq_link_note *up,
+static void aq_link_compose(const struct aq_shutdown *e, bool ended, struct aq_link_note *up,
                             struct aq_link_note *down)
 {
     struct aq_link_area *a = aq_link_me.area;
-    uint64_t now = aq_board_now_ns();
-    bool linked = true, parted = false;
+    uint64_t now = aq_jobarea_now_ns();
+    bool linked = true, disconnected = false;
 
     memset(up, 0, sizeof(*up));
     up->begun = e->start_ns != 0;
-    up->told = e->told;
+    up->logged = e->logged;
     up->ask_ms = e->start_ns != 0 && e->ask_ns > now ? (uint32_t)((e->ask_ns - now) / AQ_LINK_MS) : 0;
     /* acquire: with the state comes the code */
-    up->asked = atomic_load_explicit(&e->board->exit_state, memory_order_acquire) >= AQ_EXIT_ASKED;
-    up->code = atomic_load_explicit(&e->board->exit_code, memory_order_relaxed);
+    up->asked = atomic_load_explicit(&e->jobarea->exit_state, memory_order_acquire) >= AQ_EXIT_ASKED;
+    up->code = atomic_load_explicit(&e->jobarea->exit_code, memory_order_relaxed);
     *down = *up;
     for (uint32_t i = a->has_parent; i < a->count; i++) {
-        linked = linked && a->end[i].heard.linked;
-        ended = ended && (a->end[i].heard.done || a->end[i].lost);
+        linked = linked && a->end[i].last_seen.linked;
+        ended = ended && (a->end[i].last_seen.done || a->end[i].lost);
     }
-    parted = !a->has_parent || a->end[0].lost;
+    disconnected = !a->has_parent || a->end[0].lost;
     up->linked = linked;
     up->done = ended;
-    down->linked = a->has_parent ? a->end[0].heard.linked : linked;
-    down->done = parted ? ended : a->end[0].heard.done;
+    down->linked = a->has_parent ? a->end[0].last_seen.linked : linked;
+    down->done = disconnected ? ended : a->end[0].last_seen.done;
     aq_link_raise(&a->whole, down->linked);
     aq_link_raise(&a->done, down->done);
 }
 
 static bool aq_link_same(const struct aq_link_note *a, const struct aq_link_note *b)
 {
-    return a->begun == b->begun && a->told == b->told && a->asked == b->asked && a->done == b->done &&
+    return a->begun == b->begun && a->logged == b->logged && a->asked == b->asked && a->done == b->done &&
            a->linked == b->linked && a->code == b->code;
 }
 
@@ -317,7 +317,7 @@ static void aq_link_settle(uint64_t now)
     aq_link_raise(&a->settled, all || now > a->done_ns + AQ_LINK_SETTLE_MS * AQ_LINK_MS);
 }
 
-int aq_link_step(struct aq_ending *e, bool ended)
+int aq_link_step(struct aq_shutdown *e, bool ended)
 {
     struct aq_link_area *a = aq_link_me.area;
     struct aq_link_note up, down;
@@ -325,13 +325,13 @@ int aq_link_step(struct aq_ending *e, bool ended)
     int wait = (int)aq_link_me.alive_ms;
 
     aq_link_receive();
-    aq_link_look_silent(e, aq_board_now_ns());
+    aq_link_look_silent(e, aq_jobarea_now_ns());
     for (uint32_t i = 0; i < a->count; i++)
         aq_link_merge(e, &a->end[i], a->has_parent && i == 0);
     /* without a parent that hears us we decide for ourselves */
-    e->follow = a->has_parent && !a->end[0].lost && a->end[0].heard_version > 0;
+    e->follow = a->has_parent && !a->end[0].lost && a->end[0].last_seen_version > 0;
     aq_link_compose(e, ended, &up, &down);
-    now = aq_board_now_ns();
+    now = aq_jobarea_now_ns();
     for (uint32_t i = 0; i < a->count; i++) {
         bool to_parent = a->has_parent && i == 0;
         int next = aq_link_say(&a->end[i], to_parent, to_parent ? &up : &down, now);
@@ -371,11 +371,11 @@ bool aq_link_has_silent(void)
 void aq_link_wait_whole(int timeout_ms)
 {
     if (aq_link_me.area != NULL)
-        aq_board_wait_word(&aq_link_me.area->whole, 0, timeout_ms);
+        aq_jobarea_wait_word(&aq_link_me.area->whole, 0, timeout_ms);
 }
 
 void aq_link_wait_done(int timeout_ms)
 {
     if (aq_link_me.area != NULL)
-        aq_board_wait_word(&aq_link_me.area->done, 0, timeout_ms);
+        aq_jobarea_wait_word(&aq_link_me.area->done, 0, timeout_ms);
 }

@@ -9,12 +9,12 @@
  *           has from the receiver. What is said only grows, so that a datagram may be lost, doubled or
  *           come late; one that was not confirmed is sent again. A keyed hash is at its end
  * Promise   up the tree goes: the end has begun, with which code, my part of the tree has ended; down goes:
- *           the code is settled, ask who is left (aq_ending_agreed()), the whole job has ended.
+ *           the code is settled, ask who is left (aq_shutdown_agreed()), the whole job has ended.
  *           A neighbour whose processes are all gone is noticed within about a second, because the kernel
  *           of its host refuses datagrams then; a refusal counts if it quotes one of our last. One that was heard before and then is silent for
  *           GASNET_HOST_TIMEOUT (unplugged, no power; or a debugger has stopped the rank that speaks for
  *           it) is lost, too; neighbours speak four times as often, at least every second
- * Uses      aq_ending.h; sockets. Hosts must be of one byte order
+ * Uses      aq_shutdown.h; sockets. Hosts must be of one byte order
  */
 #ifndef AQ_SPAWN_LINK_H
 #define AQ_SPAWN_LINK_H
@@ -24,18 +24,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "other/spawn/aq_ending.h"
+#include "other/spawn/aq_shutdown.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_LINK_CARD 480 /* bytes of text that name a host's socket, NUL included */
+#define AQ_LINK_ADDR_MAX 480 /* bytes of text that name a host's socket, NUL included */
 
 /**
  * aq_link_create - the host's first rank makes what the others will share.
- * card_out  what other hosts need to send here: a name and addresses
+ * addr_out  what other hosts need to send here: a name and addresses
  * fds_out   the socket and the page, close-on-exec, for aq_link_attach()
  * Returns AQ_OK or negative, logged.
  */
-int aq_link_create(char card_out[AQ_LINK_CARD], int fds_out[2]);
+int aq_link_create(char addr_out[AQ_LINK_ADDR_MAX], int fds_out[2]);
 
 /** aq_link_attach - every rank of the host, once it knows where it is. Keeps fds[0], closes fds[1]. */
 int aq_link_attach(const int fds[2], const struct aq_spawn_info *info, const uint8_t job_key[32]);
@@ -44,7 +44,7 @@ int aq_link_attach(const int fds[2], const struct aq_spawn_info *info, const uin
 uint32_t aq_link_parent(const struct aq_spawn_info *info);
 
 /** aq_link_set_parent - by the host's first rank after attaching; false if the card makes no sense. */
-bool aq_link_set_parent(const char *card);
+bool aq_link_set_parent(const char *address);
 
 /** aq_link_own - be the one that speaks for this host, if nobody alive is: true if we are. */
 bool aq_link_own(void);
@@ -57,7 +57,7 @@ int aq_link_fd(void);
  * ended  all ranks of this host have come to their end
  * Returns milliseconds until the next step.
  */
-int aq_link_step(struct aq_ending *e, bool ended);
+int aq_link_step(struct aq_shutdown *e, bool ended);
 
 /** aq_link_is_whole - all hosts have heard of each other, so that aq_link_is_done() will become true. */
 bool aq_link_is_whole(void);

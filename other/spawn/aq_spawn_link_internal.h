@@ -19,7 +19,7 @@
 /* what is said; flags are 0 or 1 and never go back */
 struct aq_link_note {
     uint8_t begun;   /* the end has begun */
-    uint8_t told;    /* the one message about it is out */
+    uint8_t logged;    /* the one message about it is out */
     uint8_t asked;   /* the code is settled */
     uint8_t done;    /* up: my part of the tree has ended; down: the job has */
     uint8_t linked;  /* up: all of my part hears me; down: everybody hears everybody */
@@ -31,12 +31,12 @@ struct aq_link_note {
 struct aq_link_end {
     struct sockaddr_in6 addr; /* where its last genuine datagram came from; family 0: none yet */
     char name[AQ_LINK_NAME];
-    struct aq_link_note heard, said;
-    uint64_t sent_ns, heard_ns; /* 0: never */
-    uint64_t sent, heard_serial; /* datagrams are numbered: one recorded and sent again is old */
+    struct aq_link_note last_seen, said;
+    uint64_t sent_ns, last_seen_ns; /* 0: never */
+    uint64_t sent, last_seen_serial; /* datagrams are numbered: one recorded and sent again is old */
     uint64_t refused_serial;     /* of ours, the last that was refused */
     uint32_t host;
-    uint32_t heard_version;
+    uint32_t last_seen_version;
     uint32_t version;   /* of said */
     uint32_t confirmed; /* the version that it has */
     uint32_t pause_ms;  /* until said is sent again */
@@ -70,8 +70,8 @@ struct aq_link {
 
 extern struct aq_link aq_link_me;
 
-/** aq_link_socket - a new UDP socket, described in card_out; -1 with errno. */
-int aq_link_socket(char card_out[AQ_LINK_CARD]);
+/** aq_link_socket - a new UDP socket, described in addr_out; -1 with errno. */
+int aq_link_socket(char addr_out[AQ_LINK_ADDR_MAX]);
 
 /** aq_link_make_keys - this use's own keys, out of the job's. */
 void aq_link_make_keys(const uint8_t job_key[32]);

@@ -32,7 +32,7 @@ struct aq_link_packet {
     uint32_t from, to;  /* hosts */
     uint32_t version;   /* of note */
     uint32_t confirms;  /* the version that the sender has of the receiver's */
-    uint32_t wants;     /* 1: the sender does not know yet whether the receiver has this */
+    uint32_t want_reply;     /* 1: the sender does not know yet whether the receiver has this */
     uint64_t serial;    /* from 1, of all that this sender has said to this receiver */
     struct aq_link_note note;
     char name[AQ_LINK_NAME];
@@ -85,15 +85,15 @@ static const uint8_t *aq_link_bytes(const struct sockaddr *sa)
 
 /* Does the user's wish name this interface, or an address or a network that it is in? Without "/bits" that is
  * the interface's own network, since one wish stands for all hosts. */
-static bool aq_link_is_wished(const struct ifaddrs *i, const char *wish)
+static bool aq_link_is_preferred(const struct ifaddrs *i, const char *pref)
 {
     uint8_t address[16];
     char copy[64], *slash;
     unsigned bytes = i->ifa_addr->sa_family == AF_INET ? 4 : 16, bits;
 
-    if (strcmp(wish, i->ifa_name) == 0)
+    if (strcmp(pref, i->ifa_name) == 0)
         return true;
-    snprintf(copy, sizeof(copy), "%s", wish);
+    snprintf(copy, sizeof(copy), "%s", pref);
     slash = strchr(copy, '/');
     bits = slash != NULL ? (unsigned)strtoul(slash + 1, NULL, 10) : 0;
     if (slash != NULL)
@@ -111,19 +111,19 @@ static bool aq_link_is_wished(const struct ifaddrs *i, const char *wish)
 }
 
 /* which interface the user has named for the job's datagrams; NULL: none that is here */
-static const char *aq_link_wish(const struct ifaddrs *all)
+static const char *aq_link_pref(const struct ifaddrs *all)
 {
     static const char *const names[] = {"GASNET_UDP_INTERFACE", "GASNET_WORKERIP"};
     char text[INET6_ADDRSTRLEN];
 
     for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
-        const char *wish = aq_env_get(names[n]);
+        const char *pref = aq_env_get(names[n]);
 
-        if (wish == NULL || *wish == '\0')
+        if (pref == NULL || *pref == '\0')
             continue;
         for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next)
-            if (aq_link_useful(i, text) && aq_link_is_wished(i, wish))
-                return wish;
+            if (aq_link_useful(i, text) && aq_link_is_preferred(i, pref))
+                return pref;
     }
     return NULL;
 }
@@ -134,13 +134,13 @@ static struct sockaddr_in6 aq_link_own_address(void)
     struct sockaddr_in6 any = {.sin6_family = AF_INET6}, sa = any;
     struct ifaddrs *all = NULL;
     char text[INET6_ADDRSTRLEN];
-    const char *wish;
+    const char *pref;
 
     if (getifaddrs(&all) != 0)
         return any;
-    wish = aq_link_wish(all);
-    for (struct ifaddrs *i = all; i != NULL && wish != NULL; i = i->ifa_next) {
-        if (!aq_link_useful(i, text) || !aq_link_is_wished(i, wish))
+    pref = aq_link_pref(all);
+    for (struct ifaddrs *i = all; i != NULL && pref != NULL; i = i->ifa_next) {
+        if (!aq_link_useful(i, text) || !aq_link_is_preferred(i, pref))
             continue;
         if (i->ifa_addr->sa_family == AF_INET) {
             sa = aq_link_mapped(((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr);
@@ -153,38 +153,38 @@ static struct sockaddr_in6 aq_link_own_address(void)
     return sa;
 }
 
-static void aq_link_write_card(char card[AQ_LINK_CARD], unsigned port, const struct sockaddr_in6 *bound)
+static void aq_link_write_addr(char addr_text[AQ_LINK_ADDR_MAX], unsigned port, const struct sockaddr_in6 *bound)
 {
     char name[AQ_LINK_NAME] = "?", text[INET6_ADDRSTRLEN];
     struct ifaddrs *all = NULL;
     int at, count = 0;
 
     gethostname(name, sizeof(name) - 1);
-    at = snprintf(card, AQ_LINK_CARD, "%s %u", name[0] != '\0' ? name : "?", port);
+    at = snprintf(addr_text, AQ_LINK_ADDR_MAX, "%s %u", name[0] != '\0' ? name : "?", port);
     if (!IN6_IS_ADDR_UNSPECIFIED(&bound->sin6_addr)) {
         if (IN6_IS_ADDR_V4MAPPED(&bound->sin6_addr))
             inet_ntop(AF_INET, &bound->sin6_addr.s6_addr[12], text, sizeof(text));
         else
             inet_ntop(AF_INET6, &bound->sin6_addr, text, sizeof(text));
-        snprintf(card + at, (size_t)(AQ_LINK_CARD - at), " %s", text);
+        snprintf(addr_text + at, (size_t)(AQ_LINK_ADDR_MAX - at), " %s", text);
         return;
     }
     if (getifaddrs(&all) != 0)
         all = NULL;
     for (struct ifaddrs *i = all; i != NULL && count < AQ_LINK_ADDRESSES; i = i->ifa_next)
         if (aq_link_useful(i, text)) {
-            at += snprintf(card + at, (size_t)(AQ_LINK_CARD - at), " %s", text);
+            at += snprintf(addr_text + at, (size_t)(AQ_LINK_ADDR_MAX - at), " %s", text);
             count++;
         }
     freeifaddrs(all);
     if (count == 0) /* then all "hosts" are on this one */
-        snprintf(card + at, (size_t)(AQ_LINK_CARD - at), " 127.0.0.1 ::1");
+        snprintf(addr_text + at, (size_t)(AQ_LINK_ADDR_MAX - at), " 127.0.0.1 ::1");
 }
 
-int aq_link_socket(char card_out[AQ_LINK_CARD])
+int aq_link_socket(char addr_out[AQ_LINK_ADDR_MAX])
 {
-    const struct sockaddr_in6 wished = aq_link_own_address();
-    struct sockaddr_in6 sa6 = wished;
+    const struct sockaddr_in6 preferred = aq_link_own_address();
+    struct sockaddr_in6 sa6 = preferred;
     struct sockaddr_in sa4 = {.sin_family = AF_INET};
     socklen_t len = sizeof(sa6);
     int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1, off = 0;
@@ -196,8 +196,8 @@ int aq_link_socket(char card_out[AQ_LINK_CARD])
         if (fd >= 0)
             close(fd);
         fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (IN6_IS_ADDR_V4MAPPED(&wished.sin6_addr))
-            memcpy(&sa4.sin_addr, &wished.sin6_addr.s6_addr[12], sizeof(sa4.sin_addr));
+        if (IN6_IS_ADDR_V4MAPPED(&preferred.sin6_addr))
+            memcpy(&sa4.sin_addr, &preferred.sin6_addr.s6_addr[12], sizeof(sa4.sin_addr));
         if (fd < 0 || bind(fd, (struct sockaddr *)&sa4, sizeof(sa4)) != 0)
             return -1;
     }
@@ -206,16 +206,16 @@ int aq_link_socket(char card_out[AQ_LINK_CARD])
     if (getsockname(fd, (struct sockaddr *)&sa6, &len) != 0)
         return -1;
     /* the port is at the same place in both kinds */
-    aq_link_write_card(card_out, ntohs(sa6.sin6_port), &wished);
+    aq_link_write_addr(addr_out, ntohs(sa6.sin6_port), &preferred);
     return fd;
 }
 
-bool aq_link_set_parent(const char *card)
+bool aq_link_set_parent(const char *addr_text)
 {
     struct aq_link_area *a = aq_link_me.area;
-    char copy[AQ_LINK_CARD], *rest = NULL, *name, *port, *word;
+    char copy[AQ_LINK_ADDR_MAX], *rest = NULL, *name, *port, *word;
 
-    snprintf(copy, sizeof(copy), "%s", card);
+    snprintf(copy, sizeof(copy), "%s", addr_text);
     name = strtok_r(copy, " ", &rest);
     port = strtok_r(NULL, " ", &rest);
     if (name == NULL || port == NULL)
@@ -267,8 +267,8 @@ void aq_link_send(struct aq_link_end *end)
     p.from = aq_link_me.info->host_index;
     p.to = end->host;
     p.version = end->version;
-    p.confirms = end->heard_version;
-    p.wants = end->confirmed != end->version || end->refused > 0; /* who is there answers */
+    p.confirms = end->last_seen_version;
+    p.want_reply = end->confirmed != end->version || end->refused > 0; /* who is there answers */
     p.serial = ++end->sent;
     p.note = end->said;
     gethostname(p.name, sizeof(p.name) - 1);
@@ -304,18 +304,18 @@ static void aq_link_take(const struct aq_link_packet *p, const struct sockaddr_i
 
     /* Late, or recorded by somebody who now sends it from elsewhere: it must move no address. Of those
      * that a child sends to all addresses of its parent's the first to come counts. */
-    if (end == NULL || p->serial <= end->heard_serial)
+    if (end == NULL || p->serial <= end->last_seen_serial)
         return;
-    if (p->version < end->heard_version || p->confirms > end->version)
+    if (p->version < end->last_seen_version || p->confirms > end->version)
         return; /* from somebody confused */
-    end->heard_serial = p->serial;
-    end->heard_ns = aq_board_now_ns();
+    end->last_seen_serial = p->serial;
+    end->last_seen_ns = aq_jobarea_now_ns();
     end->addr = *from;
     end->refused = 0;
-    end->fresh = end->fresh || p->version > end->heard_version;
-    end->heard_version = p->version;
-    end->heard = p->note;
-    end->answer = end->answer || p->wants != 0;
+    end->fresh = end->fresh || p->version > end->last_seen_version;
+    end->last_seen_version = p->version;
+    end->last_seen = p->note;
+    end->answer = end->answer || p->want_reply != 0;
     if (p->confirms > end->confirmed)
         end->confirmed = p->confirms;
     memcpy(end->name, p->name, sizeof(end->name));

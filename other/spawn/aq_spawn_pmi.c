@@ -37,7 +37,7 @@ static bool aq_pmi_offered(void)
 }
 
 /* the value of a word in an answer; copied to value_out, false if it is not there */
-static bool aq_pmi_word(const char *line, const char *name, char *value_out, size_t room)
+static bool aq_pmi_word(const char *line, const char *name, char *value_out, size_t cap)
 {
     size_t len = strlen(name);
 
@@ -47,7 +47,7 @@ static bool aq_pmi_word(const char *line, const char *name, char *value_out, siz
         if (word > len && strncmp(at, name, len) == 0 && at[len] == '=') {
             size_t value = word - len - 1;
 
-            if (value >= room)
+            if (value >= cap)
                 return false;
             memcpy(value_out, at + len + 1, value);
             value_out[value] = '\0';
@@ -265,5 +265,5 @@ const struct aq_spawn_provider aq_spawn_pmi_provider = {
     .publish = aq_spawn_kvs_publish,
     .lookup = aq_spawn_kvs_lookup,
     .notify = aq_spawn_kvs_notify,
-    .leave = aq_spawn_kvs_leave,
+    .finish = aq_spawn_kvs_shutdown,
 };

@@ -23,7 +23,7 @@
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 #include "other/spawn/aq_spawn_kvs.h"
-#include "other/spawn/aq_spawn_minder.h"
+#include "other/spawn/aq_spawn_monitor.h"
 
 static bool aq_pmix_offered(void)
 {
@@ -73,7 +73,7 @@ static void aq_pmix_on_lost_server(size_t id, pmix_status_t status, const pmix_p
     (void)id, (void)status, (void)info, (void)infos, (void)results, (void)result_count;
     /* the same is told of other ranks that are gone: those we notice by ourselves */
     if (source == NULL || strcmp(source->nspace, aq_pmix.me.nspace) != 0)
-        aq_minder_launcher_lost();
+        aq_monitor_launcher_lost();
     if (done != NULL)
         done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, arg);
 }
@@ -387,12 +387,12 @@ static bool aq_pmix_place(uint32_t *host_of, uint32_t size)
 {
     pmix_proc_t all = aq_pmix_proc(PMIX_RANK_WILDCARD);
     char *peers = aq_pmix_know(&all, PMIX_LOCAL_PEERS, NULL);
-    uint32_t here = aq_pmix_mark(peers, 0, host_of, size);
+    uint32_t local = aq_pmix_mark(peers, 0, host_of, size);
 
     free(peers);
-    if (here == size)
+    if (local == size)
         return true;
-    return here > 0 && (aq_pmix_place_by_node(host_of, size) || aq_pmix_place_by_rank(host_of, size));
+    return local > 0 && (aq_pmix_place_by_node(host_of, size) || aq_pmix_place_by_rank(host_of, size));
 }
 
 static void aq_pmix_abort(int code, const char *text)
@@ -440,5 +440,5 @@ const struct aq_spawn_provider aq_spawn_pmix_provider = {
     .publish = aq_spawn_kvs_publish,
     .lookup = aq_spawn_kvs_lookup,
     .notify = aq_spawn_kvs_notify,
-    .leave = aq_spawn_kvs_leave,
+    .finish = aq_spawn_kvs_shutdown,
 };

@@ -19,28 +19,28 @@ struct aq_spawn_provider {
     const char *name;
     bool (*offered)(void);                          /* does the environment promise it? */
     int (*join)(struct aq_spawn_state *st);         /* fills info, board; AQ_OK or negative, logged */
-    int (*allgather)(struct aq_spawn_state *st, const void *mine, size_t len, void *all);
+    int (*allgather)(struct aq_spawn_state *st, const void *own_data, size_t len, void *all);
                                                     /* over several hosts; NULL if one host only */
     int (*bcast)(struct aq_spawn_state *st, void *buf, size_t len, uint32_t root); /* the same */
     int (*fence)(struct aq_spawn_state *st);        /* the same; NULL: an allgather does */
-    int (*publish)(struct aq_spawn_state *st, const void *card, size_t len);
-    int (*lookup)(struct aq_spawn_state *st, uint32_t rank, void *card_out, size_t len);
+    int (*publish)(struct aq_spawn_state *st, const void *address, size_t len);
+    int (*lookup)(struct aq_spawn_state *st, uint32_t rank, void *addr_out, size_t len);
                                                     /* NULL, both: the cards of all ranks lie in a file of
                                                      * the host, filled by allgather */
     void (*notify)(struct aq_spawn_state *st);      /* async-signal-safe */
-    int (*leave)(struct aq_spawn_state *st, int code, enum aq_leave how);
+    int (*finish)(struct aq_spawn_state *st, int code, enum aq_shutdown_mode how);
 };
 
 struct aq_spawn_state {
     const struct aq_spawn_provider *provider;
     struct aq_spawn_info info;
-    struct aq_board *board;
+    struct aq_jobarea *jobarea;
     uint32_t *host_ranks;                           /* owned; info.host_ranks points here */
     uint32_t *host_of;                              /* owned; info.host_of points here */
     uint8_t job_key[32];                            /* see aq_spawn_key() */
-    char *cards;                                    /* the host's file of cards, if that is where they are */
-    size_t card_len;
-    int host_fd[AQ_BOARD_HOST_FDS];                 /* inherited memfds, -1 if none */
+    char *addrs;                                    /* the host's file of cards, if that is where they are */
+    size_t addr_len;
+    int host_fd[AQ_JOBAREA_HOST_FDS];                 /* inherited memfds, -1 if none */
     uint32_t parity;                                /* of the blackboard's next round */
     bool spin;                                      /* cores suffice for every rank of the host */
     bool supervised;
@@ -64,7 +64,7 @@ int aq_spawn_agent_fill(struct aq_spawn_state *st, uint32_t slot);
 
 /* the fork provider's, for agents' ranks too */
 void aq_spawn_fork_notify(struct aq_spawn_state *st);
-int aq_spawn_fork_leave(struct aq_spawn_state *st, int code, enum aq_leave how);
+int aq_spawn_fork_shutdown(struct aq_spawn_state *st, int code, enum aq_shutdown_mode how);
 
 /**
  * aq_spawn_fork_self - GASNET_PSHM_NODES: become the supervisor of size copies of this process.

@@ -2,7 +2,7 @@
 /*
  * aq_supervise.c - the supervisor; see aq_supervise.h.
  * Threads   one
- * Uses      signalfd, waitpid, prctl; aq_ending.h decides
+ * Uses      signalfd, waitpid, prctl; aq_shutdown.h decides
  */
 #include "other/spawn/aq_supervise.h"
 
@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "other/spawn/aq_ending.h"
+#include "other/spawn/aq_shutdown.h"
 
 static void aq_supervise_signals(sigset_t *set, bool stop_too)
 {
@@ -37,7 +37,7 @@ static void aq_supervise_signals(sigset_t *set, bool stop_too)
 }
 
 /* The children of pid's first thread, added to those that are spared. */
-static bool aq_supervise_spare_children(struct aq_supervise *sv, pid_t pid)
+static bool aq_supervise_skip_children(struct aq_supervise *sv, pid_t pid)
 {
     char path[64];
     int child;
@@ -49,12 +49,12 @@ static bool aq_supervise_spare_children(struct aq_supervise *sv, pid_t pid)
     if (f == NULL)
         return true; /* it has just ended */
     while (ok && fscanf(f, "%d", &child) == 1) {
-        pid_t *grown = realloc(sv->spared, (sv->spared_count + 1) * sizeof(*grown));
+        pid_t *grown = realloc(sv->skipped, (sv->skipped_count + 1) * sizeof(*grown));
 
         ok = grown != NULL;
         if (ok) {
-            sv->spared = grown;
-            sv->spared[sv->spared_count++] = child;
+            sv->skipped = grown;
+            sv->skipped[sv->skipped_count++] = child;
         }
     }
     fclose(f);
@@ -63,30 +63,30 @@ static bool aq_supervise_spare_children(struct aq_supervise *sv, pid_t pid)
 
 /* A shell may have started us by exec while it had background jobs: these are our children now, but
  * none of the job. When one of them ends, its own children come to us as well. */
-static void aq_supervise_spare_earlier(struct aq_supervise *sv)
+static void aq_supervise_skip_earlier(struct aq_supervise *sv)
 {
-    bool ok = aq_supervise_spare_children(sv, getpid());
+    bool ok = aq_supervise_skip_children(sv, getpid());
 
-    for (size_t i = 0; ok && i < sv->spared_count; i++)
-        ok = aq_supervise_spare_children(sv, sv->spared[i]);
+    for (size_t i = 0; ok && i < sv->skipped_count; i++)
+        ok = aq_supervise_skip_children(sv, sv->skipped[i]);
     if (!ok)
         sv->reap_others = false; /* rather leave something running than end what is not ours */
 }
 
-static bool aq_supervise_spares(const struct aq_supervise *sv, pid_t pid)
+static bool aq_supervise_skips(const struct aq_supervise *sv, pid_t pid)
 {
-    for (size_t i = 0; i < sv->spared_count; i++)
-        if (sv->spared[i] == pid)
+    for (size_t i = 0; i < sv->skipped_count; i++)
+        if (sv->skipped[i] == pid)
             return true;
     return false;
 }
 
 /* its number may come again, for a process of the job */
-static void aq_supervise_spared_gone(struct aq_supervise *sv, pid_t pid)
+static void aq_supervise_skipped_exited(struct aq_supervise *sv, pid_t pid)
 {
-    for (size_t i = 0; i < sv->spared_count; i++)
-        if (sv->spared[i] == pid)
-            sv->spared[i] = 0;
+    for (size_t i = 0; i < sv->skipped_count; i++)
+        if (sv->skipped[i] == pid)
+            sv->skipped[i] = 0;
 }
 
 void aq_supervise_standard_fds(void)
@@ -100,7 +100,7 @@ void aq_supervise_standard_fds(void)
         close(fd);
 }
 
-int aq_supervise_open(struct aq_supervise *sv, uint32_t size, int *board_fd_out)
+int aq_supervise_open(struct aq_supervise *sv, uint32_t size, int *jobarea_fd_out)
 {
     struct sigaction act = {.sa_handler = SIG_DFL};
     sigset_t set;
@@ -108,28 +108,28 @@ int aq_supervise_open(struct aq_supervise *sv, uint32_t size, int *board_fd_out)
 
     aq_supervise_standard_fds();
     if (sv->reap_others)
-        aq_supervise_spare_earlier(sv);
+        aq_supervise_skip_earlier(sv);
     if (sv->reap_others)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
     sv->child = calloc((size_t)size + 1, sizeof(*sv->child));
     if (sv->child == NULL)
         return -ENOMEM;
-    sv->board = sv->place != NULL ? aq_board_create_far(size, sv->place, board_fd_out)
-                                  : aq_board_create(size, size, board_fd_out);
-    if (sv->board == NULL)
+    sv->jobarea = sv->topo != NULL ? aq_jobarea_create_multihost(size, sv->topo, jobarea_fd_out)
+                                  : aq_jobarea_create(size, size, jobarea_fd_out);
+    if (sv->jobarea == NULL)
         goto fail;
-    sv->board->supervisor = (int32_t)getpid();
+    sv->jobarea->supervisor = (int32_t)getpid();
     aq_supervise_signals(&set, sv->stop_too);
     sv->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     if (sv->signal_fd < 0)
-        goto fail_board;
+        goto fail_jobarea;
     sigprocmask(SIG_BLOCK, &set, &sv->old_mask);
     /* where it is ignored the kernel reaps children by itself, and nobody hears of their end */
     sigaction(SIGCHLD, &act, &sv->old_child);
     return 0;
-fail_board:
+fail_jobarea:
     rc = errno;
-    close(*board_fd_out);
+    close(*jobarea_fd_out);
     free(sv->child);
     return -rc;
 fail:
@@ -158,16 +158,16 @@ void aq_supervise_say_fork_failed(struct aq_supervise *sv, uint32_t slot, int er
 
     getrlimit(RLIMIT_NPROC, &lim);
     if (error == EAGAIN)
-        aq_ending_say(
+        aq_shutdown_say(
             "FATAL ERROR",
             "only %u of %u ranks could be started: no more processes allowed "
             "(ulimit -u says %jd, and the container's pids limit counts too); raise the limit or "
             "ask for fewer ranks",
-            slot, sv->board->size,
+            slot, sv->jobarea->size,
             lim.rlim_cur == RLIM_INFINITY ? (intmax_t)-1 : (intmax_t)lim.rlim_cur);
     else
-        aq_ending_say("FATAL ERROR", "only %u of %u ranks could be started: %s; ask for fewer ranks or %s", slot,
-                      sv->board->size, strerror(error),
+        aq_shutdown_say("FATAL ERROR", "only %u of %u ranks could be started: %s; ask for fewer ranks or %s", slot,
+                      sv->jobarea->size, strerror(error),
                       error == EMFILE || error == ENFILE ? "raise ulimit -n" : "free memory");
 }
 
@@ -182,11 +182,11 @@ int aq_supervise_fork_failed(struct aq_supervise *sv, uint32_t slot, int error)
 }
 
 /* There is nobody to wait for, yet some ranks were not heard of: somebody else has reaped them. */
-static void aq_supervise_all_gone(struct aq_supervise *sv, struct aq_ending *e)
+static void aq_supervise_all_exited(struct aq_supervise *sv, struct aq_shutdown *e)
 {
-    for (uint32_t i = 0; i < sv->board->size && e->alive > 0; i++)
+    for (uint32_t i = 0; i < sv->jobarea->size && e->alive > 0; i++)
         if (sv->child[i] > 0)
-            aq_ending_gone(e, i, -1);
+            aq_shutdown_exited(e, i, -1);
 }
 
 static void aq_supervise_pass_on(const struct aq_supervise *sv, pid_t pid, int status)
@@ -195,7 +195,7 @@ static void aq_supervise_pass_on(const struct aq_supervise *sv, pid_t pid, int s
         sv->io->reaped(sv->io->arg, pid, status);
 }
 
-static void aq_supervise_reap(struct aq_supervise *sv, struct aq_ending *e)
+static void aq_supervise_reap(struct aq_supervise *sv, struct aq_shutdown *e)
 {
     int status;
     pid_t pid;
@@ -203,36 +203,36 @@ static void aq_supervise_reap(struct aq_supervise *sv, struct aq_ending *e)
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         uint32_t i = 0;
 
-        aq_supervise_spared_gone(sv, pid);
-        while (i < sv->board->size && sv->child[i] != pid)
+        aq_supervise_skipped_exited(sv, pid);
+        while (i < sv->jobarea->size && sv->child[i] != pid)
             i++;
-        if (i == sv->board->size) {
+        if (i == sv->jobarea->size) {
             aq_supervise_pass_on(sv, pid, status);
             continue;
         }
         if (sv->verbose)
-            aq_ending_say("NOTICE", "rank %u (process %d) has ended, wait status 0x%x",
-                          sv->board->rank[i].jobrank, (int)pid, (unsigned)status);
-        aq_ending_gone(e, i, status);
+            aq_shutdown_say("NOTICE", "rank %u (process %d) has ended, wait status 0x%x",
+                          sv->jobarea->rank[i].jobrank, (int)pid, (unsigned)status);
+        aq_shutdown_exited(e, i, status);
     }
     if (pid < 0 && errno == ECHILD && e->alive > 0)
-        aq_supervise_all_gone(sv, e);
+        aq_supervise_all_exited(sv, e);
 }
 
 /* Batch systems announce the end of the time by SIGUSR1 to the process they know: tell the ranks that
  * care; for the others it would be deadly. */
 void aq_supervise_forward(struct aq_supervise *sv, int sig)
 {
-    for (uint32_t i = 0; i < sv->board->size; i++) {
+    for (uint32_t i = 0; i < sv->jobarea->size; i++) {
         /* relaxed: written once */
-        pid_t pid = atomic_load_explicit(&sv->board->rank[i].pid, memory_order_relaxed);
+        pid_t pid = atomic_load_explicit(&sv->jobarea->rank[i].pid, memory_order_relaxed);
 
-        if (sv->child[i] > 0 && pid > 0 && aq_ending_catches(pid, sig))
+        if (sv->child[i] > 0 && pid > 0 && aq_shutdown_catches(pid, sig))
             kill(pid, sig);
     }
 }
 
-static void aq_supervise_read_signals(struct aq_supervise *sv, struct aq_ending *e)
+static void aq_supervise_read_signals(struct aq_supervise *sv, struct aq_shutdown *e)
 {
     struct signalfd_siginfo si;
 
@@ -249,14 +249,14 @@ static void aq_supervise_read_signals(struct aq_supervise *sv, struct aq_ending 
         case SIGURG: /* a rank has changed the board */
             break;
         case SIGUSR2:
-            aq_board_report(sv->board, STDERR_FILENO, 0);
+            aq_jobarea_report(sv->jobarea, STDERR_FILENO, 0);
             aq_supervise_forward(sv, SIGUSR2);
             break;
         case SIGUSR1:
             aq_supervise_forward(sv, SIGUSR1);
             break;
         default:
-            aq_ending_signalled(e, sig);
+            aq_shutdown_signalled(e, sig);
         }
     }
 }
@@ -273,7 +273,7 @@ static int aq_supervise_kill_others(const struct aq_supervise *sv, pid_t session
     if (f == NULL)
         return 0;
     while (fscanf(f, "%d", &pid) == 1)
-        if (getsid(pid) == session && !aq_supervise_spares(sv, pid))
+        if (getsid(pid) == session && !aq_supervise_skips(sv, pid))
             count += kill(pid, SIGKILL) == 0;
     fclose(f);
     return count;
@@ -289,7 +289,7 @@ void aq_supervise_end_others(struct aq_supervise *sv)
 
     for (int i = 0; i < 50; i++) {
         while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-            aq_supervise_spared_gone(sv, pid);
+            aq_supervise_skipped_exited(sv, pid);
             aq_supervise_pass_on(sv, pid, status);
         }
         if (aq_supervise_kill_others(sv, session) == 0)
@@ -302,11 +302,11 @@ int aq_supervise_run(struct aq_supervise *sv)
 {
     int max = 1 + (sv->io != NULL ? sv->io->max : 0), code;
     struct pollfd *fds = calloc((size_t)max, sizeof(*fds));
-    struct aq_ending e;
+    struct aq_shutdown e;
 
     if (fds == NULL)
-        return aq_supervise_fork_failed(sv, sv->board->size, ENOMEM);
-    aq_ending_init(&e, sv->board, sv->child);
+        return aq_supervise_fork_failed(sv, sv->jobarea->size, ENOMEM);
+    aq_shutdown_init(&e, sv->jobarea, sv->child);
     e.verbose = sv->verbose;
     e.follow = sv->follow;
     for (;;) {
@@ -315,7 +315,7 @@ int aq_supervise_run(struct aq_supervise *sv)
         aq_supervise_reap(sv, &e);
         if (e.alive == 0 && (sv->io == NULL || sv->io->busy == NULL || !sv->io->busy(sv->io->arg)))
             break;
-        wait = aq_ending_step(&e);
+        wait = aq_shutdown_step(&e);
         wait_io = sv->io != NULL && sv->io->step != NULL ? sv->io->step(sv->io->arg, &e) : -1;
         if (wait < 0 || (wait_io >= 0 && wait_io < wait))
             wait = wait_io;
@@ -336,9 +336,9 @@ int aq_supervise_run(struct aq_supervise *sv)
         aq_supervise_end_others(sv);
     free(fds);
     /* relaxed: everybody else is gone */
-    code = atomic_load_explicit(&sv->board->exit_code, memory_order_relaxed);
+    code = atomic_load_explicit(&sv->jobarea->exit_code, memory_order_relaxed);
     if (sv->verbose && !sv->follow)
-        aq_ending_say("NOTICE", "the job has ended with exit code %d", code);
+        aq_shutdown_say("NOTICE", "the job has ended with exit code %d", code);
     return code;
 }
 

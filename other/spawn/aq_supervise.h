@@ -5,7 +5,7 @@
  *           starts itself under GASNET_PSHM_NODES
  * Threads   one; never runs client code, never returns to it
  * Promise   returns only when no rank is left; ranks die with it (PR_SET_PDEATHSIG)
- * Uses      aq_ending.h
+ * Uses      aq_shutdown.h
  */
 #ifndef AQ_SUPERVISE_H
 #define AQ_SUPERVISE_H
@@ -16,8 +16,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "other/spawn/aq_board.h"
-#include "other/spawn/aq_ending.h"
+#include "other/spawn/aq_jobarea.h"
+#include "other/spawn/aq_shutdown.h"
 
 /* descriptors that somebody else in the process wants served in the same loop */
 struct aq_supervise_io {
@@ -25,27 +25,27 @@ struct aq_supervise_io {
     void (*serve)(void *arg, const struct pollfd *fds, int count);
     void (*finish)(void *arg);                                /* ranks are gone: drain */
     /* the rest may be NULL */
-    int (*step)(void *arg, struct aq_ending *e);              /* each turn; ms to the next, -1 none */
+    int (*step)(void *arg, struct aq_shutdown *e);              /* each turn; ms to the next, -1 none */
     bool (*busy)(void *arg);                                  /* go on though no rank is left */
     void (*reaped)(void *arg, pid_t pid, int status);         /* a child that is no rank has ended */
-    bool (*signalled)(void *arg, struct aq_ending *e, int sig); /* true: nothing more to do about it */
+    bool (*signalled)(void *arg, struct aq_shutdown *e, int sig); /* true: nothing more to do about it */
     void *arg;
     int max;                                                  /* most that fill() will use */
 };
 
 struct aq_supervise {
-    struct aq_board *board;
+    struct aq_jobarea *jobarea;
     pid_t *child;                 /* [board->size], 0 = not started */
     int signal_fd;
     sigset_t old_mask;            /* for the ranks */
     struct sigaction old_child;   /* what SIGCHLD did before: for the ranks */
-    pid_t *spared;                /* running before us: children that an exec left us, and theirs */
-    size_t spared_count;
+    pid_t *skipped;                /* running before us: children that an exec left us, and theirs */
+    size_t skipped_count;
     const struct aq_supervise_io *io; /* may be NULL */
-    const struct aq_board_place *place; /* of a host of several; NULL: all ranks are here */
+    const struct aq_jobarea_topo *topo; /* of a host of several; NULL: all ranks are here */
     bool verbose;                 /* GASNET_SPAWN_VERBOSE */
     bool reap_others;             /* end what ranks have left running in our session */
-    bool follow;                  /* see struct aq_ending */
+    bool follow;                  /* see struct aq_shutdown */
     int signal;                   /* the first that came from outside to end the job; 0: none */
     bool stop_too;                /* SIGTSTP comes to io->signalled() as well */
 };
@@ -57,10 +57,10 @@ void aq_supervise_standard_fds(void);
  * aq_supervise_open - make the board for size ranks, block the signals to be read from signal_fd.
  * Those that end a job (HUP, INT, QUIT, TERM) are left alone where they are ignored: nohup and
  * background jobs mean it. SIGCHLD gets its default action, else ranks could not be waited for.
- * board_fd_out  the board's memfd, close-on-exec
+ * jobarea_fd_out  the board's memfd, close-on-exec
  * Returns 0 or -errno; on failure nothing has changed.
  */
-int aq_supervise_open(struct aq_supervise *sv, uint32_t size, int *board_fd_out);
+int aq_supervise_open(struct aq_supervise *sv, uint32_t size, int *jobarea_fd_out);
 
 /** aq_supervise_signals_back - signal mask and SIGCHLD as before aq_supervise_open(). Async-signal-safe. */
 void aq_supervise_signals_back(const struct aq_supervise *sv);

@@ -21,7 +21,7 @@ static struct aq_diag {
     unsigned int seed;
     gex_TM_t team;
     gex_Rank_t peer;
-    unsigned char *mine, *theirs;
+    unsigned char *local, *remote;
     atomic_int failures;
     /* what the threads share */
     pthread_barrier_t barrier;
@@ -118,7 +118,7 @@ static void aq_diag_locks(void)
 
 static const char *aq_diag_sections;
 
-static bool aq_diag_wants(char section)
+static bool aq_diag_selects(char section)
 {
     return aq_diag_sections == NULL || *aq_diag_sections == '\0' ||
            strchr(aq_diag_sections, section) != NULL;
@@ -127,13 +127,13 @@ static bool aq_diag_wants(char section)
 static void *aq_diag_thread(void *number)
 {
     pthread_barrier_wait(&aq_diag.barrier);
-    if (aq_diag_wants('B'))
+    if (aq_diag_selects('B'))
         aq_diag_fences((unsigned)(uintptr_t)number);
     pthread_barrier_wait(&aq_diag.barrier);
-    if (aq_diag_wants('C'))
+    if (aq_diag_selects('C'))
         aq_diag_atomics();
     pthread_barrier_wait(&aq_diag.barrier);
-    if (aq_diag_wants('D'))
+    if (aq_diag_selects('D'))
         aq_diag_locks();
     return NULL;
 }
@@ -153,13 +153,13 @@ static void aq_diag_together(void)
         pthread_join(thread[i], NULL);
     free(thread);
     pthread_barrier_destroy(&aq_diag.barrier);
-    if (aq_diag_wants('C')) {
+    if (aq_diag_selects('C')) {
         aq_diag_check(gasnett_strongatomic32_read(&aq_diag.count32, 0) == (uint32_t)all,
                       "every increment counts");
         aq_diag_check(gasnett_strongatomic64_read(&aq_diag.count64, 0) == 2 * all,
                       "every addition and exchange counts");
     }
-    if (aq_diag_wants('D'))
+    if (aq_diag_selects('D'))
         aq_diag_check(aq_diag.under_mutex == all, "a mutex keeps the others out");
 }
 
@@ -216,9 +216,9 @@ static void aq_diag_transfers(void)
 
         for (size_t k = 0; k < len; k++)
             out[k] = (unsigned char)aq_diag_random(&state);
-        gex_RMA_PutBlocking(aq_diag.team, aq_diag.peer, aq_diag.theirs + at, out, len, 0);
+        gex_RMA_PutBlocking(aq_diag.team, aq_diag.peer, aq_diag.remote + at, out, len, 0);
         memset(back, 0, len);
-        gex_RMA_GetBlocking(aq_diag.team, back, aq_diag.peer, aq_diag.theirs + at, len, 0);
+        gex_RMA_GetBlocking(aq_diag.team, back, aq_diag.peer, aq_diag.remote + at, len, 0);
         aq_diag_check(memcmp(out, back, len) == 0, "what was put can be got");
     }
 }
@@ -243,19 +243,19 @@ int gasnett_run_diagnostics(int iters, int threads, const char *sections, gex_TM
     aq_diag.seed = seed;
     aq_diag.team = team;
     aq_diag.peer = peer;
-    aq_diag.mine = myseg;
-    aq_diag.theirs = peerseg;
+    aq_diag.local = myseg;
+    aq_diag.remote = peerseg;
     aq_diag_sections = sections;
     gasnett_mutex_init(&aq_diag.mutex);
     gasnett_rwlock_init(&aq_diag.rwlock);
 
-    if (aq_diag_wants('A'))
+    if (aq_diag_selects('A'))
         aq_diag_timers();
     aq_diag_together();
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
-    if (aq_diag_wants('E') && aq_diag_table[AQ_DIAG_REQUEST].gex_index != 0)
+    if (aq_diag_selects('E') && aq_diag_table[AQ_DIAG_REQUEST].gex_index != 0)
         aq_diag_messages();
-    if (aq_diag_wants('F') && myseg != NULL && peerseg != NULL)
+    if (aq_diag_selects('F') && myseg != NULL && peerseg != NULL)
         aq_diag_transfers();
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0)); /* nobody needs our handlers any more */
     return atomic_load_explicit(&aq_diag.failures, memory_order_relaxed);

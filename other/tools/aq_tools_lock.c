@@ -14,30 +14,30 @@
 #include <sched.h>
 #include <string.h>
 
-_Static_assert(sizeof(pthread_mutex_t) <= sizeof(((gasnett_mutex_t *)0)->aq_room), "a mutex fits");
-_Static_assert(sizeof(pthread_cond_t) <= sizeof(((gasnett_cond_t *)0)->aq_room), "a condition fits");
-_Static_assert(sizeof(pthread_rwlock_t) <= sizeof(((gasnett_rwlock_t *)0)->aq_room), "a lock fits");
+_Static_assert(sizeof(pthread_mutex_t) <= sizeof(((gasnett_mutex_t *)0)->aq_storage), "a mutex fits");
+_Static_assert(sizeof(pthread_cond_t) <= sizeof(((gasnett_cond_t *)0)->aq_storage), "a condition fits");
+_Static_assert(sizeof(pthread_rwlock_t) <= sizeof(((gasnett_rwlock_t *)0)->aq_storage), "a lock fits");
 
 static pthread_mutex_t *aq_lock_mutex(gasnett_mutex_t *m)
 {
-    return (pthread_mutex_t *)(void *)m->aq_room;
+    return (pthread_mutex_t *)(void *)m->aq_storage;
 }
 
 static pthread_cond_t *aq_lock_cond(gasnett_cond_t *c)
 {
-    return (pthread_cond_t *)(void *)c->aq_room;
+    return (pthread_cond_t *)(void *)c->aq_storage;
 }
 
 static pthread_rwlock_t *aq_lock_rw(gasnett_rwlock_t *l)
 {
-    return (pthread_rwlock_t *)(void *)l->aq_room;
+    return (pthread_rwlock_t *)(void *)l->aq_storage;
 }
 
 uint64_t aq_tools_thread(void)
 {
-    static _Thread_local char mine;
+    static _Thread_local char own;
 
-    return (uint64_t)(uintptr_t)&mine;
+    return (uint64_t)(uintptr_t)&own;
 }
 
 static _Noreturn void aq_lock_wrong(const char *call, const char *what, const char *at)
@@ -54,7 +54,7 @@ static void aq_lock_must(int rc, const char *call, const char *at)
 /* --- mutexes --- */
 
 /* relaxed: a thread compares the owner with itself only, and what it wrote itself it sees */
-static bool aq_mutex_is_mine(const gasnett_mutex_t *m)
+static bool aq_mutex_is_owned(const gasnett_mutex_t *m)
 {
 #if GASNET_DEBUG
     return __atomic_load_n(&m->aq_owner, __ATOMIC_RELAXED) == aq_tools_thread();
@@ -64,12 +64,12 @@ static bool aq_mutex_is_mine(const gasnett_mutex_t *m)
 #endif
 }
 
-static void aq_mutex_own(gasnett_mutex_t *m, bool mine)
+static void aq_mutex_own(gasnett_mutex_t *m, bool own)
 {
 #if GASNET_DEBUG
-    __atomic_store_n(&m->aq_owner, mine ? aq_tools_thread() : 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&m->aq_owner, own ? aq_tools_thread() : 0, __ATOMIC_RELAXED);
 #endif
-    (void)m, (void)mine;
+    (void)m, (void)own;
 }
 
 void aq_tools_mutex_init(gasnett_mutex_t *m)
@@ -96,7 +96,7 @@ int aq_tools_mutex_destroy(gasnett_mutex_t *m, int fatal, const char *at)
 
 void aq_tools_mutex_lock(gasnett_mutex_t *m, const char *at)
 {
-    if (aq_mutex_is_mine(m))
+    if (aq_mutex_is_owned(m))
         aq_lock_wrong("gasnett_mutex_lock", "this thread holds the mutex already", at);
     aq_lock_must(pthread_mutex_lock(aq_lock_mutex(m)), "gasnett_mutex_lock", at);
     aq_mutex_own(m, true);
@@ -106,7 +106,7 @@ int aq_tools_mutex_trylock(gasnett_mutex_t *m, const char *at)
 {
     int rc;
 
-    if (aq_mutex_is_mine(m))
+    if (aq_mutex_is_owned(m))
         aq_lock_wrong("gasnett_mutex_trylock", "this thread holds the mutex already", at);
     rc = pthread_mutex_trylock(aq_lock_mutex(m));
     if (rc == 0)
@@ -119,7 +119,7 @@ int aq_tools_mutex_trylock(gasnett_mutex_t *m, const char *at)
 void aq_tools_mutex_unlock(gasnett_mutex_t *m, const char *at)
 {
 #if GASNET_DEBUG
-    if (!aq_mutex_is_mine(m))
+    if (!aq_mutex_is_owned(m))
         aq_lock_wrong("gasnett_mutex_unlock", "this thread does not hold the mutex", at);
 #endif
     aq_mutex_own(m, false);
@@ -128,9 +128,9 @@ void aq_tools_mutex_unlock(gasnett_mutex_t *m, const char *at)
 
 void aq_tools_mutex_assert(gasnett_mutex_t *m, int locked, const char *at)
 {
-    if (locked && !aq_mutex_is_mine(m))
+    if (locked && !aq_mutex_is_owned(m))
         aq_lock_wrong("gasnett_mutex_assertlocked", "this thread does not hold the mutex", at);
-    if (!locked && aq_mutex_is_mine(m))
+    if (!locked && aq_mutex_is_owned(m))
         aq_lock_wrong("gasnett_mutex_assertunlocked", "this thread holds the mutex", at);
 }
 
@@ -150,7 +150,7 @@ void aq_tools_cond_destroy(gasnett_cond_t *c, const char *at)
 void aq_tools_cond_wait(gasnett_cond_t *c, gasnett_mutex_t *m, const char *at)
 {
 #if GASNET_DEBUG
-    if (!aq_mutex_is_mine(m))
+    if (!aq_mutex_is_owned(m))
         aq_lock_wrong("gasnett_cond_wait", "this thread does not hold the mutex", at);
 #endif
     aq_mutex_own(m, false);
@@ -178,15 +178,15 @@ static _Thread_local struct {
     struct {
         const gasnett_rwlock_t *lock;
         char how; /* 'r' or 'w' */
-    } held[AQ_LOCK_LIST];
+    } owned[AQ_LOCK_LIST];
 } aq_lock_list;
 
 /* how the calling thread holds it, 0 if not at all */
 static char aq_rw_how(const gasnett_rwlock_t *l)
 {
     for (unsigned i = 0; i < aq_lock_list.count && i < AQ_LOCK_LIST; i++)
-        if (aq_lock_list.held[i].lock == l)
-            return aq_lock_list.held[i].how;
+        if (aq_lock_list.owned[i].lock == l)
+            return aq_lock_list.owned[i].how;
     return 0;
 }
 
@@ -196,8 +196,8 @@ static void aq_rw_note(gasnett_rwlock_t *l, bool write)
     /* relaxed: only compared with 0, when no thread should use the lock any more */
     __atomic_fetch_add(&l->aq_holders, 1, __ATOMIC_RELAXED);
     if (aq_lock_list.count < AQ_LOCK_LIST) {
-        aq_lock_list.held[aq_lock_list.count].lock = l;
-        aq_lock_list.held[aq_lock_list.count].how = write ? 'w' : 'r';
+        aq_lock_list.owned[aq_lock_list.count].lock = l;
+        aq_lock_list.owned[aq_lock_list.count].how = write ? 'w' : 'r';
     }
     aq_lock_list.count++;
 #endif
@@ -209,12 +209,12 @@ static void aq_rw_forget(gasnett_rwlock_t *l, const char *at)
 #if GASNET_DEBUG
     unsigned listed = aq_lock_list.count < AQ_LOCK_LIST ? aq_lock_list.count : AQ_LOCK_LIST, i;
 
-    for (i = 0; i < listed && aq_lock_list.held[i].lock != l;)
+    for (i = 0; i < listed && aq_lock_list.owned[i].lock != l;)
         i++;
     if (i == listed && aq_lock_list.count <= AQ_LOCK_LIST)
         aq_lock_wrong("gasnett_rwlock_unlock", "this thread does not hold the lock", at);
     if (i < listed)
-        aq_lock_list.held[i] = aq_lock_list.held[listed - 1];
+        aq_lock_list.owned[i] = aq_lock_list.owned[listed - 1];
     aq_lock_list.count--;
     __atomic_fetch_sub(&l->aq_holders, 1, __ATOMIC_RELAXED);
 #endif
@@ -294,27 +294,27 @@ void aq_tools_rwlock_assert(gasnett_rwlock_t *l, char want, const char *at)
 
 /* --- one caller: only the rules --- */
 
-void aq_tools_alone_lock(uint64_t *held, int kind, const char *call, const char *at)
+void aq_tools_alone_lock(uint64_t *owned, int kind, const char *call, const char *at)
 {
-    if (kind == 'u' && *held == 0)
+    if (kind == 'u' && *owned == 0)
         aq_lock_wrong(call, "it is not held", at);
-    if (kind != 'u' && *held != 0)
+    if (kind != 'u' && *owned != 0)
         aq_lock_wrong(call, "it is held already", at);
-    *held = kind == 'u' ? 0 : (uint64_t)kind;
+    *owned = kind == 'u' ? 0 : (uint64_t)kind;
 }
 
-int aq_tools_alone_try(uint64_t *held, int kind)
+int aq_tools_alone_try(uint64_t *owned, int kind)
 {
-    if (*held != 0)
+    if (*owned != 0)
         return EBUSY;
-    *held = (uint64_t)kind;
+    *owned = (uint64_t)kind;
     return 0;
 }
 
-void aq_tools_alone_check(const uint64_t *held, char want, const char *call, const char *at)
+void aq_tools_alone_check(const uint64_t *owned, char want, const char *call, const char *at)
 {
-    if (want == 'u' && *held != 0)
+    if (want == 'u' && *owned != 0)
         aq_lock_wrong(call, "it is held", at);
-    if ((want == 'l' && *held == 0) || ((want == 'r' || want == 'w') && *held != (uint64_t)want))
+    if ((want == 'l' && *owned == 0) || ((want == 'r' || want == 'w') && *owned != (uint64_t)want))
         aq_lock_wrong(call, "it is not held so", at);
 }

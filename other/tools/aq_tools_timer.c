@@ -75,16 +75,16 @@ static bool aq_ticks_tsc_is_good(void)
 static struct aq_ticks_pair aq_ticks_read_pair(void)
 {
     struct aq_ticks_pair best = {0, 0};
-    uint64_t least = UINT64_MAX;
+    uint64_t min = UINT64_MAX;
 
     for (int i = 0; i < 16; i++) {
         const uint64_t before = __builtin_ia32_rdtsc();
         const uint64_t ns = aq_now_ns();
         const uint64_t after = __builtin_ia32_rdtsc();
 
-        if (after - before < least) {
-            least = after - before;
-            best.ticks = before + least / 2;
+        if (after - before < min) {
+            min = after - before;
+            best.ticks = before + min / 2;
             best.ns = ns;
         }
     }
@@ -254,16 +254,16 @@ static void aq_ticks_sample(double *step_out, double *cost_out)
 {
     enum { READINGS = 1000 };
     const gasnett_tick_t begin = gasnett_ticks_now();
-    gasnett_tick_t last = begin, least = GASNETT_TICK_MAX;
+    gasnett_tick_t last = begin, min = GASNETT_TICK_MAX;
 
     for (int i = 0; i < READINGS; i++) {
         const gasnett_tick_t now = gasnett_ticks_now();
 
-        if (now != last && now - last < least)
-            least = now - last;
+        if (now != last && now - last < min)
+            min = now - last;
         last = now;
     }
-    *step_out = least == GASNETT_TICK_MAX ? 1 : (double)least;
+    *step_out = min == GASNETT_TICK_MAX ? 1 : (double)min;
     *cost_out = (double)(last - begin) / READINGS;
 }
 

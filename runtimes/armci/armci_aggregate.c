@@ -14,7 +14,7 @@
 
 #define MAX_PIECES 4096
 
-struct piece {
+struct frag {
     void *local; /* NULL: the value itself */
     void *remote;
     size_t bytes;
@@ -25,7 +25,7 @@ struct aq_armci_batch {
     enum aq_armci_way way;
     int proc;
     size_t npieces, room;
-    struct piece *pieces;
+    struct frag *frags;
 };
 
 struct aq_armci_batch *aq_armci_batch_create(void)
@@ -40,14 +40,14 @@ struct aq_armci_batch *aq_armci_batch_create(void)
 static void make_room(struct aq_armci_batch *batch)
 {
     const size_t room = batch->room == 0 ? 64 : 2 * batch->room;
-    struct piece *longer;
+    struct frag *longer;
 
     if (batch->npieces < batch->room)
         return;
-    longer = realloc(batch->pieces, room * sizeof(*longer));
+    longer = realloc(batch->frags, room * sizeof(*longer));
     if (longer == NULL)
         aq_armci_fatal("no memory for %zu pieces of an aggregate handle", room);
-    batch->pieces = longer;
+    batch->frags = longer;
     batch->room = room;
 }
 
@@ -63,7 +63,7 @@ void aq_armci_batch_add(armci_hdl_t *handle, enum aq_armci_way way, int proc, vo
                         void *remote, size_t bytes, bool is_value)
 {
     struct aq_armci_batch *batch = aq_armci_batch_of(handle);
-    struct piece piece = {is_value ? NULL : local, remote, bytes, 0};
+    struct frag frag = {is_value ? NULL : local, remote, bytes, 0};
 
     aq_armci_check_range("an aggregate handle", remote, bytes, proc);
     if (aq_armci_is_local(&aq_armci.peers[proc])) {
@@ -74,11 +74,11 @@ void aq_armci_batch_add(armci_hdl_t *handle, enum aq_armci_way way, int proc, vo
         && (batch->way != way || batch->proc != proc || batch->npieces == MAX_PIECES))
         aq_armci_batch_start(handle, batch);
     if (is_value)
-        memcpy(&piece.value, local, bytes);
+        memcpy(&frag.value, local, bytes);
     batch->way = way;
     batch->proc = proc;
     make_room(batch);
-    batch->pieces[batch->npieces++] = piece;
+    batch->frags[batch->npieces++] = frag;
 }
 
 void aq_armci_batch_section(armci_hdl_t *handle, enum aq_armci_way way, int proc,
@@ -115,11 +115,11 @@ static gex_Memvec_t *make_lists(const struct aq_armci_batch *batch)
     if (lists == NULL)
         aq_armci_fatal("no memory for the addresses of %zu pieces", n);
     for (size_t i = 0; i < n; i++) {
-        const struct piece *piece = &batch->pieces[i];
+        const struct frag *frag = &batch->frags[i];
 
-        values[i] = piece->value;
-        lists[i] = (gex_Memvec_t){piece->local != NULL ? piece->local : &values[i], piece->bytes};
-        lists[n + i] = (gex_Memvec_t){piece->remote, piece->bytes};
+        values[i] = frag->value;
+        lists[i] = (gex_Memvec_t){frag->local != NULL ? frag->local : &values[i], frag->bytes};
+        lists[n + i] = (gex_Memvec_t){frag->remote, frag->bytes};
     }
     return lists;
 }

@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct letter {
-    struct letter *next;
+struct message {
+    struct message *next;
     int tag, len;
     char bytes[];
 };
 
-static struct letter *to_self;
+static struct message *to_self;
 
 /* --- MPI --- */
 
@@ -129,35 +129,35 @@ double armci_timer(void)
 
 static void send_to_self(int tag, const void *buf, int len)
 {
-    struct letter *letter = malloc(sizeof(*letter) + (size_t)len), **last = &to_self;
+    struct message *message = malloc(sizeof(*message) + (size_t)len), **last = &to_self;
 
-    if (letter == NULL)
+    if (message == NULL)
         aq_armci_fatal("armci_msg_snd: no memory for %d bytes to oneself", len);
-    letter->next = NULL;
-    letter->tag = tag;
-    letter->len = len;
-    memcpy(letter->bytes, buf, (size_t)len);
+    message->next = NULL;
+    message->tag = tag;
+    message->len = len;
+    memcpy(message->bytes, buf, (size_t)len);
     while (*last != NULL)
         last = &(*last)->next;
-    *last = letter;
+    *last = message;
 }
 
 /* Whether there was one with this tag. */
 static bool receive_from_self(int tag, void *buf, int buflen, int *msglen)
 {
-    for (struct letter **link = &to_self; *link != NULL; link = &(*link)->next) {
-        struct letter *letter = *link;
+    for (struct message **link = &to_self; *link != NULL; link = &(*link)->next) {
+        struct message *message = *link;
 
-        if (letter->tag != tag)
+        if (message->tag != tag)
             continue;
-        if (letter->len > buflen)
+        if (message->len > buflen)
             aq_armci_fatal("armci_msg_rcv: a message of %d bytes for a buffer of %d, tag %d",
-                           letter->len, buflen, tag);
-        memcpy(buf, letter->bytes, (size_t)letter->len);
+                           message->len, buflen, tag);
+        memcpy(buf, message->bytes, (size_t)message->len);
         if (msglen != NULL)
-            *msglen = letter->len;
-        *link = letter->next;
-        free(letter);
+            *msglen = message->len;
+        *link = message->next;
+        free(message);
         return true;
     }
     return false;

@@ -39,7 +39,7 @@ struct aq_options {
     bool quick;
     bool list;
     bool strict; /* a row over its budget makes the exit code 1 */
-    bool far;    /* ranks share no memory: rows and budgets of a network */
+    bool remote;    /* ranks share no memory: rows and budgets of a network */
     bool raw;    /* the limits are by the library that the conduit is over: MPI, or verbs */
     bool verbs;  /* it is verbs */
     bool peers; /* also measure MPI and OpenSHMEM where installed */
@@ -53,7 +53,7 @@ enum aq_beside { AQ_BESIDE_SHM, AQ_BESIDE_UDP, AQ_BESIDE_MPI, AQ_BESIDE_VERBS };
 
 static inline enum aq_beside aq_beside(const struct aq_options *options)
 {
-    if (!options->far)
+    if (!options->remote)
         return AQ_BESIDE_SHM;
     return options->verbs ? AQ_BESIDE_VERBS : options->raw ? AQ_BESIDE_MPI : AQ_BESIDE_UDP;
 }
@@ -87,7 +87,7 @@ struct aq_row_kind {
     aq_row_fn limit, limit_peer;
     aq_row_fn prepare; /* before the row, on every rank; may be NULL */
     bool (*possible)(const struct aq_job *job, const struct aq_row *row);
-    struct aq_far_limit far;
+    struct aq_far_limit remote;
     enum aq_raw_kind raw; /* the same over the mpi and ibv conduits */
     bool everyone; /* all ranks take part, not only 0 and 1 */
     uint64_t (*least)(uint64_t size); /* operations of a slice at least; NULL: one */
@@ -106,11 +106,11 @@ struct aq_row {
 const struct aq_row *aq_rows(size_t *count_out);
 
 /** aq_row_wanted - do the options ask for this row, given whether ranks share memory or are far? */
-bool aq_row_wanted(const struct aq_options *options, const struct aq_row *row, bool far);
+bool aq_row_wanted(const struct aq_options *options, const struct aq_row *row, bool remote);
 
 /** aq_row_budget, aq_row_limit_name - the row's budget as struct aq_row has it, and its limit in words, or NULL, given the
  *  options. */
-double aq_row_budget(const struct aq_options *options, const struct aq_row *row, bool far);
+double aq_row_budget(const struct aq_options *options, const struct aq_row *row, bool remote);
 const char *aq_row_limit_name(const struct aq_options *options, const struct aq_row *row);
 
 /** aq_row_name_wanted - does --only (comma-separated parts of name/size) allow this name? */
@@ -148,7 +148,7 @@ struct aq_job {
     uint64_t word;         /* source or destination of the 8-byte rows */
     struct aq_limit limit; /* limit.area is NULL if the peer is not mapped */
     struct aq_wire wire;   /* sockets between ranks 0 and 1, if they share no memory */
-    bool far, wired;
+    bool remote, wired;
     const struct aq_raw_lib *raw; /* MPI or verbs between the ranks, or NULL */
     unsigned raw_way;
     size_t max_medium, max_long;

@@ -235,8 +235,8 @@ static void aq_am_rate_exchange(struct aq_job *job, uint64_t iters)
 
     job->handled_target += circles * others;
     for (uint64_t i = 0; i < circles; i++) {
-        for (gex_Rank_t far = 1; far < job->size; far++)
-            gex_AM_RequestShort0(job->tm, (job->rank + far) % job->size, AQ_H_SINK_SHORT, 0);
+        for (gex_Rank_t remote = 1; remote < job->size; remote++)
+            gex_AM_RequestShort0(job->tm, (job->rank + remote) % job->size, AQ_H_SINK_SHORT, 0);
     }
     GASNET_BLOCKUNTIL(job->handled >= job->handled_target);
 }
@@ -270,7 +270,7 @@ static bool aq_am_has_peers(const struct aq_job *job, const struct aq_row *row)
         .limit_peer = aq_am_limit_pong,                              \
         .prepare = aq_am_prepare,                                    \
         .possible = fits,                                            \
-        .far = {"UDP ping-pong", aq_far_ping, aq_far_pong, false},   \
+        .remote = {"UDP ping-pong", aq_far_ping, aq_far_pong, false},   \
         .raw = AQ_RAW_PING,                                          \
     }
 #define FLOOD(variable, row_name, subject_fn, limit_text, fits) \
@@ -283,7 +283,7 @@ static bool aq_am_has_peers(const struct aq_job *job, const struct aq_row *row)
         .limit_peer = aq_am_limit_drain,                        \
         .prepare = aq_am_prepare,                               \
         .possible = fits,                                       \
-        .far = {"stream", aq_far_put_stream, aq_far_put_stream_peer, true}, \
+        .remote = {"stream", aq_far_put_stream, aq_far_put_stream_peer, true}, \
         .raw = AQ_RAW_FLOOD,                                    \
     }
 
@@ -306,7 +306,7 @@ const struct aq_row_kind aq_kind_am_short = {
     .limit = aq_am_limit_shared,
     .limit_peer = aq_am_limit_shared,
     .prepare = aq_am_prepare,
-    .far = {"UDP ping-pong", aq_far_ping, aq_far_pong, false},
+    .remote = {"UDP ping-pong", aq_far_ping, aq_far_pong, false},
     .raw = AQ_RAW_PING,
 };
 

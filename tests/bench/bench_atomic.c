@@ -136,7 +136,7 @@ static void aq_contended_limit(struct aq_job *job, const struct aq_row *row, uin
 
 const struct aq_row_kind aq_kind_fadd = {
     .name = "fadd", .limit_name = "locked fetch-add", .subject = aq_fadd, .limit = aq_fadd_limit,
-    .far = {"UDP ping-pong", aq_far_ping, aq_far_pong, false}, .raw = AQ_RAW_FADD};
+    .remote = {"UDP ping-pong", aq_far_ping, aq_far_pong, false}, .raw = AQ_RAW_FADD};
 const struct aq_row_kind aq_kind_add = {
     .name = "add_nbi", .limit_name = "locked fetch-add", .subject = aq_add, .limit = aq_fadd_limit};
 const struct aq_row_kind aq_kind_fcas = {

@@ -60,4 +60,4 @@ const struct aq_row_kind aq_kind_reduce = {
     .raw = AQ_RAW_REDUCE, .everyone = true};
 const struct aq_row_kind aq_kind_allreduce = {
     .name = "allreduce", .subject = aq_allreduce, .subject_peer = aq_allreduce, .prepare = aq_coll_prepare,
-    .far = {"UDP exchange", aq_far_exchange, aq_far_exchange, false}, .raw = AQ_RAW_ALLREDUCE, .everyone = true};
+    .remote = {"UDP exchange", aq_far_exchange, aq_far_exchange, false}, .raw = AQ_RAW_ALLREDUCE, .everyone = true};

@@ -89,14 +89,14 @@ void aq_far_start(struct aq_job *job)
     size_t largest = MIN(job->pool_size, (size_t)16 << 20);
     uint32_t host;
 
-    job->far = job->peer_local == NULL;
+    job->remote = job->peer_local == NULL;
     if (job->options->raw) {
         aq_raw_start(job, largest);
         return;
     }
     gex_EP_RegisterHandlers(job->ep, &entry, 1);
     gex_Event_Wait(gex_Coll_BarrierNB(job->tm, 0));
-    if (!job->far || job->rank > 1)
+    if (!job->remote || job->rank > 1)
         return;
     host = aq_far_same_host(peer) ? htonl(INADDR_LOOPBACK) : aq_far_host();
     if (aq_wire_open(&job->wire, host, largest, &here) != 0)
@@ -114,14 +114,14 @@ bool aq_far_possible(const struct aq_job *job, const struct aq_row *row)
 {
     if (job->options->raw)
         return job->raw != NULL && row->kind->raw != AQ_RAW_NONE && job->raw->ways(row->kind->raw, row->size) != 0;
-    return job->wired && row->kind->far.run != NULL;
+    return job->wired && row->kind->remote.run != NULL;
 }
 
 unsigned aq_far_ways(const struct aq_job *job, const struct aq_row *row)
 {
     if (job->raw != NULL)
         return job->raw->ways(row->kind->raw, row->size);
-    return row->kind->far.stream && row->size > AQ_WIRE_SMALL ? job->wire.count : 1;
+    return row->kind->remote.stream && row->size > AQ_WIRE_SMALL ? job->wire.count : 1;
 }
 
 void aq_far_take_way(struct aq_job *job, unsigned way)
@@ -134,7 +134,7 @@ void aq_far_take_way(struct aq_job *job, unsigned way)
 
 void aq_far_name(const struct aq_job *job, const struct aq_row *row, char *buf, size_t size)
 {
-    const char *name = row->kind->far.name;
+    const char *name = row->kind->remote.name;
 
     if (job->raw != NULL)
         snprintf(buf, size, "%s", job->raw->name(row->kind->raw, aq_far_ways(job, row) > 1 ? job->raw_way : 0));
@@ -149,9 +149,9 @@ void aq_far_run(struct aq_job *job, const struct aq_row *row, uint64_t iters)
     if (job->raw != NULL)
         job->raw->run(row->kind->raw, aq_far_ways(job, row) > 1 ? job->raw_way : 0, row->size, iters);
     else if (job->rank == 0)
-        row->kind->far.run(job, row, iters);
+        row->kind->remote.run(job, row, iters);
     else
-        row->kind->far.peer(job, row, iters);
+        row->kind->remote.peer(job, row, iters);
 }
 
 void aq_far_ready(struct aq_job *job)
@@ -320,7 +320,7 @@ const struct aq_row_kind aq_kind_put_stream = {
     .name = "put_stream",
     .subject = aq_put_stream,
     .possible = aq_stream_fits,
-    .far = {"stream", aq_far_put_stream, aq_far_put_stream_peer, true},
+    .remote = {"stream", aq_far_put_stream, aq_far_put_stream_peer, true},
     .raw = AQ_RAW_PUT_STREAM,
     .least = aq_stream_least,
 };
@@ -329,7 +329,7 @@ const struct aq_row_kind aq_kind_get_stream = {
     .name = "get_stream",
     .subject = aq_get_stream,
     .possible = aq_stream_fits,
-    .far = {"stream", aq_far_get_stream, aq_far_get_stream_peer, true},
+    .remote = {"stream", aq_far_get_stream, aq_far_get_stream_peer, true},
     .raw = AQ_RAW_GET_STREAM,
     .least = aq_stream_least,
 };

@@ -41,16 +41,16 @@ uint64_t bench_fh_random(void)
 
 /* --- two ranks; a message is served and answered while it is sent --- */
 
-static int fake_pin(void *arg, uintptr_t addr, size_t len, bool write, struct aq_fh_pin *pin_out)
+static int fake_pin(void *arg, uintptr_t addr, size_t len, bool write, struct aq_fh_reg *reg_out)
 {
     (void)arg, (void)addr, (void)len, (void)write;
-    memset(pin_out, 0, sizeof(*pin_out));
+    memset(reg_out, 0, sizeof(*reg_out));
     return AQ_OK;
 }
 
-static void fake_unpin(void *arg, const struct aq_fh_pin *pin)
+static void fake_unpin(void *arg, const struct aq_fh_reg *reg)
 {
-    (void)arg, (void)pin;
+    (void)arg, (void)reg;
 }
 
 static int fake_request(void *arg, uint32_t peer, const void *msg, size_t nbytes)
@@ -63,10 +63,10 @@ static int fake_request(void *arg, uint32_t peer, const void *msg, size_t nbytes
     return AQ_OK;
 }
 
-void bench_fh_open(struct bench_fh_pair *pair, uint64_t share, uint64_t local)
+void bench_fh_open(struct bench_fh_pair *pair, uint64_t quota, uint64_t local)
 {
-    const struct aq_fh_ops ops = { .pin = fake_pin, .unpin = fake_unpin, .request = fake_request };
-    struct aq_fh_config config = { .size = 2, .peers = 1, .remote_bytes = share, .local_bytes = local,
+    const struct aq_fh_ops ops = { .reg = fake_pin, .dereg = fake_unpin, .send_request = fake_request };
+    struct aq_fh_config config = { .size = 2, .peers = 1, .remote_bytes = quota, .local_bytes = local,
                                    .remote_regions = AQ_FH_SLOTS_MAX / 2, .local_regions = AQ_FH_SLOTS_MAX / 2,
                                    .max_region = 128 << 10, .max_chunk = AQ_FH_CHUNK_PAGES * AQ_FH_PAGE,
                                    .message = AQ_FH_MESSAGE };
@@ -82,19 +82,19 @@ void bench_fh_close(struct bench_fh_pair *pair)
     aq_fh_close(pair->fh[1]);
 }
 
-static void answered(struct aq_fh_wish *wish)
+static void answered(struct aq_fh_request *request)
 {
-    wish->arg = NULL;
+    request->arg = NULL;
 }
 
 bool bench_fh_touch(struct bench_fh_pair *pair, uintptr_t addr, size_t nbytes)
 {
-    struct aq_fh_wish wish = { .peer = 1, .write = true, .addr = addr, .nbytes = nbytes, .done = answered };
-    const bool hit = aq_fh_remote(pair->fh[0], &wish) == AQ_OK;
+    struct aq_fh_request request = { .peer = 1, .write = true, .addr = addr, .nbytes = nbytes, .done = answered };
+    const bool hit = aq_fh_remote(pair->fh[0], &request) == AQ_OK;
 
-    if (wish.hold.region == NULL)
+    if (request.hold.region == NULL)
         abort();
-    aq_fh_release(pair->fh[0], &wish.hold);
+    aq_fh_release(pair->fh[0], &request.hold);
     return hit;
 }
 
@@ -120,13 +120,13 @@ static double run_hits(const struct hits *hits, uint64_t n)
             aq_fh_release(fh, &hold);
         }
     } else {
-        struct aq_fh_wish wish = { .peer = 1, .nbytes = 8, .done = answered };
+        struct aq_fh_request request = { .peer = 1, .nbytes = 8, .done = answered };
 
         for (uint64_t i = 0; i < n; i++) {
-            wish.addr = hits->addr[i & (hits->addrs - 1)];
-            if (aq_fh_remote(fh, &wish) != AQ_OK)
+            request.addr = hits->addr[i & (hits->addrs - 1)];
+            if (aq_fh_remote(fh, &request) != AQ_OK)
                 abort();
-            aq_fh_release(fh, &wish.hold);
+            aq_fh_release(fh, &request.hold);
         }
     }
     return (aq_bench_now() - began) / (double)n;

@@ -28,7 +28,7 @@ struct bench_fh_plot {
 };
 
 uint64_t bench_fh_random(void);
-void bench_fh_open(struct bench_fh_pair *pair, uint64_t share, uint64_t local);
+void bench_fh_open(struct bench_fh_pair *pair, uint64_t quota, uint64_t local);
 void bench_fh_close(struct bench_fh_pair *pair);
 /* Rank 0 aims at rank 1's memory and lets go again: was it a hit? */
 bool bench_fh_touch(struct bench_fh_pair *pair, uintptr_t addr, size_t nbytes);

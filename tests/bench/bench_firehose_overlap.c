@@ -88,19 +88,19 @@ struct virtual {
     double per_page, per_pin, per_chunk; /* of the processor */
 };
 
-static int virtual_pin(void *arg, uintptr_t addr, size_t len, bool write, struct aq_fh_pin *pin_out)
+static int virtual_pin(void *arg, uintptr_t addr, size_t len, bool write, struct aq_fh_reg *reg_out)
 {
     struct virtual *v = arg;
 
     (void)addr, (void)write;
-    memset(pin_out, 0, sizeof(*pin_out));
+    memset(reg_out, 0, sizeof(*reg_out));
     v->cpu += v->per_pin + v->per_page * (double)(len / AQ_FH_PAGE);
     return AQ_OK;
 }
 
-static void virtual_unpin(void *arg, const struct aq_fh_pin *pin)
+static void virtual_unpin(void *arg, const struct aq_fh_reg *reg)
 {
-    (void)arg, (void)pin;
+    (void)arg, (void)reg;
 }
 
 static void virtual_send(struct wire *wire, uintptr_t addr, size_t len)
@@ -118,11 +118,11 @@ static double virtual_finish(struct wire *wire)
 }
 
 /* share: what pinning costs, of the transfer. A wire of 12 GB/s; 1 us a call of pinning, 200 ns a chunk. */
-static double virtual_run(enum mode mode, size_t nbytes, double share)
+static double virtual_run(enum mode mode, size_t nbytes, double quota)
 {
-    const struct aq_fh_ops ops = { .pin = virtual_pin, .unpin = virtual_unpin, .request = no_request };
+    const struct aq_fh_ops ops = { .reg = virtual_pin, .dereg = virtual_unpin, .send_request = no_request };
     struct virtual v = { .wire = { .send = virtual_send, .finish = virtual_finish }, .per_byte = 1 / 12.0,
-                         .per_page = share * AQ_FH_PAGE / 12.0, .per_pin = 1000, .per_chunk = 200 };
+                         .per_page = quota * AQ_FH_PAGE / 12.0, .per_pin = 1000, .per_chunk = 200 };
     struct aq_fh *fh = open_fh(&ops, &v);
     double ns;
 
@@ -206,22 +206,22 @@ static double real_finish(struct wire *wire)
     return aq_bench_now() - real->began;
 }
 
-static int real_pin(void *arg, uintptr_t addr, size_t len, bool write, struct aq_fh_pin *pin_out)
+static int real_pin(void *arg, uintptr_t addr, size_t len, bool write, struct aq_fh_reg *reg_out)
 {
     (void)arg, (void)write;
-    memset(pin_out, 0, sizeof(*pin_out));
+    memset(reg_out, 0, sizeof(*reg_out));
     return mlock((void *)addr, len) == 0 ? AQ_OK : AQ_ERR_NOMEM;
 }
 
-static void real_unpin(void *arg, const struct aq_fh_pin *pin)
+static void real_unpin(void *arg, const struct aq_fh_reg *reg)
 {
-    (void)arg, (void)pin;
+    (void)arg, (void)reg;
 }
 
 /* Time of one transfer, ns. */
 static double real_run(struct real *real, enum mode mode, size_t nbytes)
 {
-    const struct aq_fh_ops ops = { .pin = real_pin, .unpin = real_unpin, .request = no_request };
+    const struct aq_fh_ops ops = { .reg = real_pin, .dereg = real_unpin, .send_request = no_request };
     struct aq_fh *fh = open_fh(&ops, real);
     double ns;
 

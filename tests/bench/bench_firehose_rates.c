@@ -66,13 +66,13 @@ struct rates {
     double per_thousand;  /* messages of 1000 accesses */
 };
 
-static struct rates run(const struct stream *stream, uint64_t share)
+static struct rates run(const struct stream *stream, uint64_t quota)
 {
     struct bench_fh_pair pair;
     struct aq_fh_counts before, after, pins_before, pins_after;
     uint64_t hits = 0, misses, messages;
 
-    bench_fh_open(&pair, share, share / 3);
+    bench_fh_open(&pair, quota, quota / 3);
     for (uint64_t i = 0; i < ACCESSES; i++)
         bench_fh_touch(&pair, BASE + stream->next(i), stream->nbytes);
     aq_fh_counts(pair.fh[0], &before);
@@ -87,7 +87,7 @@ static struct rates run(const struct stream *stream, uint64_t share)
     return (struct rates){
         .hit = 100.0 * (double)hits / ACCESSES,
         .per_miss = misses != 0 ? (double)messages / (double)misses : 0,
-        .pages = misses != 0 ? (double)(pins_after.pins - pins_before.pins) / (double)misses : 0,
+        .pages = misses != 0 ? (double)(pins_after.regs - pins_before.regs) / (double)misses : 0,
         .per_thousand = 1000.0 * (double)messages / ACCESSES,
     };
 }
@@ -108,12 +108,12 @@ void bench_fh_rates(const char *dir)
     for (unsigned s = 0; s < STREAMS; s++) {
         hit.points = sent.points = 0;
         hit.name[s] = sent.name[s] = streams[s].name;
-        for (uint64_t share = 2 << 20; share <= SET * 2; share *= 2) {
-            const struct rates rates = run(&streams[s], share);
+        for (uint64_t quota = 2 << 20; quota <= SET * 2; quota *= 2) {
+            const struct rates rates = run(&streams[s], quota);
 
-            printf("%-12s %9u %10.3f %18.3f %14.3f %14.3f\n", streams[s].name, (unsigned)(share >> 20), rates.hit,
+            printf("%-12s %9u %10.3f %18.3f %14.3f %14.3f\n", streams[s].name, (unsigned)(quota >> 20), rates.hit,
                    rates.per_miss, rates.per_thousand, rates.pages);
-            hit.at[hit.points] = sent.at[sent.points] = (double)(share >> 20);
+            hit.at[hit.points] = sent.at[sent.points] = (double)(quota >> 20);
             hit.value[s][hit.points++] = rates.hit;
             sent.value[s][sent.points++] = rates.per_thousand < 0.05 ? 0.05 : rates.per_thousand;
         }

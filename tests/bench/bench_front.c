@@ -247,7 +247,7 @@ static size_t aq_front_count_rows(const struct aq_options *options)
     const struct aq_row *rows = aq_rows(&count);
 
     for (size_t i = 0; i < count; i++)
-        wanted += aq_row_wanted(options, &rows[i], options->far);
+        wanted += aq_row_wanted(options, &rows[i], options->remote);
     return wanted;
 }
 

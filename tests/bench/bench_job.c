@@ -121,11 +121,11 @@ void aq_job_start(struct aq_job *job, const struct aq_options *options, int *arg
 static void aq_job_attach(struct aq_job *job)
 {
     gex_Segment_t segment;
-    size_t most = gasnet_getMaxGlobalSegmentSize();
+    size_t max = gasnet_getMaxGlobalSegmentSize();
     size_t least = AQ_POOL_OFFSET + ((size_t)1 << 20);
     size_t size = AQ_POOL_OFFSET + (job->options->quick ? AQ_POOL_QUICK : AQ_POOL_SIZE);
 
-    while (size > most && size > least)
+    while (size > max && size > least)
         size = AQ_POOL_OFFSET + (size - AQ_POOL_OFFSET) / 2;
     if (gex_Segment_Attach(&segment, job->tm, size) != GASNET_OK)
         aq_job_fail("gex_Segment_Attach failed");
@@ -196,7 +196,7 @@ void aq_job_wait_acks(struct aq_job *job)
 
 static void aq_job_take_way(struct aq_job *job, unsigned way)
 {
-    if (job->far) {
+    if (job->remote) {
         aq_far_take_way(job, way);
         return;
     }
@@ -206,7 +206,7 @@ static void aq_job_take_way(struct aq_job *job, unsigned way)
 
 static void aq_job_serve_limit(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
-    if (!job->far) {
+    if (!job->remote) {
         row->kind->limit_peer(job, row, iters);
         return;
     }
@@ -284,12 +284,12 @@ static double aq_job_side(void *arg, uint64_t iters)
     struct aq_side_arg *a = arg;
     const struct aq_row_kind *kind = a->row->kind;
     aq_row_fn mine = a->limit ? kind->limit : kind->subject;
-    aq_row_fn theirs = a->limit ? kind->limit_peer : kind->subject_peer;
+    aq_row_fn remote = a->limit ? kind->limit_peer : kind->subject_peer;
     double start;
 
-    if (a->limit && a->job->far)
+    if (a->limit && a->job->remote)
         return aq_job_far_limit(a, iters);
-    if (theirs != NULL)
+    if (remote != NULL)
         aq_job_command(a->job, aq_job_helpers(a->job, kind), a->index,
                        a->limit ? AQ_SIDE_LIMIT : AQ_SIDE_SUBJECT, iters);
     start = aq_bench_now();
@@ -318,8 +318,8 @@ static void aq_job_tell_way(struct aq_job *job, uint32_t row, unsigned way)
  * instruction, the payload in one place or another; a stream with these datagrams or those. */
 static void aq_job_choose_way(struct aq_job *job, struct aq_side_arg *limit)
 {
-    unsigned ways = job->far ? aq_far_ways(job, limit->row) : limit->row->size > 0 ? 2 * AQ_LIMIT_PLACES : 2, best = 0;
-    uint64_t iters = job->far ? MIN(AQ_TRY_BYTES / MAX(limit->row->size, 1), AQ_TRY_MOST) + 1 : 1000;
+    unsigned ways = job->remote ? aq_far_ways(job, limit->row) : limit->row->size > 0 ? 2 * AQ_LIMIT_PLACES : 2, best = 0;
+    uint64_t iters = job->remote ? MIN(AQ_TRY_BYTES / MAX(limit->row->size, 1), AQ_TRY_MOST) + 1 : 1000;
     double least[MAX(2 * AQ_LIMIT_PLACES, AQ_WIRE_WAYS)];
 
     for (unsigned k = 0; k < 7 * ways; k++) {
@@ -352,7 +352,7 @@ static bool aq_job_limit_possible(const struct aq_job *job, const struct aq_row 
     /* limits spin without giving way: all ranks together need a core each */
     if (row->kind->everyone && (long)job->size > sysconf(_SC_NPROCESSORS_ONLN))
         return false;
-    if (job->far)
+    if (job->remote)
         return aq_far_possible(job, row) && (!row->kind->everyone || job->size == 2);
     return row->kind->limit != NULL && job->peer_local != NULL && job->limit.area != NULL;
 }
@@ -360,7 +360,7 @@ static bool aq_job_limit_possible(const struct aq_job *job, const struct aq_row 
 /* Is there more than one way to run the limit? */
 static bool aq_job_has_ways(const struct aq_job *job, const struct aq_row *row)
 {
-    if (job->far)
+    if (job->remote)
         return aq_far_ways(job, row) > 1;
     return row->kind->limit_peer != NULL;
 }
@@ -369,7 +369,7 @@ static void aq_job_name_limit(const struct aq_job *job, const struct aq_row *row
 {
     const char *how = row->kind->limit_peer == NULL ? "" : job->limit.pause ? ", pause" : ", spin";
 
-    if (job->far)
+    if (job->remote)
         aq_far_name(job, row, r->limit_name, sizeof(r->limit_name));
     else
         snprintf(r->limit_name, sizeof(r->limit_name), "%s%s", row->kind->limit_name, how);
@@ -385,7 +385,7 @@ static void aq_job_describe(const struct aq_job *job, const struct aq_row *row, 
     if (limited)
         aq_job_name_limit(job, row, r);
     r->size = row->kind == &aq_kind_am_rate ? job->size : row->size;
-    r->budget = limited ? aq_row_budget(job->options, row, job->far) : 0;
+    r->budget = limited ? aq_row_budget(job->options, row, job->remote) : 0;
 }
 
 static void aq_job_measure(struct aq_job *job, uint32_t index, const struct aq_row *row,
@@ -463,7 +463,7 @@ void aq_job_rows(struct aq_job *job)
     for (size_t i = 0; i < count; i++) {
         struct aq_result r;
 
-        if (!aq_row_wanted(options, &rows[i], job->far))
+        if (!aq_row_wanted(options, &rows[i], job->remote))
             continue;
         if (rows[i].kind->possible != NULL && !rows[i].kind->possible(job, &rows[i]))
             continue;

@@ -170,8 +170,8 @@ void aq_limit_barrier(struct aq_limit *l, uint64_t iters, uint32_t rank, uint32_
         unsigned step = 0;
 
         l->barrier_seq++;
-        for (uint32_t far = 1; far < ranks; far *= 2, step++) {
-            uint32_t to = (rank + far) % ranks;
+        for (uint32_t remote = 1; remote < ranks; remote *= 2, step++) {
+            uint32_t to = (rank + remote) % ranks;
 
             aq_limit_signal(&l->area->flags[to][step].seq, l->barrier_seq);
             /* a neighbour may already be one barrier ahead, never two */

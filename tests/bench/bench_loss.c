@@ -22,7 +22,7 @@
 
 size_t aq_loss_count(const struct aq_options *options)
 {
-    if (!options->far || options->raw)
+    if (!options->remote || options->raw)
         return 0;
     if (options->only != NULL)
         return aq_row_name_wanted(options, "put_loss_1pct") ? 1 : 0;
@@ -51,7 +51,7 @@ void aq_loss_run(const struct aq_options *options, struct aq_out *out)
 {
     double before[AQ_LOSS_MOST], lossy[AQ_LOSS_MOST], after[AQ_LOSS_MOST];
     size_t least = options->quick ? AQ_LOSS_QUICK : AQ_LOSS_LEAST, count = 0;
-    size_t most = options->quick ? AQ_LOSS_QUICK : AQ_LOSS_MOST;
+    size_t max = options->quick ? AQ_LOSS_QUICK : AQ_LOSS_MOST;
     struct aq_result r = {.unsteady = true};
     double clean;
 
@@ -59,7 +59,7 @@ void aq_loss_run(const struct aq_options *options, struct aq_out *out)
         return;
     aq_out_running(out, "put_loss_1pct");
     clean = aq_loss_job(options, false);
-    while ((count < least || (count < most && r.unsteady)) && clean > 0 && !aq_front_stop()) {
+    while ((count < least || (count < max && r.unsteady)) && clean > 0 && !aq_front_stop()) {
         before[count] = clean;
         lossy[count] = aq_loss_job(options, true);
         after[count] = clean = aq_loss_job(options, false);

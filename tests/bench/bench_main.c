@@ -93,7 +93,7 @@ static void aq_check_table(const char *table)
 /* A network is measured between ranks that share no memory, wherever they are. */
 static void aq_choose_conduit(struct aq_options *o)
 {
-    const char *most;
+    const char *max;
 
     if (o->conduit == NULL)
         o->conduit = getenv("GASNET_CONDUIT");
@@ -102,8 +102,8 @@ static void aq_choose_conduit(struct aq_options *o)
     if (o->task == NULL)
         setenv("GASNET_SUPERNODE_MAXSIZE", "1", 0);
     setenv("GASNET_UDP_COALESCE", "1", 0); /* what a program that polls all the time asks for, in seq */
-    most = getenv("GASNET_SUPERNODE_MAXSIZE");
-    o->far = most != NULL && strcmp(most, "1") == 0;
+    max = getenv("GASNET_SUPERNODE_MAXSIZE");
+    o->remote = max != NULL && strcmp(max, "1") == 0;
     o->verbs = strcmp(o->conduit, "ibv") == 0;
     o->raw = o->verbs || strcmp(o->conduit, "mpi") == 0;
 }
@@ -176,9 +176,9 @@ static void aq_list(const struct aq_options *options)
     for (size_t i = 0; i < count; i++) {
         const struct aq_row_kind *kind = rows[i].kind;
         const char *limit = aq_row_limit_name(options, &rows[i]);
-        double budget = aq_row_budget(options, &rows[i], options->far);
+        double budget = aq_row_budget(options, &rows[i], options->remote);
 
-        if (!aq_row_wanted(options, &rows[i], options->far))
+        if (!aq_row_wanted(options, &rows[i], options->remote))
             continue;
         printf("%-18s %8s  %s", kind->name, aq_out_size(rows[i].size, size), limit != NULL ? limit : "-");
         if (budget > 0)
@@ -190,7 +190,7 @@ static void aq_list(const struct aq_options *options)
     if (options->only == NULL)
         printf("and, in jobs of their own: startup_init startup_launch am_rate%s%s\n",
                options->raw ? "" : " memory_per_peer memory_active_peer memory_per_rank",
-               options->far && !options->raw ? " put_loss_1pct" : "");
+               options->remote && !options->raw ? " put_loss_1pct" : "");
 }
 
 /* Has some launcher made this process one of several? */

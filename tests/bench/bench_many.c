@@ -71,14 +71,14 @@ static size_t aq_startup_count(const struct aq_options *options)
         return 1;
     if (options->raw)
         return COUNT(aq_raw_startup_sizes);
-    return options->far ? COUNT(aq_far_startup_sizes) : COUNT(aq_startup_sizes);
+    return options->remote ? COUNT(aq_far_startup_sizes) : COUNT(aq_startup_sizes);
 }
 
 static unsigned aq_startup_size(const struct aq_options *options, size_t i)
 {
     if (options->raw)
         return aq_raw_startup_sizes[i];
-    return options->far ? aq_far_startup_sizes[i] : aq_startup_sizes[i];
+    return options->remote ? aq_far_startup_sizes[i] : aq_startup_sizes[i];
 }
 
 static size_t aq_rate_count(const struct aq_options *options)
@@ -216,7 +216,7 @@ static double aq_memory_rank(const struct aq_options *options, const char *task,
 {
     double least = 0;
 
-    for (int i = 0; i < (options->far ? AQ_FAR_JOBS : 1); i++) {
+    for (int i = 0; i < (options->remote ? AQ_FAR_JOBS : 1); i++) {
         double bytes[2] = {0, 0};
 
         if (aq_front_job(options, task, ranks, AQ_MANY_LIMIT_S, aq_memory_line, bytes) != 0)
@@ -250,13 +250,13 @@ static void aq_memory_result(struct aq_out *out, const char *name, unsigned rank
 
 static void aq_memory_run(const struct aq_options *options, struct aq_out *out)
 {
-    const unsigned small = options->far ? AQ_FAR_FEW : AQ_FEW, large = options->far ? AQ_FAR_MANY : AQ_MANY;
+    const unsigned small = options->remote ? AQ_FAR_FEW : AQ_FEW, large = options->remote ? AQ_FAR_MANY : AQ_MANY;
     double few, many, talk_few, talk;
 
     aq_out_running(out, "memory");
     few = aq_memory_rank(options, "memory", small);
     many = aq_memory_rank(options, "memory", large);
-    talk_few = options->far ? aq_memory_rank(options, "talk", small) : few;
+    talk_few = options->remote ? aq_memory_rank(options, "talk", small) : few;
     talk = aq_memory_rank(options, "talk", large);
     if (few <= 0 || many <= 0 || talk_few <= 0 || talk <= 0)
         return;

@@ -246,7 +246,7 @@ static int aq_json_write(const struct aq_out *out, const char *path)
 /* What a row of ours may take at most, as a multiple of the best of the others; 0: no bar. */
 static double aq_out_bar(const struct aq_out *out, const struct aq_result *r)
 {
-    if (out->options->far)
+    if (out->options->remote)
         return 0;
     if (strcmp(r->name, "barrier") == 0 || (strcmp(r->name, "allreduce") == 0 && r->size <= 8))
         return 0.8;
@@ -274,7 +274,7 @@ static unsigned aq_out_beside(const struct aq_out *out)
 
     for (size_t i = 0; i < out->count; i++) {
         const struct aq_result *ours = &out->results[i], *best;
-        char size[16], time[16], theirs[16], end[32] = "";
+        char size[16], time[16], remote[16], end[32] = "";
         double bar, ratio;
 
         if (strcmp(ours->who, "aqueduct") != 0 || (best = aq_out_best_peer(out, ours)) == NULL)
@@ -288,7 +288,7 @@ static unsigned aq_out_beside(const struct aq_out *out)
             printf("\n%-18s %8s %10s  %10s %-10s %6s %6s\n", "beside the others", "size", "ours", "best", "whose",
                    "ratio", "bar");
         printf("%-18s %8s %10s  %10s %-10s %6.2f%s\n", ours->name, aq_out_size(ours->size, size),
-               aq_out_value(ours, ours->subject.median, time), aq_out_value(best, best->subject.median, theirs),
+               aq_out_value(ours, ours->subject.median, time), aq_out_value(best, best->subject.median, remote),
                best->who, ratio, end);
     }
     return over;

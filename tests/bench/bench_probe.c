@@ -111,8 +111,8 @@ static void aq_probe_footprint(struct aq_job *job)
 
     gex_Segment_Attach(&segment, job->tm, 1u << 20);
     if (strcmp(job->options->task, "talk") == 0) {
-        for (gex_Rank_t far = 1; far < job->size; far++)
-            gex_AM_RequestShort0(job->tm, (job->rank + far) % job->size, AQ_H_SINK_SHORT, 0);
+        for (gex_Rank_t remote = 1; remote < job->size; remote++)
+            gex_AM_RequestShort0(job->tm, (job->rank + remote) % job->size, AQ_H_SINK_SHORT, 0);
         GASNET_BLOCKUNTIL(job->handled == job->size - 1);
     }
     gex_Event_Wait(gex_Coll_BarrierNB(job->tm, 0));

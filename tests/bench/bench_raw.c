@@ -75,13 +75,13 @@ static void aq_h_raw(gex_Token_t token, void *bytes, size_t nbytes)
     aq_raw_heard++;
 }
 
-static void aq_raw_exchange(const void *mine, void *theirs, size_t size)
+static void aq_raw_exchange(const void *mine, void *remote, size_t size)
 {
     const struct aq_job *job = aq_job_get();
 
     gex_AM_RequestMedium0(job->tm, job->rank == 0 ? 1 : 0, AQ_H_RAW, (void *)(uintptr_t)mine, size, GEX_EVENT_NOW, 0);
     GASNET_BLOCKUNTIL(aq_raw_heard > aq_raw_taken);
-    memcpy(theirs, aq_raw_words[aq_raw_taken++ % 2], size);
+    memcpy(remote, aq_raw_words[aq_raw_taken++ % 2], size);
 }
 
 void aq_raw_start(struct aq_job *job, size_t largest)

@@ -42,7 +42,7 @@ enum aq_raw_kind {
 #define AQ_RAW_WAYS  4
 
 /* Ranks 0 and 1 give each other size bytes, 128 at most; what the other gave is in theirs. */
-typedef void aq_raw_exchange_fn(const void *mine, void *theirs, size_t size);
+typedef void aq_raw_exchange_fn(const void *mine, void *remote, size_t size);
 
 struct aq_raw_lib {
     /* Collective: rank of the job's rank here, operations of at most largest bytes. NULL, or what failed. */

@@ -295,10 +295,10 @@ static void aq_get_nbi(struct aq_job *job, const struct aq_row *row, uint64_t it
         .possible = aq_rma_fits,                        \
         __VA_ARGS__,                                    \
     }
-#define BLOCKING_PUT .raw = AQ_RAW_PUT, .far = {"UDP there and back", aq_far_put, aq_far_put_peer, true}
-#define BLOCKING_GET .raw = AQ_RAW_GET, .far = {"UDP there and back", aq_far_get, aq_far_get_peer, true}
-#define MANY_PUTS    .raw = AQ_RAW_PUT_STREAM, .far = {"stream", aq_far_put_stream, aq_far_put_stream_peer, true}
-#define MANY_GETS    .raw = AQ_RAW_GET_STREAM, .far = {"stream", aq_far_get_stream, aq_far_get_stream_peer, true}
+#define BLOCKING_PUT .raw = AQ_RAW_PUT, .remote = {"UDP there and back", aq_far_put, aq_far_put_peer, true}
+#define BLOCKING_GET .raw = AQ_RAW_GET, .remote = {"UDP there and back", aq_far_get, aq_far_get_peer, true}
+#define MANY_PUTS    .raw = AQ_RAW_PUT_STREAM, .remote = {"stream", aq_far_put_stream, aq_far_put_stream_peer, true}
+#define MANY_GETS    .raw = AQ_RAW_GET_STREAM, .remote = {"stream", aq_far_get_stream, aq_far_get_stream_peer, true}
 
 EIGHT(aq_kind_put8_latency, "put8_latency", aq_put8_latency, "inlined 8 B memcpy");
 EIGHT(aq_kind_get8_latency, "get8_latency", aq_get8_latency, "inlined 8 B memcpy");

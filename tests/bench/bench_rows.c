@@ -210,11 +210,11 @@ bool aq_row_name_wanted(const struct aq_options *options, const char *name)
     return false;
 }
 
-bool aq_row_wanted(const struct aq_options *options, const struct aq_row *row, bool far)
+bool aq_row_wanted(const struct aq_options *options, const struct aq_row *row, bool remote)
 {
     const char *table = options->table;
 
-    if (far ? (row->tables & AQ_TABLE_FAR) == 0 : (row->tables & AQ_TABLE_ONLY_FAR) != 0)
+    if (remote ? (row->tables & AQ_TABLE_FAR) == 0 : (row->tables & AQ_TABLE_ONLY_FAR) != 0)
         return false;
     if (options->only != NULL) {
         char label[80];
@@ -231,13 +231,13 @@ bool aq_row_wanted(const struct aq_options *options, const struct aq_row *row, b
     if (strcmp(table, "bandwidth") == 0)
         return (row->tables & W) != 0;
     if (strcmp(table, "budget") == 0)
-        return aq_row_budget(options, row, far) != 0;
+        return aq_row_budget(options, row, remote) != 0;
     return false;
 }
 
-double aq_row_budget(const struct aq_options *options, const struct aq_row *row, bool far)
+double aq_row_budget(const struct aq_options *options, const struct aq_row *row, bool remote)
 {
-    if (!far)
+    if (!remote)
         return row->budget;
     for (size_t i = 0; options->verbs && i < sizeof(aq_row_verbs) / sizeof(aq_row_verbs[0]); i++)
         if (row->kind == aq_row_verbs[i].kind && row->size == aq_row_verbs[i].size)
@@ -261,9 +261,9 @@ static const char *const aq_row_verbs_names[AQ_RAW_ALLREDUCE + 1] = {
 
 const char *aq_row_limit_name(const struct aq_options *options, const struct aq_row *row)
 {
-    if (!options->far)
+    if (!options->remote)
         return row->kind->limit_name;
     if (options->verbs)
         return aq_row_verbs_names[row->kind->raw];
-    return options->raw ? aq_row_raw_names[row->kind->raw] : row->kind->far.name;
+    return options->raw ? aq_row_raw_names[row->kind->raw] : row->kind->remote.name;
 }

@@ -194,22 +194,22 @@ static void aq_wire_add_way(struct aq_wire *w, unsigned datagram, unsigned datag
 /* Everything that could be the fastest, given what fits into a packet of the interface. */
 static void aq_wire_find_ways(struct aq_wire *w)
 {
-    unsigned most = 1500 - AQ_WIRE_OVERHEAD, fits;
+    unsigned max = 1500 - AQ_WIRE_OVERHEAD, fits;
     int mtu = 0, on = 1, off = 0;
     socklen_t length = sizeof(mtu);
 
     if (getsockopt(w->stream, IPPROTO_IP, IP_MTU, &mtu, &length) == 0 && mtu > AQ_WIRE_OVERHEAD)
-        most = (unsigned)mtu - AQ_WIRE_OVERHEAD;
-    most = most < AQ_WIRE_DATAGRAM ? most : AQ_WIRE_DATAGRAM;
+        max = (unsigned)mtu - AQ_WIRE_OVERHEAD;
+    max = max < AQ_WIRE_DATAGRAM ? max : AQ_WIRE_DATAGRAM;
     aq_wire_add_way(w, AQ_WIRE_DATAGRAM, 1);
-    if (most > 61440)
+    if (max > 61440)
         aq_wire_add_way(w, 61440, 1); /* whole pages */
-    aq_wire_add_way(w, most < 32768 ? most : 32768, 1);
+    aq_wire_add_way(w, max < 32768 ? max : 32768, 1);
     if (setsockopt(w->stream, IPPROTO_UDP, UDP_SEGMENT, &off, sizeof(off)) != 0
         || setsockopt(w->stream, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) != 0)
         return;
     for (unsigned k = 0; k < 3; k++) {
-        const unsigned segments[] = {most < 32000 ? most : 0, most > 8972 ? 8972 : 0, most > 1472 ? 1472 : 0};
+        const unsigned segments[] = {max < 32000 ? max : 0, max > 8972 ? 8972 : 0, max > 1472 ? 1472 : 0};
 
         if (segments[k] == 0)
             continue;
@@ -387,15 +387,15 @@ void aq_wire_drain(struct aq_wire *w, size_t n, uint64_t iters)
 /* One call: at most n bytes, cut into the way's datagrams. */
 static size_t aq_wire_train(struct aq_wire *w, const struct aq_wire_way *way, size_t at, size_t n)
 {
-    struct iovec piece = {w->source + at, n < way->train ? n : way->train};
+    struct iovec frag = {w->source + at, n < way->train ? n : way->train};
     union {
         struct cmsghdr align;
         char room[CMSG_SPACE(sizeof(uint16_t))];
     } control;
-    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
+    struct msghdr message = {.msg_iov = &frag, .msg_iovlen = 1};
     struct aq_wire_wait wait = {0, 0};
 
-    if (piece.iov_len > way->datagram) {
+    if (frag.iov_len > way->datagram) {
         uint16_t segment = (uint16_t)way->datagram;
         struct cmsghdr *c;
 
@@ -409,7 +409,7 @@ static size_t aq_wire_train(struct aq_wire *w, const struct aq_wire_way *way, si
     }
     while (sendmsg(w->stream, &message, MSG_DONTWAIT) < 0 && aq_wire_patient(&wait))
         continue;
-    return piece.iov_len;
+    return frag.iov_len;
 }
 
 /* What the receiver has by now; waits until it is at least so much. */

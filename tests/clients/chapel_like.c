@@ -132,11 +132,11 @@ static void transfers(gasnet_node_t next)
     }
     NEED(memcmp(data, back, sizeof(data)) == 0);
 
-    const ptrdiff_t far[1] = { 16 }, near[1] = { 8 };
+    const ptrdiff_t remote[1] = { 16 }, near[1] = { 8 };
     const size_t count[1] = { 4 };
-    gex_VIS_StridedPutBlocking(team, next, there + 512, far, data, near, 8, count, 1, 0);
+    gex_VIS_StridedPutBlocking(team, next, there + 512, remote, data, near, 8, count, 1, 0);
     memset(back, 0, sizeof(back));
-    gex_VIS_StridedGetBlocking(team, back, near, next, there + 512, far, 8, count, 1, 0);
+    gex_VIS_StridedGetBlocking(team, back, near, next, there + 512, remote, 8, count, 1, 0);
     NEED(memcmp(data, back, 32) == 0 && back[32] == 0);
     gex_VIS_StridedGetBlocking(team, back + 32, NULL, next, there, NULL, 32, none, 0, 0);
     NEED(memcmp(data, back, sizeof(data)) == 0);

@@ -120,38 +120,38 @@ static void start(void)
 
 static void transfers(gasnet_node_t next, gasnet_node_t before)
 {
-    long *mine = seginfo[me].addr, *theirs = seginfo[next].addr, back[16];
+    long *mine = seginfo[me].addr, *remote = seginfo[next].addr, back[16];
     gasnet_handle_t handles[4];
 
     for (int i = 0; i < 16; i++)
         back[i] = 1000L * me + i;
-    gasnet_put(next, theirs, back, 4 * sizeof(long));
-    gasnet_put_bulk(next, theirs + 4, back + 4, 4 * sizeof(long));
-    gasnet_put_nbi(next, theirs + 8, back + 8, 2 * sizeof(long));
-    gasnet_put_nbi_bulk(next, theirs + 10, back + 10, 2 * sizeof(long));
+    gasnet_put(next, remote, back, 4 * sizeof(long));
+    gasnet_put_bulk(next, remote + 4, back + 4, 4 * sizeof(long));
+    gasnet_put_nbi(next, remote + 8, back + 8, 2 * sizeof(long));
+    gasnet_put_nbi_bulk(next, remote + 10, back + 10, 2 * sizeof(long));
     gasnet_wait_syncnbi_puts();
     for (int i = 0; i < 4; i++)
-        handles[i] = gasnet_put_nb_bulk(next, theirs + 12 + i, back + 12 + i, sizeof(long));
+        handles[i] = gasnet_put_nb_bulk(next, remote + 12 + i, back + 12 + i, sizeof(long));
     gasnet_wait_syncnb_all(handles, 4);
-    gasnet_put_val(next, theirs + 16, 77 + me, sizeof(long));
-    gasnet_put_nbi_val(next, theirs + 17, 99, 1);
+    gasnet_put_val(next, remote + 16, 77 + me, sizeof(long));
+    gasnet_put_nbi_val(next, remote + 17, 99, 1);
     gasnet_wait_syncnbi_all();
     barrier_all();
     for (int i = 0; i < 16; i++)
         NEED(mine[i] == 1000L * before + i);
     NEED(mine[16] == (long)(77 + before) && *(char *)(mine + 17) == 99);
     memset(back, 0, sizeof(back));
-    gasnet_get(back, next, theirs, 4 * sizeof(long));
-    gasnet_get_bulk(back + 4, next, theirs + 4, 4 * sizeof(long));
-    gasnet_get_nbi(back + 8, next, theirs + 8, 4 * sizeof(long));
-    gasnet_get_nbi_bulk(back + 12, next, theirs + 12, 2 * sizeof(long));
-    gasnet_handle_t last = gasnet_get_nb_bulk(back + 14, next, theirs + 14, 2 * sizeof(long));
+    gasnet_get(back, next, remote, 4 * sizeof(long));
+    gasnet_get_bulk(back + 4, next, remote + 4, 4 * sizeof(long));
+    gasnet_get_nbi(back + 8, next, remote + 8, 4 * sizeof(long));
+    gasnet_get_nbi_bulk(back + 12, next, remote + 12, 2 * sizeof(long));
+    gasnet_handle_t last = gasnet_get_nb_bulk(back + 14, next, remote + 14, 2 * sizeof(long));
     gasnet_wait_syncnbi_all();
     while (gasnet_try_syncnb(last) != GASNET_OK) {
     }
     for (int i = 0; i < 16; i++)
         NEED(back[i] == 1000L * me + i);
-    NEED(gasnet_get_val(next, theirs + 16, sizeof(long)) == 77 + me);
+    NEED(gasnet_get_val(next, remote + 16, sizeof(long)) == 77 + me);
 }
 
 int main(void)

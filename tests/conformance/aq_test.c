@@ -25,7 +25,7 @@ gex_Segment_t aq_test_seg;
 gex_Rank_t aq_test_me;
 gex_Rank_t aq_test_n;
 bool aq_test_crowded;
-static double patience; /* seconds, set where the machine is slow, as an emulated one is; else 0 */
+static double timeout; /* seconds, set where the machine is slow, as an emulated one is; else 0 */
 bool aq_test_quick;
 
 static struct {
@@ -137,7 +137,7 @@ double aq_test_clock(void)
 
 double aq_test_limit(void)
 {
-    return patience > 0 ? patience : aq_test_crowded ? 30.0 : 10.0;
+    return timeout > 0 ? timeout : aq_test_crowded ? 30.0 : 10.0;
 }
 
 void aq_test_yield(void)
@@ -171,7 +171,7 @@ static void start_watchdog(void)
     const char *waits = getenv("AQ_TEST_PATIENCE");
     struct sigaction act;
 
-    patience = waits != NULL ? atof(waits) : 0;
+    timeout = waits != NULL ? atof(waits) : 0;
     memset(&act, 0, sizeof(act));
     act.sa_handler = on_alarm;
     sigaction(SIGALRM, &act, NULL);

@@ -231,10 +231,10 @@ static inline void vis_make_strided(struct vis_case *c, size_t room)
     static const size_t sizes[] = { 1, 2, 4, 8, 8, 8, 16, 3, 12, 24, 33, 64, 65, 200, 3000, 20000 };
 
     do {
-        const size_t most = vis_rand(4) == 0 ? 20 : 5;
+        const size_t max = vis_rand(4) == 0 ? 20 : 5;
 
         c->elemsz = sizes[vis_rand(AQ_LENGTH(sizes))];
-        c->levels = vis_rand(most);
+        c->levels = vis_rand(max);
         c->nbytes = c->elemsz;
         for (size_t d = 0; d < c->levels; d++) {
             const size_t left = room / c->nbytes;

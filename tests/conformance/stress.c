@@ -208,7 +208,7 @@ struct actor {
 };
 
 /* Mostly small, sometimes as large as allowed. */
-static size_t random_size(struct actor *a, size_t most)
+static size_t random_size(struct actor *a, size_t max)
 {
     const uint64_t r = aq_test_random(&a->random);
 
@@ -216,12 +216,12 @@ static size_t random_size(struct actor *a, size_t most)
     case 0:
         return 0;
     case 1:
-        return most;
+        return max;
     case 2:
-        return (r >> 8) % (most + 1);
+        return (r >> 8) % (max + 1);
     case 3:
     case 4:
-        return (r >> 8) % (most < 4096 ? most + 1 : 4096);
+        return (r >> 8) % (max < 4096 ? max + 1 : 4096);
     default:
         return (r >> 8) % 200;
     }
@@ -285,13 +285,13 @@ static void send_medium(struct actor *a, gex_Rank_t to)
 {
     gex_AM_Arg_t args[ARGS];
     const bool answer = aq_test_random(&a->random) % 2;
-    size_t most = gex_AM_MaxRequestMedium(aq_test_tm, to, GEX_EVENT_NOW, 0, ARGS), len;
+    size_t max = gex_AM_MaxRequestMedium(aq_test_tm, to, GEX_EVENT_NOW, 0, ARGS), len;
     int slot;
     char *buf = fresh_buffer(a, &slot);
 
-    if (most > gex_AM_MaxReplyMedium(aq_test_tm, to, GEX_EVENT_NOW, 0, ARGS))
-        most = gex_AM_MaxReplyMedium(aq_test_tm, to, GEX_EVENT_NOW, 0, ARGS);
-    len = random_size(a, most < RMA_BYTES ? most : RMA_BYTES);
+    if (max > gex_AM_MaxReplyMedium(aq_test_tm, to, GEX_EVENT_NOW, 0, ARGS))
+        max = gex_AM_MaxReplyMedium(aq_test_tm, to, GEX_EVENT_NOW, 0, ARGS);
+    len = random_size(a, max < RMA_BYTES ? max : RMA_BYTES);
     aq_test_fill(buf, len, aq_test_random(&a->random));
     make_args(a, args, slot, answer, buf, len);
     note_sent(to, args, answer);

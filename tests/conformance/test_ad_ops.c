@@ -266,12 +266,12 @@ static void check_halves(gex_Rank_t to)
 int main(int argc, char **argv)
 {
     const gex_Rank_t distances[] = { 0, 1, 2 };
-    size_t k, most;
+    size_t k, max;
 
     aq_test_start(&argc, &argv, 1);
     aq_test_segment((size_t)aq_test_n * WORDS * WIDEST);
-    most = aq_test_n < 3 ? aq_test_n : aq_test_quick ? 2 : 3;
-    for (k = 0; k < most; k++) {
+    max = aq_test_n < 3 ? aq_test_n : aq_test_quick ? 2 : 3;
+    for (k = 0; k < max; k++) {
         const gex_Rank_t to = aq_test_peer(distances[k]);
 
         rule("extended 8: integer operations, all opcodes: values as in C, signed ones wrap");

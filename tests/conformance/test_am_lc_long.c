@@ -91,14 +91,14 @@ int main(int argc, char **argv)
     static char outside[AT_ONCE][BIG];
     char *in[AT_ONCE], *out[AT_ONCE];
     const gex_Event_t *const any = NULL;
-    size_t most;
+    size_t max;
     int i, lc, s;
 
     aq_test_start(&argc, &argv, 1);
     aq_test_handlers(table, AQ_LENGTH(table));
-    most = gex_AM_MaxRequestLong(aq_test_tm, GEX_RANK_INVALID, any, 0, 4);
-    if (gex_AM_MaxReplyLong(aq_test_tm, GEX_RANK_INVALID, any, 0, 1) < most)
-        most = gex_AM_MaxReplyLong(aq_test_tm, GEX_RANK_INVALID, any, 0, 1);
+    max = gex_AM_MaxRequestLong(aq_test_tm, GEX_RANK_INVALID, any, 0, 4);
+    if (gex_AM_MaxReplyLong(aq_test_tm, GEX_RANK_INVALID, any, 0, 1) < max)
+        max = gex_AM_MaxReplyLong(aq_test_tm, GEX_RANK_INVALID, any, 0, 1);
     aq_test_segment(3 * AT_ONCE * (size_t)BIG);
     for (i = 0; i < AT_ONCE; i++) {
         in[i] = slot_of(aq_test_me, 2, i);
@@ -107,8 +107,8 @@ int main(int argc, char **argv)
     rule("core 20.3: large Long sources may be changed after their local completion; peers get what they were");
     for (s = 0; s < SIZES; s++)
         for (lc = 0; lc < 3; lc++) {
-            round_of((aq_test_me + 1) % gex_TM_QuerySize(aq_test_tm), sizes[s] < most ? sizes[s] : most, lc, in);
-            round_of((aq_test_me + 1) % gex_TM_QuerySize(aq_test_tm), sizes[s] < most ? sizes[s] : most, lc, out);
+            round_of((aq_test_me + 1) % gex_TM_QuerySize(aq_test_tm), sizes[s] < max ? sizes[s] : max, lc, in);
+            round_of((aq_test_me + 1) % gex_TM_QuerySize(aq_test_tm), sizes[s] < max ? sizes[s] : max, lc, out);
         }
     return aq_test_finish();
 }

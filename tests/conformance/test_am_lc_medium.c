@@ -80,19 +80,19 @@ int main(int argc, char **argv)
 {
     const gex_Event_t *const any = NULL;
     size_t sizes[] = { 8192, 8193, 20000, MOST };
-    size_t most;
+    size_t max;
     int done = 0;
 
     aq_test_start(&argc, &argv, 1);
     aq_test_handlers(table, AQ_LENGTH(table));
-    most = gex_AM_MaxRequestMedium(aq_test_tm, GEX_RANK_INVALID, any, 0, 2);
-    if (gex_AM_MaxReplyMedium(aq_test_tm, GEX_RANK_INVALID, any, 0, 1) < most)
-        most = gex_AM_MaxReplyMedium(aq_test_tm, GEX_RANK_INVALID, any, 0, 1);
+    max = gex_AM_MaxRequestMedium(aq_test_tm, GEX_RANK_INVALID, any, 0, 2);
+    if (gex_AM_MaxReplyMedium(aq_test_tm, GEX_RANK_INVALID, any, 0, 1) < max)
+        max = gex_AM_MaxReplyMedium(aq_test_tm, GEX_RANK_INVALID, any, 0, 1);
     rule("core 20.3: large Medium sources may be changed after their local completion; peers get what they were");
     for (int round = 0; round < ROUNDS; round++)
         for (int lc = 0; lc < LC_KINDS; lc++)
             for (size_t s = 0; s < AQ_LENGTH(sizes); s++) {
-                send_all((aq_test_me + 1) % gex_TM_QuerySize(aq_test_tm), sizes[s] < most ? sizes[s] : most, lc);
+                send_all((aq_test_me + 1) % gex_TM_QuerySize(aq_test_tm), sizes[s] < max ? sizes[s] : max, lc);
                 done += AT_ONCE;
                 aq_test_wait(&replies, done);
                 aq_test_wait(&requests, done);

@@ -79,15 +79,15 @@ static void check_kind(int kind, gex_TM_t tm, gex_Rank_t other)
 static void h_limits(gex_Token_t token, gex_AM_Arg_t kind, gex_AM_Arg_t nargs, gex_AM_Arg_t hi,
                      gex_AM_Arg_t lo)
 {
-    const size_t theirs = (size_t)((uint64_t)(uint32_t)hi << 32 | (uint32_t)lo);
+    const size_t remote = (size_t)((uint64_t)(uint32_t)hi << 32 | (uint32_t)lo);
     gex_Token_Info_t info;
 
     gex_Token_Info(token, &info, GEX_TI_SRCRANK);
-    AQ_CHECK_EQ(limit(kind, aq_test_tm, info.gex_srcrank, GEX_EVENT_NOW, 0, (unsigned)nargs), theirs);
+    AQ_CHECK_EQ(limit(kind, aq_test_tm, info.gex_srcrank, GEX_EVENT_NOW, 0, (unsigned)nargs), remote);
     if (kind == 2)
-        AQ_CHECK_EQ(gex_Token_MaxReplyMedium(token, GEX_EVENT_NOW, 0, (unsigned)nargs), theirs);
+        AQ_CHECK_EQ(gex_Token_MaxReplyMedium(token, GEX_EVENT_NOW, 0, (unsigned)nargs), remote);
     if (kind == 3)
-        AQ_CHECK_EQ(gex_Token_MaxReplyLong(token, GEX_EVENT_NOW, 0, (unsigned)nargs), theirs);
+        AQ_CHECK_EQ(gex_Token_MaxReplyLong(token, GEX_EVENT_NOW, 0, (unsigned)nargs), remote);
     gex_AM_ReplyShort0(token, H_SAME, 0);
     atomic_fetch_add(&asked, 1);
 }
@@ -112,12 +112,12 @@ int main(int argc, char **argv)
     size_t i;
     uint64_t size;
 
-    const size_t medium = gex_AM_LUBRequestMedium(), least_long = gex_AM_LUBReplyLong();
+    const size_t medium = gex_AM_LUBRequestMedium(), min_long = gex_AM_LUBReplyLong();
 
     aq_test_start(&argc, &argv, 1);
     rule("core 18: LUB limits are known before there is a client; those of the job are no smaller");
-    AQ_CHECK(medium >= 512 && least_long >= 512);
-    AQ_CHECK(medium <= gex_AM_LUBRequestMedium() && least_long <= gex_AM_LUBReplyLong());
+    AQ_CHECK(medium >= 512 && min_long >= 512);
+    AQ_CHECK(medium <= gex_AM_LUBRequestMedium() && min_long <= gex_AM_LUBReplyLong());
     rule("core 18: the LUB limits of a job are those that hold for all of its peers");
     AQ_CHECK_EQ(gex_AM_LUBRequestLong(),
                 gex_AM_MaxRequestLong(aq_test_tm, GEX_RANK_INVALID, GEX_EVENT_NOW, 0, 16));

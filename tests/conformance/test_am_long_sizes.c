@@ -24,11 +24,11 @@ static void check_long(const char *buf, size_t nbytes, gex_AM_Arg_t size)
 static void h_req(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t size, gex_AM_Arg_t hi,
                   gex_AM_Arg_t lo)
 {
-    size_t most = gex_Token_MaxReplyLong(token, GEX_EVENT_NOW, 0, 1);
+    size_t max = gex_Token_MaxReplyLong(token, GEX_EVENT_NOW, 0, 1);
     static char answer[BIG];
 
     check_long(buf, nbytes, size);
-    AQ_CHECK(nbytes <= most);
+    AQ_CHECK(nbytes <= max);
     /* painted before the reply: it lets the requester write here again */
     memcpy(answer, buf, nbytes);
     memset(buf, PAINT, nbytes);
@@ -66,7 +66,7 @@ static void exchange(gex_Rank_t to, size_t size, size_t align, char *src)
 int main(int argc, char **argv)
 {
     static char outside[SMALL + 64];
-    size_t size, top, most;
+    size_t size, top, max;
     char *source;
     gex_Rank_t k;
 
@@ -84,10 +84,10 @@ int main(int argc, char **argv)
         for (size = 1; size <= 70; size++)
             exchange(aq_test_peer(k), size, (size * 5) % 16, source + size % 7);
         rule("core 18: Long payloads up to the Max queries (or 300 KiB) are delivered");
-        most = gex_AM_MaxRequestLong(aq_test_tm, aq_test_peer(k), GEX_EVENT_NOW, 0, 3);
+        max = gex_AM_MaxRequestLong(aq_test_tm, aq_test_peer(k), GEX_EVENT_NOW, 0, 3);
         top = gex_AM_MaxReplyLong(aq_test_tm, aq_test_peer(k), GEX_EVENT_NOW, 0, 1);
-        if (top > most)
-            top = most;
+        if (top > max)
+            top = max;
         if (top > BIG)
             top = BIG;
         for (size = 512; size < top; size = size * 4 + 3)

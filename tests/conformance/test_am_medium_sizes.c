@@ -20,8 +20,8 @@ static void check_payload(const void *buf, size_t nbytes, gex_AM_Arg_t size, gex
 
 static void h_req(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t size, gex_AM_Arg_t seed)
 {
-    size_t most = gex_Token_MaxReplyMedium(token, GEX_EVENT_NOW, 0, 2);
-    size_t back = nbytes < most ? nbytes : most;
+    size_t max = gex_Token_MaxReplyMedium(token, GEX_EVENT_NOW, 0, 2);
+    size_t back = nbytes < max ? nbytes : max;
 
     check_payload(buf, nbytes, size, seed);
     /* Answer with the bytes just received, straight out of the library's buffer. */
@@ -65,15 +65,15 @@ static int send_size(gex_Rank_t to, size_t size, size_t align, char *room)
 
 int main(int argc, char **argv)
 {
-    size_t size, most, step;
+    size_t size, max, step;
     gex_Rank_t k, to;
     char *room;
     int sent = 0, i;
 
     aq_test_start(&argc, &argv, 1);
     aq_test_handlers(table, AQ_LENGTH(table));
-    most = gex_AM_MaxRequestMedium(aq_test_tm, GEX_RANK_INVALID, GEX_EVENT_NOW, 0, 2);
-    room = malloc(most + 64);
+    max = gex_AM_MaxRequestMedium(aq_test_tm, GEX_RANK_INVALID, GEX_EVENT_NOW, 0, 2);
+    room = malloc(max + 64);
     rule("core 20.4: Medium payloads of 0..300 bytes arrive intact from any alignment, and back");
     rule("core 20.4: Medium buffers are aligned for any type, Request and Reply");
     rule("core 20.4: Medium payloads of 0..300 bytes arrive intact from any alignment, and back");
@@ -87,10 +87,10 @@ int main(int argc, char **argv)
     step = aq_test_quick ? 16 : 4;
     for (k = 0; k < 2; k++) {
         to = aq_test_peer(k);
-        for (size = 512; size < most; size = size * step + 7)
+        for (size = 512; size < max; size = size * step + 7)
             sent += send_size(to, size, size % 8, room);
-        sent += send_size(to, most - 1, 1, room);
-        sent += send_size(to, most, 0, room);
+        sent += send_size(to, max - 1, 1, room);
+        sent += send_size(to, max, 0, room);
     }
     aq_test_wait(&requests, sent);
     aq_test_wait(&replies, sent);

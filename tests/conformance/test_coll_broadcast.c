@@ -9,7 +9,7 @@
 enum { MANY = 400, GUARD = 64 };
 
 static unsigned char *src, *dst;
-static const size_t most = (size_t)4 << 20;
+static const size_t max = (size_t)4 << 20;
 
 static uint64_t seed_of(gex_Rank_t root, size_t nbytes)
 {
@@ -44,8 +44,8 @@ static void check_sizes(void)
             if (!aq_test_quick || sizes[i] < 70000)
                 check_one(root, sizes[i], i % 5);
     if (!aq_test_quick) {
-        check_one(aq_test_n - 1, most, 0);
-        check_one(aq_test_n / 2, most - 3, 1);
+        check_one(aq_test_n - 1, max, 0);
+        check_one(aq_test_n / 2, max - 3, 1);
     }
 }
 
@@ -150,8 +150,8 @@ static void check_across_attach(void)
 int main(int argc, char **argv)
 {
     aq_test_start(&argc, &argv, 1);
-    src = malloc(most + 4096);
-    dst = malloc(most + 4096);
+    src = malloc(max + 4096);
+    dst = malloc(max + 4096);
     rule("extended 12.3, 20: before a segment is attached");
     check_one(0, 8, 0);
     check_one(aq_test_n - 1, 100000, 0);

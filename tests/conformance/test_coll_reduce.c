@@ -10,7 +10,7 @@
 
 enum { GUARD = 32 };
 
-static const size_t most = (size_t)1 << 20; /* elements of 4 bytes */
+static const size_t max = (size_t)1 << 20; /* elements of 4 bytes */
 static unsigned char *src, *dst, *model, *other;
 
 /* The input of a rank. */
@@ -177,10 +177,10 @@ int main(int argc, char **argv)
     static const size_t counts[] = { 1, 2, 3, 6, 13, 28, 29, 255, 511, 513, 1000, 4096, 4097, 9001 };
 
     aq_test_start(&argc, &argv, 1);
-    src = malloc(most * 8 + GUARD);
-    dst = malloc(most * 8 + GUARD);
-    model = malloc(most * 8 + GUARD);
-    other = malloc(most * 8 + GUARD);
+    src = malloc(max * 8 + GUARD);
+    dst = malloc(max * 8 + GUARD);
+    model = malloc(max * 8 + GUARD);
+    other = malloc(max * 8 + GUARD);
     rule("extended 12.4, 20: before a segment is attached");
     check_count(2, 1);
     aq_test_segment(GASNET_PAGESIZE);
@@ -192,8 +192,8 @@ int main(int argc, char **argv)
     rule("extended 12.4: large and odd lengths");
     check_count(100003, 11);
     if (!aq_test_quick) {
-        check_count(most / 2 - 1, 17);
-        check_count(most, 37);
+        check_count(max / 2 - 1, 17);
+        check_count(max, 37);
     }
     rule("extended 12.4: the same bits at every member");
     check_same_bits();

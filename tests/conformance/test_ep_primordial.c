@@ -131,21 +131,21 @@ static void check_rma(gex_TM_t tm, gex_Rank_t r, char *there, uint64_t seed)
 
 static void check_strided(gex_Rank_t r, char *there)
 {
-    const ptrdiff_t far[1] = { 64 }, near[1] = { 16 };
+    const ptrdiff_t remote[1] = { 64 }, near[1] = { 16 };
     const size_t count[1] = { 1000 };
 
     rule("ext VIS: transfers that are not contiguous reach it");
     aq_test_fill(out, 16000, 7);
-    gex_VIS_StridedPutBlocking(aq_test_tm, r, there, far, out, near, 16, count, 1, 0);
-    gex_VIS_StridedGetBlocking(aq_test_tm, in, near, r, there, far, 16, count, 1, 0);
+    gex_VIS_StridedPutBlocking(aq_test_tm, r, there, remote, out, near, 16, count, 1, 0);
+    gex_VIS_StridedGetBlocking(aq_test_tm, in, near, r, there, remote, 16, count, 1, 0);
     AQ_CHECK(aq_test_same(in, 16000, 7));
 }
 
 /* Requests to the peer's slot, replies to a slot of this rank's own. */
 static void check_long(gex_Rank_t r, gex_Rank_t away)
 {
-    const size_t most = gex_AM_MaxRequestLong(aq_test_tm, r, GEX_EVENT_NOW, 0, 3);
-    const size_t sizes[] = { 1, 64, 5000, 65536, most < SLOT ? most : SLOT };
+    const size_t max = gex_AM_MaxRequestLong(aq_test_tm, r, GEX_EVENT_NOW, 0, 3);
+    const size_t sizes[] = { 1, 64, 5000, 65536, max < SLOT ? max : SLOT };
     char *back = slot_of(aq_test_me, PEERS);
     size_t i;
 

@@ -148,7 +148,7 @@ static void check_empty(gasnet_node_t to)
 static void check_sizes(gasnet_node_t to)
 {
     const size_t medium = gasnet_AMMaxMedium();
-    const size_t most = gasnet_AMMaxLongRequest() < BIG_MOST ? gasnet_AMMaxLongRequest() : BIG_MOST;
+    const size_t max = gasnet_AMMaxLongRequest() < BIG_MOST ? gasnet_AMMaxLongRequest() : BIG_MOST;
     char *dest = (char *)aq_test_base(to) + 3, *mine = aq_test_base(aq_test_me);
     char stack[1000];
 
@@ -164,12 +164,12 @@ static void check_sizes(gasnet_node_t to)
     gasnet_AMRequestLong1(to, H_BIG_LONG, stack, 1, dest, 1);
     gasnet_AMRequestLong1(to, H_BIG_LONG, stack, 999, dest + 10, 1);
     both(2, 2);
-    aq_test_fill(buffer, most, 3);
-    gasnet_AMRequestLong1(to, H_BIG_LONG, buffer, most, dest, 3);
-    memset(buffer, 0, most);
+    aq_test_fill(buffer, max, 3);
+    gasnet_AMRequestLong1(to, H_BIG_LONG, buffer, max, dest, 3);
+    memset(buffer, 0, max);
     both(1, 1);
-    aq_test_fill(mine + 2 * BIG_MOST, most, 4);
-    gasnet_AMRequestLongAsync1(to, H_BIG_LONG, mine + 2 * BIG_MOST, most, dest, 4);
+    aq_test_fill(mine + 2 * BIG_MOST, max, 4);
+    gasnet_AMRequestLongAsync1(to, H_BIG_LONG, mine + 2 * BIG_MOST, max, dest, 4);
     both(1, 1);
     rule("gasnet-1 10.2: Long replies, with a source outside the segment");
     aq_test_fill(buffer, BIG_MOST, 77);

@@ -73,11 +73,11 @@ static gex_AM_Entry_t table[] = {
     AQ_ENTRY(H_LONG_REP, h_answer, AQ_LP, 1),
 };
 
-static gex_AM_SrcDesc_t prepare(int is_long, gex_Rank_t to, const void *client, size_t least, size_t most,
+static gex_AM_SrcDesc_t prepare(int is_long, gex_Rank_t to, const void *client, size_t least, size_t max,
                                 gex_Event_t *lc)
 {
-    return is_long ? gex_AM_PrepareRequestLong(aq_test_tm, to, client, least, most, NULL, lc, 0, 1)
-                   : gex_AM_PrepareRequestMedium(aq_test_tm, to, client, least, most, lc, 0, 1);
+    return is_long ? gex_AM_PrepareRequestLong(aq_test_tm, to, client, least, max, NULL, lc, 0, 1)
+                   : gex_AM_PrepareRequestMedium(aq_test_tm, to, client, least, max, lc, 0, 1);
 }
 
 static void cancel(int is_long, gex_AM_SrcDesc_t sd)
@@ -86,37 +86,37 @@ static void cancel(int is_long, gex_AM_SrcDesc_t sd)
 }
 
 /* least, most and what comes of them; the buffer is written from end to end. */
-static void check_bounds(int is_long, gex_Rank_t to, size_t least, size_t most)
+static void check_bounds(int is_long, gex_Rank_t to, size_t least, size_t max)
 {
-    gex_AM_SrcDesc_t sd = prepare(is_long, to, NULL, least, most, NULL);
+    gex_AM_SrcDesc_t sd = prepare(is_long, to, NULL, least, max, NULL);
     const size_t size = gex_AM_SrcDescSize(sd);
 
     AQ_CHECK(sd != GEX_AM_SRCDESC_NO_OP);
-    AQ_CHECK(least <= size && size <= most);
+    AQ_CHECK(least <= size && size <= max);
     AQ_CHECK_EQ((uintptr_t)gex_AM_SrcDescAddr(sd) % 16, 0);
     if (size > 0)
         memset(gex_AM_SrcDescAddr(sd), 0x3c, size);
     cancel(is_long, sd);
-    sd = prepare(is_long, to, table, least, most, GEX_EVENT_NOW); /* not read before Commit */
-    AQ_CHECK(least <= gex_AM_SrcDescSize(sd) && gex_AM_SrcDescSize(sd) <= most);
+    sd = prepare(is_long, to, table, least, max, GEX_EVENT_NOW); /* not read before Commit */
+    AQ_CHECK(least <= gex_AM_SrcDescSize(sd) && gex_AM_SrcDescSize(sd) <= max);
     AQ_CHECK_PTR(gex_AM_SrcDescAddr(sd), table);
     cancel(is_long, sd);
 }
 
 static void check_sizes(int is_long, gex_Rank_t to)
 {
-    const size_t most = is_long ? gex_AM_MaxRequestLong(aq_test_tm, to, NULL,
+    const size_t max = is_long ? gex_AM_MaxRequestLong(aq_test_tm, to, NULL,
                                                         GEX_FLAG_AM_PREPARE_LEAST_ALLOC, 1)
                                 : gex_AM_MaxRequestMedium(aq_test_tm, to, NULL,
                                                           GEX_FLAG_AM_PREPARE_LEAST_ALLOC, 1);
-    const size_t sizes[] = { 0, 1, 12, 13, 511, 512, 513, 4096, 4097, most / 2, most - 1, most };
+    const size_t sizes[] = { 0, 1, 12, 13, 511, 512, 513, 4096, 4097, max / 2, max - 1, max };
     size_t i, j;
 
     rule("core 21.1: least <= size <= most, whatever most is, and the buffer is that long");
     for (i = 0; i < AQ_LENGTH(sizes); i++) {
         for (j = i; j < AQ_LENGTH(sizes); j++)
             check_bounds(is_long, to, sizes[i], sizes[j]);
-        check_bounds(is_long, to, sizes[i], most + 1);
+        check_bounds(is_long, to, sizes[i], max + 1);
         check_bounds(is_long, to, sizes[i], SIZE_MAX);
     }
 }

@@ -28,12 +28,12 @@ static void check(const void *buf, size_t nbytes, gex_AM_Arg_t size, int is_long
 
 static void h_med(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t size)
 {
-    const size_t most = gex_Token_MaxReplyMedium(token, GEX_EVENT_NOW,
+    const size_t max = gex_Token_MaxReplyMedium(token, GEX_EVENT_NOW,
                                                  GEX_FLAG_AM_PREPARE_LEAST_ALLOC, 1);
     gex_AM_SrcDesc_t sd;
 
     check(buf, nbytes, size, 0);
-    AQ_CHECK(nbytes <= most);
+    AQ_CHECK(nbytes <= max);
     if (size % 2) {
         sd = gex_AM_PrepareReplyMedium(token, NULL, nbytes, nbytes, NULL, 0, 1);
         memcpy(gex_AM_SrcDescAddr(sd), buf, nbytes);
@@ -123,14 +123,14 @@ static size_t limit(int is_long, int ours, gex_Rank_t to)
 
 static int around_limits(gex_Rank_t k, int sent)
 {
-    const size_t most = limit(0, 1, aq_test_peer(k)), step = aq_test_quick ? 16 : 4;
+    const size_t max = limit(0, 1, aq_test_peer(k)), step = aq_test_quick ? 16 : 4;
     size_t size;
     int ours;
 
     for (ours = 0; ours < 2; ours++) {
-        for (size = 512; size < most; size = size * step + 7)
+        for (size = 512; size < max; size = size * step + 7)
             sent += send_medium(k, size, ours, 1000);
-        sent += send_medium(k, most - 1, ours, 1);
+        sent += send_medium(k, max - 1, ours, 1);
         sent += send_medium(k, limit(0, ours, aq_test_peer(k)), ours, 0);
     }
     aq_test_wait(&requests, sent);
@@ -140,15 +140,15 @@ static int around_limits(gex_Rank_t k, int sent)
 
 int main(int argc, char **argv)
 {
-    size_t size, most;
+    size_t size, max;
     gex_Rank_t k;
     int sent = 0, ours;
 
     aq_test_start(&argc, &argv, 1);
     aq_test_handlers(table, AQ_LENGTH(table));
-    most = gex_AM_LUBRequestMedium();
-    AQ_CHECK(most >= 512);
-    part = most;
+    max = gex_AM_LUBRequestMedium();
+    AQ_CHECK(max >= 512);
+    part = max;
     aq_test_segment(4 * part);
     room = malloc(gex_AM_MaxRequestMedium(aq_test_tm, GEX_RANK_INVALID, GEX_EVENT_NOW, 0, 1) + 64);
     rule("core 21: Medium payloads of 0..200 bytes from both kinds of buffer, and back");
@@ -169,7 +169,7 @@ int main(int argc, char **argv)
     rule("core 18: Long payloads up to the limit of library buffers");
     for (k = 0; k < 2; k++)
         for (ours = 0; ours < 2; ours++) {
-            for (size = 512; size < most; size = size * 5 + 3)
+            for (size = 512; size < max; size = size * 5 + 3)
                 sent += send_long(k, size, ours, 100000, sent);
             sent += send_long(k, limit(1, 1, aq_test_peer(k)) < part ? limit(1, 1, aq_test_peer(k)) : part,
                               ours, 0, sent);

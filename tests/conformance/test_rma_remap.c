@@ -207,7 +207,7 @@ static void try_it(const char *name, what_t fn)
 static void try_remote(void)
 {
     struct lane lane = lane_start(0);
-    char *mine = map_at(NULL, HALF_MAX, 0), *place = mine, *theirs = NULL;
+    char *mine = map_at(NULL, HALF_MAX, 0), *place = mine, *remote = NULL;
     const size_t len = 8 * PAGE;
     char *local = malloc(2 * len);
     int round;
@@ -225,14 +225,14 @@ static void try_remote(void)
         place = mine;
         memcpy(aq_test_base(aq_test_me), &place, sizeof(place));
         aq_test_barrier();
-        gex_RMA_GetBlocking(aq_test_tm, &theirs, lane.to, aq_test_base(lane.to), sizeof(theirs), 0);
-        gex_RMA_GetBlocking(aq_test_tm, local, lane.to, theirs, len, 0);
+        gex_RMA_GetBlocking(aq_test_tm, &remote, lane.to, aq_test_base(lane.to), sizeof(remote), 0);
+        gex_RMA_GetBlocking(aq_test_tm, local, lane.to, remote, len, 0);
         AQ_CHECK(aq_test_all(local, 0, len));
         aq_test_fill(local, len, seed);
-        gex_RMA_PutBlocking(aq_test_tm, lane.to, theirs, local, len, 0);
-        gex_RMA_GetBlocking(aq_test_tm, local + len, lane.to, theirs, len, 0);
+        gex_RMA_PutBlocking(aq_test_tm, lane.to, remote, local, len, 0);
+        gex_RMA_GetBlocking(aq_test_tm, local + len, lane.to, remote, len, 0);
         AQ_CHECK(aq_test_same(local + len, len, seed));
-        AQ_CHECK_EQ(gex_RMA_GetBlockingVal(aq_test_tm, lane.to, theirs + len, 8, 0), 0);
+        AQ_CHECK_EQ(gex_RMA_GetBlockingVal(aq_test_tm, lane.to, remote + len, 8, 0), 0);
         aq_test_barrier();
         AQ_CHECK(!aq_test_all(mine, 0, len)); /* it has arrived here */
     }

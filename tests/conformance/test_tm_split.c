@@ -7,39 +7,39 @@
 #include "aq_teams.h"
 
 /* What a rank asks for. */
-struct wish {
+struct pref {
     int color, key;
     bool joins;
 };
 
 /* A shape says what each rank of the job asks for. */
-typedef struct wish (*shape_fn)(gex_Rank_t r);
+typedef struct pref (*shape_fn)(gex_Rank_t r);
 
 static uint64_t shape_seed;
 
-static struct wish all_one(gex_Rank_t r) { return (struct wish){ 0, (int)r, true }; }
-static struct wish odd_even(gex_Rank_t r) { return (struct wish){ (int)(r % 2), (int)r, true }; }
-static struct wish alone(gex_Rank_t r) { return (struct wish){ (int)r, 5, true }; }
-static struct wish reversed(gex_Rank_t r) { return (struct wish){ 3, -(int)r, true }; }
-static struct wish equal_keys(gex_Rank_t r) { return (struct wish){ (int)(r % 3), 7, true }; }
-static struct wish sparse(gex_Rank_t r)
+static struct pref all_one(gex_Rank_t r) { return (struct pref){ 0, (int)r, true }; }
+static struct pref odd_even(gex_Rank_t r) { return (struct pref){ (int)(r % 2), (int)r, true }; }
+static struct pref alone(gex_Rank_t r) { return (struct pref){ (int)r, 5, true }; }
+static struct pref reversed(gex_Rank_t r) { return (struct pref){ 3, -(int)r, true }; }
+static struct pref equal_keys(gex_Rank_t r) { return (struct pref){ (int)(r % 3), 7, true }; }
+static struct pref sparse(gex_Rank_t r)
 {
-    return (struct wish){ r % 2 ? 1 << 30 : 2, r % 3 ? (int)(r * 1000003u % 97u) - 50 : INT32_MIN, true };
+    return (struct pref){ r % 2 ? 1 << 30 : 2, r % 3 ? (int)(r * 1000003u % 97u) - 50 : INT32_MIN, true };
 }
-static struct wish halves_of_keys(gex_Rank_t r) { return (struct wish){ 0, r % 2 ? 1 : -1, true }; }
-static struct wish some_stay_out(gex_Rank_t r) { return (struct wish){ 1, (int)r, r % 3 != 1 }; }
-static struct wish only_last(gex_Rank_t r) { return (struct wish){ 0, 0, r == aq_test_n - 1 }; }
-static struct wish nobody(gex_Rank_t r) { return (struct wish){ -7, (int)r, false }; }
-static struct wish negative_colors(gex_Rank_t r)
+static struct pref halves_of_keys(gex_Rank_t r) { return (struct pref){ 0, r % 2 ? 1 : -1, true }; }
+static struct pref some_stay_out(gex_Rank_t r) { return (struct pref){ 1, (int)r, r % 3 != 1 }; }
+static struct pref only_last(gex_Rank_t r) { return (struct pref){ 0, 0, r == aq_test_n - 1 }; }
+static struct pref nobody(gex_Rank_t r) { return (struct pref){ -7, (int)r, false }; }
+static struct pref negative_colors(gex_Rank_t r)
 {
-    return (struct wish){ r % 2 ? -1 : INT32_MIN, INT32_MAX - (int)r, true };
+    return (struct pref){ r % 2 ? -1 : INT32_MIN, INT32_MAX - (int)r, true };
 }
-static struct wish at_random(gex_Rank_t r)
+static struct pref at_random(gex_Rank_t r)
 {
     uint64_t state = shape_seed * 1000 + r;
     const uint64_t a = aq_test_random(&state), b = aq_test_random(&state), c = aq_test_random(&state);
 
-    return (struct wish){ (int)(a % 3), (int)(b % 4) - 2, c % 8 != 0 };
+    return (struct pref){ (int)(a % 3), (int)(b % 4) - 2, c % 8 != 0 };
 }
 
 /* Who is in my team, by the rule: increasing key, then rank among `from`. */
@@ -48,11 +48,11 @@ static gex_Rank_t expect(shape_fn shape, const gex_Rank_t *from, gex_Rank_t n, g
     gex_Rank_t count = 0, i, at;
 
     for (i = 0; i < n; i++) {
-        const struct wish wish = shape(from[i]);
+        const struct pref pref = shape(from[i]);
 
-        if (!wish.joins || wish.color != shape(aq_test_me).color)
+        if (!pref.joins || pref.color != shape(aq_test_me).color)
             continue;
-        for (at = count; at > 0 && shape(members[at - 1]).key > wish.key; at--)
+        for (at = count; at > 0 && shape(members[at - 1]).key > pref.key; at--)
             members[at] = members[at - 1];
         members[at] = from[i];
         count++;
@@ -64,14 +64,14 @@ static gex_Rank_t expect(shape_fn shape, const gex_Rank_t *from, gex_Rank_t n, g
 static gex_TM_t split(gex_TM_t parent, const gex_Rank_t *from, gex_Rank_t n, shape_fn shape,
                       gex_Rank_t *members, gex_Rank_t *count_out, bool use)
 {
-    const struct wish wish = shape(aq_test_me);
+    const struct pref pref = shape(aq_test_me);
     gex_TM_t tm = GEX_TM_INVALID;
 
-    gex_TM_Split(wish.joins ? &tm : NULL, parent, wish.color, wish.key, NULL, 0,
+    gex_TM_Split(pref.joins ? &tm : NULL, parent, pref.color, pref.key, NULL, 0,
                  GEX_FLAG_TM_NO_SCRATCH);
-    AQ_CHECK_EQ(tm != GEX_TM_INVALID, wish.joins);
+    AQ_CHECK_EQ(tm != GEX_TM_INVALID, pref.joins);
     *count_out = 0;
-    if (!wish.joins)
+    if (!pref.joins)
         return GEX_TM_INVALID;
     *count_out = expect(shape, from, n, members);
     if (use)

@@ -47,19 +47,19 @@ static void save(const char *folder, const char *name)
 }
 
 /* A datagram of rank 1 with frames up to end; both ways in. */
-static void datagram(uint8_t *at, uint8_t lane, uint8_t flags, uint32_t number, const uint32_t ack[3], uint8_t *end,
+static void datagram(uint8_t *at, uint8_t channel, uint8_t flags, uint32_t number, const uint32_t ack[3], uint8_t *end,
                      size_t open_end)
 {
     const uint64_t first = (uint64_t)UINT32_MAX - 20;
     const size_t len = (size_t)(end - at);
-    struct aq_udp_header header = { .lane = lane, .flags = flags, .src = 1, .dst = 0,
-                                    .seq = (uint32_t)(first + number), .room = 1024, .ts = 900000 + number,
-                                    .echo = 976562, .held = 3, .hashed = (uint16_t)(len - open_end) };
-    struct aq_udp_packet packet = { .head = at, .head_len = header.hashed, .piece = at + header.hashed,
-                                    .piece_len = (uint32_t)open_end };
+    struct aq_udp_header header = { .channel = channel, .flags = flags, .src = 1, .dst = 0,
+                                    .seq = (uint32_t)(first + number), .rwnd = 1024, .ts = 900000 + number,
+                                    .ts_echo = 976562, .ts_delay = 3, .hashed = (uint16_t)(len - open_end) };
+    struct aq_udp_packet packet = { .head = at, .head_len = header.hashed, .body = at + header.hashed,
+                                    .body_len = (uint32_t)open_end };
     uint8_t key[AQ_UDP_KEY];
 
-    for (int i = 0; i < AQ_UDP_LANES; i++)
+    for (int i = 0; i < AQ_UDP_CHANNELS; i++)
         header.ack[i] = (uint32_t)(first + ack[i]);
     packet.above = aq_udp_above(&header, first + number, (uint64_t[]){ first, first, first });
     aq_udp_header_encode(at, &header);
@@ -76,7 +76,7 @@ int main(int argc, char **argv)
     const int32_t args[AQ_UDP_MAX_ARGS] = { 1, -1, 2, 3 };
     const uint64_t bits[AQ_UDP_SACK_WORDS] = { 5, UINT64_MAX, 0, 1 };
     uint8_t *frames = at + AQ_UDP_HEADER, *end;
-    struct aq_udp_frame part = { .type = AQ_UDP_F_MEDIUM_PART, .nargs = 2, .nbytes = 64, .total = 128 };
+    struct aq_udp_frame frag = { .type = AQ_UDP_F_MEDIUM_FRAG, .nargs = 2, .nbytes = 64, .total = 128 };
 
     if (argc != 2 || aq_udp_auth_init() != 0)
         return 1;
@@ -91,19 +91,19 @@ int main(int argc, char **argv)
     datagram(at, AQ_UDP_REQUEST, 0, 1, none, aq_udp_am_encode(end, AQ_UDP_F_LONG, 132, 0, args, 24, 4096) + 24, 0);
     save(argv[1], "three");
 
-    end = aq_udp_part_encode(frames, &part) + 64;
+    end = aq_udp_frag_encode(frames, &frag) + 64;
     datagram(at, AQ_UDP_REPLY, 0, 0, none, end, 64);
-    part.part_at = 64;
-    datagram(at, AQ_UDP_REPLY, 0, 2, none, aq_udp_part_encode(frames, &part) + 64, 0);
-    part.type = AQ_UDP_F_LONG_PART;
-    datagram(at, AQ_UDP_REPLY, 0, 1, none, aq_udp_part_encode(frames, &part) + 64, 64);
+    frag.frag_offset = 64;
+    datagram(at, AQ_UDP_REPLY, 0, 2, none, aq_udp_frag_encode(frames, &frag) + 64, 0);
+    frag.type = AQ_UDP_F_LONG_FRAG;
+    datagram(at, AQ_UDP_REPLY, 0, 1, none, aq_udp_frag_encode(frames, &frag) + 64, 64);
     save(argv[1], "parts");
 
     for (uint32_t i = 0; i < 40; i += 3) { /* holes, and past 2^32 */
         end = aq_udp_put_encode(frames, 32, 4096, 7) + 32;
-        datagram(at, AQ_UDP_RMA, AQ_UDP_ECHO, i, none, end, i % 2 == 0 ? 32 : 0);
+        datagram(at, AQ_UDP_RMA, AQ_UDP_TS_ECHO, i, none, end, i % 2 == 0 ? 32 : 0);
         end = aq_udp_get_encode(frames, i, 4096, 1 << 20);
-        datagram(at, AQ_UDP_RMA, AQ_UDP_ECHO | AQ_UDP_HOLES, i + 1, none, aq_udp_data_encode(end, 16, i, 64) + 16, 0);
+        datagram(at, AQ_UDP_RMA, AQ_UDP_TS_ECHO | AQ_UDP_HOLES, i + 1, none, aq_udp_data_encode(end, 16, i, 64) + 16, 0);
         add(i % 2 == 0 ? FUZZ_PLACE : FUZZ_TIMER, 21, NULL, 0);
     }
     save(argv[1], "rma");
@@ -114,22 +114,22 @@ int main(int argc, char **argv)
         add(FUZZ_SEND, 18, send, 2);
     }
     end = aq_udp_sack_encode(aq_udp_sack_encode(frames, 0, 1, UINT32_MAX - 19, bits), 2, 1, UINT32_MAX - 18, bits);
-    datagram(at, AQ_UDP_CONTROL, AQ_UDP_ECHO, 0, none, end, 0);
+    datagram(at, AQ_UDP_CONTROL, AQ_UDP_TS_ECHO, 0, none, end, 0);
     add(FUZZ_TIMER, 25, NULL, 0);
-    datagram(at, AQ_UDP_CONTROL, AQ_UDP_ECHO | AQ_UDP_FULL, 1, some, frames, 0);
+    datagram(at, AQ_UDP_CONTROL, AQ_UDP_TS_ECHO | AQ_UDP_FULL, 1, some, frames, 0);
     add(FUZZ_TIMER, 30, NULL, 0);
-    datagram(at, AQ_UDP_CONTROL, AQ_UDP_ECHO | AQ_UDP_ACK_NOW, 5, some, frames, 0);
+    datagram(at, AQ_UDP_CONTROL, AQ_UDP_TS_ECHO | AQ_UDP_ACK_NOW, 5, some, frames, 0);
     add(FUZZ_TIMER, 33, NULL, 0);
     end = aq_udp_sack_encode(aq_udp_sack_encode(frames, 1, 4, 0, bits), 0, 3, 5, bits);
-    datagram(at, AQ_UDP_CONTROL, AQ_UDP_ECHO, 6, some, end, 0);
-    datagram(at, AQ_UDP_CONTROL, AQ_UDP_BYE, 7, some, frames, 0);
+    datagram(at, AQ_UDP_CONTROL, AQ_UDP_TS_ECHO, 6, some, end, 0);
+    datagram(at, AQ_UDP_CONTROL, AQ_UDP_DISCONNECT, 7, some, frames, 0);
     save(argv[1], "acks");
 
     add(FUZZ_REFUSE, 0, NULL, 0);
     end = aq_udp_am_encode(frames, AQ_UDP_F_SHORT, 130, 1, args, 0, 0);
-    datagram(at, AQ_UDP_REQUEST, AQ_UDP_ECHO, 0, none, end, 0);
+    datagram(at, AQ_UDP_REQUEST, AQ_UDP_TS_ECHO, 0, none, end, 0);
     add(FUZZ_REFUSE, 39, NULL, 0);
-    datagram(at, AQ_UDP_REQUEST, AQ_UDP_ECHO, 0, none, end, 0);
+    datagram(at, AQ_UDP_REQUEST, AQ_UDP_TS_ECHO, 0, none, end, 0);
     save(argv[1], "refused");
     return 0;
 }

@@ -39,12 +39,12 @@ static struct {
     uint64_t later[PLACED_LATER]; /* numbers of RMA datagrams that are being placed */
     unsigned later_count;
     bool refuses;
-    uint8_t *taken[AQ_UDP_LANES]; /* bit by number, of the first 65536 */
+    uint8_t *taken[AQ_UDP_CHANNELS]; /* bit by number, of the first 65536 */
 } fuzz;
 
-static void fuzz_acked(struct aq_udp_link *link, enum aq_udp_lane lane, struct aq_udp_tx *tx)
+static void fuzz_acked(struct aq_udp_link *link, enum aq_udp_channel channel, struct aq_udp_tx *tx)
 {
-    (void)link, (void)lane;
+    (void)link, (void)channel;
     assert(tx->head != NULL); /* once */
     free(tx->head);
     tx->head = NULL;
@@ -52,18 +52,18 @@ static void fuzz_acked(struct aq_udp_link *link, enum aq_udp_lane lane, struct a
     assert(fuzz.acked <= fuzz.sent);
 }
 
-static unsigned fuzz_output(struct aq_udp_link *link, const struct aq_udp_packet *train, unsigned count)
+static unsigned fuzz_output(struct aq_udp_link *link, const struct aq_udp_packet *packets, unsigned count)
 {
     (void)link;
     for (unsigned i = 0; i < count; i++) {
         struct aq_udp_header header;
 
-        assert(train[i].head_len + train[i].piece_len <= AQ_UDP_MOST);
-        if (!aq_udp_header_decode(train[i].head, train[i].head_len, &header))
+        assert(packets[i].head_len + packets[i].body_len <= AQ_UDP_MAX_DATAGRAM);
+        if (!aq_udp_header_decode(packets[i].head, packets[i].head_len, &header))
             abort();
-        if (!aq_udp_frames_check(train[i].head, train[i].head_len, &header))
+        if (!aq_udp_frames_check(packets[i].head, packets[i].head_len, &header))
             abort();
-        aq_udp_auth_sign(fuzz.key_out, &train[i]);
+        aq_udp_auth_sign(fuzz.key_out, &packets[i]);
     }
     return count;
 }
@@ -89,41 +89,41 @@ static void fuzz_check(void)
     const struct aq_udp_link *link = &fuzz.link;
     uint64_t all = 0;
 
-    for (int lane = 0; lane < AQ_UDP_LANES; lane++) {
-        const struct aq_udp_lane_tx *tx = &link->tx[lane];
+    for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++) {
+        const struct aq_udp_channel_tx *tx = &link->tx[channel];
         uint64_t flight = 0, lost = 0;
 
-        assert(tx->una <= tx->next && tx->next <= tx->end && tx->end - tx->una <= link->config->window[lane]);
+        assert(tx->una <= tx->next && tx->next <= tx->end && tx->end - tx->una <= link->config->window[channel]);
         for (uint64_t seq = tx->una; seq != tx->end; seq++) {
             const struct aq_udp_tx *record = &tx->ring[seq & tx->mask];
 
             if (record->state == AQ_UDP_TX_FLIGHT)
-                flight += record->head_len + record->piece_len;
+                flight += record->head_len + record->body_len;
             lost += record->state == AQ_UDP_TX_LOST;
         }
-        assert(flight == link->lane_flight[lane]);
+        assert(flight == link->channel_flight[channel]);
         assert(lost == tx->lost);
         all += flight;
-        assert(link->rx[lane].next <= link->rx[lane].top);
-        assert(link->rx[lane].top - link->rx[lane].next <= AQ_UDP_WINDOW);
+        assert(link->rx[channel].next <= link->rx[channel].top);
+        assert(link->rx[channel].top - link->rx[channel].next <= AQ_UDP_WINDOW);
     }
     assert(all == link->in_flight);
     assert(link->cwnd >= 2 * 1472);
     assert(link->placing == fuzz.later_count);
 }
 
-static void fuzz_new(uint8_t lane, uint64_t seq)
+static void fuzz_new(uint8_t channel, uint64_t seq)
 {
     const uint64_t number = seq - fuzz.link.config->first_seq;
 
     assert(seq >= fuzz.link.config->first_seq);
     if (number < 65536) {
-        if (fuzz.taken[lane] == NULL)
-            fuzz.taken[lane] = calloc(1, 65536 / 8);
-        assert((fuzz.taken[lane][number / 8] >> number % 8 & 1) == 0);
-        fuzz.taken[lane][number / 8] |= (uint8_t)(1u << number % 8);
+        if (fuzz.taken[channel] == NULL)
+            fuzz.taken[channel] = calloc(1, 65536 / 8);
+        assert((fuzz.taken[channel][number / 8] >> number % 8 & 1) == 0);
+        fuzz.taken[channel][number / 8] |= (uint8_t)(1u << number % 8);
     }
-    if (lane != AQ_UDP_RMA)
+    if (channel != AQ_UDP_RMA)
         return;
     if (fuzz.later_count < PLACED_LATER)
         fuzz.later[fuzz.later_count++] = seq;
@@ -139,14 +139,14 @@ static uint64_t fuzz_read(const uint8_t *datagram, size_t len, const struct aq_u
     uint64_t sum = 0;
 
     while (aq_udp_frame_decode(datagram, len, header, &at, &frame) > 0) {
-        for (unsigned i = 0; frame.type <= AQ_UDP_F_LONG_PART && i < frame.nargs; i++)
+        for (unsigned i = 0; frame.type <= AQ_UDP_F_LONG_FRAG && i < frame.nargs; i++)
             sum += (uint32_t)frame.args[i];
         for (unsigned i = 0; frame.type == AQ_UDP_F_SACK && i < frame.words; i++)
             sum += frame.bits[i];
         for (uint32_t i = 0; i < frame.nbytes; i++)
             sum += frame.data[i];
-        if (frame.type == AQ_UDP_F_MEDIUM_PART || frame.type == AQ_UDP_F_LONG_PART)
-            assert(frame.part_at <= frame.total && frame.nbytes <= frame.total - frame.part_at);
+        if (frame.type == AQ_UDP_F_MEDIUM_FRAG || frame.type == AQ_UDP_F_LONG_FRAG)
+            assert(frame.frag_offset <= frame.total && frame.nbytes <= frame.total - frame.frag_offset);
     }
     return sum;
 }
@@ -162,24 +162,24 @@ static void fuzz_deliver(const uint8_t *bytes, size_t len, bool checked)
         return;
     memcpy(datagram, bytes, len);
     if (aq_udp_header_decode(datagram, len, &header) && header.src == 1 && header.dst == 0) {
-        seq = aq_udp_link_expand(&fuzz.link, header.lane, header.seq);
+        seq = aq_udp_link_expand(&fuzz.link, header.channel, header.seq);
         if ((!checked || aq_udp_auth_check(fuzz.key_in, datagram, len, &header,
                                             aq_udp_link_above(&fuzz.link, &header, seq)))
             && aq_udp_frames_check(datagram, len, &header) && (fuzz.sum += fuzz_read(datagram, len, &header), true)
             && aq_udp_link_receive(&fuzz.link, fuzz.now, &header, seq, datagram, len,
-                                   !(fuzz.refuses && header.lane == AQ_UDP_REQUEST)) == AQ_UDP_NEW)
-            fuzz_new(header.lane, seq);
+                                   !(fuzz.refuses && header.channel == AQ_UDP_REQUEST)) == AQ_UDP_NEW)
+            fuzz_new(header.channel, seq);
     }
     free(datagram);
     aq_udp_link_pump(&fuzz.link, fuzz.now);
 }
 
-static void fuzz_send(unsigned size, enum aq_udp_lane lane)
+static void fuzz_send(unsigned size, enum aq_udp_channel channel)
 {
-    struct aq_udp_tx *tx = aq_udp_link_add(&fuzz.link, lane);
+    struct aq_udp_tx *tx = aq_udp_link_add(&fuzz.link, channel);
     uint8_t *end;
 
-    if (tx == NULL || fuzz.link.gone) {
+    if (tx == NULL || fuzz.link.disconnected) {
         if (tx != NULL) { /* nothing is queued on a link that is gone; here it must only not hurt */
             tx->head = NULL;
             tx->state = AQ_UDP_TX_ACKED;
@@ -188,7 +188,7 @@ static void fuzz_send(unsigned size, enum aq_udp_lane lane)
     }
     size %= 1000;
     tx->head = calloc(1, AQ_UDP_HEADER + 64 + size);
-    end = lane == AQ_UDP_RMA ? aq_udp_put_encode(tx->head + AQ_UDP_HEADER, size + 1, 4096, 0)
+    end = channel == AQ_UDP_RMA ? aq_udp_put_encode(tx->head + AQ_UDP_HEADER, size + 1, 4096, 0)
                              : aq_udp_am_encode(tx->head + AQ_UDP_HEADER, AQ_UDP_F_LONG, 1, 0, NULL, size + 1, 4096);
     tx->head_len = (uint32_t)(end + size + 1 - tx->head);
     fuzz.sent++;
@@ -219,7 +219,7 @@ static void fuzz_record(uint8_t what, const uint8_t *bytes, size_t len)
         fuzz_deliver(bytes, len, what == FUZZ_DELIVER_CHECKED);
         break;
     case FUZZ_SEND:
-        fuzz_send(len > 0 ? bytes[0] * 4u : 0, (enum aq_udp_lane)(len > 1 ? bytes[1] % AQ_UDP_LANES : 0));
+        fuzz_send(len > 0 ? bytes[0] * 4u : 0, (enum aq_udp_channel)(len > 1 ? bytes[1] % AQ_UDP_CHANNELS : 0));
         break;
     case FUZZ_PLACE:
         fuzz_place();
@@ -291,11 +291,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         at += len;
     }
     fuzz_place();
-    if (!fuzz.link.gone)
+    if (!fuzz.link.disconnected)
         aq_udp_link_abandon(&fuzz.link);
     assert(fuzz.acked == fuzz.sent);
     aq_udp_link_fini(&fuzz.link);
-    for (int lane = 0; lane < AQ_UDP_LANES; lane++)
-        free(fuzz.taken[lane]);
+    for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++)
+        free(fuzz.taken[channel]);
     return 0;
 }

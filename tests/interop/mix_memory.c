@@ -61,7 +61,7 @@ static double now(void)
 }
 
 /* Whatever is accepted; each message counts for its bytes and one. */
-static unsigned long long flood(size_t *most)
+static unsigned long long flood(size_t *max)
 {
     const double end = now() + SECONDS;
     unsigned char *src = calloc(1, sizes[SIZES - 1]);
@@ -72,15 +72,15 @@ static unsigned long long flood(size_t *most)
 
         if (gex_AM_RequestMedium0(it.tm, 0, HIDX_DROP, src, n, GEX_EVENT_NOW, GEX_FLAG_IMMEDIATE) == 0)
             sent += n + 1;
-        if (i % 64 == 0 && resident() > *most)
-            *most = resident();
+        if (i % 64 == 0 && resident() > *max)
+            *max = resident();
     }
     free(src);
     return sent;
 }
 
 /* MPI's progress, until everybody has said how much he has sent. */
-static unsigned long long look_away(size_t *most)
+static unsigned long long look_away(size_t *max)
 {
     unsigned long long total = 0, one = 0;
 
@@ -93,34 +93,34 @@ static unsigned long long look_away(size_t *most)
             total += one;
             left--;
         }
-        if (resident() > *most)
-            *most = resident();
+        if (resident() > *max)
+            *max = resident();
     }
     return total;
 }
 
 void mix_memory(void)
 {
-    size_t before = resident(), most = before;
+    size_t before = resident(), max = before;
     unsigned long long sent;
 
     atomic_store(&arrived, 0);
     barrier();
     if (it.rank == 0) {
-        sent = look_away(&most);
+        sent = look_away(&max);
         GASNET_BLOCKUNTIL(atomic_load(&arrived) >= sent);
         if (it.size > 1 && sent < FLOOD_LEAST)
             failed("the flood was only %llu bytes", sent);
         equal("bytes of a flood that have come", (long)atomic_load(&arrived), (long)sent);
     } else {
-        sent = flood(&most);
+        sent = flood(&max);
         MPI_Send(&sent, 1, MPI_UNSIGNED_LONG_LONG, 0, TAG, it.comm);
     }
     barrier();
-    if (resident() > most)
-        most = resident();
-    if (most - before > GROWTH_MOST)
-        failed("a flood to a rank that looks away takes %zu MiB here", (most - before) >> 20);
+    if (resident() > max)
+        max = resident();
+    if (max - before > GROWTH_MOST)
+        failed("a flood to a rank that looks away takes %zu MiB here", (max - before) >> 20);
     if (it.rank <= 1)
-        printf("# memory: rank %d grows by %zu KiB; %llu bytes\n", it.rank, (most - before) >> 10, sent);
+        printf("# memory: rank %d grows by %zu KiB; %llu bytes\n", it.rank, (max - before) >> 10, sent);
 }

@@ -92,7 +92,7 @@ static void check_sums(const char *what, const long *sums, long each)
 
 static void collectives_round(enum order order, uint32_t seed)
 {
-    long *mine = malloc(COUNT * sizeof(long)), *theirs = malloc(COUNT * sizeof(long));
+    long *mine = malloc(COUNT * sizeof(long)), *remote = malloc(COUNT * sizeof(long));
     long *ours = malloc(COUNT * sizeof(long)), *blocking = malloc(COUNT * sizeof(long));
     int *to = malloc((size_t)it.size * sizeof(int)), *from = malloc((size_t)it.size * sizeof(int));
     unsigned char *text = malloc(AREA);
@@ -107,7 +107,7 @@ static void collectives_round(enum order order, uint32_t seed)
     if (it.rank == root)
         fill(text, AREA, seed);
     event = gex_Coll_ReduceToAllNB(it.tm, ours, mine, GEX_DT_I64, sizeof(long), COUNT, GEX_OP_ADD, NULL, NULL, 0);
-    MPI_Iallreduce(mine, theirs, COUNT, MPI_LONG, MPI_SUM, it.comm, &requests[0]);
+    MPI_Iallreduce(mine, remote, COUNT, MPI_LONG, MPI_SUM, it.comm, &requests[0]);
     MPI_Ibcast(text, AREA, MPI_BYTE, root, it.comm, &requests[1]);
     MPI_Ialltoall(to, 1, MPI_INT, from, 1, MPI_INT, it.comm, &requests[2]);
     if (order == MPI_FIRST) { /* a blocking one in between; Aqueduct's stays under way */
@@ -117,14 +117,14 @@ static void collectives_round(enum order order, uint32_t seed)
     finish_both(order, requests, 3, seed);
     gex_Event_Wait(event);
     check_sums("gex_Coll_ReduceToAllNB", ours, (long)seed);
-    check_sums("MPI_Iallreduce", theirs, (long)seed);
+    check_sums("MPI_Iallreduce", remote, (long)seed);
     compare("MPI_Ibcast", text, AREA, seed);
     for (int r = 0; r < it.size; r++)
         equal("MPI_Ialltoall", from[r], (long)seed + 100 * r + it.rank);
     gex_Event_Wait(gex_Coll_BroadcastNB(it.tm, (gex_Rank_t)root, text, text, AREA, 0));
     compare("gex_Coll_BroadcastNB", text, AREA, seed);
     barrier();
-    free(mine), free(theirs), free(ours), free(blocking), free(to), free(from), free(text);
+    free(mine), free(remote), free(ours), free(blocking), free(to), free(from), free(text);
 }
 
 void mix_collectives(void)

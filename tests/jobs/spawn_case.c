@@ -25,18 +25,18 @@
 #include "other/spawn/aq_spawn.h"
 
 static const struct aq_spawn_info *info;
-static struct aq_board *board;
+static struct aq_jobarea *jobarea;
 static bool say_quit;
 
 static _Noreturn void leave(int code)
 {
     uint32_t slot = info->host_rank;
 
-    aq_board_publish_exit(board, slot, AQ_RANK_EXITING, code);
+    aq_jobarea_publish_exit(jobarea, slot, AQ_RANK_EXITING, code);
     aq_spawn_notify();
     /* release: as core/aq_exit.c */
-    atomic_store_explicit(&board->rank[slot].state, AQ_RANK_ENDED, memory_order_release);
-    _exit(aq_spawn_leave(code, AQ_LEAVE_END));
+    atomic_store_explicit(&jobarea->rank[slot].state, AQ_RANK_ENDED, memory_order_release);
+    _exit(aq_spawn_shutdown(code, AQ_SHUTDOWN_END));
 }
 
 static void on_quit(int sig)
@@ -48,7 +48,7 @@ static void on_quit(int sig)
     if (say_quit && write(STDOUT_FILENO, line, (size_t)len) < 0)
         _exit(99);
     /* relaxed: it was settled before we were asked */
-    leave(atomic_load_explicit(&board->exit_code, memory_order_relaxed));
+    leave(atomic_load_explicit(&jobarea->exit_code, memory_order_relaxed));
 }
 
 static void fail(const char *what, uint32_t rank)
@@ -97,24 +97,24 @@ static void check_bcast(size_t len, uint32_t root)
 
 static void check_cards(void)
 {
-    uint8_t card[AQ_SPAWN_CARD], want[AQ_SPAWN_CARD];
-    uint64_t begin = aq_board_now_ns();
+    uint8_t address[AQ_SPAWN_ADDR_MAX], want[AQ_SPAWN_ADDR_MAX];
+    uint64_t begin = aq_jobarea_now_ns();
 
-    fill(card, sizeof(card), info->rank, 5);
-    if (aq_spawn_publish(card, sizeof(card)) != 0)
+    fill(address, sizeof(address), info->rank, 5);
+    if (aq_spawn_publish(address, sizeof(address)) != 0)
         fail("publish", 0);
     if (info->rank == 0)
-        printf("time publish %.0f\n", (double)(aq_board_now_ns() - begin) / 1e3);
-    begin = aq_board_now_ns();
+        printf("time publish %.0f\n", (double)(aq_jobarea_now_ns() - begin) / 1e3);
+    begin = aq_jobarea_now_ns();
     for (uint32_t i = 0; i < info->size; i++) {
         uint32_t r = (info->rank + i) % info->size;
 
         fill(want, sizeof(want), r, 5);
-        if (aq_spawn_lookup(r, card, sizeof(card)) != 0 || memcmp(card, want, sizeof(card)) != 0)
+        if (aq_spawn_lookup(r, address, sizeof(address)) != 0 || memcmp(address, want, sizeof(address)) != 0)
             fail("the card of a rank", r);
     }
     if (info->rank == 0)
-        printf("time lookup %.0f\n", (double)(aq_board_now_ns() - begin) / 1e3 / info->size);
+        printf("time lookup %.0f\n", (double)(aq_jobarea_now_ns() - begin) / 1e3 / info->size);
 }
 
 /* everybody's own view of hosts and of the key is the same */
@@ -194,22 +194,22 @@ static _Noreturn void end(const char *name, uint32_t who)
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "data";
-    uint64_t begin = aq_board_now_ns();
+    uint64_t begin = aq_jobarea_now_ns();
     char host[64] = "?";
 
     aq_env_init();
     if (aq_spawn_init(&argc, &argv, "udp", NULL) != 0)
         return 95; /* it has said why */
     info = aq_spawn_info();
-    board = aq_spawn_board();
+    jobarea = aq_spawn_jobarea();
     say_quit = strcmp(name, "quit") == 0;
     signal(SIGQUIT, on_quit);
-    atomic_store_explicit(&board->rank[info->host_rank].state, AQ_RANK_READY, memory_order_release);
+    atomic_store_explicit(&jobarea->rank[info->host_rank].state, AQ_RANK_READY, memory_order_release);
     gethostname(host, sizeof(host) - 1);
     printf("ready %u %s %d %s %u/%u\n", info->rank, host, (int)getpid(), info->provider, info->host_index,
            info->host_count);
     if (info->rank == 0)
-        printf("time join %.0f\n", (double)(aq_board_now_ns() - begin) / 1e3);
+        printf("time join %.0f\n", (double)(aq_jobarea_now_ns() - begin) / 1e3);
     if (strcmp(name, "data") == 0) {
         check_data();
         leave(0);

@@ -79,11 +79,11 @@ static void check_owner(char *mine)
 static void check_peer(char *mine)
 {
     const uint64_t one = 1;
-    char *theirs = (char *)aq_test_base(aq_test_peer(1)) + HALF;
+    char *remote = (char *)aq_test_base(aq_test_peer(1)) + HALF;
     long there;
 
     rule("placement: a put makes the page that it writes to, a huge one at most");
-    gex_RMA_PutBlocking(aq_test_tm, aq_test_peer(1), theirs, (void *)(uintptr_t)&one, sizeof(one), 0);
+    gex_RMA_PutBlocking(aq_test_tm, aq_test_peer(1), remote, (void *)(uintptr_t)&one, sizeof(one), 0);
     aq_test_barrier();
     there = resident(mine + HALF, SEGMENT - HALF);
     AQ_CHECK(there >= 1 && there <= (2 << 20) / GASNET_PAGESIZE);

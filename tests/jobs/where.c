@@ -107,7 +107,7 @@ static int traffic(void)
 {
     static uint64_t page[WORDS];
     uint64_t *mine = gex_Segment_QueryAddr(segment);
-    void *theirs;
+    void *remote;
 
     if ((size_t)ranks * sizeof(page) > SEGMENT)
         return 3;
@@ -118,8 +118,8 @@ static int traffic(void)
         for (int i = 0; i < WORDS; i++)
             page[i] = round * 1000003 + me;
         for (gex_Rank_t to = 0; to < ranks; to++) {
-            gex_Event_Wait(gex_EP_QueryBoundSegmentNB(tm, to, &theirs, NULL, NULL, 0));
-            gex_RMA_PutNBI(tm, to, (uint64_t *)theirs + (size_t)me * WORDS, page, sizeof(page),
+            gex_Event_Wait(gex_EP_QueryBoundSegmentNB(tm, to, &remote, NULL, NULL, 0));
+            gex_RMA_PutNBI(tm, to, (uint64_t *)remote + (size_t)me * WORDS, page, sizeof(page),
                            GEX_EVENT_DEFER, 0);
         }
         gex_NBI_Wait(GEX_EC_ALL, 0);

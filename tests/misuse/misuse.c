@@ -177,9 +177,9 @@ static void c_am_args_query(void) { (void)gex_AM_MaxRequestMedium(tm, peer(), GE
 
 static void c_medium_oversize(void)
 {
-    const size_t most = gex_AM_MaxRequestMedium(tm, peer(), GEX_EVENT_NOW, 0, 0);
+    const size_t max = gex_AM_MaxRequestMedium(tm, peer(), GEX_EVENT_NOW, 0, 0);
 
-    gex_AM_RequestMedium0(tm, peer(), H_MEDIUM, buffer, most + 1, GEX_EVENT_NOW, 0);
+    gex_AM_RequestMedium0(tm, peer(), H_MEDIUM, buffer, max + 1, GEX_EVENT_NOW, 0);
 }
 
 /* Negotiated payload. */

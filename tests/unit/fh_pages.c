@@ -91,11 +91,11 @@ int fh_pages_pin(uintptr_t addr, size_t len)
     return rc;
 }
 
-void fh_pages_unpin(int pin)
+void fh_pages_unpin(int reg)
 {
     pthread_mutex_lock(&pages.lock);
-    set_pin((unsigned)pin, 0, 0);
-    pages.used[pin] = false;
+    set_pin((unsigned)reg, 0, 0);
+    pages.used[reg] = false;
     pthread_mutex_unlock(&pages.lock);
 }
 
@@ -105,7 +105,7 @@ static atomic_uint *word(uint32_t offset)
 }
 
 /* One operation, under the lock: bytes done, or negative errno. */
-static int run(uint8_t opcode, int pin, uintptr_t addr, size_t len)
+static int run(uint8_t opcode, int reg, uintptr_t addr, size_t len)
 {
     const struct io_uring_params *params = &pages.params;
     const unsigned tail = atomic_load(word(params->sq_off.tail));
@@ -117,7 +117,7 @@ static int run(uint8_t opcode, int pin, uintptr_t addr, size_t len)
 
     array[tail & mask] = tail & mask;
     pages.sqe[tail & mask] = (struct io_uring_sqe){ .opcode = opcode, .fd = pages.file, .addr = addr,
-                                                    .len = (uint32_t)len, .buf_index = (uint16_t)pin };
+                                                    .len = (uint32_t)len, .buf_index = (uint16_t)reg };
     atomic_store(word(params->sq_off.tail), tail + 1);
     while (syscall(SYS_io_uring_enter, pages.ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) < 0)
         if (errno != EINTR)
@@ -130,12 +130,12 @@ static int run(uint8_t opcode, int pin, uintptr_t addr, size_t len)
     return rc;
 }
 
-int fh_pages_read(int pin, uintptr_t addr, void *dest, size_t len)
+int fh_pages_read(int reg, uintptr_t addr, void *dest, size_t len)
 {
     int rc;
 
     pthread_mutex_lock(&pages.lock);
-    rc = run(IORING_OP_WRITE_FIXED, pin, addr, len); /* to the file */
+    rc = run(IORING_OP_WRITE_FIXED, reg, addr, len); /* to the file */
     if (rc == (int)len)
         rc = pread(pages.file, dest, len, 0) == (ssize_t)len ? 0 : -errno;
     else if (rc >= 0)
@@ -144,14 +144,14 @@ int fh_pages_read(int pin, uintptr_t addr, void *dest, size_t len)
     return rc;
 }
 
-int fh_pages_write(int pin, uintptr_t addr, const void *src, size_t len)
+int fh_pages_write(int reg, uintptr_t addr, const void *src, size_t len)
 {
     int rc;
 
     pthread_mutex_lock(&pages.lock);
     rc = pwrite(pages.file, src, len, 0) == (ssize_t)len ? 0 : -errno;
     if (rc == 0) {
-        rc = run(IORING_OP_READ_FIXED, pin, addr, len);
+        rc = run(IORING_OP_READ_FIXED, reg, addr, len);
         rc = rc == (int)len ? 0 : rc < 0 ? rc : -EIO;
     }
     pthread_mutex_unlock(&pages.lock);

@@ -17,12 +17,12 @@ void fh_pages_close(void);
 
 /** fh_pages_pin - pin [addr, addr+len): its number, or negative errno. */
 int fh_pages_pin(uintptr_t addr, size_t len);
-void fh_pages_unpin(int pin);
+void fh_pages_unpin(int reg);
 
 /** fh_pages_read - copy what the pinned pages of addr hold to dest. Returns 0 or negative errno. */
-int fh_pages_read(int pin, uintptr_t addr, void *dest, size_t len);
+int fh_pages_read(int reg, uintptr_t addr, void *dest, size_t len);
 
 /** fh_pages_write - the other way round. */
-int fh_pages_write(int pin, uintptr_t addr, const void *src, size_t len);
+int fh_pages_write(int reg, uintptr_t addr, const void *src, size_t len);
 
 #endif

@@ -16,9 +16,9 @@ static struct aq_fh_config config = {
 
 static int answers;
 
-static void on_done(struct aq_fh_wish *wish)
+static void on_done(struct aq_fh_request *request)
 {
-    (void)wish;
+    (void)request;
     answers++;
 }
 
@@ -27,19 +27,19 @@ static uintptr_t at(const struct sim *sim, unsigned rank, uint32_t page)
     return (uintptr_t)sim->rank[rank].arena + page * PAGE;
 }
 
-static struct aq_fh_wish wish_for(const struct sim *sim, uint32_t page, size_t nbytes, bool write)
+static struct aq_fh_request wish_for(const struct sim *sim, uint32_t page, size_t nbytes, bool write)
 {
-    return (struct aq_fh_wish){ .peer = 1, .write = write, .addr = at(sim, 1, page), .nbytes = nbytes,
+    return (struct aq_fh_request){ .peer = 1, .write = write, .addr = at(sim, 1, page), .nbytes = nbytes,
                                 .done = on_done };
 }
 
 /* Rank 0 asks for memory of rank 1 and gets it; true: by a message. */
-static bool ask(struct sim *sim, struct aq_fh_wish *wish)
+static bool ask(struct sim *sim, struct aq_fh_request *request)
 {
-    const int rc = aq_fh_remote(sim->rank[0].fh, wish);
+    const int rc = aq_fh_remote(sim->rank[0].fh, request);
 
     if (rc == AQ_OK) {
-        wish->rc = AQ_OK;
+        request->rc = AQ_OK;
         return false;
     }
     assert_int_equal(rc, AQ_PENDING);
@@ -50,12 +50,12 @@ static bool ask(struct sim *sim, struct aq_fh_wish *wish)
 /* The same, and lets go of it at once. */
 static inline bool touch(struct sim *sim, uint32_t page, bool write)
 {
-    struct aq_fh_wish wish = wish_for(sim, page, 8, write);
-    const bool missed = ask(sim, &wish);
+    struct aq_fh_request request = wish_for(sim, page, 8, write);
+    const bool missed = ask(sim, &request);
 
-    assert_int_equal(wish.rc, AQ_OK);
-    assert_non_null(wish.hold.region);
-    aq_fh_release(sim->rank[0].fh, &wish.hold);
+    assert_int_equal(request.rc, AQ_OK);
+    assert_non_null(request.hold.region);
+    aq_fh_release(sim->rank[0].fh, &request.hold);
     return missed;
 }
 

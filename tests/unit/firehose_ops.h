@@ -21,7 +21,7 @@ struct sim_op {
     uintptr_t there, here;
     size_t len, at, part;
     struct aq_fh_chunks chunks;
-    struct aq_fh_wish wish;
+    struct aq_fh_request request;
     struct aq_fh_hold remote, local;
     struct sim_pin *remote_pin, *local_pin;
     uint32_t *known_there, *known_here; /* [SIM_PAGES] */
@@ -35,26 +35,26 @@ static struct sim_pin *sim_use(struct sim_rank *rank, uint32_t key, uintptr_t ad
                                const uint32_t *known)
 {
     const uint32_t first = sim_page_of(rank, addr), last = sim_page_of(rank, addr + len - 1);
-    struct sim_pin *pin;
+    struct sim_pin *reg;
 
     sim_lock(rank->sim);
-    assert_true(key < rank->pins);
-    pin = rank->pin[key];
-    assert_true(pin->live);
-    assert_true(write <= pin->write);
-    assert_true(addr >= pin->addr && addr + len <= pin->addr + pin->len);
+    assert_true(key < rank->regs);
+    reg = rank->reg[key];
+    assert_true(reg->live);
+    assert_true(write <= reg->write);
+    assert_true(addr >= reg->addr && addr + len <= reg->addr + reg->len);
     for (uint32_t page = first; page <= last; page++)
-        assert_true(pin->generation[page - sim_page_of(rank, pin->addr)] >= known[page]);
-    pin->users++;
+        assert_true(reg->generation[page - sim_page_of(rank, reg->addr)] >= known[page]);
+    reg->users++;
     sim_unlock(rank->sim);
-    return pin;
+    return reg;
 }
 
-static void sim_unuse(struct sim_rank *rank, struct sim_pin *pin)
+static void sim_unuse(struct sim_rank *rank, struct sim_pin *reg)
 {
     sim_lock(rank->sim);
-    assert_true(pin->live);
-    pin->users--;
+    assert_true(reg->live);
+    reg->users--;
     sim_unlock(rank->sim);
 }
 
@@ -128,9 +128,9 @@ static void sim_op_end(struct sim_op *op)
     op->active = false;
 }
 
-static void sim_op_answered(struct aq_fh_wish *wish)
+static void sim_op_answered(struct aq_fh_request *request)
 {
-    struct sim_op *op = wish->arg;
+    struct sim_op *op = request->arg;
 
     assert_false(atomic_exchange(&op->answered, true)); /* once */
 }
@@ -148,22 +148,22 @@ static void sim_op_remote(struct sim_op *op)
     int rc;
 
     sim_know(op->to, false, op->known_there);
-    op->wish = (struct aq_fh_wish){ .peer = op->to->rank, .write = op->write, .addr = op->there + op->at,
+    op->request = (struct aq_fh_request){ .peer = op->to->rank, .write = op->write, .addr = op->there + op->at,
                                     .nbytes = op->len - op->at, .done = sim_op_answered, .arg = op };
     if (sim_below(4) != 0)
-        op->wish.put = op->write ? (void *)(op->here + op->at) : NULL;
+        op->request.put = op->write ? (void *)(op->here + op->at) : NULL;
     if (sim_below(4) != 0)
-        op->wish.get = op->write ? NULL : (void *)(op->here + op->at);
+        op->request.get = op->write ? NULL : (void *)(op->here + op->at);
     if (sim_below(2) != 0)
-        op->wish.chunk = 1 + sim_below(3) * AQ_FH_PAGE;
+        op->request.chunk = 1 + sim_below(3) * AQ_FH_PAGE;
     atomic_store(&op->answered, false);
     atomic_store(&op->waiting, true);
-    rc = aq_fh_remote(op->from->fh, &op->wish);
+    rc = aq_fh_remote(op->from->fh, &op->request);
     if (rc == AQ_PENDING)
         return;
     atomic_store(&op->waiting, false);
     if (rc == AQ_OK)
-        op->remote = op->wish.hold;
+        op->remote = op->request.hold;
     else
         assert_int_equal(rc, AQ_RETRY);
 }
@@ -171,11 +171,11 @@ static void sim_op_remote(struct sim_op *op)
 static void sim_op_take_answer(struct sim_op *op)
 {
     atomic_store(&op->waiting, false);
-    assert_true(op->wish.rc == AQ_OK || op->wish.rc == AQ_RETRY);
-    assert_true(op->wish.carried <= op->len - op->at);
-    op->at += op->wish.carried;
-    if (op->wish.rc == AQ_OK)
-        op->remote = op->wish.hold;
+    assert_true(op->request.rc == AQ_OK || op->request.rc == AQ_RETRY);
+    assert_true(op->request.carried <= op->len - op->at);
+    op->at += op->request.carried;
+    if (op->request.rc == AQ_OK)
+        op->remote = op->request.hold;
     if (op->remote.region != NULL)
         assert_int_equal(op->remote.addr, op->there + op->at);
 }
@@ -195,10 +195,10 @@ static void sim_op_local(struct sim_op *op)
     }
     op->part = op->local.len;
     assert_true(op->part >= 1 && op->part <= op->remote.len && op->local.addr == addr);
-    op->remote_pin = sim_use(op->to, op->remote.pin->key[0], op->remote.addr, op->part, op->write, op->known_there);
-    op->local_pin = sim_use(op->from, op->local.pin->key[0], addr, op->part, !op->write, op->known_here);
-    assert_int_equal(op->remote.pin->key[AQ_FH_RAILS - 1], ~op->remote.pin->key[0]);
-    assert_ptr_equal(op->local_pin, op->local.pin->handle);
+    op->remote_pin = sim_use(op->to, op->remote.reg->key[0], op->remote.addr, op->part, op->write, op->known_there);
+    op->local_pin = sim_use(op->from, op->local.reg->key[0], addr, op->part, !op->write, op->known_here);
+    assert_int_equal(op->remote.reg->key[AQ_FH_RAILS - 1], ~op->remote.reg->key[0]);
+    assert_ptr_equal(op->local_pin, op->local.reg->handle);
     op->moving = true;
 }
 
@@ -284,7 +284,7 @@ static void sim_change(struct sim_traffic *traffic)
     struct sim *sim = traffic->sim;
     struct sim_rank *rank = &sim->rank[sim_below(sim->ranks)];
 
-    if (rank->sim->config.watch != NULL)
+    if (rank->sim->config.memmon != NULL)
         sim_replace(rank, sim_below(SIM_PAGES - 64), 1 + sim_below(64));
 }
 

@@ -59,11 +59,11 @@ struct sim_rank {
     uint32_t generation[SIM_PAGES];    /* of what is there now */
     uint32_t known[SIM_PAGES];         /* that others may know of */
     bool busy[SIM_PAGES];              /* of an operation */
-    struct sim_pin *pin[SIM_PINS];     /* by key */
-    uint32_t pins;
-    uint64_t pinned_bytes, pinned_regions, most_pinned;
+    struct sim_pin *reg[SIM_PINS];     /* by key */
+    uint32_t regs;
+    uint64_t reg_bytes, reg_regions, most_pinned;
     /* changes that the watch has not passed on yet */
-    struct aq_fh_watch watch;
+    struct aq_fh_memmon memmon;
     struct { uint32_t first, count; } event[64];
     unsigned events;
 };
@@ -112,55 +112,55 @@ static inline uint32_t sim_page_of(const struct sim_rank *rank, uintptr_t addr)
 
 /* --- the device --- */
 
-static int sim_op_pin(void *arg, uintptr_t addr, size_t len, bool write, struct aq_fh_pin *pin_out)
+static int sim_op_pin(void *arg, uintptr_t addr, size_t len, bool write, struct aq_fh_reg *reg_out)
 {
     struct sim_rank *rank = arg;
     const uint32_t pages = (uint32_t)(len / AQ_FH_PAGE);
-    struct sim_pin *pin;
+    struct sim_pin *reg;
 
     assert_true(addr % AQ_FH_PAGE == 0 && len % AQ_FH_PAGE == 0 && len != 0);
     if (addr < (uintptr_t)rank->arena || addr + len > (uintptr_t)rank->arena + SIM_PAGES * AQ_FH_PAGE)
         return AQ_ERR_RESOURCE;
     sim_lock(rank->sim);
-    pin = malloc(sizeof(*pin) + pages * sizeof(uint32_t));
-    *pin = (struct sim_pin){ .addr = addr, .len = len, .live = true, .write = write };
+    reg = malloc(sizeof(*reg) + pages * sizeof(uint32_t));
+    *reg = (struct sim_pin){ .addr = addr, .len = len, .live = true, .write = write };
     for (uint32_t i = 0; i < pages; i++) {
         const uint32_t page = sim_page_of(rank, addr) + i;
 
         if (rank->page[page] == SIM_HOLE || (rank->page[page] == SIM_READ_ONLY && write)) {
             sim_unlock(rank->sim);
-            free(pin);
+            free(reg);
             return AQ_ERR_RESOURCE;
         }
-        pin->generation[i] = rank->generation[page];
+        reg->generation[i] = rank->generation[page];
     }
-    assert_true(rank->pins < SIM_PINS);
-    rank->pin[rank->pins] = pin;
-    pin_out->key[0] = rank->pins++;
-    pin_out->key[AQ_FH_RAILS - 1] = ~pin_out->key[0];
-    pin_out->handle = pin;
-    rank->pinned_bytes += len;
-    rank->pinned_regions++;
-    if (rank->pinned_bytes > rank->most_pinned)
-        rank->most_pinned = rank->pinned_bytes;
-    assert_true(rank->pinned_bytes <= rank->sim->config.remote_bytes + rank->sim->config.local_bytes);
-    assert_true(rank->pinned_regions
+    assert_true(rank->regs < SIM_PINS);
+    rank->reg[rank->regs] = reg;
+    reg_out->key[0] = rank->regs++;
+    reg_out->key[AQ_FH_RAILS - 1] = ~reg_out->key[0];
+    reg_out->handle = reg;
+    rank->reg_bytes += len;
+    rank->reg_regions++;
+    if (rank->reg_bytes > rank->most_pinned)
+        rank->most_pinned = rank->reg_bytes;
+    assert_true(rank->reg_bytes <= rank->sim->config.remote_bytes + rank->sim->config.local_bytes);
+    assert_true(rank->reg_regions
                 <= (uint64_t)rank->sim->config.remote_regions + rank->sim->config.local_regions);
     sim_unlock(rank->sim);
     return AQ_OK;
 }
 
-static void sim_op_unpin(void *arg, const struct aq_fh_pin *handle)
+static void sim_op_unpin(void *arg, const struct aq_fh_reg *handle)
 {
     struct sim_rank *rank = arg;
-    struct sim_pin *pin = handle->handle;
+    struct sim_pin *reg = handle->handle;
 
     sim_lock(rank->sim);
-    assert_true(pin->live);
-    assert_int_equal(pin->users, 0);
-    pin->live = false;
-    rank->pinned_bytes -= pin->len;
-    rank->pinned_regions--;
+    assert_true(reg->live);
+    assert_int_equal(reg->users, 0);
+    reg->live = false;
+    rank->reg_bytes -= reg->len;
+    rank->reg_regions--;
     sim_unlock(rank->sim);
 }
 
@@ -258,17 +258,17 @@ static bool sim_watch_tell(struct sim_rank *rank)
     count = rank->event[rank->events].count;
     sim_unlock(rank->sim);
     aq_fh_invalidate(rank->fh, (uintptr_t)rank->arena + first * AQ_FH_PAGE, count * AQ_FH_PAGE);
-    atomic_fetch_sub_explicit(&rank->watch.unsettled, 1, memory_order_release);
+    atomic_fetch_sub_explicit(&rank->memmon.unsettled, 1, memory_order_release);
     return true;
 }
 
 /* What is unsettled may be another thread's to tell, or a change that came after the last look: its maker need not come
  * here, so whoever waits looks again. */
-static void sim_watch_settle(struct aq_fh_watch *watch)
+static void sim_watch_settle(struct aq_fh_memmon *memmon)
 {
-    struct sim_rank *rank = (struct sim_rank *)((char *)watch - offsetof(struct sim_rank, watch));
+    struct sim_rank *rank = (struct sim_rank *)((char *)memmon - offsetof(struct sim_rank, memmon));
 
-    while (atomic_load_explicit(&watch->unsettled, memory_order_acquire) != 0)
+    while (atomic_load_explicit(&memmon->unsettled, memory_order_acquire) != 0)
         if (!sim_watch_tell(rank))
             sched_yield();
 }
@@ -281,9 +281,9 @@ static bool sim_unwatched(uintptr_t addr, size_t len)
     return last - first >= 64 || (last - 5) / 64 != (first - 6) / 64;
 }
 
-static int sim_watch_cover(struct aq_fh_watch *watch, uintptr_t addr, size_t len)
+static int sim_watch_cover(struct aq_fh_memmon *memmon, uintptr_t addr, size_t len)
 {
-    (void)watch;
+    (void)memmon;
     return sim_unwatched(addr, len) ? AQ_ERR_RESOURCE : AQ_OK;
 }
 
@@ -299,7 +299,7 @@ static inline void sim_replace(struct sim_rank *rank, uint32_t first, uint32_t c
         rank->generation[i]++;
     rank->event[rank->events].first = first;
     rank->event[rank->events++].count = count;
-    atomic_fetch_add_explicit(&rank->watch.unsettled, 1, memory_order_release);
+    atomic_fetch_add_explicit(&rank->memmon.unsettled, 1, memory_order_release);
     sim_unlock(rank->sim);
 }
 
@@ -330,7 +330,7 @@ static inline bool sim_tell(struct sim_rank *rank)
 
 static struct sim *sim_new(uint32_t ranks, const struct aq_fh_config *config, bool watched)
 {
-    const struct aq_fh_ops ops = { .pin = sim_op_pin, .unpin = sim_op_unpin, .request = sim_op_request };
+    const struct aq_fh_ops ops = { .reg = sim_op_pin, .dereg = sim_op_unpin, .send_request = sim_op_request };
     struct sim *sim = calloc(1, sizeof(*sim));
 
     sim->ranks = ranks;
@@ -345,10 +345,10 @@ static struct sim *sim_new(uint32_t ranks, const struct aq_fh_config *config, bo
         rank->arena = aligned_alloc(AQ_FH_GRANULE, SIM_PAGES * AQ_FH_PAGE);
         assert_non_null(rank->arena);
         memset(rank->arena, 0, SIM_PAGES * AQ_FH_PAGE);
-        rank->watch.settle = sim_watch_settle;
-        rank->watch.cover = sim_watch_cover;
+        rank->memmon.settle = sim_watch_settle;
+        rank->memmon.cover = sim_watch_cover;
         sim->config.rank = i;
-        sim->config.watch = watched ? &rank->watch : NULL;
+        sim->config.memmon = watched ? &rank->memmon : NULL;
         assert_int_equal(aq_fh_open(&sim->config, &ops, rank, &rank->fh), AQ_OK);
     }
     return sim;
@@ -363,8 +363,8 @@ static void sim_audit(struct sim *sim)
         uint64_t held = 0;
 
         aq_fh_counts(fh, &counts);
-        assert_int_equal(counts.pinned_bytes, sim->rank[i].pinned_bytes);
-        assert_int_equal(counts.pinned_regions, sim->rank[i].pinned_regions);
+        assert_int_equal(counts.reg_bytes, sim->rank[i].reg_bytes);
+        assert_int_equal(counts.reg_regions, sim->rank[i].reg_regions);
         assert_true(counts.local_charged <= sim->config.local_bytes);
         assert_true(fh->charged_regions <= sim->config.local_regions);
         for (uint32_t j = 0; j < sim->ranks; j++) {
@@ -373,14 +373,14 @@ static void sim_audit(struct sim *sim)
 
             if (target == NULL || initiator == NULL || sim->rank[j].left)
                 continue;
-            assert_int_equal(target->aimed, initiator->used);
-            assert_int_equal(target->aimed_regions, initiator->used_regions);
-            assert_true(target->aimed <= fh->share);
-            assert_true(target->aimed_regions <= fh->share_regions);
+            assert_int_equal(target->referenced, initiator->used);
+            assert_int_equal(target->referenced_regions, initiator->used_regions);
+            assert_true(target->referenced <= fh->quota);
+            assert_true(target->referenced_regions <= fh->quota_regions);
             assert_int_equal(target->recalls_wanted + target->recalls_sent, 0);
-            held += target->aimed;
+            held += target->referenced;
         }
-        assert_int_equal(held, counts.remote_held);
+        assert_int_equal(held, counts.remote_charged);
         assert_true(held <= sim->config.remote_bytes);
         assert_int_equal(atomic_load(&fh->head.recalls), 0);
     }
@@ -412,11 +412,11 @@ static void sim_free(struct sim *sim)
         struct sim_rank *rank = &sim->rank[i];
 
         aq_fh_close(rank->fh);
-        assert_int_equal(rank->pinned_bytes, 0);
-        assert_int_equal(rank->pinned_regions, 0);
-        for (uint32_t key = 0; key < rank->pins; key++) {
-            assert_false(rank->pin[key]->live);
-            free(rank->pin[key]);
+        assert_int_equal(rank->reg_bytes, 0);
+        assert_int_equal(rank->reg_regions, 0);
+        for (uint32_t key = 0; key < rank->regs; key++) {
+            assert_false(rank->reg[key]->live);
+            free(rank->reg[key]);
         }
         free(rank->arena);
     }

@@ -47,13 +47,13 @@ static int start_job(void **state)
     base = here;
     for (int i = 0; i < TYPES; i++) {
         const gex_DT_t dt = (gex_DT_t)1 << i;
-        struct aq_ad *far;
+        struct aq_ad *remote;
 
         gex_AD_Create(&near_ad[i], tm, dt, all_ops(dt), 0);
         gex_AD_Create(&far_ad[i], tm, dt, all_ops(dt), 0);
-        far = (struct aq_ad *)(void *)far_ad[i];
-        far->native = false;
-        far->head.delta = far->head.jobdelta = &unmapped;
+        remote = (struct aq_ad *)(void *)far_ad[i];
+        remote->native = false;
+        remote->head.delta = remote->head.jobdelta = &unmapped;
     }
     return 0;
 }

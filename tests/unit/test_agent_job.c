@@ -63,12 +63,12 @@ static void check_bcast(size_t len, uint32_t root)
 
 static void check_cards(void)
 {
-    unsigned char card[AQ_SPAWN_CARD], got[AQ_SPAWN_CARD];
+    unsigned char address[AQ_SPAWN_ADDR_MAX], got[AQ_SPAWN_ADDR_MAX];
     bool right = true;
 
-    for (size_t i = 0; i < sizeof(card); i++)
-        card[i] = pattern(me->rank + 1000, i);
-    check(aq_spawn_publish(card, sizeof(card)) == AQ_OK, "publish");
+    for (size_t i = 0; i < sizeof(address); i++)
+        address[i] = pattern(me->rank + 1000, i);
+    check(aq_spawn_publish(address, sizeof(address)) == AQ_OK, "publish");
     for (uint32_t r = 0; r < me->size; r++) {
         check(aq_spawn_lookup(r, got, sizeof(got)) == AQ_OK, "lookup");
         for (size_t i = 0; i < sizeof(got); i++)
@@ -98,7 +98,7 @@ static void check_places(void)
 
     mine.host = me->host_index;
     mine.host_rank = me->host_rank;
-    mine.board_rank = aq_spawn_board()->rank[me->host_rank].jobrank;
+    mine.board_rank = aq_spawn_jobarea()->rank[me->host_rank].jobrank;
     check(aq_spawn_allgather(&mine, sizeof(mine), all) == AQ_OK, "allgather of places");
     for (uint32_t r = 0; r < me->size; r++)
         right = right && all[r].host == me->host_of[r] && all[r].host < me->host_count &&

@@ -33,7 +33,7 @@ static void fake_ring(void)
 }
 
 static const struct aq_conduit_ops fake_conduit = { .name = "fake", .poll = fake_poll,
-                                                    .sleep_ring = fake_ring };
+                                                    .sleep_wake = fake_ring };
 
 /* --- handlers --- */
 

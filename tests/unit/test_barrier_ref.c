@@ -9,7 +9,7 @@
 #include "core/aq_am.h"
 #include "core/aq_job.h"
 #include "core/aq_tm.h"
-#include "core/aq_upcall.h"
+#include "core/aq_callback.h"
 #include "extended/aq_ref.h"
 
 /* Five ranks: rounds 0, 1, 2; rank 0 tells 1, 2, 4 and hears from 4, 3, 1. */
@@ -45,7 +45,7 @@ static void fake_ring(void)
 }
 
 static const struct aq_conduit_ops fake_conduit = { .name = "fake", .am_short = fake_short,
-                                                    .sleep_ring = fake_ring };
+                                                    .sleep_wake = fake_ring };
 
 static void deliver(gex_Rank_t from, unsigned handler, unsigned nargs, const gex_AM_Arg_t *args)
 {
@@ -86,7 +86,7 @@ static void test_rounds_in_order(void **state)
     expect_sent(0, 1, 0, phase);
     assert_false(aq_ref_barrier_done(phase, &missing));
     assert_int_equal(missing, 4);
-    assert_int_not_equal(aq_upcall_pending, 0);
+    assert_int_not_equal(aq_callback_pending, 0);
 
     hear(2, phase); /* early */
     aq_ref_barrier_progress();
@@ -101,7 +101,7 @@ static void test_rounds_in_order(void **state)
     assert_int_not_equal(aq_ref_barrier_progress(), 0);
     expect_sent(2, 4, 2, phase);
     assert_true(aq_ref_barrier_done(phase, &missing));
-    assert_int_equal(aq_upcall_pending, 0);
+    assert_int_equal(aq_callback_pending, 0);
 }
 
 /* Many phases open at once: one message catches up for all, old news change nothing. */
@@ -147,13 +147,13 @@ static void test_no_room(void **state)
         hear(round, phase);
     assert_int_not_equal(aq_ref_barrier_progress(), 0);
     assert_false(aq_ref_barrier_done(phase, &missing));
-    assert_int_not_equal(aq_upcall_pending, 0);
+    assert_int_not_equal(aq_callback_pending, 0);
     assert_int_equal(sent_count, 2); /* rounds 1 and 2 had room */
     aq_ref_barrier_progress();
     assert_int_equal(sent_count, 3);
     expect_sent(2, 1, 0, phase);
     assert_true(aq_ref_barrier_done(phase, &missing));
-    assert_int_equal(aq_upcall_pending, 0);
+    assert_int_equal(aq_callback_pending, 0);
 }
 
 /* --- names --- */
@@ -191,7 +191,7 @@ static struct aq_barrier_name meet(int flags, int id, const struct said heard[RO
     for (int i = 0; i < ROUNDS; i++)
         aq_ref_barrier_progress();
     assert_true(aq_ref_named_done(k, &name, &missing));
-    assert_int_equal(aq_upcall_pending, 0);
+    assert_int_equal(aq_callback_pending, 0);
     return name;
 }
 
@@ -249,7 +249,7 @@ int main(void)
     aq_job.rank = 0;
     aq_job.size = RANKS;
     aq_tm_create_primordial();
-    aq_upcall_init();
+    aq_callback_init();
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static uint8_t pattern[BYTES], first[AQ_CUSTOM_CPUS];
 static int result_fd;
 
 /* both sides' views after a full handshake; the keys differ in wrong bits */
-static bool shake(struct aq_custom_shake *w, struct aq_custom_shake *m, unsigned wrong)
+static bool handshake(struct aq_custom_handshake *w, struct aq_custom_handshake *m, unsigned wrong)
 {
     uint8_t hello[AQ_CUSTOM_HELLO], reply[AQ_CUSTOM_REPLY], claim[AQ_CUSTOM_CLAIM];
     struct aq_worker_info info = {.host = "h", .machine = "m", .rank = "3"}, got;
@@ -44,16 +44,16 @@ static bool shake(struct aq_custom_shake *w, struct aq_custom_shake *m, unsigned
 static void test_handshake(void **state)
 {
     uint8_t hello[AQ_CUSTOM_HELLO] = "GET / HTTP/1.0", reply[AQ_CUSTOM_REPLY], keys[4][32];
-    struct aq_custom_shake w, m;
+    struct aq_custom_handshake w, m;
 
     (void)state;
-    assert_true(shake(&w, &m, 0));
+    assert_true(handshake(&w, &m, 0));
     aq_custom_keys(&w, keys[0], keys[1]);
     aq_custom_keys(&m, keys[2], keys[3]);
     assert_memory_equal(keys[0], keys[2], 32);
     assert_memory_equal(keys[1], keys[3], 32);
     assert_memory_not_equal(keys[0], keys[1], 32);
-    assert_false(shake(&w, &m, 1));
+    assert_false(handshake(&w, &m, 1));
     assert_false(aq_custom_reply(&m, hello, reply));
 }
 
@@ -67,7 +67,7 @@ static bool begin(struct aq_custom_line *line, const uint8_t *data, size_t len)
 }
 
 /* one side of the line in a process of its own */
-static pid_t side(bool master, int sock, const struct aq_custom_shake *s)
+static pid_t side(bool master, int sock, const struct aq_custom_handshake *s)
 {
     struct aq_custom_line line = {.plain_in = -1, .plain_out = -1, .sock = sock};
     int fds[2];
@@ -122,12 +122,12 @@ static void in_between(int from, int to, size_t flip, size_t cut)
 static size_t through(size_t flip, size_t cut, bool *fine)
 {
     int a[2], b[2], status = -1;
-    struct aq_custom_shake w, m;
+    struct aq_custom_handshake w, m;
     uint8_t got[BYTES + 1];
     pid_t pids[2];
     ssize_t n;
 
-    assert_true(shake(&w, &m, 0));
+    assert_true(handshake(&w, &m, 0));
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, a), 0);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, b), 0);
     assert_int_equal(ftruncate(result_fd, 0), 0);

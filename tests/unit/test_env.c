@@ -386,14 +386,14 @@ static void test_misspellings(void **state)
     aq_unit_lacks(run.err, "ODP");
     aq_unit_lacks(run.err, "CLIENT");
     assert_null(strstr(strstr(run.err, "GASNET_QUITE") + 1, "GASNET_QUITE")); /* once */
-    assert_string_equal(aq_env_nearest("GASNET_EXITTIMEUOT"), "GASNET_EXITTIMEOUT");
-    assert_null(aq_env_nearest("GASNET_EXITTIMEOUT"));
-    assert_string_equal(aq_env_nearest("GASNET_MAX_SEGSIZE_1"), "GASNET_MAX_SEGSIZE");
-    assert_null(aq_env_nearest("GASNET_IBV_PORTS_0_1")); /* for processes at that place */
-    assert_null(aq_env_nearest("GASNET_"));
-    assert_null(aq_env_nearest("GASNET_SPAWNFN"));     /* other conduits' own */
-    assert_null(aq_env_nearest("GASNET_MPI_SPAWNER"));
-    assert_null(aq_env_nearest("PATH"));
+    assert_string_equal(aq_env_suggest("GASNET_EXITTIMEUOT"), "GASNET_EXITTIMEOUT");
+    assert_null(aq_env_suggest("GASNET_EXITTIMEOUT"));
+    assert_string_equal(aq_env_suggest("GASNET_MAX_SEGSIZE_1"), "GASNET_MAX_SEGSIZE");
+    assert_null(aq_env_suggest("GASNET_IBV_PORTS_0_1")); /* for processes at that place */
+    assert_null(aq_env_suggest("GASNET_"));
+    assert_null(aq_env_suggest("GASNET_SPAWNFN"));     /* other conduits' own */
+    assert_null(aq_env_suggest("GASNET_MPI_SPAWNER"));
+    assert_null(aq_env_suggest("PATH"));
 }
 
 static void body_misspelt_unasked(void *arg)

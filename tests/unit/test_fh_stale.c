@@ -21,14 +21,14 @@
 
 #include "base/aq_platform.h"
 #include "other/firehose/aq_fh.h"
-#include "other/firehose/aq_fh_watch.h"
+#include "other/firehose/aq_fh_memmon.h"
 #include "tests/unit/fh_pages.h"
 
 #define PAGE ((size_t)4096)
 enum { THREADS = 4, LONGEST = 8, ROUNDS = 1500, MALLOC_ROUNDS = 200, ALONE_ROUNDS = 4000 };
 
 static struct aq_fh *fh;
-static struct aq_fh_watch *watch;
+static struct aq_fh_memmon *memmon;
 static atomic_int wrong, broken, pinned;
 
 static void check(bool ok, atomic_int *counter)
@@ -39,7 +39,7 @@ static void check(bool ok, atomic_int *counter)
 
 /* --- the device --- */
 
-static int pin(void *arg, uintptr_t addr, size_t len, bool write, struct aq_fh_pin *pin_out)
+static int reg(void *arg, uintptr_t addr, size_t len, bool write, struct aq_fh_reg *reg_out)
 {
     const int number = fh_pages_pin(addr, len);
 
@@ -48,11 +48,11 @@ static int pin(void *arg, uintptr_t addr, size_t len, bool write, struct aq_fh_p
     if (number < 0)
         return number == -ENOSPC || number == -ENOMEM ? AQ_ERR_NOMEM : AQ_ERR_ARG;
     atomic_fetch_add(&pinned, 1);
-    *pin_out = (struct aq_fh_pin){ .handle = (void *)(intptr_t)number };
+    *reg_out = (struct aq_fh_reg){ .handle = (void *)(intptr_t)number };
     return AQ_OK;
 }
 
-static void unpin(void *arg, const struct aq_fh_pin *old)
+static void dereg(void *arg, const struct aq_fh_reg *old)
 {
     (void)arg;
     atomic_fetch_sub(&pinned, 1);
@@ -68,7 +68,7 @@ static int no_request(void *arg, uint32_t peer, const void *msg, size_t nbytes)
     return AQ_RETRY;
 }
 
-static const struct aq_fh_ops ops = { .pin = pin, .unpin = unpin, .request = no_request };
+static const struct aq_fh_ops ops = { .reg = reg, .dereg = dereg, .send_request = no_request };
 
 static void note_gone(void *arg, uintptr_t addr, size_t nbytes)
 {
@@ -86,9 +86,9 @@ static int setup(void **state)
     (void)state;
     atomic_store(&wrong, 0);
     atomic_store(&broken, 0);
-    if (aq_fh_watch_open(AQ_FH_WATCH_AUTO, note_gone, NULL, &watch, &why) != AQ_OK)
+    if (aq_fh_memmon_open(AQ_FH_MEMMON_AUTO, note_gone, NULL, &memmon, &why) != AQ_OK)
         return -1;
-    config.watch = watch;
+    config.memmon = memmon;
     return aq_fh_open(&config, &ops, NULL, &fh) == AQ_OK ? 0 : -1;
 }
 
@@ -96,7 +96,7 @@ static int teardown(void **state)
 {
     (void)state;
     aq_fh_close(fh);
-    aq_fh_watch_close(watch);
+    aq_fh_memmon_close(memmon);
     return atomic_load(&pinned);
 }
 
@@ -138,8 +138,8 @@ static void transfer(char *addr, size_t len, char *buffer, bool get)
         check(rc == AQ_OK, &broken);
         if (rc != AQ_OK)
             return;
-        rc = get ? fh_pages_write((int)(intptr_t)hold.pin->handle, hold.addr, buffer + done, hold.len)
-                 : fh_pages_read((int)(intptr_t)hold.pin->handle, hold.addr, buffer + done, hold.len);
+        rc = get ? fh_pages_write((int)(intptr_t)hold.reg->handle, hold.addr, buffer + done, hold.len)
+                 : fh_pages_read((int)(intptr_t)hold.reg->handle, hold.addr, buffer + done, hold.len);
         check(rc == 0, &broken);
         done += hold.len;
         aq_fh_release(fh, &hold);
@@ -270,18 +270,18 @@ static void test_hits(void **state)
     struct aq_fh_counts counts;
 
     (void)state;
-    if (aq_fh_watch_mode(watch) != AQ_FH_WATCH_EVENTS)
+    if (aq_fh_memmon_mode(memmon) != AQ_FH_MEMMON_EVENTS)
         skip();
     for (int round = 0; round < 100; round++)
         both_ways(addr, 4 * PAGE, (uint64_t)round);
     aq_fh_counts(fh, &counts);
-    assert_true(counts.pins <= 4 && counts.local_hits >= 196);
+    assert_true(counts.regs <= 4 && counts.local_hits >= 196);
     munmap(addr, 4 * PAGE);
 }
 
 /* --- the checks themselves --- */
 
-static int cover_nothing(struct aq_fh_watch *self, uintptr_t addr, size_t len)
+static int cover_nothing(struct aq_fh_memmon *self, uintptr_t addr, size_t len)
 {
     (void)self;
     (void)addr;
@@ -293,7 +293,7 @@ static int cover_nothing(struct aq_fh_watch *self, uintptr_t addr, size_t len)
 static void test_unwatched_fails(void **state)
 {
     (void)state;
-    watch->cover = cover_nothing;
+    memmon->cover = cover_nothing;
     run_threads(churn, 1);
     assert_true(atomic_load(&wrong) > 0);
 }

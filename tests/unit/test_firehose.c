@@ -14,24 +14,24 @@
 static void test_hit_and_miss(void **state)
 {
     struct sim *sim = sim_new(2, &config, false);
-    struct aq_fh_wish wish = wish_for(sim, 7, 100, true);
+    struct aq_fh_request request = wish_for(sim, 7, 100, true);
 
     (void)state;
     answers = 0;
-    assert_true(ask(sim, &wish));
+    assert_true(ask(sim, &request));
     assert_int_equal(answers, 1);
-    assert_int_equal(wish.rc, AQ_OK);
-    assert_int_equal(wish.carried, 0); /* there were no data to carry */
-    assert_int_equal(wish.hold.addr, at(sim, 1, 7));
-    assert_int_equal(wish.hold.len, 100);
-    assert_true(sim->rank[1].pin[wish.hold.pin->key[0]]->live);
-    aq_fh_release(sim->rank[0].fh, &wish.hold);
+    assert_int_equal(request.rc, AQ_OK);
+    assert_int_equal(request.carried, 0); /* there were no data to carry */
+    assert_int_equal(request.hold.addr, at(sim, 1, 7));
+    assert_int_equal(request.hold.len, 100);
+    assert_true(sim->rank[1].reg[request.hold.reg->key[0]]->live);
+    aq_fh_release(sim->rank[0].fh, &request.hold);
     assert_false(touch(sim, 7, true));
     assert_false(touch(sim, 7, false));
     assert_true(touch(sim, 100, false));
     assert_int_equal(counts_of(sim, 0).moves, 2);
     assert_int_equal(counts_of(sim, 0).remote_hits, 2);
-    assert_int_equal(counts_of(sim, 1).remote_held, 2 * PAGE);
+    assert_int_equal(counts_of(sim, 1).remote_charged, 2 * PAGE);
     assert_int_equal(sim->sends, 2);
     sim_free(sim);
 }
@@ -41,24 +41,24 @@ static void test_carry(void **state)
 {
     struct sim *sim = sim_new(2, &config, false);
     uint8_t bytes[5000];
-    struct aq_fh_wish wish = wish_for(sim, 3, 5000, true);
+    struct aq_fh_request request = wish_for(sim, 3, 5000, true);
 
     (void)state;
     memset(bytes, 0x5a, sizeof(bytes));
-    wish.put = bytes;
-    assert_true(ask(sim, &wish));
-    assert_int_equal(wish.carried, 3072);
+    request.put = bytes;
+    assert_true(ask(sim, &request));
+    assert_int_equal(request.carried, 3072);
     assert_memory_equal((void *)at(sim, 1, 3), bytes, 3072);
     assert_int_equal(((uint8_t *)at(sim, 1, 3))[3072], 0);
-    assert_int_equal(wish.hold.addr, at(sim, 1, 3) + 3072);
-    assert_int_equal(wish.hold.len, 5000 - 3072);
-    aq_fh_release(sim->rank[0].fh, &wish.hold);
-    wish = wish_for(sim, 40, 16, false);
-    wish.get = bytes;
+    assert_int_equal(request.hold.addr, at(sim, 1, 3) + 3072);
+    assert_int_equal(request.hold.len, 5000 - 3072);
+    aq_fh_release(sim->rank[0].fh, &request.hold);
+    request = wish_for(sim, 40, 16, false);
+    request.get = bytes;
     memset((void *)at(sim, 1, 40), 0x77, 16);
-    assert_true(ask(sim, &wish));
-    assert_int_equal(wish.carried, 16);
-    assert_null(wish.hold.region);
+    assert_true(ask(sim, &request));
+    assert_int_equal(request.carried, 16);
+    assert_null(request.hold.region);
     assert_memory_equal(bytes, (void *)at(sim, 1, 40), 16);
     assert_int_equal(counts_of(sim, 0).carried, 1);
     assert_false(touch(sim, 40, true)); /* and the firehose is there */
@@ -69,21 +69,21 @@ static void test_carry(void **state)
 static void test_joins(void **state)
 {
     struct sim *sim = sim_new(2, &config, false);
-    struct aq_fh_wish wish[3] = { wish_for(sim, 9, 64, true), wish_for(sim, 9, 16, false),
+    struct aq_fh_request request[3] = { wish_for(sim, 9, 64, true), wish_for(sim, 9, 16, false),
                                   wish_for(sim, 9, 3 * PAGE, true) };
 
     (void)state;
     answers = 0;
     for (int i = 0; i < 3; i++)
-        assert_int_equal(aq_fh_remote(sim->rank[0].fh, &wish[i]), AQ_PENDING);
+        assert_int_equal(aq_fh_remote(sim->rank[0].fh, &request[i]), AQ_PENDING);
     sim_drain(sim);
     assert_int_equal(answers, 3);
     assert_int_equal(sim->sends, 1);
     assert_int_equal(counts_of(sim, 0).remote_waits, 2);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(wish[i].rc, AQ_OK);
-        assert_int_equal(wish[i].hold.len, i == 0 ? 64 : i == 1 ? 16 : PAGE);
-        aq_fh_release(sim->rank[0].fh, &wish[i].hold);
+        assert_int_equal(request[i].rc, AQ_OK);
+        assert_int_equal(request[i].hold.len, i == 0 ? 64 : i == 1 ? 16 : PAGE);
+        aq_fh_release(sim->rank[0].fh, &request[i].hold);
     }
     sim_free(sim);
 }
@@ -92,12 +92,12 @@ static void test_joins(void **state)
 static void test_refused(void **state)
 {
     struct sim *sim = sim_new(2, &config, false);
-    struct aq_fh_wish wish = wish_for(sim, 9, 64, true);
+    struct aq_fh_request request = wish_for(sim, 9, 64, true);
 
     (void)state;
     touch(sim, 8, true);
     sim->refuse = 100;
-    assert_int_equal(aq_fh_remote(sim->rank[0].fh, &wish), AQ_RETRY);
+    assert_int_equal(aq_fh_remote(sim->rank[0].fh, &request), AQ_RETRY);
     assert_false(touch(sim, 8, true)); /* was to be taken in, and is there still */
     sim->refuse = 0;
     assert_true(touch(sim, 9, true));
@@ -138,7 +138,7 @@ static void test_coalescing(void **state)
     assert_true(touch(sim, 75, true));  /* seven pages beside five: no */
     assert_true(touch(sim, 71, true));
     assert_false(touch(sim, 73, true)); /* all of 64 to 75 is one region now */
-    assert_int_equal(counts_of(sim, 1).remote_held, 12 * PAGE);
+    assert_int_equal(counts_of(sim, 1).remote_charged, 12 * PAGE);
     sim_free(sim);
 }
 
@@ -146,28 +146,28 @@ static void test_coalescing(void **state)
 static void test_holes(void **state)
 {
     struct sim *sim = sim_new(2, &config, false);
-    struct aq_fh_wish wish;
+    struct aq_fh_request request;
 
     (void)state;
     sim->rank[1].page[12] = SIM_HOLE;
     assert_true(touch(sim, 9, true));
     assert_true(touch(sim, 10, true)); /* would take page 11 as well, and does */
     assert_false(touch(sim, 11, true));
-    wish = wish_for(sim, 12, 8, false);
-    assert_true(ask(sim, &wish));
-    assert_true(wish.rc < 0);
-    assert_null(wish.hold.region);
+    request = wish_for(sim, 12, 8, false);
+    assert_true(ask(sim, &request));
+    assert_true(request.rc < 0);
+    assert_null(request.hold.region);
     assert_true(touch(sim, 13, true));
     assert_true(touch(sim, 14, true));
     sim->rank[1].page[300] = SIM_READ_ONLY;
-    wish = wish_for(sim, 300, 8, true);
-    assert_true(ask(sim, &wish));
-    assert_true(wish.rc < 0);
+    request = wish_for(sim, 300, 8, true);
+    assert_true(ask(sim, &request));
+    assert_true(request.rc < 0);
     assert_true(touch(sim, 300, false)); /* a get works */
     assert_false(touch(sim, 300, false));
-    wish = wish_for(sim, 300, 8, true);
-    assert_true(ask(sim, &wish));        /* and a put does not hit it */
-    assert_true(wish.rc < 0);
+    request = wish_for(sim, 300, 8, true);
+    assert_true(ask(sim, &request));        /* and a put does not hit it */
+    assert_true(request.rc < 0);
     sim_free(sim);
 }
 
@@ -188,11 +188,11 @@ static void test_victims(void **state)
     assert_false(touch(sim, 80, true));
     assert_true(touch(sim, 0, true));    /* 120 goes: the only one that nobody used since */
     assert_int_equal(sim->sends, 6);     /* never a message more than the misses */
-    assert_int_equal(counts_of(sim, 1).pins, 5); /* 0 was still pinned */
+    assert_int_equal(counts_of(sim, 1).regs, 5); /* 0 was still pinned */
     assert_false(touch(sim, 40, true));
     assert_true(touch(sim, 120, true));
-    assert_int_equal(counts_of(sim, 1).pins, 5);
-    assert_int_equal(counts_of(sim, 1).unpins, 0);
+    assert_int_equal(counts_of(sim, 1).regs, 5);
+    assert_int_equal(counts_of(sim, 1).deregs, 0);
     sim_free(sim);
 }
 
@@ -200,21 +200,21 @@ static void test_victims(void **state)
 static void test_share_in_use(void **state)
 {
     struct aq_fh_config small = config;
-    struct aq_fh_wish wish[3];
+    struct aq_fh_request request[3];
     struct sim *sim;
 
     (void)state;
     small.remote_bytes = 2 * PAGE;
     sim = sim_new(2, &small, false);
     for (uint32_t i = 0; i < 3; i++)
-        wish[i] = wish_for(sim, i * 40, 8, true);
-    assert_true(ask(sim, &wish[0]));
-    assert_true(ask(sim, &wish[1]));
-    assert_int_equal(aq_fh_remote(sim->rank[0].fh, &wish[2]), AQ_RETRY);
-    aq_fh_release(sim->rank[0].fh, &wish[0].hold);
-    assert_true(ask(sim, &wish[2]));
-    aq_fh_release(sim->rank[0].fh, &wish[1].hold);
-    aq_fh_release(sim->rank[0].fh, &wish[2].hold);
+        request[i] = wish_for(sim, i * 40, 8, true);
+    assert_true(ask(sim, &request[0]));
+    assert_true(ask(sim, &request[1]));
+    assert_int_equal(aq_fh_remote(sim->rank[0].fh, &request[2]), AQ_RETRY);
+    aq_fh_release(sim->rank[0].fh, &request[0].hold);
+    assert_true(ask(sim, &request[2]));
+    aq_fh_release(sim->rank[0].fh, &request[1].hold);
+    aq_fh_release(sim->rank[0].fh, &request[2].hold);
     sim_free(sim);
 }
 
@@ -238,7 +238,7 @@ static void test_local(void **state)
     assert_int_equal(aq_fh_local(fh, at(sim, 0, 400), 8, true, &hold[4]), AQ_RETRY);
     aq_fh_release(fh, &hold[0]);
     assert_int_equal(aq_fh_local(fh, at(sim, 0, 400), 8, true, &hold[4]), AQ_OK);
-    assert_int_equal(counts_of(sim, 0).unpins, 1);
+    assert_int_equal(counts_of(sim, 0).deregs, 1);
     for (uint32_t i = 1; i < 5; i++)
         aq_fh_release(fh, &hold[i]);
     /* read-only memory is a source, not a destination */
@@ -263,15 +263,15 @@ static void test_shared_region(void **state)
     assert_int_equal(counts_of(sim, 1).local_charged, 0);
     assert_int_equal(aq_fh_local(fh, at(sim, 1, 20), 8, true, &hold), AQ_OK);
     assert_int_equal(counts_of(sim, 1).local_charged, PAGE);
-    assert_int_equal(counts_of(sim, 1).remote_held, PAGE);
-    assert_int_equal(counts_of(sim, 1).pins, 1);
+    assert_int_equal(counts_of(sim, 1).remote_charged, PAGE);
+    assert_int_equal(counts_of(sim, 1).regs, 1);
     aq_fh_release(fh, &hold);
     assert_int_equal(counts_of(sim, 1).local_charged, 0);
     /* and the other way round: what we have pinned is what the peer gets */
     assert_int_equal(aq_fh_local(fh, at(sim, 1, 99), 8, true, &hold), AQ_OK);
     aq_fh_release(fh, &hold);
     touch(sim, 99, true);
-    assert_int_equal(counts_of(sim, 1).pins, 2);
+    assert_int_equal(counts_of(sim, 1).regs, 2);
     assert_int_equal(counts_of(sim, 1).local_charged, 0);
     sim_free(sim);
 }
@@ -280,19 +280,19 @@ static void test_shared_region(void **state)
 static void test_shared_region_too_large(void **state)
 {
     struct aq_fh_config small = config;
-    struct aq_fh_wish wish;
+    struct aq_fh_request request;
     struct aq_fh_hold hold;
     struct sim *sim;
 
     (void)state;
     small.local_bytes = 16 * PAGE;
     sim = sim_new(2, &small, false);
-    wish = wish_for(sim, 20, 20 * PAGE, true);
-    assert_true(ask(sim, &wish));
-    assert_int_equal(wish.rc, AQ_OK);
+    request = wish_for(sim, 20, 20 * PAGE, true);
+    assert_true(ask(sim, &request));
+    assert_int_equal(request.rc, AQ_OK);
     assert_int_equal(aq_fh_local(sim->rank[1].fh, at(sim, 1, 20), 8, true, &hold), AQ_ERR_RESOURCE);
     assert_int_equal(counts_of(sim, 1).local_charged, 0);
-    aq_fh_release(sim->rank[0].fh, &wish.hold);
+    aq_fh_release(sim->rank[0].fh, &request.hold);
     sim_free(sim);
 }
 
@@ -303,7 +303,7 @@ static void test_bad_messages(void **state)
     struct sim *sim = sim_new(2, &config, false);
     struct aq_fh *fh = sim->rank[1].fh;
     struct aq_fh_wire_move move = { .kind = AQ_FH_MOVE, .write = 1, .id = 5, .start = at(sim, 1, 4), .pages = 4,
-                                    .first = 1, .least = 2, .addr = at(sim, 1, 5) + 12 };
+                                    .first = 1, .min = 2, .addr = at(sim, 1, 5) + 12 };
     struct aq_fh_wire_move good = move;
     uint8_t answer[AQ_FH_MESSAGE];
 
@@ -324,7 +324,7 @@ static void test_bad_messages(void **state)
     REFUSED(move.data = 1);
     REFUSED(move.start += 8);
     REFUSED(move.first = 3);
-    REFUSED(move.least = 0);
+    REFUSED(move.min = 0);
     REFUSED(move.pages = UINT32_MAX);
     REFUSED(move.pages = 1020 + 5);          /* more than its share */
     REFUSED(move.pages = 1021);              /* what is left of it */
@@ -339,10 +339,10 @@ static void test_bad_messages(void **state)
     aq_fh_answered(fh, 0, answer, 3);
     memset(answer, 0, sizeof(answer));
     answer[0] = AQ_FH_MOVE;
-    aq_fh_answered(fh, 0, answer, sizeof(struct aq_fh_wire_grant));
+    aq_fh_answered(fh, 0, answer, sizeof(struct aq_fh_wire_reply));
     answer[0] = AQ_FH_RECALL;
     aq_fh_answered(fh, 0, answer, sizeof(struct aq_fh_wire_recall));
-    assert_int_equal(counts_of(sim, 1).pins, 1);
+    assert_int_equal(counts_of(sim, 1).regs, 1);
     move = good;
     move.kind = AQ_FH_RELEASE; /* so that the books agree */
     move.victims = 1;
@@ -355,7 +355,7 @@ static void test_bad_messages(void **state)
 
 static void open_small(void *arg)
 {
-    const struct aq_fh_ops ops = { .pin = sim_op_pin, .unpin = sim_op_unpin, .request = sim_op_request };
+    const struct aq_fh_ops ops = { .reg = sim_op_pin, .dereg = sim_op_unpin, .send_request = sim_op_request };
     struct aq_fh_config small = config;
     struct aq_fh *fh;
 
@@ -406,18 +406,18 @@ static void test_budget(void **state)
 static void test_chunks(void **state)
 {
     struct aq_fh_chunks chunks = { 0 };
-    const size_t most = 1024 * PAGE;
+    const size_t max = 1024 * PAGE;
     uintptr_t addr = 7 * PAGE + 100;
-    size_t left = 20 * (size_t)most, want = AQ_FH_WHOLE;
+    size_t left = 20 * (size_t)max, want = AQ_FH_WHOLE;
     const size_t first = AQ_FH_WHOLE + PAGE - 100; /* no less, to the end of a page */
 
     (void)state;
-    assert_int_equal(aq_fh_chunk(&chunks, addr, AQ_FH_WHOLE, most), AQ_FH_WHOLE);
-    assert_int_equal(aq_fh_chunk(&chunks, addr, left, most), first);
+    assert_int_equal(aq_fh_chunk(&chunks, addr, AQ_FH_WHOLE, max), AQ_FH_WHOLE);
+    assert_int_equal(aq_fh_chunk(&chunks, addr, left, max), first);
     for (addr += first, left -= first; left > 0;) {
-        const size_t len = aq_fh_chunk(&chunks, addr, left, most);
+        const size_t len = aq_fh_chunk(&chunks, addr, left, max);
 
-        want = want < most ? want * 2 : most;
+        want = want < max ? want * 2 : max;
         assert_int_equal(len, want < left ? want : left);
         addr += len;
         left -= len;

@@ -27,14 +27,14 @@ static struct sim *sim;
 static unsigned unpinned;
 
 /* Whatever is still pinned counts against the budget, all of it being ours alone. */
-static void unpin_checked(void *arg, const struct aq_fh_pin *pin)
+static void unpin_checked(void *arg, const struct aq_fh_reg *reg)
 {
     struct aq_fh *fh = sim->rank[0].fh;
 
-    assert_true(fh->charged >= sim->rank[0].pinned_bytes);
-    assert_true(fh->charged_regions >= sim->rank[0].pinned_regions);
+    assert_true(fh->charged >= sim->rank[0].reg_bytes);
+    assert_true(fh->charged_regions >= sim->rank[0].reg_regions);
     unpinned++;
-    sim_op_unpin(arg, pin);
+    sim_op_unpin(arg, reg);
 }
 
 static void fill(struct aq_fh *fh, uint32_t first)
@@ -50,7 +50,7 @@ static void fill(struct aq_fh *fh, uint32_t first)
 static void start(void)
 {
     sim = sim_new(2, &config, false);
-    sim->rank[0].fh->ops.unpin = unpin_checked;
+    sim->rank[0].fh->ops.dereg = unpin_checked;
     unpinned = 0;
 }
 
@@ -59,9 +59,9 @@ static void check(uint64_t pages, uint64_t regions)
     const struct aq_fh_counts counts = counts_of(sim, 0);
 
     assert_int_equal(counts.local_charged, pages * PAGE);
-    assert_int_equal(counts.pinned_bytes, pages * PAGE);
+    assert_int_equal(counts.reg_bytes, pages * PAGE);
     assert_int_equal(sim->rank[0].fh->charged_regions, regions);
-    assert_int_equal(counts.pinned_regions, regions);
+    assert_int_equal(counts.reg_regions, regions);
 }
 
 /* The budget is full of victims; the region that is to replace one does not come to be. */
@@ -112,7 +112,7 @@ static void test_index_of_smaller_region(void **state)
     wide.max_region = 128 * PAGE;
     wide.local_bytes = 1024 * PAGE;
     sim = sim_new(2, &wide, false);
-    sim->rank[0].fh->ops.unpin = unpin_checked;
+    sim->rank[0].fh->ops.dereg = unpin_checked;
     unpinned = 0;
     assert_int_equal(aq_fh_local(sim->rank[0].fh, at(sim, 0, 0), 48 * PAGE, true, &hold), AQ_OK);
     aq_fh_release(sim->rank[0].fh, &hold);

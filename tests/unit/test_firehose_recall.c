@@ -12,12 +12,12 @@ static void test_recall(void **state)
 {
     struct sim *sim = sim_new(2, &config, true);
     struct sim_rank *target = &sim->rank[1];
-    struct aq_fh_wish wish = wish_for(sim, 20, 8, true);
+    struct aq_fh_request request = wish_for(sim, 20, 8, true);
     uint32_t key;
 
     (void)state;
-    assert_true(ask(sim, &wish));
-    key = wish.hold.pin->key[0];
+    assert_true(ask(sim, &request));
+    key = request.hold.reg->key[0];
     assert_true(sim_tell(target));
     sim_replace(target, 20, 1);
     assert_false(sim_tell(target));
@@ -26,14 +26,14 @@ static void test_recall(void **state)
     assert_false(sim_tell(target));
     sim_drain(sim);
     assert_true(sim_tell(target));
-    assert_true(target->pin[key]->live); /* the transfer may still be under way */
-    aq_fh_release(sim->rank[0].fh, &wish.hold);
+    assert_true(target->reg[key]->live); /* the transfer may still be under way */
+    aq_fh_release(sim->rank[0].fh, &request.hold);
     sim_drain(sim);
-    assert_false(target->pin[key]->live);
-    assert_true(ask(sim, &wish));
-    assert_int_not_equal(wish.hold.pin->key[0], key);
-    assert_int_equal(target->pin[wish.hold.pin->key[0]]->generation[0], 1);
-    aq_fh_release(sim->rank[0].fh, &wish.hold);
+    assert_false(target->reg[key]->live);
+    assert_true(ask(sim, &request));
+    assert_int_not_equal(request.hold.reg->key[0], key);
+    assert_int_equal(target->reg[request.hold.reg->key[0]]->generation[0], 1);
+    aq_fh_release(sim->rank[0].fh, &request.hold);
     sim_free(sim);
 }
 
@@ -52,10 +52,10 @@ static void deliver(struct sim *sim, bool is_answer, uint8_t kind)
 static void test_recall_overtakes(void **state)
 {
     struct sim *sim = sim_new(2, &config, true);
-    struct aq_fh_wish wish = wish_for(sim, 20, 8, true), other = wish_for(sim, 20, 8, false);
+    struct aq_fh_request request = wish_for(sim, 20, 8, true), other = wish_for(sim, 20, 8, false);
 
     (void)state;
-    assert_int_equal(aq_fh_remote(sim->rank[0].fh, &wish), AQ_PENDING);
+    assert_int_equal(aq_fh_remote(sim->rank[0].fh, &request), AQ_PENDING);
     assert_int_equal(aq_fh_remote(sim->rank[0].fh, &other), AQ_PENDING);
     deliver(sim, false, AQ_FH_MOVE);
     sim_replace(&sim->rank[1], 20, 1);
@@ -65,11 +65,11 @@ static void test_recall_overtakes(void **state)
     deliver(sim, true, AQ_FH_RECALL);
     assert_true(sim_tell(&sim->rank[1]));
     deliver(sim, true, AQ_FH_MOVE);
-    assert_int_equal(wish.rc, AQ_RETRY);
+    assert_int_equal(request.rc, AQ_RETRY);
     assert_int_equal(other.rc, AQ_RETRY);
-    assert_null(wish.hold.region);
+    assert_null(request.hold.region);
     assert_true(touch(sim, 20, true));
-    assert_int_equal(sim->rank[1].pin[sim->rank[1].pins - 1]->generation[0], 1);
+    assert_int_equal(sim->rank[1].reg[sim->rank[1].regs - 1]->generation[0], 1);
     sim_free(sim);
 }
 
@@ -91,19 +91,19 @@ static void recall_now(struct sim *sim, struct sim_rank *from)
 static void test_recall_while_leaving(void **state)
 {
     struct aq_fh_config small = config;
-    struct aq_fh_wish wish;
+    struct aq_fh_request request;
     struct sim *sim;
 
     (void)state;
     small.remote_bytes = PAGE;
     sim = sim_new(2, &small, true);
     touch(sim, 20, true);
-    wish = wish_for(sim, 100, 8, true);
+    request = wish_for(sim, 100, 8, true);
     sim->on_send = recall_now;
-    assert_int_equal(aq_fh_remote(sim->rank[0].fh, &wish), AQ_RETRY);
+    assert_int_equal(aq_fh_remote(sim->rank[0].fh, &request), AQ_RETRY);
     sim->refuse = 0;
     assert_true(touch(sim, 20, true)); /* the old one is not found */
-    assert_int_equal(sim->rank[1].pin[sim->rank[1].pins - 1]->generation[0], 1);
+    assert_int_equal(sim->rank[1].reg[sim->rank[1].regs - 1]->generation[0], 1);
     sim_free(sim);
 }
 
@@ -115,12 +115,12 @@ static void cover_and_replace(struct sim *sim, struct sim_rank *rank)
     (void)sim;
 }
 
-static int replacing_cover(struct aq_fh_watch *watch, uintptr_t addr, size_t len)
+static int replacing_cover(struct aq_fh_memmon *memmon, uintptr_t addr, size_t len)
 {
-    struct sim_rank *rank = (struct sim_rank *)((char *)watch - offsetof(struct sim_rank, watch));
+    struct sim_rank *rank = (struct sim_rank *)((char *)memmon - offsetof(struct sim_rank, memmon));
 
     (void)addr, (void)len;
-    watch->cover = sim_watch_cover;
+    memmon->cover = sim_watch_cover;
     cover_and_replace(rank->sim, rank);
     return AQ_OK;
 }
@@ -128,23 +128,23 @@ static int replacing_cover(struct aq_fh_watch *watch, uintptr_t addr, size_t len
 static void test_gone_while_pinned(void **state)
 {
     struct sim *sim = sim_new(2, &config, true);
-    struct aq_fh_wish wish = wish_for(sim, 30, 8, true);
+    struct aq_fh_request request = wish_for(sim, 30, 8, true);
     struct aq_fh_hold hold;
 
     (void)state;
-    sim->rank[1].watch.cover = replacing_cover;
-    assert_true(ask(sim, &wish));
-    assert_int_equal(wish.rc, AQ_RETRY);
+    sim->rank[1].memmon.cover = replacing_cover;
+    assert_true(ask(sim, &request));
+    assert_int_equal(request.rc, AQ_RETRY);
     assert_true(touch(sim, 30, true));
-    sim->rank[0].watch.cover = replacing_cover;
+    sim->rank[0].memmon.cover = replacing_cover;
     assert_int_equal(aq_fh_local(sim->rank[0].fh, at(sim, 0, 30), 8, true, &hold), AQ_RETRY);
-    assert_int_equal(counts_of(sim, 0).pinned_bytes, 0);
+    assert_int_equal(counts_of(sim, 0).reg_bytes, 0);
     assert_int_equal(counts_of(sim, 0).local_charged, 0);
     assert_int_equal(aq_fh_local(sim->rank[0].fh, at(sim, 0, 30), 8, true, &hold), AQ_OK);
     aq_fh_invalidate(sim->rank[0].fh, 0, SIZE_MAX); /* everything */
-    assert_int_equal(counts_of(sim, 0).pinned_bytes, PAGE); /* in use */
+    assert_int_equal(counts_of(sim, 0).reg_bytes, PAGE); /* in use */
     aq_fh_release(sim->rank[0].fh, &hold);
-    assert_int_equal(counts_of(sim, 0).pinned_bytes, 0);
+    assert_int_equal(counts_of(sim, 0).reg_bytes, 0);
     sim_free(sim);
 }
 
@@ -152,7 +152,7 @@ static void test_gone_while_pinned(void **state)
 static void test_once(void **state)
 {
     struct sim *sim = sim_new(2, &config, true);
-    struct aq_fh_wish wish[2];
+    struct aq_fh_request request[2];
     struct aq_fh_hold hold, other;
     uint32_t page = 0;
 
@@ -161,27 +161,27 @@ static void test_once(void **state)
         page++;
     assert_true(touch(sim, page, true));
     sim_drain(sim);
-    assert_int_equal(counts_of(sim, 1).pinned_bytes, 0);
+    assert_int_equal(counts_of(sim, 1).reg_bytes, 0);
     assert_int_equal(counts_of(sim, 0).releases, 1);
     assert_true(touch(sim, page, true));
     for (int i = 0; i < 2; i++) {
-        wish[i] = wish_for(sim, page, 8, true);
-        assert_int_equal(aq_fh_remote(sim->rank[0].fh, &wish[i]), AQ_PENDING);
+        request[i] = wish_for(sim, page, 8, true);
+        assert_int_equal(aq_fh_remote(sim->rank[0].fh, &request[i]), AQ_PENDING);
     }
     sim_drain(sim);
-    assert_int_equal(wish[0].rc, AQ_OK);
-    assert_int_equal(wish[1].rc, AQ_RETRY); /* who only waited for it does not get it */
-    aq_fh_release(sim->rank[0].fh, &wish[0].hold);
+    assert_int_equal(request[0].rc, AQ_OK);
+    assert_int_equal(request[1].rc, AQ_RETRY); /* who only waited for it does not get it */
+    aq_fh_release(sim->rank[0].fh, &request[0].hold);
     page = 0;
     while (!sim_unwatched(at(sim, 0, page), PAGE))
         page++;
     assert_int_equal(aq_fh_local(sim->rank[0].fh, at(sim, 0, page), 8, true, &hold), AQ_OK);
-    assert_int_equal(counts_of(sim, 0).pinned_bytes, PAGE);
+    assert_int_equal(counts_of(sim, 0).reg_bytes, PAGE);
     assert_int_equal(aq_fh_local(sim->rank[0].fh, at(sim, 0, page), 8, true, &other), AQ_OK);
-    assert_int_equal(counts_of(sim, 0).pinned_bytes, 2 * PAGE); /* not even two transfers at a time */
+    assert_int_equal(counts_of(sim, 0).reg_bytes, 2 * PAGE); /* not even two transfers at a time */
     aq_fh_release(sim->rank[0].fh, &other);
     aq_fh_release(sim->rank[0].fh, &hold);
-    assert_int_equal(counts_of(sim, 0).pinned_bytes, 0);
+    assert_int_equal(counts_of(sim, 0).reg_bytes, 0);
     sim_free(sim);
 }
 
@@ -192,8 +192,8 @@ static void assert_forgotten(const struct sim_rank *target)
     struct aq_fh_counts counts;
 
     aq_fh_counts(target->fh, &counts);
-    assert_int_equal(counts.remote_held, 0);
-    assert_int_equal(atomic_load(&target->fh->head.aims), 0);
+    assert_int_equal(counts.remote_charged, 0);
+    assert_int_equal(atomic_load(&target->fh->head.peer_refs), 0);
     assert_int_equal(atomic_load(&target->fh->head.recalls), 0);
     assert_int_equal(target->fh->peer[0]->recalls_sent, 0);
     assert_int_equal(target->fh->peer[0]->recalls_wanted, 0);
@@ -204,7 +204,7 @@ static void leave(struct sim *sim, struct sim_rank *from)
     (void)from;
     sim->on_send = NULL;
     sim->rank[0].left = true;
-    aq_fh_peer_gone(sim->rank[1].fh, 0);
+    aq_fh_peer_disconnect(sim->rank[1].fh, 0);
 }
 
 /* It was sent a recall, which it will not answer; or it does, late; and asks for something, late. */
@@ -212,14 +212,14 @@ static void test_gone(void **state)
 {
     struct sim *sim = sim_new(2, &config, true);
     struct sim_rank *target = &sim->rank[1];
-    struct aq_fh_wish wish = wish_for(sim, 20, 8, true), late = wish_for(sim, 40, 8, true);
+    struct aq_fh_request request = wish_for(sim, 20, 8, true), late = wish_for(sim, 40, 8, true);
     uint32_t key;
 
     (void)state;
-    assert_true(ask(sim, &wish));
+    assert_true(ask(sim, &request));
     touch(sim, 60, true);
-    key = wish.hold.pin->key[0];
-    aq_fh_release(sim->rank[0].fh, &wish.hold);
+    key = request.hold.reg->key[0];
+    aq_fh_release(sim->rank[0].fh, &request.hold);
     sim_replace(target, 20, 1);
     assert_false(sim_tell(target));
     aq_fh_progress(target->fh);
@@ -227,7 +227,7 @@ static void test_gone(void **state)
     leave(sim, target);
     assert_forgotten(target);
     assert_true(sim_tell(target));
-    assert_false(target->pin[key]->live);
+    assert_false(target->reg[key]->live);
     assert_int_equal(aq_fh_remote(sim->rank[0].fh, &late), AQ_PENDING);
     sim_drain(sim);
     leave(sim, target); /* again */
@@ -264,25 +264,25 @@ static void test_gone_while_recalled(void **state)
 }
 
 /* It leaves while its move is served. */
-static int leaving_cover(struct aq_fh_watch *watch, uintptr_t addr, size_t len)
+static int leaving_cover(struct aq_fh_memmon *memmon, uintptr_t addr, size_t len)
 {
-    struct sim_rank *rank = (struct sim_rank *)((char *)watch - offsetof(struct sim_rank, watch));
+    struct sim_rank *rank = (struct sim_rank *)((char *)memmon - offsetof(struct sim_rank, memmon));
 
-    watch->cover = sim_watch_cover;
+    memmon->cover = sim_watch_cover;
     leave(rank->sim, rank);
-    return sim_watch_cover(watch, addr, len);
+    return sim_watch_cover(memmon, addr, len);
 }
 
 static void test_gone_while_served(void **state)
 {
     struct sim *sim = sim_new(2, &config, true);
-    struct aq_fh_wish wish = wish_for(sim, 20, 8, true);
+    struct aq_fh_request request = wish_for(sim, 20, 8, true);
 
     (void)state;
-    sim->rank[1].watch.cover = leaving_cover;
-    assert_int_equal(aq_fh_remote(sim->rank[0].fh, &wish), AQ_PENDING);
+    sim->rank[1].memmon.cover = leaving_cover;
+    assert_int_equal(aq_fh_remote(sim->rank[0].fh, &request), AQ_PENDING);
     sim_drain(sim);
-    assert_null(wish.hold.region); /* no answer */
+    assert_null(request.hold.region); /* no answer */
     assert_forgotten(&sim->rank[1]);
     sim_free(sim);
 }

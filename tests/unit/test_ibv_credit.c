@@ -24,7 +24,7 @@ static uint64_t random_of(uint64_t *state)
 }
 
 /* One lane: a sender, a wire that keeps the order, a receiver. */
-struct lane {
+struct channel {
     struct aq_ibv_credit_out out;
     struct aq_ibv_cell cell;
     struct aq_ibv_credit_in in;
@@ -40,172 +40,172 @@ struct lane {
     uint64_t arrived;
 };
 
-static void lane_open(struct lane *lane, uint32_t base)
+static void lane_open(struct channel *channel, uint32_t base)
 {
-    memset(lane, 0, sizeof(*lane));
-    aq_ibv_credit_open(&lane->in, AQ_IBV_LEAST_WINDOW);
-    lane->posted = AQ_IBV_LEAST_WINDOW;
+    memset(channel, 0, sizeof(*channel));
+    aq_ibv_credit_open(&channel->in, AQ_IBV_WINDOW_MIN);
+    channel->posted = AQ_IBV_WINDOW_MIN;
     /* as if 2^32 less a few had been sent before */
-    lane->out.sent = lane->out.idle_at = lane->out.wanted = base;
-    atomic_store(&lane->out.granted, base + AQ_IBV_LEAST_WINDOW);
-    lane->in.arrived = lane->in.gone = lane->in.want_at = base;
-    atomic_store(&lane->in.granted, base + AQ_IBV_LEAST_WINDOW);
-    atomic_store(&lane->in.told, base + AQ_IBV_LEAST_WINDOW);
+    channel->out.sent = channel->out.idle_at = channel->out.wanted = base;
+    atomic_store(&channel->out.credits, base + AQ_IBV_WINDOW_MIN);
+    channel->in.arrived = channel->in.retired = channel->in.want_at = base;
+    atomic_store(&channel->in.credits, base + AQ_IBV_WINDOW_MIN);
+    atomic_store(&channel->in.advertised, base + AQ_IBV_WINDOW_MIN);
 }
 
-static void lane_put(struct lane *lane, uint32_t skip, uint32_t want)
+static void lane_put(struct channel *channel, uint32_t skip, uint32_t want)
 {
-    const uint32_t at = lane->wire_last++ % 4096;
+    const uint32_t at = channel->wire_last++ % 4096;
 
-    lane->wire[at].skip = skip;
-    lane->wire[at].want = want;
-    lane->wire[at].hungry = aq_ibv_credit_left(&lane->out, &lane->cell, 0) == 0;
+    channel->wire[at].skip = skip;
+    channel->wire[at].want = want;
+    channel->wire[at].hungry = aq_ibv_credit_left(&channel->out, &channel->cell, 0) == 0;
 }
 
 /* As aq_ibv_am_claim() and its callers. */
-static bool lane_send(struct lane *lane, uint32_t parts)
+static bool lane_send(struct channel *channel, uint32_t parts)
 {
-    const uint32_t limit = aq_ibv_credit_limit(&lane->out, &lane->cell, 0);
+    const uint32_t limit = aq_ibv_credit_limit(&channel->out, &channel->cell, 0);
 
-    if (limit - lane->out.sent >= parts) {
+    if (limit - channel->out.sent >= parts) {
         for (uint32_t i = 0; i < parts; i++) {
-            lane->out.sent++;
-            lane_put(lane, 0, 0);
+            channel->out.sent++;
+            lane_put(channel, 0, 0);
         }
         return true;
     }
-    if (parts > 1 && limit != lane->out.sent && !aq_ibv_credit_wants(&lane->out, limit)) {
-        lane->out.sent++;
-        lane->out.wanted = lane->out.sent + parts;
-        lane_put(lane, 0, parts);
+    if (parts > 1 && limit != channel->out.sent && !aq_ibv_credit_is_requested(&channel->out, limit)) {
+        channel->out.sent++;
+        channel->out.wanted = channel->out.sent + parts;
+        lane_put(channel, 0, parts);
     }
     return false;
 }
 
 /* A tick on the sender's side. */
-static void lane_idle(struct lane *lane)
+static void lane_idle(struct channel *channel)
 {
-    const uint32_t surplus = aq_ibv_credit_surplus(&lane->out, &lane->cell, 0);
+    const uint32_t surplus = aq_ibv_credit_surplus(&channel->out, &channel->cell, 0);
 
     if (surplus == 0)
         return;
-    lane->out.sent += surplus + 1;
-    lane_put(lane, surplus, 0);
+    channel->out.sent += surplus + 1;
+    lane_put(channel, surplus, 0);
 }
 
 /* As aq_ibv_recv_accept(). */
-static void lane_arrive(struct lane *lane)
+static void lane_arrive(struct channel *channel)
 {
     uint32_t more = 0, at;
 
-    if (lane->wire_first == lane->wire_last)
+    if (channel->wire_first == channel->wire_last)
         return;
-    at = lane->wire_first++ % 4096;
-    assert_true(lane->posted > 0); /* what it is all about */
-    lane->posted--;
-    lane->waiting++;
-    lane->arrived++;
-    assert_true(aq_ibv_credit_arrive(&lane->in, lane->wire[at].skip));
-    lane->excess += lane->wire[at].skip;
-    if (lane->wire[at].want != 0)
-        more = aq_ibv_credit_want(&lane->in, lane->wire[at].want);
-    else if (lane->wire[at].hungry)
-        more = aq_ibv_credit_growth(&lane->in, MOST, 1000);
-    lane->posted += more;
+    at = channel->wire_first++ % 4096;
+    assert_true(channel->posted > 0); /* what it is all about */
+    channel->posted--;
+    channel->waiting++;
+    channel->arrived++;
+    assert_true(aq_ibv_credit_arrive(&channel->in, channel->wire[at].skip));
+    channel->excess += channel->wire[at].skip;
+    if (channel->wire[at].want != 0)
+        more = aq_ibv_credit_request(&channel->in, channel->wire[at].want);
+    else if (channel->wire[at].hungry)
+        more = aq_ibv_credit_growth(&channel->in, MOST, 1000);
+    channel->posted += more;
     if (more != 0)
-        aq_ibv_credit_grow(&lane->in, more);
-    if (lane->posted + lane->waiting > lane->most_posted)
-        lane->most_posted = lane->posted + lane->waiting;
+        aq_ibv_credit_grow(&channel->in, more);
+    if (channel->posted + channel->waiting > channel->most_posted)
+        channel->most_posted = channel->posted + channel->waiting;
 }
 
-static void lane_handle(struct lane *lane)
+static void lane_handle(struct channel *channel)
 {
-    if (lane->waiting == 0)
+    if (channel->waiting == 0)
         return;
-    lane->waiting--;
-    aq_ibv_credit_return(&lane->in, lane->excess != 0);
-    if (lane->excess != 0) {
-        lane->excess--;
+    channel->waiting--;
+    aq_ibv_credit_return(&channel->in, channel->excess != 0);
+    if (channel->excess != 0) {
+        channel->excess--;
     } else {
-        lane->posted++;
-        aq_ibv_credit_grant(&lane->in, 1);
+        channel->posted++;
+        aq_ibv_credit_add(&channel->in, 1);
     }
 }
 
 /* The news reach the sender: all, or what is due; in a head, or in the cell. */
-static void lane_tell(struct lane *lane, bool all, bool in_head)
+static void lane_tell(struct channel *channel, bool all, bool in_head)
 {
-    const uint32_t news = aq_ibv_credit_news(&lane->in);
+    const uint32_t update = aq_ibv_credit_latest(&channel->in);
 
-    if (!all && !aq_ibv_credit_due(&lane->in))
+    if (!all && !aq_ibv_credit_due(&channel->in))
         return;
     if (in_head) {
-        aq_ibv_credit_told(&lane->in, news);
-        aq_ibv_credit_hear(&lane->out, news);
+        aq_ibv_credit_advertised(&channel->in, update);
+        aq_ibv_credit_learn(&channel->out, update);
     } else {
-        aq_ibv_credit_wrote(&lane->in, news);
-        atomic_store(&lane->cell.word[0], aq_ibv_cell_word(news));
+        aq_ibv_credit_wrote(&channel->in, update);
+        atomic_store(&channel->cell.word[0], aq_ibv_cell_word(update));
     }
 }
 
-static void lane_settle(struct lane *lane)
+static void lane_settle(struct channel *channel)
 {
-    while (lane->wire_first != lane->wire_last || lane->waiting != 0) {
-        lane_arrive(lane);
-        lane_handle(lane);
+    while (channel->wire_first != channel->wire_last || channel->waiting != 0) {
+        lane_arrive(channel);
+        lane_handle(channel);
     }
-    lane_tell(lane, false, false); /* only what is due: nobody is asked to tell more */
+    lane_tell(channel, false, false); /* only what is due: nobody is asked to tell more */
 }
 
 static void run(uint64_t seed, uint32_t base)
 {
-    struct lane lane;
+    struct channel channel;
     uint64_t rng = seed;
 
-    lane_open(&lane, base);
+    lane_open(&channel, base);
     for (int step = 0; step < 20000; step++) {
         const uint64_t dice = random_of(&rng);
 
         switch (dice % 8) {
-        case 0: case 1: (void)lane_send(&lane, dice >> 8 & 1 ? 1 : 1 + (dice >> 16) % PARTS); break;
-        case 2: case 3: lane_arrive(&lane); break;
-        case 4: case 5: lane_handle(&lane); break;
-        case 6: lane_tell(&lane, dice >> 8 & 1, dice >> 9 & 1); break;
-        default: if (dice >> 8 & 1) lane_idle(&lane); break;
+        case 0: case 1: (void)lane_send(&channel, dice >> 8 & 1 ? 1 : 1 + (dice >> 16) % PARTS); break;
+        case 2: case 3: lane_arrive(&channel); break;
+        case 4: case 5: lane_handle(&channel); break;
+        case 6: lane_tell(&channel, dice >> 8 & 1, dice >> 9 & 1); break;
+        default: if (dice >> 8 & 1) lane_idle(&channel); break;
         }
         /* what is granted is posted */
-        assert_true((int32_t)(aq_ibv_credit_news(&lane.in) - lane.in.arrived) <= (int32_t)lane.posted);
-        assert_true(lane.in.window >= AQ_IBV_LEAST_WINDOW || lane.excess != 0 || lane.waiting != 0);
+        assert_true((int32_t)(aq_ibv_credit_latest(&channel.in) - channel.in.arrived) <= (int32_t)channel.posted);
+        assert_true(channel.in.window >= AQ_IBV_WINDOW_MIN || channel.excess != 0 || channel.waiting != 0);
     }
     /* once the receiver serves what there is, every message gets through in the end */
     for (int i = 0; i < 100; i++) {
         const uint32_t parts = 1 + (uint32_t)(random_of(&rng) % PARTS);
         int tries = 0;
 
-        while (!lane_send(&lane, parts)) {
-            lane_settle(&lane);
+        while (!lane_send(&channel, parts)) {
+            lane_settle(&channel);
             assert_true(++tries < 10);
         }
-        lane_settle(&lane);
+        lane_settle(&channel);
     }
     /* never more than the window's most, or what one message needed on top of it */
-    assert_true(lane.most_posted <= 2 * MOST + 2 * PARTS);
+    assert_true(channel.most_posted <= 2 * MOST + 2 * PARTS);
     /* it falls silent: what is not used is given back */
     for (int i = 0; i < 4; i++) {
-        lane_idle(&lane);
-        lane_settle(&lane);
-        lane_tell(&lane, true, false);
+        lane_idle(&channel);
+        lane_settle(&channel);
+        lane_tell(&channel, true, false);
     }
-    assert_true(lane.in.window <= 2 * AQ_IBV_LEAST_WINDOW);
+    assert_true(channel.in.window <= 2 * AQ_IBV_WINDOW_MIN);
     /* and the buffers go as a few more messages come by */
     for (int i = 0; i < 200; i++) {
-        while (!lane_send(&lane, 1))
-            lane_settle(&lane);
-        lane_settle(&lane);
-        lane_tell(&lane, true, true);
+        while (!lane_send(&channel, 1))
+            lane_settle(&channel);
+        lane_settle(&channel);
+        lane_tell(&channel, true, true);
     }
-    assert_int_equal(lane.excess, 0);
-    assert_int_equal(lane.posted, lane.in.window);
+    assert_int_equal(channel.excess, 0);
+    assert_int_equal(channel.posted, channel.in.window);
 }
 
 static void test_random(void **state)
@@ -225,126 +225,126 @@ static void test_wrap(void **state)
 /* A flood grows the window to its most, and no further. */
 static void test_growth(void **state)
 {
-    struct lane lane;
+    struct channel channel;
 
     (void)state;
-    lane_open(&lane, 0);
+    lane_open(&channel, 0);
     for (int i = 0; i < 1000; i++) {
-        while (lane_send(&lane, 1))
+        while (lane_send(&channel, 1))
             ;
-        lane_settle(&lane);
-        lane_tell(&lane, true, false);
+        lane_settle(&channel);
+        lane_tell(&channel, true, false);
     }
-    assert_int_equal(lane.in.window, MOST);
-    assert_int_equal(lane.posted, MOST);
+    assert_int_equal(channel.in.window, MOST);
+    assert_int_equal(channel.posted, MOST);
     /* within a budget */
-    assert_int_equal(aq_ibv_credit_growth(&lane.in, 2 * MOST, 5), 5);
-    assert_int_equal(aq_ibv_credit_growth(&lane.in, MOST, 5), 0);
+    assert_int_equal(aq_ibv_credit_growth(&channel.in, 2 * MOST, 5), 5);
+    assert_int_equal(aq_ibv_credit_growth(&channel.in, MOST, 5), 0);
 }
 
 /* Request and answer: the answer's head is enough, no cell is ever written. */
 static void test_ping_pong(void **state)
 {
-    struct lane lane;
+    struct channel channel;
 
     (void)state;
-    lane_open(&lane, 0);
+    lane_open(&channel, 0);
     for (int i = 0; i < 1000; i++) {
-        assert_true(lane_send(&lane, 1));
-        lane_arrive(&lane);
-        lane_tell(&lane, true, true); /* the handler's reply leaves before its request's buffer is back */
-        lane_handle(&lane);
-        assert_false(aq_ibv_credit_due(&lane.in));
+        assert_true(lane_send(&channel, 1));
+        lane_arrive(&channel);
+        lane_tell(&channel, true, true); /* the handler's reply leaves before its request's buffer is back */
+        lane_handle(&channel);
+        assert_false(aq_ibv_credit_due(&channel.in));
     }
-    assert_int_equal(lane.in.window, AQ_IBV_LEAST_WINDOW);
+    assert_int_equal(channel.in.window, AQ_IBV_WINDOW_MIN);
 }
 
 /* One that needs a little more than it has left hears of what was granted though half the window is not due. */
 static void test_want(void **state)
 {
     (void)state;
-    for (uint32_t window = AQ_IBV_LEAST_WINDOW; window <= MOST; window++)
+    for (uint32_t window = AQ_IBV_WINDOW_MIN; window <= MOST; window++)
         for (uint32_t before = 0; before <= window; before++) {
-            struct lane lane;
+            struct channel channel;
             int tries = 0;
 
-            lane_open(&lane, 0);
-            lane.posted += window - AQ_IBV_LEAST_WINDOW;
-            aq_ibv_credit_grow(&lane.in, window - AQ_IBV_LEAST_WINDOW);
-            lane_tell(&lane, true, false);
+            lane_open(&channel, 0);
+            channel.posted += window - AQ_IBV_WINDOW_MIN;
+            aq_ibv_credit_grow(&channel.in, window - AQ_IBV_WINDOW_MIN);
+            lane_tell(&channel, true, false);
             for (uint32_t i = 0; i < before; i++)
-                assert_true(lane_send(&lane, 1));
-            while (!lane_send(&lane, PARTS)) {
-                lane_settle(&lane);
+                assert_true(lane_send(&channel, 1));
+            while (!lane_send(&channel, PARTS)) {
+                lane_settle(&channel);
                 assert_true(++tries < 3);
             }
         }
 }
 
 /* As if so many more messages had been sent, handled and told of. */
-static void lane_jump(struct lane *lane, uint32_t n, bool in_head)
+static void lane_jump(struct channel *channel, uint32_t n, bool in_head)
 {
-    lane->out.sent += n;
-    lane->in.arrived += n;
-    lane->in.gone += n;
-    atomic_fetch_add(&lane->in.granted, n);
-    lane_tell(lane, true, in_head);
+    channel->out.sent += n;
+    channel->in.arrived += n;
+    channel->in.retired += n;
+    atomic_fetch_add(&channel->in.credits, n);
+    lane_tell(channel, true, in_head);
 }
 
-static void assert_window(struct lane *lane, uint32_t window)
+static void assert_window(struct channel *channel, uint32_t window)
 {
-    assert_int_equal(lane->in.window, window);
-    assert_int_equal(aq_ibv_credit_left(&lane->out, &lane->cell, 0), window);
+    assert_int_equal(channel->in.window, window);
+    assert_int_equal(aq_ibv_credit_left(&channel->out, &channel->cell, 0), window);
 }
 
 /* For 2^34 messages the sender hears by its cell only, then by heads only: credits are what they are all the time. */
 static void test_one_way_only(void **state)
 {
-    struct lane lane;
+    struct channel channel;
 
     (void)state;
-    lane_open(&lane, 0);
+    lane_open(&channel, 0);
     for (int i = 0; i < 2048; i++) {
-        lane_jump(&lane, UINT32_C(1) << 23, false);
-        assert_window(&lane, AQ_IBV_LEAST_WINDOW);
+        lane_jump(&channel, UINT32_C(1) << 23, false);
+        assert_window(&channel, AQ_IBV_WINDOW_MIN);
     }
     for (int i = 0; i < 2048; i++) {
-        lane_jump(&lane, UINT32_C(1) << 23, true);
-        assert_window(&lane, AQ_IBV_LEAST_WINDOW);
-        assert_true(lane_send(&lane, 1));
-        lane_arrive(&lane);
-        lane_handle(&lane);
-        if (aq_ibv_credit_due(&lane.in))
-            lane_tell(&lane, true, false); /* the cell, once in a while */
-        assert_true(atomic_load(&lane.in.told) - (uint32_t)atomic_load(&lane.cell.word[0])
+        lane_jump(&channel, UINT32_C(1) << 23, true);
+        assert_window(&channel, AQ_IBV_WINDOW_MIN);
+        assert_true(lane_send(&channel, 1));
+        lane_arrive(&channel);
+        lane_handle(&channel);
+        if (aq_ibv_credit_due(&channel.in))
+            lane_tell(&channel, true, false); /* the cell, once in a while */
+        assert_true(atomic_load(&channel.in.advertised) - (uint32_t)atomic_load(&channel.cell.word[0])
                     <= AQ_IBV_COUNT_APART + (UINT32_C(1) << 23));
     }
 }
 
 /* A message of many fragments, when so many others have gone by since the last one; with ticks between them, or not. */
-static void want_after(struct lane *lane, uint32_t since, bool ticks)
+static void want_after(struct channel *channel, uint32_t since, bool ticks)
 {
     int tries = 0;
 
     while (since != 0) {
         const uint32_t n = since < 1u << 23 ? since : 1u << 23;
 
-        lane_jump(lane, n, true);
+        lane_jump(channel, n, true);
         if (ticks)
-            (void)aq_ibv_credit_surplus(&lane->out, &lane->cell, 0);
-        lane_tell(lane, true, false);
+            (void)aq_ibv_credit_surplus(&channel->out, &channel->cell, 0);
+        lane_tell(channel, true, false);
         since -= n;
     }
-    while (!lane_send(lane, PARTS)) {
-        lane_settle(lane);
+    while (!lane_send(channel, PARTS)) {
+        lane_settle(channel);
         assert_true(++tries < 3);
     }
-    lane_settle(lane);
-    lane_tell(lane, true, false);
+    lane_settle(channel);
+    lane_tell(channel, true, false);
     for (int tick = 0; tick < 2; tick++) { /* it gives up what it does not use */
-        lane_idle(lane);
-        lane_settle(lane);
-        lane_tell(lane, true, false);
+        lane_idle(channel);
+        lane_settle(channel);
+        lane_tell(channel, true, false);
     }
 }
 
@@ -355,58 +355,58 @@ static void test_want_anew(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(since) / sizeof(since[0]); i++) {
-        struct lane lane;
+        struct channel channel;
 
-        lane_open(&lane, 0);
-        want_after(&lane, 0, true);
-        want_after(&lane, since[i], since[i] > 3u << 30); /* hundreds of messages a microsecond, and no tick: no */
+        lane_open(&channel, 0);
+        want_after(&channel, 0, true);
+        want_after(&channel, since[i], since[i] > 3u << 30); /* hundreds of messages a microsecond, and no tick: no */
     }
 }
 
 /* Who waits for more gives nothing up, however long that takes. */
 static void test_want_keeps(void **state)
 {
-    const uint32_t window = 2 * AQ_IBV_LEAST_WINDOW + 1;
-    struct lane lane;
+    const uint32_t window = 2 * AQ_IBV_WINDOW_MIN + 1;
+    struct channel channel;
 
     (void)state;
-    lane_open(&lane, 0);
-    lane.posted = window;
-    aq_ibv_credit_grow(&lane.in, window - AQ_IBV_LEAST_WINDOW);
-    lane_tell(&lane, true, false);
-    lane.out.wanted = window + 1;
+    lane_open(&channel, 0);
+    channel.posted = window;
+    aq_ibv_credit_grow(&channel.in, window - AQ_IBV_WINDOW_MIN);
+    lane_tell(&channel, true, false);
+    channel.out.wanted = window + 1;
     for (int tick = 0; tick < 3; tick++)
-        assert_int_equal(aq_ibv_credit_surplus(&lane.out, &lane.cell, 0), 0);
-    lane.out.wanted = window;
-    assert_int_equal(aq_ibv_credit_surplus(&lane.out, &lane.cell, 0), window - AQ_IBV_LEAST_WINDOW - 1);
+        assert_int_equal(aq_ibv_credit_surplus(&channel.out, &channel.cell, 0), 0);
+    channel.out.wanted = window;
+    assert_int_equal(aq_ibv_credit_surplus(&channel.out, &channel.cell, 0), window - AQ_IBV_WINDOW_MIN - 1);
 }
 
 /* Credits that were taken before a wish, for messages that leave after it: it is met when they have come. */
 static void test_want_overtakes(void **state)
 {
     (void)state;
-    for (uint32_t window = AQ_IBV_LEAST_WINDOW; window <= MOST; window++)
+    for (uint32_t window = AQ_IBV_WINDOW_MIN; window <= MOST; window++)
         for (uint32_t taken = 0; taken < window; taken++)
             for (uint32_t parts = 2; parts <= PARTS; parts++) {
-                struct lane lane;
+                struct channel channel;
                 int tries = 0;
 
-                lane_open(&lane, 0);
-                lane.posted += window - AQ_IBV_LEAST_WINDOW;
-                aq_ibv_credit_grow(&lane.in, window - AQ_IBV_LEAST_WINDOW);
-                lane_tell(&lane, true, false);
-                lane.out.sent += taken;
-                if (lane_send(&lane, parts))
+                lane_open(&channel, 0);
+                channel.posted += window - AQ_IBV_WINDOW_MIN;
+                aq_ibv_credit_grow(&channel.in, window - AQ_IBV_WINDOW_MIN);
+                lane_tell(&channel, true, false);
+                channel.out.sent += taken;
+                if (lane_send(&channel, parts))
                     continue;
-                lane_settle(&lane);
-                if (lane_send(&lane, parts))
+                lane_settle(&channel);
+                if (lane_send(&channel, parts))
                     continue; /* there was enough for both */
                 for (uint32_t i = 0; i < taken; i++) {
-                    lane_put(&lane, 0, 0);
-                    lane_settle(&lane);
+                    lane_put(&channel, 0, 0);
+                    lane_settle(&channel);
                 }
-                while (!lane_send(&lane, parts)) {
-                    lane_settle(&lane);
+                while (!lane_send(&channel, parts)) {
+                    lane_settle(&channel);
                     assert_true(++tries < 3);
                 }
             }
@@ -436,7 +436,7 @@ static void test_torn_word(void **state)
     (void)state;
     memset(&out, 0, sizeof(out));
     memset(&cell, 0, sizeof(cell));
-    atomic_store(&out.granted, 4);
+    atomic_store(&out.credits, 4);
     assert_int_equal(aq_ibv_credit_limit(&out, &cell, 0), 4); /* zeros are no word */
     for (uint32_t count = 0xf0; count < 0x120; count++) {
         const uint64_t before = aq_ibv_cell_word(count), after = aq_ibv_cell_word(count + 1);
@@ -444,7 +444,7 @@ static void test_torn_word(void **state)
         for (unsigned bytes = 1; bytes < 8; bytes++) {
             const uint64_t mask = (UINT64_C(1) << 8 * bytes) - 1;
 
-            atomic_store(&out.granted, count);
+            atomic_store(&out.credits, count);
             atomic_store(&cell.word[0], (after & mask) | (before & ~mask));
             /* never more than was granted */
             assert_true(aq_ibv_credit_limit(&out, &cell, 0) - count <= 1);
@@ -453,7 +453,7 @@ static void test_torn_word(void **state)
         }
     }
     atomic_store(&cell.word[0], aq_ibv_cell_word(3)); /* old news */
-    assert_int_equal(aq_ibv_credit_limit(&out, &cell, 0), atomic_load(&out.granted));
+    assert_int_equal(aq_ibv_credit_limit(&out, &cell, 0), atomic_load(&out.credits));
 }
 
 int main(void)

@@ -49,23 +49,23 @@ struct net {
 
 static void side_info(struct side *side, uint32_t rank)
 {
-    struct aq_ibv_hello_info *mine = &side->hello.mine;
+    struct aq_ibv_hello_info *local = &side->hello.local;
 
     memset(side, 0, sizeof(*side));
     side->hello.me = rank;
     side->hello.peer = 11 - rank;
     aq_ibv_hello_key(job_key, rank, 11 - rank, side->hello.key);
-    mine->count = 3;
-    mine->rails = 2;
-    mine->cell = 0x7000 + rank;
-    mine->cell_rkey = rank;
-    mine->window = 4;
-    for (uint32_t i = 0; i < mine->count; i++) {
-        memset(mine->qps[i].gid, (int)(rank * 16 + i), 16);
-        mine->qps[i].number = rank * 100 + i;
-        mine->qps[i].psn = 0xfffff0 + i;
-        mine->qps[i].mtu = 5;
-        mine->qps[i].reads = 16;
+    local->count = 3;
+    local->rails = 2;
+    local->cell = 0x7000 + rank;
+    local->cell_rkey = rank;
+    local->window = 4;
+    for (uint32_t i = 0; i < local->count; i++) {
+        memset(local->qps[i].gid, (int)(rank * 16 + i), 16);
+        local->qps[i].number = rank * 100 + i;
+        local->qps[i].psn = 0xfffff0 + i;
+        local->qps[i].mtu = 5;
+        local->qps[i].reads = 16;
     }
 }
 
@@ -88,18 +88,18 @@ static void net_send(struct net *net, unsigned to, const uint8_t *packet, size_t
 static void net_take(struct net *net, struct datagram *datagram)
 {
     struct side *side = &net->side[datagram->to];
-    unsigned news;
+    unsigned events;
 
     datagram->used = false;
     if (side->hello.step == AQ_IBV_HELLO_NONE) /* as the connector: somebody unknown speaks */
         aq_ibv_hello_begin(&side->hello, net->now_ns, &times);
-    news = aq_ibv_hello_take(&side->hello, datagram->packet, datagram->len);
-    assert_int_equal(news & AQ_IBV_HELLO_BAD, 0);
-    if ((news & AQ_IBV_HELLO_MET) != 0) {
+    events = aq_ibv_hello_take(&side->hello, datagram->packet, datagram->len);
+    assert_int_equal(events & AQ_IBV_HELLO_BAD, 0);
+    if ((events & AQ_IBV_HELLO_MET) != 0) {
         assert_false(side->joined);
         side->joined = true;
     }
-    if ((news & AQ_IBV_HELLO_DONE) != 0) {
+    if ((events & AQ_IBV_HELLO_DONE) != 0) {
         assert_false(side->ready);
         assert_true(side->joined);
         assert_true(net->side[1 - datagram->to].joined); /* it may send: the peer receives */
@@ -149,7 +149,7 @@ static unsigned run(uint64_t seed, bool both, unsigned drop, unsigned dup, uint6
         assert_true(steps < 600000); /* ten minutes: with half of all lost it takes some repetitions */
     }
     for (unsigned i = 0; i < 2; i++)
-        assert_memory_equal(&net.side[i].hello.theirs, &net.side[1 - i].hello.mine, sizeof(net.side[i].hello.theirs));
+        assert_memory_equal(&net.side[i].hello.remote, &net.side[1 - i].hello.local, sizeof(net.side[i].hello.remote));
     /* then there is silence: what is still under way is answered at most once each */
     net.drop = net.dup = 0;
     for (int i = 0; i < 5000; i++)
@@ -241,10 +241,10 @@ static void test_strangers(void **state)
     len = aq_ibv_hello_encode(&a.hello, packet);
     assert_int_equal(aq_ibv_hello_take(&b.hello, packet, len), AQ_IBV_HELLO_MET);
     c = a;
-    c.hello.mine.qps[1].number++;
+    c.hello.local.qps[1].number++;
     len = aq_ibv_hello_encode(&c.hello, packet);
     assert_int_equal(aq_ibv_hello_take(&b.hello, packet, len), AQ_IBV_HELLO_BAD);
-    assert_int_equal(b.hello.theirs.qps[1].number, a.hello.mine.qps[1].number);
+    assert_int_equal(b.hello.remote.qps[1].number, a.hello.local.qps[1].number);
 }
 
 /* What could not be sent is tried again, without being taken for a repetition that doubles the wait. */

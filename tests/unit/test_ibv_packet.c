@@ -34,7 +34,7 @@ static size_t make(uint8_t *at, unsigned type, unsigned nargs, size_t nbytes, st
         args[i] = (gex_AM_Arg_t)(0x1000 * type + i);
     *fragment = (struct aq_ibv_fragment){
         .head = { .type = (uint8_t)type, .handler = 200, .nargs = (uint8_t)nargs, .flags = AQ_IBV_F_REPLY, .from = 3,
-                  .granted = { 7, UINT32_MAX }, .skip = 5, .want = 9, .nbytes = (uint32_t)nbytes },
+                  .credits = { 7, UINT32_MAX }, .skip = 5, .want = 9, .nbytes = (uint32_t)nbytes },
         .address = UINT64_C(0x123456789abcdef0), .total = 60000, .at = 4096, .args = args };
     data = aq_ibv_packet_write(at, fragment);
     for (size_t i = 0; aq_ibv_type_has_data(type) && i < nbytes; i++)
@@ -59,7 +59,7 @@ static void test_round_trip(void **state)
             assert_memory_equal(in.args, args, nargs * sizeof(*args));
             if (aq_ibv_type_has_address(type))
                 assert_true(in.address == out.address);
-            if (aq_ibv_type_is_part(type))
+            if (aq_ibv_type_is_frag(type))
                 assert_true(in.total == out.total && in.at == out.at);
             if (aq_ibv_type_has_data(type)) {
                 assert_int_equal((uintptr_t)in.data % 16, 0); /* handlers may rely on it */
@@ -84,7 +84,7 @@ static void test_limits(void **state)
     gex_AM_Arg_t args[AQ_IBV_ARGS];
     struct aq_ibv_fragment out, in;
     struct aq_ibv_head *head = (struct aq_ibv_head *)(void *)at;
-    size_t len = make(at, AQ_IBV_T_MEDIUM_PART, 2, 100, &out, args);
+    size_t len = make(at, AQ_IBV_T_MEDIUM_FRAG, 2, 100, &out, args);
     uint32_t word;
 
     (void)state;
@@ -113,12 +113,12 @@ static void test_limits(void **state)
 static void test_rooms(void **state)
 {
     (void)state;
-    assert_true(aq_ibv_data_at(AQ_IBV_T_MEDIUM, AQ_IBV_ARGS) <= AQ_IBV_HEAD_ROOM);
-    assert_true(aq_ibv_data_at(AQ_IBV_T_LONG, AQ_IBV_ARGS) <= AQ_IBV_HEAD_ROOM);
+    assert_true(aq_ibv_data_at(AQ_IBV_T_MEDIUM, AQ_IBV_ARGS) <= AQ_IBV_HEADROOM);
+    assert_true(aq_ibv_data_at(AQ_IBV_T_LONG, AQ_IBV_ARGS) <= AQ_IBV_HEADROOM);
     for (unsigned nargs = 0; nargs <= AQ_IBV_ARGS; nargs++) {
-        assert_true((aq_ibv_data_room(AQ_IBV_T_MEDIUM_PART, nargs, AQ_IBV_BUF) & ~(size_t)15) * AQ_IBV_PARTS
+        assert_true((aq_ibv_data_space(AQ_IBV_T_MEDIUM_FRAG, nargs, AQ_IBV_BUF) & ~(size_t)15) * AQ_IBV_MSG_FRAGS
                     >= AQ_IBV_MAX_MEDIUM);
-        assert_true((aq_ibv_data_room(AQ_IBV_T_LONG_PART, nargs, AQ_IBV_BUF) & ~(size_t)15) * AQ_IBV_PARTS
+        assert_true((aq_ibv_data_space(AQ_IBV_T_LONG_FRAG, nargs, AQ_IBV_BUF) & ~(size_t)15) * AQ_IBV_MSG_FRAGS
                     >= AQ_IBV_MAX_MEDIUM);
     }
 }

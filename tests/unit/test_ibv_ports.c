@@ -67,12 +67,12 @@ static struct aq_ibv_found port_of(const char *device, uint8_t port, bool ethern
     return found;
 }
 
-static void expect(const struct aq_ibv_found *found, uint32_t count, const char *filter, uint32_t most,
+static void expect(const struct aq_ibv_found *found, uint32_t count, const char *filter, uint32_t max,
                    const char *names)
 {
     const struct aq_ibv_filter parsed = filter_of(filter);
     uint32_t chosen[AQ_IBV_FOUND];
-    const uint32_t got = aq_ibv_choose(found, count, &parsed, most, chosen);
+    const uint32_t got = aq_ibv_choose(found, count, &parsed, max, chosen);
     char text[256] = "";
 
     for (uint32_t i = 0; i < got; i++)
@@ -197,14 +197,14 @@ static void test_numbers(void **state)
     aq_job.host_index = 5;
     aq_job.nbrhd_index = 2;
     for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
-        if (!aq_ibv_near_numbers(right[i][0], text, sizeof(text)))
+        if (!aq_ibv_numa_numbers(right[i][0], text, sizeof(text)))
             fail_msg("\"%s\" is refused", right[i][0]);
         assert_string_equal(text, right[i][1]);
     }
-    assert_true(aq_ibv_near_numbers("Socket", text, sizeof(text))); /* whatever they are here */
-    assert_true(aq_ibv_near_numbers("NUMANode", text, sizeof(text)));
+    assert_true(aq_ibv_numa_numbers("Socket", text, sizeof(text))); /* whatever they are here */
+    assert_true(aq_ibv_numa_numbers("NUMANode", text, sizeof(text)));
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-        if (aq_ibv_near_numbers(wrong[i], text, sizeof(text)))
+        if (aq_ibv_numa_numbers(wrong[i], text, sizeof(text)))
             fail_msg("\"%s\" is taken", wrong[i]);
 }
 

@@ -33,28 +33,28 @@ static struct {
     uint32_t tag;
 } mpi;
 
-static int fake_take(unsigned lanes, unsigned looks, struct aq_mpi_arrival *arrival_out)
+static int fake_take(unsigned channels, unsigned looks, struct aq_mpi_arrival *arrival_out)
 {
     (void)looks;
     if (mpi.error != 0)
         return -mpi.error;
-    if (!mpi.there || (lanes & 1u << mpi.arrival.lane) == 0)
+    if (!mpi.there || (channels & 1u << mpi.arrival.channel) == 0)
         return 0;
     mpi.there = false;
     *arrival_out = mpi.arrival;
     return 1;
 }
 
-static int fake_restart(enum aq_mpi_lane ring, uint32_t slot)
+static int fake_restart(enum aq_mpi_channel ring, uint32_t slot)
 {
     (void)ring, (void)slot;
     mpi.restarts++;
     return 0;
 }
 
-static int fake_send(enum aq_mpi_lane lane, uint32_t dest, const void *packet, size_t nbytes, void *owner)
+static int fake_send(enum aq_mpi_channel channel, uint32_t dest, const void *packet, size_t nbytes, void *owner)
 {
-    (void)lane, (void)owner;
+    (void)channel, (void)owner;
     assert_int_equal(dest, SENDER);
     assert_true(nbytes >= AQ_MPI_HEAD);
     mpi.sent = aq_mpi_head_get(packet);
@@ -62,10 +62,10 @@ static int fake_send(enum aq_mpi_lane lane, uint32_t dest, const void *packet, s
     return AQ_MPI_DONE;
 }
 
-static int fake_receive_payload(enum aq_mpi_lane lane, uint32_t source, uint32_t tag, void *dest, size_t nbytes,
+static int fake_receive_payload(enum aq_mpi_channel channel, uint32_t source, uint32_t tag, void *dest, size_t nbytes,
                                 void *owner)
 {
-    (void)lane;
+    (void)channel;
     assert_int_equal(source, SENDER);
     assert_null(mpi.payload_owner);
     mpi.tag = tag;
@@ -80,9 +80,9 @@ static uint32_t fake_pending(void)
     return mpi.payload_owner != NULL;
 }
 
-static int fake_completes(struct aq_mpi_completion *out, uint32_t most)
+static int fake_completes(struct aq_mpi_completion *out, uint32_t max)
 {
-    (void)most;
+    (void)max;
     if (mpi.payload_owner == NULL)
         return 0;
     memset(mpi.payload_dest, 0x77, mpi.payload_bytes);
@@ -104,7 +104,7 @@ static const struct aq_mpi_lib fake_lib = { .version = AQ_MPI_LIB_VERSION, .job 
 
 /* --- a receiver --- */
 
-static _Alignas(64) char slots[AQ_MPI_LANES][AQ_MPI_SLOTS * AQ_MPI_RING_STRIDE];
+static _Alignas(64) char slots[AQ_MPI_CHANNELS][AQ_MPI_SLOTS * AQ_MPI_RING_STRIDE];
 static char segment[1 << 16];
 static struct aq_bound bounds[2];
 static struct aq_mpi_peer peers[2];
@@ -141,12 +141,12 @@ static int start(void **state)
     memset(&mpi, 0, sizeof(mpi));
     memset(&seen, 0, sizeof(seen));
     memset(peers, 0, sizeof(peers));
-    if (aq_mpi_am.spare != NULL)
-        aq_mpi_buf_give(aq_mpi_am.spare);
+    if (aq_mpi_am.reserve != NULL)
+        aq_mpi_buf_give(aq_mpi_am.reserve);
     memset(&aq_mpi_am, 0, sizeof(aq_mpi_am));
     memset(aq_mpi_ring, 0, sizeof(aq_mpi_ring));
-    for (unsigned lane = 0; lane < AQ_MPI_LANES; lane++)
-        aq_mpi_ring[lane].memory = slots[lane];
+    for (unsigned channel = 0; channel < AQ_MPI_CHANNELS; channel++)
+        aq_mpi_ring[channel].memory = slots[channel];
     aq_mpi_ring_low = AQ_MPI_SLOTS / 2;
     aq_mpi.lib = &fake_lib;
     aq_mpi_am.lib = &fake_am;
@@ -163,19 +163,19 @@ static int start(void **state)
 }
 
 /* A packet of len bytes has come in a slot of the lane's. */
-static char *arrive(enum aq_mpi_lane lane, size_t len)
+static char *arrive(enum aq_mpi_channel channel, size_t len)
 {
     static uint32_t turn;
 
-    mpi.arrival = (struct aq_mpi_arrival){ .lane = (uint16_t)lane, .ring = (uint16_t)lane,
+    mpi.arrival = (struct aq_mpi_arrival){ .channel = (uint16_t)channel, .ring = (uint16_t)channel,
                                            .slot = turn++ % AQ_MPI_SLOTS, .source = SENDER, .nbytes = (uint32_t)len };
     mpi.there = true;
-    return slots[lane] + (size_t)mpi.arrival.slot * AQ_MPI_RING_STRIDE;
+    return slots[channel] + (size_t)mpi.arrival.slot * AQ_MPI_RING_STRIDE;
 }
 
-static void arrive_short(enum aq_mpi_lane lane, gex_AM_Arg_t arg)
+static void arrive_short(enum aq_mpi_channel channel, gex_AM_Arg_t arg)
 {
-    char *packet = arrive(lane, AQ_MPI_HEAD + 4);
+    char *packet = arrive(channel, AQ_MPI_HEAD + 4);
 
     aq_job.ep.handler[HANDLER] = (gex_AM_Fn_t)on_short;
     aq_mpi_head_put(packet, (struct aq_mpi_head){ .kind = AQ_AM_SHORT, .handler = HANDLER, .nargs = 1 });
@@ -224,9 +224,9 @@ static bool looks_after_request(bool replies_only)
 {
     bool looks;
 
-    aq_mpi_am_burst.sent++;
-    aq_mpi_am_burst.just_sent = true;
-    looks = !aq_mpi_am_is_spared(replies_only);
+    aq_mpi_am_batch.sent++;
+    aq_mpi_am_batch.just_sent = true;
+    looks = !aq_mpi_am_is_skipped(replies_only);
     if (looks)
         (void)aq_mpi_am_poll(replies_only);
     return looks;
@@ -237,14 +237,14 @@ static void test_polls_left_out(void **state)
     (void)state;
     (void)aq_mpi_am_poll(false);
     for (unsigned burst = 0; burst < 3; burst++) {
-        for (unsigned i = 1; i < AQ_MPI_BURST; i++)
+        for (unsigned i = 1; i < AQ_MPI_BATCH; i++)
             assert_false(looks_after_request(false));
         assert_true(looks_after_request(false));
     }
     assert_false(looks_after_request(false));
-    assert_false(aq_mpi_am_is_spared(false)); /* no request in between: somebody waits */
-    assert_false(aq_mpi_am_is_spared(false));
-    for (unsigned i = 0; i < 2 * AQ_MPI_BURST; i++)
+    assert_false(aq_mpi_am_is_skipped(false)); /* no request in between: somebody waits */
+    assert_false(aq_mpi_am_is_skipped(false));
+    for (unsigned i = 0; i < 2 * AQ_MPI_BATCH; i++)
         assert_true(looks_after_request(true)); /* nor may who waits with a reply be kept waiting */
 }
 

@@ -220,7 +220,7 @@ static void test_bounds(void **state)
     static const size_t sizes[] = { 0, 1, 15, 16, 17, AQ_MPI_INLINE - 1, AQ_MPI_INLINE, AQ_MPI_INLINE + 1, LONG };
     static const uint8_t kinds[] = { AQ_AM_MEDIUM, AQ_AM_LONG };
     gex_AM_Arg_t args[AQ_MPI_ARGS] = { 0 };
-    size_t most = 0;
+    size_t max = 0;
 
     (void)state;
     for (unsigned nargs = 0; nargs <= AQ_MPI_ARGS; nargs++) {
@@ -235,13 +235,13 @@ static void test_bounds(void **state)
                 memset(packet, 0x5a, sizeof(packet));
                 len = aq_mpi_packet_encode(packet, &out, 1, 1, sizes[i] > AQ_MPI_INLINE);
                 assert_int_equal(len, aq_mpi_packet_bytes(kinds[k], nargs, sizes[i]));
-                most = len > most ? len : most;
-                assert_true(most <= AQ_MPI_PACKET);
+                max = len > max ? len : max;
+                assert_true(max <= AQ_MPI_PACKET);
                 for (unsigned b = 0; b < 16; b++)
                     assert_int_equal(packet[len + b], 0x5a);
             }
     }
-    assert_int_equal(most, AQ_MPI_PACKET); /* and a slot is no larger than need be */
+    assert_int_equal(max, AQ_MPI_PACKET); /* and a slot is no larger than need be */
 }
 
 static void test_shorts(void **state)
@@ -276,7 +276,7 @@ static void test_shorts(void **state)
     }
 }
 
-static bool refused(const struct aq_mpi_head *head, const struct aq_mpi_place *place, size_t len)
+static bool refused(const struct aq_mpi_head *head, const struct aq_mpi_desc *desc, size_t len)
 {
     char packet[AQ_MPI_PACKET] = { 0 };
     struct aq_mpi_message back;
@@ -284,7 +284,7 @@ static bool refused(const struct aq_mpi_head *head, const struct aq_mpi_place *p
     bool refused;
 
     aq_mpi_head_put(packet, *head);
-    memcpy(packet + AQ_MPI_HEAD + 4 * (size_t)head->nargs, place, sizeof(*place));
+    memcpy(packet + AQ_MPI_HEAD + 4 * (size_t)head->nargs, desc, sizeof(*desc));
     at = exactly(packet, len);
     refused = !aq_mpi_packet_decode(at, len, MEDIUM, LONG, &back);
     free(at);
@@ -295,32 +295,32 @@ static bool refused(const struct aq_mpi_head *head, const struct aq_mpi_place *p
 static void test_false(void **state)
 {
     struct aq_mpi_head head = { .kind = AQ_AM_MEDIUM, .handler = 200 };
-    struct aq_mpi_place place = { .nbytes = 16 };
+    struct aq_mpi_desc desc = { .nbytes = 16 };
 
     (void)state;
     for (size_t len = 0; len < AQ_MPI_HEAD + 8; len++)
-        assert_true(refused(&head, &place, len));
-    assert_false(refused(&head, &place, 32));
-    place.nbytes = 17; /* more than is there */
-    assert_true(refused(&head, &place, 32));
-    place.nbytes = UINT32_MAX;
-    assert_true(refused(&head, &place, AQ_MPI_HEAD + 8));
+        assert_true(refused(&head, &desc, len));
+    assert_false(refused(&head, &desc, 32));
+    desc.nbytes = 17; /* more than is there */
+    assert_true(refused(&head, &desc, 32));
+    desc.nbytes = UINT32_MAX;
+    assert_true(refused(&head, &desc, AQ_MPI_HEAD + 8));
     head.apart = true;
-    assert_true(refused(&head, &place, AQ_MPI_HEAD + 8));
-    place.nbytes = MEDIUM; /* the most; but no tag, or one too large */
-    assert_true(refused(&head, &place, AQ_MPI_HEAD + 8));
-    place.tag = AQ_MPI_TAGS + 1;
-    assert_true(refused(&head, &place, AQ_MPI_HEAD + 8));
-    place.tag = AQ_MPI_TAGS;
-    assert_false(refused(&head, &place, AQ_MPI_HEAD + 8));
-    place.nbytes = MEDIUM + 1;
-    assert_true(refused(&head, &place, AQ_MPI_HEAD + 8));
-    place.nbytes = AQ_MPI_INLINE; /* belongs into the packet */
-    assert_true(refused(&head, &place, AQ_MPI_HEAD + 8));
+    assert_true(refused(&head, &desc, AQ_MPI_HEAD + 8));
+    desc.nbytes = MEDIUM; /* the most; but no tag, or one too large */
+    assert_true(refused(&head, &desc, AQ_MPI_HEAD + 8));
+    desc.tag = AQ_MPI_TAGS + 1;
+    assert_true(refused(&head, &desc, AQ_MPI_HEAD + 8));
+    desc.tag = AQ_MPI_TAGS;
+    assert_false(refused(&head, &desc, AQ_MPI_HEAD + 8));
+    desc.nbytes = MEDIUM + 1;
+    assert_true(refused(&head, &desc, AQ_MPI_HEAD + 8));
+    desc.nbytes = AQ_MPI_INLINE; /* belongs into the packet */
+    assert_true(refused(&head, &desc, AQ_MPI_HEAD + 8));
     head = (struct aq_mpi_head){ .kind = AQ_MPI_CREDIT };
-    assert_false(refused(&head, &place, AQ_MPI_HEAD));
+    assert_false(refused(&head, &desc, AQ_MPI_HEAD));
     head = (struct aq_mpi_head){ .kind = AQ_AM_SHORT, .nargs = AQ_MPI_ARGS + 1 };
-    assert_true(refused(&head, &place, AQ_MPI_HEAD + 4 * (AQ_MPI_ARGS + 1)));
+    assert_true(refused(&head, &desc, AQ_MPI_HEAD + 4 * (AQ_MPI_ARGS + 1)));
 }
 
 /* The limits that a receiver gives, each from both sides, up to what the field can say. */
@@ -329,7 +329,7 @@ static void test_limits(void **state)
     static const struct {
         uint8_t kind;
         uint32_t nbytes, tag;
-        size_t most; /* of this kind; the other has the rest of the field */
+        size_t max; /* of this kind; the other has the rest of the field */
         bool accepted;
     } cases[] = {
         { AQ_AM_MEDIUM, AQ_MPI_INLINE + 1, 1, MEDIUM, true },
@@ -353,15 +353,15 @@ static void test_limits(void **state)
         for (unsigned nargs = 0; nargs <= AQ_MPI_ARGS; nargs++) {
             const bool is_long = cases[i].kind == AQ_AM_LONG;
             const struct aq_mpi_head head = { .kind = cases[i].kind, .nargs = (uint8_t)nargs, .apart = true };
-            const struct aq_mpi_place place = { .nbytes = cases[i].nbytes, .tag = cases[i].tag };
+            const struct aq_mpi_desc desc = { .nbytes = cases[i].nbytes, .tag = cases[i].tag };
             const size_t len = aq_mpi_packet_head(head.kind, nargs);
-            char packet[AQ_MPI_HEAD_MOST] = { 0 }, *at;
+            char packet[AQ_MPI_HEAD_MAX] = { 0 }, *at;
             struct aq_mpi_message back;
 
             aq_mpi_head_put(packet, head);
-            memcpy(packet + AQ_MPI_HEAD + 4 * nargs, &place, is_long ? AQ_MPI_PLACE_LONG : AQ_MPI_PLACE_MEDIUM);
+            memcpy(packet + AQ_MPI_HEAD + 4 * nargs, &desc, is_long ? AQ_MPI_DESC_LONG : AQ_MPI_DESC_MEDIUM);
             at = exactly(packet, len);
-            assert_int_equal(aq_mpi_packet_decode(at, len, is_long ? 0 : cases[i].most, is_long ? cases[i].most : 0, &back),
+            assert_int_equal(aq_mpi_packet_decode(at, len, is_long ? 0 : cases[i].max, is_long ? cases[i].max : 0, &back),
                              cases[i].accepted);
             if (cases[i].accepted) {
                 assert_int_equal(back.nbytes, cases[i].nbytes);
@@ -385,7 +385,7 @@ static void test_flipped(void **state)
         for (unsigned nargs = 0; nargs <= AQ_MPI_ARGS; nargs++) {
             struct aq_am_out out = { .nargs = (uint8_t)nargs, .kind = kinds[k], .args = args, .src = src, .nbytes = 64 };
             const size_t len = aq_mpi_packet_encode(packet, &out, 5, 5, 0);
-            const unsigned place = 8 * (AQ_MPI_HEAD + 4 * nargs), bits = place + 32;
+            const unsigned desc = 8 * (AQ_MPI_HEAD + 4 * nargs), bits = desc + 32;
 
             for (unsigned bit = 0; bit < bits; bit++) {
                 char *at = exactly(packet, len);
@@ -394,9 +394,9 @@ static void test_flipped(void **state)
 
                 at[bit / 8] = (char)(at[bit / 8] ^ 1 << bit % 8);
                 accepted = aq_mpi_packet_decode(at, len, MEDIUM, LONG, &back);
-                if (bit == 7 || bit >= place) /* apart; the payload's length */
+                if (bit == 7 || bit >= desc) /* apart; the payload's length */
                     assert_false(accepted);
-                if (bit >= 8 && bit < place)
+                if (bit >= 8 && bit < desc)
                     assert_true(accepted);
                 if (accepted && back.payload != NULL)
                     assert_true((char *)back.payload + back.nbytes == at + len);
@@ -439,15 +439,15 @@ static void test_cost(void **state)
     assert_int_equal(aq_mpi_credit_cost(AQ_MPI_UNIT - 1), 1);
     assert_int_equal(aq_mpi_credit_cost(AQ_MPI_UNIT), 2);
     for (size_t nbytes = 0; nbytes <= LONG; nbytes += 511)
-        assert_true(aq_mpi_credit_cost(nbytes) >= 1 && aq_mpi_credit_cost(nbytes) <= AQ_MPI_COST_MOST);
+        assert_true(aq_mpi_credit_cost(nbytes) >= 1 && aq_mpi_credit_cost(nbytes) <= AQ_MPI_COST_MAX);
     assert_int_equal(aq_mpi_credit_window(128, 1, UINT64_C(64) << 20), 128);
-    assert_int_equal(aq_mpi_credit_window(1, 1, UINT64_C(64) << 20), AQ_MPI_WINDOW_LEAST);
+    assert_int_equal(aq_mpi_credit_window(1, 1, UINT64_C(64) << 20), AQ_MPI_WINDOW_MIN);
     assert_int_equal(aq_mpi_credit_window(128, 256, UINT64_C(64) << 20), 64);
     assert_int_equal(aq_mpi_credit_window(8192, 8, UINT64_C(64) << 20), 2048);
     for (size_t nbytes = 0; nbytes <= 65536; nbytes++)
         assert_true(nbytes <= (size_t)AQ_MPI_UNIT_APART * aq_mpi_credit_cost(nbytes));
-    assert_int_equal(aq_mpi_credit_window(128, 1000000, UINT64_C(64) << 20), AQ_MPI_WINDOW_LEAST);
-    assert_int_equal(aq_mpi_credit_window(1u << 30, 1, UINT64_C(1) << 60), AQ_MPI_WINDOW_MOST);
+    assert_int_equal(aq_mpi_credit_window(128, 1000000, UINT64_C(64) << 20), AQ_MPI_WINDOW_MIN);
+    assert_int_equal(aq_mpi_credit_window(1u << 30, 1, UINT64_C(1) << 60), AQ_MPI_WINDOW_MAX);
     assert_int_equal(aq_mpi_credit_window(128, 0, UINT64_C(64) << 20), 128);
 }
 
@@ -455,17 +455,17 @@ static void test_cost(void **state)
  * credit gets some once all that is out is done with, and counts agree at the end. */
 static void test_flow(void **state)
 {
-    const uint32_t window = AQ_MPI_WINDOW_LEAST;
+    const uint32_t window = AQ_MPI_WINDOW_MIN;
     /* the counters pass their end on the way */
     struct aq_mpi_peer here = { .sent = UINT32_MAX - 1000, .acked = UINT32_MAX - 1000 };
-    struct aq_mpi_peer there = { .told = UINT32_MAX - 1000, .done_units = UINT32_MAX - 1000 };
+    struct aq_mpi_peer there = { .advertised = UINT32_MAX - 1000, .done_units = UINT32_MAX - 1000 };
     uint32_t out_units = 0, sent = 0, units = UINT32_MAX - 1000, old_units;
     uint16_t messages = 0, old_messages;
     uint64_t seed = 2;
 
     (void)state;
     while (sent < 200000) {
-        const uint32_t cost = 1 + (uint32_t)(random_of(&seed) % AQ_MPI_COST_MOST);
+        const uint32_t cost = 1 + (uint32_t)(random_of(&seed) % AQ_MPI_COST_MAX);
 
         if (aq_mpi_credit_has(&here, window, cost)) {
             aq_mpi_credit_spend(&here, cost);
@@ -479,7 +479,7 @@ static void test_flow(void **state)
         if (aq_mpi_credit_due(&there, window)) {
             old_units = units;
             old_messages = messages;
-            aq_mpi_credit_tell(&there, &units, &messages);
+            aq_mpi_credit_advertise(&there, &units, &messages);
             assert_false(aq_mpi_credit_due(&there, window));
             assert_true(aq_mpi_credit_take(&here, units, messages));
             assert_true(aq_mpi_credit_take(&here, old_units, old_messages)); /* one that was overtaken says nothing */
@@ -487,7 +487,7 @@ static void test_flow(void **state)
             out_units = 0;
         }
     }
-    aq_mpi_credit_tell(&there, &units, &messages);
+    aq_mpi_credit_advertise(&there, &units, &messages);
     assert_true(aq_mpi_credit_take(&here, units, messages));
     assert_int_equal(here.requests, sent);
     assert_int_equal(here.handled, sent);
@@ -500,7 +500,7 @@ static void test_flow(void **state)
 static void test_credit_edges(void **state)
 {
     static const uint32_t starts[] = { 0, 1, INT32_MAX, UINT32_C(1) << 31, UINT32_MAX - 47, UINT32_MAX };
-    const uint32_t window = AQ_MPI_WINDOW_LEAST;
+    const uint32_t window = AQ_MPI_WINDOW_MIN;
 
     (void)state;
     for (unsigned i = 0; i < sizeof(starts) / sizeof(*starts); i++) {

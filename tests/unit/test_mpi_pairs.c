@@ -10,7 +10,7 @@
 #define MOST 8
 
 static void find(const gex_Rank_t *host_of, const gex_Rank_t *nbrhd_of, gex_Rank_t size,
-                 struct aq_mpi_far_pair pairs[AQ_MPI_CLASSES])
+                 struct aq_mpi_remote_pair pairs[AQ_MPI_CLASSES])
 {
     gex_Rank_t first[MOST], hosts = 0;
 
@@ -19,7 +19,7 @@ static void find(const gex_Rank_t *host_of, const gex_Rank_t *nbrhd_of, gex_Rank
     aq_mpi_pairs_find(host_of, nbrhd_of, size, hosts, first, pairs);
 }
 
-static void check_pair(const struct aq_mpi_far_pair *pair, gex_Rank_t lead, gex_Rank_t other)
+static void check_pair(const struct aq_mpi_remote_pair *pair, gex_Rank_t lead, gex_Rank_t other)
 {
     assert_true(pair->exists);
     assert_int_equal(pair->lead, lead);
@@ -29,7 +29,7 @@ static void check_pair(const struct aq_mpi_far_pair *pair, gex_Rank_t lead, gex_
 static void test_one_host(void **state)
 {
     const gex_Rank_t host_of[] = { 0, 0, 0, 0 }, nbrhd_of[] = { 0, 0, 1, 1 };
-    struct aq_mpi_far_pair pairs[AQ_MPI_CLASSES];
+    struct aq_mpi_remote_pair pairs[AQ_MPI_CLASSES];
 
     (void)state;
     find(host_of, nbrhd_of, 4, pairs);
@@ -40,7 +40,7 @@ static void test_one_host(void **state)
 static void test_hosts_that_share(void **state)
 {
     const gex_Rank_t host_of[] = { 0, 0, 1, 1 }, nbrhd_of[] = { 0, 0, 1, 1 };
-    struct aq_mpi_far_pair pairs[AQ_MPI_CLASSES];
+    struct aq_mpi_remote_pair pairs[AQ_MPI_CLASSES];
 
     (void)state;
     find(host_of, nbrhd_of, 4, pairs);
@@ -52,7 +52,7 @@ static void test_hosts_that_share(void **state)
 static void test_pair_elsewhere(void **state)
 {
     const gex_Rank_t host_of[] = { 0, 1, 0, 1, 1 }, nbrhd_of[] = { 0, 1, 0, 1, 2 };
-    struct aq_mpi_far_pair pairs[AQ_MPI_CLASSES];
+    struct aq_mpi_remote_pair pairs[AQ_MPI_CLASSES];
 
     (void)state;
     find(host_of, nbrhd_of, 5, pairs);
@@ -63,7 +63,7 @@ static void test_pair_elsewhere(void **state)
 static void test_nobody_far(void **state)
 {
     const gex_Rank_t host_of[] = { 0, 0 }, nbrhd_of[] = { 0, 0 };
-    struct aq_mpi_far_pair pairs[AQ_MPI_CLASSES];
+    struct aq_mpi_remote_pair pairs[AQ_MPI_CLASSES];
 
     (void)state;
     find(host_of, nbrhd_of, 2, pairs);

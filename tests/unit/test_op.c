@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "core/aq_job.h"
-#include "core/aq_upcall.h"
+#include "core/aq_callback.h"
 #include "core/aq_op.h"
 
 /* --- a conduit for one test at a time --- */
@@ -35,9 +35,9 @@ static uint32_t fake_sleep_prepare(void)
     return 0;
 }
 
-static void fake_sleep(uint32_t bell, uint64_t max_ns)
+static void fake_sleep(uint32_t wakeup, uint64_t max_ns)
 {
-    (void)bell, (void)max_ns;
+    (void)wakeup, (void)max_ns;
 }
 
 static void fake_nothing(void)
@@ -50,7 +50,7 @@ static const struct aq_conduit_ops fake_conduit = {
     .sleep_prepare = fake_sleep_prepare,
     .sleep = fake_sleep,
     .sleep_cancel = fake_nothing,
-    .sleep_ring = fake_nothing,
+    .sleep_wake = fake_nothing,
 };
 
 static const struct aq_op_kind kind = { .waits_in = "a test", .name = "test operation" };

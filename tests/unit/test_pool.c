@@ -44,7 +44,7 @@ static void test_plan(void **state)
             assert_int_equal(plan.size[class] % AQ_CACHE_LINE, 0);
             end += (uint64_t)plan.size[class] * plan.count[class];
         }
-        assert_int_equal(plan.lane_bytes, end);
+        assert_int_equal(plan.channel_bytes, end);
         assert_int_equal(plan.size[AQ_POOL_CLASSES - 1], AQ_SHM_MAX_MEDIUM);
         assert_true(plan.blocks < AQ_BLOCK_NONE);
     }
@@ -56,14 +56,14 @@ static void test_smallest_that_fits(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        uint16_t block = aq_shm_block_take(AQ_LANE_REQUEST, sizes[i], sizes[i]);
+        uint16_t block = aq_shm_block_take(AQ_CHANNEL_REQUEST, sizes[i], sizes[i]);
 
         assert_int_not_equal(block, AQ_BLOCK_NONE);
         assert_true(block_size(block) >= sizes[i]);
         assert_true(block_size(block) / 16 < sizes[i] || block_size(block) == 512);
-        aq_shm_block_release(AQ_LANE_REQUEST, block);
+        aq_shm_block_release(AQ_CHANNEL_REQUEST, block);
     }
-    assert_int_equal(aq_shm_block_take(AQ_LANE_REQUEST, AQ_SHM_MAX_MEDIUM + 1, AQ_SHM_MAX_MEDIUM + 1),
+    assert_int_equal(aq_shm_block_take(AQ_CHANNEL_REQUEST, AQ_SHM_MAX_MEDIUM + 1, AQ_SHM_MAX_MEDIUM + 1),
                      AQ_BLOCK_NONE);
 }
 
@@ -72,30 +72,30 @@ static void test_take_all(void **state)
 {
     const struct aq_shm_pool_plan *plan = &aq_shm.layout.pool;
     uint16_t *taken = calloc(plan->blocks, sizeof(*taken));
-    bool *used = calloc(plan->lane_bytes / 512, sizeof(*used));
+    bool *used = calloc(plan->channel_bytes / 512, sizeof(*used));
     uint16_t other;
 
     (void)state;
     for (int turn = 0; turn < 2; turn++) {
-        memset(used, 0, plan->lane_bytes / 512 * sizeof(*used));
+        memset(used, 0, plan->channel_bytes / 512 * sizeof(*used));
         for (uint32_t i = 0; i < plan->blocks; i++) {
             uint64_t offset;
 
-            taken[i] = aq_shm_block_take(AQ_LANE_REPLY, 1, 1); /* the small ones first, then any */
+            taken[i] = aq_shm_block_take(AQ_CHANNEL_REPLY, 1, 1); /* the small ones first, then any */
             assert_int_not_equal(taken[i], AQ_BLOCK_NONE);
             offset = aq_shm_block_offset(taken[i]);
-            assert_true(offset + block_size(taken[i]) <= plan->lane_bytes);
+            assert_true(offset + block_size(taken[i]) <= plan->channel_bytes);
             for (uint32_t part = 0; part < block_size(taken[i]) / 512; part++) {
                 assert_false(used[offset / 512 + part]);
                 used[offset / 512 + part] = true;
             }
         }
-        assert_int_equal(aq_shm_block_take(AQ_LANE_REPLY, 1, 1), AQ_BLOCK_NONE);
-        other = aq_shm_block_take(AQ_LANE_REQUEST, 1, 1); /* own lane */
+        assert_int_equal(aq_shm_block_take(AQ_CHANNEL_REPLY, 1, 1), AQ_BLOCK_NONE);
+        other = aq_shm_block_take(AQ_CHANNEL_REQUEST, 1, 1); /* own lane */
         assert_int_not_equal(other, AQ_BLOCK_NONE);
-        aq_shm_block_release(AQ_LANE_REQUEST, other);
+        aq_shm_block_release(AQ_CHANNEL_REQUEST, other);
         for (uint32_t i = 0; i < plan->blocks; i++)
-            aq_shm_block_release(AQ_LANE_REPLY, taken[i]);
+            aq_shm_block_release(AQ_CHANNEL_REPLY, taken[i]);
     }
     free(taken);
     free(used);
@@ -111,22 +111,22 @@ static void test_settle_for_less(void **state)
     (void)state;
     for (int class = AQ_POOL_CLASSES - 1; class >= 0; class--)
         for (uint32_t i = 0; i < plan->count[class]; i++) {
-            const uint16_t block = aq_shm_block_take(AQ_LANE_REQUEST, 0, AQ_SHM_MAX_MEDIUM);
+            const uint16_t block = aq_shm_block_take(AQ_CHANNEL_REQUEST, 0, AQ_SHM_MAX_MEDIUM);
 
             assert_int_not_equal(block, AQ_BLOCK_NONE);
             assert_int_equal(block_size(block), plan->size[class]);
             assert_int_equal(aq_shm_block_size(block), plan->size[class]);
             taken[count++] = block;
         }
-    assert_int_equal(aq_shm_block_take(AQ_LANE_REQUEST, 0, 1), AQ_BLOCK_NONE);
-    aq_shm_block_release(AQ_LANE_REQUEST, taken[--count]); /* a small one */
-    assert_int_equal(aq_shm_block_take(AQ_LANE_REQUEST, plan->size[0] + 1, AQ_SHM_MAX_MEDIUM),
+    assert_int_equal(aq_shm_block_take(AQ_CHANNEL_REQUEST, 0, 1), AQ_BLOCK_NONE);
+    aq_shm_block_release(AQ_CHANNEL_REQUEST, taken[--count]); /* a small one */
+    assert_int_equal(aq_shm_block_take(AQ_CHANNEL_REQUEST, plan->size[0] + 1, AQ_SHM_MAX_MEDIUM),
                      AQ_BLOCK_NONE);
-    assert_int_equal(aq_shm_block_take(AQ_LANE_REQUEST, plan->size[0], AQ_SHM_MAX_MEDIUM),
+    assert_int_equal(aq_shm_block_take(AQ_CHANNEL_REQUEST, plan->size[0], AQ_SHM_MAX_MEDIUM),
                      taken[count]);
     count++;
     while (count > 0)
-        aq_shm_block_release(AQ_LANE_REQUEST, taken[--count]);
+        aq_shm_block_release(AQ_CHANNEL_REQUEST, taken[--count]);
     free(taken);
 }
 
@@ -136,15 +136,15 @@ static void test_last_in_first_out(void **state)
     uint16_t one, two;
 
     (void)state;
-    one = aq_shm_block_take(AQ_LANE_REPLY, 100, 100);
-    two = aq_shm_block_take(AQ_LANE_REPLY, 100, 100);
+    one = aq_shm_block_take(AQ_CHANNEL_REPLY, 100, 100);
+    two = aq_shm_block_take(AQ_CHANNEL_REPLY, 100, 100);
     assert_int_not_equal(one, two);
-    aq_shm_block_release(AQ_LANE_REPLY, two);
-    aq_shm_block_release(AQ_LANE_REPLY, one);
-    assert_int_equal(aq_shm_block_take(AQ_LANE_REPLY, 100, 100), one);
-    assert_int_equal(aq_shm_block_take(AQ_LANE_REPLY, 100, 100), two);
-    aq_shm_block_release(AQ_LANE_REPLY, one);
-    aq_shm_block_release(AQ_LANE_REPLY, two);
+    aq_shm_block_release(AQ_CHANNEL_REPLY, two);
+    aq_shm_block_release(AQ_CHANNEL_REPLY, one);
+    assert_int_equal(aq_shm_block_take(AQ_CHANNEL_REPLY, 100, 100), one);
+    assert_int_equal(aq_shm_block_take(AQ_CHANNEL_REPLY, 100, 100), two);
+    aq_shm_block_release(AQ_CHANNEL_REPLY, one);
+    aq_shm_block_release(AQ_CHANNEL_REPLY, two);
 }
 
 int main(void)

@@ -25,7 +25,7 @@
 
 /* what the hosts of a test find in common */
 struct common {
-    char card[HOSTS][AQ_LINK_CARD];
+    char address[HOSTS][AQ_LINK_ADDR_MAX];
     _Atomic uint32_t exits; /* 1 + host whose only rank comes to the exit; 0: nobody yet */
     _Atomic uint32_t dies;  /* 1 + host that dies of SIGKILL */
     _Atomic uint32_t stops; /* 1 + host that stops for ever */
@@ -55,18 +55,18 @@ static bool reached(_Atomic uint32_t *word, uint32_t value)
 }
 
 /* Host h, of one rank, until the job has ended; returns the code it found, 200 after 10 s. */
-static int live(uint32_t h, struct aq_board *board)
+static int live(uint32_t h, struct aq_jobarea *jobarea)
 {
-    uint64_t end = aq_board_now_ns() + 10000000000ull;
+    uint64_t end = aq_jobarea_now_ns() + 10000000000ull;
     pid_t child[1] = {getpid()};
-    struct aq_ending e;
+    struct aq_shutdown e;
     bool counted = false, ended = false;
 
-    aq_ending_init(&e, board, child);
+    aq_shutdown_init(&e, jobarea, child);
     e.gentle = true;
-    e.told = true; /* no messages here */
-    while (!(aq_link_is_done() && aq_link_is_settled()) && aq_board_now_ns() < end) {
-        int state = (int)atomic_load_explicit(&board->exit_state, memory_order_relaxed);
+    e.logged = true; /* no messages here */
+    while (!(aq_link_is_done() && aq_link_is_settled()) && aq_jobarea_now_ns() < end) {
+        int state = (int)atomic_load_explicit(&jobarea->exit_state, memory_order_relaxed);
 
         if (!counted && aq_link_is_whole())
             atomic_fetch_add_explicit(&common->whole, 1, memory_order_relaxed);
@@ -77,43 +77,43 @@ static int live(uint32_t h, struct aq_board *board)
             raise(SIGSTOP);
         if (!ended && (state >= AQ_EXIT_ASKED ||
                        atomic_load_explicit(&common->exits, memory_order_relaxed) == h + 1)) {
-            aq_board_publish_exit(board, 0, AQ_RANK_ENDED, 7);
+            aq_jobarea_publish_exit(jobarea, 0, AQ_RANK_ENDED, 7);
             ended = true;
         }
         /* what the ending does to ranks is not tried here: it would signal this very process */
-        if (state == AQ_EXIT_ENDING && e.start_ns == 0)
-            aq_ending_begin(&e, 50);
-        if (e.start_ns != 0 && !e.follow && state < AQ_EXIT_ASKED && aq_board_now_ns() >= e.ask_ns)
-            aq_board_raise_exit_state(board, AQ_EXIT_ASKED);
+        if (state == AQ_EXIT_SHUTDOWN && e.start_ns == 0)
+            aq_shutdown_begin(&e, 50);
+        if (e.start_ns != 0 && !e.follow && state < AQ_EXIT_ASKED && aq_jobarea_now_ns() >= e.ask_ns)
+            aq_jobarea_raise_exit_state(jobarea, AQ_EXIT_ASKED);
         aq_link_step(&e, ended);
         usleep(2000);
     }
-    return aq_link_is_done() ? atomic_load_explicit(&board->exit_code, memory_order_relaxed) : 200;
+    return aq_link_is_done() ? atomic_load_explicit(&jobarea->exit_code, memory_order_relaxed) : 200;
 }
 
 static void host_main(uint32_t h, uint32_t hosts, const int fds[2])
 {
     struct aq_spawn_info info = {.rank = h, .size = hosts, .host_size = 1, .host_index = h,
                                  .host_count = hosts, .host_ranks = &h, .host_of = host_of};
-    struct aq_board *board;
+    struct aq_jobarea *jobarea;
     int fd;
 
     alarm(20);
-    board = aq_board_create(1, hosts, &fd);
-    board->rank[0].pid = 1 << 30; /* nobody: the ending must not signal this process */
+    jobarea = aq_jobarea_create(1, hosts, &fd);
+    jobarea->rank[0].pid = 1 << 30; /* nobody: the ending must not signal this process */
     if (aq_link_attach(fds, &info, key) != 0 ||
-        (h > 0 && !aq_link_set_parent(common->card[aq_link_parent(&info)])))
+        (h > 0 && !aq_link_set_parent(common->address[aq_link_parent(&info)])))
         _exit(201);
-    _exit(live(h, board));
+    _exit(live(h, jobarea));
 }
 
 /* so that nothing leaves the loopback interface */
-static void local_card(char card[AQ_LINK_CARD], uint32_t h)
+static void local_addr_text(char address[AQ_LINK_ADDR_MAX], uint32_t h)
 {
     unsigned port;
 
-    assert_int_equal(sscanf(card, "%*s %u", &port), 1);
-    snprintf(card, AQ_LINK_CARD, "host%u %u 127.0.0.1", h, port);
+    assert_int_equal(sscanf(address, "%*s %u", &port), 1);
+    snprintf(address, AQ_LINK_ADDR_MAX, "host%u %u 127.0.0.1", h, port);
 }
 
 /* relay: 0, or the port that host 1 takes for its parent's */
@@ -125,12 +125,12 @@ static void start_behind(uint32_t hosts, pid_t *pids, unsigned relay, unsigned *
     assert_true(common != MAP_FAILED);
     for (uint32_t h = 0; h < hosts; h++) {
         host_of[h] = h;
-        assert_int_equal(aq_link_create(common->card[h], fds[h]), 0);
-        local_card(common->card[h], h);
+        assert_int_equal(aq_link_create(common->address[h], fds[h]), 0);
+        local_addr_text(common->address[h], h);
     }
     if (relay != 0) {
-        assert_int_equal(sscanf(common->card[0], "%*s %u", port_out), 1);
-        snprintf(common->card[0], AQ_LINK_CARD, "host0 %u 127.0.0.1", relay);
+        assert_int_equal(sscanf(common->address[0], "%*s %u", port_out), 1);
+        snprintf(common->address[0], AQ_LINK_ADDR_MAX, "host0 %u 127.0.0.1", relay);
     }
     for (uint32_t h = 0; h < hosts; h++) {
         pids[h] = fork();
@@ -320,7 +320,7 @@ static void test_stranger(void **state)
     (void)state;
     start(3, pids);
     wait_whole(3);
-    assert_int_equal(sscanf(common->card[0], "%*s %u", &port), 1);
+    assert_int_equal(sscanf(common->address[0], "%*s %u", &port), 1);
     sa.sin_port = htons((uint16_t)port);
     sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     for (size_t len = 0; len < sizeof(noise); len += 3)
@@ -371,7 +371,7 @@ static void test_forged_refusals(void **state)
     start(2, pids);
     wait_whole(2);
     for (unsigned h = 0; h < 2; h++)
-        assert_int_equal(sscanf(common->card[h], "%*s %u", &port[h]), 1);
+        assert_int_equal(sscanf(common->address[h], "%*s %u", &port[h]), 1);
     for (int i = 0; i < 200; i++) {
         forge_refusal(raw, port[0], port[1]);
         forge_refusal(raw, port[1], port[0]);

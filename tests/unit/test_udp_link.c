@@ -137,7 +137,7 @@ static void test_clock_wrap(void **state)
 static bool drop_number(struct sim_path *path, const struct aq_udp_header *header, size_t len)
 {
     (void)len;
-    if (header->lane != AQ_UDP_RMA || header->seq != path->filter_count)
+    if (header->channel != AQ_UDP_RMA || header->seq != path->filter_count)
         return true;
     path->filter_count = UINT64_MAX;
     return false;
@@ -168,7 +168,7 @@ static void test_one_loss(void **state)
 static bool drop_odd(struct sim_path *path, const struct aq_udp_header *header, size_t len)
 {
     (void)len;
-    if (header->lane != AQ_UDP_RMA || header->seq < 100 || header->seq >= 300
+    if (header->channel != AQ_UDP_RMA || header->seq < 100 || header->seq >= 300
         || header->seq < path->filter_count)
         return true;
     path->filter_count = header->seq + 1;
@@ -239,15 +239,15 @@ static void test_reordering_is_learnt(void **state)
 static void answer(struct sim_end *end, uint64_t rtt_ticks)
 {
     static uint32_t newest = 100;
-    struct aq_udp_header header = { .lane = AQ_UDP_CONTROL, .flags = AQ_UDP_ECHO, .src = 1, .dst = 0,
-                                    .hashed = AQ_UDP_HEADER, .seq = newest, .ts = newest, .held = 7 };
+    struct aq_udp_header header = { .channel = AQ_UDP_CONTROL, .flags = AQ_UDP_TS_ECHO, .src = 1, .dst = 0,
+                                    .hashed = AQ_UDP_HEADER, .seq = newest, .ts = newest, .ts_delay = 7 };
     uint8_t datagram[AQ_UDP_HEADER];
     uint64_t now;
 
     newest += 5;
     end->sim->now += 100 * SIM_MS;
     now = sim_clock(end);
-    header.echo = aq_udp_tick(now) - (uint32_t)rtt_ticks - 7;
+    header.ts_echo = aq_udp_tick(now) - (uint32_t)rtt_ticks - 7;
     aq_udp_header_encode(datagram, &header);
     assert_int_equal(aq_udp_link_receive(&end->link, now, &header, header.seq, datagram, sizeof(datagram), true),
                      AQ_UDP_SEEN);
@@ -501,14 +501,14 @@ static void test_room(void **state)
     struct sim *sim = sim_new(1, 1, 500 * SIM_US, 1472, NULL);
 
     (void)state;
-    sim->end[1].link.room_given = 20 << 10;
+    sim->end[1].link.rwnd_advertised = 20 << 10;
     send_all(sim, 500, 500, 500);
     sim_finish(sim, 10 * SIM_S); /* known after the first answer */
     sim->end[0].most_flight = 0;
     send_all(sim, 500, 500, 500);
     sim_finish(sim, 10 * SIM_S);
     assert_true(sim->end[0].most_flight <= (20 << 10) * 3 / 2);
-    sim->end[1].link.room_given = 0; /* one at a time always may */
+    sim->end[1].link.rwnd_advertised = 0; /* one at a time always may */
     send_all(sim, 100, 100, 100);
     sim_finish(sim, 10 * SIM_S);
     sim_free(sim);
@@ -541,11 +541,11 @@ static void test_bye(void **state)
     (void)state;
     send_all(sim, 2000, 2000, 2000);
     sim_run(sim, SIM_MS);
-    aq_udp_link_bye(&sim->end[1].link, sim_clock(&sim->end[1]));
+    aq_udp_link_disconnect(&sim->end[1].link, sim_clock(&sim->end[1]));
     sim_run(sim, sim->now + SIM_MS);
-    assert_true(sim->end[0].link.gone);
-    for (int lane = 0; lane < AQ_UDP_LANES; lane++)
-        assert_int_equal(sim->end[0].acked[lane], sim->end[0].queued[lane]); /* buffers are given back */
+    assert_true(sim->end[0].link.disconnected);
+    for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++)
+        assert_int_equal(sim->end[0].acked[channel], sim->end[0].queued[channel]); /* buffers are given back */
     assert_int_equal(aq_udp_link_deadline(&sim->end[0].link), UINT64_MAX);
     seen = sim->end[0].out.seen;
     aq_udp_link_abandon(&sim->end[1].link);
@@ -557,30 +557,30 @@ static void test_bye(void **state)
 /* What a recording may not change: everything but counters. */
 struct essence {
     uint64_t una[3], next[3], end[3], rx_next[3], rx_top[3];
-    uint64_t in_flight, cwnd, ssthresh, room, srtt, rttvar, min_rtt, heard_ns, silent_ns, probe_ns, echo;
+    uint64_t in_flight, cwnd, ssthresh, rwnd, srtt, rttvar, min_rtt, last_seen_ns, silent_ns, probe_ns, ts_echo;
 };
 
 static void essence_of(const struct aq_udp_link *link, struct essence *essence_out)
 {
     memset(essence_out, 0, sizeof(*essence_out));
-    for (int lane = 0; lane < 3; lane++) {
-        essence_out->una[lane] = link->tx[lane].una;
-        essence_out->next[lane] = link->tx[lane].next;
-        essence_out->end[lane] = link->tx[lane].end;
-        essence_out->rx_next[lane] = link->rx[lane].next;
-        essence_out->rx_top[lane] = link->rx[lane].top;
+    for (int channel = 0; channel < 3; channel++) {
+        essence_out->una[channel] = link->tx[channel].una;
+        essence_out->next[channel] = link->tx[channel].next;
+        essence_out->end[channel] = link->tx[channel].end;
+        essence_out->rx_next[channel] = link->rx[channel].next;
+        essence_out->rx_top[channel] = link->rx[channel].top;
     }
     essence_out->in_flight = link->in_flight;
     essence_out->cwnd = link->cwnd;
     essence_out->ssthresh = link->ssthresh;
-    essence_out->room = link->room;
+    essence_out->rwnd = link->rwnd;
     essence_out->srtt = link->srtt;
     essence_out->rttvar = link->rttvar;
     essence_out->min_rtt = link->min_rtt;
-    essence_out->heard_ns = link->heard_ns;
+    essence_out->last_seen_ns = link->last_seen_ns;
     essence_out->silent_ns = link->silent_ns;
     essence_out->probe_ns = link->probe_ns;
-    essence_out->echo = link->echo;
+    essence_out->ts_echo = link->ts_echo;
 }
 
 /* Recorded datagrams, sent again: nothing is handed over twice, no answers, no state but counters. */
@@ -621,8 +621,8 @@ static void test_replay(void **state)
 static void shift_rma(struct sim *sim, uint64_t by)
 {
     for (unsigned i = 0; i < 2; i++) {
-        struct aq_udp_lane_tx *tx = &sim->end[i].link.tx[AQ_UDP_RMA];
-        struct aq_udp_lane_rx *rx = &sim->end[i].link.rx[AQ_UDP_RMA];
+        struct aq_udp_channel_tx *tx = &sim->end[i].link.tx[AQ_UDP_RMA];
+        struct aq_udp_channel_rx *rx = &sim->end[i].link.rx[AQ_UDP_RMA];
 
         tx->una = tx->next = tx->end += by;
         rx->next = rx->top += by;
@@ -656,7 +656,7 @@ static void test_replay_lanes_wrap_apart(void **state)
         const struct sim_event *old = &end->record[i];
 
         assert_true(aq_udp_header_decode(old->datagram, old->len, &header));
-        seq = aq_udp_link_expand(&end->link, header.lane, header.seq);
+        seq = aq_udp_link_expand(&end->link, header.channel, header.seq);
         assert_int_equal(aq_udp_link_receive(&end->link, sim_clock(end), &header, seq, old->datagram, old->len,
                                              true), AQ_UDP_DUPLICATE);
     }
@@ -708,7 +708,7 @@ static void test_false_acks(void **state)
 {
     struct sim *sim = sim_new(1, 1, 50 * SIM_US, 1472, NULL);
     struct sim_end *end = &sim->end[0];
-    struct aq_udp_header header = { .lane = AQ_UDP_CONTROL, .src = 1, .dst = 0, .seq = 0, .ack = { 5, 5, 5 } };
+    struct aq_udp_header header = { .channel = AQ_UDP_CONTROL, .src = 1, .dst = 0, .seq = 0, .ack = { 5, 5, 5 } };
     uint8_t datagram[256];
     const uint64_t bits[4] = { UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX };
     size_t len;
@@ -719,8 +719,8 @@ static void test_false_acks(void **state)
     for (int i = 0; i < 1000; i++) {
         len = (size_t)(aq_udp_sack_encode(datagram + AQ_UDP_HEADER, (uint8_t)(i % 3), (uint8_t)(i % 4 + 1),
                                           3 + (uint32_t)(sim_random(sim) % 1000), bits) - datagram);
-        for (int lane = 0; lane < 3; lane++)
-            header.ack[lane] = (uint32_t)(sim_random(sim) % UINT32_C(0x7fffff00)) + 4;
+        for (int channel = 0; channel < 3; channel++)
+            header.ack[channel] = (uint32_t)(sim_random(sim) % UINT32_C(0x7fffff00)) + 4;
         header.hashed = (uint16_t)len;
         header.seq++;
         aq_udp_header_encode(datagram, &header);
@@ -741,8 +741,8 @@ static void test_random(void **state)
         struct aq_udp_link_config config = sim_config;
         struct sim *sim;
 
-        for (int lane = 0; lane < AQ_UDP_LANES; lane++)
-            config.window[lane] = 1 + (uint32_t)((seed * 7919 + (unsigned)lane * 104729) % 256);
+        for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++)
+            config.window[channel] = 1 + (uint32_t)((seed * 7919 + (unsigned)channel * 104729) % 256);
         config.first_seq = seed % 3 == 0 ? (UINT64_C(1) << 32) - 40 : 0;
         sim = sim_new(1, seed, 2000 + seed % 7 * 40000, seed % 2 == 0 ? 1472 : 8960, &config);
         for (int i = 0; i < 2; i++) {
@@ -766,7 +766,7 @@ static void test_random(void **state)
             else if (turn % 3 == 1)
                 end->refuses = !end->refuses;
             else
-                end->link.room_given = (uint32_t)(sim_random(sim) % 100000);
+                end->link.rwnd_advertised = (uint32_t)(sim_random(sim) % 100000);
         }
         sim->end[0].refuses = sim->end[1].refuses = false;
         sim_finish(sim, 600 * SIM_S);

@@ -25,7 +25,7 @@ static void endless(struct sim_end *end)
 /* One flow fills a pipe, also a long one. */
 static void test_fills_pipe(void **state)
 {
-    static const struct { uint64_t delay, bytes_per_s; double least; } pipes[] = {
+    static const struct { uint64_t delay, bytes_per_s; double min; } pipes[] = {
         { 20 * SIM_US, 125000000, 0.9 },
         { 200 * SIM_US, 125000000, 0.9 },
         { SIM_MS, 125000000, 0.85 },
@@ -43,7 +43,7 @@ static void test_fills_pipe(void **state)
         rate = rate_of(sim, &sim->end[0], 200 * SIM_MS);
         print_message("%llu us each way: %.1f MB/s of %.1f\n", (unsigned long long)(pipes[i].delay / 1000),
                       rate / 1e6, (double)pipes[i].bytes_per_s / 1e6);
-        assert_true(rate > pipes[i].least * (double)pipes[i].bytes_per_s);
+        assert_true(rate > pipes[i].min * (double)pipes[i].bytes_per_s);
         sim_free(sim);
     }
 }
@@ -102,7 +102,7 @@ static void share(unsigned flows, uint64_t bytes_per_s, uint64_t queue, uint64_t
 {
     struct sim_pipe pipe = { .bytes_per_s = bytes_per_s, .queue_bytes = queue };
     struct sim *sim = sim_new(flows, flows, delay, 1472, NULL);
-    double rate[SIM_ENDS / 2], least = 1e18, most = 0, sum = 0;
+    double rate[SIM_ENDS / 2], min = 1e18, max = 0, sum = 0;
     uint64_t before[SIM_ENDS / 2];
 
     for (unsigned i = 0; i < flows; i++) {
@@ -117,13 +117,13 @@ static void share(unsigned flows, uint64_t bytes_per_s, uint64_t queue, uint64_t
     sim_run(sim, sim->now + 300 * SIM_MS);
     for (unsigned i = 0; i < flows; i++) {
         rate[i] = (double)(sim->end[2 * i + 1].got_bytes - before[i]) / 0.3;
-        least = rate[i] < least ? rate[i] : least;
-        most = rate[i] > most ? rate[i] : most;
+        min = rate[i] < min ? rate[i] : min;
+        max = rate[i] > max ? rate[i] : max;
         sum += rate[i];
     }
     print_message("%u flows through %.0f MB/s: least %.1f, most %.1f, in all %.1f MB/s\n", flows,
-                  (double)bytes_per_s / 1e6, least / 1e6, most / 1e6, sum / 1e6);
-    assert_true(most < 2 * least);
+                  (double)bytes_per_s / 1e6, min / 1e6, max / 1e6, sum / 1e6);
+    assert_true(max < 2 * min);
     assert_true(sum > 0.8 * (double)bytes_per_s);
     sim_free(sim);
 }

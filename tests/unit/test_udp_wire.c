@@ -14,7 +14,7 @@
 #include "conduits/udp/aq_udp.h"
 #include "base/aq_rc.h"
 
-static const struct aq_udp_header plain = { .lane = AQ_UDP_REQUEST, .hashed = AQ_UDP_HEADER, .src = 1, .dst = 2 };
+static const struct aq_udp_header plain = { .channel = AQ_UDP_REQUEST, .hashed = AQ_UDP_HEADER, .src = 1, .dst = 2 };
 
 static uint64_t random_of(uint64_t *state)
 {
@@ -28,11 +28,11 @@ static uint64_t random_of(uint64_t *state)
 static void test_header(void **state)
 {
     const struct aq_udp_header header = {
-        .lane = AQ_UDP_RMA, .flags = AQ_UDP_HOLES | AQ_UDP_ECHO, .held = 0x1234, .room = 0xfedc, .hashed = 60,
+        .channel = AQ_UDP_RMA, .flags = AQ_UDP_HOLES | AQ_UDP_TS_ECHO, .ts_delay = 0x1234, .rwnd = 0xfedc, .hashed = 60,
         .src = 0x01020304, .dst = 0xfffffffe, .seq = 0x80000001, .ack = { 1, 0x7fffffff, 0xffffffff },
-        .ts = 0xdeadbeef, .echo = 0xcafebabe, .hash = UINT64_C(0x0123456789abcdef) };
+        .ts = 0xdeadbeef, .ts_echo = 0xcafebabe, .hash = UINT64_C(0x0123456789abcdef) };
     struct aq_udp_header back;
-    uint8_t at[AQ_UDP_MOST + 1] = { 0 };
+    uint8_t at[AQ_UDP_MAX_DATAGRAM + 1] = { 0 };
 
     (void)state;
     memset(&back, 0, sizeof(back));
@@ -41,24 +41,24 @@ static void test_header(void **state)
     assert_int_equal(at[4], 4); /* little endian, whoever sends */
     assert_int_equal(at[40], 0xef);
     assert_true(aq_udp_header_decode(at, 60, &back));
-    assert_int_equal(back.lane, header.lane);
+    assert_int_equal(back.channel, header.channel);
     assert_int_equal(back.flags, header.flags);
-    assert_int_equal(back.held, header.held);
-    assert_int_equal(back.room, header.room);
+    assert_int_equal(back.ts_delay, header.ts_delay);
+    assert_int_equal(back.rwnd, header.rwnd);
     assert_int_equal(back.hashed, header.hashed);
     assert_int_equal(back.src, header.src);
     assert_int_equal(back.dst, header.dst);
     assert_int_equal(back.seq, header.seq);
-    for (int lane = 0; lane < AQ_UDP_LANES; lane++)
-        assert_int_equal(back.ack[lane], header.ack[lane]);
+    for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++)
+        assert_int_equal(back.ack[channel], header.ack[channel]);
     assert_int_equal(back.ts, header.ts);
-    assert_int_equal(back.echo, header.echo);
+    assert_int_equal(back.ts_echo, header.ts_echo);
     assert_true(back.hash == header.hash);
 
     for (size_t len = 0; len < 60; len++)
         assert_false(aq_udp_header_decode(at, len, &back)); /* hashed is 60 */
-    assert_true(aq_udp_header_decode(at, AQ_UDP_MOST, &back));
-    assert_false(aq_udp_header_decode(at, AQ_UDP_MOST + 1, &back));
+    assert_true(aq_udp_header_decode(at, AQ_UDP_MAX_DATAGRAM, &back));
+    assert_false(aq_udp_header_decode(at, AQ_UDP_MAX_DATAGRAM + 1, &back));
     at[0] ^= 1;
     assert_false(aq_udp_header_decode(at, 60, &back));
     at[0] ^= 1;
@@ -119,26 +119,26 @@ static bool data_is_filled(const uint8_t *at, uint32_t nbytes)
 
 /* A datagram of a lane with one frame of each of its types; the last one's data is behind the hashed part
  * if open_end. */
-static void sample_make(struct sample *sample, uint8_t lane, unsigned nargs, uint32_t nbytes, bool open_end)
+static void sample_make(struct sample *sample, uint8_t channel, unsigned nargs, uint32_t nbytes, bool open_end)
 {
-    static uint8_t buffer[AQ_UDP_MOST] __attribute__((aligned(16)));
+    static uint8_t buffer[AQ_UDP_MAX_DATAGRAM] __attribute__((aligned(16)));
     const uint64_t bits[AQ_UDP_SACK_WORDS] = { 1, 2, UINT64_MAX, UINT64_C(1) << 63 };
     int32_t args[AQ_UDP_MAX_ARGS];
-    struct aq_udp_frame part = { .type = AQ_UDP_F_MEDIUM_PART, .handler = 200, .nargs = (uint8_t)nargs,
-                                 .nbytes = nbytes, .message = 77, .total = nbytes + 1000, .part_at = 1000,
+    struct aq_udp_frame frag = { .type = AQ_UDP_F_MEDIUM_FRAG, .handler = 200, .nargs = (uint8_t)nargs,
+                                 .nbytes = nbytes, .message = 77, .total = nbytes + 1000, .frag_offset = 1000,
                                  .addr = 0x1000 };
     uint8_t *at = buffer + AQ_UDP_HEADER;
     size_t hashed;
 
     for (unsigned i = 0; i < AQ_UDP_MAX_ARGS; i++)
-        part.args[i] = args[i] = (int32_t)(i * 0x01010101u) - 5;
+        frag.args[i] = args[i] = (int32_t)(i * 0x01010101u) - 5;
     sample->header = plain;
-    sample->header.lane = lane;
-    if (lane == AQ_UDP_CONTROL) {
+    sample->header.channel = channel;
+    if (channel == AQ_UDP_CONTROL) {
         for (uint8_t words = 1; words <= 3; words++)
             at = aq_udp_sack_encode(at, (uint8_t)(words - 1), words, 1000u * words, bits);
         hashed = (size_t)(at - buffer);
-    } else if (lane == AQ_UDP_RMA) {
+    } else if (channel == AQ_UDP_RMA) {
         at = aq_udp_get_encode(at, 9, 0x123456789abc, 1 << 20);
         at = fill_data(aq_udp_data_encode(at, nbytes, 10, 4096), nbytes);
         at = aq_udp_put_encode(at, nbytes, UINT64_C(0xffffffffffffff00), 11);
@@ -147,14 +147,14 @@ static void sample_make(struct sample *sample, uint8_t lane, unsigned nargs, uin
     } else {
         at = aq_udp_am_encode(at, AQ_UDP_F_SHORT, 1, nargs, args, 0, 0);
         at = fill_data(aq_udp_am_encode(at, AQ_UDP_F_MEDIUM, 2, nargs, args, nbytes, 0), nbytes);
-        at = fill_data(aq_udp_part_encode(at, &part), nbytes);
-        part.type = AQ_UDP_F_LONG_PART;
-        at = fill_data(aq_udp_part_encode(at, &part), nbytes);
+        at = fill_data(aq_udp_frag_encode(at, &frag), nbytes);
+        frag.type = AQ_UDP_F_LONG_FRAG;
+        at = fill_data(aq_udp_frag_encode(at, &frag), nbytes);
         at = aq_udp_am_encode(at, AQ_UDP_F_LONG, 3, nargs, args, nbytes, 0x2000);
         hashed = (size_t)(at - buffer);
         at = fill_data(at, nbytes);
     }
-    sample->len = open_end ? hashed + (lane == AQ_UDP_CONTROL ? 0 : nbytes) : (size_t)(at - buffer);
+    sample->len = open_end ? hashed + (channel == AQ_UDP_CONTROL ? 0 : nbytes) : (size_t)(at - buffer);
     sample->header.hashed = (uint16_t)(open_end ? hashed : sample->len);
     aq_udp_header_encode(buffer, &sample->header);
     sample->at = malloc(sample->len);
@@ -165,7 +165,7 @@ static void sample_make(struct sample *sample, uint8_t lane, unsigned nargs, uin
 static void check_am(const struct aq_udp_frame *frame, unsigned index, unsigned nargs, uint32_t nbytes,
                      const struct sample *sample)
 {
-    static const uint8_t types[] = { AQ_UDP_F_SHORT, AQ_UDP_F_MEDIUM, AQ_UDP_F_MEDIUM_PART, AQ_UDP_F_LONG_PART,
+    static const uint8_t types[] = { AQ_UDP_F_SHORT, AQ_UDP_F_MEDIUM, AQ_UDP_F_MEDIUM_FRAG, AQ_UDP_F_LONG_FRAG,
                                      AQ_UDP_F_LONG };
 
     assert_int_equal(frame->type, types[index]);
@@ -179,7 +179,7 @@ static void check_am(const struct aq_udp_frame *frame, unsigned index, unsigned 
     if (index == 2 || index == 3) {
         assert_int_equal(frame->message, 77);
         assert_int_equal(frame->total, nbytes + 1000);
-        assert_int_equal(frame->part_at, 1000);
+        assert_int_equal(frame->frag_offset, 1000);
     }
     if (index >= 3)
         assert_int_equal(frame->addr, index == 3 ? 0x1000 : 0x2000);
@@ -202,7 +202,7 @@ static void check_rma(const struct aq_udp_frame *frame, unsigned index, uint32_t
         assert_true(frame->addr == UINT64_C(0xffffffffffffff00) && frame->cookie == 11);
 }
 
-static void check_sample(uint8_t lane, unsigned nargs, uint32_t nbytes, bool open_end)
+static void check_sample(uint8_t channel, unsigned nargs, uint32_t nbytes, bool open_end)
 {
     static const unsigned frames[] = { 5, 5, 3, 3 };
     struct aq_udp_frame frame = { .type = 0 };
@@ -210,16 +210,16 @@ static void check_sample(uint8_t lane, unsigned nargs, uint32_t nbytes, bool ope
     struct sample sample;
     size_t at = AQ_UDP_HEADER;
 
-    sample_make(&sample, lane, nargs, nbytes, open_end);
+    sample_make(&sample, channel, nargs, nbytes, open_end);
     assert_true(aq_udp_header_decode(sample.at, sample.len, &header));
-    for (unsigned i = 0; i < frames[lane]; i++) {
+    for (unsigned i = 0; i < frames[channel]; i++) {
         assert_int_equal(aq_udp_frame_decode(sample.at, sample.len, &header, &at, &frame), 1);
-        if (lane <= AQ_UDP_REPLY) {
+        if (channel <= AQ_UDP_REPLY) {
             check_am(&frame, i, nargs, nbytes, &sample);
-        } else if (lane == AQ_UDP_RMA) {
+        } else if (channel == AQ_UDP_RMA) {
             check_rma(&frame, i, nbytes);
         } else {
-            assert_int_equal(frame.lane, i);
+            assert_int_equal(frame.channel, i);
             assert_int_equal(frame.words, i + 1);
             assert_int_equal(frame.base, 1000 * (i + 1));
             assert_true(frame.bits[i] == (i == 2 ? UINT64_MAX : i + 1));
@@ -233,11 +233,11 @@ static void check_sample(uint8_t lane, unsigned nargs, uint32_t nbytes, bool ope
 static void test_frames(void **state)
 {
     (void)state;
-    for (uint8_t lane = 0; lane <= AQ_UDP_CONTROL; lane++)
+    for (uint8_t channel = 0; channel <= AQ_UDP_CONTROL; channel++)
         for (unsigned nargs = 0; nargs <= AQ_UDP_MAX_ARGS; nargs++)
             for (uint32_t nbytes = 1; nbytes < 70; nbytes++) {
-                check_sample(lane, nargs, nbytes, false);
-                check_sample(lane, nargs, nbytes, true);
+                check_sample(channel, nargs, nbytes, false);
+                check_sample(channel, nargs, nbytes, true);
             }
 }
 
@@ -261,12 +261,12 @@ static bool looks_good(const uint8_t *datagram, size_t len)
 static void test_truncated(void **state)
 {
     (void)state;
-    for (uint8_t lane = 0; lane <= AQ_UDP_CONTROL; lane++)
+    for (uint8_t channel = 0; channel <= AQ_UDP_CONTROL; channel++)
         for (int open_end = 0; open_end < 2; open_end++) {
             struct sample sample;
             unsigned good = 0;
 
-            sample_make(&sample, lane, 3, 21, open_end != 0);
+            sample_make(&sample, channel, 3, 21, open_end != 0);
             for (size_t len = 0; len < sample.len; len++) {
                 assert_false(looks_good(sample.at, len)); /* hashed is beyond, or data is missing */
                 if (len < AQ_UDP_HEADER)
@@ -276,7 +276,7 @@ static void test_truncated(void **state)
                 aq_udp_put16(sample.at + 30, sample.header.hashed);
             }
             /* at the end of the header, of each frame but the last, and within paddings (up to 3 a frame) */
-            assert_in_range(good, lane == AQ_UDP_CONTROL ? 3 : 2, 25);
+            assert_in_range(good, channel == AQ_UDP_CONTROL ? 3 : 2, 25);
             sample_free(&sample);
         }
 }
@@ -287,11 +287,11 @@ static void test_flipped(void **state)
     uint64_t rng = 3;
 
     (void)state;
-    for (uint8_t lane = 0; lane <= AQ_UDP_CONTROL; lane++)
+    for (uint8_t channel = 0; channel <= AQ_UDP_CONTROL; channel++)
         for (unsigned nargs = 0; nargs <= AQ_UDP_MAX_ARGS; nargs += 5) {
             struct sample sample;
 
-            sample_make(&sample, lane, nargs, 33, nargs % 2 != 0);
+            sample_make(&sample, channel, nargs, 33, nargs % 2 != 0);
             for (size_t bit = 0; bit < 8 * sample.len; bit++) {
                 sample.at[bit / 8] ^= (uint8_t)(1u << bit % 8);
                 (void)looks_good(sample.at, sample.len);
@@ -320,35 +320,35 @@ static void test_refused(void **state)
     uint8_t at[256] __attribute__((aligned(16))) = { 0 };
     struct aq_udp_header header = plain;
     const uint64_t bits[5] = { 0 };
-    struct aq_udp_frame part = { .type = AQ_UDP_F_MEDIUM_PART, .nbytes = 8, .total = 10, .part_at = 3 };
+    struct aq_udp_frame frag = { .type = AQ_UDP_F_MEDIUM_FRAG, .nbytes = 8, .total = 10, .frag_offset = 3 };
     size_t len;
 
     (void)state;
 #define ENDS(expression) (len = (size_t)((expression) - at), header.hashed = (uint16_t)len, \
                           aq_udp_header_encode(at, &header), looks_good(at, len))
     assert_true(ENDS(at + AQ_UDP_HEADER)); /* none at all */
-    assert_true(ENDS(aq_udp_am_encode(at + AQ_UDP_HEADER, AQ_UDP_F_SHORT, 0, 16, part.args, 0, 0)));
+    assert_true(ENDS(aq_udp_am_encode(at + AQ_UDP_HEADER, AQ_UDP_F_SHORT, 0, 16, frag.args, 0, 0)));
     at[AQ_UDP_HEADER + 2] = 17;
     assert_false(ENDS(at + AQ_UDP_HEADER + 8 + 72));
     assert_false(ENDS(aq_udp_am_encode(at + AQ_UDP_HEADER, AQ_UDP_F_SHORT, 0, 0, NULL, 1, 0) + 8));
     assert_false(ENDS(aq_udp_am_encode(at + AQ_UDP_HEADER, AQ_UDP_F_MEDIUM, 0, 0, NULL, 9, 0) + 8));
     assert_false(ENDS(aq_udp_am_encode(at + AQ_UDP_HEADER, AQ_UDP_F_MEDIUM, 0, 0, NULL, UINT32_MAX, 0) + 8));
-    assert_false(ENDS(aq_udp_part_encode(at + AQ_UDP_HEADER, &part) + 8)); /* 3 + 8 > 10 */
-    part.part_at = 2;
-    assert_true(ENDS(aq_udp_part_encode(at + AQ_UDP_HEADER, &part) + 8));
-    part.part_at = UINT32_MAX;
-    assert_false(ENDS(aq_udp_part_encode(at + AQ_UDP_HEADER, &part) + 8));
-    part.part_at = 2;
-    part.nbytes = 0;
-    assert_false(ENDS(aq_udp_part_encode(at + AQ_UDP_HEADER, &part)));
+    assert_false(ENDS(aq_udp_frag_encode(at + AQ_UDP_HEADER, &frag) + 8)); /* 3 + 8 > 10 */
+    frag.frag_offset = 2;
+    assert_true(ENDS(aq_udp_frag_encode(at + AQ_UDP_HEADER, &frag) + 8));
+    frag.frag_offset = UINT32_MAX;
+    assert_false(ENDS(aq_udp_frag_encode(at + AQ_UDP_HEADER, &frag) + 8));
+    frag.frag_offset = 2;
+    frag.nbytes = 0;
+    assert_false(ENDS(aq_udp_frag_encode(at + AQ_UDP_HEADER, &frag)));
     assert_false(ENDS(aq_udp_get_encode(at + AQ_UDP_HEADER, 1, 1, 1))); /* not on this lane */
     assert_false(ENDS(aq_udp_sack_encode(at + AQ_UDP_HEADER, 0, 1, 1, bits)));
-    header.lane = AQ_UDP_RMA;
+    header.channel = AQ_UDP_RMA;
     assert_true(ENDS(aq_udp_get_encode(at + AQ_UDP_HEADER, 1, 1, 1)));
     assert_false(ENDS(aq_udp_get_encode(at + AQ_UDP_HEADER, 1, 1, 0)));
     assert_false(ENDS(aq_udp_put_encode(at + AQ_UDP_HEADER, 0, 1, 0)));
     assert_false(ENDS(aq_udp_am_encode(at + AQ_UDP_HEADER, AQ_UDP_F_SHORT, 0, 0, NULL, 0, 0)));
-    header.lane = AQ_UDP_CONTROL;
+    header.channel = AQ_UDP_CONTROL;
     assert_true(ENDS(aq_udp_sack_encode(at + AQ_UDP_HEADER, 2, 4, 1, bits)));
     assert_false(ENDS(aq_udp_sack_encode(at + AQ_UDP_HEADER, 3, 1, 1, bits)));
     at[AQ_UDP_HEADER] = AQ_UDP_F_SACK;
@@ -366,8 +366,8 @@ static void test_refused(void **state)
 static void sign(const struct sample *sample, const uint8_t *key, uint64_t above)
 {
     struct aq_udp_packet packet = { .head = sample->at, .head_len = sample->header.hashed,
-                                    .piece = sample->at + sample->header.hashed,
-                                    .piece_len = (uint32_t)(sample->len - sample->header.hashed),
+                                    .body = sample->at + sample->header.hashed,
+                                    .body_len = (uint32_t)(sample->len - sample->header.hashed),
                                     .above = above };
 
     aq_udp_auth_sign(key, &packet);
@@ -402,8 +402,8 @@ static void test_hash(void **state)
     assert_memory_not_equal(there, other, AQ_UDP_KEY);
     for (int all = 0; all < 2; all++) {
         aq_udp.hash_all = all != 0;
-        for (uint8_t lane = 0; lane <= AQ_UDP_CONTROL; lane++) {
-            sample_make(&sample, lane, 4, 40, true);
+        for (uint8_t channel = 0; channel <= AQ_UDP_CONTROL; channel++) {
+            sample_make(&sample, channel, 4, 40, true);
             sign(&sample, there, above);
             assert_true(passes(&sample, there, above));
             assert_false(passes(&sample, back, above));  /* not to be sent back */
@@ -414,7 +414,7 @@ static void test_hash(void **state)
 
                 sample.at[bit / 8] ^= (uint8_t)(1u << bit % 8);
                 if (covered == passes(&sample, there, above))
-                    fail_msg("bit %zu of byte %zu of %zu, lane %u", bit % 8, bit / 8, sample.len, lane);
+                    fail_msg("bit %zu of byte %zu of %zu, lane %u", bit % 8, bit / 8, sample.len, channel);
                 sample.at[bit / 8] ^= (uint8_t)(1u << bit % 8);
             }
             sample_free(&sample);

@@ -66,9 +66,9 @@ struct sim_end {
     uint64_t socket_limit;  /* output() takes so many datagrams more; UINT64_MAX: all */
     uint64_t inbox_bytes, inbox_limit; /* that wait while it computes */
     /* messages */
-    uint32_t to_send[AQ_UDP_LANES], queued[AQ_UDP_LANES], acked[AQ_UDP_LANES], taken[AQ_UDP_LANES];
+    uint32_t to_send[AQ_UDP_CHANNELS], queued[AQ_UDP_CHANNELS], acked[AQ_UDP_CHANNELS], taken[AQ_UDP_CHANNELS];
     uint32_t length;        /* bytes of each message; 0: of random lengths */
-    uint8_t *got[AQ_UDP_LANES]; /* by number: 1 taken over, 2 placed */
+    uint8_t *got[AQ_UDP_CHANNELS]; /* by number: 1 taken over, 2 placed */
     uint64_t got_bytes;
     uint64_t most_unacked, most_flight;
     uint64_t bad_hash;
@@ -149,15 +149,15 @@ static inline struct sim_event sim_take(struct sim *sim)
 
     sim->heap[0] = sim->heap[--sim->count];
     for (;;) {
-        size_t least = at;
+        size_t min = at;
 
         for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < sim->count; child++)
-            if (sim_before(&sim->heap[child], &sim->heap[least]))
-                least = child;
-        if (least == at)
+            if (sim_before(&sim->heap[child], &sim->heap[min]))
+                min = child;
+        if (min == at)
             return first;
-        sim_swap(&sim->heap[at], &sim->heap[least]);
-        at = least;
+        sim_swap(&sim->heap[at], &sim->heap[min]);
+        at = min;
     }
 }
 
@@ -179,19 +179,19 @@ static inline uint64_t sim_hash(const uint8_t *at, size_t len, uint64_t above)
     return hash;
 }
 
-static inline void sim_pattern(uint8_t *at, size_t len, uint32_t lane, uint32_t number)
+static inline void sim_pattern(uint8_t *at, size_t len, uint32_t channel, uint32_t number)
 {
-    uint32_t word = number * 2654435761u + lane;
+    uint32_t word = number * 2654435761u + channel;
 
     for (size_t i = 0; i < len; i++)
         at[i] = (uint8_t)((word = word * 1664525u + 1013904223u) >> 24);
 }
 
 /* Queue message `number` of a lane. False: no room. */
-static inline bool sim_queue(struct sim_end *end, enum aq_udp_lane lane, uint32_t number)
+static inline bool sim_queue(struct sim_end *end, enum aq_udp_channel channel, uint32_t number)
 {
     uint32_t length = end->length != 0 ? end->length : 16 + (uint32_t)(sim_random(end->sim) % 1200);
-    struct aq_udp_tx *tx = aq_udp_link_add(&end->link, lane);
+    struct aq_udp_tx *tx = aq_udp_link_add(&end->link, channel);
     uint8_t *data;
 
     if (tx == NULL)
@@ -199,10 +199,10 @@ static inline bool sim_queue(struct sim_end *end, enum aq_udp_lane lane, uint32_
     tx->head_len = AQ_UDP_HEADER + AQ_UDP_RMA_HEAD + length;
     tx->head = malloc(tx->head_len + 8);
     assert_non_null(tx->head);
-    tx->piece = NULL;
-    tx->piece_len = 0;
+    tx->body = NULL;
+    tx->body_len = 0;
     tx->count = number;
-    if (lane == AQ_UDP_RMA) {
+    if (channel == AQ_UDP_RMA) {
         data = aq_udp_put_encode(tx->head + AQ_UDP_HEADER, length, 0, 0);
     } else {
         const int32_t args[2] = { 0, 0 };
@@ -210,7 +210,7 @@ static inline bool sim_queue(struct sim_end *end, enum aq_udp_lane lane, uint32_
         data = aq_udp_am_encode(tx->head + AQ_UDP_HEADER, AQ_UDP_F_LONG, 0, 2, args, length, 0);
     }
     aq_udp_put32(data, number);
-    sim_pattern(data + 4, length - 4, lane, number);
+    sim_pattern(data + 4, length - 4, channel, number);
     return true;
 }
 
@@ -280,21 +280,21 @@ static inline void sim_transmit(struct sim_end *from, const uint8_t *datagram, s
         sim_deliver(from, datagram, len, time + path->delay + sim_random(sim) % (path->delay + 1));
 }
 
-static inline unsigned sim_output(struct aq_udp_link *link, const struct aq_udp_packet *train, unsigned count)
+static inline unsigned sim_output(struct aq_udp_link *link, const struct aq_udp_packet *packets, unsigned count)
 {
     struct sim_end *end = link->owner;
     unsigned taken = 0;
 
-    assert_in_range(count, 1, AQ_UDP_TRAIN);
+    assert_in_range(count, 1, AQ_UDP_GSO_BATCH);
     for (unsigned i = 0; i < count; i++) {
-        static uint8_t datagram[AQ_UDP_MOST];
-        const struct aq_udp_packet *packet = &train[i];
-        const size_t len = packet->head_len + packet->piece_len;
+        static uint8_t datagram[AQ_UDP_MAX_DATAGRAM];
+        const struct aq_udp_packet *packet = &packets[i];
+        const size_t len = packet->head_len + packet->body_len;
 
-        assert_true(len <= AQ_UDP_MOST);
+        assert_true(len <= AQ_UDP_MAX_DATAGRAM);
         if (i != 0) { /* a train is cut up by its size */
-            assert_true(len <= train[0].head_len + train[0].piece_len);
-            assert_true(train[i - 1].head_len + train[i - 1].piece_len == train[0].head_len + train[0].piece_len);
+            assert_true(len <= packets[0].head_len + packets[0].body_len);
+            assert_true(packets[i - 1].head_len + packets[i - 1].body_len == packets[0].head_len + packets[0].body_len);
         }
         if (end->socket_limit == 0)
             break;
@@ -302,21 +302,21 @@ static inline unsigned sim_output(struct aq_udp_link *link, const struct aq_udp_
             end->socket_limit--;
         taken++;
         memcpy(datagram, packet->head, packet->head_len);
-        if (packet->piece_len != 0)
-            memcpy(datagram + packet->head_len, packet->piece, packet->piece_len);
+        if (packet->body_len != 0)
+            memcpy(datagram + packet->head_len, packet->body, packet->body_len);
         aq_udp_put64(datagram + 40, sim_hash(datagram, len, packet->above));
         sim_transmit(end, datagram, len);
     }
     return taken;
 }
 
-static inline void sim_acked(struct aq_udp_link *link, enum aq_udp_lane lane, struct aq_udp_tx *tx)
+static inline void sim_acked(struct aq_udp_link *link, enum aq_udp_channel channel, struct aq_udp_tx *tx)
 {
     struct sim_end *end = link->owner;
 
-    if (!link->gone) /* a fact: the other side has it */
-        assert_int_equal(end->peer->got[lane][tx->count], 2);
-    end->acked[lane]++;
+    if (!link->disconnected) /* a fact: the other side has it */
+        assert_int_equal(end->peer->got[channel][tx->count], 2);
+    end->acked[channel]++;
     free(tx->head);
     tx->head = NULL;
 }
@@ -329,7 +329,7 @@ static inline void sim_placed(struct sim_end *end, size_t number, uint64_t seq)
 {
     assert_int_equal(end->got[AQ_UDP_RMA][number], 1);
     end->got[AQ_UDP_RMA][number] = 2;
-    if (!end->link.gone)
+    if (!end->link.disconnected)
         aq_udp_link_placed(&end->link, seq);
 }
 
@@ -344,17 +344,17 @@ static inline void sim_check(struct sim_end *end, const struct aq_udp_header *he
 
     assert_int_equal(aq_udp_frame_decode(datagram, len, header, &at, &frame), 1);
     number = aq_udp_get32(frame.data);
-    assert_true(number < end->peer->queued[header->lane]);
+    assert_true(number < end->peer->queued[header->channel]);
     expected = malloc(frame.nbytes);
     assert_non_null(expected);
-    sim_pattern(expected, frame.nbytes - 4, header->lane, number);
+    sim_pattern(expected, frame.nbytes - 4, header->channel, number);
     assert_memory_equal(expected, frame.data + 4, frame.nbytes - 4);
     free(expected);
-    assert_int_equal(end->got[header->lane][number], 0);
-    end->taken[header->lane]++;
+    assert_int_equal(end->got[header->channel][number], 0);
+    end->taken[header->channel]++;
     end->got_bytes += frame.nbytes;
-    end->got[header->lane][number] = header->lane == AQ_UDP_RMA ? 1 : 2;
-    if (header->lane != AQ_UDP_RMA)
+    end->got[header->channel][number] = header->channel == AQ_UDP_RMA ? 1 : 2;
+    if (header->channel != AQ_UDP_RMA)
         return;
     if (end->place_ns == 0)
         sim_placed(end, number, seq);
@@ -374,14 +374,14 @@ static inline enum aq_udp_verdict sim_receive(struct sim_end *end, const uint8_t
         end->bad_hash++;
         return AQ_UDP_OUTSIDE;
     }
-    seq = aq_udp_link_expand(&end->link, header.lane, header.seq);
+    seq = aq_udp_link_expand(&end->link, header.channel, header.seq);
     if (sim_hash(datagram, len, aq_udp_link_above(&end->link, &header, seq)) != header.hash
         || !aq_udp_frames_check(datagram, len, &header)) {
         end->bad_hash++;
         return AQ_UDP_OUTSIDE;
     }
     verdict = aq_udp_link_receive(&end->link, sim_clock(end), &header, seq, datagram, len,
-                                  !(end->refuses && header.lane == AQ_UDP_REQUEST));
+                                  !(end->refuses && header.channel == AQ_UDP_REQUEST));
     if (verdict == AQ_UDP_NEW)
         sim_check(end, &header, seq, datagram, len);
     return verdict;
@@ -423,26 +423,26 @@ static inline void sim_event_run(struct sim *sim, struct sim_event *event)
 /* The application: queues what it still has to send, in random order of lanes, then lets go. */
 static inline void sim_feed(struct sim_end *end)
 {
-    const unsigned first = (unsigned)(sim_random(end->sim) % AQ_UDP_LANES);
+    const unsigned first = (unsigned)(sim_random(end->sim) % AQ_UDP_CHANNELS);
 
     if (end->sim->now < end->busy_until)
         return;
-    for (unsigned i = 0; i < AQ_UDP_LANES; i++) {
-        const enum aq_udp_lane lane = (enum aq_udp_lane)((first + i) % AQ_UDP_LANES);
+    for (unsigned i = 0; i < AQ_UDP_CHANNELS; i++) {
+        const enum aq_udp_channel channel = (enum aq_udp_channel)((first + i) % AQ_UDP_CHANNELS);
 
-        while (end->queued[lane] < end->to_send[lane] && !end->link.gone) {
-            end->queued[lane]++; /* before it may be acknowledged */
-            if (!sim_queue(end, lane, end->queued[lane] - 1)) {
-                end->queued[lane]--;
+        while (end->queued[channel] < end->to_send[channel] && !end->link.disconnected) {
+            end->queued[channel]++; /* before it may be acknowledged */
+            if (!sim_queue(end, channel, end->queued[channel] - 1)) {
+                end->queued[channel]--;
                 break;
             }
         }
     }
     aq_udp_link_pump(&end->link, sim_clock(end));
-    for (int lane = 0; lane < AQ_UDP_LANES; lane++) {
-        const uint64_t unacked = end->link.tx[lane].end - end->link.tx[lane].una;
+    for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++) {
+        const uint64_t unacked = end->link.tx[channel].end - end->link.tx[channel].una;
 
-        assert_true(unacked <= end->config.window[lane]);
+        assert_true(unacked <= end->config.window[channel]);
         if (unacked > end->most_unacked)
             end->most_unacked = unacked;
     }
@@ -505,8 +505,8 @@ static inline void sim_run(struct sim *sim, uint64_t until)
 
 static inline bool sim_end_done(const struct sim_end *end)
 {
-    for (int lane = 0; lane < AQ_UDP_LANES; lane++)
-        if (end->acked[lane] != end->to_send[lane])
+    for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++)
+        if (end->acked[channel] != end->to_send[channel])
             return false;
     return true;
 }
@@ -537,8 +537,8 @@ static inline void sim_finish(struct sim *sim, uint64_t limit)
                      end->to_send[1], end->acked[2], end->to_send[2]);
         assert_true(aq_udp_link_is_idle(&end->link));
         assert_int_equal(end->link.in_flight, 0);
-        for (int lane = 0; lane < AQ_UDP_LANES; lane++)
-            assert_int_equal(end->taken[lane], end->peer->to_send[lane]);
+        for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++)
+            assert_int_equal(end->taken[channel], end->peer->to_send[channel]);
     }
 }
 
@@ -554,8 +554,8 @@ static inline void sim_end_open(struct sim *sim, unsigned i, unsigned peer, uint
     end->peer = &sim->end[peer];
     end->socket_limit = UINT64_MAX;
     end->clock = 5 * SIM_S + 77 * SIM_S * i;
-    for (int lane = 0; lane < AQ_UDP_LANES; lane++)
-        end->got[lane] = calloc(1, SIM_MESSAGES);
+    for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++)
+        end->got[channel] = calloc(1, SIM_MESSAGES);
     aq_udp_link_init(&end->link, &end->config, &sim_ops, end, i, peer, mtu, 4 << 20);
 }
 
@@ -580,11 +580,11 @@ static inline void sim_free(struct sim *sim)
     for (unsigned i = 0; i < sim->ends; i++) {
         struct sim_end *end = &sim->end[i];
 
-        if (!end->link.gone)
+        if (!end->link.disconnected)
             aq_udp_link_abandon(&end->link);
         aq_udp_link_fini(&end->link);
-        for (int lane = 0; lane < AQ_UDP_LANES; lane++)
-            free(end->got[lane]);
+        for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++)
+            free(end->got[channel]);
         for (unsigned k = 0; k < end->recorded; k++)
             free(end->record[k].datagram);
     }

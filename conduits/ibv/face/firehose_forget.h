@@ -23,7 +23,7 @@ AQ_BEGIN_DECLS
  * nbytes    bytes; 0: nothing happens
  * Context   any thread, any time: before gex_Client_Init and in other conduits it does nothing. No transfer to or from
  *           the memory is under way. Not in an AM handler, not in a signal handler
- * Errors: none. Source: this library. Test: test_fh_guard.
+ * Errors: none. Source: this library. Test: test_fh_permanent.
  */
 AQ_PUBLIC void firehose_forget(const void *addr, size_t nbytes);
 

@@ -54,12 +54,12 @@ static enum aq_ibv_gid_type aq_ibv_m_gid_type(uint32_t type)
 }
 
 static int aq_ibv_m_query_gids(struct ibv_context *context, uint8_t port, int table_len, struct aq_ibv_gid_row *rows,
-                               size_t room)
+                               size_t max)
 {
     static const union ibv_gid none;
     size_t count = 0;
 
-    for (uint32_t i = 0; (int)i < table_len && count < room; i++) {
+    for (uint32_t i = 0; (int)i < table_len && count < max; i++) {
         struct ibv_gid_entry entry;
 
         if (ibv_query_gid_ex(context, port, i, &entry, 0) != 0 || memcmp(&entry.gid, &none, sizeof(none)) == 0)

@@ -133,9 +133,9 @@ static uint32_t aq_mpi_m_size(void)
     return (uint32_t)aq_mpi_m.size;
 }
 
-static int aq_mpi_m_allgather(const void *mine, size_t len, void *all)
+static int aq_mpi_m_allgather(const void *own, size_t len, void *all)
 {
-    return MPI_Allgather(mine, (int)len, MPI_BYTE, all, (int)len, MPI_BYTE, aq_mpi_m.job);
+    return MPI_Allgather(own, (int)len, MPI_BYTE, all, (int)len, MPI_BYTE, aq_mpi_m.job);
 }
 
 static int aq_mpi_m_bcast(void *buf, size_t len, uint32_t root)
@@ -150,12 +150,12 @@ static int aq_mpi_m_barrier(void)
 
 static MPI_Request aq_mpi_m_meeting = MPI_REQUEST_NULL;
 
-static int aq_mpi_m_meet(void)
+static int aq_mpi_m_ibarrier(void)
 {
     return MPI_Ibarrier(aq_mpi_m.job, &aq_mpi_m_meeting);
 }
 
-static int aq_mpi_m_met(bool *all_out)
+static int aq_mpi_m_ibarrier_test(bool *all_out)
 {
     int flag = 0, error = MPI_Test(&aq_mpi_m_meeting, &flag, MPI_STATUS_IGNORE);
 
@@ -224,8 +224,8 @@ const struct aq_mpi_lib aq_mpi_lib __attribute__((visibility("default"))) = {
         .allgather = aq_mpi_m_allgather,
         .bcast = aq_mpi_m_bcast,
         .barrier = aq_mpi_m_barrier,
-        .meet = aq_mpi_m_meet,
-        .met = aq_mpi_m_met,
+        .ibarrier = aq_mpi_m_ibarrier,
+        .ibarrier_test = aq_mpi_m_ibarrier_test,
         .on_finalize = aq_mpi_m_on_finalize,
         .close = aq_mpi_m_close,
         .finalize = aq_mpi_m_finalize,

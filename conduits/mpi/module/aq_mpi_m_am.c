@@ -22,33 +22,33 @@ struct aq_m_packets aq_m_packets;
 static struct {
     MPI_Request *request; /* what has begun: [count] of room */
     void **owner;
-    uint32_t count, room, turn;
+    uint32_t count, capacity, rotation;
     MPI_Request complete; /* see aq_m_learn_complete() */
 } aq_m_am;
 
 /* --- what has begun --- */
 
-static bool aq_m_make_room(void)
+static bool aq_m_grow(void)
 {
-    const uint32_t room = aq_m_am.room == 0 ? 64 : 2 * aq_m_am.room;
-    MPI_Request *request = realloc(aq_m_am.request, room * sizeof(*request));
+    const uint32_t capacity = aq_m_am.capacity == 0 ? 64 : 2 * aq_m_am.capacity;
+    MPI_Request *request = realloc(aq_m_am.request, capacity * sizeof(*request));
     void **owner;
 
     if (request == NULL)
         return false;
     aq_m_am.request = request;
-    owner = realloc(aq_m_am.owner, room * sizeof(*owner));
+    owner = realloc(aq_m_am.owner, capacity * sizeof(*owner));
     if (owner == NULL)
         return false;
     aq_m_am.owner = owner;
-    aq_m_am.room = room;
+    aq_m_am.capacity = capacity;
     return true;
 }
 
 /* The last place of the array is the next operation's. */
-static inline bool aq_m_has_room(void)
+static inline bool aq_m_has_space(void)
 {
-    return aq_m_am.count < aq_m_am.room || aq_m_make_room();
+    return aq_m_am.count < aq_m_am.capacity || aq_m_grow();
 }
 
 /* An operation has begun in the last place: is it done already? */
@@ -95,17 +95,17 @@ int aq_m_learn_complete(void)
 
 static __attribute__((noinline)) int aq_m_sent(int error, MPI_Request request, void *owner)
 {
-    if (error == MPI_SUCCESS && !aq_m_has_room())
+    if (error == MPI_SUCCESS && !aq_m_has_space())
         error = MPI_ERR_NO_MEM; /* the job ends */
     if (error == MPI_SUCCESS)
         aq_m_am.request[aq_m_am.count] = request;
     return aq_m_begun(error, owner);
 }
 
-static int aq_m_send(enum aq_mpi_lane lane, uint32_t dest, const void *packet, size_t nbytes, void *owner)
+static int aq_m_send(enum aq_mpi_channel channel, uint32_t dest, const void *packet, size_t nbytes, void *owner)
 {
     MPI_Request request;
-    const int error = MPI_Isend(packet, (int)nbytes, MPI_BYTE, (int)dest, (int)lane, aq_m_packets.comm[lane],
+    const int error = MPI_Isend(packet, (int)nbytes, MPI_BYTE, (int)dest, (int)channel, aq_m_packets.comm[channel],
                                 &request);
 
     if (AQ_LIKELY(error == MPI_SUCCESS && request == aq_m_am.complete))
@@ -114,23 +114,23 @@ static int aq_m_send(enum aq_mpi_lane lane, uint32_t dest, const void *packet, s
 }
 
 /* Payloads have the third communicator, and tags that tell the lanes apart. */
-static int aq_m_send_payload(enum aq_mpi_lane lane, uint32_t dest, uint32_t tag, const void *src, size_t nbytes,
+static int aq_m_send_payload(enum aq_mpi_channel channel, uint32_t dest, uint32_t tag, const void *src, size_t nbytes,
                              void *owner)
 {
-    if (!aq_m_has_room())
+    if (!aq_m_has_space())
         return -MPI_ERR_NO_MEM;
-    return aq_m_begun(MPI_Isend(src, (int)nbytes, MPI_BYTE, (int)dest, (int)(AQ_MPI_LANES * tag + (unsigned)lane),
+    return aq_m_begun(MPI_Isend(src, (int)nbytes, MPI_BYTE, (int)dest, (int)(AQ_MPI_CHANNELS * tag + (unsigned)channel),
                                 aq_mpi_m.job, &aq_m_am.request[aq_m_am.count]), owner);
 }
 
-static int aq_m_receive_payload(enum aq_mpi_lane lane, uint32_t source, uint32_t tag, void *dest, size_t nbytes,
+static int aq_m_receive_payload(enum aq_mpi_channel channel, uint32_t source, uint32_t tag, void *dest, size_t nbytes,
                                 void *owner)
 {
     int error;
 
-    if (!aq_m_has_room())
+    if (!aq_m_has_space())
         return -MPI_ERR_NO_MEM;
-    error = MPI_Irecv(dest, (int)nbytes, MPI_BYTE, (int)source, (int)(AQ_MPI_LANES * tag + (unsigned)lane),
+    error = MPI_Irecv(dest, (int)nbytes, MPI_BYTE, (int)source, (int)(AQ_MPI_CHANNELS * tag + (unsigned)channel),
                       aq_mpi_m.job, &aq_m_am.request[aq_m_am.count]);
     if (error != MPI_SUCCESS)
         return -error;
@@ -143,19 +143,19 @@ static uint32_t aq_m_pending(void)
     return aq_m_am.count;
 }
 
-static int aq_m_completes(struct aq_mpi_completion *out, uint32_t most)
+static int aq_m_completes(struct aq_mpi_completion *out, uint32_t max)
 {
     MPI_Status statuses[AQ_M_BATCH];
     int indices[AQ_M_BATCH], done, error, count;
     /* a different part each time, if there are many */
-    const uint32_t part = aq_m_am.count < most ? aq_m_am.count : most < AQ_M_BATCH ? most : AQ_M_BATCH;
-    uint32_t first = aq_m_am.count == part ? 0 : aq_m_am.turn++ % ((aq_m_am.count + part - 1) / part) * part;
+    const uint32_t batch = aq_m_am.count < max ? aq_m_am.count : max < AQ_M_BATCH ? max : AQ_M_BATCH;
+    uint32_t first = aq_m_am.count == batch ? 0 : aq_m_am.rotation++ % ((aq_m_am.count + batch - 1) / batch) * batch;
 
-    if (first + part > aq_m_am.count)
-        first = aq_m_am.count - part;
-    if (part == 0)
+    if (first + batch > aq_m_am.count)
+        first = aq_m_am.count - batch;
+    if (batch == 0)
         return 0;
-    error = MPI_Testsome((int)part, aq_m_am.request + first, &done, indices, statuses);
+    error = MPI_Testsome((int)batch, aq_m_am.request + first, &done, indices, statuses);
     if (error != MPI_SUCCESS)
         return -aq_mpi_m_error_of(error, statuses, done);
     if (done == MPI_UNDEFINED)

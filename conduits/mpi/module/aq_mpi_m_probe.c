@@ -2,7 +2,7 @@
  * aq_mpi_m_probe.c - few receives wait for packets; the rest lie in MPI's own queue to be looked for.
  *
  * Both lanes share a communicator, the tag tells them apart. AQ_M_FEW receives from anybody wait for either lane: one
- * test of the oldest is the usual look. While packets come one after the other there are more, up to AQ_M_MOST, and one
+ * test of the oldest is the usual look. While packets come one after the other there are more, up to AQ_M_POSTED_MAX, and one
  * call tells of all that have come. What is not taken at once, or of a lane that is not asked for, is kept. Where no
  * receive waits, or those that do may hang in a rendezvous with ranks that look away, packets are probed for; if MPI
  * does not have all of such a one yet, it is received beside the next looks. So the packets of one lane are found
@@ -21,50 +21,50 @@
 #include "conduits/mpi/module/aq_mpi_m_am.h"
 
 #define AQ_M_FEW 2u /* with one, a packet right behind another would meet none */
-#define AQ_M_MOST 16u
+#define AQ_M_POSTED_MAX 16u
 #define AQ_M_ROW 3u /* so many packets are not yet one after the other */
-#define AQ_M_BOTH ((1u << AQ_MPI_LANES) - 1)
+#define AQ_M_BOTH ((1u << AQ_MPI_CHANNELS) - 1)
 
 static struct {
-    char *memory[AQ_MPI_LANES];
+    char *memory[AQ_MPI_CHANNELS];
     size_t stride, nbytes;
     uint32_t slots;
-    uint32_t *free[AQ_MPI_LANES]; /* [slots]: slots, the last one is taken next */
-    uint32_t count[AQ_MPI_LANES];
+    uint32_t *free[AQ_MPI_CHANNELS]; /* [slots]: slots, the last one is taken next */
+    uint32_t count[AQ_MPI_CHANNELS];
     struct { /* the oldest first; slots of the requests' ring */
-        MPI_Request request[AQ_M_MOST];
-        uint32_t slot[AQ_M_MOST];
+        MPI_Request request[AQ_M_POSTED_MAX];
+        uint32_t slot[AQ_M_POSTED_MAX];
         uint32_t count;
         uint32_t row; /* packets since a look found none */
     } posted;
-    struct {                  /* what has come, the first at first % AQ_M_MOST; of each lane by itself. All of it and */
-        struct aq_mpi_arrival arrival[AQ_M_MOST]; /* the posted ones are never more than AQ_M_MOST */
+    struct {                  /* what has come, the first at first % AQ_M_POSTED_MAX; of each lane by itself. All of it and */
+        struct aq_mpi_arrival arrival[AQ_M_POSTED_MAX]; /* the posted ones are never more than AQ_M_POSTED_MAX */
         uint32_t first, last; /* running on */
-    } kept[AQ_MPI_LANES];
+    } deferred[AQ_MPI_CHANNELS];
     struct {
         MPI_Request *request; /* [slots] */
         uint32_t *slot;
         uint32_t count;
-    } late[AQ_MPI_LANES];
+    } late[AQ_MPI_CHANNELS];
 } aq_m_probe;
 
-int aq_m_probe_open(char *const memory[AQ_MPI_LANES], uint32_t slots, size_t stride, size_t nbytes)
+int aq_m_probe_open(char *const memory[AQ_MPI_CHANNELS], uint32_t slots, size_t stride, size_t nbytes)
 {
     aq_m_probe.stride = stride;
     aq_m_probe.nbytes = nbytes;
     aq_m_probe.slots = slots;
-    for (int lane = 0; lane < AQ_MPI_LANES; lane++) {
-        aq_m_packets.comm[lane] = aq_mpi_m.request;
-        aq_m_probe.memory[lane] = memory[lane];
-        aq_m_probe.free[lane] = malloc(slots * sizeof(uint32_t));
-        aq_m_probe.late[lane].slot = malloc(slots * sizeof(uint32_t));
-        aq_m_probe.late[lane].request = malloc(slots * sizeof(MPI_Request));
-        if (aq_m_probe.free[lane] == NULL || aq_m_probe.late[lane].slot == NULL
-            || aq_m_probe.late[lane].request == NULL)
+    for (int channel = 0; channel < AQ_MPI_CHANNELS; channel++) {
+        aq_m_packets.comm[channel] = aq_mpi_m.request;
+        aq_m_probe.memory[channel] = memory[channel];
+        aq_m_probe.free[channel] = malloc(slots * sizeof(uint32_t));
+        aq_m_probe.late[channel].slot = malloc(slots * sizeof(uint32_t));
+        aq_m_probe.late[channel].request = malloc(slots * sizeof(MPI_Request));
+        if (aq_m_probe.free[channel] == NULL || aq_m_probe.late[channel].slot == NULL
+            || aq_m_probe.late[channel].request == NULL)
             return -MPI_ERR_NO_MEM;
         for (uint32_t i = 0; i < slots; i++)
-            aq_m_probe.free[lane][i] = slots - 1 - i;
-        aq_m_probe.count[lane] = slots;
+            aq_m_probe.free[channel][i] = slots - 1 - i;
+        aq_m_probe.count[channel] = slots;
     }
     return aq_m_learn_complete();
 }
@@ -76,39 +76,39 @@ void aq_m_probe_close(void)
         MPI_Wait(&aq_m_probe.posted.request[i], MPI_STATUS_IGNORE); /* returns: the receive is cancelled, or complete */
     }
     aq_m_probe.posted.count = 0;
-    for (int lane = 0; lane < AQ_MPI_LANES; lane++) {
-        for (uint32_t i = 0; i < aq_m_probe.late[lane].count; i++) {
-            MPI_Cancel(&aq_m_probe.late[lane].request[i]);
-            MPI_Request_free(&aq_m_probe.late[lane].request[i]);
+    for (int channel = 0; channel < AQ_MPI_CHANNELS; channel++) {
+        for (uint32_t i = 0; i < aq_m_probe.late[channel].count; i++) {
+            MPI_Cancel(&aq_m_probe.late[channel].request[i]);
+            MPI_Request_free(&aq_m_probe.late[channel].request[i]);
         }
-        aq_m_probe.late[lane].count = aq_m_probe.count[lane] = 0;
-        free(aq_m_probe.free[lane]);
-        free(aq_m_probe.late[lane].slot);
-        free(aq_m_probe.late[lane].request);
-        aq_m_probe.free[lane] = aq_m_probe.late[lane].slot = NULL;
-        aq_m_probe.late[lane].request = NULL;
+        aq_m_probe.late[channel].count = aq_m_probe.count[channel] = 0;
+        free(aq_m_probe.free[channel]);
+        free(aq_m_probe.late[channel].slot);
+        free(aq_m_probe.late[channel].request);
+        aq_m_probe.free[channel] = aq_m_probe.late[channel].slot = NULL;
+        aq_m_probe.late[channel].request = NULL;
     }
 }
 
-int aq_m_probe_restart(enum aq_mpi_lane ring, uint32_t slot)
+int aq_m_probe_restart(enum aq_mpi_channel ring, uint32_t slot)
 {
     aq_m_probe.free[ring][aq_m_probe.count[ring]++] = slot;
     return 0;
 }
 
-static inline char *aq_m_slot(enum aq_mpi_lane ring, uint32_t slot)
+static inline char *aq_m_slot(enum aq_mpi_channel ring, uint32_t slot)
 {
     return aq_m_probe.memory[ring] + slot * aq_m_probe.stride;
 }
 
 /* --- receives that wait --- */
 
-static inline uint32_t aq_m_kept(void)
+static inline uint32_t aq_m_deferred(void)
 {
     uint32_t count = 0;
 
-    for (int lane = 0; lane < AQ_MPI_LANES; lane++)
-        count += aq_m_probe.kept[lane].last - aq_m_probe.kept[lane].first;
+    for (int channel = 0; channel < AQ_MPI_CHANNELS; channel++)
+        count += aq_m_probe.deferred[channel].last - aq_m_probe.deferred[channel].first;
     return count;
 }
 
@@ -117,9 +117,9 @@ static inline int aq_m_post(void)
     int error = MPI_SUCCESS;
 
     const uint32_t row = aq_m_probe.posted.row;
-    const uint32_t wanted = row <= AQ_M_ROW ? AQ_M_FEW : row < AQ_M_MOST ? row : AQ_M_MOST;
+    const uint32_t wanted = row <= AQ_M_ROW ? AQ_M_FEW : row < AQ_M_POSTED_MAX ? row : AQ_M_POSTED_MAX;
 
-    for (const uint32_t kept = aq_m_kept(); aq_m_probe.posted.count + kept < wanted
+    for (const uint32_t deferred = aq_m_deferred(); aq_m_probe.posted.count + deferred < wanted
          && aq_m_probe.count[AQ_MPI_REQUEST] != 0 && error == MPI_SUCCESS; aq_m_probe.posted.count++) {
         const uint32_t slot = aq_m_probe.free[AQ_MPI_REQUEST][--aq_m_probe.count[AQ_MPI_REQUEST]];
 
@@ -130,17 +130,17 @@ static inline int aq_m_post(void)
     return -error;
 }
 
-static inline enum aq_mpi_lane aq_m_lane_of(const MPI_Status *status)
+static inline enum aq_mpi_channel aq_m_channel_of(const MPI_Status *status)
 {
     return status->MPI_TAG == AQ_MPI_REPLY ? AQ_MPI_REPLY : AQ_MPI_REQUEST;
 }
 
-static inline int aq_m_keep(uint32_t slot, const MPI_Status *status)
+static inline int aq_m_defer(uint32_t slot, const MPI_Status *status)
 {
-    const enum aq_mpi_lane lane = aq_m_lane_of(status);
+    const enum aq_mpi_channel channel = aq_m_channel_of(status);
 
-    return aq_m_arrived(lane, AQ_MPI_REQUEST, slot, status,
-                        &aq_m_probe.kept[lane].arrival[aq_m_probe.kept[lane].last++ % AQ_M_MOST]);
+    return aq_m_arrived(channel, AQ_MPI_REQUEST, slot, status,
+                        &aq_m_probe.deferred[channel].arrival[aq_m_probe.deferred[channel].last++ % AQ_M_POSTED_MAX]);
 }
 
 /* Those at places marked by -1 are gone. The order of the others stays. */
@@ -157,7 +157,7 @@ static void aq_m_close_up(void)
 }
 
 /* The oldest one, up to so many times. 1: *out has come; what is not of one of these lanes is kept. */
-static inline int aq_m_take_oldest(unsigned lanes, unsigned looks, struct aq_mpi_arrival *out)
+static inline int aq_m_take_oldest(unsigned channels, unsigned looks, struct aq_mpi_arrival *out)
 {
     MPI_Status status;
     int error, flag = 0;
@@ -173,129 +173,129 @@ static inline int aq_m_take_oldest(unsigned lanes, unsigned looks, struct aq_mpi
     slot = aq_m_probe.posted.slot[0];
     aq_m_probe.posted.slot[0] = UINT32_MAX;
     aq_m_close_up();
-    if ((lanes & 1u << aq_m_lane_of(&status)) == 0) {
-        aq_m_keep(slot, &status);
+    if ((channels & 1u << aq_m_channel_of(&status)) == 0) {
+        aq_m_defer(slot, &status);
         return 0;
     }
-    return aq_m_arrived(aq_m_lane_of(&status), AQ_MPI_REQUEST, slot, &status, out);
+    return aq_m_arrived(aq_m_channel_of(&status), AQ_MPI_REQUEST, slot, &status, out);
 }
 
 /* All of them with one call: what has come is kept. 0 or negative. */
 static int aq_m_keep_all(void)
 {
-    MPI_Status statuses[AQ_M_MOST];
-    int places[AQ_M_MOST], done;
-    const int error = MPI_Testsome((int)aq_m_probe.posted.count, aq_m_probe.posted.request, &done, places, statuses);
+    MPI_Status statuses[AQ_M_POSTED_MAX];
+    int indices[AQ_M_POSTED_MAX], done;
+    const int error = MPI_Testsome((int)aq_m_probe.posted.count, aq_m_probe.posted.request, &done, indices, statuses);
 
     if (error != MPI_SUCCESS || done == MPI_UNDEFINED || done == 0)
         return -error;
     for (int i = 0; i < done; i++) {
-        aq_m_keep(aq_m_probe.posted.slot[places[i]], &statuses[i]);
-        aq_m_probe.posted.slot[places[i]] = UINT32_MAX;
+        aq_m_defer(aq_m_probe.posted.slot[indices[i]], &statuses[i]);
+        aq_m_probe.posted.slot[indices[i]] = UINT32_MAX;
     }
     aq_m_close_up();
     return 0;
 }
 
-static inline int aq_m_take_kept(unsigned lanes, struct aq_mpi_arrival *out)
+static inline int aq_m_take_deferred(unsigned channels, struct aq_mpi_arrival *out)
 {
-    for (int lane = 0; lane < AQ_MPI_LANES; lane++)
-        if (aq_m_probe.kept[lane].first != aq_m_probe.kept[lane].last && (lanes & 1u << lane) != 0) {
-            *out = aq_m_probe.kept[lane].arrival[aq_m_probe.kept[lane].first++ % AQ_M_MOST];
+    for (int channel = 0; channel < AQ_MPI_CHANNELS; channel++)
+        if (aq_m_probe.deferred[channel].first != aq_m_probe.deferred[channel].last && (channels & 1u << channel) != 0) {
+            *out = aq_m_probe.deferred[channel].arrival[aq_m_probe.deferred[channel].first++ % AQ_M_POSTED_MAX];
             return 1;
         }
     return 0;
 }
 
-static inline int aq_m_take_posted(unsigned lanes, unsigned looks, struct aq_mpi_arrival *out)
+static inline int aq_m_take_posted(unsigned channels, unsigned looks, struct aq_mpi_arrival *out)
 {
     int found;
 
     if (aq_m_probe.posted.count == 0)
         return 0;
     if (looks != 0 && aq_m_probe.posted.count <= AQ_M_FEW)
-        return aq_m_take_oldest(lanes, looks, out);
+        return aq_m_take_oldest(channels, looks, out);
     found = aq_m_keep_all();
-    return found != 0 ? found : aq_m_take_kept(lanes, out);
+    return found != 0 ? found : aq_m_take_deferred(channels, out);
 }
 
 /* --- packets in MPI's queue --- */
 
 /* Has one come that MPI had not received at once? */
-static int aq_m_take_late(enum aq_mpi_lane lane, struct aq_mpi_arrival *out)
+static int aq_m_take_late(enum aq_mpi_channel channel, struct aq_mpi_arrival *out)
 {
     MPI_Status status;
     int error, flag, at;
     uint32_t slot;
 
-    error = MPI_Testany((int)aq_m_probe.late[lane].count, aq_m_probe.late[lane].request, &at, &flag, &status);
+    error = MPI_Testany((int)aq_m_probe.late[channel].count, aq_m_probe.late[channel].request, &at, &flag, &status);
     if (error != MPI_SUCCESS || !flag || at == MPI_UNDEFINED)
         return -error;
-    slot = aq_m_probe.late[lane].slot[at];
-    aq_m_probe.late[lane].count--;
+    slot = aq_m_probe.late[channel].slot[at];
+    aq_m_probe.late[channel].count--;
     /* their order stays: that of the messages */
-    for (uint32_t i = (uint32_t)at; i < aq_m_probe.late[lane].count; i++) {
-        aq_m_probe.late[lane].slot[i] = aq_m_probe.late[lane].slot[i + 1];
-        aq_m_probe.late[lane].request[i] = aq_m_probe.late[lane].request[i + 1];
+    for (uint32_t i = (uint32_t)at; i < aq_m_probe.late[channel].count; i++) {
+        aq_m_probe.late[channel].slot[i] = aq_m_probe.late[channel].slot[i + 1];
+        aq_m_probe.late[channel].request[i] = aq_m_probe.late[channel].request[i + 1];
     }
-    return aq_m_arrived(lane, lane, slot, &status, out);
+    return aq_m_arrived(channel, channel, slot, &status, out);
 }
 
 /* A packet of this lane has been found. */
-static int aq_m_receive(enum aq_mpi_lane lane, MPI_Message *message, struct aq_mpi_arrival *out)
+static int aq_m_receive(enum aq_mpi_channel channel, MPI_Message *message, struct aq_mpi_arrival *out)
 {
-    const uint32_t slot = aq_m_probe.free[lane][--aq_m_probe.count[lane]];
+    const uint32_t slot = aq_m_probe.free[channel][--aq_m_probe.count[channel]];
     MPI_Request request;
     MPI_Status status;
     int flag, error;
 
-    error = MPI_Imrecv(aq_m_slot(lane, slot), (int)aq_m_probe.nbytes, MPI_BYTE, message, &request);
+    error = MPI_Imrecv(aq_m_slot(channel, slot), (int)aq_m_probe.nbytes, MPI_BYTE, message, &request);
     if (error == MPI_SUCCESS)
         error = MPI_Test(&request, &flag, &status);
     if (error != MPI_SUCCESS)
         return -error;
     if (flag)
-        return aq_m_arrived(lane, lane, slot, &status, out);
-    aq_m_probe.late[lane].slot[aq_m_probe.late[lane].count] = slot;
-    aq_m_probe.late[lane].request[aq_m_probe.late[lane].count++] = request;
+        return aq_m_arrived(channel, channel, slot, &status, out);
+    aq_m_probe.late[channel].slot[aq_m_probe.late[channel].count] = slot;
+    aq_m_probe.late[channel].request[aq_m_probe.late[channel].count++] = request;
     return 0;
 }
 
-static int aq_m_take_probed(unsigned lanes, struct aq_mpi_arrival *out)
+static int aq_m_take_probed(unsigned channels, struct aq_mpi_arrival *out)
 {
     MPI_Message message;
     MPI_Status status;
     int flag, error, tag;
 
-    for (int lane = 0; lane < AQ_MPI_LANES; lane++)
-        if (aq_m_probe.count[lane] == 0)
-            lanes &= ~(1u << lane);
-    if (lanes == 0)
+    for (int channel = 0; channel < AQ_MPI_CHANNELS; channel++)
+        if (aq_m_probe.count[channel] == 0)
+            channels &= ~(1u << channel);
+    if (channels == 0)
         return 0;
-    tag = lanes == AQ_M_BOTH ? MPI_ANY_TAG : (lanes & 1u << AQ_MPI_REPLY) != 0 ? AQ_MPI_REPLY : AQ_MPI_REQUEST;
+    tag = channels == AQ_M_BOTH ? MPI_ANY_TAG : (channels & 1u << AQ_MPI_REPLY) != 0 ? AQ_MPI_REPLY : AQ_MPI_REQUEST;
     error = MPI_Improbe(MPI_ANY_SOURCE, tag, aq_mpi_m.request, &flag, &message, &status);
     if (error != MPI_SUCCESS || !flag)
         return -error;
     return aq_m_receive(status.MPI_TAG == AQ_MPI_REPLY ? AQ_MPI_REPLY : AQ_MPI_REQUEST, &message, out);
 }
 
-int aq_m_probe_take(unsigned lanes, unsigned looks, struct aq_mpi_arrival *out)
+int aq_m_probe_take(unsigned channels, unsigned looks, struct aq_mpi_arrival *out)
 {
-    int found = aq_m_take_kept(lanes, out);
+    int found = aq_m_take_deferred(channels, out);
 
     if (found != 0) {
         aq_m_probe.posted.row++;
         return found;
     }
-    for (int lane = 0; lane < AQ_MPI_LANES; lane++)
-        if (aq_m_probe.late[lane].count != 0 && (lanes & 1u << lane) != 0 && found == 0)
-            found = aq_m_take_late((enum aq_mpi_lane)lane, out);
-    if (found == 0 && lanes == AQ_M_BOTH) /* else what comes next may be of a lane that nobody takes */
+    for (int channel = 0; channel < AQ_MPI_CHANNELS; channel++)
+        if (aq_m_probe.late[channel].count != 0 && (channels & 1u << channel) != 0 && found == 0)
+            found = aq_m_take_late((enum aq_mpi_channel)channel, out);
+    if (found == 0 && channels == AQ_M_BOTH) /* else what comes next may be of a lane that nobody takes */
         found = aq_m_post();
     if (found == 0)
-        found = aq_m_take_posted(lanes, looks, out);
-    if (found == 0 && (looks == 0 || lanes != AQ_M_BOTH || aq_m_probe.posted.count == 0))
-        found = aq_m_take_probed(lanes, out);
+        found = aq_m_take_posted(channels, looks, out);
+    if (found == 0 && (looks == 0 || channels != AQ_M_BOTH || aq_m_probe.posted.count == 0))
+        found = aq_m_take_probed(channels, out);
     aq_m_probe.posted.row = found > 0 ? aq_m_probe.posted.row + 1 : 0;
     return found;
 }

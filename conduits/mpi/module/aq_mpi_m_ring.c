@@ -26,33 +26,33 @@ struct aq_m_ring {
 };
 
 static struct {
-    struct aq_m_ring ring[AQ_MPI_LANES];
-    MPI_Request oldest[AQ_MPI_LANES]; /* the ring's oldest, or MPI_REQUEST_NULL */
+    struct aq_m_ring ring[AQ_MPI_CHANNELS];
+    MPI_Request oldest[AQ_MPI_CHANNELS]; /* the ring's oldest, or MPI_REQUEST_NULL */
     uint32_t slots, mask;             /* mask: slots - 1 */
-    enum aq_mpi_lane expected;        /* the lane of the last packet */
+    enum aq_mpi_channel expected;        /* the lane of the last packet */
     uint32_t row;                     /* single looks at it since both were looked at */
 } aq_m_rings;
 
-static inline void aq_m_set_oldest(enum aq_mpi_lane lane)
+static inline void aq_m_set_oldest(enum aq_mpi_channel channel)
 {
-    const struct aq_m_ring *ring = &aq_m_rings.ring[lane];
+    const struct aq_m_ring *ring = &aq_m_rings.ring[channel];
 
-    aq_m_rings.oldest[lane] = ring->head == ring->tail ? MPI_REQUEST_NULL
+    aq_m_rings.oldest[channel] = ring->head == ring->tail ? MPI_REQUEST_NULL
                                                     : ring->request[ring->order[ring->head & aq_m_rings.mask]];
 }
 
-int aq_m_ring_restart(enum aq_mpi_lane lane, uint32_t slot)
+int aq_m_ring_restart(enum aq_mpi_channel channel, uint32_t slot)
 {
-    struct aq_m_ring *ring = &aq_m_rings.ring[lane];
+    struct aq_m_ring *ring = &aq_m_rings.ring[channel];
     const int error = MPI_Start(&ring->request[slot]);
 
     ring->order[ring->tail++ & aq_m_rings.mask] = slot;
     if (ring->tail - ring->head == 1)
-        aq_m_set_oldest(lane);
+        aq_m_set_oldest(channel);
     return -error;
 }
 
-int aq_m_ring_open(char *const memory[AQ_MPI_LANES], uint32_t slots, size_t stride, size_t nbytes)
+int aq_m_ring_open(char *const memory[AQ_MPI_CHANNELS], uint32_t slots, size_t stride, size_t nbytes)
 {
     int error = -aq_m_learn_complete();
 
@@ -62,8 +62,8 @@ int aq_m_ring_open(char *const memory[AQ_MPI_LANES], uint32_t slots, size_t stri
     aq_m_packets.comm[AQ_MPI_REQUEST] = aq_mpi_m.request;
     aq_m_rings.slots = slots;
     aq_m_rings.mask = slots - 1;
-    for (int lane = 0; lane < AQ_MPI_LANES; lane++) {
-        struct aq_m_ring *ring = &aq_m_rings.ring[lane];
+    for (int channel = 0; channel < AQ_MPI_CHANNELS; channel++) {
+        struct aq_m_ring *ring = &aq_m_rings.ring[channel];
 
         ring->request = malloc(slots * sizeof(*ring->request));
         ring->looked = malloc(slots * sizeof(*ring->looked));
@@ -71,18 +71,18 @@ int aq_m_ring_open(char *const memory[AQ_MPI_LANES], uint32_t slots, size_t stri
         if (ring->request == NULL || ring->looked == NULL || ring->order == NULL)
             return -MPI_ERR_NO_MEM;
         for (uint32_t i = 0; i < slots && error == MPI_SUCCESS; i++)
-            error = MPI_Recv_init(memory[lane] + i * stride, (int)nbytes, MPI_BYTE, MPI_ANY_SOURCE,
-                                  lane, aq_m_packets.comm[lane], &ring->request[i]);
+            error = MPI_Recv_init(memory[channel] + i * stride, (int)nbytes, MPI_BYTE, MPI_ANY_SOURCE,
+                                  channel, aq_m_packets.comm[channel], &ring->request[i]);
         for (uint32_t i = 0; i < slots && error == MPI_SUCCESS; i++)
-            error = -aq_m_ring_restart(lane, i);
+            error = -aq_m_ring_restart(channel, i);
     }
     return -error;
 }
 
 void aq_m_ring_close(void)
 {
-    for (int lane = 0; lane < AQ_MPI_LANES; lane++) {
-        struct aq_m_ring *ring = &aq_m_rings.ring[lane];
+    for (int channel = 0; channel < AQ_MPI_CHANNELS; channel++) {
+        struct aq_m_ring *ring = &aq_m_rings.ring[channel];
 
         for (; ring->head != ring->tail; ring->head++) {
             MPI_Request *request = &ring->request[ring->order[ring->head & aq_m_rings.mask]];
@@ -96,27 +96,27 @@ void aq_m_ring_close(void)
         free(ring->looked);
         free(ring->order);
         *ring = (struct aq_m_ring){ .request = NULL };
-        aq_m_rings.oldest[lane] = MPI_REQUEST_NULL;
+        aq_m_rings.oldest[channel] = MPI_REQUEST_NULL;
     }
 }
 
 /* One at this place of the order has been filled. That of the others stays. */
-static inline int aq_m_take_at(enum aq_mpi_lane lane, uint32_t at, const MPI_Status *status, struct aq_mpi_arrival *out)
+static inline int aq_m_take_at(enum aq_mpi_channel channel, uint32_t at, const MPI_Status *status, struct aq_mpi_arrival *out)
 {
-    struct aq_m_ring *ring = &aq_m_rings.ring[lane];
+    struct aq_m_ring *ring = &aq_m_rings.ring[channel];
     const uint32_t slot = ring->order[at & aq_m_rings.mask];
 
     for (; AQ_UNLIKELY(at != ring->head); at--)
         ring->order[at & aq_m_rings.mask] = ring->order[(at - 1) & aq_m_rings.mask];
     ring->head++;
-    aq_m_set_oldest(lane);
-    return aq_m_arrived(lane, lane, slot, status, out);
+    aq_m_set_oldest(channel);
+    return aq_m_arrived(channel, channel, slot, status, out);
 }
 
 /* Every slot that waits, with one call. */
-static int aq_m_take_hard(enum aq_mpi_lane lane, struct aq_mpi_arrival *out)
+static int aq_m_take_hard(enum aq_mpi_channel channel, struct aq_mpi_arrival *out)
 {
-    struct aq_m_ring *ring = &aq_m_rings.ring[lane];
+    struct aq_m_ring *ring = &aq_m_rings.ring[channel];
     const uint32_t waiting = ring->tail - ring->head;
     MPI_Status status;
     int error, flag, at;
@@ -126,22 +126,22 @@ static int aq_m_take_hard(enum aq_mpi_lane lane, struct aq_mpi_arrival *out)
     error = MPI_Testany((int)waiting, ring->looked, &at, &flag, &status);
     if (error != MPI_SUCCESS || !flag || at == MPI_UNDEFINED)
         return -error;
-    return aq_m_take_at(lane, ring->head + (uint32_t)at, &status, out);
+    return aq_m_take_at(channel, ring->head + (uint32_t)at, &status, out);
 }
 
 /* That of one lane. MPI_Test looks again after it has moved messages on. */
-static inline int aq_m_take_oldest(enum aq_mpi_lane lane, struct aq_mpi_arrival *out)
+static inline int aq_m_take_oldest(enum aq_mpi_channel channel, struct aq_mpi_arrival *out)
 {
-    struct aq_m_ring *ring = &aq_m_rings.ring[lane];
+    struct aq_m_ring *ring = &aq_m_rings.ring[channel];
     MPI_Status status;
     int error, flag;
 
-    if (AQ_UNLIKELY(aq_m_rings.oldest[lane] == MPI_REQUEST_NULL))
+    if (AQ_UNLIKELY(aq_m_rings.oldest[channel] == MPI_REQUEST_NULL))
         return 0;
-    error = MPI_Test(&aq_m_rings.oldest[lane], &flag, &status);
+    error = MPI_Test(&aq_m_rings.oldest[channel], &flag, &status);
     if (!flag || AQ_UNLIKELY(error != MPI_SUCCESS))
         return -error;
-    return aq_m_take_at(lane, ring->head, &status, out);
+    return aq_m_take_at(channel, ring->head, &status, out);
 }
 
 /* The oldest of both lanes with one call. It looks, moves messages on, and with Open MPI does not look again: that is for
@@ -149,21 +149,21 @@ static inline int aq_m_take_oldest(enum aq_mpi_lane lane, struct aq_mpi_arrival 
 static __attribute__((noinline)) int aq_m_take_either(struct aq_mpi_arrival *out)
 {
     MPI_Status status;
-    int error, flag, lane;
+    int error, flag, channel;
 
     aq_m_rings.row = 0;
-    error = MPI_Testany(AQ_MPI_LANES, aq_m_rings.oldest, &lane, &flag, &status);
-    if (!flag || error != MPI_SUCCESS || lane == MPI_UNDEFINED)
+    error = MPI_Testany(AQ_MPI_CHANNELS, aq_m_rings.oldest, &channel, &flag, &status);
+    if (!flag || error != MPI_SUCCESS || channel == MPI_UNDEFINED)
         return -error;
-    aq_m_rings.expected = (enum aq_mpi_lane)lane;
-    return aq_m_take_at((enum aq_mpi_lane)lane, aq_m_rings.ring[lane].head, &status, out);
+    aq_m_rings.expected = (enum aq_mpi_channel)channel;
+    return aq_m_take_at((enum aq_mpi_channel)channel, aq_m_rings.ring[channel].head, &status, out);
 }
 
 /* Somebody waits: looks at the lane of the last packet, after one at the other; what comes during that is seen by the
  * next at once. */
 static inline int aq_m_take_waited(unsigned looks, struct aq_mpi_arrival *out)
 {
-    const enum aq_mpi_lane other = aq_m_rings.expected == AQ_MPI_REPLY ? AQ_MPI_REQUEST : AQ_MPI_REPLY;
+    const enum aq_mpi_channel other = aq_m_rings.expected == AQ_MPI_REPLY ? AQ_MPI_REQUEST : AQ_MPI_REPLY;
     int found = aq_m_take_oldest(other, out);
 
     aq_m_rings.row = 0;
@@ -183,15 +183,15 @@ static inline int aq_m_take_any(unsigned looks, struct aq_mpi_arrival *out)
     return AQ_LIKELY(++aq_m_rings.row < AQ_M_ROW) ? aq_m_take_oldest(aq_m_rings.expected, out) : aq_m_take_either(out);
 }
 
-int aq_m_ring_take(unsigned lanes, unsigned looks, struct aq_mpi_arrival *out)
+int aq_m_ring_take(unsigned channels, unsigned looks, struct aq_mpi_arrival *out)
 {
     int found = 0;
 
-    if (AQ_LIKELY(lanes == (1u << AQ_MPI_LANES) - 1 && looks != 0))
+    if (AQ_LIKELY(channels == (1u << AQ_MPI_CHANNELS) - 1 && looks != 0))
         return aq_m_take_any(looks, out);
-    for (int lane = 0; lane < AQ_MPI_LANES && found == 0; lane++)
-        if ((lanes & 1u << lane) != 0)
-            found = looks == 0 ? aq_m_take_hard((enum aq_mpi_lane)lane, out)
-                               : aq_m_take_oldest((enum aq_mpi_lane)lane, out);
+    for (int channel = 0; channel < AQ_MPI_CHANNELS && found == 0; channel++)
+        if ((channels & 1u << channel) != 0)
+            found = looks == 0 ? aq_m_take_hard((enum aq_mpi_channel)channel, out)
+                               : aq_m_take_oldest((enum aq_mpi_channel)channel, out);
     return found;
 }

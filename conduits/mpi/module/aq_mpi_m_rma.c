@@ -19,8 +19,8 @@ static struct {
     MPI_Request *list;    /* [room], as the next three; always room for one more */
     MPI_Status *statuses;
     int *done;
-    unsigned *told;
-    int count, room;
+    unsigned *completed;
+    int count, capacity;
 } aq_mpi_m_transfers = { .comm = MPI_COMM_NULL, .meeting = MPI_REQUEST_NULL, .win = { MPI_WIN_NULL, MPI_WIN_NULL } };
 
 static bool aq_mpi_m_resize(void **array, size_t count, size_t size)
@@ -32,31 +32,31 @@ static bool aq_mpi_m_resize(void **array, size_t count, size_t size)
 }
 
 /* Room for one more request; twice as much if there is none. */
-static int aq_mpi_m_make_room(void)
+static int aq_mpi_m_grow(void)
 {
-    const int room = aq_mpi_m_transfers.room == 0 ? 64 : 2 * aq_mpi_m_transfers.room;
+    const int capacity = aq_mpi_m_transfers.capacity == 0 ? 64 : 2 * aq_mpi_m_transfers.capacity;
 
-    if (aq_mpi_m_transfers.count < aq_mpi_m_transfers.room)
+    if (aq_mpi_m_transfers.count < aq_mpi_m_transfers.capacity)
         return MPI_SUCCESS;
-    if (!aq_mpi_m_resize((void **)&aq_mpi_m_transfers.list, (size_t)room, sizeof(*aq_mpi_m_transfers.list))
-        || !aq_mpi_m_resize((void **)&aq_mpi_m_transfers.statuses, (size_t)room, sizeof(*aq_mpi_m_transfers.statuses))
-        || !aq_mpi_m_resize((void **)&aq_mpi_m_transfers.done, (size_t)room, sizeof(*aq_mpi_m_transfers.done))
-        || !aq_mpi_m_resize((void **)&aq_mpi_m_transfers.told, (size_t)room, sizeof(*aq_mpi_m_transfers.told)))
+    if (!aq_mpi_m_resize((void **)&aq_mpi_m_transfers.list, (size_t)capacity, sizeof(*aq_mpi_m_transfers.list))
+        || !aq_mpi_m_resize((void **)&aq_mpi_m_transfers.statuses, (size_t)capacity, sizeof(*aq_mpi_m_transfers.statuses))
+        || !aq_mpi_m_resize((void **)&aq_mpi_m_transfers.done, (size_t)capacity, sizeof(*aq_mpi_m_transfers.done))
+        || !aq_mpi_m_resize((void **)&aq_mpi_m_transfers.completed, (size_t)capacity, sizeof(*aq_mpi_m_transfers.completed)))
         return MPI_ERR_NO_MEM;
-    aq_mpi_m_transfers.room = room;
+    aq_mpi_m_transfers.capacity = capacity;
     return MPI_SUCCESS;
 }
 
 static int aq_mpi_m_start(void)
 {
-    int error = aq_mpi_m_make_room();
+    int error = aq_mpi_m_grow();
 
     if (error == MPI_SUCCESS)
         error = MPI_Comm_dup(aq_mpi_m.job, &aq_mpi_m_transfers.comm);
     return error != MPI_SUCCESS ? error : MPI_Comm_set_errhandler(aq_mpi_m_transfers.comm, MPI_ERRORS_RETURN);
 }
 
-static int aq_mpi_m_meet(bool *done_out)
+static int aq_mpi_m_ibarrier(bool *done_out)
 {
     int error = MPI_SUCCESS, done = 0;
 
@@ -73,9 +73,9 @@ static int aq_mpi_m_meet(bool *done_out)
 /* Loads and stores by this process, and what others do, have to meet in one copy of the memory. */
 static bool aq_mpi_m_is_unified(MPI_Win win)
 {
-    int *model, is_there;
+    int *model, is_set;
 
-    return MPI_Win_get_attr(win, MPI_WIN_MODEL, &model, &is_there) == MPI_SUCCESS && is_there
+    return MPI_Win_get_attr(win, MPI_WIN_MODEL, &model, &is_set) == MPI_SUCCESS && is_set
            && *model == MPI_WIN_UNIFIED;
 }
 
@@ -84,27 +84,27 @@ static bool aq_mpi_m_is_unified(MPI_Win win)
 static int aq_mpi_m_make(MPI_Comm comm, enum aq_mpi_win which, void *base, size_t size, bool *usable_out)
 {
     enum { MADE, USABLE, COUNT };
-    int mine[COUNT] = { 0 }, all[COUNT] = { 0 };
+    int own[COUNT] = { 0 }, all[COUNT] = { 0 };
     MPI_Win win = MPI_WIN_NULL;
     int error;
 
     *usable_out = false;
     error = MPI_Win_create(base, (MPI_Aint)size, 1, MPI_INFO_NULL, comm, &win);
     if (error == MPI_SUCCESS) {
-        mine[MADE] = 1;
+        own[MADE] = 1;
         MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     }
-    if (mine[MADE] && aq_mpi_m_is_unified(win)) {
+    if (own[MADE] && aq_mpi_m_is_unified(win)) {
         /* no lock of another kind is ever taken: nothing to check, nothing to ask the targets */
         error = MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
-        mine[USABLE] = error == MPI_SUCCESS;
+        own[USABLE] = error == MPI_SUCCESS;
     }
-    if (MPI_Allreduce(mine, all, COUNT, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all[USABLE]) {
+    if (MPI_Allreduce(own, all, COUNT, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all[USABLE]) {
         aq_mpi_m_transfers.win[which] = win;
         *usable_out = true;
         return error;
     }
-    if (mine[USABLE])
+    if (own[USABLE])
         MPI_Win_unlock_all(win);
     if (all[MADE])
         MPI_Win_free(&win);
@@ -199,7 +199,7 @@ static int aq_mpi_m_append(int error)
     if (error != MPI_SUCCESS)
         return error;
     aq_mpi_m_transfers.count++;
-    return aq_mpi_m_make_room();
+    return aq_mpi_m_grow();
 }
 
 static int aq_mpi_m_rput(enum aq_mpi_win win, uint32_t rank, uint64_t at, const void *src, size_t nbytes)
@@ -306,7 +306,7 @@ static void aq_mpi_m_take_out(int count)
         }
     for (int i = 0; i < count; i++) {
         aq_mpi_m_transfers.list[done[i]] = aq_mpi_m_transfers.list[--aq_mpi_m_transfers.count];
-        aq_mpi_m_transfers.told[i] = (unsigned)done[i];
+        aq_mpi_m_transfers.completed[i] = (unsigned)done[i];
     }
 }
 
@@ -324,14 +324,14 @@ static int aq_mpi_m_test(const unsigned **done_out, unsigned *count_out)
     if (error != MPI_SUCCESS || count == MPI_UNDEFINED) /* that: the list is empty */
         count = 0;
     aq_mpi_m_take_out(count);
-    *done_out = aq_mpi_m_transfers.told;
+    *done_out = aq_mpi_m_transfers.completed;
     *count_out = (unsigned)count;
     return error;
 }
 
 const struct aq_mpi_lib_rma aq_mpi_m_rma = {
     .start = aq_mpi_m_start,
-    .meet = aq_mpi_m_meet,
+    .ibarrier = aq_mpi_m_ibarrier,
     .open = aq_mpi_m_open,
     .open_pair = aq_mpi_m_open_pair,
     .close = aq_mpi_m_close_win,

@@ -47,10 +47,10 @@ static struct {
     struct ibv_mr *src_mr, *dst_mr, *base_mr;
     unsigned char *src, *dst, *base;
     struct ibv_port_attr port_attr;
-    struct raw_card mine, theirs;
+    struct raw_card mine, remote;
     uint8_t port, gid_index;
     uint32_t rank, unsignalled;
-    unsigned patience; /* polls in vain before a yield; 0: no yield */
+    unsigned yield_after; /* polls in vain before a yield; 0: no yield */
 } raw;
 
 /* --- opening --- */
@@ -93,7 +93,7 @@ static bool raw_open_device(void)
     if (raw.context == NULL)
         return false;
     snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device", ibv_get_device_name(raw.context->device));
-    raw.patience = access(path, F_OK) == 0 ? 0 : PATIENCE;
+    raw.yield_after = access(path, F_OK) == 0 ? 0 : PATIENCE;
     return true;
 }
 
@@ -158,16 +158,16 @@ static bool raw_receive(void)
 static bool raw_connect(void)
 {
     struct ibv_device_attr device;
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR, .dest_qp_num = raw.theirs.qpn, .min_rnr_timer = 12};
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR, .dest_qp_num = raw.remote.qpn, .min_rnr_timer = 12};
 
     if (ibv_query_device(raw.context, &device) != 0)
         return false;
-    attr.path_mtu = raw.mine.mtu < raw.theirs.mtu ? raw.mine.mtu : raw.theirs.mtu;
+    attr.path_mtu = raw.mine.mtu < raw.remote.mtu ? raw.mine.mtu : raw.remote.mtu;
     attr.max_dest_rd_atomic = (uint8_t)(device.max_qp_rd_atom < 16 ? device.max_qp_rd_atom : 16);
-    attr.ah_attr.dlid = raw.theirs.lid;
+    attr.ah_attr.dlid = raw.remote.lid;
     attr.ah_attr.port_num = raw.port;
-    attr.ah_attr.is_global = raw.theirs.lid == 0;
-    attr.ah_attr.grh.dgid = raw.theirs.gid;
+    attr.ah_attr.is_global = raw.remote.lid == 0;
+    attr.ah_attr.grh.dgid = raw.remote.gid;
     attr.ah_attr.grh.sgid_index = raw.gid_index;
     attr.ah_attr.grh.hop_limit = 64;
     if (ibv_modify_qp(raw.qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN
@@ -201,12 +201,12 @@ static void raw_post(enum ibv_wr_opcode opcode, size_t n, bool signalled)
 
     wr.send_flags = (signalled ? IBV_SEND_SIGNALED : 0) | (!in && n <= INLINE ? IBV_SEND_INLINE : 0);
     if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
-        wr.wr.atomic.remote_addr = raw.theirs.base;
+        wr.wr.atomic.remote_addr = raw.remote.base;
         wr.wr.atomic.compare_add = 1;
-        wr.wr.atomic.rkey = raw.theirs.rkey;
+        wr.wr.atomic.rkey = raw.remote.rkey;
     } else {
-        wr.wr.rdma.remote_addr = raw.theirs.base;
-        wr.wr.rdma.rkey = raw.theirs.rkey;
+        wr.wr.rdma.remote_addr = raw.remote.base;
+        wr.wr.rdma.rkey = raw.remote.rkey;
     }
     if (ibv_post_send(raw.qp, &wr, &bad) != 0)
         raw_die("a request was not taken");
@@ -225,7 +225,7 @@ static int raw_poll_once(struct ibv_cq *cq)
 static void raw_wait(struct ibv_cq *cq)
 {
     for (unsigned polls = 1; raw_poll_once(cq) == 0; polls++)
-        if (raw.patience != 0 && polls % raw.patience == 0)
+        if (raw.yield_after != 0 && polls % raw.yield_after == 0)
             sched_yield();
 }
 
@@ -319,7 +319,7 @@ static unsigned raw_ways(enum aq_raw_kind kind, size_t n)
 static const char *raw_name(enum aq_raw_kind kind, unsigned way)
 {
     (void)kind, (void)way;
-    return raw.patience == 0 ? "verbs: post, poll" : "verbs: post, poll, yield";
+    return raw.yield_after == 0 ? "verbs: post, poll" : "verbs: post, poll, yield";
 }
 
 static void raw_run(enum aq_raw_kind kind, unsigned way, size_t n, uint64_t iters)
@@ -395,8 +395,8 @@ static const char *raw_open(uint32_t rank, size_t largest, aq_raw_exchange_fn *e
         raw.mine.mtu = raw.port_attr.active_mtu;
         raw.mine.lid = raw.port_attr.lid;
     }
-    exchange(&raw.mine, &raw.theirs, sizeof(raw.mine)); /* without a queue pair: the other side must hear of it */
-    good = good && raw.theirs.qpn != 0 && raw_connect();
+    exchange(&raw.mine, &raw.remote, sizeof(raw.mine)); /* without a queue pair: the other side must hear of it */
+    good = good && raw.remote.qpn != 0 && raw_connect();
     exchange(&good, &there, sizeof(good)); /* both can receive */
     if (!good || !there)
         return "no queue pair could be had";

@@ -1,0 +1,104 @@
+/*
+ * aq_udp_flush_timer.c - what waits for company leaves, even if the client makes no further call.
+ *
+ * Messages of a burst share datagrams (aq_udp_peer_queued()). The last of them may wait for others that
+ * never come, while the client computes, or waits for something outside the library that depends on them.
+ * In par a thread sends them: it is woken when something begins to wait, looks every AQ_FLUSH_NS, and goes back
+ * to sleep when nothing has waited for a few looks. It runs no handler and receives nothing. In seq there is no
+ * second thread; there messages wait for company only if GASNET_UDP_COALESCE asks for it.
+ *
+ * Owns      the thread, made at the first burst
+ * Threads   aq_udp_flush_timer_note() from any, under a peer's lock
+ * Promise   what waits leaves within two looks, as far as the windows let it
+ * Uses      aq_udp.h, futex. SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE 1
+#include "conduits/udp/aq_udp.h"
+
+#if AQ_THREADED
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define AQ_FLUSH_NS 100000 /* between looks */
+#define AQ_FLUSH_IDLE 8    /* looks without anything before it sleeps */
+
+static struct {
+    _Atomic uint32_t awake; /* a futex */
+    bool made;              /* by who first set awake */
+} aq_udp_flush_timer;
+
+static bool aq_udp_flush_timer_is_due(void)
+{
+    /* seq_cst: in the one order with awake, see aq_udp_flush_timer_note() */
+    return atomic_load_explicit(&aq_udp.dirty, memory_order_seq_cst) != NULL;
+}
+
+static void *aq_udp_flush_timer_main(void *arg)
+{
+    const struct timespec delay = { 0, AQ_FLUSH_NS };
+
+    (void)arg;
+    for (;;) {
+        for (unsigned idle = 0; idle < AQ_FLUSH_IDLE; idle++) {
+            nanosleep(&delay, NULL);
+            if (aq_udp_flush_timer_is_due()) {
+                aq_udp_flush(aq_now_ns());
+                idle = 0;
+            }
+        }
+        /* seq_cst: either we see what waits, or who made it wait sees that we sleep */
+        atomic_store_explicit(&aq_udp_flush_timer.awake, 0, memory_order_seq_cst);
+        if (aq_udp_flush_timer_is_due()) {
+            atomic_store_explicit(&aq_udp_flush_timer.awake, 1, memory_order_relaxed); /* our own word again */
+            continue;
+        }
+        while (atomic_load_explicit(&aq_udp_flush_timer.awake, memory_order_relaxed) == 0) /* the bell, no data */
+            syscall(SYS_futex, &aq_udp_flush_timer.awake, FUTEX_WAIT, 0, NULL, NULL, 0);
+    }
+    return NULL;
+}
+
+static void aq_udp_flush_timer_make(void)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigset_t all, old;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* inherited: signals are for the client's threads */
+    if (pthread_create(&thread, &attr, aq_udp_flush_timer_main, NULL) != 0)
+        aq_udp.coalesce = false; /* no threads to be had: then nothing waits */
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+}
+
+void aq_udp_flush_timer_note(void)
+{
+    /* with the seq_cst operations above: see there */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (AQ_LIKELY(atomic_load_explicit(&aq_udp_flush_timer.awake, memory_order_relaxed) != 0)
+        || atomic_exchange_explicit(&aq_udp_flush_timer.awake, 1, memory_order_seq_cst) != 0)
+        return;
+    /* awake is 0 only before the first time, and once the thread sleeps: one of us gets here */
+    if (!aq_udp_flush_timer.made) {
+        aq_udp_flush_timer.made = true;
+        aq_udp_flush_timer_make();
+        return;
+    }
+    syscall(SYS_futex, &aq_udp_flush_timer.awake, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+#else
+
+void aq_udp_flush_timer_note(void)
+{
+}
+
+#endif

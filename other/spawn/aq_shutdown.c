@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_shutdown.c - how a job ends; see aq_shutdown.h.
+ * Threads   one
+ * Uses      aq_jobarea.h, /proc/PID/status to see whether a rank catches SIGQUIT
+ */
+#include "other/spawn/aq_shutdown.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/aq_say.h"
+#include "base/aq_signal_name.h"
+
+#define AQ_SHUTDOWN_GRACE_MS  250 /* a failing job: time for the others to fail by themselves */
+#define AQ_SHUTDOWN_SILENT_MS 300 /* a rank ended without a word: time for others to do so */
+#define AQ_SHUTDOWN_GENTLE_MS 300 /* from the state KILLING to SIGKILL if ranks end themselves */
+#define AQ_SHUTDOWN_FLUSH_MS 1000 /* from a rank's last words to its end */
+#define AQ_SHUTDOWN_MS        1000000ull /* nanoseconds */
+
+static aq_shutdown_say_fn aq_shutdown_listener; /* one thread, see aq_shutdown.h */
+static void *aq_shutdown_listener_arg;
+
+void aq_shutdown_say_to(aq_shutdown_say_fn fn, void *arg)
+{
+    aq_shutdown_listener = fn;
+    aq_shutdown_listener_arg = arg;
+}
+
+void aq_shutdown_say(const char *kind, const char *fmt, ...)
+{
+    char line[1024], host[HOST_NAME_MAX + 1] = "?";
+    va_list ap;
+    int len;
+
+    gethostname(host, sizeof(host) - 1);
+    len = snprintf(line, sizeof(line) - 1, "*** %s (%s:%d): ", kind, host, (int)getpid());
+    va_start(ap, fmt);
+    len += vsnprintf(line + len, sizeof(line) - 1 - (size_t)len, fmt, ap);
+    va_end(ap);
+    if (len > (int)sizeof(line) - 2)
+        len = (int)sizeof(line) - 2;
+    line[len++] = '\n';
+    if (aq_shutdown_listener != NULL)
+        aq_shutdown_listener(aq_shutdown_listener_arg, kind, line, (size_t)len);
+    else
+        (void)aq_say(STDERR_FILENO, line, (size_t)len); /* nowhere else to say it */
+}
+
+void aq_shutdown_init(struct aq_shutdown *e, struct aq_jobarea *jobarea, pid_t *child)
+{
+    memset(e, 0, sizeof(*e));
+    e->jobarea = jobarea;
+    e->child = child;
+    for (uint32_t i = 0; i < jobarea->size; i++)
+        e->alive += child[i] > 0;
+}
+
+static uint32_t aq_shutdown_state(const struct aq_shutdown *e, uint32_t slot)
+{
+    /* acquire: pairs with the release in aq_jobarea_publish_exit() */
+    return atomic_load_explicit(&e->jobarea->rank[slot].state, memory_order_acquire);
+}
+
+void aq_shutdown_begin(struct aq_shutdown *e, uint64_t ask_ms)
+{
+    uint64_t now = aq_jobarea_now_ns();
+    uint64_t ask = now + ask_ms * AQ_SHUTDOWN_MS;
+
+    aq_jobarea_raise_exit_state(e->jobarea, AQ_EXIT_SHUTDOWN);
+    if (e->start_ns == 0) {
+        e->start_ns = now;
+        e->kill_ns = now + e->jobarea->exit_timeout_ms * AQ_SHUTDOWN_MS;
+        e->ask_ns = ask;
+    } else if (ask < e->ask_ns) {
+        e->ask_ns = ask;
+    }
+}
+
+void aq_shutdown_fail(struct aq_shutdown *e, int code)
+{
+    aq_jobarea_raise_exit_code(e->jobarea, code);
+    aq_shutdown_begin(e, 0);
+}
+
+void aq_shutdown_signalled(struct aq_shutdown *e, int sig)
+{
+    e->stopped = true;
+    /* relaxed: our own thread is the one that moves the state beyond ENDING */
+    if (atomic_load_explicit(&e->jobarea->exit_state, memory_order_relaxed) >= AQ_EXIT_ASKED) {
+        e->kill_ns = aq_jobarea_now_ns();
+        return;
+    }
+    if (!e->logged) /* a terminal may deliver the same key twice */
+        aq_shutdown_say("Caught a signal", "%s(%d): ending the job", aq_signal_name(sig), sig);
+    e->logged = true;
+    aq_shutdown_fail(e, 1);
+}
+
+/* the message for a rank that is gone and did not say why */
+static void aq_shutdown_tell(struct aq_shutdown *e, uint32_t slot, pid_t pid, int status)
+{
+    uint32_t rank = e->jobarea->rank[slot].jobrank;
+    const char *when = aq_shutdown_state(e, slot) == AQ_RANK_EMPTY ? " before it joined the job" : "";
+    char host[HOST_NAME_MAX + 1] = "?";
+
+    if (e->logged)
+        return;
+    e->logged = true;
+    gethostname(host, sizeof(host) - 1);
+    /* relaxed: for readers of the board only */
+    atomic_store_explicit(&e->jobarea->lost, rank + 1, memory_order_relaxed);
+    if (status == -1)
+        aq_shutdown_say("FATAL ERROR", "rank %u (process %d on %s) was lost%s; ending the job", rank,
+                      (int)pid, host, when);
+    else if (WIFSIGNALED(status))
+        aq_shutdown_say("FATAL ERROR",
+                      "rank %u (process %d on %s) was killed by %s(%d)%s%s; ending the job", rank,
+                      (int)pid, host, aq_signal_name(WTERMSIG(status)), WTERMSIG(status), when,
+                      WTERMSIG(status) == SIGKILL ? " (by hand, or out of memory: see dmesg)" : "");
+    else
+        aq_shutdown_say("FATAL ERROR",
+                      "rank %u (process %d on %s) ended with status %d%s, without "
+                      "gasnet_exit() or exit(); ending the job",
+                      rank, (int)pid, host, WEXITSTATUS(status), when);
+}
+
+static int aq_shutdown_code_of(int status)
+{
+    if (status == -1)
+        return 128 + SIGKILL; /* not known; what it most often is */
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* true if some rank has called aq_spawn_init(): then a missing one means that the job is broken */
+static bool aq_shutdown_any_joined(const struct aq_shutdown *e)
+{
+    if (e->joined_elsewhere)
+        return true;
+    for (uint32_t i = 0; i < e->jobarea->size; i++)
+        if (aq_shutdown_state(e, i) != AQ_RANK_EMPTY)
+            return true;
+    return false;
+}
+
+/* a rank that was not heard of on its way out */
+static void aq_shutdown_unannounced(struct aq_shutdown *e, uint32_t slot, pid_t pid, int status)
+{
+    int code = aq_shutdown_code_of(status);
+    bool joined = aq_shutdown_state(e, slot) != AQ_RANK_EMPTY;
+
+    aq_jobarea_raise_exit_code(e->jobarea, code);
+    if (status == -1 || WIFSIGNALED(status)) {
+        aq_shutdown_tell(e, slot, pid, status);
+        aq_shutdown_begin(e, 0);
+        return;
+    }
+    /* relaxed: set at start-up, long before a rank can end */
+    if (code == 0 && atomic_load_explicit(&e->jobarea->catch_exit_off, memory_order_relaxed))
+        return;
+    /* nobody has joined yet? Perhaps not one of our programs; aq_shutdown_step() sees if one does */
+    if (e->silent++ == 0) {
+        e->silent_slot = slot;
+        e->silent_status = status;
+        e->silent_pid = pid;
+    }
+    if (joined || aq_shutdown_any_joined(e))
+        aq_shutdown_begin(e, AQ_SHUTDOWN_SILENT_MS);
+}
+
+void aq_shutdown_exited(struct aq_shutdown *e, uint32_t slot, int status)
+{
+    pid_t pid = e->child[slot];
+    uint32_t state = aq_shutdown_state(e, slot);
+
+    e->child[slot] = 0;
+    e->alive--;
+    /* relaxed: as in aq_shutdown_signalled() */
+    if (atomic_load_explicit(&e->jobarea->exit_state, memory_order_relaxed) >= AQ_EXIT_ASKED)
+        return;
+    if (state == AQ_RANK_LEFT) {
+        if (status != -1)
+            aq_jobarea_raise_exit_code(e->jobarea, aq_shutdown_code_of(status));
+        return;
+    }
+    if (state == AQ_RANK_CRASHED) {
+        e->logged = true;
+        aq_shutdown_begin(e, 0);
+        return;
+    }
+    if (state < AQ_RANK_EXITING)
+        aq_shutdown_unannounced(e, slot, pid, status);
+    else if (status != -1 && WIFSIGNALED(status) && state < AQ_RANK_ENDED)
+        aq_shutdown_unannounced(e, slot, pid, status);
+}
+
+bool aq_shutdown_catches(pid_t pid, int sig)
+{
+    char path[64], line[256];
+    unsigned long long caught = ~0ull;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    f = fopen(path, "re");
+    if (f == NULL)
+        return true;
+    while (fgets(line, sizeof(line), f) != NULL) {
+        if (strncmp(line, "SigCgt:", 7) == 0) {
+            caught = strtoull(line + 7, NULL, 16);
+            break;
+        }
+    }
+    fclose(f);
+    return (caught >> (sig - 1)) & 1;
+}
+
+static pid_t aq_shutdown_rank_pid(const struct aq_shutdown *e, uint32_t slot)
+{
+    /* relaxed: written once, long ago */
+    return atomic_load_explicit(&e->jobarea->rank[slot].pid, memory_order_relaxed);
+}
+
+static void aq_shutdown_kill(const struct aq_shutdown *e, uint32_t slot)
+{
+    pid_t rank = aq_shutdown_rank_pid(e, slot);
+
+    /* the child may be a wrapper (a shell, valgrind) around the rank */
+    if (rank > 0 && rank != e->child[slot])
+        kill(rank, SIGKILL);
+    kill(e->child[slot], SIGKILL);
+}
+
+static void aq_shutdown_ask(struct aq_shutdown *e)
+{
+    aq_jobarea_raise_exit_state(e->jobarea, AQ_EXIT_ASKED);
+    aq_jobarea_wake_word(&e->jobarea->round);
+    for (uint32_t i = 0; i < e->jobarea->size; i++) {
+        pid_t pid = aq_shutdown_rank_pid(e, i);
+
+        if (e->child[i] <= 0 || aq_shutdown_state(e, i) >= AQ_RANK_EXITING)
+            continue;
+        /* who would only die of it, with a core file, is better off with SIGKILL */
+        if (pid > 0 && aq_shutdown_catches(pid, SIGQUIT))
+            kill(pid, SIGQUIT);
+        else if (!e->gentle) /* then it sees the state, and ends itself */
+            aq_shutdown_kill(e, i);
+    }
+}
+
+void aq_shutdown_agreed(struct aq_shutdown *e, int code)
+{
+    /* relaxed: our own thread is the one that moves the state beyond ENDING */
+    if (atomic_load_explicit(&e->jobarea->exit_state, memory_order_relaxed) >= AQ_EXIT_ASKED)
+        return;
+    aq_shutdown_begin(e, 0);
+    /* relaxed: ranks read it after the state, which is raised below. A code that a rank of ours has
+     * published in the meantime came too late for the other hosts, and so for us */
+    atomic_store_explicit(&e->jobarea->exit_code, code, memory_order_relaxed);
+    aq_shutdown_ask(e);
+}
+
+void aq_shutdown_now(struct aq_shutdown *e)
+{
+    aq_shutdown_begin(e, 0);
+    e->kill_ns = aq_jobarea_now_ns();
+}
+
+/* what is due at ask_ns */
+static void aq_shutdown_ask_now(struct aq_shutdown *e)
+{
+    if (e->silent > 0 && (e->alive > 0 || e->joined_elsewhere)) {
+        aq_shutdown_tell(e, e->silent_slot, e->silent_pid, e->silent_status);
+        aq_jobarea_raise_exit_code(e->jobarea, 1);
+    }
+    if (!e->follow)
+        aq_shutdown_ask(e);
+}
+
+void aq_shutdown_defer_kill(struct aq_jobarea_rank *rank, uint64_t ms)
+{
+    /* relaxed: a date, that nothing else goes with */
+    atomic_store_explicit(&rank->kill_after_ns, aq_jobarea_now_ns() + ms * AQ_SHUTDOWN_MS, memory_order_relaxed);
+}
+
+/* Who writes out its last words is let alone: that ends when its reader does. Who has just done so leaves in a moment,
+ * and who is done says itself until when it is to be spared. */
+static bool aq_shutdown_kill_deferred(const struct aq_shutdown *e, uint32_t slot, uint32_t state)
+{
+    struct aq_jobarea_rank *rank = &e->jobarea->rank[slot];
+    /* relaxed: as above */
+    const uint64_t until = atomic_load_explicit(&rank->kill_after_ns, memory_order_relaxed);
+    const uint64_t now = aq_jobarea_now_ns();
+
+    if (e->stopped)
+        return false;
+    if (state == AQ_RANK_FLUSHING && until < now + AQ_SHUTDOWN_FLUSH_MS * AQ_SHUTDOWN_MS)
+        aq_shutdown_defer_kill(rank, AQ_SHUTDOWN_FLUSH_MS);
+    return state == AQ_RANK_FLUSHING || (state == AQ_RANK_ENDED && now < until);
+}
+
+static void aq_shutdown_kill_all(struct aq_shutdown *e)
+{
+    uint32_t killed = 0, first = 0;
+    bool first_time = aq_jobarea_raise_exit_state(e->jobarea, AQ_EXIT_KILLING) < AQ_EXIT_KILLING;
+
+    e->killed = true;
+    /* downwards: where the host's first rank does this itself, it must be the last to go */
+    for (uint32_t i = e->jobarea->size; i-- > 0;) {
+        uint32_t state = aq_shutdown_state(e, i);
+
+        if (e->child[i] <= 0 || aq_shutdown_kill_deferred(e, i, state))
+            continue;
+        if (state < AQ_RANK_EXITING) {
+            killed++;
+            first = e->jobarea->rank[i].jobrank;
+        }
+        aq_shutdown_kill(e, i);
+    }
+    if (killed > 0 && first_time && e->verbose)
+        aq_shutdown_say("NOTICE",
+                      "killed %u rank%s, the first of them rank %u, that did not end within "
+                      "%.1f s (GASNET_EXITTIMEOUT)",
+                      killed, killed == 1 ? "" : "s", first, e->jobarea->exit_timeout_ms / 1000.0);
+}
+
+bool aq_shutdown_frozen(const struct aq_shutdown *e)
+{
+    for (uint32_t i = 0; i < e->jobarea->size; i++)
+        /* relaxed: looked at again soon */
+        if (atomic_load_explicit(&e->jobarea->rank[i].frozen, memory_order_relaxed) != 0 &&
+            e->child[i] > 0)
+            return true;
+    return false;
+}
+
+/* ranks have come to the exit since the last step: how long do the others get? */
+static void aq_shutdown_check(struct aq_shutdown *e)
+{
+    uint32_t timeout = e->jobarea->exit_timeout_ms;
+
+    for (uint32_t i = 0; i < e->jobarea->size; i++) {
+        uint32_t state = aq_shutdown_state(e, i);
+        struct aq_jobarea_rank *r = &e->jobarea->rank[i];
+
+        if (state < AQ_RANK_EXITING)
+            continue;
+        if (state == AQ_RANK_CRASHED)
+            aq_shutdown_begin(e, 0);
+        /* relaxed: the acquire of the state comes before */
+        else if (atomic_load_explicit(&r->code, memory_order_relaxed) == 0)
+            aq_shutdown_begin(e, timeout / 2);
+        else
+            aq_shutdown_begin(e, timeout / 4 < AQ_SHUTDOWN_GRACE_MS ? timeout / 4 : AQ_SHUTDOWN_GRACE_MS);
+    }
+}
+
+int aq_shutdown_step(struct aq_shutdown *e)
+{
+    /* acquire: pairs with the raise in aq_jobarea_publish_exit() */
+    uint32_t state = atomic_load_explicit(&e->jobarea->exit_state, memory_order_acquire);
+    uint64_t now, due;
+
+    if (e->silent > 0 && e->start_ns == 0 && aq_shutdown_any_joined(e))
+        aq_shutdown_begin(e, AQ_SHUTDOWN_SILENT_MS);
+    if (state == AQ_EXIT_SHUTDOWN)
+        aq_shutdown_check(e);
+    if (e->start_ns == 0)
+        return -1;
+    now = aq_jobarea_now_ns();
+    if (!e->stopped && (e->frozen_elsewhere || aq_shutdown_frozen(e))) {
+        e->kill_ns = now + e->jobarea->exit_timeout_ms * AQ_SHUTDOWN_MS;
+        return 200;
+    }
+    if (state < AQ_EXIT_ASKED && now >= e->ask_ns) {
+        aq_shutdown_ask_now(e);
+        state = AQ_EXIT_ASKED;
+    }
+    if (now >= e->kill_ns) {
+        due = e->kill_ns + AQ_SHUTDOWN_GENTLE_MS * AQ_SHUTDOWN_MS;
+        if (e->gentle && now < due) {
+            aq_jobarea_raise_exit_state(e->jobarea, AQ_EXIT_KILLING);
+            return (int)((due - now) / AQ_SHUTDOWN_MS) + 1;
+        }
+        aq_shutdown_kill_all(e);
+        return 100; /* again, for a rank that appears only now */
+    }
+    due = state < AQ_EXIT_ASKED && e->ask_ns < e->kill_ns ? e->ask_ns : e->kill_ns;
+    return (int)((due - now) / AQ_SHUTDOWN_MS) + 1;
+}

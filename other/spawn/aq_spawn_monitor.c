@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_spawn_monitor.c - the watching thread; see aq_spawn_monitor.h.
+ * Threads   the minder itself has all signals blocked; requests to it are one atomic word
+ * See       aq_spawn_shutdown.c for how ranks leave
+ */
+#include "other/spawn/aq_spawn_monitor.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
+#include "other/spawn/aq_shutdown.h"
+#include "other/spawn/aq_spawn_link.h"
+#include "other/spawn/aq_spawn_monitor_internal.h"
+
+struct aq_monitor aq_monitor;
+
+static bool aq_monitor_leads(void)
+{
+    return aq_monitor.slot == 0;
+}
+
+/* The first rank watches all, the others the first. */
+static void aq_monitor_track(void)
+{
+    uint32_t tracked = aq_monitor_leads() ? aq_monitor.jobarea->size : 1;
+
+    for (uint32_t i = 0; i < tracked; i++) {
+        /* relaxed: joined before the fence that came before this thread */
+        pid_t pid = atomic_load_explicit(&aq_monitor.jobarea->rank[i].pid, memory_order_relaxed);
+        int fd;
+
+        aq_monitor.child[i] = pid;
+        if (i == aq_monitor.slot)
+            continue;
+        fd = (int)syscall(SYS_pidfd_open, pid, 0);
+        if (fd < 0) {
+            aq_monitor.blind = true;
+            continue;
+        }
+        aq_monitor.fds[aq_monitor.fd_count] = (struct pollfd){fd, POLLIN, 0};
+        aq_monitor.fd_slot[aq_monitor.fd_count++] = i;
+    }
+}
+
+/* calls gone() for each watched process that has ended */
+static void aq_monitor_check(void (*disconnected)(void *, uint32_t), void *arg)
+{
+    for (int i = AQ_MONITOR_FIXED_FDS; i < aq_monitor.fd_count; i++) {
+        if (aq_monitor.fds[i].revents == 0 || aq_monitor.fds[i].fd < 0)
+            continue;
+        close(aq_monitor.fds[i].fd);
+        aq_monitor.fds[i].fd = -1; /* poll() passes over it */
+        if (aq_monitor.child[aq_monitor.fd_slot[i]] > 0)
+            disconnected(arg, aq_monitor.fd_slot[i]);
+    }
+    if (!aq_monitor.blind)
+        return;
+    for (uint32_t i = 0; i < aq_monitor.jobarea->size; i++)
+        if (aq_monitor.child[i] > 0 && i != aq_monitor.slot && aq_monitor_dead(aq_monitor.child[i]))
+            disconnected(arg, i);
+}
+
+static void aq_monitor_exited(void *arg, uint32_t slot)
+{
+    aq_shutdown_exited(arg, slot, -1);
+}
+
+/* the host's first rank is gone without having waited for us: end this process */
+static void aq_monitor_orphaned(void *arg, uint32_t slot)
+{
+    struct aq_shutdown *e = arg;
+    uint32_t nobody = 0;
+
+    /* relaxed: only one of us shall print the message */
+    if (!atomic_compare_exchange_strong_explicit(&aq_monitor.jobarea->lost, &nobody,
+                                                 aq_monitor.jobarea->rank[slot].jobrank + 1,
+                                                 memory_order_relaxed, memory_order_relaxed))
+        e->logged = true;
+    aq_shutdown_exited(e, slot, -1);
+    e->child[aq_monitor.slot] = aq_monitor.self; /* from now on I ask and kill myself */
+}
+
+static int aq_monitor_thread(void *(*fn)(void *));
+
+/* In a thread of its own, which ends with the process: who is gone never comes to the fence. */
+static void *aq_monitor_fence_main(void *arg)
+{
+    (void)arg;
+    if (aq_monitor.ops->fence(false) == AQ_OK)
+        /* release: pairs with the acquire in aq_monitor_fence() */
+        atomic_store_explicit(&aq_monitor.fenced, 1, memory_order_release);
+    return NULL;
+}
+
+/* In a thread of its own, too: the library waits for an answer of the launcher's, which may be gone, or its
+ * abort calls exit(). The minder goes on meanwhile, speaks to other hosts and sees when the time is up. */
+static void *aq_monitor_disconnect_main(void *arg)
+{
+    /* acquire: the code was written before the request */
+    uint32_t request = atomic_load_explicit(&aq_monitor.request, memory_order_acquire);
+
+    (void)arg;
+    if (request == AQ_MONITOR_FINI && !aq_link_has_silent())
+        aq_monitor.ops->fini();
+    else
+        /* relaxed: see above */
+        aq_monitor.ops->abort(atomic_load_explicit(&aq_monitor.code, memory_order_relaxed),
+                             "the job was aborted");
+    /* release, both: the library's work is done before the process goes */
+    atomic_store_explicit(&aq_monitor.disconnected, 1, memory_order_release);
+    atomic_store_explicit(&aq_monitor.request, AQ_MONITOR_DONE, memory_order_release);
+    aq_jobarea_wake_word(&aq_monitor.request);
+    return NULL;
+}
+
+static void aq_monitor_serve(void)
+{
+    /* acquire: the code was written before the request */
+    uint32_t request = atomic_load_explicit(&aq_monitor.request, memory_order_acquire), old = AQ_MONITOR_FENCE;
+
+    /* relaxed: the next request may be here already */
+    if (request == AQ_MONITOR_FENCE &&
+        atomic_compare_exchange_strong_explicit(&aq_monitor.request, &old, AQ_MONITOR_NONE,
+                                                memory_order_relaxed, memory_order_relaxed))
+        aq_monitor_thread(aq_monitor_fence_main);
+    if (request != AQ_MONITOR_FINI && request != AQ_MONITOR_ABORT)
+        return;
+    /* who speaks for this host stays until the others know what it knows */
+    if (request == AQ_MONITOR_FINI && aq_link_is_done() && !aq_link_is_settled() && aq_link_own())
+        return;
+    if (aq_monitor.serving) {
+        /* acquire: the library's work is done; a signal's handler on top of the first request asks again */
+        if (atomic_load_explicit(&aq_monitor.disconnected, memory_order_acquire) != 0)
+            /* release: as in aq_monitor_disconnect_main() */
+            atomic_store_explicit(&aq_monitor.request, AQ_MONITOR_DONE, memory_order_release);
+        return;
+    }
+    aq_monitor.serving = true;
+    aq_monitor_thread(aq_monitor_disconnect_main); /* if there is no thread, the process goes without */
+}
+
+static bool aq_monitor_timed_out(void)
+{
+    /* acquire: with the state comes the code */
+    return atomic_load_explicit(&aq_monitor.jobarea->exit_state, memory_order_acquire) >=
+           AQ_EXIT_KILLING;
+}
+
+static uint32_t aq_monitor_state(uint32_t slot)
+{
+    /* acquire: pairs with the release of who publishes a state */
+    return atomic_load_explicit(&aq_monitor.jobarea->rank[slot].state, memory_order_acquire);
+}
+
+static bool aq_monitor_has_ended(uint32_t slot)
+{
+    uint32_t state = aq_monitor_state(slot);
+
+    return state >= AQ_RANK_ENDED || state == AQ_RANK_LEFT;
+}
+
+static bool aq_monitor_all_ended(void)
+{
+    for (uint32_t i = 0; i < aq_monitor.jobarea->size; i++)
+        if (!aq_monitor_has_ended(i))
+            return false;
+    return true;
+}
+
+/* the same, and those count too that did not live to say so */
+static bool aq_monitor_none_left(const struct aq_shutdown *e)
+{
+    for (uint32_t i = 0; i < aq_monitor.jobarea->size; i++) {
+        /* relaxed: joined long ago */
+        pid_t pid = atomic_load_explicit(&aq_monitor.jobarea->rank[i].pid, memory_order_relaxed);
+
+        if (aq_monitor_has_ended(i))
+            continue;
+        if (i == aq_monitor.slot || (aq_monitor_leads() ? e->child[i] != 0 : !aq_monitor_dead(pid)))
+            return false;
+    }
+    return true;
+}
+
+/* hear and tell other hosts, if we are the one to do so; ms until the next time */
+static int aq_monitor_speak(struct aq_shutdown *e, int wait)
+{
+    int next;
+
+    if (!aq_link_own())
+        return wait;
+    aq_monitor.fds[2].fd = aq_link_fd();
+    next = aq_link_step(e, aq_monitor_none_left(e));
+    return wait < 0 || next < wait ? next : wait;
+}
+
+/* Shall this rank end, though its threads will not do it: is it asked in vain, or is the time up? */
+static bool aq_monitor_must_end(void)
+{
+    /* acquire: with the state comes the code */
+    uint32_t state = atomic_load_explicit(&aq_monitor.jobarea->exit_state, memory_order_acquire);
+
+    if (state == AQ_EXIT_ASKED && !aq_monitor.deaf && !aq_monitor.listens) {
+        aq_monitor.deaf = !aq_shutdown_catches(aq_monitor.self, SIGQUIT);
+        aq_monitor.listens = !aq_monitor.deaf;
+    }
+    return state >= AQ_EXIT_KILLING || (state == AQ_EXIT_ASKED && aq_monitor.deaf);
+}
+
+static void *aq_monitor_fini_main(void *arg)
+{
+    (void)arg;
+    /* a host that fell silent: its launcher may wait for it unless it is told to end the job */
+    if (aq_monitor_alone() || (aq_link_is_whole() && !aq_link_has_silent()))
+        aq_monitor.ops->fini();
+    else
+        /* relaxed: settled long ago */
+        aq_monitor.ops->abort(atomic_load_explicit(&aq_monitor.jobarea->exit_code, memory_order_relaxed),
+                             "ranks did not end in time");
+    /* release: the library's work is done before the process goes */
+    atomic_store_explicit(&aq_monitor.disconnected, 1, memory_order_release);
+    aq_jobarea_wake_word(&aq_monitor.disconnected);
+    return NULL;
+}
+
+/* The library waits for an answer of the launcher's; that may be gone, or busy killing us. */
+static _Noreturn void aq_monitor_fini_and_exit(int code)
+{
+    uint64_t end = aq_jobarea_now_ns() + AQ_MONITOR_CALL_MS * 1000000ull;
+
+    if (aq_monitor_thread(aq_monitor_fini_main) == 0)
+        /* acquire: as above */
+        while (atomic_load_explicit(&aq_monitor.disconnected, memory_order_acquire) == 0 && aq_jobarea_now_ns() < end)
+            aq_jobarea_wait_word(&aq_monitor.disconnected, 0, AQ_MONITOR_SHUTDOWN_MS);
+    _exit(code);
+}
+
+/* does a rank of this host, still there, write out its last words? */
+static bool aq_monitor_any_flushes(void)
+{
+    for (uint32_t i = 0; i < aq_monitor.jobarea->size; i++)
+        if (aq_monitor_state(i) == AQ_RANK_FLUSHING
+            /* relaxed: joined long ago */
+            && !aq_monitor_dead(atomic_load_explicit(&aq_monitor.jobarea->rank[i].pid, memory_order_relaxed)))
+            return true;
+    return false;
+}
+
+/* A thread of the client is on its way out, and each step of that is bounded, but for last words, which take as long as
+ * their reader; ranks may wait for each other's. Should it hang all the same, on a lock that a thread held which is no
+ * more: nobody but us ends the process of the host's first rank. */
+static void aq_monitor_limit(uint64_t now)
+{
+    if (!aq_monitor_timed_out())
+        return;
+    if (aq_monitor.limit_ns == 0 || aq_monitor_any_flushes())
+        aq_monitor.limit_ns = now + (2 * (uint64_t)aq_monitor.jobarea->exit_timeout_ms + 4 * AQ_MONITOR_LAST_MS +
+                                    AQ_MONITOR_CALL_MS) * 1000000ull;
+    if (now >= aq_monitor.limit_ns)
+        /* relaxed: settled long ago */
+        _exit(atomic_load_explicit(&aq_monitor.jobarea->exit_code, memory_order_relaxed));
+}
+
+/* End the process for the client's threads, as well as can be. A launcher that saw us die of SIGKILL
+ * would report that instead of the job's exit code; one that saw a single rank fail might kill the
+ * others, so ranks go together if all of them can. */
+static void aq_monitor_end_self(const struct aq_shutdown *e)
+{
+    uint64_t now = aq_jobarea_now_ns();
+    int code;
+
+    if (!aq_monitor.exiting) {
+        uint32_t state = aq_monitor_state(aq_monitor.slot);
+
+        /* a thread of the client is on its way out; it may be stuck there, on a lock that it held when
+         * a signal took it away */
+        if (state >= AQ_RANK_LEFT && !(state == AQ_RANK_EXITING && aq_monitor_timed_out())) {
+            aq_monitor_limit(now);
+            return;
+        }
+        aq_monitor.exiting = true;
+        aq_monitor.latest = now + (aq_monitor.jobarea->exit_timeout_ms + 2 * AQ_MONITOR_LAST_MS) * 1000000ull;
+        /* the code does not count at this stage */
+        aq_jobarea_publish_exit(aq_monitor.jobarea, aq_monitor.slot, AQ_RANK_ENDED, 0);
+    }
+    if (!e->killed && !aq_monitor_all_ended() && now < aq_monitor.latest)
+        return;
+    /* the same for other hosts; and who speaks for this one has a word to say yet */
+    if (aq_link_is_whole() && now < aq_monitor.latest &&
+        (!aq_link_is_done() || (aq_link_own() && !aq_link_is_settled())))
+        return;
+    /* relaxed: settled long ago */
+    code = atomic_load_explicit(&aq_monitor.jobarea->exit_code, memory_order_relaxed);
+    aq_monitor_fini_and_exit(code);
+}
+
+void aq_monitor_launcher_lost(void)
+{
+    uint64_t one = 1;
+
+    /* relaxed: a flag on its own */
+    atomic_store_explicit(&aq_monitor.orphaned, true, memory_order_relaxed);
+    if (aq_monitor.running && write(aq_monitor.own_fd, &one, sizeof(one)) < 0)
+        return; /* closed by the client */
+}
+
+bool aq_monitor_is_orphan(void)
+{
+    /* relaxed: a flag on its own */
+    return atomic_load_explicit(&aq_monitor.orphaned, memory_order_relaxed);
+}
+
+void aq_monitor_forget_launcher(void)
+{
+    /* release: pairs with the acquire in aq_monitor_step(), which comes before the next poll */
+    atomic_store_explicit(&aq_monitor.forgotten, true, memory_order_release);
+}
+
+/* Nobody would miss us, end us or take our output: the job ends itself. */
+static void aq_monitor_check_launcher(struct aq_shutdown *e)
+{
+    if (aq_monitor.fds[3].revents != 0) {
+        aq_monitor.fds[3].fd = -1;
+        aq_monitor.fds[3].revents = 0;
+        atomic_store_explicit(&aq_monitor.orphaned, true, memory_order_relaxed);
+    }
+    if (e->start_ns != 0 || !atomic_load_explicit(&aq_monitor.orphaned, memory_order_relaxed) ||
+        aq_jobarea_in_shutdown(aq_monitor.jobarea))
+        return;
+    if (!e->logged)
+        aq_shutdown_say("FATAL ERROR", "the launcher's process on this host is gone; ending the job");
+    e->logged = true;
+    aq_shutdown_fail(e, 1);
+}
+
+/* Who says goodbye to the launcher's library is not killed for it, as long as it is alive: a launcher would take that
+ * for the job's result, and on a busy machine the goodbye takes its time. What bounds it is aq_monitor_limit(). */
+static void aq_monitor_keepalive(void)
+{
+    /* relaxed: a flag on its own */
+    if (atomic_load_explicit(&aq_monitor.in_shutdown, memory_order_relaxed))
+        aq_shutdown_defer_kill(&aq_monitor.jobarea->rank[aq_monitor.slot], AQ_MONITOR_DEFER_MS);
+}
+
+/* milliseconds to sleep, -1 for ever */
+static int aq_monitor_step(struct aq_shutdown *e)
+{
+    bool exiting;
+    int wait = -1;
+
+    aq_monitor_keepalive(); /* before I look who is to be killed: that may be me */
+    /* its number may be another file's by now */
+    if (atomic_load_explicit(&aq_monitor.forgotten, memory_order_acquire)) {
+        aq_monitor.fds[3].fd = -1;
+        aq_monitor.fds[3].revents = 0;
+    }
+    if (aq_monitor_leads() || e->child[0] == 0) {
+        aq_monitor_check_launcher(e);
+        /* a later step kills who has not ended himself; I come after that */
+        if (aq_monitor_timed_out())
+            e->child[aq_monitor.slot] = 0;
+        wait = aq_shutdown_step(e);
+        wait = aq_monitor_speak(e, wait);
+    }
+    if (aq_monitor_must_end())
+        aq_monitor_end_self(e);
+    exiting = aq_jobarea_in_shutdown(aq_monitor.jobarea);
+    /* the news may have come from another host */
+    if (exiting && !aq_monitor.alarmed)
+        aq_monitor_notify();
+    aq_monitor.alarmed = exiting;
+    /* nobody reads the host's eventfd, so that no minder misses it: look at the board from now on */
+    if (exiting)
+        aq_monitor.fds[0].fd = -1;
+    if (exiting && (wait < 0 || wait > AQ_MONITOR_SHUTDOWN_MS))
+        wait = AQ_MONITOR_SHUTDOWN_MS;
+    if (aq_monitor.blind && (wait < 0 || wait > AQ_MONITOR_POLL_MS))
+        wait = AQ_MONITOR_POLL_MS;
+    return wait;
+}
+
+static void *aq_monitor_main(void *arg)
+{
+    struct aq_shutdown e;
+    uint64_t count;
+
+    (void)arg;
+    aq_monitor_track();
+    aq_shutdown_init(&e, aq_monitor.jobarea, aq_monitor.child);
+    e.gentle = true;
+    for (;;) {
+        if (poll(aq_monitor.fds, (nfds_t)aq_monitor.fd_count, aq_monitor_step(&e)) < 0)
+            continue;
+        if (aq_monitor.fds[1].revents != 0 && read(aq_monitor.fds[1].fd, &count, sizeof(count)) < 0)
+            aq_monitor.fds[1].fd = -1; /* closed by the client */
+        aq_monitor_check(aq_monitor_leads() ? aq_monitor_exited : aq_monitor_orphaned, &e);
+        aq_monitor_serve();
+    }
+    return NULL;
+}
+
+static int aq_monitor_thread(void *(*fn)(void *))
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigset_t all, old;
+    int rc;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* inherited: signals are for the client's threads */
+    rc = pthread_create(&thread, &attr, fn, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    return rc;
+}
+
+int aq_monitor_start(struct aq_jobarea *jobarea, uint32_t slot, int event_fd,
+                    const struct aq_kvs_ops *ops)
+{
+    size_t tracked = AQ_MONITOR_FIXED_FDS + (slot == 0 ? jobarea->size : 1);
+    int rc;
+
+    aq_monitor.jobarea = jobarea;
+    aq_monitor.slot = slot;
+    aq_monitor.ops = ops;
+    aq_monitor.self = getpid();
+    aq_monitor.event_fd = event_fd;
+    aq_monitor.own_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    aq_monitor.child = calloc(jobarea->size, sizeof(*aq_monitor.child));
+    aq_monitor.fds = calloc(tracked, sizeof(*aq_monitor.fds));
+    aq_monitor.fd_slot = calloc(tracked, sizeof(*aq_monitor.fd_slot));
+    if (aq_monitor.own_fd < 0 || aq_monitor.child == NULL || aq_monitor.fds == NULL ||
+        aq_monitor.fd_slot == NULL)
+        return aq_fail(AQ_ERR_NOMEM, "spawn: no memory or descriptors to watch %u ranks",
+                       jobarea->size);
+    aq_monitor.fds[0] = (struct pollfd){event_fd, POLLIN, 0};
+    aq_monitor.fds[1] = (struct pollfd){aq_monitor.own_fd, POLLIN, 0};
+    aq_monitor.fds[2] = (struct pollfd){-1, POLLIN, 0};
+    aq_monitor.fds[3] = (struct pollfd){ops->life_fd != NULL ? ops->life_fd() : -1, POLLRDHUP, 0};
+    aq_monitor.fd_count = AQ_MONITOR_FIXED_FDS;
+    aq_monitor.running = true; /* before the thread, which may have something to tell at once */
+    rc = aq_monitor_thread(aq_monitor_main);
+    if (rc == 0)
+        return AQ_OK;
+    aq_monitor.running = false;
+    return aq_fail(AQ_ERR_RESOURCE, "spawn: cannot start a thread to watch the job: %s", strerror(rc));
+}
+
+void aq_monitor_notify(void)
+{
+    uint64_t one = 1;
+
+    if (aq_monitor.running && write(aq_monitor.event_fd, &one, sizeof(one)) < 0)
+        return; /* full or closed by the client: our end is noticed too */
+}
