@@ -2,8 +2,8 @@
 /*
  * aq_backtrace.c - see aq_backtrace.h.
  *
- * A way either runs a program that looks at us (gdb and its like), whose output comes back through a
- * pipe, or writes by itself, into a file in memory. Either way each line goes out behind the
+ * A way either runs a program that looks at us (gdb and its like), whose output comes back through
+ * a pipe, or writes by itself, into a file in memory. Either way each line goes out behind the
  * rank in brackets, in one write(2). Used in signal handlers: fork, exec, waitpid, read, write, and
  * backtrace(), which was called once before so that it loads nothing later.
  */
@@ -27,8 +27,8 @@
 #include "gasnet_tools.h"
 
 #define AQ_BACKTRACE_FRAMES 64
-#define AQ_BACKTRACE_WAYS 8
-#define AQ_BACKTRACE_ARGS 12
+#define AQ_BACKTRACE_WAYS   8
+#define AQ_BACKTRACE_ARGS   12
 
 volatile int gasnet_frozen;
 
@@ -44,14 +44,16 @@ struct aq_backtrace_program {
 };
 
 static const struct aq_backtrace_program aq_backtrace_programs[] = {
-    {"GDB", "gdb",
-     {"-nx", "-batch", "-p", "PID", "-ex", "thread apply all backtrace"},
-     {"-nx", "-batch", "-p", "PID", "-ex", "backtrace"}},
-    {"LLDB", "lldb",
-     {"--no-lldbinit", "--batch", "-p", "PID", "-o", "thread backtrace all", "-o", "quit"},
-     {"--no-lldbinit", "--batch", "-p", "PID", "-o", "thread backtrace", "-o", "quit"}},
-    {"GSTACK", "gstack", {"PID"}, {"PID"}},
-    {"PSTACK", "pstack", {"PID"}, {"PID"}},
+    { "GDB",
+      "gdb",
+      { "-nx", "-batch", "-p", "PID", "-ex", "thread apply all backtrace" },
+      { "-nx", "-batch", "-p", "PID", "-ex", "backtrace" } },
+    { "LLDB",
+      "lldb",
+      { "--no-lldbinit", "--batch", "-p", "PID", "-o", "thread backtrace all", "-o", "quit" },
+      { "--no-lldbinit", "--batch", "-p", "PID", "-o", "thread backtrace", "-o", "quit" } },
+    { "GSTACK", "gstack", { "PID" }, { "PID" } },
+    { "PSTACK", "pstack", { "PID" }, { "PID" } },
 };
 #define AQ_BACKTRACE_PROGRAMS (sizeof(aq_backtrace_programs) / sizeof(aq_backtrace_programs[0]))
 
@@ -111,8 +113,8 @@ static void aq_backtrace_add_named(const char *name, size_t len)
         aq_backtrace_add(AQ_BACKTRACE_EXECINFO, NULL, NULL);
         return;
     }
-    if (own != NULL && gasnett_backtrace_user.fnp != NULL && len == strlen(own) &&
-        strncasecmp(name, own, len) == 0) {
+    if (own != NULL && gasnett_backtrace_user.fnp != NULL && len == strlen(own)
+        && strncasecmp(name, own, len) == 0) {
         aq_backtrace_add(AQ_BACKTRACE_USER, NULL, NULL);
         return;
     }
@@ -203,7 +205,7 @@ static void aq_backtrace_write(int fd, const char *text, size_t len)
 /* everything that can be read from one file to another, each line led by who we are; bytes read */
 static size_t aq_backtrace_relay(int from, int to)
 {
-    struct aq_line line = {.len = 0};
+    struct aq_line line = { .len = 0 };
     char some[512], one[2] = "";
     size_t all = 0;
     ssize_t got;
@@ -232,11 +234,11 @@ static size_t aq_backtrace_relay(int from, int to)
 
 /* --- ways --- */
 
-static _Noreturn void aq_backtrace_exec(const struct aq_backtrace_program *program, const char *path,
-                                        const char *pid)
+static _Noreturn void aq_backtrace_exec(const struct aq_backtrace_program *program,
+                                        const char *path, const char *pid)
 {
     const char *const *args = aq_backtrace_cfg.all_threads ? program->all : program->one;
-    const char *argv[AQ_BACKTRACE_ARGS + 2] = {path};
+    const char *argv[AQ_BACKTRACE_ARGS + 2] = { path };
 
     for (unsigned i = 0; i < AQ_BACKTRACE_ARGS && args[i] != NULL; i++)
         argv[i + 1] = strcmp(args[i], "PID") == 0 ? pid : args[i];
@@ -248,7 +250,7 @@ static _Noreturn void aq_backtrace_exec(const struct aq_backtrace_program *progr
 static bool aq_backtrace_by_program(const struct aq_backtrace_program *program, const char *path,
                                     int fd)
 {
-    struct aq_line pid_text = {.len = 0};
+    struct aq_line pid_text = { .len = 0 };
     int status = 1, go[2], out[2];
     char word = 1;
     pid_t pid;
@@ -288,7 +290,7 @@ static int aq_backtrace_execinfo(int fd)
     int count = backtrace(frames, AQ_BACKTRACE_FRAMES);
 
     for (int i = 0; i < count; i++) {
-        struct aq_line line = {.len = 0};
+        struct aq_line line = { .len = 0 };
         const char *at = frames[i];
 
         aq_line_put(&line, "#");
@@ -366,7 +368,7 @@ static void aq_freeze_thaw(int sig)
 
 static void aq_freeze_tell(const char *flagname, const char *who)
 {
-    struct aq_line line = {.len = 0};
+    struct aq_line line = { .len = 0 };
     char host[256] = "?";
 
     gethostname(host, sizeof(host) - 1);
@@ -386,7 +388,7 @@ static void aq_freeze_tell(const char *flagname, const char *who)
 
 void aq_freeze(volatile int *flag, const char *flagname, const char *who)
 {
-    struct timespec tick = {0, 100000000};
+    struct timespec tick = { 0, 100000000 };
     struct sigaction act, old;
 
     if (aq_freeze_hook != NULL)

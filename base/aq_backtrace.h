@@ -12,11 +12,12 @@
 #include <stdbool.h>
 
 struct aq_backtrace_settings {
-    const char *types; /* GASNET_BACKTRACE_TYPE: names in the order of trying; NULL: the usual ones */
-    bool on_error;     /* fatal errors print one */
-    bool in_handlers;  /* may be wanted in a signal handler: prepare now, not at the first */
-    bool all_threads;  /* where the way can show others than the caller */
-    const char *who;   /* what leads each line in brackets: the rank; copied */
+    const char
+        *types;    /* GASNET_BACKTRACE_TYPE: names in the order of trying; NULL: the usual ones */
+    bool on_error; /* fatal errors print one */
+    bool in_handlers; /* may be wanted in a signal handler: prepare now, not at the first */
+    bool all_threads; /* where the way can show others than the caller */
+    const char *who;  /* what leads each line in brackets: the rank; copied */
 };
 
 /** aq_backtrace_configure - what to do when asked; may be called again with better knowledge. */
@@ -28,7 +29,8 @@ bool aq_backtrace_is_configured(void);
 /** aq_backtrace_print - this process's stack to fd, by the first way that works; 0 if one did. */
 int aq_backtrace_print(int fd);
 
-/** aq_backtrace_on_error - print one to stderr if the user asked for that; called by fatal errors. */
+/** aq_backtrace_on_error - print one to stderr if the user asked for that; called by fatal errors.
+ * */
 void aq_backtrace_on_error(void);
 
 /** aq_backtrace_advise - is a backtrace worth advising, because errors print none now? */

@@ -23,17 +23,18 @@
 #include "base/aq_log.h"
 
 const struct aq_env_row aq_env_rows[AQ_ENV_ID_COUNT] = {
-#define AQ_ENV(id, name, type, unit, dflt, help)                                         \
-    [AQ_ENV_##id] = {name, unit, dflt, help, AQ_ENV_TYPE_##type, false},
-#define AQ_ENV_COMPAT(id, name, type, unit, dflt, help)                                  \
-    [AQ_ENV_##id] = {name, unit, dflt, help, AQ_ENV_TYPE_##type, true},
+#define AQ_ENV(id, name, type, unit, dflt, help) \
+    [AQ_ENV_##id] = { name, unit, dflt, help, AQ_ENV_TYPE_##type, false },
+#define AQ_ENV_COMPAT(id, name, type, unit, dflt, help) \
+    [AQ_ENV_##id] = { name, unit, dflt, help, AQ_ENV_TYPE_##type, true },
 #include "base/aq_env.def"
 };
 
 const struct aq_env_range aq_env_ranges[AQ_ENV_ID_COUNT] = {
 #define AQ_ENV(id, name, type, unit, dflt, help)
-#define AQ_ENV_RANGE(id, min_, max_) [AQ_ENV_##id] = {.min = min_, .max = max_},
-#define AQ_ENV_RANGE_OR_0(id, min_, max_) [AQ_ENV_##id] = {.min = min_, .max = max_, .or_0 = true},
+#define AQ_ENV_RANGE(id, min_, max_) [AQ_ENV_##id] = { .min = min_, .max = max_ },
+#define AQ_ENV_RANGE_OR_0(id, min_, max_) \
+    [AQ_ENV_##id] = { .min = min_, .max = max_, .or_0 = true },
 #include "base/aq_env.def"
 };
 
@@ -53,7 +54,8 @@ struct aq_env_value {
 
 static struct aq_env_value aq_env_values[AQ_ENV_ID_COUNT];
 static bool aq_env_is_init;
-static char aq_env_wrong[1024]; /* what is to be said of a value that cannot be used; "" if there is none */
+static char
+    aq_env_wrong[1024]; /* what is to be said of a value that cannot be used; "" if there is none */
 static bool aq_env_prints_late; /* after the report, on rank 0, with GASNET_VERBOSEENV */
 
 /* ---- values -------------------------------------------------------------------------------- */
@@ -95,7 +97,8 @@ static bool aq_env_parse_row(const struct aq_env_row *row, const char *text,
 }
 
 /* -1, 0, 1: the order of two values of a row */
-static int aq_env_compare(enum aq_env_type type, const struct aq_env_value *a, const struct aq_env_value *b)
+static int aq_env_compare(enum aq_env_type type, const struct aq_env_value *a,
+                          const struct aq_env_value *b)
 {
     switch (type) {
     case AQ_ENV_TYPE_INT:
@@ -117,9 +120,11 @@ static bool aq_env_in_range(enum aq_env_id id, const struct aq_env_value *value)
         return true;
     memset(&zero, 0, sizeof(zero));
     if (!aq_env_parse_row(row, range->min, &min) || !aq_env_parse_row(row, range->max, &max))
-        aq_fatal("the range of %s in base/aq_env.def is no %s", row->name, aq_env_type_name(row->type));
+        aq_fatal("the range of %s in base/aq_env.def is no %s", row->name,
+                 aq_env_type_name(row->type));
     return (range->or_0 && aq_env_compare(row->type, value, &zero) == 0)
-           || (aq_env_compare(row->type, value, &min) >= 0 && aq_env_compare(row->type, value, &max) <= 0);
+           || (aq_env_compare(row->type, value, &min) >= 0
+               && aq_env_compare(row->type, value, &max) <= 0);
 }
 
 char *aq_env_range_text(enum aq_env_id id, char *buf, size_t size)
@@ -174,7 +179,8 @@ static void aq_env_load_default(int id)
 
 static void aq_env_refuse_later(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* the first thing that is wrong is kept until the ranks of a host can say it once for all of them */
+/* the first thing that is wrong is kept until the ranks of a host can say it once for all of them
+ * */
 static void aq_env_refuse_later(const char *fmt, ...)
 {
     va_list args;
@@ -207,12 +213,15 @@ static void aq_env_load_user(int id)
         return;
     aq_env_range_text((enum aq_env_id)id, range, sizeof(range));
     if (!aq_env_parse_row(row, text, value))
-        aq_env_refuse_later("environment variable %s has the value \"%s\", which cannot be understood; "
-                            "it must be %s%s%s%s", row->name, text, aq_env_form(row->type),
-                            row->type == AQ_ENV_TYPE_CHOICE ? row->unit : "", range[0] != '\0' ? ", " : "", range);
+        aq_env_refuse_later(
+            "environment variable %s has the value \"%s\", which cannot be understood; "
+            "it must be %s%s%s%s",
+            row->name, text, aq_env_form(row->type),
+            row->type == AQ_ENV_TYPE_CHOICE ? row->unit : "", range[0] != '\0' ? ", " : "", range);
     else if (!aq_env_in_range((enum aq_env_id)id, value))
-        aq_env_refuse_later("environment variable %s has the value \"%s\", which is out of range; it must be %s",
-                            row->name, text, range);
+        aq_env_refuse_later(
+            "environment variable %s has the value \"%s\", which is out of range; it must be %s",
+            row->name, text, range);
     else
         return;
     aq_env_load_default(id); /* what happens until the job ends does not go by it */
@@ -247,7 +256,8 @@ void aq_env_set_job_environment(const char *block, size_t len)
 
 static void aq_env_warn_alias(const struct aq_env_alias *alias)
 {
-    aq_warn("%s=%s is used; %s=%s contradicts it", alias->name, alias->value, alias->other, alias->other_value);
+    aq_warn("%s=%s is used; %s=%s contradicts it", alias->name, alias->value, alias->other,
+            alias->other_value);
 }
 
 void aq_env_adopt_aliases(bool warns)
@@ -272,9 +282,9 @@ static struct aq_env_value *aq_env_read(enum aq_env_id id, unsigned types)
         aq_fatal("%s was read as another type than %s", aq_env_rows[id].name,
                  aq_env_type_name(aq_env_rows[id].type));
     /* relaxed: the mark only keeps a line from being printed twice */
-    if (!atomic_load_explicit(&value->was_read, memory_order_relaxed) &&
-        !atomic_exchange_explicit(&value->was_read, true, memory_order_relaxed) &&
-        aq_env_prints_late)
+    if (!atomic_load_explicit(&value->was_read, memory_order_relaxed)
+        && !atomic_exchange_explicit(&value->was_read, true, memory_order_relaxed)
+        && aq_env_prints_late)
         aq_env_show_row(id);
     return value;
 }
@@ -407,11 +417,11 @@ bool aq_env_claim_line(const char *name)
 const char *aq_env_type_name(enum aq_env_type type)
 {
     static const char *const names[] = {
-        [AQ_ENV_TYPE_BOOL] = "boolean",      [AQ_ENV_TYPE_FLAG] = "flag",
-        [AQ_ENV_TYPE_INT] = "integer",       [AQ_ENV_TYPE_REAL] = "number",
-        [AQ_ENV_TYPE_SIZE] = "size",         [AQ_ENV_TYPE_TIME] = "time",
+        [AQ_ENV_TYPE_BOOL] = "boolean",       [AQ_ENV_TYPE_FLAG] = "flag",
+        [AQ_ENV_TYPE_INT] = "integer",        [AQ_ENV_TYPE_REAL] = "number",
+        [AQ_ENV_TYPE_SIZE] = "size",          [AQ_ENV_TYPE_TIME] = "time",
         [AQ_ENV_TYPE_SEGSIZE] = "size/scope", [AQ_ENV_TYPE_RANKS] = "ranks",
-        [AQ_ENV_TYPE_CHOICE] = "choice",     [AQ_ENV_TYPE_STR] = "text",
+        [AQ_ENV_TYPE_CHOICE] = "choice",      [AQ_ENV_TYPE_STR] = "text",
     };
 
     return names[type];

@@ -6,9 +6,9 @@
  *           launcher's side supplied one; the parsed value of each row
  * Threads   aq_env_init() and aq_env_set_job_environment() run while the process has one thread;
  *           the rest may be called by any thread afterwards
- * Promise   a value that cannot be parsed, or is out of the row's range, ends the job with a message that
- *           names the variable, the value, the legal form, an example and the range; strings returned live
- *           as long as the process
+ * Promise   a value that cannot be parsed, or is out of the row's range, ends the job with a
+ *           message that names the variable, the value, the legal form, an example and the range;
+ *           strings returned live as long as the process
  * Uses      base/aq_log.h
  *
  * An empty value counts as unset, except for strings, where it is an empty string, and for
@@ -62,23 +62,23 @@ extern const struct aq_env_range aq_env_ranges[AQ_ENV_ID_COUNT];
 
 /* the value of GASNET_MAX_SEGSIZE */
 struct aq_env_segsize {
-    bool is_fraction;  /* of physical memory, in fraction; else bytes */
-    bool per_host;     /* /H: all ranks of a host and the library's own objects; else /P */
-    double fraction;   /* 0 < fraction < 1 */
+    bool is_fraction; /* of physical memory, in fraction; else bytes */
+    bool per_host;    /* /H: all ranks of a host and the library's own objects; else /P */
+    double fraction;  /* 0 < fraction < 1 */
     uint64_t bytes;
 };
 
 /**
- * aq_env_init - take the snapshot and parse every row; a value that cannot be used counts as unset until
- * aq_env_refuse().
+ * aq_env_init - take the snapshot and parse every row; a value that cannot be used counts as unset
+ * until aq_env_refuse().
  * Called once, before anything else reads; a client may have called setenv() before. What is read
  * earlier all the same (on the way out of an early fatal error) is the default.
  */
 void aq_env_init(void);
 
 /**
- * aq_env_refuse - end the job if some value cannot be used. Called once the ranks of a host know of each other, so
- * that one of them says it.
+ * aq_env_refuse - end the job if some value cannot be used. Called once the ranks of a host know of
+ * each other, so that one of them says it.
  */
 void aq_env_refuse(void);
 
@@ -91,9 +91,9 @@ void aq_env_refuse(void);
 void aq_env_set_job_environment(const char *block, size_t len);
 
 /**
- * aq_env_adopt_aliases - from here on the rows that go by three names (base/aq_env_alias.h) have their values by
- * whichever of them was set. Conduits with that custom call it first thing in their init.
- * warns     say which spellings contradict each other: one rank of a job should
+ * aq_env_adopt_aliases - from here on the rows that go by three names (base/aq_env_alias.h) have
+ * their values by whichever of them was set. Conduits with that custom call it first thing in their
+ * init. warns     say which spellings contradict each other: one rank of a job should
  */
 void aq_env_adopt_aliases(bool warns);
 
@@ -111,13 +111,13 @@ const char *aq_env_snapshot(size_t *len_out);
  */
 void aq_env_report(uint32_t rank);
 
-bool aq_env_bool(enum aq_env_id id);         /* BOOL, FLAG */
-int64_t aq_env_int(enum aq_env_id id);       /* INT */
-double aq_env_real(enum aq_env_id id);       /* REAL; TIME in the row's unit */
-uint64_t aq_env_size(enum aq_env_id id);     /* SIZE, bytes */
-unsigned aq_env_choice(enum aq_env_id id);   /* CHOICE: index of the word in the row's unit */
-bool aq_env_rank_listed(enum aq_env_id id, uint32_t rank);            /* RANKS */
-struct aq_env_segsize aq_env_segsize(enum aq_env_id id);              /* SEGSIZE */
+bool aq_env_bool(enum aq_env_id id);       /* BOOL, FLAG */
+int64_t aq_env_int(enum aq_env_id id);     /* INT */
+double aq_env_real(enum aq_env_id id);     /* REAL; TIME in the row's unit */
+uint64_t aq_env_size(enum aq_env_id id);   /* SIZE, bytes */
+unsigned aq_env_choice(enum aq_env_id id); /* CHOICE: index of the word in the row's unit */
+bool aq_env_rank_listed(enum aq_env_id id, uint32_t rank); /* RANKS */
+struct aq_env_segsize aq_env_segsize(enum aq_env_id id);   /* SEGSIZE */
 
 /** aq_env_str - value as text, any type; NULL if unset and without a default. */
 const char *aq_env_str(enum aq_env_id id);
@@ -139,18 +139,20 @@ void aq_env_set_computed(enum aq_env_id id, const char *text);
 const char *aq_env_get(const char *name);
 
 /**
- * aq_env_get_live - the value now, as gasnett_getenv() returns it: what aq_env_change() set, the job's
- * environment, the process's own as it is at this moment, decoded. Before aq_env_init() too.
+ * aq_env_get_live - the value now, as gasnett_getenv() returns it: what aq_env_change() set, the
+ * job's environment, the process's own as it is at this moment, decoded. Before aq_env_init() too.
  */
 const char *aq_env_get_live(const char *name);
 
-/** aq_env_change - set a variable in this process, or, with NULL, remove it; false if libc refuses. */
+/** aq_env_change - set a variable in this process, or, with NULL, remove it; false if libc refuses.
+ * */
 bool aq_env_change(const char *name, const char *text);
 
 /** aq_env_claim_line - the caller reports this variable; false if the library has or will. */
 bool aq_env_claim_line(const char *name);
 
-/** aq_env_report_client - part of aq_env_report(): lines of the client's, defined in other/tools. */
+/** aq_env_report_client - part of aq_env_report(): lines of the client's, defined in other/tools.
+ * */
 void aq_env_report_client(bool prints);
 
 /** aq_env_verbose - GASNET_VERBOSEENV: 1 on, 0 off, -1 not known before aq_env_init(). */

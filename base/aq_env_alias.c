@@ -40,7 +40,7 @@ const char *const aq_env_alias_names[] = {
 
 const char *aq_env_alias_find(const char *x, aq_env_getter_t get, struct aq_env_alias *out)
 {
-    static const char *const prefixes[] = {"GASNET_", "AMUDP_", ""};
+    static const char *const prefixes[] = { "GASNET_", "AMUDP_", "" };
 
     memset(out, 0, sizeof(*out));
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {

@@ -17,9 +17,9 @@
 typedef const char *(*aq_env_getter_t)(const char *name);
 
 struct aq_env_alias {
-    const char *value;               /* NULL: nobody set it */
-    char name[AQ_ENV_ALIAS_NAME];    /* the spelling that value comes from */
-    char other[AQ_ENV_ALIAS_NAME];   /* a spelling with another value; "" if there is none */
+    const char *value;             /* NULL: nobody set it */
+    char name[AQ_ENV_ALIAS_NAME];  /* the spelling that value comes from */
+    char other[AQ_ENV_ALIAS_NAME]; /* a spelling with another value; "" if there is none */
     const char *other_value;
 };
 
@@ -38,8 +38,8 @@ typedef bool (*aq_env_setter_t)(const char *name, const char *value);
 typedef void (*aq_env_alias_warn_t)(const struct aq_env_alias *alias);
 
 /**
- * aq_env_alias_adopt - give GASNET_X the value that counts, so that everybody else need only look there.
- * warn  called for each variable whose spellings contradict each other; may be NULL
+ * aq_env_alias_adopt - give GASNET_X the value that counts, so that everybody else need only look
+ * there. warn  called for each variable whose spellings contradict each other; may be NULL
  * Returns whether anything was set
  */
 bool aq_env_alias_adopt(aq_env_getter_t get, aq_env_setter_t set, aq_env_alias_warn_t warn);

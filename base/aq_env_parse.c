@@ -31,8 +31,8 @@ static bool aq_parse_at_end(const char *p)
 
 bool aq_env_parse_bool(const char *text, bool *out)
 {
-    static const char *const yes[] = {"1", "y", "yes", "true", "on"};
-    static const char *const no[] = {"0", "n", "no", "false", "off"};
+    static const char *const yes[] = { "1", "y", "yes", "true", "on" };
+    static const char *const no[] = { "0", "n", "no", "false", "off" };
     char word[8];
 
     text = aq_parse_skip(text);
@@ -126,8 +126,8 @@ bool aq_env_parse_real(const char *text, double *out)
         char *end;
         long exponent;
 
-        if (!isdigit((unsigned char)p[1]) &&
-            !((p[1] == '-' || p[1] == '+') && isdigit((unsigned char)p[2])))
+        if (!isdigit((unsigned char)p[1])
+            && !((p[1] == '-' || p[1] == '+') && isdigit((unsigned char)p[2])))
             return false;
         errno = 0;
         exponent = strtol(p + 1, &end, 10);
@@ -207,8 +207,8 @@ static double aq_parse_time_unit(const char *p)
     static const struct {
         const char *word;
         double ns;
-    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"sec", 1e9},
-                 {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}};
+    } units[] = { { "ns", 1 },    { "us", 1e3 }, { "ms", 1e6 },   { "s", 1e9 },
+                  { "sec", 1e9 }, { "m", 60e9 }, { "min", 60e9 }, { "h", 3600e9 } };
 
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         size_t len = strlen(units[i].word);
@@ -251,7 +251,7 @@ static bool aq_parse_fraction(const char *text, double *out)
 
 bool aq_env_parse_segsize(const char *text, struct aq_env_segsize *out)
 {
-    struct aq_env_segsize seg = {.is_fraction = false};
+    struct aq_env_segsize seg = { .is_fraction = false };
     char amount[64];
     const char *slash;
     size_t len;
@@ -301,8 +301,8 @@ bool aq_env_parse_ranks(const char *text, uint32_t rank, bool *listed_out)
         p = aq_parse_skip(p);
         if (*p == '-') {
             p = aq_parse_skip(p + 1);
-            if (!isdigit((unsigned char)*p) || !aq_parse_whole(&p, &last) || last > UINT32_MAX ||
-                last < first)
+            if (!isdigit((unsigned char)*p) || !aq_parse_whole(&p, &last) || last > UINT32_MAX
+                || last < first)
                 return false;
             p = aq_parse_skip(p);
         }
@@ -374,7 +374,7 @@ int64_t aq_env_parse_loose(const char *text, uint64_t mult)
 
 char *aq_env_format_size(uint64_t bytes, char *buf, size_t size)
 {
-    static const char *const names[] = {"B", "KB", "MB", "GB", "TB"};
+    static const char *const names[] = { "B", "KB", "MB", "GB", "TB" };
 
     if (bytes == 0) {
         snprintf(buf, size, "0");

@@ -62,8 +62,9 @@ static size_t aq_env_copy_entry(char *to, const char *from, bool decode)
     while (*from != '\0') {
         unsigned byte;
 
-        if (decode && from[0] == '%' && from[1] == '0' && isxdigit((unsigned char)from[2]) &&
-            isxdigit((unsigned char)from[3]) && sscanf(from + 2, "%2x", &byte) == 1 && byte != 0) {
+        if (decode && from[0] == '%' && from[1] == '0' && isxdigit((unsigned char)from[2])
+            && isxdigit((unsigned char)from[3]) && sscanf(from + 2, "%2x", &byte) == 1
+            && byte != 0) {
             *to++ = (char)byte;
             from += 4;
         } else {
@@ -152,8 +153,8 @@ bool aq_env_change(const char *name, const char *text)
     struct aq_env_own_value *own = malloc(sizeof(*own));
     int rc;
 
-    if (own == NULL || (own->name = strdup(name)) == NULL ||
-        (own->text = text != NULL ? strdup(text) : NULL, text != NULL && own->text == NULL))
+    if (own == NULL || (own->name = strdup(name)) == NULL
+        || (own->text = text != NULL ? strdup(text) : NULL, text != NULL && own->text == NULL))
         aq_fatal("no memory for the environment variable %s", name);
     pthread_mutex_lock(&aq_env_libc);
     rc = text != NULL ? setenv(name, text, 1) : unsetenv(name);

@@ -10,9 +10,9 @@
 
 /* families that belong to other conduits, to parts not in this build, or to build systems */
 static const char *const aq_env_foreign[] = {
-    "GASNET_IBV_", "GASNET_OFI_", "GASNET_UCX_", "GASNET_MPI_", "GASNET_COLL_", "GASNET_VIS_",
-    "GASNET_FIREHOSE_", "GASNET_TSC_", "GASNET_MALLOC", "GASNET_TRACE", "GASNET_STATS",
-    "GASNET_CONNECT", "GASNET_MAXIMIZE_", "GASNET_SD_", "GASNET_TEST_",
+    "GASNET_IBV_",  "GASNET_OFI_",      "GASNET_UCX_",      "GASNET_MPI_",   "GASNET_COLL_",
+    "GASNET_VIS_",  "GASNET_FIREHOSE_", "GASNET_TSC_",      "GASNET_MALLOC", "GASNET_TRACE",
+    "GASNET_STATS", "GASNET_CONNECT",   "GASNET_MAXIMIZE_", "GASNET_SD_",    "GASNET_TEST_",
 };
 
 static const char *aq_env_suffix(const char *name)
@@ -53,7 +53,8 @@ static unsigned aq_env_distance(const char *a, const char *b)
     return rows[la % 3][lb];
 }
 
-/* GASNET_IBV_PORTS_3 or GASNET_IBV_PORTS_0_1: that setting for processes at such a place (conduits/ibv). */
+/* GASNET_IBV_PORTS_3 or GASNET_IBV_PORTS_0_1: that setting for processes at such a place
+ * (conduits/ibv). */
 static bool aq_env_is_placed(const char *name)
 {
     const char *base = aq_env_rows[AQ_ENV_IBV_PORTS].name;

@@ -27,7 +27,10 @@
 typedef struct aq_lock {
     atomic_uint locked;
 } aq_lock;
-#define AQ_LOCK_INITIALIZER { 0 }
+#define AQ_LOCK_INITIALIZER \
+    {                       \
+        0                   \
+    }
 
 static inline bool aq_lock_try(aq_lock *lock)
 {
@@ -58,7 +61,10 @@ static inline void aq_lock_release(aq_lock *lock)
 typedef struct aq_lock {
     char unused;
 } aq_lock;
-#define AQ_LOCK_INITIALIZER { 0 }
+#define AQ_LOCK_INITIALIZER \
+    {                       \
+        0                   \
+    }
 
 static inline bool aq_lock_try(aq_lock *lock)
 {

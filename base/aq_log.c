@@ -29,7 +29,7 @@ static atomic_bool aq_log_errors_on = true;
 static bool aq_log_is_quiet;
 static _Atomic uint64_t *_Atomic aq_log_dedup; /* see aq_log_set_dedup() */
 
-static const char *const aq_log_level_names[] = {"none", "error", "warn", "info", "debug"};
+static const char *const aq_log_level_names[] = { "none", "error", "warn", "info", "debug" };
 
 /* relaxed, here and below: a lone value that guards nothing */
 void aq_log_set_rank(uint32_t rank)
@@ -60,8 +60,8 @@ bool aq_log_verbose_errors(void)
 bool aq_log_set_level(const char *text)
 {
     for (int level = AQ_LOG_NONE; level <= AQ_LOG_DEBUG; level++) {
-        if (strcasecmp(text, aq_log_level_names[level]) == 0 ||
-            (text[0] == '0' + level && text[1] == '\0')) {
+        if (strcasecmp(text, aq_log_level_names[level]) == 0
+            || (text[0] == '0' + level && text[1] == '\0')) {
             aq_log_level = level;
             return true;
         }
@@ -138,8 +138,8 @@ static bool aq_log_is_duplicate(const char *fmt, va_list args)
     hash |= 1; /* never 0 */
     /* relaxed: the word says all there is to know */
     return !atomic_compare_exchange_strong_explicit(logged, &first, hash, memory_order_relaxed,
-                                                    memory_order_relaxed) &&
-           first == hash;
+                                                    memory_order_relaxed)
+           && first == hash;
 }
 
 /* An error, as opposed to what does not stop a job. */

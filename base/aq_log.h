@@ -4,7 +4,8 @@
  * Owns      the log level, the rank shown in the brackets, the quiet and verbose-errors switches
  * Threads   any thread, any time, signal handlers excepted; each line leaves in one write(2)
  * Promise   errno is kept; a level that is off costs one predictable branch
- *           while a job starts, the first error that all ranks of a host find is said by one of them
+ *           while a job starts, the first error that all ranks of a host find is said by one of
+ *           them
  * Uses      libc; core/aq_exit.h only to end the job after a fatal error
  *
  * Three kinds of output. Console messages have the fixed heads that users' scripts match:
@@ -24,13 +25,7 @@
 /* a message longer than this is cut; it is the size of one write */
 #define AQ_LOG_LINE_MAX 4096
 
-enum aq_log_level {
-    AQ_LOG_NONE = 0,
-    AQ_LOG_ERROR,
-    AQ_LOG_WARN,
-    AQ_LOG_INFO,
-    AQ_LOG_DEBUG
-};
+enum aq_log_level { AQ_LOG_NONE = 0, AQ_LOG_ERROR, AQ_LOG_WARN, AQ_LOG_INFO, AQ_LOG_DEBUG };
 
 /* read by AQ_LOG; written only by aq_log_set_level(), at init before there are threads */
 extern int aq_log_level;
@@ -63,8 +58,9 @@ void aq_log_console(const char *head, const char *fmt, va_list args)
     __attribute__((format(printf, 2, 0), cold));
 
 /**
- * aq_log_set_dedup - errors are compared by a word that the ranks of a host share, 0 at first: the first text that
- * one of them prints is not printed by the others. NULL: each rank speaks for itself again.
+ * aq_log_set_dedup - errors are compared by a word that the ranks of a host share, 0 at first: the
+ * first text that one of them prints is not printed by the others. NULL: each rank speaks for
+ * itself again.
  */
 void aq_log_set_dedup(_Atomic uint64_t *logged);
 
@@ -102,10 +98,10 @@ bool aq_log_verbose_errors(void);
  * A macro because it needs __func__ and because the arguments must not be evaluated when the
  * level is off.
  */
-#define AQ_LOG(LEVEL, AREA, ...)                                                         \
-    do {                                                                                 \
-        if (__builtin_expect(AQ_LOG_##LEVEL <= aq_log_level, 0))                         \
-            aq_log_write(AQ_LOG_##LEVEL, #AREA, __func__, __VA_ARGS__);                  \
+#define AQ_LOG(LEVEL, AREA, ...)                                        \
+    do {                                                                \
+        if (__builtin_expect(AQ_LOG_##LEVEL <= aq_log_level, 0))        \
+            aq_log_write(AQ_LOG_##LEVEL, #AREA, __func__, __VA_ARGS__); \
     } while (0)
 
 #endif

@@ -20,8 +20,11 @@ const void *aq_module_open(const char *name, char *why, size_t len)
 
     if (aq_module_inside_name != NULL && strcmp(aq_module_inside_name, name) == 0)
         return aq_module_inside;
-    if (!aq_module_find(name, aq_env_str(AQ_ENV_AQ_MODULE_DIR), "/proc/self/exe", path, sizeof(path))) {
-        snprintf(why, len, "its module, aq-%s.so, is not installed (AQ_MODULE_DIR=DIR says where it is)", name);
+    if (!aq_module_find(name, aq_env_str(AQ_ENV_AQ_MODULE_DIR), "/proc/self/exe", path,
+                        sizeof(path))) {
+        snprintf(why, len,
+                 "its module, aq-%s.so, is not installed (AQ_MODULE_DIR=DIR says where it is)",
+                 name);
         return NULL;
     }
     /* not RTLD_GLOBAL: the client may have another release of the same library */

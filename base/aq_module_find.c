@@ -1,13 +1,14 @@
 /*
  * aq_module_find.c - where the module of a conduit is.
  *
- * Looked for, in this order: the folder that the user names (AQ_MODULE_DIR), and then nowhere else; aqueduct/ beside
- * the shared library that this code is in; modules/ (a build folder) and lib/aqueduct/ (an installed tree) in the
- * folders above the program; the folder that configure was told. So a tree works wherever it was moved. What lies above
- * the program is taken only from who could have changed the program itself: above /tmp/x/prog is everybody's
- * /tmp/modules.
+ * Looked for, in this order: the folder that the user names (AQ_MODULE_DIR), and then nowhere else;
+ * aqueduct/ beside the shared library that this code is in; modules/ (a build folder) and
+ * lib/aqueduct/ (an installed tree) in the folders above the program; the folder that configure was
+ * told. So a tree works wherever it was moved. What lies above the program is taken only from who
+ * could have changed the program itself: above /tmp/x/prog is everybody's /tmp/modules.
  *
- * Uses      nothing of core, for gasnetrun looks as the program will. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      nothing of core, for gasnetrun looks as the program will. SPDX-License-Identifier:
+ *           BSD-3-Clause
  */
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
@@ -20,7 +21,8 @@
 
 #include "base/aq_module.h"
 
-#define AQ_MODULE_ABOVE 4 /* folders above the program that are looked at: build/tests/conformance/bin */
+#define AQ_MODULE_ABOVE \
+    4 /* folders above the program that are looked at: build/tests/conformance/bin */
 
 /* What is looked for, and where it is. */
 struct aq_module_search {
@@ -53,12 +55,13 @@ static bool aq_module_is_safe(const char *path, uid_t owner)
 {
     struct stat is;
 
-    return stat(path, &is) == 0 && (is.st_uid == 0 || is.st_uid == geteuid() || is.st_uid == owner) &&
-           (is.st_mode & S_IWOTH) == 0;
+    return stat(path, &is) == 0 && (is.st_uid == 0 || is.st_uid == geteuid() || is.st_uid == owner)
+           && (is.st_mode & S_IWOTH) == 0;
 }
 
 /* Is dir/below/aq-NAME.so there, and could no stranger have put it there? */
-static bool aq_module_try_above(const struct aq_module_search *search, const char *dir, const char *below, uid_t owner)
+static bool aq_module_try_above(const struct aq_module_search *search, const char *dir,
+                                const char *below, uid_t owner)
 {
     char *slash;
     bool safe;
@@ -72,7 +75,8 @@ static bool aq_module_try_above(const struct aq_module_search *search, const cha
     return safe;
 }
 
-/* Of a program that contains this code there is no library: what lies beside a program is not trusted for that. */
+/* Of a program that contains this code there is no library: what lies beside a program is not
+ * trusted for that. */
 static bool aq_module_beside_library(const struct aq_module_search *search)
 {
     static const char self;
@@ -80,13 +84,13 @@ static bool aq_module_beside_library(const struct aq_module_search *search)
     struct stat is;
     Dl_info info;
 
-    if (dladdr(&self, &info) == 0 || info.dli_fname == NULL || realpath(info.dli_fname, dir) == NULL ||
-        realpath("/proc/self/exe", program) == NULL || strcmp(dir, program) == 0)
+    if (dladdr(&self, &info) == 0 || info.dli_fname == NULL || realpath(info.dli_fname, dir) == NULL
+        || realpath("/proc/self/exe", program) == NULL || strcmp(dir, program) == 0)
         return false;
     if (stat(dir, &is) != 0 || !aq_module_up(dir))
         return false;
-    return aq_module_try_above(search, dir, "/aqueduct", is.st_uid) ||
-           (aq_module_up(dir) && aq_module_try_above(search, dir, "/modules", is.st_uid));
+    return aq_module_try_above(search, dir, "/aqueduct", is.st_uid)
+           || (aq_module_up(dir) && aq_module_try_above(search, dir, "/modules", is.st_uid));
 }
 
 static bool aq_module_above_program(const struct aq_module_search *search, const char *program)
@@ -97,8 +101,8 @@ static bool aq_module_above_program(const struct aq_module_search *search, const
     if (realpath(program, dir) == NULL || stat(dir, &is) != 0)
         return false;
     for (int i = 0; i < AQ_MODULE_ABOVE && aq_module_up(dir); i++)
-        if (aq_module_try_above(search, dir, "/modules", is.st_uid) ||
-            aq_module_try_above(search, dir, "/lib/aqueduct", is.st_uid))
+        if (aq_module_try_above(search, dir, "/modules", is.st_uid)
+            || aq_module_try_above(search, dir, "/lib/aqueduct", is.st_uid))
             return true;
     return false;
 }
@@ -109,6 +113,6 @@ bool aq_module_find(const char *name, const char *dir, const char *program, char
 
     if (dir != NULL && *dir != '\0')
         return aq_module_try(&search, dir, "");
-    return aq_module_beside_library(&search) || aq_module_above_program(&search, program) ||
-           aq_module_try(&search, AQ_MODULE_FOLDER, "");
+    return aq_module_beside_library(&search) || aq_module_above_program(&search, program)
+           || aq_module_try(&search, AQ_MODULE_FOLDER, "");
 }

@@ -13,13 +13,13 @@
 #include <time.h>
 
 #ifndef AQ_LIKELY /* the same words as in include/gasnet/basics.h */
-#define AQ_LIKELY(cond) __builtin_expect(!!(cond), 1)
+#define AQ_LIKELY(cond)   __builtin_expect(!!(cond), 1)
 #define AQ_UNLIKELY(cond) __builtin_expect(!!(cond), 0)
 #endif
 
 #define AQ_CACHE_LINE 64
-#define AQ_PAGE_SIZE 4096
-#define AQ_HUGE_PAGE ((size_t)2 << 20)
+#define AQ_PAGE_SIZE  4096
+#define AQ_HUGE_PAGE  ((size_t)2 << 20)
 
 /* Tell the core that we spin: saves power and gives a hyper-thread the pipeline. */
 static inline void aq_cpu_relax(void)

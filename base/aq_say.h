@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_say.h - last words to a console whose reader may have stopped: a message must not keep a job from ending.
+ * aq_say.h - last words to a console whose reader may have stopped: a message must not keep a job
+ * from ending.
  * Threads   any, signal handlers included: poll and write only
  * Uses      libc only
  */
@@ -23,7 +24,7 @@
 static inline bool aq_say(int fd, const char *text, size_t len)
 {
     while (len > 0) {
-        struct pollfd pfd = {fd, POLLOUT, 0};
+        struct pollfd pfd = { fd, POLLOUT, 0 };
         const int ready = poll(&pfd, 1, AQ_SAY_MS);
         ssize_t done;
 
@@ -31,7 +32,8 @@ static inline bool aq_say(int fd, const char *text, size_t len)
             continue;
         if (ready == 0)
             return false;
-        done = write(fd, text, len < PIPE_BUF ? len : PIPE_BUF); /* what a pipe with room takes at once */
+        done = write(fd, text,
+                     len < PIPE_BUF ? len : PIPE_BUF); /* what a pipe with room takes at once */
         if (done < 0 && errno == EINTR)
             continue;
         if (done <= 0)

@@ -9,14 +9,16 @@
 #include <strings.h>
 
 static const char *const aq_signal_names[] = {
-    [SIGHUP] = "SIGHUP",     [SIGINT] = "SIGINT",       [SIGQUIT] = "SIGQUIT", [SIGILL] = "SIGILL",
-    [SIGTRAP] = "SIGTRAP",   [SIGABRT] = "SIGABRT",     [SIGBUS] = "SIGBUS",   [SIGFPE] = "SIGFPE",
-    [SIGKILL] = "SIGKILL",   [SIGUSR1] = "SIGUSR1",     [SIGSEGV] = "SIGSEGV", [SIGUSR2] = "SIGUSR2",
-    [SIGPIPE] = "SIGPIPE",   [SIGALRM] = "SIGALRM",     [SIGTERM] = "SIGTERM", [SIGCHLD] = "SIGCHLD",
-    [SIGCONT] = "SIGCONT",   [SIGSTOP] = "SIGSTOP",     [SIGTSTP] = "SIGTSTP", [SIGTTIN] = "SIGTTIN",
-    [SIGTTOU] = "SIGTTOU",   [SIGURG] = "SIGURG",       [SIGXCPU] = "SIGXCPU", [SIGXFSZ] = "SIGXFSZ",
-    [SIGVTALRM] = "SIGVTALRM", [SIGPROF] = "SIGPROF",   [SIGWINCH] = "SIGWINCH", [SIGIO] = "SIGIO",
-    [SIGPWR] = "SIGPWR",     [SIGSYS] = "SIGSYS",
+    [SIGHUP] = "SIGHUP",       [SIGINT] = "SIGINT",   [SIGQUIT] = "SIGQUIT",
+    [SIGILL] = "SIGILL",       [SIGTRAP] = "SIGTRAP", [SIGABRT] = "SIGABRT",
+    [SIGBUS] = "SIGBUS",       [SIGFPE] = "SIGFPE",   [SIGKILL] = "SIGKILL",
+    [SIGUSR1] = "SIGUSR1",     [SIGSEGV] = "SIGSEGV", [SIGUSR2] = "SIGUSR2",
+    [SIGPIPE] = "SIGPIPE",     [SIGALRM] = "SIGALRM", [SIGTERM] = "SIGTERM",
+    [SIGCHLD] = "SIGCHLD",     [SIGCONT] = "SIGCONT", [SIGSTOP] = "SIGSTOP",
+    [SIGTSTP] = "SIGTSTP",     [SIGTTIN] = "SIGTTIN", [SIGTTOU] = "SIGTTOU",
+    [SIGURG] = "SIGURG",       [SIGXCPU] = "SIGXCPU", [SIGXFSZ] = "SIGXFSZ",
+    [SIGVTALRM] = "SIGVTALRM", [SIGPROF] = "SIGPROF", [SIGWINCH] = "SIGWINCH",
+    [SIGIO] = "SIGIO",         [SIGPWR] = "SIGPWR",   [SIGSYS] = "SIGSYS",
 };
 #define AQ_SIGNAL_COUNT ((int)(sizeof(aq_signal_names) / sizeof(aq_signal_names[0])))
 
@@ -50,8 +52,8 @@ int aq_signal_parse(const char *text, size_t len)
 
         if (name == NULL)
             continue;
-        if ((all == len && strncasecmp(name, text, len) == 0) ||
-            (all == len + 3 && strncasecmp(name + 3, text, len) == 0))
+        if ((all == len && strncasecmp(name, text, len) == 0)
+            || (all == len + 3 && strncasecmp(name + 3, text, len) == 0))
             return sig;
     }
     return aq_signal_parse_number(text, len);

@@ -29,16 +29,16 @@ static bool aq_symbol_in(const struct aq_symbol_file *file, uint64_t offset, uin
 }
 
 /* in one symbol table: the function that holds at; false if none does */
-static bool aq_symbol_look(const struct aq_symbol_file *file, const ElfW(Shdr) *table,
-                           const ElfW(Shdr) *strings, uintptr_t at, struct aq_line *line)
+static bool aq_symbol_look(const struct aq_symbol_file *file, const ElfW(Shdr) * table,
+                           const ElfW(Shdr) * strings, uintptr_t at, struct aq_line *line)
 {
     const ElfW(Sym) *symbol = (const void *)(file->bytes + table->sh_offset);
 
     for (size_t i = 0; i < table->sh_size / sizeof(*symbol); i++, symbol++) {
         const char *name;
 
-        if ((symbol->st_info & 15) != STT_FUNC || at < symbol->st_value ||
-            at - symbol->st_value >= symbol->st_size || symbol->st_name >= strings->sh_size)
+        if ((symbol->st_info & 15) != STT_FUNC || at < symbol->st_value
+            || at - symbol->st_value >= symbol->st_size || symbol->st_name >= strings->sh_size)
             continue;
         name = file->bytes + strings->sh_offset + symbol->st_name;
         if (memchr(name, '\0', strings->sh_size - symbol->st_name) == NULL)
@@ -55,21 +55,21 @@ static bool aq_symbol_of_file(const struct aq_symbol_file *file, uintptr_t addre
                               struct aq_line *line)
 {
     const ElfW(Ehdr) *head = (const void *)file->bytes;
-    const ElfW(Shdr) *section;
+    const ElfW(Shdr) * section;
 
-    if (file->size < sizeof(*head) || memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 ||
-        head->e_shentsize != sizeof(*section) ||
-        !aq_symbol_in(file, head->e_shoff, (uint64_t)head->e_shnum * sizeof(*section)))
+    if (file->size < sizeof(*head) || memcmp(head->e_ident, ELFMAG, SELFMAG) != 0
+        || head->e_shentsize != sizeof(*section)
+        || !aq_symbol_in(file, head->e_shoff, (uint64_t)head->e_shnum * sizeof(*section)))
         return false;
     section = (const void *)(file->bytes + head->e_shoff);
     for (unsigned i = 0; i < head->e_shnum; i++) {
-        const ElfW(Shdr) *strings;
+        const ElfW(Shdr) * strings;
 
         if (section[i].sh_type != SHT_SYMTAB || section[i].sh_link >= head->e_shnum)
             continue;
         strings = &section[section[i].sh_link];
-        if (!aq_symbol_in(file, section[i].sh_offset, section[i].sh_size) ||
-            !aq_symbol_in(file, strings->sh_offset, strings->sh_size))
+        if (!aq_symbol_in(file, section[i].sh_offset, section[i].sh_size)
+            || !aq_symbol_in(file, strings->sh_offset, strings->sh_size))
             continue;
         if (aq_symbol_look(file, &section[i], strings,
                            head->e_type == ET_DYN ? address - base : address, line))
@@ -81,7 +81,7 @@ static bool aq_symbol_of_file(const struct aq_symbol_file *file, uintptr_t addre
 static bool aq_symbol_from_table(const char *path, uintptr_t address, uintptr_t base,
                                  struct aq_line *line)
 {
-    struct aq_symbol_file file = {NULL, 0};
+    struct aq_symbol_file file = { NULL, 0 };
     struct stat info;
     bool found = false;
     void *map;

@@ -34,10 +34,18 @@ static inline void aq_word_write(void *dest, const void *src, size_t nbytes)
     }
     memcpy(&word, src, nbytes);
     switch (nbytes) {
-    case 1: __atomic_store((uint8_t *)dest, (uint8_t *)&word, __ATOMIC_RELAXED); break;
-    case 2: __atomic_store((aq_word2 *)dest, (aq_word2 *)&word, __ATOMIC_RELAXED); break;
-    case 4: __atomic_store((aq_word4 *)dest, (aq_word4 *)&word, __ATOMIC_RELAXED); break;
-    case 8: __atomic_store((aq_word8 *)dest, (aq_word8 *)&word, __ATOMIC_RELAXED); break;
+    case 1:
+        __atomic_store((uint8_t *)dest, (uint8_t *)&word, __ATOMIC_RELAXED);
+        break;
+    case 2:
+        __atomic_store((aq_word2 *)dest, (aq_word2 *)&word, __ATOMIC_RELAXED);
+        break;
+    case 4:
+        __atomic_store((aq_word4 *)dest, (aq_word4 *)&word, __ATOMIC_RELAXED);
+        break;
+    case 8:
+        __atomic_store((aq_word8 *)dest, (aq_word8 *)&word, __ATOMIC_RELAXED);
+        break;
     }
 }
 
@@ -51,10 +59,18 @@ static inline void aq_word_read(void *dest, const void *src, size_t nbytes)
         return;
     }
     switch (nbytes) {
-    case 1: __atomic_load((const uint8_t *)src, (uint8_t *)&word, __ATOMIC_RELAXED); break;
-    case 2: __atomic_load((const aq_word2 *)src, (aq_word2 *)&word, __ATOMIC_RELAXED); break;
-    case 4: __atomic_load((const aq_word4 *)src, (aq_word4 *)&word, __ATOMIC_RELAXED); break;
-    case 8: __atomic_load((const aq_word8 *)src, (aq_word8 *)&word, __ATOMIC_RELAXED); break;
+    case 1:
+        __atomic_load((const uint8_t *)src, (uint8_t *)&word, __ATOMIC_RELAXED);
+        break;
+    case 2:
+        __atomic_load((const aq_word2 *)src, (aq_word2 *)&word, __ATOMIC_RELAXED);
+        break;
+    case 4:
+        __atomic_load((const aq_word4 *)src, (aq_word4 *)&word, __ATOMIC_RELAXED);
+        break;
+    case 8:
+        __atomic_load((const aq_word8 *)src, (aq_word8 *)&word, __ATOMIC_RELAXED);
+        break;
     }
     memcpy(dest, &word, nbytes);
 }

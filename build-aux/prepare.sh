@@ -25,6 +25,7 @@ d|pkg-config --exists fftw3|libfftw3-dev
 c|pkg-config --exists cmocka|libcmocka-dev
 c|command -v g++|g++
 c|command -v clang|clang
+c|command -v clang-format|clang-format
 c|command -v gfortran|gfortran
 c|command -v objdump|binutils
 c|command -v valgrind|valgrind

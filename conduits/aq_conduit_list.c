@@ -21,9 +21,9 @@ const struct aq_conduit_ops *const aq_conduits[] = {
 
 /* AQ_MODULE_INSIDE is the conduit whose module this archive holds (build-aux/module.am.in). */
 #ifdef AQ_MODULE_INSIDE
-#define AQ_MODULE_NAME(name) #name
-#define AQ_MODULE_NAME_OF(name) AQ_MODULE_NAME(name)
-#define AQ_MODULE_TABLE(name) aq_##name##_lib
+#define AQ_MODULE_NAME(name)     #name
+#define AQ_MODULE_NAME_OF(name)  AQ_MODULE_NAME(name)
+#define AQ_MODULE_TABLE(name)    aq_##name##_lib
 #define AQ_MODULE_TABLE_OF(name) AQ_MODULE_TABLE(name)
 extern const struct AQ_MODULE_TABLE_OF(AQ_MODULE_INSIDE) AQ_MODULE_TABLE_OF(AQ_MODULE_INSIDE);
 const char *const aq_module_inside_name = AQ_MODULE_NAME_OF(AQ_MODULE_INSIDE);

@@ -39,24 +39,28 @@ void aq_am_check_handler(const struct aq_token *token)
 
     if ((entry->gex_flags & kind) == 0)
         aq_fatal("handler %u (%s) received a %s message from rank %u, but was not registered with "
-                 "GEX_FLAG_AM_%s", token->handler, name, aq_am_kind_names[token->kind],
-                 token->jobrank, kinds[token->kind]);
+                 "GEX_FLAG_AM_%s",
+                 token->handler, name, aq_am_kind_names[token->kind], token->jobrank,
+                 kinds[token->kind]);
     if ((entry->gex_flags & direction) == 0)
         aq_fatal("handler %u (%s) received a %s from rank %u, but was not registered with "
-                 "GEX_FLAG_AM_%s", token->handler, name, token->is_reply ? "reply" : "request",
-                 token->jobrank, token->is_reply ? "REPLY" : "REQUEST");
+                 "GEX_FLAG_AM_%s",
+                 token->handler, name, token->is_reply ? "reply" : "request", token->jobrank,
+                 token->is_reply ? "REPLY" : "REQUEST");
     if (entry->gex_nargs != token->nargs && entry->gex_nargs != AQ_AM_ANY_NARGS)
         aq_fatal("handler %u (%s) received %u arguments from rank %u, but was registered with "
-                 "gex_nargs %u", token->handler, name, token->nargs, token->jobrank, entry->gex_nargs);
+                 "gex_nargs %u",
+                 token->handler, name, token->nargs, token->jobrank, entry->gex_nargs);
 }
 
 __attribute__((cold)) void aq_am_no_handler(const struct aq_token *token)
 {
-    aq_fatal("a %s %s from rank %u names handler %u, which is not registered here; register it with "
-             "gex_EP_RegisterHandlers and separate that from its first use by a barrier, or with "
-             "gasnet_attach",
-             aq_am_kind_names[token->kind], token->is_reply ? "reply" : "request", token->jobrank,
-             token->handler);
+    aq_fatal(
+        "a %s %s from rank %u names handler %u, which is not registered here; register it with "
+        "gex_EP_RegisterHandlers and separate that from its first use by a barrier, or with "
+        "gasnet_attach",
+        aq_am_kind_names[token->kind], token->is_reply ? "reply" : "request", token->jobrank,
+        token->handler);
 }
 
 static inline void aq_am_deliver_any(struct aq_am_in *in)
@@ -84,7 +88,8 @@ static __attribute__((noinline, cold)) void aq_am_deliver_traced(struct aq_am_in
                          in->token.kind == AQ_AM_SHORT ? 0 : in->nbytes);
 }
 
-__attribute__((cold)) void aq_am_deliver_short_traced(struct aq_token *token, const gex_AM_Arg_t *args)
+__attribute__((cold)) void aq_am_deliver_short_traced(struct aq_token *token,
+                                                      const gex_AM_Arg_t *args)
 {
     struct aq_am_in in = { .token = *token, .args = args };
 
@@ -114,8 +119,8 @@ void aq_am_check_token(const char *call, gex_Token_t handle)
     token = aq_token(self->token);
     if (handle != self->token)
         aq_fatal("%s: the token is not that of the handler which runs, of message %u from rank "
-                 "%u: a token is good for its own handler only, until that returns", call,
-                 token->handler, token->jobrank);
+                 "%u: a token is good for its own handler only, until that returns",
+                 call, token->handler, token->jobrank);
 }
 #define AQ_AM_CHECK_TOKEN(call, handle) aq_am_check_token(call, handle)
 #else
@@ -161,13 +166,13 @@ static size_t aq_am_max(size_t limit, gex_Flags_t flags)
                : limit;
 }
 
-#define AQ_AM_MAX_QUERY(name, limit)                                                             \
-    size_t name(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_opt, gex_Flags_t flags,      \
-                unsigned int numargs)                                                            \
-    {                                                                                            \
-        (void)lc_opt;                                                                            \
-        aq_am_check_limit_query(#name, tm, other, numargs);                                      \
-        return aq_am_max(limit, flags);                                                          \
+#define AQ_AM_MAX_QUERY(name, limit)                                                         \
+    size_t name(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_opt, gex_Flags_t flags, \
+                unsigned int numargs)                                                        \
+    {                                                                                        \
+        (void)lc_opt;                                                                        \
+        aq_am_check_limit_query(#name, tm, other, numargs);                                  \
+        return aq_am_max(limit, flags);                                                      \
     }
 AQ_AM_MAX_QUERY(gex_AM_MaxRequestMedium, aq_limits.max_medium)
 AQ_AM_MAX_QUERY(gex_AM_MaxReplyMedium, aq_limits.max_medium)
@@ -190,8 +195,8 @@ size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_
     return gex_AM_MaxReplyLong(NULL, GEX_RANK_INVALID, lc_opt, flags, numargs);
 }
 
-/* Once there is a job its limits are one for all peers. Some clients ask before: what they learn then
- * holds for every conduit that may be chosen. */
+/* Once there is a job its limits are one for all peers. Some clients ask before: what they learn
+ * then holds for every conduit that may be chosen. */
 static size_t aq_am_min(bool is_long)
 {
     size_t min = SIZE_MAX;
@@ -203,18 +208,30 @@ static size_t aq_am_min(bool is_long)
     return min;
 }
 
-size_t gex_AM_LUBRequestMedium(void) { return aq_am_min(false); }
-size_t gex_AM_LUBReplyMedium(void) { return aq_am_min(false); }
-size_t gex_AM_LUBRequestLong(void) { return aq_am_min(true); }
-size_t gex_AM_LUBReplyLong(void) { return aq_am_min(true); }
+size_t gex_AM_LUBRequestMedium(void)
+{
+    return aq_am_min(false);
+}
+size_t gex_AM_LUBReplyMedium(void)
+{
+    return aq_am_min(false);
+}
+size_t gex_AM_LUBRequestLong(void)
+{
+    return aq_am_min(true);
+}
+size_t gex_AM_LUBReplyLong(void)
+{
+    return aq_am_min(true);
+}
 
 /* --- debug checks of a message on its way out --- */
 
 void aq_am_check_index(const char *call, gex_AM_Index_t handler)
 {
     if (handler < GEX_AM_INDEX_BASE)
-        aq_fatal("%s: handler index %u; those of clients begin at GEX_AM_INDEX_BASE, which is %u", call,
-                 handler, GEX_AM_INDEX_BASE);
+        aq_fatal("%s: handler index %u; those of clients begin at GEX_AM_INDEX_BASE, which is %u",
+                 call, handler, GEX_AM_INDEX_BASE);
 }
 
 #if GASNET_DEBUG
@@ -263,8 +280,9 @@ static void aq_am_check_out(const char *call, const struct aq_am_out *out,
     aq_am_check_short(call, out->nargs, flags);
     aq_am_check_lc(call, lc_opt, out->is_reply);
     if (out->nbytes > limit)
-        aq_fatal("%s: payload of %zu bytes; the most is %zu (ask gex_AM_Max%s%s)", call, out->nbytes,
-                 limit, out->is_reply ? "Reply" : "Request", aq_am_kind_names[out->kind]);
+        aq_fatal("%s: payload of %zu bytes; the most is %zu (ask gex_AM_Max%s%s)", call,
+                 out->nbytes, limit, out->is_reply ? "Reply" : "Request",
+                 aq_am_kind_names[out->kind]);
     if (out->src == NULL && out->nbytes != 0)
         aq_fatal("%s: the source is NULL, but the payload has %zu bytes", call, out->nbytes);
     if (out->kind == AQ_AM_LONG)
@@ -279,9 +297,10 @@ void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank)
     if (rank >= aq_tm_head_of(tm)->size)
         aq_fatal("%s: rank %u is outside 0..%u", call, rank, aq_tm_head_of(tm)->size - 1);
     if (aq_tm(tm)->peer_index != 0 || aq_tm_head_of(tm)->ep != (gex_EP_t)(void *)&aq_job.ep)
-        aq_fatal("%s: the TM-pair is of endpoint %u here and %u there; only primordial endpoints (0) send "
-                 "and take messages", call, gex_EP_QueryIndex(aq_tm_head_of(tm)->ep),
-                 aq_tm(tm)->peer_index);
+        aq_fatal("%s: the TM-pair is of endpoint %u here and %u there; only primordial endpoints "
+                 "(0) send "
+                 "and take messages",
+                 call, gex_EP_QueryIndex(aq_tm_head_of(tm)->ep), aq_tm(tm)->peer_index);
     aq_thread_check_main(call);
 }
 
@@ -301,16 +320,17 @@ void aq_am_check_reply(const char *call, gex_Token_t handle)
         aq_fatal("%s called in a reply handler; only a request handler may reply", call);
     if (token->replied)
         aq_fatal("%s: the handler of request %u from rank %u has already replied; one reply is "
-                 "allowed", call, token->handler, token->jobrank);
+                 "allowed",
+                 call, token->handler, token->jobrank);
     if (self->hsls_locked != 0)
         aq_fatal("%s called by a thread that holds an HSL; release it before replying", call);
 }
 
 #define AQ_AM_CHECK_OUT(call, out, lc_opt, flags) aq_am_check_out(call, out, lc_opt, flags)
-#define AQ_AM_CHECK_SHORT(call, nargs, flags) aq_am_check_short(call, nargs, flags)
+#define AQ_AM_CHECK_SHORT(call, nargs, flags)     aq_am_check_short(call, nargs, flags)
 #else
 #define AQ_AM_CHECK_OUT(call, out, lc_opt, flags) ((void)0)
-#define AQ_AM_CHECK_SHORT(call, nargs, flags) ((void)0)
+#define AQ_AM_CHECK_SHORT(call, nargs, flags)     ((void)0)
 #endif
 
 /* --- sending --- */
@@ -392,13 +412,17 @@ static inline int aq_am_send_request(const struct aq_am_out *out, gex_Flags_t fl
 }
 
 /* The way of other messages: there was no room, or somebody looks on. */
-static __attribute__((noinline, cold)) int
-aq_am_short_slow(bool tried, gex_Rank_t jobrank, bool is_reply, gex_AM_Index_t handler,
-                 gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
+static __attribute__((noinline, cold)) int aq_am_short_slow(bool tried, gex_Rank_t jobrank,
+                                                            bool is_reply, gex_AM_Index_t handler,
+                                                            gex_Flags_t flags, unsigned nargs,
+                                                            const gex_AM_Arg_t *args)
 {
-    const struct aq_am_out out = { .jobrank = jobrank, .handler = handler,
-                                   .nargs = (uint8_t)nargs, .kind = AQ_AM_SHORT,
-                                   .is_reply = is_reply, .args = args };
+    const struct aq_am_out out = { .jobrank = jobrank,
+                                   .handler = handler,
+                                   .nargs = (uint8_t)nargs,
+                                   .kind = AQ_AM_SHORT,
+                                   .is_reply = is_reply,
+                                   .args = args };
 
     return tried ? aq_am_send_waiting(&out, flags) : aq_am_send_traced(&out, flags);
 }
@@ -409,8 +433,7 @@ static inline int aq_am_send_short(gex_Rank_t jobrank, bool is_reply, gex_AM_Ind
 {
     if (AQ_UNLIKELY(aq_trace_is_on()))
         return aq_am_short_slow(false, jobrank, is_reply, handler, flags, nargs, args);
-    if (AQ_UNLIKELY(aq_job.conduit->am_short(jobrank, is_reply, handler, nargs, args)
-                    == AQ_RETRY))
+    if (AQ_UNLIKELY(aq_job.conduit->am_short(jobrank, is_reply, handler, nargs, args) == AQ_RETRY))
         return aq_am_short_slow(true, jobrank, is_reply, handler, flags, nargs, args);
     return 0;
 }
@@ -434,14 +457,19 @@ int aq_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, ge
 }
 
 int aq_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, const void *src,
-                         size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags,
-                         unsigned int nargs, const gex_AM_Arg_t *args)
+                         size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned int nargs,
+                         const gex_AM_Arg_t *args)
 {
     AQ_AM_CHECK_REQUEST("gex_AM_RequestMedium", tm, rank);
     struct aq_am_lc lc = { .opt = lc_opt };
-    const struct aq_am_out out = { .jobrank = aq_tm_jobrank(tm, rank), .handler = handler,
-                                   .nargs = (uint8_t)nargs, .kind = AQ_AM_MEDIUM, .args = args,
-                                   .src = src, .nbytes = nbytes, .lc = aq_am_medium_lc(&lc, nbytes, flags) };
+    const struct aq_am_out out = { .jobrank = aq_tm_jobrank(tm, rank),
+                                   .handler = handler,
+                                   .nargs = (uint8_t)nargs,
+                                   .kind = AQ_AM_MEDIUM,
+                                   .args = args,
+                                   .src = src,
+                                   .nbytes = nbytes,
+                                   .lc = aq_am_medium_lc(&lc, nbytes, flags) };
     int declined;
 
     AQ_AM_CHECK_OUT("gex_AM_RequestMedium", &out, lc_opt, flags);
@@ -458,10 +486,16 @@ int aq_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, con
 {
     AQ_AM_CHECK_REQUEST("gex_AM_RequestLong", tm, rank);
     struct aq_am_lc lc = { .opt = lc_opt };
-    const struct aq_am_out out = { .jobrank = aq_tm_jobrank(tm, rank), .handler = handler,
-                                   .nargs = (uint8_t)nargs, .kind = AQ_AM_LONG, .args = args,
+    const struct aq_am_out out = { .jobrank = aq_tm_jobrank(tm, rank),
+                                   .handler = handler,
+                                   .nargs = (uint8_t)nargs,
+                                   .kind = AQ_AM_LONG,
+                                   .args = args,
                                    .immediate = (flags & GEX_FLAG_IMMEDIATE) != 0,
-                                   .src = src, .nbytes = nbytes, .dest = dest, .lc = &lc };
+                                   .src = src,
+                                   .nbytes = nbytes,
+                                   .dest = dest,
+                                   .lc = &lc };
     int declined;
 
     AQ_AM_CHECK_OUT("gex_AM_RequestLong", &out, lc_opt, flags);
@@ -473,7 +507,8 @@ int aq_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, con
 }
 
 /* A declined reply does not count as one. */
-static inline int aq_am_send_reply(gex_Token_t token, const struct aq_am_out *out, gex_Flags_t flags)
+static inline int aq_am_send_reply(gex_Token_t token, const struct aq_am_out *out,
+                                   gex_Flags_t flags)
 {
     int declined = aq_am_send(out, flags);
 
@@ -507,9 +542,14 @@ int aq_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const void *sr
 {
     AQ_AM_CHECK_REPLY("gex_AM_ReplyMedium", token);
     struct aq_am_lc lc = { .opt = lc_opt };
-    const struct aq_am_out out = { .jobrank = aq_token(token)->jobrank, .handler = handler,
-                                   .nargs = (uint8_t)nargs, .kind = AQ_AM_MEDIUM, .is_reply = 1,
-                                   .args = args, .src = src, .nbytes = nbytes,
+    const struct aq_am_out out = { .jobrank = aq_token(token)->jobrank,
+                                   .handler = handler,
+                                   .nargs = (uint8_t)nargs,
+                                   .kind = AQ_AM_MEDIUM,
+                                   .is_reply = 1,
+                                   .args = args,
+                                   .src = src,
+                                   .nbytes = nbytes,
                                    .lc = aq_am_medium_lc(&lc, nbytes, flags) };
     int declined;
 
@@ -529,10 +569,17 @@ int aq_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const void *src,
 {
     AQ_AM_CHECK_REPLY("gex_AM_ReplyLong", token);
     struct aq_am_lc lc = { .opt = lc_opt };
-    const struct aq_am_out out = { .jobrank = aq_token(token)->jobrank, .handler = handler,
-                                   .nargs = (uint8_t)nargs, .kind = AQ_AM_LONG, .is_reply = 1,
+    const struct aq_am_out out = { .jobrank = aq_token(token)->jobrank,
+                                   .handler = handler,
+                                   .nargs = (uint8_t)nargs,
+                                   .kind = AQ_AM_LONG,
+                                   .is_reply = 1,
                                    .immediate = (flags & GEX_FLAG_IMMEDIATE) != 0,
-                                   .args = args, .src = src, .nbytes = nbytes, .dest = dest, .lc = &lc };
+                                   .args = args,
+                                   .src = src,
+                                   .nbytes = nbytes,
+                                   .dest = dest,
+                                   .lc = &lc };
     int declined;
 
     AQ_AM_CHECK_OUT("gex_AM_ReplyLong", &out, lc_opt, flags);

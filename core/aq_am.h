@@ -42,15 +42,15 @@ enum aq_am_index {
 
 /* What the table says of a handler that takes requests and replies of any kind with any number
  * of arguments, as GASNet-1 clients register them. */
-#define AQ_AM_ANY_KIND (GEX_FLAG_AM_SHORT | GEX_FLAG_AM_MEDLONG | GEX_FLAG_AM_REQREP)
+#define AQ_AM_ANY_KIND  (GEX_FLAG_AM_SHORT | GEX_FLAG_AM_MEDLONG | GEX_FLAG_AM_REQREP)
 #define AQ_AM_ANY_NARGS (~0u)
 
 /* Install one of them; at start-up, before the first message. */
 void aq_am_register_internal(enum aq_am_index index, gex_AM_Fn_t fn, gex_Flags_t flags,
                              unsigned nargs, const char *name);
 
-/* Debug builds: the low bits of a gex_Token_t are a number, so that the token of an earlier handler,
- * which was at the same address as a rule, is recognised. */
+/* Debug builds: the low bits of a gex_Token_t are a number, so that the token of an earlier
+ * handler, which was at the same address as a rule, is recognised. */
 #define AQ_TOKEN_NUMBERS 16u
 
 /* What gex_Token_t points to: lives on the stack while the handler runs. */

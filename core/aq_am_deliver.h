@@ -29,9 +29,10 @@ static inline gex_Token_t aq_am_handle(struct aq_token *token, const struct aq_t
 /* Find the handler, and say what this thread is doing meanwhile. */
 static inline gex_AM_Fn_t aq_am_enter(struct aq_token *token, struct aq_thread *self)
 {
-    /* relaxed: whoever sends for a handler knows, through messages that began with the registering thread's,
-     * that it is there; that chain orders the store before this */
-    const gex_AM_Fn_t fn = atomic_load_explicit(&aq_job.ep.handler[token->handler], memory_order_relaxed);
+    /* relaxed: whoever sends for a handler knows, through messages that began with the registering
+     * thread's, that it is there; that chain orders the store before this */
+    const gex_AM_Fn_t fn =
+        atomic_load_explicit(&aq_job.ep.handler[token->handler], memory_order_relaxed);
 
     if (AQ_UNLIKELY(fn == NULL))
         aq_am_no_handler(token);

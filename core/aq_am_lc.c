@@ -1,8 +1,9 @@
 /*
- * aq_am_lc.c - local completion of messages whose source the conduit goes on reading after the call.
+ * aq_am_lc.c - local completion of messages whose source the conduit goes on reading after the
+ * call.
  *
- * An event's is an operation of its own, a group's is counted in the implicit operations; who wants the source now
- * waits for the operation, serving what comes in.
+ * An event's is an operation of its own, a group's is counted in the implicit operations; who wants
+ * the source now waits for the operation, serving what comes in.
  *
  * Threads   the sender's
  * Uses      core/aq_op.h, core/aq_callback.h
@@ -13,8 +14,9 @@
 #include "core/aq_poll.h"
 #include "core/aq_callback.h"
 
-static const struct aq_op_kind aq_am_lc_kind = { .waits_in = "gex_Event_Wait (local completion of a message)",
-                                                 .name = "a message" };
+static const struct aq_op_kind aq_am_lc_kind = {
+    .waits_in = "gex_Event_Wait (local completion of a message)", .name = "a message"
+};
 
 struct aq_op *aq_am_lc_take(const struct aq_am_out *out)
 {

@@ -17,8 +17,9 @@ static inline bool aq_am_lc_is_now(const struct aq_am_out *out)
 }
 
 /**
- * aq_am_lc_take - the conduit will go on reading out->src, which has an lc. One GEX_EC_AM is counted in the operation
- * that this returns; aq_op_end() takes it away, when the source is free or if the message could not be sent after all.
+ * aq_am_lc_take - the conduit will go on reading out->src, which has an lc. One GEX_EC_AM is
+ * counted in the operation that this returns; aq_op_end() takes it away, when the source is free or
+ * if the message could not be sent after all.
  */
 struct aq_op *aq_am_lc_take(const struct aq_am_out *out);
 

@@ -16,8 +16,8 @@
 
 #define AQ_LOOP_POLL 32u /* requests; a power of two */
 
-/* Field by field, in place: a token that is made and then copied is read in wider pieces than it was
- * written in, and each such read waits for the stores to leave the core's store buffer. */
+/* Field by field, in place: a token that is made and then copied is read in wider pieces than it
+ * was written in, and each such read waits for the stores to leave the core's store buffer. */
 static inline void aq_am_loop_fill(struct aq_token *token, enum aq_am_kind kind, bool is_reply,
                                    gex_AM_Index_t handler, unsigned nargs)
 {
@@ -34,9 +34,9 @@ static inline void aq_am_loop_fill(struct aq_token *token, enum aq_am_kind kind,
 static inline void aq_am_loop_after(struct aq_thread *self, gex_Flags_t flags)
 {
 #if AQ_THREADED
-    /* Another thread may sleep on what the handler has changed. The compiler's part of the order; the
-     * sleeper's membarrier does the processor's: either this look sees that thread, or it sees what
-     * the handler stored */
+    /* Another thread may sleep on what the handler has changed. The compiler's part of the order;
+     * the sleeper's membarrier does the processor's: either this look sees that thread, or it sees
+     * what the handler stored */
     atomic_signal_fence(memory_order_seq_cst);
     if (AQ_UNLIKELY(atomic_load_explicit(aq_job.sleeping, memory_order_relaxed) != 0))
         aq_job.conduit->sleep_wake();

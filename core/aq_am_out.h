@@ -18,11 +18,13 @@ static inline void aq_am_complete_locally(gex_Event_t *lc_opt)
         *lc_opt = GEX_EVENT_INVALID;
 }
 
-/* What a medium message offers its conduit: nothing, if it is copied in less time than it takes to ask; nothing either, if
- * the call may not wait, and its source has to be free when it returns. */
-static inline struct aq_am_lc *aq_am_medium_lc(struct aq_am_lc *lc, size_t nbytes, gex_Flags_t flags)
+/* What a medium message offers its conduit: nothing, if it is copied in less time than it takes to
+ * ask; nothing either, if the call may not wait, and its source has to be free when it returns. */
+static inline struct aq_am_lc *aq_am_medium_lc(struct aq_am_lc *lc, size_t nbytes,
+                                               gex_Flags_t flags)
 {
-    if (AQ_LIKELY(nbytes <= AQ_AM_COPIED) || ((flags & GEX_FLAG_IMMEDIATE) != 0 && lc->opt == GEX_EVENT_NOW))
+    if (AQ_LIKELY(nbytes <= AQ_AM_COPIED)
+        || ((flags & GEX_FLAG_IMMEDIATE) != 0 && lc->opt == GEX_EVENT_NOW))
         return NULL;
     return lc;
 }
@@ -44,7 +46,8 @@ static inline void aq_am_complete(struct aq_am_lc *lc, bool declined, bool is_re
  * only for a reply, until the message is sent, and returns 0. */
 int aq_am_send_waiting(const struct aq_am_out *out, gex_Flags_t flags);
 
-/* For the library's own messages: a request, if there is room now; else non-zero. The caller sees to out->lc itself. */
+/* For the library's own messages: a request, if there is room now; else non-zero. The caller sees
+ * to out->lc itself. */
 int aq_am_try_send(const struct aq_am_out *out);
 
 #if GASNET_DEBUG
@@ -55,10 +58,10 @@ void aq_am_check_nargs(const char *call, unsigned nargs);
 void aq_am_check_lc(const char *call, const gex_Event_t *lc_opt, bool is_reply);
 void aq_am_check_dest(const char *call, gex_Rank_t jobrank, const void *dest, size_t nbytes);
 #define AQ_AM_CHECK_REQUEST(call, tm, rank) aq_am_check_request(call, tm, rank)
-#define AQ_AM_CHECK_REPLY(call, token) aq_am_check_reply(call, token)
+#define AQ_AM_CHECK_REPLY(call, token)      aq_am_check_reply(call, token)
 #else
 #define AQ_AM_CHECK_REQUEST(call, tm, rank) ((void)0)
-#define AQ_AM_CHECK_REPLY(call, token) ((void)0)
+#define AQ_AM_CHECK_REPLY(call, token)      ((void)0)
 #endif
 
 #endif

@@ -31,7 +31,7 @@ static inline uint64_t aq_published_key(gex_Rank_t jobrank, gex_EP_Index_t index
 
 /* The entry with this key, or the free place for it. */
 static struct aq_published *aq_published_slot(struct aq_published *table, size_t slots,
-                                               uint64_t key)
+                                              uint64_t key)
 {
     size_t at = (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> 32);
 
@@ -109,7 +109,8 @@ struct aq_bound aq_bound_find(gex_Rank_t jobrank, gex_EP_Index_t index)
     aq_lock_acquire(&aq_published.lock);
     if (aq_published.slots != 0)
         bound = aq_published_slot(aq_published.table, aq_published.slots,
-                                   aq_published_key(jobrank, index))->bound;
+                                  aq_published_key(jobrank, index))
+                    ->bound;
     aq_lock_release(&aq_published.lock);
     return bound;
 }

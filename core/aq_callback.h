@@ -33,12 +33,13 @@ struct aq_tm;
 void aq_callback_team_created(struct aq_tm *tm);
 void aq_callback_team_destroyed(struct aq_tm *tm);
 
-/* Over the job, by messages, from aq_callback_team_created() of the primordial team on: all[i * len ..]
- * becomes rank i's mine[0 .. len). Collective. */
+/* Over the job, by messages, from aq_callback_team_created() of the primordial team on: all[i * len
+ * ..] becomes rank i's mine[0 .. len). Collective. */
 void aq_callback_allgather(const void *own, size_t len, void *all);
 
-/* A message has left, or was declined, whose local completion the conduit took over: hand the event out, or wait if the
- * client wants its source now; replies_only: serving replies only, as in a handler. */
+/* A message has left, or was declined, whose local completion the conduit took over: hand the event
+ * out, or wait if the client wants its source now; replies_only: serving replies only, as in a
+ * handler. */
 struct aq_am_lc;
 void aq_callback_am_sent(struct aq_am_lc *lc, bool replies_only);
 void aq_callback_am_declined(struct aq_am_lc *lc);

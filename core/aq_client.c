@@ -39,11 +39,16 @@ struct aq_job aq_job = { .loop_rank = GEX_RANK_INVALID };
 int aq_rc_to_gasnet(int rc)
 {
     switch (rc) {
-    case AQ_OK: return GASNET_OK;
-    case AQ_PENDING: return GASNET_ERR_NOT_READY;
-    case AQ_RETRY: return GASNET_ERR_NOT_READY;
-    case AQ_ERR_ARG: return GASNET_ERR_BAD_ARG;
-    default: return GASNET_ERR_RESOURCE;
+    case AQ_OK:
+        return GASNET_OK;
+    case AQ_PENDING:
+        return GASNET_ERR_NOT_READY;
+    case AQ_RETRY:
+        return GASNET_ERR_NOT_READY;
+    case AQ_ERR_ARG:
+        return GASNET_ERR_BAD_ARG;
+    default:
+        return GASNET_ERR_RESOURCE;
     }
 }
 
@@ -54,10 +59,11 @@ struct aq_place {
     cpu_set_t cores;
 };
 
-#define AQ_CLIENT_BUILD                                                                         \
-    _STRINGIFY(GASNET_RELEASE_VERSION_MAJOR) "." _STRINGIFY(GASNET_RELEASE_VERSION_MINOR) "."    \
-    _STRINGIFY(GASNET_RELEASE_VERSION_PATCH) " " AQ_MODE_STR " " _STRINGIFY(AQ_SEGMENT_NAME)    \
-    " " AQ_DEBUG_STR
+#define AQ_CLIENT_BUILD                                          \
+    _STRINGIFY(GASNET_RELEASE_VERSION_MAJOR)                     \
+    "." _STRINGIFY(GASNET_RELEASE_VERSION_MINOR) "." _STRINGIFY( \
+        GASNET_RELEASE_VERSION_PATCH) " " AQ_MODE_STR            \
+                                      " " _STRINGIFY(AQ_SEGMENT_NAME) " " AQ_DEBUG_STR
 
 /* All ranks share one layout of memory and of messages: that of rank 0's library. */
 static void aq_client_compare_builds(void)
@@ -68,7 +74,8 @@ static void aq_client_compare_builds(void)
         aq_fatal("rank 0 could not tell the other ranks at start how its library was built");
     if (strcmp(first, AQ_CLIENT_BUILD) != 0)
         aq_fatal("rank %u runs a library built as '%s', rank 0 one built as '%s'; all ranks of "
-                 "a job need the same build", aq_job.rank, AQ_CLIENT_BUILD, first);
+                 "a job need the same build",
+                 aq_job.rank, AQ_CLIENT_BUILD, first);
 }
 
 static void *aq_client_table(size_t count, size_t size, const char *what)
@@ -107,7 +114,9 @@ static void aq_client_make_neighborhoods(void)
     const int64_t wanted = aq_env_int(AQ_ENV_SUPERNODE_MAXSIZE);
     const gex_Rank_t limit = wanted < (int64_t)aq_job.size ? (gex_Rank_t)wanted : aq_job.size;
     gex_Rank_t *numbers;
-    struct aq_client_host { gex_Rank_t seen, number; } *hosts;
+    struct aq_client_host {
+        gex_Rank_t seen, number;
+    } * hosts;
 
     aq_job.nbrhd_of = aq_job.host_of;
     aq_job.nbrhd_count = aq_job.host_count;
@@ -134,7 +143,8 @@ static void aq_client_make_neighborhoods(void)
 static void aq_client_place(const struct aq_spawn_info *spawn)
 {
     struct aq_place own;
-    struct aq_place *all = aq_client_table(spawn->host_size, sizeof(*all), "the ranks of this host");
+    struct aq_place *all =
+        aq_client_table(spawn->host_size, sizeof(*all), "the ranks of this host");
     const unsigned quota = aq_spawn_host_facts().cores_quota;
     cpu_set_t together;
 
@@ -170,7 +180,8 @@ static void aq_client_make_tables(void)
     aq_job.map = aq_job.delta;
     if (aq_job.no_overrides || aq_trace_is_wanted()) {
         aq_job.map = aq_client_table(aq_job.size, sizeof(*aq_job.map), "the segments' mappings");
-        memcpy(aq_job.map, aq_job.delta, aq_job.size * sizeof(*aq_job.map)); /* nothing is mapped yet */
+        memcpy(aq_job.map, aq_job.delta,
+               aq_job.size * sizeof(*aq_job.map)); /* nothing is mapped yet */
     }
 }
 
@@ -216,7 +227,9 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
     aq_env_init();
     choice = aq_conduit_choose(conduit_ident);
     aq_job.conduit = choice.conduit;
-    if (aq_spawn_init(argc, argv, choice.name, choice.conduit != NULL ? choice.conduit->spawn : NULL) != AQ_OK)
+    if (aq_spawn_init(argc, argv, choice.name,
+                      choice.conduit != NULL ? choice.conduit->spawn : NULL)
+        != AQ_OK)
         aq_exit_abort(1); /* it has said why; a process without a job has nothing to go on with */
     spawn = aq_spawn_info();
     aq_job.rank = spawn->rank;
@@ -236,7 +249,8 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
     aq_client_make_tables();
     aq_client_make_objects(name, flags);
     if (aq_job.conduit->init() != AQ_OK)
-        aq_exit_abort(1); /* as above: a client that does not look at what we return would go on to crash */
+        aq_exit_abort(
+            1); /* as above: a client that does not look at what we return would go on to crash */
     aq_wait_init();
     aq_callback_init();
     aq_callback_team_created(aq_job.tm);
@@ -245,7 +259,8 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
     aq_env_report(aq_job.rank);
     aq_callback_barrier();
     aq_log_set_dedup(NULL);
-    atomic_store_explicit(&aq_job.initialised, true, memory_order_relaxed); /* see aq_job_has_started() */
+    atomic_store_explicit(&aq_job.initialised, true,
+                          memory_order_relaxed); /* see aq_job_has_started() */
     aq_trace_end(AQ_TRACE_CLIENT_INIT, began, GEX_RANK_INVALID, 0);
 
     *client_out = (gex_Client_t)(void *)&aq_job.client;
@@ -262,16 +277,15 @@ int AQ_START(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t *tm_out, const
 
 #if AQ_THREADED
 /* parsync is par under another name */
-#define AQ_START_PARSYNC                                                                      \
-    AQ_START_NAME(PARSYNC, AQ_SEGMENT_NAME, AQ_DEBUG_NAME, GASNET_RELEASE_VERSION_MAJOR,       \
+#define AQ_START_PARSYNC                                                                 \
+    AQ_START_NAME(PARSYNC, AQ_SEGMENT_NAME, AQ_DEBUG_NAME, GASNET_RELEASE_VERSION_MAJOR, \
                   GASNET_RELEASE_VERSION_MINOR, GASNET_RELEASE_VERSION_PATCH)
 AQ_PUBLIC int AQ_START_PARSYNC(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t *tm_out,
                                const char *name, int *argc, char ***argv, gex_Flags_t flags,
                                const char *conduit);
 
-int AQ_START_PARSYNC(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t *tm_out,
-                     const char *name, int *argc, char ***argv, gex_Flags_t flags,
-                     const char *conduit)
+int AQ_START_PARSYNC(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t *tm_out, const char *name,
+                     int *argc, char ***argv, gex_Flags_t flags, const char *conduit)
 {
     return aq_client_start(client_out, ep_out, tm_out, name, argc, argv, flags, conduit);
 }

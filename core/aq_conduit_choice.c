@@ -27,19 +27,21 @@ static void aq_choice_check(const struct aq_conduit_ops *conduit, const char *wh
     char why[256] = "";
 
     if (conduit->probe(why, sizeof(why)) != AQ_OK)
-        aq_fatal("%s asks for the conduit '%s', which cannot be used here: %s", who, conduit->name, why);
+        aq_fatal("%s asks for the conduit '%s', which cannot be used here: %s", who, conduit->name,
+                 why);
 }
 
 static struct aq_conduit_choice aq_choice_named(const char *name, const char *who)
 {
-    struct aq_conduit_choice choice = {NULL, "", who};
+    struct aq_conduit_choice choice = { NULL, "", who };
 
     snprintf(choice.name, sizeof(choice.name), "%s", name);
     for (size_t i = 0; aq_conduits[i] != NULL; i++)
         if (strcasecmp(aq_conduits[i]->name, name) == 0)
             choice.conduit = aq_conduits[i];
     if (choice.conduit != NULL)
-        snprintf(choice.name, sizeof(choice.name), "%s", choice.conduit->name); /* as the job's start spells it */
+        snprintf(choice.name, sizeof(choice.name), "%s",
+                 choice.conduit->name); /* as the job's start spells it */
     if (choice.conduit != NULL && choice.conduit->spawn != NULL)
         aq_choice_check(choice.conduit, who);
     return choice;
@@ -50,9 +52,10 @@ static _Noreturn void aq_choice_missing(const struct aq_conduit_choice *choice)
     char names[256];
 
     aq_choice_names(names, sizeof(names));
-    aq_fatal("%s asks for the conduit '%s', which this program's library does not hold; it holds:%s. Ask for one of "
-             "these, or link the program with gasnet-%s-* or the shared library", choice->who, choice->name, names,
-             choice->name);
+    aq_fatal("%s asks for the conduit '%s', which this program's library does not hold; it "
+             "holds:%s. Ask for one of "
+             "these, or link the program with gasnet-%s-* or the shared library",
+             choice->who, choice->name, names, choice->name);
 }
 
 struct aq_conduit_choice aq_conduit_choose(const char *ident)
@@ -70,16 +73,16 @@ struct aq_conduit_choice aq_conduit_choose(const char *ident)
     aq_fatal("no conduit can be used here: %s", why);
 }
 
-/* The networks that can be used where this rank is: bit i for the i-th of the list. Those with a way of their own to
- * start a job are none: it has started. */
+/* The networks that can be used where this rank is: bit i for the i-th of the list. Those with a
+ * way of their own to start a job are none: it has started. */
 static uint32_t aq_choice_networks(void)
 {
     uint32_t usable = 0;
     char why[256];
 
     for (size_t i = 0; aq_conduits[i] != NULL; i++)
-        if ((aq_conduits[i]->caps & AQ_CAP_NETWORK) != 0 && aq_conduits[i]->spawn == NULL &&
-            aq_conduits[i]->probe(why, sizeof(why)) == AQ_OK)
+        if ((aq_conduits[i]->caps & AQ_CAP_NETWORK) != 0 && aq_conduits[i]->spawn == NULL
+            && aq_conduits[i]->probe(why, sizeof(why)) == AQ_OK)
             usable |= UINT32_C(1) << i;
     return usable;
 }
@@ -101,11 +104,14 @@ static const struct aq_conduit_ops *aq_choice_across_hosts(const struct aq_spawn
         if ((usable >> i & 1) != 0)
             return aq_conduits[i];
     aq_choice_names(names, sizeof(names));
-    aq_fatal("the launcher put this job's %u ranks on %u hosts, and no conduit that all of them can use joins these; "
-             "this program's library holds:%s", spawn->size, spawn->host_count, names);
+    aq_fatal("the launcher put this job's %u ranks on %u hosts, and no conduit that all of them "
+             "can use joins these; "
+             "this program's library holds:%s",
+             spawn->size, spawn->host_count, names);
 }
 
-const struct aq_conduit_ops *aq_conduit_settle(struct aq_conduit_choice choice, const struct aq_spawn_info *spawn)
+const struct aq_conduit_ops *aq_conduit_settle(struct aq_conduit_choice choice,
+                                               const struct aq_spawn_info *spawn)
 {
     if (choice.conduit == NULL)
         aq_choice_missing(&choice);

@@ -23,9 +23,10 @@ struct aq_env_digest {
 static bool aq_env_is_private(const char *entry)
 {
     static const char *const prefixes[] = {
-        "PMI",         "OMPI_",          "PRTE_",        "MPI_LOCAL",   "HYDI_",  "HYDRA_",
-        "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_GTIDS", "SLURMD_", "AQ_SPAWN",
-        "SLURM_TASK_PID", "SLURM_TOPOLOGY_ADDR", "_=", "PWD=", "OLDPWD=", "SHLVL=", "HOSTNAME=",
+        "PMI",     "OMPI_",        "PRTE_",          "MPI_LOCAL",           "HYDI_",
+        "HYDRA_",  "SLURM_PROCID", "SLURM_LOCALID",  "SLURM_NODEID",        "SLURM_GTIDS",
+        "SLURMD_", "AQ_SPAWN",     "SLURM_TASK_PID", "SLURM_TOPOLOGY_ADDR", "_=",
+        "PWD=",    "OLDPWD=",      "SHLVL=",         "HOSTNAME=",
     };
 
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
@@ -44,8 +45,8 @@ static uint64_t aq_env_hash_entry(const char *entry)
     return hash;
 }
 
-/* Where agents have brought the environment of the user's host, hosts may differ in whatever is not the
- * library's; nobody reads that from them. */
+/* Where agents have brought the environment of the user's host, hosts may differ in whatever is not
+ * the library's; nobody reads that from them. */
 static bool aq_env_is_ours(const char *entry)
 {
     return strncmp(entry, "GASNET", 6) == 0 || strncmp(entry, "AQ_", 3) == 0
@@ -54,7 +55,7 @@ static bool aq_env_is_ours(const char *entry)
 
 static struct aq_env_digest aq_env_make_digest(const char *block, size_t len, bool ours_only)
 {
-    struct aq_env_digest digest = {0, len};
+    struct aq_env_digest digest = { 0, len };
 
     for (size_t at = 0; at < len; at += strlen(block + at) + 1)
         if (!aq_env_is_private(block + at) && (!ours_only || aq_env_is_ours(block + at)))

@@ -61,13 +61,15 @@ int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t cap
     aq_thread_check_main("gex_EP_Create");
 #endif
     if (ep_p == NULL || client != (gex_Client_t)(void *)&aq_job.client)
-        return aq_fail(GASNET_ERR_BAD_ARG, "gex_EP_Create: %s", ep_p == NULL
-                       ? "the output is NULL" : "this is not the job's client");
+        return aq_fail(GASNET_ERR_BAD_ARG, "gex_EP_Create: %s",
+                       ep_p == NULL ? "the output is NULL" : "this is not the job's client");
     if ((flags & ~GEX_FLAG_HINT_ACCEL_ALL) != 0)
         return aq_fail(GASNET_ERR_BAD_ARG, "gex_EP_Create: unknown flags 0x%x", (unsigned)flags);
     if (caps == 0 || (caps & ~AQ_EP_FURTHER_CAPS) != 0)
-        return aq_fail(GASNET_ERR_BAD_ARG, "gex_EP_Create: capabilities 0x%x; further endpoints have "
-                       "GEX_EP_CAPABILITY_RMA, and no other", (unsigned)caps);
+        return aq_fail(GASNET_ERR_BAD_ARG,
+                       "gex_EP_Create: capabilities 0x%x; further endpoints have "
+                       "GEX_EP_CAPABILITY_RMA, and no other",
+                       (unsigned)caps);
     ep = calloc(1, sizeof(*ep));
     if (ep == NULL)
         return aq_fail(GASNET_ERR_RESOURCE, "gex_EP_Create: no memory for an endpoint");
@@ -76,7 +78,8 @@ int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t cap
     rc = aq_ep_add(ep);
     if (rc != GASNET_OK) {
         free(ep);
-        return aq_fail(rc, "gex_EP_Create: all %u endpoints of this process (GASNET_MAXEPS) are made",
+        return aq_fail(rc,
+                       "gex_EP_Create: all %u endpoints of this process (GASNET_MAXEPS) are made",
                        (unsigned)GASNET_MAXEPS);
     }
     *ep_p = (gex_EP_t)(void *)ep;
@@ -94,8 +97,8 @@ static const char *aq_ep_bind_fault(const struct aq_ep *ep, const struct aq_segm
     return NULL;
 }
 
-/* Members of teams are primordial endpoints: this one's segment is in the tables of transfers. Others
- * learn of it by gex_EP_PublishBoundSegment; nobody maps it. */
+/* Members of teams are primordial endpoints: this one's segment is in the tables of transfers.
+ * Others learn of it by gex_EP_PublishBoundSegment; nobody maps it. */
 static void aq_ep_bound_primordial(const struct aq_segment *segment)
 {
 #if GASNET_SEGMENT_EVERYTHING
@@ -120,9 +123,10 @@ int gex_EP_BindSegment(gex_EP_t handle, gex_Segment_t segment_handle, gex_Flags_
     aq_thread_check_main("gex_EP_BindSegment");
 #endif
     if (ep == NULL || segment == NULL || flags != 0)
-        return aq_fail(GASNET_ERR_BAD_ARG, "gex_EP_BindSegment: %s", ep == NULL
-                       ? "the endpoint is GEX_EP_INVALID" : segment == NULL
-                       ? "the segment is GEX_SEGMENT_INVALID" : "flags must be 0");
+        return aq_fail(GASNET_ERR_BAD_ARG, "gex_EP_BindSegment: %s",
+                       ep == NULL        ? "the endpoint is GEX_EP_INVALID"
+                       : segment == NULL ? "the segment is GEX_SEGMENT_INVALID"
+                                         : "flags must be 0");
     aq_lock_acquire(&aq_eps.lock);
     fault = aq_ep_bind_fault(ep, segment);
     if (fault == NULL && aq_job.conduit->segment_bind != NULL)
@@ -237,7 +241,8 @@ static int aq_ep_plan(const char *call, const struct aq_ep *ep, const gex_AM_Ent
     unsigned highest = 255;
 
     for (unsigned i = 0; i < 256; i++)
-        taken[i] = atomic_load_explicit(&ep->handler[i], memory_order_relaxed) != NULL; /* under the lock */
+        taken[i] = atomic_load_explicit(&ep->handler[i], memory_order_relaxed)
+                   != NULL; /* under the lock */
     for (size_t i = 0; i < count; i++) {
         const char *fault = aq_ep_row_fault(&table[i]);
         const uint8_t index = table[i].gex_index;
@@ -290,11 +295,14 @@ int gex_EP_RegisterHandlers(gex_EP_t handle, gex_AM_Entry_t *table, size_t numen
     if (numentries == 0)
         return GASNET_OK;
     if (ep == NULL || table == NULL || numentries > 256u - GEX_AM_INDEX_BASE)
-        return aq_fail(GASNET_ERR_BAD_ARG, "gex_EP_RegisterHandlers: %zu rows at %p; the most is %u",
-                       numentries, (void *)table, 256u - GEX_AM_INDEX_BASE);
+        return aq_fail(GASNET_ERR_BAD_ARG,
+                       "gex_EP_RegisterHandlers: %zu rows at %p; the most is %u", numentries,
+                       (void *)table, 256u - GEX_AM_INDEX_BASE);
     if (ep->index != 0)
-        return aq_fail(GASNET_ERR_BAD_ARG, "gex_EP_RegisterHandlers: endpoint %u was made without "
-                       "GEX_EP_CAPABILITY_AM: it takes no messages", ep->index);
+        return aq_fail(GASNET_ERR_BAD_ARG,
+                       "gex_EP_RegisterHandlers: endpoint %u was made without "
+                       "GEX_EP_CAPABILITY_AM: it takes no messages",
+                       ep->index);
 #if GASNET_DEBUG
     aq_thread_check_main("gex_EP_RegisterHandlers");
 #endif
@@ -304,8 +312,11 @@ int gex_EP_RegisterHandlers(gex_EP_t handle, gex_AM_Entry_t *table, size_t numen
 void aq_am_register_internal(enum aq_am_index index, gex_AM_Fn_t fn, gex_Flags_t flags,
                              unsigned nargs, const char *name)
 {
-    const gex_AM_Entry_t row = { .gex_index = (gex_AM_Index_t)index, .gex_fnptr = fn,
-                                 .gex_flags = flags, .gex_nargs = nargs, .gex_name = name };
+    const gex_AM_Entry_t row = { .gex_index = (gex_AM_Index_t)index,
+                                 .gex_fnptr = fn,
+                                 .gex_flags = flags,
+                                 .gex_nargs = nargs,
+                                 .gex_name = name };
 
     aq_ep_install(&aq_job.ep, &row);
 }

@@ -1,10 +1,10 @@
 /*
  * aq_ep.h - endpoints of this process, and what is known of the segments of all others.
  *
- * The segment of a process's primordial endpoint, attached or bound, is in aq_job.bound, which has an
- * entry for everybody. Segments of further endpoints are few: they are in a table with an entry for each that was published
- * to this process, and none for anybody else. This process's own need no publishing.
- * Uses aq_job.h. SPDX-License-Identifier: BSD-3-Clause
+ * The segment of a process's primordial endpoint, attached or bound, is in aq_job.bound, which has
+ * an entry for everybody. Segments of further endpoints are few: they are in a table with an entry
+ * for each that was published to this process, and none for anybody else. This process's own need
+ * no publishing. Uses aq_job.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_EP_H
 #define AQ_EP_H

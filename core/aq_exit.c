@@ -31,8 +31,8 @@
 #include "core/aq_trace.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_EXIT_LOCK_MS 200 /* how long to wait for a thread that holds stdout */
-#define AQ_EXIT_FILES_S 1   /* the same for all other files together */
+#define AQ_EXIT_LOCK_MS 200  /* how long to wait for a thread that holds stdout */
+#define AQ_EXIT_FILES_S 1    /* the same for all other files together */
 #define AQ_EXIT_WORD_MS 1000 /* for a lost rank to be noticed by others than the network */
 
 static struct {
@@ -101,8 +101,8 @@ static int aq_exit_settle(int code)
     return code & 0xff;
 }
 
-/* The system keeps eight bits of a code. A failure that becomes success by that is worth a line, once on a host:
- * whoever is first says it. That -1 is 255 everybody knows. */
+/* The system keeps eight bits of a code. A failure that becomes success by that is worth a line,
+ * once on a host: whoever is first says it. That -1 is 255 everybody knows. */
 static void aq_exit_say_cut(int code)
 {
     uint64_t none = 0;
@@ -114,10 +114,12 @@ static void aq_exit_say_cut(int code)
         return;
     /* relaxed: the word says all there is to know */
     if (aq_exit_me.jobarea == NULL
-        || atomic_compare_exchange_strong_explicit(&aq_exit_me.jobarea->logged, &none, 1, memory_order_relaxed,
-                                                   memory_order_relaxed))
-        aq_warn("exit code %d is status 0, which means success: a process has 0 to 255, and the system cuts off "
-                "the rest", code);
+        || atomic_compare_exchange_strong_explicit(&aq_exit_me.jobarea->logged, &none, 1,
+                                                   memory_order_relaxed, memory_order_relaxed))
+        aq_warn("exit code %d is status 0, which means success: a process has 0 to 255, and the "
+                "system cuts off "
+                "the rest",
+                code);
 }
 
 static void aq_exit_set_state(enum aq_rank_state state)
@@ -159,7 +161,7 @@ void aq_exit_set_frozen(bool frozen)
  * last line is cut or doubled, nothing blocks. */
 static void aq_exit_flush_stream(FILE *f)
 {
-    struct timespec ms = {0, 1000000};
+    struct timespec ms = { 0, 1000000 };
 
     for (int i = 0; i < AQ_EXIT_LOCK_MS; i++) {
         if (ftrylockfile(f) == 0) {
@@ -171,13 +173,15 @@ static void aq_exit_flush_stream(FILE *f)
     }
 }
 
-/* A message that the network has lost, and nobody is there to send again, would leave its target waiting. */
+/* A message that the network has lost, and nobody is there to send again, would leave its target
+ * waiting. */
 static void aq_exit_shutdown_network(void)
 {
     const struct aq_conduit_ops *conduit = aq_job.conduit;
 
     if (aq_job_has_started() && conduit->exit != NULL && aq_exit_me.jobarea != NULL)
-        conduit->exit(aq_exit_me.jobarea->exit_timeout_ms * (uint64_t)250000); /* a quarter: others are not asked yet */
+        conduit->exit(aq_exit_me.jobarea->exit_timeout_ms
+                      * (uint64_t)250000); /* a quarter: others are not asked yet */
 }
 
 static void aq_exit_alarm(int sig)
@@ -192,7 +196,7 @@ static void aq_exit_alarm(int sig)
  * takes us past it. */
 static void aq_exit_flush_files(void)
 {
-    struct itimerval limit = {.it_value = {AQ_EXIT_FILES_S, 0}}, off = {.it_value = {0, 0}};
+    struct itimerval limit = { .it_value = { AQ_EXIT_FILES_S, 0 } }, off = { .it_value = { 0, 0 } };
     struct sigaction act;
     sigset_t set;
 
@@ -245,7 +249,8 @@ static _Noreturn void aq_exit_any(int code, bool orderly, bool in_signal)
     if (again) { /* from a handler that runs on top of the first call */
         aq_exit_publish(AQ_RANK_EXITING, code);
         aq_exit_set_state(AQ_RANK_ENDED);
-        _exit(aq_spawn_shutdown(aq_exit_settle(code), orderly ? AQ_SHUTDOWN_END : AQ_SHUTDOWN_ABORT));
+        _exit(
+            aq_spawn_shutdown(aq_exit_settle(code), orderly ? AQ_SHUTDOWN_END : AQ_SHUTDOWN_ABORT));
     }
     if (!in_signal)
         aq_exit_say_cut(code);
@@ -273,15 +278,16 @@ void aq_exit_abort(int code)
 static bool aq_exit_is_logged(void)
 {
     /* relaxed: the end of the job follows */
-    return aq_exit_me.jobarea != NULL &&
-           atomic_load_explicit(&aq_exit_me.jobarea->lost, memory_order_relaxed) != 0;
+    return aq_exit_me.jobarea != NULL
+           && atomic_load_explicit(&aq_exit_me.jobarea->lost, memory_order_relaxed) != 0;
 }
 
 void aq_exit_peer_lost(uint32_t rank, const char *what)
 {
-    struct timespec backoff = {0, 10000000};
+    struct timespec backoff = { 0, 10000000 };
 
-    /* Who looks after the job knows more, and says it better: which signal, which host. Its word first. */
+    /* Who looks after the job knows more, and says it better: which signal, which host. Its word
+     * first. */
     for (int i = 0; i < AQ_EXIT_WORD_MS / 10 && !aq_exit_in_progress() && !aq_exit_is_logged(); i++)
         nanosleep(&backoff, NULL);
     if (aq_exit_in_progress() || aq_exit_is_logged())

@@ -5,7 +5,8 @@
  * Threads   any thread, any context (AM and signal handlers, HSLs held); the first caller in a
  *           process ends it, the others park
  * States    running -> EXITING (code on the board) -> FLUSHING -> ENDED -> gone; see aq_jobarea.h
- * Promise   no call here returns unless it says so, waits for a lock, or outlives GASNET_EXITTIMEOUT
+ * Promise   no call here returns unless it says so, waits for a lock, or outlives
+ *           GASNET_EXITTIMEOUT
  * Uses      other/spawn (board, leaving the launcher), core/aq_signal.h, base/aq_log.h
  */
 #ifndef AQ_EXIT_H

@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** aq_exit_is_own_process - false in a process that the rank has forked: the job is not its business. */
+/** aq_exit_is_own_process - false in a process that the rank has forked: the job is not its
+ * business. */
 bool aq_exit_is_own_process(void);
 
 /** aq_exit_asked - the job ends for another rank's reason: this process was told by SIGQUIT. */
@@ -28,10 +29,12 @@ bool aq_exit_is_claimed(void);
 /** aq_exit_park - stay out of the way until the process ends. */
 _Noreturn void aq_exit_park(void);
 
-/** aq_exit_from_signal - as aq_exit_job(), but the thread may be anywhere, in stdio for instance. */
+/** aq_exit_from_signal - as aq_exit_job(), but the thread may be anywhere, in stdio for instance.
+ * */
 _Noreturn void aq_exit_from_signal(int code);
 
-/** aq_exit_publish_crash - code is 128 + signal; the supervisor then needs no message of its own. */
+/** aq_exit_publish_crash - code is 128 + signal; the supervisor then needs no message of its own.
+ * */
 void aq_exit_publish_crash(int code);
 
 /** aq_exit_set_frozen - while set, no timeout applies to the job. */

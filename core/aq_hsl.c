@@ -91,8 +91,8 @@ static void aq_hsl_check_order(const struct aq_thread *self, const gex_HSL_t *hs
 
     if (last != hsl)
         aq_fatal("gex_HSL_Unlock: this thread took the lock at %p after the one at %p, which it "
-                 "releases first; locks are released in reverse order", (const void *)last,
-                 (const void *)hsl);
+                 "releases first; locks are released in reverse order",
+                 (const void *)last, (const void *)hsl);
 }
 
 void aq_hsl_debug_unlock(gex_HSL_t *hsl)

@@ -28,8 +28,8 @@ struct aq_segment {
     void *base;             /* stays when the segment is destroyed */
     uintptr_t _Atomic size; /* becomes 0 then, while handlers on other threads may look at it */
     void *_Atomic cdata;
-    bool is_ours;           /* the library allocated the memory */
-    unsigned bound;         /* endpoints that it is bound to; under the endpoints' lock, see core/aq_ep.c */
+    bool is_ours;   /* the library allocated the memory */
+    unsigned bound; /* endpoints that it is bound to; under the endpoints' lock, see core/aq_ep.c */
 };
 
 /* Relaxed: base and the first size are published with the endpoint's pointer to the segment, whose
@@ -48,7 +48,7 @@ static inline void aq_segment_set_size(struct aq_segment *segment, uintptr_t siz
 /* A team, or a TM-pair. Its handle points to the head: inline code sees nothing before that. */
 struct aq_tm {
     bool is_pair;
-    gex_EP_Index_t peer_index;  /* of the peers' endpoints: not 0 only in pairs */
+    gex_EP_Index_t peer_index; /* of the peers' endpoints: not 0 only in pairs */
     gex_Flags_t flags;
     const gex_Rank_t *jobranks; /* [head.size]; NULL: rank is jobrank */
     void *_Atomic cdata;
@@ -61,7 +61,7 @@ struct aq_tm {
     gex_Rank_t *rank_of;       /* [rank_mask + 1]: ranks, hashed by jobrank; see core/aq_tm.c */
     gex_Rank_t rank_mask;
     struct aq_tm *next, *prev; /* in the list of teams that core/aq_tm.c keeps */
-    gex_Rank_t capacity;           /* entries of the table of displacements; at least head.size */
+    gex_Rank_t capacity;       /* entries of the table of displacements; at least head.size */
     struct aq_tm_public head;  /* last: the table is right behind it, see aq_tm_deltas() */
 };
 _Static_assert(offsetof(struct aq_tm, head) + sizeof(struct aq_tm_public) == sizeof(struct aq_tm),
@@ -73,13 +73,15 @@ struct aq_ep {
     gex_EP_Capabilities_t caps;
     struct aq_segment *_Atomic segment;
     void *_Atomic cdata;
-    struct aq_tm *_Atomic pair[GASNET_MAXEPS]; /* what gex_TM_Pair() returns; NULL: not asked for yet */
+    struct aq_tm
+        *_Atomic pair[GASNET_MAXEPS]; /* what gex_TM_Pair() returns; NULL: not asked for yet */
     aq_lock table_lock;
     gex_AM_Fn_t _Atomic handler[256]; /* NULL where nothing is registered */
     gex_AM_Entry_t entry[256];
 };
 
-/* A process's segment as its owner sees it; size 0: none, or one that was bound and not published. */
+/* A process's segment as its owner sees it; size 0: none, or one that was bound and not published.
+ * */
 struct aq_bound {
     void *addr;
     uintptr_t size;
@@ -89,10 +91,11 @@ struct aq_job {
     gex_Rank_t rank, size;
     const struct aq_conduit_ops *conduit;
     const _Atomic uint32_t *sleeping; /* threads of this process that have announced sleep */
-    gex_Rank_t loop_rank; /* mine, if messages to it are calls, see aq_am_loop.h; else GEX_RANK_INVALID */
+    gex_Rank_t
+        loop_rank; /* mine, if messages to it are calls, see aq_am_loop.h; else GEX_RANK_INVALID */
     atomic_bool initialised; /* gex_Client_Init has returned; see aq_job_has_started() */
     bool attached;
-    bool no_overrides; /* AQ_NO_OVERRIDES: use reference paths where the conduit has its own */
+    bool no_overrides;   /* AQ_NO_OVERRIDES: use reference paths where the conduit has its own */
     bool oversubscribed; /* more ranks on this host than cores */
 
     /* Everybody's place; indexed by jobrank. */
@@ -113,9 +116,9 @@ struct aq_job {
     uintptr_t max_local_segment, max_global_segment;
 
     struct aq_client client;
-    struct aq_ep ep; /* the primordial one, index 0 */
+    struct aq_ep ep;                              /* the primordial one, index 0 */
     struct aq_ep *_Atomic further[GASNET_MAXEPS]; /* by index, from 1 on; NULL: not made yet */
-    struct aq_tm *tm; /* the primordial team */
+    struct aq_tm *tm;                             /* the primordial team */
     struct aq_segment segment;
 };
 
@@ -124,8 +127,8 @@ extern struct aq_job aq_job;
 /* Collective over the job, once messages work: all[i * len ..] becomes rank i's mine[0 .. len). */
 int aq_job_allgather(const void *own, size_t len, void *all);
 
-/* Has gex_Client_Init returned? Threads of the library's own ask too: relaxed, since nothing but what they say of a
- * failure depends on it. */
+/* Has gex_Client_Init returned? Threads of the library's own ask too: relaxed, since nothing but
+ * what they say of a failure depends on it. */
 static inline bool aq_job_has_started(void)
 {
     return atomic_load_explicit(&aq_job.initialised, memory_order_relaxed);

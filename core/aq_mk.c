@@ -11,10 +11,14 @@
 static const char *aq_mk_class_name(gex_MK_Class_t mk_class)
 {
     switch (mk_class) {
-    case GEX_MK_CLASS_HOST: return "GEX_MK_CLASS_HOST";
-    case GEX_MK_CLASS_CUDA_UVA: return "GEX_MK_CLASS_CUDA_UVA";
-    case GEX_MK_CLASS_HIP: return "GEX_MK_CLASS_HIP";
-    case GEX_MK_CLASS_ZE: return "GEX_MK_CLASS_ZE";
+    case GEX_MK_CLASS_HOST:
+        return "GEX_MK_CLASS_HOST";
+    case GEX_MK_CLASS_CUDA_UVA:
+        return "GEX_MK_CLASS_CUDA_UVA";
+    case GEX_MK_CLASS_HIP:
+        return "GEX_MK_CLASS_HIP";
+    case GEX_MK_CLASS_ZE:
+        return "GEX_MK_CLASS_ZE";
     }
     return "an unknown class";
 }
@@ -26,17 +30,22 @@ int gex_MK_Create(gex_MK_t *kind_p, gex_Client_t client, const gex_MK_Create_arg
     if (kind_p == NULL || client == GEX_CLIENT_INVALID || args == NULL)
         return aq_fail(GASNET_ERR_BAD_ARG, "gex_MK_Create: the output, the client or args is NULL");
     if (flags != 0 || args->gex_flags != 0)
-        return aq_fail(GASNET_ERR_BAD_ARG, "gex_MK_Create: flags 0x%x and gex_flags 0x%llx must be 0",
-                       (unsigned)flags, (unsigned long long)args->gex_flags);
-    return aq_fail(GASNET_ERR_BAD_ARG, "gex_MK_Create: this library makes no kinds of %s; host memory "
-                   "is GEX_MK_HOST", aq_mk_class_name(args->gex_class));
+        return aq_fail(GASNET_ERR_BAD_ARG,
+                       "gex_MK_Create: flags 0x%x and gex_flags 0x%llx must be 0", (unsigned)flags,
+                       (unsigned long long)args->gex_flags);
+    return aq_fail(GASNET_ERR_BAD_ARG,
+                   "gex_MK_Create: this library makes no kinds of %s; host memory "
+                   "is GEX_MK_HOST",
+                   aq_mk_class_name(args->gex_class));
 }
 
 static _Noreturn void aq_mk_no_such(const char *call, gex_MK_t kind)
 {
     aq_check_started(call);
     aq_fatal("%s: %s is no memory kind made by gex_MK_Create", call,
-             kind == GEX_MK_HOST ? "GEX_MK_HOST" : kind == GEX_MK_INVALID ? "GEX_MK_INVALID" : "this");
+             kind == GEX_MK_HOST      ? "GEX_MK_HOST"
+             : kind == GEX_MK_INVALID ? "GEX_MK_INVALID"
+                                      : "this");
 }
 
 void gex_MK_Destroy(gex_MK_t kind, gex_Flags_t flags)

@@ -4,27 +4,28 @@
  * Prepare takes a buffer from the conduit (am_alloc): in shared memory that is the block which the
  * target's handler reads, so that a payload made there is not copied. With a client's buffer it
  * takes one too, for a Medium, so that Commit has a place to copy to: what is scarce is taken in
- * Prepare, where GEX_FLAG_IMMEDIATE can decline. A Long with the client's buffer needs none, since its
- * payload goes from there to its destination. If the conduit has none to give and the flag was not
- * given, as with a conduit without am_alloc, or AQ_NO_OVERRIDES: the buffer is the client's or the
- * thread's own, and Commit sends like any other message.
+ * Prepare, where GEX_FLAG_IMMEDIATE can decline. A Long with the client's buffer needs none, since
+ * its payload goes from there to its destination. If the conduit has none to give and the flag was
+ * not given, as with a conduit without am_alloc, or AQ_NO_OVERRIDES: the buffer is the client's or
+ * the thread's own, and Commit sends like any other message.
  *
  * For a message to this process itself, the thread's own buffer is what the handler reads.
  *
- * The buffer of a Long is never the destination itself, even if that is known and mapped: it would be
- * written before Commit, beyond what Commit says is the payload, and by a message that is cancelled.
+ * The buffer of a Long is never the destination itself, even if that is known and mapped: it would
+ * be written before Commit, beyond what Commit says is the payload, and by a message that is
+ * cancelled.
  *
  * Owns      the descriptors and the buffers in struct aq_thread
  * Threads   any; a descriptor is its thread's. No allocation but a thread's first buffer
  * States    CLOSED -Prepare-> CLIENT, THREAD or CONDUIT -Commit, Cancel, thread's end-> CLOSED
- * Promise   Prepare and Cancel neither wait nor poll. Nothing here polls while a descriptor is open,
- *           but for Commit when there is no room: in the context that it was prepared in. The
- *           library's own progress prepares nothing, so a request's descriptor is still what it was.
- *           Commit waits only for messages on their way, never for what other threads have in open
- *           descriptors, however many and for however long: those hold no slots, and the conduit
- *           keeps one buffer of each size from them. The Commit of a reply waits for replies on
- *           their way only, and these come back: whoever receives them serves replies in every
- *           wait, and reply handlers wait for nothing but HSLs, whose holders may not send.
+ * Promise   Prepare and Cancel neither wait nor poll. Nothing here polls while a descriptor is
+ *           open, but for Commit when there is no room: in the context that it was prepared in. The
+ *           library's own progress prepares nothing, so a request's descriptor is still what it
+ *           was. Commit waits only for messages on their way, never for what other threads have in
+ *           open descriptors, however many and for however long: those hold no slots, and the
+ *           conduit keeps one buffer of each size from them. The Commit of a reply waits for
+ *           replies on their way only, and these come back: whoever receives them serves replies in
+ *           every wait, and reply handlers wait for nothing but HSLs, whose holders may not send.
  * Uses      core/aq_am_out.h, core/aq_poll.h, the conduit table
  * See       GASNet-EX specification 0.19, Negotiated-payload active messages
  * SPDX-License-Identifier: BSD-3-Clause
@@ -79,8 +80,10 @@ static struct aq_npam_canary aq_npam_canary(size_t nbytes)
     if (!aq_env_bool(AQ_ENV_SD_INIT))
         return canary;
     if (end == text || *end != '\0')
-        aq_fatal("environment variable GASNET_SD_INITVAL has the value \"%s\", which cannot be understood; it must be "
-                 "a byte from 0 to 255, or any number, for example NAN", text);
+        aq_fatal("environment variable GASNET_SD_INITVAL has the value \"%s\", which cannot be "
+                 "understood; it must be "
+                 "a byte from 0 to 255, or any number, for example NAN",
+                 text);
     byte = strtol(text, &end, 0);
     if (*end == '\0' && byte >= 0 && byte <= 255)
         canary.pattern = UINT64_C(0x0101010101010101) * (uint64_t)byte;
@@ -108,8 +111,10 @@ static void aq_npam_check_filled(const char *call, const struct aq_srcdesc *sd, 
             return;
     /* relaxed: at worst the warning is given twice */
     if (canary.len > 0 && !atomic_flag_test_and_set_explicit(&logged, memory_order_relaxed))
-        aq_warn("%s: the first %zu bytes of the payload are what they were when Prepare gave out the "
-                "buffer: was it filled? GASNET_SD_INIT=0 turns this check off", call, canary.len);
+        aq_warn(
+            "%s: the first %zu bytes of the payload are what they were when Prepare gave out the "
+            "buffer: was it filled? GASNET_SD_INIT=0 turns this check off",
+            call, canary.len);
 }
 
 /* An open descriptor of this thread. */
@@ -146,34 +151,39 @@ static void aq_npam_check_prepare(const char *call, enum aq_am_kind kind, bool i
                                   const void *client_buf, size_t min, size_t max,
                                   const gex_Event_t *lc_opt, unsigned nargs)
 {
-    const size_t limit = kind == AQ_AM_LONG && client_buf != NULL ? aq_limits.max_long
-                                                                  : aq_limits.max_medium;
+    const size_t limit =
+        kind == AQ_AM_LONG && client_buf != NULL ? aq_limits.max_long : aq_limits.max_medium;
 
     aq_am_check_nargs(call, nargs);
     if (aq_thread_self()->prepared[is_reply].source != AQ_NPAM_CLOSED)
-        aq_fatal("%s: this thread has prepared a message already; commit or cancel that first", call);
+        aq_fatal("%s: this thread has prepared a message already; commit or cancel that first",
+                 call);
     if (client_buf != NULL)
         aq_am_check_lc(call, lc_opt, is_reply);
     else if (lc_opt != NULL)
-        aq_fatal("%s: lc_opt is not NULL, but client_buf is: a buffer of the library's has no local "
-                 "completion", call);
+        aq_fatal(
+            "%s: lc_opt is not NULL, but client_buf is: a buffer of the library's has no local "
+            "completion",
+            call);
     if (min > max)
         aq_fatal("%s: least_payload of %zu bytes is more than most_payload of %zu", call, min, max);
     if (min > limit)
         aq_fatal("%s: least_payload of %zu bytes; the most is %zu (ask gex_AM_Max%s%s with "
-                 "GEX_FLAG_AM_PREPARE_LEAST_%s)", call, min, limit, aq_npam_direction(is_reply),
-                 aq_npam_kind_names[kind], client_buf != NULL ? "CLIENT" : "ALLOC");
+                 "GEX_FLAG_AM_PREPARE_LEAST_%s)",
+                 call, min, limit, aq_npam_direction(is_reply), aq_npam_kind_names[kind],
+                 client_buf != NULL ? "CLIENT" : "ALLOC");
 }
 
 static void aq_npam_check_commit(const char *call, gex_AM_SrcDesc_t handle, enum aq_am_kind kind,
-                                 bool is_reply, size_t nbytes, const void *dest,
-                                 gex_Flags_t cflags, unsigned nargs)
+                                 bool is_reply, size_t nbytes, const void *dest, gex_Flags_t cflags,
+                                 unsigned nargs)
 {
     const struct aq_srcdesc *sd = aq_srcdesc(handle);
 
     aq_npam_check_end(call, handle, kind, is_reply);
     if (nbytes > sd->head.size)
-        aq_fatal("%s: payload of %zu bytes; gex_AM_SrcDescSize says %zu", call, nbytes, sd->head.size);
+        aq_fatal("%s: payload of %zu bytes; gex_AM_SrcDescSize says %zu", call, nbytes,
+                 sd->head.size);
     if (nargs != sd->nargs)
         aq_fatal("%s: %u arguments, but numargs of Prepare was %u", call, nargs, sd->nargs);
     if ((cflags & ~GEX_FLAG_IMMEDIATE) != 0)
@@ -197,15 +207,15 @@ static void aq_npam_check_cancel(const char *call, gex_AM_SrcDesc_t handle, enum
         aq_fatal("%s: flags 0x%x; they must be 0", call, flags);
 }
 
-#define AQ_NPAM_FILL(sd) aq_npam_fill(sd)
+#define AQ_NPAM_FILL(sd)           aq_npam_fill(sd)
 #define AQ_NPAM_CHECK_PREPARE(...) aq_npam_check_prepare(__VA_ARGS__)
-#define AQ_NPAM_CHECK_COMMIT(...) aq_npam_check_commit(__VA_ARGS__)
-#define AQ_NPAM_CHECK_CANCEL(...) aq_npam_check_cancel(__VA_ARGS__)
+#define AQ_NPAM_CHECK_COMMIT(...)  aq_npam_check_commit(__VA_ARGS__)
+#define AQ_NPAM_CHECK_CANCEL(...)  aq_npam_check_cancel(__VA_ARGS__)
 #else
-#define AQ_NPAM_FILL(sd) ((void)0)
+#define AQ_NPAM_FILL(sd)           ((void)0)
 #define AQ_NPAM_CHECK_PREPARE(...) ((void)0)
-#define AQ_NPAM_CHECK_COMMIT(...) ((void)0)
-#define AQ_NPAM_CHECK_CANCEL(...) ((void)0)
+#define AQ_NPAM_CHECK_COMMIT(...)  ((void)0)
+#define AQ_NPAM_CHECK_CANCEL(...)  ((void)0)
 #endif
 
 void aq_npam_check_query(const char *call, gex_AM_SrcDesc_t handle)
@@ -274,10 +284,9 @@ static AQ_ALWAYS_INLINE gex_AM_SrcDesc_t aq_npam_open(struct aq_thread *self, st
     return (gex_AM_SrcDesc_t)(void *)sd;
 }
 
-static AQ_ALWAYS_INLINE gex_AM_SrcDesc_t
-aq_npam_prepare_request(enum aq_trace_kind call, enum aq_am_kind kind, gex_Rank_t jobrank,
-                        const void *client_buf, size_t min, size_t max, void *dest,
-                        gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs)
+static AQ_ALWAYS_INLINE gex_AM_SrcDesc_t aq_npam_prepare_request(
+    enum aq_trace_kind call, enum aq_am_kind kind, gex_Rank_t jobrank, const void *client_buf,
+    size_t min, size_t max, void *dest, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs)
 {
     const uint64_t began = aq_trace_begin(call);
     struct aq_thread *self = aq_thread_self();
@@ -296,10 +305,9 @@ aq_npam_prepare_request(enum aq_trace_kind call, enum aq_am_kind kind, gex_Rank_
     return handle;
 }
 
-static AQ_ALWAYS_INLINE gex_AM_SrcDesc_t
-aq_npam_prepare_reply(enum aq_trace_kind call, enum aq_am_kind kind, gex_Token_t token,
-                      const void *client_buf, size_t min, size_t max, void *dest,
-                      gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs)
+static AQ_ALWAYS_INLINE gex_AM_SrcDesc_t aq_npam_prepare_reply(
+    enum aq_trace_kind call, enum aq_am_kind kind, gex_Token_t token, const void *client_buf,
+    size_t min, size_t max, void *dest, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs)
 {
     const uint64_t began = aq_trace_begin(call);
     struct aq_thread *self = aq_thread_self();
@@ -332,9 +340,8 @@ gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const
 }
 
 gex_AM_SrcDesc_t gex_AM_PrepareRequestLong(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
-                                           size_t min, size_t max, void *dest,
-                                           gex_Event_t *lc_opt, gex_Flags_t flags,
-                                           unsigned int nargs)
+                                           size_t min, size_t max, void *dest, gex_Event_t *lc_opt,
+                                           gex_Flags_t flags, unsigned int nargs)
 {
     AQ_AM_CHECK_REQUEST("gex_AM_PrepareRequestLong", tm, rank);
     AQ_NPAM_CHECK_PREPARE("gex_AM_PrepareRequestLong", AQ_AM_LONG, false, client_buf, min, max,
@@ -398,20 +405,26 @@ static AQ_ALWAYS_INLINE int aq_npam_commit(gex_AM_SrcDesc_t handle, enum aq_am_k
     struct aq_srcdesc *sd = aq_srcdesc(handle);
     struct aq_am_lc lc = { .opt = sd->lc_opt };
     /* a buffer of the library's own is used again on return */
-    const struct aq_am_out out = { .jobrank = sd->jobrank, .handler = handler,
-                                   .nargs = (uint8_t)nargs, .kind = kind, .is_reply = is_reply,
+    const struct aq_am_out out = { .jobrank = sd->jobrank,
+                                   .handler = handler,
+                                   .nargs = (uint8_t)nargs,
+                                   .kind = kind,
+                                   .is_reply = is_reply,
                                    .immediate = (cflags & GEX_FLAG_IMMEDIATE) != 0,
-                                   .args = args, .src = sd->head.addr, .nbytes = nbytes,
+                                   .args = args,
+                                   .src = sd->head.addr,
+                                   .nbytes = nbytes,
                                    .dest = dest,
                                    .buffer = sd->source == AQ_NPAM_CONDUIT ? &sd->buffer : NULL,
                                    .lc = sd->source != AQ_NPAM_CLIENT ? NULL
-                                         : kind == AQ_AM_LONG         ? &lc
-                                                              : aq_am_medium_lc(&lc, nbytes, cflags) };
+                                         : kind == AQ_AM_LONG
+                                             ? &lc
+                                             : aq_am_medium_lc(&lc, nbytes, cflags) };
 
     self->context = aq_npam_outer(is_reply); /* waiting runs handlers */
     if (aq_am_is_loop(sd->jobrank, handler))
-        return aq_npam_commit_loop(sd, kind, is_reply, handler, nbytes, dest, sd->flags | cflags, nargs,
-                                   args);
+        return aq_npam_commit_loop(sd, kind, is_reply, handler, nbytes, dest, sd->flags | cflags,
+                                   nargs, args);
     if (AQ_UNLIKELY(aq_job.conduit->am_send(&out) == AQ_RETRY)
         && aq_am_send_waiting(&out, cflags) != 0) {
         aq_am_complete(&lc, true, is_reply);
@@ -441,16 +454,16 @@ int aq_npam_commit_request_long(gex_AM_SrcDesc_t handle, gex_AM_Index_t handler,
                                 void *dest, gex_Flags_t cflags, unsigned int nargs,
                                 const gex_AM_Arg_t *args)
 {
-    AQ_NPAM_CHECK_COMMIT("gex_AM_CommitRequestLong", handle, AQ_AM_LONG, false, nbytes, dest, cflags,
-                         nargs);
+    AQ_NPAM_CHECK_COMMIT("gex_AM_CommitRequestLong", handle, AQ_AM_LONG, false, nbytes, dest,
+                         cflags, nargs);
     return aq_npam_commit(handle, AQ_AM_LONG, false, handler, nbytes, dest, cflags, nargs, args);
 }
 
 int aq_npam_commit_reply_medium(gex_AM_SrcDesc_t handle, gex_AM_Index_t handler, size_t nbytes,
                                 gex_Flags_t cflags, unsigned int nargs, const gex_AM_Arg_t *args)
 {
-    AQ_NPAM_CHECK_COMMIT("gex_AM_CommitReplyMedium", handle, AQ_AM_MEDIUM, true, nbytes, NULL, cflags,
-                         nargs);
+    AQ_NPAM_CHECK_COMMIT("gex_AM_CommitReplyMedium", handle, AQ_AM_MEDIUM, true, nbytes, NULL,
+                         cflags, nargs);
     return aq_npam_commit(handle, AQ_AM_MEDIUM, true, handler, nbytes, NULL, cflags, nargs, args);
 }
 

@@ -1,8 +1,9 @@
 /*
  * aq_npam.h - a message with a negotiated payload while it is being prepared.
  *
- * A thread has two descriptors, as part of its struct aq_thread: while the Commit of a request waits
- * for room it runs request handlers, which may prepare replies. SPDX-License-Identifier: BSD-3-Clause
+ * A thread has two descriptors, as part of its struct aq_thread: while the Commit of a request
+ * waits for room it runs request handlers, which may prepare replies. SPDX-License-Identifier:
+ * BSD-3-Clause
  */
 #ifndef AQ_NPAM_H
 #define AQ_NPAM_H
@@ -17,10 +18,10 @@ struct aq_thread;
 
 /* Where the payload of a descriptor is on its way. */
 enum aq_npam_source {
-    AQ_NPAM_CLOSED,  /* no descriptor: nothing is prepared */
-    AQ_NPAM_CLIENT,  /* in the client's memory: Commit is a send like any other */
-    AQ_NPAM_THREAD,  /* in the thread's own buffer: likewise */
-    AQ_NPAM_CONDUIT  /* in a buffer of the conduit's, or the client's memory and then there */
+    AQ_NPAM_CLOSED, /* no descriptor: nothing is prepared */
+    AQ_NPAM_CLIENT, /* in the client's memory: Commit is a send like any other */
+    AQ_NPAM_THREAD, /* in the thread's own buffer: likewise */
+    AQ_NPAM_CONDUIT /* in a buffer of the conduit's, or the client's memory and then there */
 };
 
 /* What gex_AM_SrcDesc_t points to. */

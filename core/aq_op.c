@@ -21,7 +21,7 @@
 #include "core/aq_callback.h"
 
 #define AQ_POOL_FIRST 32   /* operations in a pool's first piece of memory */
-#define AQ_POOL_GROW 1024  /* most in a later one: 64 KiB */
+#define AQ_POOL_GROW  1024 /* most in a later one: 64 KiB */
 
 static aq_lock aq_pool_lock = AQ_LOCK_INITIALIZER;
 static struct aq_pool *aq_pool_idle;
@@ -87,7 +87,8 @@ void aq_callback_thread_exit(struct aq_thread *thread)
 #endif
     if (pool->region != NULL) {
         if (aq_job.conduit->rma_batch_end != NULL)
-            aq_job.conduit->rma_batch_end(NULL); /* what the region holds is this thread's: nobody else could start it */
+            aq_job.conduit->rma_batch_end(
+                NULL); /* what the region holds is this thread's: nobody else could start it */
         pool->region->next = pool->orphans;
         pool->orphans = pool->region;
         pool->region = NULL;
@@ -111,8 +112,8 @@ static void aq_pool_grow(struct aq_pool *pool)
     memory = aligned_alloc(AQ_OP_SIZE, count * AQ_OP_SIZE);
     if (memory == NULL)
         aq_fatal("no memory for another %zu operations (%zu bytes); this thread has %zu "
-                 "under way: synchronise some before starting more", count, count * AQ_OP_SIZE,
-                 pool->grown);
+                 "under way: synchronise some before starting more",
+                 count, count * AQ_OP_SIZE, pool->grown);
     memset(memory, 0, count * AQ_OP_SIZE);
     pool->grown += count;
     for (size_t i = count; i-- > 0;) {

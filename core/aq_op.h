@@ -60,9 +60,9 @@ struct aq_op {
         uint64_t value;     /* while a get of a value with a handle: where it arrives */
     };
     _Atomic gex_Rank_t peer; /* who can end it, for the stall report; GEX_RANK_INVALID: several */
-    uint8_t state;      /* enum aq_op_state */
-    uint8_t generation; /* 0..7 */
-    uint8_t leaves;     /* bit [cell]: pending when the client got the root, so has an event */
+    uint8_t state;           /* enum aq_op_state */
+    uint8_t generation;      /* 0..7 */
+    uint8_t leaves;          /* bit [cell]: pending when the client got the root, so has an event */
 };
 
 _Static_assert(sizeof(struct aq_op) <= AQ_OP_SIZE, "an operation is one cache line");
@@ -151,7 +151,8 @@ static inline bool aq_op_cell_done(const struct aq_op *op, enum aq_op_cell cell)
 static inline bool aq_op_counts_done(const struct aq_op *op)
 {
     return (aq_counter_get(&op->pending[0]) | aq_counter_get(&op->pending[1])
-            | aq_counter_get(&op->pending[2]) | aq_counter_get(&op->pending[3])) == 0;
+            | aq_counter_get(&op->pending[2]) | aq_counter_get(&op->pending[3]))
+           == 0;
 }
 
 /* --- life --- */

@@ -30,10 +30,10 @@
 #include "core/aq_callback.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_YIELDS 4               /* yields before the first sleep */
-#define AQ_SLEEP_NS 100000000u    /* longest sleep: bounds what a stall report can be late */
-#define AQ_BACKOFF_NS 50000u          /* the same for a wait that nobody ends by ringing */
-#define AQ_LOOK_STEPS 1024u       /* spinning steps between looks at the clock */
+#define AQ_YIELDS     4          /* yields before the first sleep */
+#define AQ_SLEEP_NS   100000000u /* longest sleep: bounds what a stall report can be late */
+#define AQ_BACKOFF_NS 50000u     /* the same for a wait that nobody ends by ringing */
+#define AQ_LOOK_STEPS 1024u      /* spinning steps between looks at the clock */
 
 static struct {
     atomic_int mode;   /* GASNET_WAIT_* */
@@ -127,8 +127,8 @@ static void aq_wait_report(const struct aq_waiter *waiter, uint64_t now)
 
     if (waiter->peer != GEX_RANK_INVALID) {
         aq_job.conduit->peer_counts(waiter->peer, &sent, &handled);
-        snprintf(peer, sizeof(peer), " for rank %u; %llu messages sent, %llu handled",
-                 waiter->peer, (unsigned long long)sent, (unsigned long long)handled);
+        snprintf(peer, sizeof(peer), " for rank %u; %llu messages sent, %llu handled", waiter->peer,
+                 (unsigned long long)sent, (unsigned long long)handled);
     }
     aq_log_print("*** NOTICE (proc %u): rank %u waits %.0f s in %s%s\n", aq_job.rank, aq_job.rank,
                  seconds, waiter->what, peer);
@@ -151,7 +151,8 @@ static void aq_wait_note(const struct aq_waiter *waiter)
 
     if (waiter->peer != GEX_RANK_INVALID)
         aq_job.conduit->peer_counts(waiter->peer, &sent, &handled);
-    atomic_store_explicit(&jobarea->rank[slot].counter[AQ_COUNT_AM_SENT], sent, memory_order_relaxed);
+    atomic_store_explicit(&jobarea->rank[slot].counter[AQ_COUNT_AM_SENT], sent,
+                          memory_order_relaxed);
     atomic_store_explicit(&jobarea->rank[slot].counter[AQ_COUNT_AM_HANDLED], handled,
                           memory_order_relaxed);
     aq_jobarea_note_wait(jobarea, slot, aq_wait_kind(waiter->what), waiter->peer);
@@ -293,13 +294,14 @@ void aq_wait_init(void)
     const double steps_per_us = 1e3 / (aq_limits.poll_ns != 0 ? aq_limits.poll_ns : 50);
     double spin_us = aq_job.oversubscribed ? 1 : 100;
 
-    /* over a network who has waited long may wait longer: other jobs, or hosts that are not what they seem, may
-     * have need of this core, and waking adds a few us to what took 100 */
+    /* over a network who has waited long may wait longer: other jobs, or hosts that are not what
+     * they seem, may have need of this core, and waking adds a few us to what took 100 */
     if (aq_job.nbrhd_count > 1)
         gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK);
     if (aq_env_is_set(AQ_ENV_AQ_SPIN)) {
         spin_us = aq_env_real(AQ_ENV_AQ_SPIN);
-        gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK); /* who limits spinning knows of others on these cores */
+        gasnet_set_waitmode(
+            GASNET_WAIT_SPINBLOCK); /* who limits spinning knows of others on these cores */
     }
     aq_wait.spins = spin_us * steps_per_us > 4e9 ? UINT32_MAX : (uint32_t)(spin_us * steps_per_us);
     aq_wait.stall_ns = (uint64_t)(aq_env_real(AQ_ENV_AQ_STALL_REPORT) * 1e9);

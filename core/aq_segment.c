@@ -50,7 +50,8 @@ static struct aq_env_segsize aq_segment_request(void)
     if (gasnet_max_segsize_str != NULL) {
         if (!aq_env_parse_segsize(gasnet_max_segsize_str, &request))
             aq_fatal("the client's gasnet_max_segsize_str is '%s', which is no segment size; write "
-                     "for instance 0.85/H or 512MB/P", gasnet_max_segsize_str);
+                     "for instance 0.85/H or 512MB/P",
+                     gasnet_max_segsize_str);
     } else if (gasnet_max_segsize != 0) {
         request = (struct aq_env_segsize){ .bytes = gasnet_max_segsize };
     }
@@ -92,7 +93,8 @@ static uint64_t aq_segment_requested_bytes(unsigned host_size, uint64_t taken)
 {
     const struct aq_env_segsize request = aq_segment_request();
     const uint64_t memory = aq_spawn_host_facts().memory;
-    uint64_t bytes = request.is_fraction ? (uint64_t)((double)memory * request.fraction) : request.bytes;
+    uint64_t bytes =
+        request.is_fraction ? (uint64_t)((double)memory * request.fraction) : request.bytes;
 
     if (request.per_host) {
         bytes = bytes > taken ? bytes - taken : 0;
@@ -104,7 +106,8 @@ static uint64_t aq_segment_requested_bytes(unsigned host_size, uint64_t taken)
 uintptr_t aq_segment_limit(unsigned host_size, uint64_t taken)
 {
     const char *how;
-    uint64_t bytes = MIN(aq_segment_requested_bytes(host_size, taken), aq_segment_rlimit(&how) / host_size);
+    uint64_t bytes =
+        MIN(aq_segment_requested_bytes(host_size, taken), aq_segment_rlimit(&how) / host_size);
 
     if (aq_limits.segment_max != 0)
         bytes = MIN(bytes, aq_limits.segment_max);
@@ -118,15 +121,17 @@ static bool aq_segment_explain_rlimit(char *text, size_t len)
     const char *how;
     const uint64_t left = aq_segment_rlimit(&how);
 
-    if (aq_limits.segment_max != 0 && aq_limits.segment_max < MIN(requested, left / aq_job.host_size)) {
+    if (aq_limits.segment_max != 0
+        && aq_limits.segment_max < MIN(requested, left / aq_job.host_size)) {
         snprintf(text, len, "%s", aq_limits.segment_why);
         return true;
     }
     if (left / aq_job.host_size >= requested)
         return false;
-    snprintf(text, len, "%s leaves %.1f MB for the segments of the %u rank%s on this host; raise it, "
-             "for instance with: %s unlimited", how, (double)left / 1048576, aq_job.host_size,
-             aq_job.host_size == 1 ? "" : "s", how);
+    snprintf(text, len,
+             "%s leaves %.1f MB for the segments of the %u rank%s on this host; raise it, "
+             "for instance with: %s unlimited",
+             how, (double)left / 1048576, aq_job.host_size, aq_job.host_size == 1 ? "" : "s", how);
     return true;
 }
 
@@ -135,15 +140,15 @@ void aq_segment_explain(char *text, size_t len)
     const struct aq_host_facts facts = aq_spawn_host_facts();
     const struct aq_env_segsize request = aq_segment_request();
     const char *setting = aq_env_is_set(AQ_ENV_MAX_SEGSIZE) ? aq_env_str(AQ_ENV_MAX_SEGSIZE)
-                          : gasnet_max_segsize_str != NULL ? gasnet_max_segsize_str
-                          : gasnet_max_segsize != 0        ? "the client's gasnet_max_segsize"
-                                                    : aq_env_str(AQ_ENV_MAX_SEGSIZE);
+                          : gasnet_max_segsize_str != NULL  ? gasnet_max_segsize_str
+                          : gasnet_max_segsize != 0         ? "the client's gasnet_max_segsize"
+                                                            : aq_env_str(AQ_ENV_MAX_SEGSIZE);
 
     if (aq_segment_explain_rlimit(text, len))
         return;
     snprintf(text, len, "GASNET_MAX_SEGSIZE is %s, %s %.1f MB, %u rank%s on this host%s", setting,
-             facts.memory_is, (double)facts.memory / 1048576, aq_job.host_size, aq_job.host_size == 1 ? "" : "s",
-             request.per_host ? " share it" : "");
+             facts.memory_is, (double)facts.memory / 1048576, aq_job.host_size,
+             aq_job.host_size == 1 ? "" : "s", request.per_host ? " share it" : "");
 }
 
 void aq_segment_init_limits(void)
@@ -163,11 +168,10 @@ void aq_segment_init_limits(void)
             aq_fatal("no room for segments: %s", why);
         aq_segment_explain(why, sizeof(why));
         aq_fatal("no room for segments: %s, of which %.1f MB are the library's queues; give at "
-                 "least a page a rank, for instance GASNET_MAX_SEGSIZE=64MB/P", why,
-                 (double)aq_limits.host_bytes / 1048576);
+                 "least a page a rank, for instance GASNET_MAX_SEGSIZE=64MB/P",
+                 why, (double)aq_limits.host_bytes / 1048576);
     }
-    if (all == NULL
-        || aq_job_allgather(&aq_job.max_local_segment, sizeof(*all), all) != AQ_OK)
+    if (all == NULL || aq_job_allgather(&aq_job.max_local_segment, sizeof(*all), all) != AQ_OK)
         aq_fatal("the ranks could not exchange their segment limits at start");
     aq_job.max_global_segment = UINTPTR_MAX;
     for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
@@ -199,35 +203,41 @@ static int aq_segment_check_attach(gex_TM_t tm, uintptr_t size)
         aq_fatal("gex_Segment_Attach called a second time; a process has one segment of this kind");
     /* relaxed: bound by this thread, or by one that this one has heard from */
     if (atomic_load_explicit(&aq_job.ep.segment, memory_order_relaxed) != NULL)
-        aq_fatal("gex_Segment_Attach: gex_EP_BindSegment has bound a segment to the primordial endpoint, "
+        aq_fatal("gex_Segment_Attach: gex_EP_BindSegment has bound a segment to the primordial "
+                 "endpoint, "
                  "which keeps it");
     if (tm != aq_tm_handle(aq_job.tm))
         return aq_fail(AQ_ERR_ARG, "gex_Segment_Attach: tm is not the primordial team");
     if (size == 0 || size % GASNET_PAGESIZE != 0)
-        return aq_fail(AQ_ERR_ARG, "gex_Segment_Attach: the size is %zu, not a non-zero multiple of "
-                       "GASNET_PAGESIZE (%u)", (size_t)size, (unsigned)GASNET_PAGESIZE);
+        return aq_fail(AQ_ERR_ARG,
+                       "gex_Segment_Attach: the size is %zu, not a non-zero multiple of "
+                       "GASNET_PAGESIZE (%u)",
+                       (size_t)size, (unsigned)GASNET_PAGESIZE);
     if (size > aq_job.max_local_segment) {
         const bool small = aq_job.max_local_segment < 1048576;
         const double unit = small ? 1024 : 1048576;
 
         aq_segment_explain(why, sizeof(why));
-        return aq_fail(AQ_ERR_ARG, "gex_Segment_Attach: %.1f %s asked for, the limit is %.1f %s: %s",
-                       (double)size / unit, small ? "KB" : "MB", (double)aq_job.max_local_segment / unit,
-                       small ? "KB" : "MB", why);
+        return aq_fail(AQ_ERR_ARG,
+                       "gex_Segment_Attach: %.1f %s asked for, the limit is %.1f %s: %s",
+                       (double)size / unit, small ? "KB" : "MB",
+                       (double)aq_job.max_local_segment / unit, small ? "KB" : "MB", why);
     }
     return AQ_OK;
 }
 
-/* The ranks attach together or not at all. The exchanges of an attach serve no messages, so that everybody
- * comes first. Over a network the ranks agree by messages, since one may not have left whole before its
- * sender looks at the network again; without one they spare the memory of queues to further peers. */
+/* The ranks attach together or not at all. The exchanges of an attach serve no messages, so that
+ * everybody comes first. Over a network the ranks agree by messages, since one may not have left
+ * whole before its sender looks at the network again; without one they spare the memory of queues
+ * to further peers. */
 static int aq_segment_agree(int own)
 {
     int *all = malloc(aq_job.size * sizeof(*all));
     int rc = own;
 
     if (all == NULL)
-        aq_fatal("gex_Segment_Attach: no memory for %u ranks", aq_job.size); /* others wait for us */
+        aq_fatal("gex_Segment_Attach: no memory for %u ranks",
+                 aq_job.size); /* others wait for us */
     if (aq_job.nbrhd_count > 1) {
         aq_callback_allgather(&own, sizeof(own), all);
     } else {
@@ -237,7 +247,8 @@ static int aq_segment_agree(int own)
     }
     for (gex_Rank_t rank = 0; rc == AQ_OK && rank < aq_job.size; rank++)
         if (all[rank] != AQ_OK)
-            rc = aq_fail(AQ_ERR_RESOURCE, "gex_Segment_Attach: refused at rank %u, which says why", rank);
+            rc = aq_fail(AQ_ERR_RESOURCE, "gex_Segment_Attach: refused at rank %u, which says why",
+                         rank);
     free(all);
     return rc;
 }
@@ -344,8 +355,8 @@ int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t
     aq_thread_check_main("gex_Segment_Create");
 #endif
     if (fault != NULL)
-        return aq_fail(GASNET_ERR_BAD_ARG, "gex_Segment_Create of %zu bytes at %p: %s", (size_t)length,
-                       addr, fault);
+        return aq_fail(GASNET_ERR_BAD_ARG, "gex_Segment_Create of %zu bytes at %p: %s",
+                       (size_t)length, addr, fault);
     segment = calloc(1, sizeof(*segment));
     if (segment == NULL)
         return aq_fail(GASNET_ERR_RESOURCE, "gex_Segment_Create: no memory");
@@ -357,8 +368,10 @@ int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (segment->base == MAP_FAILED) {
             free(segment);
-            return aq_fail(GASNET_ERR_RESOURCE, "gex_Segment_Create: cannot map %.1f MB: %s; look at "
-                           "ulimit -v", (double)length / 1048576, strerror(errno));
+            return aq_fail(GASNET_ERR_RESOURCE,
+                           "gex_Segment_Create: cannot map %.1f MB: %s; look at "
+                           "ulimit -v",
+                           (double)length / 1048576, strerror(errno));
         }
     }
     aq_segment_set_size(segment, length);
@@ -474,8 +487,8 @@ gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owne
 {
     AQ_CHECK_HANDLE("team", tm);
     void *owner, *local;
-    const uintptr_t size = aq_segment_look_up("gex_EP_QueryBoundSegmentNB", tm, rank, &owner,
-                                              &local);
+    const uintptr_t size =
+        aq_segment_look_up("gex_EP_QueryBoundSegmentNB", tm, rank, &owner, &local);
 
     (void)flags; /* with and without IMMEDIATE: it never communicates */
     if (owneraddr_p != NULL)

@@ -2,13 +2,14 @@
  * aq_service.c - the service thread (GASNET_PROGRESS_THREAD, GASNET_RCV_THREAD, GASNET_SND_THREAD;
  * par only).
  *
- * It polls for a rank whose own threads do not. While they do, it takes short naps and announces nothing,
- * so that nobody pays for waking it; once they have not polled during a nap, it sleeps in the kernel
- * as any waiter does, on the bell and the conduit's sockets, and is woken by whoever brings work.
+ * It polls for a rank whose own threads do not. While they do, it takes short naps and announces
+ * nothing, so that nobody pays for waking it; once they have not polled during a nap, it sleeps in
+ * the kernel as any waiter does, on the bell and the conduit's sockets, and is woken by whoever
+ * brings work.
  *
  * Owns      the thread, and the note of client threads' polls
- * Threads   it runs handlers, so that GASNET_HIDDEN_AM_CONCURRENCY_LEVEL is 1 in threaded clients. With
- *           GEX_FLAG_DEFER_THREADS it is the client that makes it
+ * Threads   it runs handlers, so that GASNET_HIDDEN_AM_CONCURRENCY_LEVEL is 1 in threaded clients.
+ *           With GEX_FLAG_DEFER_THREADS it is the client that makes it
  * Promise   it never spins; a message to a rank that computes waits for a nap at most
  * Uses      core/aq_poll.h, the conduit's sleep. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -29,8 +30,8 @@
 
 #if AQ_THREADED
 
-#define AQ_SERVICE_BACKOFF_NS 500000       /* between looks whether client threads poll */
-#define AQ_SERVICE_SLEEP_NS 1000000000 /* the longest sleep; the bell ends it */
+#define AQ_SERVICE_BACKOFF_NS 500000     /* between looks whether client threads poll */
+#define AQ_SERVICE_SLEEP_NS   1000000000 /* the longest sleep; the bell ends it */
 
 atomic_bool aq_service_watches;
 atomic_uint aq_service_polls;
@@ -117,9 +118,10 @@ void aq_service_init(gex_Flags_t client_flags)
     error = pthread_create(&thread, NULL, aq_service_main, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (error != 0)
-        aq_fatal("the service thread (GASNET_PROGRESS_THREAD, GASNET_RCV_THREAD, GASNET_SND_THREAD) "
-                 "could not be started: %s; look at ulimit -u, or leave these variables unset",
-                 strerror(error));
+        aq_fatal(
+            "the service thread (GASNET_PROGRESS_THREAD, GASNET_RCV_THREAD, GASNET_SND_THREAD) "
+            "could not be started: %s; look at ulimit -u, or leave these variables unset",
+            strerror(error));
     pthread_detach(thread);
 }
 
@@ -139,7 +141,8 @@ void aq_service_init(gex_Flags_t client_flags)
 {
     (void)client_flags;
     if (aq_env_bool(AQ_ENV_PROGRESS_THREAD) && aq_job.rank == 0)
-        aq_warn("GASNET_PROGRESS_THREAD=1 is for threaded programs (GASNET_PAR); this one is GASNET_SEQ, so a "
+        aq_warn("GASNET_PROGRESS_THREAD=1 is for threaded programs (GASNET_PAR); this one is "
+                "GASNET_SEQ, so a "
                 "rank serves others only when it calls the library");
 }
 

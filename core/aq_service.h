@@ -13,11 +13,12 @@
 
 #include "base/aq_lock.h"
 
-/* Is there to be one? GASNET_PROGRESS_THREAD, GASNET_RCV_THREAD and GASNET_SND_THREAD all ask for it,
- * in par; constant once the settings have been read. */
+/* Is there to be one? GASNET_PROGRESS_THREAD, GASNET_RCV_THREAD and GASNET_SND_THREAD all ask for
+ * it, in par; constant once the settings have been read. */
 bool aq_service_is_on(void);
 
-/* Start the thread if there is to be one and the client does not start it itself. Needs the conduit. */
+/* Start the thread if there is to be one and the client does not start it itself. Needs the
+ * conduit. */
 void aq_service_init(gex_Flags_t client_flags);
 
 /* What gex_System_QueryProgressThreads() lists: NULL if there is to be no service thread. Needs the
@@ -31,8 +32,8 @@ extern atomic_uint aq_service_polls;
 
 static inline void aq_service_note_poll(void)
 {
-    /* relaxed, both: a note too late or lost costs a nap or a look, no correctness. A store of what this
-     * thread has seen plus one, not an addition: any change will do */
+    /* relaxed, both: a note too late or lost costs a nap or a look, no correctness. A store of what
+     * this thread has seen plus one, not an addition: any change will do */
     if (AQ_UNLIKELY(atomic_load_explicit(&aq_service_watches, memory_order_relaxed)))
         atomic_store_explicit(&aq_service_polls,
                               atomic_load_explicit(&aq_service_polls, memory_order_relaxed) + 1,

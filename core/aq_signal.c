@@ -34,7 +34,7 @@
 #include "other/spawn/aq_shutdown.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_SIGNAL_STACK  (256 * 1024) /* bytes; gdb's fork and backtrace_symbols_fd need some */
+#define AQ_SIGNAL_STACK (256 * 1024) /* bytes; gdb's fork and backtrace_symbols_fd need some */
 
 static struct {
     const char *who; /* "proc 3", made at init: handlers must not format */
@@ -42,12 +42,12 @@ static struct {
     atomic_int crashing; /* the thread that reports its fault; 0: none does */
 } aq_signal_cfg;
 
-static const int aq_signal_fatal[] = {SIGABRT, SIGFPE, SIGILL, SIGSEGV, SIGBUS};
-static const int aq_signal_shutdown[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+static const int aq_signal_fatal[] = { SIGABRT, SIGFPE, SIGILL, SIGSEGV, SIGBUS };
+static const int aq_signal_shutdown[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE };
 
 static void aq_signal_say(const char *what, int sig)
 {
-    struct aq_line l = {.len = 0};
+    struct aq_line l = { .len = 0 };
 
     aq_line_put(&l, "*** ");
     aq_line_put(&l, what);
@@ -113,8 +113,8 @@ static void aq_signal_on_fatal(int sig, siginfo_t *info, void *context)
     (void)context;
     if (aq_exit_is_own_process()) {
         /* relaxed: who is first is all that is told */
-        if (atomic_compare_exchange_strong_explicit(&aq_signal_cfg.crashing, &first, me, memory_order_relaxed,
-                                                    memory_order_relaxed)) {
+        if (atomic_compare_exchange_strong_explicit(&aq_signal_cfg.crashing, &first, me,
+                                                    memory_order_relaxed, memory_order_relaxed)) {
             aq_signal_say("Caught a fatal signal", sig);
             aq_trace_finish(aq_signal_name(sig), true);
             aq_signal_fatal_aids();
@@ -134,9 +134,9 @@ static bool aq_signal_has_handler(int sig)
 {
     struct sigaction act;
 
-    return sigaction(sig, NULL, &act) == 0 &&
-           ((act.sa_flags & SA_SIGINFO) != 0 ||
-            (act.sa_handler != SIG_DFL && act.sa_handler != SIG_IGN));
+    return sigaction(sig, NULL, &act) == 0
+           && ((act.sa_flags & SA_SIGINFO) != 0
+               || (act.sa_handler != SIG_DFL && act.sa_handler != SIG_IGN));
 }
 
 /* from the terminal: the launcher got it too, or gets it now */
@@ -156,7 +156,8 @@ static void aq_signal_on_shutdown(int sig, siginfo_t *info, void *context)
         raise(sig);
         return;
     }
-    /* on the way out: a launcher that ends the others by SIGTERM, a reader of stdout that has gone */
+    /* on the way out: a launcher that ends the others by SIGTERM, a reader of stdout that has gone
+     * */
     if (aq_exit_is_claimed() || aq_signal_defer_to_launcher(sig, info))
         return;
     if (!aq_exit_in_progress())
@@ -176,7 +177,8 @@ static void aq_signal_on_quit(int sig, siginfo_t *info, void *context)
         raise(sig);
         return;
     }
-    /* on the way out: a launcher that ends the others by SIGTERM, a reader of stdout that has gone */
+    /* on the way out: a launcher that ends the others by SIGTERM, a reader of stdout that has gone
+     * */
     if (aq_exit_is_claimed() || aq_signal_defer_to_launcher(sig, info))
         return;
     /* raised by aq_signal_on_shutdown(), which has printed its own message: si_code is SI_TKILL */
@@ -218,8 +220,9 @@ static bool aq_signal_not_wanted(int sig)
     return false;
 }
 
-/* The handler of the client or of a sanitizer stays. Shells without job control, cron and CI start background jobs
- * with INT and QUIT ignored, yet these signals must end the job; an ignored HUP is nohup's wish. */
+/* The handler of the client or of a sanitizer stays. Shells without job control, cron and CI start
+ * background jobs with INT and QUIT ignored, yet these signals must end the job; an ignored HUP is
+ * nohup's wish. */
 static bool aq_signal_may_replace(int sig, const struct sigaction *old)
 {
     if ((old->sa_flags & SA_SIGINFO) != 0)
@@ -233,7 +236,8 @@ static void aq_signal_install(int sig, void (*handler)(int, siginfo_t *, void *)
 {
     struct sigaction old, act;
 
-    if (aq_signal_not_wanted(sig) || sigaction(sig, NULL, &old) != 0 || !aq_signal_may_replace(sig, &old))
+    if (aq_signal_not_wanted(sig) || sigaction(sig, NULL, &old) != 0
+        || !aq_signal_may_replace(sig, &old))
         return;
     memset(&act, 0, sizeof(act));
     act.sa_sigaction = handler;
@@ -263,19 +267,19 @@ void aq_signal_install_named(enum aq_env_id id, const char *name, void (*handler
 /* A stack overflow leaves no room for the handler on its own stack. */
 static void aq_signal_stack(void)
 {
-    stack_t old, own = {.ss_size = AQ_SIGNAL_STACK};
+    stack_t old, own = { .ss_size = AQ_SIGNAL_STACK };
 
     if (sigaltstack(NULL, &old) != 0 || (old.ss_flags & SS_DISABLE) == 0)
         return;
     own.ss_sp = mmap(NULL, AQ_SIGNAL_STACK, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (own.ss_sp != MAP_FAILED)
         sigaltstack(&own, NULL);
 }
 
 static void aq_signal_configure(uint32_t rank)
 {
-    struct aq_backtrace_settings settings = {.who = NULL};
+    struct aq_backtrace_settings settings = { .who = NULL };
     char rank_text[16], *text;
 
     if (asprintf(&text, "proc %u", rank) > 0)

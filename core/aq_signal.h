@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_signal.h - what the library does with signals: fatal ones, terminating ones, freeze, backtrace.
+ * aq_signal.h - what the library does with signals: fatal ones, terminating ones, freeze,
+ * backtrace.
  * Owns      handlers of ABRT FPE ILL SEGV BUS, INT TERM HUP PIPE QUIT, and those that
  *           GASNET_FREEZE_SIGNAL and GASNET_BACKTRACE_SIGNAL name; `gasnet_frozen`
  * Threads   handlers run on any thread and use async-signal-safe calls only
@@ -24,7 +25,8 @@ void aq_signal_backtrace(void);
 
 #include "base/aq_env.h"
 
-/** aq_signal_install_named - run handler at the signal that the variable id (called name) names, if set. */
+/** aq_signal_install_named - run handler at the signal that the variable id (called name) names, if
+ * set. */
 void aq_signal_install_named(enum aq_env_id id, const char *name, void (*handler)(int));
 
 #endif

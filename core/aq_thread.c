@@ -81,7 +81,8 @@ struct aq_thread *aq_thread_create(void)
 
     if (live > aq_thread_max())
         aq_fatal("thread number %llu calls the library, but GASNET_MAX_THREADS is %llu; raise or "
-                 "unset it", (unsigned long long)live, (unsigned long long)aq_thread_max());
+                 "unset it",
+                 (unsigned long long)live, (unsigned long long)aq_thread_max());
     if (self == NULL && (self = calloc(1, sizeof(*self))) == NULL)
         aq_fatal("no memory for the state of a thread (%zu bytes)", sizeof(*self));
 
@@ -114,8 +115,10 @@ void aq_thread_check_main(const char *call)
     if (self->context == AQ_CTX_REPLY)
         aq_fatal("%s called in a reply handler; only HSLs and queries are legal there", call);
     if (self->context == AQ_CTX_PREPARED)
-        aq_fatal("%s called between a gex_AM_Prepare and its Commit or Cancel; only HSLs and queries are "
-                 "legal there", call);
+        aq_fatal("%s called between a gex_AM_Prepare and its Commit or Cancel; only HSLs and "
+                 "queries are "
+                 "legal there",
+                 call);
     if (self->hsls_locked != 0)
         aq_fatal("%s called by a thread that holds %u HSL%s; release before communicating", call,
                  (unsigned)self->hsls_locked, self->hsls_locked == 1 ? "" : "s");

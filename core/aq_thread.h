@@ -14,19 +14,20 @@
 #include "base/aq_lock.h"
 #include "core/aq_npam.h"
 
-/* PREPARED: between a Prepare and its Commit or Cancel, in ordinary code or in a request handler. */
+/* PREPARED: between a Prepare and its Commit or Cancel, in ordinary code or in a request handler.
+ * */
 enum aq_context { AQ_CTX_MAIN = 0, AQ_CTX_REQUEST = 1, AQ_CTX_REPLY = 2, AQ_CTX_PREPARED = 3 };
 
 #define AQ_THREAD_HSLS 32 /* locks held by a thread whose order is checked */
 
 struct aq_thread {
-    uint32_t number;       /* 1, 2, ... in order of first calls; never 0 */
-    uint8_t context;       /* enum aq_context: what the thread is in, the innermost */
-    uint32_t hsls_locked;    /* counted in debug builds */
+    uint32_t number;      /* 1, 2, ... in order of first calls; never 0 */
+    uint8_t context;      /* enum aq_context: what the thread is in, the innermost */
+    uint32_t hsls_locked; /* counted in debug builds */
 #if GASNET_DEBUG
     const gex_HSL_t *hsls[AQ_THREAD_HSLS]; /* those held, the oldest first */
-    gex_Token_t token; /* of the innermost handler that runs; NULL: none does */
-    uint32_t tokens;   /* handlers run so far: makes tokens differ */
+    gex_Token_t token;                     /* of the innermost handler that runs; NULL: none does */
+    uint32_t tokens;                       /* handlers run so far: makes tokens differ */
 #endif
     uint32_t loops;        /* requests to this process itself so far, see aq_am_loop.c */
     const char *waits_for; /* what the innermost wait is about, for reports */
@@ -38,8 +39,7 @@ struct aq_thread {
 
 #if AQ_THREADED
 /* initial-exec: one mov from the thread pointer instead of a call. */
-extern _Thread_local struct aq_thread *aq_thread_current
-    __attribute__((tls_model("initial-exec")));
+extern _Thread_local struct aq_thread *aq_thread_current __attribute__((tls_model("initial-exec")));
 struct aq_thread *aq_thread_create(void);
 
 static inline struct aq_thread *aq_thread_self(void)

@@ -123,8 +123,9 @@ static struct aq_tm *aq_tm_alloc(gex_Rank_t capacity)
     return tm;
 }
 
-/* The object for a new team: the longest destroyed one that is large enough, or a new one. Rooms are
- * powers of two, so that teams of many sizes, one after the other, come to share few objects. */
+/* The object for a new team: the longest destroyed one that is large enough, or a new one. Rooms
+ * are powers of two, so that teams of many sizes, one after the other, come to share few objects.
+ * */
 static struct aq_tm *aq_tm_take(gex_Rank_t members)
 {
     struct aq_tm **at, *tm;

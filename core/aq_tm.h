@@ -31,7 +31,8 @@ gex_Rank_t aq_tm_rank(const struct aq_tm *tm, gex_Rank_t jobrank);
  *  known. Sets aq_job.tm and aq_job.delta. */
 void aq_tm_create_primordial(void);
 
-/** aq_tm_segments_came - aq_job.delta has changed: teams and pairs take over their members' entries. */
+/** aq_tm_segments_came - aq_job.delta has changed: teams and pairs take over their members'
+ * entries. */
 void aq_tm_segments_came(void);
 
 /** aq_tm_check_team - debug builds: tm is a team of this process; ends the job if it is not. */

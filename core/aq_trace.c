@@ -33,13 +33,13 @@
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_TRACE_STALE_NS UINT64_C(500000000) /* a record is written this long after it was made */
-#define AQ_TRACE_EXIT_MS 1000                 /* how long the way out waits for another thread's write */
+#define AQ_TRACE_EXIT_MS  1000 /* how long the way out waits for another thread's write */
 
 struct aq_trace_switch aq_trace_switch;
 struct aq_trace_state aq_trace_state;
 
 const struct aq_trace_row aq_trace_rows[AQ_TRACE_KIND_COUNT] = {
-#define AQ_TRACE(id, cat_, name_, form_)                                                      \
+#define AQ_TRACE(id, cat_, name_, form_) \
     [AQ_TRACE_##id] = { .name = name_, .cat = cat_, .form = AQ_TRACE_FORM_##form_ },
 #include "core/aq_trace.def"
 };
@@ -78,7 +78,8 @@ uint32_t aq_trace_mask_of(const char *cats, const char *variable)
             mask |= aq_trace_bit(cat);
         else if (!isspace((unsigned char)cat) && cat != ',')
             aq_warn("%s=%s: '%c' is not one of the categories " AQ_TRACE_CATEGORIES
-                    " (a leading ^ means all but these)", variable, cats, cat);
+                    " (a leading ^ means all but these)",
+                    variable, cats, cat);
     }
     return complement ? aq_trace_all() & ~mask : mask;
 }
@@ -280,8 +281,9 @@ enum { AQ_FLOW_SENT, AQ_FLOW_CAME, AQ_FLOW_WAYS };
  * order. Threads of one process that send, or handle, at the same moment may swap two numbers. */
 static uint64_t aq_trace_number(gex_Rank_t peer, bool is_reply, unsigned way)
 {
-    return atomic_fetch_add_explicit(&aq_trace_flows[((size_t)peer * AQ_FLOW_WAYS + way) * 2 + is_reply],
-                                     1, memory_order_relaxed); /* a number, nothing else */
+    return atomic_fetch_add_explicit(
+        &aq_trace_flows[((size_t)peer * AQ_FLOW_WAYS + way) * 2 + is_reply], 1,
+        memory_order_relaxed); /* a number, nothing else */
 }
 
 /* Sender, receiver, lane and number in 64 bits; different for all but a few in 2^64. */
@@ -349,12 +351,13 @@ struct aq_trace_handler aq_trace_begin_handler(const struct aq_token *token)
     struct aq_trace_handler handler = { AQ_TRACE_OWN_HANDLER, 0, 0 };
 
     if (token->handler >= GEX_AM_INDEX_BASE)
-        handler.kind = (token->is_reply ? AQ_TRACE_AM_REPLY_HANDLER_SHORT : AQ_TRACE_AM_HANDLER_SHORT)
-                       + token->kind;
+        handler.kind =
+            (token->is_reply ? AQ_TRACE_AM_REPLY_HANDLER_SHORT : AQ_TRACE_AM_HANDLER_SHORT)
+            + token->kind;
     if (aq_trace_flows != NULL)
-        handler.flow = aq_trace_flow_name(token->jobrank, aq_job.rank, token->is_reply,
-                                          aq_trace_number(token->jobrank, token->is_reply,
-                                                          AQ_FLOW_CAME));
+        handler.flow =
+            aq_trace_flow_name(token->jobrank, aq_job.rank, token->is_reply,
+                               aq_trace_number(token->jobrank, token->is_reply, AQ_FLOW_CAME));
     handler.began = aq_trace_begin_slow(handler.kind);
     return handler;
 }
@@ -362,7 +365,8 @@ struct aq_trace_handler aq_trace_begin_handler(const struct aq_token *token)
 void aq_trace_end_handler(const struct aq_trace_handler *handler, const struct aq_token *token,
                           const gex_AM_Arg_t *args, size_t nbytes)
 {
-    const struct aq_trace_message m = { token->jobrank, token->handler, token->nargs, args, nbytes };
+    const struct aq_trace_message m = { token->jobrank, token->handler, token->nargs, args,
+                                        nbytes };
 
     aq_trace_end_message(handler->kind, handler->began, &m, handler->flow, AQ_FLOW_IN);
 }
@@ -425,8 +429,8 @@ bool aq_trace_lock(bool on_exit)
         int owner = 0;
 
         /* acquire: pairs with the release in aq_trace_unlock() */
-        if (atomic_compare_exchange_strong_explicit(&aq_trace_owner, &owner, me, memory_order_acquire,
-                                                    memory_order_relaxed))
+        if (atomic_compare_exchange_strong_explicit(&aq_trace_owner, &owner, me,
+                                                    memory_order_acquire, memory_order_relaxed))
             return true;
         if (owner == me || (on_exit && tries >= AQ_TRACE_EXIT_MS))
             return false;
@@ -483,14 +487,16 @@ void aq_trace_finish(const char *why, bool in_signal)
 
     if (!aq_trace_is_wanted() || atomic_flag_test_and_set_explicit(&once, memory_order_relaxed))
         return;
-    __atomic_store_n(&aq_trace_switch.on, 0, __ATOMIC_RELAXED); /* threads that run on record no more */
+    __atomic_store_n(&aq_trace_switch.on, 0,
+                     __ATOMIC_RELAXED); /* threads that run on record no more */
     /* half of GASNET_EXITTIMEOUT: the rest is for what follows */
     aq_trace_state.end_by = aq_now_ns() + aq_spawn_jobarea()->exit_timeout_ms * UINT64_C(500000);
     locked = aq_trace_lock(true);
     in_signal = in_signal || !locked;
     if (aq_trace_sink.fd >= 0) {
         /* acquire: pairs with the release in aq_trace_create() */
-        struct aq_trace_thread *t = atomic_load_explicit(&aq_trace_state.threads, memory_order_acquire);
+        struct aq_trace_thread *t =
+            atomic_load_explicit(&aq_trace_state.threads, memory_order_acquire);
 
         for (; t != NULL; t = t->next)
             aq_trace_json_flush(t, in_signal);

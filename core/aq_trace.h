@@ -33,8 +33,8 @@ enum aq_trace_kind {
     AQ_TRACE_KIND_COUNT
 };
 
-/* What is on. Anything but 0 is rare; written at start and when the client changes a mask, so that its
- * cache line stays with every core. */
+/* What is on. Anything but 0 is rare; written at start and when the client changes a mask, so that
+ * its cache line stays with every core. */
 #define AQ_TRACE_ON_TRACE 1u /* events are recorded */
 #define AQ_TRACE_ON_STATS 2u /* calls are counted */
 #define AQ_TRACE_ON_FLOWS 4u /* messages are numbered, so that arrows find their ends */
@@ -91,9 +91,10 @@ static inline void aq_trace_scope_end(const struct aq_trace_scope *scope)
 }
 
 /* A macro because a declaration has to be left behind. */
-#define AQ_TRACE_SCOPE(kind, jobrank, nbytes)                                                    \
-    const struct aq_trace_scope aq_trace_scope_ __attribute__((unused, cleanup(aq_trace_scope_end)))     \
-        = { kind, jobrank, aq_trace_begin(kind), nbytes }
+#define AQ_TRACE_SCOPE(kind, jobrank, nbytes)                                   \
+    const struct aq_trace_scope aq_trace_scope_                                 \
+        __attribute__((unused, cleanup(aq_trace_scope_end))) = { kind, jobrank, \
+                                                                 aq_trace_begin(kind), nbytes }
 
 /* --- messages: what the calls above do, and an arrow from the request to its handler --- */
 
@@ -126,7 +127,8 @@ void aq_trace_end_handler(const struct aq_trace_handler *handler, const struct a
 /* --- text, start and end --- */
 
 /** aq_trace_text - a line of text in the trace, if its kind is on. printf format, no newline. */
-void aq_trace_text(enum aq_trace_kind kind, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void aq_trace_text(enum aq_trace_kind kind, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /**
  * aq_trace_init - once, when rank and environment are known, before the first message. Collective.
@@ -145,7 +147,8 @@ void aq_trace_thread_exit(void *trace);
 
 /**
  * aq_trace_finish - the process ends: write everything. The first call counts.
- * why        a line for the trace, or NULL; in_signal: nothing may be assumed of the interrupted thread
+ * why        a line for the trace, or NULL; in_signal: nothing may be assumed of the interrupted
+ *            thread
  */
 void aq_trace_finish(const char *why, bool in_signal);
 

@@ -1,6 +1,6 @@
 /*
- * aq_trace_client.c - what clients write into traces and statistics themselves: the table behind the
- * GASNETT_TRACE_* and GASNETT_STATS_* macros.
+ * aq_trace_client.c - what clients write into traces and statistics themselves: the table behind
+ * the GASNETT_TRACE_* and GASNETT_STATS_* macros.
  *
  * Threads   any, also in handlers
  * Uses      core/aq_trace_internal.h, include/gasnet/tools_trace.h

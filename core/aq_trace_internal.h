@@ -18,9 +18,9 @@
 #include "core/aq_trace.h"
 #include "other/spawn/aq_jobarea.h"
 
-#define AQ_TRACE_ARGS 10        /* handler arguments that a record holds */
-#define AQ_TRACE_SLOTS 8192     /* records of a thread before they are written: 768 KiB */
-#define AQ_TRACE_TEXT_MAX 1000  /* bytes of a line of text */
+#define AQ_TRACE_ARGS       10   /* handler arguments that a record holds */
+#define AQ_TRACE_SLOTS      8192 /* records of a thread before they are written: 768 KiB */
+#define AQ_TRACE_TEXT_MAX   1000 /* bytes of a line of text */
 #define AQ_TRACE_CATEGORIES "GPRSWBLAXIOCDNH"
 
 /* --- records --- */
@@ -59,10 +59,10 @@ struct aq_trace_tally {
 
 /* What belongs to one thread; hangs on its struct aq_thread, and is never freed. */
 struct aq_trace_thread {
-    struct aq_trace_thread *next;   /* all of them, for whoever ends the process */
-    atomic_uint number;             /* the thread's */
-    atomic_uint named;              /* the number that the trace has a name for */
-    const char *file;               /* the client's source line */
+    struct aq_trace_thread *next; /* all of them, for whoever ends the process */
+    atomic_uint number;           /* the thread's */
+    atomic_uint named;            /* the number that the trace has a name for */
+    const char *file;             /* the client's source line */
     uint32_t line;
     uint32_t frozen;                /* depth of GASNETT_TRACE_FREEZESOURCELINE() */
     uint64_t flushed;               /* when the records were last written */
@@ -94,11 +94,11 @@ struct aq_trace_state {
     bool local;                      /* operations on the rank itself are recorded */
     bool flush;                      /* each record is written at once */
     bool finished;
-    atomic_uint epoch;               /* statistics are counted from the last reset */
-    uint64_t base;                   /* the job's time 0 on this host's clock, ns */
-    uint64_t end_by;                 /* the process ends: when writing has to be over, ns; 0: it does not end yet */
-    int64_t offset;                  /* what to add to this host's clock to get rank 0's, ns */
-    uint64_t began, events, lost;    /* run time; records written and not; under the output's lock */
+    atomic_uint epoch; /* statistics are counted from the last reset */
+    uint64_t base;     /* the job's time 0 on this host's clock, ns */
+    uint64_t end_by; /* the process ends: when writing has to be over, ns; 0: it does not end yet */
+    int64_t offset;  /* what to add to this host's clock to get rank 0's, ns */
+    uint64_t began, events, lost; /* run time; records written and not; under the output's lock */
     struct aq_trace_thread *_Atomic threads;
 };
 extern struct aq_trace_state aq_trace_state;
@@ -147,10 +147,11 @@ struct aq_trace_sink {
     const char *variable; /* GASNET_TRACEFILE or GASNET_STATSFILE */
     int fd;               /* -1: not open */
     bool listed;          /* this rank writes */
-    bool is_file;         /* regular: can be locked and cut; any other may have a reader who takes nothing */
-    bool is_socket;       /* not to be waited for in send(), without O_NONBLOCK on what others share */
-    bool is_shared;       /* all ranks write into it */
-    bool failed;          /* it has been said that writing failed */
+    bool
+        is_file; /* regular: can be locked and cut; any other may have a reader who takes nothing */
+    bool is_socket; /* not to be waited for in send(), without O_NONBLOCK on what others share */
+    bool is_shared; /* all ranks write into it */
+    bool failed;    /* it has been said that writing failed */
     char path[1024];
 };
 extern struct aq_trace_sink aq_trace_sink, aq_stats_sink;
@@ -184,26 +185,26 @@ void aq_trace_sink_reopen(struct aq_trace_sink *sink);
 /** aq_trace_sink_last - this rank has written all: is it the last on the host to have? */
 bool aq_trace_sink_last(struct aq_trace_sink *sink);
 
-/* One thread at a time writes. aq_trace_lock() returns false if the lock could not be had, because a
- * signal handler has interrupted its owner or the owner is stuck: only for use on the way out. */
+/* One thread at a time writes. aq_trace_lock() returns false if the lock could not be had, because
+ * a signal handler has interrupted its owner or the owner is stuck: only for use on the way out. */
 bool aq_trace_lock(bool on_exit);
 void aq_trace_unlock(void);
 
 /* --- the two kinds of output --- */
 
-void aq_trace_json_begin(void);                             /* after the sinks are open */
+void aq_trace_json_begin(void); /* after the sinks are open */
 void aq_trace_json_flush(struct aq_trace_thread *t, bool in_signal);
 void aq_trace_json_end(const char *why, bool in_signal);
 
 void aq_stats_begin(void);
-void aq_stats_write(bool in_signal);                        /* this rank's section */
+void aq_stats_write(bool in_signal); /* this rank's section */
 void aq_stats_end(bool in_signal);
 void aq_stats_add(struct aq_trace_thread *t, unsigned kind, uint64_t ns, uint64_t nbytes);
-void aq_stats_text(const char *text);                       /* one line of the client's */
+void aq_stats_text(const char *text); /* one line of the client's */
 void aq_stats_register(void (*callback)(void (*print)(const char *fmt, ...)));
 
 /* Lines "R> text" that begin either output: program, command line, configuration, mask. */
-void aq_trace_about(struct aq_trace_out *out, void (*line)(struct aq_trace_out *out, const char *what,
-                                                           const char *text));
+void aq_trace_about(struct aq_trace_out *out,
+                    void (*line)(struct aq_trace_out *out, const char *what, const char *text));
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * aq_trace_json.c - records as a Chrome trace, the format that Perfetto and chrome://tracing open.
  *
- * One JSON array, an event a line, so that several ranks can add to one file and a reader can do with
- * part of it: the format lets the closing bracket be missing. A rank is a process of the
+ * One JSON array, an event a line, so that several ranks can add to one file and a reader can do
+ * with part of it: the format lets the closing bracket be missing. A rank is a process of the
  * timeline (pid), a thread of it a thread (tid); times are microseconds since the job's start.
  * A call is a complete event (ph X); a message carries bind_id in the event that sends it and
  * in the one that handles it, which viewers show as an arrow; text is an instant (ph i).
@@ -31,20 +31,34 @@ static char aq_trace_text_of[2][256 * 1024];
 const char *aq_trace_category(char cat)
 {
     switch (cat) {
-    case 'G': return "get";
-    case 'P': return "put";
-    case 'R': return "atomic";
-    case 'S': return "sync";
-    case 'W': return "collective";
-    case 'B': return "barrier";
-    case 'L': return "lock";
-    case 'A': return "message";
-    case 'X': return "poll";
-    case 'I': return "information";
-    case 'O': return "object";
-    case 'C': return "internal";
-    case 'H': return "client";
-    default: return "always";
+    case 'G':
+        return "get";
+    case 'P':
+        return "put";
+    case 'R':
+        return "atomic";
+    case 'S':
+        return "sync";
+    case 'W':
+        return "collective";
+    case 'B':
+        return "barrier";
+    case 'L':
+        return "lock";
+    case 'A':
+        return "message";
+    case 'X':
+        return "poll";
+    case 'I':
+        return "information";
+    case 'O':
+        return "object";
+    case 'C':
+        return "internal";
+    case 'H':
+        return "client";
+    default:
+        return "always";
     }
 }
 
@@ -121,7 +135,8 @@ static void aq_trace_put_call(struct aq_trace_out *out, const struct aq_trace_re
     if (record->flow_way != AQ_FLOW_NONE && record->flow != 0) {
         aq_trace_put(out, ",\"bind_id\":\"");
         aq_trace_put_hex(out, record->flow);
-        aq_trace_put(out, record->flow_way == AQ_FLOW_OUT ? "\",\"flow_out\":true" : "\",\"flow_in\":true");
+        aq_trace_put(out, record->flow_way == AQ_FLOW_OUT ? "\",\"flow_out\":true"
+                                                          : "\",\"flow_in\":true");
     }
     aq_trace_put(out, ",\"args\":{\"bytes\":");
     aq_trace_put_number(out, record->nbytes);
@@ -247,8 +262,11 @@ void aq_trace_json_begin(void)
 static void aq_trace_put_open_wait(struct aq_trace_out *out, uint64_t now)
 {
     static const char *const names[AQ_WAIT_KINDS] = {
-        [AQ_WAIT_START] = "start", [AQ_WAIT_BARRIER] = "barrier", [AQ_WAIT_EVENT] = "event",
-        [AQ_WAIT_QUEUE] = "room for a message", [AQ_WAIT_BLOCKUNTIL] = "GASNET_BLOCKUNTIL",
+        [AQ_WAIT_START] = "start",
+        [AQ_WAIT_BARRIER] = "barrier",
+        [AQ_WAIT_EVENT] = "event",
+        [AQ_WAIT_QUEUE] = "room for a message",
+        [AQ_WAIT_BLOCKUNTIL] = "GASNET_BLOCKUNTIL",
         [AQ_WAIT_COLL] = "collective",
     };
     const struct aq_jobarea_rank *slot = &aq_spawn_jobarea()->rank[aq_spawn_info()->host_rank];

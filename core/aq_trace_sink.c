@@ -2,15 +2,15 @@
  * aq_trace_sink.c - the files that traces and statistics go to.
  *
  * A name with % in it is a file for each rank; without, all ranks add to one file: pieces that are
- * whole lines, each in one write to its end, under a lock on the file. A piece that a dying rank or a
- * full disk has cut is taken away again, so that only whole lines stay.
+ * whole lines, each in one write to its end, under a lock on the file. A piece that a dying rank or
+ * a full disk has cut is taken away again, so that only whole lines stay.
  *
- * Owns      both sinks; the memory that the ranks of a host share, for their sums and for knowing who is
- *           the last to write
+ * Owns      both sinks; the memory that the ranks of a host share, for their sums and for knowing
+ *           who is the last to write
  * Threads   opening: one, at start; writing: under aq_trace_lock()
- * Promise   a file that cannot be opened or written is complained of once in a job, which then goes on; so is
- *           one whose reader takes nothing: no write waits longer than AQ_SINK_STALL_MS, nor, on the way out,
- *           than half of GASNET_EXITTIMEOUT
+ * Promise   a file that cannot be opened or written is complained of once in a job, which then goes
+ *           on; so is one whose reader takes nothing: no write waits longer than AQ_SINK_STALL_MS,
+ *           nor, on the way out, than half of GASNET_EXITTIMEOUT
  * Uses      core/aq_trace_internal.h, other/spawn
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -37,10 +37,10 @@
 #include "base/aq_rc.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_TRACE_FD 7            /* slot of aq_spawn_host_fd() */
-#define AQ_SINK_LOCK_MS 2000     /* how long to wait for a rank that holds the file's lock */
-#define AQ_SINK_STALL_MS 10000   /* how long a pipe, a terminal or a socket may take nothing */
-#define AQ_SINK_TAIL 65536       /* where to look for the last whole line of a file */
+#define AQ_TRACE_FD      7     /* slot of aq_spawn_host_fd() */
+#define AQ_SINK_LOCK_MS  2000  /* how long to wait for a rank that holds the file's lock */
+#define AQ_SINK_STALL_MS 10000 /* how long a pipe, a terminal or a socket may take nothing */
+#define AQ_SINK_TAIL     65536 /* where to look for the last whole line of a file */
 
 struct aq_trace_sink aq_trace_sink = { .variable = "GASNET_TRACEFILE", .fd = -1 };
 struct aq_trace_sink aq_stats_sink = { .variable = "GASNET_STATSFILE", .fd = -1 };
@@ -86,8 +86,8 @@ static void aq_sink_expand(struct aq_trace_sink *sink, const char *name, gex_Ran
 
 /* --- opening --- */
 
-/* stdout or stderr. O_NONBLOCK belongs to the open file, which the program and its shell share: a terminal or a pipe
- * is opened again. Where that is not allowed, poll() comes before each write. */
+/* stdout or stderr. O_NONBLOCK belongs to the open file, which the program and its shell share: a
+ * terminal or a pipe is opened again. Where that is not allowed, poll() comes before each write. */
 static int aq_sink_open_console(int console)
 {
     struct stat status;
@@ -103,7 +103,8 @@ static int aq_sink_open_console(int console)
 static int aq_sink_open_file(struct aq_trace_sink *sink, bool create)
 {
     /* O_NONBLOCK: a pipe without a reader is not waited for */
-    const int flags = O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (create ? O_TRUNC : 0);
+    const int flags =
+        O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (create ? O_TRUNC : 0);
     const int console = aq_sink_console(sink->path);
     struct stat status;
 
@@ -179,9 +180,9 @@ static void aq_trace_align_clocks(const struct aq_trace_hello *all)
     const uint32_t own = aq_spawn_info()->host_ranks[0]; /* the same for all ranks of this host */
 
     aq_trace_state.base = all[0].mono;
-    aq_trace_state.offset = own == 0 ? 0
-                                      : (int64_t)(all[own].real - all[own].mono)
-                                            - (int64_t)(all[0].real - all[0].mono);
+    aq_trace_state.offset =
+        own == 0 ? 0
+                 : (int64_t)(all[own].real - all[own].mono) - (int64_t)(all[0].real - all[0].mono);
 }
 
 static uint64_t aq_trace_real_ns(void)
@@ -196,8 +197,9 @@ static uint64_t aq_trace_real_ns(void)
 static void aq_trace_map_shared(const struct aq_trace_hello *all)
 {
     const struct aq_spawn_info *spawn = aq_spawn_info();
-    const size_t bytes = sizeof(struct aq_trace_common)
-                         + (size_t)spawn->host_size * AQ_TRACE_KIND_COUNT * sizeof(struct aq_trace_count);
+    const size_t bytes =
+        sizeof(struct aq_trace_common)
+        + (size_t)spawn->host_size * AQ_TRACE_KIND_COUNT * sizeof(struct aq_trace_count);
     const int fd = aq_spawn_host_fd(AQ_TRACE_FD, 0);
     void *at = MAP_FAILED;
 
@@ -260,7 +262,8 @@ static uint64_t aq_sink_limit(unsigned ms)
 {
     const uint64_t limit = aq_now_ns() + ms * UINT64_C(1000000);
 
-    return aq_trace_state.end_by != 0 && aq_trace_state.end_by < limit ? aq_trace_state.end_by : limit;
+    return aq_trace_state.end_by != 0 && aq_trace_state.end_by < limit ? aq_trace_state.end_by
+                                                                       : limit;
 }
 
 /* Keep the other ranks out; without success after a while, go on all the same. */
@@ -280,7 +283,8 @@ static off_t aq_sink_whole(const struct aq_trace_sink *sink)
 {
     static char tail[AQ_SINK_TAIL];
     off_t length = lseek(sink->fd, 0, SEEK_END);
-    const size_t look = length < (off_t)sizeof(tail) ? (size_t)(length > 0 ? length : 0) : sizeof(tail);
+    const size_t look =
+        length < (off_t)sizeof(tail) ? (size_t)(length > 0 ? length : 0) : sizeof(tail);
     ssize_t got;
 
     if (look == 0 || pread(sink->fd, tail, 1, length - 1) != 1 || tail[0] == '\n')
@@ -297,18 +301,21 @@ static off_t aq_sink_whole(const struct aq_trace_sink *sink)
 /* The first to find out says so. */
 static void aq_sink_complain(struct aq_trace_sink *sink, int error, bool in_signal)
 {
-    atomic_uint *warned = aq_trace_common != NULL ? &aq_trace_common->warned[aq_sink_index(sink)] : NULL;
+    atomic_uint *warned =
+        aq_trace_common != NULL ? &aq_trace_common->warned[aq_sink_index(sink)] : NULL;
 
     sink->failed = true;
     /* relaxed: one of several says it, whichever */
-    if (!in_signal && (warned == NULL
-                       || atomic_exchange_explicit(warned, 1, memory_order_relaxed) == 0))
+    if (!in_signal
+        && (warned == NULL || atomic_exchange_explicit(warned, 1, memory_order_relaxed) == 0))
         aq_warn("%s: cannot write to %s: %s; nothing more is written there, and the job goes on",
-                sink->variable, sink->path, error == EAGAIN ? "its reader takes nothing" : strerror(error));
+                sink->variable, sink->path,
+                error == EAGAIN ? "its reader takes nothing" : strerror(error));
     aq_sink_close(sink);
 }
 
-/* As much of text as a pipe takes at once or not at all, up to the end of a line if there is one. */
+/* As much of text as a pipe takes at once or not at all, up to the end of a line if there is one.
+ * */
 static size_t aq_sink_whole_lines(const char *text, size_t len)
 {
     const char *end;
@@ -336,7 +343,8 @@ static ssize_t aq_sink_put(const struct aq_trace_sink *sink, const char *text, s
             errno = EAGAIN;
             return -1;
         }
-        wrote = sink->is_socket ? send(sink->fd, text, len, MSG_DONTWAIT) : write(sink->fd, text, len);
+        wrote =
+            sink->is_socket ? send(sink->fd, text, len, MSG_DONTWAIT) : write(sink->fd, text, len);
     } while (wrote < 0 && errno == EAGAIN && aq_now_ns() < limit); /* another rank was faster */
     return wrote;
 }
@@ -377,7 +385,8 @@ void aq_trace_sink_reopen(struct aq_trace_sink *sink)
     if (sink->is_shared || first == aq_job.rank)
         return;
     aq_sink_close(sink);
-    aq_sink_expand(sink, aq_env_str(sink == &aq_stats_sink ? AQ_ENV_STATSFILE : AQ_ENV_TRACEFILE), first);
+    aq_sink_expand(sink, aq_env_str(sink == &aq_stats_sink ? AQ_ENV_STATSFILE : AQ_ENV_TRACEFILE),
+                   first);
     (void)aq_sink_open_file(sink, false); /* if it is gone, so be it */
 }
 

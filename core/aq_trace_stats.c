@@ -26,10 +26,10 @@
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_STATS_CALLBACKS 16
-#define AQ_STATS_LINE_MAX 2048
+#define AQ_STATS_LINE_MAX  2048
 
-/* Headings, and under which one a kind stands: an enumeration that goes one up at a heading, and at a
- * row up and back again. */
+/* Headings, and under which one a kind stands: an enumeration that goes one up at a heading, and at
+ * a row up and back again. */
 static const char *const aq_stats_groups[] = {
 #define AQ_TRACE_GROUP(id, title) title,
 #define AQ_TRACE(id, cat, name, form)
@@ -37,7 +37,7 @@ static const char *const aq_stats_groups[] = {
 };
 enum aq_stats_group {
     AQ_STATS_GROUP_NONE = -1,
-#define AQ_TRACE_GROUP(id, title) AQ_STATS_GROUP_##id,
+#define AQ_TRACE_GROUP(id, title)     AQ_STATS_GROUP_##id,
 #define AQ_TRACE(id, cat, name, form) AQ_STATS_UP_##id, AQ_STATS_OF_##id = AQ_STATS_UP_##id - 1,
 #include "core/aq_trace.def"
 };
@@ -124,7 +124,8 @@ static void aq_count_merge(struct aq_trace_count *into, const struct aq_trace_co
 static void aq_stats_sum(struct aq_trace_count *sums)
 {
     /* acquire: pairs with the release in aq_trace_create() */
-    const struct aq_trace_thread *t = atomic_load_explicit(&aq_trace_state.threads, memory_order_acquire);
+    const struct aq_trace_thread *t =
+        atomic_load_explicit(&aq_trace_state.threads, memory_order_acquire);
     const unsigned epoch = atomic_load_explicit(&aq_trace_state.epoch, memory_order_relaxed);
 
     memset(sums, 0, AQ_TRACE_KIND_COUNT * sizeof(*sums));
@@ -173,8 +174,8 @@ static struct aq_trace_out *aq_stats_line(struct aq_stats_page *page)
     return &page->out;
 }
 
-static void aq_stats_put_four(struct aq_trace_out *out, const char *what, uint64_t calls, uint64_t sum,
-                              uint64_t min, uint64_t max,
+static void aq_stats_put_four(struct aq_trace_out *out, const char *what, uint64_t calls,
+                              uint64_t sum, uint64_t min, uint64_t max,
                               void (*put)(struct aq_trace_out *out, uint64_t value))
 {
     aq_trace_put(out, "  ");
@@ -234,7 +235,9 @@ static void aq_stats_put_table(struct aq_stats_page *page, const char *title,
 static struct aq_stats_page aq_stats_page_begin(const char *who, bool in_signal)
 {
     char *start = aq_stats_text_of[in_signal];
-    struct aq_stats_page page = { { start, start + sizeof(aq_stats_text_of[0]) }, start, who, in_signal };
+    struct aq_stats_page page = {
+        { start, start + sizeof(aq_stats_text_of[0]) }, start, who, in_signal
+    };
 
     return page;
 }
@@ -296,7 +299,8 @@ void aq_stats_register(void (*callback)(void (*print)(const char *fmt, ...)))
     unsigned count;
 
     aq_lock_acquire(&aq_stats_clients.lock);
-    count = atomic_load_explicit(&aq_stats_clients.count, memory_order_relaxed); /* under the lock */
+    count =
+        atomic_load_explicit(&aq_stats_clients.count, memory_order_relaxed); /* under the lock */
     if (callback != NULL && count < AQ_STATS_CALLBACKS) {
         aq_stats_clients.callback[count] = callback;
         /* release: pairs with the acquire in aq_stats_call_clients() */
@@ -408,8 +412,8 @@ static void aq_trace_read_command(char *line, size_t size)
     line[len] = '\0';
 }
 
-void aq_trace_about(struct aq_trace_out *out, void (*line)(struct aq_trace_out *out, const char *what,
-                                                           const char *text))
+void aq_trace_about(struct aq_trace_out *out,
+                    void (*line)(struct aq_trace_out *out, const char *what, const char *text))
 {
     char text[1024], host[256] = "?", when[64] = "?", trace[32], stats[32];
     const time_t now = time(NULL);

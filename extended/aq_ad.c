@@ -3,10 +3,10 @@
  *
  * A domain decides at its creation how targets are served, the same for all its operations: targets
  * that are mapped in this process by the processor's atomics, all others by messages whose handlers
- * use the same atomics at the target (aq_ad_ref.c); or, if the conduit offers it for all the operations
- * of the domain, every target by the conduit's. So operations on one word are atomic with each
- * other whichever way they took. No state of a domain is needed at the target: it may be used
- * before others have made it.
+ * use the same atomics at the target (aq_ad_ref.c); or, if the conduit offers it for all the
+ * operations of the domain, every target by the conduit's. So operations on one word are atomic
+ * with each other whichever way they took. No state of a domain is needed at the target: it may be
+ * used before others have made it.
  *
  * Owns      domains, from Create to Destroy
  * Threads   any; a domain does not change but for the client's pointer
@@ -42,12 +42,11 @@ static inline struct aq_ad *aq_ad(gex_AD_t ad)
 
 /* --- operations --- */
 
-#define AQ_AD_OPS_ANY                                                                        \
-    (GEX_OP_ADD | GEX_OP_SUB | GEX_OP_MULT | GEX_OP_MIN | GEX_OP_MAX | GEX_OP_INC            \
-     | GEX_OP_DEC | GEX_OP_SET | GEX_OP_CAS | GEX_OP_FADD | GEX_OP_FSUB | GEX_OP_FMULT       \
-     | GEX_OP_FMIN | GEX_OP_FMAX | GEX_OP_FINC | GEX_OP_FDEC | GEX_OP_SWAP | GEX_OP_FCAS     \
-     | GEX_OP_GET)
-#define AQ_AD_OPS_BITS                                                                       \
+#define AQ_AD_OPS_ANY                                                                          \
+    (GEX_OP_ADD | GEX_OP_SUB | GEX_OP_MULT | GEX_OP_MIN | GEX_OP_MAX | GEX_OP_INC | GEX_OP_DEC \
+     | GEX_OP_SET | GEX_OP_CAS | GEX_OP_FADD | GEX_OP_FSUB | GEX_OP_FMULT | GEX_OP_FMIN        \
+     | GEX_OP_FMAX | GEX_OP_FINC | GEX_OP_FDEC | GEX_OP_SWAP | GEX_OP_FCAS | GEX_OP_GET)
+#define AQ_AD_OPS_BITS \
     (GEX_OP_AND | GEX_OP_OR | GEX_OP_XOR | GEX_OP_FAND | GEX_OP_FOR | GEX_OP_FXOR)
 
 gex_OP_t aq_ad_ops_of(gex_DT_t dt)
@@ -67,20 +66,20 @@ gex_OP_t aq_ad_ops_of(gex_DT_t dt)
 }
 
 /* The library's switch over opcodes, for calls whose opcode is not a constant. */
-#define AQ_AD_DEFINE_APPLY(T, t, C, word)                                                    \
-    void aq_ad_apply_##t(word *at, C *result_p, gex_OP_t opcode, word a, word b,             \
-                         gex_Flags_t flags)                                                  \
-    {                                                                                        \
-        aq_ad_run_##t(at, result_p, opcode, a, b, flags);                                    \
+#define AQ_AD_DEFINE_APPLY(T, t, C, word)                                        \
+    void aq_ad_apply_##t(word *at, C *result_p, gex_OP_t opcode, word a, word b, \
+                         gex_Flags_t flags)                                      \
+    {                                                                            \
+        aq_ad_run_##t(at, result_p, opcode, a, b, flags);                        \
     }
 AQ_AD_TYPES(AQ_AD_DEFINE_APPLY)
 
 void aq_ad_apply(gex_DT_t dt, void *at, void *result_p, gex_OP_t opcode, uint64_t operand1,
                  uint64_t operand2, gex_Flags_t flags)
 {
-#define AQ_AD_CASE(T, t, C, word)                                                            \
-    case GEX_DT_##T:                                                                         \
-        aq_ad_apply_##t(at, result_p, opcode, (word)operand1, (word)operand2, flags);        \
+#define AQ_AD_CASE(T, t, C, word)                                                     \
+    case GEX_DT_##T:                                                                  \
+        aq_ad_apply_##t(at, result_p, opcode, (word)operand1, (word)operand2, flags); \
         break;
 
     switch (dt) {
@@ -140,21 +139,21 @@ void aq_ad_check_team(gex_TM_t tm)
     aq_lock_release(&aq_ad_lock);
     if (ad != NULL)
         aq_fatal("gex_TM_Destroy: the team still has an atomic domain, %p; call gex_AD_Destroy "
-                 "first", (const void *)ad);
+                 "first",
+                 (const void *)ad);
 }
 
 static void aq_ad_check_create(const gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops,
                                gex_Flags_t flags)
 {
     const char *const call = "gex_AD_Create";
-    const gex_Flags_t favors = GEX_FLAG_AD_FAVOR_MY_RANK | GEX_FLAG_AD_FAVOR_MY_NBRHD
-                               | GEX_FLAG_AD_FAVOR_REMOTE;
+    const gex_Flags_t favors =
+        GEX_FLAG_AD_FAVOR_MY_RANK | GEX_FLAG_AD_FAVOR_MY_NBRHD | GEX_FLAG_AD_FAVOR_REMOTE;
     /* these mean nothing for a domain: who passes them reads them back by gex_AD_QueryFlags */
     const gex_Flags_t hints = GEX_FLAG_SELF_SEG_UNKNOWN | GEX_FLAG_SELF_SEG_SOME
-                               | GEX_FLAG_SELF_SEG_BOUND | GEX_FLAG_SELF_SEG_OFFSET
-                               | GEX_FLAG_PEER_SEG_UNKNOWN
-                               | GEX_FLAG_PEER_SEG_SOME | GEX_FLAG_PEER_SEG_BOUND
-                               | GEX_FLAG_PEER_SEG_OFFSET;
+                              | GEX_FLAG_SELF_SEG_BOUND | GEX_FLAG_SELF_SEG_OFFSET
+                              | GEX_FLAG_PEER_SEG_UNKNOWN | GEX_FLAG_PEER_SEG_SOME
+                              | GEX_FLAG_PEER_SEG_BOUND | GEX_FLAG_PEER_SEG_OFFSET;
     const gex_Flags_t favor = flags & favors;
 
     aq_thread_check_main(call);
@@ -218,13 +217,19 @@ void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_F
     ad = calloc(1, sizeof(*ad));
     if (ad == NULL)
         aq_fatal("gex_AD_Create: no memory for an atomic domain (%zu bytes)", sizeof(*ad));
-    ad->head = (struct aq_ad_public){ .delta = aq_tm_deltas(tm), .jobdelta = aq_job.delta,
-                                      .tm = tm, .dt = dt, .ops = ops, .flags = flags };
+    ad->head = (struct aq_ad_public){ .delta = aq_tm_deltas(tm),
+                                      .jobdelta = aq_job.delta,
+                                      .tm = tm,
+                                      .dt = dt,
+                                      .ops = ops,
+                                      .flags = flags };
     ad->by_conduit = !aq_job.no_overrides && aq_job.conduit->ad_serves != NULL
                      && aq_job.conduit->ad_serves(dt, ops, flags);
     ad->native = !aq_job.no_overrides && !ad->by_conduit;
-    if (ad->by_conduit) /* a table where nothing is mapped: inline operations take the way out of line */
-        ad->head.delta = ad->head.jobdelta = aq_tm_deltas(gex_TM_Pair((gex_EP_t)(void *)&aq_job.ep, 1));
+    /* a table where nothing is mapped: inline operations take the way out of line */
+    if (ad->by_conduit)
+        ad->head.delta = ad->head.jobdelta =
+            aq_tm_deltas(gex_TM_Pair((gex_EP_t)(void *)&aq_job.ep, 1));
     aq_ad_enlist(ad);
     *ad_p = (gex_AD_t)(void *)ad;
     aq_trace_end(AQ_TRACE_AD_CREATE, began, GEX_RANK_INVALID, 0);
@@ -285,16 +290,18 @@ static void aq_ad_check_flags(const char *call, gex_Rank_t jobrank, gex_Flags_t 
 
     if ((flags & (GEX_FLAG_SELF_SEG_OFFSET | GEX_FLAG_PEER_SEG_OFFSET)) != 0)
         aq_fatal("%s: flags 0x%x ask for offsets instead of addresses, which this version of the "
-                 "interface does not have", call, (unsigned)flags);
+                 "interface does not have",
+                 call, (unsigned)flags);
     if ((flags & hints) == hints)
         aq_fatal("%s: flags hold both GEX_FLAG_AD_MY_RANK and GEX_FLAG_AD_MY_NBRHD", call);
     if ((flags & GEX_FLAG_AD_MY_RANK) != 0 && jobrank != aq_job.rank)
         aq_fatal("%s: GEX_FLAG_AD_MY_RANK, but the target is rank %u of the job, not this process, "
-                 "rank %u", call, jobrank, aq_job.rank);
+                 "rank %u",
+                 call, jobrank, aq_job.rank);
     if ((flags & GEX_FLAG_AD_MY_NBRHD) != 0
         && aq_job.nbrhd_of[jobrank] != aq_job.nbrhd_of[aq_job.rank])
-        aq_fatal("%s: GEX_FLAG_AD_MY_NBRHD, but rank %u is not in the neighborhood of rank %u", call,
-                 jobrank, aq_job.rank);
+        aq_fatal("%s: GEX_FLAG_AD_MY_NBRHD, but rank %u is not in the neighborhood of rank %u",
+                 call, jobrank, aq_job.rank);
 }
 
 static void aq_ad_check_target(const char *call, gex_Rank_t jobrank, const void *addr, size_t size)
@@ -362,8 +369,8 @@ static inline int aq_ad_send(struct aq_op *op, const struct aq_ad *ad, gex_Rank_
     if ((flags & GEX_FLAG_AD_REL) != 0)
         atomic_thread_fence(memory_order_seq_cst); /* whatever the opcode; a message costs more */
     if (ad->by_conduit)
-        return aq_job.conduit->ad_op(op, jobrank, ad->head.dt, result_p, tgt_addr, opcode, operand1, operand2,
-                                     flags);
+        return aq_job.conduit->ad_op(op, jobrank, ad->head.dt, result_p, tgt_addr, opcode, operand1,
+                                     operand2, flags);
     return aq_ref_ad(op, jobrank, ad->head.dt, result_p, tgt_addr, opcode, operand1, operand2,
                      flags);
 }
@@ -393,8 +400,8 @@ gex_Event_t aq_ad_nb(gex_AD_t handle, void *result_p, gex_Rank_t tgt_rank, void 
     return root;
 }
 
-int aq_ad_nbi(gex_AD_t handle, void *result_p, gex_Rank_t tgt_rank, void *tgt_addr,
-              gex_OP_t opcode, uint64_t operand1, uint64_t operand2, gex_Flags_t flags)
+int aq_ad_nbi(gex_AD_t handle, void *result_p, gex_Rank_t tgt_rank, void *tgt_addr, gex_OP_t opcode,
+              uint64_t operand1, uint64_t operand2, gex_Flags_t flags)
 {
     const struct aq_ad *ad = aq_ad(handle);
     const gex_Rank_t jobrank = aq_ad_jobrank(ad, tgt_rank, flags);
@@ -403,8 +410,9 @@ int aq_ad_nbi(gex_AD_t handle, void *result_p, gex_Rank_t tgt_rank, void *tgt_ad
     if (aq_ad_is_local(ad, jobrank))
         aq_ad_apply(ad->head.dt, aq_rma_here(aq_job.map[jobrank], tgt_addr), result_p, opcode,
                     operand1, operand2, flags);
-    else if (aq_ad_send(aq_op_implicit(jobrank), ad, jobrank, result_p, tgt_addr, opcode,
-                        operand1, operand2, flags) == AQ_RETRY)
+    else if (aq_ad_send(aq_op_implicit(jobrank), ad, jobrank, result_p, tgt_addr, opcode, operand1,
+                        operand2, flags)
+             == AQ_RETRY)
         return 1;
     aq_trace_end(AQ_TRACE_AD_OP_NBI, began, jobrank, aq_ad_size(ad->head.dt));
     return 0;

@@ -16,10 +16,10 @@ struct aq_op;
 /* Constant once made, but for the client's pointer. */
 struct aq_ad {
     struct aq_ad_public head;
-    bool native;         /* mapped targets are served by this process's own atomics */
-    bool by_conduit;     /* all targets are served by the conduit's, mapped ones too */
+    bool native;     /* mapped targets are served by this process's own atomics */
+    bool by_conduit; /* all targets are served by the conduit's, mapped ones too */
     void *_Atomic cdata;
-    struct aq_ad *next;  /* in the list of live domains, which debug builds keep */
+    struct aq_ad *next; /* in the list of live domains, which debug builds keep */
 };
 
 /* --- what operations exist --- */

@@ -100,8 +100,8 @@ static void aq_ad_on_request(gex_Token_t token, gex_AM_Arg_t code, gex_AM_Arg_t 
                 aq_word_of_args(b_high, b_low), aq_ad_code_flags(code));
     value = aq_ad_size(dt) == 4 ? old.word4 : old.word8;
     if (aq_ad_fetches(opcode)) {
-        const gex_AM_Arg_t args[] = { code, op_high, op_low, result_high, result_low,
-                                      AQ_ARGS_OF_WORD(value) };
+        const gex_AM_Arg_t args[] = { code,        op_high,    op_low,
+                                      result_high, result_low, AQ_ARGS_OF_WORD(value) };
 
         aq_am_reply_short(token, AQ_HIDX_AD_RESULT, 0, 7, args);
     } else {
@@ -144,13 +144,16 @@ int aq_ref_ad(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result_p,
     const gex_TM_t tm = aq_tm_handle(aq_job.tm);
     const gex_EC_t category = aq_ad_category(opcode);
     const gex_AM_Arg_t args[] = { (gex_AM_Arg_t)aq_ad_code(dt, opcode, flags),
-                                  AQ_ARGS_OF_PTR(tgt_addr), AQ_ARGS_OF_PTR(op),
-                                  AQ_ARGS_OF_WORD(operand1), AQ_ARGS_OF_WORD(operand2),
+                                  AQ_ARGS_OF_PTR(tgt_addr),
+                                  AQ_ARGS_OF_PTR(op),
+                                  AQ_ARGS_OF_WORD(operand1),
+                                  AQ_ARGS_OF_WORD(operand2),
                                   AQ_ARGS_OF_PTR(result_p) };
 
     aq_op_begin(op, category, 1);
     if (aq_am_request_short(tm, jobrank, AQ_HIDX_AD_REQUEST, flags & GEX_FLAG_IMMEDIATE,
-                            sizeof(args) / sizeof(args[0]), args) != 0) {
+                            sizeof(args) / sizeof(args[0]), args)
+        != 0) {
         aq_op_end(op, category, 1);
         return AQ_RETRY;
     }

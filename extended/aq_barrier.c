@@ -4,9 +4,9 @@
  * The EX barrier of a team other than the job's is one of its collectives: aq_coll.h. The job's has
  * a series of its own here, so that it works before anything else does.
  *
- * Both series number their phases from 1 on, each on its own; the conduit, or the reference version, is
- * told that this process has arrived at phase k and asked whether everybody has. Phases end in
- * order, so any number of EX barriers can be open at no cost but their events: such an event
+ * Both series number their phases from 1 on, each on its own; the conduit, or the reference
+ * version, is told that this process has arrived at phase k and asked whether everybody has. Phases
+ * end in order, so any number of EX barriers can be open at no cost but their events: such an event
  * looks at the number of its phase.
  *
  * Owns      the numbers of both series, the open named phase and its outcome
@@ -30,14 +30,14 @@
 #include "extended/aq_ref.h"
 
 static struct {
-    aq_lock lock; /* watched; writes of finished */
-    atomic_bool active; /* counted in aq_callback_pending; polls look before they lock */
+    aq_lock lock;                  /* watched; writes of finished */
+    atomic_bool active;            /* counted in aq_callback_pending; polls look before they lock */
     atomic_uint_fast64_t arrived;  /* phases this process has entered */
     atomic_uint_fast64_t finished; /* phases known to be over */
 } aq_bar;
 
 static struct {
-    aq_lock lock; /* phase, known, outcome */
+    aq_lock lock;     /* phase, known, outcome */
     atomic_bool open; /* between notify and a successful wait or try */
     bool known;       /* the open phase is over, outcome is set */
     uint64_t phase;
@@ -178,7 +178,8 @@ void aq_barrier_check_mixing(const char *call, gex_TM_t tm)
     /* relaxed: a diagnosis */
     if (aq_bar_is_job(tm) && atomic_load_explicit(&aq_named.open, memory_order_relaxed))
         aq_fatal("%s called between gasnet_barrier_notify and its wait; finish one kind of "
-                 "barrier before starting the other", call);
+                 "barrier before starting the other",
+                 call);
 }
 
 static gex_Event_t aq_bar_of_team(gex_TM_t tm)
@@ -245,8 +246,7 @@ static bool aq_named_look(gex_Rank_t *missing_out)
     bool known;
 
     aq_lock_acquire(&aq_named.lock);
-    if (!aq_named.known
-        && aq_named_done(aq_named.phase, &aq_named.outcome, missing_out)) {
+    if (!aq_named.known && aq_named_done(aq_named.phase, &aq_named.outcome, missing_out)) {
         aq_named.known = true;
         aq_pending_add(-1);
     }
@@ -281,13 +281,15 @@ void gasnet_barrier_notify(int id, int flags)
     aq_named_check_flags(call, flags);
     if (aq_named_is_open())
         aq_fatal("%s(%d) called again before gasnet_barrier_wait or gasnet_barrier_try ended the "
-                 "phase; notify and wait alternate", call, id);
+                 "phase; notify and wait alternate",
+                 call, id);
 #if GASNET_DEBUG
     gex_Rank_t missing;
 
     if (!aq_bar_done(atomic_load_explicit(&aq_bar.arrived, memory_order_relaxed), &missing))
         aq_fatal("%s called while a gex_Coll_BarrierNB is under way; finish one kind of barrier "
-                 "before starting the other", call);
+                 "before starting the other",
+                 call);
 #endif
     aq_lock_acquire(&aq_named.lock);
     aq_named.known = false;

@@ -36,15 +36,15 @@
 #define AQ_ROUNDS 32
 
 #define AQ_NAME_MISMATCH 1
-#define AQ_NAME_NAMED 2
+#define AQ_NAME_NAMED    2
 
 static struct {
     aq_lock lock;
-    atomic_bool active;     /* counted in aq_callback_pending; polls look before they lock */
-    uint64_t arrived;        /* phases this process has entered */
-    uint64_t received[AQ_ROUNDS]; /* phases of which the round's message has come */
-    uint64_t sent[AQ_ROUNDS];  /* phases of which it has left */
-    bool sending[AQ_ROUNDS]; /* some thread is at it */
+    atomic_bool active;            /* counted in aq_callback_pending; polls look before they lock */
+    uint64_t arrived;              /* phases this process has entered */
+    uint64_t received[AQ_ROUNDS];  /* phases of which the round's message has come */
+    uint64_t sent[AQ_ROUNDS];      /* phases of which it has left */
+    bool sending[AQ_ROUNDS];       /* some thread is at it */
     atomic_uint_fast64_t finished; /* phases that are over and wholly sent */
 } aq_ref_bar;
 
@@ -52,7 +52,7 @@ struct aq_ref_slot {
     bool arrived;
     bool done;
     uint32_t received, sent, sending; /* bit [round] */
-    struct aq_barrier_name name;   /* what is known of it */
+    struct aq_barrier_name name;      /* what is known of it */
 };
 
 static struct {
@@ -88,8 +88,8 @@ static gex_Rank_t aq_ref_behind(unsigned round)
 static bool aq_ref_try_send(unsigned round, enum aq_am_index index, unsigned nargs,
                             const gex_AM_Arg_t *args)
 {
-    return aq_am_request_short(aq_tm_handle(aq_job.tm), aq_ref_ahead(round),
-                               (gex_AM_Index_t)index, GEX_FLAG_IMMEDIATE, nargs, args)
+    return aq_am_request_short(aq_tm_handle(aq_job.tm), aq_ref_ahead(round), (gex_AM_Index_t)index,
+                               GEX_FLAG_IMMEDIATE, nargs, args)
            == 0;
 }
 
@@ -225,8 +225,7 @@ void aq_ref_barrier_arrive(uint64_t k)
     aq_ref_bar_advance();
     /* another thread may sleep until an earlier phase is over; polls do this for themselves.
      * relaxed: the sleeper looks for itself */
-    if (AQ_THREADED
-        && atomic_load_explicit(&aq_ref_bar.finished, memory_order_relaxed) != before)
+    if (AQ_THREADED && atomic_load_explicit(&aq_ref_bar.finished, memory_order_relaxed) != before)
         aq_job.conduit->sleep_wake();
 }
 

@@ -45,16 +45,17 @@ void aq_callback_team_created(struct aq_tm *tm)
     team->shm = aq_coll_shm_make(team);
 }
 
-/* Everybody has called gex_TM_Destroy, or would by the client's word not mind if we went on: what is
- * open now may never end, and the teams' memory would be given away under it. */
+/* Everybody has called gex_TM_Destroy, or would by the client's word not mind if we went on: what
+ * is open now may never end, and the teams' memory would be given away under it. */
 static void aq_coll_check_idle(const struct aq_coll_team *team)
 {
     const bool named = aq_coll_named_is_open(team);
 
     if (named || (team->shm != NULL && aq_coll_shm_is_open(team->shm)) || aq_msg_is_open(team->id))
-        aq_fatal("gex_TM_Destroy: %s over this team of %u members is still open at its rank %u; all "
-                 "collectives over a team must be synchronised, by every member, before it is destroyed",
-                 named ? "a gasnet_coll_barrier_notify" : "a collective", team->size, team->rank);
+        aq_fatal(
+            "gex_TM_Destroy: %s over this team of %u members is still open at its rank %u; all "
+            "collectives over a team must be synchronised, by every member, before it is destroyed",
+            named ? "a gasnet_coll_barrier_notify" : "a collective", team->size, team->rank);
 }
 
 void aq_callback_team_destroyed(struct aq_tm *tm)
@@ -91,8 +92,8 @@ gex_Event_t aq_coll_submit(struct aq_coll_team *team, const struct aq_coll_call 
         aq_coll_alone(call);
         return aq_coll_submitted(GEX_EVENT_INVALID);
     }
-    return aq_coll_submitted(aq_sched_start(aq_sched_of_call(team, call),
-                                           &aq_coll_op_kinds[call->kind]));
+    return aq_coll_submitted(
+        aq_sched_start(aq_sched_of_call(team, call), &aq_coll_op_kinds[call->kind]));
 }
 
 unsigned aq_coll_progress(void)
@@ -188,8 +189,10 @@ static void aq_coll_check_types(const char *call, gex_DT_t dt, size_t unit, size
         aq_fatal("%s: op is 0x%x; GEX_DT_USER goes with GEX_OP_USER and GEX_OP_USER_NC only", call,
                  (unsigned)op);
     if (!aq_op_is_user(op) && aq_coll_builtin(dt, op) == NULL)
-        aq_fatal("%s: op 0x%x does not reduce elements of type 0x%x; there are ADD, MULT, MIN and MAX, "
-                 "and for integers AND, OR and XOR", call, (unsigned)op, (unsigned)dt);
+        aq_fatal(
+            "%s: op 0x%x does not reduce elements of type 0x%x; there are ADD, MULT, MIN and MAX, "
+            "and for integers AND, OR and XOR",
+            call, (unsigned)op, (unsigned)dt);
 }
 
 static void aq_coll_check_buffers(const char *call, bool gets, const void *dst, const void *src,
@@ -219,15 +222,16 @@ gex_Event_t gex_Coll_BroadcastNB(gex_TM_t tm, gex_Rank_t root, void *dst, const 
     if (nbytes == 0)
         return aq_coll_submitted(GEX_EVENT_INVALID); /* everywhere: nobody's numbers move */
 
-    const struct aq_coll_call call = { .kind = AQ_COLL_BROADCAST, .root = root, .dst = dst,
-                                       .src = src, .nbytes = nbytes };
+    const struct aq_coll_call call = {
+        .kind = AQ_COLL_BROADCAST, .root = root, .dst = dst, .src = src, .nbytes = nbytes
+    };
 
     return aq_coll_submit(aq_coll_team(tm), &call);
 }
 
 static struct aq_coll_call aq_coll_reduction(enum aq_coll_kind kind, gex_Rank_t root, void *dst,
-                                             const void *src, gex_DT_t dt, size_t unit, size_t count,
-                                             gex_OP_t op, gex_Coll_ReduceFn_t user_op,
+                                             const void *src, gex_DT_t dt, size_t unit,
+                                             size_t count, gex_OP_t op, gex_Coll_ReduceFn_t user_op,
                                              const void *cdata)
 {
     const bool user = op == GEX_OP_USER || op == GEX_OP_USER_NC;
@@ -253,8 +257,8 @@ gex_Event_t gex_Coll_ReduceToOneNB(gex_TM_t tm, gex_Rank_t root, void *dst, cons
     aq_coll_check_team(name, tm, flags);
     AQ_COLL_CHECK(aq_coll_check_root(name, tm, root));
     AQ_COLL_CHECK(aq_coll_check_types(name, dt, dt_sz, dt_cnt, op, user_op));
-    AQ_COLL_CHECK(aq_coll_check_buffers(name, root == aq_tm_head_of(tm)->rank, dst, src,
-                                        dt_sz * dt_cnt));
+    AQ_COLL_CHECK(
+        aq_coll_check_buffers(name, root == aq_tm_head_of(tm)->rank, dst, src, dt_sz * dt_cnt));
     (void)name;
 
     const struct aq_coll_call call = aq_coll_reduction(AQ_COLL_TO_ONE, root, dst, src, dt, dt_sz,
@@ -275,8 +279,8 @@ gex_Event_t gex_Coll_ReduceToAllNB(gex_TM_t tm, void *dst, const void *src, gex_
     AQ_COLL_CHECK(aq_coll_check_buffers(name, true, dst, src, dt_sz * dt_cnt));
     (void)name;
 
-    const struct aq_coll_call call = aq_coll_reduction(AQ_COLL_TO_ALL, 0, dst, src, dt, dt_sz, dt_cnt,
-                                                       op, user_op, user_cdata);
+    const struct aq_coll_call call =
+        aq_coll_reduction(AQ_COLL_TO_ALL, 0, dst, src, dt, dt_sz, dt_cnt, op, user_op, user_cdata);
 
     return aq_coll_submit(aq_coll_team(tm), &call);
 }

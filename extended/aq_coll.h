@@ -37,10 +37,10 @@ struct aq_coll_team {
     uint64_t id;
     gex_Rank_t rank, size;
     const struct aq_tm *tm;
-    uint32_t next;               /* number of the next collective that goes by messages */
-    struct aq_coll_shm *shm;        /* memory that all members share, or NULL */
+    uint32_t next;                 /* number of the next collective that goes by messages */
+    struct aq_coll_shm *shm;       /* memory that all members share, or NULL */
     struct aq_coll_levels *levels; /* who shares memory with whom, or NULL: all or nobody */
-    struct aq_coll_named *named; /* the team's legacy barrier, once it was used */
+    struct aq_coll_named *named;   /* the team's legacy barrier, once it was used */
 };
 
 static inline gex_Rank_t aq_coll_jobrank(const struct aq_coll_team *team, gex_Rank_t rank)
@@ -82,8 +82,8 @@ extern const struct aq_op_kind aq_coll_op_kinds[]; /* by enum aq_coll_kind */
 gex_Event_t aq_coll_submit(struct aq_coll_team *team, const struct aq_coll_call *call);
 
 /* What a call returns, once its collective was submitted. Nobody polls for an event that is
- * GEX_EVENT_INVALID, and the member that always comes last, or is always the root, gets no other: it
- * must serve its peers here. An idle poll is so cheap that there is one each time. */
+ * GEX_EVENT_INVALID, and the member that always comes last, or is always the root, gets no other:
+ * it must serve its peers here. An idle poll is so cheap that there is one each time. */
 static inline gex_Event_t aq_coll_submitted(gex_Event_t event)
 {
     if (event == GEX_EVENT_INVALID)
@@ -123,7 +123,8 @@ size_t aq_coll_dt_size(gex_DT_t dt);
 
 /* --- through shared memory: aq_coll_shm.c --- */
 
-/** aq_coll_shm_make - shared memory for a team if its members can have some, else NULL. Collective. */
+/** aq_coll_shm_make - shared memory for a team if its members can have some, else NULL. Collective.
+ * */
 struct aq_coll_shm *aq_coll_shm_make(struct aq_coll_team *team);
 void aq_coll_shm_free(struct aq_coll_shm *shm);
 
@@ -149,13 +150,14 @@ struct aq_sched;
 struct aq_sched *aq_sched_begin(struct aq_coll_team *team, size_t temp_bytes, void **temp_out);
 
 /* Data for or from a member. A pair of members uses a tag once in a program. */
-void aq_sched_send(struct aq_sched *sched, gex_Rank_t to, uint32_t tag, const void *src, size_t nbytes);
+void aq_sched_send(struct aq_sched *sched, gex_Rank_t to, uint32_t tag, const void *src,
+                   size_t nbytes);
 void aq_sched_recv(struct aq_sched *sched, gex_Rank_t from, uint32_t tag, void *dst, size_t nbytes);
 /* dst = src. Ranges are disjoint or the same. */
 void aq_sched_copy(struct aq_sched *sched, void *dst, const void *src, size_t nbytes);
 /* y = x (+) y of a call, for count elements. */
-void aq_sched_reduce(struct aq_sched *sched, const struct aq_coll_call *call, const void *x, void *y,
-                    size_t count);
+void aq_sched_reduce(struct aq_sched *sched, const struct aq_coll_call *call, const void *x,
+                     void *y, size_t count);
 
 /* --- who sends to whom: aq_coll_tree.c --- */
 
@@ -173,7 +175,7 @@ static inline gex_Rank_t aq_ring_rank(const struct aq_coll_ring *ring, gex_Rank_
 /* The neighborhoods that the members of a team are in. */
 struct aq_coll_levels {
     struct aq_coll_ring leaders; /* the first member of each; me: the one of mine */
-    struct aq_coll_ring local;    /* the members in mine */
+    struct aq_coll_ring local;   /* the members in mine */
     bool in_a_row;               /* the ranks of each neighborhood's members follow each other */
     gex_Rank_t ranks[];          /* what the two consist of */
 };
@@ -184,7 +186,7 @@ struct aq_coll_levels *aq_levels_make(const struct aq_coll_team *team);
 #define AQ_TREE_CHILDREN 64 /* 32 on each level */
 
 struct aq_tree {
-    gex_Rank_t parent; /* GEX_RANK_INVALID at the root */
+    gex_Rank_t parent;                  /* GEX_RANK_INVALID at the root */
     gex_Rank_t child[AQ_TREE_CHILDREN]; /* the farthest first */
     unsigned children;
 };
@@ -192,13 +194,14 @@ struct aq_tree {
 /* Binomial: the fewest hops. Binary: nobody sends more than twice on a level. */
 enum aq_tree_shape { AQ_TREE_BINOMIAL, AQ_TREE_BINARY };
 
-/** aq_tree_make - this member's part of a tree over the team. levels: the team's, or NULL to take no notice
- *  of them. If root is 0 and they are NULL or in a row, each member's subtree is of consecutive ranks that
- *  begin with its own. */
+/** aq_tree_make - this member's part of a tree over the team. levels: the team's, or NULL to take
+ *  no notice of them. If root is 0 and they are NULL or in a row, each member's subtree is of
+ *  consecutive ranks that begin with its own. */
 void aq_tree_make(struct aq_tree *tree, enum aq_tree_shape shape, const struct aq_coll_team *team,
                   const struct aq_coll_levels *levels, gex_Rank_t root);
 
-/** aq_tree_local - the same over this member's neighborhood, from its leader; only if there are levels. */
+/** aq_tree_local - the same over this member's neighborhood, from its leader; only if there are
+ * levels. */
 void aq_tree_local(struct aq_tree *tree, const struct aq_coll_team *team);
 
 /** aq_sched_start - carry it out; returns the operation's event. */
@@ -216,13 +219,13 @@ struct aq_sched *aq_sched_of_call(struct aq_coll_team *team, const struct aq_col
 struct aq_sched *aq_sched_of_reduction(struct aq_coll_team *team, const struct aq_coll_call *call);
 void aq_sched_add_barrier(struct aq_sched *sched, const struct aq_coll_team *team, uint32_t tag);
 void aq_sched_add_broadcast(struct aq_sched *sched, const struct aq_coll_team *team,
-                           const struct aq_coll_call *call, uint32_t tag);
+                            const struct aq_coll_call *call, uint32_t tag);
 
 /* Tags: each phase of a program has a range of its own. */
-#define AQ_TAG_DATA 0u
+#define AQ_TAG_DATA   0u
 #define AQ_TAG_DOUBLE 0x30000000u
 #define AQ_TAG_RESULT 0x40000000u
-#define AQ_TAG_ENTER 0x50000000u
-#define AQ_TAG_EXIT 0x60000000u
+#define AQ_TAG_ENTER  0x50000000u
+#define AQ_TAG_EXIT   0x60000000u
 
 #endif

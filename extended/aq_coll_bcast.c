@@ -10,22 +10,24 @@
  */
 #include "extended/aq_coll.h"
 
-#define AQ_CHUNK 65536u  /* bytes: the least in a chunk */
-#define AQ_CHUNKS 128u   /* the most in a broadcast */
-#define AQ_PIPELINED 4u  /* from so many chunks on a pipeline is worth its depth */
+#define AQ_CHUNK     65536u /* bytes: the least in a chunk */
+#define AQ_CHUNKS    128u   /* the most in a broadcast */
+#define AQ_PIPELINED 4u     /* from so many chunks on a pipeline is worth its depth */
 
-#define AQ_BARRIER_UP 40u   /* tags, behind those of the rounds */
+#define AQ_BARRIER_UP   40u /* tags, behind those of the rounds */
 #define AQ_BARRIER_DOWN 41u
 
-static void aq_sched_add_dissemination(struct aq_sched *sched, const struct aq_coll_ring *ring, uint32_t tag)
+static void aq_sched_add_dissemination(struct aq_sched *sched, const struct aq_coll_ring *ring,
+                                       uint32_t tag)
 {
     const uint64_t size = ring->size;
     uint32_t round = 0;
 
     for (uint64_t step = 1; step < size; step *= 2, round++) {
-        aq_sched_send(sched, aq_ring_rank(ring, (gex_Rank_t)((ring->me + step) % size)), tag + round, NULL, 0);
-        aq_sched_recv(sched, aq_ring_rank(ring, (gex_Rank_t)((ring->me + size - step) % size)), tag + round,
-                     NULL, 0);
+        aq_sched_send(sched, aq_ring_rank(ring, (gex_Rank_t)((ring->me + step) % size)),
+                      tag + round, NULL, 0);
+        aq_sched_recv(sched, aq_ring_rank(ring, (gex_Rank_t)((ring->me + size - step) % size)),
+                      tag + round, NULL, 0);
     }
 }
 
@@ -52,7 +54,7 @@ void aq_sched_add_barrier(struct aq_sched *sched, const struct aq_coll_team *tea
 }
 
 void aq_sched_add_broadcast(struct aq_sched *sched, const struct aq_coll_team *team,
-                           const struct aq_coll_call *call, uint32_t tag)
+                            const struct aq_coll_call *call, uint32_t tag)
 {
     const bool is_root = team->rank == call->root;
     const char *from = is_root ? call->src : call->dst;
@@ -65,8 +67,8 @@ void aq_sched_add_broadcast(struct aq_sched *sched, const struct aq_coll_team *t
         chunk = AQ_CHUNK;
     if (call->nbytes < AQ_PIPELINED * (size_t)AQ_CHUNK || team->size == 2)
         chunk = call->nbytes;
-    aq_tree_make(&tree, chunk == call->nbytes ? AQ_TREE_BINOMIAL : AQ_TREE_BINARY, team, team->levels,
-                 call->root);
+    aq_tree_make(&tree, chunk == call->nbytes ? AQ_TREE_BINOMIAL : AQ_TREE_BINARY, team,
+                 team->levels, call->root);
     for (size_t at = 0; at < call->nbytes; at += chunk, tag++) {
         const size_t frag = call->nbytes - at < chunk ? call->nbytes - at : chunk;
 

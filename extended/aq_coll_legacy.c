@@ -20,10 +20,18 @@
 #include "core/aq_poll.h"
 #include "core/aq_trace.h"
 
-enum aq_legacy_kind { AQ_LEGACY_BROADCAST, AQ_LEGACY_SCATTER, AQ_LEGACY_GATHER, AQ_LEGACY_GATHER_ALL,
-                      AQ_LEGACY_EXCHANGE };
+enum aq_legacy_kind {
+    AQ_LEGACY_BROADCAST,
+    AQ_LEGACY_SCATTER,
+    AQ_LEGACY_GATHER,
+    AQ_LEGACY_GATHER_ALL,
+    AQ_LEGACY_EXCHANGE
+};
 
-#define AQ_KIND(call) { .waits_in = call, .name = call, .hides_lc = true }
+#define AQ_KIND(call)                                    \
+    {                                                    \
+        .waits_in = call, .name = call, .hides_lc = true \
+    }
 
 static const struct aq_op_kind aq_legacy_kinds[] = {
     [AQ_LEGACY_BROADCAST] = AQ_KIND("gasnet_coll_broadcast"),
@@ -68,7 +76,8 @@ static void aq_legacy_check(enum aq_legacy_kind kind, gex_TM_t tm, gasnet_image_
         aq_fatal("%s: nbytes is 0; it is the size of a block", call);
     if (!aq_one_bit(flags, in) || !aq_one_bit(flags, out) || (flags & GASNET_COLL_LOCAL) == 0)
         aq_fatal("%s: flags are 0x%x; one GASNET_COLL_IN_*, one GASNET_COLL_OUT_* and "
-                 "GASNET_COLL_LOCAL are needed", call, (unsigned)flags);
+                 "GASNET_COLL_LOCAL are needed",
+                 call, (unsigned)flags);
 }
 #endif
 
@@ -95,20 +104,20 @@ static void aq_legacy_move(struct aq_sched *sched, const struct aq_coll_team *te
 
     if (gives && gets)
         aq_sched_copy(sched, aq_block(dst, nbytes, plan->dst_blocks ? me : 0),
-                     aq_block(src, nbytes, plan->src_blocks ? me : 0), nbytes);
+                      aq_block(src, nbytes, plan->src_blocks ? me : 0), nbytes);
     for (uint64_t step = 1; step < size; step++) {
         const gex_Rank_t to = (gex_Rank_t)((me + step) % size);
 
         if (gives && (plan->to == GEX_RANK_INVALID || plan->to == to))
             aq_sched_send(sched, to, AQ_TAG_DATA, aq_block(src, nbytes, plan->src_blocks ? to : 0),
-                         nbytes);
+                          nbytes);
     }
     for (uint64_t step = 1; step < size; step++) {
         const gex_Rank_t from = (gex_Rank_t)((me + size - step) % size);
 
         if (gets && (plan->from == GEX_RANK_INVALID || plan->from == from))
-            aq_sched_recv(sched, from, AQ_TAG_DATA, aq_block(dst, nbytes, plan->dst_blocks ? from : 0),
-                         nbytes);
+            aq_sched_recv(sched, from, AQ_TAG_DATA,
+                          aq_block(dst, nbytes, plan->dst_blocks ? from : 0), nbytes);
     }
 }
 
@@ -135,8 +144,9 @@ static gex_Event_t aq_legacy_start(enum aq_legacy_kind kind, gasnet_team_handle_
     if (flags & GASNET_COLL_IN_ALLSYNC)
         aq_sched_add_barrier(sched, team, AQ_TAG_ENTER);
     if (kind == AQ_LEGACY_BROADCAST) {
-        const struct aq_coll_call call = { .kind = AQ_COLL_BROADCAST, .root = root, .dst = dst,
-                                           .src = src, .nbytes = nbytes };
+        const struct aq_coll_call call = {
+            .kind = AQ_COLL_BROADCAST, .root = root, .dst = dst, .src = src, .nbytes = nbytes
+        };
 
         aq_sched_add_broadcast(sched, team, &call, AQ_TAG_DATA);
     } else {
@@ -272,8 +282,11 @@ void gasnet_coll_barrier_notify(gasnet_team_handle_t handle, int id, int flags)
     named->own.named = (flags & (GASNET_BARRIERFLAG_MISMATCH | GASNET_BARRIERFLAG_ANONYMOUS)) == 0;
     named->own.id = id;
 
-    const struct aq_coll_call call = { .kind = AQ_COLL_TO_ALL, .dst = &named->all,
-                                       .src = &named->own, .unit = sizeof(named->own), .count = 1,
+    const struct aq_coll_call call = { .kind = AQ_COLL_TO_ALL,
+                                       .dst = &named->all,
+                                       .src = &named->own,
+                                       .unit = sizeof(named->own),
+                                       .count = 1,
                                        .fn = aq_team_name_merge };
 
     named->event = aq_coll_submit(aq_coll_team(tm), &call);

@@ -5,8 +5,9 @@
  * aq_coll_reduce.c), and this file carries it out, step by step. A record is found by team and
  * number of the collective. Messages for a collective that has not begun here yet are kept with
  * an empty record until it does; a large one is not sent before its receiver says that it is
- * ready, so that only small ones can pile up. With its word the receiver can send a ticket of the conduit's, if it has
- * such: then the data goes straight to its place (rndv_recv and rndv_send in core/aq_conduit.h), not in messages.
+ * ready, so that only small ones can pile up. With its word the receiver can send a ticket of the
+ * conduit's, if it has such: then the data goes straight to its place (rndv_recv and rndv_send in
+ * core/aq_conduit.h), not in messages.
  *
  * Owns      the table of records; all programs, steps, temporary memory, early messages
  * Threads   any. A record is carried out by one thread at a time; handlers copy data to its
@@ -15,7 +16,8 @@
  *           QUEUED (a poll is to carry it on) -> free
  * Promise   handlers only copy and queue; progress never blocks: what finds no room waits for the
  *           next poll; no lock is held while a client's operator runs
- * Wire      COLL_DATA(team, number, tag, offset; bytes), COLL_READY(team, number, tag, ticket or 0, bytes mod 2^32)
+ * Wire      COLL_DATA(team, number, tag, offset; bytes), COLL_READY(team, number, tag, ticket or 0,
+ *           bytes mod 2^32)
  * Uses      core/aq_am.h, core/aq_op.h
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -30,11 +32,11 @@
 #include "base/aq_log.h"
 #include "extended/aq_barrier.h"
 
-#define AQ_BUCKETS 1024u
-#define AQ_EAGER 16384u     /* bytes: larger messages wait for their receiver */
+#define AQ_BUCKETS     1024u
+#define AQ_EAGER       16384u /* bytes: larger messages wait for their receiver */
 #define AQ_TEMP_CACHED 65536u /* bytes: a record keeps so much memory for its next use */
-#define AQ_TEMP_ALIGN 64u
-#define AQ_DECLINES 4 /* messages without room after which a poll gives up */
+#define AQ_TEMP_ALIGN  64u
+#define AQ_DECLINES    4 /* messages without room after which a poll gives up */
 
 enum aq_step_kind { AQ_STEP_SEND, AQ_STEP_RECV, AQ_STEP_COPY, AQ_STEP_REDUCE };
 
@@ -50,7 +52,8 @@ struct aq_step {
     void *dst;       /* and y */
     size_t nbytes;   /* elements of a reduction */
     size_t sent;     /* bytes that have left */
-    atomic_size_t arrived; /* bytes that have come; 1 when an empty message has. Added under the lock */
+    atomic_size_t
+        arrived; /* bytes that have come; 1 when an empty message has. Added under the lock */
 };
 
 /* A message that was here before its receiver. */
@@ -78,7 +81,7 @@ struct aq_sched {
     unsigned ready_to;   /* receives up to here have told their senders */
     unsigned first_open; /* steps before it are over; under the lock */
     unsigned sending;    /* parts that the conduit has not sent yet, */
-    bool deferred;           /* and the step waits until there are none; both under the lock */
+    bool deferred;       /* and the step waits until there are none; both under the lock */
     bool gave;           /* there may be some */
     gex_Coll_ReduceFn_t fn;
     const void *cdata;
@@ -92,7 +95,7 @@ static struct {
     aq_lock lock; /* everything below */
     struct aq_sched *bucket[AQ_BUCKETS];
     struct aq_sched *first, *last; /* queue */
-    atomic_uint queued; /* polls look before they lock */
+    atomic_uint queued;            /* polls look before they lock */
     struct aq_sched *free;
 } aq_msg;
 
@@ -229,7 +232,8 @@ static struct aq_step *aq_sched_step(struct aq_sched *sched, enum aq_step_kind k
     return step;
 }
 
-void aq_sched_send(struct aq_sched *sched, gex_Rank_t to, uint32_t tag, const void *src, size_t nbytes)
+void aq_sched_send(struct aq_sched *sched, gex_Rank_t to, uint32_t tag, const void *src,
+                   size_t nbytes)
 {
     struct aq_step *step = aq_sched_step(sched, AQ_STEP_SEND);
 
@@ -261,8 +265,8 @@ void aq_sched_copy(struct aq_sched *sched, void *dst, const void *src, size_t nb
     step->nbytes = nbytes;
 }
 
-void aq_sched_reduce(struct aq_sched *sched, const struct aq_coll_call *call, const void *x, void *y,
-                    size_t count)
+void aq_sched_reduce(struct aq_sched *sched, const struct aq_coll_call *call, const void *x,
+                     void *y, size_t count)
 {
     struct aq_step *step = aq_sched_step(sched, AQ_STEP_REDUCE);
 
@@ -277,7 +281,8 @@ void aq_sched_reduce(struct aq_sched *sched, const struct aq_coll_call *call, co
 
 static void aq_msg_on_rndv(struct aq_rndv *rndv);
 
-#define AQ_ARGS_OF_U64(value) (gex_AM_Arg_t)((uint64_t)(value) >> 32), (gex_AM_Arg_t)(uint32_t)(value)
+#define AQ_ARGS_OF_U64(value) \
+    (gex_AM_Arg_t)((uint64_t)(value) >> 32), (gex_AM_Arg_t)(uint32_t)(value)
 
 static uint64_t aq_u64_of_args(gex_AM_Arg_t high, gex_AM_Arg_t low)
 {
@@ -289,13 +294,15 @@ static gex_TM_t aq_msg_job(void)
     return aq_tm_handle(aq_job.tm);
 }
 
-/* Send what has not left yet. False: no room for all of it. A conduit may go on reading what is large: it counts
- * that in the operation, and the step is over when aq_step_lc_done(). Not where the receiver may have to wait for
- * our core, and not what is sent before the receiver has called for it, since the next receiver may be ready first. */
+/* Send what has not left yet. False: no room for all of it. A conduit may go on reading what is
+ * large: it counts that in the operation, and the step is over when aq_step_lc_done(). Not where
+ * the receiver may have to wait for our core, and not what is sent before the receiver has called
+ * for it, since the next receiver may be ready first. */
 static bool aq_step_send(const struct aq_sched *sched, struct aq_step *step)
 {
     const size_t max = aq_am_max_medium();
-    const size_t copied = aq_job.oversubscribed || step->nbytes <= AQ_EAGER ? SIZE_MAX : AQ_AM_COPIED;
+    const size_t copied =
+        aq_job.oversubscribed || step->nbytes <= AQ_EAGER ? SIZE_MAX : AQ_AM_COPIED;
     struct aq_am_lc lc = { .opt = GEX_EVENT_GROUP, .op = sched->op };
 
     if (step->nbytes != 0 && step->sent == step->nbytes)
@@ -305,8 +312,12 @@ static bool aq_step_send(const struct aq_sched *sched, struct aq_step *step)
         const size_t frag = left < max ? left : max;
         const gex_AM_Arg_t args[] = { AQ_ARGS_OF_U64(sched->team), (gex_AM_Arg_t)sched->number,
                                       (gex_AM_Arg_t)step->tag, AQ_ARGS_OF_U64(step->sent) };
-        const struct aq_am_out out = { .jobrank = step->peer, .handler = AQ_HIDX_COLL_DATA, .nargs = 6,
-                                       .kind = AQ_AM_MEDIUM, .args = args, .nbytes = frag,
+        const struct aq_am_out out = { .jobrank = step->peer,
+                                       .handler = AQ_HIDX_COLL_DATA,
+                                       .nargs = 6,
+                                       .kind = AQ_AM_MEDIUM,
+                                       .args = args,
+                                       .nbytes = frag,
                                        .src = (const char *)step->src + step->sent,
                                        .lc = frag > copied ? &lc : NULL };
 
@@ -328,7 +339,8 @@ static void aq_step_rndv_recv(struct aq_sched *sched, struct aq_step *step)
     step->offered = true;
     step->rndv = (struct aq_rndv){ aq_msg_on_rndv, sched };
     if (aq_job.conduit->rndv_recv != NULL && !aq_job.no_overrides)
-        step->match_id = aq_job.conduit->rndv_recv(step->peer, step->dst, step->nbytes, &step->rndv);
+        step->match_id =
+            aq_job.conduit->rndv_recv(step->peer, step->dst, step->nbytes, &step->rndv);
 }
 
 /* Tell the sender of a large message that its place is ready. */
@@ -337,8 +349,9 @@ static bool aq_step_send_ready(struct aq_sched *sched, struct aq_step *step)
     if (!step->offered)
         aq_step_rndv_recv(sched, step);
 
-    const gex_AM_Arg_t args[] = { AQ_ARGS_OF_U64(sched->team), (gex_AM_Arg_t)sched->number, (gex_AM_Arg_t)step->tag,
-                                  (gex_AM_Arg_t)step->match_id, (gex_AM_Arg_t)(uint32_t)step->nbytes };
+    const gex_AM_Arg_t args[] = { AQ_ARGS_OF_U64(sched->team), (gex_AM_Arg_t)sched->number,
+                                  (gex_AM_Arg_t)step->tag, (gex_AM_Arg_t)step->match_id,
+                                  (gex_AM_Arg_t)(uint32_t)step->nbytes };
 
     return aq_am_request_short(aq_msg_job(), step->peer, AQ_HIDX_COLL_READY, GEX_FLAG_IMMEDIATE, 6,
                                args)
@@ -390,7 +403,8 @@ static bool aq_sched_may_proceed(struct aq_sched *sched, const struct aq_step *s
     return goes_on;
 }
 
-/* Has everything left that was given to the conduit, so that it may be written to? If not, the record is parked. */
+/* Has everything left that was given to the conduit, so that it may be written to? If not, the
+ * record is parked. */
 static bool aq_sched_may_write(struct aq_sched *sched)
 {
     bool deferred;
@@ -521,7 +535,7 @@ unsigned aq_msg_progress(void)
     }
     aq_lock_release(&aq_msg.lock);
     if (declined != 0)
-        sched_yield(); /* the peer, if it shares our core, gets a chance to make room */
+        sched_yield();          /* the peer, if it shares our core, gets a chance to make room */
     return happened + declined; /* a message without room wants another poll soon */
 }
 
@@ -529,7 +543,7 @@ unsigned aq_msg_progress(void)
 
 /* The step of a started record that a message belongs to. Under the lock. */
 static struct aq_step *aq_sched_step_of(const struct aq_sched *sched, enum aq_step_kind kind,
-                                       gex_Rank_t peer, uint32_t tag)
+                                        gex_Rank_t peer, uint32_t tag)
 {
     for (unsigned i = sched->first_open; i < sched->steps; i++) {
         struct aq_step *step = &sched->step[i];
@@ -537,9 +551,11 @@ static struct aq_step *aq_sched_step_of(const struct aq_sched *sched, enum aq_st
         if (step->kind == kind && step->peer == peer && step->tag == tag)
             return step;
     }
-    aq_fatal("a message of rank %u for collective %u of team %llu (tag 0x%x) does not belong to what "
-             "this rank called; all members of a team must make the same collective calls in the "
-             "same order", peer, sched->number, (unsigned long long)sched->team, tag);
+    aq_fatal(
+        "a message of rank %u for collective %u of team %llu (tag 0x%x) does not belong to what "
+        "this rank called; all members of a team must make the same collective calls in the "
+        "same order",
+        peer, sched->number, (unsigned long long)sched->team, tag);
 }
 
 /* Something has come for a step: if the record waits for just that, polls are to carry it on.
@@ -553,13 +569,14 @@ static void aq_sched_wake(struct aq_sched *sched, const struct aq_step *step)
 
 /* Copy data to its place. The record cannot go away before all of it is there, so the copy needs
  * no lock. */
-static void aq_msg_write(struct aq_sched *sched, struct aq_step *step, size_t offset, const void *data,
-                         size_t nbytes)
+static void aq_msg_write(struct aq_sched *sched, struct aq_step *step, size_t offset,
+                         const void *data, size_t nbytes)
 {
     if (offset > step->nbytes || nbytes > step->nbytes - offset)
         aq_fatal("rank %u sent %zu bytes at offset %zu for collective %u of team %llu; this rank "
-                 "expects %zu in all: all members of a team must pass the same sizes", step->peer,
-                 nbytes, offset, sched->number, (unsigned long long)sched->team, step->nbytes);
+                 "expects %zu in all: all members of a team must pass the same sizes",
+                 step->peer, nbytes, offset, sched->number, (unsigned long long)sched->team,
+                 step->nbytes);
     if (nbytes > 0)
         memcpy((char *)step->dst + offset, data, nbytes);
     aq_lock_acquire(&aq_msg.lock);
@@ -572,8 +589,10 @@ static void aq_msg_write(struct aq_sched *sched, struct aq_step *step, size_t of
 static void aq_msg_clear(struct aq_sched *sched, struct aq_step *step, const struct aq_early *what)
 {
     if (what->match_id != 0 && what->expected != (uint32_t)step->nbytes)
-        aq_fatal("rank %u expects %u bytes (mod 2^32) of collective %u of team %llu; this rank sends %zu: all members "
-                 "of a team must pass the same sizes", step->peer, (unsigned)what->expected, sched->number,
+        aq_fatal("rank %u expects %u bytes (mod 2^32) of collective %u of team %llu; this rank "
+                 "sends %zu: all members "
+                 "of a team must pass the same sizes",
+                 step->peer, (unsigned)what->expected, sched->number,
                  (unsigned long long)sched->team, step->nbytes);
     aq_lock_acquire(&aq_msg.lock);
     step->ready = true;
@@ -585,7 +604,8 @@ static void aq_msg_clear(struct aq_sched *sched, struct aq_step *step, const str
 /* Under the conduit's lock perhaps, which nobody takes who has ours. */
 static void aq_msg_on_rndv(struct aq_rndv *rndv)
 {
-    struct aq_step *step = (struct aq_step *)(void *)((char *)rndv - offsetof(struct aq_step, rndv));
+    struct aq_step *step =
+        (struct aq_step *)(void *)((char *)rndv - offsetof(struct aq_step, rndv));
     struct aq_sched *sched = rndv->owner;
 
     aq_lock_acquire(&aq_msg.lock);
@@ -600,8 +620,8 @@ static void aq_msg_on_rndv(struct aq_rndv *rndv)
     aq_lock_release(&aq_msg.lock);
 }
 
-static void aq_msg_deliver(struct aq_sched *sched, struct aq_step *step, const struct aq_early *what,
-                           const void *data)
+static void aq_msg_deliver(struct aq_sched *sched, struct aq_step *step,
+                           const struct aq_early *what, const void *data)
 {
     if (what->is_ready)
         aq_msg_clear(sched, step, what);
@@ -621,8 +641,8 @@ static struct aq_step *aq_msg_look_up(uint64_t team, uint32_t number, const stru
     }
     *sched_out = sched;
     return sched->started ? aq_sched_step_of(sched, what->is_ready ? AQ_STEP_SEND : AQ_STEP_RECV,
-                                           what->from, what->tag)
-                         : NULL;
+                                             what->from, what->tag)
+                          : NULL;
 }
 
 static struct aq_early *aq_msg_copy(const struct aq_early *what, const void *data)
@@ -677,7 +697,8 @@ static void aq_msg_on_data(gex_Token_t token, void *buf, size_t nbytes, gex_AM_A
                            gex_AM_Arg_t team_low, gex_AM_Arg_t number, gex_AM_Arg_t tag,
                            gex_AM_Arg_t offset_high, gex_AM_Arg_t offset_low)
 {
-    const struct aq_early what = { .from = aq_msg_sender(token), .tag = (uint32_t)tag,
+    const struct aq_early what = { .from = aq_msg_sender(token),
+                                   .tag = (uint32_t)tag,
                                    .offset = aq_u64_of_args(offset_high, offset_low),
                                    .nbytes = nbytes };
 
@@ -685,10 +706,14 @@ static void aq_msg_on_data(gex_Token_t token, void *buf, size_t nbytes, gex_AM_A
 }
 
 static void aq_msg_on_ready(gex_Token_t token, gex_AM_Arg_t team_high, gex_AM_Arg_t team_low,
-                            gex_AM_Arg_t number, gex_AM_Arg_t tag, gex_AM_Arg_t match_id, gex_AM_Arg_t expected)
+                            gex_AM_Arg_t number, gex_AM_Arg_t tag, gex_AM_Arg_t match_id,
+                            gex_AM_Arg_t expected)
 {
-    const struct aq_early what = { .from = aq_msg_sender(token), .tag = (uint32_t)tag, .is_ready = true,
-                                   .match_id = (uint32_t)match_id, .expected = (uint32_t)expected };
+    const struct aq_early what = { .from = aq_msg_sender(token),
+                                   .tag = (uint32_t)tag,
+                                   .is_ready = true,
+                                   .match_id = (uint32_t)match_id,
+                                   .expected = (uint32_t)expected };
 
     aq_msg_take(aq_u64_of_args(team_high, team_low), (uint32_t)number, &what, "");
 }
@@ -717,8 +742,8 @@ gex_Event_t aq_sched_start(struct aq_sched *sched, const struct aq_op_kind *kind
 
     while (early != NULL) {
         struct aq_early *next = early->next;
-        struct aq_step *step = aq_sched_step_of(sched, early->is_ready ? AQ_STEP_SEND : AQ_STEP_RECV,
-                                               early->from, early->tag);
+        struct aq_step *step = aq_sched_step_of(
+            sched, early->is_ready ? AQ_STEP_SEND : AQ_STEP_RECV, early->from, early->tag);
 
         aq_msg_deliver(sched, step, early, early->data);
         free(early);

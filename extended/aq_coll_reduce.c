@@ -2,8 +2,8 @@
  * aq_coll_reduce.c - programs that combine data: reductions by messages.
  *
  * Few bytes: to one member along a binomial tree, to all by recursive doubling (members beyond
- * the largest power of two hand their part to a neighbour and get the result back). In a team of several
- * neighborhoods each combines its part first, and their leaders double. Many: every
+ * the largest power of two hand their part to a neighbour and get the result back). In a team of
+ * several neighborhoods each combines its part first, and their leaders double. Many: every
  * member combines one slice of everybody's data, then sends the result to the root or to all;
  * so each byte crosses the network twice, whatever the number of members.
  *
@@ -11,8 +11,9 @@
  *           ranks is the left operand: right for operators that do not commute, too. Only the
  *           tree towards a root other than rank 0, and neighborhoods whose ranks are mixed, turn
  *           the ranks round, when that is allowed
- * Buffers   a client's operator writes to its right operand, so that is temporary memory, or where the result
- *           belongs if no source is there; each message has a buffer of its own, since receives are ready from the start
+ * Buffers   a client's operator writes to its right operand, so that is temporary memory, or where
+ *           the result belongs if no source is there; each message has a buffer of its own, since
+ *           receives are ready from the start
  * Threads   the caller's. Uses aq_coll_msg.c
  * See       Rabenseifner: Optimization of collective reduction operations, 2004
  * SPDX-License-Identifier: BSD-3-Clause
@@ -21,7 +22,7 @@
 
 #include "base/aq_log.h"
 
-#define AQ_TEMP_ALIGN 64u
+#define AQ_TEMP_ALIGN  64u
 #define AQ_SCATTER_MIN 2048u /* bytes: smaller slices are not worth a message each */
 
 /* Temporary memory in equal buffers. */
@@ -49,8 +50,8 @@ static unsigned aq_rounds(gex_Rank_t size)
     return rounds;
 }
 
-static struct aq_sched *aq_sched_with_buffers(struct aq_coll_team *team, size_t bytes, size_t buffers,
-                                            struct aq_temp *temp_out)
+static struct aq_sched *aq_sched_with_buffers(struct aq_coll_team *team, size_t bytes,
+                                              size_t buffers, struct aq_temp *temp_out)
 {
     struct aq_sched *sched;
     void *memory;
@@ -66,9 +67,10 @@ static struct aq_sched *aq_sched_with_buffers(struct aq_coll_team *team, size_t 
 
 /* --- few bytes --- */
 
-/* The combination of this member's subtree. Children are taken the nearest first, since their ranks follow. */
+/* The combination of this member's subtree. Children are taken the nearest first, since their ranks
+ * follow. */
 static const void *aq_sched_gather(struct aq_sched *sched, const struct aq_coll_call *call,
-                                  const struct aq_tree *tree, const struct aq_temp *temp)
+                                   const struct aq_tree *tree, const struct aq_temp *temp)
 {
     const size_t bytes = aq_call_bytes(call);
     const void *acc = call->src;
@@ -83,8 +85,9 @@ static const void *aq_sched_gather(struct aq_sched *sched, const struct aq_coll_
     return acc;
 }
 
-static struct aq_sched *aq_sched_tree(struct aq_coll_team *team, const struct aq_coll_levels *levels,
-                                    const struct aq_coll_call *call)
+static struct aq_sched *aq_sched_tree(struct aq_coll_team *team,
+                                      const struct aq_coll_levels *levels,
+                                      const struct aq_coll_call *call)
 {
     const gex_Rank_t top = call->ordered ? 0 : call->root; /* where the tree's root is */
     const size_t bytes = aq_call_bytes(call);
@@ -109,8 +112,8 @@ static struct aq_sched *aq_sched_tree(struct aq_coll_team *team, const struct aq
 
 /* Exchange with a member and combine; returns where the combination is. own is ours to write. */
 static void *aq_sched_combine(struct aq_sched *sched, const struct aq_coll_team *team,
-                             const struct aq_coll_call *call, gex_Rank_t with, uint32_t tag,
-                             void *own, void *incoming)
+                              const struct aq_coll_call *call, gex_Rank_t with, uint32_t tag,
+                              void *own, void *incoming)
 {
     const size_t bytes = aq_call_bytes(call);
 
@@ -124,14 +127,15 @@ static void *aq_sched_combine(struct aq_sched *sched, const struct aq_coll_team 
     return incoming;
 }
 
-/* Recursive doubling over a ring of at least 2: the result ends in dst of all its members. src is what this
- * one brings; temp has rounds + 2 buffers, rounds being those of the largest power of two. */
+/* Recursive doubling over a ring of at least 2: the result ends in dst of all its members. src is
+ * what this one brings; temp has rounds + 2 buffers, rounds being those of the largest power of
+ * two. */
 static void aq_sched_add_doubling(struct aq_sched *sched, const struct aq_coll_team *team,
-                                 const struct aq_coll_call *call, const struct aq_coll_ring *ring,
-                                 const void *src, const struct aq_temp *temp)
+                                  const struct aq_coll_call *call, const struct aq_coll_ring *ring,
+                                  const void *src, const struct aq_temp *temp)
 {
     const size_t bytes = aq_call_bytes(call);
-    const unsigned rounds = aq_rounds(ring->size + 1) - 1; /* whole powers of two */
+    const unsigned rounds = aq_rounds(ring->size + 1) - 1;           /* whole powers of two */
     const gex_Rank_t extra = ring->size - ((gex_Rank_t)1 << rounds); /* so many pairs act as one */
     const bool paired = ring->me < 2 * extra;
     void *acc = aq_temp_buffer(temp, 0);
@@ -154,7 +158,8 @@ static void aq_sched_add_doubling(struct aq_sched *sched, const struct aq_coll_t
     for (unsigned round = 0; round < rounds; round++) {
         const gex_Rank_t with = vrank ^ (gex_Rank_t)1 << round;
 
-        acc = aq_sched_combine(sched, team, call, aq_ring_rank(ring, with < extra ? 2 * with : with + extra),
+        acc = aq_sched_combine(sched, team, call,
+                               aq_ring_rank(ring, with < extra ? 2 * with : with + extra),
                                AQ_TAG_DOUBLE + 1 + round, acc, aq_temp_buffer(temp, round + 1));
     }
     if (paired)
@@ -162,18 +167,21 @@ static void aq_sched_add_doubling(struct aq_sched *sched, const struct aq_coll_t
     aq_sched_copy(sched, call->dst, acc, bytes);
 }
 
-static struct aq_sched *aq_sched_doubling(struct aq_coll_team *team, const struct aq_coll_call *call)
+static struct aq_sched *aq_sched_doubling(struct aq_coll_team *team,
+                                          const struct aq_coll_call *call)
 {
     const struct aq_coll_ring all = { .size = team->size, .me = team->rank };
     struct aq_temp temp;
-    struct aq_sched *sched = aq_sched_with_buffers(team, aq_call_bytes(call), aq_rounds(team->size + 1) + 1, &temp);
+    struct aq_sched *sched =
+        aq_sched_with_buffers(team, aq_call_bytes(call), aq_rounds(team->size + 1) + 1, &temp);
 
     aq_sched_add_doubling(sched, team, call, &all, call->src, &temp);
     return sched;
 }
 
 /* Up to the neighborhood's leader, among the leaders, and down again. */
-static struct aq_sched *aq_sched_two_levels(struct aq_coll_team *team, const struct aq_coll_call *call)
+static struct aq_sched *aq_sched_two_levels(struct aq_coll_team *team,
+                                            const struct aq_coll_call *call)
 {
     const struct aq_coll_ring *leaders = &team->levels->leaders;
     const unsigned doubling = aq_rounds(leaders->size + 1) + 1; /* buffers of the first part */
@@ -202,7 +210,7 @@ static struct aq_sched *aq_sched_two_levels(struct aq_coll_team *team, const str
 
 /* Where the slice of a member begins, in elements. */
 static size_t aq_scatter_offset(const struct aq_coll_team *team, const struct aq_coll_call *call,
-                       uint64_t rank)
+                                uint64_t rank)
 {
     const size_t each = call->count / team->size, more = call->count % team->size;
 
@@ -210,14 +218,15 @@ static size_t aq_scatter_offset(const struct aq_coll_team *team, const struct aq
 }
 
 static size_t aq_scatter_count(const struct aq_coll_team *team, const struct aq_coll_call *call,
-                             uint64_t rank)
+                               uint64_t rank)
 {
     return aq_scatter_offset(team, call, rank + 1) - aq_scatter_offset(team, call, rank);
 }
 
 /* Get everybody's data of this member's slice and combine them in last. */
 static void aq_sched_add_reduce_scatter(struct aq_sched *sched, const struct aq_coll_team *team,
-                                 const struct aq_coll_call *call, const struct aq_temp *temp, void *last)
+                                        const struct aq_coll_call *call, const struct aq_temp *temp,
+                                        void *last)
 {
     const uint64_t size = team->size, me = team->rank;
     const size_t count = aq_scatter_count(team, call, me);
@@ -227,22 +236,24 @@ static void aq_sched_add_reduce_scatter(struct aq_sched *sched, const struct aq_
     for (uint64_t step = 1; step < size; step++) {
         const uint64_t to = (me + step) % size;
 
-        aq_sched_send(sched, (gex_Rank_t)to, AQ_TAG_DATA, src + call->unit * aq_scatter_offset(team, call, to),
-                     call->unit * aq_scatter_count(team, call, to));
+        aq_sched_send(sched, (gex_Rank_t)to, AQ_TAG_DATA,
+                      src + call->unit * aq_scatter_offset(team, call, to),
+                      call->unit * aq_scatter_count(team, call, to));
     }
     if (me == size - 1)
         aq_sched_copy(sched, last, acc, call->unit * count);
     for (uint64_t step = 1; step < size; step++) {
         const uint64_t from = (me + size - step) % size;
 
-        aq_sched_recv(sched, (gex_Rank_t)from, AQ_TAG_DATA, from == size - 1 ? last : aq_temp_buffer(temp, from),
-                     call->unit * count);
+        aq_sched_recv(sched, (gex_Rank_t)from, AQ_TAG_DATA,
+                      from == size - 1 ? last : aq_temp_buffer(temp, from), call->unit * count);
     }
     for (uint64_t rank = size - 1; rank-- > 0;)
         aq_sched_reduce(sched, call, rank == me ? acc : aq_temp_buffer(temp, rank), last, count);
 }
 
-static struct aq_sched *aq_sched_reduce_scatter(struct aq_coll_team *team, const struct aq_coll_call *call)
+static struct aq_sched *aq_sched_reduce_scatter(struct aq_coll_team *team,
+                                                const struct aq_coll_call *call)
 {
     const uint64_t size = team->size, me = team->rank;
     const size_t bytes = call->unit * aq_scatter_count(team, call, me);
@@ -268,8 +279,8 @@ static struct aq_sched *aq_sched_reduce_scatter(struct aq_coll_team *team, const
         const uint64_t from = (me + size - step) % size;
 
         aq_sched_recv(sched, (gex_Rank_t)from, AQ_TAG_RESULT,
-                     (char *)call->dst + call->unit * aq_scatter_offset(team, call, from),
-                     call->unit * aq_scatter_count(team, call, from));
+                      (char *)call->dst + call->unit * aq_scatter_offset(team, call, from),
+                      call->unit * aq_scatter_count(team, call, from));
     }
     return sched;
 }

@@ -1,10 +1,10 @@
 /*
  * aq_coll_tree.c - who sends to whom: trees over a team, in two levels where members share memory.
  *
- * Messages inside a neighborhood cost a fraction of those between hosts. So in a team that spans several,
- * one member of each, its first (the root in the root's own), speaks for it: one tree joins these, and
- * each is the root of a tree over its neighborhood. As many messages cross the network as there are
- * neighborhoods beyond the first, and none of them crosses it twice.
+ * Messages inside a neighborhood cost a fraction of those between hosts. So in a team that spans
+ * several, one member of each, its first (the root in the root's own), speaks for it: one tree
+ * joins these, and each is the root of a tree over its neighborhood. As many messages cross the
+ * network as there are neighborhoods beyond the first, and none of them crosses it twice.
  *
  * Owns      team->levels, made with the team; NULL where one level is all there is
  * Threads   made by one; afterwards constant
@@ -28,13 +28,15 @@ static void *aq_levels_table(const struct aq_coll_team *team, size_t count, size
     void *table = calloc(count, size);
 
     if (table == NULL)
-        aq_fatal("no memory for the neighborhoods of a team of %u members (%zu bytes)", team->size, count * size);
+        aq_fatal("no memory for the neighborhoods of a team of %u members (%zu bytes)", team->size,
+                 count * size);
     return table;
 }
 
 /* Number the neighborhoods that have members, by first appearance: group[] is 1 + that, 0 for those
  * without. Are all members of each one after the other? */
-static gex_Rank_t aq_levels_number(const struct aq_coll_team *team, gex_Rank_t *group, bool *in_a_row_out)
+static gex_Rank_t aq_levels_number(const struct aq_coll_team *team, gex_Rank_t *group,
+                                   bool *in_a_row_out)
 {
     gex_Rank_t groups = 0, last = 0;
 
@@ -70,7 +72,8 @@ struct aq_coll_levels *aq_levels_make(const struct aq_coll_team *team)
         local += aq_levels_nbrhd(team, rank) == nbrhd;
     levels = aq_levels_table(team, 1, sizeof(*levels) + (groups + local) * sizeof(gex_Rank_t));
     levels->in_a_row = in_a_row;
-    levels->leaders = (struct aq_coll_ring){ .rank = levels->ranks, .size = groups, .me = group[nbrhd] - 1 };
+    levels->leaders =
+        (struct aq_coll_ring){ .rank = levels->ranks, .size = groups, .me = group[nbrhd] - 1 };
     levels->local = (struct aq_coll_ring){ .rank = levels->ranks + groups };
     for (gex_Rank_t rank = team->size; rank-- > 0;) /* downwards: the first one stays */
         levels->ranks[group[aq_levels_nbrhd(team, rank)] - 1] = rank;
@@ -86,11 +89,12 @@ struct aq_coll_levels *aq_levels_make(const struct aq_coll_team *team)
 
 /* --- trees --- */
 
-/* Some members, as seen from the one that is to be the root; it may stand in for another of them. */
+/* Some members, as seen from the one that is to be the root; it may stand in for another of them.
+ * */
 struct aq_tree_view {
     const struct aq_coll_ring *ring;
-    gex_Rank_t first;   /* place 0 */
-    gex_Rank_t root;    /* the member there */
+    gex_Rank_t first; /* place 0 */
+    gex_Rank_t root;  /* the member there */
 };
 
 static gex_Rank_t aq_view_rank(const struct aq_tree_view *view, uint64_t vrank)
@@ -101,7 +105,8 @@ static gex_Rank_t aq_view_rank(const struct aq_tree_view *view, uint64_t vrank)
 }
 
 /* The parent of a place is the place without its lowest bit; the farthest child comes first. */
-static void aq_tree_add_binomial(struct aq_tree *tree, const struct aq_tree_view *view, uint64_t vrank)
+static void aq_tree_add_binomial(struct aq_tree *tree, const struct aq_tree_view *view,
+                                 uint64_t vrank)
 {
     const uint64_t size = view->ring->size;
     uint64_t bit = 1;
@@ -115,17 +120,20 @@ static void aq_tree_add_binomial(struct aq_tree *tree, const struct aq_tree_view
             tree->child[tree->children++] = aq_view_rank(view, vrank + bit);
 }
 
-static void aq_tree_add_binary(struct aq_tree *tree, const struct aq_tree_view *view, uint64_t vrank)
+static void aq_tree_add_binary(struct aq_tree *tree, const struct aq_tree_view *view,
+                               uint64_t vrank)
 {
     if (vrank != 0)
         tree->parent = aq_view_rank(view, (vrank - 1) / 2);
-    for (uint64_t child = 2 * vrank + 1; child <= 2 * vrank + 2 && child < view->ring->size; child++)
+    for (uint64_t child = 2 * vrank + 1; child <= 2 * vrank + 2 && child < view->ring->size;
+         child++)
         tree->child[tree->children++] = aq_view_rank(view, child);
 }
 
-/* This member's part of a tree over a ring, the one at place `first` of it, or who stands for it, at the root. */
-static void aq_tree_add(struct aq_tree *tree, enum aq_tree_shape shape, const struct aq_coll_ring *ring,
-                        gex_Rank_t first, gex_Rank_t root)
+/* This member's part of a tree over a ring, the one at place `first` of it, or who stands for it,
+ * at the root. */
+static void aq_tree_add(struct aq_tree *tree, enum aq_tree_shape shape,
+                        const struct aq_coll_ring *ring, gex_Rank_t first, gex_Rank_t root)
 {
     const struct aq_tree_view view = { ring, first, root };
     const uint64_t vrank = ((uint64_t)ring->me + ring->size - first) % ring->size;
@@ -139,7 +147,8 @@ static void aq_tree_add(struct aq_tree *tree, enum aq_tree_shape shape, const st
 void aq_tree_local(struct aq_tree *tree, const struct aq_coll_team *team)
 {
     *tree = (struct aq_tree){ .parent = GEX_RANK_INVALID };
-    aq_tree_add(tree, AQ_TREE_BINOMIAL, &team->levels->local, 0, aq_ring_rank(&team->levels->local, 0));
+    aq_tree_add(tree, AQ_TREE_BINOMIAL, &team->levels->local, 0,
+                aq_ring_rank(&team->levels->local, 0));
 }
 
 /* Index of a member in a ring; the ring's size if it is not in it. */

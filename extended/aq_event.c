@@ -40,7 +40,8 @@ static void aq_event_check(const char *call, gex_Event_t event)
 
     if (event == GEX_EVENT_NO_OP)
         aq_fatal("%s: the event is GEX_EVENT_NO_OP: nothing was started, so there is nothing to "
-                 "test or wait for", call);
+                 "test or wait for",
+                 call);
     if (op == NULL || cell >= AQ_CELLS)
         aq_fatal("%s: %p is not an event", call, (void *)event);
     if (op->state == AQ_OP_SYNCED && cell == AQ_CELL_ROOT)
@@ -48,7 +49,8 @@ static void aq_event_check(const char *call, gex_Event_t event)
                  call, (void *)event);
     if ((op->state != AQ_OP_LIVE && op->state != AQ_OP_SYNCED) || op->generation != generation)
         aq_fatal("%s: the event %p is stale: its operation was synchronised before; a root is "
-                 "synchronised once, a leaf only while its root is not", call, (void *)event);
+                 "synchronised once, a leaf only while its root is not",
+                 call, (void *)event);
 }
 
 static void aq_event_check_array(const char *call, const gex_Event_t *events, size_t n,
@@ -69,7 +71,8 @@ static void aq_event_check_query(gex_Event_t root, gex_EC_t category)
     if (category != GEX_EC_LC && category != GEX_EC_PUT && category != GEX_EC_GET
         && category != GEX_EC_RMW)
         aq_fatal("%s: the category 0x%x is not exactly one of GEX_EC_LC, GEX_EC_AM, GEX_EC_PUT, "
-                 "GEX_EC_GET and GEX_EC_RMW", call, (unsigned)category);
+                 "GEX_EC_GET and GEX_EC_RMW",
+                 call, (unsigned)category);
     if (root == GEX_EVENT_INVALID)
         return;
     aq_event_check(call, root);
@@ -77,18 +80,19 @@ static void aq_event_check_query(gex_Event_t root, gex_EC_t category)
         aq_fatal("%s: the event %p is a leaf; only roots have leaves", call, (void *)root);
     if (category == GEX_EC_LC && aq_event_op(root)->kind->hides_lc)
         aq_fatal("%s: the operation of event %p, a %s, has no event for its local completion; "
-                 "ask for one with lc_opt", call, (void *)root, aq_event_op(root)->kind->name);
+                 "ask for one with lc_opt",
+                 call, (void *)root, aq_event_op(root)->kind->name);
 }
 
-#define AQ_EVENT_CHECK_MAIN(call) aq_thread_check_main(call)
-#define AQ_EVENT_CHECK(call, event) aq_event_check(call, event)
+#define AQ_EVENT_CHECK_MAIN(call)                    aq_thread_check_main(call)
+#define AQ_EVENT_CHECK(call, event)                  aq_event_check(call, event)
 #define AQ_EVENT_CHECK_ARRAY(call, events, n, flags) aq_event_check_array(call, events, n, flags)
-#define AQ_EVENT_CHECK_QUERY(root, category) aq_event_check_query(root, category)
+#define AQ_EVENT_CHECK_QUERY(root, category)         aq_event_check_query(root, category)
 #else
-#define AQ_EVENT_CHECK_MAIN(call) ((void)0)
-#define AQ_EVENT_CHECK(call, event) ((void)(call))
+#define AQ_EVENT_CHECK_MAIN(call)                    ((void)0)
+#define AQ_EVENT_CHECK(call, event)                  ((void)(call))
 #define AQ_EVENT_CHECK_ARRAY(call, events, n, flags) ((void)(flags))
-#define AQ_EVENT_CHECK_QUERY(root, category) ((void)0)
+#define AQ_EVENT_CHECK_QUERY(root, category)         ((void)0)
 #endif
 
 /* --- one event --- */
@@ -123,7 +127,8 @@ static __attribute__((noinline, cold)) int aq_event_look_traced(gex_Event_t even
     const uint64_t began = aq_trace_begin(AQ_TRACE_EVENT_TEST);
     const int rc = aq_event_look(event);
 
-    aq_trace_end(rc == GASNET_OK ? AQ_TRACE_EVENT_TEST : AQ_TRACE_EVENT_TRY, began, GEX_RANK_INVALID, 0);
+    aq_trace_end(rc == GASNET_OK ? AQ_TRACE_EVENT_TEST : AQ_TRACE_EVENT_TRY, began,
+                 GEX_RANK_INVALID, 0);
     return rc;
 }
 

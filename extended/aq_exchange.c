@@ -12,8 +12,9 @@
  * ended the team's last exchange.
  *
  * Owns      the boxes; each is freed by the member that waits for it
- * Threads   any, one exchange of a team at a time as the client orders its collective calls. Handlers
- *           take the lock to find a box and fill it without: it cannot go before it is full
+ * Threads   any, one exchange of a team at a time as the client orders its collective calls.
+ *           Handlers take the lock to find a box and fill it without: it cannot go before it is
+ *           full
  * Wire      EXCHANGE(team, number, round, bytes in all, offset) + a piece; 64-bit values as two
  * Uses      core/aq_am.h, core/aq_poll.h
  * See       Bruck et al.: Efficient algorithms for all-to-all communications in multiport
@@ -33,7 +34,7 @@
 #include "core/aq_tm.h"
 #include "core/aq_callback.h"
 
-#define AQ_EXCHANGE_ARGS 8
+#define AQ_EXCHANGE_ARGS      8
 #define AQ_ARGS_OF_U64(value) (gex_AM_Arg_t)((value) >> 32), (gex_AM_Arg_t)(uint32_t)(value)
 
 static inline uint64_t aq_exchange_u64(gex_AM_Arg_t high, gex_AM_Arg_t low)
@@ -108,9 +109,9 @@ static void aq_box_destroy(struct aq_box *box)
 }
 
 static void aq_exchange_on_frag(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t team_high,
-                                 gex_AM_Arg_t team_low, gex_AM_Arg_t number, gex_AM_Arg_t round,
-                                 gex_AM_Arg_t bytes_high, gex_AM_Arg_t bytes_low,
-                                 gex_AM_Arg_t offset_high, gex_AM_Arg_t offset_low)
+                                gex_AM_Arg_t team_low, gex_AM_Arg_t number, gex_AM_Arg_t round,
+                                gex_AM_Arg_t bytes_high, gex_AM_Arg_t bytes_low,
+                                gex_AM_Arg_t offset_high, gex_AM_Arg_t offset_low)
 {
     const struct aq_box_name name = { aq_exchange_u64(team_high, team_low), (uint32_t)number,
                                       (uint32_t)round };
@@ -121,9 +122,10 @@ static void aq_exchange_on_frag(gex_Token_t token, void *buf, size_t nbytes, gex
 
     if (box->bytes != bytes || offset > bytes || nbytes > bytes - offset) {
         gex_Token_Info(token, &info, GEX_TI_SRCRANK);
-        aq_fatal("rank %u is in a collective call over a team with %llu bytes to exchange, this process "
-                 "with %llu: their calls do not match", info.gex_srcrank, (unsigned long long)bytes,
-                 (unsigned long long)box->bytes);
+        aq_fatal(
+            "rank %u is in a collective call over a team with %llu bytes to exchange, this process "
+            "with %llu: their calls do not match",
+            info.gex_srcrank, (unsigned long long)bytes, (unsigned long long)box->bytes);
     }
     memcpy(box->data + offset, buf, nbytes);
     aq_counter_add(&box->received, nbytes); /* from here on it may be gone */
@@ -138,10 +140,10 @@ static void aq_exchange_send(gex_Rank_t jobrank, const struct aq_box_name *name,
 
     for (uint64_t at = 0; at < bytes;) {
         const size_t frag = bytes - at < max ? (size_t)(bytes - at) : max;
-        const gex_AM_Arg_t args[AQ_EXCHANGE_ARGS] = {
-            AQ_ARGS_OF_U64(name->team), (gex_AM_Arg_t)name->number, (gex_AM_Arg_t)name->round,
-            AQ_ARGS_OF_U64(bytes), AQ_ARGS_OF_U64(at)
-        };
+        const gex_AM_Arg_t args[AQ_EXCHANGE_ARGS] = { AQ_ARGS_OF_U64(name->team),
+                                                      (gex_AM_Arg_t)name->number,
+                                                      (gex_AM_Arg_t)name->round,
+                                                      AQ_ARGS_OF_U64(bytes), AQ_ARGS_OF_U64(at) };
 
         aq_am_request_medium(aq_tm_handle(aq_job.tm), jobrank, AQ_HIDX_EXCHANGE, data + at, frag,
                              GEX_EVENT_NOW, 0, AQ_EXCHANGE_ARGS, args);
@@ -156,9 +158,10 @@ static void aq_exchange_receive(const char *call, gex_Rank_t jobrank,
     struct aq_box *box = aq_box_get(name, bytes);
 
     if (box->bytes != bytes)
-        aq_fatal("%s: rank %u is in a collective call over this team with %llu bytes to exchange, this "
-                 "process with %llu: their calls do not match", call, jobrank,
-                 (unsigned long long)box->bytes, (unsigned long long)bytes);
+        aq_fatal(
+            "%s: rank %u is in a collective call over this team with %llu bytes to exchange, this "
+            "process with %llu: their calls do not match",
+            call, jobrank, (unsigned long long)box->bytes, (unsigned long long)bytes);
     while (aq_counter_get(&box->received) < bytes)
         aq_wait_step(&waiter);
     aq_wait_end(&waiter);
@@ -178,8 +181,8 @@ static void aq_exchange_rounds(const char *call, struct aq_tm *tm, char *known, 
         const gex_Rank_t after = (gex_Rank_t)((me + have) % members);
 
         aq_exchange_send(aq_tm_jobrank(aq_tm_handle(tm), before), &name, known, bytes);
-        aq_exchange_receive(call, aq_tm_jobrank(aq_tm_handle(tm), after), &name,
-                            known + have * len, bytes);
+        aq_exchange_receive(call, aq_tm_jobrank(aq_tm_handle(tm), after), &name, known + have * len,
+                            bytes);
     }
 }
 

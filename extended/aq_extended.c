@@ -33,5 +33,6 @@ void aq_callback_init(void)
 /* The reference barriers first: what they find out ends phases for the second. */
 unsigned aq_callback_progress(void)
 {
-    return aq_ref_barrier_progress() + aq_barrier_progress() + aq_coll_progress() + aq_vis_progress();
+    return aq_ref_barrier_progress() + aq_barrier_progress() + aq_coll_progress()
+           + aq_vis_progress();
 }

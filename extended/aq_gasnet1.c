@@ -1,9 +1,9 @@
 /*
  * aq_gasnet1.c - start-up of GASNet-1 clients, and the debug checks of their calls.
  *
- * gasnet_init() is gex_Client_Init() with GEX_FLAG_USES_GASNET1 and a fixed name; gasnet_attach() is
- * handler registration and gex_Segment_Attach() in one. A client that starts with gex_Client_Init()
- * and the same flag may use all other calls too.
+ * gasnet_init() is gex_Client_Init() with GEX_FLAG_USES_GASNET1 and a fixed name; gasnet_attach()
+ * is handler registration and gex_Segment_Attach() in one. A client that starts with
+ * gex_Client_Init() and the same flag may use all other calls too.
  *
  * States    not started -> STARTED (gasnet_init) -> ATTACHED (gasnet_attach); or EX, for processes
  *           that start with gex_Client_Init()
@@ -33,7 +33,8 @@ static enum { AQ_GASNET1_EX, AQ_GASNET1_STARTED, AQ_GASNET1_ATTACHED } aq_gasnet
 int aq_gasnet1_may_start(void)
 {
     if (aq_job.conduit != NULL) {
-        aq_fail(GASNET_ERR_NOT_INIT, "gasnet_init: the library is already started; a process starts it "
+        aq_fail(GASNET_ERR_NOT_INIT,
+                "gasnet_init: the library is already started; a process starts it "
                 "once, with gasnet_init or gex_Client_Init");
         return 0;
     }
@@ -62,11 +63,14 @@ static int aq_gasnet1_check_segsize(uintptr_t *segsize)
     char why[256];
 
     if (*segsize % GASNET_PAGESIZE != 0)
-        return aq_fail(GASNET_ERR_BAD_ARG, "gasnet_attach: the segment's size is %zu, not a multiple of "
-                       "GASNET_PAGESIZE (%u)", (size_t)*segsize, (unsigned)GASNET_PAGESIZE);
+        return aq_fail(GASNET_ERR_BAD_ARG,
+                       "gasnet_attach: the segment's size is %zu, not a multiple of "
+                       "GASNET_PAGESIZE (%u)",
+                       (size_t)*segsize, (unsigned)GASNET_PAGESIZE);
     if (*segsize > limit) {
         aq_segment_explain(why, sizeof(why));
-        return aq_fail(GASNET_ERR_BAD_ARG, "gasnet_attach: %.1f MB asked for, the limit is %.1f MB: %s",
+        return aq_fail(GASNET_ERR_BAD_ARG,
+                       "gasnet_attach: %.1f MB asked for, the limit is %.1f MB: %s",
                        (double)*segsize / 1048576, (double)limit / 1048576, why);
     }
     if (*segsize == 0)
@@ -88,8 +92,10 @@ static int aq_gasnet1_register(gasnet_handlerentry_t *table, int numentries)
         return aq_fail(GASNET_ERR_RESOURCE, "gasnet_attach: a table of %d handlers; the most is %d",
                        numentries, AQ_GASNET1_MAX_HANDLERS);
     for (int i = 0; i < numentries; i++)
-        rows[i] = (gex_AM_Entry_t){ .gex_index = table[i].index, .gex_fnptr = table[i].fnptr,
-                                    .gex_flags = AQ_AM_ANY_KIND, .gex_nargs = AQ_AM_ANY_NARGS };
+        rows[i] = (gex_AM_Entry_t){ .gex_index = table[i].index,
+                                    .gex_fnptr = table[i].fnptr,
+                                    .gex_flags = AQ_AM_ANY_KIND,
+                                    .gex_nargs = AQ_AM_ANY_NARGS };
     rc = aq_ep_register("gasnet_attach", &aq_job.ep, rows, (size_t)numentries);
     if (rc != GASNET_OK)
         return GASNET_ERR_RESOURCE;
@@ -109,7 +115,8 @@ int gasnet_attach(gasnet_handlerentry_t *table, int numentries, uintptr_t segsiz
     if (aq_gasnet1_state == AQ_GASNET1_ATTACHED)
         return aq_fail(GASNET_ERR_NOT_INIT, "gasnet_attach called a second time");
     if (aq_gasnet1_state != AQ_GASNET1_STARTED || !aq_job_has_started())
-        return aq_fail(GASNET_ERR_NOT_INIT, "gasnet_attach called without gasnet_init before it; clients "
+        return aq_fail(GASNET_ERR_NOT_INIT,
+                       "gasnet_attach called without gasnet_init before it; clients "
                        "of gex_Client_Init call gex_Segment_Attach and gex_EP_RegisterHandlers");
 #if GASNET_DEBUG
     aq_thread_check_main("gasnet_attach");
@@ -161,7 +168,8 @@ void aq_gasnet1_check(const char *call)
         aq_fatal("%s called before gasnet_init", call);
     if (aq_gasnet1_tm == GEX_TM_INVALID)
         aq_fatal("%s: this process was started by gex_Client_Init without GEX_FLAG_USES_GASNET1, "
-                 "which GASNet-1 communication needs", call);
+                 "which GASNet-1 communication needs",
+                 call);
     if (aq_gasnet1_state == AQ_GASNET1_STARTED)
         aq_fatal("%s called before gasnet_attach", call);
 }
@@ -189,7 +197,8 @@ void aq_gasnet1_check_request(const char *call, gasnet_node_t node)
 void aq_gasnet1_check_payload(const char *call, size_t nbytes, size_t limit)
 {
     if (nbytes > limit)
-        aq_fatal("%s: payload of %zu bytes; the most is %zu (ask gasnet_AMMax*)", call, nbytes, limit);
+        aq_fatal("%s: payload of %zu bytes; the most is %zu (ask gasnet_AMMax*)", call, nbytes,
+                 limit);
 }
 
 void aq_gasnet1_check_reply(const char *call, gasnet_token_t token)

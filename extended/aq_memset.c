@@ -49,7 +49,8 @@ static void aq_memset_on_request(gex_Token_t token, gex_AM_Arg_t dest_high, gex_
 
 /* --- at the initiator --- */
 
-static void aq_memset_start(struct aq_op *op, gasnet_node_t node, void *dest, int val, size_t nbytes)
+static void aq_memset_start(struct aq_op *op, gasnet_node_t node, void *dest, int val,
+                            size_t nbytes)
 {
     /* calls that are traced come here for mapped peers too */
     if (aq_job.map[node] != AQ_NOT_MAPPED && !aq_job.no_overrides) {

@@ -44,7 +44,8 @@ static void aq_nbi_check(const char *call, gex_Flags_t flags)
     pool = aq_pool_look();
     if (pool != NULL && pool->region != NULL)
         aq_fatal("%s called inside an access region of the same thread; call "
-                 "gex_NBI_EndAccessRegion first", call);
+                 "gex_NBI_EndAccessRegion first",
+                 call);
 }
 
 static void aq_nbi_check_end(gex_Flags_t flags)
@@ -58,13 +59,14 @@ static void aq_nbi_check_end(gex_Flags_t flags)
     pool = aq_pool_look();
     if (pool == NULL || pool->region == NULL)
         aq_fatal("%s: this thread has no open access region; each End follows a "
-                 "gex_NBI_BeginAccessRegion on the same thread", call);
+                 "gex_NBI_BeginAccessRegion on the same thread",
+                 call);
 }
 #define AQ_NBI_CHECK(call, flags) aq_nbi_check(call, flags)
-#define AQ_NBI_CHECK_END(flags) aq_nbi_check_end(flags)
+#define AQ_NBI_CHECK_END(flags)   aq_nbi_check_end(flags)
 #else
 #define AQ_NBI_CHECK(call, flags) ((void)(flags))
-#define AQ_NBI_CHECK_END(flags) ((void)(flags))
+#define AQ_NBI_CHECK_END(flags)   ((void)(flags))
 #endif
 
 /* The mask's bits are chosen so that GEX_EC_PUT, complete, includes local completion. */
@@ -122,7 +124,8 @@ void gex_NBI_BeginAccessRegion(gex_Flags_t flags)
     op = aq_op_create(&aq_region_kind, GEX_RANK_INVALID);
     aq_pool_self()->region = op;
     if (aq_job.conduit->rma_batch_begin != NULL)
-        (void)aq_job.conduit->rma_batch_begin(op); /* nothing was held before: regions do not nest */
+        (void)aq_job.conduit->rma_batch_begin(
+            op); /* nothing was held before: regions do not nest */
     aq_trace_end(AQ_TRACE_NBI_REGION_BEGIN, began, GEX_RANK_INVALID, 0);
 }
 

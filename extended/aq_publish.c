@@ -67,23 +67,26 @@ static uint32_t aq_publish_collect(const gex_EP_t *eps, size_t count, struct aq_
 
         if (aq_publish_is_new(index) && bound.size != 0 && found < GASNET_MAXEPS)
             own[found++] = (struct aq_publish_entry){ .addr = (uint64_t)(uintptr_t)bound.addr,
-                                                       .size = bound.size, .index = index };
+                                                      .size = bound.size,
+                                                      .index = index };
     }
     return found;
 }
 
-/* Long messages of any length go to segments of primordial endpoints. To one in a neighbour's memory
- * that is not mapped only the kernel can carry them. */
+/* Long messages of any length go to segments of primordial endpoints. To one in a neighbour's
+ * memory that is not mapped only the kernel can carry them. */
 static int aq_publish_check_reach(gex_Rank_t jobrank, gex_EP_Index_t index)
 {
     const uint32_t local = aq_shm_find_local(jobrank);
 
     if (index != 0 || local == UINT32_MAX || aq_shm_cma_reaches(local))
         return AQ_OK;
-    return aq_fail(AQ_ERR_RESOURCE, "gex_EP_PublishBoundSegment: rank %u of this host has bound a segment "
-                   "to its primordial endpoint, which is reached by process_vm_writev, and the kernel "
-                   "does not allow that here; use gex_Segment_Attach, or allow ptrace in this container",
-                   jobrank);
+    return aq_fail(
+        AQ_ERR_RESOURCE,
+        "gex_EP_PublishBoundSegment: rank %u of this host has bound a segment "
+        "to its primordial endpoint, which is reached by process_vm_writev, and the kernel "
+        "does not allow that here; use gex_Segment_Attach, or allow ptrace in this container",
+        jobrank);
 }
 
 static int aq_publish_learn(gex_Rank_t jobrank, const struct aq_publish_entry *entries,
@@ -99,7 +102,7 @@ static int aq_publish_learn(gex_Rank_t jobrank, const struct aq_publish_entry *e
         rc = aq_publish_check_reach(jobrank, index);
         if (rc == AQ_OK && aq_bound_learn(jobrank, index, bound) != AQ_OK)
             rc = aq_fail(AQ_ERR_NOMEM, "gex_EP_PublishBoundSegment: no memory for what others have "
-                         "published");
+                                       "published");
     }
     return rc;
 }

@@ -21,8 +21,8 @@ struct aq_op;
 /* --- transfers: aq_rma_ref.c --- */
 
 /**
- * aq_ref_put - messages with the data, one reply for each; src may be reused at return, or, if the op
- * counts it, when its local completion is past.
+ * aq_ref_put - messages with the data, one reply for each; src may be reused at return, or, if the
+ * op counts it, when its local completion is past.
  * Returns AQ_OK, or AQ_RETRY (only with GEX_FLAG_IMMEDIATE) if nothing was sent.
  */
 int aq_ref_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,

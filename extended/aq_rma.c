@@ -23,10 +23,12 @@
 
 static const struct aq_op_kind aq_put_blocking = { .waits_in = "gex_RMA_PutBlocking",
                                                    .name = "gex_RMA_PutBlocking",
-                                                   .hides_lc = true, .blocks = true };
+                                                   .hides_lc = true,
+                                                   .blocks = true };
 static const struct aq_op_kind aq_get_blocking = { .waits_in = "gex_RMA_GetBlocking",
                                                    .name = "gex_RMA_GetBlocking",
-                                                   .hides_lc = true, .blocks = true };
+                                                   .hides_lc = true,
+                                                   .blocks = true };
 static const struct aq_op_kind aq_put_nb = { .waits_in = "gex_Event_Wait (gex_RMA_PutNB)",
                                              .name = "gex_RMA_PutNB",
                                              .hides_lc = true };
@@ -40,17 +42,20 @@ static const struct aq_op_kind aq_get_nb = { .waits_in = "gex_Event_Wait (gex_RM
 
 static void aq_rma_check_flags(const char *call, gex_Rank_t jobrank, gex_Flags_t flags)
 {
-    const gex_Flags_t self = flags & (GEX_FLAG_SELF_SEG_UNKNOWN | GEX_FLAG_SELF_SEG_SOME
-                                      | GEX_FLAG_SELF_SEG_BOUND | GEX_FLAG_SELF_SEG_OFFSET);
-    const gex_Flags_t peer = flags & (GEX_FLAG_PEER_SEG_UNKNOWN | GEX_FLAG_PEER_SEG_SOME
-                                      | GEX_FLAG_PEER_SEG_BOUND | GEX_FLAG_PEER_SEG_OFFSET);
+    const gex_Flags_t self = flags
+                             & (GEX_FLAG_SELF_SEG_UNKNOWN | GEX_FLAG_SELF_SEG_SOME
+                                | GEX_FLAG_SELF_SEG_BOUND | GEX_FLAG_SELF_SEG_OFFSET);
+    const gex_Flags_t peer = flags
+                             & (GEX_FLAG_PEER_SEG_UNKNOWN | GEX_FLAG_PEER_SEG_SOME
+                                | GEX_FLAG_PEER_SEG_BOUND | GEX_FLAG_PEER_SEG_OFFSET);
 
     if ((self & (self - 1)) != 0 || (peer & (peer - 1)) != 0)
         aq_fatal("%s: flags 0x%x hold more than one GEX_FLAG_SELF_SEG_* or GEX_FLAG_PEER_SEG_*",
                  call, (unsigned)flags);
     if ((flags & (GEX_FLAG_SELF_SEG_OFFSET | GEX_FLAG_PEER_SEG_OFFSET)) != 0)
         aq_fatal("%s: flags 0x%x ask for offsets instead of addresses, which this version of the "
-                 "interface does not have", call, (unsigned)flags);
+                 "interface does not have",
+                 call, (unsigned)flags);
     if ((flags & GEX_FLAG_PEER_NEVER_SELF) != 0 && jobrank == aq_job.rank)
         aq_fatal("%s: GEX_FLAG_PEER_NEVER_SELF, but the peer is this process, rank %u", call,
                  jobrank);
@@ -74,14 +79,17 @@ static void aq_rma_check_range(const char *call, gex_Rank_t jobrank, gex_EP_Inde
         aq_fatal("%s: [%p, +%zu) is not inside the segment of rank %u, which is [%p, +%zu)", call,
                  remote, nbytes, jobrank, bound.addr, (size_t)bound.size);
     if (bound.size == 0)
-        aq_fatal("%s: endpoint %u of rank %u has no segment that this process knows of; bind one and "
-                 "let both take part in gex_EP_PublishBoundSegment", call, index, jobrank);
+        aq_fatal(
+            "%s: endpoint %u of rank %u has no segment that this process knows of; bind one and "
+            "let both take part in gex_EP_PublishBoundSegment",
+            call, index, jobrank);
     aq_fatal("%s: [%p, +%zu) is not inside the segment of endpoint %u of rank %u, which is "
-             "[%p, +%zu)", call, remote, nbytes, index, jobrank, bound.addr, (size_t)bound.size);
+             "[%p, +%zu)",
+             call, remote, nbytes, index, jobrank, bound.addr, (size_t)bound.size);
 }
 
-void aq_rma_check(const char *call, gex_TM_t tm, gex_Rank_t rank, const void *remote,
-                  size_t nbytes, gex_Flags_t flags)
+void aq_rma_check(const char *call, gex_TM_t tm, gex_Rank_t rank, const void *remote, size_t nbytes,
+                  gex_Flags_t flags)
 {
     aq_check_started(call);
     if (tm == GEX_TM_INVALID)
@@ -107,10 +115,12 @@ void aq_rma_check_lc(const char *call, const gex_Event_t *lc_opt, int is_nbi)
                  is_nbi ? "GEX_EVENT_GROUP" : "the address of an event");
     if (is_nbi && aq_lc_is_variable(lc_opt))
         aq_fatal("%s: lc_opt is the address %p; implicit puts have GEX_EVENT_NOW, GEX_EVENT_DEFER "
-                 "and GEX_EVENT_GROUP", call, (const void *)lc_opt);
+                 "and GEX_EVENT_GROUP",
+                 call, (const void *)lc_opt);
     if (!is_nbi && lc_opt == GEX_EVENT_GROUP)
         aq_fatal("%s: lc_opt is GEX_EVENT_GROUP, which only implicit puts have; pass "
-                 "GEX_EVENT_NOW, GEX_EVENT_DEFER or the address of an event", call);
+                 "GEX_EVENT_NOW, GEX_EVENT_DEFER or the address of an event",
+                 call);
 }
 
 void aq_rma_check_val(const char *call, size_t nbytes)
@@ -185,7 +195,8 @@ static inline int aq_rma_do_put_nbi(gex_Rank_t jobrank, void *dest, const void *
     if (nbytes == 0)
         return 0;
     return aq_rma_start_put(aq_op_implicit(jobrank), jobrank, dest, src, nbytes,
-                            lc_opt == GEX_EVENT_NOW, flags) == AQ_RETRY;
+                            lc_opt == GEX_EVENT_NOW, flags)
+           == AQ_RETRY;
 }
 
 /* What was declined did not happen: it is neither traced nor counted. */
@@ -233,8 +244,8 @@ int aq_rma_put_val(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t val
 {
     const uint64_t began = aq_trace_begin(AQ_TRACE_PUT_VAL);
     const gex_Rank_t jobrank = aq_tm_jobrank(tm, rank);
-    const int declined = aq_rma_do_put(jobrank, dest, (const char *)&value + aq_val_offset(nbytes),
-                                       nbytes, flags);
+    const int declined =
+        aq_rma_do_put(jobrank, dest, (const char *)&value + aq_val_offset(nbytes), nbytes, flags);
 
     aq_rma_traced(AQ_TRACE_PUT_VAL, began, declined, jobrank, nbytes);
     return declined;
@@ -245,9 +256,8 @@ gex_Event_t aq_rma_put_val_nb(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_
 {
     const uint64_t began = aq_trace_begin(AQ_TRACE_PUT_VAL_NB);
     const gex_Rank_t jobrank = aq_tm_jobrank(tm, rank);
-    const gex_Event_t event = aq_rma_do_put_nb(jobrank, dest,
-                                               (const char *)&value + aq_val_offset(nbytes), nbytes,
-                                               GEX_EVENT_NOW, flags);
+    const gex_Event_t event = aq_rma_do_put_nb(
+        jobrank, dest, (const char *)&value + aq_val_offset(nbytes), nbytes, GEX_EVENT_NOW, flags);
 
     aq_rma_traced(AQ_TRACE_PUT_VAL_NB, began, event == GEX_EVENT_NO_OP, jobrank, nbytes);
     return event;
@@ -258,8 +268,8 @@ int aq_rma_put_val_nbi(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_RMA_Value_t
 {
     const uint64_t began = aq_trace_begin(AQ_TRACE_PUT_VAL_NBI);
     const gex_Rank_t jobrank = aq_tm_jobrank(tm, rank);
-    const int declined = aq_rma_do_put_nbi(jobrank, dest, (const char *)&value + aq_val_offset(nbytes),
-                                           nbytes, GEX_EVENT_NOW, flags);
+    const int declined = aq_rma_do_put_nbi(
+        jobrank, dest, (const char *)&value + aq_val_offset(nbytes), nbytes, GEX_EVENT_NOW, flags);
 
     aq_rma_traced(AQ_TRACE_PUT_VAL_NBI, began, declined, jobrank, nbytes);
     return declined;
@@ -303,8 +313,7 @@ static inline int aq_rma_do_get_nbi(void *dest, gex_Rank_t jobrank, const void *
 {
     if (nbytes == 0)
         return 0;
-    return aq_rma_start_get(aq_op_implicit(jobrank), jobrank, dest, src, nbytes, flags)
-           == AQ_RETRY;
+    return aq_rma_start_get(aq_op_implicit(jobrank), jobrank, dest, src, nbytes, flags) == AQ_RETRY;
 }
 
 int aq_rma_get_blocking(gex_TM_t tm, void *dest, gex_Rank_t rank, const void *src, size_t nbytes,

@@ -6,9 +6,9 @@
  * without waiting; only the flow control of the message layer holds them back. Messages copy or
  * place their payload before they return, so a put is locally complete when it is started.
  *
- * With GEX_FLAG_IMMEDIATE no call waits: a transfer of several fragments is left to aq_vis_ref.c, which
- * sends the first or declines, and the others in polls; a put whose source must be free at return is
- * declined.
+ * With GEX_FLAG_IMMEDIATE no call waits: a transfer of several fragments is left to aq_vis_ref.c,
+ * which sends the first or declines, and the others in polls; a put whose source must be free at
+ * return is declined.
  *
  * Threads   any; replies are counted on whatever thread polls
  * Promise   a put is acknowledged after its data can be read at the target; 1, 2, 4 and 8 bytes
@@ -111,9 +111,14 @@ static int aq_ref_resumable(struct aq_op *op, gex_Rank_t jobrank, bool is_put, c
                             const void *local, size_t nbytes)
 {
     const struct aq_vis_request request = {
-        .op = op, .jobrank = jobrank, .is_put = is_put, .counts_lc = is_put, .nbytes = nbytes,
+        .op = op,
+        .jobrank = jobrank,
+        .is_put = is_put,
+        .counts_lc = is_put,
+        .nbytes = nbytes,
         .local = { .form = AQ_VIS_STRIDED, .chunk = nbytes, .base = (uintptr_t)local },
-        .remote = { .form = AQ_VIS_STRIDED, .chunk = nbytes, .base = (uintptr_t)remote } };
+        .remote = { .form = AQ_VIS_STRIDED, .chunk = nbytes, .base = (uintptr_t)remote }
+    };
 
     return aq_vis_ref_start(&request, GEX_FLAG_IMMEDIATE);
 }
@@ -124,9 +129,9 @@ int aq_ref_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
     const size_t medium = aq_ref_frag(aq_am_max_medium());
     const bool long_helps = nbytes > medium && aq_limits.max_long > aq_limits.max_medium;
     /* a long message goes to the segment of the primordial endpoint, a put perhaps to another */
-    const bool by_long = (aq_ref_put_mode == AQ_REF_PUT_LONG
-                          || (aq_ref_put_mode == AQ_REF_PUT_AUTO && long_helps))
-                         && aq_bound_contains(jobrank, dest, nbytes);
+    const bool by_long =
+        (aq_ref_put_mode == AQ_REF_PUT_LONG || (aq_ref_put_mode == AQ_REF_PUT_AUTO && long_helps))
+        && aq_bound_contains(jobrank, dest, nbytes);
     const size_t max = by_long ? aq_ref_frag(aq_limits.max_long) : medium;
 
     if ((flags & GEX_FLAG_IMMEDIATE) != 0 && nbytes > max)
@@ -136,7 +141,8 @@ int aq_ref_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
 
         aq_op_begin(op, GEX_EC_PUT, 1);
         if (aq_ref_send_put(op, jobrank, (char *)dest + at, (const char *)src + at, frag, by_long,
-                            flags & GEX_FLAG_IMMEDIATE) != 0) {
+                            flags & GEX_FLAG_IMMEDIATE)
+            != 0) {
             aq_op_end(op, GEX_EC_PUT, 1);
             return AQ_RETRY;
         }
@@ -191,7 +197,8 @@ int aq_ref_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
 
         aq_op_begin(op, GEX_EC_GET, 1);
         if (aq_am_request_short(tm, jobrank, AQ_HIDX_GET_REQUEST, flags & GEX_FLAG_IMMEDIATE, 7,
-                                args) != 0) {
+                                args)
+            != 0) {
             aq_op_end(op, GEX_EC_GET, 1);
             return AQ_RETRY;
         }

@@ -30,8 +30,8 @@
 #include "extended/aq_exchange.h"
 
 #define AQ_SCRATCH_QUERIES (GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED | GEX_FLAG_TM_SCRATCH_SIZE_MIN)
-#define AQ_SCRATCH_LAYOUTS                                                                   \
-    (GEX_FLAG_TM_GLOBAL_SCRATCH | GEX_FLAG_TM_LOCAL_SCRATCH | GEX_FLAG_TM_SYMMETRIC_SCRATCH   \
+#define AQ_SCRATCH_LAYOUTS                                                                  \
+    (GEX_FLAG_TM_GLOBAL_SCRATCH | GEX_FLAG_TM_LOCAL_SCRATCH | GEX_FLAG_TM_SYMMETRIC_SCRATCH \
      | GEX_FLAG_TM_NO_SCRATCH)
 #define AQ_SCRATCH_MIN 4096 /* bytes: what the setting is raised to */
 
@@ -59,7 +59,8 @@ static void aq_team_check_scratch(const char *call, const void *addr, size_t siz
         aq_fatal("%s: the scratch size is 0; pass a size, or GEX_FLAG_TM_NO_SCRATCH", call);
     if (!aq_bound_contains(aq_job.rank, addr, size))
         aq_fatal("%s: the scratch space [%p, +%zu) is not inside this process's segment, which is "
-                 "[%p, +%zu)", call, addr, size, aq_job.bound[aq_job.rank].addr,
+                 "[%p, +%zu)",
+                 call, addr, size, aq_job.bound[aq_job.rank].addr,
                  (size_t)aq_job.bound[aq_job.rank].size);
 }
 
@@ -72,7 +73,7 @@ static void aq_team_check(const char *call, gex_TM_t tm, gex_Flags_t flags, gex_
 }
 #else
 #define aq_team_check_scratch(call, addr, size) ((void)0)
-#define aq_team_check(call, tm, flags, legal) ((void)0)
+#define aq_team_check(call, tm, flags, legal)   ((void)0)
 #endif
 
 /* --- what a split and a create have in common --- */
@@ -149,8 +150,8 @@ static gex_Rank_t aq_split_choose(const struct aq_split_request *all, gex_Rank_t
     return count;
 }
 
-static gex_TM_t aq_split_make(gex_TM_t parent, const struct aq_split_request *all, gex_Flags_t flags,
-                              gex_Memvec_t scratch)
+static gex_TM_t aq_split_make(gex_TM_t parent, const struct aq_split_request *all,
+                              gex_Flags_t flags, gex_Memvec_t scratch)
 {
     const gex_Rank_t parent_size = aq_tm_head_of(parent)->size;
     const gex_Rank_t me = aq_tm_head_of(parent)->rank;
@@ -236,9 +237,10 @@ static void aq_create_list(gex_TM_t parent, const gex_EP_Location_t *args, size_
             aq_fatal("gex_TM_Create: args[%zu] names %s %u, which is outside 0..%u", i,
                      by_jobrank ? "jobrank" : "rank", args[i].gex_rank, bound - 1);
         if (args[i].gex_ep_index != 0)
-            aq_fatal("gex_TM_Create: args[%zu] names endpoint %u of %s %u; only primordial endpoints "
-                     "(index 0) can be members of a team", i, args[i].gex_ep_index,
-                     by_jobrank ? "jobrank" : "rank", args[i].gex_rank);
+            aq_fatal(
+                "gex_TM_Create: args[%zu] names endpoint %u of %s %u; only primordial endpoints "
+                "(index 0) can be members of a team",
+                i, args[i].gex_ep_index, by_jobrank ? "jobrank" : "rank", args[i].gex_rank);
         jobranks[i] = by_jobrank ? args[i].gex_rank : aq_tm_jobrank(parent, args[i].gex_rank);
     }
 }
@@ -272,12 +274,16 @@ static void aq_create_compare(gex_TM_t parent, const struct aq_create_request *a
         const gex_Rank_t rank = aq_tm_rank(aq_tm(parent), jobranks[i]);
 
         if (rank == GEX_RANK_INVALID)
-            aq_fatal("gex_TM_Create: args[%u] names jobrank %u, which is not a member of the parent "
-                     "team", i, jobranks[i]);
+            aq_fatal(
+                "gex_TM_Create: args[%u] names jobrank %u, which is not a member of the parent "
+                "team",
+                i, jobranks[i]);
         if (all[rank].members != own->members || all[rank].digest != own->digest)
-            aq_fatal("gex_TM_Create: jobrank %u, member %u of the new team, was called with other "
-                     "arguments (%u members there, %u here); args, scratch_size and the layout flag "
-                     "must be equal on all members", jobranks[i], i, all[rank].members, count);
+            aq_fatal(
+                "gex_TM_Create: jobrank %u, member %u of the new team, was called with other "
+                "arguments (%u members there, %u here); args, scratch_size and the layout flag "
+                "must be equal on all members",
+                jobranks[i], i, all[rank].members, count);
     }
 }
 
@@ -296,11 +302,13 @@ static void aq_create_check(size_t num_new, const gex_Rank_t *jobranks, size_t c
     const size_t local = aq_create_find_me(jobranks, (gex_Rank_t)count) != GEX_RANK_INVALID;
 
     if (layout == 0 || (layout & (layout - 1)) != 0)
-        aq_fatal("gex_TM_Create: the flags hold %s of GEX_FLAG_TM_{GLOBAL,LOCAL,SYMMETRIC,NO}_SCRATCH; "
-                 "pass one", layout == 0 ? "none" : "several");
+        aq_fatal(
+            "gex_TM_Create: the flags hold %s of GEX_FLAG_TM_{GLOBAL,LOCAL,SYMMETRIC,NO}_SCRATCH; "
+            "pass one",
+            layout == 0 ? "none" : "several");
     if (num_new != local)
-        aq_fatal("gex_TM_Create: num_new is %zu, but args names %zu endpoint%s of this process", num_new,
-                 local, local == 1 ? "" : "s");
+        aq_fatal("gex_TM_Create: num_new is %zu, but args names %zu endpoint%s of this process",
+                 num_new, local, local == 1 ? "" : "s");
     memcpy(sorted, jobranks, count * sizeof(*sorted));
     qsort(sorted, count, sizeof(*sorted), aq_create_order);
     for (size_t i = 1; i < count; i++)
@@ -316,14 +324,14 @@ static void aq_create_check(size_t num_new, const gex_Rank_t *jobranks, size_t c
 static void aq_create_agree(gex_TM_t *new_tms, gex_TM_t parent, const struct aq_create_request *own,
                             struct aq_tm_plan *plan)
 {
-    struct aq_create_request *all = aq_team_table("gex_TM_Create", aq_tm_head_of(parent)->size,
-                                               sizeof(*all));
+    struct aq_create_request *all =
+        aq_team_table("gex_TM_Create", aq_tm_head_of(parent)->size, sizeof(*all));
 
     aq_exchange_as("gex_TM_Create", parent, own, sizeof(*own), all);
     if (plan->size != 0) {
         aq_create_compare(parent, all, own, plan->jobranks, plan->size);
-        plan->id = aq_team_id(plan->jobranks[0],
-                              all[aq_tm_rank(aq_tm(parent), plan->jobranks[0])].number);
+        plan->id =
+            aq_team_id(plan->jobranks[0], all[aq_tm_rank(aq_tm(parent), plan->jobranks[0])].number);
         if (plan->rank != GEX_RANK_INVALID)
             new_tms[0] = aq_team_make(plan);
     }

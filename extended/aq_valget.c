@@ -52,8 +52,10 @@ gasnet_register_value_t gasnet_wait_syncnb_valget(gasnet_valget_handle_t handle)
 #if GASNET_DEBUG
     aq_thread_check_main(aq_valget_kind.waits_in);
     if (op == NULL || op->kind != &aq_valget_kind || op->state != AQ_OP_LIVE)
-        aq_fatal("gasnet_wait_syncnb_valget: %p is not a handle of a get that is under way; each is "
-                 "waited for once", (void *)op);
+        aq_fatal(
+            "gasnet_wait_syncnb_valget: %p is not a handle of a get that is under way; each is "
+            "waited for once",
+            (void *)op);
 #endif
     if (aq_op_is_done(op, &waiter.peer)) {
         aq_poll(); /* programs that only get and wait must serve their peers too */

@@ -1,9 +1,9 @@
 /*
  * aq_vis.c - transfers that are not contiguous: the eighteen calls, and which way each takes.
  *
- * A peer that is mapped here is served by copy loops at once. Another one gets runs that are long as puts
- * and gets of their own, through the conduit's table, and everything else packed in messages. The
- * calls of one family differ in what they make of the result only.
+ * A peer that is mapped here is served by copy loops at once. Another one gets runs that are long
+ * as puts and gets of their own, through the conduit's table, and everything else packed in
+ * messages. The calls of one family differ in what they make of the result only.
  *
  * Owns      each thread's armed peer completion
  * Threads   any; a transfer declined with GEX_FLAG_IMMEDIATE leaves no trace in any counter
@@ -31,28 +31,29 @@ struct aq_vis_family {
     bool is_put;
 };
 
-#define AQ_VIS_FAMILY(stem, trace_kind, put)                                                     \
-    {                                                                                            \
-        .name = { #stem "Blocking", #stem "NB", #stem "NBI" },                                   \
+#define AQ_VIS_FAMILY(stem, trace_kind, put)                                                      \
+    {                                                                                             \
+        .name = { #stem "Blocking", #stem "NB", #stem "NBI" },                                    \
         .blocking = { .waits_in = #stem "Blocking", .name = #stem "Blocking", .hides_lc = true }, \
-        .nb = { .waits_in = "gex_Event_Wait (" #stem "NB)", .name = #stem "NB",                  \
-                .hides_lc = true },                                                              \
-        .nb_leaf = { .waits_in = "gex_Event_Wait (" #stem "NB)", .name = #stem "NB" },           \
-        .trace = (trace_kind), .is_put = (put),                                                  \
+        .nb = { .waits_in = "gex_Event_Wait (" #stem "NB)",                                       \
+                .name = #stem "NB",                                                               \
+                .hides_lc = true },                                                               \
+        .nb_leaf = { .waits_in = "gex_Event_Wait (" #stem "NB)", .name = #stem "NB" },            \
+        .trace = (trace_kind), .is_put = (put),                                                   \
     }
 
-static const struct aq_vis_family aq_vis_vector_put
-    = AQ_VIS_FAMILY(gex_VIS_VectorPut, AQ_TRACE_PUT_V, true);
-static const struct aq_vis_family aq_vis_vector_get
-    = AQ_VIS_FAMILY(gex_VIS_VectorGet, AQ_TRACE_GET_V, false);
-static const struct aq_vis_family aq_vis_indexed_put
-    = AQ_VIS_FAMILY(gex_VIS_IndexedPut, AQ_TRACE_PUT_I, true);
-static const struct aq_vis_family aq_vis_indexed_get
-    = AQ_VIS_FAMILY(gex_VIS_IndexedGet, AQ_TRACE_GET_I, false);
-static const struct aq_vis_family aq_vis_strided_put
-    = AQ_VIS_FAMILY(gex_VIS_StridedPut, AQ_TRACE_PUT_S, true);
-static const struct aq_vis_family aq_vis_strided_get
-    = AQ_VIS_FAMILY(gex_VIS_StridedGet, AQ_TRACE_GET_S, false);
+static const struct aq_vis_family aq_vis_vector_put =
+    AQ_VIS_FAMILY(gex_VIS_VectorPut, AQ_TRACE_PUT_V, true);
+static const struct aq_vis_family aq_vis_vector_get =
+    AQ_VIS_FAMILY(gex_VIS_VectorGet, AQ_TRACE_GET_V, false);
+static const struct aq_vis_family aq_vis_indexed_put =
+    AQ_VIS_FAMILY(gex_VIS_IndexedPut, AQ_TRACE_PUT_I, true);
+static const struct aq_vis_family aq_vis_indexed_get =
+    AQ_VIS_FAMILY(gex_VIS_IndexedGet, AQ_TRACE_GET_I, false);
+static const struct aq_vis_family aq_vis_strided_put =
+    AQ_VIS_FAMILY(gex_VIS_StridedPut, AQ_TRACE_PUT_S, true);
+static const struct aq_vis_family aq_vis_strided_get =
+    AQ_VIS_FAMILY(gex_VIS_StridedGet, AQ_TRACE_GET_S, false);
 
 /* One call on its way through this file. */
 struct aq_vis_call {
@@ -110,8 +111,10 @@ static void aq_vis_check_call(const struct aq_vis_call *call)
         && (!call->family->is_put || call->style == AQ_VIS_BLOCKING))
         aq_fatal("%s: GEX_FLAG_ENABLE_LEAF_LC is for NB and NBI puts only", name);
     if (aq_vis_armed.handler != 0 && !call->family->is_put)
-        aq_fatal("%s: this thread has armed a peer completion, which the next VIS transfer has to be "
-                 "a put for; handler 0 takes it back", name);
+        aq_fatal(
+            "%s: this thread has armed a peer completion, which the next VIS transfer has to be "
+            "a put for; handler 0 takes it back",
+            name);
     if (aq_vis_armed.handler != 0 && (call->flags & GEX_FLAG_IMMEDIATE) != 0)
         aq_fatal("%s: GEX_FLAG_IMMEDIATE, but this thread has armed a peer completion", name);
 }
@@ -173,7 +176,8 @@ static void aq_vis_check_vector(const struct aq_vis_call *call, const struct aq_
         aq_vis_check_local(call, (uintptr_t)local->list[i].gex_addr, local->list[i].gex_len);
 }
 
-static void aq_vis_check_indexed(const struct aq_vis_call *call, const struct aq_vis_indexed *remote,
+static void aq_vis_check_indexed(const struct aq_vis_call *call,
+                                 const struct aq_vis_indexed *remote,
                                  const struct aq_vis_indexed *local)
 {
     for (size_t i = 0; i < remote->count; i++)
@@ -207,7 +211,8 @@ static inline gex_Event_t aq_vis_done(const struct aq_vis_call *call)
     if (AQ_UNLIKELY(aq_vis_armed.handler != 0)) {
         const struct aq_vis_arming arming = aq_vis_armed;
 
-        aq_vis_armed.handler = 0; /* before the message: sending it may poll, but never comes here */
+        aq_vis_armed.handler =
+            0; /* before the message: sending it may poll, but never comes here */
         aq_vis_notify(aq_tm_jobrank(call->tm, call->rank), &arming);
     }
     return GEX_EVENT_INVALID;
@@ -215,20 +220,21 @@ static inline gex_Event_t aq_vis_done(const struct aq_vis_call *call)
 
 /* --- peers that are not mapped --- */
 
-static int aq_vis_start_run(const struct aq_vis_request *request, uintptr_t local,
-                            uintptr_t remote, size_t nbytes, gex_Flags_t flags)
+static int aq_vis_start_run(const struct aq_vis_request *request, uintptr_t local, uintptr_t remote,
+                            size_t nbytes, gex_Flags_t flags)
 {
     const struct aq_conduit_ops *conduit = aq_job.conduit;
 
     if (request->is_put)
         return (aq_job.no_overrides ? aq_ref_put : conduit->put)(
-            request->op, request->jobrank, aq_vis_at(remote), aq_vis_at(local), nbytes, false, flags);
+            request->op, request->jobrank, aq_vis_at(remote), aq_vis_at(local), nbytes, false,
+            flags);
     return (aq_job.no_overrides ? aq_ref_get : conduit->get)(
         request->op, request->jobrank, aq_vis_at(local), aq_vis_at(remote), nbytes, flags);
 }
 
-/* Every run that is contiguous on both sides is a put or get of its own. With GEX_FLAG_IMMEDIATE there is
- * one run only. */
+/* Every run that is contiguous on both sides is a put or get of its own. With GEX_FLAG_IMMEDIATE
+ * there is one run only. */
 static int aq_vis_start_each(const struct aq_vis_request *request, gex_Flags_t flags)
 {
     struct aq_vis_pos local_at = { 0, 0 }, remote_at = { 0, 0 };
@@ -275,7 +281,7 @@ static const struct aq_op_kind *aq_vis_kind(const struct aq_vis_call *call)
 
 /* run: about how long the runs are that are contiguous on both sides */
 static gex_Event_t aq_vis_remote(const struct aq_vis_call *call, struct aq_vis_request *request,
-                              size_t run)
+                                 size_t run)
 {
     const bool is_put = call->family->is_put, is_implicit = call->style == AQ_VIS_NBI;
     const size_t limit = is_put ? aq_vis_limits.put_run : aq_vis_limits.get_run;
@@ -333,18 +339,16 @@ static size_t aq_vis_shape_size(const struct aq_vis_shape *shape)
 }
 
 static __attribute__((noinline)) gex_Event_t aq_vis_strided_remote(const struct aq_vis_call *call,
-                                                                const struct aq_vis_shape *shape)
+                                                                   const struct aq_vis_shape *shape)
 {
     const bool is_put = call->family->is_put;
-    struct aq_vis_request request = { .nbytes = aq_vis_shape_size(shape),
-                                      .grain = shape->elemsz };
+    struct aq_vis_request request = { .nbytes = aq_vis_shape_size(shape), .grain = shape->elemsz };
     size_t local_count[AQ_VIS_LEVELS], remote_count[AQ_VIS_LEVELS];
     ptrdiff_t local_stride[AQ_VIS_LEVELS], remote_stride[AQ_VIS_LEVELS];
 
     aq_vis_side_of_shape(&request.local, shape, !is_put, local_count, local_stride);
     aq_vis_side_of_shape(&request.remote, shape, is_put, remote_count, remote_stride);
-    return aq_vis_remote(call, &request,
-                      shape->levels == 0 ? SIZE_MAX : shape->elemsz);
+    return aq_vis_remote(call, &request, shape->levels == 0 ? SIZE_MAX : shape->elemsz);
 }
 
 static gex_Event_t aq_vis_shape_go(const struct aq_vis_call *call, struct aq_vis_shape *shape)
@@ -391,14 +395,16 @@ static gex_Event_t aq_vis_strided(struct aq_vis_call *call, void *dst, const ptr
 
 /* --- vector --- */
 
-static __attribute__((noinline)) gex_Event_t
-aq_vis_vector_remote(const struct aq_vis_call *call, const struct aq_vis_vector *dst,
-                  const struct aq_vis_vector *src, size_t nbytes)
+static __attribute__((noinline)) gex_Event_t aq_vis_vector_remote(const struct aq_vis_call *call,
+                                                                  const struct aq_vis_vector *dst,
+                                                                  const struct aq_vis_vector *src,
+                                                                  size_t nbytes)
 {
     const struct aq_vis_side to = { .form = AQ_VIS_VECTOR, .vector = dst->list };
     const struct aq_vis_side from = { .form = AQ_VIS_VECTOR, .vector = src->list };
     const bool is_put = call->family->is_put;
-    struct aq_vis_request request = { .nbytes = nbytes, .local = is_put ? from : to,
+    struct aq_vis_request request = { .nbytes = nbytes,
+                                      .local = is_put ? from : to,
                                       .remote = is_put ? to : from };
     const size_t max = MAX(dst->count, src->count);
 
@@ -449,13 +455,15 @@ static gex_Event_t aq_vis_vector(struct aq_vis_call *call, size_t dstcount,
 
 /* --- indexed --- */
 
-static __attribute__((noinline)) gex_Event_t
-aq_vis_indexed_remote(const struct aq_vis_call *call, const struct aq_vis_indexed *dst,
-                   const struct aq_vis_indexed *src)
+static __attribute__((noinline)) gex_Event_t aq_vis_indexed_remote(const struct aq_vis_call *call,
+                                                                   const struct aq_vis_indexed *dst,
+                                                                   const struct aq_vis_indexed *src)
 {
-    const struct aq_vis_side to = { .form = AQ_VIS_INDEXED, .chunk = dst->len,
+    const struct aq_vis_side to = { .form = AQ_VIS_INDEXED,
+                                    .chunk = dst->len,
                                     .addresses = dst->list };
-    const struct aq_vis_side from = { .form = AQ_VIS_INDEXED, .chunk = src->len,
+    const struct aq_vis_side from = { .form = AQ_VIS_INDEXED,
+                                      .chunk = src->len,
                                       .addresses = src->list };
     const bool is_put = call->family->is_put;
     struct aq_vis_request request = { .nbytes = dst->count * dst->len,
@@ -463,7 +471,7 @@ aq_vis_indexed_remote(const struct aq_vis_call *call, const struct aq_vis_indexe
                                       .remote = is_put ? to : from };
 
     return aq_vis_remote(call, &request,
-                      dst->count == 1 && src->count == 1 ? SIZE_MAX : MIN(dst->len, src->len));
+                         dst->count == 1 && src->count == 1 ? SIZE_MAX : MIN(dst->len, src->len));
 }
 
 static gex_Event_t aq_vis_indexed_go(const struct aq_vis_call *call, struct aq_vis_indexed *dst,
@@ -505,7 +513,10 @@ static inline int aq_vis_declined(gex_Event_t result)
     return result == GEX_EVENT_NO_OP;
 }
 
-#define AQ_VIS_CALL(family, style, rank) { &(family), (style), tm, (rank), flags, 0 }
+#define AQ_VIS_CALL(family, style, rank)         \
+    {                                            \
+        &(family), (style), tm, (rank), flags, 0 \
+    }
 
 int gex_VIS_VectorPutBlocking(gex_TM_t tm, gex_Rank_t dstrank, size_t dstcount,
                               gex_Memvec_t const dstlist[], size_t srccount,
@@ -567,8 +578,8 @@ int gex_VIS_IndexedPutBlocking(gex_TM_t tm, gex_Rank_t dstrank, size_t dstcount,
 {
     struct aq_vis_call call = AQ_VIS_CALL(aq_vis_indexed_put, AQ_VIS_BLOCKING, dstrank);
 
-    return aq_vis_declined(aq_vis_indexed(&call, dstcount, dstlist, dstlen, srccount, srclist,
-                                          srclen));
+    return aq_vis_declined(
+        aq_vis_indexed(&call, dstcount, dstlist, dstlen, srccount, srclist, srclen));
 }
 
 gex_Event_t gex_VIS_IndexedPutNB(gex_TM_t tm, gex_Rank_t dstrank, size_t dstcount,
@@ -586,8 +597,8 @@ int gex_VIS_IndexedPutNBI(gex_TM_t tm, gex_Rank_t dstrank, size_t dstcount, void
 {
     struct aq_vis_call call = AQ_VIS_CALL(aq_vis_indexed_put, AQ_VIS_NBI, dstrank);
 
-    return aq_vis_declined(aq_vis_indexed(&call, dstcount, dstlist, dstlen, srccount, srclist,
-                                          srclen));
+    return aq_vis_declined(
+        aq_vis_indexed(&call, dstcount, dstlist, dstlen, srccount, srclist, srclen));
 }
 
 int gex_VIS_IndexedGetBlocking(gex_TM_t tm, size_t dstcount, void *const dstlist[], size_t dstlen,
@@ -596,13 +607,13 @@ int gex_VIS_IndexedGetBlocking(gex_TM_t tm, size_t dstcount, void *const dstlist
 {
     struct aq_vis_call call = AQ_VIS_CALL(aq_vis_indexed_get, AQ_VIS_BLOCKING, srcrank);
 
-    return aq_vis_declined(aq_vis_indexed(&call, dstcount, dstlist, dstlen, srccount, srclist,
-                                          srclen));
+    return aq_vis_declined(
+        aq_vis_indexed(&call, dstcount, dstlist, dstlen, srccount, srclist, srclen));
 }
 
-gex_Event_t gex_VIS_IndexedGetNB(gex_TM_t tm, size_t dstcount, void *const dstlist[],
-                                 size_t dstlen, gex_Rank_t srcrank, size_t srccount,
-                                 void *const srclist[], size_t srclen, gex_Flags_t flags)
+gex_Event_t gex_VIS_IndexedGetNB(gex_TM_t tm, size_t dstcount, void *const dstlist[], size_t dstlen,
+                                 gex_Rank_t srcrank, size_t srccount, void *const srclist[],
+                                 size_t srclen, gex_Flags_t flags)
 {
     struct aq_vis_call call = AQ_VIS_CALL(aq_vis_indexed_get, AQ_VIS_NB, srcrank);
 
@@ -610,13 +621,13 @@ gex_Event_t gex_VIS_IndexedGetNB(gex_TM_t tm, size_t dstcount, void *const dstli
 }
 
 int gex_VIS_IndexedGetNBI(gex_TM_t tm, size_t dstcount, void *const dstlist[], size_t dstlen,
-                          gex_Rank_t srcrank, size_t srccount, void *const srclist[],
-                          size_t srclen, gex_Flags_t flags)
+                          gex_Rank_t srcrank, size_t srccount, void *const srclist[], size_t srclen,
+                          gex_Flags_t flags)
 {
     struct aq_vis_call call = AQ_VIS_CALL(aq_vis_indexed_get, AQ_VIS_NBI, srcrank);
 
-    return aq_vis_declined(aq_vis_indexed(&call, dstcount, dstlist, dstlen, srccount, srclist,
-                                          srclen));
+    return aq_vis_declined(
+        aq_vis_indexed(&call, dstcount, dstlist, dstlen, srccount, srclist, srclen));
 }
 
 int gex_VIS_StridedPutBlocking(gex_TM_t tm, gex_Rank_t dstrank, void *dstaddr,
@@ -642,9 +653,9 @@ gex_Event_t gex_VIS_StridedPutNB(gex_TM_t tm, gex_Rank_t dstrank, void *dstaddr,
 }
 
 int gex_VIS_StridedPutNBI(gex_TM_t tm, gex_Rank_t dstrank, void *dstaddr,
-                          const ptrdiff_t dststrides[], void *srcaddr,
-                          const ptrdiff_t srcstrides[], size_t elemsz, const size_t count[],
-                          size_t stridelevels, gex_Flags_t flags)
+                          const ptrdiff_t dststrides[], void *srcaddr, const ptrdiff_t srcstrides[],
+                          size_t elemsz, const size_t count[], size_t stridelevels,
+                          gex_Flags_t flags)
 {
     struct aq_vis_call call = AQ_VIS_CALL(aq_vis_strided_put, AQ_VIS_NBI, dstrank);
 

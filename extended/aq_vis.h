@@ -2,9 +2,9 @@
  * aq_vis.h - transfers that are not contiguous, inside: shapes, sides, streams of bytes.
  *
  * A *shape* is a strided transfer between two places that are both mapped here, normalised: few
- * dimensions, long runs, an order that suits the writes. A *side* is one end of any transfer, a list or
- * one end of a shape, seen as a stream of bytes: whatever the two ends look like, the n-th byte of
- * one goes to the n-th byte of the other. Sides are what travels in messages.
+ * dimensions, long runs, an order that suits the writes. A *side* is one end of any transfer, a
+ * list or one end of a shape, seen as a stream of bytes: whatever the two ends look like, the n-th
+ * byte of one goes to the n-th byte of the other. Sides are what travels in messages.
  *
  *     aq_vis.c          calls, checks, what is empty or contiguous, which way to take
  *     aq_vis_strided.c  shapes: normalising, copying
@@ -12,8 +12,9 @@
  *     aq_vis_side.c     sides: positions, gathering, scattering
  *     aq_vis_ref.c      the way over active messages, and peer completion
  *
- * Promise   no memory is allocated for a transfer between mapped places, however many levels: a dimension
- *           of one item is dropped, and 64 of two or more are larger than any address space
+ * Promise   no memory is allocated for a transfer between mapped places, however many levels: a
+ *           dimension of one item is dropped, and 64 of two or more are larger than any address
+ *           space
  * Depends on the public headers and core/. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_VIS_H
@@ -48,7 +49,8 @@ struct aq_vis_shape {
     struct aq_vis_dim dim[AQ_VIS_LEVELS];
 };
 
-/** aq_vis_normalise - make a shape; elemsz and levels are not 0. Returns false if there is nothing in it. */
+/** aq_vis_normalise - make a shape; elemsz and levels are not 0. Returns false if there is nothing
+ * in it. */
 bool aq_vis_normalise(struct aq_vis_shape *shape, uintptr_t dst, const ptrdiff_t *dststrides,
                       uintptr_t src, const ptrdiff_t *srcstrides, size_t elemsz,
                       const size_t *count, size_t levels);
@@ -131,7 +133,7 @@ struct aq_vis_side {
     const size_t *count;     /* strided: [levels], innermost first */
     const ptrdiff_t *stride; /* strided: [levels] */
     union {
-        void *const *addresses;    /* indexed */
+        void *const *addresses;     /* indexed */
         const gex_Memvec_t *vector; /* vector */
     };
 };
@@ -141,8 +143,8 @@ struct aq_vis_pos {
     size_t chunk, offset;
 };
 
-/* One end of a shape in a side's own terms: dimensions that are contiguous at this end are merged. The
- * arrays have room for shape->levels entries. */
+/* One end of a shape in a side's own terms: dimensions that are contiguous at this end are merged.
+ * The arrays have room for shape->levels entries. */
 void aq_vis_side_of_shape(struct aq_vis_side *side, const struct aq_vis_shape *shape, bool is_dst,
                           size_t *count, ptrdiff_t *stride);
 
@@ -151,10 +153,10 @@ void aq_vis_gather(const struct aq_vis_side *side, struct aq_vis_pos *pos, char 
 void aq_vis_scatter(const struct aq_vis_side *side, struct aq_vis_pos *pos, const char *from,
                     size_t n);
 
-/** aq_vis_next_run - the next contiguous bytes of a stream that has not ended, at most `most`; *pos moves on.
- *  Returns how many. */
+/** aq_vis_next_run - the next contiguous bytes of a stream that has not ended, at most `most`; *pos
+ *  moves on. Returns how many. */
 size_t aq_vis_next_run(const struct aq_vis_side *side, struct aq_vis_pos *pos, size_t max,
-                    uintptr_t *address_out);
+                       uintptr_t *address_out);
 
 /** aq_vis_skip - move n bytes on. */
 void aq_vis_skip(const struct aq_vis_side *side, struct aq_vis_pos *pos, size_t n);
@@ -173,11 +175,11 @@ struct aq_vis_request {
     struct aq_op *op;
     gex_Rank_t jobrank;
     bool is_put;
-    bool counts_lc;              /* the client can see the local completion */
-    size_t nbytes;               /* not 0 */
-    size_t grain;                /* bytes that should not be cut, if known; else 0 */
+    bool counts_lc;                   /* the client can see the local completion */
+    size_t nbytes;                    /* not 0 */
+    size_t grain;                     /* bytes that should not be cut, if known; else 0 */
     struct aq_vis_side local, remote; /* lists stay; arrays of strided sides are copied */
-    struct aq_vis_arming arming; /* puts: what follows it */
+    struct aq_vis_arming arming;      /* puts: what follows it */
 };
 
 /**
@@ -193,7 +195,8 @@ void aq_vis_notify(gex_Rank_t jobrank, const struct aq_vis_arming *arming);
 /** aq_vis_init - register handlers, read settings. */
 void aq_vis_init(void);
 
-/** aq_vis_progress - send what may be sent; never blocks, runs no handler. Returns how much happened. */
+/** aq_vis_progress - send what may be sent; never blocks, runs no handler. Returns how much
+ * happened. */
 unsigned aq_vis_progress(void);
 
 /* Runs at least this long travel as puts and gets of their own, the others packed. Bytes. */

@@ -1,8 +1,8 @@
 /*
  * aq_vis_lists.c - vector and indexed copies within this process.
  *
- * Two cursors walk the two lists; the shorter of what is left of the two chunks is copied. Lists whose
- * chunks match, the usual case, take every chunk whole.
+ * Two cursors walk the two lists; the shorter of what is left of the two chunks is copied. Lists
+ * whose chunks match, the usual case, take every chunk whole.
  *
  * Threads   any; no state
  * Uses      aq_vis.h
@@ -59,8 +59,8 @@ static inline char *aq_vis_entry(const struct aq_vis_indexed *side, size_t i)
 }
 
 /* Chunks match; a length that the compiler knows needs no test in the loop. */
-static inline __attribute__((always_inline)) void
-aq_vis_entries_of(const struct aq_vis_indexed *dst, const struct aq_vis_indexed *src, const size_t size)
+static inline __attribute__((always_inline)) void aq_vis_entries_of(
+    const struct aq_vis_indexed *dst, const struct aq_vis_indexed *src, const size_t size)
 {
     const struct aq_vis_indexed to = *dst, from = *src; /* which no store can change */
 
@@ -73,11 +73,21 @@ static void aq_vis_copy_entries(const struct aq_vis_indexed *dst, const struct a
     const size_t len = dst->len;
 
     switch (len) {
-    case 1: aq_vis_entries_of(dst, src, 1); return;
-    case 2: aq_vis_entries_of(dst, src, 2); return;
-    case 4: aq_vis_entries_of(dst, src, 4); return;
-    case 8: aq_vis_entries_of(dst, src, 8); return;
-    case 16: aq_vis_entries_of(dst, src, 16); return;
+    case 1:
+        aq_vis_entries_of(dst, src, 1);
+        return;
+    case 2:
+        aq_vis_entries_of(dst, src, 2);
+        return;
+    case 4:
+        aq_vis_entries_of(dst, src, 4);
+        return;
+    case 8:
+        aq_vis_entries_of(dst, src, 8);
+        return;
+    case 16:
+        aq_vis_entries_of(dst, src, 16);
+        return;
     }
     for (size_t i = 0; i < dst->count; i++)
         aq_vis_copy_run(aq_vis_entry(dst, i), aq_vis_entry(src, i), len);

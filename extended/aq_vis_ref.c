@@ -1,27 +1,30 @@
 /*
  * aq_vis_ref.c - transfers that are not contiguous over active messages; peer completion.
  *
- * A put is cut into parcels: where the bytes go (*what*), then the bytes, gathered here; the peer scatters
- * them and acknowledges. A get sends the what of a parcel; the peer gathers and replies, and the bytes are
- * scattered here. A parcel is at most one medium message. A strided what is the whole shape of the
- * peer's end and a place in it, if that is small; else, and for lists, it is a piece of a list.
+ * A put is cut into parcels: where the bytes go (*what*), then the bytes, gathered here; the peer
+ * scatters them and acknowledges. A get sends the what of a parcel; the peer gathers and replies,
+ * and the bytes are scattered here. A parcel is at most one medium message. A strided what is the
+ * whole shape of the peer's end and a place in it, if that is small; else, and for lists, it is a
+ * piece of a list.
  *
- * Owns      one *transfer* for each that is under way, from its call until its last answer; the list
- *           of those that can go on; staging buffers
+ * Owns      one *transfer* for each that is under way, from its call until its last answer; the
+ *           list of those that can go on; staging buffers
  * States    BUSY (a thread is sending) -> READY (in the list: found no room, or has a window again)
  *           or PARKED (as many parcels on their way as may be) or WAITING (all sent). Answers turn
  *           PARKED into READY, and end a WAITING transfer with the last of them. A put with a peer
  *           completion becomes READY once more and ends when that message has left
- * Threads   any; states and counts are under one lock, for a few instructions. Handlers only count and
- *           copy; what is to be sent then is sent by polls
- * Promise   a call sends its first parcel, waiting for room unless it is IMMEDIATE, and whatever else goes
- *           without waiting. No more than AQ_VIS_WINDOW parcels of a transfer are on their way. A put is
- *           locally complete when its last parcel has left
+ * Threads   any; states and counts are under one lock, for a few instructions. Handlers only count
+ *           and copy; what is to be sent then is sent by polls
+ * Promise   a call sends its first parcel, waiting for room unless it is IMMEDIATE, and whatever
+ *           else goes without waiting. No more than AQ_VIS_WINDOW parcels of a transfer are on
+ *           their way. A put is locally complete when its last parcel has left
  * Wire      VIS_PUT(transfer, form, n) + what + data -> VIS_ACK(transfer)
  *           VIS_GET(transfer, form, n, slot, nbytes) + what -> VIS_DATA(transfer, slot) + data
  *           VIS_NOTICE(handler) + payload
- *           what, in 8-byte words: STRIDED  base, element, place: element, byte; n counts, n strides
- *                                  ADDRESSES  length, n addresses    PIECES  n times address, length
+ *           what, in 8-byte words: STRIDED  base, element, place: element, byte; n counts, n
+ *                                  strides
+ *                                  ADDRESSES  length, n addresses    PIECES  n times address,
+ *                                             length
  * Uses      core/aq_am.h, core/aq_op.h, aq_vis.h
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -40,9 +43,9 @@
 #include "core/aq_op.h"
 #include "extended/aq_ref.h"
 
-#define AQ_VIS_WINDOW 8    /* parcels of one transfer on their way */
-#define AQ_VIS_DECLINES 4  /* transfers without room after which a poll gives up */
-#define AQ_WORD ((size_t)8)
+#define AQ_VIS_WINDOW   8 /* parcels of one transfer on their way */
+#define AQ_VIS_DECLINES 4 /* transfers without room after which a poll gives up */
+#define AQ_WORD         ((size_t)8)
 
 struct aq_vis_limits aq_vis_limits;
 
@@ -54,7 +57,7 @@ enum aq_vis_state { AQ_VIS_BUSY, AQ_VIS_READY, AQ_VIS_PARKED, AQ_VIS_WAITING };
 struct aq_vis_frag {
     enum aq_vis_what form;
     unsigned n;
-    size_t what, data; /* bytes */
+    size_t what, data;      /* bytes */
     struct aq_vis_pos next; /* in the peer's stream, after it */
 };
 
@@ -94,7 +97,7 @@ static struct {
     struct aq_vis_transfer *first, **last; /* READY */
     atomic_uint ready;                     /* how many; read without the lock as a hint */
     struct aq_vis_stage *stages;           /* free */
-    size_t space;                           /* bytes of a stage: the largest message */
+    size_t space;                          /* bytes of a stage: the largest message */
 } aq_vis = { .last = &aq_vis.first };
 
 /* --- staging buffers: as many as were ever needed at a time --- */
@@ -178,10 +181,12 @@ static struct aq_vis_transfer *aq_vis_transfer_create(const struct aq_vis_reques
     if (transfer == NULL)
         aq_fatal("no memory for a transfer (%zu bytes): synchronise some before starting more",
                  nbytes);
-    *transfer = (struct aq_vis_transfer){ .op = request->op, .jobrank = request->jobrank,
+    *transfer = (struct aq_vis_transfer){ .op = request->op,
+                                          .jobrank = request->jobrank,
                                           .is_put = request->is_put,
                                           .counts_lc = request->counts_lc,
-                                          .state = AQ_VIS_BUSY, .nbytes = request->nbytes,
+                                          .state = AQ_VIS_BUSY,
+                                          .nbytes = request->nbytes,
                                           .grain = request->grain,
                                           .notice = request->arming.handler,
                                           .notice_size = request->arming.nbytes };
@@ -280,7 +285,8 @@ static bool aq_vis_compose_addresses(const struct aq_vis_transfer *transfer, cha
     const struct aq_vis_side *side = &transfer->remote;
     const size_t len = side->chunk, space = aq_vis.space - AQ_WORD;
     const size_t left = (transfer->nbytes - transfer->sent) / len;
-    size_t n = transfer->is_put ? space / (AQ_WORD + len) : MIN(space / AQ_WORD, aq_vis.space / len);
+    size_t n =
+        transfer->is_put ? space / (AQ_WORD + len) : MIN(space / AQ_WORD, aq_vis.space / len);
 
     if (n > left)
         n = left;
@@ -302,7 +308,7 @@ static bool aq_vis_compose_addresses(const struct aq_vis_transfer *transfer, cha
 
 /* Chunks, or parts of them, of any length. */
 static void aq_vis_compose_runs(const struct aq_vis_transfer *transfer, char *to,
-                                  struct aq_vis_frag *frag)
+                                struct aq_vis_frag *frag)
 {
     const size_t left = transfer->nbytes - transfer->sent;
 
@@ -317,10 +323,10 @@ static void aq_vis_compose_runs(const struct aq_vis_transfer *transfer, char *to
 
         if (used + (frag->n != 0 ? AQ_WORD : 1) > aq_vis.space)
             break;
-        n = aq_vis_next_run(&transfer->remote, &frag->next,
-                         aq_vis_cut(left - frag->data,
-                                    aq_vis.space - (transfer->is_put ? used : frag->data), 0),
-                         &address);
+        n = aq_vis_next_run(
+            &transfer->remote, &frag->next,
+            aq_vis_cut(left - frag->data, aq_vis.space - (transfer->is_put ? used : frag->data), 0),
+            &address);
         aq_vis_put_word(to, 2 * (size_t)frag->n, address);
         aq_vis_put_word(to, 2 * (size_t)frag->n + 1, n);
         frag->n++;
@@ -387,7 +393,8 @@ static int aq_vis_send(const struct aq_vis_transfer *transfer, unsigned slot, ge
                                 frag->what, GEX_EVENT_NOW, flags, 6, args);
 }
 
-/* The next parcel, from a BUSY transfer with room in its window. Returns false if it found no room. */
+/* The next parcel, from a BUSY transfer with room in its window. Returns false if it found no room.
+ * */
 static bool aq_vis_send_next(struct aq_vis_transfer *transfer, gex_Flags_t flags)
 {
     unsigned slot;
@@ -537,8 +544,7 @@ static __attribute__((cold, noreturn)) void aq_vis_refuse(const struct aq_vis_vi
     gex_Token_Info_t info;
 
     gex_Token_Info(view->token, &info, GEX_TI_SRCRANK);
-    aq_fatal("rank %u asked for a %s that %s", info.gex_srcrank, view->call,
-             why);
+    aq_fatal("rank %u asked for a %s that %s", info.gex_srcrank, view->call, why);
 }
 
 /* Bytes of the what, or the message is refused. */
@@ -598,9 +604,11 @@ static void aq_vis_serve_strided(const struct aq_vis_view *view, char *data, boo
     const size_t n = view->n;
     size_t count[AQ_VIS_LEVELS];
     ptrdiff_t stride[AQ_VIS_LEVELS];
-    struct aq_vis_side side = { .form = AQ_VIS_STRIDED, .levels = (unsigned)n,
+    struct aq_vis_side side = { .form = AQ_VIS_STRIDED,
+                                .levels = (unsigned)n,
                                 .base = (uintptr_t)aq_vis_word(view->what, 0),
-                                .chunk = aq_vis_word(view->what, 1), .count = count,
+                                .chunk = aq_vis_word(view->what, 1),
+                                .count = count,
                                 .stride = stride };
     struct aq_vis_pos pos = { aq_vis_word(view->what, 2), aq_vis_word(view->what, 3) };
 
@@ -649,8 +657,11 @@ static void aq_vis_on_put(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Ar
                           gex_AM_Arg_t low, gex_AM_Arg_t form, gex_AM_Arg_t n)
 {
     const gex_AM_Arg_t args[] = { high, low };
-    struct aq_vis_view view = { .token = token, .call = "VIS put", .form = (enum aq_vis_what)form,
-                                .n = (uint32_t)n, .what = buf };
+    struct aq_vis_view view = { .token = token,
+                                .call = "VIS put",
+                                .form = (enum aq_vis_what)form,
+                                .n = (uint32_t)n,
+                                .what = buf };
     const size_t what = aq_vis_what_size(&view, nbytes);
 
     view.data = nbytes - what;
@@ -663,8 +674,12 @@ static void aq_vis_on_get(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Ar
                           gex_AM_Arg_t size)
 {
     const gex_AM_Arg_t args[] = { high, low, slot };
-    struct aq_vis_view view = { .token = token, .call = "VIS get", .form = (enum aq_vis_what)form,
-                                .n = (uint32_t)n, .what = buf, .data = (uint32_t)size };
+    struct aq_vis_view view = { .token = token,
+                                .call = "VIS get",
+                                .form = (enum aq_vis_what)form,
+                                .n = (uint32_t)n,
+                                .what = buf,
+                                .data = (uint32_t)size };
     struct aq_vis_stage *stage;
 
     if (aq_vis_what_size(&view, nbytes) != nbytes || view.data > aq_vis.space)
@@ -680,8 +695,9 @@ static void aq_vis_on_get(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Ar
 /* The client's handler sees a reply from the rank that put. */
 static void aq_vis_on_notice(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t handler)
 {
-    struct aq_am_in in = { .token = *aq_token(token), .args = NULL,
-                           .payload = buf, .nbytes = nbytes };
+    struct aq_am_in in = {
+        .token = *aq_token(token), .args = NULL, .payload = buf, .nbytes = nbytes
+    };
 
     in.token.handler = (uint8_t)handler;
     in.token.nargs = 0;
@@ -739,16 +755,18 @@ unsigned aq_vis_progress(void)
         declined += !aq_vis_go_on(transfer, &happened);
     }
     if (declined != 0)
-        sched_yield(); /* the peer, if it shares our core, gets a chance to make room */
+        sched_yield();          /* the peer, if it shares our core, gets a chance to make room */
     return happened + declined; /* a message without room wants another poll soon */
 }
 
-/* bytes from which runs go by themselves where they leave in numbers and the target has no part in it */
+/* bytes from which runs go by themselves where they leave in numbers and the target has no part in
+ * it */
 #define AQ_VIS_ONE_SIDED ((size_t)4096)
 
 static size_t aq_vis_run_limit(enum aq_env_id id)
 {
-    const bool one_sided = (aq_job.conduit->caps & AQ_CAP_ONE_SIDED) != 0 && aq_job.conduit->rma_batch_begin != NULL;
+    const bool one_sided =
+        (aq_job.conduit->caps & AQ_CAP_ONE_SIDED) != 0 && aq_job.conduit->rma_batch_begin != NULL;
 
     if (aq_env_is_set(id))
         return aq_env_size(id);

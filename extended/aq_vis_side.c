@@ -1,10 +1,10 @@
 /*
  * aq_vis_side.c - one end of a transfer as a stream of bytes.
  *
- * A place in a stream is a chunk and a byte of it, so that a message can say where its bytes belong, and a
- * transfer can go on where it stopped, without remembering more than two numbers. Strided streams count
- * their elements in the order of the dimensions; a place is turned into indices by division, once for
- * each call, not for each element.
+ * A place in a stream is a chunk and a byte of it, so that a message can say where its bytes
+ * belong, and a transfer can go on where it stopped, without remembering more than two numbers.
+ * Strided streams count their elements in the order of the dimensions; a place is turned into
+ * indices by division, once for each call, not for each element.
  *
  * Threads   any; no state but the caller's
  * Uses      aq_vis.h
@@ -17,8 +17,10 @@ void aq_vis_side_of_shape(struct aq_vis_side *side, const struct aq_vis_shape *s
 {
     unsigned levels = 0;
 
-    *side = (struct aq_vis_side){ .form = AQ_VIS_STRIDED, .chunk = shape->elemsz,
-                                  .base = is_dst ? shape->dst : shape->src, .count = count,
+    *side = (struct aq_vis_side){ .form = AQ_VIS_STRIDED,
+                                  .chunk = shape->elemsz,
+                                  .base = is_dst ? shape->dst : shape->src,
+                                  .count = count,
                                   .stride = stride };
     for (unsigned d = 0; d < shape->levels; d++) {
         const struct aq_vis_dim *dim = &shape->dim[d];
@@ -52,7 +54,8 @@ static uintptr_t aq_vis_element(const struct aq_vis_side *side, size_t number, s
 }
 
 /* The first element after n more of a row. */
-static uintptr_t aq_vis_advance(const struct aq_vis_side *side, uintptr_t at, size_t *index, size_t n)
+static uintptr_t aq_vis_advance(const struct aq_vis_side *side, uintptr_t at, size_t *index,
+                                size_t n)
 {
     if (side->levels == 0)
         return at;
@@ -79,8 +82,8 @@ static inline void aq_vis_settle_element(const struct aq_vis_side *side, struct 
 }
 
 /* Copy between a stream and a buffer. Inlined into both directions. */
-static inline __attribute__((always_inline)) void
-aq_vis_run(uintptr_t at, char *buffer, size_t n, bool gather)
+static inline __attribute__((always_inline)) void aq_vis_run(uintptr_t at, char *buffer, size_t n,
+                                                             bool gather)
 {
     if (gather)
         aq_vis_copy_run(buffer, aq_vis_at(at), n);
@@ -88,9 +91,10 @@ aq_vis_run(uintptr_t at, char *buffer, size_t n, bool gather)
         aq_vis_copy_run(aq_vis_at(at), buffer, n);
 }
 
-static inline __attribute__((always_inline)) void
-aq_vis_strided(const struct aq_vis_side *side, struct aq_vis_pos *pos, char *buffer, size_t n,
-               bool gather)
+static inline __attribute__((always_inline)) void aq_vis_strided(const struct aq_vis_side *side,
+                                                                 struct aq_vis_pos *pos,
+                                                                 char *buffer, size_t n,
+                                                                 bool gather)
 {
     const size_t size = side->chunk;
     const ptrdiff_t stride = side->levels != 0 ? side->stride[0] : 0;
@@ -150,9 +154,9 @@ static inline void aq_vis_settle(const struct aq_vis_side *side, struct aq_vis_p
     }
 }
 
-static inline __attribute__((always_inline)) void
-aq_vis_listed(const struct aq_vis_side *side, struct aq_vis_pos *pos, char *buffer, size_t n,
-              bool gather)
+static inline __attribute__((always_inline)) void aq_vis_listed(const struct aq_vis_side *side,
+                                                                struct aq_vis_pos *pos,
+                                                                char *buffer, size_t n, bool gather)
 {
     while (n > 0) {
         size_t left, frag;
@@ -209,7 +213,7 @@ void aq_vis_skip(const struct aq_vis_side *side, struct aq_vis_pos *pos, size_t 
 }
 
 size_t aq_vis_next_run(const struct aq_vis_side *side, struct aq_vis_pos *pos, size_t max,
-                    uintptr_t *address_out)
+                       uintptr_t *address_out)
 {
     size_t index[AQ_VIS_LEVELS], left, n;
 

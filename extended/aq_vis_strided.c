@@ -4,7 +4,8 @@
  * The client's dimensions come in any order and number, with strides of any sign. Normalising drops
  * those of one item, turns negative strides of the destination round, sorts by them so that the
  * innermost loop writes where it has just written, and merges dimensions that are contiguous, or
- * equally spaced, on both sides. Then most shapes are a row or a plane of elements of a common size.
+ * equally spaced, on both sides. Then most shapes are a row or a plane of elements of a common
+ * size.
  *
  * Threads   any; no state
  * Uses      aq_vis.h
@@ -81,7 +82,8 @@ bool aq_vis_normalise(struct aq_vis_shape *shape, uintptr_t dst, const ptrdiff_t
                 if (count[d] == 0)
                     return false;
             aq_fatal("a strided transfer has more than %d dimensions of two or more elements: more "
-                     "bytes than there are addresses", AQ_VIS_LEVELS);
+                     "bytes than there are addresses",
+                     AQ_VIS_LEVELS);
         }
         aq_vis_insert(shape, &dim);
     }
@@ -93,13 +95,15 @@ bool aq_vis_normalise(struct aq_vis_shape *shape, uintptr_t dst, const ptrdiff_t
 
 /* --- copying --- */
 
-/* Strides that are multiples of this put every element of a row into the same few places of a cache. */
+/* Strides that are multiples of this put every element of a row into the same few places of a
+ * cache. */
 #define AQ_VIS_CROWDED 4096
 
-/* A row of elements of a size that the compiler knows: four at a time, loads before stores, unless their
- * lines would push each other out of the cache. */
-static inline __attribute__((always_inline)) void
-aq_vis_row_of(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss, size_t n, const size_t size)
+/* A row of elements of a size that the compiler knows: four at a time, loads before stores, unless
+ * their lines would push each other out of the cache. */
+static inline __attribute__((always_inline)) void aq_vis_row_of(char *dst, ptrdiff_t ds,
+                                                                const char *src, ptrdiff_t ss,
+                                                                size_t n, const size_t size)
 {
     struct {
         char bytes[16];
@@ -126,8 +130,9 @@ aq_vis_row_of(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss, size_t n, 
     }
 }
 
-static inline __attribute__((always_inline)) void
-aq_vis_row_runs(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss, size_t n, size_t size)
+static inline __attribute__((always_inline)) void aq_vis_row_runs(char *dst, ptrdiff_t ds,
+                                                                  const char *src, ptrdiff_t ss,
+                                                                  size_t n, size_t size)
 {
     for (; n > 0; n--) {
         aq_vis_copy_run(dst, src, size);
@@ -140,8 +145,9 @@ aq_vis_row_runs(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss, size_t n
  * once more from the end. */
 #define AQ_VIS_CALL 1024
 
-static inline __attribute__((always_inline)) void
-aq_vis_row_lines(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss, size_t n, size_t size)
+static inline __attribute__((always_inline)) void aq_vis_row_lines(char *dst, ptrdiff_t ds,
+                                                                   const char *src, ptrdiff_t ss,
+                                                                   size_t n, size_t size)
 {
     for (; n > 0; n--) {
         for (size_t at = 0; at < size - 64; at += 64)
@@ -153,8 +159,9 @@ aq_vis_row_lines(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss, size_t 
 }
 
 /* Runs that are: no test of the size in the loop. */
-static inline __attribute__((always_inline)) void
-aq_vis_row_long(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss, size_t n, size_t size)
+static inline __attribute__((always_inline)) void aq_vis_row_long(char *dst, ptrdiff_t ds,
+                                                                  const char *src, ptrdiff_t ss,
+                                                                  size_t n, size_t size)
 {
     for (; n > 0; n--) {
         memcpy(dst, src, size);
@@ -166,11 +173,21 @@ aq_vis_row_long(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss, size_t n
 void aq_vis_copy_row(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss, size_t n, size_t size)
 {
     switch (size) {
-    case 1: aq_vis_row_of(dst, ds, src, ss, n, 1); break;
-    case 2: aq_vis_row_of(dst, ds, src, ss, n, 2); break;
-    case 4: aq_vis_row_of(dst, ds, src, ss, n, 4); break;
-    case 8: aq_vis_row_of(dst, ds, src, ss, n, 8); break;
-    case 16: aq_vis_row_of(dst, ds, src, ss, n, 16); break;
+    case 1:
+        aq_vis_row_of(dst, ds, src, ss, n, 1);
+        break;
+    case 2:
+        aq_vis_row_of(dst, ds, src, ss, n, 2);
+        break;
+    case 4:
+        aq_vis_row_of(dst, ds, src, ss, n, 4);
+        break;
+    case 8:
+        aq_vis_row_of(dst, ds, src, ss, n, 8);
+        break;
+    case 16:
+        aq_vis_row_of(dst, ds, src, ss, n, 16);
+        break;
     default:
         if (size > 64 && size < AQ_VIS_CALL)
             aq_vis_row_lines(dst, ds, src, ss, n, size);
@@ -181,13 +198,14 @@ void aq_vis_copy_row(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss, siz
     }
 }
 
-/* A plane whose rows are read across: every line of the source holds elements of neighbouring rows, so
- * that a tile of it is read while its lines stay in the first cache. */
+/* A plane whose rows are read across: every line of the source holds elements of neighbouring rows,
+ * so that a tile of it is read while its lines stay in the first cache. */
 #define AQ_VIS_TILE 16
 
-static inline __attribute__((always_inline)) void
-aq_vis_tiles_of(char *dst, const char *src, const struct aq_vis_dim *inner,
-                const struct aq_vis_dim *outer, const size_t size)
+static inline __attribute__((always_inline)) void aq_vis_tiles_of(char *dst, const char *src,
+                                                                  const struct aq_vis_dim *inner,
+                                                                  const struct aq_vis_dim *outer,
+                                                                  const size_t size)
 {
     for (size_t i = 0; i < inner->count; i += AQ_VIS_TILE) {
         const size_t n = inner->count - i < AQ_VIS_TILE ? inner->count - i : AQ_VIS_TILE;
@@ -202,9 +220,10 @@ aq_vis_tiles_of(char *dst, const char *src, const struct aq_vis_dim *inner,
     }
 }
 
-static inline __attribute__((always_inline)) void
-aq_vis_plane_of(char *dst, const char *src, const struct aq_vis_dim *inner,
-                const struct aq_vis_dim *outer, const size_t size)
+static inline __attribute__((always_inline)) void aq_vis_plane_of(char *dst, const char *src,
+                                                                  const struct aq_vis_dim *inner,
+                                                                  const struct aq_vis_dim *outer,
+                                                                  const size_t size)
 {
     if (outer->src < 64 && outer->src > -64 && inner->count > AQ_VIS_TILE
         && (inner->src >= 256 || inner->src <= -256)) {
@@ -222,11 +241,21 @@ static void aq_vis_copy_plane(char *dst, const char *src, const struct aq_vis_di
                               const struct aq_vis_dim *outer, size_t size)
 {
     switch (size) {
-    case 1: aq_vis_plane_of(dst, src, inner, outer, 1); return;
-    case 2: aq_vis_plane_of(dst, src, inner, outer, 2); return;
-    case 4: aq_vis_plane_of(dst, src, inner, outer, 4); return;
-    case 8: aq_vis_plane_of(dst, src, inner, outer, 8); return;
-    case 16: aq_vis_plane_of(dst, src, inner, outer, 16); return;
+    case 1:
+        aq_vis_plane_of(dst, src, inner, outer, 1);
+        return;
+    case 2:
+        aq_vis_plane_of(dst, src, inner, outer, 2);
+        return;
+    case 4:
+        aq_vis_plane_of(dst, src, inner, outer, 4);
+        return;
+    case 8:
+        aq_vis_plane_of(dst, src, inner, outer, 8);
+        return;
+    case 16:
+        aq_vis_plane_of(dst, src, inner, outer, 16);
+        return;
     }
     for (size_t k = outer->count; k > 0; k--) {
         aq_vis_copy_row(dst, inner->dst, src, inner->src, inner->count, size);

@@ -60,14 +60,14 @@ typedef struct gex_EP_Location_s {
 #define GEX_FLAG_PEER_NEVER_SELF         (1u << 15)
 
 /* Flags of atomic domains and of their operations. */
-#define GEX_FLAG_AD_REL             (1u << 1)
-#define GEX_FLAG_AD_ACQ             (1u << 2)
-#define GEX_FLAG_AD_MY_RANK         (1u << 11)
-#define GEX_FLAG_AD_MY_NBRHD        (1u << 12)
-#define GEX_FLAG_RANK_IS_JOBRANK    (1u << 13)
-#define GEX_FLAG_AD_FAVOR_MY_RANK   (1u << 0)
-#define GEX_FLAG_AD_FAVOR_MY_NBRHD  (1u << 1)
-#define GEX_FLAG_AD_FAVOR_REMOTE    (1u << 2)
+#define GEX_FLAG_AD_REL            (1u << 1)
+#define GEX_FLAG_AD_ACQ            (1u << 2)
+#define GEX_FLAG_AD_MY_RANK        (1u << 11)
+#define GEX_FLAG_AD_MY_NBRHD       (1u << 12)
+#define GEX_FLAG_RANK_IS_JOBRANK   (1u << 13)
+#define GEX_FLAG_AD_FAVOR_MY_RANK  (1u << 0)
+#define GEX_FLAG_AD_FAVOR_MY_NBRHD (1u << 1)
+#define GEX_FLAG_AD_FAVOR_REMOTE   (1u << 2)
 
 /* Flags of team calls. */
 #define GEX_FLAG_TM_SCRATCH_SIZE_MIN         (1u << 0)
@@ -144,9 +144,9 @@ typedef struct gex_EP_Location_s {
 #define GEX_EP_CAPABILITY_VIS  (1u << 2)
 #define GEX_EP_CAPABILITY_COLL (1u << 3)
 #define GEX_EP_CAPABILITY_AD   (1u << 4)
-#define GEX_EP_CAPABILITY_ALL                                                   \
-    (GEX_EP_CAPABILITY_RMA | GEX_EP_CAPABILITY_AM | GEX_EP_CAPABILITY_VIS       \
-     | GEX_EP_CAPABILITY_COLL | GEX_EP_CAPABILITY_AD)
+#define GEX_EP_CAPABILITY_ALL                                                                      \
+    (GEX_EP_CAPABILITY_RMA | GEX_EP_CAPABILITY_AM | GEX_EP_CAPABILITY_VIS | GEX_EP_CAPABILITY_COLL \
+     | GEX_EP_CAPABILITY_AD)
 
 #ifdef __cplusplus
 }

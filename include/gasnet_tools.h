@@ -14,11 +14,11 @@
 #include "gasnet_config.h"            /* made by configure: version, debug */
 #include "gasnet_portable_platform.h" /* compiler, system, processor */
 
-#include "gasnet/words.h"         /* attributes, unprefixed helper names */
-#include "gasnet/tools_mode.h"    /* thread mode, version, identification */
-#include "gasnet/tools_words.h"   /* compiler annotations */
-#include "gasnet/tools_fence.h"   /* memory barriers, spinning */
-#include "gasnet/tools_timer.h"   /* ticks, wall clock, sleeping */
+#include "gasnet/words.h"       /* attributes, unprefixed helper names */
+#include "gasnet/tools_mode.h"  /* thread mode, version, identification */
+#include "gasnet/tools_words.h" /* compiler annotations */
+#include "gasnet/tools_fence.h" /* memory barriers, spinning */
+#include "gasnet/tools_timer.h" /* ticks, wall clock, sleeping */
 #if !GASNETT_LITE_MODE
 #include "gasnet/tools_atomic.h"  /* atomics in this process and in shared memory */
 #include "gasnet/tools_lock.h"    /* mutexes, conditions, read-write locks, thread keys */

@@ -3,7 +3,8 @@
  *
  * The client defines its thread mode first, as for gasnetex.h, which comes with this header.
  *
- * Source: GASNet-EX specification 0.19, non-contiguous transfers. SPDX-License-Identifier: BSD-3-Clause
+ * Source: GASNet-EX specification 0.19, non-contiguous transfers. SPDX-License-Identifier:
+ * BSD-3-Clause
  */
 #ifndef GASNET_VIS_H
 #define GASNET_VIS_H 1

@@ -227,8 +227,8 @@ static void set_up(struct ft *ft)
                  cls->name, planes, planes, ft->ranks);
         refuse(ft, why);
     }
-    ft->y = (struct ft_split){cls->ny, ft->ranks};
-    ft->z = (struct ft_split){cls->nz, ft->ranks};
+    ft->y = (struct ft_split){ cls->ny, ft->ranks };
+    ft->z = (struct ft_split){ cls->nz, ft->ranks };
     ft->forward = make_transform(ft, ft->y, ft->z);
     ft->inverse = make_transform(ft, ft->z, ft->y);
     make_arrays(ft);
@@ -341,13 +341,13 @@ static struct ft_counts take_counts(const struct ft_transform *tf, int32_t *righ
     if (sent.messages != must.messages || sent.bytes != must.bytes || sent.least != must.least
         || sent.upper != must.upper)
         *right = 0;
-    ft_comm_stats()->sent = (struct ft_counts){.least = UINT64_MAX};
+    ft_comm_stats()->sent = (struct ft_counts){ .least = UINT64_MAX };
     return sent;
 }
 
 static struct account run_once(struct ft *ft, bool print, ft_value *parts)
 {
-    struct account acc = {.counts_right = 1};
+    struct account acc = { .counts_right = 1 };
     size_t nx = (size_t)ft->cls->nx;
 
     ft_problem_start(ft->cls, ft->y, ft->rank, ft->forward.work, (size_t)ft->cls->nz * nx, nx);
@@ -400,7 +400,7 @@ static void merge_counts(struct ft_counts *low, struct ft_counts *high,
 
 static struct summary summarise(const struct account *accounts, int ranks)
 {
-    struct summary sum = {.low = accounts[0], .high = accounts[0], .counts_right = true};
+    struct summary sum = { .low = accounts[0], .high = accounts[0], .counts_right = true };
 
     for (int r = 0; r < ranks; r++) {
         const struct account *acc = &accounts[r];
@@ -516,7 +516,7 @@ static bool run_all(struct ft *ft)
     struct account *accounts = calloc((size_t)ft->ranks, sizeof(*accounts));
     ft_value *parts = calloc((size_t)ft->ranks, sizeof(*parts));
     double totals[MAX_RUNS], hidden[MAX_RUNS];
-    struct summary best = {.total = INFINITY};
+    struct summary best = { .total = INFINITY };
     bool counts_right = true;
 
     if (accounts == NULL || parts == NULL)
@@ -552,7 +552,7 @@ static bool run_all(struct ft *ft)
 
 int main(int argc, char **argv)
 {
-    struct ft ft = {.opt = {.method = FT_PENCILS, .runs = 1}};
+    struct ft ft = { .opt = { .method = FT_PENCILS, .runs = 1 } };
 
     ft_comm_init(&argc, &argv);
     ft.rank = ft_comm_rank();

@@ -115,13 +115,13 @@ static void check(int rc, const char *call)
 void ft_comm_init(int *argc, char ***argv)
 {
     gex_AM_Entry_t handlers[] = {
-        {HANDLER_GATHER, (gex_AM_Fn_t)handle_gather, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 1,
-         NULL, "gather"},
-        {HANDLER_AGREE, (gex_AM_Fn_t)handle_agree, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 1, NULL,
-         "agree"},
+        { HANDLER_GATHER, (gex_AM_Fn_t)handle_gather, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 1,
+          NULL, "gather" },
+        { HANDLER_AGREE, (gex_AM_Fn_t)handle_agree, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 1,
+          NULL, "agree" },
 #if GASNET_SEGMENT_EVERYTHING
-        {HANDLER_ADDRESS, (gex_AM_Fn_t)handle_address, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 1,
-         NULL, "address"},
+        { HANDLER_ADDRESS, (gex_AM_Fn_t)handle_address, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 1,
+          NULL, "address" },
 #endif
     };
     gex_Client_t client;

@@ -220,7 +220,7 @@ void ft_transform_run(struct ft_transform *tf)
 
 struct ft_counts ft_transform_counts(const struct ft_transform *tf)
 {
-    struct ft_counts counts = {.least = UINT64_MAX};
+    struct ft_counts counts = { .least = UINT64_MAX };
     uint64_t planes = (uint64_t)my_planes(tf);
 
     for (int dest = 0; dest < tf->ranks; dest++) {

@@ -14,8 +14,9 @@ static void on_hello(gex_Token_t token, void *text, size_t length, gex_AM_Arg_t 
 
 int main(int argc, char **argv)
 {
-    gex_AM_Entry_t hello = {200, (gex_AM_Fn_t)on_hello, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST,
-                            1,   NULL, "hello"};
+    gex_AM_Entry_t hello = {
+        200, (gex_AM_Fn_t)on_hello, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 1, NULL, "hello"
+    };
     gex_Client_t client;
     gex_EP_t endpoint;
     gex_TM_t team;

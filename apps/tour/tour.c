@@ -208,7 +208,7 @@ static void on_parcel_echo(gex_Token_t token, void *payload, size_t n, gex_AM_Ar
 
 static bool step_parcels(void)
 {
-    const size_t sizes[] = {0, 1, 13, 512, MEDIUM_MOST};
+    const size_t sizes[] = { 0, 1, 13, 512, MEDIUM_MOST };
     const uint32_t count = sizeof(sizes) / sizeof(sizes[0]);
     size_t max = gex_AM_LUBRequestMedium();
     gex_Event_t source_free;
@@ -501,7 +501,7 @@ static bool step_segments(void)
 
 static void start(int *argc, char ***argv)
 {
-#define ENTRY(index, fn, nargs, flags) {index, (gex_AM_Fn_t)fn, flags, nargs, NULL, #fn}
+#define ENTRY(index, fn, nargs, flags) { index, (gex_AM_Fn_t)fn, flags, nargs, NULL, #fn }
     gex_AM_Entry_t handlers[] = {
         ENTRY(H_RING, on_ring, 2, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST),
         ENTRY(H_RING_ACK, on_ring_ack, 1, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY),
@@ -537,7 +537,8 @@ int main(int argc, char **argv)
 
     start(&argc, &argv);
     if (me == 0)
-        printf("A tour of active messages, puts and gets on %" PRIu32 " rank%s\n", ranks, ranks == 1 ? "" : "s");
+        printf("A tour of active messages, puts and gets on %" PRIu32 " rank%s\n", ranks,
+               ranks == 1 ? "" : "s");
     for (int i = 0; i < count; i++)
         failed += steps[i]() ? 0 : 1;
     if (me == 0 && failed == 0)

@@ -1,13 +1,15 @@
 /*
  * aq_ibv.c - the ibv conduit: its table, its start, its turn at polling and sleeping, its end.
  *
- * Near ranks, with which memory is shared, are conduits/smp's; far ones are reached by RDMA. See aq_ibv.h for the files.
+ * Near ranks, with which memory is shared, are conduits/smp's; far ones are reached by RDMA. See
+ * aq_ibv.h for the files.
  *
- * Polling   a look at a completion queue is a look at memory, so every poll takes one. A software device (rxe, siw)
- *           does its work on this host's cores, in a thread of the kernel that a rank which spins keeps out until the
- *           end of its time slice: so after every few polls that find nothing the core is given away, and after
- *           each when the wait is a long one
- * Sleeping  completion queues are armed, then looked at once more; their channels are among sleepers' descriptors
+ * Polling   a look at a completion queue is a look at memory, so every poll takes one. A software
+ *           device (rxe, siw) does its work on this host's cores, in a thread of the kernel that a
+ *           rank which spins keeps out until the end of its time slice: so after every few polls
+ *           that find nothing the core is given away, and after each when the wait is a long one
+ * Sleeping  completion queues are armed, then looked at once more; their channels are among
+ *           sleepers' descriptors
  * Leaving   aq_ibv_disconnect.c
  * Threads   any
  * Uses      conduits/smp, other/spawn, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
@@ -32,10 +34,11 @@
 #include "conduits/smp/aq_shm.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_IBV_TICKS 256u    /* polls between looks at the clock */
-#define AQ_IBV_POLL_NS 150u
-#define AQ_IBV_YIELD_AFTER 4u   /* polls in vain of a software device before the core is given away */
-#define AQ_IBV_YIELD_ALWAYS 32u /* after so many in a row it is given away after each: the wait is long */
+#define AQ_IBV_TICKS       256u /* polls between looks at the clock */
+#define AQ_IBV_POLL_NS     150u
+#define AQ_IBV_YIELD_AFTER 4u /* polls in vain of a software device before the core is given away */
+#define AQ_IBV_YIELD_ALWAYS \
+    32u /* after so many in a row it is given away after each: the wait is long */
 
 struct aq_ibv aq_ibv = { .connect_lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -90,7 +93,8 @@ static void aq_ibv_limits(void)
     aq_limits.poll_ns = AQ_IBV_POLL_NS;
     /* send and receive buffers, which are pinned */
     aq_limits.host_bytes += (uint64_t)(aq_ibv_bounded(AQ_ENV_RBUF_COUNT, 0, 1 << 20)
-                                       + aq_ibv_bounded(AQ_ENV_BBUF_COUNT, 0, 1 << 20)) * AQ_IBV_BUF * aq_job.host_size;
+                                       + aq_ibv_bounded(AQ_ENV_BBUF_COUNT, 0, 1 << 20))
+                            * AQ_IBV_BUF * aq_job.host_size;
 }
 
 /* Everybody with everybody, as far as that is wished for. */
@@ -215,7 +219,8 @@ static uint32_t aq_ibv_sleep_prepare(void)
     }
     wakeup = aq_shm_sleep_prepare();
     if (!aq_ibv.alone && aq_fh_job != NULL && aq_fh_has_work(aq_fh_job))
-        aq_shm_sleep_wake(); /* firehose has something to send, and nobody rings when there is room for it */
+        /* firehose has something to send, and nobody rings when there is room for it */
+        aq_shm_sleep_wake();
     return wakeup;
 }
 
@@ -245,12 +250,16 @@ static void aq_ibv_report(void)
     const struct aq_ibv_counters *c = &aq_ibv.counts;
 #define AQ_N(counter) (unsigned long long)aq_counter_get(&c->counter)
 
-    aq_log_print("ibv: rank %u: %u peers, %llu connected; held %llu messages, wrote %llu grants, asked for credits "
-                 "%llu times, gave up some %llu times, slept %llu times; %llu transfers left in %llu lists, %llu "
-                 "fences; datagrams: sent %llu, received %llu, refused %llu; receive buffers %llu bytes\n",
-                 aq_job.rank, aq_ibv.peer_count, AQ_N(connects), AQ_N(deferred), AQ_N(updates_written), AQ_N(credit_requests),
-                 AQ_N(skips), AQ_N(sleeps), AQ_N(batch_requests), AQ_N(batches), AQ_N(fences), AQ_N(hellos_out),
-                 AQ_N(hellos_in), AQ_N(hellos_bad), (unsigned long long)aq_ibv_rbuf_bytes());
+    aq_log_print(
+        "ibv: rank %u: %u peers, %llu connected; held %llu messages, wrote %llu grants, asked for "
+        "credits "
+        "%llu times, gave up some %llu times, slept %llu times; %llu transfers left in %llu lists, "
+        "%llu "
+        "fences; datagrams: sent %llu, received %llu, refused %llu; receive buffers %llu bytes\n",
+        aq_job.rank, aq_ibv.peer_count, AQ_N(connects), AQ_N(deferred), AQ_N(updates_written),
+        AQ_N(credit_requests), AQ_N(skips), AQ_N(sleeps), AQ_N(batch_requests), AQ_N(batches),
+        AQ_N(fences), AQ_N(hellos_out), AQ_N(hellos_in), AQ_N(hellos_bad),
+        (unsigned long long)aq_ibv_rbuf_bytes());
 #undef AQ_N
     if (aq_fh_job != NULL)
         aq_ibv_reg_report();

@@ -1,12 +1,13 @@
 /*
  * aq_ibv_am.c - active messages to far ranks.
  *
- * A message that fits the queue pair's inline data leaves from the stack. Others are copied into buffers, one for each
- * fragment, and all fragments of a message leave with one doorbell. A payload that the client wrote into a buffer of
- * ours leaves from there (aq_ibv_zcopy.c).
+ * A message that fits the queue pair's inline data leaves from the stack. Others are copied into
+ * buffers, one for each fragment, and all fragments of a message leave with one doorbell. A payload
+ * that the client wrote into a buffer of ours leaves from there (aq_ibv_zcopy.c).
  *
  * Threads   any; credits and the order of fragments under peer->lock
- * Promise   a message is sent whole or, with AQ_RETRY, not at all; credits first, so that it finds its buffers
+ * Promise   a message is sent whole or, with AQ_RETRY, not at all; credits first, so that it finds
+ *           its buffers
  * Uses      aq_ibv_packet.h, conduits/smp for near ranks. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/ibv/aq_ibv_am.h"
@@ -25,15 +26,16 @@ static inline bool aq_ibv_am_is_firehose(uint8_t handler)
     return handler == AQ_HIDX_FIREHOSE || handler == AQ_HIDX_FIREHOSE_REPLY;
 }
 
-/* May a message leave now? While a peer could still aim at memory that this process has unmapped, none leaves, not to
- * near ranks either, who might pass it on; but for those that put this right. */
+/* May a message leave now? While a peer could still aim at memory that this process has unmapped,
+ * none leaves, not to near ranks either, who might pass it on; but for those that put this right.
+ * */
 static inline bool aq_ibv_am_may(uint8_t handler)
 {
     return AQ_LIKELY(aq_ibv_rma_is_quiet()) || aq_ibv_am_is_firehose(handler);
 }
 
-/* Does it matter to nobody once the peer has parted? The program does not know of firehose's messages, but for those
- * that its transfers wait for. */
+/* Does it matter to nobody once the peer has parted? The program does not know of firehose's
+ * messages, but for those that its transfers wait for. */
 static inline bool aq_ibv_am_is_word(const struct aq_am_out *out)
 {
     return AQ_UNLIKELY(aq_ibv_am_is_firehose(out->handler))
@@ -48,7 +50,8 @@ static inline unsigned aq_ibv_am_flags(const struct aq_am_out *out)
 /* --- credits --- */
 
 /* Says that n are needed at once, unless that is said; costs one, which there is. */
-static void aq_ibv_am_request_credit(struct aq_ibv_peer *peer, unsigned channel, unsigned n, uint32_t limit)
+static void aq_ibv_am_request_credit(struct aq_ibv_peer *peer, unsigned channel, unsigned n,
+                                     uint32_t limit)
 {
     struct aq_ibv_credit_out *out = &peer->out[channel];
     struct aq_ibv_fragment fragment = { .head = { .type = AQ_IBV_T_CONTROL, .want = (uint16_t)n } };
@@ -64,7 +67,8 @@ static void aq_ibv_am_request_credit(struct aq_ibv_peer *peer, unsigned channel,
     aq_counter_add(&aq_ibv.counts.credit_requests, 1);
 }
 
-bool aq_ibv_am_claim(struct aq_ibv_peer *peer, unsigned channel, unsigned fragments, unsigned reserve)
+bool aq_ibv_am_claim(struct aq_ibv_peer *peer, unsigned channel, unsigned fragments,
+                     unsigned reserve)
 {
     struct aq_ibv_credit_out *out = &peer->out[channel];
     uint32_t limit = aq_ibv_credit_limit(out, peer->cell, channel);
@@ -107,7 +111,8 @@ void aq_ibv_am_advertised(struct aq_ibv_peer *peer, const struct aq_ibv_head *he
         aq_ibv_credit_advertised(&peer->in[i], head->credits[i]);
 }
 
-void aq_ibv_am_fill(struct aq_ibv_fragment *fragment, uint8_t type, const struct aq_am_out *out, size_t nbytes)
+void aq_ibv_am_fill(struct aq_ibv_fragment *fragment, uint8_t type, const struct aq_am_out *out,
+                    size_t nbytes)
 {
     fragment->head.type = type;
     fragment->head.handler = out->handler;
@@ -119,9 +124,11 @@ void aq_ibv_am_fill(struct aq_ibv_fragment *fragment, uint8_t type, const struct
 
 /* --- posting --- */
 
-/* A fragment from the stack, or a buffer if the device takes so little; behind the count requests before it. */
-static inline int aq_ibv_am_post_small(struct aq_ibv_peer *peer, unsigned channel, struct aq_ibv_fragment *fragment,
-                                       const void *data, size_t nbytes, struct ibv_send_wr *before, unsigned count,
+/* A fragment from the stack, or a buffer if the device takes so little; behind the count requests
+ * before it. */
+static inline int aq_ibv_am_post_small(struct aq_ibv_peer *peer, unsigned channel,
+                                       struct aq_ibv_fragment *fragment, const void *data,
+                                       size_t nbytes, struct ibv_send_wr *before, unsigned count,
                                        unsigned flags)
 {
     uint8_t packet[AQ_IBV_INLINE_MAX + 64];
@@ -149,7 +156,8 @@ static inline int aq_ibv_am_post_small(struct aq_ibv_peer *peer, unsigned channe
     }
     if (count != 0)
         before[count - 1].next = &wr;
-    rc = aq_ibv_qp_post(qp, count != 0 ? before : &wr, count + 1, buf != NULL ? &buf->done : NULL, flags);
+    rc = aq_ibv_qp_post(qp, count != 0 ? before : &wr, count + 1, buf != NULL ? &buf->done : NULL,
+                        flags);
     if (rc == AQ_OK)
         aq_ibv_am_advertised(peer, &fragment->head);
     else if (buf != NULL)
@@ -157,24 +165,27 @@ static inline int aq_ibv_am_post_small(struct aq_ibv_peer *peer, unsigned channe
     return rc;
 }
 
-int aq_ibv_am_post_inline(struct aq_ibv_peer *peer, unsigned channel, struct aq_ibv_fragment *fragment, const void *data,
-                          size_t nbytes, unsigned flags)
+int aq_ibv_am_post_inline(struct aq_ibv_peer *peer, unsigned channel,
+                          struct aq_ibv_fragment *fragment, const void *data, size_t nbytes,
+                          unsigned flags)
 {
     return aq_ibv_am_post_small(peer, channel, fragment, data, nbytes, NULL, 0, flags);
 }
 
-int aq_ibv_am_post_behind(struct aq_ibv_peer *peer, unsigned channel, struct aq_ibv_fragment *fragment,
-                          struct ibv_send_wr *writes, unsigned count, unsigned flags)
+int aq_ibv_am_post_behind(struct aq_ibv_peer *peer, unsigned channel,
+                          struct aq_ibv_fragment *fragment, struct ibv_send_wr *writes,
+                          unsigned count, unsigned flags)
 {
     return aq_ibv_am_post_small(peer, channel, fragment, NULL, 0, writes, count, flags);
 }
 
 /* One buffer, with the fragment from bytes on. */
-static int aq_ibv_am_post_buf(struct aq_ibv_peer *peer, struct aq_ibv_buf *buf, uint8_t *bytes, size_t len,
-                              unsigned flags)
+static int aq_ibv_am_post_buf(struct aq_ibv_peer *peer, struct aq_ibv_buf *buf, uint8_t *bytes,
+                              size_t len, unsigned flags)
 {
     struct aq_ibv_qp *qp = peer->qps[peer->am_qp];
-    struct ibv_sge sge = { .addr = (uintptr_t)bytes, .length = (uint32_t)len,
+    struct ibv_sge sge = { .addr = (uintptr_t)bytes,
+                           .length = (uint32_t)len,
                            .lkey = buf->lkey[qp->rail->dev->index] };
     struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND };
 
@@ -182,8 +193,8 @@ static int aq_ibv_am_post_buf(struct aq_ibv_peer *peer, struct aq_ibv_buf *buf, 
 }
 
 /* A message in one fragment that is not inline. */
-static int aq_ibv_am_send_one(struct aq_ibv_peer *peer, unsigned channel, struct aq_ibv_fragment *fragment,
-                              const struct aq_am_out *out)
+static int aq_ibv_am_send_one(struct aq_ibv_peer *peer, unsigned channel,
+                              struct aq_ibv_fragment *fragment, const struct aq_am_out *out)
 {
     struct aq_ibv_buf *buf = aq_ibv_buf_take(channel);
     uint8_t *end;
@@ -204,8 +215,9 @@ static int aq_ibv_am_send_one(struct aq_ibv_peer *peer, unsigned channel, struct
     return rc;
 }
 
-int aq_ibv_am_send_frags(struct aq_ibv_peer *peer, unsigned channel, struct aq_ibv_fragment *fragment,
-                         const struct aq_am_out *out, size_t from, unsigned count, size_t each)
+int aq_ibv_am_send_frags(struct aq_ibv_peer *peer, unsigned channel,
+                         struct aq_ibv_fragment *fragment, const struct aq_am_out *out, size_t from,
+                         unsigned count, size_t each)
 {
     struct ibv_send_wr wr[AQ_IBV_MSG_FRAGS];
     struct ibv_sge sge[AQ_IBV_MSG_FRAGS];
@@ -225,9 +237,12 @@ int aq_ibv_am_send_frags(struct aq_ibv_peer *peer, unsigned channel, struct aq_i
         fragment->head.nbytes = (uint32_t)len;
         end = aq_ibv_packet_write(buf->bytes, fragment);
         memcpy(end, (const uint8_t *)out->src + at, len);
-        sge[i] = (struct ibv_sge){ .addr = (uintptr_t)buf->bytes, .length = (uint32_t)(end - buf->bytes + len),
+        sge[i] = (struct ibv_sge){ .addr = (uintptr_t)buf->bytes,
+                                   .length = (uint32_t)(end - buf->bytes + len),
                                    .lkey = buf->lkey[qp->rail->dev->index] };
-        wr[i] = (struct ibv_send_wr){ .next = i + 1 < count ? &wr[i + 1] : NULL, .sg_list = &sge[i], .num_sge = 1,
+        wr[i] = (struct ibv_send_wr){ .next = i + 1 < count ? &wr[i + 1] : NULL,
+                                      .sg_list = &sge[i],
+                                      .num_sge = 1,
                                       .opcode = IBV_WR_SEND };
     }
     rc = aq_ibv_qp_post(qp, wr, count, &bufs->done, 0);
@@ -240,11 +255,14 @@ int aq_ibv_am_send_frags(struct aq_ibv_peer *peer, unsigned channel, struct aq_i
 
 /* --- out --- */
 
-int aq_ibv_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs, const gex_AM_Arg_t *args)
+int aq_ibv_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
+                    const gex_AM_Arg_t *args)
 {
     const unsigned channel = is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
-    struct aq_ibv_fragment fragment = { .head = { .type = AQ_IBV_T_SHORT, .handler = handler,
-                                                  .nargs = (uint8_t)nargs }, .args = args };
+    struct aq_ibv_fragment fragment = {
+        .head = { .type = AQ_IBV_T_SHORT, .handler = handler, .nargs = (uint8_t)nargs },
+        .args = args
+    };
     struct aq_ibv_peer *peer;
     int rc = AQ_RETRY;
 
@@ -289,8 +307,10 @@ int aq_ibv_am_eager(struct aq_ibv_peer *peer, const struct aq_am_out *out)
             rc = aq_ibv_zcopy_send(peer, channel, &fragment, out, count, each);
         else if (!fits)
             rc = aq_ibv_am_send_frags(peer, channel, &fragment, out, 0, count, each);
-        else if (aq_ibv_data_at(whole, out->nargs) + out->nbytes <= peer->qps[peer->am_qp]->max_inline)
-            rc = aq_ibv_am_post_inline(peer, channel, &fragment, out->src, out->nbytes, aq_ibv_am_flags(out));
+        else if (aq_ibv_data_at(whole, out->nargs) + out->nbytes
+                 <= peer->qps[peer->am_qp]->max_inline)
+            rc = aq_ibv_am_post_inline(peer, channel, &fragment, out->src, out->nbytes,
+                                       aq_ibv_am_flags(out));
         else
             rc = aq_ibv_am_send_one(peer, channel, &fragment, out);
         if (rc == AQ_OK)
@@ -330,7 +350,8 @@ void aq_ibv_am_skip(struct aq_ibv_peer *peer)
         return; /* it may be gone, or is in use */
     for (unsigned channel = 0; channel < AQ_IBV_CHANNELS; channel++) {
         const uint32_t surplus = aq_ibv_credit_surplus(&peer->out[channel], peer->cell, channel);
-        struct aq_ibv_fragment fragment = { .head = { .type = AQ_IBV_T_CONTROL, .skip = (uint16_t)surplus } };
+        struct aq_ibv_fragment fragment = { .head = { .type = AQ_IBV_T_CONTROL,
+                                                      .skip = (uint16_t)surplus } };
 
         if (surplus == 0 || surplus > UINT16_MAX)
             continue;

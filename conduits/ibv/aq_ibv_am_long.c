@@ -1,21 +1,26 @@
 /*
- * aq_ibv_am_long.c - long messages: the payload by RDMA write, then the message on the same queue pair.
+ * aq_ibv_am_long.c - long messages: the payload by RDMA write, then the message on the same queue
+ * pair.
  *
- * A queue pair delivers in order, so that the message comes after its data. (A write with immediate data would save the
- * message's own packet only if there were no arguments and the length fitted 32 bits together with the handler; and
- * it would not carry grants.) The writes and the message leave as one chain, by one doorbell, or not at all.
+ * A queue pair delivers in order, so that the message comes after its data. (A write with immediate
+ * data would save the message's own packet only if there were no arguments and the length fitted 32
+ * bits together with the handler; and it would not carry grants.) The writes and the message leave
+ * as one chain, by one doorbell, or not at all.
  *
  * Short payload     in the message; the receiver places it (GASNET_PACKEDLONG_LIMIT)
- * Lent              what the client wrote into a buffer of ours is written from there (aq_ibv_zcopy.c)
- * From our segment  written from where it is, if it is long or its sender hears later that it is free; the device's
- *                   acknowledgement is the first that is heard of that (core/aq_am_lc.h)
+ * Lent              what the client wrote into a buffer of ours is written from there
+ *                   (aq_ibv_zcopy.c)
+ * From our segment  written from where it is, if it is long or its sender hears later that it is
+ *                   free; the device's acknowledgement is the first that is heard of that
+ *                   (core/aq_am_lc.h)
  * Else              copied into send buffers, written from there; free at return
- * Longest           from other memory, or more than a request takes: a transfer (aq_ibv_xfer.c), which ends with the
- *                   message; free when all of it is acknowledged
- * Not registered    where the target's memory is not (segment everything), in fragments that the receiver places;
- *                   beyond AQ_IBV_MAX_MEDIUM as a stream, which has the lane to itself until its end. Nobody waits in a
- *                   circle there: a part needs no handler at the receiver and its credit comes back at once, and
- *                   who waits for one takes parts of others and returns theirs
+ * Longest           from other memory, or more than a request takes: a transfer (aq_ibv_xfer.c),
+ *                   which ends with the message; free when all of it is acknowledged
+ * Not registered    where the target's memory is not (segment everything), in fragments that the
+ *                   receiver places; beyond AQ_IBV_MAX_MEDIUM as a stream, which has the lane to
+ *                   itself until its end. Nobody waits in a circle there: a part needs no handler
+ *                   at the receiver and its credit comes back at once, and who waits for one takes
+ *                   parts of others and returns theirs
  *
  * Threads   any
  * Promise   with AQ_RETRY the destination was not touched
@@ -32,7 +37,8 @@
 #include "core/aq_am_lc.h"
 
 #define AQ_IBV_LONG_COPY_MAX 32768u /* bytes that are rather copied than waited for */
-#define AQ_IBV_LONG_BUFS (AQ_IBV_MAX_MEDIUM / AQ_IBV_BUF) /* send buffers of a payload that may not be waited for */
+#define AQ_IBV_LONG_BUFS \
+    (AQ_IBV_MAX_MEDIUM / AQ_IBV_BUF) /* send buffers of a payload that may not be waited for */
 
 /* A step of waiting for the device. */
 static void aq_ibv_long_step(unsigned *polls)
@@ -56,8 +62,8 @@ static void aq_ibv_long_done(struct aq_ibv_done *done)
     aq_op_end(op, GEX_EC_AM, 1);
 }
 
-int aq_ibv_long_post(struct aq_ibv_peer *peer, const struct aq_am_out *out, struct ibv_send_wr *writes,
-                     unsigned count, unsigned flags)
+int aq_ibv_long_post(struct aq_ibv_peer *peer, const struct aq_am_out *out,
+                     struct ibv_send_wr *writes, unsigned count, unsigned flags)
 {
     const unsigned channel = out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
     struct aq_ibv_fragment fragment = { .head = { .type = 0 } };
@@ -77,10 +83,15 @@ int aq_ibv_long_post(struct aq_ibv_peer *peer, const struct aq_am_out *out, stru
 }
 
 /* From where it is. */
-static int aq_ibv_long_direct(struct aq_ibv_peer *peer, const struct aq_am_out *out, uint32_t lkey, uint32_t rkey)
+static int aq_ibv_long_direct(struct aq_ibv_peer *peer, const struct aq_am_out *out, uint32_t lkey,
+                              uint32_t rkey)
 {
-    struct ibv_sge sge = { .addr = (uintptr_t)out->src, .length = (uint32_t)out->nbytes, .lkey = lkey };
-    struct ibv_send_wr write = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+    struct ibv_sge sge = { .addr = (uintptr_t)out->src,
+                           .length = (uint32_t)out->nbytes,
+                           .lkey = lkey };
+    struct ibv_send_wr write = { .sg_list = &sge,
+                                 .num_sge = 1,
+                                 .opcode = IBV_WR_RDMA_WRITE,
                                  .wr.rdma = { .remote_addr = (uintptr_t)out->dest, .rkey = rkey } };
     struct aq_ibv_rma_frag *frag = aq_ibv_rma_frag_take();
     struct aq_op *op = aq_am_lc_take(out);
@@ -102,7 +113,9 @@ static int aq_ibv_long_copied(struct aq_ibv_peer *peer, const struct aq_am_out *
 {
     const uint32_t dev = peer->qps[peer->am_qp]->rail->dev->index;
     const unsigned count = (unsigned)((out->nbytes + AQ_IBV_BUF - 1) / AQ_IBV_BUF);
-    struct aq_ibv_buf *bufs = aq_ibv_buf_take_chain(out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST, count), *buf = bufs;
+    struct aq_ibv_buf *bufs = aq_ibv_buf_take_chain(out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST,
+                                                    count),
+                      *buf = bufs;
     struct ibv_send_wr writes[AQ_IBV_LONG_BUFS];
     struct ibv_sge sges[AQ_IBV_LONG_BUFS];
     int rc;
@@ -110,13 +123,19 @@ static int aq_ibv_long_copied(struct aq_ibv_peer *peer, const struct aq_am_out *
     if (bufs == NULL)
         return AQ_RETRY;
     for (unsigned i = 0; i < count; i++, buf = buf->chain) {
-        const size_t at = (size_t)i * AQ_IBV_BUF, left = out->nbytes - at, len = left < AQ_IBV_BUF ? left : AQ_IBV_BUF;
+        const size_t at = (size_t)i * AQ_IBV_BUF, left = out->nbytes - at,
+                     len = left < AQ_IBV_BUF ? left : AQ_IBV_BUF;
 
         memcpy(buf->bytes, (const uint8_t *)out->src + at, len);
-        sges[i] = (struct ibv_sge){ .addr = (uintptr_t)buf->bytes, .length = (uint32_t)len, .lkey = buf->lkey[dev] };
-        writes[i] = (struct ibv_send_wr){ .next = i + 1 < count ? &writes[i + 1] : NULL, .sg_list = &sges[i],
-                                          .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
-                                          .wr.rdma = { .remote_addr = (uintptr_t)out->dest + at, .rkey = rkey } };
+        sges[i] = (struct ibv_sge){ .addr = (uintptr_t)buf->bytes,
+                                    .length = (uint32_t)len,
+                                    .lkey = buf->lkey[dev] };
+        writes[i] = (struct ibv_send_wr){ .next = i + 1 < count ? &writes[i + 1] : NULL,
+                                          .sg_list = &sges[i],
+                                          .num_sge = 1,
+                                          .opcode = IBV_WR_RDMA_WRITE,
+                                          .wr.rdma = { .remote_addr = (uintptr_t)out->dest + at,
+                                                       .rkey = rkey } };
     }
     writes[count - 1].wr_id = (uintptr_t)&bufs->done; /* gives all back */
     rc = aq_ibv_long_post(peer, out, writes, count, 0);
@@ -144,8 +163,10 @@ static int aq_ibv_long_transfer(struct aq_ibv_peer *peer, const struct aq_am_out
 
 /* --- in fragments --- */
 
-/* The next fragments of a stream, as many as there are credits for. Returns how many left, 0: none now. */
-static unsigned aq_ibv_stream_some(struct aq_ibv_peer *peer, const struct aq_am_out *out, size_t at, size_t each)
+/* The next fragments of a stream, as many as there are credits for. Returns how many left, 0: none
+ * now. */
+static unsigned aq_ibv_stream_some(struct aq_ibv_peer *peer, const struct aq_am_out *out, size_t at,
+                                   size_t each)
 {
     const unsigned channel = out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
     const size_t left = (out->nbytes - at + each - 1) / each;
@@ -162,7 +183,9 @@ static unsigned aq_ibv_stream_some(struct aq_ibv_peer *peer, const struct aq_am_
         credit->barred = 0; /* it was us */
     credits = aq_ibv_credit_left(credit, peer->cell, channel);
     if (credits > reserve && credits - reserve < count)
-        count = credits - reserve; /* one credit is enough to go on: the receiver may not be able to return others */
+        count = credits
+                /* one credit is enough to go on: the receiver may not be able to return others */
+                - reserve;
     if (aq_ibv_am_claim(peer, channel, count, reserve)) {
         rc = aq_ibv_am_send_frags(peer, channel, &fragment, out, at, count, each);
         if (rc != AQ_OK)
@@ -214,9 +237,11 @@ int aq_ibv_am_long(struct aq_ibv_peer *peer, const struct aq_am_out *out)
         return aq_ibv_zcopy_long(peer, out, rkey);
     if (out->immediate && out->nbytes > AQ_IBV_MAX_MEDIUM && aq_am_lc_is_now(out))
         return AQ_RETRY; /* the device would have to be waited for */
-    if (out->lc == NULL || (out->immediate && aq_am_lc_is_now(out)) || (out->nbytes <= AQ_IBV_LONG_COPY_MAX && aq_am_lc_is_now(out)))
+    if (out->lc == NULL || (out->immediate && aq_am_lc_is_now(out))
+        || (out->nbytes <= AQ_IBV_LONG_COPY_MAX && aq_am_lc_is_now(out)))
         rc = aq_ibv_long_copied(peer, out, rkey);
-    else if (out->nbytes <= AQ_IBV_FRAG_MAX && aq_ibv_local_key(rail->dev, out->src, out->nbytes, &lkey))
+    else if (out->nbytes <= AQ_IBV_FRAG_MAX
+             && aq_ibv_local_key(rail->dev, out->src, out->nbytes, &lkey))
         rc = aq_ibv_long_direct(peer, out, lkey, rkey);
     else if (out->nbytes <= AQ_IBV_LONG_COPY_MAX)
         rc = aq_ibv_long_copied(peer, out, rkey);

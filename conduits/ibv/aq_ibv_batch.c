@@ -1,19 +1,23 @@
 /*
  * aq_ibv_batch.c - puts and gets that a thread begins together.
  *
- * The operation of an access region, or of one call for a list of pieces (VIS), is not known to the client before its
- * end, so that nobody can wait for a part of it. So its requests to one peer wait in a list, and leave with one
- * doorbell: when the list is full, when the next one goes elsewhere, after one of more than 4 KiB, whose time a
- * doorbell is nothing to, at the end of the region or call, and with every poll of this thread. Only the last of a list
- * is signalled; requests of a queue pair complete in order, so that its completion stands for all. On a rail whose puts
- * are fenced one read ends the list, for all of its puts.
+ * The operation of an access region, or of one call for a list of pieces (VIS), is not known to the
+ * client before its end, so that nobody can wait for a part of it. So its requests to one peer wait
+ * in a list, and leave with one doorbell: when the list is full, when the next one goes elsewhere,
+ * after one of more than 4 KiB, whose time a doorbell is nothing to, at the end of the region or
+ * call, and with every poll of this thread. Only the last of a list is signalled; requests of a
+ * queue pair complete in order, so that its completion stands for all. On a rail whose puts are
+ * fenced one read ends the list, for all of its puts.
  *
- * Everything else is posted and signalled as it comes: a put outside of a region is one that somebody may wait for at
- * once, and a completion that is asked for later costs a request of its own.
+ * Everything else is posted and signalled as it comes: a put outside of a region is one that
+ * somebody may wait for at once, and a completion that is asked for later costs a request of its
+ * own.
  *
- * Owns      the lists: a thread has one from hold to go, and gives it back for the next that needs one
+ * Owns      the lists: a thread has one from hold to go, and gives it back for the next that needs
+ *           one
  * Threads   any
- * Promise   what is in the list has been counted; it starts without a further call of the client's but End or a poll
+ * Promise   what is in the list has been counted; it starts without a further call of the client's
+ *           but End or a poll
  * Uses      aq_ibv_batch.h, core/aq_poll.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/ibv/aq_ibv_batch.h"
@@ -78,8 +82,8 @@ int aq_ibv_batch_flush(void)
     }
     if (fenced)
         last->wr.next = &fence;
-    rc = aq_ibv_qp_post(batch->qp, &batch->slots[0].wr, count + fenced, fenced ? NULL : &last->frag->done,
-                        AQ_IBV_POST_SIGNAL);
+    rc = aq_ibv_qp_post(batch->qp, &batch->slots[0].wr, count + fenced,
+                        fenced ? NULL : &last->frag->done, AQ_IBV_POST_SIGNAL);
     if (rc != AQ_OK)
         return rc;
     batch->count = 0;
@@ -89,13 +93,14 @@ int aq_ibv_batch_flush(void)
     return AQ_OK;
 }
 
-int aq_ibv_batch_add(struct aq_ibv_qp *qp, const struct ibv_send_wr *wr, const struct aq_ibv_local *local,
-                     struct aq_ibv_rma_frag *frag)
+int aq_ibv_batch_add(struct aq_ibv_qp *qp, const struct ibv_send_wr *wr,
+                     const struct aq_ibv_local *local, struct aq_ibv_rma_frag *frag)
 {
     struct aq_ibv_batch *batch = aq_ibv_batch;
     struct aq_ibv_batch_slot *slot;
 
-    if (batch->count != 0 && (batch->qp != qp || batch->count == AQ_IBV_BATCH_MAX) && aq_ibv_batch_flush() != AQ_OK)
+    if (batch->count != 0 && (batch->qp != qp || batch->count == AQ_IBV_BATCH_MAX)
+        && aq_ibv_batch_flush() != AQ_OK)
         return AQ_RETRY;
     slot = &batch->slots[batch->count++];
     batch->qp = qp;
@@ -133,7 +138,8 @@ void aq_ibv_rma_batch_end(struct aq_op *before)
 {
     struct aq_waiter waiter = AQ_WAITER_INIT("room for transfers", GEX_RANK_INVALID);
     struct aq_ibv_batch *batch = aq_ibv_batch;
-    const bool over = batch->op != before; /* a call for a list within a region is not the region's end */
+    const bool over =
+        batch->op != before; /* a call for a list within a region is not the region's end */
 
     batch->op = before;
     if (over && batch->count != 0 && AQ_UNLIKELY(aq_ibv_batch_flush() != AQ_OK)) {

@@ -1,9 +1,10 @@
 /*
  * aq_ibv_bounce.c - pieces, and registered buffers of three sizes through which small transfers go.
  *
- * A source or destination that is not registered is cheaper copied than registered, up to some pages. Buffers come in
- * slabs, each registered as a whole; slabs are made when none of a size is free, up to GASNET_BBUF_COUNT pages in all,
- * and kept: locked memory is given back by nobody in the middle of a job.
+ * A source or destination that is not registered is cheaper copied than registered, up to some
+ * pages. Buffers come in slabs, each registered as a whole; slabs are made when none of a size is
+ * free, up to GASNET_BBUF_COUNT pages in all, and kept: locked memory is given back by nobody in
+ * the middle of a job.
  *
  * Owns      slabs, pieces; neither is freed
  * Threads   any; lists under their locks, a few instructions; slabs are made without
@@ -20,7 +21,7 @@
 #include "base/aq_rc.h"
 
 #define AQ_RMA_FRAGS_AT_ONCE 64u
-#define AQ_BOUNCE_SIZES 3
+#define AQ_BOUNCE_SIZES      3
 
 /* bytes of a buffer, and of a slab */
 static const uint32_t aq_bounce_size[AQ_BOUNCE_SIZES] = { 64, 4096, AQ_IBV_BOUNCE_MAX };
@@ -43,7 +44,8 @@ static aq_counter aq_bounce_bytes; /* of all slabs */
 
 static struct aq_ibv_rma_frag *aq_ibv_rma_frags_make(void)
 {
-    struct aq_ibv_rma_frag *frags = aligned_alloc(AQ_CACHE_LINE, AQ_RMA_FRAGS_AT_ONCE * sizeof(*frags));
+    struct aq_ibv_rma_frag *frags =
+        aligned_alloc(AQ_CACHE_LINE, AQ_RMA_FRAGS_AT_ONCE * sizeof(*frags));
 
     if (frags == NULL)
         aq_fatal("ibv: no memory for %u transfers", AQ_RMA_FRAGS_AT_ONCE);
@@ -92,7 +94,8 @@ static char *aq_ibv_bounce_map(uint32_t bytes, bool must, struct ibv_mr *mrs[AQ_
             aq_fatal("ibv: no memory for bounce buffers (%u bytes)", bytes);
         return NULL;
     }
-    madvise(slab, bytes, MADV_DONTFORK); /* a child's copy on write would part us from what the device sees */
+    madvise(slab, bytes,
+            MADV_DONTFORK); /* a child's copy on write would part us from what the device sees */
     if (aq_ibv_register(slab, bytes, IBV_ACCESS_LOCAL_WRITE, !must, mrs) == AQ_OK)
         return slab;
     munmap(slab, bytes);
@@ -153,7 +156,9 @@ static struct aq_ibv_bounce *aq_ibv_bounce_free_one(unsigned size_class)
 
 struct aq_ibv_bounce *aq_ibv_bounce_take(size_t nbytes)
 {
-    const unsigned size_class = nbytes <= aq_bounce_size[0] ? 0 : nbytes <= aq_bounce_size[1] ? 1 : 2;
+    const unsigned size_class = nbytes <= aq_bounce_size[0]   ? 0
+                                : nbytes <= aq_bounce_size[1] ? 1
+                                                              : 2;
     struct aq_ibv_bounce *bounce = aq_ibv_bounce_free_one(size_class);
 
     return AQ_LIKELY(bounce != NULL) ? bounce : aq_ibv_bounce_grow(size_class);

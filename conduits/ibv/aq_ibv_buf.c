@@ -1,9 +1,10 @@
 /*
  * aq_ibv_buf.c - send buffers: registered memory that messages leave from when they are not inline.
  *
- * Requests and replies have pools of their own, so that a reply finds a buffer however many requests wait. A pool grows
- * by chunks up to its share of GASNET_BBUF_COUNT. A buffer comes back when its request is complete; that may be noticed
- * late, with a later one's completion, so a pool that runs out asks every queue pair for the completions it owes.
+ * Requests and replies have pools of their own, so that a reply finds a buffer however many
+ * requests wait. A pool grows by chunks up to its share of GASNET_BBUF_COUNT. A buffer comes back
+ * when its request is complete; that may be noticed late, with a later one's completion, so a pool
+ * that runs out asks every queue pair for the completions it owes.
  *
  * Owns      the pools, for good
  * Threads   any but the connector; a lock for each pool
@@ -20,7 +21,8 @@
 #include "base/aq_rc.h"
 
 #define AQ_IBV_BUF_CHUNK 32u
-#define AQ_IBV_BUF_MIN 32u /* of each lane: a message of the largest size takes 9, and some are under way */
+#define AQ_IBV_BUF_MIN \
+    32u /* of each lane: a message of the largest size takes 9, and some are under way */
 
 static struct {
     aq_lock lock;
@@ -79,8 +81,8 @@ int aq_ibv_buf_init(void)
 {
     const int64_t pref = aq_env_int(AQ_ENV_BBUF_COUNT);
     const uint32_t max = pref < 4 * AQ_IBV_BUF_MIN ? 4 * AQ_IBV_BUF_MIN
-                          : pref > 1 << 20            ? 1u << 20
-                                                      : (uint32_t)pref;
+                         : pref > 1 << 20          ? 1u << 20
+                                                   : (uint32_t)pref;
 
     aq_ibv_bufs[AQ_IBV_REQUEST].max = max - max / 4;
     aq_ibv_bufs[AQ_IBV_REPLY].max = max / 4;
@@ -91,8 +93,8 @@ int aq_ibv_buf_init(void)
 static void aq_ibv_buf_hurry(void)
 {
     /* acquire: pairs with the release where a peer is made */
-    for (struct aq_ibv_peer *peer = atomic_load_explicit(&aq_ibv.active, memory_order_acquire); peer != NULL;
-         peer = peer->next_active)
+    for (struct aq_ibv_peer *peer = atomic_load_explicit(&aq_ibv.active, memory_order_acquire);
+         peer != NULL; peer = peer->next_active)
         if (atomic_load_explicit(&peer->ready, memory_order_acquire) != 0)
             (void)aq_ibv_qp_drained(peer->qps[peer->am_qp]);
     (void)aq_ibv_qp_reap_all();
@@ -146,9 +148,11 @@ struct aq_ibv_buf *aq_ibv_buf_lend(unsigned channel)
     bool may;
 
     aq_lock_acquire(&aq_ibv_bufs[channel].lock);
-    if (2 * (aq_ibv_bufs[channel].zcopy + 1) > aq_ibv_bufs[channel].count && aq_ibv_bufs[channel].count < aq_ibv_bufs[channel].max)
+    if (2 * (aq_ibv_bufs[channel].zcopy + 1) > aq_ibv_bufs[channel].count
+        && aq_ibv_bufs[channel].count < aq_ibv_bufs[channel].max)
         aq_ibv_buf_grow(channel);
-    may = 2 * (aq_ibv_bufs[channel].zcopy + 1) <= aq_ibv_bufs[channel].count; /* as many stay for messages of their own */
+    may = 2 * (aq_ibv_bufs[channel].zcopy + 1)
+          <= aq_ibv_bufs[channel].count; /* as many stay for messages of their own */
     if (may)
         aq_ibv_bufs[channel].zcopy++;
     aq_lock_release(&aq_ibv_bufs[channel].lock);

@@ -1,11 +1,14 @@
 /*
- * aq_ibv_connect.c - connections on demand: the connector, a thread of ours that sleeps in the kernel.
+ * aq_ibv_connect.c - connections on demand: the connector, a thread of ours that sleeps in the
+ * kernel.
  *
- * Whoever first sends to a rank asks for a connection; the connector then exchanges datagrams with the peer's connector
- * (aq_ibv_hello.h), which answers whatever the peer's program is doing. It also reads the devices' events.
+ * Whoever first sends to a rank asks for a connection; the connector then exchanges datagrams with
+ * the peer's connector (aq_ibv_hello.h), which answers whatever the peer's program is doing. It
+ * also reads the devices' events.
  *
  * Owns      the thread, and a descriptor to wake it by
- * Threads   its own; aq_ibv_peer_connect() any. Both work on peers under connect_lock, a mutex in seq too
+ * Threads   its own; aq_ibv_peer_connect() any. Both work on peers under connect_lock, a mutex in
+ *           seq too
  * Promise   it never takes a lock that is held while a handler runs, and runs no handler
  * Uses      aq_ibv.h, conduits/smp to ring. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -28,16 +31,17 @@
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_IBV_SILENT_NS UINT64_C(20000000000) /* without an answer until that is said */
-#define AQ_IBV_FDS (AQ_IBV_RAILS + 2)
-#define AQ_IBV_FIND 16u /* addresses that are looked up at a time */
+#define AQ_IBV_FDS       (AQ_IBV_RAILS + 2)
+#define AQ_IBV_FIND      16u /* addresses that are looked up at a time */
 
 static struct {
     pthread_t thread;
-    int wake;             /* an eventfd */
+    int wake; /* an eventfd */
     atomic_bool stops;
     struct aq_ibv_hello_times times;
-    struct aq_ibv_peer *find_next, *send_next; /* where the next look begins; NULL: with the first */
-    bool spent;           /* somebody's address may be needed no more */
+    struct aq_ibv_peer *find_next,
+        *send_next; /* where the next look begins; NULL: with the first */
+    bool spent;     /* somebody's address may be needed no more */
 } aq_ibv_connector = { .wake = -1 };
 
 void aq_ibv_connect_wake(void)
@@ -51,7 +55,8 @@ void aq_ibv_connect_wake(void)
 
 /* --- asking --- */
 
-/* connect_lock held. With this process itself there is nothing to agree on: its queue pairs lead back to themselves. */
+/* connect_lock held. With this process itself there is nothing to agree on: its queue pairs lead
+ * back to themselves. */
 static void aq_ibv_connect_self(struct aq_ibv_peer *peer)
 {
     peer->hello.remote = peer->hello.local;
@@ -98,7 +103,8 @@ static void aq_ibv_connect_take(const uint8_t *packet, size_t len)
     unsigned events;
 
     aq_counter_add(&aq_ibv.counts.hellos_in, 1);
-    if (!aq_ibv_hello_from(packet, len, aq_job.rank, &from) || from >= aq_job.size || from == aq_job.rank) {
+    if (!aq_ibv_hello_from(packet, len, aq_job.rank, &from) || from >= aq_job.size
+        || from == aq_job.rank) {
         aq_counter_add(&aq_ibv.counts.hellos_bad, 1);
         return;
     }
@@ -125,15 +131,17 @@ static void aq_ibv_connect_take(const uint8_t *packet, size_t len)
 
 static void aq_ibv_connect_look_silent(struct aq_ibv_peer *peer, uint64_t now_ns)
 {
-    const char *text = "its datagrams or ours do not arrive; is the network between the hosts up, and do the ports of "
+    const char *text = "its datagrams or ours do not arrive; is the network between the hosts up, "
+                       "and do the ports of "
                        "all hosts belong to it (GASNET_IBV_PORTS)?";
     char who[AQ_IBV_WHO];
 
-    if (peer->hello.step != AQ_IBV_HELLO_ASK || peer->warned || now_ns - peer->hello.since_ns < AQ_IBV_SILENT_NS
-        || aq_exit_in_progress())
+    if (peer->hello.step != AQ_IBV_HELLO_ASK || peer->warned
+        || now_ns - peer->hello.since_ns < AQ_IBV_SILENT_NS || aq_exit_in_progress())
         return;
     (void)aq_ibv_peer_who(peer, who, sizeof(who));
-    peer->warned = true; /* a stopped process looks the same: so once the job runs, this is a warning */
+    peer->warned =
+        true; /* a stopped process looks the same: so once the job runs, this is a warning */
     if (!aq_job_has_started())
         aq_fatal("ibv: %s has not answered %u datagrams in %.0f s: %s", who, peer->hello.tries,
                  (double)AQ_IBV_SILENT_NS * 1e-9, text);
@@ -141,14 +149,15 @@ static void aq_ibv_connect_look_silent(struct aq_ibv_peer *peer, uint64_t now_ns
             (double)AQ_IBV_SILENT_NS * 1e-9, text);
 }
 
-/* connect_lock held: who is next; after the last one the first. Looks do not always begin at the same end, so that
- * nobody is left out while others need all there is of something. */
+/* connect_lock held: who is next; after the last one the first. Looks do not always begin at the
+ * same end, so that nobody is left out while others need all there is of something. */
 static struct aq_ibv_peer *aq_ibv_connect_or_first(struct aq_ibv_peer *peer)
 {
     return peer != NULL ? peer : atomic_load_explicit(&aq_ibv.active, memory_order_relaxed);
 }
 
-/* Lock not held: addresses of those who are to hear something, which the launcher and the kernel are asked for. */
+/* Lock not held: addresses of those who are to hear something, which the launcher and the kernel
+ * are asked for. */
 static void aq_ibv_connect_find(void)
 {
     struct aq_ibv_peer *list[AQ_IBV_FIND], *peer, *first;
@@ -228,7 +237,8 @@ static void aq_ibv_connect_forget(void)
         return;
     aq_ibv_connector.spent = false;
     /* acquire: pairs with the release where a peer is made */
-    for (peer = atomic_load_explicit(&aq_ibv.active, memory_order_acquire); peer != NULL; peer = peer->next_active) {
+    for (peer = atomic_load_explicit(&aq_ibv.active, memory_order_acquire); peer != NULL;
+         peer = peer->next_active) {
         bool silent;
 
         if (peer->ah == NULL)
@@ -309,7 +319,8 @@ static void *aq_ibv_connect_run(void *unused)
 static void aq_ibv_connect_configure(void)
 {
     struct aq_ibv_hello_times *times = &aq_ibv_connector.times;
-    const double first = aq_env_real(AQ_ENV_CONNECT_RETRANS_MIN), max = aq_env_real(AQ_ENV_CONNECT_RETRANS_MAX);
+    const double first = aq_env_real(AQ_ENV_CONNECT_RETRANS_MIN),
+                 max = aq_env_real(AQ_ENV_CONNECT_RETRANS_MAX);
 
     /* a software device, on a busy core, takes its time */
     times->first_ns = first > 0 ? (uint64_t)(first * 1e3) : aq_ibv.software ? 100000000 : 10000000;
@@ -327,7 +338,8 @@ int aq_ibv_connect_start(void)
     aq_ibv_connect_configure();
     aq_ibv_connector.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (aq_ibv_connector.wake < 0)
-        return aq_fail(AQ_ERR_SYS, "ibv: eventfd: %s%s", strerror(errno), errno == EMFILE ? "; raise ulimit -n" : "");
+        return aq_fail(AQ_ERR_SYS, "ibv: eventfd: %s%s", strerror(errno),
+                       errno == EMFILE ? "; raise ulimit -n" : "");
     rc = aq_ibv_dgram_open(&address);
     if (rc == AQ_OK)
         rc = aq_spawn_publish(&address, sizeof(address));
@@ -338,7 +350,8 @@ int aq_ibv_connect_start(void)
     rc = pthread_create(&aq_ibv_connector.thread, NULL, aq_ibv_connect_run, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc != 0)
-        return aq_fail(AQ_ERR_SYS, "ibv: no thread for connections: %s; see ulimit -u", strerror(rc));
+        return aq_fail(AQ_ERR_SYS, "ibv: no thread for connections: %s; see ulimit -u",
+                       strerror(rc));
     (void)pthread_detach(aq_ibv_connector.thread);
     return AQ_OK;
 }

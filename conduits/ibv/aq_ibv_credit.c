@@ -2,8 +2,9 @@
  * aq_ibv_credit.c - the receiver's side of credits; see aq_ibv_credit.h.
  *
  * Threads   the caller holds the lock of what is received from this peer
- * Promise   the sum of granted - gone over all peers, and those that are posted for nobody, are posted or in the hands
- *           of handlers, at any time: a fragment that was granted finds a buffer
+ * Promise   the sum of granted - gone over all peers, and those that are posted for nobody, are
+ *           posted or in the hands of handlers, at any time: a fragment that was granted finds a
+ *           buffer
  * Uses      nothing. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/ibv/aq_ibv_credit.h"
@@ -63,10 +64,12 @@ uint32_t aq_ibv_credit_request(struct aq_ibv_credit_in *in, uint32_t n)
     const uint32_t goal = in->arrived + n, credits = aq_ibv_credit_latest(in);
     const uint32_t lacks = n > in->window ? n - in->window : 0;
 
-    /* Credits that long messages took before this wish may be used after it, at most a window's. Until those messages
-     * have come and were handled the sender lacks as many more: it hears of everything up to there. */
+    /* Credits that long messages took before this wish may be used after it, at most a window's.
+     * Until those messages have come and were handled the sender lacks as many more: it hears of
+     * everything up to there. */
     in->want_at = goal + in->window;
     if (!aq_ibv_count_after(goal, credits))
         return 0;
-    return goal - credits < lacks ? goal - credits : lacks; /* the rest as handlers return what they have */
+    return goal - credits < lacks ? goal - credits
+                                  : lacks; /* the rest as handlers return what they have */
 }

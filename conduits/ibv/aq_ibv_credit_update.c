@@ -1,9 +1,10 @@
 /*
  * aq_ibv_credit_update.c - telling peers what they may send.
  *
- * A peer hears of grants with the next message to it, or by an RDMA write into its cell if there is none and half its
- * window, or a want, is due (aq_ibv_credit.h). Those who are owed news are in a list, so that nobody else is looked at;
- * and the list only once something in it is due, or everything is to be told.
+ * A peer hears of grants with the next message to it, or by an RDMA write into its cell if there is
+ * none and half its window, or a want, is due (aq_ibv_credit.h). Those who are owed news are in a
+ * list, so that nobody else is looked at; and the list only once something in it is due, or
+ * everything is to be told.
  *
  * A peer that has parted sends nothing any more, and may be gone: it is told nothing.
  *
@@ -34,12 +35,14 @@ void aq_ibv_credit_update_queue(struct aq_ibv_peer *peer, unsigned channel)
         atomic_store_explicit(&aq_ibv.updates_due, true, memory_order_relaxed);
 }
 
-bool aq_ibv_cell_write(struct aq_ibv_peer *peer, size_t at, const uint64_t *words, size_t nbytes, unsigned flags)
+bool aq_ibv_cell_write(struct aq_ibv_peer *peer, size_t at, const uint64_t *words, size_t nbytes,
+                       unsigned flags)
 {
     struct aq_ibv_qp *qp = peer->qps[peer->am_qp];
     struct ibv_sge sge = { .addr = (uintptr_t)words, .length = (uint32_t)nbytes };
-    struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
-                              .send_flags = IBV_SEND_INLINE };
+    struct ibv_send_wr wr = {
+        .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_INLINE
+    };
     struct aq_ibv_buf *buf = NULL;
 
     wr.wr.rdma.remote_addr = peer->cell_addr + at;
@@ -54,7 +57,8 @@ bool aq_ibv_cell_write(struct aq_ibv_peer *peer, size_t at, const uint64_t *word
         wr.send_flags = 0;
     }
     if (aq_ibv_qp_post(qp, &wr, 1, buf != NULL ? &buf->done : NULL,
-                       flags | AQ_IBV_POST_RESERVE | AQ_IBV_POST_WORD) == AQ_OK)
+                       flags | AQ_IBV_POST_RESERVE | AQ_IBV_POST_WORD)
+        == AQ_OK)
         return true;
     if (buf != NULL)
         aq_ibv_buf_give(buf);
@@ -86,10 +90,13 @@ static bool aq_ibv_credit_update_peer(struct aq_ibv_peer *peer, bool all)
     bool update = false, due = false;
 
     aq_lock_acquire(&peer->in_lock);
-    for (unsigned channel = 0; channel < AQ_IBV_CHANNELS && !aq_ibv_peer_disconnected(peer); channel++) {
+    for (unsigned channel = 0; channel < AQ_IBV_CHANNELS && !aq_ibv_peer_disconnected(peer);
+         channel++) {
         /* relaxed: see aq_ibv_credit_advertised() */
-        update = update || aq_ibv_credit_latest(&peer->in[channel])
-                           != atomic_load_explicit(&peer->in[channel].advertised, memory_order_relaxed);
+        update =
+            update
+            || aq_ibv_credit_latest(&peer->in[channel])
+                   != atomic_load_explicit(&peer->in[channel].advertised, memory_order_relaxed);
         due = due || aq_ibv_credit_due(&peer->in[channel]);
     }
     if ((due || (all && update)) && aq_ibv_credit_update_write(peer))
@@ -107,8 +114,8 @@ static void aq_ibv_credit_update_walk(bool all)
 {
     struct aq_ibv_peer *list, *remaining = NULL, **last = &remaining;
 
-    /* relaxed, and before any lock below is taken: who sets it under one of these after we had it sets it for good;
-     * who set it before we had it has left us the peer, and what is due to it */
+    /* relaxed, and before any lock below is taken: who sets it under one of these after we had it
+     * sets it for good; who set it before we had it has left us the peer, and what is due to it */
     atomic_store_explicit(&aq_ibv.updates_due, false, memory_order_relaxed);
     aq_lock_acquire(&aq_ibv.pending_lock);
     list = atomic_load_explicit(&aq_ibv.update_pending, memory_order_relaxed);
@@ -131,8 +138,9 @@ static void aq_ibv_credit_update_walk(bool all)
     aq_lock_release(&aq_ibv.pending_lock);
 }
 
-/* One at a time: no peer is in another one's hands while its news turn due and the mark is taken away. Who finds
- * another one at it waits: that may have passed what is due now, and nobody else may poll for long. */
+/* One at a time: no peer is in another one's hands while its news turn due and the mark is taken
+ * away. Who finds another one at it waits: that may have passed what is due now, and nobody else
+ * may poll for long. */
 void aq_ibv_credit_update_now(bool all)
 {
     aq_lock_acquire(&aq_ibv.update_lock);

@@ -1,5 +1,6 @@
 /*
- * aq_ibv_deferred.c - messages that wait, in their receive buffers, for a poll which may serve them.
+ * aq_ibv_deferred.c - messages that wait, in their receive buffers, for a poll which may serve
+ * them.
  *
  * Owns      the queues, one for each kind
  * Threads   any; lists under their locks

@@ -1,8 +1,8 @@
 /*
  * aq_ibv_device.c - opens the devices whose ports were chosen, and makes the queues of each rail.
  *
- * Owns      contexts, protection domains, completion channels, completion queues, shared receive queues: as long as the
- *           process lives, which the kernel ends them with
+ * Owns      contexts, protection domains, completion channels, completion queues, shared receive
+ *           queues: as long as the process lives, which the kernel ends them with
  * Threads   start-up's only; aq_ibv_register() any
  * Uses      aq_ibv_device.h, base/aq_env.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -21,10 +21,10 @@
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 
-#define AQ_IBV_GID_ROWS 256
+#define AQ_IBV_GID_ROWS       256
 #define AQ_IBV_LOCKED_RESERVE 16384u /* KB, for what is registered later: buffers of messages */
-#define AQ_IBV_SEND_CQ 8192u     /* completions of a rail that may be due at a time */
-#define AQ_IBV_SRQ_MAX 32768u   /* buffers of a rail's shared receive queue */
+#define AQ_IBV_SEND_CQ        8192u  /* completions of a rail that may be due at a time */
+#define AQ_IBV_SRQ_MAX        32768u /* buffers of a rail's shared receive queue */
 
 struct aq_ibv_search {
     struct ibv_device **devices;
@@ -41,8 +41,9 @@ struct aq_ibv_search {
 static uint32_t aq_ibv_device_mbps(const struct ibv_port_attr *port)
 {
     static const uint32_t widths[][2] = { { 1, 1 }, { 2, 4 }, { 4, 8 }, { 8, 12 }, { 16, 2 } };
-    static const uint32_t speeds[][2] = { { 1, 2500 }, { 2, 5000 }, { 4, 10000 }, { 8, 10000 }, { 16, 14000 },
-                                          { 32, 25000 }, { 64, 50000 }, { 128, 100000 } };
+    static const uint32_t speeds[][2] = { { 1, 2500 },   { 2, 5000 },    { 4, 10000 },
+                                          { 8, 10000 },  { 16, 14000 },  { 32, 25000 },
+                                          { 64, 50000 }, { 128, 100000 } };
     uint32_t width = 1, speed = 2500;
 
     for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++)
@@ -55,13 +56,15 @@ static uint32_t aq_ibv_device_mbps(const struct ibv_port_attr *port)
 }
 
 /* Its address: the row to use. */
-static bool aq_ibv_device_gid(struct ibv_context *context, uint8_t number, const struct ibv_port_attr *port,
-                              struct aq_ibv_gid_row *gid_out)
+static bool aq_ibv_device_gid(struct ibv_context *context, uint8_t number,
+                              const struct ibv_port_attr *port, struct aq_ibv_gid_row *gid_out)
 {
     struct aq_ibv_gid_row rows[AQ_IBV_GID_ROWS];
     const bool ethernet = port->link_layer == IBV_LINK_LAYER_ETHERNET;
-    const int64_t pref = aq_env_is_set(AQ_ENV_IBV_GID_INDEX) ? aq_env_int(AQ_ENV_IBV_GID_INDEX) : -1;
-    const int count = aq_ibv.lib->query_gids(context, number, port->gid_tbl_len, rows, AQ_IBV_GID_ROWS);
+    const int64_t pref =
+        aq_env_is_set(AQ_ENV_IBV_GID_INDEX) ? aq_env_int(AQ_ENV_IBV_GID_INDEX) : -1;
+    const int count =
+        aq_ibv.lib->query_gids(context, number, port->gid_tbl_len, rows, AQ_IBV_GID_ROWS);
     const int best = count > 0 ? aq_ibv_gid_choose(rows, (size_t)count, ethernet, pref) : -1;
 
     if (best < 0)
@@ -90,7 +93,7 @@ static void aq_ibv_device_find_port(struct aq_ibv_search *search, int device, ui
     found->usable = attr->max_srq > 0 && search->devices[device]->transport_type == IBV_TRANSPORT_IB
                     && aq_ibv_device_gid(context, number, port, &search->gids[search->count]);
     found->mbps = aq_ibv_device_mbps(port);
-    found->distance = found->software              ? 1
+    found->distance = found->software             ? 1
                       : search->device_count == 1 ? 0 /* there is nothing to choose */
                                                   : aq_ibv_numa_distance(found->device);
     search->count++;
@@ -102,8 +105,10 @@ static void aq_ibv_device_find(struct aq_ibv_search *search)
         struct ibv_device_attr attr;
 
         search->contexts[i] = aq_ibv.lib->open_device(search->devices[i]);
-        if (search->contexts[i] == NULL || aq_ibv.lib->query_device(search->contexts[i], &attr) != 0) {
-            AQ_LOG(INFO, IBV, "device %s cannot be opened: %s", search->devices[i]->name, strerror(errno));
+        if (search->contexts[i] == NULL
+            || aq_ibv.lib->query_device(search->contexts[i], &attr) != 0) {
+            AQ_LOG(INFO, IBV, "device %s cannot be opened: %s", search->devices[i]->name,
+                   strerror(errno));
             continue;
         }
         for (unsigned port = 1; port <= attr.phys_port_cnt && search->count < AQ_IBV_FOUND; port++)
@@ -112,11 +117,13 @@ static void aq_ibv_device_find(struct aq_ibv_search *search)
     aq_ibv_hwloc_end();
 }
 
-static void aq_ibv_device_list(const struct aq_ibv_search *search, const uint32_t *chosen, uint32_t count)
+static void aq_ibv_device_list(const struct aq_ibv_search *search, const uint32_t *chosen,
+                               uint32_t count)
 {
     char gid[64];
 
-    if (!aq_env_bool(AQ_ENV_IBV_LIST_PORTS) || !aq_env_rank_listed(AQ_ENV_IBV_LIST_PORTS_NODES, aq_job.rank))
+    if (!aq_env_bool(AQ_ENV_IBV_LIST_PORTS)
+        || !aq_env_rank_listed(AQ_ENV_IBV_LIST_PORTS_NODES, aq_job.rank))
         return;
     for (uint32_t i = 0; i < search->count; i++) {
         const struct aq_ibv_found *found = &search->found[i];
@@ -124,10 +131,14 @@ static void aq_ibv_device_list(const struct aq_ibv_search *search, const uint32_
 
         for (uint32_t k = 0; k < count; k++)
             in_use = in_use || chosen[k] == i;
-        aq_log_print("ibv: rank %u: %s:%u %s, %s, %u Mb/s, %s, address %s%s\n", aq_job.rank, found->device, found->port,
-                     found->ethernet ? "Ethernet" : "InfiniBand", found->active ? "active" : "not active", found->mbps,
-                     found->software ? "software" : found->distance == 0 ? "near" : "not near",
-                     found->usable ? aq_ibv_gid_text(search->gids[i].gid.raw, gid, sizeof(gid)) : "none",
+        aq_log_print("ibv: rank %u: %s:%u %s, %s, %u Mb/s, %s, address %s%s\n", aq_job.rank,
+                     found->device, found->port, found->ethernet ? "Ethernet" : "InfiniBand",
+                     found->active ? "active" : "not active", found->mbps,
+                     found->software        ? "software"
+                     : found->distance == 0 ? "near"
+                                            : "not near",
+                     found->usable ? aq_ibv_gid_text(search->gids[i].gid.raw, gid, sizeof(gid))
+                                   : "none",
                      in_use ? ", in use" : "");
     }
 }
@@ -148,27 +159,37 @@ unsigned long long aq_ibv_process_status(const char *format)
     return value;
 }
 
-void aq_ibv_register_why(char *text, size_t size, const struct aq_ibv_dev *dev, size_t len, int error)
+void aq_ibv_register_why(char *text, size_t size, const struct aq_ibv_dev *dev, size_t len,
+                         int error)
 {
     const unsigned long long pinned = aq_ibv_process_status("VmPin: %llu");
     const double mb = (double)len / 1048576;
     struct rlimit limit;
 
-    if ((error == ENOMEM || error == EAGAIN || error == EPERM) && getrlimit(RLIMIT_MEMLOCK, &limit) == 0
-        && limit.rlim_cur != RLIM_INFINITY)
-        snprintf(text, size, "ibv: device %s cannot pin %.1f MB: %s; the limit of locked memory is %.1f MB, of which "
-                 "%.1f MB are in use: raise it on all hosts (ulimit -l unlimited, or at least ulimit -l %llu; for "
-                 "batch systems in /etc/security/limits.conf, or LimitMEMLOCK= of the daemon's service), or ask for a "
-                 "smaller segment with GASNET_MAX_SEGSIZE", dev->name, mb, strerror(error),
-                 (double)limit.rlim_cur / 1048576, (double)pinned / 1024,
+    if ((error == ENOMEM || error == EAGAIN || error == EPERM)
+        && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        snprintf(text, size,
+                 "ibv: device %s cannot pin %.1f MB: %s; the limit of locked memory is %.1f MB, of "
+                 "which "
+                 "%.1f MB are in use: raise it on all hosts (ulimit -l unlimited, or at least "
+                 "ulimit -l %llu; for "
+                 "batch systems in /etc/security/limits.conf, or LimitMEMLOCK= of the daemon's "
+                 "service), or ask for a "
+                 "smaller segment with GASNET_MAX_SEGSIZE",
+                 dev->name, mb, strerror(error), (double)limit.rlim_cur / 1048576,
+                 (double)pinned / 1024,
                  pinned + (unsigned long long)len / 1024 + AQ_IBV_LOCKED_RESERVE);
     else
-        snprintf(text, size, "ibv: device %s cannot pin %.1f MB: %s%s", dev->name, mb, strerror(error),
-                 error == ENOMEM ? "; it pins no more, or there is no memory: ask for a smaller segment with "
-                                   "GASNET_MAX_SEGSIZE" : "");
+        snprintf(text, size, "ibv: device %s cannot pin %.1f MB: %s%s", dev->name, mb,
+                 strerror(error),
+                 error == ENOMEM
+                     ? "; it pins no more, or there is no memory: ask for a smaller segment with "
+                       "GASNET_MAX_SEGSIZE"
+                     : "");
 }
 
-int aq_ibv_register(void *addr, size_t len, int access, bool quiet, struct ibv_mr *mrs_out[AQ_IBV_RAILS])
+int aq_ibv_register(void *addr, size_t len, int access, bool quiet,
+                    struct ibv_mr *mrs_out[AQ_IBV_RAILS])
 {
     char text[512];
     int error, rc;
@@ -201,7 +222,8 @@ void aq_ibv_unregister(struct ibv_mr *mrs[AQ_IBV_RAILS])
 
 /* --- devices and rails --- */
 
-static int aq_ibv_dev_open(struct aq_ibv_dev *dev, struct ibv_context *context, const struct aq_ibv_found *found)
+static int aq_ibv_dev_open(struct aq_ibv_dev *dev, struct ibv_context *context,
+                           const struct aq_ibv_found *found)
 {
     dev->context = context;
     dev->name = strdup(found->device);
@@ -210,15 +232,17 @@ static int aq_ibv_dev_open(struct aq_ibv_dev *dev, struct ibv_context *context, 
     dev->comp_channel = aq_ibv.lib->create_comp_channel(context);
     if (dev->name == NULL || dev->pd == NULL || dev->comp_channel == NULL
         || aq_ibv.lib->query_device(context, &dev->attr) != 0)
-        return aq_fail(AQ_ERR_SYS, "ibv: device %s gives no protection domain or channel: %s", found->device,
-                       strerror(errno));
-    if (fcntl(dev->comp_channel->fd, F_SETFL, O_NONBLOCK) != 0 || fcntl(context->async_fd, F_SETFL, O_NONBLOCK) != 0)
+        return aq_fail(AQ_ERR_SYS, "ibv: device %s gives no protection domain or channel: %s",
+                       found->device, strerror(errno));
+    if (fcntl(dev->comp_channel->fd, F_SETFL, O_NONBLOCK) != 0
+        || fcntl(context->async_fd, F_SETFL, O_NONBLOCK) != 0)
         return aq_fail(AQ_ERR_SYS, "ibv: device %s: fcntl: %s", found->device, strerror(errno));
     return AQ_OK;
 }
 
 /* The device of a found port, opened before or now. */
-static int aq_ibv_dev_get(struct aq_ibv_search *search, const struct aq_ibv_found *found, struct aq_ibv_dev **dev_out)
+static int aq_ibv_dev_get(struct aq_ibv_search *search, const struct aq_ibv_found *found,
+                          struct aq_ibv_dev **dev_out)
 {
     struct aq_ibv_dev *dev;
 
@@ -246,34 +270,41 @@ static int aq_ibv_rail_pkey(struct aq_ibv_rail *rail, uint32_t table_len)
     const unsigned long pref = text != NULL && *text != '\0' ? strtoul(text, &end, 16) : 0;
 
     if (end != NULL && (*end != '\0' || pref > 0xffff))
-        return aq_fail(AQ_ERR_ARG, "GASNET_IBV_PKEY is '%s', which is no partition; it must be a hexadecimal number "
-                       "from 0 to ffff, for example 8001", text);
+        return aq_fail(
+            AQ_ERR_ARG,
+            "GASNET_IBV_PKEY is '%s', which is no partition; it must be a hexadecimal number "
+            "from 0 to ffff, for example 8001",
+            text);
     for (uint32_t i = 0; i < table_len; i++) {
         __be16 key;
 
         if (aq_ibv.lib->query_pkey(rail->dev->context, rail->port, (int)i, &key) != 0)
             continue;
-        rail->pkey = (uint16_t)(((uint32_t)key >> 8 & 0xff) | ((uint32_t)key << 8 & 0xff00)); /* big endian */
+        rail->pkey = (uint16_t)(((uint32_t)key >> 8 & 0xff)
+                                | ((uint32_t)key << 8 & 0xff00)); /* big endian */
         if (pref != 0 ? (rail->pkey & 0x7fff) == (pref & 0x7fff) : rail->pkey != 0) {
             rail->pkey_index = (uint16_t)i;
             return AQ_OK;
         }
     }
     return pref == 0 ? AQ_OK /* RoCE devices without a table: index 0 */
-                     : aq_fail(AQ_ERR_ARG, "ibv: port %s:%u is not in the partition GASNET_IBV_PKEY=%s; "
-                               "/sys/class/infiniband/%s/ports/%u/pkeys lists those it is in", rail->dev->name,
-                               rail->port, text, rail->dev->name, rail->port);
+                     : aq_fail(AQ_ERR_ARG,
+                               "ibv: port %s:%u is not in the partition GASNET_IBV_PKEY=%s; "
+                               "/sys/class/infiniband/%s/ports/%u/pkeys lists those it is in",
+                               rail->dev->name, rail->port, text, rail->dev->name, rail->port);
 }
 
 static uint32_t aq_ibv_rail_srq_size(const struct ibv_device_attr *attr)
 {
     const uint64_t pref = (uint64_t)aq_env_int(AQ_ENV_RBUF_COUNT)
-                          + (uint64_t)aq_job.size * AQ_IBV_CHANNELS * AQ_IBV_WANT_MAX + 256; /* each may want that */
+                          + (uint64_t)aq_job.size * AQ_IBV_CHANNELS * AQ_IBV_WANT_MAX
+                          + 256; /* each may want that */
     uint32_t size = pref < AQ_IBV_SRQ_MAX ? (uint32_t)pref : AQ_IBV_SRQ_MAX;
 
     if (size > (uint32_t)attr->max_srq_wr)
         size = (uint32_t)attr->max_srq_wr;
-    return size > (uint32_t)attr->max_cqe ? (uint32_t)attr->max_cqe : size; /* each of them completes */
+    return size > (uint32_t)attr->max_cqe ? (uint32_t)attr->max_cqe
+                                          : size; /* each of them completes */
 }
 
 static int aq_ibv_rail_queues(struct aq_ibv_rail *rail)
@@ -282,16 +313,20 @@ static int aq_ibv_rail_queues(struct aq_ibv_rail *rail)
     const uint32_t size = aq_ibv_rail_srq_size(&dev->attr);
     struct ibv_srq_init_attr attr = { .attr = { .max_wr = size, .max_sge = 1 } };
 
-    rail->send_space = AQ_IBV_SEND_CQ < (uint32_t)dev->attr.max_cqe ? AQ_IBV_SEND_CQ : (uint32_t)dev->attr.max_cqe;
-    rail->send_cq = aq_ibv.lib->create_cq(dev->context, (int)rail->send_space, rail, dev->comp_channel, 0);
+    rail->send_space =
+        AQ_IBV_SEND_CQ < (uint32_t)dev->attr.max_cqe ? AQ_IBV_SEND_CQ : (uint32_t)dev->attr.max_cqe;
+    rail->send_cq =
+        aq_ibv.lib->create_cq(dev->context, (int)rail->send_space, rail, dev->comp_channel, 0);
     rail->recv_cq = aq_ibv.lib->create_cq(dev->context, (int)size, rail, dev->comp_channel, 0);
     if (rail->send_cq == NULL || rail->recv_cq == NULL)
-        return aq_fail(AQ_ERR_RESOURCE, "ibv: device %s makes no completion queue of %u entries: %s%s", dev->name, size,
-                       strerror(errno), errno == ENOMEM ? "; raise ulimit -l" : "");
+        return aq_fail(AQ_ERR_RESOURCE,
+                       "ibv: device %s makes no completion queue of %u entries: %s%s", dev->name,
+                       size, strerror(errno), errno == ENOMEM ? "; raise ulimit -l" : "");
     rail->srq = aq_ibv.lib->create_srq(dev->pd, &attr);
     if (rail->srq == NULL)
-        return aq_fail(AQ_ERR_RESOURCE, "ibv: device %s makes no shared receive queue of %u entries: %s%s", dev->name,
-                       size, strerror(errno), errno == ENOMEM ? "; raise ulimit -l" : "");
+        return aq_fail(
+            AQ_ERR_RESOURCE, "ibv: device %s makes no shared receive queue of %u entries: %s%s",
+            dev->name, size, strerror(errno), errno == ENOMEM ? "; raise ulimit -l" : "");
     rail->srq_space = size;
     return AQ_OK;
 }
@@ -353,8 +388,10 @@ static int aq_ibv_device_choose(struct aq_ibv_search *search)
             break;
         aq_ibv.rail_count++;
         if (aq_env_bool(AQ_ENV_IBV_PORTS_VERBOSE))
-            AQ_LOG(INFO, IBV, "rail %u: %s:%u, address %s, MTU %u", i, aq_ibv.rails[i].dev->name, aq_ibv.rails[i].port,
-                   aq_ibv_gid_text(aq_ibv.rails[i].gid.gid.raw, gid, sizeof(gid)), 128u << aq_ibv.rails[i].mtu);
+            AQ_LOG(INFO, IBV, "rail %u: %s:%u, address %s, MTU %u", i, aq_ibv.rails[i].dev->name,
+                   aq_ibv.rails[i].port,
+                   aq_ibv_gid_text(aq_ibv.rails[i].gid.gid.raw, gid, sizeof(gid)),
+                   128u << aq_ibv.rails[i].mtu);
     }
     return rc;
 }
@@ -385,7 +422,8 @@ int aq_ibv_device_open(void)
         rc = aq_ibv_device_choose(search);
         for (uint32_t i = 0; i < AQ_IBV_FOUND; i++)
             if (search->contexts[i] != NULL)
-                (void)aq_ibv.lib->close_device(search->contexts[i]); /* unused: nothing hangs on it */
+                (void)aq_ibv.lib->close_device(
+                    search->contexts[i]); /* unused: nothing hangs on it */
         aq_ibv.lib->free_device_list(search->devices);
     } else {
         aq_fail(rc, "ibv: the list of devices cannot be read: %s", strerror(errno));

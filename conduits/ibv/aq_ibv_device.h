@@ -1,5 +1,6 @@
 /*
- * aq_ibv_device.h - which ports and GIDs to use: pure functions over what was found, for aq_ibv_device.c and tests.
+ * aq_ibv_device.h - which ports and GIDs to use: pure functions over what was found, for
+ * aq_ibv_device.c and tests.
  *
  * Threads   start-up's only
  * Uses      aq_ibv_lib.h for the rows of GIDs, base/aq_env.h. SPDX-License-Identifier: BSD-3-Clause
@@ -16,7 +17,7 @@
 #include "base/aq_env.h"
 
 #define AQ_IBV_FOUND 64u /* ports that are looked at */
-#define AQ_IBV_NAME 64u  /* bytes of a device's name */
+#define AQ_IBV_NAME  64u /* bytes of a device's name */
 
 /* --- the filter GASNET_IBV_PORTS (aq_ibv_ports.c) --- */
 
@@ -36,12 +37,14 @@ bool aq_ibv_ports_parse(const char *text, struct aq_ibv_filter *filter_out, char
 
 enum aq_ibv_match { AQ_IBV_NO_MATCH, AQ_IBV_MATCH_DEVICE, AQ_IBV_MATCH_PORT };
 /* MATCH_DEVICE: its first active port; MATCH_PORT: this one. Without a filter MATCH_DEVICE. */
-enum aq_ibv_match aq_ibv_ports_match(const struct aq_ibv_filter *filter, const char *device, unsigned port);
+enum aq_ibv_match aq_ibv_ports_match(const struct aq_ibv_filter *filter, const char *device,
+                                     unsigned port);
 
 /* --- GIDs (aq_ibv_gid.c) --- */
 
-/* The row to use, or -1. On Ethernet RoCE v2 before v1 and IPv4 addresses before IPv6 before link-local ones: those are
- * routed, and known to differ between hosts. On InfiniBand the port's first. wish: index that the user names, or -1. */
+/* The row to use, or -1. On Ethernet RoCE v2 before v1 and IPv4 addresses before IPv6 before
+ * link-local ones: those are routed, and known to differ between hosts. On InfiniBand the port's
+ * first. wish: index that the user names, or -1. */
 int aq_ibv_gid_choose(const struct aq_ibv_gid_row *rows, size_t count, bool ethernet, int64_t pref);
 /* Can the one reach the other: the same kind of RoCE, the same family of addresses? */
 bool aq_ibv_gid_alike(const struct aq_ibv_gid_row *a, const uint8_t b[16], uint32_t b_type);
@@ -55,22 +58,22 @@ struct aq_ibv_found {
     uint32_t device_index; /* in the list of the library */
     uint8_t port;
     bool active, ethernet, software;
-    bool usable;           /* has a GID, and what the conduit needs */
+    bool usable; /* has a GID, and what the conduit needs */
     uint32_t mbps;
-    uint32_t distance;     /* from this process's cores: 0 near, 1 unknown, 2 far */
+    uint32_t distance; /* from this process's cores: 0 near, 1 unknown, 2 far */
 };
 
 /* Chosen ports by index into found, in the order of their names; returns how many, at most most. */
-uint32_t aq_ibv_choose(const struct aq_ibv_found *found, uint32_t count, const struct aq_ibv_filter *filter,
-                       uint32_t max, uint32_t chosen_out[]);
+uint32_t aq_ibv_choose(const struct aq_ibv_found *found, uint32_t count,
+                       const struct aq_ibv_filter *filter, uint32_t max, uint32_t chosen_out[]);
 /* Why there are none: for the message. */
-void aq_ibv_choose_why(const struct aq_ibv_found *found, uint32_t count, const struct aq_ibv_filter *filter,
-                       char *why, size_t len);
+void aq_ibv_choose_why(const struct aq_ibv_found *found, uint32_t count,
+                       const struct aq_ibv_filter *filter, char *why, size_t len);
 
 /* --- where things are (aq_ibv_numa.c) --- */
 
-/* The same by hwloc (aq_ibv_hwloc.c), from cores: 0 some of them are where it is, 1 in the same part of the machine, 2
- * all else; false: there is no hwloc, or it does not know the device. */
+/* The same by hwloc (aq_ibv_hwloc.c), from cores: 0 some of them are where it is, 1 in the same
+ * part of the machine, 2 all else; false: there is no hwloc, or it does not know the device. */
 bool aq_ibv_hwloc_distance(const char *device, const cpu_set_t *own, uint32_t *distance_out);
 /* No more questions. */
 void aq_ibv_hwloc_end(void);
@@ -78,10 +81,11 @@ void aq_ibv_hwloc_end(void);
 uint32_t aq_ibv_numa_distance(const char *device);
 /* No hardware under it? */
 bool aq_ibv_numa_is_software(const char *device);
-/* A setting that depends on the place: the variable base_<number> before base, the number by how; NULL: none. */
+/* A setting that depends on the place: the variable base_<number> before base, the number by how;
+ * NULL: none. */
 const char *aq_ibv_numa_setting(enum aq_env_id base, enum aq_env_id how);
-/* The numbers that a type ("Socket", "HRank%4", "JRank/2") makes of this process, as in "0_1"; "": it has none. False:
- * no such type. */
+/* The numbers that a type ("Socket", "HRank%4", "JRank/2") makes of this process, as in "0_1"; "":
+ * it has none. False: no such type. */
 bool aq_ibv_numa_numbers(const char *type, char *text, size_t size);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * aq_ibv_dgram.c - datagrams between connectors: an unreliable-datagram queue pair on the first rail.
+ * aq_ibv_dgram.c - datagrams between connectors: an unreliable-datagram queue pair on the first
+ * rail.
  *
- * It needs no connection and no state for a peer that is silent. Datagrams get lost, which the handshake is made for;
- * one that finds no receive buffer is as good as lost.
+ * It needs no connection and no state for a peer that is silent. Datagrams get lost, which the
+ * handshake is made for; one that finds no receive buffer is as good as lost.
  *
  * Owns      the queue pair, its completion queue and channel, a page of buffers or some
  * Threads   the connector, but for aq_ibv_dgram_open()
@@ -26,20 +27,21 @@
 #include "other/spawn/aq_siphash.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_IBV_GRH 40u           /* bytes before what came: where a global header would be */
-#define AQ_IBV_SLOT 320u         /* a header, and a packet */
-#define AQ_IBV_SENDS (1u << 31)  /* in a request's id: it is a send's */
-_Static_assert(AQ_IBV_SLOT >= AQ_IBV_GRH + AQ_IBV_HELLO_BYTES && AQ_IBV_SLOT % 64 == 0, "slots are lines");
+#define AQ_IBV_GRH   40u        /* bytes before what came: where a global header would be */
+#define AQ_IBV_SLOT  320u       /* a header, and a packet */
+#define AQ_IBV_SENDS (1u << 31) /* in a request's id: it is a send's */
+_Static_assert(AQ_IBV_SLOT >= AQ_IBV_GRH + AQ_IBV_HELLO_BYTES && AQ_IBV_SLOT % 64 == 0,
+               "slots are lines");
 
 static struct {
     struct ibv_comp_channel *comp_channel;
     struct ibv_cq *cq;
     struct ibv_qp *qp;
     struct ibv_mr *mr;
-    uint8_t *memory;     /* receive slots, then send slots */
+    uint8_t *memory; /* receive slots, then send slots */
     uint32_t receives, sends;
-    uint32_t sending;    /* send slots in use */
-    bool *busy;          /* [sends] */
+    uint32_t sending; /* send slots in use */
+    bool *busy;       /* [sends] */
     uint32_t qkey;
 } aq_ibv_dgram;
 
@@ -50,7 +52,8 @@ static uint8_t *aq_ibv_dgram_slot(uint32_t slot)
 
 static int aq_ibv_dgram_post(uint32_t slot)
 {
-    struct ibv_sge sge = { .addr = (uintptr_t)aq_ibv_dgram_slot(slot), .length = AQ_IBV_SLOT,
+    struct ibv_sge sge = { .addr = (uintptr_t)aq_ibv_dgram_slot(slot),
+                           .length = AQ_IBV_SLOT,
                            .lkey = aq_ibv_dgram.mr->lkey };
     struct ibv_recv_wr wr = { .wr_id = slot, .sg_list = &sge, .num_sge = 1 }, *bad;
 
@@ -61,15 +64,18 @@ static int aq_ibv_dgram_post(uint32_t slot)
 
 static int aq_ibv_dgram_memory(const struct aq_ibv_rail *rail)
 {
-    const size_t bytes = aq_round_up((size_t)(aq_ibv_dgram.receives + aq_ibv_dgram.sends) * AQ_IBV_SLOT, AQ_PAGE_SIZE);
+    const size_t bytes = aq_round_up(
+        (size_t)(aq_ibv_dgram.receives + aq_ibv_dgram.sends) * AQ_IBV_SLOT, AQ_PAGE_SIZE);
     char why[600];
 
     aq_ibv_dgram.busy = calloc(aq_ibv_dgram.sends, sizeof(bool));
-    aq_ibv_dgram.memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    aq_ibv_dgram.memory =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (aq_ibv_dgram.memory == MAP_FAILED || aq_ibv_dgram.busy == NULL)
         return aq_fail(AQ_ERR_NOMEM, "ibv: no memory for datagrams: %zu bytes", bytes);
     (void)madvise(aq_ibv_dgram.memory, bytes, MADV_DONTFORK);
-    aq_ibv_dgram.mr = aq_ibv.lib->reg_mr(rail->dev->pd, aq_ibv_dgram.memory, bytes, IBV_ACCESS_LOCAL_WRITE);
+    aq_ibv_dgram.mr =
+        aq_ibv.lib->reg_mr(rail->dev->pd, aq_ibv_dgram.memory, bytes, IBV_ACCESS_LOCAL_WRITE);
     if (aq_ibv_dgram.mr != NULL)
         return AQ_OK;
     aq_ibv_register_why(why, sizeof(why), rail->dev, bytes, errno);
@@ -78,7 +84,9 @@ static int aq_ibv_dgram_memory(const struct aq_ibv_rail *rail)
 
 static int aq_ibv_dgram_ready(const struct aq_ibv_rail *rail)
 {
-    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .pkey_index = rail->pkey_index, .port_num = rail->port,
+    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
+                                .pkey_index = rail->pkey_index,
+                                .port_num = rail->port,
                                 .qkey = aq_ibv_dgram.qkey };
     int error = aq_ibv.lib->modify_qp(aq_ibv_dgram.qp, &attr,
                                       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
@@ -92,9 +100,10 @@ static int aq_ibv_dgram_ready(const struct aq_ibv_rail *rail)
         error = aq_ibv.lib->modify_qp(aq_ibv_dgram.qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
     for (uint32_t slot = 0; error == 0 && slot < aq_ibv_dgram.receives; slot++)
         error = aq_ibv_dgram_post(slot);
-    return error == 0 ? AQ_OK
-                      : aq_fail(AQ_ERR_SYS, "ibv: port %s:%u: the queue of datagrams cannot be used: %s",
-                                rail->dev->name, rail->port, strerror(error));
+    return error == 0
+               ? AQ_OK
+               : aq_fail(AQ_ERR_SYS, "ibv: port %s:%u: the queue of datagrams cannot be used: %s",
+                         rail->dev->name, rail->port, strerror(error));
 }
 
 static int aq_ibv_dgram_queues(const struct aq_ibv_rail *rail)
@@ -102,10 +111,13 @@ static int aq_ibv_dgram_queues(const struct aq_ibv_rail *rail)
     struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_UD };
 
     aq_ibv_dgram.comp_channel = aq_ibv.lib->create_comp_channel(rail->dev->context);
-    if (aq_ibv_dgram.comp_channel == NULL || fcntl(aq_ibv_dgram.comp_channel->fd, F_SETFL, O_NONBLOCK) != 0)
-        return aq_fail(AQ_ERR_SYS, "ibv: device %s gives no completion channel: %s", rail->dev->name, strerror(errno));
-    aq_ibv_dgram.cq = aq_ibv.lib->create_cq(rail->dev->context, (int)(aq_ibv_dgram.receives + aq_ibv_dgram.sends), NULL,
-                                            aq_ibv_dgram.comp_channel, 0);
+    if (aq_ibv_dgram.comp_channel == NULL
+        || fcntl(aq_ibv_dgram.comp_channel->fd, F_SETFL, O_NONBLOCK) != 0)
+        return aq_fail(AQ_ERR_SYS, "ibv: device %s gives no completion channel: %s",
+                       rail->dev->name, strerror(errno));
+    aq_ibv_dgram.cq =
+        aq_ibv.lib->create_cq(rail->dev->context, (int)(aq_ibv_dgram.receives + aq_ibv_dgram.sends),
+                              NULL, aq_ibv_dgram.comp_channel, 0);
     attr.send_cq = attr.recv_cq = aq_ibv_dgram.cq;
     attr.cap.max_send_wr = aq_ibv_dgram.sends;
     attr.cap.max_recv_wr = aq_ibv_dgram.receives;
@@ -114,21 +126,25 @@ static int aq_ibv_dgram_queues(const struct aq_ibv_rail *rail)
         aq_ibv_dgram.qp = aq_ibv.lib->create_qp(rail->dev->pd, &attr);
     return aq_ibv_dgram.qp != NULL
                ? AQ_OK
-               : aq_fail(AQ_ERR_RESOURCE, "ibv: device %s makes no queue of datagrams: %s", rail->dev->name,
-                         strerror(errno));
+               : aq_fail(AQ_ERR_RESOURCE, "ibv: device %s makes no queue of datagrams: %s",
+                         rail->dev->name, strerror(errno));
 }
 
 int aq_ibv_dgram_open(struct aq_ibv_address *addr_out)
 {
     const struct aq_ibv_rail *rail = &aq_ibv.rails[0];
-    const int64_t sends = aq_env_int(AQ_ENV_CONNECT_SNDS), receives = aq_env_int(AQ_ENV_CONNECT_RCVS);
+    const int64_t sends = aq_env_int(AQ_ENV_CONNECT_SNDS),
+                  receives = aq_env_int(AQ_ENV_CONNECT_RCVS);
     int rc;
 
     aq_ibv_dgram.sends = sends < 1 ? 1 : sends > 1024 ? 1024 : (uint32_t)sends;
     /* at the start many may ask at once; what is lost is asked again */
-    aq_ibv_dgram.receives = receives > 0 ? (receives > 4096 ? 4096 : (uint32_t)receives)
-                            : aq_job.size < 32 ? 64 : aq_job.size > 512 ? 1024 : 2 * aq_job.size;
-    aq_ibv_dgram.qkey = (uint32_t)aq_siphash(aq_spawn_key(), "ibv-qkey", 8) & 0x7fffffff; /* bit 31: the kernel's */
+    aq_ibv_dgram.receives = receives > 0        ? (receives > 4096 ? 4096 : (uint32_t)receives)
+                            : aq_job.size < 32  ? 64
+                            : aq_job.size > 512 ? 1024
+                                                : 2 * aq_job.size;
+    aq_ibv_dgram.qkey =
+        (uint32_t)aq_siphash(aq_spawn_key(), "ibv-qkey", 8) & 0x7fffffff; /* bit 31: the kernel's */
     rc = aq_ibv_dgram_memory(rail);
     if (rc == AQ_OK)
         rc = aq_ibv_dgram_queues(rail);
@@ -167,9 +183,10 @@ bool aq_ibv_dgram_find(struct aq_ibv_peer *peer)
         atomic_store_explicit(&peer->host, strdup(address.host), memory_order_release);
     (void)aq_ibv_peer_who(peer, who, sizeof(who));
     if ((address.gid_type != AQ_IBV_GID_IB) != rail->ethernet)
-        aq_fatal("ibv: port %s:%u is %s, and the port of %s is not; choose ports of the same network on all hosts "
-                 "with GASNET_IBV_PORTS", rail->dev->name, rail->port, rail->ethernet ? "Ethernet" : "InfiniBand",
-                 who);
+        aq_fatal("ibv: port %s:%u is %s, and the port of %s is not; choose ports of the same "
+                 "network on all hosts "
+                 "with GASNET_IBV_PORTS",
+                 rail->dev->name, rail->port, rail->ethernet ? "Ethernet" : "InfiniBand", who);
     if (rail->ethernet && !aq_ibv_gid_alike(&rail->gid, address.gid, address.gid_type))
         aq_ibv_error_gid_types(rail, peer, address.gid, address.gid_type);
     attr.dlid = address.lid;
@@ -185,8 +202,10 @@ bool aq_ibv_dgram_find(struct aq_ibv_peer *peer)
     if (peer->ah != NULL)
         return true;
     if (!aq_exit_in_progress() && !peer->no_way)
-        aq_warn("ibv: no way from port %s:%u (%s) to %s (%s): %s; is the network between the hosts up? Other "
-                "ports can be named with GASNET_IBV_PORTS; trying again", rail->dev->name, rail->port,
+        aq_warn("ibv: no way from port %s:%u (%s) to %s (%s): %s; is the network between the hosts "
+                "up? Other "
+                "ports can be named with GASNET_IBV_PORTS; trying again",
+                rail->dev->name, rail->port,
                 aq_ibv_gid_text(rail->gid.gid.raw, local_gid, sizeof(local_gid)), who,
                 aq_ibv_gid_text(address.gid, remote_gid, sizeof(remote_gid)), strerror(errno));
     peer->no_way = true;
@@ -201,7 +220,9 @@ bool aq_ibv_dgram_has_slot(void)
 bool aq_ibv_dgram_send(struct aq_ibv_peer *peer, const uint8_t *packet, size_t len)
 {
     struct ibv_sge sge = { .length = (uint32_t)len, .lkey = aq_ibv_dgram.mr->lkey };
-    struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
+    struct ibv_send_wr wr = {
+        .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED
+    };
     struct ibv_send_wr *bad;
     uint32_t slot = 0;
 

@@ -1,12 +1,15 @@
 /*
- * aq_ibv_error.c - what went wrong on the network, in words: peer, operation, status, likely cause, remedy.
+ * aq_ibv_error.c - what went wrong on the network, in words: peer, operation, status, likely cause,
+ * remedy.
  *
- * A queue pair in error does not come back, and what was under way on it is lost; so the job ends, unless that was a
- * word to a peer that has parted, to which nothing matters (GASNET_CATCH_EXIT=0: the others go on). A peer that has
- * left because the job is ending looks the same; the news of the end then comes within seconds, and is waited for, by
- * the connector: whoever finds the failed completion holds locks, notes it and goes on.
+ * A queue pair in error does not come back, and what was under way on it is lost; so the job ends,
+ * unless that was a word to a peer that has parted, to which nothing matters (GASNET_CATCH_EXIT=0:
+ * the others go on). A peer that has left because the job is ending looks the same; the news of the
+ * end then comes within seconds, and is waited for, by the connector: whoever finds the failed
+ * completion holds locks, notes it and goes on.
  *
- * Threads   aq_ibv_error_completion(), aq_ibv_error_overdue(): any; else the connector, but for the words
+ * Threads   aq_ibv_error_completion(), aq_ibv_error_overdue(): any; else the connector, but for the
+ *           words
  * Uses      core/aq_exit.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdio.h>
@@ -27,13 +30,20 @@ static const char *aq_ibv_error_opcode(const struct aq_ibv_qp *qp, uint64_t id)
 {
     if (qp == NULL)
         return "receiving a message";
-    switch (qp->opcodes[id & (qp->depth - 1)] & ~AQ_IBV_POST_WORD) { /* an id's low bits are the request's place */
-    case IBV_WR_SEND: return "sending a message";
-    case IBV_WR_RDMA_WRITE: return "an RDMA write";
-    case IBV_WR_RDMA_READ: return "an RDMA read";
-    case IBV_WR_ATOMIC_CMP_AND_SWP: return "an atomic compare-and-swap";
-    case IBV_WR_ATOMIC_FETCH_AND_ADD: return "an atomic fetch-and-add";
-    default: return "an operation";
+    switch (qp->opcodes[id & (qp->depth - 1)]
+            & ~AQ_IBV_POST_WORD) { /* an id's low bits are the request's place */
+    case IBV_WR_SEND:
+        return "sending a message";
+    case IBV_WR_RDMA_WRITE:
+        return "an RDMA write";
+    case IBV_WR_RDMA_READ:
+        return "an RDMA read";
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+        return "an atomic compare-and-swap";
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+        return "an atomic fetch-and-add";
+    default:
+        return "an operation";
     }
 }
 
@@ -42,26 +52,35 @@ static const char *aq_ibv_error_cause(enum ibv_wc_status status)
 {
     switch (status) {
     case IBV_WC_RETRY_EXC_ERR:
-        return "the peer does not acknowledge: its process or host is gone, or the network between the ports is down "
-               "or loses nearly everything; look at cables and switches (RoCE: flow control), name other ports with "
-               "GASNET_IBV_PORTS, or be more patient with GASNET_QP_TIMEOUT (now 4.096 us times 2 to that power)";
+        return "the peer does not acknowledge: its process or host is gone, or the network between "
+               "the ports is down "
+               "or loses nearly everything; look at cables and switches (RoCE: flow control), name "
+               "other ports with "
+               "GASNET_IBV_PORTS, or be more patient with GASNET_QP_TIMEOUT (now 4.096 us times 2 "
+               "to that power)";
     case IBV_WC_RNR_RETRY_EXC_ERR:
-        return "the peer had no receive buffer, which credits should exclude: a defect of this library, please report "
+        return "the peer had no receive buffer, which credits should exclude: a defect of this "
+               "library, please report "
                "it";
     case IBV_WC_REM_ACCESS_ERR:
-        return "the peer's memory is not registered, or not for this: an address outside its segment, or memory that "
+        return "the peer's memory is not registered, or not for this: an address outside its "
+               "segment, or memory that "
                "was unmapped; a debug build checks addresses";
     case IBV_WC_REM_INV_REQ_ERR:
     case IBV_WC_REM_OP_ERR:
-        return "the peer's device refused it: a message too long for it, or an operation that it does not offer";
+        return "the peer's device refused it: a message too long for it, or an operation that it "
+               "does not offer";
     case IBV_WC_LOC_PROT_ERR:
     case IBV_WC_LOC_ACCESS_ERR:
-        return "local memory is not registered, or not for this: was it unmapped while a transfer was under way?";
+        return "local memory is not registered, or not for this: was it unmapped while a transfer "
+               "was under way?";
     case IBV_WC_LOC_LEN_ERR:
         return "longer than the buffer, or than the device's largest message";
     case IBV_WC_LOC_QP_OP_ERR:
-        return "the port has gone down or lost its address; or the device refused the request as it was put: a limit, "
-               "such as GASNET_QP_RD_ATOM or GASNET_INLINESEND_LIMIT, may be lower than the device says";
+        return "the port has gone down or lost its address; or the device refused the request as "
+               "it was put: a limit, "
+               "such as GASNET_QP_RD_ATOM or GASNET_INLINESEND_LIMIT, may be lower than the device "
+               "says";
     case IBV_WC_WR_FLUSH_ERR:
         return "the queue pair was in error before; the peer's messages may tell why";
     case IBV_WC_FATAL_ERR:
@@ -71,7 +90,8 @@ static const char *aq_ibv_error_cause(enum ibv_wc_status status)
     }
 }
 
-void aq_ibv_error_text(char *text, size_t size, const char *opcode, enum ibv_wc_status status, uint32_t vendor)
+void aq_ibv_error_text(char *text, size_t size, const char *opcode, enum ibv_wc_status status,
+                       uint32_t vendor)
 {
     snprintf(text, size, "%s failed: %s (status %d, vendor code 0x%x): %s", opcode,
              aq_ibv.lib != NULL ? aq_ibv.lib->wc_status_str(status) : "error", (int)status, vendor,
@@ -109,15 +129,17 @@ static bool aq_ibv_error_is_moot(const struct aq_ibv_qp *qp, const struct ibv_wc
     return (qp->opcodes[place] & AQ_IBV_POST_WORD) != 0 && aq_ibv_peer_disconnected(qp->peer);
 }
 
-bool aq_ibv_error_completion(const struct aq_ibv_rail *rail, const struct aq_ibv_qp *qp, const struct ibv_wc *wc)
+bool aq_ibv_error_completion(const struct aq_ibv_rail *rail, const struct aq_ibv_qp *qp,
+                             const struct ibv_wc *wc)
 {
     int state = AQ_IBV_ALL_WELL;
 
     if (qp != NULL && aq_ibv_error_is_moot(qp, wc))
         return true; /* and what was posted before it has arrived */
     if (aq_exit_in_progress()
-        || !atomic_compare_exchange_strong_explicit(&aq_ibv_failure.state, &state, AQ_IBV_NOTING, memory_order_relaxed,
-                                                    memory_order_relaxed)) /* relaxed: it only picks one thread */
+        || !atomic_compare_exchange_strong_explicit(
+            &aq_ibv_failure.state, &state, AQ_IBV_NOTING, memory_order_relaxed,
+            memory_order_relaxed)) /* relaxed: it only picks one thread */
         return false;
     aq_ibv_failure.rail = rail;
     aq_ibv_failure.qp = qp;
@@ -131,15 +153,19 @@ bool aq_ibv_error_completion(const struct aq_ibv_rail *rail, const struct aq_ibv
 
 bool aq_ibv_error_is_known(void)
 {
-    return atomic_load_explicit(&aq_ibv_failure.state, memory_order_relaxed) != AQ_IBV_ALL_WELL; /* a hint */
+    return atomic_load_explicit(&aq_ibv_failure.state, memory_order_relaxed)
+           != AQ_IBV_ALL_WELL; /* a hint */
 }
 
 /* Ends the job for a port that is down; what: what failed because of that, or NULL. */
-static _Noreturn void aq_ibv_error_is_down(const struct aq_ibv_rail *rail, uint64_t now_ns, const char *what)
+static _Noreturn void aq_ibv_error_is_down(const struct aq_ibv_rail *rail, uint64_t now_ns,
+                                           const char *what)
 {
-    aq_fatal("ibv: port %s:%u has been down for %.0f s: look at its cable, switch or network interface; other ports "
-             "can be named with GASNET_IBV_PORTS%s%s", rail->dev->name, rail->port,
-             (double)(now_ns - rail->down_ns) * 1e-9, what != NULL ? "; what failed: " : "", what != NULL ? what : "");
+    aq_fatal("ibv: port %s:%u has been down for %.0f s: look at its cable, switch or network "
+             "interface; other ports "
+             "can be named with GASNET_IBV_PORTS%s%s",
+             rail->dev->name, rail->port, (double)(now_ns - rail->down_ns) * 1e-9,
+             what != NULL ? "; what failed: " : "", what != NULL ? what : "");
 }
 
 static void aq_ibv_error_report(void)
@@ -150,7 +176,8 @@ static void aq_ibv_error_report(void)
     const struct aq_ibv_peer *peer = qp != NULL ? qp->peer : NULL;
     char text[700], why[1000], gid[64], who[AQ_IBV_WHO];
 
-    aq_ibv_error_text(text, sizeof(text), aq_ibv_error_opcode(qp, wc->wr_id), wc->status, wc->vendor_err);
+    aq_ibv_error_text(text, sizeof(text), aq_ibv_error_opcode(qp, wc->wr_id), wc->status,
+                      wc->vendor_err);
     snprintf(why, sizeof(why), "ibv: port %s:%u (%s): %s", rail->dev->name, rail->port,
              aq_ibv_gid_text(rail->gid.gid.raw, gid, sizeof(gid)), text);
     if (atomic_load_explicit(&rail->down, memory_order_relaxed)) /* relaxed: a hint */
@@ -165,8 +192,8 @@ static void aq_ibv_error_report(void)
     aq_fatal("%s; the peer is %s", why, who);
 }
 
-/* Reports what is noted, after so long, if the job's end has not explained it. Returns when to look again, or
- * UINT64_MAX. */
+/* Reports what is noted, after so long, if the job's end has not explained it. Returns when to look
+ * again, or UINT64_MAX. */
 static uint64_t aq_ibv_error_report_after(uint64_t timeout_ns, uint64_t now_ns)
 {
     int state = AQ_IBV_NOTED;
@@ -176,8 +203,9 @@ static uint64_t aq_ibv_error_report_after(uint64_t timeout_ns, uint64_t now_ns)
         || aq_exit_in_progress())
         return UINT64_MAX;
     if (now_ns >= aq_ibv_failure.since_ns + timeout_ns
-        && atomic_compare_exchange_strong_explicit(&aq_ibv_failure.state, &state, AQ_IBV_REPORTED, memory_order_relaxed,
-                                                   memory_order_relaxed)) /* relaxed: it only picks one thread */
+        && atomic_compare_exchange_strong_explicit(
+            &aq_ibv_failure.state, &state, AQ_IBV_REPORTED, memory_order_relaxed,
+            memory_order_relaxed)) /* relaxed: it only picks one thread */
         aq_ibv_error_report();
     return aq_ibv_failure.since_ns + timeout_ns;
 }
@@ -200,14 +228,17 @@ void aq_ibv_error_overdue(uint64_t now_ns)
     (void)aq_ibv_error_report_after(3 * AQ_IBV_SHUTDOWN_GRACE_NS, now_ns);
 }
 
-void aq_ibv_error_gid_types(const struct aq_ibv_rail *rail, const struct aq_ibv_peer *peer, const uint8_t gid[16],
-                        uint32_t type)
+void aq_ibv_error_gid_types(const struct aq_ibv_rail *rail, const struct aq_ibv_peer *peer,
+                            const uint8_t gid[16], uint32_t type)
 {
     char local_gid[64], remote_gid[64], who[AQ_IBV_WHO];
 
-    aq_fatal("ibv: port %s:%u has the address %s (RoCE v%d) and the port of %s has %s (RoCE v%d), of another "
-             "kind; give the network interfaces of both an IPv4 address, or choose with GASNET_IBV_GID_INDEX",
-             rail->dev->name, rail->port, aq_ibv_gid_text(rail->gid.gid.raw, local_gid, sizeof(local_gid)),
+    aq_fatal("ibv: port %s:%u has the address %s (RoCE v%d) and the port of %s has %s (RoCE v%d), "
+             "of another "
+             "kind; give the network interfaces of both an IPv4 address, or choose with "
+             "GASNET_IBV_GID_INDEX",
+             rail->dev->name, rail->port,
+             aq_ibv_gid_text(rail->gid.gid.raw, local_gid, sizeof(local_gid)),
              rail->gid.type == AQ_IBV_GID_ROCE1 ? 1 : 2, aq_ibv_peer_who(peer, who, sizeof(who)),
              aq_ibv_gid_text(gid, remote_gid, sizeof(remote_gid)),
              type == AQ_IBV_GID_ROCE1 ? 1 : 2);
@@ -225,8 +256,10 @@ static void aq_ibv_error_port(const struct aq_ibv_dev *dev, unsigned port, bool 
         aq_ibv.rails[i].down_ns = aq_now_ns();
         if (down && !aq_exit_in_progress())
             /* it may come back before retries are exhausted; those end the job if not */
-            aq_warn("ibv: port %s:%u is down: look at its cable, switch or network interface; the job goes on if it "
-                    "comes back within some seconds (GASNET_QP_TIMEOUT, GASNET_QP_RETRY_COUNT)", dev->name, port);
+            aq_warn("ibv: port %s:%u is down: look at its cable, switch or network interface; the "
+                    "job goes on if it "
+                    "comes back within some seconds (GASNET_QP_TIMEOUT, GASNET_QP_RETRY_COUNT)",
+                    dev->name, port);
     }
 }
 
@@ -272,7 +305,8 @@ static void aq_ibv_error_qp_event(const struct aq_ibv_dev *dev, const struct ibv
     aq_fatal("ibv: device %s: %s, on a queue pair with %s: %s", dev->name, what,
              aq_ibv_peer_who(qp->peer, who, sizeof(who)),
              event->event_type == IBV_EVENT_QP_ACCESS_ERR
-                 ? "the peer asked for memory that is not registered, or not for that; its message says more"
+                 ? "the peer asked for memory that is not registered, or not for that; its message "
+                   "says more"
                  : "the device could not go on with it; the kernel's log (dmesg) may say why");
 }
 
@@ -290,11 +324,13 @@ void aq_ibv_error_event(const struct aq_ibv_dev *dev, const struct ibv_async_eve
     case IBV_EVENT_CQ_ERR:
     case IBV_EVENT_SRQ_ERR:
         if (!aq_ibv_error_is_shutdown())
-            aq_fatal("ibv: device %s: %s: a queue of this process overflowed or broke", dev->name, what);
+            aq_fatal("ibv: device %s: %s: a queue of this process overflowed or broke", dev->name,
+                     what);
         break;
     case IBV_EVENT_DEVICE_FATAL:
         if (!aq_ibv_error_is_shutdown())
-            aq_fatal("ibv: device %s has failed or was removed (%s); the kernel's log (dmesg) should say why",
+            aq_fatal("ibv: device %s has failed or was removed (%s); the kernel's log (dmesg) "
+                     "should say why",
                      dev->name, what);
         break;
     case IBV_EVENT_PORT_ERR:

@@ -1,9 +1,9 @@
 /*
  * aq_ibv_gid.c - which of a port's GIDs is this process's address.
  *
- * A RoCE port has several: for each address of its interfaces one of version 1 and one of version 2, in an order that
- * differs between hosts. So they are chosen by what they are, never by index. Version 2 is UDP: it passes routers, and
- * is all that some devices have.
+ * A RoCE port has several: for each address of its interfaces one of version 1 and one of version
+ * 2, in an order that differs between hosts. So they are chosen by what they are, never by index.
+ * Version 2 is UDP: it passes routers, and is all that some devices have.
  *
  * Threads   pure functions
  * Uses      nothing. SPDX-License-Identifier: BSD-3-Clause

@@ -1,8 +1,9 @@
 /*
  * aq_ibv_hello.c - agreement on a connection; see aq_ibv_hello.h.
  *
- * Wire      little endian: magic:32 from:32 to:32, step:8 count:8 rails:8 0:8, cell:64 cell_rkey:32 window:32, then for
- *           each queue pair gid:16*8 number:32 psn:32 lid:16 kind:4 mtu:4 reads:8; then the hash of all that:64
+ * Wire      little endian: magic:32 from:32 to:32, step:8 count:8 rails:8 0:8, cell:64 cell_rkey:32
+ *           window:32, then for each queue pair gid:16*8 number:32 psn:32 lid:16 kind:4 mtu:4
+ *           reads:8; then the hash of all that:64
  * Threads   the caller's lock
  * Uses      other/spawn/aq_siphash.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -12,11 +13,12 @@
 
 #include "other/spawn/aq_siphash.h"
 
-#define AQ_IBV_MAGIC 0x31627661u /* "avb1" */
+#define AQ_IBV_MAGIC      0x31627661u /* "avb1" */
 #define AQ_IBV_HELLO_HEAD 32u
-#define AQ_IBV_HELLO_QP 28u
-#define AQ_IBV_HELLO_MAC 8u
-_Static_assert(AQ_IBV_HELLO_HEAD + AQ_IBV_QPS * AQ_IBV_HELLO_QP + AQ_IBV_HELLO_MAC <= AQ_IBV_HELLO_BYTES,
+#define AQ_IBV_HELLO_QP   28u
+#define AQ_IBV_HELLO_MAC  8u
+_Static_assert(AQ_IBV_HELLO_HEAD + AQ_IBV_QPS * AQ_IBV_HELLO_QP + AQ_IBV_HELLO_MAC
+                   <= AQ_IBV_HELLO_BYTES,
                "a packet fits the least datagram");
 
 /* --- numbers --- */
@@ -119,7 +121,8 @@ static bool aq_ibv_hello_decode(const struct aq_ibv_hello *hello, const uint8_t 
     return true;
 }
 
-bool aq_ibv_hello_is_genuine(const uint8_t job_key[32], uint32_t me, uint32_t from, const uint8_t *packet, size_t len)
+bool aq_ibv_hello_is_genuine(const uint8_t job_key[32], uint32_t me, uint32_t from,
+                             const uint8_t *packet, size_t len)
 {
     struct aq_ibv_hello probe = { .me = me, .peer = from };
     struct aq_ibv_hello_info info;
@@ -133,7 +136,8 @@ bool aq_ibv_hello_is_genuine(const uint8_t job_key[32], uint32_t me, uint32_t fr
 
 /* --- the agreement --- */
 
-void aq_ibv_hello_begin(struct aq_ibv_hello *hello, uint64_t now_ns, const struct aq_ibv_hello_times *times)
+void aq_ibv_hello_begin(struct aq_ibv_hello *hello, uint64_t now_ns,
+                        const struct aq_ibv_hello_times *times)
 {
     if (hello->step != AQ_IBV_HELLO_NONE)
         return;
@@ -165,7 +169,8 @@ unsigned aq_ibv_hello_take(struct aq_ibv_hello *hello, const uint8_t *packet, si
     return events;
 }
 
-bool aq_ibv_hello_due(struct aq_ibv_hello *hello, uint64_t now_ns, const struct aq_ibv_hello_times *times)
+bool aq_ibv_hello_due(struct aq_ibv_hello *hello, uint64_t now_ns,
+                      const struct aq_ibv_hello_times *times)
 {
     const bool repeats = (hello->step == AQ_IBV_HELLO_ASK || hello->step == AQ_IBV_HELLO_HAVE)
                          && now_ns >= hello->next_ns;
@@ -193,7 +198,8 @@ uint64_t aq_ibv_hello_deadline(const struct aq_ibv_hello *hello)
 
     if (hello->answer)
         return 0;
-    if ((hello->step == AQ_IBV_HELLO_ASK || hello->step == AQ_IBV_HELLO_HAVE) && hello->next_ns < deadline)
+    if ((hello->step == AQ_IBV_HELLO_ASK || hello->step == AQ_IBV_HELLO_HAVE)
+        && hello->next_ns < deadline)
         deadline = hello->next_ns;
     return deadline;
 }

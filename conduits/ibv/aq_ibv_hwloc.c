@@ -1,8 +1,9 @@
 /*
  * aq_ibv_hwloc.c - how far a device is from this process's cores, as hwloc sees the machine.
  *
- * hwloc is a header at build time and is loaded when it is needed, so that no program depends on it. It knows more than
- * the device's own files do: of two devices that are both on another NUMA node, one may be in our package.
+ * hwloc is a header at build time and is loaded when it is needed, so that no program depends on
+ * it. It knows more than the device's own files do: of two devices that are both on another NUMA
+ * node, one may be in our package.
  *
  * Owns      the topology, from the first question to aq_ibv_hwloc_end()
  * Threads   start-up's only
@@ -17,7 +18,8 @@
 #ifdef HAVE_HWLOC
 #include <hwloc.h>
 #endif
-#if defined(HAVE_HWLOC) && HWLOC_API_VERSION < 0x30000 /* the library of that name has this version's types */
+#if defined(HAVE_HWLOC) \
+    && HWLOC_API_VERSION < 0x30000 /* the library of that name has this version's types */
 
 #include <dlfcn.h>
 #include <string.h>
@@ -53,18 +55,21 @@ static bool aq_ibv_hwloc_open(void)
     *(void **)&aq_ibv_hwloc.object = dlsym(lib, "hwloc_get_obj_by_depth");
     *(void **)&aq_ibv_hwloc.isset = dlsym(lib, "hwloc_bitmap_isset");
     return aq_ibv_hwloc.init != NULL && aq_ibv_hwloc.filter != NULL && aq_ibv_hwloc.load != NULL
-           && aq_ibv_hwloc.destroy != NULL && aq_ibv_hwloc.count != NULL && aq_ibv_hwloc.object != NULL
-           && aq_ibv_hwloc.isset != NULL;
+           && aq_ibv_hwloc.destroy != NULL && aq_ibv_hwloc.count != NULL
+           && aq_ibv_hwloc.object != NULL && aq_ibv_hwloc.isset != NULL;
 }
 
-/* Those that look for devices of other kinds would start their libraries and drivers, in every rank. */
+/* Those that look for devices of other kinds would start their libraries and drivers, in every
+ * rank. */
 static void aq_ibv_hwloc_blacklist(void)
 {
 #if HWLOC_API_VERSION >= 0x20100
     static const char *const others[] = { "cuda", "nvml", "rsmi", "levelzero", "opencl", "gl" };
 
-    for (size_t i = 0; aq_ibv_hwloc.components != NULL && i < sizeof(others) / sizeof(others[0]); i++)
-        (void)aq_ibv_hwloc.components(aq_ibv_hwloc.topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, others[i]);
+    for (size_t i = 0; aq_ibv_hwloc.components != NULL && i < sizeof(others) / sizeof(others[0]);
+         i++)
+        (void)aq_ibv_hwloc.components(aq_ibv_hwloc.topology,
+                                      HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, others[i]);
 #endif
 }
 
@@ -76,8 +81,9 @@ static bool aq_ibv_hwloc_load(void)
     if (!aq_ibv_hwloc_open() || aq_ibv_hwloc.init(&aq_ibv_hwloc.topology) != 0)
         return false;
     aq_ibv_hwloc_blacklist();
-    aq_ibv_hwloc.loaded = aq_ibv_hwloc.filter(aq_ibv_hwloc.topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) == 0
-                          && aq_ibv_hwloc.load(aq_ibv_hwloc.topology) == 0;
+    aq_ibv_hwloc.loaded =
+        aq_ibv_hwloc.filter(aq_ibv_hwloc.topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) == 0
+        && aq_ibv_hwloc.load(aq_ibv_hwloc.topology) == 0;
     if (!aq_ibv_hwloc.loaded)
         aq_ibv_hwloc.destroy(aq_ibv_hwloc.topology);
     return aq_ibv_hwloc.loaded;
@@ -91,7 +97,8 @@ static hwloc_obj_t aq_ibv_hwloc_locate(const char *device)
     for (unsigned i = 0; i < count; i++) {
         hwloc_obj_t at = aq_ibv_hwloc.object(aq_ibv_hwloc.topology, HWLOC_TYPE_DEPTH_OS_DEVICE, i);
 
-        if (at->attr->osdev.type != HWLOC_OBJ_OSDEV_OPENFABRICS || at->name == NULL || strcmp(at->name, device) != 0)
+        if (at->attr->osdev.type != HWLOC_OBJ_OSDEV_OPENFABRICS || at->name == NULL
+            || strcmp(at->name, device) != 0)
             continue;
         while (at != NULL && at->cpuset == NULL) /* devices have none */
             at = at->parent;

@@ -1,9 +1,10 @@
 /*
- * aq_ibv_lib.h - what the conduit asks of libibverbs, as a table that the module fills in (base/aq_module.h).
+ * aq_ibv_lib.h - what the conduit asks of libibverbs, as a table that the module fills in
+ * (base/aq_module.h).
  *
- * The calls of the hot path (post, poll, arm) are inline functions of verbs.h, which go through the device's own table
- * and need no library at link time; what is exported by libibverbs is here, so that a machine without it loses this
- * conduit only. Each entry is the verb of its name.
+ * The calls of the hot path (post, poll, arm) are inline functions of verbs.h, which go through the
+ * device's own table and need no library at link time; what is exported by libibverbs is here, so
+ * that a machine without it loses this conduit only. Each entry is the verb of its name.
  *
  * Uses      infiniband/verbs.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -37,8 +38,8 @@ struct aq_ibv_lib {
     int (*query_port)(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr_out);
     int (*query_pkey)(struct ibv_context *context, uint8_t port, int index, __be16 *pkey_out);
     /* Those of a port that are not zero; how many, or negative. */
-    int (*query_gids)(struct ibv_context *context, uint8_t port, int table_len, struct aq_ibv_gid_row *rows,
-                      size_t max);
+    int (*query_gids)(struct ibv_context *context, uint8_t port, int table_len,
+                      struct aq_ibv_gid_row *rows, size_t max);
     int (*get_async_event)(struct ibv_context *context, struct ibv_async_event *event_out);
     void (*ack_async_event)(struct ibv_async_event *event);
 
@@ -51,16 +52,18 @@ struct aq_ibv_lib {
     /* queues */
     struct ibv_comp_channel *(*create_comp_channel)(struct ibv_context *context);
     int (*destroy_comp_channel)(struct ibv_comp_channel *comp_channel);
-    struct ibv_cq *(*create_cq)(struct ibv_context *context, int entries, void *own, struct ibv_comp_channel *comp_channel,
-                                int vector);
+    struct ibv_cq *(*create_cq)(struct ibv_context *context, int entries, void *own,
+                                struct ibv_comp_channel *comp_channel, int vector);
     int (*destroy_cq)(struct ibv_cq *cq);
-    int (*get_cq_event)(struct ibv_comp_channel *comp_channel, struct ibv_cq **cq_out, void **own_out);
+    int (*get_cq_event)(struct ibv_comp_channel *comp_channel, struct ibv_cq **cq_out,
+                        void **own_out);
     void (*ack_cq_events)(struct ibv_cq *cq, unsigned count);
     struct ibv_srq *(*create_srq)(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
     int (*destroy_srq)(struct ibv_srq *srq);
     struct ibv_qp *(*create_qp)(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
     int (*modify_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
-    int (*query_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init);
+    int (*query_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+                    struct ibv_qp_init_attr *init);
     int (*destroy_qp)(struct ibv_qp *qp);
     struct ibv_ah *(*create_ah)(struct ibv_pd *pd, struct ibv_ah_attr *attr);
     int (*destroy_ah)(struct ibv_ah *ah);

@@ -23,7 +23,8 @@ int aq_ibv_load(char *why, size_t len)
     if (lib == NULL)
         return AQ_ERR_RESOURCE;
     if (lib->version != AQ_IBV_LIB_VERSION) {
-        snprintf(why, len, "its module is of another release (%u, this is %u)", lib->version, AQ_IBV_LIB_VERSION);
+        snprintf(why, len, "its module is of another release (%u, this is %u)", lib->version,
+                 AQ_IBV_LIB_VERSION);
         return AQ_ERR_RESOURCE;
     }
     aq_ibv.lib = lib;
@@ -75,10 +76,14 @@ int aq_ibv_probe(char *why, size_t len)
     if (devices != NULL)
         aq_ibv.lib->free_device_list(devices);
     if (count == 0)
-        snprintf(why, len, "there is no device: this machine has no InfiniBand or RoCE adapter, or no driver for it is "
-                           "loaded (see ibv_devices)");
+        snprintf(why, len,
+                 "there is no device: this machine has no InfiniBand or RoCE adapter, or no driver "
+                 "for it is "
+                 "loaded (see ibv_devices)");
     else if (active == 0)
-        snprintf(why, len, "no device has an active port: look at cables, network interfaces and the subnet manager "
-                           "(see ibv_devinfo)");
+        snprintf(why, len,
+                 "no device has an active port: look at cables, network interfaces and the subnet "
+                 "manager "
+                 "(see ibv_devinfo)");
     return active != 0 ? AQ_OK : AQ_ERR_RESOURCE;
 }

@@ -1,10 +1,12 @@
 /*
- * aq_ibv_numa.c - where devices and this process are, by hwloc or /sys, and settings that depend on it.
+ * aq_ibv_numa.c - where devices and this process are, by hwloc or /sys, and settings that depend on
+ * it.
  *
- * Without hwloc a device's files tell which cores are on its side of the machine; a software device has none. Settings
- * such as GASNET_IBV_PORTS may differ by place: GASNET_IBV_PORTS_TYPE names how a process makes its number (the socket,
- * core or NUMA node it is bound to, or its rank in the job, on the host or in the neighborhood), and
- * GASNET_IBV_PORTS_1, say, is for those whose number is 1, GASNET_IBV_PORTS_0_1 for those on sockets 0 and 1.
+ * Without hwloc a device's files tell which cores are on its side of the machine; a software device
+ * has none. Settings such as GASNET_IBV_PORTS may differ by place: GASNET_IBV_PORTS_TYPE names how
+ * a process makes its number (the socket, core or NUMA node it is bound to, or its rank in the job,
+ * on the host or in the neighborhood), and GASNET_IBV_PORTS_1, say, is for those whose number is 1,
+ * GASNET_IBV_PORTS_0_1 for those on sockets 0 and 1.
  *
  * Threads   start-up's only
  * Uses      base/aq_env.h, core/aq_job.h. SPDX-License-Identifier: BSD-3-Clause
@@ -24,7 +26,7 @@
 #include "base/aq_log.h"
 
 #define AQ_IBV_NUMBERS 64 /* of one process */
-#define AQ_IBV_NODES 256
+#define AQ_IBV_NODES   256
 
 /* --- devices --- */
 
@@ -134,20 +136,36 @@ static void aq_ibv_numa_nodes(struct aq_ibv_numbers *set)
 
 static bool aq_ibv_numa_base(const char *name, size_t len, struct aq_ibv_numbers *set)
 {
-    static const char *const types[] = { "JRank", "HRank", "NRank", "Core", "Socket", "Package", "NUMANode", "Node" };
+    static const char *const types[] = { "JRank",  "HRank",   "NRank",    "Core",
+                                         "Socket", "Package", "NUMANode", "Node" };
     size_t type = 0;
 
     while (type < sizeof(types) / sizeof(types[0])
            && (strlen(types[type]) != len || strncasecmp(types[type], name, len) != 0))
         type++;
     switch (type) {
-    case 0: aq_ibv_numbers_add(set, aq_job.rank); return true;
-    case 1: aq_ibv_numbers_add(set, aq_job.host_index); return true;
-    case 2: aq_ibv_numbers_add(set, aq_job.nbrhd_index); return true;
-    case 3: aq_ibv_numa_cores("core_id", set); return true;
-    case 4: case 5: aq_ibv_numa_cores("physical_package_id", set); return true;
-    case 6: case 7: aq_ibv_numa_nodes(set); return true;
-    default: return false;
+    case 0:
+        aq_ibv_numbers_add(set, aq_job.rank);
+        return true;
+    case 1:
+        aq_ibv_numbers_add(set, aq_job.host_index);
+        return true;
+    case 2:
+        aq_ibv_numbers_add(set, aq_job.nbrhd_index);
+        return true;
+    case 3:
+        aq_ibv_numa_cores("core_id", set);
+        return true;
+    case 4:
+    case 5:
+        aq_ibv_numa_cores("physical_package_id", set);
+        return true;
+    case 6:
+    case 7:
+        aq_ibv_numa_nodes(set);
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -181,10 +199,13 @@ bool aq_ibv_numa_numbers(const char *type, char *text, size_t size)
     if (!aq_ibv_numa_base(type, len, &all) || !aq_ibv_numa_operator(type + len, &op, &by))
         return false;
     for (uint32_t i = 0; i < all.count; i++)
-        aq_ibv_numbers_add(&set, op == '/' ? all.of[i] / by : op == '%' ? all.of[i] % by : all.of[i]);
+        aq_ibv_numbers_add(&set, op == '/'   ? all.of[i] / by
+                                 : op == '%' ? all.of[i] % by
+                                             : all.of[i]);
     text[0] = '\0';
     for (uint32_t i = 0; i < set.count && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%lld", i == 0 ? "" : "_", (long long)set.of[i]);
+        used += (size_t)snprintf(text + used, size - used, "%s%lld", i == 0 ? "" : "_",
+                                 (long long)set.of[i]);
     return true;
 }
 
@@ -195,11 +216,14 @@ const char *aq_ibv_numa_setting(enum aq_env_id base, enum aq_env_id how)
     const char *type = aq_env_str(how), *value;
     char numbers[256], name[320];
 
-    if (type == NULL || *type == '\0' || strcasecmp(type, "none") == 0 || strcasecmp(type, "auto") == 0)
+    if (type == NULL || *type == '\0' || strcasecmp(type, "none") == 0
+        || strcasecmp(type, "auto") == 0)
         return aq_env_str(base);
     if (!aq_ibv_numa_numbers(type, numbers, sizeof(numbers)))
-        aq_fatal("%s is \"%s\"; write Socket, Core, NUMANode, JRank, HRank or NRank, perhaps with /k or %%k behind it: "
-                 "%s=HRank%%2", aq_env_rows[how].name, type, aq_env_rows[how].name);
+        aq_fatal("%s is \"%s\"; write Socket, Core, NUMANode, JRank, HRank or NRank, perhaps with "
+                 "/k or %%k behind it: "
+                 "%s=HRank%%2",
+                 aq_env_rows[how].name, type, aq_env_rows[how].name);
     snprintf(name, sizeof(name), "%s_%s", aq_env_rows[base].name, numbers);
     value = aq_env_get(name);
     return numbers[0] != '\0' && value != NULL && *value != '\0' ? value : aq_env_str(base);

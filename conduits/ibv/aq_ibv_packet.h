@@ -1,18 +1,21 @@
 /*
  * aq_ibv_packet.h - the format of active messages between two ranks, and its checks.
  *
- * A message is one fragment, or several for a payload that does not fit one buffer. A fragment is a head, the
- * arguments, what its type has besides, and data:
+ * A message is one fragment, or several for a payload that does not fit one buffer. A fragment is a
+ * head, the arguments, what its type has besides, and data:
  *
  *     SHORT    head, args
  *     MEDIUM   head, args, padding to 16, payload
  *     LONG     head, address, args, padding to 16, payload                 the receiver places it
- *     PLACED   head, address, args                                        the payload was written before
- *     PART     head, address, total:32 at:32, args, padding to 16, data    of a medium or long payload
+ *     PLACED   head, address, args                                        the payload was written
+ *              before
+ *     PART     head, address, total:32 at:32, args, padding to 16, data    of a medium or long
+ *              payload
  *     CONTROL  head                                                        credits: want, skip
  *
- * All ranks have the byte order of this one (verbs carry bytes; hosts of two kinds do not share a job). Fragments of
- * one lane and peer come in order. What comes is checked once, by aq_ibv_packet_read(); later code relies on it.
+ * All ranks have the byte order of this one (verbs carry bytes; hosts of two kinds do not share a
+ * job). Fragments of one lane and peer come in order. What comes is checked once, by
+ * aq_ibv_packet_read(); later code relies on it.
  *
  * Threads   none of its own
  * Uses      aq_ibv_credit.h. SPDX-License-Identifier: BSD-3-Clause
@@ -41,23 +44,23 @@ enum aq_ibv_type {
     AQ_IBV_T_COUNT
 };
 
-#define AQ_IBV_F_REPLY 1u  /* the lane */
+#define AQ_IBV_F_REPLY      1u /* the lane */
 #define AQ_IBV_F_CREDIT_LOW 2u /* its last credit, but for one that is kept */
 
 struct aq_ibv_head {
     uint8_t type, handler, nargs, flags;
-    uint32_t from;                  /* rank */
+    uint32_t from;                     /* rank */
     uint32_t credits[AQ_IBV_CHANNELS]; /* to the receiver of this */
-    uint16_t skip, want;            /* see aq_ibv_credit.h */
-    uint32_t nbytes;                /* of payload: in this fragment; PLACED: as written */
+    uint16_t skip, want;               /* see aq_ibv_credit.h */
+    uint32_t nbytes;                   /* of payload: in this fragment; PLACED: as written */
 };
 _Static_assert(sizeof(struct aq_ibv_head) == 24, "the wire has no holes");
 
 /* A fragment taken apart. */
 struct aq_ibv_fragment {
     struct aq_ibv_head head;
-    uint64_t address;         /* long */
-    uint32_t total, at;       /* part */
+    uint64_t address;   /* long */
+    uint32_t total, at; /* part */
     const gex_AM_Arg_t *args;
     uint8_t *data;
 };
@@ -80,7 +83,8 @@ static inline bool aq_ibv_type_has_data(unsigned type)
 /* Where the arguments begin. */
 static inline size_t aq_ibv_args_at(unsigned type)
 {
-    return sizeof(struct aq_ibv_head) + (aq_ibv_type_has_address(type) ? 8 : 0) + (aq_ibv_type_is_frag(type) ? 8 : 0);
+    return sizeof(struct aq_ibv_head) + (aq_ibv_type_has_address(type) ? 8 : 0)
+           + (aq_ibv_type_is_frag(type) ? 8 : 0);
 }
 
 /* Where data begins, or the fragment ends. */
@@ -123,8 +127,10 @@ static inline uint8_t *aq_ibv_packet_write(uint8_t *packet, const struct aq_ibv_
     return packet + end;
 }
 
-/* Is a fragment in order? packet is aligned to 16; max_medium, max_long: no rank's limits are higher. */
-static inline bool aq_ibv_packet_read(uint8_t *packet, size_t len, uint32_t ranks, size_t max_medium, size_t max_long,
+/* Is a fragment in order? packet is aligned to 16; max_medium, max_long: no rank's limits are
+ * higher. */
+static inline bool aq_ibv_packet_read(uint8_t *packet, size_t len, uint32_t ranks,
+                                      size_t max_medium, size_t max_long,
                                       struct aq_ibv_fragment *out)
 {
     const struct aq_ibv_head *head = &out->head;
@@ -134,10 +140,12 @@ static inline bool aq_ibv_packet_read(uint8_t *packet, size_t len, uint32_t rank
     if (len < sizeof(*head))
         return false;
     memcpy(&out->head, packet, sizeof(*head));
-    if (head->type == 0 || head->type >= AQ_IBV_T_COUNT || head->nargs > AQ_IBV_ARGS || head->from >= ranks)
+    if (head->type == 0 || head->type >= AQ_IBV_T_COUNT || head->nargs > AQ_IBV_ARGS
+        || head->from >= ranks)
         return false;
     data_at = aq_ibv_data_at(head->type, head->nargs);
-    if (len < data_at || (aq_ibv_type_has_data(head->type) ? len - data_at != head->nbytes : len != data_at))
+    if (len < data_at
+        || (aq_ibv_type_has_data(head->type) ? len - data_at != head->nbytes : len != data_at))
         return false;
     out->address = 0;
     out->total = head->nbytes;

@@ -1,12 +1,13 @@
 /*
  * aq_ibv_peer.c - what is kept of a far rank, from its first message or ours on.
  *
- * Before that it costs one pointer. A peer then has queue pairs, one on each rail or as many as GASNET_NUM_QPS says,
- * some receive buffers, and a cell: a few bytes of registered memory where it writes what it grants us.
+ * Before that it costs one pointer. A peer then has queue pairs, one on each rail or as many as
+ * GASNET_NUM_QPS says, some receive buffers, and a cell: a few bytes of registered memory where it
+ * writes what it grants us.
  *
  * Owns      the peers, for good; the cells
- * Threads   making and joining under connect_lock, by the client's thread or the connector; a peer is the client's to
- *           use once ready is set
+ * Threads   making and joining under connect_lock, by the client's thread or the connector; a peer
+ *           is the client's to use once ready is set
  * Uses      aq_ibv.h, other/spawn. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
@@ -35,7 +36,8 @@ _Static_assert(AQ_IBV_CELLS * sizeof(struct aq_ibv_cell) == AQ_PAGE_SIZE, "cells
 static struct aq_ibv_cell *aq_ibv_cell_new(uint32_t *rkey_out)
 {
     if (aq_ibv_cells.cells == NULL || aq_ibv_cells.used == AQ_IBV_CELLS) {
-        void *page = mmap(NULL, AQ_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *page =
+            mmap(NULL, AQ_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         char why[600];
 
         if (page == MAP_FAILED)
@@ -57,7 +59,8 @@ static struct aq_ibv_cell *aq_ibv_cell_new(uint32_t *rkey_out)
 const char *aq_ibv_peer_who(const struct aq_ibv_peer *peer, char *text, size_t size)
 {
     /* acquire: pairs with the release in aq_ibv_dgram_find() */
-    const char *host = atomic_load_explicit(&((struct aq_ibv_peer *)(uintptr_t)peer)->host, memory_order_acquire);
+    const char *host =
+        atomic_load_explicit(&((struct aq_ibv_peer *)(uintptr_t)peer)->host, memory_order_acquire);
 
     if (host != NULL)
         snprintf(text, size, "rank %u on %s", peer->rank, host);
@@ -103,8 +106,8 @@ void aq_ibv_peer_open(struct aq_ibv_peer *peer)
     char why[600], who[AQ_IBV_WHO];
 
     if (!aq_ibv_rbuf_grow(&aq_ibv.rails[0], AQ_IBV_CHANNELS * window, why, sizeof(why)))
-        aq_fatal("%s; this is for %s, after %u others", why, aq_ibv_peer_who(peer, who, sizeof(who)),
-                 aq_ibv.peer_count - 1);
+        aq_fatal("%s; this is for %s, after %u others", why,
+                 aq_ibv_peer_who(peer, who, sizeof(who)), aq_ibv.peer_count - 1);
     memset(local, 0, sizeof(*local));
     for (unsigned channel = 0; channel < AQ_IBV_CHANNELS; channel++)
         aq_ibv_credit_open(&peer->in[channel], window);
@@ -134,9 +137,9 @@ void aq_ibv_peer_join(struct aq_ibv_peer *peer)
 
     peer->rails = local->rails < remote->rails ? local->rails : remote->rails;
     /* queue pair i is on rail i of both; more than one on a rail only if both have as many rails */
-    peer->qp_count = local->rails != remote->rails   ? peer->rails
+    peer->qp_count = local->rails != remote->rails  ? peer->rails
                      : local->count < remote->count ? local->count
-                                                   : remote->count;
+                                                    : remote->count;
     for (uint32_t i = 0; i < peer->qp_count; i++)
         aq_ibv_qp_join(peer->qps[i], &remote->qps[i], local->qps[i].psn);
     aq_ibv_rma_plan_fences(peer);

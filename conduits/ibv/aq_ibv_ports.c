@@ -16,17 +16,20 @@
 
 #include "conduits/ibv/aq_ibv_device.h"
 
-#define AQ_IBV_FORM "; write device or device:port[,port...], joined by +, for example mlx5_0+mlx5_1:2"
+#define AQ_IBV_FORM \
+    "; write device or device:port[,port...], joined by +, for example mlx5_0+mlx5_1:2"
 
-static bool aq_ibv_ports_parse_numbers(const char *text, const char *end, struct aq_ibv_filter_row *row, char *why,
-                                       size_t len)
+static bool aq_ibv_ports_parse_numbers(const char *text, const char *end,
+                                       struct aq_ibv_filter_row *row, char *why, size_t len)
 {
     while (text < end) {
         char *after;
         const unsigned long port = isdigit((unsigned char)*text) ? strtoul(text, &after, 10) : 0;
 
-        if (port == 0 || port > 255 || (after < end && *after != ',') || after > end || after + 1 == end) {
-            snprintf(why, len, "\"%.*s\" is not a list of ports" AQ_IBV_FORM, (int)(end - text), text);
+        if (port == 0 || port > 255 || (after < end && *after != ',') || after > end
+            || after + 1 == end) {
+            snprintf(why, len, "\"%.*s\" is not a list of ports" AQ_IBV_FORM, (int)(end - text),
+                     text);
             return false;
         }
         row->ports[port / 64] |= UINT64_C(1) << port % 64;
@@ -35,15 +38,16 @@ static bool aq_ibv_ports_parse_numbers(const char *text, const char *end, struct
     return true;
 }
 
-static bool aq_ibv_ports_parse_row(const char *text, const char *end, struct aq_ibv_filter_row *row, char *why,
-                                   size_t len)
+static bool aq_ibv_ports_parse_row(const char *text, const char *end, struct aq_ibv_filter_row *row,
+                                   char *why, size_t len)
 {
     const char *colon = memchr(text, ':', (size_t)(end - text));
     const char *name_end = colon != NULL ? colon : end;
 
     memset(row, 0, sizeof(*row));
     if (name_end == text || (size_t)(name_end - text) >= sizeof(row->device) || colon == end - 1) {
-        snprintf(why, len, "\"%.*s\" names no device, or no port after its colon" AQ_IBV_FORM, (int)(end - text), text);
+        snprintf(why, len, "\"%.*s\" names no device, or no port after its colon" AQ_IBV_FORM,
+                 (int)(end - text), text);
         return false;
     }
     memcpy(row->device, text, (size_t)(name_end - text));
@@ -65,7 +69,8 @@ bool aq_ibv_ports_parse(const char *text, struct aq_ibv_filter *filter_out, char
         const char *row_end = plus != NULL ? plus : end;
 
         if (filter.count == sizeof(filter.rows) / sizeof(filter.rows[0])) {
-            snprintf(why, len, "more than %zu devices", sizeof(filter.rows) / sizeof(filter.rows[0]));
+            snprintf(why, len, "more than %zu devices",
+                     sizeof(filter.rows) / sizeof(filter.rows[0]));
             return false;
         }
         if (!aq_ibv_ports_parse_row(text, row_end, &filter.rows[filter.count++], why, len))
@@ -80,7 +85,8 @@ bool aq_ibv_ports_parse(const char *text, struct aq_ibv_filter *filter_out, char
     return true;
 }
 
-enum aq_ibv_match aq_ibv_ports_match(const struct aq_ibv_filter *filter, const char *device, unsigned port)
+enum aq_ibv_match aq_ibv_ports_match(const struct aq_ibv_filter *filter, const char *device,
+                                     unsigned port)
 {
     enum aq_ibv_match best = filter->count == 0 ? AQ_IBV_MATCH_DEVICE : AQ_IBV_NO_MATCH;
 

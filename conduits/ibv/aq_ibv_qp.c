@@ -1,13 +1,13 @@
 /*
  * aq_ibv_qp.c - queue pairs: making, posting, completions.
  *
- * Few requests are signalled: those that somebody waits for, and one in every quarter of the queue. Requests of a queue
- * pair complete in order, so that a completion stands for all before it. A ring beside the queue says who waits for
- * each of them.
+ * Few requests are signalled: those that somebody waits for, and one in every quarter of the queue.
+ * Requests of a queue pair complete in order, so that a completion stands for all before it. A ring
+ * beside the queue says who waits for each of them.
  *
- * Room      a request needs a place in the queue, which one completion may free for many; a signalled one also a
- *           place in the rail's completion queue, which is claimed before it is posted and given back when its
- *           completion is read: the queue cannot overflow
+ * Room      a request needs a place in the queue, which one completion may free for many; a
+ *           signalled one also a place in the rail's completion queue, which is claimed before it
+ *           is posted and given back when its completion is read: the queue cannot overflow
  * Threads   posting under qp->lock; one reaps a rail at a time (reap_lock, tried, never waited for)
  * Uses      aq_ibv.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -30,7 +30,8 @@
 #define AQ_IBV_RNR_RETRY 7 /* for ever */
 #endif
 #define AQ_IBV_KEEP 2u /* places kept for grants, without which a peer could not go on */
-#define AQ_IBV_SLOT_MASK (2 * AQ_IBV_QP_DEPTH_MAX - 1) /* in a request's id: its place; the rest: its queue pair */
+#define AQ_IBV_SLOT_MASK \
+    (2 * AQ_IBV_QP_DEPTH_MAX - 1) /* in a request's id: its place; the rest: its queue pair */
 _Static_assert(AQ_IBV_QP_ALIGN > AQ_IBV_SLOT_MASK, "a place fits the zero bits of an address");
 
 /* --- posting --- */
@@ -65,13 +66,15 @@ static void aq_ibv_qp_post_failed(const struct aq_ibv_qp *qp, int error)
 
     if (aq_exit_in_progress() || aq_ibv_error_is_known())
         return;
-    aq_fatal("ibv: port %s:%u: a request to %s was not taken: %s%s", qp->rail->dev->name, qp->rail->port,
-             aq_ibv_peer_who(qp->peer, who, sizeof(who)), strerror(error),
-             error == ENOMEM ? "; the device's queue is full, which counting should exclude: please report it" : "");
+    aq_fatal("ibv: port %s:%u: a request to %s was not taken: %s%s", qp->rail->dev->name,
+             qp->rail->port, aq_ibv_peer_who(qp->peer, who, sizeof(who)), strerror(error),
+             error == ENOMEM
+                 ? "; the device's queue is full, which counting should exclude: please report it"
+                 : "");
 }
 
-int aq_ibv_qp_post(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, unsigned count, struct aq_ibv_done *done,
-                   unsigned flags)
+int aq_ibv_qp_post(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, unsigned count,
+                   struct aq_ibv_done *done, unsigned flags)
 {
     struct ibv_send_wr *bad, *last = wr;
     int rc = AQ_RETRY;
@@ -80,7 +83,8 @@ int aq_ibv_qp_post(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, unsigned count,
     aq_lock_acquire(&qp->lock);
     if (AQ_UNLIKELY(!aq_ibv_qp_has_space(qp, count, flags)))
         goto unlock;
-    signals = (flags & AQ_IBV_POST_SIGNAL) != 0 || qp->head + count - qp->signalled >= qp->depth / 4;
+    signals =
+        (flags & AQ_IBV_POST_SIGNAL) != 0 || qp->head + count - qp->signalled >= qp->depth / 4;
     if (signals && AQ_UNLIKELY(!aq_ibv_qp_claim(qp->rail))) {
         (void)aq_ibv_qp_reap(qp->rail);
         if (!aq_ibv_qp_claim(qp->rail))
@@ -121,7 +125,8 @@ bool aq_ibv_qp_drained(struct aq_ibv_qp *qp)
     aq_lock_release(&qp->lock);
     if (!idle && !asked)
         (void)aq_ibv_qp_post(qp, &wr, 1, NULL,
-                             AQ_IBV_POST_SIGNAL | AQ_IBV_POST_RESERVE | AQ_IBV_POST_WORD); /* no room: later */
+                             AQ_IBV_POST_SIGNAL | AQ_IBV_POST_RESERVE
+                                 | AQ_IBV_POST_WORD); /* no room: later */
     return idle;
 }
 
@@ -159,7 +164,8 @@ unsigned aq_ibv_qp_reap(struct aq_ibv_rail *rail)
     do {
         count = ibv_poll_cq(rail->send_cq, AQ_IBV_BATCH, wc);
         for (int i = 0; i < count; i++) {
-            struct aq_ibv_qp *qp = (struct aq_ibv_qp *)(uintptr_t)(wc[i].wr_id & ~(uint64_t)AQ_IBV_SLOT_MASK);
+            struct aq_ibv_qp *qp =
+                (struct aq_ibv_qp *)(uintptr_t)(wc[i].wr_id & ~(uint64_t)AQ_IBV_SLOT_MASK);
 
             if (AQ_UNLIKELY(wc[i].status != IBV_WC_SUCCESS)) {
                 if (aq_ibv_error_completion(rail, qp, &wc[i])) /* else the job ends */
@@ -172,16 +178,21 @@ unsigned aq_ibv_qp_reap(struct aq_ibv_rail *rail)
     } while (count == AQ_IBV_BATCH);
     aq_lock_release(&rail->reap_lock);
     if (AQ_UNLIKELY(count < 0))
-        aq_fatal("ibv: port %s:%u: its completion queue cannot be read", rail->dev->name, rail->port);
+        aq_fatal("ibv: port %s:%u: its completion queue cannot be read", rail->dev->name,
+                 rail->port);
     return called;
 }
 
 /* --- making --- */
 
-static struct ibv_qp *aq_ibv_qp_ask(const struct aq_ibv_rail *rail, struct ibv_qp_init_attr *attr, void *own)
+static struct ibv_qp *aq_ibv_qp_ask(const struct aq_ibv_rail *rail, struct ibv_qp_init_attr *attr,
+                                    void *own)
 {
-    *attr = (struct ibv_qp_init_attr){ .qp_context = own, .send_cq = rail->send_cq, .recv_cq = rail->recv_cq,
-                                       .srq = rail->srq, .qp_type = IBV_QPT_RC };
+    *attr = (struct ibv_qp_init_attr){ .qp_context = own,
+                                       .send_cq = rail->send_cq,
+                                       .recv_cq = rail->recv_cq,
+                                       .srq = rail->srq,
+                                       .qp_type = IBV_QPT_RC };
     attr->cap.max_send_wr = aq_ibv.qp_depth;
     attr->cap.max_send_sge = 2;
     attr->cap.max_inline_data = aq_ibv.inline_max;
@@ -190,7 +201,8 @@ static struct ibv_qp *aq_ibv_qp_ask(const struct aq_ibv_rail *rail, struct ibv_q
 
 static void aq_ibv_qp_init(struct aq_ibv_qp *qp)
 {
-    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .pkey_index = qp->rail->pkey_index,
+    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
+                                .pkey_index = qp->rail->pkey_index,
                                 .port_num = qp->rail->port };
     char who[AQ_IBV_WHO];
     int error;
@@ -198,10 +210,12 @@ static void aq_ibv_qp_init(struct aq_ibv_qp *qp)
     attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
     if (qp->rail->dev->attr.atomic_cap != IBV_ATOMIC_NONE)
         attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
-    error = aq_ibv.lib->modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    error = aq_ibv.lib->modify_qp(
+        qp->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
     if (error != 0)
-        aq_fatal("ibv: port %s:%u: a queue pair for %s cannot be initialised: %s", qp->rail->dev->name, qp->rail->port,
-                 aq_ibv_peer_who(qp->peer, who, sizeof(who)), strerror(error));
+        aq_fatal("ibv: port %s:%u: a queue pair for %s cannot be initialised: %s",
+                 qp->rail->dev->name, qp->rail->port, aq_ibv_peer_who(qp->peer, who, sizeof(who)),
+                 strerror(error));
 }
 
 struct aq_ibv_qp *aq_ibv_qp_create(struct aq_ibv_peer *peer, struct aq_ibv_rail *rail)
@@ -219,15 +233,18 @@ struct aq_ibv_qp *aq_ibv_qp_create(struct aq_ibv_peer *peer, struct aq_ibv_rail 
     qp->depth = aq_ibv.qp_depth;
     qp->qp = aq_ibv_qp_ask(rail, &attr, qp);
     while (qp->qp == NULL && aq_ibv.inline_max > 0 && (errno == EINVAL || errno == ENOMEM)) {
-        aq_ibv.inline_max = aq_ibv.inline_max > 32 ? aq_ibv.inline_max / 2 : 0; /* the device takes less inline */
+        aq_ibv.inline_max =
+            aq_ibv.inline_max > 32 ? aq_ibv.inline_max / 2 : 0; /* the device takes less inline */
         qp->qp = aq_ibv_qp_ask(rail, &attr, qp);
     }
     if (qp->qp == NULL)
-        aq_fatal("ibv: port %s:%u makes no queue pair for %s, after those for %u ranks: %s; the device offers %d "
-                 "in all: run fewer ranks on a host, or raise ulimit -l if that is the limit", rail->dev->name,
-                 rail->port, aq_ibv_peer_who(peer, who, sizeof(who)), aq_ibv.peer_count, strerror(errno),
-                 rail->dev->attr.max_qp);
-    qp->max_inline = attr.cap.max_inline_data < aq_ibv.inline_max ? attr.cap.max_inline_data : aq_ibv.inline_max;
+        aq_fatal("ibv: port %s:%u makes no queue pair for %s, after those for %u ranks: %s; the "
+                 "device offers %d "
+                 "in all: run fewer ranks on a host, or raise ulimit -l if that is the limit",
+                 rail->dev->name, rail->port, aq_ibv_peer_who(peer, who, sizeof(who)),
+                 aq_ibv.peer_count, strerror(errno), rail->dev->attr.max_qp);
+    qp->max_inline =
+        attr.cap.max_inline_data < aq_ibv.inline_max ? attr.cap.max_inline_data : aq_ibv.inline_max;
     aq_ibv_qp_init(qp);
     return qp;
 }
@@ -249,11 +266,14 @@ static int aq_ibv_qp_to_receive(struct aq_ibv_qp *qp, const struct aq_ibv_hello_
 {
     const struct aq_ibv_rail *rail = qp->rail;
     const int64_t served = rail->dev->attr.max_qp_rd_atom;
-    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR, .dest_qp_num = remote->number, .rq_psn = remote->psn,
+    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
+                                .dest_qp_num = remote->number,
+                                .rq_psn = remote->psn,
                                 .min_rnr_timer = 12 };
 
     attr.path_mtu = (enum ibv_mtu)remote->mtu < rail->mtu ? (enum ibv_mtu)remote->mtu : rail->mtu;
-    attr.max_dest_rd_atomic = aq_ibv_qp_reads(served, 255); /* as the peer was told, who keeps to it */
+    attr.max_dest_rd_atomic =
+        aq_ibv_qp_reads(served, 255); /* as the peer was told, who keeps to it */
     attr.ah_attr.dlid = remote->lid;
     attr.ah_attr.sl = rail->sl;
     attr.ah_attr.port_num = rail->port;
@@ -263,15 +283,19 @@ static int aq_ibv_qp_to_receive(struct aq_ibv_qp *qp, const struct aq_ibv_hello_
         attr.ah_attr.grh.sgid_index = (uint8_t)rail->gid.index;
         attr.ah_attr.grh.hop_limit = 64;
     }
-    return aq_ibv.lib->modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN
-                                                    | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC
-                                                    | IBV_QP_MIN_RNR_TIMER);
+    return aq_ibv.lib->modify_qp(qp->qp, &attr,
+                                 IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN
+                                     | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC
+                                     | IBV_QP_MIN_RNR_TIMER);
 }
 
 /* Ready to send. */
-static int aq_ibv_qp_to_send(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp *remote, uint32_t psn)
+static int aq_ibv_qp_to_send(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp *remote,
+                             uint32_t psn)
 {
-    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .sq_psn = psn, .rnr_retry = AQ_IBV_RNR_RETRY };
+    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS,
+                                .sq_psn = psn,
+                                .rnr_retry = AQ_IBV_RNR_RETRY };
 
     attr.timeout = (uint8_t)(aq_env_int(AQ_ENV_QP_TIMEOUT) & 31);
     attr.retry_cnt = (uint8_t)(aq_env_int(AQ_ENV_QP_RETRY_COUNT) & 7);
@@ -279,8 +303,9 @@ static int aq_ibv_qp_to_send(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp 
         attr.retry_cnt = 6; /* rxe takes 7 for "for ever", which is so for rnr_retry only */
     attr.max_rd_atomic = aq_ibv_qp_reads(qp->rail->dev->attr.max_qp_init_rd_atom, remote->reads);
     qp->max_reads = attr.max_rd_atomic;
-    return aq_ibv.lib->modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT
-                                                    | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+    return aq_ibv.lib->modify_qp(qp->qp, &attr,
+                                 IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT
+                                     | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
 void aq_ibv_qp_join(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp *remote, uint32_t psn)
@@ -293,17 +318,20 @@ void aq_ibv_qp_join(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp *remote, 
     aq_ibv_gid_text(rail->gid.gid.raw, local_gid, sizeof(local_gid));
     aq_ibv_gid_text(remote->gid, remote_gid, sizeof(remote_gid));
     if (rail->ethernet != (remote->gid_type != AQ_IBV_GID_IB))
-        aq_fatal("ibv: port %s:%u is %s, and the port of %s is not; choose ports of the same network on all hosts "
-                 "with GASNET_IBV_PORTS", rail->dev->name, rail->port, rail->ethernet ? "Ethernet" : "InfiniBand",
-                 who);
+        aq_fatal("ibv: port %s:%u is %s, and the port of %s is not; choose ports of the same "
+                 "network on all hosts "
+                 "with GASNET_IBV_PORTS",
+                 rail->dev->name, rail->port, rail->ethernet ? "Ethernet" : "InfiniBand", who);
     if (rail->ethernet && !aq_ibv_gid_alike(&rail->gid, remote->gid, remote->gid_type))
         aq_ibv_error_gid_types(rail, qp->peer, remote->gid, remote->gid_type);
     error = aq_ibv_qp_to_receive(qp, remote);
     if (error == 0)
         error = aq_ibv_qp_to_send(qp, remote, psn);
     if (error != 0)
-        aq_fatal("ibv: port %s:%u (%s) cannot be connected with %s (%s): %s%s", rail->dev->name, rail->port, local_gid,
-                 who, remote_gid, strerror(error),
-                 error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH
-                     ? "; no way leads to that address: name ports of one network with GASNET_IBV_PORTS" : "");
+        aq_fatal(
+            "ibv: port %s:%u (%s) cannot be connected with %s (%s): %s%s", rail->dev->name,
+            rail->port, local_gid, who, remote_gid, strerror(error),
+            error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH
+                ? "; no way leads to that address: name ports of one network with GASNET_IBV_PORTS"
+                : "");
 }

@@ -1,12 +1,13 @@
 /*
  * aq_ibv_rbuf.c - receive buffers: chunks of registered memory, and which of them are posted.
  *
- * Buffers of a rail are posted to its shared queue; a connection adds as many as its windows have, load adds more. A
- * buffer that is not needed any more is spare; a chunk all of whose buffers are spare is given back to the system.
+ * Buffers of a rail are posted to its shared queue; a connection adds as many as its windows have,
+ * load adds more. A buffer that is not needed any more is spare; a chunk all of whose buffers are
+ * spare is given back to the system.
  *
  * Owns      the chunks
- * Threads   any; growing and shrinking under a mutex, since the connector does it too. Posting again takes none: the
- *           verbs library has a lock in each queue
+ * Threads   any; growing and shrinking under a mutex, since the connector does it too. Posting
+ *           again takes none: the verbs library has a lock in each queue
  * Uses      aq_ibv_recv.h, mmap. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
@@ -23,7 +24,7 @@
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 
-#define AQ_IBV_CHUNK 32u /* buffers */
+#define AQ_IBV_CHUNK       32u /* buffers */
 #define AQ_IBV_CHUNK_BYTES ((size_t)AQ_IBV_CHUNK * AQ_IBV_BUF)
 
 struct aq_ibv_chunk {
@@ -38,9 +39,10 @@ struct aq_ibv_chunk {
 
 static struct {
     pthread_mutex_t mutex;
-    struct aq_ibv_chunk *chunks[AQ_IBV_RAILS]; /* oldest first, so that growing fills those, and the last get empty */
+    struct aq_ibv_chunk *chunks
+        [AQ_IBV_RAILS]; /* oldest first, so that growing fills those, and the last get empty */
     uint32_t posted[AQ_IBV_RAILS]; /* and in the hands of handlers: all that are not spare */
-    uint32_t max;                 /* of all rails: the budget */
+    uint32_t max;                  /* of all rails: the budget */
     aq_counter count, chunk_count;
 } aq_ibv_rbufs = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
@@ -73,8 +75,11 @@ static void aq_ibv_chunk_fill(struct aq_ibv_chunk *chunk)
 
         buf->chunk = chunk;
         buf->bytes = chunk->memory + (size_t)i * AQ_IBV_BUF;
-        buf->sge = (struct ibv_sge){ .addr = (uintptr_t)buf->bytes, .length = AQ_IBV_BUF, .lkey = chunk->mr->lkey };
-        buf->wr = (struct ibv_recv_wr){ .wr_id = (uintptr_t)buf, .sg_list = &buf->sge, .num_sge = 1 };
+        buf->sge = (struct ibv_sge){ .addr = (uintptr_t)buf->bytes,
+                                     .length = AQ_IBV_BUF,
+                                     .lkey = chunk->mr->lkey };
+        buf->wr =
+            (struct ibv_recv_wr){ .wr_id = (uintptr_t)buf, .sg_list = &buf->sge, .num_sge = 1 };
         buf->next = chunk->reserve;
         chunk->reserve = buf;
     }
@@ -83,20 +88,23 @@ static void aq_ibv_chunk_fill(struct aq_ibv_chunk *chunk)
 
 static struct aq_ibv_chunk *aq_ibv_chunk_make(struct aq_ibv_rail *rail, char *why, size_t len)
 {
-    struct aq_ibv_chunk *chunk = calloc(1, sizeof(*chunk)), **at = &aq_ibv_rbufs.chunks[rail->index];
+    struct aq_ibv_chunk *chunk = calloc(1, sizeof(*chunk)),
+                        **at = &aq_ibv_rbufs.chunks[rail->index];
 
     if (chunk == NULL) {
         snprintf(why, len, "ibv: no memory for receive buffers");
         return NULL;
     }
-    chunk->memory = mmap(NULL, AQ_IBV_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    chunk->memory =
+        mmap(NULL, AQ_IBV_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (chunk->memory == MAP_FAILED) {
         snprintf(why, len, "ibv: no memory for receive buffers: %s", strerror(errno));
         goto free_chunk;
     }
     /* a child's copy of a page must not take the device's place */
     (void)madvise(chunk->memory, AQ_IBV_CHUNK_BYTES, MADV_DONTFORK);
-    chunk->mr = aq_ibv.lib->reg_mr(rail->dev->pd, chunk->memory, AQ_IBV_CHUNK_BYTES, IBV_ACCESS_LOCAL_WRITE);
+    chunk->mr = aq_ibv.lib->reg_mr(rail->dev->pd, chunk->memory, AQ_IBV_CHUNK_BYTES,
+                                   IBV_ACCESS_LOCAL_WRITE);
     if (chunk->mr == NULL) {
         aq_ibv_register_why(why, len, rail->dev, AQ_IBV_CHUNK_BYTES, errno);
         goto unmap;
@@ -139,7 +147,8 @@ static void aq_ibv_rbuf_post(struct aq_ibv_rail *rail, struct ibv_recv_wr *first
     const int error = ibv_post_srq_recv(rail->srq, first, &bad);
 
     if (error != 0 && !aq_exit_in_progress())
-        aq_fatal("ibv: port %s:%u takes no receive buffer: %s", rail->dev->name, rail->port, strerror(error));
+        aq_fatal("ibv: port %s:%u takes no receive buffer: %s", rail->dev->name, rail->port,
+                 strerror(error));
 }
 
 void aq_ibv_rbuf_repost(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *const *bufs, unsigned count)
@@ -152,7 +161,8 @@ void aq_ibv_rbuf_repost(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *const *buf
 
 static struct aq_ibv_rbuf *aq_ibv_rbuf_from_reserve(struct aq_ibv_rail *rail)
 {
-    for (struct aq_ibv_chunk *chunk = aq_ibv_rbufs.chunks[rail->index]; chunk != NULL; chunk = chunk->next) {
+    for (struct aq_ibv_chunk *chunk = aq_ibv_rbufs.chunks[rail->index]; chunk != NULL;
+         chunk = chunk->next) {
         struct aq_ibv_rbuf *buf = chunk->reserve;
 
         if (buf == NULL)
@@ -170,8 +180,11 @@ bool aq_ibv_rbuf_grow(struct aq_ibv_rail *rail, uint32_t count, char *why, size_
 
     pthread_mutex_lock(&aq_ibv_rbufs.mutex);
     if (aq_ibv_rbufs.posted[rail->index] + count > rail->srq_space) {
-        snprintf(why, len, "ibv: the shared receive queue of port %s:%u, of %u buffers, is too small for so many "
-                 "peers: run fewer ranks", rail->dev->name, rail->port, rail->srq_space);
+        snprintf(
+            why, len,
+            "ibv: the shared receive queue of port %s:%u, of %u buffers, is too small for so many "
+            "peers: run fewer ranks",
+            rail->dev->name, rail->port, rail->srq_space);
         done = false;
     }
     for (uint32_t i = 0; done && i < count; i++) {

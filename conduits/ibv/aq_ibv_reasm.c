@@ -1,8 +1,8 @@
 /*
  * aq_ibv_reasm.c - messages that come in several fragments, put together.
  *
- * A medium payload is gathered in memory of ours, a long one where it belongs. The memory is kept for later messages,
- * as much of it as was needed at a time, up to a bound.
+ * A medium payload is gathered in memory of ours, a long one where it belongs. The memory is kept
+ * for later messages, as much of it as was needed at a time, up to a bound.
  *
  * Owns      spare memory
  * Threads   fragments under the rail's recv_lock, in their order; the spare list under its lock
@@ -31,7 +31,8 @@ void aq_ibv_reasm_check(const struct aq_ibv_peer *peer, uint64_t dest, size_t nb
     char who[AQ_IBV_WHO];
 
     if (nbytes != 0 && !(aq_job.bound != NULL && aq_bound_is_self((void *)(uintptr_t)dest, nbytes)))
-        aq_fatal("%s sent a long message to [0x%llx, +%zu), which is not inside a segment of this process",
+        aq_fatal("%s sent a long message to [0x%llx, +%zu), which is not inside a segment of this "
+                 "process",
                  aq_ibv_peer_who(peer, who, sizeof(who)), (unsigned long long)dest, nbytes);
 #endif
 }
@@ -68,7 +69,8 @@ void aq_ibv_reasm_give(struct aq_ibv_reasm *reasm)
         free(reasm);
 }
 
-bool aq_ibv_reasm_take(const struct aq_ibv_rail *rail, const struct ibv_wc *wc, struct aq_ibv_rbuf *buf)
+bool aq_ibv_reasm_take(const struct aq_ibv_rail *rail, const struct ibv_wc *wc,
+                       struct aq_ibv_rbuf *buf)
 {
     const struct aq_ibv_fragment *fragment = &buf->fragment;
     struct aq_ibv_reasm **at = &buf->peer->reasm[aq_ibv_rbuf_channel(buf)], *reasm = *at;
@@ -83,7 +85,8 @@ bool aq_ibv_reasm_take(const struct aq_ibv_rail *rail, const struct ibv_wc *wc, 
         reasm->total = fragment->total;
         reasm->got = 0;
     }
-    if (reasm->type != fragment->head.type || reasm->total != fragment->total || reasm->got != fragment->at)
+    if (reasm->type != fragment->head.type || reasm->total != fragment->total
+        || reasm->got != fragment->at)
         aq_ibv_recv_malformed(rail, wc, buf, "its parts contradict each other");
     memcpy(reasm->payload + fragment->at, fragment->data, fragment->head.nbytes);
     reasm->got += fragment->head.nbytes;

@@ -1,14 +1,16 @@
 /*
  * aq_ibv_recv.c - active messages from far ranks: completions in, handlers, buffers back.
  *
- * A completion is taken and looked at under the rail's lock, so that the fragments of a message are put together in
- * their order; handlers run without it. Requests that come while only replies may be served are held, in their buffers:
- * what was granted to a lane is there for it, so that held requests take nothing from replies.
+ * A completion is taken and looked at under the rail's lock, so that the fragments of a message are
+ * put together in their order; handlers run without it. Requests that come while only replies may
+ * be served are held, in their buffers: what was granted to a lane is there for it, so that held
+ * requests take nothing from replies.
  *
- * Grants    what is handled is posted again at the end of a batch, and granted; aq_ibv_credit_update.c tells the peer
+ * Grants    what is handled is posted again at the end of a batch, and granted;
+ *           aq_ibv_credit_update.c tells the peer
  * Threads   any
- * Promise   nothing a peer sends makes this process write outside its segments or run what is not registered: what does
- *           not fit the format ends the job
+ * Promise   nothing a peer sends makes this process write outside its segments or run what is not
+ *           registered: what does not fit the format ends the job
  * Uses      aq_ibv_packet.h, core/aq_am_deliver.h, other/firehose, conduits/smp's bell.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -27,7 +29,7 @@
 #include "other/firehose/aq_fh.h"
 #include "conduits/smp/aq_shm.h"
 
-#define AQ_IBV_BATCH 16
+#define AQ_IBV_BATCH   16
 #define AQ_IBV_TICK_NS UINT64_C(100000000)
 
 static _Thread_local bool aq_ibv_in_firehose;
@@ -37,7 +39,9 @@ static inline unsigned aq_ibv_rbuf_queue(const struct aq_ibv_rbuf *buf)
 {
     const unsigned channel = aq_ibv_rbuf_channel(buf);
 
-    return channel == AQ_IBV_REQUEST && buf->fragment.head.handler == AQ_HIDX_FIREHOSE ? AQ_IBV_FIREHOSE : channel;
+    return channel == AQ_IBV_REQUEST && buf->fragment.head.handler == AQ_HIDX_FIREHOSE
+               ? AQ_IBV_FIREHOSE
+               : channel;
 }
 
 /* --- handlers --- */
@@ -45,10 +49,14 @@ static inline unsigned aq_ibv_rbuf_queue(const struct aq_ibv_rbuf *buf)
 static void aq_ibv_recv_deliver(struct aq_ibv_rbuf *buf, uint8_t kind, void *payload, size_t nbytes)
 {
     const struct aq_ibv_fragment *fragment = &buf->fragment;
-    struct aq_am_in in = { .token = { .jobrank = buf->peer->rank, .handler = fragment->head.handler,
-                                      .nargs = fragment->head.nargs, .kind = kind,
+    struct aq_am_in in = { .token = { .jobrank = buf->peer->rank,
+                                      .handler = fragment->head.handler,
+                                      .nargs = fragment->head.nargs,
+                                      .kind = kind,
                                       .is_reply = aq_ibv_rbuf_channel(buf) == AQ_IBV_REPLY },
-                           .args = fragment->args, .payload = payload, .nbytes = nbytes };
+                           .args = fragment->args,
+                           .payload = payload,
+                           .nbytes = nbytes };
 
     if (kind == AQ_AM_SHORT)
         aq_am_deliver_short(&in.token, fragment->args);
@@ -90,7 +98,8 @@ static void aq_ibv_recv_run(struct aq_ibv_rbuf *buf)
     }
 }
 
-/* One of firehose's requests: polls in which its answer waits for room serve replies, and no further one of these. */
+/* One of firehose's requests: polls in which its answer waits for room serve replies, and no
+ * further one of these. */
 static void aq_ibv_recv_run_firehose(struct aq_ibv_rbuf *buf)
 {
     aq_ibv_in_firehose = true;
@@ -105,7 +114,8 @@ static void aq_ibv_excess_add(struct aq_ibv_rail *rail, uint32_t count)
 {
     aq_lock_acquire(&rail->excess_lock);
     /* relaxed: written under the lock */
-    atomic_store_explicit(&rail->excess, atomic_load_explicit(&rail->excess, memory_order_relaxed) + count,
+    atomic_store_explicit(&rail->excess,
+                          atomic_load_explicit(&rail->excess, memory_order_relaxed) + count,
                           memory_order_relaxed);
     aq_lock_release(&rail->excess_lock);
 }
@@ -127,7 +137,8 @@ static bool aq_ibv_excess_take(struct aq_ibv_rail *rail)
 }
 
 /* Those of a batch, all of one rail: posted again, granted. */
-static void aq_ibv_recv_release(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *const *bufs, unsigned count)
+static void aq_ibv_recv_release(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *const *bufs,
+                                unsigned count)
 {
     struct aq_ibv_rbuf *again[AQ_IBV_BATCH];
     struct aq_ibv_peer *whose[AQ_IBV_BATCH];
@@ -165,27 +176,30 @@ static void aq_ibv_recv_release(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *co
 
 /* --- what comes --- */
 
-void aq_ibv_recv_malformed(const struct aq_ibv_rail *rail, const struct ibv_wc *wc, const struct aq_ibv_rbuf *buf,
-                           const char *what)
+void aq_ibv_recv_malformed(const struct aq_ibv_rail *rail, const struct ibv_wc *wc,
+                           const struct aq_ibv_rbuf *buf, const char *what)
 {
     const struct aq_ibv_peer none = { .rank = buf->fragment.head.from };
     const struct aq_ibv_peer *peer = none.rank < aq_job.size ? aq_ibv_peer_look(none.rank) : NULL;
     char who[AQ_IBV_WHO];
 
-    aq_fatal("ibv: port %s:%u: a message of %u bytes, type %u, that says it is from %s is malformed: %s; do all ranks "
-             "run the same library?", rail->dev->name, rail->port, wc->byte_len, buf->bytes[0],
+    aq_fatal("ibv: port %s:%u: a message of %u bytes, type %u, that says it is from %s is "
+             "malformed: %s; do all ranks "
+             "run the same library?",
+             rail->dev->name, rail->port, wc->byte_len, buf->bytes[0],
              aq_ibv_peer_who(peer != NULL ? peer : &none, who, sizeof(who)), what);
 }
 
 /* The peer asks for more: in_lock held. */
-static void aq_ibv_recv_grow(struct aq_ibv_rail *rail, struct aq_ibv_peer *peer, struct aq_ibv_credit_in *in,
-                             const struct aq_ibv_head *head)
+static void aq_ibv_recv_grow(struct aq_ibv_rail *rail, struct aq_ibv_peer *peer,
+                             struct aq_ibv_credit_in *in, const struct aq_ibv_head *head)
 {
     char why[600], who[AQ_IBV_WHO];
     uint32_t more = 0;
 
     if (head->want != 0)
-        more = aq_ibv_credit_request(in, head->want < AQ_IBV_WANT_MAX ? head->want : AQ_IBV_WANT_MAX);
+        more =
+            aq_ibv_credit_request(in, head->want < AQ_IBV_WANT_MAX ? head->want : AQ_IBV_WANT_MAX);
     else if ((head->flags & AQ_IBV_F_CREDIT_LOW) != 0)
         more = aq_ibv_credit_growth(in, aq_ibv.window_max, aq_ibv_rbuf_budget());
     if (more == 0)
@@ -193,7 +207,8 @@ static void aq_ibv_recv_grow(struct aq_ibv_rail *rail, struct aq_ibv_peer *peer,
     if (aq_ibv_rbuf_grow(rail, more, why, sizeof(why)))
         aq_ibv_credit_grow(in, more);
     else if (head->want > in->window) /* it could wait for ever */
-        aq_fatal("%s; %s needs %u of them", why, aq_ibv_peer_who(peer, who, sizeof(who)), head->want);
+        aq_fatal("%s; %s needs %u of them", why, aq_ibv_peer_who(peer, who, sizeof(who)),
+                 head->want);
 }
 
 /* The rail's lock held: look at a completion. */
@@ -205,7 +220,8 @@ static struct aq_ibv_rbuf *aq_ibv_recv_accept(struct aq_ibv_rail *rail, const st
     bool credited;
 
     /* not this process's limit for long ones: it may be lower than the sender's, for near ranks */
-    if (!aq_ibv_packet_read(buf->bytes, wc->byte_len, aq_job.size, aq_limits.max_medium, INT32_MAX, &buf->fragment))
+    if (!aq_ibv_packet_read(buf->bytes, wc->byte_len, aq_job.size, aq_limits.max_medium, INT32_MAX,
+                            &buf->fragment))
         aq_ibv_recv_malformed(rail, wc, buf, "lengths do not fit together");
     buf->peer = aq_ibv_peer_look(head->from);
     buf->whole = NULL;
@@ -223,7 +239,8 @@ static struct aq_ibv_rbuf *aq_ibv_recv_accept(struct aq_ibv_rail *rail, const st
         aq_ibv_recv_malformed(rail, wc, buf, "it had no credit for it");
     if (AQ_UNLIKELY(head->skip != 0))
         aq_ibv_excess_add(rail, head->skip);
-    buf->runs = aq_ibv_type_is_frag(head->type) ? aq_ibv_reasm_take(rail, wc, buf) : head->type != AQ_IBV_T_CONTROL;
+    buf->runs = aq_ibv_type_is_frag(head->type) ? aq_ibv_reasm_take(rail, wc, buf)
+                                                : head->type != AQ_IBV_T_CONTROL;
     return buf;
 }
 
@@ -240,8 +257,9 @@ static inline int aq_ibv_recv_look(struct aq_ibv_rail *rail, struct ibv_wc *wc)
     return count;
 }
 
-/* Take a batch that was found; returns how many of its messages run a handler. Gives back the lock. The buffers of
- * others, parts and wishes for credits, go back at once: no handler that waits keeps their credits from the peer. */
+/* Take a batch that was found; returns how many of its messages run a handler. Gives back the lock.
+ * The buffers of others, parts and wishes for credits, go back at once: no handler that waits keeps
+ * their credits from the peer. */
 static unsigned aq_ibv_recv_take(struct aq_ibv_rail *rail, const struct ibv_wc *wc, int count,
                                  struct aq_ibv_rbuf **bufs_out)
 {
@@ -263,7 +281,8 @@ static unsigned aq_ibv_recv_take(struct aq_ibv_rail *rail, const struct ibv_wc *
     }
     aq_lock_release(&rail->recv_lock);
     if (AQ_UNLIKELY(count < 0))
-        aq_fatal("ibv: port %s:%u: its completion queue cannot be read", rail->dev->name, rail->port);
+        aq_fatal("ibv: port %s:%u: its completion queue cannot be read", rail->dev->name,
+                 rail->port);
     if (over_count != 0)
         aq_ibv_recv_release(rail, over, over_count);
     return taken;
@@ -292,7 +311,8 @@ static unsigned aq_ibv_serve_deferred(unsigned queue)
 
 /* --- polling --- */
 
-static void aq_ibv_serve_firehose(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *const *bufs, unsigned count)
+static void aq_ibv_serve_firehose(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *const *bufs,
+                                  unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         aq_ibv_recv_run_firehose(bufs[i]);
@@ -300,11 +320,13 @@ static void aq_ibv_serve_firehose(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *
     }
 }
 
-/* Replies come first and are given back before a request runs: its handler may wait for credits of replies, and the
- * peer that is to return them may wait for those of its own replies, which are in this batch. Then firehose's: a
- * handler of those that follow may wait until this rank may speak again. */
-static __attribute__((noinline)) unsigned aq_ibv_recv_serve(struct aq_ibv_rail *rail, const struct ibv_wc *wc,
-                                                            int count, bool replies_only)
+/* Replies come first and are given back before a request runs: its handler may wait for credits of
+ * replies, and the peer that is to return them may wait for those of its own replies, which are in
+ * this batch. Then firehose's: a handler of those that follow may wait until this rank may speak
+ * again. */
+static __attribute__((noinline)) unsigned aq_ibv_recv_serve(struct aq_ibv_rail *rail,
+                                                            const struct ibv_wc *wc, int count,
+                                                            bool replies_only)
 {
     struct aq_ibv_rbuf *bufs[AQ_IBV_BATCH], *replies[AQ_IBV_BATCH], *firehose[AQ_IBV_BATCH];
     const unsigned taken = aq_ibv_recv_take(rail, wc, count, bufs);
@@ -350,7 +372,8 @@ unsigned aq_ibv_receive(bool replies_only)
     count = aq_ibv_recv_look(rail, wc);
     if (count != 0)
         served += aq_ibv_recv_serve(rail, wc, count, replies_only);
-    aq_ibv_credit_update(replies_only); /* who waits with a reply may wait long: peers hear of everything */
+    aq_ibv_credit_update(
+        replies_only); /* who waits with a reply may wait long: peers hear of everything */
     return served + (count == AQ_IBV_BATCH); /* there may be more: nobody goes to sleep */
 }
 
@@ -364,7 +387,8 @@ void aq_ibv_receive_quietly(void)
     for (unsigned i = 0; i < taken; i++)
         aq_ibv_deferred_add(bufs[i], aq_ibv_rbuf_queue(bufs[i]));
     if (taken != 0 || count == AQ_IBV_BATCH)
-        aq_shm_sleep_wake(); /* another thread may have gone to sleep between the completion and now */
+        /* another thread may have gone to sleep between the completion and now */
+        aq_shm_sleep_wake();
 }
 
 /* It is connected. */
@@ -385,10 +409,11 @@ void aq_ibv_tick(uint64_t now_ns)
     atomic_store_explicit(&next, now_ns + AQ_IBV_TICK_NS, memory_order_relaxed);
     aq_ibv_error_overdue(now_ns);
     aq_ibv_credit_update(true); /* what is not due yet might be what a peer waits for */
-    for (uint32_t i = 0; i < aq_ibv.rail_count; i++) /* a request that was not signalled completes too, if it failed */
+    for (uint32_t i = 0; i < aq_ibv.rail_count;
+         i++) /* a request that was not signalled completes too, if it failed */
         (void)aq_ibv_qp_reap(&aq_ibv.rails[i]);
-    for (struct aq_ibv_peer *peer = atomic_load_explicit(&aq_ibv.active, memory_order_acquire); peer != NULL;
-         peer = peer->next_active)
+    for (struct aq_ibv_peer *peer = atomic_load_explicit(&aq_ibv.active, memory_order_acquire);
+         peer != NULL; peer = peer->next_active)
         if (atomic_load_explicit(&peer->ready, memory_order_acquire) != 0)
             aq_ibv_tick_peer(peer);
 }

@@ -1,5 +1,6 @@
 /*
- * aq_ibv_recv.h - receiving: between aq_ibv_recv.c and aq_ibv_rbuf.c, aq_ibv_reasm.c, aq_ibv_deferred.c, aq_ibv_credit_update.c.
+ * aq_ibv_recv.h - receiving: between aq_ibv_recv.c and aq_ibv_rbuf.c, aq_ibv_reasm.c,
+ * aq_ibv_deferred.c, aq_ibv_credit_update.c.
  *
  * Threads   a buffer belongs to the device while it is posted, then to whoever took its completion
  * SPDX-License-Identifier: BSD-3-Clause
@@ -17,7 +18,7 @@ struct aq_ibv_reasm {
     struct aq_ibv_reasm *next; /* while it is spare */
     uint32_t total, got;
     uint8_t type;
-    uint8_t *payload; /* medium: own; long: where it belongs */
+    uint8_t *payload;           /* medium: own; long: where it belongs */
     _Alignas(16) uint8_t own[]; /* [AQ_IBV_MAX_MEDIUM] */
 };
 
@@ -32,7 +33,7 @@ struct aq_ibv_rbuf {
     struct aq_ibv_peer *peer;
     struct aq_ibv_fragment fragment;
     struct aq_ibv_reasm *whole; /* with this piece the message is complete */
-    bool runs;                 /* a handler */
+    bool runs;                  /* a handler */
 };
 
 static inline unsigned aq_ibv_rbuf_channel(const struct aq_ibv_rbuf *buf)
@@ -42,21 +43,24 @@ static inline unsigned aq_ibv_rbuf_channel(const struct aq_ibv_rbuf *buf)
 
 /* --- fragments (aq_ibv_reasm.c), under the rail's recv_lock --- */
 
-/* A piece of a message: put it where it belongs; true: it was the last, and buf->whole is the message. */
-bool aq_ibv_reasm_take(const struct aq_ibv_rail *rail, const struct ibv_wc *wc, struct aq_ibv_rbuf *buf);
+/* A piece of a message: put it where it belongs; true: it was the last, and buf->whole is the
+ * message. */
+bool aq_ibv_reasm_take(const struct aq_ibv_rail *rail, const struct ibv_wc *wc,
+                       struct aq_ibv_rbuf *buf);
 /* The message has been handled. */
 void aq_ibv_reasm_give(struct aq_ibv_reasm *reasm);
 /* Ends the job if a long message's payload does not lie inside a segment. */
 void aq_ibv_reasm_check(const struct aq_ibv_peer *peer, uint64_t dest, size_t nbytes);
 /* Ends the job: what came is no message (aq_ibv_recv.c). */
-void aq_ibv_recv_malformed(const struct aq_ibv_rail *rail, const struct ibv_wc *wc, const struct aq_ibv_rbuf *buf,
-                           const char *what);
+void aq_ibv_recv_malformed(const struct aq_ibv_rail *rail, const struct ibv_wc *wc,
+                           const struct aq_ibv_rbuf *buf, const char *what);
 
 /* --- messages that wait (aq_ibv_deferred.c) --- */
 
-/* Their queues: the lanes, and firehose's requests, which are apart: a peer whose memory has gone may say nothing until
- * we have heard of it, not even in a reply that somebody waits in; so each poll serves them. */
-#define AQ_IBV_FIREHOSE AQ_IBV_CHANNELS
+/* Their queues: the lanes, and firehose's requests, which are apart: a peer whose memory has gone
+ * may say nothing until we have heard of it, not even in a reply that somebody waits in; so each
+ * poll serves them. */
+#define AQ_IBV_FIREHOSE        AQ_IBV_CHANNELS
 #define AQ_IBV_DEFERRED_QUEUES (AQ_IBV_CHANNELS + 1)
 struct aq_ibv_deferred {
     aq_lock lock;
@@ -76,15 +80,16 @@ static inline bool aq_ibv_deferred_any(unsigned queue)
 
 /* --- grants (aq_ibv_credit_update.c) --- */
 
-/* The peer is to hear of news of a lane some time, or with the next poll if it is due; in_lock held. */
+/* The peer is to hear of news of a lane some time, or with the next poll if it is due; in_lock
+ * held. */
 void aq_ibv_credit_update_queue(struct aq_ibv_peer *peer, unsigned channel);
 
 /* --- buffers (aq_ibv_rbuf.c) --- */
 
 /* Start: the mutex, counts. */
 int aq_ibv_rbuf_init(void);
-/* count more for a rail's queue, posted on return, spare ones first; false, and the reason in why: it cannot be had.
- * Any thread, the connector too. */
+/* count more for a rail's queue, posted on return, spare ones first; false, and the reason in why:
+ * it cannot be had. Any thread, the connector too. */
 bool aq_ibv_rbuf_grow(struct aq_ibv_rail *rail, uint32_t count, char *why, size_t len);
 /* Post those that were read again, in one call. */
 void aq_ibv_rbuf_repost(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *const *bufs, unsigned count);

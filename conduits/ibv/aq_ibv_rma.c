@@ -1,18 +1,21 @@
 /*
  * aq_ibv_rma.c - put and get with far ranks: RDMA writes and reads.
  *
- * The short way   the far side is in a segment, which is registered for good, and one work request does it:
- *                     put   inline, if the device takes so much; from our own segment where it is; else, up to some
- *                           pages, from a bounce buffer that it is copied to
+ * The short way   the far side is in a segment, which is registered for good, and one work request
+ *                     does it: put   inline, if the device takes so much; from our own segment
+ *                           where it is; else, up to some pages, from a bounce buffer that it is
+ *                           copied to
  *                     get   into our own segment; else, up to some pages, through a bounce buffer
  *                 It allocates nothing, and what finds no room now has no effect and is tried again
  * The long way    everything else is a transfer of several requests, see aq_ibv_xfer.c
- * Local completion  with inline or copied data at return; else with the transfer's: the device's acknowledgement is the
- *                 first that is heard of it
- * Remote completion the completion of an RDMA write on a reliable connection: the data is in the target's memory. On
- *                 another rail than that of messages, whose device might be quicker, that of a read behind it
+ * Local completion  with inline or copied data at return; else with the transfer's: the device's
+ *                 acknowledgement is the first that is heard of it
+ * Remote completion the completion of an RDMA write on a reliable connection: the data is in the
+ *                 target's memory. On another rail than that of messages, whose device might be
+ *                 quicker, that of a read behind it
  * Threads         any; a completion counts under the reap lock of its rail
- * Uses            aq_ibv_xfer.h; conduits/smp for near ranks; extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses            aq_ibv_xfer.h; conduits/smp for near ranks; extended/aq_ref.h.
+ *                 SPDX-License-Identifier: BSD-3-Clause
  */
 #include <string.h>
 
@@ -51,21 +54,24 @@ void aq_ibv_rma_plan_fences(struct aq_ibv_peer *peer)
         peer->qps[i]->fences = fenced && peer->qps[i]->rail != peer->qps[peer->am_qp]->rail;
 }
 
-/* The acknowledgement of a write says that the far device has the data. What a device was given through another queue
- * may get to memory before that; but a read of the same queue pair finds it in memory, and so does all that comes
- * later. */
-void aq_ibv_rma_make_fence(const struct aq_ibv_qp *qp, const struct ibv_send_wr *put, struct ibv_send_wr *fence_out,
-                           struct ibv_sge *sge_out)
+/* The acknowledgement of a write says that the far device has the data. What a device was given
+ * through another queue may get to memory before that; but a read of the same queue pair finds it
+ * in memory, and so does all that comes later. */
+void aq_ibv_rma_make_fence(const struct aq_ibv_qp *qp, const struct ibv_send_wr *put,
+                           struct ibv_send_wr *fence_out, struct ibv_sge *sge_out)
 {
     const uint32_t nbytes = put->sg_list->length;
 
     *sge_out = (struct ibv_sge){ .addr = (uintptr_t)aq_rma_fence->bytes,
                                  .length = nbytes < AQ_IBV_FENCE ? nbytes : AQ_IBV_FENCE,
                                  .lkey = aq_rma_fence->lkey[qp->rail->dev->index] };
-    *fence_out = (struct ibv_send_wr){ .sg_list = sge_out, .num_sge = 1, .opcode = IBV_WR_RDMA_READ, .wr = put->wr };
+    *fence_out = (struct ibv_send_wr){
+        .sg_list = sge_out, .num_sge = 1, .opcode = IBV_WR_RDMA_READ, .wr = put->wr
+    };
 }
 
-int aq_ibv_rma_post_fenced(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, struct aq_ibv_rma_frag *frag)
+int aq_ibv_rma_post_fenced(struct aq_ibv_qp *qp, struct ibv_send_wr *wr,
+                           struct aq_ibv_rma_frag *frag)
 {
     struct ibv_send_wr fence;
     struct ibv_sge sge;
@@ -110,7 +116,8 @@ static void aq_ibv_put_done(struct aq_ibv_done *done)
 
 static void aq_ibv_put_lc_done(struct aq_ibv_done *done)
 {
-    aq_op_end(aq_ibv_rma_frag_of(done)->op, GEX_EC_LC, 1); /* first: the op may be gone after its last count */
+    aq_op_end(aq_ibv_rma_frag_of(done)->op, GEX_EC_LC,
+              1); /* first: the op may be gone after its last count */
     aq_ibv_put_done(done);
 }
 
@@ -141,9 +148,11 @@ static void aq_ibv_get_copy_done(struct aq_ibv_done *done)
 
 /* --- the short way --- */
 
-/* Post the one request of a transfer that has been counted. Nothing of it is left if there is no room. */
+/* Post the one request of a transfer that has been counted. Nothing of it is left if there is no
+ * room. */
 static inline int aq_ibv_post_counted(struct aq_ibv_qp *qp, struct ibv_send_wr *wr,
-                                      const struct aq_ibv_local *local, struct aq_ibv_rma_frag *frag, bool counts_lc)
+                                      const struct aq_ibv_local *local,
+                                      struct aq_ibv_rma_frag *frag, bool counts_lc)
 {
     const int rc = aq_ibv_batch_takes(frag->op) ? aq_ibv_batch_add(qp, wr, local, frag)
                                                 : aq_ibv_rma_post(qp, wr, local, frag);
@@ -189,7 +198,9 @@ static int aq_ibv_put_short(const struct aq_ibv_wanted *w)
     frag = aq_ibv_rma_frag_take();
     frag->op = w->op;
     frag->bounce = bounce;
-    frag->done.fn = counts_lc ? aq_ibv_put_lc_done : bounce != NULL ? aq_ibv_put_copy_done : aq_ibv_put_done;
+    frag->done.fn = counts_lc        ? aq_ibv_put_lc_done
+                    : bounce != NULL ? aq_ibv_put_copy_done
+                                     : aq_ibv_put_done;
     if (counts_lc)
         aq_op_begin(w->op, GEX_EC_LC, 1);
     aq_op_begin(w->op, GEX_EC_PUT, 1);
@@ -242,11 +253,12 @@ static __attribute__((noinline)) int aq_ibv_short_wait(const struct aq_ibv_wante
     return rc;
 }
 
-/* A put to a near rank leaves when any may: what it says might be passed on. AQ_OK, or AQ_RETRY if the client would
- * rather hear of it. */
+/* A put to a near rank leaves when any may: what it says might be passed on. AQ_OK, or AQ_RETRY if
+ * the client would rather hear of it. */
 static __attribute__((noinline, cold)) int aq_ibv_quiet_wait(gex_Rank_t rank, gex_Flags_t flags)
 {
-    struct aq_waiter waiter = AQ_WAITER_INIT("peers that are to forget memory which has gone", rank);
+    struct aq_waiter waiter =
+        AQ_WAITER_INIT("peers that are to forget memory which has gone", rank);
 
     if ((flags & GEX_FLAG_IMMEDIATE) != 0)
         return AQ_RETRY;
@@ -260,7 +272,8 @@ static __attribute__((noinline, cold)) int aq_ibv_quiet_wait(gex_Rank_t rank, ge
 
 /* --- the long way --- */
 
-/* Transfers wait in a queue of their own; a client that begins more and more of them has to wait as well. */
+/* Transfers wait in a queue of their own; a client that begins more and more of them has to wait as
+ * well. */
 static int aq_ibv_long(const struct aq_ibv_wanted *w, gex_Flags_t flags)
 {
     if (AQ_UNLIKELY(aq_ibv_xfer_crowded())) {
@@ -299,19 +312,23 @@ static bool aq_ibv_is_registered(gex_Rank_t jobrank, const void *addr, size_t nb
 }
 
 #if !GASNET_SEGMENT_EVERYTHING
-/* Segments of further endpoints are not registered, and a peer's word is not enough to pin whatever it names: messages,
- * whose handlers check, reach them. */
+/* Segments of further endpoints are not registered, and a peer's word is not enough to pin whatever
+ * it names: messages, whose handlers check, reach them. */
 #define AQ_IBV_REMOTE_BY_MESSAGE true
 #else
 #define AQ_IBV_REMOTE_BY_MESSAGE false
 #endif
 
-int aq_ibv_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes, bool lc_now,
-               gex_Flags_t flags)
+int aq_ibv_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
+               bool lc_now, gex_Flags_t flags)
 {
-    const struct aq_ibv_wanted wanted = { .op = op, .rank = jobrank, .is_put = true, .lc_now = lc_now,
+    const struct aq_ibv_wanted wanted = { .op = op,
+                                          .rank = jobrank,
+                                          .is_put = true,
+                                          .lc_now = lc_now,
                                           .copies = lc_now && nbytes <= aq_rma_limits.copy_now,
-                                          .laddr = (void *)(uintptr_t)src, .raddr = (uintptr_t)dest,
+                                          .laddr = (void *)(uintptr_t)src,
+                                          .raddr = (uintptr_t)dest,
                                           .nbytes = nbytes };
     size_t copied;
     int rc;
@@ -319,34 +336,46 @@ int aq_ibv_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
     if (aq_job_is_local(jobrank)) {
         if (AQ_UNLIKELY(!aq_ibv_rma_is_quiet()) && aq_ibv_quiet_wait(jobrank, flags) != AQ_OK)
             return AQ_RETRY;
-        return aq_shm_put(jobrank, dest, src, nbytes) ? AQ_OK
-                                                      : aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
+        return aq_shm_put(jobrank, dest, src, nbytes)
+                   ? AQ_OK
+                   : aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
     }
     if (!aq_ibv_is_registered(jobrank, dest, nbytes))
         return AQ_IBV_REMOTE_BY_MESSAGE ? aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags)
-                                     : aq_ibv_long(&wanted, flags);
+                                        : aq_ibv_long(&wanted, flags);
     copied = lc_now ? aq_rma_limits.copy_now : AQ_IBV_COPIED_MAX;
     if (lc_now && nbytes > copied && (flags & GEX_FLAG_IMMEDIATE) != 0)
         return AQ_RETRY; /* its source is free when the device has acknowledged all of it */
-    if (nbytes > copied && (lc_now || !aq_ibv_is_one(&wanted) || !aq_bounds_contain(&aq_ibv_own.bound, src, nbytes)))
+    if (nbytes > copied
+        && (lc_now || !aq_ibv_is_one(&wanted)
+            || !aq_bounds_contain(&aq_ibv_own.bound, src, nbytes)))
         return aq_ibv_long(&wanted, flags);
     rc = aq_ibv_put_short(&wanted);
-    return AQ_LIKELY(rc != AQ_RETRY) || (flags & GEX_FLAG_IMMEDIATE) != 0 ? rc : aq_ibv_short_wait(&wanted);
+    return AQ_LIKELY(rc != AQ_RETRY) || (flags & GEX_FLAG_IMMEDIATE) != 0
+               ? rc
+               : aq_ibv_short_wait(&wanted);
 }
 
-int aq_ibv_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes, gex_Flags_t flags)
+int aq_ibv_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
+               gex_Flags_t flags)
 {
-    const struct aq_ibv_wanted wanted = { .op = op, .rank = jobrank, .laddr = dest, .raddr = (uintptr_t)src,
-                                          .nbytes = nbytes };
+    const struct aq_ibv_wanted wanted = {
+        .op = op, .rank = jobrank, .laddr = dest, .raddr = (uintptr_t)src, .nbytes = nbytes
+    };
     int rc;
 
     if (aq_job_is_local(jobrank))
-        return aq_shm_get(jobrank, dest, src, nbytes) ? AQ_OK : aq_ref_get(op, jobrank, dest, src, nbytes, flags);
+        return aq_shm_get(jobrank, dest, src, nbytes)
+                   ? AQ_OK
+                   : aq_ref_get(op, jobrank, dest, src, nbytes, flags);
     if (!aq_ibv_is_registered(jobrank, src, nbytes))
-        return AQ_IBV_REMOTE_BY_MESSAGE ? aq_ref_get(op, jobrank, dest, src, nbytes, flags) : aq_ibv_long(&wanted, flags);
+        return AQ_IBV_REMOTE_BY_MESSAGE ? aq_ref_get(op, jobrank, dest, src, nbytes, flags)
+                                        : aq_ibv_long(&wanted, flags);
     if (nbytes > AQ_IBV_COPIED_MAX
         && (!aq_ibv_is_one(&wanted) || !aq_bounds_contain(&aq_ibv_own.bound, dest, nbytes)))
         return aq_ibv_long(&wanted, flags);
     rc = aq_ibv_get_short(&wanted);
-    return AQ_LIKELY(rc != AQ_RETRY) || (flags & GEX_FLAG_IMMEDIATE) != 0 ? rc : aq_ibv_short_wait(&wanted);
+    return AQ_LIKELY(rc != AQ_RETRY) || (flags & GEX_FLAG_IMMEDIATE) != 0
+               ? rc
+               : aq_ibv_short_wait(&wanted);
 }

@@ -1,10 +1,10 @@
 /*
- * aq_ibv_segment.c - segments: shared with near ranks as in every conduit, and registered for good with each device in
- * use.
+ * aq_ibv_segment.c - segments: shared with near ranks as in every conduit, and registered for good
+ * with each device in use.
  *
- * Registering puts a page under every address, so it waits until the client's own policy has been laid on the segment
- * (gasnet_client_attach_hook): aq_ibv_segment_ready() comes after that. The keys go to everybody, 4 bytes for a rank
- * and rail.
+ * Registering puts a page under every address, so it waits until the client's own policy has been
+ * laid on the segment (gasnet_client_attach_hook): aq_ibv_segment_ready() comes after that. The
+ * keys go to everybody, 4 bytes for a rank and rail.
  *
  * Owns      the registration of the segment, the table of keys
  * Threads   set-up by one; the table is constant afterwards
@@ -55,7 +55,7 @@ static void aq_ibv_segment_register(struct aq_ibv_segment_address *address)
 
     memset(address, 0, sizeof(*address));
     address->atomics = aq_env_choice(AQ_ENV_AQ_IBV_ATOMICS) == 0
-                    && aq_ibv.rails[0].dev->attr.atomic_cap != IBV_ATOMIC_NONE;
+                       && aq_ibv.rails[0].dev->attr.atomic_cap != IBV_ATOMIC_NONE;
     if (bound.size == 0)
         return;
     address->rc = aq_ibv_register(bound.addr, bound.size, access, false, mrs);
@@ -79,7 +79,8 @@ int aq_ibv_segment_ready(void)
     all = malloc(aq_job.size * sizeof(*all));
     aq_ibv_rkeys = calloc((size_t)aq_job.size * AQ_IBV_RAILS, sizeof(*aq_ibv_rkeys));
     if (all == NULL || aq_ibv_rkeys == NULL)
-        aq_fatal("ibv: no memory for the keys of %u segments", aq_job.size); /* others wait for us */
+        aq_fatal("ibv: no memory for the keys of %u segments",
+                 aq_job.size); /* others wait for us */
     aq_ibv_segment_register(&own);
     rc = aq_job_allgather(&own, sizeof(own), all);
     aq_ibv_atomics = rc == AQ_OK;
@@ -103,7 +104,8 @@ void aq_ibv_segment_detach(void)
     aq_shm_segment_detach();
 }
 
-bool aq_ibv_remote_key(gex_Rank_t jobrank, uint32_t rail, const void *addr, size_t nbytes, uint32_t *rkey_out)
+bool aq_ibv_remote_key(gex_Rank_t jobrank, uint32_t rail, const void *addr, size_t nbytes,
+                       uint32_t *rkey_out)
 {
     if (aq_ibv_rkeys == NULL || aq_job.bound == NULL || aq_job.bound[jobrank].size == 0
         || !aq_bound_contains(jobrank, addr, nbytes))
@@ -112,7 +114,8 @@ bool aq_ibv_remote_key(gex_Rank_t jobrank, uint32_t rail, const void *addr, size
     return true;
 }
 
-bool aq_ibv_local_key(const struct aq_ibv_dev *dev, const void *addr, size_t nbytes, uint32_t *lkey_out)
+bool aq_ibv_local_key(const struct aq_ibv_dev *dev, const void *addr, size_t nbytes,
+                      uint32_t *lkey_out)
 {
     if (aq_ibv_own.bound.size == 0 || !aq_bounds_contain(&aq_ibv_own.bound, addr, nbytes))
         return false;

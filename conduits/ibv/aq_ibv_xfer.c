@@ -1,20 +1,24 @@
 /*
  * aq_ibv_xfer.c - transfers of more than one request, or of memory that is not registered for good.
  *
- * A transfer goes piece by piece: hold the peer's memory (firehose; not if it is in the segment), then ours (firehose,
- * or through a bounce buffer where pinning is refused), post, go on. What is pinned already goes whole; chunks that are
- * not begin with a page and double, so that the device moves one while the processor pins the next.
+ * A transfer goes piece by piece: hold the peer's memory (firehose; not if it is in the segment),
+ * then ours (firehose, or through a bounce buffer where pinning is refused), post, go on. What is
+ * pinned already goes whole; chunks that are not begin with a page and double, so that the device
+ * moves one while the processor pins the next.
  *
- * A long message's payload is a transfer too, on the queue pair of messages, which the message itself ends.
+ * A long message's payload is a transfer too, on the queue pair of messages, which the message
+ * itself ends.
  *
- * It never blocks. What it lacks (room in a queue pair, a connection, an answer of firehose, memory that may be pinned)
- * parks it; the next poll goes on. Its operation counts it once, from beginning to end.
+ * It never blocks. What it lacks (room in a queue pair, a connection, an answer of firehose, memory
+ * that may be pinned) parks it; the next poll goes on. Its operation counts it once, from beginning
+ * to end.
  *
- * States    fed by one thread at a time: its beginner, or whoever took it out of the parked; PENDING at firehose it is
- *           nobody's until done() parks it. It ends with its last piece
- * Holds     the peer's memory first, then ours: what holds neither waits for either, what holds the peer's waits for
- *           ours only, which no peer's wish keeps. The requests of a hold of the peer's go through one queue pair,
- *           where completions are in order: the last one releases it
+ * States    fed by one thread at a time: its beginner, or whoever took it out of the parked;
+ *           PENDING at firehose it is nobody's until done() parks it. It ends with its last piece
+ * Holds     the peer's memory first, then ours: what holds neither waits for either, what holds the
+ *           peer's waits for ours only, which no peer's wish keeps. The requests of a hold of the
+ *           peer's go through one queue pair, where completions are in order: the last one releases
+ *           it
  * Threads   any; done() of a piece under the reap lock
  * Uses      aq_ibv_xfer.h, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -85,7 +89,8 @@ static void aq_ibv_xfer_answered(struct aq_fh_request *request)
     aq_ibv_xfer_park(request->arg);
 }
 
-/* The outcome of a wish. AQ_OK: something is held, or bytes travelled, or messages have to do it. */
+/* The outcome of a wish. AQ_OK: something is held, or bytes travelled, or messages have to do it.
+ * */
 static int aq_ibv_xfer_take_answer(struct aq_ibv_xfer *x)
 {
     x->answered = false;
@@ -112,10 +117,15 @@ static int aq_ibv_xfer_reach(struct aq_ibv_xfer *x)
         return AQ_OK;
     }
     chunk = aq_fh_chunk(&x->remote_chunks, x->w.raddr, x->w.nbytes, aq_fh_max_chunk(aq_fh_job));
-    x->request = (struct aq_fh_request){ .peer = x->w.rank, .write = x->w.is_put, .addr = x->w.raddr,
-                                   .nbytes = x->w.nbytes, .chunk = chunk,
-                                   .put = x->w.is_put ? x->w.laddr : NULL, .get = x->w.is_put ? NULL : x->w.laddr,
-                                   .done = aq_ibv_xfer_answered, .arg = x };
+    x->request = (struct aq_fh_request){ .peer = x->w.rank,
+                                         .write = x->w.is_put,
+                                         .addr = x->w.raddr,
+                                         .nbytes = x->w.nbytes,
+                                         .chunk = chunk,
+                                         .put = x->w.is_put ? x->w.laddr : NULL,
+                                         .get = x->w.is_put ? NULL : x->w.laddr,
+                                         .done = aq_ibv_xfer_answered,
+                                         .arg = x };
     x->answered = true; /* now: another thread may go on before the call returns */
     rc = aq_fh_remote(aq_fh_job, &x->request);
     if (rc == AQ_PENDING)
@@ -135,10 +145,10 @@ static int aq_ibv_xfer_message(struct aq_ibv_xfer *x)
     const size_t limit = aq_limits.max_medium & ~(size_t)7;
     const size_t max = limit < AQ_XFER_BY_MESSAGE ? limit : AQ_XFER_BY_MESSAGE;
     const size_t nbytes = x->w.nbytes < max ? x->w.nbytes : max;
-    const int rc = x->w.is_put ? aq_ref_put(x->w.op, x->w.rank, (void *)x->w.raddr, x->w.laddr, nbytes, false,
-                                            GEX_FLAG_IMMEDIATE)
-                               : aq_ref_get(x->w.op, x->w.rank, x->w.laddr, (void *)x->w.raddr, nbytes,
-                                            GEX_FLAG_IMMEDIATE);
+    const int rc = x->w.is_put ? aq_ref_put(x->w.op, x->w.rank, (void *)x->w.raddr, x->w.laddr,
+                                            nbytes, false, GEX_FLAG_IMMEDIATE)
+                               : aq_ref_get(x->w.op, x->w.rank, x->w.laddr, (void *)x->w.raddr,
+                                            nbytes, GEX_FLAG_IMMEDIATE);
 
     if (rc == AQ_OK) {
         aq_ibv_xfer_advance(x, nbytes);
@@ -162,9 +172,10 @@ static int aq_ibv_xfer_local(struct aq_ibv_xfer *x, size_t nbytes, struct aq_ibv
         const struct aq_fh_chunks before = x->local_chunks;
         const uintptr_t laddr = (uintptr_t)x->w.laddr;
 
-        rc = aq_fh_local_chunk(aq_fh_job, laddr, nbytes,
-                               aq_fh_chunk(&x->local_chunks, laddr, nbytes, aq_fh_max_chunk(aq_fh_job)), !x->w.is_put,
-                               &frag->local);
+        rc = aq_fh_local_chunk(
+            aq_fh_job, laddr, nbytes,
+            aq_fh_chunk(&x->local_chunks, laddr, nbytes, aq_fh_max_chunk(aq_fh_job)), !x->w.is_put,
+            &frag->local);
         if (rc == AQ_OK) {
             aq_ibv_reg_local(&frag->local, local_out);
             return AQ_OK;
@@ -201,8 +212,8 @@ static void aq_ibv_rma_frag_undo(struct aq_ibv_rma_frag *frag)
 /* --- feeding --- */
 
 /* Post a piece whose local side is ready; the last of a hold takes the hold along. */
-static int aq_ibv_xfer_post(struct aq_ibv_xfer *x, struct aq_ibv_qp *qp, const struct aq_ibv_local *local,
-                            struct aq_ibv_rma_frag *frag)
+static int aq_ibv_xfer_post(struct aq_ibv_xfer *x, struct aq_ibv_qp *qp,
+                            const struct aq_ibv_local *local, struct aq_ibv_rma_frag *frag)
 {
     struct ibv_send_wr wr = { .opcode = x->w.is_put ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
                               .wr.rdma.remote_addr = x->w.raddr };
@@ -210,7 +221,8 @@ static int aq_ibv_xfer_post(struct aq_ibv_xfer *x, struct aq_ibv_qp *qp, const s
     int rc;
 
     if (x->registered)
-        aq_ibv_remote_key(x->w.rank, qp->rail->index, (void *)x->w.raddr, local->len, &wr.wr.rdma.rkey);
+        aq_ibv_remote_key(x->w.rank, qp->rail->index, (void *)x->w.raddr, local->len,
+                          &wr.wr.rdma.rkey);
     else
         wr.wr.rdma.rkey = x->remote_hold.reg->key[qp->rail->index];
     frag->xfer = x;
@@ -264,13 +276,17 @@ static int aq_ibv_xfer_frag(struct aq_ibv_xfer *x, struct aq_ibv_peer *peer)
 static int aq_ibv_xfer_follow(struct aq_ibv_xfer *x, struct aq_ibv_peer *peer)
 {
     const struct aq_ibv_follow *follow = &x->follow;
-    struct aq_ibv_fragment fragment = { .head = { .type = AQ_IBV_T_PLACED, .handler = follow->handler,
-                                                  .nargs = follow->nargs, .nbytes = (uint32_t)follow->nbytes },
-                                        .address = (uintptr_t)follow->dest, .args = follow->args };
+    struct aq_ibv_fragment fragment = { .head = { .type = AQ_IBV_T_PLACED,
+                                                  .handler = follow->handler,
+                                                  .nargs = follow->nargs,
+                                                  .nbytes = (uint32_t)follow->nbytes },
+                                        .address = (uintptr_t)follow->dest,
+                                        .args = follow->args };
     int rc;
 
     aq_lock_acquire(&peer->lock);
-    rc = aq_ibv_am_post_inline(peer, follow->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST, &fragment, NULL, 0, 0);
+    rc = aq_ibv_am_post_inline(peer, follow->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST, &fragment,
+                               NULL, 0, 0);
     if (rc == AQ_OK) {
         peer->sent++;
         x->follows = false;
@@ -294,11 +310,12 @@ static int aq_ibv_xfer_step(struct aq_ibv_xfer *x)
     if (x->w.nbytes == 0)
         return aq_ibv_xfer_follow(x, peer);
     if (x->stripe == 0) {
-        const size_t share = (x->w.nbytes / peer->qp_count + AQ_FH_PAGE - 1) & ~(size_t)(AQ_FH_PAGE - 1);
+        const size_t share =
+            (x->w.nbytes / peer->qp_count + AQ_FH_PAGE - 1) & ~(size_t)(AQ_FH_PAGE - 1);
 
         x->stripe = x->is_long || peer->qp_count == 1 || share > AQ_IBV_FRAG_MAX ? AQ_IBV_FRAG_MAX
-                    : share < AQ_IBV_STRIPE_MIN                    ? AQ_IBV_STRIPE_MIN
-                                                                     : share;
+                    : share < AQ_IBV_STRIPE_MIN                                  ? AQ_IBV_STRIPE_MIN
+                                                                                 : share;
     }
     if (!x->registered && x->remote_hold.region == NULL)
         return aq_ibv_xfer_reach(x);
@@ -339,14 +356,17 @@ unsigned aq_ibv_xfer_feed_parked(bool longs)
     return moved;
 }
 
-/* For comparison: register all of our side before the first byte leaves. It stays so as a victim of firehose. */
-static __attribute__((noinline, cold)) void aq_ibv_xfer_reg_first(const struct aq_ibv_wanted *wanted)
+/* For comparison: register all of our side before the first byte leaves. It stays so as a victim of
+ * firehose. */
+static __attribute__((noinline, cold)) void aq_ibv_xfer_reg_first(
+    const struct aq_ibv_wanted *wanted)
 {
     struct aq_fh_hold hold;
     size_t at = 0;
 
     while (at < wanted->nbytes
-           && aq_fh_local(aq_fh_job, (uintptr_t)wanted->laddr + at, wanted->nbytes - at, !wanted->is_put, &hold)
+           && aq_fh_local(aq_fh_job, (uintptr_t)wanted->laddr + at, wanted->nbytes - at,
+                          !wanted->is_put, &hold)
                   == AQ_OK) {
         at += hold.len;
         aq_fh_release(aq_fh_job, &hold);
@@ -364,7 +384,8 @@ static struct aq_ibv_xfer *aq_ibv_xfer_make(const struct aq_ibv_wanted *wanted)
         x->w.laddr = x->copy->bytes;
         memcpy(x->w.laddr, wanted->laddr, wanted->nbytes);
     }
-    x->registered = aq_ibv_remote_key(wanted->rank, 0, (void *)wanted->raddr, wanted->nbytes, &rkey);
+    x->registered =
+        aq_ibv_remote_key(wanted->rank, 0, (void *)wanted->raddr, wanted->nbytes, &rkey);
     x->counts_lc = wanted->is_put && !wanted->lc_now;
     aq_counter_add(&x->pending, 1);
     return x;
@@ -372,8 +393,12 @@ static struct aq_ibv_xfer *aq_ibv_xfer_make(const struct aq_ibv_wanted *wanted)
 
 void aq_ibv_xfer_long(struct aq_op *op, const struct aq_am_out *out)
 {
-    const struct aq_ibv_wanted wanted = { .op = op, .rank = out->jobrank, .is_put = true, .lc_now = true,
-                                          .laddr = (void *)(uintptr_t)out->src, .raddr = (uintptr_t)out->dest,
+    const struct aq_ibv_wanted wanted = { .op = op,
+                                          .rank = out->jobrank,
+                                          .is_put = true,
+                                          .lc_now = true,
+                                          .laddr = (void *)(uintptr_t)out->src,
+                                          .raddr = (uintptr_t)out->dest,
                                           .nbytes = out->nbytes };
     struct aq_ibv_xfer *x = aq_ibv_xfer_make(&wanted);
 
@@ -402,7 +427,8 @@ void aq_ibv_xfer_start(const struct aq_ibv_wanted *wanted)
         aq_ibv_xfer_reg_first(wanted);
     aq_ibv_xfer_feed(x);
     if (waits) {
-        struct aq_waiter waiter = AQ_WAITER_INIT("the end of a put whose source is to be free", wanted->rank);
+        struct aq_waiter waiter =
+            AQ_WAITER_INIT("the end of a put whose source is to be free", wanted->rank);
 
         /* acquire: pairs with the release in aq_ibv_xfer_complete() */
         while (!atomic_load_explicit(&finished, memory_order_acquire))

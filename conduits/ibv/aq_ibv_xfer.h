@@ -20,11 +20,13 @@
 #include "core/aq_op.h"
 #include "other/firehose/aq_fh.h"
 
-#define AQ_IBV_FRAG_MAX ((size_t)4 << 20)     /* bytes of one request: within what each device takes */
-#define AQ_IBV_STRIPE_MIN ((size_t)128 << 10) /* a transfer is spread over queue pairs in pieces of so much */
-#define AQ_IBV_BOUNCE_MAX 65536u               /* bytes of the largest bounce buffer */
-#define AQ_IBV_BOUNCE_PAGE 4096u                /* bytes of bounce buffers for each of GASNET_BBUF_COUNT */
-/* Copied rather than pinned: as long as pinning, even when it has been done before, costs about as much. */
+#define AQ_IBV_FRAG_MAX ((size_t)4 << 20) /* bytes of one request: within what each device takes */
+#define AQ_IBV_STRIPE_MIN \
+    ((size_t)128 << 10)           /* a transfer is spread over queue pairs in pieces of so much */
+#define AQ_IBV_BOUNCE_MAX  65536u /* bytes of the largest bounce buffer */
+#define AQ_IBV_BOUNCE_PAGE 4096u  /* bytes of bounce buffers for each of GASNET_BBUF_COUNT */
+/* Copied rather than pinned: as long as pinning, even when it has been done before, costs about as
+ * much. */
 #define AQ_IBV_COPIED_MAX 16384u
 
 /* --- pieces and bounce buffers (aq_ibv_bounce.c) --- */
@@ -35,7 +37,7 @@ struct aq_ibv_bounce {
     struct aq_ibv_bounce *next; /* while free */
     char *bytes;
     uint32_t size_class;
-    bool zcopy;                   /* a client writes its payload into it */
+    bool zcopy;                  /* a client writes its payload into it */
     uint32_t lkey[AQ_IBV_RAILS]; /* by dev->index */
 };
 
@@ -44,11 +46,11 @@ struct aq_ibv_rma_frag {
     _Alignas(AQ_CACHE_LINE) struct aq_ibv_done done;
     struct aq_ibv_rma_frag *next; /* while free */
     struct aq_op *op;
-    struct aq_ibv_xfer *xfer;  /* that it is a part of, or NULL */
+    struct aq_ibv_xfer *xfer; /* that it is a part of, or NULL */
     struct aq_ibv_bounce *bounce;
-    void *dest;                /* of what the bounce buffer will hold, or NULL */
+    void *dest; /* of what the bounce buffer will hold, or NULL */
     uint32_t nbytes;
-    gex_EC_t category;         /* that it is counted in, without a xfer */
+    gex_EC_t category;               /* that it is counted in, without a xfer */
     struct aq_fh_hold local, remote; /* region NULL: none */
 };
 
@@ -65,13 +67,14 @@ void aq_ibv_rma_frag_give(struct aq_ibv_rma_frag *frag);
 
 /* A buffer of at least nbytes, at most AQ_IBV_BOUNCE_MAX; NULL: none now. */
 struct aq_ibv_bounce *aq_ibv_bounce_take(size_t nbytes);
-/* One of AQ_IBV_BOUNCE_MAX for somebody who may keep it for long: half of them stay. NULL: none now. */
+/* One of AQ_IBV_BOUNCE_MAX for somebody who may keep it for long: half of them stay. NULL: none
+ * now. */
 struct aq_ibv_bounce *aq_ibv_bounce_lend(void);
 void aq_ibv_bounce_give(struct aq_ibv_bounce *bounce);
 
 /* A part of a buffer, from addr on, as a device sees it. */
-static inline void aq_ibv_local_bounce(const struct aq_ibv_bounce *bounce, const void *addr, size_t nbytes,
-                                       struct aq_ibv_local *local_out)
+static inline void aq_ibv_local_bounce(const struct aq_ibv_bounce *bounce, const void *addr,
+                                       size_t nbytes, struct aq_ibv_local *local_out)
 {
     local_out->addr = (uintptr_t)addr;
     local_out->len = nbytes;
@@ -84,16 +87,18 @@ static inline void aq_ibv_local_bounce(const struct aq_ibv_bounce *bounce, const
 struct aq_ibv_qp *aq_ibv_rma_qp(struct aq_ibv_peer *peer);
 
 /* The read behind a put, after which that and all before it on its queue pair are in memory. */
-void aq_ibv_rma_make_fence(const struct aq_ibv_qp *qp, const struct ibv_send_wr *put, struct ibv_send_wr *fence_out,
-                           struct ibv_sge *sge_out);
+void aq_ibv_rma_make_fence(const struct aq_ibv_qp *qp, const struct ibv_send_wr *put,
+                           struct ibv_send_wr *fence_out, struct ibv_sge *sge_out);
 /* A put, and a read behind it that completes with it. */
-int aq_ibv_rma_post_fenced(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, struct aq_ibv_rma_frag *frag);
+int aq_ibv_rma_post_fenced(struct aq_ibv_qp *qp, struct ibv_send_wr *wr,
+                           struct aq_ibv_rma_frag *frag);
 
 /* Post a request of a piece; wr has opcode, flags and what is far. AQ_OK or AQ_RETRY. */
-static inline int aq_ibv_rma_post(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, const struct aq_ibv_local *local,
-                                  struct aq_ibv_rma_frag *frag)
+static inline int aq_ibv_rma_post(struct aq_ibv_qp *qp, struct ibv_send_wr *wr,
+                                  const struct aq_ibv_local *local, struct aq_ibv_rma_frag *frag)
 {
-    struct ibv_sge sge = { .addr = local->addr, .length = (uint32_t)local->len,
+    struct ibv_sge sge = { .addr = local->addr,
+                           .length = (uint32_t)local->len,
                            .lkey = local->lkey[qp->rail->dev->index] };
 
     wr->sg_list = &sge;
@@ -104,8 +109,8 @@ static inline int aq_ibv_rma_post(struct aq_ibv_qp *qp, struct ibv_send_wr *wr, 
     return aq_ibv_qp_post(qp, wr, 1, &frag->done, AQ_IBV_POST_SIGNAL);
 }
 
-/* In every poll, of those that serve replies only too: who may say nothing until peers have been told of memory that
- * has gone would else wait for ever. */
+/* In every poll, of those that serve replies only too: who may say nothing until peers have been
+ * told of memory that has gone would else wait for ever. */
 static inline void aq_ibv_rma_progress(void)
 {
     if (aq_fh_job != NULL && AQ_UNLIKELY(aq_fh_has_work(aq_fh_job)))
@@ -123,7 +128,8 @@ static inline unsigned aq_ibv_xfer_parked(bool longs)
 /* Go on with those that wait; returns how many moved. */
 unsigned aq_ibv_xfer_feed_parked(bool longs);
 
-/* In each poll: transfers that waited for room. replies_only: those of long messages. Returns how many moved on. */
+/* In each poll: transfers that waited for room. replies_only: those of long messages. Returns how
+ * many moved on. */
 static inline unsigned aq_ibv_rma_poll(bool replies_only)
 {
     unsigned moved = 0;
@@ -135,8 +141,8 @@ static inline unsigned aq_ibv_rma_poll(bool replies_only)
     return moved;
 }
 
-/* May a message or a put leave, for whomever? Not while a peer could still aim at memory that this process has
- * unmapped. Nobody aims at any where all is in segments. */
+/* May a message or a put leave, for whomever? Not while a peer could still aim at memory that this
+ * process has unmapped. Nobody aims at any where all is in segments. */
 static inline bool aq_ibv_rma_is_quiet(void)
 {
 #if GASNET_SEGMENT_EVERYTHING
@@ -170,12 +176,13 @@ static inline bool aq_ibv_local_own(const void *addr, size_t nbytes, struct aq_i
     return true;
 }
 
-/* The table's entries for what comes after the client's attach hook, and for atomic domains (aq_ibv_atomic.c). */
+/* The table's entries for what comes after the client's attach hook, and for atomic domains
+ * (aq_ibv_atomic.c). */
 int aq_ibv_segment_ready(void);
 void aq_ibv_segment_detach(void);
 bool aq_ibv_ad_serves(gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags);
-int aq_ibv_ad_op(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result_p, void *tgt_addr, gex_OP_t opcode,
-                 uint64_t operand1, uint64_t operand2, gex_Flags_t flags);
+int aq_ibv_ad_op(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result_p, void *tgt_addr,
+                 gex_OP_t opcode, uint64_t operand1, uint64_t operand2, gex_Flags_t flags);
 /* May devices serve domains? The same on every rank, once the segments are ready. */
 bool aq_ibv_atomics_agreed(void);
 
@@ -198,17 +205,18 @@ struct aq_ibv_wanted {
     gex_Rank_t rank;
     bool is_put;
     bool lc_now;
-    bool copies;     /* with lc_now: the source is copied rather than waited for, if there is a buffer */
-    void *laddr;      /* source of a put */
+    bool
+        copies; /* with lc_now: the source is copied rather than waited for, if there is a buffer */
+    void *laddr; /* source of a put */
     uintptr_t raddr;
     size_t nbytes;
 };
 
-/* Begin one, counted in its operation, and let it go as far as it can; what is left goes on in polls. With lc_now it
- * returns when the source may be reused. */
+/* Begin one, counted in its operation, and let it go as far as it can; what is left goes on in
+ * polls. With lc_now it returns when the source may be reused. */
 void aq_ibv_xfer_start(const struct aq_ibv_wanted *wanted);
-/* The payload of a long message, then the message, whose credit is claimed; one GEX_EC_AM of op ends when the source is
- * free. */
+/* The payload of a long message, then the message, whose credit is claimed; one GEX_EC_AM of op
+ * ends when the source is free. */
 struct aq_am_out;
 void aq_ibv_xfer_long(struct aq_op *op, const struct aq_am_out *out);
 /* Are so many waiting that no more should begin? */

@@ -14,8 +14,8 @@
 
 #define AQ_XFER_PARKED_MAX 1024u /* transfers that may wait before clients do */
 
-/* Those that wait. Long messages' are apart: they need no messages of others, so handlers' polls feed them too, since a
- * handler may wait for the source of its reply. */
+/* Those that wait. Long messages' are apart: they need no messages of others, so handlers' polls
+ * feed them too, since a handler may wait for the source of its reply. */
 static struct {
     aq_lock lock;
     struct aq_ibv_xfer *first, **last;
@@ -39,7 +39,8 @@ struct aq_ibv_xfer *aq_ibv_xfer_take(const struct aq_ibv_wanted *wanted)
         aq_xfers.free = x->next;
     aq_lock_release(&aq_xfers.lock);
     if (AQ_UNLIKELY(x == NULL) && (x = malloc(sizeof(*x))) == NULL)
-        aq_fatal("ibv: no memory for a transfer of %zu bytes with rank %u", wanted->nbytes, wanted->rank);
+        aq_fatal("ibv: no memory for a transfer of %zu bytes with rank %u", wanted->nbytes,
+                 wanted->rank);
     memset(x, 0, offsetof(struct aq_ibv_xfer, follow));
     return x;
 }
@@ -66,7 +67,8 @@ void aq_ibv_xfer_park(struct aq_ibv_xfer *x)
     aq_parked[which].last = &x->next;
     /* relaxed: a hint, written under the lock; what it counts is under the lock too */
     atomic_store_explicit(&aq_ibv_xfers_parked[which],
-                          atomic_load_explicit(&aq_ibv_xfers_parked[which], memory_order_relaxed) + 1,
+                          atomic_load_explicit(&aq_ibv_xfers_parked[which], memory_order_relaxed)
+                              + 1,
                           memory_order_relaxed);
     aq_lock_release(&aq_parked[which].lock);
 }
@@ -84,7 +86,8 @@ struct aq_ibv_xfer *aq_ibv_xfer_unpark(bool longs)
     x = aq_parked[longs].first;
     aq_parked[longs].first = NULL;
     aq_parked[longs].last = &aq_parked[longs].first;
-    atomic_store_explicit(&aq_ibv_xfers_parked[longs], 0, memory_order_relaxed); /* see aq_ibv_xfer_park() */
+    atomic_store_explicit(&aq_ibv_xfers_parked[longs], 0,
+                          memory_order_relaxed); /* see aq_ibv_xfer_park() */
     aq_lock_release(&aq_parked[longs].lock);
     return x;
 }

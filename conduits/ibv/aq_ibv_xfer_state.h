@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_ibv_xfer_state.h - what a transfer is, between aq_ibv_xfer.c, which feeds transfers, and aq_ibv_xfer_state.c,
- * where they come from and wait.
+ * aq_ibv_xfer_state.h - what a transfer is, between aq_ibv_xfer.c, which feeds transfers, and
+ * aq_ibv_xfer_state.c, where they come from and wait.
  *
  * Threads   as in aq_ibv_xfer.c
  */
@@ -21,22 +21,23 @@ struct aq_ibv_follow {
 
 struct aq_ibv_xfer {
     struct aq_fh_request request;
-    struct aq_ibv_wanted w;      /* here, there and nbytes: what is left */
+    struct aq_ibv_wanted w; /* here, there and nbytes: what is left */
     struct aq_fh_chunks remote_chunks, local_chunks;
-    struct aq_ibv_qp *qp;        /* of the hold */
-    struct aq_fh_hold remote_hold;       /* of the peer's memory, for the bytes that follow; region NULL: none */
-    size_t stripe;               /* most bytes of a piece */
-    aq_counter pending;          /* pieces, and one for whoever feeds it */
-    bool registered;             /* the far side is in the segment */
+    struct aq_ibv_qp *qp; /* of the hold */
+    struct aq_fh_hold
+        remote_hold;    /* of the peer's memory, for the bytes that follow; region NULL: none */
+    size_t stripe;      /* most bytes of a piece */
+    aq_counter pending; /* pieces, and one for whoever feeds it */
+    bool registered;    /* the far side is in the segment */
     bool counts_lc;
-    bool is_long;                /* a long message's */
-    bool follows;                /* its message is still to be sent */
-    bool by_message;             /* the peer could not pin what followed: all the rest goes so */
-    bool refused;                /* our side cannot be pinned: buffers */
-    bool answered;               /* wish has an outcome */
-    atomic_bool *finished;           /* somebody waits for the end */
-    struct aq_ibv_bounce *copy;  /* of its source, or NULL */
-    struct aq_ibv_xfer *next;    /* parked, or free */
+    bool is_long;               /* a long message's */
+    bool follows;               /* its message is still to be sent */
+    bool by_message;            /* the peer could not pin what followed: all the rest goes so */
+    bool refused;               /* our side cannot be pinned: buffers */
+    bool answered;              /* wish has an outcome */
+    atomic_bool *finished;      /* somebody waits for the end */
+    struct aq_ibv_bounce *copy; /* of its source, or NULL */
+    struct aq_ibv_xfer *next;   /* parked, or free */
     struct aq_ibv_follow follow;
 };
 

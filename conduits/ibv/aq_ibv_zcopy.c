@@ -1,13 +1,16 @@
 /*
- * aq_ibv_zcopy.c - payloads that the client writes into registered buffers of ours (negotiated payload).
+ * aq_ibv_zcopy.c - payloads that the client writes into registered buffers of ours (negotiated
+ * payload).
  *
- * A payload that fits one fragment gets a send buffer, with room for the head before it. A larger one gets a bounce
- * buffer, AQ_IBV_BOUNCE_MAX bytes in one piece; its fragments have their heads in a send buffer, and the device
- * gathers both. Neither is copied. If too many are lent the buffer is from the heap, and what leaves is a copy.
+ * A payload that fits one fragment gets a send buffer, with room for the head before it. A larger
+ * one gets a bounce buffer, AQ_IBV_BOUNCE_MAX bytes in one piece; its fragments have their heads in
+ * a send buffer, and the device gathers both. Neither is copied. If too many are lent the buffer is
+ * from the heap, and what leaves is a copy.
  *
  * Threads   any; posting under peer->lock
  * Promise   buffers are lent only while others of their kind stay
- * Uses      aq_ibv_am.h, aq_ibv_xfer.h, conduits/smp for near ranks. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_ibv_am.h, aq_ibv_xfer.h, conduits/smp for near ranks. SPDX-License-Identifier:
+ *           BSD-3-Clause
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +22,11 @@
 #include "base/aq_rc.h"
 #include "conduits/smp/aq_shm.h"
 
-#define AQ_IBV_HEAP UINT64_MAX     /* what a client's buffer from the heap is known by */
-#define AQ_IBV_TAG UINT64_C(1)     /* in an address: a bounce buffer's */
-#define AQ_IBV_FRAG_HEAD 128u      /* bytes for the head of a fragment */
-_Static_assert(AQ_IBV_MSG_FRAGS * AQ_IBV_FRAG_HEAD <= AQ_IBV_BUF, "the heads of a message fit one buffer");
+#define AQ_IBV_HEAP      UINT64_MAX  /* what a client's buffer from the heap is known by */
+#define AQ_IBV_TAG       UINT64_C(1) /* in an address: a bounce buffer's */
+#define AQ_IBV_FRAG_HEAD 128u        /* bytes for the head of a fragment */
+_Static_assert(AQ_IBV_MSG_FRAGS *AQ_IBV_FRAG_HEAD <= AQ_IBV_BUF,
+               "the heads of a message fit one buffer");
 
 /* The send buffer under a client's, or NULL. */
 static inline struct aq_ibv_buf *aq_ibv_zcopy_buf(const struct aq_am_buffer *buffer)
@@ -40,7 +44,8 @@ static inline struct aq_ibv_bounce *aq_ibv_zcopy_bounce(const struct aq_am_buffe
 
 /* --- to the client and back --- */
 
-int aq_ibv_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t min, size_t max, struct aq_am_buffer *buffer_out)
+int aq_ibv_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t min, size_t max,
+                    struct aq_am_buffer *buffer_out)
 {
     struct aq_ibv_bounce *bounce = NULL;
     struct aq_ibv_buf *buf = NULL;
@@ -54,16 +59,20 @@ int aq_ibv_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t min, size_t max, s
     else
         bounce = aq_ibv_bounce_lend();
     if (buf != NULL) {
-        *buffer_out = (struct aq_am_buffer){ .addr = buf->bytes + AQ_IBV_HEADROOM, .own = (uintptr_t)buf,
+        *buffer_out = (struct aq_am_buffer){ .addr = buf->bytes + AQ_IBV_HEADROOM,
+                                             .own = (uintptr_t)buf,
                                              .size = AQ_IBV_BUF - AQ_IBV_HEADROOM };
         return AQ_OK;
     }
     if (bounce != NULL) {
-        *buffer_out = (struct aq_am_buffer){ .addr = bounce->bytes, .own = (uintptr_t)bounce | AQ_IBV_TAG,
+        *buffer_out = (struct aq_am_buffer){ .addr = bounce->bytes,
+                                             .own = (uintptr_t)bounce | AQ_IBV_TAG,
                                              .size = AQ_IBV_BOUNCE_MAX };
         return AQ_OK;
     }
-    *buffer_out = (struct aq_am_buffer){ .addr = malloc(max != 0 ? max : 1), .size = max, .own = AQ_IBV_HEAP };
+    *buffer_out = (struct aq_am_buffer){ .addr = malloc(max != 0 ? max : 1),
+                                         .size = max,
+                                         .own = AQ_IBV_HEAP };
     if (buffer_out->addr == NULL)
         aq_fatal("ibv: no memory for a payload of %zu bytes", max);
     return AQ_OK;
@@ -97,13 +106,14 @@ static inline void aq_ibv_zcopy_gather(const struct aq_am_out *out)
 
 /* The head goes before the payload. */
 static int aq_ibv_zcopy_send_one(struct aq_ibv_peer *peer, struct aq_ibv_fragment *fragment,
-                                const struct aq_am_out *out)
+                                 const struct aq_am_out *out)
 {
     struct aq_ibv_qp *qp = peer->qps[peer->am_qp];
     struct aq_ibv_buf *buf = aq_ibv_zcopy_buf(out->buffer);
     const size_t head = aq_ibv_data_at(fragment->head.type, fragment->head.nargs);
     uint8_t *begin = buf->bytes + AQ_IBV_HEADROOM - head;
-    struct ibv_sge sge = { .addr = (uintptr_t)begin, .length = (uint32_t)(head + out->nbytes),
+    struct ibv_sge sge = { .addr = (uintptr_t)begin,
+                           .length = (uint32_t)(head + out->nbytes),
                            .lkey = buf->lkey[qp->rail->dev->index] };
     struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND };
 
@@ -112,8 +122,9 @@ static int aq_ibv_zcopy_send_one(struct aq_ibv_peer *peer, struct aq_ibv_fragmen
 }
 
 /* Heads from a send buffer, the payload from where it is. */
-static int aq_ibv_zcopy_send_frags(struct aq_ibv_peer *peer, unsigned channel, struct aq_ibv_fragment *fragment,
-                                  const struct aq_am_out *out, unsigned count, size_t each)
+static int aq_ibv_zcopy_send_frags(struct aq_ibv_peer *peer, unsigned channel,
+                                   struct aq_ibv_fragment *fragment, const struct aq_am_out *out,
+                                   unsigned count, size_t each)
 {
     struct aq_ibv_bounce *bounce = aq_ibv_zcopy_bounce(out->buffer);
     const size_t head = aq_ibv_data_at(fragment->head.type, fragment->head.nargs);
@@ -134,10 +145,15 @@ static int aq_ibv_zcopy_send_frags(struct aq_ibv_peer *peer, unsigned channel, s
         fragment->at = (uint32_t)at;
         fragment->head.nbytes = (uint32_t)len;
         (void)aq_ibv_packet_write(bytes, fragment);
-        sge[i][0] = (struct ibv_sge){ .addr = (uintptr_t)bytes, .length = (uint32_t)head, .lkey = heads->lkey[dev] };
-        sge[i][1] = (struct ibv_sge){ .addr = (uintptr_t)bounce->bytes + at, .length = (uint32_t)len,
+        sge[i][0] = (struct ibv_sge){ .addr = (uintptr_t)bytes,
+                                      .length = (uint32_t)head,
+                                      .lkey = heads->lkey[dev] };
+        sge[i][1] = (struct ibv_sge){ .addr = (uintptr_t)bounce->bytes + at,
+                                      .length = (uint32_t)len,
                                       .lkey = bounce->lkey[dev] };
-        wr[i] = (struct ibv_send_wr){ .next = i + 1 < count ? &wr[i + 1] : NULL, .sg_list = sge[i], .num_sge = 2,
+        wr[i] = (struct ibv_send_wr){ .next = i + 1 < count ? &wr[i + 1] : NULL,
+                                      .sg_list = sge[i],
+                                      .num_sge = 2,
                                       .opcode = IBV_WR_SEND };
     }
     heads->rider = bounce;
@@ -151,14 +167,15 @@ static int aq_ibv_zcopy_send_frags(struct aq_ibv_peer *peer, unsigned channel, s
 }
 
 int aq_ibv_zcopy_send(struct aq_ibv_peer *peer, unsigned channel, struct aq_ibv_fragment *fragment,
-                     const struct aq_am_out *out, unsigned count, size_t each)
+                      const struct aq_am_out *out, unsigned count, size_t each)
 {
     int rc;
 
     aq_ibv_zcopy_gather(out);
     aq_ibv_am_head(peer, channel, &fragment->head);
-    rc = aq_ibv_zcopy_buf(out->buffer) != NULL ? aq_ibv_zcopy_send_one(peer, fragment, out)
-                                              : aq_ibv_zcopy_send_frags(peer, channel, fragment, out, count, each);
+    rc = aq_ibv_zcopy_buf(out->buffer) != NULL
+             ? aq_ibv_zcopy_send_one(peer, fragment, out)
+             : aq_ibv_zcopy_send_frags(peer, channel, fragment, out, count, each);
     if (rc == AQ_OK)
         aq_ibv_am_advertised(peer, &fragment->head);
     return rc;
@@ -180,9 +197,12 @@ int aq_ibv_zcopy_long(struct aq_ibv_peer *peer, const struct aq_am_out *out, uin
     struct aq_ibv_buf *buf = aq_ibv_zcopy_buf(out->buffer);
     struct aq_ibv_bounce *bounce = aq_ibv_zcopy_bounce(out->buffer);
     struct aq_ibv_rma_frag *frag = NULL;
-    struct ibv_sge sge = { .addr = (uintptr_t)out->buffer->addr, .length = (uint32_t)out->nbytes,
+    struct ibv_sge sge = { .addr = (uintptr_t)out->buffer->addr,
+                           .length = (uint32_t)out->nbytes,
                            .lkey = buf != NULL ? buf->lkey[dev] : bounce->lkey[dev] };
-    struct ibv_send_wr write = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+    struct ibv_send_wr write = { .sg_list = &sge,
+                                 .num_sge = 1,
+                                 .opcode = IBV_WR_RDMA_WRITE,
                                  .wr.rdma = { .remote_addr = (uintptr_t)out->dest, .rkey = rkey } };
     int rc;
 

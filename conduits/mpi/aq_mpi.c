@@ -1,13 +1,14 @@
 /*
  * aq_mpi.c - the mpi conduit: its table, its start, its turn at polling and sleeping, its end.
  *
- * Polling   a look at MPI costs some ten times as much as one at shared memory; while near ranks keep us busy, most
- *           polls leave it out
- * Sleeping  MPI has nothing to sleep on: a sleeper naps, ever longer, and looks; the bell of near ranks and of other
- *           threads ends a nap. While something of ours is on its way, which MPI moves on in polls only, it gives its
- *           core away a few times first, and then naps as shortly as can be
- * Leaving   what MPI has not sent as the process leaves would be lost, and a peer would wait for ever: leaving waits
- *           for that, a bounded time
+ * Polling   a look at MPI costs some ten times as much as one at shared memory; while near ranks
+ *           keep us busy, most polls leave it out
+ * Sleeping  MPI has nothing to sleep on: a sleeper naps, ever longer, and looks; the bell of near
+ *           ranks and of other threads ends a nap. While something of ours is on its way, which MPI
+ *           moves on in polls only, it gives its core away a few times first, and then naps as
+ *           shortly as can be
+ * Leaving   what MPI has not sent as the process leaves would be lost, and a peer would wait for
+ *           ever: leaving waits for that, a bounded time
  * Threads   any
  * Uses      conduits/smp, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -31,12 +32,13 @@
 #include "conduits/smp/aq_shm.h"
 #include "conduits/smp/aq_shm_skip.h"
 
-#define AQ_MPI_POLL_NS 300u
-#define AQ_MPI_SPINS 64u
+#define AQ_MPI_POLL_NS        300u
+#define AQ_MPI_SPINS          64u
 #define AQ_MPI_BACKOFF_MIN_NS 20000u
 #define AQ_MPI_BACKOFF_MAX_NS 1000000u
-#define AQ_MPI_YIELDS 64u /* instead of naps, in a row, while something is on its way */
-#define AQ_MPI_LEFT_BYTES (UINT64_C(64) << 20) /* what all peers together may leave in MPI's queues here */
+#define AQ_MPI_YIELDS         64u /* instead of naps, in a row, while something is on its way */
+#define AQ_MPI_LEFT_BYTES \
+    (UINT64_C(64) << 20) /* what all peers together may leave in MPI's queues here */
 
 struct aq_mpi aq_mpi;
 
@@ -47,12 +49,14 @@ static _Thread_local struct aq_shm_skip aq_mpi_skip;
 
 int aq_mpi_load(char *why, size_t len)
 {
-    const struct aq_mpi_lib *lib = aq_mpi.lib != NULL ? aq_mpi.lib : aq_module_open("mpi", why, len);
+    const struct aq_mpi_lib *lib =
+        aq_mpi.lib != NULL ? aq_mpi.lib : aq_module_open("mpi", why, len);
 
     if (lib == NULL)
         return AQ_ERR_SYS;
     if (lib->version != AQ_MPI_LIB_VERSION) {
-        snprintf(why, len, "its module is of another release (%u, this is %u)", lib->version, AQ_MPI_LIB_VERSION);
+        snprintf(why, len, "its module is of another release (%u, this is %u)", lib->version,
+                 AQ_MPI_LIB_VERSION);
         return AQ_ERR_SYS;
     }
     aq_mpi.lib = lib;
@@ -71,11 +75,13 @@ void aq_mpi_fatal(int error, const char *what)
 
 void aq_mpi_check_over(void)
 {
-    /* acquire: pairs with the release in aq_mpi_close(); a thread that was on its way in learns it here at the
-     * latest */
+    /* acquire: pairs with the release in aq_mpi_close(); a thread that was on its way in learns it
+     * here at the latest */
     if (atomic_load_explicit(&aq_mpi.over, memory_order_acquire))
-        aq_fatal("mpi: the program communicates, or waits for what it had begun, after its MPI_Finalize, which has "
-                 "ended MPI for this library too; call MPI_Finalize after the end of the last operation with a rank "
+        aq_fatal("mpi: the program communicates, or waits for what it had begun, after its "
+                 "MPI_Finalize, which has "
+                 "ended MPI for this library too; call MPI_Finalize after the end of the last "
+                 "operation with a rank "
                  "that shares no memory with this one, or leave it to gasnet_exit()");
 }
 
@@ -112,17 +118,22 @@ static int aq_mpi_check_ranks(void)
 
     if (mpi->rank() == aq_job.rank && mpi->size() == aq_job.size)
         return AQ_OK;
-    return aq_fail(AQ_ERR_ARG, "mpi: this is rank %u of %u, but for MPI rank %u of %u; start the program by `gasnetrun "
-                               "-c mpi -n N`, or by the mpirun of this MPI", aq_job.rank, aq_job.size, mpi->rank(),
-                   mpi->size());
+    return aq_fail(
+        AQ_ERR_ARG,
+        "mpi: this is rank %u of %u, but for MPI rank %u of %u; start the program by `gasnetrun "
+        "-c mpi -n N`, or by the mpirun of this MPI",
+        aq_job.rank, aq_job.size, mpi->rank(), mpi->size());
 }
 
 static enum aq_mpi_receiver aq_mpi_receiver(void)
 {
     switch (aq_env_choice(AQ_ENV_AQ_MPI_RECEIVE)) {
-    case 1: return AQ_MPI_RING;
-    case 2: return AQ_MPI_PROBE;
-    default: return aq_mpi.lib->am->preferred;
+    case 1:
+        return AQ_MPI_RING;
+    case 2:
+        return AQ_MPI_PROBE;
+    default:
+        return aq_mpi.lib->am->preferred;
     }
 }
 
@@ -139,7 +150,8 @@ static int aq_mpi_init(void)
     if (rc != AQ_OK)
         return rc;
     aq_mpi_am.lib = &aq_mpi.lib->am[aq_mpi_receiver()];
-    aq_mpi_am.window = aq_mpi_credit_window((uint32_t)aq_env_int(AQ_ENV_NETWORKDEPTH), remote, AQ_MPI_LEFT_BYTES);
+    aq_mpi_am.window =
+        aq_mpi_credit_window((uint32_t)aq_env_int(AQ_ENV_NETWORKDEPTH), remote, AQ_MPI_LEFT_BYTES);
     aq_mpi_am.peers = calloc(aq_job.size, sizeof(*aq_mpi_am.peers));
     if (aq_mpi_am.peers == NULL)
         return aq_fail(AQ_ERR_NOMEM, "mpi: no memory for %u peers", aq_job.size);
@@ -157,8 +169,8 @@ static int aq_mpi_init(void)
 
 /* --- transfers that the inline path did not serve --- */
 
-static int aq_mpi_any_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes, bool lc_now,
-                          gex_Flags_t flags)
+static int aq_mpi_any_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
+                          size_t nbytes, bool lc_now, gex_Flags_t flags)
 {
     if (aq_job_is_local(jobrank) && aq_shm_put(jobrank, dest, src, nbytes))
         return AQ_OK;
@@ -167,8 +179,8 @@ static int aq_mpi_any_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, cons
     return aq_mpi_put(op, jobrank, dest, src, nbytes, lc_now, flags);
 }
 
-static int aq_mpi_any_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
-                          gex_Flags_t flags)
+static int aq_mpi_any_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
+                          size_t nbytes, gex_Flags_t flags)
 {
     if (aq_job_is_local(jobrank) && aq_shm_get(jobrank, dest, src, nbytes))
         return AQ_OK;
@@ -187,7 +199,8 @@ static inline unsigned aq_mpi_poll_remote(bool replies_only, bool skipped)
         served += aq_mpi_rma_poll();
         aq_mpi_unlock();
     }
-    if (served != 0 && AQ_UNLIKELY(aq_mpi_backoff_ns != AQ_MPI_BACKOFF_MIN_NS || aq_mpi_yields != 0)) {
+    if (served != 0
+        && AQ_UNLIKELY(aq_mpi_backoff_ns != AQ_MPI_BACKOFF_MIN_NS || aq_mpi_yields != 0)) {
         aq_mpi_backoff_ns = AQ_MPI_BACKOFF_MIN_NS;
         aq_mpi_yields = 0;
     }
@@ -216,7 +229,8 @@ static uint32_t aq_mpi_sleep_prepare(void)
     return aq_shm_sleep_prepare();
 }
 
-/* Is something on its way, out or in, that polls move on? If another thread is inside, it may just start something. */
+/* Is something on its way, out or in, that polls move on? If another thread is inside, it may just
+ * start something. */
 static bool aq_mpi_is_moving(void)
 {
     bool moving;
@@ -252,7 +266,8 @@ static void aq_mpi_sleep(uint32_t wakeup, uint64_t max_ns)
     } else if (!aq_mpi_is_alone()) {
         aq_mpi_yields = 0;
         max_ns = aq_mpi_backoff_ns < max_ns ? aq_mpi_backoff_ns : max_ns;
-        aq_mpi_backoff_ns = 2 * aq_mpi_backoff_ns < AQ_MPI_BACKOFF_MAX_NS ? 2 * aq_mpi_backoff_ns : AQ_MPI_BACKOFF_MAX_NS;
+        aq_mpi_backoff_ns = 2 * aq_mpi_backoff_ns < AQ_MPI_BACKOFF_MAX_NS ? 2 * aq_mpi_backoff_ns
+                                                                          : AQ_MPI_BACKOFF_MAX_NS;
     }
     aq_shm_sleep(wakeup, max_ns);
 }
@@ -282,8 +297,9 @@ static void aq_mpi_exit(uint64_t max_ns)
 
     while (!drained) {
         if (aq_mpi_try_lock()) { /* else its owner may be parked for good */
-            drained = aq_mpi_am_drain(); /* a peer's last messages may wait for us, as ours do for it */
-            (void)aq_mpi_rma_drain();    /* what this program has not waited for, nobody does */
+            drained =
+                aq_mpi_am_drain(); /* a peer's last messages may wait for us, as ours do for it */
+            (void)aq_mpi_rma_drain(); /* what this program has not waited for, nobody does */
             aq_mpi_unlock();
         }
         if (drained || aq_now_ns() >= end)

@@ -6,11 +6,11 @@
  *   aq_mpi_rma.h       transfers, and a list of theirs
  *   aq_mpi_job.h       start and end of jobs, and a list of theirs
  *
- * Ranks that share memory are conduits/smp's; what is for far ones goes through the MPI library, behind the table
- * aq_mpi.lib (aq_mpi_lib.h).
+ * Ranks that share memory are conduits/smp's; what is for far ones goes through the MPI library,
+ * behind the table aq_mpi.lib (aq_mpi_lib.h).
  *
- * Threads   MPI is called under one lock, whatever thread level it gives. Inside it no client handler runs and
- *           nothing waits for another rank. In seq the lock is empty
+ * Threads   MPI is called under one lock, whatever thread level it gives. Inside it no client
+ *           handler runs and nothing waits for another rank. In seq the lock is empty
  * Uses      core/aq_conduit.h, base/aq_lock.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_MPI_H
@@ -26,12 +26,13 @@ struct aq_mpi {
     aq_lock lock;                 /* around MPI */
     atomic_uint waiting;          /* par: threads that wait for it */
     atomic_bool inside;           /* seq: in MPI, for a signal handler that wants to */
-    atomic_bool over;             /* the program has called MPI_Finalize; whoever did is inside for good */
-    bool lost;                    /* before that: with messages or transfers, of some rank, that will never end */
+    atomic_bool over; /* the program has called MPI_Finalize; whoever did is inside for good */
+    bool lost; /* before that: with messages or transfers, of some rank, that will never end */
 };
 extern struct aq_mpi aq_mpi;
 
-/* relaxed: set at the start, and at the end by the thread that is in MPI_Finalize, which keeps the lock */
+/* relaxed: set at the start, and at the end by the thread that is in MPI_Finalize, which keeps the
+ * lock */
 static inline bool aq_mpi_is_alone(void)
 {
     return atomic_load_explicit(&aq_mpi.alone, memory_order_relaxed);
@@ -40,14 +41,16 @@ static inline bool aq_mpi_is_alone(void)
 /* Loads the module, once. AQ_OK, or negative and the reason in why[len]. */
 int aq_mpi_load(char *why, size_t len);
 
-/* Every call of aq_mpi.lib but those that aq_mpi_lib.h says are free is made between enter and leave. try_enter:
- * false if another thread is inside, or, in a signal handler, what it has interrupted. */
+/* Every call of aq_mpi.lib but those that aq_mpi_lib.h says are free is made between enter and
+ * leave. try_enter: false if another thread is inside, or, in a signal handler, what it has
+ * interrupted. */
 static inline bool aq_mpi_try_lock(void)
 {
 #if AQ_THREADED
-    /* relaxed: a hint. Who only looks steps back for who has something to do, else pollers would keep the lock among
-     * them */
-    return atomic_load_explicit(&aq_mpi.waiting, memory_order_relaxed) == 0 && aq_lock_try(&aq_mpi.lock);
+    /* relaxed: a hint. Who only looks steps back for who has something to do, else pollers would
+     * keep the lock among them */
+    return atomic_load_explicit(&aq_mpi.waiting, memory_order_relaxed) == 0
+           && aq_lock_try(&aq_mpi.lock);
 #else
     /* relaxed, here and below: the other side is a signal handler of this thread */
     if (AQ_UNLIKELY(atomic_load_explicit(&aq_mpi.inside, memory_order_relaxed)))
@@ -91,25 +94,28 @@ _Noreturn void aq_mpi_fatal(int error, const char *what) __attribute__((cold));
 
 /* Collective, at the end of the conduit's init: messages work. AQ_OK or negative, logged. */
 int aq_mpi_rma_init(void);
-/* Collective: returns when all ranks are there, and serves messages until then. Inside collective calls that do not,
- * MPI's or the board's, nobody may wait for a message that one of us still has to push. Nothing before messages
- * work. */
+/* Collective: returns when all ranks are there, and serves messages until then. Inside collective
+ * calls that do not, MPI's or the board's, nobody may wait for a message that one of us still has
+ * to push. Nothing before messages work. */
 void aq_mpi_barrier(void);
 /* As the table's entries of the same names; put and get for far ranks only. */
 int aq_mpi_segment_attach(uintptr_t size, void **base_out);
-int aq_mpi_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes, bool lc_now,
+int aq_mpi_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
+               bool lc_now, gex_Flags_t flags);
+int aq_mpi_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
                gex_Flags_t flags);
-int aq_mpi_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes, gex_Flags_t flags);
 bool aq_mpi_ad_serves(gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags);
-int aq_mpi_ad_op(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result_p, void *tgt_addr, gex_OP_t opcode,
-                 uint64_t operand1, uint64_t operand2, gex_Flags_t flags);
+int aq_mpi_ad_op(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result_p, void *tgt_addr,
+                 gex_OP_t opcode, uint64_t operand1, uint64_t operand2, gex_Flags_t flags);
 /* Inside aq_mpi_lock(): moves transfers on, completes some; returns how many. Runs no handler. */
 unsigned aq_mpi_rma_poll(void);
 /* Any thread, no lock: is a transfer on its way, so that a poll must look and a sleep be short? */
 bool aq_mpi_rma_busy(void);
-/* As the process leaves, inside aq_mpi_lock(): moves transfers on. True: none is on its way any more. */
+/* As the process leaves, inside aq_mpi_lock(): moves transfers on. True: none is on its way any
+ * more. */
 bool aq_mpi_rma_drain(void);
-/* Before MPI_Finalize, inside aq_mpi_lock(), collective as that: an MPI may not end with windows open. */
+/* Before MPI_Finalize, inside aq_mpi_lock(), collective as that: an MPI may not end with windows
+ * open. */
 void aq_mpi_rma_fini(void);
 
 #endif

@@ -1,9 +1,10 @@
 /*
  * aq_mpi_am.c - active messages to far ranks.
  *
- * A message and a payload up to AQ_MPI_INLINE bytes are one packet, copied into a buffer which MPI has usually done
- * with when the call returns. A larger payload follows its packet under a tag and goes straight to where the receiver
- * wants it: from where it is, if its sender can wait for its local completion, else from a copy of ours.
+ * A message and a payload up to AQ_MPI_INLINE bytes are one packet, copied into a buffer which MPI
+ * has usually done with when the call returns. A larger payload follows its packet under a tag and
+ * goes straight to where the receiver wants it: from where it is, if its sender can wait for its
+ * local completion, else from a copy of ours.
  *
  * Threads   any
  * Promise   a message is sent whole or, with AQ_RETRY, not at all
@@ -20,7 +21,9 @@
 #include "conduits/smp/aq_shm.h"
 
 /* Bytes of buffers that may be with MPI; more only if MPI is done with some. */
-static const uint64_t aq_mpi_sending_max[AQ_MPI_CHANNELS] = { [AQ_MPI_REPLY] = 16 << 20, [AQ_MPI_REQUEST] = 64 << 20 };
+static const uint64_t aq_mpi_sending_max[AQ_MPI_CHANNELS] = {
+    [AQ_MPI_REPLY] = 16 << 20, [AQ_MPI_REQUEST] = 64 << 20
+};
 
 struct aq_mpi_am aq_mpi_am;
 
@@ -37,7 +40,8 @@ static void aq_mpi_am_came(struct aq_mpi_buf *buf, size_t nbytes)
     const unsigned channel = buf->channel;
 
     if (nbytes != coming->nbytes)
-        aq_fatal("mpi: rank %u announced a payload of %u bytes and sent %zu", coming->source, coming->nbytes, nbytes);
+        aq_fatal("mpi: rank %u announced a payload of %u bytes and sent %zu", coming->source,
+                 coming->nbytes, nbytes);
     buf->next = NULL;
     if (aq_mpi_am.ready[channel].first == NULL)
         aq_mpi_am.ready[channel].first = buf;
@@ -113,8 +117,9 @@ static inline bool aq_mpi_am_sent(int rc, enum aq_mpi_channel channel, struct aq
 }
 
 /* A packet without a payload: the smallest buffer holds it. */
-static inline void aq_mpi_am_send_small(gex_Rank_t jobrank, enum aq_mpi_channel channel, uint8_t kind, uint8_t handler,
-                                        unsigned nargs, const gex_AM_Arg_t *args)
+static inline void aq_mpi_am_send_small(gex_Rank_t jobrank, enum aq_mpi_channel channel,
+                                        uint8_t kind, uint8_t handler, unsigned nargs,
+                                        const gex_AM_Arg_t *args)
 {
     struct aq_mpi_buf *buf = aq_mpi_am.reserve;
     struct aq_mpi_head head = { .kind = kind, .nargs = (uint8_t)nargs, .handler = handler };
@@ -138,16 +143,19 @@ void aq_mpi_am_send_credit(gex_Rank_t jobrank)
 }
 
 /* Once for each lane, which is a constant then. */
-static inline __attribute__((always_inline)) int aq_mpi_am_short_remote(gex_Rank_t jobrank, enum aq_mpi_channel channel,
-                                                                     uint8_t handler, unsigned nargs,
-                                                                     const gex_AM_Arg_t *args)
+static inline __attribute__((always_inline)) int aq_mpi_am_short_remote(gex_Rank_t jobrank,
+                                                                        enum aq_mpi_channel channel,
+                                                                        uint8_t handler,
+                                                                        unsigned nargs,
+                                                                        const gex_AM_Arg_t *args)
 {
     struct aq_mpi_peer *peer = &aq_mpi_am.peers[jobrank];
     const bool is_reply = channel == AQ_MPI_REPLY;
     bool may_send;
 
     aq_mpi_lock();
-    may_send = (is_reply || aq_mpi_credit_has(peer, aq_mpi_am.window, 1)) && aq_mpi_am_has_space(channel, AQ_MPI_SMALL);
+    may_send = (is_reply || aq_mpi_credit_has(peer, aq_mpi_am.window, 1))
+               && aq_mpi_am_has_space(channel, AQ_MPI_SMALL);
     if (AQ_LIKELY(may_send)) {
         if (!is_reply)
             aq_mpi_am_note_request(peer, 1);
@@ -157,7 +165,8 @@ static inline __attribute__((always_inline)) int aq_mpi_am_short_remote(gex_Rank
     return AQ_LIKELY(may_send) ? AQ_OK : AQ_RETRY;
 }
 
-int aq_mpi_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs, const gex_AM_Arg_t *args)
+int aq_mpi_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
+                    const gex_AM_Arg_t *args)
 {
     if (aq_job_is_local(jobrank))
         return aq_shm_am_short(jobrank, is_reply, handler, nargs, args);
@@ -167,30 +176,34 @@ int aq_mpi_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned
 
 /* --- payloads --- */
 
-/* A payload that travels by itself: what MPI sends, and the buffer that it is in or that stands for it. */
+/* A payload that travels by itself: what MPI sends, and the buffer that it is in or that stands for
+ * it. */
 struct aq_mpi_payload {
     struct aq_mpi_buf *buf; /* NULL: the payload is in the packet */
     const void *bytes;
 };
 
-/* May it be sent from where it is? Not if the client wants it back at once: the call would wait until the receiver has
- * looked, which it may mean to do only after it has met the sender in the program's own MPI. */
+/* May it be sent from where it is? Not if the client wants it back at once: the call would wait
+ * until the receiver has looked, which it may mean to do only after it has met the sender in the
+ * program's own MPI. */
 static inline bool aq_mpi_am_is_zcopy(const struct aq_am_out *out)
 {
     return out->lc != NULL && !aq_am_lc_is_now(out);
 }
 
 /* Is there room for it now? size: of the buffer for a payload. Under the lock. */
-static bool aq_mpi_am_may_send(const struct aq_am_out *out, enum aq_mpi_channel channel, size_t size)
+static bool aq_mpi_am_may_send(const struct aq_am_out *out, enum aq_mpi_channel channel,
+                               size_t size)
 {
     return (out->is_reply
-            || aq_mpi_credit_has(&aq_mpi_am.peers[out->jobrank], aq_mpi_am.window, aq_mpi_credit_cost(out->nbytes)))
+            || aq_mpi_credit_has(&aq_mpi_am.peers[out->jobrank], aq_mpi_am.window,
+                                 aq_mpi_credit_cost(out->nbytes)))
            && aq_mpi_am_has_space(channel, size);
 }
 
 /* Under the lock, when there is room. */
-static void aq_mpi_am_send_whole(const struct aq_am_out *out, enum aq_mpi_channel channel, struct aq_mpi_buf *packet,
-                                 const struct aq_mpi_payload *payload)
+static void aq_mpi_am_send_whole(const struct aq_am_out *out, enum aq_mpi_channel channel,
+                                 struct aq_mpi_buf *packet, const struct aq_mpi_payload *payload)
 {
     struct aq_mpi_peer *peer = &aq_mpi_am.peers[out->jobrank];
     uint32_t units, tag = 0;
@@ -213,13 +226,15 @@ static void aq_mpi_am_send_whole(const struct aq_am_out *out, enum aq_mpi_channe
         *(struct aq_op **)aq_mpi_buf_bytes(payload->buf) = aq_am_lc_take(out);
         aq_mpi_am.zcopy++;
     }
-    rc = aq_mpi_am.lib->send_payload(channel, out->jobrank, tag, payload->bytes, out->nbytes, payload->buf);
+    rc = aq_mpi_am.lib->send_payload(channel, out->jobrank, tag, payload->bytes, out->nbytes,
+                                     payload->buf);
     if (aq_mpi_am_sent(rc, channel, payload->buf))
         aq_mpi_am_free(payload->buf);
 }
 
 /* No use copying it if there is no room; and it is copied outside the lock. */
-static bool aq_mpi_am_copy(const struct aq_am_out *out, enum aq_mpi_channel channel, struct aq_mpi_payload *payload_out)
+static bool aq_mpi_am_copy(const struct aq_am_out *out, enum aq_mpi_channel channel,
+                           struct aq_mpi_payload *payload_out)
 {
     bool may_send;
 

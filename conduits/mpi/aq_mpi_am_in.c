@@ -1,9 +1,10 @@
 /*
  * aq_mpi_am_in.c - active messages from far ranks.
  *
- * A poll takes one message under the lock, leaves, and runs it. Requests go on, up to a bound, since others wait behind
- * them; after a reply the caller, who may have waited for it, looks first. A message whose payload travels by itself
- * has its payload received straight to where it belongs, and is run when that is done.
+ * A poll takes one message under the lock, leaves, and runs it. Requests go on, up to a bound,
+ * since others wait behind them; after a reply the caller, who may have waited for it, looks first.
+ * A message whose payload travels by itself has its payload received straight to where it belongs,
+ * and is run when that is done.
  *
  * Threads   any; handlers run without a lock
  * Promise   nothing that a packet says is followed before it was found to be possible
@@ -19,20 +20,21 @@
 #include "base/aq_log.h"
 #include "base/aq_word.h"
 
-#define AQ_IN_REPLIES 32u    /* replies in a row before a look at requests alone */
-#define AQ_IN_MAX 8u        /* messages that one poll runs */
-#define AQ_IN_LOOKS 8u       /* looks of a poll after one that found nothing: somebody waits */
-#define AQ_IN_HARD 64u       /* polls in a row that find nothing, for a look at every slot */
-#define AQ_IN_YIELD 4u       /* polls that find another thread inside, for one that gives its core away */
-#define AQ_IN_RECLAIM 16u    /* polls between two looks at what is being sent, and, */
-#define AQ_IN_ROUND_ROBIN 1024u    /* whatever comes meanwhile, at every slot */
+#define AQ_IN_REPLIES 32u /* replies in a row before a look at requests alone */
+#define AQ_IN_MAX     8u  /* messages that one poll runs */
+#define AQ_IN_LOOKS   8u  /* looks of a poll after one that found nothing: somebody waits */
+#define AQ_IN_HARD    64u /* polls in a row that find nothing, for a look at every slot */
+/* polls that find another thread inside, for one that gives its core away */
+#define AQ_IN_YIELD       4u
+#define AQ_IN_RECLAIM     16u   /* polls between two looks at what is being sent, and, */
+#define AQ_IN_ROUND_ROBIN 1024u /* whatever comes meanwhile, at every slot */
 
 /* What a poll has found. */
 struct aq_mpi_found {
-    struct aq_mpi_buf *buf;         /* a message whose payload has come, or NULL: */
-    struct aq_mpi_arrival arrival;  /* a packet, */
-    struct aq_mpi_message message;  /* and what it says */
-    bool run;                       /* false: it was credit */
+    struct aq_mpi_buf *buf;        /* a message whose payload has come, or NULL: */
+    struct aq_mpi_arrival arrival; /* a packet, */
+    struct aq_mpi_message message; /* and what it says */
+    bool run;                      /* false: it was credit */
 };
 
 _Noreturn static void aq_mpi_in_malformed(uint32_t source, const char *what)
@@ -47,8 +49,9 @@ static void aq_mpi_in_check(uint32_t source, void *dest, size_t nbytes)
     (void)source, (void)dest, (void)nbytes;
 #else
     if (nbytes != 0 && !(aq_job.bound != NULL && aq_bound_is_self(dest, nbytes)))
-        aq_fatal("rank %u sent a long message to [%p, +%zu), which is not inside a segment of this process", source,
-                 dest, nbytes);
+        aq_fatal("rank %u sent a long message to [%p, +%zu), which is not inside a segment of this "
+                 "process",
+                 source, dest, nbytes);
 #endif
 }
 
@@ -71,11 +74,12 @@ static __attribute__((noinline)) void aq_mpi_in_begin(const struct aq_mpi_arriva
     coming->head = message->head;
     coming->source = arrival->source;
     coming->nbytes = message->nbytes;
-    coming->payload = is_long ? message->dest : (char *)coming + aq_mpi_packet_padded(sizeof(*coming));
+    coming->payload =
+        is_long ? message->dest : (char *)coming + aq_mpi_packet_padded(sizeof(*coming));
     memcpy(coming->args, message->args, 4 * (size_t)message->head.nargs);
     aq_mpi_am.coming[arrival->channel]++;
-    rc = aq_mpi_am.lib->receive_payload((enum aq_mpi_channel)arrival->channel, arrival->source, message->tag,
-                                        coming->payload, message->nbytes, buf);
+    rc = aq_mpi_am.lib->receive_payload((enum aq_mpi_channel)arrival->channel, arrival->source,
+                                        message->tag, coming->payload, message->nbytes, buf);
     if (rc < 0)
         aq_mpi_fatal(-rc, "a payload cannot be received");
     aq_mpi_ring_done(arrival);
@@ -88,8 +92,8 @@ static inline bool aq_mpi_in_packet(struct aq_mpi_found *found)
     struct aq_mpi_message *message = &found->message;
 
     /* not this process's limit for long ones: it may be lower than the sender's, for near ranks */
-    if (AQ_UNLIKELY(!aq_mpi_packet_decode(aq_mpi_ring_packet(arrival), arrival->nbytes, aq_limits.max_medium,
-                                          AQ_MPI_MAX_LONG, message)))
+    if (AQ_UNLIKELY(!aq_mpi_packet_decode(aq_mpi_ring_packet(arrival), arrival->nbytes,
+                                          aq_limits.max_medium, AQ_MPI_MAX_LONG, message)))
         aq_mpi_in_malformed(arrival->source, "its length or kind");
     if (AQ_UNLIKELY(!aq_mpi_credit_take(&aq_mpi_am.peers[arrival->source], message->head.units,
                                         message->head.messages)))
@@ -125,8 +129,8 @@ static __attribute__((noinline)) bool aq_mpi_in_ready(unsigned channels, struct 
 /* Credit that a thread could not tell of because another had the lock. */
 static __attribute__((cold)) void aq_mpi_in_send_credits(void)
 {
-    /* acquire, and an exchange: either this reads what aq_mpi_in_return_credit() has written, and so sees its counts, or that is
-     * written after it and stays */
+    /* acquire, and an exchange: either this reads what aq_mpi_in_return_credit() has written, and
+     * so sees its counts, or that is written after it and stays */
     (void)atomic_exchange_explicit(&aq_mpi_am.due, false, memory_order_acquire);
     for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
         if (aq_mpi_credit_due(&aq_mpi_am.peers[rank], aq_mpi_am.window))
@@ -141,7 +145,8 @@ static __attribute__((noinline)) bool aq_mpi_in_idle(unsigned channels, struct a
 
     aq_mpi_am.quiet = 1;
     aq_mpi_ring_restart(true);
-    if (coming != 0 || aq_mpi_am.zcopy != 0 || (idle % AQ_IN_RECLAIM == 0 && aq_mpi_am.lib->pending() != 0)) {
+    if (coming != 0 || aq_mpi_am.zcopy != 0
+        || (idle % AQ_IN_RECLAIM == 0 && aq_mpi_am.lib->pending() != 0)) {
         aq_mpi_am_reclaim();
         if (aq_mpi_in_ready(channels, found))
             return true;
@@ -149,19 +154,24 @@ static __attribute__((noinline)) bool aq_mpi_in_idle(unsigned channels, struct a
     if (!aq_mpi_am.behind && ++aq_mpi_am.hollow % AQ_IN_HARD != 0
         && !atomic_load_explicit(&aq_mpi_am.before_sleep, memory_order_relaxed))
         return false;
-    atomic_store_explicit(&aq_mpi_am.before_sleep, false, memory_order_relaxed); /* a hint, set again by who naps */
+    atomic_store_explicit(&aq_mpi_am.before_sleep, false,
+                          memory_order_relaxed); /* a hint, set again by who naps */
     if (!aq_mpi_ring_take(channels, 0, &found->arrival))
         return false;
     aq_mpi_am.behind = true; /* more may have come behind one that hangs */
     return aq_mpi_in_packet(found);
 }
 
-/* Also while so much comes that no poll is idle: payloads on their way, and what waits behind a packet that hangs. */
-static __attribute__((noinline)) bool aq_mpi_in_round_robin(unsigned channels, struct aq_mpi_found *found)
+/* Also while so much comes that no poll is idle: payloads on their way, and what waits behind a
+ * packet that hangs. */
+static __attribute__((noinline)) bool aq_mpi_in_round_robin(unsigned channels,
+                                                            struct aq_mpi_found *found)
 {
-    if (aq_mpi_am.zcopy != 0 || aq_mpi_am.coming[AQ_MPI_REPLY] + aq_mpi_am.coming[AQ_MPI_REQUEST] != 0)
+    if (aq_mpi_am.zcopy != 0
+        || aq_mpi_am.coming[AQ_MPI_REPLY] + aq_mpi_am.coming[AQ_MPI_REQUEST] != 0)
         aq_mpi_am_reclaim();
-    channels &= 1u << aq_mpi_am.polls / AQ_IN_ROUND_ROBIN % AQ_MPI_CHANNELS; /* in turns: one may always have something */
+    channels &= 1u << aq_mpi_am.polls / AQ_IN_ROUND_ROBIN
+                          % AQ_MPI_CHANNELS; /* in turns: one may always have something */
     if (aq_mpi_am.polls % AQ_IN_ROUND_ROBIN != 0 || !aq_mpi_ring_take(channels, 0, &found->arrival))
         return false;
     aq_mpi_ring_check();
@@ -192,11 +202,13 @@ static bool aq_mpi_in_find(bool replies_only, struct aq_mpi_found *found)
     if (AQ_UNLIKELY(atomic_load_explicit(&aq_mpi_am.due, memory_order_relaxed)))
         aq_mpi_in_send_credits();
     for (unsigned channel = 0; channel < AQ_MPI_CHANNELS; channel++)
-        if (AQ_UNLIKELY(aq_mpi_am.coming[channel] >= AQ_MPI_COMING)) /* no more of them before some have come */
+        if (AQ_UNLIKELY(aq_mpi_am.coming[channel]
+                        >= AQ_MPI_COMING)) /* no more of them before some have come */
             open &= ~(1u << channel);
     if (AQ_UNLIKELY(++aq_mpi_am.polls % AQ_IN_RECLAIM == 0) && aq_mpi_in_round_robin(open, found))
         return true;
-    if (AQ_UNLIKELY(aq_mpi_am.ready[AQ_MPI_REPLY].first != NULL || aq_mpi_am.ready[AQ_MPI_REQUEST].first != NULL)
+    if (AQ_UNLIKELY(aq_mpi_am.ready[AQ_MPI_REPLY].first != NULL
+                    || aq_mpi_am.ready[AQ_MPI_REQUEST].first != NULL)
         && aq_mpi_in_ready(channels, found))
         return true;
     while (aq_mpi_in_take(open, looks, &found->arrival)) {
@@ -236,9 +248,14 @@ static inline void aq_mpi_in_return_credit(uint32_t source, size_t nbytes)
 static inline void aq_mpi_in_run(const struct aq_mpi_head *head, uint32_t source, bool is_reply,
                                  const gex_AM_Arg_t *args, void *payload, size_t nbytes)
 {
-    struct aq_am_in in = { .token = { .jobrank = source, .handler = head->handler, .nargs = head->nargs,
-                                      .kind = head->kind, .is_reply = is_reply },
-                           .args = args, .payload = payload, .nbytes = nbytes };
+    struct aq_am_in in = { .token = { .jobrank = source,
+                                      .handler = head->handler,
+                                      .nargs = head->nargs,
+                                      .kind = head->kind,
+                                      .is_reply = is_reply },
+                           .args = args,
+                           .payload = payload,
+                           .nbytes = nbytes };
 
     if (head->kind == AQ_AM_SHORT)
         aq_am_deliver_short(&in.token, args);
@@ -329,7 +346,8 @@ bool aq_mpi_am_drain(void)
     while (any) {
         while (aq_mpi_am_reclaim())
             ;
-        atomic_store_explicit(&aq_mpi_am.before_sleep, true, memory_order_relaxed); /* look at every slot */
+        atomic_store_explicit(&aq_mpi_am.before_sleep, true,
+                              memory_order_relaxed); /* look at every slot */
         any = aq_mpi_in_find(false, &found);
         aq_mpi_am.dropped = aq_mpi_am.dropped || (any && found.run);
         if (any && found.run && found.buf != NULL)

@@ -1,16 +1,19 @@
 /*
  * aq_mpi_atomic.c - atomic operations by MPI's accumulates.
  *
- * Which domains  Accumulates are atomic with each other, and with nothing else: neither with the processor's atomics
- *                that near ranks and the handlers of messages use, nor, if the operation differs, with each other: MPI
- *                takes it that all concurrent accumulates on a word are one operation or MPI_NO_OP (accumulate_ops,
- *                whose default is same_op_no_op). So a domain is served here only as a whole, every target of every
- *                member by MPI, and only if its operations are one of MPI's, with GET as the NO_OP: additions and
- *                subtractions are MPI_SUM, SET and SWAP are MPI_REPLACE. All others stay with messages. Operations of
- *                another domain on the same word are divided from these by a barrier, as the interface demands
- * Near ranks     would take the detour over MPI for what costs them an instruction: domains are served here only in
- *                jobs without them
- * Completion     the request brings the old value; what the target's own loads see afterwards, a flush makes sure of
+ * Which domains  Accumulates are atomic with each other, and with nothing else: neither with the
+ *                processor's atomics that near ranks and the handlers of messages use, nor, if the
+ *                operation differs, with each other: MPI takes it that all concurrent accumulates
+ *                on a word are one operation or MPI_NO_OP (accumulate_ops, whose default is
+ *                same_op_no_op). So a domain is served here only as a whole, every target of every
+ *                member by MPI, and only if its operations are one of MPI's, with GET as the NO_OP:
+ *                additions and subtractions are MPI_SUM, SET and SWAP are MPI_REPLACE. All others
+ *                stay with messages. Operations of another domain on the same word are divided from
+ *                these by a barrier, as the interface demands
+ * Near ranks     would take the detour over MPI for what costs them an instruction: domains are
+ *                served here only in jobs without them
+ * Completion     the request brings the old value; what the target's own loads see afterwards, a
+ *                flush makes sure of
  * Threads   any
  * Uses      aq_mpi_rma.h, extended/aq_ad.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -39,19 +42,29 @@ static inline gex_OP_t aq_mpi_atomic_plain(gex_OP_t ops)
 static enum aq_mpi_op aq_mpi_atomic_op(unsigned number)
 {
     switch (number) {
-    case AQ_AD_AND: return AQ_MPI_BAND;
-    case AQ_AD_OR: return AQ_MPI_BOR;
-    case AQ_AD_XOR: return AQ_MPI_BXOR;
+    case AQ_AD_AND:
+        return AQ_MPI_BAND;
+    case AQ_AD_OR:
+        return AQ_MPI_BOR;
+    case AQ_AD_XOR:
+        return AQ_MPI_BXOR;
     case AQ_AD_ADD:
     case AQ_AD_SUB:
     case AQ_AD_INC:
-    case AQ_AD_DEC: return AQ_MPI_SUM;
-    case AQ_AD_MULT: return AQ_MPI_PROD;
-    case AQ_AD_MIN: return AQ_MPI_MIN;
-    case AQ_AD_MAX: return AQ_MPI_MAX;
-    case AQ_AD_SET: return AQ_MPI_REPLACE;
-    case AQ_AD_GET: return AQ_MPI_NO_OP;
-    default: return AQ_MPI_OPS;
+    case AQ_AD_DEC:
+        return AQ_MPI_SUM;
+    case AQ_AD_MULT:
+        return AQ_MPI_PROD;
+    case AQ_AD_MIN:
+        return AQ_MPI_MIN;
+    case AQ_AD_MAX:
+        return AQ_MPI_MAX;
+    case AQ_AD_SET:
+        return AQ_MPI_REPLACE;
+    case AQ_AD_GET:
+        return AQ_MPI_NO_OP;
+    default:
+        return AQ_MPI_OPS;
     }
 }
 
@@ -77,12 +90,18 @@ bool aq_mpi_ad_serves(gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags)
 static enum aq_mpi_type aq_mpi_atomic_type(gex_DT_t dt)
 {
     switch (dt) {
-    case GEX_DT_I32: return AQ_MPI_I32;
-    case GEX_DT_U32: return AQ_MPI_U32;
-    case GEX_DT_I64: return AQ_MPI_I64;
-    case GEX_DT_U64: return AQ_MPI_U64;
-    case GEX_DT_FLT: return AQ_MPI_FLT;
-    default: return AQ_MPI_DBL;
+    case GEX_DT_I32:
+        return AQ_MPI_I32;
+    case GEX_DT_U32:
+        return AQ_MPI_U32;
+    case GEX_DT_I64:
+        return AQ_MPI_I64;
+    case GEX_DT_U64:
+        return AQ_MPI_U64;
+    case GEX_DT_FLT:
+        return AQ_MPI_FLT;
+    default:
+        return AQ_MPI_DBL;
     }
 }
 
@@ -115,14 +134,19 @@ static uint64_t aq_mpi_atomic_minus(gex_DT_t dt, uint64_t word)
 static uint64_t aq_mpi_atomic_operand(gex_DT_t dt, unsigned number, uint64_t operand)
 {
     switch (number) {
-    case AQ_AD_INC: return aq_mpi_atomic_one(dt);
-    case AQ_AD_DEC: return aq_mpi_atomic_minus(dt, aq_mpi_atomic_one(dt));
-    case AQ_AD_SUB: return aq_mpi_atomic_minus(dt, operand);
-    default: return operand;
+    case AQ_AD_INC:
+        return aq_mpi_atomic_one(dt);
+    case AQ_AD_DEC:
+        return aq_mpi_atomic_minus(dt, aq_mpi_atomic_one(dt));
+    case AQ_AD_SUB:
+        return aq_mpi_atomic_minus(dt, operand);
+    default:
+        return operand;
     }
 }
 
-static void aq_mpi_atomic_fill(struct aq_mpi_xfer *xfer, gex_DT_t dt, void *result_p, gex_OP_t opcode, uint64_t operand)
+static void aq_mpi_atomic_fill(struct aq_mpi_xfer *xfer, gex_DT_t dt, void *result_p,
+                               gex_OP_t opcode, uint64_t operand)
 {
     const unsigned number = aq_ad_number(opcode);
     struct aq_mpi_atomic *atomic = &xfer->atomic;
@@ -142,8 +166,8 @@ static void aq_mpi_atomic_fill(struct aq_mpi_xfer *xfer, gex_DT_t dt, void *resu
     xfer->type = AQ_MPI_X_FETCH;
 }
 
-int aq_mpi_ad_op(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result_p, void *tgt_addr, gex_OP_t opcode,
-                 uint64_t operand1, uint64_t operand2, gex_Flags_t flags)
+int aq_mpi_ad_op(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result_p, void *tgt_addr,
+                 gex_OP_t opcode, uint64_t operand1, uint64_t operand2, gex_Flags_t flags)
 {
     struct aq_mpi_xfer *xfer;
 

@@ -1,7 +1,8 @@
 /*
  * aq_mpi_buf.c - memory for what is on its way: packets and payloads out, payloads in.
  *
- * A freed buffer goes back to a list of its size, up to a bound, so that the usual message needs no malloc.
+ * A freed buffer goes back to a list of its size, up to a bound, so that the usual message needs no
+ * malloc.
  *
  * Threads   any; a lock for each list, for a few instructions
  * Uses      aq_mpi_am.h, base/aq_lock.h. SPDX-License-Identifier: BSD-3-Clause
@@ -12,14 +13,15 @@
 #include "base/aq_log.h"
 
 #define AQ_BUF_KINDS 4
-#define AQ_BUF_PLUS 512u /* beside a payload: what has come with it */
+#define AQ_BUF_PLUS  512u /* beside a payload: what has come with it */
 
 static struct {
     aq_lock lock;
     struct aq_mpi_buf *free;
     uint32_t count;
 } aq_mpi_bufs[AQ_BUF_KINDS];
-static const uint32_t aq_buf_size[AQ_BUF_KINDS] = { AQ_MPI_SMALL, AQ_MPI_PACKET, AQ_MPI_MAX_MEDIUM + AQ_BUF_PLUS,
+static const uint32_t aq_buf_size[AQ_BUF_KINDS] = { AQ_MPI_SMALL, AQ_MPI_PACKET,
+                                                    AQ_MPI_MAX_MEDIUM + AQ_BUF_PLUS,
                                                     AQ_MPI_MAX_LONG + AQ_BUF_PLUS };
 static const uint32_t aq_buf_keep[AQ_BUF_KINDS] = { 1024, 128, 32, 4 };
 

@@ -1,18 +1,22 @@
 /*
- * aq_mpi_choose.c - by which way transfers go: a few milliseconds of measuring when segments are attached.
+ * aq_mpi_choose.c - by which way transfers go: a few milliseconds of measuring when segments are
+ * attached.
  *
- * What a window is worth differs from one MPI, network and setting to the next, and no table would know them all. It
- * differs between ranks of one host, which have the MPI's shared memory, and ranks of different hosts, too: so for each
- * of these classes of pairs (aq_mpi_pairs.h) one pair measures (aq_mpi_measure.c), and all pairs of the class go by
- * what it has found:
+ * What a window is worth differs from one MPI, network and setting to the next, and no table would
+ * know them all. It differs between ranks of one host, which have the MPI's shared memory, and
+ * ranks of different hosts, too: so for each of these classes of pairs (aq_mpi_pairs.h) one pair
+ * measures (aq_mpi_measure.c), and all pairs of the class go by what it has found:
  *
- *   one-sided   such a window serves every transfer, whatever messages would take: that the target need not look is
- *               worth more than a microsecond. Else puts stay with messages: they are done only when flushed, which
- *               would hold up this rank, inside MPI, until the target looks
- *   speed       else a window serves gets of the sizes at which it is not slower than a message and its answer
- *   atomics     are served by a window that is one-sided for them, and takes no more than AQ_MPI_ATOMIC_SLACK times as
- *               long as a message and its answer: an MPI may make them out of a lock and several transfers. One domain
- *               has members of both classes, so both have to agree
+ *   one-sided   such a window serves every transfer, whatever messages would take: that the target
+ *               need not look is worth more than a microsecond. Else puts stay with messages: they
+ *               are done only when flushed, which would hold up this rank, inside MPI, until the
+ *               target looks
+ *   speed       else a window serves gets of the sizes at which it is not slower than a message and
+ *               its answer
+ *   atomics     are served by a window that is one-sided for them, and takes no more than
+ *               AQ_MPI_ATOMIC_SLACK times as long as a message and its answer: an MPI may make them
+ *               out of a lock and several transfers. One domain has members of both classes, so
+ *               both have to agree
  *
  * Threads   one; collective over the job
  * Uses      aq_mpi_rma.h, base/aq_env.h. SPDX-License-Identifier: BSD-3-Clause
@@ -28,18 +32,24 @@
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 
-/* What a window may take of the time of a bare message and its answer. An active message takes a little more than that,
- * but so does a get whose target polls for messages rather than waits inside MPI. */
-#define AQ_MPI_SLACK 1.0
+/* What a window may take of the time of a bare message and its answer. An active message takes a
+ * little more than that, but so does a get whose target polls for messages rather than waits inside
+ * MPI. */
+#define AQ_MPI_SLACK        1.0
 #define AQ_MPI_ATOMIC_SLACK 4.0
 
 /* For each of aq_mpi_sizes, the least size, 2 to that power, that it stands for. */
 static const unsigned aq_mpi_stands_from[AQ_MPI_SIZES + 1] = { 0, 9, 12, 15, 17, 64 };
 
-enum { AQ_MPI_RMA_AUTO, AQ_MPI_RMA_WINDOW, AQ_MPI_RMA_MESSAGES }; /* order of the words in aq_env.def */
+enum {
+    AQ_MPI_RMA_AUTO,
+    AQ_MPI_RMA_WINDOW,
+    AQ_MPI_RMA_MESSAGES
+}; /* order of the words in aq_env.def */
 
-static const char *const aq_mpi_class_names[AQ_MPI_CLASSES] = { [AQ_MPI_SAME_HOST] = "on one host",
-                                                                [AQ_MPI_OTHER_HOST] = "between hosts" };
+static const char *const aq_mpi_class_names[AQ_MPI_CLASSES] = {
+    [AQ_MPI_SAME_HOST] = "on one host", [AQ_MPI_OTHER_HOST] = "between hosts"
+};
 
 /* What each rank tells the others: of the pairs that it leads, and whether it has a window. */
 struct aq_mpi_verdict {
@@ -62,7 +72,8 @@ static uint64_t aq_mpi_choose_sizes(const uint64_t *window, const uint64_t *mess
     return sizes;
 }
 
-static void aq_mpi_choose_class(enum aq_mpi_class class, const struct aq_mpi_cost *cost, struct aq_mpi_verdict *own)
+static void aq_mpi_choose_class(enum aq_mpi_class class, const struct aq_mpi_cost *cost,
+                                struct aq_mpi_verdict *own)
 {
     const struct aq_mpi_latency *min = &cost->min;
     struct aq_mpi_paths *paths = &own->paths[class];
@@ -73,19 +84,24 @@ static void aq_mpi_choose_class(enum aq_mpi_class class, const struct aq_mpi_cos
     paths->put = cost->one_sided ? UINT64_MAX : 0;
     paths->get = cost->one_sided ? UINT64_MAX : aq_mpi_choose_sizes(min->get, min->message);
     own->atomics[class] = cost->atomics_one_sided
-                           && (double)min->fetch <= AQ_MPI_ATOMIC_SLACK * (double)min->message[0];
+                          && (double)min->fetch <= AQ_MPI_ATOMIC_SLACK * (double)min->message[0];
     for (unsigned i = 0; i < AQ_MPI_SIZES; i++)
-        AQ_LOG(INFO, MPI, "%s, %zu bytes: get %llu ns by a window, %llu ns by a message", aq_mpi_class_names[class],
-               aq_mpi_sizes[i], (unsigned long long)min->get[i], (unsigned long long)min->message[i]);
+        AQ_LOG(INFO, MPI, "%s, %zu bytes: get %llu ns by a window, %llu ns by a message",
+               aq_mpi_class_names[class], aq_mpi_sizes[i], (unsigned long long)min->get[i],
+               (unsigned long long)min->message[i]);
     AQ_LOG(INFO, MPI, "%s: atomic operation %llu ns; the window %s%s", aq_mpi_class_names[class],
-           (unsigned long long)min->fetch, cost->one_sided ? "is one-sided" : "needs its target to look",
-           cost->one_sided && !cost->atomics_one_sided ? ", for atomics it needs its target to look" : "");
+           (unsigned long long)min->fetch,
+           cost->one_sided ? "is one-sided" : "needs its target to look",
+           cost->one_sided && !cost->atomics_one_sided ? ", for atomics it needs its target to look"
+                                                       : "");
 }
 
-/* In pairs of this rank's, as lead or as the other side; one class after the other, as everywhere. */
-static void aq_mpi_choose_measure(const struct aq_mpi_remote_pair pairs[AQ_MPI_CLASSES], struct aq_mpi_verdict *own)
+/* In pairs of this rank's, as lead or as the other side; one class after the other, as everywhere.
+ * */
+static void aq_mpi_choose_measure(const struct aq_mpi_remote_pair pairs[AQ_MPI_CLASSES],
+                                  struct aq_mpi_verdict *own)
 {
-    for (unsigned class = 0; class < AQ_MPI_CLASSES; class++) {
+    for (unsigned class = 0; class < AQ_MPI_CLASSES; class ++) {
         const bool leads = pairs[class].lead == aq_job.rank;
         struct aq_mpi_cost cost;
 
@@ -94,7 +110,7 @@ static void aq_mpi_choose_measure(const struct aq_mpi_remote_pair pairs[AQ_MPI_C
         aq_mpi_lock();
         aq_mpi_measure(leads ? pairs[class].other : pairs[class].lead, leads, &cost);
         aq_mpi_unlock();
-        aq_mpi_choose_class((enum aq_mpi_class)class, &cost, own);
+        aq_mpi_choose_class((enum aq_mpi_class) class, &cost, own);
     }
 }
 
@@ -103,7 +119,9 @@ static void aq_mpi_choose_measure(const struct aq_mpi_remote_pair pairs[AQ_MPI_C
 /* Sizes of at least so many bytes; between powers of two, from the next one on. */
 static uint64_t aq_mpi_choose_from(uint64_t bytes)
 {
-    return bytes <= 1 ? UINT64_MAX : bytes > UINT64_C(1) << 62 ? 0 : UINT64_MAX << (64 - __builtin_clzll(bytes - 1));
+    return bytes <= 1                  ? UINT64_MAX
+           : bytes > UINT64_C(1) << 62 ? 0
+                                       : UINT64_MAX << (64 - __builtin_clzll(bytes - 1));
 }
 
 /* "0 B and more", "512 B to 4 KB", "never": the first such range. */
@@ -120,7 +138,8 @@ static const char *aq_mpi_choose_text(uint64_t sizes, char *text, size_t len)
     if (low + high >= 64)
         snprintf(text, len, "from %s on", from);
     else
-        snprintf(text, len, "from %s to %s%s", from, aq_env_format_size(UINT64_C(1) << (low + high), to, sizeof(to)),
+        snprintf(text, len, "from %s to %s%s", from,
+                 aq_env_format_size(UINT64_C(1) << (low + high), to, sizeof(to)),
                  sizes >> (low + high) != 0 ? " and some larger" : "");
     return text;
 }
@@ -142,9 +161,11 @@ static void aq_mpi_choose_show(const struct aq_mpi_paths *paths)
     char text[128];
 
     if (!aq_env_is_set(AQ_ENV_MPI_PUT_FROM))
-        aq_env_set_computed(AQ_ENV_MPI_PUT_FROM, aq_mpi_choose_text(paths->put, text, sizeof(text)));
+        aq_env_set_computed(AQ_ENV_MPI_PUT_FROM,
+                            aq_mpi_choose_text(paths->put, text, sizeof(text)));
     if (!aq_env_is_set(AQ_ENV_MPI_GET_FROM))
-        aq_env_set_computed(AQ_ENV_MPI_GET_FROM, aq_mpi_choose_text(paths->get, text, sizeof(text)));
+        aq_env_set_computed(AQ_ENV_MPI_GET_FROM,
+                            aq_mpi_choose_text(paths->get, text, sizeof(text)));
 }
 
 static void aq_mpi_choose_tell(enum aq_mpi_class class)
@@ -153,7 +174,9 @@ static void aq_mpi_choose_tell(enum aq_mpi_class class)
     char put[128], get[128];
 
     if (aq_job.rank == 0)
-        AQ_LOG(INFO, MPI, "transfers %s: puts by a window %s, gets %s, else directly from %zu bytes on; atomics by %s",
+        AQ_LOG(INFO, MPI,
+               "transfers %s: puts by a window %s, gets %s, else directly from %zu bytes on; "
+               "atomics by %s",
                aq_mpi_class_names[class], aq_mpi_choose_text(paths->put, put, sizeof(put)),
                aq_mpi_choose_text(paths->get, get, sizeof(get)), paths->direct,
                aq_mpi_rma.atomics ? "the window where they may" : "messages");
@@ -168,20 +191,22 @@ bool aq_mpi_choose_needs_window(void)
 
 void aq_mpi_choose_none(void)
 {
-    for (unsigned class = 0; class < AQ_MPI_CLASSES; class++)
-        aq_mpi_rma.paths[class] = (struct aq_mpi_paths){ .direct = (size_t)aq_env_size(AQ_ENV_MPI_DIRECT) };
+    for (unsigned class = 0; class < AQ_MPI_CLASSES; class ++)
+        aq_mpi_rma.paths[class] =
+            (struct aq_mpi_paths){ .direct = (size_t)aq_env_size(AQ_ENV_MPI_DIRECT) };
     aq_mpi_rma.window = aq_mpi_rma.atomics = false;
 }
 
 /* Every rank has all verdicts: those of the leads hold. */
-static void aq_mpi_choose_agree(const struct aq_mpi_remote_pair pairs[AQ_MPI_CLASSES], const struct aq_mpi_verdict *all)
+static void aq_mpi_choose_agree(const struct aq_mpi_remote_pair pairs[AQ_MPI_CLASSES],
+                                const struct aq_mpi_verdict *all)
 {
     const unsigned atomics = aq_env_choice(AQ_ENV_MPI_ATOMICS);
     bool window = true, fit = true;
 
     for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
         window = window && all[rank].window;
-    for (unsigned class = 0; class < AQ_MPI_CLASSES && window; class++) {
+    for (unsigned class = 0; class < AQ_MPI_CLASSES && window; class ++) {
         const struct aq_mpi_verdict *lead = &all[pairs[class].lead];
 
         if (!pairs[class].exists)
@@ -191,11 +216,13 @@ static void aq_mpi_choose_agree(const struct aq_mpi_remote_pair pairs[AQ_MPI_CLA
         aq_mpi_choose_settings(&aq_mpi_rma.paths[class]);
     }
     aq_mpi_rma.window = window;
-    aq_mpi_rma.atomics = window && (atomics == AQ_MPI_RMA_AUTO ? fit : atomics == AQ_MPI_RMA_WINDOW);
-    for (unsigned class = 0; class < AQ_MPI_CLASSES; class++)
+    aq_mpi_rma.atomics =
+        window && (atomics == AQ_MPI_RMA_AUTO ? fit : atomics == AQ_MPI_RMA_WINDOW);
+    for (unsigned class = 0; class < AQ_MPI_CLASSES; class ++)
         if (pairs[class].exists) {
-            aq_mpi_choose_show(&aq_mpi_rma.paths[class]); /* of two classes, the one between hosts */
-            aq_mpi_choose_tell((enum aq_mpi_class)class);
+            aq_mpi_choose_show(
+                &aq_mpi_rma.paths[class]); /* of two classes, the one between hosts */
+            aq_mpi_choose_tell((enum aq_mpi_class) class);
         }
 }
 
@@ -211,9 +238,10 @@ int aq_mpi_choose(bool window)
         aq_fail(rc, "mpi: no memory to agree on transfers with %u ranks", aq_job.size);
         goto free_all;
     }
-    aq_mpi_pairs_find(aq_job.host_of, aq_job.nbrhd_of, aq_job.size, aq_job.host_count, first, pairs);
+    aq_mpi_pairs_find(aq_job.host_of, aq_job.nbrhd_of, aq_job.size, aq_job.host_count, first,
+                      pairs);
     aq_mpi_choose_none();
-    for (unsigned class = 0; class < AQ_MPI_CLASSES; class++)
+    for (unsigned class = 0; class < AQ_MPI_CLASSES; class ++)
         own.paths[class] = aq_mpi_rma.paths[class];
     if (window)
         aq_mpi_choose_measure(pairs, &own);

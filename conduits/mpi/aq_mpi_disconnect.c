@@ -1,12 +1,13 @@
 /*
  * aq_mpi_disconnect.c - a word to the launcher that does not go through MPI.
  *
- * Why       A rank that a signal has taken out of the middle of an MPI call, or whose other threads are in one, cannot
- *           call MPI any more. A launcher whose ranks end without MPI_Finalize complains, kills the others, and loses
- *           the job's exit code. So what MPI would tell it is told directly: by the PMIx library that MPI has loaded
- *           (Open MPI), or as a line of PMI-1 on MPI's connection to the launcher (MPICH, hydra)
- * Threads   any, while MPI may be in use by others. PMIx has a thread and locks of its own; PMI-1 is spoken by MPI
- *           during MPI_Init and MPI_Finalize only
+ * Why       A rank that a signal has taken out of the middle of an MPI call, or whose other threads
+ *           are in one, cannot call MPI any more. A launcher whose ranks end without MPI_Finalize
+ *           complains, kills the others, and loses the job's exit code. So what MPI would tell it
+ *           is told directly: by the PMIx library that MPI has loaded (Open MPI), or as a line of
+ *           PMI-1 on MPI's connection to the launcher (MPICH, hydra)
+ * Threads   any, while MPI may be in use by others. PMIx has a thread and locks of its own; PMI-1
+ *           is spoken by MPI during MPI_Init and MPI_Finalize only
  * Uses      aq_mpi_lib.h, dlopen. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <dlfcn.h>
@@ -20,7 +21,7 @@
 #include "conduits/mpi/aq_mpi_job.h"
 
 #define AQ_MPI_PMIX_USERS 16   /* MPI, and libraries of the program's: far fewer */
-#define AQ_MPI_ANSWER_MS 2000  /* of the launcher */
+#define AQ_MPI_ANSWER_MS  2000 /* of the launcher */
 
 /* PMIx_Finalize and PMIx_Abort, without their header: infos and processes are never given */
 typedef int aq_pmix_finalize_fn(const void *info, size_t count);
@@ -49,7 +50,7 @@ int aq_mpi_end_life_fd(void)
 /* A line to the launcher, and its answer, which is only waited for. */
 static void aq_mpi_pmi_say(int fd, const char *line, bool answered)
 {
-    struct pollfd pfd = {fd, POLLIN, 0};
+    struct pollfd pfd = { fd, POLLIN, 0 };
     char c = '\0';
 
     if (write(fd, line, strlen(line)) < 0)

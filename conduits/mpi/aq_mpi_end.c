@@ -1,17 +1,19 @@
 /*
  * aq_mpi_end.c - the way out: who calls MPI_Finalize, and when may it be called?
  *
- * Rules     Who has called MPI_Init calls MPI_Finalize; but after gasnet_exit(), which never returns, we do, whoever
- *           has started MPI. The program may call it before its exit, or after ours (in a function that exit() runs)
- * How       MPI_Finalize waits for all ranks, so all have to agree. Not willing is a rank that a signal has taken from
- *           where it was, perhaps from within MPI; that is on another thread than the one MPI knows; from which
- *           something is still to be sent; or that has died. On a host the board counts the votes, MPI itself between
- *           hosts. If one is not willing, all leave without, and say goodbye to the launcher (aq_mpi_disconnect.c)
- *           What is the conduit's is given back at the beginning of MPI_Finalize, whoever calls it: what is on its way
- *           arrives, at all ranks; then receives, windows and communicators go. If the program has called it, who
- *           communicates later is told so, and the job ends
- * Bounds    MPI_Finalize gets a few seconds: a rank may die in it, and the others would wait for that one. Then they
- *           leave it where it is and say goodbye without it
+ * Rules     Who has called MPI_Init calls MPI_Finalize; but after gasnet_exit(), which never
+ *           returns, we do, whoever has started MPI. The program may call it before its exit, or
+ *           after ours (in a function that exit() runs)
+ * How       MPI_Finalize waits for all ranks, so all have to agree. Not willing is a rank that a
+ *           signal has taken from where it was, perhaps from within MPI; that is on another thread
+ *           than the one MPI knows; from which something is still to be sent; or that has died. On
+ *           a host the board counts the votes, MPI itself between hosts. If one is not willing, all
+ *           leave without, and say goodbye to the launcher (aq_mpi_disconnect.c) What is the
+ *           conduit's is given back at the beginning of MPI_Finalize, whoever calls it: what is on
+ *           its way arrives, at all ranks; then receives, windows and communicators go. If the
+ *           program has called it, who communicates later is told so, and the job ends
+ * Bounds    MPI_Finalize gets a few seconds: a rank may die in it, and the others would wait for
+ *           that one. Then they leave it where it is and say goodbye without it
  * Threads   the one that leaves; fini and abort on others
  * Uses      the board, unwind.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -37,15 +39,15 @@
 #include "base/aq_rc.h"
 #include "other/spawn/aq_spawn_monitor.h"
 
-#define AQ_MPI_OWN_MS 200       /* for a thread of ours to come out of MPI */
-#define AQ_MPI_VOTE_MS 1000     /* for the other ranks, which all have come to their exit, to vote */
-#define AQ_MPI_FINALIZE_S 5     /* beyond the exit timeout */
-#define AQ_MPI_GO_MS 500        /* for the others of this host to be ready to go */
-#define AQ_MPI_MS UINT64_C(1000000)
-#define AQ_MPI_LOOKS 64u        /* between naps of who waits for others at the end */
+#define AQ_MPI_OWN_MS     200  /* for a thread of ours to come out of MPI */
+#define AQ_MPI_VOTE_MS    1000 /* for the other ranks, which all have come to their exit, to vote */
+#define AQ_MPI_FINALIZE_S 5    /* beyond the exit timeout */
+#define AQ_MPI_GO_MS      500  /* for the others of this host to be ready to go */
+#define AQ_MPI_MS         UINT64_C(1000000)
+#define AQ_MPI_LOOKS      64u /* between naps of who waits for others at the end */
 
-/* On the board: a rank's vote, and the result, which whoever sees it first writes down; then, that it has nothing left
- * to do but to end. */
+/* On the board: a rank's vote, and the result, which whoever sees it first writes down; then, that
+ * it has nothing left to do but to end. */
 enum aq_mpi_vote { AQ_MPI_NO_VOTE = 0, AQ_MPI_FINALIZE, AQ_MPI_HASTE, AQ_MPI_GO };
 
 static struct {
@@ -54,13 +56,14 @@ static struct {
     bool closed;  /* what is the conduit's has been given back, or it never can be */
     bool owned;   /* MPI is ours: no other thread of the library enters it any more */
     bool left_on; /* MPI is still the program's to end */
-    pthread_mutex_t mutex; /* once it is owned: the thread that leaves, or the one that waits in the fence, */
-    bool shutdown_vote;         /* which the former ends */
-    pthread_t exit_thread;     /* in MPI_Finalize; */
-    sigjmp_buf way_out;   /* and out of it, if it takes too long, */
+    pthread_mutex_t
+        mutex; /* once it is owned: the thread that leaves, or the one that waits in the fence, */
+    bool shutdown_vote;               /* which the former ends */
+    pthread_t exit_thread;            /* in MPI_Finalize; */
+    sigjmp_buf way_out;               /* and out of it, if it takes too long, */
     volatile sig_atomic_t finalizing; /* as long as this is true */
-    bool cut_short;       /* that was so */
-} aq_mpi_end = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    bool cut_short;                   /* that was so */
+} aq_mpi_end = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
 /* --- what this thread is in the middle of --- */
 
@@ -86,7 +89,7 @@ static _Unwind_Reason_Code aq_mpi_on_frame(struct _Unwind_Context *context, void
 /* Has a signal brought us here, or MPI itself (MPI_Abort calls exit())? */
 static bool aq_mpi_interrupted(void)
 {
-    struct aq_mpi_frames signals = {NULL, false}, calls = {NULL, false};
+    struct aq_mpi_frames signals = { NULL, false }, calls = { NULL, false };
     Dl_info info;
 
     _Unwind_Backtrace(aq_mpi_on_frame, &signals);
@@ -99,7 +102,7 @@ static bool aq_mpi_interrupted(void)
 
 static void aq_mpi_backoff(void)
 {
-    const struct timespec delay = {.tv_nsec = 200000};
+    const struct timespec delay = { .tv_nsec = 200000 };
 
     nanosleep(&delay, NULL);
 }
@@ -110,7 +113,8 @@ static bool aq_mpi_is_empty(void)
     return aq_mpi_is_alone() || aq_mpi_am.lib == NULL || (aq_mpi_am_drain() && aq_mpi_rma_drain());
 }
 
-/* Keeps the library's other threads out of MPI from now on; false if one stays in there, or something is on its way. */
+/* Keeps the library's other threads out of MPI from now on; false if one stays in there, or
+ * something is on its way. */
 static bool aq_mpi_own(void)
 {
     const uint64_t end = aq_jobarea_now_ns() + AQ_MPI_OWN_MS * AQ_MPI_MS;
@@ -136,9 +140,10 @@ static void aq_mpi_backoff_progress(void)
 
 /* --- giving back what is ours --- */
 
-/* Until what is on its way between us and others has arrived, everywhere: credit, or the thanks for a transfer, may
- * hang behind a rank that looks no more, and no receive or communicator may go before it. MPI_Finalize waits for all
- * ranks, and so does this; what bounds the one bounds the other. */
+/* Until what is on its way between us and others has arrived, everywhere: credit, or the thanks for
+ * a transfer, may hang behind a rank that looks no more, and no receive or communicator may go
+ * before it. MPI_Finalize waits for all ranks, and so does this; what bounds the one bounds the
+ * other. */
 static void aq_mpi_drain(void)
 {
     const uint64_t end = aq_jobarea_now_ns() + AQ_MPI_OWN_MS * AQ_MPI_MS;
@@ -174,7 +179,8 @@ static bool aq_mpi_any_lost(void)
     return any;
 }
 
-/* At the beginning of MPI_Finalize, on every rank. Nobody of ours enters MPI after it: the lock is kept. */
+/* At the beginning of MPI_Finalize, on every rank. Nobody of ours enters MPI after it: the lock is
+ * kept. */
 static void aq_mpi_close(void)
 {
     const bool by_client = !aq_mpi_end.owned && !aq_mpi_end.left_on;
@@ -192,7 +198,8 @@ static void aq_mpi_close(void)
         aq_mpi_am.lib->close();
     }
     aq_mpi_rma_fini();
-    /* release: pairs with the acquire in aq_mpi_check_over(). A program that leaves has its end anyhow */
+    /* release: pairs with the acquire in aq_mpi_check_over(). A program that leaves has its end
+     * anyhow */
     atomic_store_explicit(&aq_mpi.over, by_client, memory_order_release);
     atomic_store_explicit(&aq_mpi.alone, true, memory_order_relaxed); /* polls look no more */
     aq_mpi.lib->job.close();
@@ -219,10 +226,12 @@ int aq_mpi_end_init(void)
 
 static bool aq_mpi_willing(enum aq_shutdown_mode how)
 {
-    if (how == AQ_SHUTDOWN_ABORT || aq_mpi_end.left_on || aq_mpi_end.owned || !aq_env_bool(AQ_ENV_MPI_FINALIZE))
+    if (how == AQ_SHUTDOWN_ABORT || aq_mpi_end.left_on || aq_mpi_end.owned
+        || !aq_env_bool(AQ_ENV_MPI_FINALIZE))
         return false;
     /* in this order: MPI can be asked at all */
-    return !aq_mpi_interrupted() && !aq_mpi.lib->job.is_finalized() && aq_mpi.lib->job.is_main_thread() && aq_mpi_own();
+    return !aq_mpi_interrupted() && !aq_mpi.lib->job.is_finalized()
+           && aq_mpi.lib->job.is_main_thread() && aq_mpi_own();
 }
 
 void aq_mpi_end_decide(enum aq_shutdown_mode how)
@@ -236,7 +245,8 @@ void aq_mpi_end_decide(enum aq_shutdown_mode how)
     if (vote == AQ_MPI_FINALIZE)
         aq_mpi_end.owned = true;
     /* release: who counts the vote finds us out of MPI */
-    atomic_store_explicit(&aq_mpi_end.jobarea->rank[aq_mpi_end.slot].shutdown_vote, (uint32_t)vote, memory_order_release);
+    atomic_store_explicit(&aq_mpi_end.jobarea->rank[aq_mpi_end.slot].shutdown_vote, (uint32_t)vote,
+                          memory_order_release);
 }
 
 static bool aq_mpi_is_dead(const struct aq_jobarea_rank *rank)
@@ -274,8 +284,8 @@ static bool aq_mpi_host_agrees(void)
     for (uint32_t i = 0; i < jobarea->size && result == AQ_MPI_FINALIZE; i++)
         result = (uint32_t)aq_mpi_vote_of(&jobarea->rank[i], end);
     /* relaxed: one word, that nothing else goes with */
-    if (!atomic_compare_exchange_strong_explicit(&jobarea->shutdown_vote, &before, result, memory_order_relaxed,
-                                                 memory_order_relaxed))
+    if (!atomic_compare_exchange_strong_explicit(&jobarea->shutdown_vote, &before, result,
+                                                 memory_order_relaxed, memory_order_relaxed))
         result = before;
     return result == AQ_MPI_FINALIZE;
 }
@@ -286,7 +296,8 @@ int aq_mpi_end_fence(void)
 
     while (!all && !over) {
         pthread_mutex_lock(&aq_mpi_end.mutex);
-        over = aq_mpi_end.shutdown_vote || aq_mpi_end.closed || !aq_mpi_end.owned || aq_mpi_rma.lib->ibarrier(&all) != 0;
+        over = aq_mpi_end.shutdown_vote || aq_mpi_end.closed || !aq_mpi_end.owned
+               || aq_mpi_rma.lib->ibarrier(&all) != 0;
         pthread_mutex_unlock(&aq_mpi_end.mutex);
         if (!all && !over)
             aq_mpi_backoff();
@@ -294,11 +305,12 @@ int aq_mpi_end_fence(void)
     return all ? AQ_OK : AQ_ERR_SYS;
 }
 
-/* Ranks of hosts that do not agree never come to this meeting; others may hear late that all hosts have come to their
- * exit, but within the exit timeout. */
+/* Ranks of hosts that do not agree never come to this meeting; others may hear late that all hosts
+ * have come to their exit, but within the exit timeout. */
 static bool aq_mpi_hosts_agree(void)
 {
-    const uint64_t end = aq_jobarea_now_ns() + (AQ_MPI_VOTE_MS + aq_mpi_end.jobarea->exit_timeout_ms) * AQ_MPI_MS;
+    const uint64_t end =
+        aq_jobarea_now_ns() + (AQ_MPI_VOTE_MS + aq_mpi_end.jobarea->exit_timeout_ms) * AQ_MPI_MS;
     bool all = aq_mpi_end.jobarea->size == aq_mpi_end.jobarea->job_size;
 
     if (all || aq_mpi.lib->job.ibarrier() != 0)
@@ -321,7 +333,7 @@ static void aq_mpi_on_alarm(int sig)
 
 static void aq_mpi_set_alarm(unsigned seconds)
 {
-    const struct itimerval limit = {.it_value = {.tv_sec = seconds}};
+    const struct itimerval limit = { .it_value = { .tv_sec = seconds } };
     struct sigaction act;
     sigset_t set;
 
@@ -335,8 +347,9 @@ static void aq_mpi_set_alarm(unsigned seconds)
     setitimer(ITIMER_REAL, &limit, NULL);
 }
 
-/* Bounded: a rank may die in it, and MPICH 4.0 hangs in it by itself over UCX's TCP, where a rank flushes its
- * connections to others that wait at the launcher's barrier already. Then we leave as if it had not been called. */
+/* Bounded: a rank may die in it, and MPICH 4.0 hangs in it by itself over UCX's TCP, where a rank
+ * flushes its connections to others that wait at the launcher's barrier already. Then we leave as
+ * if it had not been called. */
 static void aq_mpi_finalize(void)
 {
     if (sigsetjmp(aq_mpi_end.way_out, 1) == 0) {
@@ -358,7 +371,8 @@ bool aq_mpi_end_is_cut_short(void)
 static void aq_mpi_set_state(enum aq_rank_state state)
 {
     /* release: as with every state of a rank */
-    atomic_store_explicit(&aq_mpi_end.jobarea->rank[aq_mpi_end.slot].state, (uint32_t)state, memory_order_release);
+    atomic_store_explicit(&aq_mpi_end.jobarea->rank[aq_mpi_end.slot].state, (uint32_t)state,
+                          memory_order_release);
 }
 
 void aq_mpi_end_disconnect(enum aq_shutdown_mode how)
@@ -378,18 +392,20 @@ void aq_mpi_end_disconnect(enum aq_shutdown_mode how)
     aq_mpi_set_state(AQ_RANK_ENDED);
 }
 
-/* The first rank that ends with a code other than 0 makes Open MPI's mpirun kill the rest, for which it takes a second;
- * so they end together. */
+/* The first rank that ends with a code other than 0 makes Open MPI's mpirun kill the rest, for
+ * which it takes a second; so they end together. */
 static void aq_mpi_go_together(void)
 {
     struct aq_jobarea *jobarea = aq_mpi_end.jobarea;
     const uint64_t end = aq_jobarea_now_ns() + AQ_MPI_GO_MS * AQ_MPI_MS;
 
     /* relaxed, both: nothing else goes with the word */
-    atomic_store_explicit(&jobarea->rank[aq_mpi_end.slot].shutdown_vote, (uint32_t)AQ_MPI_GO, memory_order_relaxed);
+    atomic_store_explicit(&jobarea->rank[aq_mpi_end.slot].shutdown_vote, (uint32_t)AQ_MPI_GO,
+                          memory_order_relaxed);
     for (uint32_t i = 0; i < jobarea->size; i++)
-        while (atomic_load_explicit(&jobarea->rank[i].shutdown_vote, memory_order_relaxed) != AQ_MPI_GO &&
-               !aq_mpi_is_dead(&jobarea->rank[i]) && aq_jobarea_now_ns() < end)
+        while (atomic_load_explicit(&jobarea->rank[i].shutdown_vote, memory_order_relaxed)
+                   != AQ_MPI_GO
+               && !aq_mpi_is_dead(&jobarea->rank[i]) && aq_jobarea_now_ns() < end)
             aq_mpi_backoff();
 }
 

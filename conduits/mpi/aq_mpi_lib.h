@@ -1,9 +1,9 @@
 /*
  * aq_mpi_lib.h - what the mpi conduit asks of an MPI library: a table that the module fills in.
  *
- * The module (module/) is the only code that sees mpi.h, whose types differ from one MPI to the next. Here its handles
- * are numbers and opaque pointers; a call does as much as can be said in one, so that the way through the table costs
- * little.
+ * The module (module/) is the only code that sees mpi.h, whose types differ from one MPI to the
+ * next. Here its handles are numbers and opaque pointers; a call does as much as can be said in
+ * one, so that the way through the table costs little.
  *
  * Threads   as each group says; what thread level the MPI gives is aq_mpi_lib_job's to tell
  * Uses      nothing. SPDX-License-Identifier: BSD-3-Clause
@@ -18,16 +18,17 @@
 /* MPI's thread levels, in their order. */
 enum aq_mpi_level { AQ_MPI_SINGLE, AQ_MPI_FUNNELED, AQ_MPI_SERIALIZED, AQ_MPI_MULTIPLE };
 
-/* Start, exchange at start, end. Everything returns 0, or MPI's error code, which text() explains. */
+/* Start, exchange at start, end. Everything returns 0, or MPI's error code, which text() explains.
+ * */
 struct aq_mpi_lib_job {
-    /* Before init: the library's name and version, one line; NULL and a reason in why[len] if the MPI in this
-     * process is not the one that the module was compiled for. */
+    /* Before init: the library's name and version, one line; NULL and a reason in why[len] if the
+     * MPI in this process is not the one that the module was compiled for. */
     const char *(*about)(char *why, size_t len);
     void (*text)(int error, char *text, size_t len);
     bool (*is_initialized)(void);
     bool (*is_finalized)(void);
     int (*init)(int *argc, char ***argv, enum aq_mpi_level wanted); /* MPI_Init_thread */
-    enum aq_mpi_level (*level)(void);                               /* what we have; after init, ours or the client's */
+    enum aq_mpi_level (*level)(void); /* what we have; after init, ours or the client's */
     bool (*is_main_thread)(void);
     /* Collective: makes the communicators that are the conduit's own. From then on: */
     int (*open)(void);
@@ -39,7 +40,8 @@ struct aq_mpi_lib_job {
     /* All ranks meet: starts it, looks whether all have come. */
     int (*ibarrier)(void);
     int (*ibarrier_test)(bool *all_out);
-    /* At the beginning of MPI_Finalize, whoever calls it, fn is called on every rank, and may call MPI. */
+    /* At the beginning of MPI_Finalize, whoever calls it, fn is called on every rank, and may call
+     * MPI. */
     int (*on_finalize)(void (*fn)(void));
     void (*close)(void); /* frees the communicators; collective */
     int (*finalize)(void);

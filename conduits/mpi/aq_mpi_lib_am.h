@@ -1,8 +1,8 @@
 /*
  * aq_mpi_lib_am.h - the module's part for messages: packets of a bounded size, and payloads of any.
  *
- * A packet goes to whichever slot the receiver has waiting in that lane, from any sender; a payload goes from one
- * buffer to another that the two sides agree upon by a tag.
+ * A packet goes to whichever slot the receiver has waiting in that lane, from any sender; a payload
+ * goes from one buffer to another that the two sides agree upon by a tag.
  *
  * Threads   one at a time. Nothing here waits for another rank
  * Uses      nothing. SPDX-License-Identifier: BSD-3-Clause
@@ -17,10 +17,12 @@
 /* Apart all the way through MPI. Replies are looked for first. */
 enum aq_mpi_channel { AQ_MPI_REPLY = 0, AQ_MPI_REQUEST = 1, AQ_MPI_CHANNELS = 2 };
 
-/* Tags of payloads, 1 to AQ_MPI_TAGS; every MPI has at least 32767 tags, and lanes are told apart by one bit. */
+/* Tags of payloads, 1 to AQ_MPI_TAGS; every MPI has at least 32767 tags, and lanes are told apart
+ * by one bit. */
 #define AQ_MPI_TAGS 16383u
 
-/* Packets come into receives that wait for them, or most of them wait themselves to be looked for. A table for each. */
+/* Packets come into receives that wait for them, or most of them wait themselves to be looked for.
+ * A table for each. */
 enum aq_mpi_receiver { AQ_MPI_RING, AQ_MPI_PROBE, AQ_MPI_RECEIVERS };
 
 /* A packet of a lane that has come, in a slot of either lane's, which is the conduit's until
@@ -37,28 +39,31 @@ struct aq_mpi_completion {
 };
 
 /* What a call has come to. */
-#define AQ_MPI_DONE 0
+#define AQ_MPI_DONE  0
 #define AQ_MPI_BEGUN 1 /* completes() will tell of it */
 /* negative: an error code of MPI's, negated */
 
 struct aq_mpi_lib_am {
-    uint32_t slots;                 /* how many of a lane serve it best, a power of two */
-    enum aq_mpi_receiver preferred; /* which of the tables is the better one with this MPI; in each of them */
+    uint32_t slots; /* how many of a lane serve it best, a power of two */
+    enum aq_mpi_receiver
+        preferred; /* which of the tables is the better one with this MPI; in each of them */
     /* Begins to receive. Slot i of a lane is the nbytes at memory[lane] + i * stride. */
     int (*open)(char *const memory[AQ_MPI_CHANNELS], uint32_t slots, size_t stride, size_t nbytes);
     /* Cancels what is waiting. */
     void (*close)(void);
-    /* Is there a packet in one of the lanes of the mask 1 << lane? 1 and which, 0, or negative. looks: how often to
-     * look while there is none; 0: look at every slot, for a packet that is there completely although an earlier one
-     * is not. */
+    /* Is there a packet in one of the lanes of the mask 1 << lane? 1 and which, 0, or negative.
+     * looks: how often to look while there is none; 0: look at every slot, for a packet that is
+     * there completely although an earlier one is not. */
     int (*take)(unsigned channels, unsigned looks, struct aq_mpi_arrival *arrival_out);
     int (*restart)(enum aq_mpi_channel ring, uint32_t slot); /* 0 or negative */
-    /* packet and src must not change until the call has returned AQ_MPI_DONE, or its owner has come back. */
-    int (*send)(enum aq_mpi_channel channel, uint32_t dest, const void *packet, size_t nbytes, void *owner);
-    int (*send_payload)(enum aq_mpi_channel channel, uint32_t dest, uint32_t tag, const void *src, size_t nbytes,
-                        void *owner);
-    int (*receive_payload)(enum aq_mpi_channel channel, uint32_t source, uint32_t tag, void *dest, size_t nbytes,
-                           void *owner);
+    /* packet and src must not change until the call has returned AQ_MPI_DONE, or its owner has come
+     * back. */
+    int (*send)(enum aq_mpi_channel channel, uint32_t dest, const void *packet, size_t nbytes,
+                void *owner);
+    int (*send_payload)(enum aq_mpi_channel channel, uint32_t dest, uint32_t tag, const void *src,
+                        size_t nbytes, void *owner);
+    int (*receive_payload)(enum aq_mpi_channel channel, uint32_t source, uint32_t tag, void *dest,
+                           size_t nbytes, void *owner);
     /* How many have begun and were not told of. */
     uint32_t (*pending)(void);
     /* Tells of up to most of them that are complete; how many, or negative. */

@@ -1,16 +1,17 @@
 /*
- * aq_mpi_measure.c - two ranks that share no memory find out what a window of MPI's is worth between them.
+ * aq_mpi_measure.c - two ranks that share no memory find out what a window of MPI's is worth
+ * between them.
  *
  * One of them leads; they try on a small window of their own:
  *
- *   one-sided   the far one looks away from MPI, by agreement, for AQ_MPI_AWAY_NS, and sends a word when it is back: a
- *               put and a get that complete before that comes need no attention. The same for an atomic operation,
- *               which an MPI may serve in another way
- *   speed       both look: a get, an atomic operation, and a message with its answer. On a machine too busy to tell, a
- *               table of what is usual stands in for the times
+ *   one-sided   the far one looks away from MPI, by agreement, for AQ_MPI_AWAY_NS, and sends a word
+ *               when it is back: a put and a get that complete before that comes need no attention.
+ *               The same for an atomic operation, which an MPI may serve in another way
+ *   speed       both look: a get, an atomic operation, and a message with its answer. On a machine
+ *               too busy to tell, a table of what is usual stands in for the times
  *
- * The segments' own memory is not touched: its pages are the client's to place. All of it takes some milliseconds, or
- * 30 ms on a busy machine.
+ * The segments' own memory is not touched: its pages are the client's to place. All of it takes
+ * some milliseconds, or 30 ms on a busy machine.
  *
  * Threads   one; inside aq_mpi_lock()
  * Uses      aq_mpi_measure.h, aq_mpi_rma.h. SPDX-License-Identifier: BSD-3-Clause
@@ -25,15 +26,17 @@
 #include "core/aq_job.h"
 #include "base/aq_log.h"
 
-#define AQ_MPI_AWAY_NS UINT64_C(2000000)
+#define AQ_MPI_AWAY_NS    UINT64_C(2000000)
 #define AQ_MPI_AWAY_TRIES 3
-#define AQ_MPI_AWAY_MAX_NS UINT64_C(25000) /* to be away within: twice that later the other side begins */
+#define AQ_MPI_AWAY_MAX_NS \
+    UINT64_C(25000) /* to be away within: twice that later the other side begins */
 #define AQ_MPI_LATE_TESTS 8
-#define AQ_MPI_TIME_NS UINT64_C(10000000)
-#define AQ_MPI_PAIR_TAG ((int)AQ_MPI_DIRECT_TAG_END) /* direct transfers have those below */
-#define AQ_MPI_YIELD 256u      /* tests between them */
-#define AQ_MPI_REPEATS 12
-#define AQ_MPI_STEADY 1.5      /* half of the times are below so much of the least: the machine was quiet */
+#define AQ_MPI_TIME_NS    UINT64_C(10000000)
+#define AQ_MPI_PAIR_TAG   ((int)AQ_MPI_DIRECT_TAG_END) /* direct transfers have those below */
+#define AQ_MPI_YIELD      256u                         /* tests between them */
+#define AQ_MPI_REPEATS    12
+#define AQ_MPI_STEADY \
+    1.5 /* half of the times are below so much of the least: the machine was quiet */
 _Static_assert(AQ_MPI_PAIR_TAG <= 32767, "every MPI has tags up to this one");
 
 const size_t aq_mpi_sizes[AQ_MPI_SIZES] = { 8, 1024, 8192, 65536, 262144 };
@@ -46,15 +49,15 @@ struct aq_mpi_times {
 
 struct aq_mpi_pair {
     gex_Rank_t peer;
-    uint32_t other;   /* its rank in the window of the two */
+    uint32_t other;        /* its rank in the window of the two */
     char *origin, *window; /* memory of the other side of transfers, and of this one's window */
     struct aq_mpi_times get[AQ_MPI_SIZES], message[AQ_MPI_SIZES], fetch;
 };
 
 enum aq_mpi_trial { AQ_MPI_TRY_TRANSFERS, AQ_MPI_TRY_ATOMICS, AQ_MPI_TRIALS };
 
-/* What windows without hardware behind them show: MPICH 4.0 over UCX's shared memory, two processes, a quiet
- * machine. */
+/* What windows without hardware behind them show: MPICH 4.0 over UCX's shared memory, two
+ * processes, a quiet machine. */
 static const struct aq_mpi_latency aq_mpi_usual = {
     .get = { 393, 500, 2500, 9000, 33000 },
     .message = { 353, 500, 1500, 7500, 23000 },
@@ -110,8 +113,8 @@ static void aq_mpi_pair_pause(uint64_t ns)
 
 /* --- does the window need the target's attention? --- */
 
-/* The far one's part: say so, look away, say that it is back and whether it was away in time, ask whether that was
- * all. */
+/* The far one's part: say so, look away, say that it is back and whether it was away in time, ask
+ * whether that was all. */
 static void aq_mpi_pair_look_away(const struct aq_mpi_pair *pair)
 {
     char word = 1;
@@ -127,8 +130,8 @@ static void aq_mpi_pair_look_away(const struct aq_mpi_pair *pair)
     }
 }
 
-/* What is to be done without the far one's attention. The word that it is back is awaited by request 0; how many
- * requests there are then. */
+/* What is to be done without the far one's attention. The word that it is back is awaited by
+ * request 0; how many requests there are then. */
 static unsigned aq_mpi_pair_act(const struct aq_mpi_pair *pair, enum aq_mpi_trial what)
 {
     const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
@@ -138,15 +141,18 @@ static unsigned aq_mpi_pair_act(const struct aq_mpi_pair *pair, enum aq_mpi_tria
         aq_mpi_check(lib->flush(AQ_MPI_WIN_PAIR, pair->other), "measuring");
         aq_mpi_check(lib->get(AQ_MPI_WIN_PAIR, pair->other, 0, pair->origin, 8), "measuring");
     } else {
-        aq_mpi_check(lib->fetch(AQ_MPI_WIN_PAIR, pair->other, 0, AQ_MPI_U64, AQ_MPI_SUM, pair->origin, pair->origin + 8),
+        aq_mpi_check(lib->fetch(AQ_MPI_WIN_PAIR, pair->other, 0, AQ_MPI_U64, AQ_MPI_SUM,
+                                pair->origin, pair->origin + 8),
                      "measuring");
     }
     aq_mpi_check(lib->flush(AQ_MPI_WIN_PAIR, pair->other), "measuring");
     return what == AQ_MPI_TRY_TRANSFERS ? 1 : 2;
 }
 
-/* The far one has just looked away. Is all of it done while its word that it is back has not come? */
-static bool aq_mpi_pair_is_quick(const struct aq_mpi_pair *pair, enum aq_mpi_trial what, unsigned *pending_out)
+/* The far one has just looked away. Is all of it done while its word that it is back has not come?
+ * */
+static bool aq_mpi_pair_is_quick(const struct aq_mpi_pair *pair, enum aq_mpi_trial what,
+                                 unsigned *pending_out)
 {
     unsigned pending = aq_mpi_pair_act(pair, what), count;
     bool is_back = false;
@@ -157,8 +163,8 @@ static bool aq_mpi_pair_is_quick(const struct aq_mpi_pair *pair, enum aq_mpi_tri
     return !is_back;
 }
 
-/* The lead's part. A rank that loses its processor for a while must not spoil it: more than one try. Atomics are tried
- * if transfers are one-sided. */
+/* The lead's part. A rank that loses its processor for a while must not spoil it: more than one
+ * try. Atomics are tried if transfers are one-sided. */
 static bool aq_mpi_pair_is_one_sided(const struct aq_mpi_pair *pair, enum aq_mpi_trial what)
 {
     bool so = false;
@@ -194,7 +200,8 @@ static void aq_mpi_pair_time_window(struct aq_mpi_pair *pair, unsigned i)
     const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
     const uint64_t began = aq_now_ns();
 
-    aq_mpi_check(lib->rget(AQ_MPI_WIN_PAIR, pair->other, 0, pair->origin, aq_mpi_sizes[i]), "measuring");
+    aq_mpi_check(lib->rget(AQ_MPI_WIN_PAIR, pair->other, 0, pair->origin, aq_mpi_sizes[i]),
+                 "measuring");
     aq_mpi_pair_wait(1);
     aq_mpi_pair_note(&pair->get[i], began);
 }
@@ -204,14 +211,16 @@ static void aq_mpi_pair_time_fetch(struct aq_mpi_pair *pair)
     const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
     const uint64_t began = aq_now_ns();
 
-    aq_mpi_check(lib->fetch(AQ_MPI_WIN_PAIR, pair->other, 0, AQ_MPI_U64, AQ_MPI_SUM, pair->origin, pair->origin + 8),
+    aq_mpi_check(lib->fetch(AQ_MPI_WIN_PAIR, pair->other, 0, AQ_MPI_U64, AQ_MPI_SUM, pair->origin,
+                            pair->origin + 8),
                  "measuring");
     aq_mpi_pair_wait(1);
     aq_mpi_check(lib->flush(AQ_MPI_WIN_PAIR, pair->other), "measuring");
     aq_mpi_pair_note(&pair->fetch, began);
 }
 
-/* Data one way and a word back, as a message with its answer costs. The first byte says whether more comes. */
+/* Data one way and a word back, as a message with its answer costs. The first byte says whether
+ * more comes. */
 static void aq_mpi_pair_time_message(struct aq_mpi_pair *pair, unsigned i)
 {
     const uint64_t began = aq_now_ns();
@@ -227,7 +236,8 @@ static void aq_mpi_pair_time(struct aq_mpi_pair *pair)
 {
     const uint64_t began = aq_now_ns();
 
-    for (unsigned repeat = 0; repeat < AQ_MPI_REPEATS && aq_now_ns() - began < AQ_MPI_TIME_NS; repeat++) {
+    for (unsigned repeat = 0; repeat < AQ_MPI_REPEATS && aq_now_ns() - began < AQ_MPI_TIME_NS;
+         repeat++) {
         aq_mpi_pair_time_fetch(pair);
         for (unsigned i = 0; i < AQ_MPI_SIZES; i++) {
             aq_mpi_pair_time_window(pair, i);
@@ -275,7 +285,9 @@ static struct aq_mpi_latency aq_mpi_pair_times(const struct aq_mpi_pair *pair)
     }
     min.fetch = aq_mpi_pair_min(&pair->fetch, &steady);
     if (!steady)
-        AQ_LOG(INFO, MPI, "the machine is too busy to measure transfers: usual times stand in for measured ones");
+        AQ_LOG(
+            INFO, MPI,
+            "the machine is too busy to measure transfers: usual times stand in for measured ones");
     return steady ? min : aq_mpi_usual;
 }
 

@@ -18,7 +18,8 @@
 /* What is measured, bytes; the first is a word. */
 extern const size_t aq_mpi_sizes[AQ_MPI_SIZES];
 
-/* Least times, ns: of a get and of an atomic operation by the window, and of a message with its answer. */
+/* Least times, ns: of a get and of an atomic operation by the window, and of a message with its
+ * answer. */
 struct aq_mpi_latency {
     uint64_t get[AQ_MPI_SIZES], message[AQ_MPI_SIZES], fetch;
 };
@@ -30,7 +31,8 @@ struct aq_mpi_cost {
     struct aq_mpi_latency min;
 };
 
-/** aq_mpi_measure - collective over this rank and peer, of which one leads, and learns what it came to. */
+/** aq_mpi_measure - collective over this rank and peer, of which one leads, and learns what it came
+ * to. */
 void aq_mpi_measure(gex_Rank_t peer, bool leads, struct aq_mpi_cost *cost_out);
 
 #endif

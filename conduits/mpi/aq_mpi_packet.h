@@ -7,8 +7,8 @@
  *   8         long: where it goes
  *   padding   to a multiple of 16, and the payload, if it is in the packet
  *
- * All ranks have one build and one byte order, as MPI's own users assume. A length, a count or an address that does
- * not fit is found here or where it is used, and never followed.
+ * All ranks have one build and one byte order, as MPI's own users assume. A length, a count or an
+ * address that does not fit is found here or where it is used, and never followed.
  *
  * Threads   any: nothing here keeps state
  * Uses      aq_mpi_lib_am.h. SPDX-License-Identifier: BSD-3-Clause
@@ -24,24 +24,28 @@
 #include "core/aq_conduit.h"
 #include "conduits/mpi/aq_mpi_lib_am.h"
 
-#define AQ_MPI_INLINE 8192u /* bytes of a payload that travel in the packet */
-#define AQ_MPI_ARGS 16u
-#define AQ_MPI_ALIGN 16u
+#define AQ_MPI_INLINE   8192u /* bytes of a payload that travel in the packet */
+#define AQ_MPI_ARGS     16u
+#define AQ_MPI_ALIGN    16u
 #define AQ_MPI_HEAD_MAX (8u + 4u * AQ_MPI_ARGS + 16u)
-#define AQ_MPI_PACKET ((AQ_MPI_HEAD_MAX + AQ_MPI_ALIGN - 1) / AQ_MPI_ALIGN * AQ_MPI_ALIGN + AQ_MPI_INLINE)
+#define AQ_MPI_PACKET \
+    ((AQ_MPI_HEAD_MAX + AQ_MPI_ALIGN - 1) / AQ_MPI_ALIGN * AQ_MPI_ALIGN + AQ_MPI_INLINE)
 
 #define AQ_MPI_CREDIT 3u /* a kind beside those of enum aq_am_kind: nothing but credit */
 
 /* From the word's lowest bit on. */
 struct aq_mpi_head {
-    uint8_t kind;      /* 2 bits */
-    uint8_t nargs;     /* 5 bits */
-    bool apart;        /* 1 bit: the payload travels by itself */
+    uint8_t kind;  /* 2 bits */
+    uint8_t nargs; /* 5 bits */
+    bool apart;    /* 1 bit: the payload travels by itself */
     uint8_t handler;
-    uint16_t messages; /* of the receiver's requests, which the sender is done with since the start of the job, */
-    uint32_t units;    /* and what they cost */
+    uint16_t
+        /* of the receiver's requests, which the sender is done with since the start of the job, */
+        messages;
+    uint32_t units; /* and what they cost */
 };
-#define AQ_MPI_HEAD 8u /* bytes: a short message without arguments fits a granule of most networks */
+#define AQ_MPI_HEAD \
+    8u /* bytes: a short message without arguments fits a granule of most networks */
 
 /* Behind the arguments, which may leave them unaligned to 8. */
 struct aq_mpi_desc {
@@ -49,7 +53,7 @@ struct aq_mpi_desc {
     uint32_t dest[2]; /* long only: low, high */
 };
 #define AQ_MPI_DESC_MEDIUM 8u
-#define AQ_MPI_DESC_LONG 16u
+#define AQ_MPI_DESC_LONG   16u
 
 /* A packet as it was understood. */
 struct aq_mpi_message {
@@ -60,12 +64,14 @@ struct aq_mpi_message {
     void *payload; /* in the packet; NULL if it travels by itself, or there is none */
 };
 
-/* One store. MPI copies these bytes by one load, which several stores would keep waiting until each has left the core:
- * behind those of the message before, to lines that its receiver is looking at. */
+/* One store. MPI copies these bytes by one load, which several stores would keep waiting until each
+ * has left the core: behind those of the message before, to lines that its receiver is looking at.
+ * */
 static inline void aq_mpi_head_put(char *packet, struct aq_mpi_head head)
 {
     const uint64_t word = (head.kind & 3u) | (head.nargs & 31u) << 2 | (uint32_t)head.apart << 7
-                          | (uint32_t)head.handler << 8 | (uint32_t)head.messages << 16 | (uint64_t)head.units << 32;
+                          | (uint32_t)head.handler << 8 | (uint32_t)head.messages << 16
+                          | (uint64_t)head.units << 32;
 
     memcpy(packet, &word, sizeof(word));
 }
@@ -75,8 +81,11 @@ static inline struct aq_mpi_head aq_mpi_head_get(const char *packet)
     uint64_t word;
 
     memcpy(&word, packet, sizeof(word));
-    return (struct aq_mpi_head){ .kind = word & 3, .nargs = word >> 2 & 31, .apart = (word >> 7 & 1) != 0,
-                                 .handler = (uint8_t)(word >> 8), .messages = (uint16_t)(word >> 16),
+    return (struct aq_mpi_head){ .kind = word & 3,
+                                 .nargs = word >> 2 & 31,
+                                 .apart = (word >> 7 & 1) != 0,
+                                 .handler = (uint8_t)(word >> 8),
+                                 .messages = (uint16_t)(word >> 16),
                                  .units = (uint32_t)(word >> 32) };
 }
 
@@ -89,7 +98,9 @@ static inline size_t aq_mpi_packet_padded(size_t nbytes)
 static inline size_t aq_mpi_packet_head(unsigned kind, unsigned nargs)
 {
     return AQ_MPI_HEAD + 4 * (size_t)nargs
-           + (kind == AQ_AM_LONG ? AQ_MPI_DESC_LONG : kind == AQ_AM_MEDIUM ? AQ_MPI_DESC_MEDIUM : 0);
+           + (kind == AQ_AM_LONG     ? AQ_MPI_DESC_LONG
+              : kind == AQ_AM_MEDIUM ? AQ_MPI_DESC_MEDIUM
+                                     : 0);
 }
 
 /* Is the payload of this length in the packet? */
@@ -102,7 +113,8 @@ static inline size_t aq_mpi_packet_bytes(unsigned kind, unsigned nargs, size_t n
 {
     const size_t head = aq_mpi_packet_head(kind, nargs);
 
-    return kind == AQ_AM_SHORT || kind == AQ_MPI_CREDIT || nbytes == 0 || !aq_mpi_packet_fits(nbytes)
+    return kind == AQ_AM_SHORT || kind == AQ_MPI_CREDIT || nbytes == 0
+                   || !aq_mpi_packet_fits(nbytes)
                ? head
                : aq_mpi_packet_padded(head) + nbytes;
 }
@@ -115,16 +127,23 @@ static inline void aq_mpi_packet_put_args(char *packet, unsigned nargs, const ge
         to[i] = args[i];
 }
 
-/* Writes the packet of a medium or long message, payload included if it is in the packet. Returns its length. */
+/* Writes the packet of a medium or long message, payload included if it is in the packet. Returns
+ * its length. */
 static inline size_t aq_mpi_packet_encode(char *packet, const struct aq_am_out *out, uint32_t units,
                                           uint16_t messages, uint32_t tag)
 {
     const bool apart = !aq_mpi_packet_fits(out->nbytes);
-    const struct aq_mpi_head head = { .kind = out->kind, .handler = out->handler, .nargs = out->nargs,
-                                      .apart = apart, .units = units, .messages = messages };
-    const struct aq_mpi_desc desc = { .nbytes = (uint32_t)out->nbytes, .tag = tag,
-                                        .dest = { (uint32_t)(uintptr_t)out->dest,
-                                                  (uint32_t)((uint64_t)(uintptr_t)out->dest >> 32) } };
+    const struct aq_mpi_head head = { .kind = out->kind,
+                                      .handler = out->handler,
+                                      .nargs = out->nargs,
+                                      .apart = apart,
+                                      .units = units,
+                                      .messages = messages };
+    const struct aq_mpi_desc desc = {
+        .nbytes = (uint32_t)out->nbytes,
+        .tag = tag,
+        .dest = { (uint32_t)(uintptr_t)out->dest, (uint32_t)((uint64_t)(uintptr_t)out->dest >> 32) }
+    };
     const size_t end = aq_mpi_packet_head(out->kind, out->nargs);
 
     aq_mpi_head_put(packet, head);
@@ -138,8 +157,8 @@ static inline size_t aq_mpi_packet_encode(char *packet, const struct aq_am_out *
 }
 
 /* The packet of len bytes, aligned, at packet. False: it is not one. */
-static inline bool aq_mpi_packet_decode(char *packet, size_t len, size_t max_medium, size_t max_long,
-                                        struct aq_mpi_message *out)
+static inline bool aq_mpi_packet_decode(char *packet, size_t len, size_t max_medium,
+                                        size_t max_long, struct aq_mpi_message *out)
 {
     struct aq_mpi_desc desc = { 0 };
     size_t head, limit;

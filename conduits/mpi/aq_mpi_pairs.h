@@ -20,12 +20,14 @@ struct aq_mpi_remote_pair {
     bool exists;
 };
 
-/* The first pair of each class, the same on all ranks. Hosts are numbered from 0; first[hosts] is for use meanwhile. */
-static inline void aq_mpi_pairs_find(const gex_Rank_t *host_of, const gex_Rank_t *nbrhd_of, gex_Rank_t size,
-                                     gex_Rank_t hosts, gex_Rank_t *first,
+/* The first pair of each class, the same on all ranks. Hosts are numbered from 0; first[hosts] is
+ * for use meanwhile. */
+static inline void aq_mpi_pairs_find(const gex_Rank_t *host_of, const gex_Rank_t *nbrhd_of,
+                                     gex_Rank_t size, gex_Rank_t hosts, gex_Rank_t *first,
                                      struct aq_mpi_remote_pair pairs_out[AQ_MPI_CLASSES])
 {
-    struct aq_mpi_remote_pair *same = &pairs_out[AQ_MPI_SAME_HOST], *apart = &pairs_out[AQ_MPI_OTHER_HOST];
+    struct aq_mpi_remote_pair *same = &pairs_out[AQ_MPI_SAME_HOST],
+                              *apart = &pairs_out[AQ_MPI_OTHER_HOST];
 
     *same = *apart = (struct aq_mpi_remote_pair){ .exists = false };
     for (gex_Rank_t host = 0; host < hosts; host++)

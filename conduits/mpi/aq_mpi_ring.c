@@ -23,7 +23,8 @@ int aq_mpi_ring_init(void)
     int rc;
 
     for (int channel = 0; channel < AQ_MPI_CHANNELS; channel++) {
-        memory[channel] = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        memory[channel] =
+            mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory[channel] == MAP_FAILED)
             return aq_fail(AQ_ERR_NOMEM, "mpi: no memory for %u packets of %u bytes", AQ_MPI_SLOTS,
                            (unsigned)AQ_MPI_RING_STRIDE);
@@ -44,7 +45,8 @@ void aq_mpi_ring_fail(int rc)
     aq_mpi_fatal(-rc, "a message cannot be received");
 }
 
-/* Up to most slots. One whose handler still runs is passed over: it changes places with one that is done. */
+/* Up to most slots. One whose handler still runs is passed over: it changes places with one that is
+ * done. */
 static void aq_ring_restart(enum aq_mpi_channel channel, uint32_t max)
 {
     struct aq_mpi_ring *ring = &aq_mpi_ring[channel];
@@ -53,9 +55,11 @@ static void aq_ring_restart(enum aq_mpi_channel channel, uint32_t max)
     for (uint32_t at = ring->first; at != ring->last && max != 0; at++) {
         const uint32_t slot = ring->taken[at % AQ_MPI_SLOTS];
 
-        if (!atomic_load_explicit(&ring->done[slot], memory_order_acquire)) /* pairs with aq_mpi_ring_done() */
+        if (!atomic_load_explicit(&ring->done[slot],
+                                  memory_order_acquire)) /* pairs with aq_mpi_ring_done() */
             continue;
-        atomic_store_explicit(&ring->done[slot], false, memory_order_relaxed); /* until it is taken again, ours */
+        atomic_store_explicit(&ring->done[slot], false,
+                              memory_order_relaxed); /* until it is taken again, ours */
         ring->taken[at % AQ_MPI_SLOTS] = ring->taken[ring->first++ % AQ_MPI_SLOTS];
         rc = aq_mpi_am.lib->restart(channel, slot);
         if (AQ_UNLIKELY(rc < 0))

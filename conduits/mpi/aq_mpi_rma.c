@@ -5,12 +5,12 @@
  *   direct    an active message, then one send between the two buffers (aq_mpi_rma_direct.c)
  *   messages  the data in active messages (aq_ref_put, aq_ref_get)
  *
- * aq_mpi_choose.c says from which size on which of them is best. Memory that no window holds, of further endpoints and
- * in segment everything, goes directly if it is much.
+ * aq_mpi_choose.c says from which size on which of them is best. Memory that no window holds, of
+ * further endpoints and in segment everything, goes directly if it is much.
  *
- * A short transfer by a one-sided window is complete after a flush, which is short too. If the client waits for it
- * anyhow, both calls are made at once; if not, the flush is the next poll's. Everything else has a request, which polls
- * test.
+ * A short transfer by a one-sided window is complete after a flush, which is short too. If the
+ * client waits for it anyhow, both calls are made at once; if not, the flush is the next poll's.
+ * Everything else has a request, which polls test.
  *
  * Owns      aq_mpi_rma
  * Threads   any
@@ -26,7 +26,8 @@
 #include "core/aq_op.h"
 #include "extended/aq_ref.h"
 
-#define AQ_MPI_SHORT ((size_t)32768) /* bytes: complete in the call, or copied, rather than waited for */
+#define AQ_MPI_SHORT \
+    ((size_t)32768) /* bytes: complete in the call, or copied, rather than waited for */
 
 struct aq_mpi_rma aq_mpi_rma;
 
@@ -93,9 +94,10 @@ static int aq_mpi_window_soon(const struct aq_mpi_xfer *as)
 {
     const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
     bool done;
-    const int error = as->type == AQ_MPI_X_PUT
-                          ? lib->rput_now(AQ_MPI_WIN_JOB, as->rank, as->remote, as->local, as->nbytes, &done)
-                          : lib->rget_now(AQ_MPI_WIN_JOB, as->rank, as->remote, as->local, as->nbytes, &done);
+    const int error =
+        as->type == AQ_MPI_X_PUT
+            ? lib->rput_now(AQ_MPI_WIN_JOB, as->rank, as->remote, as->local, as->nbytes, &done)
+            : lib->rget_now(AQ_MPI_WIN_JOB, as->rank, as->remote, as->local, as->nbytes, &done);
 
     if (error == 0 && !done)
         aq_mpi_xfer_adopt(aq_mpi_window_xfer(as));
@@ -112,10 +114,12 @@ static int aq_mpi_window_try(const struct aq_mpi_xfer *as, gex_Flags_t flags, bo
     else if (!aq_mpi_try_lock())
         return AQ_RETRY;
     *done_out = true;
-    if (!aq_mpi_xfer_is_alone(as->rank)) /* a flush would wait for all that is under way to that rank */
+    if (!aq_mpi_xfer_is_alone(
+            as->rank)) /* a flush would wait for all that is under way to that rank */
         *done_out = false;
     else
-        error = aq_mpi_paths_to(as->rank)->one_sided ? aq_mpi_window_now(as) : aq_mpi_window_soon(as);
+        error =
+            aq_mpi_paths_to(as->rank)->one_sided ? aq_mpi_window_now(as) : aq_mpi_window_soon(as);
     aq_mpi_unlock();
     aq_mpi_check(error, "a short transfer");
     return AQ_OK;
@@ -137,7 +141,8 @@ static void aq_mpi_window_start(const struct aq_mpi_xfer *as, bool lc_now, atomi
     } else if (as->type == AQ_MPI_X_PUT) {
         xfer->left_out = left;
     }
-    if (aq_mpi_paths_to(as->rank)->one_sided && as->nbytes <= AQ_MPI_SHORT && aq_mpi_xfer_has_space(as->rank))
+    if (aq_mpi_paths_to(as->rank)->one_sided && as->nbytes <= AQ_MPI_SHORT
+        && aq_mpi_xfer_has_space(as->rank))
         aq_mpi_xfer_post(xfer);
     else
         aq_mpi_xfer_start(xfer);
@@ -156,9 +161,11 @@ static void aq_mpi_window_wait_left(gex_Rank_t rank, atomic_bool *left)
 /* All of it; *as says what and from where. */
 static int aq_mpi_window_move(struct aq_mpi_xfer *as, size_t nbytes, bool lc_now, gex_Flags_t flags)
 {
-    /* only what is one-sided ends for sure in the call, and so at once if its source has to be free */
-    const bool tries = nbytes <= AQ_MPI_SHORT
-                       && (as->op->kind->blocks || (lc_now && aq_mpi_paths_to(as->rank)->one_sided));
+    /* only what is one-sided ends for sure in the call, and so at once if its source has to be free
+     * */
+    const bool tries =
+        nbytes <= AQ_MPI_SHORT
+        && (as->op->kind->blocks || (lc_now && aq_mpi_paths_to(as->rank)->one_sided));
     bool done = false;
 
     as->nbytes = nbytes;
@@ -180,8 +187,8 @@ static int aq_mpi_window_move(struct aq_mpi_xfer *as, size_t nbytes, bool lc_now
     return AQ_OK;
 }
 
-static int aq_mpi_window_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
-                             bool lc_now, gex_Flags_t flags)
+static int aq_mpi_window_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
+                             size_t nbytes, bool lc_now, gex_Flags_t flags)
 {
     struct aq_mpi_xfer as;
 
@@ -193,8 +200,8 @@ static int aq_mpi_window_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, c
     return aq_mpi_window_move(&as, nbytes, lc_now, flags);
 }
 
-static int aq_mpi_window_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
-                             gex_Flags_t flags)
+static int aq_mpi_window_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
+                             size_t nbytes, gex_Flags_t flags)
 {
     struct aq_mpi_xfer as;
 
@@ -208,26 +215,31 @@ static int aq_mpi_window_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, c
 
 /* --- the table's entries, for far ranks --- */
 
-int aq_mpi_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes, bool lc_now,
-               gex_Flags_t flags)
+int aq_mpi_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
+               bool lc_now, gex_Flags_t flags)
 {
     const struct aq_mpi_paths *paths = aq_mpi_paths_to(jobrank);
-    /* what would have to wait here for its data to leave, or for room, and must not, goes in messages */
-    const bool may_wait = (flags & GEX_FLAG_IMMEDIATE) == 0 || nbytes <= (lc_now ? AQ_MPI_SHORT : AQ_MPI_FRAG_MAX);
+    /* what would have to wait here for its data to leave, or for room, and must not, goes in
+     * messages */
+    const bool may_wait =
+        (flags & GEX_FLAG_IMMEDIATE) == 0 || nbytes <= (lc_now ? AQ_MPI_SHORT : AQ_MPI_FRAG_MAX);
 
-    if (aq_mpi_paths_say_window(paths->put, nbytes) && may_wait && aq_bound_contains(jobrank, dest, nbytes))
+    if (aq_mpi_paths_say_window(paths->put, nbytes) && may_wait
+        && aq_bound_contains(jobrank, dest, nbytes))
         return aq_mpi_window_put(op, jobrank, dest, src, nbytes, lc_now, flags);
     if (nbytes >= paths->direct && may_wait)
         return aq_mpi_direct_put(op, jobrank, dest, src, nbytes, lc_now, flags);
     return aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
 }
 
-int aq_mpi_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes, gex_Flags_t flags)
+int aq_mpi_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
+               gex_Flags_t flags)
 {
     const struct aq_mpi_paths *paths = aq_mpi_paths_to(jobrank);
 
     if ((flags & GEX_FLAG_IMMEDIATE) != 0 && nbytes > AQ_MPI_FRAG_MAX)
-        return aq_ref_get(op, jobrank, dest, src, nbytes, flags); /* the second piece might have to wait */
+        return aq_ref_get(op, jobrank, dest, src, nbytes,
+                          flags); /* the second piece might have to wait */
     if (aq_mpi_paths_say_window(paths->get, nbytes) && aq_bound_contains(jobrank, src, nbytes))
         return aq_mpi_window_get(op, jobrank, dest, src, nbytes, flags);
     if (nbytes >= paths->direct)

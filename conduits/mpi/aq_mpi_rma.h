@@ -22,14 +22,15 @@
 #include "core/aq_job.h"
 
 #define AQ_MPI_DIRECT_TAGS 64u /* direct transfers of a rank's at a time */
-#define AQ_MPI_RNDV_TAGS 256u      /* receives for parts of collectives that a rank has posted at a time */
-#define AQ_MPI_RNDV_TAG_BASE 512u   /* of the first of them */
+#define AQ_MPI_RNDV_TAGS \
+    256u /* receives for parts of collectives that a rank has posted at a time */
+#define AQ_MPI_RNDV_TAG_BASE  512u                     /* of the first of them */
 #define AQ_MPI_DIRECT_TAG_END (3 * AQ_MPI_DIRECT_TAGS) /* three kinds of messages belong to each */
 
 #define AQ_MPI_NO_TAG UINT16_MAX
 
-/* The lowest of so many tags (a multiple of 64) whose bit in used is not set, which it is then; AQ_MPI_NO_TAG if there
- * is none. Inside aq_mpi_lock(), as all that looks at such bits. */
+/* The lowest of so many tags (a multiple of 64) whose bit in used is not set, which it is then;
+ * AQ_MPI_NO_TAG if there is none. Inside aq_mpi_lock(), as all that looks at such bits. */
 static inline uint16_t aq_mpi_tag_take(uint64_t used[], unsigned tags)
 {
     for (unsigned i = 0; i < tags / 64; i++)
@@ -48,17 +49,17 @@ static inline void aq_mpi_tag_give(uint64_t used[], uint16_t tag)
 }
 
 enum aq_mpi_xfer_type {
-    AQ_MPI_X_PUT,   /* into a window */
-    AQ_MPI_X_GET,   /* out of one */
-    AQ_MPI_X_FETCH, /* atomic operation in one */
-    AQ_MPI_X_SEND,  /* direct: a put's data leaves, */
-    AQ_MPI_X_ACK,   /* and has arrived */
-    AQ_MPI_X_RECV,  /* direct: a get's data comes */
-    AQ_MPI_X_SERVE_PUT,  /* direct, for a peer: its put's data comes, */
+    AQ_MPI_X_PUT,       /* into a window */
+    AQ_MPI_X_GET,       /* out of one */
+    AQ_MPI_X_FETCH,     /* atomic operation in one */
+    AQ_MPI_X_SEND,      /* direct: a put's data leaves, */
+    AQ_MPI_X_ACK,       /* and has arrived */
+    AQ_MPI_X_RECV,      /* direct: a get's data comes */
+    AQ_MPI_X_SERVE_PUT, /* direct, for a peer: its put's data comes, */
     AQ_MPI_X_SERVE_ACK, /* it hears that it has */
-    AQ_MPI_X_SERVE_GET,  /* direct, for a peer: its get's data leaves */
+    AQ_MPI_X_SERVE_GET, /* direct, for a peer: its get's data leaves */
     AQ_MPI_X_RNDV_RECV, /* of a collective: its data comes, */
-    AQ_MPI_X_RNDV_SEND /* and leaves */
+    AQ_MPI_X_RNDV_SEND  /* and leaves */
 };
 
 /* An atomic operation as MPI has it. */
@@ -78,26 +79,27 @@ struct aq_mpi_xfer {
         struct aq_op *op;
         struct aq_rndv *rndv; /* of a collective */
     };
-    char *local;            /* this process's memory */
-    uint64_t remote;        /* windows: distance from the beginning of the peer's segment */
+    char *local;     /* this process's memory */
+    uint64_t remote; /* windows: distance from the beginning of the peer's segment */
     size_t nbytes;
     void *copy;            /* what is sent if the source had to be free at once, or NULL */
     atomic_bool *left_out; /* or: who waits in the call that started it sees it set; NULL */
     uint64_t born;         /* settled ones: starts before it */
     gex_Rank_t rank;
-    uint16_t tag;          /* direct: of their messages */
-    uint8_t type;          /* enum aq_mpi_xfer_type */
-    bool counts_lc;        /* the operation counts its local completion */
+    uint16_t tag;   /* direct: of their messages */
+    uint8_t type;   /* enum aq_mpi_xfer_type */
+    bool counts_lc; /* the operation counts its local completion */
     struct aq_mpi_atomic atomic;
-    char tiny[64];         /* room for copies that small */
+    char tiny[64]; /* room for copies that small */
 };
 
-/* Which way transfers of a class of pairs go; the same during the whole job once segments are attached. */
+/* Which way transfers of a class of pairs go; the same during the whole job once segments are
+ * attached. */
 struct aq_mpi_paths {
-    bool one_sided;  /* the window moves data whatever the target does, so that a flush is short */
-    uint64_t put;    /* bit i: puts of 2^i and more bytes, up to twice that, go by the window */
+    bool one_sided; /* the window moves data whatever the target does, so that a flush is short */
+    uint64_t put;   /* bit i: puts of 2^i and more bytes, up to twice that, go by the window */
     uint64_t get;
-    size_t direct;   /* bytes from which what is not for the window goes directly */
+    size_t direct; /* bytes from which what is not for the window goes directly */
 };
 
 struct aq_mpi_rma {
@@ -132,10 +134,10 @@ unsigned aq_mpi_xfer_poll(void);
 
 void aq_mpi_direct_init(void);
 /* As the table's put and get. */
-int aq_mpi_direct_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes, bool lc_now,
-                      gex_Flags_t flags);
-int aq_mpi_direct_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
-                      gex_Flags_t flags);
+int aq_mpi_direct_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
+                      size_t nbytes, bool lc_now, gex_Flags_t flags);
+int aq_mpi_direct_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
+                      size_t nbytes, gex_Flags_t flags);
 /* The transfer that used it is over. */
 void aq_mpi_direct_give_tag(uint16_t tag);
 
@@ -143,7 +145,8 @@ void aq_mpi_direct_give_tag(uint16_t tag);
 
 /* As the table's entries. */
 uint32_t aq_mpi_rndv_recv(gex_Rank_t jobrank, void *dest, size_t nbytes, struct aq_rndv *rndv);
-void aq_mpi_rndv_send(gex_Rank_t jobrank, uint32_t match_id, const void *src, size_t nbytes, struct aq_rndv *rndv);
+void aq_mpi_rndv_send(gex_Rank_t jobrank, uint32_t match_id, const void *src, size_t nbytes,
+                      struct aq_rndv *rndv);
 /* It is over. */
 void aq_mpi_rndv_end(const struct aq_mpi_xfer *xfer);
 
@@ -163,8 +166,9 @@ int aq_mpi_choose(bool window);
 
 static inline const struct aq_mpi_paths *aq_mpi_paths_to(gex_Rank_t rank)
 {
-    return &aq_mpi_rma.paths[aq_job.host_of[rank] == aq_job.host_of[aq_job.rank] ? AQ_MPI_SAME_HOST
-                                                                                 : AQ_MPI_OTHER_HOST];
+    return &aq_mpi_rma
+                .paths[aq_job.host_of[rank] == aq_job.host_of[aq_job.rank] ? AQ_MPI_SAME_HOST
+                                                                           : AQ_MPI_OTHER_HOST];
 }
 
 static inline bool aq_mpi_paths_say_window(uint64_t sizes, size_t nbytes)

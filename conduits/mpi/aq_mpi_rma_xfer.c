@@ -1,16 +1,19 @@
 /*
- * aq_mpi_rma_xfer.c - transfers on their way: requests of MPI's, flushes, and those that wait for either.
+ * aq_mpi_rma_xfer.c - transfers on their way: requests of MPI's, flushes, and those that wait for
+ * either.
  *
- * MPI says of a put that its source is free, by a request; that the data is at the target only a flush says, and a
- * flush waits for everything under way to that target. A flush that waits would hold up this rank's handlers for as
- * long as the target looks away. So a put whose request is done is settled first: it waits until no request to the same
- * target is outstanding, and is flushed then, when nothing is left that the flush could wait for.
+ * MPI says of a put that its source is free, by a request; that the data is at the target only a
+ * flush says, and a flush waits for everything under way to that target. A flush that waits would
+ * hold up this rank's handlers for as long as the target looks away. So a put whose request is done
+ * is settled first: it waits until no request to the same target is outstanding, and is flushed
+ * then, when nothing is left that the flush could wait for.
  *
- * So that later transfers cannot hold a settled put up for ever, those to the target of the oldest one are queued once
- * AQ_MPI_AGE_MAX others have been started after it: its requests run out, it is flushed, the queue moves on.
+ * So that later transfers cannot hold a settled put up for ever, those to the target of the oldest
+ * one are queued once AQ_MPI_AGE_MAX others have been started after it: its requests run out, it is
+ * flushed, the queue moves on.
  *
- * Owns      pieces: active ones with a request, in step with the module's list; settled ones; queued ones, of windows,
- *           in the order of their starts; free ones, kept for good
+ * Owns      pieces: active ones with a request, in step with the module's list; settled ones;
+ *           queued ones, of windows, in the order of their starts; free ones, kept for good
  * Threads   inside aq_mpi_lock(), but for the count of busy ones
  * Uses      aq_mpi_rma.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -23,10 +26,10 @@
 #include "base/aq_rc.h"
 #include "core/aq_op.h"
 
-#define AQ_MPI_WINDOW_OPS_MAX 64u /* requests of windows at a time */
-#define AQ_MPI_QUEUE_MAX 1024u /* pieces that may wait before calls do */
-#define AQ_MPI_AGE_MAX 64u
-#define AQ_MPI_GROW 32u         /* pieces allocated at a time */
+#define AQ_MPI_WINDOW_OPS_MAX 64u   /* requests of windows at a time */
+#define AQ_MPI_QUEUE_MAX      1024u /* pieces that may wait before calls do */
+#define AQ_MPI_AGE_MAX        64u
+#define AQ_MPI_GROW           32u /* pieces allocated at a time */
 
 struct aq_mpi_xfer_list {
     struct aq_mpi_xfer *first, **last;
@@ -34,7 +37,8 @@ struct aq_mpi_xfer_list {
 };
 
 static struct {
-    struct aq_mpi_xfer **active, **over; /* [room]: those with a request; for a poll, those that are done */
+    struct aq_mpi_xfer **active,
+        **over; /* [room]: those with a request; for a poll, those that are done */
     unsigned count, capacity;
     unsigned windows; /* of active ones, those of windows */
     struct aq_mpi_xfer_list settled, queue;
@@ -50,9 +54,10 @@ int aq_mpi_xfer_init(void)
     aq_mpi_xfers.settled.last = &aq_mpi_xfers.settled.first;
     aq_mpi_xfers.queue.last = &aq_mpi_xfers.queue.first;
     aq_mpi_xfers.outstanding = calloc(aq_job.size, sizeof(*aq_mpi_xfers.outstanding));
-    return aq_mpi_xfers.outstanding != NULL ? AQ_OK
-                                            : aq_fail(AQ_ERR_NOMEM, "mpi: no memory for the transfers with %u ranks",
-                                                      aq_job.size);
+    return aq_mpi_xfers.outstanding != NULL
+               ? AQ_OK
+               : aq_fail(AQ_ERR_NOMEM, "mpi: no memory for the transfers with %u ranks",
+                         aq_job.size);
 }
 
 static void aq_mpi_xfer_grow(void)
@@ -98,7 +103,8 @@ static void aq_mpi_xfer_push(struct aq_mpi_xfer_list *list, struct aq_mpi_xfer *
 }
 
 /* Take out the one at *at. */
-static struct aq_mpi_xfer *aq_mpi_xfer_unlink(struct aq_mpi_xfer_list *list, struct aq_mpi_xfer **at)
+static struct aq_mpi_xfer *aq_mpi_xfer_unlink(struct aq_mpi_xfer_list *list,
+                                              struct aq_mpi_xfer **at)
 {
     struct aq_mpi_xfer *xfer = *at;
 
@@ -233,16 +239,19 @@ static int aq_mpi_xfer_request(struct aq_mpi_xfer *xfer)
     case AQ_MPI_X_ACK:
         return lib->recv(xfer->rank, tag + 2, NULL, 0);
     case AQ_MPI_X_RNDV_RECV:
-        return lib->recv(xfer->rank, (int)(AQ_MPI_RNDV_TAG_BASE + xfer->tag), xfer->local, xfer->nbytes);
+        return lib->recv(xfer->rank, (int)(AQ_MPI_RNDV_TAG_BASE + xfer->tag), xfer->local,
+                         xfer->nbytes);
     case AQ_MPI_X_RNDV_SEND:
-        return lib->send(xfer->rank, (int)(AQ_MPI_RNDV_TAG_BASE + xfer->tag), xfer->local, xfer->nbytes);
+        return lib->send(xfer->rank, (int)(AQ_MPI_RNDV_TAG_BASE + xfer->tag), xfer->local,
+                         xfer->nbytes);
     }
     return 0;
 }
 
 static void aq_mpi_xfer_grow_active(void)
 {
-    const unsigned capacity = aq_mpi_xfers.capacity == 0 ? AQ_MPI_WINDOW_OPS_MAX : 2 * aq_mpi_xfers.capacity;
+    const unsigned capacity =
+        aq_mpi_xfers.capacity == 0 ? AQ_MPI_WINDOW_OPS_MAX : 2 * aq_mpi_xfers.capacity;
     struct aq_mpi_xfer **active = realloc(aq_mpi_xfers.active, capacity * sizeof(*active));
     struct aq_mpi_xfer **over = realloc(aq_mpi_xfers.over, capacity * sizeof(*over));
 
@@ -283,12 +292,14 @@ static inline bool aq_mpi_xfer_is_deferred(gex_Rank_t rank)
 {
     const struct aq_mpi_xfer *oldest = aq_mpi_xfers.settled.first;
 
-    return oldest != NULL && oldest->rank == rank && aq_mpi_xfers.starts - oldest->born >= AQ_MPI_AGE_MAX;
+    return oldest != NULL && oldest->rank == rank
+           && aq_mpi_xfers.starts - oldest->born >= AQ_MPI_AGE_MAX;
 }
 
 bool aq_mpi_xfer_has_space(gex_Rank_t rank)
 {
-    return aq_mpi_xfers.queue.first == NULL && aq_mpi_xfers.windows < AQ_MPI_WINDOW_OPS_MAX && !aq_mpi_xfer_is_deferred(rank);
+    return aq_mpi_xfers.queue.first == NULL && aq_mpi_xfers.windows < AQ_MPI_WINDOW_OPS_MAX
+           && !aq_mpi_xfer_is_deferred(rank);
 }
 
 bool aq_mpi_xfer_is_alone(gex_Rank_t rank)
@@ -314,9 +325,10 @@ void aq_mpi_xfer_start(struct aq_mpi_xfer *xfer)
 void aq_mpi_xfer_post(struct aq_mpi_xfer *xfer)
 {
     const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
-    const int error = xfer->type == AQ_MPI_X_PUT
-                          ? lib->put(AQ_MPI_WIN_JOB, xfer->rank, xfer->remote, xfer->local, xfer->nbytes)
-                          : lib->get(AQ_MPI_WIN_JOB, xfer->rank, xfer->remote, xfer->local, xfer->nbytes);
+    const int error =
+        xfer->type == AQ_MPI_X_PUT
+            ? lib->put(AQ_MPI_WIN_JOB, xfer->rank, xfer->remote, xfer->local, xfer->nbytes)
+            : lib->get(AQ_MPI_WIN_JOB, xfer->rank, xfer->remote, xfer->local, xfer->nbytes);
 
     aq_mpi_check(error, "starting a transfer");
     aq_counter_add(&aq_mpi_rma.busy, 1);

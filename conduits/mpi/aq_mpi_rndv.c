@@ -1,13 +1,13 @@
 /*
  * aq_mpi_rndv.c - large parts of collectives: one send of MPI's, into a receive that waits for it.
  *
- * Who is to get a part posts the receive first and tells the sender, in a message of the collective's own, by what tag:
- * its ticket. So the data goes from memory to memory by the means that the MPI has for much of it, in the order in
- * which the members come to it, whatever the team.
+ * Who is to get a part posts the receive first and tells the sender, in a message of the
+ * collective's own, by what tag: its ticket. So the data goes from memory to memory by the means
+ * that the MPI has for much of it, in the order in which the members come to it, whatever the team.
  *
- * Deadlock  a send is started when its receive is posted, and both are tested by polls: nothing waits for room. A
- *           receive whose sender comes late keeps its tag, so tags are not those of transfers, and who finds none gets
- *           the data in messages
+ * Deadlock  a send is started when its receive is posted, and both are tested by polls: nothing
+ *           waits for room. A receive whose sender comes late keeps its tag, so tags are not those
+ *           of transfers, and who finds none gets the data in messages
  * Owns      the tags
  * Threads   any; tags inside aq_mpi_lock()
  * Uses      aq_mpi_rma.h, conduits/smp. SPDX-License-Identifier: BSD-3-Clause
@@ -27,8 +27,8 @@ static uint32_t aq_mpi_rndv_match_id(void)
 }
 
 /* Inside aq_mpi_lock(). */
-static void aq_mpi_rndv_start(enum aq_mpi_xfer_type type, gex_Rank_t rank, uint32_t match_id, void *local, size_t nbytes,
-                              struct aq_rndv *rndv)
+static void aq_mpi_rndv_start(enum aq_mpi_xfer_type type, gex_Rank_t rank, uint32_t match_id,
+                              void *local, size_t nbytes, struct aq_rndv *rndv)
 {
     struct aq_mpi_xfer *xfer = aq_mpi_xfer_new();
 
@@ -45,8 +45,8 @@ uint32_t aq_mpi_rndv_recv(gex_Rank_t jobrank, void *dest, size_t nbytes, struct 
 {
     uint32_t match_id;
 
-    /* until its segment is attached a rank has no receives here that only a later call of another's ends: attaching
-     * waits for all transfers */
+    /* until its segment is attached a rank has no receives here that only a later call of another's
+     * ends: attaching waits for all transfers */
     if (aq_job_is_local(jobrank) || nbytes > AQ_MPI_FRAG_MAX || !aq_job.attached)
         return 0;
     aq_mpi_lock();
@@ -57,11 +57,13 @@ uint32_t aq_mpi_rndv_recv(gex_Rank_t jobrank, void *dest, size_t nbytes, struct 
     return match_id;
 }
 
-void aq_mpi_rndv_send(gex_Rank_t jobrank, uint32_t match_id, const void *src, size_t nbytes, struct aq_rndv *rndv)
+void aq_mpi_rndv_send(gex_Rank_t jobrank, uint32_t match_id, const void *src, size_t nbytes,
+                      struct aq_rndv *rndv)
 {
     if (aq_job_is_local(jobrank) || match_id > AQ_MPI_RNDV_TAGS || nbytes > AQ_MPI_FRAG_MAX)
-        aq_fatal("mpi: rank %u waits for %zu bytes of a collective with ticket %u, as no rank of ours does", jobrank,
-                 nbytes, (unsigned)match_id);
+        aq_fatal("mpi: rank %u waits for %zu bytes of a collective with ticket %u, as no rank of "
+                 "ours does",
+                 jobrank, nbytes, (unsigned)match_id);
     aq_mpi_lock();
     aq_mpi_rndv_start(AQ_MPI_X_RNDV_SEND, jobrank, match_id, (void *)(uintptr_t)src, nbytes, rndv);
     aq_mpi_unlock();

@@ -1,9 +1,10 @@
 /*
  * aq_mpi_spawn.c - ranks, hosts and the exchange at start from MPI.
  *
- * How       MPI stands in for a launcher's key-value store (other/spawn/aq_spawn_kvs.h), which does the rest: who
- *           shares memory with whom, the board of each host, the job's key. What a rank puts stays with it until the
- *           next fence, which gathers everything everywhere; that is little, and done two or three times
+ * How       MPI stands in for a launcher's key-value store (other/spawn/aq_spawn_kvs.h), which does
+ *           the rest: who shares memory with whom, the board of each host, the job's key. What a
+ *           rank puts stays with it until the next fence, which gathers everything everywhere; that
+ *           is little, and done two or three times
  * Owns      what was gathered
  * Threads   one, at start
  * Uses      aq_mpi_start.c, aq_mpi_end.c, other/spawn. SPDX-License-Identifier: BSD-3-Clause
@@ -18,8 +19,8 @@
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 
-#define AQ_MPI_PUTS 8     /* at most between two fences */
-#define AQ_MPI_KEY 32     /* bytes of a key, NUL included */
+#define AQ_MPI_PUTS 8  /* at most between two fences */
+#define AQ_MPI_KEY  32 /* bytes of a key, NUL included */
 
 /* One value on its way. Its length is that of the longest, so that all ranks' are alike. */
 struct aq_mpi_value {
@@ -34,9 +35,9 @@ static struct aq_mpi_store {
     /* gathered: round by round, the texts of all ranks, "KEY=VALUE" each ended by a NUL */
     struct aq_mpi_round {
         struct aq_mpi_round *older;
-        size_t len;    /* bytes of one rank's */
-        char texts[];  /* [size * len] */
-    } *rounds;
+        size_t len;   /* bytes of one rank's */
+        char texts[]; /* [size * len] */
+    } * rounds;
 } aq_mpi_store;
 
 static int aq_mpi_failed(const char *what, int error)
@@ -47,8 +48,8 @@ static int aq_mpi_failed(const char *what, int error)
     return aq_fail(AQ_ERR_SYS, "mpi: %s: %s", what, text);
 }
 
-/* The start has failed, and this process will end. Some launchers forget what they have not read of a process's output
- * when it ends with an error: give them time for the message that says why. */
+/* The start has failed, and this process will end. Some launchers forget what they have not read of
+ * a process's output when it ends with an error: give them time for the message that says why. */
 static void aq_mpi_let_launcher_read(void)
 {
     const struct timespec delay = { .tv_nsec = 300000000 };
@@ -76,7 +77,8 @@ static int aq_mpi_kvs_put(const char *key, const char *value, enum aq_kvs_scope 
     struct aq_mpi_value *v = &aq_mpi_store.own[aq_mpi_store.count];
 
     (void)scope; /* everything goes everywhere */
-    if (aq_mpi_store.count == AQ_MPI_PUTS || strlen(key) >= sizeof(v->key) || strlen(value) >= sizeof(v->text))
+    if (aq_mpi_store.count == AQ_MPI_PUTS || strlen(key) >= sizeof(v->key)
+        || strlen(value) >= sizeof(v->text))
         return aq_fail(AQ_ERR_ARG, "mpi: no room for what ranks tell each other at start: %s", key);
     aq_mpi_store.count++;
     strcpy(v->key, key);
@@ -108,11 +110,13 @@ static int aq_mpi_kvs_fence(bool collect)
     size_t len = 0;
     int rc, error;
 
-    (void)collect; /* always */
+    (void)collect;           /* always */
     if (aq_mpi_store.joined) /* at the end, on another thread */
         return aq_mpi_end_fence();
     for (uint32_t i = 0; i < aq_mpi_store.count; i++)
-        len += (size_t)sprintf(own + len, "%s=%s", aq_mpi_store.own[i].key, aq_mpi_store.own[i].text) + 1;
+        len +=
+            (size_t)sprintf(own + len, "%s=%s", aq_mpi_store.own[i].key, aq_mpi_store.own[i].text)
+            + 1;
     aq_mpi_store.count = 0;
     len++; /* an empty one at the end */
     rc = aq_mpi_longest(&len);
@@ -134,7 +138,8 @@ static int aq_mpi_kvs_get(uint32_t rank, const char *key, char value_out[AQ_KVS_
     const size_t key_len = strlen(key);
 
     (void)seconds; /* it is here */
-    for (const struct aq_mpi_round *round = aq_mpi_store.rounds; round != NULL; round = round->older)
+    for (const struct aq_mpi_round *round = aq_mpi_store.rounds; round != NULL;
+         round = round->older)
         for (const char *at = round->texts + rank * round->len; *at != '\0'; at += strlen(at) + 1)
             if (strncmp(at, key, key_len) == 0 && at[key_len] == '=') {
                 strcpy(value_out, at + key_len + 1);

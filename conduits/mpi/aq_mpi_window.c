@@ -1,6 +1,6 @@
 /*
- * aq_mpi_window.c - start and end of transfers, and attaching a segment: conduits/smp makes the memory, MPI puts a window
- * over it.
+ * aq_mpi_window.c - start and end of transfers, and attaching a segment: conduits/smp makes the
+ * memory, MPI puts a window over it.
  *
  * Threads   one; collective over the job, but for fini, which is so in ranks that leave together
  * Uses      aq_mpi_rma.h, conduits/smp. SPDX-License-Identifier: BSD-3-Clause
@@ -14,10 +14,12 @@
 
 void aq_mpi_barrier(void)
 {
-    struct aq_waiter waiter = AQ_WAITER_INIT("the other ranks at a collective call", GEX_RANK_INVALID);
+    struct aq_waiter waiter =
+        AQ_WAITER_INIT("the other ranks at a collective call", GEX_RANK_INVALID);
     bool begun = false, done = aq_mpi_is_alone() || aq_mpi_rma.lib == NULL;
 
-    /* transfers end first, of others with us, too: who goes on from here may have the list of requests for itself */
+    /* transfers end first, of others with us, too: who goes on from here may have the list of
+     * requests for itself */
     while (!done || aq_mpi_rma_busy()) {
         begun = begun || !aq_mpi_rma_busy();
         if (begun && !done) {

@@ -29,21 +29,21 @@
 #include "conduits/smp/aq_shm_coll.h"
 
 #define AQ_COLL_SHM_SCATTER_MIN 2048u /* bytes of a step from which members share the combining */
-#define AQ_COLL_SHMS 16     /* the most areas, so teams, there can be */
+#define AQ_COLL_SHMS            16    /* the most areas, so teams, there can be */
 
 struct aq_coll_req {
     struct aq_coll_req *next;
     struct aq_op *op; /* NULL: its submitter still holds the team */
     struct aq_coll_call call;
-    uint64_t first;   /* number of its first step */
-    uint64_t block;   /* number of its first block */
-    size_t bytes;     /* of data in all */
-    size_t chunk;     /* bytes in a step, but for the last */
+    uint64_t first; /* number of its first step */
+    uint64_t block; /* number of its first block */
+    size_t bytes;   /* of data in all */
+    size_t chunk;   /* bytes in a step, but for the last */
     size_t steps;
-    size_t posted, shared, finished; /* steps that are */
+    size_t posted, shared, finished;   /* steps that are */
     uint32_t seen_posted, seen_shared; /* members that have, in the step we look at */
-    bool in_blocks;    /* operands are in blocks */
-    bool scattered; /* members share the combining */
+    bool in_blocks;                    /* operands are in blocks */
+    bool scattered;                    /* members share the combining */
     bool over;
 };
 
@@ -55,17 +55,19 @@ struct aq_coll_shm {
     struct aq_coll_req *posting;     /* the first that is not all posted */
     struct aq_coll_req *sharing;     /* the first that is not all combined */
     struct aq_coll_req *free;
-    uint64_t next_step, next_block; /* of the next call: the client's order protects them */
+    uint64_t next_step, next_block;      /* of the next call: the client's order protects them */
     uint64_t block_user[AQ_COLL_BLOCKS]; /* the step that used it last, + 1 */
     void *temp;                          /* block_bytes, made when needed */
-    struct aq_coll_req *_Atomic inbox;       /* newest first; changed under aq_coll_shms.lock */
-    atomic_bool active; /* in aq_coll_shms; set under its lock, taken back only by who works on the team */
+    struct aq_coll_req *_Atomic inbox;   /* newest first; changed under aq_coll_shms.lock */
+    atomic_bool
+        active; /* in aq_coll_shms; set under its lock, taken back only by who works on the team */
 };
 
 static struct {
     aq_lock lock;
     atomic_uint count; /* polls look before they lock */
-    struct aq_coll_shm *open[AQ_COLL_SHMS]; /* those with items, or that had some at the last poll */
+    struct aq_coll_shm
+        *open[AQ_COLL_SHMS]; /* those with items, or that had some at the last poll */
 } aq_coll_shms;
 
 /* --- a step's data --- */
@@ -78,16 +80,16 @@ static size_t aq_step_bytes(const struct aq_coll_req *req, size_t step)
 }
 
 /* A member's operand. */
-static void *aq_step_data(const struct aq_coll_shm *shm, const struct aq_coll_req *req, uint32_t member,
-                          size_t step)
+static void *aq_step_data(const struct aq_coll_shm *shm, const struct aq_coll_req *req,
+                          uint32_t member, size_t step)
 {
     return req->in_blocks ? (void *)aq_shm_coll_block(&shm->mem, member, req->block + step)
-                     : (void *)aq_shm_coll_line(&shm->mem, member, req->first + step)->data;
+                          : (void *)aq_shm_coll_line(&shm->mem, member, req->first + step)->data;
 }
 
 /* Where a member's slice of a step begins, in bytes. */
-static size_t aq_step_offset(const struct aq_coll_shm *shm, const struct aq_coll_req *req, size_t step,
-                            uint32_t member)
+static size_t aq_step_offset(const struct aq_coll_shm *shm, const struct aq_coll_req *req,
+                             size_t step, uint32_t member)
 {
     const size_t unit = req->call.unit, count = aq_step_bytes(req, step) / unit;
     const size_t each = count / shm->mem.size, more = count % shm->mem.size;
@@ -104,19 +106,20 @@ static void aq_step_note(const struct aq_coll_shm *shm, const struct aq_coll_req
 }
 
 /* Once the member has posted the step. */
-static void aq_step_compare(const struct aq_coll_shm *shm, const struct aq_coll_req *req, size_t step,
-                            uint32_t member)
+static void aq_step_compare(const struct aq_coll_shm *shm, const struct aq_coll_req *req,
+                            size_t step, uint32_t member)
 {
     const uint64_t bytes = aq_shm_coll_line(&shm->mem, member, req->first + step)->bytes;
 
     if (bytes != req->bytes)
-        aq_fatal("%s: rank %u of the team takes part in it with %llu bytes, this rank, %u, with %zu: "
-                 "all members of a team must make the same calls with the same sizes",
-                 aq_coll_op_kinds[req->call.kind].name, member, (unsigned long long)bytes,
-                 shm->mem.me, req->bytes);
+        aq_fatal(
+            "%s: rank %u of the team takes part in it with %llu bytes, this rank, %u, with %zu: "
+            "all members of a team must make the same calls with the same sizes",
+            aq_coll_op_kinds[req->call.kind].name, member, (unsigned long long)bytes, shm->mem.me,
+            req->bytes);
 }
 #else
-#define aq_step_note(shm, req, step) ((void)0)
+#define aq_step_note(shm, req, step)            ((void)0)
 #define aq_step_compare(shm, req, step, member) ((void)0)
 #endif
 
@@ -143,15 +146,14 @@ static bool aq_all_shared(const struct aq_coll_shm *shm, const struct aq_coll_re
 /* Something of ours was published, and there are sleepers: wake those who can go on. Of two
  * who come last together each fences before it looks, so at least one of them sees both. */
 static __attribute__((noinline, cold)) void aq_coll_req_wake(const struct aq_coll_shm *shm,
-                                                         const struct aq_coll_req *req, size_t step,
-                                                         bool shared)
+                                                             const struct aq_coll_req *req,
+                                                             size_t step, bool shared)
 {
     uint32_t seen = 0;
 
     atomic_thread_fence(memory_order_seq_cst);
     if (req->call.kind != AQ_COLL_BROADCAST
-        && !(shared ? aq_all_shared(shm, req, step, &seen)
-                    : aq_all_posted(shm, req, step, &seen)))
+        && !(shared ? aq_all_shared(shm, req, step, &seen) : aq_all_posted(shm, req, step, &seen)))
         return;
     if (req->call.kind == AQ_COLL_TO_ONE && (shared || !req->scattered)) {
         if (req->call.root != shm->mem.me)
@@ -169,8 +171,8 @@ static bool aq_coll_req_sends(const struct aq_coll_shm *shm, const struct aq_col
 }
 
 /* May this member write the line, and the block, of a step? */
-static bool aq_coll_req_has_slot(struct aq_coll_shm *shm, const struct aq_coll_req *req, size_t step,
-                             uint64_t block_user)
+static bool aq_coll_req_has_slot(struct aq_coll_shm *shm, const struct aq_coll_req *req,
+                                 size_t step, uint64_t block_user)
 {
     const uint64_t number = req->first + step;
     uint64_t need = number < AQ_COLL_LINES ? 0 : number - AQ_COLL_LINES + 1;
@@ -210,8 +212,8 @@ static inline bool aq_coll_req_post(struct aq_coll_shm *shm, struct aq_coll_req 
         }
         aq_step_note(shm, req, step);
         /* release: pairs with the acquire in aq_shm_coll_posted() */
-        atomic_store_explicit(&aq_shm_coll_line(&shm->mem, shm->mem.me, number)->posted,
-                              number + 1, memory_order_release);
+        atomic_store_explicit(&aq_shm_coll_line(&shm->mem, shm->mem.me, number)->posted, number + 1,
+                              memory_order_release);
         if (aq_shm_coll_sleepers())
             aq_coll_req_wake(shm, req, step, false);
     }
@@ -225,7 +227,8 @@ static inline bool aq_coll_req_post(struct aq_coll_shm *shm, struct aq_coll_req 
 
 /* All operands of a step, from the last to the first: what is combined is the right operand, and
  * only that is written. */
-static void aq_coll_req_combine(const struct aq_coll_shm *shm, const struct aq_coll_req *req, size_t step)
+static void aq_coll_req_combine(const struct aq_coll_shm *shm, const struct aq_coll_req *req,
+                                size_t step)
 {
     const struct aq_coll_call *call = &req->call;
     const size_t bytes = aq_step_bytes(req, step);
@@ -239,8 +242,8 @@ static void aq_coll_req_combine(const struct aq_coll_shm *shm, const struct aq_c
 }
 
 /* The same in rank order for a slice, which then replaces this member's operand. */
-static void aq_step_reduce_ordered(struct aq_coll_shm *shm, const struct aq_coll_req *req, size_t step,
-                              size_t at, size_t bytes)
+static void aq_step_reduce_ordered(struct aq_coll_shm *shm, const struct aq_coll_req *req,
+                                   size_t step, size_t at, size_t bytes)
 {
     const struct aq_coll_call *call = &req->call;
     uint32_t member = shm->mem.size - 1;
@@ -268,7 +271,8 @@ static bool aq_coll_req_share(struct aq_coll_shm *shm, struct aq_coll_req *req)
     const uint32_t me = shm->mem.me;
     size_t at, bytes;
 
-    if (req->posted == step || !aq_all_posted(shm, req, step, &req->seen_posted) || !aq_coll_shm_may_notify())
+    if (req->posted == step || !aq_all_posted(shm, req, step, &req->seen_posted)
+        || !aq_coll_shm_may_notify())
         return false;
     at = aq_step_offset(shm, req, step, me);
     bytes = aq_step_offset(shm, req, step, me + 1) - at;
@@ -294,7 +298,8 @@ static bool aq_coll_req_share(struct aq_coll_shm *shm, struct aq_coll_req *req)
 
 /* --- finishing --- */
 
-static void aq_coll_req_collect(const struct aq_coll_shm *shm, const struct aq_coll_req *req, size_t step)
+static void aq_coll_req_collect(const struct aq_coll_shm *shm, const struct aq_coll_req *req,
+                                size_t step)
 {
     char *dst = (char *)req->call.dst + step * req->chunk;
 
@@ -323,7 +328,8 @@ static bool aq_reduction_finish(const struct aq_coll_shm *shm, struct aq_coll_re
     return true;
 }
 
-static bool aq_broadcast_finish(const struct aq_coll_shm *shm, const struct aq_coll_req *req, size_t step)
+static bool aq_broadcast_finish(const struct aq_coll_shm *shm, const struct aq_coll_req *req,
+                                size_t step)
 {
     const struct aq_coll_call *call = &req->call;
 
@@ -403,14 +409,15 @@ static inline unsigned aq_coll_shm_advance(struct aq_coll_shm *shm)
 
     do {
         before = happened;
-        while (shm->posting != NULL && (shm->posting->posted == shm->posting->steps
-                                         || aq_coll_req_post(shm, shm->posting))) {
+        while (shm->posting != NULL
+               && (shm->posting->posted == shm->posting->steps
+                   || aq_coll_req_post(shm, shm->posting))) {
             happened++;
             if (shm->posting->posted == shm->posting->steps)
                 shm->posting = shm->posting->next;
         }
-        while (shm->sharing != NULL && (!shm->sharing->scattered
-                                         || aq_coll_req_share(shm, shm->sharing))) {
+        while (shm->sharing != NULL
+               && (!shm->sharing->scattered || aq_coll_req_share(shm, shm->sharing))) {
             happened++;
             if (!shm->sharing->scattered || shm->sharing->shared == shm->sharing->steps)
                 shm->sharing = shm->sharing->next;
@@ -426,8 +433,8 @@ static inline unsigned aq_coll_shm_advance(struct aq_coll_shm *shm)
 
 /* --- who is missing, for the stall report --- */
 
-/* The member whose operand, slice or leave to use a line again an item waits for in the step that it
- * is to finish next; size: nobody in particular. */
+/* The member whose operand, slice or leave to use a line again an item waits for in the step that
+ * it is to finish next; size: nobody in particular. */
 static uint32_t aq_coll_req_missing(const struct aq_coll_shm *shm, const struct aq_coll_req *req)
 {
     if (req->posted == req->finished)
@@ -437,14 +444,14 @@ static uint32_t aq_coll_req_missing(const struct aq_coll_shm *shm, const struct 
     return req->scattered && req->shared > req->finished ? req->seen_shared : req->seen_posted;
 }
 
-/* A poll has found nothing to do for a team: name who is missing to whoever waits for its first item.
- * Items end in order, so that one is first waited for. */
+/* A poll has found nothing to do for a team: name who is missing to whoever waits for its first
+ * item. Items end in order, so that one is first waited for. */
 static void aq_coll_shm_blame(const struct aq_coll_shm *shm)
 {
     struct aq_op *op = shm->head->op;
     const uint32_t member = aq_coll_req_missing(shm, shm->head);
-    const gex_Rank_t jobrank = member == shm->mem.size ? GEX_RANK_INVALID
-                                                        : aq_coll_jobrank(shm->team, member);
+    const gex_Rank_t jobrank =
+        member == shm->mem.size ? GEX_RANK_INVALID : aq_coll_jobrank(shm->team, member);
 
     if (aq_op_peer(op) != jobrank) /* its line may be another thread's, who waits */
         aq_op_set_peer(op, jobrank);
@@ -509,7 +516,8 @@ bool aq_coll_shm_is_open(const struct aq_coll_shm *shm)
 {
     /* relaxed: written under aq_coll_shms.lock, read again under it before it decides anything */
     return shm->head != NULL
-           || atomic_load_explicit(&((struct aq_coll_shm *)(uintptr_t)shm)->inbox, memory_order_relaxed)
+           || atomic_load_explicit(&((struct aq_coll_shm *)(uintptr_t)shm)->inbox,
+                                   memory_order_relaxed)
                   != NULL;
 }
 
@@ -544,8 +552,9 @@ unsigned aq_coll_shm_progress(void)
         bool own, was_open;
 
         aq_lock_acquire(&aq_coll_shms.lock);
-        shm = i < atomic_load_explicit(&aq_coll_shms.count, memory_order_relaxed) ? aq_coll_shms.open[i]
-                                                                               : NULL;
+        shm = i < atomic_load_explicit(&aq_coll_shms.count, memory_order_relaxed)
+                  ? aq_coll_shms.open[i]
+                  : NULL;
         own = shm != NULL && aq_lock_try(&shm->work);
         aq_lock_release(&aq_coll_shms.lock);
         if (shm == NULL)
@@ -583,17 +592,20 @@ static struct aq_coll_req *aq_coll_req_get(struct aq_coll_shm *shm, bool own)
     return req;
 }
 
-static void aq_coll_req_fill(struct aq_coll_shm *shm, struct aq_coll_req *req, const struct aq_coll_call *call)
+static void aq_coll_req_fill(struct aq_coll_shm *shm, struct aq_coll_req *req,
+                             const struct aq_coll_call *call)
 {
     const bool reduces = call->kind == AQ_COLL_TO_ONE || call->kind == AQ_COLL_TO_ALL;
     const size_t block = shm->mem.block_bytes;
 
     req->op = NULL;
     req->call = *call;
-    req->bytes = reduces ? call->unit * call->count
-                          : call->kind == AQ_COLL_BROADCAST ? call->nbytes : 0;
+    req->bytes = reduces                           ? call->unit * call->count
+                 : call->kind == AQ_COLL_BROADCAST ? call->nbytes
+                                                   : 0;
     req->in_blocks = req->bytes > AQ_COLL_INLINE_MAX;
-    req->chunk = req->in_blocks ? reduces ? block / call->unit * call->unit : block : AQ_COLL_INLINE_MAX;
+    req->chunk =
+        req->in_blocks ? reduces ? block / call->unit * call->unit : block : AQ_COLL_INLINE_MAX;
     req->steps = req->in_blocks ? (req->bytes + req->chunk - 1) / req->chunk : 1;
     req->scattered = reduces && shm->mem.size > 2 && req->bytes >= AQ_COLL_SHM_SCATTER_MIN;
     req->posted = req->shared = req->finished = 0;
@@ -615,7 +627,8 @@ static struct aq_op *aq_coll_req_op(const struct aq_coll_call *call)
 }
 
 /* Another thread is at work on the team: it, or the next poll, finds the item in the inbox. */
-static gex_Event_t aq_coll_shm_submit_inbox(struct aq_coll_shm *shm, const struct aq_coll_call *call)
+static gex_Event_t aq_coll_shm_submit_inbox(struct aq_coll_shm *shm,
+                                            const struct aq_coll_call *call)
 {
     struct aq_coll_req *req = aq_coll_req_get(shm, false);
     struct aq_op *op = aq_coll_req_op(call);
@@ -684,8 +697,9 @@ static uint32_t aq_coll_shm_area(struct aq_coll_team *team)
     if (team->rank == 0)
         area = aq_shm_coll_take();
 
-    const struct aq_coll_call call = { .kind = AQ_COLL_BROADCAST, .dst = &area, .src = &area,
-                                       .nbytes = sizeof(area) };
+    const struct aq_coll_call call = {
+        .kind = AQ_COLL_BROADCAST, .dst = &area, .src = &area, .nbytes = sizeof(area)
+    };
 
     gex_Event_Wait(aq_sched_start(aq_sched_of_call(team, &call), &aq_coll_op_kinds[call.kind]));
     return area;
@@ -719,8 +733,7 @@ static void aq_coll_shm_quiesce(struct aq_coll_shm *shm)
     for (;;) {
         aq_coll_shm_progress();
         aq_lock_acquire(&aq_coll_shms.lock);
-        if (!atomic_load_explicit(&shm->active, memory_order_relaxed)
-            && aq_lock_try(&shm->work))
+        if (!atomic_load_explicit(&shm->active, memory_order_relaxed) && aq_lock_try(&shm->work))
             break;
         aq_lock_release(&aq_coll_shms.lock);
         aq_cpu_relax();

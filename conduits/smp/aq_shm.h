@@ -1,8 +1,9 @@
 /*
  * aq_shm.h - the transport between the ranks of a neighborhood, which are all or some of a host.
  *
- * Owns      the arena (memory of a memfd, mapped by all ranks of the neighborhood: doorbells, message
- *           rings, payload blocks, barrier words) and the mapping of the neighborhood's segments
+ * Owns      the arena (memory of a memfd, mapped by all ranks of the neighborhood: doorbells,
+ *           message rings, payload blocks, barrier words) and the mapping of the neighborhood's
+ *           segments
  * Threads   set-up by one thread; everything else by any
  * Wire      the arena's layout below; all ranks of a host run the same library
  * Uses      core/aq_job.h, other/spawn/aq_spawn.h; nothing of extended/ or of a conduit
@@ -30,22 +31,24 @@ enum aq_shm_channel { AQ_CHANNEL_REQUEST = 0, AQ_CHANNEL_REPLY = 1, AQ_CHANNELS 
 #else
 #define AQ_SHM_MIN_LONG INT32_MAX
 #endif
-#define AQ_SHM_PAIR 128         /* two cache lines: what an adjacent-line prefetch drags along */
+#define AQ_SHM_PAIR 128 /* two cache lines: what an adjacent-line prefetch drags along */
 
 /* --- the arena --- */
 
 /* One for the host. */
 struct aq_shm_common {
     _Alignas(AQ_SHM_PAIR) _Atomic uint32_t sleepers; /* announced, over all ranks */
-    _Alignas(AQ_SHM_PAIR) _Atomic uint32_t cma_refused; /* some rank may not read another's memory */
+    _Alignas(AQ_SHM_PAIR) _Atomic uint32_t
+        cma_refused; /* some rank may not read another's memory */
 };
 
 /* One a rank. */
 struct aq_shm_control {
     _Alignas(AQ_SHM_PAIR) _Atomic uint32_t sleeping; /* threads of the rank that announced sleep */
-    _Atomic uint32_t wakeup;                           /* futex; rung by whoever brings work */
+    _Atomic uint32_t wakeup;                         /* futex; rung by whoever brings work */
     _Atomic uint32_t listening; /* a sleeper waits for descriptors too: it wants a datagram */
-    _Alignas(AQ_SHM_PAIR) _Atomic uint32_t greetings; /* grows as senders speak for the first time */
+    _Alignas(
+        AQ_SHM_PAIR) _Atomic uint32_t greetings; /* grows as senders speak for the first time */
     int32_t pid;
     uint64_t probe_addr; /* a word of the rank's private memory, and what it holds: */
     uint64_t probe_word; /* whether process_vm_readv works is tried on it */
@@ -79,10 +82,11 @@ struct aq_shm_half {
         };
     };
 };
-_Static_assert(sizeof(struct aq_shm_half) == AQ_CACHE_LINE / AQ_CHANNELS, "two halves are one line");
-#define AQ_INLINE_SHORT 5 /* arguments beside the head; more of them go elsewhere */
+_Static_assert(sizeof(struct aq_shm_half) == AQ_CACHE_LINE / AQ_CHANNELS,
+               "two halves are one line");
+#define AQ_INLINE_SHORT  5 /* arguments beside the head; more of them go elsewhere */
 #define AQ_INLINE_MEDIUM 3
-#define AQ_INLINE_LONG 1
+#define AQ_INLINE_LONG   1
 
 struct aq_shm_slot {
     _Alignas(AQ_SHM_PAIR) struct aq_shm_half half[AQ_CHANNELS];
@@ -96,10 +100,10 @@ struct aq_shm_more {
 
 /* Where a payload is; in the head. */
 enum aq_shm_loc {
-    AQ_LOC_NONE,  /* short; empty payload; long already at its address */
-    AQ_LOC_INLINE,  /* a few bytes behind the arguments, in the half itself */
-    AQ_LOC_BLOCK, /* in a block of the sender's pool */
-    AQ_LOC_COPY   /* long in a block that the receiver copies to its address */
+    AQ_LOC_NONE,   /* short; empty payload; long already at its address */
+    AQ_LOC_INLINE, /* a few bytes behind the arguments, in the half itself */
+    AQ_LOC_BLOCK,  /* in a block of the sender's pool */
+    AQ_LOC_COPY    /* long in a block that the receiver copies to its address */
 };
 #define AQ_LOC_MASK 0x7fu
 #define AQ_LOC_ARGS 0x80u /* flag: the arguments are in the slot's struct aq_shm_more */
@@ -130,9 +134,9 @@ struct aq_shm_pool_plan {
 struct aq_shm_layout {
     uint64_t control, hello, arrived, named, rings, pools, bytes;
     uint64_t ring_bytes;
-    uint64_t coll, coll_bytes;        /* areas for collectives; bytes of one */
-    uint32_t coll_areas, coll_block;  /* how many; bytes of one of its blocks */
-    uint32_t slots; /* of a channel */
+    uint64_t coll, coll_bytes;       /* areas for collectives; bytes of one */
+    uint32_t coll_areas, coll_block; /* how many; bytes of one of its blocks */
+    uint32_t slots;                  /* of a channel */
     struct aq_shm_pool_plan pool;
 };
 
@@ -143,7 +147,7 @@ struct aq_shm {
     char *arena;
     struct aq_shm_layout layout;
     struct aq_shm_control *self;
-    bool cma;         /* process_vm_readv/writev work between all ranks of the host */
+    bool cma;                   /* process_vm_readv/writev work between all ranks of the host */
     const uint32_t *jobrank_of; /* [size] */
 };
 extern struct aq_shm aq_shm;
@@ -170,7 +174,7 @@ static inline struct aq_shm_ring *aq_shm_ring(uint32_t requester, uint32_t respo
     size_t number = (size_t)requester * aq_shm.size + responder;
 
     return (struct aq_shm_ring *)(void *)(aq_shm.arena + aq_shm.layout.rings
-                                             + number * aq_shm.layout.ring_bytes);
+                                          + number * aq_shm.layout.ring_bytes);
 }
 
 static inline char *aq_shm_pool(uint32_t owner, int channel)
@@ -262,7 +266,8 @@ bool aq_shm_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_t 
 
 /* --- transfers (aq_shm_rma.c) --- */
 
-/* With a near rank, complete on return; false if the memory cannot be reached from here, and nothing was done. */
+/* With a near rank, complete on return; false if the memory cannot be reached from here, and
+ * nothing was done. */
 bool aq_shm_put(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes);
 bool aq_shm_get(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes);
 
@@ -274,7 +279,8 @@ void aq_shm_cma_announce(void);
 int aq_shm_cma_init(void);
 /* Let the others reach this process's memory, as far as that is its to say. AQ_OK, always. */
 int aq_shm_cma_allow(void *addr, uintptr_t size);
-/* Is that so for one of them? Tried at the first question, after that process's aq_shm_cma_allow(). */
+/* Is that so for one of them? Tried at the first question, after that process's aq_shm_cma_allow().
+ * */
 bool aq_shm_cma_reaches(uint32_t local);
 /* The same without a try: false if none was made. */
 bool aq_shm_cma_has_reached(uint32_t local);

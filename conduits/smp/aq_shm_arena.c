@@ -38,10 +38,11 @@ static void aq_shm_plan(uint32_t ranks, uint32_t depth, struct aq_shm_layout *la
     uint64_t at = aq_round_up(sizeof(struct aq_shm_common), page);
 
     layout->slots = aq_shm_slots(ranks);
-    layout->ring_bytes = aq_round_up(sizeof(struct aq_shm_ring)
-                                            + layout->slots * (sizeof(struct aq_shm_slot)
-                                                               + AQ_CHANNELS * sizeof(struct aq_shm_more)),
-                                        AQ_SHM_PAIR);
+    layout->ring_bytes = aq_round_up(
+        sizeof(struct aq_shm_ring)
+            + layout->slots
+                  * (sizeof(struct aq_shm_slot) + AQ_CHANNELS * sizeof(struct aq_shm_more)),
+        AQ_SHM_PAIR);
     aq_shm_pool_plan(ranks, depth, &layout->pool);
 
     layout->control = at;
@@ -77,14 +78,17 @@ static int aq_shm_check_memory(uint64_t bytes)
     struct rlimit limit;
 
     if (bytes > facts.memory / 2)
-        return aq_fail(AQ_ERR_RESOURCE, "the message queues of %u ranks can take %.0f MB, more than "
+        return aq_fail(AQ_ERR_RESOURCE,
+                       "the message queues of %u ranks can take %.0f MB, more than "
                        "half of %s (%.0f MB); start fewer ranks on this host or lower "
-                       "GASNET_PSHM_NETWORK_DEPTH", aq_job.host_size, (double)bytes / 1048576,
-                       facts.memory_is, (double)facts.memory / 1048576);
+                       "GASNET_PSHM_NETWORK_DEPTH",
+                       aq_job.host_size, (double)bytes / 1048576, facts.memory_is,
+                       (double)facts.memory / 1048576);
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes)
-        return aq_fail(AQ_ERR_RESOURCE, "shared memory of %.0f MB exceeds the file size limit of "
-                       "%.0f MB; raise it with: ulimit -f unlimited", (double)bytes / 1048576,
-                       (double)limit.rlim_cur / 1048576);
+        return aq_fail(AQ_ERR_RESOURCE,
+                       "shared memory of %.0f MB exceeds the file size limit of "
+                       "%.0f MB; raise it with: ulimit -f unlimited",
+                       (double)bytes / 1048576, (double)limit.rlim_cur / 1048576);
     return AQ_OK;
 }
 
@@ -99,8 +103,10 @@ static int aq_shm_map_arena(int fd, uint64_t stride, uint32_t count)
     arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
                  (off_t)(stride * aq_job.nbrhd_on_host));
     if (arena == MAP_FAILED)
-        return aq_fail(AQ_ERR_SYS, "cannot map %.0f MB of shared memory: %s; see ulimit -v and "
-                       "/proc/sys/vm/overcommit_memory", (double)bytes / 1048576, strerror(errno));
+        return aq_fail(AQ_ERR_SYS,
+                       "cannot map %.0f MB of shared memory: %s; see ulimit -v and "
+                       "/proc/sys/vm/overcommit_memory",
+                       (double)bytes / 1048576, strerror(errno));
     /* a child of the client must not write to the job's queues */
     madvise(arena, bytes, MADV_DONTFORK);
     aq_shm.arena = arena;

@@ -21,8 +21,7 @@ static _Atomic uint64_t *aq_shm_arrived(void)
 
 static _Atomic uint64_t *aq_shm_named(uint64_t k)
 {
-    return (_Atomic uint64_t *)(void *)(aq_shm.arena + aq_shm.layout.named)
-           + (k & 1) * aq_shm.size;
+    return (_Atomic uint64_t *)(void *)(aq_shm.arena + aq_shm.layout.named) + (k & 1) * aq_shm.size;
 }
 
 /* The last to arrive wakes the sleepers. Two who come last together each fence before they
@@ -61,8 +60,7 @@ bool aq_shm_barrier_done(uint64_t k, gex_Rank_t *missing_out)
     /* the ranks before it are at that phase, so at every earlier one */
     uint32_t rank = seen >> 24 >= k ? (uint32_t)(seen & 0xffffff) : 0;
 
-    while (rank < aq_shm.size
-           && atomic_load_explicit(&arrived[rank], memory_order_acquire) >= k)
+    while (rank < aq_shm.size && atomic_load_explicit(&arrived[rank], memory_order_acquire) >= k)
         rank++;
     if (seen >> 24 <= k)
         atomic_store_explicit(&progress, k << 24 | rank, memory_order_release);

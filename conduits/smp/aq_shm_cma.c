@@ -4,8 +4,8 @@
  * process_vm_readv and process_vm_writev need a permission that containers often refuse, so it is
  * tried on real data: every rank keeps a word in its private memory and says which in the
  * arena. In segment everything every rank tries its neighbour at start, and if one is refused,
- * none uses it. Elsewhere only segments need it that were bound to an endpoint, not attached: a rank
- * tries a peer at its first transfer to one of those, or when it is published, and remembers.
+ * none uses it. Elsewhere only segments need it that were bound to an endpoint, not attached: a
+ * rank tries a peer at its first transfer to one of those, or when it is published, and remembers.
  *
  * Owns      what is known about each peer, a byte, made at the first such transfer
  * Threads   any; two that try a peer at once find out the same
@@ -31,7 +31,7 @@
 enum aq_cma_reach { AQ_CMA_UNTRIED, AQ_CMA_REACHED, AQ_CMA_REFUSED };
 
 static struct {
-    bool settled;                 /* aq_shm.cma is the answer for every peer */
+    bool settled;                     /* aq_shm.cma is the answer for every peer */
     _Atomic(_Atomic uint8_t *) reach; /* [size] enum aq_cma_reach */
 } aq_cma;
 
@@ -44,7 +44,8 @@ static bool aq_shm_cma_works(uint32_t local)
 
     return process_vm_readv(peer->pid, &local_mem, 1, &remote_mem, 1, 0) == (ssize_t)sizeof(word)
            && word == peer->probe_word
-           && process_vm_writev(peer->pid, &local_mem, 1, &remote_mem, 1, 0) == (ssize_t)sizeof(word);
+           && process_vm_writev(peer->pid, &local_mem, 1, &remote_mem, 1, 0)
+                  == (ssize_t)sizeof(word);
 }
 
 void aq_shm_cma_announce(void)
@@ -60,7 +61,7 @@ void aq_shm_cma_announce(void)
 
 int aq_shm_cma_allow(void *addr, uintptr_t size)
 {
-    (void)addr, (void)size;                         /* it is for all of the process */
+    (void)addr, (void)size;                             /* it is for all of the process */
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* where only that allows it */
     return AQ_OK;
 }
@@ -69,7 +70,8 @@ int aq_shm_cma_allow(void *addr, uintptr_t size)
 static _Atomic uint8_t *aq_shm_cma_table(void)
 {
     /* acquire: pairs with the release below; the table is all zeros */
-    _Atomic uint8_t *table = atomic_load_explicit(&aq_cma.reach, memory_order_acquire), *other = NULL;
+    _Atomic uint8_t *table = atomic_load_explicit(&aq_cma.reach, memory_order_acquire),
+                    *other = NULL;
 
     if (table != NULL)
         return table;
@@ -98,7 +100,8 @@ bool aq_shm_cma_reaches(uint32_t local)
     reach = atomic_load_explicit(&table[local], memory_order_relaxed);
     if (reach == AQ_CMA_UNTRIED) {
         reach = aq_env_choice(AQ_ENV_AQ_SHM_CMA) != AQ_CMA_OFF && aq_shm_cma_works(local)
-                    ? AQ_CMA_REACHED : AQ_CMA_REFUSED;
+                    ? AQ_CMA_REACHED
+                    : AQ_CMA_REFUSED;
         atomic_store_explicit(&table[local], reach, memory_order_relaxed);
     }
     return reach == AQ_CMA_REACHED;
@@ -133,7 +136,8 @@ int aq_shm_cma_init(void)
 }
 
 /* Both directions: the kernel may stop early, and then goes on where it stopped. */
-static void aq_shm_cma_copy(uint32_t local, char *local_mem, char *remote_mem, size_t nbytes, bool writing)
+static void aq_shm_cma_copy(uint32_t local, char *local_mem, char *remote_mem, size_t nbytes,
+                            bool writing)
 {
     const int pid = aq_shm_control(local)->pid;
 
@@ -144,8 +148,9 @@ static void aq_shm_cma_copy(uint32_t local, char *local_mem, char *remote_mem, s
 
         if (moved <= 0)
             aq_fatal("cannot %s %zu bytes at %p of rank %u: %s; the range must be mapped there for "
-                     "as long as the transfer lasts", writing ? "write" : "read", nbytes,
-                     (void *)remote_mem, aq_shm.jobrank_of[local], strerror(errno));
+                     "as long as the transfer lasts",
+                     writing ? "write" : "read", nbytes, (void *)remote_mem,
+                     aq_shm.jobrank_of[local], strerror(errno));
         local_mem += moved;
         remote_mem += moved;
         nbytes -= (size_t)moved;

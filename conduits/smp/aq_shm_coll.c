@@ -36,8 +36,8 @@ uint64_t aq_shm_coll_plan(uint32_t ranks, uint64_t at, struct aq_shm_layout *lay
 {
     layout->coll_areas = ranks <= 16 ? 16 : ranks <= 64 ? 8 : 4;
     layout->coll_block = ranks <= 16 ? 32768 : ranks <= 64 ? 16384 : 4096;
-    layout->coll_bytes = aq_shm_coll_blocks_at(ranks)
-                         + (uint64_t)ranks * AQ_COLL_BLOCKS * layout->coll_block;
+    layout->coll_bytes =
+        aq_shm_coll_blocks_at(ranks) + (uint64_t)ranks * AQ_COLL_BLOCKS * layout->coll_block;
     layout->coll = at;
     return at + layout->coll_areas * layout->coll_bytes;
 }
@@ -195,8 +195,8 @@ __attribute__((noinline, cold)) void aq_shm_coll_wake_full(struct aq_shm_coll *c
     atomic_thread_fence(memory_order_seq_cst);
     min = aq_shm_coll_min_done(coll);
     for (uint32_t member = 0; member < coll->size; member++) {
-        const uint64_t waits = atomic_load_explicit(&coll->done[member].waits,
-                                                    memory_order_relaxed);
+        const uint64_t waits =
+            atomic_load_explicit(&coll->done[member].waits, memory_order_relaxed);
 
         if (waits != 0 && waits <= min && member != coll->me)
             aq_shm_coll_wake(coll, member);

@@ -17,17 +17,18 @@
 
 #include "conduits/smp/aq_shm.h"
 
-#define AQ_COLL_LINES 64u  /* steps that can be open before somebody must be done with one */
+#define AQ_COLL_LINES  64u /* steps that can be open before somebody must be done with one */
 #define AQ_COLL_BLOCKS 4u  /* the same for steps with more than a line's data */
 #if GASNET_DEBUG
-#define AQ_COLL_INLINE_MAX 96u   /* bytes in a line */
+#define AQ_COLL_INLINE_MAX 96u /* bytes in a line */
 #else
 #define AQ_COLL_INLINE_MAX 112u
 #endif
 
 struct aq_shm_coll_line {
-    _Alignas(AQ_SHM_PAIR) _Atomic uint64_t posted; /* number of the step + 1: the operand is there */
-    _Atomic uint64_t shared;                       /* ... and this member's slice of the result */
+    _Alignas(
+        AQ_SHM_PAIR) _Atomic uint64_t posted; /* number of the step + 1: the operand is there */
+    _Atomic uint64_t shared;                  /* ... and this member's slice of the result */
 #if GASNET_DEBUG
     uint64_t bytes; /* of the whole call whose step this is: equal on all members */
 #endif

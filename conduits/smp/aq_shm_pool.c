@@ -33,7 +33,7 @@ void aq_shm_pool_plan(uint32_t ranks, uint32_t depth, struct aq_shm_pool_plan *p
     const uint32_t counts[AQ_POOL_CLASSES] = { 128, 64, ranks <= 64 ? depth : depth / 4 + 4 };
 
     *plan = (struct aq_shm_pool_plan){ .channel_bytes = 0 };
-    for (int class = 0; class < AQ_POOL_CLASSES; class++) {
+    for (int class = 0; class < AQ_POOL_CLASSES; class ++) {
         plan->size[class] = sizes[class];
         plan->count[class] = counts[class];
         plan->first[class] = plan->blocks;
@@ -48,7 +48,7 @@ int aq_shm_pool_init(void)
     const struct aq_shm_pool_plan *plan = &aq_shm.layout.pool;
 
     for (int channel = 0; channel < AQ_CHANNELS; channel++)
-        for (int class = 0; class < AQ_POOL_CLASSES; class++) {
+        for (int class = 0; class < AQ_POOL_CLASSES; class ++) {
             struct aq_shm_free *list = &aq_shm_pools[channel].free[class];
 
             list->blocks = malloc(plan->count[class] * sizeof(*list->blocks));
@@ -77,10 +77,10 @@ static uint16_t aq_shm_block_try(int channel, size_t min, size_t max, uint32_t k
     while (fits < AQ_POOL_CLASSES && plan->size[fits] < max)
         fits++;
     aq_lock_acquire(&aq_shm_pools[channel].lock);
-    for (int class = fits; class < AQ_POOL_CLASSES && block == AQ_BLOCK_NONE; class++)
+    for (int class = fits; class < AQ_POOL_CLASSES && block == AQ_BLOCK_NONE; class ++)
         block = aq_shm_block_pop(channel, class, keep);
     for (int class = fits - 1; class >= 0 && plan->size[class] >= min && block == AQ_BLOCK_NONE;
-         class--)
+         class --)
         block = aq_shm_block_pop(channel, class, keep);
     aq_lock_release(&aq_shm_pools[channel].lock);
     return block;

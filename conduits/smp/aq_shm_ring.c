@@ -26,34 +26,34 @@
 #include "base/aq_rc.h"
 #include "other/spawn/aq_jobarea.h"
 
-#define AQ_SHM_POLL_BUDGET 32  /* messages of one lane in one poll: others get their turn */
+#define AQ_SHM_POLL_BUDGET 32 /* messages of one lane in one poll: others get their turn */
 
 /* A lane that may stay moves on all the same when these bits of the count are 0; counts begin at
  * AQ_SHM_FIRST. Debug builds let the numbers come round after 4096 messages, so that every test
  * sees it; each slot is used once in 1024. */
 #if GASNET_DEBUG
 #define AQ_SHM_MOVE_ON 0xfu
-#define AQ_SHM_FIRST 0xfffff000u
+#define AQ_SHM_FIRST   0xfffff000u
 #else
 #define AQ_SHM_MOVE_ON 0xfffffu
-#define AQ_SHM_FIRST 0u
+#define AQ_SHM_FIRST   0u
 #endif
-#define AQ_SHM_BLOCKS_LAZY 4   /* blocks out before a sender looks for finished ones */
+#define AQ_SHM_BLOCKS_LAZY 4 /* blocks out before a sender looks for finished ones */
 
 static struct {
     struct aq_shm_link *_Atomic *links; /* [size] by local index; NULL: no contact yet */
     struct aq_shm_link **sources;       /* [source_count], in order of first contact */
     _Atomic uint32_t source_count;
     _Atomic uint32_t greetings_seen;
-    aq_lock greet_lock;                 /* growing sources */
-    aq_lock link_lock;                  /* making a link */
+    aq_lock greet_lock; /* growing sources */
+    aq_lock link_lock;  /* making a link */
 } aq_rings;
 
 static inline uint64_t aq_head(uint32_t number, uint8_t handler, unsigned nargs, unsigned kind,
                                unsigned loc)
 {
-    return (uint64_t)number | (uint64_t)handler << 32 | (uint64_t)nargs << 40
-           | (uint64_t)kind << 48 | (uint64_t)loc << 56;
+    return (uint64_t)number | (uint64_t)handler << 32 | (uint64_t)nargs << 40 | (uint64_t)kind << 48
+           | (uint64_t)loc << 56;
 }
 
 static inline unsigned aq_head_loc(uint64_t head)
@@ -79,15 +79,14 @@ static inline void aq_head_token(uint64_t head, gex_Rank_t jobrank, int channel,
     token->replied = false;
 }
 
-static inline struct aq_shm_slot *aq_slot_after(struct aq_shm_ring *ring,
-                                                struct aq_shm_slot *slot)
+static inline struct aq_shm_slot *aq_slot_after(struct aq_shm_ring *ring, struct aq_shm_slot *slot)
 {
     return slot + 1 == ring->slots + aq_shm.layout.slots ? ring->slots : slot + 1;
 }
 
 /* Where a slot's arguments are if they are many. */
-static inline gex_AM_Arg_t *aq_slot_more(struct aq_shm_ring *ring,
-                                         const struct aq_shm_slot *slot, int channel)
+static inline gex_AM_Arg_t *aq_slot_more(struct aq_shm_ring *ring, const struct aq_shm_slot *slot,
+                                         int channel)
 {
     struct aq_shm_more *more = (struct aq_shm_more *)(void *)(ring->slots + aq_shm.layout.slots);
 
@@ -232,9 +231,9 @@ static inline void aq_shm_tx_note_taken(struct aq_shm_tx *tx, uint32_t taken)
 static void aq_shm_tx_reclaim(struct aq_shm_tx *tx)
 {
     /* acquire: pairs with aq_shm_rx_give_back(); the handlers' reads are over */
-    const uint32_t done = AQ_SHM_FIRST
-                          + atomic_load_explicit(&tx->ring->done[tx->channel].count,
-                                                 memory_order_acquire);
+    const uint32_t done =
+        AQ_SHM_FIRST
+        + atomic_load_explicit(&tx->ring->done[tx->channel].count, memory_order_acquire);
 
     if (AQ_UNLIKELY(!tx->greeted))
         aq_shm_tx_greet(tx);
@@ -274,29 +273,45 @@ static inline void aq_shm_copy_args(gex_AM_Arg_t *to, const gex_AM_Arg_t *from, 
 {
     /* a jump into straight code: no loop set-up, no call, nothing read beyond the last */
     switch (count) {
-    case 16: to[15] = from[15]; /* fall through */
-    case 15: to[14] = from[14]; /* fall through */
-    case 14: to[13] = from[13]; /* fall through */
-    case 13: to[12] = from[12]; /* fall through */
-    case 12: to[11] = from[11]; /* fall through */
-    case 11: to[10] = from[10]; /* fall through */
-    case 10: to[9] = from[9];   /* fall through */
-    case 9: to[8] = from[8];    /* fall through */
-    case 8: to[7] = from[7];    /* fall through */
-    case 7: to[6] = from[6];    /* fall through */
-    case 6: to[5] = from[5];    /* fall through */
-    case 5: to[4] = from[4];    /* fall through */
-    case 4: to[3] = from[3];    /* fall through */
-    case 3: to[2] = from[2];    /* fall through */
-    case 2: to[1] = from[1];    /* fall through */
-    case 1: to[0] = from[0];    /* fall through */
-    default: break;
+    case 16:
+        to[15] = from[15]; /* fall through */
+    case 15:
+        to[14] = from[14]; /* fall through */
+    case 14:
+        to[13] = from[13]; /* fall through */
+    case 13:
+        to[12] = from[12]; /* fall through */
+    case 12:
+        to[11] = from[11]; /* fall through */
+    case 11:
+        to[10] = from[10]; /* fall through */
+    case 10:
+        to[9] = from[9]; /* fall through */
+    case 9:
+        to[8] = from[8]; /* fall through */
+    case 8:
+        to[7] = from[7]; /* fall through */
+    case 7:
+        to[6] = from[6]; /* fall through */
+    case 6:
+        to[5] = from[5]; /* fall through */
+    case 5:
+        to[4] = from[4]; /* fall through */
+    case 4:
+        to[3] = from[3]; /* fall through */
+    case 3:
+        to[2] = from[2]; /* fall through */
+    case 2:
+        to[1] = from[1]; /* fall through */
+    case 1:
+        to[0] = from[0]; /* fall through */
+    default:
+        break;
     }
 }
 
 /* Put the payload in a block, unless it is in one already. AQ_RETRY if there is none. */
-static int aq_shm_put_block(struct aq_shm_tx *tx, const struct aq_am_out *out,
-                              uint32_t *offset_out)
+static int aq_shm_put_block(struct aq_shm_tx *tx, const struct aq_am_out *out, uint32_t *offset_out)
 {
     uint16_t block;
     char *loc;
@@ -341,8 +356,8 @@ static int aq_shm_fill_medium(struct aq_shm_tx *tx, struct aq_shm_slot *slot,
                               const struct aq_am_out *out, unsigned *loc_out)
 {
     struct aq_shm_half *half = &slot->half[tx->channel];
-    unsigned loc = aq_shm_put_args(tx, slot, half->medium_args, AQ_INLINE_MEDIUM, out->nargs,
-                                     out->args);
+    unsigned loc =
+        aq_shm_put_args(tx, slot, half->medium_args, AQ_INLINE_MEDIUM, out->nargs, out->args);
 
     half->nbytes = (uint32_t)out->nbytes;
     if (out->nbytes == 0) {
@@ -382,8 +397,8 @@ static int aq_shm_fill_long(struct aq_shm_tx *tx, struct aq_shm_slot *slot,
                             const struct aq_am_out *out, unsigned *loc_out)
 {
     struct aq_shm_half *half = &slot->half[tx->channel];
-    unsigned loc = aq_shm_put_args(tx, slot, half->long_args, AQ_INLINE_LONG, out->nargs,
-                                     out->args);
+    unsigned loc =
+        aq_shm_put_args(tx, slot, half->long_args, AQ_INLINE_LONG, out->nargs, out->args);
 
     memcpy(half->dest, &out->dest, sizeof(out->dest));
     half->long_nbytes = (uint32_t)out->nbytes;
@@ -487,7 +502,7 @@ static int aq_shm_tx_send(struct aq_shm_tx *tx, const struct aq_am_out *out)
     slot = aq_shm_tx_slot(tx, tx->channel);
     if (out->kind == AQ_AM_SHORT)
         loc = aq_shm_put_args(tx, slot, slot->half[tx->channel].short_args, AQ_INLINE_SHORT,
-                                out->nargs, out->args);
+                              out->nargs, out->args);
     else if (out->kind == AQ_AM_MEDIUM)
         rc = aq_shm_fill_medium(tx, slot, out, &loc);
     else
@@ -552,17 +567,21 @@ static __attribute__((noinline, cold)) int aq_shm_am_short_slow(gex_Rank_t jobra
                                                                 uint8_t handler, unsigned nargs,
                                                                 const gex_AM_Arg_t *args)
 {
-    const struct aq_am_out out = { .jobrank = jobrank, .handler = handler,
-                                   .nargs = (uint8_t)nargs, .kind = AQ_AM_SHORT,
-                                   .is_reply = is_reply, .args = args };
+    const struct aq_am_out out = { .jobrank = jobrank,
+                                   .handler = handler,
+                                   .nargs = (uint8_t)nargs,
+                                   .kind = AQ_AM_SHORT,
+                                   .is_reply = is_reply,
+                                   .args = args };
 
     return aq_shm_am_send(&out);
 }
 
 /* The quick way; its every step is one that a message needs. lane is known to the compiler. */
-static inline __attribute__((always_inline)) int
-aq_shm_channel_short(gex_Rank_t jobrank, int channel, uint8_t handler, unsigned nargs,
-                  const gex_AM_Arg_t *args)
+static inline __attribute__((always_inline)) int aq_shm_channel_short(gex_Rank_t jobrank,
+                                                                      int channel, uint8_t handler,
+                                                                      unsigned nargs,
+                                                                      const gex_AM_Arg_t *args)
 {
     struct aq_shm_link *link;
     struct aq_shm_slot *slot;
@@ -650,7 +669,7 @@ static inline bool aq_shm_rx_is_streaming(struct aq_shm_rx *rx)
 struct aq_shm_message {
     _Alignas(16) unsigned char payload[16]; /* AQ_LOC_INLINE: aligned for any type */
     struct aq_shm_half half;
-    gex_AM_Arg_t args[16];                  /* AQ_LOC_ARGS */
+    gex_AM_Arg_t args[16]; /* AQ_LOC_ARGS */
 };
 
 static inline void aq_shm_rx_copy(const struct aq_shm_rx *rx, const struct aq_shm_slot *slot,
@@ -808,7 +827,8 @@ static __attribute__((noinline)) void aq_shm_rx_handle_large(struct aq_shm_rx *r
     aq_shm_rx_give_back(rx, taken);
 }
 
-static inline __attribute__((always_inline)) void aq_shm_rx_handle(struct aq_shm_rx *rx, int channel,
+static inline __attribute__((always_inline)) void aq_shm_rx_handle(struct aq_shm_rx *rx,
+                                                                   int channel,
                                                                    struct aq_shm_slot *slot,
                                                                    uint64_t head)
 {
@@ -828,8 +848,7 @@ static inline __attribute__((always_inline)) void aq_shm_rx_handle(struct aq_shm
 }
 
 static __attribute__((noinline)) unsigned aq_shm_rx_stream(struct aq_shm_rx *rx, int channel,
-                                                           struct aq_shm_slot *slot,
-                                                           uint64_t head)
+                                                           struct aq_shm_slot *slot, uint64_t head)
 {
     unsigned served = 0;
 
@@ -840,8 +859,10 @@ static __attribute__((noinline)) unsigned aq_shm_rx_stream(struct aq_shm_rx *rx,
     return served;
 }
 
-static inline __attribute__((always_inline)) unsigned
-aq_shm_rx_serve(struct aq_shm_rx *rx, int channel, struct aq_shm_slot *slot, uint64_t head)
+static inline __attribute__((always_inline)) unsigned aq_shm_rx_serve(struct aq_shm_rx *rx,
+                                                                      int channel,
+                                                                      struct aq_shm_slot *slot,
+                                                                      uint64_t head)
 {
     if (aq_shm_rx_is_streaming(rx))
         return aq_shm_rx_stream(rx, channel, slot, head);
@@ -849,14 +870,16 @@ aq_shm_rx_serve(struct aq_shm_rx *rx, int channel, struct aq_shm_slot *slot, uin
     return 1;
 }
 
-static __attribute__((noinline)) unsigned
-aq_shm_rx_serve_requests(struct aq_shm_rx *rx, struct aq_shm_slot *slot, uint64_t head)
+static __attribute__((noinline)) unsigned aq_shm_rx_serve_requests(struct aq_shm_rx *rx,
+                                                                   struct aq_shm_slot *slot,
+                                                                   uint64_t head)
 {
     return aq_shm_rx_serve(rx, AQ_CHANNEL_REQUEST, slot, head);
 }
 
-static __attribute__((noinline)) unsigned
-aq_shm_rx_serve_replies(struct aq_shm_rx *rx, struct aq_shm_slot *slot, uint64_t head)
+static __attribute__((noinline)) unsigned aq_shm_rx_serve_replies(struct aq_shm_rx *rx,
+                                                                  struct aq_shm_slot *slot,
+                                                                  uint64_t head)
 {
     return aq_shm_rx_serve(rx, AQ_CHANNEL_REPLY, slot, head);
 }
@@ -871,7 +894,7 @@ static inline unsigned aq_shm_rx_drain(struct aq_shm_rx *rx, int channel)
         return 0;
     }
     return channel == AQ_CHANNEL_REPLY ? aq_shm_rx_serve_replies(rx, slot, head)
-                                 : aq_shm_rx_serve_requests(rx, slot, head);
+                                       : aq_shm_rx_serve_requests(rx, slot, head);
 }
 
 #endif

@@ -16,36 +16,36 @@ struct aq_shm_rx;
  * that finding a lane's is a shift. */
 struct aq_shm_tx {
     _Alignas(256) struct aq_shm_slot *slot; /* the last one used */
-    struct aq_shm_slot *next;       /* the one after it */
+    struct aq_shm_slot *next;               /* the one after it */
     const struct aq_shm_rx *back;   /* the receiving end of the other lane of this channel */
     struct aq_shm_control *control; /* the receiver's */
     uint32_t sent;                  /* messages; the last one's number */
-    uint32_t space; /* messages that may be sent before looking at the receiver's count */
-    _Atomic uint32_t taken;         /* messages the receiver has taken, as its answers say */
+    uint32_t space;         /* messages that may be sent before looking at the receiver's count */
+    _Atomic uint32_t taken; /* messages the receiver has taken, as its answers say */
     aq_lock lock;
     int channel;
-    bool greeted;        /* the receiver knows that it has to listen */
-    uint32_t freed;      /* messages the receiver is known to be done with, blocks taken back */
+    bool greeted;   /* the receiver knows that it has to listen */
+    uint32_t freed; /* messages the receiver is known to be done with, blocks taken back */
     uint32_t blocks_out;
-    uint32_t reserved;   /* par: slots taken off room for messages whose payload is being placed */
+    uint32_t reserved; /* par: slots taken off room for messages whose payload is being placed */
     struct aq_shm_ring *ring;
     uint16_t block[AQ_SHM_MAX_SLOTS]; /* by message number */
 };
 
 /* The receiver's end of a lane. */
 struct aq_shm_rx {
-    struct aq_shm_slot *slot;   /* where the last message was */
-    struct aq_shm_slot *next;   /* the slot after it: the next message is in either */
-    _Atomic uint32_t taken;     /* messages taken out of their slots */
-    _Atomic bool streaming;     /* the last poll found a message here; a hint */
-    struct aq_shm_tx *back;     /* the sending end of the other lane of this channel */
-    _Atomic uint32_t *done;     /* where the sender learns what it may overwrite */
-    gex_Rank_t jobrank;         /* the sender */
-    aq_lock lock;               /* par: held while a message is taken, not while it is handled */
-    uint32_t released;          /* par: messages given back to the sender */
-    _Atomic uint64_t finished;  /* par: by number, taken messages whose handlers have returned */
+    struct aq_shm_slot *slot;  /* where the last message was */
+    struct aq_shm_slot *next;  /* the slot after it: the next message is in either */
+    _Atomic uint32_t taken;    /* messages taken out of their slots */
+    _Atomic bool streaming;    /* the last poll found a message here; a hint */
+    struct aq_shm_tx *back;    /* the sending end of the other lane of this channel */
+    _Atomic uint32_t *done;    /* where the sender learns what it may overwrite */
+    gex_Rank_t jobrank;        /* the sender */
+    aq_lock lock;              /* par: held while a message is taken, not while it is handled */
+    uint32_t released;         /* par: messages given back to the sender */
+    _Atomic uint64_t finished; /* par: by number, taken messages whose handlers have returned */
     struct aq_shm_ring *ring;
-    char *pool;                 /* the sender's blocks of this lane */
+    char *pool; /* the sender's blocks of this lane */
 };
 
 /* All four ends that one rank has towards another. */

@@ -1,9 +1,9 @@
 /*
  * aq_shm_rma.c - put and get between ranks of a neighborhood, where the inline path did not serve.
  *
- * Inside the attached segment, which is mapped everywhere but in segment everything, it is a copy; so it
- * is at home. Anywhere else, which is where the segments of further endpoints are, the kernel copies if it
- * may. If it may not, messages have to do it, which is the conduit's to say.
+ * Inside the attached segment, which is mapped everywhere but in segment everything, it is a copy;
+ * so it is at home. Anywhere else, which is where the segments of further endpoints are, the kernel
+ * copies if it may. If it may not, messages have to do it, which is the conduit's to say.
  *
  * Threads   any. Uses aq_shm_cma.c. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -11,7 +11,8 @@
 #include "conduits/smp/aq_shm.h"
 
 /* Can it be reached by loads and stores, and by what is its address here another? */
-static inline bool aq_shm_is_mapped(gex_Rank_t jobrank, const void *remote, size_t nbytes, intptr_t *delta_out)
+static inline bool aq_shm_is_mapped(gex_Rank_t jobrank, const void *remote, size_t nbytes,
+                                    intptr_t *delta_out)
 {
     *delta_out = aq_job.map[jobrank];
     if (*delta_out != AQ_NOT_MAPPED && aq_bound_contains(jobrank, remote, nbytes))

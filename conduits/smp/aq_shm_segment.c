@@ -1,13 +1,14 @@
 /*
- * aq_shm_segment.c - the segments of a host: one memory file, of which every rank maps the part of its
- * neighborhood.
+ * aq_shm_segment.c - the segments of a host: one memory file, of which every rank maps the part of
+ * its neighborhood.
  *
  * One mapping for all of them costs one system call however many ranks there are, and the
  * distance between a neighbour's addresses and ours is one subtraction. Nothing is touched:
- * pages come into being where and when the client first writes to them. A rank whose neighborhood is itself alone
- * has memory of its own instead, which can be of transparent huge pages.
+ * pages come into being where and when the client first writes to them. A rank whose neighborhood
+ * is itself alone has memory of its own instead, which can be of transparent huge pages.
  *
- * Owns      the mapping. Uses other/spawn (memory file, exchange). SPDX-License-Identifier: BSD-3-Clause
+ * Owns      the mapping. Uses other/spawn (memory file, exchange). SPDX-License-Identifier:
+ *           BSD-3-Clause
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -26,7 +27,7 @@
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_SHM_FD_SEGMENTS 1 /* slots of aq_spawn_host_fd() */
-#define AQ_SHM_FD_HUGE 2
+#define AQ_SHM_FD_HUGE     2
 
 /* The segments of this neighborhood; NULL: none. */
 static struct {
@@ -55,7 +56,7 @@ static uint64_t aq_shm_huge_free(void)
             sscanf(line, "Hugepagesize: %llu", &kilobytes);
     fclose(file);
     return kilobytes == AQ_HUGE_PAGE / 1024 && pages > reserved ? (pages - reserved) * AQ_HUGE_PAGE
-                                                                 : 0;
+                                                                : 0;
 }
 
 /* Where things are in the file. */
@@ -75,7 +76,8 @@ static void aq_shm_lay_out(const struct aq_shm_segment_info *all, struct aq_shm_
         const uint64_t size = all[aq_job.host[i].gex_jobrank].size;
         const bool ours = i / aq_job.nbrhd_max == aq_job.nbrhd_on_host;
 
-        if (size >= AQ_HUGE_PAGE || i % aq_job.nbrhd_max == 0) /* huge pages need aligned beginnings */
+        if (size >= AQ_HUGE_PAGE
+            || i % aq_job.nbrhd_max == 0) /* huge pages need aligned beginnings */
             at = aq_round_up(at, AQ_HUGE_PAGE);
         if (ours && local == 0)
             plan->begin = at;
@@ -93,9 +95,10 @@ static int aq_shm_check_limits(uint64_t bytes)
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes)
-        return aq_fail(AQ_ERR_RESOURCE, "segments of %.1f MB on this host exceed the file size limit "
-                       "of %.1f MB; raise it with: ulimit -f unlimited", (double)bytes / 1048576,
-                       (double)limit.rlim_cur / 1048576);
+        return aq_fail(AQ_ERR_RESOURCE,
+                       "segments of %.1f MB on this host exceed the file size limit "
+                       "of %.1f MB; raise it with: ulimit -f unlimited",
+                       (double)bytes / 1048576, (double)limit.rlim_cur / 1048576);
     return AQ_OK;
 }
 
@@ -106,9 +109,10 @@ static int aq_shm_segment_file(uint64_t bytes, bool huge, int *fd_out)
                         : aq_spawn_host_fd(AQ_SHM_FD_SEGMENTS, 0);
 
     if (fd < 0)
-        return huge ? AQ_ERR_SYS
-                    : aq_fail(AQ_ERR_SYS, "the ranks of this host could not share a memory file: %s",
-                              strerror(-fd));
+        return huge
+                   ? AQ_ERR_SYS
+                   : aq_fail(AQ_ERR_SYS, "the ranks of this host could not share a memory file: %s",
+                             strerror(-fd));
     if (aq_shm_check_limits(bytes) != AQ_OK) {
         close(fd);
         return AQ_ERR_RESOURCE;
@@ -135,15 +139,18 @@ static int aq_shm_map_segments(int fd, const struct aq_shm_plan *plan, bool huge
     char *base = MAP_FAILED;
 
     if (alone)
-        base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    /* a file's pages are not counted before they are touched, where anonymous memory's are: by vm.overcommit_memory=2 and
+        base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    /* a file's pages are not counted before they are touched, where anonymous memory's are: by
+     * vm.overcommit_memory=2 and
        ulimit -d */
     if (base == MAP_FAILED)
-        base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, huge ? MAP_SHARED : MAP_SHARED | MAP_NORESERVE, fd,
-                    (off_t)plan->begin);
+        base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                    huge ? MAP_SHARED : MAP_SHARED | MAP_NORESERVE, fd, (off_t)plan->begin);
     if (base == MAP_FAILED)
         return huge ? AQ_ERR_SYS
-                    : aq_fail(AQ_ERR_SYS, "cannot map the %.1f MB of segments of this host: %s; look at "
+                    : aq_fail(AQ_ERR_SYS,
+                              "cannot map the %.1f MB of segments of this host: %s; look at "
                               "ulimit -v, or ask for less with GASNET_MAX_SEGSIZE",
                               (double)bytes / 1048576, strerror(errno));
     if (aq_env_bool(AQ_ENV_USE_HUGEPAGES) && !huge)
@@ -183,7 +190,8 @@ static int aq_shm_segment_try(const struct aq_shm_plan *plan, bool huge, char **
 
 /* Everybody tells where its segment begins, or NULL; those of a neighborhood are one mapping, at an
  * address of each rank's own. */
-static int aq_shm_exchange_bases(char *base, const struct aq_shm_plan *plan, const struct aq_shm_segment_info *all)
+static int aq_shm_exchange_bases(char *base, const struct aq_shm_plan *plan,
+                                 const struct aq_shm_segment_info *all)
 {
     void **bases = malloc(aq_job.size * sizeof(*bases));
     void *self = base == NULL ? NULL : base + plan->offset[aq_shm.me];
@@ -197,7 +205,8 @@ static int aq_shm_exchange_bases(char *base, const struct aq_shm_plan *plan, con
     for (uint32_t local = 0; rc == AQ_OK && local < aq_shm.size; local++) {
         const gex_Rank_t rank = aq_shm.jobrank_of[local];
 
-        aq_job.map[rank] = (intptr_t)((uintptr_t)(base + plan->offset[local]) - (uintptr_t)bases[rank]);
+        aq_job.map[rank] =
+            (intptr_t)((uintptr_t)(base + plan->offset[local]) - (uintptr_t)bases[rank]);
     }
     free(bases);
     return rc;
@@ -225,7 +234,8 @@ int aq_shm_segment_attach(uintptr_t size, void **base_out)
         goto free_tables;
     aq_shm_lay_out(all, &plan);
     mapped = AQ_RETRY;
-    if (all[aq_job.host[0].gex_jobrank].huge_free >= plan.file_bytes) /* the same answer on every rank */
+    if (all[aq_job.host[0].gex_jobrank].huge_free
+        >= plan.file_bytes) /* the same answer on every rank */
         mapped = aq_shm_segment_try(&plan, true, &base);
     if (mapped != AQ_OK)
         mapped = aq_shm_segment_try(&plan, false, &base);

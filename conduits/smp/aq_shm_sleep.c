@@ -1,22 +1,23 @@
 /*
- * aq_shm_sleep.c - sleeping in the kernel until somebody of this neighborhood, or the network, brings work.
+ * aq_shm_sleep.c - sleeping in the kernel until somebody of this neighborhood, or the network,
+ * brings work.
  *
  * A rank that wants to sleep says so in its control line; whoever gives it something looks at
  * that line afterwards and rings. Between "give" and "look" a full fence would be needed, in
  * every message; instead the sleeper pays for both sides with membarrier(), which makes every
  * running thread of the job pass a fence before the sleeper looks one last time.
  *
- * With shared memory alone sleepers wait on the bell, a futex. A futex and sockets cannot be waited for
- * together. So where a conduit has sockets, one thread of the sleepers, the listener, sleeps in poll() on
- * them and on a datagram socket of its own, to which who rings sends a byte; the others wait on the
- * bell, which the listener rings when it wakes.
+ * With shared memory alone sleepers wait on the bell, a futex. A futex and sockets cannot be waited
+ * for together. So where a conduit has sockets, one thread of the sleepers, the listener, sleeps in
+ * poll() on them and on a datagram socket of its own, to which who rings sends a byte; the others
+ * wait on the bell, which the listener rings when it wakes.
  *
- * Owns      the listener's socket, under an abstract name made of the host's secret key: no path, nothing
- *           to leave behind; whoever guesses the name can wake us, and no more than that
+ * Owns      the listener's socket, under an abstract name made of the host's secret key: no path,
+ *           nothing to leave behind; whoever guesses the name can wake us, and no more than that
  * Threads   any; several threads of a rank may sleep, on one bell
- * Promise   a sleeper that found the bell unchanged wakes when it is rung: a waker changes the bell before
- *           it looks for a listener, a listener announces itself before it looks at the bell; the
- *           byte stays in the socket until a listener has taken it
+ * Promise   a sleeper that found the bell unchanged wakes when it is rung: a waker changes the bell
+ *           before it looks for a listener, a listener announces itself before it looks at the
+ *           bell; the byte stays in the socket until a listener has taken it
  * Uses      futex, membarrier, Unix sockets. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
@@ -46,21 +47,22 @@
  * nobody then sleeps longer than this. */
 #define AQ_SHORT_SLEEP_NS 200000u
 
-#define AQ_SLEEP_FDS 8 /* descriptors that sleepers of this process wait for, the listener's own first */
+#define AQ_SLEEP_FDS \
+    8 /* descriptors that sleepers of this process wait for, the listener's own first */
 
 static bool aq_shm_has_membarrier;
 
 static struct {
     struct pollfd fds[AQ_SLEEP_FDS];
-    nfds_t count;       /* 0: sleepers wait on the bell alone */
-    int sender;         /* rings other ranks' listeners; -1 until somebody listens */
+    nfds_t count;        /* 0: sleepers wait on the bell alone */
+    int sender;          /* rings other ranks' listeners; -1 until somebody listens */
     atomic_flag listens; /* some thread is the listener */
 } aq_sleep = { .sender = -1, .listens = ATOMIC_FLAG_INIT };
 
 void aq_shm_sleep_init(void)
 {
-    aq_shm_has_membarrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0)
-                            == 0;
+    aq_shm_has_membarrier =
+        syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
 }
 
 /* --- the listener's socket --- */
@@ -81,8 +83,8 @@ static int aq_sleep_open(void)
 
     aq_sleep.sender = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || aq_sleep.sender < 0 || bind(fd, (struct sockaddr *)&address, len) != 0)
-        return aq_fail(AQ_ERR_SYS, "rank %u has no socket to be woken by: %s%s", aq_job.rank, strerror(errno),
-                       errno == EMFILE ? "; raise ulimit -n" : "");
+        return aq_fail(AQ_ERR_SYS, "rank %u has no socket to be woken by: %s%s", aq_job.rank,
+                       strerror(errno), errno == EMFILE ? "; raise ulimit -n" : "");
     aq_sleep.fds[0] = (struct pollfd){ fd, POLLIN, 0 };
     aq_sleep.count = 1;
     return AQ_OK;
@@ -115,7 +117,8 @@ uint32_t aq_shm_sleep_prepare(void)
 
 static struct timespec aq_sleep_limit(uint64_t max_ns)
 {
-    return (struct timespec){ .tv_sec = (time_t)(max_ns / 1000000000u), .tv_nsec = (long)(max_ns % 1000000000u) };
+    return (struct timespec){ .tv_sec = (time_t)(max_ns / 1000000000u),
+                              .tv_nsec = (long)(max_ns % 1000000000u) };
 }
 
 static void aq_sleep_on_futex(uint32_t wakeup, uint64_t max_ns)
@@ -128,14 +131,15 @@ static void aq_sleep_on_futex(uint32_t wakeup, uint64_t max_ns)
 
 static void aq_sleep_wake_futex(struct aq_shm_control *control)
 {
-    /* seq_cst: the new bell comes before the look for a listener, as the listener's announcement comes
-     * before its look at the bell; and what was given is visible to whoever sees the new bell */
+    /* seq_cst: the new bell comes before the look for a listener, as the listener's announcement
+     * comes before its look at the bell; and what was given is visible to whoever sees the new bell
+     * */
     atomic_fetch_add_explicit(&control->wakeup, 1, memory_order_seq_cst);
     syscall(SYS_futex, &control->wakeup, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* The listener: what wakes it, wakes the other sleepers of this process as well, one of whom may have to
- * listen next. */
+/* The listener: what wakes it, wakes the other sleepers of this process as well, one of whom may
+ * have to listen next. */
 static void aq_sleep_listen(uint32_t wakeup, uint64_t max_ns)
 {
     struct aq_shm_control *self = aq_shm.self;
@@ -164,7 +168,8 @@ void aq_shm_sleep(uint32_t wakeup, uint64_t max_ns)
     if (!aq_shm_has_membarrier && max_ns > AQ_SHORT_SLEEP_NS)
         max_ns = AQ_SHORT_SLEEP_NS;
     /* acquire: pairs with the release in aq_sleep_listen() */
-    if (aq_sleep.count == 0 || atomic_flag_test_and_set_explicit(&aq_sleep.listens, memory_order_acquire))
+    if (aq_sleep.count == 0
+        || atomic_flag_test_and_set_explicit(&aq_sleep.listens, memory_order_acquire))
         aq_sleep_on_futex(wakeup, max_ns);
     else
         aq_sleep_listen(wakeup, max_ns);
@@ -185,10 +190,12 @@ __attribute__((noinline, cold)) int aq_shm_wake(struct aq_shm_control *control)
 
     aq_sleep_wake_futex(control);
     /* seq_cst: see aq_sleep_wake_futex() */
-    if (aq_sleep.sender >= 0 && atomic_load_explicit(&control->listening, memory_order_seq_cst) != 0) {
+    if (aq_sleep.sender >= 0
+        && atomic_load_explicit(&control->listening, memory_order_seq_cst) != 0) {
         len = aq_sleep_address(aq_shm.jobrank_of[control - aq_shm_control(0)], &address);
         /* fails if its queue is full, and then it has a byte to wake by; or if it is gone */
-        (void)!sendto(aq_sleep.sender, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&address, len);
+        (void)!sendto(aq_sleep.sender, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL,
+                      (struct sockaddr *)&address, len);
     }
     return AQ_OK;
 }

@@ -1,8 +1,8 @@
 /*
  * aq_smp.c - the smp conduit: shared memory and nothing else.
  *
- * The smallest conduit there can be: every entry of its table is conduits/smp's, so that this file is
- * the picture of what a conduit has to say for itself.
+ * The smallest conduit there can be: every entry of its table is conduits/smp's, so that this file
+ * is the picture of what a conduit has to say for itself.
  *
  * Uses      conduits/smp, extended/aq_ref.h for what shared memory cannot do
  * SPDX-License-Identifier: BSD-3-Clause
@@ -26,7 +26,8 @@ static int aq_smp_probe(char *why, size_t len)
 static int aq_smp_init(void)
 {
     if (aq_job.host_count != 1)
-        return aq_fail(AQ_ERR_ARG, "the smp conduit joins the ranks of one host, but the launcher put "
+        return aq_fail(AQ_ERR_ARG,
+                       "the smp conduit joins the ranks of one host, but the launcher put "
                        "this job's %u ranks on %u hosts; start it on one, or use another conduit",
                        aq_job.size, aq_job.host_count);
     if (aq_env_int(AQ_ENV_SUPERNODE_MAXSIZE) != 0 && aq_job.rank == 0)
@@ -37,14 +38,17 @@ static int aq_smp_init(void)
 static int aq_smp_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
                       size_t nbytes, bool lc_now, gex_Flags_t flags)
 {
-    return aq_shm_put(jobrank, dest, src, nbytes) ? AQ_OK
-                                                  : aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
+    return aq_shm_put(jobrank, dest, src, nbytes)
+               ? AQ_OK
+               : aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
 }
 
 static int aq_smp_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
                       size_t nbytes, gex_Flags_t flags)
 {
-    return aq_shm_get(jobrank, dest, src, nbytes) ? AQ_OK : aq_ref_get(op, jobrank, dest, src, nbytes, flags);
+    return aq_shm_get(jobrank, dest, src, nbytes)
+               ? AQ_OK
+               : aq_ref_get(op, jobrank, dest, src, nbytes, flags);
 }
 
 const struct aq_conduit_ops aq_smp_conduit = {

@@ -1,14 +1,15 @@
 /*
  * aq_udp.c - the udp conduit: its table, its start, its turn at polling and sleeping, its end.
  *
- * Near ranks, with which memory is shared, are conduits/smp's; what is for far ones goes through one UDP
- * socket. See aq_udp.h for the files, aq_udp_link.c for how datagrams become reliable.
+ * Near ranks, with which memory is shared, are conduits/smp's; what is for far ones goes through
+ * one UDP socket. See aq_udp.h for the files, aq_udp_link.c for how datagrams become reliable.
  *
- * Polling   a look at the socket is a system call, some 5 times as dear as a look at shared memory. While
- *           near ranks keep us busy most polls leave it out. The poll right after
- *           a send that waits for company (aq_udp_peer_queued()) looks at nothing; the next one sends
- * Leaving   what is unacknowledged as the process leaves could be lost for good, and a peer would wait for
- *           ever; so leaving waits for acknowledgements, a bounded time, and says goodbye
+ * Polling   a look at the socket is a system call, some 5 times as dear as a look at shared memory.
+ *           While near ranks keep us busy most polls leave it out. The poll right after
+ *           a send that waits for company (aq_udp_peer_queued()) looks at nothing; the next one
+ *           sends
+ * Leaving   what is unacknowledged as the process leaves could be lost for good, and a peer would
+ *           wait for ever; so leaving waits for acknowledgements, a bounded time, and says goodbye
  * Threads   any
  * Uses      conduits/smp, other/spawn, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -27,10 +28,10 @@
 #include "conduits/smp/aq_shm_skip.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_UDP_SEND_BATCH_POLL 16u   /* sends of a burst between looks at the socket */
-#define AQ_UDP_SEND_BATCH_MAX 128u  /* sends of a burst before everything is flushed */
-#define AQ_UDP_POLL_NS 400u
-#define AQ_UDP_MIN_SLEEP_NS UINT64_C(20000) /* least time asleep */
+#define AQ_UDP_SEND_BATCH_POLL 16u  /* sends of a burst between looks at the socket */
+#define AQ_UDP_SEND_BATCH_MAX  128u /* sends of a burst before everything is flushed */
+#define AQ_UDP_POLL_NS         400u
+#define AQ_UDP_MIN_SLEEP_NS    UINT64_C(20000) /* least time asleep */
 
 struct aq_udp aq_udp = { .fd = -1 };
 
@@ -43,8 +44,8 @@ static bool aq_udp_drain_once(bool leaving)
     bool idle = true;
 
     aq_udp_receive_acks(now);
-    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire); peer != NULL;
-         peer = peer->next_active) {
+    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire);
+         peer != NULL; peer = peer->next_active) {
         if (!aq_lock_try(&peer->lock)) /* its owner may be parked for good: leave it */
             continue;
         aq_udp_link_close(&peer->link);
@@ -59,7 +60,8 @@ static bool aq_udp_drain_once(bool leaving)
     return idle;
 }
 
-/* While start-up waits for other ranks of the host, outside active messages: our last ones may be lost. */
+/* While start-up waits for other ranks of the host, outside active messages: our last ones may be
+ * lost. */
 static void aq_udp_meanwhile(void)
 {
     (void)aq_udp_drain_once(false);
@@ -105,7 +107,8 @@ static void aq_udp_configure(void)
         aq_udp.lost_after_ns = aq_udp_env_us(AQ_ENV_REQUESTTIMEOUT_MAX);
     aq_udp.hash_all = aq_env_choice(AQ_ENV_UDP_AUTH) == 1;
     /* in seq nobody sends the last of a burst before the client's next call, see aq_udp_flush.c */
-    aq_udp.coalesce = aq_env_is_set(AQ_ENV_UDP_COALESCE) ? aq_env_bool(AQ_ENV_UDP_COALESCE) : AQ_THREADED;
+    aq_udp.coalesce =
+        aq_env_is_set(AQ_ENV_UDP_COALESCE) ? aq_env_bool(AQ_ENV_UDP_COALESCE) : AQ_THREADED;
     aq_udp_inject_init();
 }
 
@@ -134,7 +137,8 @@ static int aq_udp_init(void)
     int rc;
 
     atomic_init(&aq_udp.deadline, UINT64_MAX);
-    aq_env_adopt_aliases(aq_job.rank == 0 && !aq_spawn_is_supervised()); /* else its launcher has told */
+    aq_env_adopt_aliases(aq_job.rank == 0
+                         && !aq_spawn_is_supervised()); /* else its launcher has told */
     aq_udp.alone = aq_job.nbrhd_size == aq_job.size;
     rc = aq_shm_init();
     if (rc != AQ_OK)
@@ -172,8 +176,9 @@ static int aq_udp_any_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, cons
 {
     if (!aq_job_is_local(jobrank))
         return aq_udp_put(op, jobrank, dest, src, nbytes, lc_now, flags);
-    return aq_shm_put(jobrank, dest, src, nbytes) ? AQ_OK
-                                                  : aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
+    return aq_shm_put(jobrank, dest, src, nbytes)
+               ? AQ_OK
+               : aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
 }
 
 static int aq_udp_any_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
@@ -181,7 +186,9 @@ static int aq_udp_any_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, cons
 {
     if (!aq_job_is_local(jobrank))
         return aq_udp_get(op, jobrank, dest, src, nbytes, flags);
-    return aq_shm_get(jobrank, dest, src, nbytes) ? AQ_OK : aq_ref_get(op, jobrank, dest, src, nbytes, flags);
+    return aq_shm_get(jobrank, dest, src, nbytes)
+               ? AQ_OK
+               : aq_ref_get(op, jobrank, dest, src, nbytes, flags);
 }
 
 /* --- polling --- */
@@ -237,7 +244,8 @@ static unsigned aq_udp_poll(bool replies_only)
 static uint32_t aq_udp_sleep_prepare(void)
 {
     if (!aq_udp.alone) {
-        atomic_store_explicit(&aq_udp.send_batch, 0, memory_order_relaxed); /* the last look is a whole one */
+        atomic_store_explicit(&aq_udp.send_batch, 0,
+                              memory_order_relaxed); /* the last look is a whole one */
         aq_udp_flush_acks(aq_now_ns());
     }
     return aq_shm_sleep_prepare();
@@ -282,8 +290,8 @@ static void aq_udp_report(void)
     uint32_t peers = 0;
 
     memset(&all, 0, sizeof(all));
-    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire); peer != NULL;
-         peer = peer->next_active, peers++) {
+    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire);
+         peer != NULL; peer = peer->next_active, peers++) {
         const uint64_t *from = (const uint64_t *)(const void *)&peer->link.counts;
         uint64_t *to = (uint64_t *)(void *)&all;
 
@@ -291,19 +299,20 @@ static void aq_udp_report(void)
             to[i] += from[i];
     }
 #define AQ_N(value) (unsigned long long)(value)
-    aq_log_print("udp: rank %u: %u peers; sent %llu datagrams, %llu bytes, %llu again, %llu control, "
-                 "%llu probes, %llu calls; received %llu datagrams, %llu bytes, %llu calls; lost %llu, "
-                 "spurious %llu, cuts %llu; duplicates %llu, outside %llu, strangers %llu, badhash %llu, "
-                 "malformed %llu, badacks %llu, "
-                 "held %llu, refused %llu, errors %llu, toobig %llu\n", aq_job.rank, peers, AQ_N(all.sent),
-                 AQ_N(all.sent_bytes), AQ_N(all.resent), AQ_N(all.controls), AQ_N(all.probes),
-                 AQ_N(aq_counter_get(&c->sends)), AQ_N(aq_counter_get(&c->datagrams_in)),
-                 AQ_N(aq_counter_get(&c->bytes_in)), AQ_N(aq_counter_get(&c->receives)), AQ_N(all.lost),
-                 AQ_N(all.spurious), AQ_N(all.cuts), AQ_N(all.duplicates), AQ_N(all.outside),
-                 AQ_N(aq_counter_get(&c->unauthenticated)), AQ_N(aq_counter_get(&c->bad_hash)),
-                 AQ_N(aq_counter_get(&c->malformed)), AQ_N(all.bad_acks), AQ_N(aq_counter_get(&c->deferred)),
-                 AQ_N(aq_counter_get(&c->refused)), AQ_N(aq_counter_get(&c->errors)),
-                 AQ_N(aq_counter_get(&c->too_big)));
+    aq_log_print(
+        "udp: rank %u: %u peers; sent %llu datagrams, %llu bytes, %llu again, %llu control, "
+        "%llu probes, %llu calls; received %llu datagrams, %llu bytes, %llu calls; lost %llu, "
+        "spurious %llu, cuts %llu; duplicates %llu, outside %llu, strangers %llu, badhash %llu, "
+        "malformed %llu, badacks %llu, "
+        "held %llu, refused %llu, errors %llu, toobig %llu\n",
+        aq_job.rank, peers, AQ_N(all.sent), AQ_N(all.sent_bytes), AQ_N(all.resent),
+        AQ_N(all.controls), AQ_N(all.probes), AQ_N(aq_counter_get(&c->sends)),
+        AQ_N(aq_counter_get(&c->datagrams_in)), AQ_N(aq_counter_get(&c->bytes_in)),
+        AQ_N(aq_counter_get(&c->receives)), AQ_N(all.lost), AQ_N(all.spurious), AQ_N(all.cuts),
+        AQ_N(all.duplicates), AQ_N(all.outside), AQ_N(aq_counter_get(&c->unauthenticated)),
+        AQ_N(aq_counter_get(&c->bad_hash)), AQ_N(aq_counter_get(&c->malformed)), AQ_N(all.bad_acks),
+        AQ_N(aq_counter_get(&c->deferred)), AQ_N(aq_counter_get(&c->refused)),
+        AQ_N(aq_counter_get(&c->errors)), AQ_N(aq_counter_get(&c->too_big)));
 #undef AQ_N
 }
 
@@ -318,8 +327,8 @@ static void aq_udp_exit(uint64_t max_ns)
         return;
     while (!aq_udp_drain_once(true) && aq_now_ns() < end)
         nanosleep(&delay, NULL);
-    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire); peer != NULL;
-         peer = peer->next_active)
+    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire);
+         peer != NULL; peer = peer->next_active)
         if (aq_lock_try(&peer->lock)) {
             aq_udp_link_disconnect(&peer->link, aq_now_ns());
             aq_lock_release(&peer->lock);

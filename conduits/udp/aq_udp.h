@@ -13,8 +13,8 @@
  *     aq_udp_link.[ch], aq_udp_link_in.c, aq_udp_wire.h   the engine and the format
  *
  * Owns      the socket, one struct aq_udp_peer for each far rank that was ever spoken to, buffers
- * Threads   any. A peer's lock covers its link and queues for a few instructions and for a send that
- *           does not block; no lock is held while a handler runs
+ * Threads   any. A peer's lock covers its link and queues for a few instructions and for a send
+ *           that does not block; no lock is held while a handler runs
  * Uses      core, other/spawn, conduits/smp for near ranks. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_UDP_H
@@ -35,17 +35,18 @@
 
 struct aq_op;
 
-#define AQ_UDP_MAX_MEDIUM 65000u /* bytes */
-#define AQ_UDP_MAX_LONG 131072u  /* bytes: 121 datagrams of the least size with 16 arguments */
-#define AQ_UDP_MIN_WINDOW 128u /* datagrams: they fit */
-#define AQ_UDP_MIN_MTU 1232u   /* bytes of a datagram that passes everywhere: IPv6's 1280 less heads */
-#define AQ_UDP_GETS 64u          /* gets that a rank may have under way at one other */
-#define AQ_UDP_KEY 32            /* bytes: 16 for heads, 16 for data */
+#define AQ_UDP_MAX_MEDIUM 65000u  /* bytes */
+#define AQ_UDP_MAX_LONG   131072u /* bytes: 121 datagrams of the least size with 16 arguments */
+#define AQ_UDP_MIN_WINDOW 128u    /* datagrams: they fit */
+#define AQ_UDP_MIN_MTU \
+    1232u               /* bytes of a datagram that passes everywhere: IPv6's 1280 less heads */
+#define AQ_UDP_GETS 64u /* gets that a rank may have under way at one other */
+#define AQ_UDP_KEY  32  /* bytes: 16 for heads, 16 for data */
 
 /* --- what a rank tells the others about itself --- */
 
 struct aq_udp_modex {
-    uint8_t family;      /* 4 or 6 */
+    uint8_t family; /* 4 or 6 */
     uint8_t unused;
     uint8_t port[2];     /* network order */
     uint8_t address[16]; /* the first 4 or all */
@@ -62,18 +63,19 @@ union aq_udp_address {
 
 enum aq_udp_xfer_type { AQ_UDP_X_PUT, AQ_UDP_X_GET, AQ_UDP_X_DATA };
 
-/* A put that reads the client's memory, a get that waits for its turn, or data that a peer wants. */
+/* A put that reads the client's memory, a get that waits for its turn, or data that a peer wants.
+ * */
 struct aq_udp_xfer {
     struct aq_udp_xfer *next;
     uint8_t type;
-    bool counts_lc;          /* PUT: the op's local completion is counted too */
-    bool is_callers;         /* PUT: in the frame of somebody who waits for done */
-    uint32_t id;             /* DATA: the peer's */
-    uint32_t unacked;        /* datagrams under way */
-    uint8_t *copy;           /* PUT: what here is in, if it is ours */
-    char *local;              /* PUT, DATA: read from; GET: written to */
-    uint64_t remote;          /* PUT: written to; GET: read from */
-    uint64_t at, nbytes;     /* so far queued, in all */
+    bool counts_lc;      /* PUT: the op's local completion is counted too */
+    bool is_callers;     /* PUT: in the frame of somebody who waits for done */
+    uint32_t id;         /* DATA: the peer's */
+    uint32_t unacked;    /* datagrams under way */
+    uint8_t *copy;       /* PUT: what here is in, if it is ours */
+    char *local;         /* PUT, DATA: read from; GET: written to */
+    uint64_t remote;     /* PUT: written to; GET: read from */
+    uint64_t at, nbytes; /* so far queued, in all */
     struct aq_op *op;
     atomic_bool done;
 };
@@ -110,24 +112,24 @@ struct aq_udp_peer {
     socklen_t address_len;
     uint8_t key_out[AQ_UDP_KEY], key_in[AQ_UDP_KEY];
 
-    uint64_t missed_ns;              /* a thread waits for it although it has left, since then; 0: none */
-    uint32_t mtu_goal;               /* bytes of a datagram that both interfaces take */
-    uint8_t mtu_tries;               /* padded datagrams of this size that were lost */
-    bool mtu_asked;                  /* one is on its way */
-    int fd;                          /* connected, only for sending; 0: none yet, -1: there will be none */
-    uint32_t fd_wait;                /* sends without it */
-    uint64_t touched_ns;             /* when something was last queued by a client's call */
-    uint32_t run;                    /* how many such calls have followed each other at a stroke */
-    uint32_t message[2];             /* [lane]: numbers of messages sent in parts */
-    struct aq_udp_frag *frags[2];    /* [lane] */
-    struct aq_udp_queue own, serve;  /* puts and gets; data for the peer */
-    struct aq_udp_get *gets;         /* [AQ_UDP_GETS], made at the first */
+    uint64_t missed_ns;  /* a thread waits for it although it has left, since then; 0: none */
+    uint32_t mtu_goal;   /* bytes of a datagram that both interfaces take */
+    uint8_t mtu_tries;   /* padded datagrams of this size that were lost */
+    bool mtu_asked;      /* one is on its way */
+    int fd;              /* connected, only for sending; 0: none yet, -1: there will be none */
+    uint32_t fd_wait;    /* sends without it */
+    uint64_t touched_ns; /* when something was last queued by a client's call */
+    uint32_t run;        /* how many such calls have followed each other at a stroke */
+    uint32_t message[2]; /* [lane]: numbers of messages sent in parts */
+    struct aq_udp_frag *frags[2];   /* [lane] */
+    struct aq_udp_queue own, serve; /* puts and gets; data for the peer */
+    struct aq_udp_get *gets;        /* [AQ_UDP_GETS], made at the first */
     uint32_t get_seq, gets_used;
-    uint32_t deferred;                   /* datagrams kept back because only replies were served */
-    uint64_t sent, handled;          /* messages; handled: acknowledged */
-    struct aq_udp_check check;       /* is it lost? */
+    uint32_t deferred;         /* datagrams kept back because only replies were served */
+    uint64_t sent, handled;    /* messages; handled: acknowledged */
+    struct aq_udp_check check; /* is it lost? */
 
-    bool dirty;                      /* in the list of those to be flushed */
+    bool dirty; /* in the list of those to be flushed */
     struct aq_udp_peer *next_dirty;
     struct aq_udp_peer *next_active; /* all peers there are; constant */
 };
@@ -135,17 +137,18 @@ struct aq_udp_peer {
 /* --- the process --- */
 
 struct aq_udp_counters {
-    aq_counter datagrams_in, bytes_in, unauthenticated, bad_hash, malformed, deferred, refused, errors, too_big;
+    aq_counter datagrams_in, bytes_in, unauthenticated, bad_hash, malformed, deferred, refused,
+        errors, too_big;
     aq_counter sends, receives; /* system calls that moved something */
 };
 
 struct aq_udp {
-    int fd;                 /* -1: all ranks are near */
-    bool alone;             /* no far ranks */
+    int fd;     /* -1: all ranks are near */
+    bool alone; /* no far ranks */
     bool gso, gro, hash_all, coalesce, inject;
     uint32_t mtu;           /* bytes of a datagram on our interface */
     bool mtu_named;         /* by GASNET_UDP_MTU */
-    uint32_t rx_space;          /* bytes of messages that fit the socket's receive buffer */
+    uint32_t rx_space;      /* bytes of messages that fit the socket's receive buffer */
     uint64_t lost_after_ns; /* 0: silence alone is no reason */
     union aq_udp_address self;
     char self_text[64];
@@ -158,7 +161,7 @@ struct aq_udp {
 
     aq_lock dirty_lock;
     struct aq_udp_peer *_Atomic dirty;
-    atomic_uint send_batch;      /* see aq_udp_poll() */
+    atomic_uint send_batch; /* see aq_udp_poll() */
     struct aq_udp_counters counts;
 };
 extern struct aq_udp aq_udp;
@@ -174,7 +177,8 @@ static inline struct aq_udp_peer *aq_udp_peer_look(gex_Rank_t rank)
     return atomic_load_explicit(&aq_udp.peers[rank], memory_order_acquire);
 }
 
-/** aq_udp_wait_look - a thread waits for rank, or GEX_RANK_INVALID: ends the job if that rank has left. */
+/** aq_udp_wait_look - a thread waits for rank, or GEX_RANK_INVALID: ends the job if that rank has
+ * left. */
 void aq_udp_wait_look(gex_Rank_t rank);
 
 static inline struct aq_udp_peer *aq_udp_peer(gex_Rank_t rank)
@@ -184,10 +188,10 @@ static inline struct aq_udp_peer *aq_udp_peer(gex_Rank_t rank)
     return AQ_LIKELY(peer != NULL) ? peer : aq_udp_peer_make(rank);
 }
 
-/* Lock held: room for a frame of size bytes in the lane's open datagram, or in one of its own; *tx_out is the
- * datagram's record, whose head now ends with the frame. NULL: no slot. */
+/* Lock held: room for a frame of size bytes in the lane's open datagram, or in one of its own;
+ * *tx_out is the datagram's record, whose head now ends with the frame. NULL: no slot. */
 uint8_t *aq_udp_peer_reserve(struct aq_udp_peer *peer, enum aq_udp_channel channel, size_t size,
-                           struct aq_udp_tx **tx_out);
+                             struct aq_udp_tx **tx_out);
 /* Lock held: send what may be sent; feeds the RMA lane first. */
 void aq_udp_peer_pump(struct aq_udp_peer *peer, uint64_t now_ns);
 /* Lock held: the peer has something that must leave at the end of this poll at the latest. */
@@ -235,9 +239,10 @@ static inline void aq_udp_note_deadline(uint64_t deadline)
 int aq_udp_am_send(const struct aq_am_out *out);
 int aq_udp_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
                     const gex_AM_Arg_t *args);
-/* Run the handlers of a datagram of lanes REQUEST and REPLY that was taken over. Returns how many. */
-unsigned aq_udp_am_receive(struct aq_udp_peer *peer, const struct aq_udp_header *header, uint8_t *datagram,
-                           size_t len);
+/* Run the handlers of a datagram of lanes REQUEST and REPLY that was taken over. Returns how many.
+ * */
+unsigned aq_udp_am_receive(struct aq_udp_peer *peer, const struct aq_udp_header *header,
+                           uint8_t *datagram, size_t len);
 
 /* --- transfers (aq_udp_rma.c) --- */
 
@@ -247,7 +252,8 @@ int aq_udp_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
                gex_Flags_t flags);
 /* Lock held: queue datagrams of transfers that wait, as far as there are slots. */
 void aq_udp_rma_feed(struct aq_udp_peer *peer);
-/* Deal with a datagram of the RMA lane that was taken over. Returns how much of it waiters may wait for. */
+/* Deal with a datagram of the RMA lane that was taken over. Returns how much of it waiters may wait
+ * for. */
 unsigned aq_udp_rma_receive(struct aq_udp_peer *peer, const struct aq_udp_header *header,
                             const uint8_t *datagram, size_t len);
 /* Lock held: a datagram of the RMA lane is acknowledged. */
@@ -272,11 +278,12 @@ int aq_udp_addr_choose(union aq_udp_address *address_out, uint32_t *mtu_out);
 /* Read what the network says of what was sent by a socket. Returns how many notes there were. */
 unsigned aq_udp_sock_notes(int fd);
 /* Send a train whose hashes are in place. Returns how many it took. */
-unsigned aq_udp_sock_send(struct aq_udp_peer *peer, const struct aq_udp_packet *packets, unsigned count);
+unsigned aq_udp_sock_send(struct aq_udp_peer *peer, const struct aq_udp_packet *packets,
+                          unsigned count);
 #define AQ_UDP_RX_BYTES 65536
 #define AQ_UDP_RX_BATCH 128u /* datagrams of a train: UDP_SEGMENT's own limit */
 struct aq_udp_rx_batch {
-    uint8_t *buffer;   /* the caller's, AQ_UDP_RX_BYTES */
+    uint8_t *buffer;    /* the caller's, AQ_UDP_RX_BYTES */
     size_t bytes, each; /* in all; from one datagram's begin to the next */
     unsigned count;
     uint32_t len[AQ_UDP_RX_BATCH];
@@ -297,15 +304,16 @@ void aq_udp_auth_key(gex_Rank_t from, gex_Rank_t to, uint8_t key_out[AQ_UDP_KEY]
 /* Put the hash into a head; piece is what follows. */
 void aq_udp_auth_sign(const uint8_t *key, const struct aq_udp_packet *packet);
 /* Is the hash of a datagram right? above: aq_udp_above() */
-bool aq_udp_auth_check(const uint8_t *key, uint8_t *datagram, size_t len, const struct aq_udp_header *header,
-                       uint64_t above);
+bool aq_udp_auth_check(const uint8_t *key, uint8_t *datagram, size_t len,
+                       const struct aq_udp_header *header, uint64_t above);
 
 /* --- a bad network (aq_udp_inject.c) --- */
 
 /* Read AQ_UDP_FAULTS; sets aq_udp.faults. */
 void aq_udp_inject_init(void);
 /* Send a train, or not, or twice, later, or with an error in it. Returns how many it took: all. */
-unsigned aq_udp_inject_send(struct aq_udp_peer *peer, const struct aq_udp_packet *packets, unsigned count);
+unsigned aq_udp_inject_send(struct aq_udp_peer *peer, const struct aq_udp_packet *packets,
+                            unsigned count);
 /* Send what was delayed and is due. */
 void aq_udp_inject_timer(uint64_t now_ns);
 

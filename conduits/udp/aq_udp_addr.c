@@ -1,11 +1,11 @@
 /*
  * aq_udp_addr.c - which of this host's addresses the job's datagrams come from and go to.
  *
- * GASNET_UDP_INTERFACE, else GASNET_WORKERIP, name it: an interface, an address of this host or else of a
- * network it is in, or a network such as 10.0.0.0/24, of which each host has one address.
- * Else, ranks of one host use the loopback; those of several the address from which GASNET_MASTERIP is reached, if that
- * is set, or that of the first interface that is up, leads somewhere and is not one of a container's or virtual
- * machine's bridges.
+ * GASNET_UDP_INTERFACE, else GASNET_WORKERIP, name it: an interface, an address of this host or
+ * else of a network it is in, or a network such as 10.0.0.0/24, of which each host has one address.
+ * Else, ranks of one host use the loopback; those of several the address from which GASNET_MASTERIP
+ * is reached, if that is set, or that of the first interface that is up, leads somewhere and is not
+ * one of a container's or virtual machine's bridges.
  *
  * Uses      getifaddrs. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -29,9 +29,9 @@
 /* What a user may name. */
 struct aq_udp_pref {
     const char *text;
-    int family;            /* 0: a name */
+    int family; /* 0: a name */
     uint8_t address[16];
-    unsigned bits;         /* of the network */
+    unsigned bits; /* of the network */
 };
 
 static bool aq_udp_pref_parse(const char *text, struct aq_udp_pref *pref_out)
@@ -83,7 +83,8 @@ static bool aq_udp_is_preferred(const struct ifaddrs *at, const struct aq_udp_pr
            && aq_udp_same_network(pref->address, aq_udp_address_bytes(at->ifa_addr), pref->bits);
 }
 
-/* An address that is not this host's own, but of a network that this host is in: one setting for all hosts. */
+/* An address that is not this host's own, but of a network that this host is in: one setting for
+ * all hosts. */
 static bool aq_udp_is_nearby(const struct ifaddrs *at, const struct aq_udp_pref *pref)
 {
     const uint8_t *mask, *own;
@@ -102,8 +103,9 @@ static bool aq_udp_is_nearby(const struct ifaddrs *at, const struct aq_udp_pref 
 /* Does it look like a network between hosts? */
 static bool aq_udp_is_usual(const struct ifaddrs *at)
 {
-    static const char *const not_these[] = { "docker", "veth", "virbr", "br-", "cni", "flannel", "cali",
-                                             "podman", "lxc", "vmnet", "tun", "tap", "wg" };
+    static const char *const not_these[] = { "docker",  "veth", "virbr",  "br-", "cni",
+                                             "flannel", "cali", "podman", "lxc", "vmnet",
+                                             "tun",     "tap",  "wg" };
 
     if ((at->ifa_flags & IFF_LOOPBACK) != 0
         || (at->ifa_addr->sa_family == AF_INET6
@@ -165,18 +167,19 @@ static void aq_udp_take_address(const struct ifaddrs *at, union aq_udp_address *
 }
 
 /* The first address for which there is a reason. */
-static bool aq_udp_addr_search(const struct ifaddrs *all, const struct aq_udp_pref *pref, bool loopback,
-                               bool nearby, union aq_udp_address *address_out, uint32_t *mtu_out)
+static bool aq_udp_addr_search(const struct ifaddrs *all, const struct aq_udp_pref *pref,
+                               bool loopback, bool nearby, union aq_udp_address *address_out,
+                               uint32_t *mtu_out)
 {
     for (int family = 0; family < 2; family++) /* IPv4 first */
         for (const struct ifaddrs *at = all; at != NULL; at = at->ifa_next) {
             if (at->ifa_addr == NULL || (at->ifa_flags & IFF_UP) == 0
                 || at->ifa_addr->sa_family != (family == 0 ? AF_INET : AF_INET6))
                 continue;
-            if (nearby           ? aq_udp_is_nearby(at, pref)
-                : pref != NULL   ? aq_udp_is_preferred(at, pref)
-                : loopback ? (at->ifa_flags & IFF_LOOPBACK) != 0
-                           : aq_udp_is_usual(at)) {
+            if (nearby         ? aq_udp_is_nearby(at, pref)
+                : pref != NULL ? aq_udp_is_preferred(at, pref)
+                : loopback     ? (at->ifa_flags & IFF_LOOPBACK) != 0
+                               : aq_udp_is_usual(at)) {
                 aq_udp_take_address(at, address_out, mtu_out);
                 return true;
             }
@@ -197,8 +200,8 @@ static const char *aq_udp_addr_list(const struct ifaddrs *all, char *buf, size_t
             || (at->ifa_addr->sa_family != AF_INET && at->ifa_addr->sa_family != AF_INET6))
             continue;
         inet_ntop(at->ifa_addr->sa_family, aq_udp_address_bytes(at->ifa_addr), text, sizeof(text));
-        used += (size_t)snprintf(buf + used, size - used, "%s%s %s", used != 0 ? ", " : "", at->ifa_name,
-                                 text);
+        used += (size_t)snprintf(buf + used, size - used, "%s%s %s", used != 0 ? ", " : "",
+                                 at->ifa_name, text);
     }
     return buf;
 }
@@ -210,13 +213,16 @@ static int aq_udp_addr_named(const struct ifaddrs *all, const char *variable, co
     char list[512];
 
     if (!aq_udp_pref_parse(text, &pref))
-        return aq_fail(AQ_ERR_ARG, "%s='%s' is neither an interface nor an address nor a network; write for "
-                       "example eth0, 10.0.0.2 or 10.0.0.0/24", variable, text);
+        return aq_fail(AQ_ERR_ARG,
+                       "%s='%s' is neither an interface nor an address nor a network; write for "
+                       "example eth0, 10.0.0.2 or 10.0.0.0/24",
+                       variable, text);
     if (aq_udp_addr_search(all, &pref, false, false, address_out, mtu_out)
-        || (strchr(text, '/') == NULL && aq_udp_addr_search(all, &pref, false, true, address_out, mtu_out)))
+        || (strchr(text, '/') == NULL
+            && aq_udp_addr_search(all, &pref, false, true, address_out, mtu_out)))
         return AQ_OK;
-    return aq_fail(AQ_ERR_ARG, "%s='%s' fits no interface of this host that is up; it has: %s", variable,
-                   text, aq_udp_addr_list(all, list, sizeof(list)));
+    return aq_fail(AQ_ERR_ARG, "%s='%s' fits no interface of this host that is up; it has: %s",
+                   variable, text, aq_udp_addr_list(all, list, sizeof(list)));
 }
 
 /* GASNET_MASTERIP tells the way. */
@@ -229,7 +235,8 @@ static bool aq_udp_addr_by_master(const struct ifaddrs *all, union aq_udp_addres
 
     if (master == NULL || *master == '\0' || !aq_udp_towards(master, &self))
         return false;
-    pref = (struct aq_udp_pref){ .text = master, .family = self.any.sa_family,
+    pref = (struct aq_udp_pref){ .text = master,
+                                 .family = self.any.sa_family,
                                  .bits = self.any.sa_family == AF_INET ? 32 : 128 };
     memcpy(pref.address, aq_udp_address_bytes(&self.any), pref.bits / 8);
     return aq_udp_addr_search(all, &pref, false, false, address_out, mtu_out)
@@ -252,7 +259,8 @@ static int aq_udp_addr_choose_from(const struct ifaddrs *all, union aq_udp_addre
     if (aq_udp_addr_by_master(all, address_out, mtu_out)
         || aq_udp_addr_search(all, NULL, false, false, address_out, mtu_out))
         return AQ_OK;
-    return aq_fail(AQ_ERR_SYS, "udp: no interface of this host leads to others; it has: %s; name one with "
+    return aq_fail(AQ_ERR_SYS,
+                   "udp: no interface of this host leads to others; it has: %s; name one with "
                    "GASNET_UDP_INTERFACE, for example GASNET_UDP_INTERFACE=eth0",
                    aq_udp_addr_list(all, list, sizeof(list)));
 }
@@ -263,7 +271,8 @@ int aq_udp_addr_choose(union aq_udp_address *address_out, uint32_t *mtu_out)
     int rc;
 
     if (getifaddrs(&all) != 0)
-        return aq_fail(AQ_ERR_SYS, "udp: the interfaces of this host cannot be listed: %s", strerror(errno));
+        return aq_fail(AQ_ERR_SYS, "udp: the interfaces of this host cannot be listed: %s",
+                       strerror(errno));
     rc = aq_udp_addr_choose_from(all, address_out, mtu_out);
     freeifaddrs(all);
     return rc;

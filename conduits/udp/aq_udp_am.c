@@ -1,10 +1,11 @@
 /*
  * aq_udp_am.c - active messages to and from far ranks.
  *
- * A message with a payload up to AQ_UDP_INLINE_MAX bytes is copied into the head of a datagram, beside others
- * to the same peer if there are any; a larger payload is copied once, into a buffer that one or several
- * datagrams point into, and stays there until they are acknowledged. Long messages are placed where
- * they belong as they come; medium ones that fill more than a datagram are put together.
+ * A message with a payload up to AQ_UDP_INLINE_MAX bytes is copied into the head of a datagram,
+ * beside others to the same peer if there are any; a larger payload is copied once, into a buffer
+ * that one or several datagrams point into, and stays there until they are acknowledged. Long
+ * messages are placed where they belong as they come; medium ones that fill more than a datagram
+ * are put together.
  *
  * Threads   any; handlers run without a lock
  * Promise   a message is sent whole or, with AQ_RETRY, not at all; its handler runs once
@@ -21,24 +22,26 @@
 #include "base/aq_word.h"
 #include "conduits/smp/aq_shm.h"
 
-#define AQ_UDP_INLINE_MAX 512u       /* bytes of a payload that travel in the head */
-#define AQ_UDP_COALESCE_MAX 8192u   /* the same of a payload that may wait for others in a burst */
+#define AQ_UDP_INLINE_MAX   512u  /* bytes of a payload that travel in the head */
+#define AQ_UDP_COALESCE_MAX 8192u /* the same of a payload that may wait for others in a burst */
 
 /* --- out --- */
 
 /* A small message has been written into a record. */
-static inline void aq_udp_am_commit(struct aq_udp_peer *peer, enum aq_udp_channel channel, struct aq_udp_tx *tx,
-                                    const uint8_t *end, uint8_t handler)
+static inline void aq_udp_am_commit(struct aq_udp_peer *peer, enum aq_udp_channel channel,
+                                    struct aq_udp_tx *tx, const uint8_t *end, uint8_t handler)
 {
     tx->head_len = (uint32_t)(end - tx->head);
     tx->count++;
     peer->sent++;
     aq_udp_link_open(&peer->link, channel);
     if (channel == AQ_UDP_REPLY) {
-        aq_udp_peer_mark(peer); /* a handler's: leaves when all that came with the request is served */
+        aq_udp_peer_mark(
+            peer); /* a handler's: leaves when all that came with the request is served */
         return;
     }
-    /* what the library itself says, that a barrier is reached, is not followed by a poll: it never waits */
+    /* what the library itself says, that a barrier is reached, is not followed by a poll: it never
+     * waits */
     aq_udp_peer_queued(peer, handler >= AQ_HIDX_COUNT, aq_now_ns());
 }
 
@@ -56,8 +59,8 @@ int aq_udp_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned
     aq_lock_acquire(&peer->lock);
     at = aq_udp_peer_reserve(peer, channel, aq_udp_am_head(AQ_UDP_F_SHORT, nargs), &tx);
     if (at != NULL)
-        aq_udp_am_commit(peer, channel, tx, aq_udp_am_encode(at, AQ_UDP_F_SHORT, handler, nargs, args, 0, 0),
-                         handler);
+        aq_udp_am_commit(peer, channel, tx,
+                         aq_udp_am_encode(at, AQ_UDP_F_SHORT, handler, nargs, args, 0, 0), handler);
     aq_lock_release(&peer->lock);
     return at != NULL ? AQ_OK : AQ_RETRY;
 }
@@ -67,7 +70,8 @@ static int aq_udp_am_send_small(struct aq_udp_peer *peer, enum aq_udp_channel ch
                                 const struct aq_am_out *out)
 {
     struct aq_udp_tx *tx;
-    uint8_t *at = aq_udp_peer_reserve(peer, channel, aq_udp_am_head(type, out->nargs) + out->nbytes, &tx);
+    uint8_t *at =
+        aq_udp_peer_reserve(peer, channel, aq_udp_am_head(type, out->nargs) + out->nbytes, &tx);
 
     if (at == NULL)
         return AQ_RETRY;
@@ -80,8 +84,9 @@ static int aq_udp_am_send_small(struct aq_udp_peer *peer, enum aq_udp_channel ch
 }
 
 /* A datagram with len bytes from at of a payload that was copied to block + 16. */
-static void aq_udp_am_queue_frag(struct aq_udp_peer *peer, enum aq_udp_channel channel, uint8_t *block, size_t at,
-                                  size_t len, const struct aq_udp_frame *frag, const struct aq_am_out *out)
+static void aq_udp_am_queue_frag(struct aq_udp_peer *peer, enum aq_udp_channel channel,
+                                 uint8_t *block, size_t at, size_t len,
+                                 const struct aq_udp_frame *frag, const struct aq_am_out *out)
 {
     struct aq_udp_tx *tx = aq_udp_link_add(&peer->link, channel);
     uint8_t *end;
@@ -89,10 +94,9 @@ static void aq_udp_am_queue_frag(struct aq_udp_peer *peer, enum aq_udp_channel c
     if (tx == NULL)
         aq_fatal("udp: no memory for a message to rank %u", peer->rank); /* its slot was there */
     tx->head = aq_udp_buf_take(256);
-    end = frag == NULL ? aq_udp_am_encode(tx->head + AQ_UDP_HEADER,
-                                          out->kind == AQ_AM_LONG ? AQ_UDP_F_LONG : AQ_UDP_F_MEDIUM,
-                                          out->handler, out->nargs, out->args, (uint32_t)len,
-                                          (uintptr_t)out->dest)
+    end = frag == NULL ? aq_udp_am_encode(
+              tx->head + AQ_UDP_HEADER, out->kind == AQ_AM_LONG ? AQ_UDP_F_LONG : AQ_UDP_F_MEDIUM,
+              out->handler, out->nargs, out->args, (uint32_t)len, (uintptr_t)out->dest)
                        : aq_udp_frag_encode(tx->head + AQ_UDP_HEADER, frag);
     tx->head_len = (uint32_t)(end - tx->head);
     tx->body = block + 16 + at;
@@ -103,7 +107,8 @@ static void aq_udp_am_queue_frag(struct aq_udp_peer *peer, enum aq_udp_channel c
 }
 
 /* The payload behind the head, in as many datagrams as it takes. */
-static int aq_udp_am_send_large(struct aq_udp_peer *peer, enum aq_udp_channel channel, const struct aq_am_out *out)
+static int aq_udp_am_send_large(struct aq_udp_peer *peer, enum aq_udp_channel channel,
+                                const struct aq_am_out *out)
 {
     const bool is_long = out->kind == AQ_AM_LONG;
     const uint8_t whole = is_long ? AQ_UDP_F_LONG : AQ_UDP_F_MEDIUM;
@@ -112,8 +117,11 @@ static int aq_udp_am_send_large(struct aq_udp_peer *peer, enum aq_udp_channel ch
     const bool fits = aq_udp_am_head(whole, out->nargs) + out->nbytes <= space;
     const size_t each = (space - aq_udp_am_head(frag, out->nargs)) & ~(size_t)15;
     const size_t frag_count = fits ? 1 : (out->nbytes + each - 1) / each;
-    struct aq_udp_frame frame = { .type = frag, .handler = out->handler, .nargs = out->nargs,
-                                  .total = (uint32_t)out->nbytes, .addr = (uintptr_t)out->dest };
+    struct aq_udp_frame frame = { .type = frag,
+                                  .handler = out->handler,
+                                  .nargs = out->nargs,
+                                  .total = (uint32_t)out->nbytes,
+                                  .addr = (uintptr_t)out->dest };
     uint8_t *block;
 
     if (aq_udp_link_free_slots(&peer->link, channel) < frag_count)
@@ -137,8 +145,9 @@ static int aq_udp_am_send_large(struct aq_udp_peer *peer, enum aq_udp_channel ch
         aq_udp_peer_mark(peer);
     else
         /* of one size they leave as a train */
-        aq_udp_peer_queued(peer, fits && out->nbytes <= AQ_UDP_COALESCE_MAX && out->handler >= AQ_HIDX_COUNT,
-                           aq_now_ns());
+        aq_udp_peer_queued(
+            peer, fits && out->nbytes <= AQ_UDP_COALESCE_MAX && out->handler >= AQ_HIDX_COUNT,
+            aq_now_ns());
     return AQ_OK;
 }
 
@@ -155,8 +164,8 @@ int aq_udp_am_send(const struct aq_am_out *out)
     peer = aq_udp_peer(out->jobrank);
     aq_lock_acquire(&peer->lock);
     if (out->nbytes <= AQ_UDP_INLINE_MAX)
-        rc = aq_udp_am_send_small(peer, channel, out->kind == AQ_AM_LONG ? AQ_UDP_F_LONG : AQ_UDP_F_MEDIUM,
-                                  out);
+        rc = aq_udp_am_send_small(peer, channel,
+                                  out->kind == AQ_AM_LONG ? AQ_UDP_F_LONG : AQ_UDP_F_MEDIUM, out);
     else
         rc = aq_udp_am_send_large(peer, channel, out);
     aq_lock_release(&peer->lock);
@@ -172,18 +181,25 @@ static void aq_udp_am_check(const struct aq_udp_peer *peer, uint64_t dest, size_
     (void)peer, (void)dest, (void)nbytes;
 #else
     if (nbytes != 0 && !(aq_job.bound != NULL && aq_bound_is_self((void *)(uintptr_t)dest, nbytes)))
-        aq_fatal("rank %u sent a long message to [0x%llx, +%zu), which is not inside a segment of this "
-                 "process", peer->rank, (unsigned long long)dest, nbytes);
+        aq_fatal(
+            "rank %u sent a long message to [0x%llx, +%zu), which is not inside a segment of this "
+            "process",
+            peer->rank, (unsigned long long)dest, nbytes);
 #endif
 }
 
-static void aq_udp_am_run(struct aq_udp_peer *peer, enum aq_udp_channel channel, const struct aq_udp_frame *frame,
-                          uint8_t kind, void *payload, size_t nbytes)
+static void aq_udp_am_run(struct aq_udp_peer *peer, enum aq_udp_channel channel,
+                          const struct aq_udp_frame *frame, uint8_t kind, void *payload,
+                          size_t nbytes)
 {
-    struct aq_am_in in = { .token = { .jobrank = peer->rank, .handler = frame->handler,
-                                      .nargs = frame->nargs, .kind = kind,
+    struct aq_am_in in = { .token = { .jobrank = peer->rank,
+                                      .handler = frame->handler,
+                                      .nargs = frame->nargs,
+                                      .kind = kind,
                                       .is_reply = channel == AQ_UDP_REPLY },
-                           .args = frame->args, .payload = payload, .nbytes = nbytes };
+                           .args = frame->args,
+                           .payload = payload,
+                           .nbytes = nbytes };
 
     if (kind == AQ_AM_SHORT)
         aq_am_deliver_short(&in.token, frame->args);
@@ -202,7 +218,8 @@ static void aq_udp_am_run_aligned(struct aq_udp_peer *peer, enum aq_udp_channel 
     aq_udp_buf_give(copy);
 }
 
-/* The message that a part belongs to, made at its first part. NULL: the parts contradict each other. */
+/* The message that a part belongs to, made at its first part. NULL: the parts contradict each
+ * other. */
 static struct aq_udp_frag *aq_udp_frag_find(struct aq_udp_peer *peer, enum aq_udp_channel channel,
                                             const struct aq_udp_frame *frame)
 {
@@ -219,14 +236,18 @@ static struct aq_udp_frag *aq_udp_frag_find(struct aq_udp_peer *peer, enum aq_ud
     frag = malloc(sizeof(*frag));
     if (frag == NULL)
         aq_fatal("udp: no memory for a message of %u bytes", frame->total);
-    *frag = (struct aq_udp_frag){ .next = peer->frags[channel], .message = frame->message,
-                                  .total = frame->total, .type = frame->type };
-    frag->payload = is_long ? (char *)(uintptr_t)frame->addr : (char *)aq_udp_buf_take(frame->total);
+    *frag = (struct aq_udp_frag){ .next = peer->frags[channel],
+                                  .message = frame->message,
+                                  .total = frame->total,
+                                  .type = frame->type };
+    frag->payload =
+        is_long ? (char *)(uintptr_t)frame->addr : (char *)aq_udp_buf_take(frame->total);
     peer->frags[channel] = frag;
     return frag;
 }
 
-static void aq_udp_frag_unlink(struct aq_udp_peer *peer, enum aq_udp_channel channel, struct aq_udp_frag *frag)
+static void aq_udp_frag_unlink(struct aq_udp_peer *peer, enum aq_udp_channel channel,
+                               struct aq_udp_frag *frag)
 {
     struct aq_udp_frag **at = &peer->frags[channel];
 
@@ -262,7 +283,8 @@ static unsigned aq_udp_frag_receive(struct aq_udp_peer *peer, enum aq_udp_channe
     aq_lock_release(&peer->lock);
     if (!complete)
         return 0;
-    aq_udp_am_run(peer, channel, frame, is_long ? AQ_AM_LONG : AQ_AM_MEDIUM, frag->payload, frag->total);
+    aq_udp_am_run(peer, channel, frame, is_long ? AQ_AM_LONG : AQ_AM_MEDIUM, frag->payload,
+                  frag->total);
     if (!is_long)
         aq_udp_buf_give((uint8_t *)frag->payload);
     free(frag);
@@ -288,15 +310,16 @@ static unsigned aq_udp_am_receive_one(struct aq_udp_peer *peer, enum aq_udp_chan
         aq_udp_am_check(peer, frame->addr, frame->nbytes);
         if (frame->nbytes != 0)
             aq_word_write((void *)(uintptr_t)frame->addr, data, frame->nbytes);
-        aq_udp_am_run(peer, channel, frame, AQ_AM_LONG, (void *)(uintptr_t)frame->addr, frame->nbytes);
+        aq_udp_am_run(peer, channel, frame, AQ_AM_LONG, (void *)(uintptr_t)frame->addr,
+                      frame->nbytes);
         return 1;
     default:
         return aq_udp_frag_receive(peer, channel, frame);
     }
 }
 
-unsigned aq_udp_am_receive(struct aq_udp_peer *peer, const struct aq_udp_header *header, uint8_t *datagram,
-                           size_t len)
+unsigned aq_udp_am_receive(struct aq_udp_peer *peer, const struct aq_udp_header *header,
+                           uint8_t *datagram, size_t len)
 {
     const enum aq_udp_channel channel = (enum aq_udp_channel)header->channel;
     struct aq_udp_frame frame;

@@ -4,8 +4,8 @@
  * SipHash-2-4 (libsodium's crypto_shorthash: 64 bits, made for short inputs) with a key for each
  * direction between two ranks, derived from the job's by BLAKE2b; so a datagram cannot be given out
  * for another's, nor be sent back. Under it are the head of the datagram and, in place of the hash
- * itself, the upper halves of the header's numbers (aq_udp_above()), xor the hash, by another key, of
- * the data behind the head (GASNET_UDP_AUTH=full; else 0).
+ * itself, the upper halves of the header's numbers (aq_udp_above()), xor the hash, by another key,
+ * of the data behind the head (GASNET_UDP_AUTH=full; else 0).
  *
  * Uses      libsodium, other/spawn. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -35,8 +35,8 @@ void aq_udp_auth_key(gex_Rank_t from, gex_Rank_t to, uint8_t key_out[AQ_UDP_KEY]
 }
 
 /* The hash of a head with this in its place. */
-static inline uint64_t aq_udp_auth_hash(const uint8_t *key, uint8_t *head, size_t hashed, uint64_t above,
-                                        const void *body, size_t body_len)
+static inline uint64_t aq_udp_auth_hash(const uint8_t *key, uint8_t *head, size_t hashed,
+                                        uint64_t above, const void *body, size_t body_len)
 {
     uint8_t out[crypto_shorthash_BYTES];
     uint64_t data = 0;
@@ -57,8 +57,8 @@ void aq_udp_auth_sign(const uint8_t *key, const struct aq_udp_packet *packet)
                                   packet->body_len));
 }
 
-bool aq_udp_auth_check(const uint8_t *key, uint8_t *datagram, size_t len, const struct aq_udp_header *header,
-                       uint64_t above)
+bool aq_udp_auth_check(const uint8_t *key, uint8_t *datagram, size_t len,
+                       const struct aq_udp_header *header, uint64_t above)
 {
     return aq_udp_auth_hash(key, datagram, header->hashed, above, datagram + header->hashed,
                             len - header->hashed)

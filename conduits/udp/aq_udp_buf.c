@@ -1,8 +1,8 @@
 /*
  * aq_udp_buf.c - buffers of five sizes.
  *
- * A datagram's head stays in one until it is acknowledged. A freed buffer goes back to a list of its
- * size, up to a bound, so that the usual message needs no malloc.
+ * A datagram's head stays in one until it is acknowledged. A freed buffer goes back to a list of
+ * its size, up to a bound, so that the usual message needs no malloc.
  *
  * Threads   any; a lock for each list, for a few instructions
  * Uses      base/aq_lock.h. SPDX-License-Identifier: BSD-3-Clause
@@ -24,7 +24,8 @@ static struct {
     struct aq_udp_buf *free;
     uint32_t count;
 } aq_udp_bufs[AQ_BUF_KINDS];
-static const uint32_t aq_buf_size[AQ_BUF_KINDS] = { 256, 1536, 4096, AQ_UDP_RX_BYTES, AQ_UDP_MAX_LONG + 16 };
+static const uint32_t aq_buf_size[AQ_BUF_KINDS] = { 256, 1536, 4096, AQ_UDP_RX_BYTES,
+                                                    AQ_UDP_MAX_LONG + 16 };
 static const uint32_t aq_buf_keep[AQ_BUF_KINDS] = { 4096, 1024, 512, 64, 8 };
 
 static unsigned aq_udp_buf_kind(size_t size)

@@ -8,7 +8,7 @@
 /* Notes further apart are of two outages. A host that neighbors cannot find is given up every 3 s,
  * and hosts bound how often they refuse. */
 #define AQ_CHECK_GAP_NS UINT64_C(5000000000)
-#define AQ_CHECK_MIN 3u /* verified notes, whatever time they took */
+#define AQ_CHECK_MIN    3u /* verified notes, whatever time they took */
 
 void aq_udp_check_verified(struct aq_udp_check *check, enum aq_udp_note note)
 {
@@ -72,7 +72,8 @@ static enum aq_udp_note aq_udp_check_take(atomic_int *said, bool waits)
     return note == AQ_UDP_NOTE_REFUSED && !waits ? AQ_UDP_NOTE_NONE : note;
 }
 
-bool aq_udp_check_step(struct aq_udp_check *check, uint64_t now_ns, uint64_t last_seen_ns, bool waits)
+bool aq_udp_check_step(struct aq_udp_check *check, uint64_t now_ns, uint64_t last_seen_ns,
+                       bool waits)
 {
     const enum aq_udp_note hint = aq_udp_check_take(&check->hint, waits);
     const enum aq_udp_note verified = aq_udp_check_take(&check->verified, waits);
@@ -93,8 +94,8 @@ bool aq_udp_check_step(struct aq_udp_check *check, uint64_t now_ns, uint64_t las
 
 enum aq_udp_note aq_udp_check_lost(const struct aq_udp_check *check)
 {
-    const uint64_t limit = check->kind == AQ_UDP_NOTE_REFUSED ? AQ_UDP_REFUSED_NS
-                                                              : AQ_UDP_UNREACHABLE_NS;
+    const uint64_t limit =
+        check->kind == AQ_UDP_NOTE_REFUSED ? AQ_UDP_REFUSED_NS : AQ_UDP_UNREACHABLE_NS;
 
     if (check->begun_ns == 0 || check->count < AQ_CHECK_MIN
         || check->verified_ns - check->begun_ns < limit)

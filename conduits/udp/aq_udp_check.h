@@ -21,20 +21,21 @@
 #include <stdint.h>
 
 #define AQ_UDP_CHECK_PROBES 8u /* that we remember */
-#define AQ_UDP_REFUSED_NS UINT64_C(5000000000) /* for the news that the job ends to arrive here */
+/* for the news that the job ends to arrive here */
+#define AQ_UDP_REFUSED_NS     UINT64_C(5000000000)
 #define AQ_UDP_UNREACHABLE_NS UINT64_C(10000000000)
 
 enum aq_udp_note { AQ_UDP_NOTE_NONE, AQ_UDP_NOTE_REFUSED, AQ_UDP_NOTE_UNREACHABLE };
 
 struct aq_udp_check {
     _Atomic uint64_t probe[AQ_UDP_CHECK_PROBES]; /* hashes; 0: none, or it has counted */
-    atomic_int hint, verified; /* enum aq_udp_note, since the last step */
-    uint64_t begun_ns;         /* first hint, or first verified note of this kind; 0: no check */
-    uint64_t probe_ns;         /* next probe */
-    uint64_t verified_ns;      /* last verified note; begun_ns if there is none */
-    uint32_t count;            /* verified notes */
-    uint32_t probed;           /* probes sent */
-    enum aq_udp_note kind;     /* of the verified notes */
+    atomic_int hint, verified;                   /* enum aq_udp_note, since the last step */
+    uint64_t begun_ns;     /* first hint, or first verified note of this kind; 0: no check */
+    uint64_t probe_ns;     /* next probe */
+    uint64_t verified_ns;  /* last verified note; begun_ns if there is none */
+    uint32_t count;        /* verified notes */
+    uint32_t probed;       /* probes sent */
+    enum aq_udp_note kind; /* of the verified notes */
 };
 
 /** aq_udp_check_note - the network says something.
@@ -54,7 +55,8 @@ void aq_udp_check_probed(struct aq_udp_check *check, uint64_t hash);
  *           left in order
  * Returns true if a probe is to be sent now.
  */
-bool aq_udp_check_step(struct aq_udp_check *check, uint64_t now_ns, uint64_t last_seen_ns, bool waits);
+bool aq_udp_check_step(struct aq_udp_check *check, uint64_t now_ns, uint64_t last_seen_ns,
+                       bool waits);
 
 /** aq_udp_check_lost - what the peer is lost by, or AQ_UDP_NOTE_NONE. */
 enum aq_udp_note aq_udp_check_lost(const struct aq_udp_check *check);

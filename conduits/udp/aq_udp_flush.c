@@ -1,11 +1,12 @@
 /*
  * aq_udp_flush_timer.c - what waits for company leaves, even if the client makes no further call.
  *
- * Messages of a burst share datagrams (aq_udp_peer_queued()). The last of them may wait for others that
- * never come, while the client computes, or waits for something outside the library that depends on them.
- * In par a thread sends them: it is woken when something begins to wait, looks every AQ_FLUSH_NS, and goes back
- * to sleep when nothing has waited for a few looks. It runs no handler and receives nothing. In seq there is no
- * second thread; there messages wait for company only if GASNET_UDP_COALESCE asks for it.
+ * Messages of a burst share datagrams (aq_udp_peer_queued()). The last of them may wait for others
+ * that never come, while the client computes, or waits for something outside the library that
+ * depends on them. In par a thread sends them: it is woken when something begins to wait, looks
+ * every AQ_FLUSH_NS, and goes back to sleep when nothing has waited for a few looks. It runs no
+ * handler and receives nothing. In seq there is no second thread; there messages wait for company
+ * only if GASNET_UDP_COALESCE asks for it.
  *
  * Owns      the thread, made at the first burst
  * Threads   aq_udp_flush_timer_note() from any, under a peer's lock
@@ -24,8 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define AQ_FLUSH_NS 100000 /* between looks */
-#define AQ_FLUSH_IDLE 8    /* looks without anything before it sleeps */
+#define AQ_FLUSH_NS   100000 /* between looks */
+#define AQ_FLUSH_IDLE 8      /* looks without anything before it sleeps */
 
 static struct {
     _Atomic uint32_t awake; /* a futex */
@@ -54,10 +55,12 @@ static void *aq_udp_flush_timer_main(void *arg)
         /* seq_cst: either we see what waits, or who made it wait sees that we sleep */
         atomic_store_explicit(&aq_udp_flush_timer.awake, 0, memory_order_seq_cst);
         if (aq_udp_flush_timer_is_due()) {
-            atomic_store_explicit(&aq_udp_flush_timer.awake, 1, memory_order_relaxed); /* our own word again */
+            atomic_store_explicit(&aq_udp_flush_timer.awake, 1,
+                                  memory_order_relaxed); /* our own word again */
             continue;
         }
-        while (atomic_load_explicit(&aq_udp_flush_timer.awake, memory_order_relaxed) == 0) /* the bell, no data */
+        while (atomic_load_explicit(&aq_udp_flush_timer.awake, memory_order_relaxed)
+               == 0) /* the bell, no data */
             syscall(SYS_futex, &aq_udp_flush_timer.awake, FUTEX_WAIT, 0, NULL, NULL, 0);
     }
     return NULL;

@@ -2,11 +2,11 @@
  * aq_udp_inject.c - a bad network, for tests: AQ_UDP_FAULTS=drop=5%,dup=2%,reorder=5%,corrupt=1%,
  * delay=200us,seed=7; or GASNET_FAULT_RATE=0.05, which drops.
  *
- * It stands between the engine and the socket of the sender, behind the hash: what it does to a datagram
- * the receiver sees as it would see it from a network. corrupt turns one bit, of the head, or with
- * GASNET_UDP_AUTH=full of anything: the data behind a head has UDP's checksum, which a bit that is
- * turned before it is computed would pass. reorder keeps a datagram until later ones have left; delay
- * keeps every datagram for a time between nothing and the given one.
+ * It stands between the engine and the socket of the sender, behind the hash: what it does to a
+ * datagram the receiver sees as it would see it from a network. corrupt turns one bit, of the head,
+ * or with GASNET_UDP_AUTH=full of anything: the data behind a head has UDP's checksum, which a bit
+ * that is turned before it is computed would pass. reorder keeps a datagram until later ones have
+ * left; delay keeps every datagram for a time between nothing and the given one.
  *
  * Owns      datagrams that wait, sorted by nothing: there are few
  * Threads   any; one lock
@@ -20,8 +20,8 @@
 #include "base/aq_env.h"
 #include "base/aq_log.h"
 
-#define AQ_UDP_INJECT_DELAY_S 60 /* a datagram is late by no more than this */
-#define AQ_REORDER_NS 300000u /* how long one that is overtaken stays */
+#define AQ_UDP_INJECT_DELAY_S 60      /* a datagram is late by no more than this */
+#define AQ_REORDER_NS         300000u /* how long one that is overtaken stays */
 
 struct aq_udp_late {
     struct aq_udp_late *next;
@@ -63,7 +63,8 @@ static double aq_udp_inject_rate(const char *item, const char *value)
         end++;
     }
     if (end == value || *end != '\0' || !(rate >= 0 && rate <= 1)) /* NaN neither */
-        aq_fatal("AQ_UDP_FAULTS: '%s=%s' is not a probability from 0 to 1; write 5%% or 0.05", item, value);
+        aq_fatal("AQ_UDP_FAULTS: '%s=%s' is not a probability from 0 to 1; write 5%% or 0.05", item,
+                 value);
     return rate;
 }
 
@@ -72,8 +73,9 @@ static uint64_t aq_udp_inject_delay_ns(const char *value)
     double us;
 
     if (!aq_env_parse_time(value, "us", &us) || us > AQ_UDP_INJECT_DELAY_S * 1e6)
-        aq_fatal("AQ_UDP_FAULTS: 'delay=%s' is not a time from 0 to %ds; write for example delay=200us", value,
-                 AQ_UDP_INJECT_DELAY_S);
+        aq_fatal(
+            "AQ_UDP_FAULTS: 'delay=%s' is not a time from 0 to %ds; write for example delay=200us",
+            value, AQ_UDP_INJECT_DELAY_S);
     return (uint64_t)(us * 1000);
 }
 
@@ -106,7 +108,8 @@ static void aq_udp_inject_setting(char *item)
     else if (strcmp(item, "seed") == 0)
         aq_udp_inject.random ^= aq_udp_inject_seed(value) * UINT64_C(0x9e3779b97f4a7c15);
     else
-        aq_fatal("AQ_UDP_FAULTS: '%s' is not a fault; there are drop, dup, reorder, corrupt, delay and seed",
+        aq_fatal("AQ_UDP_FAULTS: '%s' is not a fault; there are drop, dup, reorder, corrupt, delay "
+                 "and seed",
                  item);
 }
 
@@ -115,13 +118,15 @@ void aq_udp_inject_init(void)
     const char *text = aq_env_str(AQ_ENV_AQ_UDP_FAULTS);
     char *copy, *rest;
 
-    aq_udp_inject.random = UINT64_C(0x2545f4914f6cdd1d) + aq_job.rank * UINT64_C(0xd1342543de82ef95);
+    aq_udp_inject.random =
+        UINT64_C(0x2545f4914f6cdd1d) + aq_job.rank * UINT64_C(0xd1342543de82ef95);
     aq_udp_inject.drop = aq_env_real(AQ_ENV_FAULT_RATE);
     if (text != NULL && *text != '\0') {
         copy = strdup(text);
         if (copy == NULL)
             aq_fatal("no memory for AQ_UDP_FAULTS");
-        for (char *item = strtok_r(copy, ", ", &rest); item != NULL; item = strtok_r(NULL, ", ", &rest))
+        for (char *item = strtok_r(copy, ", ", &rest); item != NULL;
+             item = strtok_r(NULL, ", ", &rest))
             aq_udp_inject_setting(item);
         free(copy);
     }
@@ -136,14 +141,16 @@ static void aq_udp_inject_send_bytes(struct aq_udp_peer *peer, uint8_t *bytes, u
     (void)aq_udp_sock_send(peer, &packet, 1); /* a full socket is one more fault */
 }
 
-static void aq_udp_inject_defer(struct aq_udp_peer *peer, const uint8_t *bytes, uint32_t len, uint64_t due_ns)
+static void aq_udp_inject_defer(struct aq_udp_peer *peer, const uint8_t *bytes, uint32_t len,
+                                uint64_t due_ns)
 {
     struct aq_udp_late *late = malloc(sizeof(*late));
 
     if (late == NULL)
         return; /* dropped */
-    *late = (struct aq_udp_late){ .peer = peer, .due_ns = due_ns, .len = len,
-                                  .bytes = aq_udp_buf_take(len) };
+    *late = (struct aq_udp_late){
+        .peer = peer, .due_ns = due_ns, .len = len, .bytes = aq_udp_buf_take(len)
+    };
     memcpy(late->bytes, bytes, len);
     aq_lock_acquire(&aq_udp_inject.lock);
     late->next = aq_udp_inject.late;
@@ -152,7 +159,8 @@ static void aq_udp_inject_defer(struct aq_udp_peer *peer, const uint8_t *bytes, 
     aq_udp_note_deadline(due_ns);
 }
 
-static void aq_udp_inject_send_copy(struct aq_udp_peer *peer, uint8_t *bytes, uint32_t len, uint32_t head_len)
+static void aq_udp_inject_send_copy(struct aq_udp_peer *peer, uint8_t *bytes, uint32_t len,
+                                    uint32_t head_len)
 {
     const uint32_t bits = 8 * (aq_udp.hash_all ? len : head_len);
     uint64_t wait = 0;
@@ -172,7 +180,8 @@ static void aq_udp_inject_send_copy(struct aq_udp_peer *peer, uint8_t *bytes, ui
         aq_udp_inject_send_bytes(peer, bytes, len);
 }
 
-unsigned aq_udp_inject_send(struct aq_udp_peer *peer, const struct aq_udp_packet *packets, unsigned count)
+unsigned aq_udp_inject_send(struct aq_udp_peer *peer, const struct aq_udp_packet *packets,
+                            unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         const struct aq_udp_packet *packet = &packets[i];

@@ -1,47 +1,47 @@
 /*
  * aq_udp_link.c - the reliable engine: what goes out, and when. aq_udp_link_in.c: what comes in.
  *
- * Numbers   every lane counts its datagrams from 0 in 64 bits, of which 32 travel; the keyed hash covers
- *           all 64 of the datagram's own number and of its acknowledgements, so that a recording is
- *           worthless after any lane's 32 have wrapped. Control datagrams are numbered too, for the
- *           hash, but not acknowledged
- * Order     none. A datagram of a lane is handed over when it comes, once; messages have no order in the
- *           interface, so that waiting for a lost one would only add its delay to all that follow.
- *           What is larger than a datagram is put together by the owner
- * Progress  three lanes, because of who waits for whom. A request's handler may wait for room for its
- *           reply. Meanwhile nobody runs request handlers, yet everything of REPLY and RMA, and the
- *           acknowledgements in every header, are taken from the socket by whoever polls; handlers of
- *           replies send nothing, data needs no handler. So the peer's REPLY and RMA lanes always
- *           move, whatever its REQUEST lane does: replies find room in the end, then requests.
- *           REQUEST datagrams that come meanwhile are kept, up to a bound, beyond that refused: not
- *           taken over, not acknowledged, sent again later
- * Losses    learnt from evidence, never from silence. Each datagram brings the newest timestamp its sender
- *           has seen (echo). Where acknowledgements tell all, a datagram sent earlier than that, by more
- *           than a tolerance of reordering, is lost (RFC 8985's idea; timestamps spare it its doubts
- *           about what was sent twice, and give a round trip with each echo, RFC 7323). Silence means
- *           either that the last datagrams are lost or that the peer computes and does not look, the
- *           usual case here. So it is answered by a probe, a datagram of 48 bytes, again and again with
- *           growing distance (at first two round trips, as RFC 8985's tail loss probe: one too many costs
- *           nothing); its answer is the evidence. A target that computes for an hour
- *           finds a few probes, not copies of the data
- * Rates     one congestion window for the three lanes, clocked by acknowledgements, as RFC 9002 (NewReno)
- *           grows it, so that it shares a network with TCP; cut once a round trip to 0.7 (CUBIC's
- *           factor) if the round trip says that there is a queue, to 0.9 if there is none: then
- *           the loss was not congestion (Veno's distinction, Fu and Liew 2003). CUBIC's growth is for
- *           round trips of 100 ms; at those of a host's neighborhood it is NewReno's. Besides,
- *           the receiver says how many bytes its socket has room for
- * Acks      ride on data. The sender, who knows when it will be stuck, asks for one at once (ACK_NOW); else
- *           they wait ack_delay_ns
+ * Numbers   every lane counts its datagrams from 0 in 64 bits, of which 32 travel; the keyed hash
+ *           covers all 64 of the datagram's own number and of its acknowledgements, so that a
+ *           recording is worthless after any lane's 32 have wrapped. Control datagrams are numbered
+ *           too, for the hash, but not acknowledged
+ * Order     none. A datagram of a lane is handed over when it comes, once; messages have no order
+ *           in the interface, so that waiting for a lost one would only add its delay to all that
+ *           follow. What is larger than a datagram is put together by the owner
+ * Progress  three lanes, because of who waits for whom. A request's handler may wait for room for
+ *           its reply. Meanwhile nobody runs request handlers, yet everything of REPLY and RMA, and
+ *           the acknowledgements in every header, are taken from the socket by whoever polls;
+ *           handlers of replies send nothing, data needs no handler. So the peer's REPLY and RMA
+ *           lanes always move, whatever its REQUEST lane does: replies find room in the end, then
+ *           requests. REQUEST datagrams that come meanwhile are kept, up to a bound, beyond that
+ *           refused: not taken over, not acknowledged, sent again later
+ * Losses    learnt from evidence, never from silence. Each datagram brings the newest timestamp its
+ *           sender has seen (echo). Where acknowledgements tell all, a datagram sent earlier than
+ *           that, by more than a tolerance of reordering, is lost (RFC 8985's idea; timestamps
+ *           spare it its doubts about what was sent twice, and give a round trip with each echo,
+ *           RFC 7323). Silence means either that the last datagrams are lost or that the peer
+ *           computes and does not look, the usual case here. So it is answered by a probe, a
+ *           datagram of 48 bytes, again and again with growing distance (at first two round trips,
+ *           as RFC 8985's tail loss probe: one too many costs nothing); its answer is the evidence.
+ *           A target that computes for an hour finds a few probes, not copies of the data
+ * Rates     one congestion window for the three lanes, clocked by acknowledgements, as RFC 9002
+ *           (NewReno) grows it, so that it shares a network with TCP; cut once a round trip to 0.7
+ *           (CUBIC's factor) if the round trip says that there is a queue, to 0.9 if there is none:
+ *           then the loss was not congestion (Veno's distinction, Fu and Liew 2003). CUBIC's growth
+ *           is for round trips of 100 ms; at those of a host's neighborhood it is NewReno's.
+ *           Besides, the receiver says how many bytes its socket has room for
+ * Acks      ride on data. The sender, who knows when it will be stuck, asks for one at once
+ *           (ACK_NOW); else they wait ack_delay_ns
  * Uses      aq_udp_link.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/udp/aq_udp_link.h"
 
 #include <stdlib.h>
 
-#define AQ_UDP_FIRST_RING 16u   /* records */
-#define AQ_UDP_FIRST_CWND 10u   /* datagrams, RFC 6928 */
-#define AQ_UDP_RETRY_NS 200000u /* after a full socket */
-#define AQ_UDP_MAX_CWND ((uint64_t)64 << 20)
+#define AQ_UDP_FIRST_RING 16u     /* records */
+#define AQ_UDP_FIRST_CWND 10u     /* datagrams, RFC 6928 */
+#define AQ_UDP_RETRY_NS   200000u /* after a full socket */
+#define AQ_UDP_MAX_CWND   ((uint64_t)64 << 20)
 
 void aq_udp_link_init(struct aq_udp_link *link, const struct aq_udp_link_config *config,
                       const struct aq_udp_link_ops *ops, void *owner, uint32_t src, uint32_t dst,
@@ -143,12 +143,16 @@ void aq_udp_link_close(struct aq_udp_link *link)
 
 /* --- headers --- */
 
-static void aq_udp_link_header(struct aq_udp_link *link, struct aq_udp_packet *packet, uint8_t flags,
-                               uint64_t now_ns)
+static void aq_udp_link_header(struct aq_udp_link *link, struct aq_udp_packet *packet,
+                               uint8_t flags, uint64_t now_ns)
 {
     const uint32_t rwnd = link->rwnd_advertised >> 10;
-    struct aq_udp_header header = { .channel = packet->channel, .flags = flags, .src = link->src, .dst = link->dst,
-                                    .seq = (uint32_t)packet->seq, .ts = (uint32_t)aq_udp_tick(now_ns),
+    struct aq_udp_header header = { .channel = packet->channel,
+                                    .flags = flags,
+                                    .src = link->src,
+                                    .dst = link->dst,
+                                    .seq = (uint32_t)packet->seq,
+                                    .ts = (uint32_t)aq_udp_tick(now_ns),
                                     .rwnd = (uint16_t)(rwnd > UINT16_MAX ? UINT16_MAX : rwnd),
                                     .hashed = (uint16_t)packet->head_len };
     uint64_t next[AQ_UDP_CHANNELS];
@@ -163,9 +167,11 @@ static void aq_udp_link_header(struct aq_udp_link *link, struct aq_udp_packet *p
     if (link->seen) {
         const uint64_t ts_delay = (now_ns - link->ts_echo_ns) >> 10;
 
-        header.flags |= ts_delay < UINT32_MAX / 2 ? AQ_UDP_TS_ECHO : 0; /* older: its full number cannot be told */
+        header.flags |= ts_delay < UINT32_MAX / 2 ? AQ_UDP_TS_ECHO
+                                                  : 0; /* older: its full number cannot be told */
         header.ts_echo = link->ts_echo;
-        header.ts_delay = (uint16_t)(ts_delay > AQ_UDP_TS_DELAY_MAX ? AQ_UDP_TS_DELAY_MAX : ts_delay);
+        header.ts_delay =
+            (uint16_t)(ts_delay > AQ_UDP_TS_DELAY_MAX ? AQ_UDP_TS_DELAY_MAX : ts_delay);
     }
     aq_udp_header_encode(packet->head, &header);
 }
@@ -190,8 +196,10 @@ static inline void aq_udp_link_acknowledged(struct aq_udp_link *link)
 static uint64_t aq_udp_link_probe_distance(const struct aq_udp_link *link)
 {
     const struct aq_udp_link_config *config = link->config;
-    const uint64_t delay = link->since_asked == 0 ? 0 : config->ack_delay_ns; /* 0: an answer was asked for */
-    double distance = link->srtt == 0 ? (double)config->probe_first_ns : (double)(2 * link->srtt + delay);
+    const uint64_t delay =
+        link->since_asked == 0 ? 0 : config->ack_delay_ns; /* 0: an answer was asked for */
+    double distance =
+        link->srtt == 0 ? (double)config->probe_first_ns : (double)(2 * link->srtt + delay);
 
     if (distance < (double)config->probe_min_ns)
         distance = (double)config->probe_min_ns;
@@ -227,10 +235,11 @@ static inline uint32_t aq_udp_tx_len(const struct aq_udp_tx *record)
     return record->head_len + record->body_len;
 }
 
-/* May len bytes of a lane follow `before` others to those on their way? A lane that the others leave no
- * room has a quarter of the window still, and one datagram: requests that the peer does not take now, and
- * that stay on their way, must not stop replies, which the peer may wait for. */
-static inline bool aq_udp_link_admits(const struct aq_udp_link *link, int channel, uint64_t before, uint64_t len)
+/* May len bytes of a lane follow `before` others to those on their way? A lane that the others
+ * leave no room has a quarter of the window still, and one datagram: requests that the peer does
+ * not take now, and that stay on their way, must not stop replies, which the peer may wait for. */
+static inline bool aq_udp_link_admits(const struct aq_udp_link *link, int channel, uint64_t before,
+                                      uint64_t len)
 {
     const uint64_t limit = link->cwnd < link->rwnd ? link->cwnd : link->rwnd;
     const uint64_t own = link->channel_flight[channel] + before;
@@ -238,13 +247,14 @@ static inline bool aq_udp_link_admits(const struct aq_udp_link *link, int channe
     return own == 0 || link->in_flight + before + len <= limit || own + len <= limit / 4;
 }
 
-/* Bulk data that the windows held back goes on when they have room for a train worth the call, not for
- * one datagram with each acknowledgement. */
+/* Bulk data that the windows held back goes on when they have room for a train worth the call, not
+ * for one datagram with each acknowledgement. */
 static inline bool aq_udp_link_waits(const struct aq_udp_link *link)
 {
     const uint64_t limit = link->cwnd < link->rwnd ? link->cwnd : link->rwnd;
 
-    return link->was_stuck && link->in_flight > limit - limit / 4 && link->channel_flight[AQ_UDP_RMA] > limit / 8;
+    return link->was_stuck && link->in_flight > limit - limit / 4
+           && link->channel_flight[AQ_UDP_RMA] > limit / 8;
 }
 
 /* The next record of a lane to leave, from number *at on. NULL: none. */
@@ -261,11 +271,12 @@ static struct aq_udp_tx *aq_udp_channel_next(struct aq_udp_channel_tx *tx, bool 
 struct aq_udp_gso_batch {
     struct aq_udp_packet packet[AQ_UDP_GSO_BATCH];
     unsigned count;
-    bool stuck;   /* the windows hold the next one back */
+    bool stuck; /* the windows hold the next one back */
 };
 
 /* Records of a lane, one after the other, of one size, as far as the windows go. */
-static void aq_udp_gso_fill(struct aq_udp_link *link, int channel, bool again, struct aq_udp_gso_batch *batch)
+static void aq_udp_gso_fill(struct aq_udp_link *link, int channel, bool again,
+                            struct aq_udp_gso_batch *batch)
 {
     struct aq_udp_channel_tx *tx = &link->tx[channel];
     uint64_t at = again ? tx->una : tx->next, bytes = 0;
@@ -276,7 +287,8 @@ static void aq_udp_gso_fill(struct aq_udp_link *link, int channel, bool again, s
     batch->stuck = channel == AQ_UDP_RMA && !again && aq_udp_link_waits(link);
     if (batch->stuck)
         return;
-    while (batch->count < AQ_UDP_GSO_BATCH && (record = aq_udp_channel_next(tx, again, &at)) != NULL) {
+    while (batch->count < AQ_UDP_GSO_BATCH
+           && (record = aq_udp_channel_next(tx, again, &at)) != NULL) {
         struct aq_udp_packet *packet = &batch->packet[batch->count];
         uint32_t len;
 
@@ -289,9 +301,13 @@ static void aq_udp_gso_fill(struct aq_udp_link *link, int channel, bool again, s
             batch->stuck = true;
             break;
         }
-        *packet = (struct aq_udp_packet){ .head = record->head, .body = record->body,
-                                          .head_len = record->head_len, .body_len = record->body_len,
-                                          .seq = at, .channel = (uint8_t)channel, .again = record->sends != 0 };
+        *packet = (struct aq_udp_packet){ .head = record->head,
+                                          .body = record->body,
+                                          .head_len = record->head_len,
+                                          .body_len = record->body_len,
+                                          .seq = at,
+                                          .channel = (uint8_t)channel,
+                                          .again = record->sends != 0 };
         batch->count++;
         bytes += len;
         at++;
@@ -305,7 +321,8 @@ static void aq_udp_gso_fill(struct aq_udp_link *link, int channel, bool again, s
 }
 
 /* Headers: as late as possible, so that they acknowledge all there is. */
-static void aq_udp_gso_write(struct aq_udp_link *link, struct aq_udp_gso_batch *batch, uint64_t now_ns)
+static void aq_udp_gso_write(struct aq_udp_link *link, struct aq_udp_gso_batch *batch,
+                             uint64_t now_ns)
 {
     const uint64_t limit = link->cwnd < link->rwnd ? link->cwnd : link->rwnd;
     const uint8_t holes = aq_udp_link_has_holes(link) ? AQ_UDP_HOLES : 0;
@@ -319,8 +336,7 @@ static void aq_udp_gso_write(struct aq_udp_link *link, struct aq_udp_gso_batch *
 
         link->since_asked += packet->head_len + packet->body_len;
         if (aq_udp_record(tx, packet->seq)->urgent || packet->again || full
-            || (batch->stuck && i + 1 == batch->count)
-            || link->since_asked >= limit / 4) {
+            || (batch->stuck && i + 1 == batch->count) || link->since_asked >= limit / 4) {
             flags |= AQ_UDP_ACK_NOW;
             link->since_asked = 0;
         }
@@ -328,8 +344,8 @@ static void aq_udp_gso_write(struct aq_udp_link *link, struct aq_udp_gso_batch *
     }
 }
 
-static void aq_udp_gso_sent(struct aq_udp_link *link, const struct aq_udp_gso_batch *batch, unsigned taken,
-                              uint64_t now_ns)
+static void aq_udp_gso_sent(struct aq_udp_link *link, const struct aq_udp_gso_batch *batch,
+                            unsigned taken, uint64_t now_ns)
 {
     for (unsigned i = 0; i < taken; i++) {
         const struct aq_udp_packet *packet = &batch->packet[i];
@@ -388,7 +404,8 @@ static bool aq_udp_channel_pump(struct aq_udp_link *link, int channel, bool agai
 /* --- control --- */
 
 /* One word after the other of what has been placed from next on. */
-static uint8_t aq_udp_channel_sack(const struct aq_udp_channel_rx *rx, uint64_t bits_out[AQ_UDP_SACK_WORDS])
+static uint8_t aq_udp_channel_sack(const struct aq_udp_channel_rx *rx,
+                                   uint64_t bits_out[AQ_UDP_SACK_WORDS])
 {
     uint8_t words = 0;
 

@@ -9,16 +9,18 @@
  */
 #include "conduits/udp/aq_udp_link.h"
 
-#define AQ_UDP_REO_TICKS 24u  /* least tolerance of reordering: what two cores' turns can differ */
-#define AQ_UDP_REO_MAX 16u   /* most multiples of it */
+#define AQ_UDP_REO_TICKS 24u /* least tolerance of reordering: what two cores' turns can differ */
+#define AQ_UDP_REO_MAX   16u /* most multiples of it */
 #define AQ_UDP_ASK_BYTES 262144u /* acknowledge at the latest after so many bytes */
 
 uint64_t aq_udp_link_expand(const struct aq_udp_link *link, uint8_t channel, uint32_t seq)
 {
-    return aq_udp_seq_expand(channel < AQ_UDP_CHANNELS ? link->rx[channel].next : link->control_seen, seq);
+    return aq_udp_seq_expand(
+        channel < AQ_UDP_CHANNELS ? link->rx[channel].next : link->control_seen, seq);
 }
 
-uint64_t aq_udp_link_above(const struct aq_udp_link *link, const struct aq_udp_header *header, uint64_t seq)
+uint64_t aq_udp_link_above(const struct aq_udp_link *link, const struct aq_udp_header *header,
+                           uint64_t seq)
 {
     uint64_t una[AQ_UDP_CHANNELS];
 
@@ -60,7 +62,8 @@ static void aq_udp_rate_cut(struct aq_udp_link *link, uint64_t sent, uint64_t no
         return; /* it left before the last cut */
     link->cut = now;
     link->counts.cuts++;
-    /* a flow that came late knows no round trip without a queue: so a little more than the least is one */
+    /* a flow that came late knows no round trip without a queue: so a little more than the least is
+     * one */
     queue = link->min_rtt == 0 || link->last_rtt > link->min_rtt + link->min_rtt / 4 + 100000;
     link->cwnd = link->cwnd / 10 * (queue ? 7 : 9);
     if (link->cwnd < min)
@@ -81,10 +84,10 @@ static uint32_t aq_udp_link_tolerance(const struct aq_udp_link *link)
     return ticks > UINT32_C(1) << 20 ? UINT32_C(1) << 20 : (uint32_t)ticks;
 }
 
-/* Records of a lane that left more than tolerance before loss_ts_echo. Returns the age of the oldest
- * of those that may still come, or 0. */
+/* Records of a lane that left more than tolerance before loss_ts_echo. Returns the age of the
+ * oldest of those that may still come, or 0. */
 static uint32_t aq_udp_channel_find_lost(struct aq_udp_link *link, struct aq_udp_channel_tx *tx,
-                                      uint32_t tolerance)
+                                         uint32_t tolerance)
 {
     const int channel = (int)(tx - link->tx);
     const bool full = channel == AQ_UDP_REQUEST && link->peer_full;
@@ -100,7 +103,8 @@ static uint32_t aq_udp_channel_find_lost(struct aq_udp_link *link, struct aq_udp
             tx->lost++;
             link->in_flight -= record->head_len + record->body_len;
             link->channel_flight[channel] -= record->head_len + record->body_len;
-            if (full) /* refused; this one tries whether that has changed, the others wait for its answer */
+            /* refused; this one tries whether that has changed, the others wait for its answer */
+            if (full)
                 break;
             link->counts.lost++;
             aq_udp_rate_cut(link, record->sent, aq_udp_tick(link->last_seen_ns));
@@ -166,7 +170,8 @@ static inline bool aq_udp_record_is_out(const struct aq_udp_tx *record)
 }
 
 /* All below a number. */
-static void aq_udp_channel_acked(struct aq_udp_link *link, int channel, const struct aq_udp_header *header)
+static void aq_udp_channel_acked(struct aq_udp_link *link, int channel,
+                                 const struct aq_udp_header *header)
 {
     struct aq_udp_channel_tx *tx = &link->tx[channel];
     const uint64_t upto = aq_udp_seq_expand(tx->una, header->ack[channel]);
@@ -186,7 +191,7 @@ static void aq_udp_channel_acked(struct aq_udp_link *link, int channel, const st
 
 /* Some beyond it. */
 static void aq_udp_channel_sacked(struct aq_udp_link *link, const struct aq_udp_frame *sack,
-                               const struct aq_udp_header *header)
+                                  const struct aq_udp_header *header)
 {
     struct aq_udp_channel_tx *tx = &link->tx[sack->channel];
     const uint64_t base = aq_udp_seq_expand(tx->una, sack->base);
@@ -209,7 +214,8 @@ static void aq_udp_channel_sacked(struct aq_udp_link *link, const struct aq_udp_
 /* --- round trips --- */
 
 /* RFC 6298; a sample with each echo that is newer than the last. */
-static void aq_udp_link_sample(struct aq_udp_link *link, uint64_t ts_echo, uint16_t ts_delay, uint64_t now_ns)
+static void aq_udp_link_sample(struct aq_udp_link *link, uint64_t ts_echo, uint16_t ts_delay,
+                               uint64_t now_ns)
 {
     int64_t ticks;
     uint64_t rtt, away;
@@ -242,8 +248,8 @@ static void aq_udp_link_sacks(struct aq_udp_link *link, const struct aq_udp_head
         aq_udp_channel_sacked(link, &sack, header);
 }
 
-/* Is a timestamp of the peer newer than all before? Its clock ran on since the newest came; so what is
- * behind that guess by less than the time since then is newer. */
+/* Is a timestamp of the peer newer than all before? Its clock ran on since the newest came; so what
+ * is behind that guess by less than the time since then is newer. */
 static bool aq_udp_link_is_newer(const struct aq_udp_link *link, uint32_t ts, uint64_t now_ns)
 {
     const uint64_t since = (now_ns - link->ts_echo_ns) >> 10;
@@ -252,20 +258,23 @@ static bool aq_udp_link_is_newer(const struct aq_udp_link *link, uint32_t ts, ui
     return !link->seen || behind < (int64_t)since;
 }
 
-/* The same of a datagram that has come before, which may be a recording of any age: its timestamp must be
- * near where the peer's clock is now, not only on the right side of 73 minutes. */
+/* The same of a datagram that has come before, which may be a recording of any age: its timestamp
+ * must be near where the peer's clock is now, not only on the right side of 73 minutes. */
 static bool aq_udp_link_is_again(const struct aq_udp_link *link, uint32_t ts, uint64_t now_ns)
 {
-    const uint64_t since = (now_ns - link->ts_echo_ns) >> 10, drift = (since >> 8) + (UINT64_C(1) << 20);
+    const uint64_t since = (now_ns - link->ts_echo_ns) >> 10,
+                   drift = (since >> 8) + (UINT64_C(1) << 20);
     const int32_t behind = (int32_t)(link->ts_echo + (uint32_t)since - ts);
 
     return aq_udp_link_is_newer(link, ts, now_ns) && behind > -(int64_t)drift;
 }
 
 /* What an echo tells: our own time, of which 32 bits came back. */
-static void aq_udp_link_echoed(struct aq_udp_link *link, const struct aq_udp_header *header, uint64_t now_ns)
+static void aq_udp_link_echoed(struct aq_udp_link *link, const struct aq_udp_header *header,
+                               uint64_t now_ns)
 {
-    const uint64_t now = aq_udp_tick(now_ns), ts_echo = now - (uint32_t)((uint32_t)now - header->ts_echo);
+    const uint64_t now = aq_udp_tick(now_ns),
+                   ts_echo = now - (uint32_t)((uint32_t)now - header->ts_echo);
 
     if (ts_echo > now) /* before our clock began: there is no such time */
         return;
@@ -347,8 +356,9 @@ static void aq_udp_link_owe(struct aq_udp_link *link, uint64_t now_ns, uint64_t 
         link->ack_ns = now_ns + delay;
 }
 
-static enum aq_udp_verdict aq_udp_channel_claim(struct aq_udp_link *link, const struct aq_udp_header *header,
-                                             uint64_t seq, size_t len, uint64_t now_ns)
+static enum aq_udp_verdict aq_udp_channel_claim(struct aq_udp_link *link,
+                                                const struct aq_udp_header *header, uint64_t seq,
+                                                size_t len, uint64_t now_ns)
 {
     struct aq_udp_channel_rx *rx = &link->rx[header->channel];
     const bool in_order = seq == rx->top;
@@ -362,7 +372,8 @@ static enum aq_udp_verdict aq_udp_channel_claim(struct aq_udp_link *link, const 
         aq_udp_channel_placed(rx, seq);
     link->counts.received++;
     link->unacked_bytes += len;
-    if ((header->flags & AQ_UDP_ACK_NOW) != 0 || !in_order || link->unacked_bytes >= AQ_UDP_ASK_BYTES)
+    if ((header->flags & AQ_UDP_ACK_NOW) != 0 || !in_order
+        || link->unacked_bytes >= AQ_UDP_ASK_BYTES)
         link->ack_now = true;
     else
         aq_udp_link_owe(link, now_ns, link->config->ack_delay_ns);
@@ -400,8 +411,8 @@ enum aq_udp_verdict aq_udp_link_receive(struct aq_udp_link *link, uint64_t now_n
     rx = &link->rx[header->channel];
     if (seq < rx->next || (seq < rx->top && aq_udp_bit(rx->claimed, seq))) {
         link->counts.duplicates++;
-        /* sent again, since our acknowledgement was lost, it has a new timestamp; a recording has not, and
-         * tells nothing */
+        /* sent again, since our acknowledgement was lost, it has a new timestamp; a recording has
+         * not, and tells nothing */
         if (!aq_udp_link_is_again(link, header->ts, now_ns))
             return AQ_UDP_DUPLICATE;
         aq_udp_link_learn(link, header, datagram, len, true, now_ns);

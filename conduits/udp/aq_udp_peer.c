@@ -1,19 +1,20 @@
 /*
  * aq_udp_peer.c - what is kept of a far rank: first contact, flushing, timers, and when it is lost.
  *
- * A peer is made when we first send to it, or when a datagram with a right hash comes from it; before
- * that it costs one pointer. Its address is always that of its card, which the launcher's side
- * carries, never where a datagram came from: a replayed one cannot divert our traffic.
+ * A peer is made when we first send to it, or when a datagram with a right hash comes from it;
+ * before that it costs one pointer. Its address is always that of its card, which the launcher's
+ * side carries, never where a datagram came from: a replayed one cannot divert our traffic.
  *
- * Lost      silence says nothing: a rank that computes for an hour does not poll, so does not answer.
- *           What tells is the network: its host refuses datagrams when the process is gone
- *           (ICMP port unreachable), routers and neighbors when the host is. What of that is believed says
- *           aq_udp_check.h. A rank that left in order and whose goodbye was lost looks the same, and
- *           launchers name losses better. So refusals must follow each other for
- *           AQ_UDP_REFUSED_NS while something is unacknowledged, and the job must not be ending by then;
- *           unreachable hosts have AQ_UDP_UNREACHABLE_NS to come back. Hosts that vanish without a
- *           word are the launcher's to notice, which hears their heartbeats. Only where a user
- *           sets GASNET_REQUESTTIMEOUT_MAX, saying that all ranks poll that often, silence counts too
+ * Lost      silence says nothing: a rank that computes for an hour does not poll, so does not
+ *           answer. What tells is the network: its host refuses datagrams when the process is gone
+ *           (ICMP port unreachable), routers and neighbors when the host is. What of that is
+ *           believed says aq_udp_check.h. A rank that left in order and whose goodbye was lost
+ *           looks the same, and launchers name losses better. So refusals must follow each other
+ *           for AQ_UDP_REFUSED_NS while something is unacknowledged, and the job must not be ending
+ *           by then; unreachable hosts have AQ_UDP_UNREACHABLE_NS to come back. Hosts that vanish
+ *           without a word are the launcher's to notice, which hears their heartbeats. Only where a
+ *           user sets GASNET_REQUESTTIMEOUT_MAX, saying that all ranks poll that often, silence
+ *           counts too
  * Owns      the peers, for good; the list of those with something to flush
  * Threads   any; lists under locks of their own
  * Uses      aq_udp.h, other/spawn. SPDX-License-Identifier: BSD-3-Clause
@@ -31,13 +32,13 @@
 #include "conduits/smp/aq_shm.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_NEVER_SEEN_NS UINT64_C(20000000000) /* at the start, when every rank polls */
-#define AQ_MISSED_NS UINT64_C(2000000000) /* that a rank is waited for which has left */
-#define AQ_WIDEN_BYTES 4096u /* sent to a peer before longer datagrams are tried */
-#define AQ_WIDEN_TRIES 3u    /* that are lost until a size is given up */
-#define AQ_TOGETHER_NS 3000u /* calls closer than this are a run */
+#define AQ_NEVER_SEEN_NS  UINT64_C(20000000000) /* at the start, when every rank polls */
+#define AQ_MISSED_NS      UINT64_C(2000000000)  /* that a rank is waited for which has left */
+#define AQ_WIDEN_BYTES    4096u /* sent to a peer before longer datagrams are tried */
+#define AQ_WIDEN_TRIES    3u    /* that are lost until a size is given up */
+#define AQ_TOGETHER_NS    3000u /* calls closer than this are a run */
 #define AQ_TOGETHER_BYTES 4096u /* of a datagram of several frames */
-#define AQ_ALONE 3u          /* messages of a run that leave at once */
+#define AQ_ALONE          3u    /* messages of a run that leave at once */
 
 const char *aq_udp_address_text(const union aq_udp_address *address, char *buf, size_t size)
 {
@@ -81,16 +82,19 @@ static uint32_t aq_udp_peer_find(struct aq_udp_peer *peer)
     }
     peer->address_len = aq_udp_address_len(&peer->address);
     if (peer->address.any.sa_family != aq_udp.self.any.sa_family)
-        aq_fatal("udp: rank %u has an address of IPv%u and this rank one of the other kind; choose the same "
+        aq_fatal("udp: rank %u has an address of IPv%u and this rank one of the other kind; choose "
+                 "the same "
                  "network on all hosts with GASNET_UDP_INTERFACE, for example GASNET_UDP_INTERFACE="
-                 "10.0.0.0/24", peer->rank, modex.family);
+                 "10.0.0.0/24",
+                 peer->rank, modex.family);
     mtu = (uint32_t)modex.mtu[0] << 8 | modex.mtu[1];
     mtu = mtu < aq_udp.mtu ? mtu : aq_udp.mtu;
     peer->mtu_goal = mtu < AQ_UDP_MIN_MTU ? AQ_UDP_MIN_MTU : mtu & ~15u;
     return aq_udp.mtu_named || aq_udp_peer_is_same_host(peer) ? peer->mtu_goal : AQ_UDP_MIN_MTU;
 }
 
-static unsigned aq_udp_output(struct aq_udp_link *link, const struct aq_udp_packet *packets, unsigned count)
+static unsigned aq_udp_output(struct aq_udp_link *link, const struct aq_udp_packet *packets,
+                              unsigned count)
 {
     struct aq_udp_peer *peer = link->owner;
 
@@ -166,7 +170,8 @@ static void aq_udp_peer_widened(struct aq_udp_peer *peer, const struct aq_udp_tx
 }
 
 /* A payload that records point into is shared by them. */
-static void aq_udp_acked(struct aq_udp_link *link, enum aq_udp_channel channel, struct aq_udp_tx *tx)
+static void aq_udp_acked(struct aq_udp_link *link, enum aq_udp_channel channel,
+                         struct aq_udp_tx *tx)
 {
     struct aq_udp_peer *peer = link->owner;
 
@@ -183,17 +188,18 @@ static void aq_udp_acked(struct aq_udp_link *link, enum aq_udp_channel channel, 
     tx->head = NULL;
 }
 
-static const struct aq_udp_link_ops aq_udp_link_ops = { .output = aq_udp_output, .acked = aq_udp_acked };
+static const struct aq_udp_link_ops aq_udp_link_ops = { .output = aq_udp_output,
+                                                        .acked = aq_udp_acked };
 
-/* The socket's receive buffer is for all who send to us at the same time; a few of them do. A peer hears of
- * its share in every header. */
+/* The socket's receive buffer is for all who send to us at the same time; a few of them do. A peer
+ * hears of its share in every header. */
 static uint32_t aq_udp_peer_quota(void)
 {
     const uint32_t sharers = aq_udp.peer_count > 8 ? 8 : aq_udp.peer_count;
     const uint32_t quota = aq_udp.rx_space / sharers;
 
-    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_relaxed); peer != NULL;
-         peer = peer->next_active) {
+    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_relaxed);
+         peer != NULL; peer = peer->next_active) {
         aq_lock_acquire(&peer->lock);
         peer->link.rwnd_advertised = quota;
         aq_lock_release(&peer->lock);
@@ -221,8 +227,8 @@ struct aq_udp_peer *aq_udp_peer_make(gex_Rank_t rank)
         peer->own.last = &peer->own.first;
         peer->serve.last = &peer->serve.first;
         aq_udp.peer_count++;
-        aq_udp_link_init(&peer->link, &aq_udp.config, &aq_udp_link_ops, peer, aq_job.rank, rank, mtu,
-                         aq_udp_peer_quota());
+        aq_udp_link_init(&peer->link, &aq_udp.config, &aq_udp_link_ops, peer, aq_job.rank, rank,
+                         mtu, aq_udp_peer_quota());
         /* relaxed and release: under the lock; whoever finds it sees all of it */
         peer->next_active = atomic_load_explicit(&aq_udp.active, memory_order_relaxed);
         atomic_store_explicit(&aq_udp.active, peer, memory_order_release);
@@ -284,9 +290,9 @@ void aq_udp_flush(uint64_t now_ns)
     }
 }
 
-/* A lone message leaves at once, and so do the next two. One that follows others at a stroke, which are
- * not even acknowledged, waits for company: a full datagram, the second poll from now, or some number
- * of messages take it along. */
+/* A lone message leaves at once, and so do the next two. One that follows others at a stroke, which
+ * are not even acknowledged, waits for company: a full datagram, the second poll from now, or some
+ * number of messages take it along. */
 void aq_udp_peer_queued(struct aq_udp_peer *peer, bool may_wait, uint64_t now_ns)
 {
     const bool together = aq_udp.coalesce && (peer->run != 0 || peer->link.in_flight != 0)
@@ -304,15 +310,16 @@ void aq_udp_peer_queued(struct aq_udp_peer *peer, bool may_wait, uint64_t now_ns
         aq_udp_flush_timer_note();
     }
     /* relaxed: a hint to this thread's own next poll */
-    atomic_store_explicit(&aq_udp.send_batch, atomic_load_explicit(&aq_udp.send_batch, memory_order_relaxed) | 1,
+    atomic_store_explicit(&aq_udp.send_batch,
+                          atomic_load_explicit(&aq_udp.send_batch, memory_order_relaxed) | 1,
                           memory_order_relaxed);
 }
 
 void aq_udp_flush_acks(uint64_t now_ns)
 {
     aq_udp_flush(now_ns);
-    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire); peer != NULL;
-         peer = peer->next_active) {
+    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire);
+         peer != NULL; peer = peer->next_active) {
         if (!aq_lock_try(&peer->lock))
             continue;
         aq_udp_link_ack(&peer->link, now_ns);
@@ -323,10 +330,11 @@ void aq_udp_flush_acks(uint64_t now_ns)
 /* --- room for frames --- */
 
 uint8_t *aq_udp_peer_reserve(struct aq_udp_peer *peer, enum aq_udp_channel channel, size_t size,
-                           struct aq_udp_tx **tx_out)
+                             struct aq_udp_tx **tx_out)
 {
     const size_t max = peer->link.mtu < AQ_TOGETHER_BYTES ? peer->link.mtu : AQ_TOGETHER_BYTES;
-    struct aq_udp_tx *tx = aq_udp_link_opened(&peer->link, channel); /* never one whose data is elsewhere */
+    struct aq_udp_tx *tx =
+        aq_udp_link_opened(&peer->link, channel); /* never one whose data is elsewhere */
     size_t at = tx == NULL ? 0 : aq_udp_pad8(tx->head_len);
 
     if (tx != NULL && at + size <= max) {
@@ -354,8 +362,8 @@ uint8_t *aq_udp_peer_reserve(struct aq_udp_peer *peer, enum aq_udp_channel chann
 
 void aq_udp_peer_note(const union aq_udp_address *address, enum aq_udp_note note, uint64_t quoted)
 {
-    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire); peer != NULL;
-         peer = peer->next_active) {
+    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire);
+         peer != NULL; peer = peer->next_active) {
         const bool same = peer->address.any.sa_family != address->any.sa_family ? false
                           : address->any.sa_family == AF_INET
                               ? memcmp(&peer->address.v4.sin_addr, &address->v4.sin_addr, 4) == 0
@@ -370,7 +378,8 @@ void aq_udp_peer_note(const union aq_udp_address *address, enum aq_udp_note note
     }
 }
 
-static void aq_udp_peer_lost(struct aq_udp_peer *peer, const char *what, uint64_t since, uint64_t now_ns)
+static void aq_udp_peer_lost(struct aq_udp_peer *peer, const char *what, uint64_t since,
+                             uint64_t now_ns)
 {
     char why[400], text[64];
 
@@ -379,8 +388,9 @@ static void aq_udp_peer_lost(struct aq_udp_peer *peer, const char *what, uint64_
         return;
     }
     snprintf(why, sizeof(why), "%s at %s for %.1f s; %llu datagrams sent again, %llu probes", what,
-             aq_udp_address_text(&peer->address, text, sizeof(text)), (double)(now_ns - since) * 1e-9,
-             (unsigned long long)peer->link.counts.resent, (unsigned long long)peer->link.counts.probes);
+             aq_udp_address_text(&peer->address, text, sizeof(text)),
+             (double)(now_ns - since) * 1e-9, (unsigned long long)peer->link.counts.resent,
+             (unsigned long long)peer->link.counts.probes);
     aq_exit_peer_lost(peer->rank, why);
 }
 
@@ -417,21 +427,28 @@ static void aq_udp_peer_look_lost(struct aq_udp_peer *peer, uint64_t now_ns)
     if (lost == AQ_UDP_NOTE_REFUSED)
         aq_udp_peer_lost(peer, "its process is gone: nobody listens", peer->check.begun_ns, now_ns);
     else if (lost == AQ_UDP_NOTE_UNREACHABLE)
-        aq_udp_peer_lost(peer, link->last_seen_ns == 0
-                         ? "never reached; if hosts see each other by another network, name it with "
-                           "GASNET_UDP_INTERFACE; no route to its host"
-                         : "no route to its host", peer->check.begun_ns, now_ns);
+        aq_udp_peer_lost(
+            peer,
+            link->last_seen_ns == 0
+                ? "never reached; if hosts see each other by another network, name it with "
+                  "GASNET_UDP_INTERFACE; no route to its host"
+                : "no route to its host",
+            peer->check.begun_ns, now_ns);
     if (AQ_UNLIKELY(!aq_job_has_started()) && link->last_seen_ns == 0 && link->silent_ns != 0
         && now_ns > link->silent_ns + AQ_NEVER_SEEN_NS)
-        aq_udp_peer_lost(peer, "never heard of, though ssh or the launcher reaches its host: a packet filter may "
-                         "drop UDP between the hosts, or GASNET_UDP_INTERFACE should name another network; no answer",
-                         link->silent_ns, now_ns);
+        aq_udp_peer_lost(
+            peer,
+            "never heard of, though ssh or the launcher reaches its host: a packet filter may "
+            "drop UDP between the hosts, or GASNET_UDP_INTERFACE should name another network; no "
+            "answer",
+            link->silent_ns, now_ns);
     if (aq_udp.lost_after_ns != 0 && link->silent_ns != 0 && now_ns > link->silent_ns
         && now_ns - link->silent_ns >= aq_udp.lost_after_ns)
         aq_udp_peer_lost(peer, "no answer (GASNET_REQUESTTIMEOUT_MAX)", link->silent_ns, now_ns);
 }
 
-/* What a rank has sent before its goodbye is here by then; what is started afterwards never ends. */
+/* What a rank has sent before its goodbye is here by then; what is started afterwards never ends.
+ * */
 void aq_udp_wait_look(gex_Rank_t rank)
 {
     const bool remote = rank != GEX_RANK_INVALID && !aq_udp.alone && !aq_job_is_local(rank);
@@ -457,8 +474,8 @@ void aq_udp_timers(uint64_t now_ns)
 {
     /* relaxed: whoever finds an earlier deadline meanwhile lowers it again */
     atomic_store_explicit(&aq_udp.deadline, UINT64_MAX, memory_order_relaxed);
-    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire); peer != NULL;
-         peer = peer->next_active) {
+    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire);
+         peer != NULL; peer = peer->next_active) {
         if (!aq_lock_try(&peer->lock)) {
             aq_udp_note_deadline(now_ns + 50000); /* somebody is at it: look again soon */
             continue;

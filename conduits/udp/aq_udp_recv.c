@@ -2,10 +2,10 @@
  * aq_udp_recv.c - from the socket to handlers and memory.
  *
  * One look at the socket takes one datagram, or a train of them that the kernel has put together.
- * First all headers are dealt with: a datagram that is not from our job is dropped and counted, others
- * bring acknowledgements, and are found new or old. Then data is placed, replies are handled,
- * requests last, or kept back while only replies are served: what a handler may wait for is never behind
- * it in the same train.
+ * First all headers are dealt with: a datagram that is not from our job is dropped and counted,
+ * others bring acknowledgements, and are found new or old. Then data is placed, replies are
+ * handled, requests last, or kept back while only replies are served: what a handler may wait for
+ * is never behind it in the same train.
  *
  * Threads   any, several at a time: each has its buffer, and the kernel gives each datagram to one
  * Promise   of what does not carry our hash nothing is believed and nothing is answered
@@ -117,8 +117,8 @@ static bool aq_udp_take_over(struct aq_udp_arrival *arrival, bool replies_only, 
     if (replies_only && arrival->header.channel == AQ_UDP_REQUEST
         && peer->deferred >= aq_udp.config.window[AQ_UDP_REQUEST])
         take = false;
-    verdict = aq_udp_link_receive(&peer->link, now_ns, &arrival->header, arrival->seq, arrival->datagram,
-                                  arrival->len, take);
+    verdict = aq_udp_link_receive(&peer->link, now_ns, &arrival->header, arrival->seq,
+                                  arrival->datagram, arrival->len, take);
     if (verdict == AQ_UDP_NEW && replies_only && arrival->header.channel == AQ_UDP_REQUEST)
         peer->deferred++;
     if (aq_udp_link_has_pending(peer))
@@ -178,7 +178,8 @@ unsigned aq_udp_serve_deferred(void)
         aq_lock_acquire(&arrival->peer->lock);
         arrival->peer->deferred--;
         aq_lock_release(&arrival->peer->lock);
-        served += aq_udp_am_receive(arrival->peer, &arrival->header, arrival->datagram, arrival->len);
+        served +=
+            aq_udp_am_receive(arrival->peer, &arrival->header, arrival->datagram, arrival->len);
         aq_udp_buf_give(arrival->datagram);
         free(deferred);
     }
@@ -207,8 +208,8 @@ static unsigned aq_udp_sort(const struct aq_udp_rx_batch *batch, bool replies_on
 
 static unsigned aq_udp_rma_place(const struct aq_udp_arrival *arrival)
 {
-    const unsigned served = aq_udp_rma_receive(arrival->peer, &arrival->header, arrival->datagram,
-                                               arrival->len);
+    const unsigned served =
+        aq_udp_rma_receive(arrival->peer, &arrival->header, arrival->datagram, arrival->len);
 
     aq_lock_acquire(&arrival->peer->lock);
     aq_udp_link_placed(&arrival->peer->link, arrival->seq);

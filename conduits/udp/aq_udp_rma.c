@@ -1,18 +1,18 @@
 /*
  * aq_udp_rma.c - puts and gets with far ranks, on a lane of their own.
  *
- * Put    up to AQ_UDP_INLINE_MAX bytes are copied into a datagram, beside others to the same peer; more is
- *        read from the client's memory when it is sent, and again if it must be sent again, so that the
- *        only copy is the kernel's. A put is complete when its datagrams are acknowledged, which the
- *        target does after it has placed them: no message answers it
- * Get    a request names a place at the target and a number; the target answers with data in the same
- *        lane, read from its segment when it is sent, and the number, by which the initiator, who alone
- *        decides where anything goes in its memory, finds the destination
+ * Put    up to AQ_UDP_INLINE_MAX bytes are copied into a datagram, beside others to the same peer;
+ *        more is read from the client's memory when it is sent, and again if it must be sent again,
+ *        so that the only copy is the kernel's. A put is complete when its datagrams are
+ *        acknowledged, which the target does after it has placed them: no message answers it
+ * Get    a request names a place at the target and a number; the target answers with data in the
+ *        same lane, read from its segment when it is sent, and the number, by which the initiator,
+ *        who alone decides where anything goes in its memory, finds the destination
  * Order  none: a piece is placed when it comes
  *
  * Two queues wait for slots of the lane: what we owe the peer goes first and waits for nothing
- * but acknowledgements; our own puts and gets may have to wait for a free number as well. So two ranks
- * that fetch from each other never wait for each other in a circle.
+ * but acknowledgements; our own puts and gets may have to wait for a free number as well. So two
+ * ranks that fetch from each other never wait for each other in a circle.
  *
  * Threads   any; queues under the peer's lock, copying without it
  * Promise   nothing is read or written outside this process's segments for a peer, or outside the
@@ -33,16 +33,17 @@
 #include "extended/aq_ref.h"
 #include "conduits/smp/aq_shm.h"
 
-#define AQ_UDP_INLINE_MAX 512u        /* bytes of data that travel in the head */
-#define AQ_UDP_COPY_NOW 32768u  /* rather copied than waited for, if the source must be free at once */
-#define AQ_UDP_GET_MAX (UINT64_C(1) << 30) /* bytes of one request */
-#define AQ_UDP_QUEUE_MAX 1024u /* transfers that may wait for slots */
+#define AQ_UDP_INLINE_MAX 512u /* bytes of data that travel in the head */
+#define AQ_UDP_COPY_NOW \
+    32768u /* rather copied than waited for, if the source must be free at once */
+#define AQ_UDP_GET_MAX   (UINT64_C(1) << 30) /* bytes of one request */
+#define AQ_UDP_QUEUE_MAX 1024u               /* transfers that may wait for slots */
 
 /* --- datagrams of the lane --- */
 
 /* A put whose data is copied now. False: no slot. */
-static bool aq_udp_put_small(struct aq_udp_peer *peer, struct aq_op *op, uint64_t dest, const void *src,
-                             size_t nbytes)
+static bool aq_udp_put_small(struct aq_udp_peer *peer, struct aq_op *op, uint64_t dest,
+                             const void *src, size_t nbytes)
 {
     struct aq_udp_tx *tx;
     uint8_t *at = aq_udp_peer_reserve(peer, AQ_UDP_RMA, AQ_UDP_RMA_HEAD + nbytes, &tx);
@@ -153,8 +154,11 @@ static bool aq_udp_get_ask(struct aq_udp_peer *peer, const struct aq_udp_xfer *x
     for (slot = peer->get_seq % AQ_UDP_GETS; peer->gets[slot].used; slot = (slot + 1) % AQ_UDP_GETS)
         continue;
     get = &peer->gets[slot];
-    *get = (struct aq_udp_get){ .op = xfer->op, .dest = xfer->local, .nbytes = xfer->nbytes,
-                                .id = slot | peer->get_seq++ << 8, .used = true };
+    *get = (struct aq_udp_get){ .op = xfer->op,
+                                .dest = xfer->local,
+                                .nbytes = xfer->nbytes,
+                                .id = slot | peer->get_seq++ << 8,
+                                .used = true };
     peer->gets_used++;
     aq_udp_get_encode(at, get->id, xfer->remote, xfer->nbytes);
     aq_udp_link_open(&peer->link, AQ_UDP_RMA);
@@ -172,14 +176,16 @@ static void aq_udp_feed_serve(struct aq_udp_peer *peer)
     }
 }
 
-/* Slots for a whole train, if the next transfer has data for it: not one with each acknowledgement. */
+/* Slots for a whole train, if the next transfer has data for it: not one with each acknowledgement.
+ * */
 static bool aq_udp_feed_has_slots(const struct aq_udp_peer *peer, const struct aq_udp_xfer *xfer)
 {
     const uint32_t slots = aq_udp_link_free_slots(&peer->link, AQ_UDP_RMA);
 
     return slots >= AQ_UDP_WINDOW / 4
-           || (slots != 0 && (xfer->type == AQ_UDP_X_GET
-                              || (xfer->nbytes - xfer->at) / peer->link.mtu < slots));
+           || (slots != 0
+               && (xfer->type == AQ_UDP_X_GET
+                   || (xfer->nbytes - xfer->at) / peer->link.mtu < slots));
 }
 
 static void aq_udp_feed_own(struct aq_udp_peer *peer)
@@ -270,7 +276,8 @@ static int aq_udp_rma_wait(struct aq_udp_peer *peer, gex_Flags_t flags)
     return AQ_OK;
 }
 
-/* GASNET_CATCH_EXIT=0 lets ranks leave; what is started towards one that has left would never arrive. */
+/* GASNET_CATCH_EXIT=0 lets ranks leave; what is started towards one that has left would never
+ * arrive. */
 static int aq_udp_rma_begin(struct aq_udp_peer *peer, gex_Flags_t flags)
 {
     bool full, left;
@@ -280,7 +287,8 @@ static int aq_udp_rma_begin(struct aq_udp_peer *peer, gex_Flags_t flags)
     left = peer->link.disconnected;
     aq_lock_release(&peer->lock);
     if (AQ_UNLIKELY(left) && !aq_exit_in_progress())
-        aq_exit_peer_lost(peer->rank, "it has left the job, and this rank puts to it or gets from it");
+        aq_exit_peer_lost(peer->rank,
+                          "it has left the job, and this rank puts to it or gets from it");
     return AQ_UNLIKELY(full) ? aq_udp_rma_wait(peer, flags) : AQ_OK;
 }
 
@@ -302,7 +310,8 @@ static void aq_udp_put_and_wait(struct aq_udp_peer *peer, struct aq_udp_xfer *xf
     aq_lock_release(&peer->lock);
 }
 
-/* Its data is read when datagrams leave: from the source, or from a copy if that must be free now. */
+/* Its data is read when datagrams leave: from the source, or from a copy if that must be free now.
+ * */
 static void aq_udp_put_queue(struct aq_udp_peer *peer, struct aq_udp_xfer *as, bool lc_now)
 {
     struct aq_udp_xfer *xfer;
@@ -339,8 +348,11 @@ int aq_udp_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
                bool lc_now, gex_Flags_t flags)
 {
     struct aq_udp_peer *peer = aq_udp_peer(jobrank);
-    struct aq_udp_xfer xfer = { .type = AQ_UDP_X_PUT, .local = (char *)(uintptr_t)src,
-                                .remote = (uintptr_t)dest, .nbytes = nbytes, .op = op };
+    struct aq_udp_xfer xfer = { .type = AQ_UDP_X_PUT,
+                                .local = (char *)(uintptr_t)src,
+                                .remote = (uintptr_t)dest,
+                                .nbytes = nbytes,
+                                .op = op };
 
     if (aq_udp_rma_begin(peer, flags) != AQ_OK
         || ((flags & GEX_FLAG_IMMEDIATE) != 0 && lc_now && nbytes > AQ_UDP_COPY_NOW))
@@ -364,10 +376,12 @@ int aq_udp_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
         return AQ_RETRY;
     aq_lock_acquire(&peer->lock);
     for (uint64_t at = 0; at < nbytes; at += AQ_UDP_GET_MAX) {
-        const struct aq_udp_xfer xfer = { .type = AQ_UDP_X_GET, .local = (char *)dest + at,
-                                          .remote = (uintptr_t)src + at, .op = op,
+        const struct aq_udp_xfer xfer = { .type = AQ_UDP_X_GET,
+                                          .local = (char *)dest + at,
+                                          .remote = (uintptr_t)src + at,
+                                          .op = op,
                                           .nbytes = nbytes - at < AQ_UDP_GET_MAX ? nbytes - at
-                                                                                  : AQ_UDP_GET_MAX };
+                                                                                 : AQ_UDP_GET_MAX };
 
         aq_op_begin(op, GEX_EC_GET, 1);
         if (peer->own.first != NULL || !aq_udp_get_ask(peer, &xfer))
@@ -387,7 +401,8 @@ static void aq_udp_rma_check(const struct aq_udp_peer *peer, const char *what, u
     (void)peer, (void)what, (void)addr, (void)nbytes;
 #else
     if (!(aq_job.bound != NULL && aq_bound_is_self((void *)(uintptr_t)addr, nbytes)))
-        aq_fatal("rank %u asked for a %s of [0x%llx, +%llu), which is not inside a segment of this process",
+        aq_fatal("rank %u asked for a %s of [0x%llx, +%llu), which is not inside a segment of this "
+                 "process",
                  peer->rank, what, (unsigned long long)addr, (unsigned long long)nbytes);
 #endif
 }
@@ -395,7 +410,9 @@ static void aq_udp_rma_check(const struct aq_udp_peer *peer, const char *what, u
 /* Somebody wants data: it goes out as slots of the lane become free. */
 static void aq_udp_get_serve(struct aq_udp_peer *peer, const struct aq_udp_frame *frame)
 {
-    const struct aq_udp_xfer xfer = { .type = AQ_UDP_X_DATA, .id = frame->id, .nbytes = frame->length,
+    const struct aq_udp_xfer xfer = { .type = AQ_UDP_X_DATA,
+                                      .id = frame->id,
+                                      .nbytes = frame->length,
                                       .local = (char *)(uintptr_t)frame->addr };
 
     aq_udp_rma_check(peer, "get", frame->addr, frame->length);
@@ -435,8 +452,8 @@ static unsigned aq_udp_get_data(struct aq_udp_peer *peer, const struct aq_udp_fr
         op = get->op;
         get->used = false;
         peer->gets_used--;
-        /* another thread's flush may have come after the datagram was taken over and before this: it found no
-         * number for the gets that wait */
+        /* another thread's flush may have come after the datagram was taken over and before this:
+         * it found no number for the gets that wait */
         if (peer->own.first != NULL)
             aq_udp_peer_mark(peer);
     }

@@ -1,11 +1,12 @@
 /*
- * aq_udp_sock.c - the one socket: trains of datagrams out and in, and what the network says of them.
+ * aq_udp_sock.c - the one socket: trains of datagrams out and in, and what the network says of
+ * them.
  *
- * A train of equal datagrams leaves in one call and passes the kernel as one packet (UDP_SEGMENT); on
- * the way in the kernel hands a train over in one piece (UDP_GRO). Where it has neither, sendmmsg() and
- * recvmmsg() save the calls at least. Datagrams must not be cut on the way: the kernel says when one is too long for
- * the path, and the peer's size steps down; a datagram that is longer than its peer's size by now
- * may be cut, once, rather than be packed anew.
+ * A train of equal datagrams leaves in one call and passes the kernel as one packet (UDP_SEGMENT);
+ * on the way in the kernel hands a train over in one piece (UDP_GRO). Where it has neither,
+ * sendmmsg() and recvmmsg() save the calls at least. Datagrams must not be cut on the way: the
+ * kernel says when one is too long for the path, and the peer's size steps down; a datagram that is
+ * longer than its peer's size by now may be cut, once, rather than be packed anew.
  *
  * Threads   any, all at once; no call blocks
  * Uses      sockets; Linux 4.18 for UDP_SEGMENT, 5.0 for UDP_GRO, both optional
@@ -32,9 +33,10 @@
 #define UDP_GRO 104
 #endif
 
-#define AQ_UDP_CONNECT_AFTER 32u /* sends to a peer until it gets a socket of its own */
-#define AQ_UDP_CONNECTED 256u    /* peers that may have one */
-#define AQ_UDP_ERROR_RETRIES 4 /* errors of the past that a call may be told of before it does its work */
+#define AQ_UDP_CONNECT_AFTER 32u  /* sends to a peer until it gets a socket of its own */
+#define AQ_UDP_CONNECTED     256u /* peers that may have one */
+#define AQ_UDP_ERROR_RETRIES \
+    4 /* errors of the past that a call may be told of before it does its work */
 
 static aq_lock aq_udp_cut_lock; /* while datagrams may be cut */
 
@@ -52,11 +54,14 @@ static void aq_udp_sock_buffers(void)
     setsockopt(aq_udp.fd, SOL_SOCKET, SO_SNDBUF, &want, sizeof(want));
     setsockopt(aq_udp.fd, SOL_SOCKET, SO_SNDBUFFORCE, &want, sizeof(want));
     getsockopt(aq_udp.fd, SOL_SOCKET, SO_RCVBUF, &have, &len);
-    /* the kernel counts its own structures too: as much again for large datagrams, three times for others */
+    /* the kernel counts its own structures too: as much again for large datagrams, three times for
+     * others */
     aq_udp.rx_space = (uint32_t)have / 4;
     if (aq_udp.rx_space < 2 * AQ_UDP_RX_BYTES)
-        aq_notice("udp: the kernel gives a socket %d bytes for what arrives, which makes large transfers "
-                  "slow; more is allowed with: sysctl -w net.core.rmem_max=4194304", have);
+        aq_notice(
+            "udp: the kernel gives a socket %d bytes for what arrives, which makes large transfers "
+            "slow; more is allowed with: sysctl -w net.core.rmem_max=4194304",
+            have);
 }
 
 static void aq_udp_sock_options(void)
@@ -66,10 +71,12 @@ static void aq_udp_sock_options(void)
     const bool wanted = aq_env_bool(AQ_ENV_UDP_GSO);
     int zero = 0;
 
-    setsockopt(aq_udp.fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER, &whole,
-               sizeof(whole));
-    setsockopt(aq_udp.fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVERR : IP_RECVERR, &on, sizeof(on));
-    aq_udp.gso = wanted && setsockopt(aq_udp.fd, IPPROTO_UDP, UDP_SEGMENT, &zero, sizeof(zero)) == 0;
+    setsockopt(aq_udp.fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER,
+               &whole, sizeof(whole));
+    setsockopt(aq_udp.fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVERR : IP_RECVERR, &on,
+               sizeof(on));
+    aq_udp.gso =
+        wanted && setsockopt(aq_udp.fd, IPPROTO_UDP, UDP_SEGMENT, &zero, sizeof(zero)) == 0;
     aq_udp.gro = wanted && setsockopt(aq_udp.fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) == 0;
     aq_udp_sock_buffers();
 }
@@ -100,15 +107,18 @@ int aq_udp_sock_open(void)
         return aq_fail(AQ_ERR_SYS, "udp: no socket: %s", strerror(errno));
     if (bind(aq_udp.fd, &aq_udp.self.any, aq_udp_address_len(&aq_udp.self)) != 0
         || getsockname(aq_udp.fd, &aq_udp.self.any, &len) != 0) {
-        aq_fail(AQ_ERR_SYS, "udp: cannot use the address %s: %s; choose another with GASNET_UDP_INTERFACE, "
-                "for example GASNET_UDP_INTERFACE=eth0", aq_udp_address_text(&aq_udp.self, aq_udp.self_text,
-                sizeof(aq_udp.self_text)), strerror(errno));
+        aq_fail(AQ_ERR_SYS,
+                "udp: cannot use the address %s: %s; choose another with GASNET_UDP_INTERFACE, "
+                "for example GASNET_UDP_INTERFACE=eth0",
+                aq_udp_address_text(&aq_udp.self, aq_udp.self_text, sizeof(aq_udp.self_text)),
+                strerror(errno));
         close(aq_udp.fd);
         return AQ_ERR_SYS;
     }
     aq_udp_address_text(&aq_udp.self, aq_udp.self_text, sizeof(aq_udp.self_text));
     aq_udp_sock_options();
-    AQ_LOG(INFO, UDP, "at %s; datagrams of %u bytes; segmentation %s, %s on arrival; room for %u bytes",
+    AQ_LOG(INFO, UDP,
+           "at %s; datagrams of %u bytes; segmentation %s, %s on arrival; room for %u bytes",
            aq_udp.self_text, aq_udp.mtu, aq_udp.gso ? "by the kernel" : "by us",
            aq_udp.gro ? "trains" : "one by one", aq_udp.rx_space);
     return AQ_OK;
@@ -121,14 +131,15 @@ void aq_udp_sock_close(void)
     aq_udp.fd = -1;
 }
 
-/* A failed call on a socket of ours. One that is no socket any more is not the network's fault, and no peer would
- * ever hear of us again. */
+/* A failed call on a socket of ours. One that is no socket any more is not the network's fault, and
+ * no peer would ever hear of us again. */
 static void aq_udp_sock_look_closed(int fd, int error)
 {
     if (AQ_LIKELY(error != EBADF && error != ENOTSOCK) || aq_exit_in_progress())
         return;
     aq_fatal("udp: descriptor %d, the socket of rank %u, has been closed; a program may close only "
-             "descriptors that it has opened", fd, aq_job.rank);
+             "descriptors that it has opened",
+             fd, aq_job.rank);
 }
 
 /* --- what the network says --- */
@@ -153,8 +164,12 @@ static bool aq_udp_sock_note(int fd)
     uint8_t control[512], head[AQ_UDP_HEADER];
     struct iovec iov = { head, sizeof(head) };
     ssize_t quoted;
-    struct msghdr msg = { .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = &iov, .msg_iovlen = 1,
-                          .msg_control = control, .msg_controllen = sizeof(control) };
+    struct msghdr msg = { .msg_name = &to,
+                          .msg_namelen = sizeof(to),
+                          .msg_iov = &iov,
+                          .msg_iovlen = 1,
+                          .msg_control = control,
+                          .msg_controllen = sizeof(control) };
 
     quoted = recvmsg(fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT);
     if (quoted < 0)
@@ -170,7 +185,8 @@ static bool aq_udp_sock_note(int fd)
         memcpy(&error, CMSG_DATA(c), sizeof(error));
         note = aq_udp_sock_note_of((int)error.ee_errno);
         if (note != AQ_UDP_NOTE_NONE)
-            aq_udp_peer_note(&to, note, quoted < AQ_UDP_HEADER ? 0 : aq_udp_get64(head + AQ_UDP_HASH_AT));
+            aq_udp_peer_note(&to, note,
+                             quoted < AQ_UDP_HEADER ? 0 : aq_udp_get64(head + AQ_UDP_HASH_AT));
     }
     return true;
 }
@@ -199,7 +215,8 @@ static size_t aq_udp_packet_iov(const struct aq_udp_packet *packet, struct iovec
 static void aq_udp_sock_send_cut(const struct msghdr *msg)
 {
     const bool v6 = aq_udp.self.any.sa_family == AF_INET6;
-    const int level = v6 ? IPPROTO_IPV6 : IPPROTO_IP, what = v6 ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER;
+    const int level = v6 ? IPPROTO_IPV6 : IPPROTO_IP,
+              what = v6 ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER;
     const int cut = v6 ? IPV6_PMTUDISC_DONT : IP_PMTUDISC_DONT;
     const int whole = v6 ? IPV6_PMTUDISC_DO : IP_PMTUDISC_DO;
 
@@ -218,8 +235,10 @@ static inline int aq_udp_sock_of(const struct aq_udp_peer *peer)
 
 enum aq_udp_sent { AQ_SENT, AQ_SENT_NOT_NOW, AQ_SENT_NOT_SO };
 
-/* What a failed send means; SENT: as if it had left and was lost. NOT_SO: this train needs another way. */
-static enum aq_udp_sent aq_udp_sock_failed(struct aq_udp_peer *peer, int error, size_t len, bool packets)
+/* What a failed send means; SENT: as if it had left and was lost. NOT_SO: this train needs another
+ * way. */
+static enum aq_udp_sent aq_udp_sock_failed(struct aq_udp_peer *peer, int error, size_t len,
+                                           bool packets)
 {
     switch (error) {
     case EAGAIN:
@@ -227,7 +246,8 @@ static enum aq_udp_sent aq_udp_sock_failed(struct aq_udp_peer *peer, int error, 
     case ENOMEM:
         return AQ_SENT_NOT_NOW;
     case EMSGSIZE:
-        (void)aq_udp_sock_notes(aq_udp_sock_of(peer)); /* it left a note too, which would wake sleepers for ever */
+        (void)aq_udp_sock_notes(
+            aq_udp_sock_of(peer)); /* it left a note too, which would wake sleepers for ever */
         aq_udp_peer_narrow(peer, len);
         return AQ_SENT_NOT_SO;
     case EINVAL:
@@ -239,9 +259,9 @@ static enum aq_udp_sent aq_udp_sock_failed(struct aq_udp_peer *peer, int error, 
     }
 }
 
-/* A peer at the same address that is spoken to often gets a socket of its own: to one that is connected the
- * kernel need not look for the way each time, some 300 ns of a message. It only sends; what the peer says comes to the
- * socket that all know. */
+/* A peer at the same address that is spoken to often gets a socket of its own: to one that is
+ * connected the kernel need not look for the way each time, some 300 ns of a message. It only
+ * sends; what the peer says comes to the socket that all know. */
 static void aq_udp_sock_connect(struct aq_udp_peer *peer)
 {
     static atomic_uint count;
@@ -252,7 +272,8 @@ static void aq_udp_sock_connect(struct aq_udp_peer *peer)
     union aq_udp_address self = aq_udp.self;
 
     peer->fd = -1;
-    if (!aq_udp_peer_is_same_host(peer)) /* between hosts filters may let through only what answers */
+    if (!aq_udp_peer_is_same_host(
+            peer)) /* between hosts filters may let through only what answers */
         return;
     /* relaxed: only a number */
     if (atomic_fetch_add_explicit(&count, 1, memory_order_relaxed) >= AQ_UDP_CONNECTED)
@@ -268,12 +289,13 @@ static void aq_udp_sock_connect(struct aq_udp_peer *peer)
         self.v6.sin6_port = 0;
     else
         self.v4.sin_port = 0;
-    setsockopt(peer->fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER, &whole,
-               sizeof(whole));
+    setsockopt(peer->fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER,
+               &whole, sizeof(whole));
     setsockopt(peer->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
     setsockopt(peer->fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
     setsockopt(peer->fd, SOL_SOCKET, SO_RCVBUF, &few, sizeof(few));
-    setsockopt(peer->fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVERR : IP_RECVERR, &on, sizeof(on));
+    setsockopt(peer->fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVERR : IP_RECVERR, &on,
+               sizeof(on));
     if (bind(peer->fd, &self.any, aq_udp_address_len(&self)) != 0
         || connect(peer->fd, &peer->address.any, peer->address_len) != 0) {
         close(peer->fd);
@@ -332,7 +354,9 @@ static int aq_udp_sock_try(struct aq_udp_peer *peer, const struct msghdr *msg)
 static bool aq_udp_sock_send_one(struct aq_udp_peer *peer, const struct aq_udp_packet *packet)
 {
     struct iovec iov[2];
-    struct msghdr msg = { .msg_name = &peer->address, .msg_namelen = peer->address_len, .msg_iov = iov,
+    struct msghdr msg = { .msg_name = &peer->address,
+                          .msg_namelen = peer->address_len,
+                          .msg_iov = iov,
                           .msg_iovlen = aq_udp_packet_iov(packet, iov) };
     const size_t len = packet->head_len + packet->body_len;
     const bool longer = len > peer->link.mtu; /* a try, or built before the path became narrower */
@@ -358,16 +382,19 @@ static bool aq_udp_sock_send_one(struct aq_udp_peer *peer, const struct aq_udp_p
 }
 
 /* Equal datagrams, the last perhaps smaller, in one call. */
-static enum aq_udp_sent aq_udp_sock_send_gso(struct aq_udp_peer *peer, const struct aq_udp_packet *packets,
-                                               unsigned count)
+static enum aq_udp_sent aq_udp_sock_send_gso(struct aq_udp_peer *peer,
+                                             const struct aq_udp_packet *packets, unsigned count)
 {
     struct iovec iov[2 * AQ_UDP_GSO_BATCH];
     union {
         struct cmsghdr align;
         uint8_t bytes[CMSG_SPACE(sizeof(uint16_t))];
     } control;
-    struct msghdr msg = { .msg_name = &peer->address, .msg_namelen = peer->address_len, .msg_iov = iov,
-                          .msg_control = &control, .msg_controllen = sizeof(control) };
+    struct msghdr msg = { .msg_name = &peer->address,
+                          .msg_namelen = peer->address_len,
+                          .msg_iov = iov,
+                          .msg_control = &control,
+                          .msg_controllen = sizeof(control) };
     struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
     const uint16_t each = (uint16_t)(packets[0].head_len + packets[0].body_len);
     int error;
@@ -384,7 +411,8 @@ static enum aq_udp_sent aq_udp_sock_send_gso(struct aq_udp_peer *peer, const str
 }
 
 /* Datagrams in one call without the kernel's help. Returns how many left. */
-static unsigned aq_udp_sock_send_many(struct aq_udp_peer *peer, const struct aq_udp_packet *packets, unsigned count)
+static unsigned aq_udp_sock_send_many(struct aq_udp_peer *peer, const struct aq_udp_packet *packets,
+                                      unsigned count)
 {
     struct mmsghdr many[AQ_UDP_GSO_BATCH];
     struct iovec iov[2 * AQ_UDP_GSO_BATCH];
@@ -403,7 +431,8 @@ static unsigned aq_udp_sock_send_many(struct aq_udp_peer *peer, const struct aq_
     return sent > 0 ? (unsigned)sent : 0;
 }
 
-unsigned aq_udp_sock_send(struct aq_udp_peer *peer, const struct aq_udp_packet *packets, unsigned count)
+unsigned aq_udp_sock_send(struct aq_udp_peer *peer, const struct aq_udp_packet *packets,
+                          unsigned count)
 {
     const uint32_t mtu = peer->link.mtu;
     bool failed = false;
@@ -430,11 +459,13 @@ unsigned aq_udp_sock_send(struct aq_udp_peer *peer, const struct aq_udp_packet *
 
 /* --- receiving --- */
 
-/* Where the kernel puts no trains together: several datagrams in one call, each in a slot of the buffer. */
+/* Where the kernel puts no trains together: several datagrams in one call, each in a slot of the
+ * buffer. */
 static bool aq_udp_sock_receive_many(struct aq_udp_rx_batch *batch)
 {
     const size_t slot = (aq_udp.mtu + 63u) & ~(size_t)63;
-    const unsigned slots = AQ_UDP_RX_BYTES / slot < AQ_UDP_RX_BATCH ? AQ_UDP_RX_BYTES / slot : AQ_UDP_RX_BATCH;
+    const unsigned slots =
+        AQ_UDP_RX_BYTES / slot < AQ_UDP_RX_BATCH ? AQ_UDP_RX_BYTES / slot : AQ_UDP_RX_BATCH;
     struct mmsghdr many[AQ_UDP_RX_BATCH];
     struct iovec iov[AQ_UDP_RX_BATCH];
     int got;
@@ -471,11 +502,13 @@ static bool aq_udp_sock_receive_gro(struct aq_udp_rx_batch *batch)
         struct cmsghdr align;
         uint8_t bytes[CMSG_SPACE(sizeof(int))];
     } control;
-    struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-                          .msg_controllen = sizeof(control) };
+    struct msghdr msg = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+    };
     ssize_t got = recvmsg(aq_udp.fd, &msg, MSG_DONTWAIT);
 
-    for (int i = 0; AQ_UNLIKELY(got <= 0) && (got == 0 || errno != EAGAIN) && i < AQ_UDP_ERROR_RETRIES; i++) {
+    for (int i = 0;
+         AQ_UNLIKELY(got <= 0) && (got == 0 || errno != EAGAIN) && i < AQ_UDP_ERROR_RETRIES; i++) {
         if (got < 0) { /* else: nothing at all, from some stranger */
             aq_udp_sock_look_closed(aq_udp.fd, errno);
             (void)aq_udp_sock_notes(aq_udp.fd);

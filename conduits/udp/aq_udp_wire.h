@@ -3,12 +3,13 @@
  *
  * A datagram is a header of AQ_UDP_HEADER bytes and frames, all little endian, frames at multiples
  * of 8 bytes. The head of a datagram, its first `hashed` bytes, is under the keyed hash; behind it
- * there can only be data of the last frame (a put's, a long message's), which is hashed as well with
- * GASNET_UDP_AUTH=full. So nothing that steers anything is ever believed without the key.
+ * there can only be data of the last frame (a put's, a long message's), which is hashed as well
+ * with GASNET_UDP_AUTH=full. So nothing that steers anything is ever believed without the key.
  *
  *   0  u8  magic     AQ_UDP_MAGIC, version 1
  *   1  u8  lane:2 flags:6
- *   2  u16 held      ticks between the arrival of what `echo` came with and this datagram; 65535: more
+ *   2  u16 held      ticks between the arrival of what `echo` came with and this datagram; 65535:
+ *      more
  *   4  u32 src       jobranks
  *   8  u32 dst
  *  12  u32 seq       number of the datagram in its lane, low 32 bits; the hash covers all 64
@@ -33,24 +34,34 @@
 #include <stdint.h>
 #include <string.h>
 
-#define AQ_UDP_MAGIC 0xa1
-#define AQ_UDP_HEADER 48    /* bytes */
-#define AQ_UDP_HASH_AT 40   /* in the header */
-#define AQ_UDP_MAX_DATAGRAM 65504   /* bytes of a datagram: a multiple of 16 that any UDP carries over IPv4 */
+#define AQ_UDP_MAGIC   0xa1
+#define AQ_UDP_HEADER  48 /* bytes */
+#define AQ_UDP_HASH_AT 40 /* in the header */
+#define AQ_UDP_MAX_DATAGRAM \
+    65504 /* bytes of a datagram: a multiple of 16 that any UDP carries over IPv4 */
 #define AQ_UDP_MAX_ARGS 16
-#define AQ_UDP_WINDOW 256   /* datagrams of a lane that may be unacknowledged: bits of the bitmaps */
-#define AQ_UDP_SACK_WORDS (AQ_UDP_WINDOW / 64)
+/* datagrams of a lane that may be unacknowledged: bits of the bitmaps */
+#define AQ_UDP_WINDOW       256
+#define AQ_UDP_SACK_WORDS   (AQ_UDP_WINDOW / 64)
 #define AQ_UDP_TS_DELAY_MAX 65535u
 
-enum aq_udp_channel { AQ_UDP_REQUEST, AQ_UDP_REPLY, AQ_UDP_RMA, AQ_UDP_CHANNELS, AQ_UDP_CONTROL = 3 };
+enum aq_udp_channel {
+    AQ_UDP_REQUEST,
+    AQ_UDP_REPLY,
+    AQ_UDP_RMA,
+    AQ_UDP_CHANNELS,
+    AQ_UDP_CONTROL = 3
+};
 
 /* flags */
 #define AQ_UDP_ACK_NOW 1u /* please acknowledge without delay */
-#define AQ_UDP_HOLES 2u   /* more has arrived than ack[] tells, or is being placed: learn no losses from it */
-#define AQ_UDP_TS_ECHO 4u    /* echo and held are valid */
-#define AQ_UDP_DISCONNECT 8u     /* the sender leaves in order and will not answer any more */
-#define AQ_UDP_FULL 16u   /* requests are refused at present: those that do not arrive are not lost */
-#define AQ_UDP_FLAGS 31u  /* all that exist */
+#define AQ_UDP_HOLES \
+    2u /* more has arrived than ack[] tells, or is being placed: learn no losses from it */
+#define AQ_UDP_TS_ECHO    4u /* echo and held are valid */
+#define AQ_UDP_DISCONNECT 8u /* the sender leaves in order and will not answer any more */
+/* requests are refused at present: those that do not arrive are not lost */
+#define AQ_UDP_FULL  16u
+#define AQ_UDP_FLAGS 31u /* all that exist */
 
 struct aq_udp_header {
     uint8_t channel, flags;
@@ -72,27 +83,36 @@ struct aq_udp_header {
  *   PUT                      0 type 1 zero[3] 4 u32 nbytes 8 u64 dest 16 u64 cookie data
  *   GET                      0 type 1 zero[3] 4 u32 id 8 u64 src 16 u64 nbytes
  *   DATA                     0 type 1 zero[3] 4 u32 nbytes 8 u32 id 12 zero 16 u64 offset data
- *   PAD                      0 type 1 zero[7], then whatever fills the datagram: does it pass at this size?
- *   SACK                     0 type 1 lane 2 words 3 zero 4 u32 base, words of 64 bits: bit i of them
- *                            says that number base + i has arrived
+ *   PAD                      0 type 1 zero[7], then whatever fills the datagram: does it pass at
+ *                            this size?
+ *   SACK                     0 type 1 lane 2 words 3 zero 4 u32 base, words of 64 bits: bit i of
+ *                            them says that number base + i has arrived
  */
 enum aq_udp_frame_type {
-    AQ_UDP_F_SHORT = 1, AQ_UDP_F_MEDIUM, AQ_UDP_F_LONG, AQ_UDP_F_MEDIUM_FRAG, AQ_UDP_F_LONG_FRAG,
-    AQ_UDP_F_PUT, AQ_UDP_F_GET, AQ_UDP_F_DATA, AQ_UDP_F_SACK, AQ_UDP_F_PAD
+    AQ_UDP_F_SHORT = 1,
+    AQ_UDP_F_MEDIUM,
+    AQ_UDP_F_LONG,
+    AQ_UDP_F_MEDIUM_FRAG,
+    AQ_UDP_F_LONG_FRAG,
+    AQ_UDP_F_PUT,
+    AQ_UDP_F_GET,
+    AQ_UDP_F_DATA,
+    AQ_UDP_F_SACK,
+    AQ_UDP_F_PAD
 };
 
 struct aq_udp_frame {
     uint8_t type, handler, nargs;
-    uint32_t nbytes;    /* of data */
+    uint32_t nbytes;                      /* of data */
     uint32_t message, total, frag_offset; /* parts */
-    uint64_t addr;      /* LONG, LONG_PART, PUT: destination; GET: source */
-    uint64_t cookie;    /* PUT: the sender's own */
-    uint32_t id;        /* GET, DATA */
-    uint64_t length;    /* GET: bytes wanted; DATA: offset */
-    uint8_t channel, words;                 /* SACK */
-    uint32_t base;                       /* SACK */
-    uint64_t bits[AQ_UDP_SACK_WORDS];    /* SACK */
-    const uint8_t *data;                 /* in the datagram, a multiple of 8 from its begin */
+    uint64_t addr;                        /* LONG, LONG_PART, PUT: destination; GET: source */
+    uint64_t cookie;                      /* PUT: the sender's own */
+    uint32_t id;                          /* GET, DATA */
+    uint64_t length;                      /* GET: bytes wanted; DATA: offset */
+    uint8_t channel, words;               /* SACK */
+    uint32_t base;                        /* SACK */
+    uint64_t bits[AQ_UDP_SACK_WORDS];     /* SACK */
+    const uint8_t *data;                  /* in the datagram, a multiple of 8 from its begin */
     int32_t args[AQ_UDP_MAX_ARGS];
 };
 
@@ -164,7 +184,8 @@ static inline void aq_udp_header_encode(uint8_t *at, const struct aq_udp_header 
 }
 
 /* False: not one of our datagrams. */
-static inline bool aq_udp_header_decode(const uint8_t *at, size_t len, struct aq_udp_header *header_out)
+static inline bool aq_udp_header_decode(const uint8_t *at, size_t len,
+                                        struct aq_udp_header *header_out)
 {
     if (len < AQ_UDP_HEADER || len > AQ_UDP_MAX_DATAGRAM || at[0] != AQ_UDP_MAGIC)
         return false;
@@ -191,12 +212,13 @@ static inline uint64_t aq_udp_seq_expand(uint64_t expected, uint32_t seq)
     const int32_t away = (int32_t)(seq - (uint32_t)expected);
 
     /* before the first number there is none: then it can only be ahead */
-    return away < 0 && expected < (uint64_t)-(int64_t)away ? expected + seq - (uint32_t)expected
-                                                       : expected + (uint64_t)(int64_t)away;
+    return away < 0 && expected < (uint64_t) - (int64_t)away ? expected + seq - (uint32_t)expected
+                                                             : expected + (uint64_t)(int64_t)away;
 }
 
-/* The upper halves of all numbers of a header, together; near[]: the numbers that its acknowledgements
- * are near to. Numbers only grow, so a header of long ago whose lower halves fit has another sum. */
+/* The upper halves of all numbers of a header, together; near[]: the numbers that its
+ * acknowledgements are near to. Numbers only grow, so a header of long ago whose lower halves fit
+ * has another sum. */
 static inline uint64_t aq_udp_above(const struct aq_udp_header *header, uint64_t seq,
                                     const uint64_t expected[AQ_UDP_CHANNELS])
 {
@@ -283,7 +305,8 @@ static inline uint8_t *aq_udp_rma_encode(uint8_t *at, uint8_t type, uint32_t wor
     return at + AQ_UDP_RMA_HEAD;
 }
 
-static inline uint8_t *aq_udp_put_encode(uint8_t *at, uint32_t nbytes, uint64_t dest, uint64_t cookie)
+static inline uint8_t *aq_udp_put_encode(uint8_t *at, uint32_t nbytes, uint64_t dest,
+                                         uint64_t cookie)
 {
     return aq_udp_rma_encode(at, AQ_UDP_F_PUT, nbytes, dest, cookie);
 }
@@ -293,13 +316,14 @@ static inline uint8_t *aq_udp_get_encode(uint8_t *at, uint32_t id, uint64_t src,
     return aq_udp_rma_encode(at, AQ_UDP_F_GET, id, src, nbytes);
 }
 
-static inline uint8_t *aq_udp_data_encode(uint8_t *at, uint32_t nbytes, uint32_t id, uint64_t offset)
+static inline uint8_t *aq_udp_data_encode(uint8_t *at, uint32_t nbytes, uint32_t id,
+                                          uint64_t offset)
 {
     return aq_udp_rma_encode(at, AQ_UDP_F_DATA, nbytes, id, offset);
 }
 
-static inline uint8_t *aq_udp_sack_encode(uint8_t *at, uint8_t channel, uint8_t words, uint32_t base,
-                                          const uint64_t *bits)
+static inline uint8_t *aq_udp_sack_encode(uint8_t *at, uint8_t channel, uint8_t words,
+                                          uint32_t base, const uint64_t *bits)
 {
     at[0] = AQ_UDP_F_SACK;
     at[1] = channel;
@@ -320,7 +344,8 @@ static inline uint8_t *aq_udp_pad_encode(uint8_t *at)
 /* --- decoding --- */
 
 /* Take size bytes of a frame's head: they must be under the hash. NULL if they are not there. */
-static inline const uint8_t *aq_udp_take(const uint8_t *datagram, size_t hashed, size_t *at, size_t size)
+static inline const uint8_t *aq_udp_take(const uint8_t *datagram, size_t hashed, size_t *at,
+                                         size_t size)
 {
     const uint8_t *start = datagram + *at;
 
@@ -432,8 +457,9 @@ static inline bool aq_udp_sack_decode(const uint8_t *datagram, size_t hashed, si
  * AQ_UDP_HEADER. 1: *frame_out is it; 0: that was all; -1: malformed. Fields that the type does not
  * have are left as they are. Frames must be of the datagram's lane.
  */
-static inline int aq_udp_frame_decode(const uint8_t *datagram, size_t len, const struct aq_udp_header *header,
-                                      size_t *at, struct aq_udp_frame *frame_out)
+static inline int aq_udp_frame_decode(const uint8_t *datagram, size_t len,
+                                      const struct aq_udp_header *header, size_t *at,
+                                      struct aq_udp_frame *frame_out)
 {
     const size_t hashed = header->hashed;
     const uint8_t *fixed;
@@ -453,12 +479,14 @@ static inline int aq_udp_frame_decode(const uint8_t *datagram, size_t len, const
     case AQ_UDP_F_LONG:
     case AQ_UDP_F_MEDIUM_FRAG:
     case AQ_UDP_F_LONG_FRAG:
-        good = header->channel <= AQ_UDP_REPLY && aq_udp_am_decode(datagram, hashed, at, fixed, frame_out);
+        good = header->channel <= AQ_UDP_REPLY
+               && aq_udp_am_decode(datagram, hashed, at, fixed, frame_out);
         break;
     case AQ_UDP_F_PUT:
     case AQ_UDP_F_GET:
     case AQ_UDP_F_DATA:
-        good = header->channel == AQ_UDP_RMA && aq_udp_rma_decode(datagram, hashed, at, fixed, frame_out);
+        good = header->channel == AQ_UDP_RMA
+               && aq_udp_rma_decode(datagram, hashed, at, fixed, frame_out);
         break;
     case AQ_UDP_F_PAD:
         good = header->channel == AQ_UDP_RMA && aq_udp_get64(fixed) == AQ_UDP_F_PAD;

@@ -29,9 +29,8 @@ static inline AQ_UNUSED unsigned int gex_AM_MaxArgs(void)
  * flags      as in the call; with GEX_FLAG_AM_PREPARE_LEAST_* the largest least_payload
  * numargs    handler arguments of the call
  */
-AQ_PUBLIC size_t gex_AM_MaxRequestMedium(gex_TM_t tm, gex_Rank_t other,
-                                         const gex_Event_t *lc_opt, gex_Flags_t flags,
-                                         unsigned int numargs);
+AQ_PUBLIC size_t gex_AM_MaxRequestMedium(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_opt,
+                                         gex_Flags_t flags, unsigned int numargs);
 AQ_PUBLIC size_t gex_AM_MaxReplyMedium(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_opt,
                                        gex_Flags_t flags, unsigned int numargs);
 AQ_PUBLIC size_t gex_AM_MaxRequestLong(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_opt,
@@ -44,8 +43,8 @@ AQ_PUBLIC size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *
 AQ_PUBLIC size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt,
                                         gex_Flags_t flags, unsigned int numargs);
 /**
- * gex_AM_LUBRequestMedium and its three sisters - lower bounds of the limits above, over all peers: those of
- * the job; before gex_Client_Init what holds for every job, which may be less.
+ * gex_AM_LUBRequestMedium and its three sisters - lower bounds of the limits above, over all peers:
+ * those of the job; before gex_Client_Init what holds for every job, which may be less.
  */
 AQ_PUBLIC size_t gex_AM_LUBRequestMedium(void);
 AQ_PUBLIC size_t gex_AM_LUBReplyMedium(void);
@@ -67,25 +66,21 @@ AQ_PUBLIC gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex
  * GEX_FLAG_IMMEDIATE if nothing was sent. args is read during the call only.
  */
 AQ_PUBLIC int aq_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
-                                  gex_Flags_t flags, unsigned int nargs,
-                                  const gex_AM_Arg_t *args);
+                                  gex_Flags_t flags, unsigned int nargs, const gex_AM_Arg_t *args);
 AQ_PUBLIC int aq_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
                                    const void *src, size_t nbytes, gex_Event_t *lc_opt,
-                                   gex_Flags_t flags, unsigned int nargs,
-                                   const gex_AM_Arg_t *args);
+                                   gex_Flags_t flags, unsigned int nargs, const gex_AM_Arg_t *args);
 AQ_PUBLIC int aq_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
-                                 const void *src, size_t nbytes, void *dest,
-                                 gex_Event_t *lc_opt, gex_Flags_t flags, unsigned int nargs,
-                                 const gex_AM_Arg_t *args);
+                                 const void *src, size_t nbytes, void *dest, gex_Event_t *lc_opt,
+                                 gex_Flags_t flags, unsigned int nargs, const gex_AM_Arg_t *args);
 AQ_PUBLIC int aq_am_reply_short(gex_Token_t token, gex_AM_Index_t handler, gex_Flags_t flags,
                                 unsigned int nargs, const gex_AM_Arg_t *args);
 AQ_PUBLIC int aq_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const void *src,
                                  size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags,
                                  unsigned int nargs, const gex_AM_Arg_t *args);
 AQ_PUBLIC int aq_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const void *src,
-                               size_t nbytes, void *dest, gex_Event_t *lc_opt,
-                               gex_Flags_t flags, unsigned int nargs,
-                               const gex_AM_Arg_t *args);
+                               size_t nbytes, void *dest, gex_Event_t *lc_opt, gex_Flags_t flags,
+                               unsigned int nargs, const gex_AM_Arg_t *args);
 
 /* Debug builds: a client's handlers begin at GEX_AM_INDEX_BASE, or the job ends. The library's own
  * are below, and it sends to them through the same forms. */

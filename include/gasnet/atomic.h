@@ -142,7 +142,8 @@ static inline AQ_UNUSED int aq_ad_fetches(gex_OP_t opcode)
 #define AQ_AD_ORDER __ATOMIC_RELAXED
 #endif
 
-/* How strong the fences are that GEX_FLAG_AD_REL and GEX_FLAG_AD_ACQ ask for, around a relaxed atomic.
+/* How strong the fences are that GEX_FLAG_AD_REL and GEX_FLAG_AD_ACQ ask for, around a relaxed
+ * atomic.
  *
  * In general a full one on either side: what this thread did is ordered before the whole of the
  * operation, its load too, and what it does next after the whole of it, its store too. A release
@@ -209,8 +210,7 @@ AQ_PUBLIC gex_Event_t aq_ad_nb(gex_AD_t ad, void *result_p, gex_Rank_t tgt_rank,
                                gex_OP_t opcode, uint64_t operand1, uint64_t operand2,
                                gex_Flags_t flags);
 AQ_PUBLIC int aq_ad_nbi(gex_AD_t ad, void *result_p, gex_Rank_t tgt_rank, void *tgt_addr,
-                        gex_OP_t opcode, uint64_t operand1, uint64_t operand2,
-                        gex_Flags_t flags);
+                        gex_OP_t opcode, uint64_t operand1, uint64_t operand2, gex_Flags_t flags);
 
 /* Debug builds: domain, type, opcode, rank, address, flags and context, or the job ends. */
 AQ_PUBLIC void aq_ad_check(const char *call, gex_AD_t ad, gex_DT_t dt, const void *result_p,

@@ -22,8 +22,8 @@ AQ_PUBLIC gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags) AQ_MUST
 AQ_PUBLIC void gex_Coll_BarrierBlocking(gex_TM_t tm, gex_Flags_t flags);
 
 #define GASNET_BARRIERFLAG_ANONYMOUS 1 /* no name; matches any */
-#define GASNET_BARRIERFLAG_MISMATCH 2  /* every process gets a mismatch */
-#define GASNET_BARRIERFLAG_UNNAMED 9   /* anonymous on all processes */
+#define GASNET_BARRIERFLAG_MISMATCH  2 /* every process gets a mismatch */
+#define GASNET_BARRIERFLAG_UNNAMED   9 /* anonymous on all processes */
 
 /**
  * gasnet_barrier_notify - enter the next barrier phase over all processes.

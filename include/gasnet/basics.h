@@ -19,19 +19,19 @@
 #endif
 #if defined(GASNET_SEQ)
 #undef GASNET_SEQ
-#define GASNET_SEQ 1
+#define GASNET_SEQ   1
 #define AQ_MODE_NAME SEQ
-#define AQ_MODE_STR "SEQ"
+#define AQ_MODE_STR  "SEQ"
 #elif defined(GASNET_PARSYNC)
 #undef GASNET_PARSYNC
 #define GASNET_PARSYNC 1
-#define AQ_MODE_NAME PARSYNC
-#define AQ_MODE_STR "PARSYNC"
+#define AQ_MODE_NAME   PARSYNC
+#define AQ_MODE_STR    "PARSYNC"
 #else
 #undef GASNET_PAR
-#define GASNET_PAR 1
+#define GASNET_PAR   1
 #define AQ_MODE_NAME PAR
-#define AQ_MODE_STR "PAR"
+#define AQ_MODE_STR  "PAR"
 #endif
 #if !defined(GASNET_SEQ)
 #include <pthread.h>
@@ -42,7 +42,7 @@
 #endif
 #if GASNET_DEBUG && defined(__OPTIMIZE__) && !defined(AQ_BUILD_LIBRARY) \
     && !defined(GASNET_ALLOW_OPTIMIZED_DEBUG)
-#error "this library was configured with --enable-debug: compile its clients without optimisation (-O0)"
+#error "this library was configured with --enable-debug: compile its clients with -O0"
 #endif
 
 /* --- version: what the features provided correspond to --- */
@@ -59,19 +59,19 @@
 
 /* --- constants of the implementation --- */
 
-#define GASNET_PAGESIZE 4096
-#define GASNET_MAXNODES 2147483647
-#define GASNET_NULL_ARGV_OK 1
-#define GASNET_ALIGNED_SEGMENTS 0
+#define GASNET_PAGESIZE            4096
+#define GASNET_MAXNODES            2147483647
+#define GASNET_NULL_ARGV_OK        1
+#define GASNET_ALIGNED_SEGMENTS    0
 #define GASNET_SUPPORTS_TI_SRCRANK 1
-#define GASNET_SUPPORTS_TI_EP 1
-#define GASNET_SUPPORTS_TI_ENTRY 1
-#define GASNET_SUPPORTS_TI_IS_REQ 1
+#define GASNET_SUPPORTS_TI_EP      1
+#define GASNET_SUPPORTS_TI_ENTRY   1
+#define GASNET_SUPPORTS_TI_IS_REQ  1
 #define GASNET_SUPPORTS_TI_IS_LONG 1
 /* experimental calls: the day on which the specification took each on */
-#define GASNET_SUPPORTS_AM_CANCEL 20240418L
+#define GASNET_SUPPORTS_AM_CANCEL    20240418L
 #define GASNET_SUPPORTS_AM_COMMIT_V2 20240906L
-#define SIZEOF_GEX_RMA_VALUE_T 8
+#define SIZEOF_GEX_RMA_VALUE_T       8
 #ifndef GASNET_MAXEPS
 #define GASNET_MAXEPS 1
 #endif
@@ -86,12 +86,13 @@
 #if GASNET_DEBUG
 /* words that no client defines, unlike NDEBUG: they become part of a function's name */
 #define AQ_DEBUG_NAME debug
-#define AQ_DEBUG_STR "debug"
+#define AQ_DEBUG_STR  "debug"
 #else
 #define AQ_DEBUG_NAME nodebug
-#define AQ_DEBUG_STR "nodebug"
+#define AQ_DEBUG_STR  "nodebug"
 #endif
 
+/* clang-format off */
 #define GASNET_CONFIG_STRING                                                          \
     "RELEASE=" _STRINGIFY(GASNET_RELEASE_VERSION_MAJOR) "." _STRINGIFY(               \
         GASNET_RELEASE_VERSION_MINOR) "." _STRINGIFY(GASNET_RELEASE_VERSION_PATCH)    \
@@ -103,6 +104,7 @@
     _STRINGIFY(GASNETI_CACHE_LINE_BYTES) ","                                          \
     "noalign,pshm," AQ_DEBUG_STR ",trace,stats,nodebugmalloc,srclines,"         \
     "timers_native,membars_native,atomics_native,atomic32_native,atomic64_native"
+/* clang-format on */
 
 /* --- debug builds: calls come after the start, with handles that are valid --- */
 
@@ -111,10 +113,10 @@ AQ_PUBLIC void aq_check_started(const char *call);
 AQ_PUBLIC void aq_check_handle(const char *call, const char *what, const void *handle);
 AQ_END_DECLS
 #if GASNET_DEBUG
-#define AQ_CHECK_STARTED() aq_check_started(__func__)
+#define AQ_CHECK_STARTED()            aq_check_started(__func__)
 #define AQ_CHECK_HANDLE(what, handle) aq_check_handle(__func__, what, (const void *)(handle))
 #else
-#define AQ_CHECK_STARTED() ((void)0)
+#define AQ_CHECK_STARTED()            ((void)0)
 #define AQ_CHECK_HANDLE(what, handle) ((void)0)
 #endif
 

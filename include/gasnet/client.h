@@ -15,11 +15,11 @@ AQ_BEGIN_DECLS
  * client and a library of different thread mode, segment mode, debug mode or release
  * do not link: the missing symbol's name says which of them is wanted.
  */
-#define AQ_START_NAME_(mode, segment, debug, major, minor, patch)                        \
+#define AQ_START_NAME_(mode, segment, debug, major, minor, patch) \
     aq_start_client_compiled_for_##mode##_##segment##_##debug##_##major##_##minor##_##patch
-#define AQ_START_NAME(mode, segment, debug, major, minor, patch)                         \
+#define AQ_START_NAME(mode, segment, debug, major, minor, patch) \
     AQ_START_NAME_(mode, segment, debug, major, minor, patch)
-#define AQ_START                                                                          \
+#define AQ_START                                                                              \
     AQ_START_NAME(AQ_MODE_NAME, AQ_SEGMENT_NAME, AQ_DEBUG_NAME, GASNET_RELEASE_VERSION_MAJOR, \
                   GASNET_RELEASE_VERSION_MINOR, GASNET_RELEASE_VERSION_PATCH)
 
@@ -44,9 +44,9 @@ AQ_PUBLIC int AQ_START(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t *tm_
  * Returns GASNET_OK, GASNET_ERR_BAD_ARG or GASNET_ERR_RESOURCE (a message says what to do).
  * Source: GASNet-EX specification 0.19, Client. Test: test_client_init.
  */
-static inline AQ_UNUSED int gex_Client_Init(gex_Client_t *client_p, gex_EP_t *ep_p,
-                                            gex_TM_t *tm_p, const char *name, int *argc,
-                                            char ***argv, gex_Flags_t flags)
+static inline AQ_UNUSED int gex_Client_Init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p,
+                                            const char *name, int *argc, char ***argv,
+                                            gex_Flags_t flags)
 {
     return AQ_START(client_p, ep_p, tm_p, name, argc, argv, flags, AQ_COMPILED_CONDUIT);
 }

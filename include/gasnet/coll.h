@@ -56,8 +56,9 @@ AQ_PUBLIC gex_Event_t gex_Coll_BroadcastNB(gex_TM_t tm, gex_Rank_t root, void *d
  */
 AQ_PUBLIC gex_Event_t gex_Coll_ReduceToOneNB(gex_TM_t tm, gex_Rank_t root, void *dst,
                                              const void *src, gex_DT_t dt, size_t dt_sz,
-                                             size_t dt_cnt, gex_OP_t op, gex_Coll_ReduceFn_t user_op,
-                                             void *user_cdata, gex_Flags_t flags) AQ_MUST_USE;
+                                             size_t dt_cnt, gex_OP_t op,
+                                             gex_Coll_ReduceFn_t user_op, void *user_cdata,
+                                             gex_Flags_t flags) AQ_MUST_USE;
 
 /**
  * gex_Coll_ReduceToAllNB - the same, with the result at every member.

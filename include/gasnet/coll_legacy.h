@@ -19,25 +19,27 @@ typedef uint32_t gasnet_image_t;
 typedef gex_TM_t gasnet_team_handle_t; /* GASNET_TEAM_ALL or any team of gex_TM_* */
 typedef gex_Event_t gasnet_coll_handle_t;
 
-#define GASNET_TEAM_ALL ((gasnet_team_handle_t)(uintptr_t)1)
+#define GASNET_TEAM_ALL            ((gasnet_team_handle_t)(uintptr_t)1)
 #define GASNET_COLL_INVALID_HANDLE GEX_EVENT_INVALID
 
-#define GASNET_COLL_IN_NOSYNC (1 << 0)   /* data may move once any member has called */
-#define GASNET_COLL_IN_MYSYNC (1 << 1)   /* ... both the source's and the destination's owner have */
-#define GASNET_COLL_IN_ALLSYNC (1 << 2)  /* ... all have */
-#define GASNET_COLL_OUT_NOSYNC (1 << 3)  /* done at any time, the last member after all movement */
-#define GASNET_COLL_OUT_MYSYNC (1 << 4)  /* done when this member's buffers are */
-#define GASNET_COLL_OUT_ALLSYNC (1 << 5) /* done when everybody's are */
-#define GASNET_COLL_SYNC_FLAG_MASK 0x3f
-#define GASNET_COLL_LOCAL (1 << 7)
+#define GASNET_COLL_IN_NOSYNC (1 << 0) /* data may move once any member has called */
+/* ... both the source's and the destination's owner have */
+#define GASNET_COLL_IN_MYSYNC  (1 << 1)
+#define GASNET_COLL_IN_ALLSYNC (1 << 2) /* ... all have */
+/* done at any time, the last member after all movement */
+#define GASNET_COLL_OUT_NOSYNC             (1 << 3)
+#define GASNET_COLL_OUT_MYSYNC             (1 << 4) /* done when this member's buffers are */
+#define GASNET_COLL_OUT_ALLSYNC            (1 << 5) /* done when everybody's are */
+#define GASNET_COLL_SYNC_FLAG_MASK         0x3f
+#define GASNET_COLL_LOCAL                  (1 << 7)
 #define GASNET_COLL_FIXED_THREADS_PER_NODE (1 << 9)
-#define GASNET_COLL_DST_IN_SEGMENT (1 << 10)
-#define GASNET_COLL_SRC_IN_SEGMENT (1 << 11)
-#define GASNET_COLL_DISABLE_AUTOTUNE (1 << 18)
-#define GASNET_COLL_NO_IMAGES (1 << 19)
+#define GASNET_COLL_DST_IN_SEGMENT         (1 << 10)
+#define GASNET_COLL_SRC_IN_SEGMENT         (1 << 11)
+#define GASNET_COLL_DISABLE_AUTOTUNE       (1 << 18)
+#define GASNET_COLL_NO_IMAGES              (1 << 19)
 
 /* Of reduction functions that no call takes any more. */
-#define GASNET_COLL_AMSAFE (1 << 0)
+#define GASNET_COLL_AMSAFE  (1 << 0)
 #define GASNET_COLL_NONCOMM (1 << 1)
 
 typedef enum gasnet_coll_optype_e {

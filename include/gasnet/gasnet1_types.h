@@ -20,8 +20,8 @@ typedef gex_HSL_t gasnet_hsl_t;
 typedef struct gasnet_valget_handle_s *gasnet_valget_handle_t;
 
 #define SIZEOF_GASNET_REGISTER_VALUE_T 8
-#define GASNET_INVALID_HANDLE GEX_EVENT_INVALID
-#define GASNET_HSL_INITIALIZER GEX_HSL_INITIALIZER
+#define GASNET_INVALID_HANDLE          GEX_EVENT_INVALID
+#define GASNET_HSL_INITIALIZER         GEX_HSL_INITIALIZER
 
 /* Client threads that may be alive at once: a build-time name that old clients size tables by;
  * gex_System_QueryMaxThreads() gives the running job's figure. */
@@ -65,16 +65,16 @@ AQ_PUBLIC void aq_gasnet1_check_reply(const char *call, gasnet_token_t token);
     aq_gasnet1_check_rma(call, node, remote, nbytes)
 #define AQ_GASNET1_CHECK_VAL(call, node, remote, nbytes) \
     aq_gasnet1_check_val(call, node, remote, nbytes)
-#define AQ_GASNET1_CHECK_REQUEST(call, node) aq_gasnet1_check_request(call, node)
+#define AQ_GASNET1_CHECK_REQUEST(call, node)          aq_gasnet1_check_request(call, node)
 #define AQ_GASNET1_CHECK_PAYLOAD(call, nbytes, limit) aq_gasnet1_check_payload(call, nbytes, limit)
-#define AQ_GASNET1_CHECK_REPLY(call, token) aq_gasnet1_check_reply(call, token)
+#define AQ_GASNET1_CHECK_REPLY(call, token)           aq_gasnet1_check_reply(call, token)
 #else
-#define AQ_GASNET1_CHECK(call) ((void)0)
+#define AQ_GASNET1_CHECK(call)                           ((void)0)
 #define AQ_GASNET1_CHECK_RMA(call, node, remote, nbytes) ((void)0)
 #define AQ_GASNET1_CHECK_VAL(call, node, remote, nbytes) ((void)0)
-#define AQ_GASNET1_CHECK_REQUEST(call, node) ((void)0)
-#define AQ_GASNET1_CHECK_PAYLOAD(call, nbytes, limit) ((void)0)
-#define AQ_GASNET1_CHECK_REPLY(call, token) ((void)0)
+#define AQ_GASNET1_CHECK_REQUEST(call, node)             ((void)0)
+#define AQ_GASNET1_CHECK_PAYLOAD(call, nbytes, limit)    ((void)0)
+#define AQ_GASNET1_CHECK_REPLY(call, token)              ((void)0)
 #endif
 
 AQ_END_DECLS

@@ -14,10 +14,11 @@
  *      nothing happens, whatever the addresses.
  *
  * Lists are lent until the transfer was synchronised; the arrays of a section may be reused at
- * once. Pieces of length 0 are legal anywhere. The remote side (dst of a put, src of a get) lies in the
- * node's segment. Context: ordinary code, as all transfers.
+ * once. Pieces of length 0 are legal anywhere. The remote side (dst of a put, src of a get) lies in
+ * the node's segment. Context: ordinary code, as all transfers.
  *
- * Source: GASNet specification 1.8 with its extension for vectors. SPDX-License-Identifier: BSD-3-Clause
+ * Source: GASNet specification 1.8 with its extension for vectors. SPDX-License-Identifier:
+ * BSD-3-Clause
  */
 #include "gasnet.h" /* first: the parts come in its order, whichever of them a client names */
 
@@ -51,8 +52,7 @@ static inline AQ_UNUSED void gasnet_putv_bulk(gasnet_node_t dstnode, size_t dstc
 }
 
 /** gasnet_putv_nb_bulk - vector put, returns a handle. */
-static inline AQ_UNUSED gasnet_handle_t gasnet_putv_nb_bulk(gasnet_node_t dstnode,
-                                                            size_t dstcount,
+static inline AQ_UNUSED gasnet_handle_t gasnet_putv_nb_bulk(gasnet_node_t dstnode, size_t dstcount,
                                                             gasnet_memvec_t const dstlist[],
                                                             size_t srccount,
                                                             gasnet_memvec_t const srclist[])
@@ -64,8 +64,8 @@ static inline AQ_UNUSED gasnet_handle_t gasnet_putv_nb_bulk(gasnet_node_t dstnod
 
 /** gasnet_putv_nbi_bulk - vector put, implicit. */
 static inline AQ_UNUSED void gasnet_putv_nbi_bulk(gasnet_node_t dstnode, size_t dstcount,
-                                                  gasnet_memvec_t const dstlist[],
-                                                  size_t srccount, gasnet_memvec_t const srclist[])
+                                                  gasnet_memvec_t const dstlist[], size_t srccount,
+                                                  gasnet_memvec_t const srclist[])
 {
     AQ_GASNET1_CHECK("gasnet_putv_nbi_bulk");
     (void)gex_VIS_VectorPutNBI(aq_gasnet1_tm, dstnode, dstcount, aq_gasnet1_memvec(dstlist),
@@ -85,8 +85,7 @@ static inline AQ_UNUSED void gasnet_getv_bulk(size_t dstcount, gasnet_memvec_t c
 /** gasnet_getv_nb_bulk - vector get, returns a handle. */
 static inline AQ_UNUSED gasnet_handle_t gasnet_getv_nb_bulk(size_t dstcount,
                                                             gasnet_memvec_t const dstlist[],
-                                                            gasnet_node_t srcnode,
-                                                            size_t srccount,
+                                                            gasnet_node_t srcnode, size_t srccount,
                                                             gasnet_memvec_t const srclist[])
 {
     AQ_GASNET1_CHECK("gasnet_getv_nb_bulk");
@@ -95,8 +94,7 @@ static inline AQ_UNUSED gasnet_handle_t gasnet_getv_nb_bulk(size_t dstcount,
 }
 
 /** gasnet_getv_nbi_bulk - vector get, implicit. */
-static inline AQ_UNUSED void gasnet_getv_nbi_bulk(size_t dstcount,
-                                                  gasnet_memvec_t const dstlist[],
+static inline AQ_UNUSED void gasnet_getv_nbi_bulk(size_t dstcount, gasnet_memvec_t const dstlist[],
                                                   gasnet_node_t srcnode, size_t srccount,
                                                   gasnet_memvec_t const srclist[])
 {
@@ -109,9 +107,8 @@ static inline AQ_UNUSED void gasnet_getv_nbi_bulk(size_t dstcount,
 
 /** gasnet_puti_bulk - indexed put, complete at return. */
 static inline AQ_UNUSED void gasnet_puti_bulk(gasnet_node_t dstnode, size_t dstcount,
-                                              void *const dstlist[], size_t dstlen,
-                                              size_t srccount, void *const srclist[],
-                                              size_t srclen)
+                                              void *const dstlist[], size_t dstlen, size_t srccount,
+                                              void *const srclist[], size_t srclen)
 {
     AQ_GASNET1_CHECK("gasnet_puti_bulk");
     (void)gex_VIS_IndexedPutBlocking(aq_gasnet1_tm, dstnode, dstcount, dstlist, dstlen, srccount,
@@ -119,11 +116,10 @@ static inline AQ_UNUSED void gasnet_puti_bulk(gasnet_node_t dstnode, size_t dstc
 }
 
 /** gasnet_puti_nb_bulk - indexed put, returns a handle. */
-static inline AQ_UNUSED gasnet_handle_t gasnet_puti_nb_bulk(gasnet_node_t dstnode,
-                                                            size_t dstcount,
+static inline AQ_UNUSED gasnet_handle_t gasnet_puti_nb_bulk(gasnet_node_t dstnode, size_t dstcount,
                                                             void *const dstlist[], size_t dstlen,
-                                                            size_t srccount,
-                                                            void *const srclist[], size_t srclen)
+                                                            size_t srccount, void *const srclist[],
+                                                            size_t srclen)
 {
     AQ_GASNET1_CHECK("gasnet_puti_nb_bulk");
     return gex_VIS_IndexedPutNB(aq_gasnet1_tm, dstnode, dstcount, dstlist, dstlen, srccount,
@@ -142,10 +138,9 @@ static inline AQ_UNUSED void gasnet_puti_nbi_bulk(gasnet_node_t dstnode, size_t 
 }
 
 /** gasnet_geti_bulk - indexed get, complete at return. */
-static inline AQ_UNUSED void gasnet_geti_bulk(size_t dstcount, void *const dstlist[],
-                                              size_t dstlen, gasnet_node_t srcnode,
-                                              size_t srccount, void *const srclist[],
-                                              size_t srclen)
+static inline AQ_UNUSED void gasnet_geti_bulk(size_t dstcount, void *const dstlist[], size_t dstlen,
+                                              gasnet_node_t srcnode, size_t srccount,
+                                              void *const srclist[], size_t srclen)
 {
     AQ_GASNET1_CHECK("gasnet_geti_bulk");
     (void)gex_VIS_IndexedGetBlocking(aq_gasnet1_tm, dstcount, dstlist, dstlen, srcnode, srccount,
@@ -153,11 +148,10 @@ static inline AQ_UNUSED void gasnet_geti_bulk(size_t dstcount, void *const dstli
 }
 
 /** gasnet_geti_nb_bulk - indexed get, returns a handle. */
-static inline AQ_UNUSED gasnet_handle_t gasnet_geti_nb_bulk(size_t dstcount,
-                                                            void *const dstlist[], size_t dstlen,
-                                                            gasnet_node_t srcnode,
-                                                            size_t srccount,
-                                                            void *const srclist[], size_t srclen)
+static inline AQ_UNUSED gasnet_handle_t gasnet_geti_nb_bulk(size_t dstcount, void *const dstlist[],
+                                                            size_t dstlen, gasnet_node_t srcnode,
+                                                            size_t srccount, void *const srclist[],
+                                                            size_t srclen)
 {
     AQ_GASNET1_CHECK("gasnet_geti_nb_bulk");
     return gex_VIS_IndexedGetNB(aq_gasnet1_tm, dstcount, dstlist, dstlen, srcnode, srccount,
@@ -196,12 +190,9 @@ static inline AQ_UNUSED void gasnet_puts_bulk(gasnet_node_t dstnode, void *dstad
 }
 
 /** gasnet_puts_nb_bulk - strided put, returns a handle. */
-static inline AQ_UNUSED gasnet_handle_t gasnet_puts_nb_bulk(gasnet_node_t dstnode, void *dstaddr,
-                                                            const size_t dststrides[],
-                                                            void *srcaddr,
-                                                            const size_t srcstrides[],
-                                                            const size_t count[],
-                                                            size_t stridelevels)
+static inline AQ_UNUSED gasnet_handle_t
+gasnet_puts_nb_bulk(gasnet_node_t dstnode, void *dstaddr, const size_t dststrides[], void *srcaddr,
+                    const size_t srcstrides[], const size_t count[], size_t stridelevels)
 {
     AQ_GASNET1_CHECK("gasnet_puts_nb_bulk");
     return gex_VIS_StridedPutNB(aq_gasnet1_tm, dstnode, dstaddr, aq_gasnet1_strides(dststrides),
@@ -234,12 +225,9 @@ static inline AQ_UNUSED void gasnet_gets_bulk(void *dstaddr, const size_t dststr
 }
 
 /** gasnet_gets_nb_bulk - strided get, returns a handle. */
-static inline AQ_UNUSED gasnet_handle_t gasnet_gets_nb_bulk(void *dstaddr,
-                                                            const size_t dststrides[],
-                                                            gasnet_node_t srcnode, void *srcaddr,
-                                                            const size_t srcstrides[],
-                                                            const size_t count[],
-                                                            size_t stridelevels)
+static inline AQ_UNUSED gasnet_handle_t
+gasnet_gets_nb_bulk(void *dstaddr, const size_t dststrides[], gasnet_node_t srcnode, void *srcaddr,
+                    const size_t srcstrides[], const size_t count[], size_t stridelevels)
 {
     AQ_GASNET1_CHECK("gasnet_gets_nb_bulk");
     return gex_VIS_StridedGetNB(aq_gasnet1_tm, dstaddr, aq_gasnet1_strides(dststrides), srcnode,

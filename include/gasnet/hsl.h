@@ -19,13 +19,16 @@ typedef struct gex_HSL_s {
     uint32_t owner; /* debug: number of the owning thread; 0: free; UINT32_MAX: destroyed */
 } gex_HSL_t;
 
-#define GEX_HSL_INITIALIZER { 0, 0 }
+#define GEX_HSL_INITIALIZER \
+    {                       \
+        0, 0                \
+    }
 
 AQ_PUBLIC void aq_hsl_lock_slow(gex_HSL_t *hsl);
 AQ_PUBLIC void aq_hsl_unlock_slow(gex_HSL_t *hsl);
 AQ_PUBLIC void aq_hsl_debug_lock(const char *call, gex_HSL_t *hsl); /* before locking */
-AQ_PUBLIC void aq_hsl_debug_owned(gex_HSL_t *hsl);    /* after locking */
-AQ_PUBLIC void aq_hsl_debug_unlock(gex_HSL_t *hsl);   /* before unlocking */
+AQ_PUBLIC void aq_hsl_debug_owned(gex_HSL_t *hsl);                  /* after locking */
+AQ_PUBLIC void aq_hsl_debug_unlock(gex_HSL_t *hsl);                 /* before unlocking */
 AQ_PUBLIC void aq_hsl_debug_destroy(gex_HSL_t *hsl);
 
 /** gex_HSL_Init - make a free lock where no static initialiser was used; once per lock. */

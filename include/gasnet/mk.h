@@ -51,8 +51,8 @@ typedef struct gex_MK_Create_args_s {
  * Returns GASNET_OK; GASNET_ERR_BAD_ARG for a class that this library was built without, which is
  * every class here, GEX_MK_CLASS_HOST too: its one kind is GEX_MK_HOST.
  */
-AQ_PUBLIC int gex_MK_Create(gex_MK_t *kind_p, gex_Client_t client,
-                            const gex_MK_Create_args_t *args, gex_Flags_t flags);
+AQ_PUBLIC int gex_MK_Create(gex_MK_t *kind_p, gex_Client_t client, const gex_MK_Create_args_t *args,
+                            gex_Flags_t flags);
 
 /** gex_MK_Destroy - end a kind of which no segment was ever made; flags 0. Not GEX_MK_HOST. */
 AQ_PUBLIC void gex_MK_Destroy(gex_MK_t kind, gex_Flags_t flags);

@@ -20,7 +20,8 @@
  *   sd      from the Prepare of the same name, on this thread; consumed
  *   h       the handler at the target
  *   nbytes  0 <= nbytes <= gex_AM_SrcDescSize(sd); may be less than least_payload
- *   dest    Long: where the payload goes at the target; what Prepare was given, if that was not NULL
+ *   dest    Long: where the payload goes at the target; what Prepare was given, if that was not
+ *           NULL
  *   cflags  0, or GEX_FLAG_IMMEDIATE: returns non-zero, and sd stays as it was, instead of waiting
  *   M       as numargs of Prepare
  *
@@ -56,10 +57,9 @@ struct aq_srcdesc_public {
  * Returns a descriptor; GEX_AM_SRCDESC_NO_OP only with GEX_FLAG_IMMEDIATE, if there is no room now.
  */
 AQ_PUBLIC gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank,
-                                                       const void *client_buf,
-                                                       size_t least_payload, size_t most_payload,
-                                                       gex_Event_t *lc_opt, gex_Flags_t flags,
-                                                       unsigned int numargs);
+                                                       const void *client_buf, size_t least_payload,
+                                                       size_t most_payload, gex_Event_t *lc_opt,
+                                                       gex_Flags_t flags, unsigned int numargs);
 AQ_PUBLIC gex_AM_SrcDesc_t gex_AM_PrepareReplyMedium(gex_Token_t token, const void *client_buf,
                                                      size_t least_payload, size_t most_payload,
                                                      gex_Event_t *lc_opt, gex_Flags_t flags,
@@ -114,17 +114,17 @@ static inline AQ_UNUSED size_t gex_AM_SrcDescSize(gex_AM_SrcDesc_t sd)
 /* What every form of Commit comes down to. Returns 0 once the message is accepted; non-zero only
  * with GEX_FLAG_IMMEDIATE in cflags. args is read during the call only. */
 AQ_PUBLIC int aq_npam_commit_request_medium(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler,
-                                            size_t nbytes, gex_Flags_t cflags,
-                                            unsigned int nargs, const gex_AM_Arg_t *args);
+                                            size_t nbytes, gex_Flags_t cflags, unsigned int nargs,
+                                            const gex_AM_Arg_t *args);
 AQ_PUBLIC int aq_npam_commit_request_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler,
                                           size_t nbytes, void *dest, gex_Flags_t cflags,
                                           unsigned int nargs, const gex_AM_Arg_t *args);
 AQ_PUBLIC int aq_npam_commit_reply_medium(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler,
                                           size_t nbytes, gex_Flags_t cflags, unsigned int nargs,
                                           const gex_AM_Arg_t *args);
-AQ_PUBLIC int aq_npam_commit_reply_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler,
-                                        size_t nbytes, void *dest, gex_Flags_t cflags,
-                                        unsigned int nargs, const gex_AM_Arg_t *args);
+AQ_PUBLIC int aq_npam_commit_reply_long(gex_AM_SrcDesc_t sd, gex_AM_Index_t handler, size_t nbytes,
+                                        void *dest, gex_Flags_t cflags, unsigned int nargs,
+                                        const gex_AM_Arg_t *args);
 
 AQ_END_DECLS
 

@@ -17,8 +17,8 @@ AQ_BEGIN_DECLS
  */
 AQ_PUBLIC int gasnet_AMPoll(void);
 
-#define GASNET_WAIT_SPIN 0      /* spin; yields when ranks outnumber cores */
-#define GASNET_WAIT_BLOCK 1     /* give the processor away at once */
+#define GASNET_WAIT_SPIN      0 /* spin; yields when ranks outnumber cores */
+#define GASNET_WAIT_BLOCK     1 /* give the processor away at once */
 #define GASNET_WAIT_SPINBLOCK 2 /* spin for a while, then give it away */
 
 /** gasnet_set_waitmode - how this process waits; GASNET_OK or GASNET_ERR_BAD_ARG. */
@@ -31,33 +31,37 @@ struct aq_waiter {
     uint32_t idle;    /* steps since something arrived */
     uint32_t asleep;  /* announced as a sleeper: the next idle step sleeps */
     uint32_t unrung;  /* nobody rings when this wait is over: sleep but briefly */
-    uint32_t wakeup;    /* the doorbell's value when that was announced */
+    uint32_t wakeup;  /* the doorbell's value when that was announced */
     gex_Rank_t peer;  /* who could end the wait, or GEX_RANK_INVALID */
     uint64_t since;   /* when the waiting began, ns; 0 until first asked for */
     const char *what; /* what is waited for, for the stall report */
     uint64_t began;   /* when a step first found nothing, ns; 0 unless it is traced */
 };
-#define AQ_WAITER_INIT(what_, peer_) { 0, 0, 0, 0, peer_, 0, what_, 0 }
+#define AQ_WAITER_INIT(what_, peer_)   \
+    {                                  \
+        0, 0, 0, 0, peer_, 0, what_, 0 \
+    }
 AQ_PUBLIC void aq_wait_step(struct aq_waiter *waiter);
 AQ_PUBLIC void aq_wait_end(struct aq_waiter *waiter);
 
 /* Look at cond between polls until it holds. */
-#define GASNET_BLOCKUNTIL(cond)                                                          \
-    do {                                                                                 \
-        if (!(cond)) {                                                                   \
+#define GASNET_BLOCKUNTIL(cond)                                                                  \
+    do {                                                                                         \
+        if (!(cond)) {                                                                           \
             struct aq_waiter aq_waiter_ = AQ_WAITER_INIT("GASNET_BLOCKUNTIL", GEX_RANK_INVALID); \
-            do {                                                                         \
-                aq_wait_step(&aq_waiter_);                                               \
-            } while (!(cond));                                                           \
-            aq_wait_end(&aq_waiter_);                                                    \
-        }                                                                                \
-        aq_fence_acquire();                                                              \
+            do {                                                                                 \
+                aq_wait_step(&aq_waiter_);                                                       \
+            } while (!(cond));                                                                   \
+            aq_wait_end(&aq_waiter_);                                                            \
+        }                                                                                        \
+        aq_fence_acquire();                                                                      \
     } while (0)
 
 /* Thread state is found through one thread-local pointer: these have nothing to add. */
 typedef void *gasnet_threadinfo_t;
 #define GASNET_BEGIN_FUNCTION() typedef char aq_begin_function_ AQ_UNUSED
-#define GASNET_POST_THREADINFO(info) typedef char aq_post_threadinfo_[sizeof(info) ? 1 : -1] AQ_UNUSED
+#define GASNET_POST_THREADINFO(info) \
+    typedef char aq_post_threadinfo_[sizeof(info) ? 1 : -1] AQ_UNUSED
 #define GASNET_GET_THREADINFO() ((gasnet_threadinfo_t)0)
 
 AQ_END_DECLS

@@ -59,13 +59,13 @@ AQ_PUBLIC void aq_rma_check_val(const char *call, size_t nbytes);
 #define AQ_RMA_CHECK(call, tm, rank, remote, nbytes, flags) \
     aq_rma_check(call, tm, rank, remote, nbytes, flags)
 #define AQ_RMA_CHECK_LOCAL(call, what, addr, nbytes) aq_rma_check_local(call, what, addr, nbytes)
-#define AQ_RMA_CHECK_LC(call, lc_opt, is_nbi) aq_rma_check_lc(call, lc_opt, is_nbi)
-#define AQ_RMA_CHECK_VAL(call, nbytes) aq_rma_check_val(call, nbytes)
+#define AQ_RMA_CHECK_LC(call, lc_opt, is_nbi)        aq_rma_check_lc(call, lc_opt, is_nbi)
+#define AQ_RMA_CHECK_VAL(call, nbytes)               aq_rma_check_val(call, nbytes)
 #else
 #define AQ_RMA_CHECK(call, tm, rank, remote, nbytes, flags) ((void)0)
-#define AQ_RMA_CHECK_LOCAL(call, what, addr, nbytes) ((void)0)
-#define AQ_RMA_CHECK_LC(call, lc_opt, is_nbi) ((void)0)
-#define AQ_RMA_CHECK_VAL(call, nbytes) ((void)0)
+#define AQ_RMA_CHECK_LOCAL(call, what, addr, nbytes)        ((void)0)
+#define AQ_RMA_CHECK_LC(call, lc_opt, is_nbi)               ((void)0)
+#define AQ_RMA_CHECK_VAL(call, nbytes)                      ((void)0)
 #endif
 
 /* Copies at least this long may take another way than memcpy(): see conduits/smp/aq_copy.c. */
@@ -112,8 +112,7 @@ static inline AQ_UNUSED void aq_rma_get_here(intptr_t delta, void *dest, const v
 /** gex_RMA_PutBlocking - copy nbytes from local src to remote dest; complete at return.
  *  Returns 0; non-zero only with IMMEDIATE if nothing was done. */
 static inline AQ_UNUSED int gex_RMA_PutBlocking(gex_TM_t tm, gex_Rank_t rank, void *dest,
-                                                const void *src, size_t nbytes,
-                                                gex_Flags_t flags)
+                                                const void *src, size_t nbytes, gex_Flags_t flags)
 {
     AQ_RMA_CHECK("gex_RMA_PutBlocking", tm, rank, dest, nbytes, flags);
     AQ_RMA_CHECK_LOCAL("gex_RMA_PutBlocking", "source", src, nbytes);
@@ -130,8 +129,7 @@ static inline AQ_UNUSED int gex_RMA_PutBlocking(gex_TM_t tm, gex_Rank_t rank, vo
  *  IMMEDIATE) if nothing was started. */
 static inline AQ_UNUSED AQ_MUST_USE gex_Event_t gex_RMA_PutNB(gex_TM_t tm, gex_Rank_t rank,
                                                               void *dest, const void *src,
-                                                              size_t nbytes,
-                                                              gex_Event_t *lc_opt,
+                                                              size_t nbytes, gex_Event_t *lc_opt,
                                                               gex_Flags_t flags)
 {
     AQ_RMA_CHECK("gex_RMA_PutNB", tm, rank, dest, nbytes, flags);
@@ -165,8 +163,7 @@ static inline AQ_UNUSED int gex_RMA_PutNBI(gex_TM_t tm, gex_Rank_t rank, void *d
 
 /** gex_RMA_GetBlocking - copy nbytes from remote src to local dest; complete at return. */
 static inline AQ_UNUSED int gex_RMA_GetBlocking(gex_TM_t tm, void *dest, gex_Rank_t rank,
-                                                const void *src, size_t nbytes,
-                                                gex_Flags_t flags)
+                                                const void *src, size_t nbytes, gex_Flags_t flags)
 {
     AQ_RMA_CHECK("gex_RMA_GetBlocking", tm, rank, src, nbytes, flags);
     AQ_RMA_CHECK_LOCAL("gex_RMA_GetBlocking", "destination", dest, nbytes);
@@ -222,20 +219,26 @@ static inline AQ_UNUSED size_t aq_val_offset(size_t nbytes)
 static inline AQ_UNUSED void aq_copy_val(void *dest, const void *src, size_t nbytes)
 {
     switch (nbytes) {
-    case 8: memcpy(dest, src, 8); break;
-    case 4: memcpy(dest, src, 4); break;
-    case 2: memcpy(dest, src, 2); break;
-    case 1: memcpy(dest, src, 1); break;
-    default: memcpy(dest, src, nbytes);
+    case 8:
+        memcpy(dest, src, 8);
+        break;
+    case 4:
+        memcpy(dest, src, 4);
+        break;
+    case 2:
+        memcpy(dest, src, 2);
+        break;
+    case 1:
+        memcpy(dest, src, 1);
+        break;
+    default:
+        memcpy(dest, src, nbytes);
     }
 }
 
 /** gex_RMA_GetBlockingVal - the 1 to 8 bytes at src as a zero-extended value. */
-static inline AQ_UNUSED AQ_MUST_USE gex_RMA_Value_t gex_RMA_GetBlockingVal(gex_TM_t tm,
-                                                                           gex_Rank_t rank,
-                                                                           const void *src,
-                                                                           size_t nbytes,
-                                                                           gex_Flags_t flags)
+static inline AQ_UNUSED AQ_MUST_USE gex_RMA_Value_t gex_RMA_GetBlockingVal(
+    gex_TM_t tm, gex_Rank_t rank, const void *src, size_t nbytes, gex_Flags_t flags)
 {
     AQ_RMA_CHECK("gex_RMA_GetBlockingVal", tm, rank, src, nbytes, flags);
     AQ_RMA_CHECK_VAL("gex_RMA_GetBlockingVal", nbytes);
@@ -268,10 +271,8 @@ static inline AQ_UNUSED int gex_RMA_PutBlockingVal(gex_TM_t tm, gex_Rank_t rank,
 
 /** gex_RMA_PutNBVal - start such a store; the value is taken at the call. */
 static inline AQ_UNUSED AQ_MUST_USE gex_Event_t gex_RMA_PutNBVal(gex_TM_t tm, gex_Rank_t rank,
-                                                                 void *dest,
-                                                                 gex_RMA_Value_t value,
-                                                                 size_t nbytes,
-                                                                 gex_Flags_t flags)
+                                                                 void *dest, gex_RMA_Value_t value,
+                                                                 size_t nbytes, gex_Flags_t flags)
 {
     AQ_RMA_CHECK("gex_RMA_PutNBVal", tm, rank, dest, nbytes, flags);
     AQ_RMA_CHECK_VAL("gex_RMA_PutNBVal", nbytes);

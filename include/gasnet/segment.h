@@ -1,7 +1,8 @@
 /*
  * segment.h - the memory that other processes may reach.
  *
- * Source: GASNet-EX specification 0.19, Segments; bound-segment query. SPDX-License-Identifier: BSD-3-Clause
+ * Source: GASNet-EX specification 0.19, Segments; bound-segment query. SPDX-License-Identifier:
+ * BSD-3-Clause
  */
 #include "gasnetex.h" /* first: the parts come in its order, whichever of them a client names */
 
@@ -51,8 +52,8 @@ AQ_PUBLIC int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, 
 /**
  * gex_Segment_Destroy - end such a segment; memory of the library's goes with it.
  * flags      0
- * Context    ordinary code; not collective. All use of it by any process must be over. Endpoints that
- *            it is bound to stay bound, with nothing behind them.
+ * Context    ordinary code; not collective. All use of it by any process must be over. Endpoints
+ *            that it is bound to stay bound, with nothing behind them.
  */
 AQ_PUBLIC void gex_Segment_Destroy(gex_Segment_t segment, gex_Flags_t flags);
 
@@ -77,10 +78,9 @@ AQ_PUBLIC void *gex_Segment_QueryCData(gex_Segment_t segment);
  * flags     0, or GEX_FLAG_IMMEDIATE: never communicates, legal in every context
  * Returns an event; outputs are defined once it is synchronised.
  */
-AQ_PUBLIC gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank,
-                                                 void **owneraddr_p, void **localaddr_p,
-                                                 uintptr_t *size_p, gex_Flags_t flags)
-    AQ_MUST_USE;
+AQ_PUBLIC gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p,
+                                                 void **localaddr_p, uintptr_t *size_p,
+                                                 gex_Flags_t flags) AQ_MUST_USE;
 
 /**
  * gex_Segment_QueryBound - blocking form of the query above (deprecated).

@@ -29,7 +29,8 @@ static inline AQ_UNUSED const struct aq_tm_public *aq_tm_head_of(gex_TM_t tm)
     return (const struct aq_tm_public *)(const void *)tm;
 }
 
-/* [size], by rank in this team; by jobrank in a TM-pair. Not a flexible array member: C++ has none. */
+/* [size], by rank in this team; by jobrank in a TM-pair. Not a flexible array member: C++ has none.
+ * */
 static inline AQ_UNUSED const intptr_t *aq_tm_deltas(gex_TM_t tm)
 {
     return (const intptr_t *)(const void *)(aq_tm_head_of(tm) + 1);
@@ -99,8 +100,8 @@ AQ_PUBLIC size_t gex_TM_Split(gex_TM_t *new_tm_p, gex_TM_t parent, int color, in
 
 /**
  * gex_TM_Create - make teams from lists of members.
- * new_tms, num_new  output: a handle for each endpoint of this process in args: at most one, since only
- *           primordial endpoints can be members
+ * new_tms, num_new  output: a handle for each endpoint of this process in args: at most one, since
+ *           only primordial endpoints can be members
  * parent    a team with a member in every process that any caller names
  * args, numargs  the members in rank order; gex_rank is a rank in parent, or with
  *           GEX_FLAG_RANK_IS_JOBRANK a jobrank; gex_ep_index is 0. Equal on all members. numargs 0:
@@ -118,8 +119,9 @@ AQ_PUBLIC size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new, gex_TM_t paren
 
 /**
  * gex_TM_Destroy - end a team; its endpoints stay.
- * tm        not the primordial team; its collectives are synchronised, its atomic domains destroyed.
- *           Puts, gets and messages started through it may still be under way and complete
+ * tm        not the primordial team; its collectives are synchronised, its atomic domains
+ *           destroyed. Puts, gets and messages started through it may still be under way and
+ *           complete
  * scratch_p output: the scratch space as it was lent; may be NULL
  * flags     0; GEX_FLAG_GLOBALLY_QUIESCED: all members are that far already, nothing waits for them
  * Context   collective over tm

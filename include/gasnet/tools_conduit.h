@@ -3,19 +3,19 @@
  *
  * Mapping memory, copies and values of constant size, texts for lists of transfers and for sets of
  * constants, and the library's self-tests.
- * Source: GASNet tools specification 1.20, tools with a conduit. SPDX-License-Identifier: BSD-3-Clause
+ * Source: GASNet tools specification 1.20, tools with a conduit. SPDX-License-Identifier:
+ * BSD-3-Clause
  */
 #include "gasnet_tools.h" /* first: the parts come in its order, whichever of them a client names */
 
 #ifndef GASNET_TOOLS_CONDUIT_H
 #define GASNET_TOOLS_CONDUIT_H 1
 
-
 AQ_BEGIN_DECLS
 
 /**
- * gasnett_mmap - size bytes of anonymous memory, on a page boundary, zero; the end if there are none.
- * A program without a conduit is ended by the call.
+ * gasnett_mmap - size bytes of anonymous memory, on a page boundary, zero; the end if there are
+ * none. A program without a conduit is ended by the call.
  */
 AQ_PUBLIC void *gasnett_mmap(uintptr_t size);
 
@@ -31,7 +31,7 @@ AQ_PUBLIC void *gasnett_mmap(uintptr_t size);
 #endif
 
 /* Copies; a small constant n becomes a few moves. The first wants d and s aligned to min(n, 8). */
-#define GASNETT_FAST_ALIGNED_MEMCPY(d, s, n) ((void)memcpy((d), (s), (n)))
+#define GASNETT_FAST_ALIGNED_MEMCPY(d, s, n)   ((void)memcpy((d), (s), (n)))
 #define GASNETT_FAST_UNALIGNED_MEMCPY(d, s, n) ((void)memcpy((d), (s), (n)))
 
 /* The low n bytes of a value, n from 0 to 8, stored at d; n bytes at s as a value. */
@@ -57,11 +57,11 @@ static inline AQ_UNUSED gex_RMA_Value_t aq_tools_value_of(const void *s, size_t 
 }
 
 #define GASNETT_VALUE_ASSIGN(d, value, n) aq_tools_value_assign((d), (gex_RMA_Value_t)(value), (n))
-#define GASNETT_VALUE_RETURN(s, n) return aq_tools_value_of((s), (n))
+#define GASNETT_VALUE_RETURN(s, n)        return aq_tools_value_of((s), (n))
 
 /**
- * gasnett_run_diagnostics - the library's self-tests: fences, atomics, locks, timers, and, between the ranks of
- * a team, messages and transfers.
+ * gasnett_run_diagnostics - the library's self-tests: fences, atomics, locks, timers, and, between
+ * the ranks of a team, messages and transfers.
  * iters      how often each is repeated
  * threads    how many threads of this process take part (par); 1 elsewhere
  * sections   letters of those to run, NULL or "" all: A timers and numbers, B fences, C atomics,
@@ -73,21 +73,25 @@ static inline AQ_UNUSED gex_RMA_Value_t aq_tools_value_of(const void *s, size_t 
  * Returns the number of failures on this rank; each has been told on stderr.
  */
 AQ_PUBLIC int gasnett_run_diagnostics(int iters, int threads, const char *sections, gex_TM_t team,
-                                      void *myseg, gex_Rank_t peer, void *peerseg, unsigned int seed);
+                                      void *myseg, gex_Rank_t peer, void *peerseg,
+                                      unsigned int seed);
 #define GASNETT_DIAGNOSTIC_BYTES 1024
 
 /**
  * gasnett_diagnostic_gethandlers - the handlers that the self-tests need.
- * Registering the table, with other entries or alone, fills in the indices, which the tests then use.
+ * Registering the table, with other entries or alone, fills in the indices, which the tests then
+ * use.
  */
 AQ_PUBLIC void gasnett_diagnostic_gethandlers(gex_AM_Entry_t **table, int *count);
 
 /* --- texts: _bufsz says how much room buf needs --- */
 
 typedef struct gasnett_memveclist_stats_s {
-    size_t minsz, maxsz;    /* of one entry, bytes */
+    size_t minsz, maxsz; /* of one entry, bytes */
     uintptr_t totalsz;
-    char *minaddr, *maxaddr; /* first byte of the lowest entry, last byte of the highest; empty ones left out */
+    char *minaddr,
+        /* first byte of the lowest entry, last byte of the highest; empty ones left out */
+        *maxaddr;
 } gasnett_memveclist_stats_t;
 
 /** gasnett_format_memveclist - "3 entries, totalsz=24, ... {addr,len} ...". */
@@ -115,7 +119,8 @@ AQ_PUBLIC size_t gasnett_format_putigeti(char *buf, gex_TM_t tm, gex_Rank_t rank
 AQ_PUBLIC size_t gasnett_format_strides_bufsz(size_t count);
 AQ_PUBLIC void gasnett_format_strides(char *buf, size_t count, const ptrdiff_t *strides);
 
-/** gasnett_format_putsgets - a strided transfer; stats is not looked at; returns the bytes it moves. */
+/** gasnett_format_putsgets - a strided transfer; stats is not looked at; returns the bytes it
+ * moves. */
 AQ_PUBLIC size_t gasnett_format_putsgets_bufsz(size_t stridelevels);
 AQ_PUBLIC size_t gasnett_format_putsgets(char *buf, void *stats, gex_TM_t tm, gex_Rank_t rank,
                                          void *dst, const ptrdiff_t *dststrides, void *src,
@@ -123,8 +128,8 @@ AQ_PUBLIC size_t gasnett_format_putsgets(char *buf, void *stats, gex_TM_t tm, ge
                                          const size_t *count, size_t stridelevels);
 
 /*
- * A set of data types, of operations, of token information as text, "GEX_DT_I32|GEX_DT_U32". Returns the bytes
- * it takes with its closing NUL; writes nothing if buf is NULL.
+ * A set of data types, of operations, of token information as text, "GEX_DT_I32|GEX_DT_U32".
+ * Returns the bytes it takes with its closing NUL; writes nothing if buf is NULL.
  */
 AQ_PUBLIC size_t gasnett_format_dt(char *buf, gex_DT_t dt);
 AQ_PUBLIC size_t gasnett_format_op(char *buf, gex_OP_t op);

@@ -20,8 +20,8 @@ AQ_BEGIN_DECLS
 AQ_PUBLIC char *gasnett_getenv(const char *key);
 
 /*
- * The same with a default for a variable that is not set; reported by GASNET_VERBOSEENV. A value that
- * cannot be understood ends the program with a message that names the variable.
+ * The same with a default for a variable that is not set; reported by GASNET_VERBOSEENV. A value
+ * that cannot be understood ends the program with a message that names the variable.
  */
 /** gasnett_getenv_withdefault - text. */
 AQ_PUBLIC char *gasnett_getenv_withdefault(const char *key, const char *dflt);
@@ -36,12 +36,13 @@ AQ_PUBLIC double gasnett_getenv_dbl_withdefault(const char *key, double dflt);
 AQ_PUBLIC void gasnett_setenv(const char *key, const char *value);
 AQ_PUBLIC void gasnett_unsetenv(const char *key);
 
-/** gasnett_verboseenv - whether GASNET_VERBOSEENV is on: 1, 0, or -1 while a job's start is not over. */
+/** gasnett_verboseenv - whether GASNET_VERBOSEENV is on: 1, 0, or -1 while a job's start is not
+ * over. */
 AQ_PUBLIC int gasnett_verboseenv(void);
 
 /*
- * Report a variable that the client has read by itself: rank 0 prints a line on stderr, once for each key,
- * if GASNET_VERBOSEENV is on. Before the job has started the line waits.
+ * Report a variable that the client has read by itself: rank 0 prints a line on stderr, once for
+ * each key, if GASNET_VERBOSEENV is on. Before the job has started the line waits.
  */
 AQ_PUBLIC void gasnett_envstr_display(const char *key, const char *val, int is_dflt);
 AQ_PUBLIC void gasnett_envint_display(const char *key, int64_t val, int is_dflt, int is_mem);
@@ -55,10 +56,11 @@ AQ_PUBLIC void gasnett_envdbl_display(const char *key, double val, int is_dflt);
 AQ_PUBLIC char *gasnett_format_number(int64_t val, char *buf, size_t bufsz, int is_mem);
 
 /**
- * gasnett_parse_int - a number that a user wrote: decimal, with a fraction perhaps, or 0x hexadecimal.
- * mult    what the number counts if it has no unit (B, K, M, G, T, powers of 1024, any case, whatever
- *         follows the letter); 0: a plain number, whose tail is ignored
- * Returns 0 for NULL, an empty text and a text without a number; the nearest value if it does not fit.
+ * gasnett_parse_int - a number that a user wrote: decimal, with a fraction perhaps, or 0x
+ * hexadecimal. mult    what the number counts if it has no unit (B, K, M, G, T, powers of 1024, any
+ *         case, whatever follows the letter); 0: a plain number, whose tail is ignored
+ * Returns 0 for NULL, an empty text and a text without a number; the nearest value if it does not
+ * fit.
  */
 AQ_PUBLIC int64_t gasnett_parse_int(const char *text, uint64_t mult);
 

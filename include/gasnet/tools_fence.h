@@ -1,5 +1,6 @@
 /*
- * tools_fence.h - memory barriers between the threads of a process, and the hint for spinning loops.
+ * tools_fence.h - memory barriers between the threads of a process, and the hint for spinning
+ * loops.
  *
  * A wmb before publishing and an rmb after seeing what was published hand data from thread to
  * thread: they are a release and an acquire fence, which keep loads in their place too.
@@ -38,7 +39,8 @@ static inline AQ_UNUSED void gasnett_local_mb(void)
     gasnett_compiler_fence();
 }
 
-/* gasnett_weak_*mb: the same where other threads can look; else nothing, not even for the compiler. */
+/* gasnett_weak_*mb: the same where other threads can look; else nothing, not even for the compiler.
+ * */
 static inline AQ_UNUSED void gasnett_weak_wmb(void)
 {
 #if AQ_TOOLS_THREADS || GASNETT_LITE_MODE
@@ -60,7 +62,8 @@ static inline AQ_UNUSED void gasnett_weak_mb(void)
 #endif
 }
 
-/** gasnett_spinloop_hint - in a loop that waits for memory to change: spares the core, reads anew. */
+/** gasnett_spinloop_hint - in a loop that waits for memory to change: spares the core, reads anew.
+ * */
 static inline AQ_UNUSED void gasnett_spinloop_hint(void)
 {
 #if PLATFORM_ARCH_X86_64

@@ -33,9 +33,26 @@ typedef struct gasnett_rwlock_s {
     uint64_t aq_storage[9];
 } gasnett_rwlock_t;
 
-#define GASNETT_MUTEX_INITIALIZER { 0, { 0 } }
-#define GASNETT_COND_INITIALIZER { { 0 } }
-#define GASNETT_RWLOCK_INITIALIZER { 0, { 0 } }
+#define GASNETT_MUTEX_INITIALIZER \
+    {                             \
+        0,                        \
+        {                         \
+            0                     \
+        }                         \
+    }
+#define GASNETT_COND_INITIALIZER \
+    {                            \
+        {                        \
+            0                    \
+        }                        \
+    }
+#define GASNETT_RWLOCK_INITIALIZER \
+    {                              \
+        0,                         \
+        {                          \
+            0                      \
+        }                          \
+    }
 
 /* at: "file:line" of the call, for messages */
 #define AQ_TOOLS_AT __FILE__ ":" _STRINGIFY(__LINE__)
@@ -59,29 +76,31 @@ AQ_PUBLIC void aq_tools_rwlock_assert(gasnett_rwlock_t *l, char want, const char
 /* the same checks for a single caller, without a lock behind them */
 AQ_PUBLIC void aq_tools_alone_lock(uint64_t *held, int kind, const char *call, const char *at);
 AQ_PUBLIC int aq_tools_alone_try(uint64_t *held, int kind);
-AQ_PUBLIC void aq_tools_alone_check(const uint64_t *held, char want, const char *call, const char *at);
+AQ_PUBLIC void aq_tools_alone_check(const uint64_t *held, char want, const char *call,
+                                    const char *at);
 
 #if AQ_TOOLS_LOCKS
 
-/** gasnett_mutex_init - make a free mutex where no initialiser was used; _destroy ends it (must be free). */
-#define gasnett_mutex_init(m) aq_tools_mutex_init(m)
+/** gasnett_mutex_init - make a free mutex where no initialiser was used; _destroy ends it (must be
+ * free). */
+#define gasnett_mutex_init(m)    aq_tools_mutex_init(m)
 #define gasnett_mutex_destroy(m) ((void)aq_tools_mutex_destroy((m), 1, AQ_TOOLS_AT))
 /** gasnett_mutex_destroy_ignoreerr - the same; returns non-zero instead of dying of an error. */
 #define gasnett_mutex_destroy_ignoreerr(m) aq_tools_mutex_destroy((m), 0, AQ_TOOLS_AT)
 /** gasnett_mutex_lock - wait until the mutex is ours; gasnett_mutex_unlock gives it up. */
-#define gasnett_mutex_lock(m) aq_tools_mutex_lock((m), AQ_TOOLS_AT)
+#define gasnett_mutex_lock(m)   aq_tools_mutex_lock((m), AQ_TOOLS_AT)
 #define gasnett_mutex_unlock(m) aq_tools_mutex_unlock((m), AQ_TOOLS_AT)
 /** gasnett_mutex_trylock - 0 if it is ours now, else EBUSY. */
 #define gasnett_mutex_trylock(m) aq_tools_mutex_trylock((m), AQ_TOOLS_AT)
 
-#define gasnett_cond_init(c) aq_tools_cond_init(c)
+#define gasnett_cond_init(c)    aq_tools_cond_init(c)
 #define gasnett_cond_destroy(c) aq_tools_cond_destroy((c), AQ_TOOLS_AT)
 /** gasnett_cond_wait - give up m, sleep until woken, take m again. May return without cause. */
-#define gasnett_cond_wait(c, m) aq_tools_cond_wait((c), (m), AQ_TOOLS_AT)
-#define gasnett_cond_signal(c) aq_tools_cond_wake((c), 0)
+#define gasnett_cond_wait(c, m)   aq_tools_cond_wait((c), (m), AQ_TOOLS_AT)
+#define gasnett_cond_signal(c)    aq_tools_cond_wake((c), 0)
 #define gasnett_cond_broadcast(c) aq_tools_cond_wake((c), 1)
 
-#define gasnett_rwlock_init(l) aq_tools_rwlock_init(l)
+#define gasnett_rwlock_init(l)    aq_tools_rwlock_init(l)
 #define gasnett_rwlock_destroy(l) aq_tools_rwlock_destroy((l), AQ_TOOLS_AT)
 /** gasnett_rwlock_rdlock - take it for reading, which several may; _wrlock for writing, alone. */
 #define gasnett_rwlock_rdlock(l) ((void)aq_tools_rwlock_lock((l), 0, 0, AQ_TOOLS_AT))
@@ -89,61 +108,64 @@ AQ_PUBLIC void aq_tools_alone_check(const uint64_t *held, char want, const char 
 /** gasnett_rwlock_tryrdlock - 0 if it is ours now, else EBUSY, or EAGAIN for too many readers. */
 #define gasnett_rwlock_tryrdlock(l) aq_tools_rwlock_lock((l), 0, 1, AQ_TOOLS_AT)
 #define gasnett_rwlock_trywrlock(l) aq_tools_rwlock_lock((l), 1, 1, AQ_TOOLS_AT)
-#define gasnett_rwlock_unlock(l) aq_tools_rwlock_unlock((l), AQ_TOOLS_AT)
+#define gasnett_rwlock_unlock(l)    aq_tools_rwlock_unlock((l), AQ_TOOLS_AT)
 
 #if GASNET_DEBUG
 #define AQ_TOOLS_MUTEX_ASSERT(m, locked) aq_tools_mutex_assert((m), (locked), AQ_TOOLS_AT)
-#define AQ_TOOLS_RWLOCK_ASSERT(l, want) aq_tools_rwlock_assert((l), (want), AQ_TOOLS_AT)
+#define AQ_TOOLS_RWLOCK_ASSERT(l, want)  aq_tools_rwlock_assert((l), (want), AQ_TOOLS_AT)
 #else
 #define AQ_TOOLS_MUTEX_ASSERT(m, locked) ((void)(m))
-#define AQ_TOOLS_RWLOCK_ASSERT(l, want) ((void)(l))
+#define AQ_TOOLS_RWLOCK_ASSERT(l, want)  ((void)(l))
 #endif
 
 #else /* one caller: nothing to wait for */
 
 #if GASNET_DEBUG
-#define AQ_TOOLS_ALONE_LOCK(held, kind, call) aq_tools_alone_lock((held), (kind), call, AQ_TOOLS_AT)
-#define AQ_TOOLS_ALONE_TRY(held, kind) aq_tools_alone_try((held), (kind))
-#define AQ_TOOLS_ALONE_CHECK(held, want, call) aq_tools_alone_check((held), (want), call, AQ_TOOLS_AT)
+#define AQ_SOLE_LOCK(held, kind, call)  aq_tools_alone_lock((held), (kind), call, AQ_TOOLS_AT)
+#define AQ_TOOLS_ALONE_TRY(held, kind)  aq_tools_alone_try((held), (kind))
+#define AQ_SOLE_CHECK(held, want, call) aq_tools_alone_check((held), (want), call, AQ_TOOLS_AT)
 #else
-#define AQ_TOOLS_ALONE_LOCK(held, kind, call) ((void)(held))
-#define AQ_TOOLS_ALONE_TRY(held, kind) ((void)(held), 0)
-#define AQ_TOOLS_ALONE_CHECK(held, want, call) ((void)(held))
+#define AQ_SOLE_LOCK(held, kind, call)  ((void)(held))
+#define AQ_TOOLS_ALONE_TRY(held, kind)  ((void)(held), 0)
+#define AQ_SOLE_CHECK(held, want, call) ((void)(held))
 #endif
 
-#define gasnett_mutex_init(m) ((void)((m)->aq_owner = 0))
-#define gasnett_mutex_destroy(m) AQ_TOOLS_ALONE_CHECK(&(m)->aq_owner, 'u', "gasnett_mutex_destroy")
+#define gasnett_mutex_init(m)              ((void)((m)->aq_owner = 0))
+/* clang-format off */
+#define gasnett_mutex_destroy(m) \
+    AQ_SOLE_CHECK(&(m)->aq_owner, 'u', "gasnett_mutex_destroy")
+/* clang-format on */
 #define gasnett_mutex_destroy_ignoreerr(m) ((m)->aq_owner != 0 ? EBUSY : 0)
-#define gasnett_mutex_lock(m) AQ_TOOLS_ALONE_LOCK(&(m)->aq_owner, 'w', "gasnett_mutex_lock")
-#define gasnett_mutex_unlock(m) AQ_TOOLS_ALONE_LOCK(&(m)->aq_owner, 'u', "gasnett_mutex_unlock")
-#define gasnett_mutex_trylock(m) AQ_TOOLS_ALONE_TRY(&(m)->aq_owner, 'w')
+#define gasnett_mutex_lock(m)              AQ_SOLE_LOCK(&(m)->aq_owner, 'w', "gasnett_mutex_lock")
+#define gasnett_mutex_unlock(m)            AQ_SOLE_LOCK(&(m)->aq_owner, 'u', "gasnett_mutex_unlock")
+#define gasnett_mutex_trylock(m)           AQ_TOOLS_ALONE_TRY(&(m)->aq_owner, 'w')
 #define AQ_TOOLS_MUTEX_ASSERT(m, locked) \
-    AQ_TOOLS_ALONE_CHECK(&(m)->aq_owner, (locked) ? 'l' : 'u', "gasnett_mutex_assert")
+    AQ_SOLE_CHECK(&(m)->aq_owner, (locked) ? 'l' : 'u', "gasnett_mutex_assert")
 
-#define gasnett_cond_init(c) ((void)(c))
-#define gasnett_cond_destroy(c) ((void)(c))
-#define gasnett_cond_wait(c, m) ((void)(c), (void)(m), aq_tools_cond_alone(AQ_TOOLS_AT))
-#define gasnett_cond_signal(c) ((void)(c))
+#define gasnett_cond_init(c)      ((void)(c))
+#define gasnett_cond_destroy(c)   ((void)(c))
+#define gasnett_cond_wait(c, m)   ((void)(c), (void)(m), aq_tools_cond_alone(AQ_TOOLS_AT))
+#define gasnett_cond_signal(c)    ((void)(c))
 #define gasnett_cond_broadcast(c) ((void)(c))
 
-#define gasnett_rwlock_init(l) ((void)((l)->aq_holders = 0))
-#define gasnett_rwlock_destroy(l) AQ_TOOLS_ALONE_CHECK(&(l)->aq_holders, 'u', "gasnett_rwlock_destroy")
-#define gasnett_rwlock_rdlock(l) AQ_TOOLS_ALONE_LOCK(&(l)->aq_holders, 'r', "gasnett_rwlock_rdlock")
-#define gasnett_rwlock_wrlock(l) AQ_TOOLS_ALONE_LOCK(&(l)->aq_holders, 'w', "gasnett_rwlock_wrlock")
-#define gasnett_rwlock_unlock(l) AQ_TOOLS_ALONE_LOCK(&(l)->aq_holders, 'u', "gasnett_rwlock_unlock")
+#define gasnett_rwlock_init(l)      ((void)((l)->aq_holders = 0))
+#define gasnett_rwlock_destroy(l)   AQ_SOLE_CHECK(&(l)->aq_holders, 'u', "gasnett_rwlock_destroy")
+#define gasnett_rwlock_rdlock(l)    AQ_SOLE_LOCK(&(l)->aq_holders, 'r', "gasnett_rwlock_rdlock")
+#define gasnett_rwlock_wrlock(l)    AQ_SOLE_LOCK(&(l)->aq_holders, 'w', "gasnett_rwlock_wrlock")
+#define gasnett_rwlock_unlock(l)    AQ_SOLE_LOCK(&(l)->aq_holders, 'u', "gasnett_rwlock_unlock")
 #define gasnett_rwlock_tryrdlock(l) AQ_TOOLS_ALONE_TRY(&(l)->aq_holders, 'r')
 #define gasnett_rwlock_trywrlock(l) AQ_TOOLS_ALONE_TRY(&(l)->aq_holders, 'w')
 #define AQ_TOOLS_RWLOCK_ASSERT(l, want) \
-    AQ_TOOLS_ALONE_CHECK(&(l)->aq_holders, (want), "gasnett_rwlock_assert")
+    AQ_SOLE_CHECK(&(l)->aq_holders, (want), "gasnett_rwlock_assert")
 
 #endif
 
 /* Checked in debug builds only. */
-#define gasnett_mutex_assertlocked(m) AQ_TOOLS_MUTEX_ASSERT(m, 1)
-#define gasnett_mutex_assertunlocked(m) AQ_TOOLS_MUTEX_ASSERT(m, 0)
+#define gasnett_mutex_assertlocked(m)    AQ_TOOLS_MUTEX_ASSERT(m, 1)
+#define gasnett_mutex_assertunlocked(m)  AQ_TOOLS_MUTEX_ASSERT(m, 0)
 #define gasnett_rwlock_assertrdlocked(l) AQ_TOOLS_RWLOCK_ASSERT(l, 'r')
 #define gasnett_rwlock_assertwrlocked(l) AQ_TOOLS_RWLOCK_ASSERT(l, 'w')
-#define gasnett_rwlock_assertlocked(l) AQ_TOOLS_RWLOCK_ASSERT(l, 'l')
+#define gasnett_rwlock_assertlocked(l)   AQ_TOOLS_RWLOCK_ASSERT(l, 'l')
 #define gasnett_rwlock_assertunlocked(l) AQ_TOOLS_RWLOCK_ASSERT(l, 'u')
 
 /* --- one value for each thread --- */
@@ -154,18 +176,20 @@ AQ_PUBLIC void aq_tools_alone_check(const uint64_t *held, char want, const char 
 #else
 #define AQ_TOOLS_OF_THREAD
 #endif
-#define GASNETT_THREADKEY_DEFINE(key) AQ_TOOLS_OF_THREAD void *key = 0
+#define GASNETT_THREADKEY_DEFINE(key)  AQ_TOOLS_OF_THREAD void *key = 0
 #define GASNETT_THREADKEY_DECLARE(key) extern AQ_TOOLS_OF_THREAD void *key
 
-#define gasnett_threadkey_get(key) (key)
+#define gasnett_threadkey_get(key)        (key)
 #define gasnett_threadkey_set(key, value) aq_tools_set_key(&(key), (uintptr_t)(const void *)(value))
-#define gasnett_threadkey_init(key) _gasneti_threadkey_init(&(key))
+#define gasnett_threadkey_init(key)       _gasneti_threadkey_init(&(key))
 #define gasnett_threadkey_get_noinit(key) (key)
-#define gasnett_threadkey_set_noinit(key, value) aq_tools_set_key(&(key), (uintptr_t)(const void *)(value))
+#define gasnett_threadkey_set_noinit(key, value) \
+    aq_tools_set_key(&(key), (uintptr_t)(const void *)(value))
 
 static inline AQ_UNUSED void aq_tools_set_key(void **key, uintptr_t value)
 {
-    *key = (void *)value; /* by way of an integer: a key may hold what only its thread will look at */
+    *key =
+        (void *)value; /* by way of an integer: a key may hold what only its thread will look at */
 }
 
 AQ_END_DECLS

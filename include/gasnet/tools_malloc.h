@@ -3,13 +3,13 @@
  *
  * GASNET_DEBUGMALLOC is not defined: address sanitizer and valgrind find more, and these libraries
  * work under both. A client that uses the names all the same gets the system's allocator.
- * Source: GASNet tools specification 1.20, debugging allocator. SPDX-License-Identifier: BSD-3-Clause
+ * Source: GASNet tools specification 1.20, debugging allocator. SPDX-License-Identifier:
+ * BSD-3-Clause
  */
 #include "gasnet_tools.h" /* first: the parts come in its order, whichever of them a client names */
 
 #ifndef GASNET_TOOLS_MALLOC_H
 #define GASNET_TOOLS_MALLOC_H 1
-
 
 AQ_BEGIN_DECLS
 
@@ -20,13 +20,13 @@ AQ_PUBLIC void *aq_tools_calloc(size_t n, size_t size) AQ_ATTR((__malloc__));
 AQ_PUBLIC char *aq_tools_strdup(const char *s) AQ_ATTR((__malloc__));
 AQ_PUBLIC char *aq_tools_strndup(const char *s, size_t n) AQ_ATTR((__malloc__));
 
-#define gasnett_debug_malloc(n) aq_tools_malloc(n)
-#define gasnett_debug_realloc(p, n) aq_tools_realloc((p), (n))
-#define gasnett_debug_calloc(n, s) aq_tools_calloc((n), (s))
-#define gasnett_debug_free(p) free(p)
-#define gasnett_debug_strdup(s) aq_tools_strdup(s)
-#define gasnett_debug_strndup(s, n) aq_tools_strndup((s), (n))
-#define gasnett_debug_memcheck(p) ((void)(p))
+#define gasnett_debug_malloc(n)      aq_tools_malloc(n)
+#define gasnett_debug_realloc(p, n)  aq_tools_realloc((p), (n))
+#define gasnett_debug_calloc(n, s)   aq_tools_calloc((n), (s))
+#define gasnett_debug_free(p)        free(p)
+#define gasnett_debug_strdup(s)      aq_tools_strdup(s)
+#define gasnett_debug_strndup(s, n)  aq_tools_strndup((s), (n))
+#define gasnett_debug_memcheck(p)    ((void)(p))
 #define gasnett_debug_memcheck_one() ((void)0)
 #define gasnett_debug_memcheck_all() ((void)0)
 
@@ -44,7 +44,8 @@ typedef struct gasnett_heapstats_s {
 
 /** gasnett_getheapstats - non-zero: nobody counts; *stats is all zeros. */
 AQ_PUBLIC int gasnett_getheapstats(gasnett_heapstats_t *stats);
-/** gasnett_heapinfo_dump - write a report to a file, "-" for stderr: that there is nothing to report. */
+/** gasnett_heapinfo_dump - write a report to a file, "-" for stderr: that there is nothing to
+ * report. */
 AQ_PUBLIC void gasnett_heapinfo_dump(const char *filename, int show_live_objects);
 
 AQ_END_DECLS

@@ -14,7 +14,8 @@
 /* --- thread mode: exactly one, and it expands to 1 afterwards --- */
 
 #if (defined(GASNET_SEQ) || defined(GASNET_PAR) || defined(GASNET_PARSYNC)) && !defined(GASNETEX_H)
-#error "GASNET_SEQ, GASNET_PAR or GASNET_PARSYNC is defined: include gasnetex.h before gasnet_tools.h"
+#error \
+    "GASNET_SEQ, GASNET_PAR or GASNET_PARSYNC is defined: include gasnetex.h before gasnet_tools.h"
 #endif
 #if defined(GASNETT_THREAD_SAFE) + defined(GASNETT_THREAD_SINGLE) + defined(GASNETT_LITE_MODE) > 1
 #error "define at most one of GASNETT_THREAD_SAFE, GASNETT_THREAD_SINGLE and GASNETT_LITE_MODE"
@@ -26,26 +27,27 @@
 #error "GASNET_PAR has many threads: GASNETT_THREAD_SINGLE contradicts it"
 #endif
 #if (defined(GASNET_SEQ) || defined(GASNET_PARSYNC)) && defined(GASNETT_THREAD_SAFE)
-#error "GASNET_SEQ and GASNET_PARSYNC have one caller at a time: GASNETT_THREAD_SAFE contradicts them"
+#error \
+    "GASNET_SEQ and GASNET_PARSYNC have one caller at a time: GASNETT_THREAD_SAFE contradicts them"
 #endif
 
 #if defined(GASNETT_LITE_MODE)
 #undef GASNETT_LITE_MODE
-#define GASNETT_LITE_MODE 1
+#define GASNETT_LITE_MODE    1
 #define GASNETT_THREAD_MODEL LITE
-#define AQ_TOOLS_MODE_STR "LITE"
-#elif defined(GASNETT_THREAD_SAFE) || defined(GASNET_PAR)                                     \
-    || (!defined(GASNETT_THREAD_SINGLE) && !defined(GASNET_SEQ) && !defined(GASNET_PARSYNC)   \
+#define AQ_TOOLS_MODE_STR    "LITE"
+#elif defined(GASNETT_THREAD_SAFE) || defined(GASNET_PAR)                                   \
+    || (!defined(GASNETT_THREAD_SINGLE) && !defined(GASNET_SEQ) && !defined(GASNET_PARSYNC) \
         && (defined(_REENTRANT) || defined(_THREAD_SAFE) || defined(PTHREAD_MUTEX_INITIALIZER)))
 #undef GASNETT_THREAD_SAFE
-#define GASNETT_THREAD_SAFE 1
+#define GASNETT_THREAD_SAFE  1
 #define GASNETT_THREAD_MODEL PAR
-#define AQ_TOOLS_MODE_STR "PAR"
+#define AQ_TOOLS_MODE_STR    "PAR"
 #else
 #undef GASNETT_THREAD_SINGLE
 #define GASNETT_THREAD_SINGLE 1
-#define GASNETT_THREAD_MODEL SEQ
-#define AQ_TOOLS_MODE_STR "SEQ"
+#define GASNETT_THREAD_MODEL  SEQ
+#define AQ_TOOLS_MODE_STR     "SEQ"
 #endif
 
 /* In parsync other client threads exist, though only one calls at a time: what other threads may
@@ -59,29 +61,29 @@
 
 /* --- versions --- */
 
-#define GASNETT_SPEC_VERSION_MAJOR GASNETI_TOOLS_SPEC_VERSION_MAJOR
-#define GASNETT_SPEC_VERSION_MINOR GASNETI_TOOLS_SPEC_VERSION_MINOR
+#define GASNETT_SPEC_VERSION_MAJOR    GASNETI_TOOLS_SPEC_VERSION_MAJOR
+#define GASNETT_SPEC_VERSION_MINOR    GASNETI_TOOLS_SPEC_VERSION_MINOR
 #define GASNETT_RELEASE_VERSION_MAJOR GASNET_RELEASE_VERSION_MAJOR
 #define GASNETT_RELEASE_VERSION_MINOR GASNET_RELEASE_VERSION_MINOR
 #define GASNETT_RELEASE_VERSION_PATCH GASNET_RELEASE_VERSION_PATCH
 
 /* --- configuration --- */
 
-#define GASNETT_SYSTEM_TUPLE GASNETI_SYSTEM_TUPLE
+#define GASNETT_SYSTEM_TUPLE   GASNETI_SYSTEM_TUPLE
 #define GASNETT_CONFIGURE_ARGS GASNETI_CONFIGURE_ARGS
 /* Nothing depends on it: what compilers differ in is looked up where it is used. A client may say
  * that the compiler is another by GASNETT_COMPILER_FORCE_MISMATCH. */
-#if !defined(GASNETT_COMPILER_FORCE_MISMATCH)                               \
+#if !defined(GASNETT_COMPILER_FORCE_MISMATCH)                           \
     && PLATFORM_COMPILER_FAMILYID == GASNETI_PLATFORM_COMPILER_FAMILYID \
     && PLATFORM_COMPILER_VERSION == GASNETI_PLATFORM_COMPILER_VERSION
 #define GASNETT_CONFIGURE_MISMATCH 0
 #else
 #define GASNETT_CONFIGURE_MISMATCH 1
 #endif
-#define GASNETT_PLATFORM_COMPILER_IDSTR GASNETI_PLATFORM_COMPILER_IDSTR
+#define GASNETT_PLATFORM_COMPILER_IDSTR    GASNETI_PLATFORM_COMPILER_IDSTR
 #define GASNETT_PLATFORM_COMPILER_FAMILYID GASNETI_PLATFORM_COMPILER_FAMILYID
-#define GASNETT_PLATFORM_COMPILER_ID GASNETI_PLATFORM_COMPILER_ID
-#define GASNETT_PLATFORM_COMPILER_VERSION GASNETI_PLATFORM_COMPILER_VERSION
+#define GASNETT_PLATFORM_COMPILER_ID       GASNETI_PLATFORM_COMPILER_ID
+#define GASNETT_PLATFORM_COMPILER_VERSION  GASNETI_PLATFORM_COMPILER_VERSION
 
 #if GASNET_DEBUG
 #define GASNETT_DEBUG_CONFIG debug
@@ -93,19 +95,20 @@
 #else
 #error "these libraries are for 64-bit systems"
 #endif
-#define GASNETT_TIMER_CONFIG timers_native
-#define GASNETT_MEMBAR_CONFIG membars_native
-#define GASNETT_ATOMIC_CONFIG atomics_native
+#define GASNETT_TIMER_CONFIG    timers_native
+#define GASNETT_MEMBAR_CONFIG   membars_native
+#define GASNETT_ATOMIC_CONFIG   atomics_native
 #define GASNETT_ATOMIC32_CONFIG atomic32_native
 #define GASNETT_ATOMIC64_CONFIG atomic64_native
 
 #if GASNETT_LITE_MODE
 #define AQ_TOOLS_CONFIG_ATOMICS
 #else
-#define AQ_TOOLS_CONFIG_ATOMICS                                                                  \
+#define AQ_TOOLS_CONFIG_ATOMICS                                                                   \
     "," _STRINGIFY(GASNETT_ATOMIC_CONFIG) "," _STRINGIFY(GASNETT_ATOMIC32_CONFIG) "," _STRINGIFY( \
         GASNETT_ATOMIC64_CONFIG)
 #endif
+/* clang-format off */
 #define GASNETT_CONFIG_STRING                                                                    \
     "RELEASE=" _STRINGIFY(GASNETT_RELEASE_VERSION_MAJOR) "." _STRINGIFY(                         \
         GASNETT_RELEASE_VERSION_MINOR) "." _STRINGIFY(GASNETT_RELEASE_VERSION_PATCH)             \
@@ -113,9 +116,10 @@
     ",PTR=" _STRINGIFY(GASNETT_PTR_CONFIG) "," _STRINGIFY(GASNETT_DEBUG_CONFIG)                  \
     "," AQ_TOOLS_MODE_STR "," _STRINGIFY(GASNETT_TIMER_CONFIG) "," _STRINGIFY(                   \
         GASNETT_MEMBAR_CONFIG) AQ_TOOLS_CONFIG_ATOMICS
+/* clang-format on */
 
-#define GASNETT_PAGESIZE 4096
-#define GASNETT_PAGESHIFT 12
+#define GASNETT_PAGESIZE         4096
+#define GASNETT_PAGESHIFT        12
 #define GASNETT_CACHE_LINE_BYTES GASNETI_CACHE_LINE_BYTES
 
 /* --- identification --- */
@@ -130,7 +134,8 @@
 #define AQ_TOOLS_KEPT AQ_ATTR((__used__))
 #endif
 
-/* GASNETT_IDENT(name, text); at file scope: text, of the form "$Key: value $", stays in the program. */
+/* GASNETT_IDENT(name, text); at file scope: text, of the form "$Key: value $", stays in the
+ * program. */
 #define GASNETT_IDENT(name, text) static const char name[] AQ_TOOLS_KEPT = text
 
 AQ_BEGIN_DECLS
@@ -150,12 +155,12 @@ AQ_PUBLIC const char *gasnett_performance_warning_str(void);
  * objects and a library of different thread mode, debug mode or release do not link: the
  * missing symbol's name says which of them is wanted.
  */
-#define AQ_TOOLS_CHECK_NAME_(mode, debug, major, minor, patch)                                  \
+#define AQ_TOOLS_CHECK_NAME_(mode, debug, major, minor, patch) \
     gasnett_tools_compiled_for_##mode##_##debug##_##major##_##minor##_##patch
-#define AQ_TOOLS_CHECK_NAME(mode, debug, major, minor, patch)                                   \
+#define AQ_TOOLS_CHECK_NAME(mode, debug, major, minor, patch) \
     AQ_TOOLS_CHECK_NAME_(mode, debug, major, minor, patch)
-#define AQ_TOOLS_CHECK(mode)                                                                    \
-    AQ_TOOLS_CHECK_NAME(mode, GASNETT_DEBUG_CONFIG, GASNET_RELEASE_VERSION_MAJOR,                \
+#define AQ_TOOLS_CHECK(mode)                                                      \
+    AQ_TOOLS_CHECK_NAME(mode, GASNETT_DEBUG_CONFIG, GASNET_RELEASE_VERSION_MAJOR, \
                         GASNET_RELEASE_VERSION_MINOR, GASNET_RELEASE_VERSION_PATCH)
 
 #if defined(GASNET_PARSYNC)

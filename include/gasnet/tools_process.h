@@ -13,30 +13,34 @@ AQ_BEGIN_DECLS
 
 /* --- the end of a program --- */
 
-AQ_PUBLIC void aq_tools_fatal(const char *func, const char *file, int line, const char *fmt, ...)
-    AQ_NORETURN AQ_ATTR((__format__(__printf__, 4, 5)));
-AQ_PUBLIC void aq_tools_fatal_nopos(const char *fmt, ...)
-    AQ_NORETURN AQ_ATTR((__format__(__printf__, 1, 2)));
+AQ_PUBLIC void aq_tools_fatal(const char *func, const char *file, int line, const char *fmt,
+                              ...) AQ_NORETURN AQ_ATTR((__format__(__printf__, 4, 5)));
+AQ_PUBLIC void aq_tools_fatal_nopos(const char *fmt, ...) AQ_NORETURN
+    AQ_ATTR((__format__(__printf__, 1, 2)));
 
 /**
  * gasnett_fatalerror - print "*** FATAL ERROR (proc R): in F() at FILE:LINE: text" and end the job.
- * Arguments as for printf; no newline is needed. A backtrace and a stop for a debugger come first if
- * GASNET_BACKTRACE and GASNET_FREEZE_ON_ERROR ask for them. Does not return; any thread.
+ * Arguments as for printf; no newline is needed. A backtrace and a stop for a debugger come first
+ * if GASNET_BACKTRACE and GASNET_FREEZE_ON_ERROR ask for them. Does not return; any thread.
  */
-#define gasnett_fatalerror(...) aq_tools_fatal(GASNETT_CURRENT_FUNCTION, __FILE__, __LINE__, __VA_ARGS__)
+#define gasnett_fatalerror(...) \
+    aq_tools_fatal(GASNETT_CURRENT_FUNCTION, __FILE__, __LINE__, __VA_ARGS__)
 /** gasnett_fatalerror_nopos - the same without the place. */
 #define gasnett_fatalerror_nopos aq_tools_fatal_nopos
 
-/** gasnett_killmyprocess - end this process at once with an exit code; no hook runs, nothing is written. */
+/** gasnett_killmyprocess - end this process at once with an exit code; no hook runs, nothing is
+ * written. */
 AQ_PUBLIC void gasnett_killmyprocess(int exitcode) AQ_NORETURN;
-/** gasnett_flush_streams - write out stdout and stderr; with GASNET_FS_SYNC the files' blocks too. */
+/** gasnett_flush_streams - write out stdout and stderr; with GASNET_FS_SYNC the files' blocks too.
+ * */
 AQ_PUBLIC void gasnett_flush_streams(void);
 /** gasnett_close_streams - close stdin, stdout and stderr on the way out of a program. */
 AQ_PUBLIC void gasnett_close_streams(void);
 
 /* --- backtraces --- */
 
-/** gasnett_backtrace_type_t - a way of making a backtrace: fnp writes one to fd, returns 0 if it could. */
+/** gasnett_backtrace_type_t - a way of making a backtrace: fnp writes one to fd, returns 0 if it
+ * could. */
 typedef struct gasnett_backtrace_type_s {
     const char *name;
     int (*fnp)(int fd);
@@ -52,7 +56,8 @@ AQ_PUBLIC extern gasnett_backtrace_type_t gasnett_backtrace_user;
  * Reads GASNET_BACKTRACE and its like; also stops for a debugger if GASNET_FREEZE is on.
  */
 AQ_PUBLIC void gasnett_backtrace_init(const char *exename);
-/** gasnett_print_backtrace - where this process is, to fd; 0, or -1 before gasnett_backtrace_init. */
+/** gasnett_print_backtrace - where this process is, to fd; 0, or -1 before gasnett_backtrace_init.
+ * */
 AQ_PUBLIC int gasnett_print_backtrace(int fd);
 /** gasnett_print_backtrace_ifenabled - what fatal errors call: one if GASNET_BACKTRACE is on. */
 AQ_PUBLIC extern int (*gasnett_print_backtrace_ifenabled)(int fd);
@@ -62,7 +67,8 @@ AQ_PUBLIC extern int (*gasnett_print_backtrace_ifenabled)(int fd);
 /* What a user sets to 0 from a debugger. */
 AQ_PUBLIC extern volatile int gasnet_frozen;
 
-/** gasnett_freezeForDebuggerNow - set *flag, tell how to attach, wait until it is 0 or SIGCONT comes. */
+/** gasnett_freezeForDebuggerNow - set *flag, tell how to attach, wait until it is 0 or SIGCONT
+ * comes. */
 AQ_PUBLIC void gasnett_freezeForDebuggerNow(volatile int *flag, const char *flagname);
 /** gasnett_freezeForDebuggerErr - the same with gasnet_frozen, if GASNET_FREEZE_ON_ERROR is on. */
 AQ_PUBLIC void gasnett_freezeForDebuggerErr(void);
@@ -92,18 +98,21 @@ static inline AQ_UNUSED int gasnett_isLittleEndian(void)
 #endif
 }
 
-/** gasnett_set_affinity - bind the process to the core that rank picks, modulo the cores allowed; 0 if done. */
+/** gasnett_set_affinity - bind the process to the core that rank picks, modulo the cores allowed; 0
+ * if done. */
 AQ_PUBLIC int gasnett_set_affinity(int rank);
 #define GASNETT_SET_AFFINITY_SUPPORT 1
 
 typedef void (*gasnett_sighandlerfn_t)(int);
 
-/** gasnett_reghandler - install a signal handler; returns the one it replaces; the end on failure. */
+/** gasnett_reghandler - install a signal handler; returns the one it replaces; the end on failure.
+ * */
 AQ_PUBLIC gasnett_sighandlerfn_t gasnett_reghandler(int sig, gasnett_sighandlerfn_t fn);
 /** gasnett_signame_fromval - "SIGSEGV" for its number, NULL if unknown. */
 AQ_PUBLIC const char *gasnett_signame_fromval(int sig);
 
-/** gasnett_maximize_rlimits - raise soft limits to the hard ones: CPU, DATA, RSS, STACK, AS. Non-zero if all. */
+/** gasnett_maximize_rlimits - raise soft limits to the hard ones: CPU, DATA, RSS, STACK, AS.
+ * Non-zero if all. */
 AQ_PUBLIC int gasnett_maximize_rlimits(void);
 /** gasnett_maximize_rlimit - one limit (RLIMIT_...); GASNET_MAXIMIZE_<desc>=0 leaves it. */
 AQ_PUBLIC int gasnett_maximize_rlimit(int resource, const char *desc);
@@ -112,7 +121,8 @@ AQ_PUBLIC int gasnett_maximize_rlimit(int resource, const char *desc);
 AQ_PUBLIC uint64_t gasnett_checksum(const void *p, int nbytes);
 /** gasnett_count0s - how many of n bytes are zero; _copy: the same while copying. */
 AQ_PUBLIC size_t gasnett_count0s(const void *p, size_t n);
-AQ_PUBLIC size_t gasnett_count0s_copy(void *GASNETT_RESTRICT d, const void *GASNETT_RESTRICT s, size_t n);
+AQ_PUBLIC size_t gasnett_count0s_copy(void *GASNETT_RESTRICT d, const void *GASNETT_RESTRICT s,
+                                      size_t n);
 
 /* zero bytes in a word: each such byte becomes 0x80, no other byte disturbs it */
 static inline AQ_UNUSED int gasnett_count0s_uint64_t(uint64_t x)

@@ -3,7 +3,8 @@
  *
  * A program that traces nothing, or has no conduit, finds aq_client_trace NULL: each name below
  * then costs one load and a predictable branch at most, and evaluates no argument.
- * Source: GASNet tools specification 1.20, tracing and statistics. SPDX-License-Identifier: BSD-3-Clause
+ * Source: GASNet tools specification 1.20, tracing and statistics. SPDX-License-Identifier:
+ * BSD-3-Clause
  */
 #include "gasnet_tools.h" /* first: the parts come in its order, whichever of them a client names */
 
@@ -45,7 +46,7 @@ AQ_PUBLIC void aq_tools_stats_printf(int force, const char *fmt, ...)
 #define AQ_TOOLS_TRACES AQ_UNLIKELY(aq_client_trace != NULL)
 
 /* GASNETT_TRACE_ENABLED - 1 if lines of the client (category H) are written now. */
-#define GASNETT_TRACE_ENABLED (AQ_TOOLS_TRACES && aq_client_trace->trace_enabled('H'))
+#define GASNETT_TRACE_ENABLED  (AQ_TOOLS_TRACES && aq_client_trace->trace_enabled('H'))
 #define AQ_TOOLS_STATS_ENABLED (AQ_TOOLS_TRACES && aq_client_trace->stats_enabled('H'))
 
 /* A line, as printf has it: if category H is on; with _FORCE whatever the mask is. */
@@ -60,24 +61,29 @@ AQ_PUBLIC void aq_tools_stats_printf(int force, const char *fmt, ...)
 
 /* The letters of the categories that are on; changing them. */
 #define GASNETT_TRACE_GETMASK() (AQ_TOOLS_TRACES ? aq_client_trace->trace_mask() : "")
-#define GASNETT_TRACE_SETMASK(mask) (AQ_TOOLS_TRACES ? aq_client_trace->trace_set_mask(mask) : (void)0)
+#define GASNETT_TRACE_SETMASK(mask) \
+    (AQ_TOOLS_TRACES ? aq_client_trace->trace_set_mask(mask) : (void)0)
 #define GASNETT_STATS_GETMASK() (AQ_TOOLS_TRACES ? aq_client_trace->stats_mask() : "")
-#define GASNETT_STATS_SETMASK(mask) (AQ_TOOLS_TRACES ? aq_client_trace->stats_set_mask(mask) : (void)0)
+#define GASNETT_STATS_SETMASK(mask) \
+    (AQ_TOOLS_TRACES ? aq_client_trace->stats_set_mask(mask) : (void)0)
 
 /* Whether operations on the rank itself are traced. */
 #define GASNETT_TRACE_GET_TRACELOCAL() (AQ_TOOLS_TRACES ? aq_client_trace->trace_local() : 0)
-#define GASNETT_TRACE_SET_TRACELOCAL(on) (AQ_TOOLS_TRACES ? aq_client_trace->trace_set_local(on) : (void)0)
+#define GASNETT_TRACE_SET_TRACELOCAL(on) \
+    (AQ_TOOLS_TRACES ? aq_client_trace->trace_set_local(on) : (void)0)
 
 /* Where the client's own program is: const char *file, unsigned line. */
 #define GASNETT_TRACE_SETSOURCELINE(file, line) \
     (AQ_TOOLS_TRACES ? aq_client_trace->set_line((file), (line)) : (void)0)
 #define GASNETT_TRACE_GETSOURCELINE(pfile, pline) \
     (AQ_TOOLS_TRACES ? aq_client_trace->get_line((pfile), (pline)) : (void)0)
-#define GASNETT_TRACE_FREEZESOURCELINE() (AQ_TOOLS_TRACES ? aq_client_trace->freeze_line(1) : (void)0)
-#define GASNETT_TRACE_UNFREEZESOURCELINE() (AQ_TOOLS_TRACES ? aq_client_trace->freeze_line(0) : (void)0)
+#define GASNETT_TRACE_FREEZESOURCELINE() \
+    (AQ_TOOLS_TRACES ? aq_client_trace->freeze_line(1) : (void)0)
+#define GASNETT_TRACE_UNFREEZESOURCELINE() \
+    (AQ_TOOLS_TRACES ? aq_client_trace->freeze_line(0) : (void)0)
 
 /* Have cb called when statistics are written; non-zero if category H counts. Write them now. */
-#define GASNETT_STATS_INIT(cb) (AQ_TOOLS_TRACES ? aq_client_trace->stats_init(cb) : 0)
+#define GASNETT_STATS_INIT(cb)    (AQ_TOOLS_TRACES ? aq_client_trace->stats_init(cb) : 0)
 #define GASNETT_STATS_DUMP(reset) (AQ_TOOLS_TRACES ? aq_client_trace->stats_dump(reset) : (void)0)
 
 AQ_END_DECLS

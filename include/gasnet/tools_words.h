@@ -3,7 +3,8 @@
  *
  * Each feature has a switch, GASNETT_USE_..., which a client may define to 0 or 1 before
  * it includes the header; what is switched off expands to the plain declaration.
- * Source: GASNet tools specification 1.20, compiler annotations. SPDX-License-Identifier: BSD-3-Clause
+ * Source: GASNet tools specification 1.20, compiler annotations. SPDX-License-Identifier:
+ * BSD-3-Clause
  */
 #include "gasnet_tools.h" /* first: the parts come in its order, whichever of them a client names */
 
@@ -204,7 +205,7 @@
 #define GASNETT_CONSTP(fn)
 
 #define GASNETT_BEGIN_EXTERNC AQ_BEGIN_DECLS
-#define GASNETT_END_EXTERNC AQ_END_DECLS
+#define GASNETT_END_EXTERNC   AQ_END_DECLS
 #ifdef __cplusplus
 #define GASNETT_EXTERNC extern "C"
 #else
@@ -220,10 +221,10 @@
 #endif
 
 #if GASNETT_USE_BUILTIN_EXPECT
-#define GASNETT_PREDICT_TRUE(e) __builtin_expect(!!(e), 1)
+#define GASNETT_PREDICT_TRUE(e)  __builtin_expect(!!(e), 1)
 #define GASNETT_PREDICT_FALSE(e) __builtin_expect(!!(e), 0)
 #else
-#define GASNETT_PREDICT_TRUE(e) (!!(e))
+#define GASNETT_PREDICT_TRUE(e)  (!!(e))
 #define GASNETT_PREDICT_FALSE(e) (!!(e))
 #endif
 
@@ -236,17 +237,18 @@
 
 AQ_BEGIN_DECLS
 /* Says that a promise of the program's was broken, and ends it: debug builds. */
-AQ_PUBLIC void aq_tools_broken(const char *what, const char *func, const char *file, int line)
-    AQ_NORETURN;
+AQ_PUBLIC void aq_tools_broken(const char *what, const char *func, const char *file,
+                               int line) AQ_NORETURN;
 AQ_END_DECLS
 
 /* gasnett_unreachable(): this point is never reached. gasnett_assume(c): c holds. */
 #if GASNET_DEBUG
 #define gasnett_unreachable() \
     aq_tools_broken("gasnett_unreachable() was reached", __func__, __FILE__, __LINE__)
-#define gasnett_assume(c)         \
-    (AQ_LIKELY(c) ? (void)0       \
-                  : aq_tools_broken("gasnett_assume(" #c ") does not hold", __func__, __FILE__, __LINE__))
+#define gasnett_assume(c) \
+    (AQ_LIKELY(c)         \
+         ? (void)0        \
+         : aq_tools_broken("gasnett_assume(" #c ") does not hold", __func__, __FILE__, __LINE__))
 #else
 #if GASNETT_USE_BUILTIN_UNREACHABLE
 #define gasnett_unreachable() __builtin_unreachable()
@@ -275,13 +277,12 @@ AQ_END_DECLS
 
 #define GASNETT_CURRENT_FUNCTION __func__
 
-#define GASNETT_UNUSED_ARGS1(a) ((void)(a))
-#define GASNETT_UNUSED_ARGS2(a, b) ((void)(a), (void)(b))
-#define GASNETT_UNUSED_ARGS3(a, b, c) ((void)(a), (void)(b), (void)(c))
-#define GASNETT_UNUSED_ARGS4(a, b, c, d) ((void)(a), (void)(b), (void)(c), (void)(d))
-#define GASNETT_UNUSED_ARGS5(a, b, c, d, e) ((void)(a), (void)(b), (void)(c), (void)(d), (void)(e))
-#define GASNETT_UNUSED_ARGS6(a, b, c, d, e, f) \
-    (GASNETT_UNUSED_ARGS5(a, b, c, d, e), (void)(f))
+#define GASNETT_UNUSED_ARGS1(a)                ((void)(a))
+#define GASNETT_UNUSED_ARGS2(a, b)             ((void)(a), (void)(b))
+#define GASNETT_UNUSED_ARGS3(a, b, c)          ((void)(a), (void)(b), (void)(c))
+#define GASNETT_UNUSED_ARGS4(a, b, c, d)       ((void)(a), (void)(b), (void)(c), (void)(d))
+#define GASNETT_UNUSED_ARGS5(a, b, c, d, e)    (GASNETT_UNUSED_ARGS4(a, b, c, d), (void)(e))
+#define GASNETT_UNUSED_ARGS6(a, b, c, d, e, f) (GASNETT_UNUSED_ARGS5(a, b, c, d, e), (void)(f))
 #define GASNETT_UNUSED_ARGS7(a, b, c, d, e, f, g) \
     (GASNETT_UNUSED_ARGS6(a, b, c, d, e, f), (void)(g))
 #define GASNETT_UNUSED_ARGS8(a, b, c, d, e, f, g, h) \

@@ -12,11 +12,11 @@ AQ_BEGIN_DECLS
 
 /* --- error codes --- */
 
-#define GASNET_OK 0
-#define GASNET_ERR_NOT_INIT 10001
-#define GASNET_ERR_RESOURCE 10002
-#define GASNET_ERR_BAD_ARG 10003
-#define GASNET_ERR_NOT_READY 10004
+#define GASNET_OK                   0
+#define GASNET_ERR_NOT_INIT         10001
+#define GASNET_ERR_RESOURCE         10002
+#define GASNET_ERR_BAD_ARG          10003
+#define GASNET_ERR_NOT_READY        10004
 #define GASNET_ERR_BARRIER_MISMATCH 10005
 
 /* --- opaque handles: pointers to distinct incomplete structs --- */
@@ -29,12 +29,12 @@ typedef struct gex_MK_s *gex_MK_t;
 typedef struct gex_AM_SrcDesc_s *gex_AM_SrcDesc_t;
 typedef struct gex_Token_s *gex_Token_t;
 
-#define GEX_CLIENT_INVALID ((gex_Client_t)(uintptr_t)0)
-#define GEX_EP_INVALID ((gex_EP_t)(uintptr_t)0)
-#define GEX_TM_INVALID ((gex_TM_t)(uintptr_t)0)
-#define GEX_SEGMENT_INVALID ((gex_Segment_t)(uintptr_t)0)
-#define GEX_MK_INVALID ((gex_MK_t)(uintptr_t)0)
-#define GEX_MK_HOST ((gex_MK_t)(uintptr_t)1)
+#define GEX_CLIENT_INVALID   ((gex_Client_t)(uintptr_t)0)
+#define GEX_EP_INVALID       ((gex_EP_t)(uintptr_t)0)
+#define GEX_TM_INVALID       ((gex_TM_t)(uintptr_t)0)
+#define GEX_SEGMENT_INVALID  ((gex_Segment_t)(uintptr_t)0)
+#define GEX_MK_INVALID       ((gex_MK_t)(uintptr_t)0)
+#define GEX_MK_HOST          ((gex_MK_t)(uintptr_t)1)
 #define GEX_AM_SRCDESC_NO_OP ((gex_AM_SrcDesc_t)(uintptr_t)0)
 
 /* --- active messages --- */
@@ -67,11 +67,11 @@ typedef struct gex_AM_Entry_s {
 typedef unsigned int gex_TI_t;
 
 #define GEX_TI_SRCRANK (1u << 0)
-#define GEX_TI_EP (1u << 1)
-#define GEX_TI_ENTRY (1u << 2)
-#define GEX_TI_IS_REQ (1u << 3)
+#define GEX_TI_EP      (1u << 1)
+#define GEX_TI_ENTRY   (1u << 2)
+#define GEX_TI_IS_REQ  (1u << 3)
 #define GEX_TI_IS_LONG (1u << 4)
-#define GEX_TI_ALL 31u
+#define GEX_TI_ALL     31u
 
 typedef struct gex_Token_Info_s {
     gex_Rank_t gex_srcrank; /* the sender's jobrank */
@@ -86,8 +86,8 @@ typedef struct gex_Token_Info_s {
 typedef uint64_t gex_RMA_Value_t;
 typedef unsigned int gex_EC_t;
 
-#define GEX_EC_LC ((gex_EC_t)1)
-#define GEX_EC_AM ((gex_EC_t)1)
+#define GEX_EC_LC  ((gex_EC_t)1)
+#define GEX_EC_AM  ((gex_EC_t)1)
 #define GEX_EC_PUT ((gex_EC_t)3) /* its own bit, and the local completion of the same puts */
 #define GEX_EC_GET ((gex_EC_t)4)
 #define GEX_EC_RMW ((gex_EC_t)8)

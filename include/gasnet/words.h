@@ -10,17 +10,17 @@
 /* --- attributes, known to gcc and clang --- */
 
 #if defined(__GNUC__)
-#define AQ_ATTR(list)       __attribute__(list)
-#define AQ_LIKELY(cond)     __builtin_expect(!!(cond), 1)
-#define AQ_UNLIKELY(cond)   __builtin_expect(!!(cond), 0)
+#define AQ_ATTR(list)     __attribute__(list)
+#define AQ_LIKELY(cond)   __builtin_expect(!!(cond), 1)
+#define AQ_UNLIKELY(cond) __builtin_expect(!!(cond), 0)
 #else
 #error "the inline parts need the __atomic built-ins of gcc or clang"
 #endif
-#define AQ_NORETURN     AQ_ATTR((__noreturn__))
-#define AQ_UNUSED       AQ_ATTR((__unused__))
-#define AQ_MUST_USE     AQ_ATTR((__warn_unused_result__))
-#define AQ_WEAK         AQ_ATTR((__weak__))
-#define AQ_PUBLIC       AQ_ATTR((__visibility__("default")))
+#define AQ_NORETURN AQ_ATTR((__noreturn__))
+#define AQ_UNUSED   AQ_ATTR((__unused__))
+#define AQ_MUST_USE AQ_ATTR((__warn_unused_result__))
+#define AQ_WEAK     AQ_ATTR((__weak__))
+#define AQ_PUBLIC   AQ_ATTR((__visibility__("default")))
 
 #ifdef __cplusplus
 #define AQ_BEGIN_DECLS extern "C" {
@@ -34,11 +34,11 @@
 
 #ifndef _STRINGIFY
 #define _STRINGIFY_HELPER(x) #x
-#define _STRINGIFY(x) _STRINGIFY_HELPER(x)
+#define _STRINGIFY(x)        _STRINGIFY_HELPER(x)
 #endif
 #ifndef _CONCAT
 #define _CONCAT_HELPER(a, b) a##b
-#define _CONCAT(a, b) _CONCAT_HELPER(a, b)
+#define _CONCAT(a, b)        _CONCAT_HELPER(a, b)
 #endif
 #ifndef MIN
 #define MIN(x, y) ((x) < (y) ? (x) : (y))

@@ -32,14 +32,22 @@ static int aq_fh_check(const struct aq_fh_config *config)
 {
     const uint32_t peers = config->peers != 0 ? config->peers : 1;
 
-    if (config->peers != 0 && (config->remote_bytes / peers < AQ_FH_PAGE || config->remote_regions / peers == 0))
-        return aq_fail(AQ_ERR_ARG, "firehose: %" PRIu64 " bytes in %u regions are too little for %u peers: each needs "
-                       "a page and a region; raise GASNET_FIREHOSE_M (at least %" PRIu64 " KB) or GASNET_FIREHOSE_R "
-                       "(at least %u)", config->remote_bytes, config->remote_regions, peers,
+    if (config->peers != 0
+        && (config->remote_bytes / peers < AQ_FH_PAGE || config->remote_regions / peers == 0))
+        return aq_fail(AQ_ERR_ARG,
+                       "firehose: %" PRIu64
+                       " bytes in %u regions are too little for %u peers: each needs "
+                       "a page and a region; raise GASNET_FIREHOSE_M (at least %" PRIu64
+                       " KB) or GASNET_FIREHOSE_R "
+                       "(at least %u)",
+                       config->remote_bytes, config->remote_regions, peers,
                        (uint64_t)peers * AQ_FH_PAGE / 1024, peers);
     if (config->local_bytes < 4 * AQ_FH_PAGE || config->local_regions < 4)
-        return aq_fail(AQ_ERR_ARG, "firehose: %" PRIu64 " bytes in %u regions are too little for own transfers; raise "
-                       "GASNET_FIREHOSE_MAXVICTIM_M (at least 16 KB) or GASNET_FIREHOSE_MAXVICTIM_R (at least 4)",
+        return aq_fail(AQ_ERR_ARG,
+                       "firehose: %" PRIu64
+                       " bytes in %u regions are too little for own transfers; raise "
+                       "GASNET_FIREHOSE_MAXVICTIM_M (at least 16 KB) or "
+                       "GASNET_FIREHOSE_MAXVICTIM_R (at least 4)",
                        config->local_bytes, config->local_regions);
     if (config->message < AQ_FH_MIN_MESSAGE)
         return aq_fail(AQ_ERR_ARG, "firehose: messages of %zu bytes; needs %u", config->message,
@@ -52,8 +60,10 @@ static void aq_fh_plan_quotas(struct aq_fh *fh)
     const struct aq_fh_config *config = &fh->config;
     const uint32_t peers = config->peers != 0 ? config->peers : 1;
     const uint32_t regions = config->remote_regions / peers;
-    const size_t region_max = config->max_region < AQ_FH_PAGE ? AQ_FH_PAGE : aq_fh_down(config->max_region);
-    const size_t chunk_max = config->max_chunk < region_max ? region_max : aq_fh_down(config->max_chunk);
+    const size_t region_max =
+        config->max_region < AQ_FH_PAGE ? AQ_FH_PAGE : aq_fh_down(config->max_region);
+    const size_t chunk_max =
+        config->max_chunk < region_max ? region_max : aq_fh_down(config->max_chunk);
 
     fh->quota = aq_fh_down(config->remote_bytes / peers);
     fh->quota_regions = regions < AQ_FH_SLOTS_MAX / 2 ? regions : AQ_FH_SLOTS_MAX / 2;
@@ -73,7 +83,8 @@ void aq_fh_limit_local(struct aq_fh *fh, uint64_t local_bytes)
     aq_fh_plan_quotas(fh);
 }
 
-int aq_fh_open(const struct aq_fh_config *config, const struct aq_fh_ops *ops, void *arg, struct aq_fh **fh_out)
+int aq_fh_open(const struct aq_fh_config *config, const struct aq_fh_ops *ops, void *arg,
+               struct aq_fh **fh_out)
 {
     struct aq_fh *fh;
     int rc = aq_fh_check(config);
@@ -139,7 +150,8 @@ void aq_fh_counts(struct aq_fh *fh, struct aq_fh_counts *counts_out)
     counts_out->local_charged = fh->charged;
     aq_lock_release(&fh->lock);
     /* acquire: pairs with aq_fh_peer_get() */
-    for (peer = atomic_load_explicit(&fh->peers, memory_order_acquire); peer != NULL; peer = peer->next) {
+    for (peer = atomic_load_explicit(&fh->peers, memory_order_acquire); peer != NULL;
+         peer = peer->next) {
         aq_lock_acquire(&peer->lock);
         counts_out->remote_hits += peer->hits;
         counts_out->remote_misses += peer->misses;

@@ -2,21 +2,26 @@
 /*
  * aq_fh.h - firehose: which memory, here and at the peers, is registered with the network's device.
  *
- * Each rank lets its peers aim at AQ_ENV_FIREHOSE_M bytes of its memory, wherever it is: each peer has a share of
- * that, and decides by itself which pages its share covers. A region of pages that a peer aims at (a firehose) stays
- * pinned until the peer lets go of it, so that a transfer to it needs no message: a hit. A miss costs one round trip
- * (a move), in which the initiator gives up regions it no longer uses and gets the key of the new one; the first
- * bytes of the transfer travel with it. Regions that nobody aims at stay pinned as long as there is room
- * (AQ_ENV_FIREHOSE_MAXVICTIM_M), oldest out first; the sources and destinations of our own transfers share that room.
+ * Each rank lets its peers aim at AQ_ENV_FIREHOSE_M bytes of its memory, wherever it is: each peer
+ * has a share of that, and decides by itself which pages its share covers. A region of pages that a
+ * peer aims at (a firehose) stays pinned until the peer lets go of it, so that a transfer to it
+ * needs no message: a hit. A miss costs one round trip (a move), in which the initiator gives up
+ * regions it no longer uses and gets the key of the new one; the first bytes of the transfer travel
+ * with it. Regions that nobody aims at stay pinned as long as there is room
+ * (AQ_ENV_FIREHOSE_MAXVICTIM_M), oldest out first; the sources and destinations of our own
+ * transfers share that room.
  *
- * A transfer     aq_fh_remote() for the peer's memory, then aq_fh_local() for ours: in this order, or transfers that
- *                have one and wait for the other could wait for each other in a circle. Each returns a hold of a
- *                part, at least the first byte; the caller transfers what both cover, releases both, and goes on
+ * A transfer     aq_fh_remote() for the peer's memory, then aq_fh_local() for ours: in this order,
+ *                or transfers that have one and wait for the other could wait for each other in a
+ *                circle. Each returns a hold of a part, at least the first byte; the caller
+ *                transfers what both cover, releases both, and goes on
  * Owns           regions, holds and tables; one struct aq_fh is one rank's
  * Threads        any, in par; done() and the pin and unpin operations run without a lock
- * Promise        pinned bytes never exceed the two budgets; a region is unpinned exactly once, and while nobody
- *                uses it; serving a peer's move waits for nothing; a hit takes constant time
- * Uses           base/aq_lock.h, base/aq_rc.h; messages and pinning are the caller's (struct aq_fh_ops)
+ * Promise        pinned bytes never exceed the two budgets; a region is unpinned exactly once, and
+ *                while nobody uses it; serving a peer's move waits for nothing; a hit takes
+ *                constant time
+ * Uses           base/aq_lock.h, base/aq_rc.h; messages and pinning are the caller's (struct
+ *                aq_fh_ops)
  * See            docs/design/firehose.md
  */
 #ifndef AQ_FH_H
@@ -30,10 +35,11 @@
 #include "base/aq_platform.h"
 #include "base/aq_rc.h"
 
-#define AQ_FH_RAILS 4        /* keys of a region: one for each device that a conduit uses */
-#define AQ_FH_PAGE 4096u
+#define AQ_FH_RAILS       4 /* keys of a region: one for each device that a conduit uses */
+#define AQ_FH_PAGE        4096u
 #define AQ_FH_CHUNK_PAGES 1024u /* the largest chunk of overlapped pinning */
-#define AQ_FH_MESSAGE 4096u  /* no message, and no answer, is longer; config.message may say less */
+/* no message, and no answer, is longer; config.message may say less */
+#define AQ_FH_MESSAGE 4096u
 
 struct aq_fh;
 struct aq_fh_region;
@@ -46,74 +52,81 @@ struct aq_fh_reg {
 
 /* What a conduit does for firehose. Pinning works on whole pages. */
 struct aq_fh_ops {
-    /* Pin and register [addr, addr+len); write: for transfers that write to it too, else it may be read-only
-     * memory. AQ_OK, or negative without a log line: memory that is not there, or the limit of locked memory. */
+    /* Pin and register [addr, addr+len); write: for transfers that write to it too, else it may be
+     * read-only memory. AQ_OK, or negative without a log line: memory that is not there, or the
+     * limit of locked memory. */
     int (*reg)(void *arg, uintptr_t addr, size_t len, bool write, struct aq_fh_reg *reg_out);
     void (*dereg)(void *arg, const struct aq_fh_reg *reg);
-    /* Send a request to a peer without blocking: AQ_OK, or AQ_RETRY. The peer calls aq_fh_serve(). */
+    /* Send a request to a peer without blocking: AQ_OK, or AQ_RETRY. The peer calls aq_fh_serve().
+     * */
     int (*send_request)(void *arg, uint32_t peer, const void *msg, size_t nbytes);
 };
 
 /* Who notices that the program unmaps memory; may be absent (NULL in the config). */
 struct aq_fh_memmon {
-    /* Not 0: the program may have changed mappings that aq_fh_invalidate() has not been told of. Whoever learns of
-     * events counts up before munmap() and the like can return, and down when aq_fh_invalidate() has returned. */
+    /* Not 0: the program may have changed mappings that aq_fh_invalidate() has not been told of.
+     * Whoever learns of events counts up before munmap() and the like can return, and down when
+     * aq_fh_invalidate() has returned. */
     atomic_uint unsettled;
-    /* Returns when everything that was unsettled at the call has reached aq_fh_invalidate(). Any thread, no lock
-     * held. */
+    /* Returns when everything that was unsettled at the call has reached aq_fh_invalidate(). Any
+     * thread, no lock held. */
     void (*settle)(struct aq_fh_memmon *memmon);
-    /* Before [addr, addr+len) is pinned: from now on changes to it are noticed. AQ_OK; negative: they cannot be, and
-     * the region is unpinned after its first use. */
+    /* Before [addr, addr+len) is pinned: from now on changes to it are noticed. AQ_OK; negative:
+     * they cannot be, and the region is unpinned after its first use. */
     int (*cover)(struct aq_fh_memmon *memmon, uintptr_t addr, size_t len);
-    /* Is a change under way that is not counted in `unsettled` yet? A system call, asked before `unsettled` is looked
-     * at; NULL: there is never one. */
+    /* Is a change under way that is not counted in `unsettled` yet? A system call, asked before
+     * `unsettled` is looked at; NULL: there is never one. */
     bool (*changing)(struct aq_fh_memmon *memmon);
 };
 
 struct aq_fh_config {
-    uint32_t rank, size;      /* of the job */
-    uint32_t peers;           /* how many may aim at a rank's memory: the shares; the same on all ranks */
-    uint64_t remote_bytes;    /* for all shares; the same on all ranks */
-    uint64_t local_bytes;     /* own transfers and victims */
+    uint32_t rank, size; /* of the job */
+    uint32_t peers; /* how many may aim at a rank's memory: the shares; the same on all ranks */
+    uint64_t remote_bytes; /* for all shares; the same on all ranks */
+    uint64_t local_bytes;  /* own transfers and victims */
     uint32_t remote_regions, local_regions;
-    size_t max_region;        /* bytes: what small misses grow to */
-    size_t max_chunk;         /* bytes: the largest region, of a large transfer; aq_fh_max_chunk() */
-    size_t message;           /* bytes: longest message, at most AQ_FH_MESSAGE */
-    size_t carry;             /* bytes: the most data that travel with a miss */
+    size_t max_region; /* bytes: what small misses grow to */
+    size_t max_chunk;  /* bytes: the largest region, of a large transfer; aq_fh_max_chunk() */
+    size_t message;    /* bytes: longest message, at most AQ_FH_MESSAGE */
+    size_t carry;      /* bytes: the most data that travel with a miss */
     struct aq_fh_memmon *memmon;
 };
 
-/** aq_fh_limit_local - own transfers have at most so many bytes (at least 16 KB); before the first of them. */
+/** aq_fh_limit_local - own transfers have at most so many bytes (at least 16 KB); before the first
+ * of them. */
 void aq_fh_limit_local(struct aq_fh *fh, uint64_t local_bytes);
 
 /** aq_fh_open - a rank's manager. arg goes to the operations. AQ_OK, or negative and logged. */
-int aq_fh_open(const struct aq_fh_config *config, const struct aq_fh_ops *ops, void *arg, struct aq_fh **fh_out);
+int aq_fh_open(const struct aq_fh_config *config, const struct aq_fh_ops *ops, void *arg,
+               struct aq_fh **fh_out);
 
 /** aq_fh_max_chunk - what a large transfer may ask for at once: for aq_fh_chunk(). */
 size_t aq_fh_max_chunk(const struct aq_fh *fh);
 
-/** aq_fh_close - unpin everything and free; no transfer is under way and no message comes any more. */
+/** aq_fh_close - unpin everything and free; no transfer is under way and no message comes any more.
+ * */
 void aq_fh_close(struct aq_fh *fh);
 
 /* --- transfers --- */
 
 /* A part of memory that stays pinned until aq_fh_release(). */
 struct aq_fh_hold {
-    uintptr_t addr;             /* as asked for */
-    size_t len;                 /* at least 1, at most as asked for */
+    uintptr_t addr;              /* as asked for */
+    size_t len;                  /* at least 1, at most as asked for */
     const struct aq_fh_reg *reg; /* its keys (and handle: local memory only); as long as the hold */
     struct aq_fh_region *region;
 };
 
 /**
- * aq_fh_local - hold memory of this process, for as much of [addr, addr+nbytes) as one region covers; pins it if need
- * be.
+ * aq_fh_local - hold memory of this process, for as much of [addr, addr+nbytes) as one region
+ * covers; pins it if need be.
  * write     the device writes to it (destination of a get), else it only reads
  * Context   any thread, no lock held
- * Returns AQ_OK; AQ_RETRY if transfers under way use all the room: poll, try again; negative (not logged): cannot be
- * pinned, transfer through a buffer instead.
+ * Returns AQ_OK; AQ_RETRY if transfers under way use all the room: poll, try again; negative (not
+ * logged): cannot be pinned, transfer through a buffer instead.
  */
-int aq_fh_local(struct aq_fh *fh, uintptr_t addr, size_t nbytes, bool write, struct aq_fh_hold *hold_out);
+int aq_fh_local(struct aq_fh *fh, uintptr_t addr, size_t nbytes, bool write,
+                struct aq_fh_hold *hold_out);
 
 /** aq_fh_local_chunk - the same, but what is not pinned yet is pinned up to chunk bytes only. */
 int aq_fh_local_chunk(struct aq_fh *fh, uintptr_t addr, size_t nbytes, size_t chunk, bool write,
@@ -122,44 +135,50 @@ int aq_fh_local_chunk(struct aq_fh *fh, uintptr_t addr, size_t nbytes, size_t ch
 /* A wish for memory of a peer, in the caller's memory until AQ_OK, AQ_RETRY or done(). */
 struct aq_fh_request {
     uint32_t peer;
-    bool write;          /* put, or atomic; else get */
-    uintptr_t addr;      /* the peer's */
+    bool write;     /* put, or atomic; else get */
+    uintptr_t addr; /* the peer's */
     size_t nbytes;
-    size_t chunk;        /* a miss asks for no more of it; 0: for all */
-    const void *put;     /* write: the bytes, of which the first may travel with a miss; NULL: they may not */
-    void *get;           /* else: where to */
-    void (*done)(struct aq_fh_request *request); /* after AQ_PENDING; any thread, perhaps in a reply handler, perhaps before
-                                            * aq_fh_remote() has returned; may call everything here, sends no request */
-    void *arg;           /* the caller's */
+    size_t chunk; /* a miss asks for no more of it; 0: for all */
+    const void
+        *put;  /* write: the bytes, of which the first may travel with a miss; NULL: they may not */
+    void *get; /* else: where to */
+    void (*done)(
+        struct aq_fh_request
+            *request); /* after AQ_PENDING; any thread, perhaps in a reply handler, perhaps before
+                                            * aq_fh_remote() has returned; may call everything here,
+                                            * sends no request */
+    void *arg;         /* the caller's */
     /* The outcome. */
-    int rc;              /* in done(): AQ_OK; AQ_RETRY: ask again; negative: the peer cannot pin it, use messages */
-    size_t carried;      /* bytes from addr on that were transferred by the miss */
-    struct aq_fh_hold hold; /* of what follows them; region NULL if that is nothing */
+    /* in done(): AQ_OK; AQ_RETRY: ask again; negative: the peer cannot pin it, use messages */
+    int rc;
+    size_t carried;             /* bytes from addr on that were transferred by the miss */
+    struct aq_fh_hold hold;     /* of what follows them; region NULL if that is nothing */
     struct aq_fh_request *next; /* ours */
 };
 
 /**
  * aq_fh_remote - hold memory of a peer, for as much of the wish as one region covers.
- * Returns AQ_OK: a hit, wish->hold is valid and nothing was carried; AQ_PENDING: a message is under way, done() tells;
- * AQ_RETRY: transfers under way use all of our share, or no message can be sent now: poll, try again; negative: no
- * memory, or no share (config.peers 0).
+ * Returns AQ_OK: a hit, wish->hold is valid and nothing was carried; AQ_PENDING: a message is under
+ * way, done() tells; AQ_RETRY: transfers under way use all of our share, or no message can be sent
+ * now: poll, try again; negative: no memory, or no share (config.peers 0).
  */
 int aq_fh_remote(struct aq_fh *fh, struct aq_fh_request *request);
 
 /** aq_fh_release - end a hold, when the device is done with the memory. Any thread and context. */
 void aq_fh_release(struct aq_fh *fh, struct aq_fh_hold *hold);
 
-/* Overlapped pinning: a large transfer asks for AQ_FH_WHOLE, up to which one call for all is as fast, then for twice as
- * much each time, so that it pins a chunk while the device transfers the one before. Chunks stay, and every transfer
- * that crosses their ends goes in as many requests: smaller ones would cost later transfers more than they save this
- * one. Start with { 0 }. */
+/* Overlapped pinning: a large transfer asks for AQ_FH_WHOLE, up to which one call for all is as
+ * fast, then for twice as much each time, so that it pins a chunk while the device transfers the
+ * one before. Chunks stay, and every transfer that crosses their ends goes in as many requests:
+ * smaller ones would cost later transfers more than they save this one. Start with { 0 }. */
 #define AQ_FH_WHOLE ((size_t)64 << 10)
 struct aq_fh_chunks {
     size_t next;
 };
 
 /** aq_fh_chunk - how much of [addr, addr+left) to ask for now; ends at a page, or at the end. */
-static inline size_t aq_fh_chunk(struct aq_fh_chunks *chunks, uintptr_t addr, size_t left, size_t max_chunk)
+static inline size_t aq_fh_chunk(struct aq_fh_chunks *chunks, uintptr_t addr, size_t left,
+                                 size_t max_chunk)
 {
     const size_t first = AQ_FH_WHOLE < max_chunk ? AQ_FH_WHOLE : max_chunk;
     const size_t pages = chunks->next != 0 ? chunks->next : first;
@@ -183,50 +202,56 @@ size_t aq_fh_serve(struct aq_fh *fh, uint32_t peer, const void *msg, size_t nbyt
 /** aq_fh_answered - the answer to a request of ours has come. */
 void aq_fh_answered(struct aq_fh *fh, uint32_t peer, const void *msg, size_t nbytes);
 
-/** aq_fh_progress - send what waits to be sent; call when aq_fh_has_work(), from polls. Any thread, any context. */
+/** aq_fh_progress - send what waits to be sent; call when aq_fh_has_work(), from polls. Any thread,
+ * any context. */
 void aq_fh_progress(struct aq_fh *fh);
 
 /* The part of struct aq_fh that inline functions look at. */
 struct aq_fh_head {
-    atomic_uint work;     /* messages that wait to be sent */
-    atomic_uint recalls;  /* regions that peers may still aim at though their memory has gone */
-    atomic_uint peer_refs;     /* regions of ours that peers aim at */
+    atomic_uint work;      /* messages that wait to be sent */
+    atomic_uint recalls;   /* regions that peers may still aim at though their memory has gone */
+    atomic_uint peer_refs; /* regions of ours that peers aim at */
     struct aq_fh_memmon *memmon;
 };
 
 static inline bool aq_fh_has_work(const struct aq_fh *fh)
 {
     /* relaxed: a hint; a conduit looks at it before it sleeps */
-    return atomic_load_explicit(&((struct aq_fh_head *)(uintptr_t)fh)->work, memory_order_relaxed) != 0;
+    return atomic_load_explicit(&((struct aq_fh_head *)(uintptr_t)fh)->work, memory_order_relaxed)
+           != 0;
 }
 
 /* May memory have changed without aq_fh_invalidate() having been told? */
 static inline bool aq_fh_memmon_behind(struct aq_fh_memmon *memmon)
 {
-    /* acquire: pairs with the watch's release after aq_fh_invalidate(): the regions are as that left them */
+    /* acquire: pairs with the watch's release after aq_fh_invalidate(): the regions are as that
+     * left them */
     return (memmon->changing != NULL && memmon->changing(memmon))
            || atomic_load_explicit(&memmon->unsettled, memory_order_acquire) != 0;
 }
 
 /**
- * aq_fh_is_quiet - may this rank tell others anything? Not while peers could still aim at memory that the program has
- * unmapped: what we tell might make them do it. To be asked before each message or put to anybody, firehose's own
- * messages excepted. If not: aq_fh_settle(), poll, and ask again. Costs a load or two as long as peers aim at nothing
- * here.
+ * aq_fh_is_quiet - may this rank tell others anything? Not while peers could still aim at memory
+ * that the program has unmapped: what we tell might make them do it. To be asked before each
+ * message or put to anybody, firehose's own messages excepted. If not: aq_fh_settle(), poll, and
+ * ask again. Costs a load or two as long as peers aim at nothing here.
  */
 static inline bool aq_fh_is_quiet(const struct aq_fh *fh)
 {
     struct aq_fh_head *head = (struct aq_fh_head *)(uintptr_t)fh;
 
-    /* acquire: pairs with the release that counts a recall as noted, whose answer a message of ours may follow */
+    /* acquire: pairs with the release that counts a recall as noted, whose answer a message of ours
+     * may follow */
     if (AQ_LIKELY((atomic_load_explicit(&head->peer_refs, memory_order_acquire)
-                   | atomic_load_explicit(&head->recalls, memory_order_acquire)) == 0))
+                   | atomic_load_explicit(&head->recalls, memory_order_acquire))
+                  == 0))
         return true;
     return (head->memmon == NULL || !aq_fh_memmon_behind(head->memmon))
            && atomic_load_explicit(&head->recalls, memory_order_acquire) == 0;
 }
 
-/** aq_fh_settle - let the watch catch up: after it aq_fh_invalidate() has been told of all that was. No lock held. */
+/** aq_fh_settle - let the watch catch up: after it aq_fh_invalidate() has been told of all that
+ * was. No lock held. */
 static inline void aq_fh_settle(struct aq_fh *fh)
 {
     struct aq_fh_memmon *memmon = ((struct aq_fh_head *)(void *)fh)->memmon;
@@ -238,21 +263,23 @@ static inline void aq_fh_settle(struct aq_fh *fh)
 /* --- memory that has gone --- */
 
 /**
- * aq_fh_invalidate - the program has unmapped, moved, or given back the pages of [addr, addr+nbytes): no transfer that
- * begins after this call uses a registration made before. Regions are unpinned when the last transfer and the last peer
- * have let go. In seq the client's thread only: a watch calls it in settle(). Not in a signal handler.
+ * aq_fh_invalidate - the program has unmapped, moved, or given back the pages of [addr,
+ * addr+nbytes): no transfer that begins after this call uses a registration made before. Regions
+ * are unpinned when the last transfer and the last peer have let go. In seq the client's thread
+ * only: a watch calls it in settle(). Not in a signal handler.
  */
 void aq_fh_invalidate(struct aq_fh *fh, uintptr_t addr, size_t nbytes);
 
 /**
- * aq_fh_peer_disconnect - a peer has left: it sends, answers and transfers nothing any more. What it aimed at is free, no
- * recall or release is sent to it, and no answer to one waited for. It may have been said before, and messages that it
- * sent may still be served. Transfers to it are the program's mistake, and the network's to notice. No lock held; any
- * thread.
+ * aq_fh_peer_disconnect - a peer has left: it sends, answers and transfers nothing any more. What
+ * it aimed at is free, no recall or release is sent to it, and no answer to one waited for. It may
+ * have been said before, and messages that it sent may still be served. Transfers to it are the
+ * program's mistake, and the network's to notice. No lock held; any thread.
  */
 void aq_fh_peer_disconnect(struct aq_fh *fh, uint32_t rank);
 
-/** aq_fh_is_word - may this request be dropped if its receiver has left? Not one that a transfer waits for. */
+/** aq_fh_is_word - may this request be dropped if its receiver has left? Not one that a transfer
+ * waits for. */
 bool aq_fh_is_word(const void *msg);
 
 /* --- figures --- */
@@ -260,12 +287,12 @@ bool aq_fh_is_word(const void *msg);
 struct aq_fh_counts {
     uint64_t remote_hits, remote_misses, remote_waits; /* waits: joined a move under way */
     uint64_t moves, releases, recalls;                 /* messages sent */
-    uint64_t carried;                                  /* misses whose data all travelled with them */
+    uint64_t carried; /* misses whose data all travelled with them */
     uint64_t local_hits, local_misses;
     uint64_t regs, deregs, reg_failures;
-    uint64_t reg_bytes, reg_regions;             /* now */
-    uint64_t remote_charged, local_charged;               /* now: bytes against the two budgets */
-    uint64_t stale;                                    /* regions found invalid */
+    uint64_t reg_bytes, reg_regions;        /* now */
+    uint64_t remote_charged, local_charged; /* now: bytes against the two budgets */
+    uint64_t stale;                         /* regions found invalid */
 };
 
 void aq_fh_counts(struct aq_fh *fh, struct aq_fh_counts *counts_out);
@@ -275,20 +302,21 @@ void aq_fh_counts(struct aq_fh *fh, struct aq_fh_counts *counts_out);
 extern struct aq_fh *aq_fh_job; /* NULL unless the conduit has started it */
 
 /**
- * aq_fh_job_start - read the settings, agree on them with the other ranks (collective), and open aq_fh_job.
- * pinnable  bytes that this rank may pin in all for firehose; regions: how many registrations
- * peers     ranks that may aim at this one; 0: none does, all is for own transfers
+ * aq_fh_job_start - read the settings, agree on them with the other ranks (collective), and open
+ * aq_fh_job. pinnable  bytes that this rank may pin in all for firehose; regions: how many
+ * registrations peers     ranks that may aim at this one; 0: none does, all is for own transfers
  * watch     or NULL
  * Requests are sent with the conduit's am_send. AQ_OK, or negative and logged.
  */
-int aq_fh_job_start(uint64_t pinnable, uint32_t regions, uint32_t peers, const struct aq_fh_ops *ops, void *arg,
-                    struct aq_fh_memmon *memmon);
+int aq_fh_job_start(uint64_t pinnable, uint32_t regions, uint32_t peers,
+                    const struct aq_fh_ops *ops, void *arg, struct aq_fh_memmon *memmon);
 
-/** aq_fh_job_limit - own transfers have at most so many bytes from now on, unless the user said how many; before the
- * first. */
+/** aq_fh_job_limit - own transfers have at most so many bytes from now on, unless the user said how
+ * many; before the first. */
 void aq_fh_job_limit(uint64_t local_bytes);
 
-/** aq_fh_job_request - the request operation over active messages, for the conduit's struct aq_fh_ops. */
+/** aq_fh_job_request - the request operation over active messages, for the conduit's struct
+ * aq_fh_ops. */
 int aq_fh_job_request(void *arg, uint32_t peer, const void *msg, size_t nbytes);
 
 #endif

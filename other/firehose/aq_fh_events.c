@@ -2,24 +2,29 @@
 /*
  * aq_fh_events.c - userfaultfd as a source of unmap, remap and remove events.
  *
- * Mappings are registered for write protection, and nothing is ever protected: so no page fault of the program comes
- * here, only the events do, and a program without privilege may ask (UFFD_USER_MODE_ONLY).
+ * Mappings are registered for write protection, and nothing is ever protected: so no page fault of
+ * the program comes here, only the events do, and a program without privilege may ask
+ * (UFFD_USER_MODE_ONLY).
  *
  * Why no change is missed. In the kernel, a call that changes an armed mapping
  *   1  counts itself as "changing" (under the lock of the address space, before anything changes);
- *   2  unmaps, or moves; releases that lock. From here on another thread's mmap() can get the same addresses;
+ *   2  unmaps, or moves; releases that lock. From here on another thread's mmap() can get the same
+ *      addresses;
  *   3  queues its event and sleeps;
- *   4  is woken when the event is read; is no longer "changing"; returns. (Emptying: now the pages go. aq_fh_memmon.c)
- * Our thread raises `unsettled` before each read, so before 4. Who uses a registration asks first whether something is
- * changing, then looks at `unsettled`. Memory that it has learnt of in any way, by its own mmap() or from another
- * thread, was mapped after 2 of the change that had unmapped it; that change is either past 4, and `unsettled` shows
- * it, or "changing". `unsettled` alone would not do: between 2 and 4 it is 0.
+ *   4  is woken when the event is read; is no longer "changing"; returns. (Emptying: now the pages
+ *      go. aq_fh_memmon.c)
+ * Our thread raises `unsettled` before each read, so before 4. Who uses a registration asks first
+ * whether something is changing, then looks at `unsettled`. Memory that it has learnt of in any
+ * way, by its own mmap() or from another thread, was mapped after 2 of the change that had unmapped
+ * it; that change is either past 4, and `unsettled` shows it, or "changing". `unsettled` alone
+ * would not do: between 2 and 4 it is 0.
  *
- * Why nobody waits for ever. Our thread depends on nobody: no lock, no malloc, no page that faults to itself. If it is
- * to end, mappings are let go first, then it reads until nothing is changing, and closes the descriptor as its last
- * act, which wakes whoever sleeps in 3 even so. exec and exit take the descriptor along; a dying process does not sleep
- * in 3. A forked child has no events (the kernel does not hand registrations on unless asked); it must not read those
- * of its parent, and closes the descriptor.
+ * Why nobody waits for ever. Our thread depends on nobody: no lock, no malloc, no page that faults
+ * to itself. If it is to end, mappings are let go first, then it reads until nothing is changing,
+ * and closes the descriptor as its last act, which wakes whoever sleeps in 3 even so. exec and exit
+ * take the descriptor along; a dying process does not sleep in 3. A forked child has no events (the
+ * kernel does not hand registrations on unless asked); it must not read those of its parent, and
+ * closes the descriptor.
  */
 #include "other/firehose/aq_fh_events.h"
 
@@ -43,24 +48,28 @@
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
 #endif
-#define AQ_FH_FEATURE_EXACT (1ull << 11)    /* Linux 5.18; before, "changing" could be wrong with several threads */
-#define AQ_FH_FEATURE_WP_ASYNC (1ull << 15) /* Linux 6.7: private mappings of files too, such as a program's data */
-#define AQ_FH_FEATURES                                                                                             \
-    ((uint64_t)UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMAP                \
-     | UFFD_FEATURE_EVENT_REMOVE | AQ_FH_FEATURE_EXACT)
+#define AQ_FH_FEATURE_EXACT \
+    (1ull << 11) /* Linux 5.18; before, "changing" could be wrong with several threads */
+#define AQ_FH_FEATURE_WP_ASYNC \
+    (1ull << 15) /* Linux 6.7: private mappings of files too, such as a program's data */
+#define AQ_FH_FEATURES                                                   \
+    ((uint64_t)UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_EVENT_UNMAP \
+     | UFFD_FEATURE_EVENT_REMAP | UFFD_FEATURE_EVENT_REMOVE | AQ_FH_FEATURE_EXACT)
 
-#define AQ_FH_READ 16              /* events at a time */
-#define AQ_FH_VERIFY_NS 2000000000u /* for what takes 100 us on an idle machine */
+#define AQ_FH_READ         16          /* events at a time */
+#define AQ_FH_VERIFY_NS    2000000000u /* for what takes 100 us on an idle machine */
 #define AQ_FH_VERIFY_PAGES 5
 
 enum { AQ_FH_VERIFY_RUNNING, AQ_FH_VERIFY_MADE, AQ_FH_VERIFY_PASSED, AQ_FH_VERIFY_FAILED };
 
-/* The one that a forked child has to close; there is one watch in a job, and several in unit tests. */
+/* The one that a forked child has to close; there is one watch in a job, and several in unit tests.
+ * */
 static struct aq_fh_events *aq_fh_events_newest;
 
 static int aq_fh_events_fd(struct aq_fh_events *events)
 {
-    /* relaxed: a number; who sees the old one at the end asks a closed descriptor, which nobody may do then */
+    /* relaxed: a number; who sees the old one at the end asks a closed descriptor, which nobody may
+     * do then */
     return atomic_load_explicit(&events->fd, memory_order_relaxed);
 }
 
@@ -84,10 +93,12 @@ void aq_fh_events_disarm(struct aq_fh_events *events, uintptr_t start, uintptr_t
 
 bool aq_fh_events_changing(struct aq_fh_events *events)
 {
-    /* A request that could do nothing: no bytes. While something is changing it fails with EAGAIN, else with EINVAL. */
+    /* A request that could do nothing: no bytes. While something is changing it fails with EAGAIN,
+     * else with EINVAL. */
     struct uffdio_writeprotect nothing = { .range = { 0, 0 }, .mode = 0 };
     const int before = errno;
-    const bool changing = ioctl(aq_fh_events_fd(events), UFFDIO_WRITEPROTECT, &nothing) != 0 && errno == EAGAIN;
+    const bool changing =
+        ioctl(aq_fh_events_fd(events), UFFDIO_WRITEPROTECT, &nothing) != 0 && errno == EAGAIN;
 
     errno = before;
     return changing;
@@ -98,9 +109,10 @@ bool aq_fh_events_changing(struct aq_fh_events *events)
 static struct aq_fh_event aq_fh_events_from(const struct uffd_msg *msg)
 {
     if (msg->event == UFFD_EVENT_REMAP)
-        return (struct aq_fh_event){ AQ_FH_EVENT_MOVE, (uintptr_t)msg->arg.remap.from, (uintptr_t)msg->arg.remap.to,
-                                     (size_t)msg->arg.remap.len };
-    return (struct aq_fh_event){ msg->event == UFFD_EVENT_REMOVE ? AQ_FH_EVENT_EMPTY : AQ_FH_EVENT_UNMAP,
+        return (struct aq_fh_event){ AQ_FH_EVENT_MOVE, (uintptr_t)msg->arg.remap.from,
+                                     (uintptr_t)msg->arg.remap.to, (size_t)msg->arg.remap.len };
+    return (struct aq_fh_event){ msg->event == UFFD_EVENT_REMOVE ? AQ_FH_EVENT_EMPTY
+                                                                 : AQ_FH_EVENT_UNMAP,
                                  (uintptr_t)msg->arg.remove.start, 0,
                                  (size_t)(msg->arg.remove.end - msg->arg.remove.start) };
 }
@@ -127,9 +139,10 @@ static bool aq_fh_events_read(struct aq_fh_events *events)
     struct uffd_msg msg[AQ_FH_READ];
     ssize_t n;
 
-    /* Before the read, which lets the changing calls return. The kernel's lock on the queue of events, which the read
-     * releases and the sleeping call acquires, makes it visible to whoever that call returns to; seq_cst, so that
-     * nothing of ours moves past the system call either way. */
+    /* Before the read, which lets the changing calls return. The kernel's lock on the queue of
+     * events, which the read releases and the sleeping call acquires, makes it visible to whoever
+     * that call returns to; seq_cst, so that nothing of ours moves past the system call either way.
+     * */
     atomic_fetch_add_explicit(events->unsettled, 1, memory_order_seq_cst);
     n = read(aq_fh_events_fd(events), msg, sizeof(msg));
     if (n <= 0) {
@@ -139,7 +152,8 @@ static bool aq_fh_events_read(struct aq_fh_events *events)
     }
     for (ssize_t i = 0; i * (ssize_t)sizeof(msg[0]) < n; i++)
         aq_fh_events_put(events, &msg[i]);
-    /* release: pairs with the acquire in aq_fh_events_take(): the events of this read, and a flood, are visible */
+    /* release: pairs with the acquire in aq_fh_events_take(): the events of this read, and a flood,
+     * are visible */
     atomic_fetch_add_explicit(&events->finished, 1, memory_order_release);
     return true;
 }
@@ -158,10 +172,13 @@ static void aq_fh_events_act(struct aq_fh_events *events)
 
     done = munmap(test, page) == 0;
     done = madvise(test + page, page, MADV_DONTNEED) == 0 && done;
-    done = syscall(SYS_mremap, test + 2 * page, page, page, MREMAP_MAYMOVE | MREMAP_FIXED, test + 4 * page)
-               == (long)(uintptr_t)(test + 4 * page) && done;
+    done = syscall(SYS_mremap, test + 2 * page, page, page, MREMAP_MAYMOVE | MREMAP_FIXED,
+                   test + 4 * page)
+               == (long)(uintptr_t)(test + 4 * page)
+           && done;
     /* release: pairs with the acquire in aq_fh_events_verify_act() */
-    atomic_store_explicit(&events->verify, done ? AQ_FH_VERIFY_MADE : AQ_FH_VERIFY_FAILED, memory_order_release);
+    atomic_store_explicit(&events->verify, done ? AQ_FH_VERIFY_MADE : AQ_FH_VERIFY_FAILED,
+                          memory_order_release);
 }
 
 static int aq_fh_events_verify_state(struct aq_fh_events *events)
@@ -191,8 +208,9 @@ static void *aq_fh_events_main(void *arg)
     while (aq_fh_events_fd(events) >= 0 && aq_fh_events_changing(events))
         if (!aq_fh_events_read(events))
             sched_yield();
-    /* The kernel lets go of what is still armed, and wakes whoever waits, before close() returns: so nobody is left
-     * waiting, this thread neither, when its stack is given back. relaxed: see aq_fh_events_fd() */
+    /* The kernel lets go of what is still armed, and wakes whoever waits, before close() returns:
+     * so nobody is left waiting, this thread neither, when its stack is given back. relaxed: see
+     * aq_fh_events_fd() */
     close(atomic_exchange_explicit(&events->fd, -1, memory_order_relaxed));
     return NULL;
 }
@@ -226,7 +244,10 @@ static unsigned aq_fh_events_check(struct aq_fh_events *events, const struct uff
         return 1;
     if (event.kind == AQ_FH_EVENT_EMPTY && event.addr == test + page)
         return 2;
-    return event.kind == AQ_FH_EVENT_MOVE && event.addr == test + 2 * page && event.to == test + 4 * page ? 4 : 0;
+    return event.kind == AQ_FH_EVENT_MOVE && event.addr == test + 2 * page
+                   && event.to == test + 4 * page
+               ? 4
+               : 0;
 }
 
 /* Reads events while the thread acts. True if each call waited for us, and told what it did. */
@@ -242,13 +263,15 @@ static bool aq_fh_events_verify_act(struct aq_fh_events *events)
 
         if (poll(&fd, 1, 1) <= 0)
             continue;
-        waited = waited && aq_fh_events_changing(events) && aq_fh_events_verify_state(events) == AQ_FH_VERIFY_RUNNING;
+        waited = waited && aq_fh_events_changing(events)
+                 && aq_fh_events_verify_state(events) == AQ_FH_VERIFY_RUNNING;
         if (read(fd.fd, &msg, sizeof(msg)) == sizeof(msg))
             seen |= aq_fh_events_check(events, &msg);
     }
     while (aq_fh_events_changing(events) && aq_now_ns() < end)
         sched_yield();
-    return waited && seen == 7 && aq_fh_events_verify_state(events) == AQ_FH_VERIFY_MADE && !aq_fh_events_changing(events);
+    return waited && seen == 7 && aq_fh_events_verify_state(events) == AQ_FH_VERIFY_MADE
+           && !aq_fh_events_changing(events);
 }
 
 static void aq_fh_events_join(struct aq_fh_events *events)
@@ -261,18 +284,21 @@ static void aq_fh_events_join(struct aq_fh_events *events)
 /* The thread is started and may go on if it has passed, else it is ended again. */
 static bool aq_fh_events_judge(struct aq_fh_events *events, bool passed)
 {
-    if (!passed) /* wakes the thread if it is asleep in one of its calls; relaxed: see aq_fh_events_fd() */
+    /* wakes the thread if it is asleep in one of its calls; relaxed: see aq_fh_events_fd() */
+    if (!passed)
         close(atomic_exchange_explicit(&events->fd, -1, memory_order_relaxed));
     while (aq_fh_events_verify_state(events) == AQ_FH_VERIFY_RUNNING)
         sched_yield();
     /* release: pairs with the acquire in aq_fh_events_verify_state() */
-    atomic_store_explicit(&events->verify, passed ? AQ_FH_VERIFY_PASSED : AQ_FH_VERIFY_FAILED, memory_order_release);
+    atomic_store_explicit(&events->verify, passed ? AQ_FH_VERIFY_PASSED : AQ_FH_VERIFY_FAILED,
+                          memory_order_release);
     if (!passed)
         aq_fh_events_join(events);
     return passed;
 }
 
-/* Starts the thread, which unmaps, empties and moves pages of a mapping of ours first, while we look. */
+/* Starts the thread, which unmaps, empties and moves pages of a mapping of ours first, while we
+ * look. */
 static int aq_fh_events_verify(struct aq_fh_events *events, const char **why_out)
 {
     const size_t size = AQ_FH_VERIFY_PAGES * aq_fh_events_page();
@@ -304,7 +330,8 @@ static int aq_fh_events_verify(struct aq_fh_events *events, const char **why_out
 static void aq_fh_events_in_child(void)
 {
     if (aq_fh_events_newest != NULL)
-        close(atomic_exchange_explicit(&aq_fh_events_newest->fd, -1, memory_order_relaxed)); /* relaxed: one thread */
+        close(atomic_exchange_explicit(&aq_fh_events_newest->fd, -1,
+                                       memory_order_relaxed)); /* relaxed: one thread */
 }
 
 static int aq_fh_events_descriptor(void)
@@ -321,7 +348,8 @@ static int aq_fh_events_descriptor(void)
 static int aq_fh_events_request(const char **why_out)
 {
     const int fd = aq_fh_events_descriptor();
-    struct uffdio_api api = { .api = UFFD_API, .features = AQ_FH_FEATURES | AQ_FH_FEATURE_WP_ASYNC };
+    struct uffdio_api api = { .api = UFFD_API,
+                              .features = AQ_FH_FEATURES | AQ_FH_FEATURE_WP_ASYNC };
 
     if (fd < 0) {
         *why_out = errno == ENOSYS ? "the kernel has no userfaultfd"
@@ -347,7 +375,8 @@ int aq_fh_events_open(struct aq_fh_events *events, atomic_uint *unsettled, const
         return AQ_ERR_SYS;
     memset(events, 0, sizeof(*events));
     events->unsettled = unsettled;
-    atomic_store_explicit(&events->fd, fd, memory_order_relaxed); /* relaxed: there is no thread yet */
+    atomic_store_explicit(&events->fd, fd,
+                          memory_order_relaxed); /* relaxed: there is no thread yet */
     events->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (events->wake < 0) {
         *why_out = "no file descriptor is left: see ulimit -n";
@@ -378,10 +407,12 @@ void aq_fh_events_close(struct aq_fh_events *events)
 
 /* --- the ring's other end --- */
 
-unsigned aq_fh_events_take(struct aq_fh_events *events, void (*each)(void *arg, const struct aq_fh_event *event),
-                           void *arg, bool *all_out)
+unsigned aq_fh_events_take(struct aq_fh_events *events,
+                           void (*each)(void *arg, const struct aq_fh_event *event), void *arg,
+                           bool *all_out)
 {
-    /* acquire: pairs with the release in aq_fh_events_read(): what these reads brought is seen below */
+    /* acquire: pairs with the release in aq_fh_events_read(): what these reads brought is seen
+     * below */
     const unsigned finished = atomic_load_explicit(&events->finished, memory_order_acquire);
     const unsigned reads = finished - events->settled;
     unsigned tail = atomic_load_explicit(&events->tail, memory_order_relaxed); /* relaxed: ours */

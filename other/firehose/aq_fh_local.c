@@ -2,33 +2,38 @@
 /*
  * aq_fh_local.c - holds of this process's own memory, for its own transfers.
  *
- * A region that peers aim at serves our transfers too, and counts against the local budget as long as it does.
+ * A region that peers aim at serves our transfers too, and counts against the local budget as long
+ * as it does.
  *
  * Threads   any; a thread that wants what another is pinning comes again (AQ_RETRY)
  * Uses      aq_fh_internal.h
  */
 #include "other/firehose/aq_fh_internal.h"
 
-static void aq_fh_hold_fill(struct aq_fh_hold *hold, struct aq_fh_region *region, uintptr_t addr, size_t nbytes)
+static void aq_fh_hold_fill(struct aq_fh_hold *hold, struct aq_fh_region *region, uintptr_t addr,
+                            size_t nbytes)
 {
     const size_t space = region->end - addr;
 
     region->refs++;
     region->used = true;
-    *hold = (struct aq_fh_hold){ .addr = addr, .len = nbytes < space ? nbytes : space, .reg = &region->reg,
-                                 .region = region };
+    *hold = (struct aq_fh_hold){
+        .addr = addr, .len = nbytes < space ? nbytes : space, .reg = &region->reg, .region = region
+    };
 }
 
 /* A neighbour becomes part of the new region. */
-static void aq_fh_local_merge(struct aq_fh *fh, struct aq_fh_region *neighbour, struct aq_fh_pending *pending)
+static void aq_fh_local_merge(struct aq_fh *fh, struct aq_fh_region *neighbour,
+                              struct aq_fh_pending *pending)
 {
     if (neighbour != NULL)
         aq_fh_pending_add(fh, neighbour, pending);
 }
 
-/* Local lock: a region as planned, or less, that is charged and in the index; NULL: *rc_out says why. */
-static struct aq_fh_region *aq_fh_local_make(struct aq_fh *fh, struct aq_fh_plan *plan, struct aq_fh_pending *pending,
-                                             int *rc_out)
+/* Local lock: a region as planned, or less, that is charged and in the index; NULL: *rc_out says
+ * why. */
+static struct aq_fh_region *aq_fh_local_make(struct aq_fh *fh, struct aq_fh_plan *plan,
+                                             struct aq_fh_pending *pending, int *rc_out)
 {
     struct aq_fh_region *region;
 
@@ -61,7 +66,8 @@ static struct aq_fh_region *aq_fh_local_make(struct aq_fh *fh, struct aq_fh_plan
 }
 
 /* Local lock, which it releases. */
-static int aq_fh_local_miss(struct aq_fh *fh, uintptr_t addr, size_t nbytes, bool write, struct aq_fh_hold *hold_out)
+static int aq_fh_local_miss(struct aq_fh *fh, uintptr_t addr, size_t nbytes, bool write,
+                            struct aq_fh_hold *hold_out)
 {
     struct aq_fh_pending pending = { .charge = 0 };
     struct aq_fh_region *region;
@@ -88,11 +94,12 @@ static int aq_fh_local_miss(struct aq_fh *fh, uintptr_t addr, size_t nbytes, boo
     return AQ_OK;
 }
 
-/* Local lock, which it releases: peers aim at the region, and we begin to use it. AQ_PENDING: look it up again;
- * AQ_ERR_RESOURCE: peers may pin more in one piece than the local budget has room for. It is pinned, and its peers may give it up for something else at any time: so victims are unpinned before it is
- * charged in their place. */
-static int aq_fh_local_share(struct aq_fh *fh, struct aq_fh_region *region, uintptr_t addr, size_t nbytes,
-                             struct aq_fh_hold *hold_out)
+/* Local lock, which it releases: peers aim at the region, and we begin to use it. AQ_PENDING: look
+ * it up again; AQ_ERR_RESOURCE: peers may pin more in one piece than the local budget has room for.
+ * It is pinned, and its peers may give it up for something else at any time: so victims are
+ * unpinned before it is charged in their place. */
+static int aq_fh_local_share(struct aq_fh *fh, struct aq_fh_region *region, uintptr_t addr,
+                             size_t nbytes, struct aq_fh_hold *hold_out)
 {
     struct aq_fh_pending pending = { .charge = 0 };
     int rc = AQ_ERR_RESOURCE;
@@ -134,13 +141,15 @@ int aq_fh_local_chunk(struct aq_fh *fh, uintptr_t addr, size_t nbytes, size_t ch
     return AQ_OK;
 }
 
-int aq_fh_local(struct aq_fh *fh, uintptr_t addr, size_t nbytes, bool write, struct aq_fh_hold *hold_out)
+int aq_fh_local(struct aq_fh *fh, uintptr_t addr, size_t nbytes, bool write,
+                struct aq_fh_hold *hold_out)
 {
     return aq_fh_local_chunk(fh, addr, nbytes, nbytes, write, hold_out);
 }
 
 /* Local lock: the last hold has ended. */
-static void aq_fh_local_idle(struct aq_fh *fh, struct aq_fh_region *region, struct aq_fh_pending *pending)
+static void aq_fh_local_idle(struct aq_fh *fh, struct aq_fh_region *region,
+                             struct aq_fh_pending *pending)
 {
     if (region->peer_refs != NULL)
         aq_fh_uncharge(fh, region); /* it counts for those who aim at it */

@@ -3,29 +3,34 @@
  * aq_fh_memmon.c - which registrations may be kept, and when they must be dropped.
  *
  * Owns      what is armed, what is trusted, what is in doubt; the events
- * Threads   one lock, held while events are handed on; in seq the client's thread is the only one here, since the
- *           thread of events only fills a ring
- * Promise   a registration that is used after aq_fh_settle() is one of the pages that are mapped there
+ * Threads   one lock, held while events are handed on; in seq the client's thread is the only one
+ *           here, since the thread of events only fills a ring
+ * Promise   a registration that is used after aq_fh_settle() is one of the pages that are mapped
+ *           there
  * Uses      aq_fh_events.h, aq_fh_permanent.h, aq_fh_vma.h, aq_fh_ranges.h, base/aq_lock.h
  *
- * The argument. A region is entered in firehose's table, then covered, then pinned; each use begins with settling.
- *   - Changed before it was covered: it is pinned afterwards, as it is then.
- *   - Changed after: the mapping is armed, and the change is noticed (aq_fh_events.c has the argument): settling drops
- *     the region, in use or being pinned or not, before the next use. Which mapping is armed is looked at once more
- *     after arming, so that one that came in between is not taken for the one that was asked about.
- *   - What makes no event is not kept: memory that is shared (another process can cut the file or punch holes into it;
- *     shmdt is silent), mappings of files (the same) except programs' own data, devices.
- *   - Emptying (MADV_DONTNEED) is told before it happens. A region pinned between the event and the emptying would hold
- *     pages that go. So what was told to be emptied is in doubt for AQ_FH_MEMMON_LINGER_NS and regions there are not
- *     kept. The kernel has only to take a lock and walk page tables then; when the doubt ends that lock is taken once
- *     for writing, by arming anew, so that a walk under way ends first.
- *   - A flood of events, or changes without a pause: everything is dropped, and nothing that was known to be armed is
- *     believed to be.
+ * The argument. A region is entered in firehose's table, then covered, then pinned; each use begins
+ *   with settling. - Changed before it was covered: it is pinned afterwards, as it is then.
+ *   - Changed after: the mapping is armed, and the change is noticed (aq_fh_events.c has the
+ *     argument): settling drops the region, in use or being pinned or not, before the next use.
+ *     Which mapping is armed is looked at once more after arming, so that one that came in between
+ *     is not taken for the one that was asked about.
+ *   - What makes no event is not kept: memory that is shared (another process can cut the file or
+ *     punch holes into it; shmdt is silent), mappings of files (the same) except programs' own
+ *     data, devices.
+ *   - Emptying (MADV_DONTNEED) is told before it happens. A region pinned between the event and the
+ *     emptying would hold pages that go. So what was told to be emptied is in doubt for
+ *     AQ_FH_MEMMON_LINGER_NS and regions there are not kept. The kernel has only to take a lock and
+ *     walk page tables then; when the doubt ends that lock is taken once for writing, by arming
+ *     anew, so that a walk under way ends first.
+ *   - A flood of events, or changes without a pause: everything is dropped, and nothing that was
+ *     known to be armed is believed to be.
  * Not noticed, because the kernel does not tell: shmat(SHM_REMAP) on top of private memory,
- * madvise(MADV_GUARD_INSTALL), another userfaultfd's UFFDIO_MOVE. Programs that do this to memory they have transferred
- * call firehose_forget().
+ * madvise(MADV_GUARD_INSTALL), another userfaultfd's UFFDIO_MOVE. Programs that do this to memory
+ * they have transferred call firehose_forget().
  *
- * Waiting. Settling waits for the thread of events at most AQ_FH_MEMMON_TIMEOUT_NS, which depends on nobody.
+ * Waiting. Settling waits for the thread of events at most AQ_FH_MEMMON_TIMEOUT_NS, which depends
+ * on nobody.
  */
 #include "other/firehose/aq_fh_memmon.h"
 
@@ -40,9 +45,9 @@
 #include "other/firehose/aq_fh_ranges.h"
 #include "other/firehose/aq_fh_vma.h"
 
-#define AQ_FH_MEMMON_DOUBTS 64
+#define AQ_FH_MEMMON_DOUBTS     64
 #define AQ_FH_MEMMON_TIMEOUT_NS 20000000u /* then everything is dropped instead */
-#define AQ_FH_MEMMON_TRIES 4              /* of arming a mapping that changes under our hands */
+#define AQ_FH_MEMMON_TRIES      4         /* of arming a mapping that changes under our hands */
 
 struct aq_fh_doubt {
     uintptr_t start, end;
@@ -54,8 +59,8 @@ struct aq_fh_memmon_impl {
     enum aq_fh_memmon_mode mode;
     aq_fh_changed_fn *changed;
     void *arg;
-    aq_lock lock;               /* of all below, and of who takes events */
-    struct aq_fh_ranges armed;  /* a part of what is */
+    aq_lock lock;              /* of all below, and of who takes events */
+    struct aq_fh_ranges armed; /* a part of what is */
     struct aq_fh_ranges trusted;
     struct aq_fh_doubt doubt[AQ_FH_MEMMON_DOUBTS];
     unsigned doubts;
@@ -100,7 +105,8 @@ static void aq_fh_memmon_doubt(struct aq_fh_memmon_impl *impl, uintptr_t start, 
     const uint64_t until = aq_now_ns() + AQ_FH_MEMMON_LINGER_NS;
     unsigned i = 0;
 
-    /* one that touches it grows; if there is no room, the last one does, over all that lies between */
+    /* one that touches it grows; if there is no room, the last one does, over all that lies between
+     * */
     while (i < impl->doubts && (doubt[i].start > end || doubt[i].end < start))
         i++;
     if (i == impl->doubts) {
@@ -149,12 +155,14 @@ static void aq_fh_memmon_catch_up(struct aq_fh_memmon_impl *impl)
     uint64_t end = 0;
 
     for (;;) {
-        const bool changing = aq_fh_events_changing(&impl->events); /* before unsettled is read: aq_fh_events.c */
+        const bool changing =
+            aq_fh_events_changing(&impl->events); /* before unsettled is read: aq_fh_events.c */
         bool all;
         const unsigned reads = aq_fh_events_take(&impl->events, aq_fh_memmon_event, impl, &all);
 
         if (all) {
-            aq_fh_memmon_doubt(impl, 0, AQ_FH_MEMMON_ALL); /* an emptying may be among what was lost */
+            aq_fh_memmon_doubt(impl, 0,
+                               AQ_FH_MEMMON_ALL); /* an emptying may be among what was lost */
             aq_fh_memmon_flood(impl);
         }
         aq_fh_events_settled(&impl->events, reads);
@@ -232,14 +240,17 @@ static int aq_fh_memmon_cover_locked(struct aq_fh_memmon_impl *impl, uintptr_t s
     if (aq_fh_memmon_doubts(impl, start, end))
         return AQ_ERR_RESOURCE;
     if (impl->mode != AQ_FH_MEMMON_EVENTS)
-        return impl->mode == AQ_FH_MEMMON_CLIENT || aq_fh_permanent_covers(start, end) ? AQ_OK : AQ_ERR_RESOURCE;
+        return impl->mode == AQ_FH_MEMMON_CLIENT || aq_fh_permanent_covers(start, end)
+                   ? AQ_OK
+                   : AQ_ERR_RESOURCE;
     if (aq_fh_ranges_contains(&impl->armed, start, end))
         return AQ_OK;
     while (start < end && rc == AQ_OK) {
         uintptr_t next = end;
 
         rc = aq_fh_memmon_arm(impl, start, &next);
-        if (rc != AQ_OK && aq_fh_permanent_covers(start, start + 1)) /* a program's data before Linux 6.7 */
+        if (rc != AQ_OK
+            && aq_fh_permanent_covers(start, start + 1)) /* a program's data before Linux 6.7 */
             rc = aq_fh_permanent_end(start, &next);
         start = next;
     }
@@ -284,8 +295,8 @@ void aq_fh_memmon_forget(struct aq_fh_memmon *memmon, const void *addr, size_t n
 
 /* --- open and close --- */
 
-int aq_fh_memmon_open(enum aq_fh_memmon_mode mode, aq_fh_changed_fn *changed, void *arg, struct aq_fh_memmon **memmon_out,
-                     const char **why_out)
+int aq_fh_memmon_open(enum aq_fh_memmon_mode mode, aq_fh_changed_fn *changed, void *arg,
+                      struct aq_fh_memmon **memmon_out, const char **why_out)
 {
     struct aq_fh_memmon_impl *impl = calloc(1, sizeof(*impl));
     int rc = AQ_OK;
@@ -318,9 +329,11 @@ void aq_fh_memmon_close(struct aq_fh_memmon *memmon)
     struct aq_fh_memmon_impl *impl = aq_fh_memmon_impl(memmon);
 
     if (impl->mode == AQ_FH_MEMMON_EVENTS) {
-        /* Closing the descriptor would do, unless a child that was not made by fork() has it open too. */
+        /* Closing the descriptor would do, unless a child that was not made by fork() has it open
+         * too. */
         for (size_t i = 0; i < impl->armed.count; i++)
-            aq_fh_events_disarm(&impl->events, impl->armed.range[i].start, impl->armed.range[i].end);
+            aq_fh_events_disarm(&impl->events, impl->armed.range[i].start,
+                                impl->armed.range[i].end);
         aq_fh_events_close(&impl->events);
     }
     aq_fh_ranges_clear(&impl->armed);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_fh_memmon.h - which registrations may be kept: the watch that aq_fh.h asks for (struct aq_fh_memmon).
+ * aq_fh_memmon.h - which registrations may be kept: the watch that aq_fh.h asks for (struct
+ * aq_fh_memmon).
  *
- *   events   the kernel tells of each change (aq_fh_events.h): memory of the process's own is kept until it changes
- *   malloc   no events: only memory that never goes is kept, and malloc is told to keep its heap (aq_fh_permanent.h)
+ *   events   the kernel tells of each change (aq_fh_events.h): memory of the process's own is kept
+ *            until it changes
+ *   malloc   no events: only memory that never goes is kept, and malloc is told to keep its heap
+ *            (aq_fh_permanent.h)
  *   client   no events: everything is kept; the program promises to call firehose_forget()
  *
  * Threads   any, in par
@@ -33,19 +36,22 @@ enum aq_fh_memmon_mode {
 /* Everything, as a range. */
 #define AQ_FH_MEMMON_ALL (SIZE_MAX - 4095)
 
-/* What is called for memory that has changed, e.g. aq_fh_invalidate(): in the thread that settles, no transfer that
- * begins after it may use a registration made before. It may unpin, must not call the watch. */
+/* What is called for memory that has changed, e.g. aq_fh_invalidate(): in the thread that settles,
+ * no transfer that begins after it may use a registration made before. It may unpin, must not call
+ * the watch. */
 typedef void aq_fh_changed_fn(void *arg, uintptr_t addr, size_t nbytes);
 
 /**
  * aq_fh_memmon_open - start to watch.
  * why_out   the reason, in words, if events were asked for and there are none; else NULL
- * Returns AQ_OK, or negative: no memory (logged), or no events although mode is AQ_FH_MEMMON_EVENTS (not logged).
+ * Returns AQ_OK, or negative: no memory (logged), or no events although mode is AQ_FH_MEMMON_EVENTS
+ * (not logged).
  */
-int aq_fh_memmon_open(enum aq_fh_memmon_mode mode, aq_fh_changed_fn *changed, void *arg, struct aq_fh_memmon **memmon_out,
-                     const char **why_out);
+int aq_fh_memmon_open(enum aq_fh_memmon_mode mode, aq_fh_changed_fn *changed, void *arg,
+                      struct aq_fh_memmon **memmon_out, const char **why_out);
 
-/** aq_fh_memmon_close - end; nobody uses a registration any more. Calls blocked in the kernel return. */
+/** aq_fh_memmon_close - end; nobody uses a registration any more. Calls blocked in the kernel
+ * return. */
 void aq_fh_memmon_close(struct aq_fh_memmon *memmon);
 
 /** aq_fh_memmon_mode - what was chosen: never AQ_FH_MEMMON_AUTO. */
@@ -68,15 +74,16 @@ void aq_fh_memmon_counts(struct aq_fh_memmon *memmon, struct aq_fh_memmon_counts
 /* --- the job's (aq_fh_permanent.c) --- */
 
 /**
- * aq_fh_memmon_job_open - start the watch that the settings ask for, for aq_fh_job_start(). It tells aq_fh_job.
- * Returns AQ_OK or negative (logged).
+ * aq_fh_memmon_job_open - start the watch that the settings ask for, for aq_fh_job_start(). It
+ * tells aq_fh_job. Returns AQ_OK or negative (logged).
  */
 int aq_fh_memmon_job_open(struct aq_fh_memmon **memmon_out);
 
 /** aq_fh_memmon_job_close - end it, after aq_fh_close(). */
 void aq_fh_memmon_job_close(void);
 
-/* What programs call; they find it, and what it promises, in firehose_forget.h of the ibv conduit. */
+/* What programs call; they find it, and what it promises, in firehose_forget.h of the ibv conduit.
+ * */
 AQ_PUBLIC void firehose_forget(const void *addr, size_t nbytes);
 
 #endif

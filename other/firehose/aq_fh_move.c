@@ -2,12 +2,13 @@
 /*
  * aq_fh_move.c - the initiator's side of a miss: what to give up, the message, and its answer.
  *
- * Share      what we aim at, and what messages under way have asked for, never exceeds our share of the peer.
- *            Messages may overtake each other, so each pays for itself: what it gives up counts until the answer, and
- *            what it asks for counts as far as it is more
- * Victims    regions that nobody uses, oldest first; one that was used since it was last at the head goes round once
- * Threads    any; the peer's lock. A message leaves without it; until its answer the region is MAKING, and what it
- *            gives up is in no table
+ * Share      what we aim at, and what messages under way have asked for, never exceeds our share of
+ *            the peer. Messages may overtake each other, so each pays for itself: what it gives up
+ *            counts until the answer, and what it asks for counts as far as it is more
+ * Victims    regions that nobody uses, oldest first; one that was used since it was last at the
+ *            head goes round once
+ * Threads    any; the peer's lock. A message leaves without it; until its answer the region is
+ *            MAKING, and what it gives up is in no table
  * Uses       aq_fh_internal.h, aq_fh_wire.h
  */
 #include "other/firehose/aq_fh_internal.h"
@@ -72,7 +73,8 @@ struct aq_fh_load {
     uint64_t bytes;
 };
 
-static void aq_fh_load_add(struct aq_fh_peer *peer, struct aq_fh_load *load, struct aq_fh_region *region)
+static void aq_fh_load_add(struct aq_fh_peer *peer, struct aq_fh_load *load,
+                           struct aq_fh_region *region)
 {
     if (region->state == AQ_FH_READY)
         aq_fh_index_remove(&peer->index, region);
@@ -105,7 +107,8 @@ static struct aq_fh_region *aq_fh_move_victim(struct aq_fh_peer *peer)
 {
     uint32_t scans = peer->used_regions * 2;
 
-    for (struct aq_fh_region *region = peer->order.first; region != NULL && scans-- > 0; region = peer->order.first) {
+    for (struct aq_fh_region *region = peer->order.first; region != NULL && scans-- > 0;
+         region = peer->order.first) {
         if (region->refs == 0 && !region->used)
             return region;
         if (region->refs == 0)
@@ -116,8 +119,10 @@ static struct aq_fh_region *aq_fh_move_victim(struct aq_fh_peer *peer)
     return NULL;
 }
 
-/* Give up as much as the plan needs, and make it smaller if that is not enough. False: there is no room. */
-static bool aq_fh_move_load(struct aq_fh_peer *peer, struct aq_fh_plan *plan, struct aq_fh_load *load)
+/* Give up as much as the plan needs, and make it smaller if that is not enough. False: there is no
+ * room. */
+static bool aq_fh_move_load(struct aq_fh_peer *peer, struct aq_fh_plan *plan,
+                            struct aq_fh_load *load)
 {
     const struct aq_fh *fh = peer->fh;
     uint64_t space = 0;
@@ -146,8 +151,9 @@ static bool aq_fh_move_load(struct aq_fh_peer *peer, struct aq_fh_plan *plan, st
 
 /* --- the message --- */
 
-static size_t aq_fh_message_write(uint8_t *message, const struct aq_fh_wire_move *wire, const struct aq_fh_list *list,
-                                  const struct aq_fh_region *first, const void *data)
+static size_t aq_fh_message_write(uint8_t *message, const struct aq_fh_wire_move *wire,
+                                  const struct aq_fh_list *list, const struct aq_fh_region *first,
+                                  const void *data)
 {
     uint8_t *at = message + sizeof(*wire);
 
@@ -170,8 +176,9 @@ static size_t aq_fh_message_write(uint8_t *message, const struct aq_fh_wire_move
 /* How much of a wish travels with the message, or with its answer. */
 static uint32_t aq_fh_move_carries(const struct aq_fh *fh, const struct aq_fh_request *request)
 {
-    const size_t head = request->write ? sizeof(struct aq_fh_wire_move) + AQ_FH_MIN_VICTIMS * sizeof(uint32_t)
-                                    : sizeof(struct aq_fh_wire_reply);
+    const size_t head = request->write
+                            ? sizeof(struct aq_fh_wire_move) + AQ_FH_MIN_VICTIMS * sizeof(uint32_t)
+                            : sizeof(struct aq_fh_wire_reply);
     size_t max = fh->config.message - head;
 
     if (request->write ? request->put == NULL : request->get == NULL)
@@ -182,7 +189,8 @@ static uint32_t aq_fh_move_carries(const struct aq_fh *fh, const struct aq_fh_re
 
 /* The region of a move whose message is about to leave. NULL: none could be made. */
 static struct aq_fh_region *aq_fh_move_make(struct aq_fh_peer *peer, const struct aq_fh_plan *plan,
-                                            const struct aq_fh_load *load, struct aq_fh_request *request)
+                                            const struct aq_fh_load *load,
+                                            struct aq_fh_request *request)
 {
     struct aq_fh_region *region = aq_fh_region_create(peer, plan->want_start, plan->want_end);
 
@@ -253,8 +261,11 @@ static void aq_fh_list_move(struct aq_fh_list *to, const struct aq_fh_list *from
 int aq_fh_miss(struct aq_fh_peer *peer, struct aq_fh_request *request)
 {
     const struct aq_fh *fh = peer->fh;
-    const size_t chunk = request->chunk != 0 && request->chunk < request->nbytes ? request->chunk : request->nbytes;
-    struct aq_fh_wire_move wire = { .kind = AQ_FH_MOVE, .write = request->write, .addr = request->addr };
+    const size_t chunk =
+        request->chunk != 0 && request->chunk < request->nbytes ? request->chunk : request->nbytes;
+    struct aq_fh_wire_move wire = { .kind = AQ_FH_MOVE,
+                                    .write = request->write,
+                                    .addr = request->addr };
     struct aq_fh_load load = { .count = 0 };
     struct aq_fh_region *region = NULL;
     uint8_t message[AQ_FH_MESSAGE];
@@ -262,8 +273,10 @@ int aq_fh_miss(struct aq_fh_peer *peer, struct aq_fh_request *request)
     size_t length;
 
     wire.data = aq_fh_move_carries(fh, request);
-    load.max = (uint32_t)((fh->config.message - sizeof(wire) - (wire.write ? wire.data : 0)) / sizeof(uint32_t));
-    plan = aq_fh_plan_make(&peer->index, request->addr, chunk, request->write, fh->remote_region, fh->remote_chunk);
+    load.max = (uint32_t)((fh->config.message - sizeof(wire) - (wire.write ? wire.data : 0))
+                          / sizeof(uint32_t));
+    plan = aq_fh_plan_make(&peer->index, request->addr, chunk, request->write, fh->remote_region,
+                           fh->remote_chunk);
     if (aq_fh_move_load(peer, &plan, &load))
         region = aq_fh_move_make(peer, &plan, &load, request);
     if (region == NULL) {
@@ -290,7 +303,8 @@ int aq_fh_miss(struct aq_fh_peer *peer, struct aq_fh_request *request)
 int aq_fh_release_send(struct aq_fh_peer *peer)
 {
     const struct aq_fh *fh = peer->fh;
-    const uint32_t max = (uint32_t)((fh->config.message - sizeof(struct aq_fh_wire_move)) / sizeof(uint32_t));
+    const uint32_t max =
+        (uint32_t)((fh->config.message - sizeof(struct aq_fh_wire_move)) / sizeof(uint32_t));
     struct aq_fh_wire_move wire = { .kind = AQ_FH_RELEASE };
     struct aq_fh_load load = { .count = 0 };
     uint8_t message[AQ_FH_MESSAGE];
@@ -345,17 +359,20 @@ static void aq_fh_cargo_released(struct aq_fh_peer *peer, struct aq_fh_list *lis
 }
 
 /* Is it what was asked for? */
-static bool aq_fh_reply_fits(const struct aq_fh_region *region, const struct aq_fh_wire_reply *reply)
+static bool aq_fh_reply_fits(const struct aq_fh_region *region,
+                             const struct aq_fh_wire_reply *reply)
 {
     const uint64_t size = (uint64_t)reply->pages * AQ_FH_PAGE;
 
-    return size != 0 && size <= region->asked && reply->start % AQ_FH_PAGE == 0 && reply->start <= UINTPTR_MAX - size
-           && region->requests->addr - reply->start < size && region->requests->write <= (reply->write != 0);
+    return size != 0 && size <= region->asked && reply->start % AQ_FH_PAGE == 0
+           && reply->start <= UINTPTR_MAX - size && region->requests->addr - reply->start < size
+           && region->requests->write <= (reply->write != 0);
 }
 
-/* The peer's lock: the region is there, and READY; or STALE at once, if it was recalled or cannot be kept. */
+/* The peer's lock: the region is there, and READY; or STALE at once, if it was recalled or cannot
+ * be kept. */
 static void aq_fh_reply_region(struct aq_fh_peer *peer, struct aq_fh_region *region,
-                                 const struct aq_fh_wire_reply *reply)
+                               const struct aq_fh_wire_reply *reply)
 {
     const uint64_t size = (uint64_t)reply->pages * AQ_FH_PAGE;
 
@@ -374,22 +391,25 @@ static void aq_fh_reply_region(struct aq_fh_peer *peer, struct aq_fh_region *reg
     aq_fh_list_append(&peer->order, region);
 }
 
-/* Those who waited get what the region has; once: only the first, since the others may have been told of changes that
- * the target has not noticed. */
-static void aq_fh_reply_requests(struct aq_fh_region *region, struct aq_fh_request *requests, uint32_t carried, bool once)
+/* Those who waited get what the region has; once: only the first, since the others may have been
+ * told of changes that the target has not noticed. */
+static void aq_fh_reply_requests(struct aq_fh_region *region, struct aq_fh_request *requests,
+                                 uint32_t carried, bool once)
 {
     requests->carried = carried < requests->nbytes ? carried : requests->nbytes;
     for (struct aq_fh_request *request = requests; request != NULL; request = request->next) {
         request->hold.region = NULL;
         request->rc = AQ_OK;
-        if (region->recalled || (once && request != requests) ? request->carried < request->nbytes
-                                                         : !aq_fh_request_hold(request, region) && request->carried == 0)
+        if (region->recalled || (once && request != requests)
+                ? request->carried < request->nbytes
+                : !aq_fh_request_hold(request, region) && request->carried == 0)
             request->rc = AQ_RETRY;
     }
 }
 
 static void aq_fh_reply_move(struct aq_fh_peer *peer, struct aq_fh_region *region,
-                               const struct aq_fh_wire_reply *reply, const uint8_t *data, size_t ndata)
+                             const struct aq_fh_wire_reply *reply, const uint8_t *data,
+                             size_t ndata)
 {
     struct aq_fh_request *requests = region->requests;
     int rc = reply->rc;
@@ -399,7 +419,8 @@ static void aq_fh_reply_move(struct aq_fh_peer *peer, struct aq_fh_region *regio
     if (rc == AQ_OK && aq_fh_reply_fits(region, reply)) {
         aq_fh_reply_region(peer, region, reply);
         aq_fh_reply_requests(region, requests, reply->data, reply->once != 0);
-        if (requests->hold.region == NULL && requests->rc == AQ_OK && requests->carried == requests->nbytes)
+        if (requests->hold.region == NULL && requests->rc == AQ_OK
+            && requests->carried == requests->nbytes)
             peer->carried++;
         region->requests = NULL;
         if (region->state == AQ_FH_READY && (region->recalled || reply->once))
@@ -440,9 +461,11 @@ void aq_fh_reply_take(struct aq_fh_peer *peer, const void *msg, size_t nbytes)
         aq_lock_release(&peer->lock);
     } else if (region != NULL && reply.kind == AQ_FH_MOVE && region->state == AQ_FH_MAKING
                && reply.data <= AQ_FH_MESSAGE
-               && (nbytes == sizeof(reply) || (nbytes == sizeof(reply) + reply.data && !region->requests->write
-                                               && reply.data <= region->requests->nbytes))) {
-        aq_fh_reply_move(peer, region, &reply, (const uint8_t *)msg + sizeof(reply), nbytes - sizeof(reply));
+               && (nbytes == sizeof(reply)
+                   || (nbytes == sizeof(reply) + reply.data && !region->requests->write
+                       && reply.data <= region->requests->nbytes))) {
+        aq_fh_reply_move(peer, region, &reply, (const uint8_t *)msg + sizeof(reply),
+                         nbytes - sizeof(reply));
     } else {
         aq_lock_release(&peer->lock);
         aq_fh_bad(peer, "an answer to nothing");

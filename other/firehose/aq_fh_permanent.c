@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_fh_permanent.c - memory that stays; and firehose without events: what the program can be promised, or asked to tell.
+ * aq_fh_permanent.c - memory that stays; and firehose without events: what the program can be
+ * promised, or asked to tell.
  *
- * Without events nothing would notice that memory has gone. So only what cannot go is kept registered: the program's
- * code and data, its stack, and the heap if malloc is the C library's, which then is told to keep it (M_TRIM_THRESHOLD)
- * and to use it for large blocks too (M_MMAP_MAX). Everything else is registered for one transfer. What is left to the
- * program: malloc_trim(), sbrk() downwards, MADV_DONTNEED in the heap; it calls firehose_forget() before.
+ * Without events nothing would notice that memory has gone. So only what cannot go is kept
+ * registered: the program's code and data, its stack, and the heap if malloc is the C library's,
+ * which then is told to keep it (M_TRIM_THRESHOLD) and to use it for large blocks too (M_MMAP_MAX).
+ * Everything else is registered for one transfer. What is left to the program: malloc_trim(),
+ * sbrk() downwards, MADV_DONTNEED in the heap; it calls firehose_forget() before.
  */
 #include "other/firehose/aq_fh_permanent.h"
 
@@ -33,7 +35,8 @@ static struct aq_fh_range aq_fh_permanent_segment(const struct dl_phdr_info *obj
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t start = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
 
-    return (struct aq_fh_range){ start & ~(page - 1), aq_round_up(start + object->dlpi_phdr[i].p_memsz, page) };
+    return (struct aq_fh_range){ start & ~(page - 1),
+                                 aq_round_up(start + object->dlpi_phdr[i].p_memsz, page) };
 }
 
 static int aq_fh_permanent_first(struct dl_phdr_info *object, size_t size, void *arg)
@@ -57,7 +60,8 @@ static int aq_fh_permanent_belongs(struct dl_phdr_info *object, size_t size, voi
     for (int i = 0; i < object->dlpi_phnum; i++) {
         const struct aq_fh_range segment = aq_fh_permanent_segment(object, i);
 
-        if (object->dlpi_phdr[i].p_type == PT_LOAD && segment.start <= range->start && segment.end >= range->end)
+        if (object->dlpi_phdr[i].p_type == PT_LOAD && segment.start <= range->start
+            && segment.end >= range->end)
             return 1;
     }
     return 0;
@@ -78,11 +82,12 @@ bool aq_fh_permanent_is_program(uintptr_t start, uintptr_t end)
 
 /* --- the heap --- */
 
-/* Is malloc the C library's? Another one has settings of its own and may use the heap as it likes. */
+/* Is malloc the C library's? Another one has settings of its own and may use the heap as it likes.
+ * */
 static bool aq_fh_permanent_malloc_is_libc(void)
 {
-    void *functions[] = { dlsym(RTLD_DEFAULT, "malloc"), dlsym(RTLD_DEFAULT, "free"), dlsym(RTLD_DEFAULT, "mallopt"),
-                          dlsym(RTLD_DEFAULT, "getenv") };
+    void *functions[] = { dlsym(RTLD_DEFAULT, "malloc"), dlsym(RTLD_DEFAULT, "free"),
+                          dlsym(RTLD_DEFAULT, "mallopt"), dlsym(RTLD_DEFAULT, "getenv") };
     void *first = NULL;
 
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
@@ -144,7 +149,8 @@ bool aq_fh_permanent_covers(uintptr_t start, uintptr_t end)
 
 /* --- the job's watch --- */
 
-static struct aq_fh_memmon *_Atomic aq_fh_memmon_job; /* NULL: no job, or nothing is registered in it */
+static struct aq_fh_memmon
+    *_Atomic aq_fh_memmon_job; /* NULL: no job, or nothing is registered in it */
 
 static void aq_fh_memmon_job_changed(void *arg, uintptr_t addr, size_t nbytes)
 {
@@ -155,24 +161,35 @@ static void aq_fh_memmon_job_changed(void *arg, uintptr_t addr, size_t nbytes)
 
 int aq_fh_memmon_job_open(struct aq_fh_memmon **memmon_out)
 {
-    const enum aq_fh_memmon_mode mode = (enum aq_fh_memmon_mode)aq_env_choice(AQ_ENV_AQ_FIREHOSE_WATCH);
+    const enum aq_fh_memmon_mode mode =
+        (enum aq_fh_memmon_mode)aq_env_choice(AQ_ENV_AQ_FIREHOSE_WATCH);
     const bool keep_heap = aq_env_bool(AQ_ENV_DISABLE_MUNMAP);
     const char *why = NULL;
     struct aq_fh_memmon *memmon;
     int rc = aq_fh_memmon_open(mode, aq_fh_memmon_job_changed, NULL, &memmon, &why);
 
     if (rc == AQ_ERR_SYS)
-        return aq_fail(rc, "AQ_FIREHOSE_WATCH=events, but the kernel does not tell of unmapped memory: %s. Leave the "
-                       "variable unset, and registrations of memory that may be unmapped are not kept", why);
+        return aq_fail(
+            rc,
+            "AQ_FIREHOSE_WATCH=events, but the kernel does not tell of unmapped memory: %s. Leave "
+            "the "
+            "variable unset, and registrations of memory that may be unmapped are not kept",
+            why);
     if (rc != AQ_OK)
         return rc;
     if (why != NULL)
-        AQ_LOG(INFO, FIREHOSE, "no events for unmapped memory (%s): only the program's data, stack and heap stay "
-               "registered between transfers", why);
+        AQ_LOG(INFO, FIREHOSE,
+               "no events for unmapped memory (%s): only the program's data, stack and heap stay "
+               "registered between transfers",
+               why);
     /* unset, it is on for a watch that depends on it */
-    if (keep_heap && (aq_env_is_set(AQ_ENV_DISABLE_MUNMAP) || aq_fh_memmon_mode(memmon) == AQ_FH_MEMMON_MALLOC)
+    if (keep_heap
+        && (aq_env_is_set(AQ_ENV_DISABLE_MUNMAP)
+            || aq_fh_memmon_mode(memmon) == AQ_FH_MEMMON_MALLOC)
         && !aq_fh_permanent_keep_heap())
-        AQ_LOG(INFO, FIREHOSE, "malloc is not the C library's: its memory is registered for one transfer at a time");
+        AQ_LOG(
+            INFO, FIREHOSE,
+            "malloc is not the C library's: its memory is registered for one transfer at a time");
     /* release: pairs with the acquire in firehose_forget() */
     atomic_store_explicit(&aq_fh_memmon_job, memmon, memory_order_release);
     *memmon_out = memmon;
@@ -182,7 +199,8 @@ int aq_fh_memmon_job_open(struct aq_fh_memmon **memmon_out)
 void aq_fh_memmon_job_close(void)
 {
     /* acq_rel: what was told of before has been seen to, later calls find nothing */
-    struct aq_fh_memmon *memmon = atomic_exchange_explicit(&aq_fh_memmon_job, NULL, memory_order_acq_rel);
+    struct aq_fh_memmon *memmon =
+        atomic_exchange_explicit(&aq_fh_memmon_job, NULL, memory_order_acq_rel);
 
     if (memmon != NULL)
         aq_fh_memmon_close(memmon);

@@ -3,11 +3,13 @@
  * aq_fh_plan.c - which pages a miss asks for, so that few misses follow.
  *
  * At least      the pages of the access that no region covers yet
- * Coalescing    a neighbour that nobody uses is taken in, if what lies between is no larger than the two together,
- *               and the whole no larger than max_region: regions get fewer and larger where accesses are dense
- * Streams       next to a neighbour that is at least as large, as many pages again are asked for in the same
- *               direction: a sequential stream misses at 1, 2, 4, ... pages and then once each max_region. Chunks of
- *               overlapped pinning, which double, are what was asked for and no more
+ * Coalescing    a neighbour that nobody uses is taken in, if what lies between is no larger than
+ *               the two together, and the whole no larger than max_region: regions get fewer and
+ *               larger where accesses are dense
+ * Streams       next to a neighbour that is at least as large, as many pages again are asked for in
+ *               the same direction: a sequential stream misses at 1, 2, 4, ... pages and then once
+ *               each max_region. Chunks of overlapped pinning, which double, are what was asked for
+ *               and no more
  *
  * Threads   under the lock of the table. Uses aq_fh_internal.h
  */
@@ -15,36 +17,40 @@
 
 static bool aq_fh_plan_fits(const struct aq_fh_region *region, bool write)
 {
-    return region->state == AQ_FH_READY && region->refs == 0 && region->peer_refs == NULL && write <= region->write;
+    return region->state == AQ_FH_READY && region->refs == 0 && region->peer_refs == NULL
+           && write <= region->write;
 }
 
 /* The regions of one granule that are nearest to the plan's pages, on both sides. */
-static void aq_fh_plan_look(const struct aq_fh_index *index, struct aq_fh_plan *plan, uintptr_t addr, bool write)
+static void aq_fh_plan_look(const struct aq_fh_index *index, struct aq_fh_plan *plan,
+                            uintptr_t addr, bool write)
 {
     const uintptr_t granule = addr >> AQ_FH_GRANULE_SHIFT;
 
-    for (struct aq_fh_node *node = aq_fh_index_chain(index, granule); node != NULL; node = node->next) {
+    for (struct aq_fh_node *node = aq_fh_index_chain(index, granule); node != NULL;
+         node = node->next) {
         struct aq_fh_region *region = node->region;
 
         if (node->granule != granule || region->state != AQ_FH_READY || write > region->write)
             continue;
         if (region->end <= plan->start && (plan->below == NULL || region->end > plan->below->end))
             plan->below = region;
-        if (region->start >= plan->end && (plan->above == NULL || region->start < plan->above->start))
+        if (region->start >= plan->end
+            && (plan->above == NULL || region->start < plan->above->start))
             plan->above = region;
     }
 }
 
 /* Take a neighbour in, or forget it. gap: bytes between it and the plan's pages. */
-static void aq_fh_plan_take(struct aq_fh_plan *plan, struct aq_fh_region **neighbour, uint64_t gap, bool write,
-                            size_t max_region)
+static void aq_fh_plan_take(struct aq_fh_plan *plan, struct aq_fh_region **neighbour, uint64_t gap,
+                            bool write, size_t max_region)
 {
     const struct aq_fh_region *region = *neighbour;
     const uint64_t size = plan->want_end - plan->want_start;
     const uint64_t whole = size + gap + aq_fh_size(region);
 
-    if (plan->end - plan->start > aq_fh_size(region) || gap > size + aq_fh_size(region) || whole > max_region
-        || !aq_fh_plan_fits(region, write)) {
+    if (plan->end - plan->start > aq_fh_size(region) || gap > size + aq_fh_size(region)
+        || whole > max_region || !aq_fh_plan_fits(region, write)) {
         *neighbour = NULL;
         return;
     }
@@ -55,8 +61,8 @@ static void aq_fh_plan_take(struct aq_fh_plan *plan, struct aq_fh_region **neigh
 }
 
 /* As many pages again, away from the neighbour, as far as max_region and another region allow. */
-static void aq_fh_plan_stream(struct aq_fh_plan *plan, const struct aq_fh_index *index, uint64_t ahead, bool up,
-                              size_t max_region)
+static void aq_fh_plan_stream(struct aq_fh_plan *plan, const struct aq_fh_index *index,
+                              uint64_t ahead, bool up, size_t max_region)
 {
     const uint64_t size = plan->want_end - plan->want_start;
 
@@ -67,7 +73,8 @@ static void aq_fh_plan_stream(struct aq_fh_plan *plan, const struct aq_fh_index 
     for (; ahead != 0; ahead -= AQ_FH_PAGE) {
         const uintptr_t page = up ? plan->want_end : plan->want_start - AQ_FH_PAGE;
 
-        if ((up ? page > UINTPTR_MAX - 2 * AQ_FH_PAGE : page < AQ_FH_PAGE || page > plan->want_start)
+        if ((up ? page > UINTPTR_MAX - 2 * AQ_FH_PAGE
+                : page < AQ_FH_PAGE || page > plan->want_start)
             || aq_fh_index_find(index, page, false, AQ_FH_READY) != NULL)
             return;
         if (up)
@@ -77,8 +84,8 @@ static void aq_fh_plan_stream(struct aq_fh_plan *plan, const struct aq_fh_index 
     }
 }
 
-struct aq_fh_plan aq_fh_plan_make(const struct aq_fh_index *index, uintptr_t addr, size_t nbytes, bool write,
-                                  size_t max_region, size_t max_chunk)
+struct aq_fh_plan aq_fh_plan_make(const struct aq_fh_index *index, uintptr_t addr, size_t nbytes,
+                                  bool write, size_t max_region, size_t max_chunk)
 {
     struct aq_fh_plan plan = { .start = aq_fh_down(addr) };
     uint64_t below = 0, above = 0, below_gap = 0, above_gap = 0;

@@ -23,7 +23,8 @@ static size_t aq_fh_ranges_after(const struct aq_fh_ranges *set, uintptr_t addr)
     return low;
 }
 
-/* Make the ranges [at, at+old) into fresh ranges at the same place, unset; false if there is no memory. */
+/* Make the ranges [at, at+old) into fresh ranges at the same place, unset; false if there is no
+ * memory. */
 static bool aq_fh_ranges_resize(struct aq_fh_ranges *set, size_t at, size_t old, size_t fresh)
 {
     const size_t count = set->count - old + fresh;
@@ -38,7 +39,8 @@ static bool aq_fh_ranges_resize(struct aq_fh_ranges *set, size_t at, size_t old,
         set->capacity = capacity;
     }
     if (set->count > at + old)
-        memmove(&set->range[at + fresh], &set->range[at + old], (set->count - at - old) * sizeof(*set->range));
+        memmove(&set->range[at + fresh], &set->range[at + old],
+                (set->count - at - old) * sizeof(*set->range));
     set->count = count;
     return true;
 }

@@ -2,8 +2,8 @@
 /*
  * aq_fh_ranges.h - a set of addresses, kept as sorted ranges that neither touch nor overlap.
  * Threads   the caller's lock
- * Promise   what does not fit in memory is left out of the set, never put in by mistake: each user is right, if slower,
- *           with a smaller set
+ * Promise   what does not fit in memory is left out of the set, never put in by mistake: each user
+ *           is right, if slower, with a smaller set
  * Uses      libc
  */
 #ifndef AQ_FH_RANGES_H
@@ -25,7 +25,8 @@ struct aq_fh_ranges {
 /** aq_fh_ranges_add - put [start, end) in. */
 void aq_fh_ranges_add(struct aq_fh_ranges *set, uintptr_t start, uintptr_t end);
 
-/** aq_fh_ranges_remove - take [start, end) out, and the whole range around it if there is no memory to split that. */
+/** aq_fh_ranges_remove - take [start, end) out, and the whole range around it if there is no memory
+ * to split that. */
 void aq_fh_ranges_remove(struct aq_fh_ranges *set, uintptr_t start, uintptr_t end);
 
 /** aq_fh_ranges_contains - is all of [start, end) in the set? */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_fh_recall.c - memory that has gone: no new transfer uses its registrations, here or at the peers.
+ * aq_fh_recall.c - memory that has gone: no new transfer uses its registrations, here or at the
+ * peers.
  *
- * Here       regions that touch it become STALE at once: no look-up finds them. They are unpinned when the last hold
- *            ends
- * At peers   each that aims at such a region gets a recall, forgets the region, and says so at once (noted); when its
- *            own transfers are over it gives the region up, as others, by a release or with the next move. The rank is
- *            not quiet until all is noted. A recall waits for nothing but the peer's attention, and nothing but our own
- *            next words wait for it; moves do not
+ * Here       regions that touch it become STALE at once: no look-up finds them. They are unpinned
+ *            when the last hold ends
+ * At peers   each that aims at such a region gets a recall, forgets the region, and says so at once
+ *            (noted); when its own transfers are over it gives the region up, as others, by a
+ *            release or with the next move. The rank is not quiet until all is noted. A recall
+ *            waits for nothing but the peer's attention, and nothing but our own next words wait
+ *            for it; moves do not
  * Threads    any; one lock at a time
  * Uses       aq_fh_internal.h, aq_fh_wire.h
  */
@@ -56,7 +58,8 @@ static bool aq_fh_touches(const struct aq_fh_region *region, uintptr_t addr, siz
 }
 
 /* Local lock: a MAKING or READY region. */
-static void aq_fh_local_stale(struct aq_fh *fh, struct aq_fh_region *region, struct aq_fh_pending *pending)
+static void aq_fh_local_stale(struct aq_fh *fh, struct aq_fh_region *region,
+                              struct aq_fh_pending *pending)
 {
     const bool made = region->state == AQ_FH_READY;
 
@@ -73,8 +76,8 @@ static void aq_fh_local_stale(struct aq_fh *fh, struct aq_fh_region *region, str
         aq_fh_recall_queue(fh, ref);
 }
 
-static void aq_fh_stale_in_list(struct aq_fh *fh, struct aq_fh_list *list, uintptr_t addr, size_t nbytes,
-                                struct aq_fh_pending *pending)
+static void aq_fh_stale_in_list(struct aq_fh *fh, struct aq_fh_list *list, uintptr_t addr,
+                                size_t nbytes, struct aq_fh_pending *pending)
 {
     for (struct aq_fh_region *region = list->first, *next; region != NULL; region = next) {
         next = region->next;
@@ -83,8 +86,8 @@ static void aq_fh_stale_in_list(struct aq_fh *fh, struct aq_fh_list *list, uintp
     }
 }
 
-static void aq_fh_stale_in_granule(struct aq_fh *fh, uintptr_t granule, uintptr_t addr, size_t nbytes,
-                                   struct aq_fh_pending *pending)
+static void aq_fh_stale_in_granule(struct aq_fh *fh, uintptr_t granule, uintptr_t addr,
+                                   size_t nbytes, struct aq_fh_pending *pending)
 {
     for (struct aq_fh_node *node = aq_fh_index_chain(&fh->index, granule); node != NULL;) {
         if (node->granule == granule && aq_fh_touches(node->region, addr, nbytes)) {
@@ -129,11 +132,12 @@ struct aq_fh_recall_message {
 static void aq_fh_recall_collect(struct aq_fh_peer *peer, struct aq_fh_recall_message *message)
 {
     struct aq_fh *fh = peer->fh;
-    const uint32_t max = (uint32_t)((fh->config.message - sizeof(message->wire)) / sizeof(uint32_t));
+    const uint32_t max =
+        (uint32_t)((fh->config.message - sizeof(message->wire)) / sizeof(uint32_t));
 
     aq_lock_acquire(&fh->lock);
-    for (uint32_t slot = 0; slot < peer->ref_slots && message->wire.count < max && peer->recalls_wanted != 0;
-         slot++) {
+    for (uint32_t slot = 0;
+         slot < peer->ref_slots && message->wire.count < max && peer->recalls_wanted != 0; slot++) {
         struct aq_fh_ref *ref = peer->ref[slot];
 
         if (ref == NULL || ref->recall != AQ_FH_RECALL_WANTED)
@@ -149,7 +153,8 @@ static void aq_fh_recall_collect(struct aq_fh_peer *peer, struct aq_fh_recall_me
     aq_lock_release(&fh->lock);
 }
 
-/* It was not sent. What was dropped meanwhile needs no recall any more; if the peer has left, nothing does. */
+/* It was not sent. What was dropped meanwhile needs no recall any more; if the peer has left,
+ * nothing does. */
 static void aq_fh_recall_undo(struct aq_fh_peer *peer, const struct aq_fh_recall_message *message)
 {
     struct aq_fh *fh = peer->fh;
@@ -181,7 +186,8 @@ static int aq_fh_recall_send(struct aq_fh_peer *peer)
 
     aq_fh_recall_collect(peer, &message);
     if (message.wire.count == 0
-        || fh->ops.send_request(fh->arg, peer->rank, &message, sizeof(message.wire) + message.wire.count * sizeof(uint32_t))
+        || fh->ops.send_request(fh->arg, peer->rank, &message,
+                                sizeof(message.wire) + message.wire.count * sizeof(uint32_t))
                == AQ_OK)
         return AQ_OK;
     aq_fh_recall_undo(peer, &message);
@@ -245,18 +251,21 @@ void aq_fh_progress(struct aq_fh *fh)
     struct aq_fh_peer *peer;
 
 #if AQ_THREADED
-    /* acq_rel: after another thread's aq_fh_set_pending(), and then its `wants` is seen, or before, and then `work` stays
-     * set */
+    /* acq_rel: after another thread's aq_fh_set_pending(), and then its `wants` is seen, or before,
+     * and then `work` stays set */
     (void)atomic_exchange_explicit(&fh->head.work, 0, memory_order_acq_rel);
 #else
     atomic_store_explicit(&fh->head.work, 0, memory_order_relaxed); /* one thread */
 #endif
     /* acquire: pairs with aq_fh_peer_get() */
-    for (peer = atomic_load_explicit(&fh->peers, memory_order_acquire); peer != NULL; peer = peer->next) {
-        if (!atomic_load_explicit(&peer->send_pending, memory_order_relaxed)) /* relaxed: see aq_fh_set_pending() */
+    for (peer = atomic_load_explicit(&fh->peers, memory_order_acquire); peer != NULL;
+         peer = peer->next) {
+        if (!atomic_load_explicit(&peer->send_pending,
+                                  memory_order_relaxed)) /* relaxed: see aq_fh_set_pending() */
             continue;
         atomic_store_explicit(&peer->send_pending, false, memory_order_relaxed);
-        if (aq_fh_is_disconnected(peer)) /* and what waits to be given up there is nobody's any more */
+        if (aq_fh_is_disconnected(
+                peer)) /* and what waits to be given up there is nobody's any more */
             continue;
         if (aq_fh_recall_send(peer) != AQ_OK || aq_fh_release_send(peer) != AQ_OK)
             aq_fh_set_pending(peer);

@@ -2,10 +2,10 @@
 /*
  * aq_fh_ref.c - the target's side: peers aim at regions of ours, each within its share.
  *
- * Owns      the aims: one for each region that a peer may transfer to, by the peer's number for it. A region may have
- *           aims of several peers, and counts against the share of each
- * Promise   a move is served without waiting for anybody: what the message gives up goes first, the share that it
- *           asks from is nobody else's, and victims make room at once
+ * Owns      the aims: one for each region that a peer may transfer to, by the peer's number for it.
+ *           A region may have aims of several peers, and counts against the share of each
+ * Promise   a move is served without waiting for anybody: what the message gives up goes first, the
+ *           share that it asks from is nobody else's, and victims make room at once
  * Threads   any; the local lock
  * Uses      aq_fh_internal.h, aq_fh_wire.h
  */
@@ -24,7 +24,8 @@ size_t aq_fh_bad(const struct aq_fh_peer *peer, const char *what)
 
     if (aq_fh_is_disconnected(peer)) /* what it gives up was taken from it meanwhile */
         return 0;
-    if (!atomic_exchange_explicit(&said, true, memory_order_relaxed)) /* relaxed: says only whether it was said */
+    if (!atomic_exchange_explicit(
+            &said, true, memory_order_relaxed)) /* relaxed: says only whether it was said */
         aq_warn("firehose: rank %u sent %s; are all ranks of the same version?", peer->rank, what);
     return 0;
 }
@@ -60,7 +61,8 @@ static struct aq_fh_ref *aq_fh_ref_create(struct aq_fh *fh, struct aq_fh_peer *p
     struct aq_fh_ref *ref;
 
     if (slot >= peer->ref_slots) {
-        const uint32_t twice = slot * 2 + 16, slots = twice < fh->quota_slots ? twice : fh->quota_slots;
+        const uint32_t twice = slot * 2 + 16,
+                       slots = twice < fh->quota_slots ? twice : fh->quota_slots;
         struct aq_fh_ref **grown = realloc(peer->ref, slots * sizeof(struct aq_fh_ref *));
 
         if (grown == NULL)
@@ -104,8 +106,10 @@ static void aq_fh_ref_link(struct aq_fh *fh, struct aq_fh_ref *ref, struct aq_fh
     fh->counts.remote_charged += aq_fh_size(region);
 }
 
-/* Nobody aims at the region any more: it stays as a victim if there is room, unless it is not worth it. */
-static void aq_fh_retire(struct aq_fh *fh, struct aq_fh_region *region, bool keep, struct aq_fh_pending *pending)
+/* Nobody aims at the region any more: it stays as a victim if there is room, unless it is not worth
+ * it. */
+static void aq_fh_retire(struct aq_fh *fh, struct aq_fh_region *region, bool keep,
+                         struct aq_fh_pending *pending)
 {
     if (region->state == AQ_FH_STALE) {
         if (region->refs == 0)
@@ -121,7 +125,8 @@ static void aq_fh_retire(struct aq_fh *fh, struct aq_fh_region *region, bool kee
 }
 
 /* The peer aims at it no more. */
-static void aq_fh_ref_drop(struct aq_fh *fh, struct aq_fh_ref *ref, bool keep, struct aq_fh_pending *pending)
+static void aq_fh_ref_drop(struct aq_fh *fh, struct aq_fh_ref *ref, bool keep,
+                           struct aq_fh_pending *pending)
 {
     struct aq_fh_region *region = ref->region;
     const uint64_t size = aq_fh_size(region);
@@ -146,12 +151,13 @@ static void aq_fh_ref_drop(struct aq_fh *fh, struct aq_fh_ref *ref, bool keep, s
 struct aq_fh_move {
     struct aq_fh_wire_move wire;
     struct aq_fh_plan plan;
-    const uint8_t *ids;  /* of the victims */
+    const uint8_t *ids; /* of the victims */
     const uint8_t *data;
 };
 
 /* Is it of the form that a peer sends? */
-static bool aq_fh_move_parse(const struct aq_fh *fh, const void *msg, size_t nbytes, struct aq_fh_move *move)
+static bool aq_fh_move_parse(const struct aq_fh *fh, const void *msg, size_t nbytes,
+                             struct aq_fh_move *move)
 {
     struct aq_fh_wire_move *wire = &move->wire;
     size_t data;
@@ -171,16 +177,17 @@ static bool aq_fh_move_parse(const struct aq_fh *fh, const void *msg, size_t nby
         || wire->start > UINTPTR_MAX - (uint64_t)wire->pages * AQ_FH_PAGE
         || wire->data > AQ_FH_MESSAGE - sizeof(struct aq_fh_wire_reply))
         return false;
-    move->plan = (struct aq_fh_plan){ .want_start = wire->start,
-                                      .want_end = wire->start + (uintptr_t)wire->pages * AQ_FH_PAGE };
+    move->plan =
+        (struct aq_fh_plan){ .want_start = wire->start,
+                             .want_end = wire->start + (uintptr_t)wire->pages * AQ_FH_PAGE };
     move->plan.start = move->plan.want_start + (uintptr_t)wire->first * AQ_FH_PAGE;
     move->plan.end = move->plan.start + (uintptr_t)wire->min * AQ_FH_PAGE;
     return wire->addr - move->plan.start < AQ_FH_PAGE;
 }
 
 /* Local lock. False: one of the ids is not the peer's. */
-static bool aq_fh_move_victims(struct aq_fh *fh, struct aq_fh_peer *peer, const struct aq_fh_move *move,
-                               struct aq_fh_pending *pending)
+static bool aq_fh_move_victims(struct aq_fh *fh, struct aq_fh_peer *peer,
+                               const struct aq_fh_move *move, struct aq_fh_pending *pending)
 {
     for (unsigned i = 0; i < move->wire.victims; i++) {
         const struct aq_fh_region *region;
@@ -200,17 +207,20 @@ static bool aq_fh_move_victims(struct aq_fh *fh, struct aq_fh_peer *peer, const 
     return true;
 }
 
-/* Local lock: a region that others, or we, have pinned already, which is not larger than the peer will pay for. */
+/* Local lock: a region that others, or we, have pinned already, which is not larger than the peer
+ * will pay for. */
 static struct aq_fh_region *aq_fh_move_find(const struct aq_fh *fh, const struct aq_fh_move *move)
 {
     const uintptr_t granule = move->plan.start >> AQ_FH_GRANULE_SHIFT;
 
-    for (struct aq_fh_node *node = aq_fh_index_chain(&fh->index, granule); node != NULL; node = node->next) {
+    for (struct aq_fh_node *node = aq_fh_index_chain(&fh->index, granule); node != NULL;
+         node = node->next) {
         struct aq_fh_region *region = node->region;
 
-        if (node->granule == granule && region->state == AQ_FH_READY && (move->wire.write != 0) <= region->write
-            && region->start <= move->plan.start
-            && region->end >= move->plan.end && aq_fh_size(region) <= (uint64_t)move->wire.pages * AQ_FH_PAGE)
+        if (node->granule == granule && region->state == AQ_FH_READY
+            && (move->wire.write != 0) <= region->write && region->start <= move->plan.start
+            && region->end >= move->plan.end
+            && aq_fh_size(region) <= (uint64_t)move->wire.pages * AQ_FH_PAGE)
             return region;
     }
     return NULL;
@@ -232,7 +242,8 @@ static void aq_fh_move_reg(struct aq_fh *fh, const struct aq_fh_move *move, stru
 {
     const uint64_t asked = (uint64_t)move->wire.pages * AQ_FH_PAGE;
     struct aq_fh_peer *peer = ref->peer;
-    struct aq_fh_region *region = aq_fh_region_create(NULL, move->plan.want_start, move->plan.want_end);
+    struct aq_fh_region *region =
+        aq_fh_region_create(NULL, move->plan.want_start, move->plan.want_end);
     int rc = AQ_ERR_NOMEM;
 
     if (region != NULL && !aq_fh_index_insert(&fh->index, region)) {
@@ -258,16 +269,17 @@ static void aq_fh_move_reg(struct aq_fh *fh, const struct aq_fh_move *move, stru
     aq_lock_release(&fh->lock);
 }
 
-/* Local lock, which it releases: find or pin what the peer asks for. False: it asks for more than its share. */
-static bool aq_fh_move_reply(struct aq_fh *fh, struct aq_fh_peer *peer, const struct aq_fh_move *move,
-                             struct aq_fh_wire_reply *reply)
+/* Local lock, which it releases: find or pin what the peer asks for. False: it asks for more than
+ * its share. */
+static bool aq_fh_move_reply(struct aq_fh *fh, struct aq_fh_peer *peer,
+                             const struct aq_fh_move *move, struct aq_fh_wire_reply *reply)
 {
     const uint64_t asked = (uint64_t)move->wire.pages * AQ_FH_PAGE;
     struct aq_fh_region *region;
     struct aq_fh_ref *ref;
 
-    if (peer->referenced + asked > fh->quota || peer->referenced_regions >= fh->quota_regions ||
-        !aq_fh_ref_is_free(fh, peer, move->wire.id)) {
+    if (peer->referenced + asked > fh->quota || peer->referenced_regions >= fh->quota_regions
+        || !aq_fh_ref_is_free(fh, peer, move->wire.id)) {
         aq_lock_release(&fh->lock);
         return false;
     }
@@ -291,11 +303,11 @@ static bool aq_fh_move_reply(struct aq_fh *fh, struct aq_fh_peer *peer, const st
     return true;
 }
 
-/* Memory may have gone while the region was found or pinned. Threads of ours that made it go before they could see
- * that a peer aims at it have told others since; so the peer must not get it. Who does it from now on sees the aim, and
- * waits for the recall (aq_fh_is_quiet()). */
-static void aq_fh_move_recheck(struct aq_fh *fh, struct aq_fh_peer *peer, struct aq_fh_wire_reply *reply,
-                               struct aq_fh_pending *pending)
+/* Memory may have gone while the region was found or pinned. Threads of ours that made it go before
+ * they could see that a peer aims at it have told others since; so the peer must not get it. Who
+ * does it from now on sees the aim, and waits for the recall (aq_fh_is_quiet()). */
+static void aq_fh_move_recheck(struct aq_fh *fh, struct aq_fh_peer *peer,
+                               struct aq_fh_wire_reply *reply, struct aq_fh_pending *pending)
 {
     struct aq_fh_ref *ref;
 
@@ -303,7 +315,9 @@ static void aq_fh_move_recheck(struct aq_fh *fh, struct aq_fh_peer *peer, struct
         return;
     aq_fh_settle(fh);
     aq_lock_acquire(&fh->lock);
-    ref = aq_fh_ref_look(peer, reply->id); /* NULL: the peer gives up what it has not got yet, which no right one does */
+    ref = aq_fh_ref_look(
+        peer,
+        reply->id); /* NULL: the peer gives up what it has not got yet, which no right one does */
     if (ref != NULL && ref->region->state == AQ_FH_STALE) {
         aq_fh_ref_drop(fh, ref, false, pending);
         reply->rc = AQ_RETRY;
@@ -312,14 +326,16 @@ static void aq_fh_move_recheck(struct aq_fh *fh, struct aq_fh_peer *peer, struct
 }
 
 /* The first bytes of the transfer, as far as the region goes. It is pinned, so it is there. */
-static size_t aq_fh_move_carry(const struct aq_fh_move *move, struct aq_fh_wire_reply *reply, uint8_t *buffer)
+static size_t aq_fh_move_carry(const struct aq_fh_move *move, struct aq_fh_wire_reply *reply,
+                               uint8_t *buffer)
 {
     const uint64_t end = reply->start + (uint64_t)reply->pages * AQ_FH_PAGE;
 
     reply->data = 0;
     if (reply->rc != AQ_OK)
         return 0;
-    reply->data = move->wire.data < end - move->wire.addr ? move->wire.data : (uint32_t)(end - move->wire.addr);
+    reply->data = move->wire.data < end - move->wire.addr ? move->wire.data
+                                                          : (uint32_t)(end - move->wire.addr);
     if (move->wire.write) {
         aq_word_write((void *)(uintptr_t)move->wire.addr, move->data, reply->data);
         return 0;
@@ -328,8 +344,8 @@ static size_t aq_fh_move_carry(const struct aq_fh_move *move, struct aq_fh_wire_
     return reply->data;
 }
 
-static size_t aq_fh_move_serve(struct aq_fh *fh, struct aq_fh_peer *peer, const void *msg, size_t nbytes,
-                               void *answer)
+static size_t aq_fh_move_serve(struct aq_fh *fh, struct aq_fh_peer *peer, const void *msg,
+                               size_t nbytes, void *answer)
 {
     struct aq_fh_pending pending = { .charge = 0 };
     struct aq_fh_wire_reply reply = { .rc = AQ_OK };
@@ -348,8 +364,9 @@ static size_t aq_fh_move_serve(struct aq_fh *fh, struct aq_fh_peer *peer, const 
         return aq_fh_bad(peer, "a move that gives up what it does not have");
     }
     aq_lock_release(&fh->lock);
-    /* Before the grant: until then what the message gives up, or a victim in its place, is covered by the share that
-     * the peer pays with. A region that is granted without pinning takes that share too, and its local charge goes. */
+    /* Before the grant: until then what the message gives up, or a victim in its place, is covered
+     * by the share that the peer pays with. A region that is granted without pinning takes that
+     * share too, and its local charge goes. */
     aq_fh_dereg_pending(fh, &pending);
     if (move.wire.kind == AQ_FH_MOVE) {
         aq_lock_acquire(&fh->lock);
@@ -370,9 +387,11 @@ static void aq_fh_peer_forget(struct aq_fh *fh, struct aq_fh_peer *peer)
     struct aq_fh_pending pending = { .charge = 0 };
 
     aq_lock_acquire(&fh->lock);
-    atomic_store_explicit(&peer->disconnected, true, memory_order_relaxed); /* see aq_fh_is_disconnected() */
+    atomic_store_explicit(&peer->disconnected, true,
+                          memory_order_relaxed); /* see aq_fh_is_disconnected() */
     for (uint32_t slot = 0; slot < peer->ref_slots; slot++)
-        if (peer->ref[slot] != NULL && peer->ref[slot]->linked) /* else who is about to link it drops it, too */
+        if (peer->ref[slot] != NULL
+            && peer->ref[slot]->linked) /* else who is about to link it drops it, too */
             aq_fh_ref_drop(fh, peer->ref[slot], true, &pending);
     aq_fh_recall_give_up(peer);
     aq_lock_release(&fh->lock);
@@ -394,7 +413,8 @@ bool aq_fh_is_word(const void *msg)
 
 /* --- messages --- */
 
-static size_t aq_fh_serve_any(struct aq_fh *fh, struct aq_fh_peer *peer, const void *msg, size_t nbytes, void *answer)
+static size_t aq_fh_serve_any(struct aq_fh *fh, struct aq_fh_peer *peer, const void *msg,
+                              size_t nbytes, void *answer)
 {
     switch (*(const uint8_t *)msg) {
     case AQ_FH_MOVE:
@@ -416,8 +436,10 @@ size_t aq_fh_serve(struct aq_fh *fh, uint32_t rank, const void *msg, size_t nbyt
         return 0;
     peer = aq_fh_peer_get(fh, rank);
     if (peer == NULL) /* without an answer the peer would wait for ever */
-        aq_fatal("firehose: rank %u cannot be answered: this process has no memory left; raise ulimit -v, or run fewer "
-                 "ranks on this host", rank);
+        aq_fatal("firehose: rank %u cannot be answered: this process has no memory left; raise "
+                 "ulimit -v, or run fewer "
+                 "ranks on this host",
+                 rank);
     if (aq_fh_is_disconnected(peer))
         return 0;
     length = aq_fh_serve_any(fh, peer, msg, nbytes, answer);

@@ -2,8 +2,8 @@
 /*
  * aq_fh_reg.c - pinning memory of this process, and what is unpinned to make room for it.
  *
- * Victims    regions that no transfer uses and no peer aims at, in the order in which they were made; one that was used
- *            since it was last at the head goes round once
+ * Victims    regions that no transfer uses and no peer aims at, in the order in which they were
+ *            made; one that was used since it was last at the head goes round once
  * Budget     what is to be unpinned counts until it is, so that room is never used twice
  * Threads    as aq_fh_internal.h says of each function; operations run without a lock
  * Uses       aq_fh_internal.h
@@ -31,7 +31,8 @@ static struct aq_fh_region *aq_fh_victim(struct aq_fh *fh)
 {
     uint32_t scans = fh->charged_regions * 2;
 
-    for (struct aq_fh_region *region = fh->order.first; region != NULL && scans-- > 0; region = fh->order.first) {
+    for (struct aq_fh_region *region = fh->order.first; region != NULL && scans-- > 0;
+         region = fh->order.first) {
         if (aq_fh_is_idle(region) && !region->used)
             return region;
         if (region->refs == 0)
@@ -124,7 +125,8 @@ struct aq_fh_try {
     struct aq_fh_reg reg;
 };
 
-/* exact: if it cannot be watched, it is for one use; if there is more in it than was asked for, that is not worth it */
+/* exact: if it cannot be watched, it is for one use; if there is more in it than was asked for,
+ * that is not worth it */
 static int aq_fh_try_reg(struct aq_fh *fh, struct aq_fh_try *try, bool exact)
 {
     struct aq_fh_memmon *memmon = fh->head.memmon;
@@ -135,8 +137,10 @@ static int aq_fh_try_reg(struct aq_fh *fh, struct aq_fh_try *try, bool exact)
     return fh->ops.reg(fh->arg, try->start, try->end - try->start, try->write, &try->reg);
 }
 
-/* The best that can be had: more pages before fewer, but writable before all, since a put or get may follow. */
-static int aq_fh_try_all(struct aq_fh *fh, const struct aq_fh_plan *plan, bool write, struct aq_fh_try *try)
+/* The best that can be had: more pages before fewer, but writable before all, since a put or get
+ * may follow. */
+static int aq_fh_try_all(struct aq_fh *fh, const struct aq_fh_plan *plan, bool write,
+                         struct aq_fh_try *try)
 {
     const bool more = plan->want_start != plan->start || plan->want_end != plan->end;
     int rc = AQ_ERR_RESOURCE;
@@ -182,7 +186,8 @@ static void aq_fh_unmake(struct aq_fh *fh, struct aq_fh_region *region)
     aq_fh_region_destroy(region);
 }
 
-/* Local lock: it may be smaller than was planned. False: its memory has gone, or none is left for the index. */
+/* Local lock: it may be smaller than was planned. False: its memory has gone, or none is left for
+ * the index. */
 static bool aq_fh_made(struct aq_fh *fh, struct aq_fh_region *region, const struct aq_fh_try *try)
 {
     fh->counts.regs++;
@@ -210,7 +215,8 @@ static bool aq_fh_made(struct aq_fh *fh, struct aq_fh_region *region, const stru
     return true;
 }
 
-int aq_fh_reg_region(struct aq_fh *fh, struct aq_fh_region *region, const struct aq_fh_plan *plan, bool write)
+int aq_fh_reg_region(struct aq_fh *fh, struct aq_fh_region *region, const struct aq_fh_plan *plan,
+                     bool write)
 {
     struct aq_fh_try try;
     int rc = aq_fh_try_all(fh, plan, write, &try);

@@ -35,18 +35,19 @@ struct aq_fh_peer *aq_fh_peer_get(struct aq_fh *fh, uint32_t rank)
         return NULL;
     }
     /* release: pairs with aq_fh_peer_look(); another thread may have been faster */
-    if (!atomic_compare_exchange_strong_explicit(&fh->peer[rank], &other, peer, memory_order_acq_rel,
-                                                 memory_order_acquire)) {
+    if (!atomic_compare_exchange_strong_explicit(&fh->peer[rank], &other, peer,
+                                                 memory_order_acq_rel, memory_order_acquire)) {
         aq_fh_peer_destroy(peer);
         return other;
     }
     /* release: pairs with the acquire of those who walk the list */
     peer->next = atomic_load_explicit(&fh->peers, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&fh->peers, &peer->next, peer, memory_order_release,
-                                                  memory_order_relaxed))
+    while (!atomic_compare_exchange_weak_explicit(&fh->peers, &peer->next, peer,
+                                                  memory_order_release, memory_order_relaxed))
         continue;
-    /* Another thread may have found the peer before it was in the list, wanted something of it, and had its work taken
-     * away by a walk that did not meet the peer. release: who takes this work finds the peer in the list */
+    /* Another thread may have found the peer before it was in the list, wanted something of it, and
+     * had its work taken away by a walk that did not meet the peer. release: who takes this work
+     * finds the peer in the list */
     atomic_store_explicit(&fh->head.work, 1, memory_order_release);
     return peer;
 }
@@ -94,15 +95,18 @@ bool aq_fh_request_hold(struct aq_fh_request *request, struct aq_fh_region *regi
         return false;
     region->refs++;
     region->used = true;
-    request->hold = (struct aq_fh_hold){ .addr = addr, .len = nbytes < space ? nbytes : space, .reg = &region->reg,
-                                      .region = region };
+    request->hold = (struct aq_fh_hold){
+        .addr = addr, .len = nbytes < space ? nbytes : space, .reg = &region->reg, .region = region
+    };
     return true;
 }
 
 /* The peer's lock, which it releases: others wait for it already, or a message is needed. */
-static __attribute__((noinline)) int aq_fh_remote_slow(struct aq_fh_peer *peer, struct aq_fh_request *request)
+static __attribute__((noinline)) int aq_fh_remote_slow(struct aq_fh_peer *peer,
+                                                       struct aq_fh_request *request)
 {
-    struct aq_fh_region *region = aq_fh_index_find(&peer->index, request->addr, request->write, AQ_FH_MAKING);
+    struct aq_fh_region *region =
+        aq_fh_index_find(&peer->index, request->addr, request->write, AQ_FH_MAKING);
 
     request->next = NULL;
     if (region == NULL)

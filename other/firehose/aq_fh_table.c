@@ -2,8 +2,9 @@
 /*
  * aq_fh_table.c - regions, found by address in constant time, and in lists.
  *
- * Index     a hash table with a node for each 64 KiB granule that a region touches. It doubles when there are two
- *           nodes a bucket. Regions may overlap: different peers may have asked for different pages
+ * Index     a hash table with a node for each 64 KiB granule that a region touches. It doubles when
+ *           there are two nodes a bucket. Regions may overlap: different peers may have asked for
+ *           different pages
  * Owns      buckets and nodes; a region's nodes are in the region, or in one block beside it
  * Threads   under the lock of the table
  * Uses      libc
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 
 #define AQ_FH_FIRST_SHIFT 58 /* 64 buckets */
-#define AQ_FH_OWN_NODES 2    /* in the region itself: enough up to 64 KiB and a page */
+#define AQ_FH_OWN_NODES   2  /* in the region itself: enough up to 64 KiB and a page */
 
 bool aq_fh_index_open(struct aq_fh_index *index)
 {
@@ -34,7 +35,9 @@ struct aq_fh_region *aq_fh_region_create(struct aq_fh_peer *peer, uintptr_t star
         aligned_alloc(AQ_CACHE_LINE, aq_round_up(sizeof(struct aq_fh_region), AQ_CACHE_LINE));
 
     if (region != NULL)
-        *region = (struct aq_fh_region){ .start = start, .end = end, .peer = peer, .state = AQ_FH_MAKING };
+        *region = (struct aq_fh_region){
+            .start = start, .end = end, .peer = peer, .state = AQ_FH_MAKING
+        };
     return region;
 }
 
@@ -91,7 +94,8 @@ bool aq_fh_index_insert(struct aq_fh_index *index, struct aq_fh_region *region)
             return false;
     }
     for (size_t i = 0; i < count; i++) {
-        struct aq_fh_node **place = aq_fh_index_link(index, first + i), *node = aq_fh_region_node(region, i);
+        struct aq_fh_node **place = aq_fh_index_link(index, first + i),
+                          *node = aq_fh_region_node(region, i);
 
         *node = (struct aq_fh_node){ .next = *place, .region = region, .granule = first + i };
         *place = node;
@@ -119,7 +123,8 @@ void aq_fh_index_remove(struct aq_fh_index *index, struct aq_fh_region *region)
     region->more = NULL;
 }
 
-bool aq_fh_index_resize(struct aq_fh_index *index, struct aq_fh_region *region, uintptr_t start, uintptr_t end)
+bool aq_fh_index_resize(struct aq_fh_index *index, struct aq_fh_region *region, uintptr_t start,
+                        uintptr_t end)
 {
     if (region->start == start && region->end == end)
         return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_fh_vma.c - what is mapped at an address: by an ioctl on /proc/self/maps where the kernel has it (1 us),
- * else by reading that file up to the address (50 us and more in a large program).
+ * aq_fh_vma.c - what is mapped at an address: by an ioctl on /proc/self/maps where the kernel has
+ * it (1 us), else by reading that file up to the address (50 us and more in a large program).
  */
 #include "other/firehose/aq_fh_vma.h"
 
@@ -18,14 +18,15 @@
 #define AQ_FH_MAPS "/proc/self/maps"
 #define AQ_FH_TEXT 4096 /* bytes read at a time */
 
-/* The question as linux/fs.h has it since 6.11; ours, because headers are often older than kernels. */
+/* The question as linux/fs.h has it since 6.11; ours, because headers are often older than kernels.
+ * */
 struct aq_fh_query {
     uint64_t size, flags, addr;
     uint64_t start, end, vma_flags, page_size, offset, inode;
     uint32_t dev_major, dev_minor, name_size, build_id_size;
     uint64_t name_addr, build_id_addr;
 };
-#define AQ_FH_QUERY _IOWR('f', 17, struct aq_fh_query)
+#define AQ_FH_QUERY        _IOWR('f', 17, struct aq_fh_query)
 #define AQ_FH_QUERY_SHARED 8u
 
 enum { AQ_FH_UNKNOWN = -1, AQ_FH_NO_QUERY = -2 };
@@ -42,7 +43,8 @@ static void aq_fh_vma_classify(struct aq_fh_vma *vma, uint64_t inode, const char
     vma->stack = strcmp(name, "[stack]") == 0;
     if (aq_fh_begins(name, "[v") || aq_fh_begins(name, "/dev/") || aq_fh_begins(name, "[uprobes]"))
         vma->backing = AQ_FH_DEVICE;
-    else if (inode != 0 && !aq_fh_begins(name, "/anon_hugepage")) /* that one has no name in any folder */
+    else if (inode != 0
+             && !aq_fh_begins(name, "/anon_hugepage")) /* that one has no name in any folder */
         vma->backing = AQ_FH_FILE;
     else
         vma->backing = AQ_FH_ANONYMOUS;
@@ -53,7 +55,9 @@ static void aq_fh_vma_classify(struct aq_fh_vma *vma, uint64_t inode, const char
 static int aq_fh_vma_query(int fd, uintptr_t addr, struct aq_fh_vma *vma_out)
 {
     char name[PATH_MAX];
-    struct aq_fh_query query = { .size = sizeof(query), .addr = addr, .name_size = sizeof(name),
+    struct aq_fh_query query = { .size = sizeof(query),
+                                 .addr = addr,
+                                 .name_size = sizeof(name),
                                  .name_addr = (uint64_t)(uintptr_t)name };
 
     name[0] = '\0';
@@ -81,7 +85,8 @@ static int aq_fh_vma_descriptor(void)
         fd = AQ_FH_NO_QUERY;
     }
     /* release: as above; another thread may have been faster */
-    if (atomic_compare_exchange_strong_explicit(&aq_fh_maps, &none, fd, memory_order_release, memory_order_acquire))
+    if (atomic_compare_exchange_strong_explicit(&aq_fh_maps, &none, fd, memory_order_release,
+                                                memory_order_acquire))
         return fd;
     if (fd >= 0)
         close(fd);
@@ -141,7 +146,8 @@ static bool aq_fh_vma_parse(const char *line, struct aq_fh_vma *vma_out)
 {
     uint64_t start, end, inode = 0;
 
-    if (!aq_fh_hex(&line, &start) || *line++ != '-' || !aq_fh_hex(&line, &end) || *line++ != ' ' || strlen(line) < 4)
+    if (!aq_fh_hex(&line, &start) || *line++ != '-' || !aq_fh_hex(&line, &end) || *line++ != ' '
+        || strlen(line) < 4)
         return false;
     vma_out->start = (uintptr_t)start;
     vma_out->end = (uintptr_t)end;

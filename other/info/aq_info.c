@@ -35,11 +35,15 @@ static const char info_usage[] =
     "honoured: GASNET_MAX_SEGSIZE=1GB aq-info --limits shows their effect.\n";
 
 static const struct option info_options[] = {
-    {"build", no_argument, NULL, 'b'},    {"conduits", no_argument, NULL, 'c'},
-    {"limits", no_argument, NULL, 'l'},   {"env", optional_argument, NULL, 'e'},
-    {"json", no_argument, NULL, 'j'},     {"markdown", no_argument, NULL, 'm'},
-    {"help", no_argument, NULL, 'h'},     {"version", no_argument, NULL, 'V'},
-    {NULL, 0, NULL, 0},
+    { "build", no_argument, NULL, 'b' },
+    { "conduits", no_argument, NULL, 'c' },
+    { "limits", no_argument, NULL, 'l' },
+    { "env", optional_argument, NULL, 'e' },
+    { "json", no_argument, NULL, 'j' },
+    { "markdown", no_argument, NULL, 'm' },
+    { "help", no_argument, NULL, 'h' },
+    { "version", no_argument, NULL, 'V' },
+    { NULL, 0, NULL, 0 },
 };
 
 struct info_request {
@@ -120,7 +124,7 @@ static int info_report(const struct info_request *request)
 
 int main(int argc, char **argv)
 {
-    struct info_request request = {.pattern = NULL};
+    struct info_request request = { .pattern = NULL };
     int rc = info_parse(argc, argv, &request);
 
     if (rc != 0)

@@ -3,7 +3,8 @@
  * aq_info_conduits.c - which conduits this library holds, which work here and why the others do
  * not, and the limits a client would see.
  * Limits come from a job of one rank that a child process starts on the conduit and ends again,
- * so that they are the ones a client gets; those of messages between hosts come from the conduit's table.
+ * so that they are the ones a client gets; those of messages between hosts come from the conduit's
+ * table.
  * Uses      the conduit table, gasnetex.h
  */
 #include "other/info/aq_info.h"
@@ -35,7 +36,8 @@ extern char **environ;
 /* a launcher around aq-info must not take the child for one of its ranks */
 static void info_detach_launcher(void)
 {
-    static const char *const prefixes[] = {"PMI", "AQ_SPAWN", "GASNET_PSHM_NODES", "SLURM_PROCID"};
+    static const char *const prefixes[] = { "PMI", "AQ_SPAWN", "GASNET_PSHM_NODES",
+                                            "SLURM_PROCID" };
     bool again = true;
 
     while (again) {
@@ -57,7 +59,7 @@ static void info_detach_launcher(void)
 static _Noreturn void info_limits_child(const char *conduit, int out)
 {
     /* udp's way to start a job of one rank here; others take no notice */
-    char self[] = "aq-info", one[] = "1", *words[] = {self, one, NULL}, **argv = words;
+    char self[] = "aq-info", one[] = "1", *words[] = { self, one, NULL }, **argv = words;
     int argc = 2;
     struct info_limits limits;
     gex_Client_t client;
@@ -92,8 +94,8 @@ static size_t info_drain(int fd, char *buf, size_t size)
     size_t used = 0;
     ssize_t got;
 
-    while (used < size && ((got = read(fd, buf + used, size - used)) > 0 ||
-                           (got < 0 && errno == EINTR)))
+    while (used < size
+           && ((got = read(fd, buf + used, size - used)) > 0 || (got < 0 && errno == EINTR)))
         used += got > 0 ? (size_t)got : 0;
     return used;
 }

@@ -18,8 +18,8 @@ struct info_entry {
 };
 
 static const struct info_entry info_entries[] = {
-#define AQ_ENV_GROUP(heading) {.title = heading},
-#define AQ_ENV(ident, name, type, unit, dflt, help) {.id = AQ_ENV_##ident},
+#define AQ_ENV_GROUP(heading)                       { .title = heading },
+#define AQ_ENV(ident, name, type, unit, dflt, help) { .id = AQ_ENV_##ident },
 #include "base/aq_env.def"
 };
 
@@ -101,7 +101,8 @@ static void info_env_row_text(int id)
     aq_info_line("%s", line);
     if (aq_env_is_set((enum aq_env_id)id))
         aq_info_line("      now: %s", *aq_env_str((enum aq_env_id)id) != '\0'
-                                          ? aq_env_str((enum aq_env_id)id) : "(empty)");
+                                          ? aq_env_str((enum aq_env_id)id)
+                                          : "(empty)");
     aq_info_para(6, row->help);
 }
 
@@ -164,17 +165,21 @@ static const char info_env_intro[] =
     "\n"
     "- Variables are read when the job starts; a program may set defaults with `setenv` before it\n"
     "  initialises the library. Later changes are not seen.\n"
-    "- boolean: `1`, `y`, `yes`, `true`, `on` or `0`, `n`, `no`, `false`, `off`, in any case. flag: "
+    "- boolean: `1`, `y`, `yes`, `true`, `on` or `0`, `n`, `no`, `false`, `off`, in any case. "
+    "flag: "
     "on when set to\n  anything but `0`, `n`, `no`.\n"
-    "- size: a number with `B`, `KB`, `MB`, `GB` or `TB` (powers of 1024; `K`, `KiB` mean the same), "
+    "- size: a number with `B`, `KB`, `MB`, `GB` or `TB` (powers of 1024; `K`, `KiB` mean the "
+    "same), "
     "such as\n  `64KB` or `1.5GB`. time: a number with `ns`, `us`, `ms`, `s`, `min` or `h`. A bare "
     "number counts in the unit\n  given here.\n"
     "- size/scope: a size, or a fraction of physical memory below 1, followed by `/P` (each rank; "
     "the default) or\n  `/H` (the host), such as `512MB/P` or `0.85/H`.\n"
     "- ranks: a list such as `0,2-4,6`, or `*` for all.\n"
     "- An empty value counts as unset, except for text and flags.\n"
-    "- A value that cannot be understood, or a number out of the range given here, ends the job at start, with a "
-    "message\n  that names the variable, the value and what it may be. With `GASNET_VERBOSEENV=1` a name that "
+    "- A value that cannot be understood, or a number out of the range given here, ends the job at "
+    "start, with a "
+    "message\n  that names the variable, the value and what it may be. With `GASNET_VERBOSEENV=1` "
+    "a name that "
     "looks like a\n  misspelling of a known one is pointed out.\n";
 
 static void info_markdown_cell(const char *text)

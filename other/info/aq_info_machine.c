@@ -148,8 +148,7 @@ static void info_huge_pages(void)
     char note[256] = "", setting[128] = "";
     bool reserved = info_try_memfd(MFD_HUGETLB, AQ_HUGE_PAGE, note, sizeof(note));
 
-    aq_info_yesno("hugetlb", "reserved huge pages", reserved,
-                  reserved ? NULL : note);
+    aq_info_yesno("hugetlb", "reserved huge pages", reserved, reserved ? NULL : note);
     if (info_read_line("/sys/kernel/mm/transparent_hugepage/shmem_enabled", setting,
                        sizeof(setting)))
         aq_info_text("thp_shmem", "transparent, shared", setting, NULL);
@@ -180,7 +179,8 @@ static bool info_try_vm_read(char *why, size_t size)
     if (reader == 0) {
         int got = 0;
         char byte;
-        struct iovec local = {&got, sizeof(got)}, remote = {(void *)(uintptr_t)&secret, sizeof(got)};
+        struct iovec local = { &got, sizeof(got) },
+                     remote = { (void *)(uintptr_t)&secret, sizeof(got) };
 
         (void)!read(ready[0], &byte, 1);
         if (process_vm_readv(target, &local, 1, &remote, 1, 0) != sizeof(got))
@@ -248,8 +248,8 @@ static bool info_hwloc_open(struct info_hwloc *h)
     *(void **)&h->type_depth = dlsym(lib, "hwloc_get_type_depth");
     *(void **)&h->nbobjs = dlsym(lib, "hwloc_get_nbobjs_by_depth");
     *(void **)&h->obj = dlsym(lib, "hwloc_get_obj_by_depth");
-    return h->init != NULL && h->load != NULL && h->destroy != NULL && h->type_depth != NULL &&
-           h->nbobjs != NULL && h->obj != NULL;
+    return h->init != NULL && h->load != NULL && h->destroy != NULL && h->type_depth != NULL
+           && h->nbobjs != NULL && h->obj != NULL;
 }
 
 static void info_hwloc_summary(const struct info_hwloc *h, hwloc_topology_t topology, char *text,
@@ -258,9 +258,9 @@ static void info_hwloc_summary(const struct info_hwloc *h, hwloc_topology_t topo
     static const struct {
         hwloc_obj_type_t type;
         const char *name;
-    } kinds[] = {{HWLOC_OBJ_PACKAGE, "package"}, {HWLOC_OBJ_NUMANODE, "NUMA node"},
-                 {HWLOC_OBJ_L3CACHE, "L3"},      {HWLOC_OBJ_L2CACHE, "L2"},
-                 {HWLOC_OBJ_CORE, "core"},       {HWLOC_OBJ_PU, "hardware thread"}};
+    } kinds[] = { { HWLOC_OBJ_PACKAGE, "package" }, { HWLOC_OBJ_NUMANODE, "NUMA node" },
+                  { HWLOC_OBJ_L3CACHE, "L3" },      { HWLOC_OBJ_L2CACHE, "L2" },
+                  { HWLOC_OBJ_CORE, "core" },       { HWLOC_OBJ_PU, "hardware thread" } };
     size_t used = 0;
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && used < size; i++) {
@@ -270,12 +270,12 @@ static void info_hwloc_summary(const struct info_hwloc *h, hwloc_topology_t topo
 
         if (depth == HWLOC_TYPE_DEPTH_UNKNOWN || (count = h->nbobjs(topology, depth)) == 0)
             continue;
-        used += (size_t)snprintf(text + used, size - used, "%s%u %s%s", used > 0 ? ", " : "",
-                                 count, kinds[i].name, count > 1 && !cache ? "s" : "");
+        used += (size_t)snprintf(text + used, size - used, "%s%u %s%s", used > 0 ? ", " : "", count,
+                                 kinds[i].name, count > 1 && !cache ? "s" : "");
         if (cache && used < size)
-            used += (size_t)snprintf(text + used, size - used, " of %llu KB",
-                                     (unsigned long long)h->obj(topology, depth, 0)
-                                             ->attr->cache.size >> 10);
+            used += (size_t)snprintf(
+                text + used, size - used, " of %llu KB",
+                (unsigned long long)h->obj(topology, depth, 0)->attr->cache.size >> 10);
     }
 }
 
@@ -286,8 +286,9 @@ static void info_topology(void)
     char text[256] = "";
 
     if (!info_hwloc_open(&h)) {
-        aq_info_yesno("hwloc", "hwloc", false, "libhwloc.so.15 is not installed; needed for "
-                                               "gasnetrun --bind");
+        aq_info_yesno("hwloc", "hwloc", false,
+                      "libhwloc.so.15 is not installed; needed for "
+                      "gasnetrun --bind");
         return;
     }
     if (h.init(&topology) != 0)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_agent.h - a job on several hosts: gasnetrun here is the root of a tree of agents, gasnetrun --agent on
- * each host, which are joined by ssh and look after their host's ranks.
+ * aq_agent.h - a job on several hosts: gasnetrun here is the root of a tree of agents, gasnetrun
+ * --agent on each host, which are joined by ssh and look after their host's ranks.
  * Owns      struct aq_node: the root's or an agent's whole state
  * Threads   one, in aq_supervise_run()'s loop; nothing here ever blocks in it
- * Order     hosts are numbered as in the list; a node looks after a range of hosts: an agent is the first of
- *           its own, the rest is split among its children. So ranks of a subtree are consecutive too
- * Promise   a node whose parent falls silent or closes the line kills its ranks and goes; a child that is
- *           lost ends the job. Output is bounded by credits, so that a slow terminal stops the ranks that
- *           write, and neither fills memory nor delays what else is said
+ * Order     hosts are numbered as in the list; a node looks after a range of hosts: an agent is the
+ *           first of its own, the rest is split among its children. So ranks of a subtree are
+ *           consecutive too
+ * Promise   a node whose parent falls silent or closes the line kills its ranks and goes; a child
+ *           that is lost ends the job. Output is bounded by credits, so that a slow terminal stops
+ *           the ranks that write, and neither fills memory nor delays what else is said
  * Uses      other/spawn/aq_supervise.h, aq_shutdown.h, aq_spawn_agent.h
  * See       docs/launching.md
  */
@@ -25,71 +26,71 @@
 #include "other/spawn/aq_spawn_agent.h"
 #include "other/spawn/aq_supervise.h"
 
-#define AQ_AGENT_WORD    "--agent"    /* what turns gasnetrun into one */
-#define AQ_AGENT_NOBODY  UINT32_MAX
-#define AQ_AGENT_MS      1000000ull   /* nanoseconds */
-#define AQ_AGENT_LOST    255          /* exit code of a job that has lost a host */
-#define AQ_AGENT_STDIN   (32u << 10)  /* bytes of standard input on their way to rank 0 */
-#define AQ_AGENT_LINE    4096         /* a longer line of output comes in pieces */
-#define AQ_AGENT_HEAD    16           /* room for "[rank] " before it */
+#define AQ_AGENT_WORD   "--agent" /* what turns gasnetrun into one */
+#define AQ_AGENT_NOBODY UINT32_MAX
+#define AQ_AGENT_MS     1000000ull  /* nanoseconds */
+#define AQ_AGENT_LOST   255         /* exit code of a job that has lost a host */
+#define AQ_AGENT_STDIN  (32u << 10) /* bytes of standard input on their way to rank 0 */
+#define AQ_AGENT_LINE   4096        /* a longer line of output comes in pieces */
+#define AQ_AGENT_HEAD   16          /* room for "[rank] " before it */
 
 /* what every host needs to know; the same for all, made by the root */
 struct aq_plan {
     uint8_t key[32];
     uint32_t ranks, hosts;
-    uint32_t *host_ranks;        /* [hosts] */
-    uint32_t *host_first;        /* [hosts + 1], first rank */
-    char **host_name;            /* [hosts], NULL-terminated */
+    uint32_t *host_ranks; /* [hosts] */
+    uint32_t *host_first; /* [hosts + 1], first rank */
+    char **host_name;     /* [hosts], NULL-terminated */
     char *directory;
     char **argv;
-    char **set;                  /* NAME=VALUE, for the ranks' environment */
-    const uint8_t *environment;  /* of the user, as a block of strings */
+    char **set;                 /* NAME=VALUE, for the ranks' environment */
+    const uint8_t *environment; /* of the user, as a block of strings */
     size_t environment_bytes;
-    char **ssh;                  /* the command, without the host */
-    char *remote;                /* gasnetrun on the hosts */
-    uint32_t timeout_ms;         /* GASNET_HOST_TIMEOUT; 0: never */
-    uint32_t degree;             /* GASNET_SSH_OUT_DEGREE; 0: no limit */
-    uint32_t bind, cpus;         /* as in struct aq_launch; cpus 0: -1 there, else one more than there */
+    char **ssh;          /* the command, without the host */
+    char *remote;        /* gasnetrun on the hosts */
+    uint32_t timeout_ms; /* GASNET_HOST_TIMEOUT; 0: never */
+    uint32_t degree;     /* GASNET_SSH_OUT_DEGREE; 0: no limit */
+    uint32_t bind, cpus; /* as in struct aq_launch; cpus 0: -1 there, else one more than there */
     uint32_t verbose;
     bool prefix;
-    const uint8_t *blob;         /* all this in a payload */
+    const uint8_t *blob; /* all this in a payload */
     size_t blob_len;
 };
 
 enum aq_link_state {
-    AQ_LINK_NEW,                 /* the hello has not come */
+    AQ_LINK_NEW, /* the hello has not come */
     AQ_LINK_OPEN,
-    AQ_LINK_DONE,                /* has nothing left to do */
+    AQ_LINK_DONE, /* has nothing left to do */
     AQ_LINK_CLOSED
 };
 
 /* the line to a child, or to the parent */
 struct aq_link {
     enum aq_link_state state;
-    int in, out, err;            /* -1: closed */
-    pid_t pid;                   /* ssh; 0: the parent, or gone */
-    int status;                  /* wait status once it is gone */
-    int exec_error;              /* why ssh could not be run; written by the child of vfork */
-    uint32_t first, end;         /* child: its hosts */
+    int in, out, err;    /* -1: closed */
+    pid_t pid;           /* ssh; 0: the parent, or gone */
+    int status;          /* wait status once it is gone */
+    int exec_error;      /* why ssh could not be run; written by the child of vfork */
+    uint32_t first, end; /* child: its hosts */
     struct aq_frame_in rx;
     struct aq_pack tx;
-    size_t tx_head;              /* sent of it */
+    size_t tx_head; /* sent of it */
     uint64_t last_seen_ns, last_sent_ns, born_ns;
-    uint64_t eof_ns;             /* the line was closed by the other side; 0: not */
-    size_t credit[3];            /* bytes that we may send: of stdin, stdout, stderr */
-    size_t owed[3];              /* what has been sent to us, and went on; not yet credited */
-    char text[1024];             /* the end of what ssh said on stderr before the hello */
+    uint64_t eof_ns;  /* the line was closed by the other side; 0: not */
+    size_t credit[3]; /* bytes that we may send: of stdin, stdout, stderr */
+    size_t owed[3];   /* what has been sent to us, and went on; not yet credited */
+    char text[1024];  /* the end of what ssh said on stderr before the hello */
     size_t text_len;
-    uint8_t *contrib;               /* contribution to the exchange under way */
+    uint8_t *contrib; /* contribution to the exchange under way */
     uint32_t contrib_len;
     bool contrib_ready;
-    bool joined;                 /* some rank of its hosts has joined the job */
-    bool frozen;                 /* one waits for a debugger */
+    bool joined; /* some rank of its hosts has joined the job */
+    bool frozen; /* one waits for a debugger */
 };
 
 struct aq_chunk {
     struct aq_chunk *next;
-    uint32_t from;               /* child, or AQ_AGENT_NOBODY */
+    uint32_t from; /* child, or AQ_AGENT_NOBODY */
     uint32_t len, at;
     char data[];
 };
@@ -97,22 +98,22 @@ struct aq_chunk {
 /* output on its way up, or to the terminal */
 struct aq_outq {
     struct aq_chunk *head, **tail;
-    size_t own;                  /* bytes of it that are not a child's */
+    size_t own; /* bytes of it that are not a child's */
 };
 
 /* one rank's stdout or stderr, not yet complete line */
 struct aq_stream {
-    int fd;                      /* -1 when closed */
-    uint8_t which;               /* 1 stdout, 2 stderr */
+    int fd;        /* -1 when closed */
+    uint8_t which; /* 1 stdout, 2 stderr */
     uint32_t rank;
     uint32_t len;
-    uint64_t since_ns;           /* when the oldest of it came */
+    uint64_t since_ns; /* when the oldest of it came */
     char line[AQ_AGENT_LINE];
 };
 
 /* a descriptor of the user's; writes to it and reads from it never block */
 struct aq_console {
-    int fd;                      /* -1: gone */
+    int fd; /* -1: gone */
     bool is_socket, may_block, is_tty;
 };
 
@@ -130,53 +131,53 @@ enum aq_ref_kind {
 
 struct aq_ref {
     enum aq_ref_kind kind;
-    uint32_t index;              /* of the child (AQ_AGENT_NOBODY: parent), stream, console or idle worker */
+    uint32_t index; /* of the child (AQ_AGENT_NOBODY: parent), stream, console or idle worker */
 };
 
 struct aq_node {
     struct aq_plan plan;
     struct aq_launch *lo;
     bool is_root;
-    uint32_t host;               /* an agent's number */
-    uint32_t window;             /* bytes of each kind of output that a child may have on its way to us */
+    uint32_t host;   /* an agent's number */
+    uint32_t window; /* bytes of each kind of output that a child may have on its way to us */
     struct aq_link up;
     struct aq_link *child;
     uint32_t children;
     struct aq_supervise *sv;
-    struct aq_start *start;      /* an agent's */
+    struct aq_start *start; /* an agent's */
     struct aq_supervise_io io;
-    struct aq_ref *ref;          /* what each pollfd is */
+    struct aq_ref *ref; /* what each pollfd is */
     struct aq_outq out[3];
     struct aq_console console[3];
     struct aq_stream *stream;
     uint32_t streams;
-    uint64_t drained_ns;         /* when a stream last said something after the ranks had gone */
+    uint64_t drained_ns; /* when a stream last said something after the ranks had gone */
     int drain_round;
-    uint32_t started;            /* ranks */
-    char failed[1024];           /* why none can be started; "" if they can */
-    int feed_fd;                 /* stdin of rank 0; -1 */
+    uint32_t started;  /* ranks */
+    char failed[1024]; /* why none can be started; "" if they can */
+    int feed_fd;       /* stdin of rank 0; -1 */
     struct aq_pack feed;
     size_t feed_head;
     bool feed_end;
     bool stdin_end;
-    int local_fd;                /* to the host's first rank; -1 */
+    int local_fd;                       /* to the host's first rank; -1 */
     struct aq_exchange_request request; /* what it has asked for */
     bool request_open;
     uint32_t rounds;
-    uint32_t alive;              /* ranks of ours */
+    uint32_t alive; /* ranks of ours */
     uint32_t sent_state, sent_joined, sent_stopped, sent_frozen;
     int sent_code;
     uint64_t sent_ask_ns;
     bool joined;
-    bool frozen;                 /* some rank of the subtree */
+    bool frozen; /* some rank of the subtree */
     bool paused;
-    bool orphan;                 /* the parent is lost: kill and go */
+    bool orphan; /* the parent is lost: kill and go */
     bool done_sent;
-    bool in_shutdown, finished;      /* BYE has gone round; all children are gone */
+    bool in_shutdown, finished; /* BYE has gone round; all children are gone */
     uint64_t shutdown_ns, kill_ns, stop_ns;
-    uint64_t step_ns;            /* the last turn */
-    uint64_t absent_ns, back_ns; /* this process was stopped so long, and went on then */
-    struct aq_shutdown *shutdown_ctx;    /* in the loop only */
+    uint64_t step_ns;                 /* the last turn */
+    uint64_t absent_ns, back_ns;      /* this process was stopped so long, and went on then */
+    struct aq_shutdown *shutdown_ctx; /* in the loop only */
 };
 
 /* aq_agent_plan.c */
@@ -184,14 +185,16 @@ uint32_t aq_plan_host_timeout_ms(const struct aq_launch *lo); /* GASNET_HOST_TIM
 void aq_plan_make(struct aq_plan *plan, const struct aq_launch *lo, const struct aq_hosts *hosts);
 bool aq_plan_read(struct aq_plan *plan, const uint8_t *blob, size_t len);
 /* ranks of hosts [first, end) as "rank 3" or "ranks 3-7" */
-const char *aq_plan_ranks(const struct aq_plan *plan, uint32_t first, uint32_t end, char text_out[64]);
+const char *aq_plan_ranks(const struct aq_plan *plan, uint32_t first, uint32_t end,
+                          char text_out[64]);
 
 /* aq_agent_link.c */
 void aq_link_init(struct aq_link *l, int in, int out, int err);
-void aq_link_send(struct aq_link *l, enum aq_frame_type type, uint8_t arg, const void *data, size_t len);
+void aq_link_send(struct aq_link *l, enum aq_frame_type type, uint8_t arg, const void *data,
+                  size_t len);
 void aq_link_send_pack(struct aq_link *l, enum aq_frame_type type, uint8_t arg, struct aq_pack *p);
-bool aq_link_flush(struct aq_link *l);        /* false: nobody there */
-bool aq_link_receive(struct aq_link *l);      /* false: the other side has closed */
+bool aq_link_flush(struct aq_link *l);   /* false: nobody there */
+bool aq_link_receive(struct aq_link *l); /* false: the other side has closed */
 bool aq_link_has_output(const struct aq_link *l);
 void aq_link_read_err(struct aq_node *n, struct aq_link *l);
 void aq_link_close(struct aq_link *l);
@@ -215,15 +218,17 @@ void aq_stream_open(struct aq_node *n, uint32_t slots);
 bool aq_stream_make(struct aq_node *n, uint32_t slot, int stdio_out[3]); /* false with errno */
 void aq_stream_read(struct aq_node *n, struct aq_stream *s);
 bool aq_stream_may_read(const struct aq_node *n, const struct aq_stream *s);
-bool aq_stream_tidy(struct aq_node *n, uint64_t now);  /* pushes out old half lines; true if some wait */
+bool aq_stream_tidy(struct aq_node *n,
+                    uint64_t now); /* pushes out old half lines; true if some wait */
 bool aq_stream_drained(struct aq_node *n, uint64_t now);
 void aq_feed_write(struct aq_node *n);
 void aq_feed_take(struct aq_node *n, const struct aq_frame *f);
 
 /* aq_agent_console.c */
 void aq_console_open(struct aq_console *c, int fd);
-ssize_t aq_console_write(struct aq_console *c, const char *data, size_t len); /* 0: not now; -1: ended */
-ssize_t aq_console_read(struct aq_console *c, char *data, size_t len);        /* the same; 0 is the end */
+ssize_t aq_console_write(struct aq_console *c, const char *data,
+                         size_t len);                                  /* 0: not now; -1: ended */
+ssize_t aq_console_read(struct aq_console *c, char *data, size_t len); /* the same; 0 is the end */
 bool aq_console_may_read(const struct aq_console *c);
 
 /* aq_agent_round.c */
@@ -233,13 +238,14 @@ void aq_round_result(struct aq_node *n, const struct aq_frame *f);
 
 /* aq_agent_node.c */
 void aq_node_children(struct aq_node *n, uint32_t first, uint32_t end);
-bool aq_node_run_io(struct aq_node *n);       /* false: out of memory */
+bool aq_node_run_io(struct aq_node *n); /* false: out of memory */
 /* Was this process, the root, stopped for longer than its children wait, until just now? */
 bool aq_node_was_absent(const struct aq_node *n, uint64_t now);
 void aq_node_signal(struct aq_node *n, int sig); /* USR1, USR2 for ranks of ours */
-void aq_node_fail(struct aq_node *n, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void aq_node_tell_children(struct aq_node *n, enum aq_frame_type type, uint8_t arg, const void *data,
-                           size_t len);
+void aq_node_fail(struct aq_node *n, int code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void aq_node_tell_children(struct aq_node *n, enum aq_frame_type type, uint8_t arg,
+                           const void *data, size_t len);
 
 /* aq_agent_child.c */
 void aq_child_read(struct aq_node *n, struct aq_link *l);

@@ -12,8 +12,9 @@
 #include "aq_config.h"
 #include "other/launcher/aq_agent.h"
 
-#define AQ_CHILD_START_TIMES 6    /* timeouts that a host may take to answer at first */
-#define AQ_CHILD_REAP_MS     1000 /* a closed line: how long to wait for ssh's status, which explains it */
+#define AQ_CHILD_START_TIMES 6 /* timeouts that a host may take to answer at first */
+#define AQ_CHILD_REAP_MS \
+    1000 /* a closed line: how long to wait for ssh's status, which explains it */
 
 static void aq_child_closed(struct aq_link *l)
 {
@@ -27,17 +28,18 @@ static void aq_child_greet(struct aq_node *n, struct aq_link *l)
     const char *noise;
     uint32_t protocol;
     size_t len;
-    struct aq_pack p = {.buf = NULL};
+    struct aq_pack p = { .buf = NULL };
 
     if (aq_frame_hello(&l->rx, &protocol, version, &noise, &len) == 0) {
         if (len > AQ_FRAME_SMALL)
-            aq_node_fail(n, 1, "host %s prints more than %u bytes when one logs in, and no agent answers",
+            aq_node_fail(n, 1,
+                         "host %s prints more than %u bytes when one logs in, and no agent answers",
                          n->plan.host_name[l->first], AQ_FRAME_SMALL);
         return;
     }
     if (len > 0 && n->plan.verbose > 0)
         aq_shutdown_say("NOTICE", "host %s prints at login: %.*s", n->plan.host_name[l->first],
-                      (int)(len < 400 ? len : 400), noise);
+                        (int)(len < 400 ? len : 400), noise);
     if (protocol != AQ_AGENT_PROTOCOL) {
         aq_node_fail(
             n, 1,
@@ -70,7 +72,8 @@ void aq_child_read(struct aq_node *n, struct aq_link *l)
     while (l->state != AQ_LINK_CLOSED && (rc = aq_frame_next(&l->rx, &f)) > 0)
         aq_node_take_child(n, l, &f);
     if (rc < 0) {
-        aq_node_fail(n, 1, "host %s sends what is no message of an agent", n->plan.host_name[l->first]);
+        aq_node_fail(n, 1, "host %s sends what is no message of an agent",
+                     n->plan.host_name[l->first]);
         aq_child_closed(l);
     }
 }
@@ -89,17 +92,17 @@ static void aq_child_lose(struct aq_node *n, struct aq_link *l, uint64_t now)
             aq_ssh_why(n, l, why, sizeof(why));
             aq_node_fail(n, 1, "%s", why);
         } else if (silent) {
-            aq_node_fail(
-                n, AQ_AGENT_LOST,
-                "host %s (%s) was lost: nothing heard of it for %u s (GASNET_HOST_TIMEOUT), the network or "
-                "the machine is down; ending the job",
-                host, ranks, (unsigned)((now - l->last_seen_ns) / 1000000000u));
+            aq_node_fail(n, AQ_AGENT_LOST,
+                         "host %s (%s) was lost: nothing heard of it for %u s "
+                         "(GASNET_HOST_TIMEOUT), the network or "
+                         "the machine is down; ending the job",
+                         host, ranks, (unsigned)((now - l->last_seen_ns) / 1000000000u));
         } else if (aq_node_was_absent(n, now)) {
-            aq_node_fail(
-                n, AQ_AGENT_LOST,
-                "gasnetrun was stopped for %u s, longer than hosts wait for it (GASNET_HOST_TIMEOUT): "
-                "they have ended the job",
-                (unsigned)(n->absent_ns / 1000000000u));
+            aq_node_fail(n, AQ_AGENT_LOST,
+                         "gasnetrun was stopped for %u s, longer than hosts wait for it "
+                         "(GASNET_HOST_TIMEOUT): "
+                         "they have ended the job",
+                         (unsigned)(n->absent_ns / 1000000000u));
         } else {
             aq_node_fail(
                 n, AQ_AGENT_LOST,
@@ -123,7 +126,8 @@ bool aq_child_check(struct aq_node *n, struct aq_link *l, uint64_t now)
     if (!aq_link_flush(l))
         aq_child_closed(l);
     if (l->eof_ns != 0) {
-        if (l->state == AQ_LINK_DONE || l->pid == 0 || now - l->eof_ns > AQ_CHILD_REAP_MS * AQ_AGENT_MS) {
+        if (l->state == AQ_LINK_DONE || l->pid == 0
+            || now - l->eof_ns > AQ_CHILD_REAP_MS * AQ_AGENT_MS) {
             if (l->err >= 0)
                 aq_link_read_err(n, l);
             if (l->state == AQ_LINK_DONE)

@@ -2,9 +2,9 @@
 /*
  * aq_agent_console.c - the user's stdin, stdout and stderr, never waited for.
  * Threads   one
- * How       O_NONBLOCK belongs to the open file, which we share with the user's shell: terminals and pipes
- *           are opened again for ourselves, sockets take a flag with each call. Where that cannot be had,
- *           little at a time is written, and only when poll() says so
+ * How       O_NONBLOCK belongs to the open file, which we share with the user's shell: terminals
+ *           and pipes are opened again for ourselves, sockets take a flag with each call. Where
+ *           that cannot be had, little at a time is written, and only when poll() says so
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +35,8 @@ void aq_console_open(struct aq_console *c, int fd)
     if (!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode))
         return; /* files do not block */
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    own = open(path, (fd == STDIN_FILENO ? O_RDONLY : O_WRONLY) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    own =
+        open(path, (fd == STDIN_FILENO ? O_RDONLY : O_WRONLY) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (own >= 0)
         c->fd = own;
     else
@@ -44,7 +45,7 @@ void aq_console_open(struct aq_console *c, int fd)
 
 static bool aq_console_ready(const struct aq_console *c, short events)
 {
-    struct pollfd p = {c->fd, events, 0};
+    struct pollfd p = { c->fd, events, 0 };
 
     return poll(&p, 1, 0) != 0; /* an error counts: the call will meet it */
 }
@@ -58,7 +59,8 @@ ssize_t aq_console_write(struct aq_console *c, const char *data, size_t len)
             return 0;
         len = len < AQ_CONSOLE_BIT ? len : AQ_CONSOLE_BIT;
     }
-    done = c->is_socket ? send(c->fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL) : write(c->fd, data, len);
+    done = c->is_socket ? send(c->fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL)
+                        : write(c->fd, data, len);
     if (done < 0)
         return errno == EAGAIN || errno == EINTR ? 0 : -1;
     return done;

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const uint8_t aq_hello_magic[AQ_HELLO_MAGIC] = {0xff, 0x00, 'A', 'Q', '-',  'a',
-                                                       'g',  'e',  'n', 't', 0xfe, '\n'};
+static const uint8_t aq_hello_magic[AQ_HELLO_MAGIC] = { 0xff, 0x00, 'A', 'Q', '-',  'a',
+                                                        'g',  'e',  'n', 't', 0xfe, '\n' };
 
 static uint32_t aq_frame_get32(const uint8_t *at)
 {
@@ -59,8 +59,9 @@ void aq_frame_free(struct aq_frame_in *in)
 
 static uint32_t aq_frame_limit(uint8_t type)
 {
-    return type == AQ_FRAME_SETUP || type == AQ_FRAME_GATHER || type == AQ_FRAME_RESULT ? AQ_FRAME_LARGE
-                                                                                       : AQ_FRAME_SMALL;
+    return type == AQ_FRAME_SETUP || type == AQ_FRAME_GATHER || type == AQ_FRAME_RESULT
+               ? AQ_FRAME_LARGE
+               : AQ_FRAME_SMALL;
 }
 
 int aq_frame_next(struct aq_frame_in *in, struct aq_frame *frame_out)
@@ -73,7 +74,8 @@ int aq_frame_next(struct aq_frame_in *in, struct aq_frame *frame_out)
         return 0;
     at = in->buf + in->head;
     len = aq_frame_get32(at);
-    if (at[4] == 0 || at[4] >= AQ_FRAME_TYPES || at[6] != 0 || at[7] != 0 || len > aq_frame_limit(at[4]))
+    if (at[4] == 0 || at[4] >= AQ_FRAME_TYPES || at[6] != 0 || at[7] != 0
+        || len > aq_frame_limit(at[4]))
         return -EPROTO;
     if (have - AQ_FRAME_HEAD < len)
         return 0;
@@ -87,8 +89,9 @@ int aq_frame_next(struct aq_frame_in *in, struct aq_frame *frame_out)
     return 1;
 }
 
-int aq_frame_hello(struct aq_frame_in *in, uint32_t *protocol_out, char version_out[AQ_HELLO_VERSION + 1],
-                   const char **noise_out, size_t *noise_len_out)
+int aq_frame_hello(struct aq_frame_in *in, uint32_t *protocol_out,
+                   char version_out[AQ_HELLO_VERSION + 1], const char **noise_out,
+                   size_t *noise_len_out)
 {
     size_t have = in->have - in->head;
     const uint8_t *start = have > 0 ? in->buf + in->head : (const uint8_t *)"", *at;
@@ -115,10 +118,12 @@ void aq_frame_make_hello(uint8_t hello_out[AQ_HELLO_BYTES], const char *version)
     memset(hello_out, 0, AQ_HELLO_BYTES);
     memcpy(hello_out, aq_hello_magic, AQ_HELLO_MAGIC);
     aq_frame_put32(hello_out + AQ_HELLO_MAGIC, AQ_AGENT_PROTOCOL);
-    memcpy(hello_out + AQ_HELLO_MAGIC + 4, version, len < AQ_HELLO_VERSION ? len : AQ_HELLO_VERSION);
+    memcpy(hello_out + AQ_HELLO_MAGIC + 4, version,
+           len < AQ_HELLO_VERSION ? len : AQ_HELLO_VERSION);
 }
 
-void aq_frame_head(uint8_t head_out[AQ_FRAME_HEAD], enum aq_frame_type type, uint8_t arg, uint32_t len)
+void aq_frame_head(uint8_t head_out[AQ_FRAME_HEAD], enum aq_frame_type type, uint8_t arg,
+                   uint32_t len)
 {
     aq_frame_put32(head_out, len);
     head_out[4] = (uint8_t)type;

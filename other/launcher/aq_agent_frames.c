@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_agent_frames.c - what a node does with each message; the job's exit state on its way up and down.
+ * aq_agent_frames.c - what a node does with each message; the job's exit state on its way up and
+ * down.
  * Threads   one
- * How       exit states of children are merged into a node's own board, which is so the state of its
- *           subtree, and told to the parent. The root's board is the job's: what it decides goes down
+ * How       exit states of children are merged into a node's own board, which is so the state of
+ *           its subtree, and told to the parent. The root's board is the job's: what it decides
+ *           goes down
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -33,8 +35,8 @@ static void aq_node_send_up(struct aq_node *n, uint32_t state, int code)
 {
     const struct aq_shutdown *e = n->shutdown_ctx;
     uint64_t now = aq_jobarea_now_ns();
-    struct aq_pack p = {.buf = NULL};
-    uint32_t ask_in = e->start_ns == 0 ? UINT32_MAX
+    struct aq_pack p = { .buf = NULL };
+    uint32_t ask_in = e->start_ns == 0   ? UINT32_MAX
                       : e->ask_ns <= now ? 0
                                          : (uint32_t)((e->ask_ns - now) / AQ_AGENT_MS);
 
@@ -71,7 +73,7 @@ static void aq_node_pack_state(const struct aq_node *n, struct aq_pack *p)
 static void aq_node_send_down(struct aq_node *n, uint32_t state)
 {
     uint32_t stopped = n->shutdown_ctx->stopped;
-    struct aq_pack p = {.buf = NULL};
+    struct aq_pack p = { .buf = NULL };
 
     if (state == n->sent_state && n->joined == n->sent_joined && stopped == n->sent_stopped
         && n->frozen == n->sent_frozen)
@@ -87,7 +89,7 @@ static void aq_node_send_down(struct aq_node *n, uint32_t state)
 
 void aq_node_send_state_to(struct aq_node *n, struct aq_link *l)
 {
-    struct aq_pack p = {.buf = NULL};
+    struct aq_pack p = { .buf = NULL };
 
     aq_node_pack_state(n, &p);
     aq_link_send_pack(l, AQ_FRAME_STATE, 0, &p);
@@ -99,8 +101,8 @@ void aq_node_send_state(struct aq_node *n)
 
     for (uint32_t i = 0; !n->joined && i < n->sv->jobarea->size; i++)
         /* relaxed: looked at again */
-        n->joined =
-            atomic_load_explicit(&n->sv->jobarea->rank[i].state, memory_order_relaxed) != AQ_RANK_EMPTY;
+        n->joined = atomic_load_explicit(&n->sv->jobarea->rank[i].state, memory_order_relaxed)
+                    != AQ_RANK_EMPTY;
     n->frozen = aq_shutdown_frozen(n->shutdown_ctx);
     for (uint32_t i = 0; i < n->children; i++)
         n->frozen = n->frozen || (n->child[i].frozen && n->child[i].state == AQ_LINK_OPEN);
@@ -115,7 +117,7 @@ void aq_node_send_state(struct aq_node *n)
 /* a child's */
 static void aq_node_merge(struct aq_node *n, struct aq_link *l, const struct aq_frame *f)
 {
-    struct aq_unpack u = {f->data, f->len, false};
+    struct aq_unpack u = { f->data, f->len, false };
     uint32_t state = aq_unpack_u32(&u), code = aq_unpack_u32(&u), ask_in = aq_unpack_u32(&u);
 
     l->joined = aq_unpack_u32(&u) != 0;
@@ -131,7 +133,7 @@ static void aq_node_merge(struct aq_node *n, struct aq_link *l, const struct aq_
 /* the root's decision */
 static void aq_node_obey(struct aq_node *n, const struct aq_frame *f)
 {
-    struct aq_unpack u = {f->data, f->len, false};
+    struct aq_unpack u = { f->data, f->len, false };
     uint32_t state = aq_unpack_u32(&u), code = aq_unpack_u32(&u), stopped = aq_unpack_u32(&u);
     uint32_t joined = aq_unpack_u32(&u), frozen = aq_unpack_u32(&u);
     struct aq_shutdown *e = n->shutdown_ctx;
@@ -154,7 +156,7 @@ static void aq_node_obey(struct aq_node *n, const struct aq_frame *f)
 
 static uint32_t aq_node_number(const struct aq_frame *f)
 {
-    struct aq_unpack u = {f->data, f->len, false};
+    struct aq_unpack u = { f->data, f->len, false };
 
     return aq_unpack_u32(&u);
 }

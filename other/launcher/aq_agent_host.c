@@ -2,8 +2,9 @@
 /*
  * aq_agent_host.c - gasnetrun --agent: what sshd runs on each host of a job.
  * Threads   one
- * Order     hello; setup from the parent; start the agents below, then the ranks of this host, a few a turn
- *           of the loop, since starting thousands takes longer than our parent waits for a sign of life
+ * Order     hello; setup from the parent; start the agents below, then the ranks of this host, a
+ *           few a turn of the loop, since starting thousands takes longer than our parent waits for
+ *           a sign of life
  * Promise   stdin and stdout carry frames and nothing else; ranks never see them
  */
 #include <errno.h>
@@ -52,7 +53,7 @@ static void aq_host_environment(const struct aq_plan *plan)
 static void aq_host_say(void *arg, const char *kind, const char *line, size_t len)
 {
     struct aq_node *n = arg;
-    struct aq_pack p = {.buf = NULL};
+    struct aq_pack p = { .buf = NULL };
 
     aq_pack_bytes(&p, kind, strlen(kind) + 1);
     aq_pack_bytes(&p, line, len);
@@ -92,8 +93,9 @@ void aq_host_start_some(struct aq_node *n)
         return;
     }
     for (int i = 0; i < AQ_HOST_AT_ONCE && n->started < size; i++) {
-        int error =
-            aq_stream_make(n, n->started, n->start->stdio) ? aq_start_slot(n->start, n->started) : errno;
+        int error = aq_stream_make(n, n->started, n->start->stdio)
+                        ? aq_start_slot(n->start, n->started)
+                        : errno;
 
         for (int fd = 0; fd < 3; fd++) {
             if (n->start->stdio[fd] >= 0)
@@ -136,7 +138,8 @@ void aq_host_pause(struct aq_node *n, bool on)
 /* our stdin and stdout become the line; what anybody prints by mistake goes to stderr */
 static void aq_host_take_stdio(struct aq_node *n)
 {
-    int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 10), out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10);
+    int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 10),
+        out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 10);
     int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     uint8_t hello[AQ_HELLO_BYTES];
 
@@ -151,7 +154,8 @@ static void aq_host_take_stdio(struct aq_node *n)
     aq_pack_bytes(&n->up.tx, hello, sizeof(hello));
 }
 
-/* Waits for SETUP and BEGIN. False if the parent is gone or makes no sense: it will say so itself. */
+/* Waits for SETUP and BEGIN. False if the parent is gone or makes no sense: it will say so itself.
+ * */
 static bool aq_host_read_setup(struct aq_node *n, uint32_t *end_out)
 {
     uint64_t limit = aq_jobarea_now_ns() + AQ_HOST_SETUP_MS * AQ_AGENT_MS;
@@ -160,8 +164,8 @@ static bool aq_host_read_setup(struct aq_node *n, uint32_t *end_out)
     int rc;
 
     while (aq_jobarea_now_ns() < limit) {
-        struct pollfd p[2] = {{n->up.in, POLLIN, 0},
-                              {aq_link_has_output(&n->up) ? n->up.out : -1, POLLOUT, 0}};
+        struct pollfd p[2] = { { n->up.in, POLLIN, 0 },
+                               { aq_link_has_output(&n->up) ? n->up.out : -1, POLLOUT, 0 } };
 
         if (!aq_link_flush(&n->up))
             return false;
@@ -174,7 +178,7 @@ static bool aq_host_read_setup(struct aq_node *n, uint32_t *end_out)
                 if (blob == NULL || !aq_plan_read(&n->plan, memcpy(blob, f.data, f.len), f.len))
                     return false;
             } else if (f.type == AQ_FRAME_BEGIN && n->plan.blob != NULL) {
-                struct aq_unpack u = {f.data, f.len, false};
+                struct aq_unpack u = { f.data, f.len, false };
 
                 n->host = aq_unpack_u32(&u);
                 *end_out = aq_unpack_u32(&u);
@@ -195,11 +199,11 @@ static void aq_host_find_program(struct aq_node *n)
 
     if (chdir(n->plan.directory) != 0)
         snprintf(n->failed, sizeof(n->failed),
-                 "host %s has no directory %s (%s); GASNET_SSH_REMOTE_PATH says where to start", host,
-                 n->plan.directory, strerror(errno));
+                 "host %s has no directory %s (%s); GASNET_SSH_REMOTE_PATH says where to start",
+                 host, n->plan.directory, strerror(errno));
     else if ((n->lo->program = aq_launch_look_up(n->plan.argv[0], &why)) == NULL)
-        snprintf(n->failed, sizeof(n->failed), "host %s: %s: %s (started in %s)", host, n->plan.argv[0], why,
-                 n->plan.directory);
+        snprintf(n->failed, sizeof(n->failed), "host %s: %s: %s (started in %s)", host,
+                 n->plan.argv[0], why, n->plan.directory);
     else
         setenv("PWD", n->plan.directory, 1); /* the remote shell has left its own there */
 }

@@ -30,7 +30,8 @@ void aq_link_init(struct aq_link *l, int in, int out, int err)
         fcntl(err, F_SETFL, fcntl(err, F_GETFL) | O_NONBLOCK);
 }
 
-void aq_link_send(struct aq_link *l, enum aq_frame_type type, uint8_t arg, const void *data, size_t len)
+void aq_link_send(struct aq_link *l, enum aq_frame_type type, uint8_t arg, const void *data,
+                  size_t len)
 {
     uint8_t head[AQ_FRAME_HEAD];
 
@@ -124,7 +125,7 @@ void aq_link_read_err(struct aq_node *n, struct aq_link *l)
 
 void aq_link_close(struct aq_link *l)
 {
-    int fds[] = {l->in, l->out, l->err};
+    int fds[] = { l->in, l->out, l->err };
 
     for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
         if (fds[i] >= 0)

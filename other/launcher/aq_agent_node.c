@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_agent_node.c - the loop of a node of the tree: which descriptors are served, who is still there.
+ * aq_agent_node.c - the loop of a node of the tree: which descriptors are served, who is still
+ * there.
  * Threads   one
  * See       aq_agent.h
  */
@@ -17,7 +18,7 @@
 #include "aq_config.h"
 #include "other/launcher/aq_agent.h"
 
-#define AQ_NODE_SHUTDOWN_MS    5000 /* children that were told to go */
+#define AQ_NODE_SHUTDOWN_MS 5000 /* children that were told to go */
 #define AQ_NODE_SOON_MS     50   /* how often to look while something of the sort is pending */
 #define AQ_NODE_WRITE_MS    1000 /* after the user's signal */
 #define AQ_NODE_GIVE_UP_MS  3000 /* after the user's second signal */
@@ -36,8 +37,8 @@ void aq_node_fail(struct aq_node *n, int code, const char *fmt, ...)
     aq_shutdown_fail(n->shutdown_ctx, code);
 }
 
-void aq_node_tell_children(struct aq_node *n, enum aq_frame_type type, uint8_t arg, const void *data,
-                           size_t len)
+void aq_node_tell_children(struct aq_node *n, enum aq_frame_type type, uint8_t arg,
+                           const void *data, size_t len)
 {
     for (uint32_t i = 0; i < n->children; i++)
         if (n->child[i].state == AQ_LINK_OPEN || n->child[i].state == AQ_LINK_DONE)
@@ -92,8 +93,8 @@ static int aq_node_poll(struct aq_node *n, struct pollfd *fds, int at, int fd, s
 {
     if (fd < 0 || events == 0)
         return at;
-    fds[at] = (struct pollfd){fd, events, 0};
-    n->ref[at] = (struct aq_ref){kind, index};
+    fds[at] = (struct pollfd){ fd, events, 0 };
+    n->ref[at] = (struct aq_ref){ kind, index };
     return at + 1;
 }
 
@@ -129,8 +130,8 @@ static int aq_node_fill(void *arg, struct pollfd *fds)
     for (uint32_t i = STDOUT_FILENO; i <= STDERR_FILENO; i++)
         if (n->out[i].head != NULL)
             at = aq_node_poll(n, fds, at, n->console[i].fd, POLLOUT, AQ_REF_CONSOLE, i);
-    if (!n->stdin_end && n->child[0].state == AQ_LINK_OPEN && n->child[0].credit[0] > 0 &&
-        aq_console_may_read(&n->console[STDIN_FILENO]))
+    if (!n->stdin_end && n->child[0].state == AQ_LINK_OPEN && n->child[0].credit[0] > 0
+        && aq_console_may_read(&n->console[STDIN_FILENO]))
         at = aq_node_poll(n, fds, at, n->console[STDIN_FILENO].fd, POLLIN, AQ_REF_STDIN, 0);
     return at;
 }
@@ -302,7 +303,9 @@ static bool aq_node_look_for_end(struct aq_node *n, uint64_t now)
             aq_node_shutdown(n, now);
         return true;
     }
-    if (n->alive > 0 || (n->start != NULL && n->started < n->sv->jobarea->size && n->shutdown_ctx->start_ns == 0))
+    if (n->alive > 0
+        || (n->start != NULL && n->started < n->sv->jobarea->size
+            && n->shutdown_ctx->start_ns == 0))
         return false;
     if (!n->is_root && n->drained_ns == 0)
         n->drained_ns = now;
@@ -326,8 +329,9 @@ static bool aq_node_look_for_end(struct aq_node *n, uint64_t now)
 static void aq_node_give_up(struct aq_node *n, uint64_t now)
 {
     /* relaxed: our own thread moves it there */
-    if (!n->is_root || !n->shutdown_ctx->stopped ||
-        atomic_load_explicit(&n->sv->jobarea->exit_state, memory_order_relaxed) < AQ_EXIT_KILLING)
+    if (!n->is_root || !n->shutdown_ctx->stopped
+        || atomic_load_explicit(&n->sv->jobarea->exit_state, memory_order_relaxed)
+               < AQ_EXIT_KILLING)
         return;
     if (n->kill_ns == 0)
         n->kill_ns = now;

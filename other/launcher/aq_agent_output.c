@@ -2,9 +2,10 @@
 /*
  * aq_agent_output.c - output of ranks on its way up the tree, and from the root to the user.
  * Threads   one
- * How       a queue of chunks for stdout and one for stderr. A chunk (whole lines, if they are not too
- *           long) is never divided on its way, so lines do not mix. An agent sends a chunk when its
- *           parent's credit covers it; when a chunk has left a node, its sender gets the credit back
+ * How       a queue of chunks for stdout and one for stderr. A chunk (whole lines, if they are not
+ *           too long) is never divided on its way, so lines do not mix. An agent sends a chunk when
+ *           its parent's credit covers it; when a chunk has left a node, its sender gets the credit
+ *           back
  */
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,8 @@ void aq_out_credit_update(struct aq_node *n, struct aq_link *l, uint8_t which, s
 
     l->owed[which] += bytes;
     /* in larger lots, unless nothing is left that could make up one */
-    if (l->owed[which] == 0 || (l->owed[which] < n->window / 4 && which != 0 && n->out[which].head != NULL))
+    if (l->owed[which] == 0
+        || (l->owed[which] < n->window / 4 && which != 0 && n->out[which].head != NULL))
         return;
     count[0] = (uint8_t)(l->owed[which] >> 24);
     count[1] = (uint8_t)(l->owed[which] >> 16);
@@ -89,7 +91,8 @@ static void aq_out_pump_user(struct aq_node *n, uint8_t which)
 
     while (n->out[which].head != NULL) {
         struct aq_chunk *c = n->out[which].head;
-        ssize_t done = console->fd >= 0 ? aq_console_write(console, c->data + c->at, c->len - c->at) : -1;
+        ssize_t done =
+            console->fd >= 0 ? aq_console_write(console, c->data + c->at, c->len - c->at) : -1;
 
         if (done == 0)
             return;

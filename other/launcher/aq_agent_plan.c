@@ -30,10 +30,12 @@ static bool aq_plan_named(const struct aq_launch *lo, const char *entry, size_t 
     return false;
 }
 
-/* which variables the ranks get as their own; the rest of the user's they see by gasnet_getenv() only */
+/* which variables the ranks get as their own; the rest of the user's they see by gasnet_getenv()
+ * only */
 static bool aq_plan_passes(const struct aq_launch *lo, const char *entry)
 {
-    static const char *const prefixes[] = {"GASNET", "AQ_", "AMUDP_", "LD_LIBRARY_PATH=", "PATH="};
+    static const char *const prefixes[] = { "GASNET", "AQ_", "AMUDP_",
+                                            "LD_LIBRARY_PATH=", "PATH=" };
     const char *equals = strchr(entry, '=');
 
     if (equals == NULL || strncmp(entry, "AQ_SPAWN", 8) == 0)
@@ -46,7 +48,7 @@ static bool aq_plan_passes(const struct aq_launch *lo, const char *entry)
 
 static void aq_plan_environment(struct aq_plan *plan, const struct aq_launch *lo)
 {
-    struct aq_pack block = {.buf = NULL};
+    struct aq_pack block = { .buf = NULL };
     size_t count = 0, to = 0;
 
     while (environ[count] != NULL)
@@ -72,8 +74,9 @@ static double aq_plan_seconds(const struct aq_launch *lo, const char *name, doub
     if (text == NULL || *text == '\0')
         return dflt;
     if (!aq_env_parse_time(text, "s", &value) || value < 0 || value > 1e6)
-        aq_launch_error(lo, "%s=%s: give a time from 0 to 1000000s, for instance %s=30s; 0 means no limit", name,
-                        text, name);
+        aq_launch_error(
+            lo, "%s=%s: give a time from 0 to 1000000s, for instance %s=30s; 0 means no limit",
+            name, text, name);
     return value;
 }
 
@@ -92,7 +95,9 @@ static uint32_t aq_plan_degree(const struct aq_launch *lo)
     if (text == NULL || *text == '\0')
         return 32;
     if (!aq_env_parse_int(text, &n) || n < 0 || n > 1000000)
-        aq_launch_error(lo, "GASNET_SSH_OUT_DEGREE=%s: give a number from 0 to 1000000; 0 means no limit", text);
+        aq_launch_error(
+            lo, "GASNET_SSH_OUT_DEGREE=%s: give a number from 0 to 1000000; 0 means no limit",
+            text);
     return (uint32_t)n;
 }
 
@@ -120,7 +125,8 @@ static char *aq_plan_remote(const struct aq_launch *lo)
         len = readlink("/proc/self/exe", path, sizeof(path) - 1);
         if (len <= 0)
             aq_launch_error(
-                lo, "/proc/self/exe: %s; set GASNET_REMOTE_RUN to the path of gasnetrun on the hosts",
+                lo,
+                "/proc/self/exe: %s; set GASNET_REMOTE_RUN to the path of gasnetrun on the hosts",
                 strerror(errno));
         path[len] = '\0';
         remote = strdup(path);
@@ -132,7 +138,7 @@ static char *aq_plan_remote(const struct aq_launch *lo)
 
 static void aq_plan_pack(struct aq_plan *plan, const struct aq_launch *lo)
 {
-    struct aq_pack p = {.buf = NULL};
+    struct aq_pack p = { .buf = NULL };
 
     aq_pack_bytes(&p, plan->key, sizeof(plan->key));
     aq_pack_u32(&p, plan->ranks);
@@ -155,7 +161,8 @@ static void aq_plan_pack(struct aq_plan *plan, const struct aq_launch *lo)
     if (p.failed)
         aq_launch_error(lo, "out of memory");
     if (p.len > AQ_FRAME_LARGE)
-        aq_launch_error(lo, "arguments, environment and host names together are too long: %zu bytes", p.len);
+        aq_launch_error(
+            lo, "arguments, environment and host names together are too long: %zu bytes", p.len);
     plan->blob = p.buf;
     plan->blob_len = p.len;
 }
@@ -170,7 +177,8 @@ static bool aq_plan_firsts(struct aq_plan *plan)
     for (uint32_t i = 0; i < plan->hosts; i++) {
         plan->host_first[i] = (uint32_t)rank;
         rank += plan->host_ranks[i];
-        if (plan->host_ranks[i] == 0 || plan->host_ranks[i] > AQ_SPAWN_MAX_RANKS || rank > plan->ranks)
+        if (plan->host_ranks[i] == 0 || plan->host_ranks[i] > AQ_SPAWN_MAX_RANKS
+            || rank > plan->ranks)
             return false;
     }
     plan->host_first[plan->hosts] = (uint32_t)rank;
@@ -183,11 +191,13 @@ void aq_plan_make(struct aq_plan *plan, const struct aq_launch *lo, const struct
     plan->hosts = (uint32_t)hosts->count;
     plan->host_ranks = hosts->ranks;
     plan->host_name = calloc(hosts->count + 1, sizeof(*plan->host_name));
-    if (plan->host_name == NULL || getrandom(plan->key, sizeof(plan->key), 0) != (ssize_t)sizeof(plan->key))
+    if (plan->host_name == NULL
+        || getrandom(plan->key, sizeof(plan->key), 0) != (ssize_t)sizeof(plan->key))
         aq_launch_error(lo, "no memory or no random numbers: %s", strerror(errno));
     memcpy(plan->host_name, hosts->name, hosts->count * sizeof(*plan->host_name));
     if (!aq_plan_firsts(plan))
-        aq_launch_error(lo, "%u ranks on %u hosts: a host can have at most %u ranks; name more hosts",
+        aq_launch_error(lo,
+                        "%u ranks on %u hosts: a host can have at most %u ranks; name more hosts",
                         plan->ranks, plan->hosts, AQ_SPAWN_MAX_RANKS);
     plan->directory = aq_plan_directory(lo);
     plan->argv = lo->argv;
@@ -214,7 +224,7 @@ static uint32_t aq_plan_count(char *const *texts)
 
 bool aq_plan_read(struct aq_plan *plan, const uint8_t *blob, size_t len)
 {
-    struct aq_unpack u = {blob, len, false};
+    struct aq_unpack u = { blob, len, false };
     const uint8_t *key = aq_unpack_bytes(&u, sizeof(plan->key));
 
     plan->blob = blob;
@@ -242,11 +252,13 @@ bool aq_plan_read(struct aq_plan *plan, const uint8_t *blob, size_t len)
     plan->cpus = aq_unpack_u32(&u);
     plan->verbose = aq_unpack_u32(&u);
     plan->prefix = aq_unpack_u32(&u) != 0;
-    return !u.failed && u.left == 0 && aq_plan_firsts(plan) && aq_plan_count(plan->host_name) == plan->hosts
-           && plan->argv[0] != NULL && plan->ssh[0] != NULL && plan->bind <= AQ_BIND_SOCKET;
+    return !u.failed && u.left == 0 && aq_plan_firsts(plan)
+           && aq_plan_count(plan->host_name) == plan->hosts && plan->argv[0] != NULL
+           && plan->ssh[0] != NULL && plan->bind <= AQ_BIND_SOCKET;
 }
 
-const char *aq_plan_ranks(const struct aq_plan *plan, uint32_t first, uint32_t end, char text_out[64])
+const char *aq_plan_ranks(const struct aq_plan *plan, uint32_t first, uint32_t end,
+                          char text_out[64])
 {
     uint32_t from = plan->host_first[first], to = plan->host_first[end] - 1;
 

@@ -14,13 +14,14 @@
 #include "other/launcher/aq_agent.h"
 #include "other/launcher/aq_launch_udp.h"
 
-static void aq_root_describe(const struct aq_launch *lo, const struct aq_plan *plan, const char *from)
+static void aq_root_describe(const struct aq_launch *lo, const struct aq_plan *plan,
+                             const char *from)
 {
     char ranks[64];
 
     fprintf(stderr, "gasnetrun: %s %u rank%s on %u host%s (conduit %s, %s; hosts from %s):",
-            lo->dry ? "would start" : "starting", plan->ranks, plan->ranks == 1 ? "" : "s", plan->hosts,
-            plan->hosts == 1 ? "" : "s", lo->conduit,
+            lo->dry ? "would start" : "starting", plan->ranks, plan->ranks == 1 ? "" : "s",
+            plan->hosts, plan->hosts == 1 ? "" : "s", lo->conduit,
             lo->workers != NULL ? "started by GASNET_CSPAWN_CMD" : "spawner ssh", from);
     for (int i = 0; plan->argv[i] != NULL; i++)
         fprintf(stderr, " %s", plan->argv[i]);
@@ -38,9 +39,10 @@ static void aq_root_describe_tree(const struct aq_node *n)
         fprintf(stderr, "gasnetrun:");
         aq_ssh_print(&n->plan, l->first);
         if (l->end - l->first > 1)
-            fprintf(stderr,
-                    "gasnetrun: and host %s starts %u others in the same way (GASNET_SSH_OUT_DEGREE)\n",
-                    n->plan.host_name[l->first], l->end - l->first - 1);
+            fprintf(
+                stderr,
+                "gasnetrun: and host %s starts %u others in the same way (GASNET_SSH_OUT_DEGREE)\n",
+                n->plan.host_name[l->first], l->end - l->first - 1);
     }
 }
 
@@ -57,16 +59,19 @@ static void aq_root_hosts(struct aq_launch *lo, struct aq_hosts *hosts)
     if (rc == 1)
         aq_launch_error(
             lo, aq_amudprun_is(lo)
-                    ? "on which hosts? Set GASNET_SSH_SERVERS='host1 host2 ...', or GASNET_SPAWNFN=L for "
+                    ? "on which hosts? Set GASNET_SSH_SERVERS='host1 host2 ...', or "
+                      "GASNET_SPAWNFN=L for "
                       "this host"
                     : "spawner ssh: on which hosts? Write -H a,b,c or --hostfile FILE, or set "
                       "GASNET_SSH_SERVERS");
     if (rc != 0 || aq_hosts_place(hosts, lo->ranks, lo->hosts) != 0)
         aq_launch_error(lo, "%s", hosts->why);
     if (hosts->count > 1 && lo->conduit_known && strcmp(lo->conduit, "smp") == 0)
-        aq_launch_error(lo, "conduit smp runs on one host only; for the %zu of %s use one for several, such as udp "
-                            "(link the program with gasnet-udp-* or the shared library)", hosts->count,
-                        hosts->from);
+        aq_launch_error(
+            lo,
+            "conduit smp runs on one host only; for the %zu of %s use one for several, such as udp "
+            "(link the program with gasnet-udp-* or the shared library)",
+            hosts->count, hosts->from);
 }
 
 static void aq_root_say(void *arg, const char *kind, const char *line, size_t len)
@@ -86,23 +91,25 @@ static void aq_root_start_children(struct aq_node *n)
     }
     for (uint32_t i = 0; i < n->children; i++)
         if (!aq_ssh_start(n, &n->child[i]))
-            aq_launch_error(n->lo, "cannot start %s for host %s: %s; raise ulimit -n or ulimit -u, or set "
+            aq_launch_error(n->lo,
+                            "cannot start %s for host %s: %s; raise ulimit -n or ulimit -u, or set "
                             "GASNET_SSH_OUT_DEGREE lower",
                             n->plan.ssh[0], n->plan.host_name[n->child[i].first], strerror(errno));
 }
 
-/* A worker that only waits for the end was killed, or its connection broke. The user, or the batch system, meant
- * a rank of the job by it. */
+/* A worker that only waits for the end was killed, or its connection broke. The user, or the batch
+ * system, meant a rank of the job by it. */
 void aq_root_lose_idle(struct aq_node *n, struct aq_launch_idle *w)
 {
     close(w->fd);
     w->fd = -1;
     /* relaxed: this thread moves it beyond ENDING */
     if (atomic_load_explicit(&n->sv->jobarea->exit_state, memory_order_relaxed) < AQ_EXIT_ASKED)
-        aq_node_fail(n, AQ_AGENT_LOST,
-                     "the worker of rank %u on host %s was lost: it was killed, or its connection broke "
-                     "(see what GASNET_CSPAWN_CMD has said); ending the job",
-                     w->rank, w->host);
+        aq_node_fail(
+            n, AQ_AGENT_LOST,
+            "the worker of rank %u on host %s was lost: it was killed, or its connection broke "
+            "(see what GASNET_CSPAWN_CMD has said); ending the job",
+            w->rank, w->host);
 }
 
 static bool aq_root_verbose(const struct aq_launch *lo)

@@ -2,8 +2,9 @@
 /*
  * aq_agent_round.c - exchanges between hosts while the job starts, combined along the tree.
  * Threads   one
- * How       each agent's contribution is its ranks' pieces followed by its children's contributions, which
- *           is the order of ranks. The root sends all of it down again, and each agent puts it on its board
+ * How       each agent's contribution is its ranks' pieces followed by its children's
+ *           contributions, which is the order of ranks. The root sends all of it down again, and
+ *           each agent puts it on its board
  * Promise   ranks that are not at the same exchange end the job with a message
  */
 #include <errno.h>
@@ -36,16 +37,19 @@ static bool aq_round_sane(const struct aq_node *n, const struct aq_exchange_requ
         return r->area < 2 && (uint64_t)r->chunk * n->plan.ranks <= space;
     if (r->op == AQ_EXCHANGE_ADDRS)
         return (uint64_t)r->offset + r->chunk <= AQ_JOBAREA_ADDR_MAX;
-    return r->op == AQ_EXCHANGE_BCAST && r->area < 2 && r->chunk <= space && r->root < n->plan.ranks;
+    return r->op == AQ_EXCHANGE_BCAST && r->area < 2 && r->chunk <= space
+           && r->root < n->plan.ranks;
 }
 
 /* where a rank's piece lies on the board */
-static uint8_t *aq_round_slot(const struct aq_node *n, const struct aq_exchange_request *r, uint32_t rank)
+static uint8_t *aq_round_slot(const struct aq_node *n, const struct aq_exchange_request *r,
+                              uint32_t rank)
 {
     uint8_t *jobarea = (uint8_t *)n->sv->jobarea;
 
     if (r->op == AQ_EXCHANGE_ADDRS)
-        return jobarea + n->sv->jobarea->addrs_offset + (uint64_t)rank * AQ_JOBAREA_ADDR_MAX + r->offset;
+        return jobarea + n->sv->jobarea->addrs_offset + (uint64_t)rank * AQ_JOBAREA_ADDR_MAX
+               + r->offset;
     if (r->op == AQ_EXCHANGE_BCAST)
         return jobarea + n->sv->jobarea->exchange_offset[r->area];
     return jobarea + n->sv->jobarea->exchange_offset[r->area] + (uint64_t)rank * r->chunk;
@@ -86,7 +90,7 @@ static size_t aq_round_total(const struct aq_node *n, const struct aq_exchange_r
 /* the root has no ranks: it takes the request from its first child */
 static bool aq_round_adopt(struct aq_node *n)
 {
-    struct aq_unpack u = {n->child[0].contrib, n->child[0].contrib_len, false};
+    struct aq_unpack u = { n->child[0].contrib, n->child[0].contrib_len, false };
 
     n->request.op = aq_unpack_u32(&u);
     aq_unpack_u32(&u);
@@ -101,16 +105,16 @@ static void aq_round_mixed(struct aq_node *n, const struct aq_link *l)
 {
     char ranks[64];
 
-    aq_node_fail(
-        n, 1,
-        "host %s (%s) is not at the same step of the start as the others; is it the same program there?",
-        n->plan.host_name[l->first], aq_plan_ranks(&n->plan, l->first, l->end, ranks));
+    aq_node_fail(n, 1,
+                 "host %s (%s) is not at the same step of the start as the others; is it the same "
+                 "program there?",
+                 n->plan.host_name[l->first], aq_plan_ranks(&n->plan, l->first, l->end, ranks));
 }
 
 /* everybody below has contributed: the whole goes up, or from the root down */
 static void aq_round_complete(struct aq_node *n)
 {
-    struct aq_pack p = {.buf = NULL};
+    struct aq_pack p = { .buf = NULL };
 
     if (!n->is_root && !n->request_open)
         return;
@@ -127,7 +131,8 @@ static void aq_round_complete(struct aq_node *n)
     for (uint32_t i = 0; i < n->children; i++) {
         struct aq_link *l = &n->child[i];
 
-        if (l->contrib_len < AQ_ROUND_HEAD || p.failed || memcmp(l->contrib, p.buf, AQ_ROUND_HEAD) != 0)
+        if (l->contrib_len < AQ_ROUND_HEAD || p.failed
+            || memcmp(l->contrib, p.buf, AQ_ROUND_HEAD) != 0)
             aq_round_mixed(n, l);
         else
             aq_pack_bytes(&p, l->contrib + AQ_ROUND_HEAD, l->contrib_len - AQ_ROUND_HEAD);
@@ -187,13 +192,13 @@ void aq_round_contrib(struct aq_node *n, struct aq_link *l, const struct aq_fram
 
 void aq_round_result(struct aq_node *n, const struct aq_frame *f)
 {
-    struct aq_pack p = {.buf = NULL};
+    struct aq_pack p = { .buf = NULL };
     bool same;
     char done = 1;
 
     aq_round_head(&p, &n->request, n->rounds);
-    same = n->request_open && !p.failed && f->len == AQ_ROUND_HEAD + aq_round_total(n, &n->request) &&
-           memcmp(p.buf, f->data, AQ_ROUND_HEAD) == 0;
+    same = n->request_open && !p.failed && f->len == AQ_ROUND_HEAD + aq_round_total(n, &n->request)
+           && memcmp(p.buf, f->data, AQ_ROUND_HEAD) == 0;
     free(p.buf);
     if (!same) {
         aq_node_fail(n, 1, "the launcher's answer to host %s does not fit its question",
@@ -205,5 +210,6 @@ void aq_round_result(struct aq_node *n, const struct aq_frame *f)
     n->request_open = false;
     n->rounds++;
     if (n->local_fd >= 0)
-        send(n->local_fd, &done, 1, MSG_DONTWAIT | MSG_NOSIGNAL); /* its failure shows on the next read */
+        send(n->local_fd, &done, 1,
+             MSG_DONTWAIT | MSG_NOSIGNAL); /* its failure shows on the next read */
 }

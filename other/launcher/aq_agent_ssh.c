@@ -2,9 +2,9 @@
 /*
  * aq_agent_ssh.c - starting an agent by ssh, and saying why it did not start.
  * Threads   one; ssh is started by vfork
- * How       GASNET_SSH_CMD, GASNET_SSH_OPTIONS, for OpenSSH options that keep it from asking, then the
- *           host and the command. The first value of an option counts for OpenSSH, so the user's win.
- *           ssh gets a session of its own: a ^C at the terminal is our business
+ * How       GASNET_SSH_CMD, GASNET_SSH_OPTIONS, for OpenSSH options that keep it from asking, then
+ *           the host and the command. The first value of an option counts for OpenSSH, so the
+ *           user's win. ssh gets a session of its own: a ^C at the terminal is our business
  */
 #include <ctype.h>
 #include <errno.h>
@@ -28,7 +28,8 @@ static char *aq_ssh_word(const char **at)
     if (**at == '\0')
         return NULL;
     word = to = malloc(strlen(*at) + 1);
-    for (; word != NULL && **at != '\0' && (quote != '\0' || !isspace((unsigned char)**at)); ++*at) {
+    for (; word != NULL && **at != '\0' && (quote != '\0' || !isspace((unsigned char)**at));
+         ++*at) {
         char c = **at;
 
         if (quote == '\0' && (c == '\'' || c == '"'))
@@ -89,8 +90,10 @@ static bool aq_ssh_is_openssh(const char *command)
 
 void aq_ssh_command(struct aq_plan *plan, const struct aq_launch *lo)
 {
-    static const char *const quiet[] = {"-T", "-x", "-o", "BatchMode=yes", "-o", "LogLevel=ERROR", "-o",
-                                        "ClearAllForwardings=yes", "-o"};
+    static const char *const quiet[] = {
+        "-T", "-x", "-o", "BatchMode=yes", "-o", "LogLevel=ERROR", "-o", "ClearAllForwardings=yes",
+        "-o"
+    };
     const char *command = getenv("GASNET_SSH_CMD");
     char **words = calloc(AQ_SSH_WORDS + 32, sizeof(*words)), *limit;
     size_t count = 0;
@@ -99,8 +102,8 @@ void aq_ssh_command(struct aq_plan *plan, const struct aq_launch *lo)
         command = lo->tunnel;
     else if (command == NULL || *command == '\0')
         command = "ssh";
-    if (words == NULL || !aq_ssh_add_words(words, &count, command) || count == 0 ||
-        (lo->tunnel == NULL && !aq_ssh_add_words(words, &count, getenv("GASNET_SSH_OPTIONS"))))
+    if (words == NULL || !aq_ssh_add_words(words, &count, command) || count == 0
+        || (lo->tunnel == NULL && !aq_ssh_add_words(words, &count, getenv("GASNET_SSH_OPTIONS"))))
         aq_launch_error(lo, "GASNET_SSH_CMD='%s' and GASNET_SSH_OPTIONS make no command", command);
     if (lo->tunnel == NULL && aq_ssh_is_openssh(words[0])) {
         for (size_t i = 0; i < sizeof(quiet) / sizeof(quiet[0]); i++)
@@ -264,17 +267,20 @@ void aq_ssh_said(const struct aq_link *l, char text_out[512])
 static const char *aq_ssh_remedy(const char *said)
 {
     static const char *const known[][2] = {
-        {"Permission denied", "let ssh work without a password: ssh-copy-id, or keys in ssh-agent"},
-        {"Host key verification failed", "ssh to it once by hand to accept its key, or set "
-                                         "GASNET_SSH_OPTIONS='-o StrictHostKeyChecking=accept-new'"},
-        {"HOST IDENTIFICATION HAS CHANGED",
-         "if that is right, ssh-keygen -R HOST, then ssh to it once by hand"},
-        {"Could not resolve", "check the name in the list of hosts"},
-        {"Name or service not known", "check the name in the list of hosts"},
-        {"Connection refused", "is sshd running there? GASNET_SSH_OPTIONS='-p PORT' names another port"},
-        {"timed out", "is it up and reachable? GASNET_HOST_TIMEOUT is how long we wait"},
-        {"No route to host", "is it up, and the network?"},
-        {"Network is unreachable", "is it up, and the network?"},
+        { "Permission denied",
+          "let ssh work without a password: ssh-copy-id, or keys in ssh-agent" },
+        { "Host key verification failed",
+          "ssh to it once by hand to accept its key, or set "
+          "GASNET_SSH_OPTIONS='-o StrictHostKeyChecking=accept-new'" },
+        { "HOST IDENTIFICATION HAS CHANGED",
+          "if that is right, ssh-keygen -R HOST, then ssh to it once by hand" },
+        { "Could not resolve", "check the name in the list of hosts" },
+        { "Name or service not known", "check the name in the list of hosts" },
+        { "Connection refused",
+          "is sshd running there? GASNET_SSH_OPTIONS='-p PORT' names another port" },
+        { "timed out", "is it up and reachable? GASNET_HOST_TIMEOUT is how long we wait" },
+        { "No route to host", "is it up, and the network?" },
+        { "Network is unreachable", "is it up, and the network?" },
     };
 
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -295,19 +301,23 @@ void aq_ssh_why(const struct aq_node *n, const struct aq_link *l, char *text_out
                  "cannot run %s to reach host %s: %s; name the remote shell in GASNET_SSH_CMD",
                  n->plan.ssh[0], host, strerror(l->exec_error));
     else if (l->pid == 0 && (code == 127 || code == 126))
-        snprintf(text_out, size,
-                 "host %s cannot run %s (%s); install this package there too, or say where it is in "
-                 "GASNET_REMOTE_RUN",
-                 host, n->plan.remote, *said != '\0' ? said : "not found");
+        snprintf(
+            text_out, size,
+            "host %s cannot run %s (%s); install this package there too, or say where it is in "
+            "GASNET_REMOTE_RUN",
+            host, n->plan.remote, *said != '\0' ? said : "not found");
     else if (*said != '\0')
-        snprintf(text_out, size, "cannot start on host %s: %s; %s", host, said, aq_ssh_remedy(said));
+        snprintf(text_out, size, "cannot start on host %s: %s; %s", host, said,
+                 aq_ssh_remedy(said));
     else if (l->pid == 0)
-        snprintf(text_out, size, "cannot start on host %s: %s ended with %s %d and no word; %s", host,
-                 n->plan.ssh[0], WIFSIGNALED(l->status) ? "signal" : "status",
+        snprintf(text_out, size, "cannot start on host %s: %s ended with %s %d and no word; %s",
+                 host, n->plan.ssh[0], WIFSIGNALED(l->status) ? "signal" : "status",
                  WIFSIGNALED(l->status) ? WTERMSIG(l->status) : code, aq_ssh_remedy(""));
     else
         snprintf(text_out, size,
-                 "host %s has not answered in %u s (GASNET_HOST_TIMEOUT); does logging in there wait for "
+                 "host %s has not answered in %u s (GASNET_HOST_TIMEOUT); does logging in there "
+                 "wait for "
                  "something? %s",
-                 host, (unsigned)((aq_jobarea_now_ns() - l->born_ns) / 1000000000u), aq_ssh_remedy(""));
+                 host, (unsigned)((aq_jobarea_now_ns() - l->born_ns) / 1000000000u),
+                 aq_ssh_remedy(""));
 }

@@ -2,9 +2,9 @@
 /*
  * aq_agent_stream.c - the ranks of an agent's host: their stdout, stderr, and rank 0's stdin.
  * Threads   one
- * How       a pipe for each; what comes is cut into lines, with the rank before each if asked for. Half a
- *           line waits AQ_STREAM_HALF_MS for its end (with -l: until it comes). While the queue is full
- *           the pipes are not read, so the ranks wait
+ * How       a pipe for each; what comes is cut into lines, with the rank before each if asked for.
+ *           Half a line waits AQ_STREAM_HALF_MS for its end (with -l: until it comes). While the
+ *           queue is full the pipes are not read, so the ranks wait
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 #define AQ_STREAM_QUEUE    (64u << 10) /* bytes of our own that wait for credit */
 #define AQ_STREAM_HALF_MS  100
-#define AQ_STREAM_DRAIN_MS 200         /* after the last rank: for what its children still write */
+#define AQ_STREAM_DRAIN_MS 200 /* after the last rank: for what its children still write */
 
 void aq_stream_open(struct aq_node *n, uint32_t slots)
 {
@@ -41,7 +41,7 @@ void aq_stream_open(struct aq_node *n, uint32_t slots)
 
 bool aq_stream_make(struct aq_node *n, uint32_t slot, int stdio_out[3])
 {
-    int in[2] = {-1, -1}, fds[2];
+    int in[2] = { -1, -1 }, fds[2];
 
     stdio_out[0] = stdio_out[1] = stdio_out[2] = -1;
     if (n->plan.host_first[n->host] + slot == 0) {
@@ -142,8 +142,8 @@ bool aq_stream_tidy(struct aq_node *n, uint64_t now)
     return waiting;
 }
 
-/* Ranks are gone. Somebody whom one has left behind may hold a pipe open: give him a moment, end him if
- * he is of our session, then wait no longer. */
+/* Ranks are gone. Somebody whom one has left behind may hold a pipe open: give him a moment, end
+ * him if he is of our session, then wait no longer. */
 bool aq_stream_drained(struct aq_node *n, uint64_t now)
 {
     bool open = false;

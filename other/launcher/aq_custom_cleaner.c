@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_custom_cleaner.c - SPAWNFN=C: a process that outlives the master by a moment, removes the file by which
- * workers find the master, and ends the user's command. It does so whatever ended the master, SIGKILL included.
+ * aq_custom_cleaner.c - SPAWNFN=C: a process that outlives the master by a moment, removes the file
+ * by which workers find the master, and ends the user's command. It does so whatever ended the
+ * master, SIGKILL included.
  * Threads   one, in a process of its own
- * Wire      a pipe from the master: the command's process group as it starts, 0 once it has been waited for.
- *           The end of the pipe is the master's end
- * Promise   starts before the file exists; ignores the signals of a terminal; holds none of the user's descriptors
+ * Wire      a pipe from the master: the command's process group as it starts, 0 once it has been
+ *           waited for. The end of the pipe is the master's end
+ * Promise   starts before the file exists; ignores the signals of a terminal; holds none of the
+ *           user's descriptors
  */
 #include "other/launcher/aq_launch_udp.h"
 
@@ -30,7 +32,7 @@ static void aq_cleaner_end_command(pid_t group)
 
 static _Noreturn void aq_cleaner_main(const char *file, int from)
 {
-    static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE};
+    static const int ignored[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE };
     pid_t group = 0, next;
     ssize_t got;
 
@@ -38,7 +40,8 @@ static _Noreturn void aq_cleaner_main(const char *file, int from)
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
         signal(ignored[i], SIG_IGN);
     dup2(from, STDIN_FILENO);
-    close_range(STDOUT_FILENO, ~0u, 0); /* whoever reads the master's output waits for every copy to close */
+    close_range(STDOUT_FILENO, ~0u,
+                0); /* whoever reads the master's output waits for every copy to close */
     do {
         got = read(STDIN_FILENO, &next, sizeof(next));
         if (got == (ssize_t)sizeof(next))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_custom_command.c - SPAWNFN=C: the port and the file by which workers find the master, and the command
- * that starts them.
+ * aq_custom_command.c - SPAWNFN=C: the port and the file by which workers find the master, and the
+ * command that starts them.
  * Threads   one
  * Promise   the secret stands in the file only
  */
@@ -26,14 +26,14 @@
 
 void aq_custom_listen(struct aq_custom *c)
 {
-    struct sockaddr_in6 any6 = {.sin6_family = AF_INET6, .sin6_addr = in6addr_any};
-    struct sockaddr_in any4 = {.sin_family = AF_INET};
+    struct sockaddr_in6 any6 = { .sin6_family = AF_INET6, .sin6_addr = in6addr_any };
+    struct sockaddr_in any4 = { .sin_family = AF_INET };
     struct sockaddr_storage local;
     socklen_t len = sizeof(local);
 
     c->listen_fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (c->listen_fd >= 0) {
-        setsockopt(c->listen_fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){0}, sizeof(int));
+        setsockopt(c->listen_fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){ 0 }, sizeof(int));
         if (bind(c->listen_fd, (struct sockaddr *)&any6, sizeof(any6)) != 0) {
             close(c->listen_fd);
             c->listen_fd = -1;
@@ -48,7 +48,7 @@ void aq_custom_listen(struct aq_custom *c)
         || getsockname(c->listen_fd, (struct sockaddr *)&local, &len) != 0)
         aq_custom_give_up("cannot listen on a TCP port: %s", strerror(errno));
     c->port = ntohs(local.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&local)->sin6_port
-                                               : ((struct sockaddr_in *)&local)->sin_port);
+                                                : ((struct sockaddr_in *)&local)->sin_port);
 }
 
 /* the addresses at which workers try to reach us, the likely ones first */
@@ -85,7 +85,7 @@ static void aq_custom_addresses(FILE *f)
 
 void aq_custom_name_file(struct aq_custom *c)
 {
-    static const char *const names[] = {"GASNET_TMPDIR", "HOME"};
+    static const char *const names[] = { "GASNET_TMPDIR", "HOME" };
     const char *dir = NULL;
     uint64_t number;
 
@@ -108,16 +108,17 @@ void aq_custom_write_file(struct aq_custom *c)
     FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
 
     if (f == NULL)
-        aq_custom_give_up("cannot make the file %s: %s; GASNET_TMPDIR names a folder that all hosts share",
-                          c->file, strerror(errno));
+        aq_custom_give_up(
+            "cannot make the file %s: %s; GASNET_TMPDIR names a folder that all hosts share",
+            c->file, strerror(errno));
     fputs("key ", f);
     for (size_t i = 0; i < sizeof(c->key); i++)
         fprintf(f, "%02x", c->key[i]);
     fprintf(f, "\nport %u\n", c->port);
     aq_custom_addresses(f);
     if (fflush(f) != 0 || fsync(fd) != 0) /* other hosts are to see it */
-        aq_custom_give_up("cannot write %s: %s; GASNET_TMPDIR names a folder that all hosts share", c->file,
-                          strerror(errno));
+        aq_custom_give_up("cannot write %s: %s; GASNET_TMPDIR names a folder that all hosts share",
+                          c->file, strerror(errno));
     fclose(f);
 }
 
@@ -162,7 +163,7 @@ const char *aq_custom_self(void)
 
 static void aq_custom_add_servers(const struct aq_custom *c, char **text)
 {
-    struct aq_hosts hosts = {.udp = true};
+    struct aq_hosts hosts = { .udp = true };
     const char *servers = getenv("GASNET_CSPAWN_SERVERS");
 
     if (servers == NULL || *servers == '\0')

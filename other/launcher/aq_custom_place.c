@@ -2,8 +2,8 @@
 /*
  * aq_custom_place.c - SPAWNFN=C: which worker is which rank, and which workers share an agent.
  * Threads   one
- * Ranks     by WORKER_RANK if the workers have one, else by address and port; workers of one machine whose
- *           ranks follow each other share an agent
+ * Ranks     by WORKER_RANK if the workers have one, else by address and port; workers of one
+ *           machine whose ranks follow each other share an agent
  */
 #include "other/launcher/aq_launch_udp.h"
 
@@ -74,7 +74,8 @@ static int64_t aq_custom_first_missing(const struct aq_custom *c)
 void aq_custom_missing(const struct aq_custom *c, char *text_out, size_t size)
 {
     int64_t rank = aq_custom_first_missing(c);
-    size_t at = (size_t)snprintf(text_out, size, "%u of %u workers are here", c->count, c->lo->ranks);
+    size_t at =
+        (size_t)snprintf(text_out, size, "%u of %u workers are here", c->count, c->lo->ranks);
 
     for (uint32_t i = 0; i < c->count && at < size; i++) {
         const char *host = c->worker[i].info.host;
@@ -87,7 +88,8 @@ void aq_custom_missing(const struct aq_custom *c, char *text_out, size_t size)
             before += equal && k < i;
         }
         if (before == 0)
-            at += (size_t)snprintf(text_out + at, size - at, "%s%u on host %s", i == 0 ? " (" : ", ", same, host);
+            at += (size_t)snprintf(text_out + at, size - at, "%s%u on host %s",
+                                   i == 0 ? " (" : ", ", same, host);
     }
     if (c->count > 0 && at < size)
         at += (size_t)snprintf(text_out + at, size - at, ")");

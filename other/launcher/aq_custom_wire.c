@@ -48,8 +48,8 @@ void aq_custom_wipe(void *p, size_t len)
     sodium_memzero(p, len);
 }
 
-static void aq_wire_auth(const struct aq_custom_handshake *s, char role, const void *more, size_t len,
-                         uint8_t out[32])
+static void aq_wire_auth(const struct aq_custom_handshake *s, char role, const void *more,
+                         size_t len, uint8_t out[32])
 {
     uint8_t text[1 + 64 + sizeof(struct aq_worker_info)];
 
@@ -101,8 +101,8 @@ void aq_custom_claim(const struct aq_custom_handshake *s, const struct aq_worker
     aq_wire_auth(s, 'W', info, sizeof(*info), claim_out + sizeof(*info));
 }
 
-bool aq_custom_check_claim(const struct aq_custom_handshake *s, const uint8_t claim[AQ_CUSTOM_CLAIM],
-                           struct aq_worker_info *info_out)
+bool aq_custom_check_claim(const struct aq_custom_handshake *s,
+                           const uint8_t claim[AQ_CUSTOM_CLAIM], struct aq_worker_info *info_out)
 {
     uint8_t mac[32];
 
@@ -233,10 +233,10 @@ static int aq_wire_fill(const struct aq_wire_relay *r, const struct aq_custom_li
 {
     bool out_waits = r->out.len > 0, back_waits = r->back.len > 0;
 
-    fds[0] = (struct pollfd){!out_waits && !r->out.ended ? line->plain_in : -1, POLLIN, 0};
-    fds[1] = (struct pollfd){out_waits ? line->sock : -1, POLLOUT, 0};
-    fds[2] = (struct pollfd){!back_waits && !r->back.ended ? line->sock : -1, POLLIN, 0};
-    fds[3] = (struct pollfd){back_waits ? line->plain_out : -1, POLLOUT, 0};
+    fds[0] = (struct pollfd){ !out_waits && !r->out.ended ? line->plain_in : -1, POLLIN, 0 };
+    fds[1] = (struct pollfd){ out_waits ? line->sock : -1, POLLOUT, 0 };
+    fds[2] = (struct pollfd){ !back_waits && !r->back.ended ? line->sock : -1, POLLIN, 0 };
+    fds[3] = (struct pollfd){ back_waits ? line->plain_out : -1, POLLOUT, 0 };
     return 4;
 }
 

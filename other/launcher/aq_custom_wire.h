@@ -7,10 +7,11 @@
  *           W  "AQUEDUCT-WORKER1", 32 random bytes nw
  *           M  32 random bytes nm, auth(K, "M" || nw || nm)
  *           W  struct aq_worker_info, auth(K, "W" || nw || nm || info)
- *           then both ways, each with a key of its own, auth(K, "m" || nw || nm) and auth(K, "w" || nw || nm):
- *           the header of a secretstream, messages as length:32 (big endian) and ciphertext
- * Promise   neither side says anything but random numbers to a side that does not know K; nobody in between
- *           learns or changes what goes over the line
+ *           then both ways, each with a key of its own, auth(K, "m" || nw || nm) and auth(K, "w" ||
+ *           nw || nm): the header of a secretstream, messages as length:32 (big endian) and
+ *           ciphertext
+ * Promise   neither side says anything but random numbers to a side that does not know K; nobody in
+ *           between learns or changes what goes over the line
  * Uses      libsodium: crypto_auth, crypto_secretstream
  */
 #ifndef AQ_CUSTOM_WIRE_H
@@ -27,10 +28,10 @@
 
 /* what a worker is; all text ends in NUL */
 struct aq_worker_info {
-    char host[256];                /* its name */
-    char machine[192];             /* the same for workers that can share memory */
-    char rank[16];                 /* "" if it has no number of its own */
-    uint8_t cpus[AQ_CUSTOM_CPUS];  /* that it may run on */
+    char host[256];               /* its name */
+    char machine[192];            /* the same for workers that can share memory */
+    char rank[16];                /* "" if it has no number of its own */
+    uint8_t cpus[AQ_CUSTOM_CPUS]; /* that it may run on */
 };
 
 #define AQ_CUSTOM_CLAIM (sizeof(struct aq_worker_info) + 32)
@@ -47,7 +48,8 @@ struct aq_custom_line {
     uint8_t tx_key[32], rx_key[32];
 };
 
-/** aq_custom_random - fill p with random bytes; also prepares the library. False if that is not possible. */
+/** aq_custom_random - fill p with random bytes; also prepares the library. False if that is not
+ * possible. */
 bool aq_custom_random(void *p, size_t len);
 
 void aq_custom_wipe(void *p, size_t len);
@@ -61,20 +63,22 @@ void aq_custom_claim(const struct aq_custom_handshake *s, const struct aq_worker
 /* The master's. */
 bool aq_custom_reply(struct aq_custom_handshake *s, const uint8_t hello[AQ_CUSTOM_HELLO],
                      uint8_t reply_out[AQ_CUSTOM_REPLY]);
-bool aq_custom_check_claim(const struct aq_custom_handshake *s, const uint8_t claim[AQ_CUSTOM_CLAIM],
-                           struct aq_worker_info *info_out);
+bool aq_custom_check_claim(const struct aq_custom_handshake *s,
+                           const uint8_t claim[AQ_CUSTOM_CLAIM], struct aq_worker_info *info_out);
 
 /** aq_custom_keys - of the two directions. */
-void aq_custom_keys(const struct aq_custom_handshake *s, uint8_t from_master_out[32], uint8_t from_worker_out[32]);
+void aq_custom_keys(const struct aq_custom_handshake *s, uint8_t from_master_out[32],
+                    uint8_t from_worker_out[32]);
 
 /**
  * aq_custom_relay - carry bytes both ways until both ends are closed.
  * first, first_len  sent before what comes from plain_in; first_len 0: none
- * on_first          called once with the first message that comes, which is not passed on; NULL: there is
- *                   none. If it returns false, so does the relay
+ * on_first          called once with the first message that comes, which is not passed on; NULL:
+ *                   there is none. If it returns false, so does the relay
  * Returns false if the other side broke the rules or went away in the middle of a message
  */
 bool aq_custom_relay(struct aq_custom_line *line, const void *first, size_t first_len,
-                     bool (*on_first)(struct aq_custom_line *line, const uint8_t *data, size_t len));
+                     bool (*on_first)(struct aq_custom_line *line, const uint8_t *data,
+                                      size_t len));
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_custom_worker.c - SPAWNFN=C, the two ends of a line: the worker that the user's command has started (the
- * first one of a host becomes its agent, the others only wait for the end), and the process that stands where
- * ssh would in the master.
+ * aq_custom_worker.c - SPAWNFN=C, the two ends of a line: the worker that the user's command has
+ * started (the first one of a host becomes its agent, the others only wait for the end), and the
+ * process that stands where ssh would in the master.
  * Threads   one
  * See       aq_custom_wire.h; aq_launch_custom.c is the master
  */
@@ -29,8 +29,8 @@
 #include "other/launcher/aq_custom_wire.h"
 #include "other/launcher/aq_launch_custom.h"
 
-#define AQ_WORKER_TRY_MS   3000 /* for one address */
-#define AQ_WORKER_FILE_MS  5000
+#define AQ_WORKER_TRY_MS       3000 /* for one address */
+#define AQ_WORKER_FILE_MS      5000
 #define AQ_WORKER_HANDSHAKE_MS 30000 /* the master may be busy with many workers */
 
 static _Noreturn void aq_worker_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -52,7 +52,7 @@ static _Noreturn void aq_worker_fail(const char *fmt, ...)
 static bool aq_worker_read(int fd, void *data, size_t len, int ms)
 {
     for (size_t have = 0; have < len;) {
-        struct pollfd p = {fd, POLLIN, 0};
+        struct pollfd p = { fd, POLLIN, 0 };
         ssize_t n;
 
         if (poll(&p, 1, ms) <= 0)
@@ -74,7 +74,7 @@ static bool aq_worker_write(int fd, const void *data, size_t len)
 static int aq_worker_connect_to(const struct addrinfo *ai)
 {
     int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), error = 0;
-    struct pollfd p = {fd, POLLOUT, 0};
+    struct pollfd p = { fd, POLLOUT, 0 };
     socklen_t len = sizeof(error);
 
     if (fd < 0)
@@ -91,7 +91,7 @@ static int aq_worker_connect_to(const struct addrinfo *ai)
 
 /* whoever is there must know the secret */
 static bool aq_worker_handshake(int fd, struct aq_custom_handshake *handshake,
-                            const struct aq_worker_info *info)
+                                const struct aq_worker_info *info)
 {
     uint8_t hello[AQ_CUSTOM_HELLO], reply[AQ_CUSTOM_REPLY], claim[AQ_CUSTOM_CLAIM];
 
@@ -104,10 +104,11 @@ static bool aq_worker_handshake(int fd, struct aq_custom_handshake *handshake,
     return aq_worker_write(fd, claim, sizeof(claim));
 }
 
-static int aq_worker_connect(const char *host, const char *port, struct aq_custom_handshake *handshake,
+static int aq_worker_connect(const char *host, const char *port,
+                             struct aq_custom_handshake *handshake,
                              const struct aq_worker_info *info)
 {
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
+    struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list = NULL;
     int fd = -1;
 
     if (getaddrinfo(host, port, &hints, &list) != 0)
@@ -126,9 +127,9 @@ static int aq_worker_connect(const char *host, const char *port, struct aq_custo
 /* workers that see the same machine through the same namespaces can share memory */
 static void aq_worker_machine(char *text_out, size_t size)
 {
-    static const char *const files[] = {"/proc/self/ns/net", "/proc/self/ns/pid",
-                                        "/proc/self/ns/mnt", "/proc/self/ns/ipc",
-                                        "/proc/self/ns/user"};
+    static const char *const files[] = { "/proc/self/ns/net", "/proc/self/ns/pid",
+                                         "/proc/self/ns/mnt", "/proc/self/ns/ipc",
+                                         "/proc/self/ns/user" };
     char boot[64] = "";
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
     size_t at;
@@ -224,7 +225,8 @@ static int aq_worker_join(const char *path, struct aq_custom_handshake *handshak
 
 static pid_t aq_worker_agent;
 
-/* The master has chosen this worker to be its host's agent; the first message says on which CPUs. */
+/* The master has chosen this worker to be its host's agent; the first message says on which CPUs.
+ * */
 static bool aq_worker_begin(struct aq_custom_line *line, const uint8_t *data, size_t len)
 {
     int to[2], from[2];
@@ -244,7 +246,8 @@ static bool aq_worker_begin(struct aq_custom_line *line, const uint8_t *data, si
         signal(SIGPIPE, SIG_DFL);
         dup2(to[0], STDIN_FILENO);
         dup2(from[1], STDOUT_FILENO);
-        /* this is no exec: an end of its own line in its hands, the agent would never see it close */
+        /* this is no exec: an end of its own line in its hands, the agent would never see it close
+         * */
         close(to[1]);
         close(from[0]);
         close(line->sock);
@@ -259,7 +262,7 @@ static bool aq_worker_begin(struct aq_custom_line *line, const uint8_t *data, si
 
 int aq_worker_main(const char *file)
 {
-    struct aq_custom_line line = {.plain_in = -1, .plain_out = -1};
+    struct aq_custom_line line = { .plain_in = -1, .plain_out = -1 };
     struct aq_custom_handshake handshake;
     struct aq_worker_info info;
 
@@ -267,12 +270,13 @@ int aq_worker_main(const char *file)
         aq_worker_fail("no random numbers");
     aq_worker_describe(&info);
     line.sock = aq_worker_join(file, &handshake, &info);
-    setsockopt(line.sock, SOL_SOCKET, SO_KEEPALIVE, &(int){1},
+    setsockopt(line.sock, SOL_SOCKET, SO_KEEPALIVE, &(int){ 1 },
                sizeof(int)); /* the job may begin much later */
     aq_custom_keys(&handshake, line.rx_key, line.tx_key);
     aq_custom_wipe(&handshake, sizeof(handshake));
     signal(SIGPIPE, SIG_IGN);
-    /* workers whose host has an agent already hear nothing: their connection is closed at the end */
+    /* workers whose host has an agent already hear nothing: their connection is closed at the end
+     * */
     (void)aq_custom_relay(&line, NULL, 0, aq_worker_begin);
     if (aq_worker_agent > 0)
         waitpid(aq_worker_agent, NULL, 0);
@@ -281,7 +285,9 @@ int aq_worker_main(const char *file)
 
 int aq_tunnel_main(int argc, char **argv)
 {
-    struct aq_custom_line line = {.plain_in = STDIN_FILENO, .plain_out = STDOUT_FILENO, .sock = -1};
+    struct aq_custom_line line = { .plain_in = STDIN_FILENO,
+                                   .plain_out = STDOUT_FILENO,
+                                   .sock = -1 };
     struct aq_custom_entry entry;
     const char *host = argv[3];
     int table = atoi(argv[2]);

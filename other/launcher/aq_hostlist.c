@@ -28,12 +28,17 @@ static const struct aq_hosts_source {
     enum aq_hosts_form form;
     bool user; /* set by the user rather than by a batch system */
 } aq_hosts_sources[] = {
-    {"GASNET_SSH_NODEFILE", AQ_HOSTS_FILE, true}, {"GASNET_SSH_SERVERS", AQ_HOSTS_SERVERS, true},
-    {"GASNET_NODEFILE", AQ_HOSTS_FILE, true},     {"PBS_NODEFILE", AQ_HOSTS_FILE, false},
-    {"PE_HOSTFILE", AQ_HOSTS_FILE, false},        {"SSS_HOSTLIST", AQ_HOSTS_LIST, false},
-    {"LSB_HOSTS", AQ_HOSTS_LIST, false},          {"LSB_MCPU_HOSTS", AQ_HOSTS_PAIRS, false},
-    {"OAR_NODEFILE", AQ_HOSTS_FILE, false},       {"SLURM_JOB_NODELIST", AQ_HOSTS_LIST, false},
-    {"SLURM_NODELIST", AQ_HOSTS_LIST, false},
+    { "GASNET_SSH_NODEFILE", AQ_HOSTS_FILE, true },
+    { "GASNET_SSH_SERVERS", AQ_HOSTS_SERVERS, true },
+    { "GASNET_NODEFILE", AQ_HOSTS_FILE, true },
+    { "PBS_NODEFILE", AQ_HOSTS_FILE, false },
+    { "PE_HOSTFILE", AQ_HOSTS_FILE, false },
+    { "SSS_HOSTLIST", AQ_HOSTS_LIST, false },
+    { "LSB_HOSTS", AQ_HOSTS_LIST, false },
+    { "LSB_MCPU_HOSTS", AQ_HOSTS_PAIRS, false },
+    { "OAR_NODEFILE", AQ_HOSTS_FILE, false },
+    { "SLURM_JOB_NODELIST", AQ_HOSTS_LIST, false },
+    { "SLURM_NODELIST", AQ_HOSTS_LIST, false },
 };
 
 static const char *aq_hosts_getenv(const char *name)

@@ -3,8 +3,9 @@
  * aq_hostlist.h - which hosts a job runs on, and which ranks on which of them.
  * Owns      struct aq_hosts and everything in it
  * Threads   one
- * Promise   whatever is wrong is told in struct aq_hosts.why, naming the option, variable or file it
- *           comes from; nothing is printed but a warning about variables that contradict each other
+ * Promise   whatever is wrong is told in struct aq_hosts.why, naming the option, variable or file
+ *           it comes from; nothing is printed but a warning about variables that contradict each
+ *           other
  * Uses      base/aq_env.h (parsers), base/aq_env_alias.h
  * See       docs/launching.md, "Several hosts"
  */
@@ -24,13 +25,14 @@ struct aq_hosts {
     uint32_t *slots; /* the most ranks that may run there; 0: not said */
     uint32_t *hash;  /* of each name, since long lists are looked through for each word */
     size_t count;
-    uint32_t *first; /* from aq_hosts_place(): host h has ranks first[h] .. first[h] + ranks[h] - 1 */
+    uint32_t
+        *first; /* from aq_hosts_place(): host h has ranks first[h] .. first[h] + ranks[h] - 1 */
     uint32_t *ranks;
     uint32_t *order; /* the host of each word of the list as it was given, repeated ones too */
     size_t words;
-    bool each;       /* every word stands for one rank: SSH_SERVERS of the udp conduit */
-    char why[512];   /* what is wrong, after a failure */
-    char from[128];  /* who named the hosts */
+    bool each;      /* every word stands for one rank: SSH_SERVERS of the udp conduit */
+    char why[512];  /* what is wrong, after a failure */
+    char from[128]; /* who named the hosts */
 };
 
 /**
@@ -41,23 +43,24 @@ struct aq_hosts {
  * from, from_size   who named them, as text for messages; from may be NULL
  * Returns 0; 1 if nothing names hosts; negative on a list that cannot be used, out->why says why
  *
- * In this order: -H, --hostfile, GASNET_SSH_NODEFILE, GASNET_SSH_SERVERS, GASNET_NODEFILE, PBS_NODEFILE,
- * PE_HOSTFILE, SSS_HOSTLIST, LSB_HOSTS, LSB_MCPU_HOSTS, OAR_NODEFILE, a Slurm job.
+ * In this order: -H, --hostfile, GASNET_SSH_NODEFILE, GASNET_SSH_SERVERS, GASNET_NODEFILE,
+ * PBS_NODEFILE, PE_HOSTFILE, SSS_HOSTLIST, LSB_HOSTS, LSB_MCPU_HOSTS, OAR_NODEFILE, a Slurm job.
  * A host that is named twice counts once unless GASNET_SSH_KEEPDUP=1.
  */
-int aq_hosts_find(struct aq_hosts *out, const char *option_H, const char *option_hostfile, char *from,
-                  size_t from_size);
+int aq_hosts_find(struct aq_hosts *out, const char *option_H, const char *option_hostfile,
+                  char *from, size_t from_size);
 
 /**
- * aq_hosts_explicit - the user, not a batch system, names hosts by an option or variable: reason enough
- * to start ranks on them without being asked for a spawner.
+ * aq_hosts_explicit - the user, not a batch system, names hosts by an option or variable: reason
+ * enough to start ranks on them without being asked for a spawner.
  */
 bool aq_hosts_explicit(bool udp, const char *option_H, const char *option_hostfile);
 
 /**
- * aq_hosts_place - give the hosts blocks of ranks: even, earlier hosts one more, as far as their slots go.
- * ranks    of the job
- * hosts    how many hosts to use, from the first on; 0: as many as are needed, all of them if none has slots
+ * aq_hosts_place - give the hosts blocks of ranks: even, earlier hosts one more, as far as their
+ * slots go. ranks    of the job
+ * hosts    how many hosts to use, from the first on; 0: as many as are needed, all of them if none
+ *          has slots
  * Hosts that get no rank are dropped from the list. Returns 0, or negative with h->why.
  */
 int aq_hosts_place(struct aq_hosts *h, uint32_t ranks, uint32_t hosts);
@@ -66,10 +69,12 @@ void aq_hosts_free(struct aq_hosts *h);
 
 /* The pieces, for the tests. They add to h; negative with h->why on text that cannot be used. */
 
-/** aq_hosts_parse_list - names separated by blanks or by one of the separators; node[1-3,7] are four. */
+/** aq_hosts_parse_list - names separated by blanks or by one of the separators; node[1-3,7] are
+ * four. */
 int aq_hosts_parse_list(struct aq_hosts *h, const char *text, const char *separators);
 
-/** aq_hosts_parse_file - a host a line, # begins a comment; after it :k or slots=k, other words ignored. */
+/** aq_hosts_parse_file - a host a line, # begins a comment; after it :k or slots=k, other words
+ * ignored. */
 int aq_hosts_parse_file(struct aq_hosts *h, const char *path);
 
 #endif

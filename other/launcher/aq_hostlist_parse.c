@@ -57,7 +57,8 @@ static uint32_t aq_hosts_hash(const char *name)
     return hash;
 }
 
-/* where name is, or the end. Most lists name a host for each of its cores in a row: the last one first */
+/* where name is, or the end. Most lists name a host for each of its cores in a row: the last one
+ * first */
 static size_t aq_hosts_index(const struct aq_hosts *h, const char *name, uint32_t hash)
 {
     if (aq_hosts_keep_duplicates())

@@ -18,48 +18,63 @@
 
 struct aq_hosts;
 
-enum aq_launch_bind { AQ_BIND_NONE, AQ_BIND_HWTHREAD, AQ_BIND_CORE, AQ_BIND_CACHE, AQ_BIND_NUMA, AQ_BIND_SOCKET };
+enum aq_launch_bind {
+    AQ_BIND_NONE,
+    AQ_BIND_HWTHREAD,
+    AQ_BIND_CORE,
+    AQ_BIND_CACHE,
+    AQ_BIND_NUMA,
+    AQ_BIND_SOCKET
+};
 
-enum aq_launch_spawner { AQ_SPAWNER_UNSET, AQ_SPAWNER_FORK, AQ_SPAWNER_SSH, AQ_SPAWNER_MPI, AQ_SPAWNER_PMI,
-                         AQ_SPAWNER_CUSTOM };
+enum aq_launch_spawner {
+    AQ_SPAWNER_UNSET,
+    AQ_SPAWNER_FORK,
+    AQ_SPAWNER_SSH,
+    AQ_SPAWNER_MPI,
+    AQ_SPAWNER_PMI,
+    AQ_SPAWNER_CUSTOM
+};
 
 /* SPAWNFN=C: a worker whose host has its agent already */
 struct aq_launch_idle {
-    int fd;                      /* its connection: says nothing, and ends with it; -1: has ended */
+    int fd; /* its connection: says nothing, and ends with it; -1: has ended */
     uint32_t rank;
     const char *host;
 };
 
 struct aq_launch {
-    const char *self;            /* the name we were called by */
-    char conduit[16];            /* lower case; "smp" if nothing names one */
-    bool conduit_given;          /* by -c or the command's name: the ranks are told */
-    bool conduit_known;          /* so, by GASNET_CONDUIT or by the program; else the ranks choose */
-    uint32_t ranks;              /* 0: not given */
-    uint32_t hosts;              /* 0: not given */
-    const char *host_list;       /* -H, NULL if not given */
-    const char *host_file;       /* --hostfile, NULL if not given */
-    struct aq_hosts *workers;    /* hosts that have come by themselves (SPAWNFN=C); NULL: look for a list */
+    const char *self;      /* the name we were called by */
+    char conduit[16];      /* lower case; "smp" if nothing names one */
+    bool conduit_given;    /* by -c or the command's name: the ranks are told */
+    bool conduit_known;    /* so, by GASNET_CONDUIT or by the program; else the ranks choose */
+    uint32_t ranks;        /* 0: not given */
+    uint32_t hosts;        /* 0: not given */
+    const char *host_list; /* -H, NULL if not given */
+    const char *host_file; /* --hostfile, NULL if not given */
+    struct aq_hosts
+        *workers; /* hosts that have come by themselves (SPAWNFN=C); NULL: look for a list */
     struct aq_launch_idle *idle; /* [idles], NULL if none */
     uint32_t idles;
-    int signal;                  /* that this process got and that ended the job; 0: none */
-    char *tunnel;                /* and the command that reaches them in ssh's place */
-    int cpus;                    /* a rank; -1: not given, 0: do not bind */
-    char *env_names;             /* -E lists joined by commas, NULL if none */
-    int verbose;                 /* count of -v */
-    bool tell;                   /* say what is done: -v, or -t */
-    bool dry;                    /* -t */
-    bool keep;                   /* -k */
-    int encode;                  /* values of variables: 1 yes, 0 no, -1 not given */
-    bool prefix;                 /* lines by rank */
+    int signal;      /* that this process got and that ended the job; 0: none */
+    char *tunnel;    /* and the command that reaches them in ssh's place */
+    int cpus;        /* a rank; -1: not given, 0: do not bind */
+    char *env_names; /* -E lists joined by commas, NULL if none */
+    int verbose;     /* count of -v */
+    bool tell;       /* say what is done: -v, or -t */
+    bool dry;        /* -t */
+    bool keep;       /* -k */
+    int encode;      /* values of variables: 1 yes, 0 no, -1 not given */
+    bool prefix;     /* lines by rank */
     enum aq_launch_spawner spawner;
     enum aq_launch_bind bind;
     bool bind_given;
-    char **argv;                 /* program and arguments, NULL-terminated, ours to keep */
-    char *program;               /* its path after look-up */
+    char **argv;   /* program and arguments, NULL-terminated, ours to keep */
+    char *program; /* its path after look-up */
 };
 
-/** aq_launch_parse - fill lo from the command line; on misuse prints usage and exits with status 1. */
+/** aq_launch_parse - fill lo from the command line; on misuse prints usage and exits with status 1.
+ * */
 void aq_launch_parse(struct aq_launch *lo, int argc, char **argv);
 
 /** aq_launch_error - "SELF: text" on stderr, then exit with status 1. */
@@ -79,15 +94,17 @@ const char *aq_launch_spawner_name(enum aq_launch_spawner spawner);
  */
 char *aq_launch_look_up(const char *name, const char **why_out);
 
-/** aq_launch_conduit_in - the conduit that a program (a word of the command) was built for; else unchanged. */
+/** aq_launch_conduit_in - the conduit that a program (a word of the command) was built for; else
+ * unchanged. */
 void aq_launch_conduit_in(const char *word, char conduit_out[16]);
 
 /** aq_launch_map - a file, to be read; NULL if there is none. The caller's, munmap(). */
 char *aq_launch_map(const char *path, size_t *size_out);
 
 /**
- * aq_launch_mpirun - the command that starts a job of the MPI that the program will use: what its module, or that of
- * the conduit, was compiled to say; else what configure found. The caller's, free().
+ * aq_launch_mpirun - the command that starts a job of the MPI that the program will use: what its
+ * module, or that of the conduit, was compiled to say; else what configure found. The caller's,
+ * free().
  */
 char *aq_launch_mpirun(const struct aq_launch *lo);
 
@@ -117,31 +134,33 @@ struct aq_start {
     struct aq_prefix *prefix;
     int fds[AQ_START_FDS];
     int null_fd;
-    int link_fd;              /* slot 0's line to its agent, -1 */
-    int stdio[3];             /* for the next rank; -1: as ours */
-    bool limit_back;          /* the ranks get `limit` as theirs of open files, not ours */
+    int link_fd;     /* slot 0's line to its agent, -1 */
+    int stdio[3];    /* for the next rank; -1: as ours */
+    bool limit_back; /* the ranks get `limit` as theirs of open files, not ours */
     struct rlimit limit;
     char **envp;
-    char note[128];           /* AQ_SPAWN_FORK=..., in envp */
+    char note[128]; /* AQ_SPAWN_FORK=..., in envp */
     cpu_set_t **cpus;
     size_t cpus_size;
     pid_t self;
-    volatile int exec_error;  /* written by the child of vfork */
+    volatile int exec_error; /* written by the child of vfork */
 };
 
 /**
- * aq_start_open - board, descriptors and environment for lo->ranks ranks here; ends the process on failure.
- * s  zeroed, but for the settings in sv
+ * aq_start_open - board, descriptors and environment for lo->ranks ranks here; ends the process on
+ * failure. s  zeroed, but for the settings in sv
  */
 void aq_start_open(struct aq_start *s, const struct aq_launch *lo);
 
 /**
- * aq_launch_high_fd - give a descriptor that ranks inherit a number clear of shell scripts', which use low ones, if
- * ulimit -n allows; close-on-exec. fd is closed; ends the process if there is no other.
+ * aq_launch_high_fd - give a descriptor that ranks inherit a number clear of shell scripts', which
+ * use low ones, if ulimit -n allows; close-on-exec. fd is closed; ends the process if there is no
+ * other.
  */
 int aq_launch_high_fd(const struct aq_launch *lo, int fd);
 
-/** aq_start_slot - start the rank of a slot. Returns 0, or errno: of execve if s->exec_error is set, else of vfork. */
+/** aq_start_slot - start the rank of a slot. Returns 0, or errno: of execve if s->exec_error is
+ * set, else of vfork. */
 int aq_start_slot(struct aq_start *s, uint32_t slot);
 
 /** aq_start_exec_text - why a program could not be run, in words. */
@@ -149,7 +168,6 @@ const char *aq_start_exec_text(int error);
 
 /** aq_start_close - all ranks run: the descriptors that were for them. */
 void aq_start_close(struct aq_start *s);
-
 
 /** aq_prefix_open - pipes for ranks' stdout and stderr; exits if descriptors run out. */
 struct aq_prefix *aq_prefix_open(const struct aq_launch *lo);

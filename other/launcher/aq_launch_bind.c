@@ -2,9 +2,9 @@
 /*
  * aq_launch_bind.c - which CPUs each rank gets (--bind, -c).
  * Threads   one
- * How       the objects asked for (cores, caches, ...) that we may use, in topology order; rank r gets
- *           the next -c of them. With more ranks than objects no rank is bound: a scheduler that
- *           may move them does better
+ * How       the objects asked for (cores, caches, ...) that we may use, in topology order; rank r
+ *           gets the next -c of them. With more ranks than objects no rank is bound: a scheduler
+ *           that may move them does better
  * Uses      hwloc; without it, hardware threads of the affinity mask stand for every kind
  */
 #include "aq_config.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_launch_custom.c - SPAWNFN=C, the master: CSPAWN_CMD starts the workers, anywhere; they come back by
- * TCP; the job is then run as over ssh, with a line to each host's worker in ssh's place.
- * Owns      the file by which workers find this process: mode 0600, gone once they are all here, and with this
- *           process in any case (aq_custom_cleaner.c)
+ * aq_launch_custom.c - SPAWNFN=C, the master: CSPAWN_CMD starts the workers, anywhere; they come
+ * back by TCP; the job is then run as over ssh, with a line to each host's worker in ssh's place.
+ * Owns      the file by which workers find this process: mode 0600, gone once they are all here,
+ *           and with this process in any case (aq_custom_cleaner.c)
  * Threads   one
- * Promise   no secret stands in an environment or a command line; a stranger who connects can neither
- *           learn anything nor keep the workers out; a worker that is lost ends the job, before it has come
- *           (by time), while others are awaited, and later (aq_agent_root.c)
+ * Promise   no secret stands in an environment or a command line; a stranger who connects can
+ *           neither learn anything nor keep the workers out; a worker that is lost ends the job,
+ *           before it has come (by time), while others are awaited, and later (aq_agent_root.c)
  * See       aq_custom_wire.h
  */
 #include "other/launcher/aq_launch_udp.h"
@@ -52,9 +52,9 @@ int aq_tunnel_main(int argc, char **argv)
 #include "other/spawn/aq_jobarea.h"
 
 #define AQ_CUSTOM_HANDSHAKE_NS 20000000000ull
-#define AQ_CUSTOM_NOTE_NS  30000000000ull
-#define AQ_CUSTOM_AFTER    6              /* timeouts: workers may come so long after the command's end */
-#define AQ_CUSTOM_END_MS   5000           /* for the command to end after the job */
+#define AQ_CUSTOM_NOTE_NS      30000000000ull
+#define AQ_CUSTOM_AFTER        6    /* timeouts: workers may come so long after the command's end */
+#define AQ_CUSTOM_END_MS       5000 /* for the command to end after the job */
 
 static struct aq_custom aq_custom_me; /* one, so that a signal handler finds it */
 
@@ -98,11 +98,12 @@ static void aq_custom_on_signal(int sig)
 
 static void aq_custom_signals(void (*handler)(int))
 {
-    static const int caught[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    static const int caught[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
     struct sigaction old;
 
     for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
-        if (caught[i] != SIGHUP || (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN))
+        if (caught[i] != SIGHUP
+            || (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN))
             signal(caught[i], handler);
 }
 
@@ -164,8 +165,8 @@ static void aq_custom_accept(struct aq_custom *c, uint64_t now)
         if (c->unauth[i].fd < 0)
             at = &c->unauth[i];
     if (at == NULL) {
-        /* Any of them makes room. Were it the oldest, a stranger with as many connections as there is room
-         * for could push every worker out before it has answered */
+        /* Any of them makes room. Were it the oldest, a stranger with as many connections as there
+         * is room for could push every worker out before it has answered */
         if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) != (ssize_t)sizeof(dice))
             dice ^= (uint32_t)(now >> 32);
         at = &c->unauth[dice % AQ_CUSTOM_PENDING];
@@ -201,7 +202,7 @@ static void aq_custom_admit(struct aq_custom *c, struct aq_unauth *v,
     }
     aq_custom_keys(&v->handshake, w->tx_key, w->rx_key);
     fcntl(w->fd, F_SETFL, fcntl(w->fd, F_GETFL) & ~O_NONBLOCK);
-    setsockopt(w->fd, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int));
+    setsockopt(w->fd, SOL_SOCKET, SO_KEEPALIVE, &(int){ 1 }, sizeof(int));
     v->fd = -1;
     c->count++;
     c->came_ns = aq_jobarea_now_ns();
@@ -254,8 +255,9 @@ static void aq_custom_check_command(struct aq_custom *c, uint64_t now)
                           c->count, c->lo->ranks);
 }
 
-/* Nobody tells of a worker that was killed, or could not start, before it came. How long the first one takes is
- * the batch system's business as long as the command runs; the others should follow it closely. */
+/* Nobody tells of a worker that was killed, or could not start, before it came. How long the first
+ * one takes is the batch system's business as long as the command runs; the others should follow it
+ * closely. */
 static void aq_custom_check_time(struct aq_custom *c, uint64_t now)
 {
     uint64_t since = c->came_ns > c->ended_ns ? c->came_ns : c->ended_ns;
@@ -264,8 +266,10 @@ static void aq_custom_check_time(struct aq_custom *c, uint64_t now)
 
     aq_custom_missing(c, present, sizeof(present));
     if (since != 0 && limit != 0 && now - since > limit)
-        aq_custom_give_up("a worker is lost: %s, and none has come for %u s%s. It was killed, did not start, or does "
-                          "not reach this host. See what GASNET_CSPAWN_CMD has said; it must start %%C %%N times. "
+        aq_custom_give_up("a worker is lost: %s, and none has come for %u s%s. It was killed, did "
+                          "not start, or does "
+                          "not reach this host. See what GASNET_CSPAWN_CMD has said; it must start "
+                          "%%C %%N times. "
                           "If workers start slowly, raise GASNET_HOST_TIMEOUT",
                           present, (unsigned)((now - since) / 1000000000u),
                           c->ended_ns != 0 ? " since the command ended" : "");
@@ -281,25 +285,27 @@ static void aq_custom_lose_worker(struct aq_custom *c, const struct aq_worker *w
 
     if (w->rank >= 0)
         snprintf(rank, sizeof(rank), " of rank %lld", (long long)w->rank);
-    aq_custom_give_up("the worker%s on host %s was lost while %u of %u workers were here: it was killed, or its "
-                      "connection broke. See what GASNET_CSPAWN_CMD has said",
-                      rank, w->info.host, c->count, c->lo->ranks);
+    aq_custom_give_up(
+        "the worker%s on host %s was lost while %u of %u workers were here: it was killed, or its "
+        "connection broke. See what GASNET_CSPAWN_CMD has said",
+        rank, w->info.host, c->count, c->lo->ranks);
 }
 
-/* [0] the port, then those that have not proved themselves, then the workers. Returns how many are to be polled */
+/* [0] the port, then those that have not proved themselves, then the workers. Returns how many are
+ * to be polled */
 static nfds_t aq_custom_fill(struct aq_custom *c, uint64_t now)
 {
     struct pollfd *at = c->polled;
 
-    *at++ = (struct pollfd){c->listen_fd, POLLIN, 0};
+    *at++ = (struct pollfd){ c->listen_fd, POLLIN, 0 };
     for (size_t i = 0; i < AQ_CUSTOM_PENDING; i++) {
         if (c->unauth[i].fd >= 0 && now - c->unauth[i].since_ns > AQ_CUSTOM_HANDSHAKE_NS)
             aq_custom_drop(c, &c->unauth[i]);
-        *at++ = (struct pollfd){c->unauth[i].fd, POLLIN, 0};
+        *at++ = (struct pollfd){ c->unauth[i].fd, POLLIN, 0 };
     }
     /* what a worker has sent is for the process that will serve it; only its end matters here */
     for (uint32_t i = 0; i < c->count; i++)
-        *at++ = (struct pollfd){c->worker[i].fd, POLLRDHUP, 0};
+        *at++ = (struct pollfd){ c->worker[i].fd, POLLRDHUP, 0 };
     return (nfds_t)(at - c->polled);
 }
 
@@ -311,7 +317,8 @@ static void aq_custom_gather(struct aq_custom *c)
 
         aq_custom_check_command(c, now);
         if (poll(c->polled, aq_custom_fill(c, now), 100) <= 0) {
-            aq_custom_check_time(c, now); /* not while somebody is at the door: we may have been stopped */
+            aq_custom_check_time(
+                c, now); /* not while somebody is at the door: we may have been stopped */
             continue;
         }
         for (uint32_t i = 0; i < workers; i++)
@@ -343,7 +350,8 @@ static void aq_custom_find_idle(struct aq_custom *c, const struct aq_hosts *host
         if (host < hosts->count && hosts->first[host] == i)
             host++;
         else
-            c->lo->idle[c->lo->idles++] = (struct aq_launch_idle){c->worker[i].fd, i, c->worker[i].info.host};
+            c->lo->idle[c->lo->idles++] =
+                (struct aq_launch_idle){ c->worker[i].fd, i, c->worker[i].info.host };
     }
 }
 
@@ -390,7 +398,8 @@ int aq_launch_custom(struct aq_launch *lo)
     aq_custom_name_file(c);
     c->cleaner = aq_custom_start_cleaner(c->file);
     if (c->cleaner < 0)
-        aq_custom_give_up("cannot start a process: %s; raise ulimit -u or ulimit -n", strerror(errno));
+        aq_custom_give_up("cannot start a process: %s; raise ulimit -u or ulimit -n",
+                          strerror(errno));
     aq_custom_listen(c);
     aq_custom_signals(aq_custom_on_signal);
     aq_custom_write_file(c);

@@ -21,13 +21,13 @@ struct aq_custom_entry {
     char name[264];
     int sock;
     uint8_t tx_key[32], rx_key[32];
-    uint8_t cpus[AQ_CUSTOM_CPUS];  /* of all workers of the host together */
+    uint8_t cpus[AQ_CUSTOM_CPUS]; /* of all workers of the host together */
 };
 
 enum aq_unauth_state { AQ_UNAUTH_HELLO, AQ_UNAUTH_CLAIM };
 
 struct aq_unauth {
-    int fd;                      /* -1: free */
+    int fd; /* -1: free */
     enum aq_unauth_state state;
     size_t have;
     uint64_t since_ns;
@@ -36,9 +36,9 @@ struct aq_unauth {
 };
 
 struct aq_worker {
-    int fd;                      /* -1: lost or closed */
-    int64_t rank;                /* -1: none of its own */
-    uint8_t address[16];         /* IPv6, or IPv4 as such */
+    int fd;              /* -1: lost or closed */
+    int64_t rank;        /* -1: none of its own */
+    uint8_t address[16]; /* IPv6, or IPv4 as such */
     uint16_t port;
     struct aq_worker_info info;
     uint8_t tx_key[32], rx_key[32];
@@ -49,14 +49,14 @@ struct aq_custom {
     uint8_t key[AQ_CUSTOM_KEY];
     int listen_fd;
     uint16_t port;
-    char file[PATH_MAX];         /* "": there is none */
-    pid_t command;               /* 0: ended */
-    int cleaner;                 /* the pipe to the process that cleans up after us */
+    char file[PATH_MAX]; /* "": there is none */
+    pid_t command;       /* 0: ended */
+    int cleaner;         /* the pipe to the process that cleans up after us */
     int command_status;
     uint64_t ended_ns, noted_ns;
-    uint64_t came_ns;            /* when the last worker came; 0: none has */
-    uint64_t timeout_ns;         /* GASNET_HOST_TIMEOUT; 0: never */
-    struct pollfd *polled;       /* [1 + AQ_CUSTOM_PENDING + ranks] */
+    uint64_t came_ns;      /* when the last worker came; 0: none has */
+    uint64_t timeout_ns;   /* GASNET_HOST_TIMEOUT; 0: never */
+    struct pollfd *polled; /* [1 + AQ_CUSTOM_PENDING + ranks] */
     uint32_t unauthenticated;
     struct aq_unauth unauth[AQ_CUSTOM_PENDING];
     struct aq_worker *worker;
@@ -71,8 +71,9 @@ _Noreturn void aq_custom_give_up(const char *fmt, ...) __attribute__((format(pri
 /* aq_custom_cleaner.c */
 
 /**
- * aq_custom_start_cleaner - start the process that removes file and ends the command once this process is gone.
- * Returns the descriptor to tell it of the command, close-on-exec, or -1 with errno
+ * aq_custom_start_cleaner - start the process that removes file and ends the command once this
+ * process is gone. Returns the descriptor to tell it of the command, close-on-exec, or -1 with
+ * errno
  */
 int aq_custom_start_cleaner(const char *file);
 
@@ -96,7 +97,8 @@ const char *aq_custom_self(void);
 void aq_custom_order(struct aq_custom *c);
 void aq_custom_group(struct aq_custom *c, struct aq_hosts *hosts);
 
-/** aq_custom_missing - who has not come, for a message: text_out says how many are here, from which hosts. */
+/** aq_custom_missing - who has not come, for a message: text_out says how many are here, from which
+ * hosts. */
 void aq_custom_missing(const struct aq_custom *c, char *text_out, size_t size);
 
 #endif

@@ -2,8 +2,9 @@
 /*
  * aq_launch_mpi.c - which mpirun fits a program?
  *
- * How       The module of the mpi conduit has the command of its MPI in an identification string. It is in the program,
- *           if that was linked with the archive, else in the file that the program will load
+ * How       The module of the mpi conduit has the command of its MPI in an identification string.
+ *           It is in the program, if that was linked with the archive, else in the file that the
+ *           program will load
  * Threads   one
  * Uses      base/aq_module.h
  */
@@ -57,7 +58,8 @@ char *aq_launch_mpirun(const struct aq_launch *lo)
             command = aq_launch_mpirun_in(found);
         free(found);
     }
-    if (command == NULL && aq_module_find("mpi", getenv("AQ_MODULE_DIR"), program, path, sizeof(path)))
+    if (command == NULL
+        && aq_module_find("mpi", getenv("AQ_MODULE_DIR"), program, path, sizeof(path)))
         command = aq_launch_mpirun_in(path);
     return command != NULL ? command : strdup(AQ_MPIRUN_CMD);
 }

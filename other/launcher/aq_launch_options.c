@@ -18,9 +18,11 @@
 #include "other/launcher/aq_launch.h"
 #include "other/launcher/aq_launch_udp.h"
 
-static const char *const aq_spawner_names[] = {"", "fork", "ssh", "mpi", "pmi", "custom"};
+static const char *const aq_spawner_names[] = { "", "fork", "ssh", "mpi", "pmi", "custom" };
 
-static const char *const aq_bind_names[] = {"none", "hwthread", "core", "cache", "numa", "socket"};
+static const char *const aq_bind_names[] = {
+    "none", "hwthread", "core", "cache", "numa", "socket"
+};
 
 static const char aq_launch_help[] =
     "  -n N, -np N        start N ranks (required)\n"
@@ -36,7 +38,8 @@ static const char aq_launch_help[] =
     "  -l, --prefix-output   put the rank before each line of output\n"
     "  --bind[=WHAT]      bind each rank to a core (WHAT: none hwthread core cache numa socket)\n"
     "  -spawner=S         fork, ssh (hosts by -H), mpi (MPIRUN_CMD) or pmi (PMIRUN_CMD)\n"
-    "  -encode, -noencode conduit mpi: encode values of variables, for launchers that give them to a shell, or not\n"
+    "  -encode, -noencode conduit mpi: encode values of variables, for launchers that give them to "
+    "a shell, or not\n"
     "  --                 end of options\n";
 
 static void aq_launch_usage(const struct aq_launch *lo, FILE *to)
@@ -155,7 +158,8 @@ static void aq_launch_option_bind(struct aq_launch *lo, const char *what)
     aq_launch_error(lo, "--bind=%s: choose none, hwthread, core, cache, numa or socket", what);
 }
 
-/* gasnetrun_mpi's: percent encoding for launchers that give words to a shell. Arguments reach ours as they are. */
+/* gasnetrun_mpi's: percent encoding for launchers that give words to a shell. Arguments reach ours
+ * as they are. */
 static bool aq_launch_option_encode(struct aq_launch *lo, const char *word)
 {
     const bool no = strncmp(word, "-no", 3) == 0;
@@ -225,11 +229,11 @@ static void aq_launch_option(struct aq_launch *lo, char **argv, int *at)
 
     if (aq_launch_flag(lo, word))
         return;
-    if ((value = aq_launch_value(lo, "-np", argv, at)) != NULL ||
-        (value = aq_launch_value(lo, "-n", argv, at)) != NULL)
+    if ((value = aq_launch_value(lo, "-np", argv, at)) != NULL
+        || (value = aq_launch_value(lo, "-n", argv, at)) != NULL)
         lo->ranks = aq_launch_count(lo, "-n", value, 1, AQ_SPAWN_MAX_JOB, "the number of ranks");
-    else if ((value = aq_launch_value(lo, "--hostfile", argv, at)) != NULL ||
-             (value = aq_launch_value(lo, "-hostfile", argv, at)) != NULL)
+    else if ((value = aq_launch_value(lo, "--hostfile", argv, at)) != NULL
+             || (value = aq_launch_value(lo, "-hostfile", argv, at)) != NULL)
         lo->host_file = value;
     else if ((value = aq_launch_value(lo, "-H", argv, at)) != NULL)
         lo->host_list = value;
@@ -287,7 +291,8 @@ static char *aq_launch_find(const struct aq_launch *lo, const char *name)
     return path;
 }
 
-/* gasnetrun_smp names its conduit; plain gasnetrun takes GASNET_CONDUIT, or looks at the program, or smp */
+/* gasnetrun_smp names its conduit; plain gasnetrun takes GASNET_CONDUIT, or looks at the program,
+ * or smp */
 static void aq_launch_conduit_of_name(struct aq_launch *lo)
 {
     const char *under = strrchr(lo->self, '_'), *env = getenv("GASNET_CONDUIT");
@@ -321,7 +326,8 @@ static void aq_launch_conduit_of_program(struct aq_launch *lo)
         aq_launch_set_conduit(lo, found);
 }
 
-/* -spawner wins over GASNET_<C>_SPAWNER, which wins over ssh if the user names hosts, else over fork */
+/* -spawner wins over GASNET_<C>_SPAWNER, which wins over ssh if the user names hosts, else over
+ * fork */
 static void aq_launch_choose_spawner(struct aq_launch *lo)
 {
     char name[64];
@@ -340,8 +346,8 @@ static void aq_launch_choose_spawner(struct aq_launch *lo)
         lo->spawner = aq_launch_udp_spawner(lo);
     else if (strcmp(lo->conduit, "mpi") == 0)
         lo->spawner = AQ_SPAWNER_MPI;
-    else if (lo->host_list != NULL || lo->host_file != NULL ||
-             (strcmp(lo->conduit, "smp") != 0 && aq_hosts_explicit(false, NULL, NULL)))
+    else if (lo->host_list != NULL || lo->host_file != NULL
+             || (strcmp(lo->conduit, "smp") != 0 && aq_hosts_explicit(false, NULL, NULL)))
         lo->spawner = AQ_SPAWNER_SSH;
 }
 
@@ -354,20 +360,25 @@ static void aq_launch_settle(struct aq_launch *lo)
     aq_launch_choose_spawner(lo);
     if (lo->ranks == 0)
         aq_launch_misuse(lo, "say how many ranks to start:", "-n N");
-    if (strcmp(lo->conduit, "mpi") == 0 && lo->spawner != AQ_SPAWNER_MPI && lo->spawner != AQ_SPAWNER_PMI)
-        aq_launch_error(lo, "spawner %s cannot start the mpi conduit, whose ranks find each other through MPI; use "
-                            "-spawner=mpi (MPIRUN_CMD), the default, or -spawner=pmi (PMIRUN_CMD)",
-                        aq_launch_spawner_name(lo->spawner));
+    if (strcmp(lo->conduit, "mpi") == 0 && lo->spawner != AQ_SPAWNER_MPI
+        && lo->spawner != AQ_SPAWNER_PMI)
+        aq_launch_error(
+            lo,
+            "spawner %s cannot start the mpi conduit, whose ranks find each other through MPI; use "
+            "-spawner=mpi (MPIRUN_CMD), the default, or -spawner=pmi (PMIRUN_CMD)",
+            aq_launch_spawner_name(lo->spawner));
     if (lo->spawner == AQ_SPAWNER_FORK && lo->ranks > AQ_SPAWN_MAX_RANKS)
-        aq_launch_error(lo, "-n %u: a host can have at most %u ranks; name more hosts by -H", lo->ranks,
-                        AQ_SPAWN_MAX_RANKS);
+        aq_launch_error(lo, "-n %u: a host can have at most %u ranks; name more hosts by -H",
+                        lo->ranks, AQ_SPAWN_MAX_RANKS);
     if (lo->spawner == AQ_SPAWNER_FORK && (lo->host_list != NULL || lo->host_file != NULL))
-        aq_launch_error(lo, "-H and --hostfile name hosts for -spawner=ssh; spawner fork runs all ranks here");
+        aq_launch_error(
+            lo, "-H and --hostfile name hosts for -spawner=ssh; spawner fork runs all ranks here");
     if (lo->spawner == AQ_SPAWNER_FORK && lo->hosts > 1)
-        aq_launch_error(lo,
-                        "-N %u: spawner fork runs all ranks on this host; name hosts by -H, or use -N 1 or "
-                        "-spawner=pmi",
-                        lo->hosts);
+        aq_launch_error(
+            lo,
+            "-N %u: spawner fork runs all ranks on this host; name hosts by -H, or use -N 1 or "
+            "-spawner=pmi",
+            lo->hosts);
     if (lo->hosts > lo->ranks)
         aq_launch_error(lo, "-N %u: more hosts than the %u ranks of -n", lo->hosts, lo->ranks);
     if (lo->cpus == 0)

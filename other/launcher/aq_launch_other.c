@@ -73,8 +73,8 @@ static enum aq_other_kind aq_other_recognise(const char *launcher)
         return AQ_OTHER_UNKNOWN;
     text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
     pclose(f);
-    if (strcasestr(text, "open mpi") != NULL || strcasestr(text, "open-mpi") != NULL ||
-        strcasestr(text, "prterun") != NULL)
+    if (strcasestr(text, "open mpi") != NULL || strcasestr(text, "open-mpi") != NULL
+        || strcasestr(text, "prterun") != NULL)
         return AQ_OTHER_OPENMPI;
     if (strstr(text, "-envlist") != NULL || strcasestr(text, "hydra") != NULL)
         return AQ_OTHER_MPICH;
@@ -98,8 +98,8 @@ static bool aq_other_passes(const struct aq_launch *lo, const char *entry)
 {
     size_t len = strcspn(entry, "=");
 
-    return strncmp(entry, "GASNET_", 7) == 0 || strncmp(entry, "AQ_", 3) == 0 ||
-           aq_other_listed(lo->env_names, entry, len);
+    return strncmp(entry, "GASNET_", 7) == 0 || strncmp(entry, "AQ_", 3) == 0
+           || aq_other_listed(lo->env_names, entry, len);
 }
 
 /* what no shell takes for anything else, and no decoder */
@@ -108,7 +108,8 @@ static bool aq_other_is_plain(char c)
     return isalnum((unsigned char)c) || (c != '\0' && strchr("_./:,+-@=", c) != NULL);
 }
 
-/* Characters that a shell on the way might take for something else become %0HH, which the library decodes. */
+/* Characters that a shell on the way might take for something else become %0HH, which the library
+ * decodes. */
 static void aq_other_encode(const struct aq_launch *lo)
 {
     extern char **environ;
@@ -153,8 +154,10 @@ static void aq_other_environment(const struct aq_launch *lo, enum aq_other_kind 
         } else if (kind == AQ_OTHER_JSRUN) {
             aq_words_add(w, "-E");
             aq_words_add(w, "%.*s", len, *e);
-        } else if (kind == AQ_OTHER_MPICH && asprintf(&longer, "%s%s%.*s", list != NULL ? list : "",
-                                                      list != NULL ? "," : "", len, *e) > 0) {
+        } else if (kind == AQ_OTHER_MPICH
+                   && asprintf(&longer, "%s%s%.*s", list != NULL ? list : "",
+                               list != NULL ? "," : "", len, *e)
+                          > 0) {
             free(list);
             list = longer;
         }
@@ -172,7 +175,9 @@ static void aq_other_count(const struct aq_launch *lo, enum aq_other_kind kind, 
     uint32_t per_host = lo->hosts > 0 ? (lo->ranks + lo->hosts - 1) / lo->hosts : 0;
 
     aq_words_add(w, "%u", lo->ranks);
-    if (kind == AQ_OTHER_OPENMPI) { /* ranks outnumber cores here as they may under any of our own spawners */
+    if (kind
+        /* ranks outnumber cores here as they may under any of our own spawners */
+        == AQ_OTHER_OPENMPI) {
         aq_words_add(w, "-map-by");
         if (per_host > 0)
             aq_words_add(w, "ppr:%u:node:OVERSUBSCRIBE", per_host);
@@ -222,7 +227,7 @@ static void aq_other_arguments(const struct aq_launch *lo, bool quoted, struct a
 
 static const char *aq_other_node_file(const struct aq_launch *lo)
 {
-    static const char *const names[] = {"GASNET_NODEFILE", "PBS_NODEFILE", "GASNET_RM_NODEFILE"};
+    static const char *const names[] = { "GASNET_NODEFILE", "PBS_NODEFILE", "GASNET_RM_NODEFILE" };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (getenv(names[i]) != NULL && *getenv(names[i]) != '\0')
@@ -263,9 +268,10 @@ static bool aq_other_template_ok(const char *t)
 {
     bool whole = strstr(t, "%C") != NULL;
 
-    return strstr(t, "%N") != NULL &&
-           (whole ||
-            (strstr(t, "%P") != NULL && (strstr(t, "%A") != NULL || strstr(t, "%Q") != NULL)));
+    return strstr(t, "%N") != NULL
+           && (whole
+               || (strstr(t, "%P") != NULL
+                   && (strstr(t, "%A") != NULL || strstr(t, "%Q") != NULL)));
 }
 
 void aq_launch_exec(struct aq_launch *lo)
@@ -274,7 +280,7 @@ void aq_launch_exec(struct aq_launch *lo)
     const char *name = mpi ? "MPIRUN_CMD" : "PMIRUN_CMD";
     const char *set = getenv(name), *ok = getenv(mpi ? "MPIRUN_CMD_OK" : "PMIRUN_CMD_OK");
     char *text, *save = NULL, *t;
-    struct aq_words w = {NULL, 0};
+    struct aq_words w = { NULL, 0 };
     enum aq_other_kind kind;
 
     text = set != NULL && *set != '\0' ? strdup(set) : aq_launch_mpirun(lo);
@@ -286,7 +292,8 @@ void aq_launch_exec(struct aq_launch *lo)
             name, text, name);
     t = strtok_r(text, " \t\n", &save);
     kind = t != NULL ? aq_other_recognise(t) : AQ_OTHER_UNKNOWN;
-    if (lo->encode == 1 || (lo->encode < 0 && kind == AQ_OTHER_UNKNOWN && strcmp(lo->conduit, "mpi") == 0))
+    if (lo->encode == 1
+        || (lo->encode < 0 && kind == AQ_OTHER_UNKNOWN && strcmp(lo->conduit, "mpi") == 0))
         aq_other_encode(lo);
     for (; t != NULL; t = strtok_r(NULL, " \t\n", &save))
         aq_other_word(lo, kind, t, &w);

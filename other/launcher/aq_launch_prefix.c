@@ -3,9 +3,10 @@
  * aq_launch_prefix.c - the rank before each line of output (-l, --prefix-output).
  * Owns      a pipe for stdout and one for stderr of each rank, and the lines not yet complete
  * Threads   one
- * Promise   lines never mix; output is not dropped: while our own stdout or stderr is full, ranks wait
- * Not used  without -l: ranks then write to what gasnetrun was given, which costs nothing, keeps the
- *           order of stdout and stderr, and lets programs see the terminal
+ * Promise   lines never mix; output is not dropped: while our own stdout or stderr is full, ranks
+ *           wait
+ * Not used  without -l: ranks then write to what gasnetrun was given, which costs nothing, keeps
+ *           the order of stdout and stderr, and lets programs see the terminal
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -74,7 +75,7 @@ static void aq_prefix_write(int to, const char *text, size_t len)
         ssize_t done = write(to, text, len);
 
         if (done < 0 && errno == EAGAIN) {
-            struct pollfd p = {to, POLLOUT, 0};
+            struct pollfd p = { to, POLLOUT, 0 };
 
             poll(&p, 1, -1);
         } else if (done < 0 && errno != EINTR) {
@@ -140,7 +141,7 @@ static bool aq_prefix_read(struct aq_prefix_stream *st)
 
 static bool aq_prefix_can_write(int fd)
 {
-    struct pollfd p = {fd, POLLOUT, 0};
+    struct pollfd p = { fd, POLLOUT, 0 };
 
     return poll(&p, 1, 0) != 0; /* an error counts: the write will meet it */
 }
@@ -149,18 +150,19 @@ static bool aq_prefix_can_write(int fd)
 static int aq_prefix_fill(void *arg, struct pollfd *fds)
 {
     struct aq_prefix *px = arg;
-    bool ready[3] = {false, aq_prefix_can_write(STDOUT_FILENO), aq_prefix_can_write(STDERR_FILENO)};
+    bool ready[3] = { false, aq_prefix_can_write(STDOUT_FILENO),
+                      aq_prefix_can_write(STDERR_FILENO) };
     int n = 0;
 
     for (uint32_t i = 0; i < px->count; i++) {
         if (px->stream[i].read_fd < 0 || !ready[px->stream[i].to])
             continue;
-        fds[n] = (struct pollfd){px->stream[i].read_fd, POLLIN, 0};
+        fds[n] = (struct pollfd){ px->stream[i].read_fd, POLLIN, 0 };
         px->shown[n++] = i;
     }
     for (int to = STDOUT_FILENO; to <= STDERR_FILENO; to++) {
         if (!ready[to]) {
-            fds[n] = (struct pollfd){to, POLLOUT, 0};
+            fds[n] = (struct pollfd){ to, POLLOUT, 0 };
             px->shown[n++] = UINT32_MAX;
         }
     }
@@ -184,7 +186,7 @@ static void aq_prefix_finish(void *arg)
         struct aq_prefix_stream *st = &px->stream[i];
 
         while (st->read_fd >= 0) {
-            struct pollfd p = {st->read_fd, POLLIN, 0};
+            struct pollfd p = { st->read_fd, POLLIN, 0 };
 
             /* somebody whom a rank has left behind may hold the pipe open: do not wait for him */
             if (poll(&p, 1, AQ_PREFIX_DRAIN_MS) <= 0) {

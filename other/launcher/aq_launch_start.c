@@ -20,7 +20,7 @@
 #include "other/spawn/aq_shutdown.h"
 #include "other/spawn/aq_spawn_provider.h"
 
-#define AQ_LAUNCH_FD  100 /* first inherited descriptor, clear of shell scripts */
+#define AQ_LAUNCH_FD 100 /* first inherited descriptor, clear of shell scripts */
 
 static bool aq_launch_has(const char *image, size_t size, const char *key, const char *value)
 {
@@ -61,10 +61,12 @@ void aq_launch_conduit_in(const char *word, char conduit_out[16])
         return;
     at = memmem(image, size, key, sizeof(key) - 1);
     /* another program may only contain the key, as this one does: a name is capitals and a blank */
-    for (at = at != NULL ? at + sizeof(key) - 1 : NULL; at != NULL && at + len < image + size; len++)
+    for (at = at != NULL ? at + sizeof(key) - 1 : NULL; at != NULL && at + len < image + size;
+         len++)
         if (len == 15 || at[len] < 'A' || at[len] > 'Z')
             break;
-    if (at != NULL && len > 0 && len < 15 && at + len + 1 < image + size && at[len] == ' ' && at[len + 1] == '$') {
+    if (at != NULL && len > 0 && len < 15 && at + len + 1 < image + size && at[len] == ' '
+        && at[len + 1] == '$') {
         for (size_t i = 0; i < len; i++)
             conduit_out[i] = (char)(at[i] - 'A' + 'a');
         conduit_out[len] = '\0';
@@ -78,7 +80,8 @@ static int aq_launch_look_into(const struct aq_launch *lo, const char *path)
 {
     char conduit[16], spawner[32];
     size_t i, size;
-    char *image = access(path, X_OK) == 0 ? aq_launch_map(path, &size) : NULL; /* not data, however large, nor archives */
+    char *image = access(path, X_OK) == 0 ? aq_launch_map(path, &size)
+                                          : NULL; /* not data, however large, nor archives */
     int found = -1;
 
     if (image == NULL)
@@ -88,11 +91,13 @@ static int aq_launch_look_into(const struct aq_launch *lo, const char *path)
                                                                            : lo->conduit[i]);
     conduit[i] = '\0';
     snprintf(spawner, sizeof(spawner), "GASNet%sSpawner",
-             lo->spawner == AQ_SPAWNER_MPI   ? "MPI"
-             : lo->spawner == AQ_SPAWNER_PMI ? "PMI"
-                                             : "FORK"); /* and ssh: agents start ranks in the same way */
+             lo->spawner == AQ_SPAWNER_MPI ? "MPI"
+             : lo->spawner == AQ_SPAWNER_PMI
+                 ? "PMI"
+                 : "FORK"); /* and ssh: agents start ranks in the same way */
     if (aq_launch_has(image, size, "GASNetConduitName", conduit))
-        found = strcmp(lo->conduit, "udp") == 0 || strcmp(lo->conduit, "mpi") == 0 || /* they name no spawner */
+        found = strcmp(lo->conduit, "udp") == 0 || strcmp(lo->conduit, "mpi") == 0
+                || /* they name no spawner */
                 aq_launch_has(image, size, spawner, "1");
     munmap(image, size);
     return found;
@@ -167,8 +172,8 @@ void aq_start_open(struct aq_start *s, const struct aq_launch *lo)
     s->sv.reap_others = true;
     rc = aq_supervise_open(&s->sv, lo->ranks, &jobarea_fd);
     if (rc != 0)
-        aq_launch_error(lo, "cannot make shared memory for %u ranks: %s%s", lo->ranks, strerror(-rc),
-                        -rc == EMFILE ? "; raise ulimit -n" : "");
+        aq_launch_error(lo, "cannot make shared memory for %u ranks: %s%s", lo->ranks,
+                        strerror(-rc), -rc == EMFILE ? "; raise ulimit -n" : "");
     s->fds[0] = aq_launch_high_fd(lo, jobarea_fd);
     for (int i = 1; i < AQ_START_FDS; i++) {
         int fd = memfd_create("aq-host", MFD_CLOEXEC);
@@ -229,8 +234,9 @@ int aq_start_slot(struct aq_start *s, uint32_t slot)
 
 const char *aq_start_exec_text(int error)
 {
-    return error == ENOEXEC ? "not a program for this machine; a script needs a first line like #!/bin/sh"
-                            : strerror(error);
+    return error == ENOEXEC
+               ? "not a program for this machine; a script needs a first line like #!/bin/sh"
+               : strerror(error);
 }
 
 void aq_start_close(struct aq_start *s)
@@ -249,7 +255,8 @@ static int aq_start_rank(struct aq_start *s, uint32_t rank)
         return aq_supervise_fork_failed(&s->sv, rank, error);
     for (uint32_t i = 0; i <= rank; i++)
         kill(s->sv.child[i], SIGKILL);
-    fprintf(stderr, "%s: cannot run %s: %s\n", s->lo->self, s->lo->program, aq_start_exec_text(error));
+    fprintf(stderr, "%s: cannot run %s: %s\n", s->lo->self, s->lo->program,
+            aq_start_exec_text(error));
     return 1;
 }
 

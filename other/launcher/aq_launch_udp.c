@@ -53,7 +53,7 @@ static int64_t aq_amudprun_number(const char *option, const char *text, int64_t 
 
 static bool aq_amudprun_takes_value(const char *word)
 {
-    static const char *const with[] = {"-np", "-n", "-N", "-spawn", "-depth"};
+    static const char *const with[] = { "-np", "-n", "-N", "-spawn", "-depth" };
 
     for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
         if (strcmp(word, with[i]) == 0)
@@ -132,8 +132,8 @@ enum aq_launch_spawner aq_launch_udp_spawner(const struct aq_launch *lo)
     const char *text = getenv("GASNET_SPAWNFN");
 
     if (text == NULL || *text == '\0') {
-        if (aq_amudprun_is(lo) || lo->hosts > 1 ||
-            aq_hosts_explicit(true, lo->host_list, lo->host_file))
+        if (aq_amudprun_is(lo) || lo->hosts > 1
+            || aq_hosts_explicit(true, lo->host_list, lo->host_file))
             return AQ_SPAWNER_SSH;
         return AQ_SPAWNER_FORK;
     }

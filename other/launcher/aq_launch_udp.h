@@ -2,7 +2,8 @@
 /*
  * aq_launch_udp.h - amudprun's command line, and the spawn function (GASNET_SPAWNFN) of udp jobs.
  * Threads   one
- * Promise   variables in any of their three spellings stand in the environment as GASNET_X afterwards
+ * Promise   variables in any of their three spellings stand in the environment as GASNET_X
+ *           afterwards
  */
 #ifndef AQ_LAUNCH_UDP_H
 #define AQ_LAUNCH_UDP_H
@@ -22,8 +23,8 @@ int aq_amudprun_parse(struct aq_launch *lo, int argc, char **argv);
 void aq_launch_udp_names(void);
 
 /**
- * aq_launch_udp_spawner - what GASNET_SPAWNFN stands for. Unset: ssh for amudprun; for gasnetrun ssh if the
- * user names hosts or asks for several, else this host.
+ * aq_launch_udp_spawner - what GASNET_SPAWNFN stands for. Unset: ssh for amudprun; for gasnetrun
+ * ssh if the user names hosts or asks for several, else this host.
  */
 enum aq_launch_spawner aq_launch_udp_spawner(const struct aq_launch *lo);
 

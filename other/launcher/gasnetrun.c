@@ -24,7 +24,9 @@ static void aq_launch_export(const struct aq_launch *lo)
         name[len++] = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
     strcpy(name + len, "_SPAWNER");
     /* workers that come by themselves get ranks from agents, as with ssh */
-    setenv(name, aq_launch_spawner_name(lo->spawner == AQ_SPAWNER_CUSTOM ? AQ_SPAWNER_SSH : lo->spawner), 1);
+    setenv(name,
+           aq_launch_spawner_name(lo->spawner == AQ_SPAWNER_CUSTOM ? AQ_SPAWNER_SSH : lo->spawner),
+           1);
     if (lo->conduit_given)
         setenv("GASNET_CONDUIT", lo->conduit, 1);
     if (lo->verbose >= 1)

@@ -62,7 +62,7 @@ int aq_fdpass_listen(const char *name, uint32_t takers)
 
 static int aq_fdpass_poll(int sock, short events, int timeout_ms)
 {
-    struct pollfd p = {sock, events, 0};
+    struct pollfd p = { sock, events, 0 };
     int rc;
 
     do
@@ -79,8 +79,8 @@ static int aq_fdpass_send(int sock, const int *fds, int count, int error)
         char space[CMSG_SPACE(sizeof(int) * AQ_FDPASS_MAX)];
         struct cmsghdr align;
     } control;
-    struct iovec iov = {&error, sizeof(error)};
-    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+    struct iovec iov = { &error, sizeof(error) };
+    struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
     if (count > 0) {
         struct cmsghdr *c;
@@ -143,11 +143,11 @@ static int aq_fdpass_receive(int sock, int *fds_out, int count)
         struct cmsghdr align;
     } control;
     int error = 0;
-    struct iovec iov = {&error, sizeof(error)};
-    struct msghdr msg = {.msg_iov = &iov,
-                         .msg_iovlen = 1,
-                         .msg_control = control.space,
-                         .msg_controllen = sizeof(control.space)};
+    struct iovec iov = { &error, sizeof(error) };
+    struct msghdr msg = { .msg_iov = &iov,
+                          .msg_iovlen = 1,
+                          .msg_control = control.space,
+                          .msg_controllen = sizeof(control.space) };
     ssize_t got = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
     struct cmsghdr *c;
 
@@ -161,8 +161,8 @@ static int aq_fdpass_receive(int sock, int *fds_out, int count)
     /* with the descriptor table full the kernel delivers fewer, and says so */
     if ((msg.msg_flags & MSG_CTRUNC) != 0)
         return -EMFILE;
-    if (c == NULL || c->cmsg_type != SCM_RIGHTS ||
-        c->cmsg_len != CMSG_LEN(sizeof(int) * (size_t)count))
+    if (c == NULL || c->cmsg_type != SCM_RIGHTS
+        || c->cmsg_len != CMSG_LEN(sizeof(int) * (size_t)count))
         return -EPROTO;
     memcpy(fds_out, CMSG_DATA(c), sizeof(int) * (size_t)count);
     return 0;

@@ -15,9 +15,10 @@
 
 #include "other/spawn/aq_socket_name.h"
 
-#define AQ_FDPASS_MAX 4              /* descriptors in one hand-over */
+#define AQ_FDPASS_MAX 4 /* descriptors in one hand-over */
 
-/** aq_fdpass_listen - a socket under name, which aq_socket_name() has made. Returns it or -errno. */
+/** aq_fdpass_listen - a socket under name, which aq_socket_name() has made. Returns it or -errno.
+ * */
 int aq_fdpass_listen(const char *name, uint32_t takers);
 
 /**
@@ -32,6 +33,7 @@ int aq_fdpass_give(int sock, uint32_t takers, const uint8_t key[32], const int *
  * aq_fdpass_take - get count descriptors from the rank that listens under name.
  * Returns 0, or -errno: ours or, if the giver had a failure, its.
  */
-int aq_fdpass_take(const char *name, const uint8_t key[32], int *fds_out, int count, int timeout_ms);
+int aq_fdpass_take(const char *name, const uint8_t key[32], int *fds_out, int count,
+                   int timeout_ms);
 
 #endif

@@ -20,12 +20,12 @@
 
 #include "base/aq_env.h"
 
-#define AQ_JOBAREA_VERSION 4u
-#define AQ_JOBAREA_SPINS   4000 /* a few microseconds: about what a sleep and wake-up costs */
+#define AQ_JOBAREA_VERSION      4u
+#define AQ_JOBAREA_SPINS        4000 /* a few microseconds: about what a sleep and wake-up costs */
 #define AQ_JOBAREA_EXCHANGE_MIN (64u << 10) /* bytes for one round of an exchange between hosts */
-#define AQ_JOBAREA_EXCHANGE_MAX  (4u << 20)
-#define AQ_JOBAREA_MEANWHILE_MS 5 /* the same, if there is something to do meanwhile */
-#define AQ_JOBAREA_POLL_MS 500  /* how often a waiter looks whether the job still lives */
+#define AQ_JOBAREA_EXCHANGE_MAX (4u << 20)
+#define AQ_JOBAREA_MEANWHILE_MS 5   /* the same, if there is something to do meanwhile */
+#define AQ_JOBAREA_POLL_MS      500 /* how often a waiter looks whether the job still lives */
 
 static const char *const aq_wait_names[AQ_WAIT_KINDS] = {
     [AQ_WAIT_NONE] = "nothing",
@@ -57,14 +57,16 @@ static uint64_t aq_jobarea_section(uint64_t *bytes, uint64_t wanted)
 }
 
 /* the areas behind the blackboard; pages that nobody touches cost nothing */
-static uint64_t aq_jobarea_layout_multihost(struct aq_jobarea *b, const struct aq_jobarea_topo *topo, uint64_t bytes)
+static uint64_t aq_jobarea_layout_multihost(struct aq_jobarea *b,
+                                            const struct aq_jobarea_topo *topo, uint64_t bytes)
 {
     uint64_t space = (uint64_t)topo->job_size * 256;
 
-    b->exchange_bytes = (uint32_t)(space < AQ_JOBAREA_EXCHANGE_MIN ? AQ_JOBAREA_EXCHANGE_MIN
-                             : space > AQ_JOBAREA_EXCHANGE_MAX ? AQ_JOBAREA_EXCHANGE_MAX
-                                                        : space);
-    bytes = (bytes + AQ_JOBAREA_CHUNK * 64 - 1) & ~(uint64_t)(AQ_JOBAREA_CHUNK * 64 - 1); /* any page size */
+    b->exchange_bytes = (uint32_t)(space < AQ_JOBAREA_EXCHANGE_MIN   ? AQ_JOBAREA_EXCHANGE_MIN
+                                   : space > AQ_JOBAREA_EXCHANGE_MAX ? AQ_JOBAREA_EXCHANGE_MAX
+                                                                     : space);
+    bytes = (bytes + AQ_JOBAREA_CHUNK * 64 - 1)
+            & ~(uint64_t)(AQ_JOBAREA_CHUNK * 64 - 1); /* any page size */
     b->host_of_offset = aq_jobarea_section(&bytes, topo->job_size * sizeof(uint32_t));
     b->exchange_offset[0] = aq_jobarea_section(&bytes, b->exchange_bytes);
     b->exchange_offset[1] = aq_jobarea_section(&bytes, b->exchange_bytes);
@@ -73,7 +75,8 @@ static uint64_t aq_jobarea_layout_multihost(struct aq_jobarea *b, const struct a
     return bytes;
 }
 
-static void aq_jobarea_fill_multihost(struct aq_jobarea *jobarea, const struct aq_jobarea_topo *topo)
+static void aq_jobarea_fill_multihost(struct aq_jobarea *jobarea,
+                                      const struct aq_jobarea_topo *topo)
 {
     uint32_t *host_of = (uint32_t *)(void *)((char *)jobarea + jobarea->host_of_offset), rank = 0;
 
@@ -83,13 +86,14 @@ static void aq_jobarea_fill_multihost(struct aq_jobarea *jobarea, const struct a
     memcpy(jobarea->job_key, topo->job_key, sizeof(jobarea->job_key));
     jobarea->environment_bytes = topo->environment_bytes;
     if (topo->environment_bytes > 0)
-        memcpy((char *)jobarea + jobarea->environment_offset, topo->environment, topo->environment_bytes);
+        memcpy((char *)jobarea + jobarea->environment_offset, topo->environment,
+               topo->environment_bytes);
 }
 
-static struct aq_jobarea *aq_jobarea_make(uint32_t size, uint32_t job_size, const struct aq_jobarea_topo *topo,
-                                      int *fd_out)
+static struct aq_jobarea *aq_jobarea_make(uint32_t size, uint32_t job_size,
+                                          const struct aq_jobarea_topo *topo, int *fd_out)
 {
-    struct aq_jobarea *jobarea, layout = {.rank_base = 0, .host_count = 1};
+    struct aq_jobarea *jobarea, layout = { .rank_base = 0, .host_count = 1 };
     uint32_t blackboard;
     uint64_t bytes = aq_jobarea_bytes(size, &blackboard);
     int fd = memfd_create("aq-board", MFD_CLOEXEC);
@@ -104,9 +108,11 @@ static struct aq_jobarea *aq_jobarea_make(uint32_t size, uint32_t job_size, cons
     if (jobarea == MAP_FAILED)
         goto close_fd;
     *jobarea = layout;
-    /* two: parts of the first are seen in names and in ranks' environments, of the second nothing is */
-    if (getrandom(jobarea->key, sizeof(jobarea->key), 0) != (ssize_t)sizeof(jobarea->key) ||
-        getrandom(jobarea->job_key, sizeof(jobarea->job_key), 0) != (ssize_t)sizeof(jobarea->job_key))
+    /* two: parts of the first are seen in names and in ranks' environments, of the second nothing
+     * is */
+    if (getrandom(jobarea->key, sizeof(jobarea->key), 0) != (ssize_t)sizeof(jobarea->key)
+        || getrandom(jobarea->job_key, sizeof(jobarea->job_key), 0)
+               != (ssize_t)sizeof(jobarea->job_key))
         goto unmap;
     jobarea->bytes = bytes;
     jobarea->version = AQ_JOBAREA_VERSION;
@@ -138,7 +144,8 @@ struct aq_jobarea *aq_jobarea_create(uint32_t size, uint32_t job_size, int *fd_o
     return aq_jobarea_make(size, job_size, NULL, fd_out);
 }
 
-struct aq_jobarea *aq_jobarea_create_multihost(uint32_t size, const struct aq_jobarea_topo *topo, int *fd_out)
+struct aq_jobarea *aq_jobarea_create_multihost(uint32_t size, const struct aq_jobarea_topo *topo,
+                                               int *fd_out)
 {
     return aq_jobarea_make(size, topo->job_size, topo, fd_out);
 }
@@ -157,8 +164,8 @@ struct aq_jobarea *aq_jobarea_map(int fd)
     jobarea = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (jobarea == MAP_FAILED)
         return NULL;
-    if (jobarea->magic != AQ_JOBAREA_MAGIC || jobarea->version != AQ_JOBAREA_VERSION ||
-        jobarea->bytes != (uint64_t)st.st_size) {
+    if (jobarea->magic != AQ_JOBAREA_MAGIC || jobarea->version != AQ_JOBAREA_VERSION
+        || jobarea->bytes != (uint64_t)st.st_size) {
         munmap(jobarea, (size_t)st.st_size);
         errno = EINVAL;
         return NULL;
@@ -168,7 +175,7 @@ struct aq_jobarea *aq_jobarea_map(int fd)
 
 void aq_jobarea_wait_word(_Atomic uint32_t *word, uint32_t value, int timeout_ms)
 {
-    struct timespec ts = {timeout_ms / 1000, (long)(timeout_ms % 1000) * 1000000};
+    struct timespec ts = { timeout_ms / 1000, (long)(timeout_ms % 1000) * 1000000 };
 
     syscall(SYS_futex, word, FUTEX_WAIT, value, timeout_ms < 0 ? NULL : &ts, NULL, 0);
 }
@@ -192,8 +199,10 @@ int aq_jobarea_barrier(struct aq_jobarea *jobarea, bool spin)
     uint32_t round = atomic_load_explicit(&jobarea->round, memory_order_relaxed);
     int spins = spin ? AQ_JOBAREA_SPINS : 0;
 
-    /* acq_rel: the last to arrive has seen what all others wrote, and passes it on by the store of round */
-    if (atomic_fetch_add_explicit(&jobarea->arrived, 1, memory_order_acq_rel) + 1 == jobarea->size) {
+    /* acq_rel: the last to arrive has seen what all others wrote, and passes it on by the store of
+     * round */
+    if (atomic_fetch_add_explicit(&jobarea->arrived, 1, memory_order_acq_rel) + 1
+        == jobarea->size) {
         /* relaxed: ordered before the release below, and nobody arrives again before that */
         atomic_store_explicit(&jobarea->arrived, 0, memory_order_relaxed);
         /* release: pairs with the acquire of the waiters */
@@ -210,8 +219,9 @@ int aq_jobarea_barrier(struct aq_jobarea *jobarea, bool spin)
             return -ESHUTDOWN;
         if (aq_jobarea_meanwhile != NULL)
             aq_jobarea_meanwhile();
-        aq_jobarea_wait_word(&jobarea->round, round, aq_jobarea_meanwhile != NULL ? AQ_JOBAREA_MEANWHILE_MS
-                                                                            : AQ_JOBAREA_POLL_MS);
+        aq_jobarea_wait_word(&jobarea->round, round,
+                             aq_jobarea_meanwhile != NULL ? AQ_JOBAREA_MEANWHILE_MS
+                                                          : AQ_JOBAREA_POLL_MS);
     }
     return 0;
 }
@@ -221,9 +231,9 @@ void aq_jobarea_raise_exit_code(struct aq_jobarea *jobarea, int code)
     /* relaxed: the code is read after the ranks are gone, or by ranks that only repeat it */
     int32_t old = atomic_load_explicit(&jobarea->exit_code, memory_order_relaxed);
 
-    while (old < code &&
-           !atomic_compare_exchange_weak_explicit(&jobarea->exit_code, &old, code,
-                                                  memory_order_relaxed, memory_order_relaxed))
+    while (old < code
+           && !atomic_compare_exchange_weak_explicit(&jobarea->exit_code, &old, code,
+                                                     memory_order_relaxed, memory_order_relaxed))
         continue;
 }
 
@@ -232,15 +242,15 @@ uint32_t aq_jobarea_raise_exit_state(struct aq_jobarea *jobarea, enum aq_exit_st
     /* acq_rel: who sees a state also sees the code and messages that led to it */
     uint32_t old = atomic_load_explicit(&jobarea->exit_state, memory_order_acquire);
 
-    while (old < (uint32_t)state &&
-           !atomic_compare_exchange_weak_explicit(&jobarea->exit_state, &old, (uint32_t)state,
-                                                  memory_order_acq_rel, memory_order_acquire))
+    while (old < (uint32_t)state
+           && !atomic_compare_exchange_weak_explicit(&jobarea->exit_state, &old, (uint32_t)state,
+                                                     memory_order_acq_rel, memory_order_acquire))
         continue;
     return old;
 }
 
 void aq_jobarea_publish_exit(struct aq_jobarea *jobarea, uint32_t slot, enum aq_rank_state state,
-                           int code)
+                             int code)
 {
     struct aq_jobarea_rank *r = &jobarea->rank[slot];
 

@@ -19,10 +19,10 @@
 #include "base/aq_say.h"
 #include "base/aq_signal_name.h"
 
-#define AQ_SHUTDOWN_GRACE_MS  250 /* a failing job: time for the others to fail by themselves */
-#define AQ_SHUTDOWN_SILENT_MS 300 /* a rank ended without a word: time for others to do so */
-#define AQ_SHUTDOWN_GENTLE_MS 300 /* from the state KILLING to SIGKILL if ranks end themselves */
-#define AQ_SHUTDOWN_FLUSH_MS 1000 /* from a rank's last words to its end */
+#define AQ_SHUTDOWN_GRACE_MS  250  /* a failing job: time for the others to fail by themselves */
+#define AQ_SHUTDOWN_SILENT_MS 300  /* a rank ended without a word: time for others to do so */
+#define AQ_SHUTDOWN_GENTLE_MS 300  /* from the state KILLING to SIGKILL if ranks end themselves */
+#define AQ_SHUTDOWN_FLUSH_MS  1000 /* from a rank's last words to its end */
 #define AQ_SHUTDOWN_MS        1000000ull /* nanoseconds */
 
 static aq_shutdown_say_fn aq_shutdown_listener; /* one thread, see aq_shutdown.h */
@@ -108,7 +108,8 @@ void aq_shutdown_signalled(struct aq_shutdown *e, int sig)
 static void aq_shutdown_tell(struct aq_shutdown *e, uint32_t slot, pid_t pid, int status)
 {
     uint32_t rank = e->jobarea->rank[slot].jobrank;
-    const char *when = aq_shutdown_state(e, slot) == AQ_RANK_EMPTY ? " before it joined the job" : "";
+    const char *when =
+        aq_shutdown_state(e, slot) == AQ_RANK_EMPTY ? " before it joined the job" : "";
     char host[HOST_NAME_MAX + 1] = "?";
 
     if (e->logged)
@@ -118,18 +119,18 @@ static void aq_shutdown_tell(struct aq_shutdown *e, uint32_t slot, pid_t pid, in
     /* relaxed: for readers of the board only */
     atomic_store_explicit(&e->jobarea->lost, rank + 1, memory_order_relaxed);
     if (status == -1)
-        aq_shutdown_say("FATAL ERROR", "rank %u (process %d on %s) was lost%s; ending the job", rank,
-                      (int)pid, host, when);
+        aq_shutdown_say("FATAL ERROR", "rank %u (process %d on %s) was lost%s; ending the job",
+                        rank, (int)pid, host, when);
     else if (WIFSIGNALED(status))
-        aq_shutdown_say("FATAL ERROR",
-                      "rank %u (process %d on %s) was killed by %s(%d)%s%s; ending the job", rank,
-                      (int)pid, host, aq_signal_name(WTERMSIG(status)), WTERMSIG(status), when,
-                      WTERMSIG(status) == SIGKILL ? " (by hand, or out of memory: see dmesg)" : "");
+        aq_shutdown_say(
+            "FATAL ERROR", "rank %u (process %d on %s) was killed by %s(%d)%s%s; ending the job",
+            rank, (int)pid, host, aq_signal_name(WTERMSIG(status)), WTERMSIG(status), when,
+            WTERMSIG(status) == SIGKILL ? " (by hand, or out of memory: see dmesg)" : "");
     else
         aq_shutdown_say("FATAL ERROR",
-                      "rank %u (process %d on %s) ended with status %d%s, without "
-                      "gasnet_exit() or exit(); ending the job",
-                      rank, (int)pid, host, WEXITSTATUS(status), when);
+                        "rank %u (process %d on %s) ended with status %d%s, without "
+                        "gasnet_exit() or exit(); ending the job",
+                        rank, (int)pid, host, WEXITSTATUS(status), when);
 }
 
 static int aq_shutdown_code_of(int status)
@@ -165,7 +166,8 @@ static void aq_shutdown_unannounced(struct aq_shutdown *e, uint32_t slot, pid_t 
     /* relaxed: set at start-up, long before a rank can end */
     if (code == 0 && atomic_load_explicit(&e->jobarea->catch_exit_off, memory_order_relaxed))
         return;
-    /* nobody has joined yet? Perhaps not one of our programs; aq_shutdown_step() sees if one does */
+    /* nobody has joined yet? Perhaps not one of our programs; aq_shutdown_step() sees if one does
+     * */
     if (e->silent++ == 0) {
         e->silent_slot = slot;
         e->silent_status = status;
@@ -286,11 +288,12 @@ static void aq_shutdown_ask_now(struct aq_shutdown *e)
 void aq_shutdown_defer_kill(struct aq_jobarea_rank *rank, uint64_t ms)
 {
     /* relaxed: a date, that nothing else goes with */
-    atomic_store_explicit(&rank->kill_after_ns, aq_jobarea_now_ns() + ms * AQ_SHUTDOWN_MS, memory_order_relaxed);
+    atomic_store_explicit(&rank->kill_after_ns, aq_jobarea_now_ns() + ms * AQ_SHUTDOWN_MS,
+                          memory_order_relaxed);
 }
 
-/* Who writes out its last words is let alone: that ends when its reader does. Who has just done so leaves in a moment,
- * and who is done says itself until when it is to be spared. */
+/* Who writes out its last words is let alone: that ends when its reader does. Who has just done so
+ * leaves in a moment, and who is done says itself until when it is to be spared. */
 static bool aq_shutdown_kill_deferred(const struct aq_shutdown *e, uint32_t slot, uint32_t state)
 {
     struct aq_jobarea_rank *rank = &e->jobarea->rank[slot];
@@ -325,17 +328,18 @@ static void aq_shutdown_kill_all(struct aq_shutdown *e)
     }
     if (killed > 0 && first_time && e->verbose)
         aq_shutdown_say("NOTICE",
-                      "killed %u rank%s, the first of them rank %u, that did not end within "
-                      "%.1f s (GASNET_EXITTIMEOUT)",
-                      killed, killed == 1 ? "" : "s", first, e->jobarea->exit_timeout_ms / 1000.0);
+                        "killed %u rank%s, the first of them rank %u, that did not end within "
+                        "%.1f s (GASNET_EXITTIMEOUT)",
+                        killed, killed == 1 ? "" : "s", first,
+                        e->jobarea->exit_timeout_ms / 1000.0);
 }
 
 bool aq_shutdown_frozen(const struct aq_shutdown *e)
 {
     for (uint32_t i = 0; i < e->jobarea->size; i++)
         /* relaxed: looked at again soon */
-        if (atomic_load_explicit(&e->jobarea->rank[i].frozen, memory_order_relaxed) != 0 &&
-            e->child[i] > 0)
+        if (atomic_load_explicit(&e->jobarea->rank[i].frozen, memory_order_relaxed) != 0
+            && e->child[i] > 0)
             return true;
     return false;
 }
@@ -357,7 +361,8 @@ static void aq_shutdown_check(struct aq_shutdown *e)
         else if (atomic_load_explicit(&r->code, memory_order_relaxed) == 0)
             aq_shutdown_begin(e, timeout / 2);
         else
-            aq_shutdown_begin(e, timeout / 4 < AQ_SHUTDOWN_GRACE_MS ? timeout / 4 : AQ_SHUTDOWN_GRACE_MS);
+            aq_shutdown_begin(e, timeout / 4 < AQ_SHUTDOWN_GRACE_MS ? timeout / 4
+                                                                    : AQ_SHUTDOWN_GRACE_MS);
     }
 }
 

@@ -8,8 +8,8 @@
  *           a rank exits, code 0      ask after timeout/2, kill after timeout
  *           a rank exits, code not 0  ask after min(timeout/4, 250 ms), kill after timeout
  *           a rank dies by a signal, is lost, or a signal comes from outside: ask at once
- *           with several hosts each agent runs this for its own, the launcher's root for the job: it alone
- *           decides on ASKED, so that the code that counts is the same everywhere
+ *           with several hosts each agent runs this for its own, the launcher's root for the job:
+ *           it alone decides on ASKED, so that the code that counts is the same everywhere
  * Promise   silent if every rank comes to the exit by itself
  * Uses      aq_jobarea.h
  */
@@ -25,19 +25,19 @@
 
 struct aq_shutdown {
     struct aq_jobarea *jobarea;
-    pid_t *child;          /* [size] process that stands for the slot; 0 when gone */
-    uint64_t start_ns;     /* when the end began; 0 before */
-    uint64_t ask_ns;       /* when to ask */
-    uint64_t kill_ns;      /* when to kill */
-    uint32_t alive;        /* children not gone */
-    uint32_t silent;       /* ranks that joined and ended without a word, with status 0 or _exit */
-    uint32_t silent_slot;  /* the first of them */
-    int silent_status;     /* its wait status */
+    pid_t *child;         /* [size] process that stands for the slot; 0 when gone */
+    uint64_t start_ns;    /* when the end began; 0 before */
+    uint64_t ask_ns;      /* when to ask */
+    uint64_t kill_ns;     /* when to kill */
+    uint32_t alive;       /* children not gone */
+    uint32_t silent;      /* ranks that joined and ended without a word, with status 0 or _exit */
+    uint32_t silent_slot; /* the first of them */
+    int silent_status;    /* its wait status */
     pid_t silent_pid;
-    bool gentle;           /* ranks see the state KILLING and end themselves: SIGKILL a moment later */
-    bool stopped;          /* a signal came from outside: ranks that write out get no longer than others */
-    bool killed;           /* SIGKILL was sent to who was left */
-    bool logged;             /* the message about a lost rank is out */
+    bool gentle;  /* ranks see the state KILLING and end themselves: SIGKILL a moment later */
+    bool stopped; /* a signal came from outside: ranks that write out get no longer than others */
+    bool killed;  /* SIGKILL was sent to who was left */
+    bool logged;  /* the message about a lost rank is out */
     bool verbose;
     /* one host of several: the launcher's root decides for all when to ask */
     bool follow;           /* never ask before aq_shutdown_agreed() */
@@ -45,10 +45,12 @@ struct aq_shutdown {
     bool frozen_elsewhere; /* one waits for a debugger */
 };
 
-/* what becomes of a line of aq_shutdown_say(): kind is its first word, the text ends in a newline */
+/* what becomes of a line of aq_shutdown_say(): kind is its first word, the text ends in a newline
+ * */
 typedef void (*aq_shutdown_say_fn)(void *arg, const char *kind, const char *line, size_t len);
 
-/** aq_shutdown_init - board's ranks are looked after through child[], which the caller fills and owns. */
+/** aq_shutdown_init - board's ranks are looked after through child[], which the caller fills and
+ * owns. */
 void aq_shutdown_init(struct aq_shutdown *e, struct aq_jobarea *jobarea, pid_t *child);
 
 /** aq_shutdown_exited - the process of slot has ended with this wait status (-1: not known). */
@@ -63,22 +65,26 @@ void aq_shutdown_fail(struct aq_shutdown *e, int code);
 /** aq_shutdown_begin - the job is ending, ask in ask_ms at the latest; the earliest date wins. */
 void aq_shutdown_begin(struct aq_shutdown *e, uint64_t ask_ms);
 
-/** aq_shutdown_agreed - with follow: the job's code is settled on all hosts; ask who is left here. */
+/** aq_shutdown_agreed - with follow: the job's code is settled on all hosts; ask who is left here.
+ * */
 void aq_shutdown_agreed(struct aq_shutdown *e, int code);
 
-/** aq_shutdown_now - kill who is left at the next step; who writes out its last words, only if stopped. */
+/** aq_shutdown_now - kill who is left at the next step; who writes out its last words, only if
+ * stopped. */
 void aq_shutdown_now(struct aq_shutdown *e);
 
 /** aq_shutdown_step - do what is due; returns milliseconds until the next step, -1 for none. */
 int aq_shutdown_step(struct aq_shutdown *e);
 
-/** aq_shutdown_defer_kill - for ms from now, who is done (AQ_RANK_ENDED) but still there is not killed; any process. */
+/** aq_shutdown_defer_kill - for ms from now, who is done (AQ_RANK_ENDED) but still there is not
+ * killed; any process. */
 void aq_shutdown_defer_kill(struct aq_jobarea_rank *rank, uint64_t ms);
 
 /** aq_shutdown_frozen - does a rank of this host wait for a debugger? Then no timeout applies. */
 bool aq_shutdown_frozen(const struct aq_shutdown *e);
 
-/** aq_shutdown_catches - does the process have a handler for sig? True if that cannot be found out. */
+/** aq_shutdown_catches - does the process have a handler for sig? True if that cannot be found out.
+ * */
 bool aq_shutdown_catches(pid_t pid, int sig);
 
 /** aq_shutdown_say - one line "*** KIND (host:pid): text" to stderr in one write. */

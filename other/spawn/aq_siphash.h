@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_siphash.h - a short keyed hash: who does not know the key can neither make nor change a message.
+ * aq_siphash.h - a short keyed hash: who does not know the key can neither make nor change a
+ * message.
  * Threads   pure function
  * Uses      nothing: programs need not be linked with a library for it
  * See       J.-P. Aumasson, D. J. Bernstein: SipHash: a fast short-input PRF (2012)
@@ -47,8 +48,8 @@ static inline uint64_t aq_siphash(const uint8_t key[16], const void *data, size_
 {
     const uint8_t *bytes = data;
     uint64_t k0 = aq_siphash_word(key, 8), k1 = aq_siphash_word(key + 8, 8), word;
-    uint64_t v[4] = {k0 ^ 0x736f6d6570736575u, k1 ^ 0x646f72616e646f6du, k0 ^ 0x6c7967656e657261u,
-                     k1 ^ 0x7465646279746573u};
+    uint64_t v[4] = { k0 ^ 0x736f6d6570736575u, k1 ^ 0x646f72616e646f6du, k0 ^ 0x6c7967656e657261u,
+                      k1 ^ 0x7465646279746573u };
 
     for (size_t left = len; left >= 8; left -= 8, bytes += 8) {
         word = aq_siphash_word(bytes, 8);

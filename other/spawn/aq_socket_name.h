@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * aq_socket_name.h - what the host's ranks call the abstract Unix sockets they reach each other by.
- * Every user of the host reads the names of bound sockets in /proc/net/unix, and may bind a name first. So each
- * name is a keyed hash of what the socket is for: who has read some of them knows nothing of the others.
+ * Every user of the host reads the names of bound sockets in /proc/net/unix, and may bind a name
+ * first. So each name is a keyed hash of what the socket is for: who has read some of them knows
+ * nothing of the others.
  * Threads   pure function
  * Uses      aq_siphash.h
  */
@@ -22,8 +23,8 @@
  * key          the host's; no part of it is to be seen in what comes out
  * use, number  what the socket is for, at most 32 bytes of text, and which of them
  */
-static inline void aq_socket_name(char name_out[AQ_SOCKET_NAME], const uint8_t key[32], const char *use,
-                                  uint32_t number)
+static inline void aq_socket_name(char name_out[AQ_SOCKET_NAME], const uint8_t key[32],
+                                  const char *use, uint32_t number)
 {
     uint64_t half[2];
     char what[64];

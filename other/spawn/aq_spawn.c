@@ -26,8 +26,8 @@
 #include "other/spawn/aq_spawn_provider.h"
 #include "other/spawn/aq_supervise.h"
 
-#define AQ_SPAWN_PASS_MS 60000 /* far longer than any start takes */
-#define AQ_SPAWN_FD_ADDRS 3    /* slot of aq_spawn_host_fd() */
+#define AQ_SPAWN_PASS_MS  60000 /* far longer than any start takes */
+#define AQ_SPAWN_FD_ADDRS 3     /* slot of aq_spawn_host_fd() */
 
 static struct aq_spawn_state aq_spawn_me;
 
@@ -158,9 +158,9 @@ static const char *aq_spawn_choice(const char *conduit)
         text = getenv("GASNET_SPAWN_CONTROL");
     if (text == NULL)
         return "";
-    if (strcasecmp(text, "fork") != 0 && strcasecmp(text, "pmi") != 0 &&
-        strcasecmp(text, "pmix") != 0 && strcasecmp(text, "mpi") != 0 &&
-        strcasecmp(text, "ssh") != 0) {
+    if (strcasecmp(text, "fork") != 0 && strcasecmp(text, "pmi") != 0
+        && strcasecmp(text, "pmix") != 0 && strcasecmp(text, "mpi") != 0
+        && strcasecmp(text, "ssh") != 0) {
         aq_warn("%s=%s is not fork, pmi, mpi or ssh; choosing by what the environment offers", name,
                 text);
         return "";
@@ -172,9 +172,10 @@ static bool aq_spawn_allows(const char *choice, const struct aq_spawn_provider *
 {
     if (*choice == '\0')
         return true;
-    /* fork covers gasnetrun too; mpirun's offer is PMIx or PMI, so mpi and pmi mean the same here */
-    return (strcasecmp(choice, "fork") == 0 || strcasecmp(choice, "ssh") == 0) ==
-           (p == &aq_spawn_fork_provider);
+    /* fork covers gasnetrun too; mpirun's offer is PMIx or PMI, so mpi and pmi mean the same here
+     * */
+    return (strcasecmp(choice, "fork") == 0 || strcasecmp(choice, "ssh") == 0)
+           == (p == &aq_spawn_fork_provider);
 }
 
 /* One process where several may have been meant. */
@@ -223,7 +224,7 @@ static int aq_spawn_start(struct aq_spawn_state *st, int *argc, char ***argv, co
  * host share the answer. Two who look at the same time find the same. */
 struct aq_host_facts aq_spawn_host_facts(void)
 {
-    static const char *const names[] = {"physical memory", "the cgroup's memory limit"};
+    static const char *const names[] = { "physical memory", "the cgroup's memory limit" };
     struct aq_jobarea *jobarea = aq_spawn_me.jobarea;
     struct aq_host_facts facts;
 
@@ -236,7 +237,8 @@ struct aq_host_facts aq_spawn_host_facts(void)
         atomic_store_explicit(&jobarea->cores_quota, aq_cores_quota(), memory_order_relaxed);
         atomic_store_explicit(&jobarea->memory, facts.memory, memory_order_release);
     }
-    facts.memory_is = names[atomic_load_explicit(&jobarea->memory_is_limited, memory_order_relaxed)];
+    facts.memory_is =
+        names[atomic_load_explicit(&jobarea->memory_is_limited, memory_order_relaxed)];
     facts.cores_quota = atomic_load_explicit(&jobarea->cores_quota, memory_order_relaxed);
     return facts;
 }
@@ -264,8 +266,8 @@ int aq_spawn_init(int *argc, char ***argv, const char *conduit, const struct aq_
     st->spin = st->info.host_size <= cores;
     aq_log_set_rank(st->info.rank);
     /* libc would cut lines of several ranks at buffer boundaries; a line a write stays whole in
-     * pipes and files, costs nothing on a terminal, and needs no process in between. A buffer of our own,
-     * since under some MPIs stdout comes with one of a single byte */
+     * pipes and files, costs nothing on a terminal, and needs no process in between. A buffer of
+     * our own, since under some MPIs stdout comes with one of a single byte */
     if (st->info.size > 1)
         setvbuf(stdout, line, _IOLBF, sizeof(line));
     return AQ_OK;
@@ -446,14 +448,16 @@ static int aq_spawn_map_addrs(struct aq_spawn_state *st, size_t len)
     int rc = AQ_OK;
 
     if (fd < 0)
-        return aq_fail(AQ_ERR_SYS, "spawn: no shared file for the ranks' addresses: %s", strerror(-fd));
+        return aq_fail(AQ_ERR_SYS, "spawn: no shared file for the ranks' addresses: %s",
+                       strerror(-fd));
     if (st->info.host_rank == 0 && ftruncate(fd, (off_t)bytes) != 0)
-        rc = aq_fail(AQ_ERR_SYS, "spawn: no %zu bytes for the ranks' addresses: %s", bytes, strerror(errno));
+        rc = aq_fail(AQ_ERR_SYS, "spawn: no %zu bytes for the ranks' addresses: %s", bytes,
+                     strerror(errno));
     if (aq_spawn_host_fence() != AQ_OK)
         rc = AQ_ERR_SYS;
     if (rc == AQ_OK) {
-        st->addrs = mmap(NULL, bytes, st->info.host_rank == 0 ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
-                         fd, 0);
+        st->addrs = mmap(NULL, bytes, st->info.host_rank == 0 ? PROT_READ | PROT_WRITE : PROT_READ,
+                         MAP_SHARED, fd, 0);
         if (st->addrs == MAP_FAILED)
             rc = aq_fail(AQ_ERR_SYS, "spawn: cannot map the ranks' addresses: %s", strerror(errno));
     }
@@ -469,7 +473,8 @@ int aq_spawn_publish(const void *address, size_t len)
     int rc;
 
     if (len == 0 || len > AQ_SPAWN_ADDR_MAX)
-        return aq_fail(AQ_ERR_ARG, "spawn: a card of %zu bytes; 1 to %u are possible", len, AQ_SPAWN_ADDR_MAX);
+        return aq_fail(AQ_ERR_ARG, "spawn: a card of %zu bytes; 1 to %u are possible", len,
+                       AQ_SPAWN_ADDR_MAX);
     st->addr_len = len;
     if (st->provider->publish != NULL && st->info.host_count > 1)
         return st->provider->publish(st, address, len);
@@ -492,8 +497,8 @@ int aq_spawn_lookup(uint32_t rank, void *addr_out, size_t len)
     struct aq_spawn_state *st = &aq_spawn_me;
 
     if (rank >= st->info.size || len != st->addr_len)
-        return aq_fail(AQ_ERR_ARG, "spawn: no card of %zu bytes of rank %u; cards have %zu", len, rank,
-                       st->addr_len);
+        return aq_fail(AQ_ERR_ARG, "spawn: no card of %zu bytes of rank %u; cards have %zu", len,
+                       rank, st->addr_len);
     if (st->provider->lookup != NULL && st->info.host_count > 1)
         return st->provider->lookup(st, rank, addr_out, len);
     memcpy(addr_out, st->addrs + rank * len, len);

@@ -18,25 +18,26 @@
 struct aq_spawn_provider;
 
 struct aq_spawn_info {
-    const char *provider;        /* "fork", "agent", "pmix", "pmi", "single", or a conduit's own */
-    uint32_t rank, size;         /* in the job */
-    uint32_t host_rank;          /* my index among the ranks of this host = my slot on the board */
+    const char *provider; /* "fork", "agent", "pmix", "pmi", "single", or a conduit's own */
+    uint32_t rank, size;  /* in the job */
+    uint32_t host_rank;   /* my index among the ranks of this host = my slot on the board */
     uint32_t host_size;
-    uint32_t host_index;         /* index of this host, 0 <= host_index < host_count */
+    uint32_t host_index; /* index of this host, 0 <= host_index < host_count */
     uint32_t host_count;
-    const uint32_t *host_ranks;  /* [host_size] jobranks on my host, ascending */
-    const uint32_t *host_of;     /* [size] number of each rank's host, by first appearance */
+    const uint32_t *host_ranks; /* [host_size] jobranks on my host, ascending */
+    const uint32_t *host_of;    /* [size] number of each rank's host, by first appearance */
 };
 
 /**
  * aq_spawn_init - join the job. Tries the environment of gasnetrun, PMIx, PMI, GASNET_PSHM_NODES
- * (forks here; the calling process becomes the supervisor and never returns), then a single process.
- * argc, argv  the client's, may be NULL; a udp program that starts itself takes the number of ranks out of them
- * conduit     its name, to read GASNET_<CONDUIT>_SPAWNER
+ * (forks here; the calling process becomes the supervisor and never returns), then a single
+ * process. argc, argv  the client's, may be NULL; a udp program that starts itself takes the number
+ * of ranks out of them conduit     its name, to read GASNET_<CONDUIT>_SPAWNER
  * own         the conduit's own way of starting, which is then the only one; or NULL
  * Returns AQ_OK or a negative AQ_ERR_*, logged.
  */
-int aq_spawn_init(int *argc, char ***argv, const char *conduit, const struct aq_spawn_provider *own);
+int aq_spawn_init(int *argc, char ***argv, const char *conduit,
+                  const struct aq_spawn_provider *own);
 
 /** aq_spawn_info - NULL before aq_spawn_init(). */
 const struct aq_spawn_info *aq_spawn_info(void);
@@ -54,7 +55,8 @@ struct aq_host_facts aq_spawn_host_facts(void);
 /** aq_spawn_jobarea - the shared page area of this host's ranks; NULL before aq_spawn_init(). */
 struct aq_jobarea *aq_spawn_jobarea(void);
 
-/** aq_spawn_allgather - collective over the job: all[i * len ..] becomes rank i's mine[0 .. len). */
+/** aq_spawn_allgather - collective over the job: all[i * len ..] becomes rank i's mine[0 .. len).
+ * */
 int aq_spawn_allgather(const void *own_data, size_t len, void *all);
 
 /** aq_spawn_bcast - collective over the job: buf of root goes to buf of everyone. */
@@ -69,8 +71,8 @@ const uint8_t *aq_spawn_key(void);
 #define AQ_SPAWN_ADDR_MAX 64 /* bytes: the longest card */
 
 /**
- * aq_spawn_publish - leave a card, by which the other ranks can find us. Collective over the job, once.
- * card, len  len <= AQ_SPAWN_ADDR_MAX, the same on every rank
+ * aq_spawn_publish - leave a card, by which the other ranks can find us. Collective over the job,
+ * once. card, len  len <= AQ_SPAWN_ADDR_MAX, the same on every rank
  * On return everybody's card can be looked up. Returns AQ_OK or negative, logged.
  */
 int aq_spawn_publish(const void *address, size_t len);
@@ -84,7 +86,8 @@ int aq_spawn_lookup(uint32_t rank, void *addr_out, size_t len);
 /** aq_spawn_host_allgather - as aq_spawn_allgather(), over the ranks of this host, by host_rank. */
 int aq_spawn_host_allgather(const void *own_data, size_t len, void *all);
 
-/** aq_spawn_host_bcast - as aq_spawn_bcast(), over the ranks of this host; host_root is a host_rank. */
+/** aq_spawn_host_bcast - as aq_spawn_bcast(), over the ranks of this host; host_root is a
+ * host_rank. */
 int aq_spawn_host_bcast(void *buf, size_t len, uint32_t host_root);
 
 /** aq_spawn_host_fence - the same over the ranks of this host. */
@@ -93,7 +96,8 @@ int aq_spawn_host_fence(void);
 /**
  * aq_spawn_host_fd - the same new memfd on every rank of this host, close-on-exec.
  * slot         0..7, each used once
- * memfd_flags  as for memfd_create(2), e.g. MFD_HUGETLB; with 0 in slots 0 and 1 no message is needed
+ * memfd_flags  as for memfd_create(2), e.g. MFD_HUGETLB; with 0 in slots 0 and 1 no message is
+ *              needed
  * The file is empty: its users agree who calls ftruncate(). Collective over the ranks of this host.
  * Returns the descriptor, the caller's; -errno on failure (on every rank).
  */
@@ -106,9 +110,10 @@ void aq_spawn_notify(void);
 
 /* How a process leaves. */
 enum aq_shutdown_mode {
-    AQ_SHUTDOWN_ABORT,  /* have the launcher end the whole job */
-    AQ_SHUTDOWN_END,    /* in order; the process ends at once */
-    AQ_SHUTDOWN_RETURN  /* the same, but exit() goes on, and runs what the program has left to atexit() */
+    AQ_SHUTDOWN_ABORT, /* have the launcher end the whole job */
+    AQ_SHUTDOWN_END,   /* in order; the process ends at once */
+    /* the same, but exit() goes on, and runs what the program has left to atexit() */
+    AQ_SHUTDOWN_RETURN
 };
 
 /**

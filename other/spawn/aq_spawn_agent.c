@@ -3,8 +3,9 @@
  * aq_spawn_agent.c - ranks of a job on several hosts, started by gasnetrun's agents.
  * Owns      the line from the host's first rank to its agent
  * Threads   one, at start; lookup from any
- * How       the ranks of a host leave what they have on the board; its first rank asks the agent, which
- *           exchanges it with the other hosts through its tree and puts everybody's on the board
+ * How       the ranks of a host leave what they have on the board; its first rank asks the agent,
+ *           which exchanges it with the other hosts through its tree and puts everybody's on the
+ *           board
  * Uses      aq_spawn_agent.h; the rest is as for ranks on one host (aq_spawn_fork.c)
  */
 #include "other/spawn/aq_spawn_agent.h"
@@ -71,14 +72,15 @@ static char *aq_agent_next_area(struct aq_spawn_state *st, uint32_t *area_out)
     return (char *)st->jobarea + st->jobarea->exchange_offset[*area_out];
 }
 
-static int aq_agent_allgather(struct aq_spawn_state *st, const void *own_data, size_t len, void *all)
+static int aq_agent_allgather(struct aq_spawn_state *st, const void *own_data, size_t len,
+                              void *all)
 {
     size_t space = st->jobarea->exchange_bytes / st->info.size;
     int rc = AQ_OK;
 
     for (size_t done = 0; done < len && rc == AQ_OK; done += space) {
         size_t now = len - done < space ? len - done : space;
-        struct aq_exchange_request r = {.op = AQ_EXCHANGE_GATHER, .chunk = (uint32_t)now};
+        struct aq_exchange_request r = { .op = AQ_EXCHANGE_GATHER, .chunk = (uint32_t)now };
         char *base = aq_agent_next_area(st, &r.area);
 
         memcpy(base + st->info.rank * now, (const char *)own_data + done, now);
@@ -96,7 +98,9 @@ static int aq_agent_bcast(struct aq_spawn_state *st, void *buf, size_t len, uint
 
     for (size_t done = 0; done < len && rc == AQ_OK; done += space) {
         size_t now = len - done < space ? len - done : space;
-        struct aq_exchange_request r = {.op = AQ_EXCHANGE_BCAST, .chunk = (uint32_t)now, .root = root};
+        struct aq_exchange_request r = { .op = AQ_EXCHANGE_BCAST,
+                                         .chunk = (uint32_t)now,
+                                         .root = root };
         char *base = aq_agent_next_area(st, &r.area);
 
         if (st->info.rank == root)
@@ -155,7 +159,8 @@ int aq_spawn_agent_fill(struct aq_spawn_state *st, uint32_t slot)
         .host_index = jobarea->host_index,
         .host_count = jobarea->host_count,
         .host_ranks = st->host_ranks,
-        .host_of = (const uint32_t *)(const void *)((const char *)jobarea + jobarea->host_of_offset),
+        .host_of =
+            (const uint32_t *)(const void *)((const char *)jobarea + jobarea->host_of_offset),
     };
     memcpy(st->job_key, jobarea->job_key, sizeof(st->job_key));
     if (slot == 0 && fcntl(jobarea->link_fd, F_SETFD, FD_CLOEXEC) != 0)

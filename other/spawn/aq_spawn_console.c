@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * aq_spawn_console.c - see aq_spawn_console.h.
- * How       SPAWNFN=L is aq_spawn_fork_self(), in the library, since it needs nothing else. S and C are the
- *           launcher's: this process becomes amudprun, which is looked for where this library was
- *           installed or built
+ * How       SPAWNFN=L is aq_spawn_fork_self(), in the library, since it needs nothing else. S and C
+ *           are the launcher's: this process becomes amudprun, which is looked for where this
+ *           library was installed or built
  */
 #include "other/spawn/aq_spawn_console.h"
 
@@ -91,7 +91,7 @@ static char aq_console_spawn_function(void)
 /* tries DIR/amudprun and the other names of the same program */
 static void aq_console_try(const char *dir, size_t len, char *const argv[])
 {
-    static const char *const names[] = {"amudprun", "gasnetrun_udp", "gasnetrun"};
+    static const char *const names[] = { "amudprun", "gasnetrun_udp", "gasnetrun" };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         char path[PATH_MAX];
@@ -129,7 +129,7 @@ static void aq_console_search(const char *program, char *const argv[])
 static _Noreturn void aq_console_become_launcher(uint32_t ranks, char function, int argc,
                                                  char **argv)
 {
-    char count[16], spawn[2] = {function, '\0'};
+    char count[16], spawn[2] = { function, '\0' };
     char **words = calloc((size_t)argc + 8, sizeof(*words));
     const char *program = aq_console_program();
     int to = 0;

@@ -20,8 +20,9 @@ bool aq_spawn_console_is_custom(const char *conduit);
 /**
  * aq_spawn_console - the number of ranks is the first argument: start them.
  * argc, argv  the client's, may be NULL
- * SPAWNFN=L forks them here: returns in each rank, AQ_OK or negative. Otherwise this process becomes amudprun.
- * Ends the process with 255 if there is no number, with 1 if it is not a good one.
+ * SPAWNFN=L forks them here: returns in each rank, AQ_OK or negative. Otherwise this process
+ * becomes amudprun. Ends the process with 255 if there is no number, with 1 if it is not a good
+ * one.
  */
 int aq_spawn_console(struct aq_spawn_state *st, int *argc, char ***argv);
 

@@ -73,7 +73,7 @@ static int aq_spawn_fork_join(struct aq_spawn_state *st)
                            st->host_fd[i]);
     st->supervised = true;
     rc = st->jobarea->exchange_bytes > 0 ? aq_spawn_agent_fill(st, rank)
-                                 : aq_spawn_fill_one_host(st, rank, st->jobarea->size);
+                                         : aq_spawn_fill_one_host(st, rank, st->jobarea->size);
     if (rc == AQ_OK)
         rc = aq_spawn_claim(st);
     return rc == AQ_OK ? aq_spawn_fork_tie(st) : rc;
@@ -150,7 +150,8 @@ static int aq_spawn_fork_child(struct aq_spawn_state *st, struct aq_supervise *s
     return rc == AQ_OK ? aq_spawn_claim(st) : rc;
 }
 
-/* fork() takes the calling thread only: others would go on in the supervisor, and be missed in the ranks */
+/* fork() takes the calling thread only: others would go on in the supervisor, and be missed in the
+ * ranks */
 static void aq_spawn_warn_threads(void)
 {
     DIR *dir = opendir("/proc/self/task");
@@ -173,7 +174,7 @@ static const char *aq_spawn_fork_remedy(int error)
 
 int aq_spawn_fork_self(struct aq_spawn_state *st, uint32_t size)
 {
-    struct aq_supervise sv = {.verbose = false};
+    struct aq_supervise sv = { .verbose = false };
     pid_t parent = getpid();
     int jobarea_fd, rc, code;
 
@@ -189,7 +190,8 @@ int aq_spawn_fork_self(struct aq_spawn_state *st, uint32_t size)
         if (st->host_fd[i] < 0) {
             rc = errno;
             aq_supervise_signals_back(&sv);
-            return aq_fail(AQ_ERR_SYS, "spawn: memfd_create: %s%s", strerror(rc), aq_spawn_fork_remedy(rc));
+            return aq_fail(AQ_ERR_SYS, "spawn: memfd_create: %s%s", strerror(rc),
+                           aq_spawn_fork_remedy(rc));
         }
     }
     fflush(NULL); /* else every rank would print it again */

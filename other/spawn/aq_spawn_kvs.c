@@ -2,15 +2,17 @@
 /*
  * aq_spawn_kvs.c - joining a job through a launcher's key-value store; see aq_spawn_kvs.h.
  * Threads   one
- * How       1. who is on my host: the launcher says, and the ranks of each host check it among themselves;
- *              else, or if on any host it is not so, every rank publishes its host's identity
+ * How       1. who is on my host: the launcher says, and the ranks of each host check it among
+ *              themselves; else, or if on any host it is not so, every rank publishes its host's
+ *              identity
  *           2. the host's first rank makes the board and publishes a socket's name and a key
  *           3. the others fetch the board's descriptor there; user ids are checked on both sides
- *           4. several hosts: rank 0 makes the job's key, first ranks of hosts get it and link the hosts
- *           After that the ranks of one host need the store no more.
- * Secrets   the job's key and the keys of boards go through the store, so over the launcher's connections
- *           (PMIx: its server on each host, which checks user ids, and its daemons; PMI: the sockets of
- *           hydra) and are as safe as those; never in the environment, in arguments or in files
+ *           4. several hosts: rank 0 makes the job's key, first ranks of hosts get it and link the
+ *           hosts After that the ranks of one host need the store no more.
+ * Secrets   the job's key and the keys of boards go through the store, so over the launcher's
+ *           connections (PMIx: its server on each host, which checks user ids, and its daemons;
+ *           PMI: the sockets of hydra) and are as safe as those; never in the environment, in
+ *           arguments or in files
  */
 #include "other/spawn/aq_spawn_kvs.h"
 
@@ -55,7 +57,7 @@ struct aq_kvs_join {
 static void aq_kvs_host_identity(char text[AQ_KVS_VALUE])
 {
     char boot[64] = "?";
-    struct stat net = {0}, pid = {0};
+    struct stat net = { 0 }, pid = { 0 };
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
 
     if (f != NULL) {
@@ -105,7 +107,8 @@ static int aq_kvs_compare(uint32_t *host_of, uint32_t i, char **known, uint32_t 
         return AQ_OK;
     known[h] = strdup(text);
     *count += known[h] != NULL;
-    return known[h] != NULL ? AQ_OK : aq_fail(AQ_ERR_NOMEM, "spawn: no memory for the names of hosts");
+    return known[h] != NULL ? AQ_OK
+                            : aq_fail(AQ_ERR_NOMEM, "spawn: no memory for the names of hosts");
 }
 
 static const char *aq_kvs_key(char key[32], const char *word, const struct aq_kvs_join *j)
@@ -192,8 +195,8 @@ struct aq_kvs_listener {
 };
 
 /* the socket that the host's other ranks knock at */
-static int aq_kvs_open_listener(struct aq_spawn_state *st, const struct aq_kvs_join *j, struct aq_kvs_listener *listener,
-                            int *sock_out)
+static int aq_kvs_open_listener(struct aq_spawn_state *st, const struct aq_kvs_join *j,
+                                struct aq_kvs_listener *listener, int *sock_out)
 {
     char text[AQ_KVS_VALUE], key[32];
     int at;
@@ -209,7 +212,8 @@ static int aq_kvs_open_listener(struct aq_spawn_state *st, const struct aq_kvs_j
     return aq_kvs_me.ops->put(aq_kvs_key(key, "door", j), text, AQ_KVS_HOST);
 }
 
-static int aq_kvs_find_listener(uint32_t leader, const struct aq_kvs_join *j, struct aq_kvs_listener *listener)
+static int aq_kvs_find_listener(uint32_t leader, const struct aq_kvs_join *j,
+                                struct aq_kvs_listener *listener)
 {
     char text[AQ_KVS_VALUE], key[32], *blank;
     int rc = aq_kvs_me.ops->get(leader, aq_kvs_key(key, "door", j), text, AQ_KVS_GET_S);
@@ -217,8 +221,8 @@ static int aq_kvs_find_listener(uint32_t leader, const struct aq_kvs_join *j, st
     if (rc != AQ_OK)
         return rc;
     blank = strchr(text, ' ');
-    if (blank == NULL || blank - text >= AQ_SOCKET_NAME ||
-        aq_kvs_from_hex(listener->key, sizeof(listener->key), blank + 1) != AQ_OK)
+    if (blank == NULL || blank - text >= AQ_SOCKET_NAME
+        || aq_kvs_from_hex(listener->key, sizeof(listener->key), blank + 1) != AQ_OK)
         return aq_fail(AQ_ERR_SYS, "spawn: rank %u published '%s' as its board", leader, text);
     *blank = '\0';
     memcpy(listener->name, text, (size_t)(blank - text) + 1);
@@ -249,11 +253,12 @@ static bool aq_kvs_is_local(uint32_t rank, const char *own_id)
 {
     char text[AQ_KVS_VALUE];
 
-    return aq_kvs_me.ops->get(rank, "here", text, AQ_KVS_GET_S) == AQ_OK && strcmp(text, own_id) == 0;
+    return aq_kvs_me.ops->get(rank, "here", text, AQ_KVS_GET_S) == AQ_OK
+           && strcmp(text, own_id) == 0;
 }
 
-static int aq_kvs_give(struct aq_spawn_state *st, struct aq_kvs_join *j, const struct aq_kvs_listener *listener,
-                       int sock, const char *own_id)
+static int aq_kvs_give(struct aq_spawn_state *st, struct aq_kvs_join *j,
+                       const struct aq_kvs_listener *listener, int sock, const char *own_id)
 {
     uint32_t takers = st->info.host_size - 1;
     int count = st->info.host_count == 1 ? AQ_KVS_FD_LINK : AQ_KVS_FDS, rc;
@@ -262,7 +267,7 @@ static int aq_kvs_give(struct aq_spawn_state *st, struct aq_kvs_join *j, const s
         takers -= !aq_kvs_is_local(st->host_ranks[i], own_id);
     j->fits = takers == st->info.host_size - 1;
     rc = aq_fdpass_give(sock, takers, listener->key, j->fds, j->fits ? count : 0,
-                         j->fits ? 0 : EXDEV, AQ_KVS_PASS_MS);
+                        j->fits ? 0 : EXDEV, AQ_KVS_PASS_MS);
     close(sock);
     return rc;
 }
@@ -310,9 +315,10 @@ static int aq_kvs_share_jobarea(struct aq_spawn_state *st, struct aq_kvs_join *j
         rc = aq_kvs_give(st, j, &listener, sock, own_id);
     else
         rc = aq_kvs_take(st, j, own_id);
-    return rc == 0 ? AQ_OK
-                   : aq_fail(AQ_ERR_SYS, "spawn: the ranks of this host cannot share descriptors: %s",
-                             strerror(-rc));
+    return rc == 0
+               ? AQ_OK
+               : aq_fail(AQ_ERR_SYS, "spawn: the ranks of this host cannot share descriptors: %s",
+                         strerror(-rc));
 }
 
 static void aq_kvs_drop_jobarea(struct aq_spawn_state *st, struct aq_kvs_join *j)
@@ -327,15 +333,17 @@ static void aq_kvs_drop_jobarea(struct aq_spawn_state *st, struct aq_kvs_join *j
     }
 }
 
-/* Nobody watches this host's ranks yet. A rank that waits for the others sees itself when one of them, or
- * the launcher's process here, is gone; twice, since the last to come may end soon after it has come. */
+/* Nobody watches this host's ranks yet. A rank that waits for the others sees itself when one of
+ * them, or the launcher's process here, is gone; twice, since the last to come may end soon after
+ * it has come. */
 static void aq_kvs_look(void)
 {
     static uint64_t due_ns;
     static uint32_t missed;
     struct aq_jobarea *b = aq_kvs_me.jobarea;
     uint32_t nobody = 0;
-    struct pollfd life = {aq_kvs_me.ops->life_fd != NULL ? aq_kvs_me.ops->life_fd() : -1, POLLRDHUP, 0};
+    struct pollfd life = { aq_kvs_me.ops->life_fd != NULL ? aq_kvs_me.ops->life_fd() : -1,
+                           POLLRDHUP, 0 };
     uint64_t now = aq_jobarea_now_ns();
     bool alone;
 
@@ -353,10 +361,11 @@ static void aq_kvs_look(void)
     if (missed < 2)
         return;
     /* relaxed: only one of us shall print the message */
-    if (atomic_compare_exchange_strong_explicit(&b->lost, &nobody, aq_kvs_me.rank + 1, memory_order_relaxed,
-                                                memory_order_relaxed))
-        aq_fail(AQ_ERR_SYS, "spawn: while the ranks of this host were joining the job, one of them or the "
-                            "launcher's process here was lost; ending the job");
+    if (atomic_compare_exchange_strong_explicit(&b->lost, &nobody, aq_kvs_me.rank + 1,
+                                                memory_order_relaxed, memory_order_relaxed))
+        aq_fail(AQ_ERR_SYS,
+                "spawn: while the ranks of this host were joining the job, one of them or the "
+                "launcher's process here was lost; ending the job");
     _exit(1);
 }
 
@@ -433,11 +442,13 @@ static int aq_kvs_fetch_key(struct aq_spawn_state *st, const struct aq_kvs_join 
 {
     char text[AQ_KVS_VALUE], name[32];
 
-    if (st->info.host_rank != 0 || st->info.host_count == 1) /* the board of one host has a key already */
+    if (st->info.host_rank != 0
+        || st->info.host_count == 1) /* the board of one host has a key already */
         return AQ_OK;
-    if (aq_kvs_me.ops->get(0, aq_kvs_key(name, "job", j), text, AQ_KVS_GET_S) != AQ_OK ||
-        aq_kvs_from_hex(st->jobarea->job_key, sizeof(st->job_key), text) != AQ_OK)
-        return aq_fail(AQ_ERR_SYS, "spawn: the launcher does not give what rank 0 has put for all ranks");
+    if (aq_kvs_me.ops->get(0, aq_kvs_key(name, "job", j), text, AQ_KVS_GET_S) != AQ_OK
+        || aq_kvs_from_hex(st->jobarea->job_key, sizeof(st->job_key), text) != AQ_OK)
+        return aq_fail(AQ_ERR_SYS,
+                       "spawn: the launcher does not give what rank 0 has put for all ranks");
     return AQ_OK;
 }
 
@@ -453,14 +464,15 @@ static int aq_kvs_link(struct aq_spawn_state *st, struct aq_kvs_join *j)
         rank++;
     rc = aq_kvs_me.ops->get(rank, aq_kvs_key(key, "link", j), address, AQ_KVS_GET_S);
     if (rc == AQ_OK && !aq_link_set_parent(address))
-        rc = aq_fail(AQ_ERR_SYS, "spawn: the card of rank %u's host, '%s', cannot be read", rank, address);
+        rc = aq_fail(AQ_ERR_SYS, "spawn: the card of rank %u's host, '%s', cannot be read", rank,
+                     address);
     return rc;
 }
 
 int aq_spawn_kvs_join(struct aq_spawn_state *st, const struct aq_kvs_ops *ops)
 {
     struct aq_kvs *k = &aq_kvs_me;
-    struct aq_kvs_join j = {.fds = {-1, -1, -1, -1}};
+    struct aq_kvs_join j = { .fds = { -1, -1, -1, -1 } };
     int rc;
 
     k->ops = ops;
@@ -485,5 +497,7 @@ int aq_spawn_kvs_join(struct aq_spawn_state *st, const struct aq_kvs_ops *ops)
     memcpy(st->job_key, st->jobarea->job_key, sizeof(st->job_key));
     if (st->info.host_count > 1)
         rc = aq_kvs_link(st, &j);
-    return rc == AQ_OK ? aq_monitor_start(st->jobarea, st->info.host_rank, j.fds[AQ_KVS_FD_EVENT], ops) : rc;
+    return rc == AQ_OK
+               ? aq_monitor_start(st->jobarea, st->info.host_rank, j.fds[AQ_KVS_FD_EVENT], ops)
+               : rc;
 }

@@ -4,8 +4,9 @@
  * Owns      discovery of the ranks on each host, the board among them, exchanges between hosts
  * Threads   all but lookup: one, at start; lookup from any; the minder is a thread of its own
  *           (aq_spawn_monitor.h)
- * Scale     a rank keeps 4 bytes for each rank of the job (info.host_of). Between hosts only first ranks
- *           of hosts exchange anything, on behalf of theirs; a card is fetched when it is needed first
+ * Scale     a rank keeps 4 bytes for each rank of the job (info.host_of). Between hosts only first
+ *           ranks of hosts exchange anything, on behalf of theirs; a card is fetched when it is
+ *           needed first
  * Uses      aq_fdpass.h, aq_spawn_link.h
  */
 #ifndef AQ_SPAWN_KVS_H
@@ -16,30 +17,33 @@
 
 #include "other/spawn/aq_spawn_provider.h"
 
-#define AQ_KVS_VALUE 512                     /* bytes of text that every store takes, NUL included */
+#define AQ_KVS_VALUE 512 /* bytes of text that every store takes, NUL included */
 #define AQ_KVS_CHUNK ((AQ_KVS_VALUE - 2) / 2) /* bytes in one value, as hex digits */
-#define AQ_KVS_GET_S 60                      /* how long anything may take that all others have put */
+#define AQ_KVS_GET_S 60 /* how long anything may take that all others have put */
 
-/* For whom a value is. HOST: ranks that the launcher holds for neighbours; it need not leave the host. */
+/* For whom a value is. HOST: ranks that the launcher holds for neighbours; it need not leave the
+ * host. */
 enum aq_kvs_scope { AQ_KVS_HOST, AQ_KVS_JOB };
 
 /* every int function returns AQ_OK or a negative AQ_ERR_*, logged */
 struct aq_kvs_ops {
     int (*init)(uint32_t *rank_out, uint32_t *size_out);
-    /* the launcher's opinion on which ranks share a host: equal numbers below size in host_of_out[size];
-     * the same on every rank. False if it has none */
+    /* the launcher's opinion on which ranks share a host: equal numbers below size in
+     * host_of_out[size]; the same on every rank. False if it has none */
     bool (*place)(uint32_t *host_of_out, uint32_t size);
     /* value becomes readable by others as (my rank, key) after the next fence */
     int (*put)(const char *key, const char *value, enum aq_kvs_scope scope);
-    /* collect: what was put is carried everywhere at once; else it is fetched by whoever asks for it */
+    /* collect: what was put is carried everywhere at once; else it is fetched by whoever asks for
+     * it */
     int (*fence)(bool collect);
     /* from any thread; waits for seconds at most */
     int (*get)(uint32_t rank, const char *key, char value_out[AQ_KVS_VALUE], int seconds);
-    /* a connection to the launcher that hangs up when the launcher is gone; NULL or -1: there is none */
+    /* a connection to the launcher that hangs up when the launcher is gone; NULL or -1: there is
+     * none */
     int (*life_fd)(void);
     void (*abort)(int code, const char *text);
-    /* before fini, on the thread that leaves: everybody has come to the exit, and here they may wait for each
-     * other. NULL: nothing to do */
+    /* before fini, on the thread that leaves: everybody has come to the exit, and here they may
+     * wait for each other. NULL: nothing to do */
     void (*disconnect)(enum aq_shutdown_mode how);
     void (*fini)(void);
 };
@@ -47,8 +51,8 @@ struct aq_kvs_ops {
 struct aq_kvs {
     const struct aq_kvs_ops *ops;
     uint32_t rank, size;
-    uint32_t exchanges; /* so far: keys are used once */
-    bool published;     /* the cards are in the store */
+    uint32_t exchanges;         /* so far: keys are used once */
+    bool published;             /* the cards are in the store */
     struct aq_jobarea *jobarea; /* while joining */
 };
 

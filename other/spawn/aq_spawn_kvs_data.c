@@ -2,8 +2,9 @@
 /*
  * aq_spawn_kvs_data.c - bytes between the ranks of several hosts, by way of the launcher's store.
  * Threads   aq_spawn_kvs_lookup(): any; the rest: one
- * How       a host's ranks put their parts together on the board; its first rank puts the whole into the
- *           store, in pieces, fetches those of the other hosts and hands them round on the board
+ * How       a host's ranks put their parts together on the board; its first rank puts the whole
+ *           into the store, in pieces, fetches those of the other hosts and hands them round on the
+ *           board
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,8 +73,9 @@ static int aq_kvs_get_bytes(uint32_t rank, uint32_t exchange, uint8_t *bytes, si
     for (size_t at = 0; at < len && rc == AQ_OK; at += AQ_KVS_CHUNK) {
         aq_kvs_name_chunk(key, exchange, at);
         rc = aq_kvs_me.ops->get(rank, key, text, AQ_KVS_GET_S);
-        if (rc == AQ_OK && aq_kvs_from_hex(bytes + at, len - at < AQ_KVS_CHUNK ? len - at : AQ_KVS_CHUNK,
-                                           text) != AQ_OK)
+        if (rc == AQ_OK
+            && aq_kvs_from_hex(bytes + at, len - at < AQ_KVS_CHUNK ? len - at : AQ_KVS_CHUNK, text)
+                   != AQ_OK)
             rc = aq_fail(AQ_ERR_SYS, "spawn: the launcher has damaged what rank %u put", rank);
     }
     return rc;
@@ -96,8 +98,9 @@ static struct aq_kvs_host *aq_kvs_list_hosts(const struct aq_spawn_info *info)
 }
 
 /* all[]: what host h has put, rank by rank, goes to where those ranks are in the job */
-static int aq_kvs_fetch_host(const struct aq_spawn_info *info, uint32_t h, const struct aq_kvs_host *host,
-                             uint32_t exchange, size_t len, uint8_t *all)
+static int aq_kvs_fetch_host(const struct aq_spawn_info *info, uint32_t h,
+                             const struct aq_kvs_host *host, uint32_t exchange, size_t len,
+                             uint8_t *all)
 {
     uint8_t *block = malloc(host->size * len);
     size_t at = 0;
@@ -113,7 +116,8 @@ static int aq_kvs_fetch_host(const struct aq_spawn_info *info, uint32_t h, const
     return rc;
 }
 
-static int aq_kvs_fetch_all(const struct aq_spawn_info *info, uint32_t exchange, size_t len, uint8_t *all)
+static int aq_kvs_fetch_all(const struct aq_spawn_info *info, uint32_t exchange, size_t len,
+                            uint8_t *all)
 {
     struct aq_kvs_host *hosts = aq_kvs_list_hosts(info);
     int rc = AQ_OK;
@@ -147,7 +151,8 @@ int aq_spawn_kvs_allgather(struct aq_spawn_state *st, const void *own_data, size
     return rc == AQ_OK ? aq_spawn_host_bcast(all, len * info->size, 0) : rc;
 }
 
-/* Only root has put anything. Once the cards are in the store, too, they must not be carried along. */
+/* Only root has put anything. Once the cards are in the store, too, they must not be carried along.
+ * */
 int aq_spawn_kvs_bcast(struct aq_spawn_state *st, void *buf, size_t len, uint32_t root)
 {
     struct aq_kvs *k = &aq_kvs_me;
@@ -192,12 +197,14 @@ int aq_spawn_kvs_lookup(struct aq_spawn_state *st, uint32_t rank, void *addr_out
 
     (void)st;
     if (aq_kvs_me.ops->get(rank, "card", text, AQ_KVS_LOOKUP_S) != AQ_OK)
-        return aq_fail(AQ_ERR_SYS,
-                       "spawn: the launcher does not give the address of rank %u (host %u of %u); its "
-                       "host or the launcher's daemon there may be down",
-                       rank, st->info.host_of[rank], st->info.host_count);
+        return aq_fail(
+            AQ_ERR_SYS,
+            "spawn: the launcher does not give the address of rank %u (host %u of %u); its "
+            "host or the launcher's daemon there may be down",
+            rank, st->info.host_of[rank], st->info.host_count);
     if (aq_kvs_from_hex(addr_out, len, text) != AQ_OK)
-        return aq_fail(AQ_ERR_SYS, "spawn: the address of rank %u has been damaged by the launcher", rank);
+        return aq_fail(AQ_ERR_SYS, "spawn: the address of rank %u has been damaged by the launcher",
+                       rank);
     return AQ_OK;
 }
 

@@ -2,8 +2,8 @@
 /*
  * aq_spawn_link.c - hosts tell each other of the job's end; see aq_spawn_link.h.
  * Threads   the page's fields below `owner` belong to the owner, except the atomic ones
- * How       for each neighbour two notes: what it has said, and what we say to it. When ours changes it gets
- *           a new version and is sent until the neighbour names that version
+ * How       for each neighbour two notes: what it has said, and what we say to it. When ours
+ *           changes it gets a new version and is sent until the neighbour names that version
  * See       aq_spawn_link_wire.c for sockets, addresses and datagrams
  */
 #include "other/spawn/aq_spawn_link.h"
@@ -21,17 +21,18 @@
 #include "base/aq_rc.h"
 #include "other/spawn/aq_spawn_link_internal.h"
 
-#define AQ_LINK_MS         1000000ull /* nanoseconds */
-#define AQ_LINK_FIRST_MS   20         /* until the same is said again */
-#define AQ_LINK_LAST_MS    200        /* the longest such wait once the job is ending */
-#define AQ_LINK_ALIVE_MS   1000       /* something is said so often at least, to see whether it is refused */
-#define AQ_LINK_SILENT_S   30         /* GASNET_HOST_TIMEOUT if it is not set */
-#define AQ_LINK_REFUSED_MS 50         /* after a refusal */
-#define AQ_LINK_REFUSALS   3          /* in a row: its processes are gone */
-#define AQ_LINK_SILENT_CODE 255       /* as the launcher's agents have it */
-#define AQ_LINK_SETTLE_MS  300        /* how long we stay for children that do not confirm the end */
+#define AQ_LINK_MS       1000000ull /* nanoseconds */
+#define AQ_LINK_FIRST_MS 20         /* until the same is said again */
+#define AQ_LINK_LAST_MS  200        /* the longest such wait once the job is ending */
+#define AQ_LINK_ALIVE_MS \
+    1000 /* something is said so often at least, to see whether it is refused */
+#define AQ_LINK_SILENT_S    30  /* GASNET_HOST_TIMEOUT if it is not set */
+#define AQ_LINK_REFUSED_MS  50  /* after a refusal */
+#define AQ_LINK_REFUSALS    3   /* in a row: its processes are gone */
+#define AQ_LINK_SILENT_CODE 255 /* as the launcher's agents have it */
+#define AQ_LINK_SETTLE_MS   300 /* how long we stay for children that do not confirm the end */
 
-struct aq_link aq_link_me = {.fd = -1};
+struct aq_link aq_link_me = { .fd = -1 };
 
 int aq_link_create(char addr_out[AQ_LINK_ADDR_MAX], int fds_out[2])
 {
@@ -40,7 +41,8 @@ int aq_link_create(char addr_out[AQ_LINK_ADDR_MAX], int fds_out[2])
     fds_out[0] = aq_link_socket(addr_out);
     fds_out[1] = area;
     if (fds_out[0] < 0 || area < 0 || ftruncate(area, sizeof(struct aq_link_area)) != 0)
-        return aq_fail(AQ_ERR_SYS, "spawn: no UDP socket or no memory to speak with other hosts: %s",
+        return aq_fail(AQ_ERR_SYS,
+                       "spawn: no UDP socket or no memory to speak with other hosts: %s",
                        strerror(errno));
     return AQ_OK;
 }
@@ -121,8 +123,8 @@ bool aq_link_own(void)
         return true;
     if (owner > 0 && (kill(owner, 0) == 0 || errno != ESRCH))
         return false;
-    return atomic_compare_exchange_strong_explicit(&l->area->owner, &owner, l->self, memory_order_acq_rel,
-                                                   memory_order_acquire);
+    return atomic_compare_exchange_strong_explicit(&l->area->owner, &owner, l->self,
+                                                   memory_order_acq_rel, memory_order_acquire);
 }
 
 int aq_link_fd(void)
@@ -150,7 +152,8 @@ static uint32_t aq_link_ranks(uint32_t host, char *text, size_t space)
     return first;
 }
 
-/* Does this host say that the neighbour is lost? Its parent does; for the root, the first of its children. */
+/* Does this host say that the neighbour is lost? Its parent does; for the root, the first of its
+ * children. */
 static bool aq_link_tells(const struct aq_link_end *end)
 {
     const struct aq_link_area *a = aq_link_me.area;
@@ -171,23 +174,26 @@ static void aq_link_lost(struct aq_shutdown *e, struct aq_link_end *end, bool si
         /* release: as in aq_link_raise() */
         atomic_store_explicit(&aq_link_me.area->silent, 1, memory_order_release);
     /* relaxed: for readers of the board only, who stay silent about what they see of it */
-    atomic_compare_exchange_strong_explicit(&e->jobarea->lost, &nobody, first + 1, memory_order_relaxed,
-                                            memory_order_relaxed);
+    atomic_compare_exchange_strong_explicit(&e->jobarea->lost, &nobody, first + 1,
+                                            memory_order_relaxed, memory_order_relaxed);
     if (!e->logged && aq_link_tells(end) && silent)
-        aq_shutdown_say("FATAL ERROR",
-                      "host %s (%s) was lost: nothing heard of it for %.3g s (GASNET_HOST_TIMEOUT; 0: "
-                      "never), the network or the machine is down, or a debugger holds rank %u; ending the job",
-                      end->name, ranks, (double)aq_link_me.silence_ns * 1e-9, first);
+        aq_shutdown_say(
+            "FATAL ERROR",
+            "host %s (%s) was lost: nothing heard of it for %.3g s (GASNET_HOST_TIMEOUT; 0: "
+            "never), the network or the machine is down, or a debugger holds rank %u; ending the "
+            "job",
+            end->name, ranks, (double)aq_link_me.silence_ns * 1e-9, first);
     else if (!e->logged && aq_link_tells(end))
-        aq_shutdown_say("FATAL ERROR", "rank %u and all other ranks on host %s were lost; ending the job",
-                      first, end->name);
+        aq_shutdown_say("FATAL ERROR",
+                        "rank %u and all other ranks on host %s were lost; ending the job", first,
+                        end->name);
     e->logged = true;
     aq_jobarea_raise_exit_code(e->jobarea, silent ? AQ_LINK_SILENT_CODE : 128 + SIGKILL);
     aq_shutdown_begin(e, 0);
 }
 
-/* Who was heard once and is not heard any more? Time in which we did not listen does not count: we were
- * stopped ourselves, or have just taken over from another rank. */
+/* Who was heard once and is not heard any more? Time in which we did not listen does not count: we
+ * were stopped ourselves, or have just taken over from another rank. */
 static void aq_link_look_silent(struct aq_shutdown *e, uint64_t now)
 {
     struct aq_link_area *a = aq_link_me.area;
@@ -237,7 +243,8 @@ static void aq_link_raise(_Atomic uint32_t *flag, bool on)
     aq_jobarea_wake_word(flag);
 }
 
-/* Our own state, as far as it goes up and down alike; then what only the one or the other side hears. */
+/* Our own state, as far as it goes up and down alike; then what only the one or the other side
+ * hears. */
 static void aq_link_compose(const struct aq_shutdown *e, bool ended, struct aq_link_note *up,
                             struct aq_link_note *down)
 {
@@ -248,9 +255,11 @@ static void aq_link_compose(const struct aq_shutdown *e, bool ended, struct aq_l
     memset(up, 0, sizeof(*up));
     up->begun = e->start_ns != 0;
     up->logged = e->logged;
-    up->ask_ms = e->start_ns != 0 && e->ask_ns > now ? (uint32_t)((e->ask_ns - now) / AQ_LINK_MS) : 0;
+    up->ask_ms =
+        e->start_ns != 0 && e->ask_ns > now ? (uint32_t)((e->ask_ns - now) / AQ_LINK_MS) : 0;
     /* acquire: with the state comes the code */
-    up->asked = atomic_load_explicit(&e->jobarea->exit_state, memory_order_acquire) >= AQ_EXIT_ASKED;
+    up->asked =
+        atomic_load_explicit(&e->jobarea->exit_state, memory_order_acquire) >= AQ_EXIT_ASKED;
     up->code = atomic_load_explicit(&e->jobarea->exit_code, memory_order_relaxed);
     *down = *up;
     for (uint32_t i = a->has_parent; i < a->count; i++) {
@@ -268,12 +277,14 @@ static void aq_link_compose(const struct aq_shutdown *e, bool ended, struct aq_l
 
 static bool aq_link_same(const struct aq_link_note *a, const struct aq_link_note *b)
 {
-    return a->begun == b->begun && a->logged == b->logged && a->asked == b->asked && a->done == b->done &&
-           a->linked == b->linked && a->code == b->code;
+    return a->begun == b->begun && a->logged == b->logged && a->asked == b->asked
+           && a->done == b->done && a->linked == b->linked && a->code == b->code;
 }
 
-/* say it if it is new, was not confirmed, was asked for, or for a sign of life; ms until the next time */
-static int aq_link_say(struct aq_link_end *end, bool to_parent, const struct aq_link_note *note, uint64_t now)
+/* say it if it is new, was not confirmed, was asked for, or for a sign of life; ms until the next
+ * time */
+static int aq_link_say(struct aq_link_end *end, bool to_parent, const struct aq_link_note *note,
+                       uint64_t now)
 {
     const uint32_t alive = aq_link_me.alive_ms;
     const uint32_t longest = note->begun && AQ_LINK_LAST_MS < alive ? AQ_LINK_LAST_MS : alive;
@@ -313,7 +324,9 @@ static void aq_link_settle(uint64_t now)
     if (a->done_ns == 0)
         a->done_ns = now;
     for (uint32_t i = 0; i < a->count; i++)
-        all = all && (a->end[i].lost || a->end[i].confirmed == a->end[i].version || a->end[i].refused > 0);
+        all = all
+              && (a->end[i].lost || a->end[i].confirmed == a->end[i].version
+                  || a->end[i].refused > 0);
     aq_link_raise(&a->settled, all || now > a->done_ns + AQ_LINK_SETTLE_MS * AQ_LINK_MS);
 }
 
@@ -346,26 +359,26 @@ int aq_link_step(struct aq_shutdown *e, bool ended)
 bool aq_link_is_whole(void)
 {
     /* acquire, here and below: pairs with the release in aq_link_raise() */
-    return aq_link_me.area != NULL &&
-           atomic_load_explicit(&aq_link_me.area->whole, memory_order_acquire) != 0;
+    return aq_link_me.area != NULL
+           && atomic_load_explicit(&aq_link_me.area->whole, memory_order_acquire) != 0;
 }
 
 bool aq_link_is_done(void)
 {
-    return aq_link_me.area != NULL &&
-           atomic_load_explicit(&aq_link_me.area->done, memory_order_acquire) != 0;
+    return aq_link_me.area != NULL
+           && atomic_load_explicit(&aq_link_me.area->done, memory_order_acquire) != 0;
 }
 
 bool aq_link_is_settled(void)
 {
-    return aq_link_me.area != NULL &&
-           atomic_load_explicit(&aq_link_me.area->settled, memory_order_acquire) != 0;
+    return aq_link_me.area != NULL
+           && atomic_load_explicit(&aq_link_me.area->settled, memory_order_acquire) != 0;
 }
 
 bool aq_link_has_silent(void)
 {
-    return aq_link_me.area != NULL &&
-           atomic_load_explicit(&aq_link_me.area->silent, memory_order_acquire) != 0;
+    return aq_link_me.area != NULL
+           && atomic_load_explicit(&aq_link_me.area->silent, memory_order_acquire) != 0;
 }
 
 void aq_link_wait_whole(int timeout_ms)

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_spawn_link.h - how the hosts of a job that another launcher has started tell each other of its end.
- * Owns      one UDP socket a host, shared by the host's ranks, and one page of what neighbours have said.
- *           Hosts form a tree: host h talks to its parent (h - 1) / 32 and to at most 32 children
- * Threads   one process a host at a time, its owner: the minder thread of the first rank, or of another
- *           that took over when the first was gone. aq_link_is_done() and friends from anywhere
- * Wire      one datagram of fixed size: all that the sender knows, a version of it and the version that it
- *           has from the receiver. What is said only grows, so that a datagram may be lost, doubled or
- *           come late; one that was not confirmed is sent again. A keyed hash is at its end
- * Promise   up the tree goes: the end has begun, with which code, my part of the tree has ended; down goes:
- *           the code is settled, ask who is left (aq_shutdown_agreed()), the whole job has ended.
- *           A neighbour whose processes are all gone is noticed within about a second, because the kernel
- *           of its host refuses datagrams then; a refusal counts if it quotes one of our last. One that was heard before and then is silent for
- *           GASNET_HOST_TIMEOUT (unplugged, no power; or a debugger has stopped the rank that speaks for
- *           it) is lost, too; neighbours speak four times as often, at least every second
+ * aq_spawn_link.h - how the hosts of a job that another launcher has started tell each other of its
+ * end.
+ * Owns      one UDP socket a host, shared by the host's ranks, and one page of what neighbours have
+ *           said. Hosts form a tree: host h talks to its parent (h - 1) / 32 and to at most 32
+ *           children
+ * Threads   one process a host at a time, its owner: the minder thread of the first rank, or of
+ *           another that took over when the first was gone. aq_link_is_done() and friends from
+ *           anywhere
+ * Wire      one datagram of fixed size: all that the sender knows, a version of it and the version
+ *           that it has from the receiver. What is said only grows, so that a datagram may be lost,
+ *           doubled or come late; one that was not confirmed is sent again. A keyed hash is at its
+ *           end
+ * Promise   up the tree goes: the end has begun, with which code, my part of the tree has ended;
+ *           down goes: the code is settled, ask who is left (aq_shutdown_agreed()), the whole job
+ *           has ended. A neighbour whose processes are all gone is noticed within about a second,
+ *           because the kernel of its host refuses datagrams then; a refusal counts if it quotes
+ *           one of our last. One that was heard before and then is silent for GASNET_HOST_TIMEOUT
+ *           (unplugged, no power; or a debugger has stopped the rank that speaks for it) is lost,
+ *           too; neighbours speak four times as often, at least every second
  * Uses      aq_shutdown.h; sockets. Hosts must be of one byte order
  */
 #ifndef AQ_SPAWN_LINK_H
@@ -37,13 +42,16 @@
  */
 int aq_link_create(char addr_out[AQ_LINK_ADDR_MAX], int fds_out[2]);
 
-/** aq_link_attach - every rank of the host, once it knows where it is. Keeps fds[0], closes fds[1]. */
+/** aq_link_attach - every rank of the host, once it knows where it is. Keeps fds[0], closes fds[1].
+ * */
 int aq_link_attach(const int fds[2], const struct aq_spawn_info *info, const uint8_t job_key[32]);
 
-/** aq_link_parent - the host whose card aq_link_set_parent() wants; UINT32_MAX on the first host. */
+/** aq_link_parent - the host whose card aq_link_set_parent() wants; UINT32_MAX on the first host.
+ * */
 uint32_t aq_link_parent(const struct aq_spawn_info *info);
 
-/** aq_link_set_parent - by the host's first rank after attaching; false if the card makes no sense. */
+/** aq_link_set_parent - by the host's first rank after attaching; false if the card makes no sense.
+ * */
 bool aq_link_set_parent(const char *address);
 
 /** aq_link_own - be the one that speaks for this host, if nobody alive is: true if we are. */
@@ -59,7 +67,8 @@ int aq_link_fd(void);
  */
 int aq_link_step(struct aq_shutdown *e, bool ended);
 
-/** aq_link_is_whole - all hosts have heard of each other, so that aq_link_is_done() will become true. */
+/** aq_link_is_whole - all hosts have heard of each other, so that aq_link_is_done() will become
+ * true. */
 bool aq_link_is_whole(void);
 
 /** aq_link_is_done - all ranks on all hosts have come to their end. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * aq_spawn_link_internal.h - shared by the two files behind aq_spawn_link.h.
- * Owns      struct aq_link, this process's view; struct aq_link_area, the page that the host's ranks share
+ * Owns      struct aq_link, this process's view; struct aq_link_area, the page that the host's
+ *           ranks share
  * Threads   see aq_spawn_link.h
  */
 #ifndef AQ_SPAWN_LINK_INTERNAL_H
@@ -18,11 +19,11 @@
 
 /* what is said; flags are 0 or 1 and never go back */
 struct aq_link_note {
-    uint8_t begun;   /* the end has begun */
-    uint8_t logged;    /* the one message about it is out */
-    uint8_t asked;   /* the code is settled */
-    uint8_t done;    /* up: my part of the tree has ended; down: the job has */
-    uint8_t linked;  /* up: all of my part hears me; down: everybody hears everybody */
+    uint8_t begun;  /* the end has begun */
+    uint8_t logged; /* the one message about it is out */
+    uint8_t asked;  /* the code is settled */
+    uint8_t done;   /* up: my part of the tree has ended; down: the job has */
+    uint8_t linked; /* up: all of my part hears me; down: everybody hears everybody */
     uint8_t unused[3];
     int32_t code;    /* the job's */
     uint32_t ask_ms; /* until those are asked who have not come to the exit */
@@ -33,8 +34,9 @@ struct aq_link_end {
     char name[AQ_LINK_NAME];
     struct aq_link_note last_seen, said;
     uint64_t sent_ns, last_seen_ns; /* 0: never */
-    uint64_t sent, last_seen_serial; /* datagrams are numbered: one recorded and sent again is old */
-    uint64_t refused_serial;     /* of ours, the last that was refused */
+    uint64_t sent,
+        last_seen_serial;    /* datagrams are numbered: one recorded and sent again is old */
+    uint64_t refused_serial; /* of ours, the last that was refused */
     uint32_t host;
     uint32_t last_seen_version;
     uint32_t version;   /* of said */
@@ -47,12 +49,12 @@ struct aq_link_end {
 };
 
 struct aq_link_area {
-    _Atomic int32_t owner;                         /* pid */
-    _Atomic uint32_t whole, done, settled;         /* flags for all ranks of the host; futexes */
-    _Atomic uint32_t silent;                       /* a neighbour was lost that its launcher may think alive */
+    _Atomic int32_t owner;                 /* pid */
+    _Atomic uint32_t whole, done, settled; /* flags for all ranks of the host; futexes */
+    _Atomic uint32_t silent; /* a neighbour was lost that its launcher may think alive */
     uint64_t done_ns, step_ns;
-    uint32_t count;                                /* of end[] */
-    bool has_parent;                               /* it is end[0] */
+    uint32_t count;  /* of end[] */
+    bool has_parent; /* it is end[0] */
     uint32_t candidates;
     struct sockaddr_in6 candidate[AQ_LINK_ADDRESSES]; /* where the parent may be */
     struct aq_link_end end[AQ_LINK_DEGREE + 1];
@@ -63,8 +65,8 @@ struct aq_link {
     const struct aq_spawn_info *info;
     int fd;
     pid_t self;
-    uint64_t silence_ns;  /* GASNET_HOST_TIMEOUT; 0: never */
-    uint32_t alive_ms;    /* something is said so often */
+    uint64_t silence_ns; /* GASNET_HOST_TIMEOUT; 0: never */
+    uint32_t alive_ms;   /* something is said so often */
     uint8_t key[2][16];
 };
 

@@ -2,11 +2,12 @@
 /*
  * aq_spawn_link_wire.c - sockets, addresses and datagrams of aq_spawn_link.h.
  * Threads   the owner
- * Wire      struct aq_link_packet as it lies in memory; cards are text: "name port address address ..."
- * How       one IPv6 socket speaks IPv4 too. A host may have many addresses, and which of them others can
- *           reach is not ours to know: the child says its first words to all of its parent's, the parent
- *           answers to where a genuine datagram came from, and then both know. GASNET_UDP_INTERFACE or
- *           GASNET_WORKERIP name the one address to use
+ * Wire      struct aq_link_packet as it lies in memory; cards are text: "name port address address
+ *           ..."
+ * How       one IPv6 socket speaks IPv4 too. A host may have many addresses, and which of them
+ *           others can reach is not ours to know: the child says its first words to all of its
+ *           parent's, the parent answers to where a genuine datagram came from, and then both know.
+ *           GASNET_UDP_INTERFACE or GASNET_WORKERIP name the one address to use
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,20 +24,20 @@
 #include "other/spawn/aq_siphash.h"
 #include "other/spawn/aq_spawn_link_internal.h"
 
-#define AQ_LINK_MAGIC 0x61716c31u /* "aql1" */
-#define AQ_LINK_AT_ONCE 256       /* datagrams; a flood must not keep the minder from all else */
-#define AQ_LINK_QUOTED 4 /* datagrams sent since, for a refusal to be news */
+#define AQ_LINK_MAGIC   0x61716c31u /* "aql1" */
+#define AQ_LINK_AT_ONCE 256         /* datagrams; a flood must not keep the minder from all else */
+#define AQ_LINK_QUOTED  4           /* datagrams sent since, for a refusal to be news */
 
 struct aq_link_packet {
     uint32_t magic;
-    uint32_t from, to;  /* hosts */
-    uint32_t version;   /* of note */
-    uint32_t confirms;  /* the version that the sender has of the receiver's */
-    uint32_t want_reply;     /* 1: the sender does not know yet whether the receiver has this */
-    uint64_t serial;    /* from 1, of all that this sender has said to this receiver */
+    uint32_t from, to;   /* hosts */
+    uint32_t version;    /* of note */
+    uint32_t confirms;   /* the version that the sender has of the receiver's */
+    uint32_t want_reply; /* 1: the sender does not know yet whether the receiver has this */
+    uint64_t serial;     /* from 1, of all that this sender has said to this receiver */
     struct aq_link_note note;
     char name[AQ_LINK_NAME];
-    uint64_t hash[2];   /* of all before */
+    uint64_t hash[2]; /* of all before */
 };
 
 void aq_link_make_keys(const uint8_t job_key[32])
@@ -54,7 +55,7 @@ void aq_link_make_keys(const uint8_t job_key[32])
 /* IPv4 addresses as an IPv6 socket wants them */
 static struct sockaddr_in6 aq_link_mapped(struct in_addr in)
 {
-    struct sockaddr_in6 sa = {.sin6_family = AF_INET6};
+    struct sockaddr_in6 sa = { .sin6_family = AF_INET6 };
 
     sa.sin6_addr.s6_addr[10] = sa.sin6_addr.s6_addr[11] = 0xff;
     memcpy(&sa.sin6_addr.s6_addr[12], &in, sizeof(in));
@@ -68,23 +69,26 @@ static bool aq_link_useful(const struct ifaddrs *i, char text[INET6_ADDRSTRLEN])
         return false;
     if (i->ifa_addr->sa_family == AF_INET)
         return inet_ntop(AF_INET, &((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr, text,
-                         INET6_ADDRSTRLEN) != NULL;
+                         INET6_ADDRSTRLEN)
+               != NULL;
     if (i->ifa_addr->sa_family == AF_INET6) {
         const struct in6_addr *in = &((struct sockaddr_in6 *)(void *)i->ifa_addr)->sin6_addr;
 
-        return !IN6_IS_ADDR_LINKLOCAL(in) && inet_ntop(AF_INET6, in, text, INET6_ADDRSTRLEN) != NULL;
+        return !IN6_IS_ADDR_LINKLOCAL(in)
+               && inet_ntop(AF_INET6, in, text, INET6_ADDRSTRLEN) != NULL;
     }
     return false;
 }
 
 static const uint8_t *aq_link_bytes(const struct sockaddr *sa)
 {
-    return (const uint8_t *)sa + (sa->sa_family == AF_INET ? offsetof(struct sockaddr_in, sin_addr)
-                                                           : offsetof(struct sockaddr_in6, sin6_addr));
+    return (const uint8_t *)sa
+           + (sa->sa_family == AF_INET ? offsetof(struct sockaddr_in, sin_addr)
+                                       : offsetof(struct sockaddr_in6, sin6_addr));
 }
 
-/* Does the user's wish name this interface, or an address or a network that it is in? Without "/bits" that is
- * the interface's own network, since one wish stands for all hosts. */
+/* Does the user's wish name this interface, or an address or a network that it is in? Without
+ * "/bits" that is the interface's own network, since one wish stands for all hosts. */
 static bool aq_link_is_preferred(const struct ifaddrs *i, const char *pref)
 {
     uint8_t address[16];
@@ -98,10 +102,13 @@ static bool aq_link_is_preferred(const struct ifaddrs *i, const char *pref)
     bits = slash != NULL ? (unsigned)strtoul(slash + 1, NULL, 10) : 0;
     if (slash != NULL)
         *slash = '\0';
-    if (inet_pton(i->ifa_addr->sa_family, copy, address) != 1 || (slash == NULL && i->ifa_netmask == NULL))
+    if (inet_pton(i->ifa_addr->sa_family, copy, address) != 1
+        || (slash == NULL && i->ifa_netmask == NULL))
         return false;
     for (unsigned at = 0; at < bytes; at++) {
-        unsigned own = bits >= 8 * at + 8 ? 0xff : bits > 8 * at ? 0xff00u >> (bits - 8 * at) & 0xff : 0;
+        unsigned own = bits >= 8 * at + 8 ? 0xff
+                       : bits > 8 * at    ? 0xff00u >> (bits - 8 * at) & 0xff
+                                          : 0;
         unsigned mask = slash != NULL ? own : aq_link_bytes(i->ifa_netmask)[at];
 
         if (((address[at] ^ aq_link_bytes(i->ifa_addr)[at]) & mask) != 0)
@@ -113,7 +120,7 @@ static bool aq_link_is_preferred(const struct ifaddrs *i, const char *pref)
 /* which interface the user has named for the job's datagrams; NULL: none that is here */
 static const char *aq_link_pref(const struct ifaddrs *all)
 {
-    static const char *const names[] = {"GASNET_UDP_INTERFACE", "GASNET_WORKERIP"};
+    static const char *const names[] = { "GASNET_UDP_INTERFACE", "GASNET_WORKERIP" };
     char text[INET6_ADDRSTRLEN];
 
     for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
@@ -128,10 +135,11 @@ static const char *aq_link_pref(const struct ifaddrs *all)
     return NULL;
 }
 
-/* The address that the user wishes, for a socket that hears nothing else, IPv4 first; without a wish any. */
+/* The address that the user wishes, for a socket that hears nothing else, IPv4 first; without a
+ * wish any. */
 static struct sockaddr_in6 aq_link_own_address(void)
 {
-    struct sockaddr_in6 any = {.sin6_family = AF_INET6}, sa = any;
+    struct sockaddr_in6 any = { .sin6_family = AF_INET6 }, sa = any;
     struct ifaddrs *all = NULL;
     char text[INET6_ADDRSTRLEN];
     const char *pref;
@@ -153,7 +161,8 @@ static struct sockaddr_in6 aq_link_own_address(void)
     return sa;
 }
 
-static void aq_link_write_addr(char addr_text[AQ_LINK_ADDR_MAX], unsigned port, const struct sockaddr_in6 *bound)
+static void aq_link_write_addr(char addr_text[AQ_LINK_ADDR_MAX], unsigned port,
+                               const struct sockaddr_in6 *bound)
 {
     char name[AQ_LINK_NAME] = "?", text[INET6_ADDRSTRLEN];
     struct ifaddrs *all = NULL;
@@ -185,12 +194,12 @@ int aq_link_socket(char addr_out[AQ_LINK_ADDR_MAX])
 {
     const struct sockaddr_in6 preferred = aq_link_own_address();
     struct sockaddr_in6 sa6 = preferred;
-    struct sockaddr_in sa4 = {.sin_family = AF_INET};
+    struct sockaddr_in sa4 = { .sin_family = AF_INET };
     socklen_t len = sizeof(sa6);
     int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1, off = 0;
 
-    if (fd >= 0 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) == 0 &&
-        bind(fd, (struct sockaddr *)&sa6, sizeof(sa6)) == 0) {
+    if (fd >= 0 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) == 0
+        && bind(fd, (struct sockaddr *)&sa6, sizeof(sa6)) == 0) {
         setsockopt(fd, IPPROTO_IPV6, IPV6_RECVERR, &on, sizeof(on));
     } else {
         if (fd >= 0)
@@ -201,7 +210,8 @@ int aq_link_socket(char addr_out[AQ_LINK_ADDR_MAX])
         if (fd < 0 || bind(fd, (struct sockaddr *)&sa4, sizeof(sa4)) != 0)
             return -1;
     }
-    /* on a socket for both, this is for IPv4; refusals are then read from the socket's error queue */
+    /* on a socket for both, this is for IPv4; refusals are then read from the socket's error queue
+     * */
     setsockopt(fd, IPPROTO_IP, IP_RECVERR, &on, sizeof(on));
     if (getsockname(fd, (struct sockaddr *)&sa6, &len) != 0)
         return -1;
@@ -222,7 +232,7 @@ bool aq_link_set_parent(const char *addr_text)
         return false;
     snprintf(a->end[0].name, sizeof(a->end[0].name), "%s", name);
     while ((word = strtok_r(NULL, " ", &rest)) != NULL && a->candidates < AQ_LINK_ADDRESSES) {
-        struct sockaddr_in6 sa = {.sin6_family = AF_INET6};
+        struct sockaddr_in6 sa = { .sin6_family = AF_INET6 };
         struct in_addr in;
 
         if (inet_pton(AF_INET, word, &in) == 1)
@@ -244,16 +254,18 @@ static void aq_link_hash(const struct aq_link_packet *p, uint64_t hash_out[2])
 /* Failures are as good as lost datagrams: it is sent again. */
 static void aq_link_send_to(const struct aq_link_packet *p, const struct sockaddr_in6 *sa)
 {
-    struct sockaddr_in sa4 = {.sin_family = AF_INET, .sin_port = sa->sin6_port};
+    struct sockaddr_in sa4 = { .sin_family = AF_INET, .sin_port = sa->sin6_port };
 
-    if (sendto(aq_link_me.fd, p, sizeof(*p), MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)sa,
-               sizeof(*sa)) >= 0 ||
-        errno != EAFNOSUPPORT || !IN6_IS_ADDR_V4MAPPED(&sa->sin6_addr))
+    if (sendto(aq_link_me.fd, p, sizeof(*p), MSG_DONTWAIT | MSG_NOSIGNAL,
+               (const struct sockaddr *)sa, sizeof(*sa))
+            >= 0
+        || errno != EAFNOSUPPORT || !IN6_IS_ADDR_V4MAPPED(&sa->sin6_addr))
         return;
     /* a kernel without IPv6 */
     memcpy(&sa4.sin_addr, &sa->sin6_addr.s6_addr[12], sizeof(sa4.sin_addr));
-    if (sendto(aq_link_me.fd, p, sizeof(*p), MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&sa4,
-               sizeof(sa4)) < 0)
+    if (sendto(aq_link_me.fd, p, sizeof(*p), MSG_DONTWAIT | MSG_NOSIGNAL,
+               (const struct sockaddr *)&sa4, sizeof(sa4))
+        < 0)
         return;
 }
 
@@ -302,8 +314,8 @@ static void aq_link_take(const struct aq_link_packet *p, const struct sockaddr_i
 {
     struct aq_link_end *end = aq_link_find(p->from);
 
-    /* Late, or recorded by somebody who now sends it from elsewhere: it must move no address. Of those
-     * that a child sends to all addresses of its parent's the first to come counts. */
+    /* Late, or recorded by somebody who now sends it from elsewhere: it must move no address. Of
+     * those that a child sends to all addresses of its parent's the first to come counts. */
     if (end == NULL || p->serial <= end->last_seen_serial)
         return;
     if (p->version < end->last_seen_version || p->confirms > end->version)
@@ -336,13 +348,14 @@ static struct sockaddr_in6 aq_link_address(const struct sockaddr_storage *from)
     return sa;
 }
 
-/* Anybody can forge a refusal, but not the datagram that it quotes: one of the last that we have sent to a
- * neighbour. Each counts once. */
+/* Anybody can forge a refusal, but not the datagram that it quotes: one of the last that we have
+ * sent to a neighbour. Each counts once. */
 static void aq_link_refused(const struct aq_link_packet *quoted)
 {
     struct aq_link_end *end = aq_link_find(quoted->to);
 
-    if (end == NULL || quoted->serial <= end->refused_serial || quoted->serial + AQ_LINK_QUOTED < end->sent)
+    if (end == NULL || quoted->serial <= end->refused_serial
+        || quoted->serial + AQ_LINK_QUOTED < end->sent)
         return;
     end->refused_serial = quoted->serial;
     end->refused += end->addr.sin6_family != 0;
@@ -353,9 +366,10 @@ static bool aq_link_receive_refusal(void)
 {
     struct aq_link_packet p;
     char control[512];
-    struct iovec iov = {&p, sizeof(p)};
-    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
-                         .msg_controllen = sizeof(control)};
+    struct iovec iov = { &p, sizeof(p) };
+    struct msghdr msg = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+    };
     bool refused = false;
     ssize_t got;
 
@@ -365,8 +379,8 @@ static bool aq_link_receive_refusal(void)
     for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c != NULL; c = CMSG_NXTHDR(&msg, c)) {
         struct sock_extended_err err;
 
-        if (!(c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) &&
-            !(c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR))
+        if (!(c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR)
+            && !(c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR))
             continue;
         memcpy(&err, CMSG_DATA(c), sizeof(err));
         refused = refused || err.ee_errno == ECONNREFUSED;

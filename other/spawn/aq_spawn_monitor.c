@@ -44,7 +44,7 @@ static void aq_monitor_track(void)
             aq_monitor.blind = true;
             continue;
         }
-        aq_monitor.fds[aq_monitor.fd_count] = (struct pollfd){fd, POLLIN, 0};
+        aq_monitor.fds[aq_monitor.fd_count] = (struct pollfd){ fd, POLLIN, 0 };
         aq_monitor.fd_slot[aq_monitor.fd_count++] = i;
     }
 }
@@ -99,8 +99,9 @@ static void *aq_monitor_fence_main(void *arg)
     return NULL;
 }
 
-/* In a thread of its own, too: the library waits for an answer of the launcher's, which may be gone, or its
- * abort calls exit(). The minder goes on meanwhile, speaks to other hosts and sees when the time is up. */
+/* In a thread of its own, too: the library waits for an answer of the launcher's, which may be
+ * gone, or its abort calls exit(). The minder goes on meanwhile, speaks to other hosts and sees
+ * when the time is up. */
 static void *aq_monitor_disconnect_main(void *arg)
 {
     /* acquire: the code was written before the request */
@@ -112,7 +113,7 @@ static void *aq_monitor_disconnect_main(void *arg)
     else
         /* relaxed: see above */
         aq_monitor.ops->abort(atomic_load_explicit(&aq_monitor.code, memory_order_relaxed),
-                             "the job was aborted");
+                              "the job was aborted");
     /* release, both: the library's work is done before the process goes */
     atomic_store_explicit(&aq_monitor.disconnected, 1, memory_order_release);
     atomic_store_explicit(&aq_monitor.request, AQ_MONITOR_DONE, memory_order_release);
@@ -123,12 +124,13 @@ static void *aq_monitor_disconnect_main(void *arg)
 static void aq_monitor_serve(void)
 {
     /* acquire: the code was written before the request */
-    uint32_t request = atomic_load_explicit(&aq_monitor.request, memory_order_acquire), old = AQ_MONITOR_FENCE;
+    uint32_t request = atomic_load_explicit(&aq_monitor.request, memory_order_acquire),
+             old = AQ_MONITOR_FENCE;
 
     /* relaxed: the next request may be here already */
-    if (request == AQ_MONITOR_FENCE &&
-        atomic_compare_exchange_strong_explicit(&aq_monitor.request, &old, AQ_MONITOR_NONE,
-                                                memory_order_relaxed, memory_order_relaxed))
+    if (request == AQ_MONITOR_FENCE
+        && atomic_compare_exchange_strong_explicit(&aq_monitor.request, &old, AQ_MONITOR_NONE,
+                                                   memory_order_relaxed, memory_order_relaxed))
         aq_monitor_thread(aq_monitor_fence_main);
     if (request != AQ_MONITOR_FINI && request != AQ_MONITOR_ABORT)
         return;
@@ -136,21 +138,23 @@ static void aq_monitor_serve(void)
     if (request == AQ_MONITOR_FINI && aq_link_is_done() && !aq_link_is_settled() && aq_link_own())
         return;
     if (aq_monitor.serving) {
-        /* acquire: the library's work is done; a signal's handler on top of the first request asks again */
+        /* acquire: the library's work is done; a signal's handler on top of the first request asks
+         * again */
         if (atomic_load_explicit(&aq_monitor.disconnected, memory_order_acquire) != 0)
             /* release: as in aq_monitor_disconnect_main() */
             atomic_store_explicit(&aq_monitor.request, AQ_MONITOR_DONE, memory_order_release);
         return;
     }
     aq_monitor.serving = true;
-    aq_monitor_thread(aq_monitor_disconnect_main); /* if there is no thread, the process goes without */
+    aq_monitor_thread(
+        aq_monitor_disconnect_main); /* if there is no thread, the process goes without */
 }
 
 static bool aq_monitor_timed_out(void)
 {
     /* acquire: with the state comes the code */
-    return atomic_load_explicit(&aq_monitor.jobarea->exit_state, memory_order_acquire) >=
-           AQ_EXIT_KILLING;
+    return atomic_load_explicit(&aq_monitor.jobarea->exit_state, memory_order_acquire)
+           >= AQ_EXIT_KILLING;
 }
 
 static uint32_t aq_monitor_state(uint32_t slot)
@@ -201,7 +205,8 @@ static int aq_monitor_speak(struct aq_shutdown *e, int wait)
     return wait < 0 || next < wait ? next : wait;
 }
 
-/* Shall this rank end, though its threads will not do it: is it asked in vain, or is the time up? */
+/* Shall this rank end, though its threads will not do it: is it asked in vain, or is the time up?
+ * */
 static bool aq_monitor_must_end(void)
 {
     /* acquire: with the state comes the code */
@@ -222,8 +227,9 @@ static void *aq_monitor_fini_main(void *arg)
         aq_monitor.ops->fini();
     else
         /* relaxed: settled long ago */
-        aq_monitor.ops->abort(atomic_load_explicit(&aq_monitor.jobarea->exit_code, memory_order_relaxed),
-                             "ranks did not end in time");
+        aq_monitor.ops->abort(
+            atomic_load_explicit(&aq_monitor.jobarea->exit_code, memory_order_relaxed),
+            "ranks did not end in time");
     /* release: the library's work is done before the process goes */
     atomic_store_explicit(&aq_monitor.disconnected, 1, memory_order_release);
     aq_jobarea_wake_word(&aq_monitor.disconnected);
@@ -237,7 +243,8 @@ static _Noreturn void aq_monitor_fini_and_exit(int code)
 
     if (aq_monitor_thread(aq_monitor_fini_main) == 0)
         /* acquire: as above */
-        while (atomic_load_explicit(&aq_monitor.disconnected, memory_order_acquire) == 0 && aq_jobarea_now_ns() < end)
+        while (atomic_load_explicit(&aq_monitor.disconnected, memory_order_acquire) == 0
+               && aq_jobarea_now_ns() < end)
             aq_jobarea_wait_word(&aq_monitor.disconnected, 0, AQ_MONITOR_SHUTDOWN_MS);
     _exit(code);
 }
@@ -248,29 +255,33 @@ static bool aq_monitor_any_flushes(void)
     for (uint32_t i = 0; i < aq_monitor.jobarea->size; i++)
         if (aq_monitor_state(i) == AQ_RANK_FLUSHING
             /* relaxed: joined long ago */
-            && !aq_monitor_dead(atomic_load_explicit(&aq_monitor.jobarea->rank[i].pid, memory_order_relaxed)))
+            && !aq_monitor_dead(
+                atomic_load_explicit(&aq_monitor.jobarea->rank[i].pid, memory_order_relaxed)))
             return true;
     return false;
 }
 
-/* A thread of the client is on its way out, and each step of that is bounded, but for last words, which take as long as
- * their reader; ranks may wait for each other's. Should it hang all the same, on a lock that a thread held which is no
- * more: nobody but us ends the process of the host's first rank. */
+/* A thread of the client is on its way out, and each step of that is bounded, but for last words,
+ * which take as long as their reader; ranks may wait for each other's. Should it hang all the same,
+ * on a lock that a thread held which is no more: nobody but us ends the process of the host's first
+ * rank. */
 static void aq_monitor_limit(uint64_t now)
 {
     if (!aq_monitor_timed_out())
         return;
     if (aq_monitor.limit_ns == 0 || aq_monitor_any_flushes())
-        aq_monitor.limit_ns = now + (2 * (uint64_t)aq_monitor.jobarea->exit_timeout_ms + 4 * AQ_MONITOR_LAST_MS +
-                                    AQ_MONITOR_CALL_MS) * 1000000ull;
+        aq_monitor.limit_ns = now
+                              + (2 * (uint64_t)aq_monitor.jobarea->exit_timeout_ms
+                                 + 4 * AQ_MONITOR_LAST_MS + AQ_MONITOR_CALL_MS)
+                                    * 1000000ull;
     if (now >= aq_monitor.limit_ns)
         /* relaxed: settled long ago */
         _exit(atomic_load_explicit(&aq_monitor.jobarea->exit_code, memory_order_relaxed));
 }
 
-/* End the process for the client's threads, as well as can be. A launcher that saw us die of SIGKILL
- * would report that instead of the job's exit code; one that saw a single rank fail might kill the
- * others, so ranks go together if all of them can. */
+/* End the process for the client's threads, as well as can be. A launcher that saw us die of
+ * SIGKILL would report that instead of the job's exit code; one that saw a single rank fail might
+ * kill the others, so ranks go together if all of them can. */
 static void aq_monitor_end_self(const struct aq_shutdown *e)
 {
     uint64_t now = aq_jobarea_now_ns();
@@ -279,22 +290,23 @@ static void aq_monitor_end_self(const struct aq_shutdown *e)
     if (!aq_monitor.exiting) {
         uint32_t state = aq_monitor_state(aq_monitor.slot);
 
-        /* a thread of the client is on its way out; it may be stuck there, on a lock that it held when
-         * a signal took it away */
+        /* a thread of the client is on its way out; it may be stuck there, on a lock that it held
+         * when a signal took it away */
         if (state >= AQ_RANK_LEFT && !(state == AQ_RANK_EXITING && aq_monitor_timed_out())) {
             aq_monitor_limit(now);
             return;
         }
         aq_monitor.exiting = true;
-        aq_monitor.latest = now + (aq_monitor.jobarea->exit_timeout_ms + 2 * AQ_MONITOR_LAST_MS) * 1000000ull;
+        aq_monitor.latest =
+            now + (aq_monitor.jobarea->exit_timeout_ms + 2 * AQ_MONITOR_LAST_MS) * 1000000ull;
         /* the code does not count at this stage */
         aq_jobarea_publish_exit(aq_monitor.jobarea, aq_monitor.slot, AQ_RANK_ENDED, 0);
     }
     if (!e->killed && !aq_monitor_all_ended() && now < aq_monitor.latest)
         return;
     /* the same for other hosts; and who speaks for this one has a word to say yet */
-    if (aq_link_is_whole() && now < aq_monitor.latest &&
-        (!aq_link_is_done() || (aq_link_own() && !aq_link_is_settled())))
+    if (aq_link_is_whole() && now < aq_monitor.latest
+        && (!aq_link_is_done() || (aq_link_own() && !aq_link_is_settled())))
         return;
     /* relaxed: settled long ago */
     code = atomic_load_explicit(&aq_monitor.jobarea->exit_code, memory_order_relaxed);
@@ -331,17 +343,19 @@ static void aq_monitor_check_launcher(struct aq_shutdown *e)
         aq_monitor.fds[3].revents = 0;
         atomic_store_explicit(&aq_monitor.orphaned, true, memory_order_relaxed);
     }
-    if (e->start_ns != 0 || !atomic_load_explicit(&aq_monitor.orphaned, memory_order_relaxed) ||
-        aq_jobarea_in_shutdown(aq_monitor.jobarea))
+    if (e->start_ns != 0 || !atomic_load_explicit(&aq_monitor.orphaned, memory_order_relaxed)
+        || aq_jobarea_in_shutdown(aq_monitor.jobarea))
         return;
     if (!e->logged)
-        aq_shutdown_say("FATAL ERROR", "the launcher's process on this host is gone; ending the job");
+        aq_shutdown_say("FATAL ERROR",
+                        "the launcher's process on this host is gone; ending the job");
     e->logged = true;
     aq_shutdown_fail(e, 1);
 }
 
-/* Who says goodbye to the launcher's library is not killed for it, as long as it is alive: a launcher would take that
- * for the job's result, and on a busy machine the goodbye takes its time. What bounds it is aq_monitor_limit(). */
+/* Who says goodbye to the launcher's library is not killed for it, as long as it is alive: a
+ * launcher would take that for the job's result, and on a busy machine the goodbye takes its time.
+ * What bounds it is aq_monitor_limit(). */
 static void aq_monitor_keepalive(void)
 {
     /* relaxed: a flag on its own */
@@ -376,7 +390,8 @@ static int aq_monitor_step(struct aq_shutdown *e)
     if (exiting && !aq_monitor.alarmed)
         aq_monitor_notify();
     aq_monitor.alarmed = exiting;
-    /* nobody reads the host's eventfd, so that no minder misses it: look at the board from now on */
+    /* nobody reads the host's eventfd, so that no minder misses it: look at the board from now on
+     * */
     if (exiting)
         aq_monitor.fds[0].fd = -1;
     if (exiting && (wait < 0 || wait > AQ_MONITOR_SHUTDOWN_MS))
@@ -424,7 +439,7 @@ static int aq_monitor_thread(void *(*fn)(void *))
 }
 
 int aq_monitor_start(struct aq_jobarea *jobarea, uint32_t slot, int event_fd,
-                    const struct aq_kvs_ops *ops)
+                     const struct aq_kvs_ops *ops)
 {
     size_t tracked = AQ_MONITOR_FIXED_FDS + (slot == 0 ? jobarea->size : 1);
     int rc;
@@ -438,21 +453,22 @@ int aq_monitor_start(struct aq_jobarea *jobarea, uint32_t slot, int event_fd,
     aq_monitor.child = calloc(jobarea->size, sizeof(*aq_monitor.child));
     aq_monitor.fds = calloc(tracked, sizeof(*aq_monitor.fds));
     aq_monitor.fd_slot = calloc(tracked, sizeof(*aq_monitor.fd_slot));
-    if (aq_monitor.own_fd < 0 || aq_monitor.child == NULL || aq_monitor.fds == NULL ||
-        aq_monitor.fd_slot == NULL)
+    if (aq_monitor.own_fd < 0 || aq_monitor.child == NULL || aq_monitor.fds == NULL
+        || aq_monitor.fd_slot == NULL)
         return aq_fail(AQ_ERR_NOMEM, "spawn: no memory or descriptors to watch %u ranks",
                        jobarea->size);
-    aq_monitor.fds[0] = (struct pollfd){event_fd, POLLIN, 0};
-    aq_monitor.fds[1] = (struct pollfd){aq_monitor.own_fd, POLLIN, 0};
-    aq_monitor.fds[2] = (struct pollfd){-1, POLLIN, 0};
-    aq_monitor.fds[3] = (struct pollfd){ops->life_fd != NULL ? ops->life_fd() : -1, POLLRDHUP, 0};
+    aq_monitor.fds[0] = (struct pollfd){ event_fd, POLLIN, 0 };
+    aq_monitor.fds[1] = (struct pollfd){ aq_monitor.own_fd, POLLIN, 0 };
+    aq_monitor.fds[2] = (struct pollfd){ -1, POLLIN, 0 };
+    aq_monitor.fds[3] = (struct pollfd){ ops->life_fd != NULL ? ops->life_fd() : -1, POLLRDHUP, 0 };
     aq_monitor.fd_count = AQ_MONITOR_FIXED_FDS;
     aq_monitor.running = true; /* before the thread, which may have something to tell at once */
     rc = aq_monitor_thread(aq_monitor_main);
     if (rc == 0)
         return AQ_OK;
     aq_monitor.running = false;
-    return aq_fail(AQ_ERR_RESOURCE, "spawn: cannot start a thread to watch the job: %s", strerror(rc));
+    return aq_fail(AQ_ERR_RESOURCE, "spawn: cannot start a thread to watch the job: %s",
+                   strerror(rc));
 }
 
 void aq_monitor_notify(void)

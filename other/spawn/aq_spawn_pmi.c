@@ -3,11 +3,12 @@
  * aq_spawn_pmi.c - jobs started by a launcher that speaks PMI-1 over an inherited socket: MPICH's
  * mpiexec (hydra) and its relatives.
  * Owns      the conversation on PMI_FD
- * Threads   one at start; get from any, fini and abort from the minder thread: one question at a time
+ * Threads   one at start; get from any, fini and abort from the minder thread: one question at a
+ *           time
  * Wire      lines of blank-separated name=value words, "cmd=" first; a request, then its answer
- * Secrets   the store is not for one user's eyes by a rule of PMI, but it lives in the launcher's processes
- *           (hydra's, under the user's id) and travels between them over connections of their own: as safe
- *           as the start of the program itself
+ * Secrets   the store is not for one user's eyes by a rule of PMI, but it lives in the launcher's
+ *           processes (hydra's, under the user's id) and travels between them over connections of
+ *           their own: as safe as the start of the program itself
  * See       PMI_process_mapping as MPICH's users know it: "(vector,(node,nodes,ranks on each),...)"
  */
 #include <errno.h>
@@ -27,9 +28,9 @@
 static struct {
     int fd;
     uint32_t rank, size;
-    char space[256]; /* name of the job's key-value space */
+    char space[256];      /* name of the job's key-value space */
     pthread_mutex_t lock; /* a question and its answer */
-} aq_pmi = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} aq_pmi = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static bool aq_pmi_offered(void)
 {
@@ -106,8 +107,8 @@ static int aq_pmi_ask(char line[AQ_PMI_LINE], const char *answer)
     pthread_mutex_unlock(&aq_pmi.lock);
     if (failed != AQ_OK)
         return failed;
-    if (!aq_pmi_word(line, "cmd", cmd, sizeof(cmd)) || strcmp(cmd, answer) != 0 ||
-        (aq_pmi_word(line, "rc", rc, sizeof(rc)) && strcmp(rc, "0") != 0))
+    if (!aq_pmi_word(line, "cmd", cmd, sizeof(cmd)) || strcmp(cmd, answer) != 0
+        || (aq_pmi_word(line, "rc", rc, sizeof(rc)) && strcmp(rc, "0") != 0))
         return aq_fail(AQ_ERR_SYS, "spawn: the launcher answered '%.*s', not %s",
                        (int)strcspn(line, "\n"), line, answer);
     return AQ_OK;
@@ -120,8 +121,8 @@ static int aq_pmi_init(uint32_t *rank_out, uint32_t *size_out)
     aq_pmi.fd = atoi(getenv("PMI_FD"));
     aq_pmi.rank = (uint32_t)strtoul(getenv("PMI_RANK"), NULL, 10);
     aq_pmi.size = (uint32_t)strtoul(getenv("PMI_SIZE"), NULL, 10);
-    if (aq_pmi.size == 0 || aq_pmi.rank >= aq_pmi.size ||
-        fcntl(aq_pmi.fd, F_SETFD, FD_CLOEXEC) != 0)
+    if (aq_pmi.size == 0 || aq_pmi.rank >= aq_pmi.size
+        || fcntl(aq_pmi.fd, F_SETFD, FD_CLOEXEC) != 0)
         return aq_fail(AQ_ERR_ARG, "spawn: PMI_FD, PMI_RANK or PMI_SIZE do not fit together");
     strcpy(line, "cmd=init pmi_version=1 pmi_subversion=1\n");
     if (aq_pmi_ask(line, "response_to_init") != AQ_OK)
@@ -189,8 +190,8 @@ static bool aq_pmi_read_mapping(const char *text, uint32_t *host_of, uint32_t si
     while (at != NULL && rank < size) {
         unsigned first, nodes, each;
 
-        if (sscanf(at, "(%u,%u,%u)", &first, &nodes, &each) != 3 || nodes == 0 || each == 0 ||
-            nodes > size || first > size - nodes)
+        if (sscanf(at, "(%u,%u,%u)", &first, &nodes, &each) != 3 || nodes == 0 || each == 0
+            || nodes > size || first > size - nodes)
             return false;
         for (uint64_t i = 0; i < (uint64_t)nodes * each && rank < size; i++)
             host_of[rank++] = first + (uint32_t)(i / each);
@@ -211,8 +212,9 @@ static bool aq_pmi_place(uint32_t *host_of, uint32_t size)
     failed = aq_pmi_exchange(line);
     pthread_mutex_unlock(&aq_pmi.lock);
     /* not every launcher has it: no reason for a message */
-    return failed == AQ_OK && (!aq_pmi_word(line, "rc", rc, sizeof(rc)) || strcmp(rc, "0") == 0) &&
-           aq_pmi_word(line, "value", text, sizeof(text)) && aq_pmi_read_mapping(text, host_of, size);
+    return failed == AQ_OK && (!aq_pmi_word(line, "rc", rc, sizeof(rc)) || strcmp(rc, "0") == 0)
+           && aq_pmi_word(line, "value", text, sizeof(text))
+           && aq_pmi_read_mapping(text, host_of, size);
 }
 
 static int aq_pmi_life_fd(void)

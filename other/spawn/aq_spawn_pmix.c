@@ -3,12 +3,13 @@
  * aq_spawn_pmix.c - jobs started by a launcher that speaks PMIx: mpirun, prterun, srun --mpi=pmix.
  * Owns      the connection to the launcher's PMIx server
  * Threads   one at start; get from any, fini and abort from the minder thread
- * How       what is put stays with the server of its host until somebody asks for it (direct modex), or is
- *           carried to all by a fence that collects. A fence that does not promises less than it should:
- *           for a moment after it servers may answer that there is no such value (seen with Slurm 22.05),
- *           and may have kept an older answer about that rank, so get asks again for a while
- * Uses      libpmix.so.2, loaded at run time so that programs need not be linked with it; its header
- *           at build time
+ * How       what is put stays with the server of its host until somebody asks for it (direct
+ *           modex), or is carried to all by a fence that collects. A fence that does not promises
+ *           less than it should: for a moment after it servers may answer that there is no such
+ *           value (seen with Slurm 22.05), and may have kept an older answer about that rank, so
+ *           get asks again for a while
+ * Uses      libpmix.so.2, loaded at run time so that programs need not be linked with it; its
+ *           header at build time
  */
 #include "aq_config.h"
 
@@ -68,7 +69,8 @@ static bool aq_pmix_symbol(void *lib, const char *name, void *fn_out)
 /* in a thread of the library's */
 static void aq_pmix_on_lost_server(size_t id, pmix_status_t status, const pmix_proc_t *source,
                                    pmix_info_t info[], size_t infos, pmix_info_t *results,
-                                   size_t result_count, pmix_event_notification_cbfunc_fn_t done, void *arg)
+                                   size_t result_count, pmix_event_notification_cbfunc_fn_t done,
+                                   void *arg)
 {
     (void)id, (void)status, (void)info, (void)infos, (void)results, (void)result_count;
     /* the same is told of other ranks that are gone: those we notice by ourselves */
@@ -88,15 +90,15 @@ static int aq_pmix_load(void)
                        "install it (Debian: libpmix2) or start by gasnetrun",
                        dlerror());
     aq_pmix_symbol(lib, "PMIx_Register_event_handler", &aq_pmix.on_event);
-    if (aq_pmix_symbol(lib, "PMIx_Init", &aq_pmix.init) &&
-        aq_pmix_symbol(lib, "PMIx_Finalize", &aq_pmix.finalize) &&
-        aq_pmix_symbol(lib, "PMIx_Abort", &aq_pmix.abort) &&
-        aq_pmix_symbol(lib, "PMIx_Put", &aq_pmix.put) &&
-        aq_pmix_symbol(lib, "PMIx_Commit", &aq_pmix.commit) &&
-        aq_pmix_symbol(lib, "PMIx_Fence", &aq_pmix.fence) &&
-        aq_pmix_symbol(lib, "PMIx_Get", &aq_pmix.get) &&
-        aq_pmix_symbol(lib, "PMIx_Get_nb", &aq_pmix.get_nb) &&
-        aq_pmix_symbol(lib, "PMIx_Error_string", &aq_pmix.error))
+    if (aq_pmix_symbol(lib, "PMIx_Init", &aq_pmix.init)
+        && aq_pmix_symbol(lib, "PMIx_Finalize", &aq_pmix.finalize)
+        && aq_pmix_symbol(lib, "PMIx_Abort", &aq_pmix.abort)
+        && aq_pmix_symbol(lib, "PMIx_Put", &aq_pmix.put)
+        && aq_pmix_symbol(lib, "PMIx_Commit", &aq_pmix.commit)
+        && aq_pmix_symbol(lib, "PMIx_Fence", &aq_pmix.fence)
+        && aq_pmix_symbol(lib, "PMIx_Get", &aq_pmix.get)
+        && aq_pmix_symbol(lib, "PMIx_Get_nb", &aq_pmix.get_nb)
+        && aq_pmix_symbol(lib, "PMIx_Error_string", &aq_pmix.error))
         return AQ_OK;
     return aq_fail(AQ_ERR_RESOURCE, "spawn: libpmix.so.2 lacks a function (%s)", dlerror());
 }
@@ -114,7 +116,7 @@ static pmix_proc_t aq_pmix_proc(uint32_t rank)
     return proc;
 }
 
-#define AQ_PMIX_FDS 1024             /* descriptors that are looked at */
+#define AQ_PMIX_FDS 1024 /* descriptors that are looked at */
 
 /* The library's socket to its server is not close-on-exec: programs that the client starts would
  * inherit it. The descriptors that were not open before are ours to mark. */
@@ -134,7 +136,7 @@ static pmix_status_t aq_pmix_init_quietly(void)
 
 static int aq_pmix_init(uint32_t *rank_out, uint32_t *size_out)
 {
-    pmix_status_t lost[2] = {PMIX_ERR_LOST_CONNECTION_TO_SERVER, AQ_PMIX_LOST}, rc;
+    pmix_status_t lost[2] = { PMIX_ERR_LOST_CONNECTION_TO_SERVER, AQ_PMIX_LOST }, rc;
     pmix_value_t *value = NULL;
     pmix_proc_t all;
 
@@ -192,7 +194,8 @@ static int aq_pmix_fence(bool collect)
     return rc == PMIX_SUCCESS ? AQ_OK : aq_pmix_failed("PMIx_Fence", rc);
 }
 
-/* One question to the server. Who asks may have gone when the answer comes, so the last one frees. */
+/* One question to the server. Who asks may have gone when the answer comes, so the last one frees.
+ * */
 struct aq_pmix_question {
     pthread_mutex_t lock;
     pthread_cond_t answered;
@@ -222,7 +225,8 @@ static void aq_pmix_on_answer(pmix_status_t status, pmix_value_t *value, void *a
     pthread_mutex_lock(&q->lock);
     q->status = status;
     if (status == PMIX_SUCCESS) {
-        if (value != NULL && value->type == PMIX_STRING && strlen(value->data.string) < AQ_KVS_VALUE)
+        if (value != NULL && value->type == PMIX_STRING
+            && strlen(value->data.string) < AQ_KVS_VALUE)
             strcpy(q->value, value->data.string);
         else
             q->status = PMIX_ERR_BAD_PARAM;
@@ -232,8 +236,8 @@ static void aq_pmix_on_answer(pmix_status_t status, pmix_value_t *value, void *a
     aq_pmix_release(q);
 }
 
-static pmix_status_t aq_pmix_ask(uint32_t rank, const char *name, bool again, char value_out[AQ_KVS_VALUE],
-                                 const struct timespec *end)
+static pmix_status_t aq_pmix_ask(uint32_t rank, const char *name, bool again,
+                                 char value_out[AQ_KVS_VALUE], const struct timespec *end)
 {
     struct aq_pmix_question *q = calloc(1, sizeof(*q));
     pmix_proc_t proc = aq_pmix_proc(rank);
@@ -266,17 +270,17 @@ static pmix_status_t aq_pmix_ask(uint32_t rank, const char *name, bool again, ch
     return rc;
 }
 
-/* May the same question have another answer a moment later? Slurm's daemons answer "error" when both of two
- * nodes ask each other for the first time. */
+/* May the same question have another answer a moment later? Slurm's daemons answer "error" when
+ * both of two nodes ask each other for the first time. */
 static bool aq_pmix_transient(pmix_status_t rc)
 {
-    return rc != PMIX_SUCCESS && rc != PMIX_ERR_TIMEOUT && rc != PMIX_ERR_INIT && rc != PMIX_ERR_NOMEM &&
-           rc != PMIX_ERR_BAD_PARAM;
+    return rc != PMIX_SUCCESS && rc != PMIX_ERR_TIMEOUT && rc != PMIX_ERR_INIT
+           && rc != PMIX_ERR_NOMEM && rc != PMIX_ERR_BAD_PARAM;
 }
 
 static int aq_pmix_get(uint32_t rank, const char *key, char value_out[AQ_KVS_VALUE], int seconds)
 {
-    struct timespec end, now, pause = {0, 500000};
+    struct timespec end, now, pause = { 0, 500000 };
     char name[64];
     pmix_status_t rc;
 
@@ -293,15 +297,15 @@ static int aq_pmix_get(uint32_t rank, const char *key, char value_out[AQ_KVS_VAL
             pause.tv_nsec *= 2;
         rc = aq_pmix_ask(rank, name, true, value_out, &end);
     }
-    return rc == PMIX_SUCCESS
-               ? AQ_OK
-               : aq_fail(AQ_ERR_SYS, "spawn: PMIx_Get of %s of rank %u: %s", name, rank, aq_pmix.error(rc));
+    return rc == PMIX_SUCCESS ? AQ_OK
+                              : aq_fail(AQ_ERR_SYS, "spawn: PMIx_Get of %s of rank %u: %s", name,
+                                        rank, aq_pmix.error(rc));
 }
 
 /* the library's word on something about proc, or on a node, as text; NULL if it has none here */
 static char *aq_pmix_know(const pmix_proc_t *proc, const char *key, const char *node)
 {
-    pmix_info_t info[3] = {aq_pmix_flag(PMIX_OPTIONAL), aq_pmix_flag(PMIX_NODE_INFO)};
+    pmix_info_t info[3] = { aq_pmix_flag(PMIX_OPTIONAL), aq_pmix_flag(PMIX_NODE_INFO) };
     pmix_value_t *value = NULL;
     char *text;
 
@@ -336,7 +340,8 @@ static uint32_t aq_pmix_mark(const char *list, uint32_t host, uint32_t *host_of,
     return count;
 }
 
-/* The list of nodes, and of each node its ranks. Open MPI's servers do not know that of all nodes. */
+/* The list of nodes, and of each node its ranks. Open MPI's servers do not know that of all nodes.
+ * */
 static bool aq_pmix_place_by_node(uint32_t *host_of, uint32_t size)
 {
     pmix_proc_t all = aq_pmix_proc(PMIX_RANK_WILDCARD);
@@ -354,7 +359,8 @@ static bool aq_pmix_place_by_node(uint32_t *host_of, uint32_t size)
     return count == size;
 }
 
-/* The name of each rank's node: asked for rank after rank, and compared with the last few nodes first. */
+/* The name of each rank's node: asked for rank after rank, and compared with the last few nodes
+ * first. */
 static bool aq_pmix_place_by_rank(uint32_t *host_of, uint32_t size)
 {
     char **known = calloc(size, sizeof(*known)), *name;
@@ -392,7 +398,8 @@ static bool aq_pmix_place(uint32_t *host_of, uint32_t size)
     free(peers);
     if (local == size)
         return true;
-    return local > 0 && (aq_pmix_place_by_node(host_of, size) || aq_pmix_place_by_rank(host_of, size));
+    return local > 0
+           && (aq_pmix_place_by_node(host_of, size) || aq_pmix_place_by_rank(host_of, size));
 }
 
 static void aq_pmix_abort(int code, const char *text)

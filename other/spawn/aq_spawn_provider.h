@@ -17,17 +17,17 @@ struct aq_spawn_state;
 
 struct aq_spawn_provider {
     const char *name;
-    bool (*offered)(void);                          /* does the environment promise it? */
-    int (*join)(struct aq_spawn_state *st);         /* fills info, board; AQ_OK or negative, logged */
+    bool (*offered)(void);                  /* does the environment promise it? */
+    int (*join)(struct aq_spawn_state *st); /* fills info, board; AQ_OK or negative, logged */
     int (*allgather)(struct aq_spawn_state *st, const void *own_data, size_t len, void *all);
-                                                    /* over several hosts; NULL if one host only */
+    /* over several hosts; NULL if one host only */
     int (*bcast)(struct aq_spawn_state *st, void *buf, size_t len, uint32_t root); /* the same */
-    int (*fence)(struct aq_spawn_state *st);        /* the same; NULL: an allgather does */
+    int (*fence)(struct aq_spawn_state *st); /* the same; NULL: an allgather does */
     int (*publish)(struct aq_spawn_state *st, const void *address, size_t len);
     int (*lookup)(struct aq_spawn_state *st, uint32_t rank, void *addr_out, size_t len);
-                                                    /* NULL, both: the cards of all ranks lie in a file of
+    /* NULL, both: the cards of all ranks lie in a file of
                                                      * the host, filled by allgather */
-    void (*notify)(struct aq_spawn_state *st);      /* async-signal-safe */
+    void (*notify)(struct aq_spawn_state *st); /* async-signal-safe */
     int (*finish)(struct aq_spawn_state *st, int code, enum aq_shutdown_mode how);
 };
 
@@ -35,20 +35,21 @@ struct aq_spawn_state {
     const struct aq_spawn_provider *provider;
     struct aq_spawn_info info;
     struct aq_jobarea *jobarea;
-    uint32_t *host_ranks;                           /* owned; info.host_ranks points here */
-    uint32_t *host_of;                              /* owned; info.host_of points here */
-    uint8_t job_key[32];                            /* see aq_spawn_key() */
-    char *addrs;                                    /* the host's file of cards, if that is where they are */
+    uint32_t *host_ranks; /* owned; info.host_ranks points here */
+    uint32_t *host_of;    /* owned; info.host_of points here */
+    uint8_t job_key[32];  /* see aq_spawn_key() */
+    char *addrs;          /* the host's file of cards, if that is where they are */
     size_t addr_len;
-    int host_fd[AQ_JOBAREA_HOST_FDS];                 /* inherited memfds, -1 if none */
-    uint32_t parity;                                /* of the blackboard's next round */
-    bool spin;                                      /* cores suffice for every rank of the host */
+    int host_fd[AQ_JOBAREA_HOST_FDS]; /* inherited memfds, -1 if none */
+    uint32_t parity;                  /* of the blackboard's next round */
+    bool spin;                        /* cores suffice for every rank of the host */
     bool supervised;
-    bool console;                                   /* ./prog N: see aq_supervise_end_console() */
+    bool console; /* ./prog N: see aq_supervise_end_console() */
 };
 
 extern const struct aq_spawn_provider aq_spawn_fork_provider;
-extern const struct aq_spawn_provider aq_spawn_agent_provider; /* what fork becomes on several hosts */
+extern const struct aq_spawn_provider
+    aq_spawn_agent_provider; /* what fork becomes on several hosts */
 extern const struct aq_spawn_provider aq_spawn_pmix_provider;
 extern const struct aq_spawn_provider aq_spawn_pmi_provider;
 extern const struct aq_spawn_provider aq_spawn_single_provider;
@@ -56,10 +57,12 @@ extern const struct aq_spawn_provider aq_spawn_single_provider;
 /** aq_spawn_claim - take slot info.host_rank on the board: AQ_OK, or negative if it is taken. */
 int aq_spawn_claim(struct aq_spawn_state *st);
 
-/** aq_spawn_fill_one_host - size ranks, all here: fills the host part of info. AQ_OK or negative. */
+/** aq_spawn_fill_one_host - size ranks, all here: fills the host part of info. AQ_OK or negative.
+ * */
 int aq_spawn_fill_one_host(struct aq_spawn_state *st, uint32_t rank, uint32_t size);
 
-/** aq_spawn_agent_fill - the board is an agent's: fills in info for slot, and the provider. AQ_OK or negative. */
+/** aq_spawn_agent_fill - the board is an agent's: fills in info for slot, and the provider. AQ_OK
+ * or negative. */
 int aq_spawn_agent_fill(struct aq_spawn_state *st, uint32_t slot);
 
 /* the fork provider's, for agents' ranks too */

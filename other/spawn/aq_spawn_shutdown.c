@@ -2,10 +2,10 @@
 /*
  * aq_spawn_shutdown.c - the last steps of a rank that its launcher's library has to say goodbye to.
  * Threads   any, any context: atomics, futexes and write only; the calls are made by the minder
- * How       one host: ranks wait for each other at the exit, looking at the board, and leave together.
- *           Several: the hosts tell each other (aq_spawn_link.h). Where they cannot, ranks that come to the
- *           exit meet those of other hosts in the launcher's fence, and who does not come within the exit
- *           timeout is left to the launcher's abort
+ * How       one host: ranks wait for each other at the exit, looking at the board, and leave
+ *           together. Several: the hosts tell each other (aq_spawn_link.h). Where they cannot,
+ *           ranks that come to the exit meet those of other hosts in the launcher's fence, and who
+ *           does not come within the exit timeout is left to the launcher's abort
  */
 #include <unistd.h>
 
@@ -22,8 +22,8 @@ static bool aq_monitor_all_arrived(void)
         struct aq_jobarea_rank *r = &aq_monitor.jobarea->rank[i];
 
         /* acquire: pairs with the release in aq_jobarea_publish_exit() */
-        if (atomic_load_explicit(&r->state, memory_order_acquire) < AQ_RANK_LEFT &&
-            !aq_monitor_dead(atomic_load_explicit(&r->pid, memory_order_relaxed)))
+        if (atomic_load_explicit(&r->state, memory_order_acquire) < AQ_RANK_LEFT
+            && !aq_monitor_dead(atomic_load_explicit(&r->pid, memory_order_relaxed)))
             return false;
     }
     return true;
@@ -33,8 +33,8 @@ static bool aq_monitor_all_arrived(void)
  * go together; the first rank's minder asks and kills in the meantime. */
 static void aq_monitor_wait_for_others(void)
 {
-    uint64_t end =
-        aq_jobarea_now_ns() + (aq_monitor.jobarea->exit_timeout_ms + AQ_MONITOR_LAST_MS) * 1000000ull;
+    uint64_t end = aq_jobarea_now_ns()
+                   + (aq_monitor.jobarea->exit_timeout_ms + AQ_MONITOR_LAST_MS) * 1000000ull;
 
     while (!aq_monitor_all_arrived() && aq_jobarea_now_ns() < end) {
         /* acquire: pairs with the release in aq_jobarea_publish_exit() */
@@ -54,12 +54,13 @@ static bool aq_monitor_request(enum aq_monitor_request want)
     return write(aq_monitor.own_fd, &one, sizeof(one)) > 0; /* else closed by the client */
 }
 
-/* Wait until the ranks of other hosts have come to the exit, too. False: have the launcher end them,
- * because nobody else will. */
+/* Wait until the ranks of other hosts have come to the exit, too. False: have the launcher end
+ * them, because nobody else will. */
 static bool aq_monitor_fence(void)
 {
     uint64_t begin = aq_jobarea_now_ns();
-    uint64_t end = begin + (aq_monitor.jobarea->exit_timeout_ms + 2 * AQ_MONITOR_LAST_MS) * 1000000ull;
+    uint64_t end =
+        begin + (aq_monitor.jobarea->exit_timeout_ms + 2 * AQ_MONITOR_LAST_MS) * 1000000ull;
 
     if (aq_monitor_alone())
         return true;
@@ -69,7 +70,8 @@ static bool aq_monitor_fence(void)
     if (!aq_link_is_whole())
         aq_monitor_request(AQ_MONITOR_FENCE);
     /* acquire: pairs with the release in aq_monitor_fence_main() */
-    while (!aq_link_is_done() && atomic_load_explicit(&aq_monitor.fenced, memory_order_acquire) == 0) {
+    while (!aq_link_is_done()
+           && atomic_load_explicit(&aq_monitor.fenced, memory_order_acquire) == 0) {
         if (aq_jobarea_now_ns() >= end)
             return aq_link_is_whole();
         aq_link_wait_done(AQ_MONITOR_SHUTDOWN_MS);
@@ -87,7 +89,8 @@ static int aq_monitor_disconnect(int code, enum aq_shutdown_mode how)
     if (orderly) {
         aq_monitor_wait_for_others();
         orderly = aq_monitor_fence() && !aq_link_has_silent();
-        /* others may have published larger codes, or the job's was settled: everybody returns the same */
+        /* others may have published larger codes, or the job's was settled: everybody returns the
+         * same */
         code = atomic_load_explicit(&aq_monitor.jobarea->exit_code, memory_order_relaxed);
     }
     if (orderly && aq_monitor.ops->disconnect != NULL)
@@ -98,9 +101,9 @@ static int aq_monitor_disconnect(int code, enum aq_shutdown_mode how)
     if (!aq_monitor_request(orderly ? AQ_MONITOR_FINI : AQ_MONITOR_ABORT))
         return code; /* the launcher sees us end */
     /* acquire: the library's work is done */
-    while ((now = atomic_load_explicit(&aq_monitor.request, memory_order_acquire)) !=
-               AQ_MONITOR_DONE &&
-           aq_jobarea_now_ns() < end)
+    while ((now = atomic_load_explicit(&aq_monitor.request, memory_order_acquire))
+               != AQ_MONITOR_DONE
+           && aq_jobarea_now_ns() < end)
         aq_jobarea_wait_word(&aq_monitor.request, now, 50);
     return code;
 }
@@ -111,7 +114,8 @@ int aq_monitor_shutdown(int code, enum aq_shutdown_mode how)
         return code;
     if (how == AQ_SHUTDOWN_ABORT)
         return aq_monitor_disconnect(code, how);
-    /* relaxed, both: a flag on its own, see aq_monitor_keepalive(); a first sign now, since its thread may be busy */
+    /* relaxed, both: a flag on its own, see aq_monitor_keepalive(); a first sign now, since its
+     * thread may be busy */
     atomic_store_explicit(&aq_monitor.in_shutdown, true, memory_order_relaxed);
     aq_shutdown_defer_kill(&aq_monitor.jobarea->rank[aq_monitor.slot], AQ_MONITOR_DEFER_MS);
     code = aq_monitor_disconnect(code, how);

@@ -23,13 +23,14 @@
 static void aq_supervise_signals(sigset_t *set, bool stop_too)
 {
     /* INT and QUIT too where a shell without job control ignored them for a background job */
-    static const int always[] = {SIGCHLD, SIGURG, SIGUSR1, SIGUSR2, SIGINT, SIGQUIT, SIGTERM};
+    static const int always[] = { SIGCHLD, SIGURG, SIGUSR1, SIGUSR2, SIGINT, SIGQUIT, SIGTERM };
     struct sigaction old;
 
     sigemptyset(set);
     for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
         sigaddset(set, always[i]);
-    /* nohup ignores HUP: a blocked signal is queued even if it is ignored, and would come out of the signalfd */
+    /* nohup ignores HUP: a blocked signal is queued even if it is ignored, and would come out of
+     * the signalfd */
     if (sigaction(SIGHUP, NULL, &old) != 0 || old.sa_handler != SIG_IGN)
         sigaddset(set, SIGHUP);
     if (stop_too)
@@ -102,7 +103,7 @@ void aq_supervise_standard_fds(void)
 
 int aq_supervise_open(struct aq_supervise *sv, uint32_t size, int *jobarea_fd_out)
 {
-    struct sigaction act = {.sa_handler = SIG_DFL};
+    struct sigaction act = { .sa_handler = SIG_DFL };
     sigset_t set;
     int rc;
 
@@ -115,7 +116,7 @@ int aq_supervise_open(struct aq_supervise *sv, uint32_t size, int *jobarea_fd_ou
     if (sv->child == NULL)
         return -ENOMEM;
     sv->jobarea = sv->topo != NULL ? aq_jobarea_create_multihost(size, sv->topo, jobarea_fd_out)
-                                  : aq_jobarea_create(size, size, jobarea_fd_out);
+                                   : aq_jobarea_create(size, size, jobarea_fd_out);
     if (sv->jobarea == NULL)
         goto fail;
     sv->jobarea->supervisor = (int32_t)getpid();
@@ -154,7 +155,7 @@ void aq_supervise_child(const struct aq_supervise *sv, pid_t parent)
 
 void aq_supervise_say_fork_failed(struct aq_supervise *sv, uint32_t slot, int error)
 {
-    struct rlimit lim = {0, 0};
+    struct rlimit lim = { 0, 0 };
 
     getrlimit(RLIMIT_NPROC, &lim);
     if (error == EAGAIN)
@@ -166,9 +167,10 @@ void aq_supervise_say_fork_failed(struct aq_supervise *sv, uint32_t slot, int er
             slot, sv->jobarea->size,
             lim.rlim_cur == RLIM_INFINITY ? (intmax_t)-1 : (intmax_t)lim.rlim_cur);
     else
-        aq_shutdown_say("FATAL ERROR", "only %u of %u ranks could be started: %s; ask for fewer ranks or %s", slot,
-                      sv->jobarea->size, strerror(error),
-                      error == EMFILE || error == ENFILE ? "raise ulimit -n" : "free memory");
+        aq_shutdown_say("FATAL ERROR",
+                        "only %u of %u ranks could be started: %s; ask for fewer ranks or %s", slot,
+                        sv->jobarea->size, strerror(error),
+                        error == EMFILE || error == ENFILE ? "raise ulimit -n" : "free memory");
 }
 
 int aq_supervise_fork_failed(struct aq_supervise *sv, uint32_t slot, int error)
@@ -212,15 +214,15 @@ static void aq_supervise_reap(struct aq_supervise *sv, struct aq_shutdown *e)
         }
         if (sv->verbose)
             aq_shutdown_say("NOTICE", "rank %u (process %d) has ended, wait status 0x%x",
-                          sv->jobarea->rank[i].jobrank, (int)pid, (unsigned)status);
+                            sv->jobarea->rank[i].jobrank, (int)pid, (unsigned)status);
         aq_shutdown_exited(e, i, status);
     }
     if (pid < 0 && errno == ECHILD && e->alive > 0)
         aq_supervise_all_exited(sv, e);
 }
 
-/* Batch systems announce the end of the time by SIGUSR1 to the process they know: tell the ranks that
- * care; for the others it would be deadly. */
+/* Batch systems announce the end of the time by SIGUSR1 to the process they know: tell the ranks
+ * that care; for the others it would be deadly. */
 void aq_supervise_forward(struct aq_supervise *sv, int sig)
 {
     for (uint32_t i = 0; i < sv->jobarea->size; i++) {
@@ -241,8 +243,7 @@ static void aq_supervise_read_signals(struct aq_supervise *sv, struct aq_shutdow
 
         if (sv->signal == 0 && (sig == SIGHUP || sig == SIGINT || sig == SIGQUIT || sig == SIGTERM))
             sv->signal = sig;
-        if (sv->io != NULL && sv->io->signalled != NULL &&
-            sv->io->signalled(sv->io->arg, e, sig))
+        if (sv->io != NULL && sv->io->signalled != NULL && sv->io->signalled(sv->io->arg, e, sig))
             continue;
         switch (sig) {
         case SIGCHLD:
@@ -349,7 +350,7 @@ _Noreturn void aq_supervise_end_console(int code, int sig)
 
         sigemptyset(&set);
         sigaddset(&set, sig);
-        (void)sigaction(sig, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+        (void)sigaction(sig, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
         (void)raise(sig);
         (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
     }

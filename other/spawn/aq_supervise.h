@@ -21,36 +21,38 @@
 
 /* descriptors that somebody else in the process wants served in the same loop */
 struct aq_supervise_io {
-    int (*fill)(void *arg, struct pollfd *fds);               /* how many it has filled in */
+    int (*fill)(void *arg, struct pollfd *fds); /* how many it has filled in */
     void (*serve)(void *arg, const struct pollfd *fds, int count);
-    void (*finish)(void *arg);                                /* ranks are gone: drain */
+    void (*finish)(void *arg); /* ranks are gone: drain */
     /* the rest may be NULL */
-    int (*step)(void *arg, struct aq_shutdown *e);              /* each turn; ms to the next, -1 none */
-    bool (*busy)(void *arg);                                  /* go on though no rank is left */
-    void (*reaped)(void *arg, pid_t pid, int status);         /* a child that is no rank has ended */
-    bool (*signalled)(void *arg, struct aq_shutdown *e, int sig); /* true: nothing more to do about it */
+    int (*step)(void *arg, struct aq_shutdown *e);    /* each turn; ms to the next, -1 none */
+    bool (*busy)(void *arg);                          /* go on though no rank is left */
+    void (*reaped)(void *arg, pid_t pid, int status); /* a child that is no rank has ended */
+    bool (*signalled)(void *arg, struct aq_shutdown *e,
+                      int sig); /* true: nothing more to do about it */
     void *arg;
-    int max;                                                  /* most that fill() will use */
+    int max; /* most that fill() will use */
 };
 
 struct aq_supervise {
     struct aq_jobarea *jobarea;
-    pid_t *child;                 /* [board->size], 0 = not started */
+    pid_t *child; /* [board->size], 0 = not started */
     int signal_fd;
-    sigset_t old_mask;            /* for the ranks */
-    struct sigaction old_child;   /* what SIGCHLD did before: for the ranks */
-    pid_t *skipped;                /* running before us: children that an exec left us, and theirs */
+    sigset_t old_mask;          /* for the ranks */
+    struct sigaction old_child; /* what SIGCHLD did before: for the ranks */
+    pid_t *skipped;             /* running before us: children that an exec left us, and theirs */
     size_t skipped_count;
-    const struct aq_supervise_io *io; /* may be NULL */
+    const struct aq_supervise_io *io;   /* may be NULL */
     const struct aq_jobarea_topo *topo; /* of a host of several; NULL: all ranks are here */
-    bool verbose;                 /* GASNET_SPAWN_VERBOSE */
-    bool reap_others;             /* end what ranks have left running in our session */
-    bool follow;                  /* see struct aq_shutdown */
-    int signal;                   /* the first that came from outside to end the job; 0: none */
-    bool stop_too;                /* SIGTSTP comes to io->signalled() as well */
+    bool verbose;                       /* GASNET_SPAWN_VERBOSE */
+    bool reap_others;                   /* end what ranks have left running in our session */
+    bool follow;                        /* see struct aq_shutdown */
+    int signal;    /* the first that came from outside to end the job; 0: none */
+    bool stop_too; /* SIGTSTP comes to io->signalled() as well */
 };
 
-/** aq_supervise_standard_fds - started with descriptor 0, 1 or 2 closed? Then no file of ours takes its number. */
+/** aq_supervise_standard_fds - started with descriptor 0, 1 or 2 closed? Then no file of ours takes
+ * its number. */
 void aq_supervise_standard_fds(void);
 
 /**
@@ -62,17 +64,19 @@ void aq_supervise_standard_fds(void);
  */
 int aq_supervise_open(struct aq_supervise *sv, uint32_t size, int *jobarea_fd_out);
 
-/** aq_supervise_signals_back - signal mask and SIGCHLD as before aq_supervise_open(). Async-signal-safe. */
+/** aq_supervise_signals_back - signal mask and SIGCHLD as before aq_supervise_open().
+ * Async-signal-safe. */
 void aq_supervise_signals_back(const struct aq_supervise *sv);
 
 /**
  * aq_supervise_child - in the new process, before anything else: die with the parent, get the
- * parent's old signal handling back. Async-signal-safe; fit for vfork. Ends the process if the parent is
- * gone already.
+ * parent's old signal handling back. Async-signal-safe; fit for vfork. Ends the process if the
+ * parent is gone already.
  */
 void aq_supervise_child(const struct aq_supervise *sv, pid_t parent);
 
-/** aq_supervise_fork_failed - say why rank slot could not be started and what to do; ends those started. */
+/** aq_supervise_fork_failed - say why rank slot could not be started and what to do; ends those
+ * started. */
 int aq_supervise_fork_failed(struct aq_supervise *sv, uint32_t slot, int error);
 
 /** aq_supervise_say_fork_failed - the message of the above, nothing else. */

@@ -1,10 +1,10 @@
 /*
  * aq_tools.h - what the files of the tools share.
  *
- * The tools are the lowest layer: they are in the tools-only archives and in every conduit library, and
- * work without a job. What they want of a job they ask through weak names: absent means alone.
- * Depends on base/aq_log.h, base/aq_env.h, base/aq_platform.h and base/aq_backtrace.h, which need no job
- * either. SPDX-License-Identifier: BSD-3-Clause
+ * The tools are the lowest layer: they are in the tools-only archives and in every conduit library,
+ * and work without a job. What they want of a job they ask through weak names: absent means alone.
+ * Depends on base/aq_log.h, base/aq_env.h, base/aq_platform.h and base/aq_backtrace.h, which need
+ * no job either. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_TOOLS_H
 #define AQ_TOOLS_H

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_tools_check.c - what this library is: the functions that clients' objects refer to so that they link
- * with their own kind only; versions; and, in the tools-only libraries, the identification
- * strings (a conduit library has them in base/aq_ident.c).
+ * aq_tools_check.c - what this library is: the functions that clients' objects refer to so that
+ * they link with their own kind only; versions; and, in the tools-only libraries, the
+ * identification strings (a conduit library has them in base/aq_ident.c).
  *
  * Compiled once for the conduit libraries and once, with AQ_TOOLS_ALONE, for the tools-only ones.
  */
 #include "other/tools/aq_tools.h"
 
 /* Both libraries have the functions for LITE; par serves parsync, whose tools are those of SEQ. */
-#define AQ_TOOLS_IS(mode)                  \
+#define AQ_TOOLS_IS(mode)                      \
     AQ_PUBLIC void AQ_TOOLS_CHECK(mode)(void); \
-    void AQ_TOOLS_CHECK(mode)(void) {}
+    void AQ_TOOLS_CHECK(mode)(void)            \
+    {                                          \
+    }
 
 AQ_TOOLS_IS(LITE)
 #if GASNETT_THREAD_SAFE
@@ -38,8 +40,8 @@ const char *gasnett_release_version_str(void)
 
 uint64_t gasnett_release_version(void)
 {
-    return GASNETT_RELEASE_VERSION_MAJOR * UINT64_C(1000000) +
-           GASNETT_RELEASE_VERSION_MINOR * UINT64_C(10000) + GASNETT_RELEASE_VERSION_PATCH;
+    return GASNETT_RELEASE_VERSION_MAJOR * UINT64_C(1000000)
+           + GASNETT_RELEASE_VERSION_MINOR * UINT64_C(10000) + GASNETT_RELEASE_VERSION_PATCH;
 }
 
 const char *gasnett_performance_warning_str(void)

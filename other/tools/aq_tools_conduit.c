@@ -14,7 +14,7 @@
 
 #include "base/aq_platform.h"
 
-#define AQ_FORMAT_HEAD 200  /* bytes that the words around a list take at most */
+#define AQ_FORMAT_HEAD  200 /* bytes that the words around a list take at most */
 #define AQ_FORMAT_ENTRY 64  /* and one entry of it */
 
 void *gasnett_mmap(uintptr_t size)
@@ -37,7 +37,7 @@ size_t gasnett_format_memveclist_bufsz(size_t count)
 
 static gasnett_memveclist_stats_t aq_format_stats(size_t count, const gex_Memvec_t *list)
 {
-    gasnett_memveclist_stats_t stats = {SIZE_MAX, 0, 0, NULL, NULL};
+    gasnett_memveclist_stats_t stats = { SIZE_MAX, 0, 0, NULL, NULL };
 
     for (size_t i = 0; i < count; i++) {
         char *first = list[i].gex_addr, *last = first + list[i].gex_len - 1;
@@ -57,13 +57,15 @@ static gasnett_memveclist_stats_t aq_format_stats(size_t count, const gex_Memvec
     return stats;
 }
 
-gasnett_memveclist_stats_t gasnett_format_memveclist(char *buf, size_t count, const gex_Memvec_t *list)
+gasnett_memveclist_stats_t gasnett_format_memveclist(char *buf, size_t count,
+                                                     const gex_Memvec_t *list)
 {
     const gasnett_memveclist_stats_t stats = aq_format_stats(count, list);
 
-    buf += sprintf(buf, "%zu entries, totalsz=%" PRIuPTR ", bounds=[%p..%p], minsz=%zu, maxsz=%zu, list=[",
-                   count, stats.totalsz, (void *)stats.minaddr, (void *)stats.maxaddr, stats.minsz,
-                   stats.maxsz);
+    buf += sprintf(
+        buf, "%zu entries, totalsz=%" PRIuPTR ", bounds=[%p..%p], minsz=%zu, maxsz=%zu, list=[",
+        count, stats.totalsz, (void *)stats.minaddr, (void *)stats.maxaddr, stats.minsz,
+        stats.maxsz);
     for (size_t i = 0; i < count; i++)
         buf += sprintf(buf, "%s{%p,%zu}", i > 0 ? ", " : "", list[i].gex_addr, list[i].gex_len);
     strcpy(buf, "]");
@@ -72,8 +74,8 @@ gasnett_memveclist_stats_t gasnett_format_memveclist(char *buf, size_t count, co
 
 size_t gasnett_format_putvgetv_bufsz(size_t dstcount, size_t srccount)
 {
-    return AQ_FORMAT_HEAD + gasnett_format_memveclist_bufsz(dstcount) +
-           gasnett_format_memveclist_bufsz(srccount);
+    return AQ_FORMAT_HEAD + gasnett_format_memveclist_bufsz(dstcount)
+           + gasnett_format_memveclist_bufsz(srccount);
 }
 
 static char *aq_format_peer(char *buf, gex_TM_t tm, gex_Rank_t rank)
@@ -82,7 +84,8 @@ static char *aq_format_peer(char *buf, gex_TM_t tm, gex_Rank_t rank)
 }
 
 size_t gasnett_format_putvgetv(char *buf, gex_TM_t tm, gex_Rank_t rank, size_t dstcount,
-                               const gex_Memvec_t *dstlist, size_t srccount, const gex_Memvec_t *srclist)
+                               const gex_Memvec_t *dstlist, size_t srccount,
+                               const gex_Memvec_t *srclist)
 {
     gasnett_memveclist_stats_t stats;
 
@@ -112,8 +115,8 @@ void gasnett_format_addrlist(char *buf, size_t count, void *const *list, size_t 
         if (high == NULL || at + len - 1 > high)
             high = at + len - 1;
     }
-    buf += sprintf(buf, "%zu entries of %zu bytes, totalsz=%zu, bounds=[%p..%p], list=[", count, len,
-                   count * len, (const void *)low, (const void *)high);
+    buf += sprintf(buf, "%zu entries of %zu bytes, totalsz=%zu, bounds=[%p..%p], list=[", count,
+                   len, count * len, (const void *)low, (const void *)high);
     for (size_t i = 0; i < count; i++)
         buf += sprintf(buf, "%s%p", i > 0 ? ", " : "", list[i]);
     strcpy(buf, "]");
@@ -121,8 +124,8 @@ void gasnett_format_addrlist(char *buf, size_t count, void *const *list, size_t 
 
 size_t gasnett_format_putigeti_bufsz(size_t dstcount, size_t srccount)
 {
-    return AQ_FORMAT_HEAD + gasnett_format_addrlist_bufsz(dstcount) +
-           gasnett_format_addrlist_bufsz(srccount);
+    return AQ_FORMAT_HEAD + gasnett_format_addrlist_bufsz(dstcount)
+           + gasnett_format_addrlist_bufsz(srccount);
 }
 
 size_t gasnett_format_putigeti(char *buf, gex_TM_t tm, gex_Rank_t rank, size_t dstcount,
@@ -216,13 +219,16 @@ static size_t aq_format_set(char *buf, uint32_t set, const struct aq_format_word
     return need;
 }
 
-#define AQ_WORD(name) { name, #name }
+#define AQ_WORD(name) \
+    {                 \
+        name, #name   \
+    }
 
 size_t gasnett_format_dt(char *buf, gex_DT_t dt)
 {
     static const struct aq_format_word words[] = {
-        AQ_WORD(GEX_DT_I32), AQ_WORD(GEX_DT_U32), AQ_WORD(GEX_DT_I64), AQ_WORD(GEX_DT_U64),
-        AQ_WORD(GEX_DT_FLT), AQ_WORD(GEX_DT_DBL), AQ_WORD(GEX_DT_USER), {0, NULL},
+        AQ_WORD(GEX_DT_I32), AQ_WORD(GEX_DT_U32), AQ_WORD(GEX_DT_I64),  AQ_WORD(GEX_DT_U64),
+        AQ_WORD(GEX_DT_FLT), AQ_WORD(GEX_DT_DBL), AQ_WORD(GEX_DT_USER), { 0, NULL },
     };
 
     return aq_format_set(buf, dt, words);
@@ -231,13 +237,13 @@ size_t gasnett_format_dt(char *buf, gex_DT_t dt)
 size_t gasnett_format_op(char *buf, gex_OP_t op)
 {
     static const struct aq_format_word words[] = {
-        AQ_WORD(GEX_OP_AND),   AQ_WORD(GEX_OP_OR),    AQ_WORD(GEX_OP_XOR),  AQ_WORD(GEX_OP_ADD),
-        AQ_WORD(GEX_OP_SUB),   AQ_WORD(GEX_OP_MULT),  AQ_WORD(GEX_OP_MIN),  AQ_WORD(GEX_OP_MAX),
-        AQ_WORD(GEX_OP_INC),   AQ_WORD(GEX_OP_DEC),   AQ_WORD(GEX_OP_SET),  AQ_WORD(GEX_OP_CAS),
-        AQ_WORD(GEX_OP_FAND),  AQ_WORD(GEX_OP_FOR),   AQ_WORD(GEX_OP_FXOR), AQ_WORD(GEX_OP_FADD),
-        AQ_WORD(GEX_OP_FSUB),  AQ_WORD(GEX_OP_FMULT), AQ_WORD(GEX_OP_FMIN), AQ_WORD(GEX_OP_FMAX),
-        AQ_WORD(GEX_OP_FINC),  AQ_WORD(GEX_OP_FDEC),  AQ_WORD(GEX_OP_SWAP), AQ_WORD(GEX_OP_FCAS),
-        AQ_WORD(GEX_OP_GET),   AQ_WORD(GEX_OP_USER),  AQ_WORD(GEX_OP_USER_NC), {0, NULL},
+        AQ_WORD(GEX_OP_AND),  AQ_WORD(GEX_OP_OR),    AQ_WORD(GEX_OP_XOR),     AQ_WORD(GEX_OP_ADD),
+        AQ_WORD(GEX_OP_SUB),  AQ_WORD(GEX_OP_MULT),  AQ_WORD(GEX_OP_MIN),     AQ_WORD(GEX_OP_MAX),
+        AQ_WORD(GEX_OP_INC),  AQ_WORD(GEX_OP_DEC),   AQ_WORD(GEX_OP_SET),     AQ_WORD(GEX_OP_CAS),
+        AQ_WORD(GEX_OP_FAND), AQ_WORD(GEX_OP_FOR),   AQ_WORD(GEX_OP_FXOR),    AQ_WORD(GEX_OP_FADD),
+        AQ_WORD(GEX_OP_FSUB), AQ_WORD(GEX_OP_FMULT), AQ_WORD(GEX_OP_FMIN),    AQ_WORD(GEX_OP_FMAX),
+        AQ_WORD(GEX_OP_FINC), AQ_WORD(GEX_OP_FDEC),  AQ_WORD(GEX_OP_SWAP),    AQ_WORD(GEX_OP_FCAS),
+        AQ_WORD(GEX_OP_GET),  AQ_WORD(GEX_OP_USER),  AQ_WORD(GEX_OP_USER_NC), { 0, NULL },
     };
 
     return aq_format_set(buf, op, words);
@@ -247,7 +253,7 @@ size_t gasnett_format_ti(char *buf, gex_TI_t ti)
 {
     static const struct aq_format_word words[] = {
         AQ_WORD(GEX_TI_SRCRANK), AQ_WORD(GEX_TI_EP),      AQ_WORD(GEX_TI_ENTRY),
-        AQ_WORD(GEX_TI_IS_REQ),  AQ_WORD(GEX_TI_IS_LONG), {0, NULL},
+        AQ_WORD(GEX_TI_IS_REQ),  AQ_WORD(GEX_TI_IS_LONG), { 0, NULL },
     };
 
     return aq_format_set(buf, ti, words);

@@ -3,7 +3,8 @@
  * aq_tools_diag.c - the self-tests that a client can run; see gasnett_run_diagnostics in
  * include/gasnet/tools_conduit.h. In the conduit libraries alone.
  * Owns      the handlers' table and the counts of replies
- * Threads   one call at a time; with par it starts threads of its own, which make no call of the conduit
+ * Threads   one call at a time; with par it starts threads of its own, which make no call of the
+ *           conduit
  */
 #include "other/tools/aq_tools.h"
 
@@ -120,8 +121,8 @@ static const char *aq_diag_sections;
 
 static bool aq_diag_selects(char section)
 {
-    return aq_diag_sections == NULL || *aq_diag_sections == '\0' ||
-           strchr(aq_diag_sections, section) != NULL;
+    return aq_diag_sections == NULL || *aq_diag_sections == '\0'
+           || strchr(aq_diag_sections, section) != NULL;
 }
 
 static void *aq_diag_thread(void *number)
@@ -144,7 +145,8 @@ static void aq_diag_together(void)
     pthread_t *thread = calloc(aq_diag.threads, sizeof(*thread));
 
     if (thread == NULL || pthread_barrier_init(&aq_diag.barrier, NULL, aq_diag.threads) != 0)
-        gasnett_fatalerror_nopos("gasnett_run_diagnostics: no memory for %u threads", aq_diag.threads);
+        gasnett_fatalerror_nopos("gasnett_run_diagnostics: no memory for %u threads",
+                                 aq_diag.threads);
     for (uintptr_t i = 1; i < aq_diag.threads; i++)
         if (pthread_create(&thread[i], NULL, aq_diag_thread, (void *)i) != 0)
             gasnett_fatalerror_nopos("gasnett_run_diagnostics: cannot start thread %" PRIuPTR, i);
@@ -171,10 +173,10 @@ static void aq_diag_on_reply(gex_Token_t token, gex_AM_Arg_t a, gex_AM_Arg_t b);
 enum { AQ_DIAG_REQUEST, AQ_DIAG_REPLY, AQ_DIAG_HANDLERS };
 
 static gex_AM_Entry_t aq_diag_table[AQ_DIAG_HANDLERS] = {
-    {0, (gex_AM_Fn_t)aq_diag_on_request, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 2, NULL,
-     "diagnostics request"},
-    {0, (gex_AM_Fn_t)aq_diag_on_reply, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 2, NULL,
-     "diagnostics reply"},
+    { 0, (gex_AM_Fn_t)aq_diag_on_request, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 2, NULL,
+      "diagnostics request" },
+    { 0, (gex_AM_Fn_t)aq_diag_on_reply, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 2, NULL,
+      "diagnostics reply" },
 };
 
 static void aq_diag_on_request(gex_Token_t token, gex_AM_Arg_t a, gex_AM_Arg_t b)
@@ -196,10 +198,11 @@ static void aq_diag_messages(void)
     atomic_store_explicit(&aq_diag.replies, 0, memory_order_relaxed);
     atomic_store_explicit(&aq_diag.wrong, 0, memory_order_relaxed);
     for (unsigned i = 0; i < aq_diag.iters; i++)
-        gex_AM_RequestShort2(aq_diag.team, aq_diag.peer, aq_diag_table[AQ_DIAG_REQUEST].gex_index, 0,
-                             (gex_AM_Arg_t)i, (gex_AM_Arg_t)~i);
+        gex_AM_RequestShort2(aq_diag.team, aq_diag.peer, aq_diag_table[AQ_DIAG_REQUEST].gex_index,
+                             0, (gex_AM_Arg_t)i, (gex_AM_Arg_t)~i);
     /* acquire: pairs with the release in the handler */
-    GASNET_BLOCKUNTIL(atomic_load_explicit(&aq_diag.replies, memory_order_acquire) == aq_diag.iters);
+    GASNET_BLOCKUNTIL(atomic_load_explicit(&aq_diag.replies, memory_order_acquire)
+                      == aq_diag.iters);
     aq_diag_check(atomic_load_explicit(&aq_diag.wrong, memory_order_relaxed) == 0,
                   "a message comes back as it was sent");
 }
@@ -229,11 +232,12 @@ void gasnett_diagnostic_gethandlers(gex_AM_Entry_t **table, int *count)
     *count = AQ_DIAG_HANDLERS;
 }
 
-int gasnett_run_diagnostics(int iters, int threads, const char *sections, gex_TM_t team, void *myseg,
-                            gex_Rank_t peer, void *peerseg, unsigned int seed)
+int gasnett_run_diagnostics(int iters, int threads, const char *sections, gex_TM_t team,
+                            void *myseg, gex_Rank_t peer, void *peerseg, unsigned int seed)
 {
     if (iters < 0 || threads < 1)
-        gasnett_fatalerror_nopos("gasnett_run_diagnostics: %d iterations, %d threads", iters, threads);
+        gasnett_fatalerror_nopos("gasnett_run_diagnostics: %d iterations, %d threads", iters,
+                                 threads);
 #if GASNET_SEQ
     threads = 1;
 #endif

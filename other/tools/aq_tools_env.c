@@ -34,8 +34,8 @@ static bool aq_tools_verbose(void)
 {
     const char *text = aq_env_get_live("GASNET_VERBOSEENV");
 
-    return text != NULL && strcmp(text, "0") != 0 && strcasecmp(text, "n") != 0 &&
-           strcasecmp(text, "no") != 0;
+    return text != NULL && strcmp(text, "0") != 0 && strcasecmp(text, "n") != 0
+           && strcasecmp(text, "no") != 0;
 }
 
 static void aq_tools_print_line(struct aq_tools_shown *line)
@@ -175,8 +175,10 @@ static bool aq_tools_yesno(const char *key, const char *text)
         return true;
     if (strcasecmp(text, "n") == 0 || strcasecmp(text, "no") == 0 || strcmp(text, "0") == 0)
         return false;
-    gasnett_fatalerror_nopos("environment variable %s has the value \"%s\", which cannot be understood; it "
-                             "must be Y, YES or 1, or N, NO or 0", key, text);
+    gasnett_fatalerror_nopos(
+        "environment variable %s has the value \"%s\", which cannot be understood; it "
+        "must be Y, YES or 1, or N, NO or 0",
+        key, text);
 }
 
 int gasnett_getenv_yesno_withdefault(const char *key, int dflt)
@@ -194,8 +196,10 @@ bool aq_tools_flag(const char *key, bool dflt)
     bool value = dflt;
 
     if (text != NULL && *text != '\0' && !aq_env_parse_bool(text, &value))
-        gasnett_fatalerror_nopos("environment variable %s has the value \"%s\", which cannot be understood; "
-                                 "it must be yes or no", key, text);
+        gasnett_fatalerror_nopos(
+            "environment variable %s has the value \"%s\", which cannot be understood; "
+            "it must be yes or no",
+            key, text);
     return value;
 }
 
@@ -217,8 +221,10 @@ double gasnett_getenv_dbl_withdefault(const char *key, double dflt)
     char number[64];
 
     if (text != NULL && !aq_env_parse_real(text, &value))
-        gasnett_fatalerror_nopos("environment variable %s has the value \"%s\", which cannot be understood; it "
-                                 "must be a number or a fraction, for example 0.25 or 1/4", key, text);
+        gasnett_fatalerror_nopos(
+            "environment variable %s has the value \"%s\", which cannot be understood; it "
+            "must be a number or a fraction, for example 0.25 or 1/4",
+            key, text);
     aq_tools_format_real(value, number, sizeof(number));
     aq_tools_show_number(key, text, number);
     return value;

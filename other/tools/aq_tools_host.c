@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_tools_host.c - the host, the process, signals, limits, bytes; see include/gasnet/tools_process.h.
+ * aq_tools_host.c - the host, the process, signals, limits, bytes; see
+ * include/gasnet/tools_process.h.
  * Threads   any; what is looked up once is kept
  * Uses      base/aq_platform.h, base/aq_signal_name.h
  */
@@ -82,7 +83,8 @@ int gasnett_set_affinity(int rank)
     cpu_set_t allowed, one;
     int place, cpu;
 
-    if (rank < 0 || sched_getaffinity(0, sizeof(allowed), &allowed) != 0 || CPU_COUNT(&allowed) == 0)
+    if (rank < 0 || sched_getaffinity(0, sizeof(allowed), &allowed) != 0
+        || CPU_COUNT(&allowed) == 0)
         return -1;
     place = rank % CPU_COUNT(&allowed);
     for (cpu = 0; cpu < CPU_SETSIZE; cpu++)
@@ -142,8 +144,11 @@ int gasnett_maximize_rlimits(void)
     static const struct {
         int resource;
         const char *desc;
-    } limits[] = {{RLIMIT_CPU, "CPU"}, {RLIMIT_DATA, "DATA"}, {RLIMIT_RSS, "RSS"},
-                  {RLIMIT_STACK, "STACK"}, {RLIMIT_AS, "AS"}};
+    } limits[] = { { RLIMIT_CPU, "CPU" },
+                   { RLIMIT_DATA, "DATA" },
+                   { RLIMIT_RSS, "RSS" },
+                   { RLIMIT_STACK, "STACK" },
+                   { RLIMIT_AS, "AS" } };
     int all = 1;
 
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)

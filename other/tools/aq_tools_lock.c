@@ -2,9 +2,9 @@
 /*
  * aq_tools_lock.c - mutexes, conditions and read-write locks; see include/gasnet/tools_lock.h.
  *
- * A lock's room in the client's object holds one of libc's, which zeroes initialise. Debug builds note
- * the owner of a mutex beside it, and, since a read-write lock has many, list the ones a thread holds
- * in the thread.
+ * A lock's room in the client's object holds one of libc's, which zeroes initialise. Debug builds
+ * note the owner of a mutex beside it, and, since a read-write lock has many, list the ones a
+ * thread holds in the thread.
  * Uses      pthreads
  */
 #include "other/tools/aq_tools.h"
@@ -14,9 +14,12 @@
 #include <sched.h>
 #include <string.h>
 
-_Static_assert(sizeof(pthread_mutex_t) <= sizeof(((gasnett_mutex_t *)0)->aq_storage), "a mutex fits");
-_Static_assert(sizeof(pthread_cond_t) <= sizeof(((gasnett_cond_t *)0)->aq_storage), "a condition fits");
-_Static_assert(sizeof(pthread_rwlock_t) <= sizeof(((gasnett_rwlock_t *)0)->aq_storage), "a lock fits");
+_Static_assert(sizeof(pthread_mutex_t) <= sizeof(((gasnett_mutex_t *)0)->aq_storage),
+               "a mutex fits");
+_Static_assert(sizeof(pthread_cond_t) <= sizeof(((gasnett_cond_t *)0)->aq_storage),
+               "a condition fits");
+_Static_assert(sizeof(pthread_rwlock_t) <= sizeof(((gasnett_rwlock_t *)0)->aq_storage),
+               "a lock fits");
 
 static pthread_mutex_t *aq_lock_mutex(gasnett_mutex_t *m)
 {
@@ -89,8 +92,8 @@ int aq_tools_mutex_destroy(gasnett_mutex_t *m, int fatal, const char *at)
     if (rc == 0)
         rc = pthread_mutex_destroy(aq_lock_mutex(m));
     if (fatal && rc != 0)
-        aq_lock_wrong("gasnett_mutex_destroy",
-                      rc == EBUSY ? "the mutex is held" : strerror(rc), at);
+        aq_lock_wrong("gasnett_mutex_destroy", rc == EBUSY ? "the mutex is held" : strerror(rc),
+                      at);
     return rc;
 }
 
@@ -160,7 +163,8 @@ void aq_tools_cond_wait(gasnett_cond_t *c, gasnett_mutex_t *m, const char *at)
 
 void aq_tools_cond_wake(gasnett_cond_t *c, int all)
 {
-    aq_lock_must(all ? pthread_cond_broadcast(aq_lock_cond(c)) : pthread_cond_signal(aq_lock_cond(c)),
+    aq_lock_must(all ? pthread_cond_broadcast(aq_lock_cond(c))
+                     : pthread_cond_signal(aq_lock_cond(c)),
                  "gasnett_cond_signal", "?");
 }
 
@@ -171,7 +175,8 @@ void aq_tools_cond_alone(const char *at)
 
 /* --- read-write locks --- */
 
-/* Which ones the calling thread holds, and how; a thread that holds more than fit is not checked. */
+/* Which ones the calling thread holds, and how; a thread that holds more than fit is not checked.
+ * */
 #define AQ_LOCK_LIST 64
 static _Thread_local struct {
     unsigned count;
@@ -238,8 +243,10 @@ void aq_tools_rwlock_destroy(gasnett_rwlock_t *l, const char *at)
 
 static const char *aq_rw_call(int write, int try_only)
 {
-    static const char *const calls[2][2] = {{"gasnett_rwlock_rdlock", "gasnett_rwlock_tryrdlock"},
-                                            {"gasnett_rwlock_wrlock", "gasnett_rwlock_trywrlock"}};
+    static const char *const calls[2][2] = {
+        { "gasnett_rwlock_rdlock", "gasnett_rwlock_tryrdlock" },
+        { "gasnett_rwlock_wrlock", "gasnett_rwlock_trywrlock" }
+    };
 
     return calls[write != 0][try_only != 0];
 }
@@ -258,7 +265,8 @@ int aq_tools_rwlock_lock(gasnett_rwlock_t *l, int write, int try_only, const cha
     } else if (write) {
         rc = pthread_rwlock_wrlock(rw);
     } else {
-        while ((rc = pthread_rwlock_rdlock(rw)) == EAGAIN) /* as many readers as the system can count */
+        while ((rc = pthread_rwlock_rdlock(rw))
+               == EAGAIN) /* as many readers as the system can count */
             sched_yield();
     }
     if (rc == 0)
@@ -277,9 +285,11 @@ void aq_tools_rwlock_unlock(gasnett_rwlock_t *l, const char *at)
 static void aq_rw_judge(char how, char want, const char *at)
 {
     if (want == 'r' && how != 'r')
-        aq_lock_wrong("gasnett_rwlock_assertrdlocked", "this thread does not hold it for reading", at);
+        aq_lock_wrong("gasnett_rwlock_assertrdlocked", "this thread does not hold it for reading",
+                      at);
     if (want == 'w' && how != 'w')
-        aq_lock_wrong("gasnett_rwlock_assertwrlocked", "this thread does not hold it for writing", at);
+        aq_lock_wrong("gasnett_rwlock_assertwrlocked", "this thread does not hold it for writing",
+                      at);
     if (want == 'l' && how == 0)
         aq_lock_wrong("gasnett_rwlock_assertlocked", "this thread does not hold it", at);
     if (want == 'u' && how != 0)

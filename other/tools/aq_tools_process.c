@@ -25,7 +25,7 @@
 
 static void aq_process_configure(void)
 {
-    struct aq_backtrace_settings settings = {.who = NULL};
+    struct aq_backtrace_settings settings = { .who = NULL };
     char who[300];
 
     aq_log_who(who, sizeof(who));
@@ -62,8 +62,10 @@ static void aq_process_catch(const char *key, gasnett_sighandlerfn_t handler)
         return;
     sig = aq_signal_parse(text, strlen(text));
     if (sig == 0 || sig == SIGKILL || sig == SIGSTOP)
-        gasnett_fatalerror_nopos("%s=%s is not a signal that can be caught; write for instance SIGUSR1, usr1 "
-                                 "or 10", key, text);
+        gasnett_fatalerror_nopos(
+            "%s=%s is not a signal that can be caught; write for instance SIGUSR1, usr1 "
+            "or 10",
+            key, text);
     gasnett_reghandler(sig, handler);
 }
 

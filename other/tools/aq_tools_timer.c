@@ -3,8 +3,8 @@
  * aq_tools_timer.c - how fast ticks pass; clocks and sleeping; see include/gasnet/tools_timer.h.
  * Owns      whether the time-stamp counter is used, and nanoseconds for each tick
  * Threads   settled before main() (which counter) and once under a lock (its rate)
- * How       a pair (counter, clock) is taken before main(); at the first conversion a second one is, at
- *           least AQ_TICKS_NS later. Mostly the program has run that long and nobody waits
+ * How       a pair (counter, clock) is taken before main(); at the first conversion a second one
+ *           is, at least AQ_TICKS_NS later. Mostly the program has run that long and nobody waits
  * Uses      base/aq_log.h, base/aq_env.h (parsers)
  */
 #include "other/tools/aq_tools.h"
@@ -37,11 +37,11 @@ struct aq_ticks_pair {
 
 static struct {
     struct aq_ticks_pair first;
-    atomic_bool known;    /* the following is settled */
-    double ns_of_tick;    /* 1 for the clock */
-    uint64_t whole;       /* the same as a fixed-point number, 32 bits behind the point */
+    atomic_bool known; /* the following is settled */
+    double ns_of_tick; /* 1 for the clock */
+    uint64_t whole;    /* the same as a fixed-point number, 32 bits behind the point */
     pthread_mutex_t lock;
-} aq_ticks = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} aq_ticks = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 gasnett_tick_t aq_tools_ticks_os(void)
 {
@@ -52,8 +52,8 @@ gasnett_tick_t aq_tools_ticks_os(void)
 
 int aq_tools_tsc;
 
-/* The counter runs at one rate, whatever the core does, and on all cores alike: the processor says so,
- * and the kernel, which has tried, trusts it enough to keep time by it. */
+/* The counter runs at one rate, whatever the core does, and on all cores alike: the processor says
+ * so, and the kernel, which has tried, trusts it enough to keep time by it. */
 static bool aq_ticks_tsc_is_good(void)
 {
     unsigned a, b, c, d;
@@ -74,7 +74,7 @@ static bool aq_ticks_tsc_is_good(void)
 /* Both at once: of several tries the one during which the counter moved least. */
 static struct aq_ticks_pair aq_ticks_read_pair(void)
 {
-    struct aq_ticks_pair best = {0, 0};
+    struct aq_ticks_pair best = { 0, 0 };
     uint64_t min = UINT64_MAX;
 
     for (int i = 0; i < 16; i++) {
@@ -105,7 +105,7 @@ static double aq_ticks_measure(void)
     struct aq_ticks_pair now = aq_ticks_read_pair();
 
     while (now.ns - aq_ticks.first.ns < AQ_TICKS_NS) {
-        struct timespec rest = {0, (long)(AQ_TICKS_NS - (now.ns - aq_ticks.first.ns))};
+        struct timespec rest = { 0, (long)(AQ_TICKS_NS - (now.ns - aq_ticks.first.ns)) };
 
         nanosleep(&rest, NULL);
         now = aq_ticks_read_pair();
@@ -113,7 +113,8 @@ static double aq_ticks_measure(void)
     return (double)(now.ticks - aq_ticks.first.ticks) * 1e9 / (double)(now.ns - aq_ticks.first.ns);
 }
 
-/* Hz from a line of /proc/cpuinfo: the rate in the model's name, else the present one; 0 if it has none */
+/* Hz from a line of /proc/cpuinfo: the rate in the model's name, else the present one; 0 if it has
+ * none */
 static double aq_ticks_from_line(const char *line)
 {
     const char *at = strrchr(line, '@');
@@ -154,7 +155,8 @@ static double aq_ticks_tolerance(const char *name, double dflt)
     double value = dflt;
 
     if (text != NULL && *text != '\0' && (!aq_env_parse_real(text, &value) || value < 0))
-        gasnett_fatalerror_nopos("%s=%s is not a number that is at least 0, such as 0.001", name, text);
+        gasnett_fatalerror_nopos("%s=%s is not a number that is at least 0, such as 0.001", name,
+                                 text);
     return value;
 }
 
@@ -166,13 +168,14 @@ static void aq_ticks_compare(double rate, double measured, const char *text)
     const double hard = aq_ticks_tolerance("GASNET_TSC_RATE_HARD_TOLERANCE", 0.02);
 
     if (off > hard)
-        gasnett_fatalerror_nopos("GASNET_TSC_RATE=%s gives %.0f Hz, but ticks pass at %.0f Hz: %.3g off, more "
-                                 "than GASNET_TSC_RATE_HARD_TOLERANCE=%.3g; unset GASNET_TSC_RATE",
-                                 text, rate, measured, off, hard);
+        gasnett_fatalerror_nopos(
+            "GASNET_TSC_RATE=%s gives %.0f Hz, but ticks pass at %.0f Hz: %.3g off, more "
+            "than GASNET_TSC_RATE_HARD_TOLERANCE=%.3g; unset GASNET_TSC_RATE",
+            text, rate, measured, off, hard);
     if (off > soft)
         aq_warn("GASNET_TSC_RATE=%s gives %.0f Hz, but ticks pass at %.0f Hz: %.3g off, more than "
-                "GASNET_TSC_RATE_TOLERANCE=%.3g; times will be wrong by that", text, rate, measured,
-                off, soft);
+                "GASNET_TSC_RATE_TOLERANCE=%.3g; times will be wrong by that",
+                text, rate, measured, off, soft);
 }
 
 static double aq_ticks_settle(void)
@@ -190,12 +193,14 @@ static double aq_ticks_settle(void)
             aq_warn("GASNET_TSC_RATE=cpuinfo: the system does not tell the rate; it is measured");
             rate = measured;
         }
-    } else if (strspn(text, "0123456789") == strlen(text) && aq_env_parse_int(text, &given) &&
-               given >= 1000000 && given <= 100000000000) {
+    } else if (strspn(text, "0123456789") == strlen(text) && aq_env_parse_int(text, &given)
+               && given >= 1000000 && given <= 100000000000) {
         rate = (double)given;
     } else {
-        gasnett_fatalerror_nopos("GASNET_TSC_RATE=%s must be walltime, cpuinfo, or a rate in Hz from 1000000 "
-                                 "to 100000000000", text);
+        gasnett_fatalerror_nopos(
+            "GASNET_TSC_RATE=%s must be walltime, cpuinfo, or a rate in Hz from 1000000 "
+            "to 100000000000",
+            text);
     }
     aq_ticks_compare(rate, measured, text);
     if (aq_tools_flag("GASNET_TSC_VERBOSE", false))
@@ -295,7 +300,7 @@ uint64_t gasnett_gettimeofday_us(void)
 
 int gasnett_nsleep(uint64_t ns)
 {
-    struct timespec rest = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+    struct timespec rest = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
 
     return ns == 0 ? 0 : nanosleep(&rest, NULL);
 }

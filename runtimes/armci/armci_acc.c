@@ -34,7 +34,8 @@ struct adder {
 static void adder_begin(struct adder *adder, const struct aq_armci_peer *peer, int type,
                         const void *scale)
 {
-    *adder = (struct adder){peer->control, peer->base, type, aq_armci_acc_size(type), scale, NULL};
+    *adder =
+        (struct adder){ peer->control, peer->base, type, aq_armci_acc_size(type), scale, NULL };
 }
 
 static void adder_end(struct adder *adder)
@@ -83,7 +84,7 @@ struct cursor {
 
 static void cursor_begin(struct cursor *at, const struct aq_armci_section *section)
 {
-    *at = (struct cursor){.section = section, .src = section->src, .dst = section->dst};
+    *at = (struct cursor){ .section = section, .src = section->src, .dst = section->dst };
 }
 
 static void cursor_next_run(struct cursor *at)
@@ -196,8 +197,7 @@ static size_t round_down(size_t bytes, size_t unit)
 
 static gex_AM_SrcDesc_t prepare(int proc, size_t least, size_t max)
 {
-    return gex_AM_PrepareRequestMedium(aq_armci.tm, (gex_Rank_t)proc, NULL, least, max, NULL, 0,
-                                       0);
+    return gex_AM_PrepareRequestMedium(aq_armci.tm, (gex_Rank_t)proc, NULL, least, max, NULL, 0, 0);
 }
 
 static void commit(gex_AM_SrcDesc_t sd, int proc, size_t bytes)
@@ -388,7 +388,7 @@ static int send_list(int type, const void *scale, const armci_giov_t *giov, int 
     out += sizeof(head);
     data = out + (size_t)n * sizeof(struct frag);
     for (int i = 0; i < n; i++) {
-        const struct frag frag = {giov->dst_ptr_array[first + i], bytes};
+        const struct frag frag = { giov->dst_ptr_array[first + i], bytes };
 
         memcpy(out + (size_t)i * sizeof(frag), &frag, sizeof(frag));
         memcpy(data + (size_t)i * bytes, giov->src_ptr_array[first + i], bytes);

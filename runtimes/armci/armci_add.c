@@ -9,8 +9,8 @@ int aq_armci_acc_type(int op)
 {
     /* of the original ARMCI, and of ARMCI-MPI in its order: int, long, float, double, complex,
      * double complex */
-    static const int others[] = {ARMCI_ACC_INT, ARMCI_ACC_LNG, ARMCI_ACC_FLT,
-                                 ARMCI_ACC_DBL, ARMCI_ACC_CPL, ARMCI_ACC_DCP};
+    static const int others[] = { ARMCI_ACC_INT, ARMCI_ACC_LNG, ARMCI_ACC_FLT,
+                                  ARMCI_ACC_DBL, ARMCI_ACC_CPL, ARMCI_ACC_DCP };
 
     if (op >= ARMCI_ACC_INT && op <= ARMCI_ACC_LNG)
         return op;

@@ -63,7 +63,7 @@ void aq_armci_batch_add(armci_hdl_t *handle, enum aq_armci_way way, int proc, vo
                         void *remote, size_t bytes, bool is_value)
 {
     struct aq_armci_batch *batch = aq_armci_batch_of(handle);
-    struct frag frag = {is_value ? NULL : local, remote, bytes, 0};
+    struct frag frag = { is_value ? NULL : local, remote, bytes, 0 };
 
     aq_armci_check_range("an aggregate handle", remote, bytes, proc);
     if (aq_armci_is_local(&aq_armci.peers[proc])) {
@@ -84,7 +84,7 @@ void aq_armci_batch_add(armci_hdl_t *handle, enum aq_armci_way way, int proc, vo
 void aq_armci_batch_section(armci_hdl_t *handle, enum aq_armci_way way, int proc,
                             const struct aq_armci_section *section)
 {
-    size_t index[ARMCI_MAX_STRIDE_LEVEL] = {0};
+    size_t index[ARMCI_MAX_STRIDE_LEVEL] = { 0 };
     char *src = section->src, *dst = section->dst;
 
     for (size_t run = 0; run < section->runs; run++) {
@@ -118,8 +118,8 @@ static gex_Memvec_t *make_lists(const struct aq_armci_batch *batch)
         const struct frag *frag = &batch->frags[i];
 
         values[i] = frag->value;
-        lists[i] = (gex_Memvec_t){frag->local != NULL ? frag->local : &values[i], frag->bytes};
-        lists[n + i] = (gex_Memvec_t){frag->remote, frag->bytes};
+        lists[i] = (gex_Memvec_t){ frag->local != NULL ? frag->local : &values[i], frag->bytes };
+        lists[n + i] = (gex_Memvec_t){ frag->remote, frag->bytes };
     }
     return lists;
 }

@@ -117,7 +117,7 @@ void aq_armci_give_way(void)
 
 void aq_armci_pause(unsigned *step)
 {
-    const struct timespec nap = {0, PAUSE_NS};
+    const struct timespec nap = { 0, PAUSE_NS };
 
     if (aq_armci.started)
         gasnet_AMPoll();

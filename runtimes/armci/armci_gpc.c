@@ -127,7 +127,7 @@ static struct incoming *find_gathering(int source, const struct part *part)
     in = malloc(sizeof(*in) + padded(part->hlen) + (size_t)part->dlen);
     if (in == NULL)
         aq_armci_fatal("a procedure call: no memory for %d bytes", part->hlen + part->dlen);
-    *in = (struct incoming){.next = gathering, .source = source, .head = *part};
+    *in = (struct incoming){ .next = gathering, .source = source, .head = *part };
     gathering = in;
     return in;
 }
@@ -325,7 +325,7 @@ int ARMCI_Gpc_exec(int handle, int proc, void *hdr, int hlen, void *data, int dl
 {
     const char *wrong =
         what_is_wrong(handle, proc, hdr, hlen, data, dlen, rhdr, rhlen, rdata, rdlen);
-    struct part part = {0};
+    struct part part = { 0 };
     gpc_hdl_t own;
     int id;
 
@@ -337,22 +337,22 @@ int ARMCI_Gpc_exec(int handle, int proc, void *hdr, int hlen, void *data, int dl
         aq_armci_fatal("ARMCI_Gpc_exec: the function has no room for a result");
     aq_armci_order_after(proc);
     id = take_call();
-    *calls[id] = (struct call){.in_use = true,
-                               .rhdr = rhdr,
-                               .rdata = rdata,
-                               .rhlen = rhlen,
-                               .total = (uint32_t)(rhlen + rdlen)};
-    part = (struct part){.call = (uint32_t)id,
-                         .function = BASE - handle,
-                         .hlen = hlen,
-                         .dlen = dlen,
-                         .rhlen = rhlen,
-                         .rdlen = rdlen};
+    *calls[id] = (struct call){ .in_use = true,
+                                .rhdr = rhdr,
+                                .rdata = rdata,
+                                .rhlen = rhlen,
+                                .total = (uint32_t)(rhlen + rdlen) };
+    part = (struct part){ .call = (uint32_t)id,
+                          .function = BASE - handle,
+                          .hlen = hlen,
+                          .dlen = dlen,
+                          .rhlen = rhlen,
+                          .rdlen = rdlen };
     send_parts(proc, AQ_ARMCI_HANDLE_GPC, part, hdr, (size_t)hlen, data, (size_t)dlen);
     if (nbh == NULL)
         nbh = &own;
     nbh->proc = proc;
-    nbh->ahdl = (armci_hdl_t){id + 1, 0};
+    nbh->ahdl = (armci_hdl_t){ id + 1, 0 };
     if (nbh == &own)
         ARMCI_Gpc_wait(nbh);
     return 0;
@@ -360,7 +360,7 @@ int ARMCI_Gpc_exec(int handle, int proc, void *hdr, int hlen, void *data, int dl
 
 void ARMCI_Gpc_init_handle(gpc_hdl_t *nbh)
 {
-    nbh->ahdl = (armci_hdl_t){0, 0};
+    nbh->ahdl = (armci_hdl_t){ 0, 0 };
 }
 
 int ARMCI_Gpc_test(gpc_hdl_t *nbh)

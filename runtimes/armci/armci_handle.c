@@ -99,13 +99,13 @@ static void finish(struct request *request)
 /* The row is free again; the handle is as it was before its first operation. */
 static void give_row(armci_hdl_t *handle, struct request *request)
 {
-    *handle = (armci_hdl_t){0, request->collects ? AGGREGATE : 0};
+    *handle = (armci_hdl_t){ 0, request->collects ? AGGREGATE : 0 };
     request->is_live = false;
 }
 
 static void start_collected(int row)
 {
-    armci_hdl_t handle = {row, table[row].serial};
+    armci_hdl_t handle = { row, table[row].serial };
 
     if (table[row].is_live && table[row].collects)
         aq_armci_batch_start(&handle, table[row].batch);
@@ -131,7 +131,7 @@ void aq_armci_attach(armci_hdl_t *handle, int proc, gex_Event_t event, void *own
         request->parts = longer;
         request->room = room;
     }
-    request->parts[request->nparts++] = (struct part){event, owned, proc};
+    request->parts[request->nparts++] = (struct part){ event, owned, proc };
 }
 
 void aq_armci_complete_handles(void)
@@ -145,7 +145,7 @@ void aq_armci_complete_handles(void)
 
 void ARMCI_INIT_HANDLE(armci_hdl_t *handle)
 {
-    *handle = (armci_hdl_t){0, 0};
+    *handle = (armci_hdl_t){ 0, 0 };
 }
 
 /* --- aggregate handles --- */
@@ -167,7 +167,7 @@ void ARMCI_SET_AGGREGATE_HANDLE(armci_hdl_t *handle)
 {
     if (find(handle) != NULL)
         PARMCI_Wait(handle);
-    *handle = (armci_hdl_t){0, AGGREGATE};
+    *handle = (armci_hdl_t){ 0, AGGREGATE };
 }
 
 void ARMCI_UNSET_AGGREGATE_HANDLE(armci_hdl_t *handle)
@@ -176,7 +176,7 @@ void ARMCI_UNSET_AGGREGATE_HANDLE(armci_hdl_t *handle)
         start_collected(handle->request);
         table[handle->request].collects = false;
     } else {
-        *handle = (armci_hdl_t){0, 0};
+        *handle = (armci_hdl_t){ 0, 0 };
     }
 }
 

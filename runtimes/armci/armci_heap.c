@@ -72,7 +72,8 @@ static struct block **chain_of(const struct aq_armci_heap *heap, const void *add
     return &heap->table[(number * 0x9e3779b97f4a7c15u >> 32) & (heap->table_size - 1)];
 }
 
-/* Twice the chains, once there are as many blocks in use. Without memory for it chains just grow. */
+/* Twice the chains, once there are as many blocks in use. Without memory for it chains just grow.
+ * */
 static void table_grow(struct aq_armci_heap *heap)
 {
     const size_t old_size = heap->table_size;
@@ -141,7 +142,7 @@ struct aq_armci_heap *aq_armci_heap_create(void *base, size_t size)
     }
     heap->base = base;
     heap->size = size;
-    *all = (struct block){.addr = base, .size = size, .is_free = true};
+    *all = (struct block){ .addr = base, .size = size, .is_free = true };
     heap->first = all;
     class_insert(heap, all);
     return heap;
@@ -177,12 +178,12 @@ static void split(struct aq_armci_heap *heap, struct block *block, size_t size)
 
     if (block->size - size < AQ_ARMCI_HEAP_ALIGN || (rest = malloc(sizeof(*rest))) == NULL)
         return;
-    *rest = (struct block){.addr = block->addr + size,
-                           .size = block->size - size,
-                           .touched = block->touched,
-                           .is_free = true,
-                           .below = block,
-                           .above = block->above};
+    *rest = (struct block){ .addr = block->addr + size,
+                            .size = block->size - size,
+                            .touched = block->touched,
+                            .is_free = true,
+                            .below = block,
+                            .above = block->above };
     if (rest->touched > rest->size)
         rest->touched = rest->size;
     if (rest->above != NULL)

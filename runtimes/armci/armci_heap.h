@@ -20,7 +20,8 @@
 
 struct aq_armci_heap;
 
-/* A heap of [base, base+size), which nobody has touched; NULL if there is no memory for its notes. */
+/* A heap of [base, base+size), which nobody has touched; NULL if there is no memory for its notes.
+ * */
 struct aq_armci_heap *aq_armci_heap_create(void *base, size_t size);
 void aq_armci_heap_destroy(struct aq_armci_heap *heap);
 

@@ -128,7 +128,8 @@ static inline void aq_armci_check_range(const char *call, const void *ptr, size_
 
 /* The peer has something under way that a fence must wait for. */
 void aq_armci_mark(int proc);
-/* Waits until earlier blocking puts to proc have arrived; with accumulates, until these have too. */
+/* Waits until earlier blocking puts to proc have arrived; with accumulates, until these have too.
+ * */
 void aq_armci_wait_puts(int proc);
 void aq_armci_wait_all(int proc);
 

@@ -101,16 +101,17 @@ int dassertp_fail(const char *cond, const char *file, const char *func, unsigned
 
 /* --- start --- */
 
-/* Words in the environment that make Aqueduct serve a program of MPI; what the user has set stays. */
+/* Words in the environment that make Aqueduct serve a program of MPI; what the user has set stays.
+ * */
 static void choose_settings(void)
 {
     static const struct {
         int level;
         const char *name;
-    } levels[] = {{MPI_THREAD_SINGLE, "single"},
-                  {MPI_THREAD_FUNNELED, "funneled"},
-                  {MPI_THREAD_SERIALIZED, "serialized"},
-                  {MPI_THREAD_MULTIPLE, "multiple"}};
+    } levels[] = { { MPI_THREAD_SINGLE, "single" },
+                   { MPI_THREAD_FUNNELED, "funneled" },
+                   { MPI_THREAD_SERIALIZED, "serialized" },
+                   { MPI_THREAD_MULTIPLE, "multiple" } };
     const char *conduit = getenv("GASNET_CONDUIT");
     int level = MPI_THREAD_SINGLE;
 
@@ -137,19 +138,20 @@ static void register_handlers(gex_EP_t ep)
         MEDIUM_REQUEST = GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST
     };
     gex_AM_Entry_t table[] = {
-        {AQ_ARMCI_HANDLE_ACC, (gex_AM_Fn_t)aq_armci_on_acc, MEDIUM_REQUEST, 0, NULL, "acc"},
-        {AQ_ARMCI_HANDLE_ACC_DONE, (gex_AM_Fn_t)aq_armci_on_acc_done, SHORT_REPLY, 0, NULL,
-         "acc_done"},
-        {AQ_ARMCI_HANDLE_LOCK, (gex_AM_Fn_t)aq_armci_on_lock, SHORT_REQUEST, 4, NULL, "lock"},
-        {AQ_ARMCI_HANDLE_LOCK_REPLY, (gex_AM_Fn_t)aq_armci_on_lock_reply, SHORT_REPLY, 1, NULL,
-         "lock_reply"},
-        {AQ_ARMCI_HANDLE_UNLOCK, (gex_AM_Fn_t)aq_armci_on_unlock, SHORT_REQUEST, 3, NULL, "unlock"},
-        {AQ_ARMCI_HANDLE_UNLOCK_REPLY, (gex_AM_Fn_t)aq_armci_on_unlock_reply, SHORT_REPLY, 1, NULL,
-         "unlock_reply"},
-        {AQ_ARMCI_HANDLE_GRANT, (gex_AM_Fn_t)aq_armci_on_grant, SHORT_REQUEST, 0, NULL, "grant"},
-        {AQ_ARMCI_HANDLE_GPC, (gex_AM_Fn_t)aq_armci_on_gpc, MEDIUM_REQUEST, 0, NULL, "gpc"},
-        {AQ_ARMCI_HANDLE_GPC_REPLY, (gex_AM_Fn_t)aq_armci_on_gpc_reply, MEDIUM_REQUEST, 0, NULL,
-         "gpc_reply"},
+        { AQ_ARMCI_HANDLE_ACC, (gex_AM_Fn_t)aq_armci_on_acc, MEDIUM_REQUEST, 0, NULL, "acc" },
+        { AQ_ARMCI_HANDLE_ACC_DONE, (gex_AM_Fn_t)aq_armci_on_acc_done, SHORT_REPLY, 0, NULL,
+          "acc_done" },
+        { AQ_ARMCI_HANDLE_LOCK, (gex_AM_Fn_t)aq_armci_on_lock, SHORT_REQUEST, 4, NULL, "lock" },
+        { AQ_ARMCI_HANDLE_LOCK_REPLY, (gex_AM_Fn_t)aq_armci_on_lock_reply, SHORT_REPLY, 1, NULL,
+          "lock_reply" },
+        { AQ_ARMCI_HANDLE_UNLOCK, (gex_AM_Fn_t)aq_armci_on_unlock, SHORT_REQUEST, 3, NULL,
+          "unlock" },
+        { AQ_ARMCI_HANDLE_UNLOCK_REPLY, (gex_AM_Fn_t)aq_armci_on_unlock_reply, SHORT_REPLY, 1, NULL,
+          "unlock_reply" },
+        { AQ_ARMCI_HANDLE_GRANT, (gex_AM_Fn_t)aq_armci_on_grant, SHORT_REQUEST, 0, NULL, "grant" },
+        { AQ_ARMCI_HANDLE_GPC, (gex_AM_Fn_t)aq_armci_on_gpc, MEDIUM_REQUEST, 0, NULL, "gpc" },
+        { AQ_ARMCI_HANDLE_GPC_REPLY, (gex_AM_Fn_t)aq_armci_on_gpc_reply, MEDIUM_REQUEST, 0, NULL,
+          "gpc_reply" },
     };
 
     if (gex_EP_RegisterHandlers(ep, table, sizeof(table) / sizeof(table[0])) != GASNET_OK)

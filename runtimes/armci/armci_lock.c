@@ -14,7 +14,7 @@
 
 void aq_armci_futex_wait(_Atomic uint32_t *word, uint32_t seen, long max_ns)
 {
-    const struct timespec limit = {max_ns / 1000000000, max_ns % 1000000000};
+    const struct timespec limit = { max_ns / 1000000000, max_ns % 1000000000 };
 
     /* not the private kind: the word is in several processes. All results mean "look again" */
     syscall(SYS_futex, (uint32_t *)word, FUTEX_WAIT, seen, &limit, NULL, 0);

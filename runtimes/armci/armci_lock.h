@@ -44,7 +44,8 @@ static inline void aq_armci_lock_give(struct aq_armci_lock *lock)
         aq_armci_lock_wake(lock);
 }
 
-/* The kernel's sleep and wake on a word that processes share; the sleep ends after at most max_ns. */
+/* The kernel's sleep and wake on a word that processes share; the sleep ends after at most max_ns.
+ * */
 void aq_armci_futex_wait(_Atomic uint32_t *word, uint32_t seen, long max_ns);
 void aq_armci_futex_wake(_Atomic uint32_t *word);
 

@@ -20,7 +20,7 @@ struct part {
 
 static struct part allocate_part(armci_size_t bytes)
 {
-    struct part part = {NULL, 0};
+    struct part part = { NULL, 0 };
 
     if (bytes < 0) {
         part.failed = 1;
@@ -137,7 +137,8 @@ int ARMCI_Free_group(void *ptr, ARMCI_Group *group)
     return of->rank < 0 ? FAIL : aq_armci_free(ptr, of->comm);
 }
 
-/* --- local memory: from the segment too, so that transfers find it where the network knows it --- */
+/* --- local memory: from the segment too, so that transfers find it where the network knows it ---
+ * */
 
 void *PARMCI_Malloc_local(armci_size_t bytes)
 {

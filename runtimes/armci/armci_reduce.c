@@ -49,10 +49,11 @@ static MPI_Op operation_of(const char *op)
     const struct {
         const char *word;
         MPI_Op op;
-    } rows[] = {{"+", MPI_SUM},      {"*", MPI_PROD},     {"max", MPI_MAX}, {"min", MPI_MIN},
-                {"absmax", MPI_MAX}, {"absmin", MPI_MIN}, {"or", MPI_BOR},  {"&&", MPI_LAND},
-                {"land", MPI_LAND},  {"||", MPI_LOR},     {"lor", MPI_LOR}, {"&", MPI_BAND},
-                {"band", MPI_BAND},  {"|", MPI_BOR},      {"bor", MPI_BOR}};
+    } rows[] = { { "+", MPI_SUM },     { "*", MPI_PROD },     { "max", MPI_MAX },
+                 { "min", MPI_MIN },   { "absmax", MPI_MAX }, { "absmin", MPI_MIN },
+                 { "or", MPI_BOR },    { "&&", MPI_LAND },    { "land", MPI_LAND },
+                 { "||", MPI_LOR },    { "lor", MPI_LOR },    { "&", MPI_BAND },
+                 { "band", MPI_BAND }, { "|", MPI_BOR },      { "bor", MPI_BOR } };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         if (strncmp(op, rows[i].word, strlen(rows[i].word)) == 0)
@@ -192,7 +193,7 @@ static int winner(const struct bid *bids, int n, bool want_max, int type)
 void armci_msg_sel_scope(int scope, void *x, int n, char *op, int type, int contribute)
 {
     const MPI_Comm comm = aq_armci_scope_comm(scope);
-    struct bid mine = {.contributes = contribute != 0}, *bids;
+    struct bid mine = { .contributes = contribute != 0 }, *bids;
     MPI_Request request;
     int size, best, bytes;
 

@@ -25,7 +25,8 @@ static int me, nproc, failures;
     } while (0)
 #define CHECK_EQ(a, b) CHECK((a) == (b), "%ld and %ld", (long)(a), (long)(b))
 
-/* With the argument "threads" the program starts MPI for threads: the library's may then call it. */
+/* With the argument "threads" the program starts MPI for threads: the library's may then call it.
+ * */
 static inline int test_threads(int argc, char **argv)
 {
     return argc > 1 && strcmp(argv[1], "threads") == 0;

@@ -70,7 +70,7 @@ static void explicit_handles(void)
 static void several_on_one(void)
 {
     double values[N], back[N], one = 1;
-    int strides[1] = {2 * sizeof(double)}, count[2] = {sizeof(double), N / 2};
+    int strides[1] = { 2 * sizeof(double) }, count[2] = { sizeof(double), N / 2 };
     armci_hdl_t handle;
 
     set_mine(-1);
@@ -95,7 +95,7 @@ static void implicit_handle(void)
 {
     double values[N];
     void *src[N / 4], *dst[N / 4];
-    armci_giov_t vector = {src, dst, sizeof(double), N / 4};
+    armci_giov_t vector = { src, dst, sizeof(double), N / 4 };
 
     set_mine(-1);
     for (int i = 0; i < N; i++)
@@ -124,8 +124,8 @@ static void aggregate_handles(void)
     static armci_hdl_t handles[64];
     double values[N], back[N];
     void *src[1], *dst[1];
-    armci_giov_t vector = {src, dst, sizeof(double), 1};
-    int strides[1] = {sizeof(double)}, count[2] = {sizeof(double), 10};
+    armci_giov_t vector = { src, dst, sizeof(double), 1 };
+    int strides[1] = { sizeof(double) }, count[2] = { sizeof(double), 10 };
 
     set_mine(-1);
     for (int i = 0; i < N; i++)

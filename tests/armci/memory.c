@@ -167,7 +167,7 @@ static void groups(void)
     CHECK_EQ(size, end - 1);
     CHECK_EQ(ARMCI_Free_group(base[rank], &half), 0);
     ARMCI_Group_set_default(&half);
-    ARMCI_Group_create(1, (int[]){0}, &dup);
+    ARMCI_Group_create(1, (int[]){ 0 }, &dup);
     CHECK((ARMCI_Group_rank(&dup, &n) == 0) == (rank == 0), "a group of the default's first");
     ARMCI_Group_free(&dup);
     ARMCI_Group_get_world(&world);

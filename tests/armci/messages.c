@@ -45,7 +45,7 @@ static void point_to_point(void)
 static void broadcasts(void)
 {
     for (int root = 0; root < nproc; root++) {
-        int x[3] = {me, me, me};
+        int x[3] = { me, me, me };
 
         armci_msg_brdcst(&x[0], sizeof(int), root);
         armci_msg_bcast(&x[1], sizeof(int), root);
@@ -54,21 +54,22 @@ static void broadcasts(void)
     }
 }
 
-#define REDUCE(letter, type)                                                                 \
-    static void reduce_##letter(void)                                                        \
-    {                                                                                        \
-        static const char *ops[] = {"+", "*", "max", "min", "absmax", "absmin"};             \
-        const type want[] = {                                                                \
-            (type)(nproc * (nproc - 1) / 2), 0, (type)(nproc - 1), 0, (type)(nproc - 1), 0}; \
-                                                                                             \
-        for (int op = 0; op < 6; op++) {                                                     \
-            type x[100];                                                                     \
-                                                                                             \
-            for (int i = 0; i < 100; i++)                                                    \
-                x[i] = (type)(op >= 4 ? -me : me);                                           \
-            armci_msg_##letter##gop(x, 100, (char *)ops[op]);                                \
-            CHECK(x[0] == want[op] && x[99] == want[op], "%s of " #type, ops[op]);           \
-        }                                                                                    \
+#define REDUCE(letter, type)                                                               \
+    static void reduce_##letter(void)                                                      \
+    {                                                                                      \
+        static const char *ops[] = { "+", "*", "max", "min", "absmax", "absmin" };         \
+        const type want[] = {                                                              \
+            (type)(nproc * (nproc - 1) / 2), 0, (type)(nproc - 1), 0, (type)(nproc - 1), 0 \
+        };                                                                                 \
+                                                                                           \
+        for (int op = 0; op < 6; op++) {                                                   \
+            type x[100];                                                                   \
+                                                                                           \
+            for (int i = 0; i < 100; i++)                                                  \
+                x[i] = (type)(op >= 4 ? -me : me);                                         \
+            armci_msg_##letter##gop(x, 100, (char *)ops[op]);                              \
+            CHECK(x[0] == want[op] && x[99] == want[op], "%s of " #type, ops[op]);         \
+        }                                                                                  \
     }
 REDUCE(i, int)
 REDUCE(l, long)
@@ -79,7 +80,7 @@ REDUCE(d, double)
 static void bits(void)
 {
     int x = 1 << me, y = me, z = 1;
-    double d[2] = {1, 2};
+    double d[2] = { 1, 2 };
 
     armci_msg_igop(&x, 1, (char *)"or");
     CHECK_EQ(x, (1 << nproc) - 1);
@@ -103,10 +104,10 @@ static void selection(void)
     struct {
         double value;
         int rank;
-    } record = {me == 1 ? -5 : me, me};
+    } record = { me == 1 ? -5 : me, me };
     struct {
         int value, rank;
-    } other = {-me, me};
+    } other = { -me, me };
 
     armci_msg_sel(&record, sizeof(record), (char *)"min", ARMCI_DOUBLE, me % 2 == 0);
     CHECK_EQ(record.rank, 0);
@@ -127,7 +128,7 @@ static void trees(void)
 
 static void addresses(void)
 {
-    void *all[1024] = {NULL};
+    void *all[1024] = { NULL };
 
     all[me] = &all[me] - me;
     armci_exchange_address(all, nproc);
@@ -138,7 +139,7 @@ static void addresses(void)
 static void iterator(void)
 {
     char array[4][6];
-    int strides[1] = {6}, count[2] = {2, 4}, packed[2] = {0, 0}, n = 0;
+    int strides[1] = { 6 }, count[2] = { 2, 4 }, packed[2] = { 0, 0 }, n = 0;
     char buffer[8];
     stride_info_t info;
 

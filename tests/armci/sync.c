@@ -144,7 +144,7 @@ static void notify(void)
 static void put_with_flag(void)
 {
     static double section[64];
-    int strides[1] = {16 * sizeof(double)}, count[2] = {4 * sizeof(double), 4};
+    int strides[1] = { 16 * sizeof(double) }, count[2] = { 4 * sizeof(double), 4 };
     volatile int *flag = (volatile int *)(words(me) + 400);
 
     if (!one_sided)

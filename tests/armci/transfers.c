@@ -18,8 +18,8 @@ enum way { PUT, GET, ACC };
 static const struct {
     int op, other_op; /* of the original ARMCI, of ARMCI-MPI */
     int size;
-} types[] = {{ARMCI_ACC_INT, 0, 4}, {ARMCI_ACC_LNG, 1, 8}, {ARMCI_ACC_FLT, 2, 4},
-             {ARMCI_ACC_DBL, 3, 8}, {ARMCI_ACC_CPL, 4, 8}, {ARMCI_ACC_DCP, 5, 16}};
+} types[] = { { ARMCI_ACC_INT, 0, 4 }, { ARMCI_ACC_LNG, 1, 8 }, { ARMCI_ACC_FLT, 2, 4 },
+              { ARMCI_ACC_DBL, 3, 8 }, { ARMCI_ACC_CPL, 4, 8 }, { ARMCI_ACC_DCP, 5, 16 } };
 
 static void *base[1024];
 static char model[BYTES], buffer[BYTES];
@@ -32,22 +32,22 @@ static void store(int t, char *at, int re, int im)
 {
     switch (t) {
     case 0:
-        memcpy(at, &(int){re}, 4);
+        memcpy(at, &(int){ re }, 4);
         break;
     case 1:
-        memcpy(at, &(long){re}, 8);
+        memcpy(at, &(long){ re }, 8);
         break;
     case 2:
-        memcpy(at, &(float){(float)re}, 4);
+        memcpy(at, &(float){ (float)re }, 4);
         break;
     case 3:
-        memcpy(at, &(double){re}, 8);
+        memcpy(at, &(double){ re }, 8);
         break;
     case 4:
-        memcpy(at, ((float[]){(float)re, (float)im}), 8);
+        memcpy(at, ((float[]){ (float)re, (float)im }), 8);
         break;
     default:
-        memcpy(at, ((double[]){re, im}), 16);
+        memcpy(at, ((double[]){ re, im }), 16);
         break;
     }
 }
@@ -139,7 +139,7 @@ static void fill(void)
 /* The runs of a section one after the other, for the model and for lists of pieces. */
 static int runs_of(const struct shape *shape, int *here, int *there)
 {
-    int n = 0, index[8] = {0}, level;
+    int n = 0, index[8] = { 0 }, level;
 
     do {
         here[n] = there[n] = 0;
@@ -212,7 +212,7 @@ static void one_call(void)
     at_here = (int)test_random(&seed, BYTES / 2);
     at_there = (int)test_random(&seed, BYTES / 2 / 16) * 16;
     for (int i = 0; i < 2; i++)
-        memcpy(&scale[i], &(double){0}, sizeof(double));
+        memcpy(&scale[i], &(double){ 0 }, sizeof(double));
     store(type, (char *)scale, 1 + (int)test_random(&seed, 2),
           type >= 4 ? (int)test_random(&seed, 2) : 0);
     n = runs_of(&shape, here, there);
@@ -257,7 +257,7 @@ static void everybody_adds(void)
 {
     enum { N = 40000 };
     double *mine = malloc(N * sizeof(double)), *sums = base[0], one = 1;
-    int strides[1] = {4 * sizeof(double)}, count[2] = {2 * sizeof(double), N / 8};
+    int strides[1] = { 4 * sizeof(double) }, count[2] = { 2 * sizeof(double), N / 8 };
 
     for (int i = 0; i < N; i++)
         mine[i] = i;
@@ -280,10 +280,10 @@ static void overlapping_adds(void)
 {
     enum { N = 64 };
     const int turns = ARMCI_Uses_shm() ? 1500000 : 15000; /* without messages they are short */
-    int mine[N], *sums = base[0], one = 1, strides[1] = {32 * sizeof(int)};
-    int count[2] = {32 * sizeof(int), 2};
-    void *src[2] = {mine, mine + 32}, *dst[2] = {sums, sums + 32};
-    armci_giov_t vector = {src, dst, 32 * sizeof(int), 2};
+    int mine[N], *sums = base[0], one = 1, strides[1] = { 32 * sizeof(int) };
+    int count[2] = { 32 * sizeof(int), 2 };
+    void *src[2] = { mine, mine + 32 }, *dst[2] = { sums, sums + 32 };
+    armci_giov_t vector = { src, dst, 32 * sizeof(int), 2 };
 
     for (int i = 0; i < N; i++)
         mine[i] = i;
@@ -303,8 +303,8 @@ static void overlapping_adds(void)
 
 static void return_codes(void)
 {
-    int count[2] = {8, 1}, negative[1] = {-1}, stride[1] = {8};
-    armci_giov_t vector = {(void **)base, (void **)base, 8, 1};
+    int count[2] = { 8, 1 }, negative[1] = { -1 }, stride[1] = { 8 };
+    armci_giov_t vector = { (void **)base, (void **)base, 8, 1 };
     double x = 0, one = 1;
 
     CHECK_EQ(ARMCI_Put(NULL, base[me], 8, me), FAIL);

@@ -8,7 +8,8 @@
  *                    records
  *   bench_job.c      inside a job: start-up, commands from rank 0 to the others, running one row
  *   bench_rows.c     the registry: every row of every file, with sizes, budgets and tables
- *   bench_far.c      inside a job whose ranks share no memory: limits over sockets or MPI, a stream under loss
+ *   bench_far.c      inside a job whose ranks share no memory: limits over sockets or MPI, a stream
+ *                    under loss
  *   bench_raw.c      limits by bare MPI, beside the mpi conduit: finds and loads module/
  *   bench_am.c bench_rma.c bench_client.c bench_sync.c bench_vis.c bench_atomic.c bench_coll.c
  *                    subjects and limits of the rows
@@ -39,10 +40,10 @@ struct aq_options {
     bool quick;
     bool list;
     bool strict; /* a row over its budget makes the exit code 1 */
-    bool remote;    /* ranks share no memory: rows and budgets of a network */
+    bool remote; /* ranks share no memory: rows and budgets of a network */
     bool raw;    /* the limits are by the library that the conduit is over: MPI, or verbs */
     bool verbs;  /* it is verbs */
-    bool peers; /* also measure MPI and OpenSHMEM where installed */
+    bool peers;  /* also measure MPI and OpenSHMEM where installed */
     const char *json, *plot, *only, *table;
     const char *task;   /* what the ranks of a job do: rows, stream, startup, memory, talk, exit */
     const char *report; /* where rank 0 of a job writes records; NULL: it prints the table */
@@ -88,16 +89,16 @@ struct aq_row_kind {
     aq_row_fn prepare; /* before the row, on every rank; may be NULL */
     bool (*possible)(const struct aq_job *job, const struct aq_row *row);
     struct aq_far_limit remote;
-    enum aq_raw_kind raw; /* the same over the mpi and ibv conduits */
-    bool everyone; /* all ranks take part, not only 0 and 1 */
+    enum aq_raw_kind raw;             /* the same over the mpi and ibv conduits */
+    bool everyone;                    /* all ranks take part, not only 0 and 1 */
     uint64_t (*least)(uint64_t size); /* operations of a slice at least; NULL: one */
 };
 
 struct aq_row {
     const struct aq_row_kind *kind;
-    uint64_t size;   /* bytes of an operation; 0 if it carries none */
-    double budget;   /* largest ratio; negative: so many ns above the limit; or 0 */
-    unsigned tables; /* AQ_TABLE_* */
+    uint64_t size;     /* bytes of an operation; 0 if it carries none */
+    double budget;     /* largest ratio; negative: so many ns above the limit; or 0 */
+    unsigned tables;   /* AQ_TABLE_* */
     double far_budget; /* over udp */
     double raw_budget; /* over mpi */
 };
@@ -108,8 +109,8 @@ const struct aq_row *aq_rows(size_t *count_out);
 /** aq_row_wanted - do the options ask for this row, given whether ranks share memory or are far? */
 bool aq_row_wanted(const struct aq_options *options, const struct aq_row *row, bool remote);
 
-/** aq_row_budget, aq_row_limit_name - the row's budget as struct aq_row has it, and its limit in words, or NULL, given the
- *  options. */
+/** aq_row_budget, aq_row_limit_name - the row's budget as struct aq_row has it, and its limit in
+ *  words, or NULL, given the options. */
 double aq_row_budget(const struct aq_options *options, const struct aq_row *row, bool remote);
 const char *aq_row_limit_name(const struct aq_options *options, const struct aq_row *row);
 
@@ -122,12 +123,12 @@ bool aq_row_name_wanted(const struct aq_options *options, const char *name);
 
 struct aq_slot {
     gex_Rank_t rank;
-    void *owner;   /* the address that its owner uses, for the library */
-    void *local;   /* the same memory here, for the limit; NULL if not mapped */
+    void *owner;     /* the address that its owner uses, for the library */
+    void *local;     /* the same memory here, for the limit; NULL if not mapped */
     uint64_t offset; /* of local from job->peer_local */
-    void *again;   /* equal to local */
-    uint64_t next; /* the slot to go to from here: a circle through all */
-    void *twin;    /* a word beside it, for lists of mapped addresses; NULL if not mapped */
+    void *again;     /* equal to local */
+    uint64_t next;   /* the slot to go to from here: a circle through all */
+    void *twin;      /* a word beside it, for lists of mapped addresses; NULL if not mapped */
 };
 
 /* What each rank knows; one per process, reached through aq_job_get() by the handlers. */
@@ -231,7 +232,8 @@ extern const struct aq_row_kind aq_kind_progress_put, aq_kind_progress_get, aq_k
 
 extern const struct aq_row_kind aq_kind_strided_put, aq_kind_strided_put_gaps, aq_kind_strided_get,
     aq_kind_strided_get_gaps;
-extern const struct aq_row_kind aq_kind_strided_runs, aq_kind_strided_runs_gaps, aq_kind_strided_bytes;
+extern const struct aq_row_kind aq_kind_strided_runs, aq_kind_strided_runs_gaps,
+    aq_kind_strided_bytes;
 extern const struct aq_row_kind aq_kind_fadd, aq_kind_add, aq_kind_fcas, aq_kind_fadd_double,
     aq_kind_fadd_contended;
 extern const struct aq_row_kind aq_kind_broadcast, aq_kind_reduce, aq_kind_allreduce;
@@ -239,30 +241,31 @@ extern const struct aq_row_kind aq_kind_broadcast, aq_kind_reduce, aq_kind_allre
 /** aq_atomic_start - the domains of the atomics' rows; collective, after attach. */
 void aq_atomic_start(struct aq_job *job);
 
-/** aq_far_start - ranks 0 and 1 connect sockets for the limits, or MPI is made ready; nothing if they share memory or
- *  cannot. Collective, before the first row. */
+/** aq_far_start - ranks 0 and 1 connect sockets for the limits, or MPI is made ready; nothing if
+ *  they share memory or cannot. Collective, before the first row. */
 void aq_far_start(struct aq_job *job);
 
-/** aq_far_stream - the task of that name: rank 0 puts one MiB after another into rank 1's segment and
- *  reports how long one takes on average. */
+/** aq_far_stream - the task of that name: rank 0 puts one MiB after another into rank 1's segment
+ *  and reports how long one takes on average. */
 void aq_far_stream(struct aq_job *job);
 
-/** aq_far_possible - has the row a limit here? aq_far_ways - how many ways are there to run it; aq_far_take_way - this
- *  one from now on; aq_far_name - the way in use, in words. */
+/** aq_far_possible - has the row a limit here? aq_far_ways - how many ways are there to run it;
+ *  aq_far_take_way - this one from now on; aq_far_name - the way in use, in words. */
 bool aq_far_possible(const struct aq_job *job, const struct aq_row *row);
 unsigned aq_far_ways(const struct aq_job *job, const struct aq_row *row);
 void aq_far_take_way(struct aq_job *job, unsigned way);
 void aq_far_name(const struct aq_job *job, const struct aq_row *row, char *buf, size_t size);
 
-/** aq_far_run - this rank's part of iters operations of the limit. aq_far_ready - rank 1 says that it is about to;
- *  aq_far_is_ready - has it said so? aq_far_forget - what is left over from before. */
+/** aq_far_run - this rank's part of iters operations of the limit. aq_far_ready - rank 1 says that
+ *  it is about to; aq_far_is_ready - has it said so? aq_far_forget - what is left over from before.
+ *  */
 void aq_far_run(struct aq_job *job, const struct aq_row *row, uint64_t iters);
 void aq_far_ready(struct aq_job *job);
 bool aq_far_is_ready(struct aq_job *job);
 void aq_far_forget(struct aq_job *job);
 
-/** aq_raw_start - loads the module with the limits by MPI or verbs, if there is one: job->raw; operations of at most
- *  largest bytes. aq_raw_stop - gives back what it has. Both collective. */
+/** aq_raw_start - loads the module with the limits by MPI or verbs, if there is one: job->raw;
+ *  operations of at most largest bytes. aq_raw_stop - gives back what it has. Both collective. */
 void aq_raw_start(struct aq_job *job, size_t largest);
 void aq_raw_stop(struct aq_job *job);
 

@@ -8,8 +8,8 @@
  * Round trips answer with the same kind and size. Their limit is the cache-line ping-pong, with
  * one memcpy of the payload into shared memory each way. Floods count until the receiver has
  * handled everything; their limit is a stream of cache lines through a ring, with a memcpy of the
- * payload each. Between ranks that share no memory the limits are a datagram there and back, and one send() a
- * message, or MPI_Send and MPI_Recv, and MPI_Isend.
+ * payload each. Between ranks that share no memory the limits are a datagram there and back, and
+ * one send() a message, or MPI_Send and MPI_Recv, and MPI_Isend.
  */
 #include "bench.h"
 
@@ -260,34 +260,35 @@ static bool aq_am_has_peers(const struct aq_job *job, const struct aq_row *row)
     return job->size > 1;
 }
 
-#define ROUND_TRIP(variable, row_name, subject_fn, limit_text, fits) \
-    const struct aq_row_kind variable = {                            \
-        .name = row_name,                                            \
-        .limit_name = limit_text,                                    \
-        .subject = subject_fn,                                       \
-        .subject_peer = aq_am_handle,                                \
-        .limit = aq_am_limit_ping,                                   \
-        .limit_peer = aq_am_limit_pong,                              \
-        .prepare = aq_am_prepare,                                    \
-        .possible = fits,                                            \
-        .remote = {"UDP ping-pong", aq_far_ping, aq_far_pong, false},   \
-        .raw = AQ_RAW_PING,                                          \
+#define ROUND_TRIP(variable, row_name, subject_fn, limit_text, fits)    \
+    const struct aq_row_kind variable = {                               \
+        .name = row_name,                                               \
+        .limit_name = limit_text,                                       \
+        .subject = subject_fn,                                          \
+        .subject_peer = aq_am_handle,                                   \
+        .limit = aq_am_limit_ping,                                      \
+        .limit_peer = aq_am_limit_pong,                                 \
+        .prepare = aq_am_prepare,                                       \
+        .possible = fits,                                               \
+        .remote = { "UDP ping-pong", aq_far_ping, aq_far_pong, false }, \
+        .raw = AQ_RAW_PING,                                             \
     }
-#define FLOOD(variable, row_name, subject_fn, limit_text, fits) \
-    const struct aq_row_kind variable = {                       \
-        .name = row_name,                                       \
-        .limit_name = limit_text,                               \
-        .subject = subject_fn,                                  \
-        .subject_peer = aq_am_handle,                           \
-        .limit = aq_am_limit_send,                              \
-        .limit_peer = aq_am_limit_drain,                        \
-        .prepare = aq_am_prepare,                               \
-        .possible = fits,                                       \
-        .remote = {"stream", aq_far_put_stream, aq_far_put_stream_peer, true}, \
-        .raw = AQ_RAW_FLOOD,                                    \
+#define FLOOD(variable, row_name, subject_fn, limit_text, fits)                  \
+    const struct aq_row_kind variable = {                                        \
+        .name = row_name,                                                        \
+        .limit_name = limit_text,                                                \
+        .subject = subject_fn,                                                   \
+        .subject_peer = aq_am_handle,                                            \
+        .limit = aq_am_limit_send,                                               \
+        .limit_peer = aq_am_limit_drain,                                         \
+        .prepare = aq_am_prepare,                                                \
+        .possible = fits,                                                        \
+        .remote = { "stream", aq_far_put_stream, aq_far_put_stream_peer, true }, \
+        .raw = AQ_RAW_FLOOD,                                                     \
     }
 
-ROUND_TRIP(aq_kind_am_two_lines, "am_short_two_lines", aq_am_short, "ping-pong, a line each way", NULL);
+ROUND_TRIP(aq_kind_am_two_lines, "am_short_two_lines", aq_am_short, "ping-pong, a line each way",
+           NULL);
 ROUND_TRIP(aq_kind_am_medium, "am_medium", aq_am_medium, "ping-pong + 2 memcpy", aq_am_fits_medium);
 ROUND_TRIP(aq_kind_am_medium_read, "am_medium_read", aq_am_medium, "ping-pong + 2 memcpy + read",
            aq_am_fits_medium);
@@ -306,7 +307,7 @@ const struct aq_row_kind aq_kind_am_short = {
     .limit = aq_am_limit_shared,
     .limit_peer = aq_am_limit_shared,
     .prepare = aq_am_prepare,
-    .remote = {"UDP ping-pong", aq_far_ping, aq_far_pong, false},
+    .remote = { "UDP ping-pong", aq_far_ping, aq_far_pong, false },
     .raw = AQ_RAW_PING,
 };
 

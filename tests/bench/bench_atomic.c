@@ -5,7 +5,8 @@
  * Threads   one in every process
  * Uses      bench.h, gasnet_ratomic.h
  *
- * The contended rows have all ranks at one word of rank 0; their time is that of one operation of one rank.
+ * The contended rows have all ranks at one word of rank 0; their time is that of one operation of
+ * one rank.
  */
 #include "bench.h"
 
@@ -107,7 +108,8 @@ static void aq_fadd_double_limit(struct aq_job *job, const struct aq_row *row, u
             __builtin_memcpy(&value, &old, sizeof(value));
             value += 1;
             __builtin_memcpy(&sum, &value, sizeof(sum));
-        } while (!__atomic_compare_exchange_n(word, &old, sum, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+        } while (
+            !__atomic_compare_exchange_n(word, &old, sum, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
     }
 }
 
@@ -134,16 +136,27 @@ static void aq_contended_limit(struct aq_job *job, const struct aq_row *row, uin
     (void)old;
 }
 
-const struct aq_row_kind aq_kind_fadd = {
-    .name = "fadd", .limit_name = "locked fetch-add", .subject = aq_fadd, .limit = aq_fadd_limit,
-    .remote = {"UDP ping-pong", aq_far_ping, aq_far_pong, false}, .raw = AQ_RAW_FADD};
+const struct aq_row_kind aq_kind_fadd = { .name = "fadd",
+                                          .limit_name = "locked fetch-add",
+                                          .subject = aq_fadd,
+                                          .limit = aq_fadd_limit,
+                                          .remote = { "UDP ping-pong", aq_far_ping, aq_far_pong,
+                                                      false },
+                                          .raw = AQ_RAW_FADD };
 const struct aq_row_kind aq_kind_add = {
-    .name = "add_nbi", .limit_name = "locked fetch-add", .subject = aq_add, .limit = aq_fadd_limit};
+    .name = "add_nbi", .limit_name = "locked fetch-add", .subject = aq_add, .limit = aq_fadd_limit
+};
 const struct aq_row_kind aq_kind_fcas = {
-    .name = "fcas", .limit_name = "compare-exchange", .subject = aq_fcas, .limit = aq_fcas_limit};
-const struct aq_row_kind aq_kind_fadd_double = {
-    .name = "fadd_double", .limit_name = "compare-exchange loop", .subject = aq_fadd_double,
-    .limit = aq_fadd_double_limit};
-const struct aq_row_kind aq_kind_fadd_contended = {
-    .name = "fadd_contended", .limit_name = "locked fetch-add", .subject = aq_contended,
-    .subject_peer = aq_contended, .limit = aq_contended_limit, .limit_peer = aq_contended_limit, .everyone = true};
+    .name = "fcas", .limit_name = "compare-exchange", .subject = aq_fcas, .limit = aq_fcas_limit
+};
+const struct aq_row_kind aq_kind_fadd_double = { .name = "fadd_double",
+                                                 .limit_name = "compare-exchange loop",
+                                                 .subject = aq_fadd_double,
+                                                 .limit = aq_fadd_double_limit };
+const struct aq_row_kind aq_kind_fadd_contended = { .name = "fadd_contended",
+                                                    .limit_name = "locked fetch-add",
+                                                    .subject = aq_contended,
+                                                    .subject_peer = aq_contended,
+                                                    .limit = aq_contended_limit,
+                                                    .limit_peer = aq_contended_limit,
+                                                    .everyone = true };

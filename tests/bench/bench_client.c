@@ -6,14 +6,14 @@
  * Threads   one in every process; rank 0 works, the others wait in the library
  * Uses      bench.h
  *
- * Put and get: team, rank and address come from globals, which the compiler has to load anew after each
- * operation, and the peers change at random among the first 8 ranks of the job. The limit loads as much:
- * where the peer's segment is mapped from a table of pointers, the offset from the same array; then
- * a plain store or load. Nothing can be hoisted on either side. In the row put8_store_rate the limit has
- * finished addresses and is one store.
+ * Put and get: team, rank and address come from globals, which the compiler has to load anew after
+ * each operation, and the peers change at random among the first 8 ranks of the job. The limit
+ * loads as much: where the peer's segment is mapped from a table of pointers, the offset from the
+ * same array; then a plain store or load. Nothing can be hoisted on either side. In the row
+ * put8_store_rate the limit has finished addresses and is one store.
  *
- * Messages to oneself: the limit calls the handler through a pointer, with the same arguments, after a
- * copy of the payload if there is one. The budget is in nanoseconds above that.
+ * Messages to oneself: the limit calls the handler through a pointer, with the same arguments,
+ * after a copy of the payload if there is one. The budget is in nanoseconds above that.
  */
 #include "bench.h"
 
@@ -93,22 +93,23 @@ static void aq_client_prepare(struct aq_job *job, const struct aq_row *row, uint
         target->offset = AQ_POOL_OFFSET + 8 * i;
         target->owner = (unsigned char *)owner + target->offset;
         target->address = bases[target->rank] + target->offset;
-        *(uint64_t *)target->address = (i * 1365 + 17) % AQ_TARGETS; /* a full period: 1364 = 4 * 341 */
+        *(uint64_t *)target->address =
+            (i * 1365 + 17) % AQ_TARGETS; /* a full period: 1364 = 4 * 341 */
     }
 }
 
-/* OPERATION on each target in turn. A macro because an operation is an expression, written out in the
- * loop as a client would. */
-#define AQ_CLIENT_LOOP(name, operation)                                                   \
-    static void name(struct aq_job *job, const struct aq_row *row, uint64_t iters)        \
-    {                                                                                     \
-        (void)job, (void)row;                                                             \
-        for (uint64_t i = 0; i < iters; i++) {                                            \
-            const struct aq_target *target = &aq_client_targets[i % AQ_TARGETS];          \
-                                                                                          \
-            operation;                                                                    \
-            aq_limit_compiler_barrier();                                                  \
-        }                                                                                 \
+/* OPERATION on each target in turn. A macro because an operation is an expression, written out in
+ * the loop as a client would. */
+#define AQ_CLIENT_LOOP(name, operation)                                            \
+    static void name(struct aq_job *job, const struct aq_row *row, uint64_t iters) \
+    {                                                                              \
+        (void)job, (void)row;                                                      \
+        for (uint64_t i = 0; i < iters; i++) {                                     \
+            const struct aq_target *target = &aq_client_targets[i % AQ_TARGETS];   \
+                                                                                   \
+            operation;                                                             \
+            aq_limit_compiler_barrier();                                           \
+        }                                                                          \
     }
 
 #define AQ_CLIENT_PLACE(target) \
@@ -125,10 +126,11 @@ AQ_CLIENT_LOOP(aq_client_store, *(uint64_t *)target->address = aq_client_word)
 
 AQ_CLIENT_LOOP(aq_client_get, gex_RMA_GetBlocking(aq_client_tm, &aq_client_word, target->rank,
                                                   target->owner, 8, 0))
-AQ_CLIENT_LOOP(aq_client_get_nbi, gex_RMA_GetNBI(aq_client_tm, &aq_client_word, target->rank,
-                                                 target->owner, 8, 0))
-AQ_CLIENT_LOOP(aq_client_get_val, aq_client_word = gex_RMA_GetBlockingVal(aq_client_tm, target->rank,
-                                                                          target->owner, 8, 0))
+AQ_CLIENT_LOOP(aq_client_get_nbi,
+               gex_RMA_GetNBI(aq_client_tm, &aq_client_word, target->rank, target->owner, 8, 0))
+AQ_CLIENT_LOOP(aq_client_get_val,
+               aq_client_word = gex_RMA_GetBlockingVal(aq_client_tm, target->rank, target->owner, 8,
+                                                       0))
 AQ_CLIENT_LOOP(aq_client_get_limit, aq_client_word = AQ_CLIENT_PLACE(target))
 
 /* A list of global pointers: what one get brings decides rank and address of the next. */
@@ -173,10 +175,10 @@ static void aq_h_self_medium(gex_Token_t token, void *buf, size_t nbytes, gex_AM
 void aq_client_register(struct aq_job *job)
 {
     gex_AM_Entry_t table[] = {
-        {AQ_H_SELF_SHORT, (gex_AM_Fn_t)aq_h_self_short, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 1, NULL,
-         "self_short"},
-        {AQ_H_SELF_MEDIUM, (gex_AM_Fn_t)aq_h_self_medium, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 1,
-         NULL, "self_medium"},
+        { AQ_H_SELF_SHORT, (gex_AM_Fn_t)aq_h_self_short, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 1,
+          NULL, "self_short" },
+        { AQ_H_SELF_MEDIUM, (gex_AM_Fn_t)aq_h_self_medium, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST,
+          1, NULL, "self_medium" },
     };
 
     gex_EP_RegisterHandlers(job->ep, table, sizeof(table) / sizeof(table[0]));
@@ -188,8 +190,8 @@ void aq_client_register(struct aq_job *job)
 
 static void aq_client_negotiated(void)
 {
-    gex_AM_SrcDesc_t sd = gex_AM_PrepareRequestMedium(aq_client_tm, aq_client_self, NULL, AQ_PAYLOAD,
-                                                      AQ_PAYLOAD, NULL, 0, 1);
+    gex_AM_SrcDesc_t sd = gex_AM_PrepareRequestMedium(aq_client_tm, aq_client_self, NULL,
+                                                      AQ_PAYLOAD, AQ_PAYLOAD, NULL, 0, 1);
 
     memcpy(gex_AM_SrcDescAddr(sd), aq_client_source, AQ_PAYLOAD);
     gex_AM_CommitRequestMedium1(sd, AQ_H_SELF_MEDIUM, AQ_PAYLOAD, 1);
@@ -212,10 +214,12 @@ static void aq_client_copy_and_call(void)
         }                                                                          \
     }
 
-AQ_SELF_LOOP(aq_self_short, gex_AM_RequestShort1(aq_client_tm, aq_client_self, AQ_H_SELF_SHORT, 0, 1))
+AQ_SELF_LOOP(aq_self_short,
+             gex_AM_RequestShort1(aq_client_tm, aq_client_self, AQ_H_SELF_SHORT, 0, 1))
 AQ_SELF_LOOP(aq_self_short_limit, aq_client_short(NULL, 1))
-AQ_SELF_LOOP(aq_self_medium, gex_AM_RequestMedium1(aq_client_tm, aq_client_self, AQ_H_SELF_MEDIUM,
-                                                   aq_client_source, AQ_PAYLOAD, GEX_EVENT_NOW, 0, 1))
+AQ_SELF_LOOP(aq_self_medium,
+             gex_AM_RequestMedium1(aq_client_tm, aq_client_self, AQ_H_SELF_MEDIUM, aq_client_source,
+                                   AQ_PAYLOAD, GEX_EVENT_NOW, 0, 1))
 AQ_SELF_LOOP(aq_self_negotiated, aq_client_negotiated())
 AQ_SELF_LOOP(aq_self_medium_limit, aq_client_copy_and_call())
 
@@ -249,6 +253,7 @@ CLIENT(aq_kind_get8_pair, "get8_pair_latency", aq_client_chain, aq_client_chain_
     }
 
 SELF(aq_kind_self_short, "self_short", aq_self_short, aq_self_short_limit, "indirect call");
-SELF(aq_kind_self_medium, "self_medium", aq_self_medium, aq_self_medium_limit, "copy, indirect call");
+SELF(aq_kind_self_medium, "self_medium", aq_self_medium, aq_self_medium_limit,
+     "copy, indirect call");
 SELF(aq_kind_self_negotiated, "self_negotiated", aq_self_negotiated, aq_self_medium_limit,
      "copy, indirect call");

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_far.c - rows between ranks that share no memory: their limits over sockets, streams of puts and
- * gets, and the stream that is measured while datagrams are lost.
+ * bench_far.c - rows between ranks that share no memory: their limits over sockets, streams of puts
+ * and gets, and the stream that is measured while datagrams are lost.
  * Owns      nothing
  * Threads   one in every process
  * Uses      bench.h, bench_wire.h, bench_raw.h
  *
- * Over udp the limits are sockets, over mpi MPI, over ibv verbs. Before a limit the other rank says over these that it
- * listens; until then rank 0 stays in the library, so that the command that asks for it is certain to arrive. While a
- * limit runs, neither side is in the library.
+ * Over udp the limits are sockets, over mpi MPI, over ibv verbs. Before a limit the other rank says
+ * over these that it listens; until then rank 0 stays in the library, so that the command that asks
+ * for it is certain to arrive. While a limit runs, neither side is in the library.
  *
  * A stream keeps AQ_STREAM_BYTES under way, or AQ_STREAM_MOST operations if they are small.
  */
@@ -29,19 +29,20 @@
 #define AQ_STREAM_MOST  64
 
 #define AQ_LOSS_SIZE ((size_t)1 << 20)
-#define AQ_LOSS_NS   4e8 /* one measurement of the stream under loss: long enough for some hundred losses */
+#define AQ_LOSS_NS \
+    4e8 /* one measurement of the stream under loss: long enough for some hundred losses */
 
 /* --- sockets --- */
 
 static struct aq_wire_address aq_far_address;
 static volatile unsigned aq_far_addresses;
 
-static void aq_h_wire(gex_Token_t token, gex_AM_Arg_t host, gex_AM_Arg_t message, gex_AM_Arg_t stream,
-                      gex_AM_Arg_t room)
+static void aq_h_wire(gex_Token_t token, gex_AM_Arg_t host, gex_AM_Arg_t message,
+                      gex_AM_Arg_t stream, gex_AM_Arg_t room)
 {
     (void)token;
-    aq_far_address = (struct aq_wire_address){(uint32_t)host, (uint16_t)message, (uint16_t)stream,
-                                              (uint32_t)room};
+    aq_far_address = (struct aq_wire_address){ (uint32_t)host, (uint16_t)message, (uint16_t)stream,
+                                               (uint32_t)room };
     aq_far_addresses++;
 }
 
@@ -69,8 +70,8 @@ static uint32_t aq_far_host(void)
     for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
         struct sockaddr_in address;
 
-        if (i->ifa_addr == NULL || i->ifa_addr->sa_family != AF_INET || (i->ifa_flags & IFF_LOOPBACK) != 0
-            || (i->ifa_flags & IFF_UP) == 0)
+        if (i->ifa_addr == NULL || i->ifa_addr->sa_family != AF_INET
+            || (i->ifa_flags & IFF_LOOPBACK) != 0 || (i->ifa_flags & IFF_UP) == 0)
             continue;
         memcpy(&address, i->ifa_addr, sizeof(address));
         host = address.sin_addr.s_addr;
@@ -83,9 +84,10 @@ static uint32_t aq_far_host(void)
 void aq_far_start(struct aq_job *job)
 {
     gex_AM_Entry_t entry = {
-        AQ_H_WIRE, (gex_AM_Fn_t)aq_h_wire, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 4, NULL, "wire"};
+        AQ_H_WIRE, (gex_AM_Fn_t)aq_h_wire, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 4, NULL, "wire"
+    };
     gex_Rank_t peer = job->rank == 0 ? 1 : 0;
-    struct aq_wire_address here = {0, 0, 0, 0};
+    struct aq_wire_address here = { 0, 0, 0, 0 };
     size_t largest = MIN(job->pool_size, (size_t)16 << 20);
     uint32_t host;
 
@@ -101,8 +103,8 @@ void aq_far_start(struct aq_job *job)
     host = aq_far_same_host(peer) ? htonl(INADDR_LOOPBACK) : aq_far_host();
     if (aq_wire_open(&job->wire, host, largest, &here) != 0)
         perror("aq-bench: sockets for the limits");
-    gex_AM_RequestShort4(job->tm, peer, AQ_H_WIRE, 0, here.host, here.message_port, here.stream_port,
-                         here.room);
+    gex_AM_RequestShort4(job->tm, peer, AQ_H_WIRE, 0, here.host, here.message_port,
+                         here.stream_port, here.room);
     GASNET_BLOCKUNTIL(aq_far_addresses > 0);
     if (here.message_port != 0 && aq_far_address.message_port != 0)
         job->wired = aq_wire_connect(&job->wire, &aq_far_address) == 0;
@@ -113,7 +115,8 @@ void aq_far_start(struct aq_job *job)
 bool aq_far_possible(const struct aq_job *job, const struct aq_row *row)
 {
     if (job->options->raw)
-        return job->raw != NULL && row->kind->raw != AQ_RAW_NONE && job->raw->ways(row->kind->raw, row->size) != 0;
+        return job->raw != NULL && row->kind->raw != AQ_RAW_NONE
+               && job->raw->ways(row->kind->raw, row->size) != 0;
     return job->wired && row->kind->remote.run != NULL;
 }
 
@@ -137,7 +140,8 @@ void aq_far_name(const struct aq_job *job, const struct aq_row *row, char *buf, 
     const char *name = row->kind->remote.name;
 
     if (job->raw != NULL)
-        snprintf(buf, size, "%s", job->raw->name(row->kind->raw, aq_far_ways(job, row) > 1 ? job->raw_way : 0));
+        snprintf(buf, size, "%s",
+                 job->raw->name(row->kind->raw, aq_far_ways(job, row) > 1 ? job->raw_way : 0));
     else if (aq_far_ways(job, row) > 1)
         aq_wire_way_name(&job->wire, buf, size);
     else
@@ -147,7 +151,8 @@ void aq_far_name(const struct aq_job *job, const struct aq_row *row, char *buf, 
 void aq_far_run(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
     if (job->raw != NULL)
-        job->raw->run(row->kind->raw, aq_far_ways(job, row) > 1 ? job->raw_way : 0, row->size, iters);
+        job->raw->run(row->kind->raw, aq_far_ways(job, row) > 1 ? job->raw_way : 0, row->size,
+                      iters);
     else if (job->rank == 0)
         row->kind->remote.run(job, row, iters);
     else
@@ -320,7 +325,7 @@ const struct aq_row_kind aq_kind_put_stream = {
     .name = "put_stream",
     .subject = aq_put_stream,
     .possible = aq_stream_fits,
-    .remote = {"stream", aq_far_put_stream, aq_far_put_stream_peer, true},
+    .remote = { "stream", aq_far_put_stream, aq_far_put_stream_peer, true },
     .raw = AQ_RAW_PUT_STREAM,
     .least = aq_stream_least,
 };
@@ -329,7 +334,7 @@ const struct aq_row_kind aq_kind_get_stream = {
     .name = "get_stream",
     .subject = aq_get_stream,
     .possible = aq_stream_fits,
-    .remote = {"stream", aq_far_get_stream, aq_far_get_stream_peer, true},
+    .remote = { "stream", aq_far_get_stream, aq_far_get_stream_peer, true },
     .raw = AQ_RAW_GET_STREAM,
     .least = aq_stream_least,
 };

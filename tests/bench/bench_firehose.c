@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_firehose.c - what firehose costs and saves, with a device and a network that are made up: bench-firehose-seq,
- * -par.
+ * bench_firehose.c - what firehose costs and saves, with a device and a network that are made up:
+ * bench-firehose-seq, -par.
  *
- *   hit      ns of finding, holding and releasing a region that is there already: the peer's, and our own
- *   rates    hits and messages of streams of accesses to a peer's memory, against the size of our share of it
- *   overlap  a large transfer from memory that is not pinned yet: pinned as a whole and then sent, or pinned in growing
- *            chunks while the wire is busy, or warm. In virtual time (one processor pins, at so much a call and so
- *            much a page; one wire), and on this machine, with mlock() for the pinning and a thread that copies for
- *            the wire
+ *   hit      ns of finding, holding and releasing a region that is there already: the peer's, and
+ *            our own
+ *   rates    hits and messages of streams of accesses to a peer's memory, against the size of our
+ *            share of it
+ *   overlap  a large transfer from memory that is not pinned yet: pinned as a whole and then sent,
+ *            or pinned in growing chunks while the wire is busy, or warm. In virtual time (one
+ *            processor pins, at so much a call and so much a page; one wire), and on this machine,
+ *            with mlock() for the pinning and a thread that copies for the wire
  *
- *   bench-firehose-par [hit] [rates] [overlap] [--plot DIR]    tables on standard output; DIR gets plots (gnuplot)
- *   bench-firehose-par budget                                  the hits against their budget, as TAP
+ *   bench-firehose-par [hit] [rates] [overlap] [--plot DIR]    tables on standard output; DIR gets
+ *   plots (gnuplot) bench-firehose-par budget                                  the hits against
+ *   their budget, as TAP
  *
  * Owns      nothing beyond a part's run
  * Threads   as each part says
@@ -27,7 +30,7 @@
 
 #define SLICES 21
 #define BUDGET 100.0 /* ns of a hit, at most */
-#define TRIES 10     /* to be within it */
+#define TRIES  10    /* to be within it */
 
 static uint64_t seed = 88172645463325252u;
 
@@ -65,10 +68,17 @@ static int fake_request(void *arg, uint32_t peer, const void *msg, size_t nbytes
 
 void bench_fh_open(struct bench_fh_pair *pair, uint64_t quota, uint64_t local)
 {
-    const struct aq_fh_ops ops = { .reg = fake_pin, .dereg = fake_unpin, .send_request = fake_request };
-    struct aq_fh_config config = { .size = 2, .peers = 1, .remote_bytes = quota, .local_bytes = local,
-                                   .remote_regions = AQ_FH_SLOTS_MAX / 2, .local_regions = AQ_FH_SLOTS_MAX / 2,
-                                   .max_region = 128 << 10, .max_chunk = AQ_FH_CHUNK_PAGES * AQ_FH_PAGE,
+    const struct aq_fh_ops ops = { .reg = fake_pin,
+                                   .dereg = fake_unpin,
+                                   .send_request = fake_request };
+    struct aq_fh_config config = { .size = 2,
+                                   .peers = 1,
+                                   .remote_bytes = quota,
+                                   .local_bytes = local,
+                                   .remote_regions = AQ_FH_SLOTS_MAX / 2,
+                                   .local_regions = AQ_FH_SLOTS_MAX / 2,
+                                   .max_region = 128 << 10,
+                                   .max_chunk = AQ_FH_CHUNK_PAGES * AQ_FH_PAGE,
                                    .message = AQ_FH_MESSAGE };
 
     for (config.rank = 0; config.rank < 2; config.rank++)
@@ -89,7 +99,9 @@ static void answered(struct aq_fh_request *request)
 
 bool bench_fh_touch(struct bench_fh_pair *pair, uintptr_t addr, size_t nbytes)
 {
-    struct aq_fh_request request = { .peer = 1, .write = true, .addr = addr, .nbytes = nbytes, .done = answered };
+    struct aq_fh_request request = {
+        .peer = 1, .write = true, .addr = addr, .nbytes = nbytes, .done = answered
+    };
     const bool hit = aq_fh_remote(pair->fh[0], &request) == AQ_OK;
 
     if (request.hold.region == NULL)
@@ -102,8 +114,8 @@ bool bench_fh_touch(struct bench_fh_pair *pair, uintptr_t addr, size_t nbytes)
 
 struct hits {
     struct bench_fh_pair pair;
-    uintptr_t *addr;     /* that are hit in turn */
-    unsigned addrs;      /* a power of two */
+    uintptr_t *addr; /* that are hit in turn */
+    unsigned addrs;  /* a power of two */
     bool local;
 };
 
@@ -132,7 +144,8 @@ static double run_hits(const struct hits *hits, uint64_t n)
     return (aq_bench_now() - began) / (double)n;
 }
 
-/* regions of pages each, far enough from each other that they stay apart; accesses in random order */
+/* regions of pages each, far enough from each other that they stay apart; accesses in random order
+ * */
 static struct aq_quart bench_hits(bool local, unsigned regions, unsigned pages)
 {
     const uint64_t bytes = (uint64_t)regions * pages * AQ_FH_PAGE * 16;
@@ -148,7 +161,8 @@ static struct aq_quart bench_hits(bool local, unsigned regions, unsigned pages)
         if (i < regions && local) {
             struct aq_fh_hold hold;
 
-            if (aq_fh_local(hits.pair.fh[0], hits.addr[i], pages * AQ_FH_PAGE, false, &hold) == AQ_OK)
+            if (aq_fh_local(hits.pair.fh[0], hits.addr[i], pages * AQ_FH_PAGE, false, &hold)
+                == AQ_OK)
                 aq_fh_release(hits.pair.fh[0], &hold);
         } else if (i < regions) {
             bench_fh_touch(&hits.pair, hits.addr[i], pages * AQ_FH_PAGE);
@@ -181,20 +195,22 @@ static const struct {
 
 static void bench_hit(void)
 {
-    printf("# find, hold and release a region that is there (ns, median and quartiles of %u slices\n"
-           "# during which the kernel did not take the processor away)\n", SLICES);
+    printf(
+        "# find, hold and release a region that is there (ns, median and quartiles of %u slices\n"
+        "# during which the kernel did not take the processor away)\n",
+        SLICES);
     for (unsigned i = 0; i < 2 * SETS; i++) {
         const bool local = i >= SETS;
         const struct aq_quart q = bench_hits(local, sets[i % SETS].regions, sets[i % SETS].pages);
 
-        printf("hit %-3s %-6s %8u regions of %4u KB  %6.1f ns  (%.1f to %.1f)\n", AQ_THREADED ? "par" : "seq",
-               local ? "local" : "remote", sets[i % SETS].regions, sets[i % SETS].pages * AQ_FH_PAGE / 1024, q.median,
-               q.q1, q.q3);
+        printf("hit %-3s %-6s %8u regions of %4u KB  %6.1f ns  (%.1f to %.1f)\n",
+               AQ_THREADED ? "par" : "seq", local ? "local" : "remote", sets[i % SETS].regions,
+               sets[i % SETS].pages * AQ_FH_PAGE / 1024, q.median, q.q1, q.q3);
     }
 }
 
-/* The lower quartile, of the best of a few tries: a busy machine, whose other users take the caches for a while, shall
- * not fail. */
+/* The lower quartile, of the best of a few tries: a busy machine, whose other users take the caches
+ * for a while, shall not fail. */
 static double bench_least(bool local, unsigned regions, unsigned pages)
 {
     const struct timespec nap = { 0, 300000000 };
@@ -220,14 +236,15 @@ static int bench_budget(void)
         const bool good = ns <= BUDGET;
 
         all = all && good;
-        printf("%sok %u - %s hit, %u regions of %u KB: %.1f ns, at most %.0f (%s)\n", good ? "" : "not ", i + 1,
-               local ? "local" : "remote", sets[i % SETS].regions, sets[i % SETS].pages * AQ_FH_PAGE / 1024, ns,
-               BUDGET, AQ_THREADED ? "par" : "seq");
+        printf("%sok %u - %s hit, %u regions of %u KB: %.1f ns, at most %.0f (%s)\n",
+               good ? "" : "not ", i + 1, local ? "local" : "remote", sets[i % SETS].regions,
+               sets[i % SETS].pages * AQ_FH_PAGE / 1024, ns, BUDGET, AQ_THREADED ? "par" : "seq");
     }
     return all ? 0 : 1;
 }
 
-static FILE *plot_open(const char *dir, const char *file, const char *title, const char *x, const char *y)
+static FILE *plot_open(const char *dir, const char *file, const char *title, const char *x,
+                       const char *y)
 {
     FILE *plot;
 
@@ -236,10 +253,12 @@ static FILE *plot_open(const char *dir, const char *file, const char *title, con
     plot = popen("gnuplot", "w");
     if (plot != NULL)
         fprintf(plot,
-                "set terminal svg size 820,560 dynamic background rgb 'white' font 'sans,13'\nset output '%s/%s'\n"
+                "set terminal svg size 820,560 dynamic background rgb 'white' font 'sans,13'\nset "
+                "output '%s/%s'\n"
                 "set title '%s'\nset xlabel '%s'\nset ylabel '%s'\nset logscale x 2\n"
                 "set key below maxcols 3 samplen 3\n"
-                "set grid lc rgb '#cccccc'\n", dir, file, title, x, y);
+                "set grid lc rgb '#cccccc'\n",
+                dir, file, title, x, y);
     return plot;
 }
 
@@ -257,8 +276,8 @@ void bench_fh_plot(const char *dir, const char *file, const struct bench_fh_plot
         fprintf(plot, "EOD\n");
     }
     for (unsigned curve = 0; curve < p->curves; curve++)
-        fprintf(plot, "%s$d%u using 1:2 with linespoints lw 2 pt 7 ps 0.5 title '%s'", curve == 0 ? "plot " : ", ",
-                curve, p->name[curve]);
+        fprintf(plot, "%s$d%u using 1:2 with linespoints lw 2 pt 7 ps 0.5 title '%s'",
+                curve == 0 ? "plot " : ", ", curve, p->name[curve]);
     fprintf(plot, "\nunset output\n");
     if (pclose(plot) != 0)
         fprintf(stderr, "bench-firehose: gnuplot failed for %s/%s\n", dir, file);
@@ -283,7 +302,9 @@ int main(int argc, char **argv)
             if (strcmp(argv[i], parts[part]) == 0)
                 known = wanted[part] = any = true;
         if (!known) {
-            fprintf(stderr, "bench-firehose: %s: one of hit, rates, overlap, --plot DIR, or budget alone\n", argv[i]);
+            fprintf(stderr,
+                    "bench-firehose: %s: one of hit, rates, overlap, --plot DIR, or budget alone\n",
+                    argv[i]);
             return 2;
         }
     }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_firehose_overlap.c - large transfers from memory that is not pinned yet: whole, in growing chunks, warm.
+ * bench_firehose_overlap.c - large transfers from memory that is not pinned yet: whole, in growing
+ * chunks, warm.
  *
- * In virtual time   one processor pins (a call costs so much, a page so much) and posts chunks, one wire transfers
- *                   them: the model M9 of pinning, with firehose's own chunks. Pinning costs 10% and 25% of the
- *                   transfer
- * On this machine   mlock() pins; another thread, bound to another core, is the wire: it copies the chunks that
- *                   it is given, in order. Warm: the memory is locked already
+ * In virtual time   one processor pins (a call costs so much, a page so much) and posts chunks, one
+ *                   wire transfers them: the model M9 of pinning, with firehose's own chunks.
+ *                   Pinning costs 10% and 25% of the transfer
+ * On this machine   mlock() pins; another thread, bound to another core, is the wire: it copies the
+ *                   chunks that it is given, in order. Warm: the memory is locked already
  *
  * Threads   this one, and the wire. Uses bench_firehose.h, bench_stat.h
  */
@@ -20,9 +21,9 @@
 
 #include "bench_stat.h"
 
-#define LEAST ((size_t)64 << 10)
-#define MOST ((size_t)64 << 20)
-#define RING 64u
+#define LEAST   ((size_t)64 << 10)
+#define MOST    ((size_t)64 << 20)
+#define RING    64u
 #define REPEATS 15u
 
 enum mode { WARM, OVERLAPPED, WHOLE, MODES };
@@ -36,7 +37,8 @@ struct wire {
 };
 
 /* Send nbytes at addr, in the manner of a mode; pinning is the operation of fh. */
-static double transfer(struct aq_fh *fh, struct wire *wire, uintptr_t addr, size_t nbytes, enum mode mode)
+static double transfer(struct aq_fh *fh, struct wire *wire, uintptr_t addr, size_t nbytes,
+                       enum mode mode)
 {
     struct aq_fh_chunks chunks = { 0 };
     struct aq_fh_hold *holds = malloc((nbytes / AQ_FH_PAGE + 1) * sizeof(*holds));
@@ -44,8 +46,9 @@ static double transfer(struct aq_fh *fh, struct wire *wire, uintptr_t addr, size
     double ns;
 
     for (size_t at = 0; at < nbytes; at += holds[count++].len) {
-        const size_t chunk = mode == WHOLE ? nbytes - at
-                                           : aq_fh_chunk(&chunks, addr + at, nbytes - at, aq_fh_max_chunk(fh));
+        const size_t chunk =
+            mode == WHOLE ? nbytes - at
+                          : aq_fh_chunk(&chunks, addr + at, nbytes - at, aq_fh_max_chunk(fh));
 
         if (aq_fh_local_chunk(fh, addr + at, nbytes - at, chunk, false, &holds[count]) != AQ_OK)
             abort();
@@ -63,8 +66,11 @@ static double transfer(struct aq_fh *fh, struct wire *wire, uintptr_t addr, size
 
 static struct aq_fh *open_fh(const struct aq_fh_ops *ops, void *arg)
 {
-    const struct aq_fh_config config = { .size = 1, .local_bytes = 4 * MOST, .local_regions = 1u << 16,
-                                         .max_region = 128 << 10, .max_chunk = AQ_FH_CHUNK_PAGES * AQ_FH_PAGE,
+    const struct aq_fh_config config = { .size = 1,
+                                         .local_bytes = 4 * MOST,
+                                         .local_regions = 1u << 16,
+                                         .max_region = 128 << 10,
+                                         .max_chunk = AQ_FH_CHUNK_PAGES * AQ_FH_PAGE,
                                          .message = AQ_FH_MESSAGE };
     struct aq_fh *fh;
 
@@ -81,10 +87,11 @@ static int no_request(void *arg, uint32_t peer, const void *msg, size_t nbytes)
 
 /* --- virtual time --- */
 
-struct virtual {
+struct virtual
+{
     struct wire wire;
-    double cpu, wire_free;  /* ns */
-    double per_byte;        /* of the wire */
+    double cpu, wire_free;               /* ns */
+    double per_byte;                     /* of the wire */
     double per_page, per_pin, per_chunk; /* of the processor */
 };
 
@@ -117,12 +124,18 @@ static double virtual_finish(struct wire *wire)
     return ((struct virtual *)wire)->wire_free;
 }
 
-/* share: what pinning costs, of the transfer. A wire of 12 GB/s; 1 us a call of pinning, 200 ns a chunk. */
+/* share: what pinning costs, of the transfer. A wire of 12 GB/s; 1 us a call of pinning, 200 ns a
+ * chunk. */
 static double virtual_run(enum mode mode, size_t nbytes, double quota)
 {
-    const struct aq_fh_ops ops = { .reg = virtual_pin, .dereg = virtual_unpin, .send_request = no_request };
-    struct virtual v = { .wire = { .send = virtual_send, .finish = virtual_finish }, .per_byte = 1 / 12.0,
-                         .per_page = quota * AQ_FH_PAGE / 12.0, .per_pin = 1000, .per_chunk = 200 };
+    const struct aq_fh_ops ops = { .reg = virtual_pin,
+                                   .dereg = virtual_unpin,
+                                   .send_request = no_request };
+    struct virtual v = { .wire = { .send = virtual_send, .finish = virtual_finish },
+                         .per_byte = 1 / 12.0,
+                         .per_page = quota * AQ_FH_PAGE / 12.0,
+                         .per_pin = 1000,
+                         .per_chunk = 200 };
     struct aq_fh *fh = open_fh(&ops, &v);
     double ns;
 
@@ -175,8 +188,8 @@ static void *real_wire(void *arg)
             aq_cpu_relax();
             continue;
         }
-        memcpy(real->to + (real->ring[next % RING].addr - real->from), (void *)real->ring[next % RING].addr,
-               real->ring[next % RING].len);
+        memcpy(real->to + (real->ring[next % RING].addr - real->from),
+               (void *)real->ring[next % RING].addr, real->ring[next % RING].len);
         next++;
         /* release: pairs with the acquire in real_finish() */
         atomic_store_explicit(&real->done, next, memory_order_release);
@@ -193,7 +206,8 @@ static void real_send(struct wire *wire, uintptr_t addr, size_t len)
     while (given - atomic_load_explicit(&real->done, memory_order_acquire) == RING)
         aq_cpu_relax();
     real->ring[given % RING] = (struct job){ addr, len };
-    atomic_store_explicit(&real->given, given + 1, memory_order_release); /* release: the job is in its place */
+    atomic_store_explicit(&real->given, given + 1,
+                          memory_order_release); /* release: the job is in its place */
 }
 
 static double real_finish(struct wire *wire)
@@ -221,7 +235,9 @@ static void real_unpin(void *arg, const struct aq_fh_reg *reg)
 /* Time of one transfer, ns. */
 static double real_run(struct real *real, enum mode mode, size_t nbytes)
 {
-    const struct aq_fh_ops ops = { .reg = real_pin, .dereg = real_unpin, .send_request = no_request };
+    const struct aq_fh_ops ops = { .reg = real_pin,
+                                   .dereg = real_unpin,
+                                   .send_request = no_request };
     struct aq_fh *fh = open_fh(&ops, real);
     double ns;
 
@@ -234,7 +250,8 @@ static double real_run(struct real *real, enum mode mode, size_t nbytes)
     return ns;
 }
 
-/* The shortest times of each mode, alternating: the machine may be somebody else's as well. False: not possible here.
+/* The shortest times of each mode, alternating: the machine may be somebody else's as well. False:
+ * not possible here.
  * */
 static bool real_rows(size_t nbytes, double *ns_out)
 {
@@ -243,7 +260,8 @@ static bool real_rows(size_t nbytes, double *ns_out)
 
     memset(&real, 0, sizeof(real));
     real.wire = (struct wire){ .send = real_send, .finish = real_finish };
-    real.from = (uintptr_t)mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    real.from =
+        (uintptr_t)mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     real.to = (uint8_t *)real.from + MOST;
     memset((void *)real.from, 1, room); /* pages are there: only pinning is to be measured */
     if (mlock((void *)real.from, nbytes) != 0) {
@@ -271,14 +289,18 @@ static void row(const char *where, size_t nbytes, const double *ns)
     printf("%-14s %9zu KiB", where, nbytes >> 10);
     for (enum mode mode = 0; mode < MODES; mode++)
         printf(" %12.1f us", ns[mode] / 1e3);
-    printf("   %6.3f %6.3f  %6.2f\n", ns[OVERLAPPED] / ns[WARM], ns[WHOLE] / ns[WARM], ns[WHOLE] / ns[OVERLAPPED]);
+    printf("   %6.3f %6.3f  %6.2f\n", ns[OVERLAPPED] / ns[WARM], ns[WHOLE] / ns[WARM],
+           ns[WHOLE] / ns[OVERLAPPED]);
 }
 
 void bench_fh_overlap(const char *dir)
 {
     struct bench_fh_plot plot = {
         .title = "Transfers from memory that is not pinned yet, against warm ones (virtual time)",
-        .x = "KiB", .y = "time / time when warm", .set = "set yrange [0.95:]", .curves = 4,
+        .x = "KiB",
+        .y = "time / time when warm",
+        .set = "set yrange [0.95:]",
+        .curves = 4,
     };
     cpu_set_t before;
 
@@ -287,7 +309,8 @@ void bench_fh_overlap(const char *dir)
     plot.name[2] = "overlapped, pinning 25%";
     plot.name[3] = "pin then send, 25%";
     pthread_getaffinity_np(pthread_self(), sizeof(before), &before);
-    printf("# large transfers; times, and ratios: overlapped / warm, whole / warm, whole / overlapped\n# %-12s %13s",
+    printf("# large transfers; times, and ratios: overlapped / warm, whole / warm, whole / "
+           "overlapped\n# %-12s %13s",
            "pinning", "size");
     for (enum mode mode = 0; mode < MODES; mode++)
         printf(" %15s", mode_names[mode]);

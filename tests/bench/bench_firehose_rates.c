@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_firehose_rates.c - hits and messages of streams of accesses, against our share of the peer's memory.
+ * bench_firehose_rates.c - hits and messages of streams of accesses, against our share of the
+ * peer's memory.
  *
- * Each stream touches 256 MiB of the peer. It runs once to fill the tables, and is counted afterwards.
+ * Each stream touches 256 MiB of the peer. It runs once to fill the tables, and is counted
+ * afterwards.
  * Threads   one. Uses bench_firehose.h
  */
 #include "bench_firehose.h"
 
-#define SET ((uint64_t)256 << 20)
+#define SET      ((uint64_t)256 << 20)
 #define ACCESSES 400000u
-#define BASE ((uintptr_t)1 << 32)
+#define BASE     ((uintptr_t)1 << 32)
 
 struct stream {
     const char *name;
@@ -60,10 +62,10 @@ static const struct stream streams[] = {
 #define STREAMS (sizeof(streams) / sizeof(streams[0]))
 
 struct rates {
-    double hit;           /* of 100 accesses */
-    double per_miss;      /* messages, without answers */
-    double pages;         /* pinned a miss */
-    double per_thousand;  /* messages of 1000 accesses */
+    double hit;          /* of 100 accesses */
+    double per_miss;     /* messages, without answers */
+    double pages;        /* pinned a miss */
+    double per_thousand; /* messages of 1000 accesses */
 };
 
 static struct rates run(const struct stream *stream, uint64_t quota)
@@ -94,25 +96,33 @@ static struct rates run(const struct stream *stream, uint64_t quota)
 
 void bench_fh_rates(const char *dir)
 {
-    struct bench_fh_plot hit = { .title = "Firehose: hits, by the share of a peer''s memory that may be pinned",
-                                 .x = "share in MiB (the streams touch 256 MiB)", .y = "hits of 100 accesses",
-                                 .set = "set yrange [0:102]", .curves = STREAMS };
-    struct bench_fh_plot sent = { .title = "Firehose: messages, by the share of a peer''s memory that may be pinned",
-                                  .x = "share in MiB (the streams touch 256 MiB)", .y = "messages of 1000 accesses",
-                                  .set = "set logscale y; set format y '%g'; set yrange [0.05:1500]",
-                                  .curves = STREAMS };
+    struct bench_fh_plot hit = {
+        .title = "Firehose: hits, by the share of a peer''s memory that may be pinned",
+        .x = "share in MiB (the streams touch 256 MiB)",
+        .y = "hits of 100 accesses",
+        .set = "set yrange [0:102]",
+        .curves = STREAMS
+    };
+    struct bench_fh_plot sent = {
+        .title = "Firehose: messages, by the share of a peer''s memory that may be pinned",
+        .x = "share in MiB (the streams touch 256 MiB)",
+        .y = "messages of 1000 accesses",
+        .set = "set logscale y; set format y '%g'; set yrange [0.05:1500]",
+        .curves = STREAMS
+    };
 
     printf("# accesses to 256 MiB of a peer: hits, messages (each is one round trip), pinning\n"
-           "# %-10s %9s %10s %18s %14s %14s\n", "stream", "share MiB", "hits %", "messages per miss", "per 1000 acc",
-           "pins per miss");
+           "# %-10s %9s %10s %18s %14s %14s\n",
+           "stream", "share MiB", "hits %", "messages per miss", "per 1000 acc", "pins per miss");
     for (unsigned s = 0; s < STREAMS; s++) {
         hit.points = sent.points = 0;
         hit.name[s] = sent.name[s] = streams[s].name;
         for (uint64_t quota = 2 << 20; quota <= SET * 2; quota *= 2) {
             const struct rates rates = run(&streams[s], quota);
 
-            printf("%-12s %9u %10.3f %18.3f %14.3f %14.3f\n", streams[s].name, (unsigned)(quota >> 20), rates.hit,
-                   rates.per_miss, rates.per_thousand, rates.pages);
+            printf("%-12s %9u %10.3f %18.3f %14.3f %14.3f\n", streams[s].name,
+                   (unsigned)(quota >> 20), rates.hit, rates.per_miss, rates.per_thousand,
+                   rates.pages);
             hit.at[hit.points] = sent.at[sent.points] = (double)(quota >> 20);
             hit.value[s][hit.points++] = rates.hit;
             sent.value[s][sent.points++] = rates.per_thousand < 0.05 ? 0.05 : rates.per_thousand;

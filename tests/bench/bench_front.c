@@ -75,7 +75,7 @@ int aq_front_temp(char *dir, size_t size)
 
 static int aq_front_prepare(void)
 {
-    struct sigaction action = {.sa_handler = aq_front_interrupt};
+    struct sigaction action = { .sa_handler = aq_front_interrupt };
 
     if (aq_front_temp(aq_report_dir, sizeof(aq_report_dir)) != 0)
         return -1;
@@ -192,7 +192,7 @@ static int aq_front_kill(pid_t pid)
 int aq_front_job(const struct aq_options *options, const char *task, unsigned ranks, double limit_s,
                  aq_line_fn line, void *arg)
 {
-    struct aq_lines lines = {.used = 0};
+    struct aq_lines lines = { .used = 0 };
     double until = aq_bench_now() + limit_s * 1e9;
     int in = open(aq_report_path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     int keep =
@@ -207,7 +207,7 @@ int aq_front_job(const struct aq_options *options, const char *task, unsigned ra
     if (pid == 0)
         aq_front_exec(options, task, ranks);
     for (;;) {
-        struct pollfd p = {.fd = in, .events = POLLIN};
+        struct pollfd p = { .fd = in, .events = POLLIN };
         bool ended = waitpid(pid, &status, WNOHANG) == pid;
 
         aq_front_read(in, &lines, line, arg);
@@ -254,13 +254,15 @@ static size_t aq_front_count_rows(const struct aq_options *options)
 int aq_front_run(const struct aq_options *options)
 {
     size_t rows = aq_front_count_rows(options);
-    const size_t all = rows + aq_loss_count(options) + aq_many_count(options) + aq_peers_count(options);
+    const size_t all =
+        rows + aq_loss_count(options) + aq_many_count(options) + aq_peers_count(options);
     struct aq_out out;
     int rc = 0, over;
 
     if (all == 0) {
         fprintf(stderr, "aq-bench: no row is what the options ask for%s%s; --list shows the rows\n",
-                options->only != NULL ? ": --only " : "", options->only != NULL ? options->only : "");
+                options->only != NULL ? ": --only " : "",
+                options->only != NULL ? options->only : "");
         return 2;
     }
     if (aq_front_prepare() != 0)

@@ -22,9 +22,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define AQ_POOL_SIZE    ((size_t)128 << 20) /* at least four times a large last-level cache */
-#define AQ_POOL_QUICK   ((size_t)32 << 20)  /* no cold rows in a quick run */
-#define AQ_READY_NS     1e9 /* the word that the other rank listens is lost if it has not come by then */
+#define AQ_POOL_SIZE  ((size_t)128 << 20) /* at least four times a large last-level cache */
+#define AQ_POOL_QUICK ((size_t)32 << 20)  /* no cold rows in a quick run */
+#define AQ_READY_NS \
+    1e9 /* the word that the other rank listens is lost if it has not come by then */
 #define AQ_TRY_BYTES    (4u << 20) /* of a stream, to see which way is the fastest */
 #define AQ_TRY_MOST     4000       /* operations, if they are small */
 #define AQ_LAST_LOOKS   4 /* polls before a rank leaves the library for a limit over sockets */
@@ -101,9 +102,10 @@ static void aq_job_pin(const struct aq_job *job)
 void aq_job_start(struct aq_job *job, const struct aq_options *options, int *argc, char ***argv)
 {
     gex_AM_Entry_t table[] = {
-        {AQ_H_COMMAND, (gex_AM_Fn_t)aq_h_command, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 4, NULL,
-         "command"},
-        {AQ_H_ACK, (gex_AM_Fn_t)aq_h_ack, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 1, NULL, "ack"},
+        { AQ_H_COMMAND, (gex_AM_Fn_t)aq_h_command, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 4, NULL,
+          "command" },
+        { AQ_H_ACK, (gex_AM_Fn_t)aq_h_ack, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 1, NULL,
+          "ack" },
     };
 
     if (gex_Client_Init(&job->client, &job->ep, &job->tm, "AQBENCH", argc, argv, 0) != GASNET_OK) {
@@ -261,7 +263,8 @@ struct aq_side_arg {
     bool limit;
 };
 
-/* A limit over sockets or MPI: both are in the library until both have heard of it, and then not before its end. */
+/* A limit over sockets or MPI: both are in the library until both have heard of it, and then not
+ * before its end. */
 static double aq_job_far_limit(struct aq_side_arg *a, uint64_t iters)
 {
     struct aq_job *job = a->job;
@@ -318,8 +321,12 @@ static void aq_job_tell_way(struct aq_job *job, uint32_t row, unsigned way)
  * instruction, the payload in one place or another; a stream with these datagrams or those. */
 static void aq_job_choose_way(struct aq_job *job, struct aq_side_arg *limit)
 {
-    unsigned ways = job->remote ? aq_far_ways(job, limit->row) : limit->row->size > 0 ? 2 * AQ_LIMIT_PLACES : 2, best = 0;
-    uint64_t iters = job->remote ? MIN(AQ_TRY_BYTES / MAX(limit->row->size, 1), AQ_TRY_MOST) + 1 : 1000;
+    unsigned ways = job->remote            ? aq_far_ways(job, limit->row)
+                    : limit->row->size > 0 ? 2 * AQ_LIMIT_PLACES
+                                           : 2,
+             best = 0;
+    uint64_t iters =
+        job->remote ? MIN(AQ_TRY_BYTES / MAX(limit->row->size, 1), AQ_TRY_MOST) + 1 : 1000;
     double least[MAX(2 * AQ_LIMIT_PLACES, AQ_WIRE_WAYS)];
 
     for (unsigned k = 0; k < 7 * ways; k++) {
@@ -365,7 +372,8 @@ static bool aq_job_has_ways(const struct aq_job *job, const struct aq_row *row)
     return row->kind->limit_peer != NULL;
 }
 
-static void aq_job_name_limit(const struct aq_job *job, const struct aq_row *row, struct aq_result *r)
+static void aq_job_name_limit(const struct aq_job *job, const struct aq_row *row,
+                              struct aq_result *r)
 {
     const char *how = row->kind->limit_peer == NULL ? "" : job->limit.pause ? ", pause" : ", spin";
 
@@ -391,10 +399,10 @@ static void aq_job_describe(const struct aq_job *job, const struct aq_row *row, 
 static void aq_job_measure(struct aq_job *job, uint32_t index, const struct aq_row *row,
                            struct aq_result *r)
 {
-    struct aq_side_arg subject = {job, row, index, false}, limit = {job, row, index, true};
+    struct aq_side_arg subject = { job, row, index, false }, limit = { job, row, index, true };
     bool quick = job->options->quick;
     struct aq_measure m = {
-        .subject = {aq_job_side, &subject},
+        .subject = { aq_job_side, &subject },
         .slice_ns = 1e6,
         .slices = quick ? 25 : 101,
         .longest_ns = quick ? 0.2e9 : 1e9,
@@ -406,7 +414,7 @@ static void aq_job_measure(struct aq_job *job, uint32_t index, const struct aq_r
 
     aq_job_prepare(job, index, row);
     if (limited) {
-        m.limit = (struct aq_side){aq_job_side, &limit};
+        m.limit = (struct aq_side){ aq_job_side, &limit };
         if (aq_job_has_ways(job, row))
             aq_job_choose_way(job, &limit);
     }

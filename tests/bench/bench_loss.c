@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_loss.c - what is left of the bandwidth of a stream of puts when a part of the datagrams is lost.
+ * bench_loss.c - what is left of the bandwidth of a stream of puts when a part of the datagrams is
+ * lost.
  * Owns      nothing
  * Threads   one
  * Uses      bench.h; the conduit's own fault layer, through its environment variable
  *
- * Jobs with loss alternate with jobs without. A job's figure is the mean over all of its time, so that
- * every wait for a retransmission counts.
+ * Jobs with loss alternate with jobs without. A job's figure is the mean over all of its time, so
+ * that every wait for a retransmission counts.
  */
 #include "bench.h"
 
@@ -15,7 +16,7 @@
 #define AQ_LOSS_VARIABLE "AQ_UDP_FAULTS"
 #define AQ_LOSS_SETTING  "drop=1%"
 #define AQ_LOSS_BUDGET   2.0 /* half of the bandwidth: twice the time */
-#define AQ_LOSS_LEAST    9 /* jobs with loss; more, until enough were steady */
+#define AQ_LOSS_LEAST    9   /* jobs with loss; more, until enough were steady */
 #define AQ_LOSS_MOST     15
 #define AQ_LOSS_QUICK    3
 #define AQ_LOSS_LIMIT_S  60.0
@@ -52,7 +53,7 @@ void aq_loss_run(const struct aq_options *options, struct aq_out *out)
     double before[AQ_LOSS_MOST], lossy[AQ_LOSS_MOST], after[AQ_LOSS_MOST];
     size_t least = options->quick ? AQ_LOSS_QUICK : AQ_LOSS_LEAST, count = 0;
     size_t max = options->quick ? AQ_LOSS_QUICK : AQ_LOSS_MOST;
-    struct aq_result r = {.unsteady = true};
+    struct aq_result r = { .unsteady = true };
     double clean;
 
     if (aq_loss_count(options) == 0)

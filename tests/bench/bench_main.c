@@ -31,7 +31,8 @@ enum {
 static const char aq_usage_text[] =
     "usage: aq-bench [options]\n"
     "  -n N              ranks of the main job (default 2, at least 2)\n"
-    "  -c, --conduit C   conduit to measure (default smp); with a network's, ranks of one host share no\n"
+    "  -c, --conduit C   conduit to measure (default smp); with a network's, ranks of one host "
+    "share no\n"
     "                    memory unless GASNET_SUPERNODE_MAXSIZE is set\n"
     "  --quick           few rows, short slices: some seconds\n"
     "  --strict          exit with 1 if a row is over its budget\n"
@@ -47,20 +48,20 @@ static const char aq_usage_text[] =
     "unquiet to say).\n";
 
 static const struct option aq_long_options[] = {
-    {"conduit", required_argument, NULL, 'c'},
-    {"quick", no_argument, NULL, AQ_OPT_QUICK},
-    {"strict", no_argument, NULL, AQ_OPT_STRICT},
-    {"json", required_argument, NULL, AQ_OPT_JSON},
-    {"plot", required_argument, NULL, AQ_OPT_PLOT},
-    {"only", required_argument, NULL, AQ_OPT_ONLY},
-    {"list", no_argument, NULL, AQ_OPT_LIST},
-    {"table", required_argument, NULL, AQ_OPT_TABLE},
-    {"peers", no_argument, NULL, AQ_OPT_PEERS},
-    {"no-peers", no_argument, NULL, AQ_OPT_NO_PEERS},
-    {"task", required_argument, NULL, AQ_OPT_TASK},
-    {"report", required_argument, NULL, AQ_OPT_REPORT},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+    { "conduit", required_argument, NULL, 'c' },
+    { "quick", no_argument, NULL, AQ_OPT_QUICK },
+    { "strict", no_argument, NULL, AQ_OPT_STRICT },
+    { "json", required_argument, NULL, AQ_OPT_JSON },
+    { "plot", required_argument, NULL, AQ_OPT_PLOT },
+    { "only", required_argument, NULL, AQ_OPT_ONLY },
+    { "list", no_argument, NULL, AQ_OPT_LIST },
+    { "table", required_argument, NULL, AQ_OPT_TABLE },
+    { "peers", no_argument, NULL, AQ_OPT_PEERS },
+    { "no-peers", no_argument, NULL, AQ_OPT_NO_PEERS },
+    { "task", required_argument, NULL, AQ_OPT_TASK },
+    { "report", required_argument, NULL, AQ_OPT_REPORT },
+    { "help", no_argument, NULL, 'h' },
+    { NULL, 0, NULL, 0 },
 };
 
 static _Noreturn void aq_usage(int code)
@@ -101,7 +102,8 @@ static void aq_choose_conduit(struct aq_options *o)
         return;
     if (o->task == NULL)
         setenv("GASNET_SUPERNODE_MAXSIZE", "1", 0);
-    setenv("GASNET_UDP_COALESCE", "1", 0); /* what a program that polls all the time asks for, in seq */
+    setenv("GASNET_UDP_COALESCE", "1",
+           0); /* what a program that polls all the time asks for, in seq */
     max = getenv("GASNET_SUPERNODE_MAXSIZE");
     o->remote = max != NULL && strcmp(max, "1") == 0;
     o->verbs = strcmp(o->conduit, "ibv") == 0;
@@ -112,7 +114,7 @@ static void aq_parse(struct aq_options *o, int argc, char **argv)
 {
     int peers = -1, c;
 
-    *o = (struct aq_options){.ranks = 2};
+    *o = (struct aq_options){ .ranks = 2 };
     while ((c = getopt_long(argc, argv, "n:c:h", aq_long_options, NULL)) != -1) {
         switch (c) {
         case 'n':
@@ -180,7 +182,8 @@ static void aq_list(const struct aq_options *options)
 
         if (!aq_row_wanted(options, &rows[i], options->remote))
             continue;
-        printf("%-18s %8s  %s", kind->name, aq_out_size(rows[i].size, size), limit != NULL ? limit : "-");
+        printf("%-18s %8s  %s", kind->name, aq_out_size(rows[i].size, size),
+               limit != NULL ? limit : "-");
         if (budget > 0)
             printf("  %.2f", budget);
         else if (budget < 0)
@@ -196,8 +199,8 @@ static void aq_list(const struct aq_options *options)
 /* Has some launcher made this process one of several? */
 static bool aq_launched(void)
 {
-    static const char *const names[] = {"GASNET_PSHM_NODES", "AQ_SPAWN_FORK", "PMIX_RANK",
-                                        "PMI_RANK", "SLURM_PROCID"};
+    static const char *const names[] = { "GASNET_PSHM_NODES", "AQ_SPAWN_FORK", "PMIX_RANK",
+                                         "PMI_RANK", "SLURM_PROCID" };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (getenv(names[i]) != NULL)

@@ -11,12 +11,12 @@
  * rank holds: pages of memory files count in equal shares for all who map them, files of programs
  * and libraries do not count.
  *
- * Where ranks share no memory, those that a rank speaks to in start-up and barriers cost it more than the
- * silent ones. So the two jobs are of sizes at which a barrier by dissemination speaks to equally many:
- * powers of two in both directions, 12 ranks in a job of 41 as in one of 63.
+ * Where ranks share no memory, those that a rank speaks to in start-up and barriers cost it more
+ * than the silent ones. So the two jobs are of sizes at which a barrier by dissemination speaks to
+ * equally many: powers of two in both directions, 12 ranks in a job of 41 as in one of 63.
  *
- * Ranks of MPI have memory of MPI's own that says nothing of ours, and more of them than cores spin against each other:
- * over mpi there are no memory rows, and the jobs are small.
+ * Ranks of MPI have memory of MPI's own that says nothing of ours, and more of them than cores spin
+ * against each other: over mpi there are no memory rows, and the jobs are small.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -39,10 +39,10 @@
 #define AQ_REPEAT_LEAST   11    /* start-up: so many times at least */
 #define AQ_REPEAT_MOST    25    /* more, until enough were steady */
 
-static const unsigned aq_startup_sizes[] = {64, 32, 16, 8, 4, 2};
-static const unsigned aq_far_startup_sizes[] = {16, 8, 4, 2};
-static const unsigned aq_raw_startup_sizes[] = {4, 2};
-static const unsigned aq_rate_sizes[] = {4, 8, 16};
+static const unsigned aq_startup_sizes[] = { 64, 32, 16, 8, 4, 2 };
+static const unsigned aq_far_startup_sizes[] = { 16, 8, 4, 2 };
+static const unsigned aq_raw_startup_sizes[] = { 4, 2 };
+static const unsigned aq_rate_sizes[] = { 4, 8, 16 };
 #define AQ_RAW_RATES 1 /* of these, over MPI */
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -58,7 +58,8 @@ static bool aq_many_wanted(const struct aq_options *options, const char *name)
 
 static bool aq_many_startup(const struct aq_options *options)
 {
-    if (options->raw && (options->quick || (options->table != NULL && strcmp(options->table, "budget") == 0)))
+    if (options->raw
+        && (options->quick || (options->table != NULL && strcmp(options->table, "budget") == 0)))
         return false;
     return aq_many_wanted(options, "startup_init") || aq_many_wanted(options, "startup_launch");
 }
@@ -160,7 +161,7 @@ struct aq_startups {
 /* One job between two limits; false if it failed. */
 static bool aq_startup_once(const struct aq_options *options, unsigned ranks, struct aq_startups *v)
 {
-    struct aq_started s = {0, 0, 0};
+    struct aq_started s = { 0, 0, 0 };
     double before = aq_startup_limit(ranks);
     double start;
 
@@ -179,8 +180,8 @@ static bool aq_startup_once(const struct aq_options *options, unsigned ranks, st
 
 static void aq_startup_run(const struct aq_options *options, struct aq_out *out, unsigned ranks)
 {
-    struct aq_startups v = {.count = 0};
-    struct aq_result r = {.unsteady = true};
+    struct aq_startups v = { .count = 0 };
+    struct aq_result r = { .unsteady = true };
 
     aq_out_running(out, "startup");
     aq_startup_limit(ranks);
@@ -210,14 +211,14 @@ static void aq_memory_line(void *arg, const char *line)
     sscanf(line, "MEMORY %lf %lf", &bytes[0], &bytes[1]);
 }
 
-/* Bytes that one rank holds in a job of so many; 0 if the job failed. A network's conduit needs a buffer
- * more now and then, as messages happen to meet: the least of some jobs. */
+/* Bytes that one rank holds in a job of so many; 0 if the job failed. A network's conduit needs a
+ * buffer more now and then, as messages happen to meet: the least of some jobs. */
 static double aq_memory_rank(const struct aq_options *options, const char *task, unsigned ranks)
 {
     double least = 0;
 
     for (int i = 0; i < (options->remote ? AQ_FAR_JOBS : 1); i++) {
-        double bytes[2] = {0, 0};
+        double bytes[2] = { 0, 0 };
 
         if (aq_front_job(options, task, ranks, AQ_MANY_LIMIT_S, aq_memory_line, bytes) != 0)
             return 0;
@@ -237,12 +238,12 @@ static void aq_memory_result(struct aq_out *out, const char *name, unsigned rank
     snprintf(r.name, sizeof(r.name), "%s", name);
     snprintf(r.unit, sizeof(r.unit), "B");
     r.size = ranks;
-    r.subject = (struct aq_quart){bytes, bytes, bytes};
+    r.subject = (struct aq_quart){ bytes, bytes, bytes };
     r.slices = 1;
     if (allowed > 0) {
         snprintf(r.limit_name, sizeof(r.limit_name), "allowance");
-        r.limit = (struct aq_quart){allowed, allowed, allowed};
-        r.ratio = (struct aq_quart){bytes / allowed, bytes / allowed, bytes / allowed};
+        r.limit = (struct aq_quart){ allowed, allowed, allowed };
+        r.ratio = (struct aq_quart){ bytes / allowed, bytes / allowed, bytes / allowed };
         r.budget = 1;
     }
     aq_out_result(out, &r);
@@ -250,7 +251,8 @@ static void aq_memory_result(struct aq_out *out, const char *name, unsigned rank
 
 static void aq_memory_run(const struct aq_options *options, struct aq_out *out)
 {
-    const unsigned small = options->remote ? AQ_FAR_FEW : AQ_FEW, large = options->remote ? AQ_FAR_MANY : AQ_MANY;
+    const unsigned small = options->remote ? AQ_FAR_FEW : AQ_FEW,
+                   large = options->remote ? AQ_FAR_MANY : AQ_MANY;
     double few, many, talk_few, talk;
 
     aq_out_running(out, "memory");
@@ -260,8 +262,10 @@ static void aq_memory_run(const struct aq_options *options, struct aq_out *out)
     talk = aq_memory_rank(options, "talk", large);
     if (few <= 0 || many <= 0 || talk_few <= 0 || talk <= 0)
         return;
-    aq_memory_result(out, "memory_per_peer", large, MAX(0, (many - few) / (large - small)), AQ_PEER_BYTES);
-    aq_memory_result(out, "memory_active_peer", large, MAX(0, (talk - talk_few) / (large - small)), 0);
+    aq_memory_result(out, "memory_per_peer", large, MAX(0, (many - few) / (large - small)),
+                     AQ_PEER_BYTES);
+    aq_memory_result(out, "memory_active_peer", large, MAX(0, (talk - talk_few) / (large - small)),
+                     0);
     aq_memory_result(out, "memory_per_rank", large, many, 0);
 }
 

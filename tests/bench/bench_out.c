@@ -253,15 +253,16 @@ static double aq_out_bar(const struct aq_out *out, const struct aq_result *r)
     return 0;
 }
 
-static const struct aq_result *aq_out_best_peer(const struct aq_out *out, const struct aq_result *ours)
+static const struct aq_result *aq_out_best_peer(const struct aq_out *out,
+                                                const struct aq_result *ours)
 {
     const struct aq_result *best = NULL;
 
     for (size_t i = 0; i < out->count; i++) {
         const struct aq_result *r = &out->results[i];
 
-        if (strcmp(r->who, "aqueduct") != 0 && strcmp(r->name, ours->name) == 0 && r->size == ours->size
-            && (best == NULL || r->subject.median < best->subject.median))
+        if (strcmp(r->who, "aqueduct") != 0 && strcmp(r->name, ours->name) == 0
+            && r->size == ours->size && (best == NULL || r->subject.median < best->subject.median))
             best = r;
     }
     return best;
@@ -285,18 +286,18 @@ static unsigned aq_out_beside(const struct aq_out *out)
         if (bar > 0)
             snprintf(end, sizeof(end), " %6.2f %s", bar, ratio > bar ? "OVER" : "ok");
         if (lines++ == 0)
-            printf("\n%-18s %8s %10s  %10s %-10s %6s %6s\n", "beside the others", "size", "ours", "best", "whose",
-                   "ratio", "bar");
+            printf("\n%-18s %8s %10s  %10s %-10s %6s %6s\n", "beside the others", "size", "ours",
+                   "best", "whose", "ratio", "bar");
         printf("%-18s %8s %10s  %10s %-10s %6.2f%s\n", ours->name, aq_out_size(ours->size, size),
-               aq_out_value(ours, ours->subject.median, time), aq_out_value(best, best->subject.median, remote),
-               best->who, ratio, end);
+               aq_out_value(ours, ours->subject.median, time),
+               aq_out_value(best, best->subject.median, remote), best->who, ratio, end);
     }
     return over;
 }
 
 int aq_out_finish(struct aq_out *out)
 {
-    unsigned count[4] = {0, 0, 0, 0};
+    unsigned count[4] = { 0, 0, 0, 0 };
 
     aq_out_clear(out);
     for (size_t i = 0; i < out->count; i++)

@@ -8,8 +8,8 @@
  * The programs are compiled when they are measured, from installed sources: a build of Aqueduct
  * needs no MPI. A library whose compiler or launcher is not found is left out.
  *
- * Beside udp stand Open MPI over TCP and libfabric's tcp provider, the latter by its own fi_pingpong; beside mpi
- * each MPI and OpenSHMEM as they come, one-sided and by messages.
+ * Beside udp stand Open MPI over TCP and libfabric's tcp provider, the latter by its own
+ * fi_pingpong; beside mpi each MPI and OpenSHMEM as they come, one-sided and by messages.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -38,18 +38,18 @@ struct aq_peer_library {
 #define AQ_ROOT    "--allow-run-as-root --oversubscribe"
 
 static const struct aq_peer_library aq_peer_libraries[] = {
-    {AQ_OPENMPI, AQ_ROOT, "peers/peer_mpi.c", 14, false, AQ_BESIDE_SHM},
-    {AQ_OPENMPI, AQ_ROOT, "peers/peer_mpi_coll.c", 17, true, AQ_BESIDE_SHM},
-    {AQ_MPICH, "", "peers/peer_mpi.c", 14, false, AQ_BESIDE_SHM},
-    {AQ_MPICH, "", "peers/peer_mpi_coll.c", 17, true, AQ_BESIDE_SHM},
-    {AQ_OSHMEM, AQ_ROOT, "peers/peer_shmem.c", 9, false, AQ_BESIDE_SHM},
-    {AQ_OSHMEM, AQ_ROOT, "peers/peer_shmem_coll.c", 11, true, AQ_BESIDE_SHM},
-    {AQ_OPENMPI, AQ_ROOT " --mca btl tcp,self --mca pml ob1 --mca osc pt2pt", "peers/peer_mpi_net.c", 29, false,
-     AQ_BESIDE_UDP},
-    {AQ_OPENMPI, AQ_ROOT, "peers/peer_mpi_net.c", 29, false, AQ_BESIDE_MPI},
-    {AQ_MPICH, "", "peers/peer_mpi_net.c", 29, false, AQ_BESIDE_MPI},
-    {AQ_OSHMEM, AQ_ROOT, "peers/peer_shmem.c", 9, false, AQ_BESIDE_MPI},
-    {AQ_OSHMEM, AQ_ROOT, "peers/peer_shmem_coll.c", 11, true, AQ_BESIDE_MPI},
+    { AQ_OPENMPI, AQ_ROOT, "peers/peer_mpi.c", 14, false, AQ_BESIDE_SHM },
+    { AQ_OPENMPI, AQ_ROOT, "peers/peer_mpi_coll.c", 17, true, AQ_BESIDE_SHM },
+    { AQ_MPICH, "", "peers/peer_mpi.c", 14, false, AQ_BESIDE_SHM },
+    { AQ_MPICH, "", "peers/peer_mpi_coll.c", 17, true, AQ_BESIDE_SHM },
+    { AQ_OSHMEM, AQ_ROOT, "peers/peer_shmem.c", 9, false, AQ_BESIDE_SHM },
+    { AQ_OSHMEM, AQ_ROOT, "peers/peer_shmem_coll.c", 11, true, AQ_BESIDE_SHM },
+    { AQ_OPENMPI, AQ_ROOT " --mca btl tcp,self --mca pml ob1 --mca osc pt2pt",
+      "peers/peer_mpi_net.c", 29, false, AQ_BESIDE_UDP },
+    { AQ_OPENMPI, AQ_ROOT, "peers/peer_mpi_net.c", 29, false, AQ_BESIDE_MPI },
+    { AQ_MPICH, "", "peers/peer_mpi_net.c", 29, false, AQ_BESIDE_MPI },
+    { AQ_OSHMEM, AQ_ROOT, "peers/peer_shmem.c", 9, false, AQ_BESIDE_MPI },
+    { AQ_OSHMEM, AQ_ROOT, "peers/peer_shmem_coll.c", 11, true, AQ_BESIDE_MPI },
 };
 
 /* fi_pingpong's sizes, and the rows of ours that they stand beside. */
@@ -57,7 +57,10 @@ static const struct {
     const char *name;
     unsigned size, rounds;
 } aq_peer_pingpongs[] = {
-    {"am_medium", 8, 4000}, {"am_medium", 4096, 4000}, {"am_long", 65536, 2000}, {"am_long", 1u << 20, 200},
+    { "am_medium", 8, 4000 },
+    { "am_medium", 4096, 4000 },
+    { "am_long", 65536, 2000 },
+    { "am_long", 1u << 20, 200 },
 };
 #define AQ_PINGPONG_PORT 47592 /* fi_pingpong's own default is the same */
 
@@ -110,7 +113,8 @@ size_t aq_peers_count(const struct aq_options *options)
     for (size_t i = 0; i < sizeof(aq_peer_libraries) / sizeof(aq_peer_libraries[0]); i++) {
         const struct aq_peer_library *l = &aq_peer_libraries[i];
 
-        if (l->beside == aq_beside(options) && aq_peers_found(l->compiler) && aq_peers_found(l->launcher))
+        if (l->beside == aq_beside(options) && aq_peers_found(l->compiler)
+            && aq_peers_found(l->launcher))
             count += l->rows;
     }
     if (aq_beside(options) == AQ_BESIDE_UDP && aq_peers_found("fi_pingpong"))
@@ -128,8 +132,9 @@ static void aq_peers_measure(const struct aq_options *options, struct aq_out *ou
     size_t rows = 0;
     FILE *f;
 
-    snprintf(command, sizeof(command), "timeout 180 %s %s %s %s -n %u '%s' %s %s </dev/null 2>/dev/null",
-             l->launcher, l->arguments, bind, crowded ? "none" : "core", ranks, program, l->who,
+    snprintf(command, sizeof(command),
+             "timeout 180 %s %s %s %s -n %u '%s' %s %s </dev/null 2>/dev/null", l->launcher,
+             l->arguments, bind, crowded ? "none" : "core", ranks, program, l->who,
              options->quick ? "quick" : "full");
     f = popen(command, "r");
     if (f == NULL)
@@ -169,8 +174,8 @@ static void aq_peers_library(const struct aq_options *options, struct aq_out *ou
     rmdir(temp);
 }
 
-/* Microseconds of one way of n bytes by libfabric's ready program over its tcp provider; 0 if it did not
- * work. */
+/* Microseconds of one way of n bytes by libfabric's ready program over its tcp provider; 0 if it
+ * did not work. */
 static double aq_peers_pingpong(unsigned size, unsigned rounds)
 {
     char command[512], line[256];
@@ -178,8 +183,10 @@ static double aq_peers_pingpong(unsigned size, unsigned rounds)
     FILE *f;
 
     snprintf(command, sizeof(command),
-             "{ taskset -c 1 timeout 20 fi_pingpong -p tcp -e msg -I %u -S %u -B %u >/dev/null 2>&1 & } ; sleep 0.5; "
-             "taskset -c 0 timeout 20 fi_pingpong -p tcp -e msg -I %u -S %u -P %u 127.0.0.1 2>/dev/null; wait",
+             "{ taskset -c 1 timeout 20 fi_pingpong -p tcp -e msg -I %u -S %u -B %u >/dev/null "
+             "2>&1 & } ; sleep 0.5; "
+             "taskset -c 0 timeout 20 fi_pingpong -p tcp -e msg -I %u -S %u -P %u 127.0.0.1 "
+             "2>/dev/null; wait",
              rounds, size, AQ_PINGPONG_PORT, rounds, size, AQ_PINGPONG_PORT);
     f = popen(command, "r");
     if (f == NULL)
@@ -195,7 +202,8 @@ static void aq_peers_libfabric(struct aq_out *out)
 {
     if (!aq_peers_found("fi_pingpong") || !aq_peers_found("taskset"))
         return;
-    for (size_t i = 0; i < sizeof(aq_peer_pingpongs) / sizeof(aq_peer_pingpongs[0]) && !aq_front_stop(); i++) {
+    for (size_t i = 0;
+         i < sizeof(aq_peer_pingpongs) / sizeof(aq_peer_pingpongs[0]) && !aq_front_stop(); i++) {
         double ns[3];
         struct aq_result r;
 

@@ -32,7 +32,8 @@ struct aq_plot {
 
 /* clang-format off */
 static const struct aq_plot aq_plots[] = {
-    { "latency.svg", "Round trips and blocking transfers on one host", "bytes", "nanoseconds", AQ_PLOT_NS, 1,
+    { "latency.svg", "Round trips and blocking transfers on one host", 
+      "bytes", "nanoseconds", AQ_PLOT_NS, 1,
       AQ_BESIDE_SHM, {
         { "aqueduct", "am_medium", "AM Medium round trip", false, "#1f4fb4" },
         { "aqueduct", "am_medium", "limit: line ping-pong + 2 memcpy", true, "black" },
@@ -44,7 +45,8 @@ static const struct aq_plot aq_plots[] = {
         { "openmpi", "put", "Open MPI put + flush", false, "#b48cdc" },
         { "mpich", "put", "MPICH put + flush", false, "#e8998d" },
         { "oshmem", "put", "OpenSHMEM put + quiet", false, "#8a8a2a" } } },
-    { "bandwidth.svg", "Put and get on one host", "bytes", "GB/s", AQ_PLOT_GBS, 64, AQ_BESIDE_SHM, {
+    { "bandwidth.svg", "Put and get on one host", 
+      "bytes", "GB/s", AQ_PLOT_GBS, 64, AQ_BESIDE_SHM, {
         { "aqueduct", "put", "put", false, "#d95f02" },
         { "aqueduct", "get", "get", false, "#1b9e3e" },
         { "aqueduct", "put", "limit: memcpy", true, "black" },
@@ -53,25 +55,30 @@ static const struct aq_plot aq_plots[] = {
         { "openmpi", "put", "Open MPI put + flush", false, "#b48cdc" },
         { "mpich", "put", "MPICH put + flush", false, "#e8998d" },
         { "oshmem", "put", "OpenSHMEM put + quiet", false, "#8a8a2a" } } },
-    { "startup.svg", "Start-up on one host", "ranks", "milliseconds", AQ_PLOT_MS, 1, AQ_BESIDE_SHM, {
+    { "startup.svg", "Start-up on one host", 
+      "ranks", "milliseconds", AQ_PLOT_MS, 1, AQ_BESIDE_SHM, {
         { "aqueduct", "startup_launch", "launch to first barrier", false, "#1f4fb4" },
         { "aqueduct", "startup_init", "init to first barrier", false, "#d95f02" },
         { "aqueduct", "startup_init", "limit: fork + exec", true, "black" } } },
-    { "far-bandwidth.svg", "Streams of puts and gets over a network conduit", "bytes", "GB/s", AQ_PLOT_GBS, 64,
+    { "far-bandwidth.svg", "Streams of puts and gets over a network conduit", 
+      "bytes", "GB/s", AQ_PLOT_GBS, 64,
       AQ_BESIDE_UDP, {
         { "aqueduct", "put_stream", "stream of puts", false, "#d95f02" },
         { "aqueduct", "get_stream", "stream of gets", false, "#1b9e3e" },
         { "aqueduct", "put", "blocking puts", false, "#e6ab02" },
-        { "aqueduct", "put_stream", "limit: one send each, from 64 KiB the fastest stream", true, "black" },
+        { "aqueduct", "put_stream", "limit: one send each, from 64 KiB the fastest stream", 
+          true, "black" },
         { "aqueduct", "am_medium_flood", "AM Medium flood", false, "#1f4fb4" },
         { "openmpi", "put_stream", "Open MPI over TCP, stream of sends", false, "#8c4fc4" },
         { "openmpi", "put", "Open MPI over TCP, put + flush", false, "#b48cdc" } } },
-    { "far-rate.svg", "Messages over a network conduit", "bytes", "million a second", AQ_PLOT_MOPS, 64, AQ_BESIDE_UDP, {
+    { "far-rate.svg", "Messages over a network conduit", 
+      "bytes", "million a second", AQ_PLOT_MOPS, 64, AQ_BESIDE_UDP, {
         { "aqueduct", "am_medium_flood", "AM Medium flood", false, "#1f4fb4" },
         { "aqueduct", "put_stream", "stream of puts", false, "#d95f02" },
         { "aqueduct", "put_stream", "limit: one send each", true, "black" },
         { "openmpi", "put_stream", "Open MPI over TCP, stream of sends", false, "#8c4fc4" } } },
-    { "far-latency.svg", "Round trips over a network conduit", "bytes", "nanoseconds", AQ_PLOT_NS, 1, AQ_BESIDE_UDP, {
+    { "far-latency.svg", "Round trips over a network conduit", 
+      "bytes", "nanoseconds", AQ_PLOT_NS, 1, AQ_BESIDE_UDP, {
         { "aqueduct", "am_medium", "AM Medium round trip", false, "#1f4fb4" },
         { "aqueduct", "am_medium", "limit: UDP ping-pong", true, "black" },
         { "aqueduct", "am_long", "AM Long round trip", false, "#2a9fd6" },
@@ -81,7 +88,8 @@ static const struct aq_plot aq_plots[] = {
         { "openmpi", "am_long", "the same, longer", false, "#8c4fc4" },
         { "libfabric", "am_medium", "libfabric tcp round trip", false, "#c0392b" },
         { "libfabric", "am_long", "the same, longer", false, "#c0392b" } } },
-    { "mpi-bandwidth.svg", "Streams of puts and gets over the mpi conduit", "bytes", "GB/s", AQ_PLOT_GBS, 64,
+    { "mpi-bandwidth.svg", "Streams of puts and gets over the mpi conduit", 
+      "bytes", "GB/s", AQ_PLOT_GBS, 64,
       AQ_BESIDE_MPI, {
         { "aqueduct", "put_stream", "stream of puts", false, "#d95f02" },
         { "aqueduct", "get_stream", "stream of gets", false, "#1b9e3e" },
@@ -91,12 +99,15 @@ static const struct aq_plot aq_plots[] = {
         { "openmpi", "put_stream", "Open MPI, stream of sends", false, "#8c4fc4" },
         { "mpich", "put_stream", "MPICH, stream of sends", false, "#c0392b" },
         { "oshmem", "put", "OpenSHMEM put + quiet", false, "#8a8a2a" } } },
-    { "mpi-rate.svg", "Messages over the mpi conduit", "bytes", "million a second", AQ_PLOT_MOPS, 64, AQ_BESIDE_MPI, {
+    { "mpi-rate.svg", "Messages over the mpi conduit", 
+      "bytes", "million a second", AQ_PLOT_MOPS, 64, AQ_BESIDE_MPI, {
         { "aqueduct", "am_medium_flood", "AM Medium flood", false, "#1f4fb4" },
         { "aqueduct", "am_medium_flood", "limit: MPI_Isend flood", true, "black" },
         { "aqueduct", "put_stream", "stream of puts", false, "#d95f02" },
-        { "aqueduct", "put_stream", "limit: the better of MPI_Put and MPI_Isend", true, "#7f7f7f" } } },
-    { "mpi-latency.svg", "Round trips over the mpi conduit", "bytes", "nanoseconds", AQ_PLOT_NS, 1, AQ_BESIDE_MPI, {
+        { "aqueduct", "put_stream", "limit: the better of MPI_Put and MPI_Isend", 
+          true, "#7f7f7f" } } },
+    { "mpi-latency.svg", "Round trips over the mpi conduit", 
+      "bytes", "nanoseconds", AQ_PLOT_NS, 1, AQ_BESIDE_MPI, {
         { "aqueduct", "am_medium", "AM Medium round trip", false, "#1f4fb4" },
         { "aqueduct", "am_medium", "limit: MPI_Send, MPI_Recv", true, "black" },
         { "aqueduct", "am_long", "AM Long round trip", false, "#2a9fd6" },
@@ -106,7 +117,8 @@ static const struct aq_plot aq_plots[] = {
         { "openmpi", "put", "Open MPI put + flush", false, "#b48cdc" },
         { "mpich", "put", "MPICH put + flush", false, "#e8998d" },
         { "oshmem", "put", "OpenSHMEM put + quiet", false, "#8a8a2a" } } },
-    { "ibv-bandwidth.svg", "Streams of puts and gets over the ibv conduit", "bytes", "GB/s", AQ_PLOT_GBS, 64,
+    { "ibv-bandwidth.svg", "Streams of puts and gets over the ibv conduit", 
+      "bytes", "GB/s", AQ_PLOT_GBS, 64,
       AQ_BESIDE_VERBS, {
         { "aqueduct", "put_stream", "stream of puts", false, "#d95f02" },
         { "aqueduct", "put_stream", "limit: RDMA writes by verbs", true, "black" },
@@ -114,9 +126,11 @@ static const struct aq_plot aq_plots[] = {
         { "aqueduct", "get_stream", "limit: RDMA reads by verbs", true, "#7f7f7f" },
         { "aqueduct", "put", "blocking puts", false, "#e6ab02" },
         { "aqueduct", "am_medium_flood", "AM Medium flood", false, "#1f4fb4" } } },
-    { "ibv-latency.svg", "Round trips over the ibv conduit", "bytes", "nanoseconds", AQ_PLOT_NS, 1, AQ_BESIDE_VERBS, {
+    { "ibv-latency.svg", "Round trips over the ibv conduit", 
+      "bytes", "nanoseconds", AQ_PLOT_NS, 1, AQ_BESIDE_VERBS, {
         { "aqueduct", "am_medium", "AM Medium round trip", false, "#1f4fb4" },
-        { "aqueduct", "am_medium", "limit: send and receive by verbs, there and back", true, "black" },
+        { "aqueduct", "am_medium", "limit: send and receive by verbs, there and back", 
+          true, "black" },
         { "aqueduct", "am_long", "AM Long round trip", false, "#2a9fd6" },
         { "aqueduct", "put", "blocking put", false, "#d95f02" },
         { "aqueduct", "put", "limit: RDMA write and its completion", true, "#7f7f7f" },
@@ -195,7 +209,7 @@ static void aq_plot_frame(FILE *f, const struct aq_plot *p, const char *dir)
 static void aq_plot_script(FILE *f, const struct aq_out *out, const struct aq_plot *p,
                            const char *dir)
 {
-    bool drawn[AQ_CURVES] = {false};
+    bool drawn[AQ_CURVES] = { false };
     const char *comma = "plot ";
 
     for (size_t i = 0; i < AQ_CURVES && p->curves[i].who != NULL; i++)

@@ -25,7 +25,7 @@ struct aq_gather {
     unsigned count;
 };
 
-static struct aq_gather aq_gathered = {UINT64_MAX, 0, 0, 0, 0, 0};
+static struct aq_gather aq_gathered = { UINT64_MAX, 0, 0, 0, 0, 0 };
 
 static void aq_h_gather(gex_Token_t token, gex_AM_Arg_t h0, gex_AM_Arg_t l0, gex_AM_Arg_t h1,
                         gex_AM_Arg_t l1, gex_AM_Arg_t h2, gex_AM_Arg_t l2)
@@ -126,7 +126,8 @@ void aq_job_probe(struct aq_job *job, double main_ns, double init_ns)
 {
     gex_AM_Entry_t entry = {
         AQ_H_GATHER, (gex_AM_Fn_t)aq_h_gather, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 6, NULL,
-        "gather"};
+        "gather"
+    };
     bool startup = strcmp(job->options->task, "startup") == 0;
     FILE *report;
 

@@ -5,8 +5,8 @@
  * Threads   one in every process
  * Uses      bench.h, bench_raw.h, dlopen
  *
- * The module lies where the conduit's own does: in AQ_MODULE_DIR, or in modules/ (a build folder) or lib/aqueduct/ (an
- * installed tree) in a folder above this program.
+ * The module lies where the conduit's own does: in AQ_MODULE_DIR, or in modules/ (a build folder)
+ * or lib/aqueduct/ (an installed tree) in a folder above this program.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -24,7 +24,8 @@ static volatile unsigned aq_raw_heard;
 static unsigned aq_raw_taken;
 static unsigned char aq_raw_words[2][128]; /* the other may be a step ahead */
 
-static bool aq_raw_file(char *path, size_t size, const char *name, const char *dir, const char *below)
+static bool aq_raw_file(char *path, size_t size, const char *name, const char *dir,
+                        const char *below)
 {
     return snprintf(path, size, "%s%s/%s", dir, below, name) < (int)size && access(path, R_OK) == 0;
 }
@@ -43,7 +44,8 @@ static bool aq_raw_find(char *path, size_t size, const char *name)
         if (slash == NULL)
             return false;
         *slash = '\0';
-        if (aq_raw_file(path, size, name, dir, "/modules") || aq_raw_file(path, size, name, dir, "/lib/aqueduct"))
+        if (aq_raw_file(path, size, name, dir, "/modules")
+            || aq_raw_file(path, size, name, dir, "/lib/aqueduct"))
             return true;
     }
     return false;
@@ -57,7 +59,9 @@ static const struct aq_raw_lib *aq_raw_load(const char *conduit)
 
     snprintf(name, sizeof(name), AQ_RAW_FILE, conduit);
     if (!aq_raw_find(path, sizeof(path), name)) {
-        fprintf(stderr, "aq-bench: no limits: %s is not installed (AQ_MODULE_DIR=DIR says where it is)\n", name);
+        fprintf(stderr,
+                "aq-bench: no limits: %s is not installed (AQ_MODULE_DIR=DIR says where it is)\n",
+                name);
         return NULL;
     }
     handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -79,7 +83,8 @@ static void aq_raw_exchange(const void *mine, void *remote, size_t size)
 {
     const struct aq_job *job = aq_job_get();
 
-    gex_AM_RequestMedium0(job->tm, job->rank == 0 ? 1 : 0, AQ_H_RAW, (void *)(uintptr_t)mine, size, GEX_EVENT_NOW, 0);
+    gex_AM_RequestMedium0(job->tm, job->rank == 0 ? 1 : 0, AQ_H_RAW, (void *)(uintptr_t)mine, size,
+                          GEX_EVENT_NOW, 0);
     GASNET_BLOCKUNTIL(aq_raw_heard > aq_raw_taken);
     memcpy(remote, aq_raw_words[aq_raw_taken++ % 2], size);
 }
@@ -87,7 +92,8 @@ static void aq_raw_exchange(const void *mine, void *remote, size_t size)
 void aq_raw_start(struct aq_job *job, size_t largest)
 {
     gex_AM_Entry_t entry = {
-        AQ_H_RAW, (gex_AM_Fn_t)aq_h_raw, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, NULL, "raw"};
+        AQ_H_RAW, (gex_AM_Fn_t)aq_h_raw, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, NULL, "raw"
+    };
     const struct aq_raw_lib *lib = aq_raw_load(job->options->conduit);
     const char *what;
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_raw.h - the limits of rows over the mpi and ibv conduits: what bare MPI, or bare verbs, can do between the same
- * two processes.
+ * bench_raw.h - the limits of rows over the mpi and ibv conduits: what bare MPI, or bare verbs, can
+ * do between the same two processes.
  * Owns      nothing
  * Threads   one in every process
- * Uses      the C library only; the table is filled in by a module, which alone sees the library's header:
- *           module/bench_raw_m.c mpi.h, module/bench_verbs_m.c infiniband/verbs.h
+ * Uses      the C library only; the table is filled in by a module, which alone sees the library's
+ *           header: module/bench_raw_m.c mpi.h, module/bench_verbs_m.c infiniband/verbs.h
  *
- * The module for MPI is compiled by the wrapper that the conduit's own module is compiled by, so both use the same MPI,
- * which the conduit has initialised. It has a communicator and a window of its own; receives that the conduit has
- * posted stay posted while a limit runs. The one for verbs has a queue pair of its own on the device that the conduit
- * uses.
+ * The module for MPI is compiled by the wrapper that the conduit's own module is compiled by, so
+ * both use the same MPI, which the conduit has initialised. It has a communicator and a window of
+ * its own; receives that the conduit has posted stay posted while a limit runs. The one for verbs
+ * has a queue pair of its own on the device that the conduit uses.
  *
- * Where there is more than one way for the same thing (one-sided or a message; waiting for each or for many), each is a
- * way: who measures tries all and takes the fastest as the limit.
+ * Where there is more than one way for the same thing (one-sided or a message; waiting for each or
+ * for many), each is a way: who measures tries all and takes the fastest as the limit.
  */
 #ifndef AQ_BENCH_RAW_H
 #define AQ_BENCH_RAW_H
@@ -23,10 +23,10 @@
 #include <stdint.h>
 
 enum aq_raw_kind {
-    AQ_RAW_NONE,       /* the row has no such limit */
-    AQ_RAW_PING,       /* a message there and one back */
-    AQ_RAW_FLOOD,      /* messages one way */
-    AQ_RAW_PUT,        /* the next begins when the last has arrived */
+    AQ_RAW_NONE,  /* the row has no such limit */
+    AQ_RAW_PING,  /* a message there and one back */
+    AQ_RAW_FLOOD, /* messages one way */
+    AQ_RAW_PUT,   /* the next begins when the last has arrived */
     AQ_RAW_GET,
     AQ_RAW_PUT_STREAM, /* many under way */
     AQ_RAW_GET_STREAM,
@@ -45,9 +45,10 @@ enum aq_raw_kind {
 typedef void aq_raw_exchange_fn(const void *mine, void *remote, size_t size);
 
 struct aq_raw_lib {
-    /* Collective: rank of the job's rank here, operations of at most largest bytes. NULL, or what failed. */
+    /* Collective: rank of the job's rank here, operations of at most largest bytes. NULL, or what
+     * failed. */
     const char *(*open)(uint32_t rank, size_t largest, aq_raw_exchange_fn *exchange);
-    void (*close)(void); /* collective */
+    void (*close)(void);                               /* collective */
     unsigned (*ways)(enum aq_raw_kind kind, size_t n); /* 0: no such limit */
     const char *(*name)(enum aq_raw_kind kind, unsigned way);
     /* The responder, rank 1, says that it is in the module now; has it said so? */

@@ -6,17 +6,18 @@
  * Threads   one in every process; rank 0 works, rank 1 waits in the library
  * Uses      bench.h
  *
- * The 8-byte rows here measure the latency of the inlined call itself: a chain, where the place of the
- * next operation is read from what this one moved, so that every cycle the library adds between
+ * The 8-byte rows here measure the latency of the inlined call itself: a chain, where the place of
+ * the next operation is read from what this one moved, so that every cycle the library adds between
  * the address and the data counts in full. Both sides are written alike: the same loop over the
  * same 64 addresses, each loaded at run time, with a compiler barrier after every operation, so
  * that nothing read from memory is kept across and nothing is merged or vectorised. The peer's rank
  * is a variable that does not change within the loop; bench_client.c has the rows in which it does,
  * and the rates. Rows with a size pass it at run time to both the library and memcpy.
  *
- * Between ranks that share no memory a blocking operation is compared with a datagram there and one back,
- * above 32 KiB with a stream there and the word that it has arrived; operations that wait every 16 with
- * streams. Over MPI the limits are MPI_Put and MPI_Get with a flush each, or after many.
+ * Between ranks that share no memory a blocking operation is compared with a datagram there and one
+ * back, above 32 KiB with a stream there and the word that it has arrived; operations that wait
+ * every 16 with streams. Over MPI the limits are MPI_Put and MPI_Get with a flush each, or after
+ * many.
  */
 #include "bench.h"
 
@@ -76,8 +77,9 @@ static void aq_put8_latency(struct aq_job *job, const struct aq_row *row, uint64
     job->word = at;
 }
 
-/* The store finds its place as the library does, by a base and an offset: processors forward a store
- * faster to a load if the same register holds the address of both, which is not the question. */
+/* The store finds its place as the library does, by a base and an offset: processors forward a
+ * store faster to a load if the same register holds the address of both, which is not the question.
+ * */
 static void aq_put8_latency_limit(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
     const struct aq_slot *slots = job->slots;
@@ -286,19 +288,25 @@ static void aq_get_nbi(struct aq_job *job, const struct aq_row *row, uint64_t it
         .prepare = aq_rma_chain_prepare,                  \
     }
 #define SIZED(variable, row_name, subject_fn, limit_fn, ...) \
-    const struct aq_row_kind variable = {               \
-        .name = row_name,                               \
-        .limit_name = "memcpy",                         \
-        .subject = subject_fn,                          \
-        .limit = limit_fn,                              \
-        .prepare = aq_rma_prepare,                      \
-        .possible = aq_rma_fits,                        \
-        __VA_ARGS__,                                    \
+    const struct aq_row_kind variable = {                    \
+        .name = row_name,                                    \
+        .limit_name = "memcpy",                              \
+        .subject = subject_fn,                               \
+        .limit = limit_fn,                                   \
+        .prepare = aq_rma_prepare,                           \
+        .possible = aq_rma_fits,                             \
+        __VA_ARGS__,                                         \
     }
-#define BLOCKING_PUT .raw = AQ_RAW_PUT, .remote = {"UDP there and back", aq_far_put, aq_far_put_peer, true}
-#define BLOCKING_GET .raw = AQ_RAW_GET, .remote = {"UDP there and back", aq_far_get, aq_far_get_peer, true}
-#define MANY_PUTS    .raw = AQ_RAW_PUT_STREAM, .remote = {"stream", aq_far_put_stream, aq_far_put_stream_peer, true}
-#define MANY_GETS    .raw = AQ_RAW_GET_STREAM, .remote = {"stream", aq_far_get_stream, aq_far_get_stream_peer, true}
+#define BLOCKING_PUT \
+    .raw = AQ_RAW_PUT, .remote = { "UDP there and back", aq_far_put, aq_far_put_peer, true }
+#define BLOCKING_GET \
+    .raw = AQ_RAW_GET, .remote = { "UDP there and back", aq_far_get, aq_far_get_peer, true }
+#define MANY_PUTS             \
+    .raw = AQ_RAW_PUT_STREAM, \
+    .remote = { "stream", aq_far_put_stream, aq_far_put_stream_peer, true }
+#define MANY_GETS             \
+    .raw = AQ_RAW_GET_STREAM, \
+    .remote = { "stream", aq_far_get_stream, aq_far_get_stream_peer, true }
 
 EIGHT(aq_kind_put8_latency, "put8_latency", aq_put8_latency, "inlined 8 B memcpy");
 EIGHT(aq_kind_get8_latency, "get8_latency", aq_get8_latency, "inlined 8 B memcpy");

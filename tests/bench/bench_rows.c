@@ -247,17 +247,24 @@ double aq_row_budget(const struct aq_options *options, const struct aq_row *row,
     return options->raw ? row->raw_budget : row->far_budget;
 }
 
-static const char *const aq_row_raw_names[] = {
-    [AQ_RAW_NONE] = NULL, [AQ_RAW_PING] = "MPI_Send, MPI_Recv", [AQ_RAW_FLOOD] = "MPI_Isend",
-    [AQ_RAW_PUT] = "MPI_Put, flush", [AQ_RAW_GET] = "MPI_Get, flush", [AQ_RAW_PUT_STREAM] = "MPI_Put or MPI_Isend",
-    [AQ_RAW_GET_STREAM] = "MPI_Get or MPI_Isend", [AQ_RAW_FADD] = "MPI_Fetch_and_op, flush",
-    [AQ_RAW_BARRIER] = "MPI_Barrier", [AQ_RAW_BROADCAST] = "MPI_Bcast", [AQ_RAW_REDUCE] = "MPI_Reduce",
-    [AQ_RAW_ALLREDUCE] = "MPI_Allreduce"};
+static const char *const aq_row_raw_names[] = { [AQ_RAW_NONE] = NULL,
+                                                [AQ_RAW_PING] = "MPI_Send, MPI_Recv",
+                                                [AQ_RAW_FLOOD] = "MPI_Isend",
+                                                [AQ_RAW_PUT] = "MPI_Put, flush",
+                                                [AQ_RAW_GET] = "MPI_Get, flush",
+                                                [AQ_RAW_PUT_STREAM] = "MPI_Put or MPI_Isend",
+                                                [AQ_RAW_GET_STREAM] = "MPI_Get or MPI_Isend",
+                                                [AQ_RAW_FADD] = "MPI_Fetch_and_op, flush",
+                                                [AQ_RAW_BARRIER] = "MPI_Barrier",
+                                                [AQ_RAW_BROADCAST] = "MPI_Bcast",
+                                                [AQ_RAW_REDUCE] = "MPI_Reduce",
+                                                [AQ_RAW_ALLREDUCE] = "MPI_Allreduce" };
 
 static const char *const aq_row_verbs_names[AQ_RAW_ALLREDUCE + 1] = {
-    [AQ_RAW_PING] = "verbs: send, receive", [AQ_RAW_PUT] = "verbs: write, completion",
+    [AQ_RAW_PING] = "verbs: send, receive",   [AQ_RAW_PUT] = "verbs: write, completion",
     [AQ_RAW_GET] = "verbs: read, completion", [AQ_RAW_PUT_STREAM] = "verbs: writes",
-    [AQ_RAW_GET_STREAM] = "verbs: reads", [AQ_RAW_FADD] = "verbs: fetch-and-add"};
+    [AQ_RAW_GET_STREAM] = "verbs: reads",     [AQ_RAW_FADD] = "verbs: fetch-and-add"
+};
 
 const char *aq_row_limit_name(const struct aq_options *options, const struct aq_row *row)
 {

@@ -52,7 +52,7 @@ static double aq_stat_at(const double *sorted, size_t n, double fraction)
 
 struct aq_quart aq_stat_quart(const double *v, size_t n)
 {
-    struct aq_quart q = {0, 0, 0};
+    struct aq_quart q = { 0, 0, 0 };
     double *sorted = malloc(n * sizeof(*sorted));
 
     if (sorted == NULL || n == 0) {
@@ -151,8 +151,8 @@ void aq_stat_reduce(const double *s, const double *a, const double *b, size_t n,
     }
 }
 
-/* How many operations, at least so many, fill one slice; also the warm-up. Of two runs the shorter one counts: an
- * interruption must not pass for the time of few operations. */
+/* How many operations, at least so many, fill one slice; also the warm-up. Of two runs the shorter
+ * one counts: an interruption must not pass for the time of few operations. */
 static uint64_t aq_measure_calibrate(const struct aq_side *side, double slice_ns, uint64_t least)
 {
     uint64_t iters = 1;
@@ -276,7 +276,8 @@ bool aq_record_read(const char *line, struct aq_result *out)
     return true;
 }
 
-void aq_bench_report(const char *who, const char *name, uint64_t size, struct aq_side side, bool quick)
+void aq_bench_report(const char *who, const char *name, uint64_t size, struct aq_side side,
+                     bool quick)
 {
     const struct aq_measure m = {
         .subject = side,

@@ -108,7 +108,8 @@ void aq_bench_settle(const struct aq_measure *m, unsigned attempts, struct aq_re
 void aq_record_write(FILE *f, const struct aq_result *r);
 
 /** aq_bench_report - measures a row that has no limit, and writes its record to standard output. */
-void aq_bench_report(const char *who, const char *name, uint64_t size, struct aq_side side, bool quick);
+void aq_bench_report(const char *who, const char *name, uint64_t size, struct aq_side side,
+                     bool quick);
 
 /** aq_record_read - parses such a line; false when it is something else. */
 bool aq_record_read(const char *line, struct aq_result *out);

@@ -44,7 +44,7 @@ const struct aq_row_kind aq_kind_barrier = {
     .subject_peer = aq_barrier,
     .limit = aq_barrier_limit,
     .limit_peer = aq_barrier_limit,
-    .remote = {"UDP exchange", aq_far_exchange, aq_far_exchange, false},
+    .remote = { "UDP exchange", aq_far_exchange, aq_far_exchange, false },
     .raw = AQ_RAW_BARRIER,
     .everyone = true,
 };
@@ -56,7 +56,7 @@ const struct aq_row_kind aq_kind_barrier_named = {
     .subject_peer = aq_barrier_named,
     .limit = aq_barrier_limit,
     .limit_peer = aq_barrier_limit,
-    .remote = {"UDP exchange", aq_far_exchange, aq_far_exchange, false},
+    .remote = { "UDP exchange", aq_far_exchange, aq_far_exchange, false },
     .raw = AQ_RAW_BARRIER,
     .everyone = true,
 };

@@ -30,12 +30,12 @@
 #define UDP_GRO 104
 #endif
 
-#define AQ_WIRE_BUFFER  (4 << 20) /* socket buffers asked for */
-#define AQ_WIRE_TRAIN   64        /* datagrams of a train: what every kernel with UDP_SEGMENT allows */
-#define AQ_WIRE_KERNEL  1280      /* bytes that the kernel needs besides for a datagram, at most */
-#define AQ_WIRE_PIECE   AQ_WIRE_SMALL /* longer messages travel in pieces */
-#define AQ_WIRE_ROOM    (1u << 17) /* for one recv(), however much has been joined */
-#define AQ_WIRE_OVERHEAD 28       /* bytes of IPv4 and UDP headers */
+#define AQ_WIRE_BUFFER   (4 << 20) /* socket buffers asked for */
+#define AQ_WIRE_TRAIN    64   /* datagrams of a train: what every kernel with UDP_SEGMENT allows */
+#define AQ_WIRE_KERNEL   1280 /* bytes that the kernel needs besides for a datagram, at most */
+#define AQ_WIRE_PIECE    AQ_WIRE_SMALL /* longer messages travel in pieces */
+#define AQ_WIRE_ROOM     (1u << 17)    /* for one recv(), however much has been joined */
+#define AQ_WIRE_OVERHEAD 28            /* bytes of IPv4 and UDP headers */
 
 /* --- waiting --- */
 
@@ -58,7 +58,7 @@ static bool aq_wire_patient(struct aq_wire_wait *wait)
 
 static void aq_wire_transmit(int fd, const void *buf, size_t n)
 {
-    struct aq_wire_wait wait = {0, 0};
+    struct aq_wire_wait wait = { 0, 0 };
 
     while (send(fd, buf, n, MSG_DONTWAIT) < 0 && aq_wire_patient(&wait))
         continue;
@@ -67,7 +67,7 @@ static void aq_wire_transmit(int fd, const void *buf, size_t n)
 /* One datagram; 0 if patience ran out. */
 static size_t aq_wire_take(struct aq_wire *w, int fd, void *buf, size_t n)
 {
-    struct aq_wire_wait wait = {0, 0};
+    struct aq_wire_wait wait = { 0, 0 };
     ssize_t got;
 
     do
@@ -83,7 +83,8 @@ static void aq_wire_say(struct aq_wire *w, size_t n, uint64_t number)
     n = n < AQ_WIRE_LEAST ? AQ_WIRE_LEAST : n;
     for (size_t at = 0; at < n; at += AQ_WIRE_PIECE) {
         memcpy(w->source + at, &number, sizeof(number));
-        aq_wire_transmit(w->message, w->source + at, n - at < AQ_WIRE_PIECE ? n - at : AQ_WIRE_PIECE);
+        aq_wire_transmit(w->message, w->source + at,
+                         n - at < AQ_WIRE_PIECE ? n - at : AQ_WIRE_PIECE);
     }
 }
 
@@ -108,7 +109,7 @@ static bool aq_wire_hear(struct aq_wire *w, size_t n, uint64_t number)
 
 static int aq_wire_socket(uint32_t host, uint16_t *port_out)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = host};
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = host };
     socklen_t length = sizeof(address);
     int size = AQ_WIRE_BUFFER;
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -126,7 +127,8 @@ static int aq_wire_socket(uint32_t host, uint16_t *port_out)
     return fd;
 }
 
-/* Bytes that may wait in a socket: the kernel says twice what was asked for, for its own structures. */
+/* Bytes that may wait in a socket: the kernel says twice what was asked for, for its own
+ * structures. */
 static uint32_t aq_wire_room(int fd)
 {
     int size = 0;
@@ -182,12 +184,12 @@ void aq_wire_close(struct aq_wire *w)
 
 static void aq_wire_add_way(struct aq_wire *w, unsigned datagram, unsigned datagrams)
 {
-    unsigned windows[] = {256u << 10, 1u << 20};
+    unsigned windows[] = { 256u << 10, 1u << 20 };
 
     for (size_t i = 0; i < 2 && w->count < AQ_WIRE_WAYS; i++) {
         if (windows[i] > w->room / 2)
             windows[i] = w->room / 2;
-        w->ways[w->count++] = (struct aq_wire_way){datagram, datagram * datagrams, windows[i]};
+        w->ways[w->count++] = (struct aq_wire_way){ datagram, datagram * datagrams, windows[i] };
     }
 }
 
@@ -209,7 +211,8 @@ static void aq_wire_find_ways(struct aq_wire *w)
         || setsockopt(w->stream, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) != 0)
         return;
     for (unsigned k = 0; k < 3; k++) {
-        const unsigned segments[] = {max < 32000 ? max : 0, max > 8972 ? 8972 : 0, max > 1472 ? 1472 : 0};
+        const unsigned segments[] = { max < 32000 ? max : 0, max > 8972 ? 8972 : 0,
+                                      max > 1472 ? 1472 : 0 };
 
         if (segments[k] == 0)
             continue;
@@ -220,7 +223,7 @@ static void aq_wire_find_ways(struct aq_wire *w)
 
 int aq_wire_connect(struct aq_wire *w, const struct aq_wire_address *there)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = there->host};
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = there->host };
 
     address.sin_port = there->message_port;
     if (connect(w->message, (struct sockaddr *)&address, sizeof(address)) != 0)
@@ -263,7 +266,7 @@ struct aq_wire_word {
 
 void aq_wire_ready(struct aq_wire *w)
 {
-    struct aq_wire_word word = {"ready", w->round};
+    struct aq_wire_word word = { "ready", w->round };
 
     aq_wire_forget(w);
     aq_wire_transmit(w->message, &word, sizeof(word));
@@ -273,7 +276,8 @@ bool aq_wire_is_ready(struct aq_wire *w)
 {
     struct aq_wire_word word;
 
-    if (recv(w->message, &word, sizeof(word), MSG_DONTWAIT) != sizeof(word) || strcmp(word.text, "ready") != 0)
+    if (recv(w->message, &word, sizeof(word), MSG_DONTWAIT) != sizeof(word)
+        || strcmp(word.text, "ready") != 0)
         return false;
     w->round = word.round;
     return true;
@@ -339,8 +343,8 @@ void aq_wire_exchange(struct aq_wire *w, size_t n, uint64_t iters)
     }
 }
 
-/* Messages of a flood for each credit; two such lots may be open, which the receiver's socket holds for
- * certain. */
+/* Messages of a flood for each credit; two such lots may be open, which the receiver's socket holds
+ * for certain. */
 static uint64_t aq_wire_lot(const struct aq_wire *w, size_t n)
 {
     uint64_t lot = w->room / (4 * (n + AQ_WIRE_KERNEL));
@@ -387,13 +391,13 @@ void aq_wire_drain(struct aq_wire *w, size_t n, uint64_t iters)
 /* One call: at most n bytes, cut into the way's datagrams. */
 static size_t aq_wire_train(struct aq_wire *w, const struct aq_wire_way *way, size_t at, size_t n)
 {
-    struct iovec frag = {w->source + at, n < way->train ? n : way->train};
+    struct iovec frag = { w->source + at, n < way->train ? n : way->train };
     union {
         struct cmsghdr align;
         char room[CMSG_SPACE(sizeof(uint16_t))];
     } control;
-    struct msghdr message = {.msg_iov = &frag, .msg_iovlen = 1};
-    struct aq_wire_wait wait = {0, 0};
+    struct msghdr message = { .msg_iov = &frag, .msg_iovlen = 1 };
+    struct aq_wire_wait wait = { 0, 0 };
 
     if (frag.iov_len > way->datagram) {
         uint16_t segment = (uint16_t)way->datagram;
@@ -461,7 +465,8 @@ void aq_wire_receive(struct aq_wire *w, size_t n, uint64_t iters, bool each, boo
         if (got == 0)
             return;
         have += got;
-        if (have - told >= way->window / 4 || have >= total || (each && !requests && have % n == 0)) {
+        if (have - told >= way->window / 4 || have >= total
+            || (each && !requests && have % n == 0)) {
             aq_wire_transmit(w->message, &have, sizeof(have));
             told = have;
         }

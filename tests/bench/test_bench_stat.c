@@ -21,7 +21,7 @@
 
 static void test_quartiles(void **state)
 {
-    const double odd[] = {5, 1, 4, 2, 3}, one[] = {7}, even[] = {4, 1, 3, 2};
+    const double odd[] = { 5, 1, 4, 2, 3 }, one[] = { 7 }, even[] = { 4, 1, 3, 2 };
     struct aq_quart q = aq_stat_quart(odd, 5);
 
     (void)state;
@@ -41,8 +41,8 @@ static void test_quartiles(void **state)
 /* One slice in which the machine was ten times slower moves neither ratio nor control. */
 static void test_ratio_is_slicewise(void **state)
 {
-    const double s[] = {12, 120, 12, 12, 12}, a[] = {10, 100, 10, 10, 10},
-                 b[] = {10, 100, 10, 10, 10};
+    const double s[] = { 12, 120, 12, 12, 12 }, a[] = { 10, 100, 10, 10, 10 },
+                 b[] = { 10, 100, 10, 10, 10 };
     struct aq_result r;
 
     (void)state;
@@ -59,7 +59,7 @@ static void test_ratio_is_slicewise(void **state)
 /* A steady drift cancels: the limit of a slice is the mean of the two around the subject. */
 static void test_drift_cancels(void **state)
 {
-    const double s[] = {10.5, 11.5, 12.5}, a[] = {10, 11, 12}, b[] = {11, 12, 13};
+    const double s[] = { 10.5, 11.5, 12.5 }, a[] = { 10, 11, 12 }, b[] = { 11, 12, 13 };
     struct aq_result r;
 
     (void)state;
@@ -98,7 +98,7 @@ static void test_verdicts(void **state)
 
     (void)state;
     memset(&r, 0, sizeof(r));
-    r.ratio = (struct aq_quart){1.4, 1.5, 1.55};
+    r.ratio = (struct aq_quart){ 1.4, 1.5, 1.55 };
     assert_int_equal(aq_stat_verdict(&r), AQ_VERDICT_NONE);
     r.budget = 1.5;
     assert_int_equal(aq_stat_verdict(&r), AQ_VERDICT_OK);
@@ -113,13 +113,13 @@ static void test_verdicts(void **state)
     r.ratio.median = 1; /* noise is no pass either */
     assert_int_equal(aq_stat_verdict(&r), AQ_VERDICT_NOISE);
     r.aa = 1; /* quartiles far apart: only if the budget lies between them */
-    r.ratio = (struct aq_quart){0.8, 1, 1.4};
+    r.ratio = (struct aq_quart){ 0.8, 1, 1.4 };
     assert_int_equal(aq_stat_verdict(&r), AQ_VERDICT_OK);
-    r.ratio = (struct aq_quart){0.8, 1, 1.6};
+    r.ratio = (struct aq_quart){ 0.8, 1, 1.6 };
     assert_int_equal(aq_stat_verdict(&r), AQ_VERDICT_NOISE);
-    r.ratio = (struct aq_quart){1.4, 2, 9};
+    r.ratio = (struct aq_quart){ 1.4, 2, 9 };
     assert_int_equal(aq_stat_verdict(&r), AQ_VERDICT_NOISE);
-    r.ratio = (struct aq_quart){1.6, 2, 9};
+    r.ratio = (struct aq_quart){ 1.6, 2, 9 };
     assert_int_equal(aq_stat_verdict(&r), AQ_VERDICT_OVER);
     assert_string_equal(aq_stat_word(AQ_VERDICT_OK), "ok");
     assert_string_equal(aq_stat_word(AQ_VERDICT_OVER), "over");
@@ -140,9 +140,9 @@ static void test_record_round_trip(void **state)
     strcpy(r.unit, "ns");
     strcpy(r.limit_name, "ping-pong + 2 memcpy, pause");
     r.size = UINT64_C(1) << 33;
-    r.subject = (struct aq_quart){1.5, 2.5, 3.5};
-    r.limit = (struct aq_quart){1, 2, 3};
-    r.ratio = (struct aq_quart){1.25, 1.25, 1.5};
+    r.subject = (struct aq_quart){ 1.5, 2.5, 3.5 };
+    r.limit = (struct aq_quart){ 1, 2, 3 };
+    r.ratio = (struct aq_quart){ 1.25, 1.25, 1.5 };
     r.aa = 1.01;
     r.budget = 1.05;
     r.slices = 51;
@@ -175,7 +175,9 @@ static double fixed_cost(void *arg, uint64_t iters)
 static void test_measure(void **state)
 {
     double fast = 10, slow = 15;
-    struct aq_measure m = {{fixed_cost, &slow}, {fixed_cost, &fast}, 1e6, 9, 1e9, NULL, NULL, 1};
+    struct aq_measure m = {
+        { fixed_cost, &slow }, { fixed_cost, &fast }, 1e6, 9, 1e9, NULL, NULL, 1
+    };
     struct aq_result r;
 
     (void)state;
@@ -212,7 +214,8 @@ static void test_interrupted_slices_are_left_out(void **state)
 {
     double fast = 10, slow = 15;
     struct aq_measure m = {
-        {disturbed_cost, &slow}, {fixed_cost, &fast}, 1e6, 20, 1e9, some_switches, NULL, 1};
+        { disturbed_cost, &slow }, { fixed_cost, &fast }, 1e6, 20, 1e9, some_switches, NULL, 1
+    };
     struct aq_result r;
 
     (void)state;
@@ -237,7 +240,9 @@ static double settling_cost(void *arg, uint64_t iters)
 static void test_settle(void **state)
 {
     double cost = 10;
-    struct aq_measure m = {{settling_cost, &cost}, {fixed_cost, &cost}, 1e6, 20, 1e9, NULL, NULL, 1};
+    struct aq_measure m = {
+        { settling_cost, &cost }, { fixed_cost, &cost }, 1e6, 20, 1e9, NULL, NULL, 1
+    };
     struct aq_result r;
 
     (void)state;
@@ -256,7 +261,7 @@ static void test_settle(void **state)
 
 static struct aq_limit_area *area;
 static unsigned char payload[AQ_LIMIT_PAYLOAD];
-static const size_t payloads[] = {0, 8, 4096, AQ_LIMIT_PAYLOAD};
+static const size_t payloads[] = { 0, 8, 4096, AQ_LIMIT_PAYLOAD };
 
 static void limit_rounds(struct aq_limit *l, int rank)
 {
@@ -320,7 +325,7 @@ static double slow_cost(void *arg, uint64_t iters)
 static void test_least(void **state)
 {
     double slow = 2e6;
-    struct aq_measure m = {{slow_cost, &slow}, {NULL, NULL}, 1e6, 9, 1e9, NULL, NULL, 1};
+    struct aq_measure m = { { slow_cost, &slow }, { NULL, NULL }, 1e6, 9, 1e9, NULL, NULL, 1 };
     struct aq_result r;
 
     (void)state;

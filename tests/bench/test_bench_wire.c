@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_bench_wire.c - the limits over sockets between two processes on loopback: every kind comes to its
- * end without a wait that was given up, streams arrive where they should, and nobody hangs when the other
- * side is silent.
+ * test_bench_wire.c - the limits over sockets between two processes on loopback: every kind comes
+ * to its end without a wait that was given up, streams arrive where they should, and nobody hangs
+ * when the other side is silent.
  * Owns      a child process as the other side
  * Threads   one in each
  * Uses      cmocka, bench_wire.h
@@ -64,7 +64,7 @@ static void part_stream(void)
         aq_wire_ready(&wire);
 }
 
-static const part_fn parts[] = {part_pong, part_drain, part_stream};
+static const part_fn parts[] = { part_pong, part_drain, part_stream };
 
 static void serve(int from)
 {
@@ -166,8 +166,8 @@ static void connect_to(int fd)
     struct aq_wire_address here, there;
 
     if (aq_wire_open(&wire, htonl(INADDR_LOOPBACK), LARGEST, &here) != 0
-        || write(fd, &here, sizeof(here)) != sizeof(here) || read(fd, &there, sizeof(there)) != sizeof(there)
-        || aq_wire_connect(&wire, &there) != 0)
+        || write(fd, &here, sizeof(here)) != sizeof(here)
+        || read(fd, &there, sizeof(there)) != sizeof(there) || aq_wire_connect(&wire, &there) != 0)
         _exit(2);
 }
 

@@ -1,9 +1,9 @@
 /*
  * caffeine_like.c - a client in the manner of Caffeine: the C half of a Fortran run-time library.
  *
- * caffeine_like.f90 calls these through iso_c_binding and passes team handles through type(c_ptr). Blocking strided
- * transfers with any number of dimensions, collectives in place over teams without scratch, atomics on I64.
- * SPDX-License-Identifier: BSD-3-Clause
+ * caffeine_like.f90 calls these through iso_c_binding and passes team handles through type(c_ptr).
+ * Blocking strided transfers with any number of dimensions, collectives in place over teams without
+ * scratch, atomics on I64. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <gasnetex.h>
 #include <gasnet_coll.h>
@@ -24,11 +24,13 @@ static gasnett_mutex_t lock = GASNETT_MUTEX_INITIALIZER;
 static char *base;
 
 #define STRING_OF(token) #token
-#define NAME_OF(token) STRING_OF(token)
+#define NAME_OF(token)   STRING_OF(token)
 GASNETT_IDENT(caf_ident, "$CaffeineLikeConduit: " NAME_OF(GASNET_CONDUIT_NAME) " $");
 
 /* indexed by operation, as this client's table is */
-static const gex_OP_t twin[] = { [0] = GEX_OP_ADD, [1] = GEX_OP_AND, [2] = GEX_OP_OR, [3] = GEX_OP_XOR };
+static const gex_OP_t twin[] = {
+    [0] = GEX_OP_ADD, [1] = GEX_OP_AND, [2] = GEX_OP_OR, [3] = GEX_OP_XOR
+};
 
 void caf_init(void **team, int *rank, int *size, void **segment_base)
 {
@@ -40,15 +42,17 @@ void caf_init(void **team, int *rank, int *size, void **segment_base)
     if (gasnet_getMaxGlobalSegmentSize() < (1 << 20))
         gasnett_fatalerror("no room for a segment in %s", GASNET_CONFIG_STRING);
     int rc = gex_Segment_Attach(&segment, world, 1 << 20);
-    if_pf (rc != GASNET_OK)
+    if_pf(rc != GASNET_OK)
         gasnett_fatalerror("attach: %s (%s)", gasnet_ErrorName(rc), gasnet_ErrorDesc(rc));
     base = gex_Segment_QueryAddr(segment);
-    gex_Event_Wait(gex_EP_QueryBoundSegmentNB(world, gex_TM_QueryRank(world), &owner, &local, &bytes, 0));
+    gex_Event_Wait(
+        gex_EP_QueryBoundSegmentNB(world, gex_TM_QueryRank(world), &owner, &local, &bytes, 0));
     if (owner != base || local != base || bytes != gex_Segment_QuerySize(segment))
         gasnett_fatalerror_nopos("own segment: %" PRIuSZ " bytes", (size_t)bytes);
     gex_AD_Create(&domain, world, GEX_DT_I64,
-                  GEX_OP_ADD | GEX_OP_FADD | GEX_OP_AND | GEX_OP_OR | GEX_OP_XOR | GEX_OP_FCAS | GEX_OP_GET | GEX_OP_SET
-                      | GEX_OP_INC, GEX_FLAG_AD_FAVOR_MY_RANK);
+                  GEX_OP_ADD | GEX_OP_FADD | GEX_OP_AND | GEX_OP_OR | GEX_OP_XOR | GEX_OP_FCAS
+                      | GEX_OP_GET | GEX_OP_SET | GEX_OP_INC,
+                  GEX_FLAG_AD_FAVOR_MY_RANK);
     *team = world;
     *rank = (int)gex_TM_QueryRank(world);
     *size = (int)gex_TM_QuerySize(world);
@@ -90,8 +94,8 @@ void caf_broadcast(void *team, int root, void *data, size_t bytes)
 
 void caf_sum_int64(void *team, int64_t *data, size_t count)
 {
-    gex_Event_Wait(gex_Coll_ReduceToAllNB(team, data, data, GEX_DT_I64, sizeof(*data), count, GEX_OP_ADD, NULL, NULL,
-                                          0));
+    gex_Event_Wait(gex_Coll_ReduceToAllNB(team, data, data, GEX_DT_I64, sizeof(*data), count,
+                                          GEX_OP_ADD, NULL, NULL, 0));
 }
 
 typedef void (*caf_operation)(const void *left, void *right_and_result);
@@ -99,8 +103,8 @@ typedef void (*caf_operation)(const void *left, void *right_and_result);
 static void caf_apply(const void *left, void *right, size_t count, const void *cdata)
 {
     caf_operation operation = *(const caf_operation *)cdata;
-    const double (*a)[2] = left;
-    double (*b)[2] = right;
+    const double(*a)[2] = left;
+    double(*b)[2] = right;
 
     for (size_t i = 0; i < count; i++)
         operation(a[i], b[i]);
@@ -109,29 +113,30 @@ static void caf_apply(const void *left, void *right, size_t count, const void *c
 /* a reduction of pairs of doubles by a function written in Fortran */
 void caf_reduce_pairs(void *team, double *data, size_t count, caf_operation operation)
 {
-    gex_Event_Wait(gex_Coll_ReduceToAllNB(team, data, data, GEX_DT_USER, 2 * sizeof(double), count, GEX_OP_USER,
-                                          caf_apply, &operation, 0));
+    gex_Event_Wait(gex_Coll_ReduceToAllNB(team, data, data, GEX_DT_USER, 2 * sizeof(double), count,
+                                          GEX_OP_USER, caf_apply, &operation, 0));
 }
 
 /* dims counts; strides may be negative; dims may be 0 */
-void caf_put_strided(int rank, size_t offset, const ptrdiff_t *remote_stride, void *first, const ptrdiff_t *stride,
-                     size_t element, const size_t *extent, size_t dims)
+void caf_put_strided(int rank, size_t offset, const ptrdiff_t *remote_stride, void *first,
+                     const ptrdiff_t *stride, size_t element, const size_t *extent, size_t dims)
 {
-    gex_VIS_StridedPutBlocking(world, (gex_Rank_t)rank, caf_base_of(world, rank) + offset, remote_stride, first, stride,
-                               element, extent, dims, 0);
+    gex_VIS_StridedPutBlocking(world, (gex_Rank_t)rank, caf_base_of(world, rank) + offset,
+                               remote_stride, first, stride, element, extent, dims, 0);
 }
 
-void caf_get_strided(int rank, size_t offset, const ptrdiff_t *remote_stride, void *first, const ptrdiff_t *stride,
-                     size_t element, const size_t *extent, size_t dims)
+void caf_get_strided(int rank, size_t offset, const ptrdiff_t *remote_stride, void *first,
+                     const ptrdiff_t *stride, size_t element, const size_t *extent, size_t dims)
 {
-    gex_VIS_StridedGetBlocking(world, first, stride, (gex_Rank_t)rank, caf_base_of(world, rank) + offset, remote_stride,
-                               element, extent, dims, 0);
+    gex_VIS_StridedGetBlocking(world, first, stride, (gex_Rank_t)rank,
+                               caf_base_of(world, rank) + offset, remote_stride, element, extent,
+                               dims, 0);
 }
 
 void caf_event_post(int rank, size_t offset)
 {
-    gex_AD_OpNBI_I64(domain, NULL, (gex_Rank_t)rank, caf_base_of(world, rank) + offset, GEX_OP_INC, 0, 0,
-                     GEX_FLAG_AD_REL | GEX_FLAG_RANK_IS_JOBRANK);
+    gex_AD_OpNBI_I64(domain, NULL, (gex_Rank_t)rank, caf_base_of(world, rank) + offset, GEX_OP_INC,
+                     0, 0, GEX_FLAG_AD_REL | GEX_FLAG_RANK_IS_JOBRANK);
     gex_NBI_Wait(GEX_EC_RMW, 0);
 }
 
@@ -139,9 +144,10 @@ int64_t caf_atomic(int rank, size_t offset, int which, int64_t operand)
 {
     int64_t old = 0;
 
-    gex_Event_Wait(gex_AD_OpNB_I64(domain, NULL, (gex_Rank_t)rank, caf_base_of(world, rank) + offset, twin[which],
-                                   operand, 0, 0));
-    gex_Event_Wait(gex_AD_OpNB_I64(domain, &old, (gex_Rank_t)rank, caf_base_of(world, rank) + offset, GEX_OP_GET, 0, 0,
+    gex_Event_Wait(gex_AD_OpNB_I64(domain, NULL, (gex_Rank_t)rank,
+                                   caf_base_of(world, rank) + offset, twin[which], operand, 0, 0));
+    gex_Event_Wait(gex_AD_OpNB_I64(domain, &old, (gex_Rank_t)rank,
+                                   caf_base_of(world, rank) + offset, GEX_OP_GET, 0, 0,
                                    GEX_FLAG_AD_ACQ));
     return old;
 }
@@ -154,7 +160,8 @@ void caf_event_wait(size_t offset, int64_t threshold)
 
     gasnett_mutex_lock(&lock);
     gasnett_mutex_unlock(&lock);
-    GASNET_BLOCKUNTIL((gex_Event_Wait(gex_AD_OpNB_I64(domain, &count, me, variable, GEX_OP_GET, 0, 0, GEX_FLAG_AD_ACQ)),
+    GASNET_BLOCKUNTIL((gex_Event_Wait(gex_AD_OpNB_I64(domain, &count, me, variable, GEX_OP_GET, 0,
+                                                      0, GEX_FLAG_AD_ACQ)),
                        count >= threshold));
     gasnett_local_mb();
 }

@@ -1,7 +1,8 @@
 /*
- * chapel_like.c - a client in the manner of Chapel: EX start-up that says it uses GASNet-1, legacy messages to
- * handlers registered through EX, split barriers tried in a loop, tasks that test each other's events, and one rank
- * that ends the job for all. Every rank prints "R of N right". SPDX-License-Identifier: BSD-3-Clause
+ * chapel_like.c - a client in the manner of Chapel: EX start-up that says it uses GASNet-1, legacy
+ * messages to handlers registered through EX, split barriers tried in a loop, tasks that test each
+ * other's events, and one rank that ends the job for all. Every rank prints "R of N right".
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #include <gasnet.h>
 #include <gasnet_coll.h>
@@ -62,7 +63,8 @@ static void on_free(gasnet_token_t token, gasnet_handlerarg_t a0, gasnet_handler
 
 /* answers with a long reply out of memory that is in no segment */
 static void on_reply_put(gasnet_token_t token, void *buf, size_t bytes, gasnet_handlerarg_t high,
-                         gasnet_handlerarg_t low, gasnet_handlerarg_t size, gasnet_handlerarg_t value)
+                         gasnet_handlerarg_t low, gasnet_handlerarg_t size,
+                         gasnet_handlerarg_t value)
 {
     static char outside[512];
     void *dest = (void *)(uintptr_t)((uint64_t)(uint32_t)high << 32 | (uint32_t)low);
@@ -85,7 +87,8 @@ static gex_AM_Entry_t handlers[] = {
     { FORK, (gex_AM_Fn_t)on_fork, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_MEDIUM, 0, NULL, "fork" },
     { SIGNAL, (gex_AM_Fn_t)on_signal, GEX_FLAG_AM_REQREP | GEX_FLAG_AM_SHORT, 2, NULL, "signal" },
     { FREE, (gex_AM_Fn_t)on_free, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_SHORT, 2, NULL, "free" },
-    { REPLY_PUT, (gex_AM_Fn_t)on_reply_put, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_MEDIUM, 4, NULL, "reply put" },
+    { REPLY_PUT, (gex_AM_Fn_t)on_reply_put, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_MEDIUM, 4, NULL,
+      "reply put" },
     { DONE_LONG, (gex_AM_Fn_t)on_done_long, GEX_FLAG_AM_REPLY | GEX_FLAG_AM_LONG, 2, NULL, "done" },
 };
 
@@ -117,7 +120,8 @@ static void transfers(gasnet_node_t next)
 
     memset(data, 5, sizeof(data));
     for (int i = 0; i < 3; i++)
-        events[i] = gex_RMA_PutNB(team, next, there + 64 * i, data, sizeof(data), GEX_EVENT_DEFER, 0);
+        events[i] =
+            gex_RMA_PutNB(team, next, there + 64 * i, data, sizeof(data), GEX_EVENT_DEFER, 0);
     for (int live = 1; live;) {
         gex_Event_WaitSome((gex_Event_t *)events, 3, 0);
         live = 0;
@@ -147,7 +151,8 @@ int main(int argc, char **argv)
     gex_Rank_t hosts, count;
     gex_RankInfo_t *info;
 
-    NEED(gex_Client_Init(&client, &endpoint, &team, "chapel", &argc, &argv, GEX_FLAG_USES_GASNET1) == GASNET_OK);
+    NEED(gex_Client_Init(&client, &endpoint, &team, "chapel", &argc, &argv, GEX_FLAG_USES_GASNET1)
+         == GASNET_OK);
     const gasnet_node_t me = gasnet_mynode(), nodes = gasnet_nodes();
     const gasnet_node_t next = (me + 1) % nodes;
     gex_System_QueryHostInfo(&info, &hosts, NULL);
@@ -158,7 +163,8 @@ int main(int argc, char **argv)
     seginfo = calloc(nodes, sizeof(*seginfo));
     NEED(gasnet_getSegmentInfo(seginfo, (int)nodes) == GASNET_OK);
     NEED(hooked_base == seginfo[me].addr && hooked_size == seginfo[me].size);
-    NEED(gex_EP_RegisterHandlers(endpoint, handlers, sizeof(handlers) / sizeof(handlers[0])) == GASNET_OK);
+    NEED(gex_EP_RegisterHandlers(endpoint, handlers, sizeof(handlers) / sizeof(handlers[0]))
+         == GASNET_OK);
     barrier();
 
     NEED(gasnet_AMRequestMedium0(next, FORK, (void *)"body of a task, copied.", 24) == GASNET_OK);
@@ -166,7 +172,8 @@ int main(int argc, char **argv)
     GASNET_BLOCKUNTIL(forks == 1 && signals == 1);
     char *dest = (char *)seginfo[me].addr + 65536;
     NEED(300 <= gasnet_AMMaxLongReply() && 4 <= gasnet_AMMaxMedium());
-    gasnet_AMRequestMedium4(next, REPLY_PUT, NULL, 0, (gasnet_handlerarg_t)((uint64_t)(uintptr_t)dest >> 32),
+    gasnet_AMRequestMedium4(next, REPLY_PUT, NULL, 0,
+                            (gasnet_handlerarg_t)((uint64_t)(uintptr_t)dest >> 32),
                             (gasnet_handlerarg_t)(uintptr_t)dest, 300, 42);
     GASNET_BLOCKUNTIL(placed);
     NEED(dest[0] == 42 && dest[300] == 0);

@@ -1,7 +1,7 @@
 /*
- * openshmem_like.c - a client in the manner of the OpenSHMEM reference implementation: GASNet-1, medium handlers
- * without arguments, a thread that only polls, named barriers with rising ids, and no gasnet_exit() at all.
- * Every rank prints "R of N right". SPDX-License-Identifier: BSD-3-Clause
+ * openshmem_like.c - a client in the manner of the OpenSHMEM reference implementation: GASNet-1,
+ * medium handlers without arguments, a thread that only polls, named barriers with rising ids, and
+ * no gasnet_exit() at all. Every rank prints "R of N right". SPDX-License-Identifier: BSD-3-Clause
  */
 #include <gasnet.h>
 
@@ -12,11 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#if !defined(GASNET_SEGMENT_FAST) && !defined(GASNET_SEGMENT_LARGE) && !defined(GASNET_SEGMENT_EVERYTHING)
+#if !defined(GASNET_SEGMENT_FAST) && !defined(GASNET_SEGMENT_LARGE) \
+    && !defined(GASNET_SEGMENT_EVERYTHING)
 #error "a segment kind"
 #endif
 
-#define HANDLER_SWAP_OUT 128
+#define HANDLER_SWAP_OUT  128
 #define HANDLER_SWAP_BACK 129
 
 #define NEED(cond)                                                          \
@@ -46,7 +47,8 @@ static void on_swap_out(gasnet_token_t token, void *buf, size_t bytes)
     struct swap *swap = buf;
     gasnet_node_t from;
 
-    NEED(bytes == sizeof(*swap) && gasnet_AMGetMsgSource(token, &from) == GASNET_OK && from < nodes);
+    NEED(bytes == sizeof(*swap) && gasnet_AMGetMsgSource(token, &from) == GASNET_OK
+         && from < nodes);
     gasnet_hsl_lock(&swap_lock);
     const long old = *swap->target;
     *swap->target = swap->value;

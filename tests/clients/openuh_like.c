@@ -1,13 +1,13 @@
 /*
- * openuh_like.c - a client in the manner of OpenUH's coarray runtime: strided GASNet-1 transfers, direct loads and
- * stores in a neighbour's segment, its own limit for the segment. Every rank prints "R of N right".
- * SPDX-License-Identifier: BSD-3-Clause
+ * openuh_like.c - a client in the manner of OpenUH's coarray runtime: strided GASNet-1 transfers,
+ * direct loads and stores in a neighbour's segment, its own limit for the segment. Every rank
+ * prints "R of N right". SPDX-License-Identifier: BSD-3-Clause
  */
-#define GASNET_PAR 1
+#define GASNET_PAR                 1
 #define GASNETI_BUG1389_WORKAROUND 1
-#define GASNET_VIS_AMPIPE 1
-#define GASNET_VIS_MAXCHUNK 512
-#define GASNET_VIS_REMOTECONTIG 1
+#define GASNET_VIS_AMPIPE          1
+#define GASNET_VIS_MAXCHUNK        512
+#define GASNET_VIS_REMOTECONTIG    1
 #include <gasnet.h>
 #include <gasnet_vis.h>
 
@@ -41,12 +41,14 @@ static void on_answer(gasnet_token_t token, void *buf, size_t bytes, gasnet_hand
 
 int main(int argc, char **argv)
 {
-    gasnet_handlerentry_t table[] = { { 128, (void (*)(void))on_medium }, { 129, (void (*)(void))on_answer } };
+    gasnet_handlerentry_t table[] = { { 128, (void (*)(void))on_medium },
+                                      { 129, (void (*)(void))on_answer } };
 
     gasnet_max_segsize = (uint64_t)8 << 20;
     NEED(gasnet_init(&argc, &argv) == GASNET_OK);
     me = gasnet_mynode();
-    const gasnet_node_t nodes = gasnet_nodes(), next = (me + 1) % nodes, before = (me + nodes - 1) % nodes;
+    const gasnet_node_t nodes = gasnet_nodes(), next = (me + 1) % nodes,
+                        before = (me + nodes - 1) % nodes;
     NEED(gasnet_attach(table, 2, 1 << 20, 0) == GASNET_OK);
     gasnet_seginfo_t *segment = calloc(nodes, sizeof(*segment));
     gasnet_nodeinfo_t *place = calloc(nodes, sizeof(*place));
@@ -58,10 +60,12 @@ int main(int argc, char **argv)
     gasnet_AMRequestMedium1(next, 128, (void *)"hello", 6, 7);
     GASNET_BLOCKUNTIL(answered);
 
-    /* a 3 by 4 section of doubles, out of a matrix of 10 columns into one of 7, non-negative nested strides */
+    /* a 3 by 4 section of doubles, out of a matrix of 10 columns into one of 7, non-negative nested
+     * strides */
     double mine[3][10], back[3][7];
     double *there = segment[next].addr;
-    const size_t count[3] = { sizeof(double), 4, 3 }, from[2] = { 2 * sizeof(double), sizeof(mine[0]) };
+    const size_t count[3] = { sizeof(double), 4, 3 },
+                 from[2] = { 2 * sizeof(double), sizeof(mine[0]) };
     const size_t to[2] = { sizeof(double), 7 * sizeof(double) };
     for (int i = 0; i < 30; i++)
         mine[i / 10][i % 10] = 100 * me + i;

@@ -26,8 +26,8 @@
 static gex_Rank_t me, ranks;
 static int failures;
 
-GASNETT_FORMAT_PRINTF(suite_say, 2, 3,
-static void suite_say(int failed, const char *format, ...)) {
+GASNETT_FORMAT_PRINTF(suite_say, 2, 3, static void suite_say(int failed, const char *format, ...))
+{
     va_list list;
     char text[BUFSIZ];
 
@@ -39,10 +39,10 @@ static void suite_say(int failed, const char *format, ...)) {
     fflush(NULL);
 }
 
-#define NEED(cond)                                                                            \
-    do {                                                                                      \
-        if (!(cond))                                                                          \
-            suite_say(1, "rank %" PRIu32 " at %s:%i: %s", me, __FILE__, __LINE__, #cond);     \
+#define NEED(cond)                                                                        \
+    do {                                                                                  \
+        if (!(cond))                                                                      \
+            suite_say(1, "rank %" PRIu32 " at %s:%i: %s", me, __FILE__, __LINE__, #cond); \
     } while (0)
 
 GASNETT_INLINE(suite_round)
@@ -51,8 +51,8 @@ uintptr_t suite_round(uintptr_t size)
     return (size + GASNET_PAGESIZE - 1) / GASNET_PAGESIZE * GASNET_PAGESIZE;
 }
 
-GASNETT_NEVER_INLINE(suite_start_threads,
-static void suite_start_threads(gex_Client_t client)) {
+GASNETT_NEVER_INLINE(suite_start_threads, static void suite_start_threads(gex_Client_t client))
+{
     const gex_ProgressThreadInfo_t *info = NULL;
     unsigned int count = 0;
 

@@ -22,8 +22,8 @@
 #endif
 
 GASNETT_IDENT(lite_compiler, "$RuntimeLiteCompiler: " PLATFORM_COMPILER_IDSTR " $");
-GASNETT_IDENT(lite_release, "$RuntimeLiteRelease: " _STRINGIFY(GASNET_RELEASE_VERSION_MAJOR)
-              " " LITE_BUILD " $");
+GASNETT_IDENT(lite_release,
+              "$RuntimeLiteRelease: " _STRINGIFY(GASNET_RELEASE_VERSION_MAJOR) " " LITE_BUILD " $");
 
 const char *lite_build(void) GASNETT_USED;
 const char *lite_build(void)

@@ -1,6 +1,6 @@
 /*
- * xmp_like.c - a client in the manner of Omni XcalableMP: seq fragment, handlers of many prototypes (one with a
- * size_t argument), an empty argument vector. Every rank prints "R of N right".
+ * xmp_like.c - a client in the manner of Omni XcalableMP: seq fragment, handlers of many prototypes
+ * (one with a size_t argument), an empty argument vector. Every rank prints "R of N right".
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include <gasnet.h>
@@ -47,8 +47,8 @@ static void on_locked(gasnet_token_t token, gasnet_handlerarg_t c)
 }
 
 /* the argument register has to be clean up to its 64 bits */
-static void on_wide(gasnet_token_t token, void *buf, size_t bytes, gasnet_handlerarg_t a, gasnet_handlerarg_t b,
-                    size_t elements)
+static void on_wide(gasnet_token_t token, void *buf, size_t bytes, gasnet_handlerarg_t a,
+                    gasnet_handlerarg_t b, size_t elements)
 {
     (void)token, (void)buf;
     NEED(bytes == 8 && a == 1 && b == 2 && elements == 3);

@@ -15,18 +15,20 @@
 
 #include <stdbool.h>
 
-#define AQ_AD_EACH_INTEGER(X) X(I32, int32_t) X(U32, uint32_t) X(I64, int64_t) X(U64, uint64_t)
+#define AQ_AD_EACH_INTEGER(X)  X(I32, int32_t) X(U32, uint32_t) X(I64, int64_t) X(U64, uint64_t)
 #define AQ_AD_EACH_FLOATING(X) X(FLT, float) X(DBL, double)
-#define AQ_AD_EACH_TYPE(X) AQ_AD_EACH_INTEGER(X) AQ_AD_EACH_FLOATING(X)
+#define AQ_AD_EACH_TYPE(X)     AQ_AD_EACH_INTEGER(X) AQ_AD_EACH_FLOATING(X)
 
+/* clang-format off */
 #define AQ_AD_EACH_OP(X)                                                                           \
     X(ADD) X(SUB) X(MULT) X(MIN) X(MAX) X(INC) X(DEC) X(SET) X(CAS) X(FADD) X(FSUB) X(FMULT)       \
     X(FMIN) X(FMAX) X(FINC) X(FDEC) X(SWAP) X(FCAS) X(GET)
+/* clang-format on */
 #define AQ_AD_EACH_BIT_OP(X) X(AND) X(OR) X(XOR) X(FAND) X(FOR) X(FXOR)
 
-#define AQ_AD_OR_IN(OP) | GEX_OP_##OP
+#define AQ_AD_OR_IN(OP)    | GEX_OP_##OP
 #define AQ_AD_OPS_FLOATING (0u AQ_AD_EACH_OP(AQ_AD_OR_IN))
-#define AQ_AD_OPS_INTEGER (AQ_AD_OPS_FLOATING AQ_AD_EACH_BIT_OP(AQ_AD_OR_IN))
+#define AQ_AD_OPS_INTEGER  (AQ_AD_OPS_FLOATING AQ_AD_EACH_BIT_OP(AQ_AD_OR_IN))
 
 /* The category that covers an implicit operation. */
 static inline gex_EC_t aq_ad_ec(gex_OP_t op)

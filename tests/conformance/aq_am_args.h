@@ -37,8 +37,8 @@ static inline void check_args(int n, const gex_AM_Arg_t *got, int reply)
 }
 
 /* Sends and awaits all; senders[n](place, round) sends to the rank at that place. */
-static inline void send_each(int (*const senders[])(int place, int round),
-                             const char *request_rule, const char *reply_rule)
+static inline void send_each(int (*const senders[])(int place, int round), const char *request_rule,
+                             const char *reply_rule)
 {
     rule(request_rule);
     for (int round = 0; round < AQ_ARGS_ROUNDS; round++)

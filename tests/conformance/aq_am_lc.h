@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_am_lc.h - what the tests of messages' local completion share: sources of replies, which a handler fills and sends
- * with an event, and ordinary code takes back; replies counted.
+ * aq_am_lc.h - what the tests of messages' local completion share: sources of replies, which a
+ * handler fills and sends with an event, and ordinary code takes back; replies counted.
  *
  * Owns      AQ_LC_SOURCES sources of AQ_LC_BYTES, which the test defines before
  * Uses      aq_test.h

@@ -111,7 +111,8 @@ static inline void aq_teams_check_memory(gex_TM_t tm, const gex_Rank_t *members,
         AQ_CHECK(owner == aq_test_base(members[r]));
 #endif
         aq_test_fill(out, sizeof(out), seed);
-        AQ_CHECK_EQ(gex_RMA_PutBlocking(tm, r, aq_teams_slot(members[r], 0), out, sizeof(out), 0), 0);
+        AQ_CHECK_EQ(gex_RMA_PutBlocking(tm, r, aq_teams_slot(members[r], 0), out, sizeof(out), 0),
+                    0);
         gex_RMA_PutNBIVal(tm, r, aq_teams_slot(members[r], 0) + 3, seed, 2, 0);
         gex_NBI_Wait(GEX_EC_PUT, 0);
         memcpy(out + 3, &seed, 2);

@@ -2,8 +2,8 @@
  * aq_test.c - job start, time-limited waiting, agreement on the result and TAP output for the
  * conformance programs. See aq_test.h.
  *
- * Agreement: each rank sends rank 0 the names of the rules that failed on it (AM Medium) and then how
- * many those were (AM Short); rank 0 prints the lines and sends everybody the verdict.
+ * Agreement: each rank sends rank 0 the names of the rules that failed on it (AM Medium) and then
+ * how many those were (AM Short); rank 0 prints the lines and sends everybody the verdict.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -159,8 +159,8 @@ static void on_alarm(int sig)
     const char *name = present_rule();
 
     (void)sig;
-    if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0 ||
-        write(STDERR_FILENO, name, strlen(name)) < 0 || write(STDERR_FILENO, "\n", 1) < 0)
+    if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0
+        || write(STDERR_FILENO, name, strlen(name)) < 0 || write(STDERR_FILENO, "\n", 1) < 0)
         _exit(1);
     kill(getpid(), SIGKILL);
 }
@@ -483,9 +483,9 @@ int aq_test_finish(void)
         /* Others may still be within a wait of their own, so allow them one more limit. */
         double until = aq_test_clock() + 2 * aq_test_limit();
 
-        while ((atomic_load(&ranks_done) < (int)aq_test_n - 1 ||
-                atomic_load(&names_seen) < atomic_load(&names_due)) &&
-               aq_test_clock() < until)
+        while ((atomic_load(&ranks_done) < (int)aq_test_n - 1
+                || atomic_load(&names_seen) < atomic_load(&names_due))
+               && aq_test_clock() < until)
             aq_test_relax();
         if (atomic_load(&ranks_done) < (int)aq_test_n - 1)
             aq_test_die(__FILE__, __LINE__, "only %d of %u other ranks finished",

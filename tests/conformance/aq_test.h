@@ -2,9 +2,10 @@
  * aq_test.h - the harness every conformance program is built on.
  *
  * A program starts the job, registers its handlers, names each rule it is about to check with
- * rule("core 20.3: ..."), checks it, and finishes. All ranks agree on the verdict; rank 0 prints one
- * TAP line for each rule. Nothing here waits for ever: a wait that takes too long says which rule and
- * which line it was in and ends the job, and a watchdog ends a program stuck inside a library call.
+ * rule("core 20.3: ..."), checks it, and finishes. All ranks agree on the verdict; rank 0 prints
+ * one TAP line for each rule. Nothing here waits for ever: a wait that takes too long says which
+ * rule and which line it was in and ends the job, and a watchdog ends a program stuck inside a
+ * library call.
  *
  * Owns      handler indices AQ_TEST_BASE .. AQ_TEST_BASE + AQ_TEST_OWN - 1, SIGALRM
  * Threads   checks may be made by any thread and in handlers; the rest by the main thread
@@ -27,7 +28,7 @@
 #include <string.h>
 
 #define AQ_TEST_BASE GEX_AM_INDEX_BASE /* first handler index the harness takes for itself */
-#define AQ_TEST_OWN 4                  /* how many it takes */
+#define AQ_TEST_OWN  4                 /* how many it takes */
 #define AQ_TEST_FREE (AQ_TEST_BASE + AQ_TEST_OWN) /* first index a program may fix for itself */
 
 /** A counter that handlers raise and aq_test_wait() watches. */
@@ -37,10 +38,10 @@ extern gex_Client_t aq_test_client;
 extern gex_EP_t aq_test_ep;
 extern gex_TM_t aq_test_tm;
 extern gex_Segment_t aq_test_seg;
-extern gex_Rank_t aq_test_me;  /* my jobrank */
-extern gex_Rank_t aq_test_n;   /* ranks in the job */
-extern bool aq_test_crowded;   /* more ranks than cores */
-extern bool aq_test_quick;     /* AQ_TEST_QUICK=1: smaller loops */
+extern gex_Rank_t aq_test_me; /* my jobrank */
+extern gex_Rank_t aq_test_n;  /* ranks in the job */
+extern bool aq_test_crowded;  /* more ranks than cores */
+extern bool aq_test_quick;    /* AQ_TEST_QUICK=1: smaller loops */
 
 /** aq_test_start - initialise client "AQ_TEST"; the program is skipped below min_ranks. */
 void aq_test_start(int *argc, char ***argv, gex_Rank_t min_ranks);
@@ -127,45 +128,45 @@ void aq_test_threads_at(int n, void *(*fn)(void *), int seconds, const char *fil
 #define aq_test_threads(N, FN) aq_test_threads_at((N), (FN), 0, __FILE__, __LINE__)
 
 /* The same for threads that are meant to run for SECONDS. */
-#define aq_test_threads_for(N, FN, SECONDS)                                                        \
+#define aq_test_threads_for(N, FN, SECONDS) \
     aq_test_threads_at((N), (FN), (SECONDS), __FILE__, __LINE__)
 
 /* Waits until EXPR is true, polling; ends the job if that takes too long. */
-#define AQ_UNTIL(EXPR)                                                                             \
-    do {                                                                                           \
-        const double aq_until = aq_test_clock() + aq_test_limit();                                 \
-        while (!(EXPR)) {                                                                          \
-            aq_test_relax();                                                                       \
-            if (aq_test_clock() > aq_until)                                                        \
-                aq_test_die(__FILE__, __LINE__, "never became true: %s", #EXPR);                   \
-        }                                                                                          \
+#define AQ_UNTIL(EXPR)                                                           \
+    do {                                                                         \
+        const double aq_until = aq_test_clock() + aq_test_limit();               \
+        while (!(EXPR)) {                                                        \
+            aq_test_relax();                                                     \
+            if (aq_test_clock() > aq_until)                                      \
+                aq_test_die(__FILE__, __LINE__, "never became true: %s", #EXPR); \
+        }                                                                        \
     } while (0)
 
-#define AQ_CHECK(COND)                                                                             \
-    do {                                                                                           \
-        if (!(COND))                                                                               \
-            aq_test_fail(__FILE__, __LINE__, "%s", #COND);                                         \
+#define AQ_CHECK(COND)                                     \
+    do {                                                   \
+        if (!(COND))                                       \
+            aq_test_fail(__FILE__, __LINE__, "%s", #COND); \
     } while (0)
 
-#define AQ_CHECK_EQ(A, B)                                                                          \
-    do {                                                                                           \
-        const long long aq_a = (long long)(A), aq_b = (long long)(B);                              \
-        if (aq_a != aq_b)                                                                          \
-            aq_test_fail(__FILE__, __LINE__, "%s: got %lld, expected %lld (%s)", #A, aq_a, aq_b,   \
-                         #B);                                                                      \
+#define AQ_CHECK_EQ(A, B)                                                                        \
+    do {                                                                                         \
+        const long long aq_a = (long long)(A), aq_b = (long long)(B);                            \
+        if (aq_a != aq_b)                                                                        \
+            aq_test_fail(__FILE__, __LINE__, "%s: got %lld, expected %lld (%s)", #A, aq_a, aq_b, \
+                         #B);                                                                    \
     } while (0)
 
-#define AQ_CHECK_PTR(A, B)                                                                         \
-    do {                                                                                           \
-        const void *aq_a = (const void *)(A), *aq_b = (const void *)(B);                           \
-        if (aq_a != aq_b)                                                                          \
-            aq_test_fail(__FILE__, __LINE__, "%s: got %p, expected %p (%s)", #A, aq_a, aq_b, #B);  \
+#define AQ_CHECK_PTR(A, B)                                                                        \
+    do {                                                                                          \
+        const void *aq_a = (const void *)(A), *aq_b = (const void *)(B);                          \
+        if (aq_a != aq_b)                                                                         \
+            aq_test_fail(__FILE__, __LINE__, "%s: got %p, expected %p (%s)", #A, aq_a, aq_b, #B); \
     } while (0)
 
 /* One entry of a handler table, in the order that positional initialisers rely on. */
-#define AQ_ENTRY(INDEX, FN, FLAGS, NARGS)                                                          \
-    {                                                                                              \
-        (INDEX), (gex_AM_Fn_t)(FN), (FLAGS), (NARGS), NULL, #FN                                    \
+#define AQ_ENTRY(INDEX, FN, FLAGS, NARGS)                       \
+    {                                                           \
+        (INDEX), (gex_AM_Fn_t)(FN), (FLAGS), (NARGS), NULL, #FN \
     }
 #define AQ_LENGTH(ARRAY) (sizeof(ARRAY) / sizeof((ARRAY)[0]))
 

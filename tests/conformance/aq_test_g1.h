@@ -1,9 +1,9 @@
 /*
  * aq_test_g1.h - start of conformance programs that use the GASNet-1 interface.
  *
- * Such a program attaches its table and a segment with gasnet_attach(); the harness then adds its own
- * handlers with gex_EP_RegisterHandlers(), at the indices of aq_test.h. Programs number theirs from
- * AQ_TEST_FREE. In segment everything the "segment" is memory from the heap.
+ * Such a program attaches its table and a segment with gasnet_attach(); the harness then adds its
+ * own handlers with gex_EP_RegisterHandlers(), at the indices of aq_test.h. Programs number theirs
+ * from AQ_TEST_FREE. In segment everything the "segment" is memory from the heap.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -15,9 +15,9 @@
 #include "aq_test.h"
 
 /* A row of a table for gasnet_attach(): a function of any prototype. */
-#define AQ_G1_ENTRY(INDEX, FN)                                                                     \
-    {                                                                                              \
-        (INDEX), (gex_AM_Fn_t)(FN)                                                                    \
+#define AQ_G1_ENTRY(INDEX, FN)     \
+    {                              \
+        (INDEX), (gex_AM_Fn_t)(FN) \
     }
 
 /** aq_test_join_gasnet1 - hand over to the harness a job that gasnet_attach() has made. */

@@ -1,8 +1,9 @@
 /*
- * aq_vis_model.h - random vector, indexed and strided transfers, and a serial model of what they do.
+ * aq_vis_model.h - random vector, indexed and strided transfers, and a serial model of what they
+ * do.
  *
- * A transfer is two lists of byte offsets, one byte after the other as the specification's text has it:
- * byte k of the source list goes to byte k of the destination list. The lists are made here in
+ * A transfer is two lists of byte offsets, one byte after the other as the specification's text has
+ * it: byte k of the source list goes to byte k of the destination list. The lists are made here in
  * the plainest way, from the same numbers that the library is given.
  *
  * Uses      aq_test.h, gasnet_vis.h. SPDX-License-Identifier: BSD-3-Clause
@@ -147,7 +148,8 @@ static inline void vis_make_indexed(struct vis_case *c, size_t room)
 
 /* --- strided --- */
 
-/* Strides for one side, dimensions nested in random order. Returns the extent, or 0 if it is too large. */
+/* Strides for one side, dimensions nested in random order. Returns the extent, or 0 if it is too
+ * large. */
 static inline size_t vis_nest(struct vis_side *side, const struct vis_case *c, size_t room)
 {
     size_t order[VIS_LEVELS], extent = c->elemsz, step = c->elemsz;

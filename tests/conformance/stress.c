@@ -1,10 +1,10 @@
 /*
  * stress.c - random traffic that carries checksums, for seconds or minutes.
  *
- * Every rank (in par: several threads of every rank) sends random messages and transfers to random ranks.
- * Each AM carries a sender, a channel and a serial number, and a checksum over its arguments and
- * payload; the receiver counts serials and adds checksums, and answers some. At the end all ranks
- * compare what was sent with what came: lost, doubled and damaged messages are told apart.
+ * Every rank (in par: several threads of every rank) sends random messages and transfers to random
+ * ranks. Each AM carries a sender, a channel and a serial number, and a checksum over its arguments
+ * and payload; the receiver counts serials and adds checksums, and answers some. At the end all
+ * ranks compare what was sent with what came: lost, doubled and damaged messages are told apart.
  *
  * Usage: stress [--seconds S] [--seed X] [--threads T]
  * Ranks 1+. Conduits all. SPDX-License-Identifier: BSD-3-Clause
@@ -14,12 +14,18 @@
 #include <unistd.h>
 
 enum {
-    H_SHORT = AQ_TEST_FREE, H_MEDIUM, H_LONG, H_SHORT_REP, H_MEDIUM_REP, H_LONG_REP, H_TOTAL,
+    H_SHORT = AQ_TEST_FREE,
+    H_MEDIUM,
+    H_LONG,
+    H_SHORT_REP,
+    H_MEDIUM_REP,
+    H_LONG_REP,
+    H_TOTAL,
     MAX_THREADS = 16,
-    LONG_SLOTS = 4,        /* Longs in flight from one channel to one rank */
+    LONG_SLOTS = 4, /* Longs in flight from one channel to one rank */
     LONG_BYTES = 20000,
     RMA_BYTES = 40000,
-    PENDING = 16,          /* explicit operations a thread keeps outstanding */
+    PENDING = 16, /* explicit operations a thread keeps outstanding */
     ARGS = 6,
 };
 
@@ -30,12 +36,12 @@ struct tally {
 
 static int n_threads = 1, seconds = 2;
 static uint64_t seed = 1;
-static struct tally *sent, *came;           /* [rank] */
+static struct tally *sent, *came; /* [rank] */
 static _Atomic uint64_t damaged, answers_due, answers_came;
 static double stop_at;
 static aq_test_count_t totals_came;
 static uint64_t (*their_totals)[2];
-static atomic_int *long_busy;               /* [thread][rank][slot] */
+static atomic_int *long_busy; /* [thread][rank][slot] */
 
 /* ---- segment: for each writing channel its Long slots, reply slots and its RMA area ---- */
 
@@ -46,8 +52,8 @@ static size_t channel_size(void)
 
 static char *channel(gex_Rank_t owner, gex_Rank_t writer, int thread)
 {
-    return (char *)aq_test_base(owner) +
-           ((size_t)writer * (size_t)n_threads + (size_t)thread) * channel_size();
+    return (char *)aq_test_base(owner)
+           + ((size_t)writer * (size_t)n_threads + (size_t)thread) * channel_size();
 }
 
 static char *long_slot(gex_Rank_t owner, gex_Rank_t writer, int thread, int slot)
@@ -55,7 +61,8 @@ static char *long_slot(gex_Rank_t owner, gex_Rank_t writer, int thread, int slot
     return channel(owner, writer, thread) + (size_t)slot * LONG_BYTES;
 }
 
-/* Where the answer to a Long goes: in the asking rank's segment, area of (answering rank, thread). */
+/* Where the answer to a Long goes: in the asking rank's segment, area of (answering rank, thread).
+ * */
 static char *answer_slot(gex_Rank_t owner, gex_Rank_t writer, int thread, int slot)
 {
     return channel(owner, writer, thread) + (size_t)(LONG_SLOTS + slot) * LONG_BYTES;
@@ -89,7 +96,8 @@ static void tally(struct tally *t, uint32_t sum)
     atomic_fetch_add(&t->sum, (uint64_t)sum + 1);
 }
 
-/* args: 0 serial, 1 thread, 2 slot, 3 wants an answer, 4 random, 5 checksum of all before and data */
+/* args: 0 serial, 1 thread, 2 slot, 3 wants an answer, 4 random, 5 checksum of all before and data
+ * */
 static bool intact(const char *what, gex_Rank_t from, const void *buf, size_t len,
                    const gex_AM_Arg_t *args)
 {
@@ -109,11 +117,11 @@ static gex_Rank_t sender_of(gex_Token_t token)
     return info.gex_srcrank;
 }
 
-#define GET_ARGS                                                                                   \
-    const gex_AM_Arg_t args[ARGS] = { a0, a1, a2, a3, a4, a5 };                                    \
+#define GET_ARGS                                                \
+    const gex_AM_Arg_t args[ARGS] = { a0, a1, a2, a3, a4, a5 }; \
     const gex_Rank_t from = sender_of(token)
-#define DECLS                                                                                      \
-    gex_AM_Arg_t a0, gex_AM_Arg_t a1, gex_AM_Arg_t a2, gex_AM_Arg_t a3, gex_AM_Arg_t a4,           \
+#define DECLS                                                                            \
+    gex_AM_Arg_t a0, gex_AM_Arg_t a1, gex_AM_Arg_t a2, gex_AM_Arg_t a3, gex_AM_Arg_t a4, \
         gex_AM_Arg_t a5
 #define PASS a0, a1, a2, a3, a4, a5
 
@@ -190,9 +198,12 @@ static void h_total(gex_Token_t token, gex_AM_Arg_t c1, gex_AM_Arg_t c0, gex_AM_
 }
 
 static gex_AM_Entry_t table[] = {
-    AQ_ENTRY(H_SHORT, h_short, AQ_SQ, ARGS),          AQ_ENTRY(H_MEDIUM, h_medium, AQ_MQ, ARGS),
-    AQ_ENTRY(H_LONG, h_long, AQ_LQ, ARGS),            AQ_ENTRY(H_SHORT_REP, h_short_rep, AQ_SP, ARGS),
-    AQ_ENTRY(H_MEDIUM_REP, h_medium_rep, AQ_MP, ARGS), AQ_ENTRY(H_LONG_REP, h_long_rep, AQ_LP, ARGS),
+    AQ_ENTRY(H_SHORT, h_short, AQ_SQ, ARGS),
+    AQ_ENTRY(H_MEDIUM, h_medium, AQ_MQ, ARGS),
+    AQ_ENTRY(H_LONG, h_long, AQ_LQ, ARGS),
+    AQ_ENTRY(H_SHORT_REP, h_short_rep, AQ_SP, ARGS),
+    AQ_ENTRY(H_MEDIUM_REP, h_medium_rep, AQ_MP, ARGS),
+    AQ_ENTRY(H_LONG_REP, h_long_rep, AQ_LP, ARGS),
     AQ_ENTRY(H_TOTAL, h_total, AQ_SQ, 4),
 };
 
@@ -312,7 +323,8 @@ static void send_long(struct actor *a, gex_Rank_t to)
 {
     gex_AM_Arg_t args[ARGS];
     const int place = (int)(aq_test_random(&a->random) % LONG_SLOTS);
-    atomic_int *busy = &long_busy[((size_t)a->thread * aq_test_n + to) * LONG_SLOTS + (size_t)place];
+    atomic_int *busy =
+        &long_busy[((size_t)a->thread * aq_test_n + to) * LONG_SLOTS + (size_t)place];
     char *dest = long_slot(to, aq_test_me, a->thread, place), *buf;
     size_t len;
     int slot;
@@ -372,8 +384,9 @@ static void transfer(struct actor *a, gex_Rank_t to)
     }
     if (memcmp(in, out, len) != 0) {
         atomic_fetch_add(&damaged, 1);
-        aq_test_fail(__FILE__, __LINE__, "transfer of %zu bytes at offset %zu of rank %u came back wrong",
-                     len, off, (unsigned)to);
+        aq_test_fail(__FILE__, __LINE__,
+                     "transfer of %zu bytes at offset %zu of rank %u came back wrong", len, off,
+                     (unsigned)to);
     }
 }
 
@@ -389,11 +402,23 @@ static void *act(void *arg)
         const gex_Rank_t to = (gex_Rank_t)(aq_test_random(&a.random) % aq_test_n);
 
         switch (aq_test_random(&a.random) % 8) {
-        case 0: case 1: case 2: send_short(&a, to); break;
-        case 3: case 4: send_medium(&a, to); break;
-        case 5: send_long(&a, to); break;
-        case 6: transfer(&a, to); break;
-        default: aq_test_relax();
+        case 0:
+        case 1:
+        case 2:
+            send_short(&a, to);
+            break;
+        case 3:
+        case 4:
+            send_medium(&a, to);
+            break;
+        case 5:
+            send_long(&a, to);
+            break;
+        case 6:
+            transfer(&a, to);
+            break;
+        default:
+            aq_test_relax();
         }
     }
     for (i = 0; i < PENDING; i++)

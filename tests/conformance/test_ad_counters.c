@@ -1,7 +1,7 @@
 /*
- * test_ad_counters.c - domains of 64-bit integers that only add, compare and swap, and look: what a network's device
- * may serve by itself. Everybody works on everybody's words at once, on its own too.
- * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, Remote atomics.
+ * test_ad_counters.c - domains of 64-bit integers that only add, compare and swap, and look: what a
+ * network's device may serve by itself. Everybody works on everybody's words at once, on its own
+ * too. Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, Remote atomics.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
@@ -10,8 +10,9 @@
 
 enum { ROUNDS = 200, W_TICKET = 0, W_SUM, W_CAS, W_BOTH, W_LOOK, WORDS };
 
-#define COUNTERS (GEX_OP_ADD | GEX_OP_SUB | GEX_OP_INC | GEX_OP_DEC | GEX_OP_CAS | GEX_OP_FADD | GEX_OP_FSUB \
-                  | GEX_OP_FINC | GEX_OP_FDEC | GEX_OP_FCAS | GEX_OP_GET)
+#define COUNTERS                                                                                \
+    (GEX_OP_ADD | GEX_OP_SUB | GEX_OP_INC | GEX_OP_DEC | GEX_OP_CAS | GEX_OP_FADD | GEX_OP_FSUB \
+     | GEX_OP_FINC | GEX_OP_FDEC | GEX_OP_FCAS | GEX_OP_GET)
 
 static gex_AD_t ad;
 static unsigned rounds;
@@ -29,7 +30,8 @@ static uint64_t fetch(gex_Rank_t owner, int which, gex_OP_t op, uint64_t a, uint
     return old;
 }
 
-/* Each ticket of each rank is drawn once: this rank's rise, and in the end as many were drawn as were asked for. */
+/* Each ticket of each rank is drawn once: this rank's rise, and in the end as many were drawn as
+ * were asked for. */
 static void check_tickets(void)
 {
     for (gex_Rank_t owner = 0; owner < aq_test_n; owner++) {
@@ -55,7 +57,8 @@ static void check_sums(void)
 
     for (unsigned i = 0; i < rounds; i++)
         for (gex_Rank_t owner = 0; owner < aq_test_n; owner++)
-            AQ_CHECK_EQ(gex_AD_OpNBI_U64(ad, NULL, owner, word(owner, W_SUM), ops[i % 4], 1000, 0, 0), 0);
+            AQ_CHECK_EQ(
+                gex_AD_OpNBI_U64(ad, NULL, owner, word(owner, W_SUM), ops[i % 4], 1000, 0, 0), 0);
     gex_NBI_Wait(GEX_EC_RMW, 0);
     aq_test_barrier();
     for (gex_Rank_t owner = 0; owner < aq_test_n; owner++)
@@ -85,9 +88,11 @@ static void check_swaps(void)
     if (aq_test_me == 0) {
         const uint64_t there = (uint64_t)3 * turns * aq_test_n;
 
-        gex_Event_Wait(gex_AD_OpNB_U64(ad, NULL, owner, word(owner, W_CAS), GEX_OP_CAS, there + 1, 5, 0));
+        gex_Event_Wait(
+            gex_AD_OpNB_U64(ad, NULL, owner, word(owner, W_CAS), GEX_OP_CAS, there + 1, 5, 0));
         AQ_CHECK_EQ(fetch(owner, W_CAS, GEX_OP_GET, 0, 0), there);
-        gex_Event_Wait(gex_AD_OpNB_U64(ad, NULL, owner, word(owner, W_CAS), GEX_OP_CAS, there, 5, 0));
+        gex_Event_Wait(
+            gex_AD_OpNB_U64(ad, NULL, owner, word(owner, W_CAS), GEX_OP_CAS, there, 5, 0));
         AQ_CHECK_EQ(fetch(owner, W_CAS, GEX_OP_GET, 0, 0), 5);
     }
     aq_test_barrier();
@@ -103,7 +108,8 @@ static void check_mixed(void)
         uint64_t seen;
 
         if (aq_test_me == owner) {
-            gex_Event_Wait(gex_AD_OpNB_U64(ad, NULL, owner, word(owner, W_BOTH), GEX_OP_INC, 0, 0, 0));
+            gex_Event_Wait(
+                gex_AD_OpNB_U64(ad, NULL, owner, word(owner, W_BOTH), GEX_OP_INC, 0, 0, 0));
             continue;
         }
         seen = fetch(owner, W_BOTH, GEX_OP_GET, 0, 0);
@@ -119,7 +125,8 @@ static void check_mixed(void)
     AQ_CHECK_EQ(fetch(owner, W_BOTH, GEX_OP_GET, 0, 0), (uint64_t)turns * aq_test_n);
 }
 
-/* What a plain store wrote before a barrier is what atomics find, and the other way round; signs survive. */
+/* What a plain store wrote before a barrier is what atomics find, and the other way round; signs
+ * survive. */
 static void check_plain(void)
 {
     const gex_Rank_t next = (aq_test_me + 1) % aq_test_n;
@@ -129,11 +136,14 @@ static void check_plain(void)
     gex_AD_Create(&of_signed, aq_test_tm, GEX_DT_I64, COUNTERS, 0);
     *(volatile int64_t *)word(aq_test_me, W_LOOK) = -40 - (int64_t)aq_test_me;
     aq_test_barrier();
-    gex_Event_Wait(gex_AD_OpNB_I64(of_signed, &old, next, word(next, W_LOOK), GEX_OP_FSUB, 2, 0, 0));
+    gex_Event_Wait(
+        gex_AD_OpNB_I64(of_signed, &old, next, word(next, W_LOOK), GEX_OP_FSUB, 2, 0, 0));
     AQ_CHECK_EQ(old, -40 - (int64_t)next);
-    gex_Event_Wait(gex_AD_OpNB_I64(of_signed, &old, next, word(next, W_LOOK), GEX_OP_FDEC, 0, 0, 0));
+    gex_Event_Wait(
+        gex_AD_OpNB_I64(of_signed, &old, next, word(next, W_LOOK), GEX_OP_FDEC, 0, 0, 0));
     AQ_CHECK_EQ(old, -42 - (int64_t)next);
-    gex_Event_Wait(gex_AD_OpNB_I64(of_signed, &old, next, word(next, W_LOOK), GEX_OP_FADD, -5, 0, 0));
+    gex_Event_Wait(
+        gex_AD_OpNB_I64(of_signed, &old, next, word(next, W_LOOK), GEX_OP_FADD, -5, 0, 0));
     AQ_CHECK_EQ(old, -43 - (int64_t)next);
     aq_test_barrier();
     AQ_CHECK_EQ(*(volatile int64_t *)word(aq_test_me, W_LOOK), -48 - (int64_t)aq_test_me);
@@ -154,7 +164,8 @@ int main(int argc, char **argv)
     check_sums();
     rule("extended 9.2: compare-and-swap");
     check_swaps();
-    rule("extended 9.2: different operations on one word through one domain are atomic with each other");
+    rule("extended 9.2: different operations on one word through one domain are atomic with each "
+         "other");
     check_mixed();
     rule("extended 9.2: plain accesses and atomics see each other's words across a barrier");
     check_plain();

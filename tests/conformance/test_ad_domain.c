@@ -1,6 +1,6 @@
 /*
- * test_ad_domain.c - atomic domains as objects: creation, queries, client data, use before others have
- * come back from creation, several domains on one team, flags of operations, unused arguments.
+ * test_ad_domain.c - atomic domains as objects: creation, queries, client data, use before others
+ * have come back from creation, several domains on one team, flags of operations, unused arguments.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, Remote atomics; Flags.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -9,7 +9,8 @@
 
 enum { MANY = 40, ROUNDS = 20, H_QUERY = AQ_TEST_FREE };
 
-#if GEX_OP_TO_FETCHING(GEX_OP_ADD) != GEX_OP_FADD || GEX_OP_TO_NONFETCHING(GEX_OP_SWAP) != GEX_OP_SET
+#if GEX_OP_TO_FETCHING(GEX_OP_ADD) != GEX_OP_FADD \
+    || GEX_OP_TO_NONFETCHING(GEX_OP_SWAP) != GEX_OP_SET
 #error "GEX_OP_TO_* do not map one form to the other at compile time"
 #endif
 #if (GEX_OP_FCAS != GEX_OP_CSWAP) || GEX_OP_USER_NC == 0
@@ -37,8 +38,11 @@ static uint64_t fetch(gex_AD_t ad, gex_Rank_t to, void *at)
 static void check_object(void)
 {
     const gex_OP_t ops = GEX_OP_FADD | GEX_OP_GET | GEX_OP_SET;
-    const gex_Flags_t flags[] = { 0, GEX_FLAG_AD_FAVOR_MY_RANK, GEX_FLAG_AD_FAVOR_MY_NBRHD,
-                                  GEX_FLAG_AD_FAVOR_REMOTE, GEX_FLAG_PEER_SEG_OFFSET,
+    const gex_Flags_t flags[] = { 0,
+                                  GEX_FLAG_AD_FAVOR_MY_RANK,
+                                  GEX_FLAG_AD_FAVOR_MY_NBRHD,
+                                  GEX_FLAG_AD_FAVOR_REMOTE,
+                                  GEX_FLAG_PEER_SEG_OFFSET,
                                   GEX_FLAG_AD_FAVOR_REMOTE | GEX_FLAG_SELF_SEG_SOME
                                       | GEX_FLAG_PEER_SEG_BOUND };
     gex_AD_t ad[AQ_LENGTH(flags)];
@@ -66,7 +70,8 @@ static void check_object(void)
     }
 }
 
-/* No barrier between creation and the first use; the first to be through does not wait for others. */
+/* No barrier between creation and the first use; the first to be through does not wait for others.
+ * */
 static void check_immediate_use(void)
 {
     gex_AD_t ad[ROUNDS];
@@ -81,8 +86,8 @@ static void check_immediate_use(void)
             for (int i = 0; i < 2000; i++)
                 aq_test_yield(); /* late */
         gex_AD_Create(&ad[round], aq_test_tm, GEX_DT_U64, GEX_OP_FADD | GEX_OP_GET, 0);
-        gex_Event_Wait(gex_AD_OpNB_U64(ad[round], &old, to, slot(to, (unsigned)round), GEX_OP_FADD, 3,
-                                       0, 0));
+        gex_Event_Wait(
+            gex_AD_OpNB_U64(ad[round], &old, to, slot(to, (unsigned)round), GEX_OP_FADD, 3, 0, 0));
         AQ_CHECK_EQ(old, 0);
     }
     aq_test_barrier();
@@ -117,8 +122,8 @@ static void check_many(void)
         if (i % 3) {
             AQ_CHECK_EQ(fetch(ad[i], aq_test_me, slot(aq_test_me, 64) + i), i);
         } else {
-            gex_Event_Wait(gex_AD_OpNB_DBL(ad[i], &d, aq_test_me, slot(aq_test_me, 64) + i, GEX_OP_GET,
-                                           0, 0, 0));
+            gex_Event_Wait(gex_AD_OpNB_DBL(ad[i], &d, aq_test_me, slot(aq_test_me, 64) + i,
+                                           GEX_OP_GET, 0, 0, 0));
             AQ_CHECK_EQ(d, i);
         }
         gex_AD_Destroy(ad[i]);
@@ -162,7 +167,8 @@ static void check_flags(gex_AD_t ad)
     uint64_t n = 0;
     size_t i;
 
-    rule("extended 9.4: locality assertions, orders, jobranks and true dispositions change no result");
+    rule("extended 9.4: locality assertions, orders, jobranks and true dispositions change no "
+         "result");
     for (i = 0; i < AQ_LENGTH(orders); i++) {
         const gex_Flags_t more = GEX_FLAG_RANK_IS_JOBRANK | orders[i];
 
@@ -193,8 +199,8 @@ static void check_immediate_flag(gex_AD_t ad)
     rule("extended 7.2: an operation declined with GEX_FLAG_IMMEDIATE has no effect at all");
     for (i = 0; i < ops; i++) {
         if (i % 2) {
-            const gex_Event_t event = gex_AD_OpNB_U64(ad, NULL, to, slot(to, 140), GEX_OP_INC, 0, 0,
-                                                      GEX_FLAG_IMMEDIATE);
+            const gex_Event_t event =
+                gex_AD_OpNB_U64(ad, NULL, to, slot(to, 140), GEX_OP_INC, 0, 0, GEX_FLAG_IMMEDIATE);
 
             if (event == GEX_EVENT_NO_OP) {
                 aq_test_relax();
@@ -206,7 +212,8 @@ static void check_immediate_flag(gex_AD_t ad)
                     aq_test_sync(event);
             }
         } else if (gex_AD_OpNBI_U64(ad, NULL, to, slot(to, 140), GEX_OP_INC, 0, 0,
-                                    GEX_FLAG_IMMEDIATE) == 0) {
+                                    GEX_FLAG_IMMEDIATE)
+                   == 0) {
             done++;
         } else {
             aq_test_relax();
@@ -216,7 +223,8 @@ static void check_immediate_flag(gex_AD_t ad)
     gex_AD_OpNBI_U64(ad, NULL, to, slot(to, 141), GEX_OP_SET, done, 0, 0);
     gex_NBI_Wait(GEX_EC_ALL, 0);
     aq_test_barrier();
-    AQ_CHECK_EQ(fetch(ad, aq_test_me, slot(aq_test_me, 140)), fetch(ad, aq_test_me, slot(aq_test_me, 141)));
+    AQ_CHECK_EQ(fetch(ad, aq_test_me, slot(aq_test_me, 140)),
+                fetch(ad, aq_test_me, slot(aq_test_me, 141)));
     aq_test_barrier();
 }
 

@@ -1,7 +1,7 @@
 /*
- * test_ad_history.c - atomics under contention: all ranks, in par with several threads each, work on the
- * same words; what they fetched has to be one history. Tickets are given out once and in order, swaps form
- * one chain, bits belong to who set them, sums come out, a lock excludes.
+ * test_ad_history.c - atomics under contention: all ranks, in par with several threads each, work
+ * on the same words; what they fetched has to be one history. Tickets are given out once and in
+ * order, swaps form one chain, bits belong to who set them, sums come out, a lock excludes.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, Remote atomics: atomicity.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -19,7 +19,7 @@ enum { HOT, TOTAL, LOCK, GUARDED, BITS, BIT_WORDS = 8, HEAD_LINES = BITS + BIT_W
 
 static gex_AD_t ads[6], marks;
 static gex_Rank_t home;
-static int ops;           /* of each worker in each phase */
+static int ops; /* of each worker in each phase */
 static void (*phase)(int worker);
 
 #define ad_I32 ads[0]
@@ -88,31 +88,33 @@ static void run(void (*fn)(int), int count)
 
 /* ---- tickets: one type after the other ---- */
 
-#define TICKETS(T, C)                                                                              \
-    static void tickets_##T(int worker)                                                            \
-    {                                                                                              \
-        C before = -1, got;                                                                        \
-        int i;                                                                                     \
-                                                                                                   \
-        for (i = 0; i < ops; i++) {                                                                \
-            if ((i + worker) % 2)                                                                  \
-                gex_Event_Wait(gex_AD_OpNB_##T(ad_##T, &got, home, hot(HOT), GEX_OP_FADD, 1, 0, 0)); \
-            else                                                                                   \
-                gex_Event_Wait(gex_AD_OpNB_##T(ad_##T, &got, home, hot(HOT), GEX_OP_FINC, 0, 0, 0)); \
-            AQ_CHECK(i == 0 || got > before);                                                      \
-            before = got;                                                                          \
-            claim((uint64_t)got);                                                                  \
-        }                                                                                          \
-    }                                                                                              \
-                                                                                                   \
-    static void check_tickets_##T(void)                                                            \
-    {                                                                                              \
-        C last;                                                                                    \
-                                                                                                   \
-        run(tickets_##T, aq_test_quick ? 8 : 60);                                                  \
-        gex_Event_Wait(gex_AD_OpNB_##T(ad_##T, &last, home, hot(HOT), GEX_OP_GET, 0, 0, 0));       \
-        AQ_CHECK(last == (C)all_ops());                                                            \
-        aq_test_barrier();                                                                         \
+#define TICKETS(T, C)                                                                        \
+    static void tickets_##T(int worker)                                                      \
+    {                                                                                        \
+        C before = -1, got;                                                                  \
+        int i;                                                                               \
+                                                                                             \
+        for (i = 0; i < ops; i++) {                                                          \
+            if ((i + worker) % 2)                                                            \
+                gex_Event_Wait(                                                              \
+                    gex_AD_OpNB_##T(ad_##T, &got, home, hot(HOT), GEX_OP_FADD, 1, 0, 0));    \
+            else                                                                             \
+                gex_Event_Wait(                                                              \
+                    gex_AD_OpNB_##T(ad_##T, &got, home, hot(HOT), GEX_OP_FINC, 0, 0, 0));    \
+            AQ_CHECK(i == 0 || got > before);                                                \
+            before = got;                                                                    \
+            claim((uint64_t)got);                                                            \
+        }                                                                                    \
+    }                                                                                        \
+                                                                                             \
+    static void check_tickets_##T(void)                                                      \
+    {                                                                                        \
+        C last;                                                                              \
+                                                                                             \
+        run(tickets_##T, aq_test_quick ? 8 : 60);                                            \
+        gex_Event_Wait(gex_AD_OpNB_##T(ad_##T, &last, home, hot(HOT), GEX_OP_GET, 0, 0, 0)); \
+        AQ_CHECK(last == (C)all_ops());                                                      \
+        aq_test_barrier();                                                                   \
     }
 AQ_AD_EACH_TYPE(TICKETS)
 
@@ -125,7 +127,8 @@ static void guesses(int worker)
     (void)worker;
     gex_Event_Wait(gex_AD_OpNB_U32(ad_U32, &guess, home, hot(HOT), GEX_OP_GET, 0, 0, 0));
     for (i = 0; i < ops;) {
-        gex_Event_Wait(gex_AD_OpNB_U32(ad_U32, &old, home, hot(HOT), GEX_OP_FCAS, guess, guess + 1, 0));
+        gex_Event_Wait(
+            gex_AD_OpNB_U32(ad_U32, &old, home, hot(HOT), GEX_OP_FCAS, guess, guess + 1, 0));
         AQ_CHECK(old >= guess);
         if (old != guess) {
             guess = old;
@@ -149,7 +152,8 @@ static void check_guesses(void)
 
 /* ---- a chain of swaps ---- */
 
-/* Everyone leaves its number and finds its predecessor's. Each number is found once, but the last. */
+/* Everyone leaves its number and finds its predecessor's. Each number is found once, but the last.
+ * */
 static void swaps(int worker)
 {
     int i;
@@ -385,7 +389,8 @@ static void locked(int worker)
         }
         value = gex_RMA_GetBlockingVal(aq_test_tm, home, hot(GUARDED), 8, 0);
         gex_RMA_PutBlockingVal(aq_test_tm, home, hot(GUARDED), value + 1, 8, 0);
-        gex_Event_Wait(gex_AD_OpNB_U32(ad_U32, NULL, home, hot(LOCK), GEX_OP_SET, 0, 0, GEX_FLAG_AD_REL));
+        gex_Event_Wait(
+            gex_AD_OpNB_U32(ad_U32, NULL, home, hot(LOCK), GEX_OP_SET, 0, 0, GEX_FLAG_AD_REL));
     }
 }
 
@@ -400,7 +405,8 @@ static void check_locked(void)
 static void check_at(gex_Rank_t where)
 {
     home = where;
-    rule("extended 9.3: fetched tickets are each number once, in order for each thread (all types)");
+    rule(
+        "extended 9.3: fetched tickets are each number once, in order for each thread (all types)");
     check_tickets_I32();
     check_tickets_U32();
     check_tickets_I64();

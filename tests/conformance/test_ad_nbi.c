@@ -1,8 +1,8 @@
 /*
- * test_ad_nbi.c - implicit atomics: SET counts as a put, GET as a get, everything else, SWAP included, as
- * RMW; regions collect them; events of explicit ones may be synchronised in any order and number.
- * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, implicit operations; Remote atomics.
- * SPDX-License-Identifier: BSD-3-Clause
+ * test_ad_nbi.c - implicit atomics: SET counts as a put, GET as a get, everything else, SWAP
+ * included, as RMW; regions collect them; events of explicit ones may be synchronised in any order
+ * and number. Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, implicit operations;
+ * Remote atomics. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_ad_ops.h"
 #include "aq_test.h"
@@ -28,8 +28,8 @@ static void start(int64_t *result, gex_Rank_t to, unsigned i, gex_OP_t op, int64
 /* Waiting for its category alone is enough for each operation's result. */
 static void check_category_suffices(gex_Rank_t to)
 {
-    static const gex_OP_t ops[] = { GEX_OP_FADD, GEX_OP_GET, GEX_OP_SWAP, GEX_OP_FCAS, GEX_OP_FXOR,
-                                    GEX_OP_FMULT, GEX_OP_FMIN, GEX_OP_FDEC };
+    static const gex_OP_t ops[] = { GEX_OP_FADD, GEX_OP_GET,   GEX_OP_SWAP, GEX_OP_FCAS,
+                                    GEX_OP_FXOR, GEX_OP_FMULT, GEX_OP_FMIN, GEX_OP_FDEC };
     size_t i;
     int n;
 
@@ -59,8 +59,9 @@ static void check_category_suffices(gex_Rank_t to)
     AQ_CHECK_EQ(results[0], 20);
 }
 
-/* While the target does not poll, an operation that needs its processor stays under way: it is then in its own
- * category and in no other. Where targets are reached without their help everything is complete at once. */
+/* While the target does not poll, an operation that needs its processor stays under way: it is then
+ * in its own category and in no other. Where targets are reached without their help everything is
+ * complete at once. */
 static void check_category_alone(void)
 {
     static const struct {
@@ -94,7 +95,8 @@ static void check_category_alone(void)
 
                 for (k = 0; k < 3; k++)
                     others += gex_NBI_Test(cases[i].others[k], 0) != GASNET_OK;
-                if (gex_Event_Test(pilot) == GASNET_OK) { /* it was not deaf: nothing to be learnt */
+                if (gex_Event_Test(pilot)
+                    == GASNET_OK) { /* it was not deaf: nothing to be learnt */
                     gex_NBI_Wait(GEX_EC_ALL, 0);
                     continue;
                 }

@@ -30,17 +30,36 @@ static void *word(gex_Rank_t to, int i, size_t size)
 
 /* ---- values ---- */
 
-static const int32_t values_I32[] = { 0, 1, -1, INT32_MAX, INT32_MIN, INT32_MIN + 1, 0x55555555, 46341, -3 };
-static const uint32_t values_U32[] = { 0, 1, UINT32_MAX, UINT32_MAX - 1, 0x80000000u, 0x7fffffffu,
-                                       0xaaaaaaaau, 65536, 10 };
-static const int64_t values_I64[] = { 0, 1, -1, INT64_MAX, INT64_MIN, INT64_MIN + 1,
-                                      0x5555555555555555, 0x100000000, -3037000500 };
-static const uint64_t values_U64[] = { 0, 1, UINT64_MAX, UINT64_MAX - 1, (uint64_t)1 << 63,
-                                       ((uint64_t)1 << 63) - 1, 0xaaaaaaaaaaaaaaaau, 0xffffffffu, 10 };
-static const float values_FLT[] = { 0.0f, -0.0f, 1.0f, -1.0f, 0.1f, FLT_MAX, -FLT_MAX, FLT_MIN / 4,
-                                    INFINITY, -INFINITY, 16777216.0f };
-static const double values_DBL[] = { 0.0, -0.0, 1.0, -1.0, 0.1, DBL_MAX, -DBL_MAX, DBL_MIN / 4,
-                                     INFINITY, -INFINITY, 9007199254740992.0 };
+static const int32_t values_I32[] = { 0,          1,     -1, INT32_MAX, INT32_MIN, INT32_MIN + 1,
+                                      0x55555555, 46341, -3 };
+static const uint32_t values_U32[] = { 0,           1,           UINT32_MAX,  UINT32_MAX - 1,
+                                       0x80000000u, 0x7fffffffu, 0xaaaaaaaau, 65536,
+                                       10 };
+static const int64_t values_I64[] = {
+    0, 1, -1, INT64_MAX, INT64_MIN, INT64_MIN + 1, 0x5555555555555555, 0x100000000, -3037000500
+};
+static const uint64_t values_U64[] = { 0,
+                                       1,
+                                       UINT64_MAX,
+                                       UINT64_MAX - 1,
+                                       (uint64_t)1 << 63,
+                                       ((uint64_t)1 << 63) - 1,
+                                       0xaaaaaaaaaaaaaaaau,
+                                       0xffffffffu,
+                                       10 };
+static const float values_FLT[] = { 0.0f,     -0.0f,       1.0f,     -1.0f,     0.1f,       FLT_MAX,
+                                    -FLT_MAX, FLT_MIN / 4, INFINITY, -INFINITY, 16777216.0f };
+static const double values_DBL[] = { 0.0,
+                                     -0.0,
+                                     1.0,
+                                     -1.0,
+                                     0.1,
+                                     DBL_MAX,
+                                     -DBL_MAX,
+                                     DBL_MIN / 4,
+                                     INFINITY,
+                                     -INFINITY,
+                                     9007199254740992.0 };
 
 /* ---- the serial model ---- */
 
@@ -52,85 +71,124 @@ static gex_OP_t plain(gex_OP_t op)
 }
 
 /* Sums, differences and products as if in unlimited precision, cut to the type. */
-#define MODEL_INTEGER(T, C)                                                                        \
-    static C model_##T(gex_OP_t op, C t, C a, C b)                                                 \
-    {                                                                                              \
-        C r = t;                                                                                   \
-                                                                                                   \
-        switch (plain(op)) {                                                                       \
-        case GEX_OP_ADD: (void)__builtin_add_overflow(t, a, &r); break;                            \
-        case GEX_OP_SUB: (void)__builtin_sub_overflow(t, a, &r); break;                            \
-        case GEX_OP_MULT: (void)__builtin_mul_overflow(t, a, &r); break;                           \
-        case GEX_OP_INC: (void)__builtin_add_overflow(t, (C)1, &r); break;                         \
-        case GEX_OP_DEC: (void)__builtin_sub_overflow(t, (C)1, &r); break;                         \
-        case GEX_OP_MIN: r = t < a ? t : a; break;                                                 \
-        case GEX_OP_MAX: r = t > a ? t : a; break;                                                 \
-        case GEX_OP_AND: r = t & a; break;                                                         \
-        case GEX_OP_OR: r = t | a; break;                                                          \
-        case GEX_OP_XOR: r = t ^ a; break;                                                         \
-        case GEX_OP_SET: r = a; break;                                                             \
-        case GEX_OP_CAS: r = t == a ? b : t; break;                                                \
-        default: break;                                                                            \
-        }                                                                                          \
-        return r;                                                                                  \
+#define MODEL_INTEGER(T, C)                            \
+    static C model_##T(gex_OP_t op, C t, C a, C b)     \
+    {                                                  \
+        C r = t;                                       \
+                                                       \
+        switch (plain(op)) {                           \
+        case GEX_OP_ADD:                               \
+            (void)__builtin_add_overflow(t, a, &r);    \
+            break;                                     \
+        case GEX_OP_SUB:                               \
+            (void)__builtin_sub_overflow(t, a, &r);    \
+            break;                                     \
+        case GEX_OP_MULT:                              \
+            (void)__builtin_mul_overflow(t, a, &r);    \
+            break;                                     \
+        case GEX_OP_INC:                               \
+            (void)__builtin_add_overflow(t, (C)1, &r); \
+            break;                                     \
+        case GEX_OP_DEC:                               \
+            (void)__builtin_sub_overflow(t, (C)1, &r); \
+            break;                                     \
+        case GEX_OP_MIN:                               \
+            r = t < a ? t : a;                         \
+            break;                                     \
+        case GEX_OP_MAX:                               \
+            r = t > a ? t : a;                         \
+            break;                                     \
+        case GEX_OP_AND:                               \
+            r = t & a;                                 \
+            break;                                     \
+        case GEX_OP_OR:                                \
+            r = t | a;                                 \
+            break;                                     \
+        case GEX_OP_XOR:                               \
+            r = t ^ a;                                 \
+            break;                                     \
+        case GEX_OP_SET:                               \
+            r = a;                                     \
+            break;                                     \
+        case GEX_OP_CAS:                               \
+            r = t == a ? b : t;                        \
+            break;                                     \
+        default:                                       \
+            break;                                     \
+        }                                              \
+        return r;                                      \
     }
-#define MODEL_FLOATING(T, C)                                                                       \
-    static C model_##T(gex_OP_t op, C t, C a, C b)                                                 \
-    {                                                                                              \
-        switch (plain(op)) {                                                                       \
-        case GEX_OP_ADD: return t + a;                                                             \
-        case GEX_OP_SUB: return t - a;                                                             \
-        case GEX_OP_MULT: return t * a;                                                            \
-        case GEX_OP_INC: return t + 1;                                                             \
-        case GEX_OP_DEC: return t - 1;                                                             \
-        case GEX_OP_MIN: return t < a ? t : a;                                                     \
-        case GEX_OP_MAX: return t > a ? t : a;                                                     \
-        case GEX_OP_SET: return a;                                                                 \
-        case GEX_OP_CAS: return t == a ? b : t;                                                    \
-        default: return t;                                                                         \
-        }                                                                                          \
+#define MODEL_FLOATING(T, C)                       \
+    static C model_##T(gex_OP_t op, C t, C a, C b) \
+    {                                              \
+        switch (plain(op)) {                       \
+        case GEX_OP_ADD:                           \
+            return t + a;                          \
+        case GEX_OP_SUB:                           \
+            return t - a;                          \
+        case GEX_OP_MULT:                          \
+            return t * a;                          \
+        case GEX_OP_INC:                           \
+            return t + 1;                          \
+        case GEX_OP_DEC:                           \
+            return t - 1;                          \
+        case GEX_OP_MIN:                           \
+            return t < a ? t : a;                  \
+        case GEX_OP_MAX:                           \
+            return t > a ? t : a;                  \
+        case GEX_OP_SET:                           \
+            return a;                              \
+        case GEX_OP_CAS:                           \
+            return t == a ? b : t;                 \
+        default:                                   \
+            return t;                              \
+        }                                          \
     }
 AQ_AD_EACH_INTEGER(MODEL_INTEGER)
 AQ_AD_EACH_FLOATING(MODEL_FLOATING)
 
 /* Equal, or both not a number; the sign of zero counts. */
-#define SAME_INTEGER(T, C)                                                                         \
-    static bool same_##T(C x, C y)                                                                 \
-    {                                                                                              \
-        return x == y;                                                                             \
+#define SAME_INTEGER(T, C)         \
+    static bool same_##T(C x, C y) \
+    {                              \
+        return x == y;             \
     }
-#define SAME_FLOATING(T, C)                                                                        \
-    static bool same_##T(C x, C y)                                                                 \
-    {                                                                                              \
-        return (isnan(x) && isnan(y)) || (x == y && !signbit(x) == !signbit(y));                   \
+#define SAME_FLOATING(T, C)                                                      \
+    static bool same_##T(C x, C y)                                               \
+    {                                                                            \
+        return (isnan(x) && isnan(y)) || (x == y && !signbit(x) == !signbit(y)); \
     }
 AQ_AD_EACH_INTEGER(SAME_INTEGER)
 AQ_AD_EACH_FLOATING(SAME_FLOATING)
 
 /* Where representations differ and values do not, compare-and-swap may do either, and so may the
  * smaller and the larger of two zeros. */
-#define FREE_INTEGER(T, C)                                                                         \
-    static bool is_free_##T(gex_OP_t op, C t, C a)                                                 \
-    {                                                                                              \
-        (void)op, (void)t, (void)a;                                                                \
-        return false;                                                                              \
+#define FREE_INTEGER(T, C)                         \
+    static bool is_free_##T(gex_OP_t op, C t, C a) \
+    {                                              \
+        (void)op, (void)t, (void)a;                \
+        return false;                              \
     }
-#define FREE_FLOATING(T, C)                                                                        \
-    static bool is_free_##T(gex_OP_t op, C t, C a)                                                 \
-    {                                                                                              \
-        op = plain(op);                                                                            \
-        return t == 0 && a == 0 && !signbit(t) != !signbit(a)                                      \
-               && (op == GEX_OP_CAS || op == GEX_OP_MIN || op == GEX_OP_MAX);                      \
+#define FREE_FLOATING(T, C)                                                   \
+    static bool is_free_##T(gex_OP_t op, C t, C a)                            \
+    {                                                                         \
+        op = plain(op);                                                       \
+        return t == 0 && a == 0 && !signbit(t) != !signbit(a)                 \
+               && (op == GEX_OP_CAS || op == GEX_OP_MIN || op == GEX_OP_MAX); \
     }
 AQ_AD_EACH_INTEGER(FREE_INTEGER)
 AQ_AD_EACH_FLOATING(FREE_FLOATING)
 
 /* ---- starting operations ---- */
 
-#define CASE_NB(T, OP)                                                                             \
-    case GEX_OP_##OP: return gex_AD_OpNB_##T(ad, result, to, at, GEX_OP_##OP, a, b, 0);
-#define CASE_NBI(T, OP)                                                                            \
-    case GEX_OP_##OP: AQ_CHECK_EQ(gex_AD_OpNBI_##T(ad, result, to, at, GEX_OP_##OP, a, b, 0), 0); break;
+#define CASE_NB(T, OP) \
+    case GEX_OP_##OP:  \
+        return gex_AD_OpNB_##T(ad, result, to, at, GEX_OP_##OP, a, b, 0);
+#define CASE_NBI(T, OP)                                                             \
+    case GEX_OP_##OP:                                                               \
+        AQ_CHECK_EQ(gex_AD_OpNBI_##T(ad, result, to, at, GEX_OP_##OP, a, b, 0), 0); \
+        break;
+/* clang-format off */
 #define CASES_FLOATING(CASE, T)                                                                    \
     CASE(T, ADD) CASE(T, SUB) CASE(T, MULT) CASE(T, MIN) CASE(T, MAX) CASE(T, INC) CASE(T, DEC)    \
     CASE(T, SET) CASE(T, CAS) CASE(T, FADD) CASE(T, FSUB) CASE(T, FMULT) CASE(T, FMIN)             \
@@ -138,33 +196,39 @@ AQ_AD_EACH_FLOATING(FREE_FLOATING)
 #define CASES_INTEGER(CASE, T)                                                                     \
     CASES_FLOATING(CASE, T)                                                                        \
     CASE(T, AND) CASE(T, OR) CASE(T, XOR) CASE(T, FAND) CASE(T, FOR) CASE(T, FXOR)
+/* clang-format on */
 
-#define START(T, C, CASES)                                                                         \
-    static gex_Event_t start_##T(enum style style, gex_AD_t ad, C *result, gex_Rank_t to,          \
-                                 void *at, gex_OP_t op, C a, C b)                                  \
-    {                                                                                              \
-        switch (style) {                                                                           \
-        case NB_CONSTANT:                                                                          \
-            switch (op) { CASES(CASE_NB, T) }                                                      \
-            break;                                                                                 \
-        case NBI_CONSTANT:                                                                         \
-            switch (op) { CASES(CASE_NBI, T) }                                                     \
-            break;                                                                                 \
-        case NB_VARIABLE:                                                                          \
-            return gex_AD_OpNB_##T(ad, result, to, at, op, a, b, 0);                               \
-        default:                                                                                   \
-            AQ_CHECK_EQ(gex_AD_OpNBI_##T(ad, result, to, at, op, a, b, 0), 0);                     \
-        }                                                                                          \
-        return GEX_EVENT_INVALID;                                                                  \
+#define START(T, C, CASES)                                                                \
+    static gex_Event_t start_##T(enum style style, gex_AD_t ad, C *result, gex_Rank_t to, \
+                                 void *at, gex_OP_t op, C a, C b)                         \
+    {                                                                                     \
+        switch (style) {                                                                  \
+        case NB_CONSTANT:                                                                 \
+            switch (op) {                                                                 \
+                CASES(CASE_NB, T)                                                         \
+            }                                                                             \
+            break;                                                                        \
+        case NBI_CONSTANT:                                                                \
+            switch (op) {                                                                 \
+                CASES(CASE_NBI, T)                                                        \
+            }                                                                             \
+            break;                                                                        \
+        case NB_VARIABLE:                                                                 \
+            return gex_AD_OpNB_##T(ad, result, to, at, op, a, b, 0);                      \
+        default:                                                                          \
+            AQ_CHECK_EQ(gex_AD_OpNBI_##T(ad, result, to, at, op, a, b, 0), 0);            \
+        }                                                                                 \
+        return GEX_EVENT_INVALID;                                                         \
     }
-#define START_INTEGER(T, C) START(T, C, CASES_INTEGER)
+#define START_INTEGER(T, C)  START(T, C, CASES_INTEGER)
 #define START_FLOATING(T, C) START(T, C, CASES_FLOATING)
 AQ_AD_EACH_INTEGER(START_INTEGER)
 AQ_AD_EACH_FLOATING(START_FLOATING)
 
 /* ---- a batch ---- */
 
-/* Every pair of values, one word each; the second operand of a compare-and-swap is a third value. */
+/* Every pair of values, one word each; the second operand of a compare-and-swap is a third value.
+ * */
 #define BATCH(T, C)                                                                                \
     static void batch_##T(gex_AD_t ad, gex_Rank_t to, gex_OP_t op, int turn)                       \
     {                                                                                              \
@@ -174,15 +238,15 @@ AQ_AD_EACH_FLOATING(START_FLOATING)
         int i;                                                                                     \
                                                                                                    \
         for (i = 0; i < words; i++)                                                                \
-            gex_AD_OpNBI_##T(ad, NULL, to, word(to, i, sizeof(C)), GEX_OP_SET,                     \
-                             values_##T[i % n], 0, 0);                                             \
+            gex_AD_OpNBI_##T(ad, NULL, to, word(to, i, sizeof(C)), GEX_OP_SET, values_##T[i % n],  \
+                             0, 0);                                                                \
         gex_NBI_Wait(GEX_EC_PUT, 0);                                                               \
         for (i = 0; i < words; i++) {                                                              \
             old[i] = untouched;                                                                    \
-            events[i] = start_##T((enum style)((i + turn) % STYLES), ad,                           \
-                                  aq_ad_is_fetching(op) || i % 3 ? &old[i] : NULL, to,             \
-                                  word(to, i, sizeof(C)), op, values_##T[i / n],                   \
-                                  values_##T[(i + 2) % n]);                                        \
+            events[i] =                                                                            \
+                start_##T((enum style)((i + turn) % STYLES), ad,                                   \
+                          aq_ad_is_fetching(op) || i % 3 ? &old[i] : NULL, to,                     \
+                          word(to, i, sizeof(C)), op, values_##T[i / n], values_##T[(i + 2) % n]); \
         }                                                                                          \
         gex_Event_WaitAll(events, (size_t)words, 0);                                               \
         gex_NBI_Wait(aq_ad_ec(op), 0);                                                             \
@@ -194,9 +258,11 @@ AQ_AD_EACH_FLOATING(START_FLOATING)
             const C expected = model_##T(op, t, a, b);                                             \
                                                                                                    \
             if (!same_##T(now[i], expected) && !is_free_##T(op, t, a))                             \
-                aq_test_fail(__FILE__, __LINE__, #T " op 0x%x on %.17g with %.17g, %.17g: "        \
-                             "%.17g instead of %.17g", (unsigned)op, (double)t, (double)a,         \
-                             (double)b, (double)now[i], (double)expected);                         \
+                aq_test_fail(__FILE__, __LINE__,                                                   \
+                             #T " op 0x%x on %.17g with %.17g, %.17g: "                            \
+                                "%.17g instead of %.17g",                                          \
+                             (unsigned)op, (double)t, (double)a, (double)b, (double)now[i],        \
+                             (double)expected);                                                    \
             AQ_CHECK(same_##T(old[i], aq_ad_is_fetching(op) ? t : untouched));                     \
         }                                                                                          \
     }                                                                                              \
@@ -218,21 +284,21 @@ AQ_AD_EACH_FLOATING(START_FLOATING)
 AQ_AD_EACH_TYPE(BATCH)
 
 /* Not a number is moved about like any other value. */
-#define NAN_MOVES(T, C)                                                                            \
-    static void nan_moves_##T(gex_Rank_t to)                                                       \
-    {                                                                                              \
-        C seen = 1;                                                                                \
-        gex_AD_t ad;                                                                               \
-                                                                                                   \
-        gex_AD_Create(&ad, aq_test_tm, GEX_DT_##T, GEX_OP_SET | GEX_OP_SWAP | GEX_OP_GET, 0);      \
-        gex_Event_Wait(gex_AD_OpNB_##T(ad, NULL, to, word(to, 0, 8), GEX_OP_SET, (C)NAN, 0, 0));   \
-        gex_Event_Wait(gex_AD_OpNB_##T(ad, &seen, to, word(to, 0, 8), GEX_OP_GET, 0, 0, 0));       \
-        AQ_CHECK(isnan(seen));                                                                     \
-        seen = 1;                                                                                  \
-        gex_Event_Wait(gex_AD_OpNB_##T(ad, &seen, to, word(to, 0, 8), GEX_OP_SWAP, 3, 0, 0));      \
-        AQ_CHECK(isnan(seen));                                                                     \
-        aq_test_barrier();                                                                         \
-        gex_AD_Destroy(ad);                                                                        \
+#define NAN_MOVES(T, C)                                                                          \
+    static void nan_moves_##T(gex_Rank_t to)                                                     \
+    {                                                                                            \
+        C seen = 1;                                                                              \
+        gex_AD_t ad;                                                                             \
+                                                                                                 \
+        gex_AD_Create(&ad, aq_test_tm, GEX_DT_##T, GEX_OP_SET | GEX_OP_SWAP | GEX_OP_GET, 0);    \
+        gex_Event_Wait(gex_AD_OpNB_##T(ad, NULL, to, word(to, 0, 8), GEX_OP_SET, (C)NAN, 0, 0)); \
+        gex_Event_Wait(gex_AD_OpNB_##T(ad, &seen, to, word(to, 0, 8), GEX_OP_GET, 0, 0, 0));     \
+        AQ_CHECK(isnan(seen));                                                                   \
+        seen = 1;                                                                                \
+        gex_Event_Wait(gex_AD_OpNB_##T(ad, &seen, to, word(to, 0, 8), GEX_OP_SWAP, 3, 0, 0));    \
+        AQ_CHECK(isnan(seen));                                                                   \
+        aq_test_barrier();                                                                       \
+        gex_AD_Destroy(ad);                                                                      \
     }
 AQ_AD_EACH_FLOATING(NAN_MOVES)
 

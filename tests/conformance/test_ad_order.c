@@ -1,8 +1,8 @@
 /*
- * test_ad_order.c - the orders that GEX_FLAG_AD_REL and GEX_FLAG_AD_ACQ promise: messages passed through
- * memory with a flag, by puts, atomics and plain stores; and no order in which both sides miss each other.
- * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, Remote atomics: flags on operations.
- * SPDX-License-Identifier: BSD-3-Clause
+ * test_ad_order.c - the orders that GEX_FLAG_AD_REL and GEX_FLAG_AD_ACQ promise: messages passed
+ * through memory with a flag, by puts, atomics and plain stores; and no order in which both sides
+ * miss each other. Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, Remote atomics:
+ * flags on operations. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_ad_ops.h"
 #include "aq_test.h"
@@ -56,7 +56,8 @@ static void check_flag_at_target(unsigned rounds)
                                            GEX_FLAG_AD_REL | GEX_FLAG_AD_ACQ));
         await(aq_test_me, FLAG, round);
         AQ_CHECK_EQ(*mine, x);
-        AQ_CHECK_EQ(gex_RMA_GetBlockingVal(aq_test_tm, aq_test_me, word(aq_test_me, DATA), 8, 0), x);
+        AQ_CHECK_EQ(gex_RMA_GetBlockingVal(aq_test_tm, aq_test_me, word(aq_test_me, DATA), 8, 0),
+                    x);
         AQ_CHECK_EQ(get(aq_test_me, ATOMIC_DATA, 0), y);
         set(previous, BACK, round, GEX_FLAG_AD_REL); /* my reads are over: it may write again */
         await(aq_test_me, BACK, round);
@@ -81,8 +82,8 @@ static void check_flag_at_initiator(unsigned rounds)
     }
 }
 
-/* Each of two sets its word, then looks at the other's: with the set ordered before what follows, or what
- * went before ordered before the look, not both find nothing. */
+/* Each of two sets its word, then looks at the other's: with the set ordered before what follows,
+ * or what went before ordered before the look, not both find nothing. */
 static void check_not_both_miss(unsigned rounds, gex_Flags_t on_set, gex_Flags_t on_get)
 {
     const gex_Rank_t partner = aq_test_me ^ 1, home = aq_test_me & ~(gex_Rank_t)1;

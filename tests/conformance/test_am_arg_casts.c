@@ -11,8 +11,8 @@ enum colour { RED = 7, BLUE = -3 };
 static aq_test_count_t got;
 static aq_test_count_t evaluations;
 
-static void check_six(gex_AM_Arg_t a, gex_AM_Arg_t b, gex_AM_Arg_t c, gex_AM_Arg_t d, gex_AM_Arg_t e,
-                      gex_AM_Arg_t f)
+static void check_six(gex_AM_Arg_t a, gex_AM_Arg_t b, gex_AM_Arg_t c, gex_AM_Arg_t d,
+                      gex_AM_Arg_t e, gex_AM_Arg_t f)
 {
     AQ_CHECK_EQ(a, (int32_t)0x9abcdef0);
     AQ_CHECK_EQ(b, -1);
@@ -30,8 +30,9 @@ static void h_six(gex_Token_t token, gex_AM_Arg_t a, gex_AM_Arg_t b, gex_AM_Arg_
     check_six(a, b, c, d, e, f);
 }
 
-static void h_six_medium(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t a, gex_AM_Arg_t b,
-                         gex_AM_Arg_t c, gex_AM_Arg_t d, gex_AM_Arg_t e, gex_AM_Arg_t f)
+static void h_six_medium(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t a,
+                         gex_AM_Arg_t b, gex_AM_Arg_t c, gex_AM_Arg_t d, gex_AM_Arg_t e,
+                         gex_AM_Arg_t f)
 {
     (void)token;
     (void)buf;
@@ -75,7 +76,8 @@ int main(int argc, char **argv)
     const char letter = 'x';
 
     aq_test_handlers(table, AQ_LENGTH(table));
-    rule("core 20.1: size_t, unsigned long, enum, short, uintptr_t, char arguments are cast to 32 bits");
+    rule("core 20.1: size_t, unsigned long, enum, short, uintptr_t, char arguments are cast to 32 "
+         "bits");
     gex_AM_RequestShort6(aq_test_tm, to, H_SIX, 0, wide, ones, colour, small, pointer, letter);
     gex_AM_RequestShort(aq_test_tm, to, H_SIX, 0, wide, ones, colour, small, pointer, letter);
     gex_AM_RequestMedium6(aq_test_tm, to, H_SIX_M, "abc", 3, GEX_EVENT_NOW, 0, wide, ones, colour,

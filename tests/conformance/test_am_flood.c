@@ -32,8 +32,8 @@ static void h_m(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t a)
 static void h_l(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t from)
 {
     AQ_CHECK(nbytes == LEN && memcmp(buf, payload, LEN) == 0);
-    gex_AM_ReplyLong1(token, H_LP, buf, nbytes, place((gex_Rank_t)from, aq_test_me, 1), GEX_EVENT_NOW,
-                      0, from);
+    gex_AM_ReplyLong1(token, H_LP, buf, nbytes, place((gex_Rank_t)from, aq_test_me, 1),
+                      GEX_EVENT_NOW, 0, from);
     atomic_fetch_add(&requests, 1);
 }
 
@@ -53,7 +53,7 @@ static void h_mp(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t a)
 }
 
 static gex_AM_Entry_t table[] = {
-    AQ_ENTRY(H_S, h_s, AQ_SQ, 1),  AQ_ENTRY(H_M, h_m, AQ_MQ, 1),   AQ_ENTRY(H_L, h_l, AQ_LQ, 1),
+    AQ_ENTRY(H_S, h_s, AQ_SQ, 1),   AQ_ENTRY(H_M, h_m, AQ_MQ, 1),   AQ_ENTRY(H_L, h_l, AQ_LQ, 1),
     AQ_ENTRY(H_SP, h_sp, AQ_SP, 1), AQ_ENTRY(H_MP, h_mp, AQ_MP, 1), AQ_ENTRY(H_LP, h_mp, AQ_LP, 1),
 };
 
@@ -64,8 +64,8 @@ static void send_one(int kind, gex_Rank_t to)
     else if (kind == 1)
         gex_AM_RequestMedium1(aq_test_tm, to, H_M, payload, LEN, GEX_EVENT_NOW, 0, aq_test_me);
     else
-        gex_AM_RequestLong1(aq_test_tm, to, H_L, payload, LEN, place(to, aq_test_me, 0), GEX_EVENT_NOW,
-                            0, aq_test_me);
+        gex_AM_RequestLong1(aq_test_tm, to, H_L, payload, LEN, place(to, aq_test_me, 0),
+                            GEX_EVENT_NOW, 0, aq_test_me);
 }
 
 int main(int argc, char **argv)

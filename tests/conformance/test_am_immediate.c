@@ -1,6 +1,6 @@
 /*
- * test_am_immediate.c - GEX_FLAG_IMMEDIATE: a declined call has no effect, an accepted one is delivered,
- * and after polling an attempt succeeds sooner or later.
+ * test_am_immediate.c - GEX_FLAG_IMMEDIATE: a declined call has no effect, an accepted one is
+ * delivered, and after polling an attempt succeeds sooner or later.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, immediate mode.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -59,7 +59,8 @@ static int send_one(int kind, gex_Rank_t to, const void *buf)
     case 0:
         return gex_AM_RequestShort1(aq_test_tm, to, H_S, GEX_FLAG_IMMEDIATE, 17);
     case 1:
-        return gex_AM_RequestMedium0(aq_test_tm, to, H_M, buf, LEN, GEX_EVENT_NOW, GEX_FLAG_IMMEDIATE);
+        return gex_AM_RequestMedium0(aq_test_tm, to, H_M, buf, LEN, GEX_EVENT_NOW,
+                                     GEX_FLAG_IMMEDIATE);
     case 2:
         rc = gex_AM_RequestMedium0(aq_test_tm, to, H_M, buf, LEN, &ev, GEX_FLAG_IMMEDIATE);
         if (rc == 0)
@@ -88,7 +89,8 @@ static void burst(gex_Rank_t to, int kind, const void *buf, int count)
             else if (kind < 4)
                 gex_AM_RequestMedium0(aq_test_tm, to, H_M, buf, LEN, GEX_EVENT_NOW, 0);
             else
-                gex_AM_RequestLong0(aq_test_tm, to, H_L, buf, LEN, aq_test_base(to), GEX_EVENT_NOW, 0);
+                gex_AM_RequestLong0(aq_test_tm, to, H_L, buf, LEN, aq_test_base(to), GEX_EVENT_NOW,
+                                    0);
         }
         sent++;
     }

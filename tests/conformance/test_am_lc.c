@@ -16,7 +16,8 @@ static struct {
 } handed[MANY];
 static aq_test_count_t n_handed;
 
-static void h_med(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t seed, gex_AM_Arg_t answer)
+static void h_med(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t seed,
+                  gex_AM_Arg_t answer)
 {
     int slot;
 
@@ -77,7 +78,8 @@ static void send_now(gex_Rank_t k, char *buf)
     gex_AM_RequestMedium2(aq_test_tm, to, H_MED, buf, 500, GEX_EVENT_NOW, 0, 1, 0);
     memset(buf, 0, LEN);
     aq_test_fill(buf, LEN, 2);
-    gex_AM_RequestLong3(aq_test_tm, to, H_LONG, buf, LEN, slot_of(to, k, 0), GEX_EVENT_NOW, 0, 2, 0, 0);
+    gex_AM_RequestLong3(aq_test_tm, to, H_LONG, buf, LEN, slot_of(to, k, 0), GEX_EVENT_NOW, 0, 2, 0,
+                        0);
     memset(buf, 0, LEN);
 }
 
@@ -88,8 +90,8 @@ static void send_group(gex_Rank_t k, char *buf)
     aq_test_fill(buf, 500, 3);
     aq_test_fill(buf + 500, LEN, 4);
     gex_AM_RequestMedium2(aq_test_tm, to, H_MED, buf, 500, GEX_EVENT_GROUP, 0, 3, 0);
-    gex_AM_RequestLong3(aq_test_tm, to, H_LONG, buf + 500, LEN, slot_of(to, k, 1), GEX_EVENT_GROUP, 0,
-                        4, 0, 0);
+    gex_AM_RequestLong3(aq_test_tm, to, H_LONG, buf + 500, LEN, slot_of(to, k, 1), GEX_EVENT_GROUP,
+                        0, 4, 0, 0);
     gex_NBI_Wait(GEX_EC_AM, 0);
     memset(buf, 0, LEN + 500);
     aq_test_fill(buf, 500, 5);
@@ -106,7 +108,8 @@ static void send_event(gex_Rank_t k, char *buf)
     aq_test_fill(buf, 500, 6);
     aq_test_fill(buf + 500, LEN, 7);
     gex_AM_RequestMedium2(aq_test_tm, to, H_MED, buf, 500, &ev[0], 0, 6, 0);
-    gex_AM_RequestLong3(aq_test_tm, to, H_LONG, buf + 500, LEN, slot_of(to, k, 2), &ev[1], 0, 7, 0, 0);
+    gex_AM_RequestLong3(aq_test_tm, to, H_LONG, buf + 500, LEN, slot_of(to, k, 2), &ev[1], 0, 7, 0,
+                        0);
     AQ_CHECK(ev[0] != GEX_EVENT_NO_OP && ev[1] != GEX_EVENT_NO_OP);
     gex_Event_WaitAll(ev, 2, 0);
     AQ_CHECK(ev[0] == GEX_EVENT_INVALID && ev[1] == GEX_EVENT_INVALID);

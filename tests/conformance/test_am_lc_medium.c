@@ -1,14 +1,14 @@
 /*
- * test_am_lc_medium.c - local completion of large AM Medium payloads, which a conduit may go on reading after the call:
- * NOW, GROUP and an event variable, requests and replies, fixed and negotiated payloads, many under way at a time.
- * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, active messages.
- * SPDX-License-Identifier: BSD-3-Clause
+ * test_am_lc_medium.c - local completion of large AM Medium payloads, which a conduit may go on
+ * reading after the call: NOW, GROUP and an event variable, requests and replies, fixed and
+ * negotiated payloads, many under way at a time. Ranks 1+. Conduits all. Source GASNet-EX
+ * specification 0.19, active messages. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
 
 enum { H_REQ = AQ_TEST_FREE, H_REP, MOST = 65536, AT_ONCE = 6, ROUNDS = 3 };
 
-#define AQ_LC_BYTES MOST
+#define AQ_LC_BYTES   MOST
 #define AQ_LC_SOURCES AT_ONCE
 #include "aq_am_lc.h"
 
@@ -23,7 +23,8 @@ static void answer(gex_Token_t token, size_t nbytes, gex_AM_Arg_t seed)
     aq_lc_hand_over(source);
 }
 
-static void h_req(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t seed, gex_AM_Arg_t with_event)
+static void h_req(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t seed,
+                  gex_AM_Arg_t with_event)
 {
     AQ_CHECK(aq_test_same(buf, nbytes, (uint64_t)seed));
     if (with_event) {
@@ -41,9 +42,12 @@ static gex_AM_Entry_t table[] = {
     AQ_ENTRY(H_REP, aq_lc_reply, AQ_MP, 1),
 };
 
-static void send_one(gex_Rank_t to, char *source, size_t nbytes, int lc, int seed, gex_Event_t *event)
+static void send_one(gex_Rank_t to, char *source, size_t nbytes, int lc, int seed,
+                     gex_Event_t *event)
 {
-    gex_Event_t *const lc_opt = lc == LC_NOW ? GEX_EVENT_NOW : lc == LC_GROUP ? GEX_EVENT_GROUP : event;
+    gex_Event_t *const lc_opt = lc == LC_NOW     ? GEX_EVENT_NOW
+                                : lc == LC_GROUP ? GEX_EVENT_GROUP
+                                                 : event;
     gex_AM_SrcDesc_t sd;
 
     *event = lc >= LC_EVENT ? GEX_EVENT_NO_OP : GEX_EVENT_INVALID;
@@ -88,11 +92,13 @@ int main(int argc, char **argv)
     max = gex_AM_MaxRequestMedium(aq_test_tm, GEX_RANK_INVALID, any, 0, 2);
     if (gex_AM_MaxReplyMedium(aq_test_tm, GEX_RANK_INVALID, any, 0, 1) < max)
         max = gex_AM_MaxReplyMedium(aq_test_tm, GEX_RANK_INVALID, any, 0, 1);
-    rule("core 20.3: large Medium sources may be changed after their local completion; peers get what they were");
+    rule("core 20.3: large Medium sources may be changed after their local completion; peers get "
+         "what they were");
     for (int round = 0; round < ROUNDS; round++)
         for (int lc = 0; lc < LC_KINDS; lc++)
             for (size_t s = 0; s < AQ_LENGTH(sizes); s++) {
-                send_all((aq_test_me + 1) % gex_TM_QuerySize(aq_test_tm), sizes[s] < max ? sizes[s] : max, lc);
+                send_all((aq_test_me + 1) % gex_TM_QuerySize(aq_test_tm),
+                         sizes[s] < max ? sizes[s] : max, lc);
                 done += AT_ONCE;
                 aq_test_wait(&replies, done);
                 aq_test_wait(&requests, done);

@@ -11,8 +11,8 @@ static aq_test_count_t asked, told;
 static gex_Event_t some_event;
 
 /* The four Max queries by number: request medium, request long, reply medium, reply long. */
-static size_t limit(int kind, gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc, gex_Flags_t flags,
-                    unsigned nargs)
+static size_t limit(int kind, gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc,
+                    gex_Flags_t flags, unsigned nargs)
 {
     switch (kind) {
     case 0:
@@ -83,7 +83,8 @@ static void h_limits(gex_Token_t token, gex_AM_Arg_t kind, gex_AM_Arg_t nargs, g
     gex_Token_Info_t info;
 
     gex_Token_Info(token, &info, GEX_TI_SRCRANK);
-    AQ_CHECK_EQ(limit(kind, aq_test_tm, info.gex_srcrank, GEX_EVENT_NOW, 0, (unsigned)nargs), remote);
+    AQ_CHECK_EQ(limit(kind, aq_test_tm, info.gex_srcrank, GEX_EVENT_NOW, 0, (unsigned)nargs),
+                remote);
     if (kind == 2)
         AQ_CHECK_EQ(gex_Token_MaxReplyMedium(token, GEX_EVENT_NOW, 0, (unsigned)nargs), remote);
     if (kind == 3)
@@ -130,8 +131,9 @@ int main(int argc, char **argv)
             check_kind(kind, aq_test_tm, aq_test_peer(peers[i]));
             rule("core 18: a peer's limit does not depend on how it is named (team or TM-pair)");
             for (nargs = 0; nargs <= 16; nargs++)
-                AQ_CHECK_EQ(limit(kind, pair, aq_test_peer(peers[i]), GEX_EVENT_NOW, 0, nargs),
-                            limit(kind, aq_test_tm, aq_test_peer(peers[i]), GEX_EVENT_NOW, 0, nargs));
+                AQ_CHECK_EQ(
+                    limit(kind, pair, aq_test_peer(peers[i]), GEX_EVENT_NOW, 0, nargs),
+                    limit(kind, aq_test_tm, aq_test_peer(peers[i]), GEX_EVENT_NOW, 0, nargs));
         }
         check_kind(kind, pair, GEX_RANK_INVALID);
     }

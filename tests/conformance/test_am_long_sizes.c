@@ -8,7 +8,8 @@
 
 enum { H_REQ = AQ_TEST_FREE, H_REP, SMALL = 300, BIG = 300 * 1024, GUARD = 16, PAINT = 0x77 };
 
-/* Segment: [0, HALF) is written by requests to me, [HALF, 2 HALF) by replies to me, rest is source. */
+/* Segment: [0, HALF) is written by requests to me, [HALF, 2 HALF) by replies to me, rest is source.
+ * */
 enum { HALF = BIG + 2 * GUARD + 64, SIZE = 3 * HALF };
 
 static aq_test_count_t requests, replies;
@@ -32,7 +33,8 @@ static void h_req(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t size
     /* painted before the reply: it lets the requester write here again */
     memcpy(answer, buf, nbytes);
     memset(buf, PAINT, nbytes);
-    gex_AM_ReplyLong1(token, H_REP, answer, nbytes, aq_test_pointer(hi, lo), GEX_EVENT_NOW, 0, size);
+    gex_AM_ReplyLong1(token, H_REP, answer, nbytes, aq_test_pointer(hi, lo), GEX_EVENT_NOW, 0,
+                      size);
     atomic_fetch_add(&requests, 1);
 }
 

@@ -1,6 +1,6 @@
 /*
- * test_am_medium_args.c - every argument count of AM Medium, Request and Reply, numbered and counting
- * forms, each with a payload: arguments and bytes arrive intact.
+ * test_am_medium_args.c - every argument count of AM Medium, Request and Reply, numbered and
+ * counting forms, each with a payload: arguments and bytes arrive intact.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, active messages.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -28,52 +28,51 @@ static void check_message(int n, const gex_AM_Arg_t *got, int reply, const void 
     check_args(n, got, reply);
 }
 
-#define HANDLERS(N)                                                                                \
-    static void reply_##N(gex_Token_t token, void *buf, size_t nbytes AQ_DECLS(N))                 \
-    {                                                                                              \
-        const gex_AM_Arg_t got[17] = { 0 AQ_NAMES(N) };                                            \
-        (void)token;                                                                               \
-        check_message(N, got + 1, 1, buf, nbytes);                                                 \
-    }                                                                                              \
-    static void request_##N(gex_Token_t token, void *buf, size_t nbytes AQ_DECLS(N))               \
-    {                                                                                              \
-        const gex_AM_Arg_t got[17] = { 0 AQ_NAMES(N) };                                            \
-        gex_AM_Arg_t v[17];                                                                        \
-        char data[MOST];                                                                           \
-        const size_t len = length(N, 1);                                                           \
-        int rc;                                                                                    \
-        check_message(N, got + 1, 0, buf, nbytes);                                                 \
-        make_args(N, v, 1);                                                                        \
-        aq_test_fill(data, len, N + 20);                                                           \
-        if (atomic_load(&count_of[0][N]) % 2)                                                      \
-            rc = gex_AM_ReplyMedium##N(token, REP + N, data, len, GEX_EVENT_NOW, 0 AQ_GIVEN(N));   \
-        else                                                                                       \
-            rc = gex_AM_ReplyMedium(token, REP + N, data, len, GEX_EVENT_NOW, 0 AQ_GIVEN(N));      \
-        AQ_CHECK_EQ(rc, 0);                                                                        \
-        memset(data, 0xee, sizeof(data)); /* NOW: ours again at return */                          \
-    }                                                                                              \
-    static int send_##N(int place, int counting)                                                   \
-    {                                                                                              \
-        const gex_Rank_t to = aq_test_peer((gex_Rank_t)place);                                     \
-        gex_AM_Arg_t v[17];                                                                        \
-        char data[MOST];                                                                           \
-        const size_t len = length(N, 0);                                                           \
-        int rc;                                                                                    \
-        make_args(N, v, 0);                                                                        \
-        aq_test_fill(data, len, N);                                                                \
-        if (counting)                                                                              \
-            rc = gex_AM_RequestMedium(aq_test_tm, to, REQ + N, data, len, GEX_EVENT_NOW,           \
-                                      0 AQ_GIVEN(N));                                              \
-        else                                                                                       \
-            rc = gex_AM_RequestMedium##N(aq_test_tm, to, REQ + N, data, len, GEX_EVENT_NOW,        \
-                                         0 AQ_GIVEN(N));                                           \
-        memset(data, 0xee, sizeof(data));                                                          \
-        return rc;                                                                                 \
+#define HANDLERS(N)                                                                              \
+    static void reply_##N(gex_Token_t token, void *buf, size_t nbytes AQ_DECLS(N))               \
+    {                                                                                            \
+        const gex_AM_Arg_t got[17] = { 0 AQ_NAMES(N) };                                          \
+        (void)token;                                                                             \
+        check_message(N, got + 1, 1, buf, nbytes);                                               \
+    }                                                                                            \
+    static void request_##N(gex_Token_t token, void *buf, size_t nbytes AQ_DECLS(N))             \
+    {                                                                                            \
+        const gex_AM_Arg_t got[17] = { 0 AQ_NAMES(N) };                                          \
+        gex_AM_Arg_t v[17];                                                                      \
+        char data[MOST];                                                                         \
+        const size_t len = length(N, 1);                                                         \
+        int rc;                                                                                  \
+        check_message(N, got + 1, 0, buf, nbytes);                                               \
+        make_args(N, v, 1);                                                                      \
+        aq_test_fill(data, len, N + 20);                                                         \
+        if (atomic_load(&count_of[0][N]) % 2)                                                    \
+            rc = gex_AM_ReplyMedium##N(token, REP + N, data, len, GEX_EVENT_NOW, 0 AQ_GIVEN(N)); \
+        else                                                                                     \
+            rc = gex_AM_ReplyMedium(token, REP + N, data, len, GEX_EVENT_NOW, 0 AQ_GIVEN(N));    \
+        AQ_CHECK_EQ(rc, 0);                                                                      \
+        memset(data, 0xee, sizeof(data)); /* NOW: ours again at return */                        \
+    }                                                                                            \
+    static int send_##N(int place, int counting)                                                 \
+    {                                                                                            \
+        const gex_Rank_t to = aq_test_peer((gex_Rank_t)place);                                   \
+        gex_AM_Arg_t v[17];                                                                      \
+        char data[MOST];                                                                         \
+        const size_t len = length(N, 0);                                                         \
+        int rc;                                                                                  \
+        make_args(N, v, 0);                                                                      \
+        aq_test_fill(data, len, N);                                                              \
+        if (counting)                                                                            \
+            rc = gex_AM_RequestMedium(aq_test_tm, to, REQ + N, data, len, GEX_EVENT_NOW,         \
+                                      0 AQ_GIVEN(N));                                            \
+        else                                                                                     \
+            rc = gex_AM_RequestMedium##N(aq_test_tm, to, REQ + N, data, len, GEX_EVENT_NOW,      \
+                                         0 AQ_GIVEN(N));                                         \
+        memset(data, 0xee, sizeof(data));                                                        \
+        return rc;                                                                               \
     }
 AQ_EACH(HANDLERS)
 
-#define ENTRIES(N)                                                                                 \
-    AQ_ENTRY(REQ + N, request_##N, AQ_MQ, N), AQ_ENTRY(REP + N, reply_##N, AQ_MP, N),
+#define ENTRIES(N) AQ_ENTRY(REQ + N, request_##N, AQ_MQ, N), AQ_ENTRY(REP + N, reply_##N, AQ_MP, N),
 static gex_AM_Entry_t table[] = { AQ_EACH(ENTRIES) };
 
 static int (*const senders[])(int, int) = { AQ_EACH(AQ_ARGS_SENDER) };

@@ -1,7 +1,7 @@
 /*
- * test_am_nesting.c - where handlers may run: not inside Test, queries, HSL calls or registration-free
- * calls; inside polls and waits. In SEQ (and with no hidden threads) that is exact.
- * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, legal contexts and progress.
+ * test_am_nesting.c - where handlers may run: not inside Test, queries, HSL calls or
+ * registration-free calls; inside polls and waits. In SEQ (and with no hidden threads) that is
+ * exact. Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, legal contexts and progress.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
@@ -51,7 +51,8 @@ static void quiet_calls(gex_Event_t pending)
     AQ_CHECK(gex_AM_LUBRequestLong() >= 512);
     AQ_CHECK(gex_TM_Pair(aq_test_ep, 0) != GEX_TM_INVALID);
     AQ_CHECK(gex_EP_QueryBoundSegmentNB(aq_test_tm, aq_test_me, &owner, &local, &size,
-                                        GEX_FLAG_IMMEDIATE) == GEX_EVENT_INVALID);
+                                        GEX_FLAG_IMMEDIATE)
+             == GEX_EVENT_INVALID);
     gex_HSL_Unlock(&lock);
     if (gex_HSL_Trylock(&lock) == GASNET_OK)
         gex_HSL_Unlock(&lock);

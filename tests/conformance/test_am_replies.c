@@ -1,13 +1,23 @@
 /*
- * test_am_replies.c - a reply is optional, of any category, reaches the requester only, may be sent to
- * a handler registered for both; handlers nest at most two deep and never inside calls that may not.
- * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, active messages.
+ * test_am_replies.c - a reply is optional, of any category, reaches the requester only, may be sent
+ * to a handler registered for both; handlers nest at most two deep and never inside calls that may
+ * not. Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, active messages.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
 
-enum { H_ASK_S = AQ_TEST_FREE, H_ASK_M, H_ASK_L, H_ANS_S, H_ANS_M, H_ANS_L, H_BOTH, H_SILENT,
-       NONE = 3, ROUNDS = 20 };
+enum {
+    H_ASK_S = AQ_TEST_FREE,
+    H_ASK_M,
+    H_ASK_L,
+    H_ANS_S,
+    H_ANS_M,
+    H_ANS_L,
+    H_BOTH,
+    H_SILENT,
+    NONE = 3,
+    ROUNDS = 20
+};
 
 static aq_test_count_t asked, answers[3], both, silent;
 static _Thread_local int depth, in_request, in_reply;
@@ -61,7 +71,8 @@ static void h_ask_s(gex_Token_t token, gex_AM_Arg_t how, gex_AM_Arg_t from)
     leave(1);
 }
 
-static void h_ask_ml(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t how, gex_AM_Arg_t from)
+static void h_ask_ml(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t how,
+                     gex_AM_Arg_t from)
 {
     enter(1);
     AQ_CHECK(nbytes == 4 && memcmp(buf, "ask", 4) == 0);

@@ -1,6 +1,6 @@
 /*
- * test_am_self.c - messages to oneself: request and reply buffers are distinct from the sender's, from a
- * handler's own answer and from each other; no deadlock however many.
+ * test_am_self.c - messages to oneself: request and reply buffers are distinct from the sender's,
+ * from a handler's own answer and from each other; no deadlock however many.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, self targets.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -79,7 +79,8 @@ int main(int argc, char **argv)
         char *src = i % 2 ? base : out;
 
         aq_test_fill(src, LEN, (uint64_t)i);
-        gex_AM_RequestLong1(aq_test_tm, aq_test_me, H_LREQ, src, LEN, base + LEN, GEX_EVENT_NOW, 0, i);
+        gex_AM_RequestLong1(aq_test_tm, aq_test_me, H_LREQ, src, LEN, base + LEN, GEX_EVENT_NOW, 0,
+                            i);
         aq_test_wait(&replies, count + i + 1);
     }
     AQ_CHECK_EQ(atomic_load(&requests), count + 200);

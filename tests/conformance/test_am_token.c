@@ -14,10 +14,12 @@ static const char *const cdata_of_handler = "my handler data";
 static gex_AM_Entry_t table[6];
 
 /* Asks for everything, for each bit alone, and for nothing. */
-static void check_token(gex_Token_t token, gex_AM_Index_t index, int is_req, int is_long, gex_Rank_t from)
+static void check_token(gex_Token_t token, gex_AM_Index_t index, int is_req, int is_long,
+                        gex_Rank_t from)
 {
-    const gex_TI_t bits[] = { GEX_TI_SRCRANK, GEX_TI_EP, GEX_TI_ENTRY, GEX_TI_IS_REQ,
-                              GEX_TI_IS_LONG, GEX_TI_ALL, 0 };
+    const gex_TI_t bits[] = {
+        GEX_TI_SRCRANK, GEX_TI_EP, GEX_TI_ENTRY, GEX_TI_IS_REQ, GEX_TI_IS_LONG, GEX_TI_ALL, 0
+    };
     size_t i;
 
     for (i = 0; i < AQ_LENGTH(bits); i++) {
@@ -26,8 +28,8 @@ static void check_token(gex_Token_t token, gex_AM_Index_t index, int is_req, int
 
         memset(&info, 0x5a, sizeof(info));
         got = gex_Token_Info(token, &info, bits[i]);
-        AQ_CHECK((got & bits[i] & (GEX_TI_SRCRANK | GEX_TI_EP)) ==
-                 (bits[i] & (GEX_TI_SRCRANK | GEX_TI_EP)));
+        AQ_CHECK((got & bits[i] & (GEX_TI_SRCRANK | GEX_TI_EP))
+                 == (bits[i] & (GEX_TI_SRCRANK | GEX_TI_EP)));
         if (got & bits[i] & GEX_TI_SRCRANK)
             AQ_CHECK_EQ(info.gex_srcrank, from);
         if (got & bits[i] & GEX_TI_EP) {
@@ -126,7 +128,8 @@ int main(int argc, char **argv)
     gex_EP_SetCData(aq_test_ep, &context_of_ep);
     aq_test_handlers(table, AQ_LENGTH(table));
     aq_test_segment(GASNET_PAGESIZE);
-    rule("core 19: gex_Token_Info: source jobrank, endpoint handle, entry, is_req, is_long; any mask");
+    rule("core 19: gex_Token_Info: source jobrank, endpoint handle, entry, is_req, is_long; any "
+         "mask");
     for (r = 0; r < aq_test_n; r++) {
         gex_AM_RequestShort1(aq_test_tm, r, H_SQ, 0, aq_test_me);
         gex_AM_RequestMedium1(aq_test_tm, r, H_MQ, "01234", 5, GEX_EVENT_NOW, 0, aq_test_me);

@@ -1,6 +1,6 @@
 /*
- * test_am_zero.c - AMs without bytes: NULL sources are fine, a Long's dest reaches the handler bit for
- * bit whatever it is, and no segment is needed.
+ * test_am_zero.c - AMs without bytes: NULL sources are fine, a Long's dest reaches the handler bit
+ * for bit whatever it is, and no segment is needed.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, active messages.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -36,7 +36,8 @@ static void h_long(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t hi,
     atomic_fetch_add(&lng, 1);
 }
 
-static void h_long_rep(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t hi, gex_AM_Arg_t lo)
+static void h_long_rep(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t hi,
+                       gex_AM_Arg_t lo)
 {
     (void)token;
     AQ_CHECK_EQ(nbytes, 0);
@@ -54,7 +55,7 @@ static gex_AM_Entry_t table[] = {
 static int long_round(void *own)
 {
     void *const dest[] = { NULL, (void *)1, (void *)(intptr_t)-1, (void *)(uintptr_t)0xdeadbeef01u,
-                           own, &lng };
+                           own,  &lng };
     size_t i;
     gex_Rank_t k;
 
@@ -62,7 +63,8 @@ static int long_round(void *own)
         for (i = 0; i < AQ_LENGTH(dest); i++)
             AQ_CHECK_EQ(gex_AM_RequestLong2(aq_test_tm, aq_test_peer(k), H_LONG,
                                             i % 2 ? (const void *)(intptr_t)-8 : NULL, 0, dest[i],
-                                            GEX_EVENT_NOW, 0, AQ_HI(dest[i]), AQ_LO(dest[i])), 0);
+                                            GEX_EVENT_NOW, 0, AQ_HI(dest[i]), AQ_LO(dest[i])),
+                        0);
     return 2 * (int)AQ_LENGTH(dest);
 }
 
@@ -88,7 +90,8 @@ int main(int argc, char **argv)
     aq_test_wait(&med, 6);
     aq_test_wait(&med_rep, 6);
 
-    rule("core 20.4: Long of 0 bytes needs no segment; dest arrives bit for bit, NULL and garbage too");
+    rule("core 20.4: Long of 0 bytes needs no segment; dest arrives bit for bit, NULL and garbage "
+         "too");
     sent = long_round(&ev);
     aq_test_wait(&lng, sent);
     aq_test_wait(&lng_rep, sent);

@@ -1,6 +1,6 @@
 /*
- * test_barrier_ex.c - the EX barrier: nobody is through before all have entered, many outstanding at
- * once, writes before it are visible after it, progress by polling alone.
+ * test_barrier_ex.c - the EX barrier: nobody is through before all have entered, many outstanding
+ * at once, writes before it are visible after it, progress by polling alone.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, barriers.
  * SPDX-License-Identifier: BSD-3-Clause
  */

@@ -1,16 +1,20 @@
 /*
- * test_barrier_named.c - the split-phase barriers with names: the matching matrix by wait, try and the
- * single-phase form, results, recovery after a mismatch, progress.
- * Ranks 1+. Conduits all. Source GASNet specification 1.8 with the matching rules of 1.20, barriers.
- * SPDX-License-Identifier: BSD-3-Clause
+ * test_barrier_named.c - the split-phase barriers with names: the matching matrix by wait, try and
+ * the single-phase form, results, recovery after a mismatch, progress.
+ * Ranks 1+. Conduits all. Source GASNet specification 1.8 with the matching rules of 1.20,
+ * barriers. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
 
 #include <limits.h>
 
 enum { H_NOTIFIED = AQ_TEST_FREE, H_THROUGH };
-enum { NAMED = 0, ANON = GASNET_BARRIERFLAG_ANONYMOUS, BAD = GASNET_BARRIERFLAG_MISMATCH,
-       UNNAMED = GASNET_BARRIERFLAG_UNNAMED };
+enum {
+    NAMED = 0,
+    ANON = GASNET_BARRIERFLAG_ANONYMOUS,
+    BAD = GASNET_BARRIERFLAG_MISMATCH,
+    UNNAMED = GASNET_BARRIERFLAG_UNNAMED
+};
 enum { OK = GASNET_OK, MIS = GASNET_ERR_BARRIER_MISMATCH, EITHER = -1 };
 
 static aq_test_count_t notified, through;
@@ -51,21 +55,23 @@ static const struct scenario scenarios[] = {
     { "all anonymous, ids ignored", ANON, 1, ANON, 2, OK, ANON, 3, ANON, 4, OK, 0, 0, 1 },
     { "all unnamed", UNNAMED, 0, UNNAMED, 0, OK, UNNAMED, 0, UNNAMED, 0, OK, -1, 0, 1 },
     { "one passes MISMATCH, others named", BAD, 5, BAD, 5, MIS, NAMED, 5, NAMED, 5, MIS, -1, 0, 1 },
-    { "one passes MISMATCH, others anonymous", BAD, 5, BAD, 5, MIS, ANON, 5, ANON, 5, MIS, -1, 0, 1 },
+    { "one passes MISMATCH, others anonymous", BAD, 5, BAD, 5, MIS, ANON, 5, ANON, 5, MIS, -1, 0,
+      1 },
     { "all pass MISMATCH", BAD, 5, BAD, 5, MIS, BAD, 5, BAD, 5, MIS, -1, 0, 1 },
     { "clean again after a mismatch", NAMED, 6, NAMED, 6, OK, NAMED, 6, NAMED, 6, OK, 1, 6, 1 },
     { "two different names", NAMED, 1, NAMED, 1, MIS, NAMED, 2, NAMED, 2, MIS, -1, 0, 2 },
-    { "two different names, one waits anonymous", NAMED, 1, ANON, 0, MIS, NAMED, 2, NAMED, 2, MIS, -1,
-      0, 2 },
+    { "two different names, one waits anonymous", NAMED, 1, ANON, 0, MIS, NAMED, 2, NAMED, 2, MIS,
+      -1, 0, 2 },
     { "one named, others anonymous", NAMED, 7, NAMED, 7, OK, ANON, 0, ANON, 0, OK, 1, 7, 2 },
     { "one anonymous, others named", ANON, 0, ANON, 0, OK, NAMED, 8, NAMED, 8, OK, 1, 8, 2 },
-    { "anonymous notify, named wait with the phase's name", ANON, 0, NAMED, 8, OK, NAMED, 8, NAMED, 8,
-      OK, 1, 8, 2 },
+    { "anonymous notify, named wait with the phase's name", ANON, 0, NAMED, 8, OK, NAMED, 8, NAMED,
+      8, OK, 1, 8, 2 },
     { "anonymous notify, named wait with another name", ANON, 0, NAMED, 9, MIS, NAMED, 8, NAMED, 8,
       EITHER, -1, 0, 2 },
     { "anonymous phase, named waits", ANON, 0, NAMED, 3, OK, ANON, 0, NAMED, 4, OK, 0, 0, 1 },
     { "named notify, anonymous wait", NAMED, 4, ANON, 0, OK, NAMED, 4, ANON, 99, OK, 1, 4, 1 },
-    { "named notify(0), named wait(1)", NAMED, 0, NAMED, 1, MIS, NAMED, 0, NAMED, 0, EITHER, -1, 0, 1 },
+    { "named notify(0), named wait(1)", NAMED, 0, NAMED, 1, MIS, NAMED, 0, NAMED, 0, EITHER, -1, 0,
+      1 },
     { "clean at the end", ANON, 0, ANON, 0, OK, ANON, 0, ANON, 0, OK, 0, 0, 1 },
 };
 

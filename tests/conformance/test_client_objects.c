@@ -1,6 +1,6 @@
 /*
- * test_client_objects.c - queries of client, endpoint and primordial team, client data of each object,
- * rank translation, progress-thread query.
+ * test_client_objects.c - queries of client, endpoint and primordial team, client data of each
+ * object, rank translation, progress-thread query.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, client, endpoints, teams.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -77,7 +77,8 @@ static void check_progress_threads(gex_Flags_t flags)
         AQ_CHECK((info[i].gex_thread_roles & (GEX_THREAD_ROLE_RCV | GEX_THREAD_ROLE_SND)) != 0);
         AQ_CHECK(info[i].gex_device_list != NULL && info[i].gex_device_list[0] != '\0');
         AQ_CHECK(info[i].gex_progress_arg != NULL);
-        AQ_CHECK_EQ(pthread_create(&id, NULL, info[i].gex_progress_fn, info[i].gex_progress_arg), 0);
+        AQ_CHECK_EQ(pthread_create(&id, NULL, info[i].gex_progress_fn, info[i].gex_progress_arg),
+                    0);
     }
 }
 

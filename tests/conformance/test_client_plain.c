@@ -1,6 +1,6 @@
 /*
- * test_client_plain.c - a client that names itself "realm-gex" (lower case and a dash), passes NULL for
- * argc and argv, and never attaches a segment or registers a handler.
+ * test_client_plain.c - a client that names itself "realm-gex" (lower case and a dash), passes NULL
+ * for argc and argv, and never attaches a segment or registers a handler.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, client.
  * SPDX-License-Identifier: BSD-3-Clause
  */

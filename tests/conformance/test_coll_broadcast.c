@@ -25,8 +25,8 @@ static void check_one(gex_Rank_t root, size_t nbytes, size_t skew)
     memset(dst, 0xee, nbytes + skew + 2 * GUARD);
     if (aq_test_me == root)
         aq_test_fill(src + skew, nbytes, seed);
-    aq_test_sync(gex_Coll_BroadcastNB(aq_test_tm, root, to,
-                                      aq_test_me == root ? src + skew : NULL, nbytes, 0));
+    aq_test_sync(gex_Coll_BroadcastNB(aq_test_tm, root, to, aq_test_me == root ? src + skew : NULL,
+                                      nbytes, 0));
     AQ_CHECK(aq_test_same(to, nbytes, seed));
     AQ_CHECK(aq_test_all(dst, 0xee, GUARD + skew));
     AQ_CHECK(aq_test_all(to + nbytes, 0xee, GUARD));
@@ -36,11 +36,12 @@ static void check_one(gex_Rank_t root, size_t nbytes, size_t skew)
 
 static void check_sizes(void)
 {
-    static const size_t sizes[] = { 1, 2, 7, 8, 63, 64, 111, 112, 113, 1000, 4096, 16383, 16385, 32768,
+    static const size_t sizes[] = { 1,     2,     7,     8,      63,     64,    111,
+                                    112,   113,   1000,  4096,   16383,  16385, 32768,
                                     32769, 65535, 65537, 200001, 1048577 };
 
     for (size_t i = 0; i < AQ_LENGTH(sizes); i++)
-        for (gex_Rank_t root = 0; root < aq_test_n; root += sizes[i] > 40000 ? 1 + aq_test_n / 3 : 1)
+        for (gex_Rank_t root = 0; root<aq_test_n; root += sizes[i]> 40000 ? 1 + aq_test_n / 3 : 1)
             if (!aq_test_quick || sizes[i] < 70000)
                 check_one(root, sizes[i], i % 5);
     if (!aq_test_quick) {
@@ -62,8 +63,8 @@ static void check_in_place(void)
             memset(dst, all, sizes[i]);
             if (aq_test_me == root)
                 aq_test_fill(dst, sizes[i], seed);
-            gex_Event_Wait(gex_Coll_BroadcastNB(aq_test_tm, root, dst,
-                                                all || aq_test_me == root ? dst : NULL, sizes[i], 0));
+            gex_Event_Wait(gex_Coll_BroadcastNB(
+                aq_test_tm, root, dst, all || aq_test_me == root ? dst : NULL, sizes[i], 0));
             AQ_CHECK(aq_test_same(dst, sizes[i], seed));
         }
     }
@@ -91,7 +92,8 @@ static void check_many(int n)
         const gex_Rank_t root = (gex_Rank_t)i * 7 % aq_test_n;
 
         value[i] = root == aq_test_me ? UINT64_C(1000003) * (unsigned)i : 0;
-        event[i] = gex_Coll_BroadcastNB(aq_test_tm, root, &value[i], &value[i], sizeof(value[i]), 0);
+        event[i] =
+            gex_Coll_BroadcastNB(aq_test_tm, root, &value[i], &value[i], sizeof(value[i]), 0);
     }
     for (int k = 0; k < n; k++) {
         const int i = aq_test_me % 2 == 0 ? n - 1 - k : k * 3 % n; /* n is no multiple of 3 */
@@ -116,8 +118,8 @@ static void check_ahead(int n)
     for (int i = 0; i < n; i++) {
         if (aq_test_me == 0)
             aq_test_fill(dst + each * (size_t)i, each, (uint64_t)i + 1);
-        event[i] = gex_Coll_BroadcastNB(aq_test_tm, 0, dst + each * (size_t)i, dst + each * (size_t)i,
-                                        each, 0);
+        event[i] = gex_Coll_BroadcastNB(aq_test_tm, 0, dst + each * (size_t)i,
+                                        dst + each * (size_t)i, each, 0);
         if (aq_test_me != 0 && i % 16 == 0)
             aq_test_relax();
     }

@@ -1,6 +1,6 @@
 /*
- * test_coll_legacy.c - gasnet_coll_*: every call with every pair of synchronisation flags, in place and
- * not, several outstanding; barriers over teams; names and constants.
+ * test_coll_legacy.c - gasnet_coll_*: every call with every pair of synchronisation flags, in place
+ * and not, several outstanding; barriers over teams; names and constants.
  * Ranks 1+. Conduits all. Source notes on GASNet-1's collectives (GASNet-1 20.1).
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -39,8 +39,9 @@ static void verify(const char *call, const unsigned char *block, size_t nbytes, 
 {
     for (size_t i = 0; i < nbytes; i++)
         if (block[i] != byte_of(from, to, i)) {
-            aq_test_fail(__FILE__, __LINE__, "%s of %zu bytes: byte %zu of the block of %u for %u is wrong",
-                         call, nbytes, i, from, to);
+            aq_test_fail(__FILE__, __LINE__,
+                         "%s of %zu bytes: byte %zu of the block of %u for %u is wrong", call,
+                         nbytes, i, from, to);
             return;
         }
 }
@@ -62,8 +63,8 @@ static void check_scatter(gex_Rank_t root, size_t nbytes, int flags, bool in_pla
     for (gex_Rank_t rank = 0; rank < size; rank++)
         fill(src + nbytes * rank, nbytes, root, rank);
     memset(dst, 0, nbytes);
-    gasnet_coll_wait_sync(gasnet_coll_scatter_nb(team, to, root,
-                                                 root == me ? src : NULL, nbytes, flags));
+    gasnet_coll_wait_sync(
+        gasnet_coll_scatter_nb(team, to, root, root == me ? src : NULL, nbytes, flags));
     verify("scatter", to, nbytes, root, me);
 }
 
@@ -118,7 +119,8 @@ static void check_flags(size_t nbytes)
         }
 }
 
-/* OUT_ALLSYNC: once it is done here, everybody's part is done: the root may change what others got. */
+/* OUT_ALLSYNC: once it is done here, everybody's part is done: the root may change what others got.
+ * */
 static void check_outstanding(void)
 {
     static uint32_t value[OUTSTANDING];

@@ -51,23 +51,24 @@ static void start(int i, uint64_t *state)
         one->event = gex_Coll_BarrierNB(aq_test_tm, 0);
         break;
     case 1:
-        one->event = gex_Coll_BroadcastNB(aq_test_tm, one->root, one->buf, one->buf, one->count * 8, 0);
+        one->event =
+            gex_Coll_BroadcastNB(aq_test_tm, one->root, one->buf, one->buf, one->count * 8, 0);
         break;
     case 2:
-        one->event = gex_Coll_ReduceToOneNB(aq_test_tm, one->root, one->buf, one->buf, GEX_DT_U64, 8,
-                                            one->count, GEX_OP_ADD, NULL, NULL, 0);
+        one->event = gex_Coll_ReduceToOneNB(aq_test_tm, one->root, one->buf, one->buf, GEX_DT_U64,
+                                            8, one->count, GEX_OP_ADD, NULL, NULL, 0);
         break;
     case 3:
-        one->event = gex_Coll_ReduceToAllNB(aq_test_tm, one->buf, one->buf, GEX_DT_U64, 8, one->count,
-                                            GEX_OP_ADD, NULL, NULL, 0);
+        one->event = gex_Coll_ReduceToAllNB(aq_test_tm, one->buf, one->buf, GEX_DT_U64, 8,
+                                            one->count, GEX_OP_ADD, NULL, NULL, 0);
         break;
     case 4:
-        one->event = gex_Coll_ReduceToAllNB(aq_test_tm, one->buf, one->buf, GEX_DT_USER, 8, one->count,
-                                            GEX_OP_USER_NC, op_last, NULL, 0);
+        one->event = gex_Coll_ReduceToAllNB(aq_test_tm, one->buf, one->buf, GEX_DT_USER, 8,
+                                            one->count, GEX_OP_USER_NC, op_last, NULL, 0);
         break;
     default:
-        one->event = gex_Coll_ReduceToAllNB(aq_test_tm, one->buf, one->buf, GEX_DT_U64, 8, one->count,
-                                            GEX_OP_MAX, NULL, NULL, 0);
+        one->event = gex_Coll_ReduceToAllNB(aq_test_tm, one->buf, one->buf, GEX_DT_U64, 8,
+                                            one->count, GEX_OP_MAX, NULL, NULL, 0);
     }
 }
 
@@ -81,11 +82,11 @@ static void check(int i)
 
         for (gex_Rank_t rank = 0; rank < aq_test_n; rank++)
             sum += word(rank, i, k);
-        expected = one->kind == 1                                  ? word(one->root, i, k)
-                   : one->kind == 2 && one->root == aq_test_me     ? sum
-                   : one->kind == 3                                ? sum
-                   : one->kind == 4 || one->kind == 5              ? word(aq_test_n - 1, i, k)
-                                                                   : word(aq_test_me, i, k);
+        expected = one->kind == 1                              ? word(one->root, i, k)
+                   : one->kind == 2 && one->root == aq_test_me ? sum
+                   : one->kind == 3                            ? sum
+                   : one->kind == 4 || one->kind == 5          ? word(aq_test_n - 1, i, k)
+                                                               : word(aq_test_me, i, k);
         wrong += one->buf[k] != expected;
     }
     if (wrong != 0)

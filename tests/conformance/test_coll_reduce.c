@@ -14,18 +14,19 @@ static const size_t max = (size_t)1 << 20; /* elements of 4 bytes */
 static unsigned char *src, *dst, *model, *other;
 
 /* The input of a rank. */
-#define DEFINE_INPUT(T, IS_FP)                                                                     \
-    static void input_##T(void *buf, size_t count, gex_Rank_t rank, gex_OP_t op)                   \
-    {                                                                                              \
-        T *x = buf;                                                                                \
-        uint64_t state = UINT64_C(0x9e3779b97f4a7c15) * (rank + 1) + op;                           \
-                                                                                                   \
-        for (size_t i = 0; i < count; i++) {                                                       \
-            uint64_t r = state += UINT64_C(0xda942042e4dd58b5);                                    \
-            r ^= r >> 29;                                                                          \
-            x[i] = !(IS_FP) ? (T)r : op == GEX_OP_MULT ? (T)(1 + (r & 1) * (rank < 10))            \
-                                                       : (T)((int)(r % 2001) - 1000);              \
-        }                                                                                          \
+#define DEFINE_INPUT(T, IS_FP)                                                   \
+    static void input_##T(void *buf, size_t count, gex_Rank_t rank, gex_OP_t op) \
+    {                                                                            \
+        T *x = buf;                                                              \
+        uint64_t state = UINT64_C(0x9e3779b97f4a7c15) * (rank + 1) + op;         \
+                                                                                 \
+        for (size_t i = 0; i < count; i++) {                                     \
+            uint64_t r = state += UINT64_C(0xda942042e4dd58b5);                  \
+            r ^= r >> 29;                                                        \
+            x[i] = !(IS_FP)            ? (T)r                                    \
+                   : op == GEX_OP_MULT ? (T)(1 + (r & 1) * (rank < 10))          \
+                                       : (T)((int)(r % 2001) - 1000);            \
+        }                                                                        \
     }
 DEFINE_INPUT(int32_t, 0)
 DEFINE_INPUT(uint32_t, 0)
@@ -34,26 +35,26 @@ DEFINE_INPUT(uint64_t, 0)
 DEFINE_INPUT(float, 1)
 DEFINE_INPUT(double, 1)
 
-#define CASE_ARITHMETIC(T, U, OP)                                                                  \
-    (OP) == GEX_OP_ADD    ? (T)((U)l + (U)r)                                                       \
-    : (OP) == GEX_OP_MULT ? (T)((U)l * (U)r)                                                       \
-    : (OP) == GEX_OP_MIN  ? (l < r ? l : r)                                                        \
+#define CASE_ARITHMETIC(T, U, OP)            \
+    (OP) == GEX_OP_ADD    ? (T)((U)l + (U)r) \
+    : (OP) == GEX_OP_MULT ? (T)((U)l * (U)r) \
+    : (OP) == GEX_OP_MIN  ? (l < r ? l : r)  \
                           : (l > r ? l : r)
-#define CASE_BITS(OP)                                                                              \
-    (OP) == GEX_OP_AND ? (l & r) : (OP) == GEX_OP_OR ? (l | r) : (OP) == GEX_OP_XOR ? (l ^ r) :
+#define CASE_BITS(OP) \
+    (OP) == GEX_OP_AND ? (l & r) : (OP) == GEX_OP_OR ? (l | r) : (OP) == GEX_OP_XOR ? (l ^ r):
 #define NO_BITS(OP)
 
 /* acc = acc (+) x, one rank after the other. */
-#define DEFINE_FOLD(T, U, BITS)                                                                    \
-    static void fold_##T(void *acc, const void *x, size_t count, gex_OP_t op)                      \
-    {                                                                                              \
-        T *a = acc;                                                                                \
-        const T *b = x;                                                                            \
-                                                                                                   \
-        for (size_t i = 0; i < count; i++) {                                                       \
-            const T l = a[i], r = b[i];                                                            \
-            a[i] = BITS(op) CASE_ARITHMETIC(T, U, op);                                             \
-        }                                                                                          \
+#define DEFINE_FOLD(T, U, BITS)                                               \
+    static void fold_##T(void *acc, const void *x, size_t count, gex_OP_t op) \
+    {                                                                         \
+        T *a = acc;                                                           \
+        const T *b = x;                                                       \
+                                                                              \
+        for (size_t i = 0; i < count; i++) {                                  \
+            const T l = a[i], r = b[i];                                       \
+            a[i] = BITS(op) CASE_ARITHMETIC(T, U, op);                        \
+        }                                                                     \
     }
 DEFINE_FOLD(int32_t, uint32_t, CASE_BITS)
 DEFINE_FOLD(uint32_t, uint32_t, CASE_BITS)
@@ -89,7 +90,8 @@ static void make_model(const struct type *t, gex_OP_t op, size_t count)
     }
 }
 
-static void check_result(const unsigned char *result, size_t nbytes, const struct type *t, gex_OP_t op)
+static void check_result(const unsigned char *result, size_t nbytes, const struct type *t,
+                         gex_OP_t op)
 {
     if (memcmp(result, model, nbytes) != 0)
         aq_test_fail(__FILE__, __LINE__, "type 0x%x op 0x%x, %zu bytes: wrong result",
@@ -104,7 +106,8 @@ static void check_all(const struct type *t, gex_OP_t op, size_t count, bool in_p
 
     memset(dst, 0xcc, nbytes + GUARD);
     t->input(from, count, aq_test_me, op);
-    aq_test_sync(gex_Coll_ReduceToAllNB(aq_test_tm, dst, from, t->dt, t->size, count, op, NULL, NULL, 0));
+    aq_test_sync(
+        gex_Coll_ReduceToAllNB(aq_test_tm, dst, from, t->dt, t->size, count, op, NULL, NULL, 0));
     check_result(dst, nbytes, t, op);
     if (!in_place) {
         t->input(other, count, aq_test_me, op);
@@ -112,7 +115,8 @@ static void check_all(const struct type *t, gex_OP_t op, size_t count, bool in_p
     }
 }
 
-static void check_one(const struct type *t, gex_OP_t op, size_t count, gex_Rank_t root, bool in_place)
+static void check_one(const struct type *t, gex_OP_t op, size_t count, gex_Rank_t root,
+                      bool in_place)
 {
     const size_t nbytes = count * t->size;
     const bool mine = root == aq_test_me;
@@ -120,8 +124,11 @@ static void check_one(const struct type *t, gex_OP_t op, size_t count, gex_Rank_
 
     memset(dst, 0xcc, nbytes + GUARD);
     t->input(from, count, aq_test_me, op);
-    gex_Event_Wait(gex_Coll_ReduceToOneNB(aq_test_tm, root, mine ? dst : in_place ? from : NULL, from,
-                                          t->dt, t->size, count, op, NULL, NULL, 0));
+    gex_Event_Wait(gex_Coll_ReduceToOneNB(aq_test_tm, root,
+                                          mine       ? dst
+                                          : in_place ? from
+                                                     : NULL,
+                                          from, t->dt, t->size, count, op, NULL, NULL, 0));
     if (mine)
         check_result(dst, nbytes, t, op);
     if (!mine || !in_place) {
@@ -164,8 +171,8 @@ static void check_same_bits(void)
     for (size_t count = 1; count <= 5000; count = count * 9 + 1) {
         for (size_t i = 0; i < count; i++)
             mine[i] = 1.0 / (double)(3 + i + 7 * aq_test_me);
-        gex_Event_Wait(gex_Coll_ReduceToAllNB(aq_test_tm, all, mine, GEX_DT_DBL, 8, count, GEX_OP_ADD,
-                                              NULL, NULL, 0));
+        gex_Event_Wait(gex_Coll_ReduceToAllNB(aq_test_tm, all, mine, GEX_DT_DBL, 8, count,
+                                              GEX_OP_ADD, NULL, NULL, 0));
         memcpy(others, all, sizeof(others));
         gex_Event_Wait(gex_Coll_BroadcastNB(aq_test_tm, 0, others, others, count * 8, 0));
         AQ_CHECK(memcmp(others, all, count * 8) == 0);
@@ -174,7 +181,9 @@ static void check_same_bits(void)
 
 int main(int argc, char **argv)
 {
-    static const size_t counts[] = { 1, 2, 3, 6, 13, 28, 29, 255, 511, 513, 1000, 4096, 4097, 9001 };
+    static const size_t counts[] = {
+        1, 2, 3, 6, 13, 28, 29, 255, 511, 513, 1000, 4096, 4097, 9001
+    };
 
     aq_test_start(&argc, &argv, 1);
     src = malloc(max * 8 + GUARD);
@@ -184,7 +193,8 @@ int main(int argc, char **argv)
     rule("extended 12.4, 20: before a segment is attached");
     check_count(2, 1);
     aq_test_segment(GASNET_PAGESIZE);
-    rule("extended 8, 12.4: every type and operation, src untouched, dst == src, unused dst ignored");
+    rule("extended 8, 12.4: every type and operation, src untouched, dst == src, unused dst "
+         "ignored");
     for (size_t i = 0; i < AQ_LENGTH(counts); i++)
         check_count(counts[i], aq_test_quick ? 5 : aq_test_n > 8 ? 3 : 1);
     rule("extended 12.4: every root");

@@ -1,10 +1,10 @@
 /*
- * test_coll_serves.c - a rank that only goes through collectives, and is always the last to come or the
- * root, so that each is complete at once, serves its peers' messages all the same; so does one
+ * test_coll_serves.c - a rank that only goes through collectives, and is always the last to come or
+ * the root, so that each is complete at once, serves its peers' messages all the same; so does one
  * that only waits for what is complete already.
  *
- * Rank 1 makes nothing but such calls; rank 0 sends it a request first. Once the calls are over, and before
- * anything else polls, rank 1 must have run the handler.
+ * Rank 1 makes nothing but such calls; rank 0 sends it a request first. Once the calls are over,
+ * and before anything else polls, rank 1 must have run the handler.
  * Ranks 2+. Conduits all. Source GASNet-EX specification 0.19, progress; GASNet specification 1.8.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -56,8 +56,14 @@ static int is_last(void)
 
 /* --- calls that wait for the others; rank 1 comes last --- */
 
-static void barrier_job(void) { gex_Coll_BarrierBlocking(job, 0); }
-static void barrier_nb_job(void) { gex_Event_Wait(gex_Coll_BarrierNB(job, 0)); }
+static void barrier_job(void)
+{
+    gex_Coll_BarrierBlocking(job, 0);
+}
+static void barrier_nb_job(void)
+{
+    gex_Event_Wait(gex_Coll_BarrierNB(job, 0));
+}
 static void barrier_named_job(void)
 {
     gasnet_barrier_notify(3, 0);
@@ -65,9 +71,18 @@ static void barrier_named_job(void)
         pause_us(2000); /* the wait finds everybody here */
     AQ_CHECK_EQ(gasnet_barrier_wait(3, 0), GASNET_OK);
 }
-static void barrier_pair(void) { gex_Coll_BarrierBlocking(pair, 0); }
-static void barrier_nb_pair(void) { gex_Event_Wait(gex_Coll_BarrierNB(pair, 0)); }
-static void barrier_named_pair(void) { AQ_CHECK_EQ(gasnet_coll_barrier(pair, 4, 0), GASNET_OK); }
+static void barrier_pair(void)
+{
+    gex_Coll_BarrierBlocking(pair, 0);
+}
+static void barrier_nb_pair(void)
+{
+    gex_Event_Wait(gex_Coll_BarrierNB(pair, 0));
+}
+static void barrier_named_pair(void)
+{
+    AQ_CHECK_EQ(gasnet_coll_barrier(pair, 4, 0), GASNET_OK);
+}
 static void gather_all_pair(void)
 {
     static int all[2];
@@ -98,8 +113,8 @@ static bool reduce_pair(void)
     const int mine = is_last();
     int last = mine;
 
-    gex_Event_Wait(gex_Coll_ReduceToOneNB(pair, 0, aq_test_me == 0 ? &last : NULL, &mine, GEX_DT_I32,
-                                          sizeof(mine), 1, GEX_OP_MAX, NULL, NULL, 0));
+    gex_Event_Wait(gex_Coll_ReduceToOneNB(pair, 0, aq_test_me == 0 ? &last : NULL, &mine,
+                                          GEX_DT_I32, sizeof(mine), 1, GEX_OP_MAX, NULL, NULL, 0));
     return last != 0;
 }
 static bool reduce_all_pair(void)
@@ -107,8 +122,8 @@ static bool reduce_all_pair(void)
     const int mine = is_last();
     int last = 0;
 
-    gex_Event_Wait(gex_Coll_ReduceToAllNB(pair, &last, &mine, GEX_DT_I32, sizeof(mine), 1, GEX_OP_MAX,
-                                          NULL, NULL, 0));
+    gex_Event_Wait(gex_Coll_ReduceToAllNB(pair, &last, &mine, GEX_DT_I32, sizeof(mine), 1,
+                                          GEX_OP_MAX, NULL, NULL, 0));
     return last != 0;
 }
 static bool gather_pair(void)
@@ -126,10 +141,13 @@ static void reduce_self(void)
 {
     int mine = 1, all = 0;
 
-    gex_Event_Wait(gex_Coll_ReduceToAllNB(self, &all, &mine, GEX_DT_I32, sizeof(mine), 1, GEX_OP_ADD,
-                                          NULL, NULL, 0));
+    gex_Event_Wait(gex_Coll_ReduceToAllNB(self, &all, &mine, GEX_DT_I32, sizeof(mine), 1,
+                                          GEX_OP_ADD, NULL, NULL, 0));
 }
-static void barrier_self(void) { gex_Coll_BarrierBlocking(self, 0); }
+static void barrier_self(void)
+{
+    gex_Coll_BarrierBlocking(self, 0);
+}
 static void broadcast_nothing(void)
 {
     gex_Event_Wait(gex_Coll_BroadcastNB(self, 0, NULL, NULL, 0, 0));
@@ -150,8 +168,14 @@ static void wait_some_invalid(void)
 
     gex_Event_WaitSome(events, AQ_LENGTH(events), 0);
 }
-static void wait_all_none(void) { gex_Event_WaitAll(NULL, 0, 0); }
-static void wait_nbi_none(void) { gex_NBI_Wait(GEX_EC_ALL, 0); }
+static void wait_all_none(void)
+{
+    gex_Event_WaitAll(NULL, 0, 0);
+}
+static void wait_nbi_none(void)
+{
+    gex_NBI_Wait(GEX_EC_ALL, 0);
+}
 
 static const struct way {
     const char *rule;
@@ -160,7 +184,8 @@ static const struct way {
     bool (*last)(void);    /* or they until it says true, */
     void (*alone)(void);   /* or rank 1 until it was served */
 } ways[] = {
-    { "extended 14: BarrierBlocking over the job serves, whoever comes last", .in_job = barrier_job },
+    { "extended 14: BarrierBlocking over the job serves, whoever comes last",
+      .in_job = barrier_job },
     { "extended 14: BarrierNB over the job serves, whoever comes last", .in_job = barrier_nb_job },
     { "gasnet-1 17: gasnet_barrier_wait serves, whoever comes last", .in_job = barrier_named_job },
     { "extended 14: BarrierBlocking over a team serves", .in_pair = barrier_pair },

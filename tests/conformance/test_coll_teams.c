@@ -1,6 +1,6 @@
 /*
- * test_coll_teams.c - every collective on split teams: without scratch space, overlapping, many teams
- * at a time and one after the other, and in par on different teams from different threads.
+ * test_coll_teams.c - every collective on split teams: without scratch space, overlapping, many
+ * teams at a time and one after the other, and in par on different teams from different threads.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, Collectives, Teams.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -39,8 +39,8 @@ static void check_team(gex_TM_t tm, struct buffers *b, size_t count, uint64_t sa
     for (size_t k = 0; k < count; k++)
         b->in[k] = (uint64_t)(me + 1) * (salt + 1) + k;
     event = gex_Coll_BarrierNB(tm, 0);
-    gex_Event_Wait(gex_Coll_ReduceToAllNB(tm, b->out, b->in, GEX_DT_U64, 8, count, GEX_OP_ADD, NULL,
-                                          NULL, 0));
+    gex_Event_Wait(
+        gex_Coll_ReduceToAllNB(tm, b->out, b->in, GEX_DT_U64, 8, count, GEX_OP_ADD, NULL, NULL, 0));
     for (size_t k = 0; k < count; k++)
         wrong += b->out[k] != sum + k * size;
     gex_Event_Wait(gex_Coll_ReduceToOneNB(tm, root, b->out, b->in, GEX_DT_I64, 8, count, GEX_OP_MAX,
@@ -84,8 +84,8 @@ static void check_many(void)
         check_team(tms[i], &common, 40, (unsigned)i);
     for (int i = 0; i < TEAMS; i++) {
         values[i] = 1;
-        events[i] = gex_Coll_ReduceToAllNB(tms[i], &values[i], &values[i], GEX_DT_U64, 8, 1, GEX_OP_ADD,
-                                           NULL, NULL, 0);
+        events[i] = gex_Coll_ReduceToAllNB(tms[i], &values[i], &values[i], GEX_DT_U64, 8, 1,
+                                           GEX_OP_ADD, NULL, NULL, 0);
     }
     for (int i = TEAMS - 1; i >= 0; i--) {
         gex_Event_Wait(events[i]);
@@ -115,12 +115,12 @@ static void check_nested(void)
     gex_Event_t event[3];
 
     for (int i = 0; i < 50; i++) {
-        event[0] = gex_Coll_ReduceToAllNB(aq_test_tm, &all, &all, GEX_DT_I64, 8, 1, GEX_OP_ADD, NULL,
-                                          NULL, 0);
-        event[1] = gex_Coll_ReduceToAllNB(half, &part, &part, GEX_DT_I64, 8, 1, GEX_OP_ADD, NULL, NULL,
-                                          0);
-        event[2] = gex_Coll_ReduceToAllNB(quarter, &least, &least, GEX_DT_I64, 8, 1, GEX_OP_ADD, NULL,
-                                          NULL, 0);
+        event[0] = gex_Coll_ReduceToAllNB(aq_test_tm, &all, &all, GEX_DT_I64, 8, 1, GEX_OP_ADD,
+                                          NULL, NULL, 0);
+        event[1] =
+            gex_Coll_ReduceToAllNB(half, &part, &part, GEX_DT_I64, 8, 1, GEX_OP_ADD, NULL, NULL, 0);
+        event[2] = gex_Coll_ReduceToAllNB(quarter, &least, &least, GEX_DT_I64, 8, 1, GEX_OP_ADD,
+                                          NULL, NULL, 0);
         gex_Event_WaitAll(event, 3, 0);
         AQ_CHECK_EQ(all, aq_test_n);
         AQ_CHECK_EQ(part, gex_TM_QuerySize(half));
@@ -141,7 +141,8 @@ static void *one_team(void *arg)
     const int number = (int)(uintptr_t)arg;
 
     for (int i = 0; i < (aq_test_quick ? 20 : 100); i++)
-        check_team(thread_tm[number], &thread_buffers[number], i % 10 == 0 ? WORDS : 5, (unsigned)i);
+        check_team(thread_tm[number], &thread_buffers[number], i % 10 == 0 ? WORDS : 5,
+                   (unsigned)i);
     return NULL;
 }
 

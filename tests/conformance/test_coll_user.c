@@ -114,7 +114,8 @@ static void op_product(const void *arg1, void *arg2, size_t count, const void *c
 
 static struct matrix matrix_of(gex_Rank_t rank, size_t i)
 {
-    return (struct matrix){ { { rank + 2, (uint32_t)i * 3 + 1 }, { rank * 5 + 1, (uint32_t)i + 7 } } };
+    return (
+        struct matrix){ { { rank + 2, (uint32_t)i * 3 + 1 }, { rank * 5 + 1, (uint32_t)i + 7 } } };
 }
 
 static void check_order(size_t count, bool to_all, bool in_place)
@@ -128,11 +129,12 @@ static void check_order(size_t count, bool to_all, bool in_place)
     if (!in_place)
         protect(src, count * sizeof(*src));
     if (to_all)
-        gex_Event_Wait(gex_Coll_ReduceToAllNB(aq_test_tm, dst, from, GEX_DT_USER, sizeof(*src), count,
-                                              GEX_OP_USER_NC, op_product, &token, 0));
-    else
-        gex_Event_Wait(gex_Coll_ReduceToOneNB(aq_test_tm, root, dst, from, GEX_DT_USER, sizeof(*src),
+        gex_Event_Wait(gex_Coll_ReduceToAllNB(aq_test_tm, dst, from, GEX_DT_USER, sizeof(*src),
                                               count, GEX_OP_USER_NC, op_product, &token, 0));
+    else
+        gex_Event_Wait(gex_Coll_ReduceToOneNB(aq_test_tm, root, dst, from, GEX_DT_USER,
+                                              sizeof(*src), count, GEX_OP_USER_NC, op_product,
+                                              &token, 0));
     protect(NULL, 0);
     for (size_t i = 0; i < count && (to_all || aq_test_me == root); i++) {
         struct matrix expected = matrix_of(0, i);
@@ -177,8 +179,8 @@ static void check_unit(size_t bytes, size_t count, gex_OP_t op, bool in_place)
         for (size_t i = 0; i < bytes * count; i++)
             from[i] = byte_of(aq_test_me, i);
         if (to_all)
-            gex_Event_Wait(gex_Coll_ReduceToAllNB(aq_test_tm, dst, from, GEX_DT_USER, bytes, count, op,
-                                                  op_words, &token, 0));
+            gex_Event_Wait(gex_Coll_ReduceToAllNB(aq_test_tm, dst, from, GEX_DT_USER, bytes, count,
+                                                  op, op_words, &token, 0));
         else
             gex_Event_Wait(gex_Coll_ReduceToOneNB(aq_test_tm, root, dst, from, GEX_DT_USER, bytes,
                                                   count, op, op_words, &token, 0));
@@ -225,15 +227,15 @@ static void op_long_double(const void *arg1, void *arg2, size_t count, const voi
         y[i] += x[i];
 }
 
-static void reduce_user(bool to_all, void *dst, const void *src, size_t bytes, size_t count, gex_OP_t op,
-                        gex_Coll_ReduceFn_t fn)
+static void reduce_user(bool to_all, void *dst, const void *src, size_t bytes, size_t count,
+                        gex_OP_t op, gex_Coll_ReduceFn_t fn)
 {
     if (to_all)
-        gex_Event_Wait(gex_Coll_ReduceToAllNB(aq_test_tm, dst, src, GEX_DT_USER, bytes, count, op, fn,
-                                              &token, 0));
+        gex_Event_Wait(gex_Coll_ReduceToAllNB(aq_test_tm, dst, src, GEX_DT_USER, bytes, count, op,
+                                              fn, &token, 0));
     else
-        gex_Event_Wait(gex_Coll_ReduceToOneNB(aq_test_tm, 0, dst, src, GEX_DT_USER, bytes, count, op, fn,
-                                              &token, 0));
+        gex_Event_Wait(gex_Coll_ReduceToOneNB(aq_test_tm, 0, dst, src, GEX_DT_USER, bytes, count,
+                                              op, fn, &token, 0));
 }
 
 static void check_strict(size_t count, bool to_all, gex_OP_t op)
@@ -290,8 +292,8 @@ static void check_builtin_type(void)
     for (size_t i = 0; i < AQ_LENGTH(mine); i++)
         mine[i] = (i + 1) * 6 * (aq_test_me + 1);
     gex_Event_Wait(gex_Coll_ReduceToAllNB(aq_test_tm, all, mine, GEX_DT_U64, 8, AQ_LENGTH(mine),
-                                          GEX_OP_USER, op_gcd, (void *)(uintptr_t)(1000 + aq_test_me),
-                                          0));
+                                          GEX_OP_USER, op_gcd,
+                                          (void *)(uintptr_t)(1000 + aq_test_me), 0));
     for (size_t i = 0; i < AQ_LENGTH(mine); i++)
         AQ_CHECK_EQ(all[i], (i + 1) * 6);
 }

@@ -1,6 +1,6 @@
 /*
- * test_ep_create.c - further endpoints and segments without communication: indices, error codes, what a
- * failed call leaves alone, binding, queries.
+ * test_ep_create.c - further endpoints and segments without communication: indices, error codes,
+ * what a failed call leaves alone, binding, queries.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, Endpoints; Segments.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -14,13 +14,16 @@ static void check_segments(void)
     const uintptr_t limit = gasnet_getMaxLocalSegmentSize();
 
     rule("core 11.4: bad arguments give BAD_ARG and leave the output alone");
-    AQ_CHECK_EQ(gex_Segment_Create(&seg, aq_test_client, memory, 0, GEX_MK_HOST, 0), GASNET_ERR_BAD_ARG);
-    AQ_CHECK_EQ(gex_Segment_Create(&seg, aq_test_client, NULL, 0, GEX_MK_HOST, 0), GASNET_ERR_BAD_ARG);
+    AQ_CHECK_EQ(gex_Segment_Create(&seg, aq_test_client, memory, 0, GEX_MK_HOST, 0),
+                GASNET_ERR_BAD_ARG);
+    AQ_CHECK_EQ(gex_Segment_Create(&seg, aq_test_client, NULL, 0, GEX_MK_HOST, 0),
+                GASNET_ERR_BAD_ARG);
     AQ_CHECK_EQ(gex_Segment_Create(&seg, aq_test_client, memory, 8, GEX_MK_INVALID, 0),
                 GASNET_ERR_BAD_ARG);
     AQ_CHECK_EQ(gex_Segment_Create(&seg, GEX_CLIENT_INVALID, memory, 8, GEX_MK_HOST, 0),
                 GASNET_ERR_BAD_ARG);
-    AQ_CHECK_EQ(gex_Segment_Create(&seg, aq_test_client, memory, 8, GEX_MK_HOST, 1), GASNET_ERR_BAD_ARG);
+    AQ_CHECK_EQ(gex_Segment_Create(&seg, aq_test_client, memory, 8, GEX_MK_HOST, 1),
+                GASNET_ERR_BAD_ARG);
     if (limit < UINTPTR_MAX)
         AQ_CHECK_EQ(gex_Segment_Create(&seg, aq_test_client, NULL, limit + 1, GEX_MK_HOST, 0),
                     GASNET_ERR_BAD_ARG);
@@ -36,13 +39,15 @@ static void check_segments(void)
     gex_Segment_Destroy(seg, 0);
     rule("core 11.4: memory of the client's: any alignment, contents untouched");
     memset(memory, 9, sizeof(memory));
-    AQ_CHECK_EQ(gex_Segment_Create(&seg, aq_test_client, memory + 3, 1001, GEX_MK_HOST, 0), GASNET_OK);
+    AQ_CHECK_EQ(gex_Segment_Create(&seg, aq_test_client, memory + 3, 1001, GEX_MK_HOST, 0),
+                GASNET_OK);
     AQ_CHECK(gex_Segment_QueryAddr(seg) == memory + 3 && gex_Segment_QuerySize(seg) == 1001);
     gex_Segment_Destroy(seg, 0);
     AQ_CHECK(aq_test_all(memory, 9, sizeof(memory)));
     rule("core 11.5: segments come and go: address space is given back");
     for (int i = 0; i < 2000; i++) {
-        AQ_CHECK_EQ(gex_Segment_Create(&seg, aq_test_client, NULL, 1 << 20, GEX_MK_HOST, 0), GASNET_OK);
+        AQ_CHECK_EQ(gex_Segment_Create(&seg, aq_test_client, NULL, 1 << 20, GEX_MK_HOST, 0),
+                    GASNET_OK);
         *(char *)gex_Segment_QueryAddr(seg) = 1;
         gex_Segment_Destroy(seg, 0);
     }
@@ -59,7 +64,8 @@ static void check_failures(gex_EP_t *ep_p)
                 GASNET_ERR_BAD_ARG);
     AQ_CHECK_EQ(gex_EP_Create(ep_p, aq_test_client, GEX_EP_CAPABILITY_RMA, 1u << 20),
                 GASNET_ERR_BAD_ARG);
-    AQ_CHECK_EQ(gex_EP_Create(ep_p, GEX_CLIENT_INVALID, GEX_EP_CAPABILITY_RMA, 0), GASNET_ERR_BAD_ARG);
+    AQ_CHECK_EQ(gex_EP_Create(ep_p, GEX_CLIENT_INVALID, GEX_EP_CAPABILITY_RMA, 0),
+                GASNET_ERR_BAD_ARG);
     AQ_CHECK(*ep_p == before);
 }
 
@@ -74,17 +80,20 @@ static void check_queries_of(gex_EP_t ep, gex_EP_Index_t index, gex_Segment_t se
     if (seg == GEX_SEGMENT_INVALID) {
         AQ_CHECK_EQ(size, 0);
         owner = local = memory;
-        AQ_CHECK(gex_Segment_QueryBound(gex_TM_Pair(ep, index), aq_test_me, &owner, &local, &size) != 0);
+        AQ_CHECK(gex_Segment_QueryBound(gex_TM_Pair(ep, index), aq_test_me, &owner, &local, &size)
+                 != 0);
         AQ_CHECK(owner == memory && local == memory);
     } else {
         AQ_CHECK(owner == gex_Segment_QueryAddr(seg) && size == gex_Segment_QuerySize(seg));
         AQ_CHECK(local == NULL || local == owner);
         size = 0;
-        AQ_CHECK_EQ(gex_Segment_QueryBound(gex_TM_Pair(aq_test_ep, index), aq_test_me, NULL, NULL, &size),
-                    0);
+        AQ_CHECK_EQ(
+            gex_Segment_QueryBound(gex_TM_Pair(aq_test_ep, index), aq_test_me, NULL, NULL, &size),
+            0);
         AQ_CHECK_EQ(size, gex_Segment_QuerySize(seg));
     }
-    gex_Event_Wait(gex_EP_QueryBoundSegmentNB(gex_TM_Pair(ep, index), aq_test_me, NULL, NULL, NULL, 0));
+    gex_Event_Wait(
+        gex_EP_QueryBoundSegmentNB(gex_TM_Pair(ep, index), aq_test_me, NULL, NULL, NULL, 0));
 }
 
 static void check_binding(gex_EP_t *eps)
@@ -127,7 +136,8 @@ int main(int argc, char **argv)
     aq_test_start(&argc, &argv, 1);
     gex_System_SetVerboseErrors(0);
     check_segments();
-    rule("core 13: BAD_ARG for capabilities that are none, unknown or not offered; output untouched");
+    rule("core 13: BAD_ARG for capabilities that are none, unknown or not offered; output "
+         "untouched");
     ep = aq_test_ep;
     check_failures(&ep);
     rule("core 13: indices are 1, 2, 3, ... in order; a failed create takes none");
@@ -136,7 +146,8 @@ int main(int argc, char **argv)
 
         eps[i] = GEX_EP_INVALID;
         check_failures(&eps[i]);
-        AQ_CHECK_EQ(gex_EP_Create(&eps[i], aq_test_client, GEX_EP_CAPABILITY_RMA, hints), GASNET_OK);
+        AQ_CHECK_EQ(gex_EP_Create(&eps[i], aq_test_client, GEX_EP_CAPABILITY_RMA, hints),
+                    GASNET_OK);
         AQ_CHECK_EQ(gex_EP_QueryIndex(eps[i]), i);
         AQ_CHECK_EQ(gex_EP_QueryFlags(eps[i]), hints);
         AQ_CHECK(gex_EP_QueryClient(eps[i]) == aq_test_client);

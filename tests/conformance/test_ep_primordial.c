@@ -1,9 +1,9 @@
 /*
- * test_ep_primordial.c - a segment that is created and bound to the primordial endpoint, not attached:
- * queries, put and get, long messages, atomics and strided transfers between all ranks, through teams
- * made before and after, and through TM-pairs.
- * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, Endpoints; bound-segment publication.
- * SPDX-License-Identifier: BSD-3-Clause
+ * test_ep_primordial.c - a segment that is created and bound to the primordial endpoint, not
+ * attached: queries, put and get, long messages, atomics and strided transfers between all ranks,
+ * through teams made before and after, and through TM-pairs.
+ * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, Endpoints; bound-segment
+ * publication. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
 
@@ -12,8 +12,8 @@
 
 enum { H_LONG = AQ_TEST_FREE, H_LONG_REPLY };
 
-#define SLOT ((size_t)200000) /* what a peer writes into: more than one message */
-#define PEERS 3               /* each rank has so many slots and talks to so many others */
+#define SLOT   ((size_t)200000) /* what a peer writes into: more than one message */
+#define PEERS  3                /* each rank has so many slots and talks to so many others */
 #define LENGTH (SLOT * (PEERS + 1) + 64) /* one more slot for replies */
 
 static char memory[LENGTH + 64];
@@ -47,8 +47,8 @@ static void h_long(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t hig
                    gex_AM_Arg_t seed)
 {
     AQ_CHECK(aq_test_same(buf, nbytes, (uint64_t)seed));
-    gex_AM_ReplyLong1(token, H_LONG_REPLY, buf, nbytes, aq_test_pointer(high, low), GEX_EVENT_NOW, 0,
-                      seed);
+    gex_AM_ReplyLong1(token, H_LONG_REPLY, buf, nbytes, aq_test_pointer(high, low), GEX_EVENT_NOW,
+                      0, seed);
     atomic_fetch_add(&arrived, 1);
 }
 
@@ -72,7 +72,8 @@ static gex_Segment_t bind(void)
     uintptr_t size = 0;
 
     rule("core 13: the primordial endpoint can have a segment that is bound to it");
-    AQ_CHECK_EQ(gex_Segment_Create(&segment, aq_test_client, addr, LENGTH, GEX_MK_HOST, 0), GASNET_OK);
+    AQ_CHECK_EQ(gex_Segment_Create(&segment, aq_test_client, addr, LENGTH, GEX_MK_HOST, 0),
+                GASNET_OK);
     AQ_CHECK_EQ(gex_EP_BindSegment(aq_test_ep, segment, 0), GASNET_OK);
     AQ_CHECK(gex_EP_QuerySegment(aq_test_ep) == segment);
     AQ_CHECK_EQ(gex_Segment_QueryBound(aq_test_tm, aq_test_me, &owner, &local, &size), 0);
@@ -154,8 +155,8 @@ static void check_long(gex_Rank_t r, gex_Rank_t away)
         const int before = atomic_load(&replied);
 
         aq_test_fill(out, sizes[i], i + 3);
-        gex_AM_RequestLong3(aq_test_tm, r, H_LONG, out, sizes[i], slot_of(r, away), GEX_EVENT_NOW, 0,
-                            AQ_HI(back), AQ_LO(back), (gex_AM_Arg_t)i + 3);
+        gex_AM_RequestLong3(aq_test_tm, r, H_LONG, out, sizes[i], slot_of(r, away), GEX_EVENT_NOW,
+                            0, AQ_HI(back), AQ_LO(back), (gex_AM_Arg_t)i + 3);
         aq_test_wait(&replied, before + 1);
         AQ_CHECK(aq_test_same(back, sizes[i], i + 3));
     }
@@ -176,8 +177,8 @@ static void check_atomics(void)
         for (r = 0; r < aq_test_n; r++)
             gex_AD_OpNBI_U64(ad, NULL, r, base_of(r, &size) + 8, GEX_OP_ADD, aq_test_me + 1, 0, 0);
     gex_NBI_Wait(GEX_EC_RMW, 0);
-    gex_Event_Wait(gex_AD_OpNB_U64(ad, &sum, aq_test_me, base_of(aq_test_me, &size) + 8, GEX_OP_FADD, 0,
-                                   0, 0));
+    gex_Event_Wait(gex_AD_OpNB_U64(ad, &sum, aq_test_me, base_of(aq_test_me, &size) + 8,
+                                   GEX_OP_FADD, 0, 0, 0));
     AQ_CHECK(sum >= 100u * (aq_test_me + 1));
     aq_test_barrier();
     gex_Event_Wait(gex_AD_OpNB_U64(ad, &sum, aq_test_peer(1), base_of(aq_test_peer(1), &size) + 8,

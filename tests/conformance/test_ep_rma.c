@@ -1,20 +1,21 @@
 /*
- * test_ep_rma.c - put and get between the segments of further endpoints: both allocations, any alignment,
- * every pair of indices, every peer and oneself; publishing, unevenly and over parts of the job;
- * segments that are destroyed while traffic of others is served.
- * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, Endpoints; bound-segment publication.
- * SPDX-License-Identifier: BSD-3-Clause
+ * test_ep_rma.c - put and get between the segments of further endpoints: both allocations, any
+ * alignment, every pair of indices, every peer and oneself; publishing, unevenly and over parts of
+ * the job; segments that are destroyed while traffic of others is served.
+ * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, Endpoints; bound-segment
+ * publication. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
 
 #include <time.h>
 
 #define LENGTH ((size_t)300000) /* more than one message, of a segment at an odd address */
-#define SLOT 8192               /* what a peer writes into */
-#define FAR 16                  /* so many peers */
+#define SLOT   8192             /* what a peer writes into */
+#define FAR    16               /* so many peers */
 
 static char memory[LENGTH + 64];
-static gex_EP_t eps[4]; /* [1]: the library's memory, [2]: ours, [3]: a part of the attached segment */
+static gex_EP_t
+    eps[4]; /* [1]: the library's memory, [2]: ours, [3]: a part of the attached segment */
 
 /* Where index of rank r is, as everybody can compute once it has asked. */
 static char *base_of(gex_Rank_t r, gex_EP_Index_t index, uintptr_t *size_out)
@@ -22,7 +23,8 @@ static char *base_of(gex_Rank_t r, gex_EP_Index_t index, uintptr_t *size_out)
     void *owner = NULL;
 
     *size_out = 0;
-    gex_Event_Wait(gex_EP_QueryBoundSegmentNB(gex_TM_Pair(eps[1], index), r, &owner, NULL, size_out, 0));
+    gex_Event_Wait(
+        gex_EP_QueryBoundSegmentNB(gex_TM_Pair(eps[1], index), r, &owner, NULL, size_out, 0));
     return owner;
 }
 
@@ -32,11 +34,13 @@ static void make_endpoints(void)
     gex_EP_Index_t i;
 
     eps[0] = aq_test_ep;
-    AQ_CHECK_EQ(gex_Segment_Create(&segs[1], aq_test_client, NULL, LENGTH, GEX_MK_HOST, 0), GASNET_OK);
+    AQ_CHECK_EQ(gex_Segment_Create(&segs[1], aq_test_client, NULL, LENGTH, GEX_MK_HOST, 0),
+                GASNET_OK);
     AQ_CHECK_EQ(gex_Segment_Create(&segs[2], aq_test_client, memory + 13, LENGTH, GEX_MK_HOST, 0),
                 GASNET_OK);
     AQ_CHECK_EQ(gex_Segment_Create(&segs[3], aq_test_client,
-                                   (char *)aq_test_base(aq_test_me) + 4096 + 1, LENGTH, GEX_MK_HOST, 0),
+                                   (char *)aq_test_base(aq_test_me) + 4096 + 1, LENGTH, GEX_MK_HOST,
+                                   0),
                 GASNET_OK);
     for (i = 1; i < 4; i++) {
         AQ_CHECK_EQ(gex_EP_Create(&eps[i], aq_test_client, GEX_EP_CAPABILITY_RMA, 0), GASNET_OK);
@@ -85,8 +89,9 @@ static void move(gex_EP_t ep, gex_EP_Index_t index, gex_Rank_t r, size_t n, size
     AQ_CHECK(aq_test_same(in + 8, n, seed + 2));
     if (n >= 1 && n <= 8) {
         AQ_CHECK_EQ(gex_RMA_PutBlockingVal(pair, r, there, 0x0102030405060708u, n, 0), 0);
-        AQ_CHECK(gex_RMA_GetBlockingVal(pair, r, there, n, 0)
-                 == (n == 8 ? 0x0102030405060708u : 0x0102030405060708u & ((UINT64_C(1) << 8 * n) - 1)));
+        AQ_CHECK(
+            gex_RMA_GetBlockingVal(pair, r, there, n, 0)
+            == (n == 8 ? 0x0102030405060708u : 0x0102030405060708u & ((UINT64_C(1) << 8 * n) - 1)));
     }
 }
 
@@ -159,7 +164,8 @@ static uint64_t staying[WORDS * 4];
 /* Both relaxed: they must not put the destroying in an order with the others' work. */
 static aq_test_count_t ended, moved;
 
-/* Makes segments and destroys them, each after some more of the others' work, which goes on meanwhile. */
+/* Makes segments and destroys them, each after some more of the others' work, which goes on
+ * meanwhile. */
 static void end_segments(void)
 {
     const struct timespec some = { 0, 200000 };
@@ -171,7 +177,8 @@ static void end_segments(void)
         while (atomic_load_explicit(&moved, memory_order_relaxed) < until)
             nanosleep(&some, NULL);
         for (k = 0; k < 3; k++) { /* not bound to anything */
-            AQ_CHECK_EQ(gex_Segment_Create(&segment, aq_test_client, NULL, 65536, GEX_MK_HOST, 0), GASNET_OK);
+            AQ_CHECK_EQ(gex_Segment_Create(&segment, aq_test_client, NULL, 65536, GEX_MK_HOST, 0),
+                        GASNET_OK);
             gex_Segment_Destroy(segment, 0);
         }
         segment = gex_EP_QuerySegment(passing[i]);
@@ -211,9 +218,11 @@ static void check_ending(void)
     int i;
 
     for (i = 0; i <= PASSING; i++) {
-        AQ_CHECK_EQ(gex_EP_Create(&passing[i], aq_test_client, GEX_EP_CAPABILITY_RMA, 0), GASNET_OK);
+        AQ_CHECK_EQ(gex_EP_Create(&passing[i], aq_test_client, GEX_EP_CAPABILITY_RMA, 0),
+                    GASNET_OK);
         AQ_CHECK_EQ(gex_Segment_Create(&segment, aq_test_client, i < PASSING ? NULL : staying,
-                                       i < PASSING ? 65536 : sizeof(staying), GEX_MK_HOST, 0), GASNET_OK);
+                                       i < PASSING ? 65536 : sizeof(staying), GEX_MK_HOST, 0),
+                    GASNET_OK);
         AQ_CHECK_EQ(gex_EP_BindSegment(passing[i], segment, 0), GASNET_OK);
     }
     AQ_CHECK_EQ(gex_EP_PublishBoundSegment(aq_test_tm, &passing[PASSING], 1, 0), GASNET_OK);
@@ -222,8 +231,9 @@ static void check_ending(void)
     for (i = 0; i < PASSING; i++) {
         uintptr_t size = 1;
 
-        gex_Event_Wait(gex_EP_QueryBoundSegmentNB(gex_TM_Pair(aq_test_ep, gex_EP_QueryIndex(passing[i])),
-                                                  aq_test_me, NULL, NULL, &size, 0));
+        gex_Event_Wait(
+            gex_EP_QueryBoundSegmentNB(gex_TM_Pair(aq_test_ep, gex_EP_QueryIndex(passing[i])),
+                                       aq_test_me, NULL, NULL, &size, 0));
         AQ_CHECK_EQ(size, 0);
     }
 }
@@ -239,7 +249,8 @@ int main(int argc, char **argv)
     aq_test_start(&argc, &argv, 1);
     aq_test_segment(4096 + 1 + LENGTH);
     make_endpoints();
-    rule("core 14.1: a peer's endpoint that was never published is not known; outputs of QueryBound stay");
+    rule("core 14.1: a peer's endpoint that was never published is not known; outputs of "
+         "QueryBound stay");
     check_unpublished();
     rule("core 14.2: nobody publishes anything; NULL with 0 is a participation like any other");
     AQ_CHECK_EQ(gex_EP_PublishBoundSegment(aq_test_tm, NULL, 0, 0), GASNET_OK);
@@ -247,7 +258,8 @@ int main(int argc, char **argv)
     gex_TM_Split(&half, aq_test_tm, (int)(aq_test_me % 2), 0, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
     list[0] = eps[2];
     list[1] = eps[1];
-    AQ_CHECK_EQ(gex_EP_PublishBoundSegment(half, list, gex_TM_QueryRank(half) == 0 ? 2 : 1, 0), GASNET_OK);
+    AQ_CHECK_EQ(gex_EP_PublishBoundSegment(half, list, gex_TM_QueryRank(half) == 0 ? 2 : 1, 0),
+                GASNET_OK);
     for (r = 0; r < aq_test_n; r++) {
         const bool mine = r % 2 == aq_test_me % 2;
 
@@ -265,7 +277,8 @@ int main(int argc, char **argv)
     AQ_CHECK_EQ(gex_EP_PublishBoundSegment(aq_test_tm, list, 4, 0), GASNET_OK);
     AQ_CHECK(!known(aq_test_peer(1), 4));
     AQ_CHECK_EQ(gex_EP_PublishBoundSegment(aq_test_tm, &eps[3], 1, 0), GASNET_OK);
-    rule("core 13: put and get of every size and alignment, between every two endpoints, every direction");
+    rule("core 13: put and get of every size and alignment, between every two endpoints, every "
+         "direction");
     for (r = 0; r < aq_test_n; r++)
         if (aq_test_n <= FAR || away(r) < 2)
             check_directions(r);
@@ -277,12 +290,14 @@ int main(int argc, char **argv)
     AQ_CHECK_EQ(gex_Segment_Create(&late, aq_test_client, memory, 32, GEX_MK_HOST, 0), GASNET_OK);
     AQ_CHECK_EQ(gex_EP_BindSegment(list[3], late, 0), GASNET_OK);
     AQ_CHECK_EQ(gex_EP_PublishBoundSegment(aq_test_tm, aq_test_me == 0 ? &list[3] : NULL,
-                                           aq_test_me == 0 ? 1 : 0, 0), GASNET_OK);
+                                           aq_test_me == 0 ? 1 : 0, 0),
+                GASNET_OK);
     for (r = 0; r < aq_test_n; r++)
         AQ_CHECK_EQ(known(r, 4), r == 0 || r == aq_test_me);
     aq_test_barrier();
 #if GASNET_PAR
-    rule("core 12: a segment ends while other threads' handlers serve transfers to and from another one");
+    rule("core 12: a segment ends while other threads' handlers serve transfers to and from "
+         "another one");
     check_ending();
     aq_test_barrier();
 #endif

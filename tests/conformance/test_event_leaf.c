@@ -1,6 +1,6 @@
 /*
- * test_event_leaf.c - leaf events of puts: written at every return, sync in either order with the root,
- * repeated tests, QueryLeaf, leaf and root in one array.
+ * test_event_leaf.c - leaf events of puts: written at every return, sync in either order with the
+ * root, repeated tests, QueryLeaf, leaf and root in one array.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, events.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -45,7 +45,8 @@ static void leaf_then_root(gex_Rank_t to, size_t len)
     gex_Event_t leaf, root, q1, q2;
     int i;
 
-    rule("extended 4.2: leaf first: the source is ours, the leaf tests done until the root is retired");
+    rule("extended 4.2: leaf first: the source is ours, the leaf tests done until the root is "
+         "retired");
     root = start(to, 0, len, &leaf, len);
     q1 = gex_Event_QueryLeaf(root, GEX_EC_LC);
     q2 = gex_Event_QueryLeaf(root, GEX_EC_LC);
@@ -99,15 +100,17 @@ static void in_arrays(gex_Rank_t to, size_t len)
         arrived(to, i, len, len + 40 + (size_t)i);
 }
 
-/* Roots are synchronised, copies of their leaves lie about and are never looked at, and what the library
- * keeps of an operation serves the next ones: more of them than it could tell apart by a small number. */
+/* Roots are synchronised, copies of their leaves lie about and are never looked at, and what the
+ * library keeps of an operation serves the next ones: more of them than it could tell apart by a
+ * small number. */
 static void untouched_leaves(gex_Rank_t to)
 {
     const int rounds = aq_test_quick ? 30 : 200;
     gex_Event_t stale[200][SLOTS], roots[SLOTS];
     int round, i;
 
-    rule("extended 4.2: leaf events that nobody touches after their root do no harm to later operations");
+    rule("extended 4.2: leaf events that nobody touches after their root do no harm to later "
+         "operations");
     for (round = 0; round < rounds; round++) {
         const size_t len = round % 3 == 0 ? 8 : round % 3 == 1 ? 4096 : 20000;
 

@@ -1,6 +1,6 @@
 /*
- * test_event_many.c - 65536 outstanding explicit operations, and as many implicit ones, synchronised in
- * orders that have nothing to do with that of initiation.
+ * test_event_many.c - 65536 outstanding explicit operations, and as many implicit ones,
+ * synchronised in orders that have nothing to do with that of initiation.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, events.
  * SPDX-License-Identifier: BSD-3-Clause
  */

@@ -1,6 +1,6 @@
 /*
- * test_event_sync.c - Test, Wait, Some and All: INVALID entries, empty arrays, entries consumed one by
- * one while others are pending. The pending events are barriers that rank 0 holds back.
+ * test_event_sync.c - Test, Wait, Some and All: INVALID entries, empty arrays, entries consumed one
+ * by one while others are pending. The pending events are barriers that rank 0 holds back.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, events.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -71,7 +71,8 @@ static void held_test_all(void)
     AQ_CHECK_EQ(gex_Event_TestAll(evs, HELD + 2, 0), GASNET_ERR_NOT_READY);
     AQ_CHECK(memcmp(evs, copy, sizeof(copy)) == 0);
     say_go();
-    while (evs[0] != GEX_EVENT_INVALID || evs[1] != GEX_EVENT_INVALID || evs[2] != GEX_EVENT_INVALID) {
+    while (evs[0] != GEX_EVENT_INVALID || evs[1] != GEX_EVENT_INVALID
+           || evs[2] != GEX_EVENT_INVALID) {
         aq_test_relax();
         AQ_CHECK_EQ(gex_Event_TestAll(evs, HELD + 2, 0), GASNET_ERR_NOT_READY);
     }
@@ -146,7 +147,8 @@ int main(int argc, char **argv)
 
     aq_test_start(&argc, &argv, 1);
     aq_test_handlers(table, AQ_LENGTH(table));
-    rule("extended 4.2: INVALID counts as complete; n == 0, NULL and all-INVALID arrays succeed at once");
+    rule("extended 4.2: INVALID counts as complete; n == 0, NULL and all-INVALID arrays succeed at "
+         "once");
     check_empty();
     if (aq_test_me == 0) {
         for (round = 1; aq_test_n > 1 && round <= 6; round++)

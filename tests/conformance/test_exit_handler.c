@@ -1,6 +1,6 @@
 /*
- * test_exit_handler.c - gasnet_exit from inside a handler, with a lock held, ends the job with its code
- * while the other ranks wait for something that never comes.
+ * test_exit_handler.c - gasnet_exit from inside a handler, with a lock held, ends the job with its
+ * code while the other ranks wait for something that never comes.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, exit.
  * SPDX-License-Identifier: BSD-3-Clause
  */

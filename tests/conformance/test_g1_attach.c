@@ -1,7 +1,7 @@
 /*
- * test_g1_attach.c - gasnet_init and gasnet_attach: an argument vector as clients make them by hand, what
- * may be called in between, every refused table and size, indices of a mixed table, messages right after
- * attach, second calls, segment queries, first touch by a peer.
+ * test_g1_attach.c - gasnet_init and gasnet_attach: an argument vector as clients make them by
+ * hand, what may be called in between, every refused table and size, indices of a mixed table,
+ * messages right after attach, second calls, segment queries, first touch by a peer.
  * Ranks 1+. Conduits all. Source GASNet specification 1.8, job control, segment queries.
  * SPDX-License-Identifier: BSD-3-Clause
  */

@@ -1,8 +1,8 @@
 /*
- * test_g1_ex_client.c - a client of gex_Client_Init with GEX_FLAG_USES_GASNET1: all GASNet-1 calls but init
- * and attach, messages to handlers that were registered through EX. gasnetex.h comes first.
- * Ranks 1+. Conduits all. Source GASNet specification 1.8 beside GASNet-EX specification 0.19.
- * SPDX-License-Identifier: BSD-3-Clause
+ * test_g1_ex_client.c - a client of gex_Client_Init with GEX_FLAG_USES_GASNET1: all GASNet-1 calls
+ * but init and attach, messages to handlers that were registered through EX. gasnetex.h comes
+ * first. Ranks 1+. Conduits all. Source GASNet specification 1.8 beside GASNet-EX specification
+ * 0.19. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
 

@@ -1,7 +1,7 @@
 /*
- * test_g1_exit.c - gasnet_exit between gasnet_init and gasnet_attach, by one node alone and from a thread of
- * its own in par, ends the job with its code and what was printed while the others wait in gasnet_attach.
- * Ranks 1+. Conduits all. Source GASNet specification 1.8, job control.
+ * test_g1_exit.c - gasnet_exit between gasnet_init and gasnet_attach, by one node alone and from a
+ * thread of its own in par, ends the job with its code and what was printed while the others wait
+ * in gasnet_attach. Ranks 1+. Conduits all. Source GASNet specification 1.8, job control.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnet.h"

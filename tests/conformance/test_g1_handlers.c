@@ -1,14 +1,27 @@
 /*
- * test_g1_handlers.c - handlers as clients write them: odd parameter types, uncast rows, one function at
- * several indices, replies of another kind; arguments that need casts; payloads of 0 bytes, of the greatest
- * size, from the stack, from read-only memory and from the segment.
+ * test_g1_handlers.c - handlers as clients write them: odd parameter types, uncast rows, one
+ * function at several indices, replies of another kind; arguments that need casts; payloads of 0
+ * bytes, of the greatest size, from the stack, from read-only memory and from the segment.
  * Ranks 1+. Conduits all. Source GASNet specification 1.8, active messages, and its clients.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test_g1.h"
 
-enum { H_INTS = AQ_TEST_FREE, H_UNSIGNED, H_SIZE, H_TEXT, H_EMPTY, H_EMPTY_LONG, H_BACK, H_BIG, H_BIG_LONG,
-       H_LONG_ASK, H_LONG_TELL, BIG_MOST = 1 << 20, SEGMENT = 4 * BIG_MOST };
+enum {
+    H_INTS = AQ_TEST_FREE,
+    H_UNSIGNED,
+    H_SIZE,
+    H_TEXT,
+    H_EMPTY,
+    H_EMPTY_LONG,
+    H_BACK,
+    H_BIG,
+    H_BIG_LONG,
+    H_LONG_ASK,
+    H_LONG_TELL,
+    BIG_MOST = 1 << 20,
+    SEGMENT = 4 * BIG_MOST
+};
 
 static aq_test_count_t seen, back;
 static char *buffer;
@@ -32,7 +45,8 @@ static void h_unsigned(gasnet_token_t token, uint32_t a, unsigned b, uint32_t c)
 #define SOME_POINTER ((void *)(uintptr_t)UINT64_C(0x7123456789abcdef))
 
 /* A pointer in two halves, and an argument that is read as a size_t. */
-static void h_size(gasnet_token_t token, gasnet_handlerarg_t hi, gasnet_handlerarg_t lo, size_t small)
+static void h_size(gasnet_token_t token, gasnet_handlerarg_t hi, gasnet_handlerarg_t lo,
+                   size_t small)
 {
     AQ_CHECK_PTR(aq_test_pointer(hi, lo), SOME_POINTER);
     AQ_CHECK(small == 40000);
@@ -84,9 +98,11 @@ static void h_big_long(gasnet_token_t token, void *buf, size_t nbytes, int seed)
 }
 
 /* "Give me nbytes at dest": the answer comes from memory outside the segment. */
-static void h_long_ask(gasnet_token_t token, gasnet_handlerarg_t hi, gasnet_handlerarg_t lo, int nbytes)
+static void h_long_ask(gasnet_token_t token, gasnet_handlerarg_t hi, gasnet_handlerarg_t lo,
+                       int nbytes)
 {
-    gasnet_AMReplyLong1(token, H_LONG_TELL, buffer, (size_t)nbytes, aq_test_pointer(hi, lo), nbytes);
+    gasnet_AMReplyLong1(token, H_LONG_TELL, buffer, (size_t)nbytes, aq_test_pointer(hi, lo),
+                        nbytes);
 }
 
 static void h_long_tell(gasnet_token_t token, void *buf, size_t nbytes, int asked)

@@ -1,7 +1,7 @@
 /*
- * test_g1_hsl.c - locks and no-interrupt sections of GASNet-1 as clients use them: static, embedded, from
- * malloc; counters shared with handlers; conditions with side effects in GASNET_BLOCKUNTIL, with plain
- * variables; many threads in par, one of which does nothing but poll.
+ * test_g1_hsl.c - locks and no-interrupt sections of GASNet-1 as clients use them: static,
+ * embedded, from malloc; counters shared with handlers; conditions with side effects in
+ * GASNET_BLOCKUNTIL, with plain variables; many threads in par, one of which does nothing but poll.
  * Ranks 1+. Conduits all. Source GASNet specification 1.8, handler atomicity; its clients.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -44,7 +44,9 @@ static void h_flag(gasnet_token_t token)
     flag = 1;
 }
 
-static gasnet_handlerentry_t table[] = { { H_ADD, h_add }, { H_QUEUE, h_queue }, { H_FLAG, h_flag } };
+static gasnet_handlerentry_t table[] = { { H_ADD, h_add },
+                                         { H_QUEUE, h_queue },
+                                         { H_FLAG, h_flag } };
 
 /* Takes an entry out of the queue, so that it may be asked once for each that is there. */
 static int take(void)

@@ -1,12 +1,20 @@
 /*
- * test_g1_mix.c - a client of gasnet_init that uses EX calls: the objects, handlers added later, tokens and
- * handles across the interfaces, one implicit set, one kind of lock, types that are the same.
- * Ranks 1+. Conduits all. Source GASNet specification 1.8 beside GASNet-EX specification 0.19.
- * SPDX-License-Identifier: BSD-3-Clause
+ * test_g1_mix.c - a client of gasnet_init that uses EX calls: the objects, handlers added later,
+ * tokens and handles across the interfaces, one implicit set, one kind of lock, types that are the
+ * same. Ranks 1+. Conduits all. Source GASNet specification 1.8 beside GASNet-EX specification
+ * 0.19. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test_g1.h"
 
-enum { H_OLD = AQ_TEST_FREE, H_OLD_MEDIUM, H_OLD_BACK, H_NEW, H_NEW_BACK, LEN = 3000, SEGMENT = 8 * LEN };
+enum {
+    H_OLD = AQ_TEST_FREE,
+    H_OLD_MEDIUM,
+    H_OLD_BACK,
+    H_NEW,
+    H_NEW_BACK,
+    LEN = 3000,
+    SEGMENT = 8 * LEN
+};
 
 static aq_test_count_t seen, back;
 static gasnet_hsl_t old_lock = GASNET_HSL_INITIALIZER;
@@ -138,7 +146,8 @@ static void check_transfers(gasnet_node_t to)
     h[1] = GASNET_INVALID_HANDLE;
     h[2] = gex_RMA_PutNB(aq_test_tm, to, dest + 2 * LEN, data, LEN, GEX_EVENT_NOW, 0);
     gex_Event_WaitAll(events, 3, 0);
-    AQ_CHECK(h[0] == GEX_EVENT_INVALID && h[1] == GEX_EVENT_INVALID && h[2] == GASNET_INVALID_HANDLE);
+    AQ_CHECK(h[0] == GEX_EVENT_INVALID && h[1] == GEX_EVENT_INVALID
+             && h[2] == GASNET_INVALID_HANDLE);
     AQ_CHECK(aq_test_same(in, LEN, 2));
     rule("gasnet-1 21: one implicit set and one kind of region");
     gex_RMA_PutNBI(aq_test_tm, to, dest + 3 * LEN, data, LEN, GEX_EVENT_DEFER, 0);

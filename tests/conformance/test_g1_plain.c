@@ -1,7 +1,7 @@
 /*
- * test_g1_plain.c - the least and the most that gasnet_attach takes: no arguments at all, 128 rows without
- * an index, a segment of no size, any value where the segment does not matter; a return from main. Uses
- * nothing of the harness, and nothing but gasnet.h.
+ * test_g1_plain.c - the least and the most that gasnet_attach takes: no arguments at all, 128 rows
+ * without an index, a segment of no size, any value where the segment does not matter; a return
+ * from main. Uses nothing of the harness, and nothing but gasnet.h.
  * Ranks 1+. Conduits all. Source GASNet specification 1.8, job control.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -53,7 +53,8 @@ int main(int argc, char **argv)
     check(gasnet_attach(table, ROWS, (uintptr_t)-1, 4711) == GASNET_OK,
           "gasnet-1 7.2: 128 automatic rows; segment sizes mean nothing in segment everything");
 #else
-    check(gasnet_attach(table, ROWS, 0, 0) == GASNET_OK, "gasnet-1 7.2: 128 automatic rows, no segment size");
+    check(gasnet_attach(table, ROWS, 0, 0) == GASNET_OK,
+          "gasnet-1 7.2: 128 automatic rows, no segment size");
 #endif
     for (i = 0; i < ROWS; i++)
         right = right && table[i].index == 255 - i;
@@ -62,13 +63,15 @@ int main(int argc, char **argv)
         gasnet_AMRequestShort1((gasnet_mynode() + 1) % gasnet_nodes(), (gasnet_handler_t)i, i);
     GASNET_BLOCKUNTIL(seen == ROWS);
     info = malloc(gasnet_nodes() * sizeof(*info));
-    check(gasnet_getSegmentInfo(info, (int)gasnet_nodes()) == GASNET_OK, "gasnet-1 7.2: segments are known");
+    check(gasnet_getSegmentInfo(info, (int)gasnet_nodes()) == GASNET_OK,
+          "gasnet-1 7.2: segments are known");
 #if !GASNET_SEGMENT_EVERYTHING
     check(info[gasnet_nodes() - 1].size == GASNET_PAGESIZE, "gasnet-1 7.2: no size makes one page");
 #endif
     free(info);
     gasnet_barrier_notify(0, GASNET_BARRIERFLAG_ANONYMOUS);
-    check(gasnet_barrier_wait(0, GASNET_BARRIERFLAG_ANONYMOUS) == GASNET_OK, "gasnet-1 17: barrier");
+    check(gasnet_barrier_wait(0, GASNET_BARRIERFLAG_ANONYMOUS) == GASNET_OK,
+          "gasnet-1 17: barrier");
     if (gasnet_mynode() == 0) {
         printf("1..%d\n", number);
         fflush(stdout);

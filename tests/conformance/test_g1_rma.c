@@ -1,7 +1,7 @@
 /*
- * test_g1_rma.c - every form of put, get and memset of GASNet-1: 0 to 300 bytes at any alignment, sources
- * that are overwritten as soon as that is allowed, values of 1 to 8 bytes, long ones, guards untouched.
- * Ranks 1+. Conduits all. Source GASNet specification 1.8, Extended API.
+ * test_g1_rma.c - every form of put, get and memset of GASNet-1: 0 to 300 bytes at any alignment,
+ * sources that are overwritten as soon as that is allowed, values of 1 to 8 bytes, long ones,
+ * guards untouched. Ranks 1+. Conduits all. Source GASNet specification 1.8, Extended API.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test_g1.h"
@@ -17,12 +17,24 @@ static void put(int style, gasnet_node_t to, void *dest, char *from, size_t len)
     gasnet_handle_t h = GASNET_INVALID_HANDLE;
 
     switch (style) {
-    case PLAIN: gasnet_put(to, dest, from, len); break;
-    case BULK: gasnet_put_bulk(to, dest, from, len); break;
-    case NB: h = gasnet_put_nb(to, dest, from, len); break;
-    case NB_BULK: h = gasnet_put_nb_bulk(to, dest, from, len); break;
-    case NBI: gasnet_put_nbi(to, dest, from, len); break;
-    case NBI_BULK: gasnet_put_nbi_bulk(to, dest, from, len); break;
+    case PLAIN:
+        gasnet_put(to, dest, from, len);
+        break;
+    case BULK:
+        gasnet_put_bulk(to, dest, from, len);
+        break;
+    case NB:
+        h = gasnet_put_nb(to, dest, from, len);
+        break;
+    case NB_BULK:
+        h = gasnet_put_nb_bulk(to, dest, from, len);
+        break;
+    case NBI:
+        gasnet_put_nbi(to, dest, from, len);
+        break;
+    case NBI_BULK:
+        gasnet_put_nbi_bulk(to, dest, from, len);
+        break;
     }
     if (style != NB_BULK && style != NBI_BULK && len > 0)
         memset(from, PAINT, len); /* ours again at return */
@@ -35,12 +47,24 @@ static void put(int style, gasnet_node_t to, void *dest, char *from, size_t len)
 static void get(int style, void *dest, gasnet_node_t from, void *remote, size_t len)
 {
     switch (style) {
-    case PLAIN: gasnet_get(dest, from, remote, len); break;
-    case BULK: gasnet_get_bulk(dest, from, remote, len); break;
-    case NB: gasnet_wait_syncnb(gasnet_get_nb(dest, from, remote, len)); break;
-    case NB_BULK: gasnet_wait_syncnb(gasnet_get_nb_bulk(dest, from, remote, len)); break;
-    case NBI: gasnet_get_nbi(dest, from, remote, len); break;
-    case NBI_BULK: gasnet_get_nbi_bulk(dest, from, remote, len); break;
+    case PLAIN:
+        gasnet_get(dest, from, remote, len);
+        break;
+    case BULK:
+        gasnet_get_bulk(dest, from, remote, len);
+        break;
+    case NB:
+        gasnet_wait_syncnb(gasnet_get_nb(dest, from, remote, len));
+        break;
+    case NB_BULK:
+        gasnet_wait_syncnb(gasnet_get_nb_bulk(dest, from, remote, len));
+        break;
+    case NBI:
+        gasnet_get_nbi(dest, from, remote, len);
+        break;
+    case NBI_BULK:
+        gasnet_get_nbi_bulk(dest, from, remote, len);
+        break;
     }
     gasnet_wait_syncnbi_gets();
 }
@@ -48,8 +72,12 @@ static void get(int style, void *dest, gasnet_node_t from, void *remote, size_t 
 static void fill(int style, gasnet_node_t to, void *dest, int val, size_t len)
 {
     switch (style % 3) {
-    case 0: gasnet_memset(to, dest, val, len); break;
-    case 1: gasnet_wait_syncnb(gasnet_memset_nb(to, dest, val, len)); break;
+    case 0:
+        gasnet_memset(to, dest, val, len);
+        break;
+    case 1:
+        gasnet_wait_syncnb(gasnet_memset_nb(to, dest, val, len));
+        break;
     case 2:
         gasnet_memset_nbi(to, dest, val, len);
         gasnet_wait_syncnbi_puts();
@@ -133,7 +161,8 @@ static void check_values(gasnet_node_t to)
     size_t n;
     int at;
 
-    rule("gasnet-1 16: values of 1..8 bytes at any address: low bytes written, zero-extended when read");
+    rule("gasnet-1 16: values of 1..8 bytes at any address: low bytes written, zero-extended when "
+         "read");
     for (n = 1; n <= SIZEOF_GASNET_REGISTER_VALUE_T; n++)
         for (at = 0; at < 9; at++) {
             gasnet_memset(to, base, PAINT, 40);
@@ -145,7 +174,8 @@ static void check_values(gasnet_node_t to)
                 gasnet_put_nbi_val(to, base + 8 + at, value, n);
             gasnet_wait_syncnbi_puts();
             AQ_CHECK(gasnet_get_val(to, base + 8 + at, n) == low(value, n));
-            AQ_CHECK(gasnet_wait_syncnb_valget(gasnet_get_nb_val(to, base + 8 + at, n)) == low(value, n));
+            AQ_CHECK(gasnet_wait_syncnb_valget(gasnet_get_nb_val(to, base + 8 + at, n))
+                     == low(value, n));
             gasnet_get(got, to, base, 40);
             AQ_CHECK(aq_test_all(got, PAINT, 8 + (size_t)at));
             AQ_CHECK(aq_test_all(got + 8 + at + n, PAINT, 32 - (size_t)at - n));
@@ -168,7 +198,8 @@ static void check_many_values(gasnet_node_t to)
     char *base = (char *)aq_test_base(to);
     int i;
 
-    rule("gasnet-1 16: thousands of value gets outstanding; regions and implicit syncs leave them alone");
+    rule("gasnet-1 16: thousands of value gets outstanding; regions and implicit syncs leave them "
+         "alone");
     for (i = 0; i < 256; i++)
         gasnet_put_nbi_val(to, base + 2 * i, (gasnet_register_value_t)i * 3, 2);
     gasnet_wait_syncnbi_all();

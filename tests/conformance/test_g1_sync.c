@@ -1,7 +1,7 @@
 /*
- * test_g1_sync.c - synchronisation of GASNet-1: handles one by one and in arrays with invalid entries, all
- * twelve forms; implicit sets; access regions with members of every kind; many operations outstanding.
- * Ranks 1+. Conduits all. Source GASNet specification 1.8, Extended API.
+ * test_g1_sync.c - synchronisation of GASNet-1: handles one by one and in arrays with invalid
+ * entries, all twelve forms; implicit sets; access regions with members of every kind; many
+ * operations outstanding. Ranks 1+. Conduits all. Source GASNet specification 1.8, Extended API.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test_g1.h"
@@ -59,12 +59,28 @@ static void finish(int way, gasnet_handle_t *h)
 
         memcpy(before, h, sizeof(before));
         switch (way) {
-        case 0: gasnet_wait_syncnb_all(h, COUNT); AQ_CHECK(none_left(h)); return;
-        case 1: rc = gasnet_try_syncnb_all(h, COUNT); break;
-        case 2: gasnet_AMPoll(); rc = gasnet_try_syncnb_all_nopoll(h, COUNT); break;
-        case 3: gasnet_wait_syncnb_some(h, COUNT); rc = GASNET_OK; break;
-        case 4: rc = gasnet_try_syncnb_some(h, COUNT); break;
-        default: gasnet_AMPoll(); rc = gasnet_try_syncnb_some_nopoll(h, COUNT); break;
+        case 0:
+            gasnet_wait_syncnb_all(h, COUNT);
+            AQ_CHECK(none_left(h));
+            return;
+        case 1:
+            rc = gasnet_try_syncnb_all(h, COUNT);
+            break;
+        case 2:
+            gasnet_AMPoll();
+            rc = gasnet_try_syncnb_all_nopoll(h, COUNT);
+            break;
+        case 3:
+            gasnet_wait_syncnb_some(h, COUNT);
+            rc = GASNET_OK;
+            break;
+        case 4:
+            rc = gasnet_try_syncnb_some(h, COUNT);
+            break;
+        default:
+            gasnet_AMPoll();
+            rc = gasnet_try_syncnb_some_nopoll(h, COUNT);
+            break;
         }
         for (i = 0; i < COUNT; i++)
             gone += before[i] != NULL && h[i] == GASNET_INVALID_HANDLE;
@@ -81,9 +97,9 @@ static void finish(int way, gasnet_handle_t *h)
 static void check_arrays(gasnet_node_t to)
 {
     static const char *const names[] = {
-        "gasnet-1 14: wait_syncnb_all", "gasnet-1 14: try_syncnb_all marks finished entries",
+        "gasnet-1 14: wait_syncnb_all",       "gasnet-1 14: try_syncnb_all marks finished entries",
         "gasnet-1 14: try_syncnb_all_nopoll", "gasnet-1 14: wait_syncnb_some",
-        "gasnet-1 14: try_syncnb_some", "gasnet-1 14: try_syncnb_some_nopoll",
+        "gasnet-1 14: try_syncnb_some",       "gasnet-1 14: try_syncnb_some_nopoll",
     };
     gasnet_handle_t h[COUNT];
     int way;

@@ -1,8 +1,8 @@
 /*
- * test_g1_vis.c - the eighteen vector, indexed and strided calls of GASNet-1: random shapes compared with a
- * serial model, lists cut differently on both sides, pieces and counts of 0, no levels and twenty.
- * Ranks 1+. Conduits all. Source GASNet specification 1.8 with its extension for vectors.
- * SPDX-License-Identifier: BSD-3-Clause
+ * test_g1_vis.c - the eighteen vector, indexed and strided calls of GASNet-1: random shapes
+ * compared with a serial model, lists cut differently on both sides, pieces and counts of 0, no
+ * levels and twenty. Ranks 1+. Conduits all. Source GASNet specification 1.8 with its extension for
+ * vectors. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test_g1.h"
 
@@ -32,7 +32,8 @@ static void finish(int style, gasnet_handle_t h)
 
 /* --- vector and indexed --- */
 
-/* Cuts [at, at + total) with holes into pieces; returns their number. One length for all if even != 0. */
+/* Cuts [at, at + total) with holes into pieces; returns their number. One length for all if even !=
+ * 0. */
 static size_t cut(gasnet_memvec_t *list, unsigned char *base, size_t total, size_t even)
 {
     size_t n = 0, at = below(50);
@@ -40,7 +41,8 @@ static size_t cut(gasnet_memvec_t *list, unsigned char *base, size_t total, size
     while (total > 0) {
         size_t len = even != 0 ? even : n == PIECES - 1 ? total : below(total + 1);
 
-        list[n].addr = len > 0 ? base + at : NULL; /* the address of an empty piece is not looked at */
+        list[n].addr =
+            len > 0 ? base + at : NULL; /* the address of an empty piece is not looked at */
         list[n].len = len;
         at += len + below(40);
         total -= len;
@@ -101,7 +103,8 @@ static gasnet_handle_t vector(int style, bool is_put, gasnet_node_t node, size_t
     else if (style == BLOCKING)
         gasnet_getv_bulk(nd, d, node, ns, s);
     else if (style == NB)
-        h = is_put ? gasnet_putv_nb_bulk(node, nd, d, ns, s) : gasnet_getv_nb_bulk(nd, d, node, ns, s);
+        h = is_put ? gasnet_putv_nb_bulk(node, nd, d, ns, s)
+                   : gasnet_getv_nb_bulk(nd, d, node, ns, s);
     else if (is_put)
         gasnet_putv_nbi_bulk(node, nd, d, ns, s);
     else
@@ -109,8 +112,8 @@ static gasnet_handle_t vector(int style, bool is_put, gasnet_node_t node, size_t
     return h;
 }
 
-static gasnet_handle_t indexed(int style, bool is_put, gasnet_node_t node, size_t nd, void **d, size_t dlen,
-                               size_t ns, void **s, size_t slen)
+static gasnet_handle_t indexed(int style, bool is_put, gasnet_node_t node, size_t nd, void **d,
+                               size_t dlen, size_t ns, void **s, size_t slen)
 {
     gasnet_handle_t h = GASNET_INVALID_HANDLE;
 
@@ -159,8 +162,9 @@ static void check_lists(gasnet_node_t node, int style, bool is_put, size_t even)
 
 /* --- strided --- */
 
-static gasnet_handle_t strided(int style, bool is_put, gasnet_node_t node, void *d, const size_t *ds,
-                               void *s, const size_t *ss, const size_t *count, size_t levels)
+static gasnet_handle_t strided(int style, bool is_put, gasnet_node_t node, void *d,
+                               const size_t *ds, void *s, const size_t *ss, const size_t *count,
+                               size_t levels)
 {
     gasnet_handle_t h = GASNET_INVALID_HANDLE;
 
@@ -178,8 +182,8 @@ static gasnet_handle_t strided(int style, bool is_put, gasnet_node_t node, void 
     return h;
 }
 
-static void copy_section(unsigned char *d, const size_t *ds, const unsigned char *s, const size_t *ss,
-                         const size_t *count, size_t levels)
+static void copy_section(unsigned char *d, const size_t *ds, const unsigned char *s,
+                         const size_t *ss, const size_t *count, size_t levels)
 {
     if (levels == 0) {
         memcpy(d, s, count[0]);
@@ -199,7 +203,8 @@ static void make_strides(size_t *strides, const size_t *count, size_t levels)
     }
 }
 
-static void check_section(gasnet_node_t node, int style, bool is_put, const size_t *count, size_t levels)
+static void check_section(gasnet_node_t node, int style, bool is_put, const size_t *count,
+                          size_t levels)
 {
     size_t ds[LEVELS], ss[LEVELS];
     unsigned char *remote = aq_test_base(node);
@@ -246,7 +251,8 @@ static void check_nothing(gasnet_node_t node, int style, bool is_put)
     finish(style, vector(style, is_put, node, 2, empty, 1, empty));
     finish(style, indexed(style, is_put, node, 2, wild, 0, 0, NULL, 5));
     finish(style, strided(style, is_put, node, (void *)1, strides, (void *)3, strides, zeros, 2));
-    finish(style, strided(style, is_put, node, (void *)1, strides, (void *)3, strides, no_bytes, 2));
+    finish(style,
+           strided(style, is_put, node, (void *)1, strides, (void *)3, strides, no_bytes, 2));
 }
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 /*
- * test_handler_register.c - the handler table: positional initialisers, fixed indices first, the rest
- * from 255 downwards in table order, caller's table free to reuse, several calls, error codes, all slots.
- * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, handlers.
+ * test_handler_register.c - the handler table: positional initialisers, fixed indices first, the
+ * rest from 255 downwards in table order, caller's table free to reuse, several calls, error codes,
+ * all slots. Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, handlers.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
@@ -43,8 +43,10 @@ static void check_order(void)
     AQ_CHECK_EQ(table[3].gex_index, 200);
     AQ_CHECK_EQ(table[4].gex_index, 252);
     for (i = 0; i < AQ_LENGTH(table); i++) { /* the index is the only thing written */
-        AQ_CHECK(table[i].gex_fnptr == before[i].gex_fnptr && table[i].gex_flags == before[i].gex_flags);
-        AQ_CHECK(table[i].gex_nargs == before[i].gex_nargs && table[i].gex_cdata == before[i].gex_cdata);
+        AQ_CHECK(table[i].gex_fnptr == before[i].gex_fnptr
+                 && table[i].gex_flags == before[i].gex_flags);
+        AQ_CHECK(table[i].gex_nargs == before[i].gex_nargs
+                 && table[i].gex_cdata == before[i].gex_cdata);
         AQ_CHECK(table[i].gex_name == before[i].gex_name);
     }
     memset(table, 0xff, sizeof(table)); /* the library has its own copy */
@@ -53,7 +55,8 @@ static void check_order(void)
 static void check_errors(void)
 {
     gex_AM_Entry_t dup = AQ_ENTRY(200, h_known, AQ_SQ, 0);
-    gex_AM_Entry_t twice[2] = { AQ_ENTRY(180, h_known, AQ_SQ, 0), AQ_ENTRY(180, h_known, AQ_SQ, 0) };
+    gex_AM_Entry_t twice[2] = { AQ_ENTRY(180, h_known, AQ_SQ, 0),
+                                AQ_ENTRY(180, h_known, AQ_SQ, 0) };
     gex_AM_Entry_t low = AQ_ENTRY(GEX_AM_INDEX_BASE - 1, h_known, AQ_SQ, 0);
     gex_AM_Entry_t one = AQ_ENTRY(181, h_known, AQ_SQ, 0);
 
@@ -92,7 +95,8 @@ int main(int argc, char **argv)
     int taken = AQ_TEST_OWN + 5 + 1, slots = 256 - GEX_AM_INDEX_BASE, i;
 
     aq_test_start(&argc, &argv, 1);
-    rule("core 17.3: fixed indices first, others from 255 down in table order; only the index is written");
+    rule("core 17.3: fixed indices first, others from 255 down in table order; only the index is "
+         "written");
     check_order();
     rule("core 17.3: error codes: NULL table, duplicates, below the base; n == 0 succeeds");
     check_errors();

@@ -1,7 +1,7 @@
 /*
- * test_hsl_basic.c - handler-safe locks: static, dynamic and embedded, Trylock, several at once, use in
- * handlers, mutual exclusion between threads (par), handlers do not run while a lock is held.
- * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, handler-safe locks.
+ * test_hsl_basic.c - handler-safe locks: static, dynamic and embedded, Trylock, several at once,
+ * use in handlers, mutual exclusion between threads (par), handlers do not run while a lock is
+ * held. Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, handler-safe locks.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"

@@ -7,7 +7,7 @@
 
 #include "gasnet_mk.h"
 
-#if defined(GASNET_HAVE_MK_CLASS_CUDA_UVA) || defined(GASNET_HAVE_MK_CLASS_HIP)                     \
+#if defined(GASNET_HAVE_MK_CLASS_CUDA_UVA) || defined(GASNET_HAVE_MK_CLASS_HIP) \
     || defined(GASNET_HAVE_MK_CLASS_ZE) || defined(GASNET_HAVE_MK_CLASS_MULTIPLE)
 #error "this library claims memory kinds of devices"
 #endif
@@ -37,7 +37,8 @@ int main(int argc, char **argv)
     AQ_CHECK_EQ(sizeof(args.gex_flags), 8);
     for (i = 0; i < AQ_LENGTH(functions); i++)
         AQ_CHECK(functions[i] != NULL);
-    rule("ext 15.2: a class the library was built without gives BAD_ARG and leaves the output alone");
+    rule("ext 15.2: a class the library was built without gives BAD_ARG and leaves the output "
+         "alone");
     for (i = 0; i < AQ_LENGTH(classes); i++) {
         memset(&args, 0, sizeof(args));
         args.gex_class = classes[i];
@@ -51,7 +52,8 @@ int main(int argc, char **argv)
     AQ_CHECK(kind == (gex_MK_t)(void *)&args);
     AQ_CHECK(GEX_MK_HOST != GEX_MK_INVALID && (uintptr_t)GEX_MK_HOST == 1);
     rule("core 11.4: no segment of a kind that is none");
-    AQ_CHECK_EQ(gex_Segment_Create(&segment, aq_test_client, NULL, 4096, kind, 0), GASNET_ERR_BAD_ARG);
+    AQ_CHECK_EQ(gex_Segment_Create(&segment, aq_test_client, NULL, 4096, kind, 0),
+                GASNET_ERR_BAD_ARG);
     AQ_CHECK(segment == (gex_Segment_t)(void *)&args);
     return aq_test_finish();
 }

@@ -1,8 +1,8 @@
 /*
- * test_nbi_crossing.c - many large transfers under way in both directions at once, puts and gets, with and without
- * GEX_FLAG_IMMEDIATE: ranks that all ask before any of them serves still come to an end, with the right bytes.
- * Ranks 2+. Conduits all. Source GASNet-EX specification 0.19, implicit operations; GEX_FLAG_IMMEDIATE.
- * SPDX-License-Identifier: BSD-3-Clause
+ * test_nbi_crossing.c - many large transfers under way in both directions at once, puts and gets,
+ * with and without GEX_FLAG_IMMEDIATE: ranks that all ask before any of them serves still come to
+ * an end, with the right bytes. Ranks 2+. Conduits all. Source GASNet-EX specification 0.19,
+ * implicit operations; GEX_FLAG_IMMEDIATE. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
 
@@ -21,8 +21,9 @@ static int puts_to(gex_Rank_t to, gex_Flags_t flags)
     int started = 0;
 
     for (int i = 0; i < OPS; i++)
-        started += gex_RMA_PutNBI(aq_test_tm, to, place(to, 1, i), mine + (size_t)(i % PLACES) * LEN, LEN,
-                                  GEX_EVENT_DEFER, flags) == 0;
+        started += gex_RMA_PutNBI(aq_test_tm, to, place(to, 1, i),
+                                  mine + (size_t)(i % PLACES) * LEN, LEN, GEX_EVENT_DEFER, flags)
+                   == 0;
     return started;
 }
 
@@ -31,14 +32,16 @@ static int gets_from(gex_Rank_t from, gex_Flags_t flags)
     int started = 0;
 
     for (int i = 0; i < OPS; i++)
-        started += gex_RMA_GetNBI(aq_test_tm, got + (size_t)(i % PLACES) * LEN, from, place(from, 0, i), LEN,
-                                  flags) == 0;
+        started += gex_RMA_GetNBI(aq_test_tm, got + (size_t)(i % PLACES) * LEN, from,
+                                  place(from, 0, i), LEN, flags)
+                   == 0;
     return started;
 }
 
 static void round_with(gex_Flags_t flags)
 {
-    const gex_Rank_t next = (aq_test_me + 1) % aq_test_n, last = (aq_test_me + aq_test_n - 1) % aq_test_n;
+    const gex_Rank_t next = (aq_test_me + 1) % aq_test_n,
+                     last = (aq_test_me + aq_test_n - 1) % aq_test_n;
     const int immediate = (flags & GEX_FLAG_IMMEDIATE) != 0;
     int puts, gets;
 
@@ -51,8 +54,10 @@ static void round_with(gex_Flags_t flags)
     gex_NBI_Wait(GEX_EC_ALL, 0);
     aq_test_barrier();
     for (int i = 0; i < PLACES; i++) {
-        AQ_CHECK(gets < PLACES || aq_test_same(got + (size_t)i * LEN, LEN, 1000 * next + (uint64_t)i));
-        AQ_CHECK(immediate || aq_test_same(place(aq_test_me, 1, i), LEN, 1000 * last + (uint64_t)i));
+        AQ_CHECK(gets < PLACES
+                 || aq_test_same(got + (size_t)i * LEN, LEN, 1000 * next + (uint64_t)i));
+        AQ_CHECK(immediate
+                 || aq_test_same(place(aq_test_me, 1, i), LEN, 1000 * last + (uint64_t)i));
     }
     aq_test_barrier();
 }

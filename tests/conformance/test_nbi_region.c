@@ -1,7 +1,7 @@
 /*
- * test_nbi_region.c - access regions: members of every kind, separation from the implicit set on both
- * sides, empty and huge regions, leaf of a region, NB operations unaffected, members that are declined.
- * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, access regions.
+ * test_nbi_region.c - access regions: members of every kind, separation from the implicit set on
+ * both sides, empty and huge regions, leaf of a region, NB operations unaffected, members that are
+ * declined. Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, access regions.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnet_ratomic.h"
@@ -9,7 +9,15 @@
 
 #include "aq_test.h"
 
-enum { LEN = 2000, SLOTS = 12, HUGE_COUNT = 20000, TRIES = 3000, H_M = AQ_TEST_FREE, H_COUNT, H_COUNTED };
+enum {
+    LEN = 2000,
+    SLOTS = 12,
+    HUGE_COUNT = 20000,
+    TRIES = 3000,
+    H_M = AQ_TEST_FREE,
+    H_COUNT,
+    H_COUNTED
+};
 
 static char out[SLOTS][LEN], in[SLOTS][LEN];
 static aq_test_count_t arrived;
@@ -155,7 +163,8 @@ static void empty_and_huge(gex_Rank_t to)
     rule("extended 5: the number of members is not limited");
     gex_NBI_BeginAccessRegion(0);
     for (i = 0; i < n; i++)
-        gex_RMA_PutNBIVal(aq_test_tm, to, place(to, 0) + (i % 2000) * 8, (gex_RMA_Value_t)(i % 2000), 8, 0);
+        gex_RMA_PutNBIVal(aq_test_tm, to, place(to, 0) + (i % 2000) * 8,
+                          (gex_RMA_Value_t)(i % 2000), 8, 0);
     region = gex_NBI_EndAccessRegion(0);
     while (gex_Event_Test(region) != GASNET_OK)
         aq_test_relax();
@@ -176,34 +185,38 @@ static uint64_t *word(gex_Rank_t to, int i)
     return (uint64_t *)aq_test_base(to) + i;
 }
 
-/* Member number i, if there is room for it. Without polling it comes to that there is none, where transfers
- * are made of messages. */
+/* Member number i, if there is room for it. Without polling it comes to that there is none, where
+ * transfers are made of messages. */
 static int try_member(gex_Rank_t to, int member, int i)
 {
     void *there = word(to, i), *out_word = &words[i], *in_word = &found[i];
 
     switch (member) {
     case BY_PUT:
-        return gex_RMA_PutNBI(aq_test_tm, to, there, out_word, 8, GEX_EVENT_DEFER, GEX_FLAG_IMMEDIATE);
+        return gex_RMA_PutNBI(aq_test_tm, to, there, out_word, 8, GEX_EVENT_DEFER,
+                              GEX_FLAG_IMMEDIATE);
     case BY_PUT_VAL:
         return gex_RMA_PutNBIVal(aq_test_tm, to, there, words[i], 8, GEX_FLAG_IMMEDIATE);
     case BY_GET:
         return gex_RMA_GetNBI(aq_test_tm, in_word, to, there, 8, GEX_FLAG_IMMEDIATE);
     case BY_VIS_PUT:
-        return gex_VIS_IndexedPutNBI(aq_test_tm, to, 1, &there, 8, 1, &out_word, 8, GEX_FLAG_IMMEDIATE);
+        return gex_VIS_IndexedPutNBI(aq_test_tm, to, 1, &there, 8, 1, &out_word, 8,
+                                     GEX_FLAG_IMMEDIATE);
     case BY_VIS_GET:
-        return gex_VIS_IndexedGetNBI(aq_test_tm, 1, &in_word, 8, to, 1, &there, 8, GEX_FLAG_IMMEDIATE);
+        return gex_VIS_IndexedGetNBI(aq_test_tm, 1, &in_word, 8, to, 1, &there, 8,
+                                     GEX_FLAG_IMMEDIATE);
     case BY_ATOMIC:
         return gex_AD_OpNBI_U64(ad, NULL, to, there, GEX_OP_ADD, words[i], 0, GEX_FLAG_IMMEDIATE);
     case BY_FETCHING:
         return gex_AD_OpNBI_U64(ad, in_word, to, there, GEX_OP_FADD, 0, 0, GEX_FLAG_IMMEDIATE);
     default:
-        return gex_AM_RequestMedium0(aq_test_tm, to, H_COUNT, message, sizeof(message), GEX_EVENT_GROUP,
-                                     GEX_FLAG_IMMEDIATE);
+        return gex_AM_RequestMedium0(aq_test_tm, to, H_COUNT, message, sizeof(message),
+                                     GEX_EVENT_GROUP, GEX_FLAG_IMMEDIATE);
     }
 }
 
-/* What there is, at the target or here, after every accepted member: theirs, and nothing of the others. */
+/* What there is, at the target or here, after every accepted member: theirs, and nothing of the
+ * others. */
 static void check_effects(gex_Rank_t to, int member, const bool *accepted, int tries, int accepts)
 {
     const bool gets = member == BY_GET || member == BY_VIS_GET || member == BY_FETCHING;
@@ -254,7 +267,8 @@ static void all_declined(gex_Rank_t to)
 {
     int member;
 
-    rule("extended 5: a member that is declined is no member: puts, gets, VIS, atomics, AM GROUP requests");
+    rule("extended 5: a member that is declined is no member: puts, gets, VIS, atomics, AM GROUP "
+         "requests");
     aq_test_barrier();
     aq_test_fill(message, sizeof(message), 4);
     for (member = 0; member < MEMBERS; member++)

@@ -99,7 +99,8 @@ static void am_group(gex_Rank_t to, int round)
 {
     int i;
 
-    rule("extended 5: AM requests with GROUP are synced by GEX_EC_AM, mixed with puts by GEX_EC_ALL");
+    rule("extended 5: AM requests with GROUP are synced by GEX_EC_AM, mixed with puts by "
+         "GEX_EC_ALL");
     for (i = 0; i < OPS; i++) {
         aq_test_fill(out[i], 500, (uint64_t)i);
         gex_AM_RequestMedium1(aq_test_tm, to, H_M, out[i], 500, GEX_EVENT_GROUP, 0, i);

@@ -1,8 +1,8 @@
 /*
- * test_npam_immediate.c - GEX_FLAG_IMMEDIATE at Prepare and at Commit under a flood: what is declined has
- * no effect, what is accepted arrives, and after polling an attempt succeeds sooner or later.
- * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, negotiated payload, immediate mode.
- * SPDX-License-Identifier: BSD-3-Clause
+ * test_npam_immediate.c - GEX_FLAG_IMMEDIATE at Prepare and at Commit under a flood: what is
+ * declined has no effect, what is accepted arrives, and after polling an attempt succeeds sooner or
+ * later. Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, negotiated payload, immediate
+ * mode. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
 
@@ -17,10 +17,12 @@ static void h_rep(gex_Token_t token, void *buf, size_t nbytes)
     atomic_fetch_add(&replies, 1);
 }
 
-/* A declined Prepare or Commit of a reply does not count: the handler may fall back to a form that waits. */
+/* A declined Prepare or Commit of a reply does not count: the handler may fall back to a form that
+ * waits. */
 static void h_m(gex_Token_t token, void *buf, size_t nbytes)
 {
-    gex_AM_SrcDesc_t sd = gex_AM_PrepareReplyMedium(token, NULL, 100, LEN, NULL, GEX_FLAG_IMMEDIATE, 0);
+    gex_AM_SrcDesc_t sd =
+        gex_AM_PrepareReplyMedium(token, NULL, 100, LEN, NULL, GEX_FLAG_IMMEDIATE, 0);
     size_t size;
 
     AQ_CHECK(aq_test_same(buf, nbytes, 3));
@@ -60,7 +62,8 @@ static gex_AM_SrcDesc_t prepare(int kind, gex_Rank_t to, const void *buf, gex_Ev
     case 2:
         return gex_AM_PrepareRequestMedium(aq_test_tm, to, buf, LEN / 2, LEN, event, flags, 0);
     default:
-        return gex_AM_PrepareRequestLong(aq_test_tm, to, NULL, 1, LEN, aq_test_base(to), NULL, flags, 0);
+        return gex_AM_PrepareRequestLong(aq_test_tm, to, NULL, 1, LEN, aq_test_base(to), NULL,
+                                         flags, 0);
     }
 }
 
@@ -70,8 +73,8 @@ static int commit(int kind, gex_AM_SrcDesc_t sd, gex_Rank_t to, size_t size, gex
                     : gex_AM_CommitRequestLong0_v2(sd, H_L, size, aq_test_base(to), cflags);
 }
 
-/* Returns 0 if it was declined at Prepare; else the message is sent, or was cancelled after a Commit that was
- * declined again and again, which returns -1. */
+/* Returns 0 if it was declined at Prepare; else the message is sent, or was cancelled after a
+ * Commit that was declined again and again, which returns -1. */
 static int attempt(int kind, gex_Rank_t to, const void *buf, gex_Flags_t flags)
 {
     gex_Event_t event = GEX_EVENT_NO_OP;
@@ -82,10 +85,12 @@ static int attempt(int kind, gex_Rank_t to, const void *buf, gex_Flags_t flags)
         return 0;
     if (kind != 2)
         aq_test_fill(gex_AM_SrcDescAddr(sd), gex_AM_SrcDescSize(sd), 3);
-    for (tries = 0; commit(kind, sd, to, gex_AM_SrcDescSize(sd), GEX_FLAG_IMMEDIATE) != 0; tries++) {
+    for (tries = 0; commit(kind, sd, to, gex_AM_SrcDescSize(sd), GEX_FLAG_IMMEDIATE) != 0;
+         tries++) {
         AQ_CHECK(event == GEX_EVENT_NO_OP);
         if (tries == 3) {
-            AQ_CHECK_EQ(kind < 3 ? gex_AM_CancelRequestMedium(sd, 0) : gex_AM_CancelRequestLong(sd, 0), 0);
+            AQ_CHECK_EQ(
+                kind < 3 ? gex_AM_CancelRequestMedium(sd, 0) : gex_AM_CancelRequestLong(sd, 0), 0);
             return -1;
         }
     }
@@ -124,13 +129,15 @@ int main(int argc, char **argv)
     aq_test_handlers(table, AQ_LENGTH(table));
     aq_test_segment(PLACE);
     aq_test_fill(buf, LEN, 3);
-    rule("core 26: IMMEDIATE Prepare and Commit: accepted messages arrive once, declined ones not at all");
+    rule("core 26: IMMEDIATE Prepare and Commit: accepted messages arrive once, declined ones not "
+         "at all");
     for (k = 0; k < 2; k++)
         for (kind = 0; kind < 4; kind++)
             burst(aq_test_peer(k), kind, buf, count);
     aq_test_wait(&mediums, 6 * count);
     aq_test_wait(&longs, 2 * count);
-    rule("core 30.14: a declined Prepare or Commit of a reply is not a reply; each request got exactly one");
+    rule("core 30.14: a declined Prepare or Commit of a reply is not a reply; each request got "
+         "exactly one");
     aq_test_wait(&replies, 6 * count);
     aq_test_barrier();
     AQ_CHECK_EQ(atomic_load(&mediums), 6 * count);

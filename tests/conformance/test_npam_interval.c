@@ -1,8 +1,8 @@
 /*
- * test_npam_interval.c - between Prepare and Commit: no handler runs on the thread, the calls of a reply
- * handler are legal; a Commit that waits runs handlers which prepare and commit replies themselves.
- * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, contexts, negotiated payload.
- * SPDX-License-Identifier: BSD-3-Clause
+ * test_npam_interval.c - between Prepare and Commit: no handler runs on the thread, the calls of a
+ * reply handler are legal; a Commit that waits runs handlers which prepare and commit replies
+ * themselves. Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, contexts, negotiated
+ * payload. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
 
@@ -45,7 +45,8 @@ static void permitted(gex_Token_t token)
     gex_HSL_Unlock(&lock);
     if (gex_HSL_Trylock(&lock) == GASNET_OK)
         gex_HSL_Unlock(&lock);
-    event = gex_EP_QueryBoundSegmentNB(aq_test_tm, aq_test_me, &owner, &local, &size, GEX_FLAG_IMMEDIATE);
+    event = gex_EP_QueryBoundSegmentNB(aq_test_tm, aq_test_me, &owner, &local, &size,
+                                       GEX_FLAG_IMMEDIATE);
     AQ_CHECK(event == GEX_EVENT_INVALID || event == GEX_EVENT_NO_OP);
     if (token != NULL)
         AQ_CHECK(gex_Token_Info(token, &info, GEX_TI_SRCRANK) & GEX_TI_SRCRANK);
@@ -91,8 +92,10 @@ static void quiet_interval(int is_long)
 
     for (i = 0; i < PINGS; i++)
         gex_AM_RequestShort0(aq_test_tm, aq_test_peer(1), H_PING, GEX_FLAG_IMMEDIATE);
-    sd = is_long ? gex_AM_PrepareRequestLong(aq_test_tm, aq_test_peer(1), NULL, 8, LEN, NULL, NULL, 0, 0)
-                 : gex_AM_PrepareRequestMedium(aq_test_tm, aq_test_peer(1), NULL, 8, LEN, NULL, 0, 0);
+    sd =
+        is_long
+            ? gex_AM_PrepareRequestLong(aq_test_tm, aq_test_peer(1), NULL, 8, LEN, NULL, NULL, 0, 0)
+            : gex_AM_PrepareRequestMedium(aq_test_tm, aq_test_peer(1), NULL, 8, LEN, NULL, 0, 0);
     closed++;
     before = atomic_load(&pings);
     for (i = 0; i < 20; i++) {
@@ -133,7 +136,8 @@ int main(int argc, char **argv)
     rounds = aq_test_quick ? 300 : 4000;
     aq_test_handlers(table, AQ_LENGTH(table));
     aq_test_segment(4096);
-    rule("core 6: between Prepare and Cancel no handler runs on the thread; queries and locks are legal");
+    rule("core 6: between Prepare and Cancel no handler runs on the thread; queries and locks are "
+         "legal");
     for (i = 0; i < 10; i++)
         quiet_interval(i % 2);
     aq_test_barrier();

@@ -1,13 +1,21 @@
 /*
- * test_npam_rules.c - what Prepare promises, what Commit and Cancel leave behind: sizes, addresses, local
- * completion, destinations that are written by Commit only, and no loss of buffers however often.
- * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, negotiated payload.
+ * test_npam_rules.c - what Prepare promises, what Commit and Cancel leave behind: sizes, addresses,
+ * local completion, destinations that are written by Commit only, and no loss of buffers however
+ * often. Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, negotiated payload.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
 
-enum { H_MED = AQ_TEST_FREE, H_LONG, H_ASK, H_MED_REP, H_LONG_REP, LEN = 3000, SLOT = 1 << 16,
-       ANSWERS = 300 };
+enum {
+    H_MED = AQ_TEST_FREE,
+    H_LONG,
+    H_ASK,
+    H_MED_REP,
+    H_LONG_REP,
+    LEN = 3000,
+    SLOT = 1 << 16,
+    ANSWERS = 300
+};
 
 static aq_test_count_t arrived, answered, asked;
 
@@ -66,15 +74,13 @@ static void h_ask(gex_Token_t token, gex_AM_Arg_t how, gex_AM_Arg_t hi, gex_AM_A
 }
 
 static gex_AM_Entry_t table[] = {
-    AQ_ENTRY(H_MED, h_payload, AQ_MQ, 1),
-    AQ_ENTRY(H_LONG, h_payload, AQ_LQ, 1),
-    AQ_ENTRY(H_ASK, h_ask, AQ_SQ, 3),
-    AQ_ENTRY(H_MED_REP, h_answer, AQ_MP, 1),
+    AQ_ENTRY(H_MED, h_payload, AQ_MQ, 1),     AQ_ENTRY(H_LONG, h_payload, AQ_LQ, 1),
+    AQ_ENTRY(H_ASK, h_ask, AQ_SQ, 3),         AQ_ENTRY(H_MED_REP, h_answer, AQ_MP, 1),
     AQ_ENTRY(H_LONG_REP, h_answer, AQ_LP, 1),
 };
 
-static gex_AM_SrcDesc_t prepare(int is_long, gex_Rank_t to, const void *client, size_t least, size_t max,
-                                gex_Event_t *lc)
+static gex_AM_SrcDesc_t prepare(int is_long, gex_Rank_t to, const void *client, size_t least,
+                                size_t max, gex_Event_t *lc)
 {
     return is_long ? gex_AM_PrepareRequestLong(aq_test_tm, to, client, least, max, NULL, lc, 0, 1)
                    : gex_AM_PrepareRequestMedium(aq_test_tm, to, client, least, max, lc, 0, 1);
@@ -105,10 +111,9 @@ static void check_bounds(int is_long, gex_Rank_t to, size_t least, size_t max)
 
 static void check_sizes(int is_long, gex_Rank_t to)
 {
-    const size_t max = is_long ? gex_AM_MaxRequestLong(aq_test_tm, to, NULL,
-                                                        GEX_FLAG_AM_PREPARE_LEAST_ALLOC, 1)
-                                : gex_AM_MaxRequestMedium(aq_test_tm, to, NULL,
-                                                          GEX_FLAG_AM_PREPARE_LEAST_ALLOC, 1);
+    const size_t max =
+        is_long ? gex_AM_MaxRequestLong(aq_test_tm, to, NULL, GEX_FLAG_AM_PREPARE_LEAST_ALLOC, 1)
+                : gex_AM_MaxRequestMedium(aq_test_tm, to, NULL, GEX_FLAG_AM_PREPARE_LEAST_ALLOC, 1);
     const size_t sizes[] = { 0, 1, 12, 13, 511, 512, 513, 4096, 4097, max / 2, max - 1, max };
     size_t i, j;
 
@@ -158,10 +163,12 @@ static void check_lc(gex_Rank_t to)
     aq_test_wait(&arrived, 4);
 }
 
-/* A Long with a destination hint: its memory is the owner's until Commit, and beyond nbytes after it. */
+/* A Long with a destination hint: its memory is the owner's until Commit, and beyond nbytes after
+ * it. */
 static void check_dest(gex_Rank_t to)
 {
-    char *dest = (char *)aq_test_base(to) + 2 * SLOT, *mine = (char *)aq_test_base(aq_test_me) + 2 * SLOT;
+    char *dest = (char *)aq_test_base(to) + 2 * SLOT,
+         *mine = (char *)aq_test_base(aq_test_me) + 2 * SLOT;
     gex_AM_SrcDesc_t sd;
 
     memset(mine, 0x11, SLOT);

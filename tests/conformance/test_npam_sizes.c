@@ -9,8 +9,8 @@
 enum { H_MED = AQ_TEST_FREE, H_MED_REP, H_LONG, H_LONG_REP, SMALL = 200 };
 
 static aq_test_count_t requests, replies;
-static char *room;    /* a client's buffer, at any alignment */
-static size_t part;   /* of the segment, for one sender */
+static char *room;  /* a client's buffer, at any alignment */
+static size_t part; /* of the segment, for one sender */
 
 /* Where the sender at distance k writes here; replies go to the second half. */
 static char *place(gex_Rank_t rank, gex_Rank_t k, int answer)
@@ -28,8 +28,8 @@ static void check(const void *buf, size_t nbytes, gex_AM_Arg_t size, int is_long
 
 static void h_med(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t size)
 {
-    const size_t max = gex_Token_MaxReplyMedium(token, GEX_EVENT_NOW,
-                                                 GEX_FLAG_AM_PREPARE_LEAST_ALLOC, 1);
+    const size_t max =
+        gex_Token_MaxReplyMedium(token, GEX_EVENT_NOW, GEX_FLAG_AM_PREPARE_LEAST_ALLOC, 1);
     gex_AM_SrcDesc_t sd;
 
     check(buf, nbytes, size, 0);
@@ -85,8 +85,8 @@ static gex_AM_Entry_t table[] = {
 static int send_medium(gex_Rank_t k, size_t size, int ours, size_t more)
 {
     char *client = ours ? NULL : room + size % 16;
-    gex_AM_SrcDesc_t sd = gex_AM_PrepareRequestMedium(aq_test_tm, aq_test_peer(k), client, size,
-                                                      size + more, ours ? NULL : GEX_EVENT_NOW, 0, 1);
+    gex_AM_SrcDesc_t sd = gex_AM_PrepareRequestMedium(
+        aq_test_tm, aq_test_peer(k), client, size, size + more, ours ? NULL : GEX_EVENT_NOW, 0, 1);
 
     AQ_CHECK(gex_AM_SrcDescSize(sd) >= size && gex_AM_SrcDescSize(sd) <= size + more);
     aq_test_fill(gex_AM_SrcDescAddr(sd), size, size + 1);
@@ -100,9 +100,9 @@ static int send_medium(gex_Rank_t k, size_t size, int ours, size_t more)
 static int send_long(gex_Rank_t k, size_t size, int ours, size_t more, int sent)
 {
     char *client = ours ? NULL : room + size % 16, *dest = place(aq_test_peer(k), k, 0);
-    gex_AM_SrcDesc_t sd = gex_AM_PrepareRequestLong(aq_test_tm, aq_test_peer(k), client, size, size + more,
-                                                    size % 3 ? dest : NULL,
-                                                    ours ? NULL : GEX_EVENT_NOW, 0, 2);
+    gex_AM_SrcDesc_t sd =
+        gex_AM_PrepareRequestLong(aq_test_tm, aq_test_peer(k), client, size, size + more,
+                                  size % 3 ? dest : NULL, ours ? NULL : GEX_EVENT_NOW, 0, 2);
 
     AQ_CHECK(gex_AM_SrcDescSize(sd) >= size && gex_AM_SrcDescSize(sd) <= size + more);
     aq_test_fill(gex_AM_SrcDescAddr(sd), size, size + 1);
@@ -115,7 +115,8 @@ static int send_long(gex_Rank_t k, size_t size, int ours, size_t more, int sent)
 
 static size_t limit(int is_long, int ours, gex_Rank_t to)
 {
-    const gex_Flags_t flag = ours ? GEX_FLAG_AM_PREPARE_LEAST_ALLOC : GEX_FLAG_AM_PREPARE_LEAST_CLIENT;
+    const gex_Flags_t flag =
+        ours ? GEX_FLAG_AM_PREPARE_LEAST_ALLOC : GEX_FLAG_AM_PREPARE_LEAST_CLIENT;
 
     return is_long ? gex_AM_MaxRequestLong(aq_test_tm, to, GEX_EVENT_NOW, flag, 2)
                    : gex_AM_MaxRequestMedium(aq_test_tm, to, GEX_EVENT_NOW, flag, 1);
@@ -171,8 +172,9 @@ int main(int argc, char **argv)
         for (ours = 0; ours < 2; ours++) {
             for (size = 512; size < max; size = size * 5 + 3)
                 sent += send_long(k, size, ours, 100000, sent);
-            sent += send_long(k, limit(1, 1, aq_test_peer(k)) < part ? limit(1, 1, aq_test_peer(k)) : part,
-                              ours, 0, sent);
+            sent += send_long(
+                k, limit(1, 1, aq_test_peer(k)) < part ? limit(1, 1, aq_test_peer(k)) : part, ours,
+                0, sent);
         }
     free(room);
     return aq_test_finish();

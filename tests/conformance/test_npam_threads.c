@@ -1,16 +1,25 @@
 /*
- * test_npam_threads.c - each thread has a descriptor of its own, all of them open at a time, however many
- * threads there are; threads that end with an open one take no buffer with them.
- * Ranks 1+. Mode par. Conduits all. Source GASNet-EX specification 0.19, negotiated payload, threads.
- * SPDX-License-Identifier: BSD-3-Clause
+ * test_npam_threads.c - each thread has a descriptor of its own, all of them open at a time,
+ * however many threads there are; threads that end with an open one take no buffer with them.
+ * Ranks 1+. Mode par. Conduits all. Source GASNet-EX specification 0.19, negotiated payload,
+ * threads. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
 
 #if GASNET_PAR
 #include <pthread.h>
 
-enum { THREADS = 6, SENDS = 400, DYING = 8, CROWD = 48, H_ASK = AQ_TEST_FREE, H_ANS,
-       H_CROWD_M, H_CROWD_L, H_HEARD };
+enum {
+    THREADS = 6,
+    SENDS = 400,
+    DYING = 8,
+    CROWD = 48,
+    H_ASK = AQ_TEST_FREE,
+    H_ANS,
+    H_CROWD_M,
+    H_CROWD_L,
+    H_HEARD
+};
 
 static aq_test_count_t asked, answered[THREADS];
 static aq_test_count_t heard;
@@ -50,10 +59,8 @@ static void h_heard(gex_Token_t token)
 }
 
 static gex_AM_Entry_t table[] = {
-    AQ_ENTRY(H_ASK, h_ask, AQ_MQ, 2),
-    AQ_ENTRY(H_ANS, h_ans, AQ_MP, 2),
-    AQ_ENTRY(H_CROWD_M, h_crowd, AQ_MQ, 1),
-    AQ_ENTRY(H_CROWD_L, h_crowd, AQ_LQ, 1),
+    AQ_ENTRY(H_ASK, h_ask, AQ_MQ, 2),       AQ_ENTRY(H_ANS, h_ans, AQ_MP, 2),
+    AQ_ENTRY(H_CROWD_M, h_crowd, AQ_MQ, 1), AQ_ENTRY(H_CROWD_L, h_crowd, AQ_LQ, 1),
     AQ_ENTRY(H_HEARD, h_heard, AQ_SP, 0),
 };
 
@@ -66,8 +73,8 @@ static void *sender(void *arg)
     for (i = 0; i < sends; i++) {
         const size_t len = (size_t)(i * 131 + me * 17) % 9000;
 
-        sd = gex_AM_PrepareRequestMedium(aq_test_tm, aq_test_peer((gex_Rank_t)(i + me) % aq_test_n), NULL,
-                                         len, len, NULL, 0, 2);
+        sd = gex_AM_PrepareRequestMedium(aq_test_tm, aq_test_peer((gex_Rank_t)(i + me) % aq_test_n),
+                                         NULL, len, len, NULL, 0, 2);
         aq_test_fill(gex_AM_SrcDescAddr(sd), len, (uint64_t)(me * 100000 + i));
         gex_AM_CommitRequestMedium2(sd, H_ASK, len, me, i);
     }
@@ -97,7 +104,8 @@ static void *holder(void *arg)
     return NULL;
 }
 
-static gex_AM_SrcDesc_t crowd_prepare(int kind, gex_Rank_t to, const void *buf, size_t len, void *dest)
+static gex_AM_SrcDesc_t crowd_prepare(int kind, gex_Rank_t to, const void *buf, size_t len,
+                                      void *dest)
 {
     switch (kind) {
     case 0:
@@ -109,8 +117,8 @@ static gex_AM_SrcDesc_t crowd_prepare(int kind, gex_Rank_t to, const void *buf, 
     }
 }
 
-/* More descriptors than the library has buffers to give: everybody meets everybody else before committing,
- * and one thread goes on sending with fixed payloads all the while. */
+/* More descriptors than the library has buffers to give: everybody meets everybody else before
+ * committing, and one thread goes on sending with fixed payloads all the while. */
 static void *crowd(void *arg)
 {
     const int me = (int)(intptr_t)arg, kind = me % 4;
@@ -148,11 +156,13 @@ static void *dying(void *arg)
     gex_AM_SrcDesc_t sd;
 
     if ((intptr_t)arg % 2)
-        AQ_UNTIL((sd = gex_AM_PrepareRequestMedium(aq_test_tm, aq_test_peer(1), NULL, 60000, 60000, NULL,
-                                                   GEX_FLAG_IMMEDIATE, 2)) != GEX_AM_SRCDESC_NO_OP);
+        AQ_UNTIL((sd = gex_AM_PrepareRequestMedium(aq_test_tm, aq_test_peer(1), NULL, 60000, 60000,
+                                                   NULL, GEX_FLAG_IMMEDIATE, 2))
+                 != GEX_AM_SRCDESC_NO_OP);
     else
-        AQ_UNTIL((sd = gex_AM_PrepareRequestLong(aq_test_tm, aq_test_me, NULL, 60000, 60000, NULL, NULL,
-                                                 GEX_FLAG_IMMEDIATE, 2)) != GEX_AM_SRCDESC_NO_OP);
+        AQ_UNTIL((sd = gex_AM_PrepareRequestLong(aq_test_tm, aq_test_me, NULL, 60000, 60000, NULL,
+                                                 NULL, GEX_FLAG_IMMEDIATE, 2))
+                 != GEX_AM_SRCDESC_NO_OP);
     memset(gex_AM_SrcDescAddr(sd), 1, 60000);
     return NULL;
 }
@@ -172,13 +182,15 @@ int main(int argc, char **argv)
     aq_test_wait(&asked, THREADS * sends);
     rule("core 21.1: each thread has its own descriptor and buffer");
     aq_test_threads(THREADS, holder);
-    rule("core 21: Prepare without IMMEDIATE gives every thread a descriptor, however many others have one");
+    rule("core 21: Prepare without IMMEDIATE gives every thread a descriptor, however many others "
+         "have one");
     for (i = 1; i <= (aq_test_quick ? 1 : 3); i++) {
         aq_test_threads(CROWD, crowd);
         aq_test_wait(&heard, i * (2 * CROWD - 1));
     }
     rule("core 7: a thread that ends between Prepare and Commit takes no buffer with it");
-    if (gex_AM_MaxRequestMedium(aq_test_tm, GEX_RANK_INVALID, NULL, GEX_FLAG_AM_PREPARE_LEAST_ALLOC, 2)
+    if (gex_AM_MaxRequestMedium(aq_test_tm, GEX_RANK_INVALID, NULL, GEX_FLAG_AM_PREPARE_LEAST_ALLOC,
+                                2)
         >= 60000) /* rare enough to run out of */
         for (i = 0; i < 20; i++)
             aq_test_threads(DYING, dying);

@@ -1,6 +1,6 @@
 /*
- * test_poll_blockuntil.c - polling, GASNET_BLOCKUNTIL in its odder uses, wait modes, thread-info macros.
- * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, polling.
+ * test_poll_blockuntil.c - polling, GASNET_BLOCKUNTIL in its odder uses, wait modes, thread-info
+ * macros. Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, polling.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
@@ -26,7 +26,8 @@ static void h_pong(gex_Token_t token)
 
 static aq_test_count_t turn_of[SLEEPERS], is_over; /* by thread: the latest turn it was given */
 
-/* Takes long enough for the threads that the message has woken to find nothing and fall asleep again. */
+/* Takes long enough for the threads that the message has woken to find nothing and fall asleep
+ * again. */
 static void h_turn(gex_Token_t token, gex_AM_Arg_t thread, gex_AM_Arg_t turn)
 {
     const struct timespec asleep = { 0, 1500000 };
@@ -109,7 +110,8 @@ static int thread_of_turn(int turn)
 }
 
 static _Atomic double given_at[SLEEPERS]; /* by thread: when, if by a thread of this process */
-static double waited[TURNS]; /* in this process, from giving a turn to having it; 0: given by another */
+static double
+    waited[TURNS]; /* in this process, from giving a turn to having it; 0: given by another */
 
 static void give_turn(int turn)
 {
@@ -121,8 +123,9 @@ static void give_turn(int turn)
     gex_AM_RequestShort2(aq_test_tm, rank_of_turn(turn), H_TURN, 0, thread_of_turn(turn), turn);
 }
 
-/* Every thread of the process does this, also the main one: nobody polls but in BLOCKUNTIL. Who gives a turn
- * goes back to sleep, or runs the handler that makes it another's turn, which has to wake that one. */
+/* Every thread of the process does this, also the main one: nobody polls but in BLOCKUNTIL. Who
+ * gives a turn goes back to sleep, or runs the handler that makes it another's turn, which has to
+ * wake that one. */
 static void *sleeper(void *arg)
 {
     const int me = (int)(intptr_t)arg, turns = aq_test_quick ? TURNS / 4 : TURNS;
@@ -228,7 +231,8 @@ int main(int argc, char **argv)
 #if GASNET_PAR
     rule("core 24: several threads in BLOCKUNTIL are all released");
     aq_test_threads(4, waiter);
-    rule("core 24: all threads asleep in BLOCKUNTIL: whose condition another's poll makes true wakes");
+    rule("core 24: all threads asleep in BLOCKUNTIL: whose condition another's poll makes true "
+         "wakes");
     all_asleep();
 #endif
     want = atomic_load(&pongs);

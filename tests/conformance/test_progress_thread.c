@@ -9,10 +9,10 @@
 
 enum { H_PING = AQ_TEST_FREE, H_PONG };
 
-/* seconds that rank 0 would stay away; it comes back when all have been answered. A service thread gets
- * a core of a busy machine only now and then */
+/* seconds that rank 0 would stay away; it comes back when all have been answered. A service thread
+ * gets a core of a busy machine only now and then */
 #define COMPUTE 10.0
-#define TRIPS 100
+#define TRIPS   100
 
 static aq_test_count_t pings, pongs;
 

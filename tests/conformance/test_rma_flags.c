@@ -1,7 +1,7 @@
 /*
- * test_rma_flags.c - IMMEDIATE, also of large transfers to a peer that does not poll, locality and segment assertions, zero lengths on every form.
- * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, RMA flags.
- * SPDX-License-Identifier: BSD-3-Clause
+ * test_rma_flags.c - IMMEDIATE, also of large transfers to a peer that does not poll, locality and
+ * segment assertions, zero lengths on every form. Ranks 1+. Conduits all. Source GASNet-EX
+ * specification 0.19, RMA flags. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
 
@@ -99,7 +99,8 @@ static void immediate_burst(gex_Rank_t to)
         if (i % 8 == 0) /* a slot is written again only after its last put is complete */
             gex_NBI_Wait(GEX_EC_PUT, 0);
         if (gex_RMA_PutNBIVal(aq_test_tm, to, &there[i % 8], (gex_RMA_Value_t)i, 8,
-                              GEX_FLAG_IMMEDIATE) == 0)
+                              GEX_FLAG_IMMEDIATE)
+            == 0)
             last[i % 8] = (uint64_t)i;
     }
     gex_NBI_Wait(GEX_EC_PUT, 0);
@@ -147,7 +148,8 @@ static void start_all(gex_Rank_t to, char *there, gex_Event_t events[4])
                               GEX_FLAG_IMMEDIATE);
 }
 
-/* Rank 0 starts them; rank 1 looks at a word of its memory, which rank 0 writes when it is through. */
+/* Rank 0 starts them; rank 1 looks at a word of its memory, which rank 0 writes when it is through.
+ * */
 static void large_immediate(void)
 {
     void *here = NULL, *other = NULL;
@@ -206,7 +208,8 @@ int main(int argc, char **argv)
         rule("extended 7.1: PEER_NEVER_SELF, true");
         if (to != aq_test_me)
             check_flags(to, GEX_FLAG_PEER_NEVER_SELF);
-        rule("extended 6.5: zero length: no address is looked at, no segment needed, NB gives INVALID");
+        rule("extended 6.5: zero length: no address is looked at, no segment needed, NB gives "
+             "INVALID");
         zero_lengths(to);
         aq_test_barrier();
     }

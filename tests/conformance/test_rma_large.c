@@ -1,6 +1,6 @@
 /*
- * test_rma_large.c - transfers from 4 KiB to megabytes with odd lengths and offsets, many at once in both
- * directions between all neighbours of the ring.
+ * test_rma_large.c - transfers from 4 KiB to megabytes with odd lengths and offsets, many at once
+ * in both directions between all neighbours of the ring.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, RMA.
  * SPDX-License-Identifier: BSD-3-Clause
  */

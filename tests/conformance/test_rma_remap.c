@@ -1,9 +1,9 @@
 /*
- * test_rma_remap.c - memory that transfers have used is unmapped, moved or emptied, and what is mapped at its addresses
- * next is used again: each transfer sees the memory that is there, not what a network's device may still hold.
- * The calls are made directly, so that no library's hooks see them. Ranks 1+, the last rule 3+. Conduits all.
- * Source GASNet-EX specification 0.19, RMA: local memory may be any; what users suffer from.
- * SPDX-License-Identifier: BSD-3-Clause
+ * test_rma_remap.c - memory that transfers have used is unmapped, moved or emptied, and what is
+ * mapped at its addresses next is used again: each transfer sees the memory that is there, not what
+ * a network's device may still hold. The calls are made directly, so that no library's hooks see
+ * them. Ranks 1+, the last rule 3+. Conduits all. Source GASNet-EX specification 0.19, RMA: local
+ * memory may be any; what users suffer from. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
 #include "gasnet_coll.h"
@@ -40,7 +40,8 @@ static double seconds_each(void)
 
 static struct lane lane_start(int thread)
 {
-    struct lane lane = { .to = aq_test_peer(1), .seed = (uint64_t)aq_test_me * 1000 + (uint64_t)thread };
+    struct lane lane = { .to = aq_test_peer(1),
+                         .seed = (uint64_t)aq_test_me * 1000 + (uint64_t)thread };
 
     lane.there = (char *)aq_test_base(lane.to) + (size_t)thread * HALF_MAX;
     lane.end = aq_test_clock() + seconds_each();
@@ -60,7 +61,8 @@ static size_t lane_half(struct lane *lane)
 {
     const uint64_t dice = aq_test_random(&lane->seed);
 
-    return (size_t)(dice % 8 != 0 ? PAGE * (1 + dice / 8 % 6) : PAGE * (1 + dice / 8 % (HALF_MAX / PAGE)));
+    return (size_t)(dice % 8 != 0 ? PAGE * (1 + dice / 8 % 6)
+                                  : PAGE * (1 + dice / 8 % (HALF_MAX / PAGE)));
 }
 
 /* From the first half of the memory to the peer, and back to the second half. */
@@ -76,7 +78,8 @@ static void there_and_back(struct lane *lane, char *memory, size_t half)
 
 static char *map_at(void *place, size_t size, int flags)
 {
-    void *memory = mmap(place, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    void *memory =
+        mmap(place, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
 
     if (memory == MAP_FAILED)
         aq_test_die(__FILE__, __LINE__, "cannot map %zu bytes", size);
@@ -122,7 +125,9 @@ static void moved(struct lane *lane)
         there_and_back(lane, memory, half);
         there_and_back(lane, to, half);
         aq_test_fill(memory, half, seed);
-        AQ_CHECK_EQ(syscall(SYS_mremap, memory, 2 * half, 2 * half, MREMAP_MAYMOVE | MREMAP_FIXED, to), (intptr_t)to);
+        AQ_CHECK_EQ(
+            syscall(SYS_mremap, memory, 2 * half, 2 * half, MREMAP_MAYMOVE | MREMAP_FIXED, to),
+            (intptr_t)to);
         /* what was moved is what is sent */
         gex_RMA_PutBlocking(aq_test_tm, lane->to, lane->there, to, half, 0);
         gex_RMA_GetBlocking(aq_test_tm, to + half, lane->to, lane->there, half, 0);
@@ -241,7 +246,8 @@ static void try_remote(void)
     aq_test_barrier();
 }
 
-/* Rank 0 maps memory anew, rank 1 hears of it by a collective of the two, and lets the last rank put there. */
+/* Rank 0 maps memory anew, rank 1 hears of it by a collective of the two, and lets the last rank
+ * put there. */
 enum { H_GO = AQ_TEST_FREE, H_DONE };
 static aq_test_count_t gone, done;
 
@@ -257,7 +263,8 @@ static void on_done(gex_Token_t token)
     atomic_fetch_add(&done, 1);
 }
 
-static gex_AM_Entry_t table[] = { AQ_ENTRY(H_GO, on_go, AQ_SQ, 0), AQ_ENTRY(H_DONE, on_done, AQ_SQ, 0) };
+static gex_AM_Entry_t table[] = { AQ_ENTRY(H_GO, on_go, AQ_SQ, 0),
+                                  AQ_ENTRY(H_DONE, on_done, AQ_SQ, 0) };
 
 static void tell(gex_Rank_t rank, gex_AM_Index_t handler)
 {
@@ -294,11 +301,13 @@ static void try_told(void)
 
     if (aq_test_n < 3)
         return;
-    rule("RMA to memory outside any segment: a third rank is told that the target has mapped it anew");
+    rule("RMA to memory outside any segment: a third rank is told that the target has mapped it "
+         "anew");
     memcpy(aq_test_base(aq_test_me), &there, sizeof(there));
     aq_test_barrier();
     gex_RMA_GetBlocking(aq_test_tm, &there, 0, aq_test_base(0), sizeof(there), 0);
-    gex_TM_Split(&pair, aq_test_tm, aq_test_me < 2, (int)aq_test_me, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+    gex_TM_Split(&pair, aq_test_tm, aq_test_me < 2, (int)aq_test_me, NULL, 0,
+                 GEX_FLAG_TM_NO_SCRATCH);
     for (int round = 1; round <= (aq_test_quick ? 20 : 200); round++)
         round_of_puts(pair, there, mine, round);
     aq_test_barrier();
@@ -312,7 +321,8 @@ int main(int argc, char **argv)
 {
     aq_test_start(&argc, &argv, 1);
 #if defined(__SANITIZE_THREAD__)
-    aq_test_skip("ThreadSanitizer does not see that a peer orders two handlers, and is too slow at new mappings");
+    aq_test_skip("ThreadSanitizer does not see that a peer orders two handlers, and is too slow at "
+                 "new mappings");
 #endif
 #if GASNET_SEGMENT_EVERYTHING
     aq_test_handlers(table, AQ_LENGTH(table));

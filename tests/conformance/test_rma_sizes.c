@@ -1,6 +1,6 @@
 /*
- * test_rma_sizes.c - put and get of 0..300 bytes in all three styles, any alignment at both ends, to
- * oneself and to a peer; bytes beside the range stay as they were.
+ * test_rma_sizes.c - put and get of 0..300 bytes in all three styles, any alignment at both ends,
+ * to oneself and to a peer; bytes beside the range stay as they were.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, RMA.
  * SPDX-License-Identifier: BSD-3-Clause
  */

@@ -1,13 +1,14 @@
 /*
- * test_rma_value.c - value forms of 1 to 8 bytes: low-order bytes, zero extension, any alignment, no
- * neighbours touched; naturally aligned words are not torn.
+ * test_rma_value.c - value forms of 1 to 8 bytes: low-order bytes, zero extension, any alignment,
+ * no neighbours touched; naturally aligned words are not torn.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, RMA.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
 
-static const gex_RMA_Value_t patterns[] = { 0, 1, 0x8080808080808080u, 0xffffffffffffffffu,
-                                            0x0123456789abcdefu, 0xfedcba9876543210u };
+static const gex_RMA_Value_t patterns[] = {
+    0, 1, 0x8080808080808080u, 0xffffffffffffffffu, 0x0123456789abcdefu, 0xfedcba9876543210u
+};
 
 static gex_RMA_Value_t low(gex_RMA_Value_t v, size_t n)
 {
@@ -85,11 +86,13 @@ int main(int argc, char **argv)
     aq_test_start(&argc, &argv, 1);
     aq_test_segment(GASNET_PAGESIZE);
     for (k = 0; k < (aq_test_n > 1 ? 2u : 1u); k++) {
-        rule("extended 6.6: value puts and gets of 1..8 bytes, unaligned, zero-extended, guards untouched");
+        rule("extended 6.6: value puts and gets of 1..8 bytes, unaligned, zero-extended, guards "
+             "untouched");
         check_forms(aq_test_peer(k));
         aq_test_barrier();
     }
-    if (getenv("AQ_TEST_BYTEWISE") == NULL) { /* a device in software may copy byte by byte, while we look */
+    if (getenv("AQ_TEST_BYTEWISE")
+        == NULL) { /* a device in software may copy byte by byte, while we look */
         rule("extended 6.7: naturally aligned 8-byte words are not torn");
         check_tearing();
     }

@@ -1,6 +1,6 @@
 /*
- * test_rma_visible.c - a completed put is visible to the target's loads, to gets by a third rank, and to
- * whoever is told by a later put or message.
+ * test_rma_visible.c - a completed put is visible to the target's loads, to gets by a third rank,
+ * and to whoever is told by a later put or message.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, completion.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -47,7 +47,8 @@ static void write_round(int style, gex_Rank_t to, uint64_t round)
     if (style == 0) {
         gex_RMA_PutBlocking(aq_test_tm, to, c->data, data, sizeof(data), 0);
     } else if (style == 1) {
-        gex_Event_Wait(gex_RMA_PutNB(aq_test_tm, to, c->data, data, sizeof(data), GEX_EVENT_DEFER, 0));
+        gex_Event_Wait(
+            gex_RMA_PutNB(aq_test_tm, to, c->data, data, sizeof(data), GEX_EVENT_DEFER, 0));
     } else {
         gex_RMA_PutNBI(aq_test_tm, to, c->data, data, sizeof(data), GEX_EVENT_DEFER, 0);
         gex_NBI_Wait(GEX_EC_PUT, 0);
@@ -63,7 +64,8 @@ static void by_flag(int style, uint64_t first)
 
     for (round = first; round < first + ROUNDS; round++) {
         write_round(style, next, round);
-        gex_RMA_PutBlockingVal(aq_test_tm, next, &((struct cell *)aq_test_base(next))->flag, round, 8, 0);
+        gex_RMA_PutBlockingVal(aq_test_tm, next, &((struct cell *)aq_test_base(next))->flag, round,
+                               8, 0);
         AQ_UNTIL(__atomic_load_n(&mine->flag, __ATOMIC_ACQUIRE) == round);
         AQ_CHECK(right(mine->data, round));
         AQ_UNTIL((v = gex_RMA_GetBlockingVal(aq_test_tm, watched, &its->flag, 8, 0)) == round);
@@ -77,7 +79,8 @@ static void by_flag(int style, uint64_t first)
 static void by_message(int style, uint64_t first)
 {
     const gex_Rank_t target = aq_test_peer(1), third = aq_test_peer(2);
-    struct cell *there = aq_test_base(aq_test_peer(aq_test_n - 1)), copy; /* where my teller wrote */
+    struct cell *there = aq_test_base(aq_test_peer(aq_test_n - 1)),
+                copy; /* where my teller wrote */
     uint64_t round;
     int want = 0;
 
@@ -98,8 +101,10 @@ int main(int argc, char **argv)
 {
     static const char *const names[] = {
         "extended 1: blocking put: data before a later flag, seen by loads and by third-party gets",
-        "extended 1: NB put synced: data before a later flag, seen by loads and by third-party gets",
-        "extended 1: NBI put synced: data before a later flag, seen by loads and by third-party gets",
+        "extended 1: NB put synced: data before a later flag, seen by loads and by third-party "
+        "gets",
+        "extended 1: NBI put synced: data before a later flag, seen by loads and by third-party "
+        "gets",
     };
     int style;
 

@@ -1,8 +1,8 @@
 /*
- * test_seg_attach.c - attaches that are refused at one rank; segments of different sizes, size limits, both bound-segment queries before and
- * after attach, the segment table, and that the memory is really there and shared.
- * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, segments.
- * SPDX-License-Identifier: BSD-3-Clause
+ * test_seg_attach.c - attaches that are refused at one rank; segments of different sizes, size
+ * limits, both bound-segment queries before and after attach, the segment table, and that the
+ * memory is really there and shared. Ranks 1+. Conduits all. Source GASNet-EX specification 0.19,
+ * segments. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
 
@@ -24,7 +24,8 @@ static void h_ask(gex_Token_t token, gex_AM_Arg_t hi, gex_AM_Arg_t lo)
     uintptr_t size = 0;
     gex_Event_t ev;
 
-    ev = gex_EP_QueryBoundSegmentNB(aq_test_tm, aq_test_me, &owner, &local, &size, GEX_FLAG_IMMEDIATE);
+    ev = gex_EP_QueryBoundSegmentNB(aq_test_tm, aq_test_me, &owner, &local, &size,
+                                    GEX_FLAG_IMMEDIATE);
     AQ_CHECK(ev == GEX_EVENT_INVALID);
     AQ_CHECK_PTR(owner, aq_test_pointer(hi, lo)); /* what the asking rank believes */
     AQ_CHECK_PTR(local, owner);
@@ -62,14 +63,16 @@ static void before_attach(void)
     AQ_CHECK(gasnet_getMaxGlobalSegmentSize() <= top);
     AQ_CHECK(gasnet_getMaxGlobalSegmentSize() % GASNET_PAGESIZE == 0);
     AQ_CHECK_EQ(gasnet_getMaxLocalSegmentSize(), top);
-    rule("core 14.1: before attach: QueryBound fails and leaves its outputs alone; NB gives size 0");
+    rule(
+        "core 14.1: before attach: QueryBound fails and leaves its outputs alone; NB gives size 0");
     AQ_CHECK(gex_Segment_QueryBound(aq_test_tm, aq_test_me, &owner, &local, &size) != 0);
     AQ_CHECK(owner == (void *)&agreed && local == (void *)&asked && size == 77);
     query(aq_test_tm, aq_test_me, &owner, &local, &size);
     AQ_CHECK_EQ(size, 0);
     size = 77;
     AQ_CHECK(gex_EP_QueryBoundSegmentNB(aq_test_tm, aq_test_me, &owner, &local, &size,
-                                        GEX_FLAG_IMMEDIATE) == GEX_EVENT_INVALID);
+                                        GEX_FLAG_IMMEDIATE)
+             == GEX_EVENT_INVALID);
     AQ_CHECK_EQ(size, 0);
 }
 
@@ -143,7 +146,8 @@ static void touch_mapped(void)
         void *local = NULL;
         uintptr_t size = 0;
 
-        AQ_CHECK_EQ(gex_Segment_QueryBound(aq_test_tm, info[i].gex_jobrank, NULL, &local, &size), 0);
+        AQ_CHECK_EQ(gex_Segment_QueryBound(aq_test_tm, info[i].gex_jobrank, NULL, &local, &size),
+                    0);
         if (local == NULL)
             continue; /* not mapped here: allowed */
         ((unsigned char *)local)[aq_test_me % 512] = (unsigned char)(aq_test_me + 1);
@@ -158,7 +162,8 @@ static void touch_mapped(void)
         if (local == NULL)
             continue;
         AQ_CHECK_EQ((unsigned char)mine[r % 512], (unsigned char)(r + 1));
-        AQ_CHECK_EQ((unsigned char)mine[size_of_rank(aq_test_me) - 1 - r % 512], (unsigned char)(r + 2));
+        AQ_CHECK_EQ((unsigned char)mine[size_of_rank(aq_test_me) - 1 - r % 512],
+                    (unsigned char)(r + 2));
     }
     aq_test_barrier();
 }

@@ -1,7 +1,7 @@
 /*
- * test_seg_setting.c - segment limits set by the program: a setenv before init is read, the attach hook sees
- * the segment before any page of it is used, GASNET_MAX_SEGSIZE bounds what may be attached.
- * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, segments and environment.
+ * test_seg_setting.c - segment limits set by the program: a setenv before init is read, the attach
+ * hook sees the segment before any page of it is used, GASNET_MAX_SEGSIZE bounds what may be
+ * attached. Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, segments and environment.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"

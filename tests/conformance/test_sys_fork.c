@@ -1,7 +1,7 @@
 /*
- * test_sys_fork.c - a client that forks, calls system() and posix_spawn() with arguments that lie in the
- * segment, while peers keep writing to it: nothing is corrupted, and the library's descriptors and the
- * segment do not reach the children.
+ * test_sys_fork.c - a client that forks, calls system() and posix_spawn() with arguments that lie
+ * in the segment, while peers keep writing to it: nothing is corrupted, and the library's
+ * descriptors and the segment do not reach the children.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, RMA; what users suffer from.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -31,11 +31,11 @@ static bool ended_well(pid_t pid)
 static pid_t spawn_with_segment_args(char *text)
 {
     /* Program, option and script all lie in the segment, as a client's heap may. */
-    static const char script[] =
-        "for f in /proc/self/fd/*; do case $(readlink $f) in *memfd*|*aqueduct*|socket:*) exit 1;; esac; done";
+    static const char script[] = "for f in /proc/self/fd/*; do case $(readlink $f) in "
+                                 "*memfd*|*aqueduct*|socket:*) exit 1;; esac; done";
     /* an MPI's sockets are its own, and not all of them close themselves */
-    static const char script_mpi[] =
-        "for f in /proc/self/fd/*; do case $(readlink $f) in *memfd:aq*|*aqueduct*) exit 1;; esac; done";
+    static const char script_mpi[] = "for f in /proc/self/fd/*; do case $(readlink $f) in "
+                                     "*memfd:aq*|*aqueduct*) exit 1;; esac; done";
     const char *conduit = getenv("GASNET_CONDUIT");
     const bool mpi = conduit != NULL && strcmp(conduit, "mpi") == 0;
     char *argv[4] = { text, text + 16, text + 24, NULL };

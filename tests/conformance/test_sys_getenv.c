@@ -1,6 +1,6 @@
 /*
- * test_sys_getenv.c - gasnet_getenv sees the launcher's environment, the same on every rank; settings
- * made by the program before init are read.
+ * test_sys_getenv.c - gasnet_getenv sees the launcher's environment, the same on every rank;
+ * settings made by the program before init are read.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, environment.
  * SPDX-License-Identifier: BSD-3-Clause
  */

@@ -53,7 +53,8 @@ static void check_group(group_query_t *query)
 }
 
 /* A peer tells its position; same index must mean same group, both ways. */
-static void h_pos(gex_Token_t token, gex_AM_Arg_t nn, gex_AM_Arg_t ni, gex_AM_Arg_t hn, gex_AM_Arg_t hi)
+static void h_pos(gex_Token_t token, gex_AM_Arg_t nn, gex_AM_Arg_t ni, gex_AM_Arg_t hn,
+                  gex_AM_Arg_t hi)
 {
     gex_Token_Info_t who;
     gex_RankInfo_t *info;

@@ -1,6 +1,6 @@
 /*
- * test_thread_am.c - several threads of each rank sending and polling at once: all messages arrive once,
- * replies find the right rank, handlers of one process may run side by side.
+ * test_thread_am.c - several threads of each rank sending and polling at once: all messages arrive
+ * once, replies find the right rank, handlers of one process may run side by side.
  * Ranks 1+. Mode par. Conduits all. Source GASNet-EX specification 0.19, threads.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -20,7 +20,8 @@ static void h_ask(gex_Token_t token, gex_AM_Arg_t thread, gex_AM_Arg_t i)
     depth--;
 }
 
-static void h_ask_m(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t thread, gex_AM_Arg_t i)
+static void h_ask_m(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t thread,
+                    gex_AM_Arg_t i)
 {
     AQ_CHECK_EQ(depth++, 0);
     AQ_CHECK(aq_test_same(buf, nbytes, (uint64_t)(thread * 100000 + i)));
@@ -36,7 +37,8 @@ static void h_ans(gex_Token_t token, gex_AM_Arg_t thread, gex_AM_Arg_t i)
     atomic_fetch_add(&answered[thread], 1);
 }
 
-static void h_ans_m(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t thread, gex_AM_Arg_t i)
+static void h_ans_m(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t thread,
+                    gex_AM_Arg_t i)
 {
     (void)token;
     AQ_CHECK(aq_test_same(buf, nbytes, (uint64_t)(thread * 100000 + i)));

@@ -1,6 +1,6 @@
 /*
- * test_thread_churn.c - 300 threads alive at once in the library, then as many coming and going in waves;
- * some leave operations behind that others synchronise.
+ * test_thread_churn.c - 300 threads alive at once in the library, then as many coming and going in
+ * waves; some leave operations behind that others synchronise.
  * Ranks 1+. Mode par. Conduits all. Source GASNet-EX specification 0.19, threads.
  * SPDX-License-Identifier: BSD-3-Clause
  */

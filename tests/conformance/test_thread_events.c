@@ -1,6 +1,6 @@
 /*
- * test_thread_events.c - events started by one thread and synchronised by another: roots, leaves, regions,
- * AM events, barriers; the split-phase barrier left by another thread than entered it.
+ * test_thread_events.c - events started by one thread and synchronised by another: roots, leaves,
+ * regions, AM events, barriers; the split-phase barrier left by another thread than entered it.
  * Ranks 1+. Mode par. Conduits all. Source GASNet-EX specification 0.19, events and threads.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -51,8 +51,8 @@ static gex_Event_t begin(int pair, int slot, int kind)
         aq_test_fill(out, LEN, 77);
         gex_NBI_BeginAccessRegion(0);
         gex_RMA_PutNBI(aq_test_tm, to, place(to, pair, slot), out, LEN / 2, GEX_EVENT_DEFER, 0);
-        gex_RMA_PutNBI(aq_test_tm, to, place(to, pair, slot) + LEN / 2, out + LEN / 2, LEN - LEN / 2,
-                       GEX_EVENT_GROUP, 0);
+        gex_RMA_PutNBI(aq_test_tm, to, place(to, pair, slot) + LEN / 2, out + LEN / 2,
+                       LEN - LEN / 2, GEX_EVENT_GROUP, 0);
         return gex_NBI_EndAccessRegion(0);
     }
 }

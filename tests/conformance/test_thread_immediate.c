@@ -1,6 +1,6 @@
 /*
- * test_thread_immediate.c - several threads fill a peer's queue with IMMEDIATE Longs, until each of them
- * is declined: a declined Long leaves its destination as it was, an accepted one arrives.
+ * test_thread_immediate.c - several threads fill a peer's queue with IMMEDIATE Longs, until each of
+ * them is declined: a declined Long leaves its destination as it was, an accepted one arrives.
  * Ranks 1+. Mode par. Conduits all. Source GASNet-EX specification 0.19, immediate mode.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -51,8 +51,9 @@ static void *sender(void *arg)
     memset(buf, value, len);
     pthread_barrier_wait(&start);
     for (i = 0; i < PLACES; i++) {
-        if (gex_AM_RequestLong1(aq_test_tm, aq_test_peer(1), H_LONG, buf, len, place(me, i), GEX_EVENT_NOW,
-                                GEX_FLAG_IMMEDIATE, value) != 0)
+        if (gex_AM_RequestLong1(aq_test_tm, aq_test_peer(1), H_LONG, buf, len, place(me, i),
+                                GEX_EVENT_NOW, GEX_FLAG_IMMEDIATE, value)
+            != 0)
             break;
         holds[me][i] = (unsigned char)value;
         atomic_fetch_add(&accepted, 1);
@@ -67,7 +68,8 @@ static void check_places(char *buf)
 
     for (t = 0; t < THREADS; t++)
         for (i = 0; i < PLACES; i++) {
-            AQ_CHECK_EQ(gex_RMA_GetBlocking(aq_test_tm, buf, aq_test_peer(1), place(t, i), len, 0), 0);
+            AQ_CHECK_EQ(gex_RMA_GetBlocking(aq_test_tm, buf, aq_test_peer(1), place(t, i), len, 0),
+                        0);
             AQ_CHECK(aq_test_all(buf, holds[t][i], len));
         }
 }
@@ -85,7 +87,8 @@ int main(int argc, char **argv)
     memset(aq_test_base(aq_test_me), 0, THREADS * PLACES * len);
     buf = malloc(len);
     pthread_barrier_init(&start, NULL, THREADS);
-    rule("core 26: a declined Long leaves its destination alone, also when several threads send at once");
+    rule("core 26: a declined Long leaves its destination alone, also when several threads send at "
+         "once");
     for (round = 0; round < (aq_test_quick ? 3 : ROUNDS); round++) {
         aq_test_barrier(); /* everybody's places were checked */
         value = round + 1;

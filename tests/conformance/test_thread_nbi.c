@@ -1,6 +1,6 @@
 /*
- * test_thread_nbi.c - implicit operations and access regions belong to a thread: what one thread does
- * with them neither needs nor disturbs the others.
+ * test_thread_nbi.c - implicit operations and access regions belong to a thread: what one thread
+ * does with them neither needs nor disturbs the others.
  * Ranks 1+. Mode par. Conduits all. Source GASNet-EX specification 0.19, implicit operations.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -21,7 +21,7 @@ static void *worker(void *arg)
 {
     const int me = (int)(intptr_t)arg;
     const gex_Rank_t to = aq_test_peer((gex_Rank_t)me % 2);
-    char (*out)[LEN] = malloc(2 * OPS * sizeof(*out)), (*in)[LEN] = out + OPS;
+    char(*out)[LEN] = malloc(2 * OPS * sizeof(*out)), (*in)[LEN] = out + OPS;
     int round, i;
 
     for (round = 0; round < ROUNDS; round++) {

@@ -1,6 +1,6 @@
 /*
- * test_tm_create.c - gex_TM_Create: every scratch layout, both meanings of ranks, any order, callers that
- * make nothing, disjoint teams in one call, teams of sub-teams, queries.
+ * test_tm_create.c - gex_TM_Create: every scratch layout, both meanings of ranks, any order,
+ * callers that make nothing, disjoint teams in one call, teams of sub-teams, queries.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, Teams.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -64,8 +64,8 @@ static void check_layout(gex_Flags_t layout)
         if (layout == GEX_FLAG_TM_GLOBAL_SCRATCH)
             for (r = 0; r < n; r++)
                 addrs[r] = scratch_of(members[r]) + 64 * i;
-        tm = create(aq_test_tm, members, n, layout == GEX_FLAG_TM_NO_SCRATCH ? NULL : addrs, SCRATCH,
-                    layout | ranks[i]);
+        tm = create(aq_test_tm, members, n, layout == GEX_FLAG_TM_NO_SCRATCH ? NULL : addrs,
+                    SCRATCH, layout | ranks[i]);
         memset(addrs, 0, sizeof(addrs)); /* the list was the caller's */
         AQ_CHECK_EQ(gex_TM_QueryFlags(tm), layout | ranks[i]);
         aq_teams_check(tm, members, n);
@@ -160,7 +160,8 @@ static void check_queries(void)
         AQ_CHECK(gex_TM_Create(NULL, 1, aq_test_tm, NULL, aq_test_n, NULL, 0, flags) > 0);
         AQ_CHECK_EQ(gex_TM_Create(NULL, 0, aq_test_tm, NULL, 0, NULL, 0, flags), 0);
     }
-    AQ_CHECK(gex_TM_Create(NULL, 1, aq_test_tm, NULL, 1, NULL, 0, GEX_FLAG_TM_SCRATCH_SIZE_MIN) > 0);
+    AQ_CHECK(gex_TM_Create(NULL, 1, aq_test_tm, NULL, 1, NULL, 0, GEX_FLAG_TM_SCRATCH_SIZE_MIN)
+             > 0);
 }
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /*
- * test_tm_destroy.c - gex_TM_Destroy: transfers and messages started through a team complete after its
- * end; thousands of teams come and go without the process growing.
+ * test_tm_destroy.c - gex_TM_Destroy: transfers and messages started through a team complete after
+ * its end; thousands of teams come and go without the process growing.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, Teams.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -11,7 +11,7 @@
 enum { H_COUNT = AQ_TEAMS_FREE };
 
 #define IN_FLIGHT 64
-#define PIECE 4096
+#define PIECE     4096
 
 static aq_test_count_t counted;
 
@@ -26,8 +26,8 @@ static gex_TM_t make_team(int round)
 {
     gex_TM_t tm = GEX_TM_INVALID;
 
-    gex_TM_Split(&tm, aq_test_tm, round % 3 ? (int)(aq_test_me % 2) : 0, round % 2 ? -(int)aq_test_me : 0,
-                 NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+    gex_TM_Split(&tm, aq_test_tm, round % 3 ? (int)(aq_test_me % 2) : 0,
+                 round % 2 ? -(int)aq_test_me : 0, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
     AQ_CHECK(tm != GEX_TM_INVALID);
     return tm;
 }
@@ -50,7 +50,8 @@ static void check_in_flight(gex_Flags_t flags)
 
     for (i = 0; i < IN_FLIGHT; i++) {
         aq_test_fill(source[i], PIECE, (uint64_t)i + aq_test_me);
-        events[i] = gex_RMA_PutNB(tm, peer, part(jobrank) + PIECE * i, source[i], PIECE, &leaves[i], 0);
+        events[i] =
+            gex_RMA_PutNB(tm, peer, part(jobrank) + PIECE * i, source[i], PIECE, &leaves[i], 0);
         gex_RMA_PutNBI(tm, peer, part(jobrank) + PIECE * i, source[i], PIECE, GEX_EVENT_DEFER, 0);
         gex_AM_RequestMedium0(tm, peer, H_COUNT, source[i], 64, GEX_EVENT_GROUP, 0);
     }
@@ -93,7 +94,8 @@ static void play_round(int i, const char *source, gex_TM_t *kept, gex_Event_t *o
 
     gex_Event_Wait(*open);
     *open = gex_RMA_PutNB(aq_test_tm, peer, part(peer), (char *)source, PIECE, GEX_EVENT_DEFER, 0);
-    gex_RMA_PutNBI(tm, 0, part(gex_TM_TranslateRankToJobrank(tm, 0)), (char *)source, 64, GEX_EVENT_DEFER, 0);
+    gex_RMA_PutNBI(tm, 0, part(gex_TM_TranslateRankToJobrank(tm, 0)), (char *)source, 64,
+                   GEX_EVENT_DEFER, 0);
     AQ_CHECK(gex_TM_QueryCData(tm) == NULL);
     gex_TM_SetCData(tm, source);
     if (i % 16 == 0) {
@@ -109,8 +111,10 @@ static void play_round(int i, const char *source, gex_TM_t *kept, gex_Event_t *o
     gex_NBI_Wait(GEX_EC_ALL, 0);
 }
 
-/* A few puts stay open across each round. What leaks grows in every stretch of rounds; the pool of a library
-   below the conduit grows once, in whichever stretch first needs it: so the median stretch is judged. */
+/* A few puts stay open across each round. What leaks grows in every stretch of rounds; the pool of
+ * a library
+   below the conduit grows once, in whichever stretch first needs it: so the median stretch
+       is judged. */
 static void check_rounds(void)
 {
     enum { STRETCHES = 8 };
@@ -145,7 +149,8 @@ int main(int argc, char **argv)
     aq_test_handlers(&entry, 1);
     aq_test_handlers(aq_teams_table, AQ_LENGTH(aq_teams_table));
     aq_test_segment((size_t)aq_test_n * IN_FLIGHT * PIECE);
-    rule("core 15.4: puts and messages in flight complete after the team they were started through is gone");
+    rule("core 15.4: puts and messages in flight complete after the team they were started through "
+         "is gone");
     check_in_flight(0);
     aq_test_barrier();
     rule("core 15.4: the same with GLOBALLY_QUIESCED");

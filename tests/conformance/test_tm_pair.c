@@ -106,7 +106,8 @@ int main(int argc, char **argv)
 
     aq_test_start(&argc, &argv, 1);
     pair = gex_TM_Pair(aq_test_ep, 0);
-    rule("core 16: equal arguments give equal pairs, different ones different; never a team or INVALID");
+    rule("core 16: equal arguments give equal pairs, different ones different; never a team or "
+         "INVALID");
     for (i = 0; i < GASNET_MAXEPS; i++)
         for (j = 0; j < GASNET_MAXEPS; j++)
             AQ_CHECK_EQ(gex_TM_Pair(aq_test_ep, i) == gex_TM_Pair(aq_test_ep, j), i == j);

@@ -1,6 +1,6 @@
 /*
- * test_tm_split.c - gex_TM_Split: every shape, order by key and then by parent rank, callers that join
- * nothing, queries, splits before and after attach, splits of splits, teams that overlap.
+ * test_tm_split.c - gex_TM_Split: every shape, order by key and then by parent rank, callers that
+ * join nothing, queries, splits before and after attach, splits of splits, teams that overlap.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, Teams.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -17,19 +17,47 @@ typedef struct pref (*shape_fn)(gex_Rank_t r);
 
 static uint64_t shape_seed;
 
-static struct pref all_one(gex_Rank_t r) { return (struct pref){ 0, (int)r, true }; }
-static struct pref odd_even(gex_Rank_t r) { return (struct pref){ (int)(r % 2), (int)r, true }; }
-static struct pref alone(gex_Rank_t r) { return (struct pref){ (int)r, 5, true }; }
-static struct pref reversed(gex_Rank_t r) { return (struct pref){ 3, -(int)r, true }; }
-static struct pref equal_keys(gex_Rank_t r) { return (struct pref){ (int)(r % 3), 7, true }; }
+static struct pref all_one(gex_Rank_t r)
+{
+    return (struct pref){ 0, (int)r, true };
+}
+static struct pref odd_even(gex_Rank_t r)
+{
+    return (struct pref){ (int)(r % 2), (int)r, true };
+}
+static struct pref alone(gex_Rank_t r)
+{
+    return (struct pref){ (int)r, 5, true };
+}
+static struct pref reversed(gex_Rank_t r)
+{
+    return (struct pref){ 3, -(int)r, true };
+}
+static struct pref equal_keys(gex_Rank_t r)
+{
+    return (struct pref){ (int)(r % 3), 7, true };
+}
 static struct pref sparse(gex_Rank_t r)
 {
-    return (struct pref){ r % 2 ? 1 << 30 : 2, r % 3 ? (int)(r * 1000003u % 97u) - 50 : INT32_MIN, true };
+    return (struct pref){ r % 2 ? 1 << 30 : 2, r % 3 ? (int)(r * 1000003u % 97u) - 50 : INT32_MIN,
+                          true };
 }
-static struct pref halves_of_keys(gex_Rank_t r) { return (struct pref){ 0, r % 2 ? 1 : -1, true }; }
-static struct pref some_stay_out(gex_Rank_t r) { return (struct pref){ 1, (int)r, r % 3 != 1 }; }
-static struct pref only_last(gex_Rank_t r) { return (struct pref){ 0, 0, r == aq_test_n - 1 }; }
-static struct pref nobody(gex_Rank_t r) { return (struct pref){ -7, (int)r, false }; }
+static struct pref halves_of_keys(gex_Rank_t r)
+{
+    return (struct pref){ 0, r % 2 ? 1 : -1, true };
+}
+static struct pref some_stay_out(gex_Rank_t r)
+{
+    return (struct pref){ 1, (int)r, r % 3 != 1 };
+}
+static struct pref only_last(gex_Rank_t r)
+{
+    return (struct pref){ 0, 0, r == aq_test_n - 1 };
+}
+static struct pref nobody(gex_Rank_t r)
+{
+    return (struct pref){ -7, (int)r, false };
+}
 static struct pref negative_colors(gex_Rank_t r)
 {
     return (struct pref){ r % 2 ? -1 : INT32_MIN, INT32_MAX - (int)r, true };
@@ -37,7 +65,8 @@ static struct pref negative_colors(gex_Rank_t r)
 static struct pref at_random(gex_Rank_t r)
 {
     uint64_t state = shape_seed * 1000 + r;
-    const uint64_t a = aq_test_random(&state), b = aq_test_random(&state), c = aq_test_random(&state);
+    const uint64_t a = aq_test_random(&state), b = aq_test_random(&state),
+                   c = aq_test_random(&state);
 
     return (struct pref){ (int)(a % 3), (int)(b % 4) - 2, c % 8 != 0 };
 }
@@ -141,7 +170,8 @@ static void check_nested(void)
 
 static void check_queries(void)
 {
-    const gex_Flags_t asks[] = { GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED, GEX_FLAG_TM_SCRATCH_SIZE_MIN };
+    const gex_Flags_t asks[] = { GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED,
+                                 GEX_FLAG_TM_SCRATCH_SIZE_MIN };
     gex_TM_t tm = (gex_TM_t)(void *)&asks;
     size_t bytes, i;
 

@@ -1,7 +1,7 @@
 /*
- * test_tools.c - gasnet_tools.h in a job: fatal-error names, environment of the job, texts of transfers and
- * constants, values of constant size, self-tests, what the header relies on beside gasnetex.h.
- * Ranks 1+. Conduits all. Source GASNet tools specification 1.20, sections 10 to 16.
+ * test_tools.c - gasnet_tools.h in a job: fatal-error names, environment of the job, texts of
+ * transfers and constants, values of constant size, self-tests, what the header relies on beside
+ * gasnetex.h. Ranks 1+. Conduits all. Source GASNet tools specification 1.20, sections 10 to 16.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -103,7 +103,8 @@ static void check_shared(void)
 
     rule("tools 5: strong atomics between processes");
     gex_System_QueryNbrhdInfo(&info, &size, NULL);
-    gex_Event_Wait(gex_EP_QueryBoundSegmentNB(aq_test_tm, info[0].gex_jobrank, &base, &local, &bytes, 0));
+    gex_Event_Wait(
+        gex_EP_QueryBoundSegmentNB(aq_test_tm, info[0].gex_jobrank, &base, &local, &bytes, 0));
     memset(aq_test_base(aq_test_me), 0, 64);
     aq_test_barrier();
     shared = (gasnett_strongatomic64_t *)local;
@@ -112,7 +113,8 @@ static void check_shared(void)
             gasnett_strongatomic64_add(shared, 3, GASNETT_ATOMIC_REL);
     aq_test_barrier();
     if (shared != NULL)
-        AQ_CHECK_EQ(gasnett_strongatomic64_read(shared, GASNETT_ATOMIC_ACQ), 3000 * (long long)size);
+        AQ_CHECK_EQ(gasnett_strongatomic64_read(shared, GASNETT_ATOMIC_ACQ),
+                    3000 * (long long)size);
     aq_test_barrier();
 }
 
@@ -137,17 +139,20 @@ static void check_formats(void)
     stats = gasnett_format_memveclist(text, 2, list);
     AQ_CHECK(stats.minsz == 4 && stats.maxsz == 8 && stats.totalsz == 12);
     AQ_CHECK(stats.minaddr == (char *)addresses[0] && stats.maxaddr == (char *)addresses[1] + 7);
-    AQ_CHECK(strlen(text) < gasnett_format_memveclist_bufsz(2) && strstr(text, "totalsz=12") != NULL);
+    AQ_CHECK(strlen(text) < gasnett_format_memveclist_bufsz(2)
+             && strstr(text, "totalsz=12") != NULL);
     AQ_CHECK_EQ(gasnett_format_putvgetv(text, aq_test_tm, 0, 2, list, 2, list), 12);
     AQ_CHECK(strlen(text) < gasnett_format_putvgetv_bufsz(2, 2));
     gasnett_format_addrlist(text, 2, addresses, 8);
     AQ_CHECK(strlen(text) < gasnett_format_addrlist_bufsz(2));
-    AQ_CHECK_EQ(gasnett_format_putigeti(text, aq_test_tm, 0, 2, addresses, 8, 1, addresses, 16), 16);
+    AQ_CHECK_EQ(gasnett_format_putigeti(text, aq_test_tm, 0, 2, addresses, 8, 1, addresses, 16),
+                16);
     AQ_CHECK(strlen(text) < gasnett_format_putigeti_bufsz(2, 1));
     gasnett_format_strides(text, 2, strides);
     AQ_CHECK(strcmp(text, "[8, -16]") == 0 && strlen(text) < gasnett_format_strides_bufsz(2));
-    AQ_CHECK_EQ(gasnett_format_putsgets(text, NULL, aq_test_tm, 0, addresses[0], strides, addresses[1],
-                                        strides, 4, count, 2), 24);
+    AQ_CHECK_EQ(gasnett_format_putsgets(text, NULL, aq_test_tm, 0, addresses[0], strides,
+                                        addresses[1], strides, 4, count, 2),
+                24);
     AQ_CHECK(strlen(text) < gasnett_format_putsgets_bufsz(2));
 
     rule("tools 13: texts of sets of constants");
@@ -227,10 +232,12 @@ int main(int argc, char **argv)
     gex_Rank_t peer;
     int n;
 
-    if (gasnett_ticks_now() == 0 || gasnett_verboseenv() != -1) /* tools work before the job starts */
+    if (gasnett_ticks_now() == 0
+        || gasnett_verboseenv() != -1) /* tools work before the job starts */
         return 3;
     gasnett_envstr_display("TEST_TOOLS_EARLY", "waits", 0);
-    setenv("GASNET_BACKTRACE_TYPE", "EXECINFO", 1); /* read at the start of the job; a debugger takes a second each */
+    setenv("GASNET_BACKTRACE_TYPE", "EXECINFO",
+           1); /* read at the start of the job; a debugger takes a second each */
     gasnett_backtrace_user.name = "OTHER"; /* which would be the first to be used */
     gasnett_backtrace_user.fnp = other_backtrace;
     aq_test_start(&argc, &argv, 1);
@@ -248,7 +255,8 @@ int main(int argc, char **argv)
     check_backtrace();
     rule("tools 13: the library's self-tests find nothing");
     AQ_CHECK_EQ(gasnett_run_diagnostics(50, 3, NULL, aq_test_tm, aq_test_base(aq_test_me), peer,
-                                        aq_test_base(peer), 1u), 0);
+                                        aq_test_base(peer), 1u),
+                0);
     AQ_CHECK_EQ(gasnett_run_diagnostics(5, 1, "E", aq_test_tm, NULL, peer, NULL, 2u), 0);
     return aq_test_finish();
 }

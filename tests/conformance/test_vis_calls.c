@@ -1,6 +1,6 @@
 /*
- * test_vis_calls.c - each of the eighteen calls, to every rank: results, flags that are tolerated, IMMEDIATE,
- * TM-pairs, categories of implicit operations, visibility to a third rank.
+ * test_vis_calls.c - each of the eighteen calls, to every rank: results, flags that are tolerated,
+ * IMMEDIATE, TM-pairs, categories of implicit operations, visibility to a third rank.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, VIS, RMA results, immediate mode.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -17,8 +17,8 @@ static char *slot_of(gex_Rank_t rank)
     return (char *)aq_test_base(rank) + (size_t)aq_test_me * ROOM;
 }
 
-/* Put and get of one kind and style with given flags, to rank in tm, which is rank job of the job; a
- * declined call is repeated after a poll. */
+/* Put and get of one kind and style with given flags, to rank in tm, which is rank job of the job;
+ * a declined call is repeated after a poll. */
 static void there_and_back(gex_TM_t tm, gex_Rank_t rank, gex_Rank_t job, enum vis_kind kind,
                            enum vis_style style, gex_Flags_t flags)
 {

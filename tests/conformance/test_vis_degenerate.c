@@ -1,6 +1,6 @@
 /*
- * test_vis_degenerate.c - transfers with nothing in them, or one chunk: what is looked at, what comes back.
- * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, VIS: degenerate shapes.
+ * test_vis_degenerate.c - transfers with nothing in them, or one chunk: what is looked at, what
+ * comes back. Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, VIS: degenerate shapes.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_vis_model.h"
@@ -99,8 +99,9 @@ static void one_chunk(gex_Rank_t rank, size_t n)
     char *there = (char *)aq_test_base(rank) + (size_t)aq_test_me * BIG;
     const ptrdiff_t *bad = wild;
     const gex_Memvec_t far_vec[1] = { { there, n } }, near_vec[1] = { { local, n } },
-                       back_vec[1] = { {back, n} };
-    void *const far_list[1] = { there }, *const near_list[1] = { local }, *const back_list[1] = { back };
+                       back_vec[1] = { { back, n } };
+    void *const far_list[1] = { there }, *const near_list[1] = { local },
+                *const back_list[1] = { back };
     gex_Event_t ev;
 
     rule("extended 10.3: strided without levels: one element, the arrays are not read");

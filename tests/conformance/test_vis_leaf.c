@@ -1,8 +1,8 @@
 /*
- * test_vis_leaf.c - local completion of VIS puts: leaf events, categories, access regions, on every path:
- * contiguous, empty, packed in one message or many, long runs; for events and implicit operations.
- * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, VIS local completion, events.
- * SPDX-License-Identifier: BSD-3-Clause
+ * test_vis_leaf.c - local completion of VIS puts: leaf events, categories, access regions, on every
+ * path: contiguous, empty, packed in one message or many, long runs; for events and implicit
+ * operations. Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, VIS local completion,
+ * events. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_vis_model.h"
 

@@ -1,7 +1,7 @@
 /*
- * test_vis_many.c - many transfers under way: all kinds, sync in any order, progress by polls alone, regions.
- * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, VIS, progress, outstanding operations.
- * SPDX-License-Identifier: BSD-3-Clause
+ * test_vis_many.c - many transfers under way: all kinds, sync in any order, progress by polls
+ * alone, regions. Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, VIS, progress,
+ * outstanding operations. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_vis_model.h"
 

@@ -133,7 +133,8 @@ static void styles(gex_Rank_t k)
                 memset(&n, 0xee, sizeof(n)); /* the put is complete: the payload is ours */
                 aq_test_wait(&done, (int)number);
                 AQ_CHECK_EQ(atomic_load(&last_size), nbytes);
-                put(to, (enum vis_style)style, number, counts[i], stride); /* not armed: no message */
+                put(to, (enum vis_style)style, number, counts[i],
+                    stride); /* not armed: no message */
                 number++;
                 aq_test_barrier();
                 AQ_CHECK_EQ(atomic_load(&done), number - 1);
@@ -148,7 +149,7 @@ static void lists(void)
 {
     const gex_Rank_t to = aq_test_peer(1);
     char *there = slot_of(to, aq_test_me);
-    gex_Memvec_t far_vec[2] = { {there, 8}, {there + 8, 24}}, near_vec[1] = { {local, 32} };
+    gex_Memvec_t far_vec[2] = { { there, 8 }, { there + 8, 24 } }, near_vec[1] = { { local, 32 } };
     void *far_list[2] = { there, there + 16 },
          *near_list[4] = { local, local + 8, local + 16, local + 24 };
     struct notice n;
@@ -181,7 +182,8 @@ static void lists(void)
     gex_NBI_Wait(GEX_EC_ALL, 0);
 
     rule("extended 11: an arming replaced, cancelled, and without payload");
-    aq_test_barrier(); /* what was announced so far has come everywhere: announcements have no order */
+    /* what was announced so far has come everywhere: announcements have no order */
+    aq_test_barrier();
     gex_VIS_SetPeerCompletionHandler(H_OTHER, &n, 16, 0);
     gex_VIS_SetPeerCompletionHandler(H_DONE, NULL, 0, 0);
     AQ_CHECK_EQ(gex_VIS_VectorPutBlocking(aq_test_tm, to, 2, far_vec, 1, near_vec, 0), 0);

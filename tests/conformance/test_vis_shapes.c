@@ -34,7 +34,8 @@ static void matrices(gex_Rank_t rank)
 {
     const ptrdiff_t row = SIDE * 8, item = 8;
     const ptrdiff_t rows_first[2] = { row, item }, items_first[2] = { item, row };
-    const ptrdiff_t turned[2] = { -row, -item }, still[2] = { 0, item }, diagonal[1] = { row + item };
+    const ptrdiff_t turned[2] = { -row, -item }, still[2] = { 0, item },
+                    diagonal[1] = { row + item };
     const size_t whole[2] = { SIDE, SIDE }, part[2] = { 7, 31 }, along[1] = { SIDE };
     char *there = slot_of(rank);
 
@@ -172,8 +173,8 @@ static void sizes(gex_Rank_t rank)
     aq_test_fill(local, BYTES, 5);
     memset(back, 0, BYTES);
     AQ_CHECK_EQ(gex_VIS_VectorPutBlocking(aq_test_tm, rank, BYTES, far_vec, 1, &whole, 0), 0);
-    AQ_CHECK_EQ(gex_VIS_IndexedGetBlocking(aq_test_tm, 1, (void *const[]){ back }, BYTES, rank, BYTES,
-                                           far_list, 1, 0),
+    AQ_CHECK_EQ(gex_VIS_IndexedGetBlocking(aq_test_tm, 1, (void *const[]){ back }, BYTES, rank,
+                                           BYTES, far_list, 1, 0),
                 0);
     AQ_CHECK(memcmp(local, back, BYTES) == 0);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * corpus_udp.c - writes the seeds of tests/fuzz/corpus/udp: inputs of fuzz_udp.c with valid, signed datagrams.
+ * corpus_udp.c - writes the seeds of tests/fuzz/corpus/udp: inputs of fuzz_udp.c with valid, signed
+ * datagrams.
  *
  *   corpus_udp FOLDER
  *
@@ -47,15 +48,24 @@ static void save(const char *folder, const char *name)
 }
 
 /* A datagram of rank 1 with frames up to end; both ways in. */
-static void datagram(uint8_t *at, uint8_t channel, uint8_t flags, uint32_t number, const uint32_t ack[3], uint8_t *end,
-                     size_t open_end)
+static void datagram(uint8_t *at, uint8_t channel, uint8_t flags, uint32_t number,
+                     const uint32_t ack[3], uint8_t *end, size_t open_end)
 {
     const uint64_t first = (uint64_t)UINT32_MAX - 20;
     const size_t len = (size_t)(end - at);
-    struct aq_udp_header header = { .channel = channel, .flags = flags, .src = 1, .dst = 0,
-                                    .seq = (uint32_t)(first + number), .rwnd = 1024, .ts = 900000 + number,
-                                    .ts_echo = 976562, .ts_delay = 3, .hashed = (uint16_t)(len - open_end) };
-    struct aq_udp_packet packet = { .head = at, .head_len = header.hashed, .body = at + header.hashed,
+    struct aq_udp_header header = { .channel = channel,
+                                    .flags = flags,
+                                    .src = 1,
+                                    .dst = 0,
+                                    .seq = (uint32_t)(first + number),
+                                    .rwnd = 1024,
+                                    .ts = 900000 + number,
+                                    .ts_echo = 976562,
+                                    .ts_delay = 3,
+                                    .hashed = (uint16_t)(len - open_end) };
+    struct aq_udp_packet packet = { .head = at,
+                                    .head_len = header.hashed,
+                                    .body = at + header.hashed,
                                     .body_len = (uint32_t)open_end };
     uint8_t key[AQ_UDP_KEY];
 
@@ -76,7 +86,9 @@ int main(int argc, char **argv)
     const int32_t args[AQ_UDP_MAX_ARGS] = { 1, -1, 2, 3 };
     const uint64_t bits[AQ_UDP_SACK_WORDS] = { 5, UINT64_MAX, 0, 1 };
     uint8_t *frames = at + AQ_UDP_HEADER, *end;
-    struct aq_udp_frame frag = { .type = AQ_UDP_F_MEDIUM_FRAG, .nargs = 2, .nbytes = 64, .total = 128 };
+    struct aq_udp_frame frag = {
+        .type = AQ_UDP_F_MEDIUM_FRAG, .nargs = 2, .nbytes = 64, .total = 128
+    };
 
     if (argc != 2 || aq_udp_auth_init() != 0)
         return 1;
@@ -88,7 +100,8 @@ int main(int argc, char **argv)
 
     end = aq_udp_am_encode(frames, AQ_UDP_F_SHORT, 130, 16, args, 0, 0);
     end = aq_udp_am_encode(end, AQ_UDP_F_MEDIUM, 131, 1, args, 40, 0) + 40;
-    datagram(at, AQ_UDP_REQUEST, 0, 1, none, aq_udp_am_encode(end, AQ_UDP_F_LONG, 132, 0, args, 24, 4096) + 24, 0);
+    datagram(at, AQ_UDP_REQUEST, 0, 1, none,
+             aq_udp_am_encode(end, AQ_UDP_F_LONG, 132, 0, args, 24, 4096) + 24, 0);
     save(argv[1], "three");
 
     end = aq_udp_frag_encode(frames, &frag) + 64;
@@ -103,7 +116,8 @@ int main(int argc, char **argv)
         end = aq_udp_put_encode(frames, 32, 4096, 7) + 32;
         datagram(at, AQ_UDP_RMA, AQ_UDP_TS_ECHO, i, none, end, i % 2 == 0 ? 32 : 0);
         end = aq_udp_get_encode(frames, i, 4096, 1 << 20);
-        datagram(at, AQ_UDP_RMA, AQ_UDP_TS_ECHO | AQ_UDP_HOLES, i + 1, none, aq_udp_data_encode(end, 16, i, 64) + 16, 0);
+        datagram(at, AQ_UDP_RMA, AQ_UDP_TS_ECHO | AQ_UDP_HOLES, i + 1, none,
+                 aq_udp_data_encode(end, 16, i, 64) + 16, 0);
         add(i % 2 == 0 ? FUZZ_PLACE : FUZZ_TIMER, 21, NULL, 0);
     }
     save(argv[1], "rma");
@@ -113,7 +127,8 @@ int main(int argc, char **argv)
 
         add(FUZZ_SEND, 18, send, 2);
     }
-    end = aq_udp_sack_encode(aq_udp_sack_encode(frames, 0, 1, UINT32_MAX - 19, bits), 2, 1, UINT32_MAX - 18, bits);
+    end = aq_udp_sack_encode(aq_udp_sack_encode(frames, 0, 1, UINT32_MAX - 19, bits), 2, 1,
+                             UINT32_MAX - 18, bits);
     datagram(at, AQ_UDP_CONTROL, AQ_UDP_TS_ECHO, 0, none, end, 0);
     add(FUZZ_TIMER, 25, NULL, 0);
     datagram(at, AQ_UDP_CONTROL, AQ_UDP_TS_ECHO | AQ_UDP_FULL, 1, some, frames, 0);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fuzz_udp.c - libFuzzer's target for what the udp conduit does with datagrams: header, frames, hash, engine.
+ * fuzz_udp.c - libFuzzer's target for what the udp conduit does with datagrams: header, frames,
+ * hash, engine.
  *
- * A datagram is handed to the parser as it is, behind the hash, as if somebody knew the key; or through the hash,
- * where it must be refused unless it is as it was signed. The engine gets everything that is well-formed. Beyond what
- * the sanitizers see, it is checked that what is under way adds up, that no number is new twice, and that what
- * is acknowledged was sent.
+ * A datagram is handed to the parser as it is, behind the hash, as if somebody knew the key; or
+ * through the hash, where it must be refused unless it is as it was signed. The engine gets
+ * everything that is well-formed. Beyond what the sanitizers see, it is checked that what is under
+ * way adds up, that no number is new twice, and that what is acknowledged was sent.
  */
 #include <assert.h>
 #include <stdbool.h>
@@ -52,7 +53,8 @@ static void fuzz_acked(struct aq_udp_link *link, enum aq_udp_channel channel, st
     assert(fuzz.acked <= fuzz.sent);
 }
 
-static unsigned fuzz_output(struct aq_udp_link *link, const struct aq_udp_packet *packets, unsigned count)
+static unsigned fuzz_output(struct aq_udp_link *link, const struct aq_udp_packet *packets,
+                            unsigned count)
 {
     (void)link;
     for (unsigned i = 0; i < count; i++) {
@@ -70,9 +72,12 @@ static unsigned fuzz_output(struct aq_udp_link *link, const struct aq_udp_packet
 
 static void fuzz_open(void)
 {
-    static const struct aq_udp_link_config config = { .window = { 8, 64, 256 }, .probe_first_ns = 20000000,
-                                                      .probe_min_ns = 4000000, .probe_max_ns = 1000000000,
-                                                      .probe_backoff = 2, .ack_delay_ns = 1000000,
+    static const struct aq_udp_link_config config = { .window = { 8, 64, 256 },
+                                                      .probe_first_ns = 20000000,
+                                                      .probe_min_ns = 4000000,
+                                                      .probe_max_ns = 1000000000,
+                                                      .probe_backoff = 2,
+                                                      .ack_delay_ns = 1000000,
                                                       .first_seq = UINT32_MAX - 20 };
     static const struct aq_udp_link_ops ops = { .output = fuzz_output, .acked = fuzz_acked };
 
@@ -93,7 +98,8 @@ static void fuzz_check(void)
         const struct aq_udp_channel_tx *tx = &link->tx[channel];
         uint64_t flight = 0, lost = 0;
 
-        assert(tx->una <= tx->next && tx->next <= tx->end && tx->end - tx->una <= link->config->window[channel]);
+        assert(tx->una <= tx->next && tx->next <= tx->end
+               && tx->end - tx->una <= link->config->window[channel]);
         for (uint64_t seq = tx->una; seq != tx->end; seq++) {
             const struct aq_udp_tx *record = &tx->ring[seq & tx->mask];
 
@@ -146,12 +152,14 @@ static uint64_t fuzz_read(const uint8_t *datagram, size_t len, const struct aq_u
         for (uint32_t i = 0; i < frame.nbytes; i++)
             sum += frame.data[i];
         if (frame.type == AQ_UDP_F_MEDIUM_FRAG || frame.type == AQ_UDP_F_LONG_FRAG)
-            assert(frame.frag_offset <= frame.total && frame.nbytes <= frame.total - frame.frag_offset);
+            assert(frame.frag_offset <= frame.total
+                   && frame.nbytes <= frame.total - frame.frag_offset);
     }
     return sum;
 }
 
-/* As aq_udp_recv.c does it. bytes are a copy of their own size, so that every look outside is seen. */
+/* As aq_udp_recv.c does it. bytes are a copy of their own size, so that every look outside is seen.
+ * */
 static void fuzz_deliver(const uint8_t *bytes, size_t len, bool checked)
 {
     uint8_t *datagram = len == 0 ? NULL : malloc(len);
@@ -163,11 +171,14 @@ static void fuzz_deliver(const uint8_t *bytes, size_t len, bool checked)
     memcpy(datagram, bytes, len);
     if (aq_udp_header_decode(datagram, len, &header) && header.src == 1 && header.dst == 0) {
         seq = aq_udp_link_expand(&fuzz.link, header.channel, header.seq);
-        if ((!checked || aq_udp_auth_check(fuzz.key_in, datagram, len, &header,
-                                            aq_udp_link_above(&fuzz.link, &header, seq)))
-            && aq_udp_frames_check(datagram, len, &header) && (fuzz.sum += fuzz_read(datagram, len, &header), true)
+        if ((!checked
+             || aq_udp_auth_check(fuzz.key_in, datagram, len, &header,
+                                  aq_udp_link_above(&fuzz.link, &header, seq)))
+            && aq_udp_frames_check(datagram, len, &header)
+            && (fuzz.sum += fuzz_read(datagram, len, &header), true)
             && aq_udp_link_receive(&fuzz.link, fuzz.now, &header, seq, datagram, len,
-                                   !(fuzz.refuses && header.channel == AQ_UDP_REQUEST)) == AQ_UDP_NEW)
+                                   !(fuzz.refuses && header.channel == AQ_UDP_REQUEST))
+                   == AQ_UDP_NEW)
             fuzz_new(header.channel, seq);
     }
     free(datagram);
@@ -189,7 +200,8 @@ static void fuzz_send(unsigned size, enum aq_udp_channel channel)
     size %= 1000;
     tx->head = calloc(1, AQ_UDP_HEADER + 64 + size);
     end = channel == AQ_UDP_RMA ? aq_udp_put_encode(tx->head + AQ_UDP_HEADER, size + 1, 4096, 0)
-                             : aq_udp_am_encode(tx->head + AQ_UDP_HEADER, AQ_UDP_F_LONG, 1, 0, NULL, size + 1, 4096);
+                                : aq_udp_am_encode(tx->head + AQ_UDP_HEADER, AQ_UDP_F_LONG, 1, 0,
+                                                   NULL, size + 1, 4096);
     tx->head_len = (uint32_t)(end + size + 1 - tx->head);
     fuzz.sent++;
     aq_udp_link_pump(&fuzz.link, fuzz.now);
@@ -219,7 +231,8 @@ static void fuzz_record(uint8_t what, const uint8_t *bytes, size_t len)
         fuzz_deliver(bytes, len, what == FUZZ_DELIVER_CHECKED);
         break;
     case FUZZ_SEND:
-        fuzz_send(len > 0 ? bytes[0] * 4u : 0, (enum aq_udp_channel)(len > 1 ? bytes[1] % AQ_UDP_CHANNELS : 0));
+        fuzz_send(len > 0 ? bytes[0] * 4u : 0,
+                  (enum aq_udp_channel)(len > 1 ? bytes[1] % AQ_UDP_CHANNELS : 0));
         break;
     case FUZZ_PLACE:
         fuzz_place();
@@ -242,7 +255,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
 
-/* Half of the inputs are changed where it matters: a byte near a datagram's begin gets a value at some limit. */
+/* Half of the inputs are changed where it matters: a byte near a datagram's begin gets a value at
+ * some limit. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
 {
     static const uint8_t limits[] = { 0, 1, 3, 4, 5, 8, 16, 17, 18, 32, 48, 127, 128, 254, 255 };

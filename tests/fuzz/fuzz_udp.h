@@ -4,7 +4,8 @@
  *
  *   u8 what   0 deliver a datagram, its hash not looked at   1 the same, if the hash is right
  *             2 queue a datagram and let go                  3 serve the timers
- *             4 place what came to the RMA lane              5 the other side is told that requests are refused, or not
+ *             4 place what came to the RMA lane              5 the other side is told that requests
+ *             are refused, or not
  *   u8 time   so many steps pass first: 2^(time % 40) ns
  *   u16 len   bytes that follow (little endian): the datagram; 2: its length and lane
  *
@@ -15,7 +16,15 @@
 
 #include <stdint.h>
 
-enum { FUZZ_DELIVER, FUZZ_DELIVER_CHECKED, FUZZ_SEND, FUZZ_TIMER, FUZZ_PLACE, FUZZ_REFUSE, FUZZ_KINDS };
+enum {
+    FUZZ_DELIVER,
+    FUZZ_DELIVER_CHECKED,
+    FUZZ_SEND,
+    FUZZ_TIMER,
+    FUZZ_PLACE,
+    FUZZ_REFUSE,
+    FUZZ_KINDS
+};
 
 #define FUZZ_RECORD 4 /* bytes before the datagram */
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * spray.c - a stranger who sends datagrams to the ranks of a running udp job, and hopes for an answer.
+ * spray.c - a stranger who sends datagrams to the ranks of a running udp job, and hopes for an
+ * answer.
  *
  *   spray COUNT SECONDS SEED head|all PORT PORT
  *
- * Sends COUNT datagrams to the two ports of 127.0.0.1, over at most SECONDS: random ones, and, when it may listen
- * (root: an AF_PACKET socket on lo), what it has recorded of the job: as it was, to the other rank, cut off,
- * lengthened, with bits turned (in the hashed part only, or in all of it), with the source of
- * the real peer (a raw socket) or from ports of its own. Prints what it did, and how many datagrams
- * came back to its ports; exit status 0 if none did, 1 if any, 4 if it could send less than a tenth.
+ * Sends COUNT datagrams to the two ports of 127.0.0.1, over at most SECONDS: random ones, and, when
+ * it may listen (root: an AF_PACKET socket on lo), what it has recorded of the job: as it was, to
+ * the other rank, cut off, lengthened, with bits turned (in the hashed part only, or in all of it),
+ * with the source of the real peer (a raw socket) or from ports of its own. Prints what it did, and
+ * how many datagrams came back to its ports; exit status 0 if none did, 1 if any, 4 if it could
+ * send less than a tenth.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -31,8 +33,8 @@
 
 #define RECORDS 2048
 #define SOCKETS 8
-#define MOST 65507
-#define HEADER 48     /* of the conduit's datagrams; the length of the hashed part is at 30 */
+#define MOST    65507
+#define HEADER  48 /* of the conduit's datagrams; the length of the hashed part is at 30 */
 
 struct record {
     uint8_t *bytes;
@@ -71,7 +73,8 @@ static double seconds(void)
 
 static int listen_open(void)
 {
-    struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP),
+    struct sockaddr_ll at = { .sll_family = AF_PACKET,
+                              .sll_protocol = htons(ETH_P_IP),
                               .sll_ifindex = (int)if_nametoindex("lo") };
     const int on = 1, size = 8 << 20;
     int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, htons(ETH_P_IP));
@@ -98,7 +101,8 @@ static void keep(const uint8_t *bytes, size_t len, uint16_t from, uint16_t to)
     struct record *record = &spray.record[spray.recorded % RECORDS];
     const size_t hashed = hashed_of(bytes, len);
 
-    /* what only looks like the job's is our own, or another stranger's: no part of it need be hashed */
+    /* what only looks like the job's is our own, or another stranger's: no part of it need be
+     * hashed */
     if (hashed < HEADER || hashed > len)
         return;
     free(record->bytes);
@@ -140,7 +144,8 @@ static void listen_more(int packets)
     static uint8_t packet[1 << 17];
     ssize_t len;
 
-    while (spray.listen >= 0 && packets-- > 0 && (len = recv(spray.listen, packet, sizeof(packet), 0)) > 0)
+    while (spray.listen >= 0 && packets-- > 0
+           && (len = recv(spray.listen, packet, sizeof(packet), 0)) > 0)
         look_at(packet, (size_t)len);
 }
 
@@ -148,9 +153,13 @@ static void listen_more(int packets)
 
 static void send_own(const uint8_t *bytes, size_t len, uint16_t port)
 {
-    struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = port, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+    struct sockaddr_in to = { .sin_family = AF_INET,
+                              .sin_port = port,
+                              .sin_addr = { htonl(INADDR_LOOPBACK) } };
 
-    if (sendto(spray.own[next_random() % SOCKETS], bytes, len, MSG_DONTWAIT, (struct sockaddr *)&to, sizeof(to)) < 0)
+    if (sendto(spray.own[next_random() % SOCKETS], bytes, len, MSG_DONTWAIT, (struct sockaddr *)&to,
+               sizeof(to))
+        < 0)
         spray.refused++;
     spray.sent++;
 }
@@ -160,8 +169,12 @@ static void send_spoofed(const uint8_t *bytes, size_t len, uint16_t from, uint16
 {
     static uint8_t packet[28 + MOST];
     struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
-    struct iphdr ip = { .version = 4, .ihl = 5, .ttl = 64, .protocol = IPPROTO_UDP,
-                        .saddr = htonl(INADDR_LOOPBACK), .daddr = htonl(INADDR_LOOPBACK) };
+    struct iphdr ip = { .version = 4,
+                        .ihl = 5,
+                        .ttl = 64,
+                        .protocol = IPPROTO_UDP,
+                        .saddr = htonl(INADDR_LOOPBACK),
+                        .daddr = htonl(INADDR_LOOPBACK) };
     struct udphdr udp = { .source = from, .dest = port, .len = htons((uint16_t)(8 + len)) };
 
     if (spray.raw < 0) {
@@ -180,7 +193,9 @@ static void send_spoofed(const uint8_t *bytes, size_t len, uint16_t from, uint16
 static size_t make_random(uint8_t *bytes)
 {
     const uint64_t choice = next_random() % 100;
-    const size_t len = choice < 2 ? 0 : choice < 4 ? next_random() % (MOST + 1) : next_random() % 1500;
+    const size_t len = choice < 2   ? 0
+                       : choice < 4 ? next_random() % (MOST + 1)
+                                    : next_random() % 1500;
 
     for (size_t i = 0; i < len; i += 8) {
         const uint64_t word = next_random();
@@ -299,11 +314,14 @@ int main(int argc, char **argv)
     }
     usleep(200000);
     came = answers();
-    printf("%llu sent in %.1f s (%llu spoofed, %llu refused by the kernel): %llu random, %llu cut off, "
-           "%llu lengthened, %llu with turned bits, %llu replayed, %llu reflected; %u recorded; %u answers\n",
+    printf("%llu sent in %.1f s (%llu spoofed, %llu refused by the kernel): %llu random, %llu cut "
+           "off, "
+           "%llu lengthened, %llu with turned bits, %llu replayed, %llu reflected; %u recorded; %u "
+           "answers\n",
            (unsigned long long)spray.sent, seconds() - began, (unsigned long long)spray.spoofed,
-           (unsigned long long)spray.refused, (unsigned long long)spray.kind[0], (unsigned long long)spray.kind[1],
-           (unsigned long long)spray.kind[2], (unsigned long long)spray.kind[3], (unsigned long long)spray.kind[4],
+           (unsigned long long)spray.refused, (unsigned long long)spray.kind[0],
+           (unsigned long long)spray.kind[1], (unsigned long long)spray.kind[2],
+           (unsigned long long)spray.kind[3], (unsigned long long)spray.kind[4],
            (unsigned long long)spray.kind[5], spray.recorded, came);
     return came != 0 ? 1 : spray.sent < count / 10 ? 4 : 0;
 }

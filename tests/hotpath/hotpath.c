@@ -1,8 +1,8 @@
 /*
  * hotpath.c - one small function for each inline fast path; run.pl looks at what they compile to.
  *
- * The names say what run.pl expects: plain_* no atomic instruction; atomic_* exactly one, the operation
- * itself. *_8 has a constant length of 8 bytes, *_n a variable one.
+ * The names say what run.pl expects: plain_* no atomic instruction; atomic_* exactly one, the
+ * operation itself. *_8 has a constant length of 8 bytes, *_n a variable one.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -13,9 +13,10 @@
 
 AQ_BEGIN_DECLS /* the names are the same in C and in C++ */
 
-/* --- puts --- */
+    /* --- puts --- */
 
-int plain_put_blocking_8(HERE, void *dest, const void *src);
+    int
+    plain_put_blocking_8(HERE, void *dest, const void *src);
 int plain_put_blocking_8(HERE, void *dest, const void *src)
 {
     return gex_RMA_PutBlocking(tm, rank, dest, src, 8, 0);
@@ -173,10 +174,13 @@ int atomic_ad_inc(gex_AD_t ad, gex_Rank_t rank, void *at)
     return gex_AD_OpNBI_U32(ad, NULL, rank, at, GEX_OP_INC, 0, 0, GEX_FLAG_AD_REL);
 }
 
-gex_Event_t atomic_ad_fcas(gex_AD_t ad, gex_Rank_t rank, void *at, uint64_t a, uint64_t b, uint64_t *result);
-gex_Event_t atomic_ad_fcas(gex_AD_t ad, gex_Rank_t rank, void *at, uint64_t a, uint64_t b, uint64_t *result)
+gex_Event_t atomic_ad_fcas(gex_AD_t ad, gex_Rank_t rank, void *at, uint64_t a, uint64_t b,
+                           uint64_t *result);
+gex_Event_t atomic_ad_fcas(gex_AD_t ad, gex_Rank_t rank, void *at, uint64_t a, uint64_t b,
+                           uint64_t *result)
 {
-    return gex_AD_OpNB_U64(ad, result, rank, at, GEX_OP_FCAS, a, b, GEX_FLAG_AD_REL | GEX_FLAG_AD_ACQ);
+    return gex_AD_OpNB_U64(ad, result, rank, at, GEX_OP_FCAS, a, b,
+                           GEX_FLAG_AD_REL | GEX_FLAG_AD_ACQ);
 }
 
 gex_Event_t atomic_ad_fadd_dbl(gex_AD_t ad, gex_Rank_t rank, void *at, double a, double *result);

@@ -5,7 +5,8 @@
  * Threads   one
  * Uses      gasnetex.h
  *
- * The left edge goes to the left neighbour by a put, the right edge to the right neighbour by an active message.
+ * The left edge goes to the left neighbour by a put, the right edge to the right neighbour by an
+ * active message.
  */
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +34,9 @@ static void on_edge(gex_Token_t token, void *buf, size_t n)
 
 int hybrid_start(int *rank_out, int *ranks_out)
 {
-    gex_AM_Entry_t edge = {HIDX_EDGE, (gex_AM_Fn_t)on_edge, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, NULL, "edge"};
+    gex_AM_Entry_t edge = {
+        HIDX_EDGE, (gex_AM_Fn_t)on_edge, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, NULL, "edge"
+    };
     gex_Client_t client;
     gex_EP_t ep;
     gex_Segment_t segment;
@@ -51,19 +54,22 @@ int hybrid_start(int *rank_out, int *ranks_out)
     return 0;
 }
 
-void hybrid_halo(const double *left_edge, const double *right_edge, double *left_halo, double *right_halo)
+void hybrid_halo(const double *left_edge, const double *right_edge, double *left_halo,
+                 double *right_halo)
 {
     const int expected = edges + (rank > 0);
     void *there;
 
-    /* nobody puts before all have left the step before, or sends before all have read its message */
+    /* nobody puts before all have left the step before, or sends before all have read its message
+     * */
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
     if (rank > 0) {
         gex_Segment_QueryBound(team, (gex_Rank_t)rank - 1, &there, NULL, NULL);
         gex_RMA_PutBlocking(team, (gex_Rank_t)rank - 1, there, left_edge, sizeof(*left_edge), 0);
     }
     if (rank < ranks - 1)
-        gex_AM_RequestMedium0(team, (gex_Rank_t)rank + 1, HIDX_EDGE, right_edge, sizeof(*right_edge), GEX_EVENT_NOW, 0);
+        gex_AM_RequestMedium0(team, (gex_Rank_t)rank + 1, HIDX_EDGE, right_edge,
+                              sizeof(*right_edge), GEX_EVENT_NOW, 0);
     GASNET_BLOCKUNTIL(edges >= expected);
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
     *left_halo = rank > 0 ? from_left : 0;

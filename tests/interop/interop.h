@@ -7,16 +7,18 @@
  *
  *   mix.c          options, who starts and ends MPI, the ranks of both, the verdict
  *   mix_traffic.c  Aqueduct operations that are started, left under way, and finished
- *   mix_mpi.c      MPI operations to leave under way meanwhile: messages, collectives, windows, communicators
+ *   mix_mpi.c      MPI operations to leave under way meanwhile: messages, collectives, windows,
+ *                  communicators
  *   mix_threads.c  threads that call the one while others call the other
  *   mix_memory.c   a flood to a rank that serves MPI only
  *   mix_after.c    communication after MPI_Finalize, which is a mistake
  *
  * All data are patterns that follow from a seed, and are compared byte by byte where they arrive.
  *
- * What is allowed is what docs/porting-a-client.md says: operations of both may be under way together, but who waits in
- * one library does not serve the other. So a blocking wait is for what all ranks have started, and all ranks meet in a
- * barrier of that library before any of them waits in the other.
+ * What is allowed is what docs/porting-a-client.md says: operations of both may be under way
+ * together, but who waits in one library does not serve the other. So a blocking wait is for what
+ * all ranks have started, and all ranks meet in a barrier of that library before any of them waits
+ * in the other.
  */
 #ifndef INTEROP_H
 #define INTEROP_H
@@ -29,9 +31,9 @@
 #include <gasnetex.h>
 #include <gasnet_coll.h>
 
-#define LANES      4                    /* traffic that may be under way at a time, one a thread */
-#define AREA       ((size_t)64 << 10)   /* bytes of each part of a lane's share of the segment */
-#define LANE_BYTES (3 * AREA)           /* what others get; what they put; where their Longs arrive */
+#define LANES      4                  /* traffic that may be under way at a time, one a thread */
+#define AREA       ((size_t)64 << 10) /* bytes of each part of a lane's share of the segment */
+#define LANE_BYTES (3 * AREA)         /* what others get; what they put; where their Longs arrive */
 
 struct interop {
     gex_TM_t tm;
@@ -40,7 +42,9 @@ struct interop {
     MPI_Comm comm;          /* all ranks, in Aqueduct's order */
     unsigned char *segment;
     unsigned rounds;
-    bool spoil; /* the test of the test: the first time that each is compared, there is a mistake in it */
+    bool
+        /* the test of the test: the first time that each is compared, there is a mistake in it */
+        spoil;
 };
 extern struct interop it;
 
@@ -49,7 +53,8 @@ extern struct interop it;
 /** failed - says what was wrong and remembers it. */
 void failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/** fill - n bytes that follow from seed; compare - are they these? If not it is a failure of what. */
+/** fill - n bytes that follow from seed; compare - are they these? If not it is a failure of what.
+ * */
 void fill(void *buf, size_t n, uint32_t seed);
 bool compare(const char *what, const void *buf, size_t n, uint32_t seed);
 
@@ -87,8 +92,8 @@ struct traffic {
 /** traffic_register - the handlers; before the segment is attached. */
 void traffic_register(gex_EP_t ep);
 
-/** traffic_start - messages of all kinds, a put and a get in this lane. Little of each, so that they are under way
- *  without the others' help; large: as much as there is room for. */
+/** traffic_start - messages of all kinds, a put and a get in this lane. Little of each, so that
+ *  they are under way without the others' help; large: as much as there is room for. */
 void traffic_start(struct traffic *t, unsigned lane, uint32_t seed, bool large);
 
 /** traffic_done - have all of them come to an end? Polls once. */
@@ -97,11 +102,12 @@ bool traffic_done(struct traffic *t);
 /** traffic_finish - waits for all of them, and compares what the get brought. */
 void traffic_finish(struct traffic *t);
 
-/** traffic_read_back - compares what this rank's finished put of that seed has left at the right neighbour's; each
- *  round. */
+/** traffic_read_back - compares what this rank's finished put of that seed has left at the right
+ *  neighbour's; each round. */
 void traffic_read_back(unsigned lane, uint32_t seed, bool large);
 
-/** traffic_arrived - compares what the left neighbour has put; when all have finished this seed's. */
+/** traffic_arrived - compares what the left neighbour has put; when all have finished this seed's.
+ * */
 void traffic_arrived(unsigned lane, uint32_t seed, bool large);
 
 /* --- mix_mpi.c, mix_threads.c, mix_memory.c: the scenarios --- */
@@ -121,8 +127,8 @@ void memory_register(gex_EP_t ep);
 
 /* --- mix_after.c --- */
 
-/** mix_after - with how "after-...": MPI_Finalize, and what comes after it, which does not return. False: another
- *  end. */
+/** mix_after - with how "after-...": MPI_Finalize, and what comes after it, which does not return.
+ *  False: another end. */
 bool mix_after(const char *how);
 
 #endif

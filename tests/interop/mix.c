@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mix.c - MPI and Aqueduct side by side: who starts and ends MPI, then scenarios with operations of both under way.
+ * mix.c - MPI and Aqueduct side by side: who starts and ends MPI, then scenarios with operations of
+ * both under way.
  * Owns      struct interop
  * Threads   as the scenarios
  * Uses      interop.h
@@ -8,11 +9,13 @@
  * usage: mix --start client|library [--level single|funneled|serialized|multiple]
  *            --end finalize|exit|return|late|abort|after-WHAT [--rounds N] [--spoil] SCENARIO...
  *
- * --start   client: this program initialises MPI, with that level, before Aqueduct; library: Aqueduct does it
- * --end     finalize: MPI_Finalize, then gasnet_exit; exit: gasnet_exit alone; return: from main; late: from main, with
- *           an exit handler, older than Aqueduct's, that finalises MPI; abort: rank 1 calls MPI_Abort; after-barrier,
- *           after-put, after-immediate, after-thread, after-wait, after-spin: MPI_Finalize, and then the program
- *           communicates; after-work: it does not (mix_after.c)
+ * --start   client: this program initialises MPI, with that level, before Aqueduct; library:
+ *           Aqueduct does it
+ * --end     finalize: MPI_Finalize, then gasnet_exit; exit: gasnet_exit alone; return: from main;
+ *           late: from main, with an exit handler, older than Aqueduct's, that finalises MPI;
+ *           abort: rank 1 calls MPI_Abort; after-barrier, after-put, after-immediate, after-thread,
+ *           after-wait, after-spin: MPI_Finalize, and then the program communicates; after-work: it
+ *           does not (mix_after.c)
  * --spoil   each comparison finds a mistake once: all of them must be reported
  * Each rank for which everything was right prints "rank R of N right"; exit status 0 if all were.
  */
@@ -24,7 +27,7 @@
 
 #include "interop.h"
 
-struct interop it = {.rounds = 6};
+struct interop it = { .rounds = 6 };
 
 static atomic_int failures;
 
@@ -32,9 +35,11 @@ static const struct {
     const char *name;
     void (*run)(void);
 } scenarios[] = {
-    {"messages", mix_messages}, {"collectives", mix_collectives}, {"windows", mix_windows},
-    {"communicators", mix_communicators}, {"wildcards", mix_wildcards}, {"flood", mix_flood},
-    {"threads", mix_threads}, {"turns", mix_turns}, {"memory", mix_memory},
+    { "messages", mix_messages },   { "collectives", mix_collectives },
+    { "windows", mix_windows },     { "communicators", mix_communicators },
+    { "wildcards", mix_wildcards }, { "flood", mix_flood },
+    { "threads", mix_threads },     { "turns", mix_turns },
+    { "memory", mix_memory },
 };
 #define SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
 
@@ -55,7 +60,8 @@ void failed(const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    fprintf(stderr, "mix: rank %d: %s\n", it.rank, text); /* all of it at once: other ranks write there, too */
+    fprintf(stderr, "mix: rank %d: %s\n", it.rank,
+            text); /* all of it at once: other ranks write there, too */
 }
 
 static uint32_t next_word(uint32_t *state)
@@ -87,7 +93,9 @@ static bool to_spoil(const char *what)
         if (strcmp(none, what) == 0)
             return false;
     }
-    fprintf(stderr, "mix: rank %d: no room in known[] for \"%s\": what is compared from here on would not be spoilt\n",
+    fprintf(stderr,
+            "mix: rank %d: no room in known[] for \"%s\": what is compared from here on would not "
+            "be spoilt\n",
             it.rank, what);
     gasnet_exit(3); /* not 1, which is what a spoilt run ends with */
     return false;
@@ -124,7 +132,8 @@ bool equal(const char *what, long value, long expected)
 
 static _Noreturn void usage(void)
 {
-    fprintf(stderr, "usage: mix --start client|library [--level L] --end finalize|exit|return|late|abort|after-WHAT "
+    fprintf(stderr, "usage: mix --start client|library [--level L] --end "
+                    "finalize|exit|return|late|abort|after-WHAT "
                     "SCENARIO...\n");
     exit(2);
 }
@@ -133,7 +142,7 @@ static void parse(struct options *o, int argc, char **argv)
 {
     int i = 1;
 
-    *o = (struct options){.start = "library", .level = "multiple", .end = "exit"};
+    *o = (struct options){ .start = "library", .level = "multiple", .end = "exit" };
     for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
         if (strcmp(argv[i], "--spoil") == 0)
             it.spoil = true;
@@ -158,8 +167,10 @@ static int level_of(const char *name)
     static const struct {
         const char *name;
         int level;
-    } levels[] = {{"single", MPI_THREAD_SINGLE}, {"funneled", MPI_THREAD_FUNNELED},
-                  {"serialized", MPI_THREAD_SERIALIZED}, {"multiple", MPI_THREAD_MULTIPLE}};
+    } levels[] = { { "single", MPI_THREAD_SINGLE },
+                   { "funneled", MPI_THREAD_FUNNELED },
+                   { "serialized", MPI_THREAD_SERIALIZED },
+                   { "multiple", MPI_THREAD_MULTIPLE } };
 
     for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
         if (strcmp(levels[i].name, name) == 0)

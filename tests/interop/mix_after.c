@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mix_after.c - a program that goes on communicating after its MPI_Finalize: what it must not do, and has to be told;
- * and one that does not.
+ * mix_after.c - a program that goes on communicating after its MPI_Finalize: what it must not do,
+ * and has to be told; and one that does not.
  * Owns      a thread
  * Threads   the caller's; after-thread: another, which puts while the main one calls MPI_Finalize
  * Uses      interop.h, pthreads
@@ -35,8 +35,8 @@ static void put_immediate(void)
     gex_Event_t event = GEX_EVENT_NO_OP;
 
     while (event == GEX_EVENT_NO_OP)
-        event = gex_RMA_PutNB(it.tm, (gex_Rank_t)right(), far_memory(), word, sizeof(word), GEX_EVENT_NOW,
-                              GEX_FLAG_IMMEDIATE);
+        event = gex_RMA_PutNB(it.tm, (gex_Rank_t)right(), far_memory(), word, sizeof(word),
+                              GEX_EVENT_NOW, GEX_FLAG_IMMEDIATE);
     gex_Event_Wait(event);
 }
 
@@ -51,8 +51,8 @@ static void *put_on(void *arg)
 static gex_Event_t begin_and_end(void)
 {
     static unsigned char word[8];
-    const gex_Event_t event = gex_RMA_PutNB(it.tm, (gex_Rank_t)right(), far_memory(), word, sizeof(word), GEX_EVENT_NOW,
-                                            0);
+    const gex_Event_t event = gex_RMA_PutNB(it.tm, (gex_Rank_t)right(), far_memory(), word,
+                                            sizeof(word), GEX_EVENT_NOW, 0);
 
     MPI_Finalize();
     return event;

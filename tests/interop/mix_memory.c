@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mix_memory.c - a flood of messages to a rank that serves MPI, which takes in what comes, but not Aqueduct: neither
- * there nor at the senders may memory grow with the length of the flood.
+ * mix_memory.c - a flood of messages to a rank that serves MPI, which takes in what comes, but not
+ * Aqueduct: neither there nor at the senders may memory grow with the length of the flood.
  * Owns      nothing
  * Threads   one
  * Uses      interop.h, /proc/self/statm
@@ -13,13 +13,14 @@
 
 #include "interop.h"
 
-#define HIDX_DROP    (GEX_AM_INDEX_BASE + 10)
-#define SECONDS      1.5
-#define TAG          771
-#define GROWTH_MOST  ((size_t)64 << 20) /* the conduit's promise; a flood without bounds is some GiB */
-#define FLOOD_LEAST  ((size_t)16 << 10) /* far fewer would not have been a flood */
+#define HIDX_DROP (GEX_AM_INDEX_BASE + 10)
+#define SECONDS   1.5
+#define TAG       771
+#define GROWTH_MOST \
+    ((size_t)64 << 20) /* the conduit's promise; a flood without bounds is some GiB */
+#define FLOOD_LEAST ((size_t)16 << 10) /* far fewer would not have been a flood */
 
-static const size_t sizes[] = {0, 500, 4096, 8192, 9000, 65000};
+static const size_t sizes[] = { 0, 500, 4096, 8192, 9000, 65000 };
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
 static atomic_ullong arrived;
@@ -33,7 +34,8 @@ static void on_drop(gex_Token_t token, void *buf, size_t n)
 void memory_register(gex_EP_t ep)
 {
     gex_AM_Entry_t table[] = {
-        {HIDX_DROP, (gex_AM_Fn_t)on_drop, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, NULL, "drop"},
+        { HIDX_DROP, (gex_AM_Fn_t)on_drop, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, NULL,
+          "drop" },
     };
 
     gex_EP_RegisterHandlers(ep, table, 1);
@@ -70,7 +72,8 @@ static unsigned long long flood(size_t *max)
     for (unsigned i = 0; now() < end; i++) {
         const size_t n = sizes[i / 64 % SIZES];
 
-        if (gex_AM_RequestMedium0(it.tm, 0, HIDX_DROP, src, n, GEX_EVENT_NOW, GEX_FLAG_IMMEDIATE) == 0)
+        if (gex_AM_RequestMedium0(it.tm, 0, HIDX_DROP, src, n, GEX_EVENT_NOW, GEX_FLAG_IMMEDIATE)
+            == 0)
             sent += n + 1;
         if (i % 64 == 0 && resident() > *max)
             *max = resident();
@@ -89,7 +92,8 @@ static unsigned long long look_away(size_t *max)
 
         MPI_Iprobe(MPI_ANY_SOURCE, TAG, it.comm, &here, MPI_STATUS_IGNORE);
         if (here) {
-            MPI_Recv(&one, 1, MPI_UNSIGNED_LONG_LONG, MPI_ANY_SOURCE, TAG, it.comm, MPI_STATUS_IGNORE);
+            MPI_Recv(&one, 1, MPI_UNSIGNED_LONG_LONG, MPI_ANY_SOURCE, TAG, it.comm,
+                     MPI_STATUS_IGNORE);
             total += one;
             left--;
         }
@@ -122,5 +126,6 @@ void mix_memory(void)
     if (max - before > GROWTH_MOST)
         failed("a flood to a rank that looks away takes %zu MiB here", (max - before) >> 20);
     if (it.rank <= 1)
-        printf("# memory: rank %d grows by %zu KiB; %llu bytes\n", it.rank, (max - before) >> 10, sent);
+        printf("# memory: rank %d grows by %zu KiB; %llu bytes\n", it.rank, (max - before) >> 10,
+               sent);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mix_mpi.c - MPI operations under way together with Aqueduct's: messages, collectives, windows, communicators.
+ * mix_mpi.c - MPI operations under way together with Aqueduct's: messages, collectives, windows,
+ * communicators.
  * Owns      nothing that outlives a scenario
  * Threads   one
  * Uses      interop.h
@@ -13,11 +14,11 @@
 enum order { MPI_FIRST, AQUEDUCT_FIRST, IN_TURNS, ORDERS };
 
 /* Below and above what an MPI sends without asking. */
-static const int sizes[] = {0, 1, 100, 5000, 70000, 1 << 20};
+static const int sizes[] = { 0, 1, 100, 5000, 70000, 1 << 20 };
 #define SIZES ((int)(sizeof(sizes) / sizeof(sizes[0])))
 
-/* Starts traffic, ends requests and traffic in this order, and meets in both libraries. mpi_started: the requests are
- * under way already. */
+/* Starts traffic, ends requests and traffic in this order, and meets in both libraries.
+ * mpi_started: the requests are under way already. */
 static void finish_both(enum order order, MPI_Request *requests, int count, uint32_t seed)
 {
     const bool large = order == IN_TURNS; /* else nobody may need us while we wait in MPI */
@@ -106,7 +107,8 @@ static void collectives_round(enum order order, uint32_t seed)
         to[r] = (int)seed + 100 * it.rank + r;
     if (it.rank == root)
         fill(text, AREA, seed);
-    event = gex_Coll_ReduceToAllNB(it.tm, ours, mine, GEX_DT_I64, sizeof(long), COUNT, GEX_OP_ADD, NULL, NULL, 0);
+    event = gex_Coll_ReduceToAllNB(it.tm, ours, mine, GEX_DT_I64, sizeof(long), COUNT, GEX_OP_ADD,
+                                   NULL, NULL, 0);
     MPI_Iallreduce(mine, remote, COUNT, MPI_LONG, MPI_SUM, it.comm, &requests[0]);
     MPI_Ibcast(text, AREA, MPI_BYTE, root, it.comm, &requests[1]);
     MPI_Ialltoall(to, 1, MPI_INT, from, 1, MPI_INT, it.comm, &requests[2]);
@@ -135,7 +137,8 @@ void mix_collectives(void)
 
 /* --- windows --- */
 
-/* A window of the client's: [0, AREA) is put by the left neighbour, the longs behind it are added to by all. */
+/* A window of the client's: [0, AREA) is put by the left neighbour, the longs behind it are added
+ * to by all. */
 static void windows_round(MPI_Win window, unsigned char *base, enum order order, uint32_t seed)
 {
     unsigned char *src = malloc(AREA), *back = calloc(1, AREA);
@@ -239,7 +242,8 @@ void mix_wildcards(void)
         MPI_Status status;
         int stolen = 0, probed = 0, count = 0;
 
-        MPI_Irecv(in, sizeof(in), MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &requests[0]);
+        MPI_Irecv(in, sizeof(in), MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD,
+                  &requests[0]);
         MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &probed, MPI_STATUS_IGNORE);
         finish_both(IN_TURNS, NULL, 0, 19 * round + 2);
         MPI_Test(&requests[0], &stolen, &status);
@@ -248,8 +252,8 @@ void mix_wildcards(void)
         if (stolen)
             continue;
         fill(out, sizeof(out), round + (uint32_t)it.mpi_rank);
-        MPI_Isend(out, (int)sizeof(out), MPI_BYTE, (it.mpi_rank + 1) % it.mpi_size, (int)round, MPI_COMM_WORLD,
-                  &requests[1]);
+        MPI_Isend(out, (int)sizeof(out), MPI_BYTE, (it.mpi_rank + 1) % it.mpi_size, (int)round,
+                  MPI_COMM_WORLD, &requests[1]);
         MPI_Wait(&requests[0], &status);
         MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
         MPI_Get_count(&status, MPI_BYTE, &count);
@@ -277,7 +281,8 @@ void mix_flood(void)
             MPI_Irecv(in + i * LONG, LONG, MPI_BYTE, left(), 500 + i, it.comm, &requests[i]);
         }
         for (int i = 0; i < MANY; i++)
-            MPI_Isend(out + i * LONG, LONG, MPI_BYTE, right(), 500 + i, it.comm, &requests[MANY + i]);
+            MPI_Isend(out + i * LONG, LONG, MPI_BYTE, right(), 500 + i, it.comm,
+                      &requests[MANY + i]);
         for (unsigned lane = 0; lane < LANES; lane++)
             traffic_start(&t[lane], lane, 23 * round + lane, true);
         for (done = 0; !done; gasnet_AMPoll())
@@ -288,7 +293,8 @@ void mix_flood(void)
         for (unsigned lane = 0; lane < LANES; lane++)
             traffic_arrived(lane, 23 * round + lane, true);
         for (int i = 0; i < MANY; i++)
-            compare("a long MPI message", in + i * LONG, LONG, (uint32_t)i + (uint32_t)left() * 31 + round);
+            compare("a long MPI message", in + i * LONG, LONG,
+                    (uint32_t)i + (uint32_t)left() * 31 + round);
         barrier();
     }
     free(in), free(out);

@@ -2,8 +2,8 @@
 /*
  * mix_threads.c - threads that call MPI while others call Aqueduct; and threads that take turns.
  * Owns      its threads
- * Threads   mix_threads: with MPI_THREAD_MULTIPLE, all at once. mix_turns: with MPI_THREAD_SERIALIZED, one at a time,
- *           whether it calls the one library or the other
+ * Threads   mix_threads: with MPI_THREAD_MULTIPLE, all at once. mix_turns: with
+ *           MPI_THREAD_SERIALIZED, one at a time, whether it calls the one library or the other
  * Uses      interop.h, pthreads
  */
 #include <pthread.h>
@@ -13,14 +13,18 @@
 
 #ifdef GASNET_SEQ
 
-void mix_threads(void) {}
-void mix_turns(void) {}
+void mix_threads(void)
+{
+}
+void mix_turns(void)
+{
+}
 
 #else
 
-#define MPI_THREADS  2
-#define LONG         20000
-#define ROUNDS       (10 * it.rounds)
+#define MPI_THREADS 2
+#define LONG        20000
+#define ROUNDS      (10 * it.rounds)
 
 static MPI_Comm comms[MPI_THREADS];
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
@@ -36,11 +40,12 @@ static void *call_mpi(void *arg)
         long sum = 0;
 
         fill(out, (size_t)n, round + (uint32_t)it.rank * 3);
-        MPI_Sendrecv(out, n, MPI_BYTE, right(), number, in, n, MPI_BYTE, left(), number, comms[number],
-                     MPI_STATUS_IGNORE);
+        MPI_Sendrecv(out, n, MPI_BYTE, right(), number, in, n, MPI_BYTE, left(), number,
+                     comms[number], MPI_STATUS_IGNORE);
         compare("an MPI message of a thread", in, (size_t)n, round + (uint32_t)left() * 3);
         MPI_Allreduce(&mine, &sum, 1, MPI_LONG, MPI_SUM, comms[number]);
-        equal("MPI_Allreduce of a thread", sum, (long)round * it.size + (long)it.size * (it.size - 1) / 2);
+        equal("MPI_Allreduce of a thread", sum,
+              (long)round * it.size + (long)it.size * (it.size - 1) / 2);
     }
     free(in), free(out);
     return NULL;
@@ -159,7 +164,7 @@ static void *run_helper(void *arg)
 
 void mix_turns(void)
 {
-    struct helper h = {.done = false};
+    struct helper h = { .done = false };
 
     barrier();
     pthread_create(&h.thread, NULL, run_helper, &h);

@@ -14,7 +14,7 @@ enum { HIDX_ASK = GEX_AM_INDEX_BASE, HIDX_ASK_LONG, HIDX_ANSWER };
 
 #define SMALL ((size_t)4096)
 
-static const size_t sizes[] = {0, 1, 500, 2048};
+static const size_t sizes[] = { 0, 1, 500, 2048 };
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
 static atomic_uint answers[LANES];
@@ -40,7 +40,8 @@ static void on_ask(gex_Token_t token, void *buf, size_t n, gex_AM_Arg_t lane, ge
     gex_AM_ReplyShort1(token, HIDX_ANSWER, 0, lane);
 }
 
-static void on_ask_long(gex_Token_t token, void *buf, size_t n, gex_AM_Arg_t lane, gex_AM_Arg_t seed)
+static void on_ask_long(gex_Token_t token, void *buf, size_t n, gex_AM_Arg_t lane,
+                        gex_AM_Arg_t seed)
 {
     compare("payload of a Long", buf, n, (uint32_t)seed);
     gex_AM_ReplyShort1(token, HIDX_ANSWER, 0, lane);
@@ -55,9 +56,11 @@ static void on_answer(gex_Token_t token, gex_AM_Arg_t lane)
 void traffic_register(gex_EP_t ep)
 {
     gex_AM_Entry_t table[] = {
-        {HIDX_ASK, (gex_AM_Fn_t)on_ask, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 2, NULL, "ask"},
-        {HIDX_ASK_LONG, (gex_AM_Fn_t)on_ask_long, GEX_FLAG_AM_LONG | GEX_FLAG_AM_REQUEST, 2, NULL, "ask_long"},
-        {HIDX_ANSWER, (gex_AM_Fn_t)on_answer, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 1, NULL, "answer"},
+        { HIDX_ASK, (gex_AM_Fn_t)on_ask, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 2, NULL, "ask" },
+        { HIDX_ASK_LONG, (gex_AM_Fn_t)on_ask_long, GEX_FLAG_AM_LONG | GEX_FLAG_AM_REQUEST, 2, NULL,
+          "ask_long" },
+        { HIDX_ANSWER, (gex_AM_Fn_t)on_answer, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 1, NULL,
+          "answer" },
     };
 
     gex_EP_RegisterHandlers(ep, table, sizeof(table) / sizeof(table[0]));
@@ -72,23 +75,25 @@ static size_t transfer_size(bool large)
 
 void traffic_start(struct traffic *t, unsigned lane, uint32_t seed, bool large)
 {
-    *t = (struct traffic){.lane = lane, .seed = seed, .transfer = transfer_size(large)};
+    *t = (struct traffic){ .lane = lane, .seed = seed, .transfer = transfer_size(large) };
     t->src = malloc(AREA);
     t->dst = calloc(1, AREA);
     atomic_store(&answers[lane], 0);
     for (size_t i = 0; i < SIZES; i++) {
         fill(t->src, sizes[i], seed + (uint32_t)i);
-        gex_AM_RequestMedium2(it.tm, (gex_Rank_t)right(), HIDX_ASK, t->src, sizes[i], GEX_EVENT_NOW, 0,
-                              (gex_AM_Arg_t)lane, (gex_AM_Arg_t)(seed + i));
+        gex_AM_RequestMedium2(it.tm, (gex_Rank_t)right(), HIDX_ASK, t->src, sizes[i], GEX_EVENT_NOW,
+                              0, (gex_AM_Arg_t)lane, (gex_AM_Arg_t)(seed + i));
     }
     fill(t->src, t->transfer, seed ^ 0x10000);
-    gex_AM_RequestLong2(it.tm, (gex_Rank_t)right(), HIDX_ASK_LONG, t->src, t->transfer, area_of(right(), lane, 2),
-                        GEX_EVENT_NOW, 0, (gex_AM_Arg_t)lane, (gex_AM_Arg_t)(seed ^ 0x10000));
+    gex_AM_RequestLong2(it.tm, (gex_Rank_t)right(), HIDX_ASK_LONG, t->src, t->transfer,
+                        area_of(right(), lane, 2), GEX_EVENT_NOW, 0, (gex_AM_Arg_t)lane,
+                        (gex_AM_Arg_t)(seed ^ 0x10000));
     t->sent = SIZES + 1;
     fill(t->src, t->transfer, seed ^ 0x20000);
-    t->put = gex_RMA_PutNB(it.tm, (gex_Rank_t)right(), area_of(right(), lane, 1), t->src, t->transfer,
-                           GEX_EVENT_DEFER, 0);
-    t->get = gex_RMA_GetNB(it.tm, t->dst, (gex_Rank_t)left(), area_of(left(), lane, 0), t->transfer, 0);
+    t->put = gex_RMA_PutNB(it.tm, (gex_Rank_t)right(), area_of(right(), lane, 1), t->src,
+                           t->transfer, GEX_EVENT_DEFER, 0);
+    t->get =
+        gex_RMA_GetNB(it.tm, t->dst, (gex_Rank_t)left(), area_of(left(), lane, 0), t->transfer, 0);
 }
 
 static bool event_done(gex_Event_t *event)

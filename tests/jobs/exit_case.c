@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * exit_case.c - one way for a job to end, chosen by a number; run by exit.pl, which knows what must come.
+ * exit_case.c - one way for a job to end, chosen by a number; run by exit.pl, which knows what must
+ * come.
  * Usage     exit_case CASE [WHO]        WHO: the rank that acts where one acts alone, default 1
  * Uses      the public interface only; several threads in par
  * Source    GASNet-EX specification 0.19, gasnet_exit; the cases up to 99 are numbered as users of
  *           GASNet's own exit test know them
- * Prints    "ready R PID" when a rank has attached; "quit-handler R" from the client's SIGQUIT handler
- *           (EXIT_CASE_QUIT=1)
+ * Prints    "ready R PID" when a rank has attached; "quit-handler R" from the client's SIGQUIT
+ *           handler (EXIT_CASE_QUIT=1)
  * Waits     EXIT_CASE_SECONDS, 1 if not set, in case 36
  */
 #include <gasnetex.h>
@@ -56,9 +57,12 @@ static void on_nothing(gex_Token_t token)
 }
 
 static gex_AM_Entry_t table[] = {
-    {H_EXIT, (gex_AM_Fn_t)on_exit_request, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_SHORT, 1, NULL, "exit"},
-    {H_HELD, (gex_AM_Fn_t)on_held_request, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_SHORT, 1, NULL, "held"},
-    {H_NOTHING, (gex_AM_Fn_t)on_nothing, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_SHORT, 0, NULL, "nothing"},
+    { H_EXIT, (gex_AM_Fn_t)on_exit_request, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_SHORT, 1, NULL,
+      "exit" },
+    { H_HELD, (gex_AM_Fn_t)on_held_request, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_SHORT, 1, NULL,
+      "held" },
+    { H_NOTHING, (gex_AM_Fn_t)on_nothing, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_SHORT, 0, NULL,
+      "nothing" },
 };
 
 /* what a client may do there: clean up, then leave; the code must not count */
@@ -186,7 +190,7 @@ static void threads(void *(*fn)(void *), void *arg, int count)
 
 static int overflow(volatile char *outer)
 {
-    static volatile int enough;                       /* never */
+    static volatile int enough; /* never */
     volatile char here[65536];
 
     here[0] = outer[0];
@@ -201,27 +205,46 @@ static void crash_bus(void)
     if (f == NULL)
         abort();
     p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(f), 0);
-    p[0] = 1;                                         /* beyond the end of the file */
+    p[0] = 1; /* beyond the end of the file */
 }
 
 static void crash(int kind)
 {
     static volatile int zero;
-    volatile char start[2] = {0, 0};
+    volatile char start[2] = { 0, 0 };
 
     switch (kind) {
     case 0:
-    case 1: thread_crash(NULL); break;
-    case 2: abort();
-    case 3: zero = 1 / zero; raise(SIGFPE); break;
-    case 4: __builtin_trap();
-    case 5: crash_bus(); break;
-    case 6: raise(SIGKILL); break;
-    case 7: _exit(7);
-    case 8: exit(overflow(start)); break;
-    case 9: raise(SIGTERM); break;
-    case 10: raise(SIGPIPE); break;
-    default: exit(98);
+    case 1:
+        thread_crash(NULL);
+        break;
+    case 2:
+        abort();
+    case 3:
+        zero = 1 / zero;
+        raise(SIGFPE);
+        break;
+    case 4:
+        __builtin_trap();
+    case 5:
+        crash_bus();
+        break;
+    case 6:
+        raise(SIGKILL);
+        break;
+    case 7:
+        _exit(7);
+    case 8:
+        exit(overflow(start));
+        break;
+    case 9:
+        raise(SIGTERM);
+        break;
+    case 10:
+        raise(SIGPIPE);
+        break;
+    default:
+        exit(98);
     }
 }
 
@@ -318,7 +341,7 @@ static void write_files(void)
         gasnet_exit(97);
     for (int i = 0; i < 1000; i++)
         fprintf(f, "line %d of rank %u\n", i, me);
-    printf("last words of rank %u", me);              /* no newline: stays in the buffer */
+    printf("last words of rank %u", me); /* no newline: stays in the buffer */
     barrier();
     gasnet_exit(number);
 }
@@ -331,7 +354,7 @@ static void write_much(void)
     setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
     for (int i = 0; i < 5000; i++)
         puts("#######################################");
-    barrier();                                        /* who exits first ends the others */
+    barrier(); /* who exits first ends the others */
     gasnet_exit(37);
 }
 
@@ -368,21 +391,21 @@ static int other_case(int n)
         write_files();
     if (n == 37)
         write_much();
-    if (n == 32)                                      /* killed from outside, in the barrier */
+    if (n == 32) /* killed from outside, in the barrier */
         rest_barrier();
     if (n == 33)
         rest_spin();
     if (n == 34)
         rest_sleep();
     if (n == 35)
-        _exit(0);                                     /* all of them: no reason for a message */
-    if (n == 31) {                                    /* GASNET_CATCH_EXIT=0 */
+        _exit(0);  /* all of them: no reason for a message */
+    if (n == 31) { /* GASNET_CATCH_EXIT=0 */
         if (me == who)
             exit(3);
         usleep(700000);
         exit(0);
     }
-    if (n == 36) {                                    /* the same, and its last words have come */
+    if (n == 36) { /* the same, and its last words have come */
         if (me == who) {
             for (unsigned r = 0; r < ranks; r++)
                 if (r != me)
@@ -392,10 +415,10 @@ static int other_case(int n)
         rest_seconds();
         exit(0);
     }
-    if (n == 38) {                                    /* the same, and the others put to it */
+    if (n == 38) { /* the same, and the others put to it */
         void *base = NULL;
 
-        barrier();                                    /* all know each other */
+        barrier(); /* all know each other */
         if (me == who)
             exit(3);
         usleep(700000);
@@ -415,7 +438,7 @@ static int other_case(int n)
     }
     barrier();
     if (n == 25)
-        return 0;                                     /* late_handler() has the last word */
+        return 0; /* late_handler() has the last word */
     if (me == who)
         gasnet_exit(n);
     rest_spin();
@@ -439,11 +462,18 @@ static int run_case(int n)
     if (n >= 51 || n == 28 || n == 29)
         thread_case(n);
     switch (n) {
-    case 0: return 0;
-    case 1: gasnet_exit(1); break;
-    case 2: return 2;
-    case 43: gasnet_exit(256); break;
-    case 44: return 512 + 44;
+    case 0:
+        return 0;
+    case 1:
+        gasnet_exit(1);
+        break;
+    case 2:
+        return 2;
+    case 43:
+        gasnet_exit(256);
+        break;
+    case 44:
+        return 512 + 44;
     case 45:
         if (me == who)
             gasnet_exit(-2);
@@ -453,7 +483,9 @@ static int run_case(int n)
             for (int fd = 3; fd < 1024; fd++)
                 close(fd);
         break;
-    case 3: case 5: case 22:
+    case 3:
+    case 5:
+    case 22:
         if (me == who)
             gasnet_exit(n);
         break;
@@ -461,12 +493,20 @@ static int run_case(int n)
         if (me == who)
             kill(getpid(), SIGINT);
         break;
-    case 8: case 9:
+    case 8:
+    case 9:
         if (me == who)
             return n;
         break;
-    case 10: case 11: case 12: case 13: case 21: handler_case(n); break;
-    default: return other_case(n);
+    case 10:
+    case 11:
+    case 12:
+    case 13:
+    case 21:
+        handler_case(n);
+        break;
+    default:
+        return other_case(n);
     }
     if (n == 5 || n == 9)
         rest_spin();
@@ -482,15 +522,15 @@ int main(int argc, char **argv)
     if (number == 25)
         atexit(late_handler);
     if (gex_Client_Init(&client, &ep, &tm, "exit-case", &argc, &argv, 0) != GASNET_OK)
-        return 95;                                    /* the library has said why */
+        return 95; /* the library has said why */
     me = gex_System_QueryJobRank();
     ranks = gex_System_QueryJobSize();
     who = (argc > 2 ? (unsigned)atoi(argv[2]) : 1) % ranks;
     if (getenv("EXIT_CASE_QUIT") != NULL)
         signal(SIGQUIT, on_quit);
     early_case(number);
-    if (gex_Segment_Attach(&segment, tm, SEGMENT) != GASNET_OK ||
-        gex_EP_RegisterHandlers(ep, table, sizeof(table) / sizeof(table[0])) != GASNET_OK)
+    if (gex_Segment_Attach(&segment, tm, SEGMENT) != GASNET_OK
+        || gex_EP_RegisterHandlers(ep, table, sizeof(table) / sizeof(table[0])) != GASNET_OK)
         gasnet_exit(94);
     printf("ready %u %d\n", me, (int)getpid());
     fflush(stdout);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * launch_client.c - a udp program that says what it was given and ends as it is told; for launch.sh.
+ * launch_client.c - a udp program that says what it was given and ends as it is told; for
+ * launch.sh.
  *
  *   launch_client [DO NUMBER] [words]
  *   exit N    rank 1 (0 if alone) calls gasnet_exit(N), the others poll
@@ -43,7 +44,8 @@ static void say(int argc, char **argv)
     if (argc > 2 && strcmp(argv[1], "env") == 0) {
         const char *value = gasnet_getenv(argv[2]);
 
-        at += snprintf(line + at, sizeof(line) - (size_t)at, " is %s", value != NULL ? value : "unset");
+        at += snprintf(line + at, sizeof(line) - (size_t)at, " is %s",
+                       value != NULL ? value : "unset");
     }
     snprintf(line + at, sizeof(line) - (size_t)at, argv[argc] == NULL ? "\n" : " and no end\n");
     fputs(line, stdout);
@@ -76,8 +78,8 @@ int main(int argc, char **argv)
         return number;
     if (strcmp(what, "kill") == 0 && one)
         kill(getpid(), number);
-    if (strcmp(what, "exit") == 0 || strcmp(what, "libc") == 0 || strcmp(what, "return") == 0 ||
-        strcmp(what, "kill") == 0)
+    if (strcmp(what, "exit") == 0 || strcmp(what, "libc") == 0 || strcmp(what, "return") == 0
+        || strcmp(what, "kill") == 0)
         poll_for_ever();
     barrier();
     gasnet_exit(0);

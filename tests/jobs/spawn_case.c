@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * spawn_case.c - other/spawn alone, without a conduit: exchanges at start and one way to end; run by slurm.pl.
+ * spawn_case.c - other/spawn alone, without a conduit: exchanges at start and one way to end; run
+ * by slurm.pl.
  * Usage     spawn_case CASE [WHO]
  * Cases     data: exchange everything, check it, exit 0
  *           exit: rank WHO exits 6, the others wait to be asked
@@ -110,7 +111,8 @@ static void check_cards(void)
         uint32_t r = (info->rank + i) % info->size;
 
         fill(want, sizeof(want), r, 5);
-        if (aq_spawn_lookup(r, address, sizeof(address)) != 0 || memcmp(address, want, sizeof(address)) != 0)
+        if (aq_spawn_lookup(r, address, sizeof(address)) != 0
+            || memcmp(address, want, sizeof(address)) != 0)
             fail("the card of a rank", r);
     }
     if (info->rank == 0)
@@ -121,10 +123,10 @@ static void check_cards(void)
 static void check_hosts(void)
 {
     uint32_t *all = malloc(info->size * info->size * sizeof(*all)), next = 0;
-    uint8_t *keys = malloc(32 * info->size), zero[32] = {0};
+    uint8_t *keys = malloc(32 * info->size), zero[32] = { 0 };
 
-    if (aq_spawn_allgather(info->host_of, info->size * sizeof(*all), all) != 0 ||
-        aq_spawn_allgather(aq_spawn_key(), 32, keys) != 0)
+    if (aq_spawn_allgather(info->host_of, info->size * sizeof(*all), all) != 0
+        || aq_spawn_allgather(aq_spawn_key(), 32, keys) != 0)
         fail("allgather", 0);
     for (uint32_t r = 0; r < info->size; r++) {
         if (memcmp(all + r * info->size, info->host_of, info->size * sizeof(*all)) != 0)
@@ -204,10 +206,11 @@ int main(int argc, char **argv)
     jobarea = aq_spawn_jobarea();
     say_quit = strcmp(name, "quit") == 0;
     signal(SIGQUIT, on_quit);
-    atomic_store_explicit(&jobarea->rank[info->host_rank].state, AQ_RANK_READY, memory_order_release);
+    atomic_store_explicit(&jobarea->rank[info->host_rank].state, AQ_RANK_READY,
+                          memory_order_release);
     gethostname(host, sizeof(host) - 1);
-    printf("ready %u %s %d %s %u/%u\n", info->rank, host, (int)getpid(), info->provider, info->host_index,
-           info->host_count);
+    printf("ready %u %s %d %s %u/%u\n", info->rank, host, (int)getpid(), info->provider,
+           info->host_index, info->host_count);
     if (info->rank == 0)
         printf("time join %.0f\n", (double)(aq_jobarea_now_ns() - begin) / 1e3);
     if (strcmp(name, "data") == 0) {

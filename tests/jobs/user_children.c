@@ -1,7 +1,7 @@
 /*
- * user_children.c - processes that a rank starts, with every string that names them inside its segment, while peers
- * write to it: the job goes on whatever the child does, the child has no part in it and inherits none of its
- * descriptors.
+ * user_children.c - processes that a rank starts, with every string that names them inside its
+ * segment, while peers write to it: the job goes on whatever the child does, the child has no part
+ * in it and inherits none of its descriptors.
  * Ranks 1+. Source what users suffer from. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
@@ -19,7 +19,8 @@ extern char **environ;
 
 enum { WORDS = 1024, HEAP = 8192, ROUNDS = 3 };
 
-/* A rank's segment: words that the rank before it writes, and what a client with its heap in the segment has. */
+/* A rank's segment: words that the rank before it writes, and what a client with its heap in the
+ * segment has. */
 struct layout {
     uint64_t words[WORDS];
     char heap[HEAP];
@@ -62,7 +63,8 @@ static void write_peer(uint64_t round)
     struct layout *there = aq_test_base(aq_test_peer(1));
 
     for (int i = 0; i < WORDS; i++)
-        gex_RMA_PutNBIVal(aq_test_tm, aq_test_peer(1), &there->words[i], word_of(aq_test_me, round, i), 8, 0);
+        gex_RMA_PutNBIVal(aq_test_tm, aq_test_peer(1), &there->words[i],
+                          word_of(aq_test_me, round, i), 8, 0);
     gex_NBI_Wait(GEX_EC_PUT, 0);
 }
 
@@ -162,17 +164,20 @@ static void check_fork(const char *name, void (*act)(void), int code, int signal
 
 /* --- programs started with strings of the segment --- */
 
-/* Lists the descriptors from 3 on that belong to the library: memory files, sockets, event and process handles. */
+/* Lists the descriptors from 3 on that belong to the library: memory files, sockets, event and
+ * process handles. */
 static const char list_script[] =
     "for f in /proc/self/fd/*; do t=$(readlink \"$f\"); case ${f##*/}:$t in [012]:*) ;; "
-    "*memfd:*|*socket:*|*anon_inode:*|*aqueduct*) echo \"$t\"; exit 9;; esac; done; test \"$1\" = \"\"";
+    "*memfd:*|*socket:*|*anon_inode:*|*aqueduct*) echo \"$t\"; exit 9;; esac; done; test \"$1\" = "
+    "\"\"";
 
 static void check_spawn(uint64_t round)
 {
     pid_t pid = -1;
     char **argv;
 
-    rule("posix_spawn with path and arguments in the segment: it runs, and inherits nothing of the job");
+    rule("posix_spawn with path and arguments in the segment: it runs, and inherits nothing of the "
+         "job");
     heap_used = 0;
     argv = keep_argv("/bin/sh", "-c", list_script);
     AQ_CHECK_EQ(posix_spawn(&pid, argv[0], NULL, NULL, argv, environ), 0);
@@ -247,7 +252,8 @@ int main(int argc, char **argv)
     check_fork("a forked child may run a program", run_script, 0, 0);
     check_fork("a forked child that calls exit() ends itself only", child_exits, 3, 0);
     check_fork("a forked child that calls _exit() ends itself only", child_exits_at_once, 3, 0);
-    check_fork("a forked child that calls gasnet_exit() ends itself only", child_ends_the_job, 3, 0);
+    check_fork("a forked child that calls gasnet_exit() ends itself only", child_ends_the_job, 3,
+               0);
     check_fork("a forked child that aborts ends itself only", child_crashes, 0, SIGABRT);
 #if !GASNET_SEGMENT_EVERYTHING
     check_fork("a forked child has no segment to spoil", child_touches_the_segment, 0, SIGSEGV);

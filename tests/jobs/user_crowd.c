@@ -1,8 +1,9 @@
 /*
- * user_crowd.c - many more ranks than cores: barriers, AM round trips and all-to-all exchanges keep pace with the
- * same done by plain futexes in the same processes, and ranks that wait leave the cores to those that work.
- * Subject and limit alternate in short slices; the ratio of a row is the median over the slices.
- * Ranks 4+. Source what users suffer from. SPDX-License-Identifier: BSD-3-Clause
+ * user_crowd.c - many more ranks than cores: barriers, AM round trips and all-to-all exchanges keep
+ * pace with the same done by plain futexes in the same processes, and ranks that wait leave the
+ * cores to those that work. Subject and limit alternate in short slices; the ratio of a row is the
+ * median over the slices. Ranks 4+. Source what users suffer from. SPDX-License-Identifier:
+ * BSD-3-Clause
  */
 #include "aq_test.h"
 
@@ -18,8 +19,12 @@
 #define MOST_CPU_WAITING 0.25
 
 enum {
-    SLICES = 7, MAX_RANKS = 256, BLOCK = 1024,
-    H_ASK = AQ_TEST_FREE, H_ANSWER, H_CPU,
+    SLICES = 7,
+    MAX_RANKS = 256,
+    BLOCK = 1024,
+    H_ASK = AQ_TEST_FREE,
+    H_ANSWER,
+    H_CPU,
 };
 
 /* In rank 0's segment: a barrier, and a line for each pair. */
@@ -174,10 +179,12 @@ static void row(const char *name, void (*subject)(void), void (*limit)(void), in
     qsort(least, SLICES, sizeof(least[0]), by_value);
     if (aq_test_me != 0)
         return;
-    printf("# %u ranks, %s: %.1f us, by futex %.1f us, ratio %.2f (%.2f..%.2f)\n", (unsigned)aq_test_n, name,
-           took[SLICES / 2] * 1e6, least[SLICES / 2] * 1e6, ratio[SLICES / 2], ratio[0], ratio[SLICES - 1]);
+    printf("# %u ranks, %s: %.1f us, by futex %.1f us, ratio %.2f (%.2f..%.2f)\n",
+           (unsigned)aq_test_n, name, took[SLICES / 2] * 1e6, least[SLICES / 2] * 1e6,
+           ratio[SLICES / 2], ratio[0], ratio[SLICES - 1]);
     if (ratio[SLICES / 2] > MOST_TIMES_A_FUTEX)
-        aq_test_fail(__FILE__, __LINE__, "%s takes %.1f times as long as by futexes, at most %.1f allowed", name,
+        aq_test_fail(__FILE__, __LINE__,
+                     "%s takes %.1f times as long as by futexes, at most %.1f allowed", name,
                      ratio[SLICES / 2], MOST_TIMES_A_FUTEX);
 }
 
@@ -208,14 +215,16 @@ static void check_cpu(void (*wait)(void), const char *name)
         nanosleep(&second, NULL);
     wait();
     if (aq_test_me != 0) {
-        gex_AM_RequestShort1(aq_test_tm, 0, H_CPU, 0, (gex_AM_Arg_t)((cpu_seconds() - spent) * 1e6));
+        gex_AM_RequestShort1(aq_test_tm, 0, H_CPU, 0,
+                             (gex_AM_Arg_t)((cpu_seconds() - spent) * 1e6));
     } else {
         double all;
 
         GASNET_BLOCKUNTIL(atomic_load(&cpu_reports) == (int)aq_test_n - 1);
         all = 1e-6 * (double)atomic_exchange(&cpu_us, 0);
         atomic_store(&cpu_reports, 0);
-        printf("# %u ranks wait 1 s in %s: %.3f s of CPU time together\n", (unsigned)aq_test_n - 1, name, all);
+        printf("# %u ranks wait 1 s in %s: %.3f s of CPU time together\n", (unsigned)aq_test_n - 1,
+               name, all);
         AQ_CHECK(all < MOST_CPU_WAITING);
     }
     barrier();
@@ -258,7 +267,8 @@ int main(int argc, char **argv)
     barrier();
     rule("oversubscription: barriers keep pace with a futex barrier of as many processes");
     row("barrier", barrier, futex_barrier, rounds);
-    rule("oversubscription: AM round trips of all pairs keep pace with futex hand-overs of all pairs");
+    rule("oversubscription: AM round trips of all pairs keep pace with futex hand-overs of all "
+         "pairs");
     row("AM round trip", round_trip, futex_round_trip, rounds);
     rule("oversubscription: all-to-all exchanges keep pace with plain stores and a futex barrier");
     row("all-to-all", exchange, futex_exchange, rounds / 2 > 0 ? rounds / 2 : 1);

@@ -1,6 +1,6 @@
 /*
- * user_limits.c - a job with segments of a wanted size, every page of them written by their owner and read by a
- * neighbour. Run by users.sh under small file systems, limits and cgroups.
+ * user_limits.c - a job with segments of a wanted size, every page of them written by their owner
+ * and read by a neighbour. Run by users.sh under small file systems, limits and cgroups.
  * Usage: user_limits MB [tag]; with 0 rank 0 prints "limit BYTES" and no segment is attached.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -27,7 +27,8 @@ static uintptr_t wrong_pages(gex_TM_t tm, gex_Rank_t next, uintptr_t pages)
 
     gex_Segment_QueryBound(tm, next, &base, NULL, NULL);
     for (uintptr_t page = 0; page < pages; page++)
-        wrong += gex_RMA_GetBlockingVal(tm, next, word_of(base, page), 8, 0) != value_of(next, page);
+        wrong +=
+            gex_RMA_GetBlockingVal(tm, next, word_of(base, page), 8, 0) != value_of(next, page);
     return wrong;
 }
 

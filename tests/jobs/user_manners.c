@@ -1,6 +1,6 @@
 /*
- * user_manners.c - starting a job changes nothing that belongs to others: environment, signal handlers and masks,
- * limits, working directory, locale, name.
+ * user_manners.c - starting a job changes nothing that belongs to others: environment, signal
+ * handlers and masks, limits, working directory, locale, name.
  * Usage: user_manners [tag]. Prints what was changed on stderr, ends with 0 or 1.
  * Source what users suffer from. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -83,15 +83,16 @@ static void compare_environment(void)
         if (!is_ours(before.environ[i]) && !has(after.environ, before.environ[i]))
             changed("environment, gone:", before.environ[i]);
     for (int i = 0; after.environ[i] != NULL; i++)
-        if (!is_ours(after.environ[i]) && !is_launchers(after.environ[i]) && !has(before.environ, after.environ[i]))
+        if (!is_ours(after.environ[i]) && !is_launchers(after.environ[i])
+            && !has(before.environ, after.environ[i]))
             changed("environment, new:", after.environ[i]);
 }
 
 /* Those that end a process may get a handler where the client had none; no other may. */
 static int may_be_caught(int sig)
 {
-    static const int ending[] = { SIGABRT, SIGFPE, SIGILL, SIGSEGV, SIGBUS, SIGINT,
-                                  SIGTERM, SIGHUP, SIGPIPE, SIGQUIT };
+    static const int ending[] = { SIGABRT, SIGFPE,  SIGILL, SIGSEGV, SIGBUS,
+                                  SIGINT,  SIGTERM, SIGHUP, SIGPIPE, SIGQUIT };
 
     for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
         if (sig == ending[i])

@@ -1,7 +1,8 @@
 /*
- * user_placement.c - the pages of a segment come into being where and when the client wants: none exists before the
- * client's attach hook has run, and then only those that the client touches.
- * Ranks 1+. Source GASNet-1 specification, attach; what users suffer from. SPDX-License-Identifier: BSD-3-Clause
+ * user_placement.c - the pages of a segment come into being where and when the client wants: none
+ * exists before the client's attach hook has run, and then only those that the client touches.
+ * Ranks 1+. Source GASNet-1 specification, attach; what users suffer from. SPDX-License-Identifier:
+ * BSD-3-Clause
  */
 #include "aq_test.h"
 
@@ -83,7 +84,8 @@ static void check_peer(char *mine)
     long there;
 
     rule("placement: a put makes the page that it writes to, a huge one at most");
-    gex_RMA_PutBlocking(aq_test_tm, aq_test_peer(1), remote, (void *)(uintptr_t)&one, sizeof(one), 0);
+    gex_RMA_PutBlocking(aq_test_tm, aq_test_peer(1), remote, (void *)(uintptr_t)&one, sizeof(one),
+                        0);
     aq_test_barrier();
     there = resident(mine + HALF, SEGMENT - HALF);
     AQ_CHECK(there >= 1 && there <= (2 << 20) / GASNET_PAGESIZE);

@@ -1,8 +1,8 @@
 /*
- * user_refuse.c - runs a program in which process_vm_readv and process_vm_writev are refused with EPERM, as a
- * container's seccomp profile does.
- * Usage: user_refuse [--kill] program args...; with --kill a call ends the process instead, which shows that there
- * was none. Exit status 77 if the kernel takes no filter.
+ * user_refuse.c - runs a program in which process_vm_readv and process_vm_writev are refused with
+ * EPERM, as a container's seccomp profile does.
+ * Usage: user_refuse [--kill] program args...; with --kill a call ends the process instead, which
+ * shows that there was none. Exit status 77 if the kernel takes no filter.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1

@@ -1,8 +1,8 @@
 /*
- * user_squat.c - another user of the host, who reads the names of abstract Unix sockets as they appear and binds others
- * like them: the same words and numbers, but for one number that is counted through.
- * Usage: user_squat SECONDS; ends earlier on SIGTERM. Prints "seen N taken M": sockets of jobs whose names were read,
- * names that were bound.
+ * user_squat.c - another user of the host, who reads the names of abstract Unix sockets as they
+ * appear and binds others like them: the same words and numbers, but for one number that is counted
+ * through. Usage: user_squat SECONDS; ends earlier on SIGTERM. Prints "seen N taken M": sockets of
+ * jobs whose names were read, names that were bound.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include <ctype.h>
@@ -17,10 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NAMES 256
-#define NAME 100      /* bytes */
-#define COUNTED 64    /* values of a number that are tried */
-#define LONG_NUMBER 9 /* digits; from here on it is a secret, which nobody counts through */
+#define NAMES       256
+#define NAME        100 /* bytes */
+#define COUNTED     64  /* values of a number that are tried */
+#define LONG_NUMBER 9   /* digits; from here on it is a secret, which nobody counts through */
 
 static struct {
     char name[NAMES][NAME];
@@ -51,7 +51,10 @@ static void take(const char *name)
     const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
     memcpy(at.sun_path + 1, name, len);
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&at, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len)) == 0)
+    if (fd >= 0
+        && bind(fd, (struct sockaddr *)&at,
+                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len))
+               == 0)
         squat.taken++;
     else if (fd >= 0)
         close(fd);
@@ -71,7 +74,8 @@ static void take_others(const char *name, size_t at, size_t end)
 
 static void look_at(const char *name)
 {
-    if (strncmp(name, "aq", 2) != 0 || squat.seen == NAMES || strlen(name) >= NAME || is_known(name))
+    if (strncmp(name, "aq", 2) != 0 || squat.seen == NAMES || strlen(name) >= NAME
+        || is_known(name))
         return;
     strcpy(squat.name[squat.seen++], name);
     for (size_t at = 0, end; name[at] != '\0'; at = end) {
@@ -79,7 +83,8 @@ static void look_at(const char *name)
         while (isxdigit((unsigned char)name[end]))
             end++;
         /* a letter within a word is no number */
-        if (end > at && end - at < LONG_NUMBER && at > 0 && name[at - 1] == '-' && strchr("-", name[end]) != NULL)
+        if (end > at && end - at < LONG_NUMBER && at > 0 && name[at - 1] == '-'
+            && strchr("-", name[end]) != NULL)
             take_others(name, at, end);
         end += end == at;
     }

@@ -1,7 +1,8 @@
 /*
- * user_stall.c - the last rank keeps the others waiting, in the way that its argument names. Run by users.sh, which
- * looks at what rank 0 prints.
- * Usage: user_stall CASE SECONDS [tag]. Ranks 2, and more for collectives. SPDX-License-Identifier: BSD-3-Clause
+ * user_stall.c - the last rank keeps the others waiting, in the way that its argument names. Run by
+ * users.sh, which looks at what rank 0 prints.
+ * Usage: user_stall CASE SECONDS [tag]. Ranks 2, and more for collectives. SPDX-License-Identifier:
+ * BSD-3-Clause
  */
 #include "gasnet_coll.h"
 #include "gasnetex.h"
@@ -15,7 +16,7 @@
 
 enum { H_TAKE = GEX_AM_INDEX_BASE, H_GO, ROOM = 100000 };
 
-static gex_TM_t tm, team; /* team: all ranks, the last one first */
+static gex_TM_t tm, team;   /* team: all ranks, the last one first */
 static gex_Rank_t me, away; /* away: the rank that keeps the others waiting */
 static volatile int taken, go;
 static uint64_t *peer_words;
@@ -50,8 +51,8 @@ static void barrier(void)
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
 }
 
-/* Part in the collective of a case, as large as the data of a pipeline if its name begins with "large-".
- * False: the case is none. */
+/* Part in the collective of a case, as large as the data of a pipeline if its name begins with
+ * "large-". False: the case is none. */
 static int collective(const char *what)
 {
     enum { MANY = 1 << 20 };
@@ -66,9 +67,11 @@ static int collective(const char *what)
     else if (strcmp(name, "broadcast-from-0") == 0)
         event = gex_Coll_BroadcastNB(tm, 0, dst, src, nbytes, 0);
     else if (strcmp(name, "reduce") == 0)
-        event = gex_Coll_ReduceToOneNB(tm, 0, dst, src, GEX_DT_I64, 8, nbytes / 8, GEX_OP_ADD, NULL, NULL, 0);
+        event = gex_Coll_ReduceToOneNB(tm, 0, dst, src, GEX_DT_I64, 8, nbytes / 8, GEX_OP_ADD, NULL,
+                                       NULL, 0);
     else if (strcmp(name, "reduce-all") == 0)
-        event = gex_Coll_ReduceToAllNB(tm, dst, src, GEX_DT_I64, 8, nbytes / 8, GEX_OP_ADD, NULL, NULL, 0);
+        event = gex_Coll_ReduceToAllNB(tm, dst, src, GEX_DT_I64, 8, nbytes / 8, GEX_OP_ADD, NULL,
+                                       NULL, 0);
     else if (strcmp(name, "team-barrier") == 0)
         event = gex_Coll_BarrierNB(team, 0);
     else

@@ -1,9 +1,10 @@
 /*
- * user_startup.c - how long many ranks take from the launcher's start to their first barrier, and what a peer that is
- * never spoken to costs in memory.
- * Usage:  user_startup                  the program of the job: rank 0 prints "first barrier" and "memory" lines
- *         user_startup --limit N        starts N processes that do nothing and waits for them: prints "limit SECONDS"
- *         user_startup --run COMMAND... runs it with the present time in USER_STARTUP_BEGAN
+ * user_startup.c - how long many ranks take from the launcher's start to their first barrier, and
+ * what a peer that is never spoken to costs in memory.
+ * Usage:  user_startup                  the program of the job: rank 0 prints "first barrier" and
+ *         "memory" lines user_startup --limit N        starts N processes that do nothing and waits
+ *         for them: prints "limit SECONDS" user_startup --run COMMAND... runs it with the present
+ *         time in USER_STARTUP_BEGAN
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnetex.h"
@@ -48,8 +49,9 @@ static int limit(int n, char *self)
     return failed != 0;
 }
 
-/* What this process's memory costs: its own pages, and its share of those that it shares with the job. Pages of
- * program and library files are left out; they cost the same however many use them. */
+/* What this process's memory costs: its own pages, and its share of those that it shares with the
+ * job. Pages of program and library files are left out; they cost the same however many use them.
+ * */
 static double memory_bytes(void)
 {
     char line[256];

@@ -1,6 +1,6 @@
 /*
- * user_threads.c - no table of threads: hundreds alive at once in the library, and thousands one after the other
- * without anything growing.
+ * user_threads.c - no table of threads: hundreds alive at once in the library, and thousands one
+ * after the other without anything growing.
  * Ranks 1+. Mode par. Source what users suffer from. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
@@ -10,9 +10,14 @@
 #include <pthread.h>
 
 enum {
-    ALIVE = 320, ROUNDS = 20, CHURN = 5000, WAVE = 50, WARM_WAVES = 20,
+    ALIVE = 320,
+    ROUNDS = 20,
+    CHURN = 5000,
+    WAVE = 50,
+    WARM_WAVES = 20,
     GROWTH_KB = 1024, /* of what is resident, over CHURN threads */
-    H_ASK = AQ_TEST_FREE, H_ANSWER,
+    H_ASK = AQ_TEST_FREE,
+    H_ANSWER,
 };
 
 _Static_assert(ALIVE > GASNETT_MAX_THREADS, "more threads than clients size their tables by");
@@ -49,7 +54,8 @@ static void use_library(int who, int round)
     const int want = atomic_load(&answers[who]) + 1;
     gex_Event_t event;
 
-    event = gex_RMA_PutNB(aq_test_tm, to, slot_of(to, who), (void *)(uintptr_t)&value, 8, GEX_EVENT_NOW, 0);
+    event = gex_RMA_PutNB(aq_test_tm, to, slot_of(to, who), (void *)(uintptr_t)&value, 8,
+                          GEX_EVENT_NOW, 0);
     gex_AM_RequestShort1(aq_test_tm, to, H_ASK, 0, who);
     gex_Event_Wait(event);
     if (gex_RMA_GetBlockingVal(aq_test_tm, to, slot_of(to, who), 8, 0) != value)
@@ -115,7 +121,8 @@ int main(int argc, char **argv)
     after = resident_kb();
     AQ_CHECK_EQ(atomic_load(&errors), 0);
     if (aq_test_me == 0)
-        printf("# private memory before %ld kB, after %d threads more %ld kB\n", before, CHURN, after);
+        printf("# private memory before %ld kB, after %d threads more %ld kB\n", before, CHURN,
+               after);
     AQ_CHECK(after - before < GROWTH_KB);
     aq_test_barrier();
     return aq_test_finish();

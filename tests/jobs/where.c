@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * where.c - what a job on several hosts shows of itself; run by hosts.pl, which knows what must come.
- * Usage     where place             "place RANK SIZE HOSTNAME NBRHDS NBRHD HOSTS HOST HOST_SIZE HOST_ME NEAR,..."
- *           where lines K           K numbered lines on stdout and K on stderr, of different lengths
- *           where cat               rank 0 copies its stdin to stdout; others say how many bytes they read
- *           where env NAME...       "env RANK NAME libc-value gasnet-value", "-" where it is not set
- *           where args WORD...      "arg RANK NUMBER <WORD>"
+ * where.c - what a job on several hosts shows of itself; run by hosts.pl, which knows what must
+ * come.
+ * Usage     where place             "place RANK SIZE HOSTNAME NBRHDS NBRHD HOSTS HOST HOST_SIZE
+ *           HOST_ME NEAR,..." where lines K           K numbered lines on stdout and K on stderr,
+ *           of different lengths where cat               rank 0 copies its stdin to stdout; others
+ *           say how many bytes they read where env NAME...       "env RANK NAME libc-value
+ *           gasnet-value", "-" where it is not set where args WORD...      "arg RANK NUMBER <WORD>"
  *           where traffic           for ever: puts to every rank, checked by its owner
  *           where secret            the same; rank 0 also prints "secret KEY"
  * Uses      the public interface; for secret the job's key from other/spawn/aq_spawn.h
@@ -47,9 +48,9 @@ static int place(void)
     gex_System_QueryNbrhdInfo(&near, &near_n, NULL);
     gex_System_QueryHostInfo(&host, &host_n, &host_me);
     gex_System_QueryMyPosition(&nbrhds, &nbrhd, &hosts, &index);
-    at = snprintf(line, sizeof(line), "place %u %u %s %u %u %u %u %u %u ", (unsigned)me, (unsigned)ranks,
-                  hostname, (unsigned)nbrhds, (unsigned)nbrhd, (unsigned)hosts, (unsigned)index,
-                  (unsigned)host_n, (unsigned)host_me);
+    at = snprintf(line, sizeof(line), "place %u %u %s %u %u %u %u %u %u ", (unsigned)me,
+                  (unsigned)ranks, hostname, (unsigned)nbrhds, (unsigned)nbrhd, (unsigned)hosts,
+                  (unsigned)index, (unsigned)host_n, (unsigned)host_me);
     for (gex_Rank_t i = 0; i < near_n && at < (int)sizeof(line); i++)
         at += snprintf(line + at, sizeof(line) - (size_t)at, "%s%u", i > 0 ? "," : "",
                        (unsigned)near[i].gex_jobrank);
@@ -59,7 +60,8 @@ static int place(void)
 
 static int lines(int count)
 {
-    static const char filler[] = "abcdefghijklmnopqrstuvwxyz" "abcdefghijklmnopqrstuvwxyz"
+    static const char filler[] = "abcdefghijklmnopqrstuvwxyz"
+                                 "abcdefghijklmnopqrstuvwxyz"
                                  "abcdefghijklmnopqrstuvwxyz";
 
     for (int i = 0; i < count; i++) {
@@ -102,7 +104,8 @@ static int args(char **words)
     return 0;
 }
 
-/* Everybody fills its page in everybody's segment, round after round; the barrier says that it is there. */
+/* Everybody fills its page in everybody's segment, round after round; the barrier says that it is
+ * there. */
 static int traffic(void)
 {
     static uint64_t page[WORDS];

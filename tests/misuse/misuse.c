@@ -1,11 +1,12 @@
 /*
- * misuse.c - breaks one rule of the interface, named on the command line. A debug build has to end the
- * job with one message that names the call, the rule and the value; misuse.sh looks for it.
+ * misuse.c - breaks one rule of the interface, named on the command line. A debug build has to end
+ * the job with one message that names the call, the rule and the value; misuse.sh looks for it.
  *
- * usage: misuse CASE [TAG]     TAG is ignored: it lets misuse.sh find processes that were left behind
+ * usage: misuse CASE [TAG]     TAG is ignored: it lets misuse.sh find processes that were left
+ * behind
  *
- * Rank 0 offends; the others wait in the library. A case that survives prints SURVIVED and ends with 0.
- * Cases with the prefix ok_ break no rule: they report what their call returned.
+ * Rank 0 offends; the others wait in the library. A case that survives prints SURVIVED and ends
+ * with 0. Cases with the prefix ok_ break no rule: they report what their call returned.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -16,8 +17,26 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { H_PLAIN = 200, H_MEDIUM, H_LONG, H_TWICE, H_REPLY, H_REPLIES, H_REQUESTS, H_POLLS, H_KEEPS_LOCK,
-       H_GROUP, H_KEEPS_PREPARED, H_PREPARES_THEN_REPLIES, H_PREPARES_GROUP, H_KEEPS_TOKEN, H_REPLIES_LATE, H_ASKS_LATE, H_NOBODY = 250, SEGMENT = 65536 };
+enum {
+    H_PLAIN = 200,
+    H_MEDIUM,
+    H_LONG,
+    H_TWICE,
+    H_REPLY,
+    H_REPLIES,
+    H_REQUESTS,
+    H_POLLS,
+    H_KEEPS_LOCK,
+    H_GROUP,
+    H_KEEPS_PREPARED,
+    H_PREPARES_THEN_REPLIES,
+    H_PREPARES_GROUP,
+    H_KEEPS_TOKEN,
+    H_REPLIES_LATE,
+    H_ASKS_LATE,
+    H_NOBODY = 250,
+    SEGMENT = 65536
+};
 
 static gex_Client_t client;
 static gex_EP_t ep;
@@ -100,7 +119,8 @@ static void h_prepares_group(gex_Token_t token)
     gex_AM_PrepareReplyLong(token, buffer, 8, 8, NULL, GEX_EVENT_GROUP, 0, 0);
 }
 
-/* A token that outlives its handler; the next one, for a message of the same kind, may have the same address. */
+/* A token that outlives its handler; the next one, for a message of the same kind, may have the
+ * same address. */
 static gex_Token_t saved;
 
 static void h_keeps_token(gex_Token_t token)
@@ -122,7 +142,10 @@ static void h_asks_late(gex_Token_t token)
     (void)gex_Token_Info(saved, &info, GEX_TI_ALL);
 }
 
-#define ROW(INDEX, FN, FLAGS, NARGS) { INDEX, (gex_AM_Fn_t)FN, FLAGS, NARGS, NULL, #FN }
+#define ROW(INDEX, FN, FLAGS, NARGS)                    \
+    {                                                   \
+        INDEX, (gex_AM_Fn_t)FN, FLAGS, NARGS, NULL, #FN \
+    }
 static gex_AM_Entry_t table[] = {
     ROW(H_PLAIN, h_plain, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
     ROW(H_MEDIUM, h_payload, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQREP, 0),
@@ -135,7 +158,8 @@ static gex_AM_Entry_t table[] = {
     ROW(H_KEEPS_LOCK, h_keeps_lock, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
     ROW(H_GROUP, h_group, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
     ROW(H_KEEPS_PREPARED, h_keeps_prepared, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
-    ROW(H_PREPARES_THEN_REPLIES, h_prepares_then_replies, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
+    ROW(H_PREPARES_THEN_REPLIES, h_prepares_then_replies, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST,
+        0),
     ROW(H_PREPARES_GROUP, h_prepares_group, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
     ROW(H_KEEPS_TOKEN, h_keeps_token, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
     ROW(H_REPLIES_LATE, h_replies_late, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
@@ -165,15 +189,42 @@ static void ask(gex_AM_Index_t handler)
 
 /* ---- the cases ---- */
 
-static void c_handler_unknown(void) { ask(H_NOBODY); }
-static void c_handler_low(void) { ask(7); }
-static void c_handler_args(void) { gex_AM_RequestShort3(tm, peer(), H_PLAIN, 0, 1, 2, 3); }
-static void c_handler_kind(void) { ask(H_MEDIUM); }
-static void c_handler_direction(void) { ask(H_REPLY); }
-static void c_am_rank(void) { gex_AM_RequestShort0(tm, n_ranks + 6, H_PLAIN, 0); }
-static void c_am_pair_rank(void) { gex_AM_RequestShort0(gex_TM_Pair(ep, 0), n_ranks + 6, H_PLAIN, 0); }
-static void c_am_team(void) { gex_AM_RequestShort0(GEX_TM_INVALID, 0, H_PLAIN, 0); }
-static void c_am_args_query(void) { (void)gex_AM_MaxRequestMedium(tm, peer(), GEX_EVENT_NOW, 0, 17); }
+static void c_handler_unknown(void)
+{
+    ask(H_NOBODY);
+}
+static void c_handler_low(void)
+{
+    ask(7);
+}
+static void c_handler_args(void)
+{
+    gex_AM_RequestShort3(tm, peer(), H_PLAIN, 0, 1, 2, 3);
+}
+static void c_handler_kind(void)
+{
+    ask(H_MEDIUM);
+}
+static void c_handler_direction(void)
+{
+    ask(H_REPLY);
+}
+static void c_am_rank(void)
+{
+    gex_AM_RequestShort0(tm, n_ranks + 6, H_PLAIN, 0);
+}
+static void c_am_pair_rank(void)
+{
+    gex_AM_RequestShort0(gex_TM_Pair(ep, 0), n_ranks + 6, H_PLAIN, 0);
+}
+static void c_am_team(void)
+{
+    gex_AM_RequestShort0(GEX_TM_INVALID, 0, H_PLAIN, 0);
+}
+static void c_am_args_query(void)
+{
+    (void)gex_AM_MaxRequestMedium(tm, peer(), GEX_EVENT_NOW, 0, 17);
+}
 
 static void c_medium_oversize(void)
 {
@@ -199,37 +250,106 @@ static gex_AM_SrcDesc_t prepare_long(void *dest)
     return sd;
 }
 
-static void c_np_none(void) { gex_AM_CommitRequestMedium1(GEX_AM_SRCDESC_NO_OP, H_MEDIUM, 8, 1); }
-static void c_np_size(void) { gex_AM_CommitRequestMedium1(prepare(), H_MEDIUM, 101, 1); }
-static void c_np_args(void) { gex_AM_CommitRequestMedium2(prepare(), H_MEDIUM, 8, 1, 2); }
-static void c_np_kind(void) { gex_AM_CommitRequestLong1(prepare(), H_LONG, 8, peer_base(), 1); }
-static void c_np_direction(void) { gex_AM_CommitReplyMedium1(prepare(), H_MEDIUM, 8, 1); }
-static void c_np_index(void) { gex_AM_CommitRequestMedium1(prepare(), 7, 8, 1); }
-static void c_np_flags(void) { gex_AM_CommitRequestMedium1_v2(prepare(), H_MEDIUM, 8, 1u << 11, 1); }
-static void c_np_nested(void) { prepare(), prepare(); }
-static void c_np_send(void) { prepare(), ask(H_PLAIN); }
-static void c_np_poll(void) { prepare(), gasnet_AMPoll(); }
-static void c_np_least(void) { gex_AM_PrepareRequestMedium(tm, peer(), NULL, 1 << 20, 1 << 20, NULL, 0, 0); }
-static void c_np_least_most(void) { gex_AM_PrepareRequestMedium(tm, peer(), NULL, 9, 8, NULL, 0, 0); }
-static void c_np_nargs(void) { gex_AM_PrepareRequestMedium(tm, peer(), NULL, 8, 8, NULL, 0, 17); }
-static void c_np_rank(void) { gex_AM_PrepareRequestMedium(tm, n_ranks + 6, NULL, 8, 8, NULL, 0, 0); }
-static void c_np_lc_ours(void) { gex_AM_PrepareRequestMedium(tm, peer(), NULL, 8, 8, GEX_EVENT_NOW, 0, 0); }
-static void c_np_lc_null(void) { gex_AM_PrepareRequestMedium(tm, peer(), buffer, 8, 8, NULL, 0, 0); }
+static void c_np_none(void)
+{
+    gex_AM_CommitRequestMedium1(GEX_AM_SRCDESC_NO_OP, H_MEDIUM, 8, 1);
+}
+static void c_np_size(void)
+{
+    gex_AM_CommitRequestMedium1(prepare(), H_MEDIUM, 101, 1);
+}
+static void c_np_args(void)
+{
+    gex_AM_CommitRequestMedium2(prepare(), H_MEDIUM, 8, 1, 2);
+}
+static void c_np_kind(void)
+{
+    gex_AM_CommitRequestLong1(prepare(), H_LONG, 8, peer_base(), 1);
+}
+static void c_np_direction(void)
+{
+    gex_AM_CommitReplyMedium1(prepare(), H_MEDIUM, 8, 1);
+}
+static void c_np_index(void)
+{
+    gex_AM_CommitRequestMedium1(prepare(), 7, 8, 1);
+}
+static void c_np_flags(void)
+{
+    gex_AM_CommitRequestMedium1_v2(prepare(), H_MEDIUM, 8, 1u << 11, 1);
+}
+static void c_np_nested(void)
+{
+    prepare(), prepare();
+}
+static void c_np_send(void)
+{
+    prepare(), ask(H_PLAIN);
+}
+static void c_np_poll(void)
+{
+    prepare(), gasnet_AMPoll();
+}
+static void c_np_least(void)
+{
+    gex_AM_PrepareRequestMedium(tm, peer(), NULL, 1 << 20, 1 << 20, NULL, 0, 0);
+}
+static void c_np_least_most(void)
+{
+    gex_AM_PrepareRequestMedium(tm, peer(), NULL, 9, 8, NULL, 0, 0);
+}
+static void c_np_nargs(void)
+{
+    gex_AM_PrepareRequestMedium(tm, peer(), NULL, 8, 8, NULL, 0, 17);
+}
+static void c_np_rank(void)
+{
+    gex_AM_PrepareRequestMedium(tm, n_ranks + 6, NULL, 8, 8, NULL, 0, 0);
+}
+static void c_np_lc_ours(void)
+{
+    gex_AM_PrepareRequestMedium(tm, peer(), NULL, 8, 8, GEX_EVENT_NOW, 0, 0);
+}
+static void c_np_lc_null(void)
+{
+    gex_AM_PrepareRequestMedium(tm, peer(), buffer, 8, 8, NULL, 0, 0);
+}
 static void c_np_lc_defer(void)
 {
     gex_AM_PrepareRequestMedium(tm, peer(), buffer, 8, 8, GEX_EVENT_DEFER, 0, 0);
 }
-static void c_np_cancel_flags(void) { gex_AM_CancelRequestMedium(prepare(), 1); }
-static void c_np_cancel_kind(void) { gex_AM_CancelRequestLong(prepare(), 0); }
-static void c_np_query(void) { (void)gex_AM_SrcDescSize((gex_AM_SrcDesc_t)(void *)buffer); }
-static void c_np_keep(void) { ask(H_KEEPS_PREPARED); }
-static void c_np_reply(void) { ask(H_PREPARES_THEN_REPLIES); }
-static void c_np_group(void) { ask(H_PREPARES_GROUP); }
+static void c_np_cancel_flags(void)
+{
+    gex_AM_CancelRequestMedium(prepare(), 1);
+}
+static void c_np_cancel_kind(void)
+{
+    gex_AM_CancelRequestLong(prepare(), 0);
+}
+static void c_np_query(void)
+{
+    (void)gex_AM_SrcDescSize((gex_AM_SrcDesc_t)(void *)buffer);
+}
+static void c_np_keep(void)
+{
+    ask(H_KEEPS_PREPARED);
+}
+static void c_np_reply(void)
+{
+    ask(H_PREPARES_THEN_REPLIES);
+}
+static void c_np_group(void)
+{
+    ask(H_PREPARES_GROUP);
+}
 static void c_np_reply_outside(void)
 {
     gex_AM_PrepareReplyMedium((gex_Token_t)(void *)buffer, NULL, 8, 8, NULL, 0, 0);
 }
-static void c_np_dest_outside(void) { gex_AM_CommitRequestLong0(prepare_long(NULL), H_LONG, 16, buffer); }
+static void c_np_dest_outside(void)
+{
+    gex_AM_CommitRequestLong0(prepare_long(NULL), H_LONG, 16, buffer);
+}
 
 static void c_np_put(void)
 {
@@ -283,26 +403,68 @@ static void long_to(char *dest, size_t len)
     gex_AM_RequestLong0(tm, peer(), H_LONG, buffer, len, dest, GEX_EVENT_NOW, 0);
 }
 
-static void c_long_outside(void) { long_to(peer_base() + SEGMENT + 64, 8); }
-static void c_long_across(void) { long_to(peer_base() + SEGMENT - 4, 8); }
-static void c_long_null(void) { long_to(NULL, 8); }
-static void c_lc_null(void) { gex_AM_RequestMedium0(tm, peer(), H_MEDIUM, buffer, 8, NULL, 0); }
-static void c_lc_defer(void) { gex_AM_RequestMedium0(tm, peer(), H_MEDIUM, buffer, 8, GEX_EVENT_DEFER, 0); }
-static void c_reply_group(void) { ask(H_GROUP); }
-static void c_reply_twice(void) { ask(H_TWICE); }
-static void c_reply_from_reply(void) { ask(199); }
-static void c_reply_outside(void) { gex_AM_ReplyShort0((gex_Token_t)(void *)buffer, H_REPLY, 0); }
-static void c_reply_saved(void) { ask(H_KEEPS_TOKEN), ask(H_REPLIES_LATE); }
-static void c_info_saved(void) { ask(H_KEEPS_TOKEN), ask(H_ASKS_LATE); }
+static void c_long_outside(void)
+{
+    long_to(peer_base() + SEGMENT + 64, 8);
+}
+static void c_long_across(void)
+{
+    long_to(peer_base() + SEGMENT - 4, 8);
+}
+static void c_long_null(void)
+{
+    long_to(NULL, 8);
+}
+static void c_lc_null(void)
+{
+    gex_AM_RequestMedium0(tm, peer(), H_MEDIUM, buffer, 8, NULL, 0);
+}
+static void c_lc_defer(void)
+{
+    gex_AM_RequestMedium0(tm, peer(), H_MEDIUM, buffer, 8, GEX_EVENT_DEFER, 0);
+}
+static void c_reply_group(void)
+{
+    ask(H_GROUP);
+}
+static void c_reply_twice(void)
+{
+    ask(H_TWICE);
+}
+static void c_reply_from_reply(void)
+{
+    ask(199);
+}
+static void c_reply_outside(void)
+{
+    gex_AM_ReplyShort0((gex_Token_t)(void *)buffer, H_REPLY, 0);
+}
+static void c_reply_saved(void)
+{
+    ask(H_KEEPS_TOKEN), ask(H_REPLIES_LATE);
+}
+static void c_info_saved(void)
+{
+    ask(H_KEEPS_TOKEN), ask(H_ASKS_LATE);
+}
 static void c_info_outside(void)
 {
     gex_Token_Info_t info;
 
     (void)gex_Token_Info((gex_Token_t)(void *)buffer, &info, GEX_TI_ALL);
 }
-static void c_request_in_handler(void) { ask(H_REQUESTS); }
-static void c_poll_in_handler(void) { ask(H_POLLS); }
-static void c_lock_kept(void) { ask(H_KEEPS_LOCK); }
+static void c_request_in_handler(void)
+{
+    ask(H_REQUESTS);
+}
+static void c_poll_in_handler(void)
+{
+    ask(H_POLLS);
+}
+static void c_lock_kept(void)
+{
+    ask(H_KEEPS_LOCK);
+}
 
 static void c_am_in_hsl(void)
 {
@@ -322,7 +484,10 @@ static void c_hsl_twice(void)
     gex_HSL_Lock(&lock);
 }
 
-static void c_hsl_not_mine(void) { gex_HSL_Unlock(&lock); }
+static void c_hsl_not_mine(void)
+{
+    gex_HSL_Unlock(&lock);
+}
 
 static void c_hsl_destroy_held(void)
 {
@@ -364,8 +529,14 @@ static void c_event_stale(void)
     gex_Event_Wait(event);
 }
 
-static void c_event_no_op(void) { gex_Event_Wait(GEX_EVENT_NO_OP); }
-static void c_event_garbage(void) { gex_Event_Wait((gex_Event_t)(void *)(buffer + 8)); }
+static void c_event_no_op(void)
+{
+    gex_Event_Wait(GEX_EVENT_NO_OP);
+}
+static void c_event_garbage(void)
+{
+    gex_Event_Wait((gex_Event_t)(void *)(buffer + 8));
+}
 static void c_leaf_category(void)
 {
     event = gex_Coll_BarrierNB(tm, 0);
@@ -379,7 +550,10 @@ static void c_region_nested(void)
     gex_NBI_BeginAccessRegion(0);
 }
 
-static void c_region_end(void) { (void)!gex_NBI_EndAccessRegion(0); }
+static void c_region_end(void)
+{
+    (void)!gex_NBI_EndAccessRegion(0);
+}
 
 static void c_region_wait(void)
 {
@@ -387,10 +561,22 @@ static void c_region_wait(void)
     gex_NBI_Wait(GEX_EC_ALL, 0);
 }
 
-static void c_put_outside(void) { gex_RMA_PutBlocking(tm, peer(), peer_base() + SEGMENT, buffer, 8, 0); }
-static void c_put_below(void) { gex_RMA_PutBlocking(tm, peer(), peer_base() - 1, buffer, 8, 0); }
-static void c_put_own_address(void) { gex_RMA_PutBlocking(tm, peer(), buffer, buffer + 64, 8, 0); }
-static void c_get_across(void) { gex_RMA_GetBlocking(tm, buffer, peer(), peer_base() + SEGMENT - 4, 8, 0); }
+static void c_put_outside(void)
+{
+    gex_RMA_PutBlocking(tm, peer(), peer_base() + SEGMENT, buffer, 8, 0);
+}
+static void c_put_below(void)
+{
+    gex_RMA_PutBlocking(tm, peer(), peer_base() - 1, buffer, 8, 0);
+}
+static void c_put_own_address(void)
+{
+    gex_RMA_PutBlocking(tm, peer(), buffer, buffer + 64, 8, 0);
+}
+static void c_get_across(void)
+{
+    gex_RMA_GetBlocking(tm, buffer, peer(), peer_base() + SEGMENT - 4, 8, 0);
+}
 static void c_put_nbi_outside(void)
 {
     gex_RMA_PutNBI(tm, peer(), peer_base() + SEGMENT, buffer, 8, GEX_EVENT_NOW, 0);
@@ -399,22 +585,58 @@ static void c_get_nb_outside(void)
 {
     gex_Event_Wait(gex_RMA_GetNB(tm, buffer, peer(), peer_base() + SEGMENT, 8, 0));
 }
-static void c_val_outside(void) { (void)!gex_RMA_GetBlockingVal(tm, peer(), peer_base() + SEGMENT, 8, 0); }
-static void c_val_nine(void) { gex_RMA_PutBlockingVal(tm, peer(), peer_base(), 1, nine, 0); }
-static void c_val_zero(void) { gex_RMA_PutBlockingVal(tm, peer(), peer_base(), 1, none, 0); }
-static void c_put_null(void) { gex_RMA_PutBlocking(tm, peer(), peer_base(), nothing, 8, 0); }
-static void c_put_nbi_null(void) { gex_RMA_PutNBI(tm, peer(), peer_base(), nothing, 8, GEX_EVENT_NOW, 0); }
-static void c_get_null(void) { gex_Event_Wait(gex_RMA_GetNB(tm, nothing, peer(), peer_base(), 8, 0)); }
-static void c_medium_null(void) { gex_AM_RequestMedium0(tm, peer(), H_MEDIUM, nothing, 8, GEX_EVENT_NOW, 0); }
+static void c_val_outside(void)
+{
+    (void)!gex_RMA_GetBlockingVal(tm, peer(), peer_base() + SEGMENT, 8, 0);
+}
+static void c_val_nine(void)
+{
+    gex_RMA_PutBlockingVal(tm, peer(), peer_base(), 1, nine, 0);
+}
+static void c_val_zero(void)
+{
+    gex_RMA_PutBlockingVal(tm, peer(), peer_base(), 1, none, 0);
+}
+static void c_put_null(void)
+{
+    gex_RMA_PutBlocking(tm, peer(), peer_base(), nothing, 8, 0);
+}
+static void c_put_nbi_null(void)
+{
+    gex_RMA_PutNBI(tm, peer(), peer_base(), nothing, 8, GEX_EVENT_NOW, 0);
+}
+static void c_get_null(void)
+{
+    gex_Event_Wait(gex_RMA_GetNB(tm, nothing, peer(), peer_base(), 8, 0));
+}
+static void c_medium_null(void)
+{
+    gex_AM_RequestMedium0(tm, peer(), H_MEDIUM, nothing, 8, GEX_EVENT_NOW, 0);
+}
 static void c_long_null_source(void)
 {
     gex_AM_RequestLong0(tm, peer(), H_LONG, nothing, 8, peer_base(), GEX_EVENT_NOW, 0);
 }
-static void c_team_null(void) { (void)gex_TM_QuerySize(GEX_TM_INVALID); }
-static void c_client_null(void) { (void)gex_Client_QueryName(GEX_CLIENT_INVALID); }
-static void c_ep_null(void) { (void)gex_EP_QueryIndex(GEX_EP_INVALID); }
-static void c_segment_null(void) { (void)gex_Segment_QueryAddr(GEX_SEGMENT_INVALID); }
-static void c_put_rank(void) { gex_RMA_PutBlocking(tm, n_ranks + 6, peer_base(), buffer, 8, 0); }
+static void c_team_null(void)
+{
+    (void)gex_TM_QuerySize(GEX_TM_INVALID);
+}
+static void c_client_null(void)
+{
+    (void)gex_Client_QueryName(GEX_CLIENT_INVALID);
+}
+static void c_ep_null(void)
+{
+    (void)gex_EP_QueryIndex(GEX_EP_INVALID);
+}
+static void c_segment_null(void)
+{
+    (void)gex_Segment_QueryAddr(GEX_SEGMENT_INVALID);
+}
+static void c_put_rank(void)
+{
+    gex_RMA_PutBlocking(tm, n_ranks + 6, peer_base(), buffer, 8, 0);
+}
 static void c_put_lc_null(void)
 {
     gex_Event_Wait(gex_RMA_PutNB(tm, peer(), peer_base(), buffer, 8, NULL, 0));
@@ -437,10 +659,22 @@ static void c_never_self(void)
     gex_Segment_QueryBound(tm, me, &base, NULL, NULL);
     gex_RMA_PutBlocking(tm, me, base, buffer, 8, GEX_FLAG_PEER_NEVER_SELF);
 }
-static void c_attach_twice(void) { gex_Segment_Attach(&segment, tm, SEGMENT); }
-static void c_translate_rank(void) { (void)gex_TM_TranslateRankToJobrank(tm, n_ranks + 6); }
-static void c_pair_query(void) { (void)gex_TM_TranslateRankToJobrank(gex_TM_Pair(ep, 0), 0); }
-static void c_pair_index(void) { (void)gex_TM_Pair(ep, 4000); }
+static void c_attach_twice(void)
+{
+    gex_Segment_Attach(&segment, tm, SEGMENT);
+}
+static void c_translate_rank(void)
+{
+    (void)gex_TM_TranslateRankToJobrank(tm, n_ranks + 6);
+}
+static void c_pair_query(void)
+{
+    (void)gex_TM_TranslateRankToJobrank(gex_TM_Pair(ep, 0), 0);
+}
+static void c_pair_index(void)
+{
+    (void)gex_TM_Pair(ep, 4000);
+}
 
 /* ---- teams ---- */
 
@@ -452,7 +686,8 @@ static gex_TM_t whole(void)
     return made;
 }
 
-static void create(gex_Rank_t rank, gex_EP_Index_t index, size_t count, size_t made, gex_Flags_t flags)
+static void create(gex_Rank_t rank, gex_EP_Index_t index, size_t count, size_t made,
+                   gex_Flags_t flags)
 {
     gex_EP_Location_t args[2];
     gex_TM_t out[2];
@@ -478,8 +713,14 @@ static void c_tm_destroy_twice(void)
     gex_TM_Destroy(made, NULL, 0);
 }
 
-static void c_tm_destroy_first(void) { gex_TM_Destroy(tm, NULL, 0); }
-static void c_tm_destroy_flags(void) { gex_TM_Destroy(whole(), NULL, 1u << 30); }
+static void c_tm_destroy_first(void)
+{
+    gex_TM_Destroy(tm, NULL, 0);
+}
+static void c_tm_destroy_flags(void)
+{
+    gex_TM_Destroy(whole(), NULL, 1u << 30);
+}
 static void c_split_pair(void)
 {
     gex_TM_t made;
@@ -498,22 +739,43 @@ static void c_split_outside(void)
 
     gex_TM_Split(&made, tm, 0, 0, buffer, 4096, 0);
 }
-static void c_split_flags(void) { gex_TM_Split(NULL, tm, 0, 0, NULL, 0, GEX_FLAG_TM_LOCAL_SCRATCH); }
+static void c_split_flags(void)
+{
+    gex_TM_Split(NULL, tm, 0, 0, NULL, 0, GEX_FLAG_TM_LOCAL_SCRATCH);
+}
 static void c_split_in_hsl(void)
 {
     gex_HSL_Lock(&lock);
     whole();
 }
-static void c_create_rank(void) { create(n_ranks + 6, 0, 1, 1, GEX_FLAG_TM_NO_SCRATCH); }
-static void c_create_index(void) { create(0, 3, 1, 1, GEX_FLAG_TM_NO_SCRATCH); }
-static void c_create_twice(void) { create(0, 0, 2, 1, GEX_FLAG_TM_NO_SCRATCH); }
-static void c_create_layout(void) { create(0, 0, 1, 1, GEX_FLAG_RANK_IS_JOBRANK); }
+static void c_create_rank(void)
+{
+    create(n_ranks + 6, 0, 1, 1, GEX_FLAG_TM_NO_SCRATCH);
+}
+static void c_create_index(void)
+{
+    create(0, 3, 1, 1, GEX_FLAG_TM_NO_SCRATCH);
+}
+static void c_create_twice(void)
+{
+    create(0, 0, 2, 1, GEX_FLAG_TM_NO_SCRATCH);
+}
+static void c_create_layout(void)
+{
+    create(0, 0, 1, 1, GEX_FLAG_RANK_IS_JOBRANK);
+}
 static void c_create_layouts(void)
 {
     create(0, 0, 1, 1, GEX_FLAG_TM_NO_SCRATCH | GEX_FLAG_TM_LOCAL_SCRATCH);
 }
-static void c_create_number(void) { create(0, 0, 1, 2, GEX_FLAG_TM_NO_SCRATCH); }
-static void c_create_addrs(void) { create(0, 0, 1, 1, GEX_FLAG_TM_LOCAL_SCRATCH); }
+static void c_create_number(void)
+{
+    create(0, 0, 1, 2, GEX_FLAG_TM_NO_SCRATCH);
+}
+static void c_create_addrs(void)
+{
+    create(0, 0, 1, 1, GEX_FLAG_TM_LOCAL_SCRATCH);
+}
 
 /* ---- further endpoints ---- */
 
@@ -528,7 +790,10 @@ static gex_EP_t further(void *addr, size_t size)
     return made;
 }
 
-static void c_pair_am(void) { gex_AM_RequestShort0(gex_TM_Pair(ep, 1), me, H_PLAIN, 0); }
+static void c_pair_am(void)
+{
+    gex_AM_RequestShort0(gex_TM_Pair(ep, 1), me, H_PLAIN, 0);
+}
 static void c_pair_am_from(void)
 {
     gex_AM_RequestShort0(gex_TM_Pair(further(buffer, 64), 0), me, H_PLAIN, 0);
@@ -539,7 +804,8 @@ static void c_ep_unpublished(void)
 }
 static void c_ep_outside(void)
 {
-    gex_RMA_PutBlocking(gex_TM_Pair(further(buffer + 8, 64), 1), me, buffer + 70, buffer + 128, 3, 0);
+    gex_RMA_PutBlocking(gex_TM_Pair(further(buffer + 8, 64), 1), me, buffer + 70, buffer + 128, 3,
+                        0);
 }
 static void c_publish_twice(void)
 {
@@ -548,8 +814,14 @@ static void c_publish_twice(void)
     eps[0] = eps[1] = further(buffer, 64);
     gex_EP_PublishBoundSegment(tm, eps, 2, 0);
 }
-static void c_publish_pair(void) { gex_EP_PublishBoundSegment(gex_TM_Pair(ep, 0), NULL, 0, 0); }
-static void c_seg_destroy_attached(void) { gex_Segment_Destroy(segment, 0); }
+static void c_publish_pair(void)
+{
+    gex_EP_PublishBoundSegment(gex_TM_Pair(ep, 0), NULL, 0, 0);
+}
+static void c_seg_destroy_attached(void)
+{
+    gex_Segment_Destroy(segment, 0);
+}
 static void c_seg_destroy_twice(void)
 {
     gex_Segment_t seg = gex_EP_QuerySegment(further(NULL, 64));
@@ -557,7 +829,10 @@ static void c_seg_destroy_twice(void)
     gex_Segment_Destroy(seg, 0);
     gex_Segment_Destroy(seg, 0);
 }
-static void c_mk_host(void) { gex_MK_Destroy(GEX_MK_HOST, 0); }
+static void c_mk_host(void)
+{
+    gex_MK_Destroy(GEX_MK_HOST, 0);
+}
 
 static void c_notify_twice(void)
 {
@@ -565,8 +840,14 @@ static void c_notify_twice(void)
     gasnet_barrier_notify(1, 0);
 }
 
-static void c_wait_without_notify(void) { gasnet_barrier_wait(1, 0); }
-static void c_try_without_notify(void) { gasnet_barrier_try(1, 0); }
+static void c_wait_without_notify(void)
+{
+    gasnet_barrier_wait(1, 0);
+}
+static void c_try_without_notify(void)
+{
+    gasnet_barrier_try(1, 0);
+}
 
 static void c_second_client(void)
 {
@@ -589,30 +870,32 @@ static void c_ok_waitmode(void)
     printf("returned %s\n", gasnet_ErrorName(gasnet_set_waitmode(77)));
 }
 
+/* clang-format off */
 #define CASES(X)                                                                                   \
-    X(handler_unknown) X(handler_low) X(handler_args) X(handler_kind) X(handler_direction)         \
-    X(am_rank) X(am_pair_rank) X(am_team) X(am_args_query) X(medium_oversize) X(long_outside)      \
-    X(long_across) X(long_null) X(lc_null) X(lc_defer) X(reply_group) X(reply_twice)               \
-    X(reply_from_reply) X(reply_outside) X(request_in_handler) X(poll_in_handler) X(lock_kept)     \
-    X(am_in_hsl) X(poll_in_hsl) X(hsl_twice) X(hsl_not_mine) X(hsl_destroy_held) X(event_stale)    \
-    X(hsl_destroy_twice) X(hsl_lock_destroyed) X(hsl_try_twice) X(hsl_order) X(reply_saved)        \
-    X(info_saved) X(info_outside) X(put_null) X(put_nbi_null) X(get_null) X(medium_null)           \
-    X(long_null_source) X(team_null) X(client_null) X(ep_null) X(segment_null)                     \
-    X(event_no_op) X(event_garbage) X(leaf_category) X(region_nested) X(region_end)                \
-    X(region_wait) X(put_outside) X(put_below) X(put_own_address) X(get_across)                    \
-    X(put_nbi_outside) X(get_nb_outside) X(val_outside) X(val_nine) X(val_zero) X(put_rank)        \
-    X(put_lc_null) X(put_lc_group) X(put_in_hsl) X(never_self) X(attach_twice) X(translate_rank)   \
-    X(pair_query) X(pair_index) X(notify_twice) X(wait_without_notify) X(try_without_notify)       \
-    X(second_client) X(ok_register_args) X(ok_waitmode) X(np_none) X(np_size) X(np_args) X(np_kind)  \
-    X(np_direction) X(np_index) X(np_flags) X(np_nested) X(np_send) X(np_poll) X(np_put) X(np_lock)  \
-    X(np_least) X(np_least_most) X(np_nargs) X(np_rank) X(np_lc_ours) X(np_lc_null) X(np_lc_defer)   \
-    X(np_cancel_flags) X(np_cancel_kind) X(np_query) X(np_keep) X(np_reply) X(np_group)              \
-    X(np_reply_outside) X(np_dest_outside) X(np_twice) X(np_addr) X(np_dest_moved) X(ok_np_unwritten) \
-    X(tm_gone) X(tm_destroy_twice) X(tm_destroy_first) X(tm_destroy_flags) X(split_pair)             \
-    X(split_no_size) X(split_outside) X(split_flags) X(split_in_hsl) X(create_rank) X(create_index)   \
-    X(create_twice) X(create_layout) X(create_layouts) X(create_number) X(create_addrs) X(pair_am)     \
-    X(pair_am_from) X(ep_unpublished) X(ep_outside) X(publish_twice) X(publish_pair)                   \
-    X(seg_destroy_attached) X(seg_destroy_twice) X(mk_host)
+    X(handler_unknown) X(handler_low) X(handler_args) X(handler_kind) X(handler_direction) \
+    X(am_rank) X(am_pair_rank) X(am_team) X(am_args_query) X(medium_oversize) X(long_outside) \
+    X(long_across) X(long_null) X(lc_null) X(lc_defer) X(reply_group) X(reply_twice) \
+    X(reply_from_reply) X(reply_outside) X(request_in_handler) X(poll_in_handler) X(lock_kept) \
+    X(am_in_hsl) X(poll_in_hsl) X(hsl_twice) X(hsl_not_mine) X(hsl_destroy_held) X(event_stale) \
+    X(hsl_destroy_twice) X(hsl_lock_destroyed) X(hsl_try_twice) X(hsl_order) X(reply_saved) \
+    X(info_saved) X(info_outside) X(put_null) X(put_nbi_null) X(get_null) X(medium_null) \
+    X(long_null_source) X(team_null) X(client_null) X(ep_null) X(segment_null) X(event_no_op) \
+    X(event_garbage) X(leaf_category) X(region_nested) X(region_end) X(region_wait) \
+    X(put_outside) X(put_below) X(put_own_address) X(get_across) X(put_nbi_outside) \
+    X(get_nb_outside) X(val_outside) X(val_nine) X(val_zero) X(put_rank) X(put_lc_null) \
+    X(put_lc_group) X(put_in_hsl) X(never_self) X(attach_twice) X(translate_rank) X(pair_query) \
+    X(pair_index) X(notify_twice) X(wait_without_notify) X(try_without_notify) X(second_client) \
+    X(ok_register_args) X(ok_waitmode) X(np_none) X(np_size) X(np_args) X(np_kind) \
+    X(np_direction) X(np_index) X(np_flags) X(np_nested) X(np_send) X(np_poll) X(np_put) \
+    X(np_lock) X(np_least) X(np_least_most) X(np_nargs) X(np_rank) X(np_lc_ours) X(np_lc_null) \
+    X(np_lc_defer) X(np_cancel_flags) X(np_cancel_kind) X(np_query) X(np_keep) X(np_reply) \
+    X(np_group) X(np_reply_outside) X(np_dest_outside) X(np_twice) X(np_addr) X(np_dest_moved) \
+    X(ok_np_unwritten) X(tm_gone) X(tm_destroy_twice) X(tm_destroy_first) X(tm_destroy_flags) \
+    X(split_pair) X(split_no_size) X(split_outside) X(split_flags) X(split_in_hsl) \
+    X(create_rank) X(create_index) X(create_twice) X(create_layout) X(create_layouts) \
+    X(create_number) X(create_addrs) X(pair_am) X(pair_am_from) X(ep_unpublished) X(ep_outside) \
+    X(publish_twice) X(publish_pair) X(seg_destroy_attached) X(seg_destroy_twice) X(mk_host)
+/* clang-format on */
 
 static const struct misuse_case cases[] = { CASES(MISUSE_CASE) };
 
@@ -640,8 +923,8 @@ static int attach(const char *name)
     return rc;
 }
 
-/* The other ranks answer until the job ends; after a while they enter one barrier, whose event is a live
- * one at rank 0 because it entered first. */
+/* The other ranks answer until the job ends; after a while they enter one barrier, whose event is a
+ * live one at rank 0 because it entered first. */
 static void stand_by(void)
 {
     int turns;
@@ -668,7 +951,8 @@ int main(int argc, char **argv)
     }
     me = gex_System_QueryJobRank();
     n_ranks = gex_System_QueryJobSize();
-    if (gex_EP_RegisterHandlers(ep, table, sizeof(table) / sizeof(table[0])) != GASNET_OK || attach(name))
+    if (gex_EP_RegisterHandlers(ep, table, sizeof(table) / sizeof(table[0])) != GASNET_OK
+        || attach(name))
         gasnet_exit(4);
     gex_Coll_BarrierBlocking(tm, 0);
     if (me != 0)

@@ -49,13 +49,34 @@ static gex_AM_Entry_t table[] = {
 
 /* --- the cases --- */
 
-static void c_create_pair(void) { create(gex_TM_Pair(ep, 0), GEX_DT_U64, GEX_OP_ADD, 0); }
-static void c_create_team(void) { create(GEX_TM_INVALID, GEX_DT_U64, GEX_OP_ADD, 0); }
-static void c_create_type(void) { create(tm, GEX_DT_USER, GEX_OP_ADD, 0); }
-static void c_create_two_types(void) { create(tm, GEX_DT_U64 | GEX_DT_I64, GEX_OP_ADD, 0); }
-static void c_create_empty(void) { create(tm, GEX_DT_U64, 0, 0); }
-static void c_create_bits(void) { create(tm, GEX_DT_DBL, GEX_OP_ADD | GEX_OP_FXOR, 0); }
-static void c_create_user(void) { create(tm, GEX_DT_U64, GEX_OP_USER, 0); }
+static void c_create_pair(void)
+{
+    create(gex_TM_Pair(ep, 0), GEX_DT_U64, GEX_OP_ADD, 0);
+}
+static void c_create_team(void)
+{
+    create(GEX_TM_INVALID, GEX_DT_U64, GEX_OP_ADD, 0);
+}
+static void c_create_type(void)
+{
+    create(tm, GEX_DT_USER, GEX_OP_ADD, 0);
+}
+static void c_create_two_types(void)
+{
+    create(tm, GEX_DT_U64 | GEX_DT_I64, GEX_OP_ADD, 0);
+}
+static void c_create_empty(void)
+{
+    create(tm, GEX_DT_U64, 0, 0);
+}
+static void c_create_bits(void)
+{
+    create(tm, GEX_DT_DBL, GEX_OP_ADD | GEX_OP_FXOR, 0);
+}
+static void c_create_user(void)
+{
+    create(tm, GEX_DT_U64, GEX_OP_USER, 0);
+}
 static void c_create_flags(void)
 {
     create(tm, GEX_DT_U64, GEX_OP_ADD, GEX_FLAG_AD_FAVOR_MY_RANK | GEX_FLAG_AD_FAVOR_REMOTE);
@@ -77,21 +98,51 @@ static void c_destroy_twice(void)
     gex_AD_Destroy(other);
     gex_AD_Destroy(other);
 }
-static void c_destroy_invalid(void) { gex_AD_Destroy(GEX_AD_INVALID); }
-static void c_op_type(void) { gex_AD_OpNBI_I64(ad, NULL, peer(), target, GEX_OP_ADD, 1, 0, 0); }
-static void c_op_code(void) { op(peer(), target, GEX_OP_MULT, 0); }
-static void c_op_set(void) { op(peer(), target, GEX_OP_ADD | GEX_OP_FADD, 0); }
-static void c_op_none(void) { op(peer(), target, 0, 0); }
-static void c_op_rank(void) { op(gex_TM_QuerySize(tm) + 6, target, GEX_OP_ADD, 0); }
+static void c_destroy_invalid(void)
+{
+    gex_AD_Destroy(GEX_AD_INVALID);
+}
+static void c_op_type(void)
+{
+    gex_AD_OpNBI_I64(ad, NULL, peer(), target, GEX_OP_ADD, 1, 0, 0);
+}
+static void c_op_code(void)
+{
+    op(peer(), target, GEX_OP_MULT, 0);
+}
+static void c_op_set(void)
+{
+    op(peer(), target, GEX_OP_ADD | GEX_OP_FADD, 0);
+}
+static void c_op_none(void)
+{
+    op(peer(), target, 0, 0);
+}
+static void c_op_rank(void)
+{
+    op(gex_TM_QuerySize(tm) + 6, target, GEX_OP_ADD, 0);
+}
 static void c_op_jobrank(void)
 {
     ad = other;
     op(1, target, GEX_OP_ADD, GEX_FLAG_RANK_IS_JOBRANK);
 }
-static void c_op_outside(void) { op(peer(), target + SEGMENT / 8, GEX_OP_ADD, 0); }
-static void c_op_below(void) { op(peer(), target - 1, GEX_OP_ADD, 0); }
-static void c_op_across(void) { op(peer(), (char *)target + SEGMENT - 4, GEX_OP_ADD, 0); }
-static void c_op_unaligned(void) { op(peer(), (char *)target + 4, GEX_OP_ADD, 0); }
+static void c_op_outside(void)
+{
+    op(peer(), target + SEGMENT / 8, GEX_OP_ADD, 0);
+}
+static void c_op_below(void)
+{
+    op(peer(), target - 1, GEX_OP_ADD, 0);
+}
+static void c_op_across(void)
+{
+    op(peer(), (char *)target + SEGMENT - 4, GEX_OP_ADD, 0);
+}
+static void c_op_unaligned(void)
+{
+    op(peer(), (char *)target + 4, GEX_OP_ADD, 0);
+}
 static void c_op_result(void)
 {
     gex_Event_Wait(gex_AD_OpNB_U64(ad, no_result, peer(), target, GEX_OP_FADD, 1, 0, 0));
@@ -100,26 +151,40 @@ static void c_op_result_is_target(void)
 {
     gex_AD_OpNBI_U64(ad, mine, gex_TM_QueryRank(tm), mine, GEX_OP_FADD, 1, 0, 0);
 }
-static void c_op_my_rank(void) { op(peer(), target, GEX_OP_ADD, GEX_FLAG_AD_MY_RANK); }
+static void c_op_my_rank(void)
+{
+    op(peer(), target, GEX_OP_ADD, GEX_FLAG_AD_MY_RANK);
+}
 static void c_op_both_places(void)
 {
     op(gex_TM_QueryRank(tm), mine, GEX_OP_ADD, GEX_FLAG_AD_MY_RANK | GEX_FLAG_AD_MY_NBRHD);
 }
-static void c_op_offset(void) { op(peer(), target, GEX_OP_ADD, GEX_FLAG_PEER_SEG_OFFSET); }
+static void c_op_offset(void)
+{
+    op(peer(), target, GEX_OP_ADD, GEX_FLAG_PEER_SEG_OFFSET);
+}
 static void c_op_in_lock(void)
 {
     gex_HSL_Lock(&lock);
     op(peer(), target, GEX_OP_ADD, 0);
 }
-static void c_op_in_handler(void) { gex_AM_RequestShort0(tm, peer(), H_ADDS, 0); }
-static void c_team_first(void) { gex_TM_Destroy(half, NULL, 0); }
+static void c_op_in_handler(void)
+{
+    gex_AM_RequestShort0(tm, peer(), H_ADDS, 0);
+}
+static void c_team_first(void)
+{
+    gex_TM_Destroy(half, NULL, 0);
+}
 
+/* clang-format off */
 #define CASES(X)                                                                                   \
     X(create_pair) X(create_team) X(create_type) X(create_two_types) X(create_empty)               \
     X(create_bits) X(create_user) X(create_flags) X(create_in_lock) X(destroyed) X(destroy_twice)  \
     X(destroy_invalid) X(op_type) X(op_code) X(op_set) X(op_none) X(op_rank) X(op_jobrank)         \
     X(op_outside) X(op_below) X(op_across) X(op_unaligned) X(op_result) X(op_result_is_target)     \
     X(op_my_rank) X(op_both_places) X(op_offset) X(op_in_lock) X(op_in_handler) X(team_first)
+/* clang-format on */
 
 static const struct misuse_case cases[] = { CASES(MISUSE_CASE) };
 

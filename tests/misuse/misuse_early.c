@@ -1,11 +1,12 @@
 /*
- * misuse_early.c - makes each call of the interface before the library is started. A debug build has to end the process
- * with a message that names the call; a crash, or no word, is a fault. misuse.sh runs it.
+ * misuse_early.c - makes each call of the interface before the library is started. A debug build
+ * has to end the process with a message that names the call; a crash, or no word, is a fault.
+ * misuse.sh runs it.
  *
  * usage: misuse-early
  *
- * The calls, with arguments that are all zero, are those of tests/names: a call that is added there is tried here. Each
- * is made in a child of its own. Calls that are legal at any time must return.
+ * The calls, with arguments that are all zero, are those of tests/names: a call that is added there
+ * is tried here. Each is made in a child of its own. Calls that are legal at any time must return.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -25,7 +26,7 @@
 
 #include "aq_args.h"
 
-#define RETURNED 77 /* status of a child whose call has returned */
+#define RETURNED     77 /* status of a child whose call has returned */
 #define NAME_MAX_LEN 64
 
 static unsigned tried, failed;
@@ -36,13 +37,31 @@ static const gex_MK_Create_args_t gex_MK_Create_args_t_zero;
 /* Legal before the start, or the start itself. */
 static bool is_legal(const char *name)
 {
-    static const char *const legal[] = {
-        "gasnet_ErrorName", "gasnet_ErrorDesc", "gex_System_GetVerboseErrors", "gex_System_SetVerboseErrors",
-        "gex_AM_MaxArgs", "gasnet_AMMaxArgs", "gasnet_AMMaxMedium", "gasnet_AMMaxLongRequest", "gasnet_AMMaxLongReply",
-        "gex_AM_LUBRequestMedium", "gex_AM_LUBReplyMedium",
-        "gex_AM_LUBRequestLong", "gex_AM_LUBReplyLong", "gex_HSL_Init", "gex_HSL_Destroy", "gex_HSL_Lock",
-        "gex_HSL_Trylock", "gasnet_hsl_init", "gasnet_hsl_destroy", "gasnet_hsl_lock", "gasnet_hsl_trylock",
-        "gasnet_hold_interrupts", "gasnet_resume_interrupts", "gasnet_set_waitmode", "gasnet_attach" };
+    static const char *const legal[] = { "gasnet_ErrorName",
+                                         "gasnet_ErrorDesc",
+                                         "gex_System_GetVerboseErrors",
+                                         "gex_System_SetVerboseErrors",
+                                         "gex_AM_MaxArgs",
+                                         "gasnet_AMMaxArgs",
+                                         "gasnet_AMMaxMedium",
+                                         "gasnet_AMMaxLongRequest",
+                                         "gasnet_AMMaxLongReply",
+                                         "gex_AM_LUBRequestMedium",
+                                         "gex_AM_LUBReplyMedium",
+                                         "gex_AM_LUBRequestLong",
+                                         "gex_AM_LUBReplyLong",
+                                         "gex_HSL_Init",
+                                         "gex_HSL_Destroy",
+                                         "gex_HSL_Lock",
+                                         "gex_HSL_Trylock",
+                                         "gasnet_hsl_init",
+                                         "gasnet_hsl_destroy",
+                                         "gasnet_hsl_lock",
+                                         "gasnet_hsl_trylock",
+                                         "gasnet_hold_interrupts",
+                                         "gasnet_resume_interrupts",
+                                         "gasnet_set_waitmode",
+                                         "gasnet_attach" };
 
     for (size_t i = 0; i < sizeof(legal) / sizeof(legal[0]); i++)
         if (strcmp(name, legal[i]) == 0)
@@ -73,7 +92,8 @@ static bool name_of(const char *text, char name[NAME_MAX_LEN])
     return true;
 }
 
-/* Length of a name without a count of arguments, "_v2" or "_nb" at its end: such forms share messages. */
+/* Length of a name without a count of arguments, "_v2" or "_nb" at its end: such forms share
+ * messages. */
 static size_t stem(const char *name, size_t len)
 {
     while (len > 0 && strchr("0123456789_vnb", name[len - 1]) != NULL)
@@ -106,8 +126,12 @@ static void judge(const char *name, int status, const char *message)
     if (is_legal(name) ? returned : WIFEXITED(status) && !returned && names_it(message, name))
         return;
     failed++;
-    printf("%s: %s %d: %s\n", name, WIFSIGNALED(status) ? "signal" : returned ? "returned," : "status",
-           WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), message[0] != '\0' ? message : "no message");
+    printf("%s: %s %d: %s\n", name,
+           WIFSIGNALED(status) ? "signal"
+           : returned          ? "returned,"
+                               : "status",
+           WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+           message[0] != '\0' ? message : "no message");
 }
 
 /* True in the child that is to make the call. */
@@ -134,7 +158,8 @@ static bool early(const char *text)
         return true;
     }
     close(ends[1]);
-    while (len < sizeof(message) - 1 && (got = read(ends[0], message + len, sizeof(message) - 1 - len)) > 0)
+    while (len < sizeof(message) - 1
+           && (got = read(ends[0], message + len, sizeof(message) - 1 - len)) > 0)
         len += (size_t)got;
     message[len] = '\0';
     close(ends[0]);
@@ -143,16 +168,16 @@ static bool early(const char *text)
     return false;
 }
 
-#define VALUE(TYPE, ...)                                                                                               \
-    if (early(#__VA_ARGS__)) {                                                                                         \
-        TYPE got = (TYPE)(__VA_ARGS__);                                                                                \
-        (void)got;                                                                                                     \
-        _exit(RETURNED);                                                                                               \
+#define VALUE(TYPE, ...)                \
+    if (early(#__VA_ARGS__)) {          \
+        TYPE got = (TYPE)(__VA_ARGS__); \
+        (void)got;                      \
+        _exit(RETURNED);                \
     }
-#define DO(...)                                                                                                        \
-    if (early(#__VA_ARGS__)) {                                                                                         \
-        __VA_ARGS__;                                                                                                   \
-        _exit(RETURNED);                                                                                               \
+#define DO(...)                \
+    if (early(#__VA_ARGS__)) { \
+        __VA_ARGS__;           \
+        _exit(RETURNED);       \
     }
 #define INTEGRAL(EXPR)
 #define SAME(A, B)

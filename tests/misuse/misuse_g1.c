@@ -1,8 +1,9 @@
 /*
  * misuse_g1.c - breaks one rule of the GASNet-1 interface, named on the command line; see misuse.c.
  *
- * usage: misuse-g1 CASE [TAG]     cases that start with ex_ initialise through gex_Client_Init, without
- *                                 GEX_FLAG_USES_GASNET1; those that start with early_ do not attach
+ * usage: misuse-g1 CASE [TAG]     cases that start with ex_ initialise through gex_Client_Init,
+ *                                 without GEX_FLAG_USES_GASNET1; those that start with early_ do
+ *                                 not attach
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -38,23 +39,56 @@ static gasnet_node_t peer(void)
     return (gasnet_mynode() + 1) % gasnet_nodes();
 }
 
-static void c_early_put(void) { gasnet_put(peer(), base, buffer, 8); }
-static void c_early_am(void) { gasnet_AMRequestShort0(peer(), H_PLAIN); }
-static void c_early_query(void) { gasnet_QueryGexObjects(NULL, NULL, NULL, NULL); }
-static void c_ex_put(void) { gasnet_put(peer(), base, buffer, 8); }
-static void c_ex_am(void) { gasnet_AMRequestMedium0(peer(), H_PLAIN, buffer, 8); }
+static void c_early_put(void)
+{
+    gasnet_put(peer(), base, buffer, 8);
+}
+static void c_early_am(void)
+{
+    gasnet_AMRequestShort0(peer(), H_PLAIN);
+}
+static void c_early_query(void)
+{
+    gasnet_QueryGexObjects(NULL, NULL, NULL, NULL);
+}
+static void c_ex_put(void)
+{
+    gasnet_put(peer(), base, buffer, 8);
+}
+static void c_ex_am(void)
+{
+    gasnet_AMRequestMedium0(peer(), H_PLAIN, buffer, 8);
+}
 static void c_ex_vis(void)
 {
     const size_t count[1] = { 8 };
 
     gasnet_puts_bulk(peer(), base, NULL, buffer, NULL, count, 0);
 }
-static void c_put_node(void) { gasnet_put_nb_bulk(gasnet_nodes() + 6, base, buffer, 8); }
-static void c_put_outside(void) { gasnet_put_bulk(peer(), base + SEGMENT, buffer, 8); }
-static void c_get_outside(void) { gasnet_get_nbi(buffer, peer(), base + SEGMENT - 4, 8); }
-static void c_memset_outside(void) { gasnet_memset_nbi(peer(), base - 1, 0, 8); }
-static void c_val_nine(void) { gasnet_wait_syncnb_valget(gasnet_get_nb_val(peer(), base, nine)); }
-static void c_val_outside(void) { gasnet_put_val(peer(), base + SEGMENT, 1, 1); }
+static void c_put_node(void)
+{
+    gasnet_put_nb_bulk(gasnet_nodes() + 6, base, buffer, 8);
+}
+static void c_put_outside(void)
+{
+    gasnet_put_bulk(peer(), base + SEGMENT, buffer, 8);
+}
+static void c_get_outside(void)
+{
+    gasnet_get_nbi(buffer, peer(), base + SEGMENT - 4, 8);
+}
+static void c_memset_outside(void)
+{
+    gasnet_memset_nbi(peer(), base - 1, 0, 8);
+}
+static void c_val_nine(void)
+{
+    gasnet_wait_syncnb_valget(gasnet_get_nb_val(peer(), base, nine));
+}
+static void c_val_outside(void)
+{
+    gasnet_put_val(peer(), base + SEGMENT, 1, 1);
+}
 static void c_valget_twice(void)
 {
     gasnet_valget_handle_t handle = gasnet_get_nb_val(peer(), base, 8);
@@ -62,14 +96,26 @@ static void c_valget_twice(void)
     gasnet_wait_syncnb_valget(handle);
     gasnet_wait_syncnb_valget(handle);
 }
-static void c_am_node(void) { gasnet_AMRequestShort0(gasnet_nodes() + 6, H_PLAIN); }
+static void c_am_node(void)
+{
+    gasnet_AMRequestShort0(gasnet_nodes() + 6, H_PLAIN);
+}
 static void c_medium_oversize(void)
 {
     gasnet_AMRequestMedium0(peer(), H_PLAIN, buffer, gasnet_AMMaxMedium() + 1);
 }
-static void c_long_outside(void) { gasnet_AMRequestLongAsync0(peer(), H_PLAIN, buffer, 8, base + SEGMENT); }
-static void c_reply_outside(void) { gasnet_AMReplyShort0(NULL, H_PLAIN); }
-static void c_put_in_handler(void) { gasnet_AMRequestShort0(peer(), H_PUTS); }
+static void c_long_outside(void)
+{
+    gasnet_AMRequestLongAsync0(peer(), H_PLAIN, buffer, 8, base + SEGMENT);
+}
+static void c_reply_outside(void)
+{
+    gasnet_AMReplyShort0(NULL, H_PLAIN);
+}
+static void c_put_in_handler(void)
+{
+    gasnet_AMRequestShort0(peer(), H_PUTS);
+}
 static void c_am_in_lock(void)
 {
     static gasnet_hsl_t lock = GASNET_HSL_INITIALIZER;
@@ -83,8 +129,14 @@ static void c_region_wait(void)
     gasnet_wait_syncnbi_all();
 }
 /* noticed in every build */
-static void c_any_count(void) { gasnet_AMRequestShort(peer(), H_PLAIN, three, 1, 2); }
-static void c_any_nobody(void) { gasnet_AMRequestShort0(peer(), H_NOBODY); }
+static void c_any_count(void)
+{
+    gasnet_AMRequestShort(peer(), H_PLAIN, three, 1, 2);
+}
+static void c_any_nobody(void)
+{
+    gasnet_AMRequestShort0(peer(), H_NOBODY);
+}
 
 static const struct {
     const char *name;

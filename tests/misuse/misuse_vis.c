@@ -1,5 +1,6 @@
 /*
- * misuse_vis.c - breaks one rule of the non-contiguous transfers, named on the command line; see misuse.c.
+ * misuse_vis.c - breaks one rule of the non-contiguous transfers, named on the command line; see
+ * misuse.c.
  *
  * usage: misuse-vis CASE [TAG]
  *
@@ -19,7 +20,7 @@ static gex_HSL_t lock = GEX_HSL_INITIALIZER;
 static char buffer[1 << 20];
 static char *base; /* of the peer's segment */
 static gex_Event_t event;
-static const ptrdiff_t stride[2] = { 8, 1024}, back[2] = { -8, 1024 };
+static const ptrdiff_t stride[2] = { 8, 1024 }, back[2] = { -8, 1024 };
 static const size_t count[2] = { 4, 4 };
 
 static gex_Rank_t peer(void)
@@ -45,8 +46,8 @@ static void h_done(gex_Token_t token, void *buf, size_t nbytes)
 }
 
 static gex_AM_Entry_t table[] = {
-    {H_PLAIN, (gex_AM_Fn_t)h_puts, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQREP, 0, NULL, "h_puts"},
-    {H_DONE, (gex_AM_Fn_t)h_done, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 0, NULL, "h_done"},
+    { H_PLAIN, (gex_AM_Fn_t)h_puts, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQREP, 0, NULL, "h_puts" },
+    { H_DONE, (gex_AM_Fn_t)h_done, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 0, NULL, "h_done" },
 };
 
 static gex_Memvec_t vec(char *at, size_t len)
@@ -151,7 +152,7 @@ static void c_leaf_blocking(void)
 }
 static void c_leaf_hidden(void)
 {
-    const ptrdiff_t wide[1] = { 16}, narrow[1] = { 8 };
+    const ptrdiff_t wide[1] = { 16 }, narrow[1] = { 8 };
     const size_t all[1] = { SEGMENT / 16 };
 
     event = gex_VIS_StridedPutNB(tm, peer(), base, wide, buffer, narrow, 8, all, 1, 0);
@@ -200,12 +201,14 @@ static void c_arm_replies(void)
     put_at(base, stride);
 }
 
+/* clang-format off */
 #define CASES(X) \
     X(put_above) X(put_below) X(put_rank) X(put_team) X(get_below) X(huge) \
     X(vector_outside) X(vector_sums) X(indexed_outside) X(indexed_sums) X(leaf_get) \
     X(leaf_blocking) X(leaf_hidden) X(in_handler) X(in_lock) X(arm_large) X(arm_flags) \
     X(arm_index) X(arm_get) X(arm_immediate) X(arm_kind) X(arm_replies) \
     X(strided_null) X(vector_null) X(indexed_null)
+/* clang-format on */
 
 static const struct misuse_case cases[] = { CASES(MISUSE_CASE) };
 

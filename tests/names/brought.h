@@ -9,25 +9,25 @@
 int brought(const char *format, ...);
 int brought(const char *format, ...)
 {
-    char *text = (char *)malloc(BUFSIZ);       /* stdlib.h, stdio.h */
-    va_list list;                              /* stdarg.h */
-    uint64_t many = UINT64_MAX;                /* stdint.h, without __STDC_LIMIT_MACROS */
-    size_t length = 0;                         /* stddef.h */
-    int sum = INT_MAX;                         /* limits.h */
+    char *text = (char *)malloc(BUFSIZ); /* stdlib.h, stdio.h */
+    va_list list;                        /* stdarg.h */
+    uint64_t many = UINT64_MAX;          /* stdint.h, without __STDC_LIMIT_MACROS */
+    size_t length = 0;                   /* stddef.h */
+    int sum = INT_MAX;                   /* limits.h */
 
     va_start(list, format);
     if (text == NULL || vsnprintf(text, BUFSIZ, format, list) < 0)
         fprintf(stderr, "%" PRIu64 "\n", many); /* inttypes.h, without __STDC_FORMAT_MACROS */
     va_end(list);
     if (text != NULL)
-        length = strlen(text);                 /* string.h */
-    sum -= isdigit('7') ? 1 : 2;               /* ctype.h */
-    sum -= (int)getpid() + sched_yield();      /* unistd.h, sched.h */
+        length = strlen(text);            /* string.h */
+    sum -= isdigit('7') ? 1 : 2;          /* ctype.h */
+    sum -= (int)getpid() + sched_yield(); /* unistd.h, sched.h */
 #if defined(GASNET_PAR) || defined(GASNETT_THREAD_SAFE)
     {
         pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-        pthread_mutex_lock(&lock);             /* pthread.h */
+        pthread_mutex_lock(&lock); /* pthread.h */
         pthread_mutex_unlock(&lock);
     }
 #endif

@@ -1,6 +1,6 @@
 /*
- * gasnet1.c - every name of the GASNet-1 interface exists and has the right kind and type, seen from C.
- * Compiling it is the test. With GASNETEX_FIRST, gasnetex.h comes before gasnet.h.
+ * gasnet1.c - every name of the GASNet-1 interface exists and has the right kind and type, seen
+ * from C. Compiling it is the test. With GASNETEX_FIRST, gasnetex.h comes before gasnet.h.
  * Source GASNet specification 1.8. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifdef GASNETEX_FIRST
@@ -14,12 +14,12 @@
 
 #include "aq_args.h"
 
-#define VALUE(TYPE, ...)                                                                           \
-    _Static_assert(_Generic((__VA_ARGS__), TYPE: 1, default: 0), #TYPE ": " #__VA_ARGS__);
-#define SAME(A, B) _Static_assert(_Generic((A)0, B: 1, default: 0), #A " is " #B);
-#define DO(...)                                                                                    \
-    do {                                                                                           \
-        __VA_ARGS__;                                                                               \
+#define VALUE(TYPE, ...) \
+    _Static_assert(_Generic((__VA_ARGS__), TYPE : 1, default : 0), #TYPE ": " #__VA_ARGS__);
+#define SAME(A, B) _Static_assert(_Generic((A)0, B : 1, default : 0), #A " is " #B);
+#define DO(...)      \
+    do {             \
+        __VA_ARGS__; \
     } while (0);
 
 #include "gasnet1_body.h"

@@ -1,7 +1,7 @@
 /*
  * gasnet1_body.h - every name of the GASNet-1 interface with its type, for C and C++ alike; what
- * gasnet1.c and gasnet1.cc define as VALUE, DO and SAME is explained in names_calls.h. And the names that
- * clients define for themselves, which the headers may not.
+ * gasnet1.c and gasnet1.cc define as VALUE, DO and SAME is explained in names_calls.h. And the
+ * names that clients define for themselves, which the headers may not.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -28,7 +28,8 @@
 #if GASNET_OK != 0 || GASNET_ERR_NOT_INIT != 10001 || GASNET_ERR_RESOURCE != 10002
 #error "return codes"
 #endif
-#if GASNET_ERR_BAD_ARG != 10003 || GASNET_ERR_NOT_READY != 10004 || GASNET_ERR_BARRIER_MISMATCH != 10005
+#if GASNET_ERR_BAD_ARG != 10003 || GASNET_ERR_NOT_READY != 10004 \
+    || GASNET_ERR_BARRIER_MISMATCH != 10005
 #error "return codes"
 #endif
 #if GASNET_PAGESIZE < 4096 || GASNET_PAGESIZE & (GASNET_PAGESIZE - 1) || GASNET_MAXNODES < 65536
@@ -37,7 +38,9 @@
 #if !defined(GASNET_ALIGNED_SEGMENTS) || !defined(GASNET_NULL_ARGV_OK) || GASNETI_MAX_THREADS < 1
 #error "constants that are always there"
 #endif
-#if defined(GASNET_SEGMENT_FAST) + defined(GASNET_SEGMENT_LARGE) + defined(GASNET_SEGMENT_EVERYTHING) != 1
+#if defined(GASNET_SEGMENT_FAST) + defined(GASNET_SEGMENT_LARGE) \
+        + defined(GASNET_SEGMENT_EVERYTHING)                     \
+    != 1
 #error "exactly one segment configuration"
 #endif
 #if defined(GASNET_DEBUG) + defined(GASNET_NDEBUG) != 1
@@ -46,12 +49,14 @@
 #if GASNET_CONDUIT_SMP && !GASNET_PSHM
 #error "smp is shared memory"
 #endif
-#if !defined(_INCLUDED_GASNET_H) || !defined(_INCLUDED_GASNETEX_H) || !defined(_INCLUDED_GASNET_TOOLS_H)
+#if !defined(_INCLUDED_GASNET_H) || !defined(_INCLUDED_GASNETEX_H) \
+    || !defined(_INCLUDED_GASNET_TOOLS_H)
 #error "names that tell what is included"
 #endif
 
 /* names of clients */
-#if defined(GASNET_Safe) || defined(GASNET_SAFE) || defined(GASNET_Safe_Retval) || defined(CHECK_GASNET)
+#if defined(GASNET_Safe) || defined(GASNET_SAFE) || defined(GASNET_Safe_Retval) \
+    || defined(CHECK_GASNET)
 #error "a macro for checked calls is the client's"
 #endif
 #if defined(GASNET_BARRIER) || defined(GASNET_PUT) || defined(GASNET_PUTS) || defined(GASNET_GET)
@@ -60,8 +65,10 @@
 #if defined(GASNET_WAIT_PUTS) || defined(GASNET_WAIT_ALL) || defined(GASNET_COLL_FLAGS)
 #error "a macro for waiting is the client's"
 #endif
-static int GASNET_Safe, GASNET_SAFE, GASNET_Safe_Retval, CHECK_GASNET, GASNET_BARRIER, GASNET_PUT, GASNET_GET;
-static int GASNET_PUTS, GASNET_GETS, GASNET_WAIT_PUTS, GASNET_WAIT_ALL, GASNET_HANDLER_BASE, GASNET_COLL_FLAGS;
+static int GASNET_Safe, GASNET_SAFE, GASNET_Safe_Retval, CHECK_GASNET, GASNET_BARRIER, GASNET_PUT,
+    GASNET_GET;
+static int GASNET_PUTS, GASNET_GETS, GASNET_WAIT_PUTS, GASNET_WAIT_ALL, GASNET_HANDLER_BASE,
+    GASNET_COLL_FLAGS;
 static int gasnet_parse_command_line, gasnet_mem_size, _gasnet_c_to_c_put;
 
 static const char config[] = "built as " GASNET_CONFIG_STRING ".";
@@ -72,20 +79,20 @@ struct with_lock {
 };
 static struct with_lock embedded = { 1, GASNET_HSL_INITIALIZER };
 
-#define CALL_AM(N)                                                                                 \
-    VALUE(int, gasnet_AMRequestShort##N(node, handler AQ_GIVEN(N)))                                \
-    VALUE(int, gasnet_AMRequestMedium##N(node, handler, addr, size AQ_GIVEN(N)))                   \
-    VALUE(int, gasnet_AMRequestLong##N(node, handler, addr, size, addr AQ_GIVEN(N)))               \
-    VALUE(int, gasnet_AMRequestLongAsync##N(node, handler, addr, size, addr AQ_GIVEN(N)))          \
-    VALUE(int, gasnet_AMReplyShort##N(token, handler AQ_GIVEN(N)))                                 \
-    VALUE(int, gasnet_AMReplyMedium##N(token, handler, addr, size AQ_GIVEN(N)))                    \
-    VALUE(int, gasnet_AMReplyLong##N(token, handler, addr, size, addr AQ_GIVEN(N)))                \
-    VALUE(int, gasnet_AMRequestShort(node, handler, N AQ_GIVEN(N)))                                \
-    VALUE(int, gasnet_AMRequestMedium(node, handler, addr, size, N AQ_GIVEN(N)))                   \
-    VALUE(int, gasnet_AMRequestLong(node, handler, addr, size, addr, N AQ_GIVEN(N)))               \
-    VALUE(int, gasnet_AMRequestLongAsync(node, handler, addr, size, addr, N AQ_GIVEN(N)))          \
-    VALUE(int, gasnet_AMReplyShort(token, handler, N AQ_GIVEN(N)))                                 \
-    VALUE(int, gasnet_AMReplyMedium(token, handler, addr, size, N AQ_GIVEN(N)))                    \
+#define CALL_AM(N)                                                                        \
+    VALUE(int, gasnet_AMRequestShort##N(node, handler AQ_GIVEN(N)))                       \
+    VALUE(int, gasnet_AMRequestMedium##N(node, handler, addr, size AQ_GIVEN(N)))          \
+    VALUE(int, gasnet_AMRequestLong##N(node, handler, addr, size, addr AQ_GIVEN(N)))      \
+    VALUE(int, gasnet_AMRequestLongAsync##N(node, handler, addr, size, addr AQ_GIVEN(N))) \
+    VALUE(int, gasnet_AMReplyShort##N(token, handler AQ_GIVEN(N)))                        \
+    VALUE(int, gasnet_AMReplyMedium##N(token, handler, addr, size AQ_GIVEN(N)))           \
+    VALUE(int, gasnet_AMReplyLong##N(token, handler, addr, size, addr AQ_GIVEN(N)))       \
+    VALUE(int, gasnet_AMRequestShort(node, handler, N AQ_GIVEN(N)))                       \
+    VALUE(int, gasnet_AMRequestMedium(node, handler, addr, size, N AQ_GIVEN(N)))          \
+    VALUE(int, gasnet_AMRequestLong(node, handler, addr, size, addr, N AQ_GIVEN(N)))      \
+    VALUE(int, gasnet_AMRequestLongAsync(node, handler, addr, size, addr, N AQ_GIVEN(N))) \
+    VALUE(int, gasnet_AMReplyShort(token, handler, N AQ_GIVEN(N)))                        \
+    VALUE(int, gasnet_AMReplyMedium(token, handler, addr, size, N AQ_GIVEN(N)))           \
     VALUE(int, gasnet_AMReplyLong(token, handler, addr, size, addr, N AQ_GIVEN(N)))
 
 void all_gasnet1_names(void);
@@ -236,12 +243,19 @@ void all_gasnet1_names(void)
 
         (void)declared_after;
     }
-    (void)GASNET_Safe, (void)GASNET_SAFE, (void)GASNET_Safe_Retval, (void)CHECK_GASNET, (void)GASNET_BARRIER;
-    (void)GASNET_PUT, (void)GASNET_GET, (void)GASNET_PUTS, (void)GASNET_GETS, (void)GASNET_WAIT_PUTS;
-    (void)GASNET_WAIT_ALL, (void)GASNET_HANDLER_BASE, (void)GASNET_COLL_FLAGS, (void)gasnet_mem_size;
-    (void)gasnet_parse_command_line, (void)_gasnet_c_to_c_put, (void)threadinfo, (void)valget, (void)value;
-    (void)handle, (void)handles, (void)entry, (void)node, (void)handler, (void)v, (void)token, (void)memvec;
-    (void)seginfo, (void)nodeinfo, (void)hsl, (void)client, (void)ep, (void)tm, (void)segment, (void)addr;
-    (void)addrs, (void)data, (void)size, (void)sizes, (void)bytes, (void)text, (void)argc, (void)id, (void)flags;
+    (void)GASNET_Safe, (void)GASNET_SAFE, (void)GASNET_Safe_Retval, (void)CHECK_GASNET,
+        (void)GASNET_BARRIER;
+    (void)GASNET_PUT, (void)GASNET_GET, (void)GASNET_PUTS, (void)GASNET_GETS,
+        (void)GASNET_WAIT_PUTS;
+    (void)GASNET_WAIT_ALL, (void)GASNET_HANDLER_BASE, (void)GASNET_COLL_FLAGS,
+        (void)gasnet_mem_size;
+    (void)gasnet_parse_command_line, (void)_gasnet_c_to_c_put, (void)threadinfo, (void)valget,
+        (void)value;
+    (void)handle, (void)handles, (void)entry, (void)node, (void)handler, (void)v, (void)token,
+        (void)memvec;
+    (void)seginfo, (void)nodeinfo, (void)hsl, (void)client, (void)ep, (void)tm, (void)segment,
+        (void)addr;
+    (void)addrs, (void)data, (void)size, (void)sizes, (void)bytes, (void)text, (void)argc, (void)id,
+        (void)flags;
     (void)argv, (void)embedded;
 }

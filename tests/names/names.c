@@ -18,13 +18,14 @@
 static const gex_Token_Info_t gex_Token_Info_t_zero;
 static const gex_MK_Create_args_t gex_MK_Create_args_t_zero;
 
-#define VALUE(TYPE, ...)                                                                           \
-    _Static_assert(_Generic((__VA_ARGS__), TYPE: 1, default: 0), #TYPE ": " #__VA_ARGS__);
-#define INTEGRAL(EXPR) _Static_assert(_Generic((EXPR) + 0, int: 1, unsigned: 1, long: 1, default: 0), #EXPR);
-#define SAME(A, B) _Static_assert(_Generic((A)0, B: 1, default: 0), #A " is " #B);
-#define DO(...)                                                                                    \
-    do {                                                                                           \
-        __VA_ARGS__;                                                                               \
+#define VALUE(TYPE, ...) \
+    _Static_assert(_Generic((__VA_ARGS__), TYPE : 1, default : 0), #TYPE ": " #__VA_ARGS__);
+#define INTEGRAL(EXPR) \
+    _Static_assert(_Generic((EXPR) + 0, int : 1, unsigned : 1, long : 1, default : 0), #EXPR);
+#define SAME(A, B) _Static_assert(_Generic((A)0, B : 1, default : 0), #A " is " #B);
+#define DO(...)      \
+    do {             \
+        __VA_ARGS__; \
     } while (0);
 #define case_of(NAME) _Static_assert((NAME) != 0, #NAME);
 

@@ -1,6 +1,6 @@
 /*
- * names_body.h - the function around names_calls.h, common to names.c and names.cc, which define VALUE,
- * DO, SAME and INTEGRAL for their language.
+ * names_body.h - the function around names_calls.h, common to names.c and names.cc, which define
+ * VALUE, DO, SAME and INTEGRAL for their language.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -56,9 +56,12 @@ void all_names(void)
 
 #define CONSTANT(NAME) case_of(NAME)
 #include "constants.h" /* made by names.sh of macros.list */
-    (void)client, (void)ep, (void)segment, (void)event, (void)lc_in, (void)token, (void)info, (void)entry;
-    (void)h, (void)rankinfo, (void)location, (void)memvec, (void)threads, (void)seginfo, (void)nodeinfo;
-    (void)hsl, (void)index, (void)flags, (void)numargs, (void)value, (void)size, (void)addr, (void)data;
+    (void)client, (void)ep, (void)segment, (void)event, (void)lc_in, (void)token, (void)info,
+        (void)entry;
+    (void)h, (void)rankinfo, (void)location, (void)memvec, (void)threads, (void)seginfo,
+        (void)nodeinfo;
+    (void)hsl, (void)index, (void)flags, (void)numargs, (void)value, (void)size, (void)addr,
+        (void)data;
     (void)text, (void)argc, (void)argv, (void)v, (void)tm, (void)rank, (void)sd, (void)ad;
     (void)kind, (void)mk_args;
 }

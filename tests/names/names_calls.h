@@ -156,17 +156,27 @@ VALUE(gex_DT_t, gex_AD_QueryDT(ad))
 VALUE(gex_OP_t, gex_AD_QueryOps(ad))
 DO(gex_AD_SetCData(ad, data))
 VALUE(void *, gex_AD_QueryCData(ad))
-VALUE(gex_Event_t, gex_AD_OpNB_I32(ad, (int32_t *)0, rank, addr, GEX_OP_ADD, (int32_t)1, (int32_t)0, flags))
-VALUE(int, gex_AD_OpNBI_I32(ad, (int32_t *)0, rank, addr, GEX_OP_ADD, (int32_t)1, (int32_t)0, flags))
-VALUE(gex_Event_t, gex_AD_OpNB_U32(ad, (uint32_t *)0, rank, addr, GEX_OP_ADD, (uint32_t)1, (uint32_t)0, flags))
-VALUE(int, gex_AD_OpNBI_U32(ad, (uint32_t *)0, rank, addr, GEX_OP_ADD, (uint32_t)1, (uint32_t)0, flags))
-VALUE(gex_Event_t, gex_AD_OpNB_I64(ad, (int64_t *)0, rank, addr, GEX_OP_ADD, (int64_t)1, (int64_t)0, flags))
-VALUE(int, gex_AD_OpNBI_I64(ad, (int64_t *)0, rank, addr, GEX_OP_ADD, (int64_t)1, (int64_t)0, flags))
-VALUE(gex_Event_t, gex_AD_OpNB_U64(ad, (uint64_t *)0, rank, addr, GEX_OP_ADD, (uint64_t)1, (uint64_t)0, flags))
-VALUE(int, gex_AD_OpNBI_U64(ad, (uint64_t *)0, rank, addr, GEX_OP_ADD, (uint64_t)1, (uint64_t)0, flags))
-VALUE(gex_Event_t, gex_AD_OpNB_FLT(ad, (float *)0, rank, addr, GEX_OP_ADD, (float)1, (float)0, flags))
+VALUE(gex_Event_t,
+      gex_AD_OpNB_I32(ad, (int32_t *)0, rank, addr, GEX_OP_ADD, (int32_t)1, (int32_t)0, flags))
+VALUE(int,
+      gex_AD_OpNBI_I32(ad, (int32_t *)0, rank, addr, GEX_OP_ADD, (int32_t)1, (int32_t)0, flags))
+VALUE(gex_Event_t,
+      gex_AD_OpNB_U32(ad, (uint32_t *)0, rank, addr, GEX_OP_ADD, (uint32_t)1, (uint32_t)0, flags))
+VALUE(int,
+      gex_AD_OpNBI_U32(ad, (uint32_t *)0, rank, addr, GEX_OP_ADD, (uint32_t)1, (uint32_t)0, flags))
+VALUE(gex_Event_t,
+      gex_AD_OpNB_I64(ad, (int64_t *)0, rank, addr, GEX_OP_ADD, (int64_t)1, (int64_t)0, flags))
+VALUE(int,
+      gex_AD_OpNBI_I64(ad, (int64_t *)0, rank, addr, GEX_OP_ADD, (int64_t)1, (int64_t)0, flags))
+VALUE(gex_Event_t,
+      gex_AD_OpNB_U64(ad, (uint64_t *)0, rank, addr, GEX_OP_ADD, (uint64_t)1, (uint64_t)0, flags))
+VALUE(int,
+      gex_AD_OpNBI_U64(ad, (uint64_t *)0, rank, addr, GEX_OP_ADD, (uint64_t)1, (uint64_t)0, flags))
+VALUE(gex_Event_t,
+      gex_AD_OpNB_FLT(ad, (float *)0, rank, addr, GEX_OP_ADD, (float)1, (float)0, flags))
 VALUE(int, gex_AD_OpNBI_FLT(ad, (float *)0, rank, addr, GEX_OP_ADD, (float)1, (float)0, flags))
-VALUE(gex_Event_t, gex_AD_OpNB_DBL(ad, (double *)0, rank, addr, GEX_OP_ADD, (double)1, (double)0, flags))
+VALUE(gex_Event_t,
+      gex_AD_OpNB_DBL(ad, (double *)0, rank, addr, GEX_OP_ADD, (double)1, (double)0, flags))
 VALUE(int, gex_AD_OpNBI_DBL(ad, (double *)0, rank, addr, GEX_OP_ADD, (double)1, (double)0, flags))
 
 /* active messages */
@@ -185,7 +195,8 @@ VALUE(size_t, gex_AM_LUBReplyLong())
 /* negotiated payload */
 VALUE(gex_AM_SrcDesc_t, gex_AM_PrepareRequestMedium(tm, rank, data, size, size, lc, flags, numargs))
 VALUE(gex_AM_SrcDesc_t, gex_AM_PrepareReplyMedium(token, data, size, size, lc, flags, numargs))
-VALUE(gex_AM_SrcDesc_t, gex_AM_PrepareRequestLong(tm, rank, data, size, size, addr, lc, flags, numargs))
+VALUE(gex_AM_SrcDesc_t,
+      gex_AM_PrepareRequestLong(tm, rank, data, size, size, addr, lc, flags, numargs))
 VALUE(gex_AM_SrcDesc_t, gex_AM_PrepareReplyLong(token, data, size, size, addr, lc, flags, numargs))
 VALUE(void *, gex_AM_SrcDescAddr(sd))
 VALUE(size_t, gex_AM_SrcDescSize(sd))
@@ -252,11 +263,15 @@ VALUE(int, gex_VIS_IndexedPutNBI(tm, rank, size, &addr, size, size, &addr, size,
 VALUE(int, gex_VIS_IndexedGetBlocking(tm, size, &addr, size, rank, size, &addr, size, flags))
 VALUE(gex_Event_t, gex_VIS_IndexedGetNB(tm, size, &addr, size, rank, size, &addr, size, flags))
 VALUE(int, gex_VIS_IndexedGetNBI(tm, size, &addr, size, rank, size, &addr, size, flags))
-VALUE(int, gex_VIS_StridedPutBlocking(tm, rank, addr, stride, addr, stride, size, counts, size, flags))
-VALUE(gex_Event_t, gex_VIS_StridedPutNB(tm, rank, addr, stride, addr, stride, size, counts, size, flags))
+VALUE(int,
+      gex_VIS_StridedPutBlocking(tm, rank, addr, stride, addr, stride, size, counts, size, flags))
+VALUE(gex_Event_t,
+      gex_VIS_StridedPutNB(tm, rank, addr, stride, addr, stride, size, counts, size, flags))
 VALUE(int, gex_VIS_StridedPutNBI(tm, rank, addr, stride, addr, stride, size, counts, size, flags))
-VALUE(int, gex_VIS_StridedGetBlocking(tm, addr, stride, rank, addr, stride, size, counts, size, flags))
-VALUE(gex_Event_t, gex_VIS_StridedGetNB(tm, addr, stride, rank, addr, stride, size, counts, size, flags))
+VALUE(int,
+      gex_VIS_StridedGetBlocking(tm, addr, stride, rank, addr, stride, size, counts, size, flags))
+VALUE(gex_Event_t,
+      gex_VIS_StridedGetNB(tm, addr, stride, rank, addr, stride, size, counts, size, flags))
 VALUE(int, gex_VIS_StridedGetNBI(tm, addr, stride, rank, addr, stride, size, counts, size, flags))
 DO(gex_VIS_SetPeerCompletionHandler(h, data, size, flags))
 INTEGRAL(GEX_VIS_MAX_PEERCOMPLETION)
@@ -267,16 +282,23 @@ DO(gex_Coll_BarrierBlocking(tm, flags))
 
 /* collectives; (gasnet_coll_handle_t and gasnet_team_handle_t are EX handles) */
 VALUE(gex_Event_t, gex_Coll_BroadcastNB(tm, rank, addr, data, size, flags))
-VALUE(gex_Event_t, gex_Coll_ReduceToOneNB(tm, rank, addr, data, GEX_DT_I32, size, size, GEX_OP_ADD, 0, addr, flags))
-VALUE(gex_Event_t, gex_Coll_ReduceToAllNB(tm, addr, data, GEX_DT_USER, size, size, GEX_OP_USER, 0, addr, flags))
-VALUE(gasnet_coll_handle_t, gasnet_coll_broadcast_nb(GASNET_TEAM_ALL, addr, rank, addr, size, GASNET_COLL_LOCAL))
-VALUE(gasnet_coll_handle_t, gasnet_coll_scatter_nb(tm, addr, rank, addr, size, GASNET_COLL_IN_MYSYNC))
-VALUE(gasnet_coll_handle_t, gasnet_coll_gather_nb(tm, rank, addr, addr, size, GASNET_COLL_OUT_MYSYNC))
+VALUE(gex_Event_t, gex_Coll_ReduceToOneNB(tm, rank, addr, data, GEX_DT_I32, size, size, GEX_OP_ADD,
+                                          0, addr, flags))
+VALUE(gex_Event_t,
+      gex_Coll_ReduceToAllNB(tm, addr, data, GEX_DT_USER, size, size, GEX_OP_USER, 0, addr, flags))
+VALUE(gasnet_coll_handle_t,
+      gasnet_coll_broadcast_nb(GASNET_TEAM_ALL, addr, rank, addr, size, GASNET_COLL_LOCAL))
+VALUE(gasnet_coll_handle_t,
+      gasnet_coll_scatter_nb(tm, addr, rank, addr, size, GASNET_COLL_IN_MYSYNC))
+VALUE(gasnet_coll_handle_t,
+      gasnet_coll_gather_nb(tm, rank, addr, addr, size, GASNET_COLL_OUT_MYSYNC))
 VALUE(gasnet_coll_handle_t, gasnet_coll_gather_all_nb(tm, addr, addr, size, GASNET_COLL_IN_ALLSYNC))
 VALUE(gasnet_coll_handle_t, gasnet_coll_exchange_nb(tm, addr, addr, size, GASNET_COLL_OUT_ALLSYNC))
-DO(gasnet_coll_broadcast(tm, addr, rank, addr, size, GASNET_COLL_IN_NOSYNC | GASNET_COLL_OUT_NOSYNC))
+DO(gasnet_coll_broadcast(tm, addr, rank, addr, size,
+                         GASNET_COLL_IN_NOSYNC | GASNET_COLL_OUT_NOSYNC))
 DO(gasnet_coll_scatter(tm, addr, rank, addr, size, GASNET_COLL_SYNC_FLAG_MASK))
-DO(gasnet_coll_gather(tm, rank, addr, addr, size, GASNET_COLL_SRC_IN_SEGMENT | GASNET_COLL_DST_IN_SEGMENT))
+DO(gasnet_coll_gather(tm, rank, addr, addr, size,
+                      GASNET_COLL_SRC_IN_SEGMENT | GASNET_COLL_DST_IN_SEGMENT))
 DO(gasnet_coll_gather_all(tm, addr, addr, size, GASNET_COLL_NO_IMAGES))
 DO(gasnet_coll_exchange(tm, addr, addr, size, GASNET_COLL_LOCAL))
 VALUE(int, gasnet_coll_try_sync(event))
@@ -296,33 +318,33 @@ VALUE(int, gasnet_barrier(1, 0))
 VALUE(int, gasnet_barrier_result(&argc))
 
 /* all 108 forms of fixed-payload messages and all 144 of Commit */
-#define FORMS(N)                                                                                   \
-    VALUE(int, gex_AM_RequestShort##N(tm, rank, h, flags AQ_GIVEN(N)))                             \
-    VALUE(int, gex_AM_RequestMedium##N(tm, rank, h, data, size, lc, flags AQ_GIVEN(N)))            \
-    VALUE(int, gex_AM_RequestLong##N(tm, rank, h, data, size, addr, lc, flags AQ_GIVEN(N)))        \
-    VALUE(int, gex_AM_ReplyShort##N(token, h, flags AQ_GIVEN(N)))                                  \
-    VALUE(int, gex_AM_ReplyMedium##N(token, h, data, size, lc, flags AQ_GIVEN(N)))                 \
-    VALUE(int, gex_AM_ReplyLong##N(token, h, data, size, addr, lc, flags AQ_GIVEN(N)))             \
-    VALUE(int, gex_AM_RequestShort(tm, rank, h, flags AQ_GIVEN(N)))                                \
-    VALUE(int, gex_AM_RequestMedium(tm, rank, h, data, size, lc, flags AQ_GIVEN(N)))               \
-    VALUE(int, gex_AM_RequestLong(tm, rank, h, data, size, addr, lc, flags AQ_GIVEN(N)))           \
-    VALUE(int, gex_AM_ReplyShort(token, h, flags AQ_GIVEN(N)))                                     \
-    VALUE(int, gex_AM_ReplyMedium(token, h, data, size, lc, flags AQ_GIVEN(N)))                    \
-    VALUE(int, gex_AM_ReplyLong(token, h, data, size, addr, lc, flags AQ_GIVEN(N)))                 \
-    VALUE(int, gex_AM_CommitRequestMedium##N##_v2(sd, h, size, flags AQ_GIVEN(N)))                 \
-    VALUE(int, gex_AM_CommitReplyMedium##N##_v2(sd, h, size, flags AQ_GIVEN(N)))                   \
-    VALUE(int, gex_AM_CommitRequestLong##N##_v2(sd, h, size, addr, flags AQ_GIVEN(N)))             \
-    VALUE(int, gex_AM_CommitReplyLong##N##_v2(sd, h, size, addr, flags AQ_GIVEN(N)))               \
-    VALUE(int, gex_AM_CommitRequestMedium_v2(sd, h, size, flags AQ_GIVEN(N)))                      \
-    VALUE(int, gex_AM_CommitReplyMedium_v2(sd, h, size, flags AQ_GIVEN(N)))                        \
-    VALUE(int, gex_AM_CommitRequestLong_v2(sd, h, size, addr, flags AQ_GIVEN(N)))                  \
-    VALUE(int, gex_AM_CommitReplyLong_v2(sd, h, size, addr, flags AQ_GIVEN(N)))                    \
-    DO(gex_AM_CommitRequestMedium##N(sd, h, size AQ_GIVEN(N)))                                     \
-    DO(gex_AM_CommitReplyMedium##N(sd, h, size AQ_GIVEN(N)))                                       \
-    DO(gex_AM_CommitRequestLong##N(sd, h, size, addr AQ_GIVEN(N)))                                 \
-    DO(gex_AM_CommitReplyLong##N(sd, h, size, addr AQ_GIVEN(N)))                                   \
-    DO(gex_AM_CommitRequestMedium(sd, h, size AQ_GIVEN(N)))                                        \
-    DO(gex_AM_CommitReplyMedium(sd, h, size AQ_GIVEN(N)))                                          \
-    DO(gex_AM_CommitRequestLong(sd, h, size, addr AQ_GIVEN(N)))                                    \
+#define FORMS(N)                                                                            \
+    VALUE(int, gex_AM_RequestShort##N(tm, rank, h, flags AQ_GIVEN(N)))                      \
+    VALUE(int, gex_AM_RequestMedium##N(tm, rank, h, data, size, lc, flags AQ_GIVEN(N)))     \
+    VALUE(int, gex_AM_RequestLong##N(tm, rank, h, data, size, addr, lc, flags AQ_GIVEN(N))) \
+    VALUE(int, gex_AM_ReplyShort##N(token, h, flags AQ_GIVEN(N)))                           \
+    VALUE(int, gex_AM_ReplyMedium##N(token, h, data, size, lc, flags AQ_GIVEN(N)))          \
+    VALUE(int, gex_AM_ReplyLong##N(token, h, data, size, addr, lc, flags AQ_GIVEN(N)))      \
+    VALUE(int, gex_AM_RequestShort(tm, rank, h, flags AQ_GIVEN(N)))                         \
+    VALUE(int, gex_AM_RequestMedium(tm, rank, h, data, size, lc, flags AQ_GIVEN(N)))        \
+    VALUE(int, gex_AM_RequestLong(tm, rank, h, data, size, addr, lc, flags AQ_GIVEN(N)))    \
+    VALUE(int, gex_AM_ReplyShort(token, h, flags AQ_GIVEN(N)))                              \
+    VALUE(int, gex_AM_ReplyMedium(token, h, data, size, lc, flags AQ_GIVEN(N)))             \
+    VALUE(int, gex_AM_ReplyLong(token, h, data, size, addr, lc, flags AQ_GIVEN(N)))         \
+    VALUE(int, gex_AM_CommitRequestMedium##N##_v2(sd, h, size, flags AQ_GIVEN(N)))          \
+    VALUE(int, gex_AM_CommitReplyMedium##N##_v2(sd, h, size, flags AQ_GIVEN(N)))            \
+    VALUE(int, gex_AM_CommitRequestLong##N##_v2(sd, h, size, addr, flags AQ_GIVEN(N)))      \
+    VALUE(int, gex_AM_CommitReplyLong##N##_v2(sd, h, size, addr, flags AQ_GIVEN(N)))        \
+    VALUE(int, gex_AM_CommitRequestMedium_v2(sd, h, size, flags AQ_GIVEN(N)))               \
+    VALUE(int, gex_AM_CommitReplyMedium_v2(sd, h, size, flags AQ_GIVEN(N)))                 \
+    VALUE(int, gex_AM_CommitRequestLong_v2(sd, h, size, addr, flags AQ_GIVEN(N)))           \
+    VALUE(int, gex_AM_CommitReplyLong_v2(sd, h, size, addr, flags AQ_GIVEN(N)))             \
+    DO(gex_AM_CommitRequestMedium##N(sd, h, size AQ_GIVEN(N)))                              \
+    DO(gex_AM_CommitReplyMedium##N(sd, h, size AQ_GIVEN(N)))                                \
+    DO(gex_AM_CommitRequestLong##N(sd, h, size, addr AQ_GIVEN(N)))                          \
+    DO(gex_AM_CommitReplyLong##N(sd, h, size, addr AQ_GIVEN(N)))                            \
+    DO(gex_AM_CommitRequestMedium(sd, h, size AQ_GIVEN(N)))                                 \
+    DO(gex_AM_CommitReplyMedium(sd, h, size AQ_GIVEN(N)))                                   \
+    DO(gex_AM_CommitRequestLong(sd, h, size, addr AQ_GIVEN(N)))                             \
     DO(gex_AM_CommitReplyLong(sd, h, size, addr AQ_GIVEN(N)))
 AQ_EACH(FORMS)

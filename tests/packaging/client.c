@@ -1,15 +1,16 @@
 /*
- * client.c - the smallest useful client: each rank asks its neighbour a question and gets the answer.
+ * client.c - the smallest useful client: each rank asks its neighbour a question and gets the
+ * answer.
  *
- * Valid as C and as C++; built by run.sh outside the source tree, against an installed library, the way
- * build systems of clients do it. Prints "client: rank R of N right" and ends the job with 0, or 1.
- * SPDX-License-Identifier: BSD-3-Clause
+ * Valid as C and as C++; built by run.sh outside the source tree, against an installed library, the
+ * way build systems of clients do it. Prints "client: rank R of N right" and ends the job with 0,
+ * or 1. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <gasnetex.h>
 
 #include <stdio.h>
 
-#define HIDX_ASK (GEX_AM_INDEX_BASE)
+#define HIDX_ASK    (GEX_AM_INDEX_BASE)
 #define HIDX_ANSWER (GEX_AM_INDEX_BASE + 1)
 
 static volatile int answer;
@@ -32,7 +33,8 @@ int main(int argc, char **argv)
     gex_TM_t tm;
     gex_AM_Entry_t table[] = {
         { HIDX_ASK, (gex_AM_Fn_t)on_ask, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 1, NULL, "ask" },
-        { HIDX_ANSWER, (gex_AM_Fn_t)on_answer, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 1, NULL, "answer" },
+        { HIDX_ANSWER, (gex_AM_Fn_t)on_answer, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 1, NULL,
+          "answer" },
     };
 
     if (gex_Client_Init(&client, &ep, &tm, "packaging", &argc, &argv, 0) != GASNET_OK)

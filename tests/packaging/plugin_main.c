@@ -1,6 +1,6 @@
 /*
- * plugin_main.c - runs the main() of a client that is itself a shared object (argv[1]), found by dlopen().
- * SPDX-License-Identifier: BSD-3-Clause
+ * plugin_main.c - runs the main() of a client that is itself a shared object (argv[1]), found by
+ * dlopen(). SPDX-License-Identifier: BSD-3-Clause
  */
 #include <dlfcn.h>
 #include <stdio.h>

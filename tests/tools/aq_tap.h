@@ -40,31 +40,31 @@ static inline int tap_finish(void)
     return tap_failed_rules > 0;
 }
 
-#define CHECK(...)                                                       \
-    do {                                                                 \
-        if (!(__VA_ARGS__)) {                                            \
-            tap_bad = 1;                                                 \
-            printf("# %s:%d: %s\n", __FILE__, __LINE__, #__VA_ARGS__);   \
-        }                                                                \
+#define CHECK(...)                                                     \
+    do {                                                               \
+        if (!(__VA_ARGS__)) {                                          \
+            tap_bad = 1;                                               \
+            printf("# %s:%d: %s\n", __FILE__, __LINE__, #__VA_ARGS__); \
+        }                                                              \
     } while (0)
 
-#define CHECK_EQ(A, B)                                                                        \
-    do {                                                                                      \
-        const long long tap_a = (long long)(A), tap_b = (long long)(B);                       \
-        if (tap_a != tap_b) {                                                                 \
-            tap_bad = 1;                                                                      \
-            printf("# %s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #A, tap_a, tap_b);  \
-        }                                                                                     \
+#define CHECK_EQ(A, B)                                                                       \
+    do {                                                                                     \
+        const long long tap_a = (long long)(A), tap_b = (long long)(B);                      \
+        if (tap_a != tap_b) {                                                                \
+            tap_bad = 1;                                                                     \
+            printf("# %s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #A, tap_a, tap_b); \
+        }                                                                                    \
     } while (0)
 
-#define CHECK_STR(A, B)                                                                            \
-    do {                                                                                           \
-        const char *tap_a = (A), *tap_b = (B);                                                     \
-        if (tap_a == NULL || strcmp(tap_a, tap_b) != 0) {                                          \
-            tap_bad = 1;                                                                           \
-            printf("# %s:%d: %s is \"%s\", not \"%s\"\n", __FILE__, __LINE__, #A,                  \
-                   tap_a ? tap_a : "(NULL)", tap_b);                                               \
-        }                                                                                          \
+#define CHECK_STR(A, B)                                                           \
+    do {                                                                          \
+        const char *tap_a = (A), *tap_b = (B);                                    \
+        if (tap_a == NULL || strcmp(tap_a, tap_b) != 0) {                         \
+            tap_bad = 1;                                                          \
+            printf("# %s:%d: %s is \"%s\", not \"%s\"\n", __FILE__, __LINE__, #A, \
+                   tap_a ? tap_a : "(NULL)", tap_b);                              \
+        }                                                                         \
     } while (0)
 
 #endif

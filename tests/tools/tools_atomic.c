@@ -1,7 +1,8 @@
 /*
- * tools_atomic.c - gasnett atomics: every operation of every family against a serial model, with every
- * fence; wrapping; initialisers; use on plain integers; contention between threads (par); a signal
- * handler (strong). Source: GASNet tools specification 1.20, atomics. SPDX-License-Identifier: BSD-3-Clause
+ * tools_atomic.c - gasnett atomics: every operation of every family against a serial model, with
+ * every fence; wrapping; initialisers; use on plain integers; contention between threads (par); a
+ * signal handler (strong). Source: GASNet tools specification 1.20, atomics.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnet_tools.h"
 
@@ -30,60 +31,60 @@ static uint64_t value(void)
 }
 
 /* F: the family; T: its values; every operation once per fence set, at random */
-#define MODEL(F, T)                                                                              \
-    static gasnett_##F##_t F##_initialised = gasnett_##F##_init(17);                             \
-    static void model_##F(void)                                                                  \
-    {                                                                                            \
-        gasnett_##F##_t a = gasnett_##F##_init(0);                                               \
-        T model = 0;                                                                             \
-        int stored;                                                                              \
-                                                                                                 \
-        CHECK_EQ(gasnett_##F##_read(&F##_initialised, 0), 17);                                   \
-        for (int i = 0; i < 30000; i++) {                                                        \
-            const int f = (int)(next() % 64);                                                    \
-            const T v = (T)value(), w = (T)value();                                              \
-                                                                                                 \
-            switch (next() % 9) {                                                                \
-            case 0:                                                                              \
-                gasnett_##F##_set(&a, v, f);                                                     \
-                model = v;                                                                       \
-                break;                                                                           \
-            case 1:                                                                              \
-                gasnett_##F##_increment(&a, f);                                                  \
-                model++;                                                                         \
-                break;                                                                           \
-            case 2:                                                                              \
-                gasnett_##F##_decrement(&a, f);                                                  \
-                model--;                                                                         \
-                break;                                                                           \
-            case 3:                                                                              \
-                CHECK((gasnett_##F##_decrement_and_test(&a, f) != 0) == (--model == 0));         \
-                break;                                                                           \
-            case 4:                                                                              \
-                stored = gasnett_##F##_compare_and_swap(&a, v, w, f);                            \
-                CHECK((stored != 0) == (model == v));                                            \
-                model = stored ? w : model;                                                      \
-                break;                                                                           \
-            case 5:                                                                              \
-                CHECK(gasnett_##F##_compare_and_swap(&a, model, w, f) != 0);                     \
-                model = w;                                                                       \
-                break;                                                                           \
-            case 6:                                                                              \
-                CHECK(gasnett_##F##_swap(&a, v, f) == model);                                    \
-                model = v;                                                                       \
-                break;                                                                           \
-            case 7:                                                                              \
-                CHECK(gasnett_##F##_add(&a, v, f) == (T)(model + v));                            \
-                model += v;                                                                      \
-                break;                                                                           \
-            default:                                                                             \
-                CHECK(gasnett_##F##_subtract(&a, v, f) == (T)(model - v));                       \
-                model -= v;                                                                      \
-            }                                                                                    \
-            CHECK(gasnett_##F##_read(&a, f) == model);                                           \
-            if (tap_bad)                                                                         \
-                return;                                                                          \
-        }                                                                                        \
+#define MODEL(F, T)                                                                      \
+    static gasnett_##F##_t F##_initialised = gasnett_##F##_init(17);                     \
+    static void model_##F(void)                                                          \
+    {                                                                                    \
+        gasnett_##F##_t a = gasnett_##F##_init(0);                                       \
+        T model = 0;                                                                     \
+        int stored;                                                                      \
+                                                                                         \
+        CHECK_EQ(gasnett_##F##_read(&F##_initialised, 0), 17);                           \
+        for (int i = 0; i < 30000; i++) {                                                \
+            const int f = (int)(next() % 64);                                            \
+            const T v = (T)value(), w = (T)value();                                      \
+                                                                                         \
+            switch (next() % 9) {                                                        \
+            case 0:                                                                      \
+                gasnett_##F##_set(&a, v, f);                                             \
+                model = v;                                                               \
+                break;                                                                   \
+            case 1:                                                                      \
+                gasnett_##F##_increment(&a, f);                                          \
+                model++;                                                                 \
+                break;                                                                   \
+            case 2:                                                                      \
+                gasnett_##F##_decrement(&a, f);                                          \
+                model--;                                                                 \
+                break;                                                                   \
+            case 3:                                                                      \
+                CHECK((gasnett_##F##_decrement_and_test(&a, f) != 0) == (--model == 0)); \
+                break;                                                                   \
+            case 4:                                                                      \
+                stored = gasnett_##F##_compare_and_swap(&a, v, w, f);                    \
+                CHECK((stored != 0) == (model == v));                                    \
+                model = stored ? w : model;                                              \
+                break;                                                                   \
+            case 5:                                                                      \
+                CHECK(gasnett_##F##_compare_and_swap(&a, model, w, f) != 0);             \
+                model = w;                                                               \
+                break;                                                                   \
+            case 6:                                                                      \
+                CHECK(gasnett_##F##_swap(&a, v, f) == model);                            \
+                model = v;                                                               \
+                break;                                                                   \
+            case 7:                                                                      \
+                CHECK(gasnett_##F##_add(&a, v, f) == (T)(model + v));                    \
+                model += v;                                                              \
+                break;                                                                   \
+            default:                                                                     \
+                CHECK(gasnett_##F##_subtract(&a, v, f) == (T)(model - v));               \
+                model -= v;                                                              \
+            }                                                                            \
+            CHECK(gasnett_##F##_read(&a, f) == model);                                   \
+            if (tap_bad)                                                                 \
+                return;                                                                  \
+        }                                                                                \
     }
 
 MODEL(atomic, gasnett_atomic_val_t)
@@ -109,7 +110,8 @@ static void check_types(void)
     CHECK(GASNETT_HAVE_ATOMIC_CAS && GASNETT_HAVE_ATOMIC_ADD_SUB);
     CHECK(GASNETT_HAVE_STRONGATOMIC_CAS && GASNETT_HAVE_STRONGATOMIC_ADD_SUB);
 #if defined(GASNETT_USING_GENERIC_ATOMICOPS) || defined(GASNETT_STRONGATOMIC_NOT_SIGNALSAFE) \
-    || defined(GASNETT_STRONGATOMIC32_NOT_SIGNALSAFE) || defined(GASNETT_STRONGATOMIC64_NOT_SIGNALSAFE)
+    || defined(GASNETT_STRONGATOMIC32_NOT_SIGNALSAFE)                                        \
+    || defined(GASNETT_STRONGATOMIC64_NOT_SIGNALSAFE)
     CHECK(!"processor's atomics are signal-safe");
 #endif
 
@@ -133,24 +135,24 @@ static void check_types(void)
 #if GASNETT_THREAD_SAFE
 enum { THREADS = 4, ROUNDS = 20000 };
 
-#define SHARED(F)                                                             \
-    static gasnett_##F##_t F##_shared = gasnett_##F##_init(0);                \
-    static gasnett_##F##_t F##_cas = gasnett_##F##_init(0);                   \
-    static void hammer_##F(void)                                              \
-    {                                                                         \
-        for (int i = 0; i < ROUNDS; i++) {                                    \
-            gasnett_##F##_increment(&F##_shared, 0);                          \
-            gasnett_##F##_add(&F##_shared, 2, GASNETT_ATOMIC_MB_POST);        \
-            gasnett_##F##_subtract(&F##_shared, 1, GASNETT_ATOMIC_REL);       \
-            gasnett_##F##_decrement(&F##_shared, GASNETT_ATOMIC_ACQ);         \
-            for (;;) {                                                        \
-                const int f = GASNETT_ATOMIC_REL | GASNETT_ATOMIC_ACQ_IF_TRUE; \
+#define SHARED(F)                                                               \
+    static gasnett_##F##_t F##_shared = gasnett_##F##_init(0);                  \
+    static gasnett_##F##_t F##_cas = gasnett_##F##_init(0);                     \
+    static void hammer_##F(void)                                                \
+    {                                                                           \
+        for (int i = 0; i < ROUNDS; i++) {                                      \
+            gasnett_##F##_increment(&F##_shared, 0);                            \
+            gasnett_##F##_add(&F##_shared, 2, GASNETT_ATOMIC_MB_POST);          \
+            gasnett_##F##_subtract(&F##_shared, 1, GASNETT_ATOMIC_REL);         \
+            gasnett_##F##_decrement(&F##_shared, GASNETT_ATOMIC_ACQ);           \
+            for (;;) {                                                          \
+                const int f = GASNETT_ATOMIC_REL | GASNETT_ATOMIC_ACQ_IF_TRUE;  \
                 const uint32_t now = (uint32_t)gasnett_##F##_read(&F##_cas, 0); \
-                                                                              \
-                if (gasnett_##F##_compare_and_swap(&F##_cas, now, now + 1, f)) \
-                    break;                                                    \
-            }                                                                 \
-        }                                                                     \
+                                                                                \
+                if (gasnett_##F##_compare_and_swap(&F##_cas, now, now + 1, f))  \
+                    break;                                                      \
+            }                                                                   \
+        }                                                                       \
     }
 
 SHARED(atomic)

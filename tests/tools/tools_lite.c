@@ -1,7 +1,7 @@
 /*
- * tools_lite.c - the subset that needs no thread mode: what a launcher or a query program uses, in the manner
- * of a client that drops its mode for one file. Source: GASNet tools specification 1.20, threading modes.
- * SPDX-License-Identifier: BSD-3-Clause
+ * tools_lite.c - the subset that needs no thread mode: what a launcher or a query program uses, in
+ * the manner of a client that drops its mode for one file. Source: GASNet tools specification 1.20,
+ * threading modes. SPDX-License-Identifier: BSD-3-Clause
  */
 #undef GASNET_SEQ
 #undef GASNET_PAR

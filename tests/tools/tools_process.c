@@ -1,8 +1,9 @@
 /*
- * tools_process.c - host, process, signals, bytes, backtraces; versions, identification, annotations.
- * "tools_process CASE" does one thing that tools.sh looks at from outside: fatal, fatal-nopos, kill,
- * backtrace, backtrace-early, backtrace-signal, backtrace-user, freeze, flush, close, mmap, unreachable, assume.
- * Source: GASNet tools specification 1.20. SPDX-License-Identifier: BSD-3-Clause
+ * tools_process.c - host, process, signals, bytes, backtraces; versions, identification,
+ * annotations. "tools_process CASE" does one thing that tools.sh looks at from outside: fatal,
+ * fatal-nopos, kill, backtrace, backtrace-early, backtrace-signal, backtrace-user, freeze, flush,
+ * close, mmap, unreachable, assume. Source: GASNet tools specification 1.20.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnet_tools.h"
 #include "gasnet_tools.h" /* again: harmless */
@@ -31,20 +32,40 @@ void tools_end(void) GASNETT_NORETURN GASNETT_COLD;
 GASNETT_NORETURNP(tools_end)
 int tools_hot(int x) GASNETT_HOT;
 int tools_old(int x) GASNETT_DEPRECATED;
-GASNETT_FORMAT_PRINTF(tools_format, 3, 4, int tools_format(char *buf, size_t n, const char *fmt, ...));
+GASNETT_FORMAT_PRINTF(tools_format, 3, 4,
+                      int tools_format(char *buf, size_t n, const char *fmt, ...));
 GASNETT_END_EXTERNC
 GASNETT_EXTERNC int tools_extern;
 int tools_extern = 5;
-static GASNETT_FORMAT_PRINTF_FUNCPTR(tools_pointer, 3, 4, int (*tools_pointer)(char *, size_t, const char *, ...))
-    = tools_format;
+static GASNETT_FORMAT_PRINTF_FUNCPTR(tools_pointer, 3, 4,
+                                     int (*tools_pointer)(char *, size_t, const char *,
+                                                          ...)) = tools_format;
 static int tools_used GASNETT_USED;
 
-int tools_pure(int x) { return x + 1; }
-int tools_const(int x) { return x + 2; }
-void *tools_malloc(size_t n) { return malloc(n); }
-void tools_end(void) { exit(3); }
-int tools_hot(int x) { return x + 3; }
-int tools_old(int x) { return x; }
+int tools_pure(int x)
+{
+    return x + 1;
+}
+int tools_const(int x)
+{
+    return x + 2;
+}
+void *tools_malloc(size_t n)
+{
+    return malloc(n);
+}
+void tools_end(void)
+{
+    exit(3);
+}
+int tools_hot(int x)
+{
+    return x + 3;
+}
+int tools_old(int x)
+{
+    return x;
+}
 
 int tools_format(char *buf, size_t n, const char *fmt, ...)
 {
@@ -125,15 +146,18 @@ static void check_words(void)
     CHECK(tools_never(4) == 12 && tools_used == 0 && tools_extern == 5);
     CHECK(tools_eight(1, 2, 3, 4, 5, 6, 7, 8) == 8 && tools_some(1, 2, 3, 4, 5, 6, 7) == 7);
     CHECK(tools_falls(1) == 3 && tools_falls(2) == 2 && tools_falls(3) == -1);
-    CHECK(tools_format(buf, sizeof(buf), "%d", 12) == 2 && tools_pointer(buf, sizeof(buf), "%d", 1) == 1);
+    CHECK(tools_format(buf, sizeof(buf), "%d", 12) == 2
+          && tools_pointer(buf, sizeof(buf), "%d", 1) == 1);
     tools_copy(&to, &from);
     CHECK(to == 4);
     CHECK_STR(tools_name(), "tools_name");
 
     rule("branches with a hint decide as ever");
-    if_pf (from == 4) branch = 1; else branch = 2;
+    if_pf(from == 4) branch = 1;
+    else branch = 2;
     CHECK_EQ(branch, 1);
-    if_pt (from == 5) branch = 1; else branch = 2;
+    if_pt(from == 5) branch = 1;
+    else branch = 2;
     CHECK_EQ(branch, 2);
     CHECK_EQ(GASNETT_PREDICT_TRUE(7), 1);
     CHECK_EQ(GASNETT_PREDICT_FALSE(0), 0);
@@ -177,7 +201,8 @@ static void check_version(void)
     CHECK(strstr(config, ",nodebug,") != NULL && GASNET_NDEBUG == 1);
 #endif
     CHECK(strstr(config, "," _STRINGIFY(GASNETT_THREAD_MODEL) ",") != NULL);
-    CHECK(strstr(config, "timers_native,membars_native,atomics_native,atomic32_native,atomic64_native"));
+    CHECK(strstr(config,
+                 "timers_native,membars_native,atomics_native,atomic32_native,atomic64_native"));
     CHECK(strlen(GASNETT_SYSTEM_TUPLE) > 3 && strlen(GASNETT_CONFIGURE_ARGS) < 100000);
     CHECK(GASNETT_CONFIGURE_MISMATCH == 0 || GASNETT_CONFIGURE_MISMATCH == 1);
     CHECK(strstr(GASNETT_PLATFORM_COMPILER_IDSTR, "|COMPILER_FAMILY:") != NULL);
@@ -194,14 +219,16 @@ static void check_version(void)
 #else
     CHECK(PLATFORM_COMPILER_GNU == 1 && PLATFORM_COMPILER_FAMILYID == 1);
     CHECK(PLATFORM_COMPILER_VERSION_EQ(__GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__));
-    CHECK(PLATFORM_COMPILER_VERSION_GT(__GNUC__ - 1, 255, 0) && PLATFORM_COMPILER_VERSION_LT(99, 0, 0));
+    CHECK(PLATFORM_COMPILER_VERSION_GT(__GNUC__ - 1, 255, 0)
+          && PLATFORM_COMPILER_VERSION_LT(99, 0, 0));
     CHECK(PLATFORM_COMPILER_VERSION_GE(__GNUC__, 0, 0) && PLATFORM_COMPILER_VERSION_LE(99, 0, 0));
 #endif
 #ifdef __cplusplus
     CHECK(PLATFORM_COMPILER_ID == 10000 + PLATFORM_COMPILER_FAMILYID);
     CHECK(PLATFORM_COMPILER_CXX_LANGLVL >= 201103L);
 #else
-    CHECK(PLATFORM_COMPILER_ID == PLATFORM_COMPILER_FAMILYID && PLATFORM_COMPILER_C_LANGLVL >= 199901L);
+    CHECK(PLATFORM_COMPILER_ID == PLATFORM_COMPILER_FAMILYID
+          && PLATFORM_COMPILER_C_LANGLVL >= 199901L);
 #endif
     CHECK(strstr(PLATFORM_COMPILER_IDSTR, "|COMPILER_VERSION:" PLATFORM_COMPILER_VERSION_STR "|"));
     CHECK_STR(PLATFORM_STRINGIFY(PLATFORM_ARCH_64), "1");
@@ -360,7 +387,8 @@ static void check_malloc(void)
     text = (char *)gasnett_debug_calloc(4, 4);
     CHECK(text[0] == 0 && text[15] == 0);
     gasnett_debug_free(text);
-    CHECK(gasnett_getheapstats(&stats) != 0 && stats.overhead_bytes == 0 && stats.allocated_bytes == 0);
+    CHECK(gasnett_getheapstats(&stats) != 0 && stats.overhead_bytes == 0
+          && stats.allocated_bytes == 0);
 }
 
 /* --- seen from outside --- */

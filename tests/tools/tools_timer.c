@@ -66,7 +66,9 @@ static void check_ticks(void)
     last = gasnett_ticks_now() / 2;
     CHECK(gasnett_ticks_to_us(last) == gasnett_ticks_to_ns(last) / 1000);
     CHECK(fabs((double)gasnett_ticks_to_ns(UINT64_C(1) << 60)
-               / ((double)gasnett_ticks_to_ns(UINT64_C(1) << 40) * 1048576.0) - 1) < 1e-6);
+                   / ((double)gasnett_ticks_to_ns(UINT64_C(1) << 40) * 1048576.0)
+               - 1)
+          < 1e-6);
 
     rule("granularity and overhead are small and not zero");
     CHECK(gasnett_tick_granularityus() > 0 && gasnett_tick_granularityus() < 100);

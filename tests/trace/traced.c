@@ -1,6 +1,6 @@
 /*
- * traced.c - a program that does a known number of everything, for tests/trace/run.pl to find in traces and
- * statistics.
+ * traced.c - a program that does a known number of everything, for tests/trace/run.pl to find in
+ * traces and statistics.
  *
  *   traced CASE
  *     counts   each rank: what the table in run.pl says
@@ -24,10 +24,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SEGMENT ((uintptr_t)1 << 20)
-#define REQUEST GEX_AM_INDEX_BASE
-#define REPLY (GEX_AM_INDEX_BASE + 1)
-#define THREADS 4
+#define SEGMENT    ((uintptr_t)1 << 20)
+#define REQUEST    GEX_AM_INDEX_BASE
+#define REPLY      (GEX_AM_INDEX_BASE + 1)
+#define THREADS    4
 #define PER_THREAD 500
 
 static gex_TM_t team;
@@ -138,7 +138,8 @@ static void do_client(void)
     GASNETT_TRACE_SETSOURCELINE("program.upc", 17);
     gex_RMA_PutBlocking(team, next, there, buffer, 8, 0);
     GASNETT_TRACE_GETSOURCELINE(&file, &line);
-    check(strcmp(file, "program.upc") == 0 && line == 17, "the source position is not what was set");
+    check(strcmp(file, "program.upc") == 0 && line == 17,
+          "the source position is not what was set");
     GASNETT_TRACE_FREEZESOURCELINE();
     GASNETT_TRACE_SETSOURCELINE("library.c", 1);
     GASNETT_TRACE_UNFREEZESOURCELINE();
@@ -156,8 +157,8 @@ static void do_client(void)
     GASNETT_TRACE_PRINTF("%s", "on again");
     check(GASNETT_TRACE_GET_TRACELOCAL(), "local operations are not traced");
     GASNETT_TRACE_SET_TRACELOCAL(0);
-    gex_RMA_PutBlocking(team, me, gex_Segment_QueryAddr(gex_EP_QuerySegment(gex_TM_QueryEP(team))), buffer,
-                        55, 0);
+    gex_RMA_PutBlocking(team, me, gex_Segment_QueryAddr(gex_EP_QuerySegment(gex_TM_QueryEP(team))),
+                        buffer, 55, 0);
     check(!GASNETT_TRACE_GET_TRACELOCAL(), "local operations are traced");
     check(GASNETT_STATS_INIT(say_in_statistics), "category H is not counted");
     GASNETT_STATS_PRINTF("statistics line of rank %u", (unsigned)me);
@@ -182,9 +183,11 @@ static void do_threads(void)
 #if GASNET_PAR
     pthread_t thread[THREADS];
 
-    for (int round = 0; round < 2; round++) { /* the second four take over the first four's memory */
+    for (int round = 0; round < 2;
+         round++) { /* the second four take over the first four's memory */
         for (int i = 0; i < THREADS; i++)
-            check(pthread_create(&thread[i], NULL, run_thread, (void *)(uintptr_t)i) == 0, "no thread");
+            check(pthread_create(&thread[i], NULL, run_thread, (void *)(uintptr_t)i) == 0,
+                  "no thread");
         for (int i = 0; i < THREADS; i++)
             pthread_join(thread[i], NULL);
     }

@@ -38,8 +38,7 @@ void aq_unit_run(void (*body)(void *arg), void *arg, struct aq_unit_result *resu
 
 int aq_unit_exit_code(const struct aq_unit_result *result)
 {
-    return WIFEXITED(result->status) ? WEXITSTATUS(result->status)
-                                     : 128 + WTERMSIG(result->status);
+    return WIFEXITED(result->status) ? WEXITSTATUS(result->status) : 128 + WTERMSIG(result->status);
 }
 
 void aq_unit_contains(const char *text, const char *part)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fh_memmon_unit.h - what the tests of firehose's watch share: a watch that notes what it is told, and memory for it.
+ * fh_memmon_unit.h - what the tests of firehose's watch share: a watch that notes what it is told,
+ * and memory for it.
  */
 #ifndef FH_WATCH_UNIT_H
 #define FH_WATCH_UNIT_H
@@ -58,7 +59,8 @@ static inline void events_or_skip(void)
 
 static inline bool quiet(void)
 {
-    return !(memmon->changing != NULL && memmon->changing(memmon)) && atomic_load(&memmon->unsettled) == 0;
+    return !(memmon->changing != NULL && memmon->changing(memmon))
+           && atomic_load(&memmon->unsettled) == 0;
 }
 
 /* As aq_fh_settle() does. */
@@ -70,7 +72,8 @@ static inline void settle(void)
 
 static inline int cover(const void *addr, size_t len)
 {
-    return memmon->cover(memmon, (uintptr_t)addr & ~(PAGE - 1), aq_round_up((uintptr_t)addr % PAGE + len, PAGE));
+    return memmon->cover(memmon, (uintptr_t)addr & ~(PAGE - 1),
+                         aq_round_up((uintptr_t)addr % PAGE + len, PAGE));
 }
 
 static inline bool was_told(const void *addr, size_t len)
@@ -86,7 +89,8 @@ static inline bool was_told(const void *addr, size_t len)
     return at >= end;
 }
 
-/* Was all memory declared changed? So it is when the thread of events gets no processor for too long. */
+/* Was all memory declared changed? So it is when the thread of events gets no processor for too
+ * long. */
 static inline bool has_flooded(void)
 {
     struct aq_fh_memmon_counts counts;
@@ -97,7 +101,8 @@ static inline bool has_flooded(void)
 
 static inline char *map(size_t pages)
 {
-    char *addr = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *addr =
+        mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     assert_ptr_not_equal(addr, MAP_FAILED);
     return addr;

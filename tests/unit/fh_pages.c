@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fh_pages.c - an io_uring with a table of registered buffers, and a file in memory that it copies to and from.
+ * fh_pages.c - an io_uring with a table of registered buffers, and a file in memory that it copies
+ * to and from.
  */
 #include "tests/unit/fh_pages.h"
 
@@ -30,10 +31,14 @@ static int set_pin(unsigned slot, uintptr_t addr, size_t len)
 {
     struct iovec part = { (void *)addr, len };
     uint64_t tag = 0;
-    struct io_uring_rsrc_update2 update = { .offset = slot, .data = (uint64_t)(uintptr_t)&part,
-                                            .tags = (uint64_t)(uintptr_t)&tag, .nr = 1 };
+    struct io_uring_rsrc_update2 update = { .offset = slot,
+                                            .data = (uint64_t)(uintptr_t)&part,
+                                            .tags = (uint64_t)(uintptr_t)&tag,
+                                            .nr = 1 };
 
-    if (syscall(SYS_io_uring_register, pages.ring, IORING_REGISTER_BUFFERS_UPDATE, &update, sizeof(update)) < 0)
+    if (syscall(SYS_io_uring_register, pages.ring, IORING_REGISTER_BUFFERS_UPDATE, &update,
+                sizeof(update))
+        < 0)
         return -errno;
     return 0;
 }
@@ -45,7 +50,9 @@ static bool open_table(void)
     static uint64_t tags[PINS];
 
     table.tags = (uint64_t)(uintptr_t)tags;
-    return syscall(SYS_io_uring_register, pages.ring, IORING_REGISTER_BUFFERS2, &table, sizeof(table)) == 0;
+    return syscall(SYS_io_uring_register, pages.ring, IORING_REGISTER_BUFFERS2, &table,
+                   sizeof(table))
+           == 0;
 }
 
 bool fh_pages_open(void)
@@ -60,10 +67,12 @@ bool fh_pages_open(void)
     if (pages.file < 0 || ftruncate(pages.file, LONGEST) != 0 || !open_table())
         return false;
     pages.queue_size = params->cq_off.cqes + params->cq_entries * sizeof(struct io_uring_cqe);
-    pages.queue = mmap(NULL, pages.queue_size, PROT_READ | PROT_WRITE, MAP_SHARED, pages.ring, IORING_OFF_SQ_RING);
-    pages.sqe = mmap(NULL, params->sq_entries * sizeof(struct io_uring_sqe), PROT_READ | PROT_WRITE, MAP_SHARED,
-                     pages.ring, IORING_OFF_SQES);
-    return pages.queue != MAP_FAILED && pages.sqe != MAP_FAILED && (params->features & IORING_FEAT_SINGLE_MMAP) != 0;
+    pages.queue = mmap(NULL, pages.queue_size, PROT_READ | PROT_WRITE, MAP_SHARED, pages.ring,
+                       IORING_OFF_SQ_RING);
+    pages.sqe = mmap(NULL, params->sq_entries * sizeof(struct io_uring_sqe), PROT_READ | PROT_WRITE,
+                     MAP_SHARED, pages.ring, IORING_OFF_SQES);
+    return pages.queue != MAP_FAILED && pages.sqe != MAP_FAILED
+           && (params->features & IORING_FEAT_SINGLE_MMAP) != 0;
 }
 
 void fh_pages_close(void)
@@ -116,8 +125,11 @@ static int run(uint8_t opcode, int reg, uintptr_t addr, size_t len)
     int rc;
 
     array[tail & mask] = tail & mask;
-    pages.sqe[tail & mask] = (struct io_uring_sqe){ .opcode = opcode, .fd = pages.file, .addr = addr,
-                                                    .len = (uint32_t)len, .buf_index = (uint16_t)reg };
+    pages.sqe[tail & mask] = (struct io_uring_sqe){ .opcode = opcode,
+                                                    .fd = pages.file,
+                                                    .addr = addr,
+                                                    .len = (uint32_t)len,
+                                                    .buf_index = (uint16_t)reg };
     atomic_store(word(params->sq_off.tail), tail + 1);
     while (syscall(SYS_io_uring_enter, pages.ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) < 0)
         if (errno != EINTR)

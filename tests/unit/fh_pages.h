@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fh_pages.h - a device for tests that really pins pages: an io_uring with registered buffers. What it reads and writes
- * are the pages that were mapped when they were pinned, whatever is mapped there now, as with a network's device.
+ * fh_pages.h - a device for tests that really pins pages: an io_uring with registered buffers. What
+ * it reads and writes are the pages that were mapped when they were pinned, whatever is mapped
+ * there now, as with a network's device.
  * Threads   any; one operation at a time
  */
 #ifndef FH_PAGES_H
@@ -11,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** fh_pages_open - false, with the reason in errno, if the kernel has no such thing or does not permit it. */
+/** fh_pages_open - false, with the reason in errno, if the kernel has no such thing or does not
+ * permit it. */
 bool fh_pages_open(void);
 void fh_pages_close(void);
 

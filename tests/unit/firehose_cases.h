@@ -10,8 +10,15 @@
 #define PAGE AQ_FH_PAGE
 
 static struct aq_fh_config config = {
-    .peers = 1, .remote_bytes = 1024 * PAGE, .local_bytes = 256 * PAGE, .remote_regions = 512, .local_regions = 128,
-    .max_region = 32 * PAGE, .max_chunk = 1024 * PAGE, .message = 4096, .carry = 3072,
+    .peers = 1,
+    .remote_bytes = 1024 * PAGE,
+    .local_bytes = 256 * PAGE,
+    .remote_regions = 512,
+    .local_regions = 128,
+    .max_region = 32 * PAGE,
+    .max_chunk = 1024 * PAGE,
+    .message = 4096,
+    .carry = 3072,
 };
 
 static int answers;
@@ -27,10 +34,12 @@ static uintptr_t at(const struct sim *sim, unsigned rank, uint32_t page)
     return (uintptr_t)sim->rank[rank].arena + page * PAGE;
 }
 
-static struct aq_fh_request wish_for(const struct sim *sim, uint32_t page, size_t nbytes, bool write)
+static struct aq_fh_request wish_for(const struct sim *sim, uint32_t page, size_t nbytes,
+                                     bool write)
 {
-    return (struct aq_fh_request){ .peer = 1, .write = write, .addr = at(sim, 1, page), .nbytes = nbytes,
-                                .done = on_done };
+    return (struct aq_fh_request){
+        .peer = 1, .write = write, .addr = at(sim, 1, page), .nbytes = nbytes, .done = on_done
+    };
 }
 
 /* Rank 0 asks for memory of rank 1 and gets it; true: by a message. */

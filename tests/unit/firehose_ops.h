@@ -2,8 +2,9 @@
 /*
  * firehose_ops.h - puts and gets as a conduit makes them, step by step, over firehose_sim.h.
  *
- * An operation holds the peer's memory, then its own, transfers what both cover, and goes on; the bytes are compared
- * when it is done. A step never waits; what comes between two steps is the caller's choice.
+ * An operation holds the peer's memory, then its own, transfers what both cover, and goes on; the
+ * bytes are compared when it is done. A step never waits; what comes between two steps is the
+ * caller's choice.
  *
  * Threads   an operation is one thread's; its wish may be answered on another
  */
@@ -31,8 +32,8 @@ struct sim_op {
 /* --- transfers by the device --- */
 
 /* An end of a transfer is in use from here on. key: of a registration of the rank. */
-static struct sim_pin *sim_use(struct sim_rank *rank, uint32_t key, uintptr_t addr, size_t len, bool write,
-                               const uint32_t *known)
+static struct sim_pin *sim_use(struct sim_rank *rank, uint32_t key, uintptr_t addr, size_t len,
+                               bool write, const uint32_t *known)
 {
     const uint32_t first = sim_page_of(rank, addr), last = sim_page_of(rank, addr + len - 1);
     struct sim_pin *reg;
@@ -68,7 +69,8 @@ static bool sim_take(struct sim_rank *rank, uintptr_t addr, size_t len, bool wri
 
     sim_lock(rank->sim);
     for (uint32_t page = first; page <= last; page++)
-        if (rank->busy[page] || rank->page[page] == SIM_HOLE || (rank->page[page] == SIM_READ_ONLY && write))
+        if (rank->busy[page] || rank->page[page] == SIM_HOLE
+            || (rank->page[page] == SIM_READ_ONLY && write))
             free_pages = false;
     for (uint32_t page = first; free_pages && page <= last; page++)
         rank->busy[page] = true;
@@ -92,8 +94,8 @@ static void sim_fill(uint8_t *at, size_t len, uint64_t seed)
         at[i] = (uint8_t)((i * 31 + seed) ^ seed >> 8);
 }
 
-static bool sim_op_start(struct sim_op *op, struct sim_rank *from, struct sim_rank *to, bool write, uintptr_t there,
-                         uintptr_t here, size_t len)
+static bool sim_op_start(struct sim_op *op, struct sim_rank *from, struct sim_rank *to, bool write,
+                         uintptr_t there, uintptr_t here, size_t len)
 {
     if (!sim_take(to, there, len, write))
         return false;
@@ -148,8 +150,12 @@ static void sim_op_remote(struct sim_op *op)
     int rc;
 
     sim_know(op->to, false, op->known_there);
-    op->request = (struct aq_fh_request){ .peer = op->to->rank, .write = op->write, .addr = op->there + op->at,
-                                    .nbytes = op->len - op->at, .done = sim_op_answered, .arg = op };
+    op->request = (struct aq_fh_request){ .peer = op->to->rank,
+                                          .write = op->write,
+                                          .addr = op->there + op->at,
+                                          .nbytes = op->len - op->at,
+                                          .done = sim_op_answered,
+                                          .arg = op };
     if (sim_below(4) != 0)
         op->request.put = op->write ? (void *)(op->here + op->at) : NULL;
     if (sim_below(4) != 0)
@@ -186,17 +192,20 @@ static void sim_op_local(struct sim_op *op)
     int rc;
 
     sim_know(op->from, true, op->known_here);
-    rc = aq_fh_local_chunk(op->from->fh, addr, op->remote.len,
-                           aq_fh_chunk(&op->chunks, addr, op->remote.len, aq_fh_max_chunk(op->from->fh)), !op->write,
-                           &op->local);
+    rc = aq_fh_local_chunk(
+        op->from->fh, addr, op->remote.len,
+        aq_fh_chunk(&op->chunks, addr, op->remote.len, aq_fh_max_chunk(op->from->fh)), !op->write,
+        &op->local);
     if (rc != AQ_OK) {
         assert_int_equal(rc, AQ_RETRY);
         return;
     }
     op->part = op->local.len;
     assert_true(op->part >= 1 && op->part <= op->remote.len && op->local.addr == addr);
-    op->remote_pin = sim_use(op->to, op->remote.reg->key[0], op->remote.addr, op->part, op->write, op->known_there);
-    op->local_pin = sim_use(op->from, op->local.reg->key[0], addr, op->part, !op->write, op->known_here);
+    op->remote_pin = sim_use(op->to, op->remote.reg->key[0], op->remote.addr, op->part, op->write,
+                             op->known_there);
+    op->local_pin =
+        sim_use(op->from, op->local.reg->key[0], addr, op->part, !op->write, op->known_here);
     assert_int_equal(op->remote.reg->key[AQ_FH_RAILS - 1], ~op->remote.reg->key[0]);
     assert_ptr_equal(op->local_pin, op->local.reg->handle);
     op->moving = true;
@@ -236,10 +245,10 @@ static void sim_op_step(struct sim_op *op)
 
 struct sim_traffic {
     struct sim *sim;
-    unsigned ops;         /* at once */
-    unsigned replace;     /* of 1000 steps: pages are replaced */
-    uint64_t steps;       /* that operations may take */
-    uint64_t finish;      /* operations to be done */
+    unsigned ops;     /* at once */
+    unsigned replace; /* of 1000 steps: pages are replaced */
+    uint64_t steps;   /* that operations may take */
+    uint64_t finish;  /* operations to be done */
 };
 
 static struct sim_op *sim_ops_new(unsigned count)
@@ -266,8 +275,10 @@ static void sim_ops_free(struct sim_op *ops, unsigned count)
 static void sim_op_random(struct sim_traffic *traffic, struct sim_op *op, uint32_t *cursor)
 {
     struct sim *sim = traffic->sim;
-    struct sim_rank *from = &sim->rank[sim_below(sim->ranks)], *to = &sim->rank[sim_below(sim->ranks)];
-    const size_t len = sim_below(3) != 0 ? 1 + sim_below(64) : 1 + sim_below(SIM_OP_PAGES * AQ_FH_PAGE);
+    struct sim_rank *from = &sim->rank[sim_below(sim->ranks)],
+                    *to = &sim->rank[sim_below(sim->ranks)];
+    const size_t len =
+        sim_below(3) != 0 ? 1 + sim_below(64) : 1 + sim_below(SIM_OP_PAGES * AQ_FH_PAGE);
     const uint32_t span = SIM_PAGES * AQ_FH_PAGE - (SIM_OP_PAGES + 1) * AQ_FH_PAGE;
     uint32_t there = sim_below(span);
 

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * firehose_sim.h - ranks with firehose in one process, over a counting fake of the device and of the network.
+ * firehose_sim.h - ranks with firehose in one process, over a counting fake of the device and of
+ * the network.
  *
- * A rank has an arena of real memory whose pages can be holes (cannot be pinned), read-only, and be replaced: then
- * the page gets a new generation, and what was pinned before is of the old one. A registration remembers the
- * generations of its pages. Messages wait in a bag and are taken out in any order; sends fail now and then.
+ * A rank has an arena of real memory whose pages can be holes (cannot be pinned), read-only, and be
+ * replaced: then the page gets a new generation, and what was pinned before is of the old one. A
+ * registration remembers the generations of its pages. Messages wait in a bag and are taken out in
+ * any order; sends fail now and then.
  *
- * What is checked at every step, by the fake itself: pinned bytes and regions stay within the two budgets; nothing is
- * unpinned twice, or while a transfer uses it; a transfer goes through a live registration that covers it, with the
- * access it needs, and of pages at least as new as what the initiator can know of. At the end: every pin was undone.
+ * What is checked at every step, by the fake itself: pinned bytes and regions stay within the two
+ * budgets; nothing is unpinned twice, or while a transfer uses it; a transfer goes through a live
+ * registration that covers it, with the access it needs, and of pages at least as new as what the
+ * initiator can know of. At the end: every pin was undone.
  *
- * Transfers happen in two steps, start and end, with anything in between; a page of a target, and of a source or
- * destination, belongs to one operation at a time, so that bytes can be compared.
+ * Transfers happen in two steps, start and end, with anything in between; a page of a target, and
+ * of a source or destination, belongs to one operation at a time, so that bytes can be compared.
  *
  * Threads   any: the fake has a lock of its own
  */
@@ -29,7 +32,7 @@
 
 #define SIM_RANKS 8
 #define SIM_PAGES 2048u /* of an arena */
-#define SIM_PINS 65536u
+#define SIM_PINS  65536u
 
 enum sim_page { SIM_PLAIN, SIM_READ_ONLY, SIM_HOLE };
 
@@ -37,8 +40,8 @@ struct sim_pin {
     uintptr_t addr;
     size_t len;
     bool live, write;
-    unsigned users;         /* transfers under way */
-    uint32_t generation[];  /* of each page */
+    unsigned users;        /* transfers under way */
+    uint32_t generation[]; /* of each page */
 };
 
 struct sim_message {
@@ -52,19 +55,21 @@ struct sim_message {
 struct sim_rank {
     struct sim *sim;
     uint32_t rank;
-    bool left;                         /* others have been told that it is gone */
+    bool left; /* others have been told that it is gone */
     struct aq_fh *fh;
     uint8_t *arena;
-    uint8_t page[SIM_PAGES];           /* enum sim_page */
-    uint32_t generation[SIM_PAGES];    /* of what is there now */
-    uint32_t known[SIM_PAGES];         /* that others may know of */
-    bool busy[SIM_PAGES];              /* of an operation */
-    struct sim_pin *reg[SIM_PINS];     /* by key */
+    uint8_t page[SIM_PAGES];        /* enum sim_page */
+    uint32_t generation[SIM_PAGES]; /* of what is there now */
+    uint32_t known[SIM_PAGES];      /* that others may know of */
+    bool busy[SIM_PAGES];           /* of an operation */
+    struct sim_pin *reg[SIM_PINS];  /* by key */
     uint32_t regs;
     uint64_t reg_bytes, reg_regions, most_pinned;
     /* changes that the watch has not passed on yet */
     struct aq_fh_memmon memmon;
-    struct { uint32_t first, count; } event[64];
+    struct {
+        uint32_t first, count;
+    } event[64];
     unsigned events;
 };
 
@@ -75,7 +80,7 @@ struct sim {
     struct sim_rank rank[SIM_RANKS];
     struct sim_message *bag;
     unsigned in_bag;
-    unsigned refuse;       /* of 100 sends */
+    unsigned refuse; /* of 100 sends */
     uint64_t sends, delivered;
     void (*on_send)(struct sim *sim, struct sim_rank *from); /* before a request leaves; or NULL */
 };
@@ -119,7 +124,8 @@ static int sim_op_pin(void *arg, uintptr_t addr, size_t len, bool write, struct 
     struct sim_pin *reg;
 
     assert_true(addr % AQ_FH_PAGE == 0 && len % AQ_FH_PAGE == 0 && len != 0);
-    if (addr < (uintptr_t)rank->arena || addr + len > (uintptr_t)rank->arena + SIM_PAGES * AQ_FH_PAGE)
+    if (addr < (uintptr_t)rank->arena
+        || addr + len > (uintptr_t)rank->arena + SIM_PAGES * AQ_FH_PAGE)
         return AQ_ERR_RESOURCE;
     sim_lock(rank->sim);
     reg = malloc(sizeof(*reg) + pages * sizeof(uint32_t));
@@ -166,7 +172,8 @@ static void sim_op_unpin(void *arg, const struct aq_fh_reg *handle)
 
 /* --- the network --- */
 
-static void sim_put_in_bag(struct sim *sim, uint32_t from, uint32_t to, bool is_answer, const void *msg, size_t len)
+static void sim_put_in_bag(struct sim *sim, uint32_t from, uint32_t to, bool is_answer,
+                           const void *msg, size_t len)
 {
     struct sim_message *message = malloc(sizeof(*message) + len);
 
@@ -215,7 +222,8 @@ static void sim_handle(struct sim *sim, struct sim_message *message)
     if (message->is_answer) {
         aq_fh_answered(sim->rank[message->to].fh, message->from, message->bytes, message->len);
     } else {
-        len = aq_fh_serve(sim->rank[message->to].fh, message->from, message->bytes, message->len, answer);
+        len = aq_fh_serve(sim->rank[message->to].fh, message->from, message->bytes, message->len,
+                          answer);
         assert_true(len <= sim->config.message && (len == 0) == sim->rank[message->from].left);
         if (len != 0)
             sim_put_in_bag(sim, message->to, message->from, true, answer, len);
@@ -262,8 +270,8 @@ static bool sim_watch_tell(struct sim_rank *rank)
     return true;
 }
 
-/* What is unsettled may be another thread's to tell, or a change that came after the last look: its maker need not come
- * here, so whoever waits looks again. */
+/* What is unsettled may be another thread's to tell, or a change that came after the last look: its
+ * maker need not come here, so whoever waits looks again. */
 static void sim_watch_settle(struct aq_fh_memmon *memmon)
 {
     struct sim_rank *rank = (struct sim_rank *)((char *)memmon - offsetof(struct sim_rank, memmon));
@@ -330,7 +338,9 @@ static inline bool sim_tell(struct sim_rank *rank)
 
 static struct sim *sim_new(uint32_t ranks, const struct aq_fh_config *config, bool watched)
 {
-    const struct aq_fh_ops ops = { .reg = sim_op_pin, .dereg = sim_op_unpin, .send_request = sim_op_request };
+    const struct aq_fh_ops ops = { .reg = sim_op_pin,
+                                   .dereg = sim_op_unpin,
+                                   .send_request = sim_op_request };
     struct sim *sim = calloc(1, sizeof(*sim));
 
     sim->ranks = ranks;

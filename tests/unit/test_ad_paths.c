@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_ad_paths.c - atomics by this processor's instructions and atomics by messages are atomic with
- * each other: a job of one rank in which some threads take the one way and some the other, to the same
- * words. And what categories count, and that a declined operation leaves no trace in any count.
- * Source: GASNet-EX specification 0.19, Remote atomics.
+ * test_ad_paths.c - atomics by this processor's instructions and atomics by messages are atomic
+ * with each other: a job of one rank in which some threads take the one way and some the other, to
+ * the same words. And what categories count, and that a declined operation leaves no trace in any
+ * count. Source: GASNet-EX specification 0.19, Remote atomics.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -73,27 +73,27 @@ static bool goes_on(int thread, int done)
     return done < NEAR_OPS && atomic_load(&far_running) > 0;
 }
 
-#define TICKETS(T, t, C, word)                                                                 \
-    static void *tickets_##t(void *arg)                                                        \
-    {                                                                                          \
-        const int thread = (int)(intptr_t)arg;                                                 \
-        const gex_AD_t ad = (thread % 2 ? far_ad : near_ad)[__builtin_ctz(GEX_DT_##T)];        \
+#define TICKETS(T, t, C, word)                                                                  \
+    static void *tickets_##t(void *arg)                                                         \
+    {                                                                                           \
+        const int thread = (int)(intptr_t)arg;                                                  \
+        const gex_AD_t ad = (thread % 2 ? far_ad : near_ad)[__builtin_ctz(GEX_DT_##T)];         \
         volatile gex_OP_t add = GEX_OP_FADD; /* near: in the library, every other one inline */ \
-        int done;                                                                              \
-                                                                                               \
-        for (done = 0; goes_on(thread, done); done++) {                                        \
-            C old;                                                                             \
-                                                                                               \
-            if (done % 2)                                                                      \
-                gex_Event_Wait(gex_AD_OpNB_##T(ad, &old, 0, base, add, 1, 0, 0));              \
-            else                                                                               \
-                gex_Event_Wait(gex_AD_OpNB_##T(ad, &old, 0, base, GEX_OP_FINC, 0, 0, 0));      \
-            claim((uint64_t)old);                                                              \
-        }                                                                                      \
-        atomic_fetch_add(&given, (uint64_t)done);                                              \
-        atomic_fetch_sub(&far_running, thread % 2);                                            \
-        atomic_fetch_sub(&running, 1);                                                         \
-        return NULL;                                                                           \
+        int done;                                                                               \
+                                                                                                \
+        for (done = 0; goes_on(thread, done); done++) {                                         \
+            C old;                                                                              \
+                                                                                                \
+            if (done % 2)                                                                       \
+                gex_Event_Wait(gex_AD_OpNB_##T(ad, &old, 0, base, add, 1, 0, 0));               \
+            else                                                                                \
+                gex_Event_Wait(gex_AD_OpNB_##T(ad, &old, 0, base, GEX_OP_FINC, 0, 0, 0));       \
+            claim((uint64_t)old);                                                               \
+        }                                                                                       \
+        atomic_fetch_add(&given, (uint64_t)done);                                               \
+        atomic_fetch_sub(&far_running, thread % 2);                                             \
+        atomic_fetch_sub(&running, 1);                                                          \
+        return NULL;                                                                            \
     }
 AQ_AD_TYPES(TICKETS)
 
@@ -117,9 +117,9 @@ static void run(void *(*fn)(void *))
 static void test_ways_are_atomic_together(void **state)
 {
     (void)state;
-#define RUN_TICKETS(T, t, C, word)                                                             \
-    run(tickets_##t);                                                                          \
-    assert_int_equal(atomic_exchange(&wrong, 0), 0);                                           \
+#define RUN_TICKETS(T, t, C, word)                   \
+    run(tickets_##t);                                \
+    assert_int_equal(atomic_exchange(&wrong, 0), 0); \
     assert_true(*(C *)(void *)base == (C)atomic_load(&given));
     AQ_AD_TYPES(RUN_TICKETS)
 }
@@ -177,13 +177,17 @@ static void test_categories(void **state)
 
     (void)state;
     expect_pending(0, 0, 0);
-    assert_int_equal(gex_AD_OpNBI_U64(far_ad[3], NULL, 0, base, GEX_OP_SET, 1, 0, GEX_FLAG_IMMEDIATE), 0);
+    assert_int_equal(
+        gex_AD_OpNBI_U64(far_ad[3], NULL, 0, base, GEX_OP_SET, 1, 0, GEX_FLAG_IMMEDIATE), 0);
     expect_pending(1, 0, 0);
-    assert_int_equal(gex_AD_OpNBI_U64(far_ad[3], &old, 0, base, GEX_OP_GET, 0, 0, GEX_FLAG_IMMEDIATE), 0);
+    assert_int_equal(
+        gex_AD_OpNBI_U64(far_ad[3], &old, 0, base, GEX_OP_GET, 0, 0, GEX_FLAG_IMMEDIATE), 0);
     expect_pending(1, 1, 0);
-    assert_int_equal(gex_AD_OpNBI_U64(far_ad[3], &old, 0, base, GEX_OP_SWAP, 1, 0, GEX_FLAG_IMMEDIATE), 0);
+    assert_int_equal(
+        gex_AD_OpNBI_U64(far_ad[3], &old, 0, base, GEX_OP_SWAP, 1, 0, GEX_FLAG_IMMEDIATE), 0);
     expect_pending(1, 1, 1);
-    assert_int_equal(gex_AD_OpNBI_U64(far_ad[3], &old, 0, base, GEX_OP_INC, 1, 0, GEX_FLAG_IMMEDIATE), 0);
+    assert_int_equal(
+        gex_AD_OpNBI_U64(far_ad[3], &old, 0, base, GEX_OP_INC, 1, 0, GEX_FLAG_IMMEDIATE), 0);
     expect_pending(1, 1, 2);
     gex_NBI_Wait(GEX_EC_ALL, 0);
     expect_pending(0, 0, 0);
@@ -205,7 +209,8 @@ static void test_declined(void **state)
             declined++;
         expect_pending(0, 0, nbi);
         assert_true(nb < 1000);
-        events[nb] = gex_AD_OpNB_U64(far_ad[3], NULL, 0, base, GEX_OP_INC, 0, 0, GEX_FLAG_IMMEDIATE);
+        events[nb] =
+            gex_AD_OpNB_U64(far_ad[3], NULL, 0, base, GEX_OP_INC, 0, 0, GEX_FLAG_IMMEDIATE);
         assert_ptr_not_equal(events[nb], GEX_EVENT_INVALID);
         nb += events[nb] != GEX_EVENT_NO_OP;
         expect_pending(0, 0, nbi);
@@ -256,10 +261,8 @@ static void test_declined_in_region(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ways_agree),
-        cmocka_unit_test(test_ways_are_atomic_together),
-        cmocka_unit_test(test_categories),
-        cmocka_unit_test(test_declined),
+        cmocka_unit_test(test_ways_agree),         cmocka_unit_test(test_ways_are_atomic_together),
+        cmocka_unit_test(test_categories),         cmocka_unit_test(test_declined),
         cmocka_unit_test(test_declined_in_region),
     };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_agent_frame.c - what gasnetrun and its agents read from each other: frames in any portions arrive
- * whole; cut, oversized and garbage ones end in an error or in waiting, never beyond the buffer. Run it
- * under valgrind or the address sanitizer to see the latter.
+ * test_agent_frame.c - what gasnetrun and its agents read from each other: frames in any portions
+ * arrive whole; cut, oversized and garbage ones end in an error or in waiting, never beyond the
+ * buffer. Run it under valgrind or the address sanitizer to see the latter.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -21,7 +21,8 @@ static void feed(struct aq_frame_in *in, const void *data, size_t len)
     aq_frame_added(in, len);
 }
 
-static size_t make_frame(uint8_t *out, enum aq_frame_type type, uint8_t arg, const void *data, uint32_t len)
+static size_t make_frame(uint8_t *out, enum aq_frame_type type, uint8_t arg, const void *data,
+                         uint32_t len)
 {
     aq_frame_head(out, type, arg, len);
     memcpy(out + AQ_FRAME_HEAD, data, len);
@@ -38,7 +39,7 @@ static void frames_in_portions(void **state)
     len += make_frame(bytes + len, AQ_FRAME_PING, 0, "", 0);
     len += make_frame(bytes + len, AQ_FRAME_SAY, 0, "NOTICE\0text\n", 12);
     for (size_t portion = 1; portion <= len; portion++) {
-        struct aq_frame_in in = {NULL, 0, 0, 0};
+        struct aq_frame_in in = { NULL, 0, 0, 0 };
         struct aq_frame f;
         int seen = 0;
 
@@ -64,19 +65,19 @@ static void frames_in_portions(void **state)
 static void bad_heads(void **state)
 {
     static const uint8_t heads[][AQ_FRAME_HEAD] = {
-        {0, 0, 0, 0, 0, 0, 0, 0},                                 /* type 0 */
-        {0, 0, 0, 0, AQ_FRAME_TYPES, 0, 0, 0},                    /* unknown */
-        {0, 0, 0, 0, 255, 0, 0, 0},
-        {0, 0, 0, 0, AQ_FRAME_PING, 0, 1, 0},                     /* reserved bytes */
-        {0, 1, 0, 1, AQ_FRAME_OUT, 0, 0, 0},                      /* 65537 bytes of output */
-        {255, 255, 255, 255, AQ_FRAME_PING, 0, 0, 0},
-        {4, 0, 0, 1, AQ_FRAME_SETUP, 0, 0, 0},                    /* beyond the larger limit */
-        {255, 255, 255, 255, AQ_FRAME_RESULT, 0, 0, 0},
+        { 0, 0, 0, 0, 0, 0, 0, 0 },              /* type 0 */
+        { 0, 0, 0, 0, AQ_FRAME_TYPES, 0, 0, 0 }, /* unknown */
+        { 0, 0, 0, 0, 255, 0, 0, 0 },
+        { 0, 0, 0, 0, AQ_FRAME_PING, 0, 1, 0 }, /* reserved bytes */
+        { 0, 1, 0, 1, AQ_FRAME_OUT, 0, 0, 0 },  /* 65537 bytes of output */
+        { 255, 255, 255, 255, AQ_FRAME_PING, 0, 0, 0 },
+        { 4, 0, 0, 1, AQ_FRAME_SETUP, 0, 0, 0 }, /* beyond the larger limit */
+        { 255, 255, 255, 255, AQ_FRAME_RESULT, 0, 0, 0 },
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
-        struct aq_frame_in in = {NULL, 0, 0, 0};
+        struct aq_frame_in in = { NULL, 0, 0, 0 };
         struct aq_frame f;
 
         feed(&in, heads[i], sizeof(heads[i]));
@@ -92,7 +93,7 @@ static void cut_frames_wait(void **state)
 
     (void)state;
     for (size_t have = 0; have < len; have++) {
-        struct aq_frame_in in = {NULL, 0, 0, 0};
+        struct aq_frame_in in = { NULL, 0, 0, 0 };
         struct aq_frame f;
 
         feed(&in, bytes, have);
@@ -106,7 +107,7 @@ static void random_bytes(void **state)
     (void)state;
     srandom(4711);
     for (int round = 0; round < 20000; round++) {
-        struct aq_frame_in in = {NULL, 0, 0, 0};
+        struct aq_frame_in in = { NULL, 0, 0, 0 };
         uint8_t bytes[200];
         struct aq_frame f;
         size_t total = 0;
@@ -130,14 +131,15 @@ static void random_bytes(void **state)
 
 static void hello_after_noise(void **state)
 {
-    static const char *const noises[] = {"", "Welcome!\n", "\xff", "\xff\0AQ-agen", "fortune: \xff\xff\xff"};
+    static const char *const noises[] = { "", "Welcome!\n", "\xff", "\xff\0AQ-agen",
+                                          "fortune: \xff\xff\xff" };
     uint8_t hello[AQ_HELLO_BYTES];
 
     (void)state;
     aq_frame_make_hello(hello, "0.1.0-a-long-version-text");
     for (size_t i = 0; i < sizeof(noises) / sizeof(noises[0]); i++) {
         for (size_t portion = 1; portion < 64; portion += 7) {
-            struct aq_frame_in in = {NULL, 0, 0, 0};
+            struct aq_frame_in in = { NULL, 0, 0, 0 };
             char version[AQ_HELLO_VERSION + 1];
             const char *noise;
             uint32_t protocol = 0;
@@ -168,8 +170,8 @@ static void hello_after_noise(void **state)
 
 static void packing(void **state)
 {
-    char *texts[] = {(char *)"one", (char *)"", (char *)"two\nlines", NULL}, **got;
-    struct aq_pack p = {NULL, 0, 0, false};
+    char *texts[] = { (char *)"one", (char *)"", (char *)"two\nlines", NULL }, **got;
+    struct aq_pack p = { NULL, 0, 0, false };
     struct aq_unpack u;
     const uint8_t *block;
     size_t len;
@@ -181,7 +183,7 @@ static void packing(void **state)
     aq_pack_texts(&p, texts);
     aq_pack_block(&p, "\0\1\2", 3);
     assert_false(p.failed);
-    u = (struct aq_unpack){p.buf, p.len, false};
+    u = (struct aq_unpack){ p.buf, p.len, false };
     assert_int_equal(aq_unpack_u32(&u), 0xdeadbeef);
     text = aq_unpack_text(&u);
     assert_string_equal(text, "text");
@@ -206,8 +208,8 @@ static void packing(void **state)
 /* every prefix of a payload, in a block of just that size, and with one byte changed */
 static void unpacking_what_is_cut(void **state)
 {
-    char *texts[] = {(char *)"A=1", (char *)"B=2", NULL};
-    struct aq_pack p = {NULL, 0, 0, false};
+    char *texts[] = { (char *)"A=1", (char *)"B=2", NULL };
+    struct aq_pack p = { NULL, 0, 0, false };
 
     (void)state;
     aq_pack_texts(&p, texts);
@@ -222,7 +224,7 @@ static void unpacking_what_is_cut(void **state)
             if (change < len)
                 copy[change] ^= 0xff;
             copy = realloc(copy, len > 0 ? len : 1);
-            u = (struct aq_unpack){copy, len, false};
+            u = (struct aq_unpack){ copy, len, false };
             got = aq_unpack_texts(&u);
             text = aq_unpack_text(&u);
             assert_true(u.failed == (text == NULL));
@@ -240,9 +242,9 @@ static void unpacking_what_is_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frames_in_portions), cmocka_unit_test(bad_heads),
-        cmocka_unit_test(cut_frames_wait),    cmocka_unit_test(random_bytes),
-        cmocka_unit_test(hello_after_noise),  cmocka_unit_test(packing),
+        cmocka_unit_test(frames_in_portions),    cmocka_unit_test(bad_heads),
+        cmocka_unit_test(cut_frames_wait),       cmocka_unit_test(random_bytes),
+        cmocka_unit_test(hello_after_noise),     cmocka_unit_test(packing),
         cmocka_unit_test(unpacking_what_is_cut),
     };
 

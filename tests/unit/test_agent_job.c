@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_agent_job.c - a rank that uses the start-up layer alone, no conduit: run alone it checks itself as a
- * job of one; test_agent.sh starts it on several "hosts", argv[1] says what happens after the exchanges.
- * TAP.
+ * test_agent_job.c - a rank that uses the start-up layer alone, no conduit: run alone it checks
+ * itself as a job of one; test_agent.sh starts it on several "hosts", argv[1] says what happens
+ * after the exchanges. TAP.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -93,7 +93,9 @@ static void check_key(void)
 
 static void check_places(void)
 {
-    struct { uint32_t host, host_rank, board_rank; } mine, *all = calloc(me->size, sizeof(*all));
+    struct {
+        uint32_t host, host_rank, board_rank;
+    } mine, *all = calloc(me->size, sizeof(*all));
     bool right = true;
 
     mine.host = me->host_index;
@@ -101,11 +103,11 @@ static void check_places(void)
     mine.board_rank = aq_spawn_jobarea()->rank[me->host_rank].jobrank;
     check(aq_spawn_allgather(&mine, sizeof(mine), all) == AQ_OK, "allgather of places");
     for (uint32_t r = 0; r < me->size; r++)
-        right = right && all[r].host == me->host_of[r] && all[r].host < me->host_count &&
-                all[r].board_rank == r;
+        right = right && all[r].host == me->host_of[r] && all[r].host < me->host_count
+                && all[r].board_rank == r;
     for (uint32_t i = 0; i < me->host_size; i++)
-        right =
-            right && all[me->host_ranks[i]].host == me->host_index && all[me->host_ranks[i]].host_rank == i;
+        right = right && all[me->host_ranks[i]].host == me->host_index
+                && all[me->host_ranks[i]].host_rank == i;
     check(right, "everybody agrees on who is where");
     free(all);
 }
@@ -136,7 +138,8 @@ static void copy_stdin(void)
 static void much_output(void)
 {
     for (int i = 0; i < 20000; i++)
-        printf("rank %u line %d and so on until it has some length, so that much of it is on its way\n",
+        printf("rank %u line %d and so on until it has some length, so that much of it is on its "
+               "way\n",
                me->rank, i);
 }
 
@@ -151,8 +154,8 @@ static void play(const char *what, const char *more)
     uint32_t who = me->size > 1 ? 1 : 0;
 
     if (strcmp(what, "hello") == 0)
-        printf("rank %u of %u on host %u of %u, slot %u of %u\n", me->rank, me->size, me->host_index,
-               me->host_count, me->host_rank, me->host_size);
+        printf("rank %u of %u on host %u of %u, slot %u of %u\n", me->rank, me->size,
+               me->host_index, me->host_count, me->host_rank, me->host_size);
     else if (strcmp(what, "getenv") == 0)
         printf("rank %u has %s|%s\n", me->rank, getenv(more) != NULL ? getenv(more) : "nothing",
                aq_env_get(more) != NULL ? aq_env_get(more) : "nothing");
@@ -174,16 +177,16 @@ static void play(const char *what, const char *more)
         raise(atoi(more));
     if (strcmp(what, "silent") == 0 && me->rank == me->size - 1)
         _exit(atoi(more));
-    if (strcmp(what, "exit") == 0 || strcmp(what, "last") == 0 || strcmp(what, "die") == 0 ||
-        strcmp(what, "silent") == 0)
+    if (strcmp(what, "exit") == 0 || strcmp(what, "last") == 0 || strcmp(what, "die") == 0
+        || strcmp(what, "silent") == 0)
         wait_for_end();
 }
 
 int main(int argc, char **argv)
 {
     aq_env_init();
-    if (argc > 1 && strcmp(argv[1], "early") == 0 && getenv("AQ_SPAWN_FORK") != NULL && argc > 2 &&
-        atoi(getenv("AQ_SPAWN_FORK")) == atoi(argv[2]))
+    if (argc > 1 && strcmp(argv[1], "early") == 0 && getenv("AQ_SPAWN_FORK") != NULL && argc > 2
+        && atoi(getenv("AQ_SPAWN_FORK")) == atoi(argv[2]))
         _exit(0); /* one slot of each host */
     if (aq_spawn_init(&argc, &argv, "smp", NULL) != AQ_OK)
         return 1;

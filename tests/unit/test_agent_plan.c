@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_agent_plan.c - what gasnetrun tells its agents about a job arrives as it was; what is cut or has
- * bytes changed is refused, or is at least consistent: no count or index that could lead an agent astray.
+ * test_agent_plan.c - what gasnetrun tells its agents about a job arrives as it was; what is cut or
+ * has bytes changed is refused, or is at least consistent: no count or index that could lead an
+ * agent astray.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -28,7 +29,7 @@ void aq_launch_error(const struct aq_launch *lo, const char *fmt, ...)
 
 void aq_ssh_command(struct aq_plan *plan, const struct aq_launch *lo)
 {
-    static char *words[] = {(char *)"ssh", (char *)"-p", (char *)"22", NULL};
+    static char *words[] = { (char *)"ssh", (char *)"-p", (char *)"22", NULL };
 
     (void)lo;
     plan->ssh = words;
@@ -36,11 +37,13 @@ void aq_ssh_command(struct aq_plan *plan, const struct aq_launch *lo)
 
 static void make(struct aq_plan *plan)
 {
-    static char *argv[] = {(char *)"prog", (char *)"an argument", (char *)"", NULL};
-    static char *names[] = {(char *)"a", (char *)"b", (char *)"fe80::1"};
-    static uint32_t ranks[] = {3, 2, 2};
-    static struct aq_launch lo = {.ranks = 7, .cpus = -1, .verbose = 1, .prefix = true, .argv = argv};
-    static struct aq_hosts hosts = {.name = names, .ranks = ranks, .count = 3};
+    static char *argv[] = { (char *)"prog", (char *)"an argument", (char *)"", NULL };
+    static char *names[] = { (char *)"a", (char *)"b", (char *)"fe80::1" };
+    static uint32_t ranks[] = { 3, 2, 2 };
+    static struct aq_launch lo = {
+        .ranks = 7, .cpus = -1, .verbose = 1, .prefix = true, .argv = argv
+    };
+    static struct aq_hosts hosts = { .name = names, .ranks = ranks, .count = 3 };
 
     clearenv();
     setenv("GASNET_X", "two\nlines", 1);
@@ -63,7 +66,7 @@ static bool has(char *const *texts, const char *text)
 
 static void arrives(void **state)
 {
-    struct aq_plan made, read = {.ranks = 0};
+    struct aq_plan made, read = { .ranks = 0 };
     char text[64];
 
     (void)state;
@@ -98,8 +101,8 @@ static bool consistent(const struct aq_plan *plan)
             return false;
         total += plan->host_ranks[h];
     }
-    return total == plan->ranks && plan->host_name[plan->hosts] == NULL && plan->argv[0] != NULL &&
-           plan->ssh[0] != NULL && plan->remote != NULL && plan->directory != NULL;
+    return total == plan->ranks && plan->host_name[plan->hosts] == NULL && plan->argv[0] != NULL
+           && plan->ssh[0] != NULL && plan->remote != NULL && plan->directory != NULL;
 }
 
 static void cut(void **state)
@@ -109,7 +112,7 @@ static void cut(void **state)
     (void)state;
     make(&made);
     for (size_t len = 0; len < made.blob_len; len++) {
-        struct aq_plan read = {.ranks = 0};
+        struct aq_plan read = { .ranks = 0 };
         uint8_t *copy = malloc(len + 1); /* of just that size, for the address sanitizer */
 
         memcpy(copy, made.blob, len);
@@ -121,7 +124,7 @@ static void cut(void **state)
 
 static void changed(void **state)
 {
-    static const uint8_t masks[] = {0xff, 0x80, 0x01};
+    static const uint8_t masks[] = { 0xff, 0x80, 0x01 };
     struct aq_plan made;
     uint8_t *copy;
 
@@ -130,7 +133,7 @@ static void changed(void **state)
     copy = malloc(made.blob_len);
     for (size_t at = 0; at < made.blob_len; at++) {
         for (size_t m = 0; m < sizeof(masks); m++) {
-            struct aq_plan read = {.ranks = 0};
+            struct aq_plan read = { .ranks = 0 };
 
             memcpy(copy, made.blob, made.blob_len);
             copy[at] ^= masks[m];

@@ -32,7 +32,8 @@ static void fake_ring(void)
     rings++;
 }
 
-static const struct aq_conduit_ops fake_conduit = { .name = "fake", .poll = fake_poll,
+static const struct aq_conduit_ops fake_conduit = { .name = "fake",
+                                                    .poll = fake_poll,
                                                     .sleep_wake = fake_ring };
 
 /* --- handlers --- */
@@ -95,8 +96,10 @@ static void h_long(gex_Token_t token, void *buf, size_t nbytes)
     calls++;
 }
 
-#define ROW(index, fn, kind, nargs) \
-    { index, (gex_AM_Fn_t)fn, kind | GEX_FLAG_AM_REQREP, nargs, NULL, #fn }
+#define ROW(index, fn, kind, nargs)                                         \
+    {                                                                       \
+        index, (gex_AM_Fn_t)fn, kind | GEX_FLAG_AM_REQREP, nargs, NULL, #fn \
+    }
 
 /* --- tests --- */
 
@@ -194,9 +197,12 @@ int main(void)
 {
     static _Atomic uint32_t nobody;
     gex_AM_Entry_t table[] = {
-        ROW(H_SHORT, h_short, GEX_FLAG_AM_SHORT, 1), ROW(H_ANSWERED, h_answered, GEX_FLAG_AM_SHORT, 0),
-        ROW(H_ANSWER, h_answer, GEX_FLAG_AM_SHORT, 1), ROW(H_MEDIUM, h_medium, GEX_FLAG_AM_MEDIUM, 0),
-        ROW(H_ECHO, h_echo, GEX_FLAG_AM_MEDIUM, 0), ROW(H_LONG, h_long, GEX_FLAG_AM_LONG, 0),
+        ROW(H_SHORT, h_short, GEX_FLAG_AM_SHORT, 1),
+        ROW(H_ANSWERED, h_answered, GEX_FLAG_AM_SHORT, 0),
+        ROW(H_ANSWER, h_answer, GEX_FLAG_AM_SHORT, 1),
+        ROW(H_MEDIUM, h_medium, GEX_FLAG_AM_MEDIUM, 0),
+        ROW(H_ECHO, h_echo, GEX_FLAG_AM_MEDIUM, 0),
+        ROW(H_LONG, h_long, GEX_FLAG_AM_LONG, 0),
     };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_handlers_run_in_the_call, fill_source),

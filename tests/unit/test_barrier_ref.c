@@ -44,13 +44,16 @@ static void fake_ring(void)
 {
 }
 
-static const struct aq_conduit_ops fake_conduit = { .name = "fake", .am_short = fake_short,
+static const struct aq_conduit_ops fake_conduit = { .name = "fake",
+                                                    .am_short = fake_short,
                                                     .sleep_wake = fake_ring };
 
 static void deliver(gex_Rank_t from, unsigned handler, unsigned nargs, const gex_AM_Arg_t *args)
 {
-    struct aq_am_in in = { .token = { .jobrank = from, .handler = (uint8_t)handler,
-                                      .nargs = (uint8_t)nargs, .kind = AQ_AM_SHORT },
+    struct aq_am_in in = { .token = { .jobrank = from,
+                                      .handler = (uint8_t)handler,
+                                      .nargs = (uint8_t)nargs,
+                                      .kind = AQ_AM_SHORT },
                            .args = args };
 
     aq_am_deliver(&in);
@@ -207,14 +210,26 @@ static void test_names(void **state)
         { GASNET_BARRIERFLAG_UNNAMED, 7, { { 0, 0 }, { 0, 0 }, { 0, 0 } }, false, false, 0 },
         { 0, 7, { { 0, 0 }, { 0, 0 }, { 0, 0 } }, false, true, 7 },
         { 0, 0, { { NAMED, 0 }, { 0, 9 }, { NAMED, 0 } }, false, true, 0 },
-        { GASNET_BARRIERFLAG_ANONYMOUS, 7, { { 0, 0 }, { NAMED, INT32_MIN }, { 0, 0 } },
-          false, true, INT32_MIN },
+        { GASNET_BARRIERFLAG_ANONYMOUS,
+          7,
+          { { 0, 0 }, { NAMED, INT32_MIN }, { 0, 0 } },
+          false,
+          true,
+          INT32_MIN },
         { 0, 7, { { NAMED, 7 }, { NAMED, 8 }, { NAMED, 7 } }, true, false, 0 },
-        { GASNET_BARRIERFLAG_ANONYMOUS, 7, { { NAMED, -1 }, { 0, 0 }, { NAMED, 1 } },
-          true, false, 0 },
+        { GASNET_BARRIERFLAG_ANONYMOUS,
+          7,
+          { { NAMED, -1 }, { 0, 0 }, { NAMED, 1 } },
+          true,
+          false,
+          0 },
         { 0, 7, { { NAMED, 7 }, { NAMED, 7 }, { MISMATCH, 0 } }, true, false, 0 },
-        { GASNET_BARRIERFLAG_MISMATCH, 7, { { NAMED, 7 }, { 0, 0 }, { NAMED, 7 } },
-          true, false, 0 },
+        { GASNET_BARRIERFLAG_MISMATCH,
+          7,
+          { { NAMED, 7 }, { 0, 0 }, { NAMED, 7 } },
+          true,
+          false,
+          0 },
         { 0, -5, { { NAMED, -5 }, { NAMED, -5 }, { NAMED, -5 } }, false, true, -5 },
     };
 

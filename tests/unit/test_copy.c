@@ -29,10 +29,10 @@ static void check(unsigned char *to, const unsigned char *from, size_t to_shift,
 
 static void test_sizes(void **state)
 {
-    static const size_t shifts[] = {0, 1, 8, 15, 16, 63};
+    static const size_t shifts[] = { 0, 1, 8, 15, 16, 63 };
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
     size_t streams = cache > 0 ? (size_t)cache / 2 : (size_t)16 << 20;
-    size_t sizes[] = {1, 4095, 70001, streams - 1, streams, streams + 1, streams + 127};
+    size_t sizes[] = { 1, 4095, 70001, streams - 1, streams, streams + 1, streams + 127 };
     size_t room = streams + 4096;
     unsigned char *from = malloc(room), *to = malloc(room);
     uint32_t random = 12345;
@@ -54,7 +54,7 @@ static void test_sizes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes)};
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_sizes) };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_custom_wire.c - the line to a worker of SPAWNFN=C: who does not know the secret is not let in, and somebody in
- * between who changes a byte or cuts the line changes nothing of what arrives.
+ * test_custom_wire.c - the line to a worker of SPAWNFN=C: who does not know the secret is not let
+ * in, and somebody in between who changes a byte or cuts the line changes nothing of what arrives.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -23,7 +23,7 @@ static int result_fd;
 static bool handshake(struct aq_custom_handshake *w, struct aq_custom_handshake *m, unsigned wrong)
 {
     uint8_t hello[AQ_CUSTOM_HELLO], reply[AQ_CUSTOM_REPLY], claim[AQ_CUSTOM_CLAIM];
-    struct aq_worker_info info = {.host = "h", .machine = "m", .rank = "3"}, got;
+    struct aq_worker_info info = { .host = "h", .machine = "m", .rank = "3" }, got;
 
     assert_true(aq_custom_random(w->key, sizeof(w->key)));
     memcpy(m->key, w->key, sizeof(m->key));
@@ -69,7 +69,7 @@ static bool begin(struct aq_custom_line *line, const uint8_t *data, size_t len)
 /* one side of the line in a process of its own */
 static pid_t side(bool master, int sock, const struct aq_custom_handshake *s)
 {
-    struct aq_custom_line line = {.plain_in = -1, .plain_out = -1, .sock = sock};
+    struct aq_custom_line line = { .plain_in = -1, .plain_out = -1, .sock = sock };
     int fds[2];
     pid_t pid = fork();
 
@@ -152,7 +152,7 @@ static size_t through(size_t flip, size_t cut, bool *fine)
 static void test_line(void **state)
 {
     /* in the header, a length, the first message, later ones */
-    static const size_t places[] = {0, 23, 24, 27, 28, 60, 180, 200, 5000, 40000, 90000};
+    static const size_t places[] = { 0, 23, 24, 27, 28, 60, 180, 200, 5000, 40000, 90000 };
     bool fine;
 
     (void)state;

@@ -14,12 +14,12 @@
 #include "base/aq_log.h"
 
 /* in a child, where cmocka's longjmp would be lost: say what is wrong and leave */
-#define CHILD_CHECK(cond)                                                                \
-    do {                                                                                 \
-        if (!(cond)) {                                                                   \
-            fprintf(stderr, "line %d: not so: %s\n", __LINE__, #cond);                   \
-            _exit(99);                                                                   \
-        }                                                                                \
+#define CHILD_CHECK(cond)                                              \
+    do {                                                               \
+        if (!(cond)) {                                                 \
+            fprintf(stderr, "line %d: not so: %s\n", __LINE__, #cond); \
+            _exit(99);                                                 \
+        }                                                              \
     } while (0)
 
 static struct aq_unit_result run;
@@ -120,8 +120,8 @@ static void body_job(void *arg)
     setenv("MINE", "kept", 1);
     aq_env_init();
     own = aq_env_snapshot(&len);
-    CHILD_CHECK(len == strlen("GASNET_CATCH_EXIT=yes") + strlen("OTHER=mine") +
-                           strlen("MINE=kept") + 3);
+    CHILD_CHECK(
+        len == strlen("GASNET_CATCH_EXIT=yes") + strlen("OTHER=mine") + strlen("MINE=kept") + 3);
     CHILD_CHECK(own[len - 1] == '\0');
     CHILD_CHECK(aq_env_bool(AQ_ENV_CATCH_EXIT));
     aq_env_set_job_environment(block, sizeof(block) - 1); /* the last string without its NUL */
@@ -145,7 +145,8 @@ static void body_decode(void *arg)
     setenv("A", "a%020b%00cx%0zz%03", 1);
     aq_env_init();
     CHILD_CHECK(strcmp(aq_env_get("A"), "a b\x0c"
-                                        "x%0zz%03") == 0);
+                                        "x%0zz%03")
+                == 0);
 }
 
 static void body_decode_off(void *arg)
@@ -179,21 +180,20 @@ static void test_bad_values(void **state)
     static const struct {
         const char *setting, *value, *form;
     } cases[] = {
-        {"GASNET_CATCH_EXIT=perhaps", "\"perhaps\"", "yes"},
-        {"GASNET_PSHM_NODES=four", "\"four\"", "whole number"},
-        {"GASNET_EXITTIMEOUT=soon", "\"soon\"", "10ms"},
-        {"GASNET_EXITTIMEOUT_FACTOR=x", "\"x\"", "10ms"},
-        {"GASNET_MAX_SEGSIZE=lots", "\"lots\"", "128MB"},
-        {"GASNET_BACKTRACE_NODES=1-", "\"1-\"", "0,2-4,6"},
-        {"AQ_SHM_CMA=maybe", "\"maybe\"", "auto|off"},
+        { "GASNET_CATCH_EXIT=perhaps", "\"perhaps\"", "yes" },
+        { "GASNET_PSHM_NODES=four", "\"four\"", "whole number" },
+        { "GASNET_EXITTIMEOUT=soon", "\"soon\"", "10ms" },
+        { "GASNET_EXITTIMEOUT_FACTOR=x", "\"x\"", "10ms" },
+        { "GASNET_MAX_SEGSIZE=lots", "\"lots\"", "128MB" },
+        { "GASNET_BACKTRACE_NODES=1-", "\"1-\"", "0,2-4,6" },
+        { "AQ_SHM_CMA=maybe", "\"maybe\"", "auto|off" },
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char name[64];
 
-        snprintf(name, sizeof(name), "%.*s", (int)strcspn(cases[i].setting, "="),
-                 cases[i].setting);
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(cases[i].setting, "="), cases[i].setting);
         aq_unit_run(body_set_and_init, (void *)(uintptr_t)cases[i].setting, &run);
         assert_int_not_equal(aq_unit_exit_code(&run), 0);
         assert_int_equal(strncmp(run.err, "*** FATAL ERROR (", 17), 0);
@@ -205,8 +205,9 @@ static void test_bad_values(void **state)
 
 static bool is_number(const struct aq_env_row *row)
 {
-    return !row->compat && (row->type == AQ_ENV_TYPE_INT || row->type == AQ_ENV_TYPE_REAL ||
-                            row->type == AQ_ENV_TYPE_SIZE || row->type == AQ_ENV_TYPE_TIME);
+    return !row->compat
+           && (row->type == AQ_ENV_TYPE_INT || row->type == AQ_ENV_TYPE_REAL
+               || row->type == AQ_ENV_TYPE_SIZE || row->type == AQ_ENV_TYPE_TIME);
 }
 
 /* greater than any range, but still a value of its type */
@@ -251,11 +252,15 @@ static void expect_taken(int id, const char *value)
         fail_msg("%s: exit code %d: %s", setting, aq_unit_exit_code(&run), run.err);
 }
 
-/* every number has a range: what lies outside, or is no number, is one message with variable, value and range */
+/* every number has a range: what lies outside, or is no number, is one message with variable, value
+ * and range */
 static void test_ranges(void **state)
 {
-    static const char *const wrong[] = {"-1", "garbage", "nan", "inf", "-inf", "1e20", "0x", "1 2", "5%",
-                                        "999999999999999999999999999999999999999999999999", "--3", "1;"};
+    static const char *const wrong[] = {
+        "-1",   "garbage", "nan", "inf", "-inf",
+        "1e20", "0x",      "1 2", "5%",  "999999999999999999999999999999999999999999999999",
+        "--3",  "1;"
+    };
 
     (void)state;
     for (int id = 0; id < AQ_ENV_ID_COUNT; id++) {
@@ -285,7 +290,8 @@ static void test_ranges(void **state)
 /* rows that are only accepted never fail */
 static void test_compat(void **state)
 {
-    static const char *const settings[] = {"GASNET_USE_ODP=whatever", "GASNET_THREAD_STACK_PAD=?"};
+    static const char *const settings[] = { "GASNET_USE_ODP=whatever",
+                                            "GASNET_THREAD_STACK_PAD=?" };
 
     (void)state;
     for (size_t i = 0; i < 2; i++) {
@@ -391,7 +397,7 @@ static void test_misspellings(void **state)
     assert_string_equal(aq_env_suggest("GASNET_MAX_SEGSIZE_1"), "GASNET_MAX_SEGSIZE");
     assert_null(aq_env_suggest("GASNET_IBV_PORTS_0_1")); /* for processes at that place */
     assert_null(aq_env_suggest("GASNET_"));
-    assert_null(aq_env_suggest("GASNET_SPAWNFN"));     /* other conduits' own */
+    assert_null(aq_env_suggest("GASNET_SPAWNFN")); /* other conduits' own */
     assert_null(aq_env_suggest("GASNET_MPI_SPAWNER"));
     assert_null(aq_env_suggest("PATH"));
 }
@@ -461,8 +467,8 @@ static void test_table(void **state)
         if (row->type == AQ_ENV_TYPE_CHOICE)
             assert_non_null(strchr(row->unit, '|'));
         if (row->type == AQ_ENV_TYPE_BOOL && !row->compat)
-            assert_true(strcmp(row->dflt, "yes") == 0 || strcmp(row->dflt, "no") == 0 ||
-                        row->dflt[0] == '(');
+            assert_true(strcmp(row->dflt, "yes") == 0 || strcmp(row->dflt, "no") == 0
+                        || row->dflt[0] == '(');
     }
 }
 
@@ -486,14 +492,21 @@ static void test_defaults_are_legal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),         cmocka_unit_test(test_live_until_init),
-        cmocka_unit_test(test_empty_values),     cmocka_unit_test(test_job_environment),
-        cmocka_unit_test(test_decode),           cmocka_unit_test(test_bad_values),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_live_until_init),
+        cmocka_unit_test(test_empty_values),
+        cmocka_unit_test(test_job_environment),
+        cmocka_unit_test(test_decode),
+        cmocka_unit_test(test_bad_values),
         cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_compat),           cmocka_unit_test(test_report),
-        cmocka_unit_test(test_report_is_rank_0), cmocka_unit_test(test_misspellings),
-        cmocka_unit_test(test_unasked), cmocka_unit_test(test_misspellings_are_rank_0s),
-        cmocka_unit_test(test_quiet),            cmocka_unit_test(test_table),
+        cmocka_unit_test(test_compat),
+        cmocka_unit_test(test_report),
+        cmocka_unit_test(test_report_is_rank_0),
+        cmocka_unit_test(test_misspellings),
+        cmocka_unit_test(test_unasked),
+        cmocka_unit_test(test_misspellings_are_rank_0s),
+        cmocka_unit_test(test_quiet),
+        cmocka_unit_test(test_table),
         cmocka_unit_test(test_defaults_are_legal),
     };
 

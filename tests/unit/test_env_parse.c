@@ -14,9 +14,9 @@
 
 static void test_bool(void **state)
 {
-    static const char *const yes[] = {"1", "y", "Y", "yes", "YES", "true", "On", " yes "};
-    static const char *const no[] = {"0", "n", "N", "no", "NO", "False", "off", "no\n"};
-    static const char *const bad[] = {"", " ", "2", "ja", "yes!", "yes no", "yesyesyesyes", "10"};
+    static const char *const yes[] = { "1", "y", "Y", "yes", "YES", "true", "On", " yes " };
+    static const char *const no[] = { "0", "n", "N", "no", "NO", "False", "off", "no\n" };
+    static const char *const bad[] = { "", " ", "2", "ja", "yes!", "yes no", "yesyesyesyes", "10" };
     bool value;
 
     (void)state;
@@ -36,9 +36,18 @@ static void test_bool(void **state)
 
 static void test_int(void **state)
 {
-    static const char *const bad[] = {"", "-", "x", "4x", "4 5", "0x", "0xg", "1.5", "--4",
-                                      "9223372036854775808", "-9223372036854775809",
-                                      "99999999999999999999999999"};
+    static const char *const bad[] = { "",
+                                       "-",
+                                       "x",
+                                       "4x",
+                                       "4 5",
+                                       "0x",
+                                       "0xg",
+                                       "1.5",
+                                       "--4",
+                                       "9223372036854775808",
+                                       "-9223372036854775809",
+                                       "99999999999999999999999999" };
     int64_t value = 77;
 
     (void)state;
@@ -58,8 +67,8 @@ static void test_int(void **state)
 
 static void test_real(void **state)
 {
-    static const char *const bad[] = {"", ".", "-", "1/0", "1/", "/2", "1e", "1e999", "1,5", "1 2",
-                                      "nan", "inf", "0x1p3", "1/2/3"};
+    static const char *const bad[] = { "",      ".",   "-",   "1/0", "1/",  "/2",    "1e",
+                                       "1e999", "1,5", "1 2", "nan", "inf", "0x1p3", "1/2/3" };
     double value;
 
     (void)state;
@@ -79,23 +88,25 @@ static void test_size(void **state)
         const char *text, *unit;
         uint64_t bytes;
     } good[] = {
-        {"4096", "B", 4096},
-        {"0", "B", 0},
-        {"4096B", "MB", 4096},
-        {"64KB", "B", 65536},
-        {"64kb", "B", 65536},
-        {"64 K", "B", 65536},
-        {"64KiB", "B", 65536},
-        {"128.0MB", "B", UINT64_C(128) << 20},
-        {"1.5G", "B", UINT64_C(3) << 29},
-        {"2TB", "B", UINT64_C(2) << 40},
-        {"0x1000", "B", 4096},
-        {"2", "MB", UINT64_C(2) << 20},
-        {".5", "KB", 512},
-        {"18446744073709551615", "B", UINT64_MAX},
+        { "4096", "B", 4096 },
+        { "0", "B", 0 },
+        { "4096B", "MB", 4096 },
+        { "64KB", "B", 65536 },
+        { "64kb", "B", 65536 },
+        { "64 K", "B", 65536 },
+        { "64KiB", "B", 65536 },
+        { "128.0MB", "B", UINT64_C(128) << 20 },
+        { "1.5G", "B", UINT64_C(3) << 29 },
+        { "2TB", "B", UINT64_C(2) << 40 },
+        { "0x1000", "B", 4096 },
+        { "2", "MB", UINT64_C(2) << 20 },
+        { ".5", "KB", 512 },
+        { "18446744073709551615", "B", UINT64_MAX },
     };
-    static const char *const bad[] = {"", "MB", "-4KB", "4QB", "4KBs", "4K B", "4MiX", "1e3", "4..5",
-                                      "0x10KB", "16777216TB", "18446744073709551616", "1/2", "."};
+    static const char *const bad[] = { "",     "MB",     "-4KB",       "4QB",
+                                       "4KBs", "4K B",   "4MiX",       "1e3",
+                                       "4..5", "0x10KB", "16777216TB", "18446744073709551616",
+                                       "1/2",  "." };
     uint64_t bytes;
 
     (void)state;
@@ -132,8 +143,9 @@ static void test_time(void **state)
 
 static void test_segsize(void **state)
 {
-    static const char *const bad[] = {"", "/H", "/P", "0", "0.0", "0.85/X", "0.85/HP", "0.85H", "-0.5",
-                                      "abc", "128MB/", "128MB//P", "1/0", "0KB/H", "4 4/P"};
+    static const char *const bad[] = { "",       "/H",       "/P",    "0",     "0.0",
+                                       "0.85/X", "0.85/HP",  "0.85H", "-0.5",  "abc",
+                                       "128MB/", "128MB//P", "1/0",   "0KB/H", "4 4/P" };
     struct aq_env_segsize seg;
 
     (void)state;
@@ -160,8 +172,9 @@ static void test_segsize(void **state)
 
 static void test_ranks(void **state)
 {
-    static const char *const bad[] = {"", ",", "1,", ",1", "1-", "-1", "3-2", "1;2", "1 2", "**", "a",
-                                      "4294967296", "0-4294967296", "*,1"};
+    static const char *const bad[] = { "",   ",",          "1,",           ",1",  "1-",
+                                       "-1", "3-2",        "1;2",          "1 2", "**",
+                                       "a",  "4294967296", "0-4294967296", "*,1" };
     bool listed;
 
     (void)state;
@@ -198,16 +211,16 @@ static void test_format_size(void **state)
         uint64_t bytes;
         const char *text;
     } cases[] = {
-        {0, "0"},
-        {1, "1 B"},
-        {1536, "1536 B"},
-        {2048, "2 KB"},
-        {10240, "10 KB"},
-        {10241, "10 KB"},
-        {2097152, "2 MB"},
-        {2097153, "2048 KB"},
-        {UINT64_C(1) << 40, "1 TB"},
-        {UINT64_C(1) << 50, "0x4000000000000"},
+        { 0, "0" },
+        { 1, "1 B" },
+        { 1536, "1536 B" },
+        { 2048, "2 KB" },
+        { 10240, "10 KB" },
+        { 10241, "10 KB" },
+        { 2097152, "2 MB" },
+        { 2097153, "2048 KB" },
+        { UINT64_C(1) << 40, "1 TB" },
+        { UINT64_C(1) << 50, "0x4000000000000" },
     };
     char text[32];
 

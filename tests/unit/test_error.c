@@ -23,7 +23,7 @@ static void test_names(void **state)
 
 static void test_never_null(void **state)
 {
-    static const int codes[] = {INT32_MIN, -1, 0, 1, 10000, 10001, 10005, 10006, INT32_MAX};
+    static const int codes[] = { INT32_MIN, -1, 0, 1, 10000, 10001, 10005, 10006, INT32_MAX };
 
     (void)state;
     for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {

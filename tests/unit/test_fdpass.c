@@ -97,9 +97,9 @@ static void test_several_takers(void **state)
 /* What one name shows tells nothing of another, nor of the key. */
 static void test_names(void **state)
 {
-    static const char *const uses[] = {"board", "host descriptor", "listener of rank"};
+    static const char *const uses[] = { "board", "host descriptor", "listener of rank" };
     char names[3 * 4][AQ_SOCKET_NAME], again[AQ_SOCKET_NAME], text[3] = "";
-    uint8_t zeros[32] = {0};
+    uint8_t zeros[32] = { 0 };
     unsigned count = 0, shown = 0;
 
     (void)state;
@@ -200,10 +200,10 @@ static void test_name_is_taken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_several_takers),
-        cmocka_unit_test(test_names), cmocka_unit_test(test_stranger),
-        cmocka_unit_test(test_error_is_told),  cmocka_unit_test(test_nobody_comes),
-        cmocka_unit_test(test_nobody_listens), cmocka_unit_test(test_name_is_taken),
+        cmocka_unit_test(test_several_takers), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_stranger),       cmocka_unit_test(test_error_is_told),
+        cmocka_unit_test(test_nobody_comes),   cmocka_unit_test(test_nobody_listens),
+        cmocka_unit_test(test_name_is_taken),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

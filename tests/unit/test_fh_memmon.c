@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_fh_memmon.c - the watch on memory, call by call: each change is told before the next use; what cannot be watched
- * is not covered.
+ * test_fh_memmon.c - the watch on memory, call by call: each change is told before the next use;
+ * what cannot be watched is not covered.
  */
 #include "tests/unit/fh_memmon_unit.h"
 
@@ -38,7 +38,8 @@ static void test_replace(void **state)
     (void)state;
     events_or_skip();
     addr = covered();
-    assert_ptr_equal(mmap(addr, 2 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), addr);
+    assert_ptr_equal(
+        mmap(addr, 2 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), addr);
     assert_true(was_told(addr, 2 * PAGE));
     assert_int_equal(cover(addr, PAGES * PAGE), AQ_OK); /* the new mapping is watched as well */
     gone_count = 0;
@@ -56,7 +57,9 @@ static void test_move(void **state)
     to = map(PAGES);
     assert_int_equal(cover(to, PAGES * PAGE), AQ_OK);
     /* the program's own mremap of all of its mapping works although it is watched */
-    assert_int_equal(syscall(SYS_mremap, addr, PAGES * PAGE, PAGES * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to), to);
+    assert_int_equal(
+        syscall(SYS_mremap, addr, PAGES * PAGE, PAGES * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to),
+        to);
     assert_true(was_told(addr, PAGES * PAGE) && was_told(to, PAGES * PAGE));
     assert_int_equal(to[5 * PAGE], 1);
     assert_int_equal(cover(to, PAGES * PAGE), AQ_OK);
@@ -76,7 +79,8 @@ static void test_move_keep(void **state)
     (void)state;
     events_or_skip();
     addr = covered();
-    rc = syscall(SYS_mremap, addr, PAGES * PAGE, PAGES * PAGE, MREMAP_MAYMOVE | 4 /* MREMAP_DONTUNMAP */, 0);
+    rc = syscall(SYS_mremap, addr, PAGES * PAGE, PAGES * PAGE,
+                 MREMAP_MAYMOVE | 4 /* MREMAP_DONTUNMAP */, 0);
     to = (char *)(uintptr_t)rc;
     assert_true(rc > 0);
     assert_true(was_told(addr, PAGES * PAGE));
@@ -126,7 +130,8 @@ static void empties(int advice)
 
     assert_int_equal(madvise(addr + PAGE, 2 * PAGE, advice), 0);
     assert_true(was_told(addr + PAGE, 2 * PAGE));
-    assert_int_equal(cover(addr + 2 * PAGE, PAGE), AQ_ERR_RESOURCE); /* its pages may still be going */
+    assert_int_equal(cover(addr + 2 * PAGE, PAGE),
+                     AQ_ERR_RESOURCE); /* its pages may still be going */
     assert_int_equal(cover(addr + 3 * PAGE, PAGE), AQ_OK);
     nap(AQ_FH_MEMMON_LINGER_NS / 1000000 + 20);
     assert_int_equal(cover(addr, PAGES * PAGE), AQ_OK);
@@ -220,7 +225,8 @@ static void test_kept(void **state)
     assert_int_equal(cover(&data, sizeof(data)), AQ_OK);
     assert_int_equal(cover(bss, sizeof(bss)), AQ_OK);
     assert_int_equal(cover(constant, sizeof(constant)), AQ_OK);
-    assert_int_equal(cover(stdout, 1), kernel_watches_files() ? AQ_OK : AQ_ERR_RESOURCE); /* data of a library */
+    assert_int_equal(cover(stdout, 1),
+                     kernel_watches_files() ? AQ_OK : AQ_ERR_RESOURCE); /* data of a library */
     assert_int_equal(cover(here, sizeof(here)), AQ_OK);
     assert_int_equal(cover(large, 1000000), AQ_OK);
     free(large);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_fh_memmon_end.c - the watch on memory, from beginning to end: forked children and others, exec, closing while
- * threads unmap, settling while threads unmap; nobody is left waiting.
+ * test_fh_memmon_end.c - the watch on memory, from beginning to end: forked children and others,
+ * exec, closing while threads unmap, settling while threads unmap; nobody is left waiting.
  */
 #include "tests/unit/fh_memmon_unit.h"
 
@@ -62,7 +62,8 @@ static void test_child_holds(void **state)
     munmap(addr, PAGES * PAGE); /* does not wait for the thread that has gone */
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
-    assert_int_equal(aq_fh_memmon_open(AQ_FH_MEMMON_EVENTS, note_gone, &gone, &memmon, &why), AQ_OK);
+    assert_int_equal(aq_fh_memmon_open(AQ_FH_MEMMON_EVENTS, note_gone, &gone, &memmon, &why),
+                     AQ_OK);
     assert_null(why); /* nothing is to be said of it */
 }
 
@@ -112,7 +113,8 @@ static void test_close_meanwhile(void **state)
         nap(1);
         aq_fh_memmon_close(memmon);
         pthread_join(thread, NULL); /* or the test is killed */
-        assert_int_equal(aq_fh_memmon_open(AQ_FH_MEMMON_EVENTS, note_gone, &gone, &memmon, &why), AQ_OK);
+        assert_int_equal(aq_fh_memmon_open(AQ_FH_MEMMON_EVENTS, note_gone, &gone, &memmon, &why),
+                         AQ_OK);
     }
 }
 
@@ -139,7 +141,8 @@ static void test_settle_ends(void **state)
     for (int i = 0; i < 2; i++)
         pthread_join(thread[i], NULL);
     assert_true(atomic_load(&turns) >= 500);
-    assert_true(longest < 5000000000u); /* 20 ms of patience, on a machine that is busy with others */
+    assert_true(longest
+                < 5000000000u); /* 20 ms of patience, on a machine that is busy with others */
 }
 
 /* exec from a process with a watch, with a thread asleep in munmap() or not. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_fh_permanent.c - firehose's watch where the kernel tells nothing: what is kept then, malloc's settings,
- * firehose_forget(); and that each way in which the kernel can refuse leads there, without a hang.
+ * test_fh_permanent.c - firehose's watch where the kernel tells nothing: what is kept then,
+ * malloc's settings, firehose_forget(); and that each way in which the kernel can refuse leads
+ * there, without a hang.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -27,12 +28,12 @@
 #define PAGE ((size_t)4096)
 
 /* Checks in children, where cmocka's do not reach. */
-#define NEED(COND)                                                                                                     \
-    do {                                                                                                               \
-        if (!(COND)) {                                                                                                 \
-            dprintf(2, "line %d: %s\n", __LINE__, #COND);                                                              \
-            _exit(1);                                                                                                  \
-        }                                                                                                              \
+#define NEED(COND)                                        \
+    do {                                                  \
+        if (!(COND)) {                                    \
+            dprintf(2, "line %d: %s\n", __LINE__, #COND); \
+            _exit(1);                                     \
+        }                                                 \
     } while (0)
 
 static uintptr_t gone_start, gone_end;
@@ -53,7 +54,9 @@ static struct aq_fh_memmon *open_watch(enum aq_fh_memmon_mode mode, const char *
 
 static bool covers(struct aq_fh_memmon *memmon, const void *addr, size_t len)
 {
-    return memmon->cover(memmon, (uintptr_t)addr & ~(PAGE - 1), aq_round_up((uintptr_t)addr % PAGE + len, PAGE)) == AQ_OK;
+    return memmon->cover(memmon, (uintptr_t)addr & ~(PAGE - 1),
+                         aq_round_up((uintptr_t)addr % PAGE + len, PAGE))
+           == AQ_OK;
 }
 
 static void run_child(void (*body)(void *arg), void *arg)
@@ -155,7 +158,8 @@ static void refuse(unsigned nr, unsigned command, unsigned error)
     };
     struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
 
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+        || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
         _exit(77);
 }
 
@@ -191,7 +195,8 @@ static void test_refused(void **state)
         { SYS_userfaultfd, 0, ENOSYS, "no userfaultfd" },
         { SYS_ioctl, (unsigned)UFFDIO_API, EINVAL, "older" },
         { SYS_ioctl, (unsigned)UFFDIO_REGISTER, EINVAL, "cannot watch" },
-        { SYS_ioctl, (unsigned)UFFDIO_WRITEPROTECT, EINVAL, "as they must" }, /* nothing ever seems to change */
+        { SYS_ioctl, (unsigned)UFFDIO_WRITEPROTECT, EINVAL,
+          "as they must" }, /* nothing ever seems to change */
         { SYS_ioctl, (unsigned)UFFDIO_WRITEPROTECT, EAGAIN, "as they must" }, /* or all the time */
         { SYS_clone, 0, EAGAIN, "ulimit -u" },
         { SYS_eventfd2, 0, EMFILE, "ulimit -n" },

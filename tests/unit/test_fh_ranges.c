@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_fh_ranges.c - sets of addresses, against a model that has a flag for each address; and what is mapped where,
- * by both ways of asking.
+ * test_fh_ranges.c - sets of addresses, against a model that has a flag for each address; and what
+ * is mapped where, by both ways of asking.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -37,7 +37,8 @@ static void check_form(const struct aq_fh_ranges *set)
     for (size_t i = 0; i < set->count; i++) {
         assert_true(set->range[i].start < set->range[i].end);
         if (i > 0)
-            assert_true(set->range[i - 1].end < set->range[i].start); /* sorted, and never two that touch */
+            assert_true(set->range[i - 1].end
+                        < set->range[i].start); /* sorted, and never two that touch */
         in_set += (unsigned)(set->range[i].end - set->range[i].start);
     }
     assert_int_equal(in_set, in_model);
@@ -183,11 +184,8 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_heap),
-        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_random), cmocka_unit_test(test_ends), cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_heap),   cmocka_unit_test(test_many),
     };
 
     return cmocka_run_group_tests_name("fh_ranges", tests, NULL, teardown);

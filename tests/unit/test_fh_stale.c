@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_fh_stale.c - firehose and its watch, with a device that really holds pages: threads map, transfer, unmap, map
- * anew at addresses that others have just given back, and transfer again; whatever the device sees is what the program
- * sees. The checks are checked: without the watch they fail.
+ * test_fh_stale.c - firehose and its watch, with a device that really holds pages: threads map,
+ * transfer, unmap, map anew at addresses that others have just given back, and transfer again;
+ * whatever the device sees is what the program sees. The checks are checked: without the watch they
+ * fail.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -78,8 +79,13 @@ static void note_gone(void *arg, uintptr_t addr, size_t nbytes)
 
 static int setup(void **state)
 {
-    struct aq_fh_config config = { .rank = 0, .size = 1, .local_bytes = 4 << 20, .local_regions = 256,
-                                   .max_region = 64 << 10, .max_chunk = 1 << 20, .message = AQ_FH_MESSAGE,
+    struct aq_fh_config config = { .rank = 0,
+                                   .size = 1,
+                                   .local_bytes = 4 << 20,
+                                   .local_regions = 256,
+                                   .max_region = 64 << 10,
+                                   .max_chunk = 1 << 20,
+                                   .message = AQ_FH_MESSAGE,
                                    .carry = 64 };
     const char *why;
 
@@ -138,8 +144,10 @@ static void transfer(char *addr, size_t len, char *buffer, bool get)
         check(rc == AQ_OK, &broken);
         if (rc != AQ_OK)
             return;
-        rc = get ? fh_pages_write((int)(intptr_t)hold.reg->handle, hold.addr, buffer + done, hold.len)
-                 : fh_pages_read((int)(intptr_t)hold.reg->handle, hold.addr, buffer + done, hold.len);
+        rc = get ? fh_pages_write((int)(intptr_t)hold.reg->handle, hold.addr, buffer + done,
+                                  hold.len)
+                 : fh_pages_read((int)(intptr_t)hold.reg->handle, hold.addr, buffer + done,
+                                 hold.len);
         check(rc == 0, &broken);
         done += hold.len;
         aq_fh_release(fh, &hold);
@@ -175,9 +183,11 @@ static char *change(char *addr, size_t len, uint64_t how)
         return addr;
     case 1:
         to = map(len);
-        return (char *)(uintptr_t)syscall(SYS_mremap, addr, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+        return (char *)(uintptr_t)syscall(SYS_mremap, addr, len, len, MREMAP_MAYMOVE | MREMAP_FIXED,
+                                          to);
     case 2:
-        return mmap(addr, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        return mmap(addr, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+                    0);
     default:
         munmap(addr, len);
         return map(len);
@@ -255,7 +265,8 @@ static void test_alone(void **state)
         both_ways(addr, 4 * PAGE, (uint64_t)round * 1000003);
         munmap(addr, 4 * PAGE);
         assert_ptr_equal(mmap(addr, 4 * PAGE, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0), addr);
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
+                         addr);
     }
     both_ways(addr, 4 * PAGE, 1);
     munmap(addr, 4 * PAGE);

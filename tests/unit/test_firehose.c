@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_firehose.c - firehose case by case: hits, misses and what travels with them, how regions grow, victims, budgets,
- * read-only memory, messages that are not ours. Memory that goes: test_firehose_recall.c; random traffic:
- * test_firehose_random.c.
+ * test_firehose.c - firehose case by case: hits, misses and what travels with them, how regions
+ * grow, victims, budgets, read-only memory, messages that are not ours. Memory that goes:
+ * test_firehose_recall.c; random traffic: test_firehose_random.c.
  */
 #include "tests/unit/firehose_cases.h"
 
@@ -70,7 +70,7 @@ static void test_joins(void **state)
 {
     struct sim *sim = sim_new(2, &config, false);
     struct aq_fh_request request[3] = { wish_for(sim, 9, 64, true), wish_for(sim, 9, 16, false),
-                                  wish_for(sim, 9, 3 * PAGE, true) };
+                                        wish_for(sim, 9, 3 * PAGE, true) };
 
     (void)state;
     answers = 0;
@@ -133,9 +133,9 @@ static void test_coalescing(void **state)
 
     (void)state;
     assert_true(touch(sim, 64, true));
-    assert_true(touch(sim, 67, true));  /* 65 and 66 lie between: two pages beside two */
+    assert_true(touch(sim, 67, true)); /* 65 and 66 lie between: two pages beside two */
     assert_false(touch(sim, 65, true));
-    assert_true(touch(sim, 75, true));  /* seven pages beside five: no */
+    assert_true(touch(sim, 75, true)); /* seven pages beside five: no */
     assert_true(touch(sim, 71, true));
     assert_false(touch(sim, 73, true)); /* all of 64 to 75 is one region now */
     assert_int_equal(counts_of(sim, 1).remote_charged, 12 * PAGE);
@@ -166,12 +166,13 @@ static void test_holes(void **state)
     assert_true(touch(sim, 300, false)); /* a get works */
     assert_false(touch(sim, 300, false));
     request = wish_for(sim, 300, 8, true);
-    assert_true(ask(sim, &request));        /* and a put does not hit it */
+    assert_true(ask(sim, &request)); /* and a put does not hit it */
     assert_true(request.rc < 0);
     sim_free(sim);
 }
 
-/* Our share is full: the region that was not used for longest goes, and stays pinned as a victim of the target. */
+/* Our share is full: the region that was not used for longest goes, and stays pinned as a victim of
+ * the target. */
 static void test_victims(void **state)
 {
     struct aq_fh_config small = config;
@@ -183,11 +184,11 @@ static void test_victims(void **state)
     for (uint32_t i = 0; i < 4; i++)
         assert_true(touch(sim, i * 40, true));
     assert_int_equal(sim->sends, 4);
-    assert_true(touch(sim, 400, true));  /* 0 goes */
+    assert_true(touch(sim, 400, true)); /* 0 goes */
     assert_false(touch(sim, 40, true));
     assert_false(touch(sim, 80, true));
-    assert_true(touch(sim, 0, true));    /* 120 goes: the only one that nobody used since */
-    assert_int_equal(sim->sends, 6);     /* never a message more than the misses */
+    assert_true(touch(sim, 0, true));            /* 120 goes: the only one that nobody used since */
+    assert_int_equal(sim->sends, 6);             /* never a message more than the misses */
     assert_int_equal(counts_of(sim, 1).regs, 5); /* 0 was still pinned */
     assert_false(touch(sim, 40, true));
     assert_true(touch(sim, 120, true));
@@ -276,7 +277,8 @@ static void test_shared_region(void **state)
     sim_free(sim);
 }
 
-/* What a peer aims at may be more in one piece than our own budget has room for: the conduit hears so, and copies. */
+/* What a peer aims at may be more in one piece than our own budget has room for: the conduit hears
+ * so, and copies. */
 static void test_shared_region_too_large(void **state)
 {
     struct aq_fh_config small = config;
@@ -302,22 +304,28 @@ static void test_bad_messages(void **state)
 {
     struct sim *sim = sim_new(2, &config, false);
     struct aq_fh *fh = sim->rank[1].fh;
-    struct aq_fh_wire_move move = { .kind = AQ_FH_MOVE, .write = 1, .id = 5, .start = at(sim, 1, 4), .pages = 4,
-                                    .first = 1, .min = 2, .addr = at(sim, 1, 5) + 12 };
+    struct aq_fh_wire_move move = { .kind = AQ_FH_MOVE,
+                                    .write = 1,
+                                    .id = 5,
+                                    .start = at(sim, 1, 4),
+                                    .pages = 4,
+                                    .first = 1,
+                                    .min = 2,
+                                    .addr = at(sim, 1, 5) + 12 };
     struct aq_fh_wire_move good = move;
     uint8_t answer[AQ_FH_MESSAGE];
 
     (void)state;
     assert_int_not_equal(aq_fh_serve(fh, 0, &good, sizeof(good), answer), 0);
-#define REFUSED(change)                                                         \
-    do {                                                                        \
-        move = good;                                                            \
-        move.id = 6;                                                            \
-        change;                                                                 \
-        assert_int_equal(aq_fh_serve(fh, 0, &move, sizeof(move), answer), 0);   \
+#define REFUSED(change)                                                       \
+    do {                                                                      \
+        move = good;                                                          \
+        move.id = 6;                                                          \
+        change;                                                               \
+        assert_int_equal(aq_fh_serve(fh, 0, &move, sizeof(move), answer), 0); \
     } while (0)
-    REFUSED(move.id = 5);                    /* used */
-    REFUSED(move.id = AQ_FH_SLOTS_MAX - 1);  /* no such slot */
+    REFUSED(move.id = 5);                   /* used */
+    REFUSED(move.id = AQ_FH_SLOTS_MAX - 1); /* no such slot */
     REFUSED(move.kind = 0);
     REFUSED(move.kind = 77);
     REFUSED(move.victims = 1);
@@ -326,8 +334,8 @@ static void test_bad_messages(void **state)
     REFUSED(move.first = 3);
     REFUSED(move.min = 0);
     REFUSED(move.pages = UINT32_MAX);
-    REFUSED(move.pages = 1020 + 5);          /* more than its share */
-    REFUSED(move.pages = 1021);              /* what is left of it */
+    REFUSED(move.pages = 1020 + 5); /* more than its share */
+    REFUSED(move.pages = 1021);     /* what is left of it */
     REFUSED(move.addr = at(sim, 1, 4));
     REFUSED(move.addr = at(sim, 1, 7));
     REFUSED(move.start = UINTPTR_MAX - PAGE + 1);
@@ -348,14 +356,17 @@ static void test_bad_messages(void **state)
     move.victims = 1;
     memcpy(answer, &move, sizeof(move));
     memcpy(answer + sizeof(move), &move.id, sizeof(move.id));
-    assert_int_not_equal(aq_fh_serve(fh, 0, answer, sizeof(move) + sizeof(move.id), answer + 512), 0);
+    assert_int_not_equal(aq_fh_serve(fh, 0, answer, sizeof(move) + sizeof(move.id), answer + 512),
+                         0);
     assert_int_equal(aq_fh_serve(fh, 0, answer, sizeof(move) + sizeof(move.id), answer + 512), 0);
     sim_free(sim);
 }
 
 static void open_small(void *arg)
 {
-    const struct aq_fh_ops ops = { .reg = sim_op_pin, .dereg = sim_op_unpin, .send_request = sim_op_request };
+    const struct aq_fh_ops ops = { .reg = sim_op_pin,
+                                   .dereg = sim_op_unpin,
+                                   .send_request = sim_op_request };
     struct aq_fh_config small = config;
     struct aq_fh *fh;
 
@@ -381,7 +392,8 @@ static void test_too_small(void **state)
     aq_unit_contains(result.err, "GASNET_FIREHOSE_MAXVICTIM_M");
 }
 
-static void check_split(uint64_t remote, uint64_t local, uint32_t peers, uint64_t want_remote, uint64_t want_local)
+static void check_split(uint64_t remote, uint64_t local, uint32_t peers, uint64_t want_remote,
+                        uint64_t want_local)
 {
     const struct aq_fh_budget budget = aq_fh_budget_split(400, remote, local, peers);
 
@@ -427,22 +439,14 @@ static void test_chunks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hit_and_miss),
-        cmocka_unit_test(test_carry),
-        cmocka_unit_test(test_joins),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_coalescing),
-        cmocka_unit_test(test_holes),
-        cmocka_unit_test(test_victims),
-        cmocka_unit_test(test_share_in_use),
-        cmocka_unit_test(test_local),
-        cmocka_unit_test(test_shared_region),
-        cmocka_unit_test(test_shared_region_too_large),
-        cmocka_unit_test(test_bad_messages),
-        cmocka_unit_test(test_too_small),
-        cmocka_unit_test(test_budget),
-        cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_hit_and_miss),  cmocka_unit_test(test_carry),
+        cmocka_unit_test(test_joins),         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_streams),       cmocka_unit_test(test_coalescing),
+        cmocka_unit_test(test_holes),         cmocka_unit_test(test_victims),
+        cmocka_unit_test(test_share_in_use),  cmocka_unit_test(test_local),
+        cmocka_unit_test(test_shared_region), cmocka_unit_test(test_shared_region_too_large),
+        cmocka_unit_test(test_bad_messages),  cmocka_unit_test(test_too_small),
+        cmocka_unit_test(test_budget),        cmocka_unit_test(test_chunks),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_firehose_memory.c - memory for firehose's own tables is out: what is pinned counts until it is unpinned, nothing
- * is lost, and the next try succeeds. The table is compiled into the test, with an allocation that can fail.
+ * test_firehose_memory.c - memory for firehose's own tables is out: what is pinned counts until it
+ * is unpinned, nothing is lost, and the next try succeeds. The table is compiled into the test,
+ * with an allocation that can fail.
  */
 #include "tests/unit/firehose_cases.h"
 
@@ -21,7 +22,8 @@ static void *scarce(size_t nbytes)
 #include "other/firehose/aq_fh_table.c"
 #undef malloc
 
-#define LARGE 64u /* pages: so many granules that a region needs memory for its places in the index */
+#define LARGE \
+    64u /* pages: so many granules that a region needs memory for its places in the index */
 
 static struct sim *sim;
 static unsigned unpinned;
@@ -42,7 +44,8 @@ static void fill(struct aq_fh *fh, uint32_t first)
     for (uint32_t i = 0; i < config.local_bytes / (LARGE * PAGE); i++) {
         struct aq_fh_hold hold;
 
-        assert_int_equal(aq_fh_local(fh, at(sim, 0, first + i * LARGE), LARGE * PAGE, true, &hold), AQ_OK);
+        assert_int_equal(aq_fh_local(fh, at(sim, 0, first + i * LARGE), LARGE * PAGE, true, &hold),
+                         AQ_OK);
         aq_fh_release(fh, &hold);
     }
 }
@@ -74,11 +77,13 @@ static void test_index_of_new_region(void **state)
     fill(sim->rank[0].fh, 0);
     check(256, 4);
     failing = true;
-    assert_int_equal(aq_fh_local(sim->rank[0].fh, at(sim, 0, 1024), LARGE * PAGE, true, &hold), AQ_ERR_NOMEM);
+    assert_int_equal(aq_fh_local(sim->rank[0].fh, at(sim, 0, 1024), LARGE * PAGE, true, &hold),
+                     AQ_ERR_NOMEM);
     failing = false;
     assert_int_equal(unpinned, 1);
     check(192, 3);
-    assert_int_equal(aq_fh_local(sim->rank[0].fh, at(sim, 0, 1024), LARGE * PAGE, true, &hold), AQ_OK);
+    assert_int_equal(aq_fh_local(sim->rank[0].fh, at(sim, 0, 1024), LARGE * PAGE, true, &hold),
+                     AQ_OK);
     check(256, 4);
     aq_fh_release(sim->rank[0].fh, &hold);
     sim_free(sim);
@@ -92,7 +97,8 @@ static void test_index_without_victim(void **state)
     (void)state;
     start();
     failing = true;
-    assert_int_equal(aq_fh_local(sim->rank[0].fh, at(sim, 0, 1024), LARGE * PAGE, true, &hold), AQ_ERR_NOMEM);
+    assert_int_equal(aq_fh_local(sim->rank[0].fh, at(sim, 0, 1024), LARGE * PAGE, true, &hold),
+                     AQ_ERR_NOMEM);
     failing = false;
     assert_int_equal(unpinned, 0);
     check(0, 0);
@@ -101,8 +107,8 @@ static void test_index_without_victim(void **state)
     sim_free(sim);
 }
 
-/* It came to be smaller than planned, and there is no memory to enter it as it is: a neighbour and the pages ahead were
- * to be in it, and one of these is a hole. */
+/* It came to be smaller than planned, and there is no memory to enter it as it is: a neighbour and
+ * the pages ahead were to be in it, and one of these is a hole. */
 static void test_index_of_smaller_region(void **state)
 {
     struct aq_fh_config wide = config;
@@ -116,10 +122,12 @@ static void test_index_of_smaller_region(void **state)
     unpinned = 0;
     assert_int_equal(aq_fh_local(sim->rank[0].fh, at(sim, 0, 0), 48 * PAGE, true, &hold), AQ_OK);
     aq_fh_release(sim->rank[0].fh, &hold);
-    sim->rank[0].page[96] = SIM_HOLE; /* pages 48 to 96 follow, of which all but the last are needed */
+    sim->rank[0].page[96] =
+        SIM_HOLE; /* pages 48 to 96 follow, of which all but the last are needed */
     failing = true;
     allocations = 1;
-    assert_int_equal(aq_fh_local(sim->rank[0].fh, at(sim, 0, 48), 48 * PAGE, true, &hold), AQ_RETRY);
+    assert_int_equal(aq_fh_local(sim->rank[0].fh, at(sim, 0, 48), 48 * PAGE, true, &hold),
+                     AQ_RETRY);
     failing = false;
     assert_int_equal(unpinned, 2);
     check(0, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_firehose_random.c - random puts and gets between simulated ranks, messages in any order, tiny budgets, memory
- * that is replaced: what firehose_sim.h checks holds at every step, every operation ends, and the books agree
- * afterwards.
+ * test_firehose_random.c - random puts and gets between simulated ranks, messages in any order,
+ * tiny budgets, memory that is replaced: what firehose_sim.h checks holds at every step, every
+ * operation ends, and the books agree afterwards.
  *
  *   test_firehose_random [SEED [ROUNDS]]
  */
@@ -36,10 +36,15 @@ static const struct setting settings[] = {
 static struct sim *setting_sim(const struct setting *setting)
 {
     const struct aq_fh_config config = {
-        .peers = setting->ranks - 1, .remote_bytes = setting->remote_pages * AQ_FH_PAGE,
-        .local_bytes = setting->local_pages * AQ_FH_PAGE, .remote_regions = setting->remote_regions,
-        .local_regions = setting->local_regions, .max_region = setting->max_region * AQ_FH_PAGE,
-        .max_chunk = setting->max_chunk * AQ_FH_PAGE, .message = setting->message, .carry = setting->carry,
+        .peers = setting->ranks - 1,
+        .remote_bytes = setting->remote_pages * AQ_FH_PAGE,
+        .local_bytes = setting->local_pages * AQ_FH_PAGE,
+        .remote_regions = setting->remote_regions,
+        .local_regions = setting->local_regions,
+        .max_region = setting->max_region * AQ_FH_PAGE,
+        .max_chunk = setting->max_chunk * AQ_FH_PAGE,
+        .message = setting->message,
+        .carry = setting->carry,
     };
     struct sim *sim = sim_new(setting->ranks, &config, setting->replace != 0);
 
@@ -59,8 +64,9 @@ static void test_setting(void **state)
 
     for (unsigned round = 0; round < rounds; round++) {
         struct sim *sim;
-        struct sim_traffic traffic = { .ops = setting->ops, .replace = setting->replace, .steps = 4000000,
-                                       .finish = 400 };
+        struct sim_traffic traffic = {
+            .ops = setting->ops, .replace = setting->replace, .steps = 4000000, .finish = 400
+        };
 
         sim_seed = first_seed + round * 7919;
         sim = setting_sim(setting);
@@ -81,7 +87,8 @@ int main(int argc, char **argv)
     if (argc > 2)
         rounds = (unsigned)atoi(argv[2]);
     for (size_t i = 0; i < SETTINGS; i++)
-        tests[i] = (struct CMUnitTest){ .name = settings[i].name, .test_func = test_setting,
+        tests[i] = (struct CMUnitTest){ .name = settings[i].name,
+                                        .test_func = test_setting,
                                         .initial_state = (void *)(uintptr_t)&settings[i] };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_firehose_recall.c - memory that goes while peers aim at it, while it is being pinned, or unnoticed; recalls that
- * come before, or between, the messages they are about; and peers that leave.
+ * test_firehose_recall.c - memory that goes while peers aim at it, while it is being pinned, or
+ * unnoticed; recalls that come before, or between, the messages they are about; and peers that
+ * leave.
  */
 #include "tests/unit/firehose_cases.h"
 
 #include "other/firehose/aq_fh_wire.h"
 
-/* The target may not speak before the initiator has forgotten the region; then the new memory is what it gets. */
+/* The target may not speak before the initiator has forgotten the region; then the new memory is
+ * what it gets. */
 static void test_recall(void **state)
 {
     struct sim *sim = sim_new(2, &config, true);
@@ -141,7 +143,7 @@ static void test_gone_while_pinned(void **state)
     assert_int_equal(counts_of(sim, 0).reg_bytes, 0);
     assert_int_equal(counts_of(sim, 0).local_charged, 0);
     assert_int_equal(aq_fh_local(sim->rank[0].fh, at(sim, 0, 30), 8, true, &hold), AQ_OK);
-    aq_fh_invalidate(sim->rank[0].fh, 0, SIZE_MAX); /* everything */
+    aq_fh_invalidate(sim->rank[0].fh, 0, SIZE_MAX);      /* everything */
     assert_int_equal(counts_of(sim, 0).reg_bytes, PAGE); /* in use */
     aq_fh_release(sim->rank[0].fh, &hold);
     assert_int_equal(counts_of(sim, 0).reg_bytes, 0);
@@ -207,7 +209,8 @@ static void leave(struct sim *sim, struct sim_rank *from)
     aq_fh_peer_disconnect(sim->rank[1].fh, 0);
 }
 
-/* It was sent a recall, which it will not answer; or it does, late; and asks for something, late. */
+/* It was sent a recall, which it will not answer; or it does, late; and asks for something, late.
+ * */
 static void test_gone(void **state)
 {
     struct sim *sim = sim_new(2, &config, true);

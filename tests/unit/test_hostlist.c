@@ -24,7 +24,8 @@ static const char *shown(void)
 
     text[0] = '\0';
     for (size_t i = 0; i < hosts.count; i++) {
-        at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", i > 0 ? " " : "", hosts.name[i]);
+        at +=
+            (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", i > 0 ? " " : "", hosts.name[i]);
         if (hosts.slots[i] != 0)
             at += (size_t)snprintf(text + at, sizeof(text) - at, ":%u", hosts.slots[i]);
         if (hosts.ranks != NULL)
@@ -138,8 +139,8 @@ static void write_file(const char *text)
 
 static void test_files(void **state)
 {
-    static const char *const names[] = {"GASNET_SSH_NODEFILE", "GASNET_NODEFILE", "PBS_NODEFILE",
-                                        "OAR_NODEFILE", "PE_HOSTFILE"};
+    static const char *const names[] = { "GASNET_SSH_NODEFILE", "GASNET_NODEFILE", "PBS_NODEFILE",
+                                         "OAR_NODEFILE", "PE_HOSTFILE" };
 
     (void)state;
     write_file("# ours\n\na\n  b slots=4 max_slots=8 # fast\nc:2\n[fe80::1]\na\n");
@@ -259,8 +260,10 @@ static void test_place_each(void **state)
     static const struct {
         const char *list, *placed;
         uint32_t ranks;
-    } cases[] = {{"a a b b", "a=2 b=2", 4}, {"a b a b", "a=2 b=1", 3},       {"a a b", "a=2", 2},
-                 {"a b", "a=2 b=2", 4},     {"a a a b b", "a=3 b=2", 5}, {"a b c", "a=1", 1}};
+    } cases[] = {
+        { "a a b b", "a=2 b=2", 4 }, { "a b a b", "a=2 b=1", 3 },   { "a a b", "a=2", 2 },
+        { "a b", "a=2 b=2", 4 },     { "a a a b b", "a=3 b=2", 5 }, { "a b c", "a=1", 1 }
+    };
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

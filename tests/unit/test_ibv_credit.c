@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_ibv_credit.c - credits of the ibv conduit against a simulated receive queue: whatever the order in which
- * fragments arrive, are handled, granted, asked for and given up, no fragment ever finds the queue empty; nobody
- * waits for ever; windows grow under load and shrink when it ends; counts may wrap, also while one way of telling is
- * not used for thousands of millions of messages; a word that is half written counts for nothing.
+ * test_ibv_credit.c - credits of the ibv conduit against a simulated receive queue: whatever the
+ * order in which fragments arrive, are handled, granted, asked for and given up, no fragment ever
+ * finds the queue empty; nobody waits for ever; windows grow under load and shrink when it ends;
+ * counts may wrap, also while one way of telling is not used for thousands of millions of messages;
+ * a word that is half written counts for nothing.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -11,7 +12,7 @@
 
 #include "conduits/ibv/aq_ibv_credit.h"
 
-#define MOST 32u
+#define MOST  32u
 #define PARTS 9u
 
 static uint64_t random_of(uint64_t *state)
@@ -33,9 +34,9 @@ struct channel {
         bool hungry;
     } wire[4096];
     uint32_t wire_first, wire_last;
-    uint32_t posted;   /* receive buffers */
-    uint32_t waiting;  /* arrived, not handled */
-    uint32_t excess;   /* posted for nobody */
+    uint32_t posted;  /* receive buffers */
+    uint32_t waiting; /* arrived, not handled */
+    uint32_t excess;  /* posted for nobody */
     uint32_t most_posted;
     uint64_t arrived;
 };
@@ -74,7 +75,8 @@ static bool lane_send(struct channel *channel, uint32_t parts)
         }
         return true;
     }
-    if (parts > 1 && limit != channel->out.sent && !aq_ibv_credit_is_requested(&channel->out, limit)) {
+    if (parts > 1 && limit != channel->out.sent
+        && !aq_ibv_credit_is_requested(&channel->out, limit)) {
         channel->out.sent++;
         channel->out.wanted = channel->out.sent + parts;
         lane_put(channel, 0, parts);
@@ -167,15 +169,31 @@ static void run(uint64_t seed, uint32_t base)
         const uint64_t dice = random_of(&rng);
 
         switch (dice % 8) {
-        case 0: case 1: (void)lane_send(&channel, dice >> 8 & 1 ? 1 : 1 + (dice >> 16) % PARTS); break;
-        case 2: case 3: lane_arrive(&channel); break;
-        case 4: case 5: lane_handle(&channel); break;
-        case 6: lane_tell(&channel, dice >> 8 & 1, dice >> 9 & 1); break;
-        default: if (dice >> 8 & 1) lane_idle(&channel); break;
+        case 0:
+        case 1:
+            (void)lane_send(&channel, dice >> 8 & 1 ? 1 : 1 + (dice >> 16) % PARTS);
+            break;
+        case 2:
+        case 3:
+            lane_arrive(&channel);
+            break;
+        case 4:
+        case 5:
+            lane_handle(&channel);
+            break;
+        case 6:
+            lane_tell(&channel, dice >> 8 & 1, dice >> 9 & 1);
+            break;
+        default:
+            if (dice >> 8 & 1)
+                lane_idle(&channel);
+            break;
         }
         /* what is granted is posted */
-        assert_true((int32_t)(aq_ibv_credit_latest(&channel.in) - channel.in.arrived) <= (int32_t)channel.posted);
-        assert_true(channel.in.window >= AQ_IBV_WINDOW_MIN || channel.excess != 0 || channel.waiting != 0);
+        assert_true((int32_t)(aq_ibv_credit_latest(&channel.in) - channel.in.arrived)
+                    <= (int32_t)channel.posted);
+        assert_true(channel.in.window >= AQ_IBV_WINDOW_MIN || channel.excess != 0
+                    || channel.waiting != 0);
     }
     /* once the receiver serves what there is, every message gets through in the end */
     for (int i = 0; i < 100; i++) {
@@ -252,14 +270,16 @@ static void test_ping_pong(void **state)
     for (int i = 0; i < 1000; i++) {
         assert_true(lane_send(&channel, 1));
         lane_arrive(&channel);
-        lane_tell(&channel, true, true); /* the handler's reply leaves before its request's buffer is back */
+        lane_tell(&channel, true,
+                  true); /* the handler's reply leaves before its request's buffer is back */
         lane_handle(&channel);
         assert_false(aq_ibv_credit_due(&channel.in));
     }
     assert_int_equal(channel.in.window, AQ_IBV_WINDOW_MIN);
 }
 
-/* One that needs a little more than it has left hears of what was granted though half the window is not due. */
+/* One that needs a little more than it has left hears of what was granted though half the window is
+ * not due. */
 static void test_want(void **state)
 {
     (void)state;
@@ -297,7 +317,8 @@ static void assert_window(struct channel *channel, uint32_t window)
     assert_int_equal(aq_ibv_credit_left(&channel->out, &channel->cell, 0), window);
 }
 
-/* For 2^34 messages the sender hears by its cell only, then by heads only: credits are what they are all the time. */
+/* For 2^34 messages the sender hears by its cell only, then by heads only: credits are what they
+ * are all the time. */
 static void test_one_way_only(void **state)
 {
     struct channel channel;
@@ -316,12 +337,14 @@ static void test_one_way_only(void **state)
         lane_handle(&channel);
         if (aq_ibv_credit_due(&channel.in))
             lane_tell(&channel, true, false); /* the cell, once in a while */
-        assert_true(atomic_load(&channel.in.advertised) - (uint32_t)atomic_load(&channel.cell.word[0])
+        assert_true(atomic_load(&channel.in.advertised)
+                        - (uint32_t)atomic_load(&channel.cell.word[0])
                     <= AQ_IBV_COUNT_APART + (UINT32_C(1) << 23));
     }
 }
 
-/* A message of many fragments, when so many others have gone by since the last one; with ticks between them, or not. */
+/* A message of many fragments, when so many others have gone by since the last one; with ticks
+ * between them, or not. */
 static void want_after(struct channel *channel, uint32_t since, bool ticks)
 {
     int tries = 0;
@@ -351,7 +374,9 @@ static void want_after(struct channel *channel, uint32_t since, bool ticks)
 /* What was wanted long ago is not waited for any more, wherever the counts stand. */
 static void test_want_anew(void **state)
 {
-    static const uint32_t since[] = {1, 1u << 16, 1u << 23, (1u << 31) + 64, UINT32_MAX - (1u << 16), UINT32_MAX - 8};
+    static const uint32_t since[] = {
+        1, 1u << 16, 1u << 23, (1u << 31) + 64, UINT32_MAX - (1u << 16), UINT32_MAX - 8
+    };
 
     (void)state;
     for (size_t i = 0; i < sizeof(since) / sizeof(since[0]); i++) {
@@ -359,7 +384,8 @@ static void test_want_anew(void **state)
 
         lane_open(&channel, 0);
         want_after(&channel, 0, true);
-        want_after(&channel, since[i], since[i] > 3u << 30); /* hundreds of messages a microsecond, and no tick: no */
+        want_after(&channel, since[i],
+                   since[i] > 3u << 30); /* hundreds of messages a microsecond, and no tick: no */
     }
 }
 
@@ -378,10 +404,12 @@ static void test_want_keeps(void **state)
     for (int tick = 0; tick < 3; tick++)
         assert_int_equal(aq_ibv_credit_surplus(&channel.out, &channel.cell, 0), 0);
     channel.out.wanted = window;
-    assert_int_equal(aq_ibv_credit_surplus(&channel.out, &channel.cell, 0), window - AQ_IBV_WINDOW_MIN - 1);
+    assert_int_equal(aq_ibv_credit_surplus(&channel.out, &channel.cell, 0),
+                     window - AQ_IBV_WINDOW_MIN - 1);
 }
 
-/* Credits that were taken before a wish, for messages that leave after it: it is met when they have come. */
+/* Credits that were taken before a wish, for messages that leave after it: it is met when they have
+ * come. */
 static void test_want_overtakes(void **state)
 {
     (void)state;
@@ -459,10 +487,12 @@ static void test_torn_word(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),    cmocka_unit_test(test_wrap), cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_ping_pong), cmocka_unit_test(test_want), cmocka_unit_test(test_liar),
-        cmocka_unit_test(test_torn_word), cmocka_unit_test(test_one_way_only), cmocka_unit_test(test_want_anew),
-        cmocka_unit_test(test_want_keeps), cmocka_unit_test(test_want_overtakes),
+        cmocka_unit_test(test_random),         cmocka_unit_test(test_wrap),
+        cmocka_unit_test(test_growth),         cmocka_unit_test(test_ping_pong),
+        cmocka_unit_test(test_want),           cmocka_unit_test(test_liar),
+        cmocka_unit_test(test_torn_word),      cmocka_unit_test(test_one_way_only),
+        cmocka_unit_test(test_want_anew),      cmocka_unit_test(test_want_keeps),
+        cmocka_unit_test(test_want_overtakes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

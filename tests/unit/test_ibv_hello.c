@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_ibv_hello.c - how two ranks of the ibv conduit agree on a connection, over a simulated network that loses,
- * doubles, delays and reorders datagrams: both always get there, learn each other's queue pairs, and neither sends
- * before the other receives. Strangers, changed packets, and a second set of queue pairs are refused.
+ * test_ibv_hello.c - how two ranks of the ibv conduit agree on a connection, over a simulated
+ * network that loses, doubles, delays and reorders datagrams: both always get there, learn each
+ * other's queue pairs, and neither sends before the other receives. Strangers, changed packets, and
+ * a second set of queue pairs are refused.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -10,7 +11,7 @@
 
 #include "conduits/ibv/aq_ibv_hello.h"
 
-#define SLOTS 4096
+#define SLOTS   4096
 #define STEP_NS 1000000u /* of the simulation */
 
 static const struct aq_ibv_hello_times times = { 10000000, 1000000000 };
@@ -71,7 +72,8 @@ static void side_info(struct side *side, uint32_t rank)
 
 static void net_send(struct net *net, unsigned to, const uint8_t *packet, size_t len)
 {
-    const unsigned copies = random_of(&net->rng) % 100 < net->drop ? 0 : 1 + (random_of(&net->rng) % 100 < net->dup);
+    const unsigned copies =
+        random_of(&net->rng) % 100 < net->drop ? 0 : 1 + (random_of(&net->rng) % 100 < net->dup);
 
     net->sent++;
     for (unsigned copy = 0, i = 0; copy < copies && i < SLOTS; i++)
@@ -119,7 +121,8 @@ static void net_step(struct net *net)
 
         if (hello->step == AQ_IBV_HELLO_NONE)
             continue;
-        assert_true(aq_ibv_hello_deadline(hello) <= net->now_ns || !aq_ibv_hello_due(hello, net->now_ns, &times));
+        assert_true(aq_ibv_hello_deadline(hello) <= net->now_ns
+                    || !aq_ibv_hello_due(hello, net->now_ns, &times));
         if (aq_ibv_hello_due(hello, net->now_ns, &times))
             net_send(net, 1 - i, packet, aq_ibv_hello_encode(hello, packet));
     }
@@ -146,10 +149,12 @@ static unsigned run(uint64_t seed, bool both, unsigned drop, unsigned dup, uint6
         if (both && steps == second)
             aq_ibv_hello_begin(&net.side[1].hello, net.now_ns, &times);
         net_step(&net);
-        assert_true(steps < 600000); /* ten minutes: with half of all lost it takes some repetitions */
+        assert_true(steps
+                    < 600000); /* ten minutes: with half of all lost it takes some repetitions */
     }
     for (unsigned i = 0; i < 2; i++)
-        assert_memory_equal(&net.side[i].hello.remote, &net.side[1 - i].hello.local, sizeof(net.side[i].hello.remote));
+        assert_memory_equal(&net.side[i].hello.remote, &net.side[1 - i].hello.local,
+                            sizeof(net.side[i].hello.remote));
     /* then there is silence: what is still under way is answered at most once each */
     net.drop = net.dup = 0;
     for (int i = 0; i < 5000; i++)
@@ -247,7 +252,8 @@ static void test_strangers(void **state)
     assert_int_equal(b.hello.remote.qps[1].number, a.hello.local.qps[1].number);
 }
 
-/* What could not be sent is tried again, without being taken for a repetition that doubles the wait. */
+/* What could not be sent is tried again, without being taken for a repetition that doubles the
+ * wait. */
 static void test_again(void **state)
 {
     struct side a;
@@ -267,8 +273,9 @@ static void test_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good_network), cmocka_unit_test(test_bad_network), cmocka_unit_test(test_changed_packets),
-        cmocka_unit_test(test_strangers),    cmocka_unit_test(test_again),
+        cmocka_unit_test(test_good_network),    cmocka_unit_test(test_bad_network),
+        cmocka_unit_test(test_changed_packets), cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_ibv_numa.c - how far devices are from this process's cores, by hwloc, on a machine that a file describes: two
- * packages of two NUMA nodes with two cores each; mlx5_0 on the first node, mlx5_1 on the fourth, mlx5_2 on the second
- * package as a whole, and a network interface that has the name of no device.
+ * test_ibv_numa.c - how far devices are from this process's cores, by hwloc, on a machine that a
+ * file describes: two packages of two NUMA nodes with two cores each; mlx5_0 on the first node,
+ * mlx5_1 on the fourth, mlx5_2 on the second package as a whole, and a network interface that has
+ * the name of no device.
  */
 #ifdef HAVE_CONFIG_H
 #include "aq_config.h"
@@ -21,13 +22,17 @@ static unsigned serial;
 
 static void begin(const char *type, unsigned index, unsigned cores, unsigned nodes)
 {
-    fprintf(out, "<object type=\"%s\" os_index=\"%u\" cpuset=\"0x%x\" complete_cpuset=\"0x%x\" nodeset=\"0x%x\" "
-            "complete_nodeset=\"0x%x\" gp_index=\"%u\"", type, index, cores, cores, nodes, nodes, ++serial);
+    fprintf(out,
+            "<object type=\"%s\" os_index=\"%u\" cpuset=\"0x%x\" complete_cpuset=\"0x%x\" "
+            "nodeset=\"0x%x\" "
+            "complete_nodeset=\"0x%x\" gp_index=\"%u\"",
+            type, index, cores, cores, nodes, nodes, ++serial);
 }
 
 static void device(const char *name, unsigned type)
 {
-    fprintf(out, "<object type=\"OSDev\" gp_index=\"%u\" name=\"%s\" osdev_type=\"%u\"/>\n", ++serial, name, type);
+    fprintf(out, "<object type=\"OSDev\" gp_index=\"%u\" name=\"%s\" osdev_type=\"%u\"/>\n",
+            ++serial, name, type);
 }
 
 static void node(unsigned index, const char *its)
@@ -58,7 +63,8 @@ static int describe(void **state)
     if (fd < 0 || (out = fdopen(fd, "w")) == NULL)
         return -1;
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
-          "<topology version=\"2.0\">\n", out);
+          "<topology version=\"2.0\">\n",
+          out);
     begin("Machine", 0, 0xff, 0xf);
     fputs(" allowed_cpuset=\"0xff\" allowed_nodeset=\"0xf\">\n", out);
     begin("Package", 0, 0x0f, 0x3);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_ibv_packet.c - messages of the ibv conduit: what is written is read, with every type and number of arguments,
- * and what is not exactly of the format is refused without looking at a byte outside (each packet lies in memory of
- * just its size, so that sanitizers and valgrind see).
+ * test_ibv_packet.c - messages of the ibv conduit: what is written is read, with every type and
+ * number of arguments, and what is not exactly of the format is refused without looking at a byte
+ * outside (each packet lies in memory of just its size, so that sanitizers and valgrind see).
  */
 #include "tests/unit/aq_unit.h"
 
@@ -11,9 +11,9 @@
 
 #include "conduits/ibv/aq_ibv_am.h"
 
-#define RANKS 8
+#define RANKS  8
 #define MEDIUM 65536
-#define LONG 1000000
+#define LONG   1000000
 
 static uint64_t random_of(uint64_t *state)
 {
@@ -25,17 +25,26 @@ static uint64_t random_of(uint64_t *state)
 }
 
 /* A fragment of a type, with data of its own; returns its length. */
-static size_t make(uint8_t *at, unsigned type, unsigned nargs, size_t nbytes, struct aq_ibv_fragment *fragment,
-                   gex_AM_Arg_t *args)
+static size_t make(uint8_t *at, unsigned type, unsigned nargs, size_t nbytes,
+                   struct aq_ibv_fragment *fragment, gex_AM_Arg_t *args)
 {
     uint8_t *data;
 
     for (unsigned i = 0; i < nargs; i++)
         args[i] = (gex_AM_Arg_t)(0x1000 * type + i);
-    *fragment = (struct aq_ibv_fragment){
-        .head = { .type = (uint8_t)type, .handler = 200, .nargs = (uint8_t)nargs, .flags = AQ_IBV_F_REPLY, .from = 3,
-                  .credits = { 7, UINT32_MAX }, .skip = 5, .want = 9, .nbytes = (uint32_t)nbytes },
-        .address = UINT64_C(0x123456789abcdef0), .total = 60000, .at = 4096, .args = args };
+    *fragment = (struct aq_ibv_fragment){ .head = { .type = (uint8_t)type,
+                                                    .handler = 200,
+                                                    .nargs = (uint8_t)nargs,
+                                                    .flags = AQ_IBV_F_REPLY,
+                                                    .from = 3,
+                                                    .credits = { 7, UINT32_MAX },
+                                                    .skip = 5,
+                                                    .want = 9,
+                                                    .nbytes = (uint32_t)nbytes },
+                                          .address = UINT64_C(0x123456789abcdef0),
+                                          .total = 60000,
+                                          .at = 4096,
+                                          .args = args };
     data = aq_ibv_packet_write(at, fragment);
     for (size_t i = 0; aq_ibv_type_has_data(type) && i < nbytes; i++)
         data[i] = (uint8_t)(i * 7 + type);
@@ -116,9 +125,11 @@ static void test_rooms(void **state)
     assert_true(aq_ibv_data_at(AQ_IBV_T_MEDIUM, AQ_IBV_ARGS) <= AQ_IBV_HEADROOM);
     assert_true(aq_ibv_data_at(AQ_IBV_T_LONG, AQ_IBV_ARGS) <= AQ_IBV_HEADROOM);
     for (unsigned nargs = 0; nargs <= AQ_IBV_ARGS; nargs++) {
-        assert_true((aq_ibv_data_space(AQ_IBV_T_MEDIUM_FRAG, nargs, AQ_IBV_BUF) & ~(size_t)15) * AQ_IBV_MSG_FRAGS
+        assert_true((aq_ibv_data_space(AQ_IBV_T_MEDIUM_FRAG, nargs, AQ_IBV_BUF) & ~(size_t)15)
+                        * AQ_IBV_MSG_FRAGS
                     >= AQ_IBV_MAX_MEDIUM);
-        assert_true((aq_ibv_data_space(AQ_IBV_T_LONG_FRAG, nargs, AQ_IBV_BUF) & ~(size_t)15) * AQ_IBV_MSG_FRAGS
+        assert_true((aq_ibv_data_space(AQ_IBV_T_LONG_FRAG, nargs, AQ_IBV_BUF) & ~(size_t)15)
+                        * AQ_IBV_MSG_FRAGS
                     >= AQ_IBV_MAX_MEDIUM);
     }
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_ibv_ports.c - which ports and addresses the ibv conduit uses: the filter's syntax, the choice among what a
- * machine has, GIDs of InfiniBand and of both versions of RoCE, and numbers of places.
+ * test_ibv_ports.c - which ports and addresses the ibv conduit uses: the filter's syntax, the
+ * choice among what a machine has, GIDs of InfiniBand and of both versions of RoCE, and numbers of
+ * places.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -25,8 +26,8 @@ static struct aq_ibv_filter filter_of(const char *text)
 
 static void test_syntax(void **state)
 {
-    static const char *const wrong[] = { ":1", "a:", "a:0", "a:x", "a:1,", "a:,1", "a:1+", "+", "a++b", "a:256",
-                                         "a:1;2", "a:1:2", "+a", "a:-1" };
+    static const char *const wrong[] = { ":1", "a:",   "a:0",   "a:x",   "a:1,",  "a:,1", "a:1+",
+                                         "+",  "a++b", "a:256", "a:1;2", "a:1:2", "+a",   "a:-1" };
     struct aq_ibv_filter filter = filter_of("mlx5_0+mlx5_1:2,3+mlx5_2:1");
     char why[256];
 
@@ -57,18 +58,23 @@ static void test_syntax(void **state)
 
 /* --- the choice --- */
 
-static struct aq_ibv_found port_of(const char *device, uint8_t port, bool ethernet, bool software, uint32_t mbps,
-                                   uint32_t distance)
+static struct aq_ibv_found port_of(const char *device, uint8_t port, bool ethernet, bool software,
+                                   uint32_t mbps, uint32_t distance)
 {
-    struct aq_ibv_found found = { .port = port, .active = true, .usable = true, .ethernet = ethernet,
-                                  .software = software, .mbps = mbps, .distance = distance };
+    struct aq_ibv_found found = { .port = port,
+                                  .active = true,
+                                  .usable = true,
+                                  .ethernet = ethernet,
+                                  .software = software,
+                                  .mbps = mbps,
+                                  .distance = distance };
 
     snprintf(found.device, sizeof(found.device), "%s", device);
     return found;
 }
 
-static void expect(const struct aq_ibv_found *found, uint32_t count, const char *filter, uint32_t max,
-                   const char *names)
+static void expect(const struct aq_ibv_found *found, uint32_t count, const char *filter,
+                   uint32_t max, const char *names)
 {
     const struct aq_ibv_filter parsed = filter_of(filter);
     uint32_t chosen[AQ_IBV_FOUND];
@@ -84,16 +90,20 @@ static void expect(const struct aq_ibv_found *found, uint32_t count, const char 
 static void test_choice(void **state)
 {
     struct aq_ibv_found found[] = {
-        port_of("rxe0", 1, true, true, 10000, 1),        port_of("mlx5_3", 1, false, false, 200000, 2),
-        port_of("mlx5_1", 1, false, false, 200000, 0),   port_of("mlx5_1", 2, false, false, 200000, 0),
-        port_of("mlx5_0", 1, false, false, 200000, 0),   port_of("mlx5_2", 1, true, false, 100000, 0),
+        port_of("rxe0", 1, true, true, 10000, 1),
+        port_of("mlx5_3", 1, false, false, 200000, 2),
+        port_of("mlx5_1", 1, false, false, 200000, 0),
+        port_of("mlx5_1", 2, false, false, 200000, 0),
+        port_of("mlx5_0", 1, false, false, 200000, 0),
+        port_of("mlx5_2", 1, true, false, 100000, 0),
     };
     const uint32_t count = sizeof(found) / sizeof(found[0]);
     char why[600];
     const struct aq_ibv_filter none = filter_of(""), absent = filter_of("mlx9");
 
     (void)state;
-    expect(found, count, "", 4, "mlx5_0:1 mlx5_1:1"); /* hardware, InfiniBand, near; one port of each; by name */
+    expect(found, count, "", 4,
+           "mlx5_0:1 mlx5_1:1"); /* hardware, InfiniBand, near; one port of each; by name */
     expect(found, count, "", 1, "mlx5_0:1");
     expect(found, count, "mlx5_3+mlx5_1:2,1+nothing", 4, "mlx5_1:1 mlx5_1:2 mlx5_3:1");
     expect(found, count, "mlx5_3+mlx5_1:2,1+nothing", 2, "mlx5_1:1 mlx5_1:2");
@@ -157,17 +167,18 @@ static struct aq_ibv_gid_row gid_of(uint32_t index, uint32_t type, const char *w
 static void test_gids(void **state)
 {
     const struct aq_ibv_gid_row rows[] = {
-        gid_of(0, AQ_IBV_GID_ROCE1, "local"),    gid_of(1, AQ_IBV_GID_ROCE2, "local"),
-        gid_of(2, AQ_IBV_GID_ROCE1, "10.0.0.1"), gid_of(4, AQ_IBV_GID_ROCE2, "10.0.0.1"),
-        gid_of(5, AQ_IBV_GID_ROCE2, "global"),   gid_of(6, AQ_IBV_GID_ROCE2, "127.0.0.1"),
+        gid_of(0, AQ_IBV_GID_ROCE1, "local"),       gid_of(1, AQ_IBV_GID_ROCE2, "local"),
+        gid_of(2, AQ_IBV_GID_ROCE1, "10.0.0.1"),    gid_of(4, AQ_IBV_GID_ROCE2, "10.0.0.1"),
+        gid_of(5, AQ_IBV_GID_ROCE2, "global"),      gid_of(6, AQ_IBV_GID_ROCE2, "127.0.0.1"),
         gid_of(9, AQ_IBV_GID_ROCE2, "169.254.3.3"),
     };
     char text[64];
 
     (void)state;
-    assert_int_equal(aq_ibv_gid_choose(rows, 7, true, -1), 3);  /* version 2, IPv4 */
-    assert_int_equal(aq_ibv_gid_choose(rows, 3, true, -1), 1);  /* version 2 of the first three */
-    assert_int_equal(aq_ibv_gid_choose(rows + 4, 3, true, -1), 0); /* rather a global IPv6 address */
+    assert_int_equal(aq_ibv_gid_choose(rows, 7, true, -1), 3); /* version 2, IPv4 */
+    assert_int_equal(aq_ibv_gid_choose(rows, 3, true, -1), 1); /* version 2 of the first three */
+    assert_int_equal(aq_ibv_gid_choose(rows + 4, 3, true, -1),
+                     0); /* rather a global IPv6 address */
     assert_int_equal(aq_ibv_gid_choose(rows + 5, 2, true, -1), 1);
     assert_int_equal(aq_ibv_gid_choose(rows, 1, true, -1), 0);
     assert_int_equal(aq_ibv_gid_choose(rows, 7, true, 5), 4);   /* by index, which is not the row */
@@ -175,7 +186,8 @@ static void test_gids(void **state)
     assert_int_equal(aq_ibv_gid_choose(rows, 7, false, -1), 0); /* InfiniBand: its own */
     assert_int_equal(aq_ibv_gid_choose(rows, 0, true, -1), -1);
     assert_true(aq_ibv_gid_alike(&rows[3], rows[6].gid.raw, rows[6].type));
-    assert_false(aq_ibv_gid_alike(&rows[2], rows[3].gid.raw, rows[3].type)); /* version 1, version 2 */
+    assert_false(
+        aq_ibv_gid_alike(&rows[2], rows[3].gid.raw, rows[3].type)); /* version 1, version 2 */
     assert_true(aq_ibv_gid_alike(&rows[1], rows[4].gid.raw, rows[4].type));
     assert_false(aq_ibv_gid_alike(&rows[1], rows[3].gid.raw, rows[3].type));
     assert_string_equal(aq_ibv_gid_text(rows[3].gid.raw, text, sizeof(text)), "10.0.0.1");
@@ -186,10 +198,13 @@ static void test_gids(void **state)
 
 static void test_numbers(void **state)
 {
-    static const char *const wrong[] = { "", "Rank", "JRank/", "JRank%0", "JRank*2", "JRank/2/2", "JRank/2x", "%2" };
-    static const char *const right[][2] = { { "JRank", "13" }, { "jrank", "13" }, { "HRank", "5" }, { "NRANK", "2" },
-                                            { "JRank/4", "3" }, { "JRank%4", "1" }, { "JRank % 0x8", "5" },
-                                            { "HRank/010", "0" }, { "JRank /2 ", "6" }, { "Core/1000000", "0" } };
+    static const char *const wrong[] = { "",        "Rank",      "JRank/",   "JRank%0",
+                                         "JRank*2", "JRank/2/2", "JRank/2x", "%2" };
+    static const char *const right[][2] = { { "JRank", "13" },      { "jrank", "13" },
+                                            { "HRank", "5" },       { "NRANK", "2" },
+                                            { "JRank/4", "3" },     { "JRank%4", "1" },
+                                            { "JRank % 0x8", "5" }, { "HRank/010", "0" },
+                                            { "JRank /2 ", "6" },   { "Core/1000000", "0" } };
     char text[256];
 
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_jobarea_states.c - the job board: made in a memfd, mapped again, its barrier, exit state and code,
- * the exit timeout from the environment, the report of who waits.
+ * test_jobarea_states.c - the job board: made in a memfd, mapped again, its barrier, exit state and
+ * code, the exit timeout from the environment, the report of who waits.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -71,8 +71,8 @@ static void test_barrier(void **state)
             if (aq_jobarea_barrier(jobarea, me % 2 == 0) != 0)
                 _exit(2);
             for (uint32_t other = 0; other < SIZE; other++)
-                if (atomic_load_explicit(&jobarea->rank[other].counter[5], memory_order_relaxed) <
-                    round)
+                if (atomic_load_explicit(&jobarea->rank[other].counter[5], memory_order_relaxed)
+                    < round)
                     _exit(3);
         }
         _exit(0);
@@ -178,9 +178,12 @@ static void test_report(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_create_and_map),      cmocka_unit_test(test_map_refuses_others),
-        cmocka_unit_test(test_barrier),             cmocka_unit_test(test_barrier_gives_up),
-        cmocka_unit_test(test_exit_state_and_code), cmocka_unit_test(test_timeout),
+        cmocka_unit_test(test_create_and_map),
+        cmocka_unit_test(test_map_refuses_others),
+        cmocka_unit_test(test_barrier),
+        cmocka_unit_test(test_barrier_gives_up),
+        cmocka_unit_test(test_exit_state_and_code),
+        cmocka_unit_test(test_timeout),
         cmocka_unit_test(test_report),
     };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_module.c - where modules of conduits are looked for, and what is said if there is none. Each case runs in a
- * child, since the environment is taken once in a process.
+ * test_module.c - where modules of conduits are looked for, and what is said if there is none. Each
+ * case runs in a child, since the environment is taken once in a process.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -77,8 +77,9 @@ static void test_not_a_module(void **state)
 /* A library without our table. */
 static void test_other_release(void **state)
 {
-    static const char *const places[] = { "/lib/x86_64-linux-gnu/libm.so.6", "/lib/aarch64-linux-gnu/libm.so.6",
-                                          "/lib64/libm.so.6", "/usr/lib/libm.so.6" };
+    static const char *const places[] = { "/lib/x86_64-linux-gnu/libm.so.6",
+                                          "/lib/aarch64-linux-gnu/libm.so.6", "/lib64/libm.so.6",
+                                          "/usr/lib/libm.so.6" };
     char path[128];
 
     (void)state;
@@ -117,7 +118,8 @@ static void test_strangers(void **state)
     assert_int_equal(rmdir(dir), 0);
 }
 
-/* A program that contains the library's code has no library beside it: ../modules may be everybody's /tmp/modules. */
+/* A program that contains the library's code has no library beside it: ../modules may be
+ * everybody's /tmp/modules. */
 static void test_beside_program(void **state)
 {
     char dir[PATH_MAX], name[32], module[PATH_MAX + 64], found[PATH_MAX];
@@ -159,10 +161,8 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_not_a_module),
-        cmocka_unit_test(test_other_release),
-        cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_missing),        cmocka_unit_test(test_not_a_module),
+        cmocka_unit_test(test_other_release),  cmocka_unit_test(test_strangers),
         cmocka_unit_test(test_beside_program),
     };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_monitor.c - ranks that leave a job of another launcher: one whose goodbye takes longer than the exit timeout is
- * not killed, one that is stopped in the middle of it is.
+ * test_monitor.c - ranks that leave a job of another launcher: one whose goodbye takes longer than
+ * the exit timeout is not killed, one that is stopped in the middle of it is.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -16,9 +16,9 @@
 #include "other/spawn/aq_jobarea.h"
 #include "other/spawn/aq_spawn_monitor.h"
 
-#define RANKS 2u
+#define RANKS      2u
 #define TIMEOUT_MS 100u
-#define GOODBYE_S 4 /* longer than the exit timeout, and than one sign of life is good for */
+#define GOODBYE_S  4 /* longer than the exit timeout, and than one sign of life is good for */
 
 static uint32_t me;
 static bool second_stops;
@@ -32,7 +32,9 @@ static void part(enum aq_shutdown_mode how)
         rest = sleep(rest);
 }
 
-static void fini(void) {}
+static void fini(void)
+{
+}
 
 static void abort_job(int code, const char *text)
 {
@@ -40,14 +42,15 @@ static void abort_job(int code, const char *text)
     _exit(100 + code);
 }
 
-static const struct aq_kvs_ops launcher = {.part = part, .fini = fini, .abort = abort_job};
+static const struct aq_kvs_ops launcher = { .disconnect = part, .fini = fini, .abort = abort_job };
 
 /* A rank's whole life: it joins, exits with 0 and says goodbye. */
 static _Noreturn void live(struct aq_jobarea *jobarea, int event_fd)
 {
     alarm(60);
     atomic_store(&jobarea->rank[me].pid, getpid());
-    if (aq_jobarea_barrier(jobarea, true) != 0 || aq_monitor_start(jobarea, me, event_fd, &launcher) != AQ_OK)
+    if (aq_jobarea_barrier(jobarea, true) != 0
+        || aq_monitor_start(jobarea, me, event_fd, &launcher) != AQ_OK)
         _exit(99);
     aq_jobarea_publish_exit(jobarea, me, AQ_RANK_ENDED, 0);
     aq_monitor_notify();

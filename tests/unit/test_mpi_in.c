@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_mpi_in.c - the receiving half of the mpi conduit over an MPI that hands it what a test says: messages run and are
- * paid for, and what a broken or ill-meaning rank may send ends the job with a message that names the rank and the reason,
- * before anything in it was followed.
+ * test_mpi_in.c - the receiving half of the mpi conduit over an MPI that hands it what a test says:
+ * messages run and are paid for, and what a broken or ill-meaning rank may send ends the job with a
+ * message that names the rank and the reason, before anything in it was followed.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -14,9 +14,9 @@
 #include "core/aq_am.h"
 #include "core/aq_job.h"
 
-#define SENDER 1u
-#define WINDOW 64u
-#define HANDLER 200u
+#define SENDER       1u
+#define WINDOW       64u
+#define HANDLER      200u
 #define FALSE_PACKET "mpi: rank 1 sent a packet that is not one of this library's: "
 
 /* --- an MPI --- */
@@ -24,12 +24,12 @@
 static struct {
     struct aq_mpi_arrival arrival; /* what the next look finds, */
     bool there;
-    int error;                     /* or comes to */
-    void *payload_owner;           /* of the receive for a payload that is under way */
+    int error;           /* or comes to */
+    void *payload_owner; /* of the receive for a payload that is under way */
     void *payload_dest;
     size_t payload_bytes, missing; /* of which so many will not come */
     unsigned restarts, sends;
-    struct aq_mpi_head sent;       /* the last packet's */
+    struct aq_mpi_head sent; /* the last packet's */
     uint32_t tag;
 } mpi;
 
@@ -52,7 +52,8 @@ static int fake_restart(enum aq_mpi_channel ring, uint32_t slot)
     return 0;
 }
 
-static int fake_send(enum aq_mpi_channel channel, uint32_t dest, const void *packet, size_t nbytes, void *owner)
+static int fake_send(enum aq_mpi_channel channel, uint32_t dest, const void *packet, size_t nbytes,
+                     void *owner)
 {
     (void)channel, (void)owner;
     assert_int_equal(dest, SENDER);
@@ -62,8 +63,8 @@ static int fake_send(enum aq_mpi_channel channel, uint32_t dest, const void *pac
     return AQ_MPI_DONE;
 }
 
-static int fake_receive_payload(enum aq_mpi_channel channel, uint32_t source, uint32_t tag, void *dest, size_t nbytes,
-                                void *owner)
+static int fake_receive_payload(enum aq_mpi_channel channel, uint32_t source, uint32_t tag,
+                                void *dest, size_t nbytes, void *owner)
 {
     (void)channel;
     assert_int_equal(source, SENDER);
@@ -86,7 +87,8 @@ static int fake_completes(struct aq_mpi_completion *out, uint32_t max)
     if (mpi.payload_owner == NULL)
         return 0;
     memset(mpi.payload_dest, 0x77, mpi.payload_bytes);
-    *out = (struct aq_mpi_completion){ .owner = mpi.payload_owner, .nbytes = mpi.payload_bytes - mpi.missing };
+    *out = (struct aq_mpi_completion){ .owner = mpi.payload_owner,
+                                       .nbytes = mpi.payload_bytes - mpi.missing };
     mpi.payload_owner = NULL;
     return 1;
 }
@@ -97,10 +99,16 @@ static void fake_text(int error, char *text, size_t len)
 }
 
 static const struct aq_mpi_lib_am fake_am = {
-    .slots = AQ_MPI_SLOTS, .take = fake_take, .restart = fake_restart, .send = fake_send,
-    .receive_payload = fake_receive_payload, .pending = fake_pending, .completes = fake_completes,
+    .slots = AQ_MPI_SLOTS,
+    .take = fake_take,
+    .restart = fake_restart,
+    .send = fake_send,
+    .receive_payload = fake_receive_payload,
+    .pending = fake_pending,
+    .completes = fake_completes,
 };
-static const struct aq_mpi_lib fake_lib = { .version = AQ_MPI_LIB_VERSION, .job = { .text = fake_text } };
+static const struct aq_mpi_lib fake_lib = { .version = AQ_MPI_LIB_VERSION,
+                                            .job = { .text = fake_text } };
 
 /* --- a receiver --- */
 
@@ -156,7 +164,8 @@ static int start(void **state)
     aq_job.size = 2;
     bounds[0] = (struct aq_bound){ segment, sizeof(segment) };
     aq_job.bound = bounds;
-    aq_job.ep.entry[HANDLER] = (gex_AM_Entry_t){ .gex_flags = AQ_AM_ANY_KIND, .gex_nargs = AQ_AM_ANY_NARGS };
+    aq_job.ep.entry[HANDLER] =
+        (gex_AM_Entry_t){ .gex_flags = AQ_AM_ANY_KIND, .gex_nargs = AQ_AM_ANY_NARGS };
     aq_limits.max_medium = AQ_MPI_MAX_MEDIUM;
     aq_limits.max_long = AQ_MPI_MAX_LONG;
     return 0;
@@ -167,8 +176,11 @@ static char *arrive(enum aq_mpi_channel channel, size_t len)
 {
     static uint32_t turn;
 
-    mpi.arrival = (struct aq_mpi_arrival){ .channel = (uint16_t)channel, .ring = (uint16_t)channel,
-                                           .slot = turn++ % AQ_MPI_SLOTS, .source = SENDER, .nbytes = (uint32_t)len };
+    mpi.arrival = (struct aq_mpi_arrival){ .channel = (uint16_t)channel,
+                                           .ring = (uint16_t)channel,
+                                           .slot = turn++ % AQ_MPI_SLOTS,
+                                           .source = SENDER,
+                                           .nbytes = (uint32_t)len };
     mpi.there = true;
     return slots[channel] + (size_t)mpi.arrival.slot * AQ_MPI_RING_STRIDE;
 }
@@ -178,7 +190,8 @@ static void arrive_short(enum aq_mpi_channel channel, gex_AM_Arg_t arg)
     char *packet = arrive(channel, AQ_MPI_HEAD + 4);
 
     aq_job.ep.handler[HANDLER] = (gex_AM_Fn_t)on_short;
-    aq_mpi_head_put(packet, (struct aq_mpi_head){ .kind = AQ_AM_SHORT, .handler = HANDLER, .nargs = 1 });
+    aq_mpi_head_put(packet,
+                    (struct aq_mpi_head){ .kind = AQ_AM_SHORT, .handler = HANDLER, .nargs = 1 });
     aq_mpi_packet_put_args(packet, 1, &arg);
 }
 
@@ -186,8 +199,13 @@ static void arrive_message(uint8_t kind, void *dest, size_t nbytes, uint32_t tag
 {
     static char src[AQ_MPI_INLINE];
     const gex_AM_Arg_t arg = 41;
-    const struct aq_am_out out = { .kind = kind, .handler = HANDLER, .nargs = 1, .args = &arg, .src = src,
-                                   .nbytes = nbytes, .dest = dest };
+    const struct aq_am_out out = { .kind = kind,
+                                   .handler = HANDLER,
+                                   .nargs = 1,
+                                   .args = &arg,
+                                   .src = src,
+                                   .nbytes = nbytes,
+                                   .dest = dest };
     char *packet = arrive(AQ_MPI_REQUEST, 0);
 
     memset(src, 0x66, sizeof(src));
@@ -259,7 +277,8 @@ static void test_payloads(void **state)
     assert_int_equal(aq_mpi_am_poll(false), 1);
     assert_ptr_equal(seen.payload, segment + sizeof(segment) - 100);
     assert_int_equal(seen.last_byte, 0x66);
-    arrive_message(AQ_AM_LONG, segment, sizeof(segment), AQ_MPI_TAGS); /* by itself, straight to its place */
+    arrive_message(AQ_AM_LONG, segment, sizeof(segment),
+                   AQ_MPI_TAGS); /* by itself, straight to its place */
     assert_int_equal(aq_mpi_am_poll(false), 1);
     assert_ptr_equal(mpi.payload_dest, segment);
     assert_int_equal(mpi.tag, AQ_MPI_TAGS);
@@ -270,8 +289,9 @@ static void test_payloads(void **state)
     assert_int_equal(seen.nbytes, AQ_MPI_MAX_MEDIUM);
     assert_int_equal(seen.last_byte, 0x77);
     assert_int_equal(seen.times, 4);
-    assert_int_equal(peers[SENDER].done_units,
-                     2 * aq_mpi_credit_cost(100) + aq_mpi_credit_cost(sizeof(segment)) + aq_mpi_credit_cost(AQ_MPI_MAX_MEDIUM));
+    assert_int_equal(peers[SENDER].done_units, 2 * aq_mpi_credit_cost(100)
+                                                   + aq_mpi_credit_cost(sizeof(segment))
+                                                   + aq_mpi_credit_cost(AQ_MPI_MAX_MEDIUM));
 }
 
 /* Half a window of requests whose sender hears nothing else from us: it is told, once. */
@@ -320,7 +340,8 @@ static void test_false_heads(void **state)
     arrive_short(AQ_MPI_REPLY, 1);
     mpi.arrival.nbytes++;
     check_ends(FALSE_PACKET "its length or kind");
-    aq_mpi_head_put(arrive(AQ_MPI_REQUEST, AQ_MPI_HEAD + 4 * 17), (struct aq_mpi_head){ .kind = AQ_AM_SHORT, .nargs = 17 });
+    aq_mpi_head_put(arrive(AQ_MPI_REQUEST, AQ_MPI_HEAD + 4 * 17),
+                    (struct aq_mpi_head){ .kind = AQ_AM_SHORT, .nargs = 17 });
     check_ends(FALSE_PACKET "its length or kind");
     arrive_message(AQ_AM_MEDIUM, NULL, AQ_MPI_MAX_MEDIUM + 1, 1);
     check_ends(FALSE_PACKET "its length or kind");
@@ -336,7 +357,8 @@ static void test_false_credit(void **state)
 
     (void)state;
     packet = arrive(AQ_MPI_REPLY, AQ_MPI_HEAD);
-    aq_mpi_head_put(packet, (struct aq_mpi_head){ .kind = AQ_MPI_CREDIT, .units = 1, .messages = 1 });
+    aq_mpi_head_put(packet,
+                    (struct aq_mpi_head){ .kind = AQ_MPI_CREDIT, .units = 1, .messages = 1 });
     check_ends(FALSE_PACKET "credit for requests that were not sent");
     aq_mpi_credit_spend(&peers[SENDER], 1); /* now it was */
     assert_int_equal(aq_mpi_am_poll(false), 1);
@@ -350,16 +372,21 @@ static void test_false_places(void **state)
         ptrdiff_t offset;
         size_t nbytes;
     } cases[] = {
-        { -1, 1 }, { sizeof(segment), 1 }, { sizeof(segment) - 99, 100 }, { -1, AQ_MPI_INLINE + 1 },
+        { -1, 1 },
+        { sizeof(segment), 1 },
+        { sizeof(segment) - 99, 100 },
+        { -1, AQ_MPI_INLINE + 1 },
         { sizeof(segment) - AQ_MPI_INLINE, AQ_MPI_INLINE + 1 },
     };
 
     (void)state;
     for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        arrive_message(AQ_AM_LONG, (char *)((uintptr_t)segment + (uintptr_t)cases[i].offset), cases[i].nbytes, 1);
+        arrive_message(AQ_AM_LONG, (char *)((uintptr_t)segment + (uintptr_t)cases[i].offset),
+                       cases[i].nbytes, 1);
         check_ends("rank 1 sent a long message to [");
     }
-    arrive_message(AQ_AM_LONG, (void *)UINTPTR_MAX, AQ_MPI_INLINE, 1); /* would pass the end of all addresses */
+    arrive_message(AQ_AM_LONG, (void *)UINTPTR_MAX, AQ_MPI_INLINE,
+                   1); /* would pass the end of all addresses */
     check_ends("which is not inside a segment of this process");
     aq_job.bound = NULL; /* nobody has attached one yet */
     arrive_message(AQ_AM_LONG, segment, 8, 0);
@@ -394,9 +421,10 @@ static void test_mpi_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        OF(test_short),           OF(test_polls_left_out), OF(test_payloads),     OF(test_credit_is_told),
-        OF(test_false_heads),     OF(test_false_credit),   OF(test_false_places), OF(test_false_payload),
-        OF(test_no_handler),      OF(test_mpi_fails),
+        OF(test_short),          OF(test_polls_left_out), OF(test_payloads),
+        OF(test_credit_is_told), OF(test_false_heads),    OF(test_false_credit),
+        OF(test_false_places),   OF(test_false_payload),  OF(test_no_handler),
+        OF(test_mpi_fails),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_mpi_packet.c - packets of the mpi conduit: what is encoded is decoded, whatever kind, up to the limits of each
- * field; what is not exactly a packet is refused and no byte outside is looked at (each lies in memory of just its size,
- * so that sanitizers and valgrind see); and the arithmetic of credit, round the end of its counters, with packets that
- * come late and with false ones. What a receiver says of a false packet is in test_mpi_in.c.
+ * test_mpi_packet.c - packets of the mpi conduit: what is encoded is decoded, whatever kind, up to
+ * the limits of each field; what is not exactly a packet is refused and no byte outside is looked
+ * at (each lies in memory of just its size, so that sanitizers and valgrind see); and the
+ * arithmetic of credit, round the end of its counters, with packets that come late and with false
+ * ones. What a receiver says of a false packet is in test_mpi_in.c.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -14,7 +15,7 @@
 #include "conduits/mpi/aq_mpi_packet.h"
 
 #define MEDIUM 65536u
-#define LONG (1u << 20)
+#define LONG   (1u << 20)
 
 static uint64_t random_of(uint64_t *state)
 {
@@ -66,7 +67,8 @@ static void check_head(struct aq_mpi_head head)
     assert_int_equal(back.units, head.units);
 }
 
-/* Each field alone has its bits, which are those that the header names, and together they are the word. */
+/* Each field alone has its bits, which are those that the header names, and together they are the
+ * word. */
 static void test_head_fields(void **state)
 {
     const uint64_t kind = head_word((struct aq_mpi_head){ .kind = 3 });
@@ -89,7 +91,9 @@ static void test_head_fields(void **state)
 static void test_head_limits(void **state)
 {
     static const uint16_t messages[] = { 0, 1, 0x7fff, 0x8000, UINT16_MAX };
-    static const uint32_t units[] = { 0, 1, INT32_MAX, UINT32_C(1) << 31, UINT32_MAX - 1, UINT32_MAX };
+    static const uint32_t units[] = {
+        0, 1, INT32_MAX, UINT32_C(1) << 31, UINT32_MAX - 1, UINT32_MAX
+    };
     uint64_t seed = 3;
 
     (void)state;
@@ -97,14 +101,20 @@ static void test_head_limits(void **state)
         for (unsigned nargs = 0; nargs < 32; nargs++)
             for (unsigned i = 0; i < sizeof(units) / sizeof(*units); i++)
                 for (unsigned k = 0; k < sizeof(messages) / sizeof(*messages); k++)
-                    check_head((struct aq_mpi_head){ .kind = (uint8_t)kind, .nargs = (uint8_t)nargs, .apart = i % 2 != 0,
-                                                     .handler = (uint8_t)(255 * (k % 2)), .messages = messages[k],
+                    check_head((struct aq_mpi_head){ .kind = (uint8_t)kind,
+                                                     .nargs = (uint8_t)nargs,
+                                                     .apart = i % 2 != 0,
+                                                     .handler = (uint8_t)(255 * (k % 2)),
+                                                     .messages = messages[k],
                                                      .units = units[i] });
     for (unsigned i = 0; i < 100000; i++) {
         const uint64_t word = random_of(&seed);
 
-        check_head((struct aq_mpi_head){ .kind = word & 3, .nargs = word >> 2 & 31, .apart = (word >> 7 & 1) != 0,
-                                         .handler = (uint8_t)(word >> 8), .messages = (uint16_t)(word >> 16),
+        check_head((struct aq_mpi_head){ .kind = word & 3,
+                                         .nargs = word >> 2 & 31,
+                                         .apart = (word >> 7 & 1) != 0,
+                                         .handler = (uint8_t)(word >> 8),
+                                         .messages = (uint16_t)(word >> 16),
                                          .units = (uint32_t)(word >> 32) });
     }
 }
@@ -124,8 +134,13 @@ static void check_message(uint8_t kind, unsigned nargs, size_t nbytes)
     static char packet[AQ_MPI_PACKET], src[LONG];
     gex_AM_Arg_t args[AQ_MPI_ARGS];
     struct aq_mpi_message back;
-    struct aq_am_out out = { .handler = 200, .nargs = (uint8_t)nargs, .kind = kind, .args = args, .src = src,
-                             .nbytes = nbytes, .dest = (void *)(uintptr_t)UINT64_C(0x123456789abcdef0) };
+    struct aq_am_out out = { .handler = 200,
+                             .nargs = (uint8_t)nargs,
+                             .kind = kind,
+                             .args = args,
+                             .src = src,
+                             .nbytes = nbytes,
+                             .dest = (void *)(uintptr_t)UINT64_C(0x123456789abcdef0) };
     const bool apart = nbytes > AQ_MPI_INLINE;
     size_t len;
     char *at;
@@ -161,8 +176,9 @@ static void check_message(uint8_t kind, unsigned nargs, size_t nbytes)
 
 static void test_messages(void **state)
 {
-    static const size_t sizes[] = { 0, 1, 8, 15, 16, 17, 255, 4096, AQ_MPI_INLINE - 1, AQ_MPI_INLINE, AQ_MPI_INLINE + 1,
-                                    MEDIUM };
+    static const size_t sizes[] = {
+        0, 1, 8, 15, 16, 17, 255, 4096, AQ_MPI_INLINE - 1, AQ_MPI_INLINE, AQ_MPI_INLINE + 1, MEDIUM
+    };
 
     (void)state;
     for (unsigned nargs = 0; nargs <= AQ_MPI_ARGS; nargs++)
@@ -173,13 +189,21 @@ static void test_messages(void **state)
     check_message(AQ_AM_LONG, 3, LONG);
 }
 
-/* Arguments of every sign and size, addresses of every width, at every number of arguments: these leave what follows
- * them aligned to 8 or not. */
+/* Arguments of every sign and size, addresses of every width, at every number of arguments: these
+ * leave what follows them aligned to 8 or not. */
 static void test_values(void **state)
 {
-    static const gex_AM_Arg_t values[] = { 0, 1, -1, INT32_MAX, INT32_MIN, INT32_MIN + 1, 0x5a5a5a5a };
-    static const uint64_t places[] = { 0, 1, UINT32_MAX, UINT64_C(1) << 32, (UINT64_C(1) << 32) + 1,
-                                       UINT64_C(0x7fffffffffff), UINT64_C(1) << 63, UINT64_MAX };
+    static const gex_AM_Arg_t values[] = {
+        0, 1, -1, INT32_MAX, INT32_MIN, INT32_MIN + 1, 0x5a5a5a5a
+    };
+    static const uint64_t places[] = { 0,
+                                       1,
+                                       UINT32_MAX,
+                                       UINT64_C(1) << 32,
+                                       (UINT64_C(1) << 32) + 1,
+                                       UINT64_C(0x7fffffffffff),
+                                       UINT64_C(1) << 63,
+                                       UINT64_MAX };
     static char packet[AQ_MPI_PACKET];
     char byte = 77;
 
@@ -188,8 +212,12 @@ static void test_values(void **state)
         for (unsigned i = 0; i < sizeof(places) / sizeof(*places); i++)
             for (size_t nbytes = 0; nbytes <= 1; nbytes++) {
                 gex_AM_Arg_t args[AQ_MPI_ARGS];
-                struct aq_am_out out = { .handler = (uint8_t)(255 - nargs), .nargs = (uint8_t)nargs, .kind = AQ_AM_LONG,
-                                         .args = args, .src = &byte, .nbytes = nbytes,
+                struct aq_am_out out = { .handler = (uint8_t)(255 - nargs),
+                                         .nargs = (uint8_t)nargs,
+                                         .kind = AQ_AM_LONG,
+                                         .args = args,
+                                         .src = &byte,
+                                         .nbytes = nbytes,
                                          .dest = (void *)(uintptr_t)places[i] };
                 struct aq_mpi_message back = { .nbytes = 0 };
                 size_t len;
@@ -217,7 +245,9 @@ static void test_values(void **state)
 static void test_bounds(void **state)
 {
     static char packet[AQ_MPI_PACKET + 16], src[LONG];
-    static const size_t sizes[] = { 0, 1, 15, 16, 17, AQ_MPI_INLINE - 1, AQ_MPI_INLINE, AQ_MPI_INLINE + 1, LONG };
+    static const size_t sizes[] = {
+        0, 1, 15, 16, 17, AQ_MPI_INLINE - 1, AQ_MPI_INLINE, AQ_MPI_INLINE + 1, LONG
+    };
     static const uint8_t kinds[] = { AQ_AM_MEDIUM, AQ_AM_LONG };
     gex_AM_Arg_t args[AQ_MPI_ARGS] = { 0 };
     size_t max = 0;
@@ -228,7 +258,10 @@ static void test_bounds(void **state)
         assert_int_equal(aq_mpi_packet_bytes(AQ_MPI_CREDIT, nargs, 0), AQ_MPI_HEAD + 4 * nargs);
         for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
             for (unsigned k = 0; k < 2; k++) {
-                struct aq_am_out out = { .nargs = (uint8_t)nargs, .kind = kinds[k], .args = args, .src = src,
+                struct aq_am_out out = { .nargs = (uint8_t)nargs,
+                                         .kind = kinds[k],
+                                         .args = args,
+                                         .src = src,
                                          .nbytes = sizes[i] };
                 size_t len;
 
@@ -352,16 +385,20 @@ static void test_limits(void **state)
     for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         for (unsigned nargs = 0; nargs <= AQ_MPI_ARGS; nargs++) {
             const bool is_long = cases[i].kind == AQ_AM_LONG;
-            const struct aq_mpi_head head = { .kind = cases[i].kind, .nargs = (uint8_t)nargs, .apart = true };
+            const struct aq_mpi_head head = { .kind = cases[i].kind,
+                                              .nargs = (uint8_t)nargs,
+                                              .apart = true };
             const struct aq_mpi_desc desc = { .nbytes = cases[i].nbytes, .tag = cases[i].tag };
             const size_t len = aq_mpi_packet_head(head.kind, nargs);
             char packet[AQ_MPI_HEAD_MAX] = { 0 }, *at;
             struct aq_mpi_message back;
 
             aq_mpi_head_put(packet, head);
-            memcpy(packet + AQ_MPI_HEAD + 4 * nargs, &desc, is_long ? AQ_MPI_DESC_LONG : AQ_MPI_DESC_MEDIUM);
+            memcpy(packet + AQ_MPI_HEAD + 4 * nargs, &desc,
+                   is_long ? AQ_MPI_DESC_LONG : AQ_MPI_DESC_MEDIUM);
             at = exactly(packet, len);
-            assert_int_equal(aq_mpi_packet_decode(at, len, is_long ? 0 : cases[i].max, is_long ? cases[i].max : 0, &back),
+            assert_int_equal(aq_mpi_packet_decode(at, len, is_long ? 0 : cases[i].max,
+                                                  is_long ? cases[i].max : 0, &back),
                              cases[i].accepted);
             if (cases[i].accepted) {
                 assert_int_equal(back.nbytes, cases[i].nbytes);
@@ -372,8 +409,9 @@ static void test_limits(void **state)
         }
 }
 
-/* Packets of each kind with one bit of their head turned: refused, or another packet that lies in the same bytes. Bits
- * that say where things are make it a false one; those of the handler and of credit cannot. */
+/* Packets of each kind with one bit of their head turned: refused, or another packet that lies in
+ * the same bytes. Bits that say where things are make it a false one; those of the handler and of
+ * credit cannot. */
 static void test_flipped(void **state)
 {
     static char packet[AQ_MPI_PACKET], src[64];
@@ -383,7 +421,9 @@ static void test_flipped(void **state)
     (void)state;
     for (unsigned k = 0; k < 2; k++)
         for (unsigned nargs = 0; nargs <= AQ_MPI_ARGS; nargs++) {
-            struct aq_am_out out = { .nargs = (uint8_t)nargs, .kind = kinds[k], .args = args, .src = src, .nbytes = 64 };
+            struct aq_am_out out = {
+                .nargs = (uint8_t)nargs, .kind = kinds[k], .args = args, .src = src, .nbytes = 64
+            };
             const size_t len = aq_mpi_packet_encode(packet, &out, 5, 5, 0);
             const unsigned desc = 8 * (AQ_MPI_HEAD + 4 * nargs), bits = desc + 32;
 
@@ -439,7 +479,8 @@ static void test_cost(void **state)
     assert_int_equal(aq_mpi_credit_cost(AQ_MPI_UNIT - 1), 1);
     assert_int_equal(aq_mpi_credit_cost(AQ_MPI_UNIT), 2);
     for (size_t nbytes = 0; nbytes <= LONG; nbytes += 511)
-        assert_true(aq_mpi_credit_cost(nbytes) >= 1 && aq_mpi_credit_cost(nbytes) <= AQ_MPI_COST_MAX);
+        assert_true(aq_mpi_credit_cost(nbytes) >= 1
+                    && aq_mpi_credit_cost(nbytes) <= AQ_MPI_COST_MAX);
     assert_int_equal(aq_mpi_credit_window(128, 1, UINT64_C(64) << 20), 128);
     assert_int_equal(aq_mpi_credit_window(1, 1, UINT64_C(64) << 20), AQ_MPI_WINDOW_MIN);
     assert_int_equal(aq_mpi_credit_window(128, 256, UINT64_C(64) << 20), 64);
@@ -451,8 +492,9 @@ static void test_cost(void **state)
     assert_int_equal(aq_mpi_credit_window(128, 0, UINT64_C(64) << 20), 128);
 }
 
-/* Requests of random cost between two ranks, acknowledged late: never more than a window is out, whoever has no
- * credit gets some once all that is out is done with, and counts agree at the end. */
+/* Requests of random cost between two ranks, acknowledged late: never more than a window is out,
+ * whoever has no credit gets some once all that is out is done with, and counts agree at the end.
+ * */
 static void test_flow(void **state)
 {
     const uint32_t window = AQ_MPI_WINDOW_MIN;
@@ -482,7 +524,8 @@ static void test_flow(void **state)
             aq_mpi_credit_advertise(&there, &units, &messages);
             assert_false(aq_mpi_credit_due(&there, window));
             assert_true(aq_mpi_credit_take(&here, units, messages));
-            assert_true(aq_mpi_credit_take(&here, old_units, old_messages)); /* one that was overtaken says nothing */
+            assert_true(aq_mpi_credit_take(&here, old_units,
+                                           old_messages)); /* one that was overtaken says nothing */
             assert_int_equal(here.acked, units);
             out_units = 0;
         }
@@ -499,12 +542,15 @@ static void test_flow(void **state)
 /* Counts that lie half the counter away, and just this and that side of it. */
 static void test_credit_edges(void **state)
 {
-    static const uint32_t starts[] = { 0, 1, INT32_MAX, UINT32_C(1) << 31, UINT32_MAX - 47, UINT32_MAX };
+    static const uint32_t starts[] = { 0,         1, INT32_MAX, UINT32_C(1) << 31, UINT32_MAX - 47,
+                                       UINT32_MAX };
     const uint32_t window = AQ_MPI_WINDOW_MIN;
 
     (void)state;
     for (unsigned i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
-        struct aq_mpi_peer peer = { .sent = starts[i], .acked = starts[i], .acked_messages = UINT16_MAX };
+        struct aq_mpi_peer peer = { .sent = starts[i],
+                                    .acked = starts[i],
+                                    .acked_messages = UINT16_MAX };
 
         assert_true(aq_mpi_credit_has(&peer, window, window));
         assert_false(aq_mpi_credit_has(&peer, window, window + 1));
@@ -528,11 +574,13 @@ static void test_credit_edges(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_head_fields), cmocka_unit_test(test_head_limits), cmocka_unit_test(test_head_overflow),
-        cmocka_unit_test(test_messages),    cmocka_unit_test(test_values),      cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_shorts),      cmocka_unit_test(test_false),       cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_flipped),     cmocka_unit_test(test_noise),       cmocka_unit_test(test_cost),
-        cmocka_unit_test(test_flow),        cmocka_unit_test(test_credit_edges),
+        cmocka_unit_test(test_head_fields),   cmocka_unit_test(test_head_limits),
+        cmocka_unit_test(test_head_overflow), cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_values),        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_shorts),        cmocka_unit_test(test_false),
+        cmocka_unit_test(test_limits),        cmocka_unit_test(test_flipped),
+        cmocka_unit_test(test_noise),         cmocka_unit_test(test_cost),
+        cmocka_unit_test(test_flow),          cmocka_unit_test(test_credit_edges),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

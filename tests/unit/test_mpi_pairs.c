@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_mpi_pairs.c - which pairs of ranks measure for all of their class: one on a host, wherever there is one, and one
- * between hosts; none that shares memory.
+ * test_mpi_pairs.c - which pairs of ranks measure for all of their class: one on a host, wherever
+ * there is one, and one between hosts; none that shares memory.
  */
 #include "tests/unit/aq_unit.h"
 

@@ -25,7 +25,7 @@ static uint32_t block_size(uint16_t block)
     int class = AQ_POOL_CLASSES - 1;
 
     while (block < plan->first[class])
-        class--;
+        class --;
     return plan->size[class];
 }
 
@@ -38,7 +38,7 @@ static void test_plan(void **state)
         uint64_t end = 0;
 
         aq_shm_pool_plan(ranks, 32, &plan);
-        for (int class = 0; class < AQ_POOL_CLASSES; class++) {
+        for (int class = 0; class < AQ_POOL_CLASSES; class ++) {
             assert_int_equal(plan.offset[class], end);
             assert_true(plan.count[class] > 0);
             assert_int_equal(plan.size[class] % AQ_CACHE_LINE, 0);
@@ -52,7 +52,7 @@ static void test_plan(void **state)
 
 static void test_smallest_that_fits(void **state)
 {
-    static const size_t sizes[] = {1, 512, 513, 4096, 4097, AQ_SHM_MAX_MEDIUM};
+    static const size_t sizes[] = { 1, 512, 513, 4096, 4097, AQ_SHM_MAX_MEDIUM };
 
     (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -63,8 +63,9 @@ static void test_smallest_that_fits(void **state)
         assert_true(block_size(block) / 16 < sizes[i] || block_size(block) == 512);
         aq_shm_block_release(AQ_CHANNEL_REQUEST, block);
     }
-    assert_int_equal(aq_shm_block_take(AQ_CHANNEL_REQUEST, AQ_SHM_MAX_MEDIUM + 1, AQ_SHM_MAX_MEDIUM + 1),
-                     AQ_BLOCK_NONE);
+    assert_int_equal(
+        aq_shm_block_take(AQ_CHANNEL_REQUEST, AQ_SHM_MAX_MEDIUM + 1, AQ_SHM_MAX_MEDIUM + 1),
+        AQ_BLOCK_NONE);
 }
 
 /* take all there are of a lane, twice: as many, apart from each other, in bounds */
@@ -81,7 +82,8 @@ static void test_take_all(void **state)
         for (uint32_t i = 0; i < plan->blocks; i++) {
             uint64_t offset;
 
-            taken[i] = aq_shm_block_take(AQ_CHANNEL_REPLY, 1, 1); /* the small ones first, then any */
+            taken[i] =
+                aq_shm_block_take(AQ_CHANNEL_REPLY, 1, 1); /* the small ones first, then any */
             assert_int_not_equal(taken[i], AQ_BLOCK_NONE);
             offset = aq_shm_block_offset(taken[i]);
             assert_true(offset + block_size(taken[i]) <= plan->channel_bytes);
@@ -109,7 +111,7 @@ static void test_settle_for_less(void **state)
     uint32_t count = 0;
 
     (void)state;
-    for (int class = AQ_POOL_CLASSES - 1; class >= 0; class--)
+    for (int class = AQ_POOL_CLASSES - 1; class >= 0; class --)
         for (uint32_t i = 0; i < plan->count[class]; i++) {
             const uint16_t block = aq_shm_block_take(AQ_CHANNEL_REQUEST, 0, AQ_SHM_MAX_MEDIUM);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_shutdown.c - who is killed when the exit timeout is over, and who is spared, and for how long.
+ * test_shutdown.c - who is killed when the exit timeout is over, and who is spared, and for how
+ * long.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -14,7 +15,7 @@
 #include "other/spawn/aq_shutdown.h"
 
 #define TIMEOUT_MS 100u
-#define NS_PER_MS UINT64_C(1000000)
+#define NS_PER_MS  UINT64_C(1000000)
 
 struct job {
     struct aq_jobarea *jobarea;
@@ -49,11 +50,11 @@ static uint64_t job_ms(const struct job *job)
     return (aq_jobarea_now_ns() - job->shutdown_ctx.start_ns) / NS_PER_MS;
 }
 
-/* Steps until so many milliseconds after the beginning. True: the rank was killed before that, and not by a step that
- * came late on a busy machine. */
+/* Steps until so many milliseconds after the beginning. True: the rank was killed before that, and
+ * not by a step that came late on a busy machine. */
 static bool job_is_killed_within(struct job *job, uint64_t ms)
 {
-    const struct timespec nap = {.tv_nsec = 5000000};
+    const struct timespec nap = { .tv_nsec = 5000000 };
     int status;
 
     while (job->killed_ms == UINT64_MAX && job_ms(job) < ms) {
@@ -141,8 +142,8 @@ static void test_stopped_from_outside(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ended_but_alive),  cmocka_unit_test(test_saying_goodbye),
-        cmocka_unit_test(test_not_yet_ended),    cmocka_unit_test(test_last_words),
+        cmocka_unit_test(test_ended_but_alive),      cmocka_unit_test(test_saying_goodbye),
+        cmocka_unit_test(test_not_yet_ended),        cmocka_unit_test(test_last_words),
         cmocka_unit_test(test_stopped_from_outside),
     };
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_spawn_link.c - hosts tell each other of the job's end: the hash is SipHash-2-4; each "host" is a
- * process here with a board of its own, and they speak over the loopback interface. All learn the code,
- * that the others are asked, that all is done; a host whose processes die or fall silent is noticed, one that
- * all others have been silent to as well is not; a stranger's words, and old ones from elsewhere, are not heard.
+ * test_spawn_link.c - hosts tell each other of the job's end: the hash is SipHash-2-4; each "host"
+ * is a process here with a board of its own, and they speak over the loopback interface. All learn
+ * the code, that the others are asked, that all is done; a host whose processes die or fall silent
+ * is noticed, one that all others have been silent to as well is not; a stranger's words, and old
+ * ones from elsewhere, are not heard.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -36,7 +37,8 @@ static struct common *common;
 static uint32_t host_of[HOSTS];
 static const uint8_t key[32] = "a key that all hosts know: 32 b";
 
-/* The first vectors of the paper's appendix: key 00 01 .. 0f, messages of 0, 1 and 15 bytes 00 01 ... */
+/* The first vectors of the paper's appendix: key 00 01 .. 0f, messages of 0, 1 and 15 bytes 00 01
+ * ... */
 static void test_siphash(void **state)
 {
     uint8_t bytes[16];
@@ -58,7 +60,7 @@ static bool reached(_Atomic uint32_t *word, uint32_t value)
 static int live(uint32_t h, struct aq_jobarea *jobarea)
 {
     uint64_t end = aq_jobarea_now_ns() + 10000000000ull;
-    pid_t child[1] = {getpid()};
+    pid_t child[1] = { getpid() };
     struct aq_shutdown e;
     bool counted = false, ended = false;
 
@@ -75,34 +77,42 @@ static int live(uint32_t h, struct aq_jobarea *jobarea)
             raise(SIGKILL);
         if (atomic_load_explicit(&common->stops, memory_order_relaxed) == h + 1)
             raise(SIGSTOP);
-        if (!ended && (state >= AQ_EXIT_ASKED ||
-                       atomic_load_explicit(&common->exits, memory_order_relaxed) == h + 1)) {
+        if (!ended
+            && (state >= AQ_EXIT_ASKED
+                || atomic_load_explicit(&common->exits, memory_order_relaxed) == h + 1)) {
             aq_jobarea_publish_exit(jobarea, 0, AQ_RANK_ENDED, 7);
             ended = true;
         }
         /* what the ending does to ranks is not tried here: it would signal this very process */
         if (state == AQ_EXIT_SHUTDOWN && e.start_ns == 0)
             aq_shutdown_begin(&e, 50);
-        if (e.start_ns != 0 && !e.follow && state < AQ_EXIT_ASKED && aq_jobarea_now_ns() >= e.ask_ns)
+        if (e.start_ns != 0 && !e.follow && state < AQ_EXIT_ASKED
+            && aq_jobarea_now_ns() >= e.ask_ns)
             aq_jobarea_raise_exit_state(jobarea, AQ_EXIT_ASKED);
         aq_link_step(&e, ended);
         usleep(2000);
     }
-    return aq_link_is_done() ? atomic_load_explicit(&jobarea->exit_code, memory_order_relaxed) : 200;
+    return aq_link_is_done() ? atomic_load_explicit(&jobarea->exit_code, memory_order_relaxed)
+                             : 200;
 }
 
 static void host_main(uint32_t h, uint32_t hosts, const int fds[2])
 {
-    struct aq_spawn_info info = {.rank = h, .size = hosts, .host_size = 1, .host_index = h,
-                                 .host_count = hosts, .host_ranks = &h, .host_of = host_of};
+    struct aq_spawn_info info = { .rank = h,
+                                  .size = hosts,
+                                  .host_size = 1,
+                                  .host_index = h,
+                                  .host_count = hosts,
+                                  .host_ranks = &h,
+                                  .host_of = host_of };
     struct aq_jobarea *jobarea;
     int fd;
 
     alarm(20);
     jobarea = aq_jobarea_create(1, hosts, &fd);
     jobarea->rank[0].pid = 1 << 30; /* nobody: the ending must not signal this process */
-    if (aq_link_attach(fds, &info, key) != 0 ||
-        (h > 0 && !aq_link_set_parent(common->address[aq_link_parent(&info)])))
+    if (aq_link_attach(fds, &info, key) != 0
+        || (h > 0 && !aq_link_set_parent(common->address[aq_link_parent(&info)])))
         _exit(201);
     _exit(live(h, jobarea));
 }
@@ -259,10 +269,12 @@ static void test_pause(void **state)
     finish(3, pids, UINT32_MAX, 7);
 }
 
-/* what somebody on the way has recorded, sent again from a socket that then is closed, moves no address */
+/* what somebody on the way has recorded, sent again from a socket that then is closed, moves no
+ * address */
 static void test_replay(void **state)
 {
-    struct sockaddr_in sa = {.sin_family = AF_INET}, parent, child = {.sin_family = AF_INET}, from;
+    struct sockaddr_in sa = { .sin_family = AF_INET }, parent, child = { .sin_family = AF_INET },
+                       from;
     char recorded[64][512], datagram[512];
     int relay = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), other, count = 0;
     ssize_t len, lens[64];
@@ -278,12 +290,13 @@ static void test_replay(void **state)
     start_behind(2, pids, ntohs(sa.sin_port), &port);
     parent.sin_port = htons((uint16_t)port);
     for (int i = 0; i < 5000; i++) {
-        struct pollfd p = {relay, POLLIN, 0};
+        struct pollfd p = { relay, POLLIN, 0 };
 
         if (i == 1000) {
             other = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
             for (int k = 0; k < count; k++)
-                sendto(other, recorded[k], (size_t)lens[k], 0, (struct sockaddr *)&parent, sizeof(parent));
+                sendto(other, recorded[k], (size_t)lens[k], 0, (struct sockaddr *)&parent,
+                       sizeof(parent));
             close(other);
         } else if (i == 3500) {
             assert_int_equal(waitpid(pids[0], NULL, WNOHANG), 0);
@@ -291,8 +304,10 @@ static void test_replay(void **state)
             atomic_store_explicit(&common->exits, 2, memory_order_relaxed);
         }
         room = sizeof(from);
-        if (poll(&p, 1, 1) != 1 ||
-            (len = recvfrom(relay, datagram, sizeof(datagram), 0, (struct sockaddr *)&from, &room)) < 0)
+        if (poll(&p, 1, 1) != 1
+            || (len =
+                    recvfrom(relay, datagram, sizeof(datagram), 0, (struct sockaddr *)&from, &room))
+                   < 0)
             continue;
         if (from.sin_port != parent.sin_port) {
             child = from;
@@ -302,7 +317,8 @@ static void test_replay(void **state)
             }
         }
         sendto(relay, datagram, (size_t)len, 0,
-               (struct sockaddr *)(from.sin_port == parent.sin_port ? &child : &parent), sizeof(child));
+               (struct sockaddr *)(from.sin_port == parent.sin_port ? &child : &parent),
+               sizeof(child));
     }
     close(relay);
     finish(2, pids, UINT32_MAX, 7);
@@ -311,7 +327,7 @@ static void test_replay(void **state)
 /* noise and words hashed with another key change nothing */
 static void test_stranger(void **state)
 {
-    struct sockaddr_in sa = {.sin_family = AF_INET};
+    struct sockaddr_in sa = { .sin_family = AF_INET };
     char noise[512] = "1lqa";
     pid_t pids[HOSTS];
     unsigned port;
@@ -339,23 +355,27 @@ static uint16_t checksum(const uint8_t *bytes, size_t len)
     for (size_t i = 0; i < len; i += 2)
         sum += (uint32_t)bytes[i] << 8 | bytes[i + 1];
     sum = (sum & 0xffff) + (sum >> 16);
-    return (uint16_t)~(sum + (sum >> 16));
+    return (uint16_t) ~(sum + (sum >> 16));
 }
 
 /* "Port unreachable", about a datagram from one port to another, both of this host. */
 static void forge_refusal(int raw, unsigned from, unsigned to)
 {
-    struct sockaddr_in local = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    uint8_t icmp[8 + 20 + 8 + 64] = {3, 3}, *ip = icmp + 8, *udp = ip + 20;
+    struct sockaddr_in local = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+    uint8_t icmp[8 + 20 + 8 + 64] = { 3, 3 }, *ip = icmp + 8, *udp = ip + 20;
     uint16_t sum;
 
-    memcpy(ip, (uint8_t[]){0x45, 0, 0, 92, 0, 0, 0, 0, 64, IPPROTO_UDP}, 10);
+    memcpy(ip, (uint8_t[]){ 0x45, 0, 0, 92, 0, 0, 0, 0, 64, IPPROTO_UDP }, 10);
     memcpy(ip + 12, &local.sin_addr, 4);
     memcpy(ip + 16, &local.sin_addr, 4);
-    memcpy(udp, (uint8_t[]){(uint8_t)(from >> 8), (uint8_t)from, (uint8_t)(to >> 8), (uint8_t)to, 0, 72}, 6);
+    memcpy(
+        udp,
+        (uint8_t[]){ (uint8_t)(from >> 8), (uint8_t)from, (uint8_t)(to >> 8), (uint8_t)to, 0, 72 },
+        6);
     sum = htons(checksum(icmp, sizeof(icmp)));
     memcpy(icmp + 2, &sum, sizeof(sum));
-    assert_int_equal(sendto(raw, icmp, sizeof(icmp), 0, (struct sockaddr *)&local, sizeof(local)), sizeof(icmp));
+    assert_int_equal(sendto(raw, icmp, sizeof(icmp), 0, (struct sockaddr *)&local, sizeof(local)),
+                     sizeof(icmp));
 }
 
 /* Refusals of what was never sent lose no host, however many. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_udp_check.c - is a peer lost? On a simulated clock: a process and a host that are gone are noticed in
- * their time; short
+ * test_udp_check.c - is a peer lost? On a simulated clock: a process and a host that are gone are
+ * noticed in their time; short
  * outages, forged notes, replayed quotes and a peer that computes are not taken for one.
  */
 #include <stdlib.h>
@@ -10,22 +10,25 @@
 #include "conduits/udp/aq_udp_check.h"
 #include "tests/unit/aq_unit.h"
 
-#define MS UINT64_C(1000000)
-#define S UINT64_C(1000000000)
-#define STEP (50 * MS)  /* between two looks of the rank that waits */
-#define LATE 16         /* probes whose notes are still to come */
+#define MS   UINT64_C(1000000)
+#define S    UINT64_C(1000000000)
+#define STEP (50 * MS) /* between two looks of the rank that waits */
+#define LATE 16        /* probes whose notes are still to come */
 
 /* A rank that waits for a peer, and the network between them. */
 struct world {
     struct aq_udp_check check;
     uint64_t now, heard, hash;
-    enum aq_udp_note back;  /* what the network says of each probe; NONE: nothing, it arrives */
-    uint64_t delay;         /* after this time */
-    bool answers;           /* the peer polls */
-    bool idle;              /* nothing is unacknowledged */
+    enum aq_udp_note back;   /* what the network says of each probe; NONE: nothing, it arrives */
+    uint64_t delay;          /* after this time */
+    bool answers;            /* the peer polls */
+    bool idle;               /* nothing is unacknowledged */
     enum aq_udp_note forged; /* said every 500 ms, with a quote that is no probe's, or none */
     uint64_t quote;
-    struct { uint64_t hash, due; enum aq_udp_note note; } late[LATE];
+    struct {
+        uint64_t hash, due;
+        enum aq_udp_note note;
+    } late[LATE];
     unsigned probed;
 };
 

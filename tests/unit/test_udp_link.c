@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_udp_link.c - the udp conduit's engine over a simulated network: what was sent arrives once,
- * undamaged, and is acknowledged afterwards, whatever the network and the other side do; losses are found
- * soon, and only what is lost is sent again; silence is bounded; recordings and strangers achieve nothing.
- * Rates are in test_udp_rate.c.
+ * undamaged, and is acknowledged afterwards, whatever the network and the other side do; losses are
+ * found soon, and only what is lost is sent again; silence is bounded; recordings and strangers
+ * achieve nothing. Rates are in test_udp_rate.c.
  */
 #include "tests/unit/udp_sim.h"
 
@@ -30,7 +30,8 @@ static void test_clean(void **state)
         assert_int_equal(counts->sent, 9000);
         assert_int_equal(counts->received, 9000);
         assert_int_equal(counts->resent + counts->lost + counts->cuts + counts->duplicates
-                         + counts->outside + counts->bad_acks + counts->spurious, 0);
+                             + counts->outside + counts->bad_acks + counts->spurious,
+                         0);
         assert_true(counts->controls < 4500); /* most acknowledgements ride */
     }
     sim_free(sim);
@@ -89,8 +90,16 @@ static const struct weather weathers[] = {
     { .name = "slow to place", .delay = 50000, .loss = 300, .place_ns = 3000000 },
     { .name = "far away", .delay = 100 * SIM_MS, .loss = 100 },
     { .name = "very near", .delay = 3000, .loss = 200, .reorder = 500 },
-    { .name = "all of it", .delay = 80000, .jitter = 100000, .loss = 1000, .duplicate = 1000, .reorder = 1000,
-      .damage = 300, .burst = 3, .bytes_per_s = 20000000, .place_ns = 200000 },
+    { .name = "all of it",
+      .delay = 80000,
+      .jitter = 100000,
+      .loss = 1000,
+      .duplicate = 1000,
+      .reorder = 1000,
+      .damage = 300,
+      .burst = 3,
+      .bytes_per_s = 20000000,
+      .place_ns = 200000 },
 };
 
 static void test_weather(void **state)
@@ -193,7 +202,8 @@ static void test_many_losses(void **state)
     sim_free(sim);
 }
 
-/* The last one is lost: nothing behind it tells, so a probe finds out, long before it would get old. */
+/* The last one is lost: nothing behind it tells, so a probe finds out, long before it would get
+ * old. */
 static void test_tail_loss(void **state)
 {
     struct sim *sim = sim_new(1, 1, 100 * SIM_US, 1472, NULL);
@@ -208,8 +218,9 @@ static void test_tail_loss(void **state)
     sim->end[0].to_send[AQ_UDP_RMA] = 210;
     began = sim->now;
     sim_finish(sim, SIM_S);
-    /* the probe, after srtt + 4 rttvar or 500 us + the acknowledgement's delay, but at least 1 ms; a round trip; the
-     * datagram again, which asks for its acknowledgement; all that from when the others were acknowledged */
+    /* the probe, after srtt + 4 rttvar or 500 us + the acknowledgement's delay, but at least 1 ms;
+     * a round trip; the datagram again, which asks for its acknowledgement; all that from when the
+     * others were acknowledged */
     assert_true(sim->now - began < 3 * SIM_MS);
     assert_int_equal(sim->end[0].link.counts.resent, 1);
     assert_int_equal(sim->end[0].link.counts.probes, 1);
@@ -239,8 +250,14 @@ static void test_reordering_is_learnt(void **state)
 static void answer(struct sim_end *end, uint64_t rtt_ticks)
 {
     static uint32_t newest = 100;
-    struct aq_udp_header header = { .channel = AQ_UDP_CONTROL, .flags = AQ_UDP_TS_ECHO, .src = 1, .dst = 0,
-                                    .hashed = AQ_UDP_HEADER, .seq = newest, .ts = newest, .ts_delay = 7 };
+    struct aq_udp_header header = { .channel = AQ_UDP_CONTROL,
+                                    .flags = AQ_UDP_TS_ECHO,
+                                    .src = 1,
+                                    .dst = 0,
+                                    .hashed = AQ_UDP_HEADER,
+                                    .seq = newest,
+                                    .ts = newest,
+                                    .ts_delay = 7 };
     uint8_t datagram[AQ_UDP_HEADER];
     uint64_t now;
 
@@ -249,11 +266,13 @@ static void answer(struct sim_end *end, uint64_t rtt_ticks)
     now = sim_clock(end);
     header.ts_echo = aq_udp_tick(now) - (uint32_t)rtt_ticks - 7;
     aq_udp_header_encode(datagram, &header);
-    assert_int_equal(aq_udp_link_receive(&end->link, now, &header, header.seq, datagram, sizeof(datagram), true),
-                     AQ_UDP_SEEN);
+    assert_int_equal(
+        aq_udp_link_receive(&end->link, now, &header, header.seq, datagram, sizeof(datagram), true),
+        AQ_UDP_SEEN);
 }
 
-/* RFC 6298, section 2: the first sample, then the rest; the time for which an echo was held is no part of it. */
+/* RFC 6298, section 2: the first sample, then the rest; the time for which an echo was held is no
+ * part of it. */
 static void test_rtt_rfc6298(void **state)
 {
     static const uint64_t samples[] = { 1000, 1000, 1400, 200, 5000, 1000, 1000, 999, 1 };
@@ -338,8 +357,10 @@ static void test_silence(void **state)
         assert_true(distance <= sim_config.probe_max_ns);
         last = sim->now;
     }
-    assert_in_range(end->out.filter_count, 60, 75); /* the datagram, a few close ones, then one a second */
-    assert_int_equal(end->link.silent_ns, began + end->clock); /* its own sending is no sign of life */
+    assert_in_range(end->out.filter_count, 60,
+                    75); /* the datagram, a few close ones, then one a second */
+    assert_int_equal(end->link.silent_ns,
+                     began + end->clock); /* its own sending is no sign of life */
     assert_int_equal(end->link.counts.resent, 0);
 
     end->out.filter = NULL; /* back again */
@@ -389,7 +410,8 @@ static void test_small_socket(void **state)
     }
 }
 
-/* Between two messages pass minutes, or more than the 32-bit clocks can tell; then all is as before. */
+/* Between two messages pass minutes, or more than the 32-bit clocks can tell; then all is as
+ * before. */
 static void test_long_pause(void **state)
 {
     static const uint64_t minutes[] = { 1, 20, 36, 37, 50, 70, 73, 74, 90, 110, 600, 6000 };
@@ -408,8 +430,8 @@ static void test_long_pause(void **state)
         send_all(sim, 500, 500, 500);
         sim_finish(sim, SIM_S);
         if (counts->lost != 0)
-            fail_msg("%llu datagrams taken for lost after %u minutes", (unsigned long long)counts->lost,
-                     (unsigned)minutes[i]);
+            fail_msg("%llu datagrams taken for lost after %u minutes",
+                     (unsigned long long)counts->lost, (unsigned)minutes[i]);
         /* losses are found, and count */
         sim->end[0].out.loss = 1000;
         send_all(sim, 500, 500, 500);
@@ -494,8 +516,8 @@ static void test_windows(void **state)
     sim_free(sim);
 }
 
-/* The room that the receiver gives bounds what is under way; a lane whose share is used up by the others
- * has a quarter more. */
+/* The room that the receiver gives bounds what is under way; a lane whose share is used up by the
+ * others has a quarter more. */
 static void test_room(void **state)
 {
     struct sim *sim = sim_new(1, 1, 500 * SIM_US, 1472, NULL);
@@ -545,7 +567,8 @@ static void test_bye(void **state)
     sim_run(sim, sim->now + SIM_MS);
     assert_true(sim->end[0].link.disconnected);
     for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++)
-        assert_int_equal(sim->end[0].acked[channel], sim->end[0].queued[channel]); /* buffers are given back */
+        assert_int_equal(sim->end[0].acked[channel],
+                         sim->end[0].queued[channel]); /* buffers are given back */
     assert_int_equal(aq_udp_link_deadline(&sim->end[0].link), UINT64_MAX);
     seen = sim->end[0].out.seen;
     aq_udp_link_abandon(&sim->end[1].link);
@@ -557,7 +580,8 @@ static void test_bye(void **state)
 /* What a recording may not change: everything but counters. */
 struct essence {
     uint64_t una[3], next[3], end[3], rx_next[3], rx_top[3];
-    uint64_t in_flight, cwnd, ssthresh, rwnd, srtt, rttvar, min_rtt, last_seen_ns, silent_ns, probe_ns, ts_echo;
+    uint64_t in_flight, cwnd, ssthresh, rwnd, srtt, rttvar, min_rtt, last_seen_ns, silent_ns,
+        probe_ns, ts_echo;
 };
 
 static void essence_of(const struct aq_udp_link *link, struct essence *essence_out)
@@ -583,7 +607,8 @@ static void essence_of(const struct aq_udp_link *link, struct essence *essence_o
     essence_out->ts_echo = link->ts_echo;
 }
 
-/* Recorded datagrams, sent again: nothing is handed over twice, no answers, no state but counters. */
+/* Recorded datagrams, sent again: nothing is handed over twice, no answers, no state but counters.
+ * */
 static void test_replay(void **state)
 {
     struct sim *sim = sim_new(1, 1, 50 * SIM_US, 1472, NULL);
@@ -629,8 +654,9 @@ static void shift_rma(struct sim *sim, uint64_t by)
     }
 }
 
-/* The RMA lane has passed 2^32, the others have not. Recordings of before that acknowledge lower numbers than
- * those that are on their way now, but for what travels of them: nothing is learnt from them. */
+/* The RMA lane has passed 2^32, the others have not. Recordings of before that acknowledge lower
+ * numbers than those that are on their way now, but for what travels of them: nothing is learnt
+ * from them. */
 static void test_replay_lanes_wrap_apart(void **state)
 {
     struct sim *sim = sim_new(1, 1, 50 * SIM_US, 1472, NULL);
@@ -657,8 +683,9 @@ static void test_replay_lanes_wrap_apart(void **state)
 
         assert_true(aq_udp_header_decode(old->datagram, old->len, &header));
         seq = aq_udp_link_expand(&end->link, header.channel, header.seq);
-        assert_int_equal(aq_udp_link_receive(&end->link, sim_clock(end), &header, seq, old->datagram, old->len,
-                                             true), AQ_UDP_DUPLICATE);
+        assert_int_equal(aq_udp_link_receive(&end->link, sim_clock(end), &header, seq,
+                                             old->datagram, old->len, true),
+                         AQ_UDP_DUPLICATE);
     }
     essence_of(&end->link, &after);
     assert_memory_equal(&before, &after, sizeof(before));
@@ -708,7 +735,9 @@ static void test_false_acks(void **state)
 {
     struct sim *sim = sim_new(1, 1, 50 * SIM_US, 1472, NULL);
     struct sim_end *end = &sim->end[0];
-    struct aq_udp_header header = { .channel = AQ_UDP_CONTROL, .src = 1, .dst = 0, .seq = 0, .ack = { 5, 5, 5 } };
+    struct aq_udp_header header = {
+        .channel = AQ_UDP_CONTROL, .src = 1, .dst = 0, .seq = 0, .ack = { 5, 5, 5 }
+    };
     uint8_t datagram[256];
     const uint64_t bits[4] = { UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX };
     size_t len;
@@ -717,14 +746,17 @@ static void test_false_acks(void **state)
     end->to_send[AQ_UDP_RMA] = 3;
     sim_feed(end);
     for (int i = 0; i < 1000; i++) {
-        len = (size_t)(aq_udp_sack_encode(datagram + AQ_UDP_HEADER, (uint8_t)(i % 3), (uint8_t)(i % 4 + 1),
-                                          3 + (uint32_t)(sim_random(sim) % 1000), bits) - datagram);
+        len = (size_t)(aq_udp_sack_encode(datagram + AQ_UDP_HEADER, (uint8_t)(i % 3),
+                                          (uint8_t)(i % 4 + 1),
+                                          3 + (uint32_t)(sim_random(sim) % 1000), bits)
+                       - datagram);
         for (int channel = 0; channel < 3; channel++)
             header.ack[channel] = (uint32_t)(sim_random(sim) % UINT32_C(0x7fffff00)) + 4;
         header.hashed = (uint16_t)len;
         header.seq++;
         aq_udp_header_encode(datagram, &header);
-        (void)aq_udp_link_receive(&end->link, sim_clock(end), &header, header.seq, datagram, len, true);
+        (void)aq_udp_link_receive(&end->link, sim_clock(end), &header, header.seq, datagram, len,
+                                  true);
     }
     assert_true(end->link.counts.bad_acks >= 1000);
     assert_int_equal(end->acked[AQ_UDP_RMA], 0);
@@ -742,7 +774,8 @@ static void test_random(void **state)
         struct sim *sim;
 
         for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++)
-            config.window[channel] = 1 + (uint32_t)((seed * 7919 + (unsigned)channel * 104729) % 256);
+            config.window[channel] =
+                1 + (uint32_t)((seed * 7919 + (unsigned)channel * 104729) % 256);
         config.first_seq = seed % 3 == 0 ? (UINT64_C(1) << 32) - 40 : 0;
         sim = sim_new(1, seed, 2000 + seed % 7 * 40000, seed % 2 == 0 ? 1472 : 8960, &config);
         for (int i = 0; i < 2; i++) {

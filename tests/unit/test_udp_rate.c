@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_udp_rate.c - how fast the udp conduit's engine sends: the congestion window is cut by losses and comes back,
- * flows share a pipe fairly, a loss here and there costs little, and a pipe is kept full.
+ * test_udp_rate.c - how fast the udp conduit's engine sends: the congestion window is cut by losses
+ * and comes back, flows share a pipe fairly, a loss here and there costs little, and a pipe is kept
+ * full.
  */
 #include "tests/unit/udp_sim.h"
 
@@ -25,7 +26,10 @@ static void endless(struct sim_end *end)
 /* One flow fills a pipe, also a long one. */
 static void test_fills_pipe(void **state)
 {
-    static const struct { uint64_t delay, bytes_per_s; double min; } pipes[] = {
+    static const struct {
+        uint64_t delay, bytes_per_s;
+        double min;
+    } pipes[] = {
         { 20 * SIM_US, 125000000, 0.9 },
         { 200 * SIM_US, 125000000, 0.9 },
         { SIM_MS, 125000000, 0.85 },
@@ -41,14 +45,16 @@ static void test_fills_pipe(void **state)
         endless(&sim->end[0]);
         (void)rate_of(sim, &sim->end[0], 50 * SIM_MS);
         rate = rate_of(sim, &sim->end[0], 200 * SIM_MS);
-        print_message("%llu us each way: %.1f MB/s of %.1f\n", (unsigned long long)(pipes[i].delay / 1000),
-                      rate / 1e6, (double)pipes[i].bytes_per_s / 1e6);
+        print_message("%llu us each way: %.1f MB/s of %.1f\n",
+                      (unsigned long long)(pipes[i].delay / 1000), rate / 1e6,
+                      (double)pipes[i].bytes_per_s / 1e6);
         assert_true(rate > pipes[i].min * (double)pipes[i].bytes_per_s);
         sim_free(sim);
     }
 }
 
-/* Losses by a full queue cut the window to 0.7, by chance to 0.9, once a round trip; then it grows again. */
+/* Losses by a full queue cut the window to 0.7, by chance to 0.9, once a round trip; then it grows
+ * again. */
 static void test_cut(void **state)
 {
     struct sim *sim = sim_new(1, 1, 200 * SIM_US, 1472, NULL);
@@ -97,7 +103,8 @@ static void test_cut_by_queue(void **state)
     sim_free(sim);
 }
 
-/* Flows through one pipe get about the same, whoever began first and at whatever distance in time. */
+/* Flows through one pipe get about the same, whoever began first and at whatever distance in time.
+ * */
 static void share(unsigned flows, uint64_t bytes_per_s, uint64_t queue, uint64_t delay)
 {
     struct sim_pipe pipe = { .bytes_per_s = bytes_per_s, .queue_bytes = queue };
@@ -200,12 +207,9 @@ static void test_idle_does_not_grow(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fills_pipe),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_cut_by_queue),
-        cmocka_unit_test(test_fair),
-        cmocka_unit_test(test_random_loss),
-        cmocka_unit_test(test_small_datagrams_grow),
+        cmocka_unit_test(test_fills_pipe),         cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_cut_by_queue),       cmocka_unit_test(test_fair),
+        cmocka_unit_test(test_random_loss),        cmocka_unit_test(test_small_datagrams_grow),
         cmocka_unit_test(test_idle_does_not_grow),
     };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_udp_wire.c - datagrams of the udp conduit: what is encoded is decoded, what is not exactly of the format is
- * refused, no byte outside is looked at (each datagram lies in memory of just its size, so that
- * sanitizers and valgrind see), and the hash stands for every bit, both ranks and the full number.
+ * test_udp_wire.c - datagrams of the udp conduit: what is encoded is decoded, what is not exactly
+ * of the format is refused, no byte outside is looked at (each datagram lies in memory of just its
+ * size, so that sanitizers and valgrind see), and the hash stands for every bit, both ranks and the
+ * full number.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -14,7 +15,9 @@
 #include "conduits/udp/aq_udp.h"
 #include "base/aq_rc.h"
 
-static const struct aq_udp_header plain = { .channel = AQ_UDP_REQUEST, .hashed = AQ_UDP_HEADER, .src = 1, .dst = 2 };
+static const struct aq_udp_header plain = {
+    .channel = AQ_UDP_REQUEST, .hashed = AQ_UDP_HEADER, .src = 1, .dst = 2
+};
 
 static uint64_t random_of(uint64_t *state)
 {
@@ -27,10 +30,18 @@ static uint64_t random_of(uint64_t *state)
 
 static void test_header(void **state)
 {
-    const struct aq_udp_header header = {
-        .channel = AQ_UDP_RMA, .flags = AQ_UDP_HOLES | AQ_UDP_TS_ECHO, .ts_delay = 0x1234, .rwnd = 0xfedc, .hashed = 60,
-        .src = 0x01020304, .dst = 0xfffffffe, .seq = 0x80000001, .ack = { 1, 0x7fffffff, 0xffffffff },
-        .ts = 0xdeadbeef, .ts_echo = 0xcafebabe, .hash = UINT64_C(0x0123456789abcdef) };
+    const struct aq_udp_header header = { .channel = AQ_UDP_RMA,
+                                          .flags = AQ_UDP_HOLES | AQ_UDP_TS_ECHO,
+                                          .ts_delay = 0x1234,
+                                          .rwnd = 0xfedc,
+                                          .hashed = 60,
+                                          .src = 0x01020304,
+                                          .dst = 0xfffffffe,
+                                          .seq = 0x80000001,
+                                          .ack = { 1, 0x7fffffff, 0xffffffff },
+                                          .ts = 0xdeadbeef,
+                                          .ts_echo = 0xcafebabe,
+                                          .hash = UINT64_C(0x0123456789abcdef) };
     struct aq_udp_header back;
     uint8_t at[AQ_UDP_MAX_DATAGRAM + 1] = { 0 };
 
@@ -83,7 +94,8 @@ static void test_seq_expand(void **state)
             continue; /* before the first */
         assert_true(aq_udp_seq_expand(near, (uint32_t)seq) == seq);
     }
-    assert_true(aq_udp_seq_expand(5, 0xffffffff) == 0xffffffff); /* ahead: there is nothing before 0 */
+    assert_true(aq_udp_seq_expand(5, 0xffffffff)
+                == 0xffffffff); /* ahead: there is nothing before 0 */
     assert_true(aq_udp_seq_expand((UINT64_C(1) << 32) + 5, 0xffffffff) == 0xffffffff);
     assert_true(aq_udp_seq_expand(0xffffffff, 5) == (UINT64_C(1) << 32) + 5);
 }
@@ -91,7 +103,7 @@ static void test_seq_expand(void **state)
 /* --- datagrams with frames --- */
 
 struct sample {
-    uint8_t *at;    /* len bytes of their own */
+    uint8_t *at; /* len bytes of their own */
     size_t len;
     struct aq_udp_header header;
 };
@@ -117,15 +129,21 @@ static bool data_is_filled(const uint8_t *at, uint32_t nbytes)
     return true;
 }
 
-/* A datagram of a lane with one frame of each of its types; the last one's data is behind the hashed part
- * if open_end. */
-static void sample_make(struct sample *sample, uint8_t channel, unsigned nargs, uint32_t nbytes, bool open_end)
+/* A datagram of a lane with one frame of each of its types; the last one's data is behind the
+ * hashed part if open_end. */
+static void sample_make(struct sample *sample, uint8_t channel, unsigned nargs, uint32_t nbytes,
+                        bool open_end)
 {
     static uint8_t buffer[AQ_UDP_MAX_DATAGRAM] __attribute__((aligned(16)));
     const uint64_t bits[AQ_UDP_SACK_WORDS] = { 1, 2, UINT64_MAX, UINT64_C(1) << 63 };
     int32_t args[AQ_UDP_MAX_ARGS];
-    struct aq_udp_frame frag = { .type = AQ_UDP_F_MEDIUM_FRAG, .handler = 200, .nargs = (uint8_t)nargs,
-                                 .nbytes = nbytes, .message = 77, .total = nbytes + 1000, .frag_offset = 1000,
+    struct aq_udp_frame frag = { .type = AQ_UDP_F_MEDIUM_FRAG,
+                                 .handler = 200,
+                                 .nargs = (uint8_t)nargs,
+                                 .nbytes = nbytes,
+                                 .message = 77,
+                                 .total = nbytes + 1000,
+                                 .frag_offset = 1000,
                                  .addr = 0x1000 };
     uint8_t *at = buffer + AQ_UDP_HEADER;
     size_t hashed;
@@ -154,7 +172,8 @@ static void sample_make(struct sample *sample, uint8_t channel, unsigned nargs, 
         hashed = (size_t)(at - buffer);
         at = fill_data(at, nbytes);
     }
-    sample->len = open_end ? hashed + (channel == AQ_UDP_CONTROL ? 0 : nbytes) : (size_t)(at - buffer);
+    sample->len =
+        open_end ? hashed + (channel == AQ_UDP_CONTROL ? 0 : nbytes) : (size_t)(at - buffer);
     sample->header.hashed = (uint16_t)(open_end ? hashed : sample->len);
     aq_udp_header_encode(buffer, &sample->header);
     sample->at = malloc(sample->len);
@@ -162,11 +181,11 @@ static void sample_make(struct sample *sample, uint8_t channel, unsigned nargs, 
     memcpy(sample->at, buffer, sample->len);
 }
 
-static void check_am(const struct aq_udp_frame *frame, unsigned index, unsigned nargs, uint32_t nbytes,
-                     const struct sample *sample)
+static void check_am(const struct aq_udp_frame *frame, unsigned index, unsigned nargs,
+                     uint32_t nbytes, const struct sample *sample)
 {
-    static const uint8_t types[] = { AQ_UDP_F_SHORT, AQ_UDP_F_MEDIUM, AQ_UDP_F_MEDIUM_FRAG, AQ_UDP_F_LONG_FRAG,
-                                     AQ_UDP_F_LONG };
+    static const uint8_t types[] = { AQ_UDP_F_SHORT, AQ_UDP_F_MEDIUM, AQ_UDP_F_MEDIUM_FRAG,
+                                     AQ_UDP_F_LONG_FRAG, AQ_UDP_F_LONG };
 
     assert_int_equal(frame->type, types[index]);
     assert_int_equal(frame->nargs, nargs);
@@ -190,7 +209,8 @@ static void check_rma(const struct aq_udp_frame *frame, unsigned index, uint32_t
     if (index == 0) {
         assert_int_equal(frame->type, AQ_UDP_F_GET);
         assert_int_equal(frame->id, 9);
-        assert_true(frame->addr == 0x123456789abc && frame->length == 1 << 20 && frame->nbytes == 0);
+        assert_true(frame->addr == 0x123456789abc && frame->length == 1 << 20
+                    && frame->nbytes == 0);
         return;
     }
     assert_int_equal(frame->type, index == 1 ? AQ_UDP_F_DATA : AQ_UDP_F_PUT);
@@ -275,7 +295,8 @@ static void test_truncated(void **state)
                 good += looks_good(sample.at, len);
                 aq_udp_put16(sample.at + 30, sample.header.hashed);
             }
-            /* at the end of the header, of each frame but the last, and within paddings (up to 3 a frame) */
+            /* at the end of the header, of each frame but the last, and within paddings (up to 3 a
+             * frame) */
             assert_in_range(good, channel == AQ_UDP_CONTROL ? 3 : 2, 25);
             sample_free(&sample);
         }
@@ -320,19 +341,23 @@ static void test_refused(void **state)
     uint8_t at[256] __attribute__((aligned(16))) = { 0 };
     struct aq_udp_header header = plain;
     const uint64_t bits[5] = { 0 };
-    struct aq_udp_frame frag = { .type = AQ_UDP_F_MEDIUM_FRAG, .nbytes = 8, .total = 10, .frag_offset = 3 };
+    struct aq_udp_frame frag = {
+        .type = AQ_UDP_F_MEDIUM_FRAG, .nbytes = 8, .total = 10, .frag_offset = 3
+    };
     size_t len;
 
     (void)state;
-#define ENDS(expression) (len = (size_t)((expression) - at), header.hashed = (uint16_t)len, \
-                          aq_udp_header_encode(at, &header), looks_good(at, len))
+#define ENDS(expression)                                             \
+    (len = (size_t)((expression)-at), header.hashed = (uint16_t)len, \
+     aq_udp_header_encode(at, &header), looks_good(at, len))
     assert_true(ENDS(at + AQ_UDP_HEADER)); /* none at all */
     assert_true(ENDS(aq_udp_am_encode(at + AQ_UDP_HEADER, AQ_UDP_F_SHORT, 0, 16, frag.args, 0, 0)));
     at[AQ_UDP_HEADER + 2] = 17;
     assert_false(ENDS(at + AQ_UDP_HEADER + 8 + 72));
     assert_false(ENDS(aq_udp_am_encode(at + AQ_UDP_HEADER, AQ_UDP_F_SHORT, 0, 0, NULL, 1, 0) + 8));
     assert_false(ENDS(aq_udp_am_encode(at + AQ_UDP_HEADER, AQ_UDP_F_MEDIUM, 0, 0, NULL, 9, 0) + 8));
-    assert_false(ENDS(aq_udp_am_encode(at + AQ_UDP_HEADER, AQ_UDP_F_MEDIUM, 0, 0, NULL, UINT32_MAX, 0) + 8));
+    assert_false(
+        ENDS(aq_udp_am_encode(at + AQ_UDP_HEADER, AQ_UDP_F_MEDIUM, 0, 0, NULL, UINT32_MAX, 0) + 8));
     assert_false(ENDS(aq_udp_frag_encode(at + AQ_UDP_HEADER, &frag) + 8)); /* 3 + 8 > 10 */
     frag.frag_offset = 2;
     assert_true(ENDS(aq_udp_frag_encode(at + AQ_UDP_HEADER, &frag) + 8));
@@ -365,7 +390,8 @@ static void test_refused(void **state)
 
 static void sign(const struct sample *sample, const uint8_t *key, uint64_t above)
 {
-    struct aq_udp_packet packet = { .head = sample->at, .head_len = sample->header.hashed,
+    struct aq_udp_packet packet = { .head = sample->at,
+                                    .head_len = sample->header.hashed,
                                     .body = sample->at + sample->header.hashed,
                                     .body_len = (uint32_t)(sample->len - sample->header.hashed),
                                     .above = above };
@@ -406,15 +432,16 @@ static void test_hash(void **state)
             sample_make(&sample, channel, 4, 40, true);
             sign(&sample, there, above);
             assert_true(passes(&sample, there, above));
-            assert_false(passes(&sample, back, above));  /* not to be sent back */
-            assert_false(passes(&sample, other, above)); /* nor to somebody else */
+            assert_false(passes(&sample, back, above));      /* not to be sent back */
+            assert_false(passes(&sample, other, above));     /* nor to somebody else */
             assert_false(passes(&sample, there, above + 1)); /* nor when numbers have wrapped */
             for (size_t bit = 0; bit < 8 * sample.len; bit++) {
                 const bool covered = bit / 8 < sample.header.hashed || all != 0;
 
                 sample.at[bit / 8] ^= (uint8_t)(1u << bit % 8);
                 if (covered == passes(&sample, there, above))
-                    fail_msg("bit %zu of byte %zu of %zu, lane %u", bit % 8, bit / 8, sample.len, channel);
+                    fail_msg("bit %zu of byte %zu of %zu, lane %u", bit % 8, bit / 8, sample.len,
+                             channel);
                 sample.at[bit / 8] ^= (uint8_t)(1u << bit % 8);
             }
             sample_free(&sample);
@@ -426,12 +453,9 @@ static void test_hash(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_header),
-        cmocka_unit_test(test_seq_expand),
-        cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_flipped),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_header),  cmocka_unit_test(test_seq_expand),
+        cmocka_unit_test(test_frames),  cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_flipped), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_hash),
     };
 

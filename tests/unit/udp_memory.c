@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * udp_memory.c - how much memory a rank of a udp job has taken: after the start, and after it has spoken to some more
- * ranks.
+ * udp_memory.c - how much memory a rank of a udp job has taken: after the start, and after it has
+ * spoken to some more ranks.
  *
- * Run by test_udp_memory.sh in jobs of several sizes. Prints "bytes B peers P" twice, on rank 0: what malloc has given
- * out (heap and mappings), and to how many ranks there is a peer.
+ * Run by test_udp_memory.sh in jobs of several sizes. Prints "bytes B peers P" twice, on rank 0:
+ * what malloc has given out (heap and mappings), and to how many ranks there is a peer.
  */
 #include <malloc.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "conduits/udp/aq_udp.h"
 #include "gasnetex.h"
 
-#define HIDX_ASK (GEX_AM_INDEX_BASE + 0)
+#define HIDX_ASK  (GEX_AM_INDEX_BASE + 0)
 #define HIDX_TELL (GEX_AM_INDEX_BASE + 1)
 
 static volatile unsigned answers;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * udp_sim.h - a simulated network with virtual time, and ends that run the udp conduit's engine over it.
+ * udp_sim.h - a simulated network with virtual time, and ends that run the udp conduit's engine
+ * over it.
  *
- * An end owns one struct aq_udp_link and talks to its peer through a path each way: delay, jitter, loss,
- * duplication, reordering, damage, and a pipe of some bandwidth with a queue, which paths may share. An end has
- * a clock of its own, may compute (look at nothing) for a while, refuse requests, and be slow to place data.
- * Every message has a number and a pattern; the receiver fails the test if one comes twice or damaged, the
- * sender if one is acknowledged that the other side has not taken over. Events at the same time happen
- * in the order in which they were made, so that a seed tells everything.
+ * An end owns one struct aq_udp_link and talks to its peer through a path each way: delay, jitter,
+ * loss, duplication, reordering, damage, and a pipe of some bandwidth with a queue, which paths may
+ * share. An end has a clock of its own, may compute (look at nothing) for a while, refuse requests,
+ * and be slow to place data. Every message has a number and a pattern; the receiver fails the test
+ * if one comes twice or damaged, the sender if one is acknowledged that the other side has not
+ * taken over. Events at the same time happen in the order in which they were made, so that a seed
+ * tells everything.
  */
 #ifndef UDP_SIM_H
 #define UDP_SIM_H
@@ -20,24 +22,24 @@
 #include "conduits/udp/aq_udp_link.h"
 #include "tests/unit/aq_unit.h"
 
-#define SIM_ENDS 8
+#define SIM_ENDS     8
 #define SIM_MESSAGES 60000u /* of a lane, each way */
-#define SIM_US UINT64_C(1000)
-#define SIM_MS UINT64_C(1000000)
-#define SIM_S UINT64_C(1000000000)
+#define SIM_US       UINT64_C(1000)
+#define SIM_MS       UINT64_C(1000000)
+#define SIM_S        UINT64_C(1000000000)
 
 struct sim_pipe {
-    uint64_t bytes_per_s;   /* 0: no limit */
-    uint64_t queue_bytes;   /* 0: no limit */
-    uint64_t free_at;       /* when what is queued has passed */
+    uint64_t bytes_per_s; /* 0: no limit */
+    uint64_t queue_bytes; /* 0: no limit */
+    uint64_t free_at;     /* when what is queued has passed */
     uint64_t dropped;
 };
 
 struct sim_path {
-    struct sim_pipe *pipe;  /* NULL: none */
+    struct sim_pipe *pipe; /* NULL: none */
     uint64_t delay, jitter;
     unsigned loss, duplicate, reorder, damage; /* of 10000 */
-    unsigned burst;         /* of so many datagrams is a loss */
+    unsigned burst;                            /* of so many datagrams is a loss */
     unsigned burst_left;
     /* Looks at each datagram: false drops it. */
     bool (*filter)(struct sim_path *path, const struct aq_udp_header *header, size_t len);
@@ -48,7 +50,7 @@ struct sim_path {
 struct sim_event {
     uint64_t time, order;
     struct sim_end *to;
-    uint8_t *datagram;      /* NULL: the RMA datagram `seq` is placed now */
+    uint8_t *datagram; /* NULL: the RMA datagram `seq` is placed now */
     size_t len;
     uint64_t seq;
 };
@@ -59,15 +61,16 @@ struct sim_end {
     struct sim *sim;
     struct sim_end *peer;
     struct sim_path out;
-    uint64_t clock;         /* what its clock shows at time 0 */
-    uint64_t busy_until;    /* computes: looks at nothing */
-    uint64_t place_ns;      /* how long RMA data take to be placed */
-    bool refuses;           /* requests */
-    uint64_t socket_limit;  /* output() takes so many datagrams more; UINT64_MAX: all */
+    uint64_t clock;                    /* what its clock shows at time 0 */
+    uint64_t busy_until;               /* computes: looks at nothing */
+    uint64_t place_ns;                 /* how long RMA data take to be placed */
+    bool refuses;                      /* requests */
+    uint64_t socket_limit;             /* output() takes so many datagrams more; UINT64_MAX: all */
     uint64_t inbox_bytes, inbox_limit; /* that wait while it computes */
     /* messages */
-    uint32_t to_send[AQ_UDP_CHANNELS], queued[AQ_UDP_CHANNELS], acked[AQ_UDP_CHANNELS], taken[AQ_UDP_CHANNELS];
-    uint32_t length;        /* bytes of each message; 0: of random lengths */
+    uint32_t to_send[AQ_UDP_CHANNELS], queued[AQ_UDP_CHANNELS], acked[AQ_UDP_CHANNELS],
+        taken[AQ_UDP_CHANNELS];
+    uint32_t length;               /* bytes of each message; 0: of random lengths */
     uint8_t *got[AQ_UDP_CHANNELS]; /* by number: 1 taken over, 2 placed */
     uint64_t got_bytes;
     uint64_t most_unacked, most_flight;
@@ -79,7 +82,7 @@ struct sim_end {
 
 struct sim {
     uint64_t now, order, rng;
-    uint64_t still;         /* steps since time last went on */
+    uint64_t still; /* steps since time last went on */
     struct sim_event *heap;
     size_t count, room;
     struct sim_end end[SIM_ENDS];
@@ -168,7 +171,8 @@ static inline uint64_t sim_clock(const struct sim_end *end)
 
 /* --- what is sent: a frame whose data are a number and a pattern --- */
 
-/* Stands for the keyed hash: over all of the datagram but the hash, and the upper halves of its numbers. */
+/* Stands for the keyed hash: over all of the datagram but the hash, and the upper halves of its
+ * numbers. */
 static inline uint64_t sim_hash(const uint8_t *at, size_t len, uint64_t above)
 {
     uint64_t hash = above * UINT64_C(0x9e3779b97f4a7c15) + len;
@@ -216,7 +220,8 @@ static inline bool sim_queue(struct sim_end *end, enum aq_udp_channel channel, u
 
 /* --- the network --- */
 
-static inline void sim_deliver(struct sim_end *from, const uint8_t *datagram, size_t len, uint64_t time)
+static inline void sim_deliver(struct sim_end *from, const uint8_t *datagram, size_t len,
+                               uint64_t time)
 {
     struct sim_path *path = &from->out;
     struct sim *sim = from->sim;
@@ -230,7 +235,8 @@ static inline void sim_deliver(struct sim_end *from, const uint8_t *datagram, si
         time += sim_random(sim) % path->jitter;
     if (sim_chance(sim, path->reorder))
         time += sim_random(sim) % (2 * path->delay + 1000);
-    sim_add(sim, (struct sim_event){ .time = time, .to = from->peer, .datagram = copy, .len = len });
+    sim_add(sim,
+            (struct sim_event){ .time = time, .to = from->peer, .datagram = copy, .len = len });
 }
 
 static inline bool sim_drops(struct sim *sim, struct sim_path *path)
@@ -280,7 +286,8 @@ static inline void sim_transmit(struct sim_end *from, const uint8_t *datagram, s
         sim_deliver(from, datagram, len, time + path->delay + sim_random(sim) % (path->delay + 1));
 }
 
-static inline unsigned sim_output(struct aq_udp_link *link, const struct aq_udp_packet *packets, unsigned count)
+static inline unsigned sim_output(struct aq_udp_link *link, const struct aq_udp_packet *packets,
+                                  unsigned count)
 {
     struct sim_end *end = link->owner;
     unsigned taken = 0;
@@ -294,7 +301,8 @@ static inline unsigned sim_output(struct aq_udp_link *link, const struct aq_udp_
         assert_true(len <= AQ_UDP_MAX_DATAGRAM);
         if (i != 0) { /* a train is cut up by its size */
             assert_true(len <= packets[0].head_len + packets[0].body_len);
-            assert_true(packets[i - 1].head_len + packets[i - 1].body_len == packets[0].head_len + packets[0].body_len);
+            assert_true(packets[i - 1].head_len + packets[i - 1].body_len
+                        == packets[0].head_len + packets[0].body_len);
         }
         if (end->socket_limit == 0)
             break;
@@ -310,7 +318,8 @@ static inline unsigned sim_output(struct aq_udp_link *link, const struct aq_udp_
     return taken;
 }
 
-static inline void sim_acked(struct aq_udp_link *link, enum aq_udp_channel channel, struct aq_udp_tx *tx)
+static inline void sim_acked(struct aq_udp_link *link, enum aq_udp_channel channel,
+                             struct aq_udp_tx *tx)
 {
     struct sim_end *end = link->owner;
 
@@ -359,11 +368,15 @@ static inline void sim_check(struct sim_end *end, const struct aq_udp_header *he
     if (end->place_ns == 0)
         sim_placed(end, number, seq);
     else
-        sim_add(end->sim, (struct sim_event){ .time = end->sim->now + sim_random(end->sim) % end->place_ns,
-                                              .to = end, .len = number, .seq = seq });
+        sim_add(end->sim,
+                (struct sim_event){ .time = end->sim->now + sim_random(end->sim) % end->place_ns,
+                                    .to = end,
+                                    .len = number,
+                                    .seq = seq });
 }
 
-static inline enum aq_udp_verdict sim_receive(struct sim_end *end, const uint8_t *datagram, size_t len)
+static inline enum aq_udp_verdict sim_receive(struct sim_end *end, const uint8_t *datagram,
+                                              size_t len)
 {
     struct aq_udp_header header;
     enum aq_udp_verdict verdict;
@@ -453,7 +466,9 @@ static inline void sim_feed(struct sim_end *end)
 static inline uint64_t sim_timer_at(const struct sim_end *end)
 {
     const uint64_t deadline = aq_udp_link_deadline(&end->link);
-    uint64_t at = deadline == UINT64_MAX ? UINT64_MAX : deadline <= end->clock ? 0 : deadline - end->clock;
+    uint64_t at = deadline == UINT64_MAX   ? UINT64_MAX
+                  : deadline <= end->clock ? 0
+                                           : deadline - end->clock;
 
     return at < end->busy_until ? end->busy_until : at;
 }
@@ -519,7 +534,8 @@ static inline bool sim_done(const struct sim *sim)
     return true;
 }
 
-/* Until everybody's messages are acknowledged; fails if that takes longer than limit (of virtual time). */
+/* Until everybody's messages are acknowledged; fails if that takes longer than limit (of virtual
+ * time). */
 static inline void sim_finish(struct sim *sim, uint64_t limit)
 {
     const uint64_t until = sim->now + limit;
@@ -532,9 +548,10 @@ static inline void sim_finish(struct sim *sim, uint64_t limit)
         const struct sim_end *end = &sim->end[i];
 
         if (!sim_end_done(end))
-            fail_msg("end %u, at %llu ms: acknowledged %u of %u requests, %u of %u replies, %u of %u RMA", i,
-                     (unsigned long long)(sim->now / SIM_MS), end->acked[0], end->to_send[0], end->acked[1],
-                     end->to_send[1], end->acked[2], end->to_send[2]);
+            fail_msg("end %u, at %llu ms: acknowledged %u of %u requests, %u of %u replies, %u of "
+                     "%u RMA",
+                     i, (unsigned long long)(sim->now / SIM_MS), end->acked[0], end->to_send[0],
+                     end->acked[1], end->to_send[1], end->acked[2], end->to_send[2]);
         assert_true(aq_udp_link_is_idle(&end->link));
         assert_int_equal(end->link.in_flight, 0);
         for (int channel = 0; channel < AQ_UDP_CHANNELS; channel++)

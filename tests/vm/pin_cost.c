@@ -5,8 +5,9 @@
  *     warm     the same source again and again: registered once
  *     first    a source that is new each time, its pages present
  *
- * Run with AQ_IBV_OVERLAP=no, "first" registers everything before the first byte leaves; by default it registers chunk
- * by chunk while the device sends. Each figure is the median of some puts from rank 0 to rank 1, complete there, in us.
+ * Run with AQ_IBV_OVERLAP=no, "first" registers everything before the first byte leaves; by default
+ * it registers chunk by chunk while the device sends. Each figure is the median of some puts from
+ * rank 0 to rank 1, complete there, in us.
  *
  * Usage: pin_cost [LARGEST]     bytes; default 64 MiB
  * Ranks 2.
@@ -21,7 +22,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#define LEAST ((size_t)64 << 10)
+#define LEAST  ((size_t)64 << 10)
 #define ROUNDS 9
 
 static double now_us(void)
@@ -51,8 +52,8 @@ static char *source_new(size_t size)
     return source;
 }
 
-/* Median of ROUNDS puts; fresh: each from a mapping of its own, which stays until the end, so that no address comes
- * back. */
+/* Median of ROUNDS puts; fresh: each from a mapping of its own, which stays until the end, so that
+ * no address comes back. */
 static double put_cost(gex_TM_t tm, void *dest, size_t size, int fresh)
 {
     char *sources[ROUNDS + 1];

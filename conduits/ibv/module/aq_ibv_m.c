@@ -1,8 +1,8 @@
 /*
  * aq_ibv_m.c - the module of the ibv conduit: fills in the table of aq_ibv_lib.h with libibverbs.
  *
- * Some verbs are macros or inline functions around what the library exports; they are called here, so that the
- * conduit itself refers to no symbol of it.
+ * Some verbs are macros or inline functions around what the library exports; they are called here,
+ * so that the conduit itself refers to no symbol of it.
  *
  * Threads   any
  * Uses      libibverbs. SPDX-License-Identifier: BSD-3-Clause
@@ -16,10 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Programs fork, and call system(). Before Linux 5.12 that took pinned pages away from the parent, unless the library
- * was asked to prevent it before it is used. Later kernels copy such pages for the child at once. There it must not be
- * asked: it would mark whatever is registered as not for children, which splits the client's mappings, so that
- * mremap() of them fails, and leaves holes in children. An error means that somebody else here was first. */
+/* Programs fork, and call system(). Before Linux 5.12 that took pinned pages away from the parent,
+ * unless the library was asked to prevent it before it is used. Later kernels copy such pages for
+ * the child at once. There it must not be asked: it would mark whatever is registered as not for
+ * children, which splits the client's mappings, so that mremap() of them fails, and leaves holes in
+ * children. An error means that somebody else here was first. */
 static bool aq_ibv_m_forks_need_help(void)
 {
 #ifdef AQ_HAVE_IBV_FORK_STATE
@@ -36,7 +37,8 @@ static struct ibv_device **aq_ibv_m_get_device_list(int *count_out)
     return ibv_get_device_list(count_out);
 }
 
-static int aq_ibv_m_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr_out)
+static int aq_ibv_m_query_port(struct ibv_context *context, uint8_t port,
+                               struct ibv_port_attr *attr_out)
 {
     return ibv_query_port(context, port, attr_out);
 }
@@ -53,8 +55,8 @@ static enum aq_ibv_gid_type aq_ibv_m_gid_type(uint32_t type)
                                           : AQ_IBV_GID_IB;
 }
 
-static int aq_ibv_m_query_gids(struct ibv_context *context, uint8_t port, int table_len, struct aq_ibv_gid_row *rows,
-                               size_t max)
+static int aq_ibv_m_query_gids(struct ibv_context *context, uint8_t port, int table_len,
+                               struct aq_ibv_gid_row *rows, size_t max)
 {
     static const union ibv_gid none;
     size_t count = 0;
@@ -62,7 +64,8 @@ static int aq_ibv_m_query_gids(struct ibv_context *context, uint8_t port, int ta
     for (uint32_t i = 0; (int)i < table_len && count < max; i++) {
         struct ibv_gid_entry entry;
 
-        if (ibv_query_gid_ex(context, port, i, &entry, 0) != 0 || memcmp(&entry.gid, &none, sizeof(none)) == 0)
+        if (ibv_query_gid_ex(context, port, i, &entry, 0) != 0
+            || memcmp(&entry.gid, &none, sizeof(none)) == 0)
             continue;
         rows[count].gid = entry.gid;
         rows[count].index = i;

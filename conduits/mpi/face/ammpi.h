@@ -10,7 +10,7 @@
 /* What `ident a.out` shows as AMMPILibraryVersion. */
 #define AMMPI_LIBRARY_VERSION_MAJOR 2
 #define AMMPI_LIBRARY_VERSION_MINOR 11
-#define AMMPI_LIBRARY_VERSION_STR "2.11"
+#define AMMPI_LIBRARY_VERSION_STR   "2.11"
 
 /* Arguments of an active message. */
 #define AMMPI_MAX_SHORT 16

@@ -15,17 +15,20 @@
 
 #ifdef OPEN_MPI
 #define AQ_MPI_M_KIND "Open MPI"
-#define AQ_MPI_M_PMI false
+#define AQ_MPI_M_PMI  false
 #else
 #define AQ_MPI_M_KIND "MPICH or one of its relatives"
-#define AQ_MPI_M_PMI true
+#define AQ_MPI_M_PMI  true
 #endif
 
-struct aq_mpi_m aq_mpi_m = { .job = MPI_COMM_NULL, .request = MPI_COMM_NULL, .reply = MPI_COMM_NULL };
+struct aq_mpi_m aq_mpi_m = { .job = MPI_COMM_NULL,
+                             .request = MPI_COMM_NULL,
+                             .reply = MPI_COMM_NULL };
 
 static const char *aq_mpi_m_about(char *why, size_t len)
 {
-    static char text[16384]; /* room for what any MPI says, for it may be another than the one we know */
+    static char
+        text[16384]; /* room for what any MPI says, for it may be another than the one we know */
     int length;
 
     MPI_Get_library_version(text, &length);
@@ -34,9 +37,12 @@ static const char *aq_mpi_m_about(char *why, size_t len)
         *tab = ' ';
     if ((strncmp(text, "Open MPI", 8) == 0) != AQ_MPI_M_PMI)
         return text;
-    snprintf(why, len,
-             "the program runs with %.60s, but the conduit's module was compiled for " AQ_MPI_M_KIND "; link the "
-             "program with that, or let AQ_MODULE_DIR name a folder with an aq-mpi.so for the program's", text);
+    snprintf(
+        why, len,
+        "the program runs with %.60s, but the conduit's module was compiled for " AQ_MPI_M_KIND
+        "; link the "
+        "program with that, or let AQ_MODULE_DIR name a folder with an aq-mpi.so for the program's",
+        text);
     return NULL;
 }
 
@@ -68,10 +74,14 @@ static bool aq_mpi_m_is_finalized(void)
 static int aq_mpi_m_level_of(enum aq_mpi_level level)
 {
     switch (level) {
-    case AQ_MPI_SINGLE: return MPI_THREAD_SINGLE;
-    case AQ_MPI_FUNNELED: return MPI_THREAD_FUNNELED;
-    case AQ_MPI_SERIALIZED: return MPI_THREAD_SERIALIZED;
-    default: return MPI_THREAD_MULTIPLE;
+    case AQ_MPI_SINGLE:
+        return MPI_THREAD_SINGLE;
+    case AQ_MPI_FUNNELED:
+        return MPI_THREAD_FUNNELED;
+    case AQ_MPI_SERIALIZED:
+        return MPI_THREAD_SERIALIZED;
+    default:
+        return MPI_THREAD_MULTIPLE;
     }
 }
 
@@ -104,7 +114,8 @@ static int aq_mpi_m_dup(MPI_Comm *comm_out)
 {
     const int error = MPI_Comm_dup(MPI_COMM_WORLD, comm_out);
 
-    /* what fails is reported with rank and cause by the conduit, not by MPI's default of ending the job */
+    /* what fails is reported with rank and cause by the conduit, not by MPI's default of ending the
+     * job */
     return error != MPI_SUCCESS ? error : MPI_Comm_set_errhandler(*comm_out, MPI_ERRORS_RETURN);
 }
 
@@ -172,7 +183,8 @@ static int aq_mpi_m_on_delete(MPI_Comm comm, int key, void *value, void *state)
     return MPI_SUCCESS;
 }
 
-/* MPI promises that attributes of MPI_COMM_SELF are deleted before anything else in MPI_Finalize. */
+/* MPI promises that attributes of MPI_COMM_SELF are deleted before anything else in MPI_Finalize.
+ * */
 static int aq_mpi_m_on_finalize(void (*fn)(void))
 {
     int key, error;
@@ -181,7 +193,8 @@ static int aq_mpi_m_on_finalize(void (*fn)(void))
     error = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, aq_mpi_m_on_delete, &key, NULL);
     if (error == MPI_SUCCESS)
         error = MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
-    return error == MPI_SUCCESS ? MPI_Comm_free_keyval(&key) : error; /* it lives as long as the attribute */
+    return error == MPI_SUCCESS ? MPI_Comm_free_keyval(&key)
+                                : error; /* it lives as long as the attribute */
 }
 
 static void aq_mpi_m_close(void)
@@ -204,8 +217,9 @@ static void aq_mpi_m_abort(int code)
 }
 
 /* For gasnetrun, which looks for it in the file. */
-static const char aq_mpi_m_mpirun[] __attribute__((used)) = "$AqueductMpirun: " AQ_MPIRUN " $\0$MPIVersion: "
-    AQ_MPI_M_WORD(MPI_VERSION) "." AQ_MPI_M_WORD(MPI_SUBVERSION) " $";
+static const char aq_mpi_m_mpirun[] __attribute__((used)) =
+    "$AqueductMpirun: " AQ_MPIRUN
+    " $\0$MPIVersion: " AQ_MPI_M_WORD(MPI_VERSION) "." AQ_MPI_M_WORD(MPI_SUBVERSION) " $";
 
 extern const struct aq_mpi_lib aq_mpi_lib;
 const struct aq_mpi_lib aq_mpi_lib __attribute__((visibility("default"))) = {

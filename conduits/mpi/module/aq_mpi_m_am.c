@@ -1,9 +1,9 @@
 /*
  * aq_mpi_m_am.c - the module's part for messages: out, and what takes time.
  *
- * A send that MPI has done with when MPI_Isend returns, the usual case, needs no request kept: a test at once costs
- * less than remembering it. Open MPI and MPICH return one and the same request for all of those, and then not even the
- * test is needed.
+ * A send that MPI has done with when MPI_Isend returns, the usual case, needs no request kept: a
+ * test at once costs less than remembering it. Open MPI and MPICH return one and the same request
+ * for all of those, and then not even the test is needed.
  *
  * Owns      the requests of what has begun and not completed
  * Threads   one at a time
@@ -68,8 +68,8 @@ static inline int aq_m_begun(int error, void *owner)
     return AQ_MPI_BEGUN;
 }
 
-/* The request that stands for everything that was complete when it began: a static one, which is never freed. An
- * operation that MPI leaves out shows it. */
+/* The request that stands for everything that was complete when it began: a static one, which is
+ * never freed. An operation that MPI leaves out shows it. */
 int aq_m_learn_complete(void)
 {
     aq_m_am.complete = MPI_REQUEST_NULL; /* nothing that has begun is this one */
@@ -102,11 +102,12 @@ static __attribute__((noinline)) int aq_m_sent(int error, MPI_Request request, v
     return aq_m_begun(error, owner);
 }
 
-static int aq_m_send(enum aq_mpi_channel channel, uint32_t dest, const void *packet, size_t nbytes, void *owner)
+static int aq_m_send(enum aq_mpi_channel channel, uint32_t dest, const void *packet, size_t nbytes,
+                     void *owner)
 {
     MPI_Request request;
-    const int error = MPI_Isend(packet, (int)nbytes, MPI_BYTE, (int)dest, (int)channel, aq_m_packets.comm[channel],
-                                &request);
+    const int error = MPI_Isend(packet, (int)nbytes, MPI_BYTE, (int)dest, (int)channel,
+                                aq_m_packets.comm[channel], &request);
 
     if (AQ_LIKELY(error == MPI_SUCCESS && request == aq_m_am.complete))
         return AQ_MPI_DONE;
@@ -114,24 +115,27 @@ static int aq_m_send(enum aq_mpi_channel channel, uint32_t dest, const void *pac
 }
 
 /* Payloads have the third communicator, and tags that tell the lanes apart. */
-static int aq_m_send_payload(enum aq_mpi_channel channel, uint32_t dest, uint32_t tag, const void *src, size_t nbytes,
-                             void *owner)
+static int aq_m_send_payload(enum aq_mpi_channel channel, uint32_t dest, uint32_t tag,
+                             const void *src, size_t nbytes, void *owner)
 {
     if (!aq_m_has_space())
         return -MPI_ERR_NO_MEM;
-    return aq_m_begun(MPI_Isend(src, (int)nbytes, MPI_BYTE, (int)dest, (int)(AQ_MPI_CHANNELS * tag + (unsigned)channel),
-                                aq_mpi_m.job, &aq_m_am.request[aq_m_am.count]), owner);
+    return aq_m_begun(MPI_Isend(src, (int)nbytes, MPI_BYTE, (int)dest,
+                                (int)(AQ_MPI_CHANNELS * tag + (unsigned)channel), aq_mpi_m.job,
+                                &aq_m_am.request[aq_m_am.count]),
+                      owner);
 }
 
-static int aq_m_receive_payload(enum aq_mpi_channel channel, uint32_t source, uint32_t tag, void *dest, size_t nbytes,
-                                void *owner)
+static int aq_m_receive_payload(enum aq_mpi_channel channel, uint32_t source, uint32_t tag,
+                                void *dest, size_t nbytes, void *owner)
 {
     int error;
 
     if (!aq_m_has_space())
         return -MPI_ERR_NO_MEM;
-    error = MPI_Irecv(dest, (int)nbytes, MPI_BYTE, (int)source, (int)(AQ_MPI_CHANNELS * tag + (unsigned)channel),
-                      aq_mpi_m.job, &aq_m_am.request[aq_m_am.count]);
+    error = MPI_Irecv(dest, (int)nbytes, MPI_BYTE, (int)source,
+                      (int)(AQ_MPI_CHANNELS * tag + (unsigned)channel), aq_mpi_m.job,
+                      &aq_m_am.request[aq_m_am.count]);
     if (error != MPI_SUCCESS)
         return -error;
     aq_m_am.owner[aq_m_am.count++] = owner; /* completes() has its length */
@@ -148,8 +152,12 @@ static int aq_m_completes(struct aq_mpi_completion *out, uint32_t max)
     MPI_Status statuses[AQ_M_BATCH];
     int indices[AQ_M_BATCH], done, error, count;
     /* a different part each time, if there are many */
-    const uint32_t batch = aq_m_am.count < max ? aq_m_am.count : max < AQ_M_BATCH ? max : AQ_M_BATCH;
-    uint32_t first = aq_m_am.count == batch ? 0 : aq_m_am.rotation++ % ((aq_m_am.count + batch - 1) / batch) * batch;
+    const uint32_t batch = aq_m_am.count < max ? aq_m_am.count
+                           : max < AQ_M_BATCH  ? max
+                                               : AQ_M_BATCH;
+    uint32_t first = aq_m_am.count == batch
+                         ? 0
+                         : aq_m_am.rotation++ % ((aq_m_am.count + batch - 1) / batch) * batch;
 
     if (first + batch > aq_m_am.count)
         first = aq_m_am.count - batch;
@@ -185,11 +193,15 @@ static int aq_m_completes(struct aq_mpi_completion *out, uint32_t max)
 #define AQ_M_PREFERRED AQ_MPI_RING
 #endif
 
-#define AQ_M_TABLE(name) \
-    { .slots = 64, .preferred = AQ_M_PREFERRED, .open = aq_m_##name##_open, .close = aq_m_##name##_close, \
-      .take = aq_m_##name##_take, .restart = aq_m_##name##_restart, .send = aq_m_send, \
-      .send_payload = aq_m_send_payload, \
-      .receive_payload = aq_m_receive_payload, .pending = aq_m_pending, .completes = aq_m_completes }
+#define AQ_M_TABLE(name)                                                                        \
+    {                                                                                           \
+        .slots = 64, .preferred = AQ_M_PREFERRED, .open = aq_m_##name##_open,                   \
+        .close = aq_m_##name##_close, .take = aq_m_##name##_take,                               \
+        .restart = aq_m_##name##_restart, .send = aq_m_send, .send_payload = aq_m_send_payload, \
+        .receive_payload = aq_m_receive_payload, .pending = aq_m_pending,                       \
+        .completes = aq_m_completes                                                             \
+    }
 
-const struct aq_mpi_lib_am aq_mpi_m_am[AQ_MPI_RECEIVERS] = { [AQ_MPI_RING] = AQ_M_TABLE(ring),
-                                                             [AQ_MPI_PROBE] = AQ_M_TABLE(probe) };
+const struct aq_mpi_lib_am aq_mpi_m_am[AQ_MPI_RECEIVERS] = {
+    [AQ_MPI_RING] = AQ_M_TABLE(ring), [AQ_MPI_PROBE] = AQ_M_TABLE(probe)
+};

@@ -34,11 +34,14 @@ static inline uint32_t aq_m_bytes(const MPI_Status *status)
 #endif
 }
 
-static inline int aq_m_arrived(enum aq_mpi_channel channel, enum aq_mpi_channel ring, uint32_t slot, const MPI_Status *status,
-                               struct aq_mpi_arrival *out)
+static inline int aq_m_arrived(enum aq_mpi_channel channel, enum aq_mpi_channel ring, uint32_t slot,
+                               const MPI_Status *status, struct aq_mpi_arrival *out)
 {
-    *out = (struct aq_mpi_arrival){ .channel = (uint16_t)channel, .ring = (uint16_t)ring, .slot = slot,
-                                    .source = (uint32_t)status->MPI_SOURCE, .nbytes = aq_m_bytes(status) };
+    *out = (struct aq_mpi_arrival){ .channel = (uint16_t)channel,
+                                    .ring = (uint16_t)ring,
+                                    .slot = slot,
+                                    .source = (uint32_t)status->MPI_SOURCE,
+                                    .nbytes = aq_m_bytes(status) };
     return 1;
 }
 
@@ -46,11 +49,13 @@ static inline int aq_m_arrived(enum aq_mpi_channel channel, enum aq_mpi_channel 
 int aq_m_learn_complete(void);
 
 /* As in struct aq_mpi_lib_am. */
-int aq_m_ring_open(char *const memory[AQ_MPI_CHANNELS], uint32_t slots, size_t stride, size_t nbytes);
+int aq_m_ring_open(char *const memory[AQ_MPI_CHANNELS], uint32_t slots, size_t stride,
+                   size_t nbytes);
 void aq_m_ring_close(void);
 int aq_m_ring_take(unsigned channels, unsigned looks, struct aq_mpi_arrival *out);
 int aq_m_ring_restart(enum aq_mpi_channel channel, uint32_t slot);
-int aq_m_probe_open(char *const memory[AQ_MPI_CHANNELS], uint32_t slots, size_t stride, size_t nbytes);
+int aq_m_probe_open(char *const memory[AQ_MPI_CHANNELS], uint32_t slots, size_t stride,
+                    size_t nbytes);
 void aq_m_probe_close(void);
 int aq_m_probe_take(unsigned channels, unsigned looks, struct aq_mpi_arrival *out);
 int aq_m_probe_restart(enum aq_mpi_channel channel, uint32_t slot);

@@ -1,16 +1,18 @@
 /*
- * aq_mpi_m_probe.c - few receives wait for packets; the rest lie in MPI's own queue to be looked for.
+ * aq_mpi_m_probe.c - few receives wait for packets; the rest lie in MPI's own queue to be looked
+ * for.
  *
- * Both lanes share a communicator, the tag tells them apart. AQ_M_FEW receives from anybody wait for either lane: one
- * test of the oldest is the usual look. While packets come one after the other there are more, up to AQ_M_POSTED_MAX, and one
- * call tells of all that have come. What is not taken at once, or of a lane that is not asked for, is kept. Where no
- * receive waits, or those that do may hang in a rendezvous with ranks that look away, packets are probed for; if MPI
- * does not have all of such a one yet, it is received beside the next looks. So the packets of one lane are found
- * whatever becomes of the other's.
+ * Both lanes share a communicator, the tag tells them apart. AQ_M_FEW receives from anybody wait
+ * for either lane: one test of the oldest is the usual look. While packets come one after the other
+ * there are more, up to AQ_M_POSTED_MAX, and one call tells of all that have come. What is not
+ * taken at once, or of a lane that is not asked for, is kept. Where no receive waits, or those that
+ * do may hang in a rendezvous with ranks that look away, packets are probed for; if MPI does not
+ * have all of such a one yet, it is received beside the next looks. So the packets of one lane are
+ * found whatever becomes of the other's.
  *
- * This serves an MPI that has one list of receives for all communicators, such as MPICH over UCX: there each receive
- * from any source that waits makes every message of the client's dearer. How much can be in MPI's queue is bounded by
- * the conduit's flow control.
+ * This serves an MPI that has one list of receives for all communicators, such as MPICH over UCX:
+ * there each receive from any source that waits makes every message of the client's dearer. How
+ * much can be in MPI's queue is bounded by the conduit's flow control.
  *
  * Owns      lists of free slots; receives under way
  * Threads   one at a time
@@ -20,10 +22,10 @@
 
 #include "conduits/mpi/module/aq_mpi_m_am.h"
 
-#define AQ_M_FEW 2u /* with one, a packet right behind another would meet none */
+#define AQ_M_FEW        2u /* with one, a packet right behind another would meet none */
 #define AQ_M_POSTED_MAX 16u
-#define AQ_M_ROW 3u /* so many packets are not yet one after the other */
-#define AQ_M_BOTH ((1u << AQ_MPI_CHANNELS) - 1)
+#define AQ_M_ROW        3u /* so many packets are not yet one after the other */
+#define AQ_M_BOTH       ((1u << AQ_MPI_CHANNELS) - 1)
 
 static struct {
     char *memory[AQ_MPI_CHANNELS];
@@ -37,9 +39,12 @@ static struct {
         uint32_t count;
         uint32_t row; /* packets since a look found none */
     } posted;
-    struct {                  /* what has come, the first at first % AQ_M_POSTED_MAX; of each lane by itself. All of it and */
-        struct aq_mpi_arrival arrival[AQ_M_POSTED_MAX]; /* the posted ones are never more than AQ_M_POSTED_MAX */
-        uint32_t first, last; /* running on */
+    struct
+    /* what has come, the first at first % AQ_M_POSTED_MAX; of each lane by itself. All of it and */
+    {
+        struct aq_mpi_arrival
+            arrival[AQ_M_POSTED_MAX]; /* the posted ones are never more than AQ_M_POSTED_MAX */
+        uint32_t first, last;         /* running on */
     } deferred[AQ_MPI_CHANNELS];
     struct {
         MPI_Request *request; /* [slots] */
@@ -48,7 +53,8 @@ static struct {
     } late[AQ_MPI_CHANNELS];
 } aq_m_probe;
 
-int aq_m_probe_open(char *const memory[AQ_MPI_CHANNELS], uint32_t slots, size_t stride, size_t nbytes)
+int aq_m_probe_open(char *const memory[AQ_MPI_CHANNELS], uint32_t slots, size_t stride,
+                    size_t nbytes)
 {
     aq_m_probe.stride = stride;
     aq_m_probe.nbytes = nbytes;
@@ -73,7 +79,8 @@ void aq_m_probe_close(void)
 {
     for (uint32_t i = 0; i < aq_m_probe.posted.count; i++) {
         MPI_Cancel(&aq_m_probe.posted.request[i]);
-        MPI_Wait(&aq_m_probe.posted.request[i], MPI_STATUS_IGNORE); /* returns: the receive is cancelled, or complete */
+        MPI_Wait(&aq_m_probe.posted.request[i],
+                 MPI_STATUS_IGNORE); /* returns: the receive is cancelled, or complete */
     }
     aq_m_probe.posted.count = 0;
     for (int channel = 0; channel < AQ_MPI_CHANNELS; channel++) {
@@ -117,15 +124,20 @@ static inline int aq_m_post(void)
     int error = MPI_SUCCESS;
 
     const uint32_t row = aq_m_probe.posted.row;
-    const uint32_t wanted = row <= AQ_M_ROW ? AQ_M_FEW : row < AQ_M_POSTED_MAX ? row : AQ_M_POSTED_MAX;
+    const uint32_t wanted = row <= AQ_M_ROW         ? AQ_M_FEW
+                            : row < AQ_M_POSTED_MAX ? row
+                                                    : AQ_M_POSTED_MAX;
 
-    for (const uint32_t deferred = aq_m_deferred(); aq_m_probe.posted.count + deferred < wanted
-         && aq_m_probe.count[AQ_MPI_REQUEST] != 0 && error == MPI_SUCCESS; aq_m_probe.posted.count++) {
+    for (const uint32_t deferred = aq_m_deferred();
+         aq_m_probe.posted.count + deferred < wanted && aq_m_probe.count[AQ_MPI_REQUEST] != 0
+         && error == MPI_SUCCESS;
+         aq_m_probe.posted.count++) {
         const uint32_t slot = aq_m_probe.free[AQ_MPI_REQUEST][--aq_m_probe.count[AQ_MPI_REQUEST]];
 
         aq_m_probe.posted.slot[aq_m_probe.posted.count] = slot;
-        error = MPI_Irecv(aq_m_slot(AQ_MPI_REQUEST, slot), (int)aq_m_probe.nbytes, MPI_BYTE, MPI_ANY_SOURCE,
-                          MPI_ANY_TAG, aq_mpi_m.request, &aq_m_probe.posted.request[aq_m_probe.posted.count]);
+        error = MPI_Irecv(aq_m_slot(AQ_MPI_REQUEST, slot), (int)aq_m_probe.nbytes, MPI_BYTE,
+                          MPI_ANY_SOURCE, MPI_ANY_TAG, aq_mpi_m.request,
+                          &aq_m_probe.posted.request[aq_m_probe.posted.count]);
     }
     return -error;
 }
@@ -140,7 +152,8 @@ static inline int aq_m_defer(uint32_t slot, const MPI_Status *status)
     const enum aq_mpi_channel channel = aq_m_channel_of(status);
 
     return aq_m_arrived(channel, AQ_MPI_REQUEST, slot, status,
-                        &aq_m_probe.deferred[channel].arrival[aq_m_probe.deferred[channel].last++ % AQ_M_POSTED_MAX]);
+                        &aq_m_probe.deferred[channel]
+                             .arrival[aq_m_probe.deferred[channel].last++ % AQ_M_POSTED_MAX]);
 }
 
 /* Those at places marked by -1 are gone. The order of the others stays. */
@@ -156,7 +169,8 @@ static void aq_m_close_up(void)
     aq_m_probe.posted.count = left;
 }
 
-/* The oldest one, up to so many times. 1: *out has come; what is not of one of these lanes is kept. */
+/* The oldest one, up to so many times. 1: *out has come; what is not of one of these lanes is kept.
+ * */
 static inline int aq_m_take_oldest(unsigned channels, unsigned looks, struct aq_mpi_arrival *out)
 {
     MPI_Status status;
@@ -185,7 +199,8 @@ static int aq_m_keep_all(void)
 {
     MPI_Status statuses[AQ_M_POSTED_MAX];
     int indices[AQ_M_POSTED_MAX], done;
-    const int error = MPI_Testsome((int)aq_m_probe.posted.count, aq_m_probe.posted.request, &done, indices, statuses);
+    const int error = MPI_Testsome((int)aq_m_probe.posted.count, aq_m_probe.posted.request, &done,
+                                   indices, statuses);
 
     if (error != MPI_SUCCESS || done == MPI_UNDEFINED || done == 0)
         return -error;
@@ -200,8 +215,10 @@ static int aq_m_keep_all(void)
 static inline int aq_m_take_deferred(unsigned channels, struct aq_mpi_arrival *out)
 {
     for (int channel = 0; channel < AQ_MPI_CHANNELS; channel++)
-        if (aq_m_probe.deferred[channel].first != aq_m_probe.deferred[channel].last && (channels & 1u << channel) != 0) {
-            *out = aq_m_probe.deferred[channel].arrival[aq_m_probe.deferred[channel].first++ % AQ_M_POSTED_MAX];
+        if (aq_m_probe.deferred[channel].first != aq_m_probe.deferred[channel].last
+            && (channels & 1u << channel) != 0) {
+            *out = aq_m_probe.deferred[channel]
+                       .arrival[aq_m_probe.deferred[channel].first++ % AQ_M_POSTED_MAX];
             return 1;
         }
     return 0;
@@ -228,7 +245,8 @@ static int aq_m_take_late(enum aq_mpi_channel channel, struct aq_mpi_arrival *ou
     int error, flag, at;
     uint32_t slot;
 
-    error = MPI_Testany((int)aq_m_probe.late[channel].count, aq_m_probe.late[channel].request, &at, &flag, &status);
+    error = MPI_Testany((int)aq_m_probe.late[channel].count, aq_m_probe.late[channel].request, &at,
+                        &flag, &status);
     if (error != MPI_SUCCESS || !flag || at == MPI_UNDEFINED)
         return -error;
     slot = aq_m_probe.late[channel].slot[at];
@@ -242,14 +260,16 @@ static int aq_m_take_late(enum aq_mpi_channel channel, struct aq_mpi_arrival *ou
 }
 
 /* A packet of this lane has been found. */
-static int aq_m_receive(enum aq_mpi_channel channel, MPI_Message *message, struct aq_mpi_arrival *out)
+static int aq_m_receive(enum aq_mpi_channel channel, MPI_Message *message,
+                        struct aq_mpi_arrival *out)
 {
     const uint32_t slot = aq_m_probe.free[channel][--aq_m_probe.count[channel]];
     MPI_Request request;
     MPI_Status status;
     int flag, error;
 
-    error = MPI_Imrecv(aq_m_slot(channel, slot), (int)aq_m_probe.nbytes, MPI_BYTE, message, &request);
+    error =
+        MPI_Imrecv(aq_m_slot(channel, slot), (int)aq_m_probe.nbytes, MPI_BYTE, message, &request);
     if (error == MPI_SUCCESS)
         error = MPI_Test(&request, &flag, &status);
     if (error != MPI_SUCCESS)
@@ -272,11 +292,14 @@ static int aq_m_take_probed(unsigned channels, struct aq_mpi_arrival *out)
             channels &= ~(1u << channel);
     if (channels == 0)
         return 0;
-    tag = channels == AQ_M_BOTH ? MPI_ANY_TAG : (channels & 1u << AQ_MPI_REPLY) != 0 ? AQ_MPI_REPLY : AQ_MPI_REQUEST;
+    tag = channels == AQ_M_BOTH                  ? MPI_ANY_TAG
+          : (channels & 1u << AQ_MPI_REPLY) != 0 ? AQ_MPI_REPLY
+                                                 : AQ_MPI_REQUEST;
     error = MPI_Improbe(MPI_ANY_SOURCE, tag, aq_mpi_m.request, &flag, &message, &status);
     if (error != MPI_SUCCESS || !flag)
         return -error;
-    return aq_m_receive(status.MPI_TAG == AQ_MPI_REPLY ? AQ_MPI_REPLY : AQ_MPI_REQUEST, &message, out);
+    return aq_m_receive(status.MPI_TAG == AQ_MPI_REPLY ? AQ_MPI_REPLY : AQ_MPI_REQUEST, &message,
+                        out);
 }
 
 int aq_m_probe_take(unsigned channels, unsigned looks, struct aq_mpi_arrival *out)
@@ -290,7 +313,8 @@ int aq_m_probe_take(unsigned channels, unsigned looks, struct aq_mpi_arrival *ou
     for (int channel = 0; channel < AQ_MPI_CHANNELS; channel++)
         if (aq_m_probe.late[channel].count != 0 && (channels & 1u << channel) != 0 && found == 0)
             found = aq_m_take_late((enum aq_mpi_channel)channel, out);
-    if (found == 0 && channels == AQ_M_BOTH) /* else what comes next may be of a lane that nobody takes */
+    if (found == 0
+        && channels == AQ_M_BOTH) /* else what comes next may be of a lane that nobody takes */
         found = aq_m_post();
     if (found == 0)
         found = aq_m_take_posted(channels, looks, out);

@@ -1,11 +1,13 @@
 /*
  * aq_mpi_m_ring.c - packets come into receives that wait for them.
  *
- * Each lane has a communicator and a ring of persistent receives from any source. MPI fills them in the order in which
- * they were started, so that the look at the oldest one of a lane finds what has come. A packet that MPI transfers by
- * rendezvous may hang behind its sender, and the ones after it are complete: a hard look, now and then, finds those.
+ * Each lane has a communicator and a ring of persistent receives from any source. MPI fills them in
+ * the order in which they were started, so that the look at the oldest one of a lane finds what has
+ * come. A packet that MPI transfers by rendezvous may hang behind its sender, and the ones after it
+ * are complete: a hard look, now and then, finds those.
  *
- * This serves an MPI that matches within a communicator, where the client's own messages do not meet our receives.
+ * This serves an MPI that matches within a communicator, where the client's own messages do not
+ * meet our receives.
  *
  * Owns      the receives
  * Threads   one at a time
@@ -28,17 +30,18 @@ struct aq_m_ring {
 static struct {
     struct aq_m_ring ring[AQ_MPI_CHANNELS];
     MPI_Request oldest[AQ_MPI_CHANNELS]; /* the ring's oldest, or MPI_REQUEST_NULL */
-    uint32_t slots, mask;             /* mask: slots - 1 */
+    uint32_t slots, mask;                /* mask: slots - 1 */
     enum aq_mpi_channel expected;        /* the lane of the last packet */
-    uint32_t row;                     /* single looks at it since both were looked at */
+    uint32_t row;                        /* single looks at it since both were looked at */
 } aq_m_rings;
 
 static inline void aq_m_set_oldest(enum aq_mpi_channel channel)
 {
     const struct aq_m_ring *ring = &aq_m_rings.ring[channel];
 
-    aq_m_rings.oldest[channel] = ring->head == ring->tail ? MPI_REQUEST_NULL
-                                                    : ring->request[ring->order[ring->head & aq_m_rings.mask]];
+    aq_m_rings.oldest[channel] = ring->head == ring->tail
+                                     ? MPI_REQUEST_NULL
+                                     : ring->request[ring->order[ring->head & aq_m_rings.mask]];
 }
 
 int aq_m_ring_restart(enum aq_mpi_channel channel, uint32_t slot)
@@ -52,7 +55,8 @@ int aq_m_ring_restart(enum aq_mpi_channel channel, uint32_t slot)
     return -error;
 }
 
-int aq_m_ring_open(char *const memory[AQ_MPI_CHANNELS], uint32_t slots, size_t stride, size_t nbytes)
+int aq_m_ring_open(char *const memory[AQ_MPI_CHANNELS], uint32_t slots, size_t stride,
+                   size_t nbytes)
 {
     int error = -aq_m_learn_complete();
 
@@ -71,8 +75,9 @@ int aq_m_ring_open(char *const memory[AQ_MPI_CHANNELS], uint32_t slots, size_t s
         if (ring->request == NULL || ring->looked == NULL || ring->order == NULL)
             return -MPI_ERR_NO_MEM;
         for (uint32_t i = 0; i < slots && error == MPI_SUCCESS; i++)
-            error = MPI_Recv_init(memory[channel] + i * stride, (int)nbytes, MPI_BYTE, MPI_ANY_SOURCE,
-                                  channel, aq_m_packets.comm[channel], &ring->request[i]);
+            error =
+                MPI_Recv_init(memory[channel] + i * stride, (int)nbytes, MPI_BYTE, MPI_ANY_SOURCE,
+                              channel, aq_m_packets.comm[channel], &ring->request[i]);
         for (uint32_t i = 0; i < slots && error == MPI_SUCCESS; i++)
             error = -aq_m_ring_restart(channel, i);
     }
@@ -88,7 +93,8 @@ void aq_m_ring_close(void)
             MPI_Request *request = &ring->request[ring->order[ring->head & aq_m_rings.mask]];
 
             MPI_Cancel(request);
-            MPI_Wait(request, MPI_STATUS_IGNORE); /* returns: the receive is cancelled, or complete */
+            MPI_Wait(request,
+                     MPI_STATUS_IGNORE); /* returns: the receive is cancelled, or complete */
         }
         for (uint32_t i = 0; ring->request != NULL && i < aq_m_rings.slots; i++)
             MPI_Request_free(&ring->request[i]);
@@ -101,7 +107,8 @@ void aq_m_ring_close(void)
 }
 
 /* One at this place of the order has been filled. That of the others stays. */
-static inline int aq_m_take_at(enum aq_mpi_channel channel, uint32_t at, const MPI_Status *status, struct aq_mpi_arrival *out)
+static inline int aq_m_take_at(enum aq_mpi_channel channel, uint32_t at, const MPI_Status *status,
+                               struct aq_mpi_arrival *out)
 {
     struct aq_m_ring *ring = &aq_m_rings.ring[channel];
     const uint32_t slot = ring->order[at & aq_m_rings.mask];
@@ -144,8 +151,9 @@ static inline int aq_m_take_oldest(enum aq_mpi_channel channel, struct aq_mpi_ar
     return aq_m_take_at(channel, ring->head, &status, out);
 }
 
-/* The oldest of both lanes with one call. It looks, moves messages on, and with Open MPI does not look again: that is for
- * the next poll, which serves who gets many, since their sender keeps its cache lines meanwhile. */
+/* The oldest of both lanes with one call. It looks, moves messages on, and with Open MPI does not
+ * look again: that is for the next poll, which serves who gets many, since their sender keeps its
+ * cache lines meanwhile. */
 static __attribute__((noinline)) int aq_m_take_either(struct aq_mpi_arrival *out)
 {
     MPI_Status status;
@@ -159,11 +167,12 @@ static __attribute__((noinline)) int aq_m_take_either(struct aq_mpi_arrival *out
     return aq_m_take_at((enum aq_mpi_channel)channel, aq_m_rings.ring[channel].head, &status, out);
 }
 
-/* Somebody waits: looks at the lane of the last packet, after one at the other; what comes during that is seen by the
- * next at once. */
+/* Somebody waits: looks at the lane of the last packet, after one at the other; what comes during
+ * that is seen by the next at once. */
 static inline int aq_m_take_waited(unsigned looks, struct aq_mpi_arrival *out)
 {
-    const enum aq_mpi_channel other = aq_m_rings.expected == AQ_MPI_REPLY ? AQ_MPI_REQUEST : AQ_MPI_REPLY;
+    const enum aq_mpi_channel other =
+        aq_m_rings.expected == AQ_MPI_REPLY ? AQ_MPI_REQUEST : AQ_MPI_REPLY;
     int found = aq_m_take_oldest(other, out);
 
     aq_m_rings.row = 0;
@@ -174,13 +183,15 @@ static inline int aq_m_take_waited(unsigned looks, struct aq_mpi_arrival *out)
     return found;
 }
 
-/* Who asks gets replies, who serves gets requests: looks go to the lane of the last packet, the first of several to the
- * other. A single look goes to both now and then, so that a lane that goes on and on does not hide the other. */
+/* Who asks gets replies, who serves gets requests: looks go to the lane of the last packet, the
+ * first of several to the other. A single look goes to both now and then, so that a lane that goes
+ * on and on does not hide the other. */
 static inline int aq_m_take_any(unsigned looks, struct aq_mpi_arrival *out)
 {
     if (looks > 1)
         return aq_m_take_waited(looks, out);
-    return AQ_LIKELY(++aq_m_rings.row < AQ_M_ROW) ? aq_m_take_oldest(aq_m_rings.expected, out) : aq_m_take_either(out);
+    return AQ_LIKELY(++aq_m_rings.row < AQ_M_ROW) ? aq_m_take_oldest(aq_m_rings.expected, out)
+                                                  : aq_m_take_either(out);
 }
 
 int aq_m_ring_take(unsigned channels, unsigned looks, struct aq_mpi_arrival *out)

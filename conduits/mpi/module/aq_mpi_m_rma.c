@@ -1,5 +1,6 @@
 /*
- * aq_mpi_m_rma.c - the module's part for transfers: windows with passive targets, and send and receive beside them.
+ * aq_mpi_m_rma.c - the module's part for transfers: windows with passive targets, and send and
+ * receive beside them.
  *
  * Owns      the windows, the list of requests, the communicator of transfers
  * Threads   as aq_mpi_lib_rma.h says
@@ -16,12 +17,14 @@ static struct {
     MPI_Comm comm;
     MPI_Request meeting;
     MPI_Win win[AQ_MPI_WINS];
-    MPI_Request *list;    /* [room], as the next three; always room for one more */
+    MPI_Request *list; /* [room], as the next three; always room for one more */
     MPI_Status *statuses;
     int *done;
     unsigned *completed;
     int count, capacity;
-} aq_mpi_m_transfers = { .comm = MPI_COMM_NULL, .meeting = MPI_REQUEST_NULL, .win = { MPI_WIN_NULL, MPI_WIN_NULL } };
+} aq_mpi_m_transfers = { .comm = MPI_COMM_NULL,
+                         .meeting = MPI_REQUEST_NULL,
+                         .win = { MPI_WIN_NULL, MPI_WIN_NULL } };
 
 static bool aq_mpi_m_resize(void **array, size_t count, size_t size)
 {
@@ -38,10 +41,14 @@ static int aq_mpi_m_grow(void)
 
     if (aq_mpi_m_transfers.count < aq_mpi_m_transfers.capacity)
         return MPI_SUCCESS;
-    if (!aq_mpi_m_resize((void **)&aq_mpi_m_transfers.list, (size_t)capacity, sizeof(*aq_mpi_m_transfers.list))
-        || !aq_mpi_m_resize((void **)&aq_mpi_m_transfers.statuses, (size_t)capacity, sizeof(*aq_mpi_m_transfers.statuses))
-        || !aq_mpi_m_resize((void **)&aq_mpi_m_transfers.done, (size_t)capacity, sizeof(*aq_mpi_m_transfers.done))
-        || !aq_mpi_m_resize((void **)&aq_mpi_m_transfers.completed, (size_t)capacity, sizeof(*aq_mpi_m_transfers.completed)))
+    if (!aq_mpi_m_resize((void **)&aq_mpi_m_transfers.list, (size_t)capacity,
+                         sizeof(*aq_mpi_m_transfers.list))
+        || !aq_mpi_m_resize((void **)&aq_mpi_m_transfers.statuses, (size_t)capacity,
+                            sizeof(*aq_mpi_m_transfers.statuses))
+        || !aq_mpi_m_resize((void **)&aq_mpi_m_transfers.done, (size_t)capacity,
+                            sizeof(*aq_mpi_m_transfers.done))
+        || !aq_mpi_m_resize((void **)&aq_mpi_m_transfers.completed, (size_t)capacity,
+                            sizeof(*aq_mpi_m_transfers.completed)))
         return MPI_ERR_NO_MEM;
     aq_mpi_m_transfers.capacity = capacity;
     return MPI_SUCCESS;
@@ -53,7 +60,9 @@ static int aq_mpi_m_start(void)
 
     if (error == MPI_SUCCESS)
         error = MPI_Comm_dup(aq_mpi_m.job, &aq_mpi_m_transfers.comm);
-    return error != MPI_SUCCESS ? error : MPI_Comm_set_errhandler(aq_mpi_m_transfers.comm, MPI_ERRORS_RETURN);
+    return error != MPI_SUCCESS
+               ? error
+               : MPI_Comm_set_errhandler(aq_mpi_m_transfers.comm, MPI_ERRORS_RETURN);
 }
 
 static int aq_mpi_m_ibarrier(bool *done_out)
@@ -79,9 +88,10 @@ static bool aq_mpi_m_is_unified(MPI_Win win)
            && *model == MPI_WIN_UNIFIED;
 }
 
-/* A window serves all of its ranks or none. If some have not got it, the others cannot give it back, since that is
- * collective: MPI_Finalize does. */
-static int aq_mpi_m_make(MPI_Comm comm, enum aq_mpi_win which, void *base, size_t size, bool *usable_out)
+/* A window serves all of its ranks or none. If some have not got it, the others cannot give it
+ * back, since that is collective: MPI_Finalize does. */
+static int aq_mpi_m_make(MPI_Comm comm, enum aq_mpi_win which, void *base, size_t size,
+                         bool *usable_out)
 {
     enum { MADE, USABLE, COUNT };
     int own[COUNT] = { 0 }, all[COUNT] = { 0 };
@@ -135,7 +145,8 @@ static int aq_mpi_m_pair_comm(uint32_t peer, MPI_Comm *pair_out)
     return error != MPI_SUCCESS ? error : MPI_Comm_set_errhandler(*pair_out, MPI_ERRORS_RETURN);
 }
 
-static int aq_mpi_m_open_pair(uint32_t peer, void *base, size_t size, bool *usable_out, uint32_t *me_out)
+static int aq_mpi_m_open_pair(uint32_t peer, void *base, size_t size, bool *usable_out,
+                              uint32_t *me_out)
 {
     MPI_Comm pair = MPI_COMM_NULL;
     int error;
@@ -169,7 +180,8 @@ static int aq_mpi_m_stop(void)
     return MPI_Comm_free(&aq_mpi_m_transfers.comm);
 }
 
-static int aq_mpi_m_put(enum aq_mpi_win win, uint32_t rank, uint64_t at, const void *src, size_t nbytes)
+static int aq_mpi_m_put(enum aq_mpi_win win, uint32_t rank, uint64_t at, const void *src,
+                        size_t nbytes)
 {
     return MPI_Put(src, (int)nbytes, MPI_BYTE, (int)rank, (MPI_Aint)at, (int)nbytes, MPI_BYTE,
                    aq_mpi_m_transfers.win[win]);
@@ -202,16 +214,19 @@ static int aq_mpi_m_append(int error)
     return aq_mpi_m_grow();
 }
 
-static int aq_mpi_m_rput(enum aq_mpi_win win, uint32_t rank, uint64_t at, const void *src, size_t nbytes)
+static int aq_mpi_m_rput(enum aq_mpi_win win, uint32_t rank, uint64_t at, const void *src,
+                         size_t nbytes)
 {
-    return aq_mpi_m_append(MPI_Rput(src, (int)nbytes, MPI_BYTE, (int)rank, (MPI_Aint)at, (int)nbytes, MPI_BYTE,
-                                    aq_mpi_m_transfers.win[win], aq_mpi_m_next()));
+    return aq_mpi_m_append(MPI_Rput(src, (int)nbytes, MPI_BYTE, (int)rank, (MPI_Aint)at,
+                                    (int)nbytes, MPI_BYTE, aq_mpi_m_transfers.win[win],
+                                    aq_mpi_m_next()));
 }
 
 static int aq_mpi_m_rget(enum aq_mpi_win win, uint32_t rank, uint64_t at, void *dest, size_t nbytes)
 {
-    return aq_mpi_m_append(MPI_Rget(dest, (int)nbytes, MPI_BYTE, (int)rank, (MPI_Aint)at, (int)nbytes, MPI_BYTE,
-                                    aq_mpi_m_transfers.win[win], aq_mpi_m_next()));
+    return aq_mpi_m_append(MPI_Rget(dest, (int)nbytes, MPI_BYTE, (int)rank, (MPI_Aint)at,
+                                    (int)nbytes, MPI_BYTE, aq_mpi_m_transfers.win[win],
+                                    aq_mpi_m_next()));
 }
 
 /* A target that looks answers within a few tests; for one that does not, nobody is to wait here. */
@@ -225,20 +240,22 @@ static int aq_mpi_m_test_now(int error, bool *done_out)
     return done ? error : aq_mpi_m_append(error);
 }
 
-static int aq_mpi_m_rput_now(enum aq_mpi_win win, uint32_t rank, uint64_t at, const void *src, size_t nbytes,
-                             bool *done_out)
+static int aq_mpi_m_rput_now(enum aq_mpi_win win, uint32_t rank, uint64_t at, const void *src,
+                             size_t nbytes, bool *done_out)
 {
     int error = MPI_Rput(src, (int)nbytes, MPI_BYTE, (int)rank, (MPI_Aint)at, (int)nbytes, MPI_BYTE,
                          aq_mpi_m_transfers.win[win], aq_mpi_m_next());
 
     error = aq_mpi_m_test_now(error, done_out);
-    return error == MPI_SUCCESS && *done_out ? MPI_Win_flush((int)rank, aq_mpi_m_transfers.win[win]) : error;
+    return error == MPI_SUCCESS && *done_out ? MPI_Win_flush((int)rank, aq_mpi_m_transfers.win[win])
+                                             : error;
 }
 
-static int aq_mpi_m_rget_now(enum aq_mpi_win win, uint32_t rank, uint64_t at, void *dest, size_t nbytes, bool *done_out)
+static int aq_mpi_m_rget_now(enum aq_mpi_win win, uint32_t rank, uint64_t at, void *dest,
+                             size_t nbytes, bool *done_out)
 {
-    const int error = MPI_Rget(dest, (int)nbytes, MPI_BYTE, (int)rank, (MPI_Aint)at, (int)nbytes, MPI_BYTE,
-                               aq_mpi_m_transfers.win[win], aq_mpi_m_next());
+    const int error = MPI_Rget(dest, (int)nbytes, MPI_BYTE, (int)rank, (MPI_Aint)at, (int)nbytes,
+                               MPI_BYTE, aq_mpi_m_transfers.win[win], aq_mpi_m_next());
 
     return aq_mpi_m_test_now(error, done_out);
 }
@@ -246,50 +263,65 @@ static int aq_mpi_m_rget_now(enum aq_mpi_win win, uint32_t rank, uint64_t at, vo
 static MPI_Datatype aq_mpi_m_type(enum aq_mpi_type type)
 {
     switch (type) {
-    case AQ_MPI_I32: return MPI_INT32_T;
-    case AQ_MPI_U32: return MPI_UINT32_T;
-    case AQ_MPI_I64: return MPI_INT64_T;
-    case AQ_MPI_U64: return MPI_UINT64_T;
-    case AQ_MPI_FLT: return MPI_FLOAT;
-    default: return MPI_DOUBLE;
+    case AQ_MPI_I32:
+        return MPI_INT32_T;
+    case AQ_MPI_U32:
+        return MPI_UINT32_T;
+    case AQ_MPI_I64:
+        return MPI_INT64_T;
+    case AQ_MPI_U64:
+        return MPI_UINT64_T;
+    case AQ_MPI_FLT:
+        return MPI_FLOAT;
+    default:
+        return MPI_DOUBLE;
     }
 }
 
 static MPI_Op aq_mpi_m_op(enum aq_mpi_op op)
 {
     switch (op) {
-    case AQ_MPI_SUM: return MPI_SUM;
-    case AQ_MPI_PROD: return MPI_PROD;
-    case AQ_MPI_MIN: return MPI_MIN;
-    case AQ_MPI_MAX: return MPI_MAX;
-    case AQ_MPI_BAND: return MPI_BAND;
-    case AQ_MPI_BOR: return MPI_BOR;
-    case AQ_MPI_BXOR: return MPI_BXOR;
-    case AQ_MPI_REPLACE: return MPI_REPLACE;
-    default: return MPI_NO_OP;
+    case AQ_MPI_SUM:
+        return MPI_SUM;
+    case AQ_MPI_PROD:
+        return MPI_PROD;
+    case AQ_MPI_MIN:
+        return MPI_MIN;
+    case AQ_MPI_MAX:
+        return MPI_MAX;
+    case AQ_MPI_BAND:
+        return MPI_BAND;
+    case AQ_MPI_BOR:
+        return MPI_BOR;
+    case AQ_MPI_BXOR:
+        return MPI_BXOR;
+    case AQ_MPI_REPLACE:
+        return MPI_REPLACE;
+    default:
+        return MPI_NO_OP;
     }
 }
 
-static int aq_mpi_m_fetch(enum aq_mpi_win win, uint32_t rank, uint64_t at, enum aq_mpi_type type, enum aq_mpi_op op,
-                          const void *operand, void *result)
+static int aq_mpi_m_fetch(enum aq_mpi_win win, uint32_t rank, uint64_t at, enum aq_mpi_type type,
+                          enum aq_mpi_op op, const void *operand, void *result)
 {
     const MPI_Datatype mpi_type = aq_mpi_m_type(type);
 
-    return aq_mpi_m_append(MPI_Rget_accumulate(operand, 1, mpi_type, result, 1, mpi_type, (int)rank, (MPI_Aint)at, 1,
-                                               mpi_type, aq_mpi_m_op(op), aq_mpi_m_transfers.win[win],
-                                               aq_mpi_m_next()));
+    return aq_mpi_m_append(MPI_Rget_accumulate(operand, 1, mpi_type, result, 1, mpi_type, (int)rank,
+                                               (MPI_Aint)at, 1, mpi_type, aq_mpi_m_op(op),
+                                               aq_mpi_m_transfers.win[win], aq_mpi_m_next()));
 }
 
 static int aq_mpi_m_send(uint32_t rank, int tag, const void *src, size_t nbytes)
 {
-    return aq_mpi_m_append(MPI_Isend(src, (int)nbytes, MPI_BYTE, (int)rank, tag, aq_mpi_m_transfers.comm,
-                                     aq_mpi_m_next()));
+    return aq_mpi_m_append(MPI_Isend(src, (int)nbytes, MPI_BYTE, (int)rank, tag,
+                                     aq_mpi_m_transfers.comm, aq_mpi_m_next()));
 }
 
 static int aq_mpi_m_recv(uint32_t rank, int tag, void *dest, size_t nbytes)
 {
-    return aq_mpi_m_append(MPI_Irecv(dest, (int)nbytes, MPI_BYTE, (int)rank, tag, aq_mpi_m_transfers.comm,
-                                     aq_mpi_m_next()));
+    return aq_mpi_m_append(MPI_Irecv(dest, (int)nbytes, MPI_BYTE, (int)rank, tag,
+                                     aq_mpi_m_transfers.comm, aq_mpi_m_next()));
 }
 
 /* Falling order, so that what moves into a place has been looked at already. */
@@ -318,8 +350,8 @@ static int aq_mpi_m_test(const unsigned **done_out, unsigned *count_out)
     if (aq_mpi_m_transfers.count == 1) /* as it mostly is: the cheaper call */
         error = MPI_Test(aq_mpi_m_transfers.list, &count, MPI_STATUS_IGNORE);
     else
-        error = MPI_Testsome(aq_mpi_m_transfers.count, aq_mpi_m_transfers.list, &count, aq_mpi_m_transfers.done,
-                             aq_mpi_m_transfers.statuses);
+        error = MPI_Testsome(aq_mpi_m_transfers.count, aq_mpi_m_transfers.list, &count,
+                             aq_mpi_m_transfers.done, aq_mpi_m_transfers.statuses);
     error = aq_mpi_m_error_of(error, aq_mpi_m_transfers.statuses, count);
     if (error != MPI_SUCCESS || count == MPI_UNDEFINED) /* that: the list is empty */
         count = 0;

@@ -93,89 +93,90 @@ typedef struct armci_meminfo_ds {
 
 extern char *mp_group_name; /* unused */
 
-/* Every name of these lists exists twice: ARMCI_x, which a program may define itself, and PARMCI_x. */
-#define ARMCI_STRIDED_ARGS_                                                                       \
-    void *src_ptr, int src_stride_arr[], void *dst_ptr, int dst_stride_arr[], int count[],        \
+/* Every name of these lists exists twice: ARMCI_x, which a program may define itself, and PARMCI_x.
+ * */
+#define ARMCI_STRIDED_ARGS_                                                                \
+    void *src_ptr, int src_stride_arr[], void *dst_ptr, int dst_stride_arr[], int count[], \
         int stride_levels, int proc
 
-#define ARMCI_TWINS_(P)                                                                           \
-    int P##ARMCI_Init(void);                                                                      \
-    int P##ARMCI_Init_args(int *argc, char ***argv);                                              \
-    int P##ARMCI_Init_mpi_comm(MPI_Comm comm);                                                    \
-    int P##ARMCI_Init_thread(int level);                                                          \
-    int P##ARMCI_Init_thread_comm(int level, MPI_Comm comm);                                      \
-    int P##ARMCI_Initialized(void);                                                               \
-    int P##ARMCI_Finalize(void);                                                                  \
-                                                                                                  \
-    int P##ARMCI_Malloc(void *ptr_arr[], armci_size_t bytes);                                     \
-    int P##ARMCI_Malloc_memdev(void *ptr_arr[], armci_size_t bytes, const char *device);          \
-    int P##ARMCI_Malloc_group_memdev(void *ptr_arr[], armci_size_t bytes, ARMCI_Group *group,     \
-                                     const char *device);                                         \
-    int P##ARMCI_Free(void *ptr);                                                                 \
-    int P##ARMCI_Free_memdev(void *ptr);                                                          \
-    void *P##ARMCI_Malloc_local(armci_size_t bytes);                                              \
-    int P##ARMCI_Free_local(void *ptr);                                                           \
-    void P##ARMCI_Memget(size_t bytes, armci_meminfo_t *meminfo, int flag);                       \
-    void *P##ARMCI_Memat(armci_meminfo_t *meminfo, long offset);                                  \
-                                                                                                  \
-    void P##ARMCI_Fence(int proc);                                                                \
-    void P##ARMCI_AllFence(void);                                                                 \
-    void P##ARMCI_GroupFence(ARMCI_Group *group);                                                 \
-    void P##ARMCI_Barrier(void);                                                                  \
-    void P##ARMCI_Access_begin(void *ptr);                                                        \
-    void P##ARMCI_Access_end(void *ptr);                                                          \
-                                                                                                  \
-    int P##ARMCI_Put(void *src, void *dst, int bytes, int proc);                                  \
-    int P##ARMCI_Get(void *src, void *dst, int bytes, int proc);                                  \
-    int P##ARMCI_Acc(int op, void *scale, void *src, void *dst, int bytes, int proc);             \
-    int P##ARMCI_PutS(ARMCI_STRIDED_ARGS_);                                                       \
-    int P##ARMCI_GetS(ARMCI_STRIDED_ARGS_);                                                       \
-    int P##ARMCI_AccS(int op, void *scale, ARMCI_STRIDED_ARGS_);                                  \
-    int P##ARMCI_PutV(armci_giov_t darr[], int len, int proc);                                    \
-    int P##ARMCI_GetV(armci_giov_t darr[], int len, int proc);                                    \
-    int P##ARMCI_AccV(int op, void *scale, armci_giov_t darr[], int len, int proc);               \
-    int P##ARMCI_Put_flag(void *src, void *dst, int bytes, int *flag, int value, int proc);       \
-    int P##ARMCI_PutS_flag(void *src_ptr, int src_stride_arr[], void *dst_ptr,                    \
-                           int dst_stride_arr[], int count[], int stride_levels, int *flag,       \
-                           int value, int proc);                                                  \
-    int P##ARMCI_PutS_flag_dir(void *src_ptr, int src_stride_arr[], void *dst_ptr,                \
-                               int dst_stride_arr[], int count[], int stride_levels, int *flag,   \
-                               int value, int proc);                                              \
-                                                                                                  \
-    int P##ARMCI_NbPut(void *src, void *dst, int bytes, int proc, armci_hdl_t *handle);           \
-    int P##ARMCI_NbGet(void *src, void *dst, int bytes, int proc, armci_hdl_t *handle);           \
-    int P##ARMCI_NbAcc(int op, void *scale, void *src, void *dst, int bytes, int proc,            \
-                       armci_hdl_t *handle);                                                      \
-    int P##ARMCI_NbPutS(ARMCI_STRIDED_ARGS_, armci_hdl_t *handle);                                \
-    int P##ARMCI_NbGetS(ARMCI_STRIDED_ARGS_, armci_hdl_t *handle);                                \
-    int P##ARMCI_NbAccS(int op, void *scale, ARMCI_STRIDED_ARGS_, armci_hdl_t *handle);           \
-    int P##ARMCI_NbPutV(armci_giov_t darr[], int len, int proc, armci_hdl_t *handle);             \
-    int P##ARMCI_NbGetV(armci_giov_t darr[], int len, int proc, armci_hdl_t *handle);             \
-    int P##ARMCI_NbAccV(int op, void *scale, armci_giov_t darr[], int len, int proc,              \
-                        armci_hdl_t *handle);                                                     \
-                                                                                                  \
-    int P##ARMCI_PutValueInt(int value, void *dst, int proc);                                     \
-    int P##ARMCI_PutValueLong(long value, void *dst, int proc);                                   \
-    int P##ARMCI_PutValueFloat(float value, void *dst, int proc);                                 \
-    int P##ARMCI_PutValueDouble(double value, void *dst, int proc);                               \
-    int P##ARMCI_NbPutValueInt(int value, void *dst, int proc, armci_hdl_t *handle);              \
-    int P##ARMCI_NbPutValueLong(long value, void *dst, int proc, armci_hdl_t *handle);            \
-    int P##ARMCI_NbPutValueFloat(float value, void *dst, int proc, armci_hdl_t *handle);          \
-    int P##ARMCI_NbPutValueDouble(double value, void *dst, int proc, armci_hdl_t *handle);        \
-    int P##ARMCI_GetValueInt(void *src, int proc);                                                \
-    long P##ARMCI_GetValueLong(void *src, int proc);                                              \
-    float P##ARMCI_GetValueFloat(void *src, int proc);                                            \
-    double P##ARMCI_GetValueDouble(void *src, int proc);                                          \
-                                                                                                  \
-    int P##ARMCI_Wait(armci_hdl_t *handle);                                                       \
-    int P##ARMCI_Test(armci_hdl_t *handle);                                                       \
-    int P##ARMCI_WaitAll(void);                                                                   \
-    int P##ARMCI_WaitProc(int proc);                                                              \
-                                                                                                  \
-    int P##ARMCI_Rmw(int op, void *ploc, void *prem, int value, int proc);                        \
-    int P##ARMCI_Create_mutexes(int count);                                                       \
-    int P##ARMCI_Destroy_mutexes(void);                                                           \
-    void P##ARMCI_Lock(int mutex, int proc);                                                      \
+#define ARMCI_TWINS_(P)                                                                         \
+    int P##ARMCI_Init(void);                                                                    \
+    int P##ARMCI_Init_args(int *argc, char ***argv);                                            \
+    int P##ARMCI_Init_mpi_comm(MPI_Comm comm);                                                  \
+    int P##ARMCI_Init_thread(int level);                                                        \
+    int P##ARMCI_Init_thread_comm(int level, MPI_Comm comm);                                    \
+    int P##ARMCI_Initialized(void);                                                             \
+    int P##ARMCI_Finalize(void);                                                                \
+                                                                                                \
+    int P##ARMCI_Malloc(void *ptr_arr[], armci_size_t bytes);                                   \
+    int P##ARMCI_Malloc_memdev(void *ptr_arr[], armci_size_t bytes, const char *device);        \
+    int P##ARMCI_Malloc_group_memdev(void *ptr_arr[], armci_size_t bytes, ARMCI_Group *group,   \
+                                     const char *device);                                       \
+    int P##ARMCI_Free(void *ptr);                                                               \
+    int P##ARMCI_Free_memdev(void *ptr);                                                        \
+    void *P##ARMCI_Malloc_local(armci_size_t bytes);                                            \
+    int P##ARMCI_Free_local(void *ptr);                                                         \
+    void P##ARMCI_Memget(size_t bytes, armci_meminfo_t *meminfo, int flag);                     \
+    void *P##ARMCI_Memat(armci_meminfo_t *meminfo, long offset);                                \
+                                                                                                \
+    void P##ARMCI_Fence(int proc);                                                              \
+    void P##ARMCI_AllFence(void);                                                               \
+    void P##ARMCI_GroupFence(ARMCI_Group *group);                                               \
+    void P##ARMCI_Barrier(void);                                                                \
+    void P##ARMCI_Access_begin(void *ptr);                                                      \
+    void P##ARMCI_Access_end(void *ptr);                                                        \
+                                                                                                \
+    int P##ARMCI_Put(void *src, void *dst, int bytes, int proc);                                \
+    int P##ARMCI_Get(void *src, void *dst, int bytes, int proc);                                \
+    int P##ARMCI_Acc(int op, void *scale, void *src, void *dst, int bytes, int proc);           \
+    int P##ARMCI_PutS(ARMCI_STRIDED_ARGS_);                                                     \
+    int P##ARMCI_GetS(ARMCI_STRIDED_ARGS_);                                                     \
+    int P##ARMCI_AccS(int op, void *scale, ARMCI_STRIDED_ARGS_);                                \
+    int P##ARMCI_PutV(armci_giov_t darr[], int len, int proc);                                  \
+    int P##ARMCI_GetV(armci_giov_t darr[], int len, int proc);                                  \
+    int P##ARMCI_AccV(int op, void *scale, armci_giov_t darr[], int len, int proc);             \
+    int P##ARMCI_Put_flag(void *src, void *dst, int bytes, int *flag, int value, int proc);     \
+    int P##ARMCI_PutS_flag(void *src_ptr, int src_stride_arr[], void *dst_ptr,                  \
+                           int dst_stride_arr[], int count[], int stride_levels, int *flag,     \
+                           int value, int proc);                                                \
+    int P##ARMCI_PutS_flag_dir(void *src_ptr, int src_stride_arr[], void *dst_ptr,              \
+                               int dst_stride_arr[], int count[], int stride_levels, int *flag, \
+                               int value, int proc);                                            \
+                                                                                                \
+    int P##ARMCI_NbPut(void *src, void *dst, int bytes, int proc, armci_hdl_t *handle);         \
+    int P##ARMCI_NbGet(void *src, void *dst, int bytes, int proc, armci_hdl_t *handle);         \
+    int P##ARMCI_NbAcc(int op, void *scale, void *src, void *dst, int bytes, int proc,          \
+                       armci_hdl_t *handle);                                                    \
+    int P##ARMCI_NbPutS(ARMCI_STRIDED_ARGS_, armci_hdl_t *handle);                              \
+    int P##ARMCI_NbGetS(ARMCI_STRIDED_ARGS_, armci_hdl_t *handle);                              \
+    int P##ARMCI_NbAccS(int op, void *scale, ARMCI_STRIDED_ARGS_, armci_hdl_t *handle);         \
+    int P##ARMCI_NbPutV(armci_giov_t darr[], int len, int proc, armci_hdl_t *handle);           \
+    int P##ARMCI_NbGetV(armci_giov_t darr[], int len, int proc, armci_hdl_t *handle);           \
+    int P##ARMCI_NbAccV(int op, void *scale, armci_giov_t darr[], int len, int proc,            \
+                        armci_hdl_t *handle);                                                   \
+                                                                                                \
+    int P##ARMCI_PutValueInt(int value, void *dst, int proc);                                   \
+    int P##ARMCI_PutValueLong(long value, void *dst, int proc);                                 \
+    int P##ARMCI_PutValueFloat(float value, void *dst, int proc);                               \
+    int P##ARMCI_PutValueDouble(double value, void *dst, int proc);                             \
+    int P##ARMCI_NbPutValueInt(int value, void *dst, int proc, armci_hdl_t *handle);            \
+    int P##ARMCI_NbPutValueLong(long value, void *dst, int proc, armci_hdl_t *handle);          \
+    int P##ARMCI_NbPutValueFloat(float value, void *dst, int proc, armci_hdl_t *handle);        \
+    int P##ARMCI_NbPutValueDouble(double value, void *dst, int proc, armci_hdl_t *handle);      \
+    int P##ARMCI_GetValueInt(void *src, int proc);                                              \
+    long P##ARMCI_GetValueLong(void *src, int proc);                                            \
+    float P##ARMCI_GetValueFloat(void *src, int proc);                                          \
+    double P##ARMCI_GetValueDouble(void *src, int proc);                                        \
+                                                                                                \
+    int P##ARMCI_Wait(armci_hdl_t *handle);                                                     \
+    int P##ARMCI_Test(armci_hdl_t *handle);                                                     \
+    int P##ARMCI_WaitAll(void);                                                                 \
+    int P##ARMCI_WaitProc(int proc);                                                            \
+                                                                                                \
+    int P##ARMCI_Rmw(int op, void *ploc, void *prem, int value, int proc);                      \
+    int P##ARMCI_Create_mutexes(int count);                                                     \
+    int P##ARMCI_Destroy_mutexes(void);                                                         \
+    void P##ARMCI_Lock(int mutex, int proc);                                                    \
     void P##ARMCI_Unlock(int mutex, int proc);
 
 ARMCI_TWINS_()
@@ -234,16 +235,15 @@ int armci_sameclusnode(int proc);
 int dassertp_fail(const char *cond, const char *file, const char *func, unsigned line, int code);
 void derr_printf(const char *format, ...);
 
-#define dassertc(on, cond, printf_list, code)                                                     \
-    ((on) && !(cond)                                                                              \
-         ? (void)(derr_printf printf_list,                                                        \
-                  dassertp_fail(#cond, __FILE__, __func__, __LINE__, (code)))                     \
-         : (void)0)
+#define dassertc(on, cond, printf_list, code)                                             \
+    ((on) && !(cond) ? (void)(derr_printf printf_list,                                    \
+                              dassertp_fail(#cond, __FILE__, __func__, __LINE__, (code))) \
+                     : (void)0)
 #define dassertp(on, cond, printf_list) dassertc(on, cond, printf_list, -1)
 #define dassert(on, cond)               dassertc(on, cond, ("%s", ""), -1)
 #define dassert1(on, cond, ival)        dassertc(on, cond, ("value %d\n", (int)(ival)), (int)(ival))
 #define armci_die(msg, code)            dassertc(1, 0, ("%s\n", (msg)), (code))
-#define armci_die2(msg, code1, code2)                                                             \
+#define armci_die2(msg, code1, code2) \
     dassertc(1, 0, ("%s (%d, %d)\n", (msg), (int)(code1), (int)(code2)), (code1))
 
 #define ARMCI_Put1(src, dst, bytes, proc) (memcpy((dst), (src), (bytes)), 0)

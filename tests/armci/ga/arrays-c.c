@@ -26,7 +26,7 @@ static void say(const char *what, double value)
 
 static int square(const char *name)
 {
-    int dims[2] = {N, N};
+    int dims[2] = { N, N };
 
     return NGA_Create(C_DBL, 2, dims, (char *)name, NULL);
 }
@@ -35,10 +35,10 @@ static int square(const char *name)
 static void fill(int a)
 {
     double row[N];
-    int ld[1] = {N};
+    int ld[1] = { N };
 
     for (int i = me; i < N; i += nproc) {
-        int lo[2] = {i, 0}, hi[2] = {i, N - 1};
+        int lo[2] = { i, 0 }, hi[2] = { i, N - 1 };
 
         for (int j = 0; j < N; j++)
             row[j] = 100 * i + j;
@@ -61,10 +61,10 @@ static double sum_of(int a)
 static void patches(void)
 {
     int a = square("a"), b = GA_Duplicate(a, "b");
-    int lo[2] = {3, 5}, hi[2] = {40, 44}, ld[1] = {40};
+    int lo[2] = { 3, 5 }, hi[2] = { 40, 44 }, ld[1] = { 40 };
     double *buffer = calloc(N * N, sizeof(double)), two = 2, three = 3;
-    int skip[2] = {3, 2}, slo[2] = {0, 0}, shi[2] = {N - 1, N - 1}, sld[1] = {N / 2};
-    int plo[2] = {-4, 50}, phi[2] = {5, 65}, pld[1] = {16};
+    int skip[2] = { 3, 2 }, slo[2] = { 0, 0 }, shi[2] = { N - 1, N - 1 }, sld[1] = { N / 2 };
+    int plo[2] = { -4, 50 }, phi[2] = { 5, 65 }, pld[1] = { 16 };
     ga_nbhdl_t handle;
 
     fill(a);
@@ -133,7 +133,7 @@ static void scattered(void)
 /* A counter for the turns, a mutex for a sum that is read and written. */
 static void counters(void)
 {
-    int dims[1] = {3}, at[1] = {0}, second[1] = {1}, ld[1] = {1};
+    int dims[1] = { 3 }, at[1] = { 0 }, second[1] = { 1 }, ld[1] = { 1 };
     int a = NGA_Create(C_LONG, 1, dims, (char *)"counter", NULL);
     long drawn = 0, value, all;
 
@@ -162,7 +162,7 @@ static void counters(void)
 
 static void ghosts(void)
 {
-    int dims[2] = {N, N}, width[2] = {1, 2}, lo[2], hi[2], ld[1], whole[2];
+    int dims[2] = { N, N }, width[2] = { 1, 2 }, lo[2], hi[2], ld[1], whole[2];
     int a = NGA_Create_ghosts(C_DBL, 2, dims, width, (char *)"ghosts", NULL);
     double *at, wrong = 0;
 
@@ -184,7 +184,7 @@ static void ghosts(void)
 
 static void block_cyclic(void)
 {
-    int dims[2] = {N, N}, block[2] = {7, 9}, a = GA_Create_handle();
+    int dims[2] = { N, N }, block[2] = { 7, 9 }, a = GA_Create_handle();
 
     GA_Set_data(a, 2, dims, C_DBL);
     GA_Set_block_cyclic(a, block);
@@ -196,7 +196,7 @@ static void block_cyclic(void)
 
 static void mirrored(void)
 {
-    int dims[2] = {N, N}, a = GA_Create_handle(), b = square("m");
+    int dims[2] = { N, N }, a = GA_Create_handle(), b = square("m");
 
     GA_Set_data(a, 2, dims, C_DBL);
     GA_Set_pgroup(a, GA_Pgroup_get_mirror());
@@ -210,7 +210,7 @@ static void mirrored(void)
 
 static void groups(void)
 {
-    int list[1024], n = 0, first = me < nproc / 2 ? 0 : nproc / 2, group, a, dims[1] = {100};
+    int list[1024], n = 0, first = me < nproc / 2 ? 0 : nproc / 2, group, a, dims[1] = { 100 };
     const int end = me < nproc / 2 ? nproc / 2 : nproc;
     double sum;
 
@@ -228,11 +228,11 @@ static void groups(void)
 
 static void lists(void)
 {
-    int dims[1] = {N}, a = NGA_Create(C_INT, 1, dims, (char *)"l", NULL),
+    int dims[1] = { N }, a = NGA_Create(C_INT, 1, dims, (char *)"l", NULL),
         mask = GA_Duplicate(a, "mask");
     int b = GA_Duplicate(a, "b"), start = 5, inc = 3, count = 0, zero_int = 0, one_int = 1,
         values[N];
-    int lo[1] = {0}, hi[1] = {N - 1}, ld[1] = {1};
+    int lo[1] = { 0 }, hi[1] = { N - 1 }, ld[1] = { 1 };
 
     GA_Patch_enum(a, 0, N - 1, &start, &inc);
     GA_Fill(mask, &zero_int);
@@ -258,14 +258,14 @@ static void lists(void)
 
 static void algebra(void)
 {
-    int a = square("x"), b = square("y"), c = square("z"), dims[2] = {1, N};
+    int a = square("x"), b = square("y"), c = square("z"), dims[2] = { 1, N };
     int v = NGA_Create(C_DBL, 2, dims, (char *)"v", NULL);
     double row[N], values[N];
-    int ld[1] = {N};
+    int ld[1] = { N };
 
     GA_Sync();
     for (int i = me; i < N; i += nproc) {
-        int lo[2] = {i, 0}, hi[2] = {i, N - 1};
+        int lo[2] = { i, 0 }, hi[2] = { i, N - 1 };
 
         for (int j = 0; j < N; j++)
             row[j] = i == j ? N : (i + j) % 3;

@@ -5,13 +5,13 @@
  * Threads   the one that calls MPI in the process
  * Uses      MPI-3, bench_raw.h
  *
- * While rank 0 puts, gets or adds, rank 1 waits in MPI_Recv for the word that it is over, so that an MPI which needs
- * the target for progress has it. Streams and floods have their receives posted before the messages come, and end with
- * an empty message back: all has arrived.
+ * While rank 0 puts, gets or adds, rank 1 waits in MPI_Recv for the word that it is over, so that
+ * an MPI which needs the target for progress has it. Streams and floods have their receives posted
+ * before the messages come, and end with an empty message back: all has arrived.
  *
- * The window lies over memory of the program's own (MPI_Win_create), as those over segments do. Memory that the MPI has
- * allocated may be mapped by all ranks of a host, and then a put is a store and no limit of a network;
- * AQ_BENCH_WINDOW=allocate measures against such a window.
+ * The window lies over memory of the program's own (MPI_Win_create), as those over segments do.
+ * Memory that the MPI has allocated may be mapped by all ranks of a host, and then a put is a store
+ * and no limit of a network; AQ_BENCH_WINDOW=allocate measures against such a window.
  */
 #include <mpi.h>
 #include <stdlib.h>
@@ -197,7 +197,7 @@ static void raw_stream_batches(bool sender, size_t n, uint64_t iters)
 {
     uint64_t window = raw_window(n), started = 0;
     MPI_Request requests[2][WINDOW];
-    int count[2] = {0, 0};
+    int count[2] = { 0, 0 };
 
     for (int half = 0; started < iters; half ^= 1) {
         MPI_Waitall(count[half], requests[half], MPI_STATUSES_IGNORE);
@@ -280,17 +280,23 @@ static const struct {
     unsigned ways, ways_large;
     const char *names[AQ_RAW_WAYS];
 } raw_kinds[] = {
-    [AQ_RAW_PING] = {1, 1, {"MPI_Send, MPI_Recv"}},
-    [AQ_RAW_FLOOD] = {2, 2, {"MPI_Isend, MPI_Wait", "MPI_Isend, MPI_Waitall"}},
-    [AQ_RAW_PUT] = {1, 2, {"MPI_Put, MPI_Win_flush", "MPI_Send, answer"}},
-    [AQ_RAW_GET] = {1, 2, {"MPI_Get, MPI_Win_flush", "question, MPI_Recv"}},
-    [AQ_RAW_PUT_STREAM] = {3, 3, {"MPI_Put, flush of many", "MPI_Isend, MPI_Wait", "MPI_Isend, MPI_Waitall"}},
-    [AQ_RAW_GET_STREAM] = {3, 3, {"MPI_Get, flush of many", "MPI_Isend, MPI_Wait", "MPI_Isend, MPI_Waitall"}},
-    [AQ_RAW_FADD] = {1, 1, {"MPI_Fetch_and_op, flush"}},
-    [AQ_RAW_BARRIER] = {1, 1, {"MPI_Barrier"}},
-    [AQ_RAW_BROADCAST] = {1, 1, {"MPI_Bcast"}},
-    [AQ_RAW_REDUCE] = {1, 1, {"MPI_Reduce"}},
-    [AQ_RAW_ALLREDUCE] = {1, 1, {"MPI_Allreduce"}},
+    [AQ_RAW_PING] = { 1, 1, { "MPI_Send, MPI_Recv" } },
+    [AQ_RAW_FLOOD] = { 2, 2, { "MPI_Isend, MPI_Wait", "MPI_Isend, MPI_Waitall" } },
+    [AQ_RAW_PUT] = { 1, 2, { "MPI_Put, MPI_Win_flush", "MPI_Send, answer" } },
+    [AQ_RAW_GET] = { 1, 2, { "MPI_Get, MPI_Win_flush", "question, MPI_Recv" } },
+    [AQ_RAW_PUT_STREAM] = { 3,
+                            3,
+                            { "MPI_Put, flush of many", "MPI_Isend, MPI_Wait",
+                              "MPI_Isend, MPI_Waitall" } },
+    [AQ_RAW_GET_STREAM] = { 3,
+                            3,
+                            { "MPI_Get, flush of many", "MPI_Isend, MPI_Wait",
+                              "MPI_Isend, MPI_Waitall" } },
+    [AQ_RAW_FADD] = { 1, 1, { "MPI_Fetch_and_op, flush" } },
+    [AQ_RAW_BARRIER] = { 1, 1, { "MPI_Barrier" } },
+    [AQ_RAW_BROADCAST] = { 1, 1, { "MPI_Bcast" } },
+    [AQ_RAW_REDUCE] = { 1, 1, { "MPI_Reduce" } },
+    [AQ_RAW_ALLREDUCE] = { 1, 1, { "MPI_Allreduce" } },
 };
 
 static unsigned raw_ways(enum aq_raw_kind kind, size_t n)

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_verbs_m.c - ping-pong, RDMA writes and reads, streams of them, and fetch-and-add by bare verbs.
- * Owns      a reliable queue pair between ranks 0 and 1, three buffers, all registered: from open to close
+ * bench_verbs_m.c - ping-pong, RDMA writes and reads, streams of them, and fetch-and-add by bare
+ * verbs.
+ * Owns      a reliable queue pair between ranks 0 and 1, three buffers, all registered: from open
+ *           to close
  * Threads   one in each process
  * Uses      libibverbs, bench_raw.h
  *
- * The same device as the conduit's first port: the one that GASNET_IBV_PORTS names first, else the first with an active
- * port; the same kind of address. Each loop is post, then poll for the completion: of an RDMA write that is the other
- * device's acknowledgement, so that a write counts as over when a blocking put does. While rank 0 writes and reads,
- * rank 1 sleeps in the kernel until it is told that it is over.
+ * The same device as the conduit's first port: the one that GASNET_IBV_PORTS names first, else the
+ * first with an active port; the same kind of address. Each loop is post, then poll for the
+ * completion: of an RDMA write that is the other device's acknowledgement, so that a write counts
+ * as over when a blocking put does. While rank 0 writes and reads, rank 1 sleeps in the kernel
+ * until it is told that it is over.
  *
- * A software device does its work on the cores that the ranks spin on: who only polls waits for the end of his time
- * slice. So on such a device the loops yield after some polls in vain; on others they do not.
+ * A software device does its work on the cores that the ranks spin on: who only polls waits for the
+ * end of his time slice. So on such a device the loops yield after some polls in vain; on others
+ * they do not.
  */
 #include <infiniband/verbs.h>
 #include <sched.h>
@@ -22,13 +26,13 @@
 
 #include "bench_raw.h"
 
-#define DEPTH        128                 /* requests of the queue pair, and receives posted */
-#define INLINE       128                 /* bytes */
-#define WINDOW       64                  /* requests under way, at most */
-#define WINDOW_BYTES ((uint64_t)4 << 20) /* and bytes; at least two requests */
-#define SIGNAL_EACH  32                  /* sends of a ping-pong */
-#define PATIENCE     4                   /* polls in vain of a software device before a yield */
-#define HUGE_PAGE    ((size_t)2 << 20)
+#define DEPTH         128                 /* requests of the queue pair, and receives posted */
+#define INLINE        128                 /* bytes */
+#define WINDOW        64                  /* requests under way, at most */
+#define WINDOW_BYTES  ((uint64_t)4 << 20) /* and bytes; at least two requests */
+#define SIGNAL_EACH   32                  /* sends of a ping-pong */
+#define PATIENCE      4                   /* polls in vain of a software device before a yield */
+#define HUGE_PAGE     ((size_t)2 << 20)
 #define RAW_PING_MOST 65536
 
 struct raw_card {
@@ -81,7 +85,8 @@ static bool raw_open_device(void)
         if (raw.context == NULL || ibv_query_device(raw.context, &attr) != 0)
             continue;
         for (uint8_t port = 1; port <= attr.phys_port_cnt && raw.port == 0; port++)
-            if ((asked_port == 0 || asked_port == port) && ibv_query_port(raw.context, port, &raw.port_attr) == 0
+            if ((asked_port == 0 || asked_port == port)
+                && ibv_query_port(raw.context, port, &raw.port_attr) == 0
                 && raw.port_attr.state == IBV_PORT_ACTIVE)
                 raw.port = port;
         if (raw.port == 0) {
@@ -92,7 +97,8 @@ static bool raw_open_device(void)
     ibv_free_device_list(list);
     if (raw.context == NULL)
         return false;
-    snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device", ibv_get_device_name(raw.context->device));
+    snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device",
+             ibv_get_device_name(raw.context->device));
     raw.yield_after = access(path, F_OK) == 0 ? 0 : PATIENCE;
     return true;
 }
@@ -100,14 +106,15 @@ static bool raw_open_device(void)
 /* On Ethernet the version 2 address that is an IPv4 one, else the first one. */
 static void raw_choose_gid(void)
 {
-    static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    static const uint8_t mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
 
     ibv_query_gid(raw.context, raw.port, 0, &raw.mine.gid);
     for (int i = 0; i < raw.port_attr.gid_tbl_len && i < 256; i++) {
         struct ibv_gid_entry entry;
 
         if (ibv_query_gid_ex(raw.context, raw.port, (uint32_t)i, &entry, 0) != 0
-            || entry.gid_type != IBV_GID_TYPE_ROCE_V2 || memcmp(entry.gid.raw, mapped, sizeof(mapped)) != 0)
+            || entry.gid_type != IBV_GID_TYPE_ROCE_V2
+            || memcmp(entry.gid.raw, mapped, sizeof(mapped)) != 0)
             continue;
         raw.mine.gid = entry.gid;
         raw.gid_index = (uint8_t)i;
@@ -122,35 +129,45 @@ static unsigned char *raw_memory(size_t size, int value, struct ibv_mr **mr_out)
     if (p == NULL)
         return NULL;
     memset(p, value, size);
-    *mr_out = ibv_reg_mr(raw.pd, p, size, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ
-                                              | IBV_ACCESS_REMOTE_ATOMIC);
+    *mr_out = ibv_reg_mr(raw.pd, p, size,
+                         IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ
+                             | IBV_ACCESS_REMOTE_ATOMIC);
     return *mr_out != NULL ? p : NULL;
 }
 
 static bool raw_open_queues(void)
 {
-    struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC};
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = raw.port};
+    struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC };
+    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = raw.port };
 
     raw.channel = ibv_create_comp_channel(raw.context);
     raw.sent = ibv_create_cq(raw.context, DEPTH, NULL, NULL, 0);
-    raw.received = raw.channel != NULL ? ibv_create_cq(raw.context, DEPTH, NULL, raw.channel, 0) : NULL;
+    raw.received =
+        raw.channel != NULL ? ibv_create_cq(raw.context, DEPTH, NULL, raw.channel, 0) : NULL;
     if (raw.sent == NULL || raw.received == NULL)
         return false;
     init.send_cq = raw.sent;
     init.recv_cq = raw.received;
-    init.cap = (struct ibv_qp_cap){.max_send_wr = DEPTH, .max_recv_wr = DEPTH, .max_send_sge = 1, .max_recv_sge = 1,
-                                   .max_inline_data = INLINE};
+    init.cap = (struct ibv_qp_cap){ .max_send_wr = DEPTH,
+                                    .max_recv_wr = DEPTH,
+                                    .max_send_sge = 1,
+                                    .max_recv_sge = 1,
+                                    .max_inline_data = INLINE };
     raw.qp = ibv_create_qp(raw.pd, &init);
-    attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+    attr.qp_access_flags =
+        IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     return raw.qp != NULL
-           && ibv_modify_qp(raw.qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0;
+           && ibv_modify_qp(raw.qp, &attr,
+                            IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
+                  == 0;
 }
 
 static bool raw_receive(void)
 {
-    struct ibv_sge sge = {.addr = (uintptr_t)raw.dst, .length = RAW_PING_MOST, .lkey = raw.dst_mr->lkey};
-    struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+    struct ibv_sge sge = { .addr = (uintptr_t)raw.dst,
+                           .length = RAW_PING_MOST,
+                           .lkey = raw.dst_mr->lkey };
+    struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 
     return ibv_post_recv(raw.qp, &wr, &bad) == 0;
 }
@@ -158,7 +175,9 @@ static bool raw_receive(void)
 static bool raw_connect(void)
 {
     struct ibv_device_attr device;
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR, .dest_qp_num = raw.remote.qpn, .min_rnr_timer = 12};
+    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
+                                .dest_qp_num = raw.remote.qpn,
+                                .min_rnr_timer = 12 };
 
     if (ibv_query_device(raw.context, &device) != 0)
         return false;
@@ -170,8 +189,10 @@ static bool raw_connect(void)
     attr.ah_attr.grh.dgid = raw.remote.gid;
     attr.ah_attr.grh.sgid_index = raw.gid_index;
     attr.ah_attr.grh.hop_limit = 64;
-    if (ibv_modify_qp(raw.qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN
-                                         | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) != 0)
+    if (ibv_modify_qp(raw.qp, &attr,
+                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN
+                          | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+        != 0)
         return false;
     attr.qp_state = IBV_QPS_RTS;
     attr.timeout = 18;
@@ -180,8 +201,10 @@ static bool raw_connect(void)
     for (int i = 0; i < DEPTH / 2; i++)
         if (!raw_receive())
             return false;
-    return ibv_modify_qp(raw.qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT
-                                            | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC) == 0;
+    return ibv_modify_qp(raw.qp, &attr,
+                         IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT
+                             | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
+           == 0;
 }
 
 /* --- posting and polling --- */
@@ -195,11 +218,13 @@ static _Noreturn void raw_die(const char *what)
 static void raw_post(enum ibv_wr_opcode opcode, size_t n, bool signalled)
 {
     const bool in = opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-    struct ibv_sge sge = {.addr = (uintptr_t)(in ? raw.dst : raw.src), .length = (uint32_t)n,
-                          .lkey = in ? raw.dst_mr->lkey : raw.src_mr->lkey};
-    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = opcode}, *bad;
+    struct ibv_sge sge = { .addr = (uintptr_t)(in ? raw.dst : raw.src),
+                           .length = (uint32_t)n,
+                           .lkey = in ? raw.dst_mr->lkey : raw.src_mr->lkey };
+    struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = opcode }, *bad;
 
-    wr.send_flags = (signalled ? IBV_SEND_SIGNALED : 0) | (!in && n <= INLINE ? IBV_SEND_INLINE : 0);
+    wr.send_flags =
+        (signalled ? IBV_SEND_SIGNALED : 0) | (!in && n <= INLINE ? IBV_SEND_INLINE : 0);
     if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
         wr.wr.atomic.remote_addr = raw.remote.base;
         wr.wr.atomic.compare_add = 1;
@@ -395,7 +420,8 @@ static const char *raw_open(uint32_t rank, size_t largest, aq_raw_exchange_fn *e
         raw.mine.mtu = raw.port_attr.active_mtu;
         raw.mine.lid = raw.port_attr.lid;
     }
-    exchange(&raw.mine, &raw.remote, sizeof(raw.mine)); /* without a queue pair: the other side must hear of it */
+    exchange(&raw.mine, &raw.remote,
+             sizeof(raw.mine)); /* without a queue pair: the other side must hear of it */
     good = good && raw.remote.qpn != 0 && raw_connect();
     exchange(&good, &there, sizeof(good)); /* both can receive */
     if (!good || !there)

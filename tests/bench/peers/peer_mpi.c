@@ -119,7 +119,7 @@ struct side {
 
 static void send_command(const struct side *s, uint64_t iters, int kind)
 {
-    struct command c = {kind, s->limit, iters, s->peer->size};
+    struct command c = { kind, s->limit, iters, s->peer->size };
 
     MPI_Send(&c, sizeof(c), MPI_BYTE, 1, TAG_COMMAND, MPI_COMM_WORLD);
 }
@@ -163,7 +163,7 @@ static void serve(struct peer *p)
 
 static void choose_pause(struct side *limit)
 {
-    double best[2] = {1e18, 1e18};
+    double best[2] = { 1e18, 1e18 };
 
     for (int k = 0; k < 15; k++) {
         int pause = k < 14 ? k % 2 : best[1] < best[0];
@@ -180,9 +180,9 @@ static void choose_pause(struct side *limit)
 static void measure(struct peer *p, const char *who, const char *name, enum kind kind, size_t size,
                     int quick)
 {
-    struct side subject = {p, 0}, limit = {p, 1};
-    struct aq_measure m = {{run_side, &subject}, {run_side, &limit}, 1e6, quick ? 25 : 101,
-                           quick ? 0.2e9 : 1e9,  aq_bench_switches,  NULL, 1};
+    struct side subject = { p, 0 }, limit = { p, 1 };
+    struct aq_measure m = { { run_side, &subject }, { run_side, &limit }, 1e6,  quick ? 25 : 101,
+                            quick ? 0.2e9 : 1e9,    aq_bench_switches,    NULL, 1 };
     struct aq_result r;
 
     memset(&r, 0, sizeof(r));
@@ -205,8 +205,8 @@ static void measure(struct peer *p, const char *who, const char *name, enum kind
 
 static void measure_all(struct peer *p, const char *who, int quick)
 {
-    static const size_t messages[] = {0, 8, 512, 4096, 65536};
-    static const size_t transfers[] = {8, 4096, 65536, 1u << 20};
+    static const size_t messages[] = { 0, 8, 512, 4096, 65536 };
+    static const size_t transfers[] = { 8, 4096, 65536, 1u << 20 };
 
     for (size_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++)
         measure(p, who, "pingpong", KIND_PINGPONG, messages[i], quick);
@@ -250,7 +250,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &p.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (ranks == 2 && argc == 3) {
-        struct side quit = {&p, 0};
+        struct side quit = { &p, 0 };
 
         open_windows(&p);
         if (p.rank == 0) {

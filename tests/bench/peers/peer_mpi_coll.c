@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * peer_mpi_coll.c - the rows of aq-bench that MPI's collectives, atomics and derived datatypes can do.
+ * peer_mpi_coll.c - the rows of aq-bench that MPI's collectives, atomics and derived datatypes can
+ * do.
  * Owns      one window, one vector datatype
  * Threads   one in every process
  * Uses      MPI, bench_stat.h
  *
- * usage: mpirun -n N peer_mpi_coll WHO quick|full - prints record lines for aq-bench. Collectives run over all
- * ranks; atomics and strided puts go from rank 0 to rank 1 while the others wait in MPI.
+ * usage: mpirun -n N peer_mpi_coll WHO quick|full - prints record lines for aq-bench. Collectives
+ * run over all ranks; atomics and strided puts go from rank 0 to rank 1 while the others wait in
+ * MPI.
  */
 #include <math.h>
 #include <mpi.h>
@@ -18,7 +20,14 @@
 #define POOL ((size_t)16 << 20)
 
 enum kind {
-    KIND_BARRIER, KIND_BROADCAST, KIND_REDUCE, KIND_ALLREDUCE, KIND_FADD, KIND_FADD_ALL, KIND_STRIDED, KIND_QUIT
+    KIND_BARRIER,
+    KIND_BROADCAST,
+    KIND_REDUCE,
+    KIND_ALLREDUCE,
+    KIND_FADD,
+    KIND_FADD_ALL,
+    KIND_STRIDED,
+    KIND_QUIT
 };
 
 struct peer {
@@ -85,7 +94,7 @@ static void run(struct peer *p, uint64_t iters)
 static double run_side(void *arg, uint64_t iters)
 {
     struct peer *p = arg;
-    unsigned long long command[3] = {p->kind, p->size, iters};
+    unsigned long long command[3] = { p->kind, p->size, iters };
     double start;
 
     MPI_Bcast(command, 3, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
@@ -108,11 +117,12 @@ static void serve(struct peer *p)
     }
 }
 
-static void measure(struct peer *p, const char *who, const char *name, enum kind kind, size_t size, int quick)
+static void measure(struct peer *p, const char *who, const char *name, enum kind kind, size_t size,
+                    int quick)
 {
     p->kind = kind;
     p->size = size;
-    aq_bench_report(who, name, size, (struct aq_side){run_side, p}, quick != 0);
+    aq_bench_report(who, name, size, (struct aq_side){ run_side, p }, quick != 0);
 }
 
 static void measure_strided(struct peer *p, const char *who, size_t size, int quick)
@@ -127,7 +137,7 @@ static void measure_strided(struct peer *p, const char *who, size_t size, int qu
 
 static void measure_all(struct peer *p, const char *who, int quick)
 {
-    static const size_t sizes[] = {8, 1024, 65536, 1u << 20};
+    static const size_t sizes[] = { 8, 1024, 65536, 1u << 20 };
 
     measure(p, who, "barrier", KIND_BARRIER, 0, quick);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * peer_mpi_net.c - the rows of aq-bench between ranks that share no memory, by an MPI that is told to use
- * a network.
+ * peer_mpi_net.c - the rows of aq-bench between ranks that share no memory, by an MPI that is told
+ * to use a network.
  * Owns      one window
  * Threads   one in every process
  * Uses      MPI, bench_stat.h
  *
- * usage: mpirun -n 2 peer_mpi_net WHO quick|full - prints record lines for aq-bench, under the names of
- * its rows:
+ * usage: mpirun -n 2 peer_mpi_net WHO quick|full - prints record lines for aq-bench, under the
+ * names of its rows:
  *   am_short am_medium am_long   MPI_Send and MPI_Recv there and back
  *   am_short_flood               MPI_Isend of no bytes, WINDOW at a time, to posted receives
  *   put_stream                   MPI_Isend of so many bytes, some at a time, to posted receives
@@ -133,7 +133,7 @@ static void run(struct peer *p, uint64_t iters)
 static double run_side(void *arg, uint64_t iters)
 {
     struct peer *p = arg;
-    unsigned long long command[3] = {p->kind, p->size, iters};
+    unsigned long long command[3] = { p->kind, p->size, iters };
     double start;
 
     MPI_Bcast(command, 3, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
@@ -162,16 +162,18 @@ static const struct {
     size_t sizes[10]; /* ended by END */
 } rows[] = {
 #define END ((size_t)-1)
-    {"am_short", KIND_PINGPONG, {0, END}},
-    {"am_medium", KIND_PINGPONG, {8, 512, 4096, 32768, END}},
-    {"am_long", KIND_PINGPONG, {65536, 1u << 20, END}},
-    {"am_short_flood", KIND_STREAM, {0, END}},
-    {"put_stream", KIND_STREAM, {64, 512, 4096, 65536, 1u << 18, 1u << 20, 4u << 20, 16u << 20, END}},
-    {"put", KIND_PUT, {8, 4096, 65536, 1u << 20, END}},
-    {"get", KIND_GET, {8, 4096, 65536, 1u << 20, END}},
-    {"fadd", KIND_FADD, {8, END}},
-    {"barrier", KIND_BARRIER, {0, END}},
-    {"allreduce", KIND_ALLREDUCE, {8, 1024, 65536, 1u << 20, END}},
+    { "am_short", KIND_PINGPONG, { 0, END } },
+    { "am_medium", KIND_PINGPONG, { 8, 512, 4096, 32768, END } },
+    { "am_long", KIND_PINGPONG, { 65536, 1u << 20, END } },
+    { "am_short_flood", KIND_STREAM, { 0, END } },
+    { "put_stream",
+      KIND_STREAM,
+      { 64, 512, 4096, 65536, 1u << 18, 1u << 20, 4u << 20, 16u << 20, END } },
+    { "put", KIND_PUT, { 8, 4096, 65536, 1u << 20, END } },
+    { "get", KIND_GET, { 8, 4096, 65536, 1u << 20, END } },
+    { "fadd", KIND_FADD, { 8, END } },
+    { "barrier", KIND_BARRIER, { 0, END } },
+    { "allreduce", KIND_ALLREDUCE, { 8, 1024, 65536, 1u << 20, END } },
 };
 
 static void measure_all(struct peer *p, const char *who, int quick)
@@ -180,7 +182,7 @@ static void measure_all(struct peer *p, const char *who, int quick)
         for (const size_t *size = rows[k].sizes; *size != END; size++) {
             p->kind = rows[k].kind;
             p->size = *size;
-            aq_bench_report(who, rows[k].name, *size, (struct aq_side){run_side, p}, quick != 0);
+            aq_bench_report(who, rows[k].name, *size, (struct aq_side){ run_side, p }, quick != 0);
         }
     }
 }

@@ -113,9 +113,9 @@ static void serve(struct peer *p)
 static void measure(struct peer *p, const char *who, const char *name, enum kind kind, size_t size,
                     int quick)
 {
-    struct side subject = {p, 0}, limit = {p, 1};
-    struct aq_measure m = {{run_side, &subject}, {run_side, &limit}, 1e6, quick ? 25 : 101,
-                           quick ? 0.2e9 : 1e9,  aq_bench_switches,  NULL, 1};
+    struct side subject = { p, 0 }, limit = { p, 1 };
+    struct aq_measure m = { { run_side, &subject }, { run_side, &limit }, 1e6,  quick ? 25 : 101,
+                            quick ? 0.2e9 : 1e9,    aq_bench_switches,    NULL, 1 };
     struct aq_result r;
 
     memset(&r, 0, sizeof(r));
@@ -136,8 +136,8 @@ static void measure(struct peer *p, const char *who, const char *name, enum kind
 
 static void measure_all(struct peer *p, const char *who, int quick)
 {
-    static const size_t transfers[] = {8, 4096, 65536, 1u << 20};
-    struct side quit = {p, 0};
+    static const size_t transfers[] = { 8, 4096, 65536, 1u << 20 };
+    struct side quit = { p, 0 };
 
     for (size_t i = 0; i < sizeof(transfers) / sizeof(transfers[0]); i++)
         measure(p, who, "put", KIND_PUT, transfers[i], quick);

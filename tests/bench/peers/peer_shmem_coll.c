@@ -5,8 +5,8 @@
  * Threads   one in every process
  * Uses      OpenSHMEM, bench_stat.h
  *
- * usage: oshrun -n N peer_shmem_coll WHO quick|full - prints record lines for aq-bench. Collectives run over all
- * ranks; atomics go from rank 0 to rank 1.
+ * usage: oshrun -n N peer_shmem_coll WHO quick|full - prints record lines for aq-bench. Collectives
+ * run over all ranks; atomics go from rank 0 to rank 1.
  */
 #include <shmem.h>
 #include <stdlib.h>
@@ -40,10 +40,12 @@ static void run(struct peer *p, uint64_t iters)
             shmem_barrier_all();
             break;
         case KIND_BROADCAST:
-            shmem_broadcast64(p->dst, p->src, (size_t)doubles, 0, 0, 0, p->ranks, sync_broadcast[i % 2]);
+            shmem_broadcast64(p->dst, p->src, (size_t)doubles, 0, 0, 0, p->ranks,
+                              sync_broadcast[i % 2]);
             break;
         case KIND_ALLREDUCE:
-            shmem_double_sum_to_all(p->dst, p->src, doubles, 0, 0, p->ranks, p->work, sync_reduce[i % 2]);
+            shmem_double_sum_to_all(p->dst, p->src, doubles, 0, 0, p->ranks, p->work,
+                                    sync_reduce[i % 2]);
             break;
         case KIND_FADD:
             if (p->rank == 0)
@@ -92,16 +94,17 @@ static void serve(struct peer *p)
     }
 }
 
-static void measure(struct peer *p, const char *who, const char *name, enum kind kind, size_t size, int quick)
+static void measure(struct peer *p, const char *who, const char *name, enum kind kind, size_t size,
+                    int quick)
 {
     p->kind = kind;
     p->size = size;
-    aq_bench_report(who, name, size, (struct aq_side){run_side, p}, quick != 0);
+    aq_bench_report(who, name, size, (struct aq_side){ run_side, p }, quick != 0);
 }
 
 static void measure_all(struct peer *p, const char *who, int quick)
 {
-    static const size_t sizes[] = {8, 1024, 65536, 1u << 20};
+    static const size_t sizes[] = { 8, 1024, 65536, 1u << 20 };
 
     measure(p, who, "barrier", KIND_BARRIER, 0, quick);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
