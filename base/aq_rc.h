@@ -12,7 +12,8 @@ enum aq_rc {
     AQ_ERR_NOMEM = -1,
     AQ_ERR_ARG = -2,
     AQ_ERR_RESOURCE = -3,
-    AQ_ERR_SYS = -4 /* a system call failed; its errno has been logged */
+    AQ_ERR_SYS = -4,  /* a system call failed; its errno has been logged */
+    AQ_ERR_NOSUP = -5 /* not supported: the caller has another way */
 };
 
 /* The code that the interface knows for one of ours; called once, at the API. */

@@ -349,7 +349,7 @@ __attribute__((noinline)) int aq_am_send_waiting(const struct aq_am_out *out, ge
             aq_wait_step_replies(&waiter);
         else
             aq_wait_step(&waiter);
-    } while (aq_job.conduit->am_send(out) == AQ_RETRY);
+    } while (aq_job_ops(out->jobrank)->am_send(out) == AQ_RETRY);
     aq_wait_end(&waiter);
     return 0;
 }
@@ -360,7 +360,7 @@ static __attribute__((noinline, cold)) int aq_am_send_traced(const struct aq_am_
 {
     const uint64_t began = aq_trace_begin(aq_trace_send_kind(out, false));
 
-    if (aq_job.conduit->am_send(out) == AQ_RETRY && aq_am_send_waiting(out, flags) != 0)
+    if (aq_job_ops(out->jobrank)->am_send(out) == AQ_RETRY && aq_am_send_waiting(out, flags) != 0)
         return 1;
     aq_trace_end_send(began, out, false);
     return 0;
@@ -370,7 +370,7 @@ static inline int aq_am_send(const struct aq_am_out *out, gex_Flags_t flags)
 {
     if (AQ_UNLIKELY(aq_trace_is_on()))
         return aq_am_send_traced(out, flags);
-    if (AQ_UNLIKELY(aq_job.conduit->am_send(out) == AQ_RETRY))
+    if (AQ_UNLIKELY(aq_job_ops(out->jobrank)->am_send(out) == AQ_RETRY))
         return aq_am_send_waiting(out, flags);
     return 0;
 }
@@ -433,7 +433,8 @@ static inline int aq_am_send_short(gex_Rank_t jobrank, bool is_reply, gex_AM_Ind
 {
     if (AQ_UNLIKELY(aq_trace_is_on()))
         return aq_am_short_slow(false, jobrank, is_reply, handler, flags, nargs, args);
-    if (AQ_UNLIKELY(aq_job.conduit->am_short(jobrank, is_reply, handler, nargs, args) == AQ_RETRY))
+    if (AQ_UNLIKELY(aq_job_ops(jobrank)->am_short(jobrank, is_reply, handler, nargs, args)
+                    == AQ_RETRY))
         return aq_am_short_slow(true, jobrank, is_reply, handler, flags, nargs, args);
     return 0;
 }

@@ -39,7 +39,7 @@ static inline void aq_am_loop_after(struct aq_thread *self, gex_Flags_t flags)
      * what the handler stored */
     atomic_signal_fence(memory_order_seq_cst);
     if (AQ_UNLIKELY(atomic_load_explicit(aq_job.sleeping, memory_order_relaxed) != 0))
-        aq_job.conduit->sleep_wake();
+        aq_job.local->sleep_wake();
 #endif
     if (AQ_UNLIKELY(++self->loops % AQ_LOOP_POLL == 0) && !(flags & GEX_FLAG_IMMEDIATE))
         aq_poll();

@@ -18,6 +18,11 @@ struct aq_thread;
 /* At the end of start-up, before the first message: register internal handlers. */
 void aq_callback_init(void);
 
+/* AQ_NO_OVERRIDES: a copy of a table, made for good, in which the reference versions stand for what
+ * the conduit has of its own. */
+struct aq_conduit_ops;
+const struct aq_conduit_ops *aq_callback_reference(const struct aq_conduit_ops *native);
+
 /* From polls outside handlers, while aq_callback_pending is not 0: move operations on.
  * Returns how many completed. May be called by several threads at once. */
 extern atomic_int aq_callback_pending;

@@ -246,11 +246,12 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
         aq_job.loop_rank = aq_job.rank;
 
     aq_client_place(spawn);
+    aq_job_choose_transports();
     aq_client_make_tables();
     aq_client_make_objects(name, flags);
-    if (aq_job.conduit->init() != AQ_OK)
-        aq_exit_abort(
-            1); /* as above: a client that does not look at what we return would go on to crash */
+    /* as above: a client that does not look at the result would go on to crash */
+    if (aq_job.local->init() != AQ_OK || aq_job.remote->init() != AQ_OK)
+        aq_exit_abort(1);
     aq_wait_init();
     aq_callback_init();
     aq_callback_team_created(aq_job.tm);

@@ -117,7 +117,16 @@ const struct aq_conduit_ops *aq_conduit_settle(struct aq_conduit_choice choice,
         aq_choice_missing(&choice);
     if (choice.who != NULL && choice.conduit->spawn == NULL)
         aq_choice_check(choice.conduit, choice.who);
-    if (choice.who == NULL && spawn->host_count > 1 && (choice.conduit->caps & AQ_CAP_NETWORK) == 0)
-        choice.conduit = aq_choice_across_hosts(spawn);
+    if ((choice.conduit->caps & AQ_CAP_NETWORK) != 0)
+        return choice.conduit;
+    if (choice.who == NULL && spawn->host_count > 1)
+        return aq_choice_across_hosts(spawn);
+    if (spawn->host_count > 1)
+        aq_fatal("the %s conduit joins the ranks of one host, but the launcher put this job's %u "
+                 "ranks on %u hosts; start it on one, or use another conduit",
+                 choice.conduit->name, spawn->size, spawn->host_count);
+    if (aq_env_int(AQ_ENV_SUPERNODE_MAXSIZE) != 0 && spawn->rank == 0)
+        aq_warn("GASNET_SUPERNODE_MAXSIZE is ignored: with the %s conduit all ranks share memory",
+                choice.conduit->name);
     return choice.conduit;
 }

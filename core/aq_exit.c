@@ -177,11 +177,11 @@ static void aq_exit_flush_stream(FILE *f)
  * waiting. */
 static void aq_exit_shutdown_network(void)
 {
-    const struct aq_conduit_ops *conduit = aq_job.conduit;
+    const struct aq_conduit_ops *remote = aq_job.remote;
 
-    if (aq_job_has_started() && conduit->exit != NULL && aq_exit_me.jobarea != NULL)
-        conduit->exit(aq_exit_me.jobarea->exit_timeout_ms
-                      * (uint64_t)250000); /* a quarter: others are not asked yet */
+    if (aq_job_has_started() && aq_exit_me.jobarea != NULL)
+        remote->exit(aq_exit_me.jobarea->exit_timeout_ms
+                     * (uint64_t)250000); /* a quarter: others are not asked yet */
 }
 
 static void aq_exit_alarm(int sig)

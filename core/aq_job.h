@@ -89,8 +89,11 @@ struct aq_bound {
 
 struct aq_job {
     gex_Rank_t rank, size;
-    const struct aq_conduit_ops *conduit;
-    const _Atomic uint32_t *sleeping; /* threads of this process that have announced sleep */
+    const struct aq_conduit_ops *conduit; /* the one that the job was started for */
+    const struct aq_conduit_ops *local;   /* to the ranks of this neighborhood */
+    const struct aq_conduit_ops *remote;  /* to all others */
+    bool has_remote;                      /* some rank shares no memory with this one */
+    const _Atomic uint32_t *sleeping;     /* threads of this process that have announced sleep */
     gex_Rank_t
         loop_rank; /* mine, if messages to it are calls, see aq_am_loop.h; else GEX_RANK_INVALID */
     atomic_bool initialised; /* gex_Client_Init has returned; see aq_job_has_started() */
@@ -104,6 +107,8 @@ struct aq_job {
     /* The processes of my host and of my neighborhood, by increasing jobrank. */
     gex_RankInfo_t *host, *nbrhd;
     gex_Rank_t host_size, host_index, nbrhd_size, nbrhd_index;
+    gex_Rank_t nbrhd_first; /* jobrank of the first of the neighborhood */
+    bool nbrhd_in_a_row;    /* its jobranks follow each other */
     /* of the neighborhoods of this host: ranks of the largest, number of mine */
     gex_Rank_t nbrhd_max, nbrhd_on_host;
 
@@ -126,6 +131,38 @@ extern struct aq_job aq_job;
 
 /* Collective over the job, once messages work: all[i * len ..] becomes rank i's mine[0 .. len). */
 int aq_job_allgather(const void *own, size_t len, void *all);
+
+/* Choose the tables of the conduit that the job was started for. */
+void aq_job_choose_transports(void);
+
+/* Index of a jobrank in the neighborhood, by search; UINT32_MAX if the rank is remote. */
+uint32_t aq_job_find_local(gex_Rank_t jobrank);
+
+/* The same for a rank that is known to be local. */
+static inline uint32_t aq_job_local_index(gex_Rank_t jobrank)
+{
+    return AQ_LIKELY(aq_job.nbrhd_in_a_row) ? jobrank - aq_job.nbrhd_first
+                                            : aq_job_find_local(jobrank);
+}
+
+/* Does the rank share memory with this one? This rank itself always does. */
+static inline bool aq_job_is_local(gex_Rank_t jobrank)
+{
+    return AQ_LIKELY(aq_job.nbrhd_in_a_row) ? jobrank - aq_job.nbrhd_first < aq_job.nbrhd_size
+                                            : aq_job_find_local(jobrank) != UINT32_MAX;
+}
+
+/* The table that reaches a rank. */
+static inline const struct aq_conduit_ops *aq_job_ops(gex_Rank_t jobrank)
+{
+    return AQ_LIKELY(aq_job_is_local(jobrank)) ? aq_job.local : aq_job.remote;
+}
+
+/* The table for what all ranks do together: its barriers. */
+static inline const struct aq_conduit_ops *aq_job_ops_all(void)
+{
+    return aq_job.has_remote ? aq_job.remote : aq_job.local;
+}
 
 /* Has gex_Client_Init returned? Threads of the library's own ask too: relaxed, since nothing but
  * what they say of a failure depends on it. */

@@ -260,12 +260,13 @@ static AQ_ALWAYS_INLINE gex_AM_SrcDesc_t aq_npam_open(struct aq_thread *self, st
         max = limit;
     sd->head.addr = (void *)(uintptr_t)client_buf;
     sd->head.size = max;
-    if (!placed && AQ_LIKELY(sd->jobrank != aq_job.loop_rank)
-        && AQ_LIKELY(aq_job.conduit->am_alloc != NULL && !aq_job.no_overrides)) {
-        if (AQ_LIKELY(aq_job.conduit->am_alloc(sd->jobrank, sd->is_reply, min, max, &sd->buffer)
-                      != AQ_RETRY))
+    if (!placed && AQ_LIKELY(sd->jobrank != aq_job.loop_rank)) {
+        const int rc =
+            aq_job_ops(sd->jobrank)->am_alloc(sd->jobrank, sd->is_reply, min, max, &sd->buffer);
+
+        if (AQ_LIKELY(rc == AQ_OK))
             source = AQ_NPAM_CONDUIT;
-        else if (sd->flags & GEX_FLAG_IMMEDIATE)
+        else if (rc == AQ_RETRY && (sd->flags & GEX_FLAG_IMMEDIATE) != 0)
             return GEX_AM_SRCDESC_NO_OP;
     }
     if (AQ_LIKELY(source == AQ_NPAM_CONDUIT)) {
@@ -425,7 +426,7 @@ static AQ_ALWAYS_INLINE int aq_npam_commit(gex_AM_SrcDesc_t handle, enum aq_am_k
     if (aq_am_is_loop(sd->jobrank, handler))
         return aq_npam_commit_loop(sd, kind, is_reply, handler, nbytes, dest, sd->flags | cflags,
                                    nargs, args);
-    if (AQ_UNLIKELY(aq_job.conduit->am_send(&out) == AQ_RETRY)
+    if (AQ_UNLIKELY(aq_job_ops(out.jobrank)->am_send(&out) == AQ_RETRY)
         && aq_am_send_waiting(&out, cflags) != 0) {
         aq_am_complete(&lc, true, is_reply);
         self->context = AQ_CTX_PREPARED;
@@ -481,7 +482,7 @@ int aq_npam_commit_reply_long(gex_AM_SrcDesc_t handle, gex_AM_Index_t handler, s
 static void aq_npam_close(struct aq_srcdesc *sd)
 {
     if (sd->source == AQ_NPAM_CONDUIT)
-        aq_job.conduit->am_free(sd->is_reply, &sd->buffer);
+        aq_job_ops(sd->jobrank)->am_free(sd->is_reply, &sd->buffer);
     sd->source = AQ_NPAM_CLOSED;
 }
 

@@ -86,8 +86,8 @@ void aq_callback_thread_exit(struct aq_thread *thread)
                  "thread that called gex_NBI_BeginAccessRegion");
 #endif
     if (pool->region != NULL) {
-        if (aq_job.conduit->rma_batch_end != NULL)
-            aq_job.conduit->rma_batch_end(
+        if (aq_job.remote != NULL)
+            aq_job.remote->rma_batch_end(
                 NULL); /* what the region holds is this thread's: nobody else could start it */
         pool->region->next = pool->orphans;
         pool->orphans = pool->region;

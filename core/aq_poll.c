@@ -46,9 +46,45 @@ static atomic_uint aq_wait_asked;
 
 /* --- polling --- */
 
+/* A look at a network costs several times as much as a look at shared memory. While local ranks keep
+ * this thread busy, the network is polled once in AQ_SKIP_POLLS; it is never left out for longer
+ * than AQ_SKIP_BUSY polls after the last message of a local rank. */
+#define AQ_SKIP_POLLS 8u
+#define AQ_SKIP_BUSY  64u
+
+struct aq_poll_skip {
+    uint32_t busy, polls;
+};
+static _Thread_local struct aq_poll_skip aq_poll_skip;
+
+/* May this poll leave the network out? local: messages that it found in shared memory. */
+static inline bool aq_poll_skips_remote(struct aq_poll_skip *skip, unsigned local)
+{
+    if (local != 0)
+        skip->busy = AQ_SKIP_BUSY;
+    if (skip->busy == 0)
+        return false;
+    skip->busy--;
+    /* relaxed: a hint; what another thread starts at this moment is for that thread's polls */
+    return ++skip->polls % AQ_SKIP_POLLS != 0
+           && atomic_load_explicit((atomic_uint_fast64_t *)(uintptr_t)aq_job.remote->busy,
+                                   memory_order_relaxed)
+                  == 0;
+}
+
+/* Both transports. */
+static inline unsigned aq_poll_transports(bool replies_only)
+{
+    const unsigned local = aq_job.local->poll(replies_only);
+
+    if (!aq_job.has_remote || aq_poll_skips_remote(&aq_poll_skip, local))
+        return local;
+    return local + aq_job.remote->poll(replies_only);
+}
+
 static inline unsigned aq_poll_unnoted(void)
 {
-    unsigned served = aq_job.conduit->poll(false);
+    unsigned served = aq_poll_transports(false);
 
     /* relaxed: an operation that another thread adds at this moment waits for the next poll */
     if (AQ_UNLIKELY(atomic_load_explicit(&aq_callback_pending, memory_order_relaxed) != 0))
@@ -67,7 +103,7 @@ static inline void aq_poll_notify(unsigned served)
 {
 #if AQ_THREADED
     if (served != 0)
-        aq_job.conduit->sleep_wake();
+        aq_wait_wake();
 #else
     (void)served;
 #endif
@@ -126,7 +162,7 @@ static void aq_wait_report(const struct aq_waiter *waiter, uint64_t now)
     char peer[128] = "";
 
     if (waiter->peer != GEX_RANK_INVALID) {
-        aq_job.conduit->peer_counts(waiter->peer, &sent, &handled);
+        aq_job_ops(waiter->peer)->peer_counts(waiter->peer, &sent, &handled);
         snprintf(peer, sizeof(peer), " for rank %u; %llu messages sent, %llu handled", waiter->peer,
                  (unsigned long long)sent, (unsigned long long)handled);
     }
@@ -150,7 +186,7 @@ static void aq_wait_note(const struct aq_waiter *waiter)
     uint64_t sent = 0, handled = 0;
 
     if (waiter->peer != GEX_RANK_INVALID)
-        aq_job.conduit->peer_counts(waiter->peer, &sent, &handled);
+        aq_job_ops(waiter->peer)->peer_counts(waiter->peer, &sent, &handled);
     atomic_store_explicit(&jobarea->rank[slot].counter[AQ_COUNT_AM_SENT], sent,
                           memory_order_relaxed);
     atomic_store_explicit(&jobarea->rank[slot].counter[AQ_COUNT_AM_HANDLED], handled,
@@ -176,8 +212,7 @@ static __attribute__((noinline, cold)) void aq_wait_look(struct aq_waiter *waite
         next_report = now + 2 * (now - waiter->since) + aq_wait.stall_ns; /* ever more rarely */
         aq_wait_report(waiter, now);
     }
-    if (aq_job.conduit->wait_look != NULL)
-        aq_job.conduit->wait_look(waiter->peer);
+    aq_job.remote->wait_look(waiter->peer);
 }
 
 static void aq_wait_on_signal(int number)
@@ -186,13 +221,39 @@ static void aq_wait_on_signal(int number)
     atomic_fetch_add_explicit(&aq_wait_asked, 1, memory_order_relaxed);
 }
 
+/* --- sleeping: the wake-ups are of shared memory, the descriptors of the network --- */
+
+uint32_t aq_wait_prepare(void)
+{
+    aq_poll_skip.busy = 0; /* the last look is at everything */
+    aq_job.remote->wait_arm();
+    return aq_job.local->sleep_prepare();
+}
+
+void aq_wait_sleep(uint32_t wakeup, uint64_t max_ns)
+{
+    max_ns = aq_job.remote->wait_limit(max_ns);
+    if (max_ns != 0)
+        aq_job.local->sleep(wakeup, max_ns);
+}
+
+void aq_wait_wake(void)
+{
+    aq_job.local->sleep_wake();
+}
+
+int aq_wait_add_fd(int fd)
+{
+    return aq_job.local->sleep_add_fd(fd);
+}
+
 /* --- waiting --- */
 
 static inline void aq_wait_awake(struct aq_waiter *waiter)
 {
     if (waiter->asleep) {
         waiter->asleep = 0;
-        aq_job.conduit->sleep_cancel();
+        aq_job.local->sleep_cancel();
     }
 }
 
@@ -224,14 +285,14 @@ static void aq_wait_idle(struct aq_waiter *waiter)
     }
     if (!waiter->asleep) {
         waiter->asleep = 1;
-        waiter->wakeup = aq_job.conduit->sleep_prepare();
+        waiter->wakeup = aq_wait_prepare();
         return; /* the caller looks once more */
     }
     aq_wait_look(waiter);
     if (AQ_UNLIKELY(aq_trace_is_on()))
         aq_trace_idle();
     began = aq_trace_begin(AQ_TRACE_SLEEP);
-    aq_job.conduit->sleep(waiter->wakeup, waiter->unrung ? AQ_BACKOFF_NS : AQ_SLEEP_NS);
+    aq_wait_sleep(waiter->wakeup, waiter->unrung ? AQ_BACKOFF_NS : AQ_SLEEP_NS);
     aq_trace_end(AQ_TRACE_SLEEP, began, waiter->peer, 0);
     aq_wait_awake(waiter); /* announce afresh before the next sleep */
 }
@@ -279,7 +340,7 @@ void aq_wait_step(struct aq_waiter *waiter)
 
 void aq_wait_step_replies(struct aq_waiter *waiter)
 {
-    unsigned served = aq_job.conduit->poll(true);
+    unsigned served = aq_poll_transports(true);
 
     if (served == 0) {
         aq_wait_idle(waiter);

@@ -20,6 +20,18 @@ unsigned aq_poll_service(void);
 /* As aq_wait_step(), for a reply that waits for room: serves replies only. */
 void aq_wait_step_replies(struct aq_waiter *waiter);
 
+/* Sleeping in the kernel until a local rank, the network or another thread of this process brings
+ * work. aq_wait_prepare() announces the sleeper; the caller looks once more for work, calls
+ * aq_wait_sleep(), which returns after a wake-up or after max_ns at the latest, and ends with
+ * aq_job.local->sleep_cancel(). aq_wait_wake() wakes the sleepers of this process. */
+uint32_t aq_wait_prepare(void);
+void aq_wait_sleep(uint32_t wakeup, uint64_t max_ns);
+void aq_wait_wake(void);
+
+/* From now on sleepers also wake when fd, which stays the caller's, becomes readable. AQ_OK, or
+ * negative, logged. */
+int aq_wait_add_fd(int fd);
+
 /* Read the settings of waiting; once, when the ranks of this host are known. */
 void aq_wait_init(void);
 

@@ -256,8 +256,12 @@ static int aq_segment_agree(int own)
 /* AQ_OK, or negative on every rank. */
 static int aq_segment_take(uintptr_t size)
 {
-    const int rc = aq_job.conduit->segment_attach(size, &aq_job.segment.base);
+    int rc;
 
+    aq_job.remote->quiesce();
+    rc = aq_job.local->segment_attach(size, &aq_job.segment.base);
+    if (rc == AQ_OK)
+        rc = aq_job.remote->segment_attach(size, &aq_job.segment.base);
     if (rc != AQ_OK)
         return rc;
     aq_segment_set_size(&aq_job.segment, size);
@@ -267,7 +271,8 @@ static int aq_segment_take(uintptr_t size)
     atomic_store_explicit(&aq_job.ep.segment, &aq_job.segment, memory_order_release);
     if (gasnet_client_attach_hook != NULL)
         gasnet_client_attach_hook(aq_job.segment.base, size);
-    return aq_job.conduit->segment_ready != NULL ? aq_job.conduit->segment_ready() : AQ_OK;
+    rc = aq_job.local->segment_ready();
+    return rc == AQ_OK ? aq_job.remote->segment_ready() : rc;
 }
 
 /* All is as it was before: the client may try again, with less. */
@@ -282,8 +287,8 @@ static void aq_segment_give_back(void)
         aq_job.map[rank] = AQ_NOT_MAPPED;
     }
     aq_tm_segments_came();
-    if (aq_job.conduit->segment_detach != NULL)
-        aq_job.conduit->segment_detach();
+    aq_job.remote->segment_detach();
+    aq_job.local->segment_detach();
 }
 #endif
 

@@ -62,12 +62,12 @@ static void aq_service_serve(void)
     const unsigned seen = aq_service_seen();
 
     while (aq_service_seen() == seen && !aq_exit_in_progress()) {
-        const uint32_t wakeup = aq_job.conduit->sleep_prepare();
+        const uint32_t wakeup = aq_wait_prepare();
 
         /* what came before the announcement rang no bell: look once more */
         if (aq_poll_service() == 0)
-            aq_job.conduit->sleep(wakeup, AQ_SERVICE_SLEEP_NS);
-        aq_job.conduit->sleep_cancel();
+            aq_wait_sleep(wakeup, AQ_SERVICE_SLEEP_NS);
+        aq_job.local->sleep_cancel();
         while (aq_poll_service() != 0)
             continue;
     }

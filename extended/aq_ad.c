@@ -223,9 +223,8 @@ void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_F
                                       .dt = dt,
                                       .ops = ops,
                                       .flags = flags };
-    ad->by_conduit = !aq_job.no_overrides && aq_job.conduit->ad_serves != NULL
-                     && aq_job.conduit->ad_serves(dt, ops, flags);
-    ad->native = !aq_job.no_overrides && !ad->by_conduit;
+    ad->by_conduit = aq_job.remote->ad_serves(dt, ops, flags);
+    ad->native = !ad->by_conduit && (aq_job.local->caps & AQ_CAP_LOAD_STORE) != 0;
     /* a table where nothing is mapped: inline operations take the way out of line */
     if (ad->by_conduit)
         ad->head.delta = ad->head.jobdelta =
@@ -369,8 +368,8 @@ static inline int aq_ad_send(struct aq_op *op, const struct aq_ad *ad, gex_Rank_
     if ((flags & GEX_FLAG_AD_REL) != 0)
         atomic_thread_fence(memory_order_seq_cst); /* whatever the opcode; a message costs more */
     if (ad->by_conduit)
-        return aq_job.conduit->ad_op(op, jobrank, ad->head.dt, result_p, tgt_addr, opcode, operand1,
-                                     operand2, flags);
+        return aq_job.remote->ad_op(op, jobrank, ad->head.dt, result_p, tgt_addr, opcode, operand1,
+                                    operand2, flags);
     return aq_ref_ad(op, jobrank, ad->head.dt, result_p, tgt_addr, opcode, operand1, operand2,
                      flags);
 }

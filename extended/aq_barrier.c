@@ -44,14 +44,11 @@ static struct {
     struct aq_barrier_name outcome; /* of the last phase that is over */
 } aq_named;
 
-/* --- native or reference --- */
+/* --- over all ranks of the job --- */
 
 static void aq_bar_arrive(uint64_t k)
 {
-    if (aq_job.no_overrides)
-        aq_ref_barrier_arrive(k);
-    else
-        aq_job.conduit->barrier_arrive(k);
+    aq_job_ops_all()->barrier_arrive(k);
 }
 
 static bool aq_bar_done(uint64_t k, gex_Rank_t *missing_out)
@@ -59,24 +56,17 @@ static bool aq_bar_done(uint64_t k, gex_Rank_t *missing_out)
     /* acquire: pairs with the release in aq_bar_finish() */
     if (atomic_load_explicit(&aq_bar.finished, memory_order_acquire) >= k)
         return true;
-    if (aq_job.no_overrides)
-        return aq_ref_barrier_done(k, missing_out);
-    return aq_job.conduit->barrier_done(k, missing_out);
+    return aq_job_ops_all()->barrier_done(k, missing_out);
 }
 
 static void aq_named_arrive(uint64_t k, int id, int flags)
 {
-    if (aq_job.no_overrides)
-        aq_ref_named_arrive(k, id, flags);
-    else
-        aq_job.conduit->named_arrive(k, id, flags);
+    aq_job_ops_all()->named_arrive(k, id, flags);
 }
 
 static bool aq_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_t *missing_out)
 {
-    if (aq_job.no_overrides)
-        return aq_ref_named_done(k, name_out, missing_out);
-    return aq_job.conduit->named_done(k, name_out, missing_out);
+    return aq_job_ops_all()->named_done(k, name_out, missing_out);
 }
 
 /* --- EX --- */

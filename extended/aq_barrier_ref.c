@@ -28,6 +28,7 @@
 #include <sched.h>
 
 #include "core/aq_am.h"
+#include "core/aq_poll.h"
 #include "core/aq_job.h"
 #include "base/aq_lock.h"
 #include "base/aq_log.h"
@@ -226,7 +227,7 @@ void aq_ref_barrier_arrive(uint64_t k)
     /* another thread may sleep until an earlier phase is over; polls do this for themselves.
      * relaxed: the sleeper looks for itself */
     if (AQ_THREADED && atomic_load_explicit(&aq_ref_bar.finished, memory_order_relaxed) != before)
-        aq_job.conduit->sleep_wake();
+        aq_wait_wake();
 }
 
 /* Only looks: messages that are to be sent are the polls' business. */

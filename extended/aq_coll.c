@@ -41,8 +41,9 @@ void aq_callback_team_created(struct aq_tm *tm)
     team->size = tm->head.size;
     team->tm = tm;
     tm->coll = team;
-    team->levels = aq_job.no_overrides ? NULL : aq_levels_make(team);
-    team->shm = aq_coll_shm_make(team);
+    /* the reference version knows one level only */
+    team->levels = (aq_job.local->caps & AQ_CAP_LOAD_STORE) != 0 ? aq_levels_make(team) : NULL;
+    team->shm = aq_job.local->coll->make(team);
 }
 
 /* Everybody has called gex_TM_Destroy, or would by the client's word not mind if we went on: what
@@ -51,7 +52,8 @@ static void aq_coll_check_idle(const struct aq_coll_team *team)
 {
     const bool named = aq_coll_named_is_open(team);
 
-    if (named || (team->shm != NULL && aq_coll_shm_is_open(team->shm)) || aq_msg_is_open(team->id))
+    if (named || (team->shm != NULL && aq_job.local->coll->is_open(team->shm))
+        || aq_msg_is_open(team->id))
         aq_fatal(
             "gex_TM_Destroy: %s over this team of %u members is still open at its rank %u; all "
             "collectives over a team must be synchronised, by every member, before it is destroyed",
@@ -65,7 +67,7 @@ void aq_callback_team_destroyed(struct aq_tm *tm)
     aq_coll_check_idle(team);
     tm->coll = NULL;
     if (team->shm != NULL)
-        aq_coll_shm_free(team->shm);
+        aq_job.local->coll->free(team->shm);
     free(team->levels);
     free(team->named);
     free(team);
@@ -86,8 +88,8 @@ static void aq_coll_alone(const struct aq_coll_call *call)
 
 gex_Event_t aq_coll_submit(struct aq_coll_team *team, const struct aq_coll_call *call)
 {
-    if (AQ_LIKELY(aq_coll_shm_serves(team->shm, call)))
-        return aq_coll_submitted(aq_coll_shm_submit(team->shm, call));
+    if (AQ_LIKELY(aq_job.local->coll->serves(team->shm, call)))
+        return aq_coll_submitted(aq_job.local->coll->submit(team->shm, call));
     if (team->size == 1) {
         aq_coll_alone(call);
         return aq_coll_submitted(GEX_EVENT_INVALID);
@@ -98,7 +100,7 @@ gex_Event_t aq_coll_submit(struct aq_coll_team *team, const struct aq_coll_call 
 
 unsigned aq_coll_progress(void)
 {
-    return aq_coll_shm_progress() + aq_msg_progress();
+    return aq_job.local->coll->progress() + aq_msg_progress();
 }
 
 void aq_coll_init(void)

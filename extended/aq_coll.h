@@ -121,25 +121,6 @@ gex_Coll_ReduceFn_t aq_coll_builtin(gex_DT_t dt, gex_OP_t op);
 /** aq_coll_dt_size - bytes of a built-in type; 0 for others. */
 size_t aq_coll_dt_size(gex_DT_t dt);
 
-/* --- through shared memory: aq_coll_shm.c --- */
-
-/** aq_coll_shm_make - shared memory for a team if its members can have some, else NULL. Collective.
- * */
-struct aq_coll_shm *aq_coll_shm_make(struct aq_coll_team *team);
-void aq_coll_shm_free(struct aq_coll_shm *shm);
-
-/** aq_coll_shm_serves - does a call go through shared memory? The same at every member. */
-bool aq_coll_shm_serves(const struct aq_coll_shm *shm, const struct aq_coll_call *call);
-
-/** aq_coll_shm_is_open - has any of its calls not ended yet? */
-bool aq_coll_shm_is_open(const struct aq_coll_shm *shm);
-
-/** aq_coll_shm_submit - start a call; returns its event. */
-gex_Event_t aq_coll_shm_submit(struct aq_coll_shm *shm, const struct aq_coll_call *call);
-
-/** aq_coll_shm_progress - look at what is open; returns how much happened. */
-unsigned aq_coll_shm_progress(void);
-
 /* --- by messages: aq_coll_msg.c --- */
 
 /* A program being written, then carried out: steps one after the other. Receives are ready for

@@ -338,9 +338,8 @@ static void aq_step_rndv_recv(struct aq_sched *sched, struct aq_step *step)
 {
     step->offered = true;
     step->rndv = (struct aq_rndv){ aq_msg_on_rndv, sched };
-    if (aq_job.conduit->rndv_recv != NULL && !aq_job.no_overrides)
-        step->match_id =
-            aq_job.conduit->rndv_recv(step->peer, step->dst, step->nbytes, &step->rndv);
+    step->match_id =
+        aq_job_ops(step->peer)->rndv_recv(step->peer, step->dst, step->nbytes, &step->rndv);
 }
 
 /* Tell the sender of a large message that its place is ready. */
@@ -366,7 +365,8 @@ static void aq_step_rndv_send(struct aq_sched *sched, struct aq_step *step)
     aq_lock_release(&aq_msg.lock);
     sched->gave = true;
     step->rndv = (struct aq_rndv){ aq_msg_on_rndv, sched };
-    aq_job.conduit->rndv_send(step->peer, step->match_id, step->src, step->nbytes, &step->rndv);
+    aq_job_ops(step->peer)
+        ->rndv_send(step->peer, step->match_id, step->src, step->nbytes, &step->rndv);
 }
 
 /* --- carrying out --- */

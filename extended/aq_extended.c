@@ -6,8 +6,11 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdatomic.h>
+#include <stdlib.h>
 
+#include "base/aq_log.h"
 #include "core/aq_callback.h"
+#include "core/aq_nosup.h"
 #include "extended/aq_ad.h"
 #include "extended/aq_barrier.h"
 #include "extended/aq_coll.h"
@@ -17,6 +20,29 @@
 #include "extended/aq_vis.h"
 
 atomic_int aq_callback_pending;
+
+const struct aq_conduit_ops *aq_callback_reference(const struct aq_conduit_ops *native)
+{
+    struct aq_conduit_ops *ops = malloc(sizeof(*ops));
+
+    if (ops == NULL)
+        aq_fatal("no memory for a table of transfers (%zu bytes)", sizeof(*ops));
+    *ops = *native;
+    ops->caps &= ~(AQ_CAP_LOAD_STORE | AQ_CAP_RMA_BATCH);
+    ops->am_alloc = aq_nosup_am_alloc;
+    ops->put = aq_ref_put;
+    ops->get = aq_ref_get;
+    ops->rma_batch_begin = aq_nosup_rma_batch_begin;
+    ops->rma_batch_end = aq_nosup_rma_batch_end;
+    ops->ad_serves = aq_nosup_ad_serves;
+    ops->coll = &aq_nosup_coll;
+    ops->rndv_recv = aq_nosup_rndv_recv;
+    ops->barrier_arrive = aq_ref_barrier_arrive;
+    ops->barrier_done = aq_ref_barrier_done;
+    ops->named_arrive = aq_ref_named_arrive;
+    ops->named_done = aq_ref_named_done;
+    return ops;
+}
 
 void aq_callback_init(void)
 {

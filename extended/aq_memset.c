@@ -53,7 +53,7 @@ static void aq_memset_start(struct aq_op *op, gasnet_node_t node, void *dest, in
                             size_t nbytes)
 {
     /* calls that are traced come here for mapped peers too */
-    if (aq_job.map[node] != AQ_NOT_MAPPED && !aq_job.no_overrides) {
+    if (aq_job.map[node] != AQ_NOT_MAPPED && (aq_job.local->caps & AQ_CAP_LOAD_STORE) != 0) {
         aq_gasnet1_memset_here(aq_job.map[node], dest, val, nbytes);
         return;
     }

@@ -123,9 +123,7 @@ void gex_NBI_BeginAccessRegion(gex_Flags_t flags)
     AQ_NBI_CHECK("gex_NBI_BeginAccessRegion", flags);
     op = aq_op_create(&aq_region_kind, GEX_RANK_INVALID);
     aq_pool_self()->region = op;
-    if (aq_job.conduit->rma_batch_begin != NULL)
-        (void)aq_job.conduit->rma_batch_begin(
-            op); /* nothing was held before: regions do not nest */
+    (void)aq_job.remote->rma_batch_begin(op); /* no batch was open: regions do not nest */
     aq_trace_end(AQ_TRACE_NBI_REGION_BEGIN, began, GEX_RANK_INVALID, 0);
 }
 
@@ -140,8 +138,8 @@ gex_Event_t gex_NBI_EndAccessRegion(gex_Flags_t flags)
     pool = aq_pool_self();
     op = pool->region;
     pool->region = NULL;
-    if (op != NULL && aq_job.conduit->rma_batch_end != NULL)
-        aq_job.conduit->rma_batch_end(NULL);
+    if (op != NULL)
+        aq_job.remote->rma_batch_end(NULL);
     event = op == NULL ? GEX_EVENT_INVALID : aq_op_expose(op);
     aq_trace_end(AQ_TRACE_NBI_REGION_END, began, GEX_RANK_INVALID, 0);
     return event;

@@ -16,7 +16,6 @@
 #include "core/aq_tm.h"
 #include "core/aq_trace.h"
 #include "extended/aq_exchange.h"
-#include "conduits/smp/aq_shm.h"
 
 /* What is told of one endpoint. */
 struct aq_publish_entry {
@@ -77,9 +76,7 @@ static uint32_t aq_publish_collect(const gex_EP_t *eps, size_t count, struct aq_
  * memory that is not mapped only the kernel can carry them. */
 static int aq_publish_check_reach(gex_Rank_t jobrank, gex_EP_Index_t index)
 {
-    const uint32_t local = aq_shm_find_local(jobrank);
-
-    if (index != 0 || local == UINT32_MAX || aq_shm_cma_reaches(local))
+    if (index != 0 || aq_job_ops(jobrank)->segment_reaches(jobrank))
         return AQ_OK;
     return aq_fail(
         AQ_ERR_RESOURCE,

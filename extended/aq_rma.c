@@ -130,22 +130,18 @@ void aq_rma_check_val(const char *call, size_t nbytes)
                  SIZEOF_GEX_RMA_VALUE_T);
 }
 
-/* --- native or reference --- */
+/* --- to a local or a remote rank --- */
 
 static inline int aq_rma_start_put(struct aq_op *op, gex_Rank_t jobrank, void *dest,
                                    const void *src, size_t nbytes, bool lc_now, gex_Flags_t flags)
 {
-    if (AQ_UNLIKELY(aq_job.no_overrides))
-        return aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
-    return aq_job.conduit->put(op, jobrank, dest, src, nbytes, lc_now, flags);
+    return aq_job_ops(jobrank)->put(op, jobrank, dest, src, nbytes, lc_now, flags);
 }
 
 static inline int aq_rma_start_get(struct aq_op *op, gex_Rank_t jobrank, void *dest,
                                    const void *src, size_t nbytes, gex_Flags_t flags)
 {
-    if (AQ_UNLIKELY(aq_job.no_overrides))
-        return aq_ref_get(op, jobrank, dest, src, nbytes, flags);
-    return aq_job.conduit->get(op, jobrank, dest, src, nbytes, flags);
+    return aq_job_ops(jobrank)->get(op, jobrank, dest, src, nbytes, flags);
 }
 
 /* --- puts --- */

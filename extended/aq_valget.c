@@ -33,10 +33,8 @@ gasnet_valget_handle_t gasnet_get_nb_val(gasnet_node_t node, const void *src, si
     if (AQ_LIKELY(delta != AQ_NOT_MAPPED)) {
         aq_copy_val(dest, aq_rma_here(delta, src), nbytes);
         aq_fence_acquire();
-    } else if (aq_job.no_overrides) {
-        aq_ref_get(op, node, dest, src, nbytes, 0);
     } else {
-        aq_job.conduit->get(op, node, dest, src, nbytes, 0);
+        aq_job_ops(node)->get(op, node, dest, src, nbytes, 0);
     }
     op->state = AQ_OP_LIVE;
     return (gasnet_valget_handle_t)(void *)op;

@@ -223,14 +223,13 @@ static inline gex_Event_t aq_vis_done(const struct aq_vis_call *call)
 static int aq_vis_start_run(const struct aq_vis_request *request, uintptr_t local, uintptr_t remote,
                             size_t nbytes, gex_Flags_t flags)
 {
-    const struct aq_conduit_ops *conduit = aq_job.conduit;
+    const struct aq_conduit_ops *ops = aq_job_ops(request->jobrank);
 
     if (request->is_put)
-        return (aq_job.no_overrides ? aq_ref_put : conduit->put)(
-            request->op, request->jobrank, aq_vis_at(remote), aq_vis_at(local), nbytes, false,
-            flags);
-    return (aq_job.no_overrides ? aq_ref_get : conduit->get)(
-        request->op, request->jobrank, aq_vis_at(local), aq_vis_at(remote), nbytes, flags);
+        return ops->put(request->op, request->jobrank, aq_vis_at(remote), aq_vis_at(local), nbytes,
+                        false, flags);
+    return ops->get(request->op, request->jobrank, aq_vis_at(local), aq_vis_at(remote), nbytes,
+                    flags);
 }
 
 /* Every run that is contiguous on both sides is a put or get of its own. With GEX_FLAG_IMMEDIATE
@@ -259,15 +258,10 @@ static int aq_vis_start_each(const struct aq_vis_request *request, gex_Flags_t f
 /* All of them together, if the conduit gains by that. */
 static int aq_vis_start_runs(const struct aq_vis_request *request, gex_Flags_t flags)
 {
-    const struct aq_conduit_ops *conduit = aq_job.conduit;
-    struct aq_op *before;
-    int rc;
+    struct aq_op *before = aq_job.remote->rma_batch_begin(request->op);
+    const int rc = aq_vis_start_each(request, flags);
 
-    if (conduit->rma_batch_begin == NULL)
-        return aq_vis_start_each(request, flags);
-    before = conduit->rma_batch_begin(request->op);
-    rc = aq_vis_start_each(request, flags);
-    conduit->rma_batch_end(before);
+    aq_job.remote->rma_batch_end(before);
     return rc;
 }
 
@@ -321,7 +315,7 @@ static inline intptr_t aq_vis_delta(const struct aq_vis_call *call)
     intptr_t delta = aq_tm_deltas(call->tm)[call->rank];
 
     /* inline code may have been shown a table in which nothing is mapped */
-    if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED) && !aq_job.no_overrides
+    if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED) && (aq_job.local->caps & AQ_CAP_LOAD_STORE) != 0
         && aq_tm(call->tm)->peer_index == 0)
         delta = aq_job.map[aq_tm_jobrank(call->tm, call->rank)];
     return delta;

@@ -765,8 +765,8 @@ unsigned aq_vis_progress(void)
 
 static size_t aq_vis_run_limit(enum aq_env_id id)
 {
-    const bool one_sided =
-        (aq_job.conduit->caps & AQ_CAP_ONE_SIDED) != 0 && aq_job.conduit->rma_batch_begin != NULL;
+    const uint32_t wanted = AQ_CAP_ONE_SIDED | AQ_CAP_RMA_BATCH;
+    const bool one_sided = (aq_job.remote->caps & wanted) == wanted;
 
     if (aq_env_is_set(id))
         return aq_env_size(id);

@@ -12,7 +12,7 @@
  *           sleepers' descriptors
  * Leaving   aq_ibv_disconnect.c
  * Threads   any
- * Uses      conduits/smp, other/spawn, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      other/spawn, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/ibv/aq_ibv.h"
 
@@ -28,10 +28,11 @@
 #include "conduits/ibv/aq_ibv_xfer.h"
 #include "base/aq_env.h"
 #include "core/aq_exit.h"
+#include "core/aq_nosup.h"
+#include "core/aq_poll.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 #include "extended/aq_ref.h"
-#include "conduits/smp/aq_shm.h"
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_IBV_TICKS       256u /* polls between looks at the clock */
@@ -83,7 +84,7 @@ static int aq_ibv_sleep_on_devices(void)
     int rc = AQ_OK;
 
     for (uint32_t i = 0; rc == AQ_OK && i < aq_ibv.dev_count; i++)
-        rc = aq_shm_sleep_add_fd(aq_ibv.devs[i].comp_channel->fd);
+        rc = aq_wait_add_fd(aq_ibv.devs[i].comp_channel->fd);
     return rc;
 }
 
@@ -105,7 +106,7 @@ static void aq_ibv_connect_all(void)
             (void)aq_ibv_peer(rank);
 }
 
-static int aq_ibv_init_remote(void)
+static int aq_ibv_init(void)
 {
     char why[512];
     int rc = aq_ibv_load(why, sizeof(why));
@@ -136,29 +137,17 @@ static int aq_ibv_init_remote(void)
     return rc;
 }
 
-static int aq_ibv_init(void)
-{
-    const int rc = aq_shm_init();
-
-    if (rc != AQ_OK)
-        return rc;
-    if (aq_job.nbrhd_count < 2) {
-        aq_ibv.alone = true;
-        return AQ_OK; /* on every rank: nobody has a card */
-    }
-    return aq_ibv_init_remote();
-}
-
 /* --- polling --- */
 
 static bool aq_ibv_may_notify(void)
 {
-    return aq_ibv.alone || aq_ibv_rma_is_quiet();
+    return aq_ibv_rma_is_quiet();
 }
 
-static unsigned aq_ibv_poll_remote(bool replies_only)
+static unsigned aq_ibv_poll(bool replies_only)
 {
     static _Thread_local uint32_t polls;
+    static _Thread_local unsigned idle;
     unsigned served;
 
     aq_ibv_batch_poll();
@@ -168,21 +157,10 @@ static unsigned aq_ibv_poll_remote(bool replies_only)
     served += aq_ibv_rma_poll(replies_only);
     if (AQ_UNLIKELY(++polls % AQ_IBV_TICKS == 0))
         aq_ibv_tick(aq_now_ns());
-    return served;
-}
-
-static unsigned aq_ibv_poll(bool replies_only)
-{
-    static _Thread_local unsigned vain;
-    unsigned served = aq_shm_poll(replies_only);
-
-    if (AQ_UNLIKELY(aq_ibv.alone))
-        return served;
-    served += aq_ibv_poll_remote(replies_only);
     if (served != 0)
-        vain = 0;
-    else if (aq_ibv.software && (++vain % AQ_IBV_YIELD_AFTER == 0 || vain > AQ_IBV_YIELD_ALWAYS))
-        sched_yield(); /* whoever moves the packets may need this core */
+        idle = 0;
+    else if (aq_ibv.software && (++idle % AQ_IBV_YIELD_AFTER == 0 || idle > AQ_IBV_YIELD_ALWAYS))
+        sched_yield(); /* a software device moves packets on this core */
     return served;
 }
 
@@ -207,21 +185,18 @@ static void aq_ibv_arm(void)
         aq_fatal("ibv: a completion queue cannot be armed: %s", strerror(error));
 }
 
-static uint32_t aq_ibv_sleep_prepare(void)
+static void aq_ibv_wait_arm(void)
 {
-    uint32_t wakeup;
+    aq_ibv_credit_update(true); /* nobody may poll for a while */
+    aq_ibv_tick(aq_now_ns());
+    aq_ibv_arm();
+    aq_counter_add(&aq_ibv.counts.sleeps, 1);
+}
 
-    if (!aq_ibv.alone) {
-        aq_ibv_credit_update(true); /* nobody may poll for a while */
-        aq_ibv_tick(aq_now_ns());
-        aq_ibv_arm();
-        aq_counter_add(&aq_ibv.counts.sleeps, 1);
-    }
-    wakeup = aq_shm_sleep_prepare();
-    if (!aq_ibv.alone && aq_fh_job != NULL && aq_fh_has_work(aq_fh_job))
-        /* firehose has something to send, and nobody rings when there is room for it */
-        aq_shm_sleep_wake();
-    return wakeup;
+/* Nothing wakes a thread when there is room for what firehose has to send. */
+static uint64_t aq_ibv_wait_limit(uint64_t max_ns)
+{
+    return aq_fh_job != NULL && aq_fh_has_work(aq_fh_job) ? 0 : max_ns;
 }
 
 /* --- reports --- */
@@ -230,10 +205,6 @@ static void aq_ibv_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t 
 {
     struct aq_ibv_peer *peer;
 
-    if (aq_ibv.alone || aq_job_is_local(jobrank)) {
-        aq_shm_peer_counts(jobrank, sent_out, handled_out);
-        return;
-    }
     *sent_out = *handled_out = 0;
     peer = aq_ibv_peer_look(jobrank);
     if (peer == NULL || atomic_load_explicit(&peer->ready, memory_order_acquire) == 0)
@@ -267,7 +238,7 @@ static void aq_ibv_report(void)
 
 static void aq_ibv_exit(uint64_t max_ns)
 {
-    if (aq_ibv.alone || aq_ibv.peers == NULL)
+    if (aq_ibv.peers == NULL)
         return;
     aq_ibv_disconnect_peers(max_ns);
     aq_ibv_connect_stop();
@@ -278,33 +249,44 @@ static void aq_ibv_exit(uint64_t max_ns)
 const struct aq_conduit_ops aq_ibv_conduit = {
     .name = "ibv",
     .about = "InfiniBand and RoCE: RDMA",
-    .caps = AQ_CAP_AM | AQ_CAP_NETWORK | AQ_CAP_ONE_SIDED,
+    .caps = AQ_CAP_AM | AQ_CAP_NETWORK | AQ_CAP_ONE_SIDED | AQ_CAP_RMA_BATCH,
     .min_medium = AQ_IBV_MAX_MEDIUM,
-    .min_long = AQ_SHM_MIN_LONG,
+    .min_long = AQ_MIN_LONG,
+    .spawn = NULL,
     .probe = aq_ibv_probe,
     .init = aq_ibv_init,
-    .segment_attach = aq_ibv_segment_attach,
+    .quiesce = aq_nosup_quiesce,
+    .segment_attach = aq_nosup_segment_attach,
     .segment_ready = aq_ibv_segment_ready,
     .segment_detach = aq_ibv_segment_detach,
-    .segment_bind = aq_ibv_segment_bind,
+    .segment_bind = aq_nosup_segment_bind, /* messages reach it */
+    .segment_reaches = aq_nosup_segment_reaches,
     .exit = aq_ibv_exit,
     .am_send = aq_ibv_am_send,
     .am_short = aq_ibv_am_short,
     .am_alloc = aq_ibv_am_alloc,
     .am_free = aq_ibv_am_free,
     .poll = aq_ibv_poll,
-    .sleep_prepare = aq_ibv_sleep_prepare,
-    .sleep = aq_shm_sleep,
-    .sleep_cancel = aq_shm_sleep_cancel,
-    .sleep_wake = aq_shm_sleep_wake,
-    .may_notify = aq_ibv_may_notify,
+    .busy = &aq_nosup_busy,
     .peer_counts = aq_ibv_peer_counts,
+    .sleep_prepare = aq_nosup_sleep_prepare,
+    .sleep = aq_nosup_sleep,
+    .sleep_cancel = aq_nosup_sleep_cancel,
+    .sleep_wake = aq_nosup_sleep_wake,
+    .sleep_add_fd = aq_nosup_sleep_add_fd,
+    .wait_arm = aq_ibv_wait_arm,
+    .wait_limit = aq_ibv_wait_limit,
+    .wait_look = aq_nosup_wait_look,
+    .may_notify = aq_ibv_may_notify,
     .put = aq_ibv_put,
     .get = aq_ibv_get,
     .rma_batch_begin = aq_ibv_rma_batch_begin,
     .rma_batch_end = aq_ibv_rma_batch_end,
     .ad_serves = aq_ibv_ad_serves,
     .ad_op = aq_ibv_ad_op,
+    .coll = &aq_nosup_coll,
+    .rndv_recv = aq_nosup_rndv_recv,
+    .rndv_send = aq_nosup_rndv_send,
     .barrier_arrive = aq_ref_barrier_arrive,
     .barrier_done = aq_ref_barrier_done,
     .named_arrive = aq_ref_named_arrive,

@@ -22,7 +22,7 @@
  * Threads   any, and one of ours, the connector. In seq locks are empty: what the connector shares
  *           with the client's thread is under a mutex (slow paths), or handed over by release and
  *           acquire
- * Uses      core, other/spawn, conduits/smp for near ranks, verbs. SPDX-License-Identifier:
+ * Uses      core, other/spawn, verbs. SPDX-License-Identifier:
  *           BSD-3-Clause
  */
 #ifndef AQ_IBV_H
@@ -404,8 +404,6 @@ void aq_ibv_error_text(char *text, size_t size, const char *opcode, enum ibv_wc_
 /* After devices are open, before the segment. AQ_OK or negative, logged. */
 int aq_ibv_rma_init(void);
 /* The table's entries, near ranks included. */
-int aq_ibv_segment_attach(uintptr_t size, void **base_out);
-int aq_ibv_segment_bind(void *addr, uintptr_t size);
 int aq_ibv_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
                bool lc_now, gex_Flags_t flags);
 int aq_ibv_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,

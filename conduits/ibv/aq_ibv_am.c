@@ -8,7 +8,7 @@
  * Threads   any; credits and the order of fragments under peer->lock
  * Promise   a message is sent whole or, with AQ_RETRY, not at all; credits first, so that it finds
  *           its buffers
- * Uses      aq_ibv_packet.h, conduits/smp for near ranks. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_ibv_packet.h, SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/ibv/aq_ibv_am.h"
 
@@ -19,7 +19,6 @@
 #include "core/aq_am.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
-#include "conduits/smp/aq_shm.h"
 
 static inline bool aq_ibv_am_is_firehose(uint8_t handler)
 {
@@ -268,8 +267,6 @@ int aq_ibv_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned
 
     if (AQ_UNLIKELY(!aq_ibv_am_may(handler)))
         return AQ_RETRY;
-    if (aq_job_is_local(jobrank))
-        return aq_shm_am_short(jobrank, is_reply, handler, nargs, args);
     peer = aq_ibv_peer(jobrank);
     if (AQ_UNLIKELY(peer == NULL))
         return AQ_RETRY;
@@ -330,8 +327,6 @@ int aq_ibv_am_send(const struct aq_am_out *out)
 
     if (AQ_UNLIKELY(!aq_ibv_am_may(out->handler)))
         return AQ_RETRY;
-    if (aq_job_is_local(out->jobrank))
-        return aq_shm_am_send(out);
     if (out->kind == AQ_AM_SHORT)
         return aq_ibv_am_short(out->jobrank, out->is_reply, out->handler, out->nargs, out->args);
     peer = aq_ibv_peer(out->jobrank);

@@ -10,7 +10,7 @@
  * Threads   its own; aq_ibv_peer_connect() any. Both work on peers under connect_lock, a mutex in
  *           seq too
  * Promise   it never takes a lock that is held while a handler runs, and runs no handler
- * Uses      aq_ibv.h, conduits/smp to ring. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_ibv.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -25,9 +25,9 @@
 #include "conduits/ibv/aq_ibv_device.h"
 #include "base/aq_env.h"
 #include "core/aq_exit.h"
+#include "core/aq_poll.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
-#include "conduits/smp/aq_shm.h"
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_IBV_SILENT_NS UINT64_C(20000000000) /* without an answer until that is said */
@@ -125,7 +125,7 @@ static void aq_ibv_connect_take(const uint8_t *packet, size_t len)
     if ((events & AQ_IBV_HELLO_DONE) != 0) {
         /* release: pairs with the acquire in aq_ibv_peer() */
         atomic_store_explicit(&peer->ready, 1, memory_order_release);
-        aq_shm_sleep_wake(); /* whoever waits for the connection */
+        aq_wait_wake(); /* whoever waits for the connection */
     }
 }
 

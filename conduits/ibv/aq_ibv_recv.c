@@ -11,7 +11,7 @@
  * Threads   any
  * Promise   nothing a peer sends makes this process write outside its segments or run what is not
  *           registered: what does not fit the format ends the job
- * Uses      aq_ibv_packet.h, core/aq_am_deliver.h, other/firehose, conduits/smp's bell.
+ * Uses      aq_ibv_packet.h, core/aq_am_deliver.h, other/firehose.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/ibv/aq_ibv_recv.h"
@@ -21,13 +21,13 @@
 
 #include "conduits/ibv/aq_ibv_am.h"
 #include "core/aq_am_deliver.h"
+#include "core/aq_poll.h"
 #include "core/aq_ep.h"
 #include "core/aq_exit.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 #include "base/aq_word.h"
 #include "other/firehose/aq_fh.h"
-#include "conduits/smp/aq_shm.h"
 
 #define AQ_IBV_BATCH   16
 #define AQ_IBV_TICK_NS UINT64_C(100000000)
@@ -388,7 +388,7 @@ void aq_ibv_receive_quietly(void)
         aq_ibv_deferred_add(bufs[i], aq_ibv_rbuf_queue(bufs[i]));
     if (taken != 0 || count == AQ_IBV_BATCH)
         /* another thread may have gone to sleep between the completion and now */
-        aq_shm_sleep_wake();
+        aq_wait_wake();
 }
 
 /* It is connected. */

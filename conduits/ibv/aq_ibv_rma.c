@@ -14,7 +14,7 @@
  *                 target's memory. On another rail than that of messages, whose device might be
  *                 quicker, that of a read behind it
  * Threads         any; a completion counts under the reap lock of its rail
- * Uses            aq_ibv_xfer.h; conduits/smp for near ranks; extended/aq_ref.h.
+ * Uses            aq_ibv_xfer.h; extended/aq_ref.h.
  *                 SPDX-License-Identifier: BSD-3-Clause
  */
 #include <string.h>
@@ -26,7 +26,6 @@
 #include "base/aq_rc.h"
 #include "base/aq_word.h"
 #include "extended/aq_ref.h"
-#include "conduits/smp/aq_shm.h"
 
 #define AQ_IBV_FENCE 8u /* bytes that a fence reads at most */
 
@@ -253,23 +252,6 @@ static __attribute__((noinline)) int aq_ibv_short_wait(const struct aq_ibv_wante
     return rc;
 }
 
-/* A put to a near rank leaves when any may: what it says might be passed on. AQ_OK, or AQ_RETRY if
- * the client would rather hear of it. */
-static __attribute__((noinline, cold)) int aq_ibv_quiet_wait(gex_Rank_t rank, gex_Flags_t flags)
-{
-    struct aq_waiter waiter =
-        AQ_WAITER_INIT("peers that are to forget memory which has gone", rank);
-
-    if ((flags & GEX_FLAG_IMMEDIATE) != 0)
-        return AQ_RETRY;
-    waiter.unrung = 1;
-    do
-        aq_wait_step(&waiter);
-    while (!aq_ibv_rma_is_quiet());
-    aq_wait_end(&waiter);
-    return AQ_OK;
-}
-
 /* --- the long way --- */
 
 /* Transfers wait in a queue of their own; a client that begins more and more of them has to wait as
@@ -333,13 +315,6 @@ int aq_ibv_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
     size_t copied;
     int rc;
 
-    if (aq_job_is_local(jobrank)) {
-        if (AQ_UNLIKELY(!aq_ibv_rma_is_quiet()) && aq_ibv_quiet_wait(jobrank, flags) != AQ_OK)
-            return AQ_RETRY;
-        return aq_shm_put(jobrank, dest, src, nbytes)
-                   ? AQ_OK
-                   : aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
-    }
     if (!aq_ibv_is_registered(jobrank, dest, nbytes))
         return AQ_IBV_REMOTE_BY_MESSAGE ? aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags)
                                         : aq_ibv_long(&wanted, flags);
@@ -364,10 +339,6 @@ int aq_ibv_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
     };
     int rc;
 
-    if (aq_job_is_local(jobrank))
-        return aq_shm_get(jobrank, dest, src, nbytes)
-                   ? AQ_OK
-                   : aq_ref_get(op, jobrank, dest, src, nbytes, flags);
     if (!aq_ibv_is_registered(jobrank, src, nbytes))
         return AQ_IBV_REMOTE_BY_MESSAGE ? aq_ref_get(op, jobrank, dest, src, nbytes, flags)
                                         : aq_ibv_long(&wanted, flags);

@@ -8,7 +8,7 @@
  *
  * Owns      the registration of the segment, the table of keys
  * Threads   set-up by one; the table is constant afterwards
- * Uses      conduits/smp, aq_ibv_register(). SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_ibv_register(). SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,6 @@
 #include "base/aq_env.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
-#include "conduits/smp/aq_shm.h"
 
 struct aq_ibv_own aq_ibv_own;
 static struct ibv_mr *aq_ibv_segment_mrs[AQ_IBV_RAILS];
@@ -35,16 +34,6 @@ struct aq_ibv_segment_address {
     uint32_t atomics;            /* not 0: the device of its first rail has them */
     uint32_t rkey[AQ_IBV_RAILS]; /* by rail */
 };
-
-int aq_ibv_segment_attach(uintptr_t size, void **base_out)
-{
-    return aq_shm_segment_attach(size, base_out);
-}
-
-int aq_ibv_segment_bind(void *addr, uintptr_t size)
-{
-    return aq_shm_cma_allow(addr, size); /* far ranks reach it through messages */
-}
 
 static void aq_ibv_segment_register(struct aq_ibv_segment_address *address)
 {
@@ -74,8 +63,6 @@ int aq_ibv_segment_ready(void)
     struct aq_ibv_segment_address own, *all;
     int rc;
 
-    if (aq_ibv.alone)
-        return AQ_OK;
     all = malloc(aq_job.size * sizeof(*all));
     aq_ibv_rkeys = calloc((size_t)aq_job.size * AQ_IBV_RAILS, sizeof(*aq_ibv_rkeys));
     if (all == NULL || aq_ibv_rkeys == NULL)
@@ -101,7 +88,6 @@ void aq_ibv_segment_detach(void)
     aq_ibv_atomics = false;
     free(aq_ibv_rkeys);
     aq_ibv_rkeys = NULL;
-    aq_shm_segment_detach();
 }
 
 bool aq_ibv_remote_key(gex_Rank_t jobrank, uint32_t rail, const void *addr, size_t nbytes,

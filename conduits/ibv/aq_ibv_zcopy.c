@@ -9,7 +9,7 @@
  *
  * Threads   any; posting under peer->lock
  * Promise   buffers are lent only while others of their kind stay
- * Uses      aq_ibv_am.h, aq_ibv_xfer.h, conduits/smp for near ranks. SPDX-License-Identifier:
+ * Uses      aq_ibv_am.h, aq_ibv_xfer.h, SPDX-License-Identifier:
  *           BSD-3-Clause
  */
 #include <stdlib.h>
@@ -20,7 +20,6 @@
 #include "core/aq_am.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
-#include "conduits/smp/aq_shm.h"
 
 #define AQ_IBV_HEAP      UINT64_MAX  /* what a client's buffer from the heap is known by */
 #define AQ_IBV_TAG       UINT64_C(1) /* in an address: a bounce buffer's */
@@ -50,8 +49,7 @@ int aq_ibv_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t min, size_t max,
     struct aq_ibv_bounce *bounce = NULL;
     struct aq_ibv_buf *buf = NULL;
 
-    if (aq_job_is_local(jobrank))
-        return aq_shm_am_alloc(jobrank, is_reply, min, max, buffer_out);
+    (void)min; /* there is always memory */
     if (aq_ibv_peer(jobrank) == NULL)
         return AQ_RETRY;
     if (max <= AQ_IBV_BUF - AQ_IBV_HEADROOM)
@@ -80,9 +78,8 @@ int aq_ibv_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t min, size_t max,
 
 void aq_ibv_am_free(bool is_reply, const struct aq_am_buffer *buffer)
 {
-    if (buffer->own <= UINT16_MAX) /* a near rank's: the number of a block */
-        aq_shm_am_free(is_reply, buffer);
-    else if (buffer->own == AQ_IBV_HEAP)
+    (void)is_reply;
+    if (buffer->own == AQ_IBV_HEAP)
         free(buffer->addr);
     else if (aq_ibv_zcopy_buf(buffer) != NULL)
         aq_ibv_buf_give(aq_ibv_zcopy_buf(buffer));

@@ -10,7 +10,7 @@
  * Leaving   what MPI has not sent as the process leaves would be lost, and a peer would wait for
  *           ever: leaving waits for that, a bounded time
  * Threads   any
- * Uses      conduits/smp, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/mpi/aq_mpi.h"
 
@@ -25,12 +25,11 @@
 #include "conduits/mpi/aq_mpi_rma.h"
 #include "base/aq_env.h"
 #include "core/aq_job.h"
+#include "core/aq_nosup.h"
 #include "base/aq_log.h"
 #include "base/aq_module.h"
 #include "base/aq_rc.h"
 #include "extended/aq_ref.h"
-#include "conduits/smp/aq_shm.h"
-#include "conduits/smp/aq_shm_skip.h"
 
 #define AQ_MPI_POLL_NS        300u
 #define AQ_MPI_SPINS          64u
@@ -40,12 +39,11 @@
 #define AQ_MPI_LEFT_BYTES \
     (UINT64_C(64) << 20) /* what all peers together may leave in MPI's queues here */
 
-struct aq_mpi aq_mpi;
+struct aq_mpi aq_mpi = { .alone = true }; /* until init finds remote ranks */
 
 /* Of this thread: how long it naps next, and what it knows of near ranks. */
 static _Thread_local uint32_t aq_mpi_backoff_ns = AQ_MPI_BACKOFF_MIN_NS;
 static _Thread_local uint32_t aq_mpi_yields;
-static _Thread_local struct aq_shm_skip aq_mpi_skip;
 
 int aq_mpi_load(char *why, size_t len)
 {
@@ -142,10 +140,7 @@ static int aq_mpi_init(void)
     const gex_Rank_t remote = aq_job.size - aq_job.nbrhd_size;
     int rc;
 
-    atomic_store_explicit(&aq_mpi.alone, aq_job.nbrhd_count < 2, memory_order_relaxed);
-    rc = aq_shm_init();
-    if (rc != AQ_OK || aq_mpi_is_alone())
-        return rc;
+    atomic_store_explicit(&aq_mpi.alone, false, memory_order_relaxed);
     rc = aq_mpi_check_ranks();
     if (rc != AQ_OK)
         return rc;
@@ -167,34 +162,16 @@ static int aq_mpi_init(void)
     return aq_mpi_rma_init();
 }
 
-/* --- transfers that the inline path did not serve --- */
-
-static int aq_mpi_any_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
-                          size_t nbytes, bool lc_now, gex_Flags_t flags)
-{
-    if (aq_job_is_local(jobrank) && aq_shm_put(jobrank, dest, src, nbytes))
-        return AQ_OK;
-    if (aq_job_is_local(jobrank))
-        return aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
-    return aq_mpi_put(op, jobrank, dest, src, nbytes, lc_now, flags);
-}
-
-static int aq_mpi_any_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
-                          size_t nbytes, gex_Flags_t flags)
-{
-    if (aq_job_is_local(jobrank) && aq_shm_get(jobrank, dest, src, nbytes))
-        return AQ_OK;
-    if (aq_job_is_local(jobrank))
-        return aq_ref_get(op, jobrank, dest, src, nbytes, flags);
-    return aq_mpi_get(op, jobrank, dest, src, nbytes, flags);
-}
-
 /* --- polling --- */
 
-static inline unsigned aq_mpi_poll_remote(bool replies_only, bool skipped)
+static unsigned aq_mpi_poll(bool replies_only)
 {
-    unsigned served = AQ_UNLIKELY(skipped) ? 0 : aq_mpi_am_poll(replies_only);
+    const bool skipped = aq_mpi_am_is_skipped(replies_only);
+    unsigned served;
 
+    if (aq_mpi_is_alone() || (skipped && !aq_mpi_rma_busy()))
+        return 0;
+    served = AQ_UNLIKELY(skipped) ? 0 : aq_mpi_am_poll(replies_only);
     if (aq_mpi_rma_busy() && aq_mpi_try_lock()) {
         served += aq_mpi_rma_poll();
         aq_mpi_unlock();
@@ -207,26 +184,11 @@ static inline unsigned aq_mpi_poll_remote(bool replies_only, bool skipped)
     return served;
 }
 
-static unsigned aq_mpi_poll(bool replies_only)
-{
-    const bool skipped = aq_mpi_am_is_skipped(replies_only);
-    unsigned local;
-
-    if (skipped && aq_job.nbrhd_size == 1 && !aq_mpi_rma_busy())
-        return 0;
-    local = aq_shm_poll(replies_only);
-    if (aq_mpi_is_alone() || (!aq_mpi_rma_busy() && (skipped || aq_shm_skip(&aq_mpi_skip, local))))
-        return local;
-    return local + aq_mpi_poll_remote(replies_only, skipped);
-}
-
 /* --- sleeping --- */
 
-static uint32_t aq_mpi_sleep_prepare(void)
+static void aq_mpi_wait_arm(void)
 {
-    aq_mpi_skip.busy = 0; /* the last look is a whole one, at every slot */
     atomic_store_explicit(&aq_mpi_am.before_sleep, true, memory_order_relaxed); /* a hint */
-    return aq_shm_sleep_prepare();
 }
 
 /* Is something on its way, out or in, that polls move on? If another thread is inside, it may just
@@ -252,24 +214,25 @@ static void aq_mpi_wait_look(gex_Rank_t peer)
         aq_mpi_check_over();
 }
 
-static void aq_mpi_sleep(uint32_t wakeup, uint64_t max_ns)
+static uint64_t aq_mpi_wait_limit(uint64_t max_ns)
 {
-    const bool moving = !aq_mpi_is_alone() && aq_mpi_is_moving();
+    uint64_t limit;
 
-    if (moving && aq_mpi_yields < AQ_MPI_YIELDS) {
-        aq_mpi_yields++;
-        sched_yield();
-        return;
+    if (aq_mpi_is_alone())
+        return max_ns;
+    if (aq_mpi_is_moving()) {
+        if (aq_mpi_yields < AQ_MPI_YIELDS) {
+            aq_mpi_yields++;
+            sched_yield();
+            return 0;
+        }
+        return AQ_MPI_BACKOFF_MIN_NS < max_ns ? AQ_MPI_BACKOFF_MIN_NS : max_ns;
     }
-    if (moving) {
-        max_ns = AQ_MPI_BACKOFF_MIN_NS < max_ns ? AQ_MPI_BACKOFF_MIN_NS : max_ns;
-    } else if (!aq_mpi_is_alone()) {
-        aq_mpi_yields = 0;
-        max_ns = aq_mpi_backoff_ns < max_ns ? aq_mpi_backoff_ns : max_ns;
-        aq_mpi_backoff_ns = 2 * aq_mpi_backoff_ns < AQ_MPI_BACKOFF_MAX_NS ? 2 * aq_mpi_backoff_ns
-                                                                          : AQ_MPI_BACKOFF_MAX_NS;
-    }
-    aq_shm_sleep(wakeup, max_ns);
+    aq_mpi_yields = 0;
+    limit = aq_mpi_backoff_ns < max_ns ? aq_mpi_backoff_ns : max_ns;
+    aq_mpi_backoff_ns = 2 * aq_mpi_backoff_ns < AQ_MPI_BACKOFF_MAX_NS ? 2 * aq_mpi_backoff_ns
+                                                                      : AQ_MPI_BACKOFF_MAX_NS;
+    return limit;
 }
 
 /* --- reports --- */
@@ -277,10 +240,6 @@ static void aq_mpi_sleep(uint32_t wakeup, uint64_t max_ns)
 /* Requests: of replies nobody tells whether they were handled. */
 static void aq_mpi_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out)
 {
-    if (aq_mpi_is_alone() || aq_job_is_local(jobrank)) {
-        aq_shm_peer_counts(jobrank, sent_out, handled_out);
-        return;
-    }
     aq_mpi_lock();
     *sent_out = aq_mpi_am.peers[jobrank].requests;
     *handled_out = aq_mpi_am.peers[jobrank].handled;
@@ -313,26 +272,40 @@ const struct aq_conduit_ops aq_mpi_conduit = {
     .about = "any MPI-3 library: messages over point-to-point, transfers over windows",
     .caps = AQ_CAP_AM | AQ_CAP_NETWORK,
     .min_medium = AQ_MPI_MAX_MEDIUM,
-    .min_long = AQ_SHM_MIN_LONG < AQ_MPI_MAX_LONG ? AQ_SHM_MIN_LONG : AQ_MPI_MAX_LONG,
+    .min_long = AQ_MIN_LONG < AQ_MPI_MAX_LONG ? AQ_MIN_LONG : AQ_MPI_MAX_LONG,
     .spawn = &aq_mpi_spawn,
     .probe = aq_mpi_probe,
     .init = aq_mpi_init,
+    .quiesce = aq_mpi_barrier,
     .segment_attach = aq_mpi_segment_attach,
-    .segment_bind = aq_shm_cma_allow,
+    .segment_ready = aq_nosup_segment_ready,
+    .segment_detach = aq_nosup_segment_detach, /* the window stays, and nobody names it */
+    .segment_bind = aq_nosup_segment_bind,
+    .segment_reaches = aq_nosup_segment_reaches,
     .exit = aq_mpi_exit,
     .am_send = aq_mpi_am_send,
     .am_short = aq_mpi_am_short,
+    .am_alloc = aq_nosup_am_alloc,
+    .am_free = aq_nosup_am_free,
     .poll = aq_mpi_poll,
-    .sleep_prepare = aq_mpi_sleep_prepare,
-    .sleep = aq_mpi_sleep,
-    .sleep_cancel = aq_shm_sleep_cancel,
-    .sleep_wake = aq_shm_sleep_wake,
-    .wait_look = aq_mpi_wait_look,
+    .busy = &aq_mpi_rma.busy.value,
     .peer_counts = aq_mpi_peer_counts,
-    .put = aq_mpi_any_put,
-    .get = aq_mpi_any_get,
+    .sleep_prepare = aq_nosup_sleep_prepare,
+    .sleep = aq_nosup_sleep,
+    .sleep_cancel = aq_nosup_sleep_cancel,
+    .sleep_wake = aq_nosup_sleep_wake,
+    .sleep_add_fd = aq_nosup_sleep_add_fd,
+    .wait_arm = aq_mpi_wait_arm,
+    .wait_limit = aq_mpi_wait_limit,
+    .wait_look = aq_mpi_wait_look,
+    .may_notify = aq_nosup_may_notify,
+    .put = aq_mpi_put,
+    .get = aq_mpi_get,
+    .rma_batch_begin = aq_nosup_rma_batch_begin,
+    .rma_batch_end = aq_nosup_rma_batch_end,
     .ad_serves = aq_mpi_ad_serves,
     .ad_op = aq_mpi_ad_op,
+    .coll = &aq_nosup_coll,
     .rndv_recv = aq_mpi_rndv_recv,
     .rndv_send = aq_mpi_rndv_send,
     .barrier_arrive = aq_ref_barrier_arrive,

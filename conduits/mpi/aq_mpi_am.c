@@ -8,7 +8,7 @@
  *
  * Threads   any
  * Promise   a message is sent whole or, with AQ_RETRY, not at all
- * Uses      aq_mpi_am.h, conduits/smp. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_mpi_am.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/mpi/aq_mpi_am.h"
 
@@ -18,7 +18,6 @@
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 #include "core/aq_am_lc.h"
-#include "conduits/smp/aq_shm.h"
 
 /* Bytes of buffers that may be with MPI; more only if MPI is done with some. */
 static const uint64_t aq_mpi_sending_max[AQ_MPI_CHANNELS] = {
@@ -168,8 +167,6 @@ static inline __attribute__((always_inline)) int aq_mpi_am_short_remote(gex_Rank
 int aq_mpi_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
                     const gex_AM_Arg_t *args)
 {
-    if (aq_job_is_local(jobrank))
-        return aq_shm_am_short(jobrank, is_reply, handler, nargs, args);
     return is_reply ? aq_mpi_am_short_remote(jobrank, AQ_MPI_REPLY, handler, nargs, args)
                     : aq_mpi_am_short_remote(jobrank, AQ_MPI_REQUEST, handler, nargs, args);
 }
@@ -280,8 +277,6 @@ static int aq_mpi_am_send_remote(const struct aq_am_out *out, enum aq_mpi_channe
 
 int aq_mpi_am_send(const struct aq_am_out *out)
 {
-    if (aq_job_is_local(out->jobrank))
-        return aq_shm_am_send(out);
     if (out->kind == AQ_AM_SHORT)
         return aq_mpi_am_short(out->jobrank, out->is_reply, out->handler, out->nargs, out->args);
     return aq_mpi_am_send_remote(out, aq_mpi_channel_of(out->is_reply));

@@ -10,11 +10,10 @@
  *           of transfers, and who finds none gets the data in messages
  * Owns      the tags
  * Threads   any; tags inside aq_mpi_lock()
- * Uses      aq_mpi_rma.h, conduits/smp. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_mpi_rma.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/mpi/aq_mpi_rma.h"
 #include "base/aq_log.h"
-#include "conduits/smp/aq_shm.h"
 
 static uint64_t aq_mpi_rndv_tags[AQ_MPI_RNDV_TAGS / 64];
 
@@ -47,7 +46,7 @@ uint32_t aq_mpi_rndv_recv(gex_Rank_t jobrank, void *dest, size_t nbytes, struct 
 
     /* until its segment is attached a rank has no receives here that only a later call of another's
      * ends: attaching waits for all transfers */
-    if (aq_job_is_local(jobrank) || nbytes > AQ_MPI_FRAG_MAX || !aq_job.attached)
+    if (nbytes > AQ_MPI_FRAG_MAX || !aq_job.attached)
         return 0;
     aq_mpi_lock();
     match_id = aq_mpi_rndv_match_id();
@@ -60,7 +59,7 @@ uint32_t aq_mpi_rndv_recv(gex_Rank_t jobrank, void *dest, size_t nbytes, struct 
 void aq_mpi_rndv_send(gex_Rank_t jobrank, uint32_t match_id, const void *src, size_t nbytes,
                       struct aq_rndv *rndv)
 {
-    if (aq_job_is_local(jobrank) || match_id > AQ_MPI_RNDV_TAGS || nbytes > AQ_MPI_FRAG_MAX)
+    if (match_id > AQ_MPI_RNDV_TAGS || nbytes > AQ_MPI_FRAG_MAX)
         aq_fatal("mpi: rank %u waits for %zu bytes of a collective with ticket %u, as no rank of "
                  "ours does",
                  jobrank, nbytes, (unsigned)match_id);

@@ -3,14 +3,13 @@
  * memory, MPI puts a window over it.
  *
  * Threads   one; collective over the job, but for fini, which is so in ranks that leave together
- * Uses      aq_mpi_rma.h, conduits/smp. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_mpi_rma.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/mpi/aq_mpi_rma.h"
 #include "core/aq_am.h"
 #include "base/aq_log.h"
 #include "core/aq_poll.h"
 #include "base/aq_rc.h"
-#include "conduits/smp/aq_shm.h"
 
 void aq_mpi_barrier(void)
 {
@@ -51,15 +50,9 @@ static bool aq_mpi_window_open(void *base, uintptr_t size)
     return usable;
 }
 
-int aq_mpi_segment_attach(uintptr_t size, void **base_out)
+int aq_mpi_segment_attach(uintptr_t size, void **base_io)
 {
-    int rc;
-
-    aq_mpi_barrier(); /* before we wait for ranks of this host where nobody looks at MPI */
-    rc = aq_shm_segment_attach(size, base_out);
-    if (rc != AQ_OK || aq_mpi_is_alone())
-        return rc;
-    return aq_mpi_choose(aq_mpi_choose_needs_window() && aq_mpi_window_open(*base_out, size));
+    return aq_mpi_choose(aq_mpi_choose_needs_window() && aq_mpi_window_open(*base_io, size));
 }
 
 int aq_mpi_rma_init(void)

@@ -186,7 +186,7 @@ static bool aq_coll_req_has_slot(struct aq_coll_shm *shm, const struct aq_coll_r
 static inline bool aq_coll_shm_may_notify(void)
 {
 #if GASNET_SEGMENT_EVERYTHING
-    return aq_job.conduit->may_notify == NULL || aq_job.conduit->may_notify();
+    return aq_job.remote->may_notify();
 #else
     return true;
 #endif
@@ -512,7 +512,7 @@ static void aq_coll_shm_empty_inbox(struct aq_coll_shm *shm)
     }
 }
 
-bool aq_coll_shm_is_open(const struct aq_coll_shm *shm)
+static bool aq_coll_shm_is_open(const struct aq_coll_shm *shm)
 {
     /* relaxed: written under aq_coll_shms.lock, read again under it before it decides anything */
     return shm->head != NULL
@@ -541,7 +541,7 @@ static void aq_coll_shm_release(struct aq_coll_shm *shm, bool was_open)
     aq_lock_release(&aq_coll_shms.lock);
 }
 
-unsigned aq_coll_shm_progress(void)
+static unsigned aq_coll_shm_progress(void)
 {
     unsigned happened = 0;
 
@@ -574,7 +574,7 @@ unsigned aq_coll_shm_progress(void)
 
 /* --- calls --- */
 
-bool aq_coll_shm_serves(const struct aq_coll_shm *shm, const struct aq_coll_call *call)
+static bool aq_coll_shm_serves(const struct aq_coll_shm *shm, const struct aq_coll_call *call)
 {
     return shm != NULL
            && (call->kind == AQ_COLL_BARRIER || call->kind == AQ_COLL_BROADCAST
@@ -643,7 +643,7 @@ static gex_Event_t aq_coll_shm_submit_inbox(struct aq_coll_shm *shm,
     return aq_op_expose(op);
 }
 
-gex_Event_t aq_coll_shm_submit(struct aq_coll_shm *shm, const struct aq_coll_call *call)
+static gex_Event_t aq_coll_shm_submit(struct aq_coll_shm *shm, const struct aq_coll_call *call)
 {
     struct aq_op *op = NULL;
     struct aq_coll_req *req;
@@ -663,7 +663,7 @@ gex_Event_t aq_coll_shm_submit(struct aq_coll_shm *shm, const struct aq_coll_cal
         op = req->op = aq_coll_req_op(call);
     aq_coll_shm_release(shm, others || atomic_load_explicit(&shm->active, memory_order_relaxed));
     if (AQ_THREADED && others) /* other threads may sleep on what we ended */
-        aq_job.conduit->sleep_wake();
+        aq_job.local->sleep_wake();
     return op == NULL ? GEX_EVENT_INVALID : aq_op_expose(op);
 }
 
@@ -678,7 +678,7 @@ static uint32_t *aq_coll_shm_locals(const struct aq_coll_team *team)
         aq_fatal("no memory for a team of %u members (%zu bytes)", team->size,
                  team->size * sizeof(*local));
     for (gex_Rank_t rank = 0; rank < team->size; rank++) {
-        local[rank] = aq_shm_find_local(aq_coll_jobrank(team, rank));
+        local[rank] = aq_job_find_local(aq_coll_jobrank(team, rank));
         if (local[rank] == UINT32_MAX) {
             free(local);
             return NULL;
@@ -705,13 +705,12 @@ static uint32_t aq_coll_shm_area(struct aq_coll_team *team)
     return area;
 }
 
-struct aq_coll_shm *aq_coll_shm_make(struct aq_coll_team *team)
+static struct aq_coll_shm *aq_coll_shm_make(struct aq_coll_team *team)
 {
     struct aq_coll_shm *shm;
     uint32_t *local, area;
 
-    if (aq_job.no_overrides || aq_shm.arena == NULL || team->size == 1
-        || (local = aq_coll_shm_locals(team)) == NULL)
+    if (aq_shm.arena == NULL || team->size == 1 || (local = aq_coll_shm_locals(team)) == NULL)
         return NULL;
     area = aq_coll_shm_area(team);
     if (area == AQ_COLL_NO_AREA) {
@@ -741,7 +740,7 @@ static void aq_coll_shm_quiesce(struct aq_coll_shm *shm)
     aq_lock_release(&aq_coll_shms.lock);
 }
 
-void aq_coll_shm_free(struct aq_coll_shm *shm)
+static void aq_coll_shm_free(struct aq_coll_shm *shm)
 {
     aq_coll_shm_quiesce(shm);
     aq_shm_coll_close(&shm->mem, shm->next_step);
@@ -754,3 +753,12 @@ void aq_coll_shm_free(struct aq_coll_shm *shm)
     free(shm->temp);
     free(shm);
 }
+
+const struct aq_coll_ops aq_shm_coll_ops = {
+    .make = aq_coll_shm_make,
+    .free = aq_coll_shm_free,
+    .serves = aq_coll_shm_serves,
+    .is_open = aq_coll_shm_is_open,
+    .submit = aq_coll_shm_submit,
+    .progress = aq_coll_shm_progress,
+};

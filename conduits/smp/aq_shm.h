@@ -25,13 +25,7 @@
 enum aq_shm_channel { AQ_CHANNEL_REQUEST = 0, AQ_CHANNEL_REPLY = 1, AQ_CHANNELS = 2 };
 
 #define AQ_SHM_MAX_MEDIUM 65536 /* bytes: the largest payload block */
-/* bytes: where a long payload may have to go through a block, no more than that */
-#if GASNET_SEGMENT_EVERYTHING
-#define AQ_SHM_MIN_LONG AQ_SHM_MAX_MEDIUM
-#else
-#define AQ_SHM_MIN_LONG INT32_MAX
-#endif
-#define AQ_SHM_PAIR 128 /* two cache lines: what an adjacent-line prefetch drags along */
+#define AQ_SHM_PAIR       128   /* two cache lines: what an adjacent-line prefetch drags along */
 
 /* --- the arena --- */
 
@@ -142,8 +136,6 @@ struct aq_shm_layout {
 
 struct aq_shm {
     uint32_t size, me; /* ranks of this neighborhood, my index among them */
-    uint32_t first;    /* jobrank of the first of them */
-    bool in_a_row;     /* their jobranks follow each other: local index is jobrank - first */
     char *arena;
     struct aq_shm_layout layout;
     struct aq_shm_control *self;
@@ -193,22 +185,6 @@ int aq_shm_init(void);
 int aq_shm_segment_attach(uintptr_t size, void **base_out);
 /* Unmap what was attached, if anything was. */
 void aq_shm_segment_detach(void);
-/* Index of a jobrank among the ranks of this neighborhood, or UINT32_MAX. */
-uint32_t aq_shm_find_local(gex_Rank_t jobrank);
-
-/* The same for one that is known to be near. */
-static inline uint32_t aq_shm_local(gex_Rank_t jobrank)
-{
-    return AQ_LIKELY(aq_shm.in_a_row) ? jobrank - aq_shm.first : aq_shm_find_local(jobrank);
-}
-
-/* Does it share memory with us? We ourselves always do. */
-static inline bool aq_job_is_local(gex_Rank_t jobrank)
-{
-    return AQ_LIKELY(aq_shm.in_a_row) ? jobrank - aq_shm.first < aq_shm.size
-                                      : aq_shm_find_local(jobrank) != UINT32_MAX;
-}
-
 /* --- messages (aq_shm_ring.c) --- */
 
 int aq_shm_am_send(const struct aq_am_out *out);
@@ -263,6 +239,10 @@ void aq_shm_barrier_arrive(uint64_t k);
 bool aq_shm_barrier_done(uint64_t k, gex_Rank_t *missing_out);
 void aq_shm_named_arrive(uint64_t k, int id, int flags);
 bool aq_shm_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_t *missing_out);
+
+/* --- collectives (aq_coll_shm.c) --- */
+
+extern const struct aq_coll_ops aq_shm_coll_ops;
 
 /* --- transfers (aq_shm_rma.c) --- */
 

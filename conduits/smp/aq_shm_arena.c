@@ -115,21 +115,6 @@ static int aq_shm_map_arena(int fd, uint64_t stride, uint32_t count)
     return AQ_OK;
 }
 
-uint32_t aq_shm_find_local(gex_Rank_t jobrank)
-{
-    uint32_t low = 0, high = aq_shm.size;
-
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-
-        if (aq_shm.jobrank_of[middle] < jobrank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < aq_shm.size && aq_shm.jobrank_of[low] == jobrank ? low : UINT32_MAX;
-}
-
 int aq_shm_init(void)
 {
     const int64_t wanted = aq_env_int(AQ_ENV_PSHM_NETWORK_DEPTH);
@@ -141,8 +126,6 @@ int aq_shm_init(void)
     aq_shm.size = aq_job.nbrhd_size;
     aq_shm.me = aq_job.nbrhd_index;
     aq_shm.jobrank_of = (const uint32_t *)aq_job.nbrhd; /* the struct is one rank */
-    aq_shm.first = aq_shm.jobrank_of[0];
-    aq_shm.in_a_row = aq_shm.jobrank_of[aq_shm.size - 1] - aq_shm.first == aq_shm.size - 1;
     aq_shm_plan(aq_shm.size, depth, &aq_shm.layout);
     stride = aq_shm_stride(depth, &count);
     aq_limits.max_medium = AQ_SHM_MAX_MEDIUM;

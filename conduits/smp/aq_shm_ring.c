@@ -379,7 +379,7 @@ static int aq_shm_fill_medium(struct aq_shm_tx *tx, struct aq_shm_slot *slot,
 static inline bool aq_shm_long_is_direct(const struct aq_am_out *out)
 {
     return out->nbytes == 0 || aq_job.map[out->jobrank] != AQ_NOT_MAPPED
-           || aq_shm_cma_has_reached(aq_shm_local(out->jobrank));
+           || aq_shm_cma_has_reached(aq_job_local_index(out->jobrank));
 }
 
 /* Put it there; before the message is made, and holding no lock. */
@@ -390,7 +390,7 @@ static void aq_shm_put_long(const struct aq_am_out *out)
     if (AQ_LIKELY(map != AQ_NOT_MAPPED))
         aq_copy(aq_rma_here(map, out->dest), out->src, out->nbytes);
     else
-        aq_shm_cma_write(aq_shm_local(out->jobrank), out->dest, out->src, out->nbytes);
+        aq_shm_cma_write(aq_job_local_index(out->jobrank), out->dest, out->src, out->nbytes);
 }
 
 static int aq_shm_fill_long(struct aq_shm_tx *tx, struct aq_shm_slot *slot,
@@ -517,7 +517,7 @@ static int aq_shm_tx_send(struct aq_shm_tx *tx, const struct aq_am_out *out)
 
 int aq_shm_am_send(const struct aq_am_out *out)
 {
-    struct aq_shm_tx *tx = aq_shm_tx(aq_shm_local(out->jobrank), out->is_reply);
+    struct aq_shm_tx *tx = aq_shm_tx(aq_job_local_index(out->jobrank), out->is_reply);
     int rc;
 
     aq_lock_acquire(&tx->lock);
@@ -537,7 +537,7 @@ int aq_shm_am_send(const struct aq_am_out *out)
 int aq_shm_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t min, size_t max,
                     struct aq_am_buffer *buffer)
 {
-    struct aq_shm_tx *tx = aq_shm_tx(aq_shm_local(jobrank), is_reply);
+    struct aq_shm_tx *tx = aq_shm_tx(aq_job_local_index(jobrank), is_reply);
     uint16_t block;
     bool space;
 
@@ -587,9 +587,9 @@ static inline __attribute__((always_inline)) int aq_shm_channel_short(gex_Rank_t
     struct aq_shm_slot *slot;
     struct aq_shm_tx *tx;
 
-    if (AQ_UNLIKELY(!aq_shm.in_a_row || nargs > AQ_INLINE_SHORT))
+    if (AQ_UNLIKELY(!aq_job.nbrhd_in_a_row || nargs > AQ_INLINE_SHORT))
         return aq_shm_am_short_slow(jobrank, channel, handler, nargs, args);
-    link = aq_shm_link_find(jobrank - aq_shm.first);
+    link = aq_shm_link_find(jobrank - aq_job.nbrhd_first);
     if (AQ_UNLIKELY(link == NULL))
         return aq_shm_am_short_slow(jobrank, channel, handler, nargs, args);
     tx = &link->tx[channel];
@@ -923,7 +923,7 @@ unsigned aq_shm_poll(bool replies_only)
 
 void aq_shm_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out)
 {
-    const uint32_t local = aq_shm_local(jobrank);
+    const uint32_t local = aq_job_local_index(jobrank);
 
     struct aq_shm_link *link = local == UINT32_MAX ? NULL : aq_shm_link_find(local);
 

@@ -23,7 +23,7 @@ static inline bool aq_shm_is_mapped(gex_Rank_t jobrank, const void *remote, size
 
 bool aq_shm_put(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes)
 {
-    const uint32_t local = aq_shm_local(jobrank);
+    const uint32_t local = aq_job_local_index(jobrank);
     intptr_t delta;
 
     if (aq_shm_is_mapped(jobrank, dest, nbytes, &delta))
@@ -37,7 +37,7 @@ bool aq_shm_put(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes)
 
 bool aq_shm_get(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes)
 {
-    const uint32_t local = aq_shm_local(jobrank);
+    const uint32_t local = aq_job_local_index(jobrank);
     intptr_t delta;
 
     if (aq_shm_is_mapped(jobrank, src, nbytes, &delta))

@@ -1,20 +1,17 @@
 /*
  * aq_smp.c - the smp conduit: shared memory and nothing else.
  *
- * The smallest conduit there can be: every entry of its table is conduits/smp's, so that this file
- * is the picture of what a conduit has to say for itself.
+ * The table is the local one of every job. A job of the smp conduit has no other.
  *
- * Uses      conduits/smp, extended/aq_ref.h for what shared memory cannot do
+ * Uses      conduits/smp/aq_shm.h; extended/aq_ref.h for what shared memory cannot do
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include <stdio.h>
-
-#include "base/aq_env.h"
-#include "core/aq_job.h"
-#include "base/aq_log.h"
 #include "base/aq_rc.h"
-#include "extended/aq_ref.h"
 #include "conduits/smp/aq_shm.h"
+#include "core/aq_job.h"
+#include "core/aq_nosup.h"
+#include "core/aq_poll.h"
+#include "extended/aq_ref.h"
 
 /* Shared memory is everywhere. */
 static int aq_smp_probe(char *why, size_t len)
@@ -23,21 +20,58 @@ static int aq_smp_probe(char *why, size_t len)
     return AQ_OK;
 }
 
-static int aq_smp_init(void)
+/* Through the kernel, if it allows that. */
+static bool aq_smp_segment_reaches(gex_Rank_t jobrank)
 {
-    if (aq_job.host_count != 1)
-        return aq_fail(AQ_ERR_ARG,
-                       "the smp conduit joins the ranks of one host, but the launcher put "
-                       "this job's %u ranks on %u hosts; start it on one, or use another conduit",
-                       aq_job.size, aq_job.host_count);
-    if (aq_env_int(AQ_ENV_SUPERNODE_MAXSIZE) != 0 && aq_job.rank == 0)
-        aq_warn("GASNET_SUPERNODE_MAXSIZE is ignored: with the smp conduit all ranks share memory");
-    return aq_shm_init();
+    return aq_shm_cma_reaches(aq_job_local_index(jobrank));
 }
+
+#if GASNET_SEGMENT_EVERYTHING
+/* What this rank tells a local rank may be passed on to a remote one: nothing leaves while a peer
+ * could still use memory that this process has unmapped. */
+static int aq_smp_am_send(const struct aq_am_out *out)
+{
+    return aq_job.remote->may_notify() ? aq_shm_am_send(out) : AQ_RETRY;
+}
+
+static int aq_smp_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
+                           const gex_AM_Arg_t *args)
+{
+    return aq_job.remote->may_notify() ? aq_shm_am_short(jobrank, is_reply, handler, nargs, args)
+                                       : AQ_RETRY;
+}
+
+static int aq_smp_notify_wait(gex_Rank_t rank, gex_Flags_t flags)
+{
+    struct aq_waiter waiter = AQ_WAITER_INIT("peers that are to forget unmapped memory", rank);
+
+    if (aq_job.remote->may_notify())
+        return AQ_OK;
+    if ((flags & GEX_FLAG_IMMEDIATE) != 0)
+        return AQ_RETRY;
+    waiter.unrung = 1;
+    do
+        aq_wait_step(&waiter);
+    while (!aq_job.remote->may_notify());
+    aq_wait_end(&waiter);
+    return AQ_OK;
+}
+#else
+#define aq_smp_am_send  aq_shm_am_send
+#define aq_smp_am_short aq_shm_am_short
+
+static inline int aq_smp_notify_wait(gex_Rank_t rank, gex_Flags_t flags)
+{
+    (void)rank, (void)flags;
+    return AQ_OK;
+}
+#endif
 
 static int aq_smp_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
                       size_t nbytes, bool lc_now, gex_Flags_t flags)
 {
+    if (aq_smp_notify_wait(jobrank, flags) != AQ_OK)
+        return AQ_RETRY;
     return aq_shm_put(jobrank, dest, src, nbytes)
                ? AQ_OK
                : aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
@@ -54,26 +88,44 @@ static int aq_smp_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const vo
 const struct aq_conduit_ops aq_smp_conduit = {
     .name = "smp",
     .about = "ranks of one host, through shared memory",
-    .caps = AQ_CAP_AM | AQ_CAP_ONE_SIDED,
+    .caps = AQ_CAP_AM | AQ_CAP_ONE_SIDED | AQ_CAP_LOAD_STORE,
     .min_medium = AQ_SHM_MAX_MEDIUM,
-    .min_long = AQ_SHM_MIN_LONG,
+    .min_long = AQ_MIN_LONG,
+    .spawn = NULL,
     .probe = aq_smp_probe,
-    .init = aq_smp_init,
+    .init = aq_shm_init,
+    .quiesce = aq_nosup_quiesce,
     .segment_attach = aq_shm_segment_attach,
+    .segment_ready = aq_nosup_segment_ready,
     .segment_detach = aq_shm_segment_detach,
     .segment_bind = aq_shm_cma_allow,
-    .am_send = aq_shm_am_send,
-    .am_short = aq_shm_am_short,
+    .segment_reaches = aq_smp_segment_reaches,
+    .exit = aq_nosup_exit,
+    .am_send = aq_smp_am_send,
+    .am_short = aq_smp_am_short,
     .am_alloc = aq_shm_am_alloc,
     .am_free = aq_shm_am_free,
     .poll = aq_shm_poll,
+    .busy = &aq_nosup_busy,
+    .peer_counts = aq_shm_peer_counts,
     .sleep_prepare = aq_shm_sleep_prepare,
     .sleep = aq_shm_sleep,
     .sleep_cancel = aq_shm_sleep_cancel,
     .sleep_wake = aq_shm_sleep_wake,
-    .peer_counts = aq_shm_peer_counts,
+    .sleep_add_fd = aq_shm_sleep_add_fd,
+    .wait_arm = aq_nosup_wait_arm,
+    .wait_limit = aq_nosup_wait_limit,
+    .wait_look = aq_nosup_wait_look,
+    .may_notify = aq_nosup_may_notify,
     .put = aq_smp_put,
     .get = aq_smp_get,
+    .rma_batch_begin = aq_nosup_rma_batch_begin,
+    .rma_batch_end = aq_nosup_rma_batch_end,
+    .ad_serves = aq_nosup_ad_serves,
+    .ad_op = aq_nosup_ad_op,
+    .coll = &aq_shm_coll_ops,
+    .rndv_recv = aq_nosup_rndv_recv,
+    .rndv_send = aq_nosup_rndv_send,
     .barrier_arrive = aq_shm_barrier_arrive,
     .barrier_done = aq_shm_barrier_done,
     .named_arrive = aq_shm_named_arrive,

@@ -11,7 +11,7 @@
  * Leaving   what is unacknowledged as the process leaves could be lost for good, and a peer would
  *           wait for ever; so leaving waits for acknowledgements, a bounded time, and says goodbye
  * Threads   any
- * Uses      conduits/smp, other/spawn, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      other/spawn, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/udp/aq_udp.h"
 
@@ -21,11 +21,11 @@
 
 #include "base/aq_env.h"
 #include "core/aq_exit.h"
+#include "core/aq_nosup.h"
+#include "core/aq_poll.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 #include "extended/aq_ref.h"
-#include "conduits/smp/aq_shm.h"
-#include "conduits/smp/aq_shm_skip.h"
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_UDP_SEND_BATCH_POLL 16u  /* sends of a burst between looks at the socket */
@@ -140,13 +140,6 @@ static int aq_udp_init(void)
     aq_env_adopt_aliases(aq_job.rank == 0
                          && !aq_spawn_is_supervised()); /* else its launcher has told */
     aq_udp.alone = aq_job.nbrhd_size == aq_job.size;
-    rc = aq_shm_init();
-    if (rc != AQ_OK)
-        return rc;
-    if (aq_job.nbrhd_count < 2) {
-        aq_udp.alone = true;
-        return AQ_OK; /* on every rank: nobody has a card */
-    }
     aq_udp_configure();
     aq_udp.peers = calloc(aq_job.size, sizeof(*aq_udp.peers));
     if (aq_udp.peers == NULL)
@@ -157,7 +150,7 @@ static int aq_udp_init(void)
     if (rc == AQ_OK)
         rc = aq_udp_publish();
     if (rc == AQ_OK)
-        rc = aq_shm_sleep_add_fd(aq_udp.fd);
+        rc = aq_wait_add_fd(aq_udp.fd);
     if (rc != AQ_OK)
         return rc;
     aq_jobarea_set_meanwhile(aq_udp_meanwhile);
@@ -169,58 +162,38 @@ static int aq_udp_init(void)
     return AQ_OK;
 }
 
-/* --- transfers that the inline path did not serve --- */
-
-static int aq_udp_any_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
-                          size_t nbytes, bool lc_now, gex_Flags_t flags)
-{
-    if (!aq_job_is_local(jobrank))
-        return aq_udp_put(op, jobrank, dest, src, nbytes, lc_now, flags);
-    return aq_shm_put(jobrank, dest, src, nbytes)
-               ? AQ_OK
-               : aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
-}
-
-static int aq_udp_any_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
-                          size_t nbytes, gex_Flags_t flags)
-{
-    if (!aq_job_is_local(jobrank))
-        return aq_udp_get(op, jobrank, dest, src, nbytes, flags);
-    return aq_shm_get(jobrank, dest, src, nbytes)
-               ? AQ_OK
-               : aq_ref_get(op, jobrank, dest, src, nbytes, flags);
-}
-
 /* --- polling --- */
 
-/* May this poll spare itself the socket? */
-static inline bool aq_udp_poll_skips(unsigned local)
+/* Messages of a batch wait for more, and so does the look at the socket. */
+static inline bool aq_udp_poll_defers(void)
 {
-    static _Thread_local struct aq_shm_skip skip;
-    const unsigned send_batch = atomic_load_explicit(&aq_udp.send_batch, memory_order_relaxed);
+    const uint64_t send_batch = atomic_load_explicit(&aq_udp.send_batch, memory_order_relaxed);
 
     if (AQ_UNLIKELY((send_batch & 1) != 0)) {
-        const unsigned sends = (send_batch >> 1) + 1;
+        const uint64_t sends = (send_batch >> 1) + 1;
 
         /* relaxed: bit 0 is set by a send since the last poll, the rest counts them; a hint */
         atomic_store_explicit(&aq_udp.send_batch, sends >= AQ_UDP_SEND_BATCH_MAX ? 0 : sends << 1,
                               memory_order_relaxed);
         return sends % AQ_UDP_SEND_BATCH_POLL != 0;
     }
-    if (AQ_UNLIKELY(send_batch != 0)) /* nothing was sent since the last poll: the burst is over */
+    if (AQ_UNLIKELY(send_batch != 0)) /* nothing was sent since the last poll: the batch is over */
         atomic_store_explicit(&aq_udp.send_batch, 0, memory_order_relaxed);
-    return aq_shm_skip(&skip, local);
+    return false;
 }
 
-static unsigned aq_udp_poll_remote(bool replies_only)
+static unsigned aq_udp_poll(bool replies_only)
 {
-    const uint64_t now = aq_now_ns();
     unsigned served = 0;
+    uint64_t now;
 
+    if (aq_udp_poll_defers())
+        return 0;
+    now = aq_now_ns();
     if (!replies_only)
         served = aq_udp_serve_deferred();
     served += aq_udp_receive(replies_only, now);
-    /* in a burst what waits for company goes on waiting; relaxed: a hint */
+    /* in a batch, messages that wait for more go on waiting; relaxed: a hint */
     if (atomic_load_explicit(&aq_udp.send_batch, memory_order_relaxed) == 0 || served != 0) {
         atomic_store_explicit(&aq_udp.send_batch, 0, memory_order_relaxed);
         aq_udp_flush(now);
@@ -230,37 +203,22 @@ static unsigned aq_udp_poll_remote(bool replies_only)
     return served;
 }
 
-static unsigned aq_udp_poll(bool replies_only)
-{
-    const unsigned local = aq_shm_poll(replies_only);
+/* --- waiting --- */
 
-    if (aq_udp.alone || aq_udp_poll_skips(local))
-        return local;
-    return local + aq_udp_poll_remote(replies_only);
+static void aq_udp_wait_arm(void)
+{
+    atomic_store_explicit(&aq_udp.send_batch, 0, memory_order_relaxed); /* the last look is whole */
+    aq_udp_flush_acks(aq_now_ns());
 }
 
-/* --- sleeping --- */
-
-static uint32_t aq_udp_sleep_prepare(void)
+/* Until the next timer of a peer. */
+static uint64_t aq_udp_wait_limit(uint64_t max_ns)
 {
-    if (!aq_udp.alone) {
-        atomic_store_explicit(&aq_udp.send_batch, 0,
-                              memory_order_relaxed); /* the last look is a whole one */
-        aq_udp_flush_acks(aq_now_ns());
-    }
-    return aq_shm_sleep_prepare();
-}
+    const uint64_t now = aq_now_ns();
+    const uint64_t due = atomic_load_explicit(&aq_udp.deadline, memory_order_relaxed);
+    const uint64_t left = due > now + AQ_UDP_MIN_SLEEP_NS ? due - now : AQ_UDP_MIN_SLEEP_NS;
 
-static void aq_udp_sleep(uint32_t wakeup, uint64_t max_ns)
-{
-    if (!aq_udp.alone) {
-        const uint64_t now = aq_now_ns();
-        const uint64_t due = atomic_load_explicit(&aq_udp.deadline, memory_order_relaxed);
-        const uint64_t left = due > now + AQ_UDP_MIN_SLEEP_NS ? due - now : AQ_UDP_MIN_SLEEP_NS;
-
-        max_ns = left < max_ns ? left : max_ns;
-    }
-    aq_shm_sleep(wakeup, max_ns);
+    return left < max_ns ? left : max_ns;
 }
 
 /* --- reports --- */
@@ -269,10 +227,6 @@ static void aq_udp_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t 
 {
     struct aq_udp_peer *peer;
 
-    if (aq_udp.alone || aq_job_is_local(jobrank)) {
-        aq_shm_peer_counts(jobrank, sent_out, handled_out);
-        return;
-    }
     *sent_out = *handled_out = 0;
     peer = aq_udp_peer_look(jobrank);
     if (peer == NULL)
@@ -323,8 +277,6 @@ static void aq_udp_exit(uint64_t max_ns)
     const struct timespec delay = { .tv_nsec = 50000 };
     const uint64_t end = aq_now_ns() + max_ns;
 
-    if (aq_udp.alone)
-        return;
     while (!aq_udp_drain_once(true) && aq_now_ns() < end)
         nanosleep(&delay, NULL);
     for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire);
@@ -342,26 +294,42 @@ const struct aq_conduit_ops aq_udp_conduit = {
     .about = "any Ethernet: reliable messages over UDP",
     .caps = AQ_CAP_AM | AQ_CAP_NETWORK,
     .min_medium = AQ_UDP_MAX_MEDIUM,
-    .min_long = AQ_SHM_MIN_LONG < AQ_UDP_MAX_LONG ? AQ_SHM_MIN_LONG : AQ_UDP_MAX_LONG,
+    .min_long = AQ_MIN_LONG < AQ_UDP_MAX_LONG ? AQ_MIN_LONG : AQ_UDP_MAX_LONG,
+    .spawn = NULL,
     .probe = aq_udp_probe,
     .init = aq_udp_init,
-    .segment_attach = aq_shm_segment_attach,
-    .segment_detach = aq_shm_segment_detach,
-    .segment_bind = aq_shm_cma_allow,
-    .wait_look = aq_udp_wait_look,
+    .quiesce = aq_nosup_quiesce,
+    .segment_attach = aq_nosup_segment_attach,
+    .segment_ready = aq_nosup_segment_ready,
+    .segment_detach = aq_nosup_segment_detach,
+    .segment_bind = aq_nosup_segment_bind,
+    .segment_reaches = aq_nosup_segment_reaches,
     .exit = aq_udp_exit,
     .am_send = aq_udp_am_send,
     .am_short = aq_udp_am_short,
-    .am_alloc = NULL, /* the core's buffers */
-    .am_free = NULL,
+    .am_alloc = aq_nosup_am_alloc, /* the core's buffers */
+    .am_free = aq_nosup_am_free,
     .poll = aq_udp_poll,
-    .sleep_prepare = aq_udp_sleep_prepare,
-    .sleep = aq_udp_sleep,
-    .sleep_cancel = aq_shm_sleep_cancel,
-    .sleep_wake = aq_shm_sleep_wake,
+    .busy = &aq_udp.send_batch,
     .peer_counts = aq_udp_peer_counts,
-    .put = aq_udp_any_put,
-    .get = aq_udp_any_get,
+    .sleep_prepare = aq_nosup_sleep_prepare,
+    .sleep = aq_nosup_sleep,
+    .sleep_cancel = aq_nosup_sleep_cancel,
+    .sleep_wake = aq_nosup_sleep_wake,
+    .sleep_add_fd = aq_nosup_sleep_add_fd,
+    .wait_arm = aq_udp_wait_arm,
+    .wait_limit = aq_udp_wait_limit,
+    .wait_look = aq_udp_wait_look,
+    .may_notify = aq_nosup_may_notify,
+    .put = aq_udp_put,
+    .get = aq_udp_get,
+    .rma_batch_begin = aq_nosup_rma_batch_begin,
+    .rma_batch_end = aq_nosup_rma_batch_end,
+    .ad_serves = aq_nosup_ad_serves,
+    .ad_op = aq_nosup_ad_op,
+    .coll = &aq_nosup_coll,
+    .rndv_recv = aq_nosup_rndv_recv,
+    .rndv_send = aq_nosup_rndv_send,
     .barrier_arrive = aq_ref_barrier_arrive,
     .barrier_done = aq_ref_barrier_done,
     .named_arrive = aq_ref_named_arrive,

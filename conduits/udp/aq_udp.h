@@ -15,7 +15,7 @@
  * Owns      the socket, one struct aq_udp_peer for each far rank that was ever spoken to, buffers
  * Threads   any. A peer's lock covers its link and queues for a few instructions and for a send
  *           that does not block; no lock is held while a handler runs
- * Uses      core, other/spawn, conduits/smp for near ranks. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      core, other/spawn, SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_UDP_H
 #define AQ_UDP_H
@@ -161,7 +161,7 @@ struct aq_udp {
 
     aq_lock dirty_lock;
     struct aq_udp_peer *_Atomic dirty;
-    atomic_uint send_batch; /* see aq_udp_poll() */
+    atomic_uint_fast64_t send_batch; /* see aq_udp_poll() */
     struct aq_udp_counters counts;
 };
 extern struct aq_udp aq_udp;

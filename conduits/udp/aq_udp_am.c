@@ -20,7 +20,6 @@
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 #include "base/aq_word.h"
-#include "conduits/smp/aq_shm.h"
 
 #define AQ_UDP_INLINE_MAX   512u  /* bytes of a payload that travel in the head */
 #define AQ_UDP_COALESCE_MAX 8192u /* the same of a payload that may wait for others in a burst */
@@ -53,8 +52,6 @@ int aq_udp_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned
     struct aq_udp_tx *tx;
     uint8_t *at;
 
-    if (aq_job_is_local(jobrank))
-        return aq_shm_am_short(jobrank, is_reply, handler, nargs, args);
     peer = aq_udp_peer(jobrank);
     aq_lock_acquire(&peer->lock);
     at = aq_udp_peer_reserve(peer, channel, aq_udp_am_head(AQ_UDP_F_SHORT, nargs), &tx);
@@ -157,8 +154,6 @@ int aq_udp_am_send(const struct aq_am_out *out)
     struct aq_udp_peer *peer;
     int rc;
 
-    if (aq_job_is_local(out->jobrank))
-        return aq_shm_am_send(out);
     if (out->kind == AQ_AM_SHORT)
         return aq_udp_am_short(out->jobrank, out->is_reply, out->handler, out->nargs, out->args);
     peer = aq_udp_peer(out->jobrank);

@@ -29,7 +29,6 @@
 #include "core/aq_exit.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
-#include "conduits/smp/aq_shm.h"
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_NEVER_SEEN_NS  UINT64_C(20000000000) /* at the start, when every rank polls */
@@ -451,7 +450,7 @@ static void aq_udp_peer_look_lost(struct aq_udp_peer *peer, uint64_t now_ns)
  * */
 void aq_udp_wait_look(gex_Rank_t rank)
 {
-    const bool remote = rank != GEX_RANK_INVALID && !aq_udp.alone && !aq_job_is_local(rank);
+    const bool remote = rank != GEX_RANK_INVALID && !aq_job_is_local(rank);
     struct aq_udp_peer *peer = remote ? aq_udp_peer_look(rank) : NULL;
     uint64_t now_ns;
     bool missed;

@@ -16,7 +16,6 @@
 
 #include "conduits/udp/aq_udp.h"
 #include "base/aq_log.h"
-#include "conduits/smp/aq_shm.h"
 
 /* A datagram that was taken over. */
 struct aq_udp_arrival {

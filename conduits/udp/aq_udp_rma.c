@@ -31,7 +31,6 @@
 #include "base/aq_word.h"
 #include "core/aq_op.h"
 #include "extended/aq_ref.h"
-#include "conduits/smp/aq_shm.h"
 
 #define AQ_UDP_INLINE_MAX 512u /* bytes of data that travel in the head */
 #define AQ_UDP_COPY_NOW \

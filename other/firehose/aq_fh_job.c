@@ -35,7 +35,7 @@ int aq_fh_job_request(void *arg, uint32_t peer, const void *msg, size_t nbytes)
                                    .nbytes = nbytes };
 
     (void)arg;
-    return aq_job.conduit->am_send(&out);
+    return aq_job.remote->am_send(&out);
 }
 
 static void aq_fh_on_request(gex_Token_t token, void *buf, size_t nbytes)

@@ -213,8 +213,10 @@ int main(void)
         cmocka_unit_test_setup(test_sleepers_are_woken, fill_source),
     };
 
-    aq_job.conduit = &fake_conduit;
-    aq_job.size = 1;
+    aq_job.local = &fake_conduit;
+    aq_job.remote = &aq_conduit_none;
+    aq_job.nbrhd_in_a_row = true;
+    aq_job.size = aq_job.nbrhd_size = 1;
     aq_job.loop_rank = 0;
     aq_job.sleeping = &nobody;
     aq_job.bound = &(struct aq_bound){ place, sizeof(place) };

@@ -260,9 +260,11 @@ int main(void)
         cmocka_unit_test(test_names),
     };
 
-    aq_job.conduit = &fake_conduit;
+    aq_job.local = &fake_conduit;
+    aq_job.remote = &aq_conduit_none;
+    aq_job.nbrhd_in_a_row = true;
     aq_job.rank = 0;
-    aq_job.size = RANKS;
+    aq_job.size = aq_job.nbrhd_size = RANKS;
     aq_tm_create_primordial();
     aq_callback_init();
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -521,8 +521,10 @@ int main(void)
 #endif
     };
 
-    aq_job.conduit = &fake_conduit;
-    aq_job.size = 1; /* it has started */
+    aq_job.local = &fake_conduit;
+    aq_job.remote = &aq_conduit_none;
+    aq_job.nbrhd_in_a_row = true;
+    aq_job.size = aq_job.nbrhd_size = 1; /* it has started */
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
