@@ -463,7 +463,7 @@ static void *aq_segment_mapping(gex_Rank_t jobrank, gex_EP_Index_t index, void *
 {
     if (index != 0)
         return jobrank == aq_job.rank ? owner : NULL;
-    return aq_job.map[jobrank] == AQ_NOT_MAPPED ? NULL : aq_rma_here(aq_job.map[jobrank], owner);
+    return aq_job.map[jobrank] == AQ_NOT_MAPPED ? NULL : aq_rma_ptr(aq_job.map[jobrank], owner);
 }
 
 /* Everything asked for is in tables of ours: no query communicates. */

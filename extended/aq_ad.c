@@ -383,7 +383,7 @@ gex_Event_t aq_ad_nb(gex_AD_t handle, void *result_p, gex_Rank_t tgt_rank, void 
     gex_Event_t root = GEX_EVENT_INVALID;
 
     if (aq_ad_is_local(ad, jobrank)) {
-        aq_ad_apply(ad->head.dt, aq_rma_here(aq_job.map[jobrank], tgt_addr), result_p, opcode,
+        aq_ad_apply(ad->head.dt, aq_rma_ptr(aq_job.map[jobrank], tgt_addr), result_p, opcode,
                     operand1, operand2, flags);
     } else {
         struct aq_op *op = aq_op_create(&aq_ad_kind, jobrank);
@@ -407,7 +407,7 @@ int aq_ad_nbi(gex_AD_t handle, void *result_p, gex_Rank_t tgt_rank, void *tgt_ad
     const uint64_t began = aq_trace_begin(AQ_TRACE_AD_OP_NBI);
 
     if (aq_ad_is_local(ad, jobrank))
-        aq_ad_apply(ad->head.dt, aq_rma_here(aq_job.map[jobrank], tgt_addr), result_p, opcode,
+        aq_ad_apply(ad->head.dt, aq_rma_ptr(aq_job.map[jobrank], tgt_addr), result_p, opcode,
                     operand1, operand2, flags);
     else if (aq_ad_send(aq_op_implicit(jobrank), ad, jobrank, result_p, tgt_addr, opcode, operand1,
                         operand2, flags)

@@ -54,7 +54,7 @@ static void aq_memset_start(struct aq_op *op, gasnet_node_t node, void *dest, in
 {
     /* calls that are traced come here for mapped peers too */
     if (aq_job.map[node] != AQ_NOT_MAPPED && (aq_job.local->caps & AQ_CAP_LOAD_STORE) != 0) {
-        aq_gasnet1_memset_here(aq_job.map[node], dest, val, nbytes);
+        aq_gasnet1_memset_mapped(aq_job.map[node], dest, val, nbytes);
         return;
     }
     for (size_t at = 0; at < nbytes;) {

@@ -31,7 +31,7 @@ gasnet_valget_handle_t gasnet_get_nb_val(gasnet_node_t node, const void *src, si
 
     op->value = 0; /* the bytes that do not travel */
     if (AQ_LIKELY(delta != AQ_NOT_MAPPED)) {
-        aq_copy_val(dest, aq_rma_here(delta, src), nbytes);
+        aq_copy_val(dest, aq_rma_ptr(delta, src), nbytes);
         aq_fence_acquire();
     } else {
         aq_job_ops(node)->get(op, node, dest, src, nbytes, 0);

@@ -388,7 +388,7 @@ static void aq_shm_put_long(const struct aq_am_out *out)
     const intptr_t map = aq_job.map[out->jobrank];
 
     if (AQ_LIKELY(map != AQ_NOT_MAPPED))
-        aq_copy(aq_rma_here(map, out->dest), out->src, out->nbytes);
+        aq_copy(aq_rma_ptr(map, out->dest), out->src, out->nbytes);
     else
         aq_shm_cma_write(aq_job_local_index(out->jobrank), out->dest, out->src, out->nbytes);
 }

@@ -27,7 +27,7 @@ bool aq_shm_put(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes)
     intptr_t delta;
 
     if (aq_shm_is_mapped(jobrank, dest, nbytes, &delta))
-        aq_rma_put_here(delta, dest, src, nbytes);
+        aq_rma_put_mapped(delta, dest, src, nbytes);
     else if (aq_shm_cma_reaches(local))
         aq_shm_cma_write(local, dest, src, nbytes);
     else
@@ -41,7 +41,7 @@ bool aq_shm_get(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes)
     intptr_t delta;
 
     if (aq_shm_is_mapped(jobrank, src, nbytes, &delta))
-        aq_rma_get_here(delta, dest, src, nbytes);
+        aq_rma_get_mapped(delta, dest, src, nbytes);
     else if (aq_shm_cma_reaches(local))
         aq_shm_cma_read(local, dest, src, nbytes);
     else

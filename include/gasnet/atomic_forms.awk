@@ -87,7 +87,7 @@ function here(t, C, W) {
     printf "    gex_Flags_t flags);\n\n"
     printf "static AQ_AD_INLINE void aq_ad_here_%s(intptr_t delta, %s *result_p, void *tgt_addr,\n", t, C
     printf "    gex_OP_t opcode, %s operand1, %s operand2, gex_Flags_t flags)\n{\n", C, C
-    printf "    %s *const at = (%s *)(void *)aq_rma_here(delta, tgt_addr);\n", W, W
+    printf "    %s *const at = (%s *)(void *)aq_rma_ptr(delta, tgt_addr);\n", W, W
     printf "    const %s a = aq_ad_bits_%s(operand1), b = aq_ad_bits_%s(operand2);\n\n", W, t, t
     print  "    if (__builtin_constant_p(opcode))"
     printf "        aq_ad_run_%s(at, result_p, opcode, a, b, flags);\n", t

@@ -137,11 +137,11 @@ static inline AQ_UNUSED intptr_t aq_gasnet1_delta(gasnet_node_t node)
     return aq_tm_deltas(aq_gasnet1_tm)[node];
 }
 
-static inline AQ_UNUSED void aq_gasnet1_memset_here(intptr_t delta, void *dest, int val,
-                                                    size_t nbytes)
+static inline AQ_UNUSED void aq_gasnet1_memset_mapped(intptr_t delta, void *dest, int val,
+                                                      size_t nbytes)
 {
     if (AQ_LIKELY(nbytes != 0))
-        memset(aq_rma_here(delta, dest), val, nbytes);
+        memset(aq_rma_ptr(delta, dest), val, nbytes);
     aq_fence_release(); /* as a put: visible before any later one */
 }
 
@@ -154,7 +154,7 @@ static inline AQ_UNUSED void gasnet_memset(gasnet_node_t node, void *dest, int v
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
         aq_gasnet1_memset(node, dest, val, nbytes);
     else
-        aq_gasnet1_memset_here(delta, dest, val, nbytes);
+        aq_gasnet1_memset_mapped(delta, dest, val, nbytes);
 }
 
 /** gasnet_memset_nb - start such a fill; returns a handle as gasnet_put_nb. */
@@ -166,7 +166,7 @@ static inline AQ_UNUSED gasnet_handle_t gasnet_memset_nb(gasnet_node_t node, voi
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
         return aq_gasnet1_memset_nb(node, dest, val, nbytes);
-    aq_gasnet1_memset_here(delta, dest, val, nbytes);
+    aq_gasnet1_memset_mapped(delta, dest, val, nbytes);
     return GASNET_INVALID_HANDLE;
 }
 
@@ -180,7 +180,7 @@ static inline AQ_UNUSED void gasnet_memset_nbi(gasnet_node_t node, void *dest, i
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
         aq_gasnet1_memset_nbi(node, dest, val, nbytes);
     else
-        aq_gasnet1_memset_here(delta, dest, val, nbytes);
+        aq_gasnet1_memset_mapped(delta, dest, val, nbytes);
 }
 
 /* --- values of 1 to SIZEOF_GASNET_REGISTER_VALUE_T bytes --- */

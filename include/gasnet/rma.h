@@ -81,7 +81,7 @@ static inline AQ_UNUSED void aq_copy(void *dest, const void *src, size_t nbytes)
 }
 
 /* The peer's address in this process, if delta says that it has one. */
-static inline AQ_UNUSED char *aq_rma_here(intptr_t delta, const void *remote)
+static inline AQ_UNUSED char *aq_rma_ptr(intptr_t delta, const void *remote)
 {
     return (char *)((uintptr_t)remote + (uintptr_t)delta);
 }
@@ -93,19 +93,19 @@ static inline AQ_UNUSED int aq_lc_is_variable(const gex_Event_t *lc_opt)
 
 /* Put and get of a mapped peer. The fence makes the data visible before any later put (of a
  * flag, say), and gets older than any later get: no instruction on x86. */
-static inline AQ_UNUSED void aq_rma_put_here(intptr_t delta, void *dest, const void *src,
-                                             size_t nbytes)
+static inline AQ_UNUSED void aq_rma_put_mapped(intptr_t delta, void *dest, const void *src,
+                                               size_t nbytes)
 {
     if (AQ_LIKELY(nbytes != 0)) /* no address is looked at if there is nothing to copy */
-        aq_copy(aq_rma_here(delta, dest), src, nbytes);
+        aq_copy(aq_rma_ptr(delta, dest), src, nbytes);
     aq_fence_release();
 }
 
-static inline AQ_UNUSED void aq_rma_get_here(intptr_t delta, void *dest, const void *src,
-                                             size_t nbytes)
+static inline AQ_UNUSED void aq_rma_get_mapped(intptr_t delta, void *dest, const void *src,
+                                               size_t nbytes)
 {
     if (AQ_LIKELY(nbytes != 0))
-        aq_copy(dest, aq_rma_here(delta, src), nbytes);
+        aq_copy(dest, aq_rma_ptr(delta, src), nbytes);
     aq_fence_acquire();
 }
 
@@ -120,7 +120,7 @@ static inline AQ_UNUSED int gex_RMA_PutBlocking(gex_TM_t tm, gex_Rank_t rank, vo
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
         return aq_rma_put_blocking(tm, rank, dest, src, nbytes, flags);
-    aq_rma_put_here(delta, dest, src, nbytes);
+    aq_rma_put_mapped(delta, dest, src, nbytes);
     return 0;
 }
 
@@ -139,7 +139,7 @@ static inline AQ_UNUSED AQ_MUST_USE gex_Event_t gex_RMA_PutNB(gex_TM_t tm, gex_R
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
         return aq_rma_put_nb(tm, rank, dest, src, nbytes, lc_opt, flags);
-    aq_rma_put_here(delta, dest, src, nbytes);
+    aq_rma_put_mapped(delta, dest, src, nbytes);
     if (aq_lc_is_variable(lc_opt))
         *lc_opt = GEX_EVENT_INVALID;
     return GEX_EVENT_INVALID;
@@ -157,7 +157,7 @@ static inline AQ_UNUSED int gex_RMA_PutNBI(gex_TM_t tm, gex_Rank_t rank, void *d
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
         return aq_rma_put_nbi(tm, rank, dest, src, nbytes, lc_opt, flags);
-    aq_rma_put_here(delta, dest, src, nbytes);
+    aq_rma_put_mapped(delta, dest, src, nbytes);
     return 0;
 }
 
@@ -171,7 +171,7 @@ static inline AQ_UNUSED int gex_RMA_GetBlocking(gex_TM_t tm, void *dest, gex_Ran
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
         return aq_rma_get_blocking(tm, dest, rank, src, nbytes, flags);
-    aq_rma_get_here(delta, dest, src, nbytes);
+    aq_rma_get_mapped(delta, dest, src, nbytes);
     return 0;
 }
 
@@ -186,7 +186,7 @@ static inline AQ_UNUSED AQ_MUST_USE gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void 
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
         return aq_rma_get_nb(tm, dest, rank, src, nbytes, flags);
-    aq_rma_get_here(delta, dest, src, nbytes);
+    aq_rma_get_mapped(delta, dest, src, nbytes);
     return GEX_EVENT_INVALID;
 }
 
@@ -200,7 +200,7 @@ static inline AQ_UNUSED int gex_RMA_GetNBI(gex_TM_t tm, void *dest, gex_Rank_t r
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
         return aq_rma_get_nbi(tm, dest, rank, src, nbytes, flags);
-    aq_rma_get_here(delta, dest, src, nbytes);
+    aq_rma_get_mapped(delta, dest, src, nbytes);
     return 0;
 }
 
@@ -247,7 +247,7 @@ static inline AQ_UNUSED AQ_MUST_USE gex_RMA_Value_t gex_RMA_GetBlockingVal(
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
         return aq_rma_get_val(tm, rank, src, nbytes, flags);
-    aq_copy_val((char *)&value + aq_val_offset(nbytes), aq_rma_here(delta, src), nbytes);
+    aq_copy_val((char *)&value + aq_val_offset(nbytes), aq_rma_ptr(delta, src), nbytes);
     aq_fence_acquire();
     return value;
 }
@@ -264,7 +264,7 @@ static inline AQ_UNUSED int gex_RMA_PutBlockingVal(gex_TM_t tm, gex_Rank_t rank,
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
         return aq_rma_put_val(tm, rank, dest, value, nbytes, flags);
-    aq_copy_val(aq_rma_here(delta, dest), low, nbytes);
+    aq_copy_val(aq_rma_ptr(delta, dest), low, nbytes);
     aq_fence_release();
     return 0;
 }
@@ -281,7 +281,7 @@ static inline AQ_UNUSED AQ_MUST_USE gex_Event_t gex_RMA_PutNBVal(gex_TM_t tm, ge
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
         return aq_rma_put_val_nb(tm, rank, dest, value, nbytes, flags);
-    aq_copy_val(aq_rma_here(delta, dest), low, nbytes);
+    aq_copy_val(aq_rma_ptr(delta, dest), low, nbytes);
     aq_fence_release();
     return GEX_EVENT_INVALID;
 }
@@ -298,7 +298,7 @@ static inline AQ_UNUSED int gex_RMA_PutNBIVal(gex_TM_t tm, gex_Rank_t rank, void
 
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED))
         return aq_rma_put_val_nbi(tm, rank, dest, value, nbytes, flags);
-    aq_copy_val(aq_rma_here(delta, dest), low, nbytes);
+    aq_copy_val(aq_rma_ptr(delta, dest), low, nbytes);
     aq_fence_release();
     return 0;
 }
