@@ -2,7 +2,7 @@
 /*
  * aq_ident.c - "$Key: value $" strings, by which launchers learn what an executable was built for
  * (`ident a.out`, upcxx-run, gasnetrun).
- * Owns      one constant; compiled once for each archive, with its conduit's face
+ * Owns      one constant; compiled once for each archive, with its conduit's headers
  * Form      one blank after the colon and one before the closing dollar; scanners split at '$'
  * Uses      the public headers' configuration macros
  * See       docs/launching.md

@@ -3,9 +3,10 @@ dnl SPDX-License-Identifier: BSD-3-Clause
 dnl
 dnl AQ_CONDUITS probes every conduit of conduits/list.m4 and sets, for each, the conditional
 dnl CONDUIT_NAME; AC_SUBSTs CONDUITS (those that are built), AQ_CONDUIT_LIBS (what they link with
-dnl besides the system: aq_conduit_NAME_libs, which the probe may set) and AQ_FACE_LIBS (the same by conduit:
-dnl "NAME:libs;...", with aq_conduit_NAME_face_libs first: names that clients expect) and AQ_FACE_LD (what links their
-dnl programs, if not the compiler: "NAME:aq_conduit_NAME_face_ld;..."); appends to the summary.
+dnl besides the system: aq_conduit_NAME_libs, which the probe may set), AQ_CONDUIT_CLIENT_LIBS (the
+dnl same by conduit: "NAME:libs;...", with aq_conduit_NAME_client_libs first: names that clients
+dnl expect) and AQ_CONDUIT_CLIENT_LD (what links their programs, if not the compiler:
+dnl "NAME:aq_conduit_NAME_client_ld;..."); appends to the summary.
 dnl A conduit that was asked for by name and cannot be built ends configure.
 
 AC_DEFUN([AQ_CONDUIT],
@@ -24,8 +25,8 @@ AS_IF([test "x$aq_conduit_$1" = xyes],
    AQ_CONDUIT_LIBS="${AQ_CONDUIT_LIBS:+$AQ_CONDUIT_LIBS }$aq_conduit_$1_libs"
    AQ_SUMMARY_ON([conduit $1], [$2])],
   [AQ_SUMMARY_OFF([conduit $1], [$aq_conduit_$1_why])])
-aq_face_libs="${aq_face_libs}$1:${aq_conduit_$1_face_libs:+$aq_conduit_$1_face_libs }$aq_conduit_$1_libs;"
-aq_face_ld="${aq_face_ld}$1:$aq_conduit_$1_face_ld;"
+aq_client_libs="${aq_client_libs}$1:${aq_conduit_$1_client_libs:+$aq_conduit_$1_client_libs }$aq_conduit_$1_libs;"
+aq_client_ld="${aq_client_ld}$1:$aq_conduit_$1_client_ld;"
 m4_append([aq_known_conduits], [ $1 ])dnl
 ])
 
@@ -34,8 +35,8 @@ AC_DEFUN([AQ_CONDUITS],
   [AS_HELP_STRING([--disable-auto-conduit-detect], [build only the conduits enabled by name])])
 CONDUITS=
 AQ_CONDUIT_LIBS=
-aq_face_libs=
-aq_face_ld=
+aq_client_libs=
+aq_client_ld=
 m4_include([conduits/list.m4])
 m4_foreach_w([aq_name], [udp mpi ibv ofi ucx],
   [m4_if(m4_index(m4_defn([aq_known_conduits]), [ ]aq_name[ ]), [-1],
@@ -46,6 +47,6 @@ m4_foreach_w([aq_name], [udp mpi ibv ofi ucx],
 AS_IF([test "x$CONDUITS" = x], [AC_MSG_ERROR([no conduit left to build])])
 AC_SUBST([CONDUITS])
 AC_SUBST([AQ_CONDUIT_LIBS])
-AC_SUBST([AQ_FACE_LIBS], [$aq_face_libs])
-AC_SUBST([AQ_FACE_LD], [$aq_face_ld])
+AC_SUBST([AQ_CONDUIT_CLIENT_LIBS], [$aq_client_libs])
+AC_SUBST([AQ_CONDUIT_CLIENT_LD], [$aq_client_ld])
 ])

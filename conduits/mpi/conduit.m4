@@ -5,7 +5,7 @@ dnl --with-mpicc=COMMAND (also --with-mpi-cc, MPI_CC) says which; else mpicc, mp
 dnl --with-mpi-cflags, --with-mpi-libs: for the module. --with-mpirun-cmd: how gasnetrun starts its jobs, a template as in
 dnl MPIRUN_CMD; else the launcher that lies beside the wrapper.
 dnl Sets aq_conduit_mpi to yes or no, aq_conduit_mpi_why to the reason for a no; MPI_MODULE_CC, the wrapper;
-dnl MPI_MODULE_RUN, the command; aq_conduit_mpi_face_ld, by which clients link, and aq_conduit_mpi_face_libs.
+dnl MPI_MODULE_RUN, the command; aq_conduit_mpi_client_ld, by which clients link, and aq_conduit_mpi_client_libs.
 
 dnl AQ_MPI_COMPILES - can the wrapper aq_mpi_cc compile and link an MPI-3 program?
 AC_DEFUN([AQ_MPI_COMPILES],
@@ -71,8 +71,8 @@ AS_IF([test $aq_conduit_mpi = yes],
    AQ_MPI_FIND_LAUNCHER
    AS_IF([test "x$with_mpirun_cmd" != x], [MPI_MODULE_RUN=$with_mpirun_cmd])
    AC_DEFINE_UNQUOTED([AQ_MPIRUN_CMD], ["$MPI_MODULE_RUN"], [How gasnetrun starts MPI programs.])
-   aq_conduit_mpi_face_ld=$MPI_MODULE_CC
-   aq_conduit_mpi_face_libs="-lammpi${with_mpi_libs:+ $with_mpi_libs}"])
+   aq_conduit_mpi_client_ld=$MPI_MODULE_CC
+   aq_conduit_mpi_client_libs="-lammpi${with_mpi_libs:+ $with_mpi_libs}"])
 rm -f conftest conftest.c conftest$EXEEXT
 AC_SUBST([MPI_MODULE_CC])
 AC_SUBST([MPI_MODULE_RUN])

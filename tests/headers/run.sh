@@ -87,17 +87,17 @@ languages alone gasnetex.h SEQ
 languages alone gasnetex.h PARSYNC
 languages together PAR
 
-# The face of each conduit alone, with its own -I.
-for face in "$AQ_SRC"/include/*-conduit; do
-    c=${face##*/}
+# The headers of each conduit alone, with its own -I.
+for folder in "$AQ_SRC"/include/*-conduit; do
+    c=${folder##*/}
     c=${c%-conduit}
     [ "$c" != smp ] || continue
-    for h in $(cd "$face" && ls ./*.h | sed 's|^\./||'); do
-        echo "#include \"$h\"" >"$work/face-$c-$h.txt"
-        job "$h of $c alone, C99" gcc -x c -std=c99 $strict "-I$AQ_SRC/include" -Iinclude "-I$face" -DGASNET_PAR=1 \
-            "$work/face-$c-$h.txt"
-        job "$h of $c alone, C++11" g++ -x c++ -std=c++11 $strict "-I$AQ_SRC/include" -Iinclude "-I$face" \
-            -DGASNET_SEQ=1 "$work/face-$c-$h.txt"
+    for h in $(cd "$folder" && ls ./*.h | sed 's|^\./||'); do
+        echo "#include \"$h\"" >"$work/conduit-$c-$h.txt"
+        job "$h of $c alone, C99" gcc -x c -std=c99 $strict "-I$AQ_SRC/include" -Iinclude "-I$folder" -DGASNET_PAR=1 \
+            "$work/conduit-$c-$h.txt"
+        job "$h of $c alone, C++11" g++ -x c++ -std=c++11 $strict "-I$AQ_SRC/include" -Iinclude "-I$folder" \
+            -DGASNET_SEQ=1 "$work/conduit-$c-$h.txt"
     done
 done
 

@@ -84,14 +84,14 @@ for cxx in g++ clang++; do
     command -v $cxx >/dev/null 2>&1 || continue
     for std in c++11 c++17 c++20; do names cc $cxx $std "$@"; done
 done
-# The other conduits' faces hold the same names.
-for face in "$src"/include/*-conduit; do
-    [ "${face##*/}" != smp-conduit ] || continue
+# The other conduits' headers hold the same names.
+for folder in "$src"/include/*-conduit; do
+    [ "${folder##*/}" != smp-conduit ] || continue
     for mode in SEQ PAR; do
-        wants compiles "gcc: public names with the face ${face##*/} ($mode)" \
-            gcc -std=c11 $strict -DGASNET_$mode -I"$face" "$@" "$here/names.c"
-        wants compiles "g++: public names with the face ${face##*/} ($mode)" \
-            g++ -std=c++17 $strict -DGASNET_$mode -I"$face" "$@" "$here/names.cc"
+        wants compiles "gcc: public names with the headers of ${folder##*/} ($mode)" \
+            gcc -std=c11 $strict -DGASNET_$mode -I"$folder" "$@" "$here/names.c"
+        wants compiles "g++: public names with the headers of ${folder##*/} ($mode)" \
+            g++ -std=c++17 $strict -DGASNET_$mode -I"$folder" "$@" "$here/names.cc"
     done
 done
 

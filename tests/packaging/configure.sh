@@ -35,8 +35,8 @@ result $? "the summary names the conduit"
 cache=with-cc
 accepts "what UPC++ passes" --disable-parsync --enable-seq --enable-par --enable-pthreads \
     --disable-segment-everything --enable-smp --disable-debug --with-cc=gcc --with-cxx=g++ --with-cflags= --with-cxxflags=
-make -C "$work/build" -s --no-print-directory echovar VARNAME=aq_faces | grep -q 'smp-seq.*smp-par' &&
-    ! make -C "$work/build" -s --no-print-directory echovar VARNAME=aq_faces | grep -q parsync
+make -C "$work/build" -s --no-print-directory echovar VARNAME=aq_conduit_modes | grep -q 'smp-seq.*smp-par' &&
+    ! make -C "$work/build" -s --no-print-directory echovar VARNAME=aq_conduit_modes | grep -q parsync
 result $? "parsync is left out when asked"
 
 # --- and what it does then, from nothing ---
@@ -71,7 +71,7 @@ if command -v mpicc.mpich >/dev/null && command -v mpicc.openmpi >/dev/null; the
     cache=mpi
     for mpi in mpich openmpi; do
         accepts "--with-mpicc=mpicc.$mpi" --enable-mpi --with-mpicc=mpicc.$mpi
-        grep -q "^CONDUIT_LD=.*mpi:/.*mpicc.$mpi;" "$work/build/build-aux/face.values" &&
+        grep -q "^CONDUIT_LD=.*mpi:/.*mpicc.$mpi;" "$work/build/build-aux/client.values" &&
             grep -q "AQ_MPIRUN_CMD \"/.*/mpi[a-z]*.$mpi -np %N %C\"" "$work/build/aq_config.h"
         result $? "and its wrapper links clients, its launcher starts them"
     done

@@ -1,10 +1,10 @@
 #!/bin/sh
-# make-face.sh VALUES PREFIX INCLUDEDIR LIBDIR TEMPLATE CONDUIT MODE [HEADERS] - prints a file for clients.
+# make-client-file.sh VALUES PREFIX INCLUDEDIR LIBDIR TEMPLATE CONDUIT MODE [HEADERS] - prints a file for clients.
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Fills the @NAMES@ of a make fragment or pkg-config template. Run at installation, because only then is the
 # prefix known ("make install prefix=DIR" must give files that name DIR). Folders below the prefix are
-# written relative to it; VALUES (build-aux/face.values) holds what configure found. HEADERS is given for a build
+# written relative to it; VALUES (build-aux/client.values) holds what configure found. HEADERS is given for a build
 # folder: it is the source's include folder, and INCLUDEDIR has only the headers that configure and make write.
 
 set -eu
