@@ -15,18 +15,15 @@ use strict;
 use warnings;
 use Cwd qw(abs_path getcwd);
 use Fcntl;
-use File::Basename qw(basename dirname);
-use File::Copy qw(copy);
+use File::Basename qw(dirname);
 use File::Temp qw(tempdir);
-use IO::Pty;
-use IO::Select;
 use POSIX qw(:sys_wait_h setsid);
 use Time::HiRes qw(time sleep);
 
-my $here  = abs_path(dirname($0));
-my $build = abs_path($ENV{AQ_BUILD} || '.');
-my $asan  = ($ENV{AQ_CONFIG} || '') =~ /asan|tsan/;
-my ($mode, $ranks, $rounds, $verbose, @launchers, @only) = ('par', 4, 12, 0);
+our $here  = abs_path(dirname($0));
+our $build = abs_path($ENV{AQ_BUILD} || '.');
+our $asan  = ($ENV{AQ_CONFIG} || '') =~ /asan|tsan/;
+our ($mode, $ranks, $rounds, $verbose, @launchers, @only) = ('par', 4, 12, 0);
 while (@ARGV) {
     my $word = shift;
     if    ($word eq '--launcher') { push @launchers, shift }
@@ -37,14 +34,14 @@ while (@ARGV) {
     elsif ($word eq '--verbose')  { $verbose = 1 }
     else                          { die "exit.pl: unknown option $word\n" }
 }
-my $program   = "$build/tests/jobs/exit_case-$mode";
-my $gasnetrun = "$build/gasnetrun_smp";
+our $program   = "$build/tests/jobs/exit_case-$mode";
+our $gasnetrun = "$build/gasnetrun_smp";
 $gasnetrun = "$build/gasnetrun" unless -x $gasnetrun;
-my $tests  = 0;
-my $failed = 0;
+our $tests  = 0;
+our $failed = 0;
 my $token  = "exit-test-$$";
-my $work   = tempdir('aq-exit.XXXXXX', TMPDIR => 1, CLEANUP => 1);
-my $timeout_s = 1 + 0.1 * $ranks;    # GASNET_EXITTIMEOUT by default
+our $work   = tempdir('aq-exit.XXXXXX', TMPDIR => 1, CLEANUP => 1);
+our $timeout_s = 1 + 0.1 * $ranks;    # GASNET_EXITTIMEOUT by default
 
 $ENV{AQ_EXIT_TEST} = $token;         # marks every process of ours, for the search for leftovers
 delete @ENV{qw(GASNET_PSHM_NODES EXIT_CASE_QUIT GASNET_EXITTIMEOUT)};
@@ -221,7 +218,7 @@ sub run_case {
 
 my $others = $ranks - 1;
 my $who    = 1 % $ranks;             # who acts where one acts alone
-my $start  = 2.5;                    # seconds; Slurm and Open MPI need more
+our $start  = 2.5;                    # seconds; Slurm and Open MPI need more
 my %by_number;
 
 sub add {
@@ -428,197 +425,6 @@ sub run_signals {
     run_signal($launcher, 32, $_, 1 % $ranks, {code => 1, lines => 1}) for qw(INT TERM HUP QUIT);
 }
 
-# Ctrl-C typed at a terminal reaches the launcher and all ranks alike: one message, status 1
-sub run_ctrl_c {
-    my $launcher = shift;
-    return if @only && !grep { $_ eq 'ctrl-c' } @only;
-    my $before = shared_files();
-    my $terminal = eval { IO::Pty->new };
-    if (!$terminal) {
-        $tests++;
-        print "ok $tests - $launcher: Ctrl-C at a terminal # SKIP the system gives no pseudo-terminal: $!\n";
-        return;
-    }
-    my $pid = start_at_terminal($terminal, command($launcher, 33));
-    my ($text, $code, $typed, $limit) = ('', undef, 0, time + 40);
-    while (!defined $code && time < $limit) {
-        $text .= read_terminal($terminal);
-        my %ready = map { $_ => 1 } $text =~ /ready (\d+) \d+/g;
-        if (!$typed && keys %ready == $ranks) {
-            sleep 0.05;
-            syswrite $terminal, "\003";
-            $typed = 1;
-        }
-        $code = $? & 127 ? 128 + ($? & 127) : $? >> 8 if waitpid($pid, WNOHANG) == $pid;
-    }
-    $text .= read_terminal($terminal);
-    my $lines = () = $text =~ /\*\*\* /g;    # behind the echoed ^C
-    my @problems;
-    push @problems, 'the ranks never were ready' if !$typed;
-    push @problems, 'status ' . (defined $code ? $code : 'unknown') . ', expected 1' unless defined $code && $code == 1;
-    push @problems, "$lines messages, expected 1" if $lines != 1;
-    my $left = leftovers($before);
-    push @problems, "left behind: $left" if $left ne '';
-    report("$launcher: Ctrl-C at a terminal", \@problems, $text);
-}
-
-# Start a command in a session whose terminal is the other end of $terminal; returns its process number.
-sub start_at_terminal {
-    my ($terminal, @cmd) = @_;
-    my $pid = fork;
-    die "fork: $!" unless defined $pid;
-    return $pid if $pid;
-    $terminal->make_slave_controlling_terminal;
-    my $slave = $terminal->slave;
-    close $terminal;
-    chdir "$work/cwd";
-    open STDIN,  '<&', $slave or POSIX::_exit(126);
-    open STDOUT, '>&', $slave or POSIX::_exit(126);
-    open STDERR, '>&', $slave or POSIX::_exit(126);
-    close $slave;
-    $SIG{$_} = 'DEFAULT' for qw(INT QUIT HUP TERM PIPE CHLD);
-    exec @cmd or POSIX::_exit(126);
-}
-
-# what has been written at the terminal by now, waiting a moment for it
-sub read_terminal {
-    my $terminal = shift;
-    my $text = '';
-    my $ready = IO::Select->new($terminal);
-    while ($ready->can_read(0.02)) {
-        sysread $terminal, my $more, 65536 or last;    # EIO: nobody holds the other end any more
-        $text .= $more;
-    }
-    return $text;
-}
-
-# --- what the supervisor finds when it is started ---
-
-# the words before a command that make it start with these signals ignored
-sub ignoring { return ('perl', '-e', '$SIG{$_} = "IGNORE" for split /,/, shift; exec @ARGV', join ',', @_) }
-
-# nohup starts programs with SIGHUP ignored: this does not end the job, neither sent to the launcher nor to a rank
-sub run_nohup {
-    my $launcher = shift;
-    my $before = shared_files();
-    my $pid = start({}, '/dev/null', ignoring('HUP'), command($launcher, 32));
-    my $ready = ready();
-    kill 'HUP', $pid, $launcher eq 'agents' ? () : values %$ready;    # ssh does not hand an ignored signal on
-    sleep 0.4;
-    my $alive = waitpid($pid, WNOHANG) == 0;
-    kill 'TERM', $pid if $alive;
-    my ($code, $seconds) = $alive ? finish($pid, 20) : ("$? at once", 0);
-    judge("$launcher: SIGHUP is ignored if it was before, SIGTERM is not",
-          {code => 1, lines => 1, says => 'SIGTERM', within => $start + $timeout_s}, $code, $seconds, $before);
-}
-
-# Shells without job control, cron and CI start programs in the background with signals ignored: these end the job all
-# the same, sent to the launcher or to a rank.
-sub run_background {
-    my ($launcher, $sig) = @_;
-    for my $to ('the launcher', 'a rank') {
-        my $before = shared_files();
-        my $pid = start({}, '/dev/null', ignoring('INT', 'QUIT', 'TERM'), command($launcher, 32));
-        my $ready = ready();
-        kill $sig, $to eq 'a rank' ? $ready->{0} : $pid;
-        my ($code, $seconds) = finish($pid, 8);
-        judge("$launcher: SIG$sig to $to ends the job although it was ignored before",
-              {code => 1, lines => 1, says => "SIG$sig", within => $start + $timeout_s}, $code, $seconds, $before);
-    }
-}
-
-# with SIGCHLD ignored the kernel reaps children unasked
-sub run_child_ignored {
-    my $launcher = shift;
-    my @cmd = (ignoring('CHLD'), command($launcher));
-    for my $how ([2, 2, 0], [106, 137, 1]) {
-        my ($case, $want, $lines) = @$how;
-        my $before = shared_files();
-        my ($code, $seconds) = finish(start({}, '/dev/null', @cmd, $case), 10);
-        judge("$launcher: SIGCHLD was ignored before, case $case",
-              {code => $want, lines => $lines, within => $start + $timeout_s}, $code, $seconds, $before);
-    }
-    my $before = shared_files();
-    my $pid = start({}, '/dev/null', @cmd, 34);
-    my $ready = ready();
-    my $ignored = 0;
-    for my $rank (values %$ready) {
-        open my $f, '<', "/proc/$rank/status" or next;
-        my ($mask) = join('', <$f>) =~ /^SigIgn:\s*([0-9a-f]+)/m;
-        $ignored++ if hex(substr $mask, -5) & 1 << 16;
-    }
-    kill 'TERM', $pid;
-    my ($code, $seconds) = finish($pid, 10);
-    # the ranks find it as the launcher did; on another host there is nothing to find
-    $code = "$code, $ignored ranks ignore SIGCHLD" if $ignored != $ranks && $launcher ne 'agents';
-    judge("$launcher: SIGCHLD was ignored before, SIGTERM to launcher", {code => 1, lines => 1, within => $start + $timeout_s},
-          $code, $seconds, $before);
-}
-
-# a shell starts jobs in the background, then becomes the launcher: they are not of the job
-sub run_earlier {
-    my $launcher = shift;
-    my $before = shared_files();
-    my $script = 'sleep 60 & echo "earlier $!"; (sleep 61 & echo "earlier $!"; sleep 1) & sleep 0.3; exec "$@"';
-    my $pid = start({}, '/dev/null', 'sh', '-c', $script, 'sh', command($launcher, 34));
-    ready();
-    sleep 1.2;                       # the second one's parent is gone
-    kill 'TERM', $pid;
-    my ($code, $seconds) = finish($pid, 20);
-    my @earlier = output() =~ /^earlier (\d+)$/mg;
-    my $living = kill 'KILL', @earlier;
-    $code = "$code, $living of 2 earlier processes live" if $living != 2;
-    judge("$launcher: processes from before the job live on", {code => 1, lines => 1, within => $start + $timeout_s},
-          $code, $seconds, $before);
-}
-
-# a command under a filter that lets close_range() fail as on an old kernel
-my $without_close_range = <<'PERL';
-my @ld  = (0x20, 0, 0, 0);                            # the system call's number
-my @jeq = (0x15, 0, 1, 436);
-my @no  = (0x06, 0, 0, 0x00050000 | 38);              # ENOSYS
-my @yes = (0x06, 0, 0, 0x7fff0000);
-my $filter = join '', map { pack 'SCCL', @$_ } \@ld, \@jeq, \@no, \@yes;
-my $program = pack 'S x![P] P', 4, $filter;
-my $prctl = shift;
-syscall($prctl + 0, 38, 1, 0, 0, 0) == 0 && syscall($prctl + 0, 22, 2, $program, 0, 0) == 0 or die "seccomp: $!";
-exec @ARGV;
-PERL
-
-# the supervisor holds none of the descriptors that the client has got
-sub run_descriptors {
-    my $launcher = shift;
-    my %prctl = (x86_64 => 157, aarch64 => 167);
-    my $prctl = $prctl{(POSIX::uname())[4]};
-    for my $old (0, 1) {
-        next if $old && !$prctl;
-        my $before = shared_files();
-        my @filter = $old ? ('perl', '-e', $without_close_range, $prctl) : ();
-        my $pid = start({}, '/dev/null', 'bash', '-c', 'exec 9</dev/zero 99</dev/zero; exec "$@"', 'bash', @filter,
-                        command($launcher, 34));
-        my $ready = ready();
-        sleep 0.1;
-        my $held = grep { (readlink($_) || '') eq '/dev/zero' } glob "/proc/$pid/fd/*";
-        my $kept = map { grep { (readlink($_) || '') eq '/dev/zero' } glob "/proc/$_/fd/*" } values %$ready;
-        kill 'TERM', $pid;
-        my ($code, $seconds) = finish($pid, 20);
-        $code = "$code, $held of the client's descriptors are held" if $held;
-        $code = "$code, ranks have $kept of 2 descriptors each" if $kept != 2 * $ranks;
-        judge("$launcher: the client's descriptors are closed" . ($old ? ', without close_range()' : ''),
-              {code => 1, lines => 1, within => $start + $timeout_s}, $code, $seconds, $before);
-    }
-}
-
-sub run_supervisor {
-    my $launcher = shift;
-    return if @only && !grep { $_ eq 'supervisor' } @only;
-    run_nohup($launcher);
-    run_background($launcher, $_) for qw(INT QUIT TERM);
-    run_child_ignored($launcher);
-    run_earlier($launcher);
-    run_descriptors($launcher) if $launcher eq 'pshm' && have('bash');
-}
-
 # SIGKILL at any moment from the very start: to any one process of the job
 sub run_random {
     my $launcher = shift;
@@ -645,178 +451,8 @@ sub run_random {
     report("$launcher: SIGKILL to one process at any moment, $rounds times", \@problems, output());
 }
 
-# --- limits ---
-
-sub run_limits {
-    my $before = shared_files();
-    my $check = sub {
-        my ($name, $code, $says, $env, @cmd) = @_;
-        my $pid = start($env, '/dev/null', @cmd);
-        my ($got, $seconds) = finish($pid, 30);
-        judge($name, {code => $code, says => $says, within => 10}, $got, $seconds, $before);
-    };
-    return if @only && !grep { $_ eq 'limits' } @only;
-    for my $n (-1, 1000000000, 'many', '4x') {
-        $check->("pshm: GASNET_PSHM_NODES=$n", '[1-9]\d*', 'GASNET_PSHM_NODES', {GASNET_PSHM_NODES => $n}, $program, 0);
-    }
-    for my $n (-1, 0, 1000000000, 'many') {
-        $check->("gasnetrun: -n $n", 1, '-n', {}, $gasnetrun, '-n', $n, $program, 0);
-    }
-    $check->('gasnetrun: no such program', 1, 'no such program', {}, $gasnetrun, '-n', 2, "$work/missing");
-    $check->('gasnetrun: not a program', 1, 'cannot run|not an executable', {}, $gasnetrun, '-n', 2, "$here/exit_case.c");
-    $check->('gasnetrun: programs that are not ours run too', 0, 'hello', {}, $gasnetrun, '-n', 2, '/bin/echo', 'hello');
-    $check->('gasnetrun: their failure is reported', 1, '', {}, $gasnetrun, '-n', 2, '/bin/false');
-    $check->('gasnetrun: a shell around each rank', 0, 'ready 1', {}, $gasnetrun, '-n', 2, '/bin/sh', '-c', "$program 0; exit \$?");
-    $check->('gasnetrun: descriptors closed by a wrapper', '[1-9]\d*', 'descriptor', {}, $gasnetrun, '-n', 2, '/bin/bash', '-c',
-             "for f in /proc/self/fd/*; do n=\${f##*/}; [ \$n -ge 100 ] && eval \"exec \$n>&-\"; done; exec $program 0")
-        if -x '/bin/bash';
-    $check->('gasnetrun: what ranks leave running ends with the job', 0, 'ready 1', {}, $gasnetrun, '-n', 2, '/bin/sh', '-c',
-             "sleep 100 & exec $program 0");
-    $check->('gasnetrun: and so do the children of that', 0, 'ready 1', {}, $gasnetrun, '-n', 2, '/bin/sh', '-c',
-             "(sleep 100; sleep 100) & exec $program 0");
-    $check->('pshm: standard input, output and error closed', 4, '', {GASNET_PSHM_NODES => 4}, '/bin/sh', '-c',
-             "$program 2 <&- >&- 2>&-; test \$? = 2 && exit 4");
-    $check->('gasnetrun: standard input, output and error closed', 4, '', {}, '/bin/sh', '-c',
-             "$gasnetrun -n 4 $program 2 <&- >&- 2>&-; test \$? = 2 && exit 4");
-    # the launcher is killed while shells stand between it and the ranks
-    my $pid = start({}, '/dev/null', $gasnetrun, '-n', $ranks, '/bin/sh', '-c', "$program 33; exit \$?");
-    ready();
-    kill 'KILL', $pid;
-    my ($code, $seconds) = finish($pid, 20);
-    judge('gasnetrun: SIGKILL to it, shells around the ranks', {code => 137, within => 20}, $code, $seconds, $before);
-    # as a user who may start few processes, and who need not have a way into the build folder
-    return unless $> == 0 && have('setpriv') && have('prlimit');
-    chmod 0755, $work;
-    my ($run_copy, $program_copy) = map { copy_of($_) } $gasnetrun, $program;
-    for my $how ('gasnetrun', 'pshm') {
-        my @cmd = $how eq 'gasnetrun' ? ($run_copy, '-n', 64, $program_copy, 0)
-                                      : ('env', 'GASNET_PSHM_NODES=64', $program_copy, 0);
-        $check->("$how: out of processes", '[1-9]\d*', 'only \d+ of 64 ranks could be started.*ulimit -u', {},
-                 'setpriv', '--reuid=64999', '--clear-groups', '--inh-caps=-all', '--bounding-set=-all', 'prlimit', '--nproc=20',
-                 @cmd);
-        $check->("$how: out of descriptors", '[1-9]\d*', 'descriptor|Too many open files', {},
-                 'prlimit', $how eq 'pshm' ? '--nofile=4' : '--nofile=6', @cmd);
-    }
-}
-
-# a copy of a program in our folder, which every user can enter
-sub copy_of {
-    my $file = shift;
-    my $copy = "$work/" . basename($file);
-    copy($file, $copy) or die "exit.pl: $copy: $!\n";
-    chmod 0755, $copy;
-    return $copy;
-}
-
-# --- what gasnetrun offers ---
-
-# returns (exit code, output) of a command fed with $stdin
-sub capture {
-    my ($env, $stdin, @cmd) = @_;
-    open my $f, '>', "$work/stdin" or die;
-    print $f $stdin;
-    close $f;
-    my $pid = start($env, "$work/stdin", @cmd);
-    my ($code) = finish($pid, 30);
-    return ($code, output());
-}
-
-sub expect {
-    my ($name, $code, $patterns, $env, $stdin, @cmd) = @_;
-    my ($got, $text) = capture($env, $stdin, @cmd);
-    my @problems;
-    push @problems, "exit code $got, expected $code" if $got !~ /^(?:$code)$/;
-    for my $p (@$patterns) {
-        my ($count, $pattern) = ref $p ? @$p : (undef, $p);
-        my $seen = () = $text =~ /$pattern/mg;
-        push @problems, "/$pattern/ was seen $seen times" if defined $count ? $seen != $count : $seen == 0;
-    }
-    report($name, \@problems, $text);
-}
-
-sub run_options {
-    return if @only && !grep { $_ eq 'options' } @only;
-    my @sh = ('/bin/sh', '-c');
-    expect('gasnetrun: standard input goes to rank 0', 0, [[1, '^got hello there$']], {}, "hello there\n",
-           $gasnetrun, '-n', 3, @sh, 'read -r x && echo "got $x"; true');
-    expect('gasnetrun: -l puts the rank before each line', 0,
-           [[1, '^\[0\] one$'], [1, '^\[2\] one$'], [3, '^\[\d\] two$'], [3, '^\[\d\] unfinished$']], {}, '',
-           $gasnetrun, '-n', 3, '-l', @sh, 'echo one; echo two >&2; printf unfinished');
-    expect('gasnetrun: -l keeps long lines and many lines apart', 0, [[12000, '^\[\d\] x{70}$'], [4, '^\[\d\] y{3000}$']], {}, '',
-           $gasnetrun, '-n', 4, '-l', 'perl', '-e', 'print "x" x 70, "\n" for 1..3000; print "y" x 3000, "\n"');
-    expect('gasnetrun: -t runs nothing', 0, ['^gasnetrun: would start 2 ranks', [0, '^hello']], {}, '',
-           $gasnetrun, '-n', 2, '-t', '/bin/echo', 'hello');
-    my %mpi = (MPIRUN_CMD => 'echo -n %N %C');
-    expect('gasnetrun: -t shows the command of another launcher', 0,
-           ['^gasnetrun: would start: echo -n 2 ', [0, 'running'], [0, 'VERBOSEENV'], [0, '^2 ']], \%mpi, '',
-           $gasnetrun, '-t', '-spawner=mpi', '-n', 2, $program);
-    expect('gasnetrun: -v shows the command of another launcher', 0, ['^gasnetrun: running: .*VERBOSEENV=1'], \%mpi, '',
-           $gasnetrun, '-v', '-spawner=mpi', '-n', 2, $program);
-    expect('gasnetrun: -v tells what it does', 0, ['^gasnetrun: starting 2 ranks', '^ENV parameter'], {}, '',
-           $gasnetrun, '-n2', '-v', $program, 0);
-    expect('gasnetrun: -c names the conduit or counts CPUs', 0, [[2, '^smp FORK$'], [2, '^none$']], {}, '', @sh,
-           "'$gasnetrun' -n 2 -c smp /bin/sh -c 'echo \$GASNET_CONDUIT \$GASNET_SMP_SPAWNER | sed s/fork/FORK/'; " .
-           "'${gasnetrun}' -n 2 -c 0 /bin/sh -c 'echo none'");
-    expect('gasnetrun: --bind gives each rank CPUs of its own', 0, [[1, '^0 .'], [1, '^1 .']], {}, '', @sh,
-           "'$gasnetrun' -n 2 --bind=hwthread -l sh -c 'grep Cpus_allowed_list /proc/self/status | cut -f2' | sed 's/[][]//g' | " .
-           "sort | awk '!seen[\$2]++'")
-        if `nproc` >= 2;
-    expect('gasnetrun: unknown options print the usage', 1, ['^usage:'], {}, '', $gasnetrun, '-foo', '-n', 2, $program);
-    expect('gasnetrun: -N 2 is refused by spawner fork', 1, ['-N 2'], {}, '', $gasnetrun, '-n', 2, '-N', 2, $program);
-    expect('gasnetrun: -spawner=nonsense is refused', 1, ['nonsense'], {}, '', $gasnetrun, '-spawner=nonsense', '-n', 2, $program);
-    expect('gasnetrun: a template without %N is refused', 1, ['MPIRUN_CMD'], {MPIRUN_CMD => 'mpirun %C'}, '',
-           $gasnetrun, '-spawner=mpi', '-n', 2, $program);
-    expect('gasnetrun: variables reach a launcher of unknown kind by env', 0, ['^-n 2 env .*GASNET_FOO=a b .*exit_case.* 7$'],
-           {PMIRUN_CMD => 'echo -n %N %C', GASNET_FOO => 'a b'}, '', @sh,
-           "sed 's/^/-n /' <<E\n\$('$gasnetrun' -spawner=pmi -n 2 '$program' 7)\nE");
-    expect('gasnetrun: the variable is not left to programs that ranks run', 0, [[2, '^inner$'], [0, 'is rank \d+ of this job already']], {}, '',
-           $gasnetrun, '-n', 2, @sh, "'$gasnetrun' -n 1 /bin/echo inner");
-}
-
-# --- help for people who look for errors ---
-
-sub run_aids {
-    return if @only && !grep { $_ eq 'aids' } @only;
-    my @run = ($gasnetrun, '-n', 2, $program);
-    expect('GASNET_BACKTRACE: a fatal signal prints where it was', 139, ['SIGSEGV', 'exit_case'], {GASNET_BACKTRACE => 1,
-           GASNET_BACKTRACE_TYPE => 'EXECINFO'}, '', @run, 100) unless $asan;
-    expect('GASNET_NO_CATCH_SIGNAL: the default action, reported by the supervisor', 139, [[0, 'Caught a fatal'], [1, 'SIGSEGV']],
-           {GASNET_NO_CATCH_SIGNAL => 'segv'}, '', @run, 100) unless $asan;
-    expect('GASNET_NO_CATCH_SIGNAL=*', 134, [[0, 'Caught'], [1, 'SIGABRT']], {GASNET_NO_CATCH_SIGNAL => '*'}, '', @run, 102);
-    # frozen processes wait beyond every timeout; SIGTERM to the launcher ends them all the same
-    for my $how (['GASNET_FREEZE', 0, 2], ['GASNET_FREEZE_ON_ERROR', 102, 1]) {
-        my ($name, $case, $count) = @$how;
-        my $before = shared_files();
-        my $pid = start({$name => 1, GASNET_EXITTIMEOUT => 0.3}, '/dev/null', @run, $case);
-        sleep 1.5;
-        my $alive = waitpid($pid, WNOHANG) == 0;
-        my $text = output();
-        kill 'TERM', $pid;
-        my ($code, $seconds) = $alive ? finish($pid, 20) : (0, 0);
-        my @problems;
-        push @problems, 'ended by itself' unless $alive;
-        my $seen = () = $text =~ /gasnet_frozen/g;
-        push @problems, "$seen processes said how to go on, expected $count" if $seen != $count;
-        push @problems, "exit code $code" if $code eq 'timeout' || ($case == 0 && $code ne '1');
-        my $left = leftovers($before);
-        push @problems, "left behind: $left" if $left ne '';
-        report("$name: waits for a debugger", \@problems, output());
-    }
-    my $before = shared_files();
-    my $pid = start({GASNET_BACKTRACE_SIGNAL => 'USR1', GASNET_BACKTRACE_TYPE => 'EXECINFO'}, '/dev/null', @run, 34);
-    my $limit = time + 10;
-    my ($rank) = output() =~ /^ready 1 (\d+)/m;
-    while (!$rank && time < $limit) { sleep 0.02; ($rank) = output() =~ /^ready 1 (\d+)/m }
-    kill 'USR1', $rank if $rank;
-    sleep 0.3;
-    my $text = output();
-    kill 'TERM', $pid;
-    my ($code) = finish($pid, 20);
-    my @problems;
-    push @problems, 'no backtrace' unless $text =~ /exit_case/;
-    push @problems, "exit code $code, expected 1" if $code ne '1';
-    report('GASNET_BACKTRACE_SIGNAL: prints one and goes on', \@problems, $text);
-}
+require "$here/exit_supervisor.pl";
+require "$here/exit_launcher.pl";
 
 # --- all of it ---
 

@@ -4,7 +4,7 @@
  * and comes back, flows share a pipe fairly, a loss here and there costs little, and a pipe is kept
  * full.
  */
-#include "tests/unit/udp_sim.h"
+#include "tests/unit/udp_sim_run.h"
 
 #define LENGTH 1400u
 
