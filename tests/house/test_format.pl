@@ -1,0 +1,123 @@
+#!/usr/bin/perl
+# test_format.pl - the C files are laid out as .clang-format says, no line is longer than 100
+# columns, and no file of ours is longer than 600 lines. Prints TAP.
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Takes clang-format 14, Debian 12's: another version lays out some code in another way.
+
+use strict;
+use warnings;
+use File::Basename qw(dirname);
+use File::Temp qw(tempdir);
+use Test::More;
+use lib dirname(__FILE__);
+use House qw(source_folder files_of slurp);
+
+my ($columns, $lines) = (100, 600);
+my %foreign = ('include/gasnet_portable_platform.h' => 'its text is part of the interface',
+               'build-aux/ltmain.sh' => 'libtool makes it');
+
+# Files that are still too long.
+my %long = map { $_ => 1 } grep { !/^#/ } split /\s*\n/, join '', <DATA>;
+
+sub find_clang_format
+{
+    for my $name (qw(clang-format-14 clang-format)) {
+        my $version = `$name --version 2>/dev/null` // '';
+        return $name if $version =~ /version 14\./;
+    }
+    return undef;
+}
+
+# unformatted SRC FILES - those that clang-format would change.
+sub unformatted
+{
+    my ($program, $src, @files) = @_;
+    my %bad;
+    while (my @some = splice @files, 0, 40) {
+        my $out = `cd '$src' && $program --style=file --dry-run @some 2>&1`;
+        $bad{$1} //= $2 while $out =~ /^(\S+?):(\d+):\d+: warning: code should be clang-formatted/mg;
+        $bad{$_} = 0 for $? != 0 && !%bad ? @some : ();
+    }
+    return map { "$_, line $bad{$_}" } sort keys %bad;
+}
+
+sub wide_lines
+{
+    my ($src, @files) = @_;
+    my @wide;
+    for my $file (@files) {
+        my $number = 0;
+        for my $line (split /\n/, slurp("$src/$file")) {
+            $number++;
+            utf8::decode($line);
+            push @wide, "$file, line $number: " . length($line) . ' columns' if length $line > $columns;
+        }
+    }
+    return @wide;
+}
+
+sub long_files
+{
+    my ($src, @files) = @_;
+    return grep { (slurp("$src/$_") =~ tr/\n//) > $lines } @files;
+}
+
+# --- planted files: the test sees what it is there for ---
+
+my $src = source_folder();
+my $clang_format = find_clang_format();
+my $plant = tempdir(CLEANUP => 1);
+my %planted = (
+    '.clang-format' => slurp("$src/.clang-format"),
+    'good.c' => "int one(void)\n{\n    return 1;\n}\n",
+    'bad.c' => "int one(void) {\n  return 1; }\n",
+    'wide.c' => '/* ' . 'x' x 95 . " */\n",
+    'long.c' => "int x;\n" x 601,
+);
+for my $file (keys %planted) {
+    open my $out, '>', "$plant/$file" or die;
+    print $out $planted{$file};
+    close $out;
+}
+my @planted = sort grep { /\.c$/ } keys %planted;
+is_deeply([wide_lines($plant, @planted)], ['wide.c, line 1: 101 columns'], 'a wide line is seen');
+is_deeply([long_files($plant, @planted)], ['long.c'], 'a long file is seen');
+
+# --- the source ---
+
+my @top = qw(include base core extended conduits other runtimes apps tests);
+my @c = grep { !$foreign{$_} } files_of($src, qr/\.[ch]$/, @top);
+my @ours = grep { !$foreign{$_} } files_of($src, qr/\.(c|h|pl|sh|pm|awk)$/, @top, 'build-aux');
+cmp_ok(scalar @c, '>', 400, 'the source is there');
+
+my @wide = wide_lines($src, @c);
+diag($_) for @wide;
+is(scalar @wide, 0, "no line of C is longer than $columns columns");
+
+my @long = long_files($src, @ours);
+my @unknown = grep { !$long{$_} } @long;
+diag("$_: split this file") for @unknown;
+is(scalar @unknown, 0, "no file is longer than $lines lines");
+my %is_long = map { $_ => 1 } @long;
+my @idle = grep { !$is_long{$_} } sort keys %long;
+diag("$_: short enough, or gone; remove the exception") for @idle;
+is(scalar @idle, 0, 'every exception is needed');
+
+SKIP: {
+    skip 'no clang-format 14', 2 unless $clang_format;
+    is_deeply([unformatted($clang_format, $plant, 'good.c', 'bad.c')], ['bad.c, line 1'],
+              'a file that is not formatted is seen');
+    my @bad = unformatted($clang_format, $src, @c);
+    diag("$_: run clang-format -i") for @bad;
+    is(scalar @bad, 0, 'all C files are formatted');
+}
+done_testing();
+
+__DATA__
+# files longer than 600 lines, to be split
+conduits/smp/aq_shm_ring.c
+conduits/smp/aq_coll_shm.c
+extended/aq_coll_msg.c
+extended/aq_vis.c
+extended/aq_vis_ref.c
