@@ -6,11 +6,11 @@
  * list or one end of a shape, seen as a stream of bytes: whatever the two ends look like, the n-th
  * byte of one goes to the n-th byte of the other. Sides are what travels in messages.
  *
- *     aq_vis.c          calls, checks, what is empty or contiguous, which way to take
+ *     aq_vis.c, aq_vis_route.c, aq_vis_remote.c, aq_vis_check.c   calls and routes: aq_vis_call.h
  *     aq_vis_strided.c  shapes: normalising, copying
  *     aq_vis_lists.c    copying between lists
  *     aq_vis_side.c     sides: positions, gathering, scattering
- *     aq_vis_ref.c      the way over active messages, and peer completion
+ *     aq_vis_ref.c, aq_vis_frag.c, aq_vis_serve.c   active messages, peer completion: aq_vis_ref.h
  *
  * Promise   no memory is allocated for a transfer between mapped places, however many levels: a
  *           dimension of one item is dropped, and 64 of two or more are larger than any address
