@@ -111,4 +111,13 @@ static inline void *aq_ptr_of_args(gex_AM_Arg_t high, gex_AM_Arg_t low)
     return (void *)(uintptr_t)((uint64_t)(uint32_t)high << 32 | (uint32_t)low);
 }
 
+/* A number of 64 bits in two handler arguments, and back. */
+#define AQ_ARGS_OF_U64(value) \
+    (gex_AM_Arg_t)((uint64_t)(value) >> 32), (gex_AM_Arg_t)(uint32_t)(value)
+
+static inline uint64_t aq_u64_of_args(gex_AM_Arg_t high, gex_AM_Arg_t low)
+{
+    return (uint64_t)(uint32_t)high << 32 | (uint32_t)low;
+}
+
 #endif

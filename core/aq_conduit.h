@@ -27,7 +27,7 @@ struct aq_op;             /* core/aq_op.h: one operation, counting what it waits
 struct aq_spawn_provider; /* other/spawn/aq_spawn_provider.h: a way for ranks to find each other */
 struct aq_coll_team;      /* extended/aq_coll.h: what a team's collectives keep */
 struct aq_coll_call;      /* extended/aq_coll.h: one collective call */
-struct aq_coll_shm;       /* conduits/smp: a team's shared memory for collectives */
+struct aq_shm_coll;       /* conduits/smp: a team's shared memory for collectives */
 
 /* The rendezvous of a large block of a collective: from one rank's memory to another's. */
 struct aq_rndv {
@@ -81,14 +81,14 @@ struct aq_barrier_name {
 /* Collectives of a team whose members all share memory. */
 struct aq_coll_ops {
     /* Collective over the team: the state of its collectives, or NULL if they go by messages. */
-    struct aq_coll_shm *(*make)(struct aq_coll_team *team);
-    void (*free)(struct aq_coll_shm *shm);
+    struct aq_shm_coll *(*make)(struct aq_coll_team *team);
+    void (*free)(struct aq_shm_coll *shm);
     /* Is the call served here? The same answer at every member. shm may be NULL. */
-    bool (*serves)(const struct aq_coll_shm *shm, const struct aq_coll_call *call);
+    bool (*serves)(const struct aq_shm_coll *shm, const struct aq_coll_call *call);
     /* Is a call of the team not complete yet? */
-    bool (*is_open)(const struct aq_coll_shm *shm);
+    bool (*is_open)(const struct aq_shm_coll *shm);
     /* Start a call; returns its event. */
-    gex_Event_t (*submit)(struct aq_coll_shm *shm, const struct aq_coll_call *call);
+    gex_Event_t (*submit)(struct aq_shm_coll *shm, const struct aq_coll_call *call);
     /* Move all open calls on; returns how many completed. Never blocks. */
     unsigned (*progress)(void);
 };

@@ -125,30 +125,30 @@ uint32_t aq_nosup_rndv_recv(gex_Rank_t jobrank, void *dest, size_t nbytes, struc
     return 0;
 }
 
-static struct aq_coll_shm *aq_nosup_coll_make(struct aq_coll_team *team)
+static struct aq_shm_coll *aq_nosup_coll_make(struct aq_coll_team *team)
 {
     (void)team;
     return NULL;
 }
 
-static void aq_nosup_coll_free(struct aq_coll_shm *shm)
+static void aq_nosup_coll_free(struct aq_shm_coll *shm)
 {
     (void)shm;
 }
 
-static bool aq_nosup_coll_serves(const struct aq_coll_shm *shm, const struct aq_coll_call *call)
+static bool aq_nosup_coll_serves(const struct aq_shm_coll *shm, const struct aq_coll_call *call)
 {
     (void)shm, (void)call;
     return false;
 }
 
-static bool aq_nosup_coll_is_open(const struct aq_coll_shm *shm)
+static bool aq_nosup_coll_is_open(const struct aq_shm_coll *shm)
 {
     (void)shm;
     return false;
 }
 
-static gex_Event_t aq_nosup_coll_submit(struct aq_coll_shm *shm, const struct aq_coll_call *call)
+static gex_Event_t aq_nosup_coll_submit(struct aq_shm_coll *shm, const struct aq_coll_call *call)
 {
     (void)shm, (void)call;
     aq_nosup_reached("collectives");

@@ -94,13 +94,6 @@ static bool aq_ref_try_send(unsigned round, enum aq_am_index index, unsigned nar
            == 0;
 }
 
-#define AQ_ARGS_OF_U64(value) (gex_AM_Arg_t)((value) >> 32), (gex_AM_Arg_t)(uint32_t)(value)
-
-static uint64_t aq_u64_of_args(gex_AM_Arg_t high, gex_AM_Arg_t low)
-{
-    return (uint64_t)(uint32_t)high << 32 | (uint32_t)low;
-}
-
 /* Should polls look after a kind of barrier? Under its lock. */
 static void aq_ref_set_active(atomic_bool *active, bool wanted)
 {

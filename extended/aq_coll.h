@@ -4,14 +4,14 @@
  * A call (aq_coll.c, aq_coll_legacy.c) is checked, described by a struct aq_coll_call, and goes
  * one of two ways, by team, kind and size, the same at every member:
  *
- *   aq_coll_shm.c   through memory that all members share, when they are on one host
+ *   aq_shm_coll.c   through memory that all members share, when they are on one host
  *   aq_coll_msg.c    by messages: a program of sends, receives and reductions that
  *                    aq_coll_bcast.c or aq_coll_reduce.c wrote for this member, along the trees
  *                    of aq_coll_tree.c
  *
  * Threads   calls on one team come one after the other, as the client orders them; progress of
  *           any of them is any thread's
- * Uses      core/aq_job.h, core/aq_op.h; conduits/smp/aq_shm_coll.h below aq_coll_shm.c
+ * Uses      core/aq_job.h, core/aq_op.h; conduits/smp/aq_shm_coll.h
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_COLL_H
@@ -28,7 +28,7 @@
 #include "core/aq_thread.h"
 #include "core/aq_op.h"
 
-struct aq_coll_shm;
+struct aq_shm_coll;
 struct aq_coll_named;
 struct aq_coll_levels;
 
@@ -38,7 +38,7 @@ struct aq_coll_team {
     gex_Rank_t rank, size;
     const struct aq_tm *tm;
     uint32_t next;                 /* number of the next collective that goes by messages */
-    struct aq_coll_shm *shm;       /* memory that all members share, or NULL */
+    struct aq_shm_coll *shm;       /* memory that all members share, or NULL */
     struct aq_coll_levels *levels; /* who shares memory with whom, or NULL: all or nobody */
     struct aq_coll_named *named;   /* the team's legacy barrier, once it was used */
 };

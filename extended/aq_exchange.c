@@ -34,13 +34,7 @@
 #include "core/aq_tm.h"
 #include "core/aq_callback.h"
 
-#define AQ_EXCHANGE_ARGS      8
-#define AQ_ARGS_OF_U64(value) (gex_AM_Arg_t)((value) >> 32), (gex_AM_Arg_t)(uint32_t)(value)
-
-static inline uint64_t aq_exchange_u64(gex_AM_Arg_t high, gex_AM_Arg_t low)
-{
-    return (uint64_t)(uint32_t)high << 32 | (uint32_t)low;
-}
+#define AQ_EXCHANGE_ARGS 8
 
 /* What names a box. */
 struct aq_box_name {
@@ -113,10 +107,10 @@ static void aq_exchange_on_frag(gex_Token_t token, void *buf, size_t nbytes, gex
                                 gex_AM_Arg_t bytes_high, gex_AM_Arg_t bytes_low,
                                 gex_AM_Arg_t offset_high, gex_AM_Arg_t offset_low)
 {
-    const struct aq_box_name name = { aq_exchange_u64(team_high, team_low), (uint32_t)number,
+    const struct aq_box_name name = { aq_u64_of_args(team_high, team_low), (uint32_t)number,
                                       (uint32_t)round };
-    const uint64_t bytes = aq_exchange_u64(bytes_high, bytes_low);
-    const uint64_t offset = aq_exchange_u64(offset_high, offset_low);
+    const uint64_t bytes = aq_u64_of_args(bytes_high, bytes_low);
+    const uint64_t offset = aq_u64_of_args(offset_high, offset_low);
     struct aq_box *box = aq_box_get(&name, bytes);
     gex_Token_Info_t info;
 

@@ -240,7 +240,7 @@ bool aq_shm_barrier_done(uint64_t k, gex_Rank_t *missing_out);
 void aq_shm_named_arrive(uint64_t k, int id, int flags);
 bool aq_shm_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_t *missing_out);
 
-/* --- collectives (aq_coll_shm.c) --- */
+/* --- collectives (aq_shm_coll_team.c) --- */
 
 extern const struct aq_coll_ops aq_shm_coll_ops;
 

@@ -18,7 +18,7 @@
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 #include "conduits/smp/aq_shm.h"
-#include "conduits/smp/aq_shm_coll.h"
+#include "conduits/smp/aq_shm_coll_area.h"
 #include "conduits/smp/aq_shm_ring.h"
 #include "other/spawn/aq_spawn.h"
 
@@ -53,7 +53,7 @@ static void aq_shm_plan(uint32_t ranks, uint32_t depth, struct aq_shm_layout *la
     at += aq_round_up(ranks * sizeof(uint64_t), page);
     layout->named = at;
     at += aq_round_up(2 * ranks * sizeof(uint64_t), page);
-    at = aq_round_up(aq_shm_coll_plan(ranks, at, layout), page);
+    at = aq_round_up(aq_shm_area_plan(ranks, at, layout), page);
     layout->rings = at;
     at += aq_round_up((uint64_t)ranks * ranks * layout->ring_bytes, page);
     layout->pools = at;

@@ -1,204 +1,481 @@
 /*
- * aq_shm_coll.c - areas of the arena for the collectives of teams on this host.
+ * aq_shm_coll.c - collectives of teams on one host, through memory that all members share.
  *
- * Their layout depends on the number of ranks of the host, never on a team's size, so that the
- * words that hold numbers of steps hold nothing else whichever team had the area before: numbers
- * go on where the last team stopped, and nothing need be cleared.
+ * A call becomes a request of one or more steps: as much data as a block holds is a step. In a step
+ * every member that gives data posts its operand. Every member that gets data waits until the
+ * operands are there and takes the result straight from them: a barrier or a small reduction to all
+ * costs one store and one look at each other member. Steps of one request or of many are posted ahead
+ * as far as there are free lines and blocks, so that large data flow in a pipeline and any number of
+ * calls can be outstanding; they end in order.
  *
- * Threads   take by one thread of a process at a time, the rest as aq_shm_coll.h says
- * Uses      conduits/smp/aq_shm.h. SPDX-License-Identifier: BSD-3-Clause
+ * Owns      one struct aq_shm_coll a team: its requests; the list of teams with open requests
+ * Threads   one thread at a time works on a team (lock work, which is only ever tried); a call that
+ *           finds another thread at work leaves its request in the team's inbox. The list and the
+ *           inboxes are under aq_shm_colls.lock. No spinning lock is held while a client's operator
+ *           runs
+ * Promise   a call never blocks; polls of any thread move every request on; a member that makes a
+ *           sleeping member able to go on wakes it
+ * Uses      aq_shm_coll.h, core/aq_op.h
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/smp/aq_shm_coll.h"
 
 #include <stdlib.h>
 
-/* --- layout: areas one after the other; in each head, done, lines, blocks --- */
+#include "extended/aq_barrier.h"
 
-static uint64_t aq_shm_coll_done_at(void)
+#define AQ_SHM_COLLS       16    /* the most areas, so teams, there can be */
+#define AQ_SHM_SCATTER_MIN 2048u /* bytes from which members share the combining */
+
+static struct {
+    aq_lock lock;
+    atomic_uint count; /* polls look before they lock */
+    struct aq_shm_coll
+        *open[AQ_SHM_COLLS]; /* those with requests, or that had some at the last poll */
+} aq_shm_colls;
+
+/* --- wakeups --- */
+
+/* Something of ours was published, and there are sleepers: wake those who can go on. Of two
+ * who come last together each fences before it looks, so at least one of them sees both. */
+__attribute__((noinline, cold)) void aq_coll_req_wake(const struct aq_shm_coll *coll,
+                                                      const struct aq_coll_req *req, size_t step,
+                                                      bool shared)
 {
-    return sizeof(struct aq_shm_coll_head);
-}
-
-static uint64_t aq_shm_coll_lines_at(uint32_t ranks)
-{
-    return aq_shm_coll_done_at() + (uint64_t)ranks * sizeof(struct aq_shm_coll_done);
-}
-
-static uint64_t aq_shm_coll_blocks_at(uint32_t ranks)
-{
-    return aq_round_up(aq_shm_coll_lines_at(ranks)
-                           + (uint64_t)ranks * AQ_COLL_LINES * sizeof(struct aq_shm_coll_line),
-                       AQ_PAGE_SIZE);
-}
-
-/* Memory that is never touched costs nothing, but all of it might be: less where ranks are many. */
-uint64_t aq_shm_coll_plan(uint32_t ranks, uint64_t at, struct aq_shm_layout *layout)
-{
-    layout->coll_areas = ranks <= 16 ? 16 : ranks <= 64 ? 8 : 4;
-    layout->coll_block = ranks <= 16 ? 32768 : ranks <= 64 ? 16384 : 4096;
-    layout->coll_bytes =
-        aq_shm_coll_blocks_at(ranks) + (uint64_t)ranks * AQ_COLL_BLOCKS * layout->coll_block;
-    layout->coll = at;
-    return at + layout->coll_areas * layout->coll_bytes;
-}
-
-static char *aq_shm_coll_area(uint32_t area)
-{
-    return aq_shm.arena + aq_shm.layout.coll + area * aq_shm.layout.coll_bytes;
-}
-
-static struct aq_shm_coll_head *aq_shm_coll_head(uint32_t area)
-{
-    return (struct aq_shm_coll_head *)(void *)aq_shm_coll_area(area);
-}
-
-/* --- who is done --- */
-
-/* Steps that everybody is done with. Words of an earlier team may still be there: too small. */
-static uint64_t aq_shm_coll_min_done(const struct aq_shm_coll *coll)
-{
-    uint64_t min = UINT64_MAX;
-
-    for (uint32_t member = 0; member < coll->size; member++) {
-        /* acquire: pairs with the release in aq_shm_coll_set_done() */
-        const uint64_t done = atomic_load_explicit(&coll->done[member].count, memory_order_acquire);
-
-        if (done < min)
-            min = done;
-    }
-    return min;
-}
-
-uint32_t aq_shm_coll_behind(const struct aq_shm_coll *coll)
-{
-    uint32_t behind = coll->me;
-    uint64_t min = UINT64_MAX;
-
-    for (uint32_t i = 1; i < coll->size; i++) {
-        const uint32_t member = (coll->me + i) % coll->size;
-        /* relaxed: only who it is matters, and nothing of a step is read for it */
-        const uint64_t done = atomic_load_explicit(&coll->done[member].count, memory_order_relaxed);
-
-        if (done < min) {
-            min = done;
-            behind = member;
-        }
-    }
-    return behind;
-}
-
-/* Announce a wait until everybody is done with steps below number, or its end (0). It is announced
- * from the first idle look on, long before this member goes to sleep: that it does so passes a
- * barrier on all processors. */
-static void aq_shm_coll_wait_done(struct aq_shm_coll *coll, uint64_t number)
-{
-    const bool waits = number != 0;
-
-    atomic_store_explicit(&coll->done[coll->me].waits, number, memory_order_relaxed);
-    if (waits != coll->waiting)
-        atomic_fetch_add_explicit(&coll->head->full, waits ? 1 : UINT32_MAX, memory_order_relaxed);
-    coll->waiting = waits;
-}
-
-__attribute__((noinline)) bool aq_shm_coll_look_done(struct aq_shm_coll *coll, uint64_t number)
-{
-    const uint64_t min = aq_shm_coll_min_done(coll);
-    bool all;
-
-    if (min > coll->all_done)
-        coll->all_done = min;
-    all = coll->all_done >= number;
-    if (!all || coll->waiting)
-        aq_shm_coll_wait_done(coll, all ? 0 : number);
-    return all;
-}
-
-/* --- taking and leaving --- */
-
-uint32_t aq_shm_coll_take(void)
-{
-    for (uint32_t area = 1; area < aq_shm.layout.coll_areas; area++) {
-        _Atomic uint32_t *taken = &aq_shm_coll_head(area)->taken;
-
-        /* acquire: pairs with the release in aq_shm_coll_close() */
-        if (atomic_load_explicit(taken, memory_order_relaxed) == 0
-            && atomic_exchange_explicit(taken, 1, memory_order_acquire) == 0)
-            return area;
-    }
-    return AQ_COLL_NO_AREA;
-}
-
-uint64_t aq_shm_coll_first(uint32_t area)
-{
-    return aq_shm_coll_head(area)->first;
-}
-
-void aq_shm_coll_open(struct aq_shm_coll *coll, uint32_t area, uint32_t size, uint32_t me,
-                      uint32_t *local)
-{
-    char *base = aq_shm_coll_area(area);
-
-    *coll = (struct aq_shm_coll){
-        .area = area,
-        .size = size,
-        .me = me,
-        .local = local,
-        .head = aq_shm_coll_head(area),
-        .done = (struct aq_shm_coll_done *)(void *)(base + aq_shm_coll_done_at()),
-        .lines = (struct aq_shm_coll_line *)(void *)(base + aq_shm_coll_lines_at(aq_shm.size)),
-        .blocks = base + aq_shm_coll_blocks_at(aq_shm.size),
-        .block_bytes = aq_shm.layout.coll_block,
-        .all_done = aq_shm_coll_head(area)->first,
-    };
-}
-
-void aq_shm_coll_close(struct aq_shm_coll *coll, uint64_t steps)
-{
-    struct aq_shm_coll_head *head = coll->head;
-
-    if (coll->waiting)
-        aq_shm_coll_wait_done(coll, 0);
-    /* acq_rel: the last to leave sees that the others have read what they needed */
-    if (atomic_fetch_add_explicit(&head->left, 1, memory_order_acq_rel) + 1 == coll->size) {
-        atomic_store_explicit(&head->left, 0, memory_order_relaxed); /* nobody else looks */
-        head->first = steps;
-        /* release: pairs with the acquire in aq_shm_coll_take() */
-        atomic_store_explicit(&head->taken, 0, memory_order_release);
-    }
-    free(coll->local);
-}
-
-/* --- waking --- */
-
-void aq_shm_coll_wake(const struct aq_shm_coll *coll, uint32_t member)
-{
-    struct aq_shm_control *control = aq_shm_control(coll->local[member]);
-
-    if (atomic_load_explicit(&control->sleeping, memory_order_relaxed) != 0)
-        aq_shm_wake(control);
-}
-
-void aq_shm_coll_wake_all(const struct aq_shm_coll *coll)
-{
-    for (uint32_t member = 0; member < coll->size; member++)
-        if (member != coll->me)
-            aq_shm_coll_wake(coll, member);
-    aq_shm_sleep_wake();
-}
-
-/* The last who is done wakes the waiting. Two who come last together each fence before they look,
- * so at least one of them sees both. */
-__attribute__((noinline, cold)) void aq_shm_coll_wake_full(struct aq_shm_coll *coll)
-{
-    uint64_t min;
+    uint32_t seen = 0;
 
     atomic_thread_fence(memory_order_seq_cst);
-    min = aq_shm_coll_min_done(coll);
-    for (uint32_t member = 0; member < coll->size; member++) {
-        const uint64_t waits =
-            atomic_load_explicit(&coll->done[member].waits, memory_order_relaxed);
-
-        if (waits != 0 && waits <= min && member != coll->me)
-            aq_shm_coll_wake(coll, member);
+    if (req->call.kind != AQ_COLL_BROADCAST
+        && !(shared ? aq_all_shared(coll, req, step, &seen)
+                    : aq_all_posted(coll, req, step, &seen)))
+        return;
+    if (req->call.kind == AQ_COLL_TO_ONE && (shared || !req->scattered)) {
+        if (req->call.root != coll->area.me)
+            aq_shm_area_wake(&coll->area, req->call.root);
+    } else {
+        aq_shm_area_wake_all(&coll->area);
     }
+}
+
+/* --- posting --- */
+
+static bool aq_coll_req_sends(const struct aq_shm_coll *coll, const struct aq_coll_req *req)
+{
+    return req->call.kind != AQ_COLL_BROADCAST || req->call.root == coll->area.me;
+}
+
+/* May this member write the line, and the block, of a step? */
+static bool aq_coll_req_has_slot(struct aq_shm_coll *coll, const struct aq_coll_req *req,
+                                 size_t step, uint64_t block_user)
+{
+    const uint64_t number = req->first + step;
+    uint64_t need = number < AQ_AREA_LINES ? 0 : number - AQ_AREA_LINES + 1;
+
+    if (req->in_blocks && block_user > need)
+        need = block_user;
+    return aq_shm_area_all_done(&coll->area, need);
+}
+
+/* Post the operand of the next step. False: no room yet. */
+static inline bool aq_coll_req_post(struct aq_shm_coll *coll, struct aq_coll_req *req)
+{
+    const struct aq_coll_call *call = &req->call;
+    const size_t step = req->posted, at = step * req->chunk;
+    const uint64_t number = req->first + step;
+    uint64_t *block_user = &coll->block_user[(req->block + step) % AQ_AREA_BLOCKS];
+
+    if (aq_coll_req_sends(coll, req)) {
+        const size_t bytes = aq_step_bytes(req, step);
+
+        if (!aq_coll_req_has_slot(coll, req, step, *block_user) || !aq_shm_coll_may_notify())
+            return false;
+        if (bytes > 0) {
+            memcpy(aq_step_data(coll, req, coll->area.me, step), (const char *)call->src + at,
+                   bytes);
+            if (call->kind == AQ_COLL_BROADCAST && call->dst != call->src)
+                memcpy((char *)call->dst + at, (const char *)call->src + at, bytes);
+        }
+        aq_step_note(coll, req, step);
+        /* release: pairs with the acquire in aq_shm_area_posted() */
+        atomic_store_explicit(&aq_shm_area_line(&coll->area, coll->area.me, number)->posted,
+                              number + 1, memory_order_release);
+        if (aq_shm_area_sleepers())
+            aq_coll_req_wake(coll, req, step, false);
+    }
+    if (req->in_blocks)
+        *block_user = number + 1;
+    req->posted++;
+    return true;
+}
+
+/* --- finishing --- */
+
+static bool aq_reduction_finish(const struct aq_shm_coll *coll, struct aq_coll_req *req,
+                                size_t step)
+{
+    const bool gets = req->call.kind == AQ_COLL_TO_ALL || req->call.root == coll->area.me;
+
+    if (req->scattered) {
+        if (req->shared == step || (gets && !aq_all_shared(coll, req, step, &req->seen_shared)))
+            return false;
+        if (gets)
+            aq_coll_req_collect(coll, req, step);
+    } else if (gets) {
+        if (!aq_all_posted(coll, req, step, &req->seen_posted))
+            return false;
+        aq_coll_req_combine(coll, req, step);
+    }
+    return true;
+}
+
+static bool aq_broadcast_finish(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
+                                size_t step)
+{
+    const struct aq_coll_call *call = &req->call;
+
+    if (call->root == coll->area.me)
+        return true;
+    if (!aq_shm_area_posted(&coll->area, call->root, req->first + step))
+        return false;
+    aq_step_compare(coll, req, step, call->root);
+    if (req->bytes > 0)
+        memcpy((char *)call->dst + step * req->chunk, aq_step_data(coll, req, call->root, step),
+               aq_step_bytes(req, step));
+    return true;
+}
+
+/* Take what this member gets of the next step. False: it is not there yet. */
+static inline bool aq_coll_req_finish(struct aq_shm_coll *coll, struct aq_coll_req *req)
+{
+    const size_t step = req->finished;
+
+    if (req->posted == step)
+        return false;
+    if (req->call.kind == AQ_COLL_BARRIER) {
+        if (!aq_all_posted(coll, req, step, &req->seen_posted))
+            return false;
+    } else if (req->call.kind == AQ_COLL_BROADCAST) {
+        if (!aq_broadcast_finish(coll, req, step))
+            return false;
+    } else if (!aq_reduction_finish(coll, req, step)) {
+        return false;
+    }
+    req->finished++;
+    if (!req->scattered)
+        req->seen_posted = 0;
+    req->seen_shared = 0;
+    aq_shm_area_set_done(&coll->area, req->first + req->finished);
+    return true;
+}
+
+/* --- requests; the caller is at work on the team --- */
+
+static void aq_shm_coll_append(struct aq_shm_coll *coll, struct aq_coll_req *req)
+{
+    req->next = NULL;
+    if (coll->head == NULL)
+        coll->head = req;
+    else
+        coll->tail->next = req;
+    coll->tail = req;
+    if (coll->posting == NULL)
+        coll->posting = req;
+    if (coll->sharing == NULL)
+        coll->sharing = req;
+}
+
+static void aq_coll_req_free(struct aq_shm_coll *coll, struct aq_coll_req *req)
+{
+    req->next = coll->free;
+    coll->free = req;
+}
+
+static void aq_shm_coll_pop(struct aq_shm_coll *coll)
+{
+    struct aq_coll_req *req = coll->head;
+
+    coll->head = req->next;
+    req->over = true;
+    if (req->op != NULL) {
+        aq_op_end(req->op, GEX_EC_GET, 1);
+        aq_coll_req_free(coll, req);
+    }
+}
+
+/* Move a team's requests on as far as they go. Returns how much happened. */
+static inline unsigned aq_shm_coll_advance(struct aq_shm_coll *coll)
+{
+    unsigned happened = 0, before;
+
+    do {
+        before = happened;
+        while (coll->posting != NULL
+               && (coll->posting->posted == coll->posting->steps
+                   || aq_coll_req_post(coll, coll->posting))) {
+            happened++;
+            if (coll->posting->posted == coll->posting->steps)
+                coll->posting = coll->posting->next;
+        }
+        while (coll->sharing != NULL
+               && (!coll->sharing->scattered || aq_coll_req_share(coll, coll->sharing))) {
+            happened++;
+            if (!coll->sharing->scattered || coll->sharing->shared == coll->sharing->steps)
+                coll->sharing = coll->sharing->next;
+        }
+        while (coll->head != NULL && aq_coll_req_finish(coll, coll->head)) {
+            happened++;
+            if (coll->head->finished == coll->head->steps)
+                aq_shm_coll_pop(coll);
+        }
+    } while (happened != before && coll->head != NULL);
+    return happened;
+}
+
+/* --- who is missing, for the stall report --- */
+
+/* The member whose operand, slice or leave to use a line again an request waits for in the step that
+ * it is to finish next; size: nobody in particular. */
+static uint32_t aq_coll_req_missing(const struct aq_shm_coll *coll, const struct aq_coll_req *req)
+{
+    if (req->posted == req->finished)
+        return aq_shm_area_behind(&coll->area);
+    if (req->call.kind == AQ_COLL_BROADCAST)
+        return req->call.root;
+    return req->scattered && req->shared > req->finished ? req->seen_shared : req->seen_posted;
+}
+
+/* A poll has found nothing to do for a team: name who is missing to whoever waits for its first
+ * request. Requests end in order, so that one is first waited for. */
+static void aq_shm_coll_blame(const struct aq_shm_coll *coll)
+{
+    struct aq_op *op = coll->head->op;
+    const uint32_t member = aq_coll_req_missing(coll, coll->head);
+    const gex_Rank_t jobrank =
+        member == coll->area.size ? GEX_RANK_INVALID : aq_coll_jobrank(coll->team, member);
+
+    if (aq_op_peer(op) != jobrank) /* its line may be another thread's, who waits */
+        aq_op_set_peer(op, jobrank);
+}
+
+/* --- the list of teams with open requests --- */
+
+/* Under aq_shm_colls.lock. */
+static void aq_shm_coll_activate(struct aq_shm_coll *coll)
+{
+    const unsigned count = atomic_load_explicit(&aq_shm_colls.count, memory_order_relaxed);
+
+    if (atomic_load_explicit(&coll->active, memory_order_relaxed))
+        return;
+    atomic_store_explicit(&coll->active, true, memory_order_relaxed);
+    aq_shm_colls.open[count] = coll;
+    atomic_store_explicit(&aq_shm_colls.count, count + 1, memory_order_relaxed);
+    aq_pending_add(1);
+}
+
+/* Under aq_shm_colls.lock. */
+static void aq_shm_coll_deactivate(struct aq_shm_coll *coll)
+{
+    const unsigned count = atomic_load_explicit(&aq_shm_colls.count, memory_order_relaxed) - 1;
+    unsigned i = 0;
+
+    atomic_store_explicit(&coll->active, false, memory_order_relaxed);
+    while (aq_shm_colls.open[i] != coll)
+        i++;
+    aq_shm_colls.open[i] = aq_shm_colls.open[count];
+    atomic_store_explicit(&aq_shm_colls.count, count, memory_order_relaxed);
+    aq_pending_add(-1);
+}
+
+/* Requests that were left by threads which found somebody at work. */
+static void aq_shm_coll_empty_inbox(struct aq_shm_coll *coll)
+{
+    struct aq_coll_req *newest, *oldest = NULL;
+
+    /* relaxed: whoever leaves something has the next poll look */
+    if (!AQ_THREADED || atomic_load_explicit(&coll->inbox, memory_order_relaxed) == NULL)
+        return;
+    aq_lock_acquire(&aq_shm_colls.lock);
+    newest = atomic_exchange_explicit(&coll->inbox, NULL, memory_order_relaxed); /* lock held */
+    aq_lock_release(&aq_shm_colls.lock);
+    while (newest != NULL) {
+        struct aq_coll_req *next = newest->next;
+
+        newest->next = oldest;
+        oldest = newest;
+        newest = next;
+    }
+    while (oldest != NULL) {
+        struct aq_coll_req *next = oldest->next;
+
+        aq_shm_coll_append(coll, oldest);
+        oldest = next;
+    }
+}
+
+bool aq_shm_coll_is_open(const struct aq_shm_coll *coll)
+{
+    /* relaxed: written under aq_shm_colls.lock, read again under it before it decides anything */
+    return coll->head != NULL
+           || atomic_load_explicit(&((struct aq_shm_coll *)(uintptr_t)coll)->inbox,
+                                   memory_order_relaxed)
+                  != NULL;
+}
+
+/* Stop working on a team; polls look after it while anything is open. It stays in the list when the
+ * last request has ended, for the next call will come soon: a poll that found nothing takes it out. */
+static void aq_shm_coll_release(struct aq_shm_coll *coll, bool was_open)
+{
+    /* relaxed: only we take it out */
+    const bool active = atomic_load_explicit(&coll->active, memory_order_relaxed);
+
+    if (AQ_LIKELY(active == (was_open || coll->head != NULL))) {
+        aq_lock_release(&coll->work);
+        return;
+    }
+    aq_lock_acquire(&aq_shm_colls.lock);
+    if (was_open || aq_shm_coll_is_open(coll))
+        aq_shm_coll_activate(coll);
+    else
+        aq_shm_coll_deactivate(coll);
+    aq_lock_release(&coll->work);
+    aq_lock_release(&aq_shm_colls.lock);
+}
+
+unsigned aq_shm_coll_progress(void)
+{
+    unsigned happened = 0;
+
+    /* relaxed: what another thread adds at this moment waits for the next poll */
+    for (unsigned i = 0; i < atomic_load_explicit(&aq_shm_colls.count, memory_order_relaxed); i++) {
+        struct aq_shm_coll *coll;
+        unsigned moved;
+        bool own, was_open;
+
+        aq_lock_acquire(&aq_shm_colls.lock);
+        coll = i < atomic_load_explicit(&aq_shm_colls.count, memory_order_relaxed)
+                   ? aq_shm_colls.open[i]
+                   : NULL;
+        own = coll != NULL && aq_lock_try(&coll->work);
+        aq_lock_release(&aq_shm_colls.lock);
+        if (coll == NULL)
+            return happened;
+        if (!own)
+            continue; /* another thread is at it */
+        aq_shm_coll_empty_inbox(coll);
+        was_open = coll->head != NULL;
+        moved = aq_shm_coll_advance(coll);
+        happened += moved;
+        if (moved == 0 && coll->head != NULL)
+            aq_shm_coll_blame(coll);
+        aq_shm_coll_release(coll, was_open);
+    }
+    return happened;
+}
+
+/* --- calls --- */
+
+bool aq_shm_coll_serves(const struct aq_shm_coll *coll, const struct aq_coll_call *call)
+{
+    return coll != NULL
+           && (call->kind == AQ_COLL_BARRIER || call->kind == AQ_COLL_BROADCAST
+               || call->unit <= coll->area.block_bytes);
+}
+
+static struct aq_coll_req *aq_coll_req_get(struct aq_shm_coll *coll, bool own)
+{
+    struct aq_coll_req *req = own ? coll->free : NULL;
+
+    if (req != NULL)
+        coll->free = req->next;
+    else if ((req = malloc(sizeof(*req))) == NULL)
+        aq_fatal("no memory for a collective (%zu bytes)", sizeof(*req));
+    return req;
+}
+
+static void aq_coll_req_fill(struct aq_shm_coll *coll, struct aq_coll_req *req,
+                             const struct aq_coll_call *call)
+{
+    const bool reduces = call->kind == AQ_COLL_TO_ONE || call->kind == AQ_COLL_TO_ALL;
+    const size_t block = coll->area.block_bytes;
+
+    req->op = NULL;
+    req->call = *call;
+    req->bytes = reduces                           ? call->unit * call->count
+                 : call->kind == AQ_COLL_BROADCAST ? call->nbytes
+                                                   : 0;
+    req->in_blocks = req->bytes > AQ_AREA_INLINE_MAX;
+    req->chunk =
+        req->in_blocks ? reduces ? block / call->unit * call->unit : block : AQ_AREA_INLINE_MAX;
+    req->steps = req->in_blocks ? (req->bytes + req->chunk - 1) / req->chunk : 1;
+    req->scattered = reduces && coll->area.size > 2 && req->bytes >= AQ_SHM_SCATTER_MIN;
+    req->posted = req->shared = req->finished = 0;
+    req->seen_posted = req->seen_shared = 0;
+    req->over = false;
+    req->first = coll->next_step;
+    req->block = coll->next_block;
+    coll->next_step += req->steps;
+    if (req->in_blocks)
+        coll->next_block += req->steps;
+}
+
+static struct aq_op *aq_coll_req_op(const struct aq_coll_call *call)
+{
+    struct aq_op *op = aq_op_create(&aq_coll_op_kinds[call->kind], GEX_RANK_INVALID);
+
+    aq_op_begin(op, GEX_EC_GET, 1);
+    return op;
+}
+
+/* Another thread is at work on the team: it, or the next poll, finds the request in the inbox. */
+static gex_Event_t aq_shm_coll_submit_inbox(struct aq_shm_coll *coll,
+                                            const struct aq_coll_call *call)
+{
+    struct aq_coll_req *req = aq_coll_req_get(coll, false);
+    struct aq_op *op = aq_coll_req_op(call);
+
+    aq_coll_req_fill(coll, req, call);
+    req->op = op;
+    aq_lock_acquire(&aq_shm_colls.lock);
+    req->next = atomic_load_explicit(&coll->inbox, memory_order_relaxed); /* lock held */
+    atomic_store_explicit(&coll->inbox, req, memory_order_relaxed);
+    aq_shm_coll_activate(coll);
+    aq_lock_release(&aq_shm_colls.lock);
+    return aq_op_expose(op);
+}
+
+gex_Event_t aq_shm_coll_submit(struct aq_shm_coll *coll, const struct aq_coll_call *call)
+{
+    struct aq_op *op = NULL;
+    struct aq_coll_req *req;
+    bool others;
+
+    if (!aq_lock_try(&coll->work))
+        return aq_shm_coll_submit_inbox(coll, call);
+    aq_shm_coll_empty_inbox(coll);
+    req = aq_coll_req_get(coll, true);
+    aq_coll_req_fill(coll, req, call);
+    others = coll->head != NULL;
+    aq_shm_coll_append(coll, req);
+    aq_shm_coll_advance(coll);
+    if (req->over)
+        aq_coll_req_free(coll, req);
+    else
+        op = req->op = aq_coll_req_op(call);
+    aq_shm_coll_release(coll, others || atomic_load_explicit(&coll->active, memory_order_relaxed));
+    if (AQ_THREADED && others) /* other threads may sleep on what we ended */
+        aq_job.local->sleep_wake();
+    return op == NULL ? GEX_EVENT_INVALID : aq_op_expose(op);
+}
+
+void aq_shm_coll_quiesce(struct aq_shm_coll *coll)
+{
+    for (;;) {
+        aq_shm_coll_progress();
+        aq_lock_acquire(&aq_shm_colls.lock);
+        if (!atomic_load_explicit(&coll->active, memory_order_relaxed) && aq_lock_try(&coll->work))
+            break;
+        aq_lock_release(&aq_shm_colls.lock);
+        aq_cpu_relax();
+    }
+    aq_lock_release(&aq_shm_colls.lock);
 }

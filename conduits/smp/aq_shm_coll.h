@@ -1,146 +1,166 @@
 /*
- * aq_shm_coll.h - memory that the members of a team on one host share for their collectives.
+ * aq_shm_coll.h - collectives through memory that all members of a team share: what its files share.
  *
- * The arena holds a few equal areas; area 0 is the job's, a team takes one when it is made. Steps
- * of collectives are numbered through the life of an area. For each step every member has a
- * line, [number % AQ_COLL_LINES], in which it posts that number once its operand is there: in the
- * line if it is small, else in one of its blocks. done is how many steps a member needs nothing of
- * any more; a line or block is used again when everybody is done with its last use.
+ *     aq_shm_coll.c          requests and their steps; submitting, progress
+ *     aq_shm_coll_reduce.c   combining the operands of a step
+ *     aq_shm_coll_team.c     what a team has: making and freeing it
+ *     aq_shm_coll_area.c     the memory
  *
- * Owns      the areas
- * Threads   a member's lines, blocks and done have one writing process, one thread at a time;
- *           everybody reads
- * Uses      conduits/smp/aq_shm.h; nothing of extended/. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      extended/aq_coll.h, aq_shm_coll_area.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_SHM_COLL_H
 #define AQ_SHM_COLL_H
 
-#include "conduits/smp/aq_shm.h"
+#include <string.h>
 
-#define AQ_COLL_LINES  64u /* steps that can be open before somebody must be done with one */
-#define AQ_COLL_BLOCKS 4u  /* the same for steps with more than a line's data */
-#if GASNET_DEBUG
-#define AQ_COLL_INLINE_MAX 96u /* bytes in a line */
-#else
-#define AQ_COLL_INLINE_MAX 112u
-#endif
+#include "base/aq_log.h"
+#include "conduits/smp/aq_shm_coll_area.h"
+#include "extended/aq_coll.h"
 
-struct aq_shm_coll_line {
-    _Alignas(
-        AQ_SHM_PAIR) _Atomic uint64_t posted; /* number of the step + 1: the operand is there */
-    _Atomic uint64_t shared;                  /* ... and this member's slice of the result */
-#if GASNET_DEBUG
-    uint64_t bytes; /* of the whole call whose step this is: equal on all members */
-#endif
-    _Alignas(16) unsigned char data[AQ_COLL_INLINE_MAX];
-};
-_Static_assert(sizeof(struct aq_shm_coll_line) == AQ_SHM_PAIR, "a line is a pair of cache lines");
-
-struct aq_shm_coll_head {
-    _Alignas(AQ_SHM_PAIR) _Atomic uint32_t taken; /* by a team */
-    _Atomic uint32_t left;                        /* members of the team that are gone */
-    uint64_t first;                               /* number of a new team's first step */
-    _Alignas(AQ_SHM_PAIR) _Atomic uint32_t full;  /* members that wait for others to be done */
+struct aq_coll_req {
+    struct aq_coll_req *next;
+    struct aq_op *op; /* NULL: its submitter still holds the team */
+    struct aq_coll_call call;
+    uint64_t first; /* number of its first step */
+    uint64_t block; /* number of its first block */
+    size_t bytes;   /* of data in all */
+    size_t chunk;   /* bytes in a step, but for the last */
+    size_t steps;
+    size_t posted, shared, finished;   /* steps that are */
+    uint32_t seen_posted, seen_shared; /* members that have, in the step we look at */
+    bool in_blocks;                    /* operands are in blocks */
+    bool scattered;                    /* members share the combining */
+    bool over;
 };
 
-/* One a member. */
-struct aq_shm_coll_done {
-    _Alignas(AQ_SHM_PAIR) _Atomic uint64_t count; /* steps of which it needs nothing any more */
-    _Atomic uint64_t waits; /* it waits until everybody's count is as large; 0: it does not */
-};
-
-/* One process's view of its team's area. */
 struct aq_shm_coll {
-    uint32_t area, size, me;
-    uint32_t *local; /* [size] index among the host's ranks */
-    struct aq_shm_coll_head *head;
-    struct aq_shm_coll_done *done;
-    struct aq_shm_coll_line *lines;
-    char *blocks;
-    size_t block_bytes;
-    uint64_t all_done; /* steps that everybody was done with when we last looked */
-    bool waiting;      /* counted in head->full */
+    aq_lock work; /* all but what is said */
+    struct aq_shm_area area;
+    const struct aq_coll_team *team;
+    struct aq_coll_req *head, *tail; /* in order */
+    struct aq_coll_req *posting;     /* the first that is not all posted */
+    struct aq_coll_req *sharing;     /* the first that is not all combined */
+    struct aq_coll_req *free;
+    uint64_t next_step, next_block;      /* of the next call: the client's order protects them */
+    uint64_t block_user[AQ_AREA_BLOCKS]; /* the step that used it last, + 1 */
+    void *temp;                          /* block_bytes, made when needed */
+    struct aq_coll_req *_Atomic inbox;   /* newest first; changed under aq_shm_colls.lock */
+    atomic_bool
+        active; /* in aq_shm_colls; set under its lock, taken back only by who works on the team */
 };
 
-/* Plan the areas for a host's ranks, at an offset of the arena; returns their end. */
-uint64_t aq_shm_coll_plan(uint32_t ranks, uint64_t at, struct aq_shm_layout *layout);
+/* --- a step's data --- */
 
-/* Take a free area: its number, or AQ_COLL_NO_AREA. By one member of a new team. */
-#define AQ_COLL_NO_AREA UINT32_MAX
-uint32_t aq_shm_coll_take(void);
-/* Number of the first step of the area's team. */
-uint64_t aq_shm_coll_first(uint32_t area);
-/* This member's view of an area; local is kept, and freed by the close. */
-void aq_shm_coll_open(struct aq_shm_coll *coll, uint32_t area, uint32_t size, uint32_t me,
-                      uint32_t *local);
-/* This member is gone, after so many steps; the last to leave frees the area. */
-void aq_shm_coll_close(struct aq_shm_coll *coll, uint64_t steps);
-
-/* Are all members done with steps below number? Looks if it does not know; if they are not, the
- * last of them will wake this member should it sleep. */
-bool aq_shm_coll_look_done(struct aq_shm_coll *coll, uint64_t number);
-
-/* The other member that is done with the fewest steps. */
-uint32_t aq_shm_coll_behind(const struct aq_shm_coll *coll);
-
-static inline bool aq_shm_coll_all_done(struct aq_shm_coll *coll, uint64_t number)
+static inline size_t aq_step_bytes(const struct aq_coll_req *req, size_t step)
 {
-    return AQ_LIKELY(coll->all_done >= number && !coll->waiting)
-           || aq_shm_coll_look_done(coll, number);
+    const size_t at = step * req->chunk;
+
+    return req->bytes - at < req->chunk ? req->bytes - at : req->chunk;
 }
 
-/* Wake the sleepers among the members: one, or all others. */
-void aq_shm_coll_wake(const struct aq_shm_coll *coll, uint32_t member);
-void aq_shm_coll_wake_all(const struct aq_shm_coll *coll);
-/* Somebody waits for others to be done: wake who has waited for us. */
-void aq_shm_coll_wake_full(struct aq_shm_coll *coll);
-
-static inline struct aq_shm_coll_line *aq_shm_coll_line(const struct aq_shm_coll *coll,
-                                                        uint32_t member, uint64_t number)
+/* A member's operand. */
+static inline void *aq_step_data(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
+                                 uint32_t member, size_t step)
 {
-    return &coll->lines[(size_t)member * AQ_COLL_LINES + number % AQ_COLL_LINES];
+    return req->in_blocks ? (void *)aq_shm_area_block(&coll->area, member, req->block + step)
+                          : (void *)aq_shm_area_line(&coll->area, member, req->first + step)->data;
 }
 
-static inline char *aq_shm_coll_block(const struct aq_shm_coll *coll, uint32_t member,
-                                      uint64_t block)
+/* Where a member's slice of a step begins, in bytes. */
+static inline size_t aq_step_offset(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
+                                    size_t step, uint32_t member)
 {
-    return coll->blocks
-           + ((size_t)member * AQ_COLL_BLOCKS + block % AQ_COLL_BLOCKS) * coll->block_bytes;
+    const size_t unit = req->call.unit, count = aq_step_bytes(req, step) / unit;
+    const size_t each = count / coll->area.size, more = count % coll->area.size;
+
+    return (member * each + (member < more ? member : more)) * unit;
 }
 
-static inline bool aq_shm_coll_posted(const struct aq_shm_coll *coll, uint32_t member,
-                                      uint64_t number)
+/* --- debug builds: all members pass the same sizes --- */
+
+#if GASNET_DEBUG
+static inline void aq_step_note(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
+                                size_t step)
 {
-    /* acquire: the operand is there */
-    return atomic_load_explicit(&aq_shm_coll_line(coll, member, number)->posted,
-                                memory_order_acquire)
-           > number;
+    aq_shm_area_line(&coll->area, coll->area.me, req->first + step)->bytes = req->bytes;
 }
 
-static inline bool aq_shm_coll_shared(const struct aq_shm_coll *coll, uint32_t member,
-                                      uint64_t number)
+/* Once the member has posted the step. */
+static inline void aq_step_compare(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
+                                   size_t step, uint32_t member)
 {
-    /* acquire: the slice is there */
-    return atomic_load_explicit(&aq_shm_coll_line(coll, member, number)->shared,
-                                memory_order_acquire)
-           > number;
+    const uint64_t bytes = aq_shm_area_line(&coll->area, member, req->first + step)->bytes;
+
+    if (bytes != req->bytes)
+        aq_fatal(
+            "%s: rank %u of the team takes part in it with %llu bytes, this rank, %u, with %zu: "
+            "all members of a team must make the same calls with the same sizes",
+            aq_coll_op_kinds[req->call.kind].name, member, (unsigned long long)bytes, coll->area.me,
+            req->bytes);
+}
+#else
+#define aq_step_note(coll, req, step)            ((void)0)
+#define aq_step_compare(coll, req, step, member) ((void)0)
+#endif
+
+/* --- who is there --- */
+
+static inline bool aq_all_posted(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
+                                 size_t step, uint32_t *seen)
+{
+    while (*seen < coll->area.size && aq_shm_area_posted(&coll->area, *seen, req->first + step)) {
+        aq_step_compare(coll, req, step, *seen);
+        ++*seen;
+    }
+    return *seen == coll->area.size;
 }
 
-/* Is there anybody on this host who may have to be woken? After something was published. */
-static inline bool aq_shm_coll_sleepers(void)
+static inline bool aq_all_shared(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
+                                 size_t step, uint32_t *seen)
 {
-    aq_shm_order_before_look();
-    return AQ_UNLIKELY(atomic_load_explicit(&aq_shm_common()->sleepers, memory_order_relaxed) != 0);
+    while (*seen < coll->area.size && aq_shm_area_shared(&coll->area, *seen, req->first + step))
+        ++*seen;
+    return *seen == coll->area.size;
 }
 
-/* This member needs nothing of steps below number any more. */
-static inline void aq_shm_coll_set_done(struct aq_shm_coll *coll, uint64_t number)
+/* May others learn from a store of ours? See core/aq_conduit.h. */
+static inline bool aq_shm_coll_may_notify(void)
 {
-    /* release: our reading of those steps comes before their lines are written again */
-    atomic_store_explicit(&coll->done[coll->me].count, number, memory_order_release);
-    aq_shm_order_before_look();
-    if (AQ_UNLIKELY(atomic_load_explicit(&coll->head->full, memory_order_relaxed) != 0))
-        aq_shm_coll_wake_full(coll);
+#if GASNET_SEGMENT_EVERYTHING
+    return aq_job.conduit->may_notify == NULL || aq_job.conduit->may_notify();
+#else
+    return true;
+#endif
 }
+
+/** aq_coll_req_wake - this member has posted, or shared, a step and there are sleepers: wakes those
+ *  that can go on. */
+void aq_coll_req_wake(const struct aq_shm_coll *coll, const struct aq_coll_req *req, size_t step,
+                      bool shared);
+
+/** aq_shm_coll_quiesce - returns when no thread works on the team any more; its requests are complete,
+ *  but another thread's poll may be about to see that. */
+void aq_shm_coll_quiesce(struct aq_shm_coll *coll);
+
+/* --- aq_shm_coll_reduce.c --- */
+
+/** aq_coll_req_combine - all operands of a step, into dst. Every member has posted it. */
+void aq_coll_req_combine(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
+                         size_t step);
+
+/** aq_coll_req_share - combine this member's slice of the next step and share it. False: operands are
+ *  missing. */
+bool aq_coll_req_share(struct aq_shm_coll *coll, struct aq_coll_req *req);
+
+/** aq_coll_req_collect - copy all slices of a step to dst. Every member has shared it. */
+void aq_coll_req_collect(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
+                         size_t step);
+
+/* --- entries of struct aq_coll_ops: core/aq_conduit.h --- */
+
+bool aq_shm_coll_serves(const struct aq_shm_coll *coll, const struct aq_coll_call *call);
+bool aq_shm_coll_is_open(const struct aq_shm_coll *coll);
+gex_Event_t aq_shm_coll_submit(struct aq_shm_coll *coll, const struct aq_coll_call *call);
+unsigned aq_shm_coll_progress(void);
 
 #endif

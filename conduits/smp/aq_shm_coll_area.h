@@ -1,0 +1,145 @@
+/*
+ * aq_shm_coll_area.h - memory that the members of a team on one host share for their collectives.
+ *
+ * The arena holds a few equal areas: area 0 is the job's, a team takes another when it is made. Steps
+ * of collectives are numbered through the life of an area. For each step every member has a line,
+ * [number % AQ_AREA_LINES], in which it posts that number once its operand is there: in the line if
+ * it is small, else in one of the member's blocks. `done` counts the steps that a member needs no
+ * more; a line or block is used again when every member is done with its last use.
+ *
+ * Owns      the areas
+ * Threads   one process writes a member's lines, blocks and done, one thread at a time; all read
+ * Uses      conduits/smp/aq_shm.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_SHM_COLL_AREA_H
+#define AQ_SHM_COLL_AREA_H
+
+#include "conduits/smp/aq_shm.h"
+
+#define AQ_AREA_LINES  64u /* steps that can be open before somebody must be done with one */
+#define AQ_AREA_BLOCKS 4u  /* the same for steps with more than a line's data */
+#if GASNET_DEBUG
+#define AQ_AREA_INLINE_MAX 96u /* bytes in a line */
+#else
+#define AQ_AREA_INLINE_MAX 112u
+#endif
+
+struct aq_shm_area_line {
+    _Alignas(
+        AQ_SHM_PAIR) _Atomic uint64_t posted; /* number of the step + 1: the operand is there */
+    _Atomic uint64_t shared;                  /* ... and this member's slice of the result */
+#if GASNET_DEBUG
+    uint64_t bytes; /* of the whole call whose step this is: equal on all members */
+#endif
+    _Alignas(16) unsigned char data[AQ_AREA_INLINE_MAX];
+};
+_Static_assert(sizeof(struct aq_shm_area_line) == AQ_SHM_PAIR, "a line is a pair of cache lines");
+
+struct aq_shm_area_head {
+    _Alignas(AQ_SHM_PAIR) _Atomic uint32_t taken; /* by a team */
+    _Atomic uint32_t left;                        /* members of the team that are gone */
+    uint64_t first;                               /* number of a new team's first step */
+    _Alignas(AQ_SHM_PAIR) _Atomic uint32_t full;  /* members that wait for others to be done */
+};
+
+/* One a member. */
+struct aq_shm_area_done {
+    _Alignas(AQ_SHM_PAIR) _Atomic uint64_t count; /* steps of which it needs nothing any more */
+    _Atomic uint64_t waits; /* it waits until everybody's count is as large; 0: it does not */
+};
+
+/* One process's view of its team's area. */
+struct aq_shm_area {
+    uint32_t index, size, me;
+    uint32_t *local; /* [size] index among the host's ranks */
+    struct aq_shm_area_head *head;
+    struct aq_shm_area_done *done;
+    struct aq_shm_area_line *lines;
+    char *blocks;
+    size_t block_bytes;
+    uint64_t all_done; /* steps that everybody was done with when we last looked */
+    bool waiting;      /* counted in head->full */
+};
+
+/* Plan the areas for a host's ranks, at an offset of the arena; returns their end. */
+uint64_t aq_shm_area_plan(uint32_t ranks, uint64_t at, struct aq_shm_layout *layout);
+
+/* Take a free area: its number, or AQ_AREA_NONE. By one member of a new team. */
+#define AQ_AREA_NONE UINT32_MAX
+uint32_t aq_shm_area_take(void);
+/* Number of the first step of the area's team. */
+uint64_t aq_shm_area_first(uint32_t index);
+/* This member's view of an area; local is kept, and freed by the close. */
+void aq_shm_area_open(struct aq_shm_area *area, uint32_t index, uint32_t size, uint32_t me,
+                      uint32_t *local);
+/* This member is gone, after so many steps; the last to leave frees the area. */
+void aq_shm_area_close(struct aq_shm_area *area, uint64_t steps);
+
+/* Are all members done with steps below number? Looks if it does not know; if they are not, the
+ * last of them will wake this member should it sleep. */
+bool aq_shm_area_look_done(struct aq_shm_area *area, uint64_t number);
+
+/* The other member that is done with the fewest steps. */
+uint32_t aq_shm_area_behind(const struct aq_shm_area *area);
+
+static inline bool aq_shm_area_all_done(struct aq_shm_area *area, uint64_t number)
+{
+    return AQ_LIKELY(area->all_done >= number && !area->waiting)
+           || aq_shm_area_look_done(area, number);
+}
+
+/* Wake the sleepers among the members: one, or all others. */
+void aq_shm_area_wake(const struct aq_shm_area *area, uint32_t member);
+void aq_shm_area_wake_all(const struct aq_shm_area *area);
+/* Somebody waits for others to be done: wake who has waited for us. */
+void aq_shm_area_wake_full(struct aq_shm_area *area);
+
+static inline struct aq_shm_area_line *aq_shm_area_line(const struct aq_shm_area *area,
+                                                        uint32_t member, uint64_t number)
+{
+    return &area->lines[(size_t)member * AQ_AREA_LINES + number % AQ_AREA_LINES];
+}
+
+static inline char *aq_shm_area_block(const struct aq_shm_area *area, uint32_t member,
+                                      uint64_t block)
+{
+    return area->blocks
+           + ((size_t)member * AQ_AREA_BLOCKS + block % AQ_AREA_BLOCKS) * area->block_bytes;
+}
+
+static inline bool aq_shm_area_posted(const struct aq_shm_area *area, uint32_t member,
+                                      uint64_t number)
+{
+    /* acquire: the operand is there */
+    return atomic_load_explicit(&aq_shm_area_line(area, member, number)->posted,
+                                memory_order_acquire)
+           > number;
+}
+
+static inline bool aq_shm_area_shared(const struct aq_shm_area *area, uint32_t member,
+                                      uint64_t number)
+{
+    /* acquire: the slice is there */
+    return atomic_load_explicit(&aq_shm_area_line(area, member, number)->shared,
+                                memory_order_acquire)
+           > number;
+}
+
+/* Is there anybody on this host who may have to be woken? After something was published. */
+static inline bool aq_shm_area_sleepers(void)
+{
+    aq_shm_order_before_look();
+    return AQ_UNLIKELY(atomic_load_explicit(&aq_shm_common()->sleepers, memory_order_relaxed) != 0);
+}
+
+/* This member needs nothing of steps below number any more. */
+static inline void aq_shm_area_set_done(struct aq_shm_area *area, uint64_t number)
+{
+    /* release: our reading of those steps comes before their lines are written again */
+    atomic_store_explicit(&area->done[area->me].count, number, memory_order_release);
+    aq_shm_order_before_look();
+    if (AQ_UNLIKELY(atomic_load_explicit(&area->head->full, memory_order_relaxed) != 0))
+        aq_shm_area_wake_full(area);
+}
+
+#endif
