@@ -59,7 +59,7 @@ static bool aq_module_is_safe(const char *path, uid_t owner)
            && (is.st_mode & S_IWOTH) == 0;
 }
 
-/* Is dir/below/aq-NAME.so there, and could no stranger have put it there? */
+/* Is dir/below/aq-NAME.so there, and could no unauthenticated peer have put it there? */
 static bool aq_module_try_above(const struct aq_module_search *search, const char *dir,
                                 const char *below, uid_t owner)
 {

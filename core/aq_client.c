@@ -196,7 +196,7 @@ static void aq_client_make_objects(const char *name, gex_Flags_t flags)
     ep->caps = GEX_EP_CAPABILITY_ALL;
 }
 
-/* The ranks of one host have the board; over several, messages are faster than any launcher. */
+/* The ranks of one host have the job area; over several, messages are faster than any launcher. */
 int aq_job_allgather(const void *own, size_t len, void *all)
 {
     if (aq_job.host_count == 1)

@@ -223,7 +223,8 @@ struct aq_conduit_ops {
     /* Rendezvous of large blocks, between any memory of two ranks. rndv_recv: nbytes from jobrank
      * are expected at dest; returns the match id that the sender must name, or 0 if the data must
      * come in messages. rndv_send: send them to a rank that named match_id. rndv belongs to the
-     * conduit until its done is called. Neither blocks; any number may be in flight, in any order. */
+     * conduit until its done is called. Neither blocks; any number may be in flight, in any order.
+     * */
     uint32_t (*rndv_recv)(gex_Rank_t jobrank, void *dest, size_t nbytes, struct aq_rndv *rndv);
     void (*rndv_send)(gex_Rank_t jobrank, uint32_t match_id, const void *src, size_t nbytes,
                       struct aq_rndv *rndv);

@@ -4,7 +4,7 @@
  * Owns      aq_exit_me: who ends this process
  * Threads   any, any context. What runs in signal handlers uses atomics, write, futex, kill, _exit
  *           and, for stdio, ftrylockfile with a bound (see aq_exit_flush_stream)
- * How       publish the code on the board -> poke who looks after the job -> write out stdio ->
+ * How       publish the code on the job area -> poke who looks after the job -> write out stdio ->
  *           leave the launcher -> _exit. This rank waits for nobody: who comes late is asked and
  *           then killed by the supervisor (other/spawn/aq_shutdown.h)
  * Uses      other/spawn, core/aq_signal.h

@@ -4,7 +4,8 @@
  * Owns      the process's exit state: who ends it, with which code; the exit() hook
  * Threads   any thread, any context (AM and signal handlers, HSLs held); the first caller in a
  *           process ends it, the others park
- * States    running -> EXITING (code on the board) -> FLUSHING -> ENDED -> gone; see aq_jobarea.h
+ * States    running -> EXITING (code on the job area) -> FLUSHING -> ENDED -> gone; see
+ *           aq_jobarea.h
  * Promise   no call here returns unless it says so, waits for a lock, or outlives
  *           GASNET_EXITTIMEOUT
  * Uses      other/spawn (board, leaving the launcher), core/aq_signal.h, base/aq_log.h

@@ -3,12 +3,12 @@
  *
  * A waiter polls. While nothing comes it first spins (a peer on another core answers within
  * a microsecond), then yields the core, and where ranks outnumber cores, or the client asked
- * for it, sleeps in the kernel until somebody rings its doorbell.
+ * for it, sleeps in the kernel until somebody rings its wake-up.
  *
  * Owns      the wait mode, the spin budget, the stall report
  * Threads   any; each waiter is on its thread's stack
  * Promise   no wake-up is lost: a waiter announces itself as a sleeper, then looks at everything
- *           once more, and sleeps only if the bell has not rung since the announcement
+ *           once more, and sleeps only if the wake-up count has not changed since the announcement
  * Uses      the conduit table, aq_callback.h
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -46,9 +46,9 @@ static atomic_uint aq_wait_asked;
 
 /* --- polling --- */
 
-/* A look at a network costs several times as much as a look at shared memory. While local ranks keep
- * this thread busy, the network is polled once in AQ_SKIP_POLLS; it is never left out for longer
- * than AQ_SKIP_BUSY polls after the last message of a local rank. */
+/* A look at a network costs several times as much as a look at shared memory. While local ranks
+ * keep this thread busy, the network is polled once in AQ_SKIP_POLLS; it is never left out for
+ * longer than AQ_SKIP_BUSY polls after the last message of a local rank. */
 #define AQ_SKIP_POLLS 8u
 #define AQ_SKIP_BUSY  64u
 

@@ -4,8 +4,8 @@
  *
  * It polls for a rank whose own threads do not. While they do, it takes short naps and announces
  * nothing, so that nobody pays for waking it; once they have not polled during a nap, it sleeps in
- * the kernel as any waiter does, on the bell and the conduit's sockets, and is woken by whoever
- * brings work.
+ * the kernel as any waiter does, on the wake-up count and the conduit's sockets, and is woken by
+ * whoever brings work.
  *
  * Owns      the thread, and the note of client threads' polls
  * Threads   it runs handlers, so that GASNET_HIDDEN_AM_CONCURRENCY_LEVEL is 1 in threaded clients.
@@ -31,7 +31,7 @@
 #if AQ_THREADED
 
 #define AQ_SERVICE_BACKOFF_NS 500000     /* between looks whether client threads poll */
-#define AQ_SERVICE_SLEEP_NS   1000000000 /* the longest sleep; the bell ends it */
+#define AQ_SERVICE_SLEEP_NS   1000000000 /* the longest sleep; the wake-up count ends it */
 
 atomic_bool aq_service_watches;
 atomic_uint aq_service_polls;

@@ -44,7 +44,7 @@ const struct aq_trace_row aq_trace_rows[AQ_TRACE_KIND_COUNT] = {
 #include "core/aq_trace.def"
 };
 
-/* Messages sent to and come from each peer, per lane (request, reply); the numbers in arrows. */
+/* Messages sent to and come from each peer, per channel (request, reply); the numbers in arrows. */
 static atomic_uint_fast64_t *aq_trace_flows;
 
 static void aq_trace_flush(struct aq_trace_thread *t);
@@ -277,7 +277,7 @@ void aq_trace_end_slow(enum aq_trace_kind kind, uint64_t began, gex_Rank_t jobra
 
 enum { AQ_FLOW_SENT, AQ_FLOW_CAME, AQ_FLOW_WAYS };
 
-/* The next message between two ranks in one direction. Both ends count alike: a lane keeps its
+/* The next message between two ranks in one direction. Both ends count alike: a channel keeps its
  * order. Threads of one process that send, or handle, at the same moment may swap two numbers. */
 static uint64_t aq_trace_number(gex_Rank_t peer, bool is_reply, unsigned way)
 {
@@ -286,7 +286,7 @@ static uint64_t aq_trace_number(gex_Rank_t peer, bool is_reply, unsigned way)
         memory_order_relaxed); /* a number, nothing else */
 }
 
-/* Sender, receiver, lane and number in 64 bits; different for all but a few in 2^64. */
+/* Sender, receiver, channel and number in 64 bits; different for all but a few in 2^64. */
 static uint64_t aq_trace_flow_name(gex_Rank_t from, gex_Rank_t to, bool is_reply, uint64_t number)
 {
     uint64_t name = ((uint64_t)from << 32 | to) * UINT64_C(0x9E3779B97F4A7C15);

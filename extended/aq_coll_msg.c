@@ -9,8 +9,8 @@
  *           has arrived
  * States    EARLY (messages, no schedule) -> as aq_coll_sched.c says -> free
  * Promise   handlers only copy and queue
- * Wire      COLL_DATA(team, number, tag, offset; bytes), COLL_READY(team, number, tag, match id or 0,
- *           bytes mod 2^32)
+ * Wire      COLL_DATA(team, number, tag, offset; bytes), COLL_READY(team, number, tag, match id or
+ *           0, bytes mod 2^32)
  * Uses      core/aq_am.h, core/aq_op.h, aq_coll_sched.h
  * SPDX-License-Identifier: BSD-3-Clause
  */

@@ -1,19 +1,20 @@
 /*
  * aq_coll_sched.c - schedules of collectives: writing them, carrying out their steps.
  *
- * Every member of a team writes a schedule for its part of a collective: sends, receives, copies and
- * reductions, carried out one after the other. Receives are ready for their data from the start,
- * whichever step is being carried out. A send of more than AQ_EAGER bytes waits for COLL_READY from
- * its receiver, so that only small messages can arrive early. COLL_READY may name a match id of the
- * conduit's rendezvous: then the conduit moves the data straight to its place (rndv_recv and
- * rndv_send in core/aq_conduit.h), not in messages.
+ * Every member of a team writes a schedule for its part of a collective: sends, receives, copies
+ * and reductions, carried out one after the other. Receives are ready for their data from the
+ * start, whichever step is being carried out. A send of more than AQ_EAGER bytes waits for
+ * COLL_READY from its receiver, so that only small messages can arrive early. COLL_READY may name a
+ * match id of the conduit's rendezvous: then the conduit moves the data straight to its place
+ * (rndv_recv and rndv_send in core/aq_conduit.h), not in messages.
  *
  * Owns      steps and temporary memory of each schedule
- * Threads   one thread at a time carries out a schedule; whoever parks or queues it under aq_msg.lock
- *           gives it up
- * States    RUNNING <-> PARKED (its step waits for a message) or QUEUED (a poll carries it on) -> free
- * Promise   nothing blocks: a message without credits waits for the next poll. No lock is held while
- *           a client's operator runs
+ * Threads   one thread at a time carries out a schedule; whoever parks or queues it under
+ *           aq_msg.lock gives it up
+ * States    RUNNING <-> PARKED (its step waits for a message) or QUEUED (a poll carries it on) ->
+ *           free
+ * Promise   nothing blocks: a message without credits waits for the next poll. No lock is held
+ *           while a client's operator runs
  * Uses      core/aq_am.h, core/aq_op.h, aq_coll_sched.h
  * SPDX-License-Identifier: BSD-3-Clause
  */

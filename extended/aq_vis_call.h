@@ -45,8 +45,9 @@ extern struct aq_vis_arming aq_vis_armed;
 
 /* --- routes: aq_vis_route.c --- */
 
-/** aq_vis_strided, aq_vis_vector, aq_vis_indexed - serve a call. Returns its event: GEX_EVENT_INVALID
- *  if it is complete, GEX_EVENT_NO_OP (only with GEX_FLAG_IMMEDIATE) if nothing was sent. */
+/** aq_vis_strided, aq_vis_vector, aq_vis_indexed - serve a call. Returns its event:
+ *  GEX_EVENT_INVALID if it is complete, GEX_EVENT_NO_OP (only with GEX_FLAG_IMMEDIATE) if nothing
+ *  was sent. */
 gex_Event_t aq_vis_strided(struct aq_vis_call *call, void *dst, const ptrdiff_t *dststrides,
                            void *src, const ptrdiff_t *srcstrides, size_t elemsz,
                            const size_t *count, size_t levels);

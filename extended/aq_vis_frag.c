@@ -1,8 +1,8 @@
 /*
  * aq_vis_frag.c - the fragments of a transfer that is not contiguous.
  *
- * A strided peer end is described by its whole shape and a position, if that is small; else, and for
- * lists, by the addresses that the fragment covers. Elements are not cut when the caller names
+ * A strided peer end is described by its whole shape and a position, if that is small; else, and
+ * for lists, by the addresses that the fragment covers. Elements are not cut when the caller names
  * their size (`grain`) and one fits a message.
  *
  * Threads   the thread that has the transfer

@@ -218,7 +218,8 @@ static int aq_vis_send(const struct aq_vis_transfer *transfer, unsigned slot, ge
                                 frag->desc, GEX_EVENT_NOW, flags, 6, args);
 }
 
-/* The next fragment, from a BUSY transfer with room in its window. Returns false if it found no room.
+/* The next fragment, from a BUSY transfer with room in its window. Returns false if it found no
+ * room.
  * */
 static bool aq_vis_send_next(struct aq_vis_transfer *transfer, gex_Flags_t flags)
 {

@@ -13,8 +13,8 @@
  *     RUNS       n times address, length
  *
  * Wire      VIS_PUT(transfer, form, n) + description + data -> VIS_ACK(transfer)
- *           VIS_GET(transfer, form, n, slot, nbytes) + description -> VIS_DATA(transfer, slot) + data
- *           VIS_NOTICE(handler) + payload
+ *           VIS_GET(transfer, form, n, slot, nbytes) + description -> VIS_DATA(transfer, slot) +
+ *           data VIS_NOTICE(handler) + payload
  * Uses      aq_vis.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_VIS_REF_H
@@ -94,8 +94,8 @@ size_t aq_vis_stage_size(void);
 
 /* --- fragments: aq_vis_frag.c --- */
 
-/** aq_vis_frag_compose - describe the transfer's next fragment in a staging buffer, transfer->stage,
- *  and gather a put's data behind it. The transfer is BUSY. */
+/** aq_vis_frag_compose - describe the transfer's next fragment in a staging buffer,
+ *  transfer->stage, and gather a put's data behind it. The transfer is BUSY. */
 void aq_vis_frag_compose(struct aq_vis_transfer *transfer);
 
 /* --- the peer: aq_vis_serve.c --- */

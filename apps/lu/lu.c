@@ -74,7 +74,7 @@ static bool parse_word(const char *text, struct lu_options *opt)
 
 static struct lu_options parse(int argc, char **argv)
 {
-    struct lu_options opt = {.n = 1024, .block = 16, .threads = 2, .fetch = LU_GET};
+    struct lu_options opt = { .n = 1024, .block = 16, .threads = 2, .fetch = LU_GET };
     int numbers = 0;
 
     for (int i = 1; i < argc && opt.wrong == NULL; i++) {
@@ -137,7 +137,7 @@ static bool check_counts(const struct lu *lu)
 
     const struct lu_counts *mine = &lu->counts;
     long wrong = !same_counts(mine, &must[lu->rank]);
-    long sums[] = {mine->diagonal[0], mine->diagonal[1], mine->panel[0], mine->panel[1], wrong};
+    long sums[] = { mine->diagonal[0], mine->diagonal[1], mine->panel[0], mine->panel[1], wrong };
     const long block = (long)lu->opt->block * lu->opt->block * (long)sizeof(double);
     const bool anew = lu->opt->fetch == LU_ANEW;
     long published[2];
@@ -178,7 +178,7 @@ static double load_ratio(const struct lu *lu)
 static void report_times(const struct lu *lu)
 {
     const double n = lu->opt->n, load = load_ratio(lu);
-    double times[] = {lu->times.total, lu->times.get, lu->times.barrier, lu->times.cpu};
+    double times[] = { lu->times.total, lu->times.get, lu->times.barrier, lu->times.cpu };
 
     lu_comm_max(times, 4);
     if (lu->rank == 0)
@@ -190,7 +190,7 @@ static void report_times(const struct lu *lu)
 static bool check_answer(const struct lu *lu)
 {
     double *all = gather(lu);
-    struct lu_verdict verdict = {.right = true};
+    struct lu_verdict verdict = { .right = true };
 
     if (lu->rank == 0) {
         if (!lu_check(all, lu->opt->n, lu->opt->block, lu->opt->serial, &verdict))
@@ -218,7 +218,7 @@ static void fill(struct lu *lu)
 
 static bool run(const struct lu_options *opt, const struct lu_grid *grid)
 {
-    struct lu lu = {.opt = opt, .grid = grid, .rank = lu_comm_rank()};
+    struct lu lu = { .opt = opt, .grid = grid, .rank = lu_comm_rank() };
     const size_t size = (size_t)opt->block * (size_t)opt->block * sizeof(double);
 
     lu.blocks = lu_comm_memory((size_t)grid->owned[lu.rank] * size, 2 * grid->nb);

@@ -24,10 +24,10 @@ static const struct {
     int n;
     double value;
 } log_dets[] = {
-    {256, 1419.95289124323},
-    {512, 3194.41910014678},
-    {1024, 7098.24537703374},
-    {3072, 24668.8153248001},
+    { 256, 1419.95289124323 },
+    { 512, 3194.41910014678 },
+    { 1024, 7098.24537703374 },
+    { 3072, 24668.8153248001 },
 };
 
 static double element(int n, int i, int j)
@@ -126,7 +126,7 @@ bool lu_check(const double *a, int n, int b, bool serial, struct lu_verdict *ver
 {
     double *x = malloc((size_t)n * sizeof(double));
     double *right_side = malloc((size_t)n * sizeof(double));
-    struct lu_verdict verdict = {.error = 0};
+    struct lu_verdict verdict = { .error = 0 };
 
     if (x != NULL && right_side != NULL) {
         row_sums(n, right_side);

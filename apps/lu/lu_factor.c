@@ -237,7 +237,7 @@ static double thread_seconds(void)
 bool lu_factor(struct lu *lu)
 {
     const int nb = lu->grid->nb;
-    struct step step = {.lu = lu};
+    struct step step = { .lu = lu };
     bool memory = panel_create(&step.column, lu, false) & panel_create(&step.row, lu, true);
 
     step.list = malloc((size_t)(lu->grid->owned[lu->rank] + 1) * sizeof(int));

@@ -21,8 +21,8 @@
 
 #include "lu.h"
 
-static const char *const layout_names[LU_LAYOUTS] = {"cyclic", "block", "hybrid"};
-static const char *const fetch_names[LU_FETCHES] = {"get", "nbget", "anew", "load"};
+static const char *const layout_names[LU_LAYOUTS] = { "cyclic", "block", "hybrid" };
+static const char *const fetch_names[LU_FETCHES] = { "get", "nbget", "anew", "load" };
 
 const char *lu_layout_name(enum lu_layout layout)
 {
@@ -90,7 +90,7 @@ bool lu_grid_create(struct lu_grid *grid, int nb, int ranks, int hosts, enum lu_
 {
     const size_t blocks = (size_t)nb * (size_t)nb;
 
-    *grid = (struct lu_grid){.nb = nb, .ranks = ranks, .hosts = hosts, .layout = layout};
+    *grid = (struct lu_grid){ .nb = nb, .ranks = ranks, .hosts = hosts, .layout = layout };
     if (hosts <= 0 || ranks % hosts != 0)
         return false;
     grid->owner = malloc(blocks * sizeof(int));
@@ -188,18 +188,18 @@ struct row {
 };
 
 static const struct row table[] = {
-    {96, 1, 2, false, {4655, 3480, 4655}, {0, 0, 0}, {1.01, 1.38, 1.01}},
-    {96, 2, 1, false, {0, 0, 0}, {4655, 3480, 3480}, {1.01, 1.38, 1.38}},
-    {96, 2, 2, false, {4655, 3480, 4655}, {4655, 3480, 3480}, {1.02, 2.02, 1.39}},
-    {96, 4, 1, false, {0, 0, 0}, {9310, 6960, 6960}, {1.02, 2.02, 2.02}},
-    {16, 1, 2, false, {135, 100, 135}, {0, 0, 0}, {0, 0, 0}},
-    {16, 2, 1, false, {0, 0, 0}, {135, 100, 100}, {0, 0, 0}},
-    {16, 2, 2, false, {135, 100, 135}, {135, 100, 100}, {0, 0, 0}},
-    {16, 4, 1, false, {0, 0, 0}, {270, 200, 200}, {0, 0, 0}},
-    {96, 1, 2, true, {146312, 164736, 146312}, {0, 0, 0}, {0, 0, 0}},
-    {96, 2, 1, true, {0, 0, 0}, {146312, 164736, 164736}, {0, 0, 0}},
-    {96, 2, 2, true, {146312, 164736, 146312}, {146312, 164736, 164736}, {0, 0, 0}},
-    {96, 4, 1, true, {0, 0, 0}, {292624, 329472, 329472}, {0, 0, 0}},
+    { 96, 1, 2, false, { 4655, 3480, 4655 }, { 0, 0, 0 }, { 1.01, 1.38, 1.01 } },
+    { 96, 2, 1, false, { 0, 0, 0 }, { 4655, 3480, 3480 }, { 1.01, 1.38, 1.38 } },
+    { 96, 2, 2, false, { 4655, 3480, 4655 }, { 4655, 3480, 3480 }, { 1.02, 2.02, 1.39 } },
+    { 96, 4, 1, false, { 0, 0, 0 }, { 9310, 6960, 6960 }, { 1.02, 2.02, 2.02 } },
+    { 16, 1, 2, false, { 135, 100, 135 }, { 0, 0, 0 }, { 0, 0, 0 } },
+    { 16, 2, 1, false, { 0, 0, 0 }, { 135, 100, 100 }, { 0, 0, 0 } },
+    { 16, 2, 2, false, { 135, 100, 135 }, { 135, 100, 100 }, { 0, 0, 0 } },
+    { 16, 4, 1, false, { 0, 0, 0 }, { 270, 200, 200 }, { 0, 0, 0 } },
+    { 96, 1, 2, true, { 146312, 164736, 146312 }, { 0, 0, 0 }, { 0, 0, 0 } },
+    { 96, 2, 1, true, { 0, 0, 0 }, { 146312, 164736, 164736 }, { 0, 0, 0 } },
+    { 96, 2, 2, true, { 146312, 164736, 146312 }, { 146312, 164736, 164736 }, { 0, 0, 0 } },
+    { 96, 4, 1, true, { 0, 0, 0 }, { 292624, 329472, 329472 }, { 0, 0, 0 } },
 };
 
 bool lu_grid_published(const struct lu_grid *grid, enum lu_fetch fetch, long *same_host_out,
@@ -223,7 +223,7 @@ static bool check_row(const struct row *row, enum lu_layout layout)
 {
     struct lu_grid grid;
     struct lu_counts counts[4];
-    long fetched[2] = {0, 0}, most = 0, updates = 0;
+    long fetched[2] = { 0, 0 }, most = 0, updates = 0;
 
     if (!lu_grid_create(&grid, row->nb, row->hosts * row->per_host, row->hosts, layout))
         return false;

@@ -96,7 +96,7 @@ static bool parse_grid(const char *text, int grid[3])
 
 static struct md_options parse(int argc, char **argv)
 {
-    struct md_options opt = {.lattice = 10, .steps = 100};
+    struct md_options opt = { .lattice = 10, .steps = 100 };
     int numbers = 0;
 
     for (int i = 1; i < argc && opt.wrong == NULL; i++) {
@@ -196,10 +196,10 @@ static double simulate(struct md *md, struct md_sums *first_out, struct md_sums 
 
 static void sum_traffic(struct md_traffic *traffic)
 {
-    long sums[] = {traffic->calls[0], traffic->calls[1], traffic->bytes[0], traffic->bytes[1]};
+    long sums[] = { traffic->calls[0], traffic->calls[1], traffic->bytes[0], traffic->bytes[1] };
 
     armci_msg_lgop(sums, 4, "+");
-    *traffic = (struct md_traffic){{sums[0], sums[1]}, {sums[2], sums[3]}};
+    *traffic = (struct md_traffic){ { sums[0], sums[1] }, { sums[2], sums[3] } };
 }
 
 static void print_traffic(const struct md *md, const char *what, const struct md_traffic *traffic,
@@ -235,7 +235,7 @@ static bool check_counts(const struct md *md)
 {
     const long cell_bytes = (long)md->capacity * 3 * (long)sizeof(double);
     struct md_traffic migrated = md->atoms_sent;
-    long sums[] = {md->atoms_got, md->opt->halo == MD_VECTOR ? md->empty_bytes : 0};
+    long sums[] = { md->atoms_got, md->opt->halo == MD_VECTOR ? md->empty_bytes : 0 };
     bool right;
 
     armci_msg_lgop(sums, 2, "+");
@@ -255,8 +255,8 @@ static bool check_counts(const struct md *md)
 
 static void report_times(const struct md *md, double total)
 {
-    double times[] = {total, md->seconds_get, md->seconds_acc, md->seconds_barrier,
-                      md->seconds_migrate};
+    double times[] = { total, md->seconds_get, md->seconds_acc, md->seconds_barrier,
+                       md->seconds_migrate };
 
     armci_msg_dgop(times, 5, "max");
     if (md->rank == 0)
@@ -307,7 +307,7 @@ static bool check_serial(const struct md *md, const struct md_sums *last, long a
 
 static bool run(const struct md_options *opt, const struct md_map *map)
 {
-    struct md md = {.opt = opt, .map = *map};
+    struct md md = { .opt = opt, .map = *map };
     struct md_sums first, last;
     const char *wrong = md_create(&md);
 

@@ -36,9 +36,11 @@ double md_side(int lattice)
  * speeds are evenly spread, in each dimension, about zero. */
 void md_start_atom(int lattice, double side, long id, double position[3], double velocity[3])
 {
-    static const double basis[4][3] = {{0, 0, 0}, {0.5, 0.5, 0}, {0.5, 0, 0.5}, {0, 0.5, 0.5}};
+    static const double basis[4][3] = {
+        { 0, 0, 0 }, { 0.5, 0.5, 0 }, { 0.5, 0, 0.5 }, { 0, 0.5, 0.5 }
+    };
     const long unit = id / 4;
-    const long at[3] = {unit % lattice, unit / lattice % lattice, unit / lattice / lattice};
+    const long at[3] = { unit % lattice, unit / lattice % lattice, unit / lattice / lattice };
 
     for (int i = 0; i < 3; i++) {
         const double random = (double)(hash((uint64_t)(3 * id + i)) >> 11) * 0x1p-53;
@@ -67,7 +69,7 @@ static void start(struct md *md)
 
     md_start_mean(md->atoms, mean);
     for (long id = 0; id < md->atoms; id++) {
-        struct md_atom atom = {.id = id};
+        struct md_atom atom = { .id = id };
 
         md_start_atom(md->opt->lattice, md->side, id, atom.position, atom.velocity);
         for (int i = 0; i < 3; i++)
@@ -191,7 +193,7 @@ const char *md_create(struct md *md)
 
 void md_destroy(struct md *md)
 {
-    void **shared[] = {md->positions_of, md->forces_of, md->counts_of, md->inbox_of};
+    void **shared[] = { md->positions_of, md->forces_of, md->counts_of, md->inbox_of };
 
     for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
         if (shared[i] != NULL)
@@ -245,7 +247,7 @@ struct md_sums md_sums_of(const struct md_part_sums *parts)
 
 struct md_sums md_sum_up(const struct md *md)
 {
-    struct md_part_sums parts = {.potential = md->potential};
+    struct md_part_sums parts = { .potential = md->potential };
 
     for (int z = 0; z < md->own[2]; z++)
         for (int y = 0; y < md->own[1]; y++)
@@ -260,14 +262,14 @@ struct md_sums md_sum_up(const struct md *md)
                 }
             }
     /* a checksum may wrap around, as MPI's sums of integers do */
-    long all[] = {parts.potential,   parts.kinetic,  parts.momentum[0], parts.momentum[1],
-                  parts.momentum[2], parts.checksum, parts.atoms};
+    long all[] = { parts.potential,   parts.kinetic,  parts.momentum[0], parts.momentum[1],
+                   parts.momentum[2], parts.checksum, parts.atoms };
 
     armci_msg_lgop(all, 7, "+");
     parts = (struct md_part_sums){
         .potential = all[0],
         .kinetic = all[1],
-        .momentum = {all[2], all[3], all[4]},
+        .momentum = { all[2], all[3], all[4] },
         .checksum = all[5],
         .atoms = all[6],
     };

@@ -15,8 +15,8 @@
 /* Offsets in the cube, a bit for each dimension. */
 static const struct {
     int a, b;
-} pairs[] = {{0, 0}, {0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 5}, {0, 6},
-             {0, 7}, {1, 2}, {1, 4}, {2, 4}, {1, 6}, {2, 5}, {4, 3}};
+} pairs[] = { { 0, 0 }, { 0, 1 }, { 0, 2 }, { 0, 3 }, { 0, 4 }, { 0, 5 }, { 0, 6 },
+              { 0, 7 }, { 1, 2 }, { 1, 4 }, { 2, 4 }, { 1, 6 }, { 2, 5 }, { 4, 3 } };
 
 /* The cell at an offset from the base; in a dimension with one box, the first follows the last. */
 static int cell_at(const struct md *md, const int base[3], int offset, bool *copy_out)

@@ -23,7 +23,7 @@ static armci_hdl_t handles[7];
 void md_halo_regions(struct md *md)
 {
     for (int direction = 1; direction < 8; direction++) {
-        struct md_region region = {.cells = 1};
+        struct md_region region = { .cells = 1 };
         int at[3], to[3];
         bool there = true;
 
@@ -61,8 +61,8 @@ struct section {
 static struct section section_of(const struct md *md, const struct md_region *region, int bytes)
 {
     return (struct section){
-        .strides = {md->all[0] * bytes, md->all[0] * md->all[1] * bytes},
-        .counts = {region->extent[0] * bytes, region->extent[1], region->extent[2]},
+        .strides = { md->all[0] * bytes, md->all[0] * md->all[1] * bytes },
+        .counts = { region->extent[0] * bytes, region->extent[1], region->extent[2] },
     };
 }
 
@@ -92,7 +92,7 @@ static struct vector vector_of(const struct md *md, const struct md_region *regi
 {
     const size_t cells = (size_t)region->cells, cell_bytes = (size_t)md->capacity * ATOM;
     armci_giov_t *pieces = malloc(cells * (sizeof(armci_giov_t) + 2 * sizeof(void *)));
-    struct vector vector = {.pieces = pieces};
+    struct vector vector = { .pieces = pieces };
 
     if (pieces == NULL)
         md_abort("no memory for a vector");

@@ -13,7 +13,7 @@
 
 #include "md.h"
 
-static const char *const order_names[MD_ORDERS] = {"natural", "plain", "permuted"};
+static const char *const order_names[MD_ORDERS] = { "natural", "plain", "permuted" };
 
 const char *md_order_name(enum md_order order)
 {
@@ -117,7 +117,7 @@ const char *md_map_create(struct md_map *map, const int grid[3], enum md_order o
 {
     const int ranks = armci_msg_nproc(), hosts = armci_domain_count(ARMCI_DOMAIN_SMP);
 
-    *map = (struct md_map){.ranks = ranks, .hosts = hosts, .order = order};
+    *map = (struct md_map){ .ranks = ranks, .hosts = hosts, .order = order };
     for (int i = 0; i < 3; i++)
         map->grid[i] = grid[i];
     if (grid[0] == 0)
@@ -153,7 +153,7 @@ static void count_between(struct md_traffic *traffic, int a, int b, long bytes)
 
 struct md_traffic md_map_halo(const struct md_map *map, const int own[3], long cell_bytes)
 {
-    struct md_traffic traffic = {{0, 0}, {0, 0}};
+    struct md_traffic traffic = { { 0, 0 }, { 0, 0 } };
 
     for (int box = 0; box < map->ranks; box++)
         for (int direction = 1; direction < 8; direction++) {
@@ -208,7 +208,7 @@ static bool touches(int a, int b, int size)
 
 struct md_traffic md_map_neighbours(const struct md_map *map, long bytes)
 {
-    struct md_traffic traffic = {{0, 0}, {0, 0}};
+    struct md_traffic traffic = { { 0, 0 }, { 0, 0 } };
 
     for (int a = 0; a < map->ranks; a++)
         for (int b = 0; b < map->ranks; b++) {

@@ -24,7 +24,7 @@ struct departures {
 
 static struct md_atom atom_at(const struct md *md, size_t slot)
 {
-    struct md_atom atom = {.id = md->id[slot]};
+    struct md_atom atom = { .id = md->id[slot] };
 
     memcpy(atom.position, &md->position[3 * slot], sizeof(atom.position));
     memcpy(atom.velocity, &md->velocity[3 * slot], sizeof(atom.velocity));
@@ -49,7 +49,7 @@ static void depart(struct departures *all, int rank, const struct md_atom *atom)
         if (all->list == NULL)
             md_abort("no memory for atoms that leave");
     }
-    all->list[all->used++] = (struct departure){.rank = rank, .atom = *atom};
+    all->list[all->used++] = (struct departure){ .rank = rank, .atom = *atom };
 }
 
 /* Wraps the cell's atoms; those that belong elsewhere leave it. */
@@ -117,7 +117,7 @@ static void send_all(struct md *md, struct departures *all)
 void md_migrate(struct md *md)
 {
     const double start = MPI_Wtime();
-    struct departures all = {.list = NULL};
+    struct departures all = { .list = NULL };
     int at[3];
 
     for (at[2] = 0; at[2] < md->own[2]; at[2]++)

@@ -35,7 +35,7 @@ static bool create(struct pattern *p, const struct md_map *map)
 {
     const size_t ranks = (size_t)map->ranks;
 
-    *p = (struct pattern){.map = map, .rank = armci_msg_me()};
+    *p = (struct pattern){ .map = map, .rank = armci_msg_me() };
     p->box = map->box_of[p->rank];
     p->count = md_map_neighbours_of(map, p->box, p->neighbours);
     p->positions_of = calloc(ranks, sizeof(void *));
@@ -99,7 +99,7 @@ static void check_positions(struct pattern *p, int step)
 
 static void accumulate_all(struct pattern *p)
 {
-    int from[] = {ATOM_BYTES}, to[] = {3 * ATOM_BYTES}, counts[] = {ATOM_BYTES, THIRD};
+    int from[] = { ATOM_BYTES }, to[] = { 3 * ATOM_BYTES }, counts[] = { ATOM_BYTES, THIRD };
     double one = 1;
 
     for (int n = 0; n < p->count; n++) {
@@ -141,7 +141,7 @@ static void run(struct pattern *p, int steps)
 /* Sums of all ranks against what the map says; prints a line. */
 static bool compare(const char *what, struct md_traffic mine, struct md_traffic must, int steps)
 {
-    long sums[] = {mine.calls[0], mine.calls[1], mine.bytes[0], mine.bytes[1]};
+    long sums[] = { mine.calls[0], mine.calls[1], mine.bytes[0], mine.bytes[1] };
     bool right;
 
     armci_msg_lgop(sums, 4, "+");

@@ -83,7 +83,7 @@ static void run(const struct md *md, struct state *s, long *crossed_out)
 bool md_serial(const struct md *md, struct md_sums *sums_out, long *crossed_out)
 {
     const size_t atoms = (size_t)md->atoms;
-    struct state s = {.atoms = md->atoms, .side = md->side};
+    struct state s = { .atoms = md->atoms, .side = md->side };
 
     s.position = malloc(3 * atoms * sizeof(double));
     s.velocity = malloc(3 * atoms * sizeof(double));
@@ -97,7 +97,7 @@ bool md_serial(const struct md *md, struct md_sums *sums_out, long *crossed_out)
         struct md_part_sums parts;
 
         run(md, &s, crossed_out);
-        parts = (struct md_part_sums){.potential = s.potential};
+        parts = (struct md_part_sums){ .potential = s.potential };
         for (long a = 0; a < s.atoms; a++)
             md_add_atom(&parts, a, &s.position[3 * a], &s.velocity[3 * a]);
         *sums_out = md_sums_of(&parts);

@@ -1,7 +1,7 @@
 /*
  * aq_shm.h - the transport between the ranks of a neighborhood, which are all or some of a host.
  *
- * Owns      the arena (memory of a memfd, mapped by all ranks of the neighborhood: doorbells,
+ * Owns      the arena (memory of a memfd, mapped by all ranks of the neighborhood: wake-up,
  *           message rings, payload blocks, barrier words) and the mapping of the neighborhood's
  *           segments
  * Threads   set-up by one thread; everything else by any
@@ -55,13 +55,13 @@ struct aq_shm_control {
  * itself, writes the other half without asking for it, and the peer reads that: two transfers
  * of a line for a round trip, where two lines would take four.
  *
- * So that they do, a lane does not move on to its next slot while it is known to be empty (every
- * message carries how many of the other lane's have been taken): it stays where it is, and a
+ * So that they do, a channel does not move on to its next slot while it is known to be empty (every
+ * message carries how many of the other channel's have been taken): it stays where it is, and a
  * receiver looks both there and at the next slot.
  */
 struct aq_shm_half {
     _Atomic uint64_t head; /* number:32 handler:8 nargs:8 kind:8 place:8; stored last */
-    uint32_t taken;        /* messages of the other lane that the sender of this one has taken */
+    uint32_t taken;        /* messages of the other channel that the sender of this one has taken */
     union {
         gex_AM_Arg_t short_args[5];
         struct {
@@ -102,24 +102,24 @@ enum aq_shm_loc {
 #define AQ_LOC_MASK 0x7fu
 #define AQ_LOC_ARGS 0x80u /* flag: the arguments are in the slot's struct aq_shm_more */
 
-/* The slots of one requester and one responder; behind them, a struct aq_shm_more for each lane of
- * each slot. */
+/* The slots of one requester and one responder; behind them, a struct aq_shm_more for each channel
+ * of each slot. */
 struct aq_shm_ring {
-    /* messages of a lane that their receiver is done with, handlers included; written by it, read
-     * by the sender only when the lane looks full or blocks run short */
+    /* messages of a channel that their receiver is done with, handlers included; written by it,
+     * read by the sender only when the channel looks full or blocks run short */
     struct {
         _Alignas(AQ_SHM_PAIR) _Atomic uint32_t count;
     } done[AQ_CHANNELS];
     struct aq_shm_slot slots[];
 };
 
-/* Sizes of payload blocks and how many of each a rank has in a lane. */
+/* Sizes of payload blocks and how many of each a rank has in a channel. */
 #define AQ_POOL_CLASSES 3
 struct aq_shm_pool_plan {
     uint32_t size[AQ_POOL_CLASSES];
     uint32_t count[AQ_POOL_CLASSES];
     uint32_t first[AQ_POOL_CLASSES];  /* number of the first block of the class */
-    uint64_t offset[AQ_POOL_CLASSES]; /* of the class in the lane's part */
+    uint64_t offset[AQ_POOL_CLASSES]; /* of the class in the channel's part */
     uint64_t channel_bytes;
     uint32_t blocks;
 };
@@ -208,7 +208,7 @@ uint16_t aq_shm_block_take(int channel, size_t min, size_t max);
  * waits for a block waits only for messages on their way. */
 uint16_t aq_shm_block_lend(int channel, size_t min, size_t max);
 void aq_shm_block_release(int channel, uint16_t block);
-/* Offset of a block in its lane's part of the pool, and its size. */
+/* Offset of a block in its channel's part of the pool, and its size. */
 uint64_t aq_shm_block_offset(uint16_t block);
 size_t aq_shm_block_size(uint16_t block);
 
@@ -246,7 +246,7 @@ extern const struct aq_coll_ops aq_shm_coll_ops;
 
 /* --- transfers (aq_shm_rma.c) --- */
 
-/* With a near rank, complete on return; false if the memory cannot be reached from here, and
+/* With a local rank, complete on return; false if the memory cannot be reached from here, and
  * nothing was done. */
 bool aq_shm_put(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes);
 bool aq_shm_get(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes);

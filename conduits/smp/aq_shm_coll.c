@@ -4,9 +4,9 @@
  * A call becomes a request of one or more steps: as much data as a block holds is a step. In a step
  * every member that gives data posts its operand. Every member that gets data waits until the
  * operands are there and takes the result straight from them: a barrier or a small reduction to all
- * costs one store and one look at each other member. Steps of one request or of many are posted ahead
- * as far as there are free lines and blocks, so that large data flow in a pipeline and any number of
- * calls can be outstanding; they end in order.
+ * costs one store and one look at each other member. Steps of one request or of many are posted
+ * ahead as far as there are free lines and blocks, so that large data flow in a pipeline and any
+ * number of calls can be outstanding; they end in order.
  *
  * Owns      one struct aq_shm_coll a team: its requests; the list of teams with open requests
  * Threads   one thread at a time works on a team (lock work, which is only ever tried); a call that
@@ -233,8 +233,8 @@ static inline unsigned aq_shm_coll_advance(struct aq_shm_coll *coll)
 
 /* --- who is missing, for the stall report --- */
 
-/* The member whose operand, slice or leave to use a line again an request waits for in the step that
- * it is to finish next; size: nobody in particular. */
+/* The member whose operand, slice or leave to use a line again an request waits for in the step
+ * that it is to finish next; size: nobody in particular. */
 static uint32_t aq_coll_req_missing(const struct aq_shm_coll *coll, const struct aq_coll_req *req)
 {
     if (req->posted == req->finished)
@@ -322,7 +322,8 @@ bool aq_shm_coll_is_open(const struct aq_shm_coll *coll)
 }
 
 /* Stop working on a team; polls look after it while anything is open. It stays in the list when the
- * last request has ended, for the next call will come soon: a poll that found nothing takes it out. */
+ * last request has ended, for the next call will come soon: a poll that found nothing takes it out.
+ * */
 static void aq_shm_coll_release(struct aq_shm_coll *coll, bool was_open)
 {
     /* relaxed: only we take it out */

@@ -1,5 +1,6 @@
 /*
- * aq_shm_coll.h - collectives through memory that all members of a team share: what its files share.
+ * aq_shm_coll.h - collectives through memory that all members of a team share: what its files
+ * share.
  *
  *     aq_shm_coll.c          requests and their steps; submitting, progress
  *     aq_shm_coll_reduce.c   combining the operands of a step
@@ -138,8 +139,8 @@ static inline bool aq_shm_coll_may_notify(void)
 void aq_coll_req_wake(const struct aq_shm_coll *coll, const struct aq_coll_req *req, size_t step,
                       bool shared);
 
-/** aq_shm_coll_quiesce - returns when no thread works on the team any more; its requests are complete,
- *  but another thread's poll may be about to see that. */
+/** aq_shm_coll_quiesce - returns when no thread works on the team any more; its requests are
+ *  complete, but another thread's poll may be about to see that. */
 void aq_shm_coll_quiesce(struct aq_shm_coll *coll);
 
 /* --- aq_shm_coll_reduce.c --- */
@@ -148,8 +149,8 @@ void aq_shm_coll_quiesce(struct aq_shm_coll *coll);
 void aq_coll_req_combine(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
                          size_t step);
 
-/** aq_coll_req_share - combine this member's slice of the next step and share it. False: operands are
- *  missing. */
+/** aq_coll_req_share - combine this member's slice of the next step and share it. False: operands
+ *  are missing. */
 bool aq_coll_req_share(struct aq_shm_coll *coll, struct aq_coll_req *req);
 
 /** aq_coll_req_collect - copy all slices of a step to dst. Every member has shared it. */

@@ -1,9 +1,10 @@
 /*
- * aq_shm_coll_area.c - areas of the arena for the collectives of teams on one host: layout, life, wakeups.
+ * aq_shm_coll_area.c - areas of the arena for the collectives of teams on one host: layout, life,
+ * wakeups.
  *
  * The layout depends on the number of ranks of the host, never on a team's size. So the words that
- * hold step numbers hold nothing else whichever team had the area before: numbers continue where the
- * last team stopped, and nothing need be cleared.
+ * hold step numbers hold nothing else whichever team had the area before: numbers continue where
+ * the last team stopped, and nothing need be cleared.
  *
  * Threads   one thread of a process at a time takes an area; the rest as aq_shm_coll_area.h says
  * Uses      conduits/smp/aq_shm.h. SPDX-License-Identifier: BSD-3-Clause

@@ -1,11 +1,11 @@
 /*
  * aq_shm_coll_area.h - memory that the members of a team on one host share for their collectives.
  *
- * The arena holds a few equal areas: area 0 is the job's, a team takes another when it is made. Steps
- * of collectives are numbered through the life of an area. For each step every member has a line,
- * [number % AQ_AREA_LINES], in which it posts that number once its operand is there: in the line if
- * it is small, else in one of the member's blocks. `done` counts the steps that a member needs no
- * more; a line or block is used again when every member is done with its last use.
+ * The arena holds a few equal areas: area 0 is the job's, a team takes another when it is made.
+ * Steps of collectives are numbered through the life of an area. For each step every member has a
+ * line, [number % AQ_AREA_LINES], in which it posts that number once its operand is there: in the
+ * line if it is small, else in one of the member's blocks. `done` counts the steps that a member
+ * needs no more; a line or block is used again when every member is done with its last use.
  *
  * Owns      the areas
  * Threads   one process writes a member's lines, blocks and done, one thread at a time; all read

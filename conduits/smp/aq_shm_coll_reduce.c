@@ -2,13 +2,14 @@
  * aq_shm_coll_reduce.c - collectives through shared memory: combining the operands of a step.
  *
  * Small data: every member that gets the result combines all operands into its dst. From
- * AQ_SHM_SCATTER_MIN bytes and three members on, each member combines one slice of the operands where it
- * lies in its own block and shares it; the members that get the result copy the slices together, so
- * every operand is read once.
+ * AQ_SHM_SCATTER_MIN bytes and three members on, each member combines one slice of the operands
+ * where it lies in its own block and shares it; the members that get the result copy the slices
+ * together, so every operand is read once.
  *
- * Order     the combined value is the right operand, and only that is written. Operators that do not
- *           commute are applied in rank order
- * Threads   the thread at work on the team. Uses aq_shm_coll.h. SPDX-License-Identifier: BSD-3-Clause
+ * Order     the combined value is the right operand, and only that is written. Operators that do
+ *           not commute are applied in rank order
+ * Threads   the thread at work on the team. Uses aq_shm_coll.h. SPDX-License-Identifier:
+ *           BSD-3-Clause
  */
 #include "conduits/smp/aq_shm_coll.h"
 

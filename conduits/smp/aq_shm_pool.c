@@ -6,7 +6,7 @@
  * first out: the next payload finds the block of the last one in the cache.
  *
  * Owns      the free lists (private memory); the blocks are in the arena
- * Threads   any; one short lock a lane
+ * Threads   any; one short lock a channel
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  *
  * Owns      the private ends (peers, sources), made at first contact
  * Threads   any. par: a tx lock orders senders of this process, an rx lock claims a message; no
- *           lock is held while a handler runs, and a poller skips a lane that another one holds
+ *           lock is held while a handler runs, and a poller skips a channel that another one holds
  * Promise   a message is given back to its sender only after its handler has returned, unless it
  *           was copied out of the slot
  * Uses      core/aq_am.h for delivery
@@ -26,9 +26,9 @@
 #include "base/aq_rc.h"
 #include "other/spawn/aq_jobarea.h"
 
-#define AQ_SHM_POLL_BUDGET 32 /* messages of one lane in one poll: others get their turn */
+#define AQ_SHM_POLL_BUDGET 32 /* messages of one channel in one poll: others get their turn */
 
-/* A lane that may stay moves on all the same when these bits of the count are 0; counts begin at
+/* A channel that may stay moves on all the same when these bits of the count are 0; counts begin at
  * AQ_SHM_FIRST. Debug builds let the numbers come round after 4096 messages, so that every test
  * sees it; each slot is used once in 1024. */
 #if GASNET_DEBUG
@@ -104,7 +104,7 @@ int aq_shm_ring_init(void)
     return AQ_OK;
 }
 
-/* Both ends of a lane begin at the last slot: the first message is in the one after it. */
+/* Both ends of a channel begin at the last slot: the first message is in the one after it. */
 static void aq_shm_tx_create(struct aq_shm_link *link, int channel, struct aq_shm_ring *ring)
 {
     struct aq_shm_tx *tx = &link->tx[channel];
@@ -249,7 +249,7 @@ static void aq_shm_tx_reclaim(struct aq_shm_tx *tx)
         }
     }
     tx->space = aq_shm.layout.slots - (tx->sent - tx->freed) - tx->reserved;
-    /* what is done was taken: a lane without answers must not look empty when the count of its
+    /* what is done was taken: a channel without answers must not look empty when the count of its
      * messages comes round to the last answer's */
     aq_shm_tx_note_taken(tx, tx->freed);
 }
@@ -323,7 +323,7 @@ static int aq_shm_put_block(struct aq_shm_tx *tx, const struct aq_am_out *out, u
             aq_shm_tx_reclaim(tx);
         block = aq_shm_block_take(tx->channel, out->nbytes, out->nbytes);
         if (AQ_UNLIKELY(block == AQ_BLOCK_NONE)) {
-            /* aq_shm_ring_reclaim() has passed over the lane whose lock we hold */
+            /* aq_shm_ring_reclaim() has passed over the channel whose lock we hold */
             aq_shm_tx_reclaim(tx);
             block = aq_shm_block_take(tx->channel, out->nbytes, out->nbytes);
             if (block == AQ_BLOCK_NONE)
@@ -421,7 +421,7 @@ static inline bool aq_shm_tx_has_space(struct aq_shm_tx *tx)
 
 /* Set a slot aside for a message that will be made later, and let go of tx->lock. False if there is
  * none. Other senders just find less room. Its owner waits for nothing before it comes back, so
- * that a lane is never kept full by more than copies that are being made. */
+ * that a channel is never kept full by more than copies that are being made. */
 static bool aq_shm_tx_reserve(struct aq_shm_tx *tx)
 {
     const bool space = aq_shm_tx_has_space(tx);
@@ -444,7 +444,7 @@ static void aq_shm_tx_claim(struct aq_shm_tx *tx)
     }
 }
 
-/* Where the next message goes. A lane that is known to be empty stays where it is; but replies
+/* Where the next message goes. A channel that is known to be empty stays where it is; but replies
  * move on until they are where the requests are, and now and then everybody does: so that no
  * slot keeps a number for so long that numbers have come round to it. tx->lock is held. */
 static inline struct aq_shm_slot *aq_shm_tx_slot(const struct aq_shm_tx *tx, int channel)
@@ -577,7 +577,7 @@ static __attribute__((noinline, cold)) int aq_shm_am_short_slow(gex_Rank_t jobra
     return aq_shm_am_send(&out);
 }
 
-/* The quick way; its every step is one that a message needs. lane is known to the compiler. */
+/* The quick way; its every step is one that a message needs. channel is known to the compiler. */
 static inline __attribute__((always_inline)) int aq_shm_channel_short(gex_Rank_t jobrank,
                                                                       int channel, uint8_t handler,
                                                                       unsigned nargs,
@@ -616,7 +616,8 @@ int aq_shm_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned
 
 /* --- receiving --- */
 
-/* The next message of a lane, if it has come: in the slot of the last one or in the one after. */
+/* The next message of a channel, if it has come: in the slot of the last one or in the one after.
+ * */
 static inline struct aq_shm_slot *aq_shm_rx_look(const struct aq_shm_rx *rx, int channel,
                                                  uint64_t *head_out)
 {
@@ -654,9 +655,9 @@ static inline void aq_shm_rx_give_back(struct aq_shm_rx *rx, uint32_t count)
     atomic_store_explicit(rx->done, count - AQ_SHM_FIRST, memory_order_release);
 }
 
-/* Take more than one message from this lane? Looking for a second one is a cache miss when there
+/* Take more than one message from this channel? Looking for a second one is a cache miss when there
  * is none, and what the caller does next (send an answer, perhaps) would wait for it to
- * retire; so only a lane that had messages at two polls in a row is drained further. */
+ * retire; so only a channel that had messages at two polls in a row is drained further. */
 static inline bool aq_shm_rx_is_streaming(struct aq_shm_rx *rx)
 {
     const bool streaming = atomic_load_explicit(&rx->streaming, memory_order_relaxed);
@@ -777,7 +778,7 @@ static enum aq_shm_served aq_shm_rx_serve(struct aq_shm_rx *rx, int channel)
     return AQ_SERVED_ONE;
 }
 
-/* Is there anything to do for this lane? A look without the lock: another poller may be moving
+/* Is there anything to do for this channel? A look without the lock: another poller may be moving
  * on at this moment, and then serves the message itself. */
 static inline bool aq_shm_rx_has_work(const struct aq_shm_rx *rx, int channel)
 {

@@ -12,12 +12,12 @@
 
 struct aq_shm_rx;
 
-/* The sender's end of a lane; what every message needs comes first. Of a power of two's size, so
- * that finding a lane's is a shift. */
+/* The sender's end of a channel; what every message needs comes first. Of a power of two's size, so
+ * that finding a channel's is a shift. */
 struct aq_shm_tx {
     _Alignas(256) struct aq_shm_slot *slot; /* the last one used */
     struct aq_shm_slot *next;               /* the one after it */
-    const struct aq_shm_rx *back;   /* the receiving end of the other lane of this channel */
+    const struct aq_shm_rx *back;   /* the receiving end of the other channel of this pair */
     struct aq_shm_control *control; /* the receiver's */
     uint32_t sent;                  /* messages; the last one's number */
     uint32_t space;         /* messages that may be sent before looking at the receiver's count */
@@ -32,20 +32,20 @@ struct aq_shm_tx {
     uint16_t block[AQ_SHM_MAX_SLOTS]; /* by message number */
 };
 
-/* The receiver's end of a lane. */
+/* The receiver's end of a channel. */
 struct aq_shm_rx {
     struct aq_shm_slot *slot;  /* where the last message was */
     struct aq_shm_slot *next;  /* the slot after it: the next message is in either */
     _Atomic uint32_t taken;    /* messages taken out of their slots */
     _Atomic bool streaming;    /* the last poll found a message here; a hint */
-    struct aq_shm_tx *back;    /* the sending end of the other lane of this channel */
+    struct aq_shm_tx *back;    /* the sending end of the other channel of this pair */
     _Atomic uint32_t *done;    /* where the sender learns what it may overwrite */
     gex_Rank_t jobrank;        /* the sender */
     aq_lock lock;              /* par: held while a message is taken, not while it is handled */
     uint32_t released;         /* par: messages given back to the sender */
     _Atomic uint64_t finished; /* par: by number, taken messages whose handlers have returned */
     struct aq_shm_ring *ring;
-    char *pool; /* the sender's blocks of this lane */
+    char *pool; /* the sender's blocks of this pair */
 };
 
 /* All four ends that one rank has towards another. */
@@ -56,7 +56,7 @@ struct aq_shm_link {
 };
 
 int aq_shm_ring_init(void);
-/* Take back the blocks of messages that receivers are done with, of one lane, all peers. */
+/* Take back the blocks of messages that receivers are done with, of one channel, all peers. */
 void aq_shm_ring_reclaim(int channel);
 
 #endif

@@ -7,17 +7,17 @@
  * every message; instead the sleeper pays for both sides with membarrier(), which makes every
  * running thread of the job pass a fence before the sleeper looks one last time.
  *
- * With shared memory alone sleepers wait on the bell, a futex. A futex and sockets cannot be waited
- * for together. So where a conduit has sockets, one thread of the sleepers, the listener, sleeps in
- * poll() on them and on a datagram socket of its own, to which who rings sends a byte; the others
- * wait on the bell, which the listener rings when it wakes.
+ * With shared memory alone sleepers wait on the wake-up count, a futex. A futex and sockets cannot
+ * be waited for together. So where a conduit has sockets, one thread of the sleepers, the listener,
+ * sleeps in poll() on them and on a datagram socket of its own, to which who rings sends a byte;
+ * the others wait on the wake-up count, which the listener raises when it wakes.
  *
  * Owns      the listener's socket, under an abstract name made of the host's secret key: no path,
  *           nothing to leave behind; whoever guesses the name can wake us, and no more than that
  * Threads   any; several threads of a rank may sleep, on one bell
- * Promise   a sleeper that found the bell unchanged wakes when it is rung: a waker changes the bell
- *           before it looks for a listener, a listener announces itself before it looks at the
- *           bell; the byte stays in the socket until a listener has taken it
+ * Promise   a sleeper that found the wake-up count unchanged wakes when it is rung: a waker changes
+ *           the wake-up count before it looks for a listener, a listener announces itself before it
+ *           looks at the bell; the byte stays in the socket until a listener has taken it
  * Uses      futex, membarrier, Unix sockets. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
@@ -43,7 +43,7 @@
 #include "other/spawn/aq_socket_name.h"
 #include "other/spawn/aq_spawn.h"
 
-/* Where there is no membarrier (an old or locked-down kernel), a ring of the bell can be missed:
+/* Where there is no membarrier (an old or locked-down kernel), a wake-up can be missed:
  * nobody then sleeps longer than this. */
 #define AQ_SHORT_SLEEP_NS 200000u
 
@@ -54,7 +54,7 @@ static bool aq_shm_has_membarrier;
 
 static struct {
     struct pollfd fds[AQ_SLEEP_FDS];
-    nfds_t count;        /* 0: sleepers wait on the bell alone */
+    nfds_t count;        /* 0: sleepers wait on the wake-up count alone */
     int sender;          /* rings other ranks' listeners; -1 until somebody listens */
     atomic_flag listens; /* some thread is the listener */
 } aq_sleep = { .sender = -1, .listens = ATOMIC_FLAG_INIT };
@@ -125,15 +125,15 @@ static void aq_sleep_on_futex(uint32_t wakeup, uint64_t max_ns)
 {
     const struct timespec limit = aq_sleep_limit(max_ns);
 
-    /* returns at once if the bell has rung since; a spurious return is harmless */
+    /* returns at once if the wake-up count has changed since; a spurious return is harmless */
     syscall(SYS_futex, &aq_shm.self->wakeup, FUTEX_WAIT, wakeup, &limit, NULL, 0);
 }
 
 static void aq_sleep_wake_futex(struct aq_shm_control *control)
 {
     /* seq_cst: the new bell comes before the look for a listener, as the listener's announcement
-     * comes before its look at the bell; and what was given is visible to whoever sees the new bell
-     * */
+     * comes before its look at the wake-up count; and what was given is visible to whoever sees the
+     * new count */
     atomic_fetch_add_explicit(&control->wakeup, 1, memory_order_seq_cst);
     syscall(SYS_futex, &control->wakeup, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }

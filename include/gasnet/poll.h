@@ -31,7 +31,7 @@ struct aq_waiter {
     uint32_t idle;    /* steps since something arrived */
     uint32_t asleep;  /* announced as a sleeper: the next idle step sleeps */
     uint32_t unrung;  /* nobody rings when this wait is over: sleep but briefly */
-    uint32_t wakeup;  /* the doorbell's value when that was announced */
+    uint32_t wakeup;  /* the wake-up's value when that was announced */
     gex_Rank_t peer;  /* who could end the wait, or GEX_RANK_INVALID */
     uint64_t since;   /* when the waiting began, ns; 0 until first asked for */
     const char *what; /* what is waited for, for the stall report */

@@ -297,7 +297,7 @@ struct aq_fh_counts {
 
 void aq_fh_counts(struct aq_fh *fh, struct aq_fh_counts *counts_out);
 
-/* --- the job's manager, over active messages (aq_fh_job.c) --- */
+/* --- the job's manager, over active messages (conduits/ibv/aq_ibv_firehose.c) --- */
 
 extern struct aq_fh *aq_fh_job; /* NULL unless the conduit has started it */
 

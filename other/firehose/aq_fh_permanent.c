@@ -25,6 +25,8 @@
 #include "other/firehose/aq_fh_vma.h"
 #include "other/firehose/aq_fh_memmon.h"
 
+struct aq_fh *aq_fh_job;
+
 static struct aq_fh_ranges aq_fh_program; /* the main program: it cannot be unloaded */
 static uintptr_t aq_fh_heap;              /* where brk() began; 0: the heap is not kept */
 

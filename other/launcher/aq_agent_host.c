@@ -223,7 +223,7 @@ static void aq_host_launch(struct aq_node *n, struct aq_launch *lo)
 
 static void aq_host_open(struct aq_node *n, struct aq_start *s)
 {
-    static struct aq_jobarea_topo topo; /* referred to while the board is made */
+    static struct aq_jobarea_topo topo; /* referred to while the job area is made */
     sigset_t pipe_set;
     int pair[2];
 

@@ -41,7 +41,7 @@ static bool aq_round_sane(const struct aq_node *n, const struct aq_exchange_requ
            && r->root < n->plan.ranks;
 }
 
-/* where a rank's piece lies on the board */
+/* where a rank's piece lies on the job area */
 static uint8_t *aq_round_slot(const struct aq_node *n, const struct aq_exchange_request *r,
                               uint32_t rank)
 {

@@ -123,7 +123,7 @@ _Noreturn void aq_launch_exec(struct aq_launch *lo);
  */
 cpu_set_t **aq_launch_bindings(const struct aq_launch *lo, size_t *size_out);
 
-#define AQ_START_FDS 3 /* the board and two memfds for the conduit */
+#define AQ_START_FDS 3 /* the job area and two memfds for the conduit */
 
 struct aq_prefix;
 

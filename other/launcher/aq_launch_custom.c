@@ -5,9 +5,10 @@
  * Owns      the file by which workers find this process: mode 0600, gone once they are all here,
  *           and with this process in any case (aq_custom_cleaner.c)
  * Threads   one
- * Promise   no secret stands in an environment or a command line; a stranger who connects can
- *           neither learn anything nor keep the workers out; a worker that is lost ends the job,
- *           before it has come (by time), while others are awaited, and later (aq_agent_root.c)
+ * Promise   no secret stands in an environment or a command line; an unauthenticated peer who
+ *           connects can neither learn anything nor keep the workers out; a worker that is lost
+ *           ends the job, before it has come (by time), while others are awaited, and later
+ *           (aq_agent_root.c)
  * See       aq_custom_wire.h
  */
 #include "other/launcher/aq_launch_udp.h"
@@ -165,8 +166,8 @@ static void aq_custom_accept(struct aq_custom *c, uint64_t now)
         if (c->unauth[i].fd < 0)
             at = &c->unauth[i];
     if (at == NULL) {
-        /* Any of them makes room. Were it the oldest, a stranger with as many connections as there
-         * is room for could push every worker out before it has answered */
+        /* Any of them makes room. Were it the oldest, an unauthenticated peer with as many
+         * connections as there is room for could push every worker out before it has answered */
         if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) != (ssize_t)sizeof(dice))
             dice ^= (uint32_t)(now >> 32);
         at = &c->unauth[dice % AQ_CUSTOM_PENDING];

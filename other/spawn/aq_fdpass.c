@@ -15,8 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define AQ_FDPASS_KEY     32
-#define AQ_FDPASS_PEER_MS 2000 /* how long a stranger who says nothing may hold us up */
+#define AQ_FDPASS_KEY 32
+#define AQ_FDPASS_PEER_MS \
+    2000 /* how long an unauthenticated peer who says nothing may hold us up */
 
 static socklen_t aq_fdpass_address(struct sockaddr_un *addr, const char *name)
 {

@@ -24,7 +24,7 @@
 #define AQ_JOBAREA_COUNTERS 16
 #define AQ_JOBAREA_CHUNK    1024       /* blackboard bytes a rank and round */
 #define AQ_JOBAREA_HOST_FDS 8          /* slots of aq_spawn_host_fd() */
-#define AQ_JOBAREA_ADDR_MAX 64         /* bytes a rank in the cards of a job on several hosts */
+#define AQ_JOBAREA_ADDR_MAX 64         /* bytes a rank in the addresses of a job on several hosts */
 #define AQ_SPAWN_MAX_RANKS  16384u     /* ranks on one host; above: refused at start */
 #define AQ_SPAWN_MAX_JOB    (1u << 20) /* ranks on all hosts together */
 
@@ -78,7 +78,7 @@ struct aq_jobarea_rank {
     _Alignas(AQ_JOBAREA_LINE) _Atomic uint64_t counter[AQ_JOBAREA_COUNTERS];
 };
 
-/* where a board's ranks stand in a job on several hosts */
+/* where a job area's ranks stand in a job on several hosts */
 struct aq_jobarea_topo {
     uint32_t job_size;
     uint32_t rank_base; /* jobrank of slot 0; the others follow */
@@ -108,7 +108,7 @@ struct aq_jobarea {
     uint64_t environment_bytes;
     uint8_t job_key[32];                /* the same on all hosts */
     uint32_t exit_timeout_ms;           /* GASNET_EXITTIMEOUT and friends */
-    uint32_t blackboard_offset;         /* bytes from the board's start */
+    uint32_t blackboard_offset;         /* bytes from the job area's start */
     _Atomic uint64_t memory;            /* what the host has; 0: nobody has looked yet */
     _Atomic uint32_t memory_is_limited; /* by the cgroup */
     _Atomic uint32_t cores_quota;       /* by the cgroup */
@@ -133,14 +133,14 @@ struct aq_jobarea {
 struct aq_jobarea *aq_jobarea_create(uint32_t size, uint32_t job_size, int *fd_out);
 
 /**
- * aq_jobarea_create_multihost - the board of one host of several: besides the above, room for
+ * aq_jobarea_create_multihost - the job area of one host of several: besides the above, room for
  * exchanges. Same result.
  */
 struct aq_jobarea *aq_jobarea_create_multihost(uint32_t size, const struct aq_jobarea_topo *topo,
                                                int *fd_out);
 
 /**
- * aq_jobarea_map - map the board behind fd, which stays open and the caller's.
+ * aq_jobarea_map - map the job area behind fd, which stays open and the caller's.
  * Returns NULL with errno set; EINVAL if fd holds no board.
  */
 struct aq_jobarea *aq_jobarea_map(int fd);

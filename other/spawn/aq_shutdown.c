@@ -116,7 +116,7 @@ static void aq_shutdown_tell(struct aq_shutdown *e, uint32_t slot, pid_t pid, in
         return;
     e->logged = true;
     gethostname(host, sizeof(host) - 1);
-    /* relaxed: for readers of the board only */
+    /* relaxed: for readers of the job area only */
     atomic_store_explicit(&e->jobarea->lost, rank + 1, memory_order_relaxed);
     if (status == -1)
         aq_shutdown_say("FATAL ERROR", "rank %u (process %d on %s) was lost%s; ending the job",

@@ -4,7 +4,7 @@
  * Owns      when the stragglers are asked (SIGQUIT) and when they are killed (SIGKILL); the one
  *           message about a rank that was lost
  * Threads   one: the supervisor process, or the watching thread of the host's first rank
- * States    the board's exit_state, NONE -> ENDING -> ASKED -> KILLING
+ * States    the job area's exit_state, NONE -> ENDING -> ASKED -> KILLING
  *           a rank exits, code 0      ask after timeout/2, kill after timeout
  *           a rank exits, code not 0  ask after min(timeout/4, 250 ms), kill after timeout
  *           a rank dies by a signal, is lost, or a signal comes from outside: ask at once
@@ -49,7 +49,7 @@ struct aq_shutdown {
  * */
 typedef void (*aq_shutdown_say_fn)(void *arg, const char *kind, const char *line, size_t len);
 
-/** aq_shutdown_init - board's ranks are looked after through child[], which the caller fills and
+/** aq_shutdown_init - job area's ranks are looked after through child[], which the caller fills and
  * owns. */
 void aq_shutdown_init(struct aq_shutdown *e, struct aq_jobarea *jobarea, pid_t *child);
 

@@ -440,7 +440,7 @@ const uint8_t *aq_spawn_key(void)
     return aq_spawn_me.job_key;
 }
 
-/* One copy of everybody's cards for each host, and not a byte of each rank's own. */
+/* One copy of everybody's addresses for each host, and not a byte of each rank's own. */
 static int aq_spawn_map_addrs(struct aq_spawn_state *st, size_t len)
 {
     const size_t bytes = len * st->info.size;

@@ -20,7 +20,7 @@ struct aq_spawn_provider;
 struct aq_spawn_info {
     const char *provider; /* "fork", "agent", "pmix", "pmi", "single", or a conduit's own */
     uint32_t rank, size;  /* in the job */
-    uint32_t host_rank;   /* my index among the ranks of this host = my slot on the board */
+    uint32_t host_rank;   /* my index among the ranks of this host = my slot on the job area */
     uint32_t host_size;
     uint32_t host_index; /* index of this host, 0 <= host_index < host_count */
     uint32_t host_count;
@@ -68,17 +68,17 @@ int aq_spawn_fence(void);
 /** aq_spawn_key - the job's 32 random bytes, known to its ranks on all hosts and to nobody else. */
 const uint8_t *aq_spawn_key(void);
 
-#define AQ_SPAWN_ADDR_MAX 64 /* bytes: the longest card */
+#define AQ_SPAWN_ADDR_MAX 64 /* bytes: the longest address */
 
 /**
- * aq_spawn_publish - leave a card, by which the other ranks can find us. Collective over the job,
- * once. card, len  len <= AQ_SPAWN_ADDR_MAX, the same on every rank
- * On return everybody's card can be looked up. Returns AQ_OK or negative, logged.
+ * aq_spawn_publish - publish an address, by which the other ranks can find us. Collective over the
+ * job, once. address, len  len <= AQ_SPAWN_ADDR_MAX, the same on every rank
+ * On return everybody's address can be looked up. Returns AQ_OK or negative, logged.
  */
 int aq_spawn_publish(const void *address, size_t len);
 
 /**
- * aq_spawn_lookup - the card of a rank, which may have to be fetched from where it is.
+ * aq_spawn_lookup - the address of a rank, which may have to be fetched from where it is.
  * Any thread, also in a handler. Returns AQ_OK or negative, logged.
  */
 int aq_spawn_lookup(uint32_t rank, void *addr_out, size_t len);
@@ -104,7 +104,7 @@ int aq_spawn_host_fence(void);
 int aq_spawn_host_fd(int slot, unsigned memfd_flags);
 
 /**
- * aq_spawn_notify - poke whoever looks after the job to read the board now. Async-signal-safe.
+ * aq_spawn_notify - poke whoever looks after the job to read the job area now. Async-signal-safe.
  */
 void aq_spawn_notify(void);
 

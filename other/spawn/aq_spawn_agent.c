@@ -3,9 +3,9 @@
  * aq_spawn_agent.c - ranks of a job on several hosts, started by gasnetrun's agents.
  * Owns      the line from the host's first rank to its agent
  * Threads   one, at start; lookup from any
- * How       the ranks of a host leave what they have on the board; its first rank asks the agent,
- *           which exchanges it with the other hosts through its tree and puts everybody's on the
- *           board
+ * How       the ranks of a host leave what they have on the job area; its first rank asks the
+ *           agent, which exchanges it with the other hosts through its tree and puts everybody's on
+ *           the board
  * Uses      aq_spawn_agent.h; the rest is as for ranks on one host (aq_spawn_fork.c)
  */
 #include "other/spawn/aq_spawn_agent.h"
@@ -119,7 +119,7 @@ static char *aq_agent_addr(const struct aq_spawn_state *st, uint32_t rank)
 
 static int aq_agent_publish(struct aq_spawn_state *st, const void *address, size_t len)
 {
-    /* a message has room for so much of each card */
+    /* a message has room for so much of each address */
     const size_t space = st->jobarea->exchange_bytes / st->info.size;
     int rc = AQ_OK;
 

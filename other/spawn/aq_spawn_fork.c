@@ -89,7 +89,7 @@ int aq_spawn_fork_shutdown(struct aq_spawn_state *st, int code, enum aq_shutdown
 {
     (void)st;
     (void)how;
-    return code; /* the supervisor reads the board */
+    return code; /* the supervisor reads the job area */
 }
 
 const struct aq_spawn_provider aq_spawn_fork_provider = {

@@ -5,11 +5,11 @@
  * How       1. who is on my host: the launcher says, and the ranks of each host check it among
  *              themselves; else, or if on any host it is not so, every rank publishes its host's
  *              identity
- *           2. the host's first rank makes the board and publishes a socket's name and a key
- *           3. the others fetch the board's descriptor there; user ids are checked on both sides
+ *           2. the host's first rank makes the job area and publishes a socket's name and a key
+ *           3. the others fetch the job area's descriptor there; user ids are checked on both sides
  *           4. several hosts: rank 0 makes the job's key, first ranks of hosts get it and link the
  *           hosts After that the ranks of one host need the store no more.
- * Secrets   the job's key and the keys of boards go through the store, so over the launcher's
+ * Secrets   the job's key and the keys of job areas go through the store, so over the launcher's
  *           connections (PMIx: its server on each host, which checks user ids, and its daemons;
  *           PMI: the sockets of hydra) and are as safe as those; never in the environment, in
  *           arguments or in files
@@ -229,7 +229,7 @@ static int aq_kvs_find_listener(uint32_t leader, const struct aq_kvs_join *j,
     return AQ_OK;
 }
 
-/* the first rank: board and descriptors; a card for the first ranks of other hosts */
+/* the first rank: board and descriptors; an address for the first ranks of other hosts */
 static int aq_kvs_make(struct aq_spawn_state *st, struct aq_kvs_join *j)
 {
     char address[AQ_LINK_ADDR_MAX], key[32];
@@ -290,7 +290,7 @@ static int aq_kvs_take(struct aq_spawn_state *st, struct aq_kvs_join *j, const c
     return st->jobarea == NULL ? -errno : 0;
 }
 
-/* The ranks of this host get the board, or find out that they cannot: j->fits. */
+/* The ranks of this host get the job area, or find out that they cannot: j->fits. */
 static int aq_kvs_share_jobarea(struct aq_spawn_state *st, struct aq_kvs_join *j)
 {
     struct aq_kvs_listener listener;
@@ -411,7 +411,7 @@ static int aq_kvs_agree(struct aq_spawn_state *st, struct aq_kvs_join *j)
     return AQ_OK;
 }
 
-/* Who is where, and the board; the launcher's word for it first. */
+/* Who is where, and the job area; the launcher's word for it first. */
 static int aq_kvs_settle(struct aq_spawn_state *st, struct aq_kvs_join *j)
 {
     const struct aq_kvs *k = &aq_kvs_me;
@@ -437,13 +437,13 @@ static int aq_kvs_settle(struct aq_spawn_state *st, struct aq_kvs_join *j)
     return rc == AQ_OK ? aq_kvs_share_jobarea(st, j) : rc;
 }
 
-/* the job's key: by the first rank to the board, from there to all */
+/* the job's key: by the first rank to the job area, from there to all */
 static int aq_kvs_fetch_key(struct aq_spawn_state *st, const struct aq_kvs_join *j)
 {
     char text[AQ_KVS_VALUE], name[32];
 
     if (st->info.host_rank != 0
-        || st->info.host_count == 1) /* the board of one host has a key already */
+        || st->info.host_count == 1) /* the job area of one host has a key already */
         return AQ_OK;
     if (aq_kvs_me.ops->get(0, aq_kvs_key(name, "job", j), text, AQ_KVS_GET_S) != AQ_OK
         || aq_kvs_from_hex(st->jobarea->job_key, sizeof(st->job_key), text) != AQ_OK)
@@ -488,7 +488,7 @@ int aq_spawn_kvs_join(struct aq_spawn_state *st, const struct aq_kvs_ops *ops)
         rc = aq_spawn_claim(st);
     if (rc == AQ_OK)
         rc = aq_kvs_fetch_key(st, &j);
-    /* pids must be on the board before anybody watches them */
+    /* pids must be on the job area before anybody watches them */
     if (rc == AQ_OK && aq_kvs_jobarea_barrier(st) != 0)
         rc = AQ_ERR_SYS;
     if (rc != AQ_OK)

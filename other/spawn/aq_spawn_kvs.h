@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * aq_spawn_kvs.h - joining a job whose launcher offers a key-value store and a fence (PMIx, PMI).
- * Owns      discovery of the ranks on each host, the board among them, exchanges between hosts
- * Threads   all but lookup: one, at start; lookup from any; the minder is a thread of its own
+ * Owns      discovery of the ranks on each host, the job area among them, exchanges between hosts
+ * Threads   all but lookup: one, at start; lookup from any; the monitor is a thread of its own
  *           (aq_spawn_monitor.h)
  * Scale     a rank keeps 4 bytes for each rank of the job (info.host_of). Between hosts only first
- *           ranks of hosts exchange anything, on behalf of theirs; a card is fetched when it is
+ *           ranks of hosts exchange anything, on behalf of theirs; an address is fetched when it is
  *           needed first
  * Uses      aq_fdpass.h, aq_spawn_link.h
  */
@@ -52,7 +52,7 @@ struct aq_kvs {
     const struct aq_kvs_ops *ops;
     uint32_t rank, size;
     uint32_t exchanges;         /* so far: keys are used once */
-    bool published;             /* the cards are in the store */
+    bool published;             /* the addresses are in the store */
     struct aq_jobarea *jobarea; /* while joining */
 };
 

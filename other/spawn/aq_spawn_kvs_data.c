@@ -2,7 +2,7 @@
 /*
  * aq_spawn_kvs_data.c - bytes between the ranks of several hosts, by way of the launcher's store.
  * Threads   aq_spawn_kvs_lookup(): any; the rest: one
- * How       a host's ranks put their parts together on the board; its first rank puts the whole
+ * How       a host's ranks put their parts together on the job area; its first rank puts the whole
  *           into the store, in pieces, fetches those of the other hosts and hands them round on the
  *           board
  */
@@ -151,7 +151,8 @@ int aq_spawn_kvs_allgather(struct aq_spawn_state *st, const void *own_data, size
     return rc == AQ_OK ? aq_spawn_host_bcast(all, len * info->size, 0) : rc;
 }
 
-/* Only root has put anything. Once the cards are in the store, too, they must not be carried along.
+/* Only root has put anything. Once the addresses are in the store, too, they must not be carried
+ * along.
  * */
 int aq_spawn_kvs_bcast(struct aq_spawn_state *st, void *buf, size_t len, uint32_t root)
 {

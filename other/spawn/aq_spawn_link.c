@@ -173,7 +173,7 @@ static void aq_link_lost(struct aq_shutdown *e, struct aq_link_end *end, bool si
     if (silent)
         /* release: as in aq_link_raise() */
         atomic_store_explicit(&aq_link_me.area->silent, 1, memory_order_release);
-    /* relaxed: for readers of the board only, who stay silent about what they see of it */
+    /* relaxed: for readers of the job area only, who stay silent about what they see of it */
     atomic_compare_exchange_strong_explicit(&e->jobarea->lost, &nobody, first + 1,
                                             memory_order_relaxed, memory_order_relaxed);
     if (!e->logged && aq_link_tells(end) && silent)

@@ -5,7 +5,7 @@
  * Owns      one UDP socket a host, shared by the host's ranks, and one page of what neighbours have
  *           said. Hosts form a tree: host h talks to its parent (h - 1) / 32 and to at most 32
  *           children
- * Threads   one process a host at a time, its owner: the minder thread of the first rank, or of
+ * Threads   one process a host at a time, its owner: the monitor thread of the first rank, or of
  *           another that took over when the first was gone. aq_link_is_done() and friends from
  *           anywhere
  * Wire      one datagram of fixed size: all that the sender knows, a version of it and the version
@@ -46,11 +46,13 @@ int aq_link_create(char addr_out[AQ_LINK_ADDR_MAX], int fds_out[2]);
  * */
 int aq_link_attach(const int fds[2], const struct aq_spawn_info *info, const uint8_t job_key[32]);
 
-/** aq_link_parent - the host whose card aq_link_set_parent() wants; UINT32_MAX on the first host.
+/** aq_link_parent - the host whose address aq_link_set_parent() wants; UINT32_MAX on the first
+ * host.
  * */
 uint32_t aq_link_parent(const struct aq_spawn_info *info);
 
-/** aq_link_set_parent - by the host's first rank after attaching; false if the card makes no sense.
+/** aq_link_set_parent - by the host's first rank after attaching; false if the address makes no
+ * sense.
  * */
 bool aq_link_set_parent(const char *address);
 

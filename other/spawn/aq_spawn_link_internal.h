@@ -14,7 +14,7 @@
 #include "other/spawn/aq_spawn_link.h"
 
 #define AQ_LINK_DEGREE    32
-#define AQ_LINK_ADDRESSES 6  /* that a card names at most */
+#define AQ_LINK_ADDRESSES 6  /* that an address names at most */
 #define AQ_LINK_NAME      48 /* bytes of a host's name in a datagram, NUL included */
 
 /* what is said; flags are 0 or 1 and never go back */

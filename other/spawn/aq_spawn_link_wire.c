@@ -25,7 +25,7 @@
 #include "other/spawn/aq_spawn_link_internal.h"
 
 #define AQ_LINK_MAGIC   0x61716c31u /* "aql1" */
-#define AQ_LINK_AT_ONCE 256         /* datagrams; a flood must not keep the minder from all else */
+#define AQ_LINK_AT_ONCE 256         /* datagrams; a flood must not keep the monitor from all else */
 #define AQ_LINK_QUOTED  4           /* datagrams sent since, for a refusal to be news */
 
 struct aq_link_packet {
@@ -135,7 +135,7 @@ static const char *aq_link_pref(const struct ifaddrs *all)
     return NULL;
 }
 
-/* The address that the user wishes, for a socket that hears nothing else, IPv4 first; without a
+/* The address that the user requests, for a socket that hears nothing else, IPv4 first; without a
  * wish any. */
 static struct sockaddr_in6 aq_link_own_address(void)
 {

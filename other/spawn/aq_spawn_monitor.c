@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * aq_spawn_monitor.c - the watching thread; see aq_spawn_monitor.h.
- * Threads   the minder itself has all signals blocked; requests to it are one atomic word
+ * Threads   the monitor itself has all signals blocked; requests to it are one atomic word
  * See       aq_spawn_shutdown.c for how ranks leave
  */
 #include "other/spawn/aq_spawn_monitor.h"
@@ -100,7 +100,7 @@ static void *aq_monitor_fence_main(void *arg)
 }
 
 /* In a thread of its own, too: the library waits for an answer of the launcher's, which may be
- * gone, or its abort calls exit(). The minder goes on meanwhile, speaks to other hosts and sees
+ * gone, or its abort calls exit(). The monitor goes on meanwhile, speaks to other hosts and sees
  * when the time is up. */
 static void *aq_monitor_disconnect_main(void *arg)
 {
@@ -353,9 +353,9 @@ static void aq_monitor_check_launcher(struct aq_shutdown *e)
     aq_shutdown_fail(e, 1);
 }
 
-/* Who says goodbye to the launcher's library is not killed for it, as long as it is alive: a
- * launcher would take that for the job's result, and on a busy machine the goodbye takes its time.
- * What bounds it is aq_monitor_limit(). */
+/* Who disconnects from the launcher's library is not killed for it, as long as it is alive: a
+ * launcher would take that for the job's result, and on a busy machine the disconnect takes its
+ * time. What bounds it is aq_monitor_limit(). */
 static void aq_monitor_keepalive(void)
 {
     /* relaxed: a flag on its own */
@@ -390,7 +390,8 @@ static int aq_monitor_step(struct aq_shutdown *e)
     if (exiting && !aq_monitor.alarmed)
         aq_monitor_notify();
     aq_monitor.alarmed = exiting;
-    /* nobody reads the host's eventfd, so that no minder misses it: look at the board from now on
+    /* nobody reads the host's eventfd, so that no monitor misses it: look at the job area from now
+     * on
      * */
     if (exiting)
         aq_monitor.fds[0].fd = -1;

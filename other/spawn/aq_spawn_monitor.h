@@ -19,7 +19,7 @@
 int aq_monitor_start(struct aq_jobarea *jobarea, uint32_t slot, int event_fd,
                      const struct aq_kvs_ops *ops);
 
-/** aq_monitor_notify - the board has changed. Async-signal-safe. */
+/** aq_monitor_notify - the job area has changed. Async-signal-safe. */
 void aq_monitor_notify(void);
 
 /** aq_monitor_launcher_lost - the launcher's library says that its daemon is gone. Any thread. */
@@ -30,7 +30,7 @@ void aq_monitor_launcher_lost(void);
 void aq_monitor_forget_launcher(void);
 
 /** aq_monitor_is_orphan - has aq_monitor_launcher_lost() been called? Also before there is a
- * minder. */
+ * monitor. */
 bool aq_monitor_is_orphan(void);
 
 /** aq_monitor_shutdown - wait for the host's other ranks, then have ops->fini() or ops->abort()

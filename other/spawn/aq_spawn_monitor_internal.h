@@ -17,9 +17,9 @@
 
 #define AQ_MONITOR_POLL_MS     500  /* without pidfd */
 #define AQ_MONITOR_LAST_MS     500  /* beyond the exit timeout: for the killed to go */
-#define AQ_MONITOR_SHUTDOWN_MS 20   /* how often minders look once the job is ending */
-#define AQ_MONITOR_DEFER_MS    2000 /* a sign of life of who says goodbye is good for this long */
-#define AQ_MONITOR_CALL_MS     3000 /* how long the launcher's library may take to say goodbye */
+#define AQ_MONITOR_SHUTDOWN_MS 20   /* how often monitors look once the job is ending */
+#define AQ_MONITOR_DEFER_MS    2000 /* how long a sign of life is good for */
+#define AQ_MONITOR_CALL_MS     3000 /* how long the launcher's library may take to say disconnect */
 #define AQ_MONITOR_FIXED_FDS   4    /* fds[] before the watched processes */
 
 enum aq_monitor_request {
@@ -39,7 +39,7 @@ struct aq_monitor {
     int own_fd;               /* this rank's */
     _Atomic uint32_t request; /* a futex */
     atomic_int code;
-    atomic_bool in_shutdown; /* this rank says goodbye */
+    atomic_bool in_shutdown; /* this rank says disconnect */
     atomic_bool orphaned;    /* the launcher's daemon is gone */
     atomic_bool forgotten;   /* its connection is closed in order */
     _Atomic uint32_t fenced; /* the ranks of other hosts have come to the launcher's fence */
@@ -52,12 +52,12 @@ struct aq_monitor {
     int fd_count;
     bool blind;         /* no pidfd */
     bool deaf, listens; /* SIGQUIT is for nobody, is for somebody: looked up once */
-    bool alarmed;       /* the host's other minders were told that the end has begun */
+    bool alarmed;       /* the host's other monitors were told that the end has begun */
     bool exiting;       /* ends the process itself: the client's threads have not come */
     uint64_t latest;    /* and then is gone by this time */
     bool serving;       /* the request is being served */
     uint64_t limit_ns;  /* by then a thread of the client has ended the process, or we do */
-    _Atomic uint32_t disconnected; /* the library has said goodbye; a futex */
+    _Atomic uint32_t disconnected; /* the library has said disconnect; a futex */
 };
 
 extern struct aq_monitor aq_monitor;

@@ -3,7 +3,7 @@
  * aq_spawn_pmi.c - jobs started by a launcher that speaks PMI-1 over an inherited socket: MPICH's
  * mpiexec (hydra) and its relatives.
  * Owns      the conversation on PMI_FD
- * Threads   one at start; get from any, fini and abort from the minder thread: one question at a
+ * Threads   one at start; get from any, fini and abort from the monitor thread: one question at a
  *           time
  * Wire      lines of blank-separated name=value words, "cmd=" first; a request, then its answer
  * Secrets   the store is not for one user's eyes by a rule of PMI, but it lives in the launcher's

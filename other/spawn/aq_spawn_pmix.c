@@ -2,7 +2,7 @@
 /*
  * aq_spawn_pmix.c - jobs started by a launcher that speaks PMIx: mpirun, prterun, srun --mpi=pmix.
  * Owns      the connection to the launcher's PMIx server
- * Threads   one at start; get from any, fini and abort from the minder thread
+ * Threads   one at start; get from any, fini and abort from the monitor thread
  * How       what is put stays with the server of its host until somebody asks for it (direct
  *           modex), or is carried to all by a fence that collects. A fence that does not promises
  *           less than it should: for a moment after it servers may answer that there is no such

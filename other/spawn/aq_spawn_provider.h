@@ -25,7 +25,7 @@ struct aq_spawn_provider {
     int (*fence)(struct aq_spawn_state *st); /* the same; NULL: an allgather does */
     int (*publish)(struct aq_spawn_state *st, const void *address, size_t len);
     int (*lookup)(struct aq_spawn_state *st, uint32_t rank, void *addr_out, size_t len);
-    /* NULL, both: the cards of all ranks lie in a file of
+    /* NULL, both: the addresses of all ranks lie in a file of
                                                      * the host, filled by allgather */
     void (*notify)(struct aq_spawn_state *st); /* async-signal-safe */
     int (*finish)(struct aq_spawn_state *st, int code, enum aq_shutdown_mode how);
@@ -38,7 +38,7 @@ struct aq_spawn_state {
     uint32_t *host_ranks; /* owned; info.host_ranks points here */
     uint32_t *host_of;    /* owned; info.host_of points here */
     uint8_t job_key[32];  /* see aq_spawn_key() */
-    char *addrs;          /* the host's file of cards, if that is where they are */
+    char *addrs;          /* the host's file of addresses, if that is where they are */
     size_t addr_len;
     int host_fd[AQ_JOBAREA_HOST_FDS]; /* inherited memfds, -1 if none */
     uint32_t parity;                  /* of the blackboard's next round */
@@ -54,15 +54,15 @@ extern const struct aq_spawn_provider aq_spawn_pmix_provider;
 extern const struct aq_spawn_provider aq_spawn_pmi_provider;
 extern const struct aq_spawn_provider aq_spawn_single_provider;
 
-/** aq_spawn_claim - take slot info.host_rank on the board: AQ_OK, or negative if it is taken. */
+/** aq_spawn_claim - take slot info.host_rank on the job area: AQ_OK, or negative if it is taken. */
 int aq_spawn_claim(struct aq_spawn_state *st);
 
 /** aq_spawn_fill_one_host - size ranks, all here: fills the host part of info. AQ_OK or negative.
  * */
 int aq_spawn_fill_one_host(struct aq_spawn_state *st, uint32_t rank, uint32_t size);
 
-/** aq_spawn_agent_fill - the board is an agent's: fills in info for slot, and the provider. AQ_OK
- * or negative. */
+/** aq_spawn_agent_fill - the job area is an agent's: fills in info for slot, and the provider.
+ * AQ_OK or negative. */
 int aq_spawn_agent_fill(struct aq_spawn_state *st, uint32_t slot);
 
 /* the fork provider's, for agents' ranks too */

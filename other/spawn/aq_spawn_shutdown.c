@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_spawn_shutdown.c - the last steps of a rank that its launcher's library has to say goodbye to.
- * Threads   any, any context: atomics, futexes and write only; the calls are made by the minder
- * How       one host: ranks wait for each other at the exit, looking at the board, and leave
+ * aq_spawn_shutdown.c - the last steps of a rank that its launcher's library has to say disconnect
+ * to.
+ * Threads   any, any context: atomics, futexes and write only; the calls are made by the monitor
+ * How       one host: ranks wait for each other at the exit, looking at the job area, and leave
  *           together. Several: the hosts tell each other (aq_spawn_link.h). Where they cannot,
  *           ranks that come to the exit meet those of other hosts in the launcher's fence, and who
  *           does not come within the exit timeout is left to the launcher's abort
@@ -30,7 +31,7 @@ static bool aq_monitor_all_arrived(void)
 }
 
 /* The launcher may take the first process that ends badly as a reason to kill the others, so ranks
- * go together; the first rank's minder asks and kills in the meantime. */
+ * go together; the first rank's monitor asks and kills in the meantime. */
 static void aq_monitor_wait_for_others(void)
 {
     uint64_t end = aq_jobarea_now_ns()

@@ -247,7 +247,7 @@ static void aq_supervise_read_signals(struct aq_supervise *sv, struct aq_shutdow
             continue;
         switch (sig) {
         case SIGCHLD:
-        case SIGURG: /* a rank has changed the board */
+        case SIGURG: /* a rank has changed the job area */
             break;
         case SIGUSR2:
             aq_jobarea_report(sv->jobarea, STDERR_FILENO, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * aq_supervise.h - the process that starts a host's ranks and stays until they are gone.
- * Owns      the ranks' processes and the board's fate; used by gasnetrun and by a program that
+ * Owns      the ranks' processes and the job area's fate; used by gasnetrun and by a program that
  *           starts itself under GASNET_PSHM_NODES
  * Threads   one; never runs client code, never returns to it
  * Promise   returns only when no rank is left; ranks die with it (PR_SET_PDEATHSIG)
@@ -56,10 +56,10 @@ struct aq_supervise {
 void aq_supervise_standard_fds(void);
 
 /**
- * aq_supervise_open - make the board for size ranks, block the signals to be read from signal_fd.
- * Those that end a job (HUP, INT, QUIT, TERM) are left alone where they are ignored: nohup and
- * background jobs mean it. SIGCHLD gets its default action, else ranks could not be waited for.
- * jobarea_fd_out  the board's memfd, close-on-exec
+ * aq_supervise_open - make the job area for size ranks, block the signals to be read from
+ * signal_fd. Those that end a job (HUP, INT, QUIT, TERM) are left alone where they are ignored:
+ * nohup and background jobs mean it. SIGCHLD gets its default action, else ranks could not be
+ * waited for. jobarea_fd_out  the job area's memfd, close-on-exec
  * Returns 0 or -errno; on failure nothing has changed.
  */
 int aq_supervise_open(struct aq_supervise *sv, uint32_t size, int *jobarea_fd_out);

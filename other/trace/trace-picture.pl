@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# trace-picture - draws part of a trace as SVG: a lane for each thread, calls as bars within their callers,
+# trace-picture - draws part of a trace as SVG: a channel for each thread, calls as bars within their callers,
 # messages as lines from sender to handler.
 # SPDX-License-Identifier: BSD-3-Clause
 #

@@ -159,7 +159,7 @@ static void aq_am_limit_shared(struct aq_job *job, const struct aq_row *row, uin
 
 /* --- subjects --- */
 
-/* The far side of every row with messages: handle this many more. */
+/* The remote side of every row with messages: handle this many more. */
 static void aq_am_handle(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
     (void)row;

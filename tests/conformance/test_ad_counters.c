@@ -30,7 +30,7 @@ static uint64_t fetch(gex_Rank_t owner, int which, gex_OP_t op, uint64_t a, uint
     return old;
 }
 
-/* Each ticket of each rank is drawn once: this rank's rise, and in the end as many were drawn as
+/* Each match id of each rank is drawn once: this rank's rise, and in the end as many were drawn as
  * were asked for. */
 static void check_tickets(void)
 {

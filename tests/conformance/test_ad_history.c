@@ -49,7 +49,7 @@ static uint64_t all_ops(void)
     return workers() * (uint64_t)ops;
 }
 
-/* Somebody got ticket i: nobody may have had it. */
+/* Somebody got match id i: nobody may have had it. */
 static void claim(uint64_t i)
 {
     uint64_t old = 1;
@@ -86,7 +86,7 @@ static void run(void (*fn)(int), int count)
     aq_test_barrier();
 }
 
-/* ---- tickets: one type after the other ---- */
+/* ---- match ids: one type after the other ---- */
 
 #define TICKETS(T, C)                                                                        \
     static void tickets_##T(int worker)                                                      \

@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh - a stranger sprays a running udp job with a million datagrams, and forges the network's notes that a peer is
+# run.sh - an unauthenticated peer sprays a running udp job with a million datagrams, and forges the network's notes that a peer is
 # gone; the job must not mind. Prints TAP.
 # SPDX-License-Identifier: BSD-3-Clause
 #
@@ -42,7 +42,7 @@ ports()
     done | while read -r hex; do echo $((0x$hex)); done
 }
 
-# attack NAME BITS: one job and one stranger.
+# attack NAME BITS: one job and one unauthenticated peer.
 attack()
 {
     GASNET_CONDUIT=udp GASNET_SUPERNODE_MAXSIZE=1 GASNET_UDP_AUTH=$1 AQ_UDP_STATS=1 \
@@ -86,7 +86,7 @@ attack()
     result $? "AUTH=$1: strangers and wrong hashes are counted, and that is all"
 }
 
-# The stranger itself: what it records may be another stranger's, of any form. One half of these datagrams has a hashed
+# The unauthenticated peer itself: what it records may be another unauthenticated peer's, of any form. One half of these datagrams has a hashed
 # part, as the job's have, the other none.
 mixed_traffic()
 {
@@ -105,7 +105,7 @@ mixed_traffic()
     sed 's/^/# /' "$work/spray"
 }
 
-# Notes that nobody sent but the stranger: "port unreachable" and "host unreachable", with the ports of both ranks, about a
+# Notes that nobody sent but the unauthenticated peer: "port unreachable" and "host unreachable", with the ports of both ranks, about a
 # datagram of zeros, every half second while one rank computes and the other has something unacknowledged.
 forge()
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * spray.c - a stranger who sends datagrams to the ranks of a running udp job, and hopes for an
- * answer.
+ * spray.c - an unauthenticated peer who sends datagrams to the ranks of a running udp job, and
+ * hopes for an answer.
  *
  *   spray COUNT SECONDS SEED head|all PORT PORT
  *
@@ -101,8 +101,8 @@ static void keep(const uint8_t *bytes, size_t len, uint16_t from, uint16_t to)
     struct record *record = &spray.record[spray.recorded % RECORDS];
     const size_t hashed = hashed_of(bytes, len);
 
-    /* what only looks like the job's is our own, or another stranger's: no part of it need be
-     * hashed */
+    /* what only looks like the job's is our own, or another unauthenticated peer's: no part of it
+     * need be hashed */
     if (hashed < HEADER || hashed > len)
         return;
     free(record->bytes);

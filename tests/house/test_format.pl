@@ -117,7 +117,3 @@ done_testing();
 __DATA__
 # files longer than 600 lines, to be split
 conduits/smp/aq_shm_ring.c
-conduits/smp/aq_coll_shm.c
-extended/aq_coll_msg.c
-extended/aq_vis.c
-extended/aq_vis_ref.c

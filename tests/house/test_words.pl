@@ -140,4 +140,3 @@ last_ts_echo                   timestamp echo
 loss_ts_echo                   timestamp echo
 ts_echo                        timestamp echo
 ts_echo_ns                     timestamp echo
-mine                           other/firehose/aq_fh_job.c, until its code is in conduits/ibv

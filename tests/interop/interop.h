@@ -32,7 +32,7 @@
 #include <gasnet_coll.h>
 
 #define LANES      4                  /* traffic that may be under way at a time, one a thread */
-#define AREA       ((size_t)64 << 10) /* bytes of each part of a lane's share of the segment */
+#define AREA       ((size_t)64 << 10) /* bytes of each part of a channel's share of the segment */
 #define LANE_BYTES (3 * AREA)         /* what others get; what they put; where their Longs arrive */
 
 struct interop {
@@ -79,7 +79,7 @@ static inline void barrier(void)
 
 /* --- mix_traffic.c --- */
 
-/* Operations under way in a lane: to the right neighbour, and from the left one's memory. */
+/* Operations under way in a channel: to the right neighbour, and from the left one's memory. */
 struct traffic {
     unsigned lane;
     uint32_t seed;
@@ -92,7 +92,7 @@ struct traffic {
 /** traffic_register - the handlers; before the segment is attached. */
 void traffic_register(gex_EP_t ep);
 
-/** traffic_start - messages of all kinds, a put and a get in this lane. Little of each, so that
+/** traffic_start - messages of all kinds, a put and a get in this channel. Little of each, so that
  *  they are under way without the others' help; large: as much as there is room for. */
 void traffic_start(struct traffic *t, unsigned lane, uint32_t seed, bool large);
 

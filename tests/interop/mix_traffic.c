@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * mix_traffic.c - Aqueduct operations that are started, left under way, and finished.
- * Owns      its lanes' share of the segment
- * Threads   one a lane
+ * Owns      its channels' share of the segment
+ * Threads   one a channel
  * Uses      interop.h
  */
 #include <stdatomic.h>
@@ -66,7 +66,7 @@ void traffic_register(gex_EP_t ep)
     gex_EP_RegisterHandlers(ep, table, sizeof(table) / sizeof(table[0]));
 }
 
-/* --- a lane's operations --- */
+/* --- a channel's operations --- */
 
 static size_t transfer_size(bool large)
 {

@@ -12,7 +12,7 @@
  *           wait: until killed from outside
  * Prints    "ready R HOST PID PROVIDER HOSTINDEX/HOSTS", "checked R", "quit-handler R",
  *           "time NAME MICROSECONDS"
- * Uses      internals: a rank publishes its exit on the board as core/aq_exit.c does
+ * Uses      internals: a rank publishes its exit on the job area as core/aq_exit.c does
  */
 #include <errno.h>
 #include <signal.h>

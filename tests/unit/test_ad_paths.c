@@ -16,7 +16,7 @@
 #include "extended/aq_ad.h"
 #include "core/aq_op.h"
 
-/* Near threads go on while far ones have something left to do, up to a limit. */
+/* Near threads go on while remote ones have something left to do, up to a limit. */
 enum { THREADS = 4, FAR_OPS = 3000, NEAR_OPS = 1 << 20, TYPES = 6 };
 
 static gex_TM_t tm;
@@ -24,7 +24,7 @@ static char *base;
 static intptr_t unmapped = AQ_NOT_MAPPED;
 static gex_AD_t near_ad[TYPES], far_ad[TYPES]; /* by instructions, by messages */
 static atomic_uchar taken[2 * (FAR_OPS + NEAR_OPS)];
-static atomic_int running, far_running, wrong; /* wrong: tickets that were given out twice */
+static atomic_int running, far_running, wrong; /* wrong: match ids that were given out twice */
 static atomic_uint_fast64_t given;
 
 static gex_OP_t all_ops(gex_DT_t dt)

@@ -298,7 +298,7 @@ static void test_shared_region_too_large(void **state)
     sim_free(sim);
 }
 
-/* --- strangers, settings --- */
+/* --- unauthenticated peers, settings --- */
 
 static void test_bad_messages(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_monitor.c - ranks that leave a job of another launcher: one whose goodbye takes longer than
- * the exit timeout is not killed, one that is stopped in the middle of it is.
+ * test_monitor.c - ranks that leave a job of another launcher: one whose disconnect takes longer
+ * than the exit timeout is not killed, one that is stopped in the middle of it is.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -44,7 +44,7 @@ static void abort_job(int code, const char *text)
 
 static const struct aq_kvs_ops launcher = { .disconnect = part, .fini = fini, .abort = abort_job };
 
-/* A rank's whole life: it joins, exits with 0 and says goodbye. */
+/* A rank's whole life: it joins, exits with 0 and says disconnect. */
 static _Noreturn void live(struct aq_jobarea *jobarea, int event_fd)
 {
     alarm(60);

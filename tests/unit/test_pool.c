@@ -68,7 +68,7 @@ static void test_smallest_that_fits(void **state)
         AQ_BLOCK_NONE);
 }
 
-/* take all there are of a lane, twice: as many, apart from each other, in bounds */
+/* take all there are of a channel, twice: as many, apart from each other, in bounds */
 static void test_take_all(void **state)
 {
     const struct aq_shm_pool_plan *plan = &aq_shm.layout.pool;
@@ -93,7 +93,7 @@ static void test_take_all(void **state)
             }
         }
         assert_int_equal(aq_shm_block_take(AQ_CHANNEL_REPLY, 1, 1), AQ_BLOCK_NONE);
-        other = aq_shm_block_take(AQ_CHANNEL_REQUEST, 1, 1); /* own lane */
+        other = aq_shm_block_take(AQ_CHANNEL_REQUEST, 1, 1); /* own channel */
         assert_int_not_equal(other, AQ_BLOCK_NONE);
         aq_shm_block_release(AQ_CHANNEL_REQUEST, other);
         for (uint32_t i = 0; i < plan->blocks; i++)

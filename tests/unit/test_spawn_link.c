@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_spawn_link.c - hosts tell each other of the job's end: the hash is SipHash-2-4; each "host"
- * is a process here with a board of its own, and they speak over the loopback interface. All learn
- * the code, that the others are asked, that all is done; a host whose processes die or fall silent
- * is noticed, one that all others have been silent to as well is not; a stranger's words, and old
- * ones from elsewhere, are not heard.
+ * is a process here with a job area of its own, and they speak over the loopback interface. All
+ * learn the code, that the others are asked, that all is done; a host whose processes die or fall
+ * silent is noticed, one that all others have been silent to as well is not; an unauthenticated
+ * peer words, and old ones from elsewhere, are not heard.
  */
 #include "tests/unit/aq_unit.h"
 

@@ -23,7 +23,7 @@
 #include "tests/unit/aq_unit.h"
 
 #define SIM_ENDS     8
-#define SIM_MESSAGES 60000u /* of a lane, each way */
+#define SIM_MESSAGES 60000u /* of a channel, each way */
 #define SIM_US       UINT64_C(1000)
 #define SIM_MS       UINT64_C(1000000)
 #define SIM_S        UINT64_C(1000000000)
@@ -191,7 +191,7 @@ static inline void sim_pattern(uint8_t *at, size_t len, uint32_t channel, uint32
         at[i] = (uint8_t)((word = word * 1664525u + 1013904223u) >> 24);
 }
 
-/* Queue message `number` of a lane. False: no room. */
+/* Queue message `number` of a channel. False: no room. */
 static inline bool sim_queue(struct sim_end *end, enum aq_udp_channel channel, uint32_t number)
 {
     uint32_t length = end->length != 0 ? end->length : 16 + (uint32_t)(sim_random(end->sim) % 1200);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_fh_job.c - the job's firehose: settings, agreed among the ranks, and messages.
+ * aq_ibv_firehose.c - the job's firehose: settings, agreed among the ranks, and messages.
  *
  * Messages  two handlers of the core; requests are sent straight by the conduit, without blocking,
  *           since they may be due in a handler; answers are replies, which find room in the end
@@ -21,8 +21,6 @@
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_FH_MIN(a, b) ((a) < (b) ? (a) : (b))
-
-struct aq_fh *aq_fh_job;
 
 /* --- messages --- */
 
@@ -123,28 +121,28 @@ struct aq_fh_offer {
 
 static int aq_fh_agree(struct aq_fh_config *config)
 {
-    struct aq_fh_offer mine = { .remote_bytes = config->remote_bytes,
-                                .message = config->message,
-                                .remote_regions = config->remote_regions,
-                                .peers = config->peers };
+    struct aq_fh_offer own = { .remote_bytes = config->remote_bytes,
+                               .message = config->message,
+                               .remote_regions = config->remote_regions,
+                               .peers = config->peers };
     struct aq_fh_offer *all = malloc(config->size * sizeof(*all));
     int rc;
 
     if (all == NULL)
         return aq_fail(AQ_ERR_NOMEM, "firehose: no memory for the offers of %u ranks",
                        config->size);
-    rc = aq_spawn_allgather(&mine, sizeof(mine), all);
+    rc = aq_spawn_allgather(&own, sizeof(own), all);
     for (uint32_t rank = 0; rc == AQ_OK && rank < config->size; rank++) {
-        mine.remote_bytes = AQ_FH_MIN(mine.remote_bytes, all[rank].remote_bytes);
-        mine.remote_regions = AQ_FH_MIN(mine.remote_regions, all[rank].remote_regions);
-        mine.message = AQ_FH_MIN(mine.message, all[rank].message);
-        mine.peers = all[rank].peers > mine.peers ? all[rank].peers : mine.peers;
+        own.remote_bytes = AQ_FH_MIN(own.remote_bytes, all[rank].remote_bytes);
+        own.remote_regions = AQ_FH_MIN(own.remote_regions, all[rank].remote_regions);
+        own.message = AQ_FH_MIN(own.message, all[rank].message);
+        own.peers = all[rank].peers > own.peers ? all[rank].peers : own.peers;
     }
     free(all);
-    config->remote_bytes = mine.remote_bytes;
-    config->remote_regions = mine.remote_regions;
-    config->message = mine.message;
-    config->peers = mine.peers;
+    config->remote_bytes = own.remote_bytes;
+    config->remote_regions = own.remote_regions;
+    config->message = own.message;
+    config->peers = own.peers;
     return rc;
 }
 
