@@ -17,10 +17,9 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "conduits/mpi/aq_mpi_am.h"
-#include "conduits/mpi/aq_mpi_job.h"
+#include "conduits/mpi/aq_mpi_shutdown.h"
 #include "conduits/mpi/aq_mpi_ring.h"
 #include "conduits/mpi/aq_mpi_rma.h"
 #include "base/aq_env.h"
@@ -65,7 +64,7 @@ void aq_mpi_fatal(int error, const char *what)
 {
     char text[256] = "";
 
-    aq_mpi.lib->job.text(error, text, sizeof(text));
+    aq_mpi.lib->job->text(error, text, sizeof(text));
     aq_fatal("mpi: %s: %s", what, text);
 }
 
@@ -73,7 +72,7 @@ void aq_mpi_fatal(int error, const char *what)
 
 void aq_mpi_check_over(void)
 {
-    /* acquire: pairs with the release in aq_mpi_close(); a thread that was on its way in learns it
+    /* acquire: pairs with the release in aq_mpi_shutdown_close(); a thread that was on its way in learns it
      * here at the latest */
     if (atomic_load_explicit(&aq_mpi.over, memory_order_acquire))
         aq_fatal("mpi: the program communicates, or waits for what it had begun, after its "
@@ -112,7 +111,7 @@ static int aq_mpi_probe(char *why, size_t len)
 /* Messages name ranks by what MPI calls them. */
 static int aq_mpi_check_ranks(void)
 {
-    const struct aq_mpi_lib_job *mpi = &aq_mpi.lib->job;
+    const struct aq_spawn_mpi_lib *mpi = aq_mpi.lib->job;
 
     if (mpi->rank() == aq_job.rank && mpi->size() == aq_job.size)
         return AQ_OK;
@@ -207,7 +206,7 @@ static bool aq_mpi_is_moving(void)
 /* What a thread waits for may never come. */
 static void aq_mpi_wait_look(gex_Rank_t peer)
 {
-    /* acquire: pairs with the release in aq_mpi_close() */
+    /* acquire: pairs with the release in aq_mpi_shutdown_close() */
     if (AQ_LIKELY(!atomic_load_explicit(&aq_mpi.over, memory_order_acquire)) || !aq_mpi.lost)
         return;
     if (peer == GEX_RANK_INVALID || !aq_job_is_local(peer))
@@ -246,27 +245,6 @@ static void aq_mpi_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t 
     aq_mpi_unlock();
 }
 
-/* --- the end --- */
-
-static void aq_mpi_exit(uint64_t max_ns)
-{
-    const struct timespec delay = { .tv_nsec = 20000 };
-    const uint64_t end = aq_now_ns() + max_ns;
-    bool drained = aq_mpi_is_alone();
-
-    while (!drained) {
-        if (aq_mpi_try_lock()) { /* else its owner may be parked for good */
-            drained =
-                aq_mpi_am_drain(); /* a peer's last messages may wait for us, as ours do for it */
-            (void)aq_mpi_rma_drain(); /* what this program has not waited for, nobody does */
-            aq_mpi_unlock();
-        }
-        if (drained || aq_now_ns() >= end)
-            return;
-        nanosleep(&delay, NULL);
-    }
-}
-
 const struct aq_conduit_ops aq_mpi_conduit = {
     .name = "mpi",
     .about = "any MPI-3 library: messages over point-to-point, transfers over windows",
@@ -282,7 +260,7 @@ const struct aq_conduit_ops aq_mpi_conduit = {
     .segment_detach = aq_nosup_segment_detach, /* the window stays, and nobody names it */
     .segment_bind = aq_nosup_segment_bind,
     .segment_reaches = aq_nosup_segment_reaches,
-    .exit = aq_mpi_exit,
+    .exit = aq_mpi_shutdown_flush,
     .am_send = aq_mpi_am_send,
     .am_short = aq_mpi_am_short,
     .am_alloc = aq_nosup_am_alloc,

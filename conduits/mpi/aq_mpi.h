@@ -4,7 +4,7 @@
  *   aq_mpi.c           the table; start, polling, sleeping, end
  *   aq_mpi_am.h        messages, and a list of their files
  *   aq_mpi_rma.h       transfers, and a list of theirs
- *   aq_mpi_job.h       start and end of jobs, and a list of theirs
+ *   aq_mpi_shutdown.h  start and end of jobs, with other/spawn/mpi
  *
  * Ranks that share memory are conduits/smp's; what is for far ones goes through the MPI library,
  * behind the table aq_mpi.lib (aq_mpi_lib.h).

@@ -44,7 +44,7 @@ static bool aq_mpi_window_open(void *base, uintptr_t size)
     error = aq_mpi_rma.lib->open(base, size, &usable);
     aq_mpi_unlock();
     if (error != 0)
-        aq_mpi.lib->job.text(error, text, sizeof(text));
+        aq_mpi.lib->job->text(error, text, sizeof(text));
     if (!usable)
         AQ_LOG(INFO, MPI, "no window over the segments, messages serve: %s", text);
     return usable;

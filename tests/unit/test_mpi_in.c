@@ -107,8 +107,8 @@ static const struct aq_mpi_lib_am fake_am = {
     .pending = fake_pending,
     .completes = fake_completes,
 };
-static const struct aq_mpi_lib fake_lib = { .version = AQ_MPI_LIB_VERSION,
-                                            .job = { .text = fake_text } };
+static const struct aq_spawn_mpi_lib fake_job = { .text = fake_text };
+static const struct aq_mpi_lib fake_lib = { .version = AQ_MPI_LIB_VERSION, .job = &fake_job };
 
 /* --- a receiver --- */
 

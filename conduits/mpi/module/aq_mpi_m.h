@@ -8,16 +8,10 @@
 
 #include "conduits/mpi/aq_mpi_lib.h"
 #include "conduits/mpi/aq_mpi_lib_am.h"
+#include "other/spawn/mpi/module/aq_spawn_mpi_m.h"
 
 extern const struct aq_mpi_lib_am aq_mpi_m_am[AQ_MPI_RECEIVERS];
 extern const struct aq_mpi_lib_rma aq_mpi_m_rma;
-
-/* The conduit's own communicators: requests, replies, and exchanges at start and end. */
-struct aq_mpi_m {
-    MPI_Comm job, request, reply;
-    int rank, size;
-};
-extern struct aq_mpi_m aq_mpi_m;
 
 /* The error of a call for several requests: the one of these says more than that there is one. */
 static inline int aq_mpi_m_error_of(int error, const MPI_Status *statuses, int count)

@@ -17,7 +17,7 @@
 
 #define AQ_M_BATCH 64 /* operations that one call tells of */
 
-struct aq_m_packets aq_m_packets;
+struct aq_m_packets aq_m_packets = { .comm = { MPI_COMM_NULL, MPI_COMM_NULL } };
 
 static struct {
     MPI_Request *request; /* what has begun: [count] of room */
@@ -70,17 +70,17 @@ static inline int aq_m_begun(int error, void *owner)
 
 /* The request that stands for everything that was complete when it began: a static one, which is
  * never freed. An operation that MPI leaves out shows it. */
-int aq_m_learn_complete(void)
+static int aq_m_learn_complete(void)
 {
     aq_m_am.complete = MPI_REQUEST_NULL; /* nothing that has begun is this one */
 #if defined(OPEN_MPI) || (defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 40000000)
     MPI_Request one, again, first;
-    int error = MPI_Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, aq_mpi_m.job, &one);
+    int error = MPI_Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, aq_spawn_mpi_m.comm, &one);
 
     if (error != MPI_SUCCESS)
         return -error;
     first = one;
-    error = MPI_Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, aq_mpi_m.job, &again);
+    error = MPI_Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, aq_spawn_mpi_m.comm, &again);
     if (error == MPI_SUCCESS && first == again)
         aq_m_am.complete = first;
     if (error == MPI_SUCCESS)
@@ -91,6 +91,29 @@ int aq_m_learn_complete(void)
 #else
     return 0; /* not known without asking */
 #endif
+}
+
+int aq_m_packets_open(bool apart)
+{
+    MPI_Comm *comm = aq_m_packets.comm;
+    int error = aq_spawn_mpi_m_dup(&comm[AQ_MPI_REQUEST]);
+
+    if (error == MPI_SUCCESS && apart)
+        error = aq_spawn_mpi_m_dup(&comm[AQ_MPI_REPLY]);
+    else
+        comm[AQ_MPI_REPLY] = comm[AQ_MPI_REQUEST];
+    return error != MPI_SUCCESS ? -error : aq_m_learn_complete();
+}
+
+void aq_m_packets_close(void)
+{
+    MPI_Comm *comm = aq_m_packets.comm;
+
+    if (comm[AQ_MPI_REPLY] != comm[AQ_MPI_REQUEST] && comm[AQ_MPI_REPLY] != MPI_COMM_NULL)
+        MPI_Comm_free(&comm[AQ_MPI_REPLY]);
+    if (comm[AQ_MPI_REQUEST] != MPI_COMM_NULL)
+        MPI_Comm_free(&comm[AQ_MPI_REQUEST]);
+    comm[AQ_MPI_REPLY] = MPI_COMM_NULL;
 }
 
 static __attribute__((noinline)) int aq_m_sent(int error, MPI_Request request, void *owner)
@@ -121,8 +144,8 @@ static int aq_m_send_payload(enum aq_mpi_channel channel, uint32_t dest, uint32_
     if (!aq_m_has_space())
         return -MPI_ERR_NO_MEM;
     return aq_m_begun(MPI_Isend(src, (int)nbytes, MPI_BYTE, (int)dest,
-                                (int)(AQ_MPI_CHANNELS * tag + (unsigned)channel), aq_mpi_m.job,
-                                &aq_m_am.request[aq_m_am.count]),
+                                (int)(AQ_MPI_CHANNELS * tag + (unsigned)channel),
+                                aq_spawn_mpi_m.comm, &aq_m_am.request[aq_m_am.count]),
                       owner);
 }
 
@@ -134,7 +157,7 @@ static int aq_m_receive_payload(enum aq_mpi_channel channel, uint32_t source, ui
     if (!aq_m_has_space())
         return -MPI_ERR_NO_MEM;
     error = MPI_Irecv(dest, (int)nbytes, MPI_BYTE, (int)source,
-                      (int)(AQ_MPI_CHANNELS * tag + (unsigned)channel), aq_mpi_m.job,
+                      (int)(AQ_MPI_CHANNELS * tag + (unsigned)channel), aq_spawn_mpi_m.comm,
                       &aq_m_am.request[aq_m_am.count]);
     if (error != MPI_SUCCESS)
         return -error;

@@ -13,9 +13,9 @@
 #include "conduits/mpi/aq_mpi_lib_am.h"
 #include "conduits/mpi/module/aq_mpi_m.h"
 
-/* Where packets of a lane go, with the lane for a tag. */
+/* The communicators of packets, whose tag is the channel. */
 struct aq_m_packets {
-    MPI_Comm comm[AQ_MPI_CHANNELS];
+    MPI_Comm comm[AQ_MPI_CHANNELS]; /* MPI_COMM_NULL: not open */
 };
 extern struct aq_m_packets aq_m_packets;
 
@@ -45,8 +45,11 @@ static inline int aq_m_arrived(enum aq_mpi_channel channel, enum aq_mpi_channel 
     return 1;
 }
 
-/* Once, before the first send. 0 or negative. */
-int aq_m_learn_complete(void);
+/* Collective, before the first send or receive: makes the communicators, one for each channel if
+ * apart, else one for all. 0 or negative. */
+int aq_m_packets_open(bool apart);
+/* Collective: frees them. */
+void aq_m_packets_close(void);
 
 /* As in struct aq_mpi_lib_am. */
 int aq_m_ring_open(char *const memory[AQ_MPI_CHANNELS], uint32_t slots, size_t stride,

@@ -60,7 +60,6 @@ int aq_m_probe_open(char *const memory[AQ_MPI_CHANNELS], uint32_t slots, size_t 
     aq_m_probe.nbytes = nbytes;
     aq_m_probe.slots = slots;
     for (int channel = 0; channel < AQ_MPI_CHANNELS; channel++) {
-        aq_m_packets.comm[channel] = aq_mpi_m.request;
         aq_m_probe.memory[channel] = memory[channel];
         aq_m_probe.free[channel] = malloc(slots * sizeof(uint32_t));
         aq_m_probe.late[channel].slot = malloc(slots * sizeof(uint32_t));
@@ -72,7 +71,7 @@ int aq_m_probe_open(char *const memory[AQ_MPI_CHANNELS], uint32_t slots, size_t 
             aq_m_probe.free[channel][i] = slots - 1 - i;
         aq_m_probe.count[channel] = slots;
     }
-    return aq_m_learn_complete();
+    return aq_m_packets_open(false);
 }
 
 void aq_m_probe_close(void)
@@ -95,6 +94,7 @@ void aq_m_probe_close(void)
         aq_m_probe.free[channel] = aq_m_probe.late[channel].slot = NULL;
         aq_m_probe.late[channel].request = NULL;
     }
+    aq_m_packets_close();
 }
 
 int aq_m_probe_restart(enum aq_mpi_channel ring, uint32_t slot)
@@ -136,7 +136,7 @@ static inline int aq_m_post(void)
 
         aq_m_probe.posted.slot[aq_m_probe.posted.count] = slot;
         error = MPI_Irecv(aq_m_slot(AQ_MPI_REQUEST, slot), (int)aq_m_probe.nbytes, MPI_BYTE,
-                          MPI_ANY_SOURCE, MPI_ANY_TAG, aq_mpi_m.request,
+                          MPI_ANY_SOURCE, MPI_ANY_TAG, aq_m_packets.comm[AQ_MPI_REQUEST],
                           &aq_m_probe.posted.request[aq_m_probe.posted.count]);
     }
     return -error;
@@ -295,7 +295,8 @@ static int aq_m_take_probed(unsigned channels, struct aq_mpi_arrival *out)
     tag = channels == AQ_M_BOTH                  ? MPI_ANY_TAG
           : (channels & 1u << AQ_MPI_REPLY) != 0 ? AQ_MPI_REPLY
                                                  : AQ_MPI_REQUEST;
-    error = MPI_Improbe(MPI_ANY_SOURCE, tag, aq_mpi_m.request, &flag, &message, &status);
+    error = MPI_Improbe(MPI_ANY_SOURCE, tag, aq_m_packets.comm[AQ_MPI_REQUEST], &flag, &message,
+                        &status);
     if (error != MPI_SUCCESS || !flag)
         return -error;
     return aq_m_receive(status.MPI_TAG == AQ_MPI_REPLY ? AQ_MPI_REPLY : AQ_MPI_REQUEST, &message,

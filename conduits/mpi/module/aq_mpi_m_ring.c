@@ -58,12 +58,10 @@ int aq_m_ring_restart(enum aq_mpi_channel channel, uint32_t slot)
 int aq_m_ring_open(char *const memory[AQ_MPI_CHANNELS], uint32_t slots, size_t stride,
                    size_t nbytes)
 {
-    int error = -aq_m_learn_complete();
+    int error = -aq_m_packets_open(true);
 
     if ((slots & (slots - 1)) != 0)
         return -MPI_ERR_ARG;
-    aq_m_packets.comm[AQ_MPI_REPLY] = aq_mpi_m.reply;
-    aq_m_packets.comm[AQ_MPI_REQUEST] = aq_mpi_m.request;
     aq_m_rings.slots = slots;
     aq_m_rings.mask = slots - 1;
     for (int channel = 0; channel < AQ_MPI_CHANNELS; channel++) {
@@ -104,6 +102,7 @@ void aq_m_ring_close(void)
         *ring = (struct aq_m_ring){ .request = NULL };
         aq_m_rings.oldest[channel] = MPI_REQUEST_NULL;
     }
+    aq_m_packets_close();
 }
 
 /* One at this place of the order has been filled. That of the others stays. */

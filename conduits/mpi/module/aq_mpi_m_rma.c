@@ -59,7 +59,7 @@ static int aq_mpi_m_start(void)
     int error = aq_mpi_m_grow();
 
     if (error == MPI_SUCCESS)
-        error = MPI_Comm_dup(aq_mpi_m.job, &aq_mpi_m_transfers.comm);
+        error = MPI_Comm_dup(aq_spawn_mpi_m.comm, &aq_mpi_m_transfers.comm);
     return error != MPI_SUCCESS
                ? error
                : MPI_Comm_set_errhandler(aq_mpi_m_transfers.comm, MPI_ERRORS_RETURN);
@@ -128,7 +128,7 @@ static int aq_mpi_m_open(void *base, size_t size, bool *usable_out)
 
 static int aq_mpi_m_pair_comm(uint32_t peer, MPI_Comm *pair_out)
 {
-    const int me = aq_mpi_m.rank, other = (int)peer;
+    const int me = aq_spawn_mpi_m.rank, other = (int)peer;
     const int ranks[] = { me < other ? me : other, me < other ? other : me };
     MPI_Group all, two;
     int error;
@@ -152,7 +152,7 @@ static int aq_mpi_m_open_pair(uint32_t peer, void *base, size_t size, bool *usab
     int error;
 
     *usable_out = false;
-    *me_out = (uint32_t)aq_mpi_m.rank < peer ? 0 : 1;
+    *me_out = (uint32_t)aq_spawn_mpi_m.rank < peer ? 0 : 1;
     error = aq_mpi_m_pair_comm(peer, &pair);
     if (error != MPI_SUCCESS)
         return error;

@@ -1,10 +1,12 @@
 /*
- * aq_mpi_start.c - MPI itself: is it the one that the module was compiled for, who starts it, with
- * what thread level?
+ * aq_spawn_mpi_start.c - starts MPI, or takes over the MPI that the client has started.
  *
- * Owns      aq_mpi_job
+ * The MPI in the process must be the one that the module was compiled for, its thread level must
+ * suffice, and its launcher must be the one that has started the ranks.
+ *
+ * Owns      aq_spawn_mpi
  * Threads   one, at start
- * Uses      aq_mpi_lib.h, base/aq_env.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_spawn_mpi_lib.h, base/aq_env.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
@@ -13,34 +15,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conduits/mpi/aq_mpi.h"
-#include "conduits/mpi/aq_mpi_job.h"
 #include "base/aq_env.h"
+#include "base/aq_lock.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
-#include "core/aq_service.h"
+#include "other/spawn/mpi/aq_spawn_mpi_internal.h"
 
-struct aq_mpi_job aq_mpi_job;
+struct aq_spawn_mpi aq_spawn_mpi;
 
-static const char *const aq_mpi_level_names[] = { "MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED",
-                                                  "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE" };
+static const char *const aq_spawn_mpi_level_names[] = { "MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED",
+                                                        "MPI_THREAD_SERIALIZED",
+                                                        "MPI_THREAD_MULTIPLE" };
 
-/* What we ask for, and the least that will do. */
-struct aq_mpi_levels {
+/* The level to ask for, and the lowest that suffices. */
+struct aq_spawn_mpi_levels {
     enum aq_mpi_level wanted, min;
 };
 
-static struct aq_mpi_levels aq_mpi_levels(bool by_client)
+static struct aq_spawn_mpi_levels aq_spawn_mpi_levels(bool by_client)
 {
-    const bool service = aq_service_is_on();
-    struct aq_mpi_levels levels = { AQ_MPI_SINGLE, AQ_MPI_SINGLE };
+    const bool service = aq_spawn_mpi.conduit->has_progress_thread();
+    struct aq_spawn_mpi_levels levels = { AQ_MPI_SINGLE, AQ_MPI_SINGLE };
 
     if (aq_env_is_set(AQ_ENV_MPI_THREAD))
         levels.wanted = levels.min = (enum aq_mpi_level)aq_env_choice(AQ_ENV_MPI_THREAD);
     else if (AQ_THREADED)
         levels.wanted = levels.min = AQ_MPI_SERIALIZED;
-    /* the service thread's calls can be kept apart from ours, but not from those of the client's
-     * threads */
+    /* the conduit's lock serialises the progress thread's calls with its own, but not with the
+     * calls of the client's threads */
     if (service && !aq_env_is_set(AQ_ENV_MPI_THREAD)) {
         levels.wanted = AQ_MPI_MULTIPLE;
         levels.min = by_client ? AQ_MPI_MULTIPLE : AQ_MPI_SERIALIZED;
@@ -48,9 +50,10 @@ static struct aq_mpi_levels aq_mpi_levels(bool by_client)
     return levels;
 }
 
-static int aq_mpi_too_low(enum aq_mpi_level min, bool by_client)
+static int aq_spawn_mpi_too_low(enum aq_mpi_level min, bool by_client)
 {
-    const char *have = aq_mpi_level_names[aq_mpi_job.level], *need = aq_mpi_level_names[min];
+    const char *have = aq_spawn_mpi_level_names[aq_spawn_mpi.level],
+               *need = aq_spawn_mpi_level_names[min];
 
     if (!by_client)
         return aq_fail(AQ_ERR_RESOURCE,
@@ -73,22 +76,21 @@ static int aq_mpi_too_low(enum aq_mpi_level min, bool by_client)
                          "GASNET_MPI_THREAD=funneled");
 }
 
-static int aq_mpi_failed(const char *what, int error)
+int aq_spawn_mpi_failed(const char *what, int error)
 {
     char text[512];
 
-    aq_mpi.lib->job.text(error, text, sizeof(text));
+    aq_spawn_mpi.lib->text(error, text, sizeof(text));
     return aq_fail(AQ_ERR_SYS, "mpi: %s: %s", what, text);
 }
 
-/* A rank that is alone although the launcher has started several has met the launcher of another
- * MPI. */
-static int aq_mpi_check_launcher(const char *about)
+/* A launcher of another MPI has started several processes, and each of them is a job of its own. */
+static int aq_spawn_mpi_check_launcher(const char *about)
 {
     static const char *const sizes[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "AQ_SPAWN_FORK" };
     const char *text;
 
-    if (aq_mpi.lib->job.size() > 1)
+    if (aq_spawn_mpi.lib->size() > 1)
         return AQ_OK;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         text = getenv(sizes[i]);
@@ -103,10 +105,10 @@ static int aq_mpi_check_launcher(const char *about)
     return AQ_OK;
 }
 
-/* MPI libraries, and those beneath them, install handlers that print a crash's stack. This
- * library's handlers do so, too, and end the job besides, but they leave alone what they take for
- * the program's. */
-static void aq_mpi_take_signals(void)
+/* MPI libraries, and the libraries below them, install handlers that print the stack of a crash.
+ * This library's handlers also end the job, but they are not installed where the client has a
+ * handler. So the handlers of MPI libraries are removed. */
+static void aq_spawn_mpi_take_signals(void)
 {
     static const int signals[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV };
     static const char *const libraries[] = { "libucs.", "libopen-pal.", "libmpi.", "libmpich." };
@@ -130,42 +132,54 @@ static void aq_mpi_take_signals(void)
     }
 }
 
-int aq_mpi_start(void)
+/* Loads the module, and makes sure that MPI can be started or used. AQ_OK or negative, logged. */
+static int aq_spawn_mpi_load(const char **about_out)
 {
-    const struct aq_mpi_lib_job *mpi;
-    struct aq_mpi_levels levels;
-    const char *about;
     char why[512];
-    bool by_client;
-    int error = 0;
 
-    if (aq_mpi_load(why, sizeof(why)) != AQ_OK)
+    aq_spawn_mpi.lib = aq_spawn_mpi.conduit->load(why, sizeof(why));
+    if (aq_spawn_mpi.lib == NULL)
         return aq_fail(AQ_ERR_RESOURCE, "mpi: %s", why);
-    mpi = &aq_mpi.lib->job;
-    about = mpi->about(why, sizeof(why));
-    if (about == NULL)
+    *about_out = aq_spawn_mpi.lib->about(why, sizeof(why));
+    if (*about_out == NULL)
         return aq_fail(AQ_ERR_ARG, "mpi: %s", why);
-    aq_mpi_job.known = true;
-    if (mpi->is_finalized())
+    aq_spawn_mpi.known = true;
+    if (aq_spawn_mpi.lib->is_finalized())
         return aq_fail(
             AQ_ERR_ARG,
             "mpi: the program has called MPI_Finalize already, and MPI cannot be started again; "
             "start this library before that");
-    by_client = mpi->is_initialized();
-    levels = aq_mpi_levels(by_client);
+    return AQ_OK;
+}
+
+int aq_spawn_mpi_start(const struct aq_spawn_mpi_conduit *conduit)
+{
+    const struct aq_spawn_mpi_lib *lib;
+    struct aq_spawn_mpi_levels levels;
+    const char *about;
+    bool by_client;
+    int error = 0, rc;
+
+    aq_spawn_mpi.conduit = conduit;
+    rc = aq_spawn_mpi_load(&about);
+    if (rc != AQ_OK)
+        return rc;
+    lib = aq_spawn_mpi.lib;
+    by_client = lib->is_initialized();
+    levels = aq_spawn_mpi_levels(by_client);
     if (!by_client)
-        error = mpi->init(NULL, NULL, levels.wanted);
+        error = lib->init(NULL, NULL, levels.wanted);
     if (error != 0)
-        return aq_mpi_failed("MPI_Init_thread", error);
-    aq_mpi_take_signals();
-    aq_mpi_job.ours = !by_client;
-    aq_mpi_job.level = mpi->level();
-    if (aq_mpi_job.level < levels.min)
-        return aq_mpi_too_low(levels.min, by_client);
-    error = mpi->open();
+        return aq_spawn_mpi_failed("MPI_Init_thread", error);
+    aq_spawn_mpi_take_signals();
+    aq_spawn_mpi.ours = !by_client;
+    aq_spawn_mpi.level = lib->level();
+    if (aq_spawn_mpi.level < levels.min)
+        return aq_spawn_mpi_too_low(levels.min, by_client);
+    error = lib->open();
     if (error != 0)
-        return aq_mpi_failed("communicators of our own", error);
-    AQ_LOG(INFO, SPAWN, "%s; %s, started by %s", about, aq_mpi_level_names[aq_mpi_job.level],
-           by_client ? "the program" : "us");
-    return aq_mpi_check_launcher(about);
+        return aq_spawn_mpi_failed("communicators of our own", error);
+    AQ_LOG(INFO, SPAWN, "%s; %s, started by %s", about,
+           aq_spawn_mpi_level_names[aq_spawn_mpi.level], by_client ? "the program" : "us");
+    return aq_spawn_mpi_check_launcher(about);
 }

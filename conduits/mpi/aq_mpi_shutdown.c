@@ -1,0 +1,166 @@
+/*
+ * aq_mpi_shutdown.c - the conduit and the MPI provider share one MPI, up to MPI_Finalize.
+ *
+ * The provider (other/spawn/mpi) starts MPI and decides who calls MPI_Finalize. It takes the
+ * conduit's lock around MPI, asks the conduit to complete what is under way, and tells it at the
+ * beginning of MPI_Finalize to give back receives, windows and communicators.
+ *
+ * Close     a receive or communicator may be freed only after all messages for it have arrived. So
+ *           each rank first completes its own sends and transfers, receives and drops what comes,
+ *           then enters a barrier, and goes on receiving until all ranks have entered it: the last
+ *           credit message, which an MPI without eager messages keeps at its sender, finds its
+ *           receiver there
+ * Threads   any; close: one, which keeps the lock
+ * Uses      other/spawn/mpi, the conduit's messages and transfers. SPDX-License-Identifier:
+ *           BSD-3-Clause
+ */
+#include "conduits/mpi/aq_mpi_shutdown.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "conduits/mpi/aq_mpi.h"
+#include "conduits/mpi/aq_mpi_am.h"
+#include "conduits/mpi/aq_mpi_rma.h"
+#include "base/aq_rc.h"
+#include "core/aq_service.h"
+
+#define AQ_MPI_CLOSE_MS UINT64_C(200) /* for transfers that nobody has waited for to complete */
+#define AQ_MPI_LOOKS    64u           /* between sleeps of 200 us while a rank waits for others */
+#define AQ_MPI_FLUSH_NS 20000         /* between looks while the process leaves */
+
+static void aq_mpi_shutdown_sleep(long ns)
+{
+    const struct timespec delay = { .tv_nsec = ns };
+
+    nanosleep(&delay, NULL);
+}
+
+void aq_mpi_shutdown_flush(uint64_t max_ns)
+{
+    const uint64_t end = aq_now_ns() + max_ns;
+    bool drained = aq_mpi_is_alone();
+
+    while (!drained) {
+        /* not lock: its owner may be stopped for good */
+        if (aq_mpi_try_lock()) {
+            drained = aq_mpi_am_drain(); /* a peer's last messages may wait for this rank */
+            (void)aq_mpi_rma_drain();    /* what the client has not waited for need not end */
+            aq_mpi_unlock();
+        }
+        if (drained || aq_now_ns() >= end)
+            return;
+        aq_mpi_shutdown_sleep(AQ_MPI_FLUSH_NS);
+    }
+}
+
+/* --- at the beginning of MPI_Finalize: see "Close" --- */
+
+static void aq_mpi_shutdown_drain(void)
+{
+    const uint64_t end = aq_now_ns() + AQ_MPI_CLOSE_MS * UINT64_C(1000000);
+    bool entered = false, all = false;
+
+    for (unsigned looks = 1; !all; looks++) {
+        const bool drained = aq_mpi_am_drain(), moved = aq_mpi_rma_drain();
+
+        /* transfers that nobody has waited for may have lost their partner: hence the timeout */
+        if (!entered && drained && (moved || aq_now_ns() >= end)) {
+            entered = aq_mpi.lib->job->ibarrier() == 0;
+            if (!entered) /* nor does anything else work in this MPI any more */
+                return;
+        }
+        if (entered && aq_mpi.lib->job->ibarrier_test(&all) != 0)
+            return;
+        if (looks % AQ_MPI_LOOKS == 0)
+            aq_mpi_shutdown_sleep(200000);
+    }
+}
+
+/* Has any rank dropped a message, or a transfer that never ends? Collective. */
+static bool aq_mpi_shutdown_any_lost(void)
+{
+    const uint32_t size = aq_mpi.lib->job->size();
+    const char own = aq_mpi_am.dropped || aq_mpi_rma_busy();
+    char *lost = malloc(size);
+    bool any = lost == NULL || aq_mpi.lib->job->allgather(&own, 1, lost) != 0;
+
+    for (uint32_t i = 0; i < size && !any; i++)
+        any = lost[i] != 0;
+    free(lost);
+    return any;
+}
+
+static void aq_mpi_shutdown_close(bool by_client)
+{
+    if (aq_mpi_am.lib != NULL) {
+        aq_mpi_shutdown_drain();
+        aq_mpi.lost = by_client && aq_mpi_shutdown_any_lost();
+        aq_mpi_am.lib->close();
+    }
+    aq_mpi_rma_fini();
+    /* release: pairs with the acquire in aq_mpi_check_over() */
+    atomic_store_explicit(&aq_mpi.over, by_client, memory_order_release);
+    /* relaxed: from here on polls leave MPI out */
+    atomic_store_explicit(&aq_mpi.alone, true, memory_order_relaxed);
+}
+
+/* --- the provider's questions --- */
+
+static const struct aq_spawn_mpi_lib *aq_mpi_shutdown_load(char *why, size_t len)
+{
+    return aq_mpi_load(why, len) == AQ_OK ? aq_mpi.lib->job : NULL;
+}
+
+static void aq_mpi_shutdown_lock(void)
+{
+    aq_mpi_lock();
+}
+
+static bool aq_mpi_shutdown_try_lock(void)
+{
+    return aq_mpi_try_lock();
+}
+
+static void aq_mpi_shutdown_unlock(void)
+{
+    aq_mpi_unlock();
+}
+
+static int aq_mpi_shutdown_ibarrier(bool *all_out)
+{
+    return aq_mpi_rma.lib == NULL ? AQ_ERR_SYS : aq_mpi_rma.lib->ibarrier(all_out);
+}
+
+static bool aq_mpi_shutdown_progress(void)
+{
+    return aq_mpi_is_alone() || aq_mpi_am.lib == NULL || (aq_mpi_am_drain() && aq_mpi_rma_drain());
+}
+
+static const struct aq_spawn_mpi_conduit aq_mpi_shutdown_conduit = {
+    .load = aq_mpi_shutdown_load,
+    .has_progress_thread = aq_service_is_on,
+    .lock = aq_mpi_shutdown_lock,
+    .try_lock = aq_mpi_shutdown_try_lock,
+    .unlock = aq_mpi_shutdown_unlock,
+    .barrier = aq_mpi_barrier,
+    .ibarrier = aq_mpi_shutdown_ibarrier,
+    .progress = aq_mpi_shutdown_progress,
+    .close = aq_mpi_shutdown_close,
+};
+
+static int aq_mpi_shutdown_join(struct aq_spawn_state *st)
+{
+    return aq_spawn_mpi_join(st, &aq_mpi_shutdown_conduit);
+}
+
+const struct aq_spawn_provider aq_mpi_spawn = {
+    .name = "mpi",
+    .offered = aq_spawn_mpi_offered,
+    .join = aq_mpi_shutdown_join,
+    .allgather = aq_spawn_mpi_allgather,
+    .bcast = aq_spawn_mpi_bcast,
+    .fence = aq_spawn_mpi_fence,
+    .notify = aq_spawn_mpi_notify,
+    .finish = aq_spawn_mpi_finish,
+};
