@@ -1,105 +1,46 @@
 /*
- * aq_mpi.c - the mpi conduit: its table, its start, its turn at polling and sleeping, its end.
+ * aq_mpi.c - the mpi conduit: its table, its start, polling and waiting.
  *
- * Polling   a look at MPI costs some ten times as much as one at shared memory; while near ranks
- *           keep us busy, most polls leave it out
- * Sleeping  MPI has nothing to sleep on: a sleeper naps, ever longer, and looks; the bell of near
- *           ranks and of other threads ends a nap. While something of ours is on its way, which MPI
- *           moves on in polls only, it gives its core away a few times first, and then naps as
- *           shortly as can be
- * Leaving   what MPI has not sent as the process leaves would be lost, and a peer would wait for
- *           ever: leaving waits for that, a bounded time
+ * Polling   a look at MPI costs about ten times as much as one at shared memory; core leaves it out
+ *           of most polls while local ranks keep this one busy
+ * Waiting   MPI has nothing to sleep on. A rank that waits sleeps, ever longer, and polls in
+ *           between; a wake-up by local ranks or other threads ends a sleep. MPI moves messages and
+ *           transfers on in polls only: while any is under way, a rank yields its core a few times
+ *           first, and then sleeps as shortly as possible
+ * Parts     lowest first: aq_mpi_lock.h, aq_mpi_am.h (messages), aq_mpi_rma.h (transfers),
+ *           aq_mpi_attach.h, aq_mpi_shutdown.h. A part calls only lower ones
  * Threads   any
- * Uses      extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      all parts, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
-#include "conduits/mpi/aq_mpi.h"
-
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "conduits/mpi/aq_mpi_am.h"
-#include "conduits/mpi/aq_mpi_shutdown.h"
-#include "conduits/mpi/aq_mpi_ring.h"
-#include "conduits/mpi/aq_mpi_rma.h"
 #include "base/aq_env.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
+#include "conduits/mpi/aq_mpi_am_in.h"
+#include "conduits/mpi/aq_mpi_am_out.h"
+#include "conduits/mpi/aq_mpi_atomic.h"
+#include "conduits/mpi/aq_mpi_attach.h"
+#include "conduits/mpi/aq_mpi_lock.h"
+#include "conduits/mpi/aq_mpi_rma.h"
+#include "conduits/mpi/aq_mpi_rndv.h"
+#include "conduits/mpi/aq_mpi_shutdown.h"
+#include "core/aq_conduit.h"
 #include "core/aq_job.h"
 #include "core/aq_nosup.h"
-#include "base/aq_log.h"
-#include "base/aq_module.h"
-#include "base/aq_rc.h"
 #include "extended/aq_ref.h"
 
 #define AQ_MPI_POLL_NS        300u
-#define AQ_MPI_SPINS          64u
 #define AQ_MPI_BACKOFF_MIN_NS 20000u
 #define AQ_MPI_BACKOFF_MAX_NS 1000000u
-#define AQ_MPI_YIELDS         64u /* instead of naps, in a row, while something is on its way */
+#define AQ_MPI_YIELDS         64u /* in a row, instead of sleeps, while anything is under way */
 #define AQ_MPI_LEFT_BYTES \
     (UINT64_C(64) << 20) /* what all peers together may leave in MPI's queues here */
 
-struct aq_mpi aq_mpi = { .alone = true }; /* until init finds remote ranks */
-
-/* Of this thread: how long it naps next, and what it knows of near ranks. */
+/* Of this thread: how long it sleeps next, and how often it has yielded instead. */
 static _Thread_local uint32_t aq_mpi_backoff_ns = AQ_MPI_BACKOFF_MIN_NS;
 static _Thread_local uint32_t aq_mpi_yields;
-
-int aq_mpi_load(char *why, size_t len)
-{
-    const struct aq_mpi_lib *lib =
-        aq_mpi.lib != NULL ? aq_mpi.lib : aq_module_open("mpi", why, len);
-
-    if (lib == NULL)
-        return AQ_ERR_SYS;
-    if (lib->version != AQ_MPI_LIB_VERSION) {
-        snprintf(why, len, "its module is of another release (%u, this is %u)", lib->version,
-                 AQ_MPI_LIB_VERSION);
-        return AQ_ERR_SYS;
-    }
-    aq_mpi.lib = lib;
-    return AQ_OK;
-}
-
-void aq_mpi_fatal(int error, const char *what)
-{
-    char text[256] = "";
-
-    aq_mpi.lib->job->text(error, text, sizeof(text));
-    aq_fatal("mpi: %s: %s", what, text);
-}
-
-/* --- a turn at MPI --- */
-
-void aq_mpi_check_over(void)
-{
-    /* acquire: pairs with the release in aq_mpi_shutdown_close(); a thread that was on its way in learns it
-     * here at the latest */
-    if (atomic_load_explicit(&aq_mpi.over, memory_order_acquire))
-        aq_fatal("mpi: the program communicates, or waits for what it had begun, after its "
-                 "MPI_Finalize, which has "
-                 "ended MPI for this library too; call MPI_Finalize after the end of the last "
-                 "operation with a rank "
-                 "that shares no memory with this one, or leave it to gasnet_exit()");
-}
-
-void aq_mpi_lock_waiting(void)
-{
-#if AQ_THREADED
-    unsigned spins = 0;
-
-    atomic_fetch_add_explicit(&aq_mpi.waiting, 1, memory_order_relaxed); /* see aq_mpi_try_lock() */
-    while (!aq_lock_try(&aq_mpi.lock)) {
-        aq_mpi_check_over();
-        if (spins++ < AQ_MPI_SPINS)
-            aq_cpu_relax();
-        else
-            sched_yield(); /* the owner may have been descheduled */
-    }
-    atomic_fetch_sub_explicit(&aq_mpi.waiting, 1, memory_order_relaxed);
-#else
-    aq_mpi_check_over();
-#endif
-}
 
 /* --- start --- */
 
@@ -108,7 +49,7 @@ static int aq_mpi_probe(char *why, size_t len)
     return aq_mpi_load(why, len);
 }
 
-/* Messages name ranks by what MPI calls them. */
+/* Messages address ranks by their MPI ranks. */
 static int aq_mpi_check_ranks(void)
 {
     const struct aq_spawn_mpi_lib *mpi = aq_mpi.lib->job;
@@ -149,7 +90,7 @@ static int aq_mpi_init(void)
     aq_mpi_am.peers = calloc(aq_job.size, sizeof(*aq_mpi_am.peers));
     if (aq_mpi_am.peers == NULL)
         return aq_fail(AQ_ERR_NOMEM, "mpi: no memory for %u peers", aq_job.size);
-    rc = aq_mpi_ring_init();
+    rc = aq_mpi_ring_init(&aq_mpi_am.rings, aq_mpi_am.lib);
     if (rc != AQ_OK)
         return rc;
     if (aq_limits.max_medium > AQ_MPI_MAX_MEDIUM)
@@ -161,6 +102,19 @@ static int aq_mpi_init(void)
     return aq_mpi_rma_init();
 }
 
+/* --- messages --- */
+
+static int aq_mpi_send(const struct aq_am_out *out)
+{
+    return aq_mpi_am_send(&aq_mpi_am, out);
+}
+
+static int aq_mpi_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
+                        const gex_AM_Arg_t *args)
+{
+    return aq_mpi_am_short(&aq_mpi_am, jobrank, is_reply, handler, nargs, args);
+}
+
 /* --- polling --- */
 
 static unsigned aq_mpi_poll(bool replies_only)
@@ -170,7 +124,7 @@ static unsigned aq_mpi_poll(bool replies_only)
 
     if (aq_mpi_is_alone() || (skipped && !aq_mpi_rma_busy()))
         return 0;
-    served = AQ_UNLIKELY(skipped) ? 0 : aq_mpi_am_poll(replies_only);
+    served = AQ_UNLIKELY(skipped) ? 0 : aq_mpi_am_poll(&aq_mpi_am, replies_only);
     if (aq_mpi_rma_busy() && aq_mpi_try_lock()) {
         served += aq_mpi_rma_poll();
         aq_mpi_unlock();
@@ -190,20 +144,20 @@ static void aq_mpi_wait_arm(void)
     atomic_store_explicit(&aq_mpi_am.before_sleep, true, memory_order_relaxed); /* a hint */
 }
 
-/* Is something on its way, out or in, that polls move on? If another thread is inside, it may just
- * start something. */
+/* Is anything under way that polls move on? A thread that has the lock may be starting something.
+ * */
 static bool aq_mpi_is_moving(void)
 {
     bool moving;
 
     if (aq_mpi_rma_busy() || !aq_mpi_try_lock())
         return true;
-    moving = aq_mpi_am_is_moving();
+    moving = aq_mpi_am_is_moving(&aq_mpi_am);
     aq_mpi_unlock();
     return moving;
 }
 
-/* What a thread waits for may never come. */
+/* What the thread waits for may have been lost at MPI_Finalize. */
 static void aq_mpi_wait_look(gex_Rank_t peer)
 {
     /* acquire: pairs with the release in aq_mpi_shutdown_close() */
@@ -236,7 +190,7 @@ static uint64_t aq_mpi_wait_limit(uint64_t max_ns)
 
 /* --- reports --- */
 
-/* Requests: of replies nobody tells whether they were handled. */
+/* Counts of requests: it is not known which replies were handled. */
 static void aq_mpi_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out)
 {
     aq_mpi_lock();
@@ -261,12 +215,12 @@ const struct aq_conduit_ops aq_mpi_conduit = {
     .segment_bind = aq_nosup_segment_bind,
     .segment_reaches = aq_nosup_segment_reaches,
     .exit = aq_mpi_shutdown_flush,
-    .am_send = aq_mpi_am_send,
-    .am_short = aq_mpi_am_short,
+    .am_send = aq_mpi_send,
+    .am_short = aq_mpi_short,
     .am_alloc = aq_nosup_am_alloc,
     .am_free = aq_nosup_am_free,
     .poll = aq_mpi_poll,
-    .busy = &aq_mpi_rma.busy.value,
+    .busy = &aq_mpi_rma.xfers.busy.value,
     .peer_counts = aq_mpi_peer_counts,
     .sleep_prepare = aq_nosup_sleep_prepare,
     .sleep = aq_nosup_sleep,

@@ -1,29 +1,32 @@
 /*
- * aq_mpi_am_in.c - active messages from far ranks.
+ * aq_mpi_am_in.c - receiving active messages.
  *
- * A poll takes one message under the lock, leaves, and runs it. Requests go on, up to a bound,
- * since others wait behind them; after a reply the caller, who may have waited for it, looks first.
- * A message whose payload travels by itself has its payload received straight to where it belongs,
- * and is run when that is done.
+ * A poll takes one message with the lock, releases the lock, and runs the message. After a request
+ * it takes the next one, up to a bound; after a reply it returns, since the caller may have waited
+ * for this reply. A payload that is a message of its own is received where it belongs, and its
+ * message is run when it has arrived.
  *
  * Threads   any; handlers run without a lock
- * Promise   nothing that a packet says is followed before it was found to be possible
- * Uses      aq_mpi_am.h, aq_mpi_ring.h, core/aq_am_deliver.h. SPDX-License-Identifier: BSD-3-Clause
+ * Promise   no length, address or credit of a packet is used before it was found to be valid
+ * Uses      aq_mpi_am_in.h, aq_mpi_am_out.h, core/aq_am_deliver.h. SPDX-License-Identifier:
+ *           BSD-3-Clause
  */
 #include <sched.h>
 #include <string.h>
 
-#include "conduits/mpi/aq_mpi_am.h"
-#include "conduits/mpi/aq_mpi_ring.h"
+#include "conduits/mpi/aq_mpi_am_in.h"
+#include "conduits/mpi/aq_mpi_am_out.h"
+#include "conduits/mpi/aq_mpi_lock.h"
 #include "core/aq_am_deliver.h"
 #include "core/aq_ep.h"
 #include "base/aq_log.h"
 #include "base/aq_word.h"
 
-#define AQ_IN_REPLIES 32u /* replies in a row before a look at requests alone */
-#define AQ_IN_MAX     8u  /* messages that one poll runs */
-#define AQ_IN_LOOKS   8u  /* looks of a poll after one that found nothing: somebody waits */
-#define AQ_IN_HARD    64u /* polls in a row that find nothing, for a look at every slot */
+#define AQ_IN_REPLIES    32u /* replies in a row before a look at requests alone */
+#define AQ_IN_COMING_MAX 32u /* payloads of a channel that are received at a time */
+#define AQ_IN_MAX        8u  /* messages that one poll runs */
+#define AQ_IN_LOOKS      8u  /* looks of a poll after one that found nothing: somebody waits */
+#define AQ_IN_HARD       64u /* polls in a row that find nothing, for a look at every slot */
 /* polls that find another thread inside, for one that gives its core away */
 #define AQ_IN_YIELD       4u
 #define AQ_IN_RECLAIM     16u   /* polls between two looks at what is being sent, and, */
@@ -58,7 +61,8 @@ static void aq_mpi_in_check(uint32_t source, void *dest, size_t nbytes)
 /* --- under the lock --- */
 
 /* The packet was the head of a message whose payload travels by itself. */
-static __attribute__((noinline)) void aq_mpi_in_begin(const struct aq_mpi_arrival *arrival,
+static __attribute__((noinline)) void aq_mpi_in_begin(struct aq_mpi_am *am,
+                                                      const struct aq_mpi_arrival *arrival,
                                                       const struct aq_mpi_message *message)
 {
     const bool is_long = message->head.kind == AQ_AM_LONG;
@@ -77,48 +81,49 @@ static __attribute__((noinline)) void aq_mpi_in_begin(const struct aq_mpi_arriva
     coming->payload =
         is_long ? message->dest : (char *)coming + aq_mpi_packet_padded(sizeof(*coming));
     memcpy(coming->args, message->args, 4 * (size_t)message->head.nargs);
-    aq_mpi_am.coming[arrival->channel]++;
-    rc = aq_mpi_am.lib->receive_payload((enum aq_mpi_channel)arrival->channel, arrival->source,
-                                        message->tag, coming->payload, message->nbytes, buf);
+    am->coming[arrival->channel]++;
+    rc = am->lib->receive_payload((enum aq_mpi_channel)arrival->channel, arrival->source,
+                                  message->tag, coming->payload, message->nbytes, buf);
     if (rc < 0)
         aq_mpi_fatal(-rc, "a payload cannot be received");
-    aq_mpi_ring_done(arrival);
+    aq_mpi_ring_done(&am->rings, arrival);
 }
 
 /* A packet has come. True: there is something to run, or to tell the caller of. */
-static inline bool aq_mpi_in_packet(struct aq_mpi_found *found)
+static inline bool aq_mpi_in_packet(struct aq_mpi_am *am, struct aq_mpi_found *found)
 {
     const struct aq_mpi_arrival *arrival = &found->arrival;
     struct aq_mpi_message *message = &found->message;
 
-    /* not this process's limit for long ones: it may be lower than the sender's, for near ranks */
-    if (AQ_UNLIKELY(!aq_mpi_packet_decode(aq_mpi_ring_packet(arrival), arrival->nbytes,
+    /* not this process's limit for long ones: it may be lower than the sender's, for local ranks */
+    if (AQ_UNLIKELY(!aq_mpi_packet_decode(aq_mpi_ring_packet(&am->rings, arrival), arrival->nbytes,
                                           aq_limits.max_medium, AQ_MPI_MAX_LONG, message)))
         aq_mpi_in_malformed(arrival->source, "its length or kind");
-    if (AQ_UNLIKELY(!aq_mpi_credit_take(&aq_mpi_am.peers[arrival->source], message->head.units,
+    if (AQ_UNLIKELY(!aq_mpi_credit_take(&am->peers[arrival->source], message->head.units,
                                         message->head.messages)))
         aq_mpi_in_malformed(arrival->source, "credit for requests that were not sent");
     found->run = AQ_LIKELY(message->head.kind != AQ_MPI_CREDIT);
     if (!found->run) {
-        aq_mpi_ring_done(arrival);
+        aq_mpi_ring_done(&am->rings, arrival);
         return true;
     }
     if (AQ_LIKELY(!message->head.apart))
         return true;
-    aq_mpi_in_begin(arrival, message);
+    aq_mpi_in_begin(am, arrival, message);
     return false;
 }
 
 /* A message whose payload has come. */
-static __attribute__((noinline)) bool aq_mpi_in_ready(unsigned channels, struct aq_mpi_found *found)
+static __attribute__((noinline)) bool aq_mpi_in_ready(struct aq_mpi_am *am, unsigned channels,
+                                                      struct aq_mpi_found *found)
 {
     for (unsigned channel = 0; channel < AQ_MPI_CHANNELS; channel++) {
-        struct aq_mpi_buf *buf = aq_mpi_am.ready[channel].first;
+        struct aq_mpi_buf *buf = am->ready[channel].first;
 
         if ((channels & 1u << channel) == 0 || buf == NULL)
             continue;
-        aq_mpi_am.ready[channel].first = buf->next;
-        aq_mpi_am.coming[channel]--;
+        am->ready[channel].first = buf->next;
+        am->coming[channel]--;
         found->buf = buf;
         found->run = true;
         return true;
@@ -127,121 +132,123 @@ static __attribute__((noinline)) bool aq_mpi_in_ready(unsigned channels, struct 
 }
 
 /* Credit that a thread could not tell of because another had the lock. */
-static __attribute__((cold)) void aq_mpi_in_send_credits(void)
+static __attribute__((cold)) void aq_mpi_in_send_credits(struct aq_mpi_am *am)
 {
     /* acquire, and an exchange: either this reads what aq_mpi_in_return_credit() has written, and
      * so sees its counts, or that is written after it and stays */
-    (void)atomic_exchange_explicit(&aq_mpi_am.due, false, memory_order_acquire);
+    (void)atomic_exchange_explicit(&am->due, false, memory_order_acquire);
     for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
-        if (aq_mpi_credit_due(&aq_mpi_am.peers[rank], aq_mpi_am.window))
-            aq_mpi_am_send_credit(rank);
+        if (aq_mpi_credit_due(&am->peers[rank], am->window))
+            aq_mpi_am_send_credit(am, rank);
 }
 
 /* Nothing has come: time for what nobody waits for. */
-static __attribute__((noinline)) bool aq_mpi_in_idle(unsigned channels, struct aq_mpi_found *found)
+static __attribute__((noinline)) bool aq_mpi_in_idle(struct aq_mpi_am *am, unsigned channels,
+                                                     struct aq_mpi_found *found)
 {
-    const uint32_t idle = aq_mpi_am.idle++;
-    const uint32_t coming = aq_mpi_am.coming[AQ_MPI_REPLY] + aq_mpi_am.coming[AQ_MPI_REQUEST];
+    const uint32_t idle = am->idle++;
+    const uint32_t coming = am->coming[AQ_MPI_REPLY] + am->coming[AQ_MPI_REQUEST];
 
-    aq_mpi_am.quiet = 1;
-    aq_mpi_ring_restart(true);
-    if (coming != 0 || aq_mpi_am.zcopy != 0
-        || (idle % AQ_IN_RECLAIM == 0 && aq_mpi_am.lib->pending() != 0)) {
-        aq_mpi_am_reclaim();
-        if (aq_mpi_in_ready(channels, found))
+    am->quiet = 1;
+    aq_mpi_ring_restart(&am->rings, true);
+    if (coming != 0 || am->zcopy != 0 || (idle % AQ_IN_RECLAIM == 0 && am->lib->pending() != 0)) {
+        aq_mpi_am_reclaim(am);
+        if (aq_mpi_in_ready(am, channels, found))
             return true;
     }
-    if (!aq_mpi_am.behind && ++aq_mpi_am.hollow % AQ_IN_HARD != 0
-        && !atomic_load_explicit(&aq_mpi_am.before_sleep, memory_order_relaxed))
+    if (!am->behind && ++am->hollow % AQ_IN_HARD != 0
+        && !atomic_load_explicit(&am->before_sleep, memory_order_relaxed))
         return false;
-    atomic_store_explicit(&aq_mpi_am.before_sleep, false,
-                          memory_order_relaxed); /* a hint, set again by who naps */
-    if (!aq_mpi_ring_take(channels, 0, &found->arrival))
+    atomic_store_explicit(
+        &am->before_sleep, false,
+        memory_order_relaxed); /* a hint, set again by a thread that is about to sleep */
+    if (!aq_mpi_ring_take(&am->rings, channels, 0, &found->arrival))
         return false;
-    aq_mpi_am.behind = true; /* more may have come behind one that hangs */
-    return aq_mpi_in_packet(found);
+    am->behind = true; /* more may have come behind one that hangs */
+    return aq_mpi_in_packet(am, found);
 }
 
 /* Also while so much comes that no poll is idle: payloads on their way, and what waits behind a
  * packet that hangs. */
-static __attribute__((noinline)) bool aq_mpi_in_round_robin(unsigned channels,
+static __attribute__((noinline)) bool aq_mpi_in_round_robin(struct aq_mpi_am *am, unsigned channels,
                                                             struct aq_mpi_found *found)
 {
-    if (aq_mpi_am.zcopy != 0
-        || aq_mpi_am.coming[AQ_MPI_REPLY] + aq_mpi_am.coming[AQ_MPI_REQUEST] != 0)
-        aq_mpi_am_reclaim();
-    channels &= 1u << aq_mpi_am.polls / AQ_IN_ROUND_ROBIN
+    if (am->zcopy != 0 || am->coming[AQ_MPI_REPLY] + am->coming[AQ_MPI_REQUEST] != 0)
+        aq_mpi_am_reclaim(am);
+    channels &= 1u << am->polls / AQ_IN_ROUND_ROBIN
                           % AQ_MPI_CHANNELS; /* in turns: one may always have something */
-    if (aq_mpi_am.polls % AQ_IN_ROUND_ROBIN != 0 || !aq_mpi_ring_take(channels, 0, &found->arrival))
+    if (am->polls % AQ_IN_ROUND_ROBIN != 0
+        || !aq_mpi_ring_take(&am->rings, channels, 0, &found->arrival))
         return false;
-    aq_mpi_ring_check();
-    return aq_mpi_in_packet(found);
+    aq_mpi_ring_check(&am->rings);
+    return aq_mpi_in_packet(am, found);
 }
 
 /* Replies come first; but they may not keep requests waiting for ever. */
-static inline bool aq_mpi_in_take(unsigned channels, unsigned looks, struct aq_mpi_arrival *arrival)
+static inline bool aq_mpi_in_take(struct aq_mpi_am *am, unsigned channels, unsigned looks,
+                                  struct aq_mpi_arrival *arrival)
 {
-    if (AQ_UNLIKELY(aq_mpi_am.replies >= AQ_IN_REPLIES) && (channels & 1u << AQ_MPI_REQUEST) != 0) {
-        aq_mpi_am.replies = 0;
-        if (aq_mpi_ring_take(1u << AQ_MPI_REQUEST, 1, arrival))
+    if (AQ_UNLIKELY(am->replies >= AQ_IN_REPLIES) && (channels & 1u << AQ_MPI_REQUEST) != 0) {
+        am->replies = 0;
+        if (aq_mpi_ring_take(&am->rings, 1u << AQ_MPI_REQUEST, 1, arrival))
             return true;
     }
-    if (!aq_mpi_ring_take(channels, looks, arrival))
+    if (!aq_mpi_ring_take(&am->rings, channels, looks, arrival))
         return false;
-    aq_mpi_am.replies = arrival->channel == AQ_MPI_REPLY ? aq_mpi_am.replies + 1 : 0;
+    am->replies = arrival->channel == AQ_MPI_REPLY ? am->replies + 1 : 0;
     return true;
 }
 
-static bool aq_mpi_in_find(bool replies_only, struct aq_mpi_found *found)
+static bool aq_mpi_in_find(struct aq_mpi_am *am, bool replies_only, struct aq_mpi_found *found)
 {
     const unsigned channels = 1u << AQ_MPI_REPLY | (replies_only ? 0u : 1u << AQ_MPI_REQUEST);
-    const unsigned looks = aq_mpi_am.quiet != 0 ? AQ_IN_LOOKS : 1;
+    const unsigned looks = am->quiet != 0 ? AQ_IN_LOOKS : 1;
     unsigned open = channels;
 
     found->buf = NULL;
-    if (AQ_UNLIKELY(atomic_load_explicit(&aq_mpi_am.due, memory_order_relaxed)))
-        aq_mpi_in_send_credits();
+    if (AQ_UNLIKELY(atomic_load_explicit(&am->due, memory_order_relaxed)))
+        aq_mpi_in_send_credits(am);
     for (unsigned channel = 0; channel < AQ_MPI_CHANNELS; channel++)
-        if (AQ_UNLIKELY(aq_mpi_am.coming[channel]
-                        >= AQ_MPI_COMING)) /* no more of them before some have come */
+        if (AQ_UNLIKELY(am->coming[channel]
+                        >= AQ_IN_COMING_MAX)) /* no more of them before some have come */
             open &= ~(1u << channel);
-    if (AQ_UNLIKELY(++aq_mpi_am.polls % AQ_IN_RECLAIM == 0) && aq_mpi_in_round_robin(open, found))
+    if (AQ_UNLIKELY(++am->polls % AQ_IN_RECLAIM == 0) && aq_mpi_in_round_robin(am, open, found))
         return true;
-    if (AQ_UNLIKELY(aq_mpi_am.ready[AQ_MPI_REPLY].first != NULL
-                    || aq_mpi_am.ready[AQ_MPI_REQUEST].first != NULL)
-        && aq_mpi_in_ready(channels, found))
+    if (AQ_UNLIKELY(am->ready[AQ_MPI_REPLY].first != NULL
+                    || am->ready[AQ_MPI_REQUEST].first != NULL)
+        && aq_mpi_in_ready(am, channels, found))
         return true;
-    while (aq_mpi_in_take(open, looks, &found->arrival)) {
-        const bool is_complete = aq_mpi_in_packet(found);
+    while (aq_mpi_in_take(am, open, looks, &found->arrival)) {
+        const bool is_complete = aq_mpi_in_packet(am, found);
 
-        aq_mpi_am.quiet = aq_mpi_am.hollow = 0;
-        aq_mpi_am.behind = false;
-        aq_mpi_ring_check();
+        am->quiet = am->hollow = 0;
+        am->behind = false;
+        aq_mpi_ring_check(&am->rings);
         if (AQ_LIKELY(is_complete))
             return true;
-        if (aq_mpi_am.coming[found->arrival.channel] >= AQ_MPI_COMING)
+        if (am->coming[found->arrival.channel] >= AQ_IN_COMING_MAX)
             break;
     }
-    return aq_mpi_in_idle(open, found);
+    return aq_mpi_in_idle(am, open, found);
 }
 
 /* --- outside --- */
 
 /* A request has been run: the peer may send another. */
-static inline void aq_mpi_in_return_credit(uint32_t source, size_t nbytes)
+static inline void aq_mpi_in_return_credit(struct aq_mpi_am *am, uint32_t source, size_t nbytes)
 {
-    struct aq_mpi_peer *peer = &aq_mpi_am.peers[source];
+    struct aq_mpi_peer *peer = &am->peers[source];
 
     aq_mpi_credit_done(peer, aq_mpi_credit_cost(nbytes));
-    if (AQ_LIKELY(!aq_mpi_credit_due(peer, aq_mpi_am.window)))
+    if (AQ_LIKELY(!aq_mpi_credit_due(peer, am->window)))
         return;
     if (!aq_mpi_try_lock()) { /* who has the lock, or comes next, does it */
         /* release, and an exchange: see aq_mpi_in_send_credits() */
-        (void)atomic_exchange_explicit(&aq_mpi_am.due, true, memory_order_release);
+        (void)atomic_exchange_explicit(&am->due, true, memory_order_release);
         return;
     }
-    if (aq_mpi_credit_due(peer, aq_mpi_am.window))
-        aq_mpi_am_send_credit(source);
+    if (aq_mpi_credit_due(peer, am->window))
+        aq_mpi_am_send_credit(am, source);
     aq_mpi_unlock();
 }
 
@@ -264,7 +271,7 @@ static inline void aq_mpi_in_run(const struct aq_mpi_head *head, uint32_t source
 }
 
 /* Returns whether it was a reply. */
-static inline bool aq_mpi_in_run_packet(struct aq_mpi_found *found)
+static inline bool aq_mpi_in_run_packet(struct aq_mpi_am *am, struct aq_mpi_found *found)
 {
     const struct aq_mpi_message *message = &found->message;
     const uint32_t source = found->arrival.source;
@@ -280,13 +287,14 @@ static inline bool aq_mpi_in_run_packet(struct aq_mpi_found *found)
         payload = (void *)(uintptr_t)message->args; /* empty; but an address */
     }
     aq_mpi_in_run(&message->head, source, is_reply, message->args, payload, message->nbytes);
-    aq_mpi_ring_done(&found->arrival);
+    aq_mpi_ring_done(&am->rings, &found->arrival);
     if (!is_reply)
-        aq_mpi_in_return_credit(source, message->nbytes);
+        aq_mpi_in_return_credit(am, source, message->nbytes);
     return is_reply;
 }
 
-static __attribute__((noinline)) bool aq_mpi_in_run_buf(struct aq_mpi_buf *buf)
+static __attribute__((noinline)) bool aq_mpi_in_run_buf(struct aq_mpi_am *am,
+                                                        struct aq_mpi_buf *buf)
 {
     const struct aq_mpi_coming *coming = aq_mpi_buf_bytes(buf);
     const bool is_reply = buf->channel == AQ_MPI_REPLY;
@@ -295,11 +303,9 @@ static __attribute__((noinline)) bool aq_mpi_in_run_buf(struct aq_mpi_buf *buf)
     aq_mpi_in_run(&coming->head, source, is_reply, coming->args, coming->payload, nbytes);
     aq_mpi_buf_give(buf);
     if (!is_reply)
-        aq_mpi_in_return_credit(source, nbytes);
+        aq_mpi_in_return_credit(am, source, nbytes);
     return is_reply;
 }
-
-_Thread_local struct aq_mpi_am_batch aq_mpi_am_batch __attribute__((tls_model("initial-exec")));
 
 /* Somebody else is inside. Now and then it may need our core to come out again. */
 static bool aq_mpi_am_backoff(void)
@@ -311,7 +317,7 @@ static bool aq_mpi_am_backoff(void)
     return false;
 }
 
-unsigned aq_mpi_am_poll(bool replies_only)
+unsigned aq_mpi_am_poll(struct aq_mpi_am *am, bool replies_only)
 {
     struct aq_mpi_found found;
     unsigned served = 0;
@@ -319,41 +325,42 @@ unsigned aq_mpi_am_poll(bool replies_only)
 
     aq_mpi_am_batch.sent = 0;
     while (!last && served < AQ_IN_MAX && (AQ_LIKELY(aq_mpi_try_lock()) || aq_mpi_am_backoff())) {
-        any = aq_mpi_in_find(replies_only, &found);
+        any = aq_mpi_in_find(am, replies_only, &found);
         aq_mpi_unlock();
         if (!any)
             break;
         served++;
         if (found.run)
-            last = found.buf != NULL ? aq_mpi_in_run_buf(found.buf) : aq_mpi_in_run_packet(&found);
+            last = found.buf != NULL ? aq_mpi_in_run_buf(am, found.buf)
+                                     : aq_mpi_in_run_packet(am, &found);
     }
     return served;
 }
 
 /* --- sleeping, leaving --- */
 
-bool aq_mpi_am_is_moving(void)
+bool aq_mpi_am_is_moving(const struct aq_mpi_am *am)
 {
-    return aq_mpi_am.lib->pending() != 0 || aq_mpi_am.ready[AQ_MPI_REPLY].first != NULL
-           || aq_mpi_am.ready[AQ_MPI_REQUEST].first != NULL;
+    return am->lib->pending() != 0 || am->ready[AQ_MPI_REPLY].first != NULL
+           || am->ready[AQ_MPI_REQUEST].first != NULL;
 }
 
-bool aq_mpi_am_drain(void)
+bool aq_mpi_am_drain(struct aq_mpi_am *am)
 {
     struct aq_mpi_found found;
     bool any = true;
 
     while (any) {
-        while (aq_mpi_am_reclaim())
+        while (aq_mpi_am_reclaim(am))
             ;
-        atomic_store_explicit(&aq_mpi_am.before_sleep, true,
+        atomic_store_explicit(&am->before_sleep, true,
                               memory_order_relaxed); /* look at every slot */
-        any = aq_mpi_in_find(false, &found);
-        aq_mpi_am.dropped = aq_mpi_am.dropped || (any && found.run);
+        any = aq_mpi_in_find(am, false, &found);
+        am->dropped = am->dropped || (any && found.run);
         if (any && found.run && found.buf != NULL)
             aq_mpi_buf_give(found.buf);
         else if (any && found.run)
-            aq_mpi_ring_done(&found.arrival);
+            aq_mpi_ring_done(&am->rings, &found.arrival);
     }
-    return aq_mpi_am.lib->pending() == 0;
+    return am->lib->pending() == 0;
 }

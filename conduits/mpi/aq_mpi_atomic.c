@@ -1,25 +1,28 @@
 /*
- * aq_mpi_atomic.c - atomic operations by MPI's accumulates.
+ * aq_mpi_atomic.c - atomic domains by MPI's accumulate operations.
  *
- * Which domains  Accumulates are atomic with each other, and with nothing else: neither with the
- *                processor's atomics that near ranks and the handlers of messages use, nor, if the
- *                operation differs, with each other: MPI takes it that all concurrent accumulates
- *                on a word are one operation or MPI_NO_OP (accumulate_ops, whose default is
- *                same_op_no_op). So a domain is served here only as a whole, every target of every
- *                member by MPI, and only if its operations are one of MPI's, with GET as the NO_OP:
- *                additions and subtractions are MPI_SUM, SET and SWAP are MPI_REPLACE. All others
- *                stay with messages. Operations of another domain on the same word are divided from
- *                these by a barrier, as the interface demands
- * Near ranks     would take the detour over MPI for what costs them an instruction: domains are
- *                served here only in jobs without them
- * Completion     the request brings the old value; what the target's own loads see afterwards, a
- *                flush makes sure of
- * Threads   any
- * Uses      aq_mpi_rma.h, extended/aq_ad.h. SPDX-License-Identifier: BSD-3-Clause
+ * Domains     Accumulates are atomic with each other and with nothing else: not with the
+ *             processor's atomic instructions, which local ranks and handlers of messages use, and
+ *             not with accumulates of another operation: MPI assumes that all concurrent
+ *             accumulates on a word are of one operation or MPI_NO_OP (accumulate_ops, whose
+ *             default is same_op_no_op). So the conduit serves a domain as a whole, every target
+ *             of every member, and only if its operations map to one MPI operation, with GET as
+ *             the NO_OP: additions and subtractions are MPI_SUM, SET and SWAP are MPI_REPLACE.
+ *             Messages serve all other domains. The interface demands a barrier between operations
+ *             of different domains on a word
+ * Local ranks are served by one instruction elsewhere: so domains are served here only in jobs
+ *             without local ranks
+ * Completion  the request returns the old value; a flush makes the new value visible to the
+ *             target's own loads
+ * Threads     any
+ * Uses        aq_mpi_path.h, extended/aq_ad.h. SPDX-License-Identifier: BSD-3-Clause
  */
+#include "conduits/mpi/aq_mpi_atomic.h"
+
 #include <string.h>
 
-#include "conduits/mpi/aq_mpi_rma.h"
+#include "conduits/mpi/aq_mpi_lock.h"
+#include "conduits/mpi/aq_mpi_path.h"
 #include "core/aq_job.h"
 #include "base/aq_rc.h"
 #include "extended/aq_ad.h"
@@ -172,15 +175,15 @@ int aq_mpi_ad_op(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result
     struct aq_mpi_xfer *xfer;
 
     (void)operand2; /* CAS's */
-    if (aq_mpi_xfer_lock(jobrank, flags) != AQ_OK)
+    if (aq_mpi_xfer_lock(&aq_mpi_rma.xfers, jobrank, flags) != AQ_OK)
         return AQ_RETRY;
-    xfer = aq_mpi_xfer_new();
+    xfer = aq_mpi_xfer_new(&aq_mpi_rma.xfers);
     xfer->op = op;
     xfer->rank = jobrank;
     xfer->remote = (uintptr_t)tgt_addr - (uintptr_t)aq_job.bound[jobrank].addr;
     aq_mpi_atomic_fill(xfer, dt, result_p, opcode, operand1);
     aq_op_begin(op, xfer->atomic.category, 1);
-    aq_mpi_xfer_start(xfer);
+    aq_mpi_xfer_start(&aq_mpi_rma.xfers, xfer);
     aq_mpi_unlock();
     return AQ_OK;
 }

@@ -1,19 +1,21 @@
 /*
- * aq_mpi_buf.c - memory for what is on its way: packets and payloads out, payloads in.
+ * aq_mpi_buf.c - memory of messages that are under way: packets and payloads.
  *
- * A freed buffer goes back to a list of its size, up to a bound, so that the usual message needs no
- * malloc.
+ * A buffer that is given back goes to a list of buffers of its size, up to a bound, so that the
+ * usual message needs no malloc.
  *
- * Threads   any; a lock for each list, for a few instructions
- * Uses      aq_mpi_am.h, base/aq_lock.h. SPDX-License-Identifier: BSD-3-Clause
+ * Threads   any; each list has a lock, held for a few instructions
+ * Uses      aq_mpi_buf.h, base/aq_lock.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdlib.h>
 
-#include "conduits/mpi/aq_mpi_am.h"
+#include "conduits/mpi/aq_mpi_buf.h"
+#include "base/aq_lock.h"
 #include "base/aq_log.h"
+#include "base/aq_platform.h"
 
 #define AQ_BUF_KINDS 4
-#define AQ_BUF_PLUS  512u /* beside a payload: what has come with it */
+#define AQ_BUF_PLUS  512u /* beside a payload: its message */
 
 static struct {
     aq_lock lock;

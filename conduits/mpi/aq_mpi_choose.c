@@ -1,36 +1,40 @@
 /*
- * aq_mpi_choose.c - by which way transfers go: a few milliseconds of measuring when segments are
- * attached.
+ * aq_mpi_choose.c - chooses the way of transfers: a few milliseconds of measurement when segments
+ * are attached.
  *
- * What a window is worth differs from one MPI, network and setting to the next, and no table would
- * know them all. It differs between ranks of one host, which have the MPI's shared memory, and
- * ranks of different hosts, too: so for each of these classes of pairs (aq_mpi_pairs.h) one pair
- * measures (aq_mpi_measure.c), and all pairs of the class go by what it has found:
+ * What a window costs differs between MPIs, networks and settings, and no table could know it. It
+ * also differs between ranks of one host, which have the MPI's shared memory, and ranks of
+ * different hosts. So one pair of each class (aq_mpi_pairs.h) measures (aq_mpi_measure.c), and all
+ * pairs of the class use what it has found:
  *
- *   one-sided   such a window serves every transfer, whatever messages would take: that the target
- *               need not look is worth more than a microsecond. Else puts stay with messages: they
- *               are done only when flushed, which would hold up this rank, inside MPI, until the
- *               target looks
- *   speed       else a window serves gets of the sizes at which it is not slower than a message and
- *               its answer
- *   atomics     are served by a window that is one-sided for them, and takes no more than
- *               AQ_MPI_ATOMIC_SLACK times as long as a message and its answer: an MPI may make them
- *               out of a lock and several transfers. One domain has members of both classes, so
- *               both have to agree
+ *   one-sided   a one-sided window serves every transfer, even where messages are faster: that the
+ *               target need not call MPI is worth more than a microsecond. By another window no
+ *               puts go: they are complete after a flush, which would block this rank inside MPI
+ *               until the target calls MPI
+ *   speed       a window that is not one-sided serves gets of the sizes at which it is not slower
+ *               than a message and its answer
+ *   atomics     use a window that is one-sided for them, and takes at most AQ_MPI_ATOMIC_SLACK
+ *               times as long as a message and its answer: an MPI may implement them by a lock and
+ *               several transfers. A domain has members of both classes, so both classes must agree
  *
+ * Owns      aq_mpi_rma
  * Threads   one; collective over the job
- * Uses      aq_mpi_rma.h, base/aq_env.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_mpi_path.h, aq_mpi_measure.h, base/aq_env.h. SPDX-License-Identifier: BSD-3-Clause
  */
+#include "conduits/mpi/aq_mpi_choose.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "conduits/mpi/aq_mpi_measure.h"
-#include "conduits/mpi/aq_mpi_pairs.h"
-#include "conduits/mpi/aq_mpi_rma.h"
+#include "conduits/mpi/aq_mpi_lock.h"
+#include "conduits/mpi/aq_mpi_path.h"
 #include "base/aq_env.h"
 #include "core/aq_job.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+
+struct aq_mpi_rma aq_mpi_rma;
 
 /* What a window may take of the time of a bare message and its answer. An active message takes a
  * little more than that, but so does a get whose target polls for messages rather than waits inside
@@ -108,7 +112,8 @@ static void aq_mpi_choose_measure(const struct aq_mpi_remote_pair pairs[AQ_MPI_C
         if (!pairs[class].exists || (!leads && pairs[class].other != aq_job.rank))
             continue;
         aq_mpi_lock();
-        aq_mpi_measure(leads ? pairs[class].other : pairs[class].lead, leads, &cost);
+        aq_mpi_measure(aq_mpi_rma.lib, leads ? pairs[class].other : pairs[class].lead, leads,
+                       &cost);
         aq_mpi_unlock();
         aq_mpi_choose_class((enum aq_mpi_class) class, &cost, own);
     }

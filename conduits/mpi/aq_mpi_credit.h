@@ -1,24 +1,24 @@
 /*
- * aq_mpi_credit.h - flow control between two ranks: who may send how many requests.
+ * aq_mpi_credit.h - flow control between two ranks: how many requests may be in flight.
  *
- * A request costs units: 1, and more the more memory it can take at a receiver that is not looking,
- * where it lies in MPI's own queues. A rank may have a window of units on their way to a peer. The
- * peer counts what it is done with, and tells the count in every packet it sends back, or, once
- * half a window is untold, in a packet of its own. Counts run on for ever, modulo 2^32, so that a
- * packet that is late says nothing new and nothing wrong.
+ * A request costs one unit, and more the more memory it can take in MPI's queues at a receiver that
+ * makes no MPI calls. A rank may have a window of units in flight to a peer. The peer counts the
+ * units that it is done with, and advertises the count in every packet that it sends back; or, once
+ * half a window is not advertised, in a packet of its own. Counts run on modulo 2^32, so a late
+ * packet advertises nothing new and nothing wrong. Replies cost nothing, since each answers a
+ * request that was paid for.
  *
- * Replies cost nothing: each is the answer to a request that was paid for.
+ * Progress    Half a window and the most expensive request fit the window. So a rank that waits for
+ *             credit has more than half a window in flight, and the peer returns credit for that as
+ *             soon as it has run the requests. The peer sends credit and replies without credit.
+ *             For space in its own buffers it waits only until packets of replies are received;
+ *             that needs no handlers but those of replies, which send nothing. So replies always
+ *             get through, then handlers of requests end, then requests get through. This does not
+ *             depend on what MPI buffers: no rank waits inside MPI, so a send may last until its
+ *             receiver takes the packet
  *
- * Why nobody waits for ever: half a window and the dearest request fit the window, so who waits for
- * credit waits for more than half a window of requests that are on their way, and for those credit
- * comes as soon as the peer has run them. The peer sends it, and its replies, without waiting for
- * credit; for room in its own buffers it waits only until packets of replies are received, which
- * needs no handler but those of replies to run, and they send nothing. So replies always get
- * through, then handlers of requests end, then requests get through. None of it depends on what MPI
- * buffers: a send may last until its receiver takes the packet, since nobody waits inside MPI.
- *
- * Threads   under the MPI lock, but for aq_mpi_credit_done()
- * Uses      base/aq_lock.h. SPDX-License-Identifier: BSD-3-Clause
+ * Threads   with the lock around MPI, except aq_mpi_credit_done() and aq_mpi_credit_due(): any
+ * Uses      aq_mpi_packet.h, base/aq_lock.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_MPI_CREDIT_H
 #define AQ_MPI_CREDIT_H
@@ -72,7 +72,7 @@ static inline void aq_mpi_credit_spend(struct aq_mpi_peer *peer, uint32_t cost)
     peer->requests++;
 }
 
-/* What a packet of the peer's tells. False: it cannot be, we have not sent that many. */
+/* Counts that the peer has advertised. False if they exceed what this rank has sent. */
 static inline bool aq_mpi_credit_take(struct aq_mpi_peer *peer, uint32_t units, uint16_t messages)
 {
     const uint32_t more = units - peer->acked;
@@ -80,15 +80,15 @@ static inline bool aq_mpi_credit_take(struct aq_mpi_peer *peer, uint32_t units, 
     if (more == 0)
         return true;
     if (more > peer->sent - peer->acked)
-        return more > UINT32_MAX / 2; /* an older packet that comes late, or nonsense */
+        return more > UINT32_MAX / 2; /* a packet that was overtaken, or an invalid one */
     peer->handled += (uint16_t)(messages - peer->acked_messages);
     peer->acked = units;
     peer->acked_messages = messages;
     return true;
 }
 
-/* A request of the peer's has been run. Any thread; relaxed: only the numbers matter, and they
- * reach the peer in packets whose sending is ordered by the MPI lock. */
+/* A request of the peer has been run. Any thread. relaxed: only the counts matter, and the lock
+ * around MPI orders the packets that advertise them. */
 static inline void aq_mpi_credit_done(struct aq_mpi_peer *peer, uint32_t cost)
 {
 #if AQ_THREADED
@@ -103,7 +103,7 @@ static inline void aq_mpi_credit_done(struct aq_mpi_peer *peer, uint32_t cost)
 #endif
 }
 
-/* Is it time to tell without an occasion? Outside the lock a guess. */
+/* True if the peer is due a packet of credit. Without the lock a hint. */
 static inline bool aq_mpi_credit_due(const struct aq_mpi_peer *peer, uint32_t window)
 {
     const uint32_t done = atomic_load_explicit(&((struct aq_mpi_peer *)(uintptr_t)peer)->done_units,
@@ -115,7 +115,7 @@ static inline bool aq_mpi_credit_due(const struct aq_mpi_peer *peer, uint32_t wi
            >= window / 2;
 }
 
-/* The counts for a packet to the peer, which are told from now on. */
+/* The counts for a packet to the peer, which are advertised from now on. */
 static inline void aq_mpi_credit_advertise(struct aq_mpi_peer *peer, uint32_t *units_out,
                                            uint16_t *messages_out)
 {

@@ -1,12 +1,12 @@
 /*
- * aq_mpi_lib.h - what the mpi conduit asks of an MPI library: a table that the module fills in.
+ * aq_mpi_lib.h - the tables of MPI functions that the module fills in.
  *
- * The module (module/) is the only code that sees mpi.h, whose types differ from one MPI to the
- * next. Here its handles are numbers and opaque pointers; a call does as much as can be said in
- * one, so that the way through the table costs little.
+ * The module (module/, other/spawn/mpi/module/) is the only code that includes mpi.h, whose types
+ * differ between MPIs. In the tables MPI's handles are numbers and opaque pointers, and one call
+ * does as much as possible, so that the call through the table costs little.
  *
- * Threads   as each group says; what thread level the MPI gives is aq_mpi_lib_job's to tell
- * Uses      nothing. SPDX-License-Identifier: BSD-3-Clause
+ * Threads   as each table says
+ * Uses      aq_spawn_mpi_lib.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_MPI_LIB_H
 #define AQ_MPI_LIB_H

@@ -1,14 +1,13 @@
 /*
- * aq_mpi_lib_rma.h - what the mpi conduit asks of an MPI library for transfers: windows, and
- * messages of its own.
+ * aq_mpi_lib_rma.h - the MPI functions for transfers: windows, and messages on a communicator.
  *
- * Requests  what is started with a request is appended to a list, which grows; its number there is
- *           how many there were before. test() tells the numbers of those that are done, falling;
- *           each is taken out by moving the last of the list to its place, in the order told. Who
- *           calls keeps a list of its own in step
- * Windows   AQ_MPI_WIN_JOB over the segments of all ranks, AQ_MPI_WIN_PAIR over a few bytes of two,
- *           for measuring; both are open for access by all of their ranks to all from open() on
- * Threads   every call inside aq_mpi_lock()
+ * Requests  a call that starts a request appends it to a list. The request's index is the list's
+ *           length before. test() returns the indices of completed requests, falling; each is
+ *           removed by moving the last of the list to its place, in the order returned. The caller
+ *           keeps a list of its own in step
+ * Windows   AQ_MPI_WIN_JOB covers the segments of all ranks, AQ_MPI_WIN_PAIR a few bytes of two
+ *           ranks, for measurement. Both allow access by all their ranks to all from open on
+ * Threads   with the lock around MPI
  * Returns   0, or MPI's error code
  * Uses      nothing. SPDX-License-Identifier: BSD-3-Clause
  */

@@ -1,20 +1,19 @@
 /*
- * aq_mpi_measure.c - two ranks that share no memory find out what a window of MPI's is worth
- * between them.
+ * aq_mpi_measure.c - measures MPI's windows and messages between two ranks that share no memory.
  *
- * One of them leads; they try on a small window of their own:
+ * One of the two leads. They use a small window of their own, since the pages of the segments are
+ * the client's to place:
  *
- *   one-sided   the far one looks away from MPI, by agreement, for AQ_MPI_AWAY_NS, and sends a word
- *               when it is back: a put and a get that complete before that comes need no attention.
- *               The same for an atomic operation, which an MPI may serve in another way
- *   speed       both look: a get, an atomic operation, and a message with its answer. On a machine
- *               too busy to tell, a table of what is usual stands in for the times
+ *   one-sided   the other rank makes no MPI call for AQ_MPI_AWAY_NS, and sends a message when that
+ *               is over. A put and a get that complete before this message need no attention of
+ *               the target. Atomic operations are tried apart: an MPI may implement them otherwise
+ *   speed       both ranks call MPI: times of a get, an atomic operation, and a message with its
+ *               answer. On a machine too busy to measure, a table of usual times is used
  *
- * The segments' own memory is not touched: its pages are the client's to place. All of it takes
- * some milliseconds, or 30 ms on a busy machine.
+ * All of it takes some milliseconds, or 30 ms on a busy machine.
  *
- * Threads   one; inside aq_mpi_lock()
- * Uses      aq_mpi_measure.h, aq_mpi_rma.h. SPDX-License-Identifier: BSD-3-Clause
+ * Threads   one, with the lock around MPI
+ * Uses      aq_mpi_measure.h, aq_mpi_lock.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/mpi/aq_mpi_measure.h"
 
@@ -22,7 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conduits/mpi/aq_mpi_rma.h"
+#include "conduits/mpi/aq_mpi_direct.h"
+#include "conduits/mpi/aq_mpi_lock.h"
 #include "core/aq_job.h"
 #include "base/aq_log.h"
 
@@ -48,6 +48,7 @@ struct aq_mpi_times {
 };
 
 struct aq_mpi_pair {
+    const struct aq_mpi_lib_rma *lib;
     gex_Rank_t peer;
     uint32_t other;        /* its rank in the window of the two */
     char *origin, *window; /* memory of the other side of transfers, and of this one's window */
@@ -66,25 +67,25 @@ static const struct aq_mpi_latency aq_mpi_usual = {
 
 /* --- between the two --- */
 
-/* Test the requests once: is the one of this number done? *count_out of them are. */
-static bool aq_mpi_pair_test(unsigned number, unsigned *count_out)
+/* Tests the requests once: *count_out are complete. Returns whether that number is one of them. */
+static bool aq_mpi_pair_test(const struct aq_mpi_pair *pair, unsigned number, unsigned *count_out)
 {
     const unsigned *done;
     bool is_done = false;
 
-    aq_mpi_check(aq_mpi_rma.lib->test(&done, count_out), "measuring");
+    aq_mpi_check(pair->lib->test(&done, count_out), "measuring");
     for (unsigned i = 0; i < *count_out; i++)
         is_done = is_done || done[i] == number;
     return is_done;
 }
 
-/* Until so many requests are done. */
-static void aq_mpi_pair_wait(unsigned wanted)
+/* Waits until so many requests are complete. */
+static void aq_mpi_pair_wait(const struct aq_mpi_pair *pair, unsigned wanted)
 {
     unsigned count;
 
     for (unsigned tests = 1; wanted != 0; tests++, wanted -= count) {
-        aq_mpi_pair_test(0, &count);
+        aq_mpi_pair_test(pair, 0, &count);
         if (tests % AQ_MPI_YIELD == 0) /* the other one may need this core */
             sched_yield();
     }
@@ -92,14 +93,14 @@ static void aq_mpi_pair_wait(unsigned wanted)
 
 static void aq_mpi_pair_send(const struct aq_mpi_pair *pair, const void *src, size_t nbytes)
 {
-    aq_mpi_check(aq_mpi_rma.lib->send(pair->peer, AQ_MPI_PAIR_TAG, src, nbytes), "measuring");
-    aq_mpi_pair_wait(1);
+    aq_mpi_check(pair->lib->send(pair->peer, AQ_MPI_PAIR_TAG, src, nbytes), "measuring");
+    aq_mpi_pair_wait(pair, 1);
 }
 
 static void aq_mpi_pair_recv(const struct aq_mpi_pair *pair, void *dest, size_t nbytes)
 {
-    aq_mpi_check(aq_mpi_rma.lib->recv(pair->peer, AQ_MPI_PAIR_TAG, dest, nbytes), "measuring");
-    aq_mpi_pair_wait(1);
+    aq_mpi_check(pair->lib->recv(pair->peer, AQ_MPI_PAIR_TAG, dest, nbytes), "measuring");
+    aq_mpi_pair_wait(pair, 1);
 }
 
 static void aq_mpi_pair_pause(uint64_t ns)
@@ -111,10 +112,10 @@ static void aq_mpi_pair_pause(uint64_t ns)
             sched_yield();
 }
 
-/* --- does the window need the target's attention? --- */
+/* --- is the window one-sided? --- */
 
-/* The far one's part: say so, look away, say that it is back and whether it was away in time, ask
- * whether that was all. */
+/* The other rank: sends a message, makes no MPI call for a while, sends whether it stopped in time,
+ * and receives whether to try again. */
 static void aq_mpi_pair_look_away(const struct aq_mpi_pair *pair)
 {
     char word = 1;
@@ -130,11 +131,11 @@ static void aq_mpi_pair_look_away(const struct aq_mpi_pair *pair)
     }
 }
 
-/* What is to be done without the far one's attention. The word that it is back is awaited by
- * request 0; how many requests there are then. */
+/* Starts what is to complete while the other rank makes no MPI call. Request 0 is the receive of
+ * the other rank's message. Returns how many requests there are. */
 static unsigned aq_mpi_pair_act(const struct aq_mpi_pair *pair, enum aq_mpi_trial what)
 {
-    const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
+    const struct aq_mpi_lib_rma *lib = pair->lib;
 
     if (what == AQ_MPI_TRY_TRANSFERS) {
         aq_mpi_check(lib->put(AQ_MPI_WIN_PAIR, pair->other, 0, pair->origin, 8), "measuring");
@@ -149,8 +150,7 @@ static unsigned aq_mpi_pair_act(const struct aq_mpi_pair *pair, enum aq_mpi_tria
     return what == AQ_MPI_TRY_TRANSFERS ? 1 : 2;
 }
 
-/* The far one has just looked away. Is all of it done while its word that it is back has not come?
- * */
+/* The other rank has just stopped to call MPI. True if all is complete before its message comes. */
 static bool aq_mpi_pair_is_quick(const struct aq_mpi_pair *pair, enum aq_mpi_trial what,
                                  unsigned *pending_out)
 {
@@ -158,13 +158,13 @@ static bool aq_mpi_pair_is_quick(const struct aq_mpi_pair *pair, enum aq_mpi_tri
     bool is_back = false;
 
     for (unsigned tests = 0; tests < AQ_MPI_LATE_TESTS && !is_back; tests++, pending -= count)
-        is_back = aq_mpi_pair_test(0, &count);
+        is_back = aq_mpi_pair_test(pair, 0, &count);
     *pending_out = pending;
     return !is_back;
 }
 
-/* The lead's part. A rank that loses its processor for a while must not spoil it: more than one
- * try. Atomics are tried if transfers are one-sided. */
+/* The rank that leads. A rank may lose its processor for a while, hence several tries. Atomics are
+ * tried only if transfers are one-sided. */
 static bool aq_mpi_pair_is_one_sided(const struct aq_mpi_pair *pair, enum aq_mpi_trial what)
 {
     bool so = false;
@@ -175,12 +175,12 @@ static bool aq_mpi_pair_is_one_sided(const struct aq_mpi_pair *pair, enum aq_mpi
 
         aq_mpi_pair_recv(pair, &word, 1);
         aq_mpi_pair_pause(2 * AQ_MPI_AWAY_MAX_NS);
-        aq_mpi_check(aq_mpi_rma.lib->recv(pair->peer, AQ_MPI_PAIR_TAG, &was_away, 1), "measuring");
+        aq_mpi_check(pair->lib->recv(pair->peer, AQ_MPI_PAIR_TAG, &was_away, 1), "measuring");
         so = aq_mpi_pair_is_quick(pair, what, &pending);
-        aq_mpi_pair_wait(pending);
-        aq_mpi_check(aq_mpi_rma.lib->flush(AQ_MPI_WIN_PAIR, pair->other), "measuring");
+        aq_mpi_pair_wait(pair, pending);
+        aq_mpi_check(pair->lib->flush(AQ_MPI_WIN_PAIR, pair->other), "measuring");
         so = so && was_away;
-        /* go on? with this, or, if it is so, with what comes after it */
+        /* try again? or, if it is one-sided, go on to the next trial? */
         word = so ? what + 1 < AQ_MPI_TRIALS : tries < AQ_MPI_AWAY_TRIES;
         aq_mpi_pair_send(pair, &word, 1);
     }
@@ -194,33 +194,32 @@ static void aq_mpi_pair_note(struct aq_mpi_times *times, uint64_t began)
     times->ns[times->count++] = aq_now_ns() - began;
 }
 
-/* The far one tests a receive meanwhile. */
+/* The other rank tests a receive meanwhile. */
 static void aq_mpi_pair_time_window(struct aq_mpi_pair *pair, unsigned i)
 {
-    const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
+    const struct aq_mpi_lib_rma *lib = pair->lib;
     const uint64_t began = aq_now_ns();
 
     aq_mpi_check(lib->rget(AQ_MPI_WIN_PAIR, pair->other, 0, pair->origin, aq_mpi_sizes[i]),
                  "measuring");
-    aq_mpi_pair_wait(1);
+    aq_mpi_pair_wait(pair, 1);
     aq_mpi_pair_note(&pair->get[i], began);
 }
 
 static void aq_mpi_pair_time_fetch(struct aq_mpi_pair *pair)
 {
-    const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
+    const struct aq_mpi_lib_rma *lib = pair->lib;
     const uint64_t began = aq_now_ns();
 
     aq_mpi_check(lib->fetch(AQ_MPI_WIN_PAIR, pair->other, 0, AQ_MPI_U64, AQ_MPI_SUM, pair->origin,
                             pair->origin + 8),
                  "measuring");
-    aq_mpi_pair_wait(1);
+    aq_mpi_pair_wait(pair, 1);
     aq_mpi_check(lib->flush(AQ_MPI_WIN_PAIR, pair->other), "measuring");
     aq_mpi_pair_note(&pair->fetch, began);
 }
 
-/* Data one way and a word back, as a message with its answer costs. The first byte says whether
- * more comes. */
+/* Data one way and 8 bytes back. The first byte tells whether another message follows. */
 static void aq_mpi_pair_time_message(struct aq_mpi_pair *pair, unsigned i)
 {
     const uint64_t began = aq_now_ns();
@@ -231,7 +230,7 @@ static void aq_mpi_pair_time_message(struct aq_mpi_pair *pair, unsigned i)
     aq_mpi_pair_note(&pair->message[i], began);
 }
 
-/* All sizes at least once; on a machine that is busy otherwise, not much more. */
+/* All sizes at least once; on a busy machine not much more. */
 static void aq_mpi_pair_time(struct aq_mpi_pair *pair)
 {
     const uint64_t began = aq_now_ns();
@@ -260,7 +259,7 @@ static void aq_mpi_pair_serve(const struct aq_mpi_pair *pair)
 
 /* --- what it comes to --- */
 
-/* The least of them; *steady_io becomes false if most were far from it. */
+/* The minimum; *steady_io becomes false if most times were far from it. */
 static uint64_t aq_mpi_pair_min(const struct aq_mpi_times *times, bool *steady_io)
 {
     uint64_t min = UINT64_MAX;
@@ -302,10 +301,11 @@ static void aq_mpi_pair_lead(struct aq_mpi_pair *pair, struct aq_mpi_cost *cost)
     cost->known = true;
 }
 
-void aq_mpi_measure(gex_Rank_t peer, bool leads, struct aq_mpi_cost *cost_out)
+void aq_mpi_measure(const struct aq_mpi_lib_rma *lib, gex_Rank_t peer, bool leads,
+                    struct aq_mpi_cost *cost_out)
 {
     const size_t max = aq_mpi_sizes[AQ_MPI_SIZES - 1];
-    struct aq_mpi_pair pair = { .peer = peer };
+    struct aq_mpi_pair pair = { .lib = lib, .peer = peer };
     bool usable = false;
     uint32_t me = 0;
 
@@ -315,7 +315,7 @@ void aq_mpi_measure(gex_Rank_t peer, bool leads, struct aq_mpi_cost *cost_out)
         aq_fatal("mpi: no memory to measure transfers");
     memset(pair.origin, 0, 2 * max);
     pair.window = pair.origin + max;
-    if (aq_mpi_rma.lib->open_pair(peer, pair.window, max, &usable, &me) == 0 && usable) {
+    if (lib->open_pair(peer, pair.window, max, &usable, &me) == 0 && usable) {
         pair.other = 1 - me;
         if (leads) {
             aq_mpi_pair_lead(&pair, cost_out);
@@ -323,7 +323,7 @@ void aq_mpi_measure(gex_Rank_t peer, bool leads, struct aq_mpi_cost *cost_out)
             aq_mpi_pair_look_away(&pair);
             aq_mpi_pair_serve(&pair);
         }
-        aq_mpi_check(aq_mpi_rma.lib->close(AQ_MPI_WIN_PAIR), "measuring");
+        aq_mpi_check(lib->close(AQ_MPI_WIN_PAIR), "measuring");
     }
     free(pair.origin);
 }

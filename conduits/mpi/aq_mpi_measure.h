@@ -1,8 +1,8 @@
 /*
- * aq_mpi_measure.h - what a window of MPI's is worth between two ranks that share no memory.
+ * aq_mpi_measure.h - measures MPI's windows and messages between two ranks.
  *
- * Threads   one; inside aq_mpi_lock()
- * Uses      gasnetex.h. SPDX-License-Identifier: BSD-3-Clause
+ * Threads   one, with the lock around MPI
+ * Uses      aq_mpi_lib_rma.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_MPI_MEASURE_H
 #define AQ_MPI_MEASURE_H
@@ -11,28 +11,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "conduits/mpi/aq_mpi_lib_rma.h"
 #include "gasnetex.h"
 
 #define AQ_MPI_SIZES 5
 
-/* What is measured, bytes; the first is a word. */
+/* The sizes that are measured, bytes. */
 extern const size_t aq_mpi_sizes[AQ_MPI_SIZES];
 
-/* Least times, ns: of a get and of an atomic operation by the window, and of a message with its
+/* Minimum times, ns: of a get and of an atomic operation by the window, and of a message with its
  * answer. */
 struct aq_mpi_latency {
     uint64_t get[AQ_MPI_SIZES], message[AQ_MPI_SIZES], fetch;
 };
 
 struct aq_mpi_cost {
-    bool known;             /* false: the two have no window */
-    bool one_sided;         /* puts and gets are done though the target looks away, */
-    bool atomics_one_sided; /* and atomic operations */
+    bool known;             /* false: the two ranks have no window */
+    bool one_sided;         /* puts and gets complete while the target does not call MPI */
+    bool atomics_one_sided; /* atomic operations do */
     struct aq_mpi_latency min;
 };
 
-/** aq_mpi_measure - collective over this rank and peer, of which one leads, and learns what it came
- * to. */
-void aq_mpi_measure(gex_Rank_t peer, bool leads, struct aq_mpi_cost *cost_out);
+/** aq_mpi_measure - collective over this rank and peer. The rank that leads gets the result. */
+void aq_mpi_measure(const struct aq_mpi_lib_rma *lib, gex_Rank_t peer, bool leads,
+                    struct aq_mpi_cost *cost_out);
 
 #endif

@@ -1,16 +1,16 @@
 /*
- * aq_mpi_packet.h - what travels in a packet: one active message or its head, and credit.
+ * aq_mpi_packet.h - the wire format of a packet: one active message, or its head, and credit.
  *
- *   8 bytes   a word: kind, handler, arguments, payload's place; credit given back
+ *   8 bytes   one word: kind, handler, number of arguments, whether the payload is apart; credit
  *   4 each    arguments
- *   8         medium, long: length of the payload, its tag if it travels by itself
- *   8         long: where it goes
- *   padding   to a multiple of 16, and the payload, if it is in the packet
+ *   8         medium, long: length of the payload; its tag, if it is a message of its own
+ *   8         long: destination
+ *   padding   to a multiple of 16, then the payload, if it is in the packet
  *
- * All ranks have one build and one byte order, as MPI's own users assume. A length, a count or an
- * address that does not fit is found here or where it is used, and never followed.
+ * All ranks have one build and one byte order. Lengths, counts and addresses are checked here or
+ * where they are used, before their use.
  *
- * Threads   any: nothing here keeps state
+ * Threads   any: no state
  * Uses      aq_mpi_lib_am.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_MPI_PACKET_H
@@ -55,7 +55,7 @@ struct aq_mpi_desc {
 #define AQ_MPI_DESC_MEDIUM 8u
 #define AQ_MPI_DESC_LONG   16u
 
-/* A packet as it was understood. */
+/* A decoded packet. */
 struct aq_mpi_message {
     struct aq_mpi_head head;
     uint32_t nbytes, tag;
@@ -64,9 +64,9 @@ struct aq_mpi_message {
     void *payload; /* in the packet; NULL if it travels by itself, or there is none */
 };
 
-/* One store. MPI copies these bytes by one load, which several stores would keep waiting until each
- * has left the core: behind those of the message before, to lines that its receiver is looking at.
- * */
+/* One store: MPI copies these bytes by one load, which would have to wait for several stores to
+ * leave the store buffer, behind those of the previous message to cache lines that its receiver
+ * polls. */
 static inline void aq_mpi_head_put(char *packet, struct aq_mpi_head head)
 {
     const uint64_t word = (head.kind & 3u) | (head.nargs & 31u) << 2 | (uint32_t)head.apart << 7

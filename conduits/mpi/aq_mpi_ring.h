@@ -1,45 +1,53 @@
 /*
- * aq_mpi_ring.h - the slots that packets come in.
+ * aq_mpi_ring.h - the slots that packets are received into.
  *
- * A slot that has been filled is taken; when the handler has run, the thread that ran it marks the
- * slot, and whoever has the lock later gives it back to MPI: one at a time when there is nothing
- * else to do, so that the way from a request to its reply, and on to the next request, has no call
- * of MPI for that on it; all, when half are gone.
+ * A slot that MPI has filled is taken until its handler has run. The thread that ran the handler
+ * marks the slot done. Whoever has the lock later starts the slot's receive again: one at a time
+ * when nothing else is to be done, so that no MPI call for it lies between a request and its reply;
+ * all that are done when half of a channel's slots are taken.
  *
- * Owns      the slots' memory, touched as packets come
- * Threads   under the MPI lock, but for aq_mpi_ring_done()
- * Uses      aq_mpi_am.h. SPDX-License-Identifier: BSD-3-Clause
+ * Owns      the slots' memory, whose pages are touched as packets arrive
+ * Threads   with the lock, except aq_mpi_ring_done()
+ * Uses      aq_mpi_lib_am.h, aq_mpi_packet.h, aq_mpi_lock.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_MPI_RING_H
 #define AQ_MPI_RING_H
 
-#include "conduits/mpi/aq_mpi_am.h"
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#include "base/aq_platform.h"
+#include "conduits/mpi/aq_mpi_lib_am.h"
+#include "conduits/mpi/aq_mpi_packet.h"
+
+#define AQ_MPI_SLOTS       64u /* of a channel; more packets than that wait in MPI */
 #define AQ_MPI_RING_STRIDE ((AQ_MPI_PACKET + AQ_CACHE_LINE - 1) / AQ_CACHE_LINE * AQ_CACHE_LINE)
 
-struct aq_mpi_ring {
-    char *memory;
-    uint32_t first, last;         /* of taken, running on */
-    uint32_t taken[AQ_MPI_SLOTS]; /* slots, at number % AQ_MPI_SLOTS */
-    atomic_bool done[AQ_MPI_SLOTS];
+struct aq_mpi_rings {
+    const struct aq_mpi_lib_am *lib;
+    uint32_t low; /* taken slots of a channel from which all that are done are started again */
+    struct aq_mpi_ring {
+        char *memory;
+        uint32_t first, last;         /* taken slots: numbers that run on */
+        uint32_t taken[AQ_MPI_SLOTS]; /* the slot of a number, at number % AQ_MPI_SLOTS */
+        atomic_bool done[AQ_MPI_SLOTS];
+    } ring[AQ_MPI_CHANNELS];
 };
-extern struct aq_mpi_ring aq_mpi_ring[AQ_MPI_CHANNELS];
-extern uint32_t
-    aq_mpi_ring_low; /* so many of a lane gone, and all that are done with are given back */
 
-/* AQ_OK or negative, logged. */
-int aq_mpi_ring_init(void);
-/* Gives slots that are done with back to MPI: one, or if many of a lane are gone, all of that
- * one's. */
-void aq_mpi_ring_restart(bool idle);
+/* Starts to receive. AQ_OK or negative, logged. */
+int aq_mpi_ring_init(struct aq_mpi_rings *rings, const struct aq_mpi_lib_am *lib);
+/* Starts receives of slots that are done: all of a channel at its mark, else one if idle. */
+void aq_mpi_ring_restart(struct aq_mpi_rings *rings, bool idle);
 /* A receive has failed: ends the job. */
 _Noreturn void aq_mpi_ring_fail(int rc) __attribute__((cold));
 
-/* As aq_mpi_lib_am.take(): is there a packet? */
-static inline bool aq_mpi_ring_take(unsigned channels, unsigned looks,
+/* As aq_mpi_lib_am.take(): true if there is a packet. */
+static inline bool aq_mpi_ring_take(struct aq_mpi_rings *rings, unsigned channels, unsigned looks,
                                     struct aq_mpi_arrival *arrival_out)
 {
-    const int rc = aq_mpi_am.lib->take(channels, looks, arrival_out);
+    const int rc = rings->lib->take(channels, looks, arrival_out);
     struct aq_mpi_ring *ring;
 
     if (rc <= 0) {
@@ -47,34 +55,37 @@ static inline bool aq_mpi_ring_take(unsigned channels, unsigned looks,
             aq_mpi_ring_fail(rc);
         return false;
     }
-    ring = &aq_mpi_ring[arrival_out->ring];
+    ring = &rings->ring[arrival_out->ring];
     ring->taken[ring->last++ % AQ_MPI_SLOTS] = arrival_out->slot;
     return true;
 }
 
-static inline char *aq_mpi_ring_packet(const struct aq_mpi_arrival *arrival)
+static inline char *aq_mpi_ring_packet(const struct aq_mpi_rings *rings,
+                                       const struct aq_mpi_arrival *arrival)
 {
-    return aq_mpi_ring[arrival->ring].memory + (size_t)arrival->slot * AQ_MPI_RING_STRIDE;
+    return rings->ring[arrival->ring].memory + (size_t)arrival->slot * AQ_MPI_RING_STRIDE;
 }
 
-/* The packet is not needed any more. Any thread, outside the lock, too. */
-static inline void aq_mpi_ring_done(const struct aq_mpi_arrival *arrival)
+/* The packet is not needed any more. Any thread, with or without the lock. */
+static inline void aq_mpi_ring_done(struct aq_mpi_rings *rings,
+                                    const struct aq_mpi_arrival *arrival)
 {
-    /* release: the handler's reads come before MPI writes there again; pairs with aq_ring_restart()
-     * */
-    atomic_store_explicit(&aq_mpi_ring[arrival->ring].done[arrival->slot], true,
+    /* release: the handler's reads precede MPI's next write; pairs with aq_mpi_ring_start() */
+    atomic_store_explicit(&rings->ring[arrival->ring].done[arrival->slot], true,
                           memory_order_release);
 }
 
-/* A packet has been taken: gives back what is done with, if many are gone of either lane, whose own
- * packets may be what waits for slots. */
-static inline void aq_mpi_ring_check(void)
+static inline bool aq_mpi_ring_is_low(const struct aq_mpi_rings *rings, enum aq_mpi_channel channel)
 {
-    const struct aq_mpi_ring *ring = aq_mpi_ring;
+    return rings->ring[channel].last - rings->ring[channel].first >= rings->low;
+}
 
-    if (AQ_UNLIKELY(ring[AQ_MPI_REPLY].last - ring[AQ_MPI_REPLY].first >= aq_mpi_ring_low
-                    || ring[AQ_MPI_REQUEST].last - ring[AQ_MPI_REQUEST].first >= aq_mpi_ring_low))
-        aq_mpi_ring_restart(false);
+/* A packet has been taken. Either channel may have too few slots left for its own packets. */
+static inline void aq_mpi_ring_check(struct aq_mpi_rings *rings)
+{
+    if (AQ_UNLIKELY(aq_mpi_ring_is_low(rings, AQ_MPI_REPLY)
+                    || aq_mpi_ring_is_low(rings, AQ_MPI_REQUEST)))
+        aq_mpi_ring_restart(rings, false);
 }
 
 #endif

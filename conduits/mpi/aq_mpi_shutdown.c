@@ -19,8 +19,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "conduits/mpi/aq_mpi.h"
-#include "conduits/mpi/aq_mpi_am.h"
+#include "conduits/mpi/aq_mpi_am_in.h"
+#include "conduits/mpi/aq_mpi_attach.h"
+#include "conduits/mpi/aq_mpi_lock.h"
 #include "conduits/mpi/aq_mpi_rma.h"
 #include "base/aq_rc.h"
 #include "core/aq_service.h"
@@ -44,8 +45,9 @@ void aq_mpi_shutdown_flush(uint64_t max_ns)
     while (!drained) {
         /* not lock: its owner may be stopped for good */
         if (aq_mpi_try_lock()) {
-            drained = aq_mpi_am_drain(); /* a peer's last messages may wait for this rank */
-            (void)aq_mpi_rma_drain();    /* what the client has not waited for need not end */
+            drained =
+                aq_mpi_am_drain(&aq_mpi_am); /* a peer's last messages may wait for this rank */
+            (void)aq_mpi_rma_drain();        /* what the client has not waited for need not end */
             aq_mpi_unlock();
         }
         if (drained || aq_now_ns() >= end)
@@ -62,7 +64,7 @@ static void aq_mpi_shutdown_drain(void)
     bool entered = false, all = false;
 
     for (unsigned looks = 1; !all; looks++) {
-        const bool drained = aq_mpi_am_drain(), moved = aq_mpi_rma_drain();
+        const bool drained = aq_mpi_am_drain(&aq_mpi_am), moved = aq_mpi_rma_drain();
 
         /* transfers that nobody has waited for may have lost their partner: hence the timeout */
         if (!entered && drained && (moved || aq_now_ns() >= end)) {
@@ -134,7 +136,8 @@ static int aq_mpi_shutdown_ibarrier(bool *all_out)
 
 static bool aq_mpi_shutdown_progress(void)
 {
-    return aq_mpi_is_alone() || aq_mpi_am.lib == NULL || (aq_mpi_am_drain() && aq_mpi_rma_drain());
+    return aq_mpi_is_alone() || aq_mpi_am.lib == NULL
+           || (aq_mpi_am_drain(&aq_mpi_am) && aq_mpi_rma_drain());
 }
 
 static const struct aq_spawn_mpi_conduit aq_mpi_shutdown_conduit = {

@@ -1,84 +1,173 @@
 /*
- * aq_mpi_window.c - start and end of transfers, and attaching a segment: conduits/smp makes the
- * memory, MPI puts a window over it.
+ * aq_mpi_window.c - put and get by MPI's one-sided calls, into the segment of the peer.
  *
- * Threads   one; collective over the job, but for fini, which is so in ranks that leave together
- * Uses      aq_mpi_rma.h. SPDX-License-Identifier: BSD-3-Clause
+ * A short transfer by a one-sided window is complete after a flush, which is short too. If the
+ * client waits for the transfer, both calls are made at once; if not, the next poll flushes. All
+ * other transfers have a request, which polls test.
+ *
+ * Threads   any
+ * Uses      aq_mpi_window.h, aq_mpi_lock.h, core/aq_op.h. SPDX-License-Identifier: BSD-3-Clause
  */
-#include "conduits/mpi/aq_mpi_rma.h"
-#include "core/aq_am.h"
+#include "conduits/mpi/aq_mpi_window.h"
+
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/aq_log.h"
-#include "core/aq_poll.h"
 #include "base/aq_rc.h"
+#include "conduits/mpi/aq_mpi_lock.h"
+#include "core/aq_poll.h"
 
-void aq_mpi_barrier(void)
+static inline uint64_t aq_mpi_window_at(gex_Rank_t rank, const void *remote)
 {
-    struct aq_waiter waiter =
-        AQ_WAITER_INIT("the other ranks at a collective call", GEX_RANK_INVALID);
-    bool begun = false, done = aq_mpi_is_alone() || aq_mpi_rma.lib == NULL;
-
-    /* transfers end first, of others with us, too: who goes on from here may have the list of
-     * requests for itself */
-    while (!done || aq_mpi_rma_busy()) {
-        begun = begun || !aq_mpi_rma_busy();
-        if (begun && !done) {
-            aq_mpi_lock();
-            aq_mpi_check(aq_mpi_rma.lib->ibarrier(&done), "meeting the other ranks");
-            aq_mpi_unlock();
-        }
-        if (!done || aq_mpi_rma_busy())
-            aq_wait_step(&waiter);
-    }
-    aq_wait_end(&waiter);
+    return (uintptr_t)remote - (uintptr_t)aq_job.bound[rank].addr;
 }
 
-/* False: this MPI has none for us, and messages serve. */
-static bool aq_mpi_window_open(void *base, uintptr_t size)
+/* A short transfer by a one-sided window, for which the caller waits: complete on return. */
+static int aq_mpi_window_now(const struct aq_mpi_xfer *as)
 {
-    char text[256] = "some rank's MPI has none that is one with its memory (MPI_WIN_UNIFIED)";
-    bool usable = false;
-    int error;
+    const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
+    const int error = as->type == AQ_MPI_X_PUT
+                          ? lib->put(AQ_MPI_WIN_JOB, as->rank, as->remote, as->local, as->nbytes)
+                          : lib->get(AQ_MPI_WIN_JOB, as->rank, as->remote, as->local, as->nbytes);
 
-    aq_mpi_barrier();
-    aq_mpi_lock();
-    error = aq_mpi_rma.lib->open(base, size, &usable);
+    return error != 0 ? error : lib->flush(AQ_MPI_WIN_JOB, as->rank);
+}
+
+static struct aq_mpi_xfer *aq_mpi_window_xfer(const struct aq_mpi_xfer *as)
+{
+    struct aq_mpi_xfer *xfer = aq_mpi_xfer_new(&aq_mpi_rma.xfers);
+
+    xfer->type = as->type;
+    xfer->op = as->op;
+    xfer->rank = as->rank;
+    xfer->remote = as->remote;
+    xfer->local = as->local;
+    xfer->nbytes = as->nbytes;
+    aq_op_begin(as->op, as->type == AQ_MPI_X_PUT ? GEX_EC_PUT : GEX_EC_GET, 1);
+    return xfer;
+}
+
+/* The same by a window that is not one-sided: complete on return if the target answers at once. */
+static int aq_mpi_window_soon(const struct aq_mpi_xfer *as)
+{
+    const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
+    bool done;
+    const int error =
+        as->type == AQ_MPI_X_PUT
+            ? lib->rput_now(AQ_MPI_WIN_JOB, as->rank, as->remote, as->local, as->nbytes, &done)
+            : lib->rget_now(AQ_MPI_WIN_JOB, as->rank, as->remote, as->local, as->nbytes, &done);
+
+    if (error == 0 && !done)
+        aq_mpi_xfer_adopt(&aq_mpi_rma.xfers, aq_mpi_window_xfer(as));
+    return error;
+}
+
+/* Completes a short transfer at once if that is possible: *done_out. Else it is not started. */
+static int aq_mpi_window_try(const struct aq_mpi_xfer *as, gex_Flags_t flags, bool *done_out)
+{
+    int error = 0;
+
+    if ((flags & GEX_FLAG_IMMEDIATE) == 0)
+        aq_mpi_lock();
+    else if (!aq_mpi_try_lock())
+        return AQ_RETRY;
+    *done_out = true;
+    if (!aq_mpi_xfer_is_alone(&aq_mpi_rma.xfers,
+                              as->rank)) /* a flush would wait for other transfers to that rank */
+        *done_out = false;
+    else
+        error =
+            aq_mpi_paths_to(as->rank)->one_sided ? aq_mpi_window_now(as) : aq_mpi_window_soon(as);
     aq_mpi_unlock();
-    if (error != 0)
-        aq_mpi.lib->job->text(error, text, sizeof(text));
-    if (!usable)
-        AQ_LOG(INFO, MPI, "no window over the segments, messages serve: %s", text);
-    return usable;
-}
-
-int aq_mpi_segment_attach(uintptr_t size, void **base_io)
-{
-    return aq_mpi_choose(aq_mpi_choose_needs_window() && aq_mpi_window_open(*base_io, size));
-}
-
-int aq_mpi_rma_init(void)
-{
-    int rc;
-
-    aq_mpi_choose_none();
-    if (aq_mpi_is_alone())
-        return AQ_OK;
-    aq_mpi_rma.lib = aq_mpi.lib->rma;
-    rc = aq_mpi_xfer_init();
-    if (rc != AQ_OK)
-        return rc;
-    aq_mpi_direct_init();
-    aq_mpi_lock();
-    aq_mpi_check(aq_mpi_rma.lib->start(), "making the communicator of transfers");
-    aq_mpi_unlock();
+    aq_mpi_check(error, "a short transfer");
     return AQ_OK;
 }
 
-void aq_mpi_rma_fini(void)
+/* One MPI operation. With the lock. */
+static void aq_mpi_window_start(const struct aq_mpi_xfer *as, bool lc_now, atomic_bool *left)
 {
-    if (aq_mpi_rma.lib == NULL)
-        return;
-    aq_mpi_choose_none(); /* whoever comes later finds no window */
-    /* what fails here fails for good: the process leaves, and so may the others have */
-    (void)aq_mpi_rma.lib->close(AQ_MPI_WIN_JOB);
-    (void)aq_mpi_rma.lib->stop();
+    struct aq_mpi_xfer *xfer = aq_mpi_window_xfer(as);
+
+    if (as->type == AQ_MPI_X_PUT && !lc_now) {
+        xfer->counts_lc = true;
+        aq_op_begin(as->op, GEX_EC_LC, 1);
+    } else if (as->type == AQ_MPI_X_PUT && as->nbytes <= AQ_MPI_SHORT) {
+        xfer->copy = as->nbytes <= sizeof(xfer->tiny) ? xfer->tiny : malloc(as->nbytes);
+        if (xfer->copy == NULL)
+            aq_fatal("mpi: no memory for the copy of a put of %zu bytes", as->nbytes);
+        xfer->local = memcpy(xfer->copy, as->local, as->nbytes);
+    } else if (as->type == AQ_MPI_X_PUT) {
+        xfer->left_out = left;
+    }
+    if (aq_mpi_paths_to(as->rank)->one_sided && as->nbytes <= AQ_MPI_SHORT
+        && aq_mpi_xfer_has_space(&aq_mpi_rma.xfers, as->rank))
+        aq_mpi_xfer_post(&aq_mpi_rma.xfers, xfer);
+    else
+        aq_mpi_xfer_start(&aq_mpi_rma.xfers, xfer);
+}
+
+static void aq_mpi_window_wait_left(gex_Rank_t rank, atomic_bool *left)
+{
+    struct aq_waiter waiter = AQ_WAITER_INIT("the leaving of a put's data", rank);
+
+    /* acquire: pairs with the release in aq_mpi_xfer_left() */
+    while (!atomic_load_explicit(left, memory_order_acquire))
+        aq_wait_step(&waiter);
+    aq_wait_end(&waiter);
+}
+
+/* The whole transfer; *as tells the operation and where it starts. */
+static int aq_mpi_window_move(struct aq_mpi_xfer *as, size_t nbytes, bool lc_now, gex_Flags_t flags)
+{
+    /* a blocking transfer; or a put whose source is to be free on return, if completion in the call
+     * is certain */
+    const bool tries =
+        nbytes <= AQ_MPI_SHORT
+        && (as->op->kind->blocks || (lc_now && aq_mpi_paths_to(as->rank)->one_sided));
+    bool done = false;
+
+    as->nbytes = nbytes;
+    if (tries && (aq_mpi_window_try(as, flags, &done) != AQ_OK))
+        return AQ_RETRY;
+    for (size_t left = done ? 0 : nbytes; left != 0; left -= as->nbytes) {
+        atomic_bool lc_done = false;
+
+        as->nbytes = left < AQ_MPI_FRAG_MAX ? left : AQ_MPI_FRAG_MAX;
+        if (aq_mpi_xfer_lock(&aq_mpi_rma.xfers, as->rank, flags) != AQ_OK)
+            return AQ_RETRY;
+        aq_mpi_window_start(as, lc_now, &lc_done);
+        aq_mpi_unlock();
+        if (lc_now && as->nbytes > AQ_MPI_SHORT)
+            aq_mpi_window_wait_left(as->rank, &lc_done);
+        as->local += as->nbytes;
+        as->remote += as->nbytes;
+    }
+    return AQ_OK;
+}
+
+int aq_mpi_window_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
+                      size_t nbytes, bool lc_now, gex_Flags_t flags)
+{
+    struct aq_mpi_xfer as;
+
+    as.type = AQ_MPI_X_PUT;
+    as.op = op;
+    as.rank = jobrank;
+    as.local = (char *)(uintptr_t)src;
+    as.remote = aq_mpi_window_at(jobrank, dest);
+    return aq_mpi_window_move(&as, nbytes, lc_now, flags);
+}
+
+int aq_mpi_window_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
+                      size_t nbytes, gex_Flags_t flags)
+{
+    struct aq_mpi_xfer as;
+
+    as.type = AQ_MPI_X_GET;
+    as.op = op;
+    as.rank = jobrank;
+    as.local = dest;
+    as.remote = aq_mpi_window_at(jobrank, src);
+    return aq_mpi_window_move(&as, nbytes, false, flags);
 }

@@ -9,8 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conduits/mpi/aq_mpi_am.h"
-#include "conduits/mpi/aq_mpi_ring.h"
+#include "conduits/mpi/aq_mpi_am_in.h"
+#include "conduits/mpi/aq_mpi_am_out.h"
+#include "conduits/mpi/aq_mpi_lock.h"
 #include "core/aq_am.h"
 #include "core/aq_job.h"
 
@@ -152,10 +153,10 @@ static int start(void **state)
     if (aq_mpi_am.reserve != NULL)
         aq_mpi_buf_give(aq_mpi_am.reserve);
     memset(&aq_mpi_am, 0, sizeof(aq_mpi_am));
-    memset(aq_mpi_ring, 0, sizeof(aq_mpi_ring));
     for (unsigned channel = 0; channel < AQ_MPI_CHANNELS; channel++)
-        aq_mpi_ring[channel].memory = slots[channel];
-    aq_mpi_ring_low = AQ_MPI_SLOTS / 2;
+        aq_mpi_am.rings.ring[channel].memory = slots[channel];
+    aq_mpi_am.rings.low = AQ_MPI_SLOTS / 2;
+    aq_mpi_am.rings.lib = &fake_am;
     aq_mpi.lib = &fake_lib;
     aq_mpi_am.lib = &fake_am;
     aq_mpi_am.peers = peers;
@@ -219,21 +220,22 @@ static void test_short(void **state)
 {
     (void)state;
     arrive_short(AQ_MPI_REQUEST, -5);
-    assert_int_equal(aq_mpi_am_poll(false), 1);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
     assert_int_equal(seen.times, 1);
     assert_int_equal(seen.first, -5);
     assert_int_equal(peers[SENDER].done_units, 1);
     arrive_short(AQ_MPI_REPLY, INT32_MAX);
-    assert_int_equal(aq_mpi_am_poll(true), 1);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, true), 1);
     assert_int_equal(seen.first, INT32_MAX);
     assert_int_equal(peers[SENDER].done_units, 1); /* a reply is not paid for */
     arrive_short(AQ_MPI_REQUEST, 0);
-    assert_int_equal(aq_mpi_am_poll(true), 0); /* no request for who can take replies only */
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, true),
+                     0); /* no request for who can take replies only */
     assert_int_equal(seen.times, 2);
-    assert_int_equal(aq_mpi_am_poll(false), 1);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
     assert_int_equal(seen.times, 3);
     for (unsigned idle = 0; idle < 3; idle++)
-        assert_int_equal(aq_mpi_am_poll(false), 0);
+        assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 0);
     assert_int_equal(mpi.restarts, 3); /* every slot is MPI's again */
 }
 
@@ -246,14 +248,14 @@ static bool looks_after_request(bool replies_only)
     aq_mpi_am_batch.just_sent = true;
     looks = !aq_mpi_am_is_skipped(replies_only);
     if (looks)
-        (void)aq_mpi_am_poll(replies_only);
+        (void)aq_mpi_am_poll(&aq_mpi_am, replies_only);
     return looks;
 }
 
 static void test_polls_left_out(void **state)
 {
     (void)state;
-    (void)aq_mpi_am_poll(false);
+    (void)aq_mpi_am_poll(&aq_mpi_am, false);
     for (unsigned burst = 0; burst < 3; burst++) {
         for (unsigned i = 1; i < AQ_MPI_BATCH; i++)
             assert_false(looks_after_request(false));
@@ -270,22 +272,22 @@ static void test_payloads(void **state)
 {
     (void)state;
     arrive_message(AQ_AM_MEDIUM, NULL, 100, 0);
-    assert_int_equal(aq_mpi_am_poll(false), 1);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
     assert_int_equal(seen.nbytes, 100);
     assert_int_equal(seen.last_byte, 0x66);
     arrive_message(AQ_AM_LONG, segment + sizeof(segment) - 100, 100, 0); /* the last that fit */
-    assert_int_equal(aq_mpi_am_poll(false), 1);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
     assert_ptr_equal(seen.payload, segment + sizeof(segment) - 100);
     assert_int_equal(seen.last_byte, 0x66);
     arrive_message(AQ_AM_LONG, segment, sizeof(segment),
                    AQ_MPI_TAGS); /* by itself, straight to its place */
-    assert_int_equal(aq_mpi_am_poll(false), 1);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
     assert_ptr_equal(mpi.payload_dest, segment);
     assert_int_equal(mpi.tag, AQ_MPI_TAGS);
     assert_int_equal(seen.nbytes, sizeof(segment));
     assert_int_equal(seen.last_byte, 0x77);
     arrive_message(AQ_AM_MEDIUM, NULL, AQ_MPI_MAX_MEDIUM, 1);
-    assert_int_equal(aq_mpi_am_poll(false), 1);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
     assert_int_equal(seen.nbytes, AQ_MPI_MAX_MEDIUM);
     assert_int_equal(seen.last_byte, 0x77);
     assert_int_equal(seen.times, 4);
@@ -300,7 +302,7 @@ static void test_credit_is_told(void **state)
     (void)state;
     for (unsigned i = 1; i <= WINDOW; i++) {
         arrive_short(AQ_MPI_REQUEST, 0);
-        assert_int_equal(aq_mpi_am_poll(false), 1);
+        assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
         assert_int_equal(mpi.sends, i / (WINDOW / 2));
     }
     assert_int_equal(mpi.sent.kind, AQ_MPI_CREDIT);
@@ -314,7 +316,7 @@ static void test_credit_is_told(void **state)
 static void poll_once(void *arg)
 {
     (void)arg;
-    (void)aq_mpi_am_poll(false);
+    (void)aq_mpi_am_poll(&aq_mpi_am, false);
 }
 
 static void check_ends(const char *says)
@@ -361,7 +363,7 @@ static void test_false_credit(void **state)
                     (struct aq_mpi_head){ .kind = AQ_MPI_CREDIT, .units = 1, .messages = 1 });
     check_ends(FALSE_PACKET "credit for requests that were not sent");
     aq_mpi_credit_spend(&peers[SENDER], 1); /* now it was */
-    assert_int_equal(aq_mpi_am_poll(false), 1);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
     assert_int_equal(peers[SENDER].acked, 1);
     assert_int_equal(peers[SENDER].handled, 1);
 }

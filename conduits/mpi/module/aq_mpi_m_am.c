@@ -137,7 +137,7 @@ static int aq_m_send(enum aq_mpi_channel channel, uint32_t dest, const void *pac
     return aq_m_sent(error, request, owner);
 }
 
-/* Payloads have the third communicator, and tags that tell the lanes apart. */
+/* Payloads have the third communicator, and tags that tell the channels apart. */
 static int aq_m_send_payload(enum aq_mpi_channel channel, uint32_t dest, uint32_t tag,
                              const void *src, size_t nbytes, void *owner)
 {

@@ -2,13 +2,13 @@
  * aq_mpi_m_probe.c - few receives wait for packets; the rest lie in MPI's own queue to be looked
  * for.
  *
- * Both lanes share a communicator, the tag tells them apart. AQ_M_FEW receives from anybody wait
- * for either lane: one test of the oldest is the usual look. While packets come one after the other
- * there are more, up to AQ_M_POSTED_MAX, and one call tells of all that have come. What is not
- * taken at once, or of a lane that is not asked for, is kept. Where no receive waits, or those that
- * do may hang in a rendezvous with ranks that look away, packets are probed for; if MPI does not
- * have all of such a one yet, it is received beside the next looks. So the packets of one lane are
- * found whatever becomes of the other's.
+ * Both channels share a communicator, the tag tells them apart. AQ_M_FEW receives from anybody wait
+ * for either channel: one test of the oldest is the usual look. While packets come one after the
+ * other there are more, up to AQ_M_POSTED_MAX, and one call tells of all that have come. What is
+ * not taken at once, or of a channel that is not asked for, is kept. Where no receive waits, or
+ * those that do may hang in a rendezvous with ranks that look away, packets are probed for; if MPI
+ * does not have all of such a one yet, it is received beside the next looks. So the packets of one
+ * channel are found whatever becomes of the other's.
  *
  * This serves an MPI that has one list of receives for all communicators, such as MPICH over UCX:
  * there each receive from any source that waits makes every message of the client's dearer. How
@@ -40,7 +40,8 @@ static struct {
         uint32_t row; /* packets since a look found none */
     } posted;
     struct
-    /* what has come, the first at first % AQ_M_POSTED_MAX; of each lane by itself. All of it and */
+    /* what has come, the first at first % AQ_M_POSTED_MAX; of each channel by itself. All of it
+     * and */
     {
         struct aq_mpi_arrival
             arrival[AQ_M_POSTED_MAX]; /* the posted ones are never more than AQ_M_POSTED_MAX */
@@ -169,8 +170,8 @@ static void aq_m_close_up(void)
     aq_m_probe.posted.count = left;
 }
 
-/* The oldest one, up to so many times. 1: *out has come; what is not of one of these lanes is kept.
- * */
+/* The oldest one, up to so many times. 1: *out has come; what is not of one of these channels is
+ * kept. */
 static inline int aq_m_take_oldest(unsigned channels, unsigned looks, struct aq_mpi_arrival *out)
 {
     MPI_Status status;
@@ -259,7 +260,7 @@ static int aq_m_take_late(enum aq_mpi_channel channel, struct aq_mpi_arrival *ou
     return aq_m_arrived(channel, channel, slot, &status, out);
 }
 
-/* A packet of this lane has been found. */
+/* A packet of this channel has been found. */
 static int aq_m_receive(enum aq_mpi_channel channel, MPI_Message *message,
                         struct aq_mpi_arrival *out)
 {
@@ -315,7 +316,7 @@ int aq_m_probe_take(unsigned channels, unsigned looks, struct aq_mpi_arrival *ou
         if (aq_m_probe.late[channel].count != 0 && (channels & 1u << channel) != 0 && found == 0)
             found = aq_m_take_late((enum aq_mpi_channel)channel, out);
     if (found == 0
-        && channels == AQ_M_BOTH) /* else what comes next may be of a lane that nobody takes */
+        && channels == AQ_M_BOTH) /* else what comes next may be of a channel that nobody takes */
         found = aq_m_post();
     if (found == 0)
         found = aq_m_take_posted(channels, looks, out);

@@ -1,10 +1,10 @@
 /*
  * aq_mpi_m_ring.c - packets come into receives that wait for them.
  *
- * Each lane has a communicator and a ring of persistent receives from any source. MPI fills them in
- * the order in which they were started, so that the look at the oldest one of a lane finds what has
- * come. A packet that MPI transfers by rendezvous may hang behind its sender, and the ones after it
- * are complete: a hard look, now and then, finds those.
+ * Each channel has a communicator and a ring of persistent receives from any source. MPI fills
+ * them in the order in which they were started, so that the look at the oldest one of a channel
+ * finds what has come. A packet that MPI transfers by rendezvous may hang behind its sender, and
+ * the ones after it are complete: a hard look, now and then, finds those.
  *
  * This serves an MPI that matches within a communicator, where the client's own messages do not
  * meet our receives.
@@ -18,7 +18,7 @@
 #include "conduits/mpi/module/aq_mpi_m_am.h"
 #include "base/aq_platform.h"
 
-#define AQ_M_ROW 4u /* single looks at one lane in a row, for one at both */
+#define AQ_M_ROW 4u /* single looks at one channel in a row, for one at both */
 
 struct aq_m_ring {
     MPI_Request *request; /* [slots], by slot */
@@ -31,7 +31,7 @@ static struct {
     struct aq_m_ring ring[AQ_MPI_CHANNELS];
     MPI_Request oldest[AQ_MPI_CHANNELS]; /* the ring's oldest, or MPI_REQUEST_NULL */
     uint32_t slots, mask;                /* mask: slots - 1 */
-    enum aq_mpi_channel expected;        /* the lane of the last packet */
+    enum aq_mpi_channel expected;        /* the channel of the last packet */
     uint32_t row;                        /* single looks at it since both were looked at */
 } aq_m_rings;
 
@@ -135,7 +135,7 @@ static int aq_m_take_hard(enum aq_mpi_channel channel, struct aq_mpi_arrival *ou
     return aq_m_take_at(channel, ring->head + (uint32_t)at, &status, out);
 }
 
-/* That of one lane. MPI_Test looks again after it has moved messages on. */
+/* That of one channel. MPI_Test looks again after it has moved messages on. */
 static inline int aq_m_take_oldest(enum aq_mpi_channel channel, struct aq_mpi_arrival *out)
 {
     struct aq_m_ring *ring = &aq_m_rings.ring[channel];
@@ -150,9 +150,9 @@ static inline int aq_m_take_oldest(enum aq_mpi_channel channel, struct aq_mpi_ar
     return aq_m_take_at(channel, ring->head, &status, out);
 }
 
-/* The oldest of both lanes with one call. It looks, moves messages on, and with Open MPI does not
- * look again: that is for the next poll, which serves who gets many, since their sender keeps its
- * cache lines meanwhile. */
+/* The oldest of both channels with one call. It looks, moves messages on, and with Open MPI does
+ * not look again: that is for the next poll, which serves who gets many, since their sender keeps
+ * its cache lines meanwhile. */
 static __attribute__((noinline)) int aq_m_take_either(struct aq_mpi_arrival *out)
 {
     MPI_Status status;
@@ -166,8 +166,8 @@ static __attribute__((noinline)) int aq_m_take_either(struct aq_mpi_arrival *out
     return aq_m_take_at((enum aq_mpi_channel)channel, aq_m_rings.ring[channel].head, &status, out);
 }
 
-/* Somebody waits: looks at the lane of the last packet, after one at the other; what comes during
- * that is seen by the next at once. */
+/* Somebody waits: looks at the channel of the last packet, after one at the other; what comes
+ * during that is seen by the next at once. */
 static inline int aq_m_take_waited(unsigned looks, struct aq_mpi_arrival *out)
 {
     const enum aq_mpi_channel other =
@@ -182,9 +182,9 @@ static inline int aq_m_take_waited(unsigned looks, struct aq_mpi_arrival *out)
     return found;
 }
 
-/* Who asks gets replies, who serves gets requests: looks go to the lane of the last packet, the
- * first of several to the other. A single look goes to both now and then, so that a lane that goes
- * on and on does not hide the other. */
+/* Who asks gets replies, who serves gets requests: looks go to the channel of the last packet, the
+ * first of several to the other. A single look goes to both now and then, so that a channel that
+ * goes on and on does not hide the other. */
 static inline int aq_m_take_any(unsigned looks, struct aq_mpi_arrival *out)
 {
     if (looks > 1)

@@ -32,8 +32,8 @@ struct aq_spawn_mpi_conduit {
     /* With the lock: moves messages and transfers on. True if none is under way. */
     bool (*progress)(void);
     /* At the beginning of MPI_Finalize, on every rank, with the lock, which is never released
-     * again: completes what is under way, and gives back what belongs to the conduit. by_client: the
-     * client has called MPI_Finalize, and may go on. */
+     * again: completes what is under way, and gives back what belongs to the conduit. by_client:
+     * the client has called MPI_Finalize, and may go on. */
     void (*close)(bool by_client);
 };
 

@@ -2,10 +2,10 @@
  * aq_spawn_mpi_launcher.c - messages to the launcher that do not go through MPI.
  *
  * A rank cannot call MPI any more when a signal has interrupted it inside an MPI call, or when
- * another thread stays inside one. A launcher whose ranks end without MPI_Finalize reports an error,
- * kills the other ranks, and loses the job's exit code. So the launcher gets the message that MPI
- * itself would send: by the PMIx library that MPI has loaded (Open MPI), or as a line of PMI-1 on
- * MPI's connection to the launcher (MPICH with hydra).
+ * another thread stays inside one. A launcher whose ranks end without MPI_Finalize reports an
+ * error, kills the other ranks, and loses the job's exit code. So the launcher gets the message
+ * that MPI itself would send: by the PMIx library that MPI has loaded (Open MPI), or as a line of
+ * PMI-1 on MPI's connection to the launcher (MPICH with hydra).
  *
  * Threads   any, while other threads may be inside MPI. PMIx has a thread and locks of its own; MPI
  *           speaks PMI-1 only during MPI_Init and MPI_Finalize

@@ -7,10 +7,10 @@
  *
  * Agreement  MPI_Finalize waits for all ranks, so all ranks must agree to call it. A rank votes
  *            against it if a signal has interrupted it, perhaps inside MPI; if it leaves on another
- *            thread than MPI's main thread; if messages or transfers of its own are still under way;
- *            or if it has died. The ranks of a host vote in the job area, hosts agree by an MPI
- *            barrier. If one rank is against it, all ranks leave without MPI_Finalize, and tell the
- *            launcher (aq_spawn_mpi_launcher.c)
+ *            thread than MPI's main thread; if messages or transfers of its own are still under
+ *            way; or if it has died. The ranks of a host vote in the job area, hosts agree by an
+ *            MPI barrier. If one rank is against it, all ranks leave without MPI_Finalize, and
+ *            tell the launcher (aq_spawn_mpi_launcher.c)
  * Close      an MPI callback at the beginning of MPI_Finalize lets the conduit complete what is
  *            under way, and give back receives, windows and communicators
  * Bounds     a rank may die inside MPI_Finalize, and the others would wait for it. After a timeout
@@ -250,8 +250,8 @@ int aq_spawn_mpi_shutdown_fence(void)
     return all ? AQ_OK : AQ_ERR_SYS;
 }
 
-/* The hosts that agree meet in a barrier. Hosts that do not agree never enter it, hence the timeout,
- * which allows for a host that learns of the exit at the end of the exit timeout. */
+/* The hosts that agree meet in a barrier. Hosts that do not agree never enter it, hence the
+ * timeout, which allows for a host that learns of the exit at the end of the exit timeout. */
 static bool aq_spawn_mpi_hosts_agree(void)
 {
     const uint64_t end =

@@ -1,0 +1,292 @@
+/*
+ * aq_mpi_am_out.c - sending active messages.
+ *
+ * A message with a payload of up to AQ_MPI_INLINE bytes is one packet, copied into a buffer that
+ * MPI has usually done with when the call returns (eager). A larger payload is a message of its own
+ * (rendezvous): the packet names its tag, and the receiver receives it where it belongs. MPI sends
+ * it from client memory if the client can wait for its local completion, else from a copy.
+ *
+ * Owns      aq_mpi_am
+ * Threads   any
+ * Promise   a message is sent whole or, with AQ_RETRY, not at all
+ * Uses      aq_mpi_am_out.h, aq_mpi_lock.h, core/aq_am_lc.h. SPDX-License-Identifier:
+ *           BSD-3-Clause
+ */
+#include "conduits/mpi/aq_mpi_am_out.h"
+
+#include <string.h>
+
+#include "conduits/mpi/aq_mpi_lock.h"
+#include "core/aq_job.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
+#include "core/aq_am_lc.h"
+#include "core/aq_op.h"
+
+/* Bytes of buffers that may be with MPI; more only if MPI is done with some. */
+static const uint64_t aq_mpi_sending_max[AQ_MPI_CHANNELS] = {
+    [AQ_MPI_REPLY] = 16 << 20, [AQ_MPI_REQUEST] = 64 << 20
+};
+
+struct aq_mpi_am aq_mpi_am;
+_Thread_local struct aq_mpi_am_batch aq_mpi_am_batch __attribute__((tls_model("initial-exec")));
+
+static inline enum aq_mpi_channel aq_mpi_channel_of(bool is_reply)
+{
+    return is_reply ? AQ_MPI_REPLY : AQ_MPI_REQUEST;
+}
+
+/* --- what MPI has done --- */
+
+static void aq_mpi_am_came(struct aq_mpi_am *am, struct aq_mpi_buf *buf, size_t nbytes)
+{
+    const struct aq_mpi_coming *coming = aq_mpi_buf_bytes(buf);
+    const unsigned channel = buf->channel;
+
+    if (nbytes != coming->nbytes)
+        aq_fatal("mpi: rank %u announced a payload of %u bytes and sent %zu", coming->source,
+                 coming->nbytes, nbytes);
+    buf->next = NULL;
+    if (am->ready[channel].first == NULL)
+        am->ready[channel].first = buf;
+    else
+        am->ready[channel].last->next = buf;
+    am->ready[channel].last = buf;
+}
+
+/* MPI has done with a buffer, or with the client's memory that it stands for. */
+static void aq_mpi_am_free(struct aq_mpi_am *am, struct aq_mpi_buf *buf)
+{
+    struct aq_op *zcopy = NULL;
+
+    if (AQ_UNLIKELY(buf->zcopy)) {
+        zcopy = *(struct aq_op **)aq_mpi_buf_bytes(buf);
+        am->zcopy--;
+    }
+    aq_mpi_buf_give(buf);
+    if (AQ_UNLIKELY(zcopy != NULL))
+        aq_op_end(zcopy, GEX_EC_AM, 1);
+}
+
+bool aq_mpi_am_reclaim(struct aq_mpi_am *am)
+{
+    struct aq_mpi_completion done[32];
+    const int count = am->lib->completes(done, 32);
+
+    if (AQ_UNLIKELY(count < 0))
+        aq_mpi_fatal(-count, "messages on their way");
+    for (int i = 0; i < count; i++) {
+        struct aq_mpi_buf *buf = done[i].owner;
+
+        if (buf->coming) {
+            aq_mpi_am_came(am, buf, done[i].nbytes);
+            continue;
+        }
+        am->sending[buf->channel] -= buf->size;
+        aq_mpi_am_free(am, buf);
+    }
+    return count != 0;
+}
+
+/* Is there room for another buffer of size bytes? */
+static inline bool aq_mpi_am_has_space(struct aq_mpi_am *am, enum aq_mpi_channel channel,
+                                       size_t size)
+{
+    while (AQ_UNLIKELY(am->sending[channel] + size > aq_mpi_sending_max[channel]))
+        if (!aq_mpi_am_reclaim(am))
+            return false;
+    return true;
+}
+
+/* --- packets --- */
+
+/* A request leaves: a poll follows, and whoever waits for what it brings does not wait yet. */
+static inline void aq_mpi_am_note_request(struct aq_mpi_am *am, struct aq_mpi_peer *peer,
+                                          uint32_t cost)
+{
+    aq_mpi_credit_spend(peer, cost);
+    am->quiet = 0;
+    aq_mpi_am_batch.sent++;
+    aq_mpi_am_batch.just_sent = true;
+}
+
+/* What a send has come to: true if its buffer is free again. */
+static inline bool aq_mpi_am_sent(struct aq_mpi_am *am, int rc, enum aq_mpi_channel channel,
+                                  struct aq_mpi_buf *buf)
+{
+    if (AQ_LIKELY(rc == AQ_MPI_DONE))
+        return true;
+    if (AQ_UNLIKELY(rc < 0))
+        aq_mpi_fatal(-rc, "a message cannot be sent");
+    buf->channel = (uint8_t)channel;
+    am->sending[channel] += buf->size;
+    return false;
+}
+
+/* A packet without a payload: the smallest buffer holds it. */
+static inline void aq_mpi_am_send_small(struct aq_mpi_am *am, gex_Rank_t jobrank,
+                                        enum aq_mpi_channel channel, uint8_t kind, uint8_t handler,
+                                        unsigned nargs, const gex_AM_Arg_t *args)
+{
+    struct aq_mpi_buf *buf = am->reserve;
+    struct aq_mpi_head head = { .kind = kind, .nargs = (uint8_t)nargs, .handler = handler };
+    char *packet;
+    int rc;
+
+    if (AQ_UNLIKELY(buf == NULL))
+        buf = am->reserve = aq_mpi_buf_take(AQ_MPI_SMALL);
+    packet = aq_mpi_buf_bytes(buf);
+    aq_mpi_credit_advertise(&am->peers[jobrank], &head.units, &head.messages);
+    aq_mpi_head_put(packet, head);
+    aq_mpi_packet_put_args(packet, nargs, args);
+    rc = am->lib->send(channel, jobrank, packet, aq_mpi_packet_head(kind, nargs), buf);
+    if (!aq_mpi_am_sent(am, rc, channel, buf))
+        am->reserve = NULL;
+}
+
+void aq_mpi_am_send_credit(struct aq_mpi_am *am, gex_Rank_t jobrank)
+{
+    aq_mpi_am_send_small(am, jobrank, AQ_MPI_REPLY, AQ_MPI_CREDIT, 0, 0, NULL);
+}
+
+/* Once for each channel, which is a constant then. */
+static inline __attribute__((always_inline)) int aq_mpi_am_short_remote(
+    struct aq_mpi_am *am, gex_Rank_t jobrank, enum aq_mpi_channel channel, uint8_t handler,
+    unsigned nargs, const gex_AM_Arg_t *args)
+{
+    struct aq_mpi_peer *peer = &am->peers[jobrank];
+    const bool is_reply = channel == AQ_MPI_REPLY;
+    bool may_send;
+
+    aq_mpi_lock();
+    may_send = (is_reply || aq_mpi_credit_has(peer, am->window, 1))
+               && aq_mpi_am_has_space(am, channel, AQ_MPI_SMALL);
+    if (AQ_LIKELY(may_send)) {
+        if (!is_reply)
+            aq_mpi_am_note_request(am, peer, 1);
+        aq_mpi_am_send_small(am, jobrank, channel, AQ_AM_SHORT, handler, nargs, args);
+    }
+    aq_mpi_unlock();
+    return AQ_LIKELY(may_send) ? AQ_OK : AQ_RETRY;
+}
+
+int aq_mpi_am_short(struct aq_mpi_am *am, gex_Rank_t jobrank, bool is_reply, uint8_t handler,
+                    unsigned nargs, const gex_AM_Arg_t *args)
+{
+    return is_reply ? aq_mpi_am_short_remote(am, jobrank, AQ_MPI_REPLY, handler, nargs, args)
+                    : aq_mpi_am_short_remote(am, jobrank, AQ_MPI_REQUEST, handler, nargs, args);
+}
+
+/* --- payloads --- */
+
+/* A payload that travels by itself: what MPI sends, and the buffer that it is in or that stands for
+ * it. */
+struct aq_mpi_payload {
+    struct aq_mpi_buf *buf; /* NULL: the payload is in the packet */
+    const void *bytes;
+};
+
+/* May it be sent from where it is? Not if the client wants it back at once: the call would wait
+ * until the receiver has looked, which it may mean to do only after it has met the sender in the
+ * program's own MPI. */
+static inline bool aq_mpi_am_is_zcopy(const struct aq_am_out *out)
+{
+    return out->lc != NULL && !aq_am_lc_is_now(out);
+}
+
+/* Is there room for it now? size: of the buffer for a payload. Under the lock. */
+static bool aq_mpi_am_may_send(struct aq_mpi_am *am, const struct aq_am_out *out,
+                               enum aq_mpi_channel channel, size_t size)
+{
+    return (out->is_reply
+            || aq_mpi_credit_has(&am->peers[out->jobrank], am->window,
+                                 aq_mpi_credit_cost(out->nbytes)))
+           && aq_mpi_am_has_space(am, channel, size);
+}
+
+/* Under the lock, when there is room. */
+static void aq_mpi_am_send_whole(struct aq_mpi_am *am, const struct aq_am_out *out,
+                                 enum aq_mpi_channel channel, struct aq_mpi_buf *packet,
+                                 const struct aq_mpi_payload *payload)
+{
+    struct aq_mpi_peer *peer = &am->peers[out->jobrank];
+    uint32_t units, tag = 0;
+    uint16_t messages;
+    size_t nbytes;
+    int rc;
+
+    if (!out->is_reply)
+        aq_mpi_am_note_request(am, peer, aq_mpi_credit_cost(out->nbytes));
+    if (payload->buf != NULL)
+        tag = peer->tag[channel] = (uint16_t)(peer->tag[channel] % AQ_MPI_TAGS + 1);
+    aq_mpi_credit_advertise(peer, &units, &messages);
+    nbytes = aq_mpi_packet_encode(aq_mpi_buf_bytes(packet), out, units, messages, tag);
+    rc = am->lib->send(channel, out->jobrank, aq_mpi_buf_bytes(packet), nbytes, packet);
+    if (aq_mpi_am_sent(am, rc, channel, packet))
+        aq_mpi_buf_give(packet);
+    if (payload->buf == NULL)
+        return;
+    if (payload->buf->zcopy) {
+        *(struct aq_op **)aq_mpi_buf_bytes(payload->buf) = aq_am_lc_take(out);
+        am->zcopy++;
+    }
+    rc = am->lib->send_payload(channel, out->jobrank, tag, payload->bytes, out->nbytes,
+                               payload->buf);
+    if (aq_mpi_am_sent(am, rc, channel, payload->buf))
+        aq_mpi_am_free(am, payload->buf);
+}
+
+/* No use copying it if there is no room; and it is copied outside the lock. */
+static bool aq_mpi_am_copy(struct aq_mpi_am *am, const struct aq_am_out *out,
+                           enum aq_mpi_channel channel, struct aq_mpi_payload *payload_out)
+{
+    bool may_send;
+
+    aq_mpi_lock();
+    may_send = aq_mpi_am_may_send(am, out, channel, out->nbytes);
+    aq_mpi_unlock();
+    if (!may_send)
+        return false;
+    payload_out->buf = aq_mpi_buf_take(out->nbytes);
+    payload_out->bytes = memcpy(aq_mpi_buf_bytes(payload_out->buf), out->src, out->nbytes);
+    return true;
+}
+
+static int aq_mpi_am_send_remote(struct aq_mpi_am *am, const struct aq_am_out *out,
+                                 enum aq_mpi_channel channel)
+{
+    const bool apart = !aq_mpi_packet_fits(out->nbytes);
+    struct aq_mpi_payload payload = { .buf = NULL };
+    struct aq_mpi_buf *packet;
+    size_t size = out->nbytes;
+    bool may_send;
+
+    if (apart && aq_mpi_am_is_zcopy(out)) {
+        payload.buf = aq_mpi_buf_take(sizeof(struct aq_op *));
+        payload.buf->zcopy = true;
+        payload.bytes = out->src;
+        size = AQ_MPI_SMALL;
+    } else if (apart && !aq_mpi_am_copy(am, out, channel, &payload)) {
+        return AQ_RETRY;
+    }
+    packet = aq_mpi_buf_take(aq_mpi_packet_bytes(out->kind, out->nargs, apart ? 0 : out->nbytes));
+    aq_mpi_lock();
+    may_send = aq_mpi_am_may_send(am, out, channel, size);
+    if (may_send)
+        aq_mpi_am_send_whole(am, out, channel, packet, &payload);
+    aq_mpi_unlock();
+    if (may_send)
+        return AQ_OK;
+    aq_mpi_buf_give(packet);
+    if (payload.buf != NULL)
+        aq_mpi_buf_give(payload.buf);
+    return AQ_RETRY;
+}
+
+int aq_mpi_am_send(struct aq_mpi_am *am, const struct aq_am_out *out)
+{
+    if (out->kind == AQ_AM_SHORT)
+        return aq_mpi_am_short(am, out->jobrank, out->is_reply, out->handler, out->nargs,
+                               out->args);
+    return aq_mpi_am_send_remote(am, out, aq_mpi_channel_of(out->is_reply));
+}

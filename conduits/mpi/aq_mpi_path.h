@@ -1,0 +1,50 @@
+/*
+ * aq_mpi_path.h - which way transfers go, and the state that all ways share.
+ *
+ * Owns      aq_mpi_rma, which aq_mpi_choose.c fills in
+ * Threads   written when segments are attached, and at the end
+ * Uses      aq_mpi_xfer.h, aq_mpi_pairs.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_MPI_PATH_H
+#define AQ_MPI_PATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conduits/mpi/aq_mpi_pairs.h"
+#include "conduits/mpi/aq_mpi_xfer.h"
+#include "core/aq_job.h"
+
+/* The ways of a class of pairs, the same until the job ends once segments are attached. */
+struct aq_mpi_paths {
+    /* Transfers by the window complete whatever the target does, so that a flush is short. */
+    bool one_sided;
+    uint64_t put; /* bit i: puts of 2^i bytes up to twice that use the window */
+    uint64_t get;
+    size_t direct; /* bytes from which transfers that do not use the window go directly */
+};
+
+struct aq_mpi_rma {
+    const struct aq_mpi_lib_rma *lib; /* NULL: no rank outside shared memory */
+    struct aq_mpi_paths paths[AQ_MPI_CLASSES];
+    bool window;  /* the segments have a window */
+    bool atomics; /* atomic domains use it where they can */
+    struct aq_mpi_xfers xfers;
+};
+extern struct aq_mpi_rma aq_mpi_rma;
+
+static inline const struct aq_mpi_paths *aq_mpi_paths_to(gex_Rank_t rank)
+{
+    return &aq_mpi_rma
+                .paths[aq_job.host_of[rank] == aq_job.host_of[aq_job.rank] ? AQ_MPI_SAME_HOST
+                                                                           : AQ_MPI_OTHER_HOST];
+}
+
+/* sizes: put or get of struct aq_mpi_paths. */
+static inline bool aq_mpi_paths_say_window(uint64_t sizes, size_t nbytes)
+{
+    return (sizes >> (63 - __builtin_clzll(nbytes | 1)) & 1) != 0;
+}
+
+#endif
