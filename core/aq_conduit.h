@@ -230,8 +230,8 @@ struct aq_conduit_ops {
                       struct aq_rndv *rndv);
     /* Barriers over the job; the remote table's if some rank is remote. barrier_arrive: this
      * process has entered phase k = 1, 2, ...; barrier_done: has every rank entered phase k? If
-     * not, *missing_out is a rank that has not, or GEX_RANK_INVALID. Any number of phases may be
-     * open. */
+     * not, *missing_out is a rank that has not, or GEX_RANK_INVALID; the local table names the
+     * lowest. Any number of phases may be open. */
     void (*barrier_arrive)(uint64_t k);
     bool (*barrier_done)(uint64_t k, gex_Rank_t *missing_out);
     /* Named barriers: one phase open at a time; id and flags as in gasnet_barrier_notify(). */

@@ -1,9 +1,14 @@
 /*
  * aq_barrier_ref.c - barriers over short active messages, for conduits without their own.
  *
- * Dissemination: in round r = 0, 1, ... rank i tells rank i + 2^r, and hears from rank i - 2^r,
- * both modulo the number of ranks; after the last round everybody has heard, directly or not,
- * of everybody. A rank sends round r of a phase once it has arrived and heard rounds 0..r-1.
+ * Dissemination: in round r = 0, 1, ... party i tells party i + 2^r, and hears from party i - 2^r,
+ * both modulo the number of parties; after the last round each has heard, directly or not, of all
+ * others. A party sends round r of a phase once it has arrived and heard rounds 0..r-1.
+ *
+ * Two levels: an EX barrier has one party for each neighborhood, its leader, which is the last rank
+ * of the neighborhood. The other ranks arrive in shared memory; the leader arrives when all of them
+ * have, and arrives in shared memory when the leaders have met: that is what the others wait for.
+ * One level: each rank is a party. Named barriers always have one level.
  *
  * EX barriers are cumulative: "round r, phase k" says that the sender is that far with phases 1..k
  * all together. One number a round is then all the state there is, for any number of open phases;
@@ -26,6 +31,7 @@
 #include "extended/aq_ref.h"
 
 #include <sched.h>
+#include <stdlib.h>
 
 #include "core/aq_am.h"
 #include "core/aq_poll.h"
@@ -41,11 +47,15 @@
 
 static struct {
     aq_lock lock;
-    atomic_bool active;            /* counted in aq_callback_pending; polls look before they lock */
-    uint64_t arrived;              /* phases this process has entered */
-    uint64_t received[AQ_ROUNDS];  /* phases of which the round's message has come */
-    uint64_t sent[AQ_ROUNDS];      /* phases of which it has left */
-    bool sending[AQ_ROUNDS];       /* some thread is at it */
+    atomic_bool active;           /* counted in aq_callback_pending; polls look before they lock */
+    gex_Rank_t parties, self;     /* how many, and which of them this rank is */
+    const gex_Rank_t *jobrank_of; /* [parties]; NULL: each rank is a party */
+    bool is_member;               /* this rank is not a party: its leader is */
+    uint64_t entered;             /* phases this process has entered */
+    uint64_t arrived;             /* the same of all of the neighborhood, if there are two levels */
+    uint64_t received[AQ_ROUNDS]; /* phases of which the round's message has come */
+    uint64_t sent[AQ_ROUNDS];     /* phases of which it has left */
+    bool sending[AQ_ROUNDS];      /* some thread is at it */
     atomic_uint_fast64_t finished; /* phases that are over and wholly sent */
 } aq_ref_bar;
 
@@ -63,33 +73,32 @@ static struct {
     struct aq_ref_slot slot[2]; /* [phase & 1] */
 } aq_ref_named;
 
-/* --- ranks and rounds --- */
+/* --- parties and rounds --- */
 
-static unsigned aq_ref_rounds(void)
+static unsigned aq_ref_rounds(gex_Rank_t parties)
 {
     unsigned rounds = 0;
 
-    while (((uint64_t)1 << rounds) < aq_job.size)
+    while (((uint64_t)1 << rounds) < parties)
         rounds++;
     return rounds;
 }
 
-static gex_Rank_t aq_ref_ahead(unsigned round)
+static gex_Rank_t aq_ref_ahead(gex_Rank_t self, gex_Rank_t parties, unsigned round)
 {
-    return (gex_Rank_t)(((uint64_t)aq_job.rank + ((uint64_t)1 << round)) % aq_job.size);
+    return (gex_Rank_t)(((uint64_t)self + ((uint64_t)1 << round)) % parties);
 }
 
-static gex_Rank_t aq_ref_behind(unsigned round)
+static gex_Rank_t aq_ref_behind(gex_Rank_t self, gex_Rank_t parties, unsigned round)
 {
-    return (gex_Rank_t)(((uint64_t)aq_job.rank + aq_job.size - ((uint64_t)1 << round))
-                        % aq_job.size);
+    return (gex_Rank_t)(((uint64_t)self + parties - ((uint64_t)1 << round)) % parties);
 }
 
-/* Send a short message without waiting for room and without running handlers. */
-static bool aq_ref_try_send(unsigned round, enum aq_am_index index, unsigned nargs,
+/* Send a short message without waiting for credit and without running handlers. */
+static bool aq_ref_try_send(gex_Rank_t jobrank, enum aq_am_index index, unsigned nargs,
                             const gex_AM_Arg_t *args)
 {
-    return aq_am_request_short(aq_tm_handle(aq_job.tm), aq_ref_ahead(round), (gex_AM_Index_t)index,
+    return aq_am_request_short(aq_tm_handle(aq_job.tm), jobrank, (gex_AM_Index_t)index,
                                GEX_FLAG_IMMEDIATE, nargs, args)
            == 0;
 }
@@ -118,6 +127,29 @@ static unsigned aq_ref_declined(void)
 
 /* --- EX --- */
 
+static gex_Rank_t aq_ref_bar_jobrank(gex_Rank_t party)
+{
+    return aq_ref_bar.jobrank_of == NULL ? party : aq_ref_bar.jobrank_of[party];
+}
+
+/* Have the other ranks of the neighborhood entered phase k? The local table names the lowest rank
+ * that has not, and the leader is the last. */
+static bool aq_ref_bar_gathered(uint64_t k)
+{
+    gex_Rank_t missing;
+
+    return aq_job.local->barrier_done(k, &missing) || missing == aq_job.rank;
+}
+
+/* How far has the neighborhood come? Under the lock. */
+static void aq_ref_bar_gather(void)
+{
+    if (aq_ref_bar.jobrank_of == NULL)
+        aq_ref_bar.arrived = aq_ref_bar.entered;
+    while (aq_ref_bar.arrived < aq_ref_bar.entered && aq_ref_bar_gathered(aq_ref_bar.arrived + 1))
+        aq_ref_bar.arrived++;
+}
+
 /* Phases of which this rank may send the round's message. Under the lock. */
 static uint64_t aq_ref_reach(unsigned round)
 {
@@ -145,7 +177,9 @@ static bool aq_ref_bar_send(unsigned round, unsigned *sent_out)
 
         const gex_AM_Arg_t args[] = { (gex_AM_Arg_t)round, AQ_ARGS_OF_U64(reach) };
 
-        left = aq_ref_try_send(round, AQ_HIDX_BARRIER, 3, args);
+        left = aq_ref_try_send(
+            aq_ref_bar_jobrank(aq_ref_ahead(aq_ref_bar.self, aq_ref_bar.parties, round)),
+            AQ_HIDX_BARRIER, 3, args);
         *sent_out += left;
 
         aq_lock_acquire(&aq_ref_bar.lock);
@@ -173,7 +207,9 @@ static unsigned aq_ref_bar_settle(unsigned rounds)
     /* release: pairs with the acquire in aq_ref_barrier_done() */
     if (over > before)
         atomic_store_explicit(&aq_ref_bar.finished, over, memory_order_release);
-    aq_ref_set_active(&aq_ref_bar.active, over < aq_ref_bar.arrived);
+    aq_ref_set_active(&aq_ref_bar.active, over < aq_ref_bar.entered);
+    if (over > before && aq_ref_bar.jobrank_of != NULL)
+        aq_job.local->barrier_arrive(over); /* the others of the neighborhood may go on */
     aq_lock_release(&aq_ref_bar.lock);
     return over > before;
 }
@@ -181,11 +217,14 @@ static unsigned aq_ref_bar_settle(unsigned rounds)
 /* Returns how much happened; a message without room counts, since it wants another poll. */
 static unsigned aq_ref_bar_advance(void)
 {
-    const unsigned rounds = aq_ref_rounds();
+    const unsigned rounds = aq_ref_rounds(aq_ref_bar.parties);
     unsigned happened = 0;
 
     if (!aq_ref_is_active(&aq_ref_bar.active))
         return 0;
+    aq_lock_acquire(&aq_ref_bar.lock);
+    aq_ref_bar_gather();
+    aq_lock_release(&aq_ref_bar.lock);
     for (unsigned r = 0; r < rounds; r++)
         if (!aq_ref_bar_send(r, &happened))
             happened += aq_ref_declined();
@@ -198,9 +237,9 @@ static void aq_ref_on_barrier(gex_Token_t token, gex_AM_Arg_t round, gex_AM_Arg_
     const uint64_t k = aq_u64_of_args(k_high, k_low);
 
     (void)token;
-    if (round < 0 || (unsigned)round >= aq_ref_rounds())
+    if (round < 0 || (unsigned)round >= aq_ref_rounds(aq_ref_bar.parties))
         aq_fatal("a barrier message of round %d came; this job has %u rounds", (int)round,
-                 aq_ref_rounds());
+                 aq_ref_rounds(aq_ref_bar.parties));
     aq_lock_acquire(&aq_ref_bar.lock);
     if (aq_ref_bar.received[round] < k)
         aq_ref_bar.received[round] = k;
@@ -211,8 +250,12 @@ void aq_ref_barrier_arrive(uint64_t k)
 {
     uint64_t before;
 
+    if (aq_ref_bar.is_member) {
+        aq_job.local->barrier_arrive(k);
+        return;
+    }
     aq_lock_acquire(&aq_ref_bar.lock);
-    aq_ref_bar.arrived = k;
+    aq_ref_bar.entered = k;
     aq_ref_set_active(&aq_ref_bar.active, true);
     before = atomic_load_explicit(&aq_ref_bar.finished, memory_order_relaxed); /* lock held */
     aq_lock_release(&aq_ref_bar.lock);
@@ -226,16 +269,21 @@ void aq_ref_barrier_arrive(uint64_t k)
 /* Only looks: messages that are to be sent are the polls' business. */
 bool aq_ref_barrier_done(uint64_t k, gex_Rank_t *missing_out)
 {
-    const unsigned rounds = aq_ref_rounds();
+    const unsigned rounds = aq_ref_rounds(aq_ref_bar.parties);
 
+    if (aq_ref_bar.is_member)
+        return aq_job.local->barrier_done(k, missing_out);
     /* acquire: pairs with the release in aq_ref_bar_settle() */
     if (atomic_load_explicit(&aq_ref_bar.finished, memory_order_acquire) >= k)
         return true;
     *missing_out = GEX_RANK_INVALID;
     aq_lock_acquire(&aq_ref_bar.lock);
     for (unsigned r = rounds; r-- > 0;)
-        if (aq_ref_bar.received[r] < k)
-            *missing_out = aq_ref_behind(r); /* of the earliest round in the end */
+        if (aq_ref_bar.received[r] < k) /* of the earliest round in the end */
+            *missing_out =
+                aq_ref_bar_jobrank(aq_ref_behind(aq_ref_bar.self, aq_ref_bar.parties, r));
+    if (aq_ref_bar.jobrank_of != NULL && !aq_ref_bar_gathered(k))
+        (void)aq_job.local->barrier_done(k, missing_out);
     aq_lock_release(&aq_ref_bar.lock);
     return false;
 }
@@ -278,7 +326,8 @@ static bool aq_ref_named_send(unsigned round, unsigned *sent_out)
     if (!due)
         return true;
 
-    left = aq_ref_try_send(round, AQ_HIDX_NAMED_BARRIER, 5, args);
+    left = aq_ref_try_send(aq_ref_ahead(aq_job.rank, aq_job.size, round), AQ_HIDX_NAMED_BARRIER, 5,
+                           args);
     *sent_out += left;
 
     aq_lock_acquire(&aq_ref_named.lock);
@@ -308,7 +357,7 @@ static unsigned aq_ref_named_settle(unsigned rounds)
 
 static unsigned aq_ref_named_advance(void)
 {
-    const unsigned rounds = aq_ref_rounds();
+    const unsigned rounds = aq_ref_rounds(aq_job.size);
     unsigned happened = 0;
 
     if (!aq_ref_is_active(&aq_ref_named.active))
@@ -329,7 +378,7 @@ static void aq_ref_on_named(gex_Token_t token, gex_AM_Arg_t round, gex_AM_Arg_t 
     (void)token;
     aq_lock_acquire(&aq_ref_named.lock);
     own = aq_ref_named.phase;
-    if (round >= 0 && (unsigned)round < aq_ref_rounds() && (k == own || k == own + 1)) {
+    if (round >= 0 && (unsigned)round < aq_ref_rounds(aq_job.size) && (k == own || k == own + 1)) {
         slot->received |= (uint32_t)1 << round;
         aq_ref_merge(&slot->name, what, id);
         aq_lock_release(&aq_ref_named.lock);
@@ -368,9 +417,10 @@ bool aq_ref_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_t 
         *name_out = slot->name;
     } else {
         *missing_out = GEX_RANK_INVALID;
-        for (unsigned r = aq_ref_rounds(); r-- > 0;)
+        for (unsigned r = aq_ref_rounds(aq_job.size); r-- > 0;)
             if ((slot->received & (uint32_t)1 << r) == 0)
-                *missing_out = aq_ref_behind(r); /* of the earliest round in the end */
+                *missing_out =
+                    aq_ref_behind(aq_job.rank, aq_job.size, r); /* of the earliest round */
     }
     aq_lock_release(&aq_ref_named.lock);
     return done;
@@ -383,10 +433,32 @@ unsigned aq_ref_barrier_progress(void)
     return aq_ref_bar_advance() + aq_ref_named_advance();
 }
 
+/* Two levels where the ranks of a neighborhood can meet in shared memory; the last of each leads. */
+static void aq_ref_bar_choose_parties(void)
+{
+    gex_Rank_t *leaders;
+
+    aq_ref_bar.parties = aq_job.size;
+    aq_ref_bar.self = aq_job.rank;
+    if (!aq_job.has_remote || aq_job.nbrhd_count == aq_job.size
+        || (aq_job.local->caps & AQ_CAP_LOAD_STORE) == 0)
+        return;
+    leaders = calloc(aq_job.nbrhd_count, sizeof(*leaders));
+    if (leaders == NULL)
+        aq_fatal("no memory for the leaders of %u neighborhoods", aq_job.nbrhd_count);
+    for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
+        leaders[aq_job.nbrhd_of[rank]] = rank;
+    aq_ref_bar.parties = aq_job.nbrhd_count;
+    aq_ref_bar.self = aq_job.nbrhd_of[aq_job.rank];
+    aq_ref_bar.is_member = leaders[aq_ref_bar.self] != aq_job.rank;
+    aq_ref_bar.jobrank_of = leaders;
+}
+
 void aq_ref_barrier_init(void)
 {
     const gex_Flags_t flags = GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST;
 
+    aq_ref_bar_choose_parties();
     aq_am_register_internal(AQ_HIDX_BARRIER, (gex_AM_Fn_t)aq_ref_on_barrier, flags, 3, "barrier");
     aq_am_register_internal(AQ_HIDX_NAMED_BARRIER, (gex_AM_Fn_t)aq_ref_on_named, flags, 5,
                             "named barrier");

@@ -1,10 +1,14 @@
 /*
- * aq_shm_barrier.c - barriers over the ranks of a host, when these are the whole job.
+ * aq_shm_barrier.c - barriers over the ranks of a neighborhood: all of the job's barriers when these
+ * are the whole job, the lower level of barriers over a network otherwise.
  *
  * Each rank counts its arrivals in a word of its own; a phase is over when every word has reached
  * it. So arriving is one store, any number of phases may be open, and nobody has to be
  * attentive for the others to get on. Eight words share a line, and a waiter resumes its scan
  * at the first rank that was missing, so that looking costs one line most of the time.
+ *
+ * Over a network the last rank of the neighborhood is its leader: it arrives after the others and
+ * after the leaders have met (extended/aq_barrier_ref.c). The last of the others wakes it.
  *
  * Named phases put name and flags in the word, in two sets by parity: a rank can be at most one
  * phase ahead of another, since it has to see everybody in a phase before it leaves it.
@@ -38,6 +42,20 @@ static void aq_shm_barrier_announce(bool (*all_arrived)(uint64_t k), uint64_t k)
 
 /* --- anonymous phases --- */
 
+/* The leader sleeps until the others have arrived. Fences as above. */
+static void aq_shm_barrier_wake_leader(uint64_t k)
+{
+    const uint32_t leader = aq_shm.size - 1;
+    gex_Rank_t missing = GEX_RANK_INVALID;
+
+    if (aq_shm.me == leader
+        || atomic_load_explicit(&aq_shm_common()->sleepers, memory_order_relaxed) == 0)
+        return;
+    atomic_thread_fence(memory_order_seq_cst);
+    if (!aq_shm_barrier_done(k, &missing) && missing == aq_shm.jobrank_of[leader])
+        aq_shm_wake(aq_shm_control(leader));
+}
+
 static bool aq_shm_all_arrived(uint64_t k)
 {
     return aq_shm_barrier_done(k, NULL);
@@ -48,6 +66,8 @@ void aq_shm_barrier_arrive(uint64_t k)
     /* release: what this rank did before is visible to whoever sees it arrived */
     atomic_store_explicit(&aq_shm_arrived()[aq_shm.me], k, memory_order_release);
     aq_shm_barrier_announce(aq_shm_all_arrived, k);
+    if (aq_job.has_remote)
+        aq_shm_barrier_wake_leader(k);
 }
 
 bool aq_shm_barrier_done(uint64_t k, gex_Rank_t *missing_out)
