@@ -27,7 +27,7 @@ const struct aq_env_row aq_env_rows[AQ_ENV_ID_COUNT] = {
     [AQ_ENV_##id] = { name, unit, dflt, help, AQ_ENV_TYPE_##type, false },
 #define AQ_ENV_COMPAT(id, name, type, unit, dflt, help) \
     [AQ_ENV_##id] = { name, unit, dflt, help, AQ_ENV_TYPE_##type, true },
-#include "base/aq_env.def"
+#include "base/aq_env_rows.def"
 };
 
 const struct aq_env_range aq_env_ranges[AQ_ENV_ID_COUNT] = {
@@ -35,7 +35,7 @@ const struct aq_env_range aq_env_ranges[AQ_ENV_ID_COUNT] = {
 #define AQ_ENV_RANGE(id, min_, max_) [AQ_ENV_##id] = { .min = min_, .max = max_ },
 #define AQ_ENV_RANGE_OR_0(id, min_, max_) \
     [AQ_ENV_##id] = { .min = min_, .max = max_, .or_0 = true },
-#include "base/aq_env.def"
+#include "base/aq_env_rows.def"
 };
 
 struct aq_env_value {
@@ -120,8 +120,7 @@ static bool aq_env_in_range(enum aq_env_id id, const struct aq_env_value *value)
         return true;
     memset(&zero, 0, sizeof(zero));
     if (!aq_env_parse_row(row, range->min, &min) || !aq_env_parse_row(row, range->max, &max))
-        aq_fatal("the range of %s in base/aq_env.def is no %s", row->name,
-                 aq_env_type_name(row->type));
+        aq_fatal("the range of %s in its env.def is no %s", row->name, aq_env_type_name(row->type));
     return (range->or_0 && aq_env_compare(row->type, value, &zero) == 0)
            || (aq_env_compare(row->type, value, &min) >= 0
                && aq_env_compare(row->type, value, &max) <= 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_env.h - the environment variables of the library, one table (aq_env.def) for all uses:
+ * aq_env.h - the environment variables of the library, one table (aq_env_rows.def,
+ * which the build joins from base/aq_env.def and the env.def of other folders) for all uses:
  * parser, GASNET_VERBOSEENV report, aq-info and docs/environment.md.
  * Owns      a snapshot of the environment taken at init, and the job's environment when the
  *           launcher's side supplied one; the parsed value of each row
@@ -24,7 +25,7 @@
 /* AQ_ENV_<name without GASNET_, with AQ_ kept> */
 enum aq_env_id {
 #define AQ_ENV(id, name, type, unit, dflt, help) AQ_ENV_##id,
-#include "base/aq_env.def"
+#include "base/aq_env_rows.def"
     AQ_ENV_ID_COUNT
 };
 

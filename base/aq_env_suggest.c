@@ -53,15 +53,25 @@ static unsigned aq_env_distance(const char *a, const char *b)
     return rows[la % 3][lb];
 }
 
-/* GASNET_IBV_PORTS_3 or GASNET_IBV_PORTS_0_1: that setting for processes at such a place
- * (conduits/ibv). */
-static bool aq_env_is_placed(const char *name)
-{
-    const char *base = aq_env_rows[AQ_ENV_IBV_PORTS].name;
-    const size_t len = strlen(base);
+/* the rows whose names, with _ and a number behind, are variables too */
+static const bool aq_env_numbered[AQ_ENV_ID_COUNT] = {
+#define AQ_ENV(id, name, type, unit, dflt, help)
+#define AQ_ENV_NUMBERED(id) [AQ_ENV_##id] = true,
+#include "base/aq_env_rows.def"
+};
 
-    return strncmp(name, base, len) == 0 && name[len] == '_' && name[len + 1] != '\0'
-           && name[len + strspn(name + len, "_0123456789")] == '\0';
+/* GASNET_IBV_PORTS_3 or GASNET_IBV_PORTS_0_1: that setting for some of the processes */
+static bool aq_env_is_numbered(const char *name)
+{
+    for (int id = 0; id < AQ_ENV_ID_COUNT; id++) {
+        const char *base = aq_env_rows[id].name;
+        const size_t len = strlen(base);
+
+        if (aq_env_numbered[id] && strncmp(name, base, len) == 0 && name[len] == '_'
+            && name[len + 1] != '\0' && name[len + strspn(name + len, "_0123456789")] == '\0')
+            return true;
+    }
+    return false;
 }
 
 const char *aq_env_suggest(const char *name)
@@ -69,7 +79,7 @@ const char *aq_env_suggest(const char *name)
     const char *suffix = aq_env_suffix(name), *best = NULL;
     unsigned min = 3;
 
-    if (suffix == NULL || *suffix == '\0' || aq_env_is_placed(name))
+    if (suffix == NULL || *suffix == '\0' || aq_env_is_numbered(name))
         return NULL;
     for (size_t i = 0; i < sizeof(aq_env_foreign) / sizeof(aq_env_foreign[0]); i++)
         if (strncmp(name, aq_env_foreign[i], strlen(aq_env_foreign[i])) == 0)

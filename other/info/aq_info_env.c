@@ -20,7 +20,7 @@ struct info_entry {
 static const struct info_entry info_entries[] = {
 #define AQ_ENV_GROUP(heading)                       { .title = heading },
 #define AQ_ENV(ident, name, type, unit, dflt, help) { .id = AQ_ENV_##ident },
-#include "base/aq_env.def"
+#include "base/aq_env_rows.def"
 };
 
 enum { ENTRY_COUNT = sizeof(info_entries) / sizeof(info_entries[0]) };
@@ -157,7 +157,8 @@ void aq_info_env_set(void)
 static const char info_env_intro[] =
     "# Environment variables\n"
     "\n"
-    "<!-- Written by `aq-info --markdown` from base/aq_env.def; change the table, not this page. "
+    "<!-- Written by `aq-info --markdown` from base/aq_env.def and the env.def of other folders; "
+    "change those, not this page. "
     "-->\n"
     "\n"
     "`aq-info --env` prints the same list with the present values, `aq-info --env PATTERN` a part "

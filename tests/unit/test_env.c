@@ -271,7 +271,7 @@ static void test_ranges(void **state)
             continue;
         }
         if (range->min == NULL)
-            fail_msg("%s has no AQ_ENV_RANGE in base/aq_env.def", aq_env_rows[id].name);
+            fail_msg("%s has no AQ_ENV_RANGE in its env.def", aq_env_rows[id].name);
         for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
             expect_refused(id, wrong[i]);
         expect_refused(id, too_much(aq_env_rows[id].type));

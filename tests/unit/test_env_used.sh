@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# test_env_used.sh - every row of base/aq_env.def is read somewhere, or says that it is accepted
+# test_env_used.sh - every row of base/aq_env.def and of each env.def is read somewhere, or says that it is accepted
 # for compatibility only; and every variable that the sources read has a row. TAP.
 # AQ_SRC: the source folder.
 src=${AQ_SRC:-$(dirname "$0")/../..}
@@ -14,7 +14,7 @@ done
 files=$(find $dirs -name '*.[ch]' ! -name 'aq_env*' ! -path 'other/info/*')
 
 # rows: "kind id name", one a line
-rows=$(tr '\n' ' ' < base/aq_env.def |
+rows=$(cat base/aq_env.def conduits/*/env.def other/*/env.def | tr '\n' ' ' |
     sed 's/\(AQ_ENV(\|AQ_ENV_COMPAT(\)/\n\1/g' |
     sed -n 's/^\(AQ_ENV[A-Z_]*\)(\([A-Z0-9_]*\), *"\([A-Z0-9_]*\)".*/\1 \2 \3/p')
 test "$(echo "$rows" | wc -l)" -gt 20
