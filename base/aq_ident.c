@@ -29,28 +29,31 @@
 
 #define AQ_IDENT(key, value) "$" key ": " value " $\0"
 
+/* conduits/NAME/ident.h, if the conduit has one, says what stands here instead */
+#ifdef AQ_CONDUIT_IDENT
+#include AQ_CONDUIT_IDENT
+#else
+#define AQ_IDENT_CONDUIT               \
+    AQ_IDENT("GASNetFORKSpawner", "1") \
+    AQ_IDENT("GASNetSSHSpawner", "1")  \
+    AQ_IDENT("GASNetMPISpawner", "1")  \
+    AQ_IDENT("GASNetPMISpawner", "1")
+#endif
+
 #define AQ_IDENT_VERSION                     \
     _STRINGIFY(GASNET_RELEASE_VERSION_MAJOR) \
     "." _STRINGIFY(GASNET_RELEASE_VERSION_MINOR) "." _STRINGIFY(GASNET_RELEASE_VERSION_PATCH)
 
 const char aq_ident_strings[] = AQ_IDENT("GASNetConduitName", GASNET_CONDUIT_NAME_STR)
-#ifdef GASNET_CONDUIT_UDP /* its programs name no spawner: they start themselves */
-    AQ_IDENT("GASNetDefaultSpawnFunction", "S") AQ_IDENT("AMUDPLibraryVersion", "3.21")
-#elif defined(GASNET_CONDUIT_MPI) /* and these are started by MPI */
-    AQ_IDENT("AMMPILibraryVersion", "2.11")
-#else
-    AQ_IDENT("GASNetFORKSpawner", "1") AQ_IDENT("GASNetSSHSpawner", "1") AQ_IDENT(
-        "GASNetMPISpawner", "1") AQ_IDENT("GASNetPMISpawner", "1")
-#endif
-        AQ_IDENT("GASNetCoreLibraryName", GASNET_CORE_NAME_STR) AQ_IDENT("GASNetCoreLibraryVersion",
-                                                                         GASNET_CORE_VERSION_STR)
-            AQ_IDENT("GASNetExtendedLibraryName", GASNET_EXTENDED_NAME_STR) AQ_IDENT(
-                "GASNetExtendedLibraryVersion",
-                GASNET_EXTENDED_VERSION_STR) "(libgasnet.a) " AQ_IDENT("GASNetConfig",
-                                                                       GASNET_CONFIG_STRING)
-                AQ_IDENT("GASNetToolsConfig", GASNETT_CONFIG_STRING) AQ_IDENT(
-                    "GASNetToolsThreadModel", AQ_TOOLS_MODE_STR) AQ_IDENT("GASNetReleaseVersion",
-                                                                          AQ_IDENT_VERSION)
+    AQ_IDENT_CONDUIT AQ_IDENT("GASNetCoreLibraryName", GASNET_CORE_NAME_STR) AQ_IDENT(
+        "GASNetCoreLibraryVersion", GASNET_CORE_VERSION_STR) AQ_IDENT("GASNetExtendedLibraryName",
+                                                                      GASNET_EXTENDED_NAME_STR)
+        AQ_IDENT("GASNetExtendedLibraryVersion",
+                 GASNET_EXTENDED_VERSION_STR) "(libgasnet.a) " AQ_IDENT("GASNetConfig",
+                                                                        GASNET_CONFIG_STRING)
+            AQ_IDENT("GASNetToolsConfig", GASNETT_CONFIG_STRING) AQ_IDENT("GASNetToolsThreadModel",
+                                                                          AQ_TOOLS_MODE_STR)
+                AQ_IDENT("GASNetReleaseVersion", AQ_IDENT_VERSION)
                     AQ_IDENT("GASNetAPIVersion", _STRINGIFY(GASNET_SPEC_VERSION_MAJOR)) AQ_IDENT(
                         "GASNetEXAPIVersion",
                         _STRINGIFY(GEX_SPEC_VERSION_MAJOR) "." _STRINGIFY(GEX_SPEC_VERSION_MINOR))

@@ -213,6 +213,8 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
 {
     const struct aq_spawn_info *spawn;
     struct aq_conduit_choice choice;
+    struct aq_conduit_info unheld = { .name =
+                                          "" }; /* of a conduit that the library does not hold */
     uint64_t began;
 
     if (aq_job.conduit != NULL)
@@ -227,7 +229,8 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
     aq_env_init();
     choice = aq_conduit_choose(conduit_ident);
     aq_job.conduit = choice.conduit;
-    if (aq_spawn_init(argc, argv, choice.name,
+    unheld.name = choice.name;
+    if (aq_spawn_init(argc, argv, choice.conduit != NULL ? choice.conduit->info : &unheld,
                       choice.conduit != NULL ? choice.conduit->spawn : NULL)
         != AQ_OK)
         aq_exit_abort(1); /* it has said why; a process without a job has nothing to go on with */

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/aq_conduit_info.h"
 #include "gasnetex.h"
 
 struct aq_op;             /* core/aq_op.h: one operation, counting what it waits for */
@@ -103,8 +104,7 @@ struct aq_coll_ops {
 /* Entries of the local table only: sleep_*, segment_reaches. Of the remote table only: busy,
  * quiesce, exit, wait_*, may_notify, rma_batch_*, ad_*. The other table names aq_nosup_* there. */
 struct aq_conduit_ops {
-    const char *name;  /* as in GASNET_CONDUIT: "smp" */
-    const char *about; /* one line for aq-info */
+    const struct aq_conduit_info *info; /* what programs without a job know of it too */
     uint32_t caps;
     size_t min_medium, min_long; /* bytes, at least 512: init sets no limit below */
     /* How the ranks find each other if the library below has its own way, which excludes any other.

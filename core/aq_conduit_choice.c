@@ -19,7 +19,7 @@ static void aq_choice_names(char *out, size_t space)
 
     out[0] = '\0';
     for (size_t i = 0; aq_conduits[i] != NULL && used < space; i++)
-        used += (size_t)snprintf(out + used, space - used, " %s", aq_conduits[i]->name);
+        used += (size_t)snprintf(out + used, space - used, " %s", aq_conduits[i]->info->name);
 }
 
 static void aq_choice_check(const struct aq_conduit_ops *conduit, const char *who)
@@ -27,8 +27,8 @@ static void aq_choice_check(const struct aq_conduit_ops *conduit, const char *wh
     char why[256] = "";
 
     if (conduit->probe(why, sizeof(why)) != AQ_OK)
-        aq_fatal("%s asks for the conduit '%s', which cannot be used here: %s", who, conduit->name,
-                 why);
+        aq_fatal("%s asks for the conduit '%s', which cannot be used here: %s", who,
+                 conduit->info->name, why);
 }
 
 static struct aq_conduit_choice aq_choice_named(const char *name, const char *who)
@@ -37,11 +37,11 @@ static struct aq_conduit_choice aq_choice_named(const char *name, const char *wh
 
     snprintf(choice.name, sizeof(choice.name), "%s", name);
     for (size_t i = 0; aq_conduits[i] != NULL; i++)
-        if (strcasecmp(aq_conduits[i]->name, name) == 0)
+        if (strcasecmp(aq_conduits[i]->info->name, name) == 0)
             choice.conduit = aq_conduits[i];
     if (choice.conduit != NULL)
         snprintf(choice.name, sizeof(choice.name), "%s",
-                 choice.conduit->name); /* as the job's start spells it */
+                 choice.conduit->info->name); /* as the job's start spells it */
     if (choice.conduit != NULL && choice.conduit->spawn != NULL)
         aq_choice_check(choice.conduit, who);
     return choice;
@@ -69,7 +69,7 @@ struct aq_conduit_choice aq_conduit_choose(const char *ident)
         return aq_choice_named(compiled_for, "the program");
     for (size_t i = 0; aq_conduits[i] != NULL; i++)
         if (aq_conduits[i]->probe(why, sizeof(why)) == AQ_OK)
-            return aq_choice_named(aq_conduits[i]->name, NULL);
+            return aq_choice_named(aq_conduits[i]->info->name, NULL);
     aq_fatal("no conduit can be used here: %s", why);
 }
 
@@ -124,9 +124,9 @@ const struct aq_conduit_ops *aq_conduit_settle(struct aq_conduit_choice choice,
     if (spawn->host_count > 1)
         aq_fatal("the %s conduit joins the ranks of one host, but the launcher put this job's %u "
                  "ranks on %u hosts; start it on one, or use another conduit",
-                 choice.conduit->name, spawn->size, spawn->host_count);
+                 choice.conduit->info->name, spawn->size, spawn->host_count);
     if (aq_env_int(AQ_ENV_SUPERNODE_MAXSIZE) != 0 && spawn->rank == 0)
         aq_warn("GASNET_SUPERNODE_MAXSIZE is ignored: with the %s conduit all ranks share memory",
-                choice.conduit->name);
+                choice.conduit->info->name);
     return choice.conduit;
 }

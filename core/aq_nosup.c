@@ -278,9 +278,13 @@ bool aq_nosup_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_
 
 /* --- a job without remote ranks --- */
 
-const struct aq_conduit_ops aq_conduit_none = {
+static const struct aq_conduit_info aq_conduit_none_info = {
     .name = "none",
     .about = "no remote ranks",
+};
+
+const struct aq_conduit_ops aq_conduit_none = {
+    .info = &aq_conduit_none_info,
     .caps = 0,
     .min_medium = 512,
     .min_long = 512,

@@ -97,7 +97,7 @@ const gex_ProgressThreadInfo_t *aq_service_info(void)
         return NULL;
     /* the thread serves whatever the conduit has; clients want an argument that is not NULL */
     aq_service_thread = (gex_ProgressThreadInfo_t){
-        .gex_device_list = aq_job.conduit->name,
+        .gex_device_list = aq_job.conduit->info->name,
         .gex_thread_roles = GEX_THREAD_ROLE_RCV | GEX_THREAD_ROLE_SND,
         .gex_progress_fn = aq_service_main,
         .gex_progress_arg = &aq_service_thread,

@@ -36,7 +36,7 @@ static void aq_transport_check(const struct aq_conduit_ops *ops)
         if (entry[i] == NULL)
             aq_fatal("the table of the %s conduit names nothing for entry %zu behind probe "
                      "(core/aq_conduit.h): name the conduit's function, aq_ref_* or aq_nosup_*",
-                     ops->name, i);
+                     ops->info->name, i);
 }
 
 void aq_job_choose_transports(void)

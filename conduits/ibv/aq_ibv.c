@@ -246,9 +246,10 @@ static void aq_ibv_exit(uint64_t max_ns)
         aq_ibv_report();
 }
 
+extern const struct aq_conduit_info aq_ibv_info; /* aq_ibv_info.c */
+
 const struct aq_conduit_ops aq_ibv_conduit = {
-    .name = "ibv",
-    .about = "InfiniBand and RoCE: RDMA",
+    .info = &aq_ibv_info,
     .caps = AQ_CAP_AM | AQ_CAP_NETWORK | AQ_CAP_ONE_SIDED | AQ_CAP_RMA_BATCH,
     .min_medium = AQ_IBV_MAX_MEDIUM,
     .min_long = AQ_MIN_LONG,

@@ -199,9 +199,10 @@ static void aq_mpi_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t 
     aq_mpi_unlock();
 }
 
+extern const struct aq_conduit_info aq_mpi_info; /* aq_mpi_info.c */
+
 const struct aq_conduit_ops aq_mpi_conduit = {
-    .name = "mpi",
-    .about = "any MPI-3 library: messages over point-to-point, transfers over windows",
+    .info = &aq_mpi_info,
     .caps = AQ_CAP_AM | AQ_CAP_NETWORK,
     .min_medium = AQ_MPI_MAX_MEDIUM,
     .min_long = AQ_MIN_LONG < AQ_MPI_MAX_LONG ? AQ_MIN_LONG : AQ_MPI_MAX_LONG,

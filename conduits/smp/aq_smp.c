@@ -85,9 +85,10 @@ static int aq_smp_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const vo
                : aq_ref_get(op, jobrank, dest, src, nbytes, flags);
 }
 
+extern const struct aq_conduit_info aq_smp_info; /* aq_smp_info.c */
+
 const struct aq_conduit_ops aq_smp_conduit = {
-    .name = "smp",
-    .about = "ranks of one host, through shared memory",
+    .info = &aq_smp_info,
     .caps = AQ_CAP_AM | AQ_CAP_ONE_SIDED | AQ_CAP_LOAD_STORE,
     .min_medium = AQ_SHM_MAX_MEDIUM,
     .min_long = AQ_MIN_LONG,

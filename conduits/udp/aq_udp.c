@@ -289,9 +289,10 @@ static void aq_udp_exit(uint64_t max_ns)
         aq_udp_report();
 }
 
+extern const struct aq_conduit_info aq_udp_info; /* aq_udp_info.c */
+
 const struct aq_conduit_ops aq_udp_conduit = {
-    .name = "udp",
-    .about = "any Ethernet: reliable messages over UDP",
+    .info = &aq_udp_info,
     .caps = AQ_CAP_AM | AQ_CAP_NETWORK,
     .min_medium = AQ_UDP_MAX_MEDIUM,
     .min_long = AQ_MIN_LONG < AQ_UDP_MAX_LONG ? AQ_MIN_LONG : AQ_UDP_MAX_LONG,

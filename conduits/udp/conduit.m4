@@ -8,6 +8,7 @@ AC_DEFUN([AQ_PROBE_CONDUIT_udp],
 AC_CHECK_HEADER([sodium.h], [], [aq_conduit_udp=no])
 AC_CHECK_LIB([sodium], [crypto_shorthash_siphashx24], [:], [aq_conduit_udp=no])
 AS_IF([test "x$aq_conduit_udp" = xyes], [aq_conduit_udp_libs=-lsodium
+   AC_DEFINE([AQ_HAVE_SODIUM], [1], [Define to 1 if libsodium is there.])
    aq_conduit_udp_client_libs=-lamudp],
   [aq_conduit_udp_why="no libsodium (Debian: libsodium-dev)"])
 ])

@@ -152,7 +152,7 @@ static void info_limits_of(const struct aq_conduit_ops *ops)
     struct info_limits limits;
     char text[2048];
 
-    if (!info_ask_limits(ops->name, &limits, text, sizeof(text))) {
+    if (!info_ask_limits(ops->info->name, &limits, text, sizeof(text))) {
         text[strcspn(text, "\n")] = '\0';
         aq_info_text("start_failed", "does not start", text, NULL);
         return;
@@ -177,13 +177,13 @@ void aq_info_conduits(bool with_limits)
         bool works = ops->probe(why, sizeof(why)) == AQ_OK;
 
         aq_info_section(NULL, NULL);
-        aq_info_text("name", NULL, ops->name, NULL);
-        aq_info_text("about", NULL, ops->about, NULL);
+        aq_info_text("name", NULL, ops->info->name, NULL);
+        aq_info_text("about", NULL, ops->info->about, NULL);
         aq_info_yesno("usable", NULL, works, NULL);
         if (!works)
             aq_info_text("reason", NULL, why, NULL);
         aq_info_yesno("one_sided", NULL, (ops->caps & AQ_CAP_ONE_SIDED) != 0, NULL);
-        aq_info_text(NULL, ops->name, ops->about, NULL);
+        aq_info_text(NULL, ops->info->name, ops->info->about, NULL);
         if (works)
             aq_info_text(NULL, "", "can be used here", NULL);
         else

@@ -211,7 +211,8 @@ static void aq_host_find_program(struct aq_node *n)
 static void aq_host_launch(struct aq_node *n, struct aq_launch *lo)
 {
     lo->self = "gasnetrun";
-    strcpy(lo->conduit, "smp");
+    lo->info = aq_conduit_infos[0]; /* the first rank of the job knows which */
+    strcpy(lo->conduit, lo->info->name);
     lo->ranks = n->plan.host_ranks[n->host];
     lo->cpus = (int)n->plan.cpus - 1;
     lo->bind = (enum aq_launch_bind)n->plan.bind;

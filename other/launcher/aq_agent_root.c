@@ -54,7 +54,7 @@ static void aq_root_hosts(struct aq_launch *lo, struct aq_hosts *hosts)
         *hosts = *lo->workers;
         return;
     }
-    hosts->udp = strcmp(lo->conduit, "udp") == 0;
+    hosts->udp = lo->info->starts_itself;
     rc = aq_hosts_find(hosts, lo->host_list, lo->host_file, NULL, 0);
     if (rc == 1)
         aq_launch_error(
@@ -66,12 +66,12 @@ static void aq_root_hosts(struct aq_launch *lo, struct aq_hosts *hosts)
                       "GASNET_SSH_SERVERS");
     if (rc != 0 || aq_hosts_place(hosts, lo->ranks, lo->hosts) != 0)
         aq_launch_error(lo, "%s", hosts->why);
-    if (hosts->count > 1 && lo->conduit_known && strcmp(lo->conduit, "smp") == 0)
+    if (hosts->count > 1 && lo->conduit_known && lo->info->one_host)
         aq_launch_error(
             lo,
-            "conduit smp runs on one host only; for the %zu of %s use one for several, such as udp "
+            "conduit %s runs on one host only; for the %zu of %s use one for several, such as udp "
             "(link the program with gasnet-udp-* or the shared library)",
-            hosts->count, hosts->from);
+            lo->conduit, hosts->count, hosts->from);
 }
 
 static void aq_root_say(void *arg, const char *kind, const char *line, size_t len)

@@ -7,7 +7,7 @@
  */
 #include "other/launcher/aq_launch_udp.h"
 
-#ifdef AQ_HAVE_CONDUIT_UDP
+#ifdef AQ_HAVE_SODIUM
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  */
 #include "other/launcher/aq_custom_wire.h"
 
-#ifdef AQ_HAVE_CONDUIT_UDP
+#ifdef AQ_HAVE_SODIUM
 
 #include <errno.h>
 #include <fcntl.h>

@@ -17,6 +17,10 @@
 #ifndef AQ_CUSTOM_WIRE_H
 #define AQ_CUSTOM_WIRE_H
 
+#ifdef HAVE_CONFIG_H
+#include "aq_config.h"
+#endif
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

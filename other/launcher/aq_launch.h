@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
+#include "base/aq_conduit_info.h"
 #include "other/spawn/aq_supervise.h"
 
 struct aq_hosts;
@@ -27,15 +28,6 @@ enum aq_launch_bind {
     AQ_BIND_SOCKET
 };
 
-enum aq_launch_spawner {
-    AQ_SPAWNER_UNSET,
-    AQ_SPAWNER_FORK,
-    AQ_SPAWNER_SSH,
-    AQ_SPAWNER_MPI,
-    AQ_SPAWNER_PMI,
-    AQ_SPAWNER_CUSTOM
-};
-
 /* SPAWNFN=C: a worker whose host has its agent already */
 struct aq_launch_idle {
     int fd; /* its connection: says nothing, and ends with it; -1: has ended */
@@ -44,9 +36,10 @@ struct aq_launch_idle {
 };
 
 struct aq_launch {
-    const char *self;      /* the name we were called by */
-    char conduit[16];      /* lower case; "smp" if nothing names one */
-    bool conduit_given;    /* by -c or the command's name: the ranks are told */
+    const char *self;                   /* the name we were called by */
+    char conduit[16];                   /* lower case; the first of all if nothing names one */
+    const struct aq_conduit_info *info; /* of that conduit; of a plain one if it is not known */
+    bool conduit_given;                 /* by -c or the command's name: the ranks are told */
     bool conduit_known;    /* so, by GASNET_CONDUIT or by the program; else the ranks choose */
     uint32_t ranks;        /* 0: not given */
     uint32_t hosts;        /* 0: not given */
@@ -66,7 +59,7 @@ struct aq_launch {
     bool keep;       /* -k */
     int encode;      /* values of variables: 1 yes, 0 no, -1 not given */
     bool prefix;     /* lines by rank */
-    enum aq_launch_spawner spawner;
+    enum aq_spawner spawner;
     enum aq_launch_bind bind;
     bool bind_given;
     char **argv;   /* program and arguments, NULL-terminated, ours to keep */
@@ -86,7 +79,7 @@ void aq_launch_tell(const struct aq_launch *lo, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 /** aq_launch_spawner_name - "fork", "ssh", "mpi", "pmi" or "custom". */
-const char *aq_launch_spawner_name(enum aq_launch_spawner spawner);
+const char *aq_launch_spawner_name(enum aq_spawner spawner);
 
 /**
  * aq_launch_look_up - a path, then the current folder, then PATH.

@@ -13,7 +13,7 @@
  */
 #include "other/launcher/aq_launch_udp.h"
 
-#ifndef AQ_HAVE_CONDUIT_UDP
+#ifndef AQ_HAVE_SODIUM
 
 int aq_launch_custom(struct aq_launch *lo)
 {

@@ -2,9 +2,9 @@
 /*
  * aq_launch_mpi.c - which mpirun fits a program?
  *
- * How       The module of the mpi conduit has the command of its MPI in an identification string.
- *           It is in the program, if that was linked with the archive, else in the file that the
- *           program will load
+ * How       The module of a conduit that is started by MPI has the command of its MPI in an
+ *           identification string. It is in the program, if that was linked with the archive, else
+ *           in the file that the program will load
  * Threads   one
  * Uses      base/aq_module.h
  */
@@ -58,8 +58,10 @@ char *aq_launch_mpirun(const struct aq_launch *lo)
             command = aq_launch_mpirun_in(found);
         free(found);
     }
-    if (command == NULL
-        && aq_module_find("mpi", getenv("AQ_MODULE_DIR"), program, path, sizeof(path)))
-        command = aq_launch_mpirun_in(path);
+    for (size_t i = 0; command == NULL && aq_conduit_infos[i] != NULL; i++)
+        if (aq_conduit_infos[i]->names_mpirun
+            && aq_module_find(aq_conduit_infos[i]->name, getenv("AQ_MODULE_DIR"), program, path,
+                              sizeof(path)))
+            command = aq_launch_mpirun_in(path);
     return command != NULL ? command : strdup(AQ_MPIRUN_CMD);
 }

@@ -72,7 +72,7 @@ void aq_launch_tell(const struct aq_launch *lo, const char *fmt, ...)
     fputc('\n', stderr);
 }
 
-const char *aq_launch_spawner_name(enum aq_launch_spawner spawner)
+const char *aq_launch_spawner_name(enum aq_spawner spawner)
 {
     return aq_spawner_names[spawner];
 }
@@ -98,6 +98,16 @@ static uint32_t aq_launch_count(const struct aq_launch *lo, const char *option, 
     return (uint32_t)n;
 }
 
+/* A conduit that this installation does not know has nothing special. */
+static const struct aq_conduit_info *aq_launch_info(const char *name)
+{
+    static struct aq_conduit_info plain = { .about = "" };
+    const struct aq_conduit_info *info = aq_conduit_info_find(name);
+
+    plain.name = name;
+    return info != NULL ? info : &plain;
+}
+
 static void aq_launch_set_conduit(struct aq_launch *lo, const char *name)
 {
     if (strlen(name) == 0 || strlen(name) >= sizeof(lo->conduit))
@@ -107,6 +117,7 @@ static void aq_launch_set_conduit(struct aq_launch *lo, const char *name)
             aq_launch_error(lo, "'%s' is not the name of a conduit", name);
         lo->conduit[i] = (char)tolower((unsigned char)name[i]);
     }
+    lo->info = aq_launch_info(lo->conduit);
 }
 
 /* -c 4 is CPUs, -c udp a conduit */
@@ -135,12 +146,12 @@ static void aq_launch_option_env(struct aq_launch *lo, const char *list)
     }
 }
 
-static enum aq_launch_spawner aq_launch_parse_spawner(const struct aq_launch *lo, const char *from,
-                                                      const char *text)
+static enum aq_spawner aq_launch_parse_spawner(const struct aq_launch *lo, const char *from,
+                                               const char *text)
 {
     for (int i = 1; i <= AQ_SPAWNER_PMI; i++)
         if (strcasecmp(text, aq_spawner_names[i]) == 0)
-            return (enum aq_launch_spawner)i;
+            return (enum aq_spawner)i;
     if (strcasecmp(text, "pmix") == 0)
         return AQ_SPAWNER_PMI;
     aq_launch_error(lo, "%s=%s: not a spawner; there are fork, ssh, mpi and pmi", from, text);
@@ -165,7 +176,7 @@ static bool aq_launch_option_encode(struct aq_launch *lo, const char *word)
     const bool no = strncmp(word, "-no", 3) == 0;
     const char *what = word + (no ? 3 : 1);
 
-    if (strcmp(lo->conduit, "mpi") != 0 || strncmp(what, "encode", 6) != 0)
+    if (!lo->info->encodes_env || strncmp(what, "encode", 6) != 0)
         return false;
     if (what[6] == '\0' || strcmp(what + 6, "-env") == 0)
         lo->encode = !no;
@@ -291,23 +302,27 @@ static char *aq_launch_find(const struct aq_launch *lo, const char *name)
     return path;
 }
 
-/* gasnetrun_smp names its conduit; plain gasnetrun takes GASNET_CONDUIT, or looks at the program,
- * or smp */
+/* gasnetrun_smp names its conduit, a launcher of a conduit's own is its command; plain gasnetrun
+ * takes GASNET_CONDUIT, or looks at the program, or the first of all */
 static void aq_launch_conduit_of_name(struct aq_launch *lo)
 {
     const char *under = strrchr(lo->self, '_'), *env = getenv("GASNET_CONDUIT");
 
-    if (aq_amudprun_is(lo)) {
-        aq_launch_set_conduit(lo, "udp");
-        lo->conduit_given = true;
-        return;
+    for (size_t i = 0; aq_conduit_infos[i] != NULL; i++) {
+        const char *command = aq_conduit_infos[i]->command;
+
+        if (command != NULL && strncmp(lo->self, command, strlen(command)) == 0) {
+            aq_launch_set_conduit(lo, aq_conduit_infos[i]->name);
+            lo->conduit_given = true;
+            return;
+        }
     }
     if (under != NULL && under[1] != '\0') {
         aq_launch_set_conduit(lo, under + 1);
         lo->conduit_given = true;
         return;
     }
-    aq_launch_set_conduit(lo, env != NULL && *env != '\0' ? env : "smp");
+    aq_launch_set_conduit(lo, env != NULL && *env != '\0' ? env : aq_conduit_infos[0]->name);
 }
 
 /* Nobody has named a conduit: the one that the program was built for. */
@@ -342,12 +357,12 @@ static void aq_launch_choose_spawner(struct aq_launch *lo)
     lo->spawner = AQ_SPAWNER_FORK;
     if (text != NULL && *text != '\0' && !aq_amudprun_is(lo))
         lo->spawner = aq_launch_parse_spawner(lo, name, text);
-    else if (strcmp(lo->conduit, "udp") == 0)
+    else if (lo->info->starts_itself)
         lo->spawner = aq_launch_udp_spawner(lo);
-    else if (strcmp(lo->conduit, "mpi") == 0)
-        lo->spawner = AQ_SPAWNER_MPI;
+    else if (lo->info->spawner != AQ_SPAWNER_UNSET)
+        lo->spawner = lo->info->spawner;
     else if (lo->host_list != NULL || lo->host_file != NULL
-             || (strcmp(lo->conduit, "smp") != 0 && aq_hosts_explicit(false, NULL, NULL)))
+             || (!lo->info->one_host && aq_hosts_explicit(false, NULL, NULL)))
         lo->spawner = AQ_SPAWNER_SSH;
 }
 
@@ -360,13 +375,11 @@ static void aq_launch_settle(struct aq_launch *lo)
     aq_launch_choose_spawner(lo);
     if (lo->ranks == 0)
         aq_launch_misuse(lo, "say how many ranks to start:", "-n N");
-    if (strcmp(lo->conduit, "mpi") == 0 && lo->spawner != AQ_SPAWNER_MPI
+    if (lo->info->why_not_spawned != NULL && lo->spawner != AQ_SPAWNER_MPI
         && lo->spawner != AQ_SPAWNER_PMI)
-        aq_launch_error(
-            lo,
-            "spawner %s cannot start the mpi conduit, whose ranks find each other through MPI; use "
-            "-spawner=mpi (MPIRUN_CMD), the default, or -spawner=pmi (PMIRUN_CMD)",
-            aq_launch_spawner_name(lo->spawner));
+        aq_launch_error(lo, "spawner %s cannot start the %s conduit, %s",
+                        aq_launch_spawner_name(lo->spawner), lo->conduit,
+                        lo->info->why_not_spawned);
     if (lo->spawner == AQ_SPAWNER_FORK && lo->ranks > AQ_SPAWN_MAX_RANKS)
         aq_launch_error(lo, "-n %u: a host can have at most %u ranks; name more hosts by -H",
                         lo->ranks, AQ_SPAWN_MAX_RANKS);
@@ -416,7 +429,7 @@ void aq_launch_parse(struct aq_launch *lo, int argc, char **argv)
     at = aq_amudprun_is(lo) ? aq_amudprun_parse(lo, argc, argv) : aq_launch_options(lo, argc, argv);
     lo->argv = argv + at;
     aq_launch_conduit_of_program(lo);
-    if (strcmp(lo->conduit, "udp") == 0)
+    if (lo->info->starts_itself)
         aq_launch_udp_names();
     aq_launch_settle(lo);
     lo->program = aq_launch_find(lo, argv[at]);

@@ -292,8 +292,7 @@ void aq_launch_exec(struct aq_launch *lo)
             name, text, name);
     t = strtok_r(text, " \t\n", &save);
     kind = t != NULL ? aq_other_recognise(t) : AQ_OTHER_UNKNOWN;
-    if (lo->encode == 1
-        || (lo->encode < 0 && kind == AQ_OTHER_UNKNOWN && strcmp(lo->conduit, "mpi") == 0))
+    if (lo->encode == 1 || (lo->encode < 0 && kind == AQ_OTHER_UNKNOWN && lo->info->encodes_env))
         aq_other_encode(lo);
     for (; t != NULL; t = strtok_r(NULL, " \t\n", &save))
         aq_other_word(lo, kind, t, &w);

@@ -96,9 +96,7 @@ static int aq_launch_look_into(const struct aq_launch *lo, const char *path)
                  ? "PMI"
                  : "FORK"); /* and ssh: agents start ranks in the same way */
     if (aq_launch_has(image, size, "GASNetConduitName", conduit))
-        found = strcmp(lo->conduit, "udp") == 0 || strcmp(lo->conduit, "mpi") == 0
-                || /* they name no spawner */
-                aq_launch_has(image, size, spawner, "1");
+        found = !lo->info->names_spawners || aq_launch_has(image, size, spawner, "1");
     munmap(image, size);
     return found;
 }

@@ -127,7 +127,7 @@ void aq_launch_udp_names(void)
     (void)aq_env_alias_adopt(aq_launch_udp_get, aq_launch_udp_set, aq_launch_udp_warn);
 }
 
-enum aq_launch_spawner aq_launch_udp_spawner(const struct aq_launch *lo)
+enum aq_spawner aq_launch_udp_spawner(const struct aq_launch *lo)
 {
     const char *text = getenv("GASNET_SPAWNFN");
 

@@ -8,6 +8,10 @@
 #ifndef AQ_LAUNCH_UDP_H
 #define AQ_LAUNCH_UDP_H
 
+#ifdef HAVE_CONFIG_H
+#include "aq_config.h"
+#endif
+
 #include "other/launcher/aq_launch.h"
 
 #define AQ_WORKER_WORD "--worker" /* gasnetrun --worker FILE: the command %C */
@@ -26,7 +30,7 @@ void aq_launch_udp_names(void);
  * aq_launch_udp_spawner - what GASNET_SPAWNFN stands for. Unset: ssh for amudprun; for gasnetrun
  * ssh if the user names hosts or asks for several, else this host.
  */
-enum aq_launch_spawner aq_launch_udp_spawner(const struct aq_launch *lo);
+enum aq_spawner aq_launch_udp_spawner(const struct aq_launch *lo);
 
 /**
  * aq_launch_custom - SPAWNFN=C: have CSPAWN_CMD start the workers, and run the job on them.

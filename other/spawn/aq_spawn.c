@@ -145,10 +145,10 @@ static int64_t aq_spawn_wanted(void)
 }
 
 /* GASNET_<CONDUIT>_SPAWNER, "" if unset; fork, pmi (any of the PMI family) or single */
-static const char *aq_spawn_choice(const char *conduit)
+static const char *aq_spawn_choice(const struct aq_conduit_info *conduit)
 {
     char name[64];
-    size_t len = (size_t)snprintf(name, sizeof(name), "GASNET_%s_SPAWNER", conduit);
+    size_t len = (size_t)snprintf(name, sizeof(name), "GASNET_%s_SPAWNER", conduit->name);
     const char *text;
 
     for (size_t i = 0; i < len && i < sizeof(name); i++)
@@ -194,7 +194,8 @@ static void aq_spawn_hint_single(void)
                   "GASNET_PSHM_NODES=4");
 }
 
-static int aq_spawn_start(struct aq_spawn_state *st, int *argc, char ***argv, const char *conduit)
+static int aq_spawn_start(struct aq_spawn_state *st, int *argc, char ***argv,
+                          const struct aq_conduit_info *conduit)
 {
     const char *choice = aq_spawn_choice(conduit);
     int64_t wanted;
@@ -211,9 +212,9 @@ static int aq_spawn_start(struct aq_spawn_state *st, int *argc, char ***argv, co
         st->provider = &aq_spawn_fork_provider;
         return aq_spawn_fork_self(st, (uint32_t)wanted);
     }
-    if (aq_spawn_console_is_custom(conduit)) {
+    if (conduit->starts_itself) {
         st->provider = &aq_spawn_fork_provider;
-        return aq_spawn_console(st, argc, argv);
+        return aq_spawn_console(st, conduit, argc, argv);
     }
     aq_spawn_hint_single();
     st->provider = &aq_spawn_single_provider;
@@ -243,7 +244,8 @@ struct aq_host_facts aq_spawn_host_facts(void)
     return facts;
 }
 
-int aq_spawn_init(int *argc, char ***argv, const char *conduit, const struct aq_spawn_provider *own)
+int aq_spawn_init(int *argc, char ***argv, const struct aq_conduit_info *conduit,
+                  const struct aq_spawn_provider *own)
 {
     static char line[BUFSIZ];
     struct aq_spawn_state *st = &aq_spawn_me;

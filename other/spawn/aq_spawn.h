@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/aq_conduit_info.h"
 #include "other/spawn/aq_jobarea.h"
 
 struct aq_spawn_provider;
@@ -31,12 +32,13 @@ struct aq_spawn_info {
 /**
  * aq_spawn_init - join the job. Tries the environment of gasnetrun, PMIx, PMI, GASNET_PSHM_NODES
  * (forks here; the calling process becomes the supervisor and never returns), then a single
- * process. argc, argv  the client's, may be NULL; a udp program that starts itself takes the number
- * of ranks out of them conduit     its name, to read GASNET_<CONDUIT>_SPAWNER
+ * process.
+ * argc, argv  the client's, may be NULL; a program that starts itself takes the number of ranks out
+ * conduit     its name, to read GASNET_<CONDUIT>_SPAWNER, and whether its programs start themselves
  * own         the conduit's own way of starting, which is then the only one; or NULL
  * Returns AQ_OK or a negative AQ_ERR_*, logged.
  */
-int aq_spawn_init(int *argc, char ***argv, const char *conduit,
+int aq_spawn_init(int *argc, char ***argv, const struct aq_conduit_info *conduit,
                   const struct aq_spawn_provider *own);
 
 /** aq_spawn_info - NULL before aq_spawn_init(). */

@@ -2,8 +2,8 @@
 /*
  * aq_spawn_console.c - see aq_spawn_console.h.
  * How       SPAWNFN=L is aq_spawn_fork_self(), in the library, since it needs nothing else. S and C
- *           are the launcher's: this process becomes amudprun, which is looked for where this
- *           library was installed or built
+ *           are the launcher's: this process becomes the conduit's launcher, which is looked for
+ *           where this library was installed or built
  */
 #include "other/spawn/aq_spawn_console.h"
 
@@ -20,10 +20,7 @@
 #include "other/spawn/aq_places.h" /* AQ_BINDIR, AQ_BUILDDIR */
 #include "other/spawn/aq_supervise.h"
 
-bool aq_spawn_console_is_custom(const char *conduit)
-{
-    return strcmp(conduit, "udp") == 0;
-}
+static const struct aq_conduit_info *aq_console_conduit;
 
 static const char *aq_console_program(void)
 {
@@ -43,9 +40,9 @@ static _Noreturn void aq_console_usage(const char *name)
             "  GASNET_SPAWNFN=S     start them by ssh on the hosts of GASNET_SSH_SERVERS='host1 "
             "host2 ...'\n"
             "  GASNET_SPAWNFN=C     start them by the command GASNET_CSPAWN_CMD\n"
-            "or: amudprun -np N, gasnetrun_udp -n N [-H host1,host2], mpirun -n N, srun --mpi=pmix "
+            "or: %s -np N, gasnetrun_%s -n N [-H host1,host2], mpirun -n N, srun --mpi=pmix "
             "-n N; then %s [arguments]\n",
-            name, name);
+            name, aq_console_conduit->command, aq_console_conduit->name, name);
     exit(AQ_SUPERVISE_LOST);
 }
 
@@ -58,8 +55,8 @@ static uint32_t aq_console_count(int *argc, char ***argv)
 
     if (argc == NULL || argv == NULL) {
         fprintf(stderr,
-                "%s: this program keeps its arguments from gex_Client_Init; start it by amudprun\n",
-                name);
+                "%s: this program keeps its arguments from gex_Client_Init; start it by %s\n", name,
+                aq_console_conduit->command);
         aq_console_usage(name);
     }
     if (*argc < 2)
@@ -88,15 +85,19 @@ static char aq_console_spawn_function(void)
     exit(1);
 }
 
-/* tries DIR/amudprun and the other names of the same program */
+/* tries the conduit's launcher in dir, and the other names of the same program */
 static void aq_console_try(const char *dir, size_t len, char *const argv[])
 {
-    static const char *const names[] = { "amudprun", "gasnetrun_udp", "gasnetrun" };
+    const struct aq_conduit_info *c = aq_console_conduit;
+    const char *const names[][2] = { { c->command, "" },
+                                     { "gasnetrun_", c->name },
+                                     { "gasnetrun", "" } };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         char path[PATH_MAX];
 
-        if (snprintf(path, sizeof(path), "%.*s/%s", (int)len, dir, names[i]) >= (int)sizeof(path))
+        if (snprintf(path, sizeof(path), "%.*s/%s%s", (int)len, dir, names[i][0], names[i][1])
+            >= (int)sizeof(path))
             continue;
         if (access(path, X_OK) == 0)
             execv(path, argv);
@@ -138,7 +139,7 @@ static _Noreturn void aq_console_become_launcher(uint32_t ranks, char function, 
         aq_fatal(
             "this program cannot find out its own path: /proc is not there, or no memory is left");
     snprintf(count, sizeof(count), "%u", ranks);
-    words[to++] = (char *)"amudprun"; /* never written to */
+    words[to++] = (char *)aq_console_conduit->command; /* never written to */
     words[to++] = (char *)"-np";
     words[to++] = count;
     words[to++] = (char *)"-spawn";
@@ -150,19 +151,22 @@ static _Noreturn void aq_console_become_launcher(uint32_t ranks, char function, 
     fflush(NULL);
     aq_console_search(program, words);
     fprintf(stderr,
-            "%s: GASNET_SPAWNFN=%c needs the program amudprun, which is not in %s, nor beside this "
+            "%s: GASNET_SPAWNFN=%c needs the program %s, which is not in %s, nor beside this "
             "program or in PATH; set "
             "GASNET_PREFIX to where this package is installed, or start the ranks on this host by "
             "GASNET_SPAWNFN=L\n",
-            argv[0], function, AQ_BINDIR);
+            argv[0], function, aq_console_conduit->command, AQ_BINDIR);
     exit(1);
 }
 
-int aq_spawn_console(struct aq_spawn_state *st, int *argc, char ***argv)
+int aq_spawn_console(struct aq_spawn_state *st, const struct aq_conduit_info *conduit, int *argc,
+                     char ***argv)
 {
-    uint32_t ranks = aq_console_count(argc, argv);
+    uint32_t ranks;
     char function;
 
+    aq_console_conduit = conduit;
+    ranks = aq_console_count(argc, argv);
     aq_env_adopt_aliases(true);
     function = aq_console_spawn_function();
     if (function != 'L')

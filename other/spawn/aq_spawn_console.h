@@ -10,20 +10,18 @@
 #ifndef AQ_SPAWN_CONSOLE_H
 #define AQ_SPAWN_CONSOLE_H
 
-#include <stdbool.h>
-
+#include "base/aq_conduit_info.h"
 #include "other/spawn/aq_spawn_provider.h"
-
-/** aq_spawn_console_is_custom - do programs of this conduit have it? Those of udp do. */
-bool aq_spawn_console_is_custom(const char *conduit);
 
 /**
  * aq_spawn_console - the number of ranks is the first argument: start them.
+ * conduit     one whose programs start themselves
  * argc, argv  the client's, may be NULL
  * SPAWNFN=L forks them here: returns in each rank, AQ_OK or negative. Otherwise this process
- * becomes amudprun. Ends the process with 255 if there is no number, with 1 if it is not a good
- * one.
+ * becomes the conduit's launcher. Ends the process with 255 if there is no number, with 1 if it is
+ * not a good one.
  */
-int aq_spawn_console(struct aq_spawn_state *st, int *argc, char ***argv);
+int aq_spawn_console(struct aq_spawn_state *st, const struct aq_conduit_info *conduit, int *argc,
+                     char ***argv);
 
 #endif

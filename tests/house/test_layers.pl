@@ -144,7 +144,4 @@ done_testing();
 __DATA__
 # what may be included besides: includer -> included, and the reason
 other/launcher -> other/spawn   the two ends of the connections by which jobs start
-other/firehose/aq_fh_job.c -> core/aq_am.h  until its code is in conduits/ibv
-other/firehose/aq_fh_job.c -> core/aq_am_out.h  until its code is in conduits/ibv
-other/firehose/aq_fh_job.c -> other/spawn/aq_spawn.h  until its code is in conduits/ibv
 other/info -> core  until conduits describe themselves in base

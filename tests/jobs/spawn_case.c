@@ -200,7 +200,11 @@ int main(int argc, char **argv)
     char host[64] = "?";
 
     aq_env_init();
-    if (aq_spawn_init(&argc, &argv, "udp", NULL) != 0)
+    if (aq_spawn_init(&argc, &argv,
+                      &(struct aq_conduit_info){
+                          .name = "udp", .starts_itself = true, .command = "amudprun" },
+                      NULL)
+        != 0)
         return 95; /* it has said why */
     info = aq_spawn_info();
     jobarea = aq_spawn_jobarea();

@@ -188,7 +188,7 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "early") == 0 && getenv("AQ_SPAWN_FORK") != NULL && argc > 2
         && atoi(getenv("AQ_SPAWN_FORK")) == atoi(argv[2]))
         _exit(0); /* one slot of each host */
-    if (aq_spawn_init(&argc, &argv, "smp", NULL) != AQ_OK)
+    if (aq_spawn_init(&argc, &argv, &(struct aq_conduit_info){ .name = "smp" }, NULL) != AQ_OK)
         return 1;
     aq_exit_init();
     me = aq_spawn_info();

@@ -32,7 +32,8 @@ static void fake_ring(void)
     rings++;
 }
 
-static const struct aq_conduit_ops fake_conduit = { .name = "fake",
+static const struct aq_conduit_info fake_info = { .name = "fake" };
+static const struct aq_conduit_ops fake_conduit = { .info = &fake_info,
                                                     .poll = fake_poll,
                                                     .sleep_wake = fake_ring };
 

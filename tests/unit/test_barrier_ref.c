@@ -44,7 +44,8 @@ static void fake_ring(void)
 {
 }
 
-static const struct aq_conduit_ops fake_conduit = { .name = "fake",
+static const struct aq_conduit_info fake_info = { .name = "fake" };
+static const struct aq_conduit_ops fake_conduit = { .info = &fake_info,
                                                     .am_short = fake_short,
                                                     .sleep_wake = fake_ring };
 

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#define AQ_HAVE_CONDUIT_UDP 1 /* this test is built with that conduit only */
+#define AQ_HAVE_SODIUM 1 /* this test is built with that conduit only */
 #include "other/launcher/aq_custom_wire.c"
 
 #include <stdlib.h>

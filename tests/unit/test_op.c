@@ -44,8 +44,10 @@ static void fake_nothing(void)
 {
 }
 
+static const struct aq_conduit_info fake_info = { .name = "fake" };
+
 static const struct aq_conduit_ops fake_conduit = {
-    .name = "fake",
+    .info = &fake_info,
     .poll = fake_poll,
     .sleep_prepare = fake_sleep_prepare,
     .sleep = fake_sleep,

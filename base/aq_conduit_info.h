@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * aq_conduit_info.h - what a conduit says about itself to the library, gasnetrun and aq-info.
+ *
+ * Each conduit defines one struct aq_conduit_info, aq_NAME_info in conduits/NAME/aq_NAME_info.c:
+ * constant data that depends on this header only, so that programs without a job have it too.
+ * Nothing outside a conduit's folder compares its name: ask the field that says what is meant.
+ */
+#ifndef AQ_CONDUIT_INFO_H
+#define AQ_CONDUIT_INFO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Ways in which gasnetrun starts the ranks of a job: -spawner=. */
+enum aq_spawner {
+    AQ_SPAWNER_UNSET,
+    AQ_SPAWNER_FORK,
+    AQ_SPAWNER_SSH,
+    AQ_SPAWNER_MPI,   /* by the command MPIRUN_CMD */
+    AQ_SPAWNER_PMI,   /* by the command PMIRUN_CMD */
+    AQ_SPAWNER_CUSTOM /* by the command GASNET_CSPAWN_CMD */
+};
+
+struct aq_conduit_info {
+    const char *name;  /* one word in lower case, as in GASNET_CONDUIT: "udp" */
+    const char *about; /* one line for aq-info */
+    bool one_host;     /* reaches ranks on the same host only */
+
+    /* "./prog N arguments" starts a job by GASNET_SPAWNFN, and settings go by the names GASNET_X,
+     * AMUDP_X and X. command is then the launcher with a command line of its own. */
+    bool starts_itself;
+    const char *command;
+
+    /* The spawner that gasnetrun takes if the user names none. UNSET: ssh if the user names hosts,
+     * else fork. */
+    enum aq_spawner spawner;
+    /* NULL if every spawner can start this conduit's ranks. Else only MPI and PMI can, and this
+     * text completes "spawner ssh cannot start the NAME conduit, ". */
+    const char *why_not_spawned;
+    bool names_spawners; /* programs carry the names of the spawners that they were built with */
+    bool
+        /* values of variables are encoded for a launcher that gasnetrun does not know */
+        encodes_env;
+    bool
+        names_mpirun; /* the conduit's module holds the command by which its programs are started */
+};
+
+/* The conduits of conduits/list.m4, in this order, ended by NULL. In a library those that it holds,
+ * in gasnetrun all. */
+extern const struct aq_conduit_info *const aq_conduit_infos[];
+
+/** aq_conduit_info_find - the conduit of that name, or NULL. */
+const struct aq_conduit_info *aq_conduit_info_find(const char *name);
+
+#endif
