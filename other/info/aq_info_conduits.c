@@ -5,7 +5,7 @@
  * Limits come from a job of one rank that a child process starts on the conduit and ends again,
  * so that they are the ones a client gets; those of messages between hosts come from the conduit's
  * table.
- * Uses      the conduit table, gasnetex.h
+ * Uses      base/aq_report.h, gasnetex.h
  */
 #include "other/info/aq_info.h"
 
@@ -18,17 +18,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/aq_conduit.h"
-#include "base/aq_rc.h"
-#include "core/aq_segment.h"
+#include "base/aq_report.h"
 #include "gasnetex.h"
 
 struct info_limits {
     unsigned max_args;
     unsigned pad;
     uint64_t request_medium, reply_medium, request_long, reply_long;
-    uint64_t segment, own_memory, max_threads;
-    char segment_from[256];
+    uint64_t segment, max_threads;
+    struct aq_job_report job;
 };
 
 extern char **environ;
@@ -82,9 +80,8 @@ static _Noreturn void info_limits_child(const char *conduit, int out)
     limits.request_long = gex_AM_MaxRequestLong(tm, 0, GEX_EVENT_NOW, 0, 0);
     limits.reply_long = gex_AM_MaxReplyLong(tm, 0, GEX_EVENT_NOW, 0, 0);
     limits.segment = gasnet_getMaxLocalSegmentSize();
-    limits.own_memory = aq_limits.host_bytes;
+    aq_report_job(&limits.job);
     limits.max_threads = gex_System_QueryMaxThreads();
-    aq_segment_explain(limits.segment_from, sizeof(limits.segment_from));
     (void)!write(out, &limits, sizeof(limits)); /* less than PIPE_BUF: whole or nothing */
     gasnet_exit(0);
 }
@@ -137,22 +134,22 @@ static bool info_ask_limits(const char *conduit, struct info_limits *limits_out,
     return got == sizeof(*limits_out);
 }
 
-/* A lone rank is near itself; what other hosts' ranks take is in the table. */
-static void info_remote_limits_of(const struct aq_conduit_ops *ops)
+/* A lone rank is local to itself; the table says what remote ranks take. */
+static void info_remote_limits_of(const struct aq_conduit_report *conduit)
 {
-    if ((ops->caps & AQ_CAP_NETWORK) == 0)
+    if (!conduit->network)
         return;
-    aq_info_bytes("am_max_far_medium", "AM medium, far ranks", ops->min_medium,
+    aq_info_bytes("am_max_far_medium", "AM medium, far ranks", conduit->min_medium,
                   "in jobs with ranks that share no memory");
-    aq_info_bytes("am_max_far_long", "AM long, far ranks", ops->min_long, NULL);
+    aq_info_bytes("am_max_far_long", "AM long, far ranks", conduit->min_long, NULL);
 }
 
-static void info_limits_of(const struct aq_conduit_ops *ops)
+static void info_limits_of(const struct aq_conduit_report *conduit)
 {
     struct info_limits limits;
     char text[2048];
 
-    if (!info_ask_limits(ops->info->name, &limits, text, sizeof(text))) {
+    if (!info_ask_limits(conduit->info->name, &limits, text, sizeof(text))) {
         text[strcspn(text, "\n")] = '\0';
         aq_info_text("start_failed", "does not start", text, NULL);
         return;
@@ -162,34 +159,32 @@ static void info_limits_of(const struct aq_conduit_ops *ops)
     aq_info_bytes("am_max_reply_medium", "AM reply medium", limits.reply_medium, NULL);
     aq_info_bytes("am_max_request_long", "AM request long", limits.request_long, NULL);
     aq_info_bytes("am_max_reply_long", "AM reply long", limits.reply_long, NULL);
-    info_remote_limits_of(ops);
-    aq_info_bytes("max_segment", "segment of a lone rank", limits.segment, limits.segment_from);
-    aq_info_bytes("own_memory", "library's own memory", limits.own_memory, "for a lone rank");
+    info_remote_limits_of(conduit);
+    aq_info_bytes("max_segment", "segment of a lone rank", limits.segment, limits.job.segment_from);
+    aq_info_bytes("own_memory", "library's own memory", limits.job.host_bytes, "for a lone rank");
     aq_info_count("max_threads", "client threads", limits.max_threads, NULL);
 }
 
 void aq_info_conduits(bool with_limits)
 {
-    aq_info_list("conduits", "Conduits");
-    for (size_t i = 0; aq_conduits[i] != NULL; i++) {
-        const struct aq_conduit_ops *ops = aq_conduits[i];
-        char why[256] = "";
-        bool works = ops->probe(why, sizeof(why)) == AQ_OK;
+    struct aq_conduit_report conduit;
 
+    aq_info_list("conduits", "Conduits");
+    for (size_t i = 0; aq_report_conduit(i, &conduit); i++) {
         aq_info_section(NULL, NULL);
-        aq_info_text("name", NULL, ops->info->name, NULL);
-        aq_info_text("about", NULL, ops->info->about, NULL);
-        aq_info_yesno("usable", NULL, works, NULL);
-        if (!works)
-            aq_info_text("reason", NULL, why, NULL);
-        aq_info_yesno("one_sided", NULL, (ops->caps & AQ_CAP_ONE_SIDED) != 0, NULL);
-        aq_info_text(NULL, ops->info->name, ops->info->about, NULL);
-        if (works)
+        aq_info_text("name", NULL, conduit.info->name, NULL);
+        aq_info_text("about", NULL, conduit.info->about, NULL);
+        aq_info_yesno("usable", NULL, conduit.works, NULL);
+        if (!conduit.works)
+            aq_info_text("reason", NULL, conduit.why, NULL);
+        aq_info_yesno("one_sided", NULL, conduit.one_sided, NULL);
+        aq_info_text(NULL, conduit.info->name, conduit.info->about, NULL);
+        if (conduit.works)
             aq_info_text(NULL, "", "can be used here", NULL);
         else
-            aq_info_text(NULL, "", "cannot be used here", why);
-        if (works && with_limits)
-            info_limits_of(ops);
+            aq_info_text(NULL, "", "cannot be used here", conduit.why);
+        if (conduit.works && with_limits)
+            info_limits_of(&conduit);
         aq_info_section_end();
     }
     aq_info_list_end();

@@ -144,4 +144,3 @@ done_testing();
 __DATA__
 # what may be included besides: includer -> included, and the reason
 other/launcher -> other/spawn   the two ends of the connections by which jobs start
-other/info -> core  until conduits describe themselves in base
