@@ -2,13 +2,14 @@ dnl aq_options.m4 - options that are accepted because build systems of clients p
 dnl SPDX-License-Identifier: BSD-3-Clause
 dnl
 dnl Each names something that this library decides at run time or has only one form of, so none of
-dnl them changes the build; declaring them keeps configure from warning about them.
+dnl them changes the build; declaring them keeps configure from warning about them. Kinds of memory
+dnl that this library has not got are refused, but may be switched off or looked for.
 
 AC_DEFUN([AQ_ACCEPTED_OPTIONS],
 [m4_foreach_w([aq_option],
   [trace stats srclines debug-malloc pthreads rwlock tls threadinfo-opt rpath mpi-compat pshm
    pshm-posix pshm-sysv pshm-file pshm-hugetlbfs pshm-xpmem large-pshm hugetlbfs aligned-segments
-   backtrace memory-kinds kind-cuda-uva kind-hip kind-ze hwloc-utils plpa pmi pmi2-fast-barrier
+   backtrace memory-kinds hwloc-utils plpa pmi pmi2-fast-barrier
    valgrind dev-warnings gasnet-verbose cross-compile fork pdeathsig mmap loopback-memsync
    throttle-poll conservative-local-copy system-debug-malloc force-generic-atomicops
    force-os-atomicops force-compiler-atomicops force-native-timers force-gettimeofday
@@ -20,6 +21,12 @@ m4_foreach_w([aq_option],
   [max-pthreads-per-node mpi-cc mpi-cflags mpi-libs mpirun-cmd host-detect cache-line-bytes maxeps
    segment-mmap-max smp-spawner perl cpp cxxcpp ssh-cmd ssh-options ssh-nodefile ssh-out-degree],
   [AC_ARG_WITH(aq_option, [])
+])
+m4_foreach_w([aq_option], [kind-cuda-uva kind-hip kind-ze],
+  [AC_ARG_ENABLE(aq_option, [],
+    [AS_CASE([$enableval], [no|probe], [],
+      [AC_MSG_ERROR([--enable-]aq_option[: this library has no memory of devices yet, only host
+  memory (GEX_MK_HOST); leave the option out, or write --disable-]aq_option)])])
 ])
 AS_IF([test "x$enable_pthreads" = xno && test "x$enable_par" = xyes],
   [AC_MSG_ERROR([--enable-par needs threads, which --disable-pthreads forbids])])

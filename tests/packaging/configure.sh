@@ -86,6 +86,12 @@ config "GASNET_SEGMENT_EVERYTHING 1"
 result $? "and in gasnet_config.h"
 ! grep -q '^  conduit mpi  *yes' "$work/out" && ! grep 'mpi:' "$work/build/build-aux/config.env"
 result $? "leaves the mpi conduit out"
+accepts "memory of devices switched off, or used if it is there" --disable-kind-cuda-uva \
+    --enable-kind-hip=no --enable-kind-ze=probe
+for kind in cuda-uva hip ze; do
+    refuses "--enable-kind-$kind: this library has no memory of devices" "memory of devices: $kind" \
+        --enable-kind-$kind
+done
 refuses 'the mpi conduit was asked for but cannot be built' "--enable-mpi without MPI fails" --enable-mpi --with-mpicc=/nowhere/mpicc
 refuses 'cannot compile and link an MPI-3 program' "--enable-mpi with a wrapper that is none fails" --enable-mpi --with-mpicc=true
 accepts "without MPI the rest is built; --with-max-segsize=2GB/P" --with-mpicc=/nowhere/mpicc --with-max-segsize=2GB/P \
