@@ -64,18 +64,18 @@ short()
 
 long()
 {
-    md 1 smp 0 'changed boxes: the same' 12 1000 --serial
+    md 1 smp 0 'changed boxes: the same' 12 300 --serial
     one=$(checksum)
     for halo in strided vector; do
-        same 2 smp 0 12 1000 $halo
-        same 8 smp 0 12 1000 $halo
-        same 12 smp 0 12 1000 $halo --grid 3x2x2
+        same 2 smp 0 12 300 $halo
+        same 8 smp 0 12 300 $halo
+        same 12 smp 0 12 300 $halo --grid 3x2x2
         for order in plain permuted; do
-            same 8 udp 4 12 1000 $halo $order
-            same 4 udp 2 12 1000 $halo $order --grid 4x1x1
+            same 8 udp 4 12 300 $halo $order
+            same 4 udp 2 12 300 $halo $order --grid 4x1x1
         done
-        same 4 udp 1 12 1000 $halo
-        same 4 mpi 1 12 1000 $halo
+        same 4 udp 1 12 300 $halo
+        same 4 mpi 1 12 300 $halo
     done
     # 3 x 3 x 3 boxes: 26 neighbours each
     md 27 smp 0 'positions *70200 calls, 1684800000 bytes within' 12 100 --pattern
