@@ -92,12 +92,6 @@ static inline unsigned aq_poll_unnoted(void)
     return served;
 }
 
-static inline unsigned aq_poll_quietly(void)
-{
-    aq_service_note_poll();
-    return aq_poll_unnoted();
-}
-
 /* Another thread may sleep on a condition that a handler of ours has just made true. */
 static inline void aq_poll_notify(unsigned served)
 {
@@ -111,8 +105,10 @@ static inline void aq_poll_notify(unsigned served)
 
 unsigned aq_poll(void)
 {
-    unsigned served = aq_poll_quietly();
+    unsigned served;
 
+    aq_service_note_poll();
+    served = aq_poll_unnoted();
     aq_poll_notify(served);
     return served;
 }
@@ -257,6 +253,14 @@ static inline void aq_wait_awake(struct aq_waiter *waiter)
     }
 }
 
+static inline void aq_wait_idles(struct aq_waiter *waiter)
+{
+    if (AQ_UNLIKELY(aq_service_is_watching()) && waiter->idled == 0) {
+        waiter->idled = aq_now_ns();
+        aq_service_note_wait();
+    }
+}
+
 /* Nothing came in this step: give way, the more the longer. */
 static void aq_wait_idle(struct aq_waiter *waiter)
 {
@@ -266,6 +270,7 @@ static void aq_wait_idle(struct aq_waiter *waiter)
 
     if (AQ_UNLIKELY(idle == 1 && aq_trace_is_on()) && waiter->began == 0)
         waiter->began = aq_trace_begin(AQ_TRACE_BLOCKUNTIL);
+    aq_wait_idles(waiter);
     if (idle < aq_wait.spins && mode != GASNET_WAIT_BLOCK) {
         if (idle % 2 == 0)
             aq_cpu_relax(); /* a peer on the same core's other thread needs the pipeline */
@@ -300,6 +305,10 @@ static void aq_wait_idle(struct aq_waiter *waiter)
 static inline void aq_wait_over(struct aq_waiter *waiter)
 {
     aq_wait_awake(waiter);
+    if (AQ_UNLIKELY(waiter->idled != 0)) {
+        aq_service_note_waited(aq_now_ns() - waiter->idled);
+        waiter->idled = 0;
+    }
     if (AQ_UNLIKELY(waiter->since != 0))
         aq_jobarea_note_done(aq_spawn_jobarea(), aq_spawn_info()->host_rank);
 }
@@ -328,7 +337,7 @@ static inline void aq_wait_progressed(struct aq_waiter *waiter)
 
 void aq_wait_step(struct aq_waiter *waiter)
 {
-    unsigned served = aq_poll_quietly();
+    unsigned served = aq_poll_unnoted(); /* the wait as a whole is noted */
 
     if (served == 0) {
         aq_wait_idle(waiter);

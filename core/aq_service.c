@@ -2,15 +2,17 @@
  * aq_service.c - the service thread (GASNET_PROGRESS_THREAD, GASNET_RCV_THREAD, GASNET_SND_THREAD;
  * par only).
  *
- * It polls for a rank whose own threads do not. While they do, it takes short naps and announces
- * nothing, so that nobody pays for waking it; once they have not polled during a nap, it sleeps in
- * the kernel as any waiter does, on the wake-up count and the conduit's sockets, and is woken by
- * whoever brings work.
+ * It polls for a rank whose own threads do not. It sleeps in the kernel as any waiter does, on the
+ * wake-up count and the conduit's sockets, and is woken by whoever brings work, as long as the
+ * client's threads spend less than half of their time waiting and polling. Once they wait in earnest
+ * it would be in their way: it backs off, the longer the longer they do, and announces nothing, so
+ * that nobody pays for waking it.
  *
- * Owns      the thread, and the note of client threads' polls
+ * Owns      the thread, and the note of client threads' polls and waits
  * Threads   it runs handlers, so that GASNET_HIDDEN_AM_CONCURRENCY_LEVEL is 1 in threaded clients.
  *           With GEX_FLAG_DEFER_THREADS it is the client that makes it
- * Promise   it never spins; a message to a rank that computes waits for a nap at most
+ * Promise   it never spins; a message to a rank that computes is served at once, and after a long
+ *           wait of its threads within AQ_SERVICE_MAX_BACKOFF_NS
  * Uses      core/aq_poll.h, the conduit's sleep. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "core/aq_service.h"
@@ -30,53 +32,97 @@
 
 #if AQ_THREADED
 
-#define AQ_SERVICE_BACKOFF_NS 500000     /* between looks whether client threads poll */
-#define AQ_SERVICE_SLEEP_NS   1000000000 /* the longest sleep; the wake-up count ends it */
+#define AQ_SERVICE_MIN_BACKOFF_NS 50000u /* between looks whether client threads still poll */
+#define AQ_SERVICE_MAX_BACKOFF_NS 500000u
+#define AQ_SERVICE_SLEEP_NS       1000000000 /* the longest sleep; the wake-up count ends it */
 
 atomic_bool aq_service_watches;
 atomic_uint aq_service_polls;
+atomic_int aq_service_waiters;
 
 /* What a client that starts the thread itself is told. */
 static gex_ProgressThreadInfo_t aq_service_thread;
 
-/* relaxed: see aq_service_note_poll() */
-static unsigned aq_service_seen(void)
+static uint64_t aq_service_poll_ns(void)
 {
-    return atomic_load_explicit(&aq_service_polls, memory_order_relaxed);
+    return aq_limits.poll_ns != 0 ? aq_limits.poll_ns : 50;
 }
 
-/* Returns once the client's threads have not polled for a while. */
+void aq_service_note_wait(void)
+{
+    /* relaxed: see aq_service_is_watching() */
+    atomic_fetch_add_explicit(&aq_service_waiters, 1, memory_order_relaxed);
+}
+
+void aq_service_note_waited(uint64_t ns)
+{
+    atomic_fetch_sub_explicit(&aq_service_waiters, 1, memory_order_relaxed); /* as above */
+    aq_service_note_polls((unsigned)(ns / aq_service_poll_ns()));
+}
+
+/* What the client's threads did since the last look. */
+struct aq_service_look {
+    unsigned polls;
+    uint64_t time;
+};
+
+static struct aq_service_look aq_service_look_now(void)
+{
+    /* relaxed: see aq_service_note_polls() */
+    return (struct aq_service_look){ atomic_load_explicit(&aq_service_polls, memory_order_relaxed),
+                                     aq_now_ns() };
+}
+
+/* The client's threads serve the rank themselves: one waits, or they have waited and polled for half of the
+ * time since *last. */
+static bool aq_service_client_waits(struct aq_service_look *last)
+{
+    const struct aq_service_look now = aq_service_look_now();
+    const uint64_t polling = (now.polls - last->polls) * aq_service_poll_ns();
+    const uint64_t passed = now.time - last->time;
+
+    *last = now;
+    /* relaxed: seen too late it costs a wake-up */
+    return 2 * polling > passed
+           || atomic_load_explicit(&aq_service_waiters, memory_order_relaxed) != 0;
+}
+
+/* Returns once the client's threads do not wait. */
 static void aq_service_stand_back(void)
 {
-    const struct timespec backoff = { 0, AQ_SERVICE_BACKOFF_NS };
-    unsigned seen;
+    struct timespec backoff = { 0, AQ_SERVICE_MIN_BACKOFF_NS };
+    struct aq_service_look last = aq_service_look_now();
 
-    do {
-        seen = aq_service_seen();
+    for (;;) {
         nanosleep(&backoff, NULL);
-    } while (seen != aq_service_seen());
+        if (!aq_service_client_waits(&last))
+            return;
+        if (backoff.tv_nsec < AQ_SERVICE_MAX_BACKOFF_NS)
+            backoff.tv_nsec *= 2;
+    }
 }
 
+/* Returns once they do. */
 static void aq_service_serve(void)
 {
-    const unsigned seen = aq_service_seen();
+    struct aq_service_look last = aq_service_look_now();
 
-    while (aq_service_seen() == seen && !aq_exit_in_progress()) {
+    do {
         const uint32_t wakeup = aq_wait_prepare();
 
-        /* what came before the announcement rang no bell: look once more */
+        /* what came before the announcement woke nobody: look once more */
         if (aq_poll_service() == 0)
             aq_wait_sleep(wakeup, AQ_SERVICE_SLEEP_NS);
         aq_job.local->sleep_cancel();
         while (aq_poll_service() != 0)
             continue;
-    }
+    } while (!aq_service_client_waits(&last) && !aq_exit_in_progress());
 }
 
 static void *aq_service_main(void *arg)
 {
     (void)arg;
-    /* relaxed: see aq_service_note_poll() */
+    /* relaxed: see aq_service_is_watching() */
     atomic_store_explicit(&aq_service_watches, true, memory_order_relaxed);
     while (!aq_exit_in_progress()) {
         aq_service_stand_back();

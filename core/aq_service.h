@@ -26,22 +26,51 @@ void aq_service_init(gex_Flags_t client_flags);
 const gex_ProgressThreadInfo_t *aq_service_info(void);
 
 #if AQ_THREADED
-/* Client threads have polled: the service thread stays away as long as they do. */
-extern atomic_bool aq_service_watches; /* a service thread looks at the next */
-extern atomic_uint aq_service_polls;
+/* What client threads do: the service thread stays away as long as they wait. */
+extern atomic_bool aq_service_watches; /* a service thread looks at the next two */
+extern atomic_uint aq_service_polls;   /* polls, and what waits come to in polls */
+extern atomic_int aq_service_waiters;  /* client threads that wait and to whom nothing has come */
+
+static inline bool aq_service_is_watching(void)
+{
+    /* relaxed: a note too late or lost costs a nap or a look, no correctness */
+    return atomic_load_explicit(&aq_service_watches, memory_order_relaxed);
+}
+
+static inline void aq_service_note_polls(unsigned polls)
+{
+    /* relaxed: as above. A store of what this thread has seen, not an addition: about right will do */
+    atomic_store_explicit(&aq_service_polls,
+                          atomic_load_explicit(&aq_service_polls, memory_order_relaxed) + polls,
+                          memory_order_relaxed);
+}
 
 static inline void aq_service_note_poll(void)
 {
-    /* relaxed, both: a note too late or lost costs a nap or a look, no correctness. A store of what
-     * this thread has seen plus one, not an addition: any change will do */
-    if (AQ_UNLIKELY(atomic_load_explicit(&aq_service_watches, memory_order_relaxed)))
-        atomic_store_explicit(&aq_service_polls,
-                              atomic_load_explicit(&aq_service_polls, memory_order_relaxed) + 1,
-                              memory_order_relaxed);
+    if (AQ_UNLIKELY(aq_service_is_watching()))
+        aq_service_note_polls(1);
 }
+
+/* A client thread waits; it has waited for ns. */
+void aq_service_note_wait(void);
+void aq_service_note_waited(uint64_t ns);
 #else
 static inline void aq_service_note_poll(void)
 {
+}
+
+static inline bool aq_service_is_watching(void)
+{
+    return false;
+}
+
+static inline void aq_service_note_wait(void)
+{
+}
+
+static inline void aq_service_note_waited(uint64_t ns)
+{
+    (void)ns;
 }
 #endif
 

@@ -36,10 +36,11 @@ struct aq_waiter {
     uint64_t since;   /* when the waiting began, ns; 0 until first asked for */
     const char *what; /* what is waited for, for the stall report */
     uint64_t began;   /* when a step first found nothing, ns; 0 unless it is traced */
+    uint64_t idled;   /* the same; 0 unless a service thread watches */
 };
-#define AQ_WAITER_INIT(what_, peer_)   \
-    {                                  \
-        0, 0, 0, 0, peer_, 0, what_, 0 \
+#define AQ_WAITER_INIT(what_, peer_)      \
+    {                                     \
+        0, 0, 0, 0, peer_, 0, what_, 0, 0 \
     }
 AQ_PUBLIC void aq_wait_step(struct aq_waiter *waiter);
 AQ_PUBLIC void aq_wait_end(struct aq_waiter *waiter);
