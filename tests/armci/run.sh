@@ -81,6 +81,11 @@ done
 check "sync, 4 ranks on 2 hosts in name, udp" \
     right udp 4 env GASNET_SUPERNODE_MAXSIZE=2 ./sync
 check "sync, 3 ranks, mpi, with threads" right mpi 3 ./sync threads
+builds progress
+for conduit in smp udp; do
+    check "progress, 2 ranks, $conduit" right $conduit 2 ./progress idle
+done
+check "progress, 2 ranks, mpi, with threads" right mpi 2 ./progress threads
 builds procedures
 for conduit in smp udp mpi; do
     check "procedures, 3 ranks, $conduit" right $conduit 3 ./procedures threads
@@ -165,10 +170,13 @@ else
         # shellcheck disable=SC2086
         check "$program links with libarmci" links $program ours "$compiler" -lga-openmpi \
             -L"$tree/lib" -larmci -Wl,-rpath,"$tree/lib" $rest
-        check "$program, ARMCI-MPI" \
-            sh -c 'timeout -k 5 100 "$0" -n 3 "./$1-others" >"$1-expected"' "$MPIRUN" $program
-        for conduit in smp udp mpi; do
-            check "$program, 3 ranks, $conduit" same $program $conduit 3
+        for ranks in 1 3 8; do
+            # shellcheck disable=SC2016
+            check "$program, $ranks ranks, ARMCI-MPI" \
+                sh -c 'timeout -k 5 100 "$0" -n $2 "./$1-others" >"$1-expected"' "$MPIRUN" $program $ranks
+            for conduit in smp udp mpi; do
+                check "$program, $ranks ranks, $conduit" same $program $conduit $ranks
+            done
         done
     done
 fi
