@@ -75,43 +75,15 @@ static void adder_add(struct adder *adder, char *dst, const char *src, size_t by
 
 /* --- a section as a stream of bytes, run after run --- */
 
-struct cursor {
-    const struct aq_armci_section *section;
-    size_t index[ARMCI_MAX_STRIDE_LEVEL];
-    char *src, *dst; /* the current run */
-    size_t done;     /* bytes of it */
-};
-
-static void cursor_begin(struct cursor *at, const struct aq_armci_section *section)
-{
-    *at = (struct cursor){ .section = section, .src = section->src, .dst = section->dst };
-}
-
-static void cursor_next_run(struct cursor *at)
-{
-    const struct aq_armci_section *section = at->section;
-
-    at->done = 0;
-    for (size_t i = 0; i < section->levels; i++) {
-        at->src += section->src_stride[i];
-        at->dst += section->dst_stride[i];
-        if (++at->index[i] < section->count[i])
-            return;
-        at->src -= (ptrdiff_t)section->count[i] * section->src_stride[i];
-        at->dst -= (ptrdiff_t)section->count[i] * section->dst_stride[i];
-        at->index[i] = 0;
-    }
-}
-
-static void cursor_advance(struct cursor *at, size_t bytes)
+static void cursor_advance(struct aq_armci_cursor *at, size_t bytes)
 {
     at->done += bytes;
     if (at->done == at->section->bytes)
-        cursor_next_run(at);
+        aq_armci_cursor_next(at);
 }
 
 /* Only the destination moves: of a section that came in a message. */
-static void cursor_seek(struct cursor *at, size_t offset)
+static void cursor_seek(struct aq_armci_cursor *at, size_t offset)
 {
     size_t run = offset / at->section->bytes;
 
@@ -123,11 +95,11 @@ static void cursor_seek(struct cursor *at, size_t offset)
     }
 }
 
-static size_t cursor_left_of(const struct cursor *at, size_t max)
+static size_t cursor_left_of(const struct aq_armci_cursor *at, size_t most)
 {
     const size_t left = at->section->bytes - at->done;
 
-    return left < max ? left : max;
+    return left < most ? left : most;
 }
 
 /* --- messages --- */
@@ -141,7 +113,7 @@ struct head {
     double scale[2]; /* one value of the type, or two floats */
 };
 
-struct frag {
+struct piece {
     void *dst;
     uint64_t bytes;
 };
@@ -195,21 +167,23 @@ static size_t round_down(size_t bytes, size_t unit)
     return bytes / unit * unit;
 }
 
-static gex_AM_SrcDesc_t prepare(int proc, size_t least, size_t max)
+static gex_AM_SrcDesc_t prepare(int proc, size_t least, size_t most)
 {
-    return gex_AM_PrepareRequestMedium(aq_armci.tm, (gex_Rank_t)proc, NULL, least, max, NULL, 0, 0);
+    return gex_AM_PrepareRequestMedium(aq_armci.tm, (gex_Rank_t)proc, NULL, least, most, NULL, 0,
+                                       0);
 }
 
 static void commit(gex_AM_SrcDesc_t sd, int proc, size_t bytes)
 {
     aq_armci.peers[proc].acc_sent++;
+    AQ_ARMCI_COUNT(acc_messages, 1);
     aq_armci_mark(proc);
     gex_AM_CommitRequestMedium0(sd, AQ_ARMCI_HANDLE_ACC, bytes);
 }
 
 /* One message of a section, from *at on; returns the bytes of its elements. */
 static size_t send_part(const struct aq_armci_section *section, struct head *head,
-                        struct cursor *at, size_t left, int proc)
+                        struct aq_armci_cursor *at, size_t left, int proc)
 {
     const size_t unit = aq_armci_acc_size(head->type);
     const size_t fixed = section_head_size(section);
@@ -233,10 +207,10 @@ static void send_section(int type, const void *scale, const struct aq_armci_sect
                          int proc)
 {
     size_t left = section->bytes * section->runs;
-    struct cursor at;
+    struct aq_armci_cursor at;
     struct head head;
 
-    cursor_begin(&at, section);
+    aq_armci_cursor_begin(&at, section);
     head_init(&head, type, scale);
     head.dst = section->dst;
     head.levels = (int16_t)section->levels;
@@ -244,7 +218,8 @@ static void send_section(int type, const void *scale, const struct aq_armci_sect
         left -= send_part(section, &head, &at, left, proc);
 }
 
-static void add_section(struct adder *adder, struct cursor *at, const char *src, size_t bytes)
+static void add_section(struct adder *adder, struct aq_armci_cursor *at, const char *src,
+                        size_t bytes)
 {
     for (size_t done = 0, n; done < bytes; done += n) {
         n = cursor_left_of(at, bytes - done);
@@ -255,14 +230,14 @@ static void add_section(struct adder *adder, struct cursor *at, const char *src,
 
 static void add_list(struct adder *adder, const struct head *head, const char *in)
 {
-    const char *src = in + (size_t)head->npieces * sizeof(struct frag);
+    const char *src = in + (size_t)head->npieces * sizeof(struct piece);
 
     for (int i = 0; i < head->npieces; i++) {
-        struct frag frag;
+        struct piece piece;
 
-        memcpy(&frag, in + (size_t)i * sizeof(frag), sizeof(frag));
-        adder_add(adder, frag.dst, src, frag.bytes);
-        src += frag.bytes;
+        memcpy(&piece, in + (size_t)i * sizeof(piece), sizeof(piece));
+        adder_add(adder, piece.dst, src, piece.bytes);
+        src += piece.bytes;
     }
 }
 
@@ -271,7 +246,7 @@ void aq_armci_on_acc(gex_Token_t token, void *payload, size_t bytes)
     const char *in = payload;
     struct aq_armci_section section;
     struct adder adder;
-    struct cursor at;
+    struct aq_armci_cursor at;
     struct head head;
 
     memcpy(&head, in, sizeof(head));
@@ -281,7 +256,7 @@ void aq_armci_on_acc(gex_Token_t token, void *payload, size_t bytes)
     } else {
         const char *src = read_section(in + sizeof(head), &head, &section);
 
-        cursor_begin(&at, &section);
+        aq_armci_cursor_begin(&at, &section);
         cursor_seek(&at, head.offset);
         add_section(&adder, &at, src, bytes - (size_t)(src - in));
     }
@@ -306,6 +281,7 @@ static struct aq_armci_peer *begin(int proc)
     aq_armci_tick();
     if (peer->put != GEX_EVENT_INVALID)
         aq_armci_wait_puts(proc);
+    aq_armci_wait_chunks(proc);
     return peer;
 }
 
@@ -318,33 +294,39 @@ static int check_op(const char *call, int op)
     return type;
 }
 
-int PARMCI_AccS(int op, void *scale, ARMCI_STRIDED_ARGS_)
+static int accumulate(const char *call, int op, void *scale, ARMCI_STRIDED_ARGS_)
 {
-    const int type = check_op("ARMCI_AccS", op);
+    const int type = check_op(call, op);
     struct aq_armci_section section;
     const struct aq_armci_peer *peer;
-    const int rc = aq_armci_section_init(&section, src_ptr, src_stride_arr, dst_ptr, dst_stride_arr,
-                                         count, stride_levels, proc);
+    const int rc = aq_armci_section_init(call, &section, src_ptr, src_stride_arr, dst_ptr,
+                                         dst_stride_arr, count, stride_levels, proc);
 
     if (rc != 0 || scale == NULL)
         return scale == NULL ? FAIL : rc < 0 ? rc : 0;
     peer = begin(proc);
-    aq_armci_check_range("ARMCI_AccS", dst_ptr, section.bytes, proc);
+    aq_armci_check_section(&section, section.dst, section.dst_stride, proc);
     if (aq_armci_is_local(peer)) {
         struct adder adder;
-        struct cursor at;
+        struct aq_armci_cursor at;
 
-        cursor_begin(&at, &section);
+        aq_armci_cursor_begin(&at, &section);
         adder_begin(&adder, peer, type, scale);
         for (size_t run = 0; run < section.runs; run++) {
             adder_add(&adder, at.dst, at.src, section.bytes);
-            cursor_next_run(&at);
+            aq_armci_cursor_next(&at);
         }
         adder_end(&adder);
     } else {
         send_section(type, scale, &section, proc);
     }
     return 0;
+}
+
+int PARMCI_AccS(int op, void *scale, ARMCI_STRIDED_ARGS_)
+{
+    return accumulate("ARMCI_AccS", op, scale, src_ptr, src_stride_arr, dst_ptr, dst_stride_arr,
+                      count, stride_levels, proc);
 }
 AQ_ARMCI_TWIN(AccS);
 
@@ -358,7 +340,7 @@ AQ_ARMCI_TWIN(NbAccS);
 
 int PARMCI_Acc(int op, void *scale, void *src, void *dst, int bytes, int proc)
 {
-    return PARMCI_AccS(op, scale, src, NULL, dst, NULL, &bytes, 0, proc);
+    return accumulate("ARMCI_Acc", op, scale, src, NULL, dst, NULL, &bytes, 0, proc);
 }
 AQ_ARMCI_TWIN(Acc);
 
@@ -373,7 +355,7 @@ AQ_ARMCI_TWIN(NbAcc);
 /* One message with as many of the pieces from first on as fit; returns how many. */
 static int send_list(int type, const void *scale, const armci_giov_t *giov, int first, int proc)
 {
-    const size_t bytes = (size_t)giov->bytes, each = bytes + sizeof(struct frag);
+    const size_t bytes = (size_t)giov->bytes, each = bytes + sizeof(struct piece);
     const int left =
         giov->ptr_array_len - first < MAX_LIST ? giov->ptr_array_len - first : MAX_LIST;
     const gex_AM_SrcDesc_t sd =
@@ -386,11 +368,11 @@ static int send_list(int type, const void *scale, const armci_giov_t *giov, int 
     head.npieces = (int16_t)n;
     memcpy(out, &head, sizeof(head));
     out += sizeof(head);
-    data = out + (size_t)n * sizeof(struct frag);
+    data = out + (size_t)n * sizeof(struct piece);
     for (int i = 0; i < n; i++) {
-        const struct frag frag = { giov->dst_ptr_array[first + i], bytes };
+        const struct piece piece = { giov->dst_ptr_array[first + i], bytes };
 
-        memcpy(out + (size_t)i * sizeof(frag), &frag, sizeof(frag));
+        memcpy(out + (size_t)i * sizeof(piece), &piece, sizeof(piece));
         memcpy(data + (size_t)i * bytes, giov->src_ptr_array[first + i], bytes);
     }
     commit(sd, proc, sizeof(head) + (size_t)n * each);
@@ -403,7 +385,7 @@ static void send_giov(int type, void *scale, const armci_giov_t *giov, int proc)
     const size_t limit = gex_AM_MaxRequestMedium(aq_armci.tm, (gex_Rank_t)proc, NULL,
                                                  GEX_FLAG_AM_PREPARE_LEAST_ALLOC, 0);
 
-    if (sizeof(struct head) + sizeof(struct frag) + (size_t)giov->bytes <= limit) {
+    if (sizeof(struct head) + sizeof(struct piece) + (size_t)giov->bytes <= limit) {
         for (int i = 0; i < giov->ptr_array_len;)
             i += send_list(type, scale, giov, i, proc);
         return;
@@ -415,7 +397,7 @@ static void send_giov(int type, void *scale, const armci_giov_t *giov, int proc)
 int PARMCI_AccV(int op, void *scale, armci_giov_t darr[], int len, int proc)
 {
     const int type = check_op("ARMCI_AccV", op);
-    const int rc = aq_armci_check_giov(darr, len, proc);
+    const int rc = aq_armci_check_giov("ARMCI_AccV", darr, len, proc);
     const struct aq_armci_peer *peer;
     struct adder adder;
 

@@ -14,7 +14,7 @@
 
 #define MAX_PIECES 4096
 
-struct frag {
+struct piece {
     void *local; /* NULL: the value itself */
     void *remote;
     size_t bytes;
@@ -25,7 +25,7 @@ struct aq_armci_batch {
     enum aq_armci_way way;
     int proc;
     size_t npieces, room;
-    struct frag *frags;
+    struct piece *pieces;
 };
 
 struct aq_armci_batch *aq_armci_batch_create(void)
@@ -40,14 +40,14 @@ struct aq_armci_batch *aq_armci_batch_create(void)
 static void make_room(struct aq_armci_batch *batch)
 {
     const size_t room = batch->room == 0 ? 64 : 2 * batch->room;
-    struct frag *longer;
+    struct piece *longer;
 
     if (batch->npieces < batch->room)
         return;
-    longer = realloc(batch->frags, room * sizeof(*longer));
+    longer = realloc(batch->pieces, room * sizeof(*longer));
     if (longer == NULL)
         aq_armci_fatal("no memory for %zu pieces of an aggregate handle", room);
-    batch->frags = longer;
+    batch->pieces = longer;
     batch->room = room;
 }
 
@@ -63,7 +63,7 @@ void aq_armci_batch_add(armci_hdl_t *handle, enum aq_armci_way way, int proc, vo
                         void *remote, size_t bytes, bool is_value)
 {
     struct aq_armci_batch *batch = aq_armci_batch_of(handle);
-    struct frag frag = { is_value ? NULL : local, remote, bytes, 0 };
+    struct piece piece = { is_value ? NULL : local, remote, bytes, 0 };
 
     aq_armci_check_range("an aggregate handle", remote, bytes, proc);
     if (aq_armci_is_local(&aq_armci.peers[proc])) {
@@ -74,33 +74,28 @@ void aq_armci_batch_add(armci_hdl_t *handle, enum aq_armci_way way, int proc, vo
         && (batch->way != way || batch->proc != proc || batch->npieces == MAX_PIECES))
         aq_armci_batch_start(handle, batch);
     if (is_value)
-        memcpy(&frag.value, local, bytes);
+        memcpy(&piece.value, local, bytes);
     batch->way = way;
     batch->proc = proc;
     make_room(batch);
-    batch->frags[batch->npieces++] = frag;
+    batch->pieces[batch->npieces++] = piece;
+    AQ_ARMCI_COUNT(aggregated, 1);
+    if (!aq_armci_protocol.aggregate)
+        aq_armci_batch_start(handle, batch);
 }
 
 void aq_armci_batch_section(armci_hdl_t *handle, enum aq_armci_way way, int proc,
                             const struct aq_armci_section *section)
 {
-    size_t index[ARMCI_MAX_STRIDE_LEVEL] = { 0 };
-    char *src = section->src, *dst = section->dst;
+    struct aq_armci_cursor at;
 
+    aq_armci_cursor_begin(&at, section);
     for (size_t run = 0; run < section->runs; run++) {
         if (way == AQ_ARMCI_PUT)
-            aq_armci_batch_add(handle, way, proc, src, dst, section->bytes, false);
+            aq_armci_batch_add(handle, way, proc, at.src, at.dst, section->bytes, false);
         else
-            aq_armci_batch_add(handle, way, proc, dst, src, section->bytes, false);
-        for (size_t i = 0; i < section->levels; i++) {
-            src += section->src_stride[i];
-            dst += section->dst_stride[i];
-            if (++index[i] < section->count[i])
-                break;
-            src -= (ptrdiff_t)section->count[i] * section->src_stride[i];
-            dst -= (ptrdiff_t)section->count[i] * section->dst_stride[i];
-            index[i] = 0;
-        }
+            aq_armci_batch_add(handle, way, proc, at.dst, at.src, section->bytes, false);
+        aq_armci_cursor_next(&at);
     }
 }
 
@@ -115,11 +110,11 @@ static gex_Memvec_t *make_lists(const struct aq_armci_batch *batch)
     if (lists == NULL)
         aq_armci_fatal("no memory for the addresses of %zu pieces", n);
     for (size_t i = 0; i < n; i++) {
-        const struct frag *frag = &batch->frags[i];
+        const struct piece *piece = &batch->pieces[i];
 
-        values[i] = frag->value;
-        lists[i] = (gex_Memvec_t){ frag->local != NULL ? frag->local : &values[i], frag->bytes };
-        lists[n + i] = (gex_Memvec_t){ frag->remote, frag->bytes };
+        values[i] = piece->value;
+        lists[i] = (gex_Memvec_t){ piece->local != NULL ? piece->local : &values[i], piece->bytes };
+        lists[n + i] = (gex_Memvec_t){ piece->remote, piece->bytes };
     }
     return lists;
 }
@@ -141,5 +136,6 @@ void aq_armci_batch_start(armci_hdl_t *handle, struct aq_armci_batch *batch)
         event =
             gex_VIS_VectorGetNB(aq_armci.tm, n, lists, (gex_Rank_t)batch->proc, n, lists + n, 0);
     batch->npieces = 0;
+    AQ_ARMCI_COUNT(aggregate_calls, 1);
     aq_armci_attach(handle, batch->proc, event, lists);
 }

@@ -47,6 +47,7 @@ void aq_armci_wait_all(int proc)
     struct aq_armci_peer *peer = &aq_armci.peers[proc];
 
     aq_armci_wait_puts(proc);
+    aq_armci_wait_chunks(proc);
     /* acquire: what the program learns from the target later is newer than the acknowledgement */
     GASNET_BLOCKUNTIL(atomic_load_explicit(&peer->acc_done, memory_order_acquire)
                       == peer->acc_sent);

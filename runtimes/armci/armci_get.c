@@ -6,28 +6,58 @@
 
 #include <string.h>
 
-static gex_Event_t start_section(const struct aq_armci_section *section, int proc)
+static gex_Event_t start_run(const struct aq_armci_section *section,
+                             const struct aq_armci_peer *peer, int proc)
 {
-    struct aq_armci_peer *peer = aq_armci_order_after(proc);
     void *src = aq_armci_owner(peer, section->src);
 
-    aq_armci_check_range("ARMCI_Get", section->src, section->bytes, proc);
-    if (section->levels > 0)
-        return gex_VIS_StridedGetNB(aq_armci.tm, section->dst, section->dst_stride,
-                                    (gex_Rank_t)proc, src, section->src_stride, section->bytes,
-                                    section->count, section->levels, 0);
+    aq_armci_check_range(section->call, section->src, section->bytes, proc);
     if (proc == aq_armci.me) {
         memmove(section->dst, src, section->bytes); /* from oneself the two may overlap */
         return GEX_EVENT_INVALID;
     }
+    if (!aq_armci_is_local(peer) && aq_armci_get_chunks(proc, section->dst, src, section->bytes))
+        return GEX_EVENT_INVALID;
     return gex_RMA_GetNB(aq_armci.tm, section->dst, (gex_Rank_t)proc, src, section->bytes, 0);
 }
 
-int PARMCI_GetS(ARMCI_STRIDED_ARGS_)
+/* A get for each run. */
+static gex_Event_t start_segments(const struct aq_armci_section *section, int proc)
+{
+    struct aq_armci_cursor at;
+
+    aq_armci_cursor_begin(&at, section);
+    gex_NBI_BeginAccessRegion(0);
+    for (size_t run = 0; run < section->runs; run++) {
+        gex_RMA_GetNBI(aq_armci.tm, at.dst, (gex_Rank_t)proc, at.src, section->bytes, 0);
+        aq_armci_cursor_next(&at);
+    }
+    AQ_ARMCI_COUNT(strided_segments, section->runs);
+    return gex_NBI_EndAccessRegion(0);
+}
+
+static gex_Event_t start_section(const struct aq_armci_section *section, int proc)
+{
+    struct aq_armci_peer *peer = aq_armci_order_after(proc);
+
+    if (section->levels == 0)
+        return start_run(section, peer, proc);
+    aq_armci_check_section(section, section->src, section->src_stride, proc);
+    if (!aq_armci_is_local(peer)) {
+        if (aq_armci_protocol.strided == AQ_ARMCI_STRIDED_SEGMENTS)
+            return start_segments(section, proc);
+        AQ_ARMCI_COUNT(strided_calls, 1);
+    }
+    return gex_VIS_StridedGetNB(aq_armci.tm, section->dst, section->dst_stride, (gex_Rank_t)proc,
+                                aq_armci_owner(peer, section->src), section->src_stride,
+                                section->bytes, section->count, section->levels, 0);
+}
+
+static int get(const char *call, ARMCI_STRIDED_ARGS_)
 {
     struct aq_armci_section section;
-    const int rc = aq_armci_section_init(&section, src_ptr, src_stride_arr, dst_ptr, dst_stride_arr,
-                                         count, stride_levels, proc);
+    const int rc = aq_armci_section_init(call, &section, src_ptr, src_stride_arr, dst_ptr,
+                                         dst_stride_arr, count, stride_levels, proc);
 
     if (rc != 0)
         return rc < 0 ? rc : 0;
@@ -35,13 +65,12 @@ int PARMCI_GetS(ARMCI_STRIDED_ARGS_)
     gex_Event_Wait(start_section(&section, proc));
     return 0;
 }
-AQ_ARMCI_TWIN(GetS);
 
-int PARMCI_NbGetS(ARMCI_STRIDED_ARGS_, armci_hdl_t *handle)
+static int get_nb(const char *call, ARMCI_STRIDED_ARGS_, armci_hdl_t *handle)
 {
     struct aq_armci_section section;
-    const int rc = aq_armci_section_init(&section, src_ptr, src_stride_arr, dst_ptr, dst_stride_arr,
-                                         count, stride_levels, proc);
+    const int rc = aq_armci_section_init(call, &section, src_ptr, src_stride_arr, dst_ptr,
+                                         dst_stride_arr, count, stride_levels, proc);
 
     if (rc != 0)
         return rc < 0 ? rc : 0;
@@ -51,17 +80,30 @@ int PARMCI_NbGetS(ARMCI_STRIDED_ARGS_, armci_hdl_t *handle)
         aq_armci_attach(handle, proc, start_section(&section, proc), NULL);
     return 0;
 }
+
+int PARMCI_GetS(ARMCI_STRIDED_ARGS_)
+{
+    return get("ARMCI_GetS", src_ptr, src_stride_arr, dst_ptr, dst_stride_arr, count, stride_levels,
+               proc);
+}
+AQ_ARMCI_TWIN(GetS);
+
+int PARMCI_NbGetS(ARMCI_STRIDED_ARGS_, armci_hdl_t *handle)
+{
+    return get_nb("ARMCI_NbGetS", src_ptr, src_stride_arr, dst_ptr, dst_stride_arr, count,
+                  stride_levels, proc, handle);
+}
 AQ_ARMCI_TWIN(NbGetS);
 
 int PARMCI_Get(void *src, void *dst, int bytes, int proc)
 {
-    return PARMCI_GetS(src, NULL, dst, NULL, &bytes, 0, proc);
+    return get("ARMCI_Get", src, NULL, dst, NULL, &bytes, 0, proc);
 }
 AQ_ARMCI_TWIN(Get);
 
 int PARMCI_NbGet(void *src, void *dst, int bytes, int proc, armci_hdl_t *handle)
 {
-    return PARMCI_NbGetS(src, NULL, dst, NULL, &bytes, 0, proc, handle);
+    return get_nb("ARMCI_NbGet", src, NULL, dst, NULL, &bytes, 0, proc, handle);
 }
 AQ_ARMCI_TWIN(NbGet);
 

@@ -29,6 +29,7 @@ struct request {
     bool collects; /* for an aggregate handle */
     int nparts, room;
     struct part *parts;
+    const armci_hdl_t *handle;    /* that took the row */
     struct aq_armci_batch *batch; /* made when first needed */
 };
 
@@ -76,6 +77,7 @@ static struct request *find_or_take(armci_hdl_t *handle)
     request->serial++;
     handle->request = row;
     handle->serial = request->serial;
+    request->handle = handle;
     return request;
 }
 
@@ -143,8 +145,24 @@ void aq_armci_complete_handles(void)
     }
 }
 
+/* A handle whose operations nobody has waited for is not to be made anew: they would be lost. What
+ * the memory of a new handle happens to hold is no such handle, unless it is the same one. */
+static void check_new(const char *call, const armci_hdl_t *handle)
+{
+    const struct request *request;
+
+    if (!AQ_ARMCI_CHECKS || handle == NULL)
+        return;
+    request = find(handle);
+    if (request != NULL && request->handle == handle)
+        aq_armci_fatal("%s: the handle at %p has operations under way; it may be used again after "
+                       "ARMCI_Wait, ARMCI_Test or a barrier has completed them",
+                       call, (const void *)handle);
+}
+
 void ARMCI_INIT_HANDLE(armci_hdl_t *handle)
 {
+    check_new("ARMCI_INIT_HANDLE", handle);
     *handle = (armci_hdl_t){ 0, 0 };
 }
 

@@ -30,6 +30,7 @@
 #include "armci.h"
 #include "armci_heap.h"
 #include "armci_lock.h"
+#include "armci_protocol.h"
 
 /* ARMCI_x is a weak second name of PARMCI_x: a program, or a tool, may define its own. No source of
  * the library calls an ARMCI_ name that has a twin. */
@@ -43,9 +44,30 @@
 #define AQ_ARMCI_STRETCH_SHIFT 14 /* 16 KiB: some hundred ns of adding for 20 ns of locking */
 #define AQ_ARMCI_STRIPES       64
 
+#if GASNET_DEBUG
+#define AQ_ARMCI_CHECKS 1
+#else
+#define AQ_ARMCI_CHECKS 0
+#endif
+
+/* Debug builds: what a rank has allocated for others. */
+#define AQ_ARMCI_MAX_NOTES 8192
+struct aq_armci_note {
+    uint64_t offset, bytes; /* in its segment */
+};
+struct aq_armci_notes {
+    struct aq_armci_lock lock;
+    uint32_t count;
+    uint32_t overflow; /* there were more than fit */
+    struct aq_armci_note note[AQ_ARMCI_MAX_NOTES];
+};
+
 /* The begin of each segment: words that others reach by address. */
 struct aq_armci_control {
     struct aq_armci_lock stripe[AQ_ARMCI_STRIPES];
+#if AQ_ARMCI_CHECKS
+    struct aq_armci_notes notes;
+#endif
     _Atomic int64_t notified[]; /* by rank: how often it has notified the owner */
 };
 
@@ -108,22 +130,6 @@ static inline bool aq_armci_is_local(const struct aq_armci_peer *peer)
     return peer->control != NULL;
 }
 
-#ifdef GASNET_DEBUG
-#define AQ_ARMCI_CHECKS 1
-/* Ends the job if [ptr, ptr+bytes) does not lie in memory that ARMCI gave out at proc, as far as
- * the caller knows. */
-void aq_armci_check_range(const char *call, const void *ptr, size_t bytes, int proc);
-#else
-#define AQ_ARMCI_CHECKS 0
-static inline void aq_armci_check_range(const char *call, const void *ptr, size_t bytes, int proc)
-{
-    (void)call;
-    (void)ptr;
-    (void)bytes;
-    (void)proc;
-}
-#endif
-
 /* --- order and completion (armci_fence.c) --- */
 
 /* The peer has something under way that a fence must wait for. */
@@ -184,6 +190,7 @@ void aq_armci_batch_start(armci_hdl_t *handle, struct aq_armci_batch *batch);
 
 /* A section of the strided format, checked: sizes as numbers of 64 bits, zero sizes gone. */
 struct aq_armci_section {
+    const char *call; /* for messages */
     void *src, *dst;
     ptrdiff_t src_stride[ARMCI_MAX_STRIDE_LEVEL], dst_stride[ARMCI_MAX_STRIDE_LEVEL];
     size_t bytes; /* of one run */
@@ -192,10 +199,62 @@ struct aq_armci_section {
     size_t runs;
 };
 /* Returns 0, 1 if there is nothing to do, or a FAIL code. */
-int aq_armci_section_init(struct aq_armci_section *section, void *src, const int *src_stride,
-                          void *dst, const int *dst_stride, const int *count, int levels, int proc);
+int aq_armci_section_init(const char *call, struct aq_armci_section *section, void *src,
+                          const int *src_stride, void *dst, const int *dst_stride, const int *count,
+                          int levels, int proc);
+/* The runs of a section, one after the other, level 1 fastest. */
+struct aq_armci_cursor {
+    const struct aq_armci_section *section;
+    size_t index[ARMCI_MAX_STRIDE_LEVEL];
+    char *src, *dst; /* the current run */
+    size_t done;     /* bytes of it that the user has dealt with */
+};
+void aq_armci_cursor_begin(struct aq_armci_cursor *at, const struct aq_armci_section *section);
+void aq_armci_cursor_next(struct aq_armci_cursor *at);
+
 /* Checks a vector call's descriptors: 0 or a FAIL code. */
-int aq_armci_check_giov(const armci_giov_t *darr, int len, int proc);
+int aq_armci_check_giov(const char *call, const armci_giov_t *darr, int len, int proc);
+
+/* --- what a debug build looks at (armci_check.c) --- */
+
+#if AQ_ARMCI_CHECKS
+/* [ptr, ptr+bytes) of the own segment has been given out for others, or taken back; so has all. */
+void aq_armci_note_memory(void *ptr, size_t bytes);
+void aq_armci_unnote_memory(const void *ptr);
+void aq_armci_unnote_all(void);
+/* Ends the job unless the remote range, or all of the remote side of a section, lies in one
+ * allocation of proc. */
+void aq_armci_check_range(const char *call, const void *ptr, size_t bytes, int proc);
+void aq_armci_check_section(const struct aq_armci_section *section, const void *base,
+                            const ptrdiff_t *strides, int proc);
+/* A call that returns FAIL5 says so. */
+void aq_armci_say_no_rank(const char *call, int proc);
+#else
+static inline void aq_armci_note_memory(void *ptr, size_t bytes)
+{
+    (void)ptr, (void)bytes;
+}
+static inline void aq_armci_unnote_memory(const void *ptr)
+{
+    (void)ptr;
+}
+static inline void aq_armci_unnote_all(void)
+{
+}
+static inline void aq_armci_check_range(const char *call, const void *ptr, size_t bytes, int proc)
+{
+    (void)call, (void)ptr, (void)bytes, (void)proc;
+}
+static inline void aq_armci_check_section(const struct aq_armci_section *section, const void *base,
+                                          const ptrdiff_t *strides, int proc)
+{
+    (void)section, (void)base, (void)strides, (void)proc;
+}
+static inline void aq_armci_say_no_rank(const char *call, int proc)
+{
+    (void)call, (void)proc;
+}
+#endif
 
 /* The transfers of armci_put.c and armci_get.c, for calls that are made of them. */
 int aq_armci_put_section(const struct aq_armci_section *section, int proc);
@@ -220,6 +279,10 @@ enum {
     AQ_ARMCI_HANDLE_GRANT,
     AQ_ARMCI_HANDLE_GPC,
     AQ_ARMCI_HANDLE_GPC_REPLY,
+    AQ_ARMCI_HANDLE_ASSIST,
+    AQ_ARMCI_HANDLE_ASSIST_DONE,
+    AQ_ARMCI_HANDLE_CHECK, /* debug builds */
+    AQ_ARMCI_HANDLE_CHECK_REPLY,
 };
 
 void aq_armci_on_acc(gex_Token_t token, void *payload, size_t bytes);
@@ -232,6 +295,14 @@ void aq_armci_on_unlock_reply(gex_Token_t token, gex_AM_Arg_t next);
 void aq_armci_on_grant(gex_Token_t token);
 void aq_armci_on_gpc(gex_Token_t token, void *payload, size_t bytes);
 void aq_armci_on_gpc_reply(gex_Token_t token, void *payload, size_t bytes);
+
+void aq_armci_on_assist(gex_Token_t token, gex_AM_Arg_t source_high, gex_AM_Arg_t source_low,
+                        gex_AM_Arg_t dest_high, gex_AM_Arg_t dest_low, gex_AM_Arg_t bytes,
+                        gex_AM_Arg_t slot);
+void aq_armci_on_assist_done(gex_Token_t token, void *data, size_t bytes, gex_AM_Arg_t slot);
+void aq_armci_on_check(gex_Token_t token, gex_AM_Arg_t address_high, gex_AM_Arg_t address_low,
+                       gex_AM_Arg_t bytes_high, gex_AM_Arg_t bytes_low);
+void aq_armci_on_check_reply(gex_Token_t token, gex_AM_Arg_t is_right);
 
 static inline int aq_armci_source(gex_Token_t token)
 {

@@ -43,19 +43,6 @@ void aq_armci_check_proc(const char *call, int proc)
                        aq_armci.nproc - 1);
 }
 
-#if AQ_ARMCI_CHECKS
-void aq_armci_check_range(const char *call, const void *ptr, size_t bytes, int proc)
-{
-    const struct aq_armci_peer *peer = &aq_armci.peers[proc];
-    const size_t offset = (size_t)((const char *)ptr - peer->base);
-    const bool outside = offset >= peer->size || bytes > peer->size - offset;
-
-    if (outside || (proc == aq_armci.me && !aq_armci_heap_holds(aq_armci.heap, ptr, bytes)))
-        aq_armci_fatal("%s: [%p, +%zu) is not inside memory that ARMCI has allocated at rank %d",
-                       call, ptr, bytes, proc);
-}
-#endif
-
 void armci_msg_abort(int code)
 {
     int is_up = 0;
@@ -101,8 +88,7 @@ int dassertp_fail(const char *cond, const char *file, const char *func, unsigned
 
 /* --- start --- */
 
-/* Words in the environment that make Aqueduct serve a program of MPI; what the user has set stays.
- * */
+/* Words in the environment that make Aqueduct serve a program of MPI; what the user has set stays. */
 static void choose_settings(void)
 {
     static const struct {
@@ -152,6 +138,15 @@ static void register_handlers(gex_EP_t ep)
         { AQ_ARMCI_HANDLE_GPC, (gex_AM_Fn_t)aq_armci_on_gpc, MEDIUM_REQUEST, 0, NULL, "gpc" },
         { AQ_ARMCI_HANDLE_GPC_REPLY, (gex_AM_Fn_t)aq_armci_on_gpc_reply, MEDIUM_REQUEST, 0, NULL,
           "gpc_reply" },
+        { AQ_ARMCI_HANDLE_ASSIST, (gex_AM_Fn_t)aq_armci_on_assist, SHORT_REQUEST, 6, NULL,
+          "assist" },
+        { AQ_ARMCI_HANDLE_ASSIST_DONE, (gex_AM_Fn_t)aq_armci_on_assist_done,
+          GEX_FLAG_AM_LONG | GEX_FLAG_AM_REPLY, 1, NULL, "assist_done" },
+#if AQ_ARMCI_CHECKS
+        { AQ_ARMCI_HANDLE_CHECK, (gex_AM_Fn_t)aq_armci_on_check, SHORT_REQUEST, 4, NULL, "check" },
+        { AQ_ARMCI_HANDLE_CHECK_REPLY, (gex_AM_Fn_t)aq_armci_on_check_reply, SHORT_REPLY, 1, NULL,
+          "check_reply" },
+#endif
     };
 
     if (gex_EP_RegisterHandlers(ep, table, sizeof(table) / sizeof(table[0])) != GASNET_OK)
@@ -222,6 +217,7 @@ static void start_job(void)
     gex_EP_t ep;
 
     choose_settings();
+    aq_armci_protocol_prepare();
     if (gex_Client_Init(&client, &ep, &aq_armci.tm, "ARMCI", NULL, NULL, 0) != GASNET_OK)
         aq_armci_fatal("Aqueduct does not start");
     aq_armci.me = (int)gex_System_QueryJobRank();
@@ -255,6 +251,7 @@ static void start(MPI_Comm comm)
         start_job();
     MPI_Comm_dup(comm, &aq_armci.comm);
     aq_armci.running = true;
+    aq_armci_protocol_start();
     aq_armci_domains_start();
     aq_armci_groups_start();
     aq_armci_gpc_mutex_start();
@@ -320,6 +317,7 @@ int PARMCI_Finalize(void)
     aq_armci_mutexes_end();
     aq_armci_groups_end();
     aq_armci_domains_end();
+    aq_armci_protocol_end();
     aq_armci_forget_memory();
     MPI_Comm_free(&aq_armci.comm);
     aq_armci.running = false;

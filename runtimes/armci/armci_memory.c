@@ -18,6 +18,22 @@ struct part {
     uint64_t failed;
 };
 
+/* Memory for others. */
+static void *allocate(size_t bytes)
+{
+    void *ptr = aq_armci_heap_alloc(aq_armci.heap, bytes);
+
+    if (ptr != NULL)
+        aq_armci_note_memory(ptr, bytes);
+    return ptr;
+}
+
+static int release(void *ptr)
+{
+    aq_armci_unnote_memory(ptr);
+    return aq_armci_heap_free(aq_armci.heap, ptr) == 0 ? 0 : FAIL;
+}
+
 static struct part allocate_part(armci_size_t bytes)
 {
     struct part part = { NULL, 0 };
@@ -25,7 +41,7 @@ static struct part allocate_part(armci_size_t bytes)
     if (bytes < 0) {
         part.failed = 1;
     } else if (bytes > 0) {
-        part.where = aq_armci_heap_alloc(aq_armci.heap, (size_t)bytes);
+        part.where = allocate((size_t)bytes);
         part.failed = part.where == NULL;
     }
     return part;
@@ -49,7 +65,7 @@ int aq_armci_malloc(void *ptr_arr[], armci_size_t bytes, MPI_Comm comm, const in
     aq_armci_mpi_allgather(&mine, parts, (int)sizeof(mine), comm);
     if (any_failed(parts, n)) {
         if (mine.where != NULL)
-            aq_armci_heap_free(aq_armci.heap, mine.where);
+            release(mine.where);
         memset(ptr_arr, 0, (size_t)n * sizeof(void *));
         free(parts);
         return FAIL;
@@ -69,13 +85,12 @@ int aq_armci_free(void *ptr, MPI_Comm comm)
     aq_armci_complete_handles();
     PARMCI_AllFence();
     aq_armci_mpi_barrier(comm);
-    if (ptr == NULL)
-        return 0;
-    return aq_armci_heap_free(aq_armci.heap, ptr) == 0 ? 0 : FAIL;
+    return ptr == NULL ? 0 : release(ptr);
 }
 
 void aq_armci_forget_memory(void)
 {
+    aq_armci_unnote_all();
     aq_armci_heap_reset(aq_armci.heap);
 }
 
@@ -168,7 +183,7 @@ void PARMCI_Memget(size_t bytes, armci_meminfo_t *meminfo, int flag)
     if (flag != 0 || bytes == 0)
         aq_armci_fatal("ARMCI_Memget: bytes is %zu and flag %d; wanted are more than 0, and 0",
                        bytes, flag);
-    ptr = aq_armci_heap_alloc(aq_armci.heap, bytes);
+    ptr = allocate(bytes);
     if (ptr == NULL)
         aq_armci_fatal("ARMCI_Memget: no %zu bytes are left (GASNET_MAX_SEGSIZE)", bytes);
     memset(meminfo, 0, sizeof(*meminfo));
@@ -196,7 +211,7 @@ void ARMCI_Memdt(armci_meminfo_t *meminfo, long offset)
 void ARMCI_Memctl(armci_meminfo_t *meminfo)
 {
     if (meminfo->cpid == aq_armci.me && meminfo->addr != NULL)
-        aq_armci_heap_free(aq_armci.heap, meminfo->addr);
+        release(meminfo->addr);
     meminfo->addr = meminfo->armci_addr = NULL;
 }
 

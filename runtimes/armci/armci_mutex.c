@@ -25,6 +25,7 @@
 
 enum { HELD = 1, SLEEPERS = 2, QUEUE = 4 };
 enum { REFUSED, GRANTED, QUEUED };
+enum { UNANSWERED = -2, NOT_HELD = -3 }; /* instead of the rank that is next */
 
 #define SLEEP_NS 1000000 /* a sleeper looks so often whether it has to serve others */
 #define SPINS    100
@@ -55,7 +56,7 @@ struct armcix_mutex_hdl_s {
 static struct armcix_mutex_hdl_s *the_set; /* ARMCI_Create_mutexes' */
 static struct armcix_mutex_hdl_s *gpc_set;
 static _Atomic int answer = -1; /* to this rank's lock request; it has one at a time */
-static _Atomic int successor = -2;
+static _Atomic int successor = UNANSWERED;
 
 static struct mutex *mutex_at(struct part *part, int mutex)
 {
@@ -148,6 +149,8 @@ static int give(struct part *part, struct mutex *mutex)
         wake_sleeper(mutex);
     } else {
         next = mutex->head;
+        if (AQ_ARMCI_CHECKS)
+            mutex->owner = next;
         mutex->slept = 0;
         mutex->head = next_of(part)[next];
         if (mutex->head < 0) /* release, relaxed would do: the lock orders the queue */
@@ -155,6 +158,17 @@ static int give(struct part *part, struct mutex *mutex)
     }
     aq_armci_lock_give(&part->lock);
     return next;
+}
+
+/* The same for rank, unless a debug build knows that it does not hold the mutex. */
+static int give_for(struct part *part, struct mutex *mutex, int rank)
+{
+    if (AQ_ARMCI_CHECKS) {
+        if (mutex->owner != rank)
+            return NOT_HELD;
+        mutex->owner = -1;
+    }
+    return give(part, mutex);
 }
 
 /* For a rank elsewhere: takes the mutex, or notes who wants it. */
@@ -175,6 +189,8 @@ static int take_or_queue(struct part *part, struct mutex *mutex, int rank, bool 
                                                        memory_order_release, memory_order_relaxed))
             break;
     }
+    if (AQ_ARMCI_CHECKS && state == GRANTED)
+        mutex->owner = rank;
     if (state == QUEUED) {
         next_of(part)[rank] = -1;
         if (word & QUEUE && mutex->head >= 0)
@@ -234,8 +250,9 @@ void aq_armci_on_grant(gex_Token_t token)
 void aq_armci_on_unlock(gex_Token_t token, gex_AM_Arg_t high, gex_AM_Arg_t low, gex_AM_Arg_t mutex)
 {
     struct part *part = part_of_words(high, low);
+    const int next = give_for(part, mutex_at(part, mutex), aq_armci_source(token));
 
-    gex_AM_ReplyShort1(token, AQ_ARMCI_HANDLE_UNLOCK_REPLY, 0, give(part, mutex_at(part, mutex)));
+    gex_AM_ReplyShort1(token, AQ_ARMCI_HANDLE_UNLOCK_REPLY, 0, next);
 }
 
 void aq_armci_on_unlock_reply(gex_Token_t token, gex_AM_Arg_t next)
@@ -260,11 +277,12 @@ static int lock_remote(void *part, int mutex, int proc, bool try_only)
 
 static int unlock_remote(void *part, int mutex, int proc)
 {
-    atomic_store_explicit(&successor, -2, memory_order_relaxed); /* the request is sent after it */
+    atomic_store_explicit(&successor, UNANSWERED,
+                          memory_order_relaxed); /* the request is sent after it */
     gex_AM_RequestShort3(aq_armci.tm, (gex_Rank_t)proc, AQ_ARMCI_HANDLE_UNLOCK, 0, high_word(part),
                          low_word(part), mutex);
     GASNET_BLOCKUNTIL(atomic_load_explicit(&successor, memory_order_acquire)
-                      != -2); /* from its handler */
+                      != UNANSWERED); /* from its handler */
     return atomic_load_explicit(&successor, memory_order_relaxed);
 }
 
@@ -358,14 +376,12 @@ static void unlock(const char *call, struct armcix_mutex_hdl_s *set, int mutex, 
     struct part *part = check_mutex(call, set, mutex, proc);
     int next;
 
-    if (aq_armci_is_local(aq_armci_order_after(proc))) {
-        if (AQ_ARMCI_CHECKS && mutex_at(part, mutex)->owner != aq_armci.me)
-            aq_armci_fatal("%s: mutex %d of rank %d is not held by this rank", call, mutex, proc);
-        mutex_at(part, mutex)->owner = -1;
-        next = give(part, mutex_at(part, mutex));
-    } else {
+    if (aq_armci_is_local(aq_armci_order_after(proc)))
+        next = give_for(part, mutex_at(part, mutex), aq_armci.me);
+    else
         next = unlock_remote(part, mutex, proc);
-    }
+    if (next == NOT_HELD)
+        aq_armci_fatal("%s: mutex %d of rank %d is not held by this rank", call, mutex, proc);
     if (next >= 0)
         gex_AM_RequestShort0(aq_armci.tm, (gex_Rank_t)next, AQ_ARMCI_HANDLE_GRANT, 0);
 }

@@ -23,86 +23,137 @@ static void put_run(const struct aq_armci_section *section, int proc)
 {
     struct aq_armci_peer *peer = aq_armci_order_after(proc);
 
-    aq_armci_check_range("ARMCI_Put", section->dst, section->bytes, proc);
+    aq_armci_check_range(section->call, section->dst, section->bytes, proc);
     if (proc == aq_armci.me) {
         memmove(section->dst, section->src, section->bytes); /* to oneself the two may overlap */
         return;
     }
+    if (!aq_armci_is_local(peer)
+        && aq_armci_put_chunks(proc, section->dst, section->src, section->bytes))
+        return;
     keep(proc, gex_RMA_PutNB(aq_armci.tm, (gex_Rank_t)proc, aq_armci_owner(peer, section->dst),
                              section->src, section->bytes, GEX_EVENT_NOW, 0));
 }
 
-static gex_Event_t start_section(const struct aq_armci_section *section, int proc,
-                                 gex_Flags_t flags)
+/* A put for each run; the sources may be reused as lc_opt says. */
+static gex_Event_t start_segments(const struct aq_armci_section *section, int proc,
+                                  gex_Event_t *lc_opt)
+{
+    struct aq_armci_cursor at;
+
+    aq_armci_cursor_begin(&at, section);
+    gex_NBI_BeginAccessRegion(0);
+    for (size_t run = 0; run < section->runs; run++) {
+        gex_RMA_PutNBI(aq_armci.tm, (gex_Rank_t)proc, at.dst, at.src, section->bytes, lc_opt, 0);
+        aq_armci_cursor_next(&at);
+    }
+    AQ_ARMCI_COUNT(strided_segments, section->runs);
+    return gex_NBI_EndAccessRegion(0);
+}
+
+/* A section of more than one run. */
+static gex_Event_t start_section(const struct aq_armci_section *section, int proc, bool blocking)
 {
     struct aq_armci_peer *peer = aq_armci_order_after(proc);
+    gex_Event_t event;
 
-    aq_armci_check_range("ARMCI_PutS", section->dst, section->bytes, proc);
-    return gex_VIS_StridedPutNB(aq_armci.tm, (gex_Rank_t)proc, aq_armci_owner(peer, section->dst),
-                                section->dst_stride, section->src, section->src_stride,
-                                section->bytes, section->count, section->levels, flags);
+    aq_armci_check_section(section, section->dst, section->dst_stride, proc);
+    if (!aq_armci_is_local(peer)) {
+        if (aq_armci_protocol.strided == AQ_ARMCI_STRIDED_SEGMENTS)
+            return start_segments(section, proc, blocking ? GEX_EVENT_NOW : GEX_EVENT_DEFER);
+        AQ_ARMCI_COUNT(strided_calls, 1);
+    }
+    event = gex_VIS_StridedPutNB(aq_armci.tm, (gex_Rank_t)proc, aq_armci_owner(peer, section->dst),
+                                 section->dst_stride, section->src, section->src_stride,
+                                 section->bytes, section->count, section->levels,
+                                 blocking ? GEX_FLAG_ENABLE_LEAF_LC : 0);
+    if (blocking && event != GEX_EVENT_INVALID)
+        gex_Event_Wait(gex_Event_QueryLeaf(event, GEX_EC_LC));
+    return event;
 }
 
 int aq_armci_put_section(const struct aq_armci_section *section, int proc)
 {
-    gex_Event_t event;
-
     aq_armci_tick();
-    if (section->levels == 0) {
+    if (section->levels == 0)
         put_run(section, proc);
-        return 0;
-    }
-    event = start_section(section, proc, GEX_FLAG_ENABLE_LEAF_LC);
-    if (event != GEX_EVENT_INVALID)
-        gex_Event_Wait(gex_Event_QueryLeaf(event, GEX_EC_LC));
-    keep(proc, event);
+    else
+        keep(proc, start_section(section, proc, true));
     return 0;
+}
+
+static void put_run_nb(const struct aq_armci_section *section, int proc, armci_hdl_t *handle)
+{
+    struct aq_armci_peer *peer = aq_armci_order_after(proc);
+
+    if (aq_armci_is_local(peer) || aq_armci_protocol.put == AQ_ARMCI_WAY_BUFFERED) {
+        put_run(section, proc); /* complete when the call returns */
+        return;
+    }
+    aq_armci_check_range(section->call, section->dst, section->bytes, proc);
+    AQ_ARMCI_COUNT(put_direct, 1);
+    aq_armci_attach(handle, proc,
+                    gex_RMA_PutNB(aq_armci.tm, (gex_Rank_t)proc, section->dst, section->src,
+                                  section->bytes, GEX_EVENT_DEFER, 0),
+                    NULL);
 }
 
 static int put_section_nb(const struct aq_armci_section *section, int proc, armci_hdl_t *handle)
 {
-    if (proc == aq_armci.me && section->levels == 0)
-        return aq_armci_put_section(section, proc);
     if (aq_armci_batch_of(handle) != NULL)
         aq_armci_batch_section(handle, AQ_ARMCI_PUT, proc, section);
+    else if (section->levels == 0)
+        put_run_nb(section, proc, handle);
     else
-        aq_armci_attach(handle, proc, start_section(section, proc, 0), NULL);
+        aq_armci_attach(handle, proc, start_section(section, proc, false), NULL);
     return 0;
 }
 
-int PARMCI_Put(void *src, void *dst, int bytes, int proc)
-{
-    return PARMCI_PutS(src, NULL, dst, NULL, &bytes, 0, proc);
-}
-AQ_ARMCI_TWIN(Put);
-
-int PARMCI_NbPut(void *src, void *dst, int bytes, int proc, armci_hdl_t *handle)
-{
-    return PARMCI_NbPutS(src, NULL, dst, NULL, &bytes, 0, proc, handle);
-}
-AQ_ARMCI_TWIN(NbPut);
-
-int PARMCI_PutS(ARMCI_STRIDED_ARGS_)
+static int put(const char *call, ARMCI_STRIDED_ARGS_)
 {
     struct aq_armci_section section;
-    const int rc = aq_armci_section_init(&section, src_ptr, src_stride_arr, dst_ptr, dst_stride_arr,
-                                         count, stride_levels, proc);
+    const int rc = aq_armci_section_init(call, &section, src_ptr, src_stride_arr, dst_ptr,
+                                         dst_stride_arr, count, stride_levels, proc);
 
     if (rc != 0)
         return rc < 0 ? rc : 0;
     return aq_armci_put_section(&section, proc);
 }
-AQ_ARMCI_TWIN(PutS);
 
-int PARMCI_NbPutS(ARMCI_STRIDED_ARGS_, armci_hdl_t *handle)
+static int put_nb(const char *call, ARMCI_STRIDED_ARGS_, armci_hdl_t *handle)
 {
     struct aq_armci_section section;
-    const int rc = aq_armci_section_init(&section, src_ptr, src_stride_arr, dst_ptr, dst_stride_arr,
-                                         count, stride_levels, proc);
+    const int rc = aq_armci_section_init(call, &section, src_ptr, src_stride_arr, dst_ptr,
+                                         dst_stride_arr, count, stride_levels, proc);
 
     if (rc != 0)
         return rc < 0 ? rc : 0;
     return put_section_nb(&section, proc, handle);
+}
+
+int PARMCI_Put(void *src, void *dst, int bytes, int proc)
+{
+    return put("ARMCI_Put", src, NULL, dst, NULL, &bytes, 0, proc);
+}
+AQ_ARMCI_TWIN(Put);
+
+int PARMCI_NbPut(void *src, void *dst, int bytes, int proc, armci_hdl_t *handle)
+{
+    return put_nb("ARMCI_NbPut", src, NULL, dst, NULL, &bytes, 0, proc, handle);
+}
+AQ_ARMCI_TWIN(NbPut);
+
+int PARMCI_PutS(ARMCI_STRIDED_ARGS_)
+{
+    return put("ARMCI_PutS", src_ptr, src_stride_arr, dst_ptr, dst_stride_arr, count, stride_levels,
+               proc);
+}
+AQ_ARMCI_TWIN(PutS);
+
+int PARMCI_NbPutS(ARMCI_STRIDED_ARGS_, armci_hdl_t *handle)
+{
+    return put_nb("ARMCI_NbPutS", src_ptr, src_stride_arr, dst_ptr, dst_stride_arr, count,
+                  stride_levels, proc, handle);
 }
 AQ_ARMCI_TWIN(NbPutS);
 
@@ -126,8 +177,8 @@ static int put_flag(int *flag, int value, int proc)
 int PARMCI_PutS_flag(void *src_ptr, int src_stride_arr[], void *dst_ptr, int dst_stride_arr[],
                      int count[], int stride_levels, int *flag, int value, int proc)
 {
-    const int rc =
-        PARMCI_PutS(src_ptr, src_stride_arr, dst_ptr, dst_stride_arr, count, stride_levels, proc);
+    const int rc = put("ARMCI_PutS_flag", src_ptr, src_stride_arr, dst_ptr, dst_stride_arr, count,
+                       stride_levels, proc);
 
     return rc != 0 ? rc : put_flag(flag, value, proc);
 }

@@ -15,6 +15,12 @@ enum {
  * locks of it. */
 #define ORDER (GEX_FLAG_AD_REL | GEX_FLAG_AD_ACQ)
 
+static bool is_long(int op)
+{
+    return op == ARMCI_FETCH_AND_ADD_LONG || op == OTHER_FETCH_AND_ADD_LONG || op == ARMCI_SWAP_LONG
+           || op == OTHER_SWAP_LONG;
+}
+
 static void rmw_int(gex_OP_t op, int *ploc, void *owner, int value, int proc)
 {
     int32_t before;
@@ -40,11 +46,13 @@ int PARMCI_Rmw(int op, void *ploc, void *prem, int value, int proc)
 
     if (ploc == NULL || prem == NULL)
         return FAIL;
-    if (!aq_armci_is_proc(proc))
+    if (!aq_armci_is_proc(proc)) {
+        aq_armci_say_no_rank("ARMCI_Rmw", proc);
         return FAIL5;
+    }
     peer = aq_armci_order_after(proc);
     owner = aq_armci_owner(peer, prem);
-    aq_armci_check_range("ARMCI_Rmw", prem, sizeof(int), proc);
+    aq_armci_check_range("ARMCI_Rmw", prem, is_long(op) ? sizeof(long) : sizeof(int), proc);
     aq_armci_tick();
     switch (op) {
     case ARMCI_FETCH_AND_ADD:

@@ -6,8 +6,9 @@
 
 #include <string.h>
 
-int aq_armci_section_init(struct aq_armci_section *section, void *src, const int *src_stride,
-                          void *dst, const int *dst_stride, const int *count, int levels, int proc)
+int aq_armci_section_init(const char *call, struct aq_armci_section *section, void *src,
+                          const int *src_stride, void *dst, const int *dst_stride, const int *count,
+                          int levels, int proc)
 {
     if (src == NULL || dst == NULL)
         return FAIL;
@@ -17,8 +18,11 @@ int aq_armci_section_init(struct aq_armci_section *section, void *src, const int
         return FAIL2;
     if (count[0] < 0)
         return FAIL3;
-    if (!aq_armci_is_proc(proc))
+    if (!aq_armci_is_proc(proc)) {
+        aq_armci_say_no_rank(call, proc);
         return FAIL5;
+    }
+    section->call = call;
     section->src = src;
     section->dst = dst;
     section->bytes = (size_t)count[0];
@@ -38,12 +42,35 @@ int aq_armci_section_init(struct aq_armci_section *section, void *src, const int
     return section->bytes == 0;
 }
 
-int aq_armci_check_giov(const armci_giov_t *darr, int len, int proc)
+void aq_armci_cursor_begin(struct aq_armci_cursor *at, const struct aq_armci_section *section)
+{
+    *at = (struct aq_armci_cursor){.section = section, .src = section->src, .dst = section->dst};
+}
+
+void aq_armci_cursor_next(struct aq_armci_cursor *at)
+{
+    const struct aq_armci_section *section = at->section;
+
+    at->done = 0;
+    for (size_t i = 0; i < section->levels; i++) {
+        at->src += section->src_stride[i];
+        at->dst += section->dst_stride[i];
+        if (++at->index[i] < section->count[i])
+            return;
+        at->src -= (ptrdiff_t)section->count[i] * section->src_stride[i];
+        at->dst -= (ptrdiff_t)section->count[i] * section->dst_stride[i];
+        at->index[i] = 0;
+    }
+}
+
+int aq_armci_check_giov(const char *call, const armci_giov_t *darr, int len, int proc)
 {
     if (darr == NULL || len < 1)
         return FAIL;
-    if (!aq_armci_is_proc(proc))
+    if (!aq_armci_is_proc(proc)) {
+        aq_armci_say_no_rank(call, proc);
         return FAIL5;
+    }
     for (int i = 0; i < len; i++) {
         if (darr[i].src_ptr_array == NULL || darr[i].dst_ptr_array == NULL)
             return FAIL2;

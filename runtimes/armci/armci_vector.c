@@ -31,6 +31,7 @@ static void check_pieces(enum aq_armci_way way, const armci_giov_t *giov, int pr
 static gex_Event_t start_pieces(enum aq_armci_way way, void **src, void **dst, size_t n,
                                 size_t bytes, int proc)
 {
+    AQ_ARMCI_COUNT(vector_calls, 1);
     if (way == AQ_ARMCI_PUT)
         return gex_VIS_IndexedPutNB(aq_armci.tm, (gex_Rank_t)proc, n, dst, bytes, n, src, bytes, 0);
     return gex_VIS_IndexedGetNB(aq_armci.tm, n, dst, bytes, (gex_Rank_t)proc, n, src, bytes, 0);
@@ -50,7 +51,8 @@ static void **copy_lists(const armci_giov_t *giov)
 
 static int vector_blocking(enum aq_armci_way way, const armci_giov_t *darr, int len, int proc)
 {
-    const int rc = aq_armci_check_giov(darr, len, proc);
+    const int rc =
+        aq_armci_check_giov(way == AQ_ARMCI_PUT ? "ARMCI_PutV" : "ARMCI_GetV", darr, len, proc);
     struct aq_armci_peer *peer;
 
     if (rc != 0)
@@ -82,7 +84,8 @@ static void batch_pieces(armci_hdl_t *handle, enum aq_armci_way way, const armci
 static int vector_nb(enum aq_armci_way way, const armci_giov_t *darr, int len, int proc,
                      armci_hdl_t *handle)
 {
-    const int rc = aq_armci_check_giov(darr, len, proc);
+    const int rc =
+        aq_armci_check_giov(way == AQ_ARMCI_PUT ? "ARMCI_PutV" : "ARMCI_GetV", darr, len, proc);
     struct aq_armci_peer *peer;
 
     if (rc != 0)

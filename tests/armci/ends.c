@@ -6,6 +6,30 @@
 
 #include <unistd.h>
 
+/* What a debug build notices. */
+static void broken_rule(const char *way, void **base)
+{
+    int value = 0, strides[1] = {16}, count[2] = {8, 5};
+    long words[10] = {0};
+    armci_hdl_t handle;
+
+    ARMCI_INIT_HANDLE(&handle);
+    if (strcmp(way, "outside") == 0) {
+        ARMCI_Put(&value, (char *)base[0] + 1024, 4, 0);
+    } else if (strcmp(way, "across") == 0) {
+        ARMCI_GetS(base[0], strides, words, strides, count, 1, 0);
+    } else if (strcmp(way, "freed") == 0) {
+        ARMCI_Acc(ARMCI_ACC_INT, &count[0], &value, base[me], 4, me);
+        ARMCI_Acc(ARMCI_ACC_INT, &count[0], &value, (char *)ARMCI_Malloc_local(8), 4, me);
+    } else if (strcmp(way, "handle") == 0) {
+        ARMCI_NbGet(base[0], words, 8, 0, &handle);
+        ARMCI_INIT_HANDLE(&handle);
+    } else if (strcmp(way, "no-rank") == 0) {
+        if (ARMCI_NbPut(&value, base[0], 4, nproc, &handle) == FAIL5)
+            exit(3);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "";
@@ -40,8 +64,16 @@ int main(int argc, char **argv)
             ARMCI_Rmw(5, &nproc, base[0], 1, 0);
         else if (strcmp(way, "assertion") == 0)
             dassert(1, me < 0);
-        else if (strcmp(way, "range") == 0)
-            ARMCI_Put(&me, (char *)base[me] + (1 << 20), 4, me);
+        else
+            broken_rule(way, base);
+    }
+    if (strcmp(way, "unlock") == 0) {
+        ARMCI_Create_mutexes(1);
+        if (me == 1)
+            ARMCI_Lock(0, 0);
+        ARMCI_Barrier();
+        if (me == nproc - 1)
+            ARMCI_Unlock(0, 0);
     }
     ARMCI_Barrier();
     return test_finish();

@@ -58,7 +58,7 @@ builds()
 ends()
 {
     # shellcheck disable=SC2046
-    env $(settings smp) timeout -k 5 20 "$MPIRUN" -n 3 ./ends "$1" >"$work/run" 2>&1
+    env $(settings "${ends_on:-smp}") timeout -k 5 20 "$MPIRUN" -n 3 ./ends "$1" >"$work/run" 2>&1
     status=$?
     cat "$work/run"
     echo "exit status $status"
@@ -81,6 +81,30 @@ done
 check "sync, 4 ranks on 2 hosts in name, udp" \
     right udp 4 env GASNET_SUPERNODE_MAXSIZE=2 ./sync
 check "sync, 3 ranks, mpi, with threads" right mpi 3 ./sync threads
+builds locks
+check "locks, 8 ranks" right smp 8 ./locks
+check "locks, 3 ranks, udp" right udp 3 ./locks
+builds accumulate
+check "accumulate, 4 ranks" right smp 4 ./accumulate
+check "accumulate, 4 ranks on 2 hosts in name, udp" \
+    right udp 4 env GASNET_SUPERNODE_MAXSIZE=2 ./accumulate
+check "accumulate, 3 ranks, mpi" right mpi 3 ./accumulate 30000
+builds protocols
+for conduit in udp mpi; do
+    check "protocols, $conduit" right $conduit 3 ./protocols put_direct put_buffered
+    check "buffered puts, $conduit" right $conduit 3 \
+        env AQ_ARMCI_PUT=buffered ./protocols put_buffered put_direct
+    check "buffered gets, one buffer, $conduit" right $conduit 3 \
+        env AQ_ARMCI_GET=buffered AQ_ARMCI_BUFFERS=1 ./protocols get_buffered get_direct
+    check "assisted gets, $conduit" right $conduit 3 \
+        env AQ_ARMCI_GET=assisted AQ_ARMCI_CHUNK=10000 ./protocols get_assisted get_direct
+    check "runs by themselves, $conduit" right $conduit 3 \
+        env AQ_ARMCI_STRIDED=segments ./protocols strided_segments strided_calls
+    check "runs packed, $conduit" right $conduit 3 \
+        env AQ_ARMCI_STRIDED=packed ./protocols strided_calls strided_segments
+    check "aggregates one by one, $conduit" right $conduit 3 \
+        env AQ_ARMCI_AGGREGATE=single ./protocols aggregate_calls acc_messages
+done
 builds progress
 for conduit in smp udp; do
     check "progress, 2 ranks, $conduit" right $conduit 2 ./progress idle
@@ -127,6 +151,23 @@ check "mutexes that do not exist" ends mutex 1 'ARMCI_Lock: there are no mutexes
 check "an operation that does not exist" ends operation 1 'ARMCI_Rmw: 5 is no operation'
 check "a failed assertion" ends assertion - 'assertion failed: me < 0'
 check "half of the ranks" ends half 1 'ARMCI over a part of the ranks is not supported'
+if grep -q 'define GASNET_DEBUG 1' "$tree"/include/gasnet_config.h 2>/dev/null || [ "${AQ_DEBUG_NAME:-}" = GASNET_DEBUG ]; then
+    for ends_on in smp udp; do
+        check "an address outside, $ends_on" ends outside 1 \
+            'rank 2: ARMCI_Put: \[.*, +4) is not inside one allocation of rank 0'
+        check "a section that leaves its allocation, $ends_on" ends across 1 \
+            'rank 2: ARMCI_GetS: \[.*, +72) is not inside one allocation of rank 0'
+        check "memory that is not for others, $ends_on" ends freed 1 \
+            'rank 2: ARMCI_Acc: \[.*, +4) is not inside one allocation of rank 2'
+        check "a mutex that another holds, $ends_on" ends unlock 1 \
+            'rank 2: ARMCI_Unlock: mutex 0 of rank 0 is not held by this rank'
+        check "a rank that does not exist in a transfer, $ends_on" ends no-rank 3 \
+            'rank 2: ARMCI_NbPut: there is no rank 3; there are 0 to 2'
+    done
+    check "a handle that is made anew, udp" ends handle 1 \
+        'rank 2: ARMCI_INIT_HANDLE: the handle at .* has operations under way'
+    unset ends_on
+fi
 
 # --- Global Arrays as Debian has it: linked with ARMCI-MPI, and with ours, it says the same ---
 

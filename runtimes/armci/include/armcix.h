@@ -22,6 +22,12 @@ void ARMCIX_Lock_hdl(armcix_mutex_hdl_t set, int mutex, int proc);
 int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t set, int mutex, int proc);
 void ARMCIX_Unlock_hdl(armcix_mutex_hdl_t set, int mutex, int proc);
 
+/* One of the counters of docs/armci.md, from ARMCI_Init on; -1 if there is none of that name. */
+long ARMCIX_Counter(const char *name);
+/* Changes a setting AQ_ARMCI_... of docs/armci.md for this rank; -1 if there is no such name or
+ * value. */
+int ARMCIX_Set(const char *name, const char *value);
+
 void ARMCIX_Progress(void);
 void ARMCIX_Get_world_comm(MPI_Comm *comm_out);
 
