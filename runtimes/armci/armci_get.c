@@ -53,7 +53,7 @@ static gex_Event_t start_section(const struct aq_armci_section *section, int pro
                                 section->bytes, section->count, section->levels, 0);
 }
 
-static int get(const char *call, ARMCI_STRIDED_ARGS_)
+static __attribute__((noinline)) int get(const char *call, ARMCI_STRIDED_ARGS_)
 {
     struct aq_armci_section section;
     const int rc = aq_armci_section_init(call, &section, src_ptr, src_stride_arr, dst_ptr,
@@ -97,6 +97,10 @@ AQ_ARMCI_TWIN(NbGetS);
 
 int PARMCI_Get(void *src, void *dst, int bytes, int proc)
 {
+    if (aq_armci_copied("ARMCI_Get", src, dst, src, bytes, proc) != NULL) {
+        aq_armci_copy(dst, src, bytes);
+        return 0;
+    }
     return get("ARMCI_Get", src, NULL, dst, NULL, &bytes, 0, proc);
 }
 AQ_ARMCI_TWIN(Get);

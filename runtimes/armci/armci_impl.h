@@ -22,6 +22,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "gasnetex.h"
 #include "gasnet_ratomic.h"
@@ -130,90 +131,7 @@ static inline bool aq_armci_is_local(const struct aq_armci_peer *peer)
     return peer->control != NULL;
 }
 
-/* --- order and completion (armci_fence.c) --- */
-
-/* The peer has something under way that a fence must wait for. */
-void aq_armci_mark(int proc);
-/* Waits until earlier blocking puts to proc have arrived; with accumulates, until these have too.
- * */
-void aq_armci_wait_puts(int proc);
-void aq_armci_wait_all(int proc);
-
-static inline struct aq_armci_peer *aq_armci_order_after(int proc)
-{
-    struct aq_armci_peer *peer = &aq_armci.peers[proc];
-
-    if (AQ_UNLIKELY(peer->dirty))
-        aq_armci_wait_all(proc);
-    return peer;
-}
-
-/* Called by operations on mapped memory, which never wait: a loop of them lets the rank serve
- * others, and a process that waits for its core have it, now and then. */
-void aq_armci_give_way(void);
-static inline void aq_armci_tick(void)
-{
-    if (AQ_UNLIKELY((++aq_armci.ticks & 63) == 0))
-        aq_armci_give_way();
-}
-
-/* A step of waiting for a word that another process changes: polls, and gives way the more the
- * longer. */
-void aq_armci_pause(unsigned *step);
-
-/* --- handles (armci_handle.c) --- */
-
-/* event is a part of what handle (NULL: the implicit one) stands for. owned is freed when it is
- * complete. */
-void aq_armci_attach(armci_hdl_t *handle, int proc, gex_Event_t event, void *owned);
-/* All operations of all handles are complete; what explicit handles name is then complete too. */
-void aq_armci_complete_handles(void);
-
-/* --- aggregate handles (armci_aggregate.c) --- */
-
-struct aq_armci_batch;
 struct aq_armci_section;
-/* The batch of an aggregate handle, or NULL. */
-struct aq_armci_batch *aq_armci_batch_of(armci_hdl_t *handle);
-struct aq_armci_batch *aq_armci_batch_create(void);
-enum aq_armci_way { AQ_ARMCI_PUT, AQ_ARMCI_GET };
-/* One more piece; local is read or written until the handle's wait, unless is_value: then it is
- * copied now. */
-void aq_armci_batch_add(armci_hdl_t *handle, enum aq_armci_way way, int proc, void *local,
-                        void *remote, size_t bytes, bool is_value);
-void aq_armci_batch_section(armci_hdl_t *handle, enum aq_armci_way way, int proc,
-                            const struct aq_armci_section *section);
-/* Starts what the batch holds. */
-void aq_armci_batch_start(armci_hdl_t *handle, struct aq_armci_batch *batch);
-
-/* --- transfers --- */
-
-/* A section of the strided format, checked: sizes as numbers of 64 bits, zero sizes gone. */
-struct aq_armci_section {
-    const char *call; /* for messages */
-    void *src, *dst;
-    ptrdiff_t src_stride[ARMCI_MAX_STRIDE_LEVEL], dst_stride[ARMCI_MAX_STRIDE_LEVEL];
-    size_t bytes; /* of one run */
-    size_t count[ARMCI_MAX_STRIDE_LEVEL];
-    size_t levels;
-    size_t runs;
-};
-/* Returns 0, 1 if there is nothing to do, or a FAIL code. */
-int aq_armci_section_init(const char *call, struct aq_armci_section *section, void *src,
-                          const int *src_stride, void *dst, const int *dst_stride, const int *count,
-                          int levels, int proc);
-/* The runs of a section, one after the other, level 1 fastest. */
-struct aq_armci_cursor {
-    const struct aq_armci_section *section;
-    size_t index[ARMCI_MAX_STRIDE_LEVEL];
-    char *src, *dst; /* the current run */
-    size_t done;     /* bytes of it that the user has dealt with */
-};
-void aq_armci_cursor_begin(struct aq_armci_cursor *at, const struct aq_armci_section *section);
-void aq_armci_cursor_next(struct aq_armci_cursor *at);
-
-/* Checks a vector call's descriptors: 0 or a FAIL code. */
-int aq_armci_check_giov(const char *call, const armci_giov_t *darr, int len, int proc);
 
 /* --- what a debug build looks at (armci_check.c) --- */
 
@@ -255,6 +173,120 @@ static inline void aq_armci_say_no_rank(const char *call, int proc)
     (void)call, (void)proc;
 }
 #endif
+
+/* --- order and completion (armci_fence.c) --- */
+
+/* The peer has something under way that a fence must wait for. */
+void aq_armci_mark(int proc);
+/* Waits until earlier blocking puts to proc have arrived; with accumulates, until these have too. */
+void aq_armci_wait_puts(int proc);
+void aq_armci_wait_all(int proc);
+
+static inline struct aq_armci_peer *aq_armci_order_after(int proc)
+{
+    struct aq_armci_peer *peer = &aq_armci.peers[proc];
+
+    if (AQ_UNLIKELY(peer->dirty))
+        aq_armci_wait_all(proc);
+    return peer;
+}
+
+/* Called by operations on mapped memory, which never wait: a loop of them lets the rank serve
+ * others, and a process that waits for its core have it, now and then. */
+void aq_armci_give_way(void);
+static inline void aq_armci_tick(void)
+{
+    if (AQ_UNLIKELY((++aq_armci.ticks & 127) == 0))
+        aq_armci_give_way();
+}
+
+/* Longer copies go through Aqueduct, which chooses how by their length. */
+#define AQ_ARMCI_SHORT_COPY 4096
+
+/* The peer of a contiguous transfer that is a short copy in mapped memory and has nothing to wait for;
+ * NULL if it is not, or if anything is wrong with it. */
+static inline const struct aq_armci_peer *aq_armci_copied(const char *call, const void *src,
+                                                          const void *dst, const void *remote,
+                                                          int bytes, int proc)
+{
+    const struct aq_armci_peer *peer;
+
+    if (AQ_UNLIKELY(!aq_armci_is_proc(proc) || bytes <= 0 || bytes > AQ_ARMCI_SHORT_COPY
+                    || src == NULL || dst == NULL))
+        return NULL;
+    peer = &aq_armci.peers[proc];
+    if (!aq_armci_is_local(peer))
+        return NULL;
+    aq_armci_check_range(call, remote, (size_t)bytes, proc);
+    aq_armci_tick();
+    return peer;
+}
+
+/* The two may overlap: to oneself they are allowed to. */
+static inline void aq_armci_copy(void *dst, const void *src, int bytes)
+{
+    if (bytes == 8)
+        memmove(dst, src, 8); /* a load and a store */
+    else
+        memmove(dst, src, (size_t)bytes);
+}
+
+/* A step of waiting for a word that another process changes: polls, and gives way the more the
+ * longer. */
+void aq_armci_pause(unsigned *step);
+
+/* --- handles (armci_handle.c) --- */
+
+/* event is a part of what handle (NULL: the implicit one) stands for. owned is freed when it is
+ * complete. */
+void aq_armci_attach(armci_hdl_t *handle, int proc, gex_Event_t event, void *owned);
+/* All operations of all handles are complete; what explicit handles name is then complete too. */
+void aq_armci_complete_handles(void);
+
+/* --- aggregate handles (armci_aggregate.c) --- */
+
+struct aq_armci_batch;
+/* The batch of an aggregate handle, or NULL. */
+struct aq_armci_batch *aq_armci_batch_of(armci_hdl_t *handle);
+struct aq_armci_batch *aq_armci_batch_create(void);
+enum aq_armci_way { AQ_ARMCI_PUT, AQ_ARMCI_GET };
+/* One more piece; local is read or written until the handle's wait, unless is_value: then it is
+ * copied now. */
+void aq_armci_batch_add(armci_hdl_t *handle, enum aq_armci_way way, int proc, void *local,
+                        void *remote, size_t bytes, bool is_value);
+void aq_armci_batch_section(armci_hdl_t *handle, enum aq_armci_way way, int proc,
+                            const struct aq_armci_section *section);
+/* Starts what the batch holds. */
+void aq_armci_batch_start(armci_hdl_t *handle, struct aq_armci_batch *batch);
+
+/* --- transfers --- */
+
+/* A section of the strided format, checked: sizes as numbers of 64 bits, zero sizes gone. */
+struct aq_armci_section {
+    const char *call; /* for messages */
+    void *src, *dst;
+    ptrdiff_t src_stride[ARMCI_MAX_STRIDE_LEVEL], dst_stride[ARMCI_MAX_STRIDE_LEVEL];
+    size_t bytes; /* of one run */
+    size_t count[ARMCI_MAX_STRIDE_LEVEL];
+    size_t levels;
+    size_t runs;
+};
+/* Returns 0, 1 if there is nothing to do, or a FAIL code. */
+int aq_armci_section_init(const char *call, struct aq_armci_section *section, void *src,
+                          const int *src_stride, void *dst, const int *dst_stride, const int *count,
+                          int levels, int proc);
+/* The runs of a section, one after the other, level 1 fastest. */
+struct aq_armci_cursor {
+    const struct aq_armci_section *section;
+    size_t index[ARMCI_MAX_STRIDE_LEVEL];
+    char *src, *dst; /* the current run */
+    size_t done;     /* bytes of it that the user has dealt with */
+};
+void aq_armci_cursor_begin(struct aq_armci_cursor *at, const struct aq_armci_section *section);
+void aq_armci_cursor_next(struct aq_armci_cursor *at);
+
+/* Checks a vector call's descriptors: 0 or a FAIL code. */
+int aq_armci_check_giov(const char *call, const armci_giov_t *darr, int len, int proc);
 
 /* The transfers of armci_put.c and armci_get.c, for calls that are made of them. */
 int aq_armci_put_section(const struct aq_armci_section *section, int proc);

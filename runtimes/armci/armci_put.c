@@ -109,7 +109,7 @@ static int put_section_nb(const struct aq_armci_section *section, int proc, armc
     return 0;
 }
 
-static int put(const char *call, ARMCI_STRIDED_ARGS_)
+static __attribute__((noinline)) int put(const char *call, ARMCI_STRIDED_ARGS_)
 {
     struct aq_armci_section section;
     const int rc = aq_armci_section_init(call, &section, src_ptr, src_stride_arr, dst_ptr,
@@ -133,6 +133,10 @@ static int put_nb(const char *call, ARMCI_STRIDED_ARGS_, armci_hdl_t *handle)
 
 int PARMCI_Put(void *src, void *dst, int bytes, int proc)
 {
+    if (aq_armci_copied("ARMCI_Put", src, dst, dst, bytes, proc) != NULL) {
+        aq_armci_copy(dst, src, bytes);
+        return 0;
+    }
     return put("ARMCI_Put", src, NULL, dst, NULL, &bytes, 0, proc);
 }
 AQ_ARMCI_TWIN(Put);
