@@ -3,7 +3,10 @@
  * vector transfer.
  *
  * Pieces of mapped memory are copied at once. Another target, or the other direction, starts what
- * was collected, and so does a full batch; the wait on the handle completes all of it.
+ * was collected, and so does a full batch; the wait on the handle completes all of it. Pieces of one
+ * length, the common case, need no lengths on the wire.
+ *
+ * Owns      a block of columns for each batch that collects; the transfer frees it
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -12,20 +15,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MIN_PIECES 64
 #define MAX_PIECES 4096
 
-struct piece {
-    void *local; /* NULL: the value itself */
-    void *remote;
-    size_t bytes;
-    uint64_t value;
+/* The columns of a list, in one allocation. */
+struct columns {
+    void **local; /* NULL: the value itself */
+    void **remote;
+    size_t *bytes;
+    uint64_t *value;
 };
 
 struct aq_armci_batch {
     enum aq_armci_way way;
     int proc;
     size_t npieces, room;
-    struct piece *pieces;
+    bool is_uniform; /* all are as long as the first */
+    void *block;
+    struct columns list;
 };
 
 struct aq_armci_batch *aq_armci_batch_create(void)
@@ -37,105 +44,146 @@ struct aq_armci_batch *aq_armci_batch_create(void)
     return batch;
 }
 
+static struct columns columns_of(void *block, size_t room)
+{
+    struct columns list;
+
+    list.local = block;
+    list.remote = list.local + room;
+    list.bytes = (size_t *)(void *)(list.remote + room);
+    list.value = (uint64_t *)(void *)(list.bytes + room);
+    return list;
+}
+
 static void make_room(struct aq_armci_batch *batch)
 {
-    const size_t room = batch->room == 0 ? 64 : 2 * batch->room;
-    struct piece *longer;
+    const size_t room = batch->room == 0 ? MIN_PIECES : 2 * batch->room, n = batch->npieces;
+    void *block = malloc(room * (2 * sizeof(void *) + sizeof(size_t) + sizeof(uint64_t)));
+    const struct columns old = batch->list;
 
-    if (batch->npieces < batch->room)
-        return;
-    longer = realloc(batch->pieces, room * sizeof(*longer));
-    if (longer == NULL)
+    if (block == NULL)
         aq_armci_fatal("no memory for %zu pieces of an aggregate handle", room);
-    batch->pieces = longer;
+    batch->list = columns_of(block, room);
+    if (n > 0) {
+        memcpy(batch->list.local, old.local, n * sizeof(void *));
+        memcpy(batch->list.remote, old.remote, n * sizeof(void *));
+        memcpy(batch->list.bytes, old.bytes, n * sizeof(size_t));
+        memcpy(batch->list.value, old.value, n * sizeof(uint64_t));
+    }
+    free(batch->block);
+    batch->block = block;
     batch->room = room;
 }
 
-static void copy_now(enum aq_armci_way way, void *local, void *remote, size_t bytes)
+static void append(struct aq_armci_batch *batch, void *local, void *remote, size_t bytes,
+                   bool is_value)
 {
-    if (way == AQ_ARMCI_PUT)
-        memmove(remote, local, bytes);
-    else
-        memmove(local, remote, bytes);
+    const size_t i = batch->npieces;
+
+    if (i == batch->room)
+        make_room(batch);
+    batch->list.local[i] = is_value ? NULL : local;
+    batch->list.remote[i] = remote;
+    batch->list.bytes[i] = bytes;
+    if (is_value)
+        memcpy(&batch->list.value[i], local, bytes);
+    batch->is_uniform = i == 0 || (batch->is_uniform && bytes == batch->list.bytes[0]);
+    batch->npieces++;
 }
 
-void aq_armci_batch_add(armci_hdl_t *handle, enum aq_armci_way way, int proc, void *local,
-                        void *remote, size_t bytes, bool is_value)
+void aq_armci_batch_add(armci_hdl_t *handle, struct aq_armci_batch *batch, enum aq_armci_way way,
+                        int proc, void *local, void *remote, size_t bytes, bool is_value)
 {
-    struct aq_armci_batch *batch = aq_armci_batch_of(handle);
-    struct piece piece = { is_value ? NULL : local, remote, bytes, 0 };
-
     aq_armci_check_range("an aggregate handle", remote, bytes, proc);
     if (aq_armci_is_local(&aq_armci.peers[proc])) {
-        copy_now(way, local, remote, bytes);
+        if (way == AQ_ARMCI_PUT)
+            memmove(remote, local, bytes);
+        else
+            memmove(local, remote, bytes);
         return;
     }
     if (batch->npieces > 0
         && (batch->way != way || batch->proc != proc || batch->npieces == MAX_PIECES))
         aq_armci_batch_start(handle, batch);
-    if (is_value)
-        memcpy(&piece.value, local, bytes);
     batch->way = way;
     batch->proc = proc;
-    make_room(batch);
-    batch->pieces[batch->npieces++] = piece;
+    append(batch, local, remote, bytes, is_value);
     AQ_ARMCI_COUNT(aggregated, 1);
     if (!aq_armci_protocol.aggregate)
         aq_armci_batch_start(handle, batch);
 }
 
-void aq_armci_batch_section(armci_hdl_t *handle, enum aq_armci_way way, int proc,
-                            const struct aq_armci_section *section)
+void aq_armci_batch_section(armci_hdl_t *handle, struct aq_armci_batch *batch,
+                            enum aq_armci_way way, int proc, const struct aq_armci_section *section)
 {
     struct aq_armci_cursor at;
 
     aq_armci_cursor_begin(&at, section);
     for (size_t run = 0; run < section->runs; run++) {
         if (way == AQ_ARMCI_PUT)
-            aq_armci_batch_add(handle, way, proc, at.src, at.dst, section->bytes, false);
+            aq_armci_batch_add(handle, batch, way, proc, at.src, at.dst, section->bytes, false);
         else
-            aq_armci_batch_add(handle, way, proc, at.dst, at.src, section->bytes, false);
+            aq_armci_batch_add(handle, batch, way, proc, at.dst, at.src, section->bytes, false);
         aq_armci_cursor_next(&at);
     }
 }
 
-/* The two lists of a batch, with the values behind them: all that the transfer reads until it is
- * complete. */
+static gex_Event_t start_uniform(const struct aq_armci_batch *batch)
+{
+    const size_t n = batch->npieces, bytes = batch->list.bytes[0];
+    void **local = batch->list.local, **remote = batch->list.remote;
+
+    if (batch->way == AQ_ARMCI_PUT)
+        return gex_VIS_IndexedPutNB(aq_armci.tm, (gex_Rank_t)batch->proc, n, remote, bytes, n,
+                                    local, bytes, 0);
+    return gex_VIS_IndexedGetNB(aq_armci.tm, n, local, bytes, (gex_Rank_t)batch->proc, n, remote,
+                                bytes, 0);
+}
+
+/* The two lists of a transfer with pieces of different lengths. */
 static gex_Memvec_t *make_lists(const struct aq_armci_batch *batch)
 {
     const size_t n = batch->npieces;
-    gex_Memvec_t *lists = malloc(n * (2 * sizeof(gex_Memvec_t) + sizeof(uint64_t)));
-    uint64_t *values = (uint64_t *)(void *)(lists + 2 * n);
+    gex_Memvec_t *lists = malloc(2 * n * sizeof(*lists));
 
     if (lists == NULL)
         aq_armci_fatal("no memory for the addresses of %zu pieces", n);
     for (size_t i = 0; i < n; i++) {
-        const struct piece *piece = &batch->pieces[i];
-
-        values[i] = piece->value;
-        lists[i] = (gex_Memvec_t){ piece->local != NULL ? piece->local : &values[i], piece->bytes };
-        lists[n + i] = (gex_Memvec_t){ piece->remote, piece->bytes };
+        lists[i] = (gex_Memvec_t){ batch->list.local[i], batch->list.bytes[i] };
+        lists[n + i] = (gex_Memvec_t){ batch->list.remote[i], batch->list.bytes[i] };
     }
     return lists;
 }
 
+static gex_Event_t start_lists(const struct aq_armci_batch *batch, const gex_Memvec_t *lists)
+{
+    const size_t n = batch->npieces;
+
+    if (batch->way == AQ_ARMCI_PUT)
+        return gex_VIS_VectorPutNB(aq_armci.tm, (gex_Rank_t)batch->proc, n, lists + n, n, lists, 0);
+    return gex_VIS_VectorGetNB(aq_armci.tm, n, lists, (gex_Rank_t)batch->proc, n, lists + n, 0);
+}
+
+/* The block goes with the transfer: it holds values, and the addresses of a uniform one. */
 void aq_armci_batch_start(armci_hdl_t *handle, struct aq_armci_batch *batch)
 {
     const size_t n = batch->npieces;
     gex_Memvec_t *lists;
-    gex_Event_t event;
 
     if (n == 0)
         return;
     aq_armci_order_after(batch->proc);
-    lists = make_lists(batch);
-    if (batch->way == AQ_ARMCI_PUT)
-        event =
-            gex_VIS_VectorPutNB(aq_armci.tm, (gex_Rank_t)batch->proc, n, lists + n, n, lists, 0);
-    else
-        event =
-            gex_VIS_VectorGetNB(aq_armci.tm, n, lists, (gex_Rank_t)batch->proc, n, lists + n, 0);
-    batch->npieces = 0;
+    for (size_t i = 0; i < n; i++)
+        if (batch->list.local[i] == NULL)
+            batch->list.local[i] = &batch->list.value[i];
     AQ_ARMCI_COUNT(aggregate_calls, 1);
-    aq_armci_attach(handle, batch->proc, event, lists);
+    if (batch->is_uniform) {
+        aq_armci_attach(handle, batch->proc, start_uniform(batch), batch->block);
+    } else {
+        lists = make_lists(batch);
+        aq_armci_attach(handle, batch->proc, start_lists(batch, lists), lists);
+        aq_armci_attach_owned(handle, batch->proc, batch->block);
+    }
+    batch->npieces = batch->room = 0;
+    batch->block = NULL;
 }

@@ -68,14 +68,15 @@ static __attribute__((noinline)) int get(const char *call, ARMCI_STRIDED_ARGS_)
 
 static int get_nb(const char *call, ARMCI_STRIDED_ARGS_, armci_hdl_t *handle)
 {
+    struct aq_armci_batch *batch = aq_armci_batch_of(handle);
     struct aq_armci_section section;
     const int rc = aq_armci_section_init(call, &section, src_ptr, src_stride_arr, dst_ptr,
                                          dst_stride_arr, count, stride_levels, proc);
 
     if (rc != 0)
         return rc < 0 ? rc : 0;
-    if (aq_armci_batch_of(handle) != NULL)
-        aq_armci_batch_section(handle, AQ_ARMCI_GET, proc, &section);
+    if (batch != NULL)
+        aq_armci_batch_section(handle, batch, AQ_ARMCI_GET, proc, &section);
     else
         aq_armci_attach(handle, proc, start_section(&section, proc), NULL);
     return 0;

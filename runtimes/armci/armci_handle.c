@@ -113,15 +113,10 @@ static void start_collected(int row)
         aq_armci_batch_start(&handle, table[row].batch);
 }
 
-void aq_armci_attach(armci_hdl_t *handle, int proc, gex_Event_t event, void *owned)
+static void add_part(armci_hdl_t *handle, int proc, gex_Event_t event, void *owned)
 {
-    struct request *request;
+    struct request *request = find_or_take(handle);
 
-    if (event == GEX_EVENT_INVALID) {
-        free(owned);
-        return;
-    }
-    request = find_or_take(handle);
     if (request->nparts == MAX_OPEN)
         finish_parts(request, 0, MAX_OPEN / 2);
     if (request->nparts == request->room) {
@@ -134,6 +129,19 @@ void aq_armci_attach(armci_hdl_t *handle, int proc, gex_Event_t event, void *own
         request->room = room;
     }
     request->parts[request->nparts++] = (struct part){ event, owned, proc };
+}
+
+void aq_armci_attach(armci_hdl_t *handle, int proc, gex_Event_t event, void *owned)
+{
+    if (event == GEX_EVENT_INVALID)
+        free(owned);
+    else
+        add_part(handle, proc, event, owned);
+}
+
+void aq_armci_attach_owned(armci_hdl_t *handle, int proc, void *owned)
+{
+    add_part(handle, proc, GEX_EVENT_INVALID, owned);
 }
 
 void aq_armci_complete_handles(void)

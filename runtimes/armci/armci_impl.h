@@ -240,6 +240,8 @@ void aq_armci_pause(unsigned *step);
 /* event is a part of what handle (NULL: the implicit one) stands for. owned is freed when it is
  * complete. */
 void aq_armci_attach(armci_hdl_t *handle, int proc, gex_Event_t event, void *owned);
+/* The same for memory that the parts before it use. */
+void aq_armci_attach_owned(armci_hdl_t *handle, int proc, void *owned);
 /* All operations of all handles are complete; what explicit handles name is then complete too. */
 void aq_armci_complete_handles(void);
 
@@ -252,9 +254,10 @@ struct aq_armci_batch *aq_armci_batch_create(void);
 enum aq_armci_way { AQ_ARMCI_PUT, AQ_ARMCI_GET };
 /* One more piece; local is read or written until the handle's wait, unless is_value: then it is
  * copied now. */
-void aq_armci_batch_add(armci_hdl_t *handle, enum aq_armci_way way, int proc, void *local,
-                        void *remote, size_t bytes, bool is_value);
-void aq_armci_batch_section(armci_hdl_t *handle, enum aq_armci_way way, int proc,
+void aq_armci_batch_add(armci_hdl_t *handle, struct aq_armci_batch *batch, enum aq_armci_way way,
+                        int proc, void *local, void *remote, size_t bytes, bool is_value);
+void aq_armci_batch_section(armci_hdl_t *handle, struct aq_armci_batch *batch,
+                            enum aq_armci_way way, int proc,
                             const struct aq_armci_section *section);
 /* Starts what the batch holds. */
 void aq_armci_batch_start(armci_hdl_t *handle, struct aq_armci_batch *batch);

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#define LONG_RUN 16384 /* bytes; by aq-bench armci over udp and mpi */
+
 /* A blocking put's event: what is still on its way. */
 static void keep(int proc, gex_Event_t event)
 {
@@ -51,6 +53,19 @@ static gex_Event_t start_segments(const struct aq_armci_section *section, int pr
     return gex_NBI_EndAccessRegion(0);
 }
 
+/* Long runs gain nothing from being packed: put, they are read where they are. */
+static bool goes_by_segments(const struct aq_armci_section *section)
+{
+    switch (aq_armci_protocol.strided) {
+    case AQ_ARMCI_STRIDED_SEGMENTS:
+        return true;
+    case AQ_ARMCI_STRIDED_PACKED:
+        return false;
+    default:
+        return section->bytes >= LONG_RUN;
+    }
+}
+
 /* A section of more than one run. */
 static gex_Event_t start_section(const struct aq_armci_section *section, int proc, bool blocking)
 {
@@ -59,7 +74,7 @@ static gex_Event_t start_section(const struct aq_armci_section *section, int pro
 
     aq_armci_check_section(section, section->dst, section->dst_stride, proc);
     if (!aq_armci_is_local(peer)) {
-        if (aq_armci_protocol.strided == AQ_ARMCI_STRIDED_SEGMENTS)
+        if (goes_by_segments(section))
             return start_segments(section, proc, blocking ? GEX_EVENT_NOW : GEX_EVENT_DEFER);
         AQ_ARMCI_COUNT(strided_calls, 1);
     }
@@ -100,8 +115,10 @@ static void put_run_nb(const struct aq_armci_section *section, int proc, armci_h
 
 static int put_section_nb(const struct aq_armci_section *section, int proc, armci_hdl_t *handle)
 {
-    if (aq_armci_batch_of(handle) != NULL)
-        aq_armci_batch_section(handle, AQ_ARMCI_PUT, proc, section);
+    struct aq_armci_batch *batch = aq_armci_batch_of(handle);
+
+    if (batch != NULL)
+        aq_armci_batch_section(handle, batch, AQ_ARMCI_PUT, proc, section);
     else if (section->levels == 0)
         put_run_nb(section, proc, handle);
     else
@@ -206,14 +223,15 @@ AQ_ARMCI_TWIN(Put_flag);
 
 static int put_value_nb(void *value, size_t bytes, void *dst, int proc, armci_hdl_t *handle)
 {
+    struct aq_armci_batch *batch = aq_armci_batch_of(handle);
     struct aq_armci_peer *peer;
 
     if (dst == NULL)
         return FAIL;
     if (!aq_armci_is_proc(proc))
         return FAIL5;
-    if (aq_armci_batch_of(handle) != NULL) {
-        aq_armci_batch_add(handle, AQ_ARMCI_PUT, proc, value, dst, bytes, true);
+    if (batch != NULL) {
+        aq_armci_batch_add(handle, batch, AQ_ARMCI_PUT, proc, value, dst, bytes, true);
         return 0;
     }
     peer = aq_armci_order_after(proc);

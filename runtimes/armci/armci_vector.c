@@ -71,19 +71,21 @@ static int vector_blocking(enum aq_armci_way way, const armci_giov_t *darr, int 
     return 0;
 }
 
-static void batch_pieces(armci_hdl_t *handle, enum aq_armci_way way, const armci_giov_t *giov,
-                         int proc)
+static void batch_pieces(armci_hdl_t *handle, struct aq_armci_batch *batch, enum aq_armci_way way,
+                         const armci_giov_t *giov, int proc)
 {
     void **local = way == AQ_ARMCI_PUT ? giov->src_ptr_array : giov->dst_ptr_array;
     void **remote = way == AQ_ARMCI_PUT ? giov->dst_ptr_array : giov->src_ptr_array;
 
     for (int i = 0; i < giov->ptr_array_len; i++)
-        aq_armci_batch_add(handle, way, proc, local[i], remote[i], (size_t)giov->bytes, false);
+        aq_armci_batch_add(handle, batch, way, proc, local[i], remote[i], (size_t)giov->bytes,
+                           false);
 }
 
 static int vector_nb(enum aq_armci_way way, const armci_giov_t *darr, int len, int proc,
                      armci_hdl_t *handle)
 {
+    struct aq_armci_batch *batch = aq_armci_batch_of(handle);
     const int rc =
         aq_armci_check_giov(way == AQ_ARMCI_PUT ? "ARMCI_PutV" : "ARMCI_GetV", darr, len, proc);
     struct aq_armci_peer *peer;
@@ -93,8 +95,8 @@ static int vector_nb(enum aq_armci_way way, const armci_giov_t *darr, int len, i
     peer = aq_armci_order_after(proc);
     for (int i = 0; i < len; i++) {
         check_pieces(way, &darr[i], proc);
-        if (aq_armci_batch_of(handle) != NULL) {
-            batch_pieces(handle, way, &darr[i], proc);
+        if (batch != NULL) {
+            batch_pieces(handle, batch, way, &darr[i], proc);
         } else if (aq_armci_is_local(peer)) {
             copy_pieces(&darr[i]);
         } else {
