@@ -113,7 +113,7 @@ struct head {
     double scale[2]; /* one value of the type, or two floats */
 };
 
-struct piece {
+struct frag {
     void *dst;
     uint64_t bytes;
 };
@@ -230,14 +230,14 @@ static void add_section(struct adder *adder, struct aq_armci_cursor *at, const c
 
 static void add_list(struct adder *adder, const struct head *head, const char *in)
 {
-    const char *src = in + (size_t)head->npieces * sizeof(struct piece);
+    const char *src = in + (size_t)head->npieces * sizeof(struct frag);
 
     for (int i = 0; i < head->npieces; i++) {
-        struct piece piece;
+        struct frag frag;
 
-        memcpy(&piece, in + (size_t)i * sizeof(piece), sizeof(piece));
-        adder_add(adder, piece.dst, src, piece.bytes);
-        src += piece.bytes;
+        memcpy(&frag, in + (size_t)i * sizeof(frag), sizeof(frag));
+        adder_add(adder, frag.dst, src, frag.bytes);
+        src += frag.bytes;
     }
 }
 
@@ -355,7 +355,7 @@ AQ_ARMCI_TWIN(NbAcc);
 /* One message with as many of the pieces from first on as fit; returns how many. */
 static int send_list(int type, const void *scale, const armci_giov_t *giov, int first, int proc)
 {
-    const size_t bytes = (size_t)giov->bytes, each = bytes + sizeof(struct piece);
+    const size_t bytes = (size_t)giov->bytes, each = bytes + sizeof(struct frag);
     const int left =
         giov->ptr_array_len - first < MAX_LIST ? giov->ptr_array_len - first : MAX_LIST;
     const gex_AM_SrcDesc_t sd =
@@ -368,11 +368,11 @@ static int send_list(int type, const void *scale, const armci_giov_t *giov, int 
     head.npieces = (int16_t)n;
     memcpy(out, &head, sizeof(head));
     out += sizeof(head);
-    data = out + (size_t)n * sizeof(struct piece);
+    data = out + (size_t)n * sizeof(struct frag);
     for (int i = 0; i < n; i++) {
-        const struct piece piece = { giov->dst_ptr_array[first + i], bytes };
+        const struct frag frag = { giov->dst_ptr_array[first + i], bytes };
 
-        memcpy(out + (size_t)i * sizeof(piece), &piece, sizeof(piece));
+        memcpy(out + (size_t)i * sizeof(frag), &frag, sizeof(frag));
         memcpy(data + (size_t)i * bytes, giov->src_ptr_array[first + i], bytes);
     }
     commit(sd, proc, sizeof(head) + (size_t)n * each);
@@ -385,7 +385,7 @@ static void send_giov(int type, void *scale, const armci_giov_t *giov, int proc)
     const size_t limit = gex_AM_MaxRequestMedium(aq_armci.tm, (gex_Rank_t)proc, NULL,
                                                  GEX_FLAG_AM_PREPARE_LEAST_ALLOC, 0);
 
-    if (sizeof(struct head) + sizeof(struct piece) + (size_t)giov->bytes <= limit) {
+    if (sizeof(struct head) + sizeof(struct frag) + (size_t)giov->bytes <= limit) {
         for (int i = 0; i < giov->ptr_array_len;)
             i += send_list(type, scale, giov, i, proc);
         return;

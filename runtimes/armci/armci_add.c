@@ -91,7 +91,8 @@ typedef double __attribute__((aligned(1), may_alias)) double_at;
     /* in the order of the types' numbers */                                           \
     static void (*const adds_##kind[])(void *, const void *, size_t, const void *) = { \
         add_int_##kind,           add_double_##kind,         add_float_##kind,         \
-        add_float_complex_##kind, add_double_complex_##kind, add_long_##kind};
+        add_float_complex_##kind, add_double_complex_##kind, add_long_##kind           \
+    };
 
 ADD_ALL(plain, )
 #if defined(__x86_64__)

@@ -31,7 +31,7 @@ void aq_armci_note_memory(void *ptr, size_t bytes)
     aq_armci_lock_take(&notes->lock);
     if (notes->count < AQ_ARMCI_MAX_NOTES)
         notes->note[notes->count++] =
-            (struct aq_armci_note){(uint64_t)((char *)ptr - self->base), bytes};
+            (struct aq_armci_note){ (uint64_t)((char *)ptr - self->base), bytes };
     else
         notes->overflow = 1;
     aq_armci_lock_give(&notes->lock);

@@ -44,7 +44,7 @@ static gex_Event_t start_section(const struct aq_armci_section *section, int pro
         return start_run(section, peer, proc);
     aq_armci_check_section(section, section->src, section->src_stride, proc);
     if (!aq_armci_is_local(peer)) {
-        if (aq_armci_protocol.strided == AQ_ARMCI_STRIDED_SEGMENTS)
+        if (aq_armci_by_segments(section->bytes, false))
             return start_segments(section, proc);
         AQ_ARMCI_COUNT(strided_calls, 1);
     }

@@ -30,6 +30,7 @@ enum aq_armci_strided {
 struct aq_armci_protocol {
     enum aq_armci_way_of put, get;
     enum aq_armci_strided strided;
+    size_t long_put, long_get; /* runs of so many bytes go by themselves: AUTO */
     bool aggregate; /* AQ_ARMCI_AGGREGATE: what an aggregate handle collects goes together */
     bool stats;     /* AQ_ARMCI_STATS: the counters are printed at the end */
     int buffers;    /* AQ_ARMCI_BUFFERS */
@@ -68,6 +69,9 @@ extern unsigned long aq_armci_counters[AQ_ARMCI_COUNT_END];
 void aq_armci_protocol_prepare(void);
 void aq_armci_protocol_start(void);
 void aq_armci_protocol_end(void);
+
+/* A section of such runs goes by segments. */
+bool aq_armci_by_segments(size_t run, bool is_put);
 
 /* A contiguous transfer of bytes > 0 with proc, whose memory is not mapped, by the chosen way if it
  * is not the direct one: true if it is done. The source of a put may then be reused; a get is

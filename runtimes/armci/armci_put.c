@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-#define LONG_RUN 16384 /* bytes; by aq-bench armci over udp and mpi */
-
 /* A blocking put's event: what is still on its way. */
 static void keep(int proc, gex_Event_t event)
 {
@@ -53,19 +51,6 @@ static gex_Event_t start_segments(const struct aq_armci_section *section, int pr
     return gex_NBI_EndAccessRegion(0);
 }
 
-/* Long runs gain nothing from being packed: put, they are read where they are. */
-static bool goes_by_segments(const struct aq_armci_section *section)
-{
-    switch (aq_armci_protocol.strided) {
-    case AQ_ARMCI_STRIDED_SEGMENTS:
-        return true;
-    case AQ_ARMCI_STRIDED_PACKED:
-        return false;
-    default:
-        return section->bytes >= LONG_RUN;
-    }
-}
-
 /* A section of more than one run. */
 static gex_Event_t start_section(const struct aq_armci_section *section, int proc, bool blocking)
 {
@@ -74,7 +59,7 @@ static gex_Event_t start_section(const struct aq_armci_section *section, int pro
 
     aq_armci_check_section(section, section->dst, section->dst_stride, proc);
     if (!aq_armci_is_local(peer)) {
-        if (goes_by_segments(section))
+        if (aq_armci_by_segments(section->bytes, true))
             return start_segments(section, proc, blocking ? GEX_EVENT_NOW : GEX_EVENT_DEFER);
         AQ_ARMCI_COUNT(strided_calls, 1);
     }

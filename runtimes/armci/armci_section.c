@@ -44,7 +44,7 @@ int aq_armci_section_init(const char *call, struct aq_armci_section *section, vo
 
 void aq_armci_cursor_begin(struct aq_armci_cursor *at, const struct aq_armci_section *section)
 {
-    *at = (struct aq_armci_cursor){.section = section, .src = section->src, .dst = section->dst};
+    *at = (struct aq_armci_cursor){ .section = section, .src = section->src, .dst = section->dst };
 }
 
 void aq_armci_cursor_next(struct aq_armci_cursor *at)
