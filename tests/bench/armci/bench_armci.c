@@ -1,0 +1,225 @@
+/*
+ * bench_armci.c - what the programs of aq-bench armci share: start, slices, rows, and how rank 0
+ * calls the others.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "bench_armci.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "armci.h"
+
+#define SLICES     15
+#define SLICE_NS   3e6
+#define MAX_SPREAD 1.5
+
+/* Before the memory that rows use: how rank 0 calls. */
+struct call {
+    volatile long number; /* of calls so far; -1 is the end */
+    long how, iters, size;
+    char pad[32];
+};
+
+int bench_me, bench_nproc;
+bool bench_quick;
+static void *base[1024];
+static size_t memory_bytes;
+static long calls;
+
+void bench_start(int *argc, char ***argv, size_t bytes)
+{
+    const char *conduit = getenv("GASNET_CONDUIT");
+    const int wanted =
+        conduit != NULL && strcmp(conduit, "mpi") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+    int level;
+
+    MPI_Init_thread(argc, argv, wanted, &level);
+    ARMCI_Init();
+    bench_me = armci_msg_me();
+    bench_nproc = armci_msg_nproc();
+    bench_quick = *argc > 1 && strcmp((*argv)[*argc - 1], "quick") == 0;
+    memory_bytes = bytes;
+    if (ARMCI_Malloc(base, (armci_size_t)(bytes + sizeof(struct call))) != 0)
+        ARMCI_Error("no memory for the measurement", 1);
+    memset(base[bench_me], 0, bytes + sizeof(struct call));
+    ARMCI_Barrier();
+}
+
+char *bench_memory(int rank)
+{
+    return (char *)base[rank] + sizeof(struct call);
+}
+
+void bench_finish(void)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    ARMCI_Barrier();
+    ARMCI_Free(base[bench_me]);
+    ARMCI_Finalize();
+    MPI_Finalize();
+}
+
+/* --- rank 0 calls --- */
+
+void bench_attend(bench_answer_fn answer)
+{
+    struct call *call = base[bench_me];
+    long seen = 0;
+
+    while (call->number >= 0) {
+        if (call->number == seen) {
+            usleep(50);
+            continue;
+        }
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        seen = call->number;
+        answer((int)call->how, call->iters, call->size);
+    }
+}
+
+static void write_call(long number, int how, long iters, long size)
+{
+    long words[3] = { how, iters, size };
+
+    for (int r = 1; r < bench_nproc; r++) {
+        ARMCI_Put(words, (char *)base[r] + sizeof(long), sizeof(words), r);
+        ARMCI_Fence(r);
+        ARMCI_PutValueLong(number, base[r], r);
+        ARMCI_Fence(r);
+    }
+}
+
+void bench_call(int how, long iters, long size)
+{
+    write_call(++calls, how, iters, size);
+}
+
+void bench_release(void)
+{
+    write_call(-1, 0, 0, 0);
+}
+
+/* --- slices --- */
+
+static double now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static double slice(const struct bench_side *side, long iters)
+{
+    const double start = now_ns();
+
+    side->run(side->state, iters);
+    return (now_ns() - start) / (double)iters;
+}
+
+static long iterations(const struct bench_side *side)
+{
+    const double goal = bench_quick ? SLICE_NS / 10 : SLICE_NS;
+    long iters = 1;
+
+    slice(side, 1);
+    while (iters < 1L << 24 && slice(side, iters) * (double)iters < goal)
+        iters *= 2;
+    return iters;
+}
+
+static int less(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double quantile(double *values, int n, double q)
+{
+    qsort(values, (size_t)n, sizeof(values[0]), less);
+    return values[(int)((double)(n - 1) * q + 0.5)];
+}
+
+double bench_time(struct bench_side side)
+{
+    const int slices = bench_quick ? 3 : SLICES;
+    const long iters = iterations(&side);
+    double times[SLICES];
+
+    for (int i = 0; i < slices; i++)
+        times[i] = slice(&side, iters);
+    return quantile(times, slices, 0.5);
+}
+
+static double measure(struct bench_side subject, struct bench_side other, double *subject_out,
+                      double *other_out, double *spread_out)
+{
+    const int slices = bench_quick ? 3 : SLICES;
+    const long subject_iters = iterations(&subject), other_iters = iterations(&other);
+    double ratios[SLICES], subjects[SLICES], others[SLICES];
+
+    for (int i = 0; i < slices; i++) {
+        subjects[i] = slice(&subject, subject_iters);
+        others[i] = slice(&other, other_iters);
+        ratios[i] = subjects[i] / others[i];
+    }
+    *subject_out = quantile(subjects, slices, 0.5);
+    *other_out = quantile(others, slices, 0.5);
+    *spread_out = quantile(ratios, slices, 0.75) / quantile(ratios, slices, 0.25);
+    return quantile(ratios, slices, 0.5);
+}
+
+static void write_row(const char *name, long size, double ns, const char *other, double other_ns,
+                      double ratio, double spread, const char *sense, double goal, bool is_met)
+{
+    char text[32] = "-";
+
+    if (goal > 0)
+        snprintf(text, sizeof(text), "%s %.3g", sense, goal);
+    printf("%s|%ld|%.1f|%s|%.1f|%.3f|%.2f|%s|%s\n", name, size, ns, other, other_ns, ratio, spread,
+           text,
+           goal == 0             ? ""
+           : is_met              ? "ok"
+           : spread > MAX_SPREAD ? "noise"
+                                 : "OVER");
+    fflush(stdout);
+}
+
+double bench_row(const char *name, long size, struct bench_side subject, struct bench_side other,
+                 double goal)
+{
+    double ns, other_ns, spread;
+    const double ratio = measure(subject, other, &ns, &other_ns, &spread);
+
+    write_row(name, size, ns, other.name, other_ns, ratio, spread, "<=", goal, ratio <= goal);
+    return ratio;
+}
+
+double bench_at_least(const char *name, long size, struct bench_side subject,
+                      struct bench_side other, double goal)
+{
+    double ns, other_ns, spread;
+    const double ratio = 1 / measure(subject, other, &ns, &other_ns, &spread);
+
+    write_row(name, size, ns, other.name, other_ns, ratio, spread, ">=", goal, ratio >= goal);
+    return ratio;
+}
+
+void bench_figure(const char *name, long size, double value, const char *unit, double limit)
+{
+    char text[32] = "-";
+
+    if (limit > 0)
+        snprintf(text, sizeof(text), "<= %.3g", limit);
+    printf("%s|%ld|%.3f|%s||||%s|%s\n", name, size, value, unit, text,
+           limit == 0       ? ""
+           : value <= limit ? "ok"
+                            : "OVER");
+    fflush(stdout);
+}
