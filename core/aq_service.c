@@ -4,9 +4,9 @@
  *
  * It polls for a rank whose own threads do not. It sleeps in the kernel as any waiter does, on the
  * wake-up count and the conduit's sockets, and is woken by whoever brings work, as long as the
- * client's threads spend less than half of their time waiting and polling. Once they wait in earnest
- * it would be in their way: it backs off, the longer the longer they do, and announces nothing, so
- * that nobody pays for waking it.
+ * client's threads spend less than half of their time waiting and polling. Once they wait in
+ * earnest it would be in their way: it backs off, the longer the longer they do, and announces
+ * nothing, so that nobody pays for waking it.
  *
  * Owns      the thread, and the note of client threads' polls and waits
  * Threads   it runs handlers, so that GASNET_HIDDEN_AM_CONCURRENCY_LEVEL is 1 in threaded clients.
@@ -73,8 +73,8 @@ static struct aq_service_look aq_service_look_now(void)
                                      aq_now_ns() };
 }
 
-/* The client's threads serve the rank themselves: one waits, or they have waited and polled for half of the
- * time since *last. */
+/* The client's threads serve the rank themselves: one waits, or they have waited and polled for
+ * half of the time since *last. */
 static bool aq_service_client_waits(struct aq_service_look *last)
 {
     const struct aq_service_look now = aq_service_look_now();

@@ -39,7 +39,8 @@ static inline bool aq_service_is_watching(void)
 
 static inline void aq_service_note_polls(unsigned polls)
 {
-    /* relaxed: as above. A store of what this thread has seen, not an addition: about right will do */
+    /* relaxed: as above. A store of what this thread has seen, not an addition: about right will do
+     * */
     atomic_store_explicit(&aq_service_polls,
                           atomic_load_explicit(&aq_service_polls, memory_order_relaxed) + polls,
                           memory_order_relaxed);

@@ -433,7 +433,8 @@ unsigned aq_ref_barrier_progress(void)
     return aq_ref_bar_advance() + aq_ref_named_advance();
 }
 
-/* Two levels where the ranks of a neighborhood can meet in shared memory; the last of each leads. */
+/* Two levels where the ranks of a neighborhood can meet in shared memory; the last of each leads.
+ * */
 static void aq_ref_bar_choose_parties(void)
 {
     gex_Rank_t *leaders;

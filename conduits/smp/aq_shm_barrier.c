@@ -1,6 +1,6 @@
 /*
- * aq_shm_barrier.c - barriers over the ranks of a neighborhood: all of the job's barriers when these
- * are the whole job, the lower level of barriers over a network otherwise.
+ * aq_shm_barrier.c - barriers over the ranks of a neighborhood: all of the job's barriers when
+ * these are the whole job, the lower level of barriers over a network otherwise.
  *
  * Each rank counts its arrivals in a word of its own; a phase is over when every word has reached
  * it. So arriving is one store, any number of phases may be open, and nobody has to be

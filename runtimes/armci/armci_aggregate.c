@@ -3,8 +3,8 @@
  * vector transfer.
  *
  * Pieces of mapped memory are copied at once. Another target, or the other direction, starts what
- * was collected, and so does a full batch; the wait on the handle completes all of it. Pieces of one
- * length, the common case, need no lengths on the wire.
+ * was collected, and so does a full batch; the wait on the handle completes all of it. Pieces of
+ * one length, the common case, need no lengths on the wire.
  *
  * Owns      a block of columns for each batch that collects; the transfer frees it
  *

@@ -3,8 +3,8 @@
  * target, ranks exist, handles are waited for before they are made anew.
  *
  * Owns      in each segment the list of what its rank has allocated for others
- * Threads   the list is under its lock: the owner's program writes, ranks that map it and the owner's
- *           handler read
+ * Threads   the list is under its lock: the owner's program writes, ranks that map it and the
+ *           owner's handler read
  * Wire      CHECK(address, bytes) -> CHECK_REPLY(whether it lies in an allocation)
  *
  * SPDX-License-Identifier: BSD-3-Clause

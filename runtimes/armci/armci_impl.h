@@ -178,7 +178,8 @@ static inline void aq_armci_say_no_rank(const char *call, int proc)
 
 /* The peer has something under way that a fence must wait for. */
 void aq_armci_mark(int proc);
-/* Waits until earlier blocking puts to proc have arrived; with accumulates, until these have too. */
+/* Waits until earlier blocking puts to proc have arrived; with accumulates, until these have too.
+ * */
 void aq_armci_wait_puts(int proc);
 void aq_armci_wait_all(int proc);
 
@@ -203,8 +204,8 @@ static inline void aq_armci_tick(void)
 /* Longer copies go through Aqueduct, which chooses how by their length. */
 #define AQ_ARMCI_SHORT_COPY 4096
 
-/* The peer of a contiguous transfer that is a short copy in mapped memory and has nothing to wait for;
- * NULL if it is not, or if anything is wrong with it. */
+/* The peer of a contiguous transfer that is a short copy in mapped memory and has nothing to wait
+ * for; NULL if it is not, or if anything is wrong with it. */
 static inline const struct aq_armci_peer *aq_armci_copied(const char *call, const void *src,
                                                           const void *dst, const void *remote,
                                                           int bytes, int proc)

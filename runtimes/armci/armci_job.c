@@ -88,7 +88,8 @@ int dassertp_fail(const char *cond, const char *file, const char *func, unsigned
 
 /* --- start --- */
 
-/* Words in the environment that make Aqueduct serve a program of MPI; what the user has set stays. */
+/* Words in the environment that make Aqueduct serve a program of MPI; what the user has set stays.
+ * */
 static void choose_settings(void)
 {
     static const struct {

@@ -110,8 +110,9 @@ void aq_armci_protocol_prepare(void)
         setenv("GASNET_VIS_MAXCHUNK", "1G", 0);
 }
 
-/* By aq-bench's measurements: what a conduit sends in messages is worth packing if it is put in runs
- * below 16 KiB, or got. MPI's windows take each run as cheaply as a message, and without the target. */
+/* By aq-bench's measurements: what a conduit sends in messages is worth packing if it is put in
+ * runs below 16 KiB, or got. MPI's windows take each run as cheaply as a message, and without the
+ * target. */
 static void choose_runs(void)
 {
     const char *conduit = gasnet_getenv("GASNET_CONDUIT");
@@ -287,7 +288,8 @@ void aq_armci_protocol_end(void)
     memset(aq_armci_counters, 0, sizeof(aq_armci_counters));
 }
 
-/* The chunk that begins after done bytes: the first is smaller, so that the pipeline starts sooner. */
+/* The chunk that begins after done bytes: the first is smaller, so that the pipeline starts sooner.
+ * */
 static size_t chunk_after(size_t done, size_t bytes)
 {
     const size_t chunk = aq_armci_protocol.chunk, first = aq_armci_protocol.first;

@@ -29,8 +29,8 @@ static void strided(long *target, unsigned *seed)
 {
     const int rows = 2 + (int)test_random(seed, 7),
               at = LONGS / 2 - 64 + (int)test_random(seed, 64);
-    int from[1] = {2 * sizeof(long)}, to[1] = {16 * sizeof(long)},
-        count[2] = {2 * sizeof(long), rows};
+    int from[1] = { 2 * sizeof(long) }, to[1] = { 16 * sizeof(long) },
+        count[2] = { 2 * sizeof(long), rows };
     long values[2 * 8], scale = 2;
 
     for (int i = 0; i < 2 * rows; i++) {
@@ -44,7 +44,7 @@ static void vector(long *target, unsigned *seed)
 {
     long values[3], scale = -1;
     void *from[3], *to[3];
-    armci_giov_t list = {from, to, sizeof(long), 3};
+    armci_giov_t list = { from, to, sizeof(long), 3 };
 
     for (int i = 0; i < 3; i++) {
         const int at = (int)test_random(seed, LONGS / 3) * 3 + i;

@@ -9,8 +9,8 @@
 /* What a debug build notices. */
 static void broken_rule(const char *way, void **base)
 {
-    int value = 0, strides[1] = {16}, count[2] = {8, 5};
-    long words[10] = {0};
+    int value = 0, strides[1] = { 16 }, count[2] = { 8, 5 };
+    long words[10] = { 0 };
     armci_hdl_t handle;
 
     ARMCI_INIT_HANDLE(&handle);

@@ -19,7 +19,7 @@ enum target { SLEEPS, COMPUTES, IN_MPI, CALLS_RARELY, TARGETS };
 
 static void *base[1024];
 static volatile double sum;
-static const char *const names[TARGETS] = {"sleeps", "computes", "is in MPI", "calls rarely"};
+static const char *const names[TARGETS] = { "sleeps", "computes", "is in MPI", "calls rarely" };
 
 static long *words(int proc)
 {

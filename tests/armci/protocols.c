@@ -1,7 +1,7 @@
 /*
  * protocols.c - transfers of many sizes by the way that the environment forces: the bytes are right
- * and the counters show the way. Arguments: the name of a counter that must have counted, of one that
- * must not.
+ * and the counters show the way. Arguments: the name of a counter that must have counted, of one
+ * that must not.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "armci_test.h"
@@ -36,7 +36,7 @@ static int differs(const char *at, size_t n, int seed)
 /* From and to memory that others cannot reach and memory that they can. */
 static void contiguous(char *local)
 {
-    static const int sizes[] = {1, 8, 1000, 4096, 65536, 65537, BYTES};
+    static const int sizes[] = { 1, 8, 1000, 4096, 65536, 65537, BYTES };
 
     for (int i = 0; i < 7; i++) {
         const int n = sizes[i];
@@ -66,10 +66,10 @@ static void contiguous(char *local)
 
 static void strided(char *local)
 {
-    int wide[1] = {6000}, narrow[1];
+    int wide[1] = { 6000 }, narrow[1];
 
     for (int run = 8; run <= 5000; run *= 5) {
-        int count[2] = {run, ROWS};
+        int count[2] = { run, ROWS };
 
         narrow[0] = run;
         fill(local, (size_t)(run * ROWS), run);
