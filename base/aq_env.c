@@ -247,6 +247,17 @@ void aq_env_init(void)
     aq_env_load();
 }
 
+void aq_env_fini(void)
+{
+    for (int id = 0; id < AQ_ENV_ID_COUNT; id++)
+        free((void *)(uintptr_t)aq_env_values[id].computed);
+    memset(aq_env_values, 0, sizeof(aq_env_values));
+    aq_env_wrong[0] = '\0';
+    aq_env_prints_late = false;
+    aq_env_is_init = false;
+    aq_env_drop_blocks();
+}
+
 void aq_env_set_job_environment(const char *block, size_t len)
 {
     aq_env_keep_job_block(block, len);

@@ -78,6 +78,12 @@ struct aq_env_segsize {
 void aq_env_init(void);
 
 /**
+ * aq_env_fini - the job has ended: the values and the texts of the blocks are gone, and
+ * aq_env_init() reads the environment of then. What the client has set stays.
+ */
+void aq_env_fini(void);
+
+/**
  * aq_env_refuse - end the job if some value cannot be used. Called once the ranks of a host know of
  * each other, so that one of them says it.
  */

@@ -121,6 +121,19 @@ void aq_env_keep_job_block(const char *block, size_t len)
     aq_env_set_index(&aq_env_job);
 }
 
+static void aq_env_set_free(struct aq_env_set *set)
+{
+    free(set->block);
+    free(set->entries);
+    *set = (struct aq_env_set){ .block = NULL };
+}
+
+void aq_env_drop_blocks(void)
+{
+    aq_env_set_free(&aq_env_own);
+    aq_env_set_free(&aq_env_job);
+}
+
 const char *aq_env_own_entry(size_t i)
 {
     return i < aq_env_own.count ? aq_env_own.entries[i] : NULL;

@@ -24,4 +24,7 @@ void aq_env_keep_job_block(const char *block, size_t len);
  * */
 const char *aq_env_own_entry(size_t i);
 
+/** aq_env_drop_blocks - free both blocks, and with them every text that came from them. */
+void aq_env_drop_blocks(void);
+
 #endif

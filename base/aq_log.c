@@ -249,3 +249,8 @@ void aq_log_write(int level, const char *area, const char *func, const char *fmt
     va_end(args);
     errno = saved;
 }
+
+void aq_log_forget_rank(void)
+{
+    atomic_store_explicit(&aq_log_my_rank, -1, memory_order_relaxed);
+}

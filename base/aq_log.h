@@ -74,6 +74,9 @@ void aq_log_write(int level, const char *area, const char *func, const char *fmt
 /** aq_log_set_rank - from now on brackets show "proc rank". */
 void aq_log_set_rank(uint32_t rank);
 
+/** aq_log_forget_rank - the job has ended: lines name the process again. */
+void aq_log_forget_rank(void);
+
 /** aq_log_rank - the rank shown in brackets, or -1 while there is none. */
 int64_t aq_log_rank(void);
 

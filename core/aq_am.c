@@ -17,12 +17,13 @@
 #include "core/aq_am_loop.h"
 #include "core/aq_am_out.h"
 #include "base/aq_log.h"
+#include "base/aq_state.h"
 #include "core/aq_poll.h"
 #include "base/aq_rc.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
 
-struct aq_limits aq_limits;
+struct aq_limits aq_limits AQ_JOB_STATE;
 
 static const char *const aq_am_kind_names[] = { "Short", "Medium", "Long" };
 

@@ -11,6 +11,7 @@
 #include "core/aq_ep.h"
 #include "base/aq_lock.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 
 struct aq_published {
     uint64_t key; /* 0: free place */
@@ -21,7 +22,7 @@ static struct {
     aq_lock lock;
     struct aq_published *table;
     size_t slots, used; /* places is a power of two, or 0 */
-} aq_published;
+} aq_published AQ_JOB_STATE;
 
 /* Never 0, since the index is not. */
 static inline uint64_t aq_published_key(gex_Rank_t jobrank, gex_EP_Index_t index)
@@ -126,4 +127,9 @@ bool aq_bound_is_self(const void *addr, size_t nbytes)
             return true;
     }
     return false;
+}
+
+void aq_bound_fini(void)
+{
+    free(aq_published.table);
 }

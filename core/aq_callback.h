@@ -49,6 +49,11 @@ struct aq_am_lc;
 void aq_callback_am_sent(struct aq_am_lc *lc, bool replies_only);
 void aq_callback_am_declined(struct aq_am_lc *lc);
 
+/* The job ends, in two steps. Before: say what is still open, or NULL. After, with no message under
+ * way and no thread in the library: free the collectives' part of every team, and all else. */
+const char *aq_callback_open(void);
+void aq_callback_fini(void);
+
 /* The start-up barrier over the job. */
 void aq_callback_barrier(void);
 

@@ -23,7 +23,9 @@
 #include "core/aq_exit.h"
 #include "base/aq_ident.h"
 #include "core/aq_job.h"
+#include "core/aq_job_end.h"
 #include "base/aq_log.h"
+#include "base/aq_state.h"
 #include "core/aq_poll.h"
 #include "base/aq_rc.h"
 #include "core/aq_segment.h"
@@ -33,8 +35,10 @@
 #include "core/aq_trace.h"
 #include "core/aq_callback.h"
 #include "other/spawn/aq_spawn.h"
+#include "other/spawn/aq_spawn_group.h"
+#include "other/spawn/aq_spawn_provider.h"
 
-struct aq_job aq_job = { .loop_rank = GEX_RANK_INVALID };
+struct aq_job aq_job AQ_JOB_STATE = { .loop_rank = GEX_RANK_INVALID };
 
 int aq_rc_to_gasnet(int rc)
 {
@@ -207,6 +211,14 @@ int aq_job_allgather(const void *own, size_t len, void *all)
 
 /* --- the start itself --- */
 
+/* How the ranks find each other, if that is settled; else NULL. */
+static const struct aq_spawn_provider *aq_client_provider(const struct aq_conduit_ops *conduit)
+{
+    if (aq_spawn_group() != NULL)
+        return &aq_spawn_group_provider;
+    return conduit != NULL ? conduit->spawn : NULL;
+}
+
 static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t *tm_out,
                            const char *name, int *argc, char ***argv, gex_Flags_t flags,
                            const char *conduit_ident)
@@ -219,19 +231,21 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
 
     if (aq_job.conduit != NULL)
         aq_fatal("gex_Client_Init: the library is already started; a job has one client and one "
-                 "start");
+                 "start, and only one that was started by aqueduct_job_start can end before its "
+                 "process");
     if (client_out == NULL || ep_out == NULL || tm_out == NULL || name == NULL)
         return aq_fail(GASNET_ERR_BAD_ARG, "gex_Client_Init: an output or the name is NULL");
     if ((flags & ~(GEX_FLAG_USES_GASNET1 | GEX_FLAG_DEFER_THREADS)) != 0)
         return aq_fail(GASNET_ERR_BAD_ARG, "gex_Client_Init: unknown flags 0x%x", (unsigned)flags);
 
+    aq_job_save_state();
     (void)aq_ident_value("GASNetConfig", &(unsigned){ 0 }); /* links the strings in */
     aq_env_init();
-    choice = aq_conduit_choose(conduit_ident);
+    choice = aq_conduit_choose(aq_job_asked_conduit(), conduit_ident);
     aq_job.conduit = choice.conduit;
     unheld.name = choice.name;
     if (aq_spawn_init(argc, argv, choice.conduit != NULL ? choice.conduit->info : &unheld,
-                      choice.conduit != NULL ? choice.conduit->spawn : NULL)
+                      aq_client_provider(choice.conduit))
         != AQ_OK)
         aq_exit_abort(1); /* it has said why; a process without a job has nothing to go on with */
     spawn = aq_spawn_info();
@@ -300,8 +314,7 @@ int AQ_START_PARSYNC(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t *tm_ou
 void aq_check_started(const char *call)
 {
     if (AQ_UNLIKELY(aq_job.size == 0))
-        aq_fatal("%s called before gex_Client_Init or gasnet_init: the library is not started",
-                 call);
+        aq_fatal("%s called %s", call, aq_job_absent());
 }
 
 void aq_check_handle(const char *call, const char *what, const void *handle)

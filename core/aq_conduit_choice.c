@@ -58,11 +58,13 @@ static _Noreturn void aq_choice_missing(const struct aq_conduit_choice *choice)
              choice->who, choice->name, names, choice->name);
 }
 
-struct aq_conduit_choice aq_conduit_choose(const char *ident)
+struct aq_conduit_choice aq_conduit_choose(const char *asked, const char *ident)
 {
     const char *wanted = aq_env_str(AQ_ENV_CONDUIT);
     char why[256] = "this library holds none", compiled_for[32] = "";
 
+    if (asked != NULL)
+        return aq_choice_named(asked, "aqueduct_job_start");
     if (wanted != NULL && *wanted != '\0')
         return aq_choice_named(wanted, "GASNET_CONDUIT");
     if (sscanf(ident, "$GASNetConduitName: %31[^ ]", compiled_for) == 1)

@@ -21,11 +21,12 @@ struct aq_conduit_choice {
 
 /**
  * aq_conduit_choose - before the job is joined, for which a conduit may have a way of its own.
+ * asked  by aqueduct_job_start(), or NULL
  * ident  the client's, "$GASNetConduitName: SMP $" or ""
  * What is wrong with the one that is named is said by aq_conduit_settle(), when all ranks can speak
  * with one voice; but a conduit with a way of its own to start a job is asked here.
  */
-struct aq_conduit_choice aq_conduit_choose(const char *ident);
+struct aq_conduit_choice aq_conduit_choose(const char *asked, const char *ident);
 
 /**
  * aq_conduit_settle - once the job is joined: can what is chosen be used, and does it reach all

@@ -18,6 +18,7 @@
 #include "core/aq_job.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
 #include "core/aq_tm.h"
@@ -28,7 +29,7 @@
 static struct {
     aq_lock lock;
     gex_EP_Index_t last; /* index of the endpoint that was made last */
-} aq_eps;
+} aq_eps AQ_JOB_STATE;
 
 /* --- making and binding --- */
 
@@ -321,4 +322,11 @@ void aq_am_register_internal(enum aq_am_index index, gex_AM_Fn_t fn, gex_Flags_t
                                  .gex_name = name };
 
     aq_ep_install(&aq_job.ep, &row);
+}
+
+void aq_ep_fini(void)
+{
+    for (gex_EP_Index_t index = 1; index < GASNET_MAXEPS; index++)
+        /* relaxed: no other thread is in the library */
+        free(atomic_load_explicit(&aq_job.further[index], memory_order_relaxed));
 }

@@ -40,4 +40,10 @@ struct aq_bound aq_bound_find(gex_Rank_t jobrank, gex_EP_Index_t index);
 /** aq_bound_is_self - is [addr, addr+nbytes) inside a segment bound by this process? */
 bool aq_bound_is_self(const void *addr, size_t nbytes);
 
+/** aq_bound_fini - the job has ended: forget what was published. */
+void aq_bound_fini(void);
+
+/** aq_ep_fini - the job has ended: free the further endpoints. */
+void aq_ep_fini(void);
+
 #endif

@@ -23,10 +23,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/aq_backtrace.h"
 #include "base/aq_env.h"
 #include "core/aq_exit_internal.h"
 #include "core/aq_job.h"
 #include "base/aq_log.h"
+#include "base/aq_state.h"
 #include "core/aq_signal.h"
 #include "core/aq_trace.h"
 #include "other/spawn/aq_spawn.h"
@@ -41,7 +43,9 @@ static struct {
     pid_t pid;
     atomic_int owner; /* thread that ends the process, 0 none */
     atomic_int code;  /* what it ends with */
-} aq_exit_me;
+} aq_exit_me AQ_JOB_STATE;
+
+static bool aq_exit_has_hook; /* of the process, not of a job */
 
 bool aq_exit_is_own_process(void)
 {
@@ -303,7 +307,7 @@ static void aq_exit_hook(int status, void *arg)
     bool again;
 
     (void)arg;
-    if (!aq_exit_is_own_process())
+    if (aq_exit_me.jobarea == NULL || !aq_exit_is_own_process()) /* between jobs, or not ours */
         return;
     if (!aq_exit_claim(&again))
         aq_exit_park();
@@ -340,10 +344,18 @@ void aq_exit_init(void)
     /* relaxed: nobody reads it before some rank has left */
     if (!aq_env_bool(AQ_ENV_CATCH_EXIT))
         atomic_store_explicit(&jobarea->catch_exit_off, 1, memory_order_relaxed);
-    if (on_exit(aq_exit_hook, NULL) != 0)
+    /* it cannot be taken back: jobs that come later find it in place */
+    if (!aq_exit_has_hook && on_exit(aq_exit_hook, NULL) != 0)
         aq_warn("no room for an exit() hook: end the program by gasnet_exit()");
+    aq_exit_has_hook = true;
     aq_signal_init();
     aq_exit_set_state(AQ_RANK_READY);
     if (aq_env_bool(AQ_ENV_FREEZE))
         aq_signal_freeze();
+}
+
+void aq_exit_fini(void)
+{
+    aq_freeze_hook = NULL;
+    aq_signal_fini();
 }

@@ -19,6 +19,9 @@
 /** aq_exit_init - after aq_spawn_init(): signal handlers, exit() hook; honours GASNET_FREEZE. */
 void aq_exit_init(void);
 
+/** aq_exit_fini - the job has ended, the process goes on: exits are its own matter again. */
+void aq_exit_fini(void);
+
 /** aq_exit_job - end the whole job with code; what gasnet_exit() calls. */
 _Noreturn void aq_exit_job(int code);
 

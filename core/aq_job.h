@@ -28,7 +28,8 @@ struct aq_segment {
     void *base;             /* stays when the segment is destroyed */
     uintptr_t _Atomic size; /* becomes 0 then, while handlers on other threads may look at it */
     void *_Atomic cdata;
-    bool is_ours;   /* the library allocated the memory */
+    bool is_ours;                    /* the library allocated the memory */
+    struct aq_segment *next, **link; /* in core/aq_segment.c's list of those a client has made */
     unsigned bound; /* endpoints that it is bound to; under the endpoints' lock, see core/aq_ep.c */
 };
 
@@ -134,6 +135,9 @@ int aq_job_allgather(const void *own, size_t len, void *all);
 
 /* Choose the tables of the conduit that the job was started for. */
 void aq_job_choose_transports(void);
+
+/** aq_job_free_transports - under AQ_NO_OVERRIDES the job has tables of its own. */
+void aq_job_free_transports(void);
 
 /* Index of a jobrank in the neighborhood, by search; UINT32_MAX if the rank is remote. */
 uint32_t aq_job_find_local(gex_Rank_t jobrank);

@@ -23,6 +23,7 @@
 #include "base/aq_env.h"
 #include "core/aq_job.h"
 #include "base/aq_log.h"
+#include "base/aq_state.h"
 #include "core/aq_service.h"
 #include "core/aq_signal.h"
 #include "core/aq_thread.h"
@@ -39,7 +40,7 @@ static struct {
     atomic_int mode;   /* GASNET_WAIT_* */
     uint32_t spins;    /* steps before the first yield */
     uint64_t stall_ns; /* 0: no report */
-} aq_wait = { .spins = 64 };
+} aq_wait AQ_JOB_STATE = { .spins = 64 };
 
 /* The signal that asks for a report raises it; each wait compares. */
 static atomic_uint aq_wait_asked;

@@ -23,7 +23,9 @@
 #include "core/aq_ep.h"
 #include "core/aq_job.h"
 #include "base/aq_log.h"
+#include "base/aq_lock.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
 #include "core/aq_tm.h"
@@ -321,6 +323,44 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
 
 /* --- making and destroying others --- */
 
+/* Those that a client has made, also destroyed ones that an endpoint names. */
+static struct {
+    aq_lock lock;
+    struct aq_segment *first;
+} aq_segments AQ_JOB_STATE;
+
+static void aq_segment_enlist(struct aq_segment *segment)
+{
+    aq_lock_acquire(&aq_segments.lock);
+    segment->next = aq_segments.first;
+    segment->link = &aq_segments.first;
+    if (segment->next != NULL)
+        segment->next->link = &segment->next;
+    aq_segments.first = segment;
+    aq_lock_release(&aq_segments.lock);
+}
+
+static void aq_segment_free(struct aq_segment *segment)
+{
+    aq_lock_acquire(&aq_segments.lock);
+    *segment->link = segment->next;
+    if (segment->next != NULL)
+        segment->next->link = segment->link;
+    aq_lock_release(&aq_segments.lock);
+    free(segment);
+}
+
+void aq_segment_fini(void)
+{
+    while (aq_segments.first != NULL) {
+        struct aq_segment *segment = aq_segments.first;
+
+        if (segment->is_ours && aq_segment_size(segment) != 0)
+            munmap(segment->base, aq_segment_size(segment));
+        aq_segment_free(segment);
+    }
+}
+
 static struct aq_segment *aq_segment(gex_Segment_t segment)
 {
     return (struct aq_segment *)(void *)segment;
@@ -380,6 +420,7 @@ int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t
         }
     }
     aq_segment_set_size(segment, length);
+    aq_segment_enlist(segment);
     *segment_p = (gex_Segment_t)(void *)segment;
     return GASNET_OK;
 }
@@ -412,7 +453,7 @@ void gex_Segment_Destroy(gex_Segment_t handle, gex_Flags_t flags)
     is_ours = segment->is_ours;
     /* it stops being a segment first: nobody is to find one whose memory is gone */
     if (aq_ep_release_segment(segment))
-        free(segment); /* else endpoints go on naming it */
+        aq_segment_free(segment); /* else endpoints go on naming it */
     if (is_ours)
         munmap(base, size);
 }

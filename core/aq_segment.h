@@ -18,4 +18,7 @@ void aq_segment_explain(char *text, size_t len);
 /* The limit for one of host_size ranks of a host of which `taken` bytes are ours already. */
 uintptr_t aq_segment_limit(unsigned host_size, uint64_t taken);
 
+/** aq_segment_fini - the job has ended: free the segments that the client has made and kept. */
+void aq_segment_fini(void);
+
 #endif

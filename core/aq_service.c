@@ -28,6 +28,7 @@
 #include "core/aq_exit_internal.h"
 #include "core/aq_job.h"
 #include "base/aq_log.h"
+#include "base/aq_state.h"
 #include "core/aq_poll.h"
 
 #if AQ_THREADED
@@ -36,12 +37,19 @@
 #define AQ_SERVICE_MAX_BACKOFF_NS 500000u
 #define AQ_SERVICE_SLEEP_NS       1000000000 /* the longest sleep; the wake-up count ends it */
 
-atomic_bool aq_service_watches;
-atomic_uint aq_service_polls;
-atomic_int aq_service_waiters;
+atomic_bool aq_service_watches AQ_JOB_STATE;
+atomic_uint aq_service_polls AQ_JOB_STATE;
+atomic_int aq_service_waiters AQ_JOB_STATE;
+
+static struct {
+    pthread_t thread; /* if is_ours: the client has not started it */
+    bool is_ours;
+    atomic_bool stopping;
+    atomic_uint running;
+} aq_service_state AQ_JOB_STATE;
 
 /* What a client that starts the thread itself is told. */
-static gex_ProgressThreadInfo_t aq_service_thread;
+static gex_ProgressThreadInfo_t aq_service_thread AQ_JOB_STATE;
 
 static uint64_t aq_service_poll_ns(void)
 {
@@ -87,6 +95,14 @@ static bool aq_service_client_waits(struct aq_service_look *last)
            || atomic_load_explicit(&aq_service_waiters, memory_order_relaxed) != 0;
 }
 
+/* The thread serves until the process ends or the job does. */
+static bool aq_service_goes_on(void)
+{
+    /* relaxed: aq_service_fini() waits until the thread has seen it */
+    return !aq_exit_in_progress()
+           && !atomic_load_explicit(&aq_service_state.stopping, memory_order_relaxed);
+}
+
 /* Returns once the client's threads do not wait. */
 static void aq_service_stand_back(void)
 {
@@ -95,7 +111,7 @@ static void aq_service_stand_back(void)
 
     for (;;) {
         nanosleep(&backoff, NULL);
-        if (!aq_service_client_waits(&last))
+        if (!aq_service_client_waits(&last) || !aq_service_goes_on())
             return;
         if (backoff.tv_nsec < AQ_SERVICE_MAX_BACKOFF_NS)
             backoff.tv_nsec *= 2;
@@ -116,19 +132,39 @@ static void aq_service_serve(void)
         aq_job.local->sleep_cancel();
         while (aq_poll_service() != 0)
             continue;
-    } while (!aq_service_client_waits(&last) && !aq_exit_in_progress());
+    } while (!aq_service_client_waits(&last) && aq_service_goes_on());
 }
 
 static void *aq_service_main(void *arg)
 {
     (void)arg;
+    atomic_fetch_add_explicit(&aq_service_state.running, 1, memory_order_relaxed);
     /* relaxed: see aq_service_is_watching() */
     atomic_store_explicit(&aq_service_watches, true, memory_order_relaxed);
-    while (!aq_exit_in_progress()) {
+    while (aq_service_goes_on()) {
         aq_service_stand_back();
         aq_service_serve();
     }
-    aq_exit_park(); /* ends with the process */
+    if (aq_exit_in_progress())
+        aq_exit_park(); /* ends with the process */
+    /* release: pairs with the acquire in aq_service_fini() */
+    atomic_fetch_sub_explicit(&aq_service_state.running, 1, memory_order_release);
+    return NULL;
+}
+
+void aq_service_fini(void)
+{
+    const struct timespec backoff = { 0, AQ_SERVICE_MIN_BACKOFF_NS };
+
+    /* relaxed: a flag on its own */
+    atomic_store_explicit(&aq_service_state.stopping, true, memory_order_relaxed);
+    /* acquire: what the thread did is over */
+    while (atomic_load_explicit(&aq_service_state.running, memory_order_acquire) != 0) {
+        aq_wait_wake();
+        nanosleep(&backoff, NULL);
+    }
+    if (aq_service_state.is_ours)
+        pthread_join(aq_service_state.thread, NULL);
 }
 
 bool aq_service_is_on(void)
@@ -154,21 +190,20 @@ const gex_ProgressThreadInfo_t *aq_service_info(void)
 void aq_service_init(gex_Flags_t client_flags)
 {
     sigset_t all, old;
-    pthread_t thread;
     int error;
 
     if (!aq_service_is_on() || (client_flags & GEX_FLAG_DEFER_THREADS) != 0)
         return;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old); /* inherited: signals are for the client's threads */
-    error = pthread_create(&thread, NULL, aq_service_main, NULL);
+    error = pthread_create(&aq_service_state.thread, NULL, aq_service_main, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (error != 0)
         aq_fatal(
             "the service thread (GASNET_PROGRESS_THREAD, GASNET_RCV_THREAD, GASNET_SND_THREAD) "
             "could not be started: %s; look at ulimit -u, or leave these variables unset",
             strerror(error));
-    pthread_detach(thread);
+    aq_service_state.is_ours = true;
 }
 
 #else /* one thread */
@@ -190,6 +225,10 @@ void aq_service_init(gex_Flags_t client_flags)
         aq_warn("GASNET_PROGRESS_THREAD=1 is for threaded programs (GASNET_PAR); this one is "
                 "GASNET_SEQ, so a "
                 "rank serves others only when it calls the library");
+}
+
+void aq_service_fini(void)
+{
 }
 
 #endif

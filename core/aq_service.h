@@ -25,6 +25,9 @@ void aq_service_init(gex_Flags_t client_flags);
  * conduit. */
 const gex_ProgressThreadInfo_t *aq_service_info(void);
 
+/* The job ends: returns once no service thread, the client's included, is in the library. */
+void aq_service_fini(void);
+
 #if AQ_THREADED
 /* What client threads do: the service thread stays away as long as they wait. */
 extern atomic_bool aq_service_watches; /* a service thread looks at the next two */

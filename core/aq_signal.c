@@ -30,17 +30,29 @@
 #include "base/aq_log.h"
 #include "base/aq_say.h"
 #include "base/aq_signal_name.h"
+#include "base/aq_state.h"
 #include "core/aq_trace.h"
 #include "other/spawn/aq_shutdown.h"
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_SIGNAL_STACK (256 * 1024) /* bytes; gdb's fork and backtrace_symbols_fd need some */
 
+/* A handler of ours, and what was there before it. */
+struct aq_signal_place {
+    int sig;
+    struct sigaction own, old;
+};
+
+#define AQ_SIGNAL_PLACES 16
+
 static struct {
-    const char *who; /* "proc 3", made at init: handlers must not format */
+    char *who; /* "proc 3", made at init: handlers must not format */
     bool freeze_on_error;
     atomic_int crashing; /* the thread that reports its fault; 0: none does */
-} aq_signal_cfg;
+    struct aq_signal_place place[AQ_SIGNAL_PLACES];
+    unsigned places;
+    void *stack; /* this module's, for handlers of the thread that has started the job; or NULL */
+} aq_signal_cfg AQ_JOB_STATE;
 
 static const int aq_signal_fatal[] = { SIGABRT, SIGFPE, SIGILL, SIGSEGV, SIGBUS };
 static const int aq_signal_shutdown[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE };
@@ -52,7 +64,7 @@ static void aq_signal_say(const char *what, int sig)
     aq_line_put(&l, "*** ");
     aq_line_put(&l, what);
     aq_line_put(&l, " (");
-    aq_line_put(&l, aq_signal_cfg.who);
+    aq_line_put(&l, aq_signal_cfg.who != NULL ? aq_signal_cfg.who : "?");
     aq_line_put(&l, "): ");
     aq_line_put(&l, aq_signal_name(sig));
     aq_line_put(&l, "(");
@@ -76,7 +88,7 @@ static void aq_signal_default(int sig)
 
 void aq_signal_freeze(void)
 {
-    aq_freeze(&gasnet_frozen, "gasnet_frozen", aq_signal_cfg.who);
+    aq_freeze(&gasnet_frozen, "gasnet_frozen", aq_signal_cfg.who != NULL ? aq_signal_cfg.who : "?");
 }
 
 void aq_signal_backtrace(void)
@@ -232,6 +244,18 @@ static bool aq_signal_may_replace(int sig, const struct sigaction *old)
     return old->sa_handler == SIG_DFL;
 }
 
+/* Sets the handler and remembers what was there. */
+static void aq_signal_set(int sig, const struct sigaction *act)
+{
+    struct aq_signal_place *place = &aq_signal_cfg.place[aq_signal_cfg.places];
+
+    if (sigaction(sig, act, &place->old) != 0 || aq_signal_cfg.places + 1 == AQ_SIGNAL_PLACES)
+        return;
+    place->sig = sig;
+    sigaction(sig, NULL, &place->own); /* as the system reports it */
+    aq_signal_cfg.places++;
+}
+
 static void aq_signal_install(int sig, void (*handler)(int, siginfo_t *, void *))
 {
     struct sigaction old, act;
@@ -243,7 +267,7 @@ static void aq_signal_install(int sig, void (*handler)(int, siginfo_t *, void *)
     act.sa_sigaction = handler;
     act.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
     sigemptyset(&act.sa_mask);
-    sigaction(sig, &act, NULL);
+    aq_signal_set(sig, &act);
 }
 
 void aq_signal_install_named(enum aq_env_id id, const char *name, void (*handler)(int))
@@ -261,7 +285,7 @@ void aq_signal_install_named(enum aq_env_id id, const char *name, void (*handler
     memset(&act, 0, sizeof(act));
     act.sa_handler = handler;
     act.sa_flags = SA_ONSTACK | SA_RESTART;
-    sigaction(sig, &act, NULL);
+    aq_signal_set(sig, &act);
 }
 
 /* A stack overflow leaves no room for the handler on its own stack. */
@@ -273,8 +297,19 @@ static void aq_signal_stack(void)
         return;
     own.ss_sp = mmap(NULL, AQ_SIGNAL_STACK, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-    if (own.ss_sp != MAP_FAILED)
-        sigaltstack(&own, NULL);
+    if (own.ss_sp != MAP_FAILED && sigaltstack(&own, NULL) == 0)
+        aq_signal_cfg.stack = own.ss_sp;
+}
+
+/* Only the thread that has the stack can give it back; it stays if another one ends the job. */
+static void aq_signal_unstack(void)
+{
+    const stack_t none = { .ss_flags = SS_DISABLE };
+    stack_t now;
+
+    if (aq_signal_cfg.stack != NULL && sigaltstack(NULL, &now) == 0
+        && now.ss_sp == aq_signal_cfg.stack && sigaltstack(&none, NULL) == 0)
+        munmap(aq_signal_cfg.stack, AQ_SIGNAL_STACK);
 }
 
 static void aq_signal_configure(uint32_t rank)
@@ -301,7 +336,6 @@ void aq_signal_init(void)
 {
     const struct aq_spawn_info *info = aq_spawn_info();
 
-    aq_signal_cfg.who = "?";
     aq_signal_configure(info != NULL ? info->rank : 0);
     aq_signal_stack();
     for (size_t i = 0; i < sizeof(aq_signal_fatal) / sizeof(aq_signal_fatal[0]); i++)
@@ -312,4 +346,19 @@ void aq_signal_init(void)
     aq_signal_install_named(AQ_ENV_FREEZE_SIGNAL, "GASNET_FREEZE_SIGNAL", aq_signal_on_freeze);
     aq_signal_install_named(AQ_ENV_BACKTRACE_SIGNAL, "GASNET_BACKTRACE_SIGNAL",
                             aq_signal_on_backtrace);
+}
+
+/* A handler that the client has set since then stays. */
+void aq_signal_fini(void)
+{
+    while (aq_signal_cfg.places > 0) {
+        const struct aq_signal_place *place = &aq_signal_cfg.place[--aq_signal_cfg.places];
+        struct sigaction now;
+
+        if (sigaction(place->sig, NULL, &now) == 0 && now.sa_flags == place->own.sa_flags
+            && now.sa_handler == place->own.sa_handler)
+            sigaction(place->sig, &place->old, NULL);
+    }
+    aq_signal_unstack();
+    free(aq_signal_cfg.who);
 }

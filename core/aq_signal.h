@@ -29,4 +29,7 @@ void aq_signal_backtrace(void);
  * set. */
 void aq_signal_install_named(enum aq_env_id id, const char *name, void (*handler)(int));
 
+/** aq_signal_fini - the job has ended, the process goes on: the handlers of before are back. */
+void aq_signal_fini(void);
+
 #endif

@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/aq_env.h"
 #include "core/aq_job.h"
@@ -39,6 +40,7 @@ _Thread_local struct aq_thread *aq_thread_current __attribute__((tls_model("init
 
 static aq_lock aq_thread_list_lock = AQ_LOCK_INITIALIZER;
 static struct aq_thread *aq_thread_free;
+static struct aq_thread *aq_thread_all;
 static uint64_t aq_thread_live;
 static uint32_t aq_thread_numbers;
 static pthread_key_t aq_thread_key;
@@ -87,6 +89,10 @@ struct aq_thread *aq_thread_create(void)
         aq_fatal("no memory for the state of a thread (%zu bytes)", sizeof(*self));
 
     aq_lock_acquire(&aq_thread_list_lock);
+    if (self->number == 0) {
+        self->next_all = aq_thread_all;
+        aq_thread_all = self;
+    }
     self->number = ++aq_thread_numbers;
     aq_lock_release(&aq_thread_list_lock);
     self->context = AQ_CTX_MAIN;
@@ -103,6 +109,26 @@ struct aq_thread *aq_thread_create(void)
 struct aq_thread aq_thread_only = { .number = 1 };
 
 #endif
+
+/* What a conduit has lent, and what is sized by its limits, is of no use under another one. */
+static void aq_thread_forget_job(struct aq_thread *thread)
+{
+    for (int i = 0; i < 2; i++)
+        free(thread->prepared[i].own);
+    memset(thread->prepared, 0, sizeof(thread->prepared));
+    thread->trace = NULL; /* freed by aq_trace_fini() */
+    thread->loops = 0;
+}
+
+void aq_thread_fini(void)
+{
+#if AQ_THREADED
+    for (struct aq_thread *thread = aq_thread_all; thread != NULL; thread = thread->next_all)
+        aq_thread_forget_job(thread);
+#else
+    aq_thread_forget_job(&aq_thread_only);
+#endif
+}
 
 void aq_thread_check_main(const char *call)
 {

@@ -29,11 +29,12 @@ struct aq_thread {
     gex_Token_t token;                     /* of the innermost handler that runs; NULL: none does */
     uint32_t tokens;                       /* handlers run so far: makes tokens differ */
 #endif
-    uint32_t loops;        /* requests to this process itself so far, see aq_am_loop.c */
-    const char *waits_for; /* what the innermost wait is about, for reports */
-    void *extended;        /* the layer above: implicit operations, free lists */
-    void *trace;           /* what it has recorded; NULL: nothing yet */
-    struct aq_thread *next;
+    uint32_t loops;                /* requests to this process itself so far, see aq_am_loop.c */
+    const char *waits_for;         /* what the innermost wait is about, for reports */
+    void *extended;                /* the layer above: implicit operations, free lists */
+    void *trace;                   /* what it has recorded; NULL: nothing yet */
+    struct aq_thread *next;        /* in the list of those whose thread has ended */
+    struct aq_thread *next_all;    /* in the list of all */
     struct aq_srcdesc prepared[2]; /* the request, and the reply, being prepared */
 };
 
@@ -62,5 +63,9 @@ uint64_t aq_thread_max(void);
 
 /* Debug builds: this call is illegal in a handler, or while an HSL is held; ends the job. */
 void aq_thread_check_main(const char *call);
+
+/* The job has ended: threads keep their state for the next one, but for what is of this job. No
+ * thread is in the library. */
+void aq_thread_fini(void);
 
 #endif

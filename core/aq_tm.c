@@ -23,6 +23,7 @@
 
 #include "base/aq_lock.h"
 #include "base/aq_log.h"
+#include "base/aq_state.h"
 #include "core/aq_thread.h"
 
 static struct {
@@ -30,7 +31,7 @@ static struct {
     struct aq_tm *live;        /* teams and pairs but the primordial team; doubly linked */
     struct aq_tm *oldest_free; /* singly linked by next */
     struct aq_tm **free_end;   /* where the next one destroyed is linked */
-} aq_tms = { .free_end = &aq_tms.oldest_free };
+} aq_tms AQ_JOB_STATE = { .free_end = &aq_tms.oldest_free };
 
 /* --- tables --- */
 
@@ -212,6 +213,34 @@ void aq_tm_segments_came(void)
     for (struct aq_tm *tm = aq_tms.live; tm != NULL; tm = tm->next)
         aq_tm_fill_deltas(tm);
     aq_lock_release(&aq_tms.lock);
+}
+
+void aq_tm_each_team(void (*fn)(struct aq_tm *tm))
+{
+    for (struct aq_tm *tm = aq_tms.live, *next; tm != NULL; tm = next) {
+        next = tm->next;
+        if (!tm->is_pair)
+            fn(tm);
+    }
+    fn(aq_job.tm);
+}
+
+static void aq_tm_free_list(struct aq_tm *tm)
+{
+    while (tm != NULL) {
+        struct aq_tm *next = tm->next;
+
+        free((void *)(uintptr_t)tm->jobranks);
+        free(tm);
+        tm = next;
+    }
+}
+
+void aq_tm_fini(void)
+{
+    aq_tm_free_list(aq_tms.live);
+    aq_tm_free_list(aq_tms.oldest_free);
+    free(aq_job.tm);
 }
 
 /* --- pairs --- */

@@ -38,4 +38,10 @@ void aq_tm_segments_came(void);
 /** aq_tm_check_team - debug builds: tm is a team of this process; ends the job if it is not. */
 void aq_tm_check_team(const char *call, gex_TM_t tm);
 
+/** aq_tm_each_team - call fn with each team that lives, the primordial one last. */
+void aq_tm_each_team(void (*fn)(struct aq_tm *tm));
+
+/** aq_tm_fini - the job has ended: free all teams and pairs. */
+void aq_tm_fini(void);
+
 #endif

@@ -29,14 +29,15 @@
 #include "base/aq_env.h"
 #include "core/aq_job.h"
 #include "base/aq_log.h"
+#include "base/aq_state.h"
 #include "core/aq_thread.h"
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_TRACE_STALE_NS UINT64_C(500000000) /* a record is written this long after it was made */
 #define AQ_TRACE_EXIT_MS  1000 /* how long the way out waits for another thread's write */
 
-struct aq_trace_switch aq_trace_switch;
-struct aq_trace_state aq_trace_state;
+struct aq_trace_switch aq_trace_switch AQ_JOB_STATE;
+struct aq_trace_state aq_trace_state AQ_JOB_STATE;
 
 const struct aq_trace_row aq_trace_rows[AQ_TRACE_KIND_COUNT] = {
 #define AQ_TRACE(id, cat_, name_, form_) \
@@ -45,7 +46,7 @@ const struct aq_trace_row aq_trace_rows[AQ_TRACE_KIND_COUNT] = {
 };
 
 /* Messages sent to and come from each peer, per channel (request, reply); the numbers in arrows. */
-static atomic_uint_fast64_t *aq_trace_flows;
+static atomic_uint_fast64_t *aq_trace_flows AQ_JOB_STATE;
 
 static void aq_trace_flush(struct aq_trace_thread *t);
 
@@ -482,7 +483,7 @@ uint64_t aq_trace_init(void)
 
 void aq_trace_finish(const char *why, bool in_signal)
 {
-    static atomic_flag once = ATOMIC_FLAG_INIT;
+    static atomic_flag once AQ_JOB_STATE = ATOMIC_FLAG_INIT;
     bool locked;
 
     if (!aq_trace_is_wanted() || atomic_flag_test_and_set_explicit(&once, memory_order_relaxed))
@@ -507,4 +508,22 @@ void aq_trace_finish(const char *why, bool in_signal)
     aq_trace_state.finished = true;
     if (locked)
         aq_trace_unlock();
+}
+
+void aq_trace_fini(void)
+{
+    struct aq_trace_thread *t =
+        atomic_load_explicit(&aq_trace_state.threads, memory_order_relaxed); /* no other thread */
+
+    aq_trace_finish(NULL, false);
+    while (t != NULL) {
+        struct aq_trace_thread *next = t->next;
+
+        free(t->record);
+        free(t);
+        t = next;
+    }
+    free(aq_trace_flows);
+    aq_trace_sinks_close();
+    aq_trace_leave_client();
 }

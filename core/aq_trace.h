@@ -152,4 +152,7 @@ void aq_trace_thread_exit(void *trace);
  */
 void aq_trace_finish(const char *why, bool in_signal);
 
+/** aq_trace_fini - the job ends, the process goes on: write everything, and free it. */
+void aq_trace_fini(void);
+
 #endif

@@ -173,3 +173,8 @@ void aq_trace_serve_client(void)
 
     aq_client_trace = &table;
 }
+
+void aq_trace_leave_client(void)
+{
+    aq_client_trace = NULL;
+}

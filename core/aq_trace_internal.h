@@ -121,6 +121,9 @@ void aq_trace_line(enum aq_trace_kind kind, const char *text, size_t len);
 /** aq_trace_serve_client - from now on the client's macros reach us. */
 void aq_trace_serve_client(void);
 
+/** aq_trace_leave_client - and from now on no more. */
+void aq_trace_leave_client(void);
+
 /* --- text without stdio --- */
 
 struct aq_trace_out {
@@ -172,6 +175,9 @@ extern struct aq_trace_common *aq_trace_common;
  * which one rank has told.
  */
 void aq_trace_sinks_open(void);
+
+/** aq_trace_sinks_close - the job has ended: give the files and the shared memory back. */
+void aq_trace_sinks_close(void);
 
 /**
  * aq_trace_sink_write - add len bytes, whole or not at all as far as the file allows.

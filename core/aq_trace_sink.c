@@ -35,6 +35,7 @@
 #include "core/aq_job.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_TRACE_FD      7     /* slot of aq_spawn_host_fd() */
@@ -42,9 +43,10 @@
 #define AQ_SINK_STALL_MS 10000 /* how long a pipe, a terminal or a socket may take nothing */
 #define AQ_SINK_TAIL     65536 /* where to look for the last whole line of a file */
 
-struct aq_trace_sink aq_trace_sink = { .variable = "GASNET_TRACEFILE", .fd = -1 };
-struct aq_trace_sink aq_stats_sink = { .variable = "GASNET_STATSFILE", .fd = -1 };
-struct aq_trace_common *aq_trace_common;
+struct aq_trace_sink aq_trace_sink AQ_JOB_STATE = { .variable = "GASNET_TRACEFILE", .fd = -1 };
+struct aq_trace_sink aq_stats_sink AQ_JOB_STATE = { .variable = "GASNET_STATSFILE", .fd = -1 };
+struct aq_trace_common *aq_trace_common AQ_JOB_STATE;
+static size_t aq_trace_common_bytes AQ_JOB_STATE; /* mapped; 0: from the heap */
 
 static struct aq_trace_sink *const aq_sinks[2] = { &aq_trace_sink, &aq_stats_sink };
 
@@ -202,17 +204,20 @@ static void aq_trace_map_shared(const struct aq_trace_hello *all)
         + (size_t)spawn->host_size * AQ_TRACE_KIND_COUNT * sizeof(struct aq_trace_count);
     const int fd = aq_spawn_host_fd(AQ_TRACE_FD, 0);
     void *at = MAP_FAILED;
+    bool mapped;
 
     if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0)
         at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (fd >= 0)
         close(fd);
-    if (at == MAP_FAILED) {
+    mapped = at != MAP_FAILED;
+    if (!mapped) {
         at = calloc(1, bytes);
         if (at == NULL)
             aq_fatal("no memory for the sums of GASNET_STATSFILE: %zu bytes", bytes);
     }
     aq_trace_common = at;
+    aq_trace_common_bytes = mapped ? bytes : 0;
     for (int i = 0; i < 2; i++) {
         uint32_t writers = 0;
         gex_Rank_t first = aq_job.rank;
@@ -397,4 +402,14 @@ bool aq_trace_sink_last(struct aq_trace_sink *sink)
     /* acq_rel: the last one sees the others' sums, which came before */
     return atomic_fetch_add_explicit(&aq_trace_common->finished[i], 1, memory_order_acq_rel) + 1
            == aq_trace_common->writers[i];
+}
+
+void aq_trace_sinks_close(void)
+{
+    for (int i = 0; i < 2; i++)
+        aq_sink_close(aq_sinks[i]);
+    if (aq_trace_common_bytes != 0)
+        munmap(aq_trace_common, aq_trace_common_bytes);
+    else
+        free(aq_trace_common);
 }

@@ -23,6 +23,7 @@
 #include "core/aq_exit_internal.h"
 #include "core/aq_job.h"
 #include "base/aq_lock.h"
+#include "base/aq_state.h"
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_STATS_CALLBACKS 16
@@ -48,13 +49,13 @@ static const uint8_t aq_stats_group_of[AQ_TRACE_KIND_COUNT] = {
 
 /* Sections are put together here, the one of a signal handler's apart. */
 static char aq_stats_text_of[2][64 * 1024];
-static struct aq_trace_count aq_stats_sums[AQ_TRACE_KIND_COUNT];
+static struct aq_trace_count aq_stats_sums[AQ_TRACE_KIND_COUNT] AQ_JOB_STATE;
 
 static struct {
     aq_lock lock;
     atomic_uint count;
     void (*callback[AQ_STATS_CALLBACKS])(void (*print)(const char *fmt, ...));
-} aq_stats_clients;
+} aq_stats_clients AQ_JOB_STATE;
 
 /* --- counting --- */
 
@@ -271,7 +272,7 @@ void aq_stats_text(const char *text)
 }
 
 /* What a callback prints with: the section is being written, and its lock is held. */
-static struct aq_stats_page *aq_stats_open_page;
+static struct aq_stats_page *aq_stats_open_page AQ_JOB_STATE;
 
 static void aq_stats_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 static void aq_stats_print(const char *fmt, ...)

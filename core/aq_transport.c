@@ -5,6 +5,8 @@
  * Uses      core/aq_job.h, core/aq_callback.h, core/aq_nosup.h
  * SPDX-License-Identifier: BSD-3-Clause
  */
+#include <stdlib.h>
+
 #include "base/aq_log.h"
 #include "core/aq_callback.h"
 #include "core/aq_job.h"
@@ -53,4 +55,10 @@ void aq_job_choose_transports(void)
         aq_job.local = aq_callback_reference(aq_job.local);
         aq_job.remote = aq_callback_reference(aq_job.remote);
     }
+}
+
+void aq_job_free_transports(void)
+{
+    free((void *)(uintptr_t)aq_job.local);
+    free((void *)(uintptr_t)aq_job.remote);
 }

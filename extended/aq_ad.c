@@ -24,6 +24,7 @@
 #include "core/aq_job.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
 #include "core/aq_op.h"
@@ -89,12 +90,10 @@ void aq_ad_apply(gex_DT_t dt, void *at, void *result_p, gex_OP_t opcode, uint64_
     }
 }
 
-/* --- the domains there are, for debug builds --- */
-
-#if GASNET_DEBUG
+/* --- the domains there are --- */
 
 static aq_lock aq_ad_lock = AQ_LOCK_INITIALIZER;
-static struct aq_ad *aq_ad_live;
+static struct aq_ad *aq_ad_live AQ_JOB_STATE;
 
 static void aq_ad_enlist(struct aq_ad *ad)
 {
@@ -114,6 +113,8 @@ static void aq_ad_delist(const struct aq_ad *ad)
     *at = ad->next;
     aq_lock_release(&aq_ad_lock);
 }
+
+#if GASNET_DEBUG
 
 static void aq_ad_check_handle(const char *call, gex_AD_t handle)
 {
@@ -177,16 +178,6 @@ static void aq_ad_check_create(const gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, g
 
 #else
 
-static inline void aq_ad_enlist(struct aq_ad *ad)
-{
-    (void)ad;
-}
-
-static inline void aq_ad_delist(const struct aq_ad *ad)
-{
-    (void)ad;
-}
-
 static inline void aq_ad_check_handle(const char *call, gex_AD_t handle)
 {
     (void)call, (void)handle;
@@ -232,6 +223,16 @@ void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_F
     aq_ad_enlist(ad);
     *ad_p = (gex_AD_t)(void *)ad;
     aq_trace_end(AQ_TRACE_AD_CREATE, began, GEX_RANK_INVALID, 0);
+}
+
+void aq_ad_fini(void)
+{
+    while (aq_ad_live != NULL) {
+        struct aq_ad *ad = aq_ad_live;
+
+        aq_ad_live = ad->next;
+        free(ad);
+    }
 }
 
 void gex_AD_Destroy(gex_AD_t handle)

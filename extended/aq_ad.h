@@ -19,7 +19,7 @@ struct aq_ad {
     bool native;     /* mapped targets are served by this process's own atomics */
     bool by_conduit; /* all targets are served by the conduit's, mapped ones too */
     void *_Atomic cdata;
-    struct aq_ad *next; /* in the list of live domains, which debug builds keep */
+    struct aq_ad *next; /* in the list of live domains */
 };
 
 /* --- what operations exist --- */
@@ -58,6 +58,9 @@ int aq_ref_ad(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result_p,
 
 /** aq_ref_ad_init - register the handlers. */
 void aq_ref_ad_init(void);
+
+/** aq_ad_fini - the job has ended: free the domains that the client has not destroyed. */
+void aq_ad_fini(void);
 
 /* --- debug builds --- */
 

@@ -22,6 +22,7 @@
 
 #include "core/aq_job.h"
 #include "base/aq_log.h"
+#include "base/aq_state.h"
 #include "core/aq_poll.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
@@ -34,7 +35,7 @@ static struct {
     atomic_bool active;            /* counted in aq_callback_pending; polls look before they lock */
     atomic_uint_fast64_t arrived;  /* phases this process has entered */
     atomic_uint_fast64_t finished; /* phases known to be over */
-} aq_bar;
+} aq_bar AQ_JOB_STATE;
 
 static struct {
     aq_lock lock;     /* phase, known, outcome */
@@ -42,7 +43,7 @@ static struct {
     bool known;       /* the open phase is over, outcome is set */
     uint64_t phase;
     struct aq_barrier_name outcome; /* of the last phase that is over */
-} aq_named;
+} aq_named AQ_JOB_STATE;
 
 /* --- over all ranks of the job --- */
 
@@ -369,4 +370,11 @@ int gasnet_barrier_result(int *id)
         return 1;
     *id = aq_named.outcome.id;
     return 0;
+}
+
+bool aq_barrier_is_open(void)
+{
+    /* relaxed: other threads have stopped calling */
+    return atomic_load_explicit(&aq_bar.active, memory_order_relaxed)
+           || atomic_load_explicit(&aq_named.open, memory_order_relaxed);
 }

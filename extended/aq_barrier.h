@@ -15,6 +15,9 @@
 /** aq_barrier_progress - look at the open barriers; returns how many phases turned out done. */
 unsigned aq_barrier_progress(void);
 
+/** aq_barrier_is_open - has a barrier of the job's been entered and not ended? */
+bool aq_barrier_is_open(void);
+
 /** aq_barrier_check_mixing - a collective over tm starts: no named barrier of the job is open. */
 void aq_barrier_check_mixing(const char *call, gex_TM_t tm);
 

@@ -38,6 +38,7 @@
 #include "core/aq_job.h"
 #include "base/aq_lock.h"
 #include "base/aq_log.h"
+#include "base/aq_state.h"
 #include "extended/aq_barrier.h"
 
 #define AQ_ROUNDS 32
@@ -57,7 +58,7 @@ static struct {
     uint64_t sent[AQ_ROUNDS];     /* phases of which it has left */
     bool sending[AQ_ROUNDS];      /* some thread is at it */
     atomic_uint_fast64_t finished; /* phases that are over and wholly sent */
-} aq_ref_bar;
+} aq_ref_bar AQ_JOB_STATE;
 
 struct aq_ref_slot {
     bool arrived;
@@ -71,7 +72,7 @@ static struct {
     atomic_bool active;
     uint64_t phase;             /* the one this process has entered last */
     struct aq_ref_slot slot[2]; /* [phase & 1] */
-} aq_ref_named;
+} aq_ref_named AQ_JOB_STATE;
 
 /* --- parties and rounds --- */
 

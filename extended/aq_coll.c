@@ -15,6 +15,7 @@
 
 #include "base/aq_log.h"
 #include "core/aq_thread.h"
+#include "core/aq_tm.h"
 #include "core/aq_trace.h"
 #include "core/aq_callback.h"
 #include "extended/aq_barrier.h"
@@ -46,31 +47,61 @@ void aq_callback_team_created(struct aq_tm *tm)
     team->shm = aq_job.local->coll->make(team);
 }
 
+static bool aq_coll_team_is_open(const struct aq_coll_team *team)
+{
+    return aq_coll_named_is_open(team) || (team->shm != NULL && aq_job.local->coll->is_open(team->shm))
+           || aq_msg_is_open(team->id);
+}
+
 /* Everybody has called gex_TM_Destroy, or would by the client's word not mind if we went on: what
  * is open now may never end, and the teams' memory would be given away under it. */
 static void aq_coll_check_idle(const struct aq_coll_team *team)
 {
     const bool named = aq_coll_named_is_open(team);
 
-    if (named || (team->shm != NULL && aq_job.local->coll->is_open(team->shm))
-        || aq_msg_is_open(team->id))
+    if (aq_coll_team_is_open(team))
         aq_fatal(
             "gex_TM_Destroy: %s over this team of %u members is still open at its rank %u; all "
             "collectives over a team must be synchronised, by every member, before it is destroyed",
             named ? "a gasnet_coll_barrier_notify" : "a collective", team->size, team->rank);
 }
 
-void aq_callback_team_destroyed(struct aq_tm *tm)
+static void aq_coll_free_team(struct aq_tm *tm)
 {
     struct aq_coll_team *team = tm->coll;
 
-    aq_coll_check_idle(team);
     tm->coll = NULL;
     if (team->shm != NULL)
         aq_job.local->coll->free(team->shm);
     free(team->levels);
     free(team->named);
     free(team);
+}
+
+void aq_callback_team_destroyed(struct aq_tm *tm)
+{
+    aq_coll_check_idle(tm->coll);
+    aq_coll_free_team(tm);
+}
+
+static bool aq_coll_any_open; /* during aq_coll_is_open() */
+
+static void aq_coll_look_open(struct aq_tm *tm)
+{
+    aq_coll_any_open = aq_coll_any_open || aq_coll_team_is_open(tm->coll);
+}
+
+bool aq_coll_is_open(void)
+{
+    aq_coll_any_open = false;
+    aq_tm_each_team(aq_coll_look_open);
+    return aq_coll_any_open;
+}
+
+void aq_coll_fini(void)
+{
+    aq_tm_each_team(aq_coll_free_team);
+    aq_msg_fini();
 }
 
 /* --- starting --- */

@@ -113,6 +113,12 @@ unsigned aq_coll_progress(void);
 /** aq_coll_init - register the handlers. */
 void aq_coll_init(void);
 
+/** aq_coll_is_open - has a collective over any team not ended yet? */
+bool aq_coll_is_open(void);
+
+/** aq_coll_fini - the job has ended: free what the collectives keep. */
+void aq_coll_fini(void);
+
 /* --- built-in operations: aq_coll_ops.c --- */
 
 /** aq_coll_builtin - the loop of an operation on a type, or NULL if there is no such. */
@@ -193,6 +199,7 @@ bool aq_msg_is_open(uint64_t team);
 
 unsigned aq_msg_progress(void);
 void aq_msg_init(void);
+void aq_msg_fini(void);
 
 /* --- the programs: aq_coll_bcast.c, aq_coll_reduce.c --- */
 

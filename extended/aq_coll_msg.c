@@ -22,14 +22,15 @@
 
 #include "core/aq_am.h"
 #include "base/aq_log.h"
+#include "base/aq_state.h"
 #include "extended/aq_barrier.h"
 
 #define AQ_BUCKETS     1024u
 #define AQ_TEMP_CACHED 65536u /* bytes: a record keeps so much memory for its next use */
 #define AQ_DECLINES    4      /* messages without credits after which a poll gives up */
 
-struct aq_msg_lists aq_msg;
-static struct aq_sched *aq_msg_buckets[AQ_BUCKETS]; /* under aq_msg.lock */
+struct aq_msg_lists aq_msg AQ_JOB_STATE;
+static struct aq_sched *aq_msg_buckets[AQ_BUCKETS] AQ_JOB_STATE; /* under aq_msg.lock */
 
 /* --- the table; all under the lock --- */
 
@@ -91,6 +92,7 @@ static void aq_msg_release(struct aq_sched *sched)
         sched->temp = NULL;
         sched->temp_bytes = 0;
     }
+    sched->early = NULL; /* another record's by now */
     sched->next = aq_msg.free;
     aq_msg.free = sched;
 }
@@ -384,4 +386,29 @@ void aq_msg_init(void)
                             GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 6, "collective data");
     aq_am_register_internal(AQ_HIDX_COLL_READY, (gex_AM_Fn_t)aq_msg_on_ready,
                             GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 6, "collective ready");
+}
+
+static void aq_msg_free_list(struct aq_sched *sched)
+{
+    while (sched != NULL) {
+        struct aq_sched *next = sched->next;
+
+        while (sched->early != NULL) {
+            struct aq_early *early = sched->early;
+
+            sched->early = early->next;
+            free(early);
+        }
+        free(sched->step);
+        free(sched->temp);
+        free(sched);
+        sched = next;
+    }
+}
+
+void aq_msg_fini(void)
+{
+    for (size_t i = 0; i < AQ_BUCKETS; i++)
+        aq_msg_free_list(aq_msg_buckets[i]);
+    aq_msg_free_list(aq_msg.free);
 }

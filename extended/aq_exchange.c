@@ -29,6 +29,7 @@
 #include "core/aq_job.h"
 #include "base/aq_lock.h"
 #include "base/aq_log.h"
+#include "base/aq_state.h"
 #include "core/aq_poll.h"
 #include "core/aq_thread.h"
 #include "core/aq_tm.h"
@@ -53,7 +54,7 @@ struct aq_box {
 static struct {
     aq_lock lock;
     struct aq_box *boxes;
-} aq_exchange;
+} aq_exchange AQ_JOB_STATE;
 
 /* --- boxes --- */
 
@@ -229,4 +230,14 @@ void aq_exchange_init(void)
 {
     aq_am_register_internal(AQ_HIDX_EXCHANGE, (gex_AM_Fn_t)aq_exchange_on_frag,
                             GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, AQ_EXCHANGE_ARGS, "exchange");
+}
+
+void aq_exchange_fini(void)
+{
+    while (aq_exchange.boxes != NULL) {
+        struct aq_box *box = aq_exchange.boxes;
+
+        aq_exchange.boxes = box->next;
+        free(box);
+    }
 }

@@ -31,4 +31,7 @@ void aq_exchange_barrier(const char *call, gex_TM_t tm);
 /** aq_exchange_init - register the handler. */
 void aq_exchange_init(void);
 
+/** aq_exchange_fini - the job has ended: free what nobody has fetched. */
+void aq_exchange_fini(void);
+
 #endif

@@ -10,6 +10,7 @@
 
 #include "base/aq_log.h"
 #include "core/aq_callback.h"
+#include "base/aq_state.h"
 #include "core/aq_nosup.h"
 #include "extended/aq_ad.h"
 #include "extended/aq_barrier.h"
@@ -19,7 +20,7 @@
 #include "extended/aq_ref.h"
 #include "extended/aq_vis.h"
 
-atomic_int aq_callback_pending;
+atomic_int aq_callback_pending AQ_JOB_STATE;
 
 const struct aq_conduit_ops *aq_callback_reference(const struct aq_conduit_ops *native)
 {
@@ -54,6 +55,24 @@ void aq_callback_init(void)
     aq_vis_init();
     aq_gasnet1_start();
     aq_memset_init();
+}
+
+const char *aq_callback_open(void)
+{
+    return aq_barrier_is_open() ? "a barrier"
+           : aq_coll_is_open()  ? "a collective"
+           /* relaxed: other threads have stopped calling */
+           : atomic_load_explicit(&aq_callback_pending, memory_order_relaxed) != 0 ? "a transfer"
+                                                                                   : NULL;
+}
+
+void aq_callback_fini(void)
+{
+    aq_coll_fini();
+    aq_ad_fini();
+    aq_vis_fini();
+    aq_exchange_fini();
+    aq_gasnet1_fini();
 }
 
 /* The reference barriers first: what they find out ends phases for the second. */

@@ -51,6 +51,12 @@ void aq_gasnet1_start(void)
     aq_job.tm->flags |= GEX_FLAG_USES_GASNET1;
 }
 
+void aq_gasnet1_fini(void)
+{
+    aq_gasnet1_tm = GEX_TM_INVALID;
+    aq_gasnet1_state = AQ_GASNET1_EX;
+}
+
 /* --- attach --- */
 
 #define AQ_GASNET1_MAX_HANDLERS (256 - GEX_AM_INDEX_BASE)

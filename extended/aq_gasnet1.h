@@ -10,6 +10,9 @@
 /** aq_gasnet1_start - at start-up, once the client's flags are known. */
 void aq_gasnet1_start(void);
 
+/** aq_gasnet1_fini - the job has ended: gasnet_init may be called again. */
+void aq_gasnet1_fini(void);
+
 /** aq_memset_init - register the handler. */
 void aq_memset_init(void);
 

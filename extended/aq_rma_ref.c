@@ -28,6 +28,7 @@
 #include "core/aq_job.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "base/aq_word.h"
 #include "core/aq_op.h"
 #include "extended/aq_vis.h"
@@ -36,7 +37,7 @@
 #define AQ_FRAG_UNIT ((size_t)8)
 
 enum { AQ_REF_PUT_AUTO, AQ_REF_PUT_MEDIUM, AQ_REF_PUT_LONG }; /* order of the words in aq_env.def */
-static unsigned aq_ref_put_mode;
+static unsigned aq_ref_put_mode AQ_JOB_STATE;
 
 /* What comes from the network must not make us touch memory outside our segments. */
 void aq_ref_check_range(gex_Token_t token, const char *what, const void *addr, size_t nbytes)

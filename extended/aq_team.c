@@ -22,6 +22,7 @@
 #include "base/aq_env.h"
 #include "core/aq_job.h"
 #include "base/aq_log.h"
+#include "base/aq_state.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
 #include "core/aq_tm.h"
@@ -35,7 +36,7 @@
      | GEX_FLAG_TM_NO_SCRATCH)
 #define AQ_SCRATCH_MIN 4096 /* bytes: what the setting is raised to */
 
-static aq_counter aq_team_numbers;
+static aq_counter aq_team_numbers AQ_JOB_STATE;
 
 /* --- scratch --- */
 

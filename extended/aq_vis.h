@@ -195,6 +195,9 @@ void aq_vis_notify(gex_Rank_t jobrank, const struct aq_vis_arming *arming);
 /** aq_vis_init - register handlers, read settings. */
 void aq_vis_init(void);
 
+/** aq_vis_fini - the job has ended: free the staging buffers. */
+void aq_vis_fini(void);
+
 /** aq_vis_progress - send what may be sent; never blocks, runs no handler. Returns how much
  * happened. */
 unsigned aq_vis_progress(void);

@@ -31,12 +31,13 @@
 #include "core/aq_job.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "extended/aq_barrier.h"
 #include "core/aq_op.h"
 
 #define AQ_VIS_DECLINES 4 /* transfers without credits after which a poll gives up */
 
-struct aq_vis_limits aq_vis_limits;
+struct aq_vis_limits aq_vis_limits AQ_JOB_STATE;
 
 static struct {
     aq_lock lock;
@@ -44,7 +45,7 @@ static struct {
     atomic_uint ready;                     /* how many; read without the lock as a hint */
     struct aq_vis_stage *stages;           /* free */
     size_t space;                          /* bytes of a stage: the largest message */
-} aq_vis = { .last = &aq_vis.first };
+} aq_vis AQ_JOB_STATE = { .last = &aq_vis.first };
 
 /* --- staging buffers: as many as were ever needed at a time --- */
 
@@ -463,4 +464,14 @@ void aq_vis_init(void)
                             GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 2, "VIS acknowledgement");
     aq_am_register_internal(AQ_HIDX_VIS_DATA, (gex_AM_Fn_t)aq_vis_on_data,
                             GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 3, "VIS data");
+}
+
+void aq_vis_fini(void)
+{
+    while (aq_vis.stages != NULL) {
+        struct aq_vis_stage *stage = aq_vis.stages;
+
+        aq_vis.stages = stage->next;
+        free(stage);
+    }
 }

@@ -180,6 +180,9 @@ static inline char *aq_shm_pool(uint32_t owner, int channel)
 
 /* Collective over the host: make or join the arena. AQ_OK or negative, logged. */
 int aq_shm_init(void);
+
+/** aq_shm_fini - the job has ended: unmap and free everything, the segments too. */
+void aq_shm_fini(void);
 /* Collective over the job: allocate this rank's segment, map those of the neighborhood, fill
  * aq_job.bound for everybody. */
 int aq_shm_segment_attach(uintptr_t size, void **base_out);
@@ -201,6 +204,7 @@ void aq_shm_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handle
 #define AQ_BLOCK_NONE UINT16_MAX
 void aq_shm_pool_plan(uint32_t ranks, uint32_t depth, struct aq_shm_pool_plan *plan_out);
 int aq_shm_pool_init(void);
+void aq_shm_pool_fini(void);
 /* The smallest free block that holds most bytes; if there is none, the largest of at least least
  * bytes; or AQ_BLOCK_NONE. */
 uint16_t aq_shm_block_take(int channel, size_t min, size_t max);
@@ -215,6 +219,7 @@ size_t aq_shm_block_size(uint16_t block);
 /* --- sleeping (aq_shm_sleep.c) --- */
 
 void aq_shm_sleep_init(void);
+void aq_shm_sleep_fini(void);
 /* From now on sleepers of this process also wake when fd, which is the caller's, becomes readable.
  * AQ_OK, or negative, logged. */
 int aq_shm_sleep_add_fd(int fd);
@@ -257,6 +262,7 @@ bool aq_shm_get(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes);
 void aq_shm_cma_announce(void);
 /* Collective over the host: may its ranks read and write each other's memory? */
 int aq_shm_cma_init(void);
+void aq_shm_cma_fini(void);
 /* Let the others reach this process's memory, as far as that is its to say. AQ_OK, always. */
 int aq_shm_cma_allow(void *addr, uintptr_t size);
 /* Is that so for one of them? Tried at the first question, after that process's aq_shm_cma_allow().

@@ -17,6 +17,7 @@
 #include "core/aq_job.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "conduits/smp/aq_shm.h"
 #include "conduits/smp/aq_shm_coll_area.h"
 #include "conduits/smp/aq_shm_ring.h"
@@ -24,7 +25,7 @@
 
 #define AQ_SHM_FD_ARENA 0 /* slot of aq_spawn_host_fd() */
 
-struct aq_shm aq_shm;
+struct aq_shm aq_shm AQ_JOB_STATE;
 
 /* Fewer slots where there are many pairs: rings are touched by everybody who talks to everybody. */
 static uint32_t aq_shm_slots(uint32_t ranks)
@@ -157,4 +158,14 @@ int aq_shm_init(void)
         aq_limits.max_long = AQ_SHM_MAX_MEDIUM;
 #endif
     return rc;
+}
+
+void aq_shm_fini(void)
+{
+    aq_shm_segment_detach();
+    aq_shm_ring_fini();
+    aq_shm_pool_fini();
+    aq_shm_sleep_fini();
+    aq_shm_cma_fini();
+    munmap(aq_shm.arena, aq_shm.layout.bytes);
 }

@@ -16,6 +16,7 @@
  * Threads   any. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "core/aq_job.h"
+#include "base/aq_state.h"
 #include "conduits/smp/aq_shm.h"
 
 static _Atomic uint64_t *aq_shm_arrived(void)
@@ -74,7 +75,7 @@ bool aq_shm_barrier_done(uint64_t k, gex_Rank_t *missing_out)
 {
     /* how far the scan for a phase has come: phase:40 ranks:24. Acquire and release: who resumes
      * another thread's scan also sees what the ranks before did. */
-    static _Atomic uint64_t progress;
+    static _Atomic uint64_t progress AQ_JOB_STATE;
     const uint64_t seen = atomic_load_explicit(&progress, memory_order_acquire);
     _Atomic uint64_t *arrived = aq_shm_arrived();
     /* the ranks before it are at that phase, so at every earlier one */

@@ -23,6 +23,7 @@
 #include "base/aq_env.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "conduits/smp/aq_shm.h"
 #include "other/spawn/aq_spawn.h"
 
@@ -33,7 +34,7 @@ enum aq_cma_reach { AQ_CMA_UNTRIED, AQ_CMA_REACHED, AQ_CMA_REFUSED };
 static struct {
     bool settled;                     /* aq_shm.cma is the answer for every peer */
     _Atomic(_Atomic uint8_t *) reach; /* [size] enum aq_cma_reach */
-} aq_cma;
+} aq_cma AQ_JOB_STATE;
 
 static bool aq_shm_cma_works(uint32_t local)
 {
@@ -165,4 +166,10 @@ void aq_shm_cma_write(uint32_t local, void *dest, const void *src, size_t nbytes
 void aq_shm_cma_read(uint32_t local, void *dest, const void *src, size_t nbytes)
 {
     aq_shm_cma_copy(local, dest, (char *)(uintptr_t)src, nbytes, false);
+}
+
+void aq_shm_cma_fini(void)
+{
+    /* relaxed: no other thread is in the library */
+    free((void *)atomic_load_explicit(&aq_cma.reach, memory_order_relaxed));
 }

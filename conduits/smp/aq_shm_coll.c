@@ -22,6 +22,7 @@
 
 #include <stdlib.h>
 
+#include "base/aq_state.h"
 #include "extended/aq_barrier.h"
 
 #define AQ_SHM_COLLS       16    /* the most areas, so teams, there can be */
@@ -32,7 +33,7 @@ static struct {
     atomic_uint count; /* polls look before they lock */
     struct aq_shm_coll
         *open[AQ_SHM_COLLS]; /* those with requests, or that had some at the last poll */
-} aq_shm_colls;
+} aq_shm_colls AQ_JOB_STATE;
 
 /* --- wakeups --- */
 

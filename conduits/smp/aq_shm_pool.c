@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/aq_log.h"
+#include "base/aq_state.h"
 #include "base/aq_lock.h"
 #include "base/aq_rc.h"
 #include "conduits/smp/aq_shm.h"
@@ -25,7 +26,7 @@ struct aq_shm_free {
 static struct {
     aq_lock lock;
     struct aq_shm_free free[AQ_POOL_CLASSES];
-} aq_shm_pools[AQ_CHANNELS];
+} aq_shm_pools[AQ_CHANNELS] AQ_JOB_STATE;
 
 void aq_shm_pool_plan(uint32_t ranks, uint32_t depth, struct aq_shm_pool_plan *plan)
 {
@@ -133,4 +134,11 @@ uint64_t aq_shm_block_offset(uint16_t block)
 size_t aq_shm_block_size(uint16_t block)
 {
     return aq_shm.layout.pool.size[aq_shm_block_class(block)];
+}
+
+void aq_shm_pool_fini(void)
+{
+    for (int channel = 0; channel < AQ_CHANNELS; channel++)
+        for (int class = 0; class < AQ_POOL_CLASSES; class ++)
+            free(aq_shm_pools[channel].free[class].blocks);
 }

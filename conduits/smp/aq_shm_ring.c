@@ -24,6 +24,7 @@
 #include "core/aq_job.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "other/spawn/aq_jobarea.h"
 
 #define AQ_SHM_POLL_BUDGET 32 /* messages of one channel in one poll: others get their turn */
@@ -47,7 +48,7 @@ static struct {
     _Atomic uint32_t greetings_seen;
     aq_lock greet_lock; /* growing sources */
     aq_lock link_lock;  /* making a link */
-} aq_rings;
+} aq_rings AQ_JOB_STATE;
 
 static inline uint64_t aq_head(uint32_t number, uint8_t handler, unsigned nargs, unsigned kind,
                                unsigned loc)
@@ -102,6 +103,15 @@ int aq_shm_ring_init(void)
     if (aq_rings.links == NULL || aq_rings.sources == NULL)
         return aq_fail(AQ_ERR_NOMEM, "no memory for the table of %u peers", aq_shm.size);
     return AQ_OK;
+}
+
+void aq_shm_ring_fini(void)
+{
+    for (uint32_t local = 0; local < aq_shm.size && aq_rings.links != NULL; local++)
+        /* relaxed: no other thread is in the library */
+        free(atomic_load_explicit(&aq_rings.links[local], memory_order_relaxed));
+    free(aq_rings.links);
+    free(aq_rings.sources);
 }
 
 /* Both ends of a channel begin at the last slot: the first message is in the one after it. */
@@ -196,7 +206,7 @@ static __attribute__((noinline, cold)) void aq_shm_tx_greet(struct aq_shm_tx *tx
 /* Somebody spoke to us for the first time: find out who, and listen. */
 static __attribute__((noinline, cold)) void aq_shm_welcome(uint32_t greetings)
 {
-    static bool known[AQ_SPAWN_MAX_RANKS]; /* by local index; under greet_lock */
+    static bool known[AQ_SPAWN_MAX_RANKS] AQ_JOB_STATE; /* by local index; under greet_lock */
 
     if (!aq_lock_try(&aq_rings.greet_lock))
         return;

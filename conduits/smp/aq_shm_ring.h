@@ -56,6 +56,7 @@ struct aq_shm_link {
 };
 
 int aq_shm_ring_init(void);
+void aq_shm_ring_fini(void);
 /* Take back the blocks of messages that receivers are done with, of one channel, all peers. */
 void aq_shm_ring_reclaim(int channel);
 

@@ -23,6 +23,7 @@
 #include "core/aq_job.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "conduits/smp/aq_shm.h"
 #include "other/spawn/aq_spawn.h"
 
@@ -33,7 +34,7 @@
 static struct {
     char *base;
     uint64_t bytes;
-} aq_shm_mapped;
+} aq_shm_mapped AQ_JOB_STATE;
 
 /* What each rank tells the others about its segment. */
 struct aq_shm_segment_info {

@@ -39,6 +39,7 @@
 #include "base/aq_lock.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "conduits/smp/aq_shm.h"
 #include "other/spawn/aq_socket_name.h"
 #include "other/spawn/aq_spawn.h"
@@ -50,14 +51,14 @@
 #define AQ_SLEEP_FDS \
     8 /* descriptors that sleepers of this process wait for, the listener's own first */
 
-static bool aq_shm_has_membarrier;
+static bool aq_shm_has_membarrier AQ_JOB_STATE;
 
 static struct {
     struct pollfd fds[AQ_SLEEP_FDS];
     nfds_t count;        /* 0: sleepers wait on the wake-up count alone */
     int sender;          /* rings other ranks' listeners; -1 until somebody listens */
     atomic_flag listens; /* some thread is the listener */
-} aq_sleep = { .sender = -1, .listens = ATOMIC_FLAG_INIT };
+} aq_sleep AQ_JOB_STATE = { .sender = -1, .listens = ATOMIC_FLAG_INIT };
 
 void aq_shm_sleep_init(void)
 {
@@ -98,6 +99,14 @@ int aq_shm_sleep_add_fd(int fd)
         return aq_fail(AQ_ERR_ARG, "more than %d descriptors to sleep on", AQ_SLEEP_FDS - 1);
     aq_sleep.fds[aq_sleep.count++] = (struct pollfd){ fd, POLLIN, 0 };
     return AQ_OK;
+}
+
+void aq_shm_sleep_fini(void)
+{
+    if (aq_sleep.count > 0)
+        close(aq_sleep.fds[0].fd); /* the others are their owners' */
+    if (aq_sleep.sender >= 0)
+        close(aq_sleep.sender);
 }
 
 /* --- sleeping --- */

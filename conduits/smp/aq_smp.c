@@ -93,6 +93,7 @@ const struct aq_conduit_ops aq_smp_conduit = {
     .min_medium = AQ_SHM_MAX_MEDIUM,
     .min_long = AQ_MIN_LONG,
     .spawn = NULL,
+    .fini = aq_shm_fini,
     .probe = aq_smp_probe,
     .init = aq_shm_init,
     .quiesce = aq_nosup_quiesce,

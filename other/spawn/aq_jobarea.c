@@ -318,3 +318,8 @@ uint32_t aq_jobarea_timeout_env(uint32_t size)
         wanted = 0.1; /* less could not tell order from disorder */
     return wanted > 4e6 ? 4000000000u : (uint32_t)(wanted * 1000.0);
 }
+
+void aq_jobarea_unmap(struct aq_jobarea *jobarea)
+{
+    munmap(jobarea, jobarea->bytes);
+}

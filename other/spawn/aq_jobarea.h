@@ -145,6 +145,9 @@ struct aq_jobarea *aq_jobarea_create_multihost(uint32_t size, const struct aq_jo
  */
 struct aq_jobarea *aq_jobarea_map(int fd);
 
+/** aq_jobarea_unmap - the job has ended, this process goes on. */
+void aq_jobarea_unmap(struct aq_jobarea *jobarea);
+
 /**
  * aq_jobarea_barrier - wait until every slot has arrived.
  * spin  false when ranks outnumber cores: go to sleep at once

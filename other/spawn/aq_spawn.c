@@ -19,6 +19,7 @@
 
 #include "base/aq_env.h"
 #include "base/aq_log.h"
+#include "base/aq_state.h"
 #include "base/aq_platform.h"
 #include "base/aq_rc.h"
 #include "other/spawn/aq_fdpass.h"
@@ -29,7 +30,8 @@
 #define AQ_SPAWN_PASS_MS  60000 /* far longer than any start takes */
 #define AQ_SPAWN_FD_ADDRS 3     /* slot of aq_spawn_host_fd() */
 
-static struct aq_spawn_state aq_spawn_me;
+static struct aq_spawn_state aq_spawn_me AQ_JOB_STATE;
+static bool aq_spawn_has_buffer; /* of stdout: for good */
 
 /* in the order they are tried */
 static const struct aq_spawn_provider *const aq_spawn_providers[] = {
@@ -270,8 +272,10 @@ int aq_spawn_init(int *argc, char ***argv, const struct aq_conduit_info *conduit
     /* libc would cut lines of several ranks at buffer boundaries; a line a write stays whole in
      * pipes and files, costs nothing on a terminal, and needs no process in between. A buffer of
      * our own, since under some MPIs stdout comes with one of a single byte */
-    if (st->info.size > 1)
+    if (st->info.size > 1 && !aq_spawn_has_buffer) {
         setvbuf(stdout, line, _IOLBF, sizeof(line));
+        aq_spawn_has_buffer = true;
+    }
     return AQ_OK;
 }
 
@@ -518,4 +522,35 @@ int aq_spawn_shutdown(int code, enum aq_shutdown_mode how)
     if (aq_spawn_me.provider == NULL)
         return code;
     return aq_spawn_me.provider->finish(&aq_spawn_me, code, how);
+}
+
+bool aq_spawn_can_end(void)
+{
+    return aq_spawn_me.provider != NULL && aq_spawn_me.provider->fini != NULL;
+}
+
+int aq_spawn_disconnect(void)
+{
+    struct aq_spawn_state *st = &aq_spawn_me;
+
+    st->provider->part(st);
+    return st->provider->gather(st);
+}
+
+void aq_spawn_fini(void)
+{
+    struct aq_spawn_state *st = &aq_spawn_me;
+
+    st->provider->fini(st);
+    if (st->addrs != NULL)
+        munmap(st->addrs, st->addr_len * st->info.size);
+    for (int i = 0; i < AQ_JOBAREA_HOST_FDS; i++)
+        if (st->host_fd[i] >= 0)
+            close(st->host_fd[i]);
+    free(st->host_ranks);
+    free(st->host_of);
+    aq_jobarea_set_meanwhile(NULL);
+    aq_jobarea_unmap(st->jobarea);
+    st->provider = NULL;
+    st->jobarea = NULL;
 }

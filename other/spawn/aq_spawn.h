@@ -126,6 +126,18 @@ enum aq_shutdown_mode {
  */
 int aq_spawn_shutdown(int code, enum aq_shutdown_mode how);
 
+/** aq_spawn_can_end - may the job end and its processes go on? Only one over a group may. */
+bool aq_spawn_can_end(void);
+
+/**
+ * aq_spawn_disconnect - the job ends: from now on nobody watches the other ranks. Collective; when
+ * it returns, all ranks have come here. Returns AQ_OK or negative, logged.
+ */
+int aq_spawn_disconnect(void);
+
+/** aq_spawn_fini - give back all that aq_spawn_init() and the calls after it have made. */
+void aq_spawn_fini(void);
+
 /** aq_spawn_is_supervised - a process of ours watches the ranks and will report how they end. */
 bool aq_spawn_is_supervised(void);
 

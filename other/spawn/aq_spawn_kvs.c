@@ -32,6 +32,7 @@
 
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "other/spawn/aq_fdpass.h"
 #include "other/spawn/aq_spawn_link.h"
 #include "other/spawn/aq_spawn_monitor.h"
@@ -42,7 +43,7 @@
 /* descriptors that a host's first rank hands to the others */
 enum { AQ_KVS_FD_JOBAREA, AQ_KVS_FD_EVENT, AQ_KVS_FD_LINK, AQ_KVS_FD_LINK_PAGE, AQ_KVS_FDS };
 
-struct aq_kvs aq_kvs_me;
+struct aq_kvs aq_kvs_me AQ_JOB_STATE;
 
 /* what is known while joining */
 struct aq_kvs_join {
@@ -338,8 +339,8 @@ static void aq_kvs_drop_jobarea(struct aq_spawn_state *st, struct aq_kvs_join *j
  * it has come. */
 static void aq_kvs_look(void)
 {
-    static uint64_t due_ns;
-    static uint32_t missed;
+    static uint64_t due_ns AQ_JOB_STATE;
+    static uint32_t missed AQ_JOB_STATE;
     struct aq_jobarea *b = aq_kvs_me.jobarea;
     uint32_t nobody = 0;
     struct pollfd life = { aq_kvs_me.ops->life_fd != NULL ? aq_kvs_me.ops->life_fd() : -1,

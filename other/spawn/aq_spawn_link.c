@@ -19,6 +19,7 @@
 #include "base/aq_env.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "other/spawn/aq_spawn_link_internal.h"
 
 #define AQ_LINK_MS       1000000ull /* nanoseconds */
@@ -32,7 +33,7 @@
 #define AQ_LINK_SILENT_CODE 255 /* as the launcher's agents have it */
 #define AQ_LINK_SETTLE_MS   300 /* how long we stay for children that do not confirm the end */
 
-struct aq_link aq_link_me = { .fd = -1 };
+struct aq_link aq_link_me AQ_JOB_STATE = { .fd = -1 };
 
 int aq_link_create(char addr_out[AQ_LINK_ADDR_MAX], int fds_out[2])
 {
@@ -391,4 +392,12 @@ void aq_link_wait_done(int timeout_ms)
 {
     if (aq_link_me.area != NULL)
         aq_jobarea_wait_word(&aq_link_me.area->done, 0, timeout_ms);
+}
+
+void aq_link_fini(void)
+{
+    if (aq_link_me.area == NULL)
+        return;
+    munmap(aq_link_me.area, sizeof(*aq_link_me.area));
+    close(aq_link_me.fd);
 }

@@ -46,6 +46,9 @@ int aq_link_create(char addr_out[AQ_LINK_ADDR_MAX], int fds_out[2]);
  * */
 int aq_link_attach(const int fds[2], const struct aq_spawn_info *info, const uint8_t job_key[32]);
 
+/** aq_link_fini - the job has ended on all hosts, and no monitor runs: give both back. */
+void aq_link_fini(void);
+
 /** aq_link_parent - the host whose address aq_link_set_parent() wants; UINT32_MAX on the first
  * host.
  * */

@@ -15,11 +15,12 @@
 
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "other/spawn/aq_shutdown.h"
 #include "other/spawn/aq_spawn_link.h"
 #include "other/spawn/aq_spawn_monitor_internal.h"
 
-struct aq_monitor aq_monitor;
+struct aq_monitor aq_monitor AQ_JOB_STATE;
 
 static bool aq_monitor_leads(void)
 {
@@ -411,7 +412,10 @@ static void *aq_monitor_main(void *arg)
     aq_monitor_track();
     aq_shutdown_init(&e, aq_monitor.jobarea, aq_monitor.child);
     e.gentle = true;
-    for (;;) {
+    /* relaxed: aq_monitor_stop() wakes the thread after it has set the flag. A job that ends for
+     * another reason meanwhile is seen to */
+    while (!atomic_load_explicit(&aq_monitor.stopping, memory_order_relaxed)
+           || aq_jobarea_in_shutdown(aq_monitor.jobarea)) {
         if (poll(aq_monitor.fds, (nfds_t)aq_monitor.fd_count, aq_monitor_step(&e)) < 0)
             continue;
         if (aq_monitor.fds[1].revents != 0 && read(aq_monitor.fds[1].fd, &count, sizeof(count)) < 0)
@@ -422,20 +426,26 @@ static void *aq_monitor_main(void *arg)
     return NULL;
 }
 
-static int aq_monitor_thread(void *(*fn)(void *))
+static int aq_monitor_make_thread(pthread_t *thread_out, void *(*fn)(void *))
 {
-    pthread_attr_t attr;
-    pthread_t thread;
     sigset_t all, old;
     int rc;
 
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old); /* inherited: signals are for the client's threads */
-    rc = pthread_create(&thread, &attr, fn, NULL);
+    rc = pthread_create(thread_out, NULL, fn, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
+    return rc;
+}
+
+/* one that nobody waits for */
+static int aq_monitor_thread(void *(*fn)(void *))
+{
+    pthread_t thread;
+    const int rc = aq_monitor_make_thread(&thread, fn);
+
+    if (rc == 0)
+        pthread_detach(thread);
     return rc;
 }
 
@@ -464,12 +474,35 @@ int aq_monitor_start(struct aq_jobarea *jobarea, uint32_t slot, int event_fd,
     aq_monitor.fds[3] = (struct pollfd){ ops->life_fd != NULL ? ops->life_fd() : -1, POLLRDHUP, 0 };
     aq_monitor.fd_count = AQ_MONITOR_FIXED_FDS;
     aq_monitor.running = true; /* before the thread, which may have something to tell at once */
-    rc = aq_monitor_thread(aq_monitor_main);
+    rc = aq_monitor_make_thread(&aq_monitor.thread, aq_monitor_main);
     if (rc == 0)
         return AQ_OK;
     aq_monitor.running = false;
     return aq_fail(AQ_ERR_RESOURCE, "spawn: cannot start a thread to watch the job: %s",
                    strerror(rc));
+}
+
+void aq_monitor_stop(void)
+{
+    const uint64_t one = 1;
+
+    if (!aq_monitor.running)
+        return;
+    /* relaxed: the write below comes after it, and wakes the thread */
+    atomic_store_explicit(&aq_monitor.stopping, true, memory_order_relaxed);
+    if (write(aq_monitor.own_fd, &one, sizeof(one)) < 0)
+        aq_fatal("the descriptor %d, of the thread that watches the job, was closed by the client",
+                 aq_monitor.own_fd);
+    pthread_join(aq_monitor.thread, NULL);
+    aq_monitor.running = false;
+    for (int i = AQ_MONITOR_FIXED_FDS; i < aq_monitor.fd_count; i++)
+        if (aq_monitor.fds[i].fd >= 0)
+            close(aq_monitor.fds[i].fd);
+    close(aq_monitor.own_fd);
+    close(aq_monitor.event_fd);
+    free(aq_monitor.child);
+    free(aq_monitor.fds);
+    free(aq_monitor.fd_slot);
 }
 
 void aq_monitor_notify(void)

@@ -19,6 +19,12 @@
 int aq_monitor_start(struct aq_jobarea *jobarea, uint32_t slot, int event_fd,
                      const struct aq_kvs_ops *ops);
 
+/**
+ * aq_monitor_stop - the job ends and the processes go on: the thread ends, and the end of a process
+ * says nothing any more. Waits for the thread. Not in a signal handler.
+ */
+void aq_monitor_stop(void);
+
 /** aq_monitor_notify - the job area has changed. Async-signal-safe. */
 void aq_monitor_notify(void);
 

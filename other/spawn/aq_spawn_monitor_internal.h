@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/types.h>
 
@@ -44,6 +45,8 @@ struct aq_monitor {
     atomic_bool forgotten;   /* its connection is closed in order */
     _Atomic uint32_t fenced; /* the ranks of other hosts have come to the launcher's fence */
     bool running;
+    pthread_t thread;
+    atomic_bool stopping; /* aq_monitor_stop() waits for the thread */
     /* the thread's own */
     pid_t *child; /* [size] watched processes, 0 = gone or not mine to watch */
     struct pollfd

@@ -29,6 +29,12 @@ struct aq_spawn_provider {
                                                      * the host, filled by allgather */
     void (*notify)(struct aq_spawn_state *st); /* async-signal-safe */
     int (*finish)(struct aq_spawn_state *st, int code, enum aq_shutdown_mode how);
+    /* The job ends and its processes go on, in three steps. Nobody watches the others any more;
+     * collective: all have come here; what join has made is given back, but for what st owns. NULL,
+     * all: a job of this provider ends with its processes only. */
+    void (*part)(struct aq_spawn_state *st);
+    int (*gather)(struct aq_spawn_state *st);
+    void (*fini)(struct aq_spawn_state *st);
 };
 
 struct aq_spawn_state {
@@ -53,6 +59,7 @@ extern const struct aq_spawn_provider
 extern const struct aq_spawn_provider aq_spawn_pmix_provider;
 extern const struct aq_spawn_provider aq_spawn_pmi_provider;
 extern const struct aq_spawn_provider aq_spawn_single_provider;
+extern const struct aq_spawn_provider aq_spawn_group_provider; /* see aq_spawn_group.h */
 
 /** aq_spawn_claim - take slot info.host_rank on the job area: AQ_OK, or negative if it is taken. */
 int aq_spawn_claim(struct aq_spawn_state *st);

@@ -1,0 +1,389 @@
+/*
+ * restart.c - jobs that start over groups of processes and end, one after the other and at the same
+ * time; see run.sh. SPDX-License-Identifier: BSD-3-Clause
+ *
+ *   restart N CASE [COUNT]     forked processes; built with TEST_MPI: mpirun -n N restart CASE [COUNT]
+ *
+ *   again     COUNT jobs over all: what the process holds is the same after each
+ *   halves    both halves have jobs at the same time
+ *   turns     one half has a job while the other waits outside
+ *   members   groups of other members and orders, one after the other
+ *   misuse    what is refused, and how
+ *   twice, after, open   misuse that ends the process
+ *   killed, failed       a rank is lost in the second job; calls gasnet_exit(3) there
+ */
+#include <dirent.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "world.h"
+
+#include "gasnet_coll.h"
+#include "gasnet_ratomic.h"
+#include "gasnet_vis.h"
+
+#define WARM_UP 10
+#define HIDX    GEX_AM_INDEX_BASE
+
+static gex_Client_t client;
+static gex_EP_t ep;
+static gex_TM_t tm;
+static gex_Segment_t segment;
+static volatile int pongs;
+static volatile size_t payload_sum;
+static int job; /* number of the one that runs */
+
+static void fail(int line, const char *what)
+{
+    fprintf(stderr, "restart.c:%d: process %d: job %d: %s\n", line, world_rank, job, what);
+    exit(1);
+}
+#define CHECK(cond)                       \
+    do {                                  \
+        if (!(cond))                      \
+            fail(__LINE__, "not " #cond); \
+    } while (0)
+
+/* --- what a job does --- */
+
+static void on_ping(gex_Token_t token, gex_AM_Arg_t value)
+{
+    gex_AM_ReplyShort1(token, HIDX + 1, 0, value + 1);
+}
+
+static void on_pong(gex_Token_t token, gex_AM_Arg_t value)
+{
+    (void)token;
+    pongs += value;
+}
+
+static void on_payload(gex_Token_t token, void *buf, size_t nbytes)
+{
+    (void)token;
+    for (size_t i = 0; i < nbytes; i++)
+        payload_sum += ((unsigned char *)buf)[i];
+}
+
+static void start(const struct aqueduct_group *group)
+{
+    gex_AM_Entry_t table[] = {
+        { HIDX, (gex_AM_Fn_t)on_ping, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 1, NULL, "ping" },
+        { HIDX + 1, (gex_AM_Fn_t)on_pong, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 1, NULL, "pong" },
+        { HIDX + 2, (gex_AM_Fn_t)on_payload, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, NULL,
+          "payload" },
+    };
+
+    CHECK(aqueduct_job_is_running() == 0);
+    CHECK(aqueduct_job_start(group, getenv("TEST_CONDUIT"), &client, &ep, &tm, "restart", 0)
+          == GASNET_OK);
+    job++;
+    CHECK(aqueduct_job_is_running() == 1);
+    CHECK((int)gex_System_QueryJobRank() == group->rank);
+    CHECK((int)gex_System_QueryJobSize() == group->size);
+    CHECK(gex_TM_QueryRank(tm) == (gex_Rank_t)group->rank);
+    CHECK(gex_EP_RegisterHandlers(ep, table, 3) == GASNET_OK);
+    CHECK(gex_Segment_Attach(&segment, tm, (uintptr_t)16 * GASNET_PAGESIZE) == GASNET_OK);
+}
+
+static void do_messages(gex_Rank_t me, gex_Rank_t size)
+{
+    static unsigned char text[4096];
+    size_t want = 0;
+
+    pongs = 0;
+    payload_sum = 0;
+    memset(text, (int)me + 1, sizeof(text));
+    gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
+    for (gex_Rank_t peer = 0; peer < size; peer++) {
+        gex_AM_RequestShort1(tm, peer, HIDX, 0, (gex_AM_Arg_t)peer);
+        gex_AM_RequestMedium0(tm, peer, HIDX + 2, text, sizeof(text), GEX_EVENT_NOW, 0);
+        want += (size_t)(peer + 1) * sizeof(text);
+    }
+    GASNET_BLOCKUNTIL(pongs == (int)(size * (size - 1) / 2 + size) && payload_sum == want);
+}
+
+static void do_transfers(gex_Rank_t me, gex_Rank_t size)
+{
+    const gex_Rank_t next = (me + 1) % size;
+    long *own = gex_Segment_QueryAddr(segment), *remote, got[64], value[64];
+    void *owner;
+    uintptr_t bytes;
+
+    CHECK(gex_Segment_QueryBound(tm, next, &owner, NULL, &bytes) == 0);
+    CHECK(own[0] == 0); /* memory of an earlier job is not there */
+    remote = owner;
+    for (int i = 0; i < 64; i++)
+        value[i] = me * 1000 + i;
+    gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
+    gex_RMA_PutBlocking(tm, next, remote, value, sizeof(value), 0);
+    gex_RMA_GetBlocking(tm, got, next, remote, sizeof(got), 0);
+    CHECK(memcmp(got, value, sizeof(got)) == 0);
+    for (int i = 0; i < 64; i++)
+        gex_RMA_PutNBI(tm, next, remote + 64 + i, &value[i], sizeof(long), GEX_EVENT_DEFER, 0);
+    gex_NBI_Wait(GEX_EC_ALL, 0);
+    gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
+    CHECK(own[64 + 63] == (long)((me + size - 1) % size) * 1000 + 63);
+}
+
+/* Objects that are left for the end of the job to free, and some that are not. */
+static void do_objects(gex_Rank_t me, gex_Rank_t size)
+{
+    int64_t sum = 1, old;
+    gex_TM_t half;
+    gex_EP_t further;
+    gex_Segment_t own;
+    gex_AD_t ad;
+    void *owner;
+    uintptr_t bytes;
+
+    gex_TM_Split(&half, tm, (int)(me & 1), (int)me, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+    gex_Event_Wait(
+        gex_Coll_ReduceToAllNB(half, &sum, &sum, GEX_DT_I64, 8, 1, GEX_OP_ADD, NULL, NULL, 0));
+    CHECK((gex_Rank_t)sum == (size + 1 - (me & 1)) / 2);
+    CHECK(gex_EP_Create(&further, client, GEX_EP_CAPABILITY_RMA, 0) == GASNET_OK);
+    CHECK(gex_Segment_Create(&own, client, NULL, GASNET_PAGESIZE, GEX_MK_HOST, 0) == GASNET_OK);
+    CHECK(gex_EP_BindSegment(further, own, 0) == GASNET_OK);
+    CHECK(gex_EP_PublishBoundSegment(tm, &further, 1, 0) == GASNET_OK);
+    CHECK(gex_Segment_Create(&own, client, NULL, GASNET_PAGESIZE, GEX_MK_HOST, 0) == GASNET_OK);
+    gex_AD_Create(&ad, tm, GEX_DT_I64, GEX_OP_FADD, 0);
+    CHECK(gex_Segment_QueryBound(tm, 0, &owner, NULL, &bytes) == 0);
+    gex_Event_Wait(gex_AD_OpNB_I64(ad, &old, 0, (int64_t *)owner + 200, GEX_OP_FADD, 1, 0, 0));
+    CHECK(old >= 0 && old < (int64_t)size);
+    gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
+    if (me == 0)
+        CHECK(((int64_t *)owner)[200] == (int64_t)size);
+    if (job % 2 == 0) {
+        gex_AD_Destroy(ad);
+        gex_TM_Destroy(half, NULL, 0);
+    }
+}
+
+static void do_strided(gex_Rank_t me, gex_Rank_t size)
+{
+    static char packed[256];
+    const size_t count[1] = { 32 };
+    const ptrdiff_t apart[1] = { 64 }, dense[1] = { 8 };
+    void *owner;
+    uintptr_t bytes;
+
+    CHECK(gex_Segment_QueryBound(tm, (me + 1) % size, &owner, NULL, &bytes) == 0);
+    gex_VIS_StridedPutBlocking(tm, (me + 1) % size, (char *)owner + 8192, apart, packed, dense, 8,
+                               count, 1, 0);
+}
+
+static void work(void)
+{
+    const gex_Rank_t me = gex_TM_QueryRank(tm), size = gex_TM_QuerySize(tm);
+
+    do_transfers(me, size);
+    do_messages(me, size);
+    do_objects(me, size);
+    do_strided(me, size);
+}
+
+static void end(void)
+{
+    CHECK(aqueduct_job_end() == GASNET_OK);
+    CHECK(aqueduct_job_is_running() == 0);
+}
+
+/* --- what a process holds --- */
+
+struct holdings {
+    long files, threads, mappings, rss_kb;
+};
+
+static long count_entries(const char *path)
+{
+    DIR *dir = opendir(path);
+    long count = 0;
+
+    CHECK(dir != NULL);
+    while (readdir(dir) != NULL)
+        count++;
+    closedir(dir);
+    return count;
+}
+
+static struct holdings look(void)
+{
+    struct holdings now = { count_entries("/proc/self/fd"), count_entries("/proc/self/task"), 0,
+                            0 };
+    char line[512];
+    FILE *f = fopen("/proc/self/maps", "re");
+
+    CHECK(f != NULL);
+    while (fgets(line, sizeof(line), f) != NULL)
+        now.mappings += strchr(line, '\n') != NULL;
+    fclose(f);
+    f = fopen("/proc/self/status", "re");
+    CHECK(f != NULL);
+    while (fgets(line, sizeof(line), f) != NULL)
+        (void)sscanf(line, "VmRSS: %ld", &now.rss_kb);
+    fclose(f);
+    return now;
+}
+
+static void show(const char *when, const struct holdings *h)
+{
+    if (world_rank == 0)
+        printf("# %s: %ld descriptors, %ld threads, %ld mappings, %ld kB resident\n", when,
+               h->files - 2, h->threads - 2, h->mappings, h->rss_kb);
+}
+
+/* --- cases --- */
+
+static void run_again(int count)
+{
+    struct holdings warm = { 0, 0, 0, 0 }, now = { 0, 0, 0, 0 };
+    struct aqueduct_group group;
+    const char *slack = getenv("TEST_RSS_KB");
+
+    world_split(0, 0, &group);
+    for (int i = 0; i < count; i++) {
+        start(&group);
+        work();
+        end();
+        now = look();
+        if (i == WARM_UP) {
+            warm = now;
+            show("after the first jobs", &warm);
+        }
+        if (i > WARM_UP && (now.files != warm.files || now.threads != warm.threads)) {
+            show("then", &now);
+            fail(__LINE__, "descriptors or threads are left");
+        }
+    }
+    show("after all", &now);
+    CHECK(now.mappings <= warm.mappings);
+    CHECK(now.rss_kb <= warm.rss_kb + (slack != NULL ? atol(slack) : 64));
+    world_join(&group);
+}
+
+static void run_halves(int count)
+{
+    struct aqueduct_group group;
+
+    for (int i = 0; i < count; i++) {
+        const int lower = world_rank < world_size / 2 || world_size == 1;
+
+        world_split(lower ? 0 : 1, i & 1, &group);
+        start(&group);
+        work();
+        end();
+        world_join(&group);
+    }
+}
+
+static void run_turns(int count)
+{
+    struct aqueduct_group group;
+
+    for (int i = 0; i < count; i++) {
+        const int upper = world_rank >= world_size / 2;
+
+        world_split(upper, 0, &group);
+        for (int half = 0; half < 2; half++) {
+            if (half == upper) {
+                start(&group);
+                work();
+                end();
+            }
+            world_barrier();
+        }
+        world_join(&group);
+    }
+}
+
+static void run_members(int count)
+{
+    struct aqueduct_group group;
+
+    for (int i = 0; i < count; i++)
+        for (int size = world_size; size > 0; size--) {
+            /* size processes, others each time */
+            const int in = (world_rank + i) % world_size < size;
+
+            world_split(in ? 0 : -1, i & 1, &group);
+            if (in) {
+                start(&group);
+                work();
+                end();
+            }
+            world_join(&group);
+        }
+}
+
+static void run_misuse(void)
+{
+    struct aqueduct_group group, wrong;
+
+    world_split(0, 0, &group);
+    CHECK(aqueduct_job_end() == GASNET_ERR_NOT_INIT);
+    wrong = group;
+    wrong.rank = wrong.size;
+    CHECK(aqueduct_job_group(&wrong, NULL) == GASNET_ERR_BAD_ARG);
+    wrong = group;
+    wrong.barrier = NULL;
+    CHECK(aqueduct_job_group(&wrong, NULL) == GASNET_ERR_BAD_ARG);
+    CHECK(aqueduct_job_group(NULL, NULL) == GASNET_ERR_BAD_ARG);
+    start(&group);
+    CHECK(aqueduct_job_start(&group, NULL, &client, &ep, &tm, "again", 0) == GASNET_ERR_BAD_ARG);
+    work();
+    end();
+    CHECK(aqueduct_job_end() == GASNET_ERR_NOT_INIT);
+    start(&group);
+    work();
+    end();
+    world_join(&group);
+}
+
+static void run_fatal(const char *name)
+{
+    struct aqueduct_group group;
+
+    world_split(0, 0, &group);
+    start(&group);
+    end();
+    if (strcmp(name, "after") == 0)
+        gex_System_QueryJobRank();
+    start(&group);
+    if (strcmp(name, "twice") == 0)
+        gex_Client_Init(&client, &ep, &tm, "again", NULL, NULL, 0);
+    if (strcmp(name, "open") == 0)
+        gasnet_barrier_notify(0, GASNET_BARRIERFLAG_ANONYMOUS);
+    if (strcmp(name, "open") == 0)
+        aqueduct_job_end();
+    if (strcmp(name, "killed") == 0 && gex_TM_QueryRank(tm) == 0)
+        raise(SIGKILL);
+    if (strcmp(name, "failed") == 0 && gex_TM_QueryRank(tm) == 0)
+        gasnet_exit(3);
+    GASNET_BLOCKUNTIL(pongs == -1);
+}
+
+int main(int argc, char **argv)
+{
+    const char *name;
+    int count;
+
+    world_start(&argc, &argv);
+    name = argc > 1 ? argv[1] : "again";
+    count = argc > 2 ? atoi(argv[2]) : 100;
+    if (strcmp(name, "again") == 0)
+        run_again(count);
+    else if (strcmp(name, "halves") == 0)
+        run_halves(count);
+    else if (strcmp(name, "turns") == 0)
+        run_turns(count);
+    else if (strcmp(name, "members") == 0)
+        run_members(count);
+    else if (strcmp(name, "misuse") == 0)
+        run_misuse();
+    else
+        run_fatal(name);
+    return world_end(0);
+}

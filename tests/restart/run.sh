@@ -1,0 +1,83 @@
+#!/bin/sh
+# run.sh - jobs over groups: started and ended a hundred times, in halves, one after the other, with other members,
+# misused, killed. Prints TAP. SPDX-License-Identifier: BSD-3-Clause
+#
+#   run.sh      AQ_BUILD is the build folder, AQ_SRC the source folder. Where an mpicc is, groups of MPI too
+
+set -u
+build=${AQ_BUILD:-$PWD}
+src=${AQ_SRC:-$(cd "$(dirname "$0")/../.." && pwd)}
+. "$src/build-aux/tap.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset GASNET_CONDUIT GASNET_SUPERNODE_MAXSIZE
+# sanitizers keep what was freed for a while
+case ${AQ_CONFIG:-} in *asan* | *tsan*) export TEST_RSS_KB=65536 ;; esac
+count=0
+bad=0
+
+# is NAME COMMAND...: exit status 0
+is() {
+    name=$1
+    shift
+    count=$((count + 1))
+    if timeout -s KILL 120 "$@" >"$work/out" 2>&1 </dev/null; then
+        echo "ok $count - $name"
+        grep '^# after all' "$work/out"
+    else
+        echo "not ok $count - $name (status $?)"
+        sed 's/^/# /' "$work/out" | head -20
+        bad=1
+    fi
+}
+
+# says STATUS TEXT NAME COMMAND...: the status, and a line with the text
+says() {
+    want=$1 text=$2 name=$3
+    shift 3
+    count=$((count + 1))
+    timeout -s KILL 60 "$@" >"$work/out" 2>&1 </dev/null
+    got=$?
+    if [ $got = "$want" ] && grep -q "$text" "$work/out"; then
+        echo "ok $count - $name"
+    else
+        echo "not ok $count - $name (status $got, not $want, or no '$text')"
+        sed 's/^/# /' "$work/out" | head -20
+        bad=1
+    fi
+}
+
+for mode in seq par; do
+    prog=$build/tests/restart/restart-$mode
+    [ -x "$prog" ] || continue
+    is "smp $mode: a hundred jobs, nothing is left" "$prog" 3 again 100
+    is "smp $mode: both halves at a time" "$prog" 4 halves 10
+    is "smp $mode: one half while the other waits" "$prog" 4 turns 5
+    is "smp $mode: other members, other orders" "$prog" 4 members 4
+    is "smp $mode: one process" "$prog" 1 again 50
+    is "smp $mode: what is refused goes on" "$prog" 2 misuse
+    says 1 'already started' "$mode: a second start" "$prog" 2 twice
+    says 1 'a barrier of the client is still under way' "$mode: an end with a barrier open" "$prog" 2 open
+    says 3 '' "$mode: gasnet_exit in the second job" "$prog" 2 failed
+    says 137 'was lost' "$mode: a rank killed in the second job" "$prog" 3 killed
+done
+prog=$build/tests/restart/restart-par
+[ -x "$prog" ] && is "smp par: with a service thread" env GASNET_PROGRESS_THREAD=1 "$prog" 3 again 50
+for mpi in openmpi mpich; do
+    command -v mpicc.$mpi >/dev/null && command -v mpirun.$mpi >/dev/null || continue
+    [ -e "$build/libaq-any-par.a" ] && [ "${AQ_CONFIG:-opt}" = opt ] || continue
+    mpicc.$mpi -DTEST_MPI=1 -DGASNET_PAR=1 -D_GNU_SOURCE=1 -D_REENTRANT -I"$src/include" \
+        -I"$src/include/smp-conduit" -I"$build/include" "$src/tests/restart/restart.c" \
+        "$src/tests/restart/world.c" $(sh "$src/tests/restart/libs.sh" "$build") -o "$work/restart-$mpi" || {
+        bad=1
+        continue
+    }
+    run="mpirun.$mpi -n 4"
+    [ $mpi = openmpi ] && run="$run --oversubscribe"
+    is "smp, groups of $mpi: again" $run "$work/restart-$mpi" again 30
+    is "smp, groups of $mpi: halves" $run "$work/restart-$mpi" halves 5
+    is "smp, groups of $mpi: turns" $run "$work/restart-$mpi" turns 3
+    is "smp, groups of $mpi: members" $run "$work/restart-$mpi" members 2
+done
+echo "1..$count"
+exit $bad

@@ -1,0 +1,199 @@
+/*
+ * world.c - see world.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "world.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <signal.h>
+#include <unistd.h>
+
+int world_rank, world_size;
+
+#ifdef TEST_MPI
+
+static MPI_Comm comm;
+
+void world_start(int *argc, char ***argv)
+{
+    MPI_Init(argc, argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &world_size);
+}
+
+int world_end(int status)
+{
+    MPI_Finalize();
+    return status;
+}
+
+void world_barrier(void)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+void world_split(int color, int reversed, struct aqueduct_group *group_out)
+{
+    MPI_Comm_split(MPI_COMM_WORLD, color < 0 ? MPI_UNDEFINED : color,
+                   reversed ? -world_rank : world_rank, &comm);
+    if (color >= 0)
+        aqueduct_mpi_group(&comm, group_out);
+}
+
+void world_join(struct aqueduct_group *group)
+{
+    (void)group;
+    if (comm != MPI_COMM_NULL)
+        MPI_Comm_free(&comm);
+}
+
+#else
+
+#define GROUPS 16
+#define MOST   64
+#define PIECE  65536 /* bytes of a process in one round of an allgather */
+#define WORLD  GROUPS
+
+/* Processes that wait for each other, and exchange bytes. */
+struct meeting {
+    atomic_uint arrived, round;
+    char data[2][MOST][PIECE];
+};
+
+static struct area {
+    int color[MOST];
+    struct meeting meeting[GROUPS + 1];
+} * area;
+
+struct member {
+    struct meeting *meeting;
+    int rank, size;
+    unsigned rounds;
+};
+
+static struct member everybody, mine;
+static pid_t child[MOST];
+
+static void meet(struct member *m)
+{
+    const unsigned round = atomic_load(&m->meeting->round);
+
+    if (atomic_fetch_add(&m->meeting->arrived, 1) + 1 == (unsigned)m->size) {
+        atomic_store(&m->meeting->arrived, 0);
+        atomic_store(&m->meeting->round, round + 1);
+        return;
+    }
+    while (atomic_load(&m->meeting->round) == round)
+        usleep(50);
+}
+
+static int group_barrier(void *ctx)
+{
+    meet(ctx);
+    return 0;
+}
+
+static int group_allgather(void *ctx, const void *own, size_t len, void *all)
+{
+    struct member *m = ctx;
+
+    for (size_t at = 0; at < len; at += PIECE) {
+        const size_t now = len - at < PIECE ? len - at : PIECE;
+        char(*data)[PIECE] = m->meeting->data[m->rounds++ & 1];
+
+        memcpy(data[m->rank], (const char *)own + at, now);
+        meet(m);
+        for (int i = 0; i < m->size; i++)
+            memcpy((char *)all + (size_t)i * len + at, data[i], now);
+    }
+    return 0;
+}
+
+static void group_abort(void *ctx, int code)
+{
+    (void)ctx;
+    _exit(code);
+}
+
+void world_start(int *argc, char ***argv)
+{
+    world_size = *argc > 1 ? atoi((*argv)[1]) : 2;
+    if (world_size < 1 || world_size > MOST)
+        exit(2);
+    area = mmap(NULL, sizeof(*area), PROT_READ | PROT_WRITE,
+                MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (area == MAP_FAILED)
+        exit(2);
+    for (int i = 0; i < world_size; i++) {
+        fflush(NULL);
+        child[i] = fork();
+        if (child[i] == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            world_rank = i;
+            everybody = (struct member){ &area->meeting[WORLD], i, world_size, 0 };
+            for (int k = 1; k + 1 < *argc; k++)
+                (*argv)[k] = (*argv)[k + 1];
+            (*argv)[--*argc] = NULL;
+            return;
+        }
+    }
+    int worst = 0;
+
+    for (int i = 0; i < world_size; i++) {
+        int status;
+        const pid_t pid = wait(&status);
+        const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+
+        if (code != 0)
+            worst = worst > code ? worst : code;
+        for (int k = 0; k < world_size; k++)
+            if (child[k] == pid)
+                child[k] = 0;
+        for (int k = 0; k < world_size && code != 0; k++) /* as a launcher does */
+            if (child[k] > 0)
+                kill(child[k], SIGTERM);
+    }
+    exit(worst);
+}
+
+int world_end(int status)
+{
+    meet(&everybody);
+    return status;
+}
+
+void world_barrier(void)
+{
+    meet(&everybody);
+}
+
+void world_split(int color, int reversed, struct aqueduct_group *group_out)
+{
+    area->color[world_rank] = color;
+    meet(&everybody);
+    if (color >= 0) {
+        mine = (struct member){ .meeting = &area->meeting[color] };
+        for (int i = 0; i < world_size; i++) {
+            mine.size += area->color[i] == color;
+            mine.rank += area->color[i] == color && (reversed ? i > world_rank : i < world_rank);
+        }
+        *group_out = (struct aqueduct_group){ mine.rank,     mine.size,   group_allgather,
+                                              group_barrier, group_abort, &mine,
+                                              NULL };
+    }
+    meet(&everybody);
+}
+
+void world_join(struct aqueduct_group *group)
+{
+    (void)group;
+    meet(&everybody);
+}
+
+#endif
