@@ -156,7 +156,7 @@ static void do_objects(gex_Rank_t me, gex_Rank_t size)
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
     if (me == 0)
         CHECK(((int64_t *)owner)[200] == (int64_t)size);
-    if (job % 2 == 0) {
+    if (size % 2 == 0) { /* of the others the job frees what is left */
         gex_AD_Destroy(ad);
         gex_TM_Destroy(half, NULL, 0);
     }

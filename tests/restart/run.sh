@@ -38,7 +38,7 @@ says() {
     count=$((count + 1))
     timeout -s KILL 60 "$@" >"$work/out" 2>&1 </dev/null
     got=$?
-    if [ $got = "$want" ] && grep -q "$text" "$work/out"; then
+    if [ $got = "$want" ] && { [ -z "$text" ] || grep -q "$text" "$work/out"; }; then
         echo "ok $count - $name"
     else
         echo "not ok $count - $name (status $got, not $want, or no '$text')"
@@ -73,6 +73,7 @@ for mpi in openmpi mpich; do
         continue
     }
     run="mpirun.$mpi -n 4"
+    export TEST_RSS_KB=1024 # MPI's own; forked groups show what the library keeps
     [ $mpi = openmpi ] && run="$run --oversubscribe"
     is "smp, groups of $mpi: again" $run "$work/restart-$mpi" again 30
     is "smp, groups of $mpi: halves" $run "$work/restart-$mpi" halves 5
