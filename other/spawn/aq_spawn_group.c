@@ -106,7 +106,8 @@ static int aq_group_exchange(size_t each)
     if (block == NULL || own == NULL) {
         aq_fail(rc, "spawn: no memory for what the ranks exchange (%zu bytes each)", each);
     } else {
-        memcpy(own, aq_group.pending, aq_group.pending_len);
+        if (aq_group.pending_len > 0)
+            memcpy(own, aq_group.pending, aq_group.pending_len);
         rc = aq_group_gather(own, each, block->data);
     }
     free(own);

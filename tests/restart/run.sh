@@ -12,7 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset GASNET_CONDUIT GASNET_SUPERNODE_MAXSIZE
 # sanitizers keep what was freed for a while
-case ${AQ_CONFIG:-} in *asan* | *tsan*) export TEST_RSS_KB=65536 ;; esac
+case ${AQ_CONFIG:-} in *asan* | *tsan*) export TEST_RSS_KB=65536 TEST_SANITIZER=1 ;; esac
 count=0
 bad=0
 
