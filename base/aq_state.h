@@ -2,8 +2,9 @@
 /*
  * aq_state.h - the variables that belong to one job, so that another job finds them as new.
  *
- * A variable with AQ_JOB_STATE lies in one section of the library (or of a conduit's module). Before
- * the first job its owner takes a copy of the section, and after each job it puts the copy back.
+ * A variable with AQ_JOB_STATE lies in one section of the library (or of a conduit's module).
+ * Before the first job its owner takes a copy of the section, and after each job it puts the copy
+ * back.
  * What such a variable names (memory, descriptors, threads) is given back by its module's fini
  * before that. A variable without the mark keeps its value for the life of the process; the list of
  * those is in core/aq_job_end.c.

@@ -111,8 +111,8 @@ struct aq_conduit_ops {
      * NULL: other/spawn finds a way. */
     const struct aq_spawn_provider *spawn;
 
-    /* The job has ended and the process goes on: give back what init and the functions after it have
-     * taken: descriptors, memory, threads, registrations. Called on every rank after exit, with
+    /* The job has ended and the process goes on: give back what init and the functions after it
+     * took: descriptors, memory, threads, registrations. Called on every rank after exit, with
      * nothing under way; the caller resets variables with AQ_JOB_STATE. NULL: a job over this
      * conduit ends with its processes only. */
     void (*fini)(void);

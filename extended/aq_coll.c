@@ -49,7 +49,8 @@ void aq_callback_team_created(struct aq_tm *tm)
 
 static bool aq_coll_team_is_open(const struct aq_coll_team *team)
 {
-    return aq_coll_named_is_open(team) || (team->shm != NULL && aq_job.local->coll->is_open(team->shm))
+    return aq_coll_named_is_open(team)
+           || (team->shm != NULL && aq_job.local->coll->is_open(team->shm))
            || aq_msg_is_open(team->id);
 }
 

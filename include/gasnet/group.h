@@ -15,7 +15,8 @@
  */
 struct aqueduct_group {
     int rank, size; /* of this process; 0 <= rank < size */
-    /* all[i * len ..] becomes process i's mine[0 .. len); the same len > 0 on every process. 0: done */
+    /* all[i * len ..] becomes process i's mine[0 .. len); len > 0, the same on every process.
+     * 0: done */
     int (*allgather)(void *ctx, const void *mine, size_t len, void *all);
     /* returns once all have called. 0: done */
     int (*barrier)(void *ctx);

@@ -121,7 +121,7 @@ static int aq_group_exchange(size_t each)
     return AQ_OK;
 }
 
-/* A job that is being aborted asks for a fence on another thread: the group serves this one only. */
+/* A job that is being aborted asks for a fence on another thread: the group serves one only. */
 static int aq_group_fence(bool collect)
 {
     uint64_t longest = 0;
@@ -172,7 +172,7 @@ static void aq_group_abort(int code, const char *text)
         aq_group.group.abort(aq_group.group.ctx, code);
 }
 
-static void aq_group_bye(void)
+static void aq_group_leave_launcher(void)
 {
     /* the processes are their launcher's, which knows nothing of the job */
 }
@@ -183,7 +183,7 @@ static const struct aq_kvs_ops aq_group_ops = {
     .fence = aq_group_fence,
     .get = aq_group_get,
     .abort = aq_group_abort,
-    .fini = aq_group_bye,
+    .fini = aq_group_leave_launcher,
 };
 
 /* --- the provider --- */
@@ -199,7 +199,7 @@ static void aq_group_part(struct aq_spawn_state *st)
     aq_monitor_stop();
 }
 
-static int aq_group_meet(struct aq_spawn_state *st)
+static int aq_group_gather_all(struct aq_spawn_state *st)
 {
     (void)st;
     if (aq_group.group.barrier(aq_group.group.ctx) != 0)
@@ -231,6 +231,6 @@ const struct aq_spawn_provider aq_spawn_group_provider = {
     .notify = aq_spawn_kvs_notify,
     .finish = aq_spawn_kvs_shutdown,
     .part = aq_group_part,
-    .gather = aq_group_meet,
+    .gather = aq_group_gather_all,
     .fini = aq_group_fini,
 };

@@ -2,7 +2,8 @@
  * restart.c - jobs that start over groups of processes and end, one after the other and at the same
  * time; see run.sh. SPDX-License-Identifier: BSD-3-Clause
  *
- *   restart N CASE [COUNT]     forked processes; built with TEST_MPI: mpirun -n N restart CASE [COUNT]
+ *   restart N CASE [COUNT]     forked processes
+ *   mpirun -n N restart CASE [COUNT]    built with TEST_MPI
  *
  *   again     COUNT jobs over all: what the process holds is the same after each
  *   halves    both halves have jobs at the same time
