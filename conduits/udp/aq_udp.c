@@ -184,21 +184,28 @@ static inline bool aq_udp_poll_defers(void)
 
 static unsigned aq_udp_poll(bool replies_only)
 {
+    uint64_t deadline, now = 0;
     unsigned served = 0;
-    uint64_t now;
 
     if (aq_udp_poll_defers())
         return 0;
-    now = aq_now_ns();
-    if (!replies_only)
+    /* relaxed: a look; the list has a lock */
+    if (AQ_UNLIKELY(atomic_load_explicit(&aq_udp.deferred, memory_order_relaxed) != NULL)
+        && !replies_only)
         served = aq_udp_serve_deferred();
-    served += aq_udp_receive(replies_only, now);
-    /* in a batch, messages that wait for more go on waiting; relaxed: a hint */
+    served += aq_udp_receive(replies_only, &now);
+    deadline = atomic_load_explicit(&aq_udp.deadline, memory_order_relaxed);
+    /* what arrived has its time; an idle process without a deadline reads no clock */
+    if (now == 0 && deadline != UINT64_MAX)
+        now = aq_now_ns();
+    /* while a batch grows, its messages go on waiting; relaxed: a hint, and what another thread
+     * marks it flushes itself */
     if (atomic_load_explicit(&aq_udp.send_batch, memory_order_relaxed) == 0 || served != 0) {
         atomic_store_explicit(&aq_udp.send_batch, 0, memory_order_relaxed);
-        aq_udp_flush(now);
+        if (AQ_UNLIKELY(atomic_load_explicit(&aq_udp.dirty, memory_order_relaxed) != NULL))
+            aq_udp_flush(now != 0 ? now : aq_now_ns());
     }
-    if (AQ_UNLIKELY(now >= atomic_load_explicit(&aq_udp.deadline, memory_order_relaxed)))
+    if (AQ_UNLIKELY(now >= deadline))
         aq_udp_timers(now);
     return served;
 }

@@ -34,6 +34,7 @@
 #include "base/aq_lock.h"
 
 struct aq_op;
+struct aq_udp_deferred;
 
 #define AQ_UDP_MAX_MEDIUM 65000u  /* bytes */
 #define AQ_UDP_MAX_LONG   131072u /* bytes: 121 datagrams of the least size with 16 arguments */
@@ -146,6 +147,8 @@ struct aq_udp {
     int fd;     /* -1: all ranks are near */
     bool alone; /* no far ranks */
     bool gso, gro, hash_all, coalesce, inject;
+    bool rx_batches;        /* receive calls take batches (aq_udp_sock.c) */
+    uint32_t rx_singles;    /* what they are judged by */
     uint32_t mtu;           /* bytes of a datagram on our interface */
     bool mtu_named;         /* by GASNET_UDP_MTU */
     uint32_t rx_space;      /* bytes of messages that fit the socket's receive buffer */
@@ -161,7 +164,8 @@ struct aq_udp {
 
     aq_lock dirty_lock;
     struct aq_udp_peer *_Atomic dirty;
-    atomic_uint_fast64_t send_batch; /* see aq_udp_poll() */
+    atomic_uint_fast64_t send_batch;          /* see aq_udp_poll() */
+    struct aq_udp_deferred *_Atomic deferred; /* requests for the next poll that serves them */
     struct aq_udp_counters counts;
 };
 extern struct aq_udp aq_udp;
@@ -261,8 +265,9 @@ void aq_udp_rma_acked(struct aq_udp_peer *peer, struct aq_udp_tx *tx);
 
 /* --- receiving (aq_udp_recv.c) --- */
 
-/* Take what the socket has, once. Returns how many messages and transfers were dealt with. */
-unsigned aq_udp_receive(bool replies_only, uint64_t now_ns);
+/* Take what the socket has, once. Returns how many messages and transfers were dealt with; if that
+ * is not 0, the clock has been read into *now_ns_out. */
+unsigned aq_udp_receive(bool replies_only, uint64_t *now_ns_out);
 /* Requests that were kept back while only replies were served. */
 unsigned aq_udp_serve_deferred(void);
 /* The same as aq_udp_receive(), but nothing is handed over: only acknowledgements count. */
@@ -275,6 +280,13 @@ int aq_udp_sock_open(void);
 void aq_udp_sock_close(void);
 /* Which of this host's addresses to use, and its interface's MTU. AQ_OK or negative, logged. */
 int aq_udp_addr_choose(union aq_udp_address *address_out, uint32_t *mtu_out);
+/* Decide how datagrams are received; wanted: by UDP_GRO, if the kernel has it. */
+void aq_udp_sock_receive_init(bool wanted);
+/* A call on a socket of ours has failed. Ends the job if the descriptor is no socket any more: that
+ * is not the network's fault, and no peer would ever hear of this rank again. */
+void aq_udp_sock_look_closed(int fd, int error);
+#define AQ_UDP_ERROR_RETRIES \
+    4 /* errors of the past that a call may report before it does its work */
 /* Read what the network says of what was sent by a socket. Returns how many notes there were. */
 unsigned aq_udp_sock_notes(int fd);
 /* Send a train whose hashes are in place. Returns how many it took. */

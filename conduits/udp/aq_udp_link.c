@@ -143,8 +143,8 @@ void aq_udp_link_close(struct aq_udp_link *link)
 
 /* --- headers --- */
 
-static void aq_udp_link_header(struct aq_udp_link *link, struct aq_udp_packet *packet,
-                               uint8_t flags, uint64_t now_ns)
+static inline void aq_udp_link_header(struct aq_udp_link *link, struct aq_udp_packet *packet,
+                                      uint8_t flags, uint64_t now_ns)
 {
     const uint32_t rwnd = link->rwnd_advertised >> 10;
     struct aq_udp_header header = { .channel = packet->channel,
@@ -155,15 +155,14 @@ static void aq_udp_link_header(struct aq_udp_link *link, struct aq_udp_packet *p
                                     .ts = (uint32_t)aq_udp_tick(now_ns),
                                     .rwnd = (uint16_t)(rwnd > UINT16_MAX ? UINT16_MAX : rwnd),
                                     .hashed = (uint16_t)packet->head_len };
-    uint64_t next[AQ_UDP_CHANNELS];
 
-    if (link->refusing)
+    if (AQ_UNLIKELY(link->refusing))
         header.flags |= AQ_UDP_FULL;
+    packet->above = packet->seq >> 32; /* aq_udp_above(): here the full numbers are known */
     for (int data = 0; data < AQ_UDP_CHANNELS; data++) {
-        next[data] = link->rx[data].next;
-        header.ack[data] = (uint32_t)next[data];
+        header.ack[data] = (uint32_t)link->rx[data].next;
+        packet->above += link->rx[data].next >> 32;
     }
-    packet->above = aq_udp_above(&header, packet->seq, next);
     if (link->seen) {
         const uint64_t ts_delay = (now_ns - link->ts_echo_ns) >> 10;
 
@@ -198,14 +197,13 @@ static uint64_t aq_udp_link_probe_distance(const struct aq_udp_link *link)
     const struct aq_udp_link_config *config = link->config;
     const uint64_t delay =
         link->since_asked == 0 ? 0 : config->ack_delay_ns; /* 0: an answer was asked for */
-    double distance =
-        link->srtt == 0 ? (double)config->probe_first_ns : (double)(2 * link->srtt + delay);
+    uint64_t distance = link->srtt == 0 ? config->probe_first_ns : 2 * link->srtt + delay;
 
-    if (distance < (double)config->probe_min_ns)
-        distance = (double)config->probe_min_ns;
-    for (uint32_t i = 0; i < link->probes && distance < (double)config->probe_max_ns; i++)
-        distance *= config->probe_backoff;
-    return distance > (double)config->probe_max_ns ? config->probe_max_ns : (uint64_t)distance;
+    if (distance < config->probe_min_ns)
+        distance = config->probe_min_ns;
+    for (uint32_t i = 0; AQ_UNLIKELY(i < link->probes) && distance < config->probe_max_ns; i++)
+        distance = (uint64_t)((double)distance * config->probe_backoff);
+    return distance > config->probe_max_ns ? config->probe_max_ns : distance;
 }
 
 void aq_udp_link_arm_probe(struct aq_udp_link *link, uint64_t now_ns)
@@ -374,13 +372,19 @@ static void aq_udp_gso_sent(struct aq_udp_link *link, const struct aq_udp_gso_ba
     }
 }
 
-/* Trains of a lane as long as something may leave. False: the socket is full. */
-static bool aq_udp_channel_pump(struct aq_udp_link *link, int channel, bool again, uint64_t now_ns)
+static inline bool aq_udp_channel_has_queued(const struct aq_udp_channel_tx *tx)
+{
+    return tx->end - (tx->open ? 1 : 0) != tx->next;
+}
+
+/* Sends batches of a channel while something may leave. False: the socket is full. */
+static __attribute__((noinline)) bool aq_udp_channel_pump(struct aq_udp_link *link, int channel,
+                                                          bool again, uint64_t now_ns)
 {
     struct aq_udp_channel_tx *tx = &link->tx[channel];
     struct aq_udp_gso_batch batch;
 
-    while (again ? tx->lost != 0 : tx->end - (tx->open ? 1 : 0) != tx->next) {
+    while (again ? tx->lost != 0 : aq_udp_channel_has_queued(tx)) {
         unsigned taken;
 
         aq_udp_gso_fill(link, channel, again, &batch);
@@ -476,9 +480,14 @@ void aq_udp_link_pump(struct aq_udp_link *link, uint64_t now_ns)
 
     if (go)
         link->retry_ns = 0;
-    for (int i = 0; go && i < AQ_UDP_CHANNELS; i++)
-        go = aq_udp_channel_pump(link, order[i], true, now_ns)
-             && aq_udp_channel_pump(link, order[i], false, now_ns);
+    for (int i = 0; go && i < AQ_UDP_CHANNELS; i++) {
+        const struct aq_udp_channel_tx *tx = &link->tx[order[i]];
+
+        if (AQ_UNLIKELY(tx->lost != 0))
+            go = aq_udp_channel_pump(link, order[i], true, now_ns);
+        if (go && aq_udp_channel_has_queued(tx))
+            go = aq_udp_channel_pump(link, order[i], false, now_ns);
+    }
     if (link->ack_now || (link->ack_ns != 0 && now_ns >= link->ack_ns))
         aq_udp_link_ack(link, now_ns);
 }

@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/aq_platform.h"
 #include "conduits/udp/aq_udp_wire.h"
 
 /* What all links of a process have in common. */

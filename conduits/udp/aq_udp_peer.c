@@ -300,7 +300,8 @@ void aq_udp_peer_queued(struct aq_udp_peer *peer, bool may_wait, uint64_t now_ns
     peer->run = together ? peer->run + 1 : 0;
     if (!may_wait || peer->run < AQ_ALONE) {
         aq_udp_peer_pump(peer, now_ns);
-        peer->touched_ns = aq_now_ns(); /* sending took a while */
+        if (aq_udp.coalesce)
+            peer->touched_ns = aq_now_ns(); /* sending took a while */
         return;
     }
     peer->touched_ns = now_ns;

@@ -34,64 +34,61 @@ struct aq_udp_deferred {
 
 static struct {
     aq_lock lock;
-    struct aq_udp_deferred *_Atomic first;
     struct aq_udp_deferred **last;
 } aq_udp_deferred = { .last = NULL };
 
-/* --- one datagram's header --- */
+/* --- receive buffers --- */
 
-/* Before a rank is known, its hash is checked with what it would be known by. */
-static bool aq_udp_is_from(struct aq_udp_peer *peer, uint8_t *datagram, size_t len,
-                           const struct aq_udp_header *header, uint64_t *seq_out)
+/* The buffer of the last receive call, kept for the next one. NULL: another thread, or an outer
+ * poll of this one, uses it. */
+static uint8_t *_Atomic aq_udp_rx_spare;
+
+static inline uint8_t *aq_udp_rx_exchange(uint8_t *buffer)
 {
-    const uint64_t first = aq_udp.config.first_seq;
+    uint8_t *before;
+
+    if (AQ_THREADED) /* acquire and release: the former user has finished with the bytes */
+        return atomic_exchange_explicit(&aq_udp_rx_spare, buffer, memory_order_acq_rel);
+    before = atomic_load_explicit(&aq_udp_rx_spare, memory_order_relaxed);
+    atomic_store_explicit(&aq_udp_rx_spare, buffer, memory_order_relaxed);
+    return before;
+}
+
+static inline uint8_t *aq_udp_rx_buffer_take(void)
+{
+    uint8_t *buffer = aq_udp_rx_exchange(NULL);
+
+    return AQ_LIKELY(buffer != NULL) ? buffer : aq_udp_buf_take(AQ_UDP_RX_BYTES);
+}
+
+static inline void aq_udp_rx_buffer_give(uint8_t *buffer)
+{
+    uint8_t *before = aq_udp_rx_exchange(buffer);
+
+    if (AQ_UNLIKELY(before != NULL))
+        aq_udp_buf_give(before);
+}
+
+/* --- one datagram --- */
+
+/* The sender of a first datagram, if the hash shows that it is a rank of this job. The numbers are
+ * those of a link that has received nothing. */
+static struct aq_udp_peer *aq_udp_introduce(uint8_t *datagram, size_t len,
+                                            const struct aq_udp_header *header)
+{
+    const uint64_t first = aq_udp.config.first_seq, seq = aq_udp_seq_expand(first, header->seq);
     uint8_t key[AQ_UDP_KEY];
 
-    if (peer != NULL) {
-        *seq_out = aq_udp_link_expand(&peer->link, header->channel, header->seq);
-        return aq_udp_auth_check(peer->key_in, datagram, len, header,
-                                 aq_udp_link_above(&peer->link, header, *seq_out));
-    }
     aq_udp_auth_key(header->src, aq_job.rank, key);
-    *seq_out = aq_udp_seq_expand(first, header->seq);
-    return aq_udp_auth_check(key, datagram, len, header,
-                             aq_udp_above(header, *seq_out, (uint64_t[]){ first, first, first }));
-}
-
-/* Which rank's, if any: *arrival_out is filled in. */
-static bool aq_udp_recognise(uint8_t *datagram, size_t len, struct aq_udp_arrival *arrival)
-{
-    struct aq_udp_header *header = &arrival->header;
-    struct aq_udp_peer *peer;
-    bool good;
-
-    if (!aq_udp_header_decode(datagram, len, header) || header->dst != aq_job.rank
-        || header->src >= aq_job.size || aq_job_is_local(header->src)
-        || (aq_udp.hash_all && header->hashed < len && header->channel == AQ_UDP_CONTROL)) {
-        aq_counter_add(&aq_udp.counts.unauthenticated, 1);
-        return false;
-    }
-    peer = aq_udp_peer_look(header->src);
-    if (peer != NULL)
-        aq_lock_acquire(&peer->lock);
-    good = aq_udp_is_from(peer, datagram, len, header, &arrival->seq);
-    if (peer != NULL)
-        aq_lock_release(&peer->lock);
-    if (!good) {
+    if (!aq_udp_auth_check(key, datagram, len, header,
+                           aq_udp_above(header, seq, (uint64_t[]){ first, first, first }))) {
         aq_counter_add(&aq_udp.counts.bad_hash, 1);
-        return false;
+        return NULL;
     }
-    if (!aq_udp_frames_check(datagram, len, header)) {
-        aq_counter_add(&aq_udp.counts.malformed, 1);
-        return false;
-    }
-    arrival->peer = aq_udp_peer(header->src);
-    arrival->datagram = datagram;
-    arrival->len = (uint32_t)len;
-    return true;
+    return aq_udp_peer(header->src);
 }
 
-/* Has the link something to say after what it has heard? */
+/* Has the link something to say after what has arrived? */
 static inline bool aq_udp_link_has_pending(const struct aq_udp_peer *peer)
 {
     const struct aq_udp_link *link = &peer->link;
@@ -104,29 +101,63 @@ static inline bool aq_udp_link_has_pending(const struct aq_udp_peer *peer)
     return false;
 }
 
-/* The engine's part. True: its frames are to be dealt with. */
-static bool aq_udp_take_over(struct aq_udp_arrival *arrival, bool replies_only, bool acks_only,
-                             uint64_t now_ns)
+/* Lock held, hash checked: the engine's part. */
+static inline enum aq_udp_verdict aq_udp_take_over(struct aq_udp_arrival *arrival,
+                                                   bool replies_only, bool acks_only,
+                                                   uint64_t now_ns)
 {
     struct aq_udp_peer *peer = arrival->peer;
-    bool take = !acks_only;
-    enum aq_udp_verdict verdict;
+    const bool defers = replies_only && arrival->header.channel == AQ_UDP_REQUEST;
+    const bool take =
+        !acks_only && !(defers && peer->deferred >= aq_udp.config.window[AQ_UDP_REQUEST]);
+    const enum aq_udp_verdict verdict = aq_udp_link_receive(
+        &peer->link, now_ns, &arrival->header, arrival->seq, arrival->datagram, arrival->len, take);
 
-    aq_lock_acquire(&peer->lock);
-    if (replies_only && arrival->header.channel == AQ_UDP_REQUEST
-        && peer->deferred >= aq_udp.config.window[AQ_UDP_REQUEST])
-        take = false;
-    verdict = aq_udp_link_receive(&peer->link, now_ns, &arrival->header, arrival->seq,
-                                  arrival->datagram, arrival->len, take);
-    if (verdict == AQ_UDP_NEW && replies_only && arrival->header.channel == AQ_UDP_REQUEST)
+    if (AQ_UNLIKELY(defers) && verdict == AQ_UDP_NEW)
         peer->deferred++;
     if (aq_udp_link_has_pending(peer))
         aq_udp_peer_mark(peer);
     aq_udp_note_deadline(aq_udp_link_deadline(&peer->link) | (peer->link.ack_now ? UINT64_MAX : 0));
+    return verdict;
+}
+
+/* Checks a datagram and hands it to its link. True: its frames are the caller's to deal with. */
+static inline bool aq_udp_admit(uint8_t *datagram, size_t len, bool replies_only, bool acks_only,
+                                uint64_t now_ns, struct aq_udp_arrival *arrival)
+{
+    struct aq_udp_header *header = &arrival->header;
+    enum aq_udp_verdict verdict = AQ_UDP_OUTSIDE;
+    struct aq_udp_peer *peer;
+    bool good, formed;
+
+    if (AQ_UNLIKELY(
+            !aq_udp_header_decode(datagram, len, header) || header->dst != aq_job.rank
+            || header->src >= aq_job.size || aq_job_is_local(header->src)
+            || (aq_udp.hash_all && header->hashed < len && header->channel == AQ_UDP_CONTROL))) {
+        aq_counter_add(&aq_udp.counts.unauthenticated, 1);
+        return false;
+    }
+    peer = aq_udp_peer_look(header->src);
+    if (AQ_UNLIKELY(peer == NULL) && (peer = aq_udp_introduce(datagram, len, header)) == NULL)
+        return false;
+    arrival->peer = peer;
+    arrival->datagram = datagram;
+    arrival->len = (uint32_t)len;
+    aq_lock_acquire(&peer->lock);
+    arrival->seq = aq_udp_link_expand(&peer->link, header->channel, header->seq);
+    good = aq_udp_auth_check(peer->key_in, datagram, len, header,
+                             aq_udp_link_above(&peer->link, header, arrival->seq));
+    formed = good && aq_udp_frames_check(datagram, len, header);
+    if (AQ_LIKELY(formed))
+        verdict = aq_udp_take_over(arrival, replies_only, acks_only, now_ns);
     aq_lock_release(&peer->lock);
-    if (verdict == AQ_UDP_REFUSED)
+    if (AQ_LIKELY(verdict == AQ_UDP_NEW))
+        return true;
+    if (!formed)
+        aq_counter_add(good ? &aq_udp.counts.malformed : &aq_udp.counts.bad_hash, 1);
+    else if (verdict == AQ_UDP_REFUSED)
         aq_counter_add(&aq_udp.counts.refused, 1);
-    return verdict == AQ_UDP_NEW;
+    return false;
 }
 
 /* --- keeping requests back --- */
@@ -143,8 +174,8 @@ static void aq_udp_defer(const struct aq_udp_arrival *arrival)
     memcpy(deferred->arrival.datagram, arrival->datagram, arrival->len);
     aq_counter_add(&aq_udp.counts.deferred, 1);
     aq_lock_acquire(&aq_udp_deferred.lock);
-    if (atomic_load_explicit(&aq_udp_deferred.first, memory_order_relaxed) == NULL)
-        atomic_store_explicit(&aq_udp_deferred.first, deferred, memory_order_relaxed);
+    if (atomic_load_explicit(&aq_udp.deferred, memory_order_relaxed) == NULL)
+        atomic_store_explicit(&aq_udp.deferred, deferred, memory_order_relaxed);
     else
         *aq_udp_deferred.last = deferred;
     aq_udp_deferred.last = &deferred->next;
@@ -156,12 +187,12 @@ static struct aq_udp_deferred *aq_udp_deferred_pop(void)
     struct aq_udp_deferred *deferred;
 
     /* relaxed: a look; the lock orders the rest */
-    if (AQ_LIKELY(atomic_load_explicit(&aq_udp_deferred.first, memory_order_relaxed) == NULL))
+    if (AQ_LIKELY(atomic_load_explicit(&aq_udp.deferred, memory_order_relaxed) == NULL))
         return NULL;
     aq_lock_acquire(&aq_udp_deferred.lock);
-    deferred = atomic_load_explicit(&aq_udp_deferred.first, memory_order_relaxed);
+    deferred = atomic_load_explicit(&aq_udp.deferred, memory_order_relaxed);
     if (deferred != NULL)
-        atomic_store_explicit(&aq_udp_deferred.first, deferred->next, memory_order_relaxed);
+        atomic_store_explicit(&aq_udp.deferred, deferred->next, memory_order_relaxed);
     aq_lock_release(&aq_udp_deferred.lock);
     return deferred;
 }
@@ -185,23 +216,26 @@ unsigned aq_udp_serve_deferred(void)
     return served;
 }
 
-/* --- a train --- */
+/* --- what one call has received --- */
 
-static unsigned aq_udp_sort(const struct aq_udp_rx_batch *batch, bool replies_only, bool acks_only,
-                            uint64_t now_ns, struct aq_udp_arrival arrivals[AQ_UDP_RX_BATCH])
+static inline void aq_udp_count_batch(const struct aq_udp_rx_batch *batch)
 {
-    unsigned count = 0;
-
     aq_counter_add(&aq_udp.counts.receives, 1);
     aq_counter_add(&aq_udp.counts.bytes_in, batch->bytes);
     aq_counter_add(&aq_udp.counts.datagrams_in, batch->count);
-    for (unsigned i = 0; i < batch->count; i++) {
-        struct aq_udp_arrival *arrival = &arrivals[count];
+}
 
-        if (aq_udp_recognise(batch->buffer + i * batch->each, batch->len[i], arrival)
-            && aq_udp_take_over(arrival, replies_only, acks_only, now_ns))
+static unsigned aq_udp_admit_batch(const struct aq_udp_rx_batch *batch, bool replies_only,
+                                   bool acks_only, uint64_t now_ns,
+                                   struct aq_udp_arrival arrivals[AQ_UDP_RX_BATCH])
+{
+    unsigned count = 0;
+
+    aq_udp_count_batch(batch);
+    for (unsigned i = 0; i < batch->count; i++)
+        if (aq_udp_admit(batch->buffer + i * batch->each, batch->len[i], replies_only, acks_only,
+                         now_ns, &arrivals[count]))
             count++;
-    }
     return count;
 }
 
@@ -216,33 +250,55 @@ static unsigned aq_udp_rma_place(const struct aq_udp_arrival *arrival)
     return served;
 }
 
-unsigned aq_udp_receive(bool replies_only, uint64_t now_ns)
+/* Deal with the frames of one datagram. */
+static inline unsigned aq_udp_serve(const struct aq_udp_arrival *arrival, bool replies_only)
 {
-    struct aq_udp_arrival arrivals[AQ_UDP_RX_BATCH];
-    struct aq_udp_rx_batch batch;
-    unsigned count, served = 0;
-
-    batch.buffer = aq_udp_buf_take(AQ_UDP_RX_BYTES);
-    if (!aq_udp_sock_receive(&batch)) {
-        aq_udp_buf_give(batch.buffer);
+    if (arrival->header.channel == AQ_UDP_RMA)
+        return aq_udp_rma_place(arrival);
+    if (AQ_UNLIKELY(replies_only) && arrival->header.channel == AQ_UDP_REQUEST) {
+        aq_udp_defer(arrival);
         return 0;
     }
-    count = aq_udp_sort(&batch, replies_only, false, now_ns, arrivals);
-    for (unsigned i = 0; i < count; i++)
-        if (arrivals[i].header.channel == AQ_UDP_RMA)
-            served += aq_udp_rma_place(&arrivals[i]);
-    for (unsigned i = 0; i < count; i++)
-        if (arrivals[i].header.channel == AQ_UDP_REPLY)
-            served += aq_udp_am_receive(arrivals[i].peer, &arrivals[i].header, arrivals[i].datagram,
-                                        arrivals[i].len);
-        else if (arrivals[i].header.channel == AQ_UDP_REQUEST && replies_only)
-            aq_udp_defer(&arrivals[i]);
-    for (unsigned i = 0; i < count && !replies_only; i++)
-        if (arrivals[i].header.channel == AQ_UDP_REQUEST)
-            served += aq_udp_am_receive(arrivals[i].peer, &arrivals[i].header, arrivals[i].datagram,
-                                        arrivals[i].len);
-    aq_udp_buf_give(batch.buffer);
-    return served != 0 ? served : 1; /* something came: nobody sleeps on this look */
+    return aq_udp_am_receive(arrival->peer, &arrival->header, arrival->datagram, arrival->len);
+}
+
+/* Data first, then replies, then requests: what a handler may wait for is never behind it. */
+static __attribute__((noinline)) unsigned aq_udp_receive_batch(const struct aq_udp_rx_batch *batch,
+                                                               bool replies_only, uint64_t now_ns)
+{
+    static const uint8_t order[AQ_UDP_CHANNELS] = { AQ_UDP_RMA, AQ_UDP_REPLY, AQ_UDP_REQUEST };
+    struct aq_udp_arrival arrivals[AQ_UDP_RX_BATCH];
+    const unsigned count = aq_udp_admit_batch(batch, replies_only, false, now_ns, arrivals);
+    unsigned served = 0;
+
+    for (int step = 0; step < AQ_UDP_CHANNELS; step++)
+        for (unsigned i = 0; i < count; i++)
+            if (arrivals[i].header.channel == order[step])
+                served += aq_udp_serve(&arrivals[i], replies_only);
+    return served;
+}
+
+unsigned aq_udp_receive(bool replies_only, uint64_t *now_ns_out)
+{
+    struct aq_udp_rx_batch batch;
+    struct aq_udp_arrival arrival;
+    unsigned served = 0;
+
+    batch.buffer = aq_udp_rx_buffer_take();
+    if (!aq_udp_sock_receive(&batch)) {
+        aq_udp_rx_buffer_give(batch.buffer);
+        return 0;
+    }
+    *now_ns_out = aq_now_ns();
+    if (AQ_LIKELY(batch.count == 1)) {
+        aq_udp_count_batch(&batch);
+        if (aq_udp_admit(batch.buffer, batch.len[0], replies_only, false, *now_ns_out, &arrival))
+            served = aq_udp_serve(&arrival, replies_only);
+    } else {
+        served = aq_udp_receive_batch(&batch, replies_only, *now_ns_out);
+    }
+    aq_udp_rx_buffer_give(batch.buffer);
+    return served != 0 ? served : 1; /* something arrived: nobody sleeps after this poll */
 }
 
 void aq_udp_receive_acks(uint64_t now_ns)
@@ -250,8 +306,8 @@ void aq_udp_receive_acks(uint64_t now_ns)
     struct aq_udp_arrival arrivals[AQ_UDP_RX_BATCH];
     struct aq_udp_rx_batch batch;
 
-    batch.buffer = aq_udp_buf_take(AQ_UDP_RX_BYTES);
+    batch.buffer = aq_udp_rx_buffer_take();
     while (aq_udp_sock_receive(&batch))
-        aq_udp_sort(&batch, true, true, now_ns, arrivals);
-    aq_udp_buf_give(batch.buffer);
+        aq_udp_admit_batch(&batch, true, true, now_ns, arrivals);
+    aq_udp_rx_buffer_give(batch.buffer);
 }

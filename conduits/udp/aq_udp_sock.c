@@ -29,14 +29,9 @@
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
 #endif
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
 
 #define AQ_UDP_CONNECT_AFTER 32u  /* sends to a peer until it gets a socket of its own */
 #define AQ_UDP_CONNECTED     256u /* peers that may have one */
-#define AQ_UDP_ERROR_RETRIES \
-    4 /* errors of the past that a call may be told of before it does its work */
 
 static aq_lock aq_udp_cut_lock; /* while datagrams may be cut */
 
@@ -77,7 +72,7 @@ static void aq_udp_sock_options(void)
                sizeof(on));
     aq_udp.gso =
         wanted && setsockopt(aq_udp.fd, IPPROTO_UDP, UDP_SEGMENT, &zero, sizeof(zero)) == 0;
-    aq_udp.gro = wanted && setsockopt(aq_udp.fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) == 0;
+    aq_udp_sock_receive_init(wanted);
     aq_udp_sock_buffers();
 }
 
@@ -131,9 +126,7 @@ void aq_udp_sock_close(void)
     aq_udp.fd = -1;
 }
 
-/* A failed call on a socket of ours. One that is no socket any more is not the network's fault, and
- * no peer would ever hear of us again. */
-static void aq_udp_sock_look_closed(int fd, int error)
+void aq_udp_sock_look_closed(int fd, int error)
 {
     if (AQ_LIKELY(error != EBADF && error != ENOTSOCK) || aq_exit_in_progress())
         return;
@@ -312,8 +305,6 @@ static inline ssize_t aq_udp_sock_call(struct aq_udp_peer *peer, const struct ms
         aq_udp_sock_connect(peer);
     if (peer->fd <= 0)
         return sendmsg(aq_udp.fd, msg, MSG_DONTWAIT);
-    if (msg->msg_iovlen == 1)
-        return send(peer->fd, msg->msg_iov->iov_base, msg->msg_iov->iov_len, MSG_DONTWAIT);
     connected = *msg;
     connected.msg_name = NULL;
     connected.msg_namelen = 0;
@@ -348,6 +339,25 @@ static int aq_udp_sock_try(struct aq_udp_peer *peer, const struct msghdr *msg)
         aq_udp_note_deadline(0);
     }
     return error;
+}
+
+/* One datagram in one piece over a connected socket. False: not so, or not yet. */
+static inline bool aq_udp_sock_send_plain(struct aq_udp_peer *peer,
+                                          const struct aq_udp_packet *packet)
+{
+    const bool whole =
+        packet->body_len == 0 || packet->body == (const void *)(packet->head + packet->head_len);
+
+    if (peer->fd <= 0 || !whole)
+        return false;
+    if (AQ_UNLIKELY(send(peer->fd, packet->head, packet->head_len + packet->body_len, MSG_DONTWAIT)
+                    < 0)) {
+        if (!aq_udp_sock_is_own(errno))
+            (void)aq_udp_sock_notes(peer->fd); /* what happened to an earlier one */
+        return false;
+    }
+    aq_counter_add(&aq_udp.counts.sends, 1);
+    return true;
 }
 
 /* True: sent, or as good as. */
@@ -438,6 +448,8 @@ unsigned aq_udp_sock_send(struct aq_udp_peer *peer, const struct aq_udp_packet *
     bool failed = false;
     unsigned sent = 0;
 
+    if (AQ_LIKELY(count == 1 && !packets->again) && aq_udp_sock_send_plain(peer, packets))
+        return 1;
     if (count > 1 && aq_udp.gso && packets[0].head_len + packets[0].body_len <= mtu)
         switch (aq_udp_sock_send_gso(peer, packets, count)) {
         case AQ_SENT:
@@ -455,88 +467,4 @@ unsigned aq_udp_sock_send(struct aq_udp_peer *peer, const struct aq_udp_packet *
     if (AQ_UNLIKELY(failed) && sent != 0 && peer->link.mtu == mtu)
         aq_udp.gso = false; /* not for its size: this interface cannot */
     return sent;
-}
-
-/* --- receiving --- */
-
-/* Where the kernel puts no trains together: several datagrams in one call, each in a slot of the
- * buffer. */
-static bool aq_udp_sock_receive_many(struct aq_udp_rx_batch *batch)
-{
-    const size_t slot = (aq_udp.mtu + 63u) & ~(size_t)63;
-    const unsigned slots =
-        AQ_UDP_RX_BYTES / slot < AQ_UDP_RX_BATCH ? AQ_UDP_RX_BYTES / slot : AQ_UDP_RX_BATCH;
-    struct mmsghdr many[AQ_UDP_RX_BATCH];
-    struct iovec iov[AQ_UDP_RX_BATCH];
-    int got;
-
-    memset(many, 0, slots * sizeof(many[0]));
-    for (unsigned i = 0; i < slots; i++) {
-        iov[i] = (struct iovec){ batch->buffer + i * slot, slot };
-        many[i].msg_hdr.msg_iov = &iov[i];
-        many[i].msg_hdr.msg_iovlen = 1;
-    }
-    got = recvmmsg(aq_udp.fd, many, slots, MSG_DONTWAIT, NULL);
-    for (int i = 0; AQ_UNLIKELY(got < 0) && errno != EAGAIN && i < AQ_UDP_ERROR_RETRIES; i++) {
-        aq_udp_sock_look_closed(aq_udp.fd, errno);
-        (void)aq_udp_sock_notes(aq_udp.fd);
-        got = recvmmsg(aq_udp.fd, many, slots, MSG_DONTWAIT, NULL);
-    }
-    if (got <= 0)
-        return false;
-    batch->each = slot;
-    batch->count = (unsigned)got;
-    batch->bytes = 0;
-    for (unsigned i = 0; i < batch->count; i++) {
-        batch->len[i] = many[i].msg_len;
-        batch->bytes += many[i].msg_len;
-    }
-    return true;
-}
-
-/* One datagram, or a train of them. */
-static bool aq_udp_sock_receive_gro(struct aq_udp_rx_batch *batch)
-{
-    struct iovec iov = { batch->buffer, AQ_UDP_RX_BYTES };
-    union {
-        struct cmsghdr align;
-        uint8_t bytes[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct msghdr msg = {
-        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
-    };
-    ssize_t got = recvmsg(aq_udp.fd, &msg, MSG_DONTWAIT);
-
-    for (int i = 0;
-         AQ_UNLIKELY(got <= 0) && (got == 0 || errno != EAGAIN) && i < AQ_UDP_ERROR_RETRIES; i++) {
-        if (got < 0) { /* else: nothing at all, from some stranger */
-            aq_udp_sock_look_closed(aq_udp.fd, errno);
-            (void)aq_udp_sock_notes(aq_udp.fd);
-        }
-        msg.msg_controllen = sizeof(control);
-        got = recvmsg(aq_udp.fd, &msg, MSG_DONTWAIT);
-    }
-    if (got <= 0)
-        return false;
-    batch->bytes = batch->each = (size_t)got;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c != NULL; c = CMSG_NXTHDR(&msg, c))
-        if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
-            int each;
-
-            memcpy(&each, CMSG_DATA(c), sizeof(each));
-            if (each > 0)
-                batch->each = (size_t)each;
-        }
-    batch->count = (unsigned)((batch->bytes + batch->each - 1) / batch->each);
-    if (batch->count > AQ_UDP_RX_BATCH)
-        batch->count = AQ_UDP_RX_BATCH;
-    for (unsigned i = 0; i < batch->count; i++)
-        batch->len[i] = (uint32_t)batch->each;
-    batch->len[batch->count - 1] = (uint32_t)(batch->bytes - (batch->count - 1) * batch->each);
-    return true;
-}
-
-bool aq_udp_sock_receive(struct aq_udp_rx_batch *batch)
-{
-    return AQ_LIKELY(aq_udp.gro) ? aq_udp_sock_receive_gro(batch) : aq_udp_sock_receive_many(batch);
 }
