@@ -1,15 +1,17 @@
 /*
  * aq_udp.c - the udp conduit: its table, its start, its turn at polling and sleeping, its end.
  *
- * Near ranks, with which memory is shared, are conduits/smp's; what is for far ones goes through
- * one UDP socket. See aq_udp.h for the files, aq_udp_link.c for how datagrams become reliable.
+ * Local ranks, with which memory is shared, are conduits/smp's; what is for remote ones goes
+ * through one UDP socket. See aq_udp.h for the files, aq_udp_link.c for how datagrams become
+ * reliable.
  *
  * Polling   a look at the socket is a system call, some 5 times as dear as a look at shared memory.
- *           While near ranks keep us busy most polls leave it out. The poll right after
- *           a send that waits for company (aq_udp_peer_queued()) looks at nothing; the next one
+ *           While local ranks keep us busy most polls leave it out. The poll right after
+ *           a send that waits to be coalesced (aq_udp_peer_queued()) looks at nothing; the next one
  *           sends
  * Leaving   what is unacknowledged as the process leaves could be lost for good, and a peer would
- *           wait for ever; so leaving waits for acknowledgements, a bounded time, and says goodbye
+ *           wait for ever; so leaving waits for acknowledgements, a bounded time, and sends a
+ *           disconnect
  * Threads   any
  * Uses      other/spawn, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -28,8 +30,8 @@
 #include "extended/aq_ref.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_UDP_SEND_BATCH_POLL 16u  /* sends of a burst between looks at the socket */
-#define AQ_UDP_SEND_BATCH_MAX  128u /* sends of a burst before everything is flushed */
+#define AQ_UDP_SEND_BATCH_POLL 16u  /* sends of a batch between looks at the socket */
+#define AQ_UDP_SEND_BATCH_MAX  128u /* sends of a batch before everything is flushed */
 #define AQ_UDP_POLL_NS         400u
 #define AQ_UDP_MIN_SLEEP_NS    UINT64_C(20000) /* least time asleep */
 
@@ -106,7 +108,7 @@ static void aq_udp_configure(void)
     if (aq_env_is_set(AQ_ENV_REQUESTTIMEOUT_MAX))
         aq_udp.lost_after_ns = aq_udp_env_us(AQ_ENV_REQUESTTIMEOUT_MAX);
     aq_udp.hash_all = aq_env_choice(AQ_ENV_UDP_AUTH) == 1;
-    /* in seq nobody sends the last of a burst before the client's next call, see aq_udp_flush.c */
+    /* in seq nobody sends the last of a batch before the client's next call, see aq_udp_flush.c */
     aq_udp.coalesce =
         aq_env_is_set(AQ_ENV_UDP_COALESCE) ? aq_env_bool(AQ_ENV_UDP_COALESCE) : AQ_THREADED;
     aq_udp_inject_init();
@@ -263,9 +265,9 @@ static void aq_udp_report(void)
     aq_log_print(
         "udp: rank %u: %u peers; sent %llu datagrams, %llu bytes, %llu again, %llu control, "
         "%llu probes, %llu calls; received %llu datagrams, %llu bytes, %llu calls; lost %llu, "
-        "spurious %llu, cuts %llu; duplicates %llu, outside %llu, strangers %llu, badhash %llu, "
-        "malformed %llu, badacks %llu, "
-        "held %llu, refused %llu, errors %llu, toobig %llu\n",
+        "spurious %llu, cuts %llu; duplicates %llu, outside %llu, unauthenticated %llu, "
+        "badhash %llu, malformed %llu, badacks %llu, "
+        "deferred %llu, refused %llu, errors %llu, toobig %llu\n",
         aq_job.rank, peers, AQ_N(all.sent), AQ_N(all.sent_bytes), AQ_N(all.resent),
         AQ_N(all.controls), AQ_N(all.probes), AQ_N(aq_counter_get(&c->sends)),
         AQ_N(aq_counter_get(&c->datagrams_in)), AQ_N(aq_counter_get(&c->bytes_in)),

@@ -6,13 +6,15 @@
  *     aq_udp_am.c     active messages, out and in
  *     aq_udp_rma.c    puts and gets, out and in
  *     aq_udp_recv.c   from the socket to the above
- *     aq_udp_sock.c   the socket: trains out, trains in, errors; aq_udp_addr.c: which address
+ *     aq_udp_sock.c   the socket: sending, errors; aq_udp_sock_in.c: receiving
+ *     aq_udp_addr.c   which address it has
  *     aq_udp_check.c  is a peer lost?
- *     aq_udp_flush.c   the last messages of a burst
+ *     aq_udp_flush.c   the last messages of a batch
  *     aq_udp_auth.c   the keyed hash; aq_udp_inject.c: a bad network; aq_udp_buf.c: buffers
  *     aq_udp_link.[ch], aq_udp_link_in.c, aq_udp_wire.h   the engine and the format
  *
- * Owns      the socket, one struct aq_udp_peer for each far rank that was ever spoken to, buffers
+ * Owns      the socket, one struct aq_udp_peer for each remote rank that was ever spoken to,
+ *           buffers
  * Threads   any. A peer's lock covers its link and queues for a few instructions and for a send
  *           that does not block; no lock is held while a handler runs
  * Uses      core, other/spawn, SPDX-License-Identifier: BSD-3-Clause
@@ -103,7 +105,7 @@ struct aq_udp_frag {
     char *payload;
 };
 
-/* --- a far rank --- */
+/* --- a remote rank --- */
 
 struct aq_udp_peer {
     _Alignas(AQ_CACHE_LINE) aq_lock lock;
@@ -121,12 +123,12 @@ struct aq_udp_peer {
     uint32_t fd_wait;    /* sends without it */
     uint64_t touched_ns; /* when something was last queued by a client's call */
     uint32_t run;        /* how many such calls have followed each other at a stroke */
-    uint32_t message[2]; /* [lane]: numbers of messages sent in parts */
-    struct aq_udp_frag *frags[2];   /* [lane] */
+    uint32_t message[2]; /* [channel]: numbers of messages sent in parts */
+    struct aq_udp_frag *frags[2];   /* [channel] */
     struct aq_udp_queue own, serve; /* puts and gets; data for the peer */
     struct aq_udp_get *gets;        /* [AQ_UDP_GETS], made at the first */
     uint32_t get_seq, gets_used;
-    uint32_t deferred;         /* datagrams kept back because only replies were served */
+    uint32_t deferred;         /* datagrams deferred because only replies were served */
     uint64_t sent, handled;    /* messages; handled: acknowledged */
     struct aq_udp_check check; /* is it lost? */
 
@@ -144,10 +146,10 @@ struct aq_udp_counters {
 };
 
 struct aq_udp {
-    int fd;     /* -1: all ranks are near */
-    bool alone; /* no far ranks */
+    int fd;     /* -1: all ranks are local */
+    bool alone; /* no remote ranks */
     bool gso, gro, hash_all, coalesce, inject;
-    bool rx_batches;        /* receive calls take batches (aq_udp_sock.c) */
+    bool rx_batches;        /* receive calls take batches (aq_udp_sock_in.c) */
     uint32_t rx_singles;    /* what they are judged by */
     uint32_t mtu;           /* bytes of a datagram on our interface */
     bool mtu_named;         /* by GASNET_UDP_MTU */
@@ -192,17 +194,17 @@ static inline struct aq_udp_peer *aq_udp_peer(gex_Rank_t rank)
     return AQ_LIKELY(peer != NULL) ? peer : aq_udp_peer_make(rank);
 }
 
-/* Lock held: room for a frame of size bytes in the lane's open datagram, or in one of its own;
+/* Lock held: room for a frame of size bytes in the channel's open datagram, or in one of its own;
  * *tx_out is the datagram's record, whose head now ends with the frame. NULL: no slot. */
 uint8_t *aq_udp_peer_reserve(struct aq_udp_peer *peer, enum aq_udp_channel channel, size_t size,
                              struct aq_udp_tx **tx_out);
-/* Lock held: send what may be sent; feeds the RMA lane first. */
+/* Lock held: send what may be sent; feeds the RMA channel first. */
 void aq_udp_peer_pump(struct aq_udp_peer *peer, uint64_t now_ns);
 /* Lock held: the peer has something that must leave at the end of this poll at the latest. */
 void aq_udp_peer_mark(struct aq_udp_peer *peer);
-/* Lock held: something was queued by a client's call: send it, or, in a burst, let more join. */
+/* Lock held: something was queued by a client's call: send it, or, in a batch, let more join. */
 void aq_udp_peer_queued(struct aq_udp_peer *peer, bool may_wait, uint64_t now_ns);
-/* Lock held: a message has begun to wait for company (aq_udp_flush.c). */
+/* Lock held: a message has begun to wait to be coalesced (aq_udp_flush.c). */
 void aq_udp_flush_timer_note(void);
 /* Send what marked peers have, open datagrams included. */
 void aq_udp_flush(uint64_t now_ns);
@@ -243,8 +245,8 @@ static inline void aq_udp_note_deadline(uint64_t deadline)
 int aq_udp_am_send(const struct aq_am_out *out);
 int aq_udp_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
                     const gex_AM_Arg_t *args);
-/* Run the handlers of a datagram of lanes REQUEST and REPLY that was taken over. Returns how many.
- * */
+/* Run the handlers of a datagram of channels REQUEST and REPLY that was taken over. Returns how
+ * many. */
 unsigned aq_udp_am_receive(struct aq_udp_peer *peer, const struct aq_udp_header *header,
                            uint8_t *datagram, size_t len);
 
@@ -256,11 +258,11 @@ int aq_udp_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
                gex_Flags_t flags);
 /* Lock held: queue datagrams of transfers that wait, as far as there are slots. */
 void aq_udp_rma_feed(struct aq_udp_peer *peer);
-/* Deal with a datagram of the RMA lane that was taken over. Returns how much of it waiters may wait
- * for. */
+/* Deal with a datagram of the RMA channel that was taken over. Returns how much of it waiters may
+ * wait for. */
 unsigned aq_udp_rma_receive(struct aq_udp_peer *peer, const struct aq_udp_header *header,
                             const uint8_t *datagram, size_t len);
-/* Lock held: a datagram of the RMA lane is acknowledged. */
+/* Lock held: a datagram of the RMA channel is acknowledged. */
 void aq_udp_rma_acked(struct aq_udp_peer *peer, struct aq_udp_tx *tx);
 
 /* --- receiving (aq_udp_recv.c) --- */
@@ -268,7 +270,7 @@ void aq_udp_rma_acked(struct aq_udp_peer *peer, struct aq_udp_tx *tx);
 /* Take what the socket has, once. Returns how many messages and transfers were dealt with; if that
  * is not 0, the clock has been read into *now_ns_out. */
 unsigned aq_udp_receive(bool replies_only, uint64_t *now_ns_out);
-/* Requests that were kept back while only replies were served. */
+/* Requests that were deferred while only replies were served. */
 unsigned aq_udp_serve_deferred(void);
 /* The same as aq_udp_receive(), but nothing is handed over: only acknowledgements count. */
 void aq_udp_receive_acks(uint64_t now_ns);
@@ -289,11 +291,11 @@ void aq_udp_sock_look_closed(int fd, int error);
     4 /* errors of the past that a call may report before it does its work */
 /* Read what the network says of what was sent by a socket. Returns how many notes there were. */
 unsigned aq_udp_sock_notes(int fd);
-/* Send a train whose hashes are in place. Returns how many it took. */
+/* Send a batch whose hashes are in place. Returns how many it took. */
 unsigned aq_udp_sock_send(struct aq_udp_peer *peer, const struct aq_udp_packet *packets,
                           unsigned count);
 #define AQ_UDP_RX_BYTES 65536
-#define AQ_UDP_RX_BATCH 128u /* datagrams of a train: UDP_SEGMENT's own limit */
+#define AQ_UDP_RX_BATCH 128u /* datagrams of a batch: UDP_SEGMENT's own limit */
 struct aq_udp_rx_batch {
     uint8_t *buffer;    /* the caller's, AQ_UDP_RX_BYTES */
     size_t bytes, each; /* in all; from one datagram's begin to the next */
@@ -323,7 +325,7 @@ bool aq_udp_auth_check(const uint8_t *key, uint8_t *datagram, size_t len,
 
 /* Read AQ_UDP_FAULTS; sets aq_udp.faults. */
 void aq_udp_inject_init(void);
-/* Send a train, or not, or twice, later, or with an error in it. Returns how many it took: all. */
+/* Send a batch, or not, or twice, later, or with an error in it. Returns how many it took: all. */
 unsigned aq_udp_inject_send(struct aq_udp_peer *peer, const struct aq_udp_packet *packets,
                             unsigned count);
 /* Send what was delayed and is due. */

@@ -1,5 +1,5 @@
 /*
- * aq_udp_am.c - active messages to and from far ranks.
+ * aq_udp_am.c - active messages to and from remote ranks.
  *
  * A message with a payload up to AQ_UDP_INLINE_MAX bytes is copied into the head of a datagram,
  * beside others to the same peer if there are any; a larger payload is copied once, into a buffer
@@ -22,7 +22,7 @@
 #include "base/aq_word.h"
 
 #define AQ_UDP_INLINE_MAX   512u  /* bytes of a payload that travel in the head */
-#define AQ_UDP_COALESCE_MAX 8192u /* the same of a payload that may wait for others in a burst */
+#define AQ_UDP_COALESCE_MAX 8192u /* the same of a payload that may wait for others in a batch */
 
 /* --- out --- */
 
@@ -141,7 +141,7 @@ static int aq_udp_am_send_large(struct aq_udp_peer *peer, enum aq_udp_channel ch
     if (channel == AQ_UDP_REPLY)
         aq_udp_peer_mark(peer);
     else
-        /* of one size they leave as a train */
+        /* of one size they leave as a batch */
         aq_udp_peer_queued(
             peer, fits && out->nbytes <= AQ_UDP_COALESCE_MAX && out->handler >= AQ_HIDX_COUNT,
             aq_now_ns());
@@ -202,7 +202,7 @@ static void aq_udp_am_run(struct aq_udp_peer *peer, enum aq_udp_channel channel,
         aq_am_deliver(&in);
 }
 
-/* A medium payload that is not aligned: not the first datagram of a train of odd sizes. */
+/* A medium payload that is not aligned: not the first datagram of a batch of odd sizes. */
 static void aq_udp_am_run_aligned(struct aq_udp_peer *peer, enum aq_udp_channel channel,
                                   const struct aq_udp_frame *frame)
 {
@@ -225,7 +225,7 @@ static struct aq_udp_frag *aq_udp_frag_find(struct aq_udp_peer *peer, enum aq_ud
         frag = frag->next;
     if (frag != NULL)
         return frag->type == frame->type && frag->total == frame->total ? frag : NULL;
-    /* not this process's limit for long ones: it may be lower than the sender's, for near ranks */
+    /* not this process's limit for long ones: it may be lower than the sender's, for local ranks */
     if (frame->total > (is_long ? AQ_UDP_MAX_LONG : aq_limits.max_medium))
         return NULL;
     frag = malloc(sizeof(*frag));

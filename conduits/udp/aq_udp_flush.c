@@ -1,16 +1,15 @@
 /*
- * aq_udp_flush_timer.c - what waits for company leaves, even if the client makes no further call.
+ * aq_udp_flush.c - the flush timer: coalesced messages leave although the client makes no call.
  *
- * Messages of a burst share datagrams (aq_udp_peer_queued()). The last of them may wait for others
- * that never come, while the client computes, or waits for something outside the library that
- * depends on them. In par a thread sends them: it is woken when something begins to wait, looks
- * every AQ_FLUSH_NS, and goes back to sleep when nothing has waited for a few looks. It runs no
- * handler and receives nothing. In seq there is no second thread; there messages wait for company
- * only if GASNET_UDP_COALESCE asks for it.
+ * Messages of a batch share datagrams (aq_udp_peer_queued()). The last one may wait for others that
+ * never come, while the client computes or waits for something outside the library. In par a thread
+ * sends it. The thread is woken when a message begins to wait, looks every AQ_FLUSH_NS, and sleeps
+ * again after AQ_FLUSH_IDLE looks that found nothing. It runs no handler and receives nothing. seq
+ * has no second thread: there messages are coalesced only if GASNET_UDP_COALESCE asks for it.
  *
- * Owns      the thread, made at the first burst
+ * Owns      the thread, made at the first batch
  * Threads   aq_udp_flush_timer_note() from any, under a peer's lock
- * Promise   what waits leaves within two looks, as far as the windows let it
+ * Promise   a waiting message leaves within two looks, as far as the windows allow
  * Uses      aq_udp.h, futex. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1

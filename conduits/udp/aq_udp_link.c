@@ -1,20 +1,20 @@
 /*
  * aq_udp_link.c - the reliable engine: what goes out, and when. aq_udp_link_in.c: what comes in.
  *
- * Numbers   every lane counts its datagrams from 0 in 64 bits, of which 32 travel; the keyed hash
- *           covers all 64 of the datagram's own number and of its acknowledgements, so that a
- *           recording is worthless after any lane's 32 have wrapped. Control datagrams are numbered
- *           too, for the hash, but not acknowledged
- * Order     none. A datagram of a lane is handed over when it comes, once; messages have no order
- *           in the interface, so that waiting for a lost one would only add its delay to all that
- *           follow. What is larger than a datagram is put together by the owner
- * Progress  three lanes, because of who waits for whom. A request's handler may wait for room for
- *           its reply. Meanwhile nobody runs request handlers, yet everything of REPLY and RMA, and
- *           the acknowledgements in every header, are taken from the socket by whoever polls;
- *           handlers of replies send nothing, data needs no handler. So the peer's REPLY and RMA
- *           lanes always move, whatever its REQUEST lane does: replies find room in the end, then
- *           requests. REQUEST datagrams that come meanwhile are kept, up to a bound, beyond that
- *           refused: not taken over, not acknowledged, sent again later
+ * Numbers   every channel counts its datagrams from 0 in 64 bits, of which 32 travel; the keyed
+ *           hash covers all 64 of the datagram's own number and of its acknowledgements, so that a
+ *           recording is worthless after any channel's 32 have wrapped. Control datagrams are
+ *           numbered too, for the hash, but not acknowledged
+ * Order     none. A datagram of a channel is handed over when it comes, once; messages have no
+ *           order in the interface, so that waiting for a lost one would only add its delay to all
+ *           that follow. What is larger than a datagram is put together by the owner
+ * Progress  three channels, because of who waits for whom. A request's handler may wait for room
+ *           for its reply. Meanwhile nobody runs request handlers, yet everything of REPLY and
+ *           RMA, and the acknowledgements in every header, are taken from the socket by whoever
+ *           polls; handlers of replies send nothing, data needs no handler. So the peer's REPLY
+ *           and RMA channels always move, whatever its REQUEST channel does: replies find room in
+ *           the end, then requests. REQUEST datagrams that come meanwhile are kept, up to a bound,
+ *           beyond that refused: not taken over, not acknowledged, sent again later
  * Losses    learnt from evidence, never from silence. Each datagram brings the newest timestamp its
  *           sender has seen (echo). Where acknowledgements tell all, a datagram sent earlier than
  *           that, by more than a tolerance of reordering, is lost (RFC 8985's idea; timestamps
@@ -24,7 +24,7 @@
  *           datagram of 48 bytes, again and again with growing distance (at first two round trips,
  *           as RFC 8985's tail loss probe: one too many costs nothing); its answer is the evidence.
  *           A target that computes for an hour finds a few probes, not copies of the data
- * Rates     one congestion window for the three lanes, clocked by acknowledgements, as RFC 9002
+ * Rates     one congestion window for the three channels, clocked by acknowledgements, as RFC 9002
  *           (NewReno) grows it, so that it shares a network with TCP; cut once a round trip to 0.7
  *           (CUBIC's factor) if the round trip says that there is a queue, to 0.9 if there is none:
  *           then the loss was not congestion (Veno's distinction, Fu and Liew 2003). CUBIC's growth
@@ -233,9 +233,10 @@ static inline uint32_t aq_udp_tx_len(const struct aq_udp_tx *record)
     return record->head_len + record->body_len;
 }
 
-/* May len bytes of a lane follow `before` others to those on their way? A lane that the others
- * leave no room has a quarter of the window still, and one datagram: requests that the peer does
- * not take now, and that stay on their way, must not stop replies, which the peer may wait for. */
+/* May len bytes of a channel follow `before` others to those on their way? A channel that the
+ * others leave no room has a quarter of the window still, and one datagram: requests that the peer
+ * does not take now, and that stay on their way, must not stop replies, which the peer may wait
+ * for. */
 static inline bool aq_udp_link_admits(const struct aq_udp_link *link, int channel, uint64_t before,
                                       uint64_t len)
 {
@@ -245,7 +246,7 @@ static inline bool aq_udp_link_admits(const struct aq_udp_link *link, int channe
     return own == 0 || link->in_flight + before + len <= limit || own + len <= limit / 4;
 }
 
-/* Bulk data that the windows held back goes on when they have room for a train worth the call, not
+/* Bulk data that the windows held back goes on when they have room for a batch worth the call, not
  * for one datagram with each acknowledgement. */
 static inline bool aq_udp_link_waits(const struct aq_udp_link *link)
 {
@@ -255,7 +256,7 @@ static inline bool aq_udp_link_waits(const struct aq_udp_link *link)
            && link->channel_flight[AQ_UDP_RMA] > limit / 8;
 }
 
-/* The next record of a lane to leave, from number *at on. NULL: none. */
+/* The next record of a channel to leave, from number *at on. NULL: none. */
 static struct aq_udp_tx *aq_udp_channel_next(struct aq_udp_channel_tx *tx, bool again, uint64_t *at)
 {
     const uint64_t limit = again ? tx->next : tx->end - (tx->open ? 1 : 0);
@@ -272,7 +273,7 @@ struct aq_udp_gso_batch {
     bool stuck; /* the windows hold the next one back */
 };
 
-/* Records of a lane, one after the other, of one size, as far as the windows go. */
+/* Records of a channel, one after the other, of one size, as far as the windows go. */
 static void aq_udp_gso_fill(struct aq_udp_link *link, int channel, bool again,
                             struct aq_udp_gso_batch *batch)
 {

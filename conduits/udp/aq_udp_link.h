@@ -9,11 +9,11 @@
  *           let go what may go, and again after it has handed over what came in; calls
  *           aq_udp_link_timer() when aq_udp_link_deadline() has passed
  * In        decode header -> aq_udp_link_expand() -> check the hash over aq_udp_link_above() ->
- *           aq_udp_link_receive() -> if AQ_UDP_NEW: deal with the frames, for the RMA lane then
+ *           aq_udp_link_receive() -> if AQ_UDP_NEW: deal with the frames, for the RMA channel then
  *           aq_udp_link_placed() -> aq_udp_link_pump()
  * Threads   every call under the owner's lock of this link; callbacks run under it too
  * Promise   a datagram is NEW once, whatever the network does; one that was queued is acknowledged
- *           (the callback acked()) after the other side has taken it over, RMA lane: after it is
+ *           (the callback acked()) after the other side has taken it over, RMA channel: after it is
  *           placed
  * Uses      aq_udp_wire.h. SPDX-License-Identifier: BSD-3-Clause
  * See       aq_udp_link.c for the reasons, docs/design/udp.md
@@ -76,7 +76,7 @@ struct aq_udp_packet {
 struct aq_udp_link;
 
 struct aq_udp_link_ops {
-    /* Send a train: packets of one size, the last perhaps smaller. Returns how many it took; less
+    /* Send a batch: packets of one size, the last perhaps smaller. Returns how many it took; less
      * than count if there is no room now. What the network then does to them is the link's
      * business. */
     unsigned (*output)(struct aq_udp_link *link, const struct aq_udp_packet *packets,
@@ -115,12 +115,12 @@ struct aq_udp_link {
     uint32_t src, dst; /* jobranks */
     uint32_t mtu;      /* most bytes of a datagram, a multiple of 16; may change at any time */
     uint32_t rwnd_advertised; /* bytes the peer may have on the way to us; may change at any time */
-    bool disconnected;        /* the peer has said goodbye, or was given up */
+    bool disconnected;        /* the peer has disconnected, or was given up */
 
     struct aq_udp_channel_tx tx[AQ_UDP_CHANNELS];
     struct aq_udp_channel_rx rx[AQ_UDP_CHANNELS];
     uint64_t control_next,
-        control_seen; /* numbers on the control lane: next to send, next to come */
+        control_seen; /* numbers on the control channel: next to send, next to come */
 
     /* rates: bytes */
     uint64_t in_flight, channel_flight[AQ_UDP_CHANNELS], cwnd, ssthresh, rwnd;
@@ -167,12 +167,12 @@ void aq_udp_link_init(struct aq_udp_link *link, const struct aq_udp_link_config 
 /** aq_udp_link_fini - free the rings; what is queued is forgotten without acked(). */
 void aq_udp_link_fini(struct aq_udp_link *link);
 
-/** aq_udp_link_free_slots - how many datagrams may be queued on a lane. */
+/** aq_udp_link_free_slots - how many datagrams may be queued on a channel. */
 uint32_t aq_udp_link_free_slots(const struct aq_udp_link *link, enum aq_udp_channel channel);
 
 /**
  * aq_udp_link_add - queue a datagram, if there is a free slot: the caller fills in head and all.
- * Pointers to records are valid until the next add. The lane's open record, if any, is closed.
+ * Pointers to records are valid until the next add. The channel's open record, if any, is closed.
  * Returns NULL if memory is out or there is no slot.
  */
 struct aq_udp_tx *aq_udp_link_add(struct aq_udp_link *link, enum aq_udp_channel channel);
@@ -183,7 +183,7 @@ void aq_udp_link_open(struct aq_udp_link *link, enum aq_udp_channel channel);
 /** aq_udp_link_opened - the record that is open, or NULL. */
 struct aq_udp_tx *aq_udp_link_opened(struct aq_udp_link *link, enum aq_udp_channel channel);
 
-/** aq_udp_link_close - nothing more is put into the open records of all lanes. */
+/** aq_udp_link_close - nothing more is put into the open records of all channels. */
 void aq_udp_link_close(struct aq_udp_link *link);
 
 /** aq_udp_link_pump - send what may be sent now: what was lost, what is queued, acknowledgements.
@@ -216,23 +216,23 @@ uint64_t aq_udp_link_above(const struct aq_udp_link *link, const struct aq_udp_h
 enum aq_udp_verdict {
     AQ_UDP_NEW,       /* data that had not come before: the frames are the caller's to deal with */
     AQ_UDP_SEEN,      /* a control datagram, all done */
-    AQ_UDP_DUPLICATE, /* came before, or on the control lane something newer did */
+    AQ_UDP_DUPLICATE, /* came before, or on the control channel something newer did */
     AQ_UDP_OUTSIDE,   /* a number too far ahead to be true */
     AQ_UDP_REFUSED    /* new, but take was false: it will come again */
 };
 
 /**
  * aq_udp_link_receive - a datagram whose hash is right and whose frames are well-formed.
- * datagram  all of its len bytes; read only on the control lane
+ * datagram  all of its len bytes; read only on the control channel
  * take      false: do not take data over (no place for it), only look at the acknowledgements
- * A NEW datagram of lanes REQUEST and REPLY counts as taken over at once; one of RMA when
+ * A NEW datagram of channels REQUEST and REPLY counts as taken over at once; one of RMA when
  * aq_udp_link_placed() is called.
  */
 enum aq_udp_verdict aq_udp_link_receive(struct aq_udp_link *link, uint64_t now_ns,
                                         const struct aq_udp_header *header, uint64_t seq,
                                         const uint8_t *datagram, size_t len, bool take);
 
-/** aq_udp_link_placed - a NEW datagram of the RMA lane is where it belongs. */
+/** aq_udp_link_placed - a NEW datagram of the RMA channel is where it belongs. */
 void aq_udp_link_placed(struct aq_udp_link *link, uint64_t seq);
 
 /** aq_udp_link_is_idle - nothing queued, nothing unacknowledged. */

@@ -84,7 +84,7 @@ static uint32_t aq_udp_link_tolerance(const struct aq_udp_link *link)
     return ticks > UINT32_C(1) << 20 ? UINT32_C(1) << 20 : (uint32_t)ticks;
 }
 
-/* Records of a lane that left more than tolerance before loss_ts_echo. Returns the age of the
+/* Records of a channel that left more than tolerance before loss_ts_echo. Returns the age of the
  * oldest of those that may still come, or 0. */
 static uint32_t aq_udp_channel_find_lost(struct aq_udp_link *link, struct aq_udp_channel_tx *tx,
                                          uint32_t tolerance)

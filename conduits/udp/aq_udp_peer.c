@@ -1,14 +1,16 @@
 /*
- * aq_udp_peer.c - what is kept of a far rank: first contact, flushing, timers, and when it is lost.
+ * aq_udp_peer.c - what is kept of a remote rank: first contact, flushing, timers, and when it is
+ * lost.
  *
  * A peer is made when we first send to it, or when a datagram with a right hash comes from it;
- * before that it costs one pointer. Its address is always that of its card, which the launcher's
- * side carries, never where a datagram came from: a replayed one cannot divert our traffic.
+ * before that it costs one pointer. Its address is always the one it published in the modex, which
+ * the launcher's side carries, never where a datagram came from: a replayed one cannot divert our
+ * traffic.
  *
  * Lost      silence says nothing: a rank that computes for an hour does not poll, so does not
  *           answer. What tells is the network: its host refuses datagrams when the process is gone
  *           (ICMP port unreachable), routers and neighbors when the host is. What of that is
- *           believed says aq_udp_check.h. A rank that left in order and whose goodbye was lost
+ *           believed says aq_udp_check.h. A rank that left in order and whose disconnect was lost
  *           looks the same, and launchers name losses better. So refusals must follow each other
  *           for AQ_UDP_REFUSED_NS while something is unacknowledged, and the job must not be ending
  *           by then; unreachable hosts have AQ_UDP_UNREACHABLE_NS to come back. Hosts that vanish
@@ -290,8 +292,8 @@ void aq_udp_flush(uint64_t now_ns)
 }
 
 /* A lone message leaves at once, and so do the next two. One that follows others at a stroke, which
- * are not even acknowledged, waits for company: a full datagram, the second poll from now, or some
- * number of messages take it along. */
+ * are not even acknowledged, waits to be coalesced: a full datagram, the second poll from now, or
+ * some number of messages take it along. */
 void aq_udp_peer_queued(struct aq_udp_peer *peer, bool may_wait, uint64_t now_ns)
 {
     const bool together = aq_udp.coalesce && (peer->run != 0 || peer->link.in_flight != 0)
@@ -447,8 +449,8 @@ static void aq_udp_peer_look_lost(struct aq_udp_peer *peer, uint64_t now_ns)
         aq_udp_peer_lost(peer, "no answer (GASNET_REQUESTTIMEOUT_MAX)", link->silent_ns, now_ns);
 }
 
-/* What a rank has sent before its goodbye is here by then; what is started afterwards never ends.
- * */
+/* What a rank has sent before its disconnect is here by then; what is started afterwards never
+ * ends. */
 void aq_udp_wait_look(gex_Rank_t rank)
 {
     const bool remote = rank != GEX_RANK_INVALID && !aq_job_is_local(rank);

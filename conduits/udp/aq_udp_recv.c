@@ -1,14 +1,14 @@
 /*
  * aq_udp_recv.c - from the socket to handlers and memory.
  *
- * One look at the socket takes one datagram, or a train of them that the kernel has put together.
- * First all headers are dealt with: a datagram that is not from our job is dropped and counted,
- * others bring acknowledgements, and are found new or old. Then data is placed, replies are
- * handled, requests last, or kept back while only replies are served: what a handler may wait for
- * is never behind it in the same train.
+ * One receive call takes one datagram, or a batch of them. Each datagram is checked and handed to
+ * its link under one lock: an unauthenticated one is dropped and counted, the others bring
+ * acknowledgements and are found new or old. Then the frames of new ones are served: RMA data
+ * first, replies next, requests last. While only replies are served, requests are deferred. So what
+ * a handler may wait for is never behind it in the same batch.
  *
  * Threads   any, several at a time: each has its buffer, and the kernel gives each datagram to one
- * Promise   of what does not carry our hash nothing is believed and nothing is answered
+ * Promise   nothing is believed and nothing is answered that does not carry the job's keyed hash
  * Uses      aq_udp.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdlib.h>
@@ -26,7 +26,7 @@ struct aq_udp_arrival {
     uint32_t len;
 };
 
-/* A request that was kept back. */
+/* A request that was deferred. */
 struct aq_udp_deferred {
     struct aq_udp_deferred *next;
     struct aq_udp_arrival arrival;

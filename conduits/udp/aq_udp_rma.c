@@ -1,16 +1,16 @@
 /*
- * aq_udp_rma.c - puts and gets with far ranks, on a lane of their own.
+ * aq_udp_rma.c - puts and gets with remote ranks, on a channel of their own.
  *
  * Put    up to AQ_UDP_INLINE_MAX bytes are copied into a datagram, beside others to the same peer;
  *        more is read from the client's memory when it is sent, and again if it must be sent again,
  *        so that the only copy is the kernel's. A put is complete when its datagrams are
  *        acknowledged, which the target does after it has placed them: no message answers it
  * Get    a request names a place at the target and a number; the target answers with data in the
- *        same lane, read from its segment when it is sent, and the number, by which the initiator,
- *        who alone decides where anything goes in its memory, finds the destination
+ *        same channel, read from its segment when it is sent, and the number, by which the
+ *        initiator, who alone decides where anything goes in its memory, finds the destination
  * Order  none: a piece is placed when it comes
  *
- * Two queues wait for slots of the lane: what we owe the peer goes first and waits for nothing
+ * Two queues wait for slots of the channel: what we owe the peer goes first and waits for nothing
  * but acknowledgements; our own puts and gets may have to wait for a free number as well. So two
  * ranks that fetch from each other never wait for each other in a circle.
  *
@@ -38,7 +38,7 @@
 #define AQ_UDP_GET_MAX   (UINT64_C(1) << 30) /* bytes of one request */
 #define AQ_UDP_QUEUE_MAX 1024u               /* transfers that may wait for slots */
 
-/* --- datagrams of the lane --- */
+/* --- datagrams of the channel --- */
 
 /* A put whose data is copied now. False: no slot. */
 static bool aq_udp_put_small(struct aq_udp_peer *peer, struct aq_op *op, uint64_t dest,
@@ -175,7 +175,7 @@ static void aq_udp_feed_serve(struct aq_udp_peer *peer)
     }
 }
 
-/* Slots for a whole train, if the next transfer has data for it: not one with each acknowledgement.
+/* Slots for a whole batch, if the next transfer has data for it: not one with each acknowledgement.
  * */
 static bool aq_udp_feed_has_slots(const struct aq_udp_peer *peer, const struct aq_udp_xfer *xfer)
 {
@@ -406,7 +406,7 @@ static void aq_udp_rma_check(const struct aq_udp_peer *peer, const char *what, u
 #endif
 }
 
-/* Somebody wants data: it goes out as slots of the lane become free. */
+/* Somebody wants data: it goes out as slots of the channel become free. */
 static void aq_udp_get_serve(struct aq_udp_peer *peer, const struct aq_udp_frame *frame)
 {
     const struct aq_udp_xfer xfer = { .type = AQ_UDP_X_DATA,

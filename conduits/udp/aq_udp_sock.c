@@ -1,16 +1,13 @@
 /*
- * aq_udp_sock.c - the one socket: trains of datagrams out and in, and what the network says of
- * them.
+ * aq_udp_sock.c - the socket: opening, sending, and what the network says of what was sent.
  *
- * A train of equal datagrams leaves in one call and passes the kernel as one packet (UDP_SEGMENT);
- * on the way in the kernel hands a train over in one piece (UDP_GRO). Where it has neither,
- * sendmmsg() and recvmmsg() save the calls at least. Datagrams must not be cut on the way: the
- * kernel says when one is too long for the path, and the peer's size steps down; a datagram that is
- * longer than its peer's size by now may be cut, once, rather than be packed anew.
- *
+ * Out       one datagram leaves by send() or sendmsg(); a batch of one size by one sendmsg() with
+ *           UDP_SEGMENT, which the kernel cuts up, or by sendmmsg() where the kernel cannot
+ * Size      datagrams must not be fragmented by IP. The kernel reports one that is too long for the
+ *           path, and the peer's size steps down. A datagram that was built longer may be
+ *           fragmented, once
  * Threads   any, all at once; no call blocks
- * Uses      sockets; Linux 4.18 for UDP_SEGMENT, 5.0 for UDP_GRO, both optional
- * SPDX-License-Identifier: BSD-3-Clause
+ * Uses      sockets; Linux 4.18 for UDP_SEGMENT, optional. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -113,9 +110,10 @@ int aq_udp_sock_open(void)
     aq_udp_address_text(&aq_udp.self, aq_udp.self_text, sizeof(aq_udp.self_text));
     aq_udp_sock_options();
     AQ_LOG(INFO, UDP,
-           "at %s; datagrams of %u bytes; segmentation %s, %s on arrival; room for %u bytes",
-           aq_udp.self_text, aq_udp.mtu, aq_udp.gso ? "by the kernel" : "by us",
-           aq_udp.gro ? "trains" : "one by one", aq_udp.rx_space);
+           "at %s; datagrams of %u bytes; segmentation offload %s, receive offload %s; receive "
+           "space %u bytes",
+           aq_udp.self_text, aq_udp.mtu, aq_udp.gso ? "on" : "off", aq_udp.gro ? "on" : "off",
+           aq_udp.rx_space);
     return AQ_OK;
 }
 
@@ -228,7 +226,7 @@ static inline int aq_udp_sock_of(const struct aq_udp_peer *peer)
 
 enum aq_udp_sent { AQ_SENT, AQ_SENT_NOT_NOW, AQ_SENT_NOT_SO };
 
-/* What a failed send means; SENT: as if it had left and was lost. NOT_SO: this train needs another
+/* What a failed send means; SENT: as if it had left and was lost. NOT_SO: this batch needs another
  * way. */
 static enum aq_udp_sent aq_udp_sock_failed(struct aq_udp_peer *peer, int error, size_t len,
                                            bool packets)

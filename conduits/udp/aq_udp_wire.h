@@ -7,21 +7,21 @@
  * with GASNET_UDP_AUTH=full. So nothing that steers anything is ever believed without the key.
  *
  *   0  u8  magic     AQ_UDP_MAGIC, version 1
- *   1  u8  lane:2 flags:6
- *   2  u16 held      ticks between the arrival of what `echo` came with and this datagram; 65535:
+ *   1  u8  channel:2 flags:6
+ *   2  u16 ts_delay  ticks between the arrival of what `ts_echo` came with and this one; 65535:
  *      more
  *   4  u32 src       jobranks
  *   8  u32 dst
- *  12  u32 seq       number of the datagram in its lane, low 32 bits; the hash covers all 64
- *  16  u32 ack[3]    of each data lane: all numbers below this have arrived; likewise
- *  28  u16 room      KiB that may be on their way to the sender of this datagram
+ *  12  u32 seq       number of the datagram in its channel, low 32 bits; the hash covers all 64
+ *  16  u32 ack[3]    of each data channel: all numbers below this have arrived; likewise
+ *  28  u16 rwnd      KiB that may be on their way to the sender of this datagram
  *  30  u16 hashed    bytes of the head, header included
  *  32  u32 ts        ticks (1024 ns) of the sender's clock
- *  36  u32 echo      the newest ts that the sender has seen, valid with AQ_UDP_TS_ECHO
+ *  36  u32 ts_echo   the newest ts that the sender has seen, valid with AQ_UDP_TS_ECHO
  *  40  u64 hash
  *
- * Lanes     REQUEST, REPLY: active messages. RMA: puts, gets and their data. CONTROL: what is not
- *           acknowledged itself: selective acknowledgements, probes, goodbye
+ * Channels  REQUEST, REPLY: active messages. RMA: puts, gets and their data. CONTROL: what is not
+ *           acknowledged itself: selective acknowledgements, probes, disconnect
  * Promise   decoding looks at no byte outside the datagram and accepts nothing that is not exactly
  *           of a form below; whether addresses are in our segments is the caller's to check
  * Uses      nothing. SPDX-License-Identifier: BSD-3-Clause
@@ -40,7 +40,7 @@
 #define AQ_UDP_MAX_DATAGRAM \
     65504 /* bytes of a datagram: a multiple of 16 that any UDP carries over IPv4 */
 #define AQ_UDP_MAX_ARGS 16
-/* datagrams of a lane that may be unacknowledged: bits of the bitmaps */
+/* datagrams of a channel that may be unacknowledged: bits of the bitmaps */
 #define AQ_UDP_WINDOW       256
 #define AQ_UDP_SACK_WORDS   (AQ_UDP_WINDOW / 64)
 #define AQ_UDP_TS_DELAY_MAX 65535u
@@ -57,7 +57,7 @@ enum aq_udp_channel {
 #define AQ_UDP_ACK_NOW 1u /* please acknowledge without delay */
 #define AQ_UDP_HOLES \
     2u /* more has arrived than ack[] tells, or is being placed: learn no losses from it */
-#define AQ_UDP_TS_ECHO    4u /* echo and held are valid */
+#define AQ_UDP_TS_ECHO    4u /* ts_echo and ts_delay are valid */
 #define AQ_UDP_DISCONNECT 8u /* the sender leaves in order and will not answer any more */
 /* requests are refused at present: those that do not arrive are not lost */
 #define AQ_UDP_FULL  16u
@@ -77,15 +77,15 @@ struct aq_udp_header {
  *   SHORT, MEDIUM, LONG      0 type 1 handler 2 nargs 3 zero 4 u32 nbytes
  *                            [8 u64 dest: LONG] args data
  *                            (data of MEDIUM begins at a multiple of 16: handlers read it in place)
- *   MEDIUM_PART, LONG_PART   0 type 1 handler 2 nargs 3 zero 4 u32 nbytes (of this part)
+ *   MEDIUM_FRAG, LONG_FRAG   0 type 1 handler 2 nargs 3 zero 4 u32 nbytes (of this part)
  *                            8 u32 message 12 u32 total 16 u32 offset 20 zero
- *                            [24 u64 dest of the whole: LONG_PART] args data
+ *                            [24 u64 dest of the whole: LONG_FRAG] args data
  *   PUT                      0 type 1 zero[3] 4 u32 nbytes 8 u64 dest 16 u64 cookie data
  *   GET                      0 type 1 zero[3] 4 u32 id 8 u64 src 16 u64 nbytes
  *   DATA                     0 type 1 zero[3] 4 u32 nbytes 8 u32 id 12 zero 16 u64 offset data
  *   PAD                      0 type 1 zero[7], then whatever fills the datagram: does it pass at
  *                            this size?
- *   SACK                     0 type 1 lane 2 words 3 zero 4 u32 base, words of 64 bits: bit i of
+ *   SACK                     0 type 1 channel 2 words 3 zero 4 u32 base, words of 64 bits: bit i of
  *                            them says that number base + i has arrived
  */
 enum aq_udp_frame_type {
@@ -105,7 +105,7 @@ struct aq_udp_frame {
     uint8_t type, handler, nargs;
     uint32_t nbytes;                      /* of data */
     uint32_t message, total, frag_offset; /* parts */
-    uint64_t addr;                        /* LONG, LONG_PART, PUT: destination; GET: source */
+    uint64_t addr;                        /* LONG, LONG_FRAG, PUT: destination; GET: source */
     uint64_t cookie;                      /* PUT: the sender's own */
     uint32_t id;                          /* GET, DATA */
     uint64_t length;                      /* GET: bytes wanted; DATA: offset */
@@ -206,7 +206,7 @@ static inline bool aq_udp_header_decode(const uint8_t *at, size_t len,
            && header_out->hashed <= len;
 }
 
-/* The 64-bit number whose low half is seq and that is nearest to near. */
+/* The 64-bit number whose low half is seq and that is nearest to expected. */
 static inline uint64_t aq_udp_seq_expand(uint64_t expected, uint32_t seq)
 {
     const int32_t away = (int32_t)(seq - (uint32_t)expected);
@@ -216,9 +216,9 @@ static inline uint64_t aq_udp_seq_expand(uint64_t expected, uint32_t seq)
                                                              : expected + (uint64_t)(int64_t)away;
 }
 
-/* The upper halves of all numbers of a header, together; near[]: the numbers that its
- * acknowledgements are near to. Numbers only grow, so a header of long ago whose lower halves fit
- * has another sum. */
+/* The upper halves of all numbers of a header, together; expected[]: the numbers that its
+ * acknowledgements are nearest to. Numbers only grow, so a header of long ago whose lower halves
+ * fit has another sum. */
 static inline uint64_t aq_udp_above(const struct aq_udp_header *header, uint64_t seq,
                                     const uint64_t expected[AQ_UDP_CHANNELS])
 {
@@ -455,7 +455,7 @@ static inline bool aq_udp_sack_decode(const uint8_t *datagram, size_t hashed, si
 /*
  * The next frame of a datagram of len bytes, whose header has been decoded; *at begins at
  * AQ_UDP_HEADER. 1: *frame_out is it; 0: that was all; -1: malformed. Fields that the type does not
- * have are left as they are. Frames must be of the datagram's lane.
+ * have are left as they are. Frames must be of the datagram's channel.
  */
 static inline int aq_udp_frame_decode(const uint8_t *datagram, size_t len,
                                       const struct aq_udp_header *header, size_t *at,

@@ -71,9 +71,9 @@ attack()
     job=
     sed -n 's/^udp:/# &/p' "$work/job"
     [ $sprayed -ne 1 ]
-    result $? "AUTH=$1: strangers get no answer"
+    result $? "AUTH=$1: unauthenticated peers get no answer"
     [ $sprayed -eq 0 ]
-    result $? "AUTH=$1: the stranger could send what it wanted"
+    result $? "AUTH=$1: the unauthenticated peer could send what it wanted"
     [ $status -eq 0 ] && [ "$(grep -c '^ok' "$work/job")" -ge 5 ] && ! grep -q '^not ok' "$work/job"
     good=$?
     result $good "AUTH=$1: the job ends with right results"
@@ -81,9 +81,9 @@ attack()
     # what was dropped is counted, and nothing was believed; data cut off behind a good head is malformed
     awk '/^udp: rank/ {
             for (i = 1; i < NF; i++) { gsub(/[,;]/, "", $(i + 1)); value[$i] += $(i + 1) }
-        } END { exit !(value["strangers"] > 0 && value["badhash"] > 0 && value["badacks"] == 0 &&
+        } END { exit !(value["unauthenticated"] > 0 && value["badhash"] > 0 && value["badacks"] == 0 &&
                        value["outside"] == 0 && (auth == "head" || value["malformed"] == 0)) }' auth="$1" "$work/job"
-    result $? "AUTH=$1: strangers and wrong hashes are counted, and that is all"
+    result $? "AUTH=$1: unauthenticated datagrams and wrong hashes are counted, and that is all"
 }
 
 # The unauthenticated peer itself: what it records may be another unauthenticated peer's, of any form. One half of these datagrams has a hashed
@@ -101,7 +101,7 @@ mixed_traffic()
         }
         waitpid $spray, 0;
         exit($? != 0);' "$build/hostile-spray" >"$work/spray" 2>&1
-    result $? "the stranger copes with what other strangers send"
+    result $? "the unauthenticated peer copes with what others like it send"
     sed 's/^/# /' "$work/spray"
 }
 
