@@ -41,16 +41,16 @@ static struct {
 
 /* The buffer of the last receive call, kept for the next one. NULL: another thread, or an outer
  * poll of this one, uses it. */
-static uint8_t *_Atomic aq_udp_rx_spare;
+static uint8_t *_Atomic aq_udp_rx_reserve;
 
 static inline uint8_t *aq_udp_rx_exchange(uint8_t *buffer)
 {
     uint8_t *before;
 
     if (AQ_THREADED) /* acquire and release: the former user has finished with the bytes */
-        return atomic_exchange_explicit(&aq_udp_rx_spare, buffer, memory_order_acq_rel);
-    before = atomic_load_explicit(&aq_udp_rx_spare, memory_order_relaxed);
-    atomic_store_explicit(&aq_udp_rx_spare, buffer, memory_order_relaxed);
+        return atomic_exchange_explicit(&aq_udp_rx_reserve, buffer, memory_order_acq_rel);
+    before = atomic_load_explicit(&aq_udp_rx_reserve, memory_order_relaxed);
+    atomic_store_explicit(&aq_udp_rx_reserve, buffer, memory_order_relaxed);
     return before;
 }
 
