@@ -108,7 +108,7 @@ static int aq_job_check_end(void)
             GASNET_ERR_RESOURCE,
             "aqueduct_job_end: a job over the %s conduit ends with its processes; GASNET_"
             "CONDUIT names another conduit",
-            aq_job.conduit->name);
+            aq_job.conduit->info->name);
     return GASNET_OK;
 }
 
