@@ -22,7 +22,10 @@
 #include "base/aq_word.h"
 
 #define AQ_UDP_INLINE_MAX   512u  /* bytes of a payload that travel in the head */
+#define AQ_UDP_HEAD_MAX     160u  /* bytes of a header and the longest head of a message */
 #define AQ_UDP_COALESCE_MAX 8192u /* the same of a payload that may wait for others in a batch */
+
+_Static_assert(AQ_UDP_HEADER + 32 + 4 * AQ_UDP_MAX_ARGS + 8 <= AQ_UDP_HEAD_MAX, "heads fit");
 
 /* --- out --- */
 
@@ -80,30 +83,84 @@ static int aq_udp_am_send_small(struct aq_udp_peer *peer, enum aq_udp_channel ch
     return AQ_OK;
 }
 
-/* A datagram with len bytes from at of a payload that was copied to block + 16. */
-static void aq_udp_am_queue_frag(struct aq_udp_peer *peer, enum aq_udp_channel channel,
-                                 uint8_t *block, size_t at, size_t len,
-                                 const struct aq_udp_frame *frag, const struct aq_am_out *out)
+/* A record for a datagram of a large message; its slot is there. */
+static struct aq_udp_tx *aq_udp_am_add(struct aq_udp_peer *peer, enum aq_udp_channel channel,
+                                       size_t size)
 {
     struct aq_udp_tx *tx = aq_udp_link_add(&peer->link, channel);
-    uint8_t *end;
 
     if (tx == NULL)
-        aq_fatal("udp: no memory for a message to rank %u", peer->rank); /* its slot was there */
-    tx->head = aq_udp_buf_take(256);
-    end = frag == NULL ? aq_udp_am_encode(
-              tx->head + AQ_UDP_HEADER, out->kind == AQ_AM_LONG ? AQ_UDP_F_LONG : AQ_UDP_F_MEDIUM,
-              out->handler, out->nargs, out->args, (uint32_t)len, (uintptr_t)out->dest)
-                       : aq_udp_frag_encode(tx->head + AQ_UDP_HEADER, frag);
-    tx->head_len = (uint32_t)(end - tx->head);
-    tx->body = block + 16 + at;
-    tx->body_len = (uint32_t)len;
-    tx->tag = block;
-    tx->count = at + len == out->nbytes; /* the last one counts as the message */
-    ++*(uint32_t *)(void *)block;
+        aq_fatal("udp: no memory for a message to rank %u", peer->rank);
+    tx->head = aq_udp_buf_take(size);
+    return tx;
 }
 
-/* The payload behind the head, in as many datagrams as it takes. */
+/* The head of a message that is one datagram; its payload is where body says. */
+static void aq_udp_am_write_whole(struct aq_udp_tx *tx, const struct aq_am_out *out)
+{
+    const uint8_t type = out->kind == AQ_AM_LONG ? AQ_UDP_F_LONG : AQ_UDP_F_MEDIUM;
+    const uint8_t *end = aq_udp_am_encode(tx->head + AQ_UDP_HEADER, type, out->handler, out->nargs,
+                                          out->args, (uint32_t)out->nbytes, (uintptr_t)out->dest);
+
+    tx->head_len = (uint32_t)(end - tx->head);
+    tx->body_len = (uint32_t)out->nbytes;
+    tx->count = 1;
+}
+
+/* One datagram, the payload right behind the head: it leaves as one piece of memory. */
+static void aq_udp_am_send_joined(struct aq_udp_peer *peer, enum aq_udp_channel channel,
+                                  const struct aq_am_out *out)
+{
+    struct aq_udp_tx *tx = aq_udp_am_add(peer, channel, AQ_UDP_HEAD_MAX + out->nbytes);
+
+    aq_udp_am_write_whole(tx, out);
+    memcpy(tx->head + tx->head_len, out->src, out->nbytes);
+    tx->body = tx->head + tx->head_len;
+    peer->sent++;
+    if (channel == AQ_UDP_REPLY)
+        aq_udp_peer_mark(peer);
+    else /* several of one size leave as a batch */
+        aq_udp_peer_queued(peer, out->handler >= AQ_HIDX_COUNT, aq_now_ns());
+}
+
+/* The datagrams of a message, which read its payload at the client's. Returns how many. */
+static uint32_t aq_udp_am_queue(struct aq_udp_peer *peer, enum aq_udp_channel channel, size_t each,
+                                uint8_t *block, const struct aq_am_out *out)
+{
+    struct aq_udp_frame frame = {
+        .type = out->kind == AQ_AM_LONG ? AQ_UDP_F_LONG_FRAG : AQ_UDP_F_MEDIUM_FRAG,
+        .handler = out->handler,
+        .nargs = out->nargs,
+        .total = (uint32_t)out->nbytes,
+        .addr = (uintptr_t)out->dest,
+    };
+    uint32_t count = 0;
+
+    if (each < out->nbytes) {
+        frame.message = peer->message[channel]++;
+        memcpy(frame.args, out->args, out->nargs * sizeof(*out->args));
+    }
+    for (size_t at = 0; at < out->nbytes; at += each, count++) {
+        struct aq_udp_tx *tx = aq_udp_am_add(peer, channel, AQ_UDP_HEAD_MAX);
+
+        if (each >= out->nbytes) {
+            aq_udp_am_write_whole(tx, out);
+        } else {
+            frame.frag_offset = (uint32_t)at;
+            frame.nbytes = (uint32_t)(out->nbytes - at < each ? out->nbytes - at : each);
+            tx->head_len =
+                (uint32_t)(aq_udp_frag_encode(tx->head + AQ_UDP_HEADER, &frame) - tx->head);
+            tx->body_len = frame.nbytes;
+            tx->count = at + each >= out->nbytes; /* the last one counts as the message */
+        }
+        tx->body = (const char *)out->src + at;
+        tx->tag = block;
+    }
+    return count;
+}
+
+/* The payload behind the heads of as many datagrams as it takes. They leave at once, read from the
+ * client's memory; the copy for a retransmission is made while they are on their way. */
 static int aq_udp_am_send_large(struct aq_udp_peer *peer, enum aq_udp_channel channel,
                                 const struct aq_am_out *out)
 {
@@ -112,39 +169,27 @@ static int aq_udp_am_send_large(struct aq_udp_peer *peer, enum aq_udp_channel ch
     const uint8_t frag = is_long ? AQ_UDP_F_LONG_FRAG : AQ_UDP_F_MEDIUM_FRAG;
     const size_t space = peer->link.mtu - AQ_UDP_HEADER;
     const bool fits = aq_udp_am_head(whole, out->nargs) + out->nbytes <= space;
-    const size_t each = (space - aq_udp_am_head(frag, out->nargs)) & ~(size_t)15;
-    const size_t frag_count = fits ? 1 : (out->nbytes + each - 1) / each;
-    struct aq_udp_frame frame = { .type = frag,
-                                  .handler = out->handler,
-                                  .nargs = out->nargs,
-                                  .total = (uint32_t)out->nbytes,
-                                  .addr = (uintptr_t)out->dest };
+    const size_t each =
+        fits ? out->nbytes : (space - aq_udp_am_head(frag, out->nargs)) & ~(size_t)15;
     uint8_t *block;
+    uint32_t count;
 
-    if (aq_udp_link_free_slots(&peer->link, channel) < frag_count)
+    if (aq_udp_link_free_slots(&peer->link, channel) < (out->nbytes + each - 1) / each)
         return AQ_RETRY;
-    block = aq_udp_buf_take(16 + out->nbytes);
-    *(uint32_t *)(void *)block = 0;
-    memcpy(block + 16, out->src, out->nbytes);
-    if (fits) {
-        aq_udp_am_queue_frag(peer, channel, block, 0, out->nbytes, NULL, out);
-    } else {
-        frame.message = peer->message[channel]++;
-        memcpy(frame.args, out->args, out->nargs * sizeof(*out->args));
-        for (size_t at = 0; at < out->nbytes; at += each) {
-            frame.frag_offset = (uint32_t)at;
-            frame.nbytes = (uint32_t)(out->nbytes - at < each ? out->nbytes - at : each);
-            aq_udp_am_queue_frag(peer, channel, block, at, frame.nbytes, &frame, out);
-        }
+    if (fits && out->nbytes <= AQ_UDP_COALESCE_MAX) {
+        aq_udp_am_send_joined(peer, channel, out);
+        return AQ_OK;
     }
+    block = aq_udp_buf_take(16 + out->nbytes);
+    count = aq_udp_am_queue(peer, channel, each, block, out);
+    *(uint32_t *)(void *)block = count;
     peer->sent++;
     if (channel == AQ_UDP_REPLY)
-        aq_udp_peer_mark(peer);
+        aq_udp_peer_pump(peer, aq_now_ns());
     else
-        /* of one size they leave as a batch */
-        aq_udp_peer_queued(
-            peer, fits && out->nbytes <= AQ_UDP_COALESCE_MAX && out->handler >= AQ_HIDX_COUNT,
-            aq_now_ns());
+        aq_udp_peer_queued(peer, false, aq_now_ns());
+    memcpy(block + 16, out->src, out->nbytes);
+    aq_udp_link_move_bodies(&peer->link, channel, count, out->src, block + 16);
     return AQ_OK;
 }
 

@@ -1,5 +1,5 @@
 /*
- * aq_udp_buf.c - buffers of five sizes.
+ * aq_udp_buf.c - buffers of six sizes.
  *
  * A datagram's head stays in one until it is acknowledged. A freed buffer goes back to a list of
  * its size, up to a bound, so that the usual message needs no malloc.
@@ -18,15 +18,16 @@ struct aq_udp_buf {
 }; /* the bytes follow */
 _Static_assert(sizeof(struct aq_udp_buf) % 16 == 0, "what follows is aligned");
 
-#define AQ_BUF_KINDS 5
+#define AQ_BUF_KINDS 6
 static struct {
     aq_lock lock;
     struct aq_udp_buf *free;
     uint32_t count;
 } aq_udp_bufs[AQ_BUF_KINDS];
-static const uint32_t aq_buf_size[AQ_BUF_KINDS] = { 256, 1536, 4096, AQ_UDP_RX_BYTES,
-                                                    AQ_UDP_MAX_LONG + 16 };
-static const uint32_t aq_buf_keep[AQ_BUF_KINDS] = { 4096, 1024, 512, 64, 8 };
+static const uint32_t aq_buf_size[AQ_BUF_KINDS] = {
+    256, 1536, 4096, 8448, AQ_UDP_RX_BYTES, AQ_UDP_MAX_LONG + 16
+};
+static const uint32_t aq_buf_keep[AQ_BUF_KINDS] = { 4096, 1024, 512, 256, 64, 8 };
 
 static unsigned aq_udp_buf_kind(size_t size)
 {

@@ -141,6 +141,18 @@ void aq_udp_link_close(struct aq_udp_link *link)
         link->tx[channel].open = false;
 }
 
+void aq_udp_link_move_bodies(struct aq_udp_link *link, enum aq_udp_channel channel, uint32_t count,
+                             const void *from, const void *to)
+{
+    struct aq_udp_channel_tx *tx = &link->tx[channel];
+
+    for (uint64_t seq = tx->end - count; seq != tx->end; seq++) {
+        struct aq_udp_tx *record = aq_udp_record(tx, seq);
+
+        record->body = (const char *)to + ((const char *)record->body - (const char *)from);
+    }
+}
+
 /* --- headers --- */
 
 static inline void aq_udp_link_header(struct aq_udp_link *link, struct aq_udp_packet *packet,

@@ -186,6 +186,11 @@ struct aq_udp_tx *aq_udp_link_opened(struct aq_udp_link *link, enum aq_udp_chann
 /** aq_udp_link_close - nothing more is put into the open records of all channels. */
 void aq_udp_link_close(struct aq_udp_link *link);
 
+/** aq_udp_link_move_bodies - the bodies of the last count datagrams of a channel, which were read
+ *  from `from` on, are now the same bytes from `to` on. */
+void aq_udp_link_move_bodies(struct aq_udp_link *link, enum aq_udp_channel channel, uint32_t count,
+                             const void *from, const void *to);
+
 /** aq_udp_link_pump - send what may be sent now: what was lost, what is queued, acknowledgements.
  * */
 void aq_udp_link_pump(struct aq_udp_link *link, uint64_t now_ns);

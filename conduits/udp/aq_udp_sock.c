@@ -198,6 +198,10 @@ static size_t aq_udp_packet_iov(const struct aq_udp_packet *packet, struct iovec
     iov[0] = (struct iovec){ packet->head, packet->head_len };
     if (packet->body_len == 0)
         return 1;
+    if (packet->body == (const void *)(packet->head + packet->head_len)) {
+        iov[0].iov_len += packet->body_len;
+        return 1;
+    }
     iov[1] = (struct iovec){ (void *)(uintptr_t)packet->body, packet->body_len };
     return 2;
 }
