@@ -124,13 +124,13 @@ job "gasnet_config.h: one line says EX_SPEC_VERSION_MINOR" "$(one_line EX_SPEC_V
 # Internal headers; those of a module by its conduit's own compiler, if the conduit is built.
 module_compiler()
 {
-    name=$(echo "$1" | sed 's|^conduits/\([a-z]*\)/module/.*|\1|' | tr '[:lower:]' '[:upper:]')
+    name=$(echo "$1" | sed 's|^\(conduits\|other/spawn\)/\([a-z]*\)/module/.*|\2|' | tr '[:lower:]' '[:upper:]')
     make -s echovar VARNAME="${name}_MODULE_CC" 2>/dev/null | sed -n "s/^${name}_MODULE_CC=//p"
 }
 for h in $(cd "$AQ_SRC" && find base core extended conduits other -name '*.h' | sort); do
     source=$work/internal-$(echo "$h" | tr / _).txt
     echo "#include \"$h\"" >"$source"
-    case $h in conduits/*/module/*) compiler=$(module_compiler "$h") ;; *) compiler=gcc ;; esac
+    case $h in conduits/*/module/*|other/spawn/*/module/*) compiler=$(module_compiler "$h") ;; *) compiler=gcc ;; esac
     [ -n "$compiler" ] || continue
     for mode in SEQ PAR; do
         job "$h alone, C11, $mode" $compiler -x c -std=gnu11 $strict $public "-I$AQ_SRC" -I. -D_GNU_SOURCE=1 \
