@@ -218,7 +218,7 @@ for m in seq par; do
 done
 
 # --- names ---
-ours='(gasnet_|gasneti_|gasnett_|gasnete_|gasnetc_|gex_|firehose_|fh|aq_)'
+ours='(gasnet_|gasneti_|gasnett_|gasnete_|gasnetc_|gex_|firehose_|fh|aq_|aqueduct_|_start_aq_|_stop_aq_)'
 for m in $modes; do
     check "global names of libgasnet-smp-$m.a are ours" \
         sh -c "! nm -g --defined-only $tree/lib/libgasnet-smp-$m.a | awk 'NF == 3 { print \$3 }' | grep -vE '^_?$ours'"
