@@ -55,7 +55,8 @@ struct armcix_mutex_hdl_s {
 
 static struct armcix_mutex_hdl_s *the_set; /* ARMCI_Create_mutexes' */
 static struct armcix_mutex_hdl_s *gpc_set;
-static _Atomic int answer = -1; /* to this rank's lock request; it has one at a time */
+static _Atomic int answer = -1; /* the host's, to this rank's lock request; one at a time */
+static _Atomic bool granted;    /* by the last holder, for a request whose answer is QUEUED */
 static _Atomic int successor = UNANSWERED;
 
 static struct mutex *mutex_at(struct part *part, int mutex)
@@ -230,21 +231,16 @@ void aq_armci_on_lock(gex_Token_t token, gex_AM_Arg_t high, gex_AM_Arg_t low, ge
     gex_AM_ReplyShort1(token, AQ_ARMCI_HANDLE_LOCK_REPLY, 0, state);
 }
 
-/* A grant may be here before the reply that says "queued". */
 void aq_armci_on_lock_reply(gex_Token_t token, gex_AM_Arg_t state)
 {
-    int none = -1;
-
     (void)token;
-    /* release: pairs with the acquire of lock_remote() */
-    atomic_compare_exchange_strong_explicit(&answer, &none, state, memory_order_release,
-                                            memory_order_relaxed);
+    atomic_store_explicit(&answer, state, memory_order_release); /* pairs with lock_remote() */
 }
 
 void aq_armci_on_grant(gex_Token_t token)
 {
     (void)token;
-    atomic_store_explicit(&answer, GRANTED, memory_order_release); /* as above */
+    atomic_store_explicit(&granted, true, memory_order_release); /* as above */
 }
 
 void aq_armci_on_unlock(gex_Token_t token, gex_AM_Arg_t high, gex_AM_Arg_t low, gex_AM_Arg_t mutex)
@@ -262,16 +258,27 @@ void aq_armci_on_unlock_reply(gex_Token_t token, gex_AM_Arg_t next)
                           memory_order_release); /* pairs with the acquire of unlock() */
 }
 
+/* The grant is another rank's message and may come before the host's answer. Both are waited for:
+ * an answer that came later would be taken for that of the next request. */
+static bool lock_is_answered(int *state_out)
+{
+    /* acquire, both: what the last holder did is seen */
+    *state_out = atomic_load_explicit(&answer, memory_order_acquire);
+    if (*state_out == QUEUED && atomic_load_explicit(&granted, memory_order_acquire))
+        *state_out = GRANTED;
+    return *state_out == GRANTED || *state_out == REFUSED;
+}
+
 static int lock_remote(void *part, int mutex, int proc, bool try_only)
 {
     int state;
 
-    atomic_store_explicit(&answer, -1, memory_order_relaxed); /* the request is sent after it */
+    /* relaxed, both: the request is sent after them */
+    atomic_store_explicit(&answer, -1, memory_order_relaxed);
+    atomic_store_explicit(&granted, false, memory_order_relaxed);
     gex_AM_RequestShort4(aq_armci.tm, (gex_Rank_t)proc, AQ_ARMCI_HANDLE_LOCK, 0, high_word(part),
                          low_word(part), mutex, try_only);
-    /* acquire: what the last holder did is seen */
-    GASNET_BLOCKUNTIL((state = atomic_load_explicit(&answer, memory_order_acquire)) >= 0
-                      && state != QUEUED);
+    GASNET_BLOCKUNTIL(lock_is_answered(&state));
     return state;
 }
 
