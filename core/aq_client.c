@@ -143,7 +143,7 @@ static void aq_client_make_neighborhoods(void)
     aq_job.nbrhd_on_host = aq_job.host_index / aq_job.nbrhd_max;
 }
 
-/* Who is where; how many cores this host's ranks may use. */
+/* The ranks of each host; how many cores this host's ranks may use. */
 static void aq_client_place(const struct aq_spawn_info *spawn)
 {
     struct aq_place own;

@@ -290,7 +290,7 @@ void aq_exit_peer_lost(uint32_t rank, const char *what)
 {
     struct timespec backoff = { 0, 10000000 };
 
-    /* Who looks after the job knows more, and says it better: which signal, which host. Its word
+    /* The monitor of the job knows more, and says it better: which signal, which host. Its word
      * first. */
     for (int i = 0; i < AQ_EXIT_WORD_MS / 10 && !aq_exit_in_progress() && !aq_exit_is_logged(); i++)
         nanosleep(&backoff, NULL);

@@ -259,7 +259,7 @@ void aq_ibv_dgram_forget(struct aq_ibv_peer *peer);
 /* whoever waits, waits now: have it complete as soon as it is done */
 #define AQ_IBV_POST_SIGNAL  1u
 #define AQ_IBV_POST_RESERVE 2u    /* for grants: may use the places that others leave free */
-#define AQ_IBV_POST_WORD    0x80u /* what matters to nobody once the peer has parted */
+#define AQ_IBV_POST_WORD    0x80u /* what matters to nobody once the peer has disconnected */
 
 /**
  * aq_ibv_qp_post - post a chain of work requests, one doorbell.
@@ -376,8 +376,8 @@ void aq_ibv_buf_give(struct aq_ibv_buf *buf);
 /* --- faults (aq_ibv_error.c) --- */
 
 /* A work request failed: soon ends the job with peer, opcode, status, likely cause and remedy;
- * silent if it is ending then. But true if it mattered to nobody: a word to a peer that has parted.
- * Any lock may be held. */
+ * silent if it is ending then. But true if it mattered to nobody: a word to a peer that has
+ * disconnected. Any lock may be held. */
 bool aq_ibv_error_completion(const struct aq_ibv_rail *rail, const struct aq_ibv_qp *qp,
                              const struct ibv_wc *wc);
 /* Has one? Then others fail too, and nothing needs to be said of them. */

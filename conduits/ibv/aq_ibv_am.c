@@ -33,7 +33,7 @@ static inline bool aq_ibv_am_may(uint8_t handler)
     return AQ_LIKELY(aq_ibv_rma_is_quiet()) || aq_ibv_am_is_firehose(handler);
 }
 
-/* Does it matter to nobody once the peer has parted? The program does not know of firehose's
+/* Does it matter to nobody once the peer has disconnected? The program does not know of firehose's
  * messages, but for those that its transfers wait for. */
 static inline bool aq_ibv_am_is_word(const struct aq_am_out *out)
 {

@@ -2,7 +2,7 @@
  * aq_ibv_connect.c - connections on demand: the connector, a thread of ours that sleeps in the
  * kernel.
  *
- * Whoever first sends to a rank asks for a connection; the connector then exchanges datagrams with
+ * The first sender to a rank asks for a connection; the connector then exchanges datagrams with
  * the peer's connector (aq_ibv_hello.h), which answers whatever the peer's program is doing. It
  * also reads the devices' events.
  *

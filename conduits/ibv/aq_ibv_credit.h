@@ -43,7 +43,7 @@ enum aq_ibv_channel { AQ_IBV_REQUEST, AQ_IBV_REPLY, AQ_IBV_CHANNELS };
 #define AQ_IBV_WINDOW_MIN 4u
 
 /* What a peer grants, in this rank's memory, by lane; how many messages it has handled; and whether
- * it has parted: it has come to its exit, and waits for nothing of ours. */
+ * it has disconnected: it has come to its exit, and waits for nothing of ours. */
 struct aq_ibv_cell {
     _Alignas(32) _Atomic uint64_t word[AQ_IBV_CHANNELS];
     _Atomic uint64_t handled;

@@ -6,7 +6,7 @@
  * list, so that nobody else is looked at; and the list only once something in it is due, or
  * everything is to be told.
  *
- * A peer that has parted sends nothing any more, and may be gone: it is told nothing.
+ * A peer that has disconnected sends nothing any more, and may be gone: it is told nothing.
  *
  * Owns      the list
  * Threads   any
@@ -139,8 +139,8 @@ static void aq_ibv_credit_update_walk(bool all)
 }
 
 /* One at a time: no peer is in another one's hands while its news turn due and the mark is taken
- * away. Who finds another one at it waits: that may have passed what is due now, and nobody else
- * may poll for long. */
+ * away. A thread that finds another one at it waits: that one may have passed what is due now, and
+ * nobody else may poll for long. */
 void aq_ibv_credit_update_now(bool all)
 {
     aq_lock_acquire(&aq_ibv.update_lock);

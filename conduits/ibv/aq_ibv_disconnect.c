@@ -5,8 +5,8 @@
  *           before his messages have arrived. But who is gone acknowledges nothing: whoever leaves
  *           later must not wait for him
  * How       A rank that leaves waits for what it has sent to each peer, then writes into that
- *           peer's cell that it has parted. A peer that says so is in its exit: no message matters
- *           to it any more, and all that it sent is here
+ *           peer's cell that it has disconnected. A peer that says so is in its exit: no message
+ *           matters to it any more, and all that it sent is here
  * Bounds    the exit's own; and a moment for the last word, since a peer that crashed never
  *           acknowledges it
  * Threads   the one that leaves

@@ -3,10 +3,10 @@
  * remedy.
  *
  * A queue pair in error does not come back, and what was under way on it is lost; so the job ends,
- * unless that was a word to a peer that has parted, to which nothing matters (GASNET_CATCH_EXIT=0:
- * the others go on). A peer that has left because the job is ending looks the same; the news of the
- * end then comes within seconds, and is waited for, by the connector: whoever finds the failed
- * completion holds locks, notes it and goes on.
+ * unless that was a word to a peer that has disconnected, to which nothing matters
+ * (GASNET_CATCH_EXIT=0: the others go on). A peer that has left because the job is ending looks the
+ * same; the news of the end then comes within seconds, and is waited for, by the connector: whoever
+ * finds the failed completion holds locks, notes it and goes on.
  *
  * Threads   aq_ibv_error_completion(), aq_ibv_error_overdue(): any; else the connector, but for the
  *           words
@@ -121,7 +121,7 @@ static struct {
 } aq_ibv_failure;
 enum { AQ_IBV_ALL_WELL, AQ_IBV_NOTING, AQ_IBV_NOTED, AQ_IBV_REPORTED };
 
-/* Was it a word to a peer that has parted, into its cell? Nobody waits for that there. */
+/* Was it a word to a peer that has disconnected, into its cell? Nobody waits for that there. */
 static bool aq_ibv_error_is_moot(const struct aq_ibv_qp *qp, const struct ibv_wc *wc)
 {
     const uint32_t place = (uint32_t)wc->wr_id & (qp->depth - 1); /* see aq_ibv_error_opcode() */

@@ -8,10 +8,10 @@
  *     HAVE    I know yours, and receive on mine
  *     READY   I know that you receive on yours
  *
- * Whoever gets a packet knows the sender's queue pairs, so is at HAVE at least; who gets HAVE or
- * READY is at READY, and may send. ASK and HAVE are answered, READY is not; who is below READY
- * repeats himself. Both sides may begin at the same time: there is nothing to be decided. A packet
- * that comes late or twice says what is known already.
+ * The receiver of a packet knows the sender's queue pairs, so is at HAVE at least; a receiver of
+ * HAVE or READY is at READY, and may send. ASK and HAVE are answered, READY is not; who is below
+ * READY repeats himself. Both sides may begin at the same time: there is nothing to be decided. A
+ * packet that comes late or twice says what is known already.
  *
  * Trust     a packet carries a keyed hash (SipHash-2-4, under a key made of the job's) over
  *           everything, sender and receiver included: strangers neither connect nor divert. What a

@@ -258,8 +258,8 @@ static inline int aq_ibv_recv_look(struct aq_ibv_rail *rail, struct ibv_wc *wc)
 }
 
 /* Take a batch that was found; returns how many of its messages run a handler. Gives back the lock.
- * The buffers of others, parts and wishes for credits, go back at once: no handler that waits keeps
- * their credits from the peer. */
+ * The buffers of others, fragments and requests for credit, go back at once: no handler that waits
+ * keeps their credits from the peer. */
 static unsigned aq_ibv_recv_take(struct aq_ibv_rail *rail, const struct ibv_wc *wc, int count,
                                  struct aq_ibv_rbuf **bufs_out)
 {

@@ -2,7 +2,7 @@
  * aq_mpi_ring.h - the slots that packets are received into.
  *
  * A slot that MPI has filled is taken until its handler has run. The thread that ran the handler
- * marks the slot done. Whoever has the lock later starts the slot's receive again: one at a time
+ * marks the slot done. The next owner of the lock starts the slot's receive again: one at a time
  * when nothing else is to be done, so that no MPI call for it lies between a request and its reply;
  * all that are done when half of a channel's slots are taken.
  *

@@ -16,9 +16,9 @@
 #include "other/spawn/aq_jobarea.h"
 #include "other/spawn/aq_spawn_monitor.h"
 
-#define RANKS      2u
-#define TIMEOUT_MS 100u
-#define GOODBYE_S  4 /* longer than the exit timeout, and than one sign of life is good for */
+#define RANKS        2u
+#define TIMEOUT_MS   100u
+#define DISCONNECT_S 4 /* longer than the exit timeout, and than one sign of life is good for */
 
 static uint32_t me;
 static bool second_stops;
@@ -28,7 +28,7 @@ static void part(enum aq_shutdown_mode how)
     (void)how;
     if (second_stops && me == 1)
         raise(SIGSTOP);
-    for (unsigned rest = GOODBYE_S; rest > 0;)
+    for (unsigned rest = DISCONNECT_S; rest > 0;)
         rest = sleep(rest);
 }
 

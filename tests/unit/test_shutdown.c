@@ -91,7 +91,7 @@ static void test_ended_but_alive(void **state)
     job_end(&job);
 }
 
-static void test_saying_goodbye(void **state)
+static void test_disconnecting(void **state)
 {
     struct job job;
 
@@ -142,7 +142,7 @@ static void test_stopped_from_outside(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ended_but_alive),      cmocka_unit_test(test_saying_goodbye),
+        cmocka_unit_test(test_ended_but_alive),      cmocka_unit_test(test_disconnecting),
         cmocka_unit_test(test_not_yet_ended),        cmocka_unit_test(test_last_words),
         cmocka_unit_test(test_stopped_from_outside),
     };

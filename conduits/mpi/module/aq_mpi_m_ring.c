@@ -182,7 +182,7 @@ static inline int aq_m_take_waited(unsigned looks, struct aq_mpi_arrival *out)
     return found;
 }
 
-/* Who asks gets replies, who serves gets requests: looks go to the channel of the last packet, the
+/* A requester gets replies, a server gets requests: looks go to the channel of the last packet, the
  * first of several to the other. A single look goes to both now and then, so that a channel that
  * goes on and on does not hide the other. */
 static inline int aq_m_take_any(unsigned looks, struct aq_mpi_arrival *out)
