@@ -214,9 +214,13 @@ int aq_job_allgather(const void *own, size_t len, void *all)
 /* How the ranks find each other, if that is settled; else NULL. */
 static const struct aq_spawn_provider *aq_client_provider(const struct aq_conduit_ops *conduit)
 {
-    if (aq_spawn_group() != NULL)
-        return &aq_spawn_group_provider;
-    return conduit != NULL ? conduit->spawn : NULL;
+    if (aq_spawn_group() == NULL)
+        return conduit != NULL ? conduit->spawn : NULL;
+    if (conduit != NULL && conduit->spawn != NULL)
+        aq_fatal("the %s conduit is over all processes that its launcher has started, and no job "
+                 "over a group uses it; name smp, udp or ibv (GASNET_CONDUIT)",
+                 conduit->info->name);
+    return &aq_spawn_group_provider;
 }
 
 static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t *tm_out,

@@ -6,7 +6,7 @@
  * the processes, which find each other by what the program already has, MPI for instance; the end
  * of that job while the processes go on; and later another one, over other processes.
  *
- *     struct aqueduct_group group = { rank, size, allgather, barrier, abort, ctx, NULL };
+ *     struct aqueduct_group group = { rank, size, allgather, barrier, abort, ctx };
  *
  *     aqueduct_job_start(&group, NULL, &client, &ep, &tm, "example", 0);
  *     ...                                     the whole interface of gasnetex.h

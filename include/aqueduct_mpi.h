@@ -53,7 +53,6 @@ static inline AQ_UNUSED void aqueduct_mpi_group(MPI_Comm *comm, struct aqueduct_
     group_out->barrier = aqueduct_mpi_barrier;
     group_out->abort = aqueduct_mpi_abort;
     group_out->ctx = comm;
-    group_out->mpi_comm = comm;
 }
 
 #endif

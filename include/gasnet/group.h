@@ -25,9 +25,6 @@ struct aqueduct_group {
      * ends by itself. NULL: whoever started the processes ends them when one has failed */
     void (*abort)(void *ctx, int code);
     void *ctx; /* for the functions; valid until the job has ended */
-    /* Where the program has the group's communicator, an MPI_Comm, in the mpi conduit's MPI: the
-     * mpi conduit needs it, the others do not look. NULL: none */
-    const void *mpi_comm;
 };
 
 #endif

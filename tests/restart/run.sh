@@ -62,6 +62,9 @@ for mode in seq par; do
     says 137 'was lost' "$mode: a rank killed in the second job" "$prog" 3 killed
 done
 prog=$build/tests/restart/restart-par
+[ -x "$prog" ] && [ -e "$build/modules/aq-mpi.so" ] &&
+    is "a conduit that its launcher starts is refused" \
+        sh -c "GASNET_CONDUIT=mpi '$prog' 2 again 1 2>&1 | grep 'no job over a group uses it'"
 # a second thread may make libc add a heap, whenever both allocate at a time: one heap only
 [ -x "$prog" ] && is "smp par: with a service thread" \
     env MALLOC_ARENA_MAX=1 GASNET_PROGRESS_THREAD=1 "$prog" 3 again 50

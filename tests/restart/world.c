@@ -184,8 +184,7 @@ void world_split(int color, int reversed, struct aqueduct_group *group_out)
             mine.rank += area->color[i] == color && (reversed ? i > world_rank : i < world_rank);
         }
         *group_out = (struct aqueduct_group){ mine.rank,     mine.size,   group_allgather,
-                                              group_barrier, group_abort, &mine,
-                                              NULL };
+                                              group_barrier, group_abort, &mine };
     }
     meet(&everybody);
 }
