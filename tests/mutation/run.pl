@@ -3,10 +3,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 #   run.pl [--folder DIR] [--more] [NAME]...
+#   run.pl --lines
 #
 # DIR, by default build/mutation, holds the copy and its builds; they are kept, so that a second run is
 # faster. NAME: only these mutants. --more: ./check --more instead of ./check. Prints TAP: one point for each
 # mutant, ok if a set failed, with the set's name; that ./check passes without a mutant is not asked here.
+# --lines runs nothing: a point is ok if the mutant's line stands once in its file of the source folder.
 # Takes some minutes a mutant. Depends on tests/mutation/mutants, ./check --stop.
 
 use strict;
@@ -17,8 +19,9 @@ use File::Path qw(make_path);
 use Getopt::Long;
 
 my $src = abs_path($ENV{AQ_SRC} || dirname($0) . '/../..');
-my ($folder, $more) = ($ENV{AQ_BUILD} ? "$ENV{AQ_BUILD}/mutation" : "$src/build/mutation");
-GetOptions('folder=s' => \$folder, 'more' => \$more) or die "usage: run.pl [--folder DIR] [--more] [NAME]...\n";
+my ($folder, $more, $lines) = ($ENV{AQ_BUILD} ? "$ENV{AQ_BUILD}/mutation" : "$src/build/mutation");
+GetOptions('folder=s' => \$folder, 'more' => \$more, 'lines' => \$lines)
+    or die "usage: run.pl [--folder DIR] [--more] [NAME]...\n       run.pl --lines\n";
 my %wanted = map { $_ => 1 } @ARGV;
 
 sub read_mutants
@@ -82,17 +85,40 @@ sub check
     return $said =~ /^failed: (.+)$/m ? $1 : undef;
 }
 
+# How often the mutant's line stands in a text.
+sub times_in
+{
+    my ($mutant, $text) = @_;
+    return scalar(() = $text =~ /\Q$mutant->{'-'}\E/g);
+}
+
+# Points for the mutants whose lines are looked up only.
+sub look_up
+{
+    my $number = 0;
+    for my $mutant (@_) {
+        my $file = "$src/$mutant->{file}";
+        my $times = -f $file ? times_in($mutant, slurp($file)) : 'no file, so 0';
+        printf "%sok %d - %s: its line stands %s times in %s\n", $times eq '1' ? '' : 'not ',
+            ++$number, $mutant->{name}, $times, $mutant->{file};
+    }
+}
+
 my @mutants = grep { !%wanted || $wanted{ $_->{name} } } read_mutants();
 @mutants or die "run.pl: no such mutant\n";
 $| = 1;
 print '1..', scalar @mutants, "\n";
+if ($lines) {
+    look_up(@mutants);
+    exit 0;
+}
 copy_source();
 my $number = 0;
 for my $mutant (@mutants) {
     $number++;
     my $file = "$folder/$mutant->{file}";
     my $text = slurp($file);
-    my $times = () = $text =~ /\Q$mutant->{'-'}\E/g;
+    my $times = times_in($mutant, $text);
     if ($times != 1) {
         print "not ok $number - $mutant->{name}: its line stands $times times in $mutant->{file}\n";
         next;
