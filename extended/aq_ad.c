@@ -320,8 +320,8 @@ static void aq_ad_check_target(const char *call, gex_Rank_t jobrank, const void 
 #endif
 }
 
-void aq_ad_check(const char *call, gex_AD_t ad, gex_DT_t dt, const void *result_p,
-                 gex_Rank_t tgt_rank, const void *tgt_addr, gex_OP_t opcode, gex_Flags_t flags)
+void aq_ad_check(const char *call, gex_AD_t ad, gex_DT_t dt, void *result_p, gex_Rank_t tgt_rank,
+                 const void *tgt_addr, gex_OP_t opcode, gex_Flags_t flags)
 {
     aq_check_started(call);
     const struct aq_ad_public *head = aq_ad_head_of(ad);

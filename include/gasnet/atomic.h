@@ -212,8 +212,9 @@ AQ_PUBLIC gex_Event_t aq_ad_nb(gex_AD_t ad, void *result_p, gex_Rank_t tgt_rank,
 AQ_PUBLIC int aq_ad_nbi(gex_AD_t ad, void *result_p, gex_Rank_t tgt_rank, void *tgt_addr,
                         gex_OP_t opcode, uint64_t operand1, uint64_t operand2, gex_Flags_t flags);
 
-/* Debug builds: domain, type, opcode, rank, address, flags and context, or the job ends. */
-AQ_PUBLIC void aq_ad_check(const char *call, gex_AD_t ad, gex_DT_t dt, const void *result_p,
+/* Debug builds: domain, type, opcode, rank, address, flags and context, or the job ends. The result
+ * is not read; a pointer to const would make compilers warn of results without a value. */
+AQ_PUBLIC void aq_ad_check(const char *call, gex_AD_t ad, gex_DT_t dt, void *result_p,
                            gex_Rank_t tgt_rank, const void *tgt_addr, gex_OP_t opcode,
                            gex_Flags_t flags);
 #if GASNET_DEBUG
