@@ -128,7 +128,7 @@ struct aq_job {
     struct aq_segment segment;
 };
 
-extern struct aq_job aq_job;
+extern struct aq_job aq_job __attribute__((visibility("hidden")));
 
 /* Collective over the job, once messages work: all[i * len ..] becomes rank i's mine[0 .. len). */
 int aq_job_allgather(const void *own, size_t len, void *all);

@@ -142,7 +142,7 @@ struct aq_shm {
     bool cma;                   /* process_vm_readv/writev work between all ranks of the host */
     const uint32_t *jobrank_of; /* [size] */
 };
-extern struct aq_shm aq_shm;
+extern struct aq_shm aq_shm __attribute__((visibility("hidden")));
 
 static inline struct aq_shm_common *aq_shm_common(void)
 {
@@ -188,7 +188,7 @@ void aq_shm_fini(void);
 int aq_shm_segment_attach(uintptr_t size, void **base_out);
 /* Unmap what was attached, if anything was. */
 void aq_shm_segment_detach(void);
-/* --- messages (aq_shm_ring.c) --- */
+/* --- messages (aq_shm_send.c, aq_shm_recv.c) --- */
 
 int aq_shm_am_send(const struct aq_am_out *out);
 int aq_shm_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,

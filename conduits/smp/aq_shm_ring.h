@@ -1,14 +1,37 @@
 /*
- * aq_shm_ring.h - the private ends of the message channels; for conduits/smp only.
+ * aq_shm_ring.h - what the parts of the message channels share; for conduits/smp only.
+ *
+ *   aq_shm_link.c   the private ends of the channels to a peer, made at first contact
+ *   aq_shm_send.c   a message into a slot of the peer's ring
+ *   aq_shm_recv.c   polling: a message out of its slot and to its handler
+ *
+ * A ring has slots for an ordered pair of ranks. A sender fills its half of a slot and stores the
+ * head last, with the number of the message in it; the receiver watches that word. Nothing else is
+ * needed for a message, so that it costs the hand-over of one cache line. The receiver counts what
+ * it is done with in a line that the sender reads only when the ring looks full or blocks run
+ * short. struct aq_shm_half (aq_shm.h) says why request and reply share a line.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_SHM_RING_H
 #define AQ_SHM_RING_H
 
 #include "base/aq_lock.h"
+#include "base/aq_state.h"
 #include "conduits/smp/aq_shm.h"
+#include "core/aq_am_deliver.h"
 
 #define AQ_SHM_MAX_SLOTS 64
+
+/* A channel that may stay moves on all the same when these bits of the count are 0; counts begin at
+ * AQ_SHM_FIRST. Debug builds let the numbers come round after 4096 messages, so that every test
+ * sees it; each slot is used once in 1024. */
+#if GASNET_DEBUG
+#define AQ_SHM_MOVE_ON 0xfu
+#define AQ_SHM_FIRST   0xfffff000u
+#else
+#define AQ_SHM_MOVE_ON 0xfffffu
+#define AQ_SHM_FIRST   0u
+#endif
 
 struct aq_shm_rx;
 
@@ -55,9 +78,92 @@ struct aq_shm_link {
     uint32_t local;
 };
 
+/* What the ends of all channels hang from. */
+struct aq_shm_rings {
+    struct aq_shm_link *_Atomic *links; /* [size] by local index; NULL: no contact yet */
+    struct aq_shm_link **sources;       /* [source_count], in order of first contact */
+    _Atomic uint32_t source_count;
+    _Atomic uint32_t greetings_seen;
+    aq_lock greet_lock; /* growing sources */
+    aq_lock link_lock;  /* making a link */
+};
+extern struct aq_shm_rings aq_rings __attribute__((visibility("hidden")));
+
 int aq_shm_ring_init(void);
 void aq_shm_ring_fini(void);
 /* Take back the blocks of messages that receivers are done with, of one channel, all peers. */
 void aq_shm_ring_reclaim(int channel);
+/* The link to a rank, made if there is none. */
+__attribute__((cold)) struct aq_shm_link *aq_shm_link(uint32_t local);
+/* Tell the receiver to listen. tx->lock is held. */
+__attribute__((cold)) void aq_shm_tx_greet(struct aq_shm_tx *tx);
+/* Peers have sent their first message: find out which, and listen to them. */
+__attribute__((cold)) void aq_shm_welcome(uint32_t greetings);
+
+static inline struct aq_shm_link *aq_shm_link_find(uint32_t local)
+{
+    /* acquire: pairs with the release in aq_shm_link() */
+    return atomic_load_explicit(&aq_rings.links[local], memory_order_acquire);
+}
+
+static inline struct aq_shm_tx *aq_shm_tx(uint32_t local, int channel)
+{
+    struct aq_shm_link *link = aq_shm_link_find(local);
+
+    return AQ_LIKELY(link != NULL) ? &link->tx[channel] : &aq_shm_link(local)->tx[channel];
+}
+
+static inline uint64_t aq_head(uint32_t number, uint8_t handler, unsigned nargs, unsigned kind,
+                               unsigned loc)
+{
+    return (uint64_t)number | (uint64_t)handler << 32 | (uint64_t)nargs << 40 | (uint64_t)kind << 48
+           | (uint64_t)loc << 56;
+}
+
+static inline unsigned aq_head_loc(uint64_t head)
+{
+    return (unsigned)(head >> 56) & AQ_LOC_MASK;
+}
+
+static inline unsigned aq_head_kind(uint64_t head)
+{
+    return (uint8_t)(head >> 48);
+}
+
+/* What the handler's token says about a message. */
+static inline void aq_head_token(uint64_t head, gex_Rank_t jobrank, int channel,
+                                 struct aq_token *token)
+{
+    token->jobrank = jobrank;
+    token->handler = (uint8_t)(head >> 32);
+    token->nargs = (uint8_t)(head >> 40);
+    token->kind = (uint8_t)(head >> 48);
+    token->loc = (uint8_t)(head >> 56);
+    token->is_reply = channel == AQ_CHANNEL_REPLY;
+    token->replied = false;
+}
+
+static inline struct aq_shm_slot *aq_slot_after(struct aq_shm_ring *ring, struct aq_shm_slot *slot)
+{
+    return slot + 1 == ring->slots + aq_shm.layout.slots ? ring->slots : slot + 1;
+}
+
+/* Where a slot's arguments are if they are many. */
+static inline gex_AM_Arg_t *aq_slot_more(struct aq_shm_ring *ring, const struct aq_shm_slot *slot,
+                                         int channel)
+{
+    struct aq_shm_more *more = (struct aq_shm_more *)(void *)(ring->slots + aq_shm.layout.slots);
+
+    return more[(slot - ring->slots) * AQ_CHANNELS + channel].args;
+}
+
+/* The receiver has taken this many messages, unless we know of more. */
+static inline void aq_shm_tx_note_taken(struct aq_shm_tx *tx, uint32_t taken)
+{
+    /* a lost race between two threads leaves the smaller of two true numbers until the next note */
+    if ((int32_t)(taken - atomic_load_explicit(&tx->taken, memory_order_relaxed)) > 0)
+        /* release: pairs with the acquire in aq_shm_tx_slot() */
+        atomic_store_explicit(&tx->taken, taken, memory_order_release);
+}
 
 #endif

@@ -116,4 +116,3 @@ done_testing();
 
 __DATA__
 # files longer than 600 lines, to be split
-conduits/smp/aq_shm_ring.c
