@@ -456,6 +456,11 @@ static void aq_ref_bar_choose_parties(void)
     aq_ref_bar.jobrank_of = leaders;
 }
 
+void aq_ref_barrier_fini(void)
+{
+    free((void *)(uintptr_t)aq_ref_bar.jobrank_of);
+}
+
 void aq_ref_barrier_init(void)
 {
     const gex_Flags_t flags = GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST;

@@ -71,6 +71,7 @@ void aq_callback_fini(void)
     aq_coll_fini();
     aq_ad_fini();
     aq_vis_fini();
+    aq_ref_barrier_fini();
     aq_exchange_fini();
     aq_gasnet1_fini();
 }

@@ -49,6 +49,9 @@ bool aq_ref_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_t 
 /** aq_ref_barrier_init - register the handlers. */
 void aq_ref_barrier_init(void);
 
+/** aq_ref_barrier_fini - the job has ended: free the list of leaders. */
+void aq_ref_barrier_fini(void);
+
 /**
  * aq_ref_barrier_progress - send what may be sent; never blocks, runs no handler.
  * Returns how many messages left, were declined, or barriers ended: not 0 means look again.

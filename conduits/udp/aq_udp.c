@@ -1,5 +1,5 @@
 /*
- * aq_udp.c - the udp conduit: its table, its start, its turn at polling and sleeping, its end.
+ * aq_udp.c - the udp conduit: its table, its start, its turn at polling and sleeping.
  *
  * Local ranks, with which memory is shared, are conduits/smp's; what is for remote ones goes
  * through one UDP socket. See aq_udp.h for the files, aq_udp_link.c for how datagrams become
@@ -9,9 +9,6 @@
  *           While local ranks keep us busy most polls leave it out. The poll right after
  *           a send that waits to be coalesced (aq_udp_peer_queued()) looks at nothing; the next one
  *           sends
- * Leaving   what is unacknowledged as the process leaves could be lost for good, and a peer would
- *           wait for ever; so leaving waits for acknowledgements, a bounded time, and sends a
- *           disconnect
  * Threads   any
  * Uses      other/spawn, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -22,11 +19,11 @@
 #include <string.h>
 
 #include "base/aq_env.h"
-#include "core/aq_exit.h"
 #include "core/aq_nosup.h"
 #include "core/aq_poll.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "extended/aq_ref.h"
 #include "other/spawn/aq_spawn.h"
 
@@ -35,32 +32,9 @@
 #define AQ_UDP_POLL_NS         400u
 #define AQ_UDP_MIN_SLEEP_NS    UINT64_C(20000) /* least time asleep */
 
-struct aq_udp aq_udp = { .fd = -1 };
+struct aq_udp aq_udp AQ_JOB_STATE = { .fd = -1 };
 
-/* --- while no handler may run --- */
-
-/* One round of what keeps the other side going, without handlers. True: all is acknowledged. */
-static bool aq_udp_drain_once(bool leaving)
-{
-    const uint64_t now = aq_now_ns();
-    bool idle = true;
-
-    aq_udp_receive_acks(now);
-    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire);
-         peer != NULL; peer = peer->next_active) {
-        if (!aq_lock_try(&peer->lock)) /* its owner may be parked for good: leave it */
-            continue;
-        aq_udp_link_close(&peer->link);
-        if (leaving && aq_udp_peer_is_refused(peer, now)) /* nobody is there to acknowledge */
-            aq_udp_link_abandon(&peer->link);
-        aq_udp_link_timer(&peer->link, now);
-        idle = idle && aq_udp_link_is_idle(&peer->link);
-        aq_lock_release(&peer->lock);
-    }
-    if (aq_udp.inject)
-        aq_udp_inject_timer(now);
-    return idle;
-}
+/* --- start --- */
 
 /* While start-up waits for other ranks of the host, outside active messages: our last ones may be
  * lost. */
@@ -68,8 +42,6 @@ static void aq_udp_meanwhile(void)
 {
     (void)aq_udp_drain_once(false);
 }
-
-/* --- start --- */
 
 static int aq_udp_probe(char *why, size_t len)
 {
@@ -246,58 +218,6 @@ static void aq_udp_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t 
     aq_lock_release(&peer->lock);
 }
 
-static void aq_udp_report(void)
-{
-    const struct aq_udp_counters *c = &aq_udp.counts;
-    struct aq_udp_link_counts all;
-    uint32_t peers = 0;
-
-    memset(&all, 0, sizeof(all));
-    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire);
-         peer != NULL; peer = peer->next_active, peers++) {
-        const uint64_t *from = (const uint64_t *)(const void *)&peer->link.counts;
-        uint64_t *to = (uint64_t *)(void *)&all;
-
-        for (size_t i = 0; i < sizeof(all) / sizeof(*to); i++)
-            to[i] += from[i];
-    }
-#define AQ_N(value) (unsigned long long)(value)
-    aq_log_print(
-        "udp: rank %u: %u peers; sent %llu datagrams, %llu bytes, %llu again, %llu control, "
-        "%llu probes, %llu calls; received %llu datagrams, %llu bytes, %llu calls; lost %llu, "
-        "spurious %llu, cuts %llu; duplicates %llu, outside %llu, unauthenticated %llu, "
-        "badhash %llu, malformed %llu, badacks %llu, "
-        "deferred %llu, refused %llu, errors %llu, toobig %llu\n",
-        aq_job.rank, peers, AQ_N(all.sent), AQ_N(all.sent_bytes), AQ_N(all.resent),
-        AQ_N(all.controls), AQ_N(all.probes), AQ_N(aq_counter_get(&c->sends)),
-        AQ_N(aq_counter_get(&c->datagrams_in)), AQ_N(aq_counter_get(&c->bytes_in)),
-        AQ_N(aq_counter_get(&c->receives)), AQ_N(all.lost), AQ_N(all.spurious), AQ_N(all.cuts),
-        AQ_N(all.duplicates), AQ_N(all.outside), AQ_N(aq_counter_get(&c->unauthenticated)),
-        AQ_N(aq_counter_get(&c->bad_hash)), AQ_N(aq_counter_get(&c->malformed)), AQ_N(all.bad_acks),
-        AQ_N(aq_counter_get(&c->deferred)), AQ_N(aq_counter_get(&c->refused)),
-        AQ_N(aq_counter_get(&c->errors)), AQ_N(aq_counter_get(&c->too_big)));
-#undef AQ_N
-}
-
-/* --- the end --- */
-
-static void aq_udp_exit(uint64_t max_ns)
-{
-    const struct timespec delay = { .tv_nsec = 50000 };
-    const uint64_t end = aq_now_ns() + max_ns;
-
-    while (!aq_udp_drain_once(true) && aq_now_ns() < end)
-        nanosleep(&delay, NULL);
-    for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire);
-         peer != NULL; peer = peer->next_active)
-        if (aq_lock_try(&peer->lock)) {
-            aq_udp_link_disconnect(&peer->link, aq_now_ns());
-            aq_lock_release(&peer->lock);
-        }
-    if (aq_env_bool(AQ_ENV_AQ_UDP_STATS))
-        aq_udp_report();
-}
-
 extern const struct aq_conduit_info aq_udp_info; /* aq_udp_info.c */
 
 const struct aq_conduit_ops aq_udp_conduit = {
@@ -306,6 +226,7 @@ const struct aq_conduit_ops aq_udp_conduit = {
     .min_medium = AQ_UDP_MAX_MEDIUM,
     .min_long = AQ_MIN_LONG < AQ_UDP_MAX_LONG ? AQ_MIN_LONG : AQ_UDP_MAX_LONG,
     .spawn = NULL,
+    .fini = aq_udp_fini,
     .probe = aq_udp_probe,
     .init = aq_udp_init,
     .quiesce = aq_nosup_quiesce,

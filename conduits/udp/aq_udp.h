@@ -1,7 +1,8 @@
 /*
  * aq_udp.h - what the files of the udp conduit share.
  *
- *     aq_udp.c        the table; start, polling, sleeping, leaving
+ *     aq_udp.c        the table; start, polling, sleeping
+ *     aq_udp_end.c    leaving; the end of the job
  *     aq_udp_peer.c   what is kept of a rank; first contact; timers and flushing
  *     aq_udp_am.c     active messages, out and in
  *     aq_udp_rma.c    puts and gets, out and in
@@ -14,7 +15,7 @@
  *     aq_udp_link.[ch], aq_udp_link_in.c, aq_udp_wire.h   the engine and the format
  *
  * Owns      the socket, one struct aq_udp_peer for each remote rank that was ever spoken to,
- *           buffers
+ *           buffers: until the job ends
  * Threads   any. A peer's lock covers its link and queues for a few instructions and for a send
  *           that does not block; no lock is held while a handler runs
  * Uses      core, other/spawn, SPDX-License-Identifier: BSD-3-Clause
@@ -172,6 +173,14 @@ struct aq_udp {
 };
 extern struct aq_udp aq_udp;
 
+/* --- the end (aq_udp_end.c) --- */
+
+/* One round of what keeps the other side going, without handlers; leaving: peers that are gone
+ * count for nothing. True: all is acknowledged. */
+bool aq_udp_drain_once(bool leaving);
+void aq_udp_exit(uint64_t max_ns);
+void aq_udp_fini(void);
+
 /* --- peers (aq_udp_peer.c) --- */
 
 /* The peer, made if need be. Ends the job if its address cannot be had. */
@@ -206,6 +215,10 @@ void aq_udp_peer_mark(struct aq_udp_peer *peer);
 void aq_udp_peer_queued(struct aq_udp_peer *peer, bool may_wait, uint64_t now_ns);
 /* Lock held: a message has begun to wait to be coalesced (aq_udp_flush.c). */
 void aq_udp_flush_timer_note(void);
+/* The job has ended: end the thread. */
+void aq_udp_flush_timer_fini(void);
+/* The job has ended: free all peers and what they keep. */
+void aq_udp_peers_fini(void);
 /* Send what marked peers have, open datagrams included. */
 void aq_udp_flush(uint64_t now_ns);
 /* Serve timers that are due. */
@@ -274,6 +287,8 @@ unsigned aq_udp_receive(bool replies_only, uint64_t *now_ns_out);
 unsigned aq_udp_serve_deferred(void);
 /* The same as aq_udp_receive(), but nothing is handed over: only acknowledgements count. */
 void aq_udp_receive_acks(uint64_t now_ns);
+/* The job has ended: free what is kept of what has come. */
+void aq_udp_recv_fini(void);
 
 /* --- the socket (aq_udp_sock.c, aq_udp_addr.c) --- */
 
@@ -330,11 +345,15 @@ unsigned aq_udp_inject_send(struct aq_udp_peer *peer, const struct aq_udp_packet
                             unsigned count);
 /* Send what was delayed and is due. */
 void aq_udp_inject_timer(uint64_t now_ns);
+/* The job has ended: forget what was delayed. */
+void aq_udp_inject_fini(void);
 
 /* --- buffers (aq_udp_buf.c): aligned to 16 bytes --- */
 
 uint8_t *aq_udp_buf_take(size_t size);
 size_t aq_udp_buf_size(const uint8_t *buf);
 void aq_udp_buf_give(uint8_t *buf);
+/* The job has ended: free those that nobody has. */
+void aq_udp_buf_fini(void);
 
 #endif

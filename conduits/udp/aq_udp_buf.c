@@ -11,6 +11,7 @@
 
 #include "conduits/udp/aq_udp.h"
 #include "base/aq_log.h"
+#include "base/aq_state.h"
 
 struct aq_udp_buf {
     struct aq_udp_buf *next; /* while free */
@@ -23,7 +24,7 @@ static struct {
     aq_lock lock;
     struct aq_udp_buf *free;
     uint32_t count;
-} aq_udp_bufs[AQ_BUF_KINDS];
+} aq_udp_bufs[AQ_BUF_KINDS] AQ_JOB_STATE;
 static const uint32_t aq_buf_size[AQ_BUF_KINDS] = {
     256, 1536, 4096, 8448, AQ_UDP_RX_BYTES, AQ_UDP_MAX_LONG + 16
 };
@@ -86,4 +87,18 @@ void aq_udp_buf_give(uint8_t *bytes)
     aq_lock_release(&aq_udp_bufs[kind].lock);
     if (!keep)
         free(buf);
+}
+
+void aq_udp_buf_fini(void)
+{
+    for (unsigned kind = 0; kind < AQ_BUF_KINDS; kind++) {
+        struct aq_udp_buf *buf = aq_udp_bufs[kind].free;
+
+        while (buf != NULL) {
+            struct aq_udp_buf *next = buf->next;
+
+            free(buf);
+            buf = next;
+        }
+    }
 }

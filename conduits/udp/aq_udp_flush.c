@@ -7,12 +7,13 @@
  * again after AQ_FLUSH_IDLE looks that found nothing. It runs no handler and receives nothing. seq
  * has no second thread: there messages are coalesced only if GASNET_UDP_COALESCE asks for it.
  *
- * Owns      the thread, made at the first batch
+ * Owns      the thread, made at the first batch, until the job ends
  * Threads   aq_udp_flush_timer_note() from any, under a peer's lock
  * Promise   a waiting message leaves within two looks, as far as the windows allow
  * Uses      aq_udp.h, futex. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
+#include "base/aq_state.h"
 #include "conduits/udp/aq_udp.h"
 
 #if AQ_THREADED
@@ -30,7 +31,10 @@
 static struct {
     _Atomic uint32_t awake; /* a futex */
     bool made;              /* by who first set awake */
-} aq_udp_flush_timer;
+    bool runs;
+    atomic_bool stopping;
+    pthread_t thread; /* if it runs */
+} aq_udp_flush_timer AQ_JOB_STATE;
 
 static bool aq_udp_flush_timer_is_due(void)
 {
@@ -38,12 +42,18 @@ static bool aq_udp_flush_timer_is_due(void)
     return atomic_load_explicit(&aq_udp.dirty, memory_order_seq_cst) != NULL;
 }
 
+static bool aq_udp_flush_timer_goes_on(void)
+{
+    /* seq_cst: whoever has cleared awake after aq_udp_flush_timer_fini() has set it sees this */
+    return !atomic_load_explicit(&aq_udp_flush_timer.stopping, memory_order_seq_cst);
+}
+
 static void *aq_udp_flush_timer_main(void *arg)
 {
     const struct timespec delay = { 0, AQ_FLUSH_NS };
 
     (void)arg;
-    for (;;) {
+    while (aq_udp_flush_timer_goes_on()) {
         for (unsigned idle = 0; idle < AQ_FLUSH_IDLE; idle++) {
             nanosleep(&delay, NULL);
             if (aq_udp_flush_timer_is_due()) {
@@ -59,7 +69,8 @@ static void *aq_udp_flush_timer_main(void *arg)
             continue;
         }
         while (atomic_load_explicit(&aq_udp_flush_timer.awake, memory_order_relaxed)
-               == 0) /* the bell, no data */
+                   == 0 /* the bell, no data */
+               && aq_udp_flush_timer_goes_on())
             syscall(SYS_futex, &aq_udp_flush_timer.awake, FUTEX_WAIT, 0, NULL, NULL, 0);
     }
     return NULL;
@@ -67,18 +78,15 @@ static void *aq_udp_flush_timer_main(void *arg)
 
 static void aq_udp_flush_timer_make(void)
 {
-    pthread_attr_t attr;
-    pthread_t thread;
     sigset_t all, old;
 
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old); /* inherited: signals are for the client's threads */
-    if (pthread_create(&thread, &attr, aq_udp_flush_timer_main, NULL) != 0)
+    aq_udp_flush_timer.runs =
+        pthread_create(&aq_udp_flush_timer.thread, NULL, aq_udp_flush_timer_main, NULL) == 0;
+    if (!aq_udp_flush_timer.runs)
         aq_udp.coalesce = false; /* no threads to be had: then nothing waits */
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
 }
 
 void aq_udp_flush_timer_note(void)
@@ -97,9 +105,24 @@ void aq_udp_flush_timer_note(void)
     syscall(SYS_futex, &aq_udp_flush_timer.awake, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
+void aq_udp_flush_timer_fini(void)
+{
+    if (!aq_udp_flush_timer.runs)
+        return;
+    /* seq_cst, both: see aq_udp_flush_timer_goes_on() */
+    atomic_store_explicit(&aq_udp_flush_timer.stopping, true, memory_order_seq_cst);
+    atomic_store_explicit(&aq_udp_flush_timer.awake, 1, memory_order_seq_cst);
+    syscall(SYS_futex, &aq_udp_flush_timer.awake, FUTEX_WAKE, 1, NULL, NULL, 0);
+    pthread_join(aq_udp_flush_timer.thread, NULL);
+}
+
 #else
 
 void aq_udp_flush_timer_note(void)
+{
+}
+
+void aq_udp_flush_timer_fini(void)
 {
 }
 

@@ -19,6 +19,7 @@
 #include "conduits/udp/aq_udp.h"
 #include "base/aq_env.h"
 #include "base/aq_log.h"
+#include "base/aq_state.h"
 
 #define AQ_UDP_INJECT_DELAY_S 60      /* a datagram is late by no more than this */
 #define AQ_REORDER_NS         300000u /* how long one that is overtaken stays */
@@ -36,7 +37,7 @@ static struct {
     double drop, dup, reorder, corrupt; /* 0..1 */
     uint64_t delay_ns, random;
     struct aq_udp_late *late;
-} aq_udp_inject;
+} aq_udp_inject AQ_JOB_STATE;
 
 /* xorshift64*: the same faults for the same seed, if the program does the same */
 static double aq_udp_inject_random(void)
@@ -225,6 +226,16 @@ void aq_udp_inject_timer(uint64_t now_ns)
 
     while ((late = aq_udp_inject_take(now_ns)) != NULL) {
         aq_udp_inject_send_bytes(late->peer, late->bytes, late->len);
+        aq_udp_buf_give(late->bytes);
+        free(late);
+    }
+}
+
+void aq_udp_inject_fini(void)
+{
+    struct aq_udp_late *late;
+
+    while ((late = aq_udp_inject_take(UINT64_MAX)) != NULL) {
         aq_udp_buf_give(late->bytes);
         free(late);
     }

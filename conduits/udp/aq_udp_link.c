@@ -479,8 +479,7 @@ void aq_udp_link_ack(struct aq_udp_link *link, uint64_t now_ns)
 
 void aq_udp_link_disconnect(struct aq_udp_link *link, uint64_t now_ns)
 {
-    if (!link->disconnected)
-        aq_udp_link_control(link, AQ_UDP_DISCONNECT, now_ns);
+    aq_udp_link_control(link, AQ_UDP_DISCONNECT, now_ns);
 }
 
 /* --- the owner's turn --- */

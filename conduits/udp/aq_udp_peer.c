@@ -17,7 +17,7 @@
  *           without a word are the launcher's to notice, which hears their heartbeats. Only where a
  *           user sets GASNET_REQUESTTIMEOUT_MAX, saying that all ranks poll that often, silence
  *           counts too
- * Owns      the peers, for good; the list of those with something to flush
+ * Owns      the peers, until the job ends; the list of those with something to flush
  * Threads   any; lists under locks of their own
  * Uses      aq_udp.h, other/spawn. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "conduits/udp/aq_udp.h"
 #include "core/aq_exit.h"
@@ -491,4 +492,55 @@ void aq_udp_timers(uint64_t now_ns)
     }
     if (AQ_UNLIKELY(aq_udp.inject))
         aq_udp_inject_timer(now_ns);
+}
+
+/* --- the end of the job --- */
+
+static void aq_udp_frags_free(struct aq_udp_frag *frag)
+{
+    while (frag != NULL) {
+        struct aq_udp_frag *next = frag->next;
+
+        if (frag->type == AQ_UDP_F_MEDIUM_FRAG)
+            aq_udp_buf_give((uint8_t *)frag->payload);
+        free(frag);
+        frag = next;
+    }
+}
+
+static void aq_udp_queue_free(struct aq_udp_queue *queue)
+{
+    while (queue->first != NULL) {
+        struct aq_udp_xfer *next = queue->first->next;
+
+        free(queue->first);
+        queue->first = next;
+    }
+}
+
+static void aq_udp_peer_free(struct aq_udp_peer *peer)
+{
+    aq_udp_link_abandon(&peer->link);
+    aq_udp_link_fini(&peer->link);
+    for (int channel = 0; channel < 2; channel++)
+        aq_udp_frags_free(peer->frags[channel]);
+    aq_udp_queue_free(&peer->own);
+    aq_udp_queue_free(&peer->serve);
+    free(peer->gets);
+    if (peer->fd > 0)
+        close(peer->fd);
+    free(peer);
+}
+
+void aq_udp_peers_fini(void)
+{
+    /* relaxed: no other thread is here */
+    struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_relaxed);
+
+    while (peer != NULL) {
+        struct aq_udp_peer *next = peer->next_active;
+
+        aq_udp_peer_free(peer);
+        peer = next;
+    }
 }

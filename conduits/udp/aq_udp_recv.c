@@ -16,6 +16,7 @@
 
 #include "conduits/udp/aq_udp.h"
 #include "base/aq_log.h"
+#include "base/aq_state.h"
 
 /* A datagram that was taken over. */
 struct aq_udp_arrival {
@@ -35,13 +36,13 @@ struct aq_udp_deferred {
 static struct {
     aq_lock lock;
     struct aq_udp_deferred **last;
-} aq_udp_deferred = { .last = NULL };
+} aq_udp_deferred AQ_JOB_STATE;
 
 /* --- receive buffers --- */
 
 /* The buffer of the last receive call, kept for the next one. NULL: another thread, or an outer
  * poll of this one, uses it. */
-static uint8_t *_Atomic aq_udp_rx_reserve;
+static uint8_t *_Atomic aq_udp_rx_reserve AQ_JOB_STATE;
 
 static inline uint8_t *aq_udp_rx_exchange(uint8_t *buffer)
 {
@@ -310,4 +311,17 @@ void aq_udp_receive_acks(uint64_t now_ns)
     while (aq_udp_sock_receive(&batch))
         aq_udp_admit_batch(&batch, true, true, now_ns, arrivals);
     aq_udp_rx_buffer_give(batch.buffer);
+}
+
+void aq_udp_recv_fini(void)
+{
+    struct aq_udp_deferred *deferred;
+    uint8_t *buffer = aq_udp_rx_exchange(NULL);
+
+    while ((deferred = aq_udp_deferred_pop()) != NULL) {
+        aq_udp_buf_give(deferred->arrival.datagram);
+        free(deferred);
+    }
+    if (buffer != NULL)
+        aq_udp_buf_give(buffer);
 }

@@ -22,6 +22,7 @@
 #include "core/aq_exit.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
@@ -30,7 +31,7 @@
 #define AQ_UDP_CONNECT_AFTER 32u  /* sends to a peer until it gets a socket of its own */
 #define AQ_UDP_CONNECTED     256u /* peers that may have one */
 
-static aq_lock aq_udp_cut_lock; /* while datagrams may be cut */
+static aq_lock aq_udp_cut_lock AQ_JOB_STATE; /* while datagrams may be cut */
 
 /* --- opening --- */
 
@@ -259,7 +260,7 @@ static enum aq_udp_sent aq_udp_sock_failed(struct aq_udp_peer *peer, int error, 
  * sends; what the peer says comes to the socket that all know. */
 static void aq_udp_sock_connect(struct aq_udp_peer *peer)
 {
-    static atomic_uint count;
+    static atomic_uint count AQ_JOB_STATE;
     const bool v6 = aq_udp.self.any.sa_family == AF_INET6;
     const int whole = v6 ? IPV6_PMTUDISC_DO : IP_PMTUDISC_DO, on = 1;
     const int few = 8192; /* nobody reads it, but notes need room */

@@ -13,6 +13,9 @@ trap 'rm -rf "$work"' EXIT
 unset GASNET_CONDUIT GASNET_SUPERNODE_MAXSIZE
 # sanitizers keep what was freed for a while
 case ${AQ_CONFIG:-} in *asan* | *tsan*) export TEST_RSS_KB=65536 TEST_SANITIZER=1 ;; esac
+# What the udp conduit adds: buffers that one job in a hundred needs, and in par, if messages wait, a second thread,
+# whose stack the C library keeps. One heap for both threads.
+udp="env GASNET_CONDUIT=udp MALLOC_ARENA_MAX=1 TEST_RSS_KB=${TEST_RSS_KB:-512} TEST_MAPPINGS=2"
 count=0
 bad=0
 
@@ -60,6 +63,18 @@ for mode in seq par; do
     says 1 'a barrier of the client is still under way' "$mode: an end with a barrier open" "$prog" 2 open
     says 3 '' "$mode: gasnet_exit in the second job" "$prog" 2 failed
     says 137 'was lost' "$mode: a rank killed in the second job" "$prog" 3 killed
+    for each in 1 2; do
+        run="$udp GASNET_SUPERNODE_MAXSIZE=$each $prog"
+        is "udp $mode, $each sharing memory: a hundred jobs" $run 3 again 100
+        is "udp $mode, $each sharing memory: both halves at a time" $run 4 halves 10
+        is "udp $mode, $each sharing memory: one half while the other waits" $run 4 turns 5
+        is "udp $mode, $each sharing memory: other members, other orders" $run 5 members 3
+    done
+    run="$udp GASNET_SUPERNODE_MAXSIZE=1"
+    is "udp $mode: what is refused goes on" $run "$prog" 2 misuse
+    is "udp $mode: over a network that loses" $run AQ_UDP_FAULTS=drop=5%,dup=2%,reorder=5% "$prog" 3 again 50
+    says 3 '' "udp $mode: gasnet_exit in the second job" $run "$prog" 2 failed
+    says 137 'was lost' "udp $mode: a rank killed in the second job" $run "$prog" 3 killed
 done
 prog=$build/tests/restart/restart-par
 [ -x "$prog" ] && [ -e "$build/modules/aq-mpi.so" ] &&
@@ -68,6 +83,18 @@ prog=$build/tests/restart/restart-par
 # a second thread may make libc add a heap, whenever both allocate at a time: one heap only
 [ -x "$prog" ] && is "smp par: with a service thread" \
     env MALLOC_ARENA_MAX=1 GASNET_PROGRESS_THREAD=1 "$prog" 3 again 50
+[ -x "$prog" ] && is "udp par: with a service thread" \
+    $udp GASNET_SUPERNODE_MAXSIZE=1 GASNET_PROGRESS_THREAD=1 "$prog" 3 again 50
+sh "$src/tests/restart/hosts.sh" 1 true 2>/dev/null && for mode in seq par; do
+    prog=$build/tests/restart/restart-$mode
+    [ -x "$prog" ] || continue
+    run="sh $src/tests/restart/hosts.sh 2 $udp $prog"
+    is "udp $mode, two hosts: again" $run 4 again 30
+    is "udp $mode, two hosts: both halves at a time" $run 4 halves 5
+    is "udp $mode, two hosts: one half while the other waits" $run 4 turns 5
+    is "udp $mode, two hosts: other members, other orders" $run 4 members 2
+    says 137 'was lost' "udp $mode, two hosts: a rank killed in the second job" $run 3 killed
+done
 for mpi in openmpi mpich; do
     command -v mpicc.$mpi >/dev/null && command -v mpirun.$mpi >/dev/null || continue
     [ -e "$build/libaq-any-par.a" ] && [ "${AQ_CONFIG:-opt}" = opt ] || continue
@@ -84,6 +111,11 @@ for mpi in openmpi mpich; do
     is "smp, groups of $mpi: halves" $run "$work/restart-$mpi" halves 5
     is "smp, groups of $mpi: turns" $run "$work/restart-$mpi" turns 3
     is "smp, groups of $mpi: members" $run "$work/restart-$mpi" members 2
+    export GASNET_CONDUIT=udp GASNET_SUPERNODE_MAXSIZE=1
+    is "udp, groups of $mpi: again" $run "$work/restart-$mpi" again 30
+    is "udp, groups of $mpi: halves" $run "$work/restart-$mpi" halves 5
+    is "udp, groups of $mpi: turns" $run "$work/restart-$mpi" turns 3
+    unset GASNET_CONDUIT GASNET_SUPERNODE_MAXSIZE
 done
 echo "1..$count"
 exit $bad

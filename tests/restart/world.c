@@ -1,8 +1,10 @@
 /*
  * world.c - see world.h. SPDX-License-Identifier: BSD-3-Clause
  */
+#define _GNU_SOURCE 1
 #include "world.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -121,6 +123,26 @@ static void group_abort(void *ctx, int code)
     _exit(code);
 }
 
+/* TEST_HOSTS: a process on each of several hosts, which are network namespaces. */
+static void move_to_host(void)
+{
+    char *hosts = getenv("TEST_HOSTS"), path[64], *rest;
+    int count = 0, pids[MOST], fd;
+
+    if (hosts == NULL)
+        return;
+    for (char *pid = strtok_r(hosts, " ", &rest); pid != NULL && count < MOST;
+         pid = strtok_r(NULL, " ", &rest))
+        pids[count++] = atoi(pid);
+    snprintf(path, sizeof(path), "/proc/%d/ns/net", pids[world_rank % count]);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || setns(fd, CLONE_NEWNET) != 0) {
+        perror(path);
+        _exit(2);
+    }
+    close(fd);
+}
+
 void world_start(int *argc, char ***argv)
 {
     world_size = *argc > 1 ? atoi((*argv)[1]) : 2;
@@ -136,6 +158,7 @@ void world_start(int *argc, char ***argv)
         if (child[i] == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             world_rank = i;
+            move_to_host();
             everybody = (struct member){ &area->meeting[WORLD], i, world_size, 0 };
             for (int k = 1; k + 1 < *argc; k++)
                 (*argv)[k] = (*argv)[k + 1];
