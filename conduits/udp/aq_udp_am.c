@@ -138,7 +138,8 @@ static uint32_t aq_udp_am_queue(struct aq_udp_peer *peer, enum aq_udp_channel ch
 
     if (each < out->nbytes) {
         frame.message = peer->message[channel]++;
-        memcpy(frame.args, out->args, out->nargs * sizeof(*out->args));
+        if (out->nargs != 0) /* else args may be NULL */
+            memcpy(frame.args, out->args, out->nargs * sizeof(*out->args));
     }
     for (size_t at = 0; at < out->nbytes; at += each, count++) {
         struct aq_udp_tx *tx = aq_udp_am_add(peer, channel, AQ_UDP_HEAD_MAX);
