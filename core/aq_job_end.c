@@ -93,6 +93,17 @@ int aqueduct_job_is_running(void)
     return aq_job_has_started();
 }
 
+/* Has the job anything that cannot be given back? */
+static bool aq_job_conduit_can_end(void)
+{
+    return !aq_job.has_remote || aq_job.conduit->fini != NULL;
+}
+
+int aqueduct_job_can_end(void)
+{
+    return aq_job_has_started() && aq_spawn_can_end() && aq_job_conduit_can_end();
+}
+
 /* Does anything speak against an end? Says what. */
 static int aq_job_check_end(void)
 {
@@ -103,7 +114,7 @@ static int aq_job_check_end(void)
         return aq_fail(GASNET_ERR_RESOURCE,
                        "aqueduct_job_end: a launcher has started this job, which ends with its "
                        "processes; one that was started by aqueduct_job_start can be ended");
-    if (aq_job.has_remote && aq_job.conduit->fini == NULL)
+    if (!aq_job_conduit_can_end())
         return aq_fail(
             GASNET_ERR_RESOURCE,
             "aqueduct_job_end: a job over the %s conduit ends with its processes; GASNET_"

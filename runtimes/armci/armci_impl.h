@@ -2,8 +2,8 @@
  * armci_impl.h - what the sources of libarmci share: the job, its peers, and how an operation
  * begins and ends.
  *
- * Owns      aq_armci, the one object of the process; made by the first ARMCI_Init, kept until the
- *           process ends
+ * Owns      aq_armci, the one object of the process; filled by ARMCI_Init, emptied by
+ *           ARMCI_Finalize
  * Threads   one thread of the program at a time is in the library. Handlers run on it and on
  *           Aqueduct's service thread: what they touch is atomic or under a lock of armci_lock.h
  * Addresses a program's remote address is the caller's own mapping where the target shares memory
@@ -87,7 +87,7 @@ struct aq_armci_peer {
 };
 
 struct aq_armci_job {
-    bool started; /* Aqueduct runs: once, for good */
+    bool started; /* Aqueduct runs: as long as ARMCI, or for good if the job cannot be ended */
     bool running; /* between ARMCI_Init and ARMCI_Finalize */
     bool threads; /* threads of the library may communicate */
     int me, nproc;
@@ -98,7 +98,8 @@ struct aq_armci_job {
     int ndirty;
     struct aq_armci_heap *heap; /* of the own segment */
     unsigned ticks;
-    MPI_Comm comm; /* of the world; a duplicate of the program's */
+    MPI_Comm comm;     /* of ARMCI's world; a duplicate of the program's */
+    MPI_Comm job_comm; /* the same, of Aqueduct; as long as it runs */
 };
 extern struct aq_armci_job aq_armci;
 

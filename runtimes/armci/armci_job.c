@@ -1,13 +1,15 @@
 /*
  * armci_job.c - starts and ends ARMCI; what ends the job when something is wrong.
  *
- * The job under ARMCI is the whole launch: it starts with the first ARMCI_Init and stays until the
- * process ends. ARMCI_Finalize gives the memory back; a later ARMCI_Init goes on with the same job.
- * MPI names the ranks, and its communicator is of all of them.
+ * The job under ARMCI is over the ranks of a communicator (aqueduct_mpi.h): it starts with
+ * ARMCI_Init and ends with ARMCI_Finalize, after which another can start over other ranks. MPI
+ * names the ranks. The mpi conduit's job is the whole launch, and stays until the process ends, as
+ * does one whose conduit cannot be ended: a later ARMCI_Init goes on with the same job.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "armci_impl.h"
+#include "aqueduct_mpi.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -154,7 +156,8 @@ static void register_handlers(gex_EP_t ep)
         aq_armci_fatal("the handlers cannot be registered");
 }
 
-/* The world of MPI and the job's ranks are the same, in the same order, or there is no ARMCI. */
+/* The world of MPI and the ranks of a launched job are the same, in the same order, or there is no
+ * ARMCI. */
 static void check_same_world(void)
 {
     int rank, size, same, all_same;
@@ -212,44 +215,71 @@ static void attach_segment(void)
         aq_armci_fatal("no memory for the list of allocations");
 }
 
-static void start_job(void)
+/* Do the two have the same ranks in the same order? */
+static bool are_alike(MPI_Comm comm, MPI_Comm other)
 {
+    int how = MPI_UNEQUAL;
+
+    MPI_Comm_compare(comm, other, &how);
+    return how == MPI_IDENT || how == MPI_CONGRUENT;
+}
+
+/* ARMCI cannot start over comm: its first rank says so. Ends the job. */
+static void refuse(MPI_Comm comm, const char *why)
+{
+    int rank;
+
+    MPI_Comm_rank(comm, &rank);
+    if (rank == 0)
+        aq_armci_fatal("ARMCI_Init_mpi_comm: %s", why);
+    MPI_Barrier(comm);
+}
+
+/* Starts Aqueduct over the communicator; the mpi conduit, which MPI's launcher starts, over all. */
+static gex_EP_t start_over(MPI_Comm comm)
+{
+    const char *conduit = getenv("GASNET_CONDUIT");
+    const bool is_launched = conduit != NULL && strcmp(conduit, "mpi") == 0;
+    struct aqueduct_group group;
     gex_Client_t client;
     gex_EP_t ep;
 
-    choose_settings();
-    aq_armci_protocol_prepare();
-    if (gex_Client_Init(&client, &ep, &aq_armci.tm, "ARMCI", NULL, NULL, 0) != GASNET_OK)
+    if (is_launched && !are_alike(comm, MPI_COMM_WORLD))
+        refuse(comm, "the communicator is not one of all ranks in MPI_COMM_WORLD's order; over the "
+                     "mpi conduit ARMCI runs on all ranks, over GASNET_CONDUIT=smp or udp on any");
+    MPI_Comm_dup(comm, &aq_armci.job_comm);
+    aqueduct_mpi_group(&aq_armci.job_comm, &group);
+    if ((!is_launched && aqueduct_job_group(&group, NULL) != GASNET_OK)
+        || gex_Client_Init(&client, &ep, &aq_armci.tm, "ARMCI", NULL, NULL, 0) != GASNET_OK)
         aq_armci_fatal("Aqueduct does not start");
     aq_armci.me = (int)gex_System_QueryJobRank();
     aq_armci.nproc = (int)gex_System_QueryJobSize();
     aq_armci.started = true;
-    check_same_world();
-    register_handlers(ep);
+    if (is_launched)
+        check_same_world();
+    return ep;
+}
+
+static void start_job(MPI_Comm comm)
+{
+    choose_settings();
+    aq_armci_protocol_prepare();
+    register_handlers(start_over(comm));
     attach_segment();
     find_peers();
     gex_AD_Create(&aq_armci.ad_int, aq_armci.tm, GEX_DT_I32, GEX_OP_FADD | GEX_OP_SWAP, 0);
     gex_AD_Create(&aq_armci.ad_long, aq_armci.tm, GEX_DT_I64, GEX_OP_FADD | GEX_OP_SWAP, 0);
 }
 
-static void check_comm(MPI_Comm comm)
-{
-    int how = MPI_UNEQUAL;
-
-    MPI_Comm_compare(comm, MPI_COMM_WORLD, &how);
-    if (how != MPI_IDENT && how != MPI_CONGRUENT)
-        aq_armci_fatal("ARMCI_Init_mpi_comm: the communicator is not one of all ranks in "
-                       "MPI_COMM_WORLD's order; ARMCI "
-                       "over a part of the ranks is not supported");
-}
-
 static void start(MPI_Comm comm)
 {
     if (aq_armci.running)
         return;
-    check_comm(comm);
     if (!aq_armci.started)
-        start_job();
+        start_job(comm);
+    else if (!are_alike(comm, aq_armci.job_comm))
+        refuse(comm, "over this conduit ARMCI can start again with the same ranks only; over "
+                     "GASNET_CONDUIT=smp or udp with any");
     MPI_Comm_dup(comm, &aq_armci.comm);
     aq_armci.running = true;
     aq_armci_protocol_start();
@@ -309,6 +339,19 @@ AQ_ARMCI_TWIN(Initialized);
 
 /* --- end --- */
 
+static void end_job(void)
+{
+    if (!aqueduct_job_can_end())
+        return;
+    if (aqueduct_job_end() != GASNET_OK)
+        aq_armci_fatal("Aqueduct does not end");
+    aq_armci_heap_destroy(aq_armci.heap);
+    free(aq_armci.peers);
+    free(aq_armci.dirty);
+    MPI_Comm_free(&aq_armci.job_comm);
+    memset(&aq_armci, 0, sizeof(aq_armci));
+}
+
 int PARMCI_Finalize(void)
 {
     if (!aq_armci.running)
@@ -322,6 +365,7 @@ int PARMCI_Finalize(void)
     aq_armci_forget_memory();
     MPI_Comm_free(&aq_armci.comm);
     aq_armci.running = false;
+    end_job();
     return 0;
 }
 AQ_ARMCI_TWIN(Finalize);

@@ -33,16 +33,8 @@ static void broken_rule(const char *way, void **base)
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "";
-    MPI_Comm half;
     void *base[1024];
 
-    if (strcmp(way, "half") == 0) {
-        MPI_Init(&argc, &argv);
-        MPI_Comm_rank(MPI_COMM_WORLD, &me);
-        MPI_Comm_split(MPI_COMM_WORLD, me % 2, me, &half);
-        ARMCI_Init_mpi_comm(half);
-        return 0;
-    }
     test_start(&argc, &argv);
     ARMCI_Malloc(base, 64);
     if (strcmp(way, "late") == 0) { /* the others have left main long before */

@@ -143,6 +143,27 @@ check "twins builds with the archive" "$MPICC" twins.c -o twins-static -I"$tree/
     "$tree/lib/libarmci.a" $(libs_of_archive)
 check "twins, with the archive" right smp 2 ./twins-static
 
+# refuses CONDUIT WAY WORDS: parts ends with an error, and says WORDS once.
+refuses()
+{
+    # shellcheck disable=SC2046
+    env $(settings "$1") timeout -k 5 30 "$MPIRUN" -n 4 ./parts "$2" >"$work/run" 2>&1
+    status=$?
+    cat "$work/run"
+    echo "exit status $status"
+    [ $status != 0 ] && [ $status != 124 ] && [ "$(grep -c "$3" "$work/run")" = 1 ]
+}
+
+builds parts
+for conduit in smp udp; do
+    for way in halves turns again; do
+        check "a part of the ranks: $way, $conduit" right $conduit 5 ./parts $way
+    done
+done
+check "all ranks, again, mpi" right mpi 4 ./parts same
+check "other ranks, mpi" refuses mpi other 'ARMCI can start again with the same ranks only'
+check "a part of the ranks, mpi" refuses mpi turns 'over the mpi conduit ARMCI runs on all ranks'
+
 builds ends
 check "a rank that stays longer than the others" right smp 3 ./ends late
 check "ARMCI_Error" ends error 7 'rank 2: enough of this (7)'
@@ -150,7 +171,6 @@ check "a rank that does not exist" ends rank 1 'ARMCI_Fence: there is no rank 3;
 check "mutexes that do not exist" ends mutex 1 'ARMCI_Lock: there are no mutexes'
 check "an operation that does not exist" ends operation 1 'ARMCI_Rmw: 5 is no operation'
 check "a failed assertion" ends assertion - 'assertion failed: me < 0'
-check "half of the ranks" ends half 1 'ARMCI over a part of the ranks is not supported'
 if grep -q 'define GASNET_DEBUG 1' "$tree"/include/gasnet_config.h 2>/dev/null || [ "${AQ_DEBUG_NAME:-}" = GASNET_DEBUG ]; then
     for ends_on in smp udp; do
         check "an address outside, $ends_on" ends outside 1 \
@@ -220,6 +240,57 @@ else
             done
         done
     done
+    # shellcheck disable=SC2086
+    check "parts-c links with libarmci" links parts-c ours "$MPICC" -lga-openmpi \
+        -L"$tree/lib" -larmci -Wl,-rpath,"$tree/lib" $rest
+    for conduit in smp udp; do
+        for way in halves turns; do
+            check "Global Arrays on a part of the ranks: $way, $conduit" right $conduit 5 ./parts-c-ours $way
+        done
+    done
+fi
+
+# --- the other MPI: its programs and the sources of libarmci, over the archive of all conduits ---
+
+# other_links NAME SOURCE LIBRARY...: all in one go
+# shellcheck disable=SC2046
+other_links()
+{
+    name=$1 source=$2
+    shift 2
+    mpicc.mpich -O1 -g -w -DHAVE_CONFIG_H -DGASNET_PAR=1 -D_GNU_SOURCE=1 -D_REENTRANT -I"$AQ_SRC/include" \
+        -I"$AQ_SRC/include/smp-conduit" -I"$AQ_BUILD/include" -I"$AQ_SRC/runtimes/armci/include" \
+        -I"$AQ_SRC/tests/armci" "$source" "$@" "$AQ_SRC"/runtimes/armci/*.c \
+        $(sh "$AQ_SRC/tests/restart/libs.sh" "$AQ_BUILD") -o "$name"
+}
+
+if [ -z "$mpi" ] || ! command -v mpicc.mpich >/dev/null || [ ! -e "${AQ_BUILD:-.}/libaq-any-par.a" ]; then
+    skip "MPICH" "needs a libarmci for Open MPI, MPICH, and the build folder"
+else
+    MPIRUN=mpirun.mpich
+    check "parts builds with MPICH" other_links parts-mpich parts.c
+    for conduit in smp udp; do
+        for way in halves turns again; do
+            check "a part of the ranks: $way, $conduit, MPICH" right $conduit 5 ./parts-mpich $way
+        done
+    done
+    if ls /usr/lib/*/libga-mpich.a >/dev/null 2>&1; then
+        # the program calls nothing of ScaLAPACK, which is not installed for MPICH everywhere
+        scalapack=-lscalapack-mpich
+        if ! ls /usr/lib/*/libscalapack-mpich.so >/dev/null 2>&1; then
+            for name in blacs_gridexit blacs_gridinfo blacs_gridinit descinit iceil indxg2p numroc \
+                pdgetrf pdgetrs pdlamch pdpotrf pdpotri pdpotrs pdsyev pdsyevd pdsyevr pdsyevx \
+                pdsygvx pzheevd pzheevr; do
+                echo "void ${name}_(void) { __builtin_trap(); }"
+            done >scalapack.c
+            scalapack=$work/scalapack.c
+        fi
+        check "Global Arrays links with MPICH" other_links ga-mpich "$AQ_SRC/tests/armci/ga/parts-c.c" \
+            -lga-mpich $scalapack -llapack -lblas -lgfortran
+        for way in halves turns; do
+            check "Global Arrays on a part of the ranks: $way, MPICH" right smp 5 ./ga-mpich $way
+        done
+    fi
 fi
 check "no process is left" tap_gone
 tap_end
