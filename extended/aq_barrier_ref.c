@@ -8,7 +8,8 @@
  * Two levels: an EX barrier has one party for each neighborhood, its leader, which is the last rank
  * of the neighborhood. The other ranks arrive in shared memory; the leader arrives when all of them
  * have, and arrives in shared memory when the leaders have met: that is what the others wait for.
- * One level: each rank is a party. Named barriers always have one level.
+ * One level: each rank is a party. Named barriers do the same; the leader hands on what is known of
+ * the name, upwards what its neighborhood knows, downwards what all know.
  *
  * EX barriers are cumulative: "round r, phase k" says that the sender is that far with phases 1..k
  * all together. One number a round is then all the state there is, for any number of open phases;
@@ -46,12 +47,16 @@
 #define AQ_NAME_MISMATCH 1
 #define AQ_NAME_NAMED    2
 
+/* The parties of both; set at the start. */
+static struct {
+    gex_Rank_t count, self;       /* how many, and which of them this rank is */
+    const gex_Rank_t *jobrank_of; /* [count]; NULL: each rank is a party */
+    bool is_member;               /* this rank is not a party: its leader is */
+} aq_ref_parties AQ_JOB_STATE;
+
 static struct {
     aq_lock lock;
     atomic_bool active;           /* counted in aq_callback_pending; polls look before they lock */
-    gex_Rank_t parties, self;     /* how many, and which of them this rank is */
-    const gex_Rank_t *jobrank_of; /* [parties]; NULL: each rank is a party */
-    bool is_member;               /* this rank is not a party: its leader is */
     uint64_t entered;             /* phases this process has entered */
     uint64_t arrived;             /* the same of all of the neighborhood, if there are two levels */
     uint64_t received[AQ_ROUNDS]; /* phases of which the round's message has come */
@@ -61,7 +66,8 @@ static struct {
 } aq_ref_bar AQ_JOB_STATE;
 
 struct aq_ref_slot {
-    bool arrived;
+    bool entered; /* by this process */
+    bool arrived; /* and by all of the neighborhood, if there are two levels */
     bool done;
     uint32_t received, sent, sending; /* bit [round] */
     struct aq_barrier_name name;      /* what is known of it */
@@ -76,23 +82,31 @@ static struct {
 
 /* --- parties and rounds --- */
 
-static unsigned aq_ref_rounds(gex_Rank_t parties)
+static unsigned aq_ref_rounds(void)
 {
     unsigned rounds = 0;
 
-    while (((uint64_t)1 << rounds) < parties)
+    while (((uint64_t)1 << rounds) < aq_ref_parties.count)
         rounds++;
     return rounds;
 }
 
-static gex_Rank_t aq_ref_ahead(gex_Rank_t self, gex_Rank_t parties, unsigned round)
+static gex_Rank_t aq_ref_jobrank(uint64_t party)
 {
-    return (gex_Rank_t)(((uint64_t)self + ((uint64_t)1 << round)) % parties);
+    return aq_ref_parties.jobrank_of == NULL ? (gex_Rank_t)party : aq_ref_parties.jobrank_of[party];
 }
 
-static gex_Rank_t aq_ref_behind(gex_Rank_t self, gex_Rank_t parties, unsigned round)
+/* The jobrank of whom this party tells in a round, and of whom it hears. */
+static gex_Rank_t aq_ref_ahead(unsigned round)
 {
-    return (gex_Rank_t)(((uint64_t)self + parties - ((uint64_t)1 << round)) % parties);
+    return aq_ref_jobrank((aq_ref_parties.self + ((uint64_t)1 << round)) % aq_ref_parties.count);
+}
+
+static gex_Rank_t aq_ref_behind(unsigned round)
+{
+    const uint64_t count = aq_ref_parties.count;
+
+    return aq_ref_jobrank((aq_ref_parties.self + count - ((uint64_t)1 << round)) % count);
 }
 
 /* Send a short message without waiting for credit and without running handlers. */
@@ -128,11 +142,6 @@ static unsigned aq_ref_declined(void)
 
 /* --- EX --- */
 
-static gex_Rank_t aq_ref_bar_jobrank(gex_Rank_t party)
-{
-    return aq_ref_bar.jobrank_of == NULL ? party : aq_ref_bar.jobrank_of[party];
-}
-
 /* Have the other ranks of the neighborhood entered phase k? The local table names the lowest rank
  * that has not, and the leader is the last. */
 static bool aq_ref_bar_gathered(uint64_t k)
@@ -145,7 +154,7 @@ static bool aq_ref_bar_gathered(uint64_t k)
 /* How far has the neighborhood come? Under the lock. */
 static void aq_ref_bar_gather(void)
 {
-    if (aq_ref_bar.jobrank_of == NULL)
+    if (aq_ref_parties.jobrank_of == NULL)
         aq_ref_bar.arrived = aq_ref_bar.entered;
     while (aq_ref_bar.arrived < aq_ref_bar.entered && aq_ref_bar_gathered(aq_ref_bar.arrived + 1))
         aq_ref_bar.arrived++;
@@ -178,9 +187,7 @@ static bool aq_ref_bar_send(unsigned round, unsigned *sent_out)
 
         const gex_AM_Arg_t args[] = { (gex_AM_Arg_t)round, AQ_ARGS_OF_U64(reach) };
 
-        left = aq_ref_try_send(
-            aq_ref_bar_jobrank(aq_ref_ahead(aq_ref_bar.self, aq_ref_bar.parties, round)),
-            AQ_HIDX_BARRIER, 3, args);
+        left = aq_ref_try_send(aq_ref_ahead(round), AQ_HIDX_BARRIER, 3, args);
         *sent_out += left;
 
         aq_lock_acquire(&aq_ref_bar.lock);
@@ -209,7 +216,7 @@ static unsigned aq_ref_bar_settle(unsigned rounds)
     if (over > before)
         atomic_store_explicit(&aq_ref_bar.finished, over, memory_order_release);
     aq_ref_set_active(&aq_ref_bar.active, over < aq_ref_bar.entered);
-    if (over > before && aq_ref_bar.jobrank_of != NULL)
+    if (over > before && aq_ref_parties.jobrank_of != NULL)
         aq_job.local->barrier_arrive(over); /* the others of the neighborhood may go on */
     aq_lock_release(&aq_ref_bar.lock);
     return over > before;
@@ -218,7 +225,7 @@ static unsigned aq_ref_bar_settle(unsigned rounds)
 /* Returns how much happened; a message without room counts, since it wants another poll. */
 static unsigned aq_ref_bar_advance(void)
 {
-    const unsigned rounds = aq_ref_rounds(aq_ref_bar.parties);
+    const unsigned rounds = aq_ref_rounds();
     unsigned happened = 0;
 
     if (!aq_ref_is_active(&aq_ref_bar.active))
@@ -238,9 +245,9 @@ static void aq_ref_on_barrier(gex_Token_t token, gex_AM_Arg_t round, gex_AM_Arg_
     const uint64_t k = aq_u64_of_args(k_high, k_low);
 
     (void)token;
-    if (round < 0 || (unsigned)round >= aq_ref_rounds(aq_ref_bar.parties))
+    if (round < 0 || (unsigned)round >= aq_ref_rounds())
         aq_fatal("a barrier message of round %d came; this job has %u rounds", (int)round,
-                 aq_ref_rounds(aq_ref_bar.parties));
+                 aq_ref_rounds());
     aq_lock_acquire(&aq_ref_bar.lock);
     if (aq_ref_bar.received[round] < k)
         aq_ref_bar.received[round] = k;
@@ -251,7 +258,7 @@ void aq_ref_barrier_arrive(uint64_t k)
 {
     uint64_t before;
 
-    if (aq_ref_bar.is_member) {
+    if (aq_ref_parties.is_member) {
         aq_job.local->barrier_arrive(k);
         return;
     }
@@ -270,9 +277,9 @@ void aq_ref_barrier_arrive(uint64_t k)
 /* Only looks: messages that are to be sent are the polls' business. */
 bool aq_ref_barrier_done(uint64_t k, gex_Rank_t *missing_out)
 {
-    const unsigned rounds = aq_ref_rounds(aq_ref_bar.parties);
+    const unsigned rounds = aq_ref_rounds();
 
-    if (aq_ref_bar.is_member)
+    if (aq_ref_parties.is_member)
         return aq_job.local->barrier_done(k, missing_out);
     /* acquire: pairs with the release in aq_ref_bar_settle() */
     if (atomic_load_explicit(&aq_ref_bar.finished, memory_order_acquire) >= k)
@@ -281,9 +288,8 @@ bool aq_ref_barrier_done(uint64_t k, gex_Rank_t *missing_out)
     aq_lock_acquire(&aq_ref_bar.lock);
     for (unsigned r = rounds; r-- > 0;)
         if (aq_ref_bar.received[r] < k) /* of the earliest round in the end */
-            *missing_out =
-                aq_ref_bar_jobrank(aq_ref_behind(aq_ref_bar.self, aq_ref_bar.parties, r));
-    if (aq_ref_bar.jobrank_of != NULL && !aq_ref_bar_gathered(k))
+            *missing_out = aq_ref_behind(r);
+    if (aq_ref_parties.jobrank_of != NULL && !aq_ref_bar_gathered(k))
         (void)aq_job.local->barrier_done(k, missing_out);
     aq_lock_release(&aq_ref_bar.lock);
     return false;
@@ -308,6 +314,38 @@ static int aq_ref_what(const struct aq_barrier_name *name)
     return (name->mismatch ? AQ_NAME_MISMATCH : 0) | (name->named ? AQ_NAME_NAMED : 0);
 }
 
+/* What a neighborhood's leader tells its own ranks of a phase, as flags of gasnet_barrier_notify().
+ */
+static int aq_ref_flags(const struct aq_barrier_name *name)
+{
+    return name->mismatch ? GASNET_BARRIERFLAG_MISMATCH
+           : name->named  ? 0
+                          : GASNET_BARRIERFLAG_ANONYMOUS;
+}
+
+/* Have the other ranks of the neighborhood entered phase k? Then name_out is what they know of its
+ * name. The local table names the lowest rank that has not, and the leader is the last. */
+static bool aq_ref_named_gathered(uint64_t k, struct aq_barrier_name *name_out,
+                                  gex_Rank_t *missing_out)
+{
+    return aq_job.local->named_done(k, name_out, missing_out) || *missing_out == aq_job.rank;
+}
+
+/* Has all of the neighborhood entered the present phase? Under the lock. */
+static void aq_ref_named_gather(void)
+{
+    struct aq_ref_slot *slot = &aq_ref_named.slot[aq_ref_named.phase & 1];
+    struct aq_barrier_name name = { false, false, 0 };
+    gex_Rank_t missing;
+
+    if (slot->arrived || !slot->entered
+        || (aq_ref_parties.jobrank_of != NULL
+            && !aq_ref_named_gathered(aq_ref_named.phase, &name, &missing)))
+        return;
+    slot->arrived = true;
+    aq_ref_merge(&slot->name, aq_ref_what(&name), name.id);
+}
+
 /* Send one round of the present phase if it is due. Returns false if there was no room. */
 static bool aq_ref_named_send(unsigned round, unsigned *sent_out)
 {
@@ -327,8 +365,7 @@ static bool aq_ref_named_send(unsigned round, unsigned *sent_out)
     if (!due)
         return true;
 
-    left = aq_ref_try_send(aq_ref_ahead(aq_job.rank, aq_job.size, round), AQ_HIDX_NAMED_BARRIER, 5,
-                           args);
+    left = aq_ref_try_send(aq_ref_ahead(round), AQ_HIDX_NAMED_BARRIER, 5, args);
     *sent_out += left;
 
     aq_lock_acquire(&aq_ref_named.lock);
@@ -350,19 +387,25 @@ static unsigned aq_ref_named_settle(unsigned rounds)
     if (slot->arrived && !slot->done && slot->received == all && slot->sent == all) {
         slot->done = true;
         ended = 1;
+        if (aq_ref_parties.jobrank_of != NULL) /* the others of the neighborhood may go on */
+            aq_job.local->named_arrive(aq_ref_named.phase, slot->name.id,
+                                       aq_ref_flags(&slot->name));
     }
-    aq_ref_set_active(&aq_ref_named.active, slot->arrived && !slot->done);
+    aq_ref_set_active(&aq_ref_named.active, slot->entered && !slot->done);
     aq_lock_release(&aq_ref_named.lock);
     return ended;
 }
 
 static unsigned aq_ref_named_advance(void)
 {
-    const unsigned rounds = aq_ref_rounds(aq_job.size);
+    const unsigned rounds = aq_ref_rounds();
     unsigned happened = 0;
 
     if (!aq_ref_is_active(&aq_ref_named.active))
         return 0;
+    aq_lock_acquire(&aq_ref_named.lock);
+    aq_ref_named_gather();
+    aq_lock_release(&aq_ref_named.lock);
     for (unsigned r = 0; r < rounds; r++)
         if (!aq_ref_named_send(r, &happened))
             happened += aq_ref_declined();
@@ -379,7 +422,7 @@ static void aq_ref_on_named(gex_Token_t token, gex_AM_Arg_t round, gex_AM_Arg_t 
     (void)token;
     aq_lock_acquire(&aq_ref_named.lock);
     own = aq_ref_named.phase;
-    if (round >= 0 && (unsigned)round < aq_ref_rounds(aq_job.size) && (k == own || k == own + 1)) {
+    if (round >= 0 && (unsigned)round < aq_ref_rounds() && (k == own || k == own + 1)) {
         slot->received |= (uint32_t)1 << round;
         aq_ref_merge(&slot->name, what, id);
         aq_lock_release(&aq_ref_named.lock);
@@ -396,9 +439,13 @@ void aq_ref_named_arrive(uint64_t k, int id, int flags)
                      : flags & GASNET_BARRIERFLAG_ANONYMOUS ? 0
                                                             : AQ_NAME_NAMED;
 
+    if (aq_ref_parties.is_member) {
+        aq_job.local->named_arrive(k, id, flags);
+        return;
+    }
     aq_lock_acquire(&aq_ref_named.lock);
     aq_ref_named.phase = k;
-    aq_ref_named.slot[k & 1].arrived = true;
+    aq_ref_named.slot[k & 1].entered = true;
     aq_ref_merge(&aq_ref_named.slot[k & 1].name, what, id);
     /* nobody can be at phase k + 1 before it hears of this arrival */
     aq_ref_named.slot[(k + 1) & 1] = (struct aq_ref_slot){ 0 };
@@ -407,22 +454,33 @@ void aq_ref_named_arrive(uint64_t k, int id, int flags)
     aq_ref_named_advance();
 }
 
+/* Under the lock. */
+static gex_Rank_t aq_ref_named_missing(uint64_t k, const struct aq_ref_slot *slot)
+{
+    struct aq_barrier_name name;
+    gex_Rank_t missing = GEX_RANK_INVALID;
+
+    if (aq_ref_parties.jobrank_of != NULL && !aq_ref_named_gathered(k, &name, &missing))
+        return missing;
+    for (unsigned r = 0; r < aq_ref_rounds(); r++)
+        if ((slot->received & (uint32_t)1 << r) == 0)
+            return aq_ref_behind(r);
+    return GEX_RANK_INVALID;
+}
+
 bool aq_ref_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_t *missing_out)
 {
     const struct aq_ref_slot *slot = &aq_ref_named.slot[k & 1];
     bool done;
 
+    if (aq_ref_parties.is_member)
+        return aq_job.local->named_done(k, name_out, missing_out);
     aq_lock_acquire(&aq_ref_named.lock);
     done = slot->done;
-    if (done) {
+    if (done)
         *name_out = slot->name;
-    } else {
-        *missing_out = GEX_RANK_INVALID;
-        for (unsigned r = aq_ref_rounds(aq_job.size); r-- > 0;)
-            if ((slot->received & (uint32_t)1 << r) == 0)
-                *missing_out =
-                    aq_ref_behind(aq_job.rank, aq_job.size, r); /* of the earliest round */
-    }
+    else
+        *missing_out = aq_ref_named_missing(k, slot);
     aq_lock_release(&aq_ref_named.lock);
     return done;
 }
@@ -436,12 +494,12 @@ unsigned aq_ref_barrier_progress(void)
 
 /* Two levels where the ranks of a neighborhood can meet in shared memory; the last of each leads.
  * */
-static void aq_ref_bar_choose_parties(void)
+static void aq_ref_choose_parties(void)
 {
     gex_Rank_t *leaders;
 
-    aq_ref_bar.parties = aq_job.size;
-    aq_ref_bar.self = aq_job.rank;
+    aq_ref_parties.count = aq_job.size;
+    aq_ref_parties.self = aq_job.rank;
     if (!aq_job.has_remote || aq_job.nbrhd_count == aq_job.size
         || (aq_job.local->caps & AQ_CAP_LOAD_STORE) == 0)
         return;
@@ -450,10 +508,10 @@ static void aq_ref_bar_choose_parties(void)
         aq_fatal("no memory for the leaders of %u neighborhoods", aq_job.nbrhd_count);
     for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
         leaders[aq_job.nbrhd_of[rank]] = rank;
-    aq_ref_bar.parties = aq_job.nbrhd_count;
-    aq_ref_bar.self = aq_job.nbrhd_of[aq_job.rank];
-    aq_ref_bar.is_member = leaders[aq_ref_bar.self] != aq_job.rank;
-    aq_ref_bar.jobrank_of = leaders;
+    aq_ref_parties.count = aq_job.nbrhd_count;
+    aq_ref_parties.self = aq_job.nbrhd_of[aq_job.rank];
+    aq_ref_parties.is_member = leaders[aq_ref_parties.self] != aq_job.rank;
+    aq_ref_parties.jobrank_of = leaders;
 }
 
 void aq_ref_barrier_fini(void)
@@ -465,7 +523,7 @@ void aq_ref_barrier_init(void)
 {
     const gex_Flags_t flags = GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST;
 
-    aq_ref_bar_choose_parties();
+    aq_ref_choose_parties();
     aq_am_register_internal(AQ_HIDX_BARRIER, (gex_AM_Fn_t)aq_ref_on_barrier, flags, 3, "barrier");
     aq_am_register_internal(AQ_HIDX_NAMED_BARRIER, (gex_AM_Fn_t)aq_ref_on_named, flags, 5,
                             "named barrier");

@@ -29,37 +29,29 @@ static _Atomic uint64_t *aq_shm_named(uint64_t k)
     return (_Atomic uint64_t *)(void *)(aq_shm.arena + aq_shm.layout.named) + (k & 1) * aq_shm.size;
 }
 
-/* The last to arrive wakes the sleepers. Two who come last together each fence before they
- * scan, so at least one of them sees both. */
-static void aq_shm_barrier_announce(bool (*all_arrived)(uint64_t k), uint64_t k)
+/* The last to arrive wakes the sleepers, the last of the others the leader. Two who come last
+ * together each fence before they scan, so at least one of them sees both. */
+static void aq_shm_barrier_announce(bool (*all_arrived)(uint64_t k, gex_Rank_t *missing_out),
+                                    uint64_t k)
 {
+    const uint32_t leader = aq_shm.size - 1;
+    gex_Rank_t missing;
+
     aq_shm_order_before_look();
     if (AQ_LIKELY(atomic_load_explicit(&aq_shm_common()->sleepers, memory_order_relaxed) == 0))
         return;
     atomic_thread_fence(memory_order_seq_cst);
-    if (all_arrived(k))
+    if (all_arrived(k, &missing))
         aq_shm_wake_all();
+    else if (aq_job.has_remote && aq_shm.me != leader && missing == aq_shm.jobrank_of[leader])
+        aq_shm_wake(aq_shm_control(leader));
 }
 
 /* --- anonymous phases --- */
 
-/* The leader sleeps until the others have arrived. Fences as above. */
-static void aq_shm_barrier_wake_leader(uint64_t k)
+static bool aq_shm_all_arrived(uint64_t k, gex_Rank_t *missing_out)
 {
-    const uint32_t leader = aq_shm.size - 1;
-    gex_Rank_t missing = GEX_RANK_INVALID;
-
-    if (aq_shm.me == leader
-        || atomic_load_explicit(&aq_shm_common()->sleepers, memory_order_relaxed) == 0)
-        return;
-    atomic_thread_fence(memory_order_seq_cst);
-    if (!aq_shm_barrier_done(k, &missing) && missing == aq_shm.jobrank_of[leader])
-        aq_shm_wake(aq_shm_control(leader));
-}
-
-static bool aq_shm_all_arrived(uint64_t k)
-{
-    return aq_shm_barrier_done(k, NULL);
+    return aq_shm_barrier_done(k, missing_out);
 }
 
 void aq_shm_barrier_arrive(uint64_t k)
@@ -67,8 +59,6 @@ void aq_shm_barrier_arrive(uint64_t k)
     /* release: what this rank did before is visible to whoever sees it arrived */
     atomic_store_explicit(&aq_shm_arrived()[aq_shm.me], k, memory_order_release);
     aq_shm_barrier_announce(aq_shm_all_arrived, k);
-    if (aq_job.has_remote)
-        aq_shm_barrier_wake_leader(k);
 }
 
 bool aq_shm_barrier_done(uint64_t k, gex_Rank_t *missing_out)
@@ -85,7 +75,7 @@ bool aq_shm_barrier_done(uint64_t k, gex_Rank_t *missing_out)
         rank++;
     if (seen >> 24 <= k)
         atomic_store_explicit(&progress, k << 24 | rank, memory_order_release);
-    if (rank < aq_shm.size && missing_out != NULL)
+    if (rank < aq_shm.size)
         *missing_out = aq_shm.jobrank_of[rank];
     return rank == aq_shm.size;
 }
@@ -100,9 +90,11 @@ static uint64_t aq_shm_named_word(uint64_t k, int id, int flags)
     return (k & AQ_NAMED_PHASES) << 36 | (uint64_t)(flags & 0xf) << 32 | (uint32_t)id;
 }
 
-static bool aq_shm_all_named(uint64_t k)
+static bool aq_shm_all_named(uint64_t k, gex_Rank_t *missing_out)
 {
-    return aq_shm_named_done(k, NULL, NULL);
+    struct aq_barrier_name name;
+
+    return aq_shm_named_done(k, &name, missing_out);
 }
 
 void aq_shm_named_arrive(uint64_t k, int id, int flags)
@@ -130,19 +122,16 @@ static void aq_shm_named_fold(uint64_t word, struct aq_barrier_name *name)
 bool aq_shm_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_t *missing_out)
 {
     _Atomic uint64_t *words = aq_shm_named(k);
-    struct aq_barrier_name name = { false, false, 0 };
 
+    *name_out = (struct aq_barrier_name){ false, false, 0 };
     for (uint32_t rank = 0; rank < aq_shm.size; rank++) {
         const uint64_t word = atomic_load_explicit(&words[rank], memory_order_acquire);
 
         if (word >> 36 != (k & AQ_NAMED_PHASES)) {
-            if (missing_out != NULL)
-                *missing_out = aq_shm.jobrank_of[rank];
+            *missing_out = aq_shm.jobrank_of[rank];
             return false;
         }
-        aq_shm_named_fold(word, &name);
+        aq_shm_named_fold(word, name_out);
     }
-    if (name_out != NULL)
-        *name_out = name;
     return true;
 }
