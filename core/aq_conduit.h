@@ -28,6 +28,7 @@ struct aq_op;             /* core/aq_op.h: one operation, counting what it waits
 struct aq_spawn_provider; /* other/spawn/aq_spawn_provider.h: a way for ranks to find each other */
 struct aq_coll_team;      /* extended/aq_coll.h: what a team's collectives keep */
 struct aq_coll_call;      /* extended/aq_coll.h: one collective call */
+struct aq_coll_part;      /* extended/aq_coll.h: a call that is a part of a larger collective */
 struct aq_shm_coll;       /* conduits/smp: a team's shared memory for collectives */
 
 /* The rendezvous of a large block of a collective: from one rank's memory to another's. */
@@ -79,7 +80,7 @@ struct aq_barrier_name {
     int id;
 };
 
-/* Collectives of a team whose members all share memory. */
+/* Collectives of a team whose members all share memory, or of its members that do. */
 struct aq_coll_ops {
     /* Collective over the team: the state of its collectives, or NULL if they go by messages. */
     struct aq_shm_coll *(*make)(struct aq_coll_team *team);
@@ -90,6 +91,19 @@ struct aq_coll_ops {
     bool (*is_open)(const struct aq_shm_coll *shm);
     /* Start a call; returns its event. */
     gex_Event_t (*submit)(struct aq_shm_coll *shm, const struct aq_coll_call *call);
+    /* A place for the collectives of those of a team's members that share memory with this one: one
+     * of them reserves it, or gets AQ_COLL_NO_PLACE, and tells the others; each makes its view. A
+     * place can be given back that nobody has made a view of. */
+    uint32_t (*reserve)(void);
+    void (*give_back)(uint32_t place);
+    struct aq_shm_coll *(*make_local)(const struct aq_coll_team *team, uint32_t place);
+    /* Start a call, whose ranks are indices among those members, as a part of op; part->done says
+     * that it is complete. part and what the call points at stay until then. While part->closed is
+     * set this member's operand is not there: neither this call nor a later one begins here. */
+    void (*submit_part)(struct aq_shm_coll *shm, const struct aq_coll_call *call, struct aq_op *op,
+                        struct aq_coll_part *part);
+    /* The operand is there. */
+    void (*open_part)(struct aq_shm_coll *shm, struct aq_coll_part *part);
     /* Move all open calls on; returns how many completed. Never blocks. */
     unsigned (*progress)(void);
 };
@@ -240,8 +254,8 @@ struct aq_conduit_ops {
      * lowest. Any number of phases may be open. */
     void (*barrier_arrive)(uint64_t k);
     bool (*barrier_done)(uint64_t k, gex_Rank_t *missing_out);
-    /* Named barriers: one phase open at a time; id and flags as in gasnet_barrier_notify(). name_out
-     * is undefined while a phase is open; shared memory's is what the ranks before the missing one
+    /* Named barriers: one phase open at a time; id and flags as in gasnet_barrier_notify(). While a
+     * phase is open name_out is undefined; shared memory's is what the ranks before the missing one
      * say. */
     void (*named_arrive)(uint64_t k, int id, int flags);
     bool (*named_done)(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_t *missing_out);

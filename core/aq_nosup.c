@@ -154,6 +154,36 @@ static gex_Event_t aq_nosup_coll_submit(struct aq_shm_coll *shm, const struct aq
     aq_nosup_reached("collectives");
 }
 
+static uint32_t aq_nosup_coll_reserve(void)
+{
+    aq_nosup_reached("collectives");
+}
+
+static void aq_nosup_coll_give_back(uint32_t place)
+{
+    (void)place;
+    aq_nosup_reached("collectives");
+}
+
+static struct aq_shm_coll *aq_nosup_coll_make_local(const struct aq_coll_team *team, uint32_t place)
+{
+    (void)team, (void)place;
+    aq_nosup_reached("collectives");
+}
+
+static void aq_nosup_coll_submit_part(struct aq_shm_coll *shm, const struct aq_coll_call *call,
+                                      struct aq_op *op, struct aq_coll_part *part)
+{
+    (void)shm, (void)call, (void)op, (void)part;
+    aq_nosup_reached("collectives");
+}
+
+static void aq_nosup_coll_open_part(struct aq_shm_coll *shm, struct aq_coll_part *part)
+{
+    (void)shm, (void)part;
+    aq_nosup_reached("collectives");
+}
+
 static unsigned aq_nosup_coll_progress(void)
 {
     return 0;
@@ -165,6 +195,11 @@ const struct aq_coll_ops aq_nosup_coll = {
     .serves = aq_nosup_coll_serves,
     .is_open = aq_nosup_coll_is_open,
     .submit = aq_nosup_coll_submit,
+    .reserve = aq_nosup_coll_reserve,
+    .give_back = aq_nosup_coll_give_back,
+    .make_local = aq_nosup_coll_make_local,
+    .submit_part = aq_nosup_coll_submit_part,
+    .open_part = aq_nosup_coll_open_part,
     .progress = aq_nosup_coll_progress,
 };
 

@@ -45,6 +45,8 @@ void aq_callback_team_created(struct aq_tm *tm)
     /* the reference version knows one level only */
     team->levels = (aq_job.local->caps & AQ_CAP_LOAD_STORE) != 0 ? aq_levels_make(team) : NULL;
     team->shm = aq_job.local->coll->make(team);
+    if (team->levels != NULL)
+        aq_levels_share(team);
 }
 
 static bool aq_coll_team_is_open(const struct aq_coll_team *team)
@@ -74,7 +76,7 @@ static void aq_coll_free_team(struct aq_tm *tm)
     tm->coll = NULL;
     if (team->shm != NULL)
         aq_job.local->coll->free(team->shm);
-    free(team->levels);
+    aq_levels_free(team->levels);
     free(team->named);
     free(team);
 }

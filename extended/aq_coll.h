@@ -7,7 +7,8 @@
  *   aq_shm_coll.c   through memory that all members share, when they are on one host
  *   aq_coll_msg.c    by messages: a program of sends, receives and reductions that
  *                    aq_coll_bcast.c or aq_coll_reduce.c wrote for this member, along the trees
- *                    of aq_coll_tree.c
+ *                    of aq_coll_tree.c; or aq_coll_levels.c, in two levels: by messages among one
+ *                    member of each neighborhood, through shared memory inside it
  *
  * Threads   calls on one team come one after the other, as the client orders them; progress of
  *           any of them is any thread's
@@ -127,6 +128,17 @@ gex_Coll_ReduceFn_t aq_coll_builtin(gex_DT_t dt, gex_OP_t op);
 /** aq_coll_dt_size - bytes of a built-in type; 0 for others. */
 size_t aq_coll_dt_size(gex_DT_t dt);
 
+/* --- inside a neighborhood, through shared memory: core/aq_conduit.h --- */
+
+#define AQ_COLL_NO_PLACE   UINT32_MAX
+#define AQ_COLL_JOB_PLACES 2u /* places 0 and 1 are the job's, for good */
+
+/* A call among the members of one neighborhood that is a part of a collective over more. */
+struct aq_coll_part {
+    void (*done)(struct aq_coll_part *part); /* in a poll or a call, by any thread */
+    atomic_bool closed;
+};
+
 /* --- by messages: aq_coll_msg.c --- */
 
 /* A program being written, then carried out: steps one after the other. Receives are ready for
@@ -146,16 +158,44 @@ void aq_sched_copy(struct aq_sched *sched, void *dst, const void *src, size_t nb
 void aq_sched_reduce(struct aq_sched *sched, const struct aq_coll_call *call, const void *x,
                      void *y, size_t count);
 
+/* A call inside the neighborhood, through shm, started with the program, and its number. closed: it
+ * begins at the step aq_sched_open(). A step aq_sched_wait() for it, or for a later one through the
+ * same memory, ends the program or comes before. */
+unsigned aq_sched_local(struct aq_sched *sched, struct aq_shm_coll *shm,
+                        const struct aq_coll_call *call, bool closed);
+void aq_sched_open(struct aq_sched *sched, unsigned local);
+void aq_sched_wait(struct aq_sched *sched, unsigned local);
+
+/* Temporary memory in equal buffers. */
+struct aq_temp {
+    char *memory;
+    size_t stride;
+};
+
+static inline void *aq_temp_buffer(const struct aq_temp *temp, size_t index)
+{
+    return temp->memory + index * temp->stride;
+}
+
+/** aq_sched_with_buffers - a program with so many buffers of so many bytes. */
+struct aq_sched *aq_sched_with_buffers(struct aq_coll_team *team, size_t bytes, size_t buffers,
+                                       struct aq_temp *temp_out);
+
 /* --- who sends to whom: aq_coll_tree.c --- */
 
-/* Some of a team's members in order of rank, and which of them we are. */
+/* Some of a team's members in order of rank, and which of them we are. Another member can stand for
+ * one of them. */
 struct aq_coll_ring {
     const gex_Rank_t *rank; /* [size]; NULL: all members */
     gex_Rank_t size, me;
+    bool has_deputy;
+    gex_Rank_t deputy_at, deputy; /* for whom, by index; who */
 };
 
 static inline gex_Rank_t aq_ring_rank(const struct aq_coll_ring *ring, gex_Rank_t at)
 {
+    if (AQ_UNLIKELY(ring->has_deputy && at == ring->deputy_at))
+        return ring->deputy;
     return ring->rank == NULL ? at : ring->rank[at];
 }
 
@@ -164,11 +204,24 @@ struct aq_coll_levels {
     struct aq_coll_ring leaders; /* the first member of each; me: the one of mine */
     struct aq_coll_ring local;   /* the members in mine */
     bool in_a_row;               /* the ranks of each neighborhood's members follow each other */
-    gex_Rank_t ranks[];          /* what the two consist of */
+    bool shared;                 /* every neighborhood of several members has memory for them: */
+    struct aq_shm_coll *up;      /* for what goes to the leader, NULL without others, */
+    struct aq_shm_coll *down;    /* and for what comes from it */
+    gex_Rank_t ranks[];          /* what the two rings consist of */
 };
 
-/** aq_levels_make - NULL if there is nothing to be gained by a second level. Freed by free(). */
+/** aq_levels_make - NULL if there is nothing to be gained by a second level. */
 struct aq_coll_levels *aq_levels_make(const struct aq_coll_team *team);
+
+/** aq_levels_share - get memory for the neighborhood. Collective over a team with levels. */
+void aq_levels_share(struct aq_coll_team *team);
+void aq_levels_free(struct aq_coll_levels *levels);
+
+/** aq_levels_group - index, among the leaders, of a member's neighborhood. */
+gex_Rank_t aq_levels_group(const struct aq_coll_team *team, gex_Rank_t rank);
+
+/** aq_ring_find - index of a member in a ring; the ring's size if it is not in it. */
+gex_Rank_t aq_ring_find(const struct aq_coll_ring *ring, gex_Rank_t rank);
 
 #define AQ_TREE_CHILDREN 64 /* 32 on each level */
 
@@ -191,6 +244,10 @@ void aq_tree_make(struct aq_tree *tree, enum aq_tree_shape shape, const struct a
  * levels. */
 void aq_tree_local(struct aq_tree *tree, const struct aq_coll_team *team);
 
+/** aq_tree_ring - the same over a ring, from the member at index root. */
+void aq_tree_ring(struct aq_tree *tree, enum aq_tree_shape shape, const struct aq_coll_ring *ring,
+                  gex_Rank_t root);
+
 /** aq_sched_start - carry it out; returns the operation's event. */
 gex_Event_t aq_sched_start(struct aq_sched *sched, const struct aq_op_kind *kind);
 
@@ -208,6 +265,31 @@ struct aq_sched *aq_sched_of_reduction(struct aq_coll_team *team, const struct a
 void aq_sched_add_barrier(struct aq_sched *sched, const struct aq_coll_team *team, uint32_t tag);
 void aq_sched_add_broadcast(struct aq_sched *sched, const struct aq_coll_team *team,
                             const struct aq_coll_call *call, uint32_t tag);
+
+/** aq_sched_add_meeting - a barrier of a ring. */
+void aq_sched_add_meeting(struct aq_sched *sched, const struct aq_coll_ring *ring, uint32_t tag);
+
+/** aq_chunk_bytes - in which parts a broadcast goes down a tree; nbytes: in one. */
+size_t aq_chunk_bytes(size_t nbytes, gex_Rank_t members);
+
+/** aq_sched_gather - receive what a tree's children have and combine it with src, which is not
+ *  written; a buffer for each child. Returns where the combination is. */
+const void *aq_sched_gather(struct aq_sched *sched, const struct aq_coll_call *call,
+                            const struct aq_tree *tree, const void *src,
+                            const struct aq_temp *temp);
+
+/** aq_doubling_buffers, aq_sched_add_doubling - a reduction to all members of a ring of at least 2
+ *  of few bytes: this one brings src, and the result ends in call->dst. */
+size_t aq_doubling_buffers(gex_Rank_t members);
+void aq_sched_add_doubling(struct aq_sched *sched, const struct aq_coll_team *team,
+                           const struct aq_coll_call *call, const struct aq_coll_ring *ring,
+                           const void *src, const struct aq_temp *temp);
+
+/* --- two levels: aq_coll_levels.c --- */
+
+/** aq_levels_serve - does a call go in two levels? The same at every member. */
+bool aq_levels_serve(const struct aq_coll_team *team, const struct aq_coll_call *call);
+struct aq_sched *aq_levels_of_call(struct aq_coll_team *team, const struct aq_coll_call *call);
 
 /* Tags: each phase of a program has a range of its own. */
 #define AQ_TAG_DATA   0u

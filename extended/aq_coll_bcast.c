@@ -17,8 +17,7 @@
 #define AQ_BARRIER_UP   40u /* tags, behind those of the rounds */
 #define AQ_BARRIER_DOWN 41u
 
-static void aq_sched_add_dissemination(struct aq_sched *sched, const struct aq_coll_ring *ring,
-                                       uint32_t tag)
+void aq_sched_add_meeting(struct aq_sched *sched, const struct aq_coll_ring *ring, uint32_t tag)
 {
     const uint64_t size = ring->size;
     uint32_t round = 0;
@@ -37,14 +36,14 @@ void aq_sched_add_barrier(struct aq_sched *sched, const struct aq_coll_team *tea
     struct aq_tree tree;
 
     if (team->levels == NULL) {
-        aq_sched_add_dissemination(sched, &all, tag);
+        aq_sched_add_meeting(sched, &all, tag);
         return;
     }
     aq_tree_local(&tree, team);
     for (unsigned i = 0; i < tree.children; i++)
         aq_sched_recv(sched, tree.child[i], tag + AQ_BARRIER_UP, NULL, 0);
     if (tree.parent == GEX_RANK_INVALID) {
-        aq_sched_add_dissemination(sched, &team->levels->leaders, tag);
+        aq_sched_add_meeting(sched, &team->levels->leaders, tag);
     } else {
         aq_sched_send(sched, tree.parent, tag + AQ_BARRIER_UP, NULL, 0);
         aq_sched_recv(sched, tree.parent, tag + AQ_BARRIER_DOWN, NULL, 0);
@@ -53,20 +52,25 @@ void aq_sched_add_barrier(struct aq_sched *sched, const struct aq_coll_team *tea
         aq_sched_send(sched, tree.child[i], tag + AQ_BARRIER_DOWN, NULL, 0);
 }
 
+size_t aq_chunk_bytes(size_t nbytes, gex_Rank_t members)
+{
+    const size_t chunk = aq_round_up((nbytes + AQ_CHUNKS - 1) / AQ_CHUNKS, AQ_CACHE_LINE);
+
+    if (nbytes < AQ_PIPELINED * (size_t)AQ_CHUNK || members == 2)
+        return nbytes;
+    return chunk < AQ_CHUNK ? AQ_CHUNK : chunk;
+}
+
 void aq_sched_add_broadcast(struct aq_sched *sched, const struct aq_coll_team *team,
                             const struct aq_coll_call *call, uint32_t tag)
 {
     const bool is_root = team->rank == call->root;
     const char *from = is_root ? call->src : call->dst;
-    size_t chunk = aq_round_up((call->nbytes + AQ_CHUNKS - 1) / AQ_CHUNKS, AQ_CACHE_LINE);
+    const size_t chunk = aq_chunk_bytes(call->nbytes, team->size);
     struct aq_tree tree;
 
     if (call->nbytes == 0)
         return;
-    if (chunk < AQ_CHUNK)
-        chunk = AQ_CHUNK;
-    if (call->nbytes < AQ_PIPELINED * (size_t)AQ_CHUNK || team->size == 2)
-        chunk = call->nbytes;
     aq_tree_make(&tree, chunk == call->nbytes ? AQ_TREE_BINOMIAL : AQ_TREE_BINARY, team,
                  team->levels, call->root);
     for (size_t at = 0; at < call->nbytes; at += chunk, tag++) {
@@ -85,6 +89,8 @@ struct aq_sched *aq_sched_of_call(struct aq_coll_team *team, const struct aq_col
 {
     struct aq_sched *sched;
 
+    if (aq_levels_serve(team, call))
+        return aq_levels_of_call(team, call);
     if (call->kind == AQ_COLL_TO_ONE || call->kind == AQ_COLL_TO_ALL)
         return aq_sched_of_reduction(team, call);
     sched = aq_sched_begin(team, 0, NULL);

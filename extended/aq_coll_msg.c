@@ -81,7 +81,7 @@ struct aq_sched *aq_msg_record(uint64_t team, uint32_t number)
     sched->started = sched->running = sched->deferred = sched->gave = false;
     sched->sending = 0;
     sched->early = NULL;
-    sched->steps = sched->at = sched->ready_to = sched->first_open = 0;
+    sched->steps = sched->locals = sched->at = sched->ready_to = sched->first_open = 0;
     return sched;
 }
 
@@ -376,6 +376,7 @@ gex_Event_t aq_sched_start(struct aq_sched *sched, const struct aq_op_kind *kind
         free(early);
         early = next;
     }
+    aq_sched_submit(sched);
     aq_sched_run(sched, &happened);
     return aq_op_expose(op);
 }
@@ -400,6 +401,7 @@ static void aq_msg_free_list(struct aq_sched *sched)
             free(early);
         }
         free(sched->step);
+        free(sched->local);
         free(sched->temp);
         free(sched);
         sched = next;

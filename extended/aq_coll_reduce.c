@@ -25,17 +25,6 @@
 #define AQ_TEMP_ALIGN  64u
 #define AQ_SCATTER_MIN 2048u /* bytes: smaller slices are not worth a message each */
 
-/* Temporary memory in equal buffers. */
-struct aq_temp {
-    char *memory;
-    size_t stride;
-};
-
-static void *aq_temp_buffer(const struct aq_temp *temp, size_t index)
-{
-    return temp->memory + index * temp->stride;
-}
-
 static size_t aq_call_bytes(const struct aq_coll_call *call)
 {
     return call->unit * call->count;
@@ -50,8 +39,8 @@ static unsigned aq_rounds(gex_Rank_t size)
     return rounds;
 }
 
-static struct aq_sched *aq_sched_with_buffers(struct aq_coll_team *team, size_t bytes,
-                                              size_t buffers, struct aq_temp *temp_out)
+struct aq_sched *aq_sched_with_buffers(struct aq_coll_team *team, size_t bytes, size_t buffers,
+                                       struct aq_temp *temp_out)
 {
     struct aq_sched *sched;
     void *memory;
@@ -69,11 +58,11 @@ static struct aq_sched *aq_sched_with_buffers(struct aq_coll_team *team, size_t 
 
 /* The combination of this member's subtree. Children are taken the nearest first, since their ranks
  * follow. */
-static const void *aq_sched_gather(struct aq_sched *sched, const struct aq_coll_call *call,
-                                   const struct aq_tree *tree, const struct aq_temp *temp)
+const void *aq_sched_gather(struct aq_sched *sched, const struct aq_coll_call *call,
+                            const struct aq_tree *tree, const void *src, const struct aq_temp *temp)
 {
     const size_t bytes = aq_call_bytes(call);
-    const void *acc = call->src;
+    const void *acc = src;
 
     for (unsigned i = tree->children; i-- > 0;) {
         void *incoming = aq_temp_buffer(temp, i);
@@ -98,7 +87,7 @@ static struct aq_sched *aq_sched_tree(struct aq_coll_team *team,
 
     aq_tree_make(&tree, AQ_TREE_BINOMIAL, team, levels, top);
     sched = aq_sched_with_buffers(team, bytes, tree.children, &temp);
-    acc = aq_sched_gather(sched, call, &tree, &temp);
+    acc = aq_sched_gather(sched, call, &tree, call->src, &temp);
     if (tree.parent != GEX_RANK_INVALID)
         aq_sched_send(sched, tree.parent, AQ_TAG_DATA, acc, bytes);
     else if (top != call->root)
@@ -127,12 +116,15 @@ static void *aq_sched_combine(struct aq_sched *sched, const struct aq_coll_team 
     return incoming;
 }
 
-/* Recursive doubling over a ring of at least 2: the result ends in dst of all its members. src is
- * what this one brings; temp has rounds + 2 buffers, rounds being those of the largest power of
- * two. */
-static void aq_sched_add_doubling(struct aq_sched *sched, const struct aq_coll_team *team,
-                                  const struct aq_coll_call *call, const struct aq_coll_ring *ring,
-                                  const void *src, const struct aq_temp *temp)
+size_t aq_doubling_buffers(gex_Rank_t members)
+{
+    return aq_rounds(members + 1) + 1;
+}
+
+/* Recursive doubling. */
+void aq_sched_add_doubling(struct aq_sched *sched, const struct aq_coll_team *team,
+                           const struct aq_coll_call *call, const struct aq_coll_ring *ring,
+                           const void *src, const struct aq_temp *temp)
 {
     const size_t bytes = aq_call_bytes(call);
     const unsigned rounds = aq_rounds(ring->size + 1) - 1;           /* whole powers of two */
@@ -173,7 +165,7 @@ static struct aq_sched *aq_sched_doubling(struct aq_coll_team *team,
     const struct aq_coll_ring all = { .size = team->size, .me = team->rank };
     struct aq_temp temp;
     struct aq_sched *sched =
-        aq_sched_with_buffers(team, aq_call_bytes(call), aq_rounds(team->size + 1) + 1, &temp);
+        aq_sched_with_buffers(team, aq_call_bytes(call), aq_doubling_buffers(team->size), &temp);
 
     aq_sched_add_doubling(sched, team, call, &all, call->src, &temp);
     return sched;
@@ -184,7 +176,7 @@ static struct aq_sched *aq_sched_two_levels(struct aq_coll_team *team,
                                             const struct aq_coll_call *call)
 {
     const struct aq_coll_ring *leaders = &team->levels->leaders;
-    const unsigned doubling = aq_rounds(leaders->size + 1) + 1; /* buffers of the first part */
+    const size_t doubling = aq_doubling_buffers(leaders->size); /* buffers of the first part */
     const size_t bytes = aq_call_bytes(call);
     struct aq_temp temp, below;
     const void *acc;
@@ -194,7 +186,7 @@ static struct aq_sched *aq_sched_two_levels(struct aq_coll_team *team,
     aq_tree_local(&tree, team);
     sched = aq_sched_with_buffers(team, bytes, doubling + tree.children, &temp);
     below = (struct aq_temp){ aq_temp_buffer(&temp, doubling), temp.stride };
-    acc = aq_sched_gather(sched, call, &tree, &below);
+    acc = aq_sched_gather(sched, call, &tree, call->src, &below);
     if (tree.parent == GEX_RANK_INVALID) {
         aq_sched_add_doubling(sched, team, call, leaders, acc, &temp);
     } else {

@@ -6,7 +6,8 @@
  * start, whichever step is being carried out. A send of more than AQ_EAGER bytes waits for
  * COLL_READY from its receiver, so that only small messages can arrive early. COLL_READY may name a
  * match id of the conduit's rendezvous: then the conduit moves the data straight to its place
- * (rndv_recv and rndv_send in core/aq_conduit.h), not in messages.
+ * (rndv_recv and rndv_send in core/aq_conduit.h), not in messages. Calls through shared memory
+ * inside a neighborhood start with the schedule; steps open them or wait for them.
  *
  * Owns      steps and temporary memory of each schedule
  * Threads   one thread at a time carries out a schedule; whoever parks or queues it under
@@ -113,6 +114,80 @@ void aq_sched_reduce(struct aq_sched *sched, const struct aq_coll_call *call, co
     step->src = x;
     step->dst = y;
     step->nbytes = count;
+}
+
+unsigned aq_sched_local(struct aq_sched *sched, struct aq_shm_coll *shm,
+                        const struct aq_coll_call *call, bool closed)
+{
+    struct aq_sched_local *local;
+
+    if (sched->locals == sched->local_capacity) {
+        const unsigned capacity = sched->local_capacity == 0 ? 4 : 2 * sched->local_capacity;
+
+        local = realloc(sched->local, capacity * sizeof(*local));
+        if (local == NULL)
+            aq_fatal("no memory for a collective over %u members (%zu bytes)", sched->of->size,
+                     capacity * sizeof(*local));
+        sched->local = local;
+        sched->local_capacity = capacity;
+    }
+    local = &sched->local[sched->locals];
+    *local = (struct aq_sched_local){ .sched = sched, .shm = shm, .call = *call };
+    atomic_init(&local->part.closed, closed);
+    return sched->locals++;
+}
+
+void aq_sched_open(struct aq_sched *sched, unsigned local)
+{
+    aq_sched_step(sched, AQ_STEP_OPEN)->tag = local;
+}
+
+void aq_sched_wait(struct aq_sched *sched, unsigned local)
+{
+    aq_sched_step(sched, AQ_STEP_WAIT)->tag = local;
+}
+
+/* --- local calls --- */
+
+/* In a poll or a call, by any thread; perhaps under the lock of a neighborhood's memory, which
+ * nobody takes who has ours. The schedule may be gone when we return. */
+static void aq_sched_local_done(struct aq_coll_part *part)
+{
+    struct aq_sched_local *local = (struct aq_sched_local *)(void *)part;
+    struct aq_sched *sched = local->sched;
+
+    aq_lock_acquire(&aq_msg.lock);
+    local->over = true;
+    if (!sched->running && sched->at < sched->steps && sched->ready_to == sched->steps) {
+        const struct aq_step *step = &sched->step[sched->at];
+
+        if (step->kind == AQ_STEP_WAIT && &sched->local[step->tag] == local)
+            aq_msg_queue(sched);
+    }
+    aq_lock_release(&aq_msg.lock);
+}
+
+void aq_sched_submit(struct aq_sched *sched)
+{
+    for (unsigned i = 0; i < sched->locals; i++) {
+        struct aq_sched_local *local = &sched->local[i];
+
+        local->part.done = aq_sched_local_done;
+        aq_job.local->coll->submit_part(local->shm, &local->call, sched->op, &local->part);
+    }
+}
+
+/* Is a local call over? If not, the record is parked, as in aq_sched_may_proceed(). */
+static bool aq_sched_local_over(struct aq_sched *sched, const struct aq_sched_local *local)
+{
+    bool over;
+
+    aq_lock_acquire(&aq_msg.lock);
+    over = local->over;
+    sched->first_open = sched->at;
+    sched->running = over;
+    aq_lock_release(&aq_msg.lock);
+    return over;
 }
 
 /* --- sending; without waiting for room and without running handlers --- */
@@ -286,6 +361,14 @@ static enum aq_step_result aq_sched_one_step(struct aq_sched *sched, struct aq_s
         return aq_sched_send_step(sched, step);
     if (step->kind == AQ_STEP_RECV)
         return aq_sched_may_proceed(sched, step) ? AQ_STEP_OVER : AQ_STEP_WAITS;
+    if (step->kind == AQ_STEP_WAIT)
+        return aq_sched_local_over(sched, &sched->local[step->tag]) ? AQ_STEP_OVER : AQ_STEP_WAITS;
+    if (step->kind == AQ_STEP_OPEN) {
+        struct aq_sched_local *local = &sched->local[step->tag];
+
+        aq_job.local->coll->open_part(local->shm, &local->part);
+        return AQ_STEP_OVER;
+    }
     if (!aq_sched_may_write(sched))
         return AQ_STEP_WAITS;
     if (step->kind == AQ_STEP_COPY)

@@ -14,14 +14,21 @@
 #define AQ_EAGER      16384u /* bytes: larger messages wait for their receiver */
 #define AQ_TEMP_ALIGN 64u
 
-enum aq_step_kind { AQ_STEP_SEND, AQ_STEP_RECV, AQ_STEP_COPY, AQ_STEP_REDUCE };
+enum aq_step_kind {
+    AQ_STEP_SEND,
+    AQ_STEP_RECV,
+    AQ_STEP_COPY,
+    AQ_STEP_REDUCE,
+    AQ_STEP_OPEN,
+    AQ_STEP_WAIT
+};
 
 struct aq_step {
-    uint8_t kind;    /* enum aq_step_kind */
-    bool ready;      /* send: the receiver waits for it. Under the lock */
-    bool offered;    /* receive: the conduit was asked for a ticket */
-    gex_Rank_t peer; /* jobrank */
-    uint32_t tag;
+    uint8_t kind;      /* enum aq_step_kind */
+    bool ready;        /* send: the receiver waits for it. Under the lock */
+    bool offered;      /* receive: the conduit was asked for a ticket */
+    gex_Rank_t peer;   /* jobrank */
+    uint32_t tag;      /* and number of a local call */
     uint32_t match_id; /* 0: messages. Of a send: under the lock, as ready */
     struct aq_rndv rndv;
     const void *src; /* and x of a reduction */
@@ -30,6 +37,15 @@ struct aq_step {
     size_t sent;     /* bytes that have left */
     atomic_size_t
         arrived; /* bytes that have come; 1 when an empty message has. Added under the lock */
+};
+
+/* A call inside the neighborhood. */
+struct aq_sched_local {
+    struct aq_coll_part part;
+    struct aq_sched *sched;
+    struct aq_shm_coll *shm;
+    struct aq_coll_call call;
+    bool over; /* under the lock */
 };
 
 /* A message that was here before its receiver. */
@@ -53,6 +69,8 @@ struct aq_sched {
     struct aq_early *early;
     struct aq_step *step;
     unsigned steps, capacity;
+    struct aq_sched_local *local;
+    unsigned locals, local_capacity;
     unsigned at;         /* the step being carried out */
     unsigned ready_to;   /* receives up to here have told their senders */
     unsigned first_open; /* steps before it are over; under the lock */
@@ -99,6 +117,9 @@ void aq_msg_queue(struct aq_sched *sched);
 void aq_msg_on_rndv(struct aq_rndv *rndv);
 
 /* --- aq_coll_sched.c --- */
+
+/** aq_sched_submit - start the local calls of a schedule. */
+void aq_sched_submit(struct aq_sched *sched);
 
 /** aq_sched_run - carry a schedule on as far as it goes; *happened counts. The caller has it, and
  *  has not afterwards. Returns false if a message found no credits. */

@@ -87,6 +87,76 @@ struct aq_coll_levels *aq_levels_make(const struct aq_coll_team *team)
     return levels;
 }
 
+/* The leader of each neighborhood of several reserves two places and tells the others which; all
+ * leaders agree whether everybody got some. */
+static bool aq_levels_agree(struct aq_coll_team *team, uint32_t place[2])
+{
+    static const struct aq_op_kind kind = { .waits_in = "gex_TM_Create", .name = "gex_TM_Create" };
+    const struct aq_coll_ring *local = &team->levels->local;
+    struct aq_sched *sched = aq_sched_begin(team, 0, NULL); /* everywhere: numbers stay equal */
+    int32_t got = place[1] != AQ_COLL_NO_PLACE, all;
+    const struct aq_coll_call call = { .kind = AQ_COLL_TO_ALL,
+                                       .dst = &all,
+                                       .src = &got,
+                                       .unit = sizeof(got),
+                                       .count = 1,
+                                       .fn = aq_coll_builtin(GEX_DT_I32, GEX_OP_MIN) };
+
+    for (gex_Rank_t i = 1; local->me == 0 && i < local->size; i++)
+        aq_sched_send(sched, aq_ring_rank(local, i), AQ_TAG_DATA, place, 2 * sizeof(*place));
+    if (local->me != 0)
+        aq_sched_recv(sched, aq_ring_rank(local, 0), AQ_TAG_DATA, place, 2 * sizeof(*place));
+    gex_Event_Wait(aq_sched_start(sched, &kind));
+    gex_Event_Wait(aq_sched_start(aq_sched_of_call(team, &call), &kind));
+    return all != 0;
+}
+
+static void aq_levels_reserve(const struct aq_coll_team *team, uint32_t place[2])
+{
+    place[0] = place[1] = 0;
+    if (team->levels->local.size == 1 || team->levels->local.me != 0)
+        return;
+    place[0] = aq_job.local->coll->reserve();
+    place[1] = place[0] == AQ_COLL_NO_PLACE ? AQ_COLL_NO_PLACE : aq_job.local->coll->reserve();
+}
+
+static void aq_levels_give_back(const struct aq_coll_team *team, const uint32_t place[2])
+{
+    if (team->levels->local.size == 1 || team->levels->local.me != 0)
+        return;
+    for (unsigned i = 0; i < 2; i++)
+        if (place[i] != AQ_COLL_NO_PLACE)
+            aq_job.local->coll->give_back(place[i]);
+}
+
+void aq_levels_share(struct aq_coll_team *team)
+{
+    struct aq_coll_levels *levels = team->levels;
+    uint32_t place[AQ_COLL_JOB_PLACES] = { 0, 1 };
+
+    if (team->id != 0) {
+        aq_levels_reserve(team, place);
+        if (!aq_levels_agree(team, place)) {
+            aq_levels_give_back(team, place);
+            return;
+        }
+    }
+    levels->shared = true;
+    if (levels->local.size == 1)
+        return;
+    levels->up = aq_job.local->coll->make_local(team, place[0]);
+    levels->down = aq_job.local->coll->make_local(team, place[1]);
+}
+
+void aq_levels_free(struct aq_coll_levels *levels)
+{
+    if (levels != NULL && levels->up != NULL) {
+        aq_job.local->coll->free(levels->up);
+        aq_job.local->coll->free(levels->down);
+    }
+    free(levels);
+}
+
 /* --- trees --- */
 
 /* Some members, as seen from the one that is to be the root; it may stand in for another of them.
@@ -151,8 +221,14 @@ void aq_tree_local(struct aq_tree *tree, const struct aq_coll_team *team)
                 aq_ring_rank(&team->levels->local, 0));
 }
 
-/* Index of a member in a ring; the ring's size if it is not in it. */
-static gex_Rank_t aq_ring_find(const struct aq_coll_ring *ring, gex_Rank_t rank)
+void aq_tree_ring(struct aq_tree *tree, enum aq_tree_shape shape, const struct aq_coll_ring *ring,
+                  gex_Rank_t root)
+{
+    *tree = (struct aq_tree){ .parent = GEX_RANK_INVALID };
+    aq_tree_add(tree, shape, ring, root, aq_ring_rank(ring, root));
+}
+
+gex_Rank_t aq_ring_find(const struct aq_coll_ring *ring, gex_Rank_t rank)
 {
     gex_Rank_t at = 0;
 
@@ -161,8 +237,7 @@ static gex_Rank_t aq_ring_find(const struct aq_coll_ring *ring, gex_Rank_t rank)
     return at;
 }
 
-/* The number of the neighborhood that a member is in. */
-static gex_Rank_t aq_levels_group(const struct aq_coll_team *team, gex_Rank_t rank)
+gex_Rank_t aq_levels_group(const struct aq_coll_team *team, gex_Rank_t rank)
 {
     const struct aq_coll_ring *leaders = &team->levels->leaders;
     const gex_Rank_t nbrhd = aq_levels_nbrhd(team, rank);

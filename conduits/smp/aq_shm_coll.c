@@ -25,7 +25,7 @@
 #include "base/aq_state.h"
 #include "extended/aq_barrier.h"
 
-#define AQ_SHM_COLLS       16    /* the most areas, so teams, there can be */
+#define AQ_SHM_COLLS       18    /* the most areas there can be: aq_shm_area_plan() */
 #define AQ_SHM_SCATTER_MIN 2048u /* bytes from which members share the combining */
 
 static struct {
@@ -77,6 +77,14 @@ static bool aq_coll_req_has_slot(struct aq_shm_coll *coll, const struct aq_coll_
     return aq_shm_area_all_done(&coll->area, need);
 }
 
+/* Does a request wait for aq_shm_coll_open_part()? */
+static inline bool aq_coll_req_closed(const struct aq_coll_req *req)
+{
+    /* acquire: pairs with the release in aq_shm_coll_open_part(); the operand is there */
+    return AQ_UNLIKELY(req->part != NULL)
+           && atomic_load_explicit(&req->part->closed, memory_order_acquire);
+}
+
 /* Post the operand of the next step. False: no room yet. */
 static inline bool aq_coll_req_post(struct aq_shm_coll *coll, struct aq_coll_req *req)
 {
@@ -85,6 +93,8 @@ static inline bool aq_coll_req_post(struct aq_shm_coll *coll, struct aq_coll_req
     const uint64_t number = req->first + step;
     uint64_t *block_user = &coll->block_user[(req->block + step) % AQ_AREA_BLOCKS];
 
+    if (aq_coll_req_closed(req))
+        return false;
     if (aq_coll_req_sends(coll, req)) {
         const size_t bytes = aq_step_bytes(req, step);
 
@@ -197,7 +207,10 @@ static void aq_shm_coll_pop(struct aq_shm_coll *coll)
 
     coll->head = req->next;
     req->over = true;
-    if (req->op != NULL) {
+    if (req->part != NULL) {
+        req->part->done(req->part);
+        aq_coll_req_free(coll, req);
+    } else if (req->op != NULL) {
         aq_op_end(req->op, GEX_EC_GET, 1);
         aq_coll_req_free(coll, req);
     }
@@ -252,8 +265,10 @@ static void aq_shm_coll_blame(const struct aq_shm_coll *coll)
     struct aq_op *op = coll->head->op;
     const uint32_t member = aq_coll_req_missing(coll, coll->head);
     const gex_Rank_t jobrank =
-        member == coll->area.size ? GEX_RANK_INVALID : aq_coll_jobrank(coll->team, member);
+        member == coll->area.size ? GEX_RANK_INVALID : aq_shm.jobrank_of[coll->area.local[member]];
 
+    if (aq_coll_req_closed(coll->head))
+        return; /* whoever is to open it waits for something else, and names that */
     if (aq_op_peer(op) != jobrank) /* its line may be another thread's, who waits */
         aq_op_set_peer(op, jobrank);
 }
@@ -401,6 +416,7 @@ static void aq_coll_req_fill(struct aq_shm_coll *coll, struct aq_coll_req *req,
     const size_t block = coll->area.block_bytes;
 
     req->op = NULL;
+    req->part = NULL;
     req->call = *call;
     req->bytes = reduces                           ? call->unit * call->count
                  : call->kind == AQ_COLL_BROADCAST ? call->nbytes
@@ -429,20 +445,28 @@ static struct aq_op *aq_coll_req_op(const struct aq_coll_call *call)
 }
 
 /* Another thread is at work on the team: it, or the next poll, finds the request in the inbox. */
-static gex_Event_t aq_shm_coll_submit_inbox(struct aq_shm_coll *coll,
-                                            const struct aq_coll_call *call)
+static void aq_shm_coll_submit_inbox(struct aq_shm_coll *coll, const struct aq_coll_call *call,
+                                     struct aq_op *op, struct aq_coll_part *part)
 {
     struct aq_coll_req *req = aq_coll_req_get(coll, false);
-    struct aq_op *op = aq_coll_req_op(call);
 
     aq_coll_req_fill(coll, req, call);
     req->op = op;
+    req->part = part;
     aq_lock_acquire(&aq_shm_colls.lock);
     req->next = atomic_load_explicit(&coll->inbox, memory_order_relaxed); /* lock held */
     atomic_store_explicit(&coll->inbox, req, memory_order_relaxed);
     aq_shm_coll_activate(coll);
     aq_lock_release(&aq_shm_colls.lock);
-    return aq_op_expose(op);
+}
+
+/* Stop working on a team that had requests before ours, or had none. */
+static void aq_shm_coll_leave(struct aq_shm_coll *coll, bool others)
+{
+    /* relaxed: as in aq_shm_coll_release() */
+    aq_shm_coll_release(coll, others || atomic_load_explicit(&coll->active, memory_order_relaxed));
+    if (AQ_THREADED && others) /* other threads may sleep on what we ended */
+        aq_job.local->sleep_wake();
 }
 
 gex_Event_t aq_shm_coll_submit(struct aq_shm_coll *coll, const struct aq_coll_call *call)
@@ -451,8 +475,11 @@ gex_Event_t aq_shm_coll_submit(struct aq_shm_coll *coll, const struct aq_coll_ca
     struct aq_coll_req *req;
     bool others;
 
-    if (!aq_lock_try(&coll->work))
-        return aq_shm_coll_submit_inbox(coll, call);
+    if (!aq_lock_try(&coll->work)) {
+        op = aq_coll_req_op(call);
+        aq_shm_coll_submit_inbox(coll, call, op, NULL);
+        return aq_op_expose(op);
+    }
     aq_shm_coll_empty_inbox(coll);
     req = aq_coll_req_get(coll, true);
     aq_coll_req_fill(coll, req, call);
@@ -463,10 +490,40 @@ gex_Event_t aq_shm_coll_submit(struct aq_shm_coll *coll, const struct aq_coll_ca
         aq_coll_req_free(coll, req);
     else
         op = req->op = aq_coll_req_op(call);
-    aq_shm_coll_release(coll, others || atomic_load_explicit(&coll->active, memory_order_relaxed));
-    if (AQ_THREADED && others) /* other threads may sleep on what we ended */
-        aq_job.local->sleep_wake();
+    aq_shm_coll_leave(coll, others);
     return op == NULL ? GEX_EVENT_INVALID : aq_op_expose(op);
+}
+
+void aq_shm_coll_submit_part(struct aq_shm_coll *coll, const struct aq_coll_call *call,
+                             struct aq_op *op, struct aq_coll_part *part)
+{
+    struct aq_coll_req *req;
+    bool others;
+
+    if (!aq_lock_try(&coll->work)) {
+        aq_shm_coll_submit_inbox(coll, call, op, part);
+        return;
+    }
+    aq_shm_coll_empty_inbox(coll);
+    req = aq_coll_req_get(coll, true);
+    aq_coll_req_fill(coll, req, call);
+    req->op = op;
+    req->part = part;
+    others = coll->head != NULL;
+    aq_shm_coll_append(coll, req);
+    aq_shm_coll_advance(coll);
+    aq_shm_coll_leave(coll, others);
+}
+
+void aq_shm_coll_open_part(struct aq_shm_coll *coll, struct aq_coll_part *part)
+{
+    /* release: pairs with the acquire in aq_coll_req_closed() */
+    atomic_store_explicit(&part->closed, false, memory_order_release);
+    if (!aq_lock_try(&coll->work))
+        return; /* the next poll finds it open */
+    aq_shm_coll_empty_inbox(coll);
+    aq_shm_coll_advance(coll);
+    aq_shm_coll_leave(coll, true);
 }
 
 void aq_shm_coll_quiesce(struct aq_shm_coll *coll)

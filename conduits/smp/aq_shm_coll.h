@@ -20,7 +20,8 @@
 
 struct aq_coll_req {
     struct aq_coll_req *next;
-    struct aq_op *op; /* NULL: its submitter still holds the team */
+    struct aq_op *op;          /* NULL: its submitter still holds the team */
+    struct aq_coll_part *part; /* it is a part of a larger collective, which op is; or NULL */
     struct aq_coll_call call;
     uint64_t first; /* number of its first step */
     uint64_t block; /* number of its first block */
@@ -37,7 +38,6 @@ struct aq_coll_req {
 struct aq_shm_coll {
     aq_lock work; /* all but what is said */
     struct aq_shm_area area;
-    const struct aq_coll_team *team;
     struct aq_coll_req *head, *tail; /* in order */
     struct aq_coll_req *posting;     /* the first that is not all posted */
     struct aq_coll_req *sharing;     /* the first that is not all combined */
@@ -162,6 +162,9 @@ void aq_coll_req_collect(const struct aq_shm_coll *coll, const struct aq_coll_re
 bool aq_shm_coll_serves(const struct aq_shm_coll *coll, const struct aq_coll_call *call);
 bool aq_shm_coll_is_open(const struct aq_shm_coll *coll);
 gex_Event_t aq_shm_coll_submit(struct aq_shm_coll *coll, const struct aq_coll_call *call);
+void aq_shm_coll_submit_part(struct aq_shm_coll *coll, const struct aq_coll_call *call,
+                             struct aq_op *op, struct aq_coll_part *part);
+void aq_shm_coll_open_part(struct aq_shm_coll *coll, struct aq_coll_part *part);
 unsigned aq_shm_coll_progress(void);
 
 #endif

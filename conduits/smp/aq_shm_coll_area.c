@@ -13,6 +13,8 @@
 
 #include <stdlib.h>
 
+#include "extended/aq_coll.h"
+
 /* --- layout: areas one after the other; in each head, done, lines, blocks --- */
 
 static uint64_t aq_shm_area_done_at(void)
@@ -35,7 +37,7 @@ static uint64_t aq_shm_area_blocks_at(uint32_t ranks)
 /* Memory that is never touched costs nothing, but all of it might be: less where ranks are many. */
 uint64_t aq_shm_area_plan(uint32_t ranks, uint64_t at, struct aq_shm_layout *layout)
 {
-    layout->coll_areas = ranks <= 16 ? 16 : ranks <= 64 ? 8 : 4;
+    layout->coll_areas = AQ_COLL_JOB_PLACES + (ranks <= 16 ? 16 : ranks <= 64 ? 8 : 4);
     layout->coll_block = ranks <= 16 ? 32768 : ranks <= 64 ? 16384 : 4096;
     layout->coll_bytes =
         aq_shm_area_blocks_at(ranks) + (uint64_t)ranks * AQ_AREA_BLOCKS * layout->coll_block;
@@ -118,7 +120,7 @@ __attribute__((noinline)) bool aq_shm_area_look_done(struct aq_shm_area *area, u
 
 uint32_t aq_shm_area_take(void)
 {
-    for (uint32_t index = 1; index < aq_shm.layout.coll_areas; index++) {
+    for (uint32_t index = AQ_COLL_JOB_PLACES; index < aq_shm.layout.coll_areas; index++) {
         _Atomic uint32_t *taken = &aq_shm_area_head(index)->taken;
 
         /* acquire: pairs with the release in aq_shm_area_close() */
@@ -126,7 +128,13 @@ uint32_t aq_shm_area_take(void)
             && atomic_exchange_explicit(taken, 1, memory_order_acquire) == 0)
             return index;
     }
-    return AQ_AREA_NONE;
+    return AQ_COLL_NO_PLACE;
+}
+
+void aq_shm_area_give_back(uint32_t index)
+{
+    /* release: pairs with the acquire in aq_shm_area_take() */
+    atomic_store_explicit(&aq_shm_area_head(index)->taken, 0, memory_order_release);
 }
 
 uint64_t aq_shm_area_first(uint32_t index)

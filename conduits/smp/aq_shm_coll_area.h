@@ -1,11 +1,12 @@
 /*
  * aq_shm_coll_area.h - memory that the members of a team on one host share for their collectives.
  *
- * The arena holds a few equal areas: area 0 is the job's, a team takes another when it is made.
- * Steps of collectives are numbered through the life of an area. For each step every member has a
- * line, [number % AQ_AREA_LINES], in which it posts that number once its operand is there: in the
- * line if it is small, else in one of the member's blocks. `done` counts the steps that a member
- * needs no more; a line or block is used again when every member is done with its last use.
+ * The arena holds a few equal areas: the first two are the job's; a team takes one when it is
+ * made, or two if it has members in other neighborhoods. Steps of collectives are numbered through
+ * the life of an area. For each step every member has a line, [number % AQ_AREA_LINES], in which it
+ * posts that number once its operand is there: in the line if it is small, else in one of the
+ * member's blocks. `done` counts the steps that a member needs no more; a line or block is used
+ * again when every member is done with its last use.
  *
  * Owns      the areas
  * Threads   one process writes a member's lines, blocks and done, one thread at a time; all read
@@ -64,9 +65,10 @@ struct aq_shm_area {
 /* Plan the areas for a host's ranks, at an offset of the arena; returns their end. */
 uint64_t aq_shm_area_plan(uint32_t ranks, uint64_t at, struct aq_shm_layout *layout);
 
-/* Take a free area: its number, or AQ_AREA_NONE. By one member of a new team. */
-#define AQ_AREA_NONE UINT32_MAX
+/* Take a free area: its number, or AQ_COLL_NO_PLACE. By one member of a new team. Give it back that
+ * nobody has opened. */
 uint32_t aq_shm_area_take(void);
+void aq_shm_area_give_back(uint32_t index);
 /* Number of the first step of the area's team. */
 uint64_t aq_shm_area_first(uint32_t index);
 /* This member's view of an area; local is kept, and freed by the close. */

@@ -24,6 +24,8 @@ void aq_coll_req_combine(const struct aq_shm_coll *coll, const struct aq_coll_re
     void *dst = (char *)call->dst + step * req->chunk;
     uint32_t member = coll->area.size - 1;
 
+    if (bytes == 0)
+        return;
     memcpy(dst, aq_step_data(coll, req, member, step), bytes);
     while (member-- > 0)
         aq_coll_apply(call->fn, aq_step_data(coll, req, member, step), dst, bytes / call->unit,

@@ -8,14 +8,20 @@
 
 #include <stdlib.h>
 
+static uint32_t *aq_shm_coll_table(uint32_t size)
+{
+    uint32_t *local = malloc(size * sizeof(*local));
+
+    if (local == NULL)
+        aq_fatal("no memory for a team of %u members (%zu bytes)", size, size * sizeof(*local));
+    return local;
+}
+
 /* Index of each member among the ranks of this neighborhood, or NULL if one is elsewhere. */
 static uint32_t *aq_shm_coll_locals(const struct aq_coll_team *team)
 {
-    uint32_t *local = malloc(team->size * sizeof(*local));
+    uint32_t *local = aq_shm_coll_table(team->size);
 
-    if (local == NULL)
-        aq_fatal("no memory for a team of %u members (%zu bytes)", team->size,
-                 team->size * sizeof(*local));
     for (gex_Rank_t rank = 0; rank < team->size; rank++) {
         local[rank] = aq_job_find_local(aq_coll_jobrank(team, rank));
         if (local[rank] == UINT32_MAX) {
@@ -44,25 +50,41 @@ static uint32_t aq_shm_coll_area(struct aq_coll_team *team)
     return area;
 }
 
+/* This member's view of an area; local as in aq_shm_area_open(). */
+static struct aq_shm_coll *aq_shm_coll_open(uint32_t area, uint32_t size, uint32_t me,
+                                            uint32_t *local)
+{
+    struct aq_shm_coll *coll = calloc(1, sizeof(*coll));
+
+    if (coll == NULL)
+        aq_fatal("no memory for a team of %u members (%zu bytes)", size, sizeof(*coll));
+    aq_shm_area_open(&coll->area, area, size, me, local);
+    coll->next_step = aq_shm_area_first(area);
+    return coll;
+}
+
 static struct aq_shm_coll *aq_shm_coll_make(struct aq_coll_team *team)
 {
-    struct aq_shm_coll *coll;
     uint32_t *local, area;
 
     if (aq_shm.arena == NULL || team->size == 1 || (local = aq_shm_coll_locals(team)) == NULL)
         return NULL;
     area = aq_shm_coll_area(team);
-    if (area == AQ_AREA_NONE) {
+    if (area == AQ_COLL_NO_PLACE) {
         free(local);
         return NULL;
     }
-    coll = calloc(1, sizeof(*coll));
-    if (coll == NULL)
-        aq_fatal("no memory for a team of %u members (%zu bytes)", team->size, sizeof(*coll));
-    coll->team = team;
-    aq_shm_area_open(&coll->area, area, team->size, team->rank, local);
-    coll->next_step = aq_shm_area_first(area);
-    return coll;
+    return aq_shm_coll_open(area, team->size, team->rank, local);
+}
+
+static struct aq_shm_coll *aq_shm_coll_make_local(const struct aq_coll_team *team, uint32_t place)
+{
+    const struct aq_coll_ring *ring = &team->levels->local;
+    uint32_t *local = aq_shm_coll_table(ring->size);
+
+    for (gex_Rank_t i = 0; i < ring->size; i++)
+        local[i] = aq_job_find_local(aq_coll_jobrank(team, aq_ring_rank(ring, i)));
+    return aq_shm_coll_open(place, ring->size, ring->me, local);
 }
 
 static void aq_shm_coll_free(struct aq_shm_coll *coll)
@@ -85,5 +107,10 @@ const struct aq_coll_ops aq_shm_coll_ops = {
     .serves = aq_shm_coll_serves,
     .is_open = aq_shm_coll_is_open,
     .submit = aq_shm_coll_submit,
+    .reserve = aq_shm_area_take,
+    .give_back = aq_shm_area_give_back,
+    .make_local = aq_shm_coll_make_local,
+    .submit_part = aq_shm_coll_submit_part,
+    .open_part = aq_shm_coll_open_part,
     .progress = aq_shm_coll_progress,
 };
