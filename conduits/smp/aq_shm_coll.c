@@ -65,15 +65,23 @@ static bool aq_coll_req_sends(const struct aq_shm_coll *coll, const struct aq_co
     return req->call.kind != AQ_COLL_BROADCAST || req->call.root == coll->area.me;
 }
 
-/* May this member write the line, and the block, of a step? */
+/* The cells of a block that a step uses. */
+static uint64_t *aq_coll_req_users(struct aq_shm_coll *coll, const struct aq_coll_req *req,
+                                   size_t step)
+{
+    return &coll->cell_user[(req->cell + step * req->cells) % AQ_AREA_CELLS];
+}
+
+/* May this member write the line, and the cells, of a step? */
 static bool aq_coll_req_has_slot(struct aq_shm_coll *coll, const struct aq_coll_req *req,
-                                 size_t step, uint64_t block_user)
+                                 size_t step, const uint64_t *users)
 {
     const uint64_t number = req->first + step;
     uint64_t need = number < AQ_AREA_LINES ? 0 : number - AQ_AREA_LINES + 1;
 
-    if (req->in_blocks && block_user > need)
-        need = block_user;
+    for (uint32_t i = 0; i < req->cells; i++)
+        if (users[i] > need)
+            need = users[i];
     return aq_shm_area_all_done(&coll->area, need);
 }
 
@@ -91,14 +99,14 @@ static inline bool aq_coll_req_post(struct aq_shm_coll *coll, struct aq_coll_req
     const struct aq_coll_call *call = &req->call;
     const size_t step = req->posted, at = step * req->chunk;
     const uint64_t number = req->first + step;
-    uint64_t *block_user = &coll->block_user[(req->block + step) % AQ_AREA_BLOCKS];
+    uint64_t *users = aq_coll_req_users(coll, req, step);
 
     if (aq_coll_req_closed(req))
         return false;
     if (aq_coll_req_sends(coll, req)) {
         const size_t bytes = aq_step_bytes(req, step);
 
-        if (!aq_coll_req_has_slot(coll, req, step, *block_user) || !aq_shm_coll_may_notify())
+        if (!aq_coll_req_has_slot(coll, req, step, users) || !aq_shm_coll_may_notify())
             return false;
         if (bytes > 0) {
             memcpy(aq_step_data(coll, req, coll->area.me, step), (const char *)call->src + at,
@@ -113,8 +121,8 @@ static inline bool aq_coll_req_post(struct aq_shm_coll *coll, struct aq_coll_req
         if (aq_shm_area_sleepers())
             aq_coll_req_wake(coll, req, step, false);
     }
-    if (req->in_blocks)
-        *block_user = number + 1;
+    for (uint32_t i = 0; i < req->cells; i++)
+        users[i] = number + 1;
     req->posted++;
     return true;
 }
@@ -409,6 +417,16 @@ static struct aq_coll_req *aq_coll_req_get(struct aq_shm_coll *coll, bool own)
     return req;
 }
 
+/* Of a step of so many bytes: a power of two, so that no step goes past the end of a block. */
+static uint32_t aq_block_cells(size_t bytes, size_t block_bytes)
+{
+    uint32_t cells = 1;
+
+    while (cells < AQ_BLOCK_CELLS && cells * (block_bytes / AQ_BLOCK_CELLS) < bytes)
+        cells *= 2;
+    return cells;
+}
+
 static void aq_coll_req_fill(struct aq_shm_coll *coll, struct aq_coll_req *req,
                              const struct aq_coll_call *call)
 {
@@ -430,10 +448,10 @@ static void aq_coll_req_fill(struct aq_shm_coll *coll, struct aq_coll_req *req,
     req->seen_posted = req->seen_shared = 0;
     req->over = false;
     req->first = coll->next_step;
-    req->block = coll->next_block;
+    req->cells = req->in_blocks ? aq_block_cells(req->bytes, block) : 0;
+    req->cell = req->in_blocks ? aq_round_up(coll->next_cell, req->cells) : coll->next_cell;
     coll->next_step += req->steps;
-    if (req->in_blocks)
-        coll->next_block += req->steps;
+    coll->next_cell = req->cell + req->steps * req->cells;
 }
 
 static struct aq_op *aq_coll_req_op(const struct aq_coll_call *call)

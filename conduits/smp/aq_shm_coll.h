@@ -24,7 +24,8 @@ struct aq_coll_req {
     struct aq_coll_part *part; /* it is a part of a larger collective, which op is; or NULL */
     struct aq_coll_call call;
     uint64_t first; /* number of its first step */
-    uint64_t block; /* number of its first block */
+    uint64_t cell;  /* number of its first cell of a block */
+    uint32_t cells; /* of a step: a power of two; 0: it is in its line */
     size_t bytes;   /* of data in all */
     size_t chunk;   /* bytes in a step, but for the last */
     size_t steps;
@@ -42,10 +43,10 @@ struct aq_shm_coll {
     struct aq_coll_req *posting;     /* the first that is not all posted */
     struct aq_coll_req *sharing;     /* the first that is not all combined */
     struct aq_coll_req *free;
-    uint64_t next_step, next_block;      /* of the next call: the client's order protects them */
-    uint64_t block_user[AQ_AREA_BLOCKS]; /* the step that used it last, + 1 */
-    void *temp;                          /* block_bytes, made when needed */
-    struct aq_coll_req *_Atomic inbox;   /* newest first; changed under aq_shm_colls.lock */
+    uint64_t next_step, next_cell;     /* of the next call: the client's order protects them */
+    uint64_t cell_user[AQ_AREA_CELLS]; /* the step that used it last, + 1 */
+    void *temp;                        /* block_bytes, made when needed */
+    struct aq_coll_req *_Atomic inbox; /* newest first; changed under aq_shm_colls.lock */
     atomic_bool
         active; /* in aq_shm_colls; set under its lock, taken back only by who works on the team */
 };
@@ -63,8 +64,9 @@ static inline size_t aq_step_bytes(const struct aq_coll_req *req, size_t step)
 static inline void *aq_step_data(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
                                  uint32_t member, size_t step)
 {
-    return req->in_blocks ? (void *)aq_shm_area_block(&coll->area, member, req->block + step)
-                          : (void *)aq_shm_area_line(&coll->area, member, req->first + step)->data;
+    return req->in_blocks
+               ? (void *)aq_shm_area_cell(&coll->area, member, req->cell + step * req->cells)
+               : (void *)aq_shm_area_line(&coll->area, member, req->first + step)->data;
 }
 
 /* Where a member's slice of a step begins, in bytes. */

@@ -5,8 +5,8 @@
  * made, or two if it has members in other neighborhoods. Steps of collectives are numbered through
  * the life of an area. For each step every member has a line, [number % AQ_AREA_LINES], in which it
  * posts that number once its operand is there: in the line if it is small, else in one of the
- * member's blocks. `done` counts the steps that a member needs no more; a line or block is used
- * again when every member is done with its last use.
+ * member's blocks, or in cells of one. `done` counts the steps that a member needs no more; a line
+ * or cell is used again when every member is done with its last use.
  *
  * Owns      the areas
  * Threads   one process writes a member's lines, blocks and done, one thread at a time; all read
@@ -19,6 +19,8 @@
 
 #define AQ_AREA_LINES  64u /* steps that can be open before somebody must be done with one */
 #define AQ_AREA_BLOCKS 4u  /* the same for steps with more than a line's data */
+#define AQ_BLOCK_CELLS 8u  /* of a block: a step takes as many as it needs */
+#define AQ_AREA_CELLS  (AQ_AREA_BLOCKS * AQ_BLOCK_CELLS)
 #if GASNET_DEBUG
 #define AQ_AREA_INLINE_MAX 96u /* bytes in a line */
 #else
@@ -102,11 +104,10 @@ static inline struct aq_shm_area_line *aq_shm_area_line(const struct aq_shm_area
     return &area->lines[(size_t)member * AQ_AREA_LINES + number % AQ_AREA_LINES];
 }
 
-static inline char *aq_shm_area_block(const struct aq_shm_area *area, uint32_t member,
-                                      uint64_t block)
+static inline char *aq_shm_area_cell(const struct aq_shm_area *area, uint32_t member, uint64_t cell)
 {
-    return area->blocks
-           + ((size_t)member * AQ_AREA_BLOCKS + block % AQ_AREA_BLOCKS) * area->block_bytes;
+    return area->blocks + (size_t)member * AQ_AREA_BLOCKS * area->block_bytes
+           + cell % AQ_AREA_CELLS * (area->block_bytes / AQ_BLOCK_CELLS);
 }
 
 static inline bool aq_shm_area_posted(const struct aq_shm_area *area, uint32_t member,
