@@ -10,6 +10,7 @@
 
 #include "core/aq_ep.h"
 #include "base/aq_lock.h"
+#include "base/aq_log.h"
 #include "base/aq_rc.h"
 #include "base/aq_state.h"
 
@@ -127,6 +128,18 @@ bool aq_bound_is_self(const void *addr, size_t nbytes)
             return true;
     }
     return false;
+}
+
+void aq_bound_check_long(gex_Rank_t jobrank, const void *dest, size_t nbytes)
+{
+#if GASNET_SEGMENT_EVERYTHING
+    (void)jobrank, (void)dest, (void)nbytes;
+#else
+    if (nbytes != 0 && !(aq_job.bound != NULL && aq_bound_is_self(dest, nbytes)))
+        aq_fatal("rank %u sent a long message to [%p, +%zu), which is not inside a segment of this "
+                 "process",
+                 jobrank, dest, nbytes);
+#endif
 }
 
 void aq_bound_fini(void)

@@ -40,6 +40,13 @@ struct aq_bound aq_bound_find(gex_Rank_t jobrank, gex_EP_Index_t index);
 /** aq_bound_is_self - is [addr, addr+nbytes) inside a segment bound by this process? */
 bool aq_bound_is_self(const void *addr, size_t nbytes);
 
+/**
+ * aq_bound_check_long - a long message of jobrank has come for [dest, dest+nbytes): ends the job
+ * unless that is inside a segment of this process. For conduits, before they place the payload;
+ * with GASNET_SEGMENT_EVERYTHING any memory will do.
+ */
+void aq_bound_check_long(gex_Rank_t jobrank, const void *dest, size_t nbytes);
+
 /** aq_bound_fini - the job has ended: forget what was published. */
 void aq_bound_fini(void);
 

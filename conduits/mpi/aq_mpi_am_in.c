@@ -45,19 +45,6 @@ _Noreturn static void aq_mpi_in_malformed(uint32_t source, const char *what)
     aq_fatal("mpi: rank %u sent a packet that is not one of this library's: %s", source, what);
 }
 
-/* May a message write there? */
-static void aq_mpi_in_check(uint32_t source, void *dest, size_t nbytes)
-{
-#if GASNET_SEGMENT_EVERYTHING
-    (void)source, (void)dest, (void)nbytes;
-#else
-    if (nbytes != 0 && !(aq_job.bound != NULL && aq_bound_is_self(dest, nbytes)))
-        aq_fatal("rank %u sent a long message to [%p, +%zu), which is not inside a segment of this "
-                 "process",
-                 source, dest, nbytes);
-#endif
-}
-
 /* --- under the lock --- */
 
 /* The packet was the head of a message whose payload travels by itself. */
@@ -72,7 +59,7 @@ static __attribute__((noinline)) void aq_mpi_in_begin(struct aq_mpi_am *am,
     int rc;
 
     if (is_long)
-        aq_mpi_in_check(arrival->source, message->dest, message->nbytes);
+        aq_bound_check_long(arrival->source, message->dest, message->nbytes);
     buf->coming = true;
     buf->channel = (uint8_t)arrival->channel;
     coming->head = message->head;
@@ -279,7 +266,7 @@ static inline bool aq_mpi_in_run_packet(struct aq_mpi_am *am, struct aq_mpi_foun
     void *payload = message->payload;
 
     if (message->head.kind == AQ_AM_LONG) {
-        aq_mpi_in_check(source, message->dest, message->nbytes);
+        aq_bound_check_long(source, message->dest, message->nbytes);
         if (message->nbytes != 0)
             aq_word_write(message->dest, payload, message->nbytes);
         payload = message->dest;

@@ -215,20 +215,6 @@ int aq_udp_am_send(const struct aq_am_out *out)
 
 /* --- in --- */
 
-/* May a message from the network write there? */
-static void aq_udp_am_check(const struct aq_udp_peer *peer, uint64_t dest, size_t nbytes)
-{
-#if GASNET_SEGMENT_EVERYTHING
-    (void)peer, (void)dest, (void)nbytes;
-#else
-    if (nbytes != 0 && !(aq_job.bound != NULL && aq_bound_is_self((void *)(uintptr_t)dest, nbytes)))
-        aq_fatal(
-            "rank %u sent a long message to [0x%llx, +%zu), which is not inside a segment of this "
-            "process",
-            peer->rank, (unsigned long long)dest, nbytes);
-#endif
-}
-
 static void aq_udp_am_run(struct aq_udp_peer *peer, enum aq_udp_channel channel,
                           const struct aq_udp_frame *frame, uint8_t kind, void *payload,
                           size_t nbytes)
@@ -306,7 +292,7 @@ static unsigned aq_udp_frag_receive(struct aq_udp_peer *peer, enum aq_udp_channe
     bool complete = false;
 
     if (is_long)
-        aq_udp_am_check(peer, frame->addr, frame->total);
+        aq_bound_check_long(peer->rank, (void *)(uintptr_t)frame->addr, frame->total);
     aq_lock_acquire(&peer->lock);
     frag = aq_udp_frag_find(peer, channel, frame);
     aq_lock_release(&peer->lock);
@@ -348,7 +334,7 @@ static unsigned aq_udp_am_receive_one(struct aq_udp_peer *peer, enum aq_udp_chan
             aq_udp_am_run_aligned(peer, channel, frame);
         return 1;
     case AQ_UDP_F_LONG:
-        aq_udp_am_check(peer, frame->addr, frame->nbytes);
+        aq_bound_check_long(peer->rank, (void *)(uintptr_t)frame->addr, frame->nbytes);
         if (frame->nbytes != 0)
             aq_word_write((void *)(uintptr_t)frame->addr, data, frame->nbytes);
         aq_udp_am_run(peer, channel, frame, AQ_AM_LONG, (void *)(uintptr_t)frame->addr,
