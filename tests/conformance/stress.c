@@ -319,6 +319,16 @@ static void send_medium(struct actor *a, gex_Rank_t to)
     }
 }
 
+/* The longest Long that a peer can answer with one of the same length. */
+static size_t max_long(gex_Rank_t to)
+{
+    const size_t request = gex_AM_MaxRequestLong(aq_test_tm, to, GEX_EVENT_NOW, 0, ARGS);
+    const size_t reply = gex_AM_MaxReplyLong(aq_test_tm, to, GEX_EVENT_NOW, 0, ARGS);
+    const size_t max = request < reply ? request : reply;
+
+    return max < LONG_BYTES ? max : LONG_BYTES;
+}
+
 static void send_long(struct actor *a, gex_Rank_t to)
 {
     gex_AM_Arg_t args[ARGS];
@@ -332,7 +342,7 @@ static void send_long(struct actor *a, gex_Rank_t to)
     if (atomic_load(busy))
         return; /* the last message into this slot has not been answered */
     buf = fresh_buffer(a, &slot);
-    len = random_size(a, LONG_BYTES);
+    len = random_size(a, max_long(to));
     aq_test_fill(buf, len, aq_test_random(&a->random));
     make_args(a, args, place, true, buf, len);
     atomic_store(busy, 1);

@@ -146,7 +146,8 @@ static void check_strided(gex_Rank_t r, char *there)
 static void check_long(gex_Rank_t r, gex_Rank_t away)
 {
     const size_t max = gex_AM_MaxRequestLong(aq_test_tm, r, GEX_EVENT_NOW, 0, 3);
-    const size_t sizes[] = { 1, 64, 5000, 65536, max < SLOT ? max : SLOT };
+    const size_t most = max < SLOT ? max : SLOT;
+    const size_t sizes[] = { 1, 64, 5000, most < 65536 ? most : 65536, most };
     char *back = slot_of(aq_test_me, PEERS);
     size_t i;
 

@@ -54,11 +54,13 @@ static gex_AM_Entry_t table[] = {
 static gex_AM_SrcDesc_t prepare(int kind, gex_Rank_t to, const void *buf, gex_Event_t *event,
                                 gex_Flags_t flags)
 {
+    const size_t limit = gex_AM_LUBRequestMedium(), most = limit < LEN ? limit : LEN;
+
     switch (kind) {
     case 0:
         return gex_AM_PrepareRequestMedium(aq_test_tm, to, NULL, 0, LEN, NULL, flags, 0);
     case 1:
-        return gex_AM_PrepareRequestMedium(aq_test_tm, to, NULL, LEN, LEN, NULL, flags, 0);
+        return gex_AM_PrepareRequestMedium(aq_test_tm, to, NULL, most, LEN, NULL, flags, 0);
     case 2:
         return gex_AM_PrepareRequestMedium(aq_test_tm, to, buf, LEN / 2, LEN, event, flags, 0);
     default:
