@@ -1,0 +1,363 @@
+/*
+ * aq_loop.c - the loop conduit: active messages between the ranks of one host, over Unix sockets.
+ *
+ * The template of a network conduit: everything that a conduit must write, and no more.
+ *
+ * Sockets   two a rank, of datagrams: one for requests and one for replies. The kernel loses and
+ *           reorders nothing, and a send finds the receiver's queue full or has arrived
+ * Credits   none: a full queue is AQ_RETRY. Requests cannot fill the queue of replies, nor the send
+ *           buffer of the socket that replies leave from, so a reply waits only for handlers of
+ *           replies, and these send nothing
+ * Safety    every process of the host can send to the sockets: a datagram counts only with the
+ *           job's key
+ * Threads   any. The sockets are the kernel's to protect, the peers are constant after start-up,
+ *           and the counts are atomic
+ * Uses      other/spawn to exchange addresses; extended/aq_ref.h for what is not native
+ * See       docs/adding-a-conduit.md. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/aq_env.h"
+#include "base/aq_log.h"
+#include "base/aq_rc.h"
+#include "base/aq_state.h"
+#include "base/aq_word.h"
+#include "conduits/loop/include/loop_const.h"
+#include "core/aq_am.h"
+#include "core/aq_ep.h"
+#include "core/aq_job.h"
+#include "core/aq_nosup.h"
+#include "core/aq_poll.h"
+#include "extended/aq_ref.h"
+#include "other/spawn/aq_spawn.h"
+
+#define AQ_LOOP_KEY_BYTES  16u
+#define AQ_LOOP_NAME_BYTES 6u   /* of the names that the kernel makes: a zero byte, 5 digits */
+#define AQ_LOOP_POLL_MAX   16u  /* datagrams that one poll takes from a socket */
+#define AQ_LOOP_POLL_NS    800u /* what an empty poll costs: two system calls */
+
+/* Request and reply never share a queue; the index is aq_am_out's is_reply. */
+enum aq_loop_channel { AQ_LOOP_REQUEST, AQ_LOOP_REPLY, AQ_LOOP_CHANNELS };
+
+/* The head of every datagram; the payload follows it, aligned. */
+struct aq_loop_head {
+    uint8_t key[AQ_LOOP_KEY_BYTES];
+    uint64_t dest; /* long */
+    uint32_t jobrank;
+    uint32_t nbytes;
+    uint8_t handler, nargs, kind, unused[13];
+    gex_AM_Arg_t args[AQ_AM_MAX_ARGS];
+};
+_Static_assert(sizeof(struct aq_loop_head) == 112, "no hole, and the payload is aligned");
+
+/* A socket's address as the kernel has it, without the unused rest of struct sockaddr_un. */
+struct aq_loop_address {
+    sa_family_t family;
+    char name[AQ_LOOP_NAME_BYTES];
+};
+
+struct aq_loop_peer {
+    struct aq_loop_address address[AQ_LOOP_CHANNELS];
+    aq_counter sent, handled;
+};
+
+static struct {
+    int fd[AQ_LOOP_CHANNELS];
+    struct aq_loop_peer *peers; /* [aq_job.size] */
+} aq_loop AQ_JOB_STATE = { .fd = { -1, -1 } };
+
+/* --- start --- */
+
+/* Unix sockets are everywhere. A network's conduit looks for its device here. */
+static int aq_loop_probe(char *why, size_t len)
+{
+    (void)why, (void)len;
+    return AQ_OK;
+}
+
+static int aq_loop_open_socket(enum aq_loop_channel channel, struct aq_loop_address *address_out)
+{
+    const sa_family_t unnamed = AF_UNIX; /* the kernel makes a name for who binds to none */
+    const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int bytes = (int)aq_env_size(AQ_ENV_LOOP_SNDBUF);
+    socklen_t len = sizeof(*address_out);
+
+    aq_loop.fd[channel] = fd;
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&unnamed, sizeof(unnamed)) != 0
+        || getsockname(fd, (struct sockaddr *)address_out, &len) != 0
+        || (bytes != 0 && setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)) != 0))
+        return aq_fail(AQ_ERR_SYS, "loop: no Unix socket for messages: %s%s", strerror(errno),
+                       errno == EMFILE ? "; raise ulimit -n" : "");
+    return aq_wait_add_fd(fd); /* a message wakes the threads that sleep */
+}
+
+/* A datagram to a name that nobody has would be dropped, and its sender would wait for ever. */
+static int aq_loop_try_peer(gex_Rank_t jobrank)
+{
+    const struct aq_loop_address *address = aq_loop.peers[jobrank].address;
+    int rc = AQ_OK;
+
+    for (int channel = 0; channel < AQ_LOOP_CHANNELS; channel++) {
+        const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+        if (fd < 0
+            || connect(fd, (const struct sockaddr *)&address[channel], sizeof(*address)) != 0)
+            rc = aq_fail(AQ_ERR_SYS,
+                         "loop: rank %u cannot be reached: %s. All ranks must run in one network "
+                         "namespace; or use another conduit",
+                         jobrank, strerror(errno));
+        close(fd);
+    }
+    return rc;
+}
+
+/* Everybody's addresses, at start. Where ranks are many, or far apart, aq_spawn_publish() and
+ * aq_spawn_lookup() fetch an address at first contact. */
+static int aq_loop_exchange(const struct aq_loop_address self[AQ_LOOP_CHANNELS])
+{
+    struct aq_loop_address(*all)[AQ_LOOP_CHANNELS] = malloc(aq_job.size * sizeof(*all));
+    int rc = AQ_ERR_NOMEM;
+
+    aq_loop.peers = calloc(aq_job.size, sizeof(*aq_loop.peers));
+    if (all == NULL || aq_loop.peers == NULL)
+        aq_fail(rc, "loop: no memory for the addresses of %u ranks", aq_job.size);
+    else
+        rc = aq_spawn_allgather(self, sizeof(*all), all);
+    for (gex_Rank_t rank = 0; rc == AQ_OK && rank < aq_job.size; rank++) {
+        memcpy(aq_loop.peers[rank].address, all[rank], sizeof(*all));
+        rc = aq_loop_try_peer(rank);
+    }
+    free(all);
+    return rc;
+}
+
+static int aq_loop_init(void)
+{
+    struct aq_loop_address self[AQ_LOOP_CHANNELS];
+    int rc = AQ_OK;
+
+    if (aq_job.host_count > 1)
+        return aq_fail(AQ_ERR_NOSUP,
+                       "loop: the job's ranks are on %u hosts, and the sockets of this conduit "
+                       "reach one; use another conduit",
+                       aq_job.host_count);
+    memset(self, 0, sizeof(self));
+    for (int channel = 0; channel < AQ_LOOP_CHANNELS && rc == AQ_OK; channel++)
+        rc = aq_loop_open_socket((enum aq_loop_channel)channel, &self[channel]);
+    if (rc == AQ_OK)
+        rc = aq_loop_exchange(self);
+    if (rc != AQ_OK)
+        return rc;
+    /* shared memory has set its limits already; those of the job are the smaller ones */
+    aq_limits.max_medium = MIN(aq_limits.max_medium, LOOP_MAX_PAYLOAD);
+    aq_limits.max_long = MIN(aq_limits.max_long, LOOP_MAX_PAYLOAD);
+    aq_limits.poll_ns = AQ_LOOP_POLL_NS;
+    return AQ_OK;
+}
+
+/* The job has ended and the process goes on. */
+static void aq_loop_fini(void)
+{
+    for (int channel = 0; channel < AQ_LOOP_CHANNELS; channel++)
+        if (aq_loop.fd[channel] >= 0)
+            close(aq_loop.fd[channel]);
+    free(aq_loop.peers);
+}
+
+/* --- out --- */
+
+/* What became of a datagram that could not be sent. */
+static int aq_loop_refused(gex_Rank_t jobrank, int error)
+{
+    switch (error) {
+    case EAGAIN: /* the receiver's queue is full, or our send buffer */
+    case ENOBUFS:
+    case ENOMEM:
+    case EINTR:
+        return AQ_RETRY;
+    case ECONNREFUSED: /* the process has ended: the spawner sees it too, and ends the job */
+        AQ_LOG(DEBUG, LOOP, "rank %u has closed its socket; a message is dropped", jobrank);
+        return AQ_OK;
+    default:
+        aq_fatal("loop: rank %u cannot be sent a message: %s", jobrank, strerror(error));
+    }
+}
+
+/* One datagram, gathered from the head and the client's memory. The kernel has copied the payload
+ * when the call returns, so the source is free and out->lc is left alone. */
+static int aq_loop_am_send(const struct aq_am_out *out)
+{
+    const int channel = out->is_reply ? AQ_LOOP_REPLY : AQ_LOOP_REQUEST;
+    struct aq_loop_peer *peer = &aq_loop.peers[out->jobrank];
+    struct aq_loop_head head = { .dest = (uintptr_t)out->dest,
+                                 .jobrank = aq_job.rank,
+                                 .nbytes = (uint32_t)out->nbytes,
+                                 .handler = out->handler,
+                                 .nargs = out->nargs,
+                                 .kind = out->kind };
+    struct iovec parts[] = { { &head, sizeof(head) },
+                             { (void *)(uintptr_t)out->src, out->nbytes } };
+    const struct msghdr message = { .msg_name = &peer->address[channel],
+                                    .msg_namelen = sizeof(peer->address[channel]),
+                                    .msg_iov = parts,
+                                    .msg_iovlen = out->nbytes == 0 ? 1 : 2 };
+
+    memcpy(head.key, aq_spawn_key(), sizeof(head.key));
+    memcpy(head.args, out->args, out->nargs * sizeof(*out->args));
+    if (sendmsg(aq_loop.fd[channel], &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+        return aq_loop_refused(out->jobrank, errno);
+    aq_counter_add(&peer->sent, 1);
+    return AQ_OK;
+}
+
+static int aq_loop_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
+                            const gex_AM_Arg_t *args)
+{
+    const struct aq_am_out out = { .jobrank = jobrank,
+                                   .handler = handler,
+                                   .nargs = (uint8_t)nargs,
+                                   .kind = AQ_AM_SHORT,
+                                   .is_reply = is_reply,
+                                   .args = args };
+
+    return aq_loop_am_send(&out);
+}
+
+/* --- in --- */
+
+struct aq_loop_datagram {
+    _Alignas(16) struct aq_loop_head head;
+    unsigned char payload[LOOP_MAX_PAYLOAD]; /* aligned for any type, as handlers expect */
+};
+
+/* Is this a datagram of the job? len: of the datagram, which may be longer than the memory that it
+ * was received in. Nothing of it is used before. */
+static bool aq_loop_is_ours(const struct aq_loop_head *head, size_t len)
+{
+    return len >= sizeof(*head) && memcmp(head->key, aq_spawn_key(), sizeof(head->key)) == 0;
+}
+
+/* Then it is a message as aq_loop_am_send() makes them; a longer one is the client's mistake. */
+static void aq_loop_check(const struct aq_loop_head *head, size_t len)
+{
+    if (head->jobrank >= aq_job.size || head->nargs > AQ_AM_MAX_ARGS || head->kind > AQ_AM_LONG
+        || head->nbytes > LOOP_MAX_PAYLOAD || len != sizeof(*head) + head->nbytes)
+        aq_fatal("loop: rank %u sent a message of kind %u with %u arguments and %u bytes in a "
+                 "datagram of %zu bytes; the most is %u and %u bytes",
+                 head->jobrank, head->kind, head->nargs, head->nbytes, len, AQ_AM_MAX_ARGS,
+                 LOOP_MAX_PAYLOAD);
+}
+
+static void aq_loop_deliver(struct aq_loop_datagram *datagram, enum aq_loop_channel channel)
+{
+    const struct aq_loop_head *head = &datagram->head;
+    struct aq_am_in in = { .token = { .jobrank = head->jobrank,
+                                      .handler = head->handler,
+                                      .nargs = head->nargs,
+                                      .kind = head->kind,
+                                      .is_reply = channel == AQ_LOOP_REPLY },
+                           .args = head->args,
+                           .payload = datagram->payload,
+                           .nbytes = head->nbytes };
+
+    if (head->kind == AQ_AM_LONG) {
+        in.payload = (void *)(uintptr_t)head->dest;
+        aq_bound_check_long(head->jobrank, in.payload, in.nbytes);
+        if (in.nbytes != 0)
+            aq_word_write(in.payload, datagram->payload, in.nbytes);
+    }
+    aq_counter_add(&aq_loop.peers[head->jobrank].handled, 1);
+    aq_am_deliver(&in);
+}
+
+/* The datagram is on the stack: any number of threads receive at once, and a handler of a request
+ * that waits for space for its reply is inside this function for replies, at most once. */
+static unsigned aq_loop_receive(enum aq_loop_channel channel)
+{
+    struct aq_loop_datagram datagram;
+    unsigned served = 0;
+
+    for (unsigned i = 0; i < AQ_LOOP_POLL_MAX; i++) {
+        const ssize_t len =
+            recv(aq_loop.fd[channel], &datagram, sizeof(datagram), MSG_DONTWAIT | MSG_TRUNC);
+
+        if (len < 0)
+            break;
+        if (!aq_loop_is_ours(&datagram.head, (size_t)len))
+            continue;
+        aq_loop_check(&datagram.head, (size_t)len);
+        aq_loop_deliver(&datagram, channel);
+        served++;
+    }
+    return served;
+}
+
+static unsigned aq_loop_poll(bool replies_only)
+{
+    const unsigned served = aq_loop_receive(AQ_LOOP_REPLY);
+
+    return replies_only ? served : served + aq_loop_receive(AQ_LOOP_REQUEST);
+}
+
+static void aq_loop_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out)
+{
+    *sent_out = aq_counter_get(&aq_loop.peers[jobrank].sent);
+    *handled_out = aq_counter_get(&aq_loop.peers[jobrank].handled);
+}
+
+/* --- the table --- */
+
+extern const struct aq_conduit_info aq_loop_info; /* aq_loop_info.c */
+
+const struct aq_conduit_ops aq_loop_conduit = {
+    .info = &aq_loop_info,
+    .caps = AQ_CAP_AM | AQ_CAP_NETWORK,
+    .min_medium = LOOP_MAX_PAYLOAD,
+    .min_long = LOOP_MAX_PAYLOAD,
+    .spawn = NULL, /* other/spawn finds a way */
+    .fini = aq_loop_fini,
+    .probe = aq_loop_probe,
+    .init = aq_loop_init,
+    .quiesce = aq_nosup_quiesce,               /* what was sent has arrived */
+    .segment_attach = aq_nosup_segment_attach, /* no device has to know the segment */
+    .segment_ready = aq_nosup_segment_ready,
+    .segment_detach = aq_nosup_segment_detach,
+    .segment_bind = aq_nosup_segment_bind,
+    .segment_reaches = aq_nosup_segment_reaches,
+    .exit = aq_nosup_exit, /* what was sent has arrived */
+    .am_send = aq_loop_am_send,
+    .am_short = aq_loop_am_short,
+    .am_alloc = aq_nosup_am_alloc, /* negotiated payloads: core's buffers */
+    .am_free = aq_nosup_am_free,
+    .poll = aq_loop_poll,
+    .busy = &aq_nosup_busy, /* polls have nothing to move on */
+    .peer_counts = aq_loop_peer_counts,
+    .sleep_prepare = aq_nosup_sleep_prepare, /* sleeping is the local table's */
+    .sleep = aq_nosup_sleep,
+    .sleep_cancel = aq_nosup_sleep_cancel,
+    .sleep_wake = aq_nosup_sleep_wake,
+    .sleep_add_fd = aq_nosup_sleep_add_fd,
+    .wait_arm = aq_nosup_wait_arm, /* nothing is held back, and the sockets wake */
+    .wait_limit = aq_nosup_wait_limit,
+    .wait_look = aq_nosup_wait_look,
+    .may_notify = aq_nosup_may_notify,
+    .put = aq_ref_put,
+    .get = aq_ref_get,
+    .rma_batch_begin = aq_nosup_rma_batch_begin,
+    .rma_batch_end = aq_nosup_rma_batch_end,
+    .ad_serves = aq_nosup_ad_serves, /* atomics: by messages */
+    .ad_op = aq_nosup_ad_op,
+    .coll = &aq_nosup_coll, /* collectives: by messages */
+    .rndv_recv = aq_nosup_rndv_recv,
+    .rndv_send = aq_nosup_rndv_send,
+    .barrier_arrive = aq_ref_barrier_arrive,
+    .barrier_done = aq_ref_barrier_done,
+    .named_arrive = aq_ref_named_arrive,
+    .named_done = aq_ref_named_done,
+};
