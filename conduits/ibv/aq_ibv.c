@@ -1,47 +1,50 @@
 /*
- * aq_ibv.c - the ibv conduit: its table, its start, its turn at polling and sleeping, its end.
+ * aq_ibv.c - the ibv conduit: its table, its start, its report.
  *
- * Near ranks, with which memory is shared, are conduits/smp's; far ones are reached by RDMA. See
- * aq_ibv.h for the files.
+ * The conduit consists of parts in an order, lowest first. A part calls only lower parts (a test
+ * checks the object files), and has one internal header:
  *
- * Polling   a look at a completion queue is a look at memory, so every poll takes one. A software
- *           device (rxe, siw) does its work on this host's cores, in a thread of the kernel that a
- *           rank which spins keeps out until the end of its time slice: so after every few polls
- *           that find nothing the core is given away, and after each when the wait is a long one
- * Sleeping  completion queues are armed, then looked at once more; their channels are among
- *           sleepers' descriptors
- * Leaving   aq_ibv_disconnect.c
- * Threads   any
- * Uses      other/spawn, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
+ *     aq_ibv_choose.h    which ports and GIDs; where devices are
+ *     aq_ibv_device.h    devices, rails, their queues
+ *     aq_ibv_error.h     failures: noted, reported
+ *     aq_ibv_reg.h       memory registration: with devices, of segments, limits
+ *     aq_ibv_hello.h     the handshake of two ranks, as a state machine
+ *     aq_ibv_qp.h        queue pairs: posting, completions
+ *     aq_ibv_credit.h    credits and credit updates
+ *     aq_ibv_packet.h, aq_ibv_frag.h    format of messages; fragments
+ *     aq_ibv_rbuf.h      receive buffers
+ *     aq_ibv_peer.h      the state of a remote rank
+ *     aq_ibv_connect.h   connections on demand: datagrams, the connector
+ *     aq_ibv_rma.h       put, get, atomics
+ *     aq_ibv_am.h        active messages
+ *     aq_ibv_firehose.h  the job's firehose: settings and messages
+ *     aq_ibv_progress.h  polling, sleeping; disconnecting at the exit
+ *
+ * State     each part has a struct. The parts up to aq_ibv_rbuf.h get theirs, or what they need of
+ *           lower ones, as arguments. The table's functions have no argument for state, so the
+ *           upper parts have one instance each (aq_ibv_peers, aq_ibv_rma, aq_ibv_am), which only
+ *           the part itself and higher ones use
+ * Threads   any, and the connector. In seq locks are empty: what the connector shares with the
+ *           client's thread is under a mutex (slow paths), or handed over by release and acquire
+ * Uses      core, other/spawn, other/firehose, verbs; extended/aq_ref.h. SPDX-License-Identifier:
+ *           BSD-3-Clause
  */
-#include "conduits/ibv/aq_ibv.h"
-
-#include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "conduits/ibv/aq_ibv_am.h"
-#include "conduits/ibv/aq_ibv_batch.h"
-#include "conduits/ibv/aq_ibv_recv.h"
-#include "conduits/ibv/aq_ibv_start.h"
-#include "conduits/ibv/aq_ibv_xfer.h"
 #include "base/aq_env.h"
-#include "core/aq_exit.h"
-#include "core/aq_nosup.h"
-#include "core/aq_poll.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "conduits/ibv/aq_ibv_am.h"
+#include "conduits/ibv/aq_ibv_firehose.h"
+#include "conduits/ibv/aq_ibv_progress.h"
+#include "core/aq_nosup.h"
+#include "core/aq_poll.h"
 #include "extended/aq_ref.h"
-#include "other/spawn/aq_spawn.h"
 
-#define AQ_IBV_TICKS       256u /* polls between looks at the clock */
-#define AQ_IBV_POLL_NS     150u
-#define AQ_IBV_YIELD_AFTER 4u /* polls in vain of a software device before the core is given away */
-#define AQ_IBV_YIELD_ALWAYS \
-    32u /* after so many in a row it is given away after each: the wait is long */
+#define AQ_IBV_POLL_NS 150u
 
-struct aq_ibv aq_ibv = { .connect_lock = PTHREAD_MUTEX_INITIALIZER };
+static struct aq_ibv_net aq_ibv_net;
 
 /* --- start --- */
 
@@ -52,43 +55,43 @@ static uint32_t aq_ibv_bounded(enum aq_env_id id, int64_t min, int64_t max)
     return (uint32_t)(value < min ? min : value > max ? max : value);
 }
 
-static void aq_ibv_configure(void)
+/* Slots of a queue pair: a power of two that every device offers. */
+static uint32_t aq_ibv_qp_depth(const struct aq_ibv_net *net)
 {
-    const uint32_t depth = aq_ibv_bounded(AQ_ENV_NETWORKDEPTH_PP, 32, AQ_IBV_QP_DEPTH_MAX);
+    const uint32_t wanted = aq_ibv_bounded(AQ_ENV_NETWORKDEPTH_PP, 32, AQ_IBV_QP_DEPTH_MAX);
+    uint32_t depth = 32;
 
-    aq_ibv.qp_depth = 32;
-    while (aq_ibv.qp_depth < depth)
-        aq_ibv.qp_depth *= 2;
-    aq_ibv.inline_max = (uint32_t)aq_env_size(AQ_ENV_INLINESEND_LIMIT);
-    if (aq_ibv.inline_max > AQ_IBV_INLINE_MAX)
-        aq_ibv.inline_max = AQ_IBV_INLINE_MAX;
-    aq_ibv.packed_max = (uint32_t)aq_env_size(AQ_ENV_PACKEDLONG_LIMIT);
-    if (aq_ibv.packed_max > AQ_IBV_BUF - AQ_IBV_HEADROOM)
-        aq_ibv.packed_max = AQ_IBV_BUF - AQ_IBV_HEADROOM;
-    aq_ibv.window_max = aq_ibv_bounded(AQ_ENV_AM_CREDITS_PP, AQ_IBV_WINDOW_MIN, 4096);
+    while (depth < wanted)
+        depth *= 2;
+    for (uint32_t i = 0; i < net->dev_count; i++)
+        while (depth > 32 && depth > (uint32_t)net->devs[i].attr.max_qp_wr)
+            depth /= 2;
+    return depth;
 }
 
-/* More queue pairs than ports, if they are wished for; never fewer than one. */
-static void aq_ibv_count_qps(void)
+static uint32_t aq_ibv_size_up_to(enum aq_env_id id, uint32_t max)
 {
-    const uint32_t pref = aq_ibv_bounded(AQ_ENV_NUM_QPS, 0, AQ_IBV_QPS);
+    const uint32_t size = (uint32_t)aq_env_size(id);
 
-    aq_ibv.qps_wanted = pref != 0 ? pref : aq_ibv.rail_count;
-    for (uint32_t i = 0; i < aq_ibv.dev_count; i++) /* what is outstanding fits the device */
-        while (aq_ibv.qp_depth > 32 && aq_ibv.qp_depth > (uint32_t)aq_ibv.devs[i].attr.max_qp_wr)
-            aq_ibv.qp_depth /= 2;
+    return size < max ? size : max;
 }
 
-static int aq_ibv_sleep_on_devices(void)
+static int aq_ibv_init_peers(struct aq_ibv_net *net)
 {
-    int rc = AQ_OK;
+    const uint32_t qps = aq_ibv_bounded(AQ_ENV_NUM_QPS, 0, AQ_IBV_QPS);
 
-    for (uint32_t i = 0; rc == AQ_OK && i < aq_ibv.dev_count; i++)
-        rc = aq_wait_add_fd(aq_ibv.devs[i].comp_channel->fd);
-    return rc;
+    return aq_ibv_peers_init(net, aq_ibv_qp_depth(net),
+                             aq_ibv_size_up_to(AQ_ENV_INLINESEND_LIMIT, AQ_IBV_INLINE_MAX),
+                             qps != 0 ? qps : net->rail_count, aq_env_bool(AQ_ENV_USE_FENCED_PUTS));
 }
 
-static void aq_ibv_limits(void)
+static void aq_ibv_init_am(struct aq_ibv_net *net)
+{
+    aq_ibv_am_init(net, aq_ibv_size_up_to(AQ_ENV_PACKEDLONG_LIMIT, AQ_IBV_BUF - AQ_IBV_HEADROOM),
+                   aq_ibv_bounded(AQ_ENV_AM_CREDITS_PP, AQ_IBV_WINDOW_MIN, 4096));
+}
+
+static void aq_ibv_limits(const struct aq_ibv_net *net)
 {
     aq_limits.max_medium = AQ_IBV_MAX_MEDIUM;
     aq_limits.poll_ns = AQ_IBV_POLL_NS;
@@ -96,9 +99,18 @@ static void aq_ibv_limits(void)
     aq_limits.host_bytes += (uint64_t)(aq_ibv_bounded(AQ_ENV_RBUF_COUNT, 0, 1 << 20)
                                        + aq_ibv_bounded(AQ_ENV_BBUF_COUNT, 0, 1 << 20))
                             * AQ_IBV_BUF * aq_job.host_size;
+    aq_ibv_reg_limits(net);
 }
 
-/* Everybody with everybody, as far as that is wished for. */
+static int aq_ibv_sleep_on_devices(const struct aq_ibv_net *net)
+{
+    int rc = AQ_OK;
+
+    for (uint32_t i = 0; rc == AQ_OK && i < net->dev_count; i++)
+        rc = aq_wait_add_fd(net->devs[i].comp_channel->fd);
+    return rc;
+}
+
 static void aq_ibv_connect_all(void)
 {
     for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
@@ -106,94 +118,71 @@ static void aq_ibv_connect_all(void)
             (void)aq_ibv_peer(rank);
 }
 
+/* Receive buffers for all: the budget, and what each peer may ask for at once. */
+static uint64_t aq_ibv_srq_demand(void)
+{
+    return (uint64_t)aq_env_int(AQ_ENV_RBUF_COUNT)
+           + (uint64_t)aq_job.size * AQ_IBV_CHANNELS * AQ_IBV_WANT_MAX + 256;
+}
+
 static int aq_ibv_init(void)
 {
+    struct aq_ibv_net *net = &aq_ibv_net;
     char why[512];
-    int rc = aq_ibv_load(why, sizeof(why));
+    int rc = aq_ibv_load(&net->lib, why, sizeof(why));
 
     if (rc != AQ_OK)
         return aq_fail(rc, "ibv: %s", why);
-    aq_ibv_configure();
-    aq_ibv.peers = calloc(aq_job.size, sizeof(*aq_ibv.peers));
-    if (aq_ibv.peers == NULL)
-        return aq_fail(AQ_ERR_NOMEM, "ibv: no memory for %u pointers to peers", aq_job.size);
-    rc = aq_ibv_device_open();
+    rc = aq_ibv_net_open(net, aq_ibv_srq_demand());
+    if (rc == AQ_OK)
+        rc = aq_ibv_init_peers(net);
     if (rc != AQ_OK)
         return rc;
-    aq_ibv_count_qps();
-    aq_ibv_limits();
-    aq_ibv_reg_limits();
-    rc = aq_ibv_buf_init();
+    aq_ibv_segments.net = net;
+    aq_ibv_limits(net);
+    aq_ibv_rbuf_init(aq_env_int(AQ_ENV_RBUF_COUNT));
+    aq_ibv_init_am(net);
+    rc = aq_ibv_buf_init(net);
     if (rc == AQ_OK)
-        rc = aq_ibv_rbuf_init();
+        rc = aq_ibv_rma_init(net);
     if (rc == AQ_OK)
-        rc = aq_ibv_rma_init();
+        rc = aq_ibv_firehose_start(net);
     if (rc == AQ_OK)
-        rc = aq_ibv_connect_start();
+        rc = aq_ibv_connect_start(net);
     if (rc == AQ_OK)
-        rc = aq_ibv_sleep_on_devices();
+        rc = aq_ibv_sleep_on_devices(net);
     if (rc == AQ_OK && aq_env_bool(AQ_ENV_CONNECT_STATIC))
         aq_ibv_connect_all();
     return rc;
 }
 
-/* --- polling --- */
+static int aq_ibv_segment_ready(void)
+{
+    const int rc = aq_ibv_segments_exchange();
+
+    if (rc == AQ_OK && aq_ibv_segments.own.size != 0)
+        aq_ibv_firehose_segment(&aq_ibv_net, aq_ibv_segments.own.addr, aq_ibv_segments.own.size);
+    return rc;
+}
+
+/* --- progress --- */
+
+static unsigned aq_ibv_poll(bool replies_only)
+{
+    return aq_ibv_progress(&aq_ibv_net, replies_only);
+}
 
 static bool aq_ibv_may_notify(void)
 {
     return aq_ibv_rma_is_quiet();
 }
 
-static unsigned aq_ibv_poll(bool replies_only)
-{
-    static _Thread_local uint32_t polls;
-    static _Thread_local unsigned idle;
-    unsigned served;
-
-    aq_ibv_batch_poll();
-    served = aq_ibv_receive(replies_only);
-    served += aq_ibv_qp_reap_all();
-    aq_ibv_rma_progress();
-    served += aq_ibv_rma_poll(replies_only);
-    if (AQ_UNLIKELY(++polls % AQ_IBV_TICKS == 0))
-        aq_ibv_tick(aq_now_ns());
-    if (served != 0)
-        idle = 0;
-    else if (aq_ibv.software && (++idle % AQ_IBV_YIELD_AFTER == 0 || idle > AQ_IBV_YIELD_ALWAYS))
-        sched_yield(); /* a software device moves packets on this core */
-    return served;
-}
-
-/* --- sleeping --- */
-
-/* From now on completions make the channels readable. */
-static void aq_ibv_arm(void)
-{
-    struct ibv_cq *cq;
-    void *own;
-    int error = 0;
-
-    for (uint32_t i = 0; i < aq_ibv.dev_count; i++)
-        while (aq_ibv.lib->get_cq_event(aq_ibv.devs[i].comp_channel, &cq, &own) == 0)
-            aq_ibv.lib->ack_cq_events(cq, 1);
-    for (uint32_t i = 0; error == 0 && i < aq_ibv.rail_count; i++) {
-        error = ibv_req_notify_cq(aq_ibv.rails[i].send_cq, 0);
-        if (error == 0)
-            error = ibv_req_notify_cq(aq_ibv.rails[i].recv_cq, 0);
-    }
-    if (error != 0 && !aq_exit_in_progress())
-        aq_fatal("ibv: a completion queue cannot be armed: %s", strerror(error));
-}
-
 static void aq_ibv_wait_arm(void)
 {
-    aq_ibv_credit_update(true); /* nobody may poll for a while */
-    aq_ibv_tick(aq_now_ns());
-    aq_ibv_arm();
-    aq_counter_add(&aq_ibv.counts.sleeps, 1);
+    aq_ibv_progress_sleep(&aq_ibv_net);
 }
 
-/* Nothing wakes a thread when there is room for what firehose has to send. */
+/* Nothing wakes a thread when there is space for what firehose has to send. */
 static uint64_t aq_ibv_wait_limit(uint64_t max_ns)
 {
     return aq_fh_job != NULL && aq_fh_has_work(aq_fh_job) ? 0 : max_ns;
@@ -203,44 +192,49 @@ static uint64_t aq_ibv_wait_limit(uint64_t max_ns)
 
 static void aq_ibv_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out)
 {
-    struct aq_ibv_peer *peer;
+    struct aq_ibv_peer *peer = aq_ibv_peer_look(jobrank);
 
     *sent_out = *handled_out = 0;
-    peer = aq_ibv_peer_look(jobrank);
-    if (peer == NULL || atomic_load_explicit(&peer->ready, memory_order_acquire) == 0)
+    if (peer == NULL || !aq_ibv_peer_is_ready(peer))
         return;
-    aq_lock_acquire(&peer->lock);
-    *sent_out = peer->sent;
+    aq_lock_acquire(&peer->flow.lock);
+    *sent_out = peer->flow.sent;
     /* relaxed: a count for people */
-    *handled_out = atomic_load_explicit(&peer->cell->handled, memory_order_relaxed);
-    aq_lock_release(&peer->lock);
+    *handled_out = atomic_load_explicit(&peer->flow.cell->handled, memory_order_relaxed);
+    aq_lock_release(&peer->flow.lock);
+}
+
+static unsigned long long aq_ibv_count(const aq_counter *counter)
+{
+    return (unsigned long long)aq_counter_get(counter);
 }
 
 static void aq_ibv_report(void)
 {
-    const struct aq_ibv_counters *c = &aq_ibv.counts;
-#define AQ_N(counter) (unsigned long long)aq_counter_get(&c->counter)
+    const struct aq_ibv_am *am = &aq_ibv_am;
+    const struct aq_ibv_rma *rma = &aq_ibv_rma;
 
     aq_log_print(
-        "ibv: rank %u: %u peers, %llu connected; held %llu messages, wrote %llu grants, asked for "
-        "credits "
-        "%llu times, gave up some %llu times, slept %llu times; %llu transfers left in %llu lists, "
-        "%llu "
-        "fences; datagrams: sent %llu, received %llu, refused %llu; receive buffers %llu bytes\n",
-        aq_job.rank, aq_ibv.peer_count, AQ_N(connects), AQ_N(deferred), AQ_N(updates_written),
-        AQ_N(credit_requests), AQ_N(skips), AQ_N(sleeps), AQ_N(batch_requests), AQ_N(batches),
-        AQ_N(fences), AQ_N(hellos_out), AQ_N(hellos_in), AQ_N(hellos_bad),
-        (unsigned long long)aq_ibv_rbuf_bytes());
-#undef AQ_N
+        "ibv: rank %u: %u peers, %llu connected; deferred %llu messages, wrote %llu credit "
+        "updates, asked for credits %llu times, gave up some %llu times, slept %llu times; "
+        "%llu transfers left in %llu batches, %llu fences; datagrams: sent %llu, received "
+        "%llu, refused %llu; receive buffers %llu bytes\n",
+        aq_job.rank, aq_ibv_peers.count, aq_ibv_count(&aq_ibv_peers.connects),
+        aq_ibv_count(&am->deferred), aq_ibv_count(&am->updates.written),
+        aq_ibv_count(&am->credit_requests), aq_ibv_count(&am->skips),
+        (unsigned long long)aq_ibv_progress_sleeps(), aq_ibv_count(&rma->batch_requests),
+        aq_ibv_count(&rma->batches), aq_ibv_count(&rma->fences),
+        aq_ibv_count(&aq_ibv_dgram_counts.sent), aq_ibv_count(&aq_ibv_dgram_counts.received),
+        aq_ibv_count(&aq_ibv_dgram_counts.refused), (unsigned long long)aq_ibv_rbuf_bytes());
     if (aq_fh_job != NULL)
-        aq_ibv_reg_report();
+        aq_ibv_firehose_report();
 }
 
 static void aq_ibv_exit(uint64_t max_ns)
 {
-    if (aq_ibv.peers == NULL)
+    if (aq_ibv_peers.table == NULL)
         return;
-    aq_ibv_disconnect_peers(max_ns);
+    aq_ibv_disconnect_peers(&aq_ibv_net, max_ns);
     aq_ibv_connect_stop();
     if (aq_env_bool(AQ_ENV_AQ_IBV_STATS))
         aq_ibv_report();
@@ -259,8 +253,8 @@ const struct aq_conduit_ops aq_ibv_conduit = {
     .quiesce = aq_nosup_quiesce,
     .segment_attach = aq_nosup_segment_attach,
     .segment_ready = aq_ibv_segment_ready,
-    .segment_detach = aq_ibv_segment_detach,
-    .segment_bind = aq_nosup_segment_bind, /* messages reach it */
+    .segment_detach = aq_ibv_segments_drop,
+    .segment_bind = aq_nosup_segment_bind, /* messages reach such a segment */
     .segment_reaches = aq_nosup_segment_reaches,
     .exit = aq_ibv_exit,
     .am_send = aq_ibv_am_send,

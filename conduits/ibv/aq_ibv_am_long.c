@@ -2,87 +2,67 @@
  * aq_ibv_am_long.c - long messages: the payload by RDMA write, then the message on the same queue
  * pair.
  *
- * A queue pair delivers in order, so that the message comes after its data. (A write with immediate
- * data would save the message's own packet only if there were no arguments and the length fitted 32
- * bits together with the handler; and it would not carry grants.) The writes and the message leave
- * as one chain, by one doorbell, or not at all.
+ * A queue pair delivers in order, so the message arrives after its payload. (A write with immediate
+ * data would save the message's own packet only without arguments, and if the length and the
+ * handler fitted 32 bits together; and it would not carry credit updates.) The writes and the
+ * message leave as one chain with one doorbell, or not at all.
  *
  * Short payload     in the message; the receiver places it (GASNET_PACKEDLONG_LIMIT)
- * Lent              what the client wrote into a buffer of ours is written from there
- *                   (aq_ibv_zcopy.c)
- * From our segment  written from where it is, if it is long or its sender hears later that it is
- *                   free; the device's acknowledgement is the first that is heard of that
+ * Client's buffer   a payload in a registered buffer that was lent to the client is written from
+ *                   there (aq_ibv_zcopy.c)
+ * Own segment       the payload is written from where it is, if it is long or its sender learns
+ *                   later that it is free; the device's acknowledgement is the first news of that
  *                   (core/aq_am_lc.h)
- * Else              copied into send buffers, written from there; free at return
- * Longest           from other memory, or more than a request takes: a transfer (aq_ibv_xfer.c),
- *                   which ends with the message; free when all of it is acknowledged
- * Not registered    where the target's memory is not (segment everything), in fragments that the
- *                   receiver places; beyond AQ_IBV_MAX_MEDIUM as a stream, which has the lane to
- *                   itself until its end. Nobody waits in a circle there: a part needs no handler
- *                   at the receiver and its credit comes back at once, and who waits for one takes
- *                   parts of others and returns theirs
+ * Other             copied into send buffers, written from there; free at return
+ * Longest           from other memory, or longer than a request: a transfer (aq_ibv_xfer.c), which
+ *                   ends with the message; free when all of it is acknowledged
+ * Not registered    where the target's memory is not (segment everything): fragments that the
+ *                   receiver places; beyond AQ_IBV_MAX_MEDIUM a stream, which has the channel to
+ *                   itself until its end. No circle of waiting arises: a fragment needs no handler
+ *                   at the receiver and its credit comes back at once, and a sender that waits for
+ *                   a credit takes fragments of others and returns their credits
  *
  * Threads   any
  * Promise   with AQ_RETRY the destination was not touched
- * Uses      aq_ibv_am.h, aq_ibv_xfer.h, core/aq_am_lc.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_ibv_am.h, core/aq_am_lc.h. SPDX-License-Identifier: BSD-3-Clause
  */
+#include "conduits/ibv/aq_ibv_am.h"
+
 #include <sched.h>
 #include <string.h>
 
-#include "conduits/ibv/aq_ibv_am.h"
-#include "conduits/ibv/aq_ibv_xfer.h"
-#include "core/aq_exit.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 #include "core/aq_am_lc.h"
+#include "core/aq_exit.h"
 
-#define AQ_IBV_LONG_COPY_MAX 32768u /* bytes that are rather copied than waited for */
-#define AQ_IBV_LONG_BUFS \
-    (AQ_IBV_MAX_MEDIUM / AQ_IBV_BUF) /* send buffers of a payload that may not be waited for */
+#define AQ_IBV_LONG_COPY_MAX 32768u /* bytes that are copied rather than waited for */
+/* send buffers of a payload that may not be waited for */
+#define AQ_IBV_LONG_BUFS (AQ_IBV_MAX_MEDIUM / AQ_IBV_BUF)
 
-/* A step of waiting for the device. */
+/* One step of waiting for the device. */
 static void aq_ibv_long_step(unsigned *polls)
 {
-    (void)aq_ibv_qp_reap_all();
-    if (++*polls % 64 == 0 || aq_ibv.software)
+    (void)aq_ibv_qp_reap_all(aq_ibv_am.net);
+    if (++*polls % 64 == 0 || aq_ibv_am.net->software)
         sched_yield(); /* a software device needs a core */
     else
         aq_cpu_relax();
 }
 
-/* --- writes, and the message behind them --- */
+/* --- by RDMA --- */
 
 /* The source is free; under the reap lock. */
 static void aq_ibv_long_done(struct aq_ibv_done *done)
 {
-    struct aq_ibv_rma_frag *frag = (struct aq_ibv_rma_frag *)(void *)done; /* its first member */
+    struct aq_ibv_rma_frag *frag = aq_ibv_rma_frag_of(done);
     struct aq_op *op = frag->op;
 
     aq_ibv_rma_frag_give(frag);
     aq_op_end(op, GEX_EC_AM, 1);
 }
 
-int aq_ibv_long_post(struct aq_ibv_peer *peer, const struct aq_am_out *out,
-                     struct ibv_send_wr *writes, unsigned count, unsigned flags)
-{
-    const unsigned channel = out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
-    struct aq_ibv_fragment fragment = { .head = { .type = 0 } };
-    int rc = AQ_RETRY;
-
-    aq_ibv_am_fill(&fragment, AQ_IBV_T_PLACED, out, out->nbytes);
-    aq_lock_acquire(&peer->lock);
-    if (AQ_LIKELY(aq_ibv_am_claim(peer, channel, 1, aq_ibv_am_reserve(channel, out->handler)))) {
-        rc = aq_ibv_am_post_behind(peer, channel, &fragment, writes, count, flags);
-        if (AQ_LIKELY(rc == AQ_OK))
-            peer->sent++;
-        else
-            peer->out[channel].sent--;
-    }
-    aq_lock_release(&peer->lock);
-    return rc;
-}
-
-/* From where it is. */
+/* From where the payload is. */
 static int aq_ibv_long_direct(struct aq_ibv_peer *peer, const struct aq_am_out *out, uint32_t lkey,
                               uint32_t rkey)
 {
@@ -100,7 +80,7 @@ static int aq_ibv_long_direct(struct aq_ibv_peer *peer, const struct aq_am_out *
     frag->op = op;
     frag->done.fn = aq_ibv_long_done;
     write.wr_id = (uintptr_t)&frag->done;
-    rc = aq_ibv_long_post(peer, out, &write, 1, AQ_IBV_POST_SIGNAL);
+    rc = aq_ibv_am_post_placed(peer, out, &write, 1, AQ_IBV_POST_SIGNAL);
     if (AQ_UNLIKELY(rc != AQ_OK)) {
         aq_ibv_rma_frag_give(frag);
         aq_op_end(op, GEX_EC_AM, 1);
@@ -111,7 +91,7 @@ static int aq_ibv_long_direct(struct aq_ibv_peer *peer, const struct aq_am_out *
 /* Through send buffers: at most AQ_IBV_MAX_MEDIUM bytes. */
 static int aq_ibv_long_copied(struct aq_ibv_peer *peer, const struct aq_am_out *out, uint32_t rkey)
 {
-    const uint32_t dev = peer->qps[peer->am_qp]->rail->dev->index;
+    const uint32_t dev = aq_ibv_peer_am_qp(peer)->rail->dev->index;
     const unsigned count = (unsigned)((out->nbytes + AQ_IBV_BUF - 1) / AQ_IBV_BUF);
     struct aq_ibv_buf *bufs = aq_ibv_buf_take_chain(out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST,
                                                     count),
@@ -138,39 +118,53 @@ static int aq_ibv_long_copied(struct aq_ibv_peer *peer, const struct aq_am_out *
                                                        .rkey = rkey } };
     }
     writes[count - 1].wr_id = (uintptr_t)&bufs->done; /* gives all back */
-    rc = aq_ibv_long_post(peer, out, writes, count, 0);
+    rc = aq_ibv_am_post_placed(peer, out, writes, count, 0);
     if (AQ_UNLIKELY(rc != AQ_OK))
         bufs->done.fn(&bufs->done);
     return rc;
 }
 
-/* As a transfer: its credit is claimed now, used when all data is under way. */
+/* As a transfer: the credit is claimed now and used when the whole payload is under way. */
 static int aq_ibv_long_transfer(struct aq_ibv_peer *peer, const struct aq_am_out *out)
 {
     const unsigned channel = out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
+    struct aq_ibv_wanted wanted = { .rank = out->jobrank,
+                                    .is_put = true,
+                                    .lc_now = true,
+                                    .laddr = (void *)(uintptr_t)out->src,
+                                    .raddr = (uintptr_t)out->dest,
+                                    .nbytes = out->nbytes };
+    struct aq_ibv_follow follow = { .send = aq_ibv_am_post_follow,
+                                    .dest = out->dest,
+                                    .nbytes = out->nbytes,
+                                    .is_reply = out->is_reply,
+                                    .handler = out->handler,
+                                    .nargs = out->nargs };
     bool claimed;
 
     if (aq_ibv_xfer_crowded())
         return AQ_RETRY;
-    aq_lock_acquire(&peer->lock);
+    aq_lock_acquire(&peer->flow.lock);
     claimed = aq_ibv_am_claim(peer, channel, 1, aq_ibv_am_reserve(channel, out->handler));
-    aq_lock_release(&peer->lock);
+    aq_lock_release(&peer->flow.lock);
     if (!claimed)
         return AQ_RETRY;
-    aq_ibv_xfer_long(aq_am_lc_take(out), out);
+    wanted.op = aq_am_lc_take(out);
+    memcpy(follow.args, out->args, out->nargs * sizeof(gex_AM_Arg_t));
+    aq_ibv_xfer_start_long(&wanted, &follow);
     return AQ_OK;
 }
 
 /* --- in fragments --- */
 
-/* The next fragments of a stream, as many as there are credits for. Returns how many left, 0: none
+/* The next fragments of a stream, as many as there are credits for. Returns how many left; 0: none
  * now. */
 static unsigned aq_ibv_stream_some(struct aq_ibv_peer *peer, const struct aq_am_out *out, size_t at,
                                    size_t each)
 {
     const unsigned channel = out->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
     const size_t left = (out->nbytes - at + each - 1) / each;
-    struct aq_ibv_credit_out *credit = &peer->out[channel];
+    struct aq_ibv_credit_out *credit = &peer->flow.out[channel];
     const unsigned reserve = aq_ibv_am_reserve(channel, out->handler);
     struct aq_ibv_fragment fragment = { .head = { .type = 0 } };
     unsigned count = left < AQ_IBV_MSG_FRAGS ? (unsigned)left : AQ_IBV_MSG_FRAGS;
@@ -178,28 +172,27 @@ static unsigned aq_ibv_stream_some(struct aq_ibv_peer *peer, const struct aq_am_
     int rc = AQ_RETRY;
 
     aq_ibv_am_fill(&fragment, AQ_IBV_T_LONG_FRAG, out, out->nbytes);
-    aq_lock_acquire(&peer->lock);
+    aq_lock_acquire(&peer->flow.lock);
     if (at != 0)
-        credit->barred = 0; /* it was us */
-    credits = aq_ibv_credit_left(credit, peer->cell, channel);
+        credit->barred = 0; /* this stream has set it */
+    credits = aq_ibv_credit_left(credit, peer->flow.cell, channel);
     if (credits > reserve && credits - reserve < count)
-        count = credits
-                /* one credit is enough to go on: the receiver may not be able to return others */
-                - reserve;
+        /* one credit is enough to go on: the receiver may not be able to return others */
+        count = credits - reserve;
     if (aq_ibv_am_claim(peer, channel, count, reserve)) {
-        rc = aq_ibv_am_send_frags(peer, channel, &fragment, out, at, count, each);
+        rc = aq_ibv_am_post_frags(peer, channel, &fragment, out, at, count, each);
         if (rc != AQ_OK)
             credit->sent -= count;
         else if (count == left)
-            peer->sent++;
+            peer->flow.sent++;
     }
     if (rc == AQ_OK ? count != left : at != 0)
         credit->barred = AQ_IBV_BARRED;
-    aq_lock_release(&peer->lock);
+    aq_lock_release(&peer->flow.lock);
     return rc == AQ_OK ? count : 0;
 }
 
-int aq_ibv_am_stream(struct aq_ibv_peer *peer, const struct aq_am_out *out, size_t each)
+int aq_ibv_am_long_stream(struct aq_ibv_peer *peer, const struct aq_am_out *out, size_t each)
 {
     unsigned polls = 0;
 
@@ -214,7 +207,7 @@ int aq_ibv_am_stream(struct aq_ibv_peer *peer, const struct aq_am_out *out, size
         if (aq_exit_in_progress())
             return AQ_OK;
         aq_ibv_receive_quietly();
-        aq_ibv_credit_update(true);
+        aq_ibv_updates_poll(&aq_ibv_am.updates, true);
         aq_ibv_long_step(&polls);
     }
     if (out->buffer != NULL)
@@ -224,15 +217,12 @@ int aq_ibv_am_stream(struct aq_ibv_peer *peer, const struct aq_am_out *out, size
 
 /* --- the choice --- */
 
-int aq_ibv_am_long(struct aq_ibv_peer *peer, const struct aq_am_out *out)
+int aq_ibv_am_long_rdma(struct aq_ibv_peer *peer, const struct aq_am_out *out, uint32_t rkey)
 {
-    const struct aq_ibv_rail *rail = peer->qps[peer->am_qp]->rail;
-    uint32_t lkey, rkey;
+    const struct aq_ibv_rail *rail = aq_ibv_peer_am_qp(peer)->rail;
+    uint32_t lkey;
     int rc;
 
-    if (out->nbytes <= aq_ibv.packed_max
-        || !aq_ibv_remote_key(out->jobrank, rail->index, out->dest, out->nbytes, &rkey))
-        return aq_ibv_am_eager(peer, out);
     if (aq_ibv_zcopy_is_ours(out))
         return aq_ibv_zcopy_long(peer, out, rkey);
     if (out->immediate && out->nbytes > AQ_IBV_MAX_MEDIUM && aq_am_lc_is_now(out))

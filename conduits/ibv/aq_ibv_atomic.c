@@ -2,35 +2,34 @@
  * aq_ibv_atomic.c - atomic operations that the target's device executes.
  *
  * A device's atomics are atomic with each other (IBV_ATOMIC_HCA), not with the processor's, nor
- * with those of another device. So a domain is served either by devices altogether or not at all:
- * every operation on a word, also its owner's and its near ranks', goes to the first rail of the
- * owner, as an atomic of the wire. That is legal where
+ * with those of another device. So devices serve a domain altogether or not at all: every operation
+ * on a word, also of its owner and of ranks on the owner's host, goes to the first rail of the
+ * owner as an atomic of the wire. Devices serve a domain if
  *
- *     the type     has 64 bits and is an integer: the wire has no other
- *     every operation of the domain  is an addition, a comparison and swap, or a look, which is an
- *                  addition of 0: a domain that may set, swap or multiply would need a second kind
- *                  of access, not atomic with the first
- *     every rank   has a device with atomics on its first rail; all ranks have told each other
- *     the target   is in a segment that is registered for good: not in segment everything, whose
- *     memory may move
+ *     its type is an integer of 64 bits: the wire has no other
+ *     each of its operations is an addition, a compare-and-swap, or a load, which is an addition of
+ *     0. A domain that may set, swap or multiply would need accesses that are not atomic with these
+ *     every rank has a device with atomics on its first rail; all ranks have exchanged that
+ *     its targets are in registered segments: not in segment everything
+ *     the client has not said that its operations stay local (GEX_FLAG_AD_FAVOR_MY_RANK,
+ *     _MY_NBRHD): the processor does those in a few nanoseconds
  *
- * and it is right where the client has not said that its operations will stay at home
- * (GEX_FLAG_AD_FAVOR_MY_RANK, _MY_NBRHD): the processor does those in a few nanoseconds. All other
- * domains are the processor's, at the target, by messages (extended/aq_ad_ref.c). The choice
- * depends on what is the same on every member, so all make the same.
+ * The processor serves all other domains, at the target, by messages (extended/aq_ad_ref.c). The
+ * choice depends on what is the same on every member, so all members choose alike.
  *
- * A look is no RDMA read: the wire promises nothing about a read beside an atomic.
+ * A load is no RDMA read: the wire promises nothing about a read beside an atomic.
  *
  * Threads   any; completions under the reap lock
- * Uses      aq_ibv_xfer.h, extended/aq_ad.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_ibv_rma.h, extended/aq_ad.h. SPDX-License-Identifier: BSD-3-Clause
  */
+#include "conduits/ibv/aq_ibv_rma.h"
+
 #include <string.h>
 
-#include "conduits/ibv/aq_ibv_xfer.h"
 #include "base/aq_env.h"
 #include "base/aq_log.h"
-#include "core/aq_poll.h"
 #include "base/aq_rc.h"
+#include "core/aq_poll.h"
 #include "extended/aq_ad.h"
 
 #define AQ_IBV_AD_OPS                                                                           \
@@ -41,14 +40,14 @@ bool aq_ibv_ad_serves(gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags)
 {
     return (dt == GEX_DT_I64 || dt == GEX_DT_U64) && (ops & ~AQ_IBV_AD_OPS) == 0
            && (flags & (GEX_FLAG_AD_FAVOR_MY_RANK | GEX_FLAG_AD_FAVOR_MY_NBRHD)) == 0
-           && aq_ibv_atomics_agreed();
+           && aq_ibv_segments.atomics;
 }
 
 /* --- completion; under the reap lock --- */
 
 static void aq_ibv_ad_done(struct aq_ibv_done *done)
 {
-    struct aq_ibv_rma_frag *frag = (struct aq_ibv_rma_frag *)(void *)done; /* its first member */
+    struct aq_ibv_rma_frag *frag = aq_ibv_rma_frag_of(done);
     const gex_EC_t category = frag->category;
     struct aq_op *op = frag->op;
 
@@ -66,14 +65,14 @@ static void aq_ibv_ad_done(struct aq_ibv_done *done)
 struct aq_ibv_ad_call {
     struct aq_op *op;
     gex_Rank_t rank;
-    void *result_p; /* NULL: not a fetching one */
+    void *result_p; /* NULL: the operation fetches nothing */
     uint64_t target;
     gex_EC_t category;
     enum ibv_wr_opcode opcode;
-    uint64_t a, b; /* addend; or what is expected, and what takes its place */
+    uint64_t a, b; /* addend; or expected and new value */
 };
 
-/* Which atomic of the wire an operation is. */
+/* The atomic of the wire for an operation. */
 static void aq_ibv_ad_translate(struct aq_ibv_ad_call *call, gex_OP_t opcode, uint64_t operand1,
                                 uint64_t operand2)
 {
@@ -155,7 +154,7 @@ int aq_ibv_ad_op(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result
                                    .target = (uintptr_t)tgt_addr,
                                    .category = aq_ad_category(opcode),
                                    .result_p = aq_ad_fetches(opcode) ? result_p : NULL };
-    struct aq_waiter waiter = AQ_WAITER_INIT("room for an atomic operation", jobrank);
+    struct aq_waiter waiter = AQ_WAITER_INIT("space for an atomic operation", jobrank);
     int rc;
 
     (void)dt; /* addition and comparison are the same for both */

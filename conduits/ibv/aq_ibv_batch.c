@@ -1,33 +1,34 @@
 /*
- * aq_ibv_batch.c - puts and gets that a thread begins together.
+ * aq_ibv_batch.c - posting of puts and gets: in turns over the queue pairs, with fences, in
+ * batches.
  *
- * The operation of an access region, or of one call for a list of pieces (VIS), is not known to the
- * client before its end, so that nobody can wait for a part of it. So its requests to one peer wait
- * in a list, and leave with one doorbell: when the list is full, when the next one goes elsewhere,
- * after one of more than 4 KiB, whose time a doorbell is nothing to, at the end of the region or
- * call, and with every poll of this thread. Only the last of a list is signalled; requests of a
- * queue pair complete in order, so that its completion stands for all. On a rail whose puts are
- * fenced one read ends the list, for all of its puts.
- *
- * Everything else is posted and signalled as it comes: a put outside of a region is one that
- * somebody may wait for at once, and a completion that is asked for later costs a request of its
- * own.
- *
- * Owns      the lists: a thread has one from hold to go, and gives it back for the next that needs
- *           one
+ * Batch     the operation of an access region, or of one VIS call, is not known to the client
+ *           before its end, so that nobody can wait for one of its requests. These requests, to one
+ *           peer, wait in a batch and leave with one doorbell: when the batch is full, when the
+ *           next request goes to another peer, after a request of more than 4 KiB (a doorbell is
+ *           cheap beside it), at the end of the region or call, and with every poll of the thread.
+ *           Only the last request is signalled: requests of a queue pair complete in order. On a
+ *           rail whose puts are fenced one read ends the batch, for all of its puts
+ *           Everything else is posted and signalled at once: somebody may wait for a put outside of
+ *           a region, and a completion that is requested later costs a request of its own
+ * Owns      the batches: a thread has one from rma_batch_begin to rma_batch_end
  * Threads   any
- * Promise   what is in the list has been counted; it starts without a further call of the client's
- *           but End or a poll
- * Uses      aq_ibv_batch.h, core/aq_poll.h. SPDX-License-Identifier: BSD-3-Clause
+ * Promise   a request in a batch has been counted; it leaves without a further call of the client
+ *           but the end or a poll
+ * Uses      aq_ibv_rma.h, core/aq_poll.h. SPDX-License-Identifier: BSD-3-Clause
  */
-#include "conduits/ibv/aq_ibv_batch.h"
+#include "conduits/ibv/aq_ibv_rma.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/aq_log.h"
-#include "core/aq_poll.h"
 #include "base/aq_rc.h"
+#include "core/aq_poll.h"
+
+#define AQ_IBV_FENCE_MAX 8u /* bytes that a fence reads */
+
+struct aq_ibv_rma aq_ibv_rma;
 
 _Thread_local struct aq_ibv_batch *aq_ibv_batch __attribute__((tls_model("initial-exec")));
 
@@ -36,7 +37,54 @@ static struct {
     struct aq_ibv_batch *free;
 } aq_ibv_batches;
 
-/* --- lists --- */
+/* --- one request --- */
+
+/* The read behind a put, and behind all requests before it on the queue pair. The acknowledgement
+ * of a write says that the remote device has the data. What another device was given may reach
+ * memory before that data. A read on the same queue pair finds the data in memory, and so does
+ * everything later. */
+static void aq_ibv_rma_make_fence(const struct aq_ibv_qp *qp, const struct ibv_send_wr *put,
+                                  struct ibv_send_wr *fence_out, struct ibv_sge *sge_out)
+{
+    const uint32_t nbytes = put->sg_list->length;
+
+    *sge_out = (struct ibv_sge){ .addr = (uintptr_t)aq_ibv_rma.fence->bytes,
+                                 .length = nbytes < AQ_IBV_FENCE_MAX ? nbytes : AQ_IBV_FENCE_MAX,
+                                 .lkey = aq_ibv_rma.fence->lkey[qp->rail->dev->index] };
+    *fence_out = (struct ibv_send_wr){
+        .sg_list = sge_out, .num_sge = 1, .opcode = IBV_WR_RDMA_READ, .wr = put->wr
+    };
+}
+
+int aq_ibv_rma_post_fenced(struct aq_ibv_qp *qp, struct ibv_send_wr *wr,
+                           struct aq_ibv_rma_frag *frag)
+{
+    struct ibv_send_wr fence;
+    struct ibv_sge sge;
+    int rc;
+
+    aq_ibv_rma_make_fence(qp, wr, &fence, &sge);
+    wr->next = &fence;
+    rc = aq_ibv_qp_post(qp, wr, 2, &frag->done, AQ_IBV_POST_SIGNAL);
+    if (AQ_LIKELY(rc == AQ_OK))
+        aq_counter_add(&aq_ibv_rma.fences, 1);
+    return rc;
+}
+
+struct aq_ibv_qp *aq_ibv_rma_qp(struct aq_ibv_peer *peer)
+{
+    static atomic_uint next_qp;
+    unsigned own;
+
+    if (AQ_LIKELY(peer->qp_count == 1))
+        return peer->qps[0];
+    /* relaxed, and not an atomic addition: two threads may take the same queue pair */
+    own = atomic_load_explicit(&next_qp, memory_order_relaxed);
+    atomic_store_explicit(&next_qp, own + 1, memory_order_relaxed);
+    return peer->qps[own % peer->qp_count];
+}
+
+/* --- batches --- */
 
 static struct aq_ibv_batch *aq_ibv_batch_take(void)
 {
@@ -48,7 +96,7 @@ static struct aq_ibv_batch *aq_ibv_batch_take(void)
         aq_ibv_batches.free = batch->next;
     aq_lock_release(&aq_ibv_batches.lock);
     if (batch == NULL && (batch = calloc(1, sizeof(*batch))) == NULL)
-        aq_fatal("ibv: no memory for a list of transfers (%zu bytes)", sizeof(*batch));
+        aq_fatal("ibv: no memory for a batch of transfers (%zu bytes)", sizeof(*batch));
     return batch;
 }
 
@@ -87,9 +135,9 @@ int aq_ibv_batch_flush(void)
     if (rc != AQ_OK)
         return rc;
     batch->count = 0;
-    aq_counter_add(&aq_ibv.counts.batches, 1);
-    aq_counter_add(&aq_ibv.counts.batch_requests, count);
-    aq_counter_add(&aq_ibv.counts.fences, fenced);
+    aq_counter_add(&aq_ibv_rma.batches, 1);
+    aq_counter_add(&aq_ibv_rma.batch_requests, count);
+    aq_counter_add(&aq_ibv_rma.fences, fenced);
     return AQ_OK;
 }
 
@@ -116,7 +164,7 @@ int aq_ibv_batch_add(struct aq_ibv_qp *qp, const struct ibv_send_wr *wr,
         slot->sge.lkey = local->lkey[qp->rail->dev->index];
     }
     if (local->len > AQ_IBV_BATCH_LARGE)
-        (void)aq_ibv_batch_flush(); /* no room: it waits for the next poll */
+        (void)aq_ibv_batch_flush(); /* no space: it waits for the next poll */
     return AQ_OK;
 }
 
@@ -136,15 +184,15 @@ struct aq_op *aq_ibv_rma_batch_begin(struct aq_op *op)
 
 void aq_ibv_rma_batch_end(struct aq_op *before)
 {
-    struct aq_waiter waiter = AQ_WAITER_INIT("room for transfers", GEX_RANK_INVALID);
+    struct aq_waiter waiter = AQ_WAITER_INIT("space for transfers", GEX_RANK_INVALID);
     struct aq_ibv_batch *batch = aq_ibv_batch;
     const bool over =
-        batch->op != before; /* a call for a list within a region is not the region's end */
+        batch->op != before; /* the end of a VIS call within a region is not that of the region */
 
     batch->op = before;
     if (over && batch->count != 0 && AQ_UNLIKELY(aq_ibv_batch_flush() != AQ_OK)) {
         do
-            aq_wait_step(&waiter); /* its polls start them */
+            aq_wait_step(&waiter); /* its polls flush the batch */
         while (batch->count != 0);
         aq_wait_end(&waiter);
     }

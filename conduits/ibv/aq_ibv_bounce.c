@@ -1,13 +1,14 @@
 /*
- * aq_ibv_bounce.c - pieces, and registered buffers of three sizes through which small transfers go.
+ * aq_ibv_bounce.c - requests under way, and registered buffers of three sizes through which small
+ * transfers go.
  *
  * A source or destination that is not registered is cheaper copied than registered, up to some
- * pages. Buffers come in slabs, each registered as a whole; slabs are made when none of a size is
- * free, up to GASNET_BBUF_COUNT pages in all, and kept: locked memory is given back by nobody in
- * the middle of a job.
+ * pages. Bounce buffers come in slabs, each registered as a whole. A slab is made when no buffer of
+ * its size is free, up to GASNET_BBUF_COUNT pages in all, and stays: locked memory is not given
+ * back in the middle of a job.
  *
- * Owns      slabs, pieces; neither is freed
- * Threads   any; lists under their locks, a few instructions; slabs are made without
+ * Owns      slabs and requests; neither is freed
+ * Threads   any; lists under their locks, for a few instructions; slabs are made without a lock
  * Uses      aq_ibv_register(). SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
@@ -15,42 +16,51 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "conduits/ibv/aq_ibv_xfer.h"
 #include "base/aq_env.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "conduits/ibv/aq_ibv_rma.h"
 
-#define AQ_RMA_FRAGS_AT_ONCE 64u
-#define AQ_BOUNCE_SIZES      3
+#define AQ_IBV_FRAGS_AT_ONCE 64u
+#define AQ_IBV_BOUNCE_SIZES  3
 
 /* bytes of a buffer, and of a slab */
-static const uint32_t aq_bounce_size[AQ_BOUNCE_SIZES] = { 64, 4096, AQ_IBV_BOUNCE_MAX };
-static const uint32_t aq_bounce_slab[AQ_BOUNCE_SIZES] = { 16384, 262144, 4 * AQ_IBV_BOUNCE_MAX };
+static const uint32_t aq_ibv_bounce_size[AQ_IBV_BOUNCE_SIZES] = { 64, 4096, AQ_IBV_BOUNCE_MAX };
+static const uint32_t aq_ibv_bounce_slab[AQ_IBV_BOUNCE_SIZES] = { 16384, 262144,
+                                                                  4 * AQ_IBV_BOUNCE_MAX };
 
 static struct {
     _Alignas(AQ_CACHE_LINE) aq_lock lock;
     struct aq_ibv_bounce *free;
     uint32_t count, zcopy;
-} aq_bounces[AQ_BOUNCE_SIZES];
+} aq_ibv_bounces[AQ_IBV_BOUNCE_SIZES];
 
 static struct {
     _Alignas(AQ_CACHE_LINE) aq_lock lock;
     struct aq_ibv_rma_frag *free;
-} aq_rma_frags;
+} aq_ibv_rma_frags;
 
-static aq_counter aq_bounce_bytes; /* of all slabs */
+static aq_counter aq_ibv_bounce_bytes; /* of all slabs */
 
-/* --- pieces --- */
+static const struct aq_ibv_net *aq_ibv_bounce_net;
+
+int aq_ibv_bounce_init(const struct aq_ibv_net *net)
+{
+    aq_ibv_bounce_net = net;
+    return AQ_OK;
+}
+
+/* --- requests under way --- */
 
 static struct aq_ibv_rma_frag *aq_ibv_rma_frags_make(void)
 {
     struct aq_ibv_rma_frag *frags =
-        aligned_alloc(AQ_CACHE_LINE, AQ_RMA_FRAGS_AT_ONCE * sizeof(*frags));
+        aligned_alloc(AQ_CACHE_LINE, AQ_IBV_FRAGS_AT_ONCE * sizeof(*frags));
 
     if (frags == NULL)
-        aq_fatal("ibv: no memory for %u transfers", AQ_RMA_FRAGS_AT_ONCE);
-    memset(frags, 0, AQ_RMA_FRAGS_AT_ONCE * sizeof(*frags));
-    for (unsigned i = 1; i < AQ_RMA_FRAGS_AT_ONCE; i++)
+        aq_fatal("ibv: no memory for %u transfers", AQ_IBV_FRAGS_AT_ONCE);
+    memset(frags, 0, AQ_IBV_FRAGS_AT_ONCE * sizeof(*frags));
+    for (unsigned i = 1; i < AQ_IBV_FRAGS_AT_ONCE; i++)
         aq_ibv_rma_frag_give(&frags[i]);
     return frags;
 }
@@ -59,20 +69,20 @@ struct aq_ibv_rma_frag *aq_ibv_rma_frag_take(void)
 {
     struct aq_ibv_rma_frag *frag;
 
-    aq_lock_acquire(&aq_rma_frags.lock);
-    frag = aq_rma_frags.free;
+    aq_lock_acquire(&aq_ibv_rma_frags.lock);
+    frag = aq_ibv_rma_frags.free;
     if (AQ_LIKELY(frag != NULL))
-        aq_rma_frags.free = frag->next;
-    aq_lock_release(&aq_rma_frags.lock);
+        aq_ibv_rma_frags.free = frag->next;
+    aq_lock_release(&aq_ibv_rma_frags.lock);
     return AQ_LIKELY(frag != NULL) ? frag : aq_ibv_rma_frags_make();
 }
 
 void aq_ibv_rma_frag_give(struct aq_ibv_rma_frag *frag)
 {
-    aq_lock_acquire(&aq_rma_frags.lock);
-    frag->next = aq_rma_frags.free;
-    aq_rma_frags.free = frag;
-    aq_lock_release(&aq_rma_frags.lock);
+    aq_lock_acquire(&aq_ibv_rma_frags.lock);
+    frag->next = aq_ibv_rma_frags.free;
+    aq_ibv_rma_frags.free = frag;
+    aq_lock_release(&aq_ibv_rma_frags.lock);
 }
 
 /* --- buffers --- */
@@ -84,7 +94,7 @@ static uint64_t aq_ibv_bounce_limit(void)
     return (pages < 1 ? 1 : (uint64_t)pages) * AQ_IBV_BOUNCE_PAGE;
 }
 
-/* Memory for a slab of this size class, registered; the first one of a class there must be. */
+/* Memory for a slab, registered; must: ends the job if there is none. */
 static char *aq_ibv_bounce_map(uint32_t bytes, bool must, struct ibv_mr *mrs[AQ_IBV_RAILS])
 {
     char *slab = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -94,9 +104,9 @@ static char *aq_ibv_bounce_map(uint32_t bytes, bool must, struct ibv_mr *mrs[AQ_
             aq_fatal("ibv: no memory for bounce buffers (%u bytes)", bytes);
         return NULL;
     }
-    madvise(slab, bytes,
-            MADV_DONTFORK); /* a child's copy on write would part us from what the device sees */
-    if (aq_ibv_register(slab, bytes, IBV_ACCESS_LOCAL_WRITE, !must, mrs) == AQ_OK)
+    madvise(slab, bytes, MADV_DONTFORK); /* a fork must not give the pages to the child */
+    if (aq_ibv_register(aq_ibv_bounce_net, slab, bytes, IBV_ACCESS_LOCAL_WRITE, !must, mrs)
+        == AQ_OK)
         return slab;
     munmap(slab, bytes);
     if (must)
@@ -104,37 +114,37 @@ static char *aq_ibv_bounce_map(uint32_t bytes, bool must, struct ibv_mr *mrs[AQ_
     return NULL;
 }
 
-/* One more slab, unless that would be too much. Returns one of its buffers, or NULL. */
+/* One more slab within the limit; the first of a size there must be. Returns a buffer, or NULL. */
 static __attribute__((noinline, cold)) struct aq_ibv_bounce *aq_ibv_bounce_grow(unsigned size_class)
 {
-    const uint32_t bytes = aq_bounce_slab[size_class], size = aq_bounce_size[size_class];
-    static bool have[AQ_BOUNCE_SIZES]; /* under the lock of its class */
+    const uint32_t bytes = aq_ibv_bounce_slab[size_class], size = aq_ibv_bounce_size[size_class];
+    static bool have[AQ_IBV_BOUNCE_SIZES]; /* under the lock of its class */
     struct ibv_mr *mrs[AQ_IBV_RAILS] = { NULL };
     struct aq_ibv_bounce *all;
     bool must;
     char *slab;
 
-    aq_lock_acquire(&aq_bounces[size_class].lock);
+    aq_lock_acquire(&aq_ibv_bounces[size_class].lock);
     must = !have[size_class];
     have[size_class] = true;
-    aq_lock_release(&aq_bounces[size_class].lock);
-    if (aq_counter_add(&aq_bounce_bytes, bytes) > aq_ibv_bounce_limit() && !must) {
-        aq_counter_add(&aq_bounce_bytes, -(uint64_t)bytes);
+    aq_lock_release(&aq_ibv_bounces[size_class].lock);
+    if (aq_counter_add(&aq_ibv_bounce_bytes, bytes) > aq_ibv_bounce_limit() && !must) {
+        aq_counter_add(&aq_ibv_bounce_bytes, -(uint64_t)bytes);
         return NULL;
     }
     all = calloc(bytes / size, sizeof(*all));
     slab = all == NULL ? NULL : aq_ibv_bounce_map(bytes, must, mrs);
     if (slab == NULL) {
         free(all);
-        return NULL; /* what was counted stays counted: it will not be tried often */
+        return NULL; /* the bytes stay counted, so that it is not tried often */
     }
-    aq_lock_acquire(&aq_bounces[size_class].lock);
-    aq_bounces[size_class].count += bytes / size;
-    aq_lock_release(&aq_bounces[size_class].lock);
+    aq_lock_acquire(&aq_ibv_bounces[size_class].lock);
+    aq_ibv_bounces[size_class].count += bytes / size;
+    aq_lock_release(&aq_ibv_bounces[size_class].lock);
     for (uint32_t i = 0; i < bytes / size; i++) {
         all[i].bytes = slab + (size_t)i * size;
         all[i].size_class = size_class;
-        for (unsigned dev = 0; dev < aq_ibv.dev_count; dev++)
+        for (unsigned dev = 0; dev < aq_ibv_bounce_net->dev_count; dev++)
             all[i].lkey[dev] = mrs[dev]->lkey;
         if (i != 0)
             aq_ibv_bounce_give(&all[i]);
@@ -146,49 +156,49 @@ static struct aq_ibv_bounce *aq_ibv_bounce_free_one(unsigned size_class)
 {
     struct aq_ibv_bounce *bounce;
 
-    aq_lock_acquire(&aq_bounces[size_class].lock);
-    bounce = aq_bounces[size_class].free;
+    aq_lock_acquire(&aq_ibv_bounces[size_class].lock);
+    bounce = aq_ibv_bounces[size_class].free;
     if (AQ_LIKELY(bounce != NULL))
-        aq_bounces[size_class].free = bounce->next;
-    aq_lock_release(&aq_bounces[size_class].lock);
+        aq_ibv_bounces[size_class].free = bounce->next;
+    aq_lock_release(&aq_ibv_bounces[size_class].lock);
     return bounce;
 }
 
 struct aq_ibv_bounce *aq_ibv_bounce_take(size_t nbytes)
 {
-    const unsigned size_class = nbytes <= aq_bounce_size[0]   ? 0
-                                : nbytes <= aq_bounce_size[1] ? 1
-                                                              : 2;
+    const unsigned size_class = nbytes <= aq_ibv_bounce_size[0]   ? 0
+                                : nbytes <= aq_ibv_bounce_size[1] ? 1
+                                                                  : 2;
     struct aq_ibv_bounce *bounce = aq_ibv_bounce_free_one(size_class);
 
     return AQ_LIKELY(bounce != NULL) ? bounce : aq_ibv_bounce_grow(size_class);
 }
 
-/* Lends it, if as many of its size stay. */
+/* Lend it, if as many buffers of its size stay. */
 static bool aq_ibv_bounce_mark(struct aq_ibv_bounce *bounce)
 {
     const unsigned size_class = bounce->size_class;
 
-    aq_lock_acquire(&aq_bounces[size_class].lock);
-    bounce->zcopy = 2 * (aq_bounces[size_class].zcopy + 1) <= aq_bounces[size_class].count;
-    aq_bounces[size_class].zcopy += bounce->zcopy;
-    aq_lock_release(&aq_bounces[size_class].lock);
+    aq_lock_acquire(&aq_ibv_bounces[size_class].lock);
+    bounce->zcopy = 2 * (aq_ibv_bounces[size_class].zcopy + 1) <= aq_ibv_bounces[size_class].count;
+    aq_ibv_bounces[size_class].zcopy += bounce->zcopy;
+    aq_lock_release(&aq_ibv_bounces[size_class].lock);
     return bounce->zcopy;
 }
 
-struct aq_ibv_bounce *aq_ibv_bounce_lend(void)
+struct aq_ibv_bounce *aq_ibv_bounce_take_zcopy(void)
 {
-    /* slabs stay: half of what there may be is left to transfers */
-    const bool may_grow = 2 * aq_counter_get(&aq_bounce_bytes) < aq_ibv_bounce_limit();
+    /* slabs stay: half of the limit is left to transfers */
+    const bool may_grow = 2 * aq_counter_get(&aq_ibv_bounce_bytes) < aq_ibv_bounce_limit();
     struct aq_ibv_bounce *bounce = may_grow ? aq_ibv_bounce_take(AQ_IBV_BOUNCE_MAX)
-                                            : aq_ibv_bounce_free_one(AQ_BOUNCE_SIZES - 1);
+                                            : aq_ibv_bounce_free_one(AQ_IBV_BOUNCE_SIZES - 1);
 
     if (bounce == NULL || aq_ibv_bounce_mark(bounce))
         return bounce;
     aq_ibv_bounce_give(bounce);
     if (!may_grow)
         return NULL;
-    bounce = aq_ibv_bounce_grow(AQ_BOUNCE_SIZES - 1);
+    bounce = aq_ibv_bounce_grow(AQ_IBV_BOUNCE_SIZES - 1);
     if (bounce == NULL || aq_ibv_bounce_mark(bounce))
         return bounce;
     aq_ibv_bounce_give(bounce);
@@ -199,10 +209,10 @@ void aq_ibv_bounce_give(struct aq_ibv_bounce *bounce)
 {
     const unsigned size_class = bounce->size_class;
 
-    aq_lock_acquire(&aq_bounces[size_class].lock);
-    aq_bounces[size_class].zcopy -= bounce->zcopy;
+    aq_lock_acquire(&aq_ibv_bounces[size_class].lock);
+    aq_ibv_bounces[size_class].zcopy -= bounce->zcopy;
     bounce->zcopy = false;
-    bounce->next = aq_bounces[size_class].free;
-    aq_bounces[size_class].free = bounce;
-    aq_lock_release(&aq_bounces[size_class].lock);
+    bounce->next = aq_ibv_bounces[size_class].free;
+    aq_ibv_bounces[size_class].free = bounce;
+    aq_lock_release(&aq_ibv_bounces[size_class].lock);
 }

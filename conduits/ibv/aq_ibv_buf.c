@@ -2,27 +2,30 @@
  * aq_ibv_buf.c - send buffers: registered memory that messages leave from when they are not inline.
  *
  * Requests and replies have pools of their own, so that a reply finds a buffer however many
- * requests wait. A pool grows by chunks up to its share of GASNET_BBUF_COUNT. A buffer comes back
- * when its request is complete; that may be noticed late, with a later one's completion, so a pool
- * that runs out asks every queue pair for the completions it owes.
+ * requests wait. A pool grows by chunks up to its quota of GASNET_BBUF_COUNT. A buffer comes back
+ * when its request is complete. That may be noticed late, with the completion of a later request,
+ * so a pool that runs out requests completions on every queue pair of messages.
  *
- * Owns      the pools, for good
+ * Owns      the pools
  * Threads   any but the connector; a lock for each pool
- * Uses      aq_ibv.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_ibv_am.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
+#include "conduits/ibv/aq_ibv_am.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "conduits/ibv/aq_ibv_xfer.h"
 #include "base/aq_env.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 
 #define AQ_IBV_BUF_CHUNK 32u
-#define AQ_IBV_BUF_MIN \
-    32u /* of each lane: a message of the largest size takes 9, and some are under way */
+/* of each channel: a message of the largest size takes 9, and some are under way */
+#define AQ_IBV_BUF_MIN 32u
+
+struct aq_ibv_am aq_ibv_am;
 
 static struct {
     aq_lock lock;
@@ -45,7 +48,7 @@ static void aq_ibv_buf_done(struct aq_ibv_done *done)
     }
 }
 
-/* Lock held: a chunk more; quietly not, if there is some already. */
+/* Lock held: a chunk more. Ends the job if there is none for the first one. */
 static void aq_ibv_buf_grow(unsigned channel)
 {
     const size_t bytes = (size_t)AQ_IBV_BUF_CHUNK * AQ_IBV_BUF;
@@ -55,10 +58,11 @@ static void aq_ibv_buf_grow(unsigned channel)
     struct ibv_mr *mrs[AQ_IBV_RAILS];
 
     if (bufs == NULL || memory == MAP_FAILED
-        || aq_ibv_register(memory, bytes, IBV_ACCESS_LOCAL_WRITE, !first, mrs) != AQ_OK) {
+        || aq_ibv_register(aq_ibv_am.net, memory, bytes, IBV_ACCESS_LOCAL_WRITE, !first, mrs)
+               != AQ_OK) {
         if (first)
             aq_fatal("ibv: no send buffers");
-        aq_ibv_bufs[channel].max = aq_ibv_bufs[channel].count; /* these will have to do */
+        aq_ibv_bufs[channel].max = aq_ibv_bufs[channel].count; /* the pool stays as it is */
         if (memory != MAP_FAILED)
             munmap(memory, bytes);
         free(bufs);
@@ -69,7 +73,7 @@ static void aq_ibv_buf_grow(unsigned channel)
         bufs[i].done.fn = aq_ibv_buf_done;
         bufs[i].bytes = memory + (size_t)i * AQ_IBV_BUF;
         bufs[i].channel = (uint8_t)channel;
-        for (uint32_t dev = 0; dev < aq_ibv.dev_count; dev++)
+        for (uint32_t dev = 0; dev < aq_ibv_am.net->dev_count; dev++)
             bufs[i].lkey[dev] = mrs[dev]->lkey;
         bufs[i].next = aq_ibv_bufs[channel].free;
         aq_ibv_bufs[channel].free = &bufs[i];
@@ -77,27 +81,26 @@ static void aq_ibv_buf_grow(unsigned channel)
     aq_ibv_bufs[channel].count += AQ_IBV_BUF_CHUNK;
 }
 
-int aq_ibv_buf_init(void)
+int aq_ibv_buf_init(struct aq_ibv_net *net)
 {
     const int64_t pref = aq_env_int(AQ_ENV_BBUF_COUNT);
     const uint32_t max = pref < 4 * AQ_IBV_BUF_MIN ? 4 * AQ_IBV_BUF_MIN
                          : pref > 1 << 20          ? 1u << 20
                                                    : (uint32_t)pref;
 
+    aq_ibv_am.net = net;
     aq_ibv_bufs[AQ_IBV_REQUEST].max = max - max / 4;
     aq_ibv_bufs[AQ_IBV_REPLY].max = max / 4;
     return AQ_OK;
 }
 
-/* Completions that nobody asked for so far. */
-static void aq_ibv_buf_hurry(void)
+/* Request completions that were not requested so far, and reap. */
+static void aq_ibv_buf_reclaim(void)
 {
-    /* acquire: pairs with the release where a peer is made */
-    for (struct aq_ibv_peer *peer = atomic_load_explicit(&aq_ibv.active, memory_order_acquire);
-         peer != NULL; peer = peer->next_active)
-        if (atomic_load_explicit(&peer->ready, memory_order_acquire) != 0)
-            (void)aq_ibv_qp_drained(peer->qps[peer->am_qp]);
-    (void)aq_ibv_qp_reap_all();
+    for (struct aq_ibv_peer *peer = aq_ibv_peer_first(); peer != NULL; peer = peer->next_active)
+        if (aq_ibv_peer_is_ready(peer))
+            (void)aq_ibv_qp_drained(aq_ibv_peer_am_qp(peer));
+    (void)aq_ibv_qp_reap_all(aq_ibv_am.net);
 }
 
 static struct aq_ibv_buf *aq_ibv_buf_pop(unsigned channel)
@@ -120,7 +123,7 @@ struct aq_ibv_buf *aq_ibv_buf_take(unsigned channel)
 
     if (AQ_LIKELY(buf != NULL))
         return buf;
-    aq_ibv_buf_hurry();
+    aq_ibv_buf_reclaim();
     return aq_ibv_buf_pop(channel);
 }
 
@@ -142,7 +145,7 @@ struct aq_ibv_buf *aq_ibv_buf_take_chain(unsigned channel, unsigned count)
     return chain;
 }
 
-struct aq_ibv_buf *aq_ibv_buf_lend(unsigned channel)
+struct aq_ibv_buf *aq_ibv_buf_take_zcopy(unsigned channel)
 {
     struct aq_ibv_buf *buf;
     bool may;
@@ -152,7 +155,7 @@ struct aq_ibv_buf *aq_ibv_buf_lend(unsigned channel)
         && aq_ibv_bufs[channel].count < aq_ibv_bufs[channel].max)
         aq_ibv_buf_grow(channel);
     may = 2 * (aq_ibv_bufs[channel].zcopy + 1)
-          <= aq_ibv_bufs[channel].count; /* as many stay for messages of their own */
+          <= aq_ibv_bufs[channel].count; /* as many are never lent */
     if (may)
         aq_ibv_bufs[channel].zcopy++;
     aq_lock_release(&aq_ibv_bufs[channel].lock);

@@ -1,18 +1,16 @@
 /*
- * aq_ibv_connect.c - connections on demand: the connector, a thread of ours that sleeps in the
- * kernel.
+ * aq_ibv_connect.c - connections on demand: the connector, a thread of each process that sleeps in
+ * the kernel; see aq_ibv_connect.h.
  *
- * The first sender to a rank asks for a connection; the connector then exchanges datagrams with
- * the peer's connector (aq_ibv_hello.h), which answers whatever the peer's program is doing. It
- * also reads the devices' events.
- *
- * Owns      the thread, and a descriptor to wake it by
- * Threads   its own; aq_ibv_peer_connect() any. Both work on peers under connect_lock, a mutex in
+ * Owns      the thread, and the eventfd that wakes it
+ * Threads   its own; aq_ibv_peer_connect(): any. Both work on peers under connect_lock, a mutex in
  *           seq too
- * Promise   it never takes a lock that is held while a handler runs, and runs no handler
- * Uses      aq_ibv.h. SPDX-License-Identifier: BSD-3-Clause
+ * Promise   the connector takes no lock that is held while a handler runs, and runs no handler
+ * Uses      aq_ibv_error.h, core/aq_poll.h to wake sleepers. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
+#include "conduits/ibv/aq_ibv_connect.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,41 +19,36 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "conduits/ibv/aq_ibv.h"
-#include "conduits/ibv/aq_ibv_device.h"
 #include "base/aq_env.h"
 #include "core/aq_exit.h"
-#include "core/aq_poll.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "core/aq_poll.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_IBV_SILENT_NS UINT64_C(20000000000) /* without an answer until that is said */
+#define AQ_IBV_SILENT_NS UINT64_C(20000000000) /* without an answer before a warning */
 #define AQ_IBV_FDS       (AQ_IBV_RAILS + 2)
 #define AQ_IBV_FIND      16u /* addresses that are looked up at a time */
 
 static struct {
+    struct aq_ibv_net *net;
     pthread_t thread;
     int wake; /* an eventfd */
     atomic_bool stops;
     struct aq_ibv_hello_times times;
     struct aq_ibv_peer *find_next,
-        *send_next; /* where the next look begins; NULL: with the first */
-    bool spent;     /* somebody's address may be needed no more */
+        *send_next; /* where the next round starts; NULL: with the first */
+    bool spent;     /* a peer's address may not be needed any more */
 } aq_ibv_connector = { .wake = -1 };
 
-void aq_ibv_connect_wake(void)
+static void aq_ibv_connect_wake(void)
 {
-    const uint64_t one = 1;
-
-    /* full: then it is awake anyhow */
-    while (write(aq_ibv_connector.wake, &one, sizeof(one)) < 0 && errno == EINTR)
-        continue;
+    aq_ibv_wake(aq_ibv_connector.wake);
 }
 
-/* --- asking --- */
+/* --- requests for a connection --- */
 
-/* connect_lock held. With this process itself there is nothing to agree on: its queue pairs lead
+/* connect_lock held. This process needs no handshake with itself: its queue pairs lead
  * back to themselves. */
 static void aq_ibv_connect_self(struct aq_ibv_peer *peer)
 {
@@ -71,7 +64,7 @@ static void aq_ibv_connect_begin(struct aq_ibv_peer *peer)
     if (peer->hello.step != AQ_IBV_HELLO_NONE)
         return;
     aq_ibv_peer_open(peer);
-    if (peer->rank == aq_job.rank) {
+    if (peer->remote.rank == aq_job.rank) {
         aq_ibv_connect_self(peer);
         return;
     }
@@ -84,17 +77,17 @@ struct aq_ibv_peer *aq_ibv_peer_connect(gex_Rank_t rank)
 
     if (peer != NULL && atomic_load_explicit(&peer->asked, memory_order_relaxed) != 0)
         return NULL; /* under way */
-    pthread_mutex_lock(&aq_ibv.connect_lock);
+    pthread_mutex_lock(&aq_ibv_peers.connect_lock);
     peer = aq_ibv_peer_make(rank);
     aq_ibv_connect_begin(peer);
-    /* relaxed: it only spares whoever waits the lock */
+    /* relaxed: it only saves waiting threads the lock */
     atomic_store_explicit(&peer->asked, 1, memory_order_relaxed);
-    pthread_mutex_unlock(&aq_ibv.connect_lock);
+    pthread_mutex_unlock(&aq_ibv_peers.connect_lock);
     aq_ibv_connect_wake();
     return NULL;
 }
 
-/* --- the connector's turn; connect_lock held --- */
+/* --- the connector; connect_lock held --- */
 
 static void aq_ibv_connect_take(const uint8_t *packet, size_t len)
 {
@@ -102,16 +95,17 @@ static void aq_ibv_connect_take(const uint8_t *packet, size_t len)
     uint32_t from;
     unsigned events;
 
-    aq_counter_add(&aq_ibv.counts.hellos_in, 1);
+    aq_counter_add(&aq_ibv_dgram_counts.received, 1);
     if (!aq_ibv_hello_from(packet, len, aq_job.rank, &from) || from >= aq_job.size
         || from == aq_job.rank) {
-        aq_counter_add(&aq_ibv.counts.hellos_bad, 1);
+        aq_counter_add(&aq_ibv_dgram_counts.refused, 1);
         return;
     }
     peer = aq_ibv_peer_look(from);
     if (peer == NULL || peer->hello.step == AQ_IBV_HELLO_NONE) {
         if (!aq_ibv_hello_is_genuine(aq_spawn_key(), aq_job.rank, from, packet, len)) {
-            aq_counter_add(&aq_ibv.counts.hellos_bad, 1); /* strangers make no queue pairs here */
+            aq_counter_add(&aq_ibv_dgram_counts.refused,
+                           1); /* no queue pairs for an unauthenticated sender */
             return;
         }
         peer = aq_ibv_peer_make(from);
@@ -119,13 +113,13 @@ static void aq_ibv_connect_take(const uint8_t *packet, size_t len)
     }
     events = aq_ibv_hello_take(&peer->hello, packet, len);
     if ((events & AQ_IBV_HELLO_BAD) != 0)
-        aq_counter_add(&aq_ibv.counts.hellos_bad, 1);
+        aq_counter_add(&aq_ibv_dgram_counts.refused, 1);
     if ((events & AQ_IBV_HELLO_MET) != 0)
         aq_ibv_peer_join(peer);
     if ((events & AQ_IBV_HELLO_DONE) != 0) {
         /* release: pairs with the acquire in aq_ibv_peer() */
         atomic_store_explicit(&peer->ready, 1, memory_order_release);
-        aq_wait_wake(); /* whoever waits for the connection */
+        aq_wait_wake(); /* threads that wait for the connection */
     }
 }
 
@@ -139,9 +133,9 @@ static void aq_ibv_connect_look_silent(struct aq_ibv_peer *peer, uint64_t now_ns
     if (peer->hello.step != AQ_IBV_HELLO_ASK || peer->warned
         || now_ns - peer->hello.since_ns < AQ_IBV_SILENT_NS || aq_exit_in_progress())
         return;
-    (void)aq_ibv_peer_who(peer, who, sizeof(who));
+    (void)aq_ibv_remote_who(&peer->remote, who, sizeof(who));
     peer->warned =
-        true; /* a stopped process looks the same: so once the job runs, this is a warning */
+        true; /* a stopped process looks the same, so this is only a warning once the job runs */
     if (!aq_job_has_started())
         aq_fatal("ibv: %s has not answered %u datagrams in %.0f s: %s", who, peer->hello.tries,
                  (double)AQ_IBV_SILENT_NS * 1e-9, text);
@@ -149,15 +143,15 @@ static void aq_ibv_connect_look_silent(struct aq_ibv_peer *peer, uint64_t now_ns
             (double)AQ_IBV_SILENT_NS * 1e-9, text);
 }
 
-/* connect_lock held: who is next; after the last one the first. Looks do not always begin at the
- * same end, so that nobody is left out while others need all there is of something. */
+/* connect_lock held: the next peer; the first after the last. Rounds start at different peers, so
+ * that no peer is left out while others use up what there is of something. */
 static struct aq_ibv_peer *aq_ibv_connect_or_first(struct aq_ibv_peer *peer)
 {
-    return peer != NULL ? peer : atomic_load_explicit(&aq_ibv.active, memory_order_relaxed);
+    return peer != NULL ? peer : atomic_load_explicit(&aq_ibv_peers.active, memory_order_relaxed);
 }
 
-/* Lock not held: addresses of those who are to hear something, which the launcher and the kernel
- * are asked for. */
+/* Lock not held: look up the addresses of peers that are to be sent something, from the launcher
+ * and the kernel. */
 static void aq_ibv_connect_find(void)
 {
     struct aq_ibv_peer *list[AQ_IBV_FIND], *peer, *first;
@@ -167,7 +161,7 @@ static void aq_ibv_connect_find(void)
         const uint64_t now = aq_now_ns();
 
         count = found = 0;
-        pthread_mutex_lock(&aq_ibv.connect_lock);
+        pthread_mutex_lock(&aq_ibv_peers.connect_lock);
         first = peer = aq_ibv_connect_or_first(aq_ibv_connector.find_next);
         while (peer != NULL && count < AQ_IBV_FIND) {
             if (peer->ah == NULL && aq_ibv_hello_deadline(&peer->hello) <= now)
@@ -177,15 +171,15 @@ static void aq_ibv_connect_find(void)
                 break;
         }
         aq_ibv_connector.find_next = peer;
-        pthread_mutex_unlock(&aq_ibv.connect_lock);
+        pthread_mutex_unlock(&aq_ibv_peers.connect_lock);
         for (unsigned i = 0; i < count; i++) {
             list[i]->sought = !aq_ibv_dgram_find(list[i]);
             found += !list[i]->sought;
         }
-    } while (found == AQ_IBV_FIND); /* all of a full list: there may be more */
+    } while (found == AQ_IBV_FIND); /* the list was full: there may be more */
 }
 
-/* Say to one what is due; returns when there will be more. */
+/* Send one peer what is due; returns when more will be. */
 static uint64_t aq_ibv_connect_send_one(struct aq_ibv_peer *peer, uint64_t now_ns)
 {
     uint8_t packet[AQ_IBV_HELLO_BYTES];
@@ -201,7 +195,7 @@ static uint64_t aq_ibv_connect_send_one(struct aq_ibv_peer *peer, uint64_t now_n
     return deadline;
 }
 
-/* Send what is due; returns when there will be more. */
+/* Send all peers what is due; returns when more will be. */
 static uint64_t aq_ibv_connect_send(uint64_t now_ns)
 {
     struct aq_ibv_peer *const begin = aq_ibv_connect_or_first(aq_ibv_connector.send_next);
@@ -211,11 +205,11 @@ static uint64_t aq_ibv_connect_send(uint64_t now_ns)
     while (peer != NULL) {
         uint64_t deadline;
 
-        if (peer->ah == NULL && !peer->sought) { /* nothing due, at the last look for addresses */
+        if (peer->ah == NULL && !peer->sought) { /* nothing was due when addresses were looked up */
             deadline = aq_ibv_hello_deadline(&peer->hello);
         } else if (aq_ibv_dgram_has_slot()) {
             deadline = aq_ibv_connect_send_one(peer, now_ns);
-        } else { /* a completion wakes us; what is due stays due */
+        } else { /* a completion wakes the connector; what is due stays due */
             first = now_ns + aq_ibv_connector.times.max_ns;
             break;
         }
@@ -228,7 +222,7 @@ static uint64_t aq_ibv_connect_send(uint64_t now_ns)
     return first;
 }
 
-/* Lock not held: the ways to those who need not be told anything. */
+/* Lock not held: drop addresses of peers that are sent nothing any more. */
 static void aq_ibv_connect_forget(void)
 {
     struct aq_ibv_peer *peer;
@@ -237,21 +231,21 @@ static void aq_ibv_connect_forget(void)
         return;
     aq_ibv_connector.spent = false;
     /* acquire: pairs with the release where a peer is made */
-    for (peer = atomic_load_explicit(&aq_ibv.active, memory_order_acquire); peer != NULL;
+    for (peer = atomic_load_explicit(&aq_ibv_peers.active, memory_order_acquire); peer != NULL;
          peer = peer->next_active) {
         bool silent;
 
         if (peer->ah == NULL)
             continue;
-        pthread_mutex_lock(&aq_ibv.connect_lock);
+        pthread_mutex_lock(&aq_ibv_peers.connect_lock);
         silent = aq_ibv_hello_deadline(&peer->hello) == UINT64_MAX;
-        pthread_mutex_unlock(&aq_ibv.connect_lock);
+        pthread_mutex_unlock(&aq_ibv_peers.connect_lock);
         if (silent)
             aq_ibv_dgram_forget(peer);
     }
 }
 
-/* All that came, all that is due. */
+/* Take all packets that arrived, send all that are due. */
 static uint64_t aq_ibv_connect_progress(void)
 {
     const uint8_t *packet;
@@ -260,13 +254,13 @@ static uint64_t aq_ibv_connect_progress(void)
 
     aq_ibv_dgram_arm();
     aq_ibv_connect_find();
-    pthread_mutex_lock(&aq_ibv.connect_lock);
+    pthread_mutex_lock(&aq_ibv_peers.connect_lock);
     while ((packet = aq_ibv_dgram_receive(&len)) != NULL) {
         aq_ibv_connect_take(packet, len);
         aq_ibv_dgram_done(packet);
     }
     deadline = aq_ibv_connect_send(aq_now_ns());
-    pthread_mutex_unlock(&aq_ibv.connect_lock);
+    pthread_mutex_unlock(&aq_ibv_peers.connect_lock);
     aq_ibv_connect_forget();
     return deadline;
 }
@@ -275,12 +269,13 @@ static uint64_t aq_ibv_connect_progress(void)
 
 static void aq_ibv_connect_events(void)
 {
+    struct aq_ibv_net *net = aq_ibv_connector.net;
     struct ibv_async_event event;
 
-    for (uint32_t i = 0; i < aq_ibv.dev_count; i++)
-        while (aq_ibv.lib->get_async_event(aq_ibv.devs[i].context, &event) == 0) {
-            aq_ibv.lib->ack_async_event(&event); /* what it names lives on */
-            aq_ibv_error_event(&aq_ibv.devs[i], &event);
+    for (uint32_t i = 0; i < net->dev_count; i++)
+        while (net->lib->get_async_event(net->devs[i].context, &event) == 0) {
+            net->lib->ack_async_event(&event); /* the objects that it names live on */
+            aq_ibv_error_event(net, &net->devs[i], &event);
         }
 }
 
@@ -293,19 +288,21 @@ static int aq_ibv_connect_timeout(uint64_t deadline)
     return deadline <= now ? 0 : (int)((deadline - now) / 1000000) + 1;
 }
 
-static void *aq_ibv_connect_run(void *unused)
+static void *aq_ibv_connect_run(void *arg)
 {
+    struct aq_ibv_net *net = arg;
     struct pollfd fds[AQ_IBV_FDS];
     nfds_t count = 0;
     uint64_t drained;
 
     fds[count++] = (struct pollfd){ aq_ibv_connector.wake, POLLIN, 0 };
     fds[count++] = (struct pollfd){ aq_ibv_dgram_fd(), POLLIN, 0 };
-    for (uint32_t i = 0; i < aq_ibv.dev_count; i++)
-        fds[count++] = (struct pollfd){ aq_ibv.devs[i].context->async_fd, POLLIN, 0 };
+    for (uint32_t i = 0; i < net->dev_count; i++)
+        fds[count++] = (struct pollfd){ net->devs[i].context->async_fd, POLLIN, 0 };
     /* acquire: nothing is to be done after the stop */
     while (!atomic_load_explicit(&aq_ibv_connector.stops, memory_order_acquire)) {
-        const uint64_t next = aq_ibv_connect_progress(), errors = aq_ibv_error_check(aq_now_ns());
+        const uint64_t next = aq_ibv_connect_progress(),
+                       errors = aq_ibv_error_check(net, aq_now_ns());
         const uint64_t deadline = next < errors ? next : errors;
 
         if (poll(fds, count, aq_ibv_connect_timeout(deadline)) > 0 && fds[0].revents != 0
@@ -313,41 +310,43 @@ static void *aq_ibv_connect_run(void *unused)
             break; /* the descriptor is closed: the process ends */
         aq_ibv_connect_events();
     }
-    return unused;
+    return NULL;
 }
 
-static void aq_ibv_connect_configure(void)
+static void aq_ibv_connect_configure(const struct aq_ibv_net *net)
 {
     struct aq_ibv_hello_times *times = &aq_ibv_connector.times;
     const double first = aq_env_real(AQ_ENV_CONNECT_RETRANS_MIN),
                  max = aq_env_real(AQ_ENV_CONNECT_RETRANS_MAX);
 
-    /* a software device, on a busy core, takes its time */
-    times->first_ns = first > 0 ? (uint64_t)(first * 1e3) : aq_ibv.software ? 100000000 : 10000000;
+    /* a software device on a busy core is slow */
+    times->first_ns = first > 0 ? (uint64_t)(first * 1e3) : net->software ? 100000000 : 10000000;
     times->max_ns = max > 0 ? (uint64_t)(max * 1e3) : 1000000000;
     if (times->max_ns < times->first_ns)
         times->max_ns = times->first_ns;
 }
 
-int aq_ibv_connect_start(void)
+int aq_ibv_connect_start(struct aq_ibv_net *net)
 {
     struct aq_ibv_address address;
     sigset_t all, before;
     int rc;
 
-    aq_ibv_connect_configure();
+    aq_ibv_connect_configure(net);
+    aq_ibv_connector.net = net;
     aq_ibv_connector.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (aq_ibv_connector.wake < 0)
         return aq_fail(AQ_ERR_SYS, "ibv: eventfd: %s%s", strerror(errno),
                        errno == EMFILE ? "; raise ulimit -n" : "");
-    rc = aq_ibv_dgram_open(&address);
+    aq_ibv_error_set_wakeup(aq_ibv_connector.wake);
+    rc = aq_ibv_dgram_open(net, &address);
     if (rc == AQ_OK)
         rc = aq_spawn_publish(&address, sizeof(address));
     if (rc != AQ_OK)
         return rc;
-    sigfillset(&all); /* signals are the client's threads' */
+    sigfillset(&all); /* signals are for the client's threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    rc = pthread_create(&aq_ibv_connector.thread, NULL, aq_ibv_connect_run, NULL);
+    rc = pthread_create(&aq_ibv_connector.thread, NULL, aq_ibv_connect_run, net);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc != 0)
         return aq_fail(AQ_ERR_SYS, "ibv: no thread for connections: %s; see ulimit -u",

@@ -1,11 +1,13 @@
 /*
- * aq_ibv_device.c - opens the devices whose ports were chosen, and makes the queues of each rail.
+ * aq_ibv_device.c - loads the verbs library, opens the devices whose ports were chosen, and creates
+ * the queues of each rail; see aq_ibv_device.h.
  *
- * Owns      contexts, protection domains, completion channels, completion queues, shared receive
- *           queues: as long as the process lives, which the kernel ends them with
- * Threads   start-up's only; aq_ibv_register() any
- * Uses      aq_ibv_device.h, base/aq_env.h. SPDX-License-Identifier: BSD-3-Clause
+ * Threads   start-up's thread only
+ * Uses      aq_ibv_choose.h, base/aq_module.h, /sys. SPDX-License-Identifier: BSD-3-Clause
  */
+#include "conduits/ibv/aq_ibv_device.h"
+
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,20 +15,98 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "conduits/ibv/aq_ibv.h"
-#include "conduits/ibv/aq_ibv_am.h"
-#include "conduits/ibv/aq_ibv_device.h"
-#include "conduits/ibv/aq_ibv_start.h"
 #include "base/aq_env.h"
 #include "base/aq_log.h"
+#include "base/aq_module.h"
 #include "base/aq_rc.h"
+#include "conduits/ibv/aq_ibv_choose.h"
+#include "core/aq_job.h"
 
-#define AQ_IBV_GID_ROWS       256
-#define AQ_IBV_LOCKED_RESERVE 16384u /* KB, for what is registered later: buffers of messages */
-#define AQ_IBV_SEND_CQ        8192u  /* completions of a rail that may be due at a time */
-#define AQ_IBV_SRQ_MAX        32768u /* buffers of a rail's shared receive queue */
+#define AQ_IBV_GID_ROWS 256
+#define AQ_IBV_SEND_CQ  8192u  /* completions of a rail that may be due at the same time */
+#define AQ_IBV_SRQ_MAX  32768u /* buffers of a rail's shared receive queue */
+
+/* --- the library --- */
+
+int aq_ibv_load(const struct aq_ibv_lib **lib_out, char *why, size_t len)
+{
+    static const struct aq_ibv_lib *loaded;
+    const struct aq_ibv_lib *lib = loaded;
+
+    if (lib == NULL)
+        lib = aq_module_open("ibv", why, len);
+    if (lib == NULL)
+        return AQ_ERR_RESOURCE;
+    if (lib->version != AQ_IBV_LIB_VERSION) {
+        snprintf(why, len, "its module is of another release (%u, this is %u)", lib->version,
+                 AQ_IBV_LIB_VERSION);
+        return AQ_ERR_RESOURCE;
+    }
+    *lib_out = loaded = lib;
+    return AQ_OK;
+}
+
+/* The file says "4: ACTIVE". */
+static bool aq_ibv_probe_port(const char *device, const char *port)
+{
+    char path[512], text[64] = "";
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/sys/class/infiniband/%.200s/ports/%.200s/state", device, port);
+    file = fopen(path, "re");
+    if (file == NULL)
+        return false;
+    if (fgets(text, sizeof(text), file) == NULL)
+        text[0] = '\0';
+    fclose(file);
+    return strstr(text, "ACTIVE") != NULL;
+}
+
+static bool aq_ibv_probe_device(const char *device)
+{
+    char path[512];
+    bool active = false;
+    DIR *ports;
+
+    snprintf(path, sizeof(path), "/sys/class/infiniband/%.200s/ports", device);
+    ports = opendir(path);
+    if (ports == NULL)
+        return true; /* it says nothing about ports */
+    for (struct dirent *port = readdir(ports); port != NULL && !active; port = readdir(ports))
+        active = port->d_name[0] != '.' && aq_ibv_probe_port(device, port->d_name);
+    closedir(ports);
+    return active;
+}
+
+int aq_ibv_probe(char *why, size_t len)
+{
+    const struct aq_ibv_lib *lib;
+    int rc = aq_ibv_load(&lib, why, len), count = 0, active = 0;
+    struct ibv_device **devices;
+
+    if (rc != AQ_OK)
+        return rc;
+    devices = lib->get_device_list(&count);
+    for (int i = 0; devices != NULL && i < count; i++)
+        active += aq_ibv_probe_device(devices[i]->name);
+    if (devices != NULL)
+        lib->free_device_list(devices);
+    if (count == 0)
+        snprintf(why, len,
+                 "there is no device: this machine has no InfiniBand or RoCE adapter, or no driver "
+                 "for it is "
+                 "loaded (see ibv_devices)");
+    else if (active == 0)
+        snprintf(why, len,
+                 "no device has an active port: look at cables, network interfaces and the subnet "
+                 "manager "
+                 "(see ibv_devinfo)");
+    return active != 0 ? AQ_OK : AQ_ERR_RESOURCE;
+}
 
 struct aq_ibv_search {
+    struct aq_ibv_net *net;
+    uint64_t srq_demand;
     struct ibv_device **devices;
     struct ibv_context *contexts[AQ_IBV_FOUND]; /* by index in devices */
     int device_count;
@@ -36,7 +116,7 @@ struct aq_ibv_search {
     uint32_t count;
 };
 
-/* --- what there is --- */
+/* --- search --- */
 
 static uint32_t aq_ibv_device_mbps(const struct ibv_port_attr *port)
 {
@@ -55,16 +135,16 @@ static uint32_t aq_ibv_device_mbps(const struct ibv_port_attr *port)
     return width * speed;
 }
 
-/* Its address: the row to use. */
-static bool aq_ibv_device_gid(struct ibv_context *context, uint8_t number,
-                              const struct ibv_port_attr *port, struct aq_ibv_gid_row *gid_out)
+/* The address of a port: the row to use. */
+static bool aq_ibv_device_gid(const struct aq_ibv_lib *lib, struct ibv_context *context,
+                              uint8_t number, const struct ibv_port_attr *port,
+                              struct aq_ibv_gid_row *gid_out)
 {
     struct aq_ibv_gid_row rows[AQ_IBV_GID_ROWS];
     const bool ethernet = port->link_layer == IBV_LINK_LAYER_ETHERNET;
     const int64_t pref =
         aq_env_is_set(AQ_ENV_IBV_GID_INDEX) ? aq_env_int(AQ_ENV_IBV_GID_INDEX) : -1;
-    const int count =
-        aq_ibv.lib->query_gids(context, number, port->gid_tbl_len, rows, AQ_IBV_GID_ROWS);
+    const int count = lib->query_gids(context, number, port->gid_tbl_len, rows, AQ_IBV_GID_ROWS);
     const int best = count > 0 ? aq_ibv_gid_choose(rows, (size_t)count, ethernet, pref) : -1;
 
     if (best < 0)
@@ -82,7 +162,7 @@ static void aq_ibv_device_find_port(struct aq_ibv_search *search, int device, ui
 
     memset(found, 0, sizeof(*found));
     memset(port, 0, sizeof(*port));
-    if (aq_ibv.lib->query_port(context, number, port) != 0)
+    if (search->net->lib->query_port(context, number, port) != 0)
         return;
     snprintf(found->device, sizeof(found->device), "%s", search->devices[device]->name);
     found->device_index = (uint32_t)device;
@@ -90,8 +170,9 @@ static void aq_ibv_device_find_port(struct aq_ibv_search *search, int device, ui
     found->active = port->state == IBV_PORT_ACTIVE;
     found->ethernet = port->link_layer == IBV_LINK_LAYER_ETHERNET;
     found->software = aq_ibv_numa_is_software(found->device);
-    found->usable = attr->max_srq > 0 && search->devices[device]->transport_type == IBV_TRANSPORT_IB
-                    && aq_ibv_device_gid(context, number, port, &search->gids[search->count]);
+    found->usable =
+        attr->max_srq > 0 && search->devices[device]->transport_type == IBV_TRANSPORT_IB
+        && aq_ibv_device_gid(search->net->lib, context, number, port, &search->gids[search->count]);
     found->mbps = aq_ibv_device_mbps(port);
     found->distance = found->software             ? 1
                       : search->device_count == 1 ? 0 /* there is nothing to choose */
@@ -101,12 +182,13 @@ static void aq_ibv_device_find_port(struct aq_ibv_search *search, int device, ui
 
 static void aq_ibv_device_find(struct aq_ibv_search *search)
 {
+    const struct aq_ibv_lib *lib = search->net->lib;
+
     for (int i = 0; i < search->device_count && i < (int)AQ_IBV_FOUND; i++) {
         struct ibv_device_attr attr;
 
-        search->contexts[i] = aq_ibv.lib->open_device(search->devices[i]);
-        if (search->contexts[i] == NULL
-            || aq_ibv.lib->query_device(search->contexts[i], &attr) != 0) {
+        search->contexts[i] = lib->open_device(search->devices[i]);
+        if (search->contexts[i] == NULL || lib->query_device(search->contexts[i], &attr) != 0) {
             AQ_LOG(INFO, IBV, "device %s cannot be opened: %s", search->devices[i]->name,
                    strerror(errno));
             continue;
@@ -135,89 +217,12 @@ static void aq_ibv_device_list(const struct aq_ibv_search *search, const uint32_
                      found->device, found->port, found->ethernet ? "Ethernet" : "InfiniBand",
                      found->active ? "active" : "not active", found->mbps,
                      found->software        ? "software"
-                     : found->distance == 0 ? "near"
-                                            : "not near",
+                     : found->distance == 0 ? "close"
+                                            : "not close",
                      found->usable ? aq_ibv_gid_text(search->gids[i].gid.raw, gid, sizeof(gid))
                                    : "none",
                      in_use ? ", in use" : "");
     }
-}
-
-/* --- memory --- */
-
-unsigned long long aq_ibv_process_status(const char *format)
-{
-    FILE *file = fopen("/proc/self/status", "re");
-    unsigned long long value = 0;
-    char line[256];
-
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL)
-        if (sscanf(line, format, &value) == 1)
-            break;
-    if (file != NULL)
-        fclose(file);
-    return value;
-}
-
-void aq_ibv_register_why(char *text, size_t size, const struct aq_ibv_dev *dev, size_t len,
-                         int error)
-{
-    const unsigned long long pinned = aq_ibv_process_status("VmPin: %llu");
-    const double mb = (double)len / 1048576;
-    struct rlimit limit;
-
-    if ((error == ENOMEM || error == EAGAIN || error == EPERM)
-        && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        snprintf(text, size,
-                 "ibv: device %s cannot pin %.1f MB: %s; the limit of locked memory is %.1f MB, of "
-                 "which "
-                 "%.1f MB are in use: raise it on all hosts (ulimit -l unlimited, or at least "
-                 "ulimit -l %llu; for "
-                 "batch systems in /etc/security/limits.conf, or LimitMEMLOCK= of the daemon's "
-                 "service), or ask for a "
-                 "smaller segment with GASNET_MAX_SEGSIZE",
-                 dev->name, mb, strerror(error), (double)limit.rlim_cur / 1048576,
-                 (double)pinned / 1024,
-                 pinned + (unsigned long long)len / 1024 + AQ_IBV_LOCKED_RESERVE);
-    else
-        snprintf(text, size, "ibv: device %s cannot pin %.1f MB: %s%s", dev->name, mb,
-                 strerror(error),
-                 error == ENOMEM
-                     ? "; it pins no more, or there is no memory: ask for a smaller segment with "
-                       "GASNET_MAX_SEGSIZE"
-                     : "");
-}
-
-int aq_ibv_register(void *addr, size_t len, int access, bool quiet,
-                    struct ibv_mr *mrs_out[AQ_IBV_RAILS])
-{
-    char text[512];
-    int error, rc;
-
-    memset(mrs_out, 0, AQ_IBV_RAILS * sizeof(*mrs_out));
-    for (uint32_t i = 0; i < aq_ibv.dev_count; i++) {
-        const bool atomics = aq_ibv.devs[i].attr.atomic_cap != IBV_ATOMIC_NONE;
-
-        mrs_out[i] = aq_ibv.lib->reg_mr(aq_ibv.devs[i].pd, addr, len,
-                                        atomics ? access : access & ~IBV_ACCESS_REMOTE_ATOMIC);
-        if (mrs_out[i] != NULL)
-            continue;
-        error = errno;
-        aq_ibv_unregister(mrs_out);
-        aq_ibv_register_why(text, sizeof(text), &aq_ibv.devs[i], len, error);
-        rc = error == ENOMEM || error == EAGAIN ? AQ_ERR_NOMEM : AQ_ERR_RESOURCE;
-        return quiet ? rc : aq_fail(rc, "%s", text);
-    }
-    return AQ_OK;
-}
-
-void aq_ibv_unregister(struct ibv_mr *mrs[AQ_IBV_RAILS])
-{
-    for (uint32_t i = 0; i < AQ_IBV_RAILS; i++)
-        if (mrs[i] != NULL) {
-            (void)aq_ibv.lib->dereg_mr(mrs[i]); /* fails only if it is none */
-            mrs[i] = NULL;
-        }
 }
 
 /* --- devices and rails --- */
@@ -228,10 +233,10 @@ static int aq_ibv_dev_open(struct aq_ibv_dev *dev, struct ibv_context *context,
     dev->context = context;
     dev->name = strdup(found->device);
     dev->software = found->software;
-    dev->pd = aq_ibv.lib->alloc_pd(context);
-    dev->comp_channel = aq_ibv.lib->create_comp_channel(context);
+    dev->pd = dev->lib->alloc_pd(context);
+    dev->comp_channel = dev->lib->create_comp_channel(context);
     if (dev->name == NULL || dev->pd == NULL || dev->comp_channel == NULL
-        || aq_ibv.lib->query_device(context, &dev->attr) != 0)
+        || dev->lib->query_device(context, &dev->attr) != 0)
         return aq_fail(AQ_ERR_SYS, "ibv: device %s gives no protection domain or channel: %s",
                        found->device, strerror(errno));
     if (fcntl(dev->comp_channel->fd, F_SETFL, O_NONBLOCK) != 0
@@ -240,29 +245,31 @@ static int aq_ibv_dev_open(struct aq_ibv_dev *dev, struct ibv_context *context,
     return AQ_OK;
 }
 
-/* The device of a found port, opened before or now. */
+/* The device of a port that was found; opened if it is not yet. */
 static int aq_ibv_dev_get(struct aq_ibv_search *search, const struct aq_ibv_found *found,
                           struct aq_ibv_dev **dev_out)
 {
+    struct aq_ibv_net *net = search->net;
     struct aq_ibv_dev *dev;
 
-    for (uint32_t i = 0; i < aq_ibv.dev_count; i++)
-        if (strcmp(aq_ibv.devs[i].name, found->device) == 0) {
-            *dev_out = &aq_ibv.devs[i];
+    for (uint32_t i = 0; i < net->dev_count; i++)
+        if (strcmp(net->devs[i].name, found->device) == 0) {
+            *dev_out = &net->devs[i];
             return AQ_OK;
         }
-    dev = &aq_ibv.devs[aq_ibv.dev_count];
-    dev->index = aq_ibv.dev_count;
+    dev = &net->devs[net->dev_count];
+    dev->lib = net->lib;
+    dev->index = net->dev_count;
     *dev_out = dev;
     if (aq_ibv_dev_open(dev, search->contexts[found->device_index], found) != AQ_OK)
         return AQ_ERR_SYS;
-    search->contexts[found->device_index] = NULL; /* ours now */
-    aq_ibv.dev_count++;
-    aq_ibv.software = aq_ibv.software || dev->software;
+    search->contexts[found->device_index] = NULL; /* net owns it now */
+    net->dev_count++;
+    net->software = net->software || dev->software;
     return AQ_OK;
 }
 
-/* The place of the partition in the port's table. */
+/* The index of the partition in the port's table. */
 static int aq_ibv_rail_pkey(struct aq_ibv_rail *rail, uint32_t table_len)
 {
     const char *text = aq_env_str(AQ_ENV_IBV_PKEY);
@@ -278,7 +285,7 @@ static int aq_ibv_rail_pkey(struct aq_ibv_rail *rail, uint32_t table_len)
     for (uint32_t i = 0; i < table_len; i++) {
         __be16 key;
 
-        if (aq_ibv.lib->query_pkey(rail->dev->context, rail->port, (int)i, &key) != 0)
+        if (rail->dev->lib->query_pkey(rail->dev->context, rail->port, (int)i, &key) != 0)
             continue;
         rail->pkey = (uint16_t)(((uint32_t)key >> 8 & 0xff)
                                 | ((uint32_t)key << 8 & 0xff00)); /* big endian */
@@ -294,12 +301,9 @@ static int aq_ibv_rail_pkey(struct aq_ibv_rail *rail, uint32_t table_len)
                                rail->dev->name, rail->port, text, rail->dev->name, rail->port);
 }
 
-static uint32_t aq_ibv_rail_srq_size(const struct ibv_device_attr *attr)
+static uint32_t aq_ibv_rail_srq_size(const struct ibv_device_attr *attr, uint64_t demand)
 {
-    const uint64_t pref = (uint64_t)aq_env_int(AQ_ENV_RBUF_COUNT)
-                          + (uint64_t)aq_job.size * AQ_IBV_CHANNELS * AQ_IBV_WANT_MAX
-                          + 256; /* each may want that */
-    uint32_t size = pref < AQ_IBV_SRQ_MAX ? (uint32_t)pref : AQ_IBV_SRQ_MAX;
+    uint32_t size = demand < AQ_IBV_SRQ_MAX ? (uint32_t)demand : AQ_IBV_SRQ_MAX;
 
     if (size > (uint32_t)attr->max_srq_wr)
         size = (uint32_t)attr->max_srq_wr;
@@ -307,22 +311,22 @@ static uint32_t aq_ibv_rail_srq_size(const struct ibv_device_attr *attr)
                                           : size; /* each of them completes */
 }
 
-static int aq_ibv_rail_queues(struct aq_ibv_rail *rail)
+static int aq_ibv_rail_queues(struct aq_ibv_rail *rail, uint64_t srq_demand)
 {
     struct aq_ibv_dev *dev = rail->dev;
-    const uint32_t size = aq_ibv_rail_srq_size(&dev->attr);
+    const uint32_t size = aq_ibv_rail_srq_size(&dev->attr, srq_demand);
     struct ibv_srq_init_attr attr = { .attr = { .max_wr = size, .max_sge = 1 } };
 
     rail->send_space =
         AQ_IBV_SEND_CQ < (uint32_t)dev->attr.max_cqe ? AQ_IBV_SEND_CQ : (uint32_t)dev->attr.max_cqe;
     rail->send_cq =
-        aq_ibv.lib->create_cq(dev->context, (int)rail->send_space, rail, dev->comp_channel, 0);
-    rail->recv_cq = aq_ibv.lib->create_cq(dev->context, (int)size, rail, dev->comp_channel, 0);
+        dev->lib->create_cq(dev->context, (int)rail->send_space, rail, dev->comp_channel, 0);
+    rail->recv_cq = dev->lib->create_cq(dev->context, (int)size, rail, dev->comp_channel, 0);
     if (rail->send_cq == NULL || rail->recv_cq == NULL)
         return aq_fail(AQ_ERR_RESOURCE,
                        "ibv: device %s makes no completion queue of %u entries: %s%s", dev->name,
                        size, strerror(errno), errno == ENOMEM ? "; raise ulimit -l" : "");
-    rail->srq = aq_ibv.lib->create_srq(dev->pd, &attr);
+    rail->srq = dev->lib->create_srq(dev->pd, &attr);
     if (rail->srq == NULL)
         return aq_fail(
             AQ_ERR_RESOURCE, "ibv: device %s makes no shared receive queue of %u entries: %s%s",
@@ -347,7 +351,7 @@ static int aq_ibv_rail_open(struct aq_ibv_search *search, uint32_t found, struct
     while (max != 0 && rail->mtu > IBV_MTU_256 && 128u << rail->mtu > max)
         rail->mtu--;
     rc = aq_ibv_rail_pkey(rail, port->pkey_tbl_len);
-    return rc != AQ_OK ? rc : aq_ibv_rail_queues(rail);
+    return rc != AQ_OK ? rc : aq_ibv_rail_queues(rail, search->srq_demand);
 }
 
 static int aq_ibv_device_filter(struct aq_ibv_filter *filter)
@@ -367,6 +371,7 @@ static int aq_ibv_device_filter(struct aq_ibv_filter *filter)
 
 static int aq_ibv_device_choose(struct aq_ibv_search *search)
 {
+    struct aq_ibv_net *net = search->net;
     struct aq_ibv_filter filter;
     uint32_t chosen[AQ_IBV_RAILS], count;
     char why[600], gid[64];
@@ -382,21 +387,20 @@ static int aq_ibv_device_choose(struct aq_ibv_search *search)
         return aq_fail(AQ_ERR_RESOURCE, "ibv: %s", why);
     }
     for (uint32_t i = 0; rc == AQ_OK && i < count; i++) {
-        aq_ibv.rails[i].index = i;
-        rc = aq_ibv_rail_open(search, chosen[i], &aq_ibv.rails[i]);
+        net->rails[i].index = i;
+        rc = aq_ibv_rail_open(search, chosen[i], &net->rails[i]);
         if (rc != AQ_OK)
             break;
-        aq_ibv.rail_count++;
+        net->rail_count++;
         if (aq_env_bool(AQ_ENV_IBV_PORTS_VERBOSE))
-            AQ_LOG(INFO, IBV, "rail %u: %s:%u, address %s, MTU %u", i, aq_ibv.rails[i].dev->name,
-                   aq_ibv.rails[i].port,
-                   aq_ibv_gid_text(aq_ibv.rails[i].gid.gid.raw, gid, sizeof(gid)),
-                   128u << aq_ibv.rails[i].mtu);
+            AQ_LOG(INFO, IBV, "rail %u: %s:%u, address %s, MTU %u", i, net->rails[i].dev->name,
+                   net->rails[i].port, aq_ibv_gid_text(net->rails[i].gid.gid.raw, gid, sizeof(gid)),
+                   128u << net->rails[i].mtu);
     }
     return rc;
 }
 
-/* What may be pinned: as much as this process may allow itself. */
+/* Raise the limit of locked memory as far as this process may. */
 static void aq_ibv_device_memlock(void)
 {
     struct rlimit limit;
@@ -409,22 +413,23 @@ static void aq_ibv_device_memlock(void)
         AQ_LOG(INFO, IBV, "the limit of locked memory stays as it is: %s", strerror(errno));
 }
 
-int aq_ibv_device_open(void)
+int aq_ibv_net_open(struct aq_ibv_net *net, uint64_t srq_demand)
 {
     struct aq_ibv_search *search = calloc(1, sizeof(*search));
     int rc = AQ_ERR_RESOURCE;
 
     if (search == NULL)
         return aq_fail(AQ_ERR_NOMEM, "ibv: no memory for %zu bytes", sizeof(*search));
+    search->net = net;
+    search->srq_demand = srq_demand;
     aq_ibv_device_memlock();
-    search->devices = aq_ibv.lib->get_device_list(&search->device_count);
+    search->devices = net->lib->get_device_list(&search->device_count);
     if (search->devices != NULL) {
         rc = aq_ibv_device_choose(search);
         for (uint32_t i = 0; i < AQ_IBV_FOUND; i++)
             if (search->contexts[i] != NULL)
-                (void)aq_ibv.lib->close_device(
-                    search->contexts[i]); /* unused: nothing hangs on it */
-        aq_ibv.lib->free_device_list(search->devices);
+                (void)net->lib->close_device(search->contexts[i]); /* not in use */
+        net->lib->free_device_list(search->devices);
     } else {
         aq_fail(rc, "ibv: the list of devices cannot be read: %s", strerror(errno));
     }

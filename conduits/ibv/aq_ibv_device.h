@@ -1,91 +1,81 @@
 /*
- * aq_ibv_device.h - which ports and GIDs to use: pure functions over what was found, for
- * aq_ibv_device.c and tests.
+ * aq_ibv_device.h - devices and rails: what a process has opened of its RDMA hardware.
  *
- * Threads   start-up's only
- * Uses      aq_ibv_lib.h for the rows of GIDs, base/aq_env.h. SPDX-License-Identifier: BSD-3-Clause
+ * A rail is a port in use. Rank i's rail r is connected with every other rank's rail r. A device
+ * has one protection domain; memory keys belong to a device, so two ports of one device share keys.
+ *
+ * Owns      contexts, protection domains, completion channels, completion queues and shared receive
+ *           queues. They live as long as the process
+ * Threads   opening: start-up's thread only; the struct is constant afterwards, except for the
+ *           fields that name a lock or a writer
+ * Uses      aq_ibv_lib.h, aq_ibv_choose.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_IBV_DEVICE_H
 #define AQ_IBV_DEVICE_H
 
-#include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/aq_lock.h"
 #include "conduits/ibv/aq_ibv_lib.h"
-#include "base/aq_env.h"
 
-#define AQ_IBV_FOUND 64u /* ports that are looked at */
-#define AQ_IBV_NAME  64u /* bytes of a device's name */
+#define AQ_IBV_RAILS 4u    /* ports that a process uses, at most */
+#define AQ_IBV_BUF   8192u /* bytes of a message's buffer: send, receive */
 
-/* --- the filter GASNET_IBV_PORTS (aq_ibv_ports.c) --- */
-
-struct aq_ibv_filter_row {
-    char device[AQ_IBV_NAME];
-    uint64_t ports[4]; /* bit p: port p; all of them: any */
-    bool any;          /* the first that is active */
+struct aq_ibv_dev {
+    const struct aq_ibv_lib *lib;
+    struct ibv_context *context;
+    struct ibv_pd *pd;
+    struct ibv_comp_channel *comp_channel; /* of all completion queues of the device */
+    struct ibv_device_attr attr;
+    const char *name;
+    uint32_t index;
+    bool software; /* rxe, siw: the cores of this host do the device's work */
 };
 
-struct aq_ibv_filter {
-    uint32_t count; /* 0: no filter, everything passes */
-    struct aq_ibv_filter_row rows[16];
-};
-
-/* "mlx5_0+mlx5_1:2,3"; false: why[len] says what is wrong with it. */
-bool aq_ibv_ports_parse(const char *text, struct aq_ibv_filter *filter_out, char *why, size_t len);
-
-enum aq_ibv_match { AQ_IBV_NO_MATCH, AQ_IBV_MATCH_DEVICE, AQ_IBV_MATCH_PORT };
-/* MATCH_DEVICE: its first active port; MATCH_PORT: this one. Without a filter MATCH_DEVICE. */
-enum aq_ibv_match aq_ibv_ports_match(const struct aq_ibv_filter *filter, const char *device,
-                                     unsigned port);
-
-/* --- GIDs (aq_ibv_gid.c) --- */
-
-/* The row to use, or -1. On Ethernet RoCE v2 before v1 and IPv4 addresses before IPv6 before
- * link-local ones: those are routed, and known to differ between hosts. On InfiniBand the port's
- * first. wish: index that the user names, or -1. */
-int aq_ibv_gid_choose(const struct aq_ibv_gid_row *rows, size_t count, bool ethernet, int64_t pref);
-/* Can the one reach the other: the same kind of RoCE, the same family of addresses? */
-bool aq_ibv_gid_alike(const struct aq_ibv_gid_row *a, const uint8_t b[16], uint32_t b_type);
-/* "::ffff:10.0.0.2"; returns text. */
-const char *aq_ibv_gid_text(const uint8_t gid[16], char *text, size_t size);
-
-/* --- the choice (aq_ibv_choose.c) --- */
-
-struct aq_ibv_found {
-    char device[AQ_IBV_NAME];
-    uint32_t device_index; /* in the list of the library */
+struct aq_ibv_rail {
+    uint32_t index;
+    struct aq_ibv_dev *dev;
     uint8_t port;
-    bool active, ethernet, software;
-    bool usable; /* has a GID, and what the conduit needs */
-    uint32_t mbps;
-    uint32_t distance; /* from this process's cores: 0 near, 1 unknown, 2 far */
+    bool ethernet;    /* RoCE: addressed by GID only */
+    atomic_bool down; /* state of the port in the device's last event */
+    uint64_t down_ns; /* time of that event; the connector's */
+    uint16_t lid;
+    uint16_t pkey_index;
+    uint16_t pkey;
+    uint8_t sl;
+    enum ibv_mtu mtu;
+    struct aq_ibv_gid_row gid;
+
+    struct ibv_cq *send_cq, *recv_cq;
+    struct ibv_srq *srq;
+    uint32_t srq_space;  /* capacity of srq, and of recv_cq */
+    uint32_t send_space; /* capacity of send_cq */
+    /* signalled requests whose completions may still arrive in send_cq: at most send_space */
+    aq_counter send_claimed;
+    _Alignas(AQ_CACHE_LINE) aq_lock reap_lock; /* of polling send_cq */
+    _Alignas(AQ_CACHE_LINE) aq_lock recv_lock; /* of polling recv_cq */
+    atomic_uint excess; /* buffers in srq whose credits a sender gave up; under excess_lock */
+    aq_lock excess_lock;
 };
 
-/* Chosen ports by index into found, in the order of their names; returns how many, at most most. */
-uint32_t aq_ibv_choose(const struct aq_ibv_found *found, uint32_t count,
-                       const struct aq_ibv_filter *filter, uint32_t max, uint32_t chosen_out[]);
-/* Why there are none: for the message. */
-void aq_ibv_choose_why(const struct aq_ibv_found *found, uint32_t count,
-                       const struct aq_ibv_filter *filter, char *why, size_t len);
+struct aq_ibv_net {
+    const struct aq_ibv_lib *lib;
+    bool software; /* at least one device is a software device */
+    uint32_t dev_count, rail_count;
+    struct aq_ibv_dev devs[AQ_IBV_RAILS];
+    struct aq_ibv_rail rails[AQ_IBV_RAILS];
+};
 
-/* --- where things are (aq_ibv_numa.c) --- */
-
-/* The same by hwloc (aq_ibv_hwloc.c), from cores: 0 some of them are where it is, 1 in the same
- * part of the machine, 2 all else; false: there is no hwloc, or it does not know the device. */
-bool aq_ibv_hwloc_distance(const char *device, const cpu_set_t *own, uint32_t *distance_out);
-/* No more questions. */
-void aq_ibv_hwloc_end(void);
-/* Distance of a device from the cores that this process may use, by hwloc, else /sys. */
-uint32_t aq_ibv_numa_distance(const char *device);
-/* No hardware under it? */
-bool aq_ibv_numa_is_software(const char *device);
-/* A setting that depends on the place: the variable base_<number> before base, the number by how;
- * NULL: none. */
-const char *aq_ibv_numa_setting(enum aq_env_id base, enum aq_env_id how);
-/* The numbers that a type ("Socket", "HRank%4", "JRank/2") makes of this process, as in "0_1"; "":
- * it has none. False: no such type. */
-bool aq_ibv_numa_numbers(const char *type, char *text, size_t size);
+/* Load the verbs module, once. AQ_OK, or negative and the reason in why[len]. */
+int aq_ibv_load(const struct aq_ibv_lib **lib_out, char *why, size_t len);
+/* Table entry: does this machine have a device with an active port? */
+int aq_ibv_probe(char *why, size_t len);
+/* Choose ports, open their devices, create the queues of each rail. net->lib is set.
+ * srq_demand    receive buffers that this rank may post for all peers together
+ * AQ_OK, or negative and logged. */
+int aq_ibv_net_open(struct aq_ibv_net *net, uint64_t srq_demand);
 
 #endif

@@ -1,53 +1,45 @@
 /*
- * aq_ibv_error.c - what went wrong on the network, in words: peer, operation, status, likely cause,
- * remedy.
+ * aq_ibv_error.c - failures of the network: noting, reporting; see aq_ibv_error.h.
  *
- * A queue pair in error does not come back, and what was under way on it is lost; so the job ends,
- * unless that was a word to a peer that has disconnected, to which nothing matters
- * (GASNET_CATCH_EXIT=0: the others go on). A peer that has left because the job is ending looks the
- * same; the news of the end then comes within seconds, and is waited for, by the connector: whoever
- * finds the failed completion holds locks, notes it and goes on.
+ * A queue pair in error does not come back, and what was under way on it is lost, so the job ends.
+ * (aq_ibv_qp.c leaves out notices to a peer that has disconnected: with GASNET_CATCH_EXIT=0 the
+ * others go on.) A peer that has gone because the job is ending looks the same as a failure. The
+ * news of the job's end then arrives within seconds, and the connector waits for it.
  *
- * Threads   aq_ibv_error_completion(), aq_ibv_error_overdue(): any; else the connector, but for the
- *           words
+ * Threads   noting: any; reporting: the connector
  * Uses      core/aq_exit.h. SPDX-License-Identifier: BSD-3-Clause
  */
+#include "conduits/ibv/aq_ibv_error.h"
+
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "conduits/ibv/aq_ibv.h"
-#include "conduits/ibv/aq_ibv_device.h"
 #include "base/aq_env.h"
-#include "core/aq_exit.h"
 #include "base/aq_log.h"
+#include "conduits/ibv/aq_ibv_choose.h"
+#include "core/aq_exit.h"
 
-#define AQ_IBV_SHUTDOWN_GRACE_NS UINT64_C(5000000000) /* for the news that the job ends to arrive */
+#define AQ_IBV_SHUTDOWN_GRACE_NS UINT64_C(5000000000) /* for the news of the job's end to arrive */
 
-/* --- words --- */
+/* --- messages --- */
 
-static const char *aq_ibv_error_opcode(const struct aq_ibv_qp *qp, uint64_t id)
+const char *aq_ibv_remote_who(const struct aq_ibv_remote *remote, char *text, size_t size)
 {
-    if (qp == NULL)
-        return "receiving a message";
-    switch (qp->opcodes[id & (qp->depth - 1)]
-            & ~AQ_IBV_POST_WORD) { /* an id's low bits are the request's place */
-    case IBV_WR_SEND:
-        return "sending a message";
-    case IBV_WR_RDMA_WRITE:
-        return "an RDMA write";
-    case IBV_WR_RDMA_READ:
-        return "an RDMA read";
-    case IBV_WR_ATOMIC_CMP_AND_SWP:
-        return "an atomic compare-and-swap";
-    case IBV_WR_ATOMIC_FETCH_AND_ADD:
-        return "an atomic fetch-and-add";
-    default:
-        return "an operation";
-    }
+    /* acquire: pairs with the release in aq_ibv_dgram_find() */
+    const char *host = atomic_load_explicit(&((struct aq_ibv_remote *)(uintptr_t)remote)->host,
+                                            memory_order_acquire);
+
+    if (host != NULL)
+        snprintf(text, size, "rank %u on %s", remote->rank, host);
+    else
+        snprintf(text, size, "rank %u", remote->rank);
+    return text;
 }
 
-/* Why, as a rule, and what to do. */
+/* The usual cause, and the remedy. */
 static const char *aq_ibv_error_cause(enum ibv_wc_status status)
 {
     switch (status) {
@@ -90,17 +82,70 @@ static const char *aq_ibv_error_cause(enum ibv_wc_status status)
     }
 }
 
-void aq_ibv_error_text(char *text, size_t size, const char *opcode, enum ibv_wc_status status,
-                       uint32_t vendor)
+static void aq_ibv_error_text(char *text, size_t size, const struct aq_ibv_lib *lib,
+                              const char *what, enum ibv_wc_status status, uint32_t vendor)
 {
-    snprintf(text, size, "%s failed: %s (status %d, vendor code 0x%x): %s", opcode,
-             aq_ibv.lib != NULL ? aq_ibv.lib->wc_status_str(status) : "error", (int)status, vendor,
-             aq_ibv_error_cause(status));
+    snprintf(text, size, "%s failed: %s (status %d, vendor code 0x%x): %s", what,
+             lib->wc_status_str(status), (int)status, vendor, aq_ibv_error_cause(status));
 }
 
-/* --- completions --- */
+/* --- noting --- */
 
-/* True: the job is ending, and this is part of it. */
+/* The first work request that failed; later ones failed because of it. */
+static struct {
+    atomic_int state; /* enum below */
+    int wakeup;       /* the connector's eventfd */
+    const struct aq_ibv_rail *rail;
+    const struct aq_ibv_remote *remote; /* NULL: not known */
+    const char *what;
+    struct ibv_wc wc;
+    uint64_t since_ns;
+} aq_ibv_failure = { .wakeup = -1 };
+enum { AQ_IBV_NO_FAILURE, AQ_IBV_NOTING, AQ_IBV_NOTED, AQ_IBV_REPORTED };
+
+void aq_ibv_wake(int eventfd)
+{
+    const uint64_t one = 1;
+
+    /* full: then the thread is awake anyhow */
+    while (write(eventfd, &one, sizeof(one)) < 0 && errno == EINTR)
+        continue;
+}
+
+void aq_ibv_error_set_wakeup(int eventfd)
+{
+    aq_ibv_failure.wakeup = eventfd;
+}
+
+void aq_ibv_error_note(const struct aq_ibv_rail *rail, const char *what,
+                       const struct aq_ibv_remote *remote, const struct ibv_wc *wc)
+{
+    int state = AQ_IBV_NO_FAILURE;
+
+    if (aq_exit_in_progress()
+        || !atomic_compare_exchange_strong_explicit(
+            &aq_ibv_failure.state, &state, AQ_IBV_NOTING, memory_order_relaxed,
+            memory_order_relaxed)) /* relaxed: it only picks one thread */
+        return;
+    aq_ibv_failure.rail = rail;
+    aq_ibv_failure.remote = remote;
+    aq_ibv_failure.what = what;
+    aq_ibv_failure.wc = *wc;
+    aq_ibv_failure.since_ns = aq_now_ns();
+    /* release: pairs with the acquire in aq_ibv_error_report_after() */
+    atomic_store_explicit(&aq_ibv_failure.state, AQ_IBV_NOTED, memory_order_release);
+    aq_ibv_wake(aq_ibv_failure.wakeup);
+}
+
+bool aq_ibv_error_is_known(void)
+{
+    return atomic_load_explicit(&aq_ibv_failure.state, memory_order_relaxed)
+           != AQ_IBV_NO_FAILURE; /* a hint */
+}
+
+/* --- reporting --- */
+
+/* Is the failure part of the job's end? Waits for that news for a while. */
 static bool aq_ibv_error_is_shutdown(void)
 {
     const struct timespec delay = { .tv_nsec = 1000000 };
@@ -109,52 +154,6 @@ static bool aq_ibv_error_is_shutdown(void)
     while (!aq_exit_in_progress() && aq_now_ns() < end)
         nanosleep(&delay, NULL);
     return aq_exit_in_progress();
-}
-
-/* The first work request that failed; those after it failed because of it. */
-static struct {
-    atomic_int state; /* enum below */
-    const struct aq_ibv_rail *rail;
-    const struct aq_ibv_qp *qp;
-    struct ibv_wc wc;
-    uint64_t since_ns;
-} aq_ibv_failure;
-enum { AQ_IBV_ALL_WELL, AQ_IBV_NOTING, AQ_IBV_NOTED, AQ_IBV_REPORTED };
-
-/* Was it a word to a peer that has disconnected, into its cell? Nobody waits for that there. */
-static bool aq_ibv_error_is_moot(const struct aq_ibv_qp *qp, const struct ibv_wc *wc)
-{
-    const uint32_t place = (uint32_t)wc->wr_id & (qp->depth - 1); /* see aq_ibv_error_opcode() */
-
-    return (qp->opcodes[place] & AQ_IBV_POST_WORD) != 0 && aq_ibv_peer_disconnected(qp->peer);
-}
-
-bool aq_ibv_error_completion(const struct aq_ibv_rail *rail, const struct aq_ibv_qp *qp,
-                             const struct ibv_wc *wc)
-{
-    int state = AQ_IBV_ALL_WELL;
-
-    if (qp != NULL && aq_ibv_error_is_moot(qp, wc))
-        return true; /* and what was posted before it has arrived */
-    if (aq_exit_in_progress()
-        || !atomic_compare_exchange_strong_explicit(
-            &aq_ibv_failure.state, &state, AQ_IBV_NOTING, memory_order_relaxed,
-            memory_order_relaxed)) /* relaxed: it only picks one thread */
-        return false;
-    aq_ibv_failure.rail = rail;
-    aq_ibv_failure.qp = qp;
-    aq_ibv_failure.wc = *wc;
-    aq_ibv_failure.since_ns = aq_now_ns();
-    /* release: pairs with the acquire in aq_ibv_error_after_grace() */
-    atomic_store_explicit(&aq_ibv_failure.state, AQ_IBV_NOTED, memory_order_release);
-    aq_ibv_connect_wake();
-    return false;
-}
-
-bool aq_ibv_error_is_known(void)
-{
-    return atomic_load_explicit(&aq_ibv_failure.state, memory_order_relaxed)
-           != AQ_IBV_ALL_WELL; /* a hint */
 }
 
 /* Ends the job for a port that is down; what: what failed because of that, or NULL. */
@@ -171,34 +170,33 @@ static _Noreturn void aq_ibv_error_is_down(const struct aq_ibv_rail *rail, uint6
 static void aq_ibv_error_report(void)
 {
     const struct aq_ibv_rail *rail = aq_ibv_failure.rail;
-    const struct aq_ibv_qp *qp = aq_ibv_failure.qp;
+    const struct aq_ibv_remote *remote = aq_ibv_failure.remote;
     const struct ibv_wc *wc = &aq_ibv_failure.wc;
-    const struct aq_ibv_peer *peer = qp != NULL ? qp->peer : NULL;
     char text[700], why[1000], gid[64], who[AQ_IBV_WHO];
 
-    aq_ibv_error_text(text, sizeof(text), aq_ibv_error_opcode(qp, wc->wr_id), wc->status,
+    aq_ibv_error_text(text, sizeof(text), rail->dev->lib, aq_ibv_failure.what, wc->status,
                       wc->vendor_err);
     snprintf(why, sizeof(why), "ibv: port %s:%u (%s): %s", rail->dev->name, rail->port,
              aq_ibv_gid_text(rail->gid.gid.raw, gid, sizeof(gid)), text);
     if (atomic_load_explicit(&rail->down, memory_order_relaxed)) /* relaxed: a hint */
         aq_ibv_error_is_down(rail, aq_now_ns(), text);
-    if (peer == NULL)
+    if (remote == NULL)
         aq_fatal("%s", why);
-    (void)aq_ibv_peer_who(peer, who, sizeof(who));
-    if (wc->status == IBV_WC_RETRY_EXC_ERR || aq_ibv_peer_disconnected(peer)) {
+    (void)aq_ibv_remote_who(remote, who, sizeof(who));
+    if (wc->status == IBV_WC_RETRY_EXC_ERR || aq_ibv_remote_disconnected(remote)) {
         snprintf(why + strlen(why), sizeof(why) - strlen(why), "; the peer is %s", who);
-        aq_exit_peer_lost(peer->rank, why);
+        aq_exit_peer_lost(remote->rank, why);
     }
     aq_fatal("%s; the peer is %s", why, who);
 }
 
-/* Reports what is noted, after so long, if the job's end has not explained it. Returns when to look
- * again, or UINT64_MAX. */
+/* Report a noted failure that is older than timeout_ns, unless the job is ending. Returns when to
+ * call again, or UINT64_MAX. */
 static uint64_t aq_ibv_error_report_after(uint64_t timeout_ns, uint64_t now_ns)
 {
     int state = AQ_IBV_NOTED;
 
-    /* acquire: pairs with the release in aq_ibv_error_completion() */
+    /* acquire: pairs with the release in aq_ibv_error_note() */
     if (AQ_LIKELY(atomic_load_explicit(&aq_ibv_failure.state, memory_order_acquire) != AQ_IBV_NOTED)
         || aq_exit_in_progress())
         return UINT64_MAX;
@@ -210,17 +208,12 @@ static uint64_t aq_ibv_error_report_after(uint64_t timeout_ns, uint64_t now_ns)
     return aq_ibv_failure.since_ns + timeout_ns;
 }
 
-/* Has a request failed by itself, not because its queue pair was in error? */
+/* Has a request failed by itself, not because its queue pair was in error before? */
 static bool aq_ibv_error_says_more(void)
 {
-    /* acquire: pairs with the release in aq_ibv_error_completion() */
+    /* acquire: pairs with the release in aq_ibv_error_note() */
     return atomic_load_explicit(&aq_ibv_failure.state, memory_order_acquire) >= AQ_IBV_NOTED
            && aq_ibv_failure.wc.status != IBV_WC_WR_FLUSH_ERR;
-}
-
-static uint64_t aq_ibv_error_after_grace(uint64_t now_ns)
-{
-    return aq_ibv_error_report_after(AQ_IBV_SHUTDOWN_GRACE_NS, now_ns);
 }
 
 void aq_ibv_error_overdue(uint64_t now_ns)
@@ -228,32 +221,33 @@ void aq_ibv_error_overdue(uint64_t now_ns)
     (void)aq_ibv_error_report_after(3 * AQ_IBV_SHUTDOWN_GRACE_NS, now_ns);
 }
 
-void aq_ibv_error_gid_types(const struct aq_ibv_rail *rail, const struct aq_ibv_peer *peer,
+void aq_ibv_error_gid_types(const struct aq_ibv_rail *rail, const struct aq_ibv_remote *remote,
                             const uint8_t gid[16], uint32_t type)
 {
     char local_gid[64], remote_gid[64], who[AQ_IBV_WHO];
 
-    aq_fatal("ibv: port %s:%u has the address %s (RoCE v%d) and the port of %s has %s (RoCE v%d), "
-             "of another "
-             "kind; give the network interfaces of both an IPv4 address, or choose with "
-             "GASNET_IBV_GID_INDEX",
-             rail->dev->name, rail->port,
-             aq_ibv_gid_text(rail->gid.gid.raw, local_gid, sizeof(local_gid)),
-             rail->gid.type == AQ_IBV_GID_ROCE1 ? 1 : 2, aq_ibv_peer_who(peer, who, sizeof(who)),
-             aq_ibv_gid_text(gid, remote_gid, sizeof(remote_gid)),
-             type == AQ_IBV_GID_ROCE1 ? 1 : 2);
+    aq_fatal(
+        "ibv: port %s:%u has the address %s (RoCE v%d) and the port of %s has %s (RoCE v%d), "
+        "of another "
+        "kind; give the network interfaces of both an IPv4 address, or choose with "
+        "GASNET_IBV_GID_INDEX",
+        rail->dev->name, rail->port,
+        aq_ibv_gid_text(rail->gid.gid.raw, local_gid, sizeof(local_gid)),
+        rail->gid.type == AQ_IBV_GID_ROCE1 ? 1 : 2, aq_ibv_remote_who(remote, who, sizeof(who)),
+        aq_ibv_gid_text(gid, remote_gid, sizeof(remote_gid)), type == AQ_IBV_GID_ROCE1 ? 1 : 2);
 }
 
 /* --- events of a device --- */
 
-static void aq_ibv_error_port(const struct aq_ibv_dev *dev, unsigned port, bool down)
+static void aq_ibv_error_port(struct aq_ibv_net *net, const struct aq_ibv_dev *dev, unsigned port,
+                              bool down)
 {
-    for (uint32_t i = 0; i < aq_ibv.rail_count; i++) {
-        if (aq_ibv.rails[i].dev != dev || aq_ibv.rails[i].port != port)
+    for (uint32_t i = 0; i < net->rail_count; i++) {
+        if (net->rails[i].dev != dev || net->rails[i].port != port)
             continue;
         /* relaxed: for the words of a message */
-        atomic_store_explicit(&aq_ibv.rails[i].down, down, memory_order_relaxed);
-        aq_ibv.rails[i].down_ns = aq_now_ns();
+        atomic_store_explicit(&net->rails[i].down, down, memory_order_relaxed);
+        net->rails[i].down_ns = aq_now_ns();
         if (down && !aq_exit_in_progress())
             /* it may come back before retries are exhausted; those end the job if not */
             aq_warn("ibv: port %s:%u is down: look at its cable, switch or network interface; the "
@@ -272,13 +266,13 @@ static uint64_t aq_ibv_error_timeout(void)
     return ns > AQ_IBV_SHUTDOWN_GRACE_NS ? ns : AQ_IBV_SHUTDOWN_GRACE_NS;
 }
 
-uint64_t aq_ibv_error_check(uint64_t now_ns)
+uint64_t aq_ibv_error_check(const struct aq_ibv_net *net, uint64_t now_ns)
 {
     const uint64_t timeout = aq_ibv_error_timeout();
-    uint64_t first = aq_ibv_error_after_grace(now_ns);
+    uint64_t first = aq_ibv_error_report_after(AQ_IBV_SHUTDOWN_GRACE_NS, now_ns);
 
-    for (uint32_t i = 0; i < aq_ibv.rail_count; i++) {
-        const struct aq_ibv_rail *rail = &aq_ibv.rails[i];
+    for (uint32_t i = 0; i < net->rail_count; i++) {
+        const struct aq_ibv_rail *rail = &net->rails[i];
 
         /* relaxed: only this thread writes it */
         if (!atomic_load_explicit(&rail->down, memory_order_relaxed) || aq_exit_in_progress())
@@ -292,27 +286,28 @@ uint64_t aq_ibv_error_check(uint64_t now_ns)
 
 static void aq_ibv_error_qp_event(const struct aq_ibv_dev *dev, const struct ibv_async_event *event)
 {
-    const struct aq_ibv_qp *qp = event->element.qp->qp_context;
-    const char *what = aq_ibv.lib->event_type_str(event->event_type);
+    const struct aq_ibv_remote *remote = event->element.qp->qp_context; /* NULL: datagrams' */
+    const char *what = dev->lib->event_type_str(event->event_type);
     char who[AQ_IBV_WHO];
 
     if (aq_ibv_error_is_shutdown())
         return;
     if (aq_ibv_error_says_more())
         aq_ibv_error_report();
-    if (qp == NULL)
+    if (remote == NULL)
         aq_fatal("ibv: device %s: %s, on the queue of datagrams", dev->name, what);
     aq_fatal("ibv: device %s: %s, on a queue pair with %s: %s", dev->name, what,
-             aq_ibv_peer_who(qp->peer, who, sizeof(who)),
+             aq_ibv_remote_who(remote, who, sizeof(who)),
              event->event_type == IBV_EVENT_QP_ACCESS_ERR
                  ? "the peer asked for memory that is not registered, or not for that; its message "
                    "says more"
                  : "the device could not go on with it; the kernel's log (dmesg) may say why");
 }
 
-void aq_ibv_error_event(const struct aq_ibv_dev *dev, const struct ibv_async_event *event)
+void aq_ibv_error_event(struct aq_ibv_net *net, const struct aq_ibv_dev *dev,
+                        const struct ibv_async_event *event)
 {
-    const char *what = aq_ibv.lib->event_type_str(event->event_type);
+    const char *what = dev->lib->event_type_str(event->event_type);
 
     AQ_LOG(DEBUG, IBV, "device %s: %s", dev->name, what);
     switch (event->event_type) {
@@ -334,10 +329,10 @@ void aq_ibv_error_event(const struct aq_ibv_dev *dev, const struct ibv_async_eve
                      dev->name, what);
         break;
     case IBV_EVENT_PORT_ERR:
-        aq_ibv_error_port(dev, (unsigned)event->element.port_num, true);
+        aq_ibv_error_port(net, dev, (unsigned)event->element.port_num, true);
         break;
     case IBV_EVENT_PORT_ACTIVE:
-        aq_ibv_error_port(dev, (unsigned)event->element.port_num, false);
+        aq_ibv_error_port(net, dev, (unsigned)event->element.port_num, false);
         break;
     default: /* path migrated, GIDs or keys changed: nothing to do */
         break;

@@ -1,5 +1,5 @@
 /*
- * aq_ibv_hello.c - agreement on a connection; see aq_ibv_hello.h.
+ * aq_ibv_hello.c - the handshake of two ranks; see aq_ibv_hello.h.
  *
  * Wire      little endian: magic:32 from:32 to:32, step:8 count:8 rails:8 0:8, cell:64 cell_rkey:32
  *           window:32, then for each queue pair gid:16*8 number:32 psn:32 lid:16 kind:4 mtu:4
@@ -134,7 +134,7 @@ bool aq_ibv_hello_is_genuine(const uint8_t job_key[32], uint32_t me, uint32_t fr
     return aq_ibv_hello_decode(&probe, packet, len, &step, &info);
 }
 
-/* --- the agreement --- */
+/* --- the handshake --- */
 
 void aq_ibv_hello_begin(struct aq_ibv_hello *hello, uint64_t now_ns,
                         const struct aq_ibv_hello_times *times)

@@ -13,7 +13,7 @@
 #ifdef HAVE_CONFIG_H
 #include "aq_config.h"
 #endif
-#include "conduits/ibv/aq_ibv_device.h"
+#include "conduits/ibv/aq_ibv_choose.h"
 
 #ifdef HAVE_HWLOC
 #include <hwloc.h>

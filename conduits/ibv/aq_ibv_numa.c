@@ -20,7 +20,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "conduits/ibv/aq_ibv_device.h"
+#include "conduits/ibv/aq_ibv_choose.h"
 #include "base/aq_env.h"
 #include "core/aq_job.h"
 #include "base/aq_log.h"
@@ -48,7 +48,7 @@ static bool aq_ibv_numa_read(const char *path, char *text, size_t size)
     return done;
 }
 
-/* "0-3,8": is one of them in the set? */
+/* Is a number of a list such as "0-3,8" in the set? */
 static bool aq_ibv_numa_list_overlaps(const char *list, const cpu_set_t *set)
 {
     while (isdigit((unsigned char)*list)) {
@@ -80,7 +80,7 @@ uint32_t aq_ibv_numa_distance(const char *device)
     return aq_ibv_numa_list_overlaps(list, &own) ? 0 : 2;
 }
 
-/* --- this process: its numbers --- */
+/* --- the numbers of this process --- */
 
 /* A sorted set. */
 struct aq_ibv_numbers {
@@ -101,7 +101,7 @@ static void aq_ibv_numbers_add(struct aq_ibv_numbers *set, int64_t number)
     set->count++;
 }
 
-/* Those that a file of our cores has. */
+/* The numbers in a file of this process's cores. */
 static void aq_ibv_numa_cores(const char *file, struct aq_ibv_numbers *set)
 {
     cpu_set_t own;
@@ -169,7 +169,7 @@ static bool aq_ibv_numa_base(const char *name, size_t len, struct aq_ibv_numbers
     }
 }
 
-/* "%4", "/ 0x2", or nothing: what is done to each number. */
+/* The operation on each number: "%4", "/ 0x2", or nothing. */
 static bool aq_ibv_numa_operator(const char *at, char *op_out, int64_t *by_out)
 {
     char *after;

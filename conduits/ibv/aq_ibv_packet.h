@@ -2,20 +2,19 @@
  * aq_ibv_packet.h - the format of active messages between two ranks, and its checks.
  *
  * A message is one fragment, or several for a payload that does not fit one buffer. A fragment is a
- * head, the arguments, what its type has besides, and data:
+ * head, the arguments, the fields of its type, and data:
  *
  *     SHORT    head, args
  *     MEDIUM   head, args, padding to 16, payload
- *     LONG     head, address, args, padding to 16, payload                 the receiver places it
- *     PLACED   head, address, args                                        the payload was written
- *              before
- *     PART     head, address, total:32 at:32, args, padding to 16, data    of a medium or long
- *              payload
- *     CONTROL  head                                                        credits: want, skip
+ *     LONG     head, address, args, padding to 16, payload: the receiver places it
+ *     PLACED   head, address, args: the payload was written before
+ *     FRAG     head, address, total:32 at:32, args, padding to 16, data: of a medium (no address)
+ *              or long payload
+ *     CONTROL  head: credits that are asked for (want) or given up (skip)
  *
- * All ranks have the byte order of this one (verbs carry bytes; hosts of two kinds do not share a
- * job). Fragments of one lane and peer come in order. What comes is checked once, by
- * aq_ibv_packet_read(); later code relies on it.
+ * All ranks have the byte order of this one: verbs carry bytes, and hosts of two byte orders do not
+ * share a job. The fragments of one channel and peer arrive in order. Each is checked once, by
+ * aq_ibv_packet_read(); later code relies on the check.
  *
  * Threads   none of its own
  * Uses      aq_ibv_credit.h. SPDX-License-Identifier: BSD-3-Clause
@@ -44,13 +43,13 @@ enum aq_ibv_type {
     AQ_IBV_T_COUNT
 };
 
-#define AQ_IBV_F_REPLY      1u /* the lane */
-#define AQ_IBV_F_CREDIT_LOW 2u /* its last credit, but for one that is kept */
+#define AQ_IBV_F_REPLY      1u /* the channel */
+#define AQ_IBV_F_CREDIT_LOW 2u /* the sender's last credit, except for the reserve */
 
 struct aq_ibv_head {
     uint8_t type, handler, nargs, flags;
     uint32_t from;                     /* rank */
-    uint32_t credits[AQ_IBV_CHANNELS]; /* to the receiver of this */
+    uint32_t credits[AQ_IBV_CHANNELS]; /* limits for the receiver of this */
     uint16_t skip, want;               /* see aq_ibv_credit.h */
     uint32_t nbytes;                   /* of payload: in this fragment; PLACED: as written */
 };
@@ -60,10 +59,16 @@ _Static_assert(sizeof(struct aq_ibv_head) == 24, "the wire has no holes");
 struct aq_ibv_fragment {
     struct aq_ibv_head head;
     uint64_t address;   /* long */
-    uint32_t total, at; /* part */
+    uint32_t total, at; /* FRAG */
     const gex_AM_Arg_t *args;
     uint8_t *data;
 };
+
+/* The channel that a fragment belongs to. */
+static inline unsigned aq_ibv_fragment_channel(const struct aq_ibv_fragment *fragment)
+{
+    return (fragment->head.flags & AQ_IBV_F_REPLY) != 0 ? AQ_IBV_REPLY : AQ_IBV_REQUEST;
+}
 
 static inline bool aq_ibv_type_is_frag(unsigned type)
 {
@@ -127,8 +132,8 @@ static inline uint8_t *aq_ibv_packet_write(uint8_t *packet, const struct aq_ibv_
     return packet + end;
 }
 
-/* Is a fragment in order? packet is aligned to 16; max_medium, max_long: no rank's limits are
- * higher. */
+/* Is a fragment well-formed? packet is aligned to 16; max_medium, max_long: at least every rank's
+ * limits. */
 static inline bool aq_ibv_packet_read(uint8_t *packet, size_t len, uint32_t ranks,
                                       size_t max_medium, size_t max_long,
                                       struct aq_ibv_fragment *out)

@@ -1,27 +1,27 @@
 /*
- * aq_ibv_peer.c - what is kept of a far rank, from its first message or ours on.
+ * aq_ibv_peer.c - the state of a remote rank; see aq_ibv_peer.h.
  *
- * Before that it costs one pointer. A peer then has queue pairs, one on each rail or as many as
- * GASNET_NUM_QPS says, some receive buffers, and a cell: a few bytes of registered memory where it
- * writes what it grants us.
- *
- * Owns      the peers, for good; the cells
- * Threads   making and joining under connect_lock, by the client's thread or the connector; a peer
- *           is the client's to use once ready is set
- * Uses      aq_ibv.h, other/spawn. SPDX-License-Identifier: BSD-3-Clause
+ * Threads   under connect_lock
+ * Uses      aq_ibv_qp.h, aq_ibv_rbuf.h, aq_ibv_reg.h, other/spawn. SPDX-License-Identifier:
+ *           BSD-3-Clause
  */
 #define _GNU_SOURCE 1
+#include "conduits/ibv/aq_ibv_peer.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "conduits/ibv/aq_ibv_recv.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "conduits/ibv/aq_ibv_rbuf.h"
+#include "conduits/ibv/aq_ibv_reg.h"
 #include "other/spawn/aq_siphash.h"
 #include "other/spawn/aq_spawn.h"
+
+struct aq_ibv_peers aq_ibv_peers = { .connect_lock = PTHREAD_MUTEX_INITIALIZER };
 
 #define AQ_IBV_CELLS 128u /* in a page */
 
@@ -32,9 +32,25 @@ static struct {
 } aq_ibv_cells;
 _Static_assert(AQ_IBV_CELLS * sizeof(struct aq_ibv_cell) == AQ_PAGE_SIZE, "cells fill pages");
 
+int aq_ibv_peers_init(struct aq_ibv_net *net, uint32_t qp_depth, uint32_t inline_max,
+                      uint32_t qps_wanted, bool fence_puts)
+{
+    aq_ibv_peers.net = net;
+    aq_ibv_peers.qp.depth = qp_depth;
+    aq_ibv_peers.qp.inline_max = inline_max;
+    aq_ibv_peers.qps_wanted = qps_wanted;
+    aq_ibv_peers.fence_puts = fence_puts;
+    aq_ibv_peers.table = calloc(aq_job.size, sizeof(*aq_ibv_peers.table));
+    return aq_ibv_peers.table != NULL
+               ? AQ_OK
+               : aq_fail(AQ_ERR_NOMEM, "ibv: no memory for %u pointers to peers", aq_job.size);
+}
+
 /* A cell, and the key by which the peer writes it. */
 static struct aq_ibv_cell *aq_ibv_cell_new(uint32_t *rkey_out)
 {
+    const struct aq_ibv_dev *dev = aq_ibv_peers.net->rails[0].dev;
+
     if (aq_ibv_cells.cells == NULL || aq_ibv_cells.used == AQ_IBV_CELLS) {
         void *page =
             mmap(NULL, AQ_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -43,10 +59,10 @@ static struct aq_ibv_cell *aq_ibv_cell_new(uint32_t *rkey_out)
         if (page == MAP_FAILED)
             aq_fatal("ibv: no memory for a page: %s", strerror(errno));
         (void)madvise(page, AQ_PAGE_SIZE, MADV_DONTFORK);
-        aq_ibv_cells.mr = aq_ibv.lib->reg_mr(aq_ibv.rails[0].dev->pd, page, AQ_PAGE_SIZE,
-                                             IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+        aq_ibv_cells.mr = dev->lib->reg_mr(dev->pd, page, AQ_PAGE_SIZE,
+                                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
         if (aq_ibv_cells.mr == NULL) {
-            aq_ibv_register_why(why, sizeof(why), aq_ibv.rails[0].dev, AQ_PAGE_SIZE, errno);
+            aq_ibv_register_why(why, sizeof(why), dev, AQ_PAGE_SIZE, errno);
             aq_fatal("%s", why);
         }
         aq_ibv_cells.cells = page;
@@ -54,19 +70,6 @@ static struct aq_ibv_cell *aq_ibv_cell_new(uint32_t *rkey_out)
     }
     *rkey_out = aq_ibv_cells.mr->rkey;
     return &aq_ibv_cells.cells[aq_ibv_cells.used++];
-}
-
-const char *aq_ibv_peer_who(const struct aq_ibv_peer *peer, char *text, size_t size)
-{
-    /* acquire: pairs with the release in aq_ibv_dgram_find() */
-    const char *host =
-        atomic_load_explicit(&((struct aq_ibv_peer *)(uintptr_t)peer)->host, memory_order_acquire);
-
-    if (host != NULL)
-        snprintf(text, size, "rank %u on %s", peer->rank, host);
-    else
-        snprintf(text, size, "rank %u", peer->rank);
-    return text;
 }
 
 struct aq_ibv_peer *aq_ibv_peer_make(gex_Rank_t rank)
@@ -79,19 +82,19 @@ struct aq_ibv_peer *aq_ibv_peer_make(gex_Rank_t rank)
     if (peer == NULL)
         aq_fatal("ibv: no memory for a peer: %zu bytes", sizeof(*peer));
     memset(peer, 0, sizeof(*peer));
-    peer->rank = rank;
+    peer->remote.rank = rank;
     peer->hello.me = aq_job.rank;
     peer->hello.peer = rank;
     aq_ibv_hello_key(aq_spawn_key(), aq_job.rank, rank, peer->hello.key);
-    aq_ibv.peer_count++;
-    /* relaxed and release: under connect_lock; whoever finds the peer sees it whole */
-    peer->next_active = atomic_load_explicit(&aq_ibv.active, memory_order_relaxed);
-    atomic_store_explicit(&aq_ibv.active, peer, memory_order_release);
-    atomic_store_explicit(&aq_ibv.peers[rank], peer, memory_order_release);
+    aq_ibv_peers.count++;
+    /* relaxed: under connect_lock; release: a thread that finds the peer sees it whole */
+    peer->next_active = atomic_load_explicit(&aq_ibv_peers.active, memory_order_relaxed);
+    atomic_store_explicit(&aq_ibv_peers.active, peer, memory_order_release);
+    atomic_store_explicit(&aq_ibv_peers.table[rank], peer, memory_order_release);
     return peer;
 }
 
-/* A packet number to begin with that nobody guesses. */
+/* A first packet number that cannot be guessed. */
 static uint32_t aq_ibv_peer_psn(const struct aq_ibv_peer *peer, uint32_t number)
 {
     const uint64_t what[2] = { aq_now_ns(), number };
@@ -101,26 +104,29 @@ static uint32_t aq_ibv_peer_psn(const struct aq_ibv_peer *peer, uint32_t number)
 
 void aq_ibv_peer_open(struct aq_ibv_peer *peer)
 {
+    struct aq_ibv_net *net = aq_ibv_peers.net;
     struct aq_ibv_hello_info *local = &peer->hello.local;
     const uint32_t window = AQ_IBV_WINDOW_MIN;
     char why[600], who[AQ_IBV_WHO];
 
-    if (!aq_ibv_rbuf_grow(&aq_ibv.rails[0], AQ_IBV_CHANNELS * window, why, sizeof(why)))
+    if (!aq_ibv_rbuf_grow(&net->rails[0], AQ_IBV_CHANNELS * window, why, sizeof(why)))
         aq_fatal("%s; this is for %s, after %u others", why,
-                 aq_ibv_peer_who(peer, who, sizeof(who)), aq_ibv.peer_count - 1);
+                 aq_ibv_remote_who(&peer->remote, who, sizeof(who)), aq_ibv_peers.count - 1);
     memset(local, 0, sizeof(*local));
     for (unsigned channel = 0; channel < AQ_IBV_CHANNELS; channel++)
-        aq_ibv_credit_open(&peer->in[channel], window);
-    peer->cell = aq_ibv_cell_new(&local->cell_rkey);
-    local->cell = (uintptr_t)peer->cell;
+        aq_ibv_credit_open(&peer->flow.in[channel], window);
+    peer->flow.cell = aq_ibv_cell_new(&local->cell_rkey);
+    peer->remote.disconnected = &peer->flow.cell->disconnected;
+    local->cell = (uintptr_t)peer->flow.cell;
     local->window = window;
-    local->rails = aq_ibv.rail_count < aq_ibv.qps_wanted ? aq_ibv.rail_count : aq_ibv.qps_wanted;
-    local->count = aq_ibv.qps_wanted;
+    local->rails =
+        net->rail_count < aq_ibv_peers.qps_wanted ? net->rail_count : aq_ibv_peers.qps_wanted;
+    local->count = aq_ibv_peers.qps_wanted;
     for (uint32_t i = 0; i < local->count; i++) {
-        struct aq_ibv_rail *rail = &aq_ibv.rails[i % local->rails];
+        struct aq_ibv_rail *rail = &net->rails[i % local->rails];
         struct aq_ibv_hello_qp *qp = &local->qps[i];
 
-        peer->qps[i] = aq_ibv_qp_create(peer, rail);
+        peer->qps[i] = aq_ibv_qp_create(&aq_ibv_peers.qp, rail, &peer->remote, aq_ibv_peers.count);
         memcpy(qp->gid, rail->gid.gid.raw, 16);
         qp->number = peer->qps[i]->qp->qp_num;
         qp->psn = aq_ibv_peer_psn(peer, qp->number);
@@ -142,10 +148,11 @@ void aq_ibv_peer_join(struct aq_ibv_peer *peer)
                                                     : remote->count;
     for (uint32_t i = 0; i < peer->qp_count; i++)
         aq_ibv_qp_join(peer->qps[i], &remote->qps[i], local->qps[i].psn);
-    aq_ibv_rma_plan_fences(peer);
+    for (uint32_t i = 0; i < peer->qp_count; i++)
+        peer->qps[i]->fences = aq_ibv_peers.fence_puts && peer->qps[i]->rail != peer->qps[0]->rail;
     for (unsigned channel = 0; channel < AQ_IBV_CHANNELS; channel++)
-        atomic_init(&peer->out[channel].credits, remote->window);
+        atomic_init(&peer->flow.out[channel].credits, remote->window);
     peer->cell_addr = remote->cell;
     peer->cell_rkey = remote->cell_rkey;
-    aq_counter_add(&aq_ibv.counts.connects, 1);
+    aq_counter_add(&aq_ibv_peers.connects, 1);
 }

@@ -1,28 +1,25 @@
 /*
- * aq_ibv_rbuf.c - receive buffers: chunks of registered memory, and which of them are posted.
- *
- * Buffers of a rail are posted to its shared queue; a connection adds as many as its windows have,
- * load adds more. A buffer that is not needed any more is spare; a chunk all of whose buffers are
- * spare is given back to the system.
+ * aq_ibv_rbuf.c - receive buffers; see aq_ibv_rbuf.h.
  *
  * Owns      the chunks
- * Threads   any; growing and shrinking under a mutex, since the connector does it too. Posting
- *           again takes none: the verbs library has a lock in each queue
- * Uses      aq_ibv_recv.h, mmap. SPDX-License-Identifier: BSD-3-Clause
+ * Threads   growing and shrinking: a mutex. Posting again takes no lock of this file: the verbs
+ *           library has a lock in each queue
+ * Uses      aq_ibv_reg.h, mmap. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
+#include "conduits/ibv/aq_ibv_rbuf.h"
+
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "conduits/ibv/aq_ibv_recv.h"
-#include "conduits/ibv/aq_ibv_start.h"
-#include "base/aq_env.h"
-#include "core/aq_exit.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "conduits/ibv/aq_ibv_reg.h"
+#include "core/aq_exit.h"
 
 #define AQ_IBV_CHUNK       32u /* buffers */
 #define AQ_IBV_CHUNK_BYTES ((size_t)AQ_IBV_CHUNK * AQ_IBV_BUF)
@@ -39,19 +36,16 @@ struct aq_ibv_chunk {
 
 static struct {
     pthread_mutex_t mutex;
-    struct aq_ibv_chunk *chunks
-        [AQ_IBV_RAILS]; /* oldest first, so that growing fills those, and the last get empty */
-    uint32_t posted[AQ_IBV_RAILS]; /* and in the hands of handlers: all that are not spare */
-    uint32_t max;                  /* of all rails: the budget */
+    struct aq_ibv_chunk
+        *chunks[AQ_IBV_RAILS];     /* oldest first: growing fills those, the last become empty */
+    uint32_t posted[AQ_IBV_RAILS]; /* or in the hands of handlers: not in reserve */
+    uint32_t max;                  /* of all rails: the budget of windows */
     aq_counter count, chunk_count;
 } aq_ibv_rbufs = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
-int aq_ibv_rbuf_init(void)
+void aq_ibv_rbuf_init(int64_t max)
 {
-    const int64_t max = aq_env_int(AQ_ENV_RBUF_COUNT);
-
     aq_ibv_rbufs.max = max < 0 ? 0 : max > UINT32_MAX ? UINT32_MAX : (uint32_t)max;
-    return AQ_OK;
 }
 
 uint32_t aq_ibv_rbuf_budget(void)
@@ -101,10 +95,10 @@ static struct aq_ibv_chunk *aq_ibv_chunk_make(struct aq_ibv_rail *rail, char *wh
         snprintf(why, len, "ibv: no memory for receive buffers: %s", strerror(errno));
         goto free_chunk;
     }
-    /* a child's copy of a page must not take the device's place */
+    /* a child must not get the page that the device writes to */
     (void)madvise(chunk->memory, AQ_IBV_CHUNK_BYTES, MADV_DONTFORK);
-    chunk->mr = aq_ibv.lib->reg_mr(rail->dev->pd, chunk->memory, AQ_IBV_CHUNK_BYTES,
-                                   IBV_ACCESS_LOCAL_WRITE);
+    chunk->mr = rail->dev->lib->reg_mr(rail->dev->pd, chunk->memory, AQ_IBV_CHUNK_BYTES,
+                                       IBV_ACCESS_LOCAL_WRITE);
     if (chunk->mr == NULL) {
         aq_ibv_register_why(why, len, rail->dev, AQ_IBV_CHUNK_BYTES, errno);
         goto unmap;
@@ -133,7 +127,7 @@ static void aq_ibv_chunk_free(struct aq_ibv_chunk *chunk)
         aq_ibv_rbufs.chunks[chunk->rail->index] = chunk->next;
     if (chunk->next != NULL)
         chunk->next->prev = chunk->prev;
-    (void)aq_ibv.lib->dereg_mr(chunk->mr);
+    (void)chunk->rail->dev->lib->dereg_mr(chunk->mr);
     munmap(chunk->memory, AQ_IBV_CHUNK_BYTES);
     free(chunk);
     aq_counter_add(&aq_ibv_rbufs.chunk_count, (uint64_t)-1);
@@ -193,7 +187,7 @@ bool aq_ibv_rbuf_grow(struct aq_ibv_rail *rail, uint32_t count, char *why, size_
         if (buf == NULL && aq_ibv_chunk_make(rail, why, len) != NULL)
             buf = aq_ibv_rbuf_from_reserve(rail);
         if (buf == NULL) {
-            done = false; /* what is posted already stays, as a reserve */
+            done = false; /* what is posted stays posted */
             break;
         }
         buf->wr.next = NULL;
@@ -218,4 +212,31 @@ void aq_ibv_rbuf_reserve(struct aq_ibv_rail *rail, struct aq_ibv_rbuf *buf)
     if (chunk->reserve_count == AQ_IBV_CHUNK && chunk != aq_ibv_rbufs.chunks[rail->index])
         aq_ibv_chunk_free(chunk);
     pthread_mutex_unlock(&aq_ibv_rbufs.mutex);
+}
+
+/* --- excess --- */
+
+void aq_ibv_rbuf_excess_add(struct aq_ibv_rail *rail, uint32_t count)
+{
+    aq_lock_acquire(&rail->excess_lock);
+    /* relaxed: written under the lock */
+    atomic_store_explicit(&rail->excess,
+                          atomic_load_explicit(&rail->excess, memory_order_relaxed) + count,
+                          memory_order_relaxed);
+    aq_lock_release(&rail->excess_lock);
+}
+
+bool aq_ibv_rbuf_excess_take(struct aq_ibv_rail *rail)
+{
+    uint32_t excess;
+
+    /* relaxed: a hint; what counts is read under the lock */
+    if (AQ_LIKELY(atomic_load_explicit(&rail->excess, memory_order_relaxed) == 0))
+        return false;
+    aq_lock_acquire(&rail->excess_lock);
+    excess = atomic_load_explicit(&rail->excess, memory_order_relaxed);
+    if (excess != 0)
+        atomic_store_explicit(&rail->excess, excess - 1, memory_order_relaxed);
+    aq_lock_release(&rail->excess_lock);
+    return excess != 0;
 }

@@ -1,55 +1,134 @@
 /*
- * aq_ibv_reg.c - registration of memory outside segments: what firehose (other/firehose) asks of
- * this conduit.
+ * aq_ibv_reg.c - memory registration and its limits; see aq_ibv_reg.h.
  *
- * A region has one registration for each device in use; keys travel by rail, which is what both
- * sides know of each other.
+ * A region of firehose has one registration for each device in use. Keys travel by rail, since
+ * rails are what both sides know of each other.
  *
- * Limits    what firehose may pin is the least of the limit of locked memory (ulimit -l), unless
- *           the process may exceed it, and this rank's part of GASNET_PHYSMEM_MAX, both without
- *           what the segment and the buffers of messages take; regions: a share of what the devices
- *           have. A segment, which is pinned as a whole, fits both limits, and one registration
- * Threads   any
- * Uses      aq_ibv_register(), other/firehose. SPDX-License-Identifier: BSD-3-Clause
+ * Limits    firehose may pin the lesser of two amounts: the limit of locked memory (ulimit -l),
+ *           unless the process may exceed it, and this rank's quota of GASNET_PHYSMEM_MAX, both
+ *           without the segment and this conduit's buffers. Regions: a share of the device's. A
+ *           segment, which is pinned as a whole, fits both limits and one registration
+ * Threads   registering: any; limits: start-up's thread
+ * Uses      other/spawn for the host's memory. SPDX-License-Identifier: BSD-3-Clause
  */
-#include <inttypes.h>
+#include "conduits/ibv/aq_ibv_reg.h"
+
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#include "conduits/ibv/aq_ibv_xfer.h"
 #include "base/aq_env.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
-#include "other/firehose/aq_fh_memmon.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_REG_REGIONS_MAX  65536u
-#define AQ_REG_MIN          ((uint64_t)1 << 20)  /* bytes: with less firehose makes no sense */
-#define AQ_REG_QUEUES       ((uint64_t)1 << 20)  /* of the limit: for the queues of a device */
-#define AQ_REG_PEER         ((uint64_t)64 << 10) /* of the limit: for the queues of one peer */
-#define AQ_MLOCK_CAPABILITY 14                   /* CAP_IPC_LOCK, see capabilities(7) */
+#define AQ_IBV_LOCKED_RESERVE 16384u /* KB, for what is registered later: buffers of messages */
+#define AQ_REG_REGIONS_MAX    65536u
+#define AQ_REG_MIN            ((uint64_t)1 << 20)  /* bytes: the least that firehose is given */
+#define AQ_REG_QUEUES         ((uint64_t)1 << 20)  /* of the limit: for the queues of a device */
+#define AQ_REG_PEER           ((uint64_t)64 << 10) /* of the limit: for the queues of one peer */
+#define AQ_MLOCK_CAPABILITY   14                   /* CAP_IPC_LOCK, see capabilities(7) */
 
-static struct aq_fh_memmon *aq_ibv_memmon;
+/* --- registering --- */
 
-/* Of one region: its handle. */
-struct aq_ibv_reg_handle {
+/* The number that scanf's format finds in a line of /proc/self/status, or 0. */
+static unsigned long long aq_ibv_process_status(const char *format)
+{
+    FILE *file = fopen("/proc/self/status", "re");
+    unsigned long long value = 0;
+    char line[256];
+
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+        if (sscanf(line, format, &value) == 1)
+            break;
+    if (file != NULL)
+        fclose(file);
+    return value;
+}
+
+void aq_ibv_register_why(char *text, size_t size, const struct aq_ibv_dev *dev, size_t len,
+                         int error)
+{
+    const unsigned long long pinned = aq_ibv_process_status("VmPin: %llu");
+    const double mb = (double)len / 1048576;
+    struct rlimit limit;
+
+    if ((error == ENOMEM || error == EAGAIN || error == EPERM)
+        && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        snprintf(text, size,
+                 "ibv: device %s cannot pin %.1f MB: %s; the limit of locked memory is %.1f MB, of "
+                 "which "
+                 "%.1f MB are in use: raise it on all hosts (ulimit -l unlimited, or at least "
+                 "ulimit -l %llu; for "
+                 "batch systems in /etc/security/limits.conf, or LimitMEMLOCK= of the daemon's "
+                 "service), or ask for a "
+                 "smaller segment with GASNET_MAX_SEGSIZE",
+                 dev->name, mb, strerror(error), (double)limit.rlim_cur / 1048576,
+                 (double)pinned / 1024,
+                 pinned + (unsigned long long)len / 1024 + AQ_IBV_LOCKED_RESERVE);
+    else
+        snprintf(text, size, "ibv: device %s cannot pin %.1f MB: %s%s", dev->name, mb,
+                 strerror(error),
+                 error == ENOMEM
+                     ? "; it pins no more, or there is no memory: ask for a smaller segment with "
+                       "GASNET_MAX_SEGSIZE"
+                     : "");
+}
+
+int aq_ibv_register(const struct aq_ibv_net *net, void *addr, size_t len, int access, bool quiet,
+                    struct ibv_mr *mrs_out[AQ_IBV_RAILS])
+{
+    char text[512];
+    int error, rc;
+
+    memset(mrs_out, 0, AQ_IBV_RAILS * sizeof(*mrs_out));
+    for (uint32_t i = 0; i < net->dev_count; i++) {
+        const bool atomics = net->devs[i].attr.atomic_cap != IBV_ATOMIC_NONE;
+
+        mrs_out[i] = net->lib->reg_mr(net->devs[i].pd, addr, len,
+                                      atomics ? access : access & ~IBV_ACCESS_REMOTE_ATOMIC);
+        if (mrs_out[i] != NULL)
+            continue;
+        error = errno;
+        aq_ibv_unregister(net, mrs_out);
+        aq_ibv_register_why(text, sizeof(text), &net->devs[i], len, error);
+        rc = error == ENOMEM || error == EAGAIN ? AQ_ERR_NOMEM : AQ_ERR_RESOURCE;
+        return quiet ? rc : aq_fail(rc, "%s", text);
+    }
+    return AQ_OK;
+}
+
+void aq_ibv_unregister(const struct aq_ibv_net *net, struct ibv_mr *mrs[AQ_IBV_RAILS])
+{
+    for (uint32_t i = 0; i < AQ_IBV_RAILS; i++)
+        if (mrs[i] != NULL) {
+            (void)net->lib->dereg_mr(mrs[i]); /* fails only if it is none */
+            mrs[i] = NULL;
+        }
+}
+
+/* --- regions of firehose --- */
+
+/* The handle of a region of firehose. */
+struct aq_ibv_region {
     struct ibv_mr *mrs[AQ_IBV_RAILS]; /* by dev->index */
 };
 
-static int aq_ibv_reg(void *arg, uintptr_t addr, size_t len, bool write, struct aq_fh_reg *reg_out)
+int aq_ibv_region_register(void *arg, uintptr_t addr, size_t len, bool write,
+                           struct aq_fh_reg *reg_out)
 {
+    const struct aq_ibv_net *net = arg;
     const int access =
         write ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ
               : IBV_ACCESS_REMOTE_READ;
-    struct aq_ibv_reg_handle *regs = calloc(1, sizeof(*regs));
+    struct aq_ibv_region *regs = calloc(1, sizeof(*regs));
     int rc;
 
-    (void)arg;
     if (regs == NULL)
         return AQ_ERR_NOMEM;
-    rc = aq_ibv_register((void *)addr, len, access, true, regs->mrs);
+    rc = aq_ibv_register(net, (void *)addr, len, access, true, regs->mrs);
     if (rc != AQ_OK) {
         free(regs);
         return rc;
@@ -57,30 +136,32 @@ static int aq_ibv_reg(void *arg, uintptr_t addr, size_t len, bool write, struct 
     reg_out->handle = regs;
     for (unsigned rail = 0; rail < AQ_FH_RAILS; rail++)
         reg_out->key[rail] =
-            rail < aq_ibv.rail_count ? regs->mrs[aq_ibv.rails[rail].dev->index]->rkey : 0;
+            rail < net->rail_count ? regs->mrs[net->rails[rail].dev->index]->rkey : 0;
     return AQ_OK;
 }
 
-static void aq_ibv_dereg(void *arg, const struct aq_fh_reg *reg)
+void aq_ibv_region_unregister(void *arg, const struct aq_fh_reg *reg)
 {
-    struct aq_ibv_reg_handle *regs = reg->handle;
+    struct aq_ibv_region *regs = reg->handle;
 
-    (void)arg;
-    aq_ibv_unregister(regs->mrs);
+    aq_ibv_unregister(arg, regs->mrs);
     free(regs);
 }
 
-void aq_ibv_reg_local(const struct aq_fh_hold *hold, struct aq_ibv_local *local_out)
+void aq_ibv_region_local(const struct aq_ibv_net *net, const struct aq_fh_hold *hold,
+                         struct aq_ibv_local *local_out)
 {
-    const struct aq_ibv_reg_handle *regs = hold->reg->handle;
+    const struct aq_ibv_region *regs = hold->reg->handle;
 
     local_out->addr = hold->addr;
     local_out->len = hold->len;
-    for (unsigned dev = 0; dev < aq_ibv.dev_count; dev++)
+    for (unsigned dev = 0; dev < net->dev_count; dev++)
         local_out->lkey[dev] = regs->mrs[dev]->lkey;
 }
 
-/* Are the users in this process's name space those of the machine? */
+/* --- limits --- */
+
+/* Are the users of this process's name space those of the machine? */
 static bool aq_ibv_reg_is_at_home(void)
 {
     FILE *file = fopen("/proc/self/uid_map", "re");
@@ -94,16 +175,16 @@ static bool aq_ibv_reg_is_at_home(void)
     return count == UINT32_MAX;
 }
 
-/* May this process lock more than its limit says (CAP_IPC_LOCK)? The kernel asks whether it may on
- * the machine, not in its container. */
+/* May this process lock more than its limit (CAP_IPC_LOCK)? What counts is the capability on the
+ * machine, not in a container. */
 static bool aq_ibv_reg_is_privileged(void)
 {
     return (aq_ibv_process_status("CapEff: %llx") >> AQ_MLOCK_CAPABILITY & 1) != 0
            && aq_ibv_reg_is_at_home();
 }
 
-/* Bytes that are locked besides what is transferred: at most, after traffic with all ranks. What is
- * sent from is registered with each device, what is received into with the one of messages. */
+/* Bytes of this conduit's own buffers that are locked at most, after traffic with all ranks. Send
+ * buffers are registered with each device, receive buffers with the first one. */
 static uint64_t aq_ibv_reg_others(uint32_t devices)
 {
     return (uint64_t)aq_env_int(AQ_ENV_RBUF_COUNT) * AQ_IBV_BUF
@@ -113,10 +194,10 @@ static uint64_t aq_ibv_reg_others(uint32_t devices)
            + (uint64_t)(aq_job.size - aq_job.nbrhd_size) * AQ_REG_PEER;
 }
 
-/* Bytes that may be locked beside the buffers of messages, as the limit of locked memory says. */
-static uint64_t aq_ibv_reg_lockable(void)
+/* Bytes that the limit of locked memory leaves beside this conduit's own buffers. */
+static uint64_t aq_ibv_reg_lockable(const struct aq_ibv_net *net)
 {
-    const uint64_t others = aq_ibv_reg_others(aq_ibv.dev_count);
+    const uint64_t others = aq_ibv_reg_others(net->dev_count);
     struct rlimit limit;
     uint64_t locked;
 
@@ -124,11 +205,11 @@ static uint64_t aq_ibv_reg_lockable(void)
         || aq_ibv_reg_is_privileged())
         return UINT64_MAX;
     locked = limit.rlim_cur > 2 * others ? limit.rlim_cur - others : limit.rlim_cur / 2;
-    return locked / aq_ibv.dev_count; /* a page counts for each device that it is pinned for */
+    return locked / net->dev_count; /* a page counts for each device that it is pinned for */
 }
 
-/* Bytes that may be pinned on this host. What is pinned cannot be swapped, and has to leave room
- * for everything else: else the kernel ends some process. */
+/* Bytes that may be pinned on this host. Pinned memory cannot be swapped and has to leave space for
+ * everything else: otherwise the kernel kills processes. */
 static uint64_t aq_ibv_reg_host(void)
 {
     const char *text = aq_env_str(AQ_ENV_PHYSMEM_MAX), *slash = strrchr(text, '/');
@@ -146,7 +227,7 @@ static uint64_t aq_ibv_reg_host(void)
     return pref.bytes < memory ? pref.bytes : memory;
 }
 
-/* This rank's part of it, without the buffers of messages: for its segment, and for firehose. */
+/* This rank's quota of them, without this conduit's own buffers: for its segment, and firehose. */
 static uint64_t aq_ibv_reg_quota(void)
 {
     const uint64_t quota = aq_ibv_reg_host() / (aq_job.host_size == 0 ? 1 : aq_job.host_size);
@@ -156,36 +237,35 @@ static uint64_t aq_ibv_reg_quota(void)
     return rest < 2 * AQ_REG_MIN ? 2 * AQ_REG_MIN : rest;
 }
 
-/* Bytes that firehose may pin in this process, whose segment has so many. */
-static uint64_t aq_ibv_reg_budget(uint64_t segment)
+uint64_t aq_ibv_reg_budget(const struct aq_ibv_net *net, uint64_t segment)
 {
     const uint64_t quota = aq_ibv_reg_quota();
     const uint64_t memory = quota > segment + quota / 8 ? quota - segment : quota / 8;
-    const uint64_t lockable = aq_ibv_reg_lockable(),
+    const uint64_t lockable = aq_ibv_reg_lockable(net),
                    locked = lockable > segment ? lockable - segment : 0;
     const uint64_t max = memory < locked ? memory : locked;
 
     return max < AQ_REG_MIN ? AQ_REG_MIN : max;
 }
 
-void aq_ibv_reg_limits(void)
+void aq_ibv_reg_limits(const struct aq_ibv_net *net)
 {
     static char why[320];
-    const uint64_t lockable = aq_ibv_reg_lockable(), quota = aq_ibv_reg_quota();
-    uint64_t max = quota - quota / 8; /* the rest is firehose's */
+    const uint64_t lockable = aq_ibv_reg_lockable(net), quota = aq_ibv_reg_quota();
+    uint64_t max = quota - quota / 8; /* firehose has the rest */
 
     snprintf(
         why, sizeof(why),
         "GASNET_PHYSMEM_MAX is %s, which leaves %.1f MB for a segment, with %u of them on this "
         "host; raise it, or have fewer ranks on a host",
         aq_env_str(AQ_ENV_PHYSMEM_MAX), (double)max / 1048576, aq_job.host_size);
-    for (unsigned dev = 0; dev < aq_ibv.dev_count; dev++) {
-        const uint64_t region = aq_ibv.devs[dev].attr.max_mr_size;
+    for (unsigned dev = 0; dev < net->dev_count; dev++) {
+        const uint64_t region = net->devs[dev].attr.max_mr_size;
 
         if (region == 0 || region >= max)
             continue;
         max = region;
-        snprintf(why, sizeof(why), "device %s registers %.1f MB at most", aq_ibv.devs[dev].name,
+        snprintf(why, sizeof(why), "device %s registers %.1f MB at most", net->devs[dev].name,
                  (double)region / 1048576);
     }
     if (lockable < max) {
@@ -201,71 +281,16 @@ void aq_ibv_reg_limits(void)
     aq_limits.segment_why = why;
 }
 
-void aq_ibv_reg_segment(void *addr, size_t nbytes)
-{
-    aq_fh_job_limit(aq_ibv_reg_budget(nbytes));
-    if (aq_ibv_memmon != NULL)
-        aq_fh_memmon_trust(aq_ibv_memmon, addr, nbytes);
-}
-
-static uint32_t aq_ibv_regions(void)
+uint32_t aq_ibv_reg_regions(const struct aq_ibv_net *net)
 {
     uint64_t max = AQ_REG_REGIONS_MAX;
 
-    for (unsigned dev = 0; dev < aq_ibv.dev_count; dev++) {
-        /* a quarter: the device is other ranks' and other jobs' too */
-        const uint64_t quota = (uint64_t)aq_ibv.devs[dev].attr.max_mr / 4
+    for (unsigned dev = 0; dev < net->dev_count; dev++) {
+        /* a quarter: other ranks and other jobs use the device too */
+        const uint64_t quota = (uint64_t)net->devs[dev].attr.max_mr / 4
                                / (aq_job.host_size == 0 ? 1 : aq_job.host_size);
 
         max = quota < max ? quota : max;
     }
     return max < 64 ? 64 : (uint32_t)max;
-}
-
-/* Ranks that may aim at memory of ours through firehose: none where all that they reach is a
- * segment, registered for good, or goes by messages. */
-static uint32_t aq_ibv_aimers(void)
-{
-#if GASNET_SEGMENT_EVERYTHING
-    const uint32_t remote_ranks = aq_job.size - aq_job.nbrhd_size;
-
-    return remote_ranks == 0 ? 1 : remote_ranks;
-#else
-    return 0;
-#endif
-}
-
-int aq_ibv_reg_init(void)
-{
-    static const struct aq_fh_ops ops = { .reg = aq_ibv_reg,
-                                          .dereg = aq_ibv_dereg,
-                                          .send_request = aq_fh_job_request };
-    const int rc =
-        aq_fh_memmon_job_open(&aq_ibv_memmon); /* own memory may go, whatever peers can reach */
-
-    if (rc != AQ_OK)
-        return rc;
-    return aq_fh_job_start(aq_ibv_reg_budget(0), aq_ibv_regions(), aq_ibv_aimers(), &ops, NULL,
-                           aq_ibv_memmon);
-}
-
-void aq_ibv_reg_report(void)
-{
-    struct aq_fh_memmon_counts memmon = { 0 };
-    struct aq_fh_counts c;
-
-    aq_fh_counts(aq_fh_job, &c);
-    if (aq_ibv_memmon != NULL)
-        aq_fh_memmon_counts(aq_ibv_memmon, &memmon);
-    aq_log_print("ibv: rank %u: firehose: own memory: %" PRIu64 " hits, %" PRIu64
-                 " misses; peers' memory: %" PRIu64 " hits, %" PRIu64 " misses, %" PRIu64
-                 " waits, %" PRIu64 " carried; sent %" PRIu64 " moves, %" PRIu64
-                 " releases, %" PRIu64 " recalls; pinned %" PRIu64 " times, unpinned %" PRIu64
-                 ", refused %" PRIu64 ", now %" PRIu64 " bytes in %" PRIu64
-                 " regions; stale %" PRIu64 "; watch: %" PRIu64 " events, "
-                 "%" PRIu64 " floods, %" PRIu64 " mappings, %" PRIu64 " refused\n",
-                 aq_job.rank, c.local_hits, c.local_misses, c.remote_hits, c.remote_misses,
-                 c.remote_waits, c.carried, c.moves, c.releases, c.recalls, c.regs, c.deregs,
-                 c.reg_failures, c.reg_bytes, c.reg_regions, c.stale, memmon.events, memmon.floods,
-                 memmon.armed, memmon.refused);
 }

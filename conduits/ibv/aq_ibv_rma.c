@@ -1,108 +1,46 @@
 /*
- * aq_ibv_rma.c - put and get with far ranks: RDMA writes and reads.
+ * aq_ibv_rma.c - put and get with remote ranks: RDMA writes and reads.
  *
- * The short way   the far side is in a segment, which is registered for good, and one work request
- *                     does it: put   inline, if the device takes so much; from our own segment
- *                           where it is; else, up to some pages, from a bounce buffer that it is
- *                           copied to
- *                     get   into our own segment; else, up to some pages, through a bounce buffer
- *                 It allocates nothing, and what finds no room now has no effect and is tried again
- * The long way    everything else is a transfer of several requests, see aq_ibv_xfer.c
- * Local completion  with inline or copied data at return; else with the transfer's: the device's
- *                 acknowledgement is the first that is heard of it
+ * One request       the remote side is in a segment, and one work request does it
+ *                   put   inline, if the device takes so much; from the own segment where it is;
+ *                         else, up to some pages, from a bounce buffer that the source is copied to
+ *                   get   into the own segment; else, up to some pages, through a bounce buffer
+ *                   It allocates nothing. Without space it has no effect and is tried again
+ * Transfer          everything else: several requests, see aq_ibv_xfer.c
+ * Local completion  at return if the data was inline or copied; else with the transfer's, since the
+ *                   device's acknowledgement is the first news of either
  * Remote completion the completion of an RDMA write on a reliable connection: the data is in the
- *                 target's memory. On another rail than that of messages, whose device might be
- *                 quicker, that of a read behind it
- * Threads         any; a completion counts under the reap lock of its rail
- * Uses            aq_ibv_xfer.h; extended/aq_ref.h.
- *                 SPDX-License-Identifier: BSD-3-Clause
+ *                   target's memory. On another rail than that of messages, whose device might be
+ *                   faster, the completion of a read behind it
+ * Threads           any; a completion runs under the reap lock of its rail
+ * Uses              aq_ibv_rma.h; extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
+#include "conduits/ibv/aq_ibv_rma.h"
+
 #include <string.h>
 
-#include "conduits/ibv/aq_ibv_batch.h"
 #include "base/aq_env.h"
 #include "base/aq_log.h"
-#include "core/aq_poll.h"
 #include "base/aq_rc.h"
 #include "base/aq_word.h"
+#include "core/aq_poll.h"
 #include "extended/aq_ref.h"
 
-#define AQ_IBV_FENCE 8u /* bytes that a fence reads at most */
+#define AQ_IBV_FENCE_MAX 8u /* bytes that a fence reads */
 
-static struct {
-    size_t copy_now; /* bytes: copied rather than waited for, if the source must be free at once */
-} aq_rma_limits = { .copy_now = AQ_IBV_BOUNCE_MAX };
-
-static struct aq_ibv_bounce *aq_rma_fence; /* where fences read to; nobody looks at it */
-
-int aq_ibv_rma_init(void)
+int aq_ibv_rma_init(struct aq_ibv_net *net)
 {
     const uint64_t max = aq_env_size(AQ_ENV_NONBULKPUT_BOUNCE_LIMIT);
+    const int rc = aq_ibv_bounce_init(net);
 
-    aq_rma_limits.copy_now = max < AQ_IBV_BOUNCE_MAX ? (size_t)max : AQ_IBV_BOUNCE_MAX;
-    if (aq_ibv.rail_count > 1)
-        aq_rma_fence = aq_ibv_bounce_take(AQ_IBV_FENCE);
-    return aq_ibv_reg_init();
-}
-
-void aq_ibv_rma_plan_fences(struct aq_ibv_peer *peer)
-{
-    const bool fenced = aq_env_bool(AQ_ENV_USE_FENCED_PUTS);
-
-    for (uint32_t i = 0; i < peer->qp_count; i++)
-        peer->qps[i]->fences = fenced && peer->qps[i]->rail != peer->qps[peer->am_qp]->rail;
-}
-
-/* The acknowledgement of a write says that the far device has the data. What a device was given
- * through another queue may get to memory before that; but a read of the same queue pair finds it
- * in memory, and so does all that comes later. */
-void aq_ibv_rma_make_fence(const struct aq_ibv_qp *qp, const struct ibv_send_wr *put,
-                           struct ibv_send_wr *fence_out, struct ibv_sge *sge_out)
-{
-    const uint32_t nbytes = put->sg_list->length;
-
-    *sge_out = (struct ibv_sge){ .addr = (uintptr_t)aq_rma_fence->bytes,
-                                 .length = nbytes < AQ_IBV_FENCE ? nbytes : AQ_IBV_FENCE,
-                                 .lkey = aq_rma_fence->lkey[qp->rail->dev->index] };
-    *fence_out = (struct ibv_send_wr){
-        .sg_list = sge_out, .num_sge = 1, .opcode = IBV_WR_RDMA_READ, .wr = put->wr
-    };
-}
-
-int aq_ibv_rma_post_fenced(struct aq_ibv_qp *qp, struct ibv_send_wr *wr,
-                           struct aq_ibv_rma_frag *frag)
-{
-    struct ibv_send_wr fence;
-    struct ibv_sge sge;
-    int rc;
-
-    aq_ibv_rma_make_fence(qp, wr, &fence, &sge);
-    wr->next = &fence;
-    rc = aq_ibv_qp_post(qp, wr, 2, &frag->done, AQ_IBV_POST_SIGNAL);
-    if (AQ_LIKELY(rc == AQ_OK))
-        aq_counter_add(&aq_ibv.counts.fences, 1);
+    aq_ibv_rma.net = net;
+    aq_ibv_rma.copy_now = max < AQ_IBV_BOUNCE_MAX ? (size_t)max : AQ_IBV_BOUNCE_MAX;
+    if (net->rail_count > 1)
+        aq_ibv_rma.fence = aq_ibv_bounce_take(AQ_IBV_FENCE_MAX);
     return rc;
 }
 
-struct aq_ibv_qp *aq_ibv_rma_qp(struct aq_ibv_peer *peer)
-{
-    static atomic_uint next_qp;
-    unsigned own;
-
-    if (AQ_LIKELY(peer->qp_count == 1))
-        return peer->qps[0];
-    /* relaxed, and not one addition: two threads that take the same turn do no harm */
-    own = atomic_load_explicit(&next_qp, memory_order_relaxed);
-    atomic_store_explicit(&next_qp, own + 1, memory_order_relaxed);
-    return peer->qps[own % peer->qp_count];
-}
-
 /* --- completions; under the reap lock --- */
-
-static inline struct aq_ibv_rma_frag *aq_ibv_rma_frag_of(struct aq_ibv_done *done)
-{
-    return (struct aq_ibv_rma_frag *)(void *)done; /* its first member */
-}
 
 static void aq_ibv_put_done(struct aq_ibv_done *done)
 {
@@ -116,7 +54,7 @@ static void aq_ibv_put_done(struct aq_ibv_done *done)
 static void aq_ibv_put_lc_done(struct aq_ibv_done *done)
 {
     aq_op_end(aq_ibv_rma_frag_of(done)->op, GEX_EC_LC,
-              1); /* first: the op may be gone after its last count */
+              1); /* first: the op may be freed after its last count */
     aq_ibv_put_done(done);
 }
 
@@ -145,10 +83,9 @@ static void aq_ibv_get_copy_done(struct aq_ibv_done *done)
     aq_ibv_get_done(done);
 }
 
-/* --- the short way --- */
+/* --- one request --- */
 
-/* Post the one request of a transfer that has been counted. Nothing of it is left if there is no
- * room. */
+/* Post a request that has been counted; without space nothing of it is left. */
 static inline int aq_ibv_post_counted(struct aq_ibv_qp *qp, struct ibv_send_wr *wr,
                                       const struct aq_ibv_local *local,
                                       struct aq_ibv_rma_frag *frag, bool counts_lc)
@@ -167,7 +104,7 @@ static inline int aq_ibv_post_counted(struct aq_ibv_qp *qp, struct ibv_send_wr *
     return rc;
 }
 
-static int aq_ibv_put_short(const struct aq_ibv_wanted *w)
+static int aq_ibv_put_one(const struct aq_ibv_wanted *w)
 {
     struct aq_ibv_peer *peer = aq_ibv_peer(w->rank);
     struct aq_ibv_local local = { .addr = (uintptr_t)w->laddr, .len = w->nbytes };
@@ -206,7 +143,7 @@ static int aq_ibv_put_short(const struct aq_ibv_wanted *w)
     return aq_ibv_post_counted(qp, &wr, &local, frag, counts_lc);
 }
 
-static int aq_ibv_get_short(const struct aq_ibv_wanted *w)
+static int aq_ibv_get_one(const struct aq_ibv_wanted *w)
 {
     struct aq_ibv_peer *peer = aq_ibv_peer(w->rank);
     struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_READ, .wr.rdma.remote_addr = w->raddr };
@@ -237,29 +174,28 @@ static int aq_ibv_get_short(const struct aq_ibv_wanted *w)
     return aq_ibv_post_counted(qp, &wr, &local, frag, false);
 }
 
-/* Try until there is room, unless the client would rather hear of it. */
-static __attribute__((noinline)) int aq_ibv_short_wait(const struct aq_ibv_wanted *w)
+/* Try until there is space. */
+static __attribute__((noinline)) int aq_ibv_one_wait(const struct aq_ibv_wanted *w)
 {
-    struct aq_waiter waiter = AQ_WAITER_INIT("room for a transfer", w->rank);
+    struct aq_waiter waiter = AQ_WAITER_INIT("space for a transfer", w->rank);
     int rc;
 
-    waiter.unrung = 1; /* the connector, or firehose, may be what it waits for */
+    waiter.unrung = 1; /* the connector or firehose may be what it waits for */
     do {
         aq_wait_step(&waiter);
-        rc = w->is_put ? aq_ibv_put_short(w) : aq_ibv_get_short(w);
+        rc = w->is_put ? aq_ibv_put_one(w) : aq_ibv_get_one(w);
     } while (rc == AQ_RETRY);
     aq_wait_end(&waiter);
     return rc;
 }
 
-/* --- the long way --- */
+/* --- transfers --- */
 
-/* Transfers wait in a queue of their own; a client that begins more and more of them has to wait as
- * well. */
-static int aq_ibv_long(const struct aq_ibv_wanted *w, gex_Flags_t flags)
+/* Transfers that wait have a queue; a client that starts ever more of them waits as well. */
+static int aq_ibv_transfer(const struct aq_ibv_wanted *w, gex_Flags_t flags)
 {
     if (AQ_UNLIKELY(aq_ibv_xfer_crowded())) {
-        struct aq_waiter waiter = AQ_WAITER_INIT("room for a transfer", w->rank);
+        struct aq_waiter waiter = AQ_WAITER_INIT("space for a transfer", w->rank);
 
         if ((flags & GEX_FLAG_IMMEDIATE) != 0)
             return AQ_RETRY;
@@ -273,7 +209,7 @@ static int aq_ibv_long(const struct aq_ibv_wanted *w, gex_Flags_t flags)
     return AQ_OK;
 }
 
-/* One request is enough, and spreading it would not help. */
+/* Is one request enough, and would spreading not help? */
 static inline bool aq_ibv_is_one(const struct aq_ibv_wanted *w)
 {
     const struct aq_ibv_peer *peer;
@@ -284,7 +220,7 @@ static inline bool aq_ibv_is_one(const struct aq_ibv_wanted *w)
     return w->nbytes <= AQ_IBV_FRAG_MAX && peer != NULL && peer->qp_count == 1;
 }
 
-/* --- the table's entries --- */
+/* --- table entries --- */
 
 static bool aq_ibv_is_registered(gex_Rank_t jobrank, const void *addr, size_t nbytes)
 {
@@ -294,8 +230,8 @@ static bool aq_ibv_is_registered(gex_Rank_t jobrank, const void *addr, size_t nb
 }
 
 #if !GASNET_SEGMENT_EVERYTHING
-/* Segments of further endpoints are not registered, and a peer's word is not enough to pin whatever
- * it names: messages, whose handlers check, reach them. */
+/* Segments of further endpoints are not registered, and a peer must not make this rank pin any
+ * memory that it names: such segments are reached by messages, whose handlers check. */
 #define AQ_IBV_REMOTE_BY_MESSAGE true
 #else
 #define AQ_IBV_REMOTE_BY_MESSAGE false
@@ -308,7 +244,7 @@ int aq_ibv_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
                                           .rank = jobrank,
                                           .is_put = true,
                                           .lc_now = lc_now,
-                                          .copies = lc_now && nbytes <= aq_rma_limits.copy_now,
+                                          .copies = lc_now && nbytes <= aq_ibv_rma.copy_now,
                                           .laddr = (void *)(uintptr_t)src,
                                           .raddr = (uintptr_t)dest,
                                           .nbytes = nbytes };
@@ -317,18 +253,18 @@ int aq_ibv_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
 
     if (!aq_ibv_is_registered(jobrank, dest, nbytes))
         return AQ_IBV_REMOTE_BY_MESSAGE ? aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags)
-                                        : aq_ibv_long(&wanted, flags);
-    copied = lc_now ? aq_rma_limits.copy_now : AQ_IBV_COPIED_MAX;
+                                        : aq_ibv_transfer(&wanted, flags);
+    copied = lc_now ? aq_ibv_rma.copy_now : AQ_IBV_COPIED_MAX;
     if (lc_now && nbytes > copied && (flags & GEX_FLAG_IMMEDIATE) != 0)
         return AQ_RETRY; /* its source is free when the device has acknowledged all of it */
     if (nbytes > copied
         && (lc_now || !aq_ibv_is_one(&wanted)
-            || !aq_bounds_contain(&aq_ibv_own.bound, src, nbytes)))
-        return aq_ibv_long(&wanted, flags);
-    rc = aq_ibv_put_short(&wanted);
+            || !aq_bounds_contain(&aq_ibv_segments.own, src, nbytes)))
+        return aq_ibv_transfer(&wanted, flags);
+    rc = aq_ibv_put_one(&wanted);
     return AQ_LIKELY(rc != AQ_RETRY) || (flags & GEX_FLAG_IMMEDIATE) != 0
                ? rc
-               : aq_ibv_short_wait(&wanted);
+               : aq_ibv_one_wait(&wanted);
 }
 
 int aq_ibv_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
@@ -341,12 +277,12 @@ int aq_ibv_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
 
     if (!aq_ibv_is_registered(jobrank, src, nbytes))
         return AQ_IBV_REMOTE_BY_MESSAGE ? aq_ref_get(op, jobrank, dest, src, nbytes, flags)
-                                        : aq_ibv_long(&wanted, flags);
+                                        : aq_ibv_transfer(&wanted, flags);
     if (nbytes > AQ_IBV_COPIED_MAX
-        && (!aq_ibv_is_one(&wanted) || !aq_bounds_contain(&aq_ibv_own.bound, dest, nbytes)))
-        return aq_ibv_long(&wanted, flags);
-    rc = aq_ibv_get_short(&wanted);
+        && (!aq_ibv_is_one(&wanted) || !aq_bounds_contain(&aq_ibv_segments.own, dest, nbytes)))
+        return aq_ibv_transfer(&wanted, flags);
+    rc = aq_ibv_get_one(&wanted);
     return AQ_LIKELY(rc != AQ_RETRY) || (flags & GEX_FLAG_IMMEDIATE) != 0
                ? rc
-               : aq_ibv_short_wait(&wanted);
+               : aq_ibv_one_wait(&wanted);
 }

@@ -1,42 +1,148 @@
 /*
- * aq_ibv_xfer.c - transfers of more than one request, or of memory that is not registered for good.
+ * aq_ibv_xfer.c - transfers of more than one request, or of memory that is not in a segment.
  *
- * A transfer goes piece by piece: hold the peer's memory (firehose; not if it is in the segment),
- * then ours (firehose, or through a bounce buffer where pinning is refused), post, go on. What is
- * pinned already goes whole; chunks that are not begin with a page and double, so that the device
- * moves one while the processor pins the next.
+ * A transfer goes request by request: hold the peer's memory (firehose; not if it is in a segment),
+ * then the local memory (firehose, or through a bounce buffer where pinning is refused), post, go
+ * on. Memory that is pinned already goes whole. Other memory goes in chunks that start with some
+ * pages and double, so that the device moves one chunk while the processor pins the next.
  *
- * A long message's payload is a transfer too, on the queue pair of messages, which the message
- * itself ends.
+ * The payload of a long message is a transfer too, on the queue pair of messages; the message ends
+ * it.
  *
- * It never blocks. What it lacks (room in a queue pair, a connection, an answer of firehose, memory
- * that may be pinned) parks it; the next poll goes on. Its operation counts it once, from beginning
- * to end.
+ * A transfer never blocks. What it lacks (space in a queue pair, a connection, an answer of
+ * firehose, memory that may be pinned) parks it, and the next poll feeds it. Its operation counts
+ * it once, from start to end.
  *
- * States    fed by one thread at a time: its beginner, or whoever took it out of the parked;
- *           PENDING at firehose it is nobody's until done() parks it. It ends with its last piece
- * Holds     the peer's memory first, then ours: what holds neither waits for either, what holds the
- *           peer's waits for ours only, which no peer's wish keeps. The requests of a hold of the
- *           peer's go through one queue pair, where completions are in order: the last one releases
- *           it
- * Threads   any; done() of a piece under the reap lock
- * Uses      aq_ibv_xfer.h, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
+ * States    fed by one thread at a time: the thread that starts it, or one that takes it out of the
+ *           parked ones. While a request of it is PENDING at firehose no thread has it; done() then
+ *           parks it. It ends with its last request
+ * Holds     the peer's memory first, then the local memory. A transfer with neither waits for
+ *           either; a transfer with the peer's waits for the local memory only, which no request of
+ *           a peer keeps. The requests within a hold of the peer's memory use one queue pair, where
+ *           completions are in order: the last one releases the hold
+ * Threads   any; completions under the reap lock
+ * Uses      aq_ibv_rma.h, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
+#include "conduits/ibv/aq_ibv_rma.h"
+
+#include <stdlib.h>
 #include <string.h>
 
-#include "conduits/ibv/aq_ibv_xfer_state.h"
 #include "base/aq_env.h"
 #include "base/aq_log.h"
-#include "core/aq_poll.h"
 #include "base/aq_rc.h"
 #include "base/aq_word.h"
+#include "core/aq_poll.h"
 #include "extended/aq_ref.h"
 
 #define AQ_XFER_BY_MESSAGE 32768u /* bytes of a message, where the peer cannot pin */
+#define AQ_XFER_PARKED_MAX 1024u  /* transfers that may wait before clients do */
+
+struct aq_ibv_xfer {
+    struct aq_fh_request request;
+    struct aq_ibv_wanted w; /* laddr, raddr and nbytes: what is left */
+    struct aq_fh_chunks remote_chunks, local_chunks;
+    struct aq_ibv_qp *qp; /* of the requests within remote_hold */
+    struct aq_fh_hold
+        remote_hold;    /* the peer's memory of the bytes that follow; region NULL: none */
+    size_t stripe;      /* most bytes of a request */
+    aq_counter pending; /* requests, and one for the feeding thread */
+    bool registered;    /* the remote side is in a segment */
+    bool counts_lc;
+    bool is_long;               /* the payload of a long message */
+    bool follows;               /* the message behind it is still to be sent */
+    bool by_message;            /* the peer cannot pin the rest: messages carry it */
+    bool refused;               /* the local side cannot be pinned: bounce buffers */
+    bool answered;              /* request has an outcome */
+    atomic_bool *finished;      /* not NULL: a thread waits for the end */
+    struct aq_ibv_bounce *copy; /* of its source, or NULL */
+    struct aq_ibv_xfer *next;   /* parked, or free */
+    struct aq_ibv_follow follow;
+};
+
+/* --- free and parked transfers --- */
+
+/* Transfers that wait. Those of long messages are apart: they need no messages of others, so polls
+ * of handlers feed them too, since a handler may wait for the source of its reply. */
+static struct {
+    aq_lock lock;
+    struct aq_ibv_xfer *first, **last;
+} aq_ibv_parked[2] = { { .last = &aq_ibv_parked[0].first }, { .last = &aq_ibv_parked[1].first } };
+
+/* Free transfers. */
+static struct {
+    aq_lock lock;
+    struct aq_ibv_xfer *free;
+} aq_ibv_xfers;
+
+static struct aq_ibv_xfer *aq_ibv_xfer_take(const struct aq_ibv_wanted *wanted)
+{
+    struct aq_ibv_xfer *x;
+
+    aq_lock_acquire(&aq_ibv_xfers.lock);
+    x = aq_ibv_xfers.free;
+    if (AQ_LIKELY(x != NULL))
+        aq_ibv_xfers.free = x->next;
+    aq_lock_release(&aq_ibv_xfers.lock);
+    if (AQ_UNLIKELY(x == NULL) && (x = malloc(sizeof(*x))) == NULL)
+        aq_fatal("ibv: no memory for a transfer of %zu bytes with rank %u", wanted->nbytes,
+                 wanted->rank);
+    memset(x, 0, offsetof(struct aq_ibv_xfer, follow));
+    return x;
+}
+
+static void aq_ibv_xfer_give(struct aq_ibv_xfer *x)
+{
+    if (x->copy != NULL)
+        aq_ibv_bounce_give(x->copy);
+    aq_lock_acquire(&aq_ibv_xfers.lock);
+    x->next = aq_ibv_xfers.free;
+    aq_ibv_xfers.free = x;
+    aq_lock_release(&aq_ibv_xfers.lock);
+}
+
+/* --- parked --- */
+
+static void aq_ibv_xfer_park(struct aq_ibv_xfer *x)
+{
+    const unsigned which = x->is_long;
+
+    x->next = NULL;
+    aq_lock_acquire(&aq_ibv_parked[which].lock);
+    *aq_ibv_parked[which].last = x;
+    aq_ibv_parked[which].last = &x->next;
+    /* relaxed: a hint, written under the lock; what it counts is under the lock too */
+    atomic_store_explicit(&aq_ibv_rma.parked[which],
+                          atomic_load_explicit(&aq_ibv_rma.parked[which], memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+    aq_lock_release(&aq_ibv_parked[which].lock);
+}
+
+bool aq_ibv_xfer_crowded(void)
+{
+    /* relaxed: a hint */
+    return atomic_load_explicit(&aq_ibv_rma.parked[0], memory_order_relaxed)
+               + atomic_load_explicit(&aq_ibv_rma.parked[1], memory_order_relaxed)
+           >= AQ_XFER_PARKED_MAX;
+}
+
+static struct aq_ibv_xfer *aq_ibv_xfer_unpark(bool longs)
+{
+    struct aq_ibv_xfer *x;
+
+    aq_lock_acquire(&aq_ibv_parked[longs].lock);
+    x = aq_ibv_parked[longs].first;
+    aq_ibv_parked[longs].first = NULL;
+    aq_ibv_parked[longs].last = &aq_ibv_parked[longs].first;
+    atomic_store_explicit(&aq_ibv_rma.parked[longs], 0,
+                          memory_order_relaxed); /* see aq_ibv_xfer_park() */
+    aq_lock_release(&aq_ibv_parked[longs].lock);
+    return x;
+}
 
 /* --- the end --- */
 
-/* One of its pieces, or the feeder, is done. */
+/* One of its requests is complete, or the feeding thread is done. */
 static void aq_ibv_xfer_complete(struct aq_ibv_xfer *x)
 {
     struct aq_op *op = x->w.op;
@@ -57,7 +163,7 @@ static void aq_ibv_xfer_complete(struct aq_ibv_xfer *x)
 
 static void aq_ibv_xfer_frag_done(struct aq_ibv_done *done)
 {
-    struct aq_ibv_rma_frag *frag = (struct aq_ibv_rma_frag *)(void *)done; /* its first member */
+    struct aq_ibv_rma_frag *frag = aq_ibv_rma_frag_of(done);
     struct aq_ibv_xfer *x = frag->xfer;
 
     if (frag->dest != NULL) {
@@ -74,7 +180,7 @@ static void aq_ibv_xfer_frag_done(struct aq_ibv_done *done)
     aq_ibv_xfer_complete(x);
 }
 
-/* --- what a piece needs --- */
+/* --- what a request needs --- */
 
 static void aq_ibv_xfer_advance(struct aq_ibv_xfer *x, size_t nbytes)
 {
@@ -83,14 +189,14 @@ static void aq_ibv_xfer_advance(struct aq_ibv_xfer *x, size_t nbytes)
     x->w.nbytes -= nbytes;
 }
 
-/* Firehose has answered; any thread. */
+/* Firehose has answered. Any thread. */
 static void aq_ibv_xfer_answered(struct aq_fh_request *request)
 {
     aq_ibv_xfer_park(request->arg);
 }
 
-/* The outcome of a wish. AQ_OK: something is held, or bytes travelled, or messages have to do it.
- * */
+/* The outcome of a request to firehose. AQ_OK: memory is held, or bytes were carried, or messages
+ * have to do it. */
 static int aq_ibv_xfer_take_answer(struct aq_ibv_xfer *x)
 {
     x->answered = false;
@@ -105,7 +211,7 @@ static int aq_ibv_xfer_take_answer(struct aq_ibv_xfer *x)
     return AQ_OK;
 }
 
-/* Hold the peer's memory. AQ_OK, AQ_RETRY, or AQ_PENDING: it is not ours any more. */
+/* Hold the peer's memory. AQ_OK, AQ_RETRY, or AQ_PENDING: firehose has the transfer. */
 static int aq_ibv_xfer_reach(struct aq_ibv_xfer *x)
 {
     const struct aq_fh_chunks before = x->remote_chunks;
@@ -126,7 +232,7 @@ static int aq_ibv_xfer_reach(struct aq_ibv_xfer *x)
                                          .get = x->w.is_put ? NULL : x->w.laddr,
                                          .done = aq_ibv_xfer_answered,
                                          .arg = x };
-    x->answered = true; /* now: another thread may go on before the call returns */
+    x->answered = true; /* before the call: another thread may go on before it returns */
     rc = aq_fh_remote(aq_fh_job, &x->request);
     if (rc == AQ_PENDING)
         return AQ_PENDING;
@@ -156,7 +262,7 @@ static int aq_ibv_xfer_message(struct aq_ibv_xfer *x)
     return rc;
 }
 
-/* Our side of the next piece, of at most nbytes: segment, pinned, or a bounce buffer. */
+/* The local side of the next request, of at most nbytes: segment, pinned, or a bounce buffer. */
 static int aq_ibv_xfer_local(struct aq_ibv_xfer *x, size_t nbytes, struct aq_ibv_rma_frag *frag,
                              struct aq_ibv_local *local_out)
 {
@@ -177,7 +283,7 @@ static int aq_ibv_xfer_local(struct aq_ibv_xfer *x, size_t nbytes, struct aq_ibv
             aq_fh_chunk(&x->local_chunks, laddr, nbytes, aq_fh_max_chunk(aq_fh_job)), !x->w.is_put,
             &frag->local);
         if (rc == AQ_OK) {
-            aq_ibv_reg_local(&frag->local, local_out);
+            aq_ibv_region_local(aq_ibv_rma.net, &frag->local, local_out);
             return AQ_OK;
         }
         frag->local.region = NULL;
@@ -185,7 +291,7 @@ static int aq_ibv_xfer_local(struct aq_ibv_xfer *x, size_t nbytes, struct aq_ibv
             x->local_chunks = before;
             return AQ_RETRY;
         }
-        x->refused = rc != AQ_ERR_NOMEM; /* that may pass */
+        x->refused = rc != AQ_ERR_NOMEM; /* no memory now: try again later */
     }
     nbytes = nbytes < AQ_IBV_BOUNCE_MAX ? nbytes : AQ_IBV_BOUNCE_MAX;
     frag->bounce = aq_ibv_bounce_take(nbytes);
@@ -211,7 +317,7 @@ static void aq_ibv_rma_frag_undo(struct aq_ibv_rma_frag *frag)
 
 /* --- feeding --- */
 
-/* Post a piece whose local side is ready; the last of a hold takes the hold along. */
+/* Post a request whose local side is ready; the last request within a hold releases it. */
 static int aq_ibv_xfer_post(struct aq_ibv_xfer *x, struct aq_ibv_qp *qp,
                             const struct aq_ibv_local *local, struct aq_ibv_rma_frag *frag)
 {
@@ -232,7 +338,7 @@ static int aq_ibv_xfer_post(struct aq_ibv_xfer *x, struct aq_ibv_qp *qp,
         frag->remote = x->remote_hold;
     else
         frag->remote.region = NULL;
-    aq_counter_add(&x->pending, 1); /* before it can complete */
+    aq_counter_add(&x->pending, 1); /* before the request can complete */
     rc = aq_ibv_rma_post(qp, &wr, local, frag);
     if (rc != AQ_OK) {
         aq_counter_add(&x->pending, (uint64_t)-1);
@@ -256,7 +362,7 @@ static int aq_ibv_xfer_frag(struct aq_ibv_xfer *x, struct aq_ibv_peer *peer)
     int rc;
 
     if (x->qp == NULL || x->remote_hold.region == NULL)
-        x->qp = x->is_long ? peer->qps[peer->am_qp] : aq_ibv_rma_qp(peer);
+        x->qp = x->is_long ? aq_ibv_peer_am_qp(peer) : aq_ibv_rma_qp(peer);
     if (aq_ibv_qp_space(x->qp) == 0)
         return AQ_RETRY;
     max = max < x->stripe ? max : x->stripe;
@@ -272,26 +378,12 @@ static int aq_ibv_xfer_frag(struct aq_ibv_xfer *x, struct aq_ibv_peer *peer)
     return rc;
 }
 
-/* The message behind the data; its credit was claimed at the start. */
+/* The message behind the payload. */
 static int aq_ibv_xfer_follow(struct aq_ibv_xfer *x, struct aq_ibv_peer *peer)
 {
-    const struct aq_ibv_follow *follow = &x->follow;
-    struct aq_ibv_fragment fragment = { .head = { .type = AQ_IBV_T_PLACED,
-                                                  .handler = follow->handler,
-                                                  .nargs = follow->nargs,
-                                                  .nbytes = (uint32_t)follow->nbytes },
-                                        .address = (uintptr_t)follow->dest,
-                                        .args = follow->args };
-    int rc;
+    const int rc = x->follow.send(peer, &x->follow);
 
-    aq_lock_acquire(&peer->lock);
-    rc = aq_ibv_am_post_inline(peer, follow->is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST, &fragment,
-                               NULL, 0, 0);
-    if (rc == AQ_OK) {
-        peer->sent++;
-        x->follows = false;
-    }
-    aq_lock_release(&peer->lock);
+    x->follows = rc != AQ_OK;
     return rc;
 }
 
@@ -322,7 +414,7 @@ static int aq_ibv_xfer_step(struct aq_ibv_xfer *x)
     return aq_ibv_xfer_frag(x, peer);
 }
 
-/* Go on until something is lacking. Returns whether anything moved. */
+/* Go on until something is lacking. Returns whether there was progress. */
 static bool aq_ibv_xfer_feed(struct aq_ibv_xfer *x)
 {
     bool moved = false;
@@ -335,7 +427,7 @@ static bool aq_ibv_xfer_feed(struct aq_ibv_xfer *x)
         moved = true;
     }
     if (rc == AQ_PENDING)
-        return true; /* not ours any more */
+        return true; /* firehose has it */
     if (rc == AQ_RETRY) {
         aq_ibv_xfer_park(x);
         return moved;
@@ -356,8 +448,8 @@ unsigned aq_ibv_xfer_feed_parked(bool longs)
     return moved;
 }
 
-/* For comparison: register all of our side before the first byte leaves. It stays so as a victim of
- * firehose. */
+/* For comparison (AQ_IBV_OVERLAP=0): register all of the local side before the first byte leaves.
+ * Firehose keeps it as a victim. */
 static __attribute__((noinline, cold)) void aq_ibv_xfer_reg_first(
     const struct aq_ibv_wanted *wanted)
 {
@@ -373,7 +465,8 @@ static __attribute__((noinline, cold)) void aq_ibv_xfer_reg_first(
     }
 }
 
-/* A new one; with a copy of its source, if that is to be free at once and a buffer can be had. */
+/* A new transfer; with a copy of its source, if that is to be free at once and there is a
+ * buffer. */
 static struct aq_ibv_xfer *aq_ibv_xfer_make(const struct aq_ibv_wanted *wanted)
 {
     struct aq_ibv_xfer *x = aq_ibv_xfer_take(wanted);
@@ -391,24 +484,12 @@ static struct aq_ibv_xfer *aq_ibv_xfer_make(const struct aq_ibv_wanted *wanted)
     return x;
 }
 
-void aq_ibv_xfer_long(struct aq_op *op, const struct aq_am_out *out)
+void aq_ibv_xfer_start_long(const struct aq_ibv_wanted *wanted, const struct aq_ibv_follow *follow)
 {
-    const struct aq_ibv_wanted wanted = { .op = op,
-                                          .rank = out->jobrank,
-                                          .is_put = true,
-                                          .lc_now = true,
-                                          .laddr = (void *)(uintptr_t)out->src,
-                                          .raddr = (uintptr_t)out->dest,
-                                          .nbytes = out->nbytes };
-    struct aq_ibv_xfer *x = aq_ibv_xfer_make(&wanted);
+    struct aq_ibv_xfer *x = aq_ibv_xfer_make(wanted);
 
     x->is_long = x->follows = true;
-    x->follow.dest = out->dest;
-    x->follow.nbytes = out->nbytes;
-    x->follow.is_reply = out->is_reply;
-    x->follow.handler = out->handler;
-    x->follow.nargs = out->nargs;
-    memcpy(x->follow.args, out->args, out->nargs * sizeof(gex_AM_Arg_t));
+    x->follow = *follow;
     aq_ibv_xfer_feed(x);
 }
 
@@ -423,7 +504,7 @@ void aq_ibv_xfer_start(const struct aq_ibv_wanted *wanted)
         aq_op_begin(wanted->op, GEX_EC_LC, 1);
     aq_op_begin(wanted->op, wanted->is_put ? GEX_EC_PUT : GEX_EC_GET, 1);
     if (AQ_UNLIKELY(!aq_env_bool(AQ_ENV_AQ_IBV_OVERLAP)) && aq_fh_job != NULL && x->copy == NULL
-        && !aq_bounds_contain(&aq_ibv_own.bound, wanted->laddr, wanted->nbytes))
+        && !aq_bounds_contain(&aq_ibv_segments.own, wanted->laddr, wanted->nbytes))
         aq_ibv_xfer_reg_first(wanted);
     aq_ibv_xfer_feed(x);
     if (waits) {

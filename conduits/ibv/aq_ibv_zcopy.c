@@ -1,28 +1,25 @@
 /*
- * aq_ibv_zcopy.c - payloads that the client writes into registered buffers of ours (negotiated
- * payload).
+ * aq_ibv_zcopy.c - payloads that the client writes into registered buffers (negotiated payload).
  *
- * A payload that fits one fragment gets a send buffer, with room for the head before it. A larger
- * one gets a bounce buffer, AQ_IBV_BOUNCE_MAX bytes in one piece; its fragments have their heads in
- * a send buffer, and the device gathers both. Neither is copied. If too many are lent the buffer is
- * from the heap, and what leaves is a copy.
+ * A payload that fits one fragment gets a send buffer, with space for the head before it. A larger
+ * one gets a bounce buffer, AQ_IBV_BOUNCE_MAX contiguous bytes; the heads of its fragments are in a
+ * send buffer, and the device gathers both. Neither is copied. If too many buffers are lent the
+ * client gets memory from the heap, from which the payload is copied.
  *
- * Threads   any; posting under peer->lock
- * Promise   buffers are lent only while others of their kind stay
- * Uses      aq_ibv_am.h, aq_ibv_xfer.h, SPDX-License-Identifier:
- *           BSD-3-Clause
+ * Threads   any; posting under peer->flow.lock
+ * Promise   at most half of the buffers of a kind are lent
+ * Uses      aq_ibv_am.h. SPDX-License-Identifier: BSD-3-Clause
  */
+#include "conduits/ibv/aq_ibv_am.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "conduits/ibv/aq_ibv_am.h"
-#include "conduits/ibv/aq_ibv_xfer.h"
-#include "core/aq_am.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 
-#define AQ_IBV_HEAP      UINT64_MAX  /* what a client's buffer from the heap is known by */
-#define AQ_IBV_TAG       UINT64_C(1) /* in an address: a bounce buffer's */
+#define AQ_IBV_HEAP      UINT64_MAX  /* buffer->own of a buffer from the heap */
+#define AQ_IBV_TAG       UINT64_C(1) /* in buffer->own: it is the address of a bounce buffer */
 #define AQ_IBV_FRAG_HEAD 128u        /* bytes for the head of a fragment */
 _Static_assert(AQ_IBV_MSG_FRAGS *AQ_IBV_FRAG_HEAD <= AQ_IBV_BUF,
                "the heads of a message fit one buffer");
@@ -41,7 +38,7 @@ static inline struct aq_ibv_bounce *aq_ibv_zcopy_bounce(const struct aq_am_buffe
                : (struct aq_ibv_bounce *)(uintptr_t)(buffer->own & ~AQ_IBV_TAG);
 }
 
-/* --- to the client and back --- */
+/* --- lending --- */
 
 int aq_ibv_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t min, size_t max,
                     struct aq_am_buffer *buffer_out)
@@ -53,9 +50,9 @@ int aq_ibv_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t min, size_t max,
     if (aq_ibv_peer(jobrank) == NULL)
         return AQ_RETRY;
     if (max <= AQ_IBV_BUF - AQ_IBV_HEADROOM)
-        buf = aq_ibv_buf_lend(is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST);
+        buf = aq_ibv_buf_take_zcopy(is_reply ? AQ_IBV_REPLY : AQ_IBV_REQUEST);
     else
-        bounce = aq_ibv_bounce_lend();
+        bounce = aq_ibv_bounce_take_zcopy();
     if (buf != NULL) {
         *buffer_out = (struct aq_am_buffer){ .addr = buf->bytes + AQ_IBV_HEADROOM,
                                              .own = (uintptr_t)buf,
@@ -87,14 +84,14 @@ void aq_ibv_am_free(bool is_reply, const struct aq_am_buffer *buffer)
         aq_ibv_bounce_give(aq_ibv_zcopy_bounce(buffer));
 }
 
-/* --- from there --- */
+/* --- sending --- */
 
 bool aq_ibv_zcopy_is_ours(const struct aq_am_out *out)
 {
     return out->buffer != NULL && out->buffer->own != AQ_IBV_HEAP && out->nbytes != 0;
 }
 
-/* What a client kept elsewhere comes to where it leaves from. */
+/* A payload that the client has elsewhere is copied to where it leaves from. */
 static inline void aq_ibv_zcopy_gather(const struct aq_am_out *out)
 {
     if (out->src != out->buffer->addr)
@@ -105,7 +102,7 @@ static inline void aq_ibv_zcopy_gather(const struct aq_am_out *out)
 static int aq_ibv_zcopy_send_one(struct aq_ibv_peer *peer, struct aq_ibv_fragment *fragment,
                                  const struct aq_am_out *out)
 {
-    struct aq_ibv_qp *qp = peer->qps[peer->am_qp];
+    struct aq_ibv_qp *qp = aq_ibv_peer_am_qp(peer);
     struct aq_ibv_buf *buf = aq_ibv_zcopy_buf(out->buffer);
     const size_t head = aq_ibv_data_at(fragment->head.type, fragment->head.nargs);
     uint8_t *begin = buf->bytes + AQ_IBV_HEADROOM - head;
@@ -125,7 +122,7 @@ static int aq_ibv_zcopy_send_frags(struct aq_ibv_peer *peer, unsigned channel,
 {
     struct aq_ibv_bounce *bounce = aq_ibv_zcopy_bounce(out->buffer);
     const size_t head = aq_ibv_data_at(fragment->head.type, fragment->head.nargs);
-    struct aq_ibv_qp *qp = peer->qps[peer->am_qp];
+    struct aq_ibv_qp *qp = aq_ibv_peer_am_qp(peer);
     const uint32_t dev = qp->rail->dev->index;
     struct aq_ibv_buf *heads = aq_ibv_buf_take(channel);
     struct ibv_send_wr wr[AQ_IBV_MSG_FRAGS];
@@ -136,7 +133,7 @@ static int aq_ibv_zcopy_send_frags(struct aq_ibv_peer *peer, unsigned channel,
         return AQ_RETRY;
     fragment->total = (uint32_t)out->nbytes;
     for (unsigned i = 0; i < count; i++) {
-        const size_t at = i * each, len = i + 1 < count ? each : out->nbytes - at;
+        const size_t at = i * each, len = aq_ibv_cut_len(each, out->nbytes, at);
         uint8_t *bytes = heads->bytes + (size_t)i * AQ_IBV_FRAG_HEAD;
 
         fragment->at = (uint32_t)at;
@@ -154,7 +151,7 @@ static int aq_ibv_zcopy_send_frags(struct aq_ibv_peer *peer, unsigned channel,
                                       .opcode = IBV_WR_SEND };
     }
     heads->rider = bounce;
-    /* signalled: a quiet peer must not keep so large a buffer */
+    /* signalled: so large a buffer must not wait for later traffic */
     rc = aq_ibv_qp_post(qp, wr, count, &heads->done, AQ_IBV_POST_SIGNAL);
     if (rc == AQ_OK)
         return AQ_OK;
@@ -178,11 +175,11 @@ int aq_ibv_zcopy_send(struct aq_ibv_peer *peer, unsigned channel, struct aq_ibv_
     return rc;
 }
 
-/* --- long ones: written to where they belong --- */
+/* --- long messages --- */
 
 static void aq_ibv_zcopy_done(struct aq_ibv_done *done)
 {
-    struct aq_ibv_rma_frag *frag = (struct aq_ibv_rma_frag *)(void *)done; /* its first member */
+    struct aq_ibv_rma_frag *frag = aq_ibv_rma_frag_of(done);
 
     aq_ibv_bounce_give(frag->bounce);
     aq_ibv_rma_frag_give(frag);
@@ -190,7 +187,7 @@ static void aq_ibv_zcopy_done(struct aq_ibv_done *done)
 
 int aq_ibv_zcopy_long(struct aq_ibv_peer *peer, const struct aq_am_out *out, uint32_t rkey)
 {
-    const uint32_t dev = peer->qps[peer->am_qp]->rail->dev->index;
+    const uint32_t dev = aq_ibv_peer_am_qp(peer)->rail->dev->index;
     struct aq_ibv_buf *buf = aq_ibv_zcopy_buf(out->buffer);
     struct aq_ibv_bounce *bounce = aq_ibv_zcopy_bounce(out->buffer);
     struct aq_ibv_rma_frag *frag = NULL;
@@ -212,7 +209,7 @@ int aq_ibv_zcopy_long(struct aq_ibv_peer *peer, const struct aq_am_out *out, uin
         frag->done.fn = aq_ibv_zcopy_done;
         write.wr_id = (uintptr_t)&frag->done;
     }
-    rc = aq_ibv_long_post(peer, out, &write, 1, frag != NULL ? AQ_IBV_POST_SIGNAL : 0);
+    rc = aq_ibv_am_post_placed(peer, out, &write, 1, frag != NULL ? AQ_IBV_POST_SIGNAL : 0);
     if (rc != AQ_OK && frag != NULL)
         aq_ibv_rma_frag_give(frag);
     return rc;

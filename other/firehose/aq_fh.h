@@ -297,26 +297,7 @@ struct aq_fh_counts {
 
 void aq_fh_counts(struct aq_fh *fh, struct aq_fh_counts *counts_out);
 
-/* --- the job's manager, over active messages (conduits/ibv/aq_ibv_firehose.c) --- */
-
-extern struct aq_fh *aq_fh_job; /* NULL unless the conduit has started it */
-
-/**
- * aq_fh_job_start - read the settings, agree on them with the other ranks (collective), and open
- * aq_fh_job. pinnable  bytes that this rank may pin in all for firehose; regions: how many
- * registrations peers     ranks that may aim at this one; 0: none does, all is for own transfers
- * watch     or NULL
- * Requests are sent with the conduit's am_send. AQ_OK, or negative and logged.
- */
-int aq_fh_job_start(uint64_t pinnable, uint32_t regions, uint32_t peers,
-                    const struct aq_fh_ops *ops, void *arg, struct aq_fh_memmon *memmon);
-
-/** aq_fh_job_limit - own transfers have at most so many bytes from now on, unless the user said how
- * many; before the first. */
-void aq_fh_job_limit(uint64_t local_bytes);
-
-/** aq_fh_job_request - the request operation over active messages, for the conduit's struct
- * aq_fh_ops. */
-int aq_fh_job_request(void *arg, uint32_t peer, const void *msg, size_t nbytes);
+/* The process's manager; NULL unless the conduit has started it. */
+extern struct aq_fh *aq_fh_job;
 
 #endif

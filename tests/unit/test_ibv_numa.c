@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "conduits/ibv/aq_ibv_device.h"
+#include "conduits/ibv/aq_ibv_choose.h"
 
 static FILE *out;
 static unsigned serial;

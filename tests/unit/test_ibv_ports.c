@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conduits/ibv/aq_ibv_device.h"
+#include "conduits/ibv/aq_ibv_choose.h"
 #include "core/aq_job.h"
 
 /* --- the filter --- */
