@@ -68,7 +68,7 @@ static void aq_fh_plan_quotas(struct aq_fh *fh)
     fh->quota = aq_fh_down(config->remote_bytes / peers);
     fh->quota_regions = regions < AQ_FH_SLOTS_MAX / 2 ? regions : AQ_FH_SLOTS_MAX / 2;
     fh->quota_slots = fh->quota_regions * 2;
-    /* so that several transfers find room side by side */
+    /* so that several transfers find space side by side */
     fh->remote_chunk = aq_fh_min(chunk_max, aq_fh_fraction(fh->quota, 4));
     fh->local_chunk = aq_fh_min(chunk_max, aq_fh_fraction(config->local_bytes, 4));
     fh->remote_region = aq_fh_min(region_max, aq_fh_fraction(fh->quota, 8));

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_fh.h - firehose: which memory, here and at the peers, is registered with the network's device.
+ * aq_fh.h - firehose: which memory, local and of peers, is registered with the network's device.
  *
- * Each rank lets its peers aim at AQ_ENV_FIREHOSE_M bytes of its memory, wherever it is: each peer
- * has a share of that, and decides by itself which pages its share covers. A region of pages that a
- * peer aims at (a firehose) stays pinned until the peer lets go of it, so that a transfer to it
- * needs no message: a hit. A miss costs one round trip (a move), in which the initiator gives up
- * regions it no longer uses and gets the key of the new one; the first bytes of the transfer travel
- * with it. Regions that nobody aims at stay pinned as long as there is room
- * (AQ_ENV_FIREHOSE_MAXVICTIM_M), oldest out first; the sources and destinations of our own
- * transfers share that room.
+ * Each rank lets its peers have references to AQ_ENV_FIREHOSE_M bytes of its memory, wherever it
+ * is. Each peer has a quota of that and decides by itself which pages its references cover. A
+ * region of pages that a peer has a reference to (a firehose) stays pinned until the peer gives the
+ * reference up, so a transfer to it needs no message: a hit. A miss costs one round trip (a move):
+ * the initiator gives up regions that it no longer uses and gets the key of the new one; the first
+ * bytes of the transfer travel with the message. Regions without references stay pinned as victims
+ * while there is space (AQ_ENV_FIREHOSE_MAXVICTIM_M), oldest evicted first. The sources and
+ * destinations of own transfers use the same space.
  *
- * A transfer     aq_fh_remote() for the peer's memory, then aq_fh_local() for ours: in this order,
- *                or transfers that have one and wait for the other could wait for each other in a
- *                circle. Each returns a hold of a part, at least the first byte; the caller
- *                transfers what both cover, releases both, and goes on
- * Owns           regions, holds and tables; one struct aq_fh is one rank's
+ * A transfer     aq_fh_remote() for the peer's memory, then aq_fh_local() for the local memory: in
+ *                this order, since transfers that have one and wait for the other could otherwise
+ *                wait for each other in a circle. Each returns a hold, of at least the first byte.
+ *                The caller transfers what both cover, releases both, and goes on
+ * Owns           regions, holds and tables; one struct aq_fh belongs to one rank
  * Threads        any, in par; done() and the pin and unpin operations run without a lock
- * Promise        pinned bytes never exceed the two budgets; a region is unpinned exactly once, and
- *                while nobody uses it; serving a peer's move waits for nothing; a hit takes
+ * Promise        pinned bytes never exceed the two budgets. A region is unpinned exactly once, and
+ *                while nothing uses it. Serving a peer's move waits for nothing. A hit takes
  *                constant time
- * Uses           base/aq_lock.h, base/aq_rc.h; messages and pinning are the caller's (struct
+ * Uses           base/aq_lock.h, base/aq_rc.h; the caller sends messages and pins (struct
  *                aq_fh_ops)
  * See            docs/design/firehose.md
  */
@@ -44,13 +44,13 @@
 struct aq_fh;
 struct aq_fh_region;
 
-/* What pinning gives. */
+/* The result of pinning. */
 struct aq_fh_reg {
     void *handle;              /* the conduit's: local keys, what unpin needs */
-    uint32_t key[AQ_FH_RAILS]; /* what a peer needs; goes to it as it is */
+    uint32_t key[AQ_FH_RAILS]; /* for peers; sent as they are */
 };
 
-/* What a conduit does for firehose. Pinning works on whole pages. */
+/* What a conduit provides. Pinning works on whole pages. */
 struct aq_fh_ops {
     /* Pin and register [addr, addr+len); write: for transfers that write to it too, else it may be
      * read-only memory. AQ_OK, or negative without a log line: memory that is not there, or the
@@ -62,30 +62,30 @@ struct aq_fh_ops {
     int (*send_request)(void *arg, uint32_t peer, const void *msg, size_t nbytes);
 };
 
-/* Who notices that the program unmaps memory; may be absent (NULL in the config). */
+/* The memory monitor: notices that the program unmaps memory. May be NULL in the config. */
 struct aq_fh_memmon {
     /* Not 0: the program may have changed mappings that aq_fh_invalidate() has not been told of.
-     * Whoever learns of events counts up before munmap() and the like can return, and down when
+     * The thread that reads events counts up before munmap() and the like can return, and down when
      * aq_fh_invalidate() has returned. */
     atomic_uint unsettled;
     /* Returns when everything that was unsettled at the call has reached aq_fh_invalidate(). Any
      * thread, no lock held. */
     void (*settle)(struct aq_fh_memmon *memmon);
     /* Before [addr, addr+len) is pinned: from now on changes to it are noticed. AQ_OK; negative:
-     * they cannot be, and the region is unpinned after its first use. */
+     * changes cannot be noticed, and the region is unpinned after its first use. */
     int (*cover)(struct aq_fh_memmon *memmon, uintptr_t addr, size_t len);
-    /* Is a change under way that is not counted in `unsettled` yet? A system call, asked before
-     * `unsettled` is looked at; NULL: there is never one. */
+    /* Is a change under way that is not counted in `unsettled` yet? A system call, made before
+     * `unsettled` is read; NULL: there is never one. */
     bool (*changing)(struct aq_fh_memmon *memmon);
 };
 
 struct aq_fh_config {
     uint32_t rank, size; /* of the job */
-    uint32_t peers; /* how many may aim at a rank's memory: the shares; the same on all ranks */
-    uint64_t remote_bytes; /* for all shares; the same on all ranks */
+    uint32_t peers; /* ranks that may have references to a rank's memory; the same on all ranks */
+    uint64_t remote_bytes; /* for all quotas; the same on all ranks */
     uint64_t local_bytes;  /* own transfers and victims */
     uint32_t remote_regions, local_regions;
-    size_t max_region; /* bytes: what small misses grow to */
+    size_t max_region; /* bytes: the size to which small misses grow */
     size_t max_chunk;  /* bytes: the largest region, of a large transfer; aq_fh_max_chunk() */
     size_t message;    /* bytes: longest message, at most AQ_FH_MESSAGE */
     size_t carry;      /* bytes: the most data that travel with a miss */
@@ -96,15 +96,16 @@ struct aq_fh_config {
  * of them. */
 void aq_fh_limit_local(struct aq_fh *fh, uint64_t local_bytes);
 
-/** aq_fh_open - a rank's manager. arg goes to the operations. AQ_OK, or negative and logged. */
+/** aq_fh_open - a rank's manager. arg is passed to the operations. AQ_OK, or negative and
+ * logged. */
 int aq_fh_open(const struct aq_fh_config *config, const struct aq_fh_ops *ops, void *arg,
                struct aq_fh **fh_out);
 
 /** aq_fh_max_chunk - what a large transfer may ask for at once: for aq_fh_chunk(). */
 size_t aq_fh_max_chunk(const struct aq_fh *fh);
 
-/** aq_fh_close - unpin everything and free; no transfer is under way and no message comes any more.
- * */
+/** aq_fh_close - unpin everything and free; no transfer is under way and no message arrives any
+ * more. */
 void aq_fh_close(struct aq_fh *fh);
 
 /* --- transfers --- */
@@ -122,8 +123,8 @@ struct aq_fh_hold {
  * covers; pins it if need be.
  * write     the device writes to it (destination of a get), else it only reads
  * Context   any thread, no lock held
- * Returns AQ_OK; AQ_RETRY if transfers under way use all the room: poll, try again; negative (not
- * logged): cannot be pinned, transfer through a buffer instead.
+ * Returns AQ_OK; AQ_RETRY if transfers under way use all the space: poll, try again; negative (not
+ * logged): the memory cannot be pinned, transfer through a buffer instead.
  */
 int aq_fh_local(struct aq_fh *fh, uintptr_t addr, size_t nbytes, bool write,
                 struct aq_fh_hold *hold_out);
@@ -132,7 +133,7 @@ int aq_fh_local(struct aq_fh *fh, uintptr_t addr, size_t nbytes, bool write,
 int aq_fh_local_chunk(struct aq_fh *fh, uintptr_t addr, size_t nbytes, size_t chunk, bool write,
                       struct aq_fh_hold *hold_out);
 
-/* A wish for memory of a peer, in the caller's memory until AQ_OK, AQ_RETRY or done(). */
+/* A request for memory of a peer, in the caller's memory until AQ_OK, AQ_RETRY or done(). */
 struct aq_fh_request {
     uint32_t peer;
     bool write;     /* put, or atomic; else get */
@@ -148,19 +149,19 @@ struct aq_fh_request {
                                             * aq_fh_remote() has returned; may call everything here,
                                             * sends no request */
     void *arg;         /* the caller's */
-    /* The outcome. */
+    /* The result. */
     /* in done(): AQ_OK; AQ_RETRY: ask again; negative: the peer cannot pin it, use messages */
     int rc;
     size_t carried;             /* bytes from addr on that were transferred by the miss */
     struct aq_fh_hold hold;     /* of what follows them; region NULL if that is nothing */
-    struct aq_fh_request *next; /* ours */
+    struct aq_fh_request *next; /* firehose's */
 };
 
 /**
- * aq_fh_remote - hold memory of a peer, for as much of the wish as one region covers.
- * Returns AQ_OK: a hit, wish->hold is valid and nothing was carried; AQ_PENDING: a message is under
- * way, done() tells; AQ_RETRY: transfers under way use all of our share, or no message can be sent
- * now: poll, try again; negative: no memory, or no share (config.peers 0).
+ * aq_fh_remote - hold memory of a peer, for as much of the request as one region covers.
+ * Returns AQ_OK: a hit, request->hold is valid and nothing was carried; AQ_PENDING: a message is
+ * under way, done() is called; AQ_RETRY: transfers under way use all of the quota, or no message
+ * can be sent now: poll, try again; negative: no memory, or no quota (config.peers 0).
  */
 int aq_fh_remote(struct aq_fh *fh, struct aq_fh_request *request);
 
@@ -194,12 +195,12 @@ static inline size_t aq_fh_chunk(struct aq_fh_chunks *chunks, uintptr_t addr, si
 
 /**
  * aq_fh_serve - a request from a peer has come; waits for nothing.
- * answer    room for AQ_FH_MESSAGE bytes; to be sent back to the peer, which calls aq_fh_answered()
- * Returns the length of the answer, or 0 if the request was not one of ours (logged).
+ * answer    space for AQ_FH_MESSAGE bytes; to be sent back to the peer, which calls
+ * aq_fh_answered() Returns the length of the answer, or 0 if the request is malformed (logged).
  */
 size_t aq_fh_serve(struct aq_fh *fh, uint32_t peer, const void *msg, size_t nbytes, void *answer);
 
-/** aq_fh_answered - the answer to a request of ours has come. */
+/** aq_fh_answered - the answer to a request of this rank has arrived. */
 void aq_fh_answered(struct aq_fh *fh, uint32_t peer, const void *msg, size_t nbytes);
 
 /** aq_fh_progress - send what waits to be sent; call when aq_fh_has_work(), from polls. Any thread,
@@ -209,8 +210,8 @@ void aq_fh_progress(struct aq_fh *fh);
 /* The part of struct aq_fh that inline functions look at. */
 struct aq_fh_head {
     atomic_uint work;      /* messages that wait to be sent */
-    atomic_uint recalls;   /* regions that peers may still aim at though their memory has gone */
-    atomic_uint peer_refs; /* regions of ours that peers aim at */
+    atomic_uint recalls;   /* regions whose memory has gone, with references of peers */
+    atomic_uint peer_refs; /* local regions with references of peers */
     struct aq_fh_memmon *memmon;
 };
 
@@ -224,24 +225,24 @@ static inline bool aq_fh_has_work(const struct aq_fh *fh)
 /* May memory have changed without aq_fh_invalidate() having been told? */
 static inline bool aq_fh_memmon_behind(struct aq_fh_memmon *memmon)
 {
-    /* acquire: pairs with the watch's release after aq_fh_invalidate(): the regions are as that
-     * left them */
+    /* acquire: pairs with the monitor's release after aq_fh_invalidate(): its effect on the regions
+     * is visible */
     return (memmon->changing != NULL && memmon->changing(memmon))
            || atomic_load_explicit(&memmon->unsettled, memory_order_acquire) != 0;
 }
 
 /**
- * aq_fh_is_quiet - may this rank tell others anything? Not while peers could still aim at memory
- * that the program has unmapped: what we tell might make them do it. To be asked before each
- * message or put to anybody, firehose's own messages excepted. If not: aq_fh_settle(), poll, and
- * ask again. Costs a load or two as long as peers aim at nothing here.
+ * aq_fh_is_quiet - may this rank send messages and puts? Not while peers have references to memory
+ * that the program has unmapped: what this rank sends might make them use it. Call it before each
+ * message or put to any rank, except for firehose's own messages. If not: aq_fh_settle(), poll, and
+ * call it again. Costs a load or two while peers have no references here.
  */
 static inline bool aq_fh_is_quiet(const struct aq_fh *fh)
 {
     struct aq_fh_head *head = (struct aq_fh_head *)(uintptr_t)fh;
 
-    /* acquire: pairs with the release that counts a recall as noted, whose answer a message of ours
-     * may follow */
+    /* acquire: pairs with the release that counts a recall as noted, whose answer a message of this
+     * rank may follow */
     if (AQ_LIKELY((atomic_load_explicit(&head->peer_refs, memory_order_acquire)
                    | atomic_load_explicit(&head->recalls, memory_order_acquire))
                   == 0))
@@ -250,8 +251,8 @@ static inline bool aq_fh_is_quiet(const struct aq_fh *fh)
            && atomic_load_explicit(&head->recalls, memory_order_acquire) == 0;
 }
 
-/** aq_fh_settle - let the watch catch up: after it aq_fh_invalidate() has been told of all that
- * was. No lock held. */
+/** aq_fh_settle - let the memory monitor catch up: afterwards aq_fh_invalidate() has been called
+ * for all changes before. No lock held. */
 static inline void aq_fh_settle(struct aq_fh *fh)
 {
     struct aq_fh_memmon *memmon = ((struct aq_fh_head *)(void *)fh)->memmon;
@@ -266,15 +267,15 @@ static inline void aq_fh_settle(struct aq_fh *fh)
  * aq_fh_invalidate - the program has unmapped, moved, or given back the pages of [addr,
  * addr+nbytes): no transfer that begins after this call uses a registration made before. Regions
  * are unpinned when the last transfer and the last peer have let go. In seq the client's thread
- * only: a watch calls it in settle(). Not in a signal handler.
+ * only: the memory monitor calls it in settle(). Not in a signal handler.
  */
 void aq_fh_invalidate(struct aq_fh *fh, uintptr_t addr, size_t nbytes);
 
 /**
- * aq_fh_peer_disconnect - a peer has left: it sends, answers and transfers nothing any more. What
- * it aimed at is free, no recall or release is sent to it, and no answer to one waited for. It may
- * have been said before, and messages that it sent may still be served. Transfers to it are the
- * program's mistake, and the network's to notice. No lock held; any thread.
+ * aq_fh_peer_disconnect - a peer has left: it sends, answers and transfers nothing any more. Its
+ * references are dropped, no recall or release is sent to it, and no answer to one is waited for.
+ * The call may be repeated, and messages that the peer sent may still be served. Transfers to it
+ * are the program's mistake, and the network's to notice. No lock held; any thread.
  */
 void aq_fh_peer_disconnect(struct aq_fh *fh, uint32_t rank);
 

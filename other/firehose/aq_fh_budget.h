@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_fh_budget.h - how the memory (or the regions) that may be pinned is divided: what peers may
- * aim at, and the rest. Uses nothing.
+ * aq_fh_budget.h - how the memory (or the regions) that may be pinned is divided: references of
+ * peers, and the rest. Uses nothing.
  */
 #ifndef AQ_FH_BUDGET_H
 #define AQ_FH_BUDGET_H
@@ -16,7 +16,7 @@ struct aq_fh_budget {
  * aq_fh_budget_split - divide total.
  * remote, local  what the user asked for; 0: nothing. One given: the other gets the rest, at least
  *                a quarter of the total
- * peers          that may aim here; 0: everything is for own transfers
+ * peers          that may have references to local memory; 0: everything is for own transfers
  */
 static inline struct aq_fh_budget aq_fh_budget_split(uint64_t total, uint64_t remote,
                                                      uint64_t local, uint32_t peers)

@@ -2,8 +2,8 @@
 /*
  * aq_fh_events.c - userfaultfd as a source of unmap, remap and remove events.
  *
- * Mappings are registered for write protection, and nothing is ever protected: so no page fault of
- * the program comes here, only the events do, and a program without privilege may ask
+ * Mappings are registered for write protection, and nothing is ever protected. So no page fault of
+ * the program arrives here, only the events, and a program without privilege may use them
  * (UFFD_USER_MODE_ONLY).
  *
  * Why no change is missed. In the kernel, a call that changes an armed mapping
@@ -11,20 +11,20 @@
  *   2  unmaps, or moves; releases that lock. From here on another thread's mmap() can get the same
  *      addresses;
  *   3  queues its event and sleeps;
- *   4  is woken when the event is read; is no longer "changing"; returns. (Emptying: now the pages
- *      go. aq_fh_memmon.c)
- * Our thread raises `unsettled` before each read, so before 4. Who uses a registration asks first
- * whether something is changing, then looks at `unsettled`. Memory that it has learnt of in any
- * way, by its own mmap() or from another thread, was mapped after 2 of the change that had unmapped
- * it; that change is either past 4, and `unsettled` shows it, or "changing". `unsettled` alone
- * would not do: between 2 and 4 it is 0.
+ *   4  wakes when the event is read; is no longer "changing"; returns. (Emptying: the pages go now,
+ *      see aq_fh_memmon.c.)
+ * The event thread raises `unsettled` before each read, so before 4. A thread that uses a
+ * registration first asks whether something is changing, then reads `unsettled`. Memory that the
+ * thread knows of, by its own mmap() or from another thread, was mapped after step 2 of the change
+ * that had unmapped it. That change is either past 4, and `unsettled` shows it, or "changing".
+ * `unsettled` alone would not do: between 2 and 4 it is 0.
  *
- * Why nobody waits for ever. Our thread depends on nobody: no lock, no malloc, no page that faults
- * to itself. If it is to end, mappings are let go first, then it reads until nothing is changing,
- * and closes the descriptor as its last act, which wakes whoever sleeps in 3 even so. exec and exit
- * take the descriptor along; a dying process does not sleep in 3. A forked child has no events (the
- * kernel does not hand registrations on unless asked); it must not read those of its parent, and
- * closes the descriptor.
+ * Why no thread waits for ever. The event thread depends on nothing: no lock, no malloc, no page
+ * that causes an event. When it is to end, mappings are disarmed first; then it reads until nothing
+ * is changing, and closes the descriptor as its last act, which wakes every thread that sleeps in
+ * 3. exec and exit close the descriptor; a dying process does not sleep in 3. A forked child has no
+ * events, since the kernel does not pass registrations on unless asked. The child must not read
+ * those of its parent, and closes the descriptor.
  */
 #include "other/firehose/aq_fh_events.h"
 
@@ -62,7 +62,7 @@
 
 enum { AQ_FH_VERIFY_RUNNING, AQ_FH_VERIFY_MADE, AQ_FH_VERIFY_PASSED, AQ_FH_VERIFY_FAILED };
 
-/* The one that a forked child has to close; there is one watch in a job, and several in unit tests.
+/* The descriptor that a forked child has to close; a job has one monitor, unit tests have several.
  * */
 static struct aq_fh_events *aq_fh_events_newest;
 
@@ -146,7 +146,7 @@ static bool aq_fh_events_read(struct aq_fh_events *events)
     atomic_fetch_add_explicit(events->unsettled, 1, memory_order_seq_cst);
     n = read(aq_fh_events_fd(events), msg, sizeof(msg));
     if (n <= 0) {
-        /* relaxed: nobody was let go, nothing was written */
+        /* relaxed: no call was released, nothing was written */
         atomic_fetch_sub_explicit(events->unsettled, 1, memory_order_relaxed);
         return false;
     }
@@ -201,15 +201,15 @@ static void *aq_fh_events_main(void *arg)
 
     aq_fh_events_act(events);
     while (aq_fh_events_verify_state(events) < AQ_FH_VERIFY_PASSED)
-        aq_fh_events_sleep(-1, -1, 1); /* a millisecond; whoever has opened us is about to decide */
+        aq_fh_events_sleep(-1, -1, 1); /* a millisecond; the opening thread is about to decide */
     while (!aq_fh_events_sleep(events->wake, aq_fh_events_fd(events), -1))
         aq_fh_events_read(events);
     /* mappings have been let go: what is changing now is the last of it */
     while (aq_fh_events_fd(events) >= 0 && aq_fh_events_changing(events))
         if (!aq_fh_events_read(events))
             sched_yield();
-    /* The kernel lets go of what is still armed, and wakes whoever waits, before close() returns:
-     * so nobody is left waiting, this thread neither, when its stack is given back. relaxed: see
+    /* The kernel disarms what is still armed and wakes the calls that wait before close() returns:
+     * so no thread is left waiting, this one neither, when its stack is freed. relaxed: see
      * aq_fh_events_fd() */
     close(atomic_exchange_explicit(&events->fd, -1, memory_order_relaxed));
     return NULL;
@@ -415,7 +415,8 @@ unsigned aq_fh_events_take(struct aq_fh_events *events,
      * below */
     const unsigned finished = atomic_load_explicit(&events->finished, memory_order_acquire);
     const unsigned reads = finished - events->settled;
-    unsigned tail = atomic_load_explicit(&events->tail, memory_order_relaxed); /* relaxed: ours */
+    /* relaxed: written by this thread */
+    unsigned tail = atomic_load_explicit(&events->tail, memory_order_relaxed);
 
     events->settled = finished;
     /* acquire: pairs with the release in aq_fh_events_put() */

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_fh_events.h - the kernel tells which memory of this process is unmapped, moved or emptied:
- * userfaultfd events, and the thread that reads them.
+ * aq_fh_events.h - userfaultfd events, and the thread that reads them: the kernel tells which
+ * memory of this process is unmapped, moved or emptied.
  *
- * A mapping is armed as a whole; from then on a call that unmaps, moves or empties a part of it
- * sleeps in the kernel until the thread has read the event. The thread reads, notes the event in a
- * ring, and does nothing else; client threads take events from the ring (aq_fh_memmon.c).
+ * A mapping is armed as a whole. From then on a call that unmaps, moves or empties a part of it
+ * sleeps in the kernel until the thread has read the event. The thread only notes the event in a
+ * ring; client threads take events from the ring (aq_fh_memmon.c).
  *
  * Owns      the descriptor, the thread, the ring
- * Threads   arm, disarm, changing: any. take, settled: one at a time (the watch's lock). The thread
- *           of events takes no lock, allocates nothing, and touches no memory that could fault to
- *           itself: whoever waits for it may hold any lock of the program, malloc's included
+ * Threads   arm, disarm, changing: any. take, settled: one at a time (the memory monitor's lock).
+ *           The event thread takes no lock, allocates nothing, and touches no memory that could
+ *           cause an event: a thread that waits for it may hold any lock of the program, malloc's
+ *           included
  * Uses      the kernel; base/aq_rc.h
  */
 #ifndef AQ_FH_EVENTS_H
@@ -62,8 +63,8 @@ struct aq_fh_events {
  */
 int aq_fh_events_open(struct aq_fh_events *events, atomic_uint *unsettled, const char **why_out);
 
-/** aq_fh_events_close - let go of all mappings and of whoever waits, join the thread. Not from a
- * signal handler. */
+/** aq_fh_events_close - disarm all mappings, release the calls that wait, join the thread. Not from
+ * a signal handler. */
 void aq_fh_events_close(struct aq_fh_events *events);
 
 /**

@@ -2,17 +2,19 @@
 /*
  * aq_fh_internal.h - what the parts of firehose share.
  *
- * Two kinds of tables hold regions, each under its lock: the local one, of this rank's memory (own
- * transfers, and what peers aim at), and one for each peer, of that peer's memory that we aim at.
+ * Two kinds of tables hold regions, each under its lock: the local table, of this rank's memory
+ * (own transfers, and references of peers), and one table for each peer, of that peer's memory that
+ * this rank has references to.
  *
- * A region       FREE -> MAKING (being pinned, or asked for) -> READY -> STALE (found in no table
- *                any more; goes when its last use ends). MAKING and READY regions are in the index.
- *                What cannot be watched is STALE as soon as it is made, so that only he who asked
- *                for it uses it
- * Local charge   a local region counts against local_bytes while transfers of ours use it or nobody
- *                at all does, and against the share of each peer that aims at it: so the two
- *                budgets bound what is pinned
- * Locks          one at a time; pin, unpin, request, the watch and done() are called with none
+ * A region       FREE -> MAKING (being pinned, or asked for) -> READY -> STALE (in no table any
+ *                more; freed when its last use ends). MAKING and READY regions are in the index. A
+ *                region whose memory cannot be monitored is STALE as soon as it is made, so that
+ *                only the transfer that asked for it uses it
+ * Local charge   a local region counts against local_bytes while own transfers use it or while it
+ *                has no references, and against the quota of each peer with a reference to it: so
+ *                the two budgets bound what is pinned
+ * Locks          one at a time; pin, unpin, request, the memory monitor and done() are called with
+ *                none
  */
 #ifndef AQ_FH_INTERNAL_H
 #define AQ_FH_INTERNAL_H
@@ -48,8 +50,8 @@ struct aq_fh_region {
     bool write;              /* for transfers that write to it as well */
     bool used;               /* since it was last at the head of the order */
     bool recalled;           /* a peer's, while MAKING: stale as soon as it is there */
-    struct aq_fh_peer *peer; /* whose memory; NULL: ours */
-    uint64_t charge;         /* ours: bytes against the local budget */
+    struct aq_fh_peer *peer; /* whose memory; NULL: local */
+    uint64_t charge;         /* local: bytes against the local budget */
     /* The rest. */
     bool leaving; /* a peer's: a message that gives it up is under way */
     struct aq_fh_reg reg;
@@ -61,7 +63,7 @@ struct aq_fh_region {
     /* A peer's. */
     uint32_t id;
     uint32_t region_discount; /* as discount, for the number of regions */
-    uint64_t asked;           /* bytes of our share that the move under way has reserved for it */
+    uint64_t asked;           /* bytes of the quota that the move under way has reserved for it */
     uint64_t discount;        /* of these: bytes of the regions that the same message gives up */
     struct aq_fh_list
         cargo; /* what the message under way gives up, besides a released region itself */
@@ -79,10 +81,10 @@ struct aq_fh_index {
     uint32_t nodes;
 };
 
-/* That a peer aims at a region of ours. */
+/* A reference of a peer to a local region. */
 struct aq_fh_ref {
     struct aq_fh_region *region;
-    struct aq_fh_ref *next, *prev; /* of the region */
+    struct aq_fh_ref *next, *prev; /* of the region's list */
     bool linked;                   /* granted */
     struct aq_fh_peer *peer;
     uint32_t id;
@@ -96,22 +98,23 @@ struct aq_fh_peer {
     uint32_t rank;
     struct aq_fh_peer *next;  /* of fh->peers */
     atomic_bool send_pending; /* to send something */
-    atomic_bool disconnected; /* it sends and answers nothing any more; set under the local lock */
-    /* We aim at it; under the lock. */
+    /* the peer sends and answers nothing any more; set under the local lock */
+    atomic_bool disconnected;
+    /* This rank's references to its memory; under the lock. */
     aq_lock lock;
     struct aq_fh_index index;
     struct aq_fh_list order;   /* READY, oldest first */
     struct aq_fh_list stale;   /* STALE and in use */
     struct aq_fh_list leaving; /* STALE, to be given up with the next message */
-    uint64_t used;             /* bytes of our share */
+    uint64_t used;             /* bytes of the quota at the peer */
     uint32_t used_regions;
     struct aq_fh_region **slot;     /* by slot of their ids */
     uint32_t slots, next_slot, use; /* use: the next id's upper part */
     uint64_t hits, misses, waits, moves, releases, carried;
-    /* It aims at us; under the local lock. */
+    /* Its references to local memory; under the local lock. */
     struct aq_fh_ref **ref; /* by slot */
     uint32_t ref_slots;
-    uint64_t referenced; /* bytes of its share */
+    uint64_t referenced; /* bytes of its quota */
     uint32_t referenced_regions;
     uint32_t recalls_wanted; /* to be sent */
     uint32_t recalls_sent;   /* to be confirmed */
@@ -128,9 +131,9 @@ struct aq_fh {
     size_t remote_chunk, local_chunk;   /* the largest regions */
     aq_lock lock;                       /* the local one, for all below */
     struct aq_fh_index index;
-    struct aq_fh_list order;      /* READY and MAKING, nobody aims at them, oldest first */
-    struct aq_fh_list referenced; /* READY and MAKING, for peers */
-    struct aq_fh_list stale;      /* in use by somebody */
+    struct aq_fh_list order;      /* READY and MAKING, without references, oldest first */
+    struct aq_fh_list referenced; /* READY and MAKING, with references */
+    struct aq_fh_list stale;      /* STALE and in use */
     uint64_t charged;             /* bytes against local_bytes */
     uint32_t charged_regions;
     struct aq_fh_counts counts; /* of local memory; those of the peers are in struct aq_fh_peer */
@@ -160,7 +163,7 @@ void aq_fh_index_close(struct aq_fh_index *index);
 /* A region without a table; NULL: no memory. */
 struct aq_fh_region *aq_fh_region_create(struct aq_fh_peer *peer, uintptr_t start, uintptr_t end);
 void aq_fh_region_destroy(struct aq_fh_region *region);
-/* It is found from now on; false: no memory. */
+/* Lookups find the region from now on; false: no memory. */
 bool aq_fh_index_insert(struct aq_fh_index *index, struct aq_fh_region *region);
 void aq_fh_index_remove(struct aq_fh_index *index, struct aq_fh_region *region);
 /* Shrink a region that is in the index, or grow it. */
@@ -204,7 +207,7 @@ struct aq_fh_plan {
 
 struct aq_fh_plan aq_fh_plan_make(const struct aq_fh_index *index, uintptr_t addr, size_t nbytes,
                                   bool write, size_t max_region, size_t max_chunk);
-/* Nothing but what is asked for, and of that as much as room. */
+/* Reduce the plan to what is asked for, and of that to space bytes. */
 void aq_fh_plan_cut(struct aq_fh_plan *plan, uint64_t space);
 
 /* --- aq_fh_reg.c: pinning, and what may be unpinned; local lock, unless said otherwise --- */
@@ -216,18 +219,18 @@ struct aq_fh_pending {
     uint32_t regions;
 };
 
-/* Victims go until the local budget has room for size; they count until they are unpinned. False:
- * transfers use it all. */
+/* Evict victims until the local budget has space for size; they count until they are unpinned.
+ * False: transfers use it all. */
 bool aq_fh_make_space(struct aq_fh *fh, uint64_t size, struct aq_fh_pending *pending);
-/* Charge a region of ours against the local budget, at the cost of victims, whose charge it takes
- * over while they are still pinned. So it must not be pinned itself, or count elsewhere too, until
- * they are unpinned. False: transfers use it all. */
+/* Charge a local region against the local budget. If victims have to go it takes over their charge
+ * while they are still pinned, so it must not be pinned, or count elsewhere too, until they are
+ * unpinned. False: transfers use it all. */
 bool aq_fh_charge(struct aq_fh *fh, struct aq_fh_region *region, struct aq_fh_pending *pending);
 /* A region was charged and will not be pinned after all: what it took over from victims counts
  * until they are unpinned, with the rest. */
 void aq_fh_charge_back(struct aq_fh_region *region, struct aq_fh_pending *pending);
 void aq_fh_uncharge(struct aq_fh *fh, struct aq_fh_region *region);
-/* An idle region is to go. */
+/* A region without holds is to be unpinned. */
 void aq_fh_pending_add(struct aq_fh *fh, struct aq_fh_region *region,
                        struct aq_fh_pending *pending);
 /* Without the lock: unpin them. */
@@ -238,11 +241,11 @@ void aq_fh_dereg_pending(struct aq_fh *fh, struct aq_fh_pending *pending);
 int aq_fh_reg_region(struct aq_fh *fh, struct aq_fh_region *region, const struct aq_fh_plan *plan,
                      bool write);
 
-/* --- aq_fh_ref.c: peers aim at us; local lock --- */
+/* --- aq_fh_ref.c: references of peers; local lock --- */
 
 struct aq_fh_ref *aq_fh_ref_look(const struct aq_fh_peer *peer, uint32_t id);
 
-/* --- aq_fh_remote.c and aq_fh_move.c: we aim at peers --- */
+/* --- aq_fh_remote.c and aq_fh_move.c: references to memory of peers --- */
 
 /* The peer's state, made at the first contact; NULL: no memory (logged). */
 struct aq_fh_peer *aq_fh_peer_get(struct aq_fh *fh, uint32_t rank);
@@ -254,11 +257,11 @@ static inline struct aq_fh_peer *aq_fh_peer_look(struct aq_fh *fh, uint32_t rank
 }
 /* Under the peer's lock: the region that an id names, or NULL. */
 struct aq_fh_region *aq_fh_slot_region(const struct aq_fh_peer *peer, uint32_t id);
-/* Under the peer's lock: READY; not to be found any more, and given up when nobody uses it. */
+/* Under the peer's lock: a READY region becomes STALE, and is given up when its last hold ends. */
 void aq_fh_remote_stale(struct aq_fh_peer *peer, struct aq_fh_region *region);
-/* Under the peer's lock, which it releases: get what the wish is about. AQ_PENDING, AQ_RETRY. */
+/* Under the peer's lock, which it releases: get the memory of a request. AQ_PENDING, AQ_RETRY. */
 int aq_fh_miss(struct aq_fh_peer *peer, struct aq_fh_request *request);
-/* Under the peer's lock: hold what the wish is about, after what was carried; false: not in the
+/* Under the peer's lock: hold the memory of a request, after what was carried; false: not in the
  * region. */
 bool aq_fh_request_hold(struct aq_fh_request *request, struct aq_fh_region *region);
 /* Send one message that gives up what waits in peer->leaving: AQ_OK, AQ_RETRY. */
@@ -268,21 +271,21 @@ void aq_fh_reply_take(struct aq_fh_peer *peer, const void *msg, size_t nbytes);
 
 /* --- aq_fh_recall.c --- */
 
-/* Local lock: the aim is dropped. */
+/* Local lock: the reference is dropped. */
 void aq_fh_recall_forget(struct aq_fh *fh, struct aq_fh_ref *ref);
 /* Local lock: the peer will not confirm what it was sent. */
 void aq_fh_recall_give_up(struct aq_fh_peer *peer);
 size_t aq_fh_recall_serve(struct aq_fh_peer *peer, const void *msg, size_t nbytes, void *answer);
 void aq_fh_recall_noted(struct aq_fh_peer *peer, const void *msg, size_t nbytes);
 
-/* relaxed: whoever must not miss it takes the local lock before or after */
+/* relaxed: a thread that must not miss it takes the local lock before or after */
 static inline bool aq_fh_is_disconnected(const struct aq_fh_peer *peer)
 {
     return atomic_load_explicit(&((struct aq_fh_peer *)(uintptr_t)peer)->disconnected,
                                 memory_order_relaxed);
 }
 
-/* A peer sent what no peer sends: say so once. Returns 0. */
+/* A peer sent a malformed message: log that once. Returns 0. */
 size_t aq_fh_bad(const struct aq_fh_peer *peer, const char *what);
 
 /* Something of the peer's waits to be sent. The lock under which it was queued is held. */

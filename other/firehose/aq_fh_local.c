@@ -2,10 +2,10 @@
 /*
  * aq_fh_local.c - holds of this process's own memory, for its own transfers.
  *
- * A region that peers aim at serves our transfers too, and counts against the local budget as long
- * as it does.
+ * A region that peers have references to serves own transfers too, and counts against the local
+ * budget while it does.
  *
- * Threads   any; a thread that wants what another is pinning comes again (AQ_RETRY)
+ * Threads   any; a thread that needs a region which another thread is pinning gets AQ_RETRY
  * Uses      aq_fh_internal.h
  */
 #include "other/firehose/aq_fh_internal.h"
@@ -94,10 +94,10 @@ static int aq_fh_local_miss(struct aq_fh *fh, uintptr_t addr, size_t nbytes, boo
     return AQ_OK;
 }
 
-/* Local lock, which it releases: peers aim at the region, and we begin to use it. AQ_PENDING: look
- * it up again; AQ_ERR_RESOURCE: peers may pin more in one piece than the local budget has room for.
- * It is pinned, and its peers may give it up for something else at any time: so victims are
- * unpinned before it is charged in their place. */
+/* Local lock, which it releases: an own transfer starts to use a region with references.
+ * AQ_PENDING: look it up again; AQ_ERR_RESOURCE: a region of a peer's quota may be larger than the
+ * local budget. It is pinned, and its peers may give it up for something else at any time: so
+ * victims are unpinned before it is charged in their place. */
 static int aq_fh_local_share(struct aq_fh *fh, struct aq_fh_region *region, uintptr_t addr,
                              size_t nbytes, struct aq_fh_hold *hold_out)
 {
@@ -152,7 +152,7 @@ static void aq_fh_local_idle(struct aq_fh *fh, struct aq_fh_region *region,
                              struct aq_fh_pending *pending)
 {
     if (region->peer_refs != NULL)
-        aq_fh_uncharge(fh, region); /* it counts for those who aim at it */
+        aq_fh_uncharge(fh, region); /* it counts against the quotas of its references */
     else if (region->state == AQ_FH_STALE)
         aq_fh_pending_add(fh, region, pending);
 }

@@ -1,36 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_fh_memmon.c - which registrations may be kept, and when they must be dropped.
+ * aq_fh_memmon.c - the memory monitor: which registrations may be kept, and when they must be
+ * dropped.
  *
- * Owns      what is armed, what is trusted, what is in doubt; the events
- * Threads   one lock, held while events are handed on; in seq the client's thread is the only one
- *           here, since the thread of events only fills a ring
- * Promise   a registration that is used after aq_fh_settle() is one of the pages that are mapped
+ * Owns      the sets of armed, trusted and doubtful memory; the events
+ * Threads   one lock, held while events are passed on. In seq the client's thread is the only one
+ *           here, since the event thread only fills a ring
+ * Promise   a registration that is used after aq_fh_settle() belongs to the pages that are mapped
  *           there
  * Uses      aq_fh_events.h, aq_fh_permanent.h, aq_fh_vma.h, aq_fh_ranges.h, base/aq_lock.h
  *
- * The argument. A region is entered in firehose's table, then covered, then pinned; each use begins
- *   with settling. - Changed before it was covered: it is pinned afterwards, as it is then.
- *   - Changed after: the mapping is armed, and the change is noticed (aq_fh_events.c has the
- *     argument): settling drops the region, in use or being pinned or not, before the next use.
- *     Which mapping is armed is looked at once more after arming, so that one that came in between
- *     is not taken for the one that was asked about.
- *   - What makes no event is not kept: memory that is shared (another process can cut the file or
- *     punch holes into it; shmdt is silent), mappings of files (the same) except programs' own
- *     data, devices.
- *   - Emptying (MADV_DONTNEED) is told before it happens. A region pinned between the event and the
- *     emptying would hold pages that go. So what was told to be emptied is in doubt for
- *     AQ_FH_MEMMON_LINGER_NS and regions there are not kept. The kernel has only to take a lock and
- *     walk page tables then; when the doubt ends that lock is taken once for writing, by arming
- *     anew, so that a walk under way ends first.
- *   - A flood of events, or changes without a pause: everything is dropped, and nothing that was
- *     known to be armed is believed to be.
- * Not noticed, because the kernel does not tell: shmat(SHM_REMAP) on top of private memory,
- * madvise(MADV_GUARD_INSTALL), another userfaultfd's UFFDIO_MOVE. Programs that do this to memory
+ * The argument. A region enters firehose's table, then is covered, then pinned. Each use starts
+ *   with settling.
+ *   - Changed before it was covered: it is pinned afterwards, with its pages as they are then.
+ *   - Changed later: the mapping is armed, and the change is noticed (see aq_fh_events.c). Settling
+ *     drops the region before the next use, also one in use or being pinned. Which mapping is armed
+ *     is checked once more after arming, so that a mapping that came in between is not taken for
+ *     the one that was asked about.
+ *   - Memory whose changes make no event is not kept: shared memory (another process can cut the
+ *     file or punch holes into it; shmdt makes no event), file mappings (the same) except programs'
+ *     own data, devices.
+ *   - Emptying (MADV_DONTNEED) makes its event before the pages go. A region pinned between the
+ *     event and the emptying would hold pages that go. So emptied memory is doubtful for
+ *     AQ_FH_MEMMON_LINGER_NS, and regions there are not kept. In that time the kernel only has to
+ *     take a lock and walk page tables. When the doubt ends that lock is taken once for writing, by
+ *     arming anew, so that a walk under way ends first.
+ *   - A flood of events, or changes without a pause: all registrations are dropped, and all
+ *     knowledge of armed mappings too.
+ * Not noticed, because the kernel makes no event: shmat(SHM_REMAP) on top of private memory,
+ * madvise(MADV_GUARD_INSTALL), UFFDIO_MOVE of another userfaultfd. Programs that do this to memory
  * they have transferred call firehose_forget().
  *
- * Waiting. Settling waits for the thread of events at most AQ_FH_MEMMON_TIMEOUT_NS, which depends
- * on nobody.
+ * Waiting. Settling waits at most AQ_FH_MEMMON_TIMEOUT_NS for the event thread, which depends on
+ * nothing.
  */
 #include "other/firehose/aq_fh_memmon.h"
 
@@ -105,8 +107,8 @@ static void aq_fh_memmon_doubt(struct aq_fh_memmon_impl *impl, uintptr_t start, 
     const uint64_t until = aq_now_ns() + AQ_FH_MEMMON_LINGER_NS;
     unsigned i = 0;
 
-    /* one that touches it grows; if there is no room, the last one does, over all that lies between
-     * */
+    /* a range that touches it grows; if there is no space, the last one does, over all that lies
+     * between */
     while (i < impl->doubts && (doubt[i].start > end || doubt[i].end < start))
         i++;
     if (i == impl->doubts) {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_fh_memmon.h - which registrations may be kept: the watch that aq_fh.h asks for (struct
- * aq_fh_memmon).
+ * aq_fh_memmon.h - the memory monitor that aq_fh.h asks for (struct aq_fh_memmon): which
+ * registrations may be kept.
  *
- *   events   the kernel tells of each change (aq_fh_events.h): memory of the process's own is kept
- *            until it changes
- *   malloc   no events: only memory that never goes is kept, and malloc is told to keep its heap
- *            (aq_fh_permanent.h)
- *   client   no events: everything is kept; the program promises to call firehose_forget()
+ *   events   the kernel tells of each change (aq_fh_events.h): the process's own memory stays
+ *            registered until it changes
+ *   malloc   no events: only memory that never goes stays registered, and malloc is told to keep
+ *            its heap (aq_fh_permanent.h)
+ *   client   no events: everything stays registered; the program promises to call
+ *            firehose_forget()
  *
  * Threads   any, in par
  * Uses      aq_fh_events.h, aq_fh_permanent.h, aq_fh_vma.h, aq_fh.h
@@ -38,11 +39,11 @@ enum aq_fh_memmon_mode {
 
 /* What is called for memory that has changed, e.g. aq_fh_invalidate(): in the thread that settles,
  * no transfer that begins after it may use a registration made before. It may unpin, must not call
- * the watch. */
+ * the memory monitor. */
 typedef void aq_fh_changed_fn(void *arg, uintptr_t addr, size_t nbytes);
 
 /**
- * aq_fh_memmon_open - start to watch.
+ * aq_fh_memmon_open - start the memory monitor.
  * why_out   the reason, in words, if events were asked for and there are none; else NULL
  * Returns AQ_OK, or negative: no memory (logged), or no events although mode is AQ_FH_MEMMON_EVENTS
  * (not logged).
@@ -50,7 +51,7 @@ typedef void aq_fh_changed_fn(void *arg, uintptr_t addr, size_t nbytes);
 int aq_fh_memmon_open(enum aq_fh_memmon_mode mode, aq_fh_changed_fn *changed, void *arg,
                       struct aq_fh_memmon **memmon_out, const char **why_out);
 
-/** aq_fh_memmon_close - end; nobody uses a registration any more. Calls blocked in the kernel
+/** aq_fh_memmon_close - end; no registration is used any more. Calls blocked in the kernel
  * return. */
 void aq_fh_memmon_close(struct aq_fh_memmon *memmon);
 
@@ -74,8 +75,8 @@ void aq_fh_memmon_counts(struct aq_fh_memmon *memmon, struct aq_fh_memmon_counts
 /* --- the job's (aq_fh_permanent.c) --- */
 
 /**
- * aq_fh_memmon_job_open - start the watch that the settings ask for, for aq_fh_job_start(). It
- * tells aq_fh_job. Returns AQ_OK or negative (logged).
+ * aq_fh_memmon_job_open - start the memory monitor that the settings ask for. It calls
+ * aq_fh_invalidate() for aq_fh_job. Returns AQ_OK or negative (logged).
  */
 int aq_fh_memmon_job_open(struct aq_fh_memmon **memmon_out);
 

@@ -2,13 +2,14 @@
 /*
  * aq_fh_move.c - the initiator's side of a miss: what to give up, the message, and its answer.
  *
- * Share      what we aim at, and what messages under way have asked for, never exceeds our share of
- *            the peer. Messages may overtake each other, so each pays for itself: what it gives up
- *            counts until the answer, and what it asks for counts as far as it is more
- * Victims    regions that nobody uses, oldest first; one that was used since it was last at the
+ * Quota      the references of this rank, and what its messages under way have asked for, never
+ *            exceed its quota at the peer. Messages may overtake each other, so each pays for
+ *            itself: what a message gives up counts until its answer, and what it asks for counts
+ *            as far as it is more
+ * Victims    regions without holds, oldest first; a region that was used since it was last at the
  *            head goes round once
- * Threads    any; the peer's lock. A message leaves without it; until its answer the region is
- *            MAKING, and what it gives up is in no table
+ * Threads    any; the peer's lock. A message leaves without the lock. Until its answer the region
+ *            is MAKING, and what the message gives up is in no table
  * Uses       aq_fh_internal.h, aq_fh_wire.h
  */
 #include "other/firehose/aq_fh_internal.h"
@@ -19,7 +20,7 @@
 #include "base/aq_word.h"
 #include "other/firehose/aq_fh_wire.h"
 
-#define AQ_FH_MIN_VICTIMS 16 /* that a message has room for, whatever data it carries */
+#define AQ_FH_MIN_VICTIMS 16 /* that a message has space for, whatever data it carries */
 
 /* --- ids --- */
 
@@ -102,7 +103,7 @@ static void aq_fh_load_undo(struct aq_fh_peer *peer, struct aq_fh_list *list)
     }
 }
 
-/* The oldest region that nobody uses, or NULL. */
+/* The oldest region without holds, or NULL. */
 static struct aq_fh_region *aq_fh_move_victim(struct aq_fh_peer *peer)
 {
     uint32_t scans = peer->used_regions * 2;
@@ -120,7 +121,7 @@ static struct aq_fh_region *aq_fh_move_victim(struct aq_fh_peer *peer)
 }
 
 /* Give up as much as the plan needs, and make it smaller if that is not enough. False: there is no
- * room. */
+ * space. */
 static bool aq_fh_move_load(struct aq_fh_peer *peer, struct aq_fh_plan *plan,
                             struct aq_fh_load *load)
 {
@@ -173,7 +174,7 @@ static size_t aq_fh_message_write(uint8_t *message, const struct aq_fh_wire_move
     return (size_t)(at - message);
 }
 
-/* How much of a wish travels with the message, or with its answer. */
+/* How much of a request travels with the message, or with its answer. */
 static uint32_t aq_fh_move_carries(const struct aq_fh *fh, const struct aq_fh_request *request)
 {
     const size_t head = request->write
@@ -233,7 +234,7 @@ static void aq_fh_requests_end(struct aq_fh_request *request, int rc)
     }
 }
 
-/* No message could be sent: as if nothing had been. */
+/* No message could be sent: undo everything. */
 static int aq_fh_move_undo(struct aq_fh_peer *peer, struct aq_fh_region *region)
 {
     struct aq_fh_request *others;
@@ -341,7 +342,7 @@ int aq_fh_release_send(struct aq_fh_peer *peer)
 
 /* --- the answer --- */
 
-/* The peer has what was given up: its room and numbers are free. */
+/* The peer has answered: the quota and ids of what was given up are free. */
 static void aq_fh_region_released(struct aq_fh_peer *peer, struct aq_fh_region *region)
 {
     peer->used -= aq_fh_size(region);
@@ -358,7 +359,7 @@ static void aq_fh_cargo_released(struct aq_fh_peer *peer, struct aq_fh_list *lis
         aq_fh_region_released(peer, region);
 }
 
-/* Is it what was asked for? */
+/* Does the answer fit the request? */
 static bool aq_fh_reply_fits(const struct aq_fh_region *region,
                              const struct aq_fh_wire_reply *reply)
 {
@@ -369,7 +370,7 @@ static bool aq_fh_reply_fits(const struct aq_fh_region *region,
            && region->requests->write <= (reply->write != 0);
 }
 
-/* The peer's lock: the region is there, and READY; or STALE at once, if it was recalled or cannot
+/* The peer's lock: the region is READY; or STALE at once, if it was recalled or cannot
  * be kept. */
 static void aq_fh_reply_region(struct aq_fh_peer *peer, struct aq_fh_region *region,
                                const struct aq_fh_wire_reply *reply)
@@ -391,8 +392,8 @@ static void aq_fh_reply_region(struct aq_fh_peer *peer, struct aq_fh_region *reg
     aq_fh_list_append(&peer->order, region);
 }
 
-/* Those who waited get what the region has; once: only the first, since the others may have been
- * told of changes that the target has not noticed. */
+/* The requests that waited get their part of the region; once: only the first request, since the
+ * others may know of changes that the target has not noticed. */
 static void aq_fh_reply_requests(struct aq_fh_region *region, struct aq_fh_request *requests,
                                  uint32_t carried, bool once)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_fh_permanent.c - memory that stays; and firehose without events: what the program can be
- * promised, or asked to tell.
+ * aq_fh_permanent.c - memory that stays as long as the process; firehose without events.
  *
- * Without events nothing would notice that memory has gone. So only what cannot go is kept
- * registered: the program's code and data, its stack, and the heap if malloc is the C library's,
- * which then is told to keep it (M_TRIM_THRESHOLD) and to use it for large blocks too (M_MMAP_MAX).
- * Everything else is registered for one transfer. What is left to the program: malloc_trim(),
- * sbrk() downwards, MADV_DONTNEED in the heap; it calls firehose_forget() before.
+ * Without events nothing notices that memory has gone. So only memory that cannot go stays
+ * registered: the program's code and data, its stack, and the heap if malloc is the C library's.
+ * Malloc is then told to keep the heap (M_TRIM_THRESHOLD) and to use it for large blocks too
+ * (M_MMAP_MAX). Everything else is registered for one transfer. The program must call
+ * firehose_forget() before malloc_trim(), sbrk() downwards, or MADV_DONTNEED in the heap.
  */
 #include "other/firehose/aq_fh_permanent.h"
 
@@ -149,7 +148,7 @@ bool aq_fh_permanent_covers(uintptr_t start, uintptr_t end)
     return true;
 }
 
-/* --- the job's watch --- */
+/* --- the memory monitor of the job --- */
 
 static struct aq_fh_memmon
     *_Atomic aq_fh_memmon_job; /* NULL: no job, or nothing is registered in it */
@@ -184,7 +183,7 @@ int aq_fh_memmon_job_open(struct aq_fh_memmon **memmon_out)
                "no events for unmapped memory (%s): only the program's data, stack and heap stay "
                "registered between transfers",
                why);
-    /* unset, it is on for a watch that depends on it */
+    /* unset: on for a monitor that depends on it */
     if (keep_heap
         && (aq_env_is_set(AQ_ENV_DISABLE_MUNMAP)
             || aq_fh_memmon_mode(memmon) == AQ_FH_MEMMON_MALLOC)

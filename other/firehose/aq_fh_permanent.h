@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_fh_permanent.h - memory that stays for as long as the process runs: what may be kept
- * registered without watching it.
- * Threads   look() and keep_heap() while the watch is opened; then any
+ * aq_fh_permanent.h - memory that stays as long as the process: it may stay registered without the
+ * memory monitor.
+ *
+ * Threads   look() and keep_heap() while the memory monitor is opened; then any
  * Uses      aq_fh_vma.h, aq_fh_ranges.h, the dynamic linker, glibc's malloc settings
  */
 #ifndef AQ_FH_PERMANENT_H

@@ -2,13 +2,13 @@
 /*
  * aq_fh_plan.c - which pages a miss asks for, so that few misses follow.
  *
- * At least      the pages of the access that no region covers yet
- * Coalescing    a neighbour that nobody uses is taken in, if what lies between is no larger than
- *               the two together, and the whole no larger than max_region: regions get fewer and
- *               larger where accesses are dense
+ * Minimum       the pages of the access that no region covers yet
+ * Coalescing    a neighbouring region without holds is joined, if the gap is no larger than the two
+ *               together, and the result no larger than max_region: regions become fewer and larger
+ *               where accesses are dense
  * Streams       next to a neighbour that is at least as large, as many pages again are asked for in
  *               the same direction: a sequential stream misses at 1, 2, 4, ... pages and then once
- *               each max_region. Chunks of overlapped pinning, which double, are what was asked for
+ *               each max_region. Chunks of overlapped pinning, which double, get what was asked for
  *               and no more
  *
  * Threads   under the lock of the table. Uses aq_fh_internal.h

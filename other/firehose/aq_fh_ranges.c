@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_fh_ranges.c - a set of addresses: a sorted array, searched by halves.
+ * aq_fh_ranges.c - a set of addresses: a sorted array and binary search.
  */
 #include "other/firehose/aq_fh_ranges.h"
 

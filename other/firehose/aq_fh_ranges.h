@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * aq_fh_ranges.h - a set of addresses, kept as sorted ranges that neither touch nor overlap.
+ *
  * Threads   the caller's lock
- * Promise   what does not fit in memory is left out of the set, never put in by mistake: each user
- *           is right, if slower, with a smaller set
+ * Promise   without memory an address is left out of the set, never put in by mistake: users are
+ *           correct with a smaller set, if slower
  * Uses      libc
  */
 #ifndef AQ_FH_RANGES_H

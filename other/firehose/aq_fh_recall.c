@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_fh_recall.c - memory that has gone: no new transfer uses its registrations, here or at the
- * peers.
+ * aq_fh_recall.c - memory that has gone: no new transfer uses its registrations, neither local ones
+ * nor those of peers.
  *
- * Here       regions that touch it become STALE at once: no look-up finds them. They are unpinned
+ * Local      regions that overlap it become STALE at once: no lookup finds them. They are unpinned
  *            when the last hold ends
- * At peers   each that aims at such a region gets a recall, forgets the region, and says so at once
- *            (noted); when its own transfers are over it gives the region up, as others, by a
- *            release or with the next move. The rank is not quiet until all is noted. A recall
- *            waits for nothing but the peer's attention, and nothing but our own next words wait
- *            for it; moves do not
+ * Peers      each peer with a reference to such a region gets a recall, forgets the region, and
+ *            answers at once (noted). When its own transfers are over it gives the region up, like
+ *            others, by a release or with the next move. The rank is not quiet until all recalls
+ *            are noted. A recall waits for nothing but the peer's attention. Only the next messages
+ *            of this rank wait for a recall; moves do not
  * Threads    any; one lock at a time
  * Uses       aq_fh_internal.h, aq_fh_wire.h
  */
@@ -264,8 +264,7 @@ void aq_fh_progress(struct aq_fh *fh)
                                   memory_order_relaxed)) /* relaxed: see aq_fh_set_pending() */
             continue;
         atomic_store_explicit(&peer->send_pending, false, memory_order_relaxed);
-        if (aq_fh_is_disconnected(
-                peer)) /* and what waits to be given up there is nobody's any more */
+        if (aq_fh_is_disconnected(peer)) /* and what waits to be given up there is freed */
             continue;
         if (aq_fh_recall_send(peer) != AQ_OK || aq_fh_release_send(peer) != AQ_OK)
             aq_fh_set_pending(peer);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_fh_ref.c - the target's side: peers aim at regions of ours, each within its share.
+ * aq_fh_ref.c - the target's side: references of peers to regions of this rank, each peer within
+ * its quota.
  *
- * Owns      the aims: one for each region that a peer may transfer to, by the peer's number for it.
- *           A region may have aims of several peers, and counts against the share of each
- * Promise   a move is served without waiting for anybody: what the message gives up goes first, the
- *           share that it asks from is nobody else's, and victims make room at once
+ * Owns      the references: one for each region that a peer may transfer to, by the peer's number
+ *           for it. A region may have references of several peers, and counts against the quota of
+ *           each
+ * Promise   a move is served without waiting: what the message gives up goes first, the quota that
+ *           it uses belongs to no other peer, and victims are evicted at once
  * Threads   any; the local lock
  * Uses      aq_fh_internal.h, aq_fh_wire.h
  */
@@ -38,7 +40,7 @@ struct aq_fh_ref *aq_fh_ref_look(const struct aq_fh_peer *peer, uint32_t id)
     return ref != NULL && ref->id == id ? ref : NULL;
 }
 
-/* Local lock. seq_cst: with the look at the watch that follows a grant, see aq_fh_move_recheck() */
+/* Local lock. seq_cst: ordered with the check of the memory monitor in aq_fh_move_recheck() */
 static void aq_fh_peer_refs_add(struct aq_fh *fh, int n)
 {
     const unsigned peer_refs = atomic_load_explicit(&fh->head.peer_refs, memory_order_relaxed);
@@ -46,7 +48,7 @@ static void aq_fh_peer_refs_add(struct aq_fh *fh, int n)
     atomic_store_explicit(&fh->head.peer_refs, peer_refs + (unsigned)n, memory_order_seq_cst);
 }
 
-/* May a new aim of the peer's have this id? */
+/* May a new reference of the peer have this id? */
 static bool aq_fh_ref_is_free(const struct aq_fh *fh, const struct aq_fh_peer *peer, uint32_t id)
 {
     const uint32_t slot = id % AQ_FH_SLOTS_MAX;
@@ -54,7 +56,7 @@ static bool aq_fh_ref_is_free(const struct aq_fh *fh, const struct aq_fh_peer *p
     return slot < fh->quota_slots && (slot >= peer->ref_slots || peer->ref[slot] == NULL);
 }
 
-/* A record for a new aim whose id is free, not linked yet; NULL: no memory. */
+/* A record for a new reference whose id is free, not linked yet; NULL: no memory. */
 static struct aq_fh_ref *aq_fh_ref_create(struct aq_fh *fh, struct aq_fh_peer *peer, uint32_t id)
 {
     const uint32_t slot = id % AQ_FH_SLOTS_MAX;
@@ -106,8 +108,7 @@ static void aq_fh_ref_link(struct aq_fh *fh, struct aq_fh_ref *ref, struct aq_fh
     fh->counts.remote_charged += aq_fh_size(region);
 }
 
-/* Nobody aims at the region any more: it stays as a victim if there is room, unless it is not worth
- * it. */
+/* The region has no references any more: it stays as a victim if keep is set and there is space. */
 static void aq_fh_retire(struct aq_fh *fh, struct aq_fh_region *region, bool keep,
                          struct aq_fh_pending *pending)
 {
@@ -124,7 +125,7 @@ static void aq_fh_retire(struct aq_fh *fh, struct aq_fh_region *region, bool kee
     aq_fh_list_append(&fh->order, region);
 }
 
-/* The peer aims at it no more. */
+/* The peer gives the reference up. */
 static void aq_fh_ref_drop(struct aq_fh *fh, struct aq_fh_ref *ref, bool keep,
                            struct aq_fh_pending *pending)
 {
@@ -155,7 +156,7 @@ struct aq_fh_move {
     const uint8_t *data;
 };
 
-/* Is it of the form that a peer sends? */
+/* Is the message well-formed? */
 static bool aq_fh_move_parse(const struct aq_fh *fh, const void *msg, size_t nbytes,
                              struct aq_fh_move *move)
 {
@@ -207,8 +208,8 @@ static bool aq_fh_move_victims(struct aq_fh *fh, struct aq_fh_peer *peer,
     return true;
 }
 
-/* Local lock: a region that others, or we, have pinned already, which is not larger than the peer
- * will pay for. */
+/* Local lock: a region that is pinned already, and no larger than the quota that the peer
+ * offers. */
 static struct aq_fh_region *aq_fh_move_find(const struct aq_fh *fh, const struct aq_fh_move *move)
 {
     const uintptr_t granule = move->plan.start >> AQ_FH_GRANULE_SHIFT;
@@ -232,11 +233,11 @@ static void aq_fh_reply_fill(struct aq_fh_wire_reply *reply, const struct aq_fh_
     reply->start = region->start;
     reply->pages = (uint32_t)(aq_fh_size(region) / AQ_FH_PAGE);
     reply->write = region->write;
-    reply->once = region->state == AQ_FH_STALE; /* cannot be watched */
+    reply->once = region->state == AQ_FH_STALE; /* cannot be monitored */
     memcpy(reply->key, region->reg.key, sizeof(reply->key));
 }
 
-/* Local lock, which it releases: pin the region for the peer, whose share has been charged. */
+/* Local lock, which it releases: pin the region for the peer, whose quota has been charged. */
 static void aq_fh_move_reg(struct aq_fh *fh, const struct aq_fh_move *move, struct aq_fh_ref *ref,
                            struct aq_fh_wire_reply *reply)
 {
@@ -270,7 +271,7 @@ static void aq_fh_move_reg(struct aq_fh *fh, const struct aq_fh_move *move, stru
 }
 
 /* Local lock, which it releases: find or pin what the peer asks for. False: it asks for more than
- * its share. */
+ * its quota. */
 static bool aq_fh_move_reply(struct aq_fh *fh, struct aq_fh_peer *peer,
                              const struct aq_fh_move *move, struct aq_fh_wire_reply *reply)
 {
@@ -303,9 +304,10 @@ static bool aq_fh_move_reply(struct aq_fh *fh, struct aq_fh_peer *peer,
     return true;
 }
 
-/* Memory may have gone while the region was found or pinned. Threads of ours that made it go before
- * they could see that a peer aims at it have told others since; so the peer must not get it. Who
- * does it from now on sees the aim, and waits for the recall (aq_fh_is_quiet()). */
+/* Memory may have gone while the region was found or pinned. A thread of this process that unmapped
+ * it before the reference was visible may have sent messages since, so the peer must not get the
+ * region. A thread that unmaps it from now on sees the reference and waits for the recall
+ * (aq_fh_is_quiet()). */
 static void aq_fh_move_recheck(struct aq_fh *fh, struct aq_fh_peer *peer,
                                struct aq_fh_wire_reply *reply, struct aq_fh_pending *pending)
 {
@@ -317,7 +319,7 @@ static void aq_fh_move_recheck(struct aq_fh *fh, struct aq_fh_peer *peer,
     aq_lock_acquire(&fh->lock);
     ref = aq_fh_ref_look(
         peer,
-        reply->id); /* NULL: the peer gives up what it has not got yet, which no right one does */
+        reply->id); /* NULL: the peer has given up what it has not got yet, which is malformed */
     if (ref != NULL && ref->region->state == AQ_FH_STALE) {
         aq_fh_ref_drop(fh, ref, false, pending);
         reply->rc = AQ_RETRY;
@@ -365,8 +367,8 @@ static size_t aq_fh_move_serve(struct aq_fh *fh, struct aq_fh_peer *peer, const 
     }
     aq_lock_release(&fh->lock);
     /* Before the grant: until then what the message gives up, or a victim in its place, is covered
-     * by the share that the peer pays with. A region that is granted without pinning takes that
-     * share too, and its local charge goes. */
+     * by the quota that the message offers. A region that is granted without pinning takes that
+     * quota too, and its local charge goes. */
     aq_fh_dereg_pending(fh, &pending);
     if (move.wire.kind == AQ_FH_MOVE) {
         aq_lock_acquire(&fh->lock);

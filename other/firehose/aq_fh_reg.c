@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_fh_reg.c - pinning memory of this process, and what is unpinned to make room for it.
+ * aq_fh_reg.c - pinning of memory of this process, and eviction to make space for it.
  *
- * Victims    regions that no transfer uses and no peer aims at, in the order in which they were
- *            made; one that was used since it was last at the head goes round once
- * Budget     what is to be unpinned counts until it is, so that room is never used twice
+ * Victims    regions without holds and references, in the order in which they were made; a region
+ *            that was used since it was last at the head goes round once
+ * Budget     a region that is to be unpinned counts until it is, so that no space is used twice
  * Threads    as aq_fh_internal.h says of each function; operations run without a lock
  * Uses       aq_fh_internal.h
  */
@@ -157,7 +157,7 @@ static int aq_fh_try_all(struct aq_fh *fh, const struct aq_fh_plan *plan, bool w
     return rc;
 }
 
-/* The device or the kernel has no room for more: every victim goes. False: there was none. */
+/* The device or the kernel has no space for more: evict every victim. False: there was none. */
 static bool aq_fh_drop_idle(struct aq_fh *fh)
 {
     struct aq_fh_pending pending = { .charge = 0 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_fh_remote.c - the initiator's side: regions of peers that we may aim at, and hits.
+ * aq_fh_remote.c - the initiator's side: regions of peers that this rank has references to; hits.
  *
- * Owns      one struct aq_fh_peer for each rank spoken to, made at the first contact and kept
+ * Owns      one struct aq_fh_peer for each rank that was contacted, made at the first contact
  * Threads   any; the peer's lock
  * Uses      aq_fh_internal.h
  */

@@ -2,8 +2,8 @@
 /*
  * aq_fh_table.c - regions, found by address in constant time, and in lists.
  *
- * Index     a hash table with a node for each 64 KiB granule that a region touches. It doubles when
- *           there are two nodes a bucket. Regions may overlap: different peers may have asked for
+ * Index     a hash table with a node for each 64 KiB granule that a region overlaps. It doubles at
+ *           two nodes a bucket. Regions may overlap, since different peers may have asked for
  *           different pages
  * Owns      buckets and nodes; a region's nodes are in the region, or in one block beside it
  * Threads   under the lock of the table

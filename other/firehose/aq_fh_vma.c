@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_fh_vma.c - what is mapped at an address: by an ioctl on /proc/self/maps where the kernel has
- * it (1 us), else by reading that file up to the address (50 us and more in a large program).
+ * aq_fh_vma.c - the mapping at an address: by an ioctl on /proc/self/maps where the kernel has it
+ * (1 us), else by reading that file up to the address (50 us and more in a large program).
  */
 #include "other/firehose/aq_fh_vma.h"
 
@@ -18,8 +18,8 @@
 #define AQ_FH_MAPS "/proc/self/maps"
 #define AQ_FH_TEXT 4096 /* bytes read at a time */
 
-/* The question as linux/fs.h has it since 6.11; ours, because headers are often older than kernels.
- * */
+/* The ioctl as linux/fs.h has it since 6.11; repeated here, because headers are often older than
+ * kernels. */
 struct aq_fh_query {
     uint64_t size, flags, addr;
     uint64_t start, end, vma_flags, page_size, offset, inode;
@@ -103,7 +103,7 @@ int aq_fh_vma_find(uintptr_t addr, struct aq_fh_vma *vma_out)
 
 void aq_fh_vma_close(void)
 {
-    /* relaxed: nobody else is asking */
+    /* relaxed: no other thread is asking */
     const int fd = atomic_load_explicit(&aq_fh_maps, memory_order_relaxed);
 
     atomic_store_explicit(&aq_fh_maps, AQ_FH_UNKNOWN, memory_order_relaxed);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_fh_vma.h - what is mapped at an address of this process, as the kernel sees it.
+ * aq_fh_vma.h - the mapping at an address of this process, as the kernel sees it.
+ *
  * Owns      a descriptor of /proc/self/maps, if the kernel answers questions about single addresses
  *           (Linux 6.11)
  * Threads   any; it allocates nothing
@@ -15,8 +16,9 @@
 /* What stands behind a mapping. */
 enum aq_fh_backing {
     AQ_FH_ANONYMOUS, /* nothing that anybody else could change */
-    AQ_FH_FILE,      /* a file: whoever has it open can cut it, or punch holes into it */
-    AQ_FH_DEVICE     /* the kernel's own mappings, devices */
+    /* a file: any process that has it open can truncate it, or punch holes into it */
+    AQ_FH_FILE,
+    AQ_FH_DEVICE /* the kernel's own mappings, devices */
 };
 
 /* A mapping as mmap() and the kernel's merging have made it. */

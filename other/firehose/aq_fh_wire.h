@@ -5,12 +5,12 @@
  *
  *   MOVE     struct aq_fh_wire_move, ids of the regions given up, data of a put
  *            -> struct aq_fh_wire_reply, data of a get
- *   RELEASE  the same without a wish -> struct aq_fh_wire_reply
+ *   RELEASE  the same without a request for a region -> struct aq_fh_wire_reply
  *   RECALL   struct aq_fh_wire_recall, ids -> struct aq_fh_wire_recall
  *
- * Requests of a pair of ranks, and their answers, may come in any order: what a message gives up
- * pays for what it asks for, and an id is used again only after the answer to its release. A recall
- * may come before the grant.
+ * The requests of a pair of ranks, and their answers, may arrive in any order: what a message gives
+ * up pays for what it asks for, and an id is used again only after the answer to its release. A
+ * recall may arrive before the answer to the move.
  */
 #ifndef AQ_FH_WIRE_H
 #define AQ_FH_WIRE_H
