@@ -45,6 +45,7 @@ sub enter {
     $ENV{GASNET_HOST_TIMEOUT}     = 60;
     $ENV{AQ_TEST_PATIENCE}        = 120;
     $ENV{AQ_TEST_BYTEWISE}        = 1; # Soft-RoCE copies payloads by the kernel's memcpy, which knows no words
+    $ENV{GASNET_PHYSMEM_MAX}      = '1/3' if $guest eq 'wire'; # each of two "hosts" has half of the memory
     # Two "hosts" that are this one, and a device for each other rank. The launcher sees to it that all ranks have the
     # same environment, so each chooses by its number.
     write_script('wire-ssh', "while [ \$# -gt 2 ]; do shift; done\nexec sh -c \"\$2\"\n");
