@@ -17,6 +17,7 @@
  *   bench_many.c     in front: start-up, memory and message rate against the number of ranks
  *   bench_loss.c     in front: bandwidth of a stream of puts when datagrams are lost
  *   bench_peers.c    in front: the same rows by Open MPI, MPICH and OpenSHMEM, where installed
+ *   bench_against.h  in front: another implementation of the interface beside this one
  *   bench_out.c      table, JSON, progress;  bench_plot.c  SVG files through gnuplot
  *   bench_stat.c bench_limit.c            measuring and physical limits, shared with the peers
  *   bench_wire.c                          limits over UDP sockets
@@ -45,6 +46,11 @@ struct aq_options {
     bool verbs;  /* it is verbs */
     bool peers;  /* also measure MPI and OpenSHMEM where installed */
     const char *json, *plot, *only, *table;
+    const char *against;  /* prefix of another implementation: bench_against.h; NULL: none */
+    const char *conduits; /* of that comparison; NULL: smp,udp,mpi where both have them */
+    const char *csv, *label, *mode;
+    unsigned rounds;
+    double limit_s;     /* of one job of the comparison */
     const char *task;   /* what the ranks of a job do: rows, stream, startup, memory, talk, exit */
     const char *report; /* where rank 0 of a job writes records; NULL: it prints the table */
 };
@@ -341,8 +347,16 @@ int aq_front_temp(char *dir, size_t size);
 /** aq_front_self - path of this program. */
 const char *aq_front_self(void);
 
-/** aq_front_stop - was an interrupt asked for? */
+/** aq_front_sources - the folder in which a source is installed: AQ_BENCH_DATADIR, the configured
+ *  place, or its place relative to this program; false if it is in none, with one of them in dir.
+ */
+bool aq_front_sources(const char *file, char *dir, size_t size);
+
+/** aq_front_catch - SIGINT, SIGTERM and SIGHUP ask for an interrupt from now on. aq_front_stop -
+ *  was one asked for? aq_front_stop_code - the exit code that says so. */
+void aq_front_catch(void);
 bool aq_front_stop(void);
+int aq_front_stop_code(void);
 
 /** aq_many_count, aq_many_run - start-up, memory and message rate rows. */
 size_t aq_many_count(const struct aq_options *options);

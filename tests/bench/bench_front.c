@@ -24,6 +24,10 @@
 
 #define AQ_ROWS_LIMIT_S 600.0
 
+#ifndef AQ_BENCH_DATADIR
+#define AQ_BENCH_DATADIR "/usr/local/share/aqueduct/bench"
+#endif
+
 static char aq_self_path[4096];
 static char aq_report_dir[4096], aq_report_path[4200];
 static volatile sig_atomic_t aq_interrupted;
@@ -42,14 +46,51 @@ const char *aq_front_self(void)
     return aq_self_path;
 }
 
+static bool aq_front_readable(const char *dir, const char *file)
+{
+    char path[4400];
+
+    snprintf(path, sizeof(path), "%s/%s", dir, file);
+    return access(path, R_OK) == 0;
+}
+
+bool aq_front_sources(const char *file, char *dir, size_t size)
+{
+    const char *set = getenv("AQ_BENCH_DATADIR");
+    const char *self = aq_front_self();
+    const char *slash = strrchr(self, '/');
+
+    snprintf(dir, size, "%s", set != NULL ? set : AQ_BENCH_DATADIR);
+    if (aq_front_readable(dir, file))
+        return true;
+    if (slash == NULL || set != NULL)
+        return false;
+    snprintf(dir, size, "%.*s/../share/aqueduct/bench", (int)(slash - self), self);
+    return aq_front_readable(dir, file);
+}
+
 bool aq_front_stop(void)
 {
     return aq_interrupted != 0;
 }
 
+int aq_front_stop_code(void)
+{
+    return 128 + (int)aq_interrupted;
+}
+
 static void aq_front_interrupt(int sig)
 {
     aq_interrupted = sig;
+}
+
+void aq_front_catch(void)
+{
+    struct sigaction action = { .sa_handler = aq_front_interrupt };
+
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
 }
 
 static void aq_front_cleanup(void)
@@ -75,8 +116,6 @@ int aq_front_temp(char *dir, size_t size)
 
 static int aq_front_prepare(void)
 {
-    struct sigaction action = { .sa_handler = aq_front_interrupt };
-
     if (aq_front_temp(aq_report_dir, sizeof(aq_report_dir)) != 0)
         return -1;
     snprintf(aq_report_path, sizeof(aq_report_path), "%s/report", aq_report_dir);
@@ -85,9 +124,7 @@ static int aq_front_prepare(void)
         fprintf(stderr, "aq-bench: mkfifo %s: %s\n", aq_report_path, strerror(errno));
         return -1;
     }
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
+    aq_front_catch();
     return 0;
 }
 
@@ -279,7 +316,7 @@ int aq_front_run(const struct aq_options *options)
         aq_peers_run(options, &out);
     over = aq_out_finish(&out);
     if (aq_interrupted)
-        return 128 + (int)aq_interrupted;
+        return aq_front_stop_code();
     if (rc != 0)
         return 2;
     return options->strict && over > 0 ? 1 : 0;

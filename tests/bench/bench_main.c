@@ -3,13 +3,13 @@
  * bench_main.c - aq-bench: options, and which role this process plays.
  * Owns      the options
  * Threads   one
- * Uses      bench.h
+ * Uses      bench.h, bench_against.h
  *
  * Started plainly, it launches itself under gasnetrun and prints what comes back. Started by
  * gasnetrun, mpirun or srun, every process is a rank: rank 0 measures and prints, or reports to
  * the process that launched the job.
  */
-#include "bench.h"
+#include "bench_against.h"
 
 #include <getopt.h>
 #include <stdlib.h>
@@ -25,7 +25,14 @@ enum {
     AQ_OPT_NO_PEERS,
     AQ_OPT_TASK,
     AQ_OPT_REPORT,
-    AQ_OPT_STRICT
+    AQ_OPT_STRICT,
+    AQ_OPT_AGAINST,
+    AQ_OPT_CONDUITS,
+    AQ_OPT_ROUNDS,
+    AQ_OPT_CSV,
+    AQ_OPT_LABEL,
+    AQ_OPT_MODE,
+    AQ_OPT_LIMIT
 };
 
 static const char aq_usage_text[] =
@@ -44,6 +51,15 @@ static const char aq_usage_text[] =
     "  --peers           also measure Open MPI, MPICH and OpenSHMEM where installed (default "
     "unless --quick\n"
     "  --no-peers        or --table)\n"
+    "  --against PREFIX  compare with another implementation of the interface, installed there; "
+    "then\n"
+    "                    --only, --quick, --strict, --plot, -n and these:\n"
+    "    --conduits A,B  conduits to compare (default smp,udp,mpi, those that both have)\n"
+    "    --mode M        seq (default), par or parsync\n"
+    "    --rounds N      jobs of each, in turn (default 5)\n"
+    "    --limit S       end a job after S seconds (default 120)\n"
+    "    --label TEXT    how the output calls the other one\n"
+    "    --csv FILE      also write all figures there\n"
     "A row with a budget ends with ratio, budget and ok, over, or noise (the machine was too "
     "unquiet to say).\n";
 
@@ -60,6 +76,13 @@ static const struct option aq_long_options[] = {
     { "no-peers", no_argument, NULL, AQ_OPT_NO_PEERS },
     { "task", required_argument, NULL, AQ_OPT_TASK },
     { "report", required_argument, NULL, AQ_OPT_REPORT },
+    { "against", required_argument, NULL, AQ_OPT_AGAINST },
+    { "conduits", required_argument, NULL, AQ_OPT_CONDUITS },
+    { "rounds", required_argument, NULL, AQ_OPT_ROUNDS },
+    { "csv", required_argument, NULL, AQ_OPT_CSV },
+    { "label", required_argument, NULL, AQ_OPT_LABEL },
+    { "mode", required_argument, NULL, AQ_OPT_MODE },
+    { "limit", required_argument, NULL, AQ_OPT_LIMIT },
     { "help", no_argument, NULL, 'h' },
     { NULL, 0, NULL, 0 },
 };
@@ -80,6 +103,27 @@ static unsigned aq_parse_ranks(const char *text)
         exit(2);
     }
     return (unsigned)n;
+}
+
+/* A number from 1 to most. */
+static unsigned aq_parse_number(const char *option, const char *text, unsigned long most)
+{
+    char *end;
+    unsigned long n = strtoul(text, &end, 10);
+
+    if (*text == '\0' || *end != '\0' || n < 1 || n > most) {
+        fprintf(stderr, "aq-bench: --%s %s: a number from 1 to %lu\n", option, text, most);
+        exit(2);
+    }
+    return (unsigned)n;
+}
+
+static void aq_check_mode(const char *mode)
+{
+    if (strcmp(mode, "seq") == 0 || strcmp(mode, "par") == 0 || strcmp(mode, "parsync") == 0)
+        return;
+    fprintf(stderr, "aq-bench: --mode %s: one of seq, par, parsync\n", mode);
+    exit(2);
 }
 
 static void aq_check_table(const char *table)
@@ -110,11 +154,42 @@ static void aq_choose_conduit(struct aq_options *o)
     o->raw = o->verbs || strcmp(o->conduit, "mpi") == 0;
 }
 
+/* The options of --against; false if c is none of them. */
+static bool aq_parse_against(struct aq_options *o, int c)
+{
+    switch (c) {
+    case AQ_OPT_AGAINST:
+        o->against = optarg;
+        return true;
+    case AQ_OPT_CONDUITS:
+        o->conduits = optarg;
+        return true;
+    case AQ_OPT_ROUNDS:
+        o->rounds = aq_parse_number("rounds", optarg, AQ_AGAINST_ROUNDS);
+        return true;
+    case AQ_OPT_LIMIT:
+        o->limit_s = aq_parse_number("limit", optarg, 100000);
+        return true;
+    case AQ_OPT_CSV:
+        o->csv = optarg;
+        return true;
+    case AQ_OPT_LABEL:
+        o->label = optarg;
+        return true;
+    case AQ_OPT_MODE:
+        aq_check_mode(optarg);
+        o->mode = optarg;
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void aq_parse(struct aq_options *o, int argc, char **argv)
 {
     int peers = -1, c;
 
-    *o = (struct aq_options){ .ranks = 2 };
+    *o = (struct aq_options){ .ranks = 2, .rounds = 5, .limit_s = 120, .mode = "seq" };
     while ((c = getopt_long(argc, argv, "n:c:h", aq_long_options, NULL)) != -1) {
         switch (c) {
         case 'n':
@@ -160,7 +235,8 @@ static void aq_parse(struct aq_options *o, int argc, char **argv)
         case 'h':
             aq_usage(0);
         default:
-            aq_usage(2);
+            if (!aq_parse_against(o, c))
+                aq_usage(2);
         }
     }
     if (optind < argc)
@@ -222,6 +298,8 @@ int main(int argc, char **argv)
         aq_list(&options);
         return 0;
     }
+    if (options.against != NULL)
+        return aq_against_run(&options);
     if (options.task == NULL) {
         if (!aq_launched())
             return aq_front_run(&options);

@@ -20,10 +20,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifndef AQ_BENCH_DATADIR
-#define AQ_BENCH_DATADIR "/usr/local/share/aqueduct/bench"
-#endif
-
 /* One program of a library: between two ranks, or over as many as the other rows have. */
 struct aq_peer_library {
     const char *who, *compiler, *launcher, *arguments, *source;
@@ -72,36 +68,12 @@ static bool aq_peers_found(const char *program)
     return system(command) == 0;
 }
 
-static bool aq_peers_has(const char *dir)
-{
-    char path[4400];
-
-    snprintf(path, sizeof(path), "%s/peers/peer_mpi.c", dir);
-    return access(path, R_OK) == 0;
-}
-
-/* The folder with the sources: the setting, the installed one, or its place relative to this
- * program. */
-static bool aq_peers_sources(char *dir, size_t size)
-{
-    const char *set = getenv("AQ_BENCH_DATADIR");
-    const char *self = aq_front_self();
-    const char *slash = strrchr(self, '/');
-
-    snprintf(dir, size, "%s", set != NULL ? set : AQ_BENCH_DATADIR);
-    if (aq_peers_has(dir))
-        return true;
-    if (slash == NULL)
-        return false;
-    snprintf(dir, size, "%.*s/../share/aqueduct/bench", (int)(slash - self), self);
-    return aq_peers_has(dir);
-}
-
 static bool aq_peers_wanted(const struct aq_options *options)
 {
     char dir[4300];
 
-    return options->peers && options->only == NULL && aq_peers_sources(dir, sizeof(dir));
+    return options->peers && options->only == NULL
+           && aq_front_sources("peers/peer_mpi.c", dir, sizeof(dir));
 }
 
 size_t aq_peers_count(const struct aq_options *options)
@@ -225,7 +197,7 @@ void aq_peers_run(const struct aq_options *options, struct aq_out *out)
 {
     char dir[4300];
 
-    if (!aq_peers_wanted(options) || !aq_peers_sources(dir, sizeof(dir)))
+    if (!aq_peers_wanted(options) || !aq_front_sources("peers/peer_mpi.c", dir, sizeof(dir)))
         return;
     for (size_t i = 0;
          i < sizeof(aq_peer_libraries) / sizeof(aq_peer_libraries[0]) && !aq_front_stop(); i++) {
