@@ -31,6 +31,22 @@ static inline void aq_cpu_relax(void)
 #endif
 }
 
+/* What is marked AQ_TARGET_WIDE may use vectors of 32 bytes. It is called only where the processor
+ * has them; elsewhere it is never called. */
+#if defined(__x86_64__)
+#define AQ_TARGET_WIDE __attribute__((target("avx2")))
+static inline bool aq_cpu_has_wide(void)
+{
+    return __builtin_cpu_supports("avx2") != 0;
+}
+#else
+#define AQ_TARGET_WIDE
+static inline bool aq_cpu_has_wide(void)
+{
+    return false;
+}
+#endif
+
 /* Monotonic time, ns. */
 static inline uint64_t aq_now_ns(void)
 {

@@ -7,7 +7,7 @@
  * byte of one goes to the n-th byte of the other. Sides are what travels in messages.
  *
  *     aq_vis.c, aq_vis_route.c, aq_vis_remote.c, aq_vis_check.c   calls and routes: aq_vis_call.h
- *     aq_vis_strided.c  shapes: normalising, copying
+ *     aq_vis_strided.c  shapes: normalising;  aq_vis_plane.c  shapes: copying
  *     aq_vis_lists.c    copying between lists
  *     aq_vis_side.c     sides: positions, gathering, scattering
  *     aq_vis_ref.c, aq_vis_frag.c, aq_vis_serve.c   active messages, peer completion: aq_vis_ref.h
@@ -33,7 +33,7 @@ struct aq_op;
 
 #define AQ_VIS_LEVELS 63 /* the most dimensions of two or more items that can exist */
 
-/* --- strided, both ends in view: aq_vis_strided.c --- */
+/* --- strided, both ends in view: aq_vis_strided.c, aq_vis_plane.c --- */
 
 struct aq_vis_dim {
     size_t count;
