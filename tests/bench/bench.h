@@ -240,6 +240,10 @@ extern const struct aq_row_kind aq_kind_strided_put, aq_kind_strided_put_gaps, a
     aq_kind_strided_get_gaps;
 extern const struct aq_row_kind aq_kind_strided_runs, aq_kind_strided_runs_gaps,
     aq_kind_strided_bytes;
+extern const struct aq_row_kind aq_kind_strided_1d, aq_kind_strided_2d, aq_kind_strided_3d,
+    aq_kind_strided_4d;
+extern const struct aq_row_kind aq_kind_strided_1d_packed, aq_kind_strided_2d_packed,
+    aq_kind_strided_3d_packed, aq_kind_strided_4d_packed;
 extern const struct aq_row_kind aq_kind_fadd, aq_kind_add, aq_kind_fcas, aq_kind_fadd_double,
     aq_kind_fadd_contended;
 extern const struct aq_row_kind aq_kind_broadcast, aq_kind_reduce, aq_kind_allreduce;

@@ -183,7 +183,7 @@ void aq_against_show(const struct aq_against *against)
 int aq_against_build(const struct aq_against *against, unsigned tree, size_t conduit)
 {
     const char *name = against->conduits[conduit], *mode = against->options->mode;
-    char dir[4400], source[4400], program[4200], log[4200], command[20000];
+    char dir[4400], source[4500], program[4200], log[4200], command[20000];
 
     if (!aq_front_sources(AQ_BENCH_SOURCE, dir, sizeof(dir))) {
         fprintf(stderr, "aq-bench: %s is not in %s; set AQ_BENCH_DATADIR to its folder\n",

@@ -10,6 +10,11 @@
  * sides. In the rows named _gaps its doubles lie in every second column, so that nothing is
  * contiguous. The limits: the two loops that a programmer would write over mapped memory; one
  * contiguous put for each run; memcpy of as many bytes.
+ *
+ * The rows strided_1d to strided_4d put sections of one to four dimensions whose runs are as long
+ * as the row's size, 16 KiB in all or 16 runs, with gaps in every dimension; _packed leaves none at
+ * the destination. Their limit is the nest of loops, compiled for a run of that size where it is
+ * short.
  */
 #include "bench.h"
 
@@ -132,6 +137,122 @@ static void aq_same_bytes(struct aq_job *job, const struct aq_row *row, uint64_t
         aq_limit_compiler_barrier();
     }
 }
+
+/* --- sections of one to four dimensions --- */
+
+#define AQ_NEST_BYTES ((size_t)16 << 10)
+#define AQ_NEST_LEAST 16 /* runs */
+
+struct aq_nest {
+    size_t run, levels, count[4];
+    ptrdiff_t dst[4],
+        src[4]; /* strides, bytes; those beyond the levels are of loops that run once */
+};
+
+/* The dimensions are in the name: strided_Nd. */
+static struct aq_nest aq_nest_of(const struct aq_row *row)
+{
+    static const size_t outer[5][4] = {
+        { 1, 1, 1, 1 }, { 1, 1, 1, 1 }, { 1, 4, 1, 1 }, { 1, 4, 2, 1 }, { 1, 2, 2, 2 }
+    };
+    const bool packed = strstr(row->kind->name, "_packed") != NULL;
+    struct aq_nest nest = { .run = row->size, .levels = (size_t)(row->kind->name[8] - '0') };
+    size_t runs = MAX(AQ_NEST_BYTES / row->size, AQ_NEST_LEAST);
+    ptrdiff_t dst = (ptrdiff_t)(packed ? row->size : 2 * row->size);
+    ptrdiff_t src = (ptrdiff_t)(2 * row->size);
+
+    for (int d = 3; d > 0; d--) {
+        nest.count[d] = outer[nest.levels][d];
+        runs /= nest.count[d];
+    }
+    nest.count[0] = runs;
+    for (int d = 0; d < 4; d++) {
+        nest.dst[d] = dst;
+        nest.src[d] = src;
+        dst = dst * (ptrdiff_t)nest.count[d] + (packed ? 0 : 64);
+        src = src * (ptrdiff_t)nest.count[d] + 64;
+    }
+    return nest;
+}
+
+static void aq_nest_put(struct aq_job *job, const struct aq_row *row, uint64_t iters)
+{
+    const struct aq_nest nest = aq_nest_of(row);
+
+    for (uint64_t i = 0; i < iters; i++) {
+        gex_VIS_StridedPutBlocking(job->tm, 1, job->peer_owner + AQ_POOL_OFFSET, nest.dst,
+                                   job->buffer, nest.src, nest.run, nest.count, nest.levels, 0);
+        aq_limit_compiler_barrier();
+    }
+}
+
+static inline __attribute__((always_inline)) void aq_nest_copy(unsigned char *restrict dst,
+                                                               const unsigned char *restrict src,
+                                                               const struct aq_nest *nest,
+                                                               const size_t run)
+{
+    for (size_t l = 0; l < nest->count[3]; l++)
+        for (size_t k = 0; k < nest->count[2]; k++)
+            for (size_t j = 0; j < nest->count[1]; j++) {
+                unsigned char *to = dst + (ptrdiff_t)l * nest->dst[3] + (ptrdiff_t)k * nest->dst[2]
+                                    + (ptrdiff_t)j * nest->dst[1];
+                const unsigned char *from = src + (ptrdiff_t)l * nest->src[3]
+                                            + (ptrdiff_t)k * nest->src[2]
+                                            + (ptrdiff_t)j * nest->src[1];
+
+                for (size_t i = 0; i < nest->count[0]; i++)
+                    memcpy(to + (ptrdiff_t)i * nest->dst[0], from + (ptrdiff_t)i * nest->src[0],
+                           run);
+            }
+}
+
+static __attribute__((noinline)) void aq_nest_loop(unsigned char *dst, const unsigned char *src,
+                                                   const struct aq_nest *nest)
+{
+    switch (nest->run) {
+    case 8:
+        aq_nest_copy(dst, src, nest, 8);
+        break;
+    case 16:
+        aq_nest_copy(dst, src, nest, 16);
+        break;
+    case 32:
+        aq_nest_copy(dst, src, nest, 32);
+        break;
+    case 64:
+        aq_nest_copy(dst, src, nest, 64);
+        break;
+    default:
+        aq_nest_copy(dst, src, nest, nest->run);
+    }
+}
+
+static void aq_nest_limit(struct aq_job *job, const struct aq_row *row, uint64_t iters)
+{
+    const struct aq_nest nest = aq_nest_of(row);
+
+    for (uint64_t i = 0; i < iters; i++) {
+        aq_nest_loop(job->peer_local + AQ_POOL_OFFSET, job->buffer, &nest);
+        aq_limit_compiler_barrier();
+    }
+}
+
+#define NEST(variable, row_name)          \
+    const struct aq_row_kind variable = { \
+        .name = row_name,                 \
+        .limit_name = "copy loop",        \
+        .subject = aq_nest_put,           \
+        .limit = aq_nest_limit,           \
+    }
+
+NEST(aq_kind_strided_1d, "strided_1d");
+NEST(aq_kind_strided_2d, "strided_2d");
+NEST(aq_kind_strided_3d, "strided_3d");
+NEST(aq_kind_strided_4d, "strided_4d");
+NEST(aq_kind_strided_1d_packed, "strided_1d_packed");
+NEST(aq_kind_strided_2d_packed, "strided_2d_packed");
+NEST(aq_kind_strided_3d_packed, "strided_3d_packed");
+NEST(aq_kind_strided_4d_packed, "strided_4d_packed");
 
 const struct aq_row_kind aq_kind_strided_put = { .name = "strided_put",
                                                  .limit_name = "copy loop",
