@@ -3,7 +3,8 @@
  *
  * A waiter polls. While nothing comes it first spins (a peer on another core answers within
  * a microsecond), then yields the core, and where ranks outnumber cores, or the client asked
- * for it, sleeps in the kernel until somebody rings its wake-up.
+ * for it, sleeps in the kernel until somebody rings its wake-up. Where a peer waits for this very
+ * core, spinning is left out; where yielding has turned out slow, so is that (aq_contention.h).
  *
  * Owns      the wait mode, the spin budget, the stall report
  * Threads   any; each waiter is on its thread's stack
@@ -14,13 +15,13 @@
  */
 #include "core/aq_poll.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/aq_env.h"
+#include "core/aq_contention.h"
 #include "core/aq_job.h"
 #include "base/aq_log.h"
 #include "base/aq_state.h"
@@ -35,12 +36,18 @@
 #define AQ_SLEEP_NS   100000000u /* longest sleep: bounds what a stall report can be late */
 #define AQ_BACKOFF_NS 50000u     /* the same for a wait that nobody ends by ringing */
 #define AQ_LOOK_STEPS 1024u      /* spinning steps between looks at the clock */
+#define AQ_CORE_STEPS 16u        /* spinning steps between looks for peers on this core */
+#define AQ_LONG_NS    10000000u  /* who waits longer leaves its core to others */
+#define AQ_SLEEP_PART 8          /* of the time waited so far, see aq_wait_limit() */
+#define AQ_TICK_NS    5000000u   /* a sleep as long as this needs no timer before the next tick */
+#define AQ_VAIN_NS    3000u /* of a client's polls in vain between looks for peers on this core */
 
 static struct {
     atomic_int mode;   /* GASNET_WAIT_* */
     uint32_t spins;    /* steps before the first yield */
+    uint32_t vain;     /* a client's polls in vain between looks for peers on its core */
     uint64_t stall_ns; /* 0: no report */
-} aq_wait AQ_JOB_STATE = { .spins = 64 };
+} aq_wait AQ_JOB_STATE = { .spins = 64, .vain = 64 };
 
 /* The signal that asks for a report raises it; each wait compares. */
 static atomic_uint aq_wait_asked;
@@ -83,14 +90,20 @@ static inline unsigned aq_poll_transports(bool replies_only)
     return local + aq_job.remote->poll(replies_only);
 }
 
-static inline unsigned aq_poll_unnoted(void)
+/* Operations of the layer above. */
+static inline unsigned aq_poll_operations(void)
 {
-    unsigned served = aq_poll_transports(false);
-
     /* relaxed: an operation that another thread adds at this moment waits for the next poll */
     if (AQ_UNLIKELY(atomic_load_explicit(&aq_callback_pending, memory_order_relaxed) != 0))
-        served += aq_callback_progress();
-    return served;
+        return aq_callback_progress();
+    return 0;
+}
+
+static inline unsigned aq_poll_unnoted(void)
+{
+    const unsigned served = aq_poll_transports(false);
+
+    return served + aq_poll_operations();
 }
 
 /* Another thread may sleep on a condition that a handler of ours has just made true. */
@@ -104,13 +117,74 @@ static inline void aq_poll_notify(unsigned served)
 #endif
 }
 
+/* Whoever shares this core gets it. What comes meanwhile may come over the network: the next poll
+ * looks there too. */
+static void aq_wait_yield(void)
+{
+    aq_poll_skip.busy = 0;
+    aq_contention_yield();
+}
+
+/* A client that polls by itself, and nothing has come for a while: give way to a peer on this core.
+ */
+static __attribute__((noinline, cold)) void aq_poll_in_vain(void)
+{
+    uint32_t wakeup;
+    unsigned served;
+
+    if (!aq_contention_look())
+        return;
+    if (aq_contention_yields_well()) {
+        aq_wait_yield();
+        return;
+    }
+    wakeup = aq_wait_prepare();
+    served = aq_poll_unnoted();
+    if (served == 0)
+        aq_wait_sleep(wakeup, AQ_BACKOFF_NS);
+    aq_job.local->sleep_cancel();
+    aq_poll_notify(served);
+}
+
+/* A poll of the client's has found nothing. */
+static inline void aq_poll_note_vain(void)
+{
+    static _Thread_local uint32_t vain;
+
+    if (AQ_LIKELY(++vain < aq_wait.vain))
+        return;
+    vain = 0;
+    aq_poll_in_vain();
+}
+
+/* aq_poll() where there is a network. A poll that shared memory had nothing for counts as in vain,
+ * whatever the network has: polls in vain need not follow each other. */
+static __attribute__((noinline)) unsigned aq_poll_both(void)
+{
+    unsigned served = aq_job.local->poll(false);
+    const bool skips = aq_poll_skips_remote(&aq_poll_skip, served);
+
+    if (served == 0)
+        aq_poll_note_vain();
+    if (!skips)
+        served += aq_job.remote->poll(false);
+    served += aq_poll_operations();
+    aq_poll_notify(served);
+    return served;
+}
+
 unsigned aq_poll(void)
 {
     unsigned served;
 
     aq_service_note_poll();
-    served = aq_poll_unnoted();
-    aq_poll_notify(served);
+    if (AQ_UNLIKELY(aq_job.has_remote))
+        return aq_poll_both();
+    served = aq_job.local->poll(false) + aq_poll_operations();
+    if (AQ_LIKELY(served == 0))
+        aq_poll_note_vain();
+    else
+        aq_poll_notify(served);
     return served;
 }
 
@@ -262,6 +336,75 @@ static inline void aq_wait_idles(struct aq_waiter *waiter)
     }
 }
 
+/* A peer waits for the core that this thread spins on: yield, or go to sleep at once. Returns
+ * whether the step is done. */
+static __attribute__((noinline)) bool aq_wait_gives_way(struct aq_waiter *waiter)
+{
+    if (!aq_contention_look())
+        return false;
+    if (aq_contention_yields_well()) {
+        aq_wait_yield();
+        return true;
+    }
+    waiter->idle = aq_wait.spins + AQ_YIELDS;
+    return false;
+}
+
+/* Still in the time for spinning? Then the step is done. */
+static inline bool aq_wait_spins(struct aq_waiter *waiter)
+{
+    const uint32_t idle = waiter->idle;
+
+    if (idle >= aq_wait.spins)
+        return false;
+    if (AQ_UNLIKELY(idle % AQ_CORE_STEPS == 0 || (idle == 1 && aq_contention_was_shared()))) {
+        if (aq_wait_gives_way(waiter))
+            return true;
+        if (waiter->idle >= aq_wait.spins)
+            return false;
+    }
+    if (idle % 2 == 0)
+        aq_cpu_relax(); /* a peer on the same core's other thread needs the pipeline */
+    return true;
+}
+
+/* Spinning is over. Does the client want to spin on, and does nobody else want the core? */
+static bool aq_wait_spins_on(struct aq_waiter *waiter)
+{
+    const uint32_t idle = waiter->idle;
+
+    if (aq_job.oversubscribed || !aq_contention_yields_well())
+        return false;
+    if (idle % AQ_LOOK_STEPS == 0)
+        aq_wait_look(waiter);
+    aq_cpu_relax();
+    if (idle % 32 == 0)
+        aq_wait_yield(); /* whoever else wants this core may have it */
+    return true;
+}
+
+/* The last condition of a client that this thread slept for became true without a message: by a
+ * peer's store, that nobody rings for. */
+static _Thread_local bool aq_wait_by_store;
+
+/* How long may this wait sleep? For a condition of the client's, that a store may make true, an
+ * eighth of the time that it has waited. Sleeps shorter than a tick cost a timer each: only if
+ * stores are what this thread waits for. */
+static uint64_t aq_wait_limit(const struct aq_waiter *waiter)
+{
+    uint64_t waited;
+
+    if (waiter->unrung)
+        return AQ_BACKOFF_NS;
+    waited = aq_now_ns() - waiter->since;
+    if (waited > AQ_LONG_NS)
+        aq_contention_retire();
+    if (aq_wait_kind(waiter->what) != AQ_WAIT_BLOCKUNTIL)
+        return AQ_SLEEP_NS;
+    return MAX(aq_wait_by_store ? AQ_BACKOFF_NS : AQ_TICK_NS,
+               MIN(waited / AQ_SLEEP_PART, AQ_SLEEP_NS));
+}
+
 /* Nothing came in this step: give way, the more the longer. */
 static void aq_wait_idle(struct aq_waiter *waiter)
 {
@@ -272,21 +415,13 @@ static void aq_wait_idle(struct aq_waiter *waiter)
     if (AQ_UNLIKELY(idle == 1 && aq_trace_is_on()) && waiter->began == 0)
         waiter->began = aq_trace_begin(AQ_TRACE_BLOCKUNTIL);
     aq_wait_idles(waiter);
-    if (idle < aq_wait.spins && mode != GASNET_WAIT_BLOCK) {
-        if (idle % 2 == 0)
-            aq_cpu_relax(); /* a peer on the same core's other thread needs the pipeline */
+    if (mode != GASNET_WAIT_BLOCK && aq_wait_spins(waiter))
         return;
-    }
-    if (mode == GASNET_WAIT_SPIN && !aq_job.oversubscribed) {
-        if (idle % AQ_LOOK_STEPS == 0)
-            aq_wait_look(waiter);
-        aq_cpu_relax();
-        if (idle % 32 == 0)
-            sched_yield(); /* whoever else wants this core may have it */
+    if (mode == GASNET_WAIT_SPIN && aq_wait_spins_on(waiter))
         return;
-    }
-    if (idle - aq_wait.spins < AQ_YIELDS && mode != GASNET_WAIT_BLOCK) {
-        sched_yield();
+    if (waiter->idle - aq_wait.spins < AQ_YIELDS && mode != GASNET_WAIT_BLOCK
+        && aq_contention_yields_well()) {
+        aq_wait_yield();
         return;
     }
     if (!waiter->asleep) {
@@ -298,7 +433,7 @@ static void aq_wait_idle(struct aq_waiter *waiter)
     if (AQ_UNLIKELY(aq_trace_is_on()))
         aq_trace_idle();
     began = aq_trace_begin(AQ_TRACE_SLEEP);
-    aq_wait_sleep(waiter->wakeup, waiter->unrung ? AQ_BACKOFF_NS : AQ_SLEEP_NS);
+    aq_wait_sleep(waiter->wakeup, aq_wait_limit(waiter));
     aq_trace_end(AQ_TRACE_SLEEP, began, waiter->peer, 0);
     aq_wait_awake(waiter); /* announce afresh before the next sleep */
 }
@@ -323,6 +458,8 @@ static __attribute__((noinline, cold)) void aq_wait_end_traced(const struct aq_w
 
 void aq_wait_end(struct aq_waiter *waiter)
 {
+    if (AQ_UNLIKELY(waiter->since != 0))
+        aq_wait_by_store = true; /* nothing has come since the clock was looked at */
     aq_wait_over(waiter);
     if (AQ_UNLIKELY(waiter->began != 0))
         aq_wait_end_traced(waiter);
@@ -333,7 +470,10 @@ static inline void aq_wait_progressed(struct aq_waiter *waiter)
 {
     aq_wait_over(waiter);
     waiter->idle = 0;
-    waiter->since = 0;
+    if (AQ_UNLIKELY(waiter->since != 0)) {
+        waiter->since = 0;
+        aq_wait_by_store = false;
+    }
 }
 
 void aq_wait_step(struct aq_waiter *waiter)
@@ -375,6 +515,8 @@ void aq_wait_init(void)
             GASNET_WAIT_SPINBLOCK); /* who limits spinning knows of others on these cores */
     }
     aq_wait.spins = spin_us * steps_per_us > 4e9 ? UINT32_MAX : (uint32_t)(spin_us * steps_per_us);
+    aq_wait.vain =
+        MAX(1u, MIN(64u, AQ_VAIN_NS / (aq_limits.poll_ns != 0 ? aq_limits.poll_ns : 50)));
     aq_wait.stall_ns = (uint64_t)(aq_env_real(AQ_ENV_AQ_STALL_REPORT) * 1e9);
     aq_signal_install_named(AQ_ENV_AQ_STALL_SIGNAL, "AQ_STALL_SIGNAL", aq_wait_on_signal);
 }

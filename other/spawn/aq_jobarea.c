@@ -20,7 +20,7 @@
 
 #include "base/aq_env.h"
 
-#define AQ_JOBAREA_VERSION      4u
+#define AQ_JOBAREA_VERSION      5u
 #define AQ_JOBAREA_SPINS        4000 /* a few microseconds: about what a sleep and wake-up costs */
 #define AQ_JOBAREA_EXCHANGE_MIN (64u << 10) /* bytes for one round of an exchange between hosts */
 #define AQ_JOBAREA_EXCHANGE_MAX (4u << 20)
@@ -37,13 +37,14 @@ static const char *const aq_wait_names[AQ_WAIT_KINDS] = {
     [AQ_WAIT_COLL] = "a collective operation",
 };
 
-static size_t aq_jobarea_bytes(uint32_t size, uint32_t *blackboard_out)
+static size_t aq_jobarea_bytes(uint32_t size, struct aq_jobarea *layout)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t slots = sizeof(struct aq_jobarea) + (size_t)size * sizeof(struct aq_jobarea_rank);
-    size_t head = (slots + page - 1) & ~(page - 1);
+    size_t head = (slots + size * sizeof(uint16_t) + page - 1) & ~(page - 1);
 
-    *blackboard_out = (uint32_t)head;
+    layout->cores_offset = (uint32_t)slots;
+    layout->blackboard_offset = (uint32_t)head;
     /* two rounds, so that a fast rank may write the next while a slow one reads the last */
     return head + 2 * (size_t)size * AQ_JOBAREA_CHUNK;
 }
@@ -94,8 +95,7 @@ static struct aq_jobarea *aq_jobarea_make(uint32_t size, uint32_t job_size,
                                           const struct aq_jobarea_topo *topo, int *fd_out)
 {
     struct aq_jobarea *jobarea, layout = { .rank_base = 0, .host_count = 1 };
-    uint32_t blackboard;
-    uint64_t bytes = aq_jobarea_bytes(size, &blackboard);
+    uint64_t bytes = aq_jobarea_bytes(size, &layout);
     int fd = memfd_create("aq-board", MFD_CLOEXEC);
 
     if (fd < 0)
@@ -119,7 +119,6 @@ static struct aq_jobarea *aq_jobarea_make(uint32_t size, uint32_t job_size,
     jobarea->size = size;
     jobarea->job_size = job_size;
     jobarea->link_fd = -1;
-    jobarea->blackboard_offset = blackboard;
     jobarea->exit_timeout_ms = aq_jobarea_timeout_env(job_size);
     if (topo != NULL) {
         jobarea->rank_base = topo->rank_base;

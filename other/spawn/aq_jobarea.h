@@ -4,7 +4,8 @@
  * Owns      struct aq_jobarea, made by the supervisor (or the host's first rank), mapped by every
  *           rank of the host; lives in a memfd, so it vanishes with its last process
  * Holds     job size, exit state and exit code; per rank: pid, state, exit code, what it waits for,
- *           16 spare counters; a futex barrier and a blackboard for start-up
+ *           16 spare counters; the core that it runs on, in a table of its own, since all are
+ *           looked at together; a futex barrier and a blackboard for start-up
  * Threads   all fields that change are atomic; a slot is written by its own rank only, except pid
  *           and state before the rank has joined
  * Uses      the kernel (memfd, futex); nothing of core/, because the launcher is built from it too
@@ -109,6 +110,7 @@ struct aq_jobarea {
     uint8_t job_key[32];                /* the same on all hosts */
     uint32_t exit_timeout_ms;           /* GASNET_EXITTIMEOUT and friends */
     uint32_t blackboard_offset;         /* bytes from the job area's start */
+    uint32_t cores_offset;              /* uint16_t[size]: see aq_jobarea_cores() */
     _Atomic uint64_t memory;            /* what the host has; 0: nobody has looked yet */
     _Atomic uint32_t memory_is_limited; /* by the cgroup */
     _Atomic uint32_t cores_quota;       /* by the cgroup */
@@ -192,6 +194,13 @@ uint32_t aq_jobarea_timeout_env(uint32_t size);
 static inline char *aq_jobarea_blackboard(struct aq_jobarea *jobarea)
 {
     return (char *)jobarea + jobarea->blackboard_offset;
+}
+
+/** aq_jobarea_cores - [size] by slot: the core where the rank has last waited, + 1; 0: it has not,
+ *  or has been asleep for long. */
+static inline _Atomic uint16_t *aq_jobarea_cores(struct aq_jobarea *jobarea)
+{
+    return (_Atomic uint16_t *)(void *)((char *)jobarea + jobarea->cores_offset);
 }
 
 static inline uint64_t aq_jobarea_now_ns(void)

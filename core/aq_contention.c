@@ -1,0 +1,122 @@
+/*
+ * aq_contention.c - see aq_contention.h.
+ *
+ * A yield that returns as fast as the fastest so far has found nobody: whoever was seen on this
+ * core sleeps, or has moved since it published its own. Looks are then left out for a while. A
+ * yield that takes a good part of a scheduler period gave the core to a program that does not wait:
+ * for a while, the longer the more it took, threads sleep where they would have yielded.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE 1
+#include "core/aq_contention.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "core/aq_job.h"
+#include "base/aq_platform.h"
+#include "other/spawn/aq_spawn.h"
+
+#define AQ_SLOW_YIELD_NS   1000000u /* no chain of ranks that only poll takes so long */
+#define AQ_SLOW_WEIGHT     8u       /* so many yields must be fast to make up for a slow one */
+#define AQ_SLOW_MANY       16u      /* two, if few of the yields between them were fast */
+#define AQ_SLOW_PAUSE      32u      /* times that long yields are left out after a slow one */
+#define AQ_LOOKS_LEFT_OUT  64u      /* looks */
+#define AQ_YIELD_TO_NOBODY 2u       /* a yield that nobody used takes less than so many min_ns */
+
+_Thread_local struct aq_contention aq_contention_self;
+
+static _Atomic uint16_t *aq_contention_cores(void)
+{
+    return aq_jobarea_cores(aq_spawn_jobarea());
+}
+
+/* relaxed, here and below: hints */
+static void aq_contention_publish(uint16_t core)
+{
+    aq_contention_self.core = core;
+    atomic_store_explicit(&aq_contention_cores()[aq_spawn_info()->host_rank], core,
+                          memory_order_relaxed);
+}
+
+static bool aq_contention_find_peer(uint16_t core)
+{
+    const struct aq_spawn_info *info = aq_spawn_info();
+    const _Atomic uint16_t *cores = aq_contention_cores();
+
+    for (uint32_t i = 0; i < info->host_size; i++)
+        if (atomic_load_explicit(&cores[i], memory_order_relaxed) == core && i != info->host_rank)
+            return true;
+    return false;
+}
+
+bool aq_contention_look(void)
+{
+    struct aq_contention *self = &aq_contention_self;
+    const int number = sched_getcpu();
+
+    self->is_shared = false;
+    if (number < 0)
+        return false;
+    /* another thread of this rank may have published another core meanwhile; the next move tells */
+    if (self->core != (uint16_t)(number + 1))
+        aq_contention_publish((uint16_t)(number + 1));
+    if (self->unneeded != 0) {
+        self->unneeded--;
+        return false;
+    }
+    self->is_shared = aq_contention_find_peer(self->core);
+    return self->is_shared;
+}
+
+void aq_contention_retire(void)
+{
+    aq_contention_publish(0);
+}
+
+/* Nobody took the core: look less often, since peers asleep or gone look like this again. */
+static void aq_contention_note_nobody(struct aq_contention *self)
+{
+    self->backoff = self->backoff == 0 ? 1 : MIN(2 * self->backoff, AQ_LOOKS_LEFT_OUT);
+    self->unneeded = self->backoff;
+    self->is_shared = false;
+}
+
+/* One slow yield in many is a period that any program may lose. */
+static void aq_contention_note_slow(struct aq_contention *self, uint64_t now, uint64_t took)
+{
+    self->slow += AQ_SLOW_WEIGHT;
+    if (self->slow < AQ_SLOW_MANY)
+        return;
+    self->slow = AQ_SLOW_MANY - AQ_SLOW_WEIGHT; /* the next yield decides */
+    self->slow_until = now + AQ_SLOW_PAUSE * took;
+}
+
+void aq_contention_yield(void)
+{
+    struct aq_contention *self = &aq_contention_self;
+    const uint64_t began = aq_now_ns();
+    uint64_t now, took;
+
+    sched_yield();
+    now = aq_now_ns();
+    took = now - began;
+    if (took >= AQ_SLOW_YIELD_NS) {
+        aq_contention_note_slow(self, now, took);
+        return;
+    }
+    self->slow_until = 0;
+    self->slow -= self->slow != 0;
+    if (self->min_ns == 0 || took < self->min_ns)
+        self->min_ns = (uint32_t)took;
+    if (took < AQ_YIELD_TO_NOBODY * (uint64_t)self->min_ns)
+        aq_contention_note_nobody(self);
+    else
+        self->backoff = 0;
+}
+
+bool aq_contention_yields_well(void)
+{
+    return aq_contention_self.slow_until == 0 || aq_now_ns() >= aq_contention_self.slow_until;
+}

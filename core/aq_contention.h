@@ -1,0 +1,51 @@
+/*
+ * aq_contention.h - who else wants the core that this thread runs on, and what giving way costs.
+ *
+ * Each rank publishes its core in the job area, in looks that only polls in vain make. A rank of
+ * this host on the same core cannot run while this one polls, so polling for its answer is in vain.
+ * Yielding the core lets it run; but where other programs have work too, the scheduler may give
+ * them a whole period first, and then sleeping is better: a sleeper comes back as soon as it is
+ * woken.
+ *
+ * Owns      each thread's view: whether a peer shares its core, and whether yields are slow
+ * Threads   any; a rank's threads publish in one place, the last one counts
+ * Promise   hints only: nothing but time depends on what is published here
+ * Uses      the job area. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_CONTENTION_H
+#define AQ_CONTENTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct aq_contention {
+    bool is_shared;      /* the last look found a peer on this core */
+    uint16_t core;       /* published: number + 1 */
+    uint32_t unneeded;   /* looks that are still left out, since nobody took the core */
+    uint32_t backoff;    /* how many were left out the last time */
+    uint32_t min_ns;     /* of a yield: what it takes if nobody else is there; 0: not known */
+    uint32_t slow;       /* slow yields of late, weighed against fast ones */
+    uint64_t slow_until; /* until then yields are taken for slow; 0: they are not */
+};
+extern _Thread_local struct aq_contention aq_contention_self
+    __attribute__((tls_model("initial-exec")));
+
+/* Did the last look of this thread find a peer on its core? */
+static inline bool aq_contention_was_shared(void)
+{
+    return aq_contention_self.is_shared;
+}
+
+/* Publish this thread's core. Does a rank of this host want the same one? */
+bool aq_contention_look(void);
+
+/* This rank has waited for long and is asleep: nobody need give way to it. */
+void aq_contention_retire(void);
+
+/* Give the core to whoever waits for it, and learn what that takes. */
+void aq_contention_yield(void);
+
+/* Does a yield return soon, as far as this thread knows? If not, sleep instead. */
+bool aq_contention_yields_well(void);
+
+#endif
