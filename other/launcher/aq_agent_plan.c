@@ -254,7 +254,7 @@ bool aq_plan_read(struct aq_plan *plan, const uint8_t *blob, size_t len)
     plan->prefix = aq_unpack_u32(&u) != 0;
     return !u.failed && u.left == 0 && aq_plan_firsts(plan)
            && aq_plan_count(plan->host_name) == plan->hosts && plan->argv[0] != NULL
-           && plan->ssh[0] != NULL && plan->bind <= AQ_BIND_SOCKET;
+           && plan->ssh[0] != NULL && plan->bind < AQ_BINDS;
 }
 
 const char *aq_plan_ranks(const struct aq_plan *plan, uint32_t first, uint32_t end,

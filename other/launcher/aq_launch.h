@@ -25,7 +25,9 @@ enum aq_launch_bind {
     AQ_BIND_CORE,
     AQ_BIND_CACHE,
     AQ_BIND_NUMA,
-    AQ_BIND_SOCKET
+    AQ_BIND_SOCKET,
+    AQ_BIND_SHARE, /* an equal share of the cores; the default */
+    AQ_BINDS
 };
 
 /* SPAWNFN=C: a worker whose host has its agent already */

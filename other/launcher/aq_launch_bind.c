@@ -4,7 +4,8 @@
  * Threads   one
  * How       the objects asked for (cores, caches, ...) that we may use, in topology order; rank r
  *           gets the next -c of them. With more ranks than objects no rank is bound: a scheduler
- *           that may move them does better
+ *           that may move them does better. Unasked, each rank gets an equal share of the cores:
+ *           so no two ranks meet on a core, and a rank's threads have room
  * Uses      hwloc; without it, hardware threads of the affinity mask stand for every kind
  */
 #include "aq_config.h"
@@ -54,10 +55,10 @@ static hwloc_obj_type_t aq_bind_type(enum aq_launch_bind bind)
     }
 }
 
-static bool aq_bind_collect(const struct aq_launch *lo, struct aq_bind_objects *o)
+static bool aq_bind_collect(enum aq_launch_bind bind, struct aq_bind_objects *o)
 {
     hwloc_topology_t topo;
-    hwloc_obj_type_t type = aq_bind_type(lo->bind);
+    hwloc_obj_type_t type = aq_bind_type(bind);
     hwloc_bitmap_t own = hwloc_bitmap_alloc();
     bool ok = false;
     int n;
@@ -92,11 +93,11 @@ free_map:
     return ok;
 }
 #else
-static bool aq_bind_collect(const struct aq_launch *lo, struct aq_bind_objects *o)
+static bool aq_bind_collect(enum aq_launch_bind bind, struct aq_bind_objects *o)
 {
     cpu_set_t *all = calloc(1, o->size);
 
-    (void)lo;
+    (void)bind;
     if (all == NULL || sched_getaffinity(0, o->size, all) != 0) {
         free(all);
         return false;
@@ -122,16 +123,38 @@ static void aq_bind_or(cpu_set_t *to, const cpu_set_t *from, size_t size)
         ((unsigned char *)to)[i] |= ((const unsigned char *)from)[i];
 }
 
+/* The objects to choose from; a core's threads count as cores if the ranks need them. */
+static bool aq_bind_find(const struct aq_launch *lo, struct aq_bind_objects *o)
+{
+    o->size = CPU_ALLOC_SIZE(sysconf(_SC_NPROCESSORS_CONF) + 1024);
+    if (!aq_bind_collect(lo->bind, o))
+        return false;
+    if (lo->bind != AQ_BIND_SHARE || o->count >= lo->ranks)
+        return true;
+    o->count = 0; /* the sets found so far are this process's for good */
+    return aq_bind_collect(AQ_BIND_HWTHREAD, o);
+}
+
+/* A rank's objects: from first up to but not including end. */
+static cpu_set_t *aq_bind_join(const struct aq_bind_objects *o, uint64_t first, uint64_t end)
+{
+    cpu_set_t *set = o->set[first];
+
+    for (uint64_t i = first + 1; i < end; i++)
+        aq_bind_or(set, o->set[i], o->size);
+    return set;
+}
+
 cpu_set_t **aq_launch_bindings(const struct aq_launch *lo, size_t *size_out)
 {
     static struct aq_bind_objects o; /* ranks refer to its sets until they run */
-    unsigned each = lo->cpus > 0 ? (unsigned)lo->cpus : 1;
+    const bool shares = lo->bind == AQ_BIND_SHARE;
+    const unsigned each = lo->cpus > 0 ? (unsigned)lo->cpus : 1;
     cpu_set_t **sets;
 
-    if (lo->bind == AQ_BIND_NONE)
+    if (lo->bind == AQ_BIND_NONE || (shares && lo->ranks == 1))
         return NULL;
-    o.size = CPU_ALLOC_SIZE(sysconf(_SC_NPROCESSORS_CONF) + 1024);
-    if (!aq_bind_collect(lo, &o)) {
+    if (!aq_bind_find(lo, &o)) {
         aq_launch_tell(lo, "the machine's topology cannot be read: ranks are not bound");
         return NULL;
     }
@@ -142,11 +165,9 @@ cpu_set_t **aq_launch_bindings(const struct aq_launch *lo, size_t *size_out)
         return NULL;
     }
     sets = calloc(lo->ranks, sizeof(*sets));
-    for (uint32_t r = 0; sets != NULL && r < lo->ranks; r++) {
-        sets[r] = o.set[r * each];
-        for (unsigned i = 1; i < each; i++)
-            aq_bind_or(sets[r], o.set[r * each + i], o.size);
-    }
+    for (uint64_t r = 0; sets != NULL && r < lo->ranks; r++)
+        sets[r] = shares ? aq_bind_join(&o, r * o.count / lo->ranks, (r + 1) * o.count / lo->ranks)
+                         : aq_bind_join(&o, r * each, (r + 1) * each);
     *size_out = o.size;
     return sets;
 }

@@ -20,9 +20,8 @@
 
 static const char *const aq_spawner_names[] = { "", "fork", "ssh", "mpi", "pmi", "custom" };
 
-static const char *const aq_bind_names[] = {
-    "none", "hwthread", "core", "cache", "numa", "socket"
-};
+static const char *const aq_bind_names[] = { "none", "hwthread", "core", "cache",
+                                             "numa", "socket",   "share" };
 
 static const char aq_launch_help[] =
     "  -n N, -np N        start N ranks (required)\n"
@@ -36,7 +35,9 @@ static const char aq_launch_help[] =
     "  -t                 say what would be done, do nothing\n"
     "  -k                 accepted, as -v; there are no temporary files to keep\n"
     "  -l, --prefix-output   put the rank before each line of output\n"
-    "  --bind[=WHAT]      bind each rank to a core (WHAT: none hwthread core cache numa socket)\n"
+    "  --bind[=WHAT]      bind each rank to a core (WHAT: none hwthread core cache numa socket, or "
+    "share,\n"
+    "                     an equal share of the cores, which is the default)\n"
     "  -spawner=S         fork, ssh (hosts by -H), mpi (MPIRUN_CMD) or pmi (PMIRUN_CMD)\n"
     "  -encode, -noencode conduit mpi: encode values of variables, for launchers that give them to "
     "a shell, or not\n"
@@ -157,16 +158,49 @@ static enum aq_spawner aq_launch_parse_spawner(const struct aq_launch *lo, const
     aq_launch_error(lo, "%s=%s: not a spawner; there are fork, ssh, mpi and pmi", from, text);
 }
 
+/* from: the option or variable that says so */
+static enum aq_launch_bind aq_launch_parse_bind(const struct aq_launch *lo, const char *from,
+                                                const char *what)
+{
+    for (int i = 0; i < AQ_BINDS; i++)
+        if (strcasecmp(what, aq_bind_names[i]) == 0)
+            return (enum aq_launch_bind)i;
+    aq_launch_error(lo, "%s=%s: choose none, hwthread, core, cache, numa, socket or share", from,
+                    what);
+}
+
 static void aq_launch_option_bind(struct aq_launch *lo, const char *what)
 {
+    lo->bind = aq_launch_parse_bind(lo, "--bind", what);
     lo->bind_given = true;
-    for (int i = 0; i <= AQ_BIND_SOCKET; i++) {
-        if (strcasecmp(what, aq_bind_names[i]) == 0) {
-            lo->bind = (enum aq_launch_bind)i;
-            return;
-        }
-    }
-    aq_launch_error(lo, "--bind=%s: choose none, hwthread, core, cache, numa or socket", what);
+}
+
+/* Does the program's user place its threads already? Then the ranks are left alone. */
+static bool aq_launch_user_binds(void)
+{
+    static const char *const names[] = { "OMP_PLACES", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY",
+                                         "KMP_AFFINITY" };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (getenv(names[i]) != NULL)
+            return true;
+    return false;
+}
+
+static void aq_launch_settle_bind(struct aq_launch *lo)
+{
+    const char *set = getenv("AQ_BIND");
+
+    if (lo->cpus == 0)
+        lo->bind = AQ_BIND_NONE;
+    else if (lo->bind_given)
+        return;
+    else if (lo->cpus > 0)
+        lo->bind = AQ_BIND_CORE;
+    else if (set != NULL && *set != '\0')
+        lo->bind = aq_launch_parse_bind(lo, "AQ_BIND", set);
+    else
+        lo->bind = aq_launch_user_binds() ? AQ_BIND_NONE : AQ_BIND_SHARE;
 }
 
 /* gasnetrun_mpi's: percent encoding for launchers that give words to a shell. Arguments reach ours
@@ -394,10 +428,7 @@ static void aq_launch_settle(struct aq_launch *lo)
             lo->hosts);
     if (lo->hosts > lo->ranks)
         aq_launch_error(lo, "-N %u: more hosts than the %u ranks of -n", lo->hosts, lo->ranks);
-    if (lo->cpus == 0)
-        lo->bind = AQ_BIND_NONE;
-    else if (lo->cpus > 0 && !lo->bind_given)
-        lo->bind = AQ_BIND_CORE;
+    aq_launch_settle_bind(lo);
 }
 
 /* returns where the program stands */
