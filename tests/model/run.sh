@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh - has spin explore the models: flow control of udp, the handshake of ibv. Prints TAP.
+# run.sh - has spin explore the models: flow control of udp, the handshake of ibv, sleep and wake-up. Prints TAP.
 # SPDX-License-Identifier: BSD-3-Clause
 #
 #   run.sh [--long]
@@ -45,6 +45,22 @@ good|ibv_hello|-DLOSSES=4 -DPROGRESS|one asks, 4 losses: both are ready in the e
 good|ibv_hello|-DLOSSES=4 -DBOTH -DPROGRESS|both ask, 4 losses: both are ready in the end
 assertion|ibv_hello|-DBOTH -DEAGER|sending before the peer is known to receive is found out
 cycle|ibv_hello|-DLOSSES=1 -DMUTE -DPROGRESS|with a HAVE that nobody answers one side waits for ever
+good|sleep|-DWAKERS=2 -DMESSAGES=2|a sleeper, 2 wakers: nobody sleeps for ever
+good|sleep|-DTHREADS=2 -DMESSAGES=2|2 threads, a waker: nobody sleeps for ever
+good|sleep|-DLISTENER -DDATAGRAMS=2|a listener, a waker, the network: nobody sleeps for ever
+good|sleep|-DLISTENER -DTHREADS=2 -DDATAGRAMS=1|2 threads, one the listener, a waker, the network: nobody sleeps for ever
+deadlock|sleep|-DMESSAGES=2 -DNO_MEMBARRIER|without membarrier a wake-up is lost
+deadlock|sleep|-DMESSAGES=2 -DNO_LAST_LOOK|without a look after the announcement a message is missed
+deadlock|sleep|-DMESSAGES=2 -DCOUNT_LATE|a count read after the last look misses a wake-up
+deadlock|sleep|-DLISTENER -DMESSAGES=2 -DLISTENER_FIRST|a waker that looks for a listener too early misses it
+deadlock|sleep|-DLISTENER -DANNOUNCE_LATE|a listener that looks at the count too early misses a wake-up
+deadlock|sleep|-DLISTENER -DTHREADS=2 -DDATAGRAMS=1 -DALONE|a listener that leaves the others asleep leaves them for good
+deadlock|sleep|-DLISTENER -DTHREADS=2 -DDATAGRAMS=1 -DNO_MEMBARRIER|without membarrier nobody listens
+good|sleep_barrier|-DRANKS=3|a barrier of 3 ranks: nobody sleeps for ever
+good|sleep_barrier|-DRANKS=3 -DLEADER|a barrier whose leader comes last: nobody sleeps for ever
+deadlock|sleep_barrier|-DRANKS=2 -DNO_MEMBARRIER|without membarrier the last to arrive misses a sleeper
+deadlock|sleep_barrier|-DRANKS=3 -DNO_FENCE|two who come last together without a fence wake nobody
+deadlock|sleep_barrier|-DRANKS=3 -DLEADER -DLEADER_SLEEPS|a leader that nobody wakes sleeps for ever
 END_ROWS
     [ "$when" = --long ] && cat <<'END_ROWS'
 good|udp|-DRANKS=2 -DWINDOW=2 -DREQUESTS=2 -DLONG_REPLIES|2 ranks, window 2, replies with data: nobody waits for ever
@@ -54,6 +70,8 @@ good|udp|-DRANKS=3 -DDIRECT=1 -DREQUESTS=2 -DLONG_REPLIES -DPROGRESS|3 ranks, re
 good|udp_link|-DDUPLICATES -DWINDOW=3 -DFRAMES=5|window 3: once, undamaged, acknowledged when placed
 good|udp_link|-DLOSSES=2 -DFRAMES=3 -DPROGRESS|two losses: all arrives, and the sender knows
 deadlock|udp|-DRANKS=3 -DDIRECT=2 -DREQUESTS=4 -DSHARED_LANE|longer queues do not help one lane
+good|sleep|-DTHREADS=2 -DWAKERS=2|2 threads, 2 wakers: nobody sleeps for ever
+good|sleep|-DLISTENER -DTHREADS=2 -DMESSAGES=2|2 threads, one the listener, 2 messages: nobody sleeps for ever
 END_ROWS
 }
 
