@@ -374,4 +374,11 @@ void aq_loss_run(const struct aq_options *options, struct aq_out *out);
 size_t aq_peers_count(const struct aq_options *options);
 void aq_peers_run(const struct aq_options *options, struct aq_out *out);
 
+/** aq_script_wanted - is this a part that is a script: aq-bench armci? */
+bool aq_script_wanted(int argc, char **argv);
+
+/** aq_script_run - becomes the script, with the arguments from argv[2] on; returns 2 if that fails.
+ */
+int aq_script_run(char **argv);
+
 #endif

@@ -37,6 +37,7 @@ enum {
 
 static const char aq_usage_text[] =
     "usage: aq-bench [options]\n"
+    "       aq-bench armci [options]: libarmci beside ARMCI-MPI and MPI; aq-bench armci --help\n"
     "  -n N              ranks of the main job (default 2, at least 2)\n"
     "  -c, --conduit C   conduit to measure (default smp); with a network's, ranks of one host "
     "share no\n"
@@ -293,6 +294,8 @@ int main(int argc, char **argv)
 
     if (argc == 3 && strcmp(argv[1], "--task") == 0 && strcmp(argv[2], "exit") == 0)
         return 0; /* the limit of the start-up rows */
+    if (aq_script_wanted(argc, argv))
+        return aq_script_run(argv);
     aq_parse(&options, argc, argv);
     if (options.list) {
         aq_list(&options);

@@ -17,6 +17,12 @@
 #define ROWS    64
 #define PITCH   1024
 
+#ifdef BENCH_OURS
+#define IS_OURS true
+#else
+#define IS_OURS false
+#endif
+
 enum { ANSWER_PING = 1, ANSWER_STREAM };
 
 static char *local, *remote;
@@ -217,33 +223,62 @@ static void mpi_fetch(void *state, long iters)
     }
 }
 
+/* What is compared with loads and stores of the same memory. */
+static void mapped_rows(void)
+{
+    bench_row("get 8 B, cold", 8, (struct bench_side){ "", get8_cold, NULL },
+              (struct bench_side){ "load", load8_cold, &remote }, 1.5);
+    bench_at_least("strided get, 256 B", SEGMENT * ROWS,
+                   (struct bench_side){ "", get_strided, NULL },
+                   (struct bench_side){ "copy loop", copy_loop, remote }, 0.9);
+    bench_at_least("strided put, 256 B", SEGMENT * ROWS,
+                   (struct bench_side){ "", put_strided, NULL },
+                   (struct bench_side){ "copy loop", copy_loop, local }, 0.9);
+    for (acc_bytes = 65536; acc_bytes <= 1 << 20; acc_bytes *= 4)
+        bench_at_least("accumulate", (long)acc_bytes, (struct bench_side){ "", accumulate, NULL },
+                       (struct bench_side){ "add loop", daxpy, NULL }, 0.8);
+}
+
+static void unmapped_rows(void)
+{
+    bench_figure("strided get, 256 B", SEGMENT * ROWS,
+                 bench_time((struct bench_side){ "", get_strided, NULL }), "ns", 0);
+    bench_figure("strided put, 256 B", SEGMENT * ROWS,
+                 bench_time((struct bench_side){ "", put_strided, NULL }), "ns", 0);
+    for (acc_bytes = 65536; acc_bytes <= 1 << 20; acc_bytes *= 4)
+        bench_figure("accumulate", (long)acc_bytes,
+                     bench_time((struct bench_side){ "", accumulate, NULL }), "ns", 0);
+}
+
+static void size_rows(bool is_mapped)
+{
+    static const size_t sizes[] = { 64, 512, 4096, 32768, LARGE, 4 << 20 };
+
+    for (int i = 0; i < (int)(sizeof(sizes) / sizeof(sizes[0])); i++) {
+        size_t size = sizes[i];
+
+        if (bench_quick && size != LARGE)
+            continue;
+        bench_at_least("get, cold", (long)size, (struct bench_side){ "", get_large, &size },
+                       (struct bench_side){ "MPI message", half_trip, &size },
+                       size == LARGE && is_mapped ? 1.5 : 0);
+    }
+}
+
 static void rows(bool is_mapped)
 {
     static unsigned word;
-    static size_t eight = 8, large = LARGE;
-    const struct bench_side get = { "", get8, NULL }, cold = { "", get8_cold, NULL },
-                            big = { "", get_large, &large };
+    static size_t eight = 8;
+    const struct bench_side get = { "", get8, NULL };
 
-    if (is_mapped)
-        bench_row("get 8 B, cold", 8, cold, (struct bench_side){ "load", load8_cold, &remote },
-                  1.5);
     bench_at_least("get 8 B", 8, get, (struct bench_side){ "MPI_Get", mpi_get8, NULL }, 0);
     bench_at_least("get 8 B", 8, get, (struct bench_side){ "MPI half trip", half_trip, &eight },
-                   10);
-    bench_at_least("get, cold", (long)LARGE, big,
-                   (struct bench_side){ "MPI message", half_trip, &large }, 1.5);
-    if (is_mapped) {
-        bench_at_least("strided get, 256 B", SEGMENT * ROWS,
-                       (struct bench_side){ "", get_strided, NULL },
-                       (struct bench_side){ "copy loop", copy_loop, remote }, 0.9);
-        bench_at_least("strided put, 256 B", SEGMENT * ROWS,
-                       (struct bench_side){ "", put_strided, NULL },
-                       (struct bench_side){ "copy loop", copy_loop, local }, 0.9);
-        for (acc_bytes = 65536; acc_bytes <= 1 << 20; acc_bytes *= 4)
-            bench_at_least("accumulate", (long)acc_bytes,
-                           (struct bench_side){ "", accumulate, NULL },
-                           (struct bench_side){ "add loop", daxpy, NULL }, 0.8);
-    }
+                   is_mapped ? 10 : 0);
+    if (is_mapped)
+        mapped_rows();
+    else
+        unmapped_rows();
+    size_rows(is_mapped);
     bench_row("lock and unlock", 0, (struct bench_side){ "", lock_pair, NULL },
               (struct bench_side){ "two swaps", swap_pair, &word }, is_mapped ? 1.5 : 0);
     bench_at_least("fetch and add", 8, (struct bench_side){ "", rmw, NULL },
@@ -267,7 +302,7 @@ int main(int argc, char **argv)
 
         ARMCI_Acc(ARMCI_ACC_DBL, &zero, local, remote, (int)POOL / 2, 1);
         ARMCI_Get(remote + POOL / 2, local, (int)(POOL / 2), 1); /* mapped, page by page */
-        rows(ARMCI_Same_node(1) && (sharing == NULL || strcmp(sharing, "1") != 0));
+        rows(IS_OURS && (sharing == NULL || strcmp(sharing, "1") != 0));
         bench_release();
     } else {
         bench_attend(answer);

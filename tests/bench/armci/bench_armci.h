@@ -7,7 +7,7 @@
  *     name|size|subject ns|what it is compared with|its ns|ratio|spread|goal|verdict
  * where the ratio is time of the subject over time of the other, the spread the ratio of the upper
  * and the lower quarter of the ratios, and the goal "<= 1.1" or "-". With a spread above 1.5 a
- * verdict that is not ok says noise.
+ * verdict that is not ok says noise, else MISSED.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -47,7 +47,20 @@ double bench_at_least(const char *name, long size, struct bench_side subject,
                       struct bench_side other, double goal);
 /* The middle time of an iteration, ns; no row. */
 double bench_time(struct bench_side side);
-/* A row of a number that has been measured otherwise. */
+/* A row of a number that has been measured otherwise:
+ *     name|size|value|unit||||goal|verdict */
 void bench_figure(const char *name, long size, double value, const char *unit, double limit);
+void bench_figure_at_least(const char *name, long size, double value, const char *unit,
+                           double limit);
+/* The middle one; sorts them. */
+double bench_middle(double *values, int n);
+/* Of a clock, ns. */
+double bench_now(void);
+
+/* Settings of libarmci: "NAME=VALUE NAME=VALUE", and those that a program starts with. */
+void bench_apply(const char *settings);
+#define BENCH_DEFAULTS                                                              \
+    "AQ_ARMCI_GET=auto AQ_ARMCI_PUT=auto AQ_ARMCI_STRIDED=auto AQ_ARMCI_BUFFERS=4 " \
+    "AQ_ARMCI_CHUNK=65536 AQ_ARMCI_FIRST_CHUNK=16384"
 
 #endif

@@ -1,41 +1,220 @@
 #!/bin/sh
-# run.sh - ARMCI over Aqueduct beside ARMCI-MPI and MPI: rows of figures, as bench_armci.h describes
-# them. In one process where libraries can share it, else in turn.
+# run.sh - aq-bench armci: libarmci beside ARMCI-MPI and MPI. Each row stands beside what it is
+# compared with, measured in the same processes where libraries can share them, else in turn.
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Usage: AQ_INSTALL=PREFIX sh run.sh [quick]     with the wrapper of the MPI that libarmci was built with
+# AQ_INSTALL is the installed tree, MPICC the wrapper of the MPI that its libarmci was built with.
+# bench_armci.h says what a row is.
 
 set -u
-: "${AQ_INSTALL:?AQ_INSTALL is the installed tree}"
 here=$(cd "$(dirname "$0")" && pwd)
-MPICC=${MPICC:-mpicc.openmpi}
-MPIRUN=${MPIRUN:-mpirun.openmpi}
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-how=${1:-full}
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-for program in local net; do
-    "$MPICC" -O3 -DBENCH_OURS "$here/armci_$program.c" "$here/bench_armci.c" -o "$work/$program-ours" \
-        -I"$AQ_INSTALL/include" -L"$AQ_INSTALL/lib" -larmci -Wl,-rpath,"$AQ_INSTALL/lib" -lpthread || exit 1
-    "$MPICC" -O3 "$here/armci_$program.c" "$here/bench_armci.c" -o "$work/$program-others" \
-        -larmci-openmpi -lpthread 2>/dev/null
+
+usage()
+{
+    cat <<END
+usage: aq-bench armci [options]
+  --quick          short slices: about a minute on an idle machine
+  --strict         exit with 1 if a row has missed its goal
+  --only A,B       sections whose name contains A or B
+  --list           print the sections and stop
+  -c, --conduit C  the networks to measure; udp,mpi unless told otherwise
+  --no-peers       leave out ARMCI-MPI
+  --json FILE      also write all rows as JSON
+  --markdown FILE  also write all rows as tables
+  --plot DIR       also draw SVG plots there, with gnuplot
+A row with a goal ends with the ratio, the goal and ok, MISSED, or noise (the machine was too
+unquiet to say). Open MPI's mpirun is used with --oversubscribe; the section on a slow link needs
+root and makes a network of its own, with a link of 4 Gbit/s.
+END
+    exit "$1"
+}
+
+fail()
+{
+    echo "aq-bench armci: $*" >&2
+    exit 2
+}
+
+how=full only='' list=no strict=no peers=yes json='' markdown='' plot='' networks=udp,mpi
+while [ $# -gt 0 ]; do
+    case $1 in
+    --quick) how=quick ;;
+    --strict) strict=yes ;;
+    --list) list=yes ;;
+    --peers) peers=yes ;;
+    --no-peers) peers=no ;;
+    -h | --help) usage 0 ;;
+    --only | --json | --markdown | --plot | -c | --conduit)
+        [ $# -ge 2 ] || usage 2 >&2
+        case $1 in
+        --only) only=$2 ;;
+        --json) json=$2 ;;
+        --markdown) markdown=$2 ;;
+        --plot) plot=$2 ;;
+        *) networks=$2 ;;
+        esac
+        shift
+        ;;
+    *) usage 2 >&2 ;;
+    esac
+    shift
 done
 
-# run TITLE SETTINGS PROGRAM [MPIRUN'S OPTIONS]
-run()
+tree=${AQ_INSTALL:?AQ_INSTALL is the installed tree}
+[ -n "${MPICC:-}" ] || MPICC=mpicc
+MPIRUN=${MPIRUN:-${MPICC%mpicc*}mpirun${MPICC##*mpicc}}
+if [ "$list" = no ]; then
+    [ -f "$tree/include/armci.h" ] || fail "there is no libarmci in $tree"
+    command -v "$MPICC" >/dev/null || fail "$MPICC is not in PATH; MPICC names the wrapper"
+fi
+work=$(mktemp -d "${TMPDIR:-/tmp}/aq-bench-XXXXXX") || exit 2
+child=
+trap '[ -z "$child" ] || kill "$child" 2>/dev/null; rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+trap 'exit 129' HUP
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+: >"$work/rows"
+
+# --- programs, compiled when they are first needed ---
+
+# program NAME LIBRARY: its path in $program; LIBRARY is ours, or the MPI of an ARMCI-MPI.
+program()
 {
-    echo "# $1"
-    settings=$2 program=$work/$3
-    shift 3
-    # shellcheck disable=SC2086
-    [ -x "$program" ] && env $settings timeout 600 "$MPIRUN" --oversubscribe "$@" -n 2 "$program" "$how"
+    program=$work/$1-$2
+    [ -x "$program" ] && return 0
+    case $2 in
+    ours) set -- "$1" "$MPICC" -DBENCH_OURS -I"$tree/include" -L"$tree/lib" -larmci -Wl,-rpath,"$tree/lib" ;;
+    *) set -- "$1" "mpicc.$2" "-larmci-$2" ;;
+    esac
+    name=$1 compiler=$2
+    shift 2
+    command -v "$compiler" >/dev/null &&
+        "$compiler" -O3 "$here/armci_$name.c" "$here/bench_armci.c" -o "$program" "$@" -lpthread -lm \
+            2>"$work/compiler"
 }
-two_copies="--mca btl_vader_single_copy_mechanism none"
-# shellcheck disable=SC2086
-run "one host, MPI copies twice" GASNET_CONDUIT=smp local-ours --bind-to core $two_copies
-run "one host, MPI copies once" GASNET_CONDUIT=smp local-ours --bind-to core
-run "one host, no memory shared" "GASNET_CONDUIT=udp GASNET_SUPERNODE_MAXSIZE=1" local-ours --bind-to none
-run "one host, ARMCI-MPI" A= local-others --bind-to core
-run "udp" "GASNET_CONDUIT=udp GASNET_SUPERNODE_MAXSIZE=1" net-ours --bind-to none
-run "mpi" "GASNET_CONDUIT=mpi GASNET_SUPERNODE_MAXSIZE=1" net-ours --bind-to none
-run "ARMCI-MPI" A= net-others --bind-to none
+
+is_openmpi() { "$1" --showme:version 2>/dev/null | grep -q 'Open MPI'; }
+
+# --- sections ---
+
+# wanted TITLE: by --only
+wanted()
+{
+    [ -z "$only" ] && return 0
+    for word in $(echo "$only" | tr ' ,' '_ '); do
+        case $(echo "$1" | tr ' ' '_') in *"$word"*) return 0 ;; esac
+    done
+    return 1
+}
+
+# launch LIBRARY RANKS BINDING: the launcher's line in $launch
+launch()
+{
+    if [ "$1" = ours ]; then compiler=$MPICC run=$MPIRUN; else compiler=mpicc.$1 run=mpirun.$1; fi
+    if is_openmpi "$compiler"; then
+        launch="$run --oversubscribe --bind-to $3 -n $2"
+    else
+        launch="$run -bind-to $3 -n $2"
+    fi
+}
+
+# section TITLE LIBRARY RANKS BINDING SETTINGS PROGRAM [ARGUMENT...]
+section()
+{
+    title=$1 library=$2 ranks=$3 binding=$4 settings=$5 name=$6
+    shift 6
+    wanted "$title" || return 0
+    if [ "$list" = yes ]; then
+        echo "$title"
+        return 0
+    fi
+    echo "# $title"
+    if ! program "$name" "$library"; then
+        echo "left out: armci_$name.c does not compile with this library"
+        return 0
+    fi
+    launch "$library" "$ranks" "$binding"
+    # shellcheck disable=SC2086
+    env $settings timeout -k 5 $limit $before $launch "$program" "$@" $how </dev/null >"$work/out" 2>"$work/err" &
+    child=$!
+    wait $child || { echo "left out: ended with status $?"; tail -5 "$work/err"; }
+    child=
+    sed "s/^/$title|/" "$work/out" | tee -a "$work/rows" | awk -v form=text -f "$here/rows.awk"
+}
+before='' limit=600
+[ $how = full ] || limit=60
+
+# one_host: ranks that share memory
+one_host()
+{
+    twice=''
+    is_openmpi "$MPICC" && twice=OMPI_MCA_btl_vader_single_copy_mechanism=none
+    section "one host: MPI copies twice" ours 2 core "GASNET_CONDUIT=smp $twice" local
+    section "one host: MPI copies once" ours 2 core GASNET_CONDUIT=smp local
+    section "one host: locks" ours 8 none GASNET_CONDUIT=smp lock
+    section "one host: service" ours 4 none GASNET_CONDUIT=smp service many
+    section "one host: no memory shared" ours 2 none "GASNET_CONDUIT=udp $apart" local
+}
+
+# network CONDUIT
+network()
+{
+    conduit="GASNET_CONDUIT=$1"
+    section "$1: progress" ours 2 none "$conduit $apart" service progress
+    [ "$1" = mpi ] ||
+        section "$1: no service thread" ours 2 none "$conduit $apart GASNET_PROGRESS_THREAD=0" \
+            service control
+    section "$1: flood" ours 4 none "$conduit $apart" service many
+    [ "$1" = mpi ] ||
+        section "$1: flood on two hosts in name" ours 4 none \
+            "$conduit GASNET_SUPERNODE_MAXSIZE=2" service many
+    section "$1: transfers" ours 2 none "$conduit $apart" net
+    section "$1: pipelines" ours 2 none "$conduit $apart" pipe plain
+}
+
+others()
+{
+    for mpi in openmpi mpich; do
+        [ "$list" = no ] && ! program local $mpi && continue
+        section "ARMCI-MPI over $mpi: one host" $mpi 2 core A= local
+        section "ARMCI-MPI over $mpi: transfers" $mpi 2 core A= net
+    done
+}
+
+# A loopback interface of its own, through which a token bucket lets 4 Gbit/s.
+slow_link()
+{
+    [ "$(id -u)" = 0 ] && command -v tc >/dev/null && unshare -n true 2>/dev/null || return 0
+    before="unshare -n sh $work/shape"
+    cat >"$work/shape" <<'END'
+ip link set lo up && tc qdisc add dev lo root tbf rate 4gbit burst 256k latency 20ms || exit 1
+exec "$@"
+END
+    section "udp: pipelines on a slow link" ours 2 none "GASNET_CONDUIT=udp $apart" pipe shaped
+    before=''
+}
+
+apart=GASNET_SUPERNODE_MAXSIZE=1
+one_host
+for network in $(echo "$networks" | tr , ' '); do
+    network "$network"
+    [ "$network" != udp ] || slow_link
+done
+[ "$peers" = no ] || others
+[ "$list" = no ] || exit 0
+
+# --- what needs two sections, files, the verdict ---
+
+awk -F'|' -f "$here/rows.awk" -v form=beside "$work/rows" >"$work/beside"
+if [ -s "$work/beside" ]; then
+    echo "# sections beside each other"
+    awk -v form=text -f "$here/rows.awk" "$work/beside"
+    cat "$work/beside" >>"$work/rows"
+fi
+[ -z "$json" ] || awk -v form=json -f "$here/rows.awk" "$work/rows" >"$json" || exit 2
+[ -z "$markdown" ] || awk -v form=markdown -v how="$how" -v date="$(date -u '+%Y-%m-%d, %H:%M')" \
+    -f "$here/rows.awk" "$work/rows" >"$markdown" || exit 2
+[ -z "$plot" ] || sh "$here/plot.sh" "$work/rows" "$plot" || exit 2
+awk -F'|' '{ n[$10]++ } END { printf "# %d ok, %d MISSED, %d noise\n", n["ok"], n["MISSED"], n["noise"] }' "$work/rows"
+[ "$strict" = no ] || ! grep -q '|MISSED$' "$work/rows"
