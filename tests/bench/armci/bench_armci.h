@@ -5,9 +5,10 @@
  * A row is the middle of the ratios of interleaved slices: the subject, then what it is compared
  * with, in the same processes. A row is written as
  *     name|size|subject ns|what it is compared with|its ns|ratio|spread|goal|verdict
- * where the ratio is time of the subject over time of the other, the spread the ratio of the upper
- * and the lower quarter of the ratios, and the goal "<= 1.1" or "-". With a spread above 1.5 a
- * verdict that is not ok says noise, else MISSED.
+ * where the times are lower quartiles, the ratio is time of the subject over time of the other, the
+ * spread the ratio of the upper and the lower quarter of the ratios, and the goal "<= 1.1" or
+ * "-". With a spread above 1.5 a verdict that is not ok says noise, else MISSED. Only libarmci has
+ * goals.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
