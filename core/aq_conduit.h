@@ -254,9 +254,9 @@ struct aq_conduit_ops {
      * lowest. Any number of phases may be open. */
     void (*barrier_arrive)(uint64_t k);
     bool (*barrier_done)(uint64_t k, gex_Rank_t *missing_out);
-    /* Named barriers: one phase open at a time; id and flags as in gasnet_barrier_notify(). While a
-     * phase is open name_out is undefined; shared memory's is what the ranks before the missing one
-     * say. */
+    /* Named barriers: one phase open at a time; id and flags as in gasnet_barrier_notify().
+     * While a phase is open, name_out is undefined; that of shared memory is what the ranks before
+     * the missing one say. */
     void (*named_arrive)(uint64_t k, int id, int flags);
     bool (*named_done)(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_t *missing_out);
 };

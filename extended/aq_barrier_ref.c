@@ -516,7 +516,7 @@ static void aq_ref_choose_parties(void)
 
 void aq_ref_barrier_fini(void)
 {
-    free((void *)(uintptr_t)aq_ref_bar.jobrank_of);
+    free((void *)(uintptr_t)aq_ref_parties.jobrank_of);
 }
 
 void aq_ref_barrier_init(void)

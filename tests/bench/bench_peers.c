@@ -48,7 +48,6 @@ static const struct aq_peer_library aq_peer_libraries[] = {
     { AQ_OSHMEM, AQ_ROOT, "peers/peer_shmem_coll.c", 11, true, AQ_BESIDE_MPI },
 };
 
-
 /* fi_pingpong's sizes, and the rows of ours that they stand beside. */
 static const struct {
     const char *name;
