@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct aq_env_aliases; /* base/aq_env_alias.h */
+
 /* Ways in which gasnetrun starts the ranks of a job: -spawner=. */
 enum aq_spawner {
     AQ_SPAWNER_UNSET,
@@ -27,10 +29,13 @@ struct aq_conduit_info {
     const char *about; /* one line for aq-info */
     bool one_host;     /* reaches ranks on the same host only */
 
-    /* "./prog N arguments" starts a job by GASNET_SPAWNFN, and settings go by the names GASNET_X,
-     * AMUDP_X and X. command is then the launcher with a command line of its own. */
+    /* "./prog N arguments" starts a job by GASNET_SPAWNFN. command is then the launcher with a
+     * command line of its own. */
     bool starts_itself;
     const char *command;
+
+    /* Settings that go by further names; NULL: by GASNET_X only. */
+    const struct aq_env_aliases *aliases;
 
     /* The spawner that gasnetrun takes if the user names none. UNSET: ssh if the user names hosts,
      * else fork. */

@@ -270,9 +270,10 @@ static void aq_env_warn_alias(const struct aq_env_alias *alias)
             alias->other_value);
 }
 
-void aq_env_adopt_aliases(bool warns)
+void aq_env_adopt_aliases(const struct aq_env_aliases *aliases, bool warns)
 {
-    if (aq_env_alias_adopt(aq_env_get, aq_env_change, warns ? aq_env_warn_alias : NULL))
+    if (aliases != NULL
+        && aq_env_alias_adopt(aliases, aq_env_get, aq_env_change, warns ? aq_env_warn_alias : NULL))
         aq_env_load();
     aq_env_refuse();
 }

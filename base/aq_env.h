@@ -22,6 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct aq_env_aliases; /* base/aq_env_alias.h */
+
 /* AQ_ENV_<name without GASNET_, with AQ_ kept> */
 enum aq_env_id {
 #define AQ_ENV(id, name, type, unit, dflt, help) AQ_ENV_##id,
@@ -99,10 +101,12 @@ void aq_env_set_job_environment(const char *block, size_t len);
 
 /**
  * aq_env_adopt_aliases - from here on the rows that go by three names (base/aq_env_alias.h) have
- * their values by whichever of them was set. Conduits with that custom call it first thing in their
- * init. warns     say which spellings contradict each other: one rank of a job should
+ * their values by whichever of them was set. Conduits with aliases call it first thing in their
+ * init.
+ * aliases  the conduit's; NULL: none
+ * warns    say which spellings contradict each other: one rank of a job should
  */
-void aq_env_adopt_aliases(bool warns);
+void aq_env_adopt_aliases(const struct aq_env_aliases *aliases, bool warns);
 
 /**
  * aq_env_snapshot - the process's environment in the form aq_env_set_job_environment() takes.

@@ -7,40 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const aq_env_alias_names[] = {
-    "SPAWNFN",
-    "SSH_SERVERS",
-    "SSH_CMD",
-    "SSH_OPTIONS",
-    "SSH_REMOTE_PATH",
-    "CSPAWN_CMD",
-    "CSPAWN_SERVERS",
-    "CSPAWN_ROUTE_OUTPUT",
-    "ROUTE_OUTPUT",
-    "LINEBUFFERSZ",
-    "NETWORKDEPTH",
-    "RECVDEPTH",
-    "SENDDEPTH",
-    "SOCKETBUFFER_INITIAL",
-    "SOCKETBUFFER_MAX",
-    "REQUESTTIMEOUT_MAX",
-    "REQUESTTIMEOUT_INITIAL",
-    "REQUESTTIMEOUT_BACKOFF",
-    "MASTERIP",
-    "WORKERIP",
-    "WORKER_RANK",
-    "ENV_CMD",
-    "SPAWN_VERBOSE",
-    "VERBOSEENV",
-    "FS_SYNC",
-    "FAULT_RATE",
-    "FREEZE",
-    NULL,
-};
-
-const char *aq_env_alias_find(const char *x, aq_env_getter_t get, struct aq_env_alias *out)
+bool aq_env_alias_has_prefix(const struct aq_env_aliases *aliases, const char *name)
 {
-    static const char *const prefixes[] = { "GASNET_", "AMUDP_", "" };
+    return aliases != NULL && strncmp(name, aliases->prefix, strlen(aliases->prefix)) == 0;
+}
+
+const char *aq_env_alias_find(const struct aq_env_aliases *aliases, const char *x,
+                              aq_env_getter_t get, struct aq_env_alias *out)
+{
+    const char *const prefixes[] = { "GASNET_", aliases->prefix, "" };
 
     memset(out, 0, sizeof(*out));
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
@@ -62,19 +37,20 @@ const char *aq_env_alias_find(const char *x, aq_env_getter_t get, struct aq_env_
     return out->value;
 }
 
-bool aq_env_alias_adopt(aq_env_getter_t get, aq_env_setter_t set, aq_env_alias_warn_t warn)
+bool aq_env_alias_adopt(const struct aq_env_aliases *aliases, aq_env_getter_t get,
+                        aq_env_setter_t set, aq_env_alias_warn_t warn)
 {
     bool any = false;
 
-    for (size_t i = 0; aq_env_alias_names[i] != NULL; i++) {
+    for (size_t i = 0; aliases->names[i] != NULL; i++) {
         char name[AQ_ENV_ALIAS_NAME];
         struct aq_env_alias alias;
 
-        if (aq_env_alias_find(aq_env_alias_names[i], get, &alias) == NULL)
+        if (aq_env_alias_find(aliases, aliases->names[i], get, &alias) == NULL)
             continue;
         if (warn != NULL && alias.other[0] != '\0')
             warn(&alias);
-        snprintf(name, sizeof(name), "GASNET_%s", aq_env_alias_names[i]);
+        snprintf(name, sizeof(name), "GASNET_%s", aliases->names[i]);
         if (strcmp(name, alias.name) != 0)
             any = set(name, alias.value) || any;
     }

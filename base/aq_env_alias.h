@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_env_alias.h - variables that go by three names: GASNET_X, AMUDP_X and X, in this priority.
+ * aq_env_alias.h - variables that go by three names: GASNET_X, PREFIX_X and X, in this priority.
+ * Owns      nothing: which variables they are is in the conduit's struct aq_conduit_info
  * Threads   no state; any thread
- *           which they are: aq_env_alias_names, those of the udp conduit
  * Promise   the name that counts and the one that contradicts it are both told
  * Uses      libc only, so that the launcher has it too
  */
@@ -23,16 +23,23 @@ struct aq_env_alias {
     const char *other_value;
 };
 
+/* The variables of a conduit whose users know them by such names. */
+struct aq_env_aliases {
+    const char *prefix;       /* with its underscore: "AMUDP_" */
+    const char *const *names; /* X: the short names, ended by NULL */
+};
+
+/** aq_env_alias_has_prefix - does a variable's name begin with the prefix? aliases may be NULL. */
+bool aq_env_alias_has_prefix(const struct aq_env_aliases *aliases, const char *name);
+
 /**
- * aq_env_alias_find - look for GASNET_X, AMUDP_X, X.
+ * aq_env_alias_find - look for GASNET_X, PREFIX_X, X.
  * x    the short name, as MASTERIP
  * get  how to read a variable: getenv or the library's own
  * Returns the value, NULL if none is set; out says which spelling it was
  */
-const char *aq_env_alias_find(const char *x, aq_env_getter_t get, struct aq_env_alias *out);
-
-/** aq_env_alias_names - the short names, ended by NULL. */
-extern const char *const aq_env_alias_names[];
+const char *aq_env_alias_find(const struct aq_env_aliases *aliases, const char *x,
+                              aq_env_getter_t get, struct aq_env_alias *out);
 
 typedef bool (*aq_env_setter_t)(const char *name, const char *value);
 typedef void (*aq_env_alias_warn_t)(const struct aq_env_alias *alias);
@@ -42,6 +49,7 @@ typedef void (*aq_env_alias_warn_t)(const struct aq_env_alias *alias);
  * there. warn  called for each variable whose spellings contradict each other; may be NULL
  * Returns whether anything was set
  */
-bool aq_env_alias_adopt(aq_env_getter_t get, aq_env_setter_t set, aq_env_alias_warn_t warn);
+bool aq_env_alias_adopt(const struct aq_env_aliases *aliases, aq_env_getter_t get,
+                        aq_env_setter_t set, aq_env_alias_warn_t warn);
 
 #endif

@@ -10,8 +10,10 @@
 #include <string.h>
 
 #include "base/aq_env.h"
+#include "base/aq_env_alias.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "core/aq_conduit.h"
 #include "other/spawn/aq_spawn.h"
 
 struct aq_env_digest {
@@ -49,8 +51,10 @@ static uint64_t aq_env_hash_entry(const char *entry)
  * the library's; nobody reads that from them. */
 static bool aq_env_is_ours(const char *entry)
 {
-    return strncmp(entry, "GASNET", 6) == 0 || strncmp(entry, "AQ_", 3) == 0
-           || strncmp(entry, "AMUDP_", 6) == 0;
+    for (size_t i = 0; aq_conduits[i] != NULL; i++)
+        if (aq_env_alias_has_prefix(aq_conduits[i]->info->aliases, entry))
+            return true;
+    return strncmp(entry, "GASNET", 6) == 0 || strncmp(entry, "AQ_", 3) == 0;
 }
 
 static struct aq_env_digest aq_env_make_digest(const char *block, size_t len, bool ours_only)

@@ -32,6 +32,8 @@
 #define AQ_UDP_POLL_NS         400u
 #define AQ_UDP_MIN_SLEEP_NS    UINT64_C(20000) /* least time asleep */
 
+extern const struct aq_conduit_info aq_udp_info; /* aq_udp_info.c */
+
 struct aq_udp aq_udp AQ_JOB_STATE = { .fd = -1 };
 
 /* --- start --- */
@@ -111,8 +113,9 @@ static int aq_udp_init(void)
     int rc;
 
     atomic_init(&aq_udp.deadline, UINT64_MAX);
-    aq_env_adopt_aliases(aq_job.rank == 0
-                         && !aq_spawn_is_supervised()); /* else its launcher has told */
+    aq_env_adopt_aliases(aq_udp_info.aliases,
+                         aq_job.rank == 0
+                             && !aq_spawn_is_supervised()); /* else its launcher has told */
     aq_udp.alone = aq_job.nbrhd_size == aq_job.size;
     aq_udp_configure();
     aq_udp.peers = calloc(aq_job.size, sizeof(*aq_udp.peers));
@@ -217,8 +220,6 @@ static void aq_udp_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t 
     *handled_out = peer->handled;
     aq_lock_release(&peer->lock);
 }
-
-extern const struct aq_conduit_info aq_udp_info; /* aq_udp_info.c */
 
 const struct aq_conduit_ops aq_udp_conduit = {
     .info = &aq_udp_info,

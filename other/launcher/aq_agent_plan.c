@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/aq_env.h"
+#include "base/aq_env_alias.h"
 #include "other/launcher/aq_agent.h"
 
 extern char **environ;
@@ -34,8 +35,7 @@ static bool aq_plan_named(const struct aq_launch *lo, const char *entry, size_t 
  * only */
 static bool aq_plan_passes(const struct aq_launch *lo, const char *entry)
 {
-    static const char *const prefixes[] = { "GASNET", "AQ_", "AMUDP_",
-                                            "LD_LIBRARY_PATH=", "PATH=" };
+    static const char *const prefixes[] = { "GASNET", "AQ_", "LD_LIBRARY_PATH=", "PATH=" };
     const char *equals = strchr(entry, '=');
 
     if (equals == NULL || strncmp(entry, "AQ_SPAWN", 8) == 0)
@@ -43,7 +43,8 @@ static bool aq_plan_passes(const struct aq_launch *lo, const char *entry)
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
         if (strncmp(entry, prefixes[i], strlen(prefixes[i])) == 0)
             return true;
-    return aq_plan_named(lo, entry, (size_t)(equals - entry));
+    return aq_env_alias_has_prefix(lo->info->aliases, entry)
+           || aq_plan_named(lo, entry, (size_t)(equals - entry));
 }
 
 static void aq_plan_environment(struct aq_plan *plan, const struct aq_launch *lo)

@@ -54,7 +54,7 @@ static void aq_root_hosts(struct aq_launch *lo, struct aq_hosts *hosts)
         *hosts = *lo->workers;
         return;
     }
-    hosts->udp = lo->info->starts_itself;
+    hosts->aliases = lo->info->aliases;
     rc = aq_hosts_find(hosts, lo->host_list, lo->host_file, NULL, 0);
     if (rc == 1)
         aq_launch_error(

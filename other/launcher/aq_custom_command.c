@@ -163,7 +163,7 @@ const char *aq_custom_self(void)
 
 static void aq_custom_add_servers(const struct aq_custom *c, char **text)
 {
-    struct aq_hosts hosts = { .udp = true };
+    struct aq_hosts hosts = { .aliases = NULL };
     const char *servers = getenv("GASNET_CSPAWN_SERVERS");
 
     if (servers == NULL || *servers == '\0')

@@ -19,7 +19,7 @@
 enum aq_hosts_form {
     AQ_HOSTS_FILE,    /* names a file, a host a line */
     AQ_HOSTS_LIST,    /* names hosts */
-    AQ_HOSTS_SERVERS, /* names hosts; SSH_SERVERS with the udp conduit's spellings */
+    AQ_HOSTS_SERVERS, /* names hosts; SSH_SERVERS also by a conduit's aliases */
     AQ_HOSTS_PAIRS    /* host count host count */
 };
 
@@ -49,15 +49,16 @@ static const char *aq_hosts_getenv(const char *name)
 }
 
 /* the value of a source; its spelling in name */
-static const char *aq_hosts_value(const struct aq_hosts_source *source, bool udp, bool warns,
+static const char *aq_hosts_value(const struct aq_hosts_source *source,
+                                  const struct aq_env_aliases *aliases, bool warns,
                                   char name[AQ_ENV_ALIAS_NAME])
 {
     struct aq_env_alias alias;
 
     snprintf(name, AQ_ENV_ALIAS_NAME, "%s", source->name);
-    if (!udp || source->form != AQ_HOSTS_SERVERS)
+    if (aliases == NULL || source->form != AQ_HOSTS_SERVERS)
         return aq_hosts_getenv(source->name);
-    if (aq_env_alias_find("SSH_SERVERS", aq_hosts_getenv, &alias) == NULL)
+    if (aq_env_alias_find(aliases, "SSH_SERVERS", aq_hosts_getenv, &alias) == NULL)
         return NULL;
     strcpy(name, alias.name);
     if (warns && alias.other[0] != '\0')
@@ -115,7 +116,7 @@ static int aq_hosts_take(struct aq_hosts *h, const struct aq_hosts_source *sourc
     case AQ_HOSTS_PAIRS:
         return aq_hosts_parse_pairs(h, value);
     case AQ_HOSTS_SERVERS:
-        h->each = h->udp;
+        h->each = h->aliases != NULL;
         break;
     case AQ_HOSTS_LIST:
         break;
@@ -132,7 +133,7 @@ static int aq_hosts_variables(struct aq_hosts *h)
 
     for (size_t i = 0; i < sizeof(aq_hosts_sources) / sizeof(aq_hosts_sources[0]); i++) {
         const struct aq_hosts_source *source = &aq_hosts_sources[i];
-        const char *value = aq_hosts_value(source, h->udp, true, name);
+        const char *value = aq_hosts_value(source, h->aliases, true, name);
 
         if (value == NULL)
             continue;
@@ -165,7 +166,8 @@ int aq_hosts_find(struct aq_hosts *out, const char *option_H, const char *option
     return rc;
 }
 
-bool aq_hosts_explicit(bool udp, const char *option_H, const char *option_hostfile)
+bool aq_hosts_explicit(const struct aq_env_aliases *aliases, const char *option_H,
+                       const char *option_hostfile)
 {
     char name[AQ_ENV_ALIAS_NAME];
 
@@ -173,7 +175,7 @@ bool aq_hosts_explicit(bool udp, const char *option_H, const char *option_hostfi
         return true;
     for (size_t i = 0; i < sizeof(aq_hosts_sources) / sizeof(aq_hosts_sources[0]); i++)
         if (aq_hosts_sources[i].user
-            && aq_hosts_value(&aq_hosts_sources[i], udp, false, name) != NULL)
+            && aq_hosts_value(&aq_hosts_sources[i], aliases, false, name) != NULL)
             return true;
     return false;
 }

@@ -19,25 +19,27 @@
 #define AQ_HOSTS_MAX   65536     /* in one list */
 #define AQ_HOSTS_WORDS (1 << 22) /* in one list: batch systems name a host for each core */
 
+struct aq_env_aliases;
+
 struct aq_hosts {
-    bool udp;        /* set by the caller: the variables have the udp conduit's three spellings */
-    char **name;     /* as ssh takes them: an IPv6 address without brackets */
-    uint32_t *slots; /* the most ranks that may run there; 0: not said */
-    uint32_t *hash;  /* of each name, since long lists are looked through for each word */
+    const struct aq_env_aliases *aliases; /* set by the caller: of the job's conduit, or NULL */
+    char **name;                          /* as ssh takes them: an IPv6 address without brackets */
+    uint32_t *slots;                      /* the most ranks that may run there; 0: not said */
+    uint32_t *hash; /* of each name, since long lists are looked through for each word */
     size_t count;
     uint32_t
         *first; /* from aq_hosts_place(): host h has ranks first[h] .. first[h] + ranks[h] - 1 */
     uint32_t *ranks;
     uint32_t *order; /* the host of each word of the list as it was given, repeated ones too */
     size_t words;
-    bool each;      /* every word stands for one rank: SSH_SERVERS of the udp conduit */
+    bool each;      /* every word stands for one rank: SSH_SERVERS of a conduit with aliases */
     char why[512];  /* what is wrong, after a failure */
     char from[128]; /* who named the hosts */
 };
 
 /**
  * aq_hosts_find - the first list of hosts that is there.
- * out               zeroed except for udp; aq_hosts_free() it also after a failure
+ * out               zeroed except for aliases; aq_hosts_free() it also after a failure
  * option_H          value of -H, or NULL
  * option_hostfile   value of --hostfile, or NULL
  * from, from_size   who named them, as text for messages; from may be NULL
@@ -54,7 +56,8 @@ int aq_hosts_find(struct aq_hosts *out, const char *option_H, const char *option
  * aq_hosts_explicit - the user, not a batch system, names hosts by an option or variable: reason
  * enough to start ranks on them without being asked for a spawner.
  */
-bool aq_hosts_explicit(bool udp, const char *option_H, const char *option_hostfile);
+bool aq_hosts_explicit(const struct aq_env_aliases *aliases, const char *option_H,
+                       const char *option_hostfile);
 
 /**
  * aq_hosts_place - give the hosts blocks of ranks: even, earlier hosts one more, as far as their

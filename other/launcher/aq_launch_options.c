@@ -396,7 +396,7 @@ static void aq_launch_choose_spawner(struct aq_launch *lo)
     else if (lo->info->spawner != AQ_SPAWNER_UNSET)
         lo->spawner = lo->info->spawner;
     else if (lo->host_list != NULL || lo->host_file != NULL
-             || (!lo->info->one_host && aq_hosts_explicit(false, NULL, NULL)))
+             || (!lo->info->one_host && aq_hosts_explicit(NULL, NULL, NULL)))
         lo->spawner = AQ_SPAWNER_SSH;
 }
 

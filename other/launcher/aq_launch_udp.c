@@ -124,7 +124,10 @@ static void aq_launch_udp_warn(const struct aq_env_alias *alias)
 
 void aq_launch_udp_names(void)
 {
-    (void)aq_env_alias_adopt(aq_launch_udp_get, aq_launch_udp_set, aq_launch_udp_warn);
+    for (size_t i = 0; aq_conduit_infos[i] != NULL; i++)
+        if (aq_conduit_infos[i]->aliases != NULL)
+            (void)aq_env_alias_adopt(aq_conduit_infos[i]->aliases, aq_launch_udp_get,
+                                     aq_launch_udp_set, aq_launch_udp_warn);
 }
 
 enum aq_spawner aq_launch_udp_spawner(const struct aq_launch *lo)
@@ -133,7 +136,7 @@ enum aq_spawner aq_launch_udp_spawner(const struct aq_launch *lo)
 
     if (text == NULL || *text == '\0') {
         if (aq_amudprun_is(lo) || lo->hosts > 1
-            || aq_hosts_explicit(true, lo->host_list, lo->host_file))
+            || aq_hosts_explicit(lo->info->aliases, lo->host_list, lo->host_file))
             return AQ_SPAWNER_SSH;
         return AQ_SPAWNER_FORK;
     }

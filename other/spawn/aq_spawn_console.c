@@ -167,7 +167,7 @@ int aq_spawn_console(struct aq_spawn_state *st, const struct aq_conduit_info *co
 
     aq_console_conduit = conduit;
     ranks = aq_console_count(argc, argv);
-    aq_env_adopt_aliases(true);
+    aq_env_adopt_aliases(conduit->aliases, true);
     function = aq_console_spawn_function();
     if (function != 'L')
         aq_console_become_launcher(ranks, function, *argc, *argv);

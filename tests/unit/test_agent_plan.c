@@ -40,13 +40,17 @@ static void make(struct aq_plan *plan)
     static char *argv[] = { (char *)"prog", (char *)"an argument", (char *)"", NULL };
     static char *names[] = { (char *)"a", (char *)"b", (char *)"fe80::1" };
     static uint32_t ranks[] = { 3, 2, 2 };
+    static const char *const no_names[] = { NULL };
+    static const struct aq_env_aliases aliases = { "ALIAS_", no_names };
+    static const struct aq_conduit_info info = { .name = "one", .aliases = &aliases };
     static struct aq_launch lo = {
-        .ranks = 7, .cpus = -1, .verbose = 1, .prefix = true, .argv = argv
+        .ranks = 7, .cpus = -1, .verbose = 1, .prefix = true, .argv = argv, .info = &info
     };
     static struct aq_hosts hosts = { .name = names, .ranks = ranks, .count = 3 };
 
     clearenv();
     setenv("GASNET_X", "two\nlines", 1);
+    setenv("ALIAS_X", "1", 1);
     setenv("PATH", "/bin", 1);
     setenv("HOME", "/root", 1);
     setenv("WANTED", "w", 1);
@@ -81,6 +85,7 @@ static void arrives(void **state)
     assert_string_equal(read.argv[1], "an argument");
     assert_string_equal(read.argv[2], "");
     assert_true(has(read.set, "GASNET_X=two\nlines"));
+    assert_true(has(read.set, "ALIAS_X=1"));
     assert_true(has(read.set, "PATH=/bin") && has(read.set, "WANTED=w"));
     assert_false(has(read.set, "HOME=/root"));
     assert_int_equal(read.environment_bytes, strlen("HOME=/root") + 1);

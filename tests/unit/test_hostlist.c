@@ -191,13 +191,16 @@ static void test_order(void **state)
     assert_string_equal(from, "LSB_HOSTS");
 }
 
+static const char *const alias_names[] = { "SSH_SERVERS", NULL };
+static const struct aq_env_aliases aliases = { "AMUDP_", alias_names };
+
 static void body_contradiction(void *arg)
 {
     (void)arg;
     clearenv();
     setenv("SSH_SERVERS", "x", 1);
     setenv("AMUDP_SSH_SERVERS", "y", 1);
-    hosts.udp = true;
+    hosts.aliases = &aliases;
     if (aq_hosts_find(&hosts, NULL, NULL, NULL, 0) != 0 || strcmp(shown(), "y") != 0)
         _exit(1);
 }
@@ -211,7 +214,7 @@ static void test_udp_names(void **state)
     clearenv();
     setenv("SSH_SERVERS", "x y", 1);
     assert_int_equal(aq_hosts_find(&hosts, NULL, NULL, NULL, 0), 1);
-    hosts.udp = true;
+    hosts.aliases = &aliases;
     assert_int_equal(aq_hosts_find(&hosts, NULL, NULL, NULL, 0), 0);
     assert_string_equal(hosts.from, "SSH_SERVERS");
     assert_string_equal(shown(), "x y");
@@ -269,7 +272,7 @@ static void test_place_each(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         forget();
         clearenv();
-        hosts.udp = true;
+        hosts.aliases = &aliases;
         setenv("GASNET_SSH_SERVERS", cases[i].list, 1);
         assert_int_equal(aq_hosts_find(&hosts, NULL, NULL, NULL, 0), 0);
         assert_int_equal(aq_hosts_place(&hosts, cases[i].ranks, 0), 0);
