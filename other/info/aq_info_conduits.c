@@ -139,9 +139,9 @@ static void info_remote_limits_of(const struct aq_conduit_report *conduit)
 {
     if (!conduit->network)
         return;
-    aq_info_bytes("am_max_far_medium", "AM medium, far ranks", conduit->min_medium,
+    aq_info_bytes("am_max_remote_medium", "AM medium, remote ranks", conduit->min_medium,
                   "in jobs with ranks that share no memory");
-    aq_info_bytes("am_max_far_long", "AM long, far ranks", conduit->min_long, NULL);
+    aq_info_bytes("am_max_remote_long", "AM long, remote ranks", conduit->min_long, NULL);
 }
 
 static void info_limits_of(const struct aq_conduit_report *conduit)

@@ -63,7 +63,7 @@ assert smp["usable"] and smp["am_max_args"] == 16 and smp["am_max_request_medium
 assert smp["max_segment"] > 0
 for c in info["conduits"]: # those of a lone rank are not those between hosts
     if "am_max_args" in c and c["name"] != "smp":
-        assert 512 <= c["am_max_far_medium"] <= c["am_max_request_medium"] and c["am_max_far_long"] >= 512
+        assert 512 <= c["am_max_remote_medium"] <= c["am_max_request_medium"] and c["am_max_remote_long"] >= 512
 assert info["machine"]["cores_available"] >= 1
 names = [v["name"] for v in info["environment"]]
 assert "GASNET_MAX_SEGSIZE" in names and len(names) == len(set(names))
