@@ -39,6 +39,18 @@ AQ_VIS_LOOP void aq_vis_copy_of(char *dst, const char *src, const size_t size)
         *(aq_vis_wide_t *)(void *)(dst + i * sizeof(part[0])) = part[i];
 }
 
+/* The lines that a later element of a long row will write, asked for in time: what the processor
+ * prefetches by itself does not keep up. Never beyond the row: another core may be writing there.
+ */
+#define AQ_VIS_AHEAD    16
+#define AQ_VIS_LONG_ROW 128
+
+AQ_VIS_LOOP void aq_vis_prefetch(const char *dst, ptrdiff_t ds, const size_t size)
+{
+    for (size_t at = 0; at < size; at += 64)
+        __builtin_prefetch(dst + AQ_VIS_AHEAD * ds + at, 1);
+}
+
 /* A row of words, four at a time, loads before stores, unless their lines would push each other out
  * of the cache. */
 AQ_VIS_LOOP void aq_vis_row_of_words(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss,
@@ -47,9 +59,14 @@ AQ_VIS_LOOP void aq_vis_row_of_words(char *dst, ptrdiff_t ds, const char *src, p
     struct {
         char bytes[16];
     } a, b, c, d;
+    const size_t stop = n >= AQ_VIS_LONG_ROW ? AQ_VIS_AHEAD + 4 : SIZE_MAX;
 
     if (AQ_LIKELY(((ds | ss) & (AQ_VIS_CROWDED - 1)) != 0)) {
         for (; n >= 4; n -= 4) {
+            if (size == 16 && n >= stop) { /* shorter ones are many to a line */
+                aq_vis_prefetch(dst, ds, size);
+                aq_vis_prefetch(dst + 2 * ds, ds, size);
+            }
             memcpy(&a, src, size);
             memcpy(&b, src + ss, size);
             memcpy(&c, src + 2 * ss, size);
@@ -76,6 +93,16 @@ AQ_VIS_LOOP void aq_vis_row_of(char *dst, ptrdiff_t ds, const char *src, ptrdiff
     if (size <= 16) {
         aq_vis_row_of_words(dst, ds, src, ss, n, size);
         return;
+    }
+    if (n >= AQ_VIS_LONG_ROW) {
+        for (; n >= AQ_VIS_AHEAD + 2; n -= 2) {
+            aq_vis_prefetch(dst, ds, size);
+            aq_vis_prefetch(dst + ds, ds, size);
+            aq_vis_copy_of(dst, src, size);
+            aq_vis_copy_of(dst + ds, src + ss, size);
+            src += 2 * ss;
+            dst += 2 * ds;
+        }
     }
     for (; n >= 2; n -= 2) {
         aq_vis_copy_of(dst, src, size);
