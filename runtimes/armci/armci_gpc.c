@@ -162,10 +162,9 @@ void aq_armci_on_gpc(gex_Token_t token, void *payload, size_t bytes)
     pthread_mutex_unlock(&mutex);
 }
 
-static void run(struct incoming *in)
+static void run(struct incoming *in, aq_gpc_fn_t function)
 {
     struct part part = in->head;
-    aq_gpc_fn_t function = (aq_gpc_fn_t)functions[part.function];
     char *result = calloc(1, padded(part.rhlen) + (size_t)part.rdlen + 1);
     char *data = in->bytes + padded(part.hlen), *rdata;
     int rhsize = part.rhlen, rdsize = part.rdlen, type = GPC_INIT;
@@ -192,11 +191,13 @@ static void *serve(void *arg)
         struct incoming *in = ready;
 
         if (in != NULL) {
+            const aq_gpc_fn_t function = (aq_gpc_fn_t)functions[in->head.function];
+
             ready = in->next;
             if (ready == NULL)
                 ready_end = &ready;
             pthread_mutex_unlock(&mutex);
-            run(in);
+            run(in, function);
             pthread_mutex_lock(&mutex);
         } else if (is_ending) {
             pthread_mutex_unlock(&mutex);
@@ -239,6 +240,13 @@ void aq_armci_gpc_end(void)
     memset(functions, 0, sizeof(functions));
 }
 
+static void set_function(int slot, aq_gpc_any_t func)
+{
+    pthread_mutex_lock(&mutex); /* the thread may look for another one */
+    functions[slot] = func;
+    pthread_mutex_unlock(&mutex);
+}
+
 int ARMCI_Gpc_register(aq_gpc_any_t func)
 {
     int slot = 0;
@@ -248,7 +256,7 @@ int ARMCI_Gpc_register(aq_gpc_any_t func)
         slot++;
     if (slot == SLOTS)
         aq_armci_fatal("ARMCI_Gpc_register: %d functions are registered, and that is all", SLOTS);
-    functions[slot] = func;
+    set_function(slot, func);
     start_thread();
     parmci_msg_barrier();
     return BASE - slot;
@@ -258,28 +266,30 @@ void ARMCI_Gpc_release(int handle)
 {
     parmci_msg_barrier();
     if (handle <= BASE && handle > BASE - SLOTS)
-        functions[BASE - handle] = NULL;
+        set_function(BASE - handle, NULL);
 }
 
 /* --- the side of the caller --- */
 
-static int take_call(void)
+/* A number for the call, which answers carry. */
+static int take_call(const struct call *call)
 {
     int id = 0;
 
-    pthread_mutex_lock(&mutex); /* a handler may look into the table */
+    /* a handler, which takes it too, may look into the table and at the call */
+    pthread_mutex_lock(&mutex);
     while (id < ncalls && calls[id]->in_use)
         id++;
     if (id == ncalls) {
         struct call **longer = realloc(calls, (size_t)(ncalls + 1) * sizeof(*longer));
-        struct call *call = calloc(1, sizeof(*call));
+        struct call *place = malloc(sizeof(*place));
 
-        if (longer == NULL || call == NULL)
+        if (longer == NULL || place == NULL)
             aq_armci_fatal("ARMCI_Gpc_exec: no memory for a call");
         calls = longer;
-        calls[ncalls++] = call;
+        calls[ncalls++] = place;
     }
-    calls[id]->in_use = true;
+    *calls[id] = *call;
     pthread_mutex_unlock(&mutex);
     return id;
 }
@@ -336,12 +346,11 @@ int ARMCI_Gpc_exec(int handle, int proc, void *hdr, int hlen, void *data, int dl
     if (rhlen + rdlen == 0)
         aq_armci_fatal("ARMCI_Gpc_exec: the function has no room for a result");
     aq_armci_order_after(proc);
-    id = take_call();
-    *calls[id] = (struct call){ .in_use = true,
-                                .rhdr = rhdr,
-                                .rdata = rdata,
-                                .rhlen = rhlen,
-                                .total = (uint32_t)(rhlen + rdlen) };
+    id = take_call(&(struct call){ .in_use = true,
+                                   .rhdr = rhdr,
+                                   .rdata = rdata,
+                                   .rhlen = rhlen,
+                                   .total = (uint32_t)(rhlen + rdlen) });
     part = (struct part){ .call = (uint32_t)id,
                           .function = BASE - handle,
                           .hlen = hlen,

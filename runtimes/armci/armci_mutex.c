@@ -309,12 +309,16 @@ static void *check_mutex(const char *call, const struct armcix_mutex_hdl_s *set,
 
 static void part_init(struct part *part, int count)
 {
-    memset(part, 0, part_size(count));
+    const size_t head = sizeof(part->lock);
+
+    memset((char *)part + head, 0, part_size(count) - head);
     part->count = count;
     for (int i = 0; i < count; i++) {
         mutex_at(part, i)->head = -1;
         mutex_at(part, i)->owner = -1;
     }
+    /* release: who takes the lock, the service thread too, sees the rest */
+    atomic_store_explicit(&part->lock.word, AQ_ARMCI_LOCK_FREE, memory_order_release);
 }
 
 static struct armcix_mutex_hdl_s *create_set(int count, const ARMCI_Group *group)
