@@ -20,7 +20,7 @@ static int add(int to, int from, void *hdr, int hlen, void *data, int dlen, void
     if (rtype == GPC_INIT && pending++ % 7 == 0)
         return GPC_PENDING;
     CHECK((unsigned long)data % 16 == 0 && (unsigned long)rdata % 16 == 0, "%p %p", data, rdata);
-    sum += *(int *)ARMCI_Gpc_translate(hdr, to, from);
+    __atomic_fetch_add(&sum, *(int *)ARMCI_Gpc_translate(hdr, to, from), __ATOMIC_RELAXED);
     for (int i = 0; i < rdlen / (int)sizeof(long); i++)
         ((long *)rdata)[i] = numbers[i] + to;
     *(int *)rhdr = hlen + dlen + rhlen;
@@ -71,7 +71,7 @@ int main(int argc, char **argv)
     CHECK(handle == -100, "%d", handle);
     calls(handle);
     ARMCI_Barrier();
-    all = sum;
+    all = __atomic_load_n(&sum, __ATOMIC_RELAXED);
     armci_msg_lgop(&all, 1, "+");
     CHECK_EQ(all, (CALLS + 1L) * nproc);
     ARMCI_Malloc(base, sizeof(long));

@@ -1,0 +1,73 @@
+#!/bin/sh
+# sanitizers.sh - the programs of libarmci where the library, Aqueduct and they are built with
+# AddressSanitizer and UndefinedBehaviorSanitizer, or with ThreadSanitizer. Runs in a build folder
+# that is configured with --enable-sanitizers. Prints TAP.
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Leaks are not looked for: the MPI library unloads its modules before the end, so that no name of a
+# suppression would fit what they leave.
+
+set -u
+: "${AQ_SRC:?AQ_SRC is the source folder}"
+build=${AQ_BUILD:-$PWD}
+variable() { make -s -C "$build" echovar VARNAME="$1" 2>/dev/null | sed -n "s/^$1=//p"; }
+CC=$(variable AQ_ARMCI_CC)
+LIBS=$(variable AQ_ARMCI_LIBS)
+MPICC=$(variable MPI_MODULE_CC)
+MPIRUN=${MPICC%mpicc*}mpirun${MPICC##*mpicc}
+case $CC in
+*-fsanitize=thread*) kind=thread ;;
+*-fsanitize=*) kind=address ;;
+*) kind='' ;;
+esac
+[ -n "$kind" ] && command -v "$MPICC" >/dev/null && [ -n "$(variable HAVE_ARMCI_TRUE)$LIBS" ] ||
+    { echo '1..0 # SKIP no sanitizer, or no libarmci'; exit 0; }
+
+. "$AQ_SRC/build-aux/tap.sh"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export ASAN_OPTIONS=detect_leaks=0:exitcode=86 UBSAN_OPTIONS=print_stacktrace=1
+export TSAN_OPTIONS="exitcode=86:suppressions=$AQ_SRC/tests/armci/tsan.supp"
+unset GASNET_CONDUIT GASNET_SUPERNODE_MAXSIZE
+export TMPDIR="$work/tmp"
+
+check "libarmci is built" make -s -C "$build" runtimes/armci/libarmci.a
+
+# builds NAME
+builds() { (cd "$build" && eval "$CC -I$AQ_SRC/tests/armci -o $work/$1 $AQ_SRC/tests/armci/$1.c $LIBS -lpthread"); }
+
+# clean CONDUIT RANKS PROGRAM ARGUMENT...: every rank says that all was right, and no sanitizer anything
+clean()
+{
+    sharing=''
+    [ "$1" = smp ] || sharing=GASNET_SUPERNODE_MAXSIZE=1
+    conduit=$1 ranks=$2 program=$3
+    shift 3
+    # shellcheck disable=SC2086
+    env GASNET_CONDUIT="$conduit" $sharing timeout -k 5 100 "$MPIRUN" -n "$ranks" "$work/$program" "$@" \
+        >"$work/run" 2>&1
+    status=$?
+    grep -A 40 -m 1 -E 'Sanitizer|runtime error' "$work/run" || tail -n 30 "$work/run"
+    echo "exit status $status"
+    [ $status = 0 ] && ! grep -q -E 'Sanitizer|runtime error' "$work/run" &&
+        [ "$(grep -c "of $ranks right" "$work/run")" = "$ranks" ]
+}
+
+for program in transfers handles memory sync messages accumulate protocols procedures; do
+    check "$program builds" builds $program
+done
+for conduit in smp udp; do
+    check "transfers, $conduit" clean $conduit 2 transfers short
+    for program in handles memory sync messages; do
+        check "$program, $conduit" clean $conduit 2 $program
+    done
+    check "accumulate, $conduit" clean $conduit 2 accumulate 20000
+    check "procedures, $conduit" clean $conduit 2 procedures threads
+done
+for way in put_buffered get_buffered get_assisted; do
+    name=$(echo "${way%_*}" | tr a-z A-Z)
+    export "AQ_ARMCI_$name=${way#*_}"
+    check "protocols, $way" clean udp 2 protocols $way "${way%_*}_direct"
+    unset "AQ_ARMCI_$name"
+done
+check "no process is left" tap_gone
+tap_end
