@@ -37,6 +37,11 @@ int main(int argc, char **argv)
 
     test_start(&argc, &argv);
     ARMCI_Malloc(base, 64);
+    if (strcmp(way, "messages") == 0) { /* as programs end that find too few ranks */
+        printf("rank %d of %d right\n", me, nproc);
+        armci_msg_finalize();
+        exit(0);
+    }
     if (strcmp(way, "late") == 0) { /* the others have left main long before */
         ARMCI_Finalize();
         MPI_Finalize();

@@ -71,9 +71,9 @@ ends()
 check "heap builds" cc -O1 -g -Wall -Wextra -Werror -D_GNU_SOURCE -I"$AQ_SRC/runtimes/armci" \
     heap.c "$AQ_SRC/runtimes/armci/armci_heap.c" -o heap
 check "heap" ./heap
-for program in transfers handles memory sync messages; do
+for program in transfers handles memory sync messages programs; do
     builds $program
-    case $program in sync | messages) check "$program, 1 rank" right smp 1 "./$program" ;; esac
+    case $program in sync | messages | programs) check "$program, 1 rank" right smp 1 "./$program" ;; esac
     for conduit in smp udp mpi; do
         check "$program, 3 ranks, $conduit" right $conduit 3 "./$program"
     done
@@ -166,6 +166,8 @@ check "a part of the ranks, mpi" refuses mpi turns 'over the mpi conduit ARMCI r
 
 builds ends
 check "a rank that stays longer than the others" right smp 3 ./ends late
+check "an end of the message layer alone" right smp 3 ./ends messages
+check "an end of the message layer alone, 1 rank" right smp 1 ./ends messages
 check "ARMCI_Error" ends error 7 'rank 2: enough of this (7)'
 check "a rank that does not exist" ends rank 1 'ARMCI_Fence: there is no rank 3; there are 0 to 2'
 check "mutexes that do not exist" ends mutex 1 'ARMCI_Lock: there are no mutexes'

@@ -52,12 +52,12 @@ clean()
         [ "$(grep -c "of $ranks right" "$work/run")" = "$ranks" ]
 }
 
-for program in transfers handles memory sync messages accumulate protocols procedures; do
+for program in transfers handles memory sync messages programs accumulate protocols procedures; do
     check "$program builds" builds $program
 done
 for conduit in smp udp; do
     check "transfers, $conduit" clean $conduit 2 transfers short
-    for program in handles memory sync messages; do
+    for program in handles memory sync messages programs; do
         check "$program, $conduit" clean $conduit 2 $program
     done
     check "accumulate, $conduit" clean $conduit 2 accumulate 20000
