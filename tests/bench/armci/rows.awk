@@ -26,6 +26,10 @@ function value() { return is_figure() && $5 != "ns" ? sprintf("%.4g %s", $4, $5)
 function other() { return is_figure() ? "" : $5 }
 
 NF < 10 { next }
+is_figure() && $5 == "ns" && $9 != "-" && form != "beside" { # the limit as the value
+    split($9, limit, " ")
+    if (form != "json") $9 = limit[1] " " time_text(limit[2])
+}
 
 form == "text" {
     printf "%-40s %8s %12s  %-20s %11s %7s  %-8s %s\n", $2, size_text($3), value(), other(),
