@@ -1,9 +1,8 @@
 /*
  * aq_udp.c - the udp conduit: its table, its start, its turn at polling and sleeping.
  *
- * Local ranks, with which memory is shared, are conduits/smp's; what is for remote ones goes
- * through one UDP socket. See aq_udp.h for the files, aq_udp_link.c for how datagrams become
- * reliable.
+ * Ranks that share memory are reached through conduits/smp. All other ranks are reached through one
+ * UDP socket. aq_udp.h lists the files; aq_udp_link.c explains how datagrams become reliable.
  *
  * Polling   a look at the socket is a system call, some 5 times as dear as a look at shared memory.
  *           While local ranks keep us busy most polls leave it out. The poll right after
@@ -27,10 +26,10 @@
 #include "extended/aq_ref.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_UDP_SEND_BATCH_POLL 16u  /* sends of a batch between looks at the socket */
+#define AQ_UDP_SEND_BATCH_POLL 16u  /* sends of a batch between receive calls */
 #define AQ_UDP_SEND_BATCH_MAX  128u /* sends of a batch before everything is flushed */
 #define AQ_UDP_POLL_NS         400u
-#define AQ_UDP_MIN_SLEEP_NS    UINT64_C(20000) /* least time asleep */
+#define AQ_UDP_MIN_SLEEP_NS    UINT64_C(20000) /* shortest sleep */
 
 extern const struct aq_conduit_info aq_udp_info; /* aq_udp_info.c */
 
@@ -38,8 +37,8 @@ struct aq_udp aq_udp AQ_JOB_STATE = { .fd = -1 };
 
 /* --- start --- */
 
-/* While start-up waits for other ranks of the host, outside active messages: our last ones may be
- * lost. */
+/* Called while start-up waits for other ranks of the host outside active messages. This rank's last
+ * messages may be lost and need retransmission. */
 static void aq_udp_meanwhile(void)
 {
     (void)aq_udp_drain_once(false);
@@ -82,7 +81,7 @@ static void aq_udp_configure(void)
     if (aq_env_is_set(AQ_ENV_REQUESTTIMEOUT_MAX))
         aq_udp.lost_after_ns = aq_udp_env_us(AQ_ENV_REQUESTTIMEOUT_MAX);
     aq_udp.hash_all = aq_env_choice(AQ_ENV_UDP_AUTH) == 1;
-    /* in seq nobody sends the last of a batch before the client's next call, see aq_udp_flush.c */
+    /* seq has no thread that flushes the last message of a batch, see aq_udp_flush.c */
     aq_udp.coalesce =
         aq_env_is_set(AQ_ENV_UDP_COALESCE) ? aq_env_bool(AQ_ENV_UDP_COALESCE) : AQ_THREADED;
     aq_udp_inject_init();
@@ -141,7 +140,7 @@ static int aq_udp_init(void)
 
 /* --- polling --- */
 
-/* Messages of a batch wait for more, and so does the look at the socket. */
+/* True while messages of a batch wait to be coalesced: the receive call is deferred with them. */
 static inline bool aq_udp_poll_defers(void)
 {
     const uint64_t send_batch = atomic_load_explicit(&aq_udp.send_batch, memory_order_relaxed);
@@ -149,7 +148,8 @@ static inline bool aq_udp_poll_defers(void)
     if (AQ_UNLIKELY((send_batch & 1) != 0)) {
         const uint64_t sends = (send_batch >> 1) + 1;
 
-        /* relaxed: bit 0 is set by a send since the last poll, the rest counts them; a hint */
+        /* relaxed: a hint. Bit 0 is set by a send since the last poll; the other bits count
+         * polls */
         atomic_store_explicit(&aq_udp.send_batch, sends >= AQ_UDP_SEND_BATCH_MAX ? 0 : sends << 1,
                               memory_order_relaxed);
         return sends % AQ_UDP_SEND_BATCH_POLL != 0;
@@ -166,17 +166,18 @@ static unsigned aq_udp_poll(bool replies_only)
 
     if (aq_udp_poll_defers())
         return 0;
-    /* relaxed: a look; the list has a lock */
+    /* relaxed: a first check; the list has a lock */
     if (AQ_UNLIKELY(atomic_load_explicit(&aq_udp.deferred, memory_order_relaxed) != NULL)
         && !replies_only)
         served = aq_udp_serve_deferred();
     served += aq_udp_receive(replies_only, &now);
     deadline = atomic_load_explicit(&aq_udp.deadline, memory_order_relaxed);
-    /* what arrived has its time; an idle process without a deadline reads no clock */
+    /* a receive call that returned data has read the clock; an idle process without a deadline
+     * reads none */
     if (now == 0 && deadline != UINT64_MAX)
         now = aq_now_ns();
-    /* while a batch grows, its messages go on waiting; relaxed: a hint, and what another thread
-     * marks it flushes itself */
+    /* A growing batch keeps its messages. relaxed: a hint; a peer that another thread marks is
+     * flushed by that thread. */
     if (atomic_load_explicit(&aq_udp.send_batch, memory_order_relaxed) == 0 || served != 0) {
         atomic_store_explicit(&aq_udp.send_batch, 0, memory_order_relaxed);
         if (AQ_UNLIKELY(atomic_load_explicit(&aq_udp.dirty, memory_order_relaxed) != NULL))
@@ -191,11 +192,12 @@ static unsigned aq_udp_poll(bool replies_only)
 
 static void aq_udp_wait_arm(void)
 {
-    atomic_store_explicit(&aq_udp.send_batch, 0, memory_order_relaxed); /* the last look is whole */
+    /* the last poll before sleeping looks at everything */
+    atomic_store_explicit(&aq_udp.send_batch, 0, memory_order_relaxed);
     aq_udp_flush_acks(aq_now_ns());
 }
 
-/* Until the next timer of a peer. */
+/* Returns how long a wait may last: until the next timer of any link, at most max_ns. */
 static uint64_t aq_udp_wait_limit(uint64_t max_ns)
 {
     const uint64_t now = aq_now_ns();

@@ -40,21 +40,22 @@ struct aq_op;
 struct aq_udp_deferred;
 
 #define AQ_UDP_MAX_MEDIUM 65000u  /* bytes */
-#define AQ_UDP_MAX_LONG   131072u /* bytes: 121 datagrams of the least size with 16 arguments */
-#define AQ_UDP_MIN_WINDOW 128u    /* datagrams: they fit */
+#define AQ_UDP_MAX_LONG   131072u /* bytes: 121 datagrams of the smallest size, with 16 arguments */
+#define AQ_UDP_MIN_WINDOW 128u    /* datagrams: enough for a message of AQ_UDP_MAX_LONG */
 #define AQ_UDP_MIN_MTU \
-    1232u               /* bytes of a datagram that passes everywhere: IPv6's 1280 less heads */
-#define AQ_UDP_GETS 64u /* gets that a rank may have under way at one other */
-#define AQ_UDP_KEY  32  /* bytes: 16 for heads, 16 for data */
+    1232u               /* bytes of a datagram that every path carries: 1280 of IPv6 without
+                         * headers */
+#define AQ_UDP_GETS 64u /* outstanding get requests to one peer */
+#define AQ_UDP_KEY  32  /* bytes: 16 for the hash of heads, 16 for the hash of data */
 
-/* --- what a rank tells the others about itself --- */
+/* --- what a rank publishes in the modex --- */
 
 struct aq_udp_modex {
     uint8_t family; /* 4 or 6 */
     uint8_t unused;
     uint8_t port[2];     /* network order */
     uint8_t address[16]; /* the first 4 or all */
-    uint8_t mtu[2];      /* bytes of a datagram on its interface, network order */
+    uint8_t mtu[2];      /* largest datagram of its interface, bytes, network order */
 };
 
 union aq_udp_address {
@@ -67,19 +68,19 @@ union aq_udp_address {
 
 enum aq_udp_xfer_type { AQ_UDP_X_PUT, AQ_UDP_X_GET, AQ_UDP_X_DATA };
 
-/* A put that reads the client's memory, a get that waits for its turn, or data that a peer wants.
- * */
+/* A transfer in a queue: a put that reads the client's memory, a get that waits to be requested, or
+ * data that a peer has requested. */
 struct aq_udp_xfer {
     struct aq_udp_xfer *next;
     uint8_t type;
     bool counts_lc;      /* PUT: the op's local completion is counted too */
-    bool is_callers;     /* PUT: in the frame of somebody who waits for done */
-    uint32_t id;         /* DATA: the peer's */
-    uint32_t unacked;    /* datagrams under way */
-    uint8_t *copy;       /* PUT: what here is in, if it is ours */
-    char *local;         /* PUT, DATA: read from; GET: written to */
-    uint64_t remote;     /* PUT: written to; GET: read from */
-    uint64_t at, nbytes; /* so far queued, in all */
+    bool is_callers;     /* PUT: lies in the frame of a caller that waits for done */
+    uint32_t id;         /* DATA: the number that the peer's request carries */
+    uint32_t unacked;    /* unacknowledged datagrams */
+    uint8_t *copy;       /* PUT: the buffer that holds the data, if it was copied */
+    char *local;         /* PUT, DATA: source; GET: destination */
+    uint64_t remote;     /* PUT: destination; GET: source */
+    uint64_t at, nbytes; /* bytes queued so far; bytes in all */
     struct aq_op *op;
     atomic_bool done;
 };
@@ -93,11 +94,11 @@ struct aq_udp_get {
     struct aq_op *op;
     char *dest;
     uint64_t nbytes, got;
-    uint32_t id; /* slot | turn << 8 */
+    uint32_t id; /* slot, and the slot's generation << 8 */
     bool used;
 };
 
-/* --- a message that comes in parts --- */
+/* --- a fragmented message --- */
 
 struct aq_udp_frag {
     struct aq_udp_frag *next;
@@ -116,26 +117,27 @@ struct aq_udp_peer {
     socklen_t address_len;
     uint8_t key_out[AQ_UDP_KEY], key_in[AQ_UDP_KEY];
 
-    uint64_t missed_ns;  /* a thread waits for it although it has left, since then; 0: none */
-    uint32_t mtu_goal;   /* bytes of a datagram that both interfaces take */
-    uint8_t mtu_tries;   /* padded datagrams of this size that were lost */
-    bool mtu_asked;      /* one is on its way */
-    int fd;              /* connected, only for sending; 0: none yet, -1: there will be none */
-    uint32_t fd_wait;    /* sends without it */
-    uint64_t touched_ns; /* when something was last queued by a client's call */
-    uint32_t run;        /* how many such calls have followed each other at a stroke */
-    uint32_t message[2]; /* [channel]: numbers of messages sent in parts */
+    /* since when a thread waits for this rank after its disconnect; 0: no thread waits */
+    uint64_t missed_ns;
+    uint32_t mtu_goal;   /* largest datagram that both interfaces take, bytes */
+    uint8_t mtu_tries;   /* lost padded datagrams of this size */
+    bool mtu_asked;      /* a padded datagram is on its way */
+    int fd;              /* connected, only for sending; 0: not made yet, -1: none will be made */
+    uint32_t fd_wait;    /* sends through the common socket so far */
+    uint64_t touched_ns; /* when a client's call last queued something */
+    uint32_t run;        /* calls that have followed each other within AQ_TOGETHER_NS */
+    uint32_t message[2]; /* [channel]: numbers of fragmented messages */
     struct aq_udp_frag *frags[2];   /* [channel] */
-    struct aq_udp_queue own, serve; /* puts and gets; data for the peer */
-    struct aq_udp_get *gets;        /* [AQ_UDP_GETS], made at the first */
+    struct aq_udp_queue own, serve; /* own puts and gets; data that the peer has requested */
+    struct aq_udp_get *gets;        /* [AQ_UDP_GETS], allocated by the first get */
     uint32_t get_seq, gets_used;
-    uint32_t deferred;         /* datagrams deferred because only replies were served */
-    uint64_t sent, handled;    /* messages; handled: acknowledged */
-    struct aq_udp_check check; /* is it lost? */
+    uint32_t deferred;         /* datagrams deferred while only replies were served */
+    uint64_t sent, handled;    /* messages sent; messages sent and acknowledged */
+    struct aq_udp_check check; /* state of the lost-peer check */
 
-    bool dirty; /* in the list of those to be flushed */
+    bool dirty; /* in the list of peers to be flushed */
     struct aq_udp_peer *next_dirty;
-    struct aq_udp_peer *next_active; /* all peers there are; constant */
+    struct aq_udp_peer *next_active; /* next in the list of all peers; constant */
 };
 
 /* --- the process --- */
@@ -143,19 +145,19 @@ struct aq_udp_peer {
 struct aq_udp_counters {
     aq_counter datagrams_in, bytes_in, unauthenticated, bad_hash, malformed, deferred, refused,
         errors, too_big;
-    aq_counter sends, receives; /* system calls that moved something */
+    aq_counter sends, receives; /* system calls that sent or received something */
 };
 
 struct aq_udp {
-    int fd;     /* -1: all ranks are local */
-    bool alone; /* no remote ranks */
+    int fd;     /* -1: there are no remote ranks */
+    bool alone; /* there are no remote ranks */
     bool gso, gro, hash_all, coalesce, inject;
     bool rx_batches;        /* receive calls take batches (aq_udp_sock_in.c) */
-    uint32_t rx_singles;    /* what they are judged by */
-    uint32_t mtu;           /* bytes of a datagram on our interface */
-    bool mtu_named;         /* by GASNET_UDP_MTU */
+    uint32_t rx_singles;    /* receive calls since the last batch */
+    uint32_t mtu;           /* largest datagram of this rank's interface, bytes */
+    bool mtu_named;         /* set by GASNET_UDP_MTU */
     uint32_t rx_space;      /* bytes of messages that fit the socket's receive buffer */
-    uint64_t lost_after_ns; /* 0: silence alone is no reason */
+    uint64_t lost_after_ns; /* GASNET_REQUESTTIMEOUT_MAX; 0: silence alone never loses a peer */
     union aq_udp_address self;
     char self_text[64];
     struct aq_udp_link_config config;
@@ -163,7 +165,7 @@ struct aq_udp {
     struct aq_udp_peer *_Atomic active;
     uint32_t peer_count;
     aq_lock make_lock;
-    atomic_uint_fast64_t deadline; /* the first of all links'; ns */
+    atomic_uint_fast64_t deadline; /* earliest deadline of all links, ns */
 
     aq_lock dirty_lock;
     struct aq_udp_peer *_Atomic dirty;
@@ -183,7 +185,8 @@ void aq_udp_fini(void);
 
 /* --- peers (aq_udp_peer.c) --- */
 
-/* The peer, made if need be. Ends the job if its address cannot be had. */
+/* Returns the peer, and makes it at the first call. Ends the job if the peer's address cannot be
+ * found in the modex. */
 struct aq_udp_peer *aq_udp_peer_make(gex_Rank_t rank);
 
 static inline struct aq_udp_peer *aq_udp_peer_look(gex_Rank_t rank)
@@ -192,8 +195,8 @@ static inline struct aq_udp_peer *aq_udp_peer_look(gex_Rank_t rank)
     return atomic_load_explicit(&aq_udp.peers[rank], memory_order_acquire);
 }
 
-/** aq_udp_wait_look - a thread waits for rank, or GEX_RANK_INVALID: ends the job if that rank has
- * left. */
+/** aq_udp_wait_look - a client thread waits for rank, or for any if GEX_RANK_INVALID. Ends the job
+ * if that rank has left. */
 void aq_udp_wait_look(gex_Rank_t rank);
 
 static inline struct aq_udp_peer *aq_udp_peer(gex_Rank_t rank)
@@ -203,17 +206,18 @@ static inline struct aq_udp_peer *aq_udp_peer(gex_Rank_t rank)
     return AQ_LIKELY(peer != NULL) ? peer : aq_udp_peer_make(rank);
 }
 
-/* Lock held: room for a frame of size bytes in the channel's open datagram, or in one of its own;
- * *tx_out is the datagram's record, whose head now ends with the frame. NULL: no slot. */
+/* Lock held: reserves size bytes for a frame in the channel's open datagram, or in a new one.
+ * *tx_out is the datagram's record, whose head then ends with the frame. Returns NULL if the
+ * channel has no free slot. */
 uint8_t *aq_udp_peer_reserve(struct aq_udp_peer *peer, enum aq_udp_channel channel, size_t size,
                              struct aq_udp_tx **tx_out);
-/* Lock held: send what may be sent; feeds the RMA channel first. */
+/* Lock held: sends what the windows admit, after queueing waiting transfers on the RMA channel. */
 void aq_udp_peer_pump(struct aq_udp_peer *peer, uint64_t now_ns);
-/* Lock held: the peer has something that must leave at the end of this poll at the latest. */
+/* Lock held: the peer has something that must leave by the end of this poll. */
 void aq_udp_peer_mark(struct aq_udp_peer *peer);
-/* Lock held: something was queued by a client's call: send it, or, in a batch, let more join. */
+/* Lock held: a client's call has queued something. Sends it, or lets more join it if may_wait. */
 void aq_udp_peer_queued(struct aq_udp_peer *peer, bool may_wait, uint64_t now_ns);
-/* Lock held: a message has begun to wait to be coalesced (aq_udp_flush.c). */
+/* Lock held: a message has begun to wait for coalescing (aq_udp_flush.c). */
 void aq_udp_flush_timer_note(void);
 /* The job has ended: end the thread. */
 void aq_udp_flush_timer_fini(void);
@@ -221,20 +225,22 @@ void aq_udp_flush_timer_fini(void);
 void aq_udp_peers_fini(void);
 /* Send what marked peers have, open datagrams included. */
 void aq_udp_flush(uint64_t now_ns);
-/* Serve timers that are due. */
+/* Serves the timers that are due. */
 void aq_udp_timers(uint64_t now_ns);
-/* Send every acknowledgement that is owed: nobody may poll for a while. */
+/* Sends every acknowledgement that is owed: this rank may not poll for a while. */
 void aq_udp_flush_acks(uint64_t now_ns);
-/* The network says that nobody listens at an address, or that it cannot be reached.
- * quoted: the hash of the datagram that it quotes, 0: none. Any context. */
+/* Records that the network reports an address as unreachable or its port as closed. quoted is the
+ * hash of the datagram that the report quotes, or 0. Any context. */
 void aq_udp_peer_note(const union aq_udp_address *address, enum aq_udp_note note, uint64_t quoted);
-/* Lock held: did the network turn back a probe of the running check? Sends probes when due. */
+/* Lock held: returns true if the network has refused a probe of the running check. Sends probes
+ * when due. */
 bool aq_udp_peer_is_refused(struct aq_udp_peer *peer, uint64_t now_ns);
-/* Lock held: a datagram of len bytes is too long for the path. */
+/* Lock held: a datagram of len bytes was too long for the path; the peer's datagram size steps
+ * down. */
 void aq_udp_peer_narrow(struct aq_udp_peer *peer, size_t len);
-/* Has it the same address as this rank? */
+/* Returns true if the peer has the same address as this rank. */
 bool aq_udp_peer_is_same_host(const struct aq_udp_peer *peer);
-/* "10.0.0.2:4711" */
+/* Formats an address as "10.0.0.2:4711". */
 const char *aq_udp_address_text(const union aq_udp_address *address, char *buf, size_t size);
 
 static inline void aq_udp_note_deadline(uint64_t deadline)
@@ -242,7 +248,7 @@ static inline void aq_udp_note_deadline(uint64_t deadline)
     uint64_t first = atomic_load_explicit(&aq_udp.deadline, memory_order_relaxed);
 
 #if AQ_THREADED
-    /* relaxed: whoever looks too early looks again */
+    /* relaxed: a thread that reads the old value only polls its timers too early */
     while (deadline < first
            && !atomic_compare_exchange_weak_explicit(&aq_udp.deadline, &first, deadline,
                                                      memory_order_relaxed, memory_order_relaxed))
@@ -258,8 +264,7 @@ static inline void aq_udp_note_deadline(uint64_t deadline)
 int aq_udp_am_send(const struct aq_am_out *out);
 int aq_udp_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
                     const gex_AM_Arg_t *args);
-/* Run the handlers of a datagram of channels REQUEST and REPLY that was taken over. Returns how
- * many. */
+/* Runs the handlers of a new datagram of channel REQUEST or REPLY. Returns how many ran. */
 unsigned aq_udp_am_receive(struct aq_udp_peer *peer, const struct aq_udp_header *header,
                            uint8_t *datagram, size_t len);
 
@@ -269,10 +274,10 @@ int aq_udp_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
                bool lc_now, gex_Flags_t flags);
 int aq_udp_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
                gex_Flags_t flags);
-/* Lock held: queue datagrams of transfers that wait, as far as there are slots. */
+/* Lock held: queues datagrams of waiting transfers while the channel has free slots. */
 void aq_udp_rma_feed(struct aq_udp_peer *peer);
-/* Deal with a datagram of the RMA channel that was taken over. Returns how much of it waiters may
- * wait for. */
+/* Processes a new datagram of the RMA channel. Returns how many events a waiting client thread may
+ * see from it. */
 unsigned aq_udp_rma_receive(struct aq_udp_peer *peer, const struct aq_udp_header *header,
                             const uint8_t *datagram, size_t len);
 /* Lock held: a datagram of the RMA channel is acknowledged. */
@@ -280,44 +285,46 @@ void aq_udp_rma_acked(struct aq_udp_peer *peer, struct aq_udp_tx *tx);
 
 /* --- receiving (aq_udp_recv.c) --- */
 
-/* Take what the socket has, once. Returns how many messages and transfers were dealt with; if that
- * is not 0, the clock has been read into *now_ns_out. */
+/* Receives once from the socket. Returns how many messages and transfers were processed. If that is
+ * not 0, *now_ns_out is the time. */
 unsigned aq_udp_receive(bool replies_only, uint64_t *now_ns_out);
-/* Requests that were deferred while only replies were served. */
+/* Runs requests that were deferred while only replies were served. Returns how many handlers
+ * ran. */
 unsigned aq_udp_serve_deferred(void);
-/* The same as aq_udp_receive(), but nothing is handed over: only acknowledgements count. */
+/* Like aq_udp_receive(), but processes acknowledgements only. */
 void aq_udp_receive_acks(uint64_t now_ns);
 /* The job has ended: free what is kept of what has come. */
 void aq_udp_recv_fini(void);
 
 /* --- the socket (aq_udp_sock.c, aq_udp_addr.c) --- */
 
-/* Open and bind it, learn what it can do. AQ_OK or negative, logged. */
+/* Opens and binds the socket and finds out what the kernel supports. AQ_OK or negative, logged. */
 int aq_udp_sock_open(void);
 void aq_udp_sock_close(void);
-/* Which of this host's addresses to use, and its interface's MTU. AQ_OK or negative, logged. */
+/* Chooses which of this host's addresses to use, and reads its interface's MTU. AQ_OK or negative,
+ * logged. */
 int aq_udp_addr_choose(union aq_udp_address *address_out, uint32_t *mtu_out);
-/* Decide how datagrams are received; wanted: by UDP_GRO, if the kernel has it. */
+/* Decides how datagrams are received. wanted: use UDP_GRO if the kernel has it. */
 void aq_udp_sock_receive_init(bool wanted);
-/* A call on a socket of ours has failed. Ends the job if the descriptor is no socket any more: that
- * is not the network's fault, and no peer would ever hear of this rank again. */
+/* Called after a failed call on a socket of this rank. Ends the job if the descriptor is no socket
+ * any more: the client has closed it, and this rank would be cut off. */
 void aq_udp_sock_look_closed(int fd, int error);
 #define AQ_UDP_ERROR_RETRIES \
-    4 /* errors of the past that a call may report before it does its work */
-/* Read what the network says of what was sent by a socket. Returns how many notes there were. */
+    4 /* pending errors of earlier datagrams that a call may report before it does its work */
+/* Reads a socket's error queue. Returns how many notes it held. */
 unsigned aq_udp_sock_notes(int fd);
-/* Send a batch whose hashes are in place. Returns how many it took. */
+/* Sends a batch whose hashes are in place. Returns how many packets the socket took. */
 unsigned aq_udp_sock_send(struct aq_udp_peer *peer, const struct aq_udp_packet *packets,
                           unsigned count);
 #define AQ_UDP_RX_BYTES 65536
 #define AQ_UDP_RX_BATCH 128u /* datagrams of a batch: UDP_SEGMENT's own limit */
 struct aq_udp_rx_batch {
     uint8_t *buffer;    /* the caller's, AQ_UDP_RX_BYTES */
-    size_t bytes, each; /* in all; from one datagram's begin to the next */
+    size_t bytes, each; /* bytes in all; distance between the begins of two datagrams */
     unsigned count;
     uint32_t len[AQ_UDP_RX_BATCH];
 };
-/* What one call takes from the socket. False: there was nothing. */
+/* Receives one datagram or a batch. Returns false if the socket had none. */
 bool aq_udp_sock_receive(struct aq_udp_rx_batch *batch);
 
 static inline socklen_t aq_udp_address_len(const union aq_udp_address *address)
@@ -328,22 +335,23 @@ static inline socklen_t aq_udp_address_len(const union aq_udp_address *address)
 /* --- hashes (aq_udp_auth.c) --- */
 
 int aq_udp_auth_init(void);
-/* The key of datagrams from one rank to another. */
+/* Derives the key of datagrams from one rank to another. */
 void aq_udp_auth_key(gex_Rank_t from, gex_Rank_t to, uint8_t key_out[AQ_UDP_KEY]);
-/* Put the hash into a head; piece is what follows. */
+/* Writes the hash into a packet's head. */
 void aq_udp_auth_sign(const uint8_t *key, const struct aq_udp_packet *packet);
-/* Is the hash of a datagram right? above: aq_udp_above() */
+/* Returns true if the hash of a datagram is right. above: see aq_udp_above(). */
 bool aq_udp_auth_check(const uint8_t *key, uint8_t *datagram, size_t len,
                        const struct aq_udp_header *header, uint64_t above);
 
-/* --- a bad network (aq_udp_inject.c) --- */
+/* --- fault injection (aq_udp_inject.c) --- */
 
-/* Read AQ_UDP_FAULTS; sets aq_udp.faults. */
+/* Reads AQ_UDP_FAULTS and sets aq_udp.faults. */
 void aq_udp_inject_init(void);
-/* Send a batch, or not, or twice, later, or with an error in it. Returns how many it took: all. */
+/* Sends a batch with faults: packets are dropped, sent twice, delayed or corrupted. Returns count:
+ * every packet is taken. */
 unsigned aq_udp_inject_send(struct aq_udp_peer *peer, const struct aq_udp_packet *packets,
                             unsigned count);
-/* Send what was delayed and is due. */
+/* Sends delayed packets that are due. */
 void aq_udp_inject_timer(uint64_t now_ns);
 /* The job has ended: forget what was delayed. */
 void aq_udp_inject_fini(void);

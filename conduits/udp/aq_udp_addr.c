@@ -1,11 +1,12 @@
 /*
- * aq_udp_addr.c - which of this host's addresses the job's datagrams come from and go to.
+ * aq_udp_addr.c - chooses the address of this host that the job's datagrams use.
  *
- * GASNET_UDP_INTERFACE, else GASNET_WORKERIP, name it: an interface, an address of this host or
- * else of a network it is in, or a network such as 10.0.0.0/24, of which each host has one address.
- * Else, ranks of one host use the loopback; those of several the address from which GASNET_MASTERIP
- * is reached, if that is set, or that of the first interface that is up, leads somewhere and is not
- * one of a container's or virtual machine's bridges.
+ * 1. GASNET_UDP_INTERFACE, else GASNET_WORKERIP: an interface, an address of this host, an address
+ *    in one of this host's networks, or a network such as 10.0.0.0/24.
+ * 2. The loopback, if all ranks are on one host.
+ * 3. The address from which GASNET_MASTERIP is reached, if that is set.
+ * 4. The first interface that is up, has a route, and is no bridge of a container or virtual
+ * machine.
  *
  * Uses      getifaddrs. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -26,12 +27,12 @@
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 
-/* What a user may name. */
+/* A parsed preference of the user. */
 struct aq_udp_pref {
     const char *text;
-    int family; /* 0: a name */
+    int family; /* 0: the name of an interface */
     uint8_t address[16];
-    unsigned bits; /* of the network */
+    unsigned bits; /* prefix length of a network */
 };
 
 static bool aq_udp_pref_parse(const char *text, struct aq_udp_pref *pref_out)
@@ -83,24 +84,25 @@ static bool aq_udp_is_preferred(const struct ifaddrs *at, const struct aq_udp_pr
            && aq_udp_same_network(pref->address, aq_udp_address_bytes(at->ifa_addr), pref->bits);
 }
 
-/* An address that is not this host's own, but of a network that this host is in: one setting for
- * all hosts. */
+/* True if the preference is an address in the network of `at`. One setting then serves all
+ * hosts. */
 static bool aq_udp_is_nearby(const struct ifaddrs *at, const struct aq_udp_pref *pref)
 {
     const uint8_t *mask, *own;
 
     if (pref->family == 0 || at->ifa_addr->sa_family != pref->family || at->ifa_netmask == NULL)
         return false;
-    at->ifa_netmask->sa_family = at->ifa_addr->sa_family; /* some systems leave it out */
+    /* some systems leave the mask's family unset */
+    at->ifa_netmask->sa_family = at->ifa_addr->sa_family;
     mask = aq_udp_address_bytes(at->ifa_netmask);
     own = aq_udp_address_bytes(at->ifa_addr);
     for (unsigned i = 0; i < (pref->family == AF_INET ? 4u : 16u); i++)
         if (((own[i] ^ pref->address[i]) & mask[i]) != 0)
             return false;
-    return (mask[0] & 0x80) != 0; /* a network, not everything */
+    return (mask[0] & 0x80) != 0; /* a mask shorter than one bit would match everything */
 }
 
-/* Does it look like a network between hosts? */
+/* True if the interface looks like a network between hosts. */
 static bool aq_udp_is_usual(const struct ifaddrs *at)
 {
     static const char *const not_these[] = { "docker",  "veth", "virbr",  "br-", "cni",
@@ -117,7 +119,7 @@ static bool aq_udp_is_usual(const struct ifaddrs *at)
     return true;
 }
 
-/* The address of ours from which another is reached. */
+/* Finds the local address from which `name` is reached. */
 static bool aq_udp_towards(const char *name, union aq_udp_address *address_out)
 {
     const struct addrinfo hints = { .ai_socktype = SOCK_DGRAM };
@@ -166,7 +168,7 @@ static void aq_udp_take_address(const struct ifaddrs *at, union aq_udp_address *
     *mtu_out = aq_udp_mtu_of(at->ifa_name, at->ifa_addr->sa_family);
 }
 
-/* The first address for which there is a reason. */
+/* The first address that matches the preference, or without one the first usual address. */
 static bool aq_udp_addr_search(const struct ifaddrs *all, const struct aq_udp_pref *pref,
                                bool loopback, bool nearby, union aq_udp_address *address_out,
                                uint32_t *mtu_out)
@@ -187,7 +189,7 @@ static bool aq_udp_addr_search(const struct ifaddrs *all, const struct aq_udp_pr
     return false;
 }
 
-/* What the host has, for a message: "lo 127.0.0.1, eth0 10.0.0.2". */
+/* Lists the host's addresses for a message: "lo 127.0.0.1, eth0 10.0.0.2". */
 static const char *aq_udp_addr_list(const struct ifaddrs *all, char *buf, size_t size)
 {
     size_t used = 0;
@@ -225,7 +227,7 @@ static int aq_udp_addr_named(const struct ifaddrs *all, const char *variable, co
                    variable, text, aq_udp_addr_list(all, list, sizeof(list)));
 }
 
-/* GASNET_MASTERIP tells the way. */
+/* The address on the route to GASNET_MASTERIP. */
 static bool aq_udp_addr_by_master(const struct ifaddrs *all, union aq_udp_address *address_out,
                                   uint32_t *mtu_out)
 {

@@ -1,11 +1,12 @@
 /*
  * aq_udp_am.c - active messages to and from remote ranks.
  *
- * A message with a payload up to AQ_UDP_INLINE_MAX bytes is copied into the head of a datagram,
- * beside others to the same peer if there are any; a larger payload is copied once, into a buffer
- * that one or several datagrams point into, and stays there until they are acknowledged. Long
- * messages are placed where they belong as they come; medium ones that fill more than a datagram
- * are put together.
+ * Small     a payload of up to AQ_UDP_INLINE_MAX bytes is copied into the head of a datagram, which
+ *           several messages to the same peer may share
+ * Large     a larger payload is copied once, into a buffer that one or several datagrams point
+ *           into. The buffer stays until they are acknowledged
+ * In        the fragments of Long messages are written to their destination as they arrive. The
+ *           fragments of Medium messages are reassembled in a buffer
  *
  * Threads   any; handlers run without a lock
  * Promise   a message is sent whole or, with AQ_RETRY, not at all; its handler runs once
@@ -21,15 +22,15 @@
 #include "base/aq_rc.h"
 #include "base/aq_word.h"
 
-#define AQ_UDP_INLINE_MAX   512u  /* bytes of a payload that travel in the head */
-#define AQ_UDP_HEAD_MAX     160u  /* bytes of a header and the longest head of a message */
-#define AQ_UDP_COALESCE_MAX 8192u /* the same of a payload that may wait for others in a batch */
+#define AQ_UDP_INLINE_MAX   512u  /* bytes of a payload that is copied into the head */
+#define AQ_UDP_HEAD_MAX     160u  /* bytes of a header and the longest frame head of a message */
+#define AQ_UDP_COALESCE_MAX 8192u /* bytes of a payload that may wait for others in a batch */
 
 _Static_assert(AQ_UDP_HEADER + 32 + 4 * AQ_UDP_MAX_ARGS + 8 <= AQ_UDP_HEAD_MAX, "heads fit");
 
 /* --- out --- */
 
-/* A small message has been written into a record. */
+/* A small message has been written into a record: send it now, or mark the peer. */
 static inline void aq_udp_am_commit(struct aq_udp_peer *peer, enum aq_udp_channel channel,
                                     struct aq_udp_tx *tx, const uint8_t *end, uint8_t handler)
 {
@@ -39,11 +40,12 @@ static inline void aq_udp_am_commit(struct aq_udp_peer *peer, enum aq_udp_channe
     aq_udp_link_open(&peer->link, channel);
     if (channel == AQ_UDP_REPLY) {
         aq_udp_peer_mark(
-            peer); /* a handler's: leaves when all that came with the request is served */
+            /* sent by a handler: leaves when everything that arrived with the request has been
+             * served */
+            peer);
         return;
     }
-    /* what the library itself says, that a barrier is reached, is not followed by a poll: it never
-     * waits */
+    /* the library's own messages, such as a barrier's, never wait: no poll need follow them */
     aq_udp_peer_queued(peer, handler >= AQ_HIDX_COUNT, aq_now_ns());
 }
 
@@ -65,7 +67,7 @@ int aq_udp_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned
     return at != NULL ? AQ_OK : AQ_RETRY;
 }
 
-/* The payload with the arguments, in the head. */
+/* Sends arguments and payload in the head. */
 static int aq_udp_am_send_small(struct aq_udp_peer *peer, enum aq_udp_channel channel, uint8_t type,
                                 const struct aq_am_out *out)
 {
@@ -83,7 +85,7 @@ static int aq_udp_am_send_small(struct aq_udp_peer *peer, enum aq_udp_channel ch
     return AQ_OK;
 }
 
-/* A record for a datagram of a large message; its slot is there. */
+/* Adds a record for a datagram of a large message. The caller has checked that a slot is free. */
 static struct aq_udp_tx *aq_udp_am_add(struct aq_udp_peer *peer, enum aq_udp_channel channel,
                                        size_t size)
 {
@@ -95,7 +97,7 @@ static struct aq_udp_tx *aq_udp_am_add(struct aq_udp_peer *peer, enum aq_udp_cha
     return tx;
 }
 
-/* The head of a message that is one datagram; its payload is where body says. */
+/* Writes the head of a message that fits one datagram; body points to its payload. */
 static void aq_udp_am_write_whole(struct aq_udp_tx *tx, const struct aq_am_out *out)
 {
     const uint8_t type = out->kind == AQ_AM_LONG ? AQ_UDP_F_LONG : AQ_UDP_F_MEDIUM;
@@ -107,7 +109,7 @@ static void aq_udp_am_write_whole(struct aq_udp_tx *tx, const struct aq_am_out *
     tx->count = 1;
 }
 
-/* One datagram, the payload right behind the head: it leaves as one piece of memory. */
+/* One datagram with the payload right behind its head, so that send() needs one buffer. */
 static void aq_udp_am_send_joined(struct aq_udp_peer *peer, enum aq_udp_channel channel,
                                   const struct aq_am_out *out)
 {
@@ -119,11 +121,12 @@ static void aq_udp_am_send_joined(struct aq_udp_peer *peer, enum aq_udp_channel 
     peer->sent++;
     if (channel == AQ_UDP_REPLY)
         aq_udp_peer_mark(peer);
-    else /* several of one size leave as a batch */
+    else /* several datagrams of one size leave as a GSO batch */
         aq_udp_peer_queued(peer, out->handler >= AQ_HIDX_COUNT, aq_now_ns());
 }
 
-/* The datagrams of a message, which read its payload at the client's. Returns how many. */
+/* Queues the fragments of a message, which read the payload from the client's memory. Returns how
+ * many. */
 static uint32_t aq_udp_am_queue(struct aq_udp_peer *peer, enum aq_udp_channel channel, size_t each,
                                 uint8_t *block, const struct aq_am_out *out)
 {
@@ -152,7 +155,7 @@ static uint32_t aq_udp_am_queue(struct aq_udp_peer *peer, enum aq_udp_channel ch
             tx->head_len =
                 (uint32_t)(aq_udp_frag_encode(tx->head + AQ_UDP_HEADER, &frame) - tx->head);
             tx->body_len = frame.nbytes;
-            tx->count = at + each >= out->nbytes; /* the last one counts as the message */
+            tx->count = at + each >= out->nbytes; /* the last fragment counts as the message */
         }
         tx->body = (const char *)out->src + at;
         tx->tag = block;
@@ -160,8 +163,8 @@ static uint32_t aq_udp_am_queue(struct aq_udp_peer *peer, enum aq_udp_channel ch
     return count;
 }
 
-/* The payload behind the heads of as many datagrams as it takes. They leave at once, read from the
- * client's memory; the copy for a retransmission is made while they are on their way. */
+/* Sends the payload in as many datagrams as it takes. They leave at once, read from the client's
+ * memory; the copy for a retransmission is made while they are on their way. */
 static int aq_udp_am_send_large(struct aq_udp_peer *peer, enum aq_udp_channel channel,
                                 const struct aq_am_out *out)
 {
@@ -234,7 +237,8 @@ static void aq_udp_am_run(struct aq_udp_peer *peer, enum aq_udp_channel channel,
         aq_am_deliver(&in);
 }
 
-/* A medium payload that is not aligned: not the first datagram of a batch of odd sizes. */
+/* A medium payload that is not aligned, because its datagram is not the first of a batch of odd
+ * sizes: the handler gets an aligned copy. */
 static void aq_udp_am_run_aligned(struct aq_udp_peer *peer, enum aq_udp_channel channel,
                                   const struct aq_udp_frame *frame)
 {
@@ -245,8 +249,8 @@ static void aq_udp_am_run_aligned(struct aq_udp_peer *peer, enum aq_udp_channel 
     aq_udp_buf_give(copy);
 }
 
-/* The message that a part belongs to, made at its first part. NULL: the parts contradict each
- * other. */
+/* Returns the reassembly state of a fragment's message, and makes it for the first fragment.
+ * Returns NULL if the fragment contradicts earlier ones. */
 static struct aq_udp_frag *aq_udp_frag_find(struct aq_udp_peer *peer, enum aq_udp_channel channel,
                                             const struct aq_udp_frame *frame)
 {
@@ -257,7 +261,8 @@ static struct aq_udp_frag *aq_udp_frag_find(struct aq_udp_peer *peer, enum aq_ud
         frag = frag->next;
     if (frag != NULL)
         return frag->type == frame->type && frag->total == frame->total ? frag : NULL;
-    /* not this process's limit for long ones: it may be lower than the sender's, for local ranks */
+    /* the limit is the protocol's; this process's own limit for Long may be lower than the
+     * sender's */
     if (frame->total > (is_long ? AQ_UDP_MAX_LONG : aq_limits.max_medium))
         return NULL;
     frag = malloc(sizeof(*frag));
@@ -283,7 +288,8 @@ static void aq_udp_frag_unlink(struct aq_udp_peer *peer, enum aq_udp_channel cha
     *at = frag->next;
 }
 
-/* Every part comes once, so that it is enough to count bytes. Returns how many handlers ran. */
+/* Every fragment arrives once (the link drops duplicates), so counting bytes is enough. Returns how
+ * many handlers ran. */
 static unsigned aq_udp_frag_receive(struct aq_udp_peer *peer, enum aq_udp_channel channel,
                                     const struct aq_udp_frame *frame)
 {

@@ -1,11 +1,12 @@
 /*
  * aq_udp_auth.c - the keyed hash of datagrams.
  *
- * SipHash-2-4 (libsodium's crypto_shorthash: 64 bits, made for short inputs) with a key for each
- * direction between two ranks, derived from the job's by BLAKE2b; so a datagram cannot be given out
- * for another's, nor be sent back. Under it are the head of the datagram and, in place of the hash
- * itself, the upper halves of the header's numbers (aq_udp_above()), xor the hash, by another key,
- * of the data behind the head (GASNET_UDP_AUTH=full; else 0).
+ * Hash      SipHash-2-4 (libsodium's crypto_shorthash: 64 bits, made for short inputs)
+ * Keys      one for each direction between two ranks, derived from the job's key by BLAKE2b. A
+ *           datagram of one rank cannot be passed off as another's or sent back to its sender
+ * Covers    the head of the datagram. The header's hash field counts as the upper halves of the
+ *           sequence numbers (aq_udp_above()). With GASNET_UDP_AUTH=full that value is combined, by
+ *           xor, with a hash under a second key of the data behind the head
  *
  * Uses      libsodium, other/spawn. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -34,7 +35,7 @@ void aq_udp_auth_key(gex_Rank_t from, gex_Rank_t to, uint8_t key_out[AQ_UDP_KEY]
     crypto_generichash(key_out, AQ_UDP_KEY, what, sizeof(what), aq_spawn_key(), 32);
 }
 
-/* The hash of a head with this in its place. */
+/* The hash of a head, with `instead` in the place of its hash field. */
 static inline uint64_t aq_udp_auth_hash(const uint8_t *key, uint8_t *head, size_t hashed,
                                         uint64_t above, const void *body, size_t body_len)
 {

@@ -1,10 +1,10 @@
 /*
  * aq_udp_buf.c - buffers of six sizes.
  *
- * A datagram's head stays in one until it is acknowledged. A freed buffer goes back to a list of
- * its size, up to a bound, so that the usual message needs no malloc.
+ * A buffer holds a datagram's head until the datagram is acknowledged. A freed buffer returns to
+ * the list of its size, up to a bound, so that a usual message needs no malloc.
  *
- * Threads   any; a lock for each list, for a few instructions
+ * Threads   any; each list has a lock, held for a few instructions
  * Uses      base/aq_lock.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdlib.h>

@@ -5,20 +5,20 @@
 #include "conduits/udp/aq_udp_check.h"
 
 #define AQ_CHECK_PROBE_NS UINT64_C(1000000000) /* from one probe to the next */
-/* Notes further apart are of two outages. A host that neighbors cannot find is given up every 3 s,
- * and hosts bound how often they refuse. */
+/* A longer distance between two notes means two outages. A host that its neighbors cannot find is
+ * reported every 3 s, and hosts limit how often they refuse. */
 #define AQ_CHECK_GAP_NS UINT64_C(5000000000)
-#define AQ_CHECK_MIN    3u /* verified notes, whatever time they took */
+#define AQ_CHECK_MIN    3u /* verified notes, whatever their distance */
 
 void aq_udp_check_verified(struct aq_udp_check *check, enum aq_udp_note note)
 {
-    /* relaxed: looked at by the next step, which needs no more than the note */
+    /* relaxed: read by the next step, which needs only the note itself */
     atomic_store_explicit(&check->verified, note, memory_order_relaxed);
 }
 
 void aq_udp_check_note(struct aq_udp_check *check, enum aq_udp_note note, uint64_t quoted)
 {
-    /* relaxed, all: see aq_udp_check_verified(); a hash is a number by itself */
+    /* relaxed, both: see aq_udp_check_verified(); a hash needs no other data */
     atomic_store_explicit(&check->hint, note, memory_order_relaxed);
     for (unsigned i = 0; i < AQ_UDP_CHECK_PROBES && quoted != 0; i++) {
         uint64_t hash = quoted;
@@ -36,13 +36,13 @@ void aq_udp_check_probed(struct aq_udp_check *check, uint64_t hash)
     if (check->begun_ns == 0)
         return;
     check->probed++;
-    /* relaxed: its note comes through the network */
+    /* relaxed: the note that quotes it arrives through the network */
     atomic_store_explicit(&check->probe[at], hash, memory_order_relaxed);
 }
 
 static void aq_udp_check_begin(struct aq_udp_check *check, uint64_t now_ns)
 {
-    /* relaxed: no probe of an earlier check is to be quoted any more */
+    /* relaxed: notes that quote probes of an earlier check do not count */
     for (unsigned i = 0; i < AQ_UDP_CHECK_PROBES; i++)
         atomic_store_explicit(&check->probe[i], 0, memory_order_relaxed);
     check->begun_ns = check->verified_ns = now_ns;
@@ -63,7 +63,7 @@ static void aq_udp_check_count(struct aq_udp_check *check, enum aq_udp_note note
     check->verified_ns = now_ns;
 }
 
-/* Takes what was said since the last time. */
+/* Takes and clears what was noted since the last step. */
 static enum aq_udp_note aq_udp_check_take(atomic_int *said, bool waits)
 {
     /* relaxed: see aq_udp_check_verified() */

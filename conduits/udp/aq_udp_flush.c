@@ -1,11 +1,11 @@
 /*
  * aq_udp_flush.c - the flush timer: coalesced messages leave although the client makes no call.
  *
- * Messages of a batch share datagrams (aq_udp_peer_queued()). The last one may wait for others that
- * never come, while the client computes or waits for something outside the library. In par a thread
- * sends it. The thread is woken when a message begins to wait, looks every AQ_FLUSH_NS, and sleeps
- * again after AQ_FLUSH_IDLE looks that found nothing. It runs no handler and receives nothing. seq
- * has no second thread: there messages are coalesced only if GASNET_UDP_COALESCE asks for it.
+ * Messages of a batch share datagrams (aq_udp_peer_queued()). The last message may wait for others
+ * that never come, while the client computes or waits outside the library. In par a thread flushes
+ * it. The thread is woken when a message begins to wait, checks every AQ_FLUSH_NS, and sleeps again
+ * after AQ_FLUSH_IDLE checks that found nothing. It runs no handler and receives nothing. seq has
+ * no second thread: there messages are coalesced only if GASNET_UDP_COALESCE asks for it.
  *
  * Owns      the thread, made at the first batch, until the job ends
  * Threads   aq_udp_flush_timer_note() from any, under a peer's lock
@@ -25,8 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define AQ_FLUSH_NS   100000 /* between looks */
-#define AQ_FLUSH_IDLE 8      /* looks without anything before it sleeps */
+#define AQ_FLUSH_NS   100000 /* between two checks */
+#define AQ_FLUSH_IDLE 8      /* checks that find nothing before the thread sleeps */
 
 static struct {
     _Atomic uint32_t awake; /* a futex */
@@ -38,7 +38,7 @@ static struct {
 
 static bool aq_udp_flush_timer_is_due(void)
 {
-    /* seq_cst: in the one order with awake, see aq_udp_flush_timer_note() */
+    /* seq_cst: in one order with awake, see aq_udp_flush_timer_note() */
     return atomic_load_explicit(&aq_udp.dirty, memory_order_seq_cst) != NULL;
 }
 
@@ -61,11 +61,12 @@ static void *aq_udp_flush_timer_main(void *arg)
                 idle = 0;
             }
         }
-        /* seq_cst: either we see what waits, or who made it wait sees that we sleep */
+        /* seq_cst: either this thread sees the waiting message, or its sender sees that this thread
+         * sleeps */
         atomic_store_explicit(&aq_udp_flush_timer.awake, 0, memory_order_seq_cst);
         if (aq_udp_flush_timer_is_due()) {
             atomic_store_explicit(&aq_udp_flush_timer.awake, 1,
-                                  memory_order_relaxed); /* our own word again */
+                                  memory_order_relaxed); /* relaxed: this thread wrote it */
             continue;
         }
         while (atomic_load_explicit(&aq_udp_flush_timer.awake, memory_order_relaxed)
@@ -91,12 +92,12 @@ static void aq_udp_flush_timer_make(void)
 
 void aq_udp_flush_timer_note(void)
 {
-    /* with the seq_cst operations above: see there */
+    /* pairs with the seq_cst operations above */
     atomic_thread_fence(memory_order_seq_cst);
     if (AQ_LIKELY(atomic_load_explicit(&aq_udp_flush_timer.awake, memory_order_relaxed) != 0)
         || atomic_exchange_explicit(&aq_udp_flush_timer.awake, 1, memory_order_seq_cst) != 0)
         return;
-    /* awake is 0 only before the first time, and once the thread sleeps: one of us gets here */
+    /* awake is 0 only before the first batch and while the thread sleeps: one caller gets here */
     if (!aq_udp_flush_timer.made) {
         aq_udp_flush_timer.made = true;
         aq_udp_flush_timer_make();

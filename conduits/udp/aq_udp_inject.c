@@ -1,14 +1,16 @@
 /*
- * aq_udp_inject.c - a bad network, for tests: AQ_UDP_FAULTS=drop=5%,dup=2%,reorder=5%,corrupt=1%,
+ * aq_udp_inject.c - fault injection for tests: AQ_UDP_FAULTS=drop=5%,dup=2%,reorder=5%,corrupt=1%,
  * delay=200us,seed=7; or GASNET_FAULT_RATE=0.05, which drops.
  *
- * It stands between the engine and the socket of the sender, behind the hash: what it does to a
- * datagram the receiver sees as it would see it from a network. corrupt turns one bit, of the head,
- * or with GASNET_UDP_AUTH=full of anything: the data behind a head has UDP's checksum, which a bit
- * that is turned before it is computed would pass. reorder keeps a datagram until later ones have
- * left; delay keeps every datagram for a time between nothing and the given one.
+ * The faults are applied between the sender's engine and its socket, after hashing, so that the
+ * receiver sees them as faults of a network.
  *
- * Owns      datagrams that wait, sorted by nothing: there are few
+ * corrupt   inverts one bit of the head; with GASNET_UDP_AUTH=full, of any byte. Otherwise only
+ *           UDP's checksum protects the data behind a head, and it is computed after the inversion
+ * reorder   holds a datagram until later ones have left
+ * delay     holds every datagram for a random time up to the given one
+ *
+ * Owns      delayed datagrams, in no order: there are few
  * Threads   any; one lock
  * Uses      aq_udp_sock.c. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -21,8 +23,8 @@
 #include "base/aq_log.h"
 #include "base/aq_state.h"
 
-#define AQ_UDP_INJECT_DELAY_S 60      /* a datagram is late by no more than this */
-#define AQ_REORDER_NS         300000u /* how long one that is overtaken stays */
+#define AQ_UDP_INJECT_DELAY_S 60      /* longest delay of a datagram */
+#define AQ_REORDER_NS         300000u /* how long a reordered datagram is held */
 
 struct aq_udp_late {
     struct aq_udp_late *next;
@@ -39,7 +41,7 @@ static struct {
     struct aq_udp_late *late;
 } aq_udp_inject AQ_JOB_STATE;
 
-/* xorshift64*: the same faults for the same seed, if the program does the same */
+/* xorshift64*: the same seed gives the same faults, if the program sends the same datagrams */
 static double aq_udp_inject_random(void)
 {
     uint64_t x;
@@ -63,7 +65,7 @@ static double aq_udp_inject_rate(const char *item, const char *value)
         rate /= 100;
         end++;
     }
-    if (end == value || *end != '\0' || !(rate >= 0 && rate <= 1)) /* NaN neither */
+    if (end == value || *end != '\0' || !(rate >= 0 && rate <= 1)) /* excludes NaN too */
         aq_fatal("AQ_UDP_FAULTS: '%s=%s' is not a probability from 0 to 1; write 5%% or 0.05", item,
                  value);
     return rate;
@@ -139,7 +141,7 @@ static void aq_udp_inject_send_bytes(struct aq_udp_peer *peer, uint8_t *bytes, u
 {
     const struct aq_udp_packet packet = { .head = bytes, .head_len = len };
 
-    (void)aq_udp_sock_send(peer, &packet, 1); /* a full socket is one more fault */
+    (void)aq_udp_sock_send(peer, &packet, 1); /* a full socket counts as one more fault */
 }
 
 static void aq_udp_inject_defer(struct aq_udp_peer *peer, const uint8_t *bytes, uint32_t len,

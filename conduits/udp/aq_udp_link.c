@@ -1,37 +1,38 @@
 /*
- * aq_udp_link.c - the reliable engine: what goes out, and when. aq_udp_link_in.c: what comes in.
+ * aq_udp_link.c - the reliable engine, transmit side. aq_udp_link_in.c: the receive side.
  *
- * Numbers   every channel counts its datagrams from 0 in 64 bits, of which 32 travel; the keyed
- *           hash covers all 64 of the datagram's own number and of its acknowledgements, so that a
- *           recording is worthless after any channel's 32 have wrapped. Control datagrams are
- *           numbered too, for the hash, but not acknowledged
- * Order     none. A datagram of a channel is handed over when it comes, once; messages have no
- *           order in the interface, so that waiting for a lost one would only add its delay to all
- *           that follow. What is larger than a datagram is put together by the owner
- * Progress  three channels, because of who waits for whom. A request's handler may wait for room
- *           for its reply. Meanwhile nobody runs request handlers, yet everything of REPLY and
- *           RMA, and the acknowledgements in every header, are taken from the socket by whoever
- *           polls; handlers of replies send nothing, data needs no handler. So the peer's REPLY
- *           and RMA channels always move, whatever its REQUEST channel does: replies find room in
- *           the end, then requests. REQUEST datagrams that come meanwhile are kept, up to a bound,
- *           beyond that refused: not taken over, not acknowledged, sent again later
- * Losses    learnt from evidence, never from silence. Each datagram brings the newest timestamp its
- *           sender has seen (echo). Where acknowledgements tell all, a datagram sent earlier than
- *           that, by more than a tolerance of reordering, is lost (RFC 8985's idea; timestamps
- *           spare it its doubts about what was sent twice, and give a round trip with each echo,
- *           RFC 7323). Silence means either that the last datagrams are lost or that the peer
- *           computes and does not look, the usual case here. So it is answered by a probe, a
- *           datagram of 48 bytes, again and again with growing distance (at first two round trips,
- *           as RFC 8985's tail loss probe: one too many costs nothing); its answer is the evidence.
- *           A target that computes for an hour finds a few probes, not copies of the data
- * Rates     one congestion window for the three channels, clocked by acknowledgements, as RFC 9002
- *           (NewReno) grows it, so that it shares a network with TCP; cut once a round trip to 0.7
- *           (CUBIC's factor) if the round trip says that there is a queue, to 0.9 if there is none:
- *           then the loss was not congestion (Veno's distinction, Fu and Liew 2003). CUBIC's growth
- *           is for round trips of 100 ms; at those of a host's neighborhood it is NewReno's.
- *           Besides, the receiver says how many bytes its socket has room for
- * Acks      ride on data. The sender, who knows when it will be stuck, asks for one at once
- *           (ACK_NOW); else they wait ack_delay_ns
+ * Numbers   every channel numbers its datagrams from 0 in 64 bits, of which 32 are sent. The keyed
+ *           hash covers all 64 bits of the datagram's number and of its acknowledgements, so that a
+ *           recorded datagram is worthless once any channel's lower 32 bits have wrapped. Control
+ *           datagrams are numbered too, for the hash, but are not acknowledged
+ * Order     none. A datagram is delivered when it arrives, once. Messages have no order in the
+ *           interface, and waiting for a lost one would add its delay to all that follow. The owner
+ *           reassembles what is larger than a datagram
+ * Progress  three channels avoid deadlock. A request handler may wait for space for its reply.
+ *           While it waits, no request handlers run, but every poll still receives REPLY and RMA
+ *           datagrams and the acknowledgements in every header. Reply handlers send nothing, and
+ *           RMA data needs no handler. A peer's REPLY and RMA channels therefore always move,
+ *           whatever its REQUEST channel does: replies find space in the end, then requests.
+ *           REQUEST datagrams that arrive in the meantime are deferred, up to a bound. Beyond it
+ *           they are refused: not acknowledged, and retransmitted later
+ * Losses    are inferred from evidence, never from silence. Each datagram echoes the newest
+ *           timestamp that its sender has seen (RFC 7323). A datagram that is unacknowledged, and
+ *           was sent earlier than the echoed timestamp by more than a tolerance of reordering, is
+ *           lost: the idea of RFC 8985. With timestamps a retransmission is unambiguous, and every
+ *           echo is a round-trip sample. Silence means that the last datagrams are lost, or that
+ *           the peer computes and does not poll, which is the usual case here. It is therefore
+ *           answered by a probe, a datagram of 48 bytes. The first probe is sent after two round
+ *           trips, as RFC 8985's tail loss probe, and the distance grows. The answer to a probe is
+ *           the evidence. A peer that computes for an hour receives a few probes, not copies of
+ *           the data
+ * Rates     one congestion window for the three channels, clocked by acknowledgements, grows as in
+ *           RFC 9002 (NewReno), so that it shares a network with TCP. A loss cuts it at most once a
+ *           round trip: to 0.7 (CUBIC's factor) if the round trip shows a queue, to 0.9 if it shows
+ *           none, because such a loss was not congestion (Veno, Fu and Liew 2003). CUBIC's own
+ *           growth is meant for round trips of 100 ms; at those of a local network it equals
+ *           NewReno's. In addition the receiver advertises how many bytes its socket has space for
+ * Acks      are sent with data. A sender that is about to be blocked by its window asks for one at
+ *           once (ACK_NOW). Otherwise an acknowledgement waits at most ack_delay_ns for data
  * Uses      aq_udp_link.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/udp/aq_udp_link.h"
@@ -40,7 +41,7 @@
 
 #define AQ_UDP_FIRST_RING 16u     /* records */
 #define AQ_UDP_FIRST_CWND 10u     /* datagrams, RFC 6928 */
-#define AQ_UDP_RETRY_NS   200000u /* after a full socket */
+#define AQ_UDP_RETRY_NS   200000u /* delay before the next try after a full socket */
 #define AQ_UDP_MAX_CWND   ((uint64_t)64 << 20)
 
 void aq_udp_link_init(struct aq_udp_link *link, const struct aq_udp_link_config *config,
@@ -91,7 +92,7 @@ uint32_t aq_udp_link_free_slots(const struct aq_udp_link *link, enum aq_udp_chan
     return used >= window ? 0 : window - used;
 }
 
-/* Twice the ring; records keep their numbers. */
+/* Doubles the ring; records keep their numbers. */
 static bool aq_udp_channel_grow(struct aq_udp_channel_tx *tx)
 {
     const uint32_t size = tx->ring == NULL ? AQ_UDP_FIRST_RING : 2 * (tx->mask + 1);
@@ -178,8 +179,8 @@ static inline void aq_udp_link_header(struct aq_udp_link *link, struct aq_udp_pa
     if (link->seen) {
         const uint64_t ts_delay = (now_ns - link->ts_echo_ns) >> 10;
 
-        header.flags |= ts_delay < UINT32_MAX / 2 ? AQ_UDP_TS_ECHO
-                                                  : 0; /* older: its full number cannot be told */
+        header.flags |=
+            ts_delay < UINT32_MAX / 2 ? AQ_UDP_TS_ECHO : 0; /* an older number cannot be expanded */
         header.ts_echo = link->ts_echo;
         header.ts_delay =
             (uint16_t)(ts_delay > AQ_UDP_TS_DELAY_MAX ? AQ_UDP_TS_DELAY_MAX : ts_delay);
@@ -208,7 +209,7 @@ static uint64_t aq_udp_link_probe_distance(const struct aq_udp_link *link)
 {
     const struct aq_udp_link_config *config = link->config;
     const uint64_t delay =
-        link->since_asked == 0 ? 0 : config->ack_delay_ns; /* 0: an answer was asked for */
+        link->since_asked == 0 ? 0 : config->ack_delay_ns; /* 0: ACK_NOW was sent last */
     uint64_t distance = link->srtt == 0 ? config->probe_first_ns : 2 * link->srtt + delay;
 
     if (distance < config->probe_min_ns)
@@ -245,10 +246,9 @@ static inline uint32_t aq_udp_tx_len(const struct aq_udp_tx *record)
     return record->head_len + record->body_len;
 }
 
-/* May len bytes of a channel follow `before` others to those on their way? A channel that the
- * others leave no room has a quarter of the window still, and one datagram: requests that the peer
- * does not take now, and that stay on their way, must not stop replies, which the peer may wait
- * for. */
+/* Returns true if len bytes of a channel, behind `before` others, are within the windows. Each
+ * channel always has a quarter of the window, and at least one datagram: unacknowledged requests,
+ * which the peer may be refusing, must not block the replies that the peer may wait for. */
 static inline bool aq_udp_link_admits(const struct aq_udp_link *link, int channel, uint64_t before,
                                       uint64_t len)
 {
@@ -258,8 +258,8 @@ static inline bool aq_udp_link_admits(const struct aq_udp_link *link, int channe
     return own == 0 || link->in_flight + before + len <= limit || own + len <= limit / 4;
 }
 
-/* Bulk data that the windows held back goes on when they have room for a batch worth the call, not
- * for one datagram with each acknowledgement. */
+/* True while bulk data that the windows blocked waits until they admit a whole batch. It does not
+ * leave datagram by datagram with each acknowledgement. */
 static inline bool aq_udp_link_waits(const struct aq_udp_link *link)
 {
     const uint64_t limit = link->cwnd < link->rwnd ? link->cwnd : link->rwnd;
@@ -268,7 +268,7 @@ static inline bool aq_udp_link_waits(const struct aq_udp_link *link)
            && link->channel_flight[AQ_UDP_RMA] > limit / 8;
 }
 
-/* The next record of a channel to leave, from number *at on. NULL: none. */
+/* The next record of a channel to send, from number *at on, or NULL. */
 static struct aq_udp_tx *aq_udp_channel_next(struct aq_udp_channel_tx *tx, bool again, uint64_t *at)
 {
     const uint64_t limit = again ? tx->next : tx->end - (tx->open ? 1 : 0);
@@ -282,10 +282,10 @@ static struct aq_udp_tx *aq_udp_channel_next(struct aq_udp_channel_tx *tx, bool 
 struct aq_udp_gso_batch {
     struct aq_udp_packet packet[AQ_UDP_GSO_BATCH];
     unsigned count;
-    bool stuck; /* the windows hold the next one back */
+    bool stuck; /* the windows block the next record */
 };
 
-/* Records of a channel, one after the other, of one size, as far as the windows go. */
+/* Collects consecutive records of one size, as far as the windows admit. */
 static void aq_udp_gso_fill(struct aq_udp_link *link, int channel, bool again,
                             struct aq_udp_gso_batch *batch)
 {
@@ -304,7 +304,7 @@ static void aq_udp_gso_fill(struct aq_udp_link *link, int channel, bool again,
         uint32_t len;
 
         if (again && record->padded)
-            record->body_len = 0; /* its size may have been what lost it */
+            record->body_len = 0; /* padding may have caused the loss */
         len = aq_udp_tx_len(record);
         if (batch->count != 0 && (len > size || bytes + len > AQ_UDP_GSO_BYTES))
             break;
@@ -326,12 +326,12 @@ static void aq_udp_gso_fill(struct aq_udp_link *link, int channel, bool again,
             size = len;
         else if (len < size)
             break;
-        if (len > link->mtu) /* goes alone: the path has become narrower */
+        if (len > link->mtu) /* is sent alone: the path's limit has become smaller */
             break;
     }
 }
 
-/* Headers: as late as possible, so that they acknowledge all there is. */
+/* Writes headers as late as possible, so that they carry the newest acknowledgements. */
 static void aq_udp_gso_write(struct aq_udp_link *link, struct aq_udp_gso_batch *batch,
                              uint64_t now_ns)
 {
@@ -390,7 +390,7 @@ static inline bool aq_udp_channel_has_queued(const struct aq_udp_channel_tx *tx)
     return tx->end - (tx->open ? 1 : 0) != tx->next;
 }
 
-/* Sends batches of a channel while something may leave. False: the socket is full. */
+/* Sends batches of a channel while the windows admit them. Returns false if the socket is full. */
 static __attribute__((noinline)) bool aq_udp_channel_pump(struct aq_udp_link *link, int channel,
                                                           bool again, uint64_t now_ns)
 {
@@ -420,7 +420,7 @@ static __attribute__((noinline)) bool aq_udp_channel_pump(struct aq_udp_link *li
 
 /* --- control --- */
 
-/* One word after the other of what has been placed from next on. */
+/* Writes the bitmap, in words of 64 bits, of the datagrams that have been placed from `next` on. */
 static uint8_t aq_udp_channel_sack(const struct aq_udp_channel_rx *rx,
                                    uint64_t bits_out[AQ_UDP_SACK_WORDS])
 {
@@ -461,11 +461,11 @@ static void aq_udp_link_control(struct aq_udp_link *link, uint8_t flags, uint64_
     link->counts.controls++;
     if (link->ops->output(link, &packet, 1) == 1) {
         aq_udp_link_acknowledged(link);
-        if (link->placing != 0) /* what is being placed by other threads is still owed */
+        if (link->placing != 0) /* what other threads are still placing is acknowledged later */
             link->ack_ns = now_ns + link->config->ack_delay_ns;
         return;
     }
-    if (link->ack_now || link->ack_ns != 0) { /* once more in a while */
+    if (link->ack_now || link->ack_ns != 0) { /* repeat it after a while */
         link->ack_now = false;
         link->ack_ns = now_ns + AQ_UDP_RETRY_NS;
     }
@@ -482,11 +482,11 @@ void aq_udp_link_disconnect(struct aq_udp_link *link, uint64_t now_ns)
     aq_udp_link_control(link, AQ_UDP_DISCONNECT, now_ns);
 }
 
-/* --- the owner's turn --- */
+/* --- the owner's calls --- */
 
 void aq_udp_link_pump(struct aq_udp_link *link, uint64_t now_ns)
 {
-    /* replies first: what requests wait for; bulk data last */
+    /* replies first, because requests wait for them; bulk data last */
     static const uint8_t order[AQ_UDP_CHANNELS] = { AQ_UDP_REPLY, AQ_UDP_REQUEST, AQ_UDP_RMA };
     bool go = !link->disconnected && (link->retry_ns == 0 || now_ns >= link->retry_ns);
 

@@ -1,17 +1,18 @@
 /*
- * aq_udp_link_in.c - the reliable engine: what comes in, and what is learnt from it.
+ * aq_udp_link_in.c - the reliable engine, receive side: round trips, losses, the congestion window.
  *
- * Round trips, losses and the congestion window; see the head of aq_udp_link.c.
+ * The head of aq_udp_link.c explains the rules.
  *
- * Promise   nothing that comes in with a right hash, in any order, any number of times, makes the
- *           engine forget or double a datagram: acknowledgements are facts and only grow
+ * Promise   no sequence of datagrams with a right hash, in any order and however often repeated,
+ *           makes the engine lose or duplicate one: acknowledgements are facts and only accumulate
  * Uses      aq_udp_link.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/udp/aq_udp_link.h"
 
-#define AQ_UDP_REO_TICKS 24u /* least tolerance of reordering: what two cores' turns can differ */
-#define AQ_UDP_REO_MAX   16u /* most multiples of it */
-#define AQ_UDP_ASK_BYTES 262144u /* acknowledge at the latest after so many bytes */
+/* minimum tolerance of reordering: what the scheduling of two cores can differ by */
+#define AQ_UDP_REO_TICKS 24u
+#define AQ_UDP_REO_MAX   16u     /* maximum of reo_mult */
+#define AQ_UDP_ASK_BYTES 262144u /* unacknowledged bytes after which an acknowledgement is sent */
 
 uint64_t aq_udp_link_expand(const struct aq_udp_link *link, uint8_t channel, uint32_t seq)
 {
@@ -36,7 +37,8 @@ static inline struct aq_udp_tx *aq_udp_record(struct aq_udp_channel_tx *tx, uint
 
 /* --- the congestion window --- */
 
-/* Bytes have arrived: NewReno, RFC 9002 7.3, as long as it is the window that holds us back. */
+/* Grows the window by acknowledged bytes: NewReno, RFC 9002 7.3, only while the window limits the
+ * sender. */
 static void aq_udp_rate_grow(struct aq_udp_link *link, uint64_t bytes)
 {
     const uint64_t max = (uint64_t)64 << 20;
@@ -52,18 +54,19 @@ static void aq_udp_rate_grow(struct aq_udp_link *link, uint64_t bytes)
         link->cwnd = max;
 }
 
-/* A loss: less, once a round trip. Without a queue on the way it was not congestion. */
+/* Cuts the window after a loss, at most once a round trip. Without a queue the loss was not
+ * congestion. */
 static void aq_udp_rate_cut(struct aq_udp_link *link, uint64_t sent, uint64_t now)
 {
     const uint64_t min = 2 * (uint64_t)link->mtu;
     bool queue;
 
     if (sent <= link->cut)
-        return; /* it left before the last cut */
+        return; /* it was sent before the last cut */
     link->cut = now;
     link->counts.cuts++;
-    /* a flow that came late knows no round trip without a queue: so a little more than the least is
-     * one */
+    /* a link that started behind a queue has never seen a round trip without one: so a small excess
+     * over the minimum counts as a queue */
     queue = link->min_rtt == 0 || link->last_rtt > link->min_rtt + link->min_rtt / 4 + 100000;
     link->cwnd = link->cwnd / 10 * (queue ? 7 : 9);
     if (link->cwnd < min)
@@ -73,7 +76,7 @@ static void aq_udp_rate_cut(struct aq_udp_link *link, uint64_t sent, uint64_t no
 
 /* --- losses --- */
 
-/* Ticks by which a datagram may overtake another. */
+/* Returns the ticks by which a datagram may be overtaken before it counts as lost. */
 static uint32_t aq_udp_link_tolerance(const struct aq_udp_link *link)
 {
     uint64_t ticks = (link->min_rtt >> 10) / 4;
@@ -84,8 +87,8 @@ static uint32_t aq_udp_link_tolerance(const struct aq_udp_link *link)
     return ticks > UINT32_C(1) << 20 ? UINT32_C(1) << 20 : (uint32_t)ticks;
 }
 
-/* Records of a channel that left more than tolerance before loss_ts_echo. Returns the age of the
- * oldest of those that may still come, or 0. */
+/* Marks records of a channel that were sent more than tolerance before loss_ts_echo. Returns the
+ * age of the oldest record that is not yet late enough, or 0. */
 static uint32_t aq_udp_channel_find_lost(struct aq_udp_link *link, struct aq_udp_channel_tx *tx,
                                          uint32_t tolerance)
 {
@@ -103,7 +106,8 @@ static uint32_t aq_udp_channel_find_lost(struct aq_udp_link *link, struct aq_udp
             tx->lost++;
             link->in_flight -= record->head_len + record->body_len;
             link->channel_flight[channel] -= record->head_len + record->body_len;
-            /* refused; this one tries whether that has changed, the others wait for its answer */
+            /* the peer refuses requests: this record tests whether that has changed, the others
+             * wait for its answer */
             if (full)
                 break;
             link->counts.lost++;
@@ -113,7 +117,7 @@ static uint32_t aq_udp_channel_find_lost(struct aq_udp_link *link, struct aq_udp
 
             oldest = age > oldest ? age : oldest;
         } else if (record->sends == 1) {
-            break; /* those behind it left later still */
+            break; /* the records behind it were sent later */
         }
     }
     return oldest;
@@ -136,7 +140,8 @@ void aq_udp_link_find_lost(struct aq_udp_link *link, uint64_t now_ns)
 
 /* --- acknowledgements --- */
 
-/* One record is there. echo: the newest of our timestamps that the peer had seen by then. */
+/* One record is acknowledged. echo: the newest own timestamp that the peer had seen when it
+ * answered. */
 static void aq_udp_record_acked(struct aq_udp_link *link, int channel, struct aq_udp_tx *record,
                                 const struct aq_udp_header *header)
 {
@@ -147,7 +152,7 @@ static void aq_udp_record_acked(struct aq_udp_link *link, int channel, struct aq
     if (record->state == AQ_UDP_TX_FLIGHT) {
         link->in_flight -= bytes;
         link->channel_flight[channel] -= bytes;
-        /* it came before we sent it again */
+        /* the first transmission had arrived: the retransmission was spurious */
         spurious = record->sends > 1 && (header->flags & AQ_UDP_TS_ECHO) != 0
                    && (int32_t)((uint32_t)record->sent - header->ts_echo) > 0;
     } else if (record->state == AQ_UDP_TX_LOST) {
@@ -169,7 +174,7 @@ static inline bool aq_udp_record_is_out(const struct aq_udp_tx *record)
     return record->state == AQ_UDP_TX_FLIGHT || record->state == AQ_UDP_TX_LOST;
 }
 
-/* All below a number. */
+/* Acknowledges all records below a number. */
 static void aq_udp_channel_acked(struct aq_udp_link *link, int channel,
                                  const struct aq_udp_header *header)
 {
@@ -189,7 +194,7 @@ static void aq_udp_channel_acked(struct aq_udp_link *link, int channel,
     }
 }
 
-/* Some beyond it. */
+/* Acknowledges the records that a SACK frame names. */
 static void aq_udp_channel_sacked(struct aq_udp_link *link, const struct aq_udp_frame *sack,
                                   const struct aq_udp_header *header)
 {
@@ -213,7 +218,7 @@ static void aq_udp_channel_sacked(struct aq_udp_link *link, const struct aq_udp_
 
 /* --- round trips --- */
 
-/* RFC 6298; a sample with each echo that is newer than the last. */
+/* RFC 6298. Every echo that is newer than the last one is a sample. */
 static void aq_udp_link_sample(struct aq_udp_link *link, uint64_t ts_echo, uint16_t ts_delay,
                                uint64_t now_ns)
 {
@@ -248,8 +253,9 @@ static void aq_udp_link_sacks(struct aq_udp_link *link, const struct aq_udp_head
         aq_udp_channel_sacked(link, &sack, header);
 }
 
-/* Is a timestamp of the peer newer than all before? Its clock ran on since the newest came; so what
- * is behind that guess by less than the time since then is newer. */
+/* Returns true if a timestamp of the peer is newer than all before. The peer's clock has run since
+ * the newest arrived, so a timestamp that is behind the expected one by less than that time is
+ * newer. */
 static bool aq_udp_link_is_newer(const struct aq_udp_link *link, uint32_t ts, uint64_t now_ns)
 {
     const uint64_t since = (now_ns - link->ts_echo_ns) >> 10;
@@ -258,8 +264,9 @@ static bool aq_udp_link_is_newer(const struct aq_udp_link *link, uint32_t ts, ui
     return !link->seen || behind < (int64_t)since;
 }
 
-/* The same of a datagram that has come before, which may be a recording of any age: its timestamp
- * must be near where the peer's clock is now, not only on the right side of 73 minutes. */
+/* The same for a datagram whose number has arrived before, which may be a recording of any age.
+ * Its timestamp must be close to the peer's present clock; the right half of 73 minutes is not
+ * enough. */
 static bool aq_udp_link_is_again(const struct aq_udp_link *link, uint32_t ts, uint64_t now_ns)
 {
     const uint64_t since = (now_ns - link->ts_echo_ns) >> 10,
@@ -269,14 +276,14 @@ static bool aq_udp_link_is_again(const struct aq_udp_link *link, uint32_t ts, ui
     return aq_udp_link_is_newer(link, ts, now_ns) && behind > -(int64_t)drift;
 }
 
-/* What an echo tells: our own time, of which 32 bits came back. */
+/* Processes an echo: an own timestamp of which 32 bits came back. */
 static void aq_udp_link_echoed(struct aq_udp_link *link, const struct aq_udp_header *header,
                                uint64_t now_ns)
 {
     const uint64_t now = aq_udp_tick(now_ns),
                    ts_echo = now - (uint32_t)((uint32_t)now - header->ts_echo);
 
-    if (ts_echo > now) /* before our clock began: there is no such time */
+    if (ts_echo > now) /* before this clock began: a forged or broken echo */
         return;
     aq_udp_link_sample(link, ts_echo, header->ts_delay, now_ns);
     link->peer_full = (header->flags & AQ_UDP_FULL) != 0;
@@ -286,7 +293,7 @@ static void aq_udp_link_echoed(struct aq_udp_link *link, const struct aq_udp_hea
     }
 }
 
-/* What a datagram tells, whatever it brings; it is no recording. take: it is taken over. */
+/* Updates the link from a header that is no recording. take: the datagram's data is taken over. */
 static void aq_udp_link_learn(struct aq_udp_link *link, const struct aq_udp_header *header,
                               const uint8_t *datagram, size_t len, bool take, uint64_t now_ns)
 {
@@ -302,10 +309,11 @@ static void aq_udp_link_learn(struct aq_udp_link *link, const struct aq_udp_head
     if (link->in_flight == 0) {
         link->probe_ns = link->loss_ns = link->silent_ns = 0;
     } else {
-        link->silent_ns = now_ns; /* what is owed now is owed from now on */
+        link->silent_ns = now_ns; /* what is unanswered now counts as unanswered from now on */
         aq_udp_link_arm_probe(link, now_ns);
     }
-    /* of what is refused the peer shall not think that it is lost */
+    /* a refused datagram must not be counted as lost by its sender, so its timestamp is not
+     * echoed */
     if (take && aq_udp_link_is_newer(link, header->ts, now_ns)) {
         link->seen = true;
         link->ts_echo = header->ts;
@@ -349,7 +357,7 @@ void aq_udp_link_placed(struct aq_udp_link *link, uint64_t seq)
     aq_udp_channel_placed(&link->rx[AQ_UDP_RMA], seq);
 }
 
-/* An acknowledgement is owed, at the latest in delay. */
+/* Records that an acknowledgement is owed within delay. */
 static void aq_udp_link_owe(struct aq_udp_link *link, uint64_t now_ns, uint64_t delay)
 {
     if (link->ack_ns == 0 || link->ack_ns > now_ns + delay)
@@ -380,7 +388,7 @@ static enum aq_udp_verdict aq_udp_channel_claim(struct aq_udp_link *link,
     return AQ_UDP_NEW;
 }
 
-/* Only the newest control datagram tells something; whoever replays older ones gets no answer. */
+/* Only the newest control datagram counts. A replayed older one gets no answer. */
 static enum aq_udp_verdict aq_udp_link_control_in(struct aq_udp_link *link, uint64_t now_ns,
                                                   const struct aq_udp_header *header, uint64_t seq,
                                                   const uint8_t *datagram, size_t len)
@@ -411,8 +419,8 @@ enum aq_udp_verdict aq_udp_link_receive(struct aq_udp_link *link, uint64_t now_n
     rx = &link->rx[header->channel];
     if (seq < rx->next || (seq < rx->top && aq_udp_bit(rx->claimed, seq))) {
         link->counts.duplicates++;
-        /* sent again, since our acknowledgement was lost, it has a new timestamp; a recording has
-         * not, and tells nothing */
+        /* A retransmission, sent because this rank's acknowledgement was lost, has a new timestamp.
+         * A recording has an old one and is ignored. */
         if (!aq_udp_link_is_again(link, header->ts, now_ns))
             return AQ_UDP_DUPLICATE;
         aq_udp_link_learn(link, header, datagram, len, true, now_ns);

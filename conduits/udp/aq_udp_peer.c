@@ -1,11 +1,9 @@
 /*
- * aq_udp_peer.c - what is kept of a remote rank: first contact, flushing, timers, and when it is
- * lost.
+ * aq_udp_peer.c - the state of a remote rank: first contact, flushing, timers, loss of a peer.
  *
- * A peer is made when we first send to it, or when a datagram with a right hash comes from it;
- * before that it costs one pointer. Its address is always the one it published in the modex, which
- * the launcher's side carries, never where a datagram came from: a replayed one cannot divert our
- * traffic.
+ * A peer is made when this rank first sends to it, or when a datagram with a right hash arrives
+ * from it; before that it costs one pointer. Its address is always the one that it published in the
+ * modex, never the source address of a datagram: a replayed datagram cannot divert traffic.
  *
  * Lost      silence says nothing: a rank that computes for an hour does not poll, so does not
  *           answer. What tells is the network: its host refuses datagrams when the process is gone
@@ -34,12 +32,13 @@
 #include "base/aq_rc.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_NEVER_SEEN_NS  UINT64_C(20000000000) /* at the start, when every rank polls */
-#define AQ_MISSED_NS      UINT64_C(2000000000)  /* that a rank is waited for which has left */
-#define AQ_WIDEN_BYTES    4096u /* sent to a peer before longer datagrams are tried */
-#define AQ_WIDEN_TRIES    3u    /* that are lost until a size is given up */
-#define AQ_TOGETHER_NS    3000u /* calls closer than this are a run */
-#define AQ_TOGETHER_BYTES 4096u /* of a datagram of several frames */
+#define AQ_NEVER_SEEN_NS UINT64_C(20000000000) /* at start-up, when every rank polls */
+/* how long a thread may wait for a rank that has disconnected */
+#define AQ_MISSED_NS      UINT64_C(2000000000)
+#define AQ_WIDEN_BYTES    4096u /* bytes sent to a peer before longer datagrams are tried */
+#define AQ_WIDEN_TRIES    3u    /* lost padded datagrams after which a size is given up */
+#define AQ_TOGETHER_NS    3000u /* calls at a smaller distance form a run */
+#define AQ_TOGETHER_BYTES 4096u /* largest datagram that collects several frames */
 #define AQ_ALONE          3u    /* messages of a run that leave at once */
 
 const char *aq_udp_address_text(const union aq_udp_address *address, char *buf, size_t size)
@@ -65,7 +64,7 @@ bool aq_udp_peer_is_same_host(const struct aq_udp_peer *peer)
                : memcmp(&peer->address.v6.sin6_addr, &aq_udp.self.v6.sin6_addr, 16) == 0;
 }
 
-/* Fills its address and how long datagrams may be; returns how long they are to begin with. */
+/* Looks up the peer's address and its datagram size limit. Returns the size to begin with. */
 static uint32_t aq_udp_peer_find(struct aq_udp_peer *peer)
 {
     struct aq_udp_modex modex;
@@ -110,9 +109,9 @@ static unsigned aq_udp_output(struct aq_udp_link *link, const struct aq_udp_pack
     return aq_udp_sock_send(peer, packets, count);
 }
 
-/* --- how long datagrams may be --- */
+/* --- path MTU --- */
 
-/* The usual size below this one. */
+/* The next smaller usual datagram size. */
 static uint32_t aq_udp_mtu_below(size_t len)
 {
     static const uint32_t sizes[] = { 32768, 16384, 8944, 4064, 1472, 1440, 1392 };
@@ -134,8 +133,8 @@ void aq_udp_peer_narrow(struct aq_udp_peer *peer, size_t len)
         peer->link.mtu = below;
 }
 
-/* Does a path take what the interfaces take? Some drop what is too long without a word. So a padded
- * datagram goes first, as soon as there is something to be gained. */
+/* Tests whether the path carries what both interfaces carry. Some paths drop long datagrams without
+ * a note, so a padded datagram tests the size, as soon as the peer gets enough data to profit. */
 static void aq_udp_peer_widen(struct aq_udp_peer *peer)
 {
     static const uint8_t zeros[AQ_UDP_MAX_DATAGRAM];
@@ -171,7 +170,7 @@ static void aq_udp_peer_widened(struct aq_udp_peer *peer, const struct aq_udp_tx
     }
 }
 
-/* A payload that records point into is shared by them. */
+/* Several records may point into one payload buffer, so its references are counted. */
 static void aq_udp_acked(struct aq_udp_link *link, enum aq_udp_channel channel,
                          struct aq_udp_tx *tx)
 {
@@ -193,8 +192,9 @@ static void aq_udp_acked(struct aq_udp_link *link, enum aq_udp_channel channel,
 static const struct aq_udp_link_ops aq_udp_link_ops = { .output = aq_udp_output,
                                                         .acked = aq_udp_acked };
 
-/* The socket's receive buffer is for all who send to us at the same time; a few of them do. A peer
- * hears of its share in every header. */
+/* Returns the share of the socket's receive buffer that a peer may fill. The buffer serves all
+ * ranks that send at the same time; it is divided as if a few did. The share is advertised in every
+ * header. */
 static uint32_t aq_udp_peer_quota(void)
 {
     const uint32_t sharers = aq_udp.peer_count > 8 ? 8 : aq_udp.peer_count;
@@ -231,7 +231,7 @@ struct aq_udp_peer *aq_udp_peer_make(gex_Rank_t rank)
         aq_udp.peer_count++;
         aq_udp_link_init(&peer->link, &aq_udp.config, &aq_udp_link_ops, peer, aq_job.rank, rank,
                          mtu, aq_udp_peer_quota());
-        /* relaxed and release: under the lock; whoever finds it sees all of it */
+        /* relaxed: under the lock; release: a reader that finds the peer sees all of it */
         peer->next_active = atomic_load_explicit(&aq_udp.active, memory_order_relaxed);
         atomic_store_explicit(&aq_udp.active, peer, memory_order_release);
         atomic_store_explicit(&aq_udp.peers[rank], peer, memory_order_release);
@@ -269,7 +269,7 @@ static struct aq_udp_peer *aq_udp_dirty_pop(void)
 {
     struct aq_udp_peer *peer;
 
-    /* relaxed: what another thread marks it flushes itself */
+    /* relaxed: a peer that another thread marks is flushed by that thread */
     if (atomic_load_explicit(&aq_udp.dirty, memory_order_relaxed) == NULL)
         return NULL;
     aq_lock_acquire(&aq_udp.dirty_lock);
@@ -292,9 +292,9 @@ void aq_udp_flush(uint64_t now_ns)
     }
 }
 
-/* A lone message leaves at once, and so do the next two. One that follows others at a stroke, which
- * are not even acknowledged, waits to be coalesced: a full datagram, the second poll from now, or
- * some number of messages take it along. */
+/* A single message leaves at once, and so do the next two. A message of a run, whose predecessors
+ * are not even acknowledged, waits to be coalesced. It leaves with a full datagram, at the second
+ * poll from now, or after AQ_UDP_SEND_BATCH_MAX messages. */
 void aq_udp_peer_queued(struct aq_udp_peer *peer, bool may_wait, uint64_t now_ns)
 {
     const bool together = aq_udp.coalesce && (peer->run != 0 || peer->link.in_flight != 0)
@@ -304,15 +304,15 @@ void aq_udp_peer_queued(struct aq_udp_peer *peer, bool may_wait, uint64_t now_ns
     if (!may_wait || peer->run < AQ_ALONE) {
         aq_udp_peer_pump(peer, now_ns);
         if (aq_udp.coalesce)
-            peer->touched_ns = aq_now_ns(); /* sending took a while */
+            peer->touched_ns = aq_now_ns(); /* the send call took some time */
         return;
     }
     peer->touched_ns = now_ns;
-    if (!peer->dirty) { /* else somebody is about to flush it, or was told to */
+    if (!peer->dirty) { /* otherwise a flush of this peer is already pending */
         aq_udp_peer_mark(peer);
         aq_udp_flush_timer_note();
     }
-    /* relaxed: a hint to this thread's own next poll */
+    /* relaxed: a hint for this thread's own next poll */
     atomic_store_explicit(&aq_udp.send_batch,
                           atomic_load_explicit(&aq_udp.send_batch, memory_order_relaxed) | 1,
                           memory_order_relaxed);
@@ -330,14 +330,15 @@ void aq_udp_flush_acks(uint64_t now_ns)
     }
 }
 
-/* --- room for frames --- */
+/* --- space for frames --- */
 
 uint8_t *aq_udp_peer_reserve(struct aq_udp_peer *peer, enum aq_udp_channel channel, size_t size,
                              struct aq_udp_tx **tx_out)
 {
     const size_t max = peer->link.mtu < AQ_TOGETHER_BYTES ? peer->link.mtu : AQ_TOGETHER_BYTES;
     struct aq_udp_tx *tx =
-        aq_udp_link_opened(&peer->link, channel); /* never one whose data is elsewhere */
+        /* never a record whose data lies in a separate buffer */
+        aq_udp_link_opened(&peer->link, channel);
     size_t at = tx == NULL ? 0 : aq_udp_pad8(tx->head_len);
 
     if (tx != NULL && at + size <= max) {
@@ -386,7 +387,8 @@ static void aq_udp_peer_lost(struct aq_udp_peer *peer, const char *what, uint64_
 {
     char why[400], text[64];
 
-    if (aq_exit_in_progress()) { /* it has only been faster, or others tell of it */
+    /* the peer has only been faster, or the exit agreement reports it */
+    if (aq_exit_in_progress()) {
         aq_udp_link_abandon(&peer->link);
         return;
     }
@@ -397,13 +399,13 @@ static void aq_udp_peer_lost(struct aq_udp_peer *peer, const char *what, uint64_
     aq_exit_peer_lost(peer->rank, why);
 }
 
-/* Under the lock: notes start and feed the check. */
+/* Lock held: notes start and feed the check. */
 static void aq_udp_peer_look_at_notes(struct aq_udp_peer *peer, uint64_t now_ns)
 {
     struct aq_udp_link *link = &peer->link;
 
     if (peer->fd > 0 && peer->check.begun_ns != 0)
-        (void)aq_udp_sock_notes(peer->fd); /* no poll wakes for it */
+        (void)aq_udp_sock_notes(peer->fd); /* the notes of this socket wake no poll */
     if (aq_udp_check_step(&peer->check, now_ns, link->last_seen_ns, link->in_flight != 0))
         aq_udp_link_probe(link, now_ns);
     aq_udp_note_deadline(aq_udp_check_deadline(&peer->check));
@@ -417,7 +419,7 @@ bool aq_udp_peer_is_refused(struct aq_udp_peer *peer, uint64_t now_ns)
     return peer->check.begun_ns != 0 && peer->check.count != 0;
 }
 
-/* Under the lock. */
+/* Lock held. */
 static void aq_udp_peer_look_lost(struct aq_udp_peer *peer, uint64_t now_ns)
 {
     const struct aq_udp_link *link = &peer->link;
@@ -450,8 +452,8 @@ static void aq_udp_peer_look_lost(struct aq_udp_peer *peer, uint64_t now_ns)
         aq_udp_peer_lost(peer, "no answer (GASNET_REQUESTTIMEOUT_MAX)", link->silent_ns, now_ns);
 }
 
-/* What a rank has sent before its disconnect is here by then; what is started afterwards never
- * ends. */
+/* Everything that a rank sent before its disconnect has arrived by then. Operations that target it
+ * afterwards never complete. */
 void aq_udp_wait_look(gex_Rank_t rank)
 {
     const bool remote = rank != GEX_RANK_INVALID && !aq_job_is_local(rank);
@@ -475,12 +477,13 @@ void aq_udp_wait_look(gex_Rank_t rank)
 
 void aq_udp_timers(uint64_t now_ns)
 {
-    /* relaxed: whoever finds an earlier deadline meanwhile lowers it again */
+    /* relaxed: a thread that finds an earlier deadline in the meantime lowers it again */
     atomic_store_explicit(&aq_udp.deadline, UINT64_MAX, memory_order_relaxed);
     for (struct aq_udp_peer *peer = atomic_load_explicit(&aq_udp.active, memory_order_acquire);
          peer != NULL; peer = peer->next_active) {
         if (!aq_lock_try(&peer->lock)) {
-            aq_udp_note_deadline(now_ns + 50000); /* somebody is at it: look again soon */
+            /* another thread holds the lock: try again soon */
+            aq_udp_note_deadline(now_ns + 50000);
             continue;
         }
         aq_udp_peer_look_lost(peer, now_ns);

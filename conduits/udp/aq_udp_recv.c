@@ -1,14 +1,15 @@
 /*
- * aq_udp_recv.c - from the socket to handlers and memory.
+ * aq_udp_recv.c - the receive path: from the socket to handlers and memory.
  *
- * One receive call takes one datagram, or a batch of them. Each datagram is checked and handed to
- * its link under one lock: an unauthenticated one is dropped and counted, the others bring
- * acknowledgements and are found new or old. Then the frames of new ones are served: RMA data
- * first, replies next, requests last. While only replies are served, requests are deferred. So what
- * a handler may wait for is never behind it in the same batch.
+ * One receive call returns one datagram or a batch. Each datagram is checked and handed to its link
+ * under one lock. An unauthenticated datagram is dropped and counted. The others carry
+ * acknowledgements, and the link finds whether their data is new. The frames of new datagrams are
+ * then served: RMA data first, replies next, requests last. While only replies are served, requests
+ * are deferred. A handler therefore never waits for something behind it in the same batch.
  *
- * Threads   any, several at a time: each has its buffer, and the kernel gives each datagram to one
- * Promise   nothing is believed and nothing is answered that does not carry the job's keyed hash
+ * Threads   any, several at a time: each has its own buffer, and the kernel gives each datagram to
+ *           one of them
+ * Promise   a datagram without the job's keyed hash is neither believed nor answered
  * Uses      aq_udp.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #include "base/aq_log.h"
 #include "base/aq_state.h"
 
-/* A datagram that was taken over. */
+/* A new datagram whose frames are to be served. */
 struct aq_udp_arrival {
     struct aq_udp_peer *peer;
     uint8_t *datagram;
@@ -48,7 +49,7 @@ static inline uint8_t *aq_udp_rx_exchange(uint8_t *buffer)
 {
     uint8_t *before;
 
-    if (AQ_THREADED) /* acquire and release: the former user has finished with the bytes */
+    if (AQ_THREADED) /* acquire and release: the former user has finished with the buffer */
         return atomic_exchange_explicit(&aq_udp_rx_reserve, buffer, memory_order_acq_rel);
     before = atomic_load_explicit(&aq_udp_rx_reserve, memory_order_relaxed);
     atomic_store_explicit(&aq_udp_rx_reserve, buffer, memory_order_relaxed);
@@ -72,8 +73,8 @@ static inline void aq_udp_rx_buffer_give(uint8_t *buffer)
 
 /* --- one datagram --- */
 
-/* The sender of a first datagram, if the hash shows that it is a rank of this job. The numbers are
- * those of a link that has received nothing. */
+/* Returns the sender of a first datagram if the hash shows that it is a rank of this job, else
+ * NULL. The numbers are expanded as for a link that has received nothing. */
 static struct aq_udp_peer *aq_udp_introduce(uint8_t *datagram, size_t len,
                                             const struct aq_udp_header *header)
 {
@@ -89,7 +90,7 @@ static struct aq_udp_peer *aq_udp_introduce(uint8_t *datagram, size_t len,
     return aq_udp_peer(header->src);
 }
 
-/* Has the link something to say after what has arrived? */
+/* Returns true if the link has acknowledgements or data to send after what has arrived. */
 static inline bool aq_udp_link_has_pending(const struct aq_udp_peer *peer)
 {
     const struct aq_udp_link *link = &peer->link;
@@ -102,7 +103,7 @@ static inline bool aq_udp_link_has_pending(const struct aq_udp_peer *peer)
     return false;
 }
 
-/* Lock held, hash checked: the engine's part. */
+/* Lock held, hash checked: hands the datagram to the link. */
 static inline enum aq_udp_verdict aq_udp_take_over(struct aq_udp_arrival *arrival,
                                                    bool replies_only, bool acks_only,
                                                    uint64_t now_ns)
@@ -122,7 +123,7 @@ static inline enum aq_udp_verdict aq_udp_take_over(struct aq_udp_arrival *arriva
     return verdict;
 }
 
-/* Checks a datagram and hands it to its link. True: its frames are the caller's to deal with. */
+/* Checks a datagram and hands it to its link. Returns true if the caller must serve its frames. */
 static inline bool aq_udp_admit(uint8_t *datagram, size_t len, bool replies_only, bool acks_only,
                                 uint64_t now_ns, struct aq_udp_arrival *arrival)
 {
@@ -161,7 +162,7 @@ static inline bool aq_udp_admit(uint8_t *datagram, size_t len, bool replies_only
     return false;
 }
 
-/* --- keeping requests back --- */
+/* --- deferred requests --- */
 
 static void aq_udp_defer(const struct aq_udp_arrival *arrival)
 {
@@ -187,7 +188,7 @@ static struct aq_udp_deferred *aq_udp_deferred_pop(void)
 {
     struct aq_udp_deferred *deferred;
 
-    /* relaxed: a look; the lock orders the rest */
+    /* relaxed: a first check; the lock orders the rest */
     if (AQ_LIKELY(atomic_load_explicit(&aq_udp.deferred, memory_order_relaxed) == NULL))
         return NULL;
     aq_lock_acquire(&aq_udp_deferred.lock);
@@ -217,7 +218,7 @@ unsigned aq_udp_serve_deferred(void)
     return served;
 }
 
-/* --- what one call has received --- */
+/* --- batches --- */
 
 static inline void aq_udp_count_batch(const struct aq_udp_rx_batch *batch)
 {
@@ -251,7 +252,7 @@ static unsigned aq_udp_rma_place(const struct aq_udp_arrival *arrival)
     return served;
 }
 
-/* Deal with the frames of one datagram. */
+/* Serves the frames of one datagram. */
 static inline unsigned aq_udp_serve(const struct aq_udp_arrival *arrival, bool replies_only)
 {
     if (arrival->header.channel == AQ_UDP_RMA)
@@ -263,7 +264,7 @@ static inline unsigned aq_udp_serve(const struct aq_udp_arrival *arrival, bool r
     return aq_udp_am_receive(arrival->peer, &arrival->header, arrival->datagram, arrival->len);
 }
 
-/* Data first, then replies, then requests: what a handler may wait for is never behind it. */
+/* RMA data first, then replies, then requests: a handler never waits for something behind it. */
 static __attribute__((noinline)) unsigned aq_udp_receive_batch(const struct aq_udp_rx_batch *batch,
                                                                bool replies_only, uint64_t now_ns)
 {
@@ -299,7 +300,8 @@ unsigned aq_udp_receive(bool replies_only, uint64_t *now_ns_out)
         served = aq_udp_receive_batch(&batch, replies_only, *now_ns_out);
     }
     aq_udp_rx_buffer_give(batch.buffer);
-    return served != 0 ? served : 1; /* something arrived: nobody sleeps after this poll */
+    /* something arrived, so the caller does not sleep after this poll */
+    return served != 0 ? served : 1;
 }
 
 void aq_udp_receive_acks(uint64_t now_ns)

@@ -1,22 +1,23 @@
 /*
- * aq_udp_rma.c - puts and gets with remote ranks, on a channel of their own.
+ * aq_udp_rma.c - puts and gets with remote ranks, on the RMA channel.
  *
- * Put    up to AQ_UDP_INLINE_MAX bytes are copied into a datagram, beside others to the same peer;
- *        more is read from the client's memory when it is sent, and again if it must be sent again,
- *        so that the only copy is the kernel's. A put is complete when its datagrams are
- *        acknowledged, which the target does after it has placed them: no message answers it
- * Get    a request names a place at the target and a number; the target answers with data in the
- *        same channel, read from its segment when it is sent, and the number, by which the
- *        initiator, who alone decides where anything goes in its memory, finds the destination
- * Order  none: a piece is placed when it comes
+ * Put    up to AQ_UDP_INLINE_MAX bytes are copied into a datagram, which several puts to the same
+ *        peer may share. A larger put is read from the client's memory when it is sent, and again
+ *        if it is retransmitted, so that the kernel makes the only copy. The target acknowledges
+ *        datagrams after their data is in place; a put is complete when its datagrams are
+ *        acknowledged, without a reply message
+ * Get    a request names the source at the target and an id. The target answers with DATA frames on
+ *        the same channel, read from its segment when they are sent. The initiator finds the
+ *        destination by the id; the target never names an address of the initiator
+ * Order  none: a fragment is placed when it arrives
  *
- * Two queues wait for slots of the channel: what we owe the peer goes first and waits for nothing
- * but acknowledgements; our own puts and gets may have to wait for a free number as well. So two
- * ranks that fetch from each other never wait for each other in a circle.
+ * Two queues wait for free slots of the channel. Data that the peer has requested goes first and
+ * waits for acknowledgements only. This rank's own puts and gets may also wait for a free get id.
+ * Two ranks that get from each other therefore cannot deadlock.
  *
- * Threads   any; queues under the peer's lock, copying without it
- * Promise   nothing is read or written outside this process's segments for a peer, or outside the
- *           destinations of gets under way; aligned words of 1 to 8 bytes do not tear
+ * Threads   any; queues under the peer's lock, copies without it
+ * Promise   for a peer, nothing is read or written outside this process's segments or the
+ *           destinations of outstanding gets; aligned words of 1 to 8 bytes are not torn
  * Uses      core/aq_op.h, base/aq_word.h, core/aq_poll.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdlib.h>
@@ -34,13 +35,14 @@
 
 #define AQ_UDP_INLINE_MAX 512u /* bytes of data that travel in the head */
 #define AQ_UDP_COPY_NOW \
-    32768u /* rather copied than waited for, if the source must be free at once */
+    32768u /* a source of up to so many bytes is copied, if the client needs it back at once; a
+            * longer one is waited for */
 #define AQ_UDP_GET_MAX   (UINT64_C(1) << 30) /* bytes of one request */
 #define AQ_UDP_QUEUE_MAX 1024u               /* transfers that may wait for slots */
 
 /* --- datagrams of the channel --- */
 
-/* A put whose data is copied now. False: no slot. */
+/* Sends a put whose data is copied now. Returns false if no slot is free. */
 static bool aq_udp_put_small(struct aq_udp_peer *peer, struct aq_op *op, uint64_t dest,
                              const void *src, size_t nbytes)
 {
@@ -85,7 +87,7 @@ static struct aq_udp_xfer *aq_udp_xfer_new(const struct aq_udp_xfer *as)
     return xfer;
 }
 
-/* A put whose last datagram is acknowledged, or data that is. */
+/* All datagrams of a put, or of requested data, are acknowledged. */
 static void aq_udp_xfer_end(struct aq_udp_xfer *xfer)
 {
     const bool is_callers = xfer->is_callers;
@@ -98,13 +100,15 @@ static void aq_udp_xfer_end(struct aq_udp_xfer *xfer)
         aq_op_end(xfer->op, GEX_EC_PUT, 1);
     }
     if (is_callers)
-        /* release: whoever sees it may use the source again and leave its frame */
+        /* release: the waiting caller may then reuse the source and leave the frame that holds
+         * xfer */
         atomic_store_explicit(&xfer->done, true, memory_order_release);
     else
         free(xfer);
 }
 
-/* The next datagram of a put or of data; there is a slot. */
+/* Queues the next datagram of a put or of requested data. The caller has checked that a slot is
+ * free. */
 static void aq_udp_xfer_frag(struct aq_udp_peer *peer, struct aq_udp_xfer *xfer)
 {
     const uint64_t space = (peer->link.mtu - AQ_UDP_HEADER - AQ_UDP_RMA_HEAD) & ~7u;
@@ -135,7 +139,7 @@ static void aq_udp_xfer_frag(struct aq_udp_peer *peer, struct aq_udp_xfer *xfer)
     tx->urgent = xfer->type == AQ_UDP_X_PUT && xfer->at == xfer->nbytes;
 }
 
-/* Ask for data: a number and a slot are needed. False: not now. */
+/* Sends a get request, which needs an id and a slot. Returns false if one of them is not free. */
 static bool aq_udp_get_ask(struct aq_udp_peer *peer, const struct aq_udp_xfer *xfer)
 {
     struct aq_udp_get *get;
@@ -175,8 +179,8 @@ static void aq_udp_feed_serve(struct aq_udp_peer *peer)
     }
 }
 
-/* Slots for a whole batch, if the next transfer has data for it: not one with each acknowledgement.
- * */
+/* Returns true if the channel has slots for a whole batch, or for all that the transfer still
+ * needs. Bulk data then does not leave datagram by datagram with each acknowledgement. */
 static bool aq_udp_feed_has_slots(const struct aq_udp_peer *peer, const struct aq_udp_xfer *xfer)
 {
     const uint32_t slots = aq_udp_link_free_slots(&peer->link, AQ_UDP_RMA);
@@ -215,7 +219,7 @@ void aq_udp_rma_feed(struct aq_udp_peer *peer)
         aq_udp_feed_own(peer);
 }
 
-/* Operations that came together in one datagram are named in it. */
+/* A datagram of several small puts names their operations in its frames. */
 static void aq_udp_rma_acked_frames(const struct aq_udp_tx *tx)
 {
     const struct aq_udp_header header = { .channel = AQ_UDP_RMA, .hashed = (uint16_t)tx->head_len };
@@ -227,7 +231,8 @@ static void aq_udp_rma_acked_frames(const struct aq_udp_tx *tx)
             aq_op_end((struct aq_op *)(uintptr_t)frame.cookie, GEX_EC_PUT, 1);
 }
 
-/* A put whose target has left before it acknowledged it. Nothing else is owed to who has left. */
+/* Reports a put whose target disconnected before it acknowledged the put. Nothing else is owed to a
+ * disconnected peer. */
 static void aq_udp_rma_look_abandoned(const struct aq_udp_peer *peer, const struct aq_udp_tx *tx)
 {
     const struct aq_udp_xfer *xfer = tx->tag;
@@ -253,7 +258,7 @@ void aq_udp_rma_acked(struct aq_udp_peer *peer, struct aq_udp_tx *tx)
 
 /* --- the client's calls --- */
 
-/* Too much waits already: serve what comes in until it does not. */
+/* Waits while too many transfers are queued, and serves what arrives. */
 static int aq_udp_rma_wait(struct aq_udp_peer *peer, gex_Flags_t flags)
 {
     struct aq_waiter waiter = AQ_WAITER_INIT("room for a transfer", peer->rank);
@@ -275,8 +280,8 @@ static int aq_udp_rma_wait(struct aq_udp_peer *peer, gex_Flags_t flags)
     return AQ_OK;
 }
 
-/* GASNET_CATCH_EXIT=0 lets ranks leave; what is started towards one that has left would never
- * arrive. */
+/* With GASNET_CATCH_EXIT=0 ranks may leave early. An operation that targets a disconnected rank
+ * would never complete. */
 static int aq_udp_rma_begin(struct aq_udp_peer *peer, gex_Flags_t flags)
 {
     bool full, left;
@@ -304,13 +309,13 @@ static void aq_udp_put_and_wait(struct aq_udp_peer *peer, struct aq_udp_xfer *xf
     while (!atomic_load_explicit(&xfer->done, memory_order_acquire))
         aq_wait_step(&waiter);
     aq_wait_end(&waiter);
-    /* the acknowledging thread has left our frame when it has released the lock */
+    /* the acknowledging thread uses this frame until it releases the lock */
     aq_lock_acquire(&peer->lock);
     aq_lock_release(&peer->lock);
 }
 
-/* Its data is read when datagrams leave: from the source, or from a copy if that must be free now.
- * */
+/* Queues a put. Its data is read when datagrams leave: from the source, or from a copy if lc_now
+ * and the put is short enough. */
 static void aq_udp_put_queue(struct aq_udp_peer *peer, struct aq_udp_xfer *as, bool lc_now)
 {
     struct aq_udp_xfer *xfer;
@@ -406,7 +411,7 @@ static void aq_udp_rma_check(const struct aq_udp_peer *peer, const char *what, u
 #endif
 }
 
-/* Somebody wants data: it goes out as slots of the channel become free. */
+/* A get request has arrived: its data leaves as slots of the channel become free. */
 static void aq_udp_get_serve(struct aq_udp_peer *peer, const struct aq_udp_frame *frame)
 {
     const struct aq_udp_xfer xfer = { .type = AQ_UDP_X_DATA,
@@ -417,14 +422,14 @@ static void aq_udp_get_serve(struct aq_udp_peer *peer, const struct aq_udp_frame
     aq_udp_rma_check(peer, "get", frame->addr, frame->length);
     aq_lock_acquire(&peer->lock);
     if (peer->serve.length >= AQ_UDP_GETS)
-        aq_counter_add(&aq_udp.counts.malformed, 1); /* no rank of ours asks for so much */
+        aq_counter_add(&aq_udp.counts.malformed, 1); /* no rank sends a longer request */
     else
         aq_udp_queue_push(&peer->serve, aq_udp_xfer_new(&xfer));
     aq_udp_peer_mark(peer);
     aq_lock_release(&peer->lock);
 }
 
-/* Data that we want. Returns 1 if it was the last of its get. */
+/* Data of an outstanding get has arrived. Returns 1 if it was the last of its get. */
 static unsigned aq_udp_get_data(struct aq_udp_peer *peer, const struct aq_udp_frame *frame)
 {
     struct aq_udp_get *get = NULL;
@@ -451,8 +456,8 @@ static unsigned aq_udp_get_data(struct aq_udp_peer *peer, const struct aq_udp_fr
         op = get->op;
         get->used = false;
         peer->gets_used--;
-        /* another thread's flush may have come after the datagram was taken over and before this:
-         * it found no number for the gets that wait */
+        /* another thread's flush may have run after this datagram was taken over and before the id
+         * became free: it found no id for the gets that wait */
         if (peer->own.first != NULL)
             aq_udp_peer_mark(peer);
     }

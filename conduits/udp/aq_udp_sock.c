@@ -1,17 +1,17 @@
 /*
- * aq_udp_sock.c - the socket: opening, sending, and what the network says of what was sent.
+ * aq_udp_sock.c - the socket: opening, sending, and the errors that the network reports.
  *
- * Out       one datagram leaves by send() or sendmsg(); a batch of one size by one sendmsg() with
- *           UDP_SEGMENT, which the kernel cuts up, or by sendmmsg() where the kernel cannot
+ * Send      one datagram leaves by send() or sendmsg(). A batch of one size leaves by one sendmsg()
+ *           with UDP_SEGMENT, which the kernel splits, or by sendmmsg() where the kernel cannot
  * Size      datagrams must not be fragmented by IP. The kernel reports one that is too long for the
- *           path, and the peer's size steps down. A datagram that was built longer may be
- *           fragmented, once
- * Threads   any, all at once; no call blocks
+ *           path, and the peer's datagram size steps down. A datagram that was built longer may be
+ *           fragmented once
+ * Threads   any, concurrently; no call blocks
  * Uses      sockets; Linux 4.18 for UDP_SEGMENT, optional. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
-#include <time.h> /* before errqueue.h, which wants it */
+#include <time.h> /* before errqueue.h, which needs it */
 #include <linux/errqueue.h>
 #include <netinet/udp.h>
 #include <string.h>
@@ -41,14 +41,14 @@ static void aq_udp_sock_buffers(void)
     int have = 0;
     socklen_t len = sizeof(have);
 
-    /* each as far as this user may */
+    /* each as large as this user may have it */
     setsockopt(aq_udp.fd, SOL_SOCKET, SO_RCVBUF, &want, sizeof(want));
     setsockopt(aq_udp.fd, SOL_SOCKET, SO_RCVBUFFORCE, &want, sizeof(want));
     setsockopt(aq_udp.fd, SOL_SOCKET, SO_SNDBUF, &want, sizeof(want));
     setsockopt(aq_udp.fd, SOL_SOCKET, SO_SNDBUFFORCE, &want, sizeof(want));
     getsockopt(aq_udp.fd, SOL_SOCKET, SO_RCVBUF, &have, &len);
-    /* the kernel counts its own structures too: as much again for large datagrams, three times for
-     * others */
+    /* the kernel counts its own structures too: they take as much again for large datagrams, three
+     * times as much for small ones */
     aq_udp.rx_space = (uint32_t)have / 4;
     if (aq_udp.rx_space < 2 * AQ_UDP_RX_BYTES)
         aq_notice(
@@ -74,7 +74,7 @@ static void aq_udp_sock_options(void)
     aq_udp_sock_buffers();
 }
 
-/* The bytes of a datagram: what the interface takes, or what the user says. */
+/* Sets the datagram size: what the interface carries, or what the user asks for. */
 static void aq_udp_sock_size(uint32_t mtu)
 {
     const int64_t named = aq_env_int(AQ_ENV_UDP_MTU);
@@ -134,7 +134,7 @@ void aq_udp_sock_look_closed(int fd, int error)
              fd, aq_job.rank);
 }
 
-/* --- what the network says --- */
+/* --- errors that the network reports --- */
 
 static enum aq_udp_note aq_udp_sock_note_of(int error)
 {
@@ -149,7 +149,8 @@ static enum aq_udp_note aq_udp_sock_note_of(int error)
     }
 }
 
-/* Read one note from the error queue: it quotes the begin of a datagram. False: there is none. */
+/* Reads one note from the error queue; it quotes the begin of a datagram. Returns false if there is
+ * none. */
 static bool aq_udp_sock_note(int fd)
 {
     union aq_udp_address to;
@@ -207,7 +208,7 @@ static size_t aq_udp_packet_iov(const struct aq_udp_packet *packet, struct iovec
     return 2;
 }
 
-/* One datagram that may be cut on the way. */
+/* Sends one datagram that IP may fragment. */
 static void aq_udp_sock_send_cut(const struct msghdr *msg)
 {
     const bool v6 = aq_udp.self.any.sa_family == AF_INET6;
@@ -218,12 +219,12 @@ static void aq_udp_sock_send_cut(const struct msghdr *msg)
 
     aq_lock_acquire(&aq_udp_cut_lock);
     setsockopt(aq_udp.fd, level, what, &cut, sizeof(cut));
-    (void)!sendmsg(aq_udp.fd, msg, MSG_DONTWAIT); /* if it fails it is lost */
+    (void)!sendmsg(aq_udp.fd, msg, MSG_DONTWAIT); /* a failure counts as a loss */
     setsockopt(aq_udp.fd, level, what, &whole, sizeof(whole));
     aq_lock_release(&aq_udp_cut_lock);
 }
 
-/* The socket that what is for a peer leaves by. */
+/* The socket by which datagrams to a peer leave. */
 static inline int aq_udp_sock_of(const struct aq_udp_peer *peer)
 {
     return peer->fd > 0 ? peer->fd : aq_udp.fd;
@@ -231,8 +232,8 @@ static inline int aq_udp_sock_of(const struct aq_udp_peer *peer)
 
 enum aq_udp_sent { AQ_SENT, AQ_SENT_NOT_NOW, AQ_SENT_NOT_SO };
 
-/* What a failed send means; SENT: as if it had left and was lost. NOT_SO: this batch needs another
- * way. */
+/* Says what a failed send means. SENT: treat it as sent and lost. NOT_SO: this batch must be sent
+ * by another call. */
 static enum aq_udp_sent aq_udp_sock_failed(struct aq_udp_peer *peer, int error, size_t len,
                                            bool packets)
 {
@@ -243,39 +244,40 @@ static enum aq_udp_sent aq_udp_sock_failed(struct aq_udp_peer *peer, int error, 
         return AQ_SENT_NOT_NOW;
     case EMSGSIZE:
         (void)aq_udp_sock_notes(
-            aq_udp_sock_of(peer)); /* it left a note too, which would wake sleepers for ever */
+            /* the failed send left a note too, which would wake sleepers for ever */
+            aq_udp_sock_of(peer));
         aq_udp_peer_narrow(peer, len);
         return AQ_SENT_NOT_SO;
     case EINVAL:
     case EIO:
     case EOPNOTSUPP:
         return packets ? AQ_SENT_NOT_SO : AQ_SENT;
-    default: /* no way there, a packet filter's EPERM, a link that is down */
+    default: /* no route, a packet filter's EPERM, a link that is down */
         return AQ_SENT;
     }
 }
 
-/* A peer at the same address that is spoken to often gets a socket of its own: to one that is
- * connected the kernel need not look for the way each time, some 300 ns of a message. It only
- * sends; what the peer says comes to the socket that all know. */
+/* A peer at the same address that is sent to often gets a connected socket of its own, for which
+ * the kernel looks up no route: some 300 ns less for each message. It is used for sending only; the
+ * peer still sends to the common socket. */
 static void aq_udp_sock_connect(struct aq_udp_peer *peer)
 {
     static atomic_uint count AQ_JOB_STATE;
     const bool v6 = aq_udp.self.any.sa_family == AF_INET6;
     const int whole = v6 ? IPV6_PMTUDISC_DO : IP_PMTUDISC_DO, on = 1;
-    const int few = 8192; /* nobody reads it, but notes need room */
+    const int few = 8192; /* no data arrives here, but error notes need space */
     const int size = (int)aq_env_size(AQ_ENV_SOCKETBUFFER_MAX);
     union aq_udp_address self = aq_udp.self;
 
     peer->fd = -1;
     if (!aq_udp_peer_is_same_host(
-            peer)) /* between hosts filters may let through only what answers */
+            peer)) /* between hosts, packet filters may admit only answers to the common port */
         return;
-    /* relaxed: only a number */
+    /* relaxed: only a count */
     if (atomic_fetch_add_explicit(&count, 1, memory_order_relaxed) >= AQ_UDP_CONNECTED)
         return;
     peer->fd = socket(self.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (peer->fd == 0) { /* the client has closed its stdin: not that number */
+    if (peer->fd == 0) { /* the client has closed its stdin, and 0 means no socket here */
         peer->fd = dup(0);
         close(0);
     }
@@ -299,7 +301,7 @@ static void aq_udp_sock_connect(struct aq_udp_peer *peer)
     }
 }
 
-/* One call, by the shortest way. */
+/* One send call, the cheapest that fits. */
 static inline ssize_t aq_udp_sock_call(struct aq_udp_peer *peer, const struct msghdr *msg)
 {
     struct msghdr connected;
@@ -314,7 +316,7 @@ static inline ssize_t aq_udp_sock_call(struct aq_udp_peer *peer, const struct ms
     return sendmsg(peer->fd, &connected, MSG_DONTWAIT);
 }
 
-/* Can a failed call only be about this datagram? Others may tell of an earlier one's fate. */
+/* Returns true if the error is about this datagram. Other errors may report an earlier one. */
 static inline bool aq_udp_sock_is_own(int error)
 {
     return error == EAGAIN || error == ENOBUFS || error == ENOMEM || error == EMSGSIZE;
@@ -336,7 +338,7 @@ static int aq_udp_sock_try(struct aq_udp_peer *peer, const struct msghdr *msg)
         if (error != EINTR)
             silent += aq_udp_sock_notes(aq_udp_sock_of(peer)) == 0;
     }
-    /* twice, and no note that would explain it: our own kernel knows no way */
+    /* two failures, and no note that explains them: this host's own kernel has no route */
     if (silent == 2 && aq_udp_sock_note_of(error) == AQ_UDP_NOTE_UNREACHABLE) {
         aq_udp_check_verified(&peer->check, AQ_UDP_NOTE_UNREACHABLE);
         aq_udp_note_deadline(0);
@@ -344,7 +346,8 @@ static int aq_udp_sock_try(struct aq_udp_peer *peer, const struct msghdr *msg)
     return error;
 }
 
-/* One datagram in one piece over a connected socket. False: not so, or not yet. */
+/* Sends one datagram, in one buffer, over a connected socket. Returns false if that is impossible,
+ * or not possible now. */
 static inline bool aq_udp_sock_send_plain(struct aq_udp_peer *peer,
                                           const struct aq_udp_packet *packet)
 {
@@ -356,14 +359,14 @@ static inline bool aq_udp_sock_send_plain(struct aq_udp_peer *peer,
     if (AQ_UNLIKELY(send(peer->fd, packet->head, packet->head_len + packet->body_len, MSG_DONTWAIT)
                     < 0)) {
         if (!aq_udp_sock_is_own(errno))
-            (void)aq_udp_sock_notes(peer->fd); /* what happened to an earlier one */
+            (void)aq_udp_sock_notes(peer->fd); /* the error of an earlier datagram */
         return false;
     }
     aq_counter_add(&aq_udp.counts.sends, 1);
     return true;
 }
 
-/* True: sent, or as good as. */
+/* Returns true if the datagram was sent, or counts as sent and lost. */
 static bool aq_udp_sock_send_one(struct aq_udp_peer *peer, const struct aq_udp_packet *packet)
 {
     struct iovec iov[2];
@@ -372,7 +375,8 @@ static bool aq_udp_sock_send_one(struct aq_udp_peer *peer, const struct aq_udp_p
                           .msg_iov = iov,
                           .msg_iovlen = aq_udp_packet_iov(packet, iov) };
     const size_t len = packet->head_len + packet->body_len;
-    const bool longer = len > peer->link.mtu; /* a try, or built before the path became narrower */
+    /* a test of the size, or built before the path's limit became smaller */
+    const bool longer = len > peer->link.mtu;
     int error;
 
     if (AQ_UNLIKELY(packet->again && longer)) {
@@ -388,13 +392,13 @@ static bool aq_udp_sock_send_one(struct aq_udp_peer *peer, const struct aq_udp_p
     case AQ_SENT_NOT_SO:
         if (!longer)
             aq_udp_sock_send_cut(&msg);
-        return true; /* else: lost */
+        return true; /* otherwise it counts as lost */
     default:
         return true;
     }
 }
 
-/* Equal datagrams, the last perhaps smaller, in one call. */
+/* Sends equal datagrams, the last perhaps smaller, in one call. */
 static enum aq_udp_sent aq_udp_sock_send_gso(struct aq_udp_peer *peer,
                                              const struct aq_udp_packet *packets, unsigned count)
 {
@@ -423,7 +427,7 @@ static enum aq_udp_sent aq_udp_sock_send_gso(struct aq_udp_peer *peer,
     return AQ_LIKELY(error == 0) ? AQ_SENT : aq_udp_sock_failed(peer, error, each, true);
 }
 
-/* Datagrams in one call without the kernel's help. Returns how many left. */
+/* Sends several datagrams in one call without UDP_SEGMENT. Returns how many left. */
 static unsigned aq_udp_sock_send_many(struct aq_udp_peer *peer, const struct aq_udp_packet *packets,
                                       unsigned count)
 {
@@ -468,6 +472,6 @@ unsigned aq_udp_sock_send(struct aq_udp_peer *peer, const struct aq_udp_packet *
     while (sent < count && aq_udp_sock_send_one(peer, &packets[sent]))
         sent++;
     if (AQ_UNLIKELY(failed) && sent != 0 && peer->link.mtu == mtu)
-        aq_udp.gso = false; /* not for its size: this interface cannot */
+        aq_udp.gso = false; /* the size is not the cause: this interface cannot do it */
     return sent;
 }

@@ -24,13 +24,13 @@
 
 /* --- receiving --- */
 
-/* The next call after a failed one: AQ_UDP_ERROR_RETRIES times at most, errors of the past first.
- * False: the socket has nothing. */
+/* Decides whether a failed receive call is repeated: at most AQ_UDP_ERROR_RETRIES times, pending
+ * errors first. Returns false if the socket has no data. */
 static bool aq_udp_sock_receive_again(ssize_t got, int tries)
 {
     if (AQ_LIKELY(got < 0 && errno == EAGAIN) || got > 0 || tries >= AQ_UDP_ERROR_RETRIES)
         return false;
-    if (got < 0) { /* else an empty datagram, which no rank sends */
+    if (got < 0) { /* otherwise an empty datagram, which no rank sends */
         aq_udp_sock_look_closed(aq_udp.fd, errno);
         (void)aq_udp_sock_notes(aq_udp.fd);
     }
@@ -68,7 +68,7 @@ static bool aq_udp_sock_receive_many(struct aq_udp_rx_batch *batch)
     return true;
 }
 
-/* Where the datagrams of a GRO batch begin and end. */
+/* Finds where the datagrams of a GRO batch begin and end. */
 static void aq_udp_sock_split(struct aq_udp_rx_batch *batch, size_t each)
 {
     batch->each = each;
@@ -80,7 +80,7 @@ static void aq_udp_sock_split(struct aq_udp_rx_batch *batch, size_t each)
     batch->len[batch->count - 1] = (uint32_t)(batch->bytes - (batch->count - 1) * each);
 }
 
-/* With UDP_GRO: one datagram, or a batch that the kernel has joined. */
+/* With UDP_GRO: receives one datagram, or a batch that the kernel has joined. */
 static bool aq_udp_sock_receive_gro(struct aq_udp_rx_batch *batch)
 {
     struct iovec iov = { batch->buffer, AQ_UDP_RX_BYTES };
@@ -112,7 +112,7 @@ static bool aq_udp_sock_receive_gro(struct aq_udp_rx_batch *batch)
     return true;
 }
 
-/* One datagram by the cheapest call. */
+/* Receives one datagram by the cheapest call. */
 static inline bool aq_udp_sock_receive_one(struct aq_udp_rx_batch *batch)
 {
     ssize_t got;
@@ -129,7 +129,7 @@ static inline bool aq_udp_sock_receive_one(struct aq_udp_rx_batch *batch)
     return true;
 }
 
-/* --- one datagram or batches --- */
+/* --- the choice between single datagrams and batches --- */
 
 static bool aq_udp_sock_set_gro(int on)
 {
@@ -140,13 +140,13 @@ void aq_udp_sock_receive_init(bool wanted)
 {
     aq_udp.gro = wanted;
     aq_udp.gro = aq_udp_sock_set_gro(1);
-    /* several threads would have to agree how the next datagrams come */
+    /* with several threads the choice would need synchronization */
     aq_udp.rx_batches = AQ_THREADED;
     if (!aq_udp.rx_batches)
         (void)aq_udp_sock_set_gro(0);
 }
 
-/* Several datagrams in a row: from now on they are taken together. */
+/* Several datagrams have arrived in a row: from now on they are received in batches. */
 static void aq_udp_sock_batches_begin(void)
 {
     aq_udp.gro = aq_udp_sock_set_gro(1);
@@ -154,9 +154,9 @@ static void aq_udp_sock_batches_begin(void)
     aq_udp.rx_batches = true;
 }
 
-/* No batch for a while, and the socket is empty. A batch that has been joined meanwhile is read
- * while its size is still told. One that another processor joins at this very moment is malformed
- * as a datagram, and is sent again. */
+/* No batch for a while, and the socket is empty. A batch that the kernel has joined in the meantime
+ * is read while its size is still reported. One that another processor joins at this very moment is
+ * malformed as a single datagram, and is retransmitted. */
 static void aq_udp_sock_batches_end(void)
 {
     uint8_t first;
@@ -169,8 +169,8 @@ static void aq_udp_sock_batches_end(void)
         (void)aq_udp_sock_set_gro(1);
 }
 
-/* GRO costs a message on its own a cache miss in the kernel, and recvmsg() the copy of a header.
- * The counts are hints: threads may lose some. */
+/* Batches cost a single message a cache miss in the kernel (UDP_GRO) and the copy of a header
+ * (recvmsg()). The counts are hints: threads may lose some. */
 static inline void aq_udp_sock_adapt(unsigned count)
 {
     if (AQ_LIKELY(!aq_udp.rx_batches)) {

@@ -2,14 +2,13 @@
  * aq_udp_wire.h - what a datagram of the udp conduit looks like; encoding and decoding.
  *
  * A datagram is a header of AQ_UDP_HEADER bytes and frames, all little endian, frames at multiples
- * of 8 bytes. The head of a datagram, its first `hashed` bytes, is under the keyed hash; behind it
- * there can only be data of the last frame (a put's, a long message's), which is hashed as well
- * with GASNET_UDP_AUTH=full. So nothing that steers anything is ever believed without the key.
+ * of 8 bytes. The keyed hash covers the head of the datagram, its first `hashed` bytes. Only data
+ * of the last frame (of a put or a long message) can lie behind the head; GASNET_UDP_AUTH=full
+ * hashes it too. No byte that controls anything is used without being authenticated.
  *
  *   0  u8  magic     AQ_UDP_MAGIC, version 1
  *   1  u8  channel:2 flags:6
- *   2  u16 ts_delay  ticks between the arrival of what `ts_echo` came with and this one; 65535:
- *      more
+ *   2  u16 ts_delay  ticks since the datagram whose timestamp is echoed arrived; 65535: more
  *   4  u32 src       jobranks
  *   8  u32 dst
  *  12  u32 seq       number of the datagram in its channel, low 32 bits; the hash covers all 64
@@ -20,10 +19,10 @@
  *  36  u32 ts_echo   the newest ts that the sender has seen, valid with AQ_UDP_TS_ECHO
  *  40  u64 hash
  *
- * Channels  REQUEST, REPLY: active messages. RMA: puts, gets and their data. CONTROL: what is not
- *           acknowledged itself: selective acknowledgements, probes, disconnect
- * Promise   decoding looks at no byte outside the datagram and accepts nothing that is not exactly
- *           of a form below; whether addresses are in our segments is the caller's to check
+ * Channels  REQUEST, REPLY: active messages. RMA: puts, gets and their data. CONTROL: datagrams
+ *           that are not acknowledged themselves: selective acknowledgements, probes, disconnect
+ * Promise   decoding reads no byte outside the datagram and accepts only the forms below. The
+ *           caller checks that addresses lie in this process's segments
  * Uses      nothing. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_UDP_WIRE_H
@@ -38,7 +37,7 @@
 #define AQ_UDP_HEADER  48 /* bytes */
 #define AQ_UDP_HASH_AT 40 /* in the header */
 #define AQ_UDP_MAX_DATAGRAM \
-    65504 /* bytes of a datagram: a multiple of 16 that any UDP carries over IPv4 */
+    65504 /* largest datagram: a multiple of 16 that UDP over IPv4 always carries */
 #define AQ_UDP_MAX_ARGS 16
 /* datagrams of a channel that may be unacknowledged: bits of the bitmaps */
 #define AQ_UDP_WINDOW       256
@@ -54,14 +53,14 @@ enum aq_udp_channel {
 };
 
 /* flags */
-#define AQ_UDP_ACK_NOW 1u /* please acknowledge without delay */
+#define AQ_UDP_ACK_NOW 1u /* the sender asks for an acknowledgement without delay */
 #define AQ_UDP_HOLES \
-    2u /* more has arrived than ack[] tells, or is being placed: learn no losses from it */
+    2u /* ack[] is incomplete, or data is still being placed: infer no losses from it */
 #define AQ_UDP_TS_ECHO    4u /* ts_echo and ts_delay are valid */
-#define AQ_UDP_DISCONNECT 8u /* the sender leaves in order and will not answer any more */
-/* requests are refused at present: those that do not arrive are not lost */
+#define AQ_UDP_DISCONNECT 8u /* the sender shuts down in order and will not answer any more */
+/* the sender refuses requests at present: unacknowledged ones are not lost */
 #define AQ_UDP_FULL  16u
-#define AQ_UDP_FLAGS 31u /* all that exist */
+#define AQ_UDP_FLAGS 31u /* all defined flags */
 
 struct aq_udp_header {
     uint8_t channel, flags;
@@ -76,15 +75,15 @@ struct aq_udp_header {
  *
  *   SHORT, MEDIUM, LONG      0 type 1 handler 2 nargs 3 zero 4 u32 nbytes
  *                            [8 u64 dest: LONG] args data
- *                            (data of MEDIUM begins at a multiple of 16: handlers read it in place)
+ *   MEDIUM_FRAG, LONG_FRAG   0 type 1 handler 2 nargs 3 zero 4 u32 nbytes (of this fragment)
  *   MEDIUM_FRAG, LONG_FRAG   0 type 1 handler 2 nargs 3 zero 4 u32 nbytes (of this part)
  *                            8 u32 message 12 u32 total 16 u32 offset 20 zero
  *                            [24 u64 dest of the whole: LONG_FRAG] args data
  *   PUT                      0 type 1 zero[3] 4 u32 nbytes 8 u64 dest 16 u64 cookie data
  *   GET                      0 type 1 zero[3] 4 u32 id 8 u64 src 16 u64 nbytes
  *   DATA                     0 type 1 zero[3] 4 u32 nbytes 8 u32 id 12 zero 16 u64 offset data
- *   PAD                      0 type 1 zero[7], then whatever fills the datagram: does it pass at
- *                            this size?
+ *   PAD                      0 type 1 zero[7], then padding: tests whether the path carries a
+ *                            datagram of this size
  *   SACK                     0 type 1 channel 2 words 3 zero 4 u32 base, words of 64 bits: bit i of
  *                            them says that number base + i has arrived
  */
@@ -104,7 +103,7 @@ enum aq_udp_frame_type {
 struct aq_udp_frame {
     uint8_t type, handler, nargs;
     uint32_t nbytes;                      /* of data */
-    uint32_t message, total, frag_offset; /* parts */
+    uint32_t message, total, frag_offset; /* MEDIUM_FRAG, LONG_FRAG */
     uint64_t addr;                        /* LONG, LONG_FRAG, PUT: destination; GET: source */
     uint64_t cookie;                      /* PUT: the sender's own */
     uint32_t id;                          /* GET, DATA */
@@ -112,11 +111,11 @@ struct aq_udp_frame {
     uint8_t channel, words;               /* SACK */
     uint32_t base;                        /* SACK */
     uint64_t bits[AQ_UDP_SACK_WORDS];     /* SACK */
-    const uint8_t *data;                  /* in the datagram, a multiple of 8 from its begin */
+    const uint8_t *data;                  /* in the datagram, at a multiple of 8 from its begin */
     int32_t args[AQ_UDP_MAX_ARGS];
 };
 
-/* --- numbers in memory --- */
+/* --- little-endian numbers in memory --- */
 
 static inline uint16_t aq_udp_get16(const uint8_t *at)
 {
@@ -183,7 +182,7 @@ static inline void aq_udp_header_encode(uint8_t *at, const struct aq_udp_header 
     aq_udp_put64(at + 40, header->hash);
 }
 
-/* False: not one of our datagrams. */
+/* Returns false if the bytes are no datagram of this protocol. */
 static inline bool aq_udp_header_decode(const uint8_t *at, size_t len,
                                         struct aq_udp_header *header_out)
 {
@@ -206,19 +205,19 @@ static inline bool aq_udp_header_decode(const uint8_t *at, size_t len,
            && header_out->hashed <= len;
 }
 
-/* The 64-bit number whose low half is seq and that is nearest to expected. */
+/* Returns the 64-bit number whose lower half is seq and that is nearest to expected. */
 static inline uint64_t aq_udp_seq_expand(uint64_t expected, uint32_t seq)
 {
     const int32_t away = (int32_t)(seq - (uint32_t)expected);
 
-    /* before the first number there is none: then it can only be ahead */
+    /* no number is below 0: the candidate must be ahead */
     return away < 0 && expected < (uint64_t) - (int64_t)away ? expected + seq - (uint32_t)expected
                                                              : expected + (uint64_t)(int64_t)away;
 }
 
-/* The upper halves of all numbers of a header, together; expected[]: the numbers that its
- * acknowledgements are nearest to. Numbers only grow, so a header of long ago whose lower halves
- * fit has another sum. */
+/* Sums the upper halves of all numbers of a header. expected[]: the numbers that its
+ * acknowledgements are nearest to. Numbers only grow, so an old header whose lower halves fit has
+ * another sum. */
 static inline uint64_t aq_udp_above(const struct aq_udp_header *header, uint64_t seq,
                                     const uint64_t expected[AQ_UDP_CHANNELS])
 {
@@ -229,7 +228,7 @@ static inline uint64_t aq_udp_above(const struct aq_udp_header *header, uint64_t
     return sum;
 }
 
-/* --- frames: how long they are, at most, without their data --- */
+/* --- maximum length of a frame without its data --- */
 
 static inline size_t aq_udp_am_head(uint8_t type, unsigned nargs)
 {
@@ -243,7 +242,7 @@ static inline size_t aq_udp_am_head(uint8_t type, unsigned nargs)
 }
 #define AQ_UDP_RMA_HEAD 24 /* bytes of PUT, GET, DATA */
 
-/* --- encoding; datagrams are built at multiples of 16, frames at multiples of 8; each call returns
+/* --- encoding: datagrams are built at multiples of 16, frames at multiples of 8. Each call returns
  * the end of the frame's head, where the data goes --- */
 
 static inline uint8_t *aq_udp_args_encode(uint8_t *at, unsigned nargs, const int32_t *args)
@@ -343,7 +342,8 @@ static inline uint8_t *aq_udp_pad_encode(uint8_t *at)
 
 /* --- decoding --- */
 
-/* Take size bytes of a frame's head: they must be under the hash. NULL if they are not there. */
+/* Takes size bytes of a frame's head, which must be covered by the hash. Returns NULL if they are
+ * not there. */
 static inline const uint8_t *aq_udp_take(const uint8_t *datagram, size_t hashed, size_t *at,
                                          size_t size)
 {
@@ -355,7 +355,7 @@ static inline const uint8_t *aq_udp_take(const uint8_t *datagram, size_t hashed,
     return start;
 }
 
-/* Data behind a frame's head; what is beyond the hashed bytes must be all that is left. */
+/* Takes the data behind a frame's head. Bytes beyond the hashed ones must end the datagram. */
 static inline bool aq_udp_take_data(const uint8_t *datagram, size_t len, size_t hashed, size_t *at,
                                     struct aq_udp_frame *frame)
 {
@@ -453,9 +453,9 @@ static inline bool aq_udp_sack_decode(const uint8_t *datagram, size_t hashed, si
 }
 
 /*
- * The next frame of a datagram of len bytes, whose header has been decoded; *at begins at
- * AQ_UDP_HEADER. 1: *frame_out is it; 0: that was all; -1: malformed. Fields that the type does not
- * have are left as they are. Frames must be of the datagram's channel.
+ * Decodes the next frame of a datagram of len bytes, whose header has been decoded. *at begins at
+ * AQ_UDP_HEADER. Returns 1: *frame_out is the frame; 0: no more frames; -1: malformed. Fields that
+ * the type does not have are left as they are. Frames must be of the datagram's channel.
  */
 static inline int aq_udp_frame_decode(const uint8_t *datagram, size_t len,
                                       const struct aq_udp_header *header, size_t *at,
@@ -468,7 +468,7 @@ static inline int aq_udp_frame_decode(const uint8_t *datagram, size_t len,
     if (*at >= len)
         return 0;
     if (*at >= hashed)
-        return -1; /* something behind the hashed bytes that belongs to no frame */
+        return -1; /* bytes behind the hashed ones that belong to no frame */
     fixed = aq_udp_take(datagram, hashed, at, 8);
     if (fixed == NULL)
         return -1;
@@ -504,7 +504,7 @@ static inline int aq_udp_frame_decode(const uint8_t *datagram, size_t len,
     return 1;
 }
 
-/* Is the whole datagram well-formed? */
+/* Returns true if the whole datagram is well-formed. */
 static inline bool aq_udp_frames_check(const uint8_t *datagram, size_t len,
                                        const struct aq_udp_header *header)
 {
