@@ -1,12 +1,12 @@
 /*
- * aq_mpi.c - the mpi conduit: its table, its start, polling and waiting.
+ * aq_mpi.c - the mpi conduit's table; start-up, polling and waiting.
  *
- * Polling   a look at MPI costs about ten times as much as one at shared memory; core leaves it out
- *           of most polls while local ranks keep this one busy
- * Waiting   MPI has nothing to sleep on. A rank that waits sleeps, ever longer, and polls in
- *           between; a wake-up by local ranks or other threads ends a sleep. MPI moves messages and
- *           transfers on in polls only: while any is under way, a rank yields its core a few times
- *           first, and then sleeps as shortly as possible
+ * Polling   a poll of MPI costs about ten times as much as one of shared memory. While local ranks
+ *           send, core leaves MPI out of most polls
+ * Waiting   MPI offers nothing to block on. A waiting rank sleeps and polls in turns, and each
+ *           sleep is longer than the last. Local ranks and other threads can end a sleep by a
+ *           wakeup. MPI makes progress in polls only: while a message or transfer is under way, the
+ *           rank first yields its core a few times, and then sleeps for the shortest time
  * Parts     lowest first: aq_mpi_lock.h, aq_mpi_am.h (messages), aq_mpi_rma.h (transfers),
  *           aq_mpi_attach.h, aq_mpi_shutdown.h. A part calls only lower ones
  * Threads   any
@@ -34,11 +34,11 @@
 #define AQ_MPI_POLL_NS        300u
 #define AQ_MPI_BACKOFF_MIN_NS 20000u
 #define AQ_MPI_BACKOFF_MAX_NS 1000000u
-#define AQ_MPI_YIELDS         64u /* in a row, instead of sleeps, while anything is under way */
+#define AQ_MPI_YIELDS         64u /* yields in a row before sleeps, while anything is under way */
 #define AQ_MPI_LEFT_BYTES \
-    (UINT64_C(64) << 20) /* what all peers together may leave in MPI's queues here */
+    (UINT64_C(64) << 20) /* bytes that all peers together may leave in this rank's MPI queues */
 
-/* Of this thread: how long it sleeps next, and how often it has yielded instead. */
+/* Per thread: length of the next sleep, and yields since the last sleep. */
 static _Thread_local uint32_t aq_mpi_backoff_ns = AQ_MPI_BACKOFF_MIN_NS;
 static _Thread_local uint32_t aq_mpi_yields;
 
@@ -49,7 +49,7 @@ static int aq_mpi_probe(char *why, size_t len)
     return aq_mpi_load(why, len);
 }
 
-/* Messages address ranks by their MPI ranks. */
+/* Messages address ranks by their MPI ranks, so the two numberings must agree. */
 static int aq_mpi_check_ranks(void)
 {
     const struct aq_spawn_mpi_lib *mpi = aq_mpi.lib->job;
@@ -137,15 +137,15 @@ static unsigned aq_mpi_poll(bool replies_only)
     return served;
 }
 
-/* --- sleeping --- */
+/* --- waiting --- */
 
 static void aq_mpi_wait_arm(void)
 {
     atomic_store_explicit(&aq_mpi_am.before_sleep, true, memory_order_relaxed); /* a hint */
 }
 
-/* Is anything under way that polls move on? A thread that has the lock may be starting something.
- * */
+/* Returns true if a message or transfer is under way that only polls complete. A thread that holds
+ * the lock may be starting one. */
 static bool aq_mpi_is_moving(void)
 {
     bool moving;
@@ -157,7 +157,7 @@ static bool aq_mpi_is_moving(void)
     return moving;
 }
 
-/* What the thread waits for may have been lost at MPI_Finalize. */
+/* Ends the job if the message that the thread waits for may have been lost at MPI_Finalize. */
 static void aq_mpi_wait_look(gex_Rank_t peer)
 {
     /* acquire: pairs with the release in aq_mpi_shutdown_close() */
@@ -190,7 +190,7 @@ static uint64_t aq_mpi_wait_limit(uint64_t max_ns)
 
 /* --- reports --- */
 
-/* Counts of requests: it is not known which replies were handled. */
+/* Counts requests only: replies whose handlers have run are not counted. */
 static void aq_mpi_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out)
 {
     aq_mpi_lock();
@@ -212,7 +212,7 @@ const struct aq_conduit_ops aq_mpi_conduit = {
     .quiesce = aq_mpi_barrier,
     .segment_attach = aq_mpi_segment_attach,
     .segment_ready = aq_nosup_segment_ready,
-    .segment_detach = aq_nosup_segment_detach, /* the window stays, and nobody names it */
+    .segment_detach = aq_nosup_segment_detach, /* the window stays, and no operation targets it */
     .segment_bind = aq_nosup_segment_bind,
     .segment_reaches = aq_nosup_segment_reaches,
     .exit = aq_mpi_shutdown_flush,

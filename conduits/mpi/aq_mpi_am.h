@@ -1,9 +1,9 @@
 /*
  * aq_mpi_am.h - the state of active messages over MPI.
  *
- * The parts, lowest first: aq_mpi_packet.h (what is sent), aq_mpi_credit.h (flow control),
- * aq_mpi_buf.h (memory), aq_mpi_ring.h (receive slots), aq_mpi_am_out.h, aq_mpi_am_in.h. Each but
- * the last two can be used and tested by itself; those two take this state as an argument.
+ * The parts, lowest first: aq_mpi_packet.h (wire format), aq_mpi_credit.h (flow control),
+ * aq_mpi_buf.h (memory), aq_mpi_ring.h (receive slots), aq_mpi_am_out.h, aq_mpi_am_in.h. The last
+ * two take this state as an argument; each of the others can be used and tested by itself.
  *
  * Threads   with the lock, except as stated
  * Uses      the headers above. SPDX-License-Identifier: BSD-3-Clause
@@ -18,7 +18,7 @@
 struct aq_mpi_am {
     const struct aq_mpi_lib_am *lib;
     struct aq_mpi_peer *peers;         /* [size], by jobrank */
-    uint32_t window;                   /* credit units towards each peer */
+    uint32_t window;                   /* credit units for each peer */
     uint64_t sending[AQ_MPI_CHANNELS]; /* bytes of buffers that MPI sends from */
     uint32_t coming[AQ_MPI_CHANNELS];  /* payloads that are being received */
     uint32_t zcopy;                    /* payloads that are being sent from client memory */
@@ -26,26 +26,26 @@ struct aq_mpi_am {
     struct {
         struct aq_mpi_buf *first, *last; /* messages whose payloads have arrived */
     } ready[AQ_MPI_CHANNELS];
-    struct aq_mpi_buf *reserve; /* a small buffer, taken in advance */
-    uint32_t idle;              /* polls that found nothing */
-    uint32_t hollow;            /* the same since the last packet */
+    struct aq_mpi_buf *reserve; /* a small buffer, allocated in advance */
+    uint32_t idle;              /* polls in a row that found nothing */
+    uint32_t hollow;            /* polls that found nothing since the last packet */
     uint32_t quiet;   /* 0 after a message, in or out; 1 after a poll that found nothing */
     uint32_t replies; /* packets of replies in a row, while requests may wait */
-    bool behind;      /* packets may lie behind one that is not complete: look at every slot */
-    atomic_bool before_sleep; /* any thread: one is about to sleep, so look at every slot */
+    bool behind;      /* complete packets may lie behind an incomplete one: test every slot */
+    atomic_bool before_sleep; /* set by a thread that is about to sleep: test every slot */
     bool dropped;             /* aq_mpi_am_drain() has dropped a message */
-    atomic_bool due;          /* any thread: some peer is due a credit message */
+    atomic_bool due;          /* set by any thread: some peer is due a credit message */
     struct aq_mpi_rings rings;
 };
 
 extern struct aq_mpi_am aq_mpi_am; /* the conduit's */
 
-/* Requests that this thread has sent since its last look at MPI. */
+/* Requests that this thread has sent since it last polled MPI. */
 struct aq_mpi_am_batch {
     uint32_t sent;
-    bool just_sent; /* since its last poll */
+    bool just_sent; /* no poll since the last request */
 };
 extern _Thread_local struct aq_mpi_am_batch aq_mpi_am_batch
-    __attribute__((tls_model("initial-exec"))); /* no call for a few bytes */
+    __attribute__((tls_model("initial-exec"))); /* avoids a call for each access */
 
 #endif

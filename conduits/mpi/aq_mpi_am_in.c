@@ -1,10 +1,10 @@
 /*
  * aq_mpi_am_in.c - receiving active messages.
  *
- * A poll takes one message with the lock, releases the lock, and runs the message. After a request
- * it takes the next one, up to a bound; after a reply it returns, since the caller may have waited
- * for this reply. A payload that is a message of its own is received where it belongs, and its
- * message is run when it has arrived.
+ * A poll takes one message with the lock, releases the lock, and runs the handler. After a request
+ * it takes the next message, up to a bound. After a reply it returns, since the caller may have
+ * waited for this reply. A rendezvous payload is received where it belongs, and its handler runs
+ * when it has arrived.
  *
  * Threads   any; handlers run without a lock
  * Promise   no length, address or credit of a packet is used before it was found to be valid
@@ -22,22 +22,23 @@
 #include "base/aq_log.h"
 #include "base/aq_word.h"
 
-#define AQ_IN_REPLIES    32u /* replies in a row before a look at requests alone */
-#define AQ_IN_COMING_MAX 32u /* payloads of a channel that are received at a time */
-#define AQ_IN_MAX        8u  /* messages that one poll runs */
-#define AQ_IN_LOOKS      8u  /* looks of a poll after one that found nothing: somebody waits */
-#define AQ_IN_HARD       64u /* polls in a row that find nothing, for a look at every slot */
-/* polls that find another thread inside, for one that gives its core away */
+#define AQ_IN_REPLIES    32u /* replies in a row before a test for requests only */
+#define AQ_IN_COMING_MAX 32u /* rendezvous payloads of a channel received at a time */
+#define AQ_IN_MAX        8u  /* handlers that one poll runs */
+/* tests per poll after a poll that found nothing: the caller probably waits */
+#define AQ_IN_LOOKS 8u
+#define AQ_IN_HARD  64u /* polls in a row that find nothing before every slot is tested */
+/* polls that find the lock taken before one of them yields the core */
 #define AQ_IN_YIELD       4u
-#define AQ_IN_RECLAIM     16u   /* polls between two looks at what is being sent, and, */
-#define AQ_IN_ROUND_ROBIN 1024u /* whatever comes meanwhile, at every slot */
+#define AQ_IN_RECLAIM     16u   /* polls between two tests of outstanding sends */
+#define AQ_IN_ROUND_ROBIN 1024u /* polls between two tests of every slot, even under load */
 
-/* What a poll has found. */
+/* The result of a poll. */
 struct aq_mpi_found {
-    struct aq_mpi_buf *buf;        /* a message whose payload has come, or NULL: */
-    struct aq_mpi_arrival arrival; /* a packet, */
-    struct aq_mpi_message message; /* and what it says */
-    bool run;                      /* false: it was credit */
+    struct aq_mpi_buf *buf;        /* a message whose rendezvous payload has arrived, or NULL */
+    struct aq_mpi_arrival arrival; /* otherwise the packet that has arrived, */
+    struct aq_mpi_message message; /* and its contents */
+    bool run;                      /* false: it carries credit only */
 };
 
 _Noreturn static void aq_mpi_in_malformed(uint32_t source, const char *what)
@@ -47,7 +48,7 @@ _Noreturn static void aq_mpi_in_malformed(uint32_t source, const char *what)
 
 /* --- under the lock --- */
 
-/* The packet was the head of a message whose payload travels by itself. */
+/* The packet is the head of a rendezvous message: starts to receive the payload. */
 static __attribute__((noinline)) void aq_mpi_in_begin(struct aq_mpi_am *am,
                                                       const struct aq_mpi_arrival *arrival,
                                                       const struct aq_mpi_message *message)
@@ -76,13 +77,14 @@ static __attribute__((noinline)) void aq_mpi_in_begin(struct aq_mpi_am *am,
     aq_mpi_ring_done(&am->rings, arrival);
 }
 
-/* A packet has come. True: there is something to run, or to tell the caller of. */
+/* Processes a packet. Returns true if the caller has a handler to run or an event to report. */
 static inline bool aq_mpi_in_packet(struct aq_mpi_am *am, struct aq_mpi_found *found)
 {
     const struct aq_mpi_arrival *arrival = &found->arrival;
     struct aq_mpi_message *message = &found->message;
 
-    /* not this process's limit for long ones: it may be lower than the sender's, for local ranks */
+    /* the limit is the protocol's; this process's own limit for Long may be lower than the
+     * sender's */
     if (AQ_UNLIKELY(!aq_mpi_packet_decode(aq_mpi_ring_packet(&am->rings, arrival), arrival->nbytes,
                                           aq_limits.max_medium, AQ_MPI_MAX_LONG, message)))
         aq_mpi_in_malformed(arrival->source, "its length or kind");
@@ -100,7 +102,7 @@ static inline bool aq_mpi_in_packet(struct aq_mpi_am *am, struct aq_mpi_found *f
     return false;
 }
 
-/* A message whose payload has come. */
+/* Takes a message whose rendezvous payload has arrived. */
 static __attribute__((noinline)) bool aq_mpi_in_ready(struct aq_mpi_am *am, unsigned channels,
                                                       struct aq_mpi_found *found)
 {
@@ -118,18 +120,18 @@ static __attribute__((noinline)) bool aq_mpi_in_ready(struct aq_mpi_am *am, unsi
     return false;
 }
 
-/* Credit that a thread could not tell of because another had the lock. */
+/* Sends credit messages that are due because another thread held the lock. */
 static __attribute__((cold)) void aq_mpi_in_send_credits(struct aq_mpi_am *am)
 {
-    /* acquire, and an exchange: either this reads what aq_mpi_in_return_credit() has written, and
-     * so sees its counts, or that is written after it and stays */
+    /* acquire, by an exchange: if this reads what aq_mpi_in_return_credit() has written, it sees
+     * the counts too; otherwise the flag is written after this and stays set */
     (void)atomic_exchange_explicit(&am->due, false, memory_order_acquire);
     for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
         if (aq_mpi_credit_due(&am->peers[rank], am->window))
             aq_mpi_am_send_credit(am, rank);
 }
 
-/* Nothing has come: time for what nobody waits for. */
+/* Nothing has arrived: completes sends and receives, and tests every slot now and then. */
 static __attribute__((noinline)) bool aq_mpi_in_idle(struct aq_mpi_am *am, unsigned channels,
                                                      struct aq_mpi_found *found)
 {
@@ -148,22 +150,24 @@ static __attribute__((noinline)) bool aq_mpi_in_idle(struct aq_mpi_am *am, unsig
         return false;
     atomic_store_explicit(
         &am->before_sleep, false,
-        memory_order_relaxed); /* a hint, set again by a thread that is about to sleep */
+        memory_order_relaxed); /* relaxed: a hint, set again by a thread that is about to sleep */
     if (!aq_mpi_ring_take(&am->rings, channels, 0, &found->arrival))
         return false;
-    am->behind = true; /* more may have come behind one that hangs */
+    am->behind = true; /* complete packets may lie behind an incomplete one */
     return aq_mpi_in_packet(am, found);
 }
 
-/* Also while so much comes that no poll is idle: payloads on their way, and what waits behind a
- * packet that hangs. */
+/* Does the same under load, when no poll is idle: completes sends and receives, and tests the slots
+ * behind an incomplete packet. */
 static __attribute__((noinline)) bool aq_mpi_in_round_robin(struct aq_mpi_am *am, unsigned channels,
                                                             struct aq_mpi_found *found)
 {
     if (am->zcopy != 0 || am->coming[AQ_MPI_REPLY] + am->coming[AQ_MPI_REQUEST] != 0)
         aq_mpi_am_reclaim(am);
-    channels &= 1u << am->polls / AQ_IN_ROUND_ROBIN
-                          % AQ_MPI_CHANNELS; /* in turns: one may always have something */
+    channels &= 1u << am->polls
+                          / AQ_IN_ROUND_ROBIN
+                          /* round robin: one channel may always have something */
+                          % AQ_MPI_CHANNELS;
     if (am->polls % AQ_IN_ROUND_ROBIN != 0
         || !aq_mpi_ring_take(&am->rings, channels, 0, &found->arrival))
         return false;
@@ -171,7 +175,7 @@ static __attribute__((noinline)) bool aq_mpi_in_round_robin(struct aq_mpi_am *am
     return aq_mpi_in_packet(am, found);
 }
 
-/* Replies come first; but they may not keep requests waiting for ever. */
+/* Replies come first, but they must not starve requests. */
 static inline bool aq_mpi_in_take(struct aq_mpi_am *am, unsigned channels, unsigned looks,
                                   struct aq_mpi_arrival *arrival)
 {
@@ -197,7 +201,8 @@ static bool aq_mpi_in_find(struct aq_mpi_am *am, bool replies_only, struct aq_mp
         aq_mpi_in_send_credits(am);
     for (unsigned channel = 0; channel < AQ_MPI_CHANNELS; channel++)
         if (AQ_UNLIKELY(am->coming[channel]
-                        >= AQ_IN_COMING_MAX)) /* no more of them before some have come */
+                        >= AQ_IN_COMING_MAX)) /* receives no more payloads before some have
+                                               * arrived */
             open &= ~(1u << channel);
     if (AQ_UNLIKELY(++am->polls % AQ_IN_RECLAIM == 0) && aq_mpi_in_round_robin(am, open, found))
         return true;
@@ -219,9 +224,9 @@ static bool aq_mpi_in_find(struct aq_mpi_am *am, bool replies_only, struct aq_mp
     return aq_mpi_in_idle(am, open, found);
 }
 
-/* --- outside --- */
+/* --- without the lock --- */
 
-/* A request has been run: the peer may send another. */
+/* A request's handler has returned: its sender gets the credit back. */
 static inline void aq_mpi_in_return_credit(struct aq_mpi_am *am, uint32_t source, size_t nbytes)
 {
     struct aq_mpi_peer *peer = &am->peers[source];
@@ -229,8 +234,8 @@ static inline void aq_mpi_in_return_credit(struct aq_mpi_am *am, uint32_t source
     aq_mpi_credit_done(peer, aq_mpi_credit_cost(nbytes));
     if (AQ_LIKELY(!aq_mpi_credit_due(peer, am->window)))
         return;
-    if (!aq_mpi_try_lock()) { /* who has the lock, or comes next, does it */
-        /* release, and an exchange: see aq_mpi_in_send_credits() */
+    if (!aq_mpi_try_lock()) { /* the owner of the lock, or the next one, sends the credit */
+        /* release, by an exchange: see aq_mpi_in_send_credits() */
         (void)atomic_exchange_explicit(&am->due, true, memory_order_release);
         return;
     }
@@ -257,7 +262,7 @@ static inline void aq_mpi_in_run(const struct aq_mpi_head *head, uint32_t source
         aq_am_deliver(&in);
 }
 
-/* Returns whether it was a reply. */
+/* Runs the handler of a packet. Returns true if it was a reply. */
 static inline bool aq_mpi_in_run_packet(struct aq_mpi_am *am, struct aq_mpi_found *found)
 {
     const struct aq_mpi_message *message = &found->message;
@@ -271,7 +276,7 @@ static inline bool aq_mpi_in_run_packet(struct aq_mpi_am *am, struct aq_mpi_foun
             aq_word_write(message->dest, payload, message->nbytes);
         payload = message->dest;
     } else if (message->head.kind == AQ_AM_MEDIUM && payload == NULL) {
-        payload = (void *)(uintptr_t)message->args; /* empty; but an address */
+        payload = (void *)(uintptr_t)message->args; /* an empty payload still needs an address */
     }
     aq_mpi_in_run(&message->head, source, is_reply, message->args, payload, message->nbytes);
     aq_mpi_ring_done(&am->rings, &found->arrival);
@@ -294,7 +299,7 @@ static __attribute__((noinline)) bool aq_mpi_in_run_buf(struct aq_mpi_am *am,
     return is_reply;
 }
 
-/* Somebody else is inside. Now and then it may need our core to come out again. */
+/* Another thread holds the lock. It may need this core to release it, so every few polls yield. */
 static bool aq_mpi_am_backoff(void)
 {
     static _Thread_local uint32_t times;
@@ -324,7 +329,7 @@ unsigned aq_mpi_am_poll(struct aq_mpi_am *am, bool replies_only)
     return served;
 }
 
-/* --- sleeping, leaving --- */
+/* --- waiting, shutdown --- */
 
 bool aq_mpi_am_is_moving(const struct aq_mpi_am *am)
 {
@@ -340,8 +345,7 @@ bool aq_mpi_am_drain(struct aq_mpi_am *am)
     while (any) {
         while (aq_mpi_am_reclaim(am))
             ;
-        atomic_store_explicit(&am->before_sleep, true,
-                              memory_order_relaxed); /* look at every slot */
+        atomic_store_explicit(&am->before_sleep, true, memory_order_relaxed); /* test every slot */
         any = aq_mpi_in_find(am, false, &found);
         am->dropped = am->dropped || (any && found.run);
         if (any && found.run && found.buf != NULL)

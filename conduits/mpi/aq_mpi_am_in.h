@@ -9,11 +9,11 @@
 
 #include "conduits/mpi/aq_mpi_am.h"
 
-#define AQ_MPI_BATCH 4u /* requests in a row for one look at MPI */
+#define AQ_MPI_BATCH 4u /* requests in a row for each poll of MPI */
 
-/* May this poll leave MPI out? The poll right after a request exists so that a rank that only sends
- * serves others too. Of the polls in a batch of requests one in AQ_MPI_BATCH is enough. A rank that
- * waits polls again, with no request in between. */
+/* Returns true if this poll may leave MPI out. The poll that follows each request exists so that a
+ * rank that only sends still serves others; during a batch of requests one in AQ_MPI_BATCH is
+ * enough. A rank that waits polls again without a request in between, and then polls MPI. */
 static inline bool aq_mpi_am_is_skipped(bool replies_only)
 {
     struct aq_mpi_am_batch *batch = &aq_mpi_am_batch;
@@ -23,15 +23,15 @@ static inline bool aq_mpi_am_is_skipped(bool replies_only)
     return AQ_UNLIKELY(just_sent) && !replies_only && batch->sent < AQ_MPI_BATCH;
 }
 
-/* Any thread, without the lock: runs messages that have arrived. Returns how many. */
+/* Runs messages that have arrived. Returns how many. Any thread, without the lock. */
 unsigned aq_mpi_am_poll(struct aq_mpi_am *am, bool replies_only);
 
-/* With the lock. */
+/* The next two are called with the lock. */
 
-/* Is a send or a payload under way, or does a complete message wait to be run? */
+/* Returns true if a send or a payload is under way, or a complete message waits for its handler. */
 bool aq_mpi_am_is_moving(const struct aq_mpi_am *am);
-/* As the process leaves: receives and drops messages, and completes sends. True: none is under way.
- */
+/* Called at shutdown: receives and drops messages, and completes sends. Returns true if no send is
+ * under way. */
 bool aq_mpi_am_drain(struct aq_mpi_am *am);
 
 #endif

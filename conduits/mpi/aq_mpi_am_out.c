@@ -1,10 +1,11 @@
 /*
  * aq_mpi_am_out.c - sending active messages.
  *
- * A message with a payload of up to AQ_MPI_INLINE bytes is one packet, copied into a buffer that
- * MPI has usually done with when the call returns (eager). A larger payload is a message of its own
- * (rendezvous): the packet names its tag, and the receiver receives it where it belongs. MPI sends
- * it from client memory if the client can wait for its local completion, else from a copy.
+ * Eager       a message with a payload of up to AQ_MPI_INLINE bytes is one packet, copied into a
+ *             buffer. MPI has usually finished with the buffer when the send call returns
+ * Rendezvous  a larger payload is an MPI message of its own. The packet names its tag, and the
+ *             receiver receives it directly into its destination. MPI sends it from client memory
+ *             if the client can wait for local completion, else from a copy
  *
  * Owns      aq_mpi_am
  * Threads   any
@@ -23,7 +24,8 @@
 #include "core/aq_am_lc.h"
 #include "core/aq_op.h"
 
-/* Bytes of buffers that may be with MPI; more only if MPI is done with some. */
+/* Bytes of buffers that MPI may hold. At this limit a send waits until MPI has finished with
+ * some. */
 static const uint64_t aq_mpi_sending_max[AQ_MPI_CHANNELS] = {
     [AQ_MPI_REPLY] = 16 << 20, [AQ_MPI_REQUEST] = 64 << 20
 };
@@ -36,7 +38,7 @@ static inline enum aq_mpi_channel aq_mpi_channel_of(bool is_reply)
     return is_reply ? AQ_MPI_REPLY : AQ_MPI_REQUEST;
 }
 
-/* --- what MPI has done --- */
+/* --- completed sends --- */
 
 static void aq_mpi_am_came(struct aq_mpi_am *am, struct aq_mpi_buf *buf, size_t nbytes)
 {
@@ -54,7 +56,7 @@ static void aq_mpi_am_came(struct aq_mpi_am *am, struct aq_mpi_buf *buf, size_t 
     am->ready[channel].last = buf;
 }
 
-/* MPI has done with a buffer, or with the client's memory that it stands for. */
+/* MPI has finished with a buffer, or with the client memory that the buffer represents. */
 static void aq_mpi_am_free(struct aq_mpi_am *am, struct aq_mpi_buf *buf)
 {
     struct aq_op *zcopy = NULL;
@@ -88,7 +90,7 @@ bool aq_mpi_am_reclaim(struct aq_mpi_am *am)
     return count != 0;
 }
 
-/* Is there room for another buffer of size bytes? */
+/* Returns true if another buffer of size bytes is within the limit. */
 static inline bool aq_mpi_am_has_space(struct aq_mpi_am *am, enum aq_mpi_channel channel,
                                        size_t size)
 {
@@ -100,7 +102,8 @@ static inline bool aq_mpi_am_has_space(struct aq_mpi_am *am, enum aq_mpi_channel
 
 /* --- packets --- */
 
-/* A request leaves: a poll follows, and whoever waits for what it brings does not wait yet. */
+/* A request has been sent. A poll of the client's follows it; that poll does not mean that the
+ * client waits. */
 static inline void aq_mpi_am_note_request(struct aq_mpi_am *am, struct aq_mpi_peer *peer,
                                           uint32_t cost)
 {
@@ -110,7 +113,7 @@ static inline void aq_mpi_am_note_request(struct aq_mpi_am *am, struct aq_mpi_pe
     aq_mpi_am_batch.just_sent = true;
 }
 
-/* What a send has come to: true if its buffer is free again. */
+/* Evaluates the result of a send. Returns true if its buffer is free again. */
 static inline bool aq_mpi_am_sent(struct aq_mpi_am *am, int rc, enum aq_mpi_channel channel,
                                   struct aq_mpi_buf *buf)
 {
@@ -123,7 +126,7 @@ static inline bool aq_mpi_am_sent(struct aq_mpi_am *am, int rc, enum aq_mpi_chan
     return false;
 }
 
-/* A packet without a payload: the smallest buffer holds it. */
+/* Sends a packet without a payload; the smallest buffer holds it. */
 static inline void aq_mpi_am_send_small(struct aq_mpi_am *am, gex_Rank_t jobrank,
                                         enum aq_mpi_channel channel, uint8_t kind, uint8_t handler,
                                         unsigned nargs, const gex_AM_Arg_t *args)
@@ -149,7 +152,7 @@ void aq_mpi_am_send_credit(struct aq_mpi_am *am, gex_Rank_t jobrank)
     aq_mpi_am_send_small(am, jobrank, AQ_MPI_REPLY, AQ_MPI_CREDIT, 0, 0, NULL);
 }
 
-/* Once for each channel, which is a constant then. */
+/* Expanded once for each channel, which is then a constant. */
 static inline __attribute__((always_inline)) int aq_mpi_am_short_remote(
     struct aq_mpi_am *am, gex_Rank_t jobrank, enum aq_mpi_channel channel, uint8_t handler,
     unsigned nargs, const gex_AM_Arg_t *args)
@@ -179,22 +182,22 @@ int aq_mpi_am_short(struct aq_mpi_am *am, gex_Rank_t jobrank, bool is_reply, uin
 
 /* --- payloads --- */
 
-/* A payload that travels by itself: what MPI sends, and the buffer that it is in or that stands for
- * it. */
+/* A rendezvous payload: what MPI sends, and the buffer that contains it or represents it. */
 struct aq_mpi_payload {
     struct aq_mpi_buf *buf; /* NULL: the payload is in the packet */
     const void *bytes;
 };
 
-/* May it be sent from where it is? Not if the client wants it back at once: the call would wait
- * until the receiver has looked, which it may mean to do only after it has met the sender in the
- * program's own MPI. */
+/* Returns true if the payload may be sent from client memory. Not if the client wants it back at
+ * once: the call would then wait until the receiver polls, and the receiver may do so only after
+ * both have met in the program's own MPI calls. */
 static inline bool aq_mpi_am_is_zcopy(const struct aq_am_out *out)
 {
     return out->lc != NULL && !aq_am_lc_is_now(out);
 }
 
-/* Is there room for it now? size: of the buffer for a payload. Under the lock. */
+/* With the lock: returns true if credit and buffers allow the message now. size: of the payload's
+ * buffer. */
 static bool aq_mpi_am_may_send(struct aq_mpi_am *am, const struct aq_am_out *out,
                                enum aq_mpi_channel channel, size_t size)
 {
@@ -204,7 +207,7 @@ static bool aq_mpi_am_may_send(struct aq_mpi_am *am, const struct aq_am_out *out
            && aq_mpi_am_has_space(am, channel, size);
 }
 
-/* Under the lock, when there is room. */
+/* With the lock, after aq_mpi_am_may_send(). */
 static void aq_mpi_am_send_whole(struct aq_mpi_am *am, const struct aq_am_out *out,
                                  enum aq_mpi_channel channel, struct aq_mpi_buf *packet,
                                  const struct aq_mpi_payload *payload)
@@ -236,7 +239,7 @@ static void aq_mpi_am_send_whole(struct aq_mpi_am *am, const struct aq_am_out *o
         aq_mpi_am_free(am, payload->buf);
 }
 
-/* No use copying it if there is no room; and it is copied outside the lock. */
+/* Copies the payload, outside the lock, unless the message could not be sent now anyway. */
 static bool aq_mpi_am_copy(struct aq_mpi_am *am, const struct aq_am_out *out,
                            enum aq_mpi_channel channel, struct aq_mpi_payload *payload_out)
 {

@@ -10,17 +10,17 @@
 #include "conduits/mpi/aq_mpi_am.h"
 #include "core/aq_conduit.h"
 
-/* As the entries am_short and am_send of the conduit's table. Any thread, without the lock. */
+/* The table's entries am_short and am_send. Any thread, without the lock. */
 int aq_mpi_am_short(struct aq_mpi_am *am, gex_Rank_t jobrank, bool is_reply, uint8_t handler,
                     unsigned nargs, const gex_AM_Arg_t *args);
 int aq_mpi_am_send(struct aq_mpi_am *am, const struct aq_am_out *out);
 
-/* With the lock. */
+/* The next two are called with the lock. */
 
-/* Sends a packet that holds nothing but credit. */
+/* Sends a credit message. */
 void aq_mpi_am_send_credit(struct aq_mpi_am *am, gex_Rank_t jobrank);
 /* Asks MPI what has completed: frees buffers, and appends messages whose payload has arrived to
- * am->ready. False if nothing has. */
+ * am->ready. Returns false if nothing has completed. */
 bool aq_mpi_am_reclaim(struct aq_mpi_am *am);
 
 #endif

@@ -1,17 +1,16 @@
 /*
  * aq_mpi_atomic.c - atomic domains by MPI's accumulate operations.
  *
- * Domains     Accumulates are atomic with each other and with nothing else: not with the
- *             processor's atomic instructions, which local ranks and handlers of messages use, and
- *             not with accumulates of another operation: MPI assumes that all concurrent
- *             accumulates on a word are of one operation or MPI_NO_OP (accumulate_ops, whose
- *             default is same_op_no_op). So the conduit serves a domain as a whole, every target
- *             of every member, and only if its operations map to one MPI operation, with GET as
- *             the NO_OP: additions and subtractions are MPI_SUM, SET and SWAP are MPI_REPLACE.
- *             Messages serve all other domains. The interface demands a barrier between operations
- *             of different domains on a word
- * Local ranks are served by one instruction elsewhere: so domains are served here only in jobs
- *             without local ranks
+ * Domains     MPI's accumulates are atomic with each other only: not with the processor's atomic
+ *             instructions, which local ranks and message handlers use, and not with accumulates of
+ *             another operation. MPI assumes that all concurrent accumulates on a word are of one
+ *             operation or MPI_NO_OP (accumulate_ops, default same_op_no_op). The conduit therefore
+ *             serves a whole domain, every target of every member, and only if its operations map
+ *             to one MPI operation, with GET as MPI_NO_OP: additions and subtractions are MPI_SUM,
+ *             SET and SWAP are MPI_REPLACE. Active messages serve all other domains. The interface
+ *             demands a barrier between operations of different domains on a word
+ * Local ranks use processor instructions, so domains are served here only in jobs without local
+ *             ranks
  * Completion  the request returns the old value; a flush makes the new value visible to the
  *             target's own loads
  * Threads     any
@@ -28,7 +27,7 @@
 #include "extended/aq_ad.h"
 #include "core/aq_op.h"
 
-/* The operation without what it returns. */
+/* The operation without the fetch. */
 static inline gex_OP_t aq_mpi_atomic_plain(gex_OP_t ops)
 {
     gex_OP_t plain = 0;
@@ -41,7 +40,7 @@ static inline gex_OP_t aq_mpi_atomic_plain(gex_OP_t ops)
     return plain;
 }
 
-/* What MPI calls it, or AQ_MPI_OPS. */
+/* Maps the operation to MPI's, or to AQ_MPI_OPS if there is none. */
 static enum aq_mpi_op aq_mpi_atomic_op(unsigned number)
 {
     switch (number) {
@@ -108,7 +107,7 @@ static enum aq_mpi_type aq_mpi_atomic_type(gex_DT_t dt)
     }
 }
 
-/* One, or minus what it is, in the type's own form. */
+/* Returns 1 or -1 in the representation of the type. */
 static uint64_t aq_mpi_atomic_one(gex_DT_t dt)
 {
     const float flt = 1;
@@ -174,7 +173,7 @@ int aq_mpi_ad_op(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result
 {
     struct aq_mpi_xfer *xfer;
 
-    (void)operand2; /* CAS's */
+    (void)operand2; /* only CAS has it */
     if (aq_mpi_xfer_lock(&aq_mpi_rma.xfers, jobrank, flags) != AQ_OK)
         return AQ_RETRY;
     xfer = aq_mpi_xfer_new(&aq_mpi_rma.xfers);

@@ -9,7 +9,7 @@
 
 #include "core/aq_conduit.h"
 
-/* As the table's entries. */
+/* The table's entries. */
 bool aq_mpi_ad_serves(gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags);
 int aq_mpi_ad_op(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result_p, void *tgt_addr,
                  gex_OP_t opcode, uint64_t operand1, uint64_t operand2, gex_Flags_t flags);

@@ -20,8 +20,8 @@ void aq_mpi_barrier(void)
         AQ_WAITER_INIT("the other ranks at a collective call", GEX_RANK_INVALID);
     bool begun = false, done = aq_mpi_is_alone() || aq_mpi_rma.lib == NULL;
 
-    /* transfers complete first, the other ranks' with this one too: the caller may then use the
-     * module's list of requests alone */
+    /* waits for transfers too, also those of other ranks: afterwards the caller alone uses the
+     * module's list of requests */
     while (!done || aq_mpi_rma_busy()) {
         begun = begun || !aq_mpi_rma_busy();
         if (begun && !done) {
@@ -35,7 +35,7 @@ void aq_mpi_barrier(void)
     aq_wait_end(&waiter);
 }
 
-/* False: this MPI has no usable window, and messages serve. */
+/* Returns false if this MPI has no usable window; active messages then carry all transfers. */
 static bool aq_mpi_window_open(void *base, uintptr_t size)
 {
     char text[256] = "some rank's MPI has none that is one with its memory (MPI_WIN_UNIFIED)";

@@ -9,12 +9,12 @@
 
 #include <stdint.h>
 
-/* Collective: returns when all ranks have called it, and serves messages until then. It precedes
- * each collective call that serves none, of MPI or in the job area: a rank in such a call cannot
- * move on the messages that another rank may wait for. Does nothing before messages work. */
+/* Collective barrier that serves messages until all ranks have called it. It precedes each
+ * collective call, of MPI or in the job area, that serves no messages: inside such a call a rank
+ * cannot process the messages that another rank may wait for. Does nothing before messages work. */
 void aq_mpi_barrier(void);
 
-/* As the table's entry. */
+/* The table's entry. */
 int aq_mpi_segment_attach(uintptr_t size, void **base_io);
 
 #endif

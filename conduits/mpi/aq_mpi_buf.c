@@ -1,8 +1,8 @@
 /*
- * aq_mpi_buf.c - memory of messages that are under way: packets and payloads.
+ * aq_mpi_buf.c - buffers of messages that are under way: packets and payloads.
  *
- * A buffer that is given back goes to a list of buffers of its size, up to a bound, so that the
- * usual message needs no malloc.
+ * A freed buffer returns to the list of its size, up to a bound, so that a usual message needs no
+ * malloc.
  *
  * Threads   any; each list has a lock, held for a few instructions
  * Uses      aq_mpi_buf.h, base/aq_lock.h. SPDX-License-Identifier: BSD-3-Clause
@@ -15,7 +15,7 @@
 #include "base/aq_platform.h"
 
 #define AQ_BUF_KINDS 4
-#define AQ_BUF_PLUS  512u /* beside a payload: its message */
+#define AQ_BUF_PLUS  512u /* space for a message beside its payload */
 
 static struct {
     aq_lock lock;

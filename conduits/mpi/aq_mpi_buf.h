@@ -1,5 +1,5 @@
 /*
- * aq_mpi_buf.h - memory of messages that are under way: packets and payloads.
+ * aq_mpi_buf.h - buffers of messages that are under way: packets and payloads.
  *
  * Threads   any
  * Uses      aq_mpi_packet.h. SPDX-License-Identifier: BSD-3-Clause
@@ -13,23 +13,24 @@
 
 #include "conduits/mpi/aq_mpi_packet.h"
 
-#define AQ_MPI_SMALL      240u /* bytes: a packet of a short message, or of little payload */
+/* bytes: the packet of a short message, or one with a small payload */
+#define AQ_MPI_SMALL      240u
 #define AQ_MPI_MAX_MEDIUM 65536u
 #define AQ_MPI_MAX_LONG   (1u << 20)
 
-/* A buffer's header. The bytes follow it. MPI reads or writes them until aq_mpi_lib_am.completes()
- * returns the buffer as an owner. */
+/* A buffer's header; `size` bytes follow it. MPI reads or writes them until
+ * aq_mpi_lib_am.completes() returns the buffer as an owner. */
 struct aq_mpi_buf {
     struct aq_mpi_buf *next;
     uint32_t size; /* bytes that follow */
-    uint8_t kind;  /* aq_mpi_buf.c's */
+    uint8_t kind;  /* private to aq_mpi_buf.c */
     uint8_t channel;
     bool coming; /* the bytes are a struct aq_mpi_coming, whose payload is being received */
     bool zcopy;  /* the bytes are the struct aq_op * of client memory that MPI sends from */
 };
 _Static_assert(sizeof(struct aq_mpi_buf) % AQ_MPI_ALIGN == 0, "what follows is aligned");
 
-/* A message that has been received but for its payload, which is a message of its own. */
+/* A rendezvous message whose head has arrived and whose payload is being received. */
 struct aq_mpi_coming {
     struct aq_mpi_head head;
     uint32_t source, nbytes;
@@ -43,7 +44,7 @@ static inline void *aq_mpi_buf_bytes(struct aq_mpi_buf *buf)
     return buf + 1;
 }
 
-/* take never fails: without memory the job ends. */
+/* Never fails: without memory the job ends. */
 struct aq_mpi_buf *aq_mpi_buf_take(size_t size);
 void aq_mpi_buf_give(struct aq_mpi_buf *buf);
 

@@ -1,20 +1,20 @@
 /*
- * aq_mpi_choose.c - chooses the way of transfers: a few milliseconds of measurement when segments
- * are attached.
+ * aq_mpi_choose.c - chooses the path of transfers, by a few milliseconds of measurement when
+ * segments are attached.
  *
- * What a window costs differs between MPIs, networks and settings, and no table could know it. It
- * also differs between ranks of one host, which have the MPI's shared memory, and ranks of
- * different hosts. So one pair of each class (aq_mpi_pairs.h) measures (aq_mpi_measure.c), and all
- * pairs of the class use what it has found:
+ * The cost of a window differs between MPIs, networks and settings, so a table of costs cannot
+ * exist. It also differs between ranks of one host, which have MPI's shared memory, and ranks of
+ * different hosts. One pair of ranks of each class (aq_mpi_pairs.h) measures (aq_mpi_measure.c),
+ * and all pairs of the class use the result:
  *
- *   one-sided   a one-sided window serves every transfer, even where messages are faster: that the
- *               target need not call MPI is worth more than a microsecond. By another window no
- *               puts go: they are complete after a flush, which would block this rank inside MPI
- *               until the target calls MPI
+ *   one-sided   a one-sided window serves every transfer, even where messages are faster: progress
+ *               without MPI calls of the target is worth more than a microsecond. Another window
+ *               serves no puts: a put is complete after a flush, which would block this rank inside
+ *               MPI until the target calls MPI
  *   speed       a window that is not one-sided serves gets of the sizes at which it is not slower
  *               than a message and its answer
- *   atomics     use a window that is one-sided for them, and takes at most AQ_MPI_ATOMIC_SLACK
- *               times as long as a message and its answer: an MPI may implement them by a lock and
+ *   atomics     use a window that is one-sided for them and takes at most AQ_MPI_ATOMIC_SLACK times
+ *               as long as a message and its answer: an MPI may implement them by a lock and
  *               several transfers. A domain has members of both classes, so both classes must agree
  *
  * Owns      aq_mpi_rma
@@ -36,26 +36,27 @@
 
 struct aq_mpi_rma aq_mpi_rma;
 
-/* What a window may take of the time of a bare message and its answer. An active message takes a
- * little more than that, but so does a get whose target polls for messages rather than waits inside
- * MPI. */
+/* Longest time of a window, relative to a bare MPI message and its answer. An active message takes
+ * a little longer than that, but so does a get whose target polls for messages and does not wait
+ * inside MPI. */
 #define AQ_MPI_SLACK        1.0
 #define AQ_MPI_ATOMIC_SLACK 4.0
 
-/* For each of aq_mpi_sizes, the least size, 2 to that power, that it stands for. */
+/* For each of aq_mpi_sizes: log2 of the smallest transfer that uses its result. */
 static const unsigned aq_mpi_stands_from[AQ_MPI_SIZES + 1] = { 0, 9, 12, 15, 17, 64 };
 
 enum {
     AQ_MPI_RMA_AUTO,
     AQ_MPI_RMA_WINDOW,
     AQ_MPI_RMA_MESSAGES
-}; /* order of the words in aq_env.def */
+}; /* order of the choices in env.def */
 
 static const char *const aq_mpi_class_names[AQ_MPI_CLASSES] = {
     [AQ_MPI_SAME_HOST] = "on one host", [AQ_MPI_OTHER_HOST] = "between hosts"
 };
 
-/* What each rank tells the others: of the pairs that it leads, and whether it has a window. */
+/* What each rank sends to the others: the results of the pairs that it leads, and whether it has a
+ * window. */
 struct aq_mpi_verdict {
     struct aq_mpi_paths paths[AQ_MPI_CLASSES];
     bool atomics[AQ_MPI_CLASSES];
@@ -64,7 +65,7 @@ struct aq_mpi_verdict {
 
 /* --- what follows from the measurement --- */
 
-/* The sizes at which the window is not slower. */
+/* Returns the set of sizes at which the window is not slower. */
 static uint64_t aq_mpi_choose_sizes(const uint64_t *window, const uint64_t *message)
 {
     uint64_t sizes = 0;
@@ -100,8 +101,8 @@ static void aq_mpi_choose_class(enum aq_mpi_class class, const struct aq_mpi_cos
                                                        : "");
 }
 
-/* In pairs of this rank's, as lead or as the other side; one class after the other, as everywhere.
- * */
+/* Measures the pairs of this rank, as leader or as partner; all ranks take the classes in one
+ * order. */
 static void aq_mpi_choose_measure(const struct aq_mpi_remote_pair pairs[AQ_MPI_CLASSES],
                                   struct aq_mpi_verdict *own)
 {
@@ -119,9 +120,9 @@ static void aq_mpi_choose_measure(const struct aq_mpi_remote_pair pairs[AQ_MPI_C
     }
 }
 
-/* --- what the user says --- */
+/* --- the user's settings --- */
 
-/* Sizes of at least so many bytes; between powers of two, from the next one on. */
+/* Returns the set of sizes from `bytes` on; between powers of two, from the next power on. */
 static uint64_t aq_mpi_choose_from(uint64_t bytes)
 {
     return bytes <= 1                  ? UINT64_MAX
@@ -129,7 +130,7 @@ static uint64_t aq_mpi_choose_from(uint64_t bytes)
                                        : UINT64_MAX << (64 - __builtin_clzll(bytes - 1));
 }
 
-/* "0 B and more", "512 B to 4 KB", "never": the first such range. */
+/* Formats the first range of a set: "0 B and more", "512 B to 4 KB", "never". */
 static const char *aq_mpi_choose_text(uint64_t sizes, char *text, size_t len)
 {
     char from[32], to[32];
@@ -149,7 +150,7 @@ static const char *aq_mpi_choose_text(uint64_t sizes, char *text, size_t len)
     return text;
 }
 
-/* Over what was measured. */
+/* Settings override the measurement. */
 static void aq_mpi_choose_settings(struct aq_mpi_paths *paths)
 {
     if (aq_env_choice(AQ_ENV_MPI_RMA) == AQ_MPI_RMA_WINDOW)
@@ -160,7 +161,7 @@ static void aq_mpi_choose_settings(struct aq_mpi_paths *paths)
         paths->get = aq_mpi_choose_from(aq_env_size(AQ_ENV_MPI_GET_FROM));
 }
 
-/* Show what was found for a class in the list of settings. */
+/* Shows the result for a class in the list of settings. */
 static void aq_mpi_choose_show(const struct aq_mpi_paths *paths)
 {
     char text[128];
@@ -202,7 +203,7 @@ void aq_mpi_choose_none(void)
     aq_mpi_rma.window = aq_mpi_rma.atomics = false;
 }
 
-/* Every rank has all verdicts: those of the leads hold. */
+/* Every rank has all verdicts and uses those of the leaders. */
 static void aq_mpi_choose_agree(const struct aq_mpi_remote_pair pairs[AQ_MPI_CLASSES],
                                 const struct aq_mpi_verdict *all)
 {
@@ -226,7 +227,7 @@ static void aq_mpi_choose_agree(const struct aq_mpi_remote_pair pairs[AQ_MPI_CLA
     for (unsigned class = 0; class < AQ_MPI_CLASSES; class ++)
         if (pairs[class].exists) {
             aq_mpi_choose_show(
-                &aq_mpi_rma.paths[class]); /* of two classes, the one between hosts */
+                &aq_mpi_rma.paths[class]); /* if there are two classes, the one between hosts */
             aq_mpi_choose_tell((enum aq_mpi_class) class);
         }
 }

@@ -1,7 +1,7 @@
 /*
- * aq_mpi_choose.h - chooses the way of transfers, by measurement and by the client's settings.
+ * aq_mpi_choose.h - chooses the path of transfers, by measurement and by the client's settings.
  *
- * Threads   one, at start; none: also at the end, with the lock
+ * Threads   one, at start; aq_mpi_choose_none(): also at shutdown, with the lock
  * Uses      aq_mpi_path.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_MPI_CHOOSE_H
@@ -9,11 +9,11 @@
 
 #include <stdbool.h>
 
-/* No window: transfers use messages, and go directly. */
+/* Without a window, transfers use messages or the direct path. */
 void aq_mpi_choose_none(void);
-/* True if a window over the segments is to be made. */
+/* Returns true if a window over the segments is to be made. */
 bool aq_mpi_choose_needs_window(void);
-/* Collective. window: it has been made. Fills in aq_mpi_rma; AQ_OK or negative, logged. */
+/* Collective. window: the window exists. Fills in aq_mpi_rma. AQ_OK or negative, logged. */
 int aq_mpi_choose(bool window);
 
 #endif

@@ -1,18 +1,19 @@
 /*
- * aq_mpi_direct.c - transfers between the buffers of two ranks by one MPI message, outside windows.
+ * aq_mpi_direct.c - transfers between the buffers of two ranks by one MPI message, without a
+ * window.
  *
- * An active message tells the peer what is wanted. The data is then one MPI message from buffer to
- * buffer, by the means that the MPI has for large messages (a single copy, RDMA). After a put the
- * peer acknowledges the data.
+ * An active message announces the transfer. The data is then one MPI message from buffer to buffer,
+ * for which the MPI uses its fastest means (a single copy, RDMA). After a put the peer acknowledges
+ * the data.
  *
  * Wire      put: DIRECT_PUT(dest, nbytes, n) -> data, tag 3n -> acknowledgement, tag 3n + 2
  *           get: DIRECT_GET(src, nbytes, n) -> data, tag 3n + 1
- *           The number n is the initiator's. So the three kinds of messages from one rank to
- *           another never share a tag
- * Deadlock  none: the initiator posts its sends and receives as soon as it has asked, the peer
- *           posts its own as soon as it is asked, and none of them waits for space among requests.
- *           So each finds its partner, and polls test it. The number of transfers is bounded, since
- *           the initiator takes a number before it asks
+ *           The initiator chooses n, so the three kinds of messages from one rank to another never
+ *           share a tag
+ * Deadlock  cannot happen. The initiator posts its sends and receives as soon as the active message
+ *           is sent, the peer as soon as it has arrived, and none of them waits for space. Each
+ *           therefore finds its partner, and polls test it. The number of transfers is bounded,
+ *           since the initiator takes a number before it sends the active message
  * Owns      the numbers
  * Threads   any; numbers with the lock
  * Uses      aq_mpi_direct.h, aq_mpi_tags.h, core/aq_am.h, extended/aq_ref.h.
@@ -28,14 +29,14 @@
 #include "core/aq_poll.h"
 #include "extended/aq_ref.h"
 
-/* The messages of a transfer: added to 3 times its number. */
+/* The messages of a transfer; their tag is this plus 3 times its number. */
 enum { AQ_MPI_PUT_DATA, AQ_MPI_GET_DATA, AQ_MPI_PUT_ACK };
 
 static uint64_t aq_mpi_direct_numbers[AQ_MPI_DIRECT_TAGS / 64];
 
 /* --- numbers --- */
 
-/* A number, or AQ_MPI_NO_TAG with IMMEDIATE if there is none. */
+/* Takes a number. Returns AQ_MPI_NO_TAG with IMMEDIATE if none is free. */
 static uint16_t aq_mpi_direct_take(gex_Rank_t rank, gex_Flags_t flags)
 {
     struct aq_waiter waiter = AQ_WAITER_INIT("room for a transfer", rank);
@@ -62,7 +63,7 @@ static void aq_mpi_direct_give(uint16_t number)
 
 /* --- at the initiator --- */
 
-/* Tells the peer. AQ_OK, or AQ_RETRY with IMMEDIATE. */
+/* Sends the announcement. AQ_OK, or AQ_RETRY with IMMEDIATE. */
 static int aq_mpi_direct_ask(gex_Rank_t jobrank, enum aq_am_index what, const void *remote,
                              size_t nbytes, uint16_t number, gex_Flags_t flags)
 {
@@ -77,7 +78,7 @@ static int aq_mpi_direct_ask(gex_Rank_t jobrank, enum aq_am_index what, const vo
                : AQ_RETRY;
 }
 
-/* --- messages --- */
+/* --- MPI messages --- */
 
 static struct aq_mpi_xfer *aq_mpi_direct_xfer(enum aq_mpi_xfer_type type, gex_Rank_t rank,
                                               uint16_t number, unsigned message, void *local,
@@ -125,7 +126,7 @@ static bool aq_mpi_direct_acknowledge(struct aq_mpi_xfer *xfer)
     return true;
 }
 
-/* The peer has been told: sends the data. With lc_now, waits until the source is free. */
+/* The transfer has been announced: sends the data. With lc_now, waits until the source is free. */
 static void aq_mpi_direct_send(struct aq_op *op, gex_Rank_t jobrank, uint16_t number,
                                const void *src, size_t nbytes, bool lc_now)
 {
@@ -197,7 +198,7 @@ int aq_mpi_direct_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const vo
 
 /* --- at the peer --- */
 
-/* Ends the job if no rank of this library would ask for this. */
+/* Ends the job if the request cannot come from a rank of this library. */
 static void aq_mpi_direct_check(gex_Token_t token, const char *what, void *local,
                                 gex_AM_Arg_t nbytes, gex_AM_Arg_t number)
 {

@@ -14,7 +14,7 @@
 
 /* Registers the handlers. */
 void aq_mpi_direct_init(void);
-/* As the table's put and get. */
+/* The table's put and get. */
 int aq_mpi_direct_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
                       size_t nbytes, bool lc_now, gex_Flags_t flags);
 int aq_mpi_direct_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,

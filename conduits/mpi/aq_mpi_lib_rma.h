@@ -2,9 +2,9 @@
  * aq_mpi_lib_rma.h - the MPI functions for transfers: windows, and messages on a communicator.
  *
  * Requests  a call that starts a request appends it to a list. The request's index is the list's
- *           length before. test() returns the indices of completed requests, falling; each is
- *           removed by moving the last of the list to its place, in the order returned. The caller
- *           keeps a list of its own in step
+ *           length before. test() returns the indices of completed requests, in descending order;
+ *           each is removed by moving the last of the list to its place, in the order returned. The
+ *           caller keeps a list of its own in step
  * Windows   AQ_MPI_WIN_JOB covers the segments of all ranks, AQ_MPI_WIN_PAIR a few bytes of two
  *           ranks, for measurement. Both allow access by all their ranks to all from open on
  * Threads   with the lock around MPI
@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AQ_MPI_FRAG_MAX ((size_t)1 << 30) /* bytes: most of one call, whose counts are an int's */
+#define AQ_MPI_FRAG_MAX ((size_t)1 << 30) /* bytes of one call at most; MPI's counts are int */
 
 enum aq_mpi_win { AQ_MPI_WIN_JOB, AQ_MPI_WIN_PAIR, AQ_MPI_WINS };
 
@@ -48,43 +48,42 @@ enum aq_mpi_op {
 struct aq_mpi_lib_rma {
     /* Collective over the job: the communicator of send and receive. */
     int (*start)(void);
-    /* Collective: *done_out once everybody has called it; until then to be called again. Does not
-     * wait. */
+    /* Collective and nonblocking: *done_out is true once all ranks have called it; call again until
+     * then. */
     int (*ibarrier)(bool *done_out);
-    /* Collective over the job, or over this rank and peer (and then *me_out is which of the two, 0
-     * or 1, this one is): make a window of this rank's [base, base+size). *usable_out: it can be
-     * used beside loads and stores. If not, or if MPI fails, there is none. */
+    /* Collective over the job, or over this rank and peer: makes a window of this rank's
+     * [base, base+size). For a pair *me_out is this rank's index, 0 or 1. *usable_out: the window
+     * works together with loads and stores. If not, or if MPI fails, there is no window. */
     int (*open)(void *base, size_t size, bool *usable_out);
     int (*open_pair)(uint32_t peer, void *base, size_t size, bool *usable_out, uint32_t *me_out);
-    /* Collective in the same way; nothing if there is none. */
+    /* Collective over the same ranks; does nothing without a window. */
     int (*close)(enum aq_mpi_win win);
     /* Collective over the job: undoes start(). */
     int (*stop)(void);
 
-    /* Between here and the bytes at a distance from the beginning of rank's part; done after a
-     * flush. */
+    /* Transfers between local memory and rank's window at offset `at`; complete after a flush. */
     int (*put)(enum aq_mpi_win win, uint32_t rank, uint64_t at, const void *src, size_t nbytes);
     int (*get)(enum aq_mpi_win win, uint32_t rank, uint64_t at, void *dest, size_t nbytes);
     int (*flush)(enum aq_mpi_win win, uint32_t rank);
 
-    /* With a request: of a put, and of an accumulate, it says that the local memory is free; of
-     * others, that data is there. */
+    /* With a request. For a put or an accumulate its completion says that the local memory is free,
+     * for the others that the data has arrived. */
     int (*rput)(enum aq_mpi_win win, uint32_t rank, uint64_t at, const void *src, size_t nbytes);
     int (*rget)(enum aq_mpi_win win, uint32_t rank, uint64_t at, void *dest, size_t nbytes);
-    /* The same, tested a few times at once: if *done_out, it is not in the list; a put is at the
-     * target, too. */
+    /* The same, tested a few times at once. If *done_out, the request is not in the list; a put is
+     * then complete at the target too. */
     int (*rput_now)(enum aq_mpi_win win, uint32_t rank, uint64_t at, const void *src, size_t nbytes,
                     bool *done_out);
     int (*rget_now)(enum aq_mpi_win win, uint32_t rank, uint64_t at, void *dest, size_t nbytes,
                     bool *done_out);
-    /* The word at that place becomes (word op *operand); *result what it was. */
+    /* The word at that offset becomes (word op *operand); *result is its old value. */
     int (*fetch)(enum aq_mpi_win win, uint32_t rank, uint64_t at, enum aq_mpi_type type,
                  enum aq_mpi_op op, const void *operand, void *result);
     /* Messages on the transfers' own communicator. */
     int (*send)(uint32_t rank, int tag, const void *src, size_t nbytes);
     int (*recv)(uint32_t rank, int tag, void *dest, size_t nbytes);
     int (*test)(const unsigned **done_out,
-                unsigned *count_out); /* the module's, until the next call */
+                unsigned *count_out); /* belongs to the module, valid until the next call */
 };
 
 #endif

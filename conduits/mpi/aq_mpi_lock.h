@@ -1,9 +1,9 @@
 /*
  * aq_mpi_lock.h - the loaded module, and the lock around MPI.
  *
- * Every call of the module's tables is made with the lock, except those of which aq_mpi_lib*.h say
- * otherwise. While a thread has the lock it runs no client handler, and waits for no other rank. In
- * seq the lock is a flag, which tells a signal handler that it has interrupted an MPI call.
+ * Every call of the module's tables is made with the lock, unless aq_mpi_lib*.h says otherwise. A
+ * thread that holds the lock runs no client handler and waits for no other rank. In seq the lock is
+ * a flag, which shows a signal handler that it has interrupted an MPI call.
  *
  * Owns      aq_mpi
  * Threads   any
@@ -29,7 +29,7 @@ struct aq_mpi {
     atomic_bool over;
     /* At that time some rank had messages or transfers under way that can never complete. */
     bool lost;
-    /* No rank outside shared memory, or none any more: MPI carries nothing. */
+    /* No rank outside shared memory is left: MPI carries nothing. */
     atomic_bool alone;
 };
 extern struct aq_mpi aq_mpi;
@@ -49,7 +49,8 @@ static inline void aq_mpi_check(int error, const char *what)
 /** aq_mpi_check_over - ends the job if the client has called MPI_Finalize. Any thread. */
 void aq_mpi_check_over(void) __attribute__((cold));
 
-/** aq_mpi_lock_wait - the lock is taken: waits for it. Ends the job if it is never released. */
+/** aq_mpi_lock_wait - waits for the lock, which another thread holds. Ends the job if it is never
+ * released. */
 void aq_mpi_lock_wait(void) __attribute__((cold));
 
 static inline bool aq_mpi_is_alone(void)
@@ -58,12 +59,13 @@ static inline bool aq_mpi_is_alone(void)
     return atomic_load_explicit(&aq_mpi.alone, memory_order_relaxed);
 }
 
-/* False if another thread has the lock, or the code that a signal handler has interrupted. */
+/* Returns false if another thread holds the lock, or the code that this signal handler has
+ * interrupted. */
 static inline bool aq_mpi_try_lock(void)
 {
 #if AQ_THREADED
-    /* relaxed: a hint. A poller leaves the lock to a thread that waits for it; else pollers would
-     * pass it among themselves */
+    /* relaxed: a hint. A poller leaves the lock to a thread that waits for it; otherwise pollers
+     * would pass it among themselves */
     return atomic_load_explicit(&aq_mpi.waiting, memory_order_relaxed) == 0
            && aq_lock_try(&aq_mpi.lock);
 #else

@@ -1,14 +1,14 @@
 /*
  * aq_mpi_measure.c - measures MPI's windows and messages between two ranks that share no memory.
  *
- * One of the two leads. They use a small window of their own, since the pages of the segments are
- * the client's to place:
+ * One of the two leads. They use a small window of their own, since the client decides where the
+ * pages of segments lie:
  *
- *   one-sided   the other rank makes no MPI call for AQ_MPI_AWAY_NS, and sends a message when that
- *               is over. A put and a get that complete before this message need no attention of
- *               the target. Atomic operations are tried apart: an MPI may implement them otherwise
+ *   one-sided   the partner makes no MPI call for AQ_MPI_AWAY_NS and then sends a message. A put
+ *               and a get that complete before this message need no MPI calls of the target. Atomic
+ *               operations are tested separately: an MPI may implement them differently
  *   speed       both ranks call MPI: times of a get, an atomic operation, and a message with its
- *               answer. On a machine too busy to measure, a table of usual times is used
+ *               answer. On a machine that is too busy to measure, a table of usual times is used
  *
  * All of it takes some milliseconds, or 30 ms on a busy machine.
  *
@@ -29,14 +29,15 @@
 #define AQ_MPI_AWAY_NS    UINT64_C(2000000)
 #define AQ_MPI_AWAY_TRIES 3
 #define AQ_MPI_AWAY_MAX_NS \
-    UINT64_C(25000) /* to be away within: twice that later the other side begins */
+    UINT64_C(25000) /* the partner must stop calling MPI within this time; the leader begins
+                     * after twice as long */
 #define AQ_MPI_LATE_TESTS 8
 #define AQ_MPI_TIME_NS    UINT64_C(10000000)
-#define AQ_MPI_PAIR_TAG   ((int)AQ_MPI_DIRECT_TAG_END) /* direct transfers have those below */
-#define AQ_MPI_YIELD      256u                         /* tests between them */
+#define AQ_MPI_PAIR_TAG   ((int)AQ_MPI_DIRECT_TAG_END) /* above the tags of direct transfers */
+#define AQ_MPI_YIELD      256u                         /* tests between two yields */
 #define AQ_MPI_REPEATS    12
 #define AQ_MPI_STEADY \
-    1.5 /* half of the times are below so much of the least: the machine was quiet */
+    1.5 /* the machine was quiet if half of the times are below this multiple of the minimum */
 _Static_assert(AQ_MPI_PAIR_TAG <= 32767, "every MPI has tags up to this one");
 
 const size_t aq_mpi_sizes[AQ_MPI_SIZES] = { 8, 1024, 8192, 65536, 262144 };
@@ -50,14 +51,15 @@ struct aq_mpi_times {
 struct aq_mpi_pair {
     const struct aq_mpi_lib_rma *lib;
     gex_Rank_t peer;
-    uint32_t other;        /* its rank in the window of the two */
-    char *origin, *window; /* memory of the other side of transfers, and of this one's window */
+    uint32_t other; /* the partner's rank in the window of the pair */
+    /* memory for the local side of transfers; memory of this rank's window */
+    char *origin, *window;
     struct aq_mpi_times get[AQ_MPI_SIZES], message[AQ_MPI_SIZES], fetch;
 };
 
 enum aq_mpi_trial { AQ_MPI_TRY_TRANSFERS, AQ_MPI_TRY_ATOMICS, AQ_MPI_TRIALS };
 
-/* What windows without hardware behind them show: MPICH 4.0 over UCX's shared memory, two
+/* Usual times of windows without hardware support: MPICH 4.0 over UCX's shared memory, two
  * processes, a quiet machine. */
 static const struct aq_mpi_latency aq_mpi_usual = {
     .get = { 393, 500, 2500, 9000, 33000 },
@@ -65,9 +67,9 @@ static const struct aq_mpi_latency aq_mpi_usual = {
     .fetch = 400,
 };
 
-/* --- between the two --- */
+/* --- requests of the pair --- */
 
-/* Tests the requests once: *count_out are complete. Returns whether that number is one of them. */
+/* Tests the requests once: *count_out have completed. Returns true if `number` is one of them. */
 static bool aq_mpi_pair_test(const struct aq_mpi_pair *pair, unsigned number, unsigned *count_out)
 {
     const unsigned *done;
@@ -79,14 +81,14 @@ static bool aq_mpi_pair_test(const struct aq_mpi_pair *pair, unsigned number, un
     return is_done;
 }
 
-/* Waits until so many requests are complete. */
+/* Waits until `wanted` requests have completed. */
 static void aq_mpi_pair_wait(const struct aq_mpi_pair *pair, unsigned wanted)
 {
     unsigned count;
 
     for (unsigned tests = 1; wanted != 0; tests++, wanted -= count) {
         aq_mpi_pair_test(pair, 0, &count);
-        if (tests % AQ_MPI_YIELD == 0) /* the other one may need this core */
+        if (tests % AQ_MPI_YIELD == 0) /* the partner may need this core */
             sched_yield();
     }
 }
@@ -114,8 +116,8 @@ static void aq_mpi_pair_pause(uint64_t ns)
 
 /* --- is the window one-sided? --- */
 
-/* The other rank: sends a message, makes no MPI call for a while, sends whether it stopped in time,
- * and receives whether to try again. */
+/* The partner: sends a message, makes no MPI call for a while, sends whether it stopped in time,
+ * and receives whether there is another try. */
 static void aq_mpi_pair_look_away(const struct aq_mpi_pair *pair)
 {
     char word = 1;
@@ -131,8 +133,8 @@ static void aq_mpi_pair_look_away(const struct aq_mpi_pair *pair)
     }
 }
 
-/* Starts what is to complete while the other rank makes no MPI call. Request 0 is the receive of
- * the other rank's message. Returns how many requests there are. */
+/* Starts the operations that are to complete while the partner makes no MPI call. Request 0
+ * receives the partner's message. Returns the number of requests. */
 static unsigned aq_mpi_pair_act(const struct aq_mpi_pair *pair, enum aq_mpi_trial what)
 {
     const struct aq_mpi_lib_rma *lib = pair->lib;
@@ -150,7 +152,8 @@ static unsigned aq_mpi_pair_act(const struct aq_mpi_pair *pair, enum aq_mpi_tria
     return what == AQ_MPI_TRY_TRANSFERS ? 1 : 2;
 }
 
-/* The other rank has just stopped to call MPI. True if all is complete before its message comes. */
+/* The partner has just stopped calling MPI. Returns true if all operations complete before its
+ * message arrives. */
 static bool aq_mpi_pair_is_quick(const struct aq_mpi_pair *pair, enum aq_mpi_trial what,
                                  unsigned *pending_out)
 {
@@ -163,8 +166,8 @@ static bool aq_mpi_pair_is_quick(const struct aq_mpi_pair *pair, enum aq_mpi_tri
     return !is_back;
 }
 
-/* The rank that leads. A rank may lose its processor for a while, hence several tries. Atomics are
- * tried only if transfers are one-sided. */
+/* The leader. A rank may lose its processor for a while, hence several tries. Atomics are tested
+ * only if transfers are one-sided. */
 static bool aq_mpi_pair_is_one_sided(const struct aq_mpi_pair *pair, enum aq_mpi_trial what)
 {
     bool so = false;
@@ -180,7 +183,8 @@ static bool aq_mpi_pair_is_one_sided(const struct aq_mpi_pair *pair, enum aq_mpi
         aq_mpi_pair_wait(pair, pending);
         aq_mpi_check(pair->lib->flush(AQ_MPI_WIN_PAIR, pair->other), "measuring");
         so = so && was_away;
-        /* try again? or, if it is one-sided, go on to the next trial? */
+        /* tells the partner whether there is another try or, if the result is one-sided, another
+         * trial */
         word = so ? what + 1 < AQ_MPI_TRIALS : tries < AQ_MPI_AWAY_TRIES;
         aq_mpi_pair_send(pair, &word, 1);
     }
@@ -194,7 +198,7 @@ static void aq_mpi_pair_note(struct aq_mpi_times *times, uint64_t began)
     times->ns[times->count++] = aq_now_ns() - began;
 }
 
-/* The other rank tests a receive meanwhile. */
+/* The partner tests a receive in the meantime. */
 static void aq_mpi_pair_time_window(struct aq_mpi_pair *pair, unsigned i)
 {
     const struct aq_mpi_lib_rma *lib = pair->lib;
@@ -219,7 +223,7 @@ static void aq_mpi_pair_time_fetch(struct aq_mpi_pair *pair)
     aq_mpi_pair_note(&pair->fetch, began);
 }
 
-/* Data one way and 8 bytes back. The first byte tells whether another message follows. */
+/* Data one way and 8 bytes back. The first byte says whether another message follows. */
 static void aq_mpi_pair_time_message(struct aq_mpi_pair *pair, unsigned i)
 {
     const uint64_t began = aq_now_ns();
@@ -230,7 +234,7 @@ static void aq_mpi_pair_time_message(struct aq_mpi_pair *pair, unsigned i)
     aq_mpi_pair_note(&pair->message[i], began);
 }
 
-/* All sizes at least once; on a busy machine not much more. */
+/* Every size is measured at least once; on a busy machine not much more often. */
 static void aq_mpi_pair_time(struct aq_mpi_pair *pair)
 {
     const uint64_t began = aq_now_ns();
@@ -257,9 +261,9 @@ static void aq_mpi_pair_serve(const struct aq_mpi_pair *pair)
     }
 }
 
-/* --- what it comes to --- */
+/* --- evaluation --- */
 
-/* The minimum; *steady_io becomes false if most times were far from it. */
+/* Returns the minimum; sets *steady_io to false if most times were far from it. */
 static uint64_t aq_mpi_pair_min(const struct aq_mpi_times *times, bool *steady_io)
 {
     uint64_t min = UINT64_MAX;

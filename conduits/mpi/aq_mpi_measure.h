@@ -28,7 +28,7 @@ struct aq_mpi_latency {
 struct aq_mpi_cost {
     bool known;             /* false: the two ranks have no window */
     bool one_sided;         /* puts and gets complete while the target does not call MPI */
-    bool atomics_one_sided; /* atomic operations do */
+    bool atomics_one_sided; /* atomic operations complete while the target does not call MPI */
     struct aq_mpi_latency min;
 };
 

@@ -1,11 +1,11 @@
 /*
  * aq_mpi_packet.h - the wire format of a packet: one active message, or its head, and credit.
  *
- *   8 bytes   one word: kind, handler, number of arguments, whether the payload is apart; credit
+ *   8 bytes   head: kind, handler, number of arguments, whether the payload is separate; credit
  *   4 each    arguments
- *   8         medium, long: length of the payload; its tag, if it is a message of its own
+ *   8         medium, long: length of the payload; the tag of a rendezvous payload
  *   8         long: destination
- *   padding   to a multiple of 16, then the payload, if it is in the packet
+ *   padding   to a multiple of 16, then the payload if it is eager
  *
  * All ranks have one build and one byte order. Lengths, counts and addresses are checked here or
  * where they are used, before their use.
@@ -24,30 +24,31 @@
 #include "core/aq_conduit.h"
 #include "conduits/mpi/aq_mpi_lib_am.h"
 
-#define AQ_MPI_INLINE   8192u /* bytes of a payload that travel in the packet */
+#define AQ_MPI_INLINE   8192u /* bytes of an eager payload */
 #define AQ_MPI_ARGS     16u
 #define AQ_MPI_ALIGN    16u
 #define AQ_MPI_HEAD_MAX (8u + 4u * AQ_MPI_ARGS + 16u)
 #define AQ_MPI_PACKET \
     ((AQ_MPI_HEAD_MAX + AQ_MPI_ALIGN - 1) / AQ_MPI_ALIGN * AQ_MPI_ALIGN + AQ_MPI_INLINE)
 
-#define AQ_MPI_CREDIT 3u /* a kind beside those of enum aq_am_kind: nothing but credit */
+#define AQ_MPI_CREDIT 3u /* a kind besides those of enum aq_am_kind: a credit message */
 
-/* From the word's lowest bit on. */
+/* The head, from its lowest bit on. */
 struct aq_mpi_head {
     uint8_t kind;  /* 2 bits */
     uint8_t nargs; /* 5 bits */
-    bool apart;    /* 1 bit: the payload travels by itself */
+    bool apart;    /* 1 bit: rendezvous */
     uint8_t handler;
     uint16_t
-        /* of the receiver's requests, which the sender is done with since the start of the job, */
+        /* of the receiver's requests: how many the sender has run since the start of the job */
         messages;
-    uint32_t units; /* and what they cost */
+    /* of the receiver's requests: the credit units of those that the sender has run */
+    uint32_t units;
 };
 #define AQ_MPI_HEAD \
-    8u /* bytes: a short message without arguments fits a granule of most networks */
+    8u /* bytes: a short message without arguments fits the minimum of most networks */
 
-/* Behind the arguments, which may leave them unaligned to 8. */
+/* Follows the arguments, so it may be aligned to 4 bytes only. */
 struct aq_mpi_desc {
     uint32_t nbytes, tag;
     uint32_t dest[2]; /* long only: low, high */
@@ -61,12 +62,12 @@ struct aq_mpi_message {
     uint32_t nbytes, tag;
     void *dest;
     const gex_AM_Arg_t *args;
-    void *payload; /* in the packet; NULL if it travels by itself, or there is none */
+    void *payload; /* eager payload, in the packet; otherwise NULL */
 };
 
-/* One store: MPI copies these bytes by one load, which would have to wait for several stores to
- * leave the store buffer, behind those of the previous message to cache lines that its receiver
- * polls. */
+/* Writes the head by one store. MPI copies these bytes by one load; after several stores that load
+ * would have to wait until they have left the store buffer, behind the stores of the previous
+ * message to cache lines that its receiver polls. */
 static inline void aq_mpi_head_put(char *packet, struct aq_mpi_head head)
 {
     const uint64_t word = (head.kind & 3u) | (head.nargs & 31u) << 2 | (uint32_t)head.apart << 7
@@ -103,7 +104,7 @@ static inline size_t aq_mpi_packet_head(unsigned kind, unsigned nargs)
                                      : 0);
 }
 
-/* Is the payload of this length in the packet? */
+/* Returns true if a payload of this length is eager. */
 static inline bool aq_mpi_packet_fits(size_t nbytes)
 {
     return nbytes <= AQ_MPI_INLINE;
@@ -127,8 +128,7 @@ static inline void aq_mpi_packet_put_args(char *packet, unsigned nargs, const ge
         to[i] = args[i];
 }
 
-/* Writes the packet of a medium or long message, payload included if it is in the packet. Returns
- * its length. */
+/* Writes the packet of a medium or long message, including an eager payload. Returns its length. */
 static inline size_t aq_mpi_packet_encode(char *packet, const struct aq_am_out *out, uint32_t units,
                                           uint16_t messages, uint32_t tag)
 {
@@ -156,7 +156,7 @@ static inline size_t aq_mpi_packet_encode(char *packet, const struct aq_am_out *
     return aq_mpi_packet_padded(end) + out->nbytes;
 }
 
-/* The packet of len bytes, aligned, at packet. False: it is not one. */
+/* Decodes the packet of len bytes at packet, which is aligned. Returns false if it is malformed. */
 static inline bool aq_mpi_packet_decode(char *packet, size_t len, size_t max_medium,
                                         size_t max_long, struct aq_mpi_message *out)
 {

@@ -1,7 +1,7 @@
 /*
- * aq_mpi_pairs.h - classes of pairs of ranks that share no memory, and which pair stands for each.
+ * aq_mpi_pairs.h - classes of pairs of ranks that share no memory, and a pair to measure each.
  *
- * An MPI has other ways between processes of one host than between hosts.
+ * An MPI uses other means between processes of one host than between hosts.
  *
  * Threads   any: nothing here keeps state
  * Uses      gasnetex.h. SPDX-License-Identifier: BSD-3-Clause
@@ -20,8 +20,8 @@ struct aq_mpi_remote_pair {
     bool exists;
 };
 
-/* The first pair of each class, the same on all ranks. Hosts are numbered from 0; first[hosts] is
- * for use meanwhile. */
+/* Finds the first pair of each class, the same on all ranks. Hosts are numbered from 0;
+ * first[hosts] is scratch space. */
 static inline void aq_mpi_pairs_find(const gex_Rank_t *host_of, const gex_Rank_t *nbrhd_of,
                                      gex_Rank_t size, gex_Rank_t hosts, gex_Rank_t *first,
                                      struct aq_mpi_remote_pair pairs_out[AQ_MPI_CLASSES])

@@ -1,8 +1,8 @@
 /*
- * aq_mpi_path.h - which way transfers go, and the state that all ways share.
+ * aq_mpi_path.h - the paths that transfers use, and the state that all paths share.
  *
  * Owns      aq_mpi_rma, which aq_mpi_choose.c fills in
- * Threads   written when segments are attached, and at the end
+ * Threads   written when segments are attached, and at shutdown
  * Uses      aq_mpi_xfer.h, aq_mpi_pairs.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_MPI_PATH_H
@@ -16,13 +16,13 @@
 #include "conduits/mpi/aq_mpi_xfer.h"
 #include "core/aq_job.h"
 
-/* The ways of a class of pairs, the same until the job ends once segments are attached. */
+/* The paths of a class of pairs. They do not change once segments are attached. */
 struct aq_mpi_paths {
     /* Transfers by the window complete whatever the target does, so that a flush is short. */
     bool one_sided;
     uint64_t put; /* bit i: puts of 2^i bytes up to twice that use the window */
     uint64_t get;
-    size_t direct; /* bytes from which transfers that do not use the window go directly */
+    size_t direct; /* bytes from which transfers without a window use the direct path */
 };
 
 struct aq_mpi_rma {

@@ -42,8 +42,8 @@ void aq_mpi_ring_fail(int rc)
     aq_mpi_fatal(-rc, "a message cannot be received");
 }
 
-/* Starts the receives of up to max slots that are done. A slot whose handler still runs is passed
- * over: it changes places with one that is done. */
+/* Starts the receives of up to max slots that are done. A slot whose handler still runs is skipped:
+ * it changes places with one that is done. */
 static void aq_mpi_ring_start(struct aq_mpi_rings *rings, enum aq_mpi_channel channel, uint32_t max)
 {
     struct aq_mpi_ring *ring = &rings->ring[channel];

@@ -2,9 +2,9 @@
  * aq_mpi_ring.h - the slots that packets are received into.
  *
  * A slot that MPI has filled is taken until its handler has run. The thread that ran the handler
- * marks the slot done. The next owner of the lock starts the slot's receive again: one at a time
- * when nothing else is to be done, so that no MPI call for it lies between a request and its reply;
- * all that are done when half of a channel's slots are taken.
+ * marks the slot done. The next owner of the lock restarts the slot's receive. It restarts one slot
+ * at a time while nothing else is to be done, so that no MPI call for a slot lies between a request
+ * and its reply. It restarts all slots that are done when half of a channel's slots are taken.
  *
  * Owns      the slots' memory, whose pages are touched as packets arrive
  * Threads   with the lock, except aq_mpi_ring_done()
@@ -22,23 +22,24 @@
 #include "conduits/mpi/aq_mpi_lib_am.h"
 #include "conduits/mpi/aq_mpi_packet.h"
 
-#define AQ_MPI_SLOTS       64u /* of a channel; more packets than that wait in MPI */
+#define AQ_MPI_SLOTS       64u /* slots of a channel; further packets wait inside MPI */
 #define AQ_MPI_RING_STRIDE ((AQ_MPI_PACKET + AQ_CACHE_LINE - 1) / AQ_CACHE_LINE * AQ_CACHE_LINE)
 
 struct aq_mpi_rings {
     const struct aq_mpi_lib_am *lib;
-    uint32_t low; /* taken slots of a channel from which all that are done are started again */
+    uint32_t low; /* number of taken slots at which all that are done are restarted */
     struct aq_mpi_ring {
         char *memory;
-        uint32_t first, last;         /* taken slots: numbers that run on */
-        uint32_t taken[AQ_MPI_SLOTS]; /* the slot of a number, at number % AQ_MPI_SLOTS */
+        uint32_t first, last;         /* taken slots: running numbers */
+        uint32_t taken[AQ_MPI_SLOTS]; /* number % AQ_MPI_SLOTS is the place of a number's slot */
         atomic_bool done[AQ_MPI_SLOTS];
     } ring[AQ_MPI_CHANNELS];
 };
 
 /* Starts to receive. AQ_OK or negative, logged. */
 int aq_mpi_ring_init(struct aq_mpi_rings *rings, const struct aq_mpi_lib_am *lib);
-/* Starts receives of slots that are done: all of a channel at its mark, else one if idle. */
+/* Restarts receives of slots that are done: all of a channel that has `low` slots taken, otherwise
+ * one if idle. */
 void aq_mpi_ring_restart(struct aq_mpi_rings *rings, bool idle);
 /* A receive has failed: ends the job. */
 _Noreturn void aq_mpi_ring_fail(int rc) __attribute__((cold));
@@ -66,7 +67,7 @@ static inline char *aq_mpi_ring_packet(const struct aq_mpi_rings *rings,
     return rings->ring[arrival->ring].memory + (size_t)arrival->slot * AQ_MPI_RING_STRIDE;
 }
 
-/* The packet is not needed any more. Any thread, with or without the lock. */
+/* Marks the packet's slot as done. Any thread, with or without the lock. */
 static inline void aq_mpi_ring_done(struct aq_mpi_rings *rings,
                                     const struct aq_mpi_arrival *arrival)
 {
@@ -80,7 +81,7 @@ static inline bool aq_mpi_ring_is_low(const struct aq_mpi_rings *rings, enum aq_
     return rings->ring[channel].last - rings->ring[channel].first >= rings->low;
 }
 
-/* A packet has been taken. Either channel may have too few slots left for its own packets. */
+/* Called when a packet has been taken: either channel may have too few waiting slots left. */
 static inline void aq_mpi_ring_check(struct aq_mpi_rings *rings)
 {
     if (AQ_UNLIKELY(aq_mpi_ring_is_low(rings, AQ_MPI_REPLY)

@@ -1,15 +1,15 @@
 /*
- * aq_mpi_rma.c - put and get between ranks that share no memory: which of three ways each takes.
+ * aq_mpi_rma.c - put and get between ranks that share no memory: selects one of three paths.
  *
  *   window    MPI's one-sided calls, into the peer's segment (aq_mpi_window.c)
  *   direct    an active message, then one MPI message between the two buffers (aq_mpi_direct.c)
  *   messages  the data in active messages (aq_ref_put, aq_ref_get)
  *
- * aq_mpi_choose.c says from which size on which way is best. Memory that no window holds (further
- * endpoints, segment everything) goes directly, or in messages if it is little.
+ * aq_mpi_choose.c says from which size on which path is best. Memory that no window covers (further
+ * endpoints, segment everything) uses the direct path, or messages if the transfer is small.
  *
  * Threads   any
- * Uses      aq_mpi_rma.h and the ways, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_mpi_rma.h and the paths, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/mpi/aq_mpi_rma.h"
 
@@ -24,8 +24,8 @@ int aq_mpi_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
                bool lc_now, gex_Flags_t flags)
 {
     const struct aq_mpi_paths *paths = aq_mpi_paths_to(jobrank);
-    /* what would have to wait here for its data to leave, or for room, and must not, goes in
-     * messages */
+    /* a transfer that would have to wait for space or for its data to leave, and must not wait,
+     * uses messages */
     const bool may_wait =
         (flags & GEX_FLAG_IMMEDIATE) == 0 || nbytes <= (lc_now ? AQ_MPI_SHORT : AQ_MPI_FRAG_MAX);
 
@@ -44,7 +44,7 @@ int aq_mpi_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
 
     if ((flags & GEX_FLAG_IMMEDIATE) != 0 && nbytes > AQ_MPI_FRAG_MAX)
         return aq_ref_get(op, jobrank, dest, src, nbytes,
-                          flags); /* the second piece might have to wait */
+                          flags); /* the second chunk might have to wait */
     if (aq_mpi_paths_say_window(paths->get, nbytes) && aq_bound_contains(jobrank, src, nbytes))
         return aq_mpi_window_get(op, jobrank, dest, src, nbytes, flags);
     if (nbytes >= paths->direct)
@@ -87,8 +87,8 @@ void aq_mpi_rma_fini(void)
 {
     if (aq_mpi_rma.lib == NULL)
         return;
-    aq_mpi_choose_none(); /* whoever comes later finds no window */
-    /* what fails here fails for good: the process leaves, and so may the others have */
+    aq_mpi_choose_none(); /* later calls find no window */
+    /* a failure here has no remedy: the process exits, and the others may have exited */
     (void)aq_mpi_rma.lib->close(AQ_MPI_WIN_JOB);
     (void)aq_mpi_rma.lib->stop();
 }

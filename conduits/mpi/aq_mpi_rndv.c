@@ -1,13 +1,14 @@
 /*
  * aq_mpi_rndv.c - large chunks of collectives, each by one MPI message into a posted receive.
  *
- * The receiver posts the receive first, and tells the sender its tag, the match id, in a message of
- * the collective's own (rendezvous). So the data goes from memory to memory by the means that the
- * MPI has for large messages, in the order in which the members come to it, in any team.
+ * Rendezvous: the receiver posts the receive first, then sends its tag, the match id, to the sender
+ * in a message of the collective's own. The MPI then uses its fastest means for large messages,
+ * from memory to memory, in the order in which members arrive, in any team.
  *
- * Deadlock  none: a send starts after its receive is posted, polls test both, and neither waits for
- *           space. A receive whose sender comes late keeps its tag, so these tags are not those of
- *           direct transfers. Without a free tag the data comes in active messages
+ * Deadlock  cannot happen: a send starts after its receive is posted, polls test both, and neither
+ *           waits for space. A receive whose sender is late keeps its tag, so these tags are
+ *           separate from those of direct transfers. Without a free tag the data uses active
+ *           messages
  * Owns      the tags
  * Threads   any; tags with the lock
  * Uses      aq_mpi_path.h, aq_mpi_tags.h. SPDX-License-Identifier: BSD-3-Clause
@@ -19,12 +20,12 @@
 #include "conduits/mpi/aq_mpi_path.h"
 #include "conduits/mpi/aq_mpi_tags.h"
 
-#define AQ_MPI_RNDV_TAGS     256u /* receives of a rank that are posted at a time */
+#define AQ_MPI_RNDV_TAGS     256u /* posted receives of a rank at a time */
 #define AQ_MPI_RNDV_TAG_BASE 512u /* above the tags of direct transfers */
 
 static uint64_t aq_mpi_rndv_tags[AQ_MPI_RNDV_TAGS / 64];
 
-/* A match id is a tag's index and 1, so that none is 0; 0 if all tags are used. */
+/* Returns a match id, which is a tag's index plus 1; 0 if no tag is free. */
 static uint32_t aq_mpi_rndv_match_id(void)
 {
     const uint16_t tag = aq_mpi_tag_take(aq_mpi_rndv_tags, AQ_MPI_RNDV_TAGS);
@@ -61,7 +62,7 @@ uint32_t aq_mpi_rndv_recv(gex_Rank_t jobrank, void *dest, size_t nbytes, struct 
     uint32_t match_id;
 
     /* no receive is posted before the segment is attached: attaching waits for all transfers, and
-     * the sender of this one may come later */
+     * the sender of this one may be late */
     if (nbytes > AQ_MPI_FRAG_MAX || !aq_job.attached)
         return 0;
     aq_mpi_lock();

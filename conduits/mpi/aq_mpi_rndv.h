@@ -9,7 +9,7 @@
 
 #include "core/aq_conduit.h"
 
-/* As the table's entries. */
+/* The table's entries. */
 uint32_t aq_mpi_rndv_recv(gex_Rank_t jobrank, void *dest, size_t nbytes, struct aq_rndv *rndv);
 void aq_mpi_rndv_send(gex_Rank_t jobrank, uint32_t match_id, const void *src, size_t nbytes,
                       struct aq_rndv *rndv);

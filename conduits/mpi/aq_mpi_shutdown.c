@@ -1,15 +1,15 @@
 /*
  * aq_mpi_shutdown.c - the conduit and the MPI provider share one MPI, up to MPI_Finalize.
  *
- * The provider (other/spawn/mpi) starts MPI and decides who calls MPI_Finalize. It takes the
- * conduit's lock around MPI, asks the conduit to complete what is under way, and tells it at the
- * beginning of MPI_Finalize to give back receives, windows and communicators.
+ * The provider (other/spawn/mpi) starts MPI and decides which side calls MPI_Finalize. It takes the
+ * conduit's lock around MPI, asks the conduit to complete what is under way, and notifies it at the
+ * beginning of MPI_Finalize, so that the conduit frees receives, windows and communicators.
  *
- * Close     a receive or communicator may be freed only after all messages for it have arrived. So
- *           each rank first completes its own sends and transfers, receives and drops what comes,
- *           then enters a barrier, and goes on receiving until all ranks have entered it: the last
- *           credit message, which an MPI without eager messages keeps at its sender, finds its
- *           receiver there
+ * Close     a receive or communicator may be freed only after all messages for it have arrived.
+ *           Each rank first completes its own sends and transfers, and receives and drops what
+ *           arrives. It then enters a nonblocking barrier, and continues to receive until all ranks
+ *           have entered it. The last credit message, which an MPI without eager messages keeps at
+ *           its sender, finds its receiver in that phase
  * Threads   any; close: one, which keeps the lock
  * Uses      other/spawn/mpi, the conduit's messages and transfers. SPDX-License-Identifier:
  *           BSD-3-Clause
@@ -26,9 +26,10 @@
 #include "base/aq_rc.h"
 #include "core/aq_service.h"
 
-#define AQ_MPI_CLOSE_MS UINT64_C(200) /* for transfers that nobody has waited for to complete */
-#define AQ_MPI_LOOKS    64u           /* between sleeps of 200 us while a rank waits for others */
-#define AQ_MPI_FLUSH_NS 20000         /* between looks while the process leaves */
+#define AQ_MPI_CLOSE_MS UINT64_C(200) /* limit for transfers that the client has not waited for */
+/* polls between two sleeps of 200 us while a rank waits for others */
+#define AQ_MPI_LOOKS    64u
+#define AQ_MPI_FLUSH_NS 20000 /* between polls during shutdown */
 
 static void aq_mpi_shutdown_sleep(long ns)
 {
@@ -43,11 +44,12 @@ void aq_mpi_shutdown_flush(uint64_t max_ns)
     bool drained = aq_mpi_is_alone();
 
     while (!drained) {
-        /* not lock: its owner may be stopped for good */
+        /* try only: the owner may be stopped for good */
         if (aq_mpi_try_lock()) {
             drained =
                 aq_mpi_am_drain(&aq_mpi_am); /* a peer's last messages may wait for this rank */
-            (void)aq_mpi_rma_drain();        /* what the client has not waited for need not end */
+            /* a transfer that the client has not waited for need not complete */
+            (void)aq_mpi_rma_drain();
             aq_mpi_unlock();
         }
         if (drained || aq_now_ns() >= end)
@@ -66,10 +68,11 @@ static void aq_mpi_shutdown_drain(void)
     for (unsigned looks = 1; !all; looks++) {
         const bool drained = aq_mpi_am_drain(&aq_mpi_am), moved = aq_mpi_rma_drain();
 
-        /* transfers that nobody has waited for may have lost their partner: hence the timeout */
+        /* transfers that the client has not waited for may have lost their partner: hence the
+         * timeout */
         if (!entered && drained && (moved || aq_now_ns() >= end)) {
             entered = aq_mpi.lib->job->ibarrier() == 0;
-            if (!entered) /* nor does anything else work in this MPI any more */
+            if (!entered) /* MPI has failed, so no other call would work either */
                 return;
         }
         if (entered && aq_mpi.lib->job->ibarrier_test(&all) != 0)
@@ -79,7 +82,7 @@ static void aq_mpi_shutdown_drain(void)
     }
 }
 
-/* Has any rank dropped a message, or a transfer that never ends? Collective. */
+/* Collective: has any rank dropped a message, or a transfer that never completes? */
 static bool aq_mpi_shutdown_any_lost(void)
 {
     const uint32_t size = aq_mpi.lib->job->size();
@@ -107,7 +110,7 @@ static void aq_mpi_shutdown_close(bool by_client)
     atomic_store_explicit(&aq_mpi.alone, true, memory_order_relaxed);
 }
 
-/* --- the provider's questions --- */
+/* --- calls by the provider --- */
 
 static const struct aq_spawn_mpi_lib *aq_mpi_shutdown_load(char *why, size_t len)
 {

@@ -11,11 +11,11 @@
 
 #include "other/spawn/mpi/aq_spawn_mpi.h"
 
-/* For the conduit's table: starts and ends jobs by MPI. */
+/* For the conduit's table: starts jobs by MPI and ends them. */
 extern const struct aq_spawn_provider aq_mpi_spawn;
 
-/** aq_mpi_shutdown_flush - moves on for at most max_ns what the other ranks wait for. The table's
- * entry `exit`. */
+/** aq_mpi_shutdown_flush - makes progress for at most max_ns on what other ranks wait for. The
+ * table's entry `exit`. */
 void aq_mpi_shutdown_flush(uint64_t max_ns);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * aq_mpi_tags.h - a set of tags, of which transfers take one each.
+ * aq_mpi_tags.h - a set of tags, one for each outstanding transfer.
  *
  * Threads   with the lock around MPI
  * Uses      nothing. SPDX-License-Identifier: BSD-3-Clause
@@ -11,8 +11,8 @@
 
 #define AQ_MPI_NO_TAG UINT16_MAX
 
-/* The lowest tag whose bit in used is not set, and sets it; AQ_MPI_NO_TAG if all are. tags is a
- * multiple of 64. */
+/* Takes the lowest tag whose bit in used is clear, and sets the bit. Returns AQ_MPI_NO_TAG if all
+ * are set. tags is a multiple of 64. */
 static inline uint16_t aq_mpi_tag_take(uint64_t used[], unsigned tags)
 {
     for (unsigned i = 0; i < tags / 64; i++)

@@ -1,9 +1,9 @@
 /*
  * aq_mpi_window.c - put and get by MPI's one-sided calls, into the segment of the peer.
  *
- * A short transfer by a one-sided window is complete after a flush, which is short too. If the
- * client waits for the transfer, both calls are made at once; if not, the next poll flushes. All
- * other transfers have a request, which polls test.
+ * A short transfer by a one-sided window is complete after a flush, which is then short too. If the
+ * client waits for the transfer, both calls are made at once; if not, the next poll flushes. Other
+ * transfers have a request, which polls test.
  *
  * Threads   any
  * Uses      aq_mpi_window.h, aq_mpi_lock.h, core/aq_op.h. SPDX-License-Identifier: BSD-3-Clause
@@ -48,7 +48,8 @@ static struct aq_mpi_xfer *aq_mpi_window_xfer(const struct aq_mpi_xfer *as)
     return xfer;
 }
 
-/* The same by a window that is not one-sided: complete on return if the target answers at once. */
+/* The same by a window that is not one-sided: complete on return if the target calls MPI soon
+ * enough. */
 static int aq_mpi_window_soon(const struct aq_mpi_xfer *as)
 {
     const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
@@ -63,7 +64,8 @@ static int aq_mpi_window_soon(const struct aq_mpi_xfer *as)
     return error;
 }
 
-/* Completes a short transfer at once if that is possible: *done_out. Else it is not started. */
+/* Completes a short transfer at once if possible and sets *done_out. Otherwise it is not
+ * started. */
 static int aq_mpi_window_try(const struct aq_mpi_xfer *as, gex_Flags_t flags, bool *done_out)
 {
     int error = 0;
@@ -117,11 +119,11 @@ static void aq_mpi_window_wait_left(gex_Rank_t rank, atomic_bool *left)
     aq_wait_end(&waiter);
 }
 
-/* The whole transfer; *as tells the operation and where it starts. */
+/* Starts the operations of a whole transfer; *as holds its kind and where it starts. */
 static int aq_mpi_window_move(struct aq_mpi_xfer *as, size_t nbytes, bool lc_now, gex_Flags_t flags)
 {
-    /* a blocking transfer; or a put whose source is to be free on return, if completion in the call
-     * is certain */
+    /* a blocking transfer, or a put whose source must be free on return if it is certain to
+     * complete in the call */
     const bool tries =
         nbytes <= AQ_MPI_SHORT
         && (as->op->kind->blocks || (lc_now && aq_mpi_paths_to(as->rank)->one_sided));

@@ -9,10 +9,11 @@
 
 #include "conduits/mpi/aq_mpi_path.h"
 
-/* bytes: up to this a transfer completes in the call or is copied, rather than waited for */
+/* bytes: a transfer up to this size completes in the call or is copied; a longer one is waited
+ * for */
 #define AQ_MPI_SHORT ((size_t)32768)
 
-/* As the table's put and get. The remote memory lies in the peer's segment. */
+/* The table's put and get. The remote memory lies in the peer's segment. */
 int aq_mpi_window_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
                       size_t nbytes, bool lc_now, gex_Flags_t flags);
 int aq_mpi_window_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,

@@ -1,21 +1,20 @@
 /*
- * aq_mpi_xfer.c - transfers that are under way: requests, flushes, and transfers that wait for
- * either.
+ * aq_mpi_xfer.c - outstanding transfers: requests, flushes, and transfers that wait for either.
  *
- * The request of a put completes when the source is free. Only a flush tells that the data is at
+ * The request of a put completes when the source is free. Only a flush shows that the data is at
  * the target, and a flush waits for everything under way to that target. A flush that waits would
- * stop this rank's handlers for as long as the target does not call MPI. So a put whose request is
- * complete is settled first: it waits until no request to the same target is outstanding, and is
+ * stop this rank's handlers until the target calls MPI. A put whose request is complete is
+ * therefore settled first: it waits until no request to the same target is outstanding, and is
  * flushed then, when the flush has nothing to wait for.
  *
- * Later transfers could keep a settled put waiting for ever. So transfers to the target of the
- * oldest settled put are queued once AQ_MPI_AGE_MAX others have started after it: its target's
- * requests run out, it is flushed, and the queue moves on.
+ * Later transfers could starve a settled put. Transfers to the target of the oldest settled put are
+ * therefore queued once AQ_MPI_AGE_MAX others have started after it. The target's requests then
+ * complete, the put is flushed, and the queue proceeds.
  *
  * Owns      transfers: active ones with a request, in the order of the module's list; settled ones;
  *           queued ones, which use a window, in the order of their starts; free ones, which are
- *           never given back
- * Threads   with the lock around MPI, but for aq_mpi_xfer_lock() and the count of busy ones
+ *           never returned to malloc
+ * Threads   with the lock around MPI, except aq_mpi_xfer_lock() and the count of busy ones
  * Uses      aq_mpi_xfer.h, aq_mpi_lock.h, core/aq_op.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/mpi/aq_mpi_xfer.h"
@@ -28,8 +27,8 @@
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 
-#define AQ_MPI_WINDOW_OPS_MAX 64u   /* requests of windows at a time */
-#define AQ_MPI_QUEUE_MAX      1024u /* transfers that may be queued before calls wait */
+#define AQ_MPI_WINDOW_OPS_MAX 64u   /* outstanding window requests at a time */
+#define AQ_MPI_QUEUE_MAX      1024u /* queued transfers at which calls wait */
 #define AQ_MPI_AGE_MAX        64u
 #define AQ_MPI_GROW           32u /* transfers allocated at a time */
 
@@ -89,7 +88,7 @@ static void aq_mpi_xfer_push(struct aq_mpi_xfer_list *list, struct aq_mpi_xfer *
     list->length++;
 }
 
-/* Take out the one at *at. */
+/* Removes the transfer at *at. */
 static struct aq_mpi_xfer *aq_mpi_xfer_unlink(struct aq_mpi_xfer_list *list,
                                               struct aq_mpi_xfer **at)
 {
@@ -107,7 +106,7 @@ static inline bool aq_mpi_xfer_uses_window(const struct aq_mpi_xfer *xfer)
     return xfer->type <= AQ_MPI_X_FETCH;
 }
 
-/* --- ends --- */
+/* --- completion --- */
 
 /* The source may be reused. */
 static void aq_mpi_xfer_left(struct aq_mpi_xfer *xfer)
@@ -121,7 +120,8 @@ static void aq_mpi_xfer_left(struct aq_mpi_xfer *xfer)
         aq_op_end(xfer->op, GEX_EC_LC, 1);
     xfer->counts_lc = false;
     if (xfer->left_out != NULL)
-        /* release: whoever sees it may use the source again, and leave its frame */
+        /* release: the waiting caller may then reuse the source and leave the frame that holds the
+         * flag */
         atomic_store_explicit(xfer->left_out, true, memory_order_release);
     xfer->left_out = NULL;
 }
@@ -136,11 +136,11 @@ static void aq_mpi_xfer_fetched(struct aq_mpi_xfer *xfer)
     aq_op_end(xfer->op, (gex_EC_t)atomic->category, 1);
 }
 
-/* Flushed, or an operation that needs no flush: complete. */
+/* The transfer is complete: it has been flushed, or needs no flush. */
 static void aq_mpi_xfer_end(struct aq_mpi_xfers *xs, struct aq_mpi_xfer *xfer)
 {
     if (xfer->type == AQ_MPI_X_PUT) {
-        aq_mpi_xfer_left(xfer); /* it may have had no request, which would have told */
+        aq_mpi_xfer_left(xfer); /* a transfer without a request has not reported this yet */
         aq_op_end(xfer->op, GEX_EC_PUT, 1);
     } else if (xfer->type == AQ_MPI_X_GET) {
         aq_op_end(xfer->op, GEX_EC_GET, 1);
@@ -209,7 +209,7 @@ static void aq_mpi_xfer_grow_active(struct aq_mpi_xfers *xs)
     xs->capacity = capacity;
 }
 
-/* Its request is the last of the module's list. */
+/* The request of this transfer is the last of the module's list. */
 static void aq_mpi_xfer_listed(struct aq_mpi_xfers *xs, struct aq_mpi_xfer *xfer)
 {
     if (AQ_UNLIKELY(xs->count == xs->capacity))
@@ -239,7 +239,8 @@ void aq_mpi_xfer_adopt(struct aq_mpi_xfers *xs, struct aq_mpi_xfer *xfer)
     aq_mpi_xfer_listed(xs, xfer);
 }
 
-/* Are transfers to rank queued, since the oldest settled one is to it and has waited for long? */
+/* Returns true if transfers to rank are queued, because the oldest settled put targets it and is
+ * old. */
 static inline bool aq_mpi_xfer_is_deferred(const struct aq_mpi_xfers *xs, gex_Rank_t rank)
 {
     const struct aq_mpi_xfer *oldest = xs->settled.first;
@@ -266,7 +267,7 @@ static inline bool aq_mpi_xfer_is_full(const struct aq_mpi_xfers *xs)
 void aq_mpi_xfer_start(struct aq_mpi_xfers *xs, struct aq_mpi_xfer *xfer)
 {
     aq_counter_add(&xs->busy, 1);
-    /* a direct one never waits: the other side counts on it */
+    /* a direct transfer never waits: the partner relies on it */
     if (!aq_mpi_xfer_uses_window(xfer) || AQ_LIKELY(aq_mpi_xfer_has_space(xs, xfer->rank)))
         aq_mpi_xfer_go(xs, xfer);
     else
@@ -301,7 +302,7 @@ static unsigned aq_mpi_xfer_test(struct aq_mpi_xfers *xs)
         xs->done[i] = xs->active[done[i]];
         xs->active[done[i]] = xs->active[--xs->count];
     }
-    /* in step with the module's list first: an end may start another */
+    /* first in step with the module's list: a completion callback may start another transfer */
     for (unsigned i = 0; i < count; i++)
         aq_mpi_xfer_requested(xs, xs->done[i]);
     return count;
@@ -353,7 +354,7 @@ unsigned aq_mpi_xfer_poll(struct aq_mpi_xfers *xs)
     return count + ended;
 }
 
-/* --- a turn at MPI --- */
+/* --- calls with the lock --- */
 
 int aq_mpi_xfer_lock(struct aq_mpi_xfers *xs, gex_Rank_t rank, gex_Flags_t flags)
 {

@@ -1,6 +1,5 @@
 /*
- * aq_mpi_xfer.h - transfers that are under way: requests, flushes, and transfers that wait for
- * either.
+ * aq_mpi_xfer.h - outstanding transfers: requests, flushes, and transfers that wait for either.
  *
  * The users of this engine (window, direct, rendezvous, atomic) fill in a struct aq_mpi_xfer and
  * start it; polls complete it.
@@ -25,14 +24,14 @@ enum aq_mpi_xfer_type {
     AQ_MPI_X_PUT,   /* into the window */
     AQ_MPI_X_GET,   /* out of the window */
     AQ_MPI_X_FETCH, /* atomic operation in the window */
-    AQ_MPI_X_SEND,  /* a message to rank */
-    AQ_MPI_X_RECV   /* a message from rank */
+    AQ_MPI_X_SEND,  /* MPI message to rank */
+    AQ_MPI_X_RECV   /* MPI message from rank */
 };
 
 /* An atomic operation in MPI's terms. */
 struct aq_mpi_atomic {
     void *result_p;   /* NULL: the old value is not wanted */
-    uint64_t operand; /* in the first bytes, as in memory; result too */
+    uint64_t operand; /* in the first bytes, as in memory; likewise the result */
     uint64_t result;
     uint8_t type, op; /* enum aq_mpi_type, aq_mpi_op */
     uint8_t category; /* a gex_EC_t */
@@ -42,26 +41,26 @@ struct aq_mpi_atomic {
 /* One MPI operation, from its start to its completion. */
 struct aq_mpi_xfer {
     struct aq_mpi_xfer *next;
-    /* Called when it is complete. True: the callback has started the struct again
-     * (aq_mpi_xfer_restart). NULL: nothing to do. Of window operations, which end op, it is NULL.
-     * */
+    /* Called when the operation is complete; returns true if the callback has started the struct
+     * again (aq_mpi_xfer_restart). May be NULL. It is NULL for window operations, which complete
+     * `op`. */
     bool (*ended)(struct aq_mpi_xfer *xfer);
     union {
         struct aq_op *op;
-        struct aq_rndv *rndv; /* of a collective */
+        struct aq_rndv *rndv; /* of a chunk of a collective */
     };
     char *local;     /* this process's memory */
-    uint64_t remote; /* windows: offset in the segment of rank */
+    uint64_t remote; /* windows: offset in rank's segment */
     size_t nbytes;
     void *copy;            /* the copy of the source that MPI reads, or NULL */
-    atomic_bool *left_out; /* set when the source may be reused; the caller waits for it. Or NULL */
-    uint64_t born;         /* settled: starts before it */
+    atomic_bool *left_out; /* set when the source may be reused, for a caller that waits; or NULL */
+    uint64_t born;         /* settled puts: transfers started before this one */
     gex_Rank_t rank;
-    uint16_t tag;   /* messages */
+    uint16_t tag;   /* of an MPI message */
     uint8_t type;   /* enum aq_mpi_xfer_type */
     bool counts_lc; /* op counts its local completion */
     struct aq_mpi_atomic atomic;
-    char tiny[64]; /* holds a copy of few bytes */
+    char tiny[64]; /* space for a copy of few bytes */
 };
 
 struct aq_mpi_xfer_list {
@@ -81,25 +80,25 @@ struct aq_mpi_xfers {
     uint64_t starts;
 };
 
-/* size: ranks. AQ_OK or negative, logged. */
+/* size: number of ranks. AQ_OK or negative, logged. */
 int aq_mpi_xfer_init(struct aq_mpi_xfers *xs, const struct aq_mpi_lib_rma *lib, gex_Rank_t size);
 
-/* Any thread, without the lock: waits until a transfer with rank may start, and takes the lock.
- * With IMMEDIATE it does not wait, and returns AQ_RETRY instead. */
+/* Waits until a transfer with rank may start, and takes the lock. With IMMEDIATE returns AQ_RETRY
+ * if it would have to wait. Any thread, without the lock. */
 int aq_mpi_xfer_lock(struct aq_mpi_xfers *xs, gex_Rank_t rank, gex_Flags_t flags);
 
-/* Any thread: is a transfer under way? */
+/* Returns true if a transfer is under way. Any thread. */
 static inline bool aq_mpi_xfer_is_busy(const struct aq_mpi_xfers *xs)
 {
     return aq_counter_get(&xs->busy) != 0;
 }
 
-/* A transfer to fill in; without memory the job ends. It is not counted as busy before it starts.
- * */
+/* Returns a transfer to fill in; without memory the job ends. It is not counted as busy before it
+ * starts. */
 struct aq_mpi_xfer *aq_mpi_xfer_new(struct aq_mpi_xfers *xs);
-/* Starts it now, or later if it uses a window for which others wait. */
+/* Starts the transfer now, or later if it uses a window for which others wait. */
 void aq_mpi_xfer_start(struct aq_mpi_xfers *xs, struct aq_mpi_xfer *xfer);
-/* In `ended`: starts the next step of the same transfer. */
+/* For `ended` only: starts the next step of the same transfer. */
 void aq_mpi_xfer_restart(struct aq_mpi_xfers *xs, struct aq_mpi_xfer *xfer);
 /* Starts a small put or get by a one-sided window, without a request: the next flush completes it.
  */
@@ -108,7 +107,7 @@ void aq_mpi_xfer_post(struct aq_mpi_xfers *xs, struct aq_mpi_xfer *xfer);
 void aq_mpi_xfer_adopt(struct aq_mpi_xfers *xs, struct aq_mpi_xfer *xfer);
 /* True if a transfer to rank would start at once. */
 bool aq_mpi_xfer_has_space(const struct aq_mpi_xfers *xs, gex_Rank_t rank);
-/* True if, besides, a flush of rank would wait for that transfer only. */
+/* Returns true if, in addition, a flush of rank would wait for that transfer only. */
 bool aq_mpi_xfer_is_alone(const struct aq_mpi_xfers *xs, gex_Rank_t rank);
 /* Completes transfers; returns how many. */
 unsigned aq_mpi_xfer_poll(struct aq_mpi_xfers *xs);

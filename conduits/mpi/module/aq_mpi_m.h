@@ -13,7 +13,8 @@
 extern const struct aq_mpi_lib_am aq_mpi_m_am[AQ_MPI_RECEIVERS];
 extern const struct aq_mpi_lib_rma aq_mpi_m_rma;
 
-/* The error of a call for several requests: the one of these says more than that there is one. */
+/* Returns the error of a call for several requests; the error of one of them says more than the
+ * call's. */
 static inline int aq_mpi_m_error_of(int error, const MPI_Status *statuses, int count)
 {
     for (int i = 0; error == MPI_ERR_IN_STATUS && i < count; i++)

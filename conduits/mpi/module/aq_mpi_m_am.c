@@ -1,11 +1,11 @@
 /*
- * aq_mpi_m_am.c - the module's part for messages: out, and what takes time.
+ * aq_mpi_m_am.c - the module's message functions: sends, and receives of payloads.
  *
- * A send that MPI has done with when MPI_Isend returns, the usual case, needs no request kept: a
- * test at once costs less than remembering it. Open MPI and MPICH return one and the same request
- * for all of those, and then not even the test is needed.
+ * MPI has usually finished with a buffer when MPI_Isend returns. A test at once then costs less
+ * than keeping the request. Open MPI and MPICH return one and the same request for all such sends,
+ * which makes even the test unnecessary.
  *
- * Owns      the requests of what has begun and not completed
+ * Owns      the requests of operations that have begun and not completed
  * Threads   one at a time
  * Uses      MPI. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -15,18 +15,18 @@
 
 #include "base/aq_platform.h"
 
-#define AQ_M_BATCH 64 /* operations that one call tells of */
+#define AQ_M_BATCH 64 /* operations that one call returns */
 
 struct aq_m_packets aq_m_packets = { .comm = { MPI_COMM_NULL, MPI_COMM_NULL } };
 
 static struct {
-    MPI_Request *request; /* what has begun: [count] of room */
+    MPI_Request *request; /* operations that have begun: [count] of the allocated ones */
     void **owner;
     uint32_t count, capacity, rotation;
     MPI_Request complete; /* see aq_m_learn_complete() */
 } aq_m_am;
 
-/* --- what has begun --- */
+/* --- operations that have begun --- */
 
 static bool aq_m_grow(void)
 {
@@ -45,13 +45,13 @@ static bool aq_m_grow(void)
     return true;
 }
 
-/* The last place of the array is the next operation's. */
+/* The next operation uses the place behind the last one of the array. */
 static inline bool aq_m_has_space(void)
 {
     return aq_m_am.count < aq_m_am.capacity || aq_m_grow();
 }
 
-/* An operation has begun in the last place: is it done already? */
+/* An operation has begun in that place: tests whether it is complete already. */
 static inline int aq_m_begun(int error, void *owner)
 {
     int flag;
@@ -68,11 +68,11 @@ static inline int aq_m_begun(int error, void *owner)
     return AQ_MPI_BEGUN;
 }
 
-/* The request that stands for everything that was complete when it began: a static one, which is
- * never freed. An operation that MPI leaves out shows it. */
+/* Finds the request that stands for every operation that was complete when it began: a static one,
+ * which is never freed. A send to MPI_PROC_NULL returns it. */
 static int aq_m_learn_complete(void)
 {
-    aq_m_am.complete = MPI_REQUEST_NULL; /* nothing that has begun is this one */
+    aq_m_am.complete = MPI_REQUEST_NULL; /* matches no operation that has begun */
 #if defined(OPEN_MPI) || (defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 40000000)
     MPI_Request one, again, first;
     int error = MPI_Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, aq_spawn_mpi_m.comm, &one);
@@ -84,12 +84,13 @@ static int aq_m_learn_complete(void)
     if (error == MPI_SUCCESS && first == again)
         aq_m_am.complete = first;
     if (error == MPI_SUCCESS)
-        error = MPI_Wait(&again, MPI_STATUS_IGNORE); /* if they differ, requests like any other */
+        /* if the two differ, they are requests like any other */
+        error = MPI_Wait(&again, MPI_STATUS_IGNORE);
     if (error == MPI_SUCCESS && aq_m_am.complete == MPI_REQUEST_NULL)
         error = MPI_Wait(&one, MPI_STATUS_IGNORE);
     return -error;
 #else
-    return 0; /* not known without asking */
+    return 0; /* no such request: completion is known only after a test */
 #endif
 }
 
@@ -119,7 +120,7 @@ void aq_m_packets_close(void)
 static __attribute__((noinline)) int aq_m_sent(int error, MPI_Request request, void *owner)
 {
     if (error == MPI_SUCCESS && !aq_m_has_space())
-        error = MPI_ERR_NO_MEM; /* the job ends */
+        error = MPI_ERR_NO_MEM; /* the caller ends the job */
     if (error == MPI_SUCCESS)
         aq_m_am.request[aq_m_am.count] = request;
     return aq_m_begun(error, owner);
@@ -137,7 +138,7 @@ static int aq_m_send(enum aq_mpi_channel channel, uint32_t dest, const void *pac
     return aq_m_sent(error, request, owner);
 }
 
-/* Payloads have the third communicator, and tags that tell the channels apart. */
+/* Payloads use the third communicator; their tags distinguish the channels. */
 static int aq_m_send_payload(enum aq_mpi_channel channel, uint32_t dest, uint32_t tag,
                              const void *src, size_t nbytes, void *owner)
 {
@@ -161,7 +162,7 @@ static int aq_m_receive_payload(enum aq_mpi_channel channel, uint32_t source, ui
                       &aq_m_am.request[aq_m_am.count]);
     if (error != MPI_SUCCESS)
         return -error;
-    aq_m_am.owner[aq_m_am.count++] = owner; /* completes() has its length */
+    aq_m_am.owner[aq_m_am.count++] = owner; /* completes() returns its length */
     return AQ_MPI_BEGUN;
 }
 
@@ -174,7 +175,7 @@ static int aq_m_completes(struct aq_mpi_completion *out, uint32_t max)
 {
     MPI_Status statuses[AQ_M_BATCH];
     int indices[AQ_M_BATCH], done, error, count;
-    /* a different part each time, if there are many */
+    /* tests a different part of the array each time, if it is long */
     const uint32_t batch = aq_m_am.count < max ? aq_m_am.count
                            : max < AQ_M_BATCH  ? max
                                                : AQ_M_BATCH;
@@ -197,7 +198,7 @@ static int aq_m_completes(struct aq_mpi_completion *out, uint32_t max)
                                              .nbytes = (size_t)count };
         aq_m_am.owner[first + (uint32_t)indices[i]] = NULL;
     }
-    if (done != 0) { /* what is left moves together */
+    if (done != 0) { /* closes the gaps */
         uint32_t left = first;
 
         for (uint32_t i = first; i < aq_m_am.count; i++)

@@ -1,9 +1,9 @@
 /*
  * aq_mpi_m_am.h - what the files of the module's messages share.
  *
- *   aq_mpi_m_am.c     out, and what takes time
- *   aq_mpi_m_ring.c   packets in: receives wait for them
- *   aq_mpi_m_probe.c  packets in: few receives wait, the rest is looked for
+ *   aq_mpi_m_am.c     sends, and receives of payloads
+ *   aq_mpi_m_ring.c   packets: all receives are posted
+ *   aq_mpi_m_probe.c  packets: few receives are posted, the rest is probed for
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -19,7 +19,8 @@ struct aq_m_packets {
 };
 extern struct aq_m_packets aq_m_packets;
 
-/* Bytes received, of a packet. The two MPIs show what their MPI_Get_count says. */
+/* Returns the bytes of a received packet; the status of the two MPIs shows them without
+ * MPI_Get_count. */
 static inline uint32_t aq_m_bytes(const MPI_Status *status)
 {
 #if defined(OPEN_MPI)
@@ -46,12 +47,12 @@ static inline int aq_m_arrived(enum aq_mpi_channel channel, enum aq_mpi_channel 
 }
 
 /* Collective, before the first send or receive: makes the communicators, one for each channel if
- * apart, else one for all. 0 or negative. */
+ * apart, else one for both. 0 or negative. */
 int aq_m_packets_open(bool apart);
 /* Collective: frees them. */
 void aq_m_packets_close(void);
 
-/* As in struct aq_mpi_lib_am. */
+/* Entries of struct aq_mpi_lib_am. */
 int aq_m_ring_open(char *const memory[AQ_MPI_CHANNELS], uint32_t slots, size_t stride,
                    size_t nbytes);
 void aq_m_ring_close(void);

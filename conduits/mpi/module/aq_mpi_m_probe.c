@@ -1,18 +1,19 @@
 /*
- * aq_mpi_m_probe.c - few receives wait for packets; the rest lie in MPI's own queue to be looked
- * for.
+ * aq_mpi_m_probe.c - receives packets by few posted receives; the others stay in MPI's own queue
+ * and are probed for.
  *
- * Both channels share a communicator, the tag tells them apart. AQ_M_FEW receives from anybody wait
- * for either channel: one test of the oldest is the usual look. While packets come one after the
- * other there are more, up to AQ_M_POSTED_MAX, and one call tells of all that have come. What is
- * not taken at once, or of a channel that is not asked for, is kept. Where no receive waits, or
- * those that do may hang in a rendezvous with ranks that look away, packets are probed for; if MPI
- * does not have all of such a one yet, it is received beside the next looks. So the packets of one
- * channel are found whatever becomes of the other's.
+ * Both channels share a communicator; the tag distinguishes them. AQ_M_FEW receives from any source
+ * are posted for either channel, and a usual test is one of the oldest. While packets follow each
+ * other more are posted, up to AQ_M_POSTED_MAX, and one call returns all that have arrived. A
+ * packet that is not taken at once, or whose channel is not asked for, is deferred. Packets are
+ * probed for when no receive is posted, or when the posted ones may be in a rendezvous with ranks
+ * that make no MPI calls. A packet that has been probed and is incomplete is received in the
+ * background of later tests. Packets of one channel are therefore found whatever happens to the
+ * other's.
  *
  * This serves an MPI that has one list of receives for all communicators, such as MPICH over UCX:
- * there each receive from any source that waits makes every message of the client's dearer. How
- * much can be in MPI's queue is bounded by the conduit's flow control.
+ * each posted receive from any source makes every message of the client more expensive there. The
+ * conduit's flow control bounds what can be in MPI's queue.
  *
  * Owns      lists of free slots; receives under way
  * Threads   one at a time
@@ -22,30 +23,29 @@
 
 #include "conduits/mpi/module/aq_mpi_m_am.h"
 
-#define AQ_M_FEW        2u /* with one, a packet right behind another would meet none */
+/* with one, a packet right behind another would find no posted receive */
+#define AQ_M_FEW        2u
 #define AQ_M_POSTED_MAX 16u
-#define AQ_M_ROW        3u /* so many packets are not yet one after the other */
+#define AQ_M_ROW        3u /* packets in a row from which on more receives are posted */
 #define AQ_M_BOTH       ((1u << AQ_MPI_CHANNELS) - 1)
 
 static struct {
     char *memory[AQ_MPI_CHANNELS];
     size_t stride, nbytes;
     uint32_t slots;
-    uint32_t *free[AQ_MPI_CHANNELS]; /* [slots]: slots, the last one is taken next */
+    uint32_t *free[AQ_MPI_CHANNELS]; /* [slots]: free slots; the last one is taken next */
     uint32_t count[AQ_MPI_CHANNELS];
     struct { /* the oldest first; slots of the requests' ring */
         MPI_Request request[AQ_M_POSTED_MAX];
         uint32_t slot[AQ_M_POSTED_MAX];
         uint32_t count;
-        uint32_t row; /* packets since a look found none */
+        uint32_t row; /* packets since a test found none */
     } posted;
-    struct
-    /* what has come, the first at first % AQ_M_POSTED_MAX; of each channel by itself. All of it
-     * and */
-    {
+    /* Deferred packets of each channel; the first is at first % AQ_M_POSTED_MAX. */
+    struct {
         struct aq_mpi_arrival
-            arrival[AQ_M_POSTED_MAX]; /* the posted ones are never more than AQ_M_POSTED_MAX */
-        uint32_t first, last;         /* running on */
+            arrival[AQ_M_POSTED_MAX]; /* at most AQ_M_POSTED_MAX receives are posted */
+        uint32_t first, last;         /* running numbers */
     } deferred[AQ_MPI_CHANNELS];
     struct {
         MPI_Request *request; /* [slots] */
@@ -109,7 +109,7 @@ static inline char *aq_m_slot(enum aq_mpi_channel ring, uint32_t slot)
     return aq_m_probe.memory[ring] + slot * aq_m_probe.stride;
 }
 
-/* --- receives that wait --- */
+/* --- posted receives --- */
 
 static inline uint32_t aq_m_deferred(void)
 {
@@ -157,7 +157,7 @@ static inline int aq_m_defer(uint32_t slot, const MPI_Status *status)
                              .arrival[aq_m_probe.deferred[channel].last++ % AQ_M_POSTED_MAX]);
 }
 
-/* Those at places marked by -1 are gone. The order of the others stays. */
+/* Removes the receives at places marked by -1. The order of the others does not change. */
 static void aq_m_close_up(void)
 {
     uint32_t left = 0;
@@ -170,8 +170,8 @@ static void aq_m_close_up(void)
     aq_m_probe.posted.count = left;
 }
 
-/* The oldest one, up to so many times. 1: *out has come; what is not of one of these channels is
- * kept. */
+/* Tests the oldest receive, up to `looks` times. Returns 1 if *out has arrived. A packet of another
+ * channel is deferred. */
 static inline int aq_m_take_oldest(unsigned channels, unsigned looks, struct aq_mpi_arrival *out)
 {
     MPI_Status status;
@@ -195,7 +195,7 @@ static inline int aq_m_take_oldest(unsigned channels, unsigned looks, struct aq_
     return aq_m_arrived(aq_m_channel_of(&status), AQ_MPI_REQUEST, slot, &status, out);
 }
 
-/* All of them with one call: what has come is kept. 0 or negative. */
+/* Tests all of them with one call and defers what has arrived. 0 or negative. */
 static int aq_m_keep_all(void)
 {
     MPI_Status statuses[AQ_M_POSTED_MAX];
@@ -239,7 +239,7 @@ static inline int aq_m_take_posted(unsigned channels, unsigned looks, struct aq_
 
 /* --- packets in MPI's queue --- */
 
-/* Has one come that MPI had not received at once? */
+/* Tests the packets that were incomplete when they were probed. */
 static int aq_m_take_late(enum aq_mpi_channel channel, struct aq_mpi_arrival *out)
 {
     MPI_Status status;
@@ -252,7 +252,7 @@ static int aq_m_take_late(enum aq_mpi_channel channel, struct aq_mpi_arrival *ou
         return -error;
     slot = aq_m_probe.late[channel].slot[at];
     aq_m_probe.late[channel].count--;
-    /* their order stays: that of the messages */
+    /* keeps their order, which is that of the messages */
     for (uint32_t i = (uint32_t)at; i < aq_m_probe.late[channel].count; i++) {
         aq_m_probe.late[channel].slot[i] = aq_m_probe.late[channel].slot[i + 1];
         aq_m_probe.late[channel].request[i] = aq_m_probe.late[channel].request[i + 1];
@@ -260,7 +260,7 @@ static int aq_m_take_late(enum aq_mpi_channel channel, struct aq_mpi_arrival *ou
     return aq_m_arrived(channel, channel, slot, &status, out);
 }
 
-/* A packet of this channel has been found. */
+/* Receives a packet of this channel that a probe has found. */
 static int aq_m_receive(enum aq_mpi_channel channel, MPI_Message *message,
                         struct aq_mpi_arrival *out)
 {
@@ -316,7 +316,8 @@ int aq_m_probe_take(unsigned channels, unsigned looks, struct aq_mpi_arrival *ou
         if (aq_m_probe.late[channel].count != 0 && (channels & 1u << channel) != 0 && found == 0)
             found = aq_m_take_late((enum aq_mpi_channel)channel, out);
     if (found == 0
-        && channels == AQ_M_BOTH) /* else what comes next may be of a channel that nobody takes */
+        && channels == AQ_M_BOTH) /* otherwise the next packet may be of a channel that is not
+                                   * asked for */
         found = aq_m_post();
     if (found == 0)
         found = aq_m_take_posted(channels, looks, out);

@@ -1,13 +1,13 @@
 /*
- * aq_mpi_m_ring.c - packets come into receives that wait for them.
+ * aq_mpi_m_ring.c - receives packets by posted receives only.
  *
- * Each channel has a communicator and a ring of persistent receives from any source. MPI fills
- * them in the order in which they were started, so that the look at the oldest one of a channel
- * finds what has come. A packet that MPI transfers by rendezvous may hang behind its sender, and
- * the ones after it are complete: a hard look, now and then, finds those.
+ * Each channel has a communicator and a ring of persistent receives from any source. MPI fills them
+ * in the order in which they were started, so that a test of the oldest one of a channel finds what
+ * has arrived. A packet that MPI transfers by rendezvous may wait for its sender while the ones
+ * behind it are complete: a test of every slot, now and then, finds those.
  *
- * This serves an MPI that matches within a communicator, where the client's own messages do not
- * meet our receives.
+ * This serves an MPI that matches within a communicator, where the client's own messages are not
+ * compared with these receives.
  *
  * Owns      the receives
  * Threads   one at a time
@@ -18,12 +18,12 @@
 #include "conduits/mpi/module/aq_mpi_m_am.h"
 #include "base/aq_platform.h"
 
-#define AQ_M_ROW 4u /* single looks at one channel in a row, for one at both */
+#define AQ_M_ROW 4u /* tests of one channel in a row for each test of both */
 
 struct aq_m_ring {
     MPI_Request *request; /* [slots], by slot */
-    MPI_Request *looked;  /* [slots], for one call: those that wait, the oldest first */
-    uint32_t *order;      /* [slots], slots that wait, the oldest at head & mask */
+    MPI_Request *looked;  /* [slots], scratch for one call: the waiting ones, the oldest first */
+    uint32_t *order;      /* [slots]: waiting slots, the oldest at head & mask */
     uint32_t head, tail;
 };
 
@@ -32,7 +32,7 @@ static struct {
     MPI_Request oldest[AQ_MPI_CHANNELS]; /* the ring's oldest, or MPI_REQUEST_NULL */
     uint32_t slots, mask;                /* mask: slots - 1 */
     enum aq_mpi_channel expected;        /* the channel of the last packet */
-    uint32_t row;                        /* single looks at it since both were looked at */
+    uint32_t row;                        /* tests of that channel since both were tested */
 } aq_m_rings;
 
 static inline void aq_m_set_oldest(enum aq_mpi_channel channel)
@@ -105,7 +105,7 @@ void aq_m_ring_close(void)
     aq_m_packets_close();
 }
 
-/* One at this place of the order has been filled. That of the others stays. */
+/* The receive at this place of the order has completed. The order of the others does not change. */
 static inline int aq_m_take_at(enum aq_mpi_channel channel, uint32_t at, const MPI_Status *status,
                                struct aq_mpi_arrival *out)
 {
@@ -119,7 +119,7 @@ static inline int aq_m_take_at(enum aq_mpi_channel channel, uint32_t at, const M
     return aq_m_arrived(channel, channel, slot, status, out);
 }
 
-/* Every slot that waits, with one call. */
+/* Tests every waiting slot with one call. */
 static int aq_m_take_hard(enum aq_mpi_channel channel, struct aq_mpi_arrival *out)
 {
     struct aq_m_ring *ring = &aq_m_rings.ring[channel];
@@ -135,7 +135,7 @@ static int aq_m_take_hard(enum aq_mpi_channel channel, struct aq_mpi_arrival *ou
     return aq_m_take_at(channel, ring->head + (uint32_t)at, &status, out);
 }
 
-/* That of one channel. MPI_Test looks again after it has moved messages on. */
+/* Tests the oldest receive of one channel. MPI_Test tests again after it has made progress. */
 static inline int aq_m_take_oldest(enum aq_mpi_channel channel, struct aq_mpi_arrival *out)
 {
     struct aq_m_ring *ring = &aq_m_rings.ring[channel];
@@ -150,9 +150,9 @@ static inline int aq_m_take_oldest(enum aq_mpi_channel channel, struct aq_mpi_ar
     return aq_m_take_at(channel, ring->head, &status, out);
 }
 
-/* The oldest of both channels with one call. It looks, moves messages on, and with Open MPI does
- * not look again: that is for the next poll, which serves who gets many, since their sender keeps
- * its cache lines meanwhile. */
+/* Tests the oldest receives of both channels with one call. The call tests, makes progress, and
+ * with Open MPI does not test again: the next poll finds what arrived. A rank that receives many
+ * packets profits, because their sender keeps its cache lines in the meantime. */
 static __attribute__((noinline)) int aq_m_take_either(struct aq_mpi_arrival *out)
 {
     MPI_Status status;
@@ -166,8 +166,8 @@ static __attribute__((noinline)) int aq_m_take_either(struct aq_mpi_arrival *out
     return aq_m_take_at((enum aq_mpi_channel)channel, aq_m_rings.ring[channel].head, &status, out);
 }
 
-/* Somebody waits: looks at the channel of the last packet, after one at the other; what comes
- * during that is seen by the next at once. */
+/* The caller waits: tests the channel of the last packet, after one test of the other. A packet of
+ * the expected channel that arrives during that test is found at once. */
 static inline int aq_m_take_waited(unsigned looks, struct aq_mpi_arrival *out)
 {
     const enum aq_mpi_channel other =
@@ -182,9 +182,9 @@ static inline int aq_m_take_waited(unsigned looks, struct aq_mpi_arrival *out)
     return found;
 }
 
-/* A requester gets replies, a server gets requests: looks go to the channel of the last packet, the
- * first of several to the other. A single look goes to both now and then, so that a channel that
- * goes on and on does not hide the other. */
+/* A requester receives replies and a server receives requests: tests go to the channel of the last
+ * packet, and the first of several to the other. A single test covers both now and then, so that a
+ * busy channel does not hide the other. */
 static inline int aq_m_take_any(unsigned looks, struct aq_mpi_arrival *out)
 {
     if (looks > 1)

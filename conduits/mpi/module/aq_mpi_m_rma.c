@@ -1,6 +1,6 @@
 /*
- * aq_mpi_m_rma.c - the module's part for transfers: windows with passive targets, and send and
- * receive beside them.
+ * aq_mpi_m_rma.c - the module's transfer functions: windows with passive targets, and MPI messages
+ * beside them.
  *
  * Owns      the windows, the list of requests, the communicator of transfers
  * Threads   as aq_mpi_lib_rma.h says
@@ -17,7 +17,7 @@ static struct {
     MPI_Comm comm;
     MPI_Request meeting;
     MPI_Win win[AQ_MPI_WINS];
-    MPI_Request *list; /* [room], as the next three; always room for one more */
+    MPI_Request *list; /* [room], as the next three; always has space for one more */
     MPI_Status *statuses;
     int *done;
     unsigned *completed;
@@ -34,7 +34,7 @@ static bool aq_mpi_m_resize(void **array, size_t count, size_t size)
     return larger != NULL;
 }
 
-/* Room for one more request; twice as much if there is none. */
+/* Makes space for one more request by doubling the list when it is full. */
 static int aq_mpi_m_grow(void)
 {
     const int capacity = aq_mpi_m_transfers.capacity == 0 ? 64 : 2 * aq_mpi_m_transfers.capacity;
@@ -79,7 +79,8 @@ static int aq_mpi_m_ibarrier(bool *done_out)
 
 /* --- windows --- */
 
-/* Loads and stores by this process, and what others do, have to meet in one copy of the memory. */
+/* Returns true if loads and stores of this process and accesses of others meet in one copy of the
+ * memory. */
 static bool aq_mpi_m_is_unified(MPI_Win win)
 {
     int *model, is_set;
@@ -88,8 +89,8 @@ static bool aq_mpi_m_is_unified(MPI_Win win)
            && *model == MPI_WIN_UNIFIED;
 }
 
-/* A window serves all of its ranks or none. If some have not got it, the others cannot give it
- * back, since that is collective: MPI_Finalize does. */
+/* A window serves all of its ranks or none. If some ranks failed to make it, the others cannot free
+ * it, since that is collective: MPI_Finalize does. */
 static int aq_mpi_m_make(MPI_Comm comm, enum aq_mpi_win which, void *base, size_t size,
                          bool *usable_out)
 {
@@ -105,7 +106,7 @@ static int aq_mpi_m_make(MPI_Comm comm, enum aq_mpi_win which, void *base, size_
         MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     }
     if (own[MADE] && aq_mpi_m_is_unified(win)) {
-        /* no lock of another kind is ever taken: nothing to check, nothing to ask the targets */
+        /* no other kind of lock is ever taken, so targets need not be asked */
         error = MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
         own[USABLE] = error == MPI_SUCCESS;
     }
@@ -157,7 +158,7 @@ static int aq_mpi_m_open_pair(uint32_t peer, void *base, size_t size, bool *usab
     if (error != MPI_SUCCESS)
         return error;
     error = aq_mpi_m_make(pair, AQ_MPI_WIN_PAIR, base, size, usable_out);
-    MPI_Comm_free(&pair); /* goes when the window does */
+    MPI_Comm_free(&pair); /* freed when the window is */
     return error;
 }
 
@@ -174,7 +175,8 @@ static int aq_mpi_m_close_win(enum aq_mpi_win which)
 
 static int aq_mpi_m_stop(void)
 {
-    /* a meeting to which not all have come goes on in it: MPI_Finalize ends both */
+    /* a nonblocking barrier that not all ranks have entered is still pending: MPI_Finalize ends
+     * both */
     if (aq_mpi_m_transfers.comm == MPI_COMM_NULL || aq_mpi_m_transfers.meeting != MPI_REQUEST_NULL)
         return MPI_SUCCESS;
     return MPI_Comm_free(&aq_mpi_m_transfers.comm);
@@ -200,7 +202,7 @@ static int aq_mpi_m_flush(enum aq_mpi_win win, uint32_t rank)
 
 /* --- requests --- */
 
-/* Where the next request goes; it is in the list once it is appended. */
+/* Returns the place of the next request, which is in the list once it is appended. */
 static MPI_Request *aq_mpi_m_next(void)
 {
     return &aq_mpi_m_transfers.list[aq_mpi_m_transfers.count];
@@ -229,7 +231,7 @@ static int aq_mpi_m_rget(enum aq_mpi_win win, uint32_t rank, uint64_t at, void *
                                     aq_mpi_m_next()));
 }
 
-/* A target that looks answers within a few tests; for one that does not, nobody is to wait here. */
+/* A target that polls answers within a few tests. A target that does not is not waited for here. */
 static int aq_mpi_m_test_now(int error, bool *done_out)
 {
     int done = 0;
@@ -324,7 +326,7 @@ static int aq_mpi_m_recv(uint32_t rank, int tag, void *dest, size_t nbytes)
                                      aq_mpi_m_transfers.comm, aq_mpi_m_next()));
 }
 
-/* Falling order, so that what moves into a place has been looked at already. */
+/* Descending order: a request that moves into a place has been examined already. */
 static void aq_mpi_m_take_out(int count)
 {
     int *done = aq_mpi_m_transfers.done;
@@ -347,13 +349,13 @@ static int aq_mpi_m_test(const unsigned **done_out, unsigned *count_out)
     int count = 0, error;
 
     aq_mpi_m_transfers.done[0] = 0;
-    if (aq_mpi_m_transfers.count == 1) /* as it mostly is: the cheaper call */
+    if (aq_mpi_m_transfers.count == 1) /* the usual case, for which this call is cheaper */
         error = MPI_Test(aq_mpi_m_transfers.list, &count, MPI_STATUS_IGNORE);
     else
         error = MPI_Testsome(aq_mpi_m_transfers.count, aq_mpi_m_transfers.list, &count,
                              aq_mpi_m_transfers.done, aq_mpi_m_transfers.statuses);
     error = aq_mpi_m_error_of(error, aq_mpi_m_transfers.statuses, count);
-    if (error != MPI_SUCCESS || count == MPI_UNDEFINED) /* that: the list is empty */
+    if (error != MPI_SUCCESS || count == MPI_UNDEFINED) /* MPI_UNDEFINED: the list is empty */
         count = 0;
     aq_mpi_m_take_out(count);
     *done_out = aq_mpi_m_transfers.completed;
