@@ -1,10 +1,10 @@
 /*
  * aq_copy.c - copies too large for the cache.
  *
- * Up to half the last-level cache memcpy() is as fast as anything. Beyond, its stores would
- * first read every destination line from memory and push out what the program had in the
- * cache; streaming stores do neither. Measured on two cores with 32 MiB of shared cache:
- * 16 MiB and more, 10 to 20 percent faster, warm or cold; below, equal or slower.
+ * Up to half the last-level cache memcpy() is the fastest copy. Above that its stores first read
+ * every destination line from memory, and evict what the program had in the cache. Streaming stores
+ * do neither. Measured on two cores with 32 MiB of shared cache: from 16 MiB on, 10 to 20 percent
+ * faster, warm or cold; below, equal or slower.
  *
  * Uses      libc. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -18,7 +18,7 @@
 
 #include <emmintrin.h>
 
-#define AQ_COPY_AHEAD 1024 /* bytes between the loads and their prefetch */
+#define AQ_COPY_AHEAD 1024 /* bytes by which the prefetch is ahead of the loads */
 
 /* dest is line-aligned, nbytes a multiple of two lines. */
 static void aq_copy_stream(char *dest, const char *src, size_t nbytes)
@@ -30,12 +30,12 @@ static void aq_copy_stream(char *dest, const char *src, size_t nbytes)
             _mm_stream_si128((__m128i *)(void *)(dest + at + i),
                              _mm_loadu_si128((const __m128i *)(const void *)(src + at + i)));
     }
-    _mm_sfence(); /* streaming stores are not ordered by anything weaker */
+    _mm_sfence(); /* orders the streaming stores before later stores */
 }
 
 static size_t aq_copy_threshold(void)
 {
-    static size_t threshold; /* computed alike by every thread, so that racing is harmless */
+    static size_t threshold; /* every thread computes the same value, so a race is harmless */
     size_t found = __atomic_load_n(&threshold, __ATOMIC_RELAXED);
 
     if (AQ_UNLIKELY(found == 0)) {

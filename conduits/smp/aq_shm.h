@@ -1,13 +1,12 @@
 /*
- * aq_shm.h - the transport between the ranks of a neighborhood, which are all or some of a host.
+ * aq_shm.h - the transport between the ranks of a neighborhood: all ranks of a host, or some.
  *
- * Owns      the arena (memory of a memfd, mapped by all ranks of the neighborhood: wake-up,
- *           message rings, payload blocks, barrier words) and the mapping of the neighborhood's
- *           segments
+ * Owns      the arena (memory of a memfd that all ranks of the neighborhood map: wakeups, message
+ *           rings, payload blocks, barrier words), and the mapping of the neighborhood's segments
  * Threads   set-up by one thread; everything else by any
  * Wire      the arena's layout below; all ranks of a host run the same library
- * Uses      core/aq_job.h, other/spawn/aq_spawn.h; nothing of extended/ or of a conduit
- * See       docs/how-it-works.md; why a ring for each pair: docs/design/queues.md
+ * Uses      core/aq_job.h, other/spawn/aq_spawn.h; nothing of extended/ or of a network conduit
+ * See       docs/how-it-works.md; why each pair has a ring: docs/design/queues.md
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_SHM_H
@@ -21,51 +20,54 @@
 #include "core/aq_conduit.h"
 #include "base/aq_platform.h"
 
-/* Requests and replies never share a ring or a pool: a reply's room must not depend on requests. */
+/* Requests and replies never share a ring or a pool: a reply's space must not depend on
+ * requests. */
 enum aq_shm_channel { AQ_CHANNEL_REQUEST = 0, AQ_CHANNEL_REPLY = 1, AQ_CHANNELS = 2 };
 
 #define AQ_SHM_MAX_MEDIUM 65536 /* bytes: the largest payload block */
-#define AQ_SHM_PAIR       128   /* two cache lines: what an adjacent-line prefetch drags along */
+#define AQ_SHM_PAIR       128   /* two cache lines, since the adjacent-line prefetch fetches both */
 
 /* --- the arena --- */
 
-/* One for the host. */
+/* Shared by all ranks of the host. */
 struct aq_shm_common {
-    _Alignas(AQ_SHM_PAIR) _Atomic uint32_t sleepers; /* announced, over all ranks */
+    _Alignas(AQ_SHM_PAIR) _Atomic uint32_t sleepers; /* sleeping threads of all ranks */
     _Alignas(AQ_SHM_PAIR) _Atomic uint32_t
-        cma_refused; /* some rank may not read another's memory */
+        cma_refused; /* some rank may not read another rank's memory */
 };
 
-/* One a rank. */
+/* One for each rank. */
 struct aq_shm_control {
-    _Alignas(AQ_SHM_PAIR) _Atomic uint32_t sleeping; /* threads of the rank that announced sleep */
-    _Atomic uint32_t wakeup;                         /* futex; rung by whoever brings work */
-    _Atomic uint32_t listening; /* a sleeper waits for descriptors too: it wants a datagram */
+    /* threads of the rank that have announced their sleep */
+    _Alignas(AQ_SHM_PAIR) _Atomic uint32_t sleeping;
+    _Atomic uint32_t wakeup;    /* futex; incremented to wake the rank */
+    _Atomic uint32_t listening; /* a sleeper waits for descriptors too: wake it by a datagram */
     _Alignas(
-        AQ_SHM_PAIR) _Atomic uint32_t greetings; /* grows as senders speak for the first time */
+        AQ_SHM_PAIR) _Atomic uint32_t greetings; /* number of senders that have sent to this rank */
     int32_t pid;
-    uint64_t probe_addr; /* a word of the rank's private memory, and what it holds: */
-    uint64_t probe_word; /* whether process_vm_readv works is tried on it */
+    uint64_t probe_addr; /* address of a word in the rank's private memory, and its value: */
+    uint64_t probe_word; /* other ranks test process_vm_readv on it */
 };
 
 /*
- * A message is half a cache line; the other half of the line is for the answer. Between two ranks
- * there is a channel for each requester: a ring of slots, each with room for a request and a
- * reply. When request and reply use the same slot, whoever reads one half gets the line for
- * itself, writes the other half without asking for it, and the peer reads that: two transfers
- * of a line for a round trip, where two lines would take four.
+ * A message is half a cache line; the other half of the line is for the reply. Between two ranks
+ * there is a channel for each requester: a ring of slots, each with space for a request and a
+ * reply. When request and reply use the same slot, the reader of one half gets the line
+ * exclusively, writes the other half without requesting the line again, and the peer reads that. A
+ * round trip takes two transfers of a line; with separate lines it would take four.
  *
- * So that they do, a channel does not move on to its next slot while it is known to be empty (every
- * message carries how many of the other channel's have been taken): it stays where it is, and a
- * receiver looks both there and at the next slot.
+ * To make both use the same slot, a channel does not advance to its next slot while it is known to
+ * be empty (every message carries how many of the other channel's messages have been taken). The
+ * sender then stays at its slot, and a receiver polls both that slot and the next one.
  */
 struct aq_shm_half {
-    _Atomic uint64_t head; /* number:32 handler:8 nargs:8 kind:8 place:8; stored last */
-    uint32_t taken;        /* messages of the other channel that the sender of this one has taken */
+    _Atomic uint64_t head; /* number:32 handler:8 nargs:8 kind:8 location:8; stored last */
+    uint32_t taken;        /* how many messages of the other channel the sender has taken */
     union {
         gex_AM_Arg_t short_args[5];
         struct {
-            uint32_t nbytes, offset; /* the payload, and where its block is in the sender's pool */
+            /* payload length, and the offset of its block in the sender's pool */
+            uint32_t nbytes, offset;
             gex_AM_Arg_t medium_args[3];
         };
         struct {
@@ -78,7 +80,7 @@ struct aq_shm_half {
 };
 _Static_assert(sizeof(struct aq_shm_half) == AQ_CACHE_LINE / AQ_CHANNELS,
                "two halves are one line");
-#define AQ_INLINE_SHORT  5 /* arguments beside the head; more of them go elsewhere */
+#define AQ_INLINE_SHORT  5 /* arguments behind the head; a message with more uses aq_shm_more */
 #define AQ_INLINE_MEDIUM 3
 #define AQ_INLINE_LONG   1
 
@@ -86,40 +88,42 @@ struct aq_shm_slot {
     _Alignas(AQ_SHM_PAIR) struct aq_shm_half half[AQ_CHANNELS];
 };
 
-/* Arguments that do not fit the half: all of them. Not beside the slots, whose lines are watched:
- * the adjacent-line prefetch of the watcher would take the line from whoever fills it. */
+/* All arguments of a message whose arguments do not fit the half. They are not stored beside the
+ * slots, whose lines are polled: the poller's adjacent-line prefetch would take the line from the
+ * sender that fills it. */
 struct aq_shm_more {
     _Alignas(AQ_CACHE_LINE) gex_AM_Arg_t args[16];
 };
 
-/* Where a payload is; in the head. */
+/* The location of a payload; stored in the head. */
 enum aq_shm_loc {
-    AQ_LOC_NONE,   /* short; empty payload; long already at its address */
-    AQ_LOC_INLINE, /* a few bytes behind the arguments, in the half itself */
+    AQ_LOC_NONE,   /* short; empty payload; or long, already at its destination */
+    AQ_LOC_INLINE, /* behind the arguments, in the half itself */
     AQ_LOC_BLOCK,  /* in a block of the sender's pool */
-    AQ_LOC_COPY    /* long in a block that the receiver copies to its address */
+    AQ_LOC_COPY    /* long, in a block that the receiver copies to the destination */
 };
 #define AQ_LOC_MASK 0x7fu
-#define AQ_LOC_ARGS 0x80u /* flag: the arguments are in the slot's struct aq_shm_more */
+#define AQ_LOC_ARGS 0x80u /* flag: the arguments are in the slot's aq_shm_more */
 
-/* The slots of one requester and one responder; behind them, a struct aq_shm_more for each channel
- * of each slot. */
+/* The slots of one requester and one responder. They are followed by an aq_shm_more for each
+ * channel of each slot. */
 struct aq_shm_ring {
-    /* messages of a channel that their receiver is done with, handlers included; written by it,
-     * read by the sender only when the channel looks full or blocks run short */
+    /* Number of a channel's messages that the receiver has finished, handlers included. The
+     * receiver writes it; the sender reads it only when the channel looks full or blocks run
+     * short. */
     struct {
         _Alignas(AQ_SHM_PAIR) _Atomic uint32_t count;
     } done[AQ_CHANNELS];
     struct aq_shm_slot slots[];
 };
 
-/* Sizes of payload blocks and how many of each a rank has in a channel. */
+/* Sizes of payload blocks, and how many of each a rank has in a channel. */
 #define AQ_POOL_CLASSES 3
 struct aq_shm_pool_plan {
     uint32_t size[AQ_POOL_CLASSES];
     uint32_t count[AQ_POOL_CLASSES];
     uint32_t first[AQ_POOL_CLASSES];  /* number of the first block of the class */
-    uint64_t offset[AQ_POOL_CLASSES]; /* of the class in the channel's part */
+    uint64_t offset[AQ_POOL_CLASSES]; /* of the class, in the channel's part of the pool */
     uint64_t channel_bytes;
     uint32_t blocks;
 };
@@ -129,13 +133,13 @@ struct aq_shm_layout {
     uint64_t control, hello, arrived, named, rings, pools, bytes;
     uint64_t ring_bytes;
     uint64_t coll, coll_bytes;       /* areas for collectives; bytes of one */
-    uint32_t coll_areas, coll_block; /* how many; bytes of one of its blocks */
-    uint32_t slots;                  /* of a channel */
+    uint32_t coll_areas, coll_block; /* number of areas; bytes of one of their blocks */
+    uint32_t slots;                  /* slots of a channel */
     struct aq_shm_pool_plan pool;
 };
 
 struct aq_shm {
-    uint32_t size, me; /* ranks of this neighborhood, my index among them */
+    uint32_t size, me; /* ranks of this neighborhood; index of this rank */
     char *arena;
     struct aq_shm_layout layout;
     struct aq_shm_control *self;
@@ -154,7 +158,7 @@ static inline struct aq_shm_control *aq_shm_control(uint32_t local)
     return (struct aq_shm_control *)(void *)(aq_shm.arena + aq_shm.layout.control) + local;
 }
 
-/* hello[receiver][sender] is 1 once sender has spoken to receiver. */
+/* hello[receiver][sender] is 1 once the sender has sent to the receiver. */
 static inline _Atomic unsigned char *aq_shm_hello(uint32_t receiver, uint32_t sender)
 {
     return (_Atomic unsigned char *)(void *)(aq_shm.arena + aq_shm.layout.hello)
@@ -178,15 +182,15 @@ static inline char *aq_shm_pool(uint32_t owner, int channel)
 
 /* --- set-up (aq_shm_arena.c, aq_shm_segment.c) --- */
 
-/* Collective over the host: make or join the arena. AQ_OK or negative, logged. */
+/* Collective over the host: makes or joins the arena. AQ_OK or negative, logged. */
 int aq_shm_init(void);
 
-/** aq_shm_fini - the job has ended: unmap and free everything, the segments too. */
+/** aq_shm_fini - the job has ended: unmaps and frees everything, the segments too. */
 void aq_shm_fini(void);
-/* Collective over the job: allocate this rank's segment, map those of the neighborhood, fill
- * aq_job.bound for everybody. */
+/* Collective over the job: allocates this rank's segment, maps those of the neighborhood, and fills
+ * in aq_job.bound for all ranks. */
 int aq_shm_segment_attach(uintptr_t size, void **base_out);
-/* Unmap what was attached, if anything was. */
+/* Unmaps the segments, if any are attached. */
 void aq_shm_segment_detach(void);
 /* --- messages (aq_shm_send.c, aq_shm_recv.c) --- */
 
@@ -205,14 +209,14 @@ void aq_shm_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handle
 void aq_shm_pool_plan(uint32_t ranks, uint32_t depth, struct aq_shm_pool_plan *plan_out);
 int aq_shm_pool_init(void);
 void aq_shm_pool_fini(void);
-/* The smallest free block that holds most bytes; if there is none, the largest of at least least
- * bytes; or AQ_BLOCK_NONE. */
+/* Takes the smallest free block of at least max bytes; if there is none, the largest of at least
+ * min bytes; or AQ_BLOCK_NONE. */
 uint16_t aq_shm_block_take(int channel, size_t min, size_t max);
-/* The same for somebody who may keep it for long: one of each size stays, so that a message which
- * waits for a block waits only for messages on their way. */
+/* The same for a caller that may keep the block for long. One block of each size stays free, so
+ * that a message that waits for a block waits only for messages in flight. */
 uint16_t aq_shm_block_lend(int channel, size_t min, size_t max);
 void aq_shm_block_release(int channel, uint16_t block);
-/* Offset of a block in its channel's part of the pool, and its size. */
+/* Offset of a block in its channel's part of the pool; its size. */
 uint64_t aq_shm_block_offset(uint16_t block);
 size_t aq_shm_block_size(uint16_t block);
 
@@ -220,7 +224,7 @@ size_t aq_shm_block_size(uint16_t block);
 
 void aq_shm_sleep_init(void);
 void aq_shm_sleep_fini(void);
-/* From now on sleepers of this process also wake when fd, which is the caller's, becomes readable.
+/* From now on sleepers of this process also wake when fd becomes readable. The caller owns fd.
  * AQ_OK, or negative, logged. */
 int aq_shm_sleep_add_fd(int fd);
 uint32_t aq_shm_sleep_prepare(void);
@@ -230,9 +234,9 @@ void aq_shm_sleep_wake(void);
 int aq_shm_wake(struct aq_shm_control *control); /* AQ_OK, always */
 void aq_shm_wake_all(void);
 
-/* Between publishing something and looking whether somebody sleeps. The sleeper's membarrier does
- * the processor's part: after it, either we see the sleeper or the sleeper sees what we
- * published. This is the compiler's part. */
+/* Between a store that publishes something and the test whether a rank sleeps. The sleeper's
+ * membarrier is the processor's part: after it, either the publisher sees the sleeper, or the
+ * sleeper sees what was published. This function is the compiler's part. */
 static inline void aq_shm_order_before_look(void)
 {
     atomic_signal_fence(memory_order_seq_cst);
@@ -251,26 +255,27 @@ extern const struct aq_coll_ops aq_shm_coll_ops;
 
 /* --- transfers (aq_shm_rma.c) --- */
 
-/* With a local rank, complete on return; false if the memory cannot be reached from here, and
- * nothing was done. */
+/* Transfers with a local rank, complete on return. False if this process cannot reach the memory;
+ * nothing was done then. */
 bool aq_shm_put(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes);
 bool aq_shm_get(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes);
 
-/* --- other processes' private memory (aq_shm_cma.c) --- */
+/* --- private memory of other processes (aq_shm_cma.c) --- */
 
-/* Tell the others where to try, when there is an arena. */
+/* Announces this rank's probe word in the arena. */
 void aq_shm_cma_announce(void);
-/* Collective over the host: may its ranks read and write each other's memory? */
+/* Collective over the host: finds out whether its ranks may read and write each other's memory. */
 int aq_shm_cma_init(void);
 void aq_shm_cma_fini(void);
-/* Let the others reach this process's memory, as far as that is its to say. AQ_OK, always. */
+/* Lets the other ranks reach this process's memory, as far as this process can allow it. Always
+ * AQ_OK. */
 int aq_shm_cma_allow(void *addr, uintptr_t size);
-/* Is that so for one of them? Tried at the first question, after that process's aq_shm_cma_allow().
- * */
+/* Returns true if this process can reach the memory of a local rank. The first call for a rank
+ * tests it; that rank must have called aq_shm_cma_allow() before. */
 bool aq_shm_cma_reaches(uint32_t local);
-/* The same without a try: false if none was made. */
+/* The same without a test: false if none was made. */
 bool aq_shm_cma_has_reached(uint32_t local);
-/* Copy between this process and another of this host. Ends the job on a bad address. */
+/* Copies between this process and another one of this host. Ends the job on a bad address. */
 void aq_shm_cma_write(uint32_t local, void *dest, const void *src, size_t nbytes);
 void aq_shm_cma_read(uint32_t local, void *dest, const void *src, size_t nbytes);
 

@@ -1,8 +1,8 @@
 /*
  * aq_shm_arena.c - the arena: memory that all ranks of a neighborhood map.
  *
- * One memfd holds the arenas of all neighborhoods of a host, each at its own place.
- * Its pages exist only once touched, so that a pair of ranks that never speak costs one byte.
+ * One memfd holds the arenas of all neighborhoods of a host, each at its own offset. A page is
+ * allocated when it is first touched, so a pair of ranks that never communicate costs one byte.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
@@ -27,7 +27,7 @@
 
 struct aq_shm aq_shm AQ_JOB_STATE;
 
-/* Fewer slots where there are many pairs: rings are touched by everybody who talks to everybody. */
+/* Fewer slots with many pairs: an all-to-all exchange touches every ring. */
 static uint32_t aq_shm_slots(uint32_t ranks)
 {
     return ranks <= 16 ? 64 : ranks <= 64 ? 32 : 16;
@@ -62,7 +62,7 @@ static void aq_shm_plan(uint32_t ranks, uint32_t depth, struct aq_shm_layout *la
     layout->bytes = aq_round_up(at, page);
 }
 
-/* What the arena of any neighborhood of this host takes at most, and how many there are. */
+/* Maximum bytes of an arena of this host, and the number of arenas. */
 static uint64_t aq_shm_stride(uint32_t depth, uint32_t *count_out)
 {
     struct aq_shm_layout largest;
@@ -72,7 +72,8 @@ static uint64_t aq_shm_stride(uint32_t depth, uint32_t *count_out)
     return largest.bytes;
 }
 
-/* Refuse before the kernel does it in the middle of a run with SIGBUS or SIGXFSZ. */
+/* Reports a lack of memory at start-up. Otherwise the kernel would end a rank in the middle of a
+ * run by SIGBUS or SIGXFSZ. */
 static int aq_shm_check_memory(uint64_t bytes)
 {
     const struct aq_host_facts facts = aq_spawn_host_facts();
@@ -108,7 +109,7 @@ static int aq_shm_map_arena(int fd, uint64_t stride, uint32_t count)
                        "cannot map %.0f MB of shared memory: %s; see ulimit -v and "
                        "/proc/sys/vm/overcommit_memory",
                        (double)bytes / 1048576, strerror(errno));
-    /* a child of the client must not write to the job's queues */
+    /* a child process of the client must not write to the job's queues */
     madvise(arena, bytes, MADV_DONTFORK);
     aq_shm.arena = arena;
     aq_shm.self = aq_shm_control(aq_shm.me);
@@ -126,7 +127,8 @@ int aq_shm_init(void)
 
     aq_shm.size = aq_job.nbrhd_size;
     aq_shm.me = aq_job.nbrhd_index;
-    aq_shm.jobrank_of = (const uint32_t *)aq_job.nbrhd; /* the struct is one rank */
+    /* struct of one rank, used as a plain array */
+    aq_shm.jobrank_of = (const uint32_t *)aq_job.nbrhd;
     aq_shm_plan(aq_shm.size, depth, &aq_shm.layout);
     stride = aq_shm_stride(depth, &count);
     aq_limits.max_medium = AQ_SHM_MAX_MEDIUM;
@@ -144,7 +146,7 @@ int aq_shm_init(void)
     close(fd);
     if (rc != AQ_OK)
         return rc;
-    if (aq_spawn_host_fence() != AQ_OK) /* nobody touches the arena before it has its size */
+    if (aq_spawn_host_fence() != AQ_OK) /* no rank touches the arena before it has its size */
         return AQ_ERR_SYS;
     aq_shm_cma_announce();
     aq_shm_sleep_init();

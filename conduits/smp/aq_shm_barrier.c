@@ -1,17 +1,17 @@
 /*
- * aq_shm_barrier.c - barriers over the ranks of a neighborhood: all of the job's barriers when
- * these are the whole job, the lower level of barriers over a network otherwise.
+ * aq_shm_barrier.c - barriers over the ranks of a neighborhood. They are the job's barriers if the
+ * neighborhood is the whole job, and the lower level of barriers over a network otherwise.
  *
- * Each rank counts its arrivals in a word of its own; a phase is over when every word has reached
- * it. So arriving is one store, any number of phases may be open, and nobody has to be
- * attentive for the others to get on. Eight words share a line, and a waiter resumes its scan
- * at the first rank that was missing, so that looking costs one line most of the time.
+ * Each rank counts its arrivals in a word of its own; a phase is complete when every word has
+ * reached it. Arriving is one store, any number of phases may be open, and no rank depends on
+ * another's attention. Eight words share a line, and a waiter resumes its scan at the first rank
+ * that was missing, so that a test costs one line most of the time.
  *
- * Over a network the last rank of the neighborhood is its leader: it arrives after the others and
- * after the leaders have met (extended/aq_barrier_ref.c). The last of the others wakes it.
+ * Over a network the last rank of the neighborhood is its leader. It arrives after the others and
+ * after the barrier of the leaders (extended/aq_barrier_ref.c). The last of the others wakes it.
  *
  * Named phases put name and flags in the word, in two sets by parity: a rank can be at most one
- * phase ahead of another, since it has to see everybody in a phase before it leaves it.
+ * phase ahead of another, since it must see every rank in a phase before it leaves the phase.
  *
  * Threads   any. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -56,19 +56,19 @@ static bool aq_shm_all_arrived(uint64_t k, gex_Rank_t *missing_out)
 
 void aq_shm_barrier_arrive(uint64_t k)
 {
-    /* release: what this rank did before is visible to whoever sees it arrived */
+    /* release: a rank that sees the arrival sees what this rank did before */
     atomic_store_explicit(&aq_shm_arrived()[aq_shm.me], k, memory_order_release);
     aq_shm_barrier_announce(aq_shm_all_arrived, k);
 }
 
 bool aq_shm_barrier_done(uint64_t k, gex_Rank_t *missing_out)
 {
-    /* how far the scan for a phase has come: phase:40 ranks:24. Acquire and release: who resumes
-     * another thread's scan also sees what the ranks before did. */
+    /* How far the scan of a phase has come: phase:40 ranks:24. Acquire and release: a thread that
+     * resumes another thread's scan also sees what the scanned ranks did before. */
     static _Atomic uint64_t progress AQ_JOB_STATE;
     const uint64_t seen = atomic_load_explicit(&progress, memory_order_acquire);
     _Atomic uint64_t *arrived = aq_shm_arrived();
-    /* the ranks before it are at that phase, so at every earlier one */
+    /* the ranks before it have reached that phase, and so every earlier one */
     uint32_t rank = seen >> 24 >= k ? (uint32_t)(seen & 0xffffff) : 0;
 
     while (rank < aq_shm.size && atomic_load_explicit(&arrived[rank], memory_order_acquire) >= k)

@@ -2,13 +2,14 @@
  * aq_shm_cma.c - single copies between the private memories of two processes.
  *
  * process_vm_readv and process_vm_writev need a permission that containers often refuse, so it is
- * tried on real data: every rank keeps a word in its private memory and says which in the
- * arena. In segment everything every rank tries its neighbour at start, and if one is refused,
- * none uses it. Elsewhere only segments need it that were bound to an endpoint, not attached: a
- * rank tries a peer at its first transfer to one of those, or when it is published, and remembers.
+ * tested on real data: every rank keeps a word in its private memory and publishes its address in
+ * the arena. In segment everything every rank tests its neighbour at start, and if one is refused,
+ * no rank uses the calls. In the other configurations only segments that were bound to an endpoint,
+ * not attached, need them: a rank tests a peer at its first transfer to one of those, or when the
+ * segment is published, and remembers the result.
  *
- * Owns      what is known about each peer, a byte, made at the first such transfer
- * Threads   any; two that try a peer at once find out the same
+ * Owns      the result for each peer, a byte, allocated at the first such transfer
+ * Threads   any; two that test a peer at once get the same result
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
@@ -27,12 +28,12 @@
 #include "conduits/smp/aq_shm.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_CMA_OFF 1 /* index of "off" in the words of AQ_SHM_CMA */
+#define AQ_CMA_OFF 1 /* index of "off" among the choices of AQ_SHM_CMA */
 
 enum aq_cma_reach { AQ_CMA_UNTRIED, AQ_CMA_REACHED, AQ_CMA_REFUSED };
 
 static struct {
-    bool settled;                     /* aq_shm.cma is the answer for every peer */
+    bool settled;                     /* aq_shm.cma is the result for every peer */
     _Atomic(_Atomic uint8_t *) reach; /* [size] enum aq_cma_reach */
 } aq_cma AQ_JOB_STATE;
 
@@ -62,12 +63,13 @@ void aq_shm_cma_announce(void)
 
 int aq_shm_cma_allow(void *addr, uintptr_t size)
 {
-    (void)addr, (void)size;                             /* it is for all of the process */
-    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* where only that allows it */
+    /* the permission covers the whole process */
+    (void)addr, (void)size;
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* needed where Yama restricts ptrace */
     return AQ_OK;
 }
 
-/* The table of what is known; NULL if there is no memory for it. */
+/* Returns the table of results, or NULL without memory. */
 static _Atomic uint8_t *aq_shm_cma_table(void)
 {
     /* acquire: pairs with the release below; the table is all zeros */
@@ -81,7 +83,7 @@ static _Atomic uint8_t *aq_shm_cma_table(void)
         return NULL;
     if (!atomic_compare_exchange_strong_explicit(&aq_cma.reach, &other, table, memory_order_acq_rel,
                                                  memory_order_acquire)) {
-        free(table); /* another thread was first */
+        free(table); /* another thread has stored its table first */
         table = other;
     }
     return table;
@@ -97,7 +99,7 @@ bool aq_shm_cma_reaches(uint32_t local)
     table = aq_shm_cma_table();
     if (table == NULL)
         return false;
-    /* relaxed: the answer stands for itself */
+    /* relaxed: the result needs no other data */
     reach = atomic_load_explicit(&table[local], memory_order_relaxed);
     if (reach == AQ_CMA_UNTRIED) {
         reach = aq_env_choice(AQ_ENV_AQ_SHM_CMA) != AQ_CMA_OFF && aq_shm_cma_works(local)
@@ -116,7 +118,7 @@ bool aq_shm_cma_has_reached(uint32_t local)
         return aq_shm.cma;
     /* acquire: pairs with the release in aq_shm_cma_table() */
     table = atomic_load_explicit(&aq_cma.reach, memory_order_acquire);
-    /* relaxed: the answer stands for itself */
+    /* relaxed: the result needs no other data */
     return table != NULL
            && atomic_load_explicit(&table[local], memory_order_relaxed) == AQ_CMA_REACHED;
 }
@@ -129,14 +131,14 @@ int aq_shm_cma_init(void)
     if (aq_env_choice(AQ_ENV_AQ_SHM_CMA) == AQ_CMA_OFF
         || !aq_shm_cma_works((aq_shm.me + 1) % aq_shm.size))
         atomic_store_explicit(&aq_shm_common()->cma_refused, 1, memory_order_relaxed);
-    if (aq_spawn_host_fence() != AQ_OK) /* orders the store above before the look below */
+    if (aq_spawn_host_fence() != AQ_OK) /* orders the store above before the test below */
         return AQ_ERR_SYS;
     aq_shm.cma = atomic_load_explicit(&aq_shm_common()->cma_refused, memory_order_relaxed) == 0;
     aq_cma.settled = true;
     return AQ_OK;
 }
 
-/* Both directions: the kernel may stop early, and then goes on where it stopped. */
+/* Copies in either direction. The kernel may stop early; the copy then continues at that point. */
 static void aq_shm_cma_copy(uint32_t local, char *local_mem, char *remote_mem, size_t nbytes,
                             bool writing)
 {

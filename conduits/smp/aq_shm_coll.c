@@ -1,20 +1,21 @@
 /*
  * aq_shm_coll.c - collectives of teams on one host, through memory that all members share.
  *
- * A call becomes a request of one or more steps: as much data as a block holds is a step. In a step
- * every member that gives data posts its operand. Every member that gets data waits until the
- * operands are there and takes the result straight from them: a barrier or a small reduction to all
- * costs one store and one look at each other member. Steps of one request or of many are posted
- * ahead as far as there are free lines and blocks, so that large data flow in a pipeline and any
- * number of calls can be outstanding; they end in order.
+ * A call becomes a request of one or more steps; a step is as much data as a block holds. In a step
+ * every member that contributes data posts its operand. Every member that receives data waits until
+ * the operands are there and reads the result directly from them: a barrier or a small reduction to
+ * all costs one store and one load for each other member. Steps of one request or of several are
+ * posted ahead while lines and blocks are free. Large data therefore flows in a pipeline, and any
+ * number of calls can be outstanding. They complete in order.
  *
- * Owns      one struct aq_shm_coll a team: its requests; the list of teams with open requests
- * Threads   one thread at a time works on a team (lock work, which is only ever tried); a call that
+ * Owns      one struct aq_shm_coll for each team: its requests; the list of teams with open
+ *           requests
+ * Threads   one thread at a time works on a team (lock work, which is only ever tried). A call that
  *           finds another thread at work leaves its request in the team's inbox. The list and the
  *           inboxes are under aq_shm_colls.lock. No spinning lock is held while a client's operator
  *           runs
- * Promise   a call never blocks; polls of any thread move every request on; a member that makes a
- *           sleeping member able to go on wakes it
+ * Promise   a call never blocks; polls of any thread make progress on every request; a member that
+ *           enables a sleeping member to continue wakes it
  * Uses      aq_shm_coll.h, core/aq_op.h
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -30,15 +31,16 @@
 
 static struct {
     aq_lock lock;
-    atomic_uint count; /* polls look before they lock */
+    atomic_uint count; /* polls read it before they lock */
     struct aq_shm_coll
-        *open[AQ_SHM_COLLS]; /* those with requests, or that had some at the last poll */
+        *open[AQ_SHM_COLLS]; /* teams that have requests, or had some at the last poll */
 } aq_shm_colls AQ_JOB_STATE;
 
 /* --- wakeups --- */
 
-/* Something of ours was published, and there are sleepers: wake those who can go on. Of two
- * who come last together each fences before it looks, so at least one of them sees both. */
+/* This member has published something and there are sleepers: wakes those that can continue. If two
+ * members publish last at the same time, each fences before it scans, so at least one of them sees
+ * both. */
 __attribute__((noinline, cold)) void aq_coll_req_wake(const struct aq_shm_coll *coll,
                                                       const struct aq_coll_req *req, size_t step,
                                                       bool shared)
@@ -163,7 +165,7 @@ static bool aq_broadcast_finish(const struct aq_shm_coll *coll, const struct aq_
     return true;
 }
 
-/* Take what this member gets of the next step. False: it is not there yet. */
+/* Reads what this member receives of the next step. Returns false if it is not there yet. */
 static inline bool aq_coll_req_finish(struct aq_shm_coll *coll, struct aq_coll_req *req)
 {
     const size_t step = req->finished;
@@ -187,7 +189,7 @@ static inline bool aq_coll_req_finish(struct aq_shm_coll *coll, struct aq_coll_r
     return true;
 }
 
-/* --- requests; the caller is at work on the team --- */
+/* --- requests; the caller holds lock work --- */
 
 static void aq_shm_coll_append(struct aq_shm_coll *coll, struct aq_coll_req *req)
 {
@@ -224,7 +226,7 @@ static void aq_shm_coll_pop(struct aq_shm_coll *coll)
     }
 }
 
-/* Move a team's requests on as far as they go. Returns how much happened. */
+/* Makes progress on a team's requests. Returns how many times one of them advanced. */
 static inline unsigned aq_shm_coll_advance(struct aq_shm_coll *coll)
 {
     unsigned happened = 0, before;
@@ -253,10 +255,10 @@ static inline unsigned aq_shm_coll_advance(struct aq_shm_coll *coll)
     return happened;
 }
 
-/* --- who is missing, for the stall report --- */
+/* --- the missing member, for the stall report --- */
 
-/* The member whose operand, slice or leave to use a line again an request waits for in the step
- * that it is to finish next; size: nobody in particular. */
+/* Returns the member whose operand, slice or finished line the request waits for in its next step;
+ * size if it waits for no particular one. */
 static uint32_t aq_coll_req_missing(const struct aq_shm_coll *coll, const struct aq_coll_req *req)
 {
     if (req->posted == req->finished)
@@ -266,8 +268,8 @@ static uint32_t aq_coll_req_missing(const struct aq_shm_coll *coll, const struct
     return req->scattered && req->shared > req->finished ? req->seen_shared : req->seen_posted;
 }
 
-/* A poll has found nothing to do for a team: name who is missing to whoever waits for its first
- * request. Requests end in order, so that one is first waited for. */
+/* A poll has made no progress for a team: records the missing member in the team's first request.
+ * Requests complete in order, so a waiter waits for the first one first. */
 static void aq_shm_coll_blame(const struct aq_shm_coll *coll)
 {
     struct aq_op *op = coll->head->op;
@@ -283,7 +285,7 @@ static void aq_shm_coll_blame(const struct aq_shm_coll *coll)
 
 /* --- the list of teams with open requests --- */
 
-/* Under aq_shm_colls.lock. */
+/* With aq_shm_colls.lock held. */
 static void aq_shm_coll_activate(struct aq_shm_coll *coll)
 {
     const unsigned count = atomic_load_explicit(&aq_shm_colls.count, memory_order_relaxed);
@@ -296,7 +298,7 @@ static void aq_shm_coll_activate(struct aq_shm_coll *coll)
     aq_pending_add(1);
 }
 
-/* Under aq_shm_colls.lock. */
+/* With aq_shm_colls.lock held. */
 static void aq_shm_coll_deactivate(struct aq_shm_coll *coll)
 {
     const unsigned count = atomic_load_explicit(&aq_shm_colls.count, memory_order_relaxed) - 1;
@@ -310,16 +312,17 @@ static void aq_shm_coll_deactivate(struct aq_shm_coll *coll)
     aq_pending_add(-1);
 }
 
-/* Requests that were left by threads which found somebody at work. */
+/* Takes over requests from threads that found another thread at work. */
 static void aq_shm_coll_empty_inbox(struct aq_shm_coll *coll)
 {
     struct aq_coll_req *newest, *oldest = NULL;
 
-    /* relaxed: whoever leaves something has the next poll look */
+    /* relaxed: a thread that adds a request makes the next poll look */
     if (!AQ_THREADED || atomic_load_explicit(&coll->inbox, memory_order_relaxed) == NULL)
         return;
     aq_lock_acquire(&aq_shm_colls.lock);
-    newest = atomic_exchange_explicit(&coll->inbox, NULL, memory_order_relaxed); /* lock held */
+    /* relaxed: the lock is held */
+    newest = atomic_exchange_explicit(&coll->inbox, NULL, memory_order_relaxed);
     aq_lock_release(&aq_shm_colls.lock);
     while (newest != NULL) {
         struct aq_coll_req *next = newest->next;
@@ -338,19 +341,20 @@ static void aq_shm_coll_empty_inbox(struct aq_shm_coll *coll)
 
 bool aq_shm_coll_is_open(const struct aq_shm_coll *coll)
 {
-    /* relaxed: written under aq_shm_colls.lock, read again under it before it decides anything */
+    /* relaxed: written under aq_shm_colls.lock, and read again under it before it decides
+     * anything */
     return coll->head != NULL
            || atomic_load_explicit(&((struct aq_shm_coll *)(uintptr_t)coll)->inbox,
                                    memory_order_relaxed)
                   != NULL;
 }
 
-/* Stop working on a team; polls look after it while anything is open. It stays in the list when the
- * last request has ended, for the next call will come soon: a poll that found nothing takes it out.
- * */
+/* Stops working on a team; polls serve it while requests are open. The team stays in the list after
+ * its last request has completed, because the next call usually follows soon. A poll that finds
+ * nothing removes it. */
 static void aq_shm_coll_release(struct aq_shm_coll *coll, bool was_open)
 {
-    /* relaxed: only we take it out */
+    /* relaxed: only this thread removes it */
     const bool active = atomic_load_explicit(&coll->active, memory_order_relaxed);
 
     if (AQ_LIKELY(active == (was_open || coll->head != NULL))) {
@@ -370,7 +374,7 @@ unsigned aq_shm_coll_progress(void)
 {
     unsigned happened = 0;
 
-    /* relaxed: what another thread adds at this moment waits for the next poll */
+    /* relaxed: a team that another thread adds at this moment waits for the next poll */
     for (unsigned i = 0; i < atomic_load_explicit(&aq_shm_colls.count, memory_order_relaxed); i++) {
         struct aq_shm_coll *coll;
         unsigned moved;
@@ -385,7 +389,7 @@ unsigned aq_shm_coll_progress(void)
         if (coll == NULL)
             return happened;
         if (!own)
-            continue; /* another thread is at it */
+            continue; /* another thread works on it */
         aq_shm_coll_empty_inbox(coll);
         was_open = coll->head != NULL;
         moved = aq_shm_coll_advance(coll);
@@ -472,7 +476,8 @@ static void aq_shm_coll_submit_inbox(struct aq_shm_coll *coll, const struct aq_c
     req->op = op;
     req->part = part;
     aq_lock_acquire(&aq_shm_colls.lock);
-    req->next = atomic_load_explicit(&coll->inbox, memory_order_relaxed); /* lock held */
+    /* relaxed: the lock is held */
+    req->next = atomic_load_explicit(&coll->inbox, memory_order_relaxed);
     atomic_store_explicit(&coll->inbox, req, memory_order_relaxed);
     aq_shm_coll_activate(coll);
     aq_lock_release(&aq_shm_colls.lock);

@@ -1,11 +1,10 @@
 /*
- * aq_shm_coll.h - collectives through memory that all members of a team share: what its files
- * share.
+ * aq_shm_coll.h - internal header of the collectives over memory that all members of a team share.
  *
  *     aq_shm_coll.c          requests and their steps; submitting, progress
- *     aq_shm_coll_reduce.c   combining the operands of a step
- *     aq_shm_coll_team.c     what a team has: making and freeing it
- *     aq_shm_coll_area.c     the memory
+ *     aq_shm_coll_reduce.c   reduction of the operands of a step
+ *     aq_shm_coll_team.c     the state of a team: making and freeing it
+ *     aq_shm_coll_area.c     the shared memory
  *
  * Uses      extended/aq_coll.h, aq_shm_coll_area.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -29,26 +28,28 @@ struct aq_coll_req {
     size_t bytes;   /* of data in all */
     size_t chunk;   /* bytes in a step, but for the last */
     size_t steps;
-    size_t posted, shared, finished;   /* steps that are */
-    uint32_t seen_posted, seen_shared; /* members that have, in the step we look at */
-    bool in_blocks;                    /* operands are in blocks */
-    bool scattered;                    /* members share the combining */
+    size_t posted, shared, finished; /* number of steps posted, shared, finished */
+    /* members that have posted, shared the step that is being tested */
+    uint32_t seen_posted, seen_shared;
+    bool in_blocks; /* operands are in blocks */
+    bool scattered; /* members share the reduction */
     bool over;
 };
 
 struct aq_shm_coll {
-    aq_lock work; /* all but what is said */
+    aq_lock work; /* protects everything except where stated */
     struct aq_shm_area area;
     struct aq_coll_req *head, *tail; /* in order */
-    struct aq_coll_req *posting;     /* the first that is not all posted */
-    struct aq_coll_req *sharing;     /* the first that is not all combined */
+    struct aq_coll_req *posting;     /* the first request with a step that is not posted */
+    struct aq_coll_req *sharing;     /* the first request with a step that is not reduced */
     struct aq_coll_req *free;
     uint64_t next_step, next_cell;     /* of the next call: the client's order protects them */
     uint64_t cell_user[AQ_AREA_CELLS]; /* the step that used it last, + 1 */
     void *temp;                        /* block_bytes, made when needed */
     struct aq_coll_req *_Atomic inbox; /* newest first; changed under aq_shm_colls.lock */
     atomic_bool
-        active; /* in aq_shm_colls; set under its lock, taken back only by who works on the team */
+        /* in aq_shm_colls; set under its lock, cleared only by the thread that works on the team */
+        active;
 };
 
 /* --- a step's data --- */
@@ -60,7 +61,7 @@ static inline size_t aq_step_bytes(const struct aq_coll_req *req, size_t step)
     return req->bytes - at < req->chunk ? req->bytes - at : req->chunk;
 }
 
-/* A member's operand. */
+/* Address of a member's operand. */
 static inline void *aq_step_data(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
                                  uint32_t member, size_t step)
 {
@@ -69,7 +70,7 @@ static inline void *aq_step_data(const struct aq_shm_coll *coll, const struct aq
                : (void *)aq_shm_area_line(&coll->area, member, req->first + step)->data;
 }
 
-/* Where a member's slice of a step begins, in bytes. */
+/* Offset of a member's slice of a step, bytes. */
 static inline size_t aq_step_offset(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
                                     size_t step, uint32_t member)
 {
@@ -79,7 +80,7 @@ static inline size_t aq_step_offset(const struct aq_shm_coll *coll, const struct
     return (member * each + (member < more ? member : more)) * unit;
 }
 
-/* --- debug builds: all members pass the same sizes --- */
+/* --- debug builds check that all members pass the same sizes --- */
 
 #if GASNET_DEBUG
 static inline void aq_step_note(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
@@ -88,7 +89,7 @@ static inline void aq_step_note(const struct aq_shm_coll *coll, const struct aq_
     aq_shm_area_line(&coll->area, coll->area.me, req->first + step)->bytes = req->bytes;
 }
 
-/* Once the member has posted the step. */
+/* Called once the member has posted the step. */
 static inline void aq_step_compare(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
                                    size_t step, uint32_t member)
 {
@@ -106,7 +107,7 @@ static inline void aq_step_compare(const struct aq_shm_coll *coll, const struct 
 #define aq_step_compare(coll, req, step, member) ((void)0)
 #endif
 
-/* --- who is there --- */
+/* --- members that have posted or shared --- */
 
 static inline bool aq_all_posted(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
                                  size_t step, uint32_t *seen)
@@ -126,7 +127,7 @@ static inline bool aq_all_shared(const struct aq_shm_coll *coll, const struct aq
     return *seen == coll->area.size;
 }
 
-/* May others learn from a store of ours? See core/aq_conduit.h. */
+/* Returns true if the next store may complete something at other members. See core/aq_conduit.h. */
 static inline bool aq_shm_coll_may_notify(void)
 {
 #if GASNET_SEGMENT_EVERYTHING
@@ -136,8 +137,8 @@ static inline bool aq_shm_coll_may_notify(void)
 #endif
 }
 
-/** aq_coll_req_wake - this member has posted, or shared, a step and there are sleepers: wakes those
- *  that can go on. */
+/** aq_coll_req_wake - this member has posted, or shared, a step and there are sleepers: wakes
+ * those that can continue. */
 void aq_coll_req_wake(const struct aq_shm_coll *coll, const struct aq_coll_req *req, size_t step,
                       bool shared);
 
@@ -147,15 +148,15 @@ void aq_shm_coll_quiesce(struct aq_shm_coll *coll);
 
 /* --- aq_shm_coll_reduce.c --- */
 
-/** aq_coll_req_combine - all operands of a step, into dst. Every member has posted it. */
+/** aq_coll_req_combine - reduces all operands of a step into dst. Every member has posted it. */
 void aq_coll_req_combine(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
                          size_t step);
 
-/** aq_coll_req_share - combine this member's slice of the next step and share it. False: operands
- *  are missing. */
+/** aq_coll_req_share - reduces this member's slice of the next step and shares it. False: operands
+ * are missing. */
 bool aq_coll_req_share(struct aq_shm_coll *coll, struct aq_coll_req *req);
 
-/** aq_coll_req_collect - copy all slices of a step to dst. Every member has shared it. */
+/** aq_coll_req_collect - copies all slices of a step to dst. Every member has shared it. */
 void aq_coll_req_collect(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
                          size_t step);
 

@@ -1,10 +1,10 @@
 /*
- * aq_shm_coll_area.c - areas of the arena for the collectives of teams on one host: layout, life,
- * wakeups.
+ * aq_shm_coll_area.c - areas of the arena for the collectives of teams on one host: layout,
+ * allocation, wakeups.
  *
- * The layout depends on the number of ranks of the host, never on a team's size. So the words that
- * hold step numbers hold nothing else whichever team had the area before: numbers continue where
- * the last team stopped, and nothing need be cleared.
+ * The layout depends on the number of ranks of the host, never on a team's size. The words that
+ * hold step numbers therefore hold nothing else, whichever team had the area before. Numbers
+ * continue where the last team stopped, and nothing need be cleared.
  *
  * Threads   one thread of a process at a time takes an area; the rest as aq_shm_coll_area.h says
  * Uses      conduits/smp/aq_shm.h. SPDX-License-Identifier: BSD-3-Clause
@@ -34,7 +34,8 @@ static uint64_t aq_shm_area_blocks_at(uint32_t ranks)
                        AQ_PAGE_SIZE);
 }
 
-/* Memory that is never touched costs nothing, but all of it might be: less where ranks are many. */
+/* Plans smaller areas for more ranks: untouched memory costs nothing, but all of it might be
+ * touched. */
 uint64_t aq_shm_area_plan(uint32_t ranks, uint64_t at, struct aq_shm_layout *layout)
 {
     layout->coll_areas = AQ_COLL_JOB_PLACES + (ranks <= 16 ? 16 : ranks <= 64 ? 8 : 4);
@@ -55,9 +56,10 @@ static struct aq_shm_area_head *aq_shm_area_head(uint32_t index)
     return (struct aq_shm_area_head *)(void *)aq_shm_area_at(index);
 }
 
-/* --- who is done --- */
+/* --- finished steps --- */
 
-/* Steps that everybody is done with. Words of an earlier team may still be there: too small. */
+/* Returns the number of steps that all members have finished. A word of an earlier team may remain;
+ * it is too small, which is safe. */
 static uint64_t aq_shm_area_min_done(const struct aq_shm_area *area)
 {
     uint64_t min = UINT64_MAX;
@@ -79,7 +81,7 @@ uint32_t aq_shm_area_behind(const struct aq_shm_area *area)
 
     for (uint32_t i = 1; i < area->size; i++) {
         const uint32_t member = (area->me + i) % area->size;
-        /* relaxed: only who it is matters, and nothing of a step is read for it */
+        /* relaxed: only the member's index matters, no data of a step is read */
         const uint64_t done = atomic_load_explicit(&area->done[member].count, memory_order_relaxed);
 
         if (done < min) {
@@ -90,8 +92,8 @@ uint32_t aq_shm_area_behind(const struct aq_shm_area *area)
     return behind;
 }
 
-/* Announce a wait until everybody is done with steps below number, or its end (0). It is announced
- * from the first idle look on, long before this member goes to sleep: that it does so passes a
+/* Announces that this member waits until all have finished the steps below number; 0 ends the wait.
+ * It is announced at the first idle test, long before this member sleeps: going to sleep includes a
  * barrier on all processors. */
 static void aq_shm_area_wait_done(struct aq_shm_area *area, uint64_t number)
 {
@@ -116,7 +118,7 @@ __attribute__((noinline)) bool aq_shm_area_look_done(struct aq_shm_area *area, u
     return all;
 }
 
-/* --- take and close --- */
+/* --- taking and closing an area --- */
 
 uint32_t aq_shm_area_take(void)
 {
@@ -167,9 +169,10 @@ void aq_shm_area_close(struct aq_shm_area *area, uint64_t steps)
 
     if (area->waiting)
         aq_shm_area_wait_done(area, 0);
-    /* acq_rel: the last to leave sees that the others have read what they needed */
+    /* acq_rel: the last member to leave sees that the others have read what they needed */
     if (atomic_fetch_add_explicit(&head->left, 1, memory_order_acq_rel) + 1 == area->size) {
-        atomic_store_explicit(&head->left, 0, memory_order_relaxed); /* nobody else looks */
+        /* relaxed: no other member reads it */
+        atomic_store_explicit(&head->left, 0, memory_order_relaxed);
         head->first = steps;
         /* release: pairs with the acquire in aq_shm_area_take() */
         atomic_store_explicit(&head->taken, 0, memory_order_release);
@@ -177,7 +180,7 @@ void aq_shm_area_close(struct aq_shm_area *area, uint64_t steps)
     free(area->local);
 }
 
-/* --- waking --- */
+/* --- wakeups --- */
 
 void aq_shm_area_wake(const struct aq_shm_area *area, uint32_t member)
 {
@@ -195,8 +198,8 @@ void aq_shm_area_wake_all(const struct aq_shm_area *area)
     aq_shm_sleep_wake();
 }
 
-/* The last who is done wakes the waiting. Two who come last together each fence before they look,
- * so at least one of them sees both. */
+/* The last member to finish wakes the waiting ones. If two finish last at the same time, each
+ * fences before it scans, so at least one of them sees both. */
 __attribute__((noinline, cold)) void aq_shm_area_wake_full(struct aq_shm_area *area)
 {
     uint64_t min;

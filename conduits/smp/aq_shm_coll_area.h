@@ -9,7 +9,8 @@
  * or cell is used again when every member is done with its last use.
  *
  * Owns      the areas
- * Threads   one process writes a member's lines, blocks and done, one thread at a time; all read
+ * Threads   only its own process writes a member's lines, blocks and done, one thread at a time;
+ *           all read
  * Uses      conduits/smp/aq_shm.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_SHM_COLL_AREA_H
@@ -22,49 +23,50 @@
 #define AQ_BLOCK_CELLS 8u  /* of a block: a step takes as many as it needs */
 #define AQ_AREA_CELLS  (AQ_AREA_BLOCKS * AQ_BLOCK_CELLS)
 #if GASNET_DEBUG
-#define AQ_AREA_INLINE_MAX 96u /* bytes in a line */
+#define AQ_AREA_INLINE_MAX 96u /* bytes of data in a line */
 #else
 #define AQ_AREA_INLINE_MAX 112u
 #endif
 
 struct aq_shm_area_line {
     _Alignas(
-        AQ_SHM_PAIR) _Atomic uint64_t posted; /* number of the step + 1: the operand is there */
-    _Atomic uint64_t shared;                  /* ... and this member's slice of the result */
+        AQ_SHM_PAIR) _Atomic uint64_t posted; /* number of the step + 1 once the operand is there */
+    /* number of the step + 1 once this member's slice of the result is there */
+    _Atomic uint64_t shared;
 #if GASNET_DEBUG
-    uint64_t bytes; /* of the whole call whose step this is: equal on all members */
+    uint64_t bytes; /* of the whole call that the step belongs to: equal on all members */
 #endif
     _Alignas(16) unsigned char data[AQ_AREA_INLINE_MAX];
 };
 _Static_assert(sizeof(struct aq_shm_area_line) == AQ_SHM_PAIR, "a line is a pair of cache lines");
 
 struct aq_shm_area_head {
-    _Alignas(AQ_SHM_PAIR) _Atomic uint32_t taken; /* by a team */
-    _Atomic uint32_t left;                        /* members of the team that are gone */
+    _Alignas(AQ_SHM_PAIR) _Atomic uint32_t taken; /* 1: a team uses the area */
+    _Atomic uint32_t left;                        /* members of the team that have left */
     uint64_t first;                               /* number of a new team's first step */
-    _Alignas(AQ_SHM_PAIR) _Atomic uint32_t full;  /* members that wait for others to be done */
+    _Alignas(AQ_SHM_PAIR) _Atomic uint32_t full;  /* members that wait for others to finish steps */
 };
 
-/* One a member. */
+/* One for each member. */
 struct aq_shm_area_done {
-    _Alignas(AQ_SHM_PAIR) _Atomic uint64_t count; /* steps of which it needs nothing any more */
-    _Atomic uint64_t waits; /* it waits until everybody's count is as large; 0: it does not */
+    _Alignas(AQ_SHM_PAIR) _Atomic uint64_t count; /* steps that the member has finished */
+    _Atomic uint64_t waits; /* the member waits until all counts are at least this; 0: no wait */
 };
 
 /* One process's view of its team's area. */
 struct aq_shm_area {
     uint32_t index, size, me;
-    uint32_t *local; /* [size] index among the host's ranks */
+    uint32_t *local; /* [size]: index among the ranks of the host */
     struct aq_shm_area_head *head;
     struct aq_shm_area_done *done;
     struct aq_shm_area_line *lines;
     char *blocks;
     size_t block_bytes;
-    uint64_t all_done; /* steps that everybody was done with when we last looked */
+    uint64_t all_done; /* steps that all had finished at the last test */
     bool waiting;      /* counted in head->full */
 };
 
-/* Plan the areas for a host's ranks, at an offset of the arena; returns their end. */
+/* Plans the areas for a host's ranks, from an offset of the arena on. Returns their end. */
 uint64_t aq_shm_area_plan(uint32_t ranks, uint64_t at, struct aq_shm_layout *layout);
 
 /* Take a free area: its number, or AQ_COLL_NO_PLACE. By one member of a new team. Give it back that
@@ -73,17 +75,17 @@ uint32_t aq_shm_area_take(void);
 void aq_shm_area_give_back(uint32_t index);
 /* Number of the first step of the area's team. */
 uint64_t aq_shm_area_first(uint32_t index);
-/* This member's view of an area; local is kept, and freed by the close. */
+/* Makes this member's view of an area. It takes over `local`, which the close frees. */
 void aq_shm_area_open(struct aq_shm_area *area, uint32_t index, uint32_t size, uint32_t me,
                       uint32_t *local);
-/* This member is gone, after so many steps; the last to leave frees the area. */
+/* This member leaves after so many steps. The last member to leave frees the area. */
 void aq_shm_area_close(struct aq_shm_area *area, uint64_t steps);
 
-/* Are all members done with steps below number? Looks if it does not know; if they are not, the
- * last of them will wake this member should it sleep. */
+/* Returns true if all members have finished the steps below number. If not, the last of them wakes
+ * this member should it sleep. */
 bool aq_shm_area_look_done(struct aq_shm_area *area, uint64_t number);
 
-/* The other member that is done with the fewest steps. */
+/* Returns the other member that has finished the fewest steps. */
 uint32_t aq_shm_area_behind(const struct aq_shm_area *area);
 
 static inline bool aq_shm_area_all_done(struct aq_shm_area *area, uint64_t number)
@@ -92,10 +94,10 @@ static inline bool aq_shm_area_all_done(struct aq_shm_area *area, uint64_t numbe
            || aq_shm_area_look_done(area, number);
 }
 
-/* Wake the sleepers among the members: one, or all others. */
+/* Wakes one sleeping member, or all others. */
 void aq_shm_area_wake(const struct aq_shm_area *area, uint32_t member);
 void aq_shm_area_wake_all(const struct aq_shm_area *area);
-/* Somebody waits for others to be done: wake who has waited for us. */
+/* A member waits for others to finish: wakes those that have waited for this member. */
 void aq_shm_area_wake_full(struct aq_shm_area *area);
 
 static inline struct aq_shm_area_line *aq_shm_area_line(const struct aq_shm_area *area,
@@ -128,17 +130,17 @@ static inline bool aq_shm_area_shared(const struct aq_shm_area *area, uint32_t m
            > number;
 }
 
-/* Is there anybody on this host who may have to be woken? After something was published. */
+/* Called after something was published: returns true if a rank of this host may sleep. */
 static inline bool aq_shm_area_sleepers(void)
 {
     aq_shm_order_before_look();
     return AQ_UNLIKELY(atomic_load_explicit(&aq_shm_common()->sleepers, memory_order_relaxed) != 0);
 }
 
-/* This member needs nothing of steps below number any more. */
+/* This member has finished the steps below number. */
 static inline void aq_shm_area_set_done(struct aq_shm_area *area, uint64_t number)
 {
-    /* release: our reading of those steps comes before their lines are written again */
+    /* release: this member's reads of those steps precede the next write to their lines */
     atomic_store_explicit(&area->done[area->me].count, number, memory_order_release);
     aq_shm_order_before_look();
     if (AQ_UNLIKELY(atomic_load_explicit(&area->head->full, memory_order_relaxed) != 0))

@@ -1,12 +1,12 @@
 /*
- * aq_shm_coll_reduce.c - collectives through shared memory: combining the operands of a step.
+ * aq_shm_coll_reduce.c - collectives through shared memory: reduction of the operands of a step.
  *
- * Small data: every member that gets the result combines all operands into its dst. From
- * AQ_SHM_SCATTER_MIN bytes and three members on, each member combines one slice of the operands
- * where it lies in its own block and shares it; the members that get the result copy the slices
- * together, so every operand is read once.
+ * Small data: every member that receives the result combines all operands into its dst. From
+ * AQ_SHM_SCATTER_MIN bytes and three members on, each member combines one slice of the operands, in
+ * place in its own block, and shares it. The members that receive the result copy the slices, so
+ * every operand is read once.
  *
- * Order     the combined value is the right operand, and only that is written. Operators that do
+ * Order     the accumulated value is the right operand, and only that is written. Operators that do
  *           not commute are applied in rank order
  * Threads   the thread at work on the team. Uses aq_shm_coll.h. SPDX-License-Identifier:
  *           BSD-3-Clause
@@ -15,8 +15,8 @@
 
 #include <stdlib.h>
 
-/* All operands of a step, from the last to the first: what is combined is the right operand, and
- * only that is written. */
+/* Combines all operands of a step, from the last to the first: the accumulated value is the right
+ * operand, and only that is written. */
 void aq_coll_req_combine(const struct aq_shm_coll *coll, const struct aq_coll_req *req, size_t step)
 {
     const struct aq_coll_call *call = &req->call;
@@ -32,7 +32,7 @@ void aq_coll_req_combine(const struct aq_shm_coll *coll, const struct aq_coll_re
                       call->cdata);
 }
 
-/* The same in rank order for a slice, which then replaces this member's operand. */
+/* The same in rank order for a slice; the result replaces this member's operand. */
 static void aq_step_reduce_ordered(struct aq_shm_coll *coll, const struct aq_coll_req *req,
                                    size_t step, size_t at, size_t bytes)
 {
@@ -54,7 +54,8 @@ static void aq_step_reduce_ordered(struct aq_shm_coll *coll, const struct aq_col
         memcpy(own, result, bytes);
 }
 
-/* Combine this member's slice of the next step, and share it. False: operands are missing. */
+/* Combines this member's slice of the next step, and shares it. Returns false if operands are
+ * missing. */
 bool aq_coll_req_share(struct aq_shm_coll *coll, struct aq_coll_req *req)
 {
     const struct aq_coll_call *call = &req->call;

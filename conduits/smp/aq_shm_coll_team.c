@@ -1,7 +1,7 @@
 /*
- * aq_shm_coll_team.c - collectives through shared memory: what a team has for them.
+ * aq_shm_coll_team.c - collectives through shared memory: the state of a team.
  *
- * Threads   one thread makes and frees a team's; its requests are complete by then
+ * Threads   one thread makes and frees a team's state; its requests are complete by then
  * Uses      aq_shm_coll.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/smp/aq_shm_coll.h"
@@ -32,13 +32,13 @@ static uint32_t *aq_shm_coll_locals(const struct aq_coll_team *team)
     return local;
 }
 
-/* Rank 0 takes an area for the team and tells the others which. */
+/* Rank 0 takes an area for the team and sends its number to the others. */
 static uint32_t aq_shm_coll_area(struct aq_coll_team *team)
 {
     uint32_t area = 0;
 
     if (team->id == 0)
-        return 0; /* the job's */
+        return 0; /* the area of the job's team */
     if (team->rank == 0)
         area = aq_shm_area_take();
 

@@ -1,12 +1,12 @@
 /*
- * aq_shm_pool.c - payload blocks: where the payloads of a rank's messages lie on their way.
+ * aq_shm_pool.c - payload blocks, which hold the payloads of a rank's messages in flight.
  *
- * A rank has a pool for requests and one for replies, shared by all its targets, so that memory
- * grows with the number of ranks and not with that of pairs. Blocks are handed out last in,
+ * A rank has a pool for requests and one for replies. All its targets share them, so that memory
+ * grows with the number of ranks and not with the number of pairs. Blocks are allocated last in,
  * first out: the next payload finds the block of the last one in the cache.
  *
  * Owns      the free lists (private memory); the blocks are in the arena
- * Threads   any; one short lock a channel
+ * Threads   any; one lock for each channel, held for a few instructions
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdlib.h>
@@ -61,7 +61,7 @@ int aq_shm_pool_init(void)
     return AQ_OK;
 }
 
-/* All functions that take leave keep blocks of each size. */
+/* Every caller leaves `keep` blocks of each size free. */
 static inline uint16_t aq_shm_block_pop(int channel, int class, uint32_t keep)
 {
     struct aq_shm_free *list = &aq_shm_pools[channel].free[class];

@@ -1,16 +1,16 @@
 /*
- * aq_shm_rma.c - put and get between ranks of a neighborhood, where the inline path did not serve.
+ * aq_shm_rma.c - put and get between ranks of a neighborhood, for cases the inline path leaves out.
  *
- * Inside the attached segment, which is mapped everywhere but in segment everything, it is a copy;
- * so it is at home. Anywhere else, which is where the segments of further endpoints are, the kernel
- * copies if it may. If it may not, messages have to do it, which is the conduit's to say.
+ * Memory inside the attached segment, which every rank maps except in segment everything, is copied
+ * directly; so is this rank's own memory. Other memory, such as the segments of further endpoints,
+ * is copied by the kernel if it permits that. If not, the conduit must use messages.
  *
  * Threads   any. Uses aq_shm_cma.c. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "core/aq_job.h"
 #include "conduits/smp/aq_shm.h"
 
-/* Can it be reached by loads and stores, and by what is its address here another? */
+/* Returns true if loads and stores reach the remote memory, and its address in this process. */
 static inline bool aq_shm_is_mapped(gex_Rank_t jobrank, const void *remote, size_t nbytes,
                                     intptr_t *delta_out)
 {

@@ -2,10 +2,10 @@
  * aq_shm_segment.c - the segments of a host: one memory file, of which every rank maps the part of
  * its neighborhood.
  *
- * One mapping for all of them costs one system call however many ranks there are, and the
- * distance between a neighbour's addresses and ours is one subtraction. Nothing is touched:
- * pages come into being where and when the client first writes to them. A rank whose neighborhood
- * is itself alone has memory of its own instead, which can be of transparent huge pages.
+ * One mapping for all segments costs one system call, however many ranks there are, and translates
+ * a local rank's address by one addition. Nothing is touched here: a page is allocated where and
+ * when the client first writes to it. A rank that is alone in its neighborhood has anonymous memory
+ * instead, which can use transparent huge pages.
  *
  * Owns      the mapping. Uses other/spawn (memory file, exchange). SPDX-License-Identifier:
  *           BSD-3-Clause
@@ -36,13 +36,13 @@ static struct {
     uint64_t bytes;
 } aq_shm_mapped AQ_JOB_STATE;
 
-/* What each rank tells the others about its segment. */
+/* What each rank publishes about its segment. */
 struct aq_shm_segment_info {
     uint64_t size;
-    uint64_t huge_free; /* bytes in reserved huge pages that are free */
+    uint64_t huge_free; /* free bytes in reserved huge pages */
 };
 
-/* Reserved huge pages are rare; transparent ones are asked for below. */
+/* Reserved huge pages are rare; transparent ones are requested below. */
 static uint64_t aq_shm_huge_free(void)
 {
     unsigned long long pages = 0, reserved = 0, kilobytes = 0;
@@ -60,14 +60,15 @@ static uint64_t aq_shm_huge_free(void)
                                                                 : 0;
 }
 
-/* Where things are in the file. */
+/* Layout of the memory file. */
 struct aq_shm_plan {
-    uint64_t *offset;      /* [aq_shm.size] of my neighborhood's segments, from its beginning */
-    uint64_t begin, bytes; /* my neighborhood's part of the file */
+    /* [aq_shm.size]: offsets of the neighborhood's segments from its beginning */
+    uint64_t *offset;
+    uint64_t begin, bytes; /* this neighborhood's part of the file */
     uint64_t file_bytes;
 };
 
-/* Each neighborhood has a part of the file, and each of its ranks a place in that. */
+/* Each neighborhood has a part of the file, and each of its ranks a part of that. */
 static void aq_shm_lay_out(const struct aq_shm_segment_info *all, struct aq_shm_plan *plan)
 {
     uint64_t at = 0;
@@ -77,8 +78,7 @@ static void aq_shm_lay_out(const struct aq_shm_segment_info *all, struct aq_shm_
         const uint64_t size = all[aq_job.host[i].gex_jobrank].size;
         const bool ours = i / aq_job.nbrhd_max == aq_job.nbrhd_on_host;
 
-        if (size >= AQ_HUGE_PAGE
-            || i % aq_job.nbrhd_max == 0) /* huge pages need aligned beginnings */
+        if (size >= AQ_HUGE_PAGE || i % aq_job.nbrhd_max == 0) /* huge pages need aligned offsets */
             at = aq_round_up(at, AQ_HUGE_PAGE);
         if (ours && local == 0)
             plan->begin = at;
@@ -103,7 +103,8 @@ static int aq_shm_check_limits(uint64_t bytes)
     return AQ_OK;
 }
 
-/* The file, sized by the first rank of the host. All ranks take part, whatever their limits are. */
+/* Makes the file, which the first rank of the host sizes. All ranks take part, whatever their
+ * limits are. */
 static int aq_shm_segment_file(uint64_t bytes, bool huge, int *fd_out)
 {
     const int fd = huge ? aq_spawn_host_fd(AQ_SHM_FD_HUGE, MFD_HUGETLB)
@@ -130,21 +131,21 @@ static int aq_shm_segment_file(uint64_t bytes, bool huge, int *fd_out)
     return AQ_OK;
 }
 
-/* Ordinary pages come when touched. Huge ones are reserved for the file now, by its first mapping:
- * touching one that is not there would be SIGBUS. */
+/* Ordinary pages are allocated when touched. Huge pages are reserved for the file by its first
+ * mapping: touching one that is not available would raise SIGBUS. */
 static int aq_shm_map_segments(int fd, const struct aq_shm_plan *plan, bool huge, char **base_out)
 {
     const uint64_t bytes = plan->bytes;
-    /* transparent huge pages are seldom to be had for files: who shares with nobody needs none */
+    /* the kernel seldom offers transparent huge pages for files; a rank that shares with no other
+     * needs no file */
     const bool alone = aq_shm.size == 1 && !huge;
     char *base = MAP_FAILED;
 
     if (alone)
         base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    /* a file's pages are not counted before they are touched, where anonymous memory's are: by
-     * vm.overcommit_memory=2 and
-       ulimit -d */
+    /* vm.overcommit_memory=2 and ulimit -d count anonymous memory when it is mapped, but the pages
+     * of a file only when they are touched */
     if (base == MAP_FAILED)
         base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                     huge ? MAP_SHARED : MAP_SHARED | MAP_NORESERVE, fd, (off_t)plan->begin);
@@ -155,15 +156,16 @@ static int aq_shm_map_segments(int fd, const struct aq_shm_plan *plan, bool huge
                               "ulimit -v, or ask for less with GASNET_MAX_SEGSIZE",
                               (double)bytes / 1048576, strerror(errno));
     if (aq_env_bool(AQ_ENV_USE_HUGEPAGES) && !huge)
-        madvise(base, bytes, MADV_HUGEPAGE); /* where the kernel offers them for shared memory */
-    /* a child of the client has no part in the job and must not write to it */
+        /* effective where the kernel offers them for shared memory */
+        madvise(base, bytes, MADV_HUGEPAGE);
+    /* a child process of the client has no part in the job and must not write to it */
     madvise(base, bytes, MADV_DONTFORK);
     *base_out = base;
     return AQ_OK;
 }
 
-/* Make the file and map my part of it, with reserved huge pages or without: AQ_OK only if all ranks
- * of the host have done it. */
+/* Makes the file and maps this rank's part of it, with reserved huge pages or without. AQ_OK only
+ * if all ranks of the host have succeeded. */
 static int aq_shm_segment_try(const struct aq_shm_plan *plan, bool huge, char **base_out)
 {
     int *failed = malloc(aq_job.host_size * sizeof(*failed));
@@ -171,7 +173,8 @@ static int aq_shm_segment_try(const struct aq_shm_plan *plan, bool huge, char **
     char *base = NULL;
 
     if (failed == NULL)
-        aq_fatal("no memory for the %u ranks of this host", aq_job.host_size); /* others wait */
+        /* the other ranks wait */
+        aq_fatal("no memory for the %u ranks of this host", aq_job.host_size);
     self = aq_shm_segment_file(plan->file_bytes, huge, &fd);
     if (self == AQ_OK) {
         self = aq_shm_map_segments(fd, plan, huge, &base);
@@ -180,7 +183,7 @@ static int aq_shm_segment_try(const struct aq_shm_plan *plan, bool huge, char **
     rc = aq_spawn_host_allgather(&self, sizeof(self), failed);
     for (gex_Rank_t i = 0; rc == AQ_OK && i < aq_job.host_size; i++)
         if (failed[i] != AQ_OK)
-            rc = AQ_ERR_RESOURCE; /* who it was has said why */
+            rc = AQ_ERR_RESOURCE; /* the rank that failed has logged the reason */
     free(failed);
     if (rc == AQ_OK)
         *base_out = base;
@@ -189,8 +192,8 @@ static int aq_shm_segment_try(const struct aq_shm_plan *plan, bool huge, char **
     return rc;
 }
 
-/* Everybody tells where its segment begins, or NULL; those of a neighborhood are one mapping, at an
- * address of each rank's own. */
+/* Every rank publishes the address of its segment, or NULL. The segments of a neighborhood are one
+ * mapping, whose address differs between ranks. */
 static int aq_shm_exchange_bases(char *base, const struct aq_shm_plan *plan,
                                  const struct aq_shm_segment_info *all)
 {
@@ -200,7 +203,7 @@ static int aq_shm_exchange_bases(char *base, const struct aq_shm_plan *plan,
 
     for (gex_Rank_t rank = 0; rc == AQ_OK && rank < aq_job.size; rank++) {
         if (bases[rank] == NULL)
-            rc = AQ_ERR_RESOURCE; /* its host has said why */
+            rc = AQ_ERR_RESOURCE; /* a rank of its host has logged the reason */
         aq_job.bound[rank] = (struct aq_bound){ bases[rank], all[rank].size };
     }
     for (uint32_t local = 0; rc == AQ_OK && local < aq_shm.size; local++) {
@@ -236,7 +239,7 @@ int aq_shm_segment_attach(uintptr_t size, void **base_out)
     aq_shm_lay_out(all, &plan);
     mapped = AQ_RETRY;
     if (all[aq_job.host[0].gex_jobrank].huge_free
-        >= plan.file_bytes) /* the same answer on every rank */
+        >= plan.file_bytes) /* the result is the same on every rank */
         mapped = aq_shm_segment_try(&plan, true, &base);
     if (mapped != AQ_OK)
         mapped = aq_shm_segment_try(&plan, false, &base);

@@ -1,7 +1,7 @@
 /*
- * aq_smp.c - the smp conduit: shared memory and nothing else.
+ * aq_smp.c - the smp conduit: shared memory only.
  *
- * The table is the local one of every job. A job of the smp conduit has no other.
+ * Every job uses this table for its local ranks. A job of the smp conduit has no other table.
  *
  * Uses      conduits/smp/aq_shm.h; extended/aq_ref.h for what shared memory cannot do
  * SPDX-License-Identifier: BSD-3-Clause
@@ -13,22 +13,22 @@
 #include "core/aq_poll.h"
 #include "extended/aq_ref.h"
 
-/* Shared memory is everywhere. */
+/* Shared memory is always available. */
 static int aq_smp_probe(char *why, size_t len)
 {
     (void)why, (void)len;
     return AQ_OK;
 }
 
-/* Through the kernel, if it allows that. */
+/* The kernel copies, if it permits that. */
 static bool aq_smp_segment_reaches(gex_Rank_t jobrank)
 {
     return aq_shm_cma_reaches(aq_job_local_index(jobrank));
 }
 
 #if GASNET_SEGMENT_EVERYTHING
-/* What this rank tells a local rank may be passed on to a remote one: nothing leaves while a peer
- * could still use memory that this process has unmapped. */
+/* The local receiver may pass on to a remote rank what this message says. Messages therefore wait
+ * while a peer could still use memory that this process has unmapped. */
 static int aq_smp_am_send(const struct aq_am_out *out)
 {
     return aq_job.remote->may_notify() ? aq_shm_am_send(out) : AQ_RETRY;
