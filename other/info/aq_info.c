@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_info.c - aq-info: what this build of the library and this machine can do, and every
+ * aq_info.c - aq-info: prints what this build of the library and this machine can do, and every
  * environment variable.
  * Exit code 0; 1 if nothing matched or the output could not be written; 2 for a wrong option.
  */
@@ -51,7 +51,7 @@ struct info_request {
     const char *pattern;
 };
 
-/* 0, or the exit code to leave with + 1 */
+/* Returns 0, or 1 + the exit code to leave with. */
 static int info_parse(int argc, char **argv, struct info_request *request)
 {
     int option;
@@ -88,7 +88,7 @@ static int info_parse(int argc, char **argv, struct info_request *request)
             return 3;
         }
     }
-    /* "--env PATTERN" as two words */
+    /* "--env PATTERN" in two words */
     if (request->env && request->pattern == NULL && optind < argc)
         request->pattern = argv[optind++];
     if (optind < argc) {

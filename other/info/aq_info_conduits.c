@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_info_conduits.c - which conduits this library holds, which work here and why the others do
- * not, and the limits a client would see.
- * Limits come from a job of one rank that a child process starts on the conduit and ends again,
- * so that they are the ones a client gets; those of messages between hosts come from the conduit's
- * table.
+ * aq_info_conduits.c - which conduits this library has, whether each works on this machine and why
+ * not, and the limits that a client would see.
+ * A child process starts a job of one rank on the conduit and ends it, so that the limits are the
+ * ones that a client gets. Those of messages between hosts come from the conduit's table.
  * Uses      base/aq_report.h, gasnetex.h
  */
 #include "other/info/aq_info.h"
@@ -31,7 +30,7 @@ struct info_limits {
 
 extern char **environ;
 
-/* a launcher around aq-info must not take the child for one of its ranks */
+/* a launcher that started aq-info must not take the child for one of its ranks */
 static void info_detach_launcher(void)
 {
     static const char *const prefixes[] = { "PMI", "AQ_SPAWN", "GASNET_PSHM_NODES",
@@ -53,10 +52,10 @@ static void info_detach_launcher(void)
     }
 }
 
-/* in the child: start, ask, tell, end */
+/* in the child: starts a job, reads its limits, reports them, ends */
 static _Noreturn void info_limits_child(const char *conduit, int out)
 {
-    /* udp's way to start a job of one rank here; others take no notice */
+    /* makes udp start a job of one rank here; other conduits ignore it */
     char self[] = "aq-info", one[] = "1", *words[] = { self, one, NULL }, **argv = words;
     int argc = 2;
     struct info_limits limits;
@@ -82,7 +81,7 @@ static _Noreturn void info_limits_child(const char *conduit, int out)
     limits.segment = gasnet_getMaxLocalSegmentSize();
     aq_report_job(&limits.job);
     limits.max_threads = gex_System_QueryMaxThreads();
-    (void)!write(out, &limits, sizeof(limits)); /* less than PIPE_BUF: whole or nothing */
+    (void)!write(out, &limits, sizeof(limits)); /* atomic: shorter than PIPE_BUF */
     gasnet_exit(0);
 }
 
@@ -97,7 +96,7 @@ static size_t info_drain(int fd, char *buf, size_t size)
     return used;
 }
 
-/* false: text holds what the child said on stderr */
+/* false: text holds the child's output on stderr */
 static bool info_ask_limits(const char *conduit, struct info_limits *limits_out, char *text,
                             size_t size)
 {
@@ -134,7 +133,7 @@ static bool info_ask_limits(const char *conduit, struct info_limits *limits_out,
     return got == sizeof(*limits_out);
 }
 
-/* A lone rank is local to itself; the table says what remote ranks take. */
+/* A job of one rank has only a local rank; the table has the limits of remote ones. */
 static void info_remote_limits_of(const struct aq_conduit_report *conduit)
 {
     if (!conduit->network)

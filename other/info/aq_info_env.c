@@ -11,7 +11,7 @@
 
 #include "base/aq_env.h"
 
-/* the table in its order with its headings: a title, or a row */
+/* the table in its order, with its headings: an entry is a title or a row */
 struct info_entry {
     const char *title;
     int id;
@@ -55,7 +55,7 @@ static const char *info_env_form(int id)
     if (row->type == AQ_ENV_TYPE_CHOICE)
         snprintf(text, sizeof(text), "%s of %s", type, row->unit);
     else if (row->type == AQ_ENV_TYPE_STR && row->unit[0] != '\0')
-        snprintf(text, sizeof(text), "%s", row->unit); /* what the text is made of */
+        snprintf(text, sizeof(text), "%s", row->unit); /* for a string: what it contains */
     else if (info_env_counts(row))
         snprintf(text, sizeof(text), "%s in %s", type, row->unit);
     else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * aq_info_machine.c - what this machine, container and user may use: cores, memory, descriptors,
- * the kernel's ways of sharing memory. What can be tried is tried rather than looked up.
+ * the kernel's means of sharing memory. Facilities are tested rather than looked up where possible.
  * Uses      base/aq_platform.h, /proc and /sys, hwloc by dlopen when built with its header
  */
 #ifdef HAVE_CONFIG_H
@@ -154,7 +154,7 @@ static void info_huge_pages(void)
         aq_info_text("thp_shmem", "transparent, shared", setting, NULL);
 }
 
-/* what one rank does to another: a child reads its sibling's memory */
+/* what a rank does to another rank: a child process reads its sibling's memory */
 static bool info_try_vm_read(char *why, size_t size)
 {
     static volatile int secret;
@@ -225,7 +225,7 @@ static void info_sharing(void)
 /* ---- topology ------------------------------------------------------------------------------ */
 
 #ifdef HAVE_HWLOC
-/* the few calls we need, found at run time so that nothing links with hwloc */
+/* the hwloc calls that are needed, found at run time so that nothing links with hwloc */
 struct info_hwloc {
     int (*init)(hwloc_topology_t *);
     int (*load)(hwloc_topology_t);

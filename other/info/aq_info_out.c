@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_info_out.c - facts as aligned text or as JSON; see aq_info.h.
- * Owns      the nesting depth and whether a comma is due
+ * aq_info_out.c - prints facts as aligned text or as JSON; see aq_info.h.
+ * Owns      the nesting depth, and whether a comma is due
  */
 #include "other/info/aq_info.h"
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_agent.h - a job on several hosts: gasnetrun here is the root of a tree of agents, gasnetrun
- * --agent on each host, which are joined by ssh and look after their host's ranks.
- * Owns      struct aq_node: the root's or an agent's whole state
- * Threads   one, in aq_supervise_run()'s loop; nothing here ever blocks in it
- * Order     hosts are numbered as in the list; a node looks after a range of hosts: an agent is the
- *           first of its own, the rest is split among its children. So ranks of a subtree are
- *           consecutive too
- * Promise   a node whose parent falls silent or closes the line kills its ranks and goes; a child
- *           that is lost ends the job. Output is bounded by credits, so that a slow terminal stops
- *           the ranks that write, and neither fills memory nor delays what else is said
+ * aq_agent.h - a job on several hosts. gasnetrun on the user's host is the root of a tree of
+ * agents. An agent is gasnetrun --agent on a host; ssh connects it with its parent, and it
+ * supervises the ranks of its host.
+ * Owns      struct aq_node: the whole state of the root or of an agent
+ * Threads   one, in aq_supervise_run()'s loop; nothing here blocks in it
+ * Order     hosts are numbered as in the list. A node is responsible for a range of hosts: an agent
+ *           runs on the first of its range and splits the rest among its children. The ranks of a
+ *           subtree are therefore consecutive too
+ * Promise   a node whose parent is silent or closes the connection kills its ranks and exits. A
+ *           child that is lost ends the job. Credits bound the output in flight: a slow terminal
+ *           stops the ranks that write, but neither fills memory nor delays other messages
  * Uses      other/spawn/aq_supervise.h, aq_shutdown.h, aq_spawn_agent.h
  * See       docs/launching.md
  */
@@ -26,15 +27,15 @@
 #include "other/spawn/aq_spawn_agent.h"
 #include "other/spawn/aq_supervise.h"
 
-#define AQ_AGENT_WORD   "--agent" /* what turns gasnetrun into one */
+#define AQ_AGENT_WORD   "--agent" /* the option that makes gasnetrun an agent */
 #define AQ_AGENT_NOBODY UINT32_MAX
-#define AQ_AGENT_MS     1000000ull  /* nanoseconds */
+#define AQ_AGENT_MS     1000000ull  /* nanoseconds in a millisecond */
 #define AQ_AGENT_LOST   255         /* exit code of a job that has lost a host */
-#define AQ_AGENT_STDIN  (32u << 10) /* bytes of standard input on their way to rank 0 */
-#define AQ_AGENT_LINE   4096        /* a longer line of output comes in pieces */
-#define AQ_AGENT_HEAD   16          /* room for "[rank] " before it */
+#define AQ_AGENT_STDIN  (32u << 10) /* bytes of standard input in flight to rank 0 */
+#define AQ_AGENT_LINE   4096        /* a longer line of output is split */
+#define AQ_AGENT_HEAD   16          /* space for "[rank] " before it */
 
-/* what every host needs to know; the same for all, made by the root */
+/* what every host needs to know about the job; the root makes it, and all hosts get the same */
 struct aq_plan {
     uint8_t key[32];
     uint32_t ranks, hosts;
@@ -43,77 +44,77 @@ struct aq_plan {
     char **host_name;     /* [hosts], NULL-terminated */
     char *directory;
     char **argv;
-    char **set;                 /* NAME=VALUE, for the ranks' environment */
-    const uint8_t *environment; /* of the user, as a block of strings */
+    char **set;                 /* NAME=VALUE for the ranks' environment */
+    const uint8_t *environment; /* the user's environment, as a block of strings */
     size_t environment_bytes;
     char **ssh;          /* the command, without the host */
-    char *remote;        /* gasnetrun on the hosts */
+    char *remote;        /* path of gasnetrun on the hosts */
     uint32_t timeout_ms; /* GASNET_HOST_TIMEOUT; 0: never */
     uint32_t degree;     /* GASNET_SSH_OUT_DEGREE; 0: no limit */
-    uint32_t bind, cpus; /* as in struct aq_launch; cpus 0: -1 there, else one more than there */
+    uint32_t bind, cpus; /* as in struct aq_launch; cpus: 1 more than there, since 0 means -1 */
     uint32_t verbose;
     bool prefix;
-    const uint8_t *blob; /* all this in a payload */
+    const uint8_t *blob; /* all of this as a payload */
     size_t blob_len;
 };
 
 enum aq_link_state {
-    AQ_LINK_NEW, /* the hello has not come */
+    AQ_LINK_NEW, /* the hello has not arrived */
     AQ_LINK_OPEN,
-    AQ_LINK_DONE, /* has nothing left to do */
+    AQ_LINK_DONE, /* the child has nothing left to do */
     AQ_LINK_CLOSED
 };
 
-/* the line to a child, or to the parent */
+/* the connection with a child or with the parent */
 struct aq_link {
     enum aq_link_state state;
-    int in, out, err;    /* -1: closed */
+    int in, out, err;    /* process of ssh; 0: the parent's link, or ssh has ended */
     pid_t pid;           /* ssh; 0: the parent, or gone */
-    int status;          /* wait status once it is gone */
-    int exec_error;      /* why ssh could not be run; written by the child of vfork */
-    uint32_t first, end; /* child: its hosts */
+    int status;          /* wait status of ssh once it has ended */
+    int exec_error;      /* errno of exec of ssh; written by the child of vfork */
+    uint32_t first, end; /* child: its range of hosts */
     struct aq_frame_in rx;
     struct aq_pack tx;
-    size_t tx_head; /* sent of it */
+    size_t tx_head; /* bytes of tx that have been sent */
     uint64_t last_seen_ns, last_sent_ns, born_ns;
-    uint64_t eof_ns;  /* the line was closed by the other side; 0: not */
-    size_t credit[3]; /* bytes that we may send: of stdin, stdout, stderr */
-    size_t owed[3];   /* what has been sent to us, and went on; not yet credited */
-    char text[1024];  /* the end of what ssh said on stderr before the hello */
+    uint64_t eof_ns;  /* when the other side closed the connection; 0: open */
+    size_t credit[3]; /* bytes that this node may send: of stdin, stdout, stderr */
+    size_t owed[3];   /* bytes received and passed on, for which no credit has been returned yet */
+    char text[1024];  /* end of ssh's output on stderr before the hello */
     size_t text_len;
-    uint8_t *contrib; /* contribution to the exchange under way */
+    uint8_t *contrib; /* contribution to the current exchange */
     uint32_t contrib_len;
     bool contrib_ready;
     bool joined; /* some rank of its hosts has joined the job */
-    bool frozen; /* one waits for a debugger */
+    bool frozen; /* a rank of its hosts waits for a debugger */
 };
 
 struct aq_chunk {
     struct aq_chunk *next;
-    uint32_t from; /* child, or AQ_AGENT_NOBODY */
+    uint32_t from; /* index of the child, or AQ_AGENT_NOBODY */
     uint32_t len, at;
     char data[];
 };
 
-/* output on its way up, or to the terminal */
+/* output on its way to the parent, or to the terminal */
 struct aq_outq {
     struct aq_chunk *head, **tail;
-    size_t own; /* bytes of it that are not a child's */
+    size_t own; /* bytes of it from this host's ranks */
 };
 
-/* one rank's stdout or stderr, not yet complete line */
+/* stdout or stderr of one rank; text is its incomplete last line */
 struct aq_stream {
     int fd;        /* -1 when closed */
     uint8_t which; /* 1 stdout, 2 stderr */
     uint32_t rank;
     uint32_t len;
-    uint64_t since_ns; /* when the oldest of it came */
+    uint64_t since_ns; /* when the oldest byte of text arrived */
     char line[AQ_AGENT_LINE];
 };
 
-/* a descriptor of the user's; writes to it and reads from it never block */
+/* a descriptor of the user's; reads and writes of it never block */
 struct aq_console {
-    int fd; /* -1: gone */
+    int fd; /* -1: closed */
     bool is_socket, may_block, is_tty;
 };
 
@@ -131,53 +132,54 @@ enum aq_ref_kind {
 
 struct aq_ref {
     enum aq_ref_kind kind;
-    uint32_t index; /* of the child (AQ_AGENT_NOBODY: parent), stream, console or idle worker */
+    /* index of the child (AQ_AGENT_NOBODY: parent), stream, console or idle worker */
+    uint32_t index;
 };
 
 struct aq_node {
     struct aq_plan plan;
     struct aq_launch *lo;
     bool is_root;
-    uint32_t host;   /* an agent's number */
-    uint32_t window; /* bytes of each kind of output that a child may have on its way to us */
+    uint32_t host;   /* host number of an agent */
+    uint32_t window; /* bytes of each kind of output that a child may have in flight to this node */
     struct aq_link up;
     struct aq_link *child;
     uint32_t children;
     struct aq_supervise *sv;
-    struct aq_start *start; /* an agent's */
+    struct aq_start *start; /* agents only */
     struct aq_supervise_io io;
-    struct aq_ref *ref; /* what each pollfd is */
+    struct aq_ref *ref; /* what each pollfd belongs to */
     struct aq_outq out[3];
     struct aq_console console[3];
     struct aq_stream *stream;
     uint32_t streams;
-    uint64_t drained_ns; /* when a stream last said something after the ranks had gone */
+    uint64_t drained_ns; /* when a stream last had output after the ranks had ended */
     int drain_round;
-    uint32_t started;  /* ranks */
-    char failed[1024]; /* why none can be started; "" if they can */
+    uint32_t started;  /* ranks started */
+    char failed[1024]; /* why no rank can be started; "" if ranks can */
     int feed_fd;       /* stdin of rank 0; -1 */
     struct aq_pack feed;
     size_t feed_head;
     bool feed_end;
     bool stdin_end;
-    int local_fd;                       /* to the host's first rank; -1 */
-    struct aq_exchange_request request; /* what it has asked for */
+    int local_fd;                       /* connection with the host's first rank; -1: none */
+    struct aq_exchange_request request; /* that rank's exchange request */
     bool request_open;
     uint32_t rounds;
-    uint32_t alive; /* ranks of ours */
+    uint32_t alive; /* ranks of this host that are running */
     uint32_t sent_state, sent_joined, sent_stopped, sent_frozen;
     int sent_code;
     uint64_t sent_ask_ns;
     bool joined;
-    bool frozen; /* some rank of the subtree */
+    bool frozen; /* a rank of the subtree waits for a debugger */
     bool paused;
-    bool orphan; /* the parent is lost: kill and go */
+    bool orphan; /* the parent is lost: kill the ranks and exit */
     bool done_sent;
-    bool in_shutdown, finished; /* BYE has gone round; all children are gone */
+    bool in_shutdown, finished; /* SHUTDOWN has been sent to all; all children have exited */
     uint64_t shutdown_ns, kill_ns, stop_ns;
-    uint64_t step_ns;                 /* the last turn */
-    uint64_t absent_ns, back_ns;      /* this process was stopped so long, and went on then */
-    struct aq_shutdown *shutdown_ctx; /* in the loop only */
+    uint64_t step_ns;                 /* when the loop last ran */
+    uint64_t absent_ns, back_ns;      /* how long this process was stopped; when it continued */
+    struct aq_shutdown *shutdown_ctx; /* valid in the loop only */
 };
 
 /* aq_agent_plan.c */
@@ -193,7 +195,7 @@ void aq_link_init(struct aq_link *l, int in, int out, int err);
 void aq_link_send(struct aq_link *l, enum aq_frame_type type, uint8_t arg, const void *data,
                   size_t len);
 void aq_link_send_pack(struct aq_link *l, enum aq_frame_type type, uint8_t arg, struct aq_pack *p);
-bool aq_link_flush(struct aq_link *l);   /* false: nobody there */
+bool aq_link_flush(struct aq_link *l);   /* false: the other side is gone */
 bool aq_link_receive(struct aq_link *l); /* false: the other side has closed */
 bool aq_link_has_output(const struct aq_link *l);
 void aq_link_read_err(struct aq_node *n, struct aq_link *l);
@@ -203,7 +205,7 @@ void aq_link_close(struct aq_link *l);
 void aq_ssh_command(struct aq_plan *plan, const struct aq_launch *lo);
 void aq_ssh_print(const struct aq_plan *plan, uint32_t host);
 bool aq_ssh_start(struct aq_node *n, struct aq_link *l);
-void aq_ssh_said(const struct aq_link *l, char text_out[512]); /* what ssh has said, in one line */
+void aq_ssh_said(const struct aq_link *l, char text_out[512]); /* ssh's output, in one line */
 void aq_ssh_why(const struct aq_node *n, const struct aq_link *l, char *text_out, size_t size);
 
 /* aq_agent_output.c */
@@ -219,7 +221,7 @@ bool aq_stream_make(struct aq_node *n, uint32_t slot, int stdio_out[3]); /* fals
 void aq_stream_read(struct aq_node *n, struct aq_stream *s);
 bool aq_stream_may_read(const struct aq_node *n, const struct aq_stream *s);
 bool aq_stream_tidy(struct aq_node *n,
-                    uint64_t now); /* pushes out old half lines; true if some wait */
+                    uint64_t now); /* flushes old half lines; true if some still wait */
 bool aq_stream_drained(struct aq_node *n, uint64_t now);
 void aq_feed_write(struct aq_node *n);
 void aq_feed_take(struct aq_node *n, const struct aq_frame *f);
@@ -227,8 +229,9 @@ void aq_feed_take(struct aq_node *n, const struct aq_frame *f);
 /* aq_agent_console.c */
 void aq_console_open(struct aq_console *c, int fd);
 ssize_t aq_console_write(struct aq_console *c, const char *data,
-                         size_t len);                                  /* 0: not now; -1: ended */
-ssize_t aq_console_read(struct aq_console *c, char *data, size_t len); /* the same; 0 is the end */
+                         size_t len); /* 0: not now; -1: closed */
+/* the same; 0 is end of file */
+ssize_t aq_console_read(struct aq_console *c, char *data, size_t len);
 bool aq_console_may_read(const struct aq_console *c);
 
 /* aq_agent_round.c */
@@ -239,9 +242,10 @@ void aq_round_result(struct aq_node *n, const struct aq_frame *f);
 /* aq_agent_node.c */
 void aq_node_children(struct aq_node *n, uint32_t first, uint32_t end);
 bool aq_node_run_io(struct aq_node *n); /* false: out of memory */
-/* Was this process, the root, stopped for longer than its children wait, until just now? */
+/* Returns true if this process, the root, has just continued after it was stopped for longer than
+ * its children wait. */
 bool aq_node_was_absent(const struct aq_node *n, uint64_t now);
-void aq_node_signal(struct aq_node *n, int sig); /* USR1, USR2 for ranks of ours */
+void aq_node_signal(struct aq_node *n, int sig); /* USR1, USR2 for ranks of this host */
 void aq_node_fail(struct aq_node *n, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void aq_node_tell_children(struct aq_node *n, enum aq_frame_type type, uint8_t arg,
@@ -249,13 +253,14 @@ void aq_node_tell_children(struct aq_node *n, enum aq_frame_type type, uint8_t a
 
 /* aq_agent_child.c */
 void aq_child_read(struct aq_node *n, struct aq_link *l);
-bool aq_child_check(struct aq_node *n, struct aq_link *l, uint64_t now); /* true: look again soon */
+bool aq_child_check(struct aq_node *n, struct aq_link *l, uint64_t now); /* true: call again soon */
 
 /* aq_agent_frames.c */
 void aq_node_take_up(struct aq_node *n, const struct aq_frame *f);
 void aq_node_take_child(struct aq_node *n, struct aq_link *l, const struct aq_frame *f);
 void aq_node_send_state(struct aq_node *n);
-void aq_node_send_state_to(struct aq_node *n, struct aq_link *l); /* a child that has just come */
+/* for a child that has just connected */
+void aq_node_send_state_to(struct aq_node *n, struct aq_link *l);
 
 /* aq_agent_host.c */
 void aq_host_start_some(struct aq_node *n);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_agent_child.c - what a node knows of its children: have they come, are they still there?
+ * aq_agent_child.c - the state of a node's children: start, liveness, loss.
  * Threads   one
- * States    NEW -> OPEN (hello) -> DONE -> CLOSED; lost if it closes or falls silent before DONE
+ * States    NEW -> OPEN (hello) -> DONE -> CLOSED; lost if it closes or is silent before DONE
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -12,9 +12,10 @@
 #include "aq_config.h"
 #include "other/launcher/aq_agent.h"
 
-#define AQ_CHILD_START_TIMES 6 /* timeouts that a host may take to answer at first */
+#define AQ_CHILD_START_TIMES 6 /* a host may take this many timeouts for its first answer */
 #define AQ_CHILD_REAP_MS \
-    1000 /* a closed line: how long to wait for ssh's status, which explains it */
+    1000 /* after the connection has closed: how long to wait for ssh's exit status, which
+          * explains it */
 
 static void aq_child_closed(struct aq_link *l)
 {
@@ -86,7 +87,7 @@ static void aq_child_lose(struct aq_node *n, struct aq_link *l, uint64_t now)
 
     aq_ssh_said(l, said);
     aq_plan_ranks(&n->plan, l->first, l->end, ranks);
-    /* relaxed: this thread moves it beyond ENDING */
+    /* relaxed: this thread is the one that moves it beyond ENDING */
     if (atomic_load_explicit(&n->sv->jobarea->exit_state, memory_order_relaxed) < AQ_EXIT_ASKED) {
         if (l->state == AQ_LINK_NEW) {
             aq_ssh_why(n, l, why, sizeof(why));
@@ -116,7 +117,7 @@ static void aq_child_lose(struct aq_node *n, struct aq_link *l, uint64_t now)
     aq_link_close(l);
 }
 
-/* is the child still there? */
+/* checks whether the child is alive */
 bool aq_child_check(struct aq_node *n, struct aq_link *l, uint64_t now)
 {
     uint64_t limit = n->plan.timeout_ms * AQ_AGENT_MS;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_agent_console.c - the user's stdin, stdout and stderr, never waited for.
+ * aq_agent_console.c - the user's stdin, stdout and stderr, without blocking.
  * Threads   one
- * How       O_NONBLOCK belongs to the open file, which we share with the user's shell: terminals
- *           and pipes are opened again for ourselves, sockets take a flag with each call. Where
- *           that cannot be had, little at a time is written, and only when poll() says so
+ * How       O_NONBLOCK belongs to the open file, which the user's shell shares. Terminals and pipes
+ *           are therefore opened a second time; for sockets each call has a flag. Where neither is
+ *           possible, little at a time is written, and only when poll() permits it
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #include "other/launcher/aq_agent.h"
 
-#define AQ_CONSOLE_BIT 1024 /* bytes that fit where poll() has seen room */
+#define AQ_CONSOLE_BIT 1024 /* bytes that fit whenever poll() reports space */
 
 void aq_console_open(struct aq_console *c, int fd)
 {
@@ -33,7 +33,7 @@ void aq_console_open(struct aq_console *c, int fd)
     c->is_socket = S_ISSOCK(st.st_mode);
     c->is_tty = isatty(fd) == 1;
     if (!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode))
-        return; /* files do not block */
+        return; /* regular files do not block */
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     own =
         open(path, (fd == STDIN_FILENO ? O_RDONLY : O_WRONLY) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
@@ -47,7 +47,7 @@ static bool aq_console_ready(const struct aq_console *c, short events)
 {
     struct pollfd p = { c->fd, events, 0 };
 
-    return poll(&p, 1, 0) != 0; /* an error counts: the call will meet it */
+    return poll(&p, 1, 0) != 0; /* an error counts as ready: the next call reports it */
 }
 
 ssize_t aq_console_write(struct aq_console *c, const char *data, size_t len)
@@ -68,7 +68,7 @@ ssize_t aq_console_write(struct aq_console *c, const char *data, size_t len)
 
 bool aq_console_may_read(const struct aq_console *c)
 {
-    /* a job in the background that reads from the terminal would be stopped */
+    /* a background job that reads from the terminal would be stopped */
     return c->fd >= 0 && (!c->is_tty || tcgetpgrp(c->fd) == getpgrp());
 }
 
@@ -82,6 +82,6 @@ ssize_t aq_console_read(struct aq_console *c, char *data, size_t len)
     }
     got = c->is_socket ? recv(c->fd, data, len, MSG_DONTWAIT) : read(c->fd, data, len);
     if (got < 0 && errno != EAGAIN && errno != EINTR)
-        return 0; /* as good as its end */
+        return 0; /* treated as end of file */
     return got;
 }

@@ -232,7 +232,7 @@ char **aq_unpack_texts(struct aq_unpack *u)
     uint32_t count = aq_unpack_u32(u);
     char **texts;
 
-    /* each takes 5 bytes or more: an absurd count must not make us allocate */
+    /* each takes at least 5 bytes: an absurd count must not cause a large allocation */
     if (u->failed || count > u->left / 5) {
         u->failed = true;
         return NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_agent_frames.c - what a node does with each message; the job's exit state on its way up and
- * down.
+ * aq_agent_frames.c - handles the messages that a node receives; passes the job's exit state up and
+ * down the tree.
  * Threads   one
- * How       exit states of children are merged into a node's own board, which is so the state of
- *           its subtree, and told to the parent. The root's board is the job's: what it decides
- *           goes down
+ * How       the exit states of children are merged into the node's own job area, which then holds
+ *           the state of its subtree, and sent to the parent. The root's job area holds the job's
+ *           state; what the root decides is sent down
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -16,18 +16,18 @@
 
 #define AQ_STATE_NAME_MS 150
 
-/* not before the root says so: its answer comes long before */
+/* an agent's own limit; the root's answer arrives long before */
 #define AQ_STATE_WAIT_MS(b) ((b)->exit_timeout_ms / 2)
 
 static uint32_t aq_node_exit_state(const struct aq_node *n)
 {
-    /* acquire: with the state comes the code */
+    /* acquire: the code is visible with the state */
     return atomic_load_explicit(&n->sv->jobarea->exit_state, memory_order_acquire);
 }
 
 static int aq_node_exit_code(const struct aq_node *n)
 {
-    /* relaxed: only grows, and is sent again when it has */
+    /* relaxed: it only grows, and is sent again when it has grown */
     return atomic_load_explicit(&n->sv->jobarea->exit_code, memory_order_relaxed);
 }
 
@@ -40,10 +40,12 @@ static void aq_node_send_up(struct aq_node *n, uint32_t state, int code)
                       : e->ask_ns <= now ? 0
                                          : (uint32_t)((e->ask_ns - now) / AQ_AGENT_MS);
 
-    /* who ended without a word is named at that date: the root must hear it before it decides */
+    /* a rank that ended without a word is reported at the deadline: the root must receive that
+     * before it decides */
     if (e->silent > 0 && !e->logged && ask_in != UINT32_MAX)
         ask_in += AQ_STATE_NAME_MS;
-    /* a state beyond ENDING is what the root has told us, or a kill that is our own business */
+    /* a state beyond ENDING was received from the root, or is a kill by this node, which stays
+     * local */
     if (state > AQ_EXIT_SHUTDOWN
         || (state == n->sent_state && code == n->sent_code && n->joined == n->sent_joined
             && n->frozen == n->sent_frozen && e->ask_ns == n->sent_ask_ns))
@@ -100,7 +102,7 @@ void aq_node_send_state(struct aq_node *n)
     uint32_t state = aq_node_exit_state(n);
 
     for (uint32_t i = 0; !n->joined && i < n->sv->jobarea->size; i++)
-        /* relaxed: looked at again */
+        /* relaxed: read again later */
         n->joined = atomic_load_explicit(&n->sv->jobarea->rank[i].state, memory_order_relaxed)
                     != AQ_RANK_EMPTY;
     n->frozen = aq_shutdown_frozen(n->shutdown_ctx);
@@ -114,7 +116,7 @@ void aq_node_send_state(struct aq_node *n)
         aq_node_send_up(n, state, aq_node_exit_code(n));
 }
 
-/* a child's */
+/* merges the exit state of a child */
 static void aq_node_merge(struct aq_node *n, struct aq_link *l, const struct aq_frame *f)
 {
     struct aq_unpack u = { f->data, f->len, false };
@@ -130,7 +132,7 @@ static void aq_node_merge(struct aq_node *n, struct aq_link *l, const struct aq_
         aq_shutdown_begin(n->shutdown_ctx, ask_in);
 }
 
-/* the root's decision */
+/* applies the root's decision */
 static void aq_node_obey(struct aq_node *n, const struct aq_frame *f)
 {
     struct aq_unpack u = { f->data, f->len, false };
@@ -210,7 +212,7 @@ static void aq_node_say(struct aq_node *n, const struct aq_frame *f)
         aq_link_send(&n->up, AQ_FRAME_SAY, 0, f->data, f->len);
         return;
     }
-    /* one loss has others in its train */
+    /* one loss causes further ones, which are not reported */
     if (strcmp(kind, "NOTICE") != 0) {
         if (n->shutdown_ctx->logged)
             return;

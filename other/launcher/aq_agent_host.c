@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_agent_host.c - gasnetrun --agent: what sshd runs on each host of a job.
+ * aq_agent_host.c - gasnetrun --agent, which sshd runs on each host of a job.
  * Threads   one
- * Order     hello; setup from the parent; start the agents below, then the ranks of this host, a
- *           few a turn of the loop, since starting thousands takes longer than our parent waits for
- *           a sign of life
- * Promise   stdin and stdout carry frames and nothing else; ranks never see them
+ * Order     send the hello; receive the setup from the parent; start the child agents, then the
+ *           ranks of this host. Each turn of the loop starts a few ranks, since starting thousands
+ *           takes longer than the parent waits for a sign of life
+ * Promise   stdin and stdout carry frames only; ranks never see them
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +19,9 @@
 #include "aq_config.h"
 #include "other/launcher/aq_agent.h"
 
-#define AQ_HOST_AT_ONCE  16    /* ranks started in one turn */
-#define AQ_HOST_SETUP_MS 60000 /* somebody runs us by hand? */
+#define AQ_HOST_AT_ONCE 16 /* ranks started in one turn of the loop */
+/* without a setup by then, a user may have run this program by hand */
+#define AQ_HOST_SETUP_MS 60000
 
 static char *aq_host_join(const char *first, const char *second)
 {
@@ -31,8 +32,8 @@ static char *aq_host_join(const char *first, const char *second)
     return asprintf(&text, "%s:%s", first, second) > 0 ? text : NULL;
 }
 
-/* This host's own PATH goes first, since it knows where things are; for libraries the user's does,
- * who may have set it for this program. */
+/* This host's PATH goes first, since it knows the host's folders. For libraries the user's path
+ * goes first, since the user may have set it for this program. */
 static void aq_host_environment(const struct aq_plan *plan)
 {
     for (size_t i = 0; plan->set[i] != NULL; i++) {
@@ -73,7 +74,8 @@ static void aq_host_forked(struct aq_node *n, int error)
     aq_shutdown_fail(n->shutdown_ctx, 1);
 }
 
-/* the ends that were for the ranks; with them open we would never see the others close */
+/* closes the ranks' ends of the pipes: otherwise this process would never see the ranks close
+ * them */
 static void aq_host_all_started(struct aq_node *n)
 {
     aq_start_close(n->start);
@@ -114,7 +116,7 @@ void aq_host_start_some(struct aq_node *n)
         aq_host_all_started(n);
 }
 
-/* The user has stopped the job at his terminal. */
+/* The user has stopped the job at the terminal, or continued it. */
 void aq_host_pause(struct aq_node *n, bool on)
 {
     uint64_t now = aq_jobarea_now_ns();
@@ -135,7 +137,7 @@ void aq_host_pause(struct aq_node *n, bool on)
         n->child[i].last_seen_ns = now;
 }
 
-/* our stdin and stdout become the line; what anybody prints by mistake goes to stderr */
+/* reserves stdin and stdout for frames; other output to stdout goes to stderr */
 static void aq_host_take_stdio(struct aq_node *n)
 {
     int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 10),
@@ -154,8 +156,8 @@ static void aq_host_take_stdio(struct aq_node *n)
     aq_pack_bytes(&n->up.tx, hello, sizeof(hello));
 }
 
-/* Waits for SETUP and BEGIN. False if the parent is gone or makes no sense: it will say so itself.
- * */
+/* Waits for SETUP and BEGIN. Returns false if the parent is gone or its message is invalid: the
+ * parent reports that itself. */
 static bool aq_host_read_setup(struct aq_node *n, uint32_t *end_out)
 {
     uint64_t limit = aq_jobarea_now_ns() + AQ_HOST_SETUP_MS * AQ_AGENT_MS;
@@ -192,7 +194,7 @@ static bool aq_host_read_setup(struct aq_node *n, uint32_t *end_out)
     return false;
 }
 
-/* directory and program; what is wrong is said when the loop runs */
+/* enters the folder and finds the program; a failure is reported once the loop runs */
 static void aq_host_find_program(struct aq_node *n)
 {
     const char *why = "", *host = n->plan.host_name[n->host];
@@ -205,13 +207,13 @@ static void aq_host_find_program(struct aq_node *n)
         snprintf(n->failed, sizeof(n->failed), "host %s: %s: %s (started in %s)", host,
                  n->plan.argv[0], why, n->plan.directory);
     else
-        setenv("PWD", n->plan.directory, 1); /* the remote shell has left its own there */
+        setenv("PWD", n->plan.directory, 1); /* the remote shell has set it to its own folder */
 }
 
 static void aq_host_launch(struct aq_node *n, struct aq_launch *lo)
 {
     lo->self = "gasnetrun";
-    lo->info = aq_conduit_infos[0]; /* the first rank of the job knows which */
+    lo->info = aq_conduit_infos[0]; /* the first rank of the job knows which conduit is used */
     strcpy(lo->conduit, lo->info->name);
     lo->ranks = n->plan.host_ranks[n->host];
     lo->cpus = (int)n->plan.cpus - 1;
@@ -224,7 +226,7 @@ static void aq_host_launch(struct aq_node *n, struct aq_launch *lo)
 
 static void aq_host_open(struct aq_node *n, struct aq_start *s)
 {
-    static struct aq_jobarea_topo topo; /* referred to while the job area is made */
+    static struct aq_jobarea_topo topo; /* used while the job area is made */
     sigset_t pipe_set;
     int pair[2];
 
@@ -260,7 +262,7 @@ int aq_agent_main(void)
     uint32_t end;
 
     n.feed_fd = n.local_fd = -1;
-    setsid(); /* so that what ranks leave behind can be told from what others run */
+    setsid(); /* distinguishes processes that ranks leave behind from processes of others */
     aq_host_take_stdio(&n);
     if (!aq_host_read_setup(&n, &end))
         return 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_agent_link.c - the line between a node and its child or parent: frames through two pipes.
+ * aq_agent_link.c - the connection of a node with its child or parent: frames through two pipes.
  * Threads   one
  */
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "other/launcher/aq_agent.h"
 
 #define AQ_LINK_READ (64u << 10)
-#define AQ_LINK_KEEP (256u << 10) /* a larger buffer was for an exchange: given back */
+#define AQ_LINK_KEEP (256u << 10) /* a larger buffer was for an exchange and is freed */
 
 void aq_link_init(struct aq_link *l, int in, int out, int err)
 {
@@ -78,7 +78,7 @@ bool aq_link_flush(struct aq_link *l)
 
 bool aq_link_receive(struct aq_link *l)
 {
-    /* one turn: whoever says a lot must not keep us from the others */
+    /* one read: a child that sends a lot must not delay the others */
     uint8_t *at = aq_frame_space(&l->rx, AQ_LINK_READ);
     ssize_t got;
 
@@ -93,7 +93,7 @@ bool aq_link_receive(struct aq_link *l)
     return got < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-/* before the hello it explains why there is none; later it is output like any other */
+/* before the hello this output explains why there is none; later it is ordinary output */
 void aq_link_read_err(struct aq_node *n, struct aq_link *l)
 {
     char buf[AQ_AGENT_LINE];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_agent_node.c - the loop of a node of the tree: which descriptors are served, who is still
- * there.
+ * aq_agent_node.c - the loop of a node: polls descriptors, and checks that parent and children are
+ * alive.
  * Threads   one
  * See       aq_agent.h
  */
@@ -18,10 +18,10 @@
 #include "aq_config.h"
 #include "other/launcher/aq_agent.h"
 
-#define AQ_NODE_SHUTDOWN_MS 5000 /* children that were told to go */
-#define AQ_NODE_SOON_MS     50   /* how often to look while something of the sort is pending */
-#define AQ_NODE_WRITE_MS    1000 /* after the user's signal */
-#define AQ_NODE_GIVE_UP_MS  3000 /* after the user's second signal */
+#define AQ_NODE_SHUTDOWN_MS 5000 /* for children that were told to exit */
+#define AQ_NODE_SOON_MS     50   /* between checks while something is pending */
+#define AQ_NODE_WRITE_MS    1000 /* for output after the user's signal */
+#define AQ_NODE_GIVE_UP_MS  3000 /* for the end after the user's second signal */
 
 void aq_node_fail(struct aq_node *n, int code, const char *fmt, ...)
 {
@@ -45,7 +45,7 @@ void aq_node_tell_children(struct aq_node *n, enum aq_frame_type type, uint8_t a
             aq_link_send(&n->child[i], type, arg, data, len);
 }
 
-/* hosts [first, end) are split among as many children as may be */
+/* splits hosts [first, end) among as many children as the out-degree allows */
 void aq_node_children(struct aq_node *n, uint32_t first, uint32_t end)
 {
     uint32_t hosts = end - first, count = hosts;
@@ -207,7 +207,7 @@ static void aq_node_check_up(struct aq_node *n, uint64_t now)
         aq_link_send(&n->up, AQ_FRAME_PING, 0, NULL, 0);
 }
 
-/* ---- the turn ---- */
+/* ---- a turn of the loop ---- */
 
 static void aq_node_serve_one(struct aq_node *n, struct aq_ref ref)
 {
@@ -215,7 +215,7 @@ static void aq_node_serve_one(struct aq_node *n, struct aq_ref ref)
                         : ref.kind <= AQ_REF_ERR     ? &n->child[ref.index]
                                                      : NULL;
 
-    /* something that was served before may have closed it */
+    /* an event that was served before may have closed it */
     if (l != NULL && l->state == AQ_LINK_CLOSED)
         return;
     switch (ref.kind) {
@@ -242,7 +242,7 @@ static void aq_node_serve_one(struct aq_node *n, struct aq_ref ref)
     case AQ_REF_IDLE:
         aq_root_lose_idle(n, &n->lo->idle[ref.index]);
         break;
-    default: /* wants to be written to: the step does that each turn */
+    default: /* output is possible: the step writes in each turn */
         break;
     }
 }
@@ -283,7 +283,8 @@ static void aq_node_shutdown(struct aq_node *n, uint64_t now)
     n->finished = all_closed;
 }
 
-/* The user has ended the job: what his terminal does not take in a moment is of no use to him. */
+/* The user has ended the job: returns true if output that the terminal does not accept at once is
+ * to be dropped. */
 static bool aq_node_stops_writing(struct aq_node *n, uint64_t now)
 {
     if (!n->shutdown_ctx->stopped)
@@ -293,7 +294,8 @@ static bool aq_node_stops_writing(struct aq_node *n, uint64_t now)
     return now - n->stop_ns > AQ_NODE_WRITE_MS * AQ_AGENT_MS;
 }
 
-/* Is everything done below, and said? Returns true if it will soon be. */
+/* Checks whether everything below has ended and all output is written. Returns true if it soon will
+ * be. */
 static bool aq_node_look_for_end(struct aq_node *n, uint64_t now)
 {
     bool enough;
@@ -325,10 +327,10 @@ static bool aq_node_look_for_end(struct aq_node *n, uint64_t now)
     return n->in_shutdown;
 }
 
-/* the user has insisted, and still somebody does not come to an end: closing the lines ends all */
+/* the user has insisted, and a child still does not end: closing the connections ends everything */
 static void aq_node_give_up(struct aq_node *n, uint64_t now)
 {
-    /* relaxed: our own thread moves it there */
+    /* relaxed: this thread is the one that moves it there */
     if (!n->is_root || !n->shutdown_ctx->stopped
         || atomic_load_explicit(&n->sv->jobarea->exit_state, memory_order_relaxed)
                < AQ_EXIT_KILLING)
@@ -345,7 +347,7 @@ static void aq_node_give_up(struct aq_node *n, uint64_t now)
     n->finished = true;
 }
 
-/* Time in which this process was stopped is no silence of others. */
+/* Time during which this process was stopped does not count as silence of others. */
 static void aq_node_look_absent(struct aq_node *n, uint64_t now)
 {
     const uint64_t limit = n->plan.timeout_ms * AQ_AGENT_MS;
@@ -365,7 +367,7 @@ bool aq_node_was_absent(const struct aq_node *n, uint64_t now)
 {
     const uint64_t limit = n->plan.timeout_ms * AQ_AGENT_MS;
 
-    /* whoever went meanwhile is noticed at once, but ssh may take its time to say so */
+    /* a child that exited in the meantime is noticed at once, but ssh may need time to report it */
     return n->is_root && n->absent_ns > limit && now - n->back_ns < limit;
 }
 
@@ -378,7 +380,7 @@ static int aq_node_step(void *arg, struct aq_shutdown *e)
     n->shutdown_ctx = e;
     aq_node_look_absent(n, now);
     if (!n->is_root)
-        aq_node_frames_up(n); /* what came along with the setup */
+        aq_node_frames_up(n); /* frames that arrived together with the setup */
     if (n->start != NULL)
         aq_host_start_some(n);
     n->alive = e->alive;
@@ -431,7 +433,7 @@ static void aq_node_resume(struct aq_node *n)
 {
     uint64_t now = aq_jobarea_now_ns();
 
-    n->step_ns = now; /* they were stopped, too */
+    n->step_ns = now; /* the others were stopped too */
     for (uint32_t i = 0; i < n->children; i++)
         n->child[i].last_seen_ns = now;
     aq_node_tell_children(n, AQ_FRAME_RESUME, 0, NULL, 0);
@@ -442,7 +444,7 @@ static void aq_node_suspend(struct aq_node *n)
     aq_node_tell_children(n, AQ_FRAME_PAUSE, 0, NULL, 0);
     for (uint32_t i = 0; i < n->children; i++)
         aq_link_flush(&n->child[i]);
-    kill(getpid(), SIGSTOP); /* the shell wants to see us stop */
+    kill(getpid(), SIGSTOP); /* shows the shell that the job has stopped */
     aq_node_resume(n);
 }
 

@@ -2,10 +2,10 @@
 /*
  * aq_agent_output.c - output of ranks on its way up the tree, and from the root to the user.
  * Threads   one
- * How       a queue of chunks for stdout and one for stderr. A chunk (whole lines, if they are not
- *           too long) is never divided on its way, so lines do not mix. An agent sends a chunk when
- *           its parent's credit covers it; when a chunk has left a node, its sender gets the credit
- *           back
+ * How       a queue of chunks for stdout and one for stderr. A chunk consists of whole lines,
+ *           unless a line is too long, and is never divided on its way, so lines do not mix. An
+ *           agent sends a chunk when its credit from the parent covers it. When a chunk has left a
+ *           node, its sender gets the credit back
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ void aq_out_push(struct aq_node *n, uint8_t which, uint32_t from, const char *da
 
     if (c == NULL || len == 0) {
         free(c);
-        return; /* without memory output is the least of our worries */
+        return; /* without memory output is dropped */
     }
     c->next = NULL;
     c->from = from;
@@ -47,7 +47,7 @@ void aq_out_credit_update(struct aq_node *n, struct aq_link *l, uint8_t which, s
     uint8_t count[4];
 
     l->owed[which] += bytes;
-    /* in larger lots, unless nothing is left that could make up one */
+    /* returns credit in larger amounts, unless nothing is left that could complete one */
     if (l->owed[which] == 0
         || (l->owed[which] < n->window / 4 && which != 0 && n->out[which].head != NULL))
         return;
@@ -97,7 +97,7 @@ static void aq_out_pump_user(struct aq_node *n, uint8_t which)
         if (done == 0)
             return;
         if (done < 0) {
-            console->fd = -1; /* nobody reads it any more; ranks go on */
+            console->fd = -1; /* the reader has closed it; ranks go on */
             c->at = c->len;
         } else {
             c->at += (uint32_t)done;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_agent_plan.c - what every host needs to know about a job: made by the root, packed, unpacked.
+ * aq_agent_plan.c - the plan of a job, which every host needs: made by the root, packed, unpacked.
  * Threads   one
- * Promise   a plan that was read is complete and consistent, or it was refused
+ * Promise   an unpacked plan is complete and consistent, or it was refused
  */
 #include <errno.h>
 #include <limits.h>
@@ -31,8 +31,8 @@ static bool aq_plan_named(const struct aq_launch *lo, const char *entry, size_t 
     return false;
 }
 
-/* which variables the ranks get as their own; the rest of the user's they see by gasnet_getenv()
- * only */
+/* returns true if a variable is set in the ranks' environment; the user's other variables are
+ * visible to gasnet_getenv() only */
 static bool aq_plan_passes(const struct aq_launch *lo, const char *entry)
 {
     static const char *const prefixes[] = { "GASNET", "AQ_", "LD_LIBRARY_PATH=", "PATH=" };
@@ -85,7 +85,7 @@ uint32_t aq_plan_host_timeout_ms(const struct aq_launch *lo)
 {
     uint32_t ms = (uint32_t)(aq_plan_seconds(lo, "GASNET_HOST_TIMEOUT", 10.0) * 1000.0);
 
-    return ms > 0 && ms < 500 ? 500 : ms; /* less is no sign of anything */
+    return ms > 0 && ms < 500 ? 500 : ms; /* a shorter silence proves nothing */
 }
 
 static uint32_t aq_plan_degree(const struct aq_launch *lo)

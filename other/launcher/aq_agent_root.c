@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_agent_root.c - gasnetrun on the user's host, for a job on several: the root of the tree.
+ * aq_agent_root.c - gasnetrun on the user's host, for a job on several hosts: the root of the tree.
  * Threads   one
- * Promise   the exit status is the job's; whatever ends this process ends the job
+ * Promise   the exit status is the job's; the end of this process, however caused, ends the job
  */
 #include <errno.h>
 #include <signal.h>
@@ -97,13 +97,13 @@ static void aq_root_start_children(struct aq_node *n)
                             n->plan.ssh[0], n->plan.host_name[n->child[i].first], strerror(errno));
 }
 
-/* A worker that only waits for the end was killed, or its connection broke. The user, or the batch
- * system, meant a rank of the job by it. */
+/* A worker that only waits for the job's end was killed, or its connection broke. The user, or the
+ * batch system, meant to end a rank of the job. */
 void aq_root_lose_idle(struct aq_node *n, struct aq_launch_idle *w)
 {
     close(w->fd);
     w->fd = -1;
-    /* relaxed: this thread moves it beyond ENDING */
+    /* relaxed: this thread is the one that moves it beyond ENDING */
     if (atomic_load_explicit(&n->sv->jobarea->exit_state, memory_order_relaxed) < AQ_EXIT_ASKED)
         aq_node_fail(
             n, AQ_AGENT_LOST,
@@ -150,7 +150,7 @@ int aq_launch_hosts(struct aq_launch *lo)
     close(jobarea_fd);
     sv.verbose = aq_root_verbose(lo);
     sv.jobarea->exit_timeout_ms = aq_jobarea_timeout_env(lo->ranks);
-    /* blocked, not ignored: what we start gets our old mask back */
+    /* blocked, not ignored: processes started here get the old mask back */
     sigemptyset(&pipe_set);
     sigaddset(&pipe_set, SIGPIPE);
     sigprocmask(SIG_BLOCK, &pipe_set, NULL);

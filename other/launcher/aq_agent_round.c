@@ -2,10 +2,10 @@
 /*
  * aq_agent_round.c - exchanges between hosts while the job starts, combined along the tree.
  * Threads   one
- * How       each agent's contribution is its ranks' pieces followed by its children's
- *           contributions, which is the order of ranks. The root sends all of it down again, and
- *           each agent puts it on its board
- * Promise   ranks that are not at the same exchange end the job with a message
+ * How       an agent's contribution is the contributions of its ranks followed by those of its
+ *           children, which is the order of ranks. The root sends the whole down again, and each
+ *           agent stores it in its job area
+ * Promise   the job ends with a message if ranks take part in different exchanges
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 #include "other/launcher/aq_agent.h"
 
-#define AQ_ROUND_HEAD 24 /* op, number, area, offset, piece, root */
+#define AQ_ROUND_HEAD 24 /* op, number, area, offset, bytes of a rank, root */
 
 static void aq_round_head(struct aq_pack *p, const struct aq_exchange_request *r, uint32_t number)
 {
@@ -41,7 +41,7 @@ static bool aq_round_sane(const struct aq_node *n, const struct aq_exchange_requ
            && r->root < n->plan.ranks;
 }
 
-/* where a rank's piece lies on the job area */
+/* address of a rank's contribution in the job area */
 static uint8_t *aq_round_slot(const struct aq_node *n, const struct aq_exchange_request *r,
                               uint32_t rank)
 {
@@ -55,7 +55,7 @@ static uint8_t *aq_round_slot(const struct aq_node *n, const struct aq_exchange_
     return jobarea + n->sv->jobarea->exchange_offset[r->area] + (uint64_t)rank * r->chunk;
 }
 
-/* the pieces of this host's ranks */
+/* packs the contributions of this host's ranks */
 static void aq_round_own(const struct aq_node *n, struct aq_pack *p)
 {
     const struct aq_exchange_request *r = &n->request;
@@ -111,7 +111,7 @@ static void aq_round_mixed(struct aq_node *n, const struct aq_link *l)
                  n->plan.host_name[l->first], aq_plan_ranks(&n->plan, l->first, l->end, ranks));
 }
 
-/* everybody below has contributed: the whole goes up, or from the root down */
+/* everything below has contributed: sends the whole up, or from the root down */
 static void aq_round_complete(struct aq_node *n)
 {
     struct aq_pack p = { .buf = NULL };
@@ -154,7 +154,7 @@ static void aq_round_complete(struct aq_node *n)
     free(p.buf);
 }
 
-/* the host's first rank has something for the others */
+/* the host's first rank has a contribution for the other hosts */
 void aq_round_local(struct aq_node *n)
 {
     struct aq_exchange_request r;
@@ -162,7 +162,7 @@ void aq_round_local(struct aq_node *n)
 
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (got != (ssize_t)sizeof(r)) { /* it is gone: how, its wait status tells */
+    if (got != (ssize_t)sizeof(r)) { /* the rank has ended: its wait status says how */
         close(n->local_fd);
         n->local_fd = -1;
         return;
@@ -211,5 +211,5 @@ void aq_round_result(struct aq_node *n, const struct aq_frame *f)
     n->rounds++;
     if (n->local_fd >= 0)
         send(n->local_fd, &done, 1,
-             MSG_DONTWAIT | MSG_NOSIGNAL); /* its failure shows on the next read */
+             MSG_DONTWAIT | MSG_NOSIGNAL); /* a failure shows at the next read */
 }

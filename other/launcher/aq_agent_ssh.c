@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_agent_ssh.c - starting an agent by ssh, and saying why it did not start.
+ * aq_agent_ssh.c - starts an agent by ssh, and reports why it did not start.
  * Threads   one; ssh is started by vfork
- * How       GASNET_SSH_CMD, GASNET_SSH_OPTIONS, for OpenSSH options that keep it from asking, then
- *           the host and the command. The first value of an option counts for OpenSSH, so the
- *           user's win. ssh gets a session of its own: a ^C at the terminal is our business
+ * How       GASNET_SSH_CMD, GASNET_SSH_OPTIONS, for OpenSSH options that prevent questions, then
+ *           the host and the command. OpenSSH uses the first value of an option, so the user's
+ *           options win. ssh gets its own session: gasnetrun handles ^C at the terminal
  */
 #include <ctype.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 #define AQ_SSH_WORDS 256
 
-/* a word with '...', "..." and \ as in a shell; moves *at behind it; NULL at the end */
+/* parses a word with '...', "..." and \ as a shell does; moves *at behind it; NULL at the end */
 static char *aq_ssh_word(const char **at)
 {
     char *word, *to, quote = '\0';
@@ -58,7 +58,7 @@ static bool aq_ssh_add_words(char **words, size_t *count, const char *text)
     return true;
 }
 
-/* ask it, if its name suggests so: other commands might do anything with -V */
+/* runs ssh -V only if the command's name suggests OpenSSH: others might do anything with -V */
 static bool aq_ssh_is_openssh(const char *command)
 {
     const char *slash = strrchr(command, '/'), *base = slash != NULL ? slash + 1 : command;
@@ -117,7 +117,7 @@ void aq_ssh_command(struct aq_plan *plan, const struct aq_launch *lo)
     plan->ssh = words;
 }
 
-/* for the shell over there, whichever it is: a word in single quotes if it needs any */
+/* quotes a word for the remote shell, whichever it is, if it needs quotes */
 static char *aq_ssh_remote_command(const struct aq_plan *plan)
 {
     const char *path = plan->remote;
@@ -164,7 +164,7 @@ static void aq_ssh_free(char **argv)
 
     while (argv[count] != NULL)
         count++;
-    free(argv[count - 1]); /* the others are the plan's */
+    free(argv[count - 1]); /* the other words belong to the plan */
     free(argv);
 }
 
@@ -228,7 +228,7 @@ bool aq_ssh_start(struct aq_node *n, struct aq_link *l)
     pid_t self = getpid();
 
     if (argv == NULL || !aq_ssh_pipes(ours, peer))
-        return false; /* and the caller ends */
+        return false; /* the caller exits */
     aq_link_init(l, ours[1], ours[0], ours[2]);
     l->first = first;
     l->end = end;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_agent_stream.c - the ranks of an agent's host: their stdout, stderr, and rank 0's stdin.
+ * aq_agent_stream.c - stdout and stderr of the ranks on an agent's host, and rank 0's stdin.
  * Threads   one
- * How       a pipe for each; what comes is cut into lines, with the rank before each if asked for.
- *           Half a line waits AQ_STREAM_HALF_MS for its end (with -l: until it comes). While the
- *           queue is full the pipes are not read, so the ranks wait
+ * How       a pipe for each. Output is split into lines, with the rank before each line if
+ *           requested. Half a line waits AQ_STREAM_HALF_MS for its end (with -l: without limit).
+ *           While the queue is full the pipes are not read, so the ranks wait
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,9 +15,10 @@
 
 #include "other/launcher/aq_agent.h"
 
-#define AQ_STREAM_QUEUE    (64u << 10) /* bytes of our own that wait for credit */
-#define AQ_STREAM_HALF_MS  100
-#define AQ_STREAM_DRAIN_MS 200 /* after the last rank: for what its children still write */
+#define AQ_STREAM_QUEUE   (64u << 10) /* bytes of this host's output that may wait for credit */
+#define AQ_STREAM_HALF_MS 100
+/* after the last rank has ended: for output of processes that it left behind */
+#define AQ_STREAM_DRAIN_MS 200
 
 void aq_stream_open(struct aq_node *n, uint32_t slots)
 {
@@ -53,7 +54,7 @@ bool aq_stream_make(struct aq_node *n, uint32_t slot, int stdio_out[3])
     }
     for (int i = 0; i < 2; i++) {
         if (pipe2(fds, O_CLOEXEC) != 0)
-            return false; /* the caller closes what there is */
+            return false; /* the caller closes what is open */
         fcntl(fds[0], F_SETFL, O_NONBLOCK);
         n->stream[2 * slot + (uint32_t)i].fd = fds[0];
         stdio_out[1 + i] = fds[1];
@@ -66,7 +67,7 @@ bool aq_stream_may_read(const struct aq_node *n, const struct aq_stream *s)
     return s->fd >= 0 && n->out[s->which].own < AQ_STREAM_QUEUE;
 }
 
-/* "[rank] " before each line of text */
+/* writes "[rank] " before each line of text */
 static void aq_stream_prefixed(struct aq_node *n, const struct aq_stream *s, size_t len)
 {
     const char *at = s->line, *end = s->line + len;
@@ -85,7 +86,7 @@ static void aq_stream_prefixed(struct aq_node *n, const struct aq_stream *s, siz
     }
 }
 
-/* the first len bytes go on their way */
+/* queues the first len bytes */
 static void aq_stream_send(struct aq_node *n, struct aq_stream *s, size_t len)
 {
     if (len == 0)
@@ -133,7 +134,7 @@ bool aq_stream_tidy(struct aq_node *n, uint64_t now)
         if (s->len == 0)
             continue;
         if (s->fd >= 0 && !aq_stream_may_read(n, s))
-            s->since_ns = now; /* its end may be in the pipe */
+            s->since_ns = now; /* the end of the line may be in the pipe */
         if (now - s->since_ns >= AQ_STREAM_HALF_MS * AQ_AGENT_MS)
             aq_stream_send(n, s, s->len);
         else
@@ -142,8 +143,8 @@ bool aq_stream_tidy(struct aq_node *n, uint64_t now)
     return waiting;
 }
 
-/* Ranks are gone. Somebody whom one has left behind may hold a pipe open: give him a moment, end
- * him if he is of our session, then wait no longer. */
+/* The ranks have ended. A process that a rank left behind may hold a pipe open: wait for a moment,
+ * kill it if it is of this session, and then wait no longer. */
 bool aq_stream_drained(struct aq_node *n, uint64_t now)
 {
     bool open = false;
@@ -151,7 +152,7 @@ bool aq_stream_drained(struct aq_node *n, uint64_t now)
     for (uint32_t i = 0; i < n->streams; i++) {
         open = open || n->stream[i].fd >= 0;
         if (n->stream[i].fd >= 0 && !aq_stream_may_read(n, &n->stream[i]))
-            n->drained_ns = now; /* it is the reader who is slow */
+            n->drained_ns = now; /* the reader of the output is slow */
     }
     if (!open && n->drain_round > 0)
         return true;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_custom_cleaner.c - SPAWNFN=C: a process that outlives the master by a moment, removes the file
- * by which workers find the master, and ends the user's command. It does so whatever ended the
- * master, SIGKILL included.
+ * aq_custom_cleaner.c - SPAWNFN=C: a process that briefly outlives the master. It removes the file
+ * by which workers find the master, and ends the user's command, whatever ended the master, SIGKILL
+ * included.
  * Threads   one, in a process of its own
- * Wire      a pipe from the master: the command's process group as it starts, 0 once it has been
- *           waited for. The end of the pipe is the master's end
+ * Wire      a pipe from the master: the command's process group when it starts, 0 once the command
+ *           has been waited for. End of file means that the master has ended
  * Promise   starts before the file exists; ignores the signals of a terminal; holds none of the
  *           user's descriptors
  */
@@ -20,7 +20,7 @@
 
 #include "other/launcher/aq_launch_custom.h"
 
-#define AQ_CLEANER_GRACE_MS 2000 /* from SIGTERM to SIGKILL */
+#define AQ_CLEANER_GRACE_MS 2000 /* between SIGTERM and SIGKILL */
 
 static void aq_cleaner_end_command(pid_t group)
 {
@@ -41,7 +41,7 @@ static _Noreturn void aq_cleaner_main(const char *file, int from)
         signal(ignored[i], SIG_IGN);
     dup2(from, STDIN_FILENO);
     close_range(STDOUT_FILENO, ~0u,
-                0); /* whoever reads the master's output waits for every copy to close */
+                0); /* a reader of the master's output waits for every copy to close */
     do {
         got = read(STDIN_FILENO, &next, sizeof(next));
         if (got == (ssize_t)sizeof(next))
@@ -74,7 +74,7 @@ int aq_custom_start_cleaner(const char *file)
 
 void aq_custom_tell_cleaner(int fd, pid_t group)
 {
-    /* what the cleaner misses, if it is gone, the master's own end still does */
+    /* if the cleaner is gone, the master's own cleanup does the same */
     (void)!write(fd, &group, sizeof(group));
 }
 

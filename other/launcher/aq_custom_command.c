@@ -3,7 +3,7 @@
  * aq_custom_command.c - SPAWNFN=C: the port and the file by which workers find the master, and the
  * command that starts them.
  * Threads   one
- * Promise   the secret stands in the file only
+ * Promise   the secret is in the file only
  */
 #include "other/launcher/aq_launch_udp.h"
 
@@ -51,7 +51,7 @@ void aq_custom_listen(struct aq_custom *c)
                                                 : ((struct sockaddr_in *)&local)->sin_port);
 }
 
-/* the addresses at which workers try to reach us, the likely ones first */
+/* writes the addresses at which workers try to reach this process, the likely ones first */
 static void aq_custom_addresses(FILE *f)
 {
     const char *given = getenv("GASNET_MASTERIP");
@@ -76,7 +76,7 @@ static void aq_custom_addresses(FILE *f)
                             text, sizeof(text), NULL, 0, NI_NUMERICHOST)
                     == 0
                 && strchr(text, '%')
-                       == NULL) /* a link's own address means something else elsewhere */
+                       == NULL) /* a link-local address means something else on another host */
                 fprintf(f, "address %s\n", text);
         }
     }
@@ -116,7 +116,7 @@ void aq_custom_write_file(struct aq_custom *c)
         fprintf(f, "%02x", c->key[i]);
     fprintf(f, "\nport %u\n", c->port);
     aq_custom_addresses(f);
-    if (fflush(f) != 0 || fsync(fd) != 0) /* other hosts are to see it */
+    if (fflush(f) != 0 || fsync(fd) != 0) /* other hosts must see the file */
         aq_custom_give_up("cannot write %s: %s; GASNET_TMPDIR names a folder that all hosts share",
                           c->file, strerror(errno));
     fclose(f);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_custom_place.c - SPAWNFN=C: which worker is which rank, and which workers share an agent.
+ * aq_custom_place.c - SPAWNFN=C: assigns ranks to workers, and groups workers that share an agent.
  * Threads   one
  * Ranks     by WORKER_RANK if the workers have one, else by address and port; workers of one
- *           machine whose ranks follow each other share an agent
+ *           machine with consecutive ranks share an agent
  */
 #include "other/launcher/aq_launch_udp.h"
 
@@ -54,7 +54,7 @@ void aq_custom_order(struct aq_custom *c)
                 i, c->count - 1);
 }
 
-/* the first rank that no worker has, if the workers have ranks of their own; else -1 */
+/* returns the first rank that no worker has, if the workers have ranks of their own; else -1 */
 static int64_t aq_custom_first_missing(const struct aq_custom *c)
 {
     for (int64_t rank = 0; rank < (int64_t)c->lo->ranks; rank++) {
@@ -97,7 +97,7 @@ void aq_custom_missing(const struct aq_custom *c, char *text_out, size_t size)
         snprintf(text_out + at, size - at, ", rank %lld is not", (long long)rank);
 }
 
-/* a name for the entry: that of the host, and a number if it has several */
+/* a name for the entry: the host's, and a number if the host has several */
 static void aq_custom_name(const struct aq_custom_entry *entries, uint32_t count, const char *host,
                            char name_out[264])
 {
@@ -107,7 +107,7 @@ static void aq_custom_name(const struct aq_custom_entry *entries, uint32_t count
     for (uint32_t i = 0; i < count; i++) {
         if (strcmp(entries[i].name, name_out) == 0) {
             snprintf(name_out, 264, "%.250s#%u", host, ++number);
-            i = UINT32_MAX; /* from the beginning */
+            i = UINT32_MAX; /* start again from the first one */
         }
     }
 }
@@ -133,7 +133,7 @@ void aq_custom_group(struct aq_custom *c, struct aq_hosts *hosts)
 
             aq_custom_name(entries, count, w->info.host, e->name);
             e->sock = w->fd;
-            fcntl(w->fd, F_SETFD, 0); /* for the process in ssh's place */
+            fcntl(w->fd, F_SETFD, 0); /* inherited by the process in ssh's place */
             memcpy(e->tx_key, w->tx_key, sizeof(e->tx_key));
             memcpy(e->rx_key, w->rx_key, sizeof(e->rx_key));
             hosts->name[count] = e->name;

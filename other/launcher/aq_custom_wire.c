@@ -20,19 +20,19 @@
 
 static const char aq_wire_magic[16] = "AQUEDUCT-WORKER1";
 
-/* one direction: from one descriptor to the other, a message at a time */
+/* one direction of the relay: from one descriptor to the other, one message at a time */
 struct aq_wire_way {
     crypto_secretstream_xchacha20poly1305_state state;
     uint8_t buf[4 + AQ_WIRE_CIPHER + AQ_WIRE_HEADER];
-    size_t at, len; /* buf[at .. len) is to be written */
-    bool ended;     /* nothing will come any more */
-    bool done;      /* nor go */
+    size_t at, len; /* buf[at .. len) is not written yet */
+    bool ended;     /* no more input */
+    bool done;      /* no more input and no more output */
 };
 
 struct aq_wire_in {
-    uint8_t buf[4 + AQ_WIRE_CIPHER]; /* what has come of a message */
+    uint8_t buf[4 + AQ_WIRE_CIPHER]; /* the received part of a message */
     size_t have;
-    bool started; /* the header has come */
+    bool started; /* the header has been received */
 };
 
 bool aq_custom_random(void *p, size_t len)
@@ -63,7 +63,7 @@ static void aq_wire_auth(const struct aq_custom_handshake *s, char role, const v
 
 static bool aq_wire_same(const uint8_t *a, const uint8_t *b)
 {
-    return sodium_memcmp(a, b, 32) == 0; /* takes the same time wherever they differ */
+    return sodium_memcmp(a, b, 32) == 0; /* constant time */
 }
 
 void aq_custom_hello(struct aq_custom_handshake *s, uint8_t hello_out[AQ_CUSTOM_HELLO])
@@ -123,7 +123,7 @@ void aq_custom_keys(const struct aq_custom_handshake *s, uint8_t from_master_out
     aq_wire_auth(s, 'w', NULL, 0, from_worker_out);
 }
 
-/* a message behind what is in w already */
+/* encrypts a message and appends it to w */
 static void aq_wire_seal(struct aq_wire_way *w, const uint8_t *data, size_t len)
 {
     unsigned long long cipher;
@@ -142,7 +142,7 @@ static void aq_wire_write(struct aq_wire_way *w, int fd)
     if (n > 0)
         w->at += (size_t)n;
     else if (n < 0 && errno != EAGAIN && errno != EINTR)
-        w->at = w->len, w->ended = true; /* nobody reads it */
+        w->at = w->len, w->ended = true; /* the reader has closed */
     if (w->at == w->len)
         w->at = w->len = 0;
 }
@@ -158,7 +158,7 @@ static void aq_wire_read_plain(struct aq_wire_way *w, int fd)
         w->ended = true;
 }
 
-/* how many bytes the message that is coming has, as far as that is known; 0: no message */
+/* returns the length of the incoming message as far as it is known; 0: no message */
 static size_t aq_wire_need(const struct aq_wire_in *in)
 {
     size_t len = 0;
@@ -172,7 +172,7 @@ static size_t aq_wire_need(const struct aq_wire_in *in)
     return len < crypto_secretstream_xchacha20poly1305_ABYTES || len > AQ_WIRE_CIPHER ? 0 : 4 + len;
 }
 
-/* what has come is complete: open it; false if it is not right */
+/* decrypts a complete message; false if it is not authentic */
 static bool aq_wire_open(struct aq_wire_in *in, struct aq_wire_way *w, const uint8_t *key)
 {
     unsigned long long plain;
@@ -191,7 +191,7 @@ static bool aq_wire_open(struct aq_wire_in *in, struct aq_wire_way *w, const uin
     return true;
 }
 
-/* true: go on; w is filled when a message was complete */
+/* returns true to continue; w is filled when a message was complete */
 static bool aq_wire_receive(struct aq_wire_in *in, struct aq_wire_way *w,
                             const struct aq_custom_line *line, bool *got)
 {
@@ -240,7 +240,7 @@ static int aq_wire_fill(const struct aq_wire_relay *r, const struct aq_custom_li
     return 4;
 }
 
-/* ends that are reached are passed on */
+/* passes on ends of file */
 static void aq_wire_close_ends(struct aq_wire_relay *r, struct aq_custom_line *line)
 {
     if (r->out.ended && r->out.len == 0 && !r->out.done) {
@@ -271,7 +271,7 @@ static bool aq_wire_step(struct aq_wire_relay *r, struct aq_custom_line *line,
     if (fds[2].revents != 0 && !aq_wire_receive(&r->in, &r->back, line, &got))
         return false;
     if (r->back.ended && *on_first != NULL)
-        r->out.ended = true; /* nothing has begun */
+        r->out.ended = true; /* nothing has been received */
     if (got && *on_first != NULL) {
         if (!(*on_first)(line, r->back.buf, r->back.len))
             return false;

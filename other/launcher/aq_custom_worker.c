@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_custom_worker.c - SPAWNFN=C, the two ends of a line: the worker that the user's command has
- * started (the first one of a host becomes its agent, the others only wait for the end), and the
- * process that stands where ssh would in the master.
+ * aq_custom_worker.c - SPAWNFN=C, the two ends of an encrypted line: the worker that the user's
+ * command has started (the first one of a host becomes its agent, the others only wait for the
+ * end), and the process that takes ssh's place in the master.
  * Threads   one
  * See       aq_custom_wire.h; aq_launch_custom.c is the master
  */
@@ -48,7 +48,7 @@ static _Noreturn void aq_worker_fail(const char *fmt, ...)
     exit(1);
 }
 
-/* exactly len bytes within the time */
+/* reads exactly len bytes within the time */
 static bool aq_worker_read(int fd, void *data, size_t len, int ms)
 {
     for (size_t have = 0; have < len;) {
@@ -70,7 +70,7 @@ static bool aq_worker_write(int fd, const void *data, size_t len)
     return send(fd, data, len, MSG_NOSIGNAL) == (ssize_t)len; /* far less than a socket's buffer */
 }
 
-/* connected and blocking, or -1 */
+/* returns a connected, blocking socket, or -1 */
 static int aq_worker_connect_to(const struct addrinfo *ai)
 {
     int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), error = 0;
@@ -89,7 +89,7 @@ static int aq_worker_connect_to(const struct addrinfo *ai)
     return -1;
 }
 
-/* whoever is there must know the secret */
+/* verifies that the other side knows the secret */
 static bool aq_worker_handshake(int fd, struct aq_custom_handshake *handshake,
                                 const struct aq_worker_info *info)
 {
@@ -124,7 +124,8 @@ static int aq_worker_connect(const char *host, const char *port,
     return fd;
 }
 
-/* workers that see the same machine through the same namespaces can share memory */
+/* text that is equal for workers on one machine and in the same namespaces, which can share
+ * memory */
 static void aq_worker_machine(char *text_out, size_t size)
 {
     static const char *const files[] = { "/proc/self/ns/net", "/proc/self/ns/pid",
@@ -180,7 +181,7 @@ static void aq_worker_describe(struct aq_worker_info *info)
         memcpy(info->cpus, &set, sizeof(info->cpus));
 }
 
-/* other hosts may see a new file only after a while */
+/* opens a file that may become visible on this host after a delay */
 static FILE *aq_worker_open(const char *path)
 {
     FILE *f = fopen(path, "re");
@@ -192,7 +193,7 @@ static FILE *aq_worker_open(const char *path)
     return f;
 }
 
-/* the file of the master: "key HEX", "port N", "address A" */
+/* reads the master's file: "key HEX", "port N", "address A" */
 static int aq_worker_join(const char *path, struct aq_custom_handshake *handshake,
                           const struct aq_worker_info *info)
 {
@@ -225,8 +226,7 @@ static int aq_worker_join(const char *path, struct aq_custom_handshake *handshak
 
 static pid_t aq_worker_agent;
 
-/* The master has chosen this worker to be its host's agent; the first message says on which CPUs.
- * */
+/* The master has chosen this worker as its host's agent; the first message contains the CPUs. */
 static bool aq_worker_begin(struct aq_custom_line *line, const uint8_t *data, size_t len)
 {
     int to[2], from[2];
@@ -240,14 +240,14 @@ static bool aq_worker_begin(struct aq_custom_line *line, const uint8_t *data, si
     if (aq_worker_agent < 0)
         aq_worker_fail("cannot start the agent: %s", strerror(errno));
     if (aq_worker_agent == 0) {
-        /* may fail where each worker is locked to its own CPUs: then its ranks share them */
+        /* may fail where each worker is bound to its own CPUs: its ranks then share them */
         (void)sched_setaffinity(0, sizeof(set), &set);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         signal(SIGPIPE, SIG_DFL);
         dup2(to[0], STDIN_FILENO);
         dup2(from[1], STDOUT_FILENO);
-        /* this is no exec: an end of its own line in its hands, the agent would never see it close
-         * */
+        /* without exec close-on-exec has no effect: with a copy of its own line's other end, the
+         * agent would never see it close */
         close(to[1]);
         close(from[0]);
         close(line->sock);
@@ -275,12 +275,12 @@ int aq_worker_main(const char *file)
     aq_custom_keys(&handshake, line.rx_key, line.tx_key);
     aq_custom_wipe(&handshake, sizeof(handshake));
     signal(SIGPIPE, SIG_IGN);
-    /* workers whose host has an agent already hear nothing: their connection is closed at the end
-     * */
+    /* workers whose host already has an agent receive nothing: their connection is closed at the
+     * end */
     (void)aq_custom_relay(&line, NULL, 0, aq_worker_begin);
     if (aq_worker_agent > 0)
         waitpid(aq_worker_agent, NULL, 0);
-    return 0; /* how the job ended, the master tells; what started us need not comment on it */
+    return 0; /* the master reports how the job ended */
 }
 
 int aq_tunnel_main(int argc, char **argv)

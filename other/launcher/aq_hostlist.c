@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_hostlist.c - see aq_hostlist.h: where the list comes from, and blocks of ranks.
+ * aq_hostlist.c - see aq_hostlist.h: sources of the list, and blocks of ranks.
  * Threads   one
  */
 #include "other/launcher/aq_hostlist.h"
@@ -14,7 +14,7 @@
 #include "base/aq_env_alias.h"
 #include "other/launcher/aq_hostlist_internal.h"
 
-#define AQ_HOSTS_SEPARATORS ",/;:" /* and blanks: of SSH_SERVERS */
+#define AQ_HOSTS_SEPARATORS ",/;:" /* and blanks: separators of SSH_SERVERS */
 
 enum aq_hosts_form {
     AQ_HOSTS_FILE,    /* names a file, a host a line */
@@ -26,7 +26,7 @@ enum aq_hosts_form {
 static const struct aq_hosts_source {
     const char *name;
     enum aq_hosts_form form;
-    bool user; /* set by the user rather than by a batch system */
+    bool user; /* set by the user, not by a batch system */
 } aq_hosts_sources[] = {
     { "GASNET_SSH_NODEFILE", AQ_HOSTS_FILE, true },
     { "GASNET_SSH_SERVERS", AQ_HOSTS_SERVERS, true },
@@ -82,7 +82,7 @@ static int aq_hosts_parse_pairs(struct aq_hosts *h, const char *text)
     return rc;
 }
 
-/* a node list that we cannot take apart: Slurm's own tool may */
+/* a node list that this parser does not understand: asks Slurm's own tool */
 static int aq_hosts_ask_scontrol(struct aq_hosts *h, const char *expression)
 {
     char why[sizeof(h->why)], *line = NULL;
@@ -180,7 +180,7 @@ bool aq_hosts_explicit(const struct aq_env_aliases *aliases, const char *option_
     return false;
 }
 
-/* keep the first `count` hosts */
+/* keeps the first `count` hosts */
 static void aq_hosts_cut(struct aq_hosts *h, size_t count)
 {
     while (h->count > count)
@@ -203,7 +203,7 @@ static void aq_hosts_drop_empty(struct aq_hosts *h)
     h->count = to;
 }
 
-/* deal the ranks out, one host after the other, to those that still have room */
+/* assigns ranks round robin to the hosts that still have slots */
 static uint32_t aq_hosts_deal(struct aq_hosts *h, uint32_t left, bool unlimited_only)
 {
     bool any = true;
@@ -223,7 +223,7 @@ static uint32_t aq_hosts_deal(struct aq_hosts *h, uint32_t left, bool unlimited_
     return left;
 }
 
-/* hosts with slots are filled in turn, those without share what is left */
+/* hosts with slots are filled in order; hosts without share the remaining ranks */
 static uint32_t aq_hosts_fill(struct aq_hosts *h, uint32_t left)
 {
     for (size_t i = 0; i < h->count; i++) {

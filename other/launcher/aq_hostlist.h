@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_hostlist.h - which hosts a job runs on, and which ranks on which of them.
+ * aq_hostlist.h - the hosts of a job, and the ranks on each of them.
  * Owns      struct aq_hosts and everything in it
  * Threads   one
- * Promise   whatever is wrong is told in struct aq_hosts.why, naming the option, variable or file
- *           it comes from; nothing is printed but a warning about variables that contradict each
- *           other
+ * Promise   every error is described in struct aq_hosts.why, with the option, variable or file that
+ *           it comes from. The only output is a warning about variables that contradict each other
  * Uses      base/aq_env.h (parsers), base/aq_env_alias.h
  * See       docs/launching.md, "Several hosts"
  */
@@ -17,7 +16,7 @@
 #include <stdint.h>
 
 #define AQ_HOSTS_MAX   65536     /* in one list */
-#define AQ_HOSTS_WORDS (1 << 22) /* in one list: batch systems name a host for each core */
+#define AQ_HOSTS_WORDS (1 << 22) /* in one list: batch systems list a host once for each core */
 
 struct aq_env_aliases;
 
@@ -28,9 +27,9 @@ struct aq_hosts {
     uint32_t *hash; /* of each name, since long lists are looked through for each word */
     size_t count;
     uint32_t
-        *first; /* from aq_hosts_place(): host h has ranks first[h] .. first[h] + ranks[h] - 1 */
+        *first; /* set by aq_hosts_place(): host h has ranks first[h] .. first[h] + ranks[h] - 1 */
     uint32_t *ranks;
-    uint32_t *order; /* the host of each word of the list as it was given, repeated ones too */
+    uint32_t *order; /* host of each word of the list in its order, repetitions included */
     size_t words;
     bool each;      /* every word stands for one rank: SSH_SERVERS of a conduit with aliases */
     char why[512];  /* what is wrong, after a failure */
@@ -42,8 +41,8 @@ struct aq_hosts {
  * out               zeroed except for aliases; aq_hosts_free() it also after a failure
  * option_H          value of -H, or NULL
  * option_hostfile   value of --hostfile, or NULL
- * from, from_size   who named them, as text for messages; from may be NULL
- * Returns 0; 1 if nothing names hosts; negative on a list that cannot be used, out->why says why
+ * from, from_size   source of the names, as text for messages; from may be NULL
+ * Returns 0; 1 if there is no list; negative on a list that cannot be used, with out->why
  *
  * In this order: -H, --hostfile, GASNET_SSH_NODEFILE, GASNET_SSH_SERVERS, GASNET_NODEFILE,
  * PBS_NODEFILE, PE_HOSTFILE, SSS_HOSTLIST, LSB_HOSTS, LSB_MCPU_HOSTS, OAR_NODEFILE, a Slurm job.
@@ -53,31 +52,32 @@ int aq_hosts_find(struct aq_hosts *out, const char *option_H, const char *option
                   char *from, size_t from_size);
 
 /**
- * aq_hosts_explicit - the user, not a batch system, names hosts by an option or variable: reason
- * enough to start ranks on them without being asked for a spawner.
+ * aq_hosts_explicit - true if the user, not a batch system, names hosts by an option or variable.
+ * Ranks are then started on them even if no spawner is named.
  */
 bool aq_hosts_explicit(const struct aq_env_aliases *aliases, const char *option_H,
                        const char *option_hostfile);
 
 /**
- * aq_hosts_place - give the hosts blocks of ranks: even, earlier hosts one more, as far as their
- * slots go. ranks    of the job
- * hosts    how many hosts to use, from the first on; 0: as many as are needed, all of them if none
- *          has slots
- * Hosts that get no rank are dropped from the list. Returns 0, or negative with h->why.
+ * aq_hosts_place - give the hosts blocks of ranks, of equal size as far as their slots allow;
+ * earlier hosts get one rank more if need be.
+ * ranks    number of ranks of the job
+ * hosts    number of hosts to use, from the first on; 0: as many as are needed, or all if none has
+ *          slots
+ * Hosts without a rank are removed from the list. Returns 0, or negative with h->why.
  */
 int aq_hosts_place(struct aq_hosts *h, uint32_t ranks, uint32_t hosts);
 
 void aq_hosts_free(struct aq_hosts *h);
 
-/* The pieces, for the tests. They add to h; negative with h->why on text that cannot be used. */
+/* Parsers, visible for tests. They add to h; negative with h->why on text that cannot be used. */
 
-/** aq_hosts_parse_list - names separated by blanks or by one of the separators; node[1-3,7] are
- * four. */
+/** aq_hosts_parse_list - names separated by blanks or by one of the separators; node[1-3,7]
+ * expands to four names. */
 int aq_hosts_parse_list(struct aq_hosts *h, const char *text, const char *separators);
 
-/** aq_hosts_parse_file - a host a line, # begins a comment; after it :k or slots=k, other words
- * ignored. */
+/** aq_hosts_parse_file - one host on each line, # begins a comment; :k or slots=k may follow,
+ * other words are ignored. */
 int aq_hosts_parse_file(struct aq_hosts *h, const char *path);
 
 #endif

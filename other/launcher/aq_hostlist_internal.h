@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_hostlist_internal.h - what the two files of aq_hostlist share.
+ * aq_hostlist_internal.h - internal header of aq_hostlist.c and aq_hostlist_parse.c.
  * Threads   one
  */
 #ifndef AQ_HOSTLIST_INTERNAL_H

@@ -2,7 +2,7 @@
 /*
  * aq_hostlist_parse.c - from text to host names: lists, files, node[01-04,7].
  * Threads   one
- * Promise   never a name that ssh would take for an option; no list longer than AQ_HOSTS_MAX
+ * Promise   no name that ssh would take for an option; no list longer than AQ_HOSTS_MAX
  * See       aq_hostlist.h
  */
 #include <ctype.h>
@@ -38,7 +38,7 @@ static bool aq_hosts_grow(void **array, size_t count, size_t size)
 {
     void *grown;
 
-    if ((count & (count - 1)) != 0) /* room doubles at powers of two */
+    if ((count & (count - 1)) != 0) /* capacity doubles at powers of two */
         return true;
     grown = realloc(*array, (count == 0 ? 1 : count * 2) * size);
     if (grown == NULL)
@@ -57,8 +57,8 @@ static uint32_t aq_hosts_hash(const char *name)
     return hash;
 }
 
-/* where name is, or the end. Most lists name a host for each of its cores in a row: the last one
- * first */
+/* returns the index of name, or the length. Most lists name a host once for each of its cores, in a
+ * row: the last name is compared first */
 static size_t aq_hosts_index(const struct aq_hosts *h, const char *name, uint32_t hash)
 {
     if (aq_hosts_keep_duplicates())
@@ -71,7 +71,7 @@ static size_t aq_hosts_index(const struct aq_hosts *h, const char *name, uint32_
     return h->count;
 }
 
-/* a plain name, whole */
+/* adds a plain name */
 static int aq_hosts_add(struct aq_hosts *h, const char *name, uint32_t slots)
 {
     uint32_t hash = aq_hosts_hash(name);
@@ -106,7 +106,7 @@ static int aq_hosts_add(struct aq_hosts *h, const char *name, uint32_t slots)
     return 0;
 }
 
-/* a whole number of 1..AQ_SPAWN_MAX_RANKS that fills [s, end) */
+/* parses [s, end) as a whole number of 1..AQ_SPAWN_MAX_RANKS */
 static bool aq_hosts_number(const char *s, const char *end, uint32_t *out)
 {
     uint32_t n = 0;
@@ -126,7 +126,7 @@ static bool aq_hosts_number(const char *s, const char *end, uint32_t *out)
 
 static int aq_hosts_expand(struct aq_hosts *h, const char *word, uint32_t slots);
 
-/* from..to, with as many digits as from was written with */
+/* from..to, with as many digits as from has */
 static int aq_hosts_expand_range(struct aq_hosts *h, const char *word, const char *open,
                                  const char *rest, const char *item, size_t len, uint32_t slots)
 {
@@ -160,7 +160,7 @@ static int aq_hosts_expand_range(struct aq_hosts *h, const char *word, const cha
     return 0;
 }
 
-/* word may have [1-4,7] in it, more than once; [fe80::1] is an address */
+/* word may contain [1-4,7], more than once; [fe80::1] is an address */
 static int aq_hosts_expand(struct aq_hosts *h, const char *word, uint32_t slots)
 {
     const char *open = strchr(word, '['), *close = open != NULL ? strchr(open, ']') : NULL, *at;
@@ -189,7 +189,8 @@ static int aq_hosts_expand(struct aq_hosts *h, const char *word, uint32_t slots)
     return rc;
 }
 
-/* where k of name:k begins, or the end: an address without brackets has more than one colon */
+/* returns where k of name:k begins, or the end: an address without brackets has more than one
+ * colon */
 static const char *aq_hosts_colon(const char *word, const char *end)
 {
     const char *bracket = memrchr(word, ']', (size_t)(end - word));
@@ -228,7 +229,7 @@ int aq_hosts_parse_list(struct aq_hosts *h, const char *text, const char *separa
         int depth = 0;
         size_t len = 0;
 
-        /* what stands in brackets belongs together: [fe80::1], node[1,3] */
+        /* text in brackets is one unit: [fe80::1], node[1,3] */
         for (; text[len] != '\0'; len++) {
             depth += (text[len] == '[') - (text[len] == ']');
             if (depth <= 0

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_launch.h - the parts of gasnetrun.
- * Owns      struct aq_launch: what the user asked for
+ * aq_launch.h - internal header of gasnetrun.
+ * Owns      struct aq_launch: the user's options
  * Threads   one
- * Uses      other/spawn/aq_supervise.h; hwloc if there at build time
+ * Uses      other/spawn/aq_supervise.h; hwloc if it was there at build time
  */
 #ifndef AQ_LAUNCH_H
 #define AQ_LAUNCH_H
@@ -30,46 +30,48 @@ enum aq_launch_bind {
     AQ_BINDS
 };
 
-/* SPAWNFN=C: a worker whose host has its agent already */
+/* SPAWNFN=C: a worker whose host already has an agent */
 struct aq_launch_idle {
-    int fd; /* its connection: says nothing, and ends with it; -1: has ended */
+    int fd; /* its connection, which carries nothing and closes with the worker; -1: closed */
     uint32_t rank;
     const char *host;
 };
 
 struct aq_launch {
-    const char *self;                   /* the name we were called by */
-    char conduit[16];                   /* lower case; the first of all if nothing names one */
-    const struct aq_conduit_info *info; /* of that conduit; of a plain one if it is not known */
-    bool conduit_given;                 /* by -c or the command's name: the ranks are told */
-    bool conduit_known;    /* so, by GASNET_CONDUIT or by the program; else the ranks choose */
+    const char *self;                   /* name by which this program was called */
+    char conduit[16];                   /* lower case; the first conduit if none is named */
+    const struct aq_conduit_info *info; /* of that conduit; of a plain one if it is unknown */
+    /* named by -c or by the command's name: the ranks are told */
+    bool conduit_given;
+    /* named by those, by GASNET_CONDUIT or by the program; else the ranks choose */
+    bool conduit_known;
     uint32_t ranks;        /* 0: not given */
     uint32_t hosts;        /* 0: not given */
     const char *host_list; /* -H, NULL if not given */
     const char *host_file; /* --hostfile, NULL if not given */
     struct aq_hosts
-        *workers; /* hosts that have come by themselves (SPAWNFN=C); NULL: look for a list */
+        *workers; /* hosts whose workers have connected (SPAWNFN=C); NULL: read a list */
     struct aq_launch_idle *idle; /* [idles], NULL if none */
     uint32_t idles;
-    int signal;      /* that this process got and that ended the job; 0: none */
-    char *tunnel;    /* and the command that reaches them in ssh's place */
-    int cpus;        /* a rank; -1: not given, 0: do not bind */
+    int signal;      /* signal that ended the job; 0: none */
+    char *tunnel;    /* the command that takes ssh's place for them */
+    int cpus;        /* CPUs of a rank; -1: not given, 0: do not bind */
     char *env_names; /* -E lists joined by commas, NULL if none */
     int verbose;     /* count of -v */
-    bool tell;       /* say what is done: -v, or -t */
+    bool tell;       /* print what is done: -v or -t */
     bool dry;        /* -t */
     bool keep;       /* -k */
-    int encode;      /* values of variables: 1 yes, 0 no, -1 not given */
-    bool prefix;     /* lines by rank */
+    int encode;      /* encode values of variables: 1 yes, 0 no, -1 not given */
+    bool prefix;     /* lines begin with the rank */
     enum aq_spawner spawner;
     enum aq_launch_bind bind;
     bool bind_given;
-    char **argv;   /* program and arguments, NULL-terminated, ours to keep */
-    char *program; /* its path after look-up */
+    char **argv;   /* program and arguments, NULL-terminated; may be kept */
+    char *program; /* path of the program after look-up */
 };
 
-/** aq_launch_parse - fill lo from the command line; on misuse prints usage and exits with status 1.
- * */
+/** aq_launch_parse - fills in lo from the command line; on misuse prints usage and exits with
+ * status 1. */
 void aq_launch_parse(struct aq_launch *lo, int argc, char **argv);
 
 /** aq_launch_error - "SELF: text" on stderr, then exit with status 1. */
@@ -84,36 +86,38 @@ void aq_launch_tell(const struct aq_launch *lo, const char *fmt, ...)
 const char *aq_launch_spawner_name(enum aq_spawner spawner);
 
 /**
- * aq_launch_look_up - a path, then the current folder, then PATH.
- * Returns the path, the caller's, or NULL and *why_out.
+ * aq_launch_look_up - find a program: a path, else the current folder, else PATH.
+ * Returns the path, which the caller frees, or NULL and *why_out.
  */
 char *aq_launch_look_up(const char *name, const char **why_out);
 
-/** aq_launch_conduit_in - the conduit that a program (a word of the command) was built for; else
- * unchanged. */
+/** aq_launch_conduit_in - returns the conduit that a program (a word of the command) was built
+ * for; else leaves conduit_out unchanged. */
 void aq_launch_conduit_in(const char *word, char conduit_out[16]);
 
-/** aq_launch_map - a file, to be read; NULL if there is none. The caller's, munmap(). */
+/** aq_launch_map - maps a file for reading; NULL if there is none. The caller calls munmap(). */
 char *aq_launch_map(const char *path, size_t *size_out);
 
 /**
- * aq_launch_mpirun - the command that starts a job of the MPI that the program will use: what its
- * module, or that of the conduit, was compiled to say; else what configure found. The caller's,
- * free().
+ * aq_launch_mpirun - the command that starts a job of the MPI that the program will use: the one
+ * that was compiled into its module or into the conduit's module, else the one that configure
+ * found. The caller frees it.
  */
 char *aq_launch_mpirun(const struct aq_launch *lo);
 
-/** aq_launch_check - does the program carry the conduit's and the spawner's string? */
+/** aq_launch_check - checks that the program has the identification strings of conduit and
+ * spawner. */
 void aq_launch_check(const struct aq_launch *lo);
 
-/** aq_launch_fork - start the ranks here and look after them. Returns the job's exit code. */
+/** aq_launch_fork - starts the ranks on this host and supervises them. Returns the job's exit
+ * code. */
 int aq_launch_fork(struct aq_launch *lo);
 
 /** aq_launch_exec - replace this process by the launcher that MPIRUN_CMD or PMIRUN_CMD names. */
 _Noreturn void aq_launch_exec(struct aq_launch *lo);
 
 /**
- * aq_launch_bindings - one CPU set a rank, or NULL for no binding.
+ * aq_launch_bindings - returns one CPU set for each rank, or NULL for no binding.
  * size_out  bytes of each set
  */
 cpu_set_t **aq_launch_bindings(const struct aq_launch *lo, size_t *size_out);
@@ -122,19 +126,19 @@ cpu_set_t **aq_launch_bindings(const struct aq_launch *lo, size_t *size_out);
 
 struct aq_prefix;
 
-/* what each rank's process is made from; the child of vfork only reads it */
+/* what the process of each rank is made from; the child of vfork only reads it */
 struct aq_start {
     const struct aq_launch *lo;
     struct aq_supervise sv;
     struct aq_prefix *prefix;
     int fds[AQ_START_FDS];
     int null_fd;
-    int link_fd;     /* slot 0's line to its agent, -1 */
-    int stdio[3];    /* for the next rank; -1: as ours */
-    bool limit_back; /* the ranks get `limit` as theirs of open files, not ours */
+    int link_fd;     /* connection of slot 0 with its agent; -1: none */
+    int stdio[3];    /* of the next rank; -1: inherited */
+    bool limit_back; /* the ranks get `limit` as their limit of open files, not the launcher's */
     struct rlimit limit;
     char **envp;
-    char note[128]; /* AQ_SPAWN_FORK=..., in envp */
+    char note[128]; /* AQ_SPAWN_FORK=..., part of envp */
     cpu_set_t **cpus;
     size_t cpus_size;
     pid_t self;
@@ -142,35 +146,37 @@ struct aq_start {
 };
 
 /**
- * aq_start_open - board, descriptors and environment for lo->ranks ranks here; ends the process on
- * failure. s  zeroed, but for the settings in sv
+ * aq_start_open - make job area, descriptors and environment for lo->ranks ranks on this host; ends
+ * the process on failure.
+ * s  zeroed, except for the settings in sv
  */
 void aq_start_open(struct aq_start *s, const struct aq_launch *lo);
 
 /**
- * aq_launch_high_fd - give a descriptor that ranks inherit a number clear of shell scripts', which
- * use low ones, if ulimit -n allows; close-on-exec. fd is closed; ends the process if there is no
- * other.
+ * aq_launch_high_fd - move a descriptor that ranks inherit to a number above those that shell
+ * scripts use, if ulimit -n allows; close-on-exec. fd is closed; ends the process if no number is
+ * free.
  */
 int aq_launch_high_fd(const struct aq_launch *lo, int fd);
 
-/** aq_start_slot - start the rank of a slot. Returns 0, or errno: of execve if s->exec_error is
+/** aq_start_slot - starts the rank of a slot. Returns 0, or errno: of execve if s->exec_error is
  * set, else of vfork. */
 int aq_start_slot(struct aq_start *s, uint32_t slot);
 
 /** aq_start_exec_text - why a program could not be run, in words. */
 const char *aq_start_exec_text(int error);
 
-/** aq_start_close - all ranks run: the descriptors that were for them. */
+/** aq_start_close - all ranks run: closes the descriptors that were meant for them. */
 void aq_start_close(struct aq_start *s);
 
 /** aq_prefix_open - pipes for ranks' stdout and stderr; exits if descriptors run out. */
 struct aq_prefix *aq_prefix_open(const struct aq_launch *lo);
 
-/** aq_prefix_child - in rank's process: stdout and stderr become its pipes. Fit for vfork. */
+/** aq_prefix_child - in the rank's process: makes stdout and stderr its pipes. Safe in a child of
+ * vfork. */
 void aq_prefix_child(struct aq_prefix *px, uint32_t rank);
 
-/** aq_prefix_started - in the launcher, ranks run: closes their ends. */
+/** aq_prefix_started - in the launcher, when the ranks run: closes their ends. */
 struct aq_supervise_io *aq_prefix_started(struct aq_prefix *px);
 
 #endif

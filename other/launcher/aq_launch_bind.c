@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_launch_bind.c - which CPUs each rank gets (--bind, -c).
+ * aq_launch_bind.c - the CPUs of each rank (--bind, -c).
  * Threads   one
  * How       the objects asked for (cores, caches, ...) that we may use, in topology order; rank r
  *           gets the next -c of them. With more ranks than objects no rank is bound: a scheduler

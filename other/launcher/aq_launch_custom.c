@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_launch_custom.c - SPAWNFN=C, the master: CSPAWN_CMD starts the workers, anywhere; they come
- * back by TCP; the job is then run as over ssh, with a line to each host's worker in ssh's place.
- * Owns      the file by which workers find this process: mode 0600, gone once they are all here,
- *           and with this process in any case (aq_custom_cleaner.c)
+ * aq_launch_custom.c - SPAWNFN=C, the master: CSPAWN_CMD starts the workers, on any hosts; they
+ * connect back by TCP; the job then runs as over ssh, with an encrypted line to each host's worker
+ * in ssh's place.
+ * Owns      the file by which workers find this process: mode 0600, removed once all workers have
+ *           connected, and in any case with this process (aq_custom_cleaner.c)
  * Threads   one
- * Promise   no secret stands in an environment or a command line; an unauthenticated peer who
- *           connects can neither learn anything nor keep the workers out; a worker that is lost
- *           ends the job, before it has come (by time), while others are awaited, and later
- *           (aq_agent_root.c)
+ * Promise   no secret is in an environment or a command line. An unauthenticated peer that connects
+ *           learns nothing and cannot keep workers out. The loss of a worker ends the job: before
+ *           it has connected (by timeout), while others are awaited, and later (aq_agent_root.c)
  * See       aq_custom_wire.h
  */
 #include "other/launcher/aq_launch_udp.h"
@@ -54,12 +54,13 @@ int aq_tunnel_main(int argc, char **argv)
 
 #define AQ_CUSTOM_HANDSHAKE_NS 20000000000ull
 #define AQ_CUSTOM_NOTE_NS      30000000000ull
-#define AQ_CUSTOM_AFTER        6    /* timeouts: workers may come so long after the command's end */
+/* timeouts after the command's end during which workers may connect */
+#define AQ_CUSTOM_AFTER        6
 #define AQ_CUSTOM_END_MS       5000 /* for the command to end after the job */
 
-static struct aq_custom aq_custom_me; /* one, so that a signal handler finds it */
+static struct aq_custom aq_custom_me; /* static, so that a signal handler finds it */
 
-/* ---- the end ------------------------------------------------------------------------------- */
+/* ---- cleanup ------------------------------------------------------------------------------- */
 
 static void aq_custom_remove_file(void)
 {
@@ -88,7 +89,7 @@ _Noreturn void aq_custom_give_up(const char *fmt, ...)
     exit(1);
 }
 
-/* while the workers are awaited; unlink() and kill() are async-signal-safe */
+/* handles signals while workers are awaited; unlink() and kill() are async-signal-safe */
 static void aq_custom_on_signal(int sig)
 {
     aq_custom_remove_file();
@@ -108,7 +109,7 @@ static void aq_custom_signals(void (*handler)(int))
             signal(caught[i], handler);
 }
 
-/* a descriptor for each worker */
+/* raises the limit of open files: one descriptor for each worker */
 static void aq_custom_raise_limit(uint32_t ranks)
 {
     struct rlimit lim;
@@ -134,7 +135,7 @@ static void aq_custom_run(struct aq_custom *c, const char *command)
     if (c->command == 0) {
         int null_fd = open("/dev/null", O_RDONLY);
 
-        /* a group of its own: a ^C comes to the job in good order, through us */
+        /* its own process group: gasnetrun handles ^C and ends the job in order */
         setpgid(0, 0);
         aq_custom_tell_cleaner(c->cleaner, getpid()); /* before the command can start anything */
         aq_custom_signals(SIG_DFL);
@@ -145,7 +146,7 @@ static void aq_custom_run(struct aq_custom *c, const char *command)
     setpgid(c->command, c->command);
 }
 
-/* ---- workers come -------------------------------------------------------------------------- */
+/* ---- workers connect ----------------------------------------------------------------------- */
 
 static void aq_custom_drop(struct aq_custom *c, struct aq_unauth *v)
 {
@@ -166,8 +167,8 @@ static void aq_custom_accept(struct aq_custom *c, uint64_t now)
         if (c->unauth[i].fd < 0)
             at = &c->unauth[i];
     if (at == NULL) {
-        /* Any of them makes room. Were it the oldest, an unauthenticated peer with as many
-         * connections as there is room for could push every worker out before it has answered */
+        /* Drops a random connection. If it were the oldest, an unauthenticated peer with enough
+         * connections could push every worker out before the worker has answered */
         if (getrandom(&dice, sizeof(dice), GRND_NONBLOCK) != (ssize_t)sizeof(dice))
             dice ^= (uint32_t)(now >> 32);
         at = &c->unauth[dice % AQ_CUSTOM_PENDING];
@@ -240,7 +241,7 @@ static void aq_custom_receive(struct aq_custom *c, struct aq_unauth *v)
     }
 }
 
-/* the command may end early if it has only handed the work on */
+/* the command may end early if it has only submitted the work */
 static void aq_custom_check_command(struct aq_custom *c, uint64_t now)
 {
     if (c->command <= 0 || waitpid(c->command, &c->command_status, WNOHANG) != c->command)
@@ -256,9 +257,9 @@ static void aq_custom_check_command(struct aq_custom *c, uint64_t now)
                           c->count, c->lo->ranks);
 }
 
-/* Nobody tells of a worker that was killed, or could not start, before it came. How long the first
- * one takes is the batch system's business as long as the command runs; the others should follow it
- * closely. */
+/* A worker that was killed, or could not start, before it connected is not reported by anything.
+ * The batch system decides when the first one starts, as long as the command runs; the others
+ * should follow it closely. */
 static void aq_custom_check_time(struct aq_custom *c, uint64_t now)
 {
     uint64_t since = c->came_ns > c->ended_ns ? c->came_ns : c->ended_ns;
@@ -292,8 +293,8 @@ static void aq_custom_lose_worker(struct aq_custom *c, const struct aq_worker *w
         rank, w->info.host, c->count, c->lo->ranks);
 }
 
-/* [0] the port, then those that have not proved themselves, then the workers. Returns how many are
- * to be polled */
+/* [0] the listening socket, then unauthenticated connections, then the workers. Returns how many
+ * are to be polled */
 static nfds_t aq_custom_fill(struct aq_custom *c, uint64_t now)
 {
     struct pollfd *at = c->polled;
@@ -304,7 +305,7 @@ static nfds_t aq_custom_fill(struct aq_custom *c, uint64_t now)
             aq_custom_drop(c, &c->unauth[i]);
         *at++ = (struct pollfd){ c->unauth[i].fd, POLLIN, 0 };
     }
-    /* what a worker has sent is for the process that will serve it; only its end matters here */
+    /* data from a worker is for the process that will serve it; only its end matters here */
     for (uint32_t i = 0; i < c->count; i++)
         *at++ = (struct pollfd){ c->worker[i].fd, POLLRDHUP, 0 };
     return (nfds_t)(at - c->polled);
@@ -319,7 +320,7 @@ static void aq_custom_gather(struct aq_custom *c)
         aq_custom_check_command(c, now);
         if (poll(c->polled, aq_custom_fill(c, now), 100) <= 0) {
             aq_custom_check_time(
-                c, now); /* not while somebody is at the door: we may have been stopped */
+                c, now); /* not while connections are pending: this process may have been stopped */
             continue;
         }
         for (uint32_t i = 0; i < workers; i++)
@@ -339,7 +340,7 @@ static void aq_custom_gather(struct aq_custom *c)
         aq_launch_tell(c->lo, "%u connections were no workers of ours", c->unauthenticated);
 }
 
-/* workers that no agent is made of: only their end will be heard */
+/* finds the workers that become no agent: only their end is observed */
 static void aq_custom_find_idle(struct aq_custom *c, const struct aq_hosts *hosts)
 {
     size_t host = 0;
@@ -356,7 +357,7 @@ static void aq_custom_find_idle(struct aq_custom *c, const struct aq_hosts *host
     }
 }
 
-/* it should see its workers go, and go itself */
+/* the command should notice that its workers end, and end itself */
 static void aq_custom_await_command(struct aq_custom *c)
 {
     for (int ms = 0; c->command > 0 && ms < AQ_CUSTOM_END_MS; ms += 10) {
@@ -369,7 +370,7 @@ static void aq_custom_await_command(struct aq_custom *c)
             usleep(10000);
         }
     }
-    aq_custom_stop_command(); /* the cleaner insists if that does not help */
+    aq_custom_stop_command(); /* the cleaner sends SIGKILL if that does not help */
 }
 
 int aq_launch_custom(struct aq_launch *lo)
@@ -417,7 +418,7 @@ int aq_launch_custom(struct aq_launch *lo)
     lo->workers = &hosts;
     code = aq_launch_hosts(lo);
     for (uint32_t i = 0; i < c->count; i++)
-        close(c->worker[i].fd); /* who had nothing to do goes too */
+        close(c->worker[i].fd); /* workers without a task end too */
     aq_custom_await_command(c);
     return code;
 }

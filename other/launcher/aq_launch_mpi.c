@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_launch_mpi.c - which mpirun fits a program?
+ * aq_launch_mpi.c - finds the mpirun that fits a program.
  *
- * How       The module of a conduit that is started by MPI has the command of its MPI in an
- *           identification string. It is in the program, if that was linked with the archive, else
- *           in the file that the program will load
+ * How       the module of a conduit that MPI starts has the command of its MPI in an identification
+ *           string. The string is in the program if that was linked with the archive, else in the
+ *           module's file that the program will load
  * Threads   one
  * Uses      base/aq_module.h
  */
@@ -16,7 +16,7 @@
 #include "base/aq_module.h"
 #include "other/launcher/aq_launch.h"
 
-#ifndef AQ_MPIRUN_CMD /* no MPI was there when this was configured */
+#ifndef AQ_MPIRUN_CMD /* configure found no MPI */
 #define AQ_MPIRUN_CMD "mpirun -np %N %C"
 #endif
 
@@ -35,7 +35,7 @@ static char *aq_launch_mpirun_in(const char *path)
         at += sizeof(key) - 1;
         left = (size_t)(image + size - at);
         end = memmem(at, left < AQ_MPIRUN_MAX ? left : AQ_MPIRUN_MAX, " $", 2);
-        /* a launcher only contains the key */
+        /* a launcher contains the key without a value */
         if (end != NULL && memchr(at, '\0', (size_t)(end - at)) == NULL)
             command = strndup(at, (size_t)(end - at));
     }
@@ -49,7 +49,7 @@ char *aq_launch_mpirun(const struct aq_launch *lo)
     char path[PATH_MAX], *command = NULL;
     const char *program = lo->program != NULL ? lo->program : "/proc/self/exe";
 
-    /* the program, or what stands behind a wrapper */
+    /* the program, or one of the words behind a wrapper */
     for (int i = 0; command == NULL && lo->argv[i] != NULL; i++) {
         const char *why;
         char *found = aq_launch_look_up(lo->argv[i], &why);

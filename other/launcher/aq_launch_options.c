@@ -2,7 +2,7 @@
 /*
  * aq_launch_options.c - the command line of gasnetrun.
  * Threads   one
- * Promise   whatever is wrong is named together with what would be right, exit status 1
+ * Promise   an error message names what is wrong and what would be right; exit status 1
  */
 #include <ctype.h>
 #include <limits.h>
@@ -99,7 +99,7 @@ static uint32_t aq_launch_count(const struct aq_launch *lo, const char *option, 
     return (uint32_t)n;
 }
 
-/* A conduit that this installation does not know has nothing special. */
+/* A conduit that this installation does not know has the properties of a plain one. */
 static const struct aq_conduit_info *aq_launch_info(const char *name)
 {
     static struct aq_conduit_info plain = { .about = "" };
@@ -121,7 +121,7 @@ static void aq_launch_set_conduit(struct aq_launch *lo, const char *name)
     lo->info = aq_launch_info(lo->conduit);
 }
 
-/* -c 4 is CPUs, -c udp a conduit */
+/* -c 4 sets CPUs, -c udp a conduit */
 static void aq_launch_option_c(struct aq_launch *lo, const char *value)
 {
     if (isdigit((unsigned char)value[0]) || value[0] == '-') {
@@ -203,8 +203,8 @@ static void aq_launch_settle_bind(struct aq_launch *lo)
         lo->bind = aq_launch_user_binds() ? AQ_BIND_NONE : AQ_BIND_SHARE;
 }
 
-/* gasnetrun_mpi's: percent encoding for launchers that give words to a shell. Arguments reach ours
- * as they are. */
+/* Options of gasnetrun_mpi: percent encoding for launchers that pass words to a shell. This
+ * library's arguments need none. */
 static bool aq_launch_option_encode(struct aq_launch *lo, const char *word)
 {
     const bool no = strncmp(word, "-no", 3) == 0;
@@ -222,7 +222,7 @@ static bool aq_launch_option_encode(struct aq_launch *lo, const char *word)
     return true;
 }
 
-/* options that consist of one word; true if this was one */
+/* options of one word; returns true if this was one */
 static bool aq_launch_flag(struct aq_launch *lo, const char *word)
 {
     if (strcmp(word, "-v") == 0 || strcmp(word, "--verbose") == 0) {
@@ -252,7 +252,8 @@ static bool aq_launch_flag(struct aq_launch *lo, const char *word)
     return true;
 }
 
-/* the value of an option that may be glued to it (-n4) or follow (-n 4); NULL if word is not it */
+/* returns the value of an option, in the same word (-n4) or the next (-n 4); NULL if word is
+ * another option */
 static const char *aq_launch_value(const struct aq_launch *lo, const char *option, char **argv,
                                    int *at)
 {
@@ -330,14 +331,14 @@ static char *aq_launch_find(const struct aq_launch *lo, const char *name)
     const char *why;
     char *path = aq_launch_look_up(name, &why);
 
-    /* each host looks for itself; this one need not have it */
+    /* each host looks the program up itself; this host need not have it */
     if (path == NULL && lo->spawner != AQ_SPAWNER_SSH && lo->spawner != AQ_SPAWNER_CUSTOM)
         aq_launch_error(lo, "%s: %s", name, why);
     return path;
 }
 
-/* gasnetrun_smp names its conduit, a launcher of a conduit's own is its command; plain gasnetrun
- * takes GASNET_CONDUIT, or looks at the program, or the first of all */
+/* gasnetrun_smp names its conduit, and the launcher of a conduit is its command; plain gasnetrun
+ * uses GASNET_CONDUIT, else the program's conduit, else the first conduit */
 static void aq_launch_conduit_of_name(struct aq_launch *lo)
 {
     const char *under = strrchr(lo->self, '_'), *env = getenv("GASNET_CONDUIT");
@@ -359,7 +360,7 @@ static void aq_launch_conduit_of_name(struct aq_launch *lo)
     aq_launch_set_conduit(lo, env != NULL && *env != '\0' ? env : aq_conduit_infos[0]->name);
 }
 
-/* Nobody has named a conduit: the one that the program was built for. */
+/* No conduit is named: uses the one that the program was built for. */
 static void aq_launch_conduit_of_program(struct aq_launch *lo)
 {
     const char *env = getenv("GASNET_CONDUIT");
@@ -375,7 +376,7 @@ static void aq_launch_conduit_of_program(struct aq_launch *lo)
         aq_launch_set_conduit(lo, found);
 }
 
-/* -spawner wins over GASNET_<C>_SPAWNER, which wins over ssh if the user names hosts, else over
+/* -spawner overrides GASNET_<C>_SPAWNER. Without both it is ssh if the user names hosts, else
  * fork */
 static void aq_launch_choose_spawner(struct aq_launch *lo)
 {
@@ -404,7 +405,7 @@ static void aq_launch_settle(struct aq_launch *lo)
 {
     if (lo->keep && lo->verbose == 0)
         lo->verbose = 1;
-    /* -t shows the command as it would be: without the variables that only -v sets */
+    /* -t shows the command as it would be, without the variables that only -v sets */
     lo->tell = lo->verbose > 0 || lo->dry;
     aq_launch_choose_spawner(lo);
     if (lo->ranks == 0)
@@ -431,7 +432,7 @@ static void aq_launch_settle(struct aq_launch *lo)
     aq_launch_settle_bind(lo);
 }
 
-/* returns where the program stands */
+/* returns the index of the program's word */
 static int aq_launch_options(struct aq_launch *lo, int argc, char **argv)
 {
     int at = 1;

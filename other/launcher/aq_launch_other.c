@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_launch_other.c - let another launcher start the ranks: -spawner=mpi (MPIRUN_CMD), -spawner=pmi
+ * aq_launch_other.c - another launcher starts the ranks: -spawner=mpi (MPIRUN_CMD), -spawner=pmi
  * (PMIRUN_CMD). This process becomes that launcher.
- * Owns      the template words %N %P %A %Q %C %M %H %D %V and the ways to pass variables on
+ * Owns      the template words %N %P %A %Q %C %M %H %D %V and the options that pass variables on
  * Threads   one
  */
 #include <ctype.h>
@@ -24,7 +24,7 @@ enum aq_other_kind {
     AQ_OTHER_JSRUN
 };
 
-/* words of the command being put together */
+/* the words of the command under construction */
 struct aq_words {
     char **word;
     size_t count;
@@ -52,11 +52,11 @@ static void aq_words_add(struct aq_words *w, const char *fmt, ...)
     w->word[++w->count] = NULL;
 }
 
-/* what the launcher is, by what it says about itself */
+/* recognises the launcher by its version text */
 static enum aq_other_kind aq_other_recognise(const char *launcher)
 {
     const char *base = strrchr(launcher, '/') != NULL ? strrchr(launcher, '/') + 1 : launcher;
-    char *command, text[65536]; /* all of it: the launcher must not meet a closed pipe */
+    char *command, text[65536]; /* read to its end: the launcher must not write to a closed pipe */
     FILE *f;
 
     if (strcmp(base, "srun") == 0)
@@ -93,7 +93,7 @@ static bool aq_other_listed(const char *list, const char *name, size_t len)
     return false;
 }
 
-/* is this NAME=VALUE to be passed on? GASNET_*, our own AQ_*, and what -E names */
+/* returns true if NAME=VALUE is to be passed on: GASNET_*, AQ_*, and what -E names */
 static bool aq_other_passes(const struct aq_launch *lo, const char *entry)
 {
     size_t len = strcspn(entry, "=");
@@ -102,14 +102,13 @@ static bool aq_other_passes(const struct aq_launch *lo, const char *entry)
            || aq_other_listed(lo->env_names, entry, len);
 }
 
-/* what no shell takes for anything else, and no decoder */
+/* characters that no shell and no decoder interprets */
 static bool aq_other_is_plain(char c)
 {
     return isalnum((unsigned char)c) || (c != '\0' && strchr("_./:,+-@=", c) != NULL);
 }
 
-/* Characters that a shell on the way might take for something else become %0HH, which the library
- * decodes. */
+/* Characters that a shell on the way might interpret become %0HH, which the library decodes. */
 static void aq_other_encode(const struct aq_launch *lo)
 {
     extern char **environ;
@@ -130,13 +129,13 @@ static void aq_other_encode(const struct aq_launch *lo)
         *to = '\0';
         if (aq_other_passes(lo, environ[i]) && len < sizeof(name)) {
             snprintf(name, sizeof(name), "%.*s", (int)len, environ[i]);
-            setenv(name, text, 1); /* it is there: the list stays as it is */
+            setenv(name, text, 1); /* the variable exists: the list of variables does not move */
         }
         free(text);
     }
 }
 
-/* options that make the launcher pass the variables on */
+/* adds the options that make the launcher pass the variables on */
 static void aq_other_environment(const struct aq_launch *lo, enum aq_other_kind kind,
                                  struct aq_words *w)
 {
@@ -169,14 +168,14 @@ static void aq_other_environment(const struct aq_launch *lo, enum aq_other_kind 
     free(list);
 }
 
-/* %N: the count, then how to lay the ranks out */
+/*  */
 static void aq_other_count(const struct aq_launch *lo, enum aq_other_kind kind, struct aq_words *w)
 {
     uint32_t per_host = lo->hosts > 0 ? (lo->ranks + lo->hosts - 1) / lo->hosts : 0;
 
     aq_words_add(w, "%u", lo->ranks);
     if (kind
-        /* ranks outnumber cores here as they may under any of our own spawners */
+        /* lets ranks outnumber cores, as the library's own spawners do */
         == AQ_OTHER_OPENMPI) {
         aq_words_add(w, "-map-by");
         if (per_host > 0)
@@ -203,7 +202,7 @@ static void aq_other_count(const struct aq_launch *lo, enum aq_other_kind kind, 
     aq_other_environment(lo, kind, w);
 }
 
-/* %P: the program, behind `env` where the launcher has no way of its own to pass variables on */
+/*  */
 static void aq_other_program(const struct aq_launch *lo, enum aq_other_kind kind,
                              struct aq_words *w)
 {

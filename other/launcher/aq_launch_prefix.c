@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_launch_prefix.c - the rank before each line of output (-l, --prefix-output).
- * Owns      a pipe for stdout and one for stderr of each rank, and the lines not yet complete
+ * aq_launch_prefix.c - writes the rank before each line of output (-l, --prefix-output).
+ * Owns      a pipe for stdout and one for stderr of each rank, and their incomplete lines
  * Threads   one
- * Promise   lines never mix; output is not dropped: while our own stdout or stderr is full, ranks
- *           wait
- * Not used  without -l: ranks then write to what gasnetrun was given, which costs nothing, keeps
+ * Promise   lines never mix; no output is dropped: while gasnetrun's stdout or stderr is full,
+ *           ranks wait
+ * Not used  without -l: ranks then write to gasnetrun's own descriptors, which costs nothing, keeps
  *           the order of stdout and stderr, and lets programs see the terminal
  */
 #include <errno.h>
@@ -17,13 +17,14 @@
 
 #include "other/launcher/aq_launch.h"
 
-#define AQ_PREFIX_LINE     4096 /* a longer line comes in pieces */
-#define AQ_PREFIX_HEAD     16
-#define AQ_PREFIX_DRAIN_MS 200 /* after the last rank: for what its children still write */
+#define AQ_PREFIX_LINE 4096 /* a longer line is split */
+#define AQ_PREFIX_HEAD 16
+/* after the last rank has ended: for output of processes that it left behind */
+#define AQ_PREFIX_DRAIN_MS 200
 
 struct aq_prefix_stream {
     int read_fd, write_fd; /* -1 when closed */
-    int to;                /* our stdout or stderr */
+    int to;                /* the launcher's stdout or stderr */
     uint32_t rank;
     size_t len;
     char line[AQ_PREFIX_HEAD + AQ_PREFIX_LINE];
@@ -31,8 +32,8 @@ struct aq_prefix_stream {
 };
 
 struct aq_prefix {
-    uint32_t count;  /* streams: 2 a rank */
-    uint32_t *shown; /* stream of each pollfd we filled in */
+    uint32_t count;  /* streams: 2 for each rank */
+    uint32_t *shown; /* stream of each pollfd */
     struct aq_prefix_stream *stream;
     struct aq_supervise_io io;
 };
@@ -79,7 +80,7 @@ static void aq_prefix_write(int to, const char *text, size_t len)
 
             poll(&p, 1, -1);
         } else if (done < 0 && errno != EINTR) {
-            return; /* nobody reads it any more */
+            return; /* the reader has closed */
         } else if (done > 0) {
             text += done;
             len -= (size_t)done;
@@ -87,7 +88,7 @@ static void aq_prefix_write(int to, const char *text, size_t len)
     }
 }
 
-/* write out the complete lines; all of it if `all`, or if a line is longer than the buffer */
+/* writes the complete lines; everything if `all`, or if a line is longer than the buffer */
 static void aq_prefix_lines(struct aq_prefix_stream *st, bool all)
 {
     char *at = st->line + st->head, *end = at + st->len, *nl;
@@ -103,7 +104,7 @@ static void aq_prefix_lines(struct aq_prefix_stream *st, bool all)
         if (!whole && !all && (size_t)(end - at) < space)
             break;
         len = whole ? (size_t)(nl + 1 - at) : (size_t)(end - at);
-        /* the head goes before the text in place, so that both leave in one write */
+        /* the prefix is written before the text in place, so that both leave in one write */
         memcpy(saved, at - st->head, st->head);
         snprintf(at - st->head, st->head, "[%u]", st->rank);
         at[-1] = ' ';
@@ -120,7 +121,7 @@ static void aq_prefix_lines(struct aq_prefix_stream *st, bool all)
     memmove(st->line + st->head, at, st->len);
 }
 
-/* returns false at the end of the stream */
+/* returns false at end of file */
 static bool aq_prefix_read(struct aq_prefix_stream *st)
 {
     size_t space = AQ_PREFIX_LINE - AQ_PREFIX_HEAD;
@@ -143,10 +144,10 @@ static bool aq_prefix_can_write(int fd)
 {
     struct pollfd p = { fd, POLLOUT, 0 };
 
-    return poll(&p, 1, 0) != 0; /* an error counts: the write will meet it */
+    return poll(&p, 1, 0) != 0; /* an error counts as ready: the write reports it */
 }
 
-/* ranks whose outlet is full are not read; the outlet itself is polled instead */
+/* ranks whose output descriptor is full are not read; that descriptor is polled instead */
 static int aq_prefix_fill(void *arg, struct pollfd *fds)
 {
     struct aq_prefix *px = arg;
@@ -188,7 +189,7 @@ static void aq_prefix_finish(void *arg)
         while (st->read_fd >= 0) {
             struct pollfd p = { st->read_fd, POLLIN, 0 };
 
-            /* somebody whom a rank has left behind may hold the pipe open: do not wait for him */
+            /* a process that a rank left behind may hold the pipe open: do not wait for it */
             if (poll(&p, 1, AQ_PREFIX_DRAIN_MS) <= 0) {
                 aq_prefix_lines(st, true);
                 break;
@@ -229,7 +230,7 @@ struct aq_supervise_io *aq_prefix_started(struct aq_prefix *px)
         close(px->stream[i].write_fd);
         px->stream[i].write_fd = -1;
     }
-    /* when our reader goes away we go on without it; the ranks must not see us die of SIGPIPE */
+    /* without a reader gasnetrun goes on; SIGPIPE must not end it before the ranks */
     signal(SIGPIPE, SIG_IGN);
     px->io = (struct aq_supervise_io){
         .fill = aq_prefix_fill,

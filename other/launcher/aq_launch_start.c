@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_launch_start.c - start the ranks of a job on this host and stay with them.
- * Threads   one; ranks are started by vfork, since a launcher that copies its page tables for each
- *           of many ranks wastes a good part of the start-up time
+ * aq_launch_start.c - starts the ranks of a job on this host and supervises them.
+ * Threads   one; ranks are started by vfork, since copying the launcher's page tables for each of
+ *           many ranks takes a considerable part of the start-up time
  * Uses      other/spawn/aq_supervise.h
  */
 #include <errno.h>
@@ -30,7 +30,7 @@ static bool aq_launch_has(const char *image, size_t size, const char *key, const
     return memmem(image, size, text, strlen(text)) != NULL;
 }
 
-/* An executable file or library in memory; NULL if it is none. */
+/* Maps an executable file or library; NULL if it is neither. */
 char *aq_launch_map(const char *path, size_t *size_out)
 {
     struct stat st;
@@ -60,7 +60,8 @@ void aq_launch_conduit_in(const char *word, char conduit_out[16])
     if (image == NULL)
         return;
     at = memmem(image, size, key, sizeof(key) - 1);
-    /* another program may only contain the key, as this one does: a name is capitals and a blank */
+    /* another program may contain the key without a value, as this one does: the value is capitals
+     * and a blank */
     for (at = at != NULL ? at + sizeof(key) - 1 : NULL; at != NULL && at + len < image + size;
          len++)
         if (len == 15 || at[len] < 'A' || at[len] > 'Z')
@@ -74,14 +75,14 @@ void aq_launch_conduit_in(const char *word, char conduit_out[16])
     munmap(image, size);
 }
 
-/* 1: word is a program of our conduit that can start by our spawner; 0: of our conduit, but it
- * cannot; -1: not a program of ours */
+/* returns 1 if the word is a program of this conduit that can be started by this spawner; 0 if of
+ * this conduit but by other spawners; -1 for other programs */
 static int aq_launch_look_into(const struct aq_launch *lo, const char *path)
 {
     char conduit[16], spawner[32];
     size_t i, size;
     char *image = access(path, X_OK) == 0 ? aq_launch_map(path, &size)
-                                          : NULL; /* not data, however large, nor archives */
+                                          : NULL; /* neither data, however large, nor archives */
     int found = -1;
 
     if (image == NULL)
@@ -94,7 +95,7 @@ static int aq_launch_look_into(const struct aq_launch *lo, const char *path)
              lo->spawner == AQ_SPAWNER_MPI ? "MPI"
              : lo->spawner == AQ_SPAWNER_PMI
                  ? "PMI"
-                 : "FORK"); /* and ssh: agents start ranks in the same way */
+                 : "FORK"); /* the same string serves ssh: agents start ranks in the same way */
     if (aq_launch_has(image, size, "GASNetConduitName", conduit))
         found = !lo->info->names_spawners || aq_launch_has(image, size, spawner, "1");
     munmap(image, size);

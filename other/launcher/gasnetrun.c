@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * gasnetrun.c - start a job: gasnetrun -n 4 ./prog args. Installed as gasnetrun, gasnetrun_smp, ...
- * Owns      the choice of the way to start
+ * Owns      the choice of the spawner
  * Threads   one
- * Promise   exit status is the job's; nothing is left behind, whatever ends it
+ * Promise   the exit status is the job's; no process or file is left behind, whatever ends it
  * See       docs/launching.md
  */
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void aq_launch_export(const struct aq_launch *lo)
     for (const char *c = lo->conduit; *c != '\0'; c++)
         name[len++] = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
     strcpy(name + len, "_SPAWNER");
-    /* workers that come by themselves get ranks from agents, as with ssh */
+    /* agents start the ranks of workers that have connected, as with ssh */
     setenv(name,
            aq_launch_spawner_name(lo->spawner == AQ_SPAWNER_CUSTOM ? AQ_SPAWNER_SSH : lo->spawner),
            1);
