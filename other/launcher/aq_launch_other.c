@@ -168,7 +168,7 @@ static void aq_other_environment(const struct aq_launch *lo, enum aq_other_kind 
     free(list);
 }
 
-/*  */
+/* %N: the number of ranks, then the options that place them */
 static void aq_other_count(const struct aq_launch *lo, enum aq_other_kind kind, struct aq_words *w)
 {
     uint32_t per_host = lo->hosts > 0 ? (lo->ranks + lo->hosts - 1) / lo->hosts : 0;
@@ -202,7 +202,7 @@ static void aq_other_count(const struct aq_launch *lo, enum aq_other_kind kind, 
     aq_other_environment(lo, kind, w);
 }
 
-/*  */
+/* %P: the program, behind `env` where the launcher has no option to pass variables on */
 static void aq_other_program(const struct aq_launch *lo, enum aq_other_kind kind,
                              struct aq_words *w)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_fdpass.c - hand descriptors to the other ranks of a host; see aq_fdpass.h.
- * Threads   one a side
+ * aq_fdpass.c - passes descriptors to the other ranks of a host; see aq_fdpass.h.
+ * Threads   one on each side
  */
 #include "other/spawn/aq_fdpass.h"
 
@@ -17,13 +17,13 @@
 
 #define AQ_FDPASS_KEY 32
 #define AQ_FDPASS_PEER_MS \
-    2000 /* how long an unauthenticated peer who says nothing may hold us up */
+    2000 /* how long an unauthenticated peer that sends nothing may delay the others */
 
 static socklen_t aq_fdpass_address(struct sockaddr_un *addr, const char *name)
 {
     memset(addr, 0, sizeof(*addr));
     addr->sun_family = AF_UNIX;
-    /* the leading NUL makes it abstract */
+    /* a leading NUL makes the name abstract */
     snprintf(addr->sun_path + 1, sizeof(addr->sun_path) - 1, "%s", name);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(addr->sun_path + 1));
 }
@@ -98,7 +98,7 @@ static int aq_fdpass_send(int sock, const int *fds, int count, int error)
     return sendmsg(sock, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* returns 0 if the peer was one of ours and was served */
+/* returns 0 if the peer was authenticated and served */
 static int aq_fdpass_serve(int peer, const uint8_t *key, const int *fds, int count, int error)
 {
     uint8_t said[AQ_FDPASS_KEY];
@@ -159,7 +159,7 @@ static int aq_fdpass_receive(int sock, int *fds_out, int count)
     if (error != 0)
         return -error;
     c = CMSG_FIRSTHDR(&msg);
-    /* with the descriptor table full the kernel delivers fewer, and says so */
+    /* if the descriptor table is full, the kernel delivers fewer descriptors and sets this flag */
     if ((msg.msg_flags & MSG_CTRUNC) != 0)
         return -EMFILE;
     if (c == NULL || c->cmsg_type != SCM_RIGHTS

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_jobarea.c - the job board; see aq_jobarea.h.
- * Threads   the barrier is entered by one thread a rank; the rest from any context
+ * aq_jobarea.c - the job area; see aq_jobarea.h.
+ * Threads   the barrier is entered by one thread of each rank; the rest from any context
  * Uses      memfd, futex, getrandom; base/aq_env.h's parsers for the exit timeout
  */
 #include "other/spawn/aq_jobarea.h"
@@ -24,8 +24,9 @@
 #define AQ_JOBAREA_SPINS        4000 /* a few microseconds: about what a sleep and wake-up costs */
 #define AQ_JOBAREA_EXCHANGE_MIN (64u << 10) /* bytes for one round of an exchange between hosts */
 #define AQ_JOBAREA_EXCHANGE_MAX (4u << 20)
-#define AQ_JOBAREA_MEANWHILE_MS 5   /* the same, if there is something to do meanwhile */
-#define AQ_JOBAREA_POLL_MS      500 /* how often a waiter looks whether the job still lives */
+#define AQ_JOBAREA_MEANWHILE_MS 5 /* the same with a meanwhile function */
+/* interval at which a waiter checks whether the job is shutting down */
+#define AQ_JOBAREA_POLL_MS 500
 
 static const char *const aq_wait_names[AQ_WAIT_KINDS] = {
     [AQ_WAIT_NONE] = "nothing",
@@ -57,7 +58,7 @@ static uint64_t aq_jobarea_section(uint64_t *bytes, uint64_t wanted)
     return at;
 }
 
-/* the areas behind the blackboard; pages that nobody touches cost nothing */
+/* the areas behind the blackboard; untouched pages cost nothing */
 static uint64_t aq_jobarea_layout_multihost(struct aq_jobarea *b,
                                             const struct aq_jobarea_topo *topo, uint64_t bytes)
 {
@@ -108,8 +109,8 @@ static struct aq_jobarea *aq_jobarea_make(uint32_t size, uint32_t job_size,
     if (jobarea == MAP_FAILED)
         goto close_fd;
     *jobarea = layout;
-    /* two: parts of the first are seen in names and in ranks' environments, of the second nothing
-     * is */
+    /* two keys: parts of the first are visible in names and in ranks' environments, nothing of the
+     * second is */
     if (getrandom(jobarea->key, sizeof(jobarea->key), 0) != (ssize_t)sizeof(jobarea->key)
         || getrandom(jobarea->job_key, sizeof(jobarea->job_key), 0)
                != (ssize_t)sizeof(jobarea->job_key))
@@ -194,7 +195,7 @@ void aq_jobarea_set_meanwhile(void (*fn)(void))
 
 int aq_jobarea_barrier(struct aq_jobarea *jobarea, bool spin)
 {
-    /* relaxed: only our own arrival below can let the round move on */
+    /* relaxed: only this rank's own arrival below can complete the round */
     uint32_t round = atomic_load_explicit(&jobarea->round, memory_order_relaxed);
     int spins = spin ? AQ_JOBAREA_SPINS : 0;
 
@@ -202,7 +203,7 @@ int aq_jobarea_barrier(struct aq_jobarea *jobarea, bool spin)
      * round */
     if (atomic_fetch_add_explicit(&jobarea->arrived, 1, memory_order_acq_rel) + 1
         == jobarea->size) {
-        /* relaxed: ordered before the release below, and nobody arrives again before that */
+        /* relaxed: ordered by the release below, and no rank arrives again before that */
         atomic_store_explicit(&jobarea->arrived, 0, memory_order_relaxed);
         /* release: pairs with the acquire of the waiters */
         atomic_store_explicit(&jobarea->round, round + 1, memory_order_release);
@@ -213,7 +214,7 @@ int aq_jobarea_barrier(struct aq_jobarea *jobarea, bool spin)
     while (atomic_load_explicit(&jobarea->round, memory_order_acquire) == round) {
         if (spins-- > 0)
             continue;
-        /* relaxed: decides only that we give up */
+        /* relaxed: decides only whether to give up */
         if (atomic_load_explicit(&jobarea->exit_state, memory_order_relaxed) >= AQ_EXIT_ASKED)
             return -ESHUTDOWN;
         if (aq_jobarea_meanwhile != NULL)
@@ -227,7 +228,7 @@ int aq_jobarea_barrier(struct aq_jobarea *jobarea, bool spin)
 
 void aq_jobarea_raise_exit_code(struct aq_jobarea *jobarea, int code)
 {
-    /* relaxed: the code is read after the ranks are gone, or by ranks that only repeat it */
+    /* relaxed: the code is read after the ranks have ended, or by ranks that only repeat it */
     int32_t old = atomic_load_explicit(&jobarea->exit_code, memory_order_relaxed);
 
     while (old < code
@@ -238,7 +239,7 @@ void aq_jobarea_raise_exit_code(struct aq_jobarea *jobarea, int code)
 
 uint32_t aq_jobarea_raise_exit_state(struct aq_jobarea *jobarea, enum aq_exit_state state)
 {
-    /* acq_rel: who sees a state also sees the code and messages that led to it */
+    /* acq_rel: a reader of a state also sees the code and the messages that led to it */
     uint32_t old = atomic_load_explicit(&jobarea->exit_state, memory_order_acquire);
 
     while (old < (uint32_t)state
@@ -253,14 +254,15 @@ void aq_jobarea_publish_exit(struct aq_jobarea *jobarea, uint32_t slot, enum aq_
 {
     struct aq_jobarea_rank *r = &jobarea->rank[slot];
 
-    /* acquire: an asked rank must not add its code any more, the job's code is settled */
+    /* acquire: a rank that was asked to end must not add its code any more: the job's code is
+     * settled */
     if (atomic_load_explicit(&jobarea->exit_state, memory_order_acquire) < AQ_EXIT_ASKED)
         aq_jobarea_raise_exit_code(jobarea, code & 0xff);
-    /* relaxed, then release: who sees the state sees the code */
+    /* relaxed, then release: a reader of the state sees the code */
     atomic_store_explicit(&r->code, code & 0xff, memory_order_relaxed);
     atomic_store_explicit(&r->state, (uint32_t)state, memory_order_release);
     aq_jobarea_raise_exit_state(jobarea, AQ_EXIT_SHUTDOWN);
-    /* release: pairs with the acquire of those who count the ranks that have come */
+    /* release: pairs with the acquire of readers that count the ranks at the exit */
     atomic_fetch_add_explicit(&jobarea->exit_seen, 1, memory_order_release);
     aq_jobarea_wake_word(&jobarea->exit_seen);
 }
@@ -294,7 +296,7 @@ void aq_jobarea_report(struct aq_jobarea *jobarea, int fd, uint64_t min_ms)
     }
 }
 
-/* a wrong value is reported by aq_env_init() in the ranks; here it only must do no harm */
+/* a wrong value is reported by aq_env_init() in the ranks; here the default is used */
 static double aq_jobarea_seconds_env(const char *name, double dflt)
 {
     const char *text = getenv(name);
@@ -314,7 +316,7 @@ uint32_t aq_jobarea_timeout_env(uint32_t size)
 
     wanted = aq_jobarea_seconds_env("GASNET_EXITTIMEOUT", wanted < max ? wanted : max);
     if (wanted < 0.1)
-        wanted = 0.1; /* less could not tell order from disorder */
+        wanted = 0.1; /* a shorter timeout could not distinguish order from disorder */
     return wanted > 4e6 ? 4000000000u : (uint32_t)(wanted * 1000.0);
 }
 

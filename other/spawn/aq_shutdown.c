@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_shutdown.c - how a job ends; see aq_shutdown.h.
+ * aq_shutdown.c - the shutdown of a job; see aq_shutdown.h.
  * Threads   one
  * Uses      aq_jobarea.h, /proc/PID/status to see whether a rank catches SIGQUIT
  */
@@ -19,13 +19,14 @@
 #include "base/aq_say.h"
 #include "base/aq_signal_name.h"
 
-#define AQ_SHUTDOWN_GRACE_MS  250  /* a failing job: time for the others to fail by themselves */
-#define AQ_SHUTDOWN_SILENT_MS 300  /* a rank ended without a word: time for others to do so */
-#define AQ_SHUTDOWN_GENTLE_MS 300  /* from the state KILLING to SIGKILL if ranks end themselves */
-#define AQ_SHUTDOWN_FLUSH_MS  1000 /* from a rank's last words to its end */
-#define AQ_SHUTDOWN_MS        1000000ull /* nanoseconds */
+/* a failing job: time for the other ranks to fail by themselves */
+#define AQ_SHUTDOWN_GRACE_MS  250
+#define AQ_SHUTDOWN_SILENT_MS 300  /* a rank ended without a word: time for other ranks to do so */
+#define AQ_SHUTDOWN_GENTLE_MS 300  /* from the state KILLING to SIGKILL, if ranks end themselves */
+#define AQ_SHUTDOWN_FLUSH_MS  1000 /* from the end of a rank's output to the end of its process */
+#define AQ_SHUTDOWN_MS        1000000ull /* nanoseconds in a millisecond */
 
-static aq_shutdown_say_fn aq_shutdown_listener; /* one thread, see aq_shutdown.h */
+static aq_shutdown_say_fn aq_shutdown_listener; /* used by one thread, see aq_shutdown.h */
 static void *aq_shutdown_listener_arg;
 
 void aq_shutdown_say_to(aq_shutdown_say_fn fn, void *arg)
@@ -51,7 +52,8 @@ void aq_shutdown_say(const char *kind, const char *fmt, ...)
     if (aq_shutdown_listener != NULL)
         aq_shutdown_listener(aq_shutdown_listener_arg, kind, line, (size_t)len);
     else
-        (void)aq_say(STDERR_FILENO, line, (size_t)len); /* nowhere else to say it */
+        /* a failure cannot be reported anywhere else */
+        (void)aq_say(STDERR_FILENO, line, (size_t)len);
 }
 
 void aq_shutdown_init(struct aq_shutdown *e, struct aq_jobarea *jobarea, pid_t *child)
@@ -93,7 +95,7 @@ void aq_shutdown_fail(struct aq_shutdown *e, int code)
 void aq_shutdown_signalled(struct aq_shutdown *e, int sig)
 {
     e->stopped = true;
-    /* relaxed: our own thread is the one that moves the state beyond ENDING */
+    /* relaxed: this thread is the one that moves the state beyond ENDING */
     if (atomic_load_explicit(&e->jobarea->exit_state, memory_order_relaxed) >= AQ_EXIT_ASKED) {
         e->kill_ns = aq_jobarea_now_ns();
         return;
@@ -104,7 +106,7 @@ void aq_shutdown_signalled(struct aq_shutdown *e, int sig)
     aq_shutdown_fail(e, 1);
 }
 
-/* the message for a rank that is gone and did not say why */
+/* prints the message about a rank that has ended without saying why */
 static void aq_shutdown_tell(struct aq_shutdown *e, uint32_t slot, pid_t pid, int status)
 {
     uint32_t rank = e->jobarea->rank[slot].jobrank;
@@ -116,7 +118,7 @@ static void aq_shutdown_tell(struct aq_shutdown *e, uint32_t slot, pid_t pid, in
         return;
     e->logged = true;
     gethostname(host, sizeof(host) - 1);
-    /* relaxed: for readers of the job area only */
+    /* relaxed: only for readers of the job area */
     atomic_store_explicit(&e->jobarea->lost, rank + 1, memory_order_relaxed);
     if (status == -1)
         aq_shutdown_say("FATAL ERROR", "rank %u (process %d on %s) was lost%s; ending the job",
@@ -136,11 +138,12 @@ static void aq_shutdown_tell(struct aq_shutdown *e, uint32_t slot, pid_t pid, in
 static int aq_shutdown_code_of(int status)
 {
     if (status == -1)
-        return 128 + SIGKILL; /* not known; what it most often is */
+        return 128 + SIGKILL; /* unknown; the most frequent cause */
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* true if some rank has called aq_spawn_init(): then a missing one means that the job is broken */
+/* returns true if some rank has called aq_spawn_init(): a rank that ends without it then means that
+ * the job is broken */
 static bool aq_shutdown_any_joined(const struct aq_shutdown *e)
 {
     if (e->joined_elsewhere)
@@ -151,7 +154,7 @@ static bool aq_shutdown_any_joined(const struct aq_shutdown *e)
     return false;
 }
 
-/* a rank that was not heard of on its way out */
+/* handles a rank that ended without announcing it */
 static void aq_shutdown_unannounced(struct aq_shutdown *e, uint32_t slot, pid_t pid, int status)
 {
     int code = aq_shutdown_code_of(status);
@@ -166,8 +169,8 @@ static void aq_shutdown_unannounced(struct aq_shutdown *e, uint32_t slot, pid_t 
     /* relaxed: set at start-up, long before a rank can end */
     if (code == 0 && atomic_load_explicit(&e->jobarea->catch_exit_off, memory_order_relaxed))
         return;
-    /* nobody has joined yet? Perhaps not one of our programs; aq_shutdown_step() sees if one does
-     * */
+    /* no rank has joined yet: it may be no program of this library; aq_shutdown_step() notices if
+     * one joins */
     if (e->silent++ == 0) {
         e->silent_slot = slot;
         e->silent_status = status;
@@ -225,7 +228,7 @@ bool aq_shutdown_catches(pid_t pid, int sig)
 
 static pid_t aq_shutdown_rank_pid(const struct aq_shutdown *e, uint32_t slot)
 {
-    /* relaxed: written once, long ago */
+    /* relaxed: written once, at start-up */
     return atomic_load_explicit(&e->jobarea->rank[slot].pid, memory_order_relaxed);
 }
 
@@ -248,22 +251,24 @@ static void aq_shutdown_ask(struct aq_shutdown *e)
 
         if (e->child[i] <= 0 || aq_shutdown_state(e, i) >= AQ_RANK_EXITING)
             continue;
-        /* who would only die of it, with a core file, is better off with SIGKILL */
+        /* SIGQUIT would only kill a rank without a handler and write a core file; SIGKILL is
+         * better */
         if (pid > 0 && aq_shutdown_catches(pid, SIGQUIT))
             kill(pid, SIGQUIT);
-        else if (!e->gentle) /* then it sees the state, and ends itself */
+        else if (!e->gentle) /* then the rank sees the state and ends itself */
             aq_shutdown_kill(e, i);
     }
 }
 
 void aq_shutdown_agreed(struct aq_shutdown *e, int code)
 {
-    /* relaxed: our own thread is the one that moves the state beyond ENDING */
+    /* relaxed: this thread is the one that moves the state beyond ENDING */
     if (atomic_load_explicit(&e->jobarea->exit_state, memory_order_relaxed) >= AQ_EXIT_ASKED)
         return;
     aq_shutdown_begin(e, 0);
-    /* relaxed: ranks read it after the state, which is raised below. A code that a rank of ours has
-     * published in the meantime came too late for the other hosts, and so for us */
+    /* relaxed: ranks read it after the state, which is raised below. A code that a local rank
+     * has published in the meantime came too late for the other hosts, so it does not count here
+     * either */
     atomic_store_explicit(&e->jobarea->exit_code, code, memory_order_relaxed);
     aq_shutdown_ask(e);
 }
@@ -274,7 +279,7 @@ void aq_shutdown_now(struct aq_shutdown *e)
     e->kill_ns = aq_jobarea_now_ns();
 }
 
-/* what is due at ask_ns */
+/* runs at ask_ns */
 static void aq_shutdown_ask_now(struct aq_shutdown *e)
 {
     if (e->silent > 0 && (e->alive > 0 || e->joined_elsewhere)) {
@@ -287,13 +292,14 @@ static void aq_shutdown_ask_now(struct aq_shutdown *e)
 
 void aq_shutdown_defer_kill(struct aq_jobarea_rank *rank, uint64_t ms)
 {
-    /* relaxed: a date, that nothing else goes with */
+    /* relaxed: a time that needs no other data */
     atomic_store_explicit(&rank->kill_after_ns, aq_jobarea_now_ns() + ms * AQ_SHUTDOWN_MS,
                           memory_order_relaxed);
 }
 
-/* Who writes out its last words is let alone: that ends when its reader does. Who has just done so
- * leaves in a moment, and who is done says itself until when it is to be spared. */
+/* Returns true if the rank must not be killed yet. A rank that flushes its output is not killed: it
+ * ends when its reader does. A rank that has just finished that ends soon, and a rank in state
+ * ENDED says itself how long it must be spared. */
 static bool aq_shutdown_kill_deferred(const struct aq_shutdown *e, uint32_t slot, uint32_t state)
 {
     struct aq_jobarea_rank *rank = &e->jobarea->rank[slot];
@@ -314,7 +320,7 @@ static void aq_shutdown_kill_all(struct aq_shutdown *e)
     bool first_time = aq_jobarea_raise_exit_state(e->jobarea, AQ_EXIT_KILLING) < AQ_EXIT_KILLING;
 
     e->killed = true;
-    /* downwards: where the host's first rank does this itself, it must be the last to go */
+    /* descending: where the host's first rank runs this itself, it must be the last to be killed */
     for (uint32_t i = e->jobarea->size; i-- > 0;) {
         uint32_t state = aq_shutdown_state(e, i);
 
@@ -337,14 +343,14 @@ static void aq_shutdown_kill_all(struct aq_shutdown *e)
 bool aq_shutdown_frozen(const struct aq_shutdown *e)
 {
     for (uint32_t i = 0; i < e->jobarea->size; i++)
-        /* relaxed: looked at again soon */
+        /* relaxed: read again soon */
         if (atomic_load_explicit(&e->jobarea->rank[i].frozen, memory_order_relaxed) != 0
             && e->child[i] > 0)
             return true;
     return false;
 }
 
-/* ranks have come to the exit since the last step: how long do the others get? */
+/* ranks have come to the exit since the last step: determines how much time the others get */
 static void aq_shutdown_check(struct aq_shutdown *e)
 {
     uint32_t timeout = e->jobarea->exit_timeout_ms;

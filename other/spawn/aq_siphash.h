@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_siphash.h - a short keyed hash: who does not know the key can neither make nor change a
- * message.
+ * aq_siphash.h - a short keyed hash: without the key a message can neither be made nor changed.
  * Threads   pure function
- * Uses      nothing: programs need not be linked with a library for it
+ * Uses      nothing: programs need no further library for it
  * See       J.-P. Aumasson, D. J. Bernstein: SipHash: a fast short-input PRF (2012)
  */
 #ifndef AQ_SIPHASH_H

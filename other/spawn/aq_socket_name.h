@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_socket_name.h - what the host's ranks call the abstract Unix sockets they reach each other by.
- * Every user of the host reads the names of bound sockets in /proc/net/unix, and may bind a name
- * first. So each name is a keyed hash of what the socket is for: who has read some of them knows
- * nothing of the others.
+ * aq_socket_name.h - names of the abstract Unix sockets between the ranks of a host.
+ * Every user of the host can read the names of bound sockets in /proc/net/unix, and can bind a name
+ * first. Each name is therefore a keyed hash of the socket's purpose: some names tell nothing about
+ * the others.
  * Threads   pure function
  * Uses      aq_siphash.h
  */
@@ -19,9 +19,9 @@
 #define AQ_SOCKET_NAME 48 /* bytes of a name, NUL included */
 
 /**
- * aq_socket_name - the name, behind the zero byte that makes it abstract.
- * key          the host's; no part of it is to be seen in what comes out
- * use, number  what the socket is for, at most 32 bytes of text, and which of them
+ * aq_socket_name - makes a name; the caller puts it behind the zero byte that makes it abstract.
+ * key          of the host; the name reveals nothing of it
+ * use, number  purpose of the socket, at most 32 bytes of text, and its number
  */
 static inline void aq_socket_name(char name_out[AQ_SOCKET_NAME], const uint8_t key[32],
                                   const char *use, uint32_t number)

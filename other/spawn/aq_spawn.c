@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_spawn.c - how ranks find each other: choice of the provider, start-up exchange, shared memfds.
+ * aq_spawn.c - start-up of a job: choice of the provider, start-up exchange, shared memfds.
  * Owns      the process's one struct aq_spawn_state
  * Threads   see aq_spawn.h
  * Uses      aq_spawn_provider.h, aq_fdpass.h, base/aq_platform.h (cores)
@@ -31,7 +31,7 @@
 #define AQ_SPAWN_FD_ADDRS 3     /* slot of aq_spawn_host_fd() */
 
 static struct aq_spawn_state aq_spawn_me AQ_JOB_STATE;
-static bool aq_spawn_has_buffer; /* of stdout: for good */
+static bool aq_spawn_has_buffer; /* stdout's buffer is allocated, and never freed */
 
 /* in the order they are tried */
 static const struct aq_spawn_provider *const aq_spawn_providers[] = {
@@ -68,7 +68,7 @@ int aq_spawn_claim(struct aq_spawn_state *st)
                        "program once a rank",
                        (int)nobody, st->info.rank);
     r->jobrank = st->info.rank;
-    /* release: who sees the state sees pid and rank */
+    /* release: a reader of the state sees pid and rank */
     atomic_store_explicit(&r->state, AQ_RANK_JOINED, memory_order_release);
     return AQ_OK;
 }
@@ -91,7 +91,7 @@ int aq_spawn_fill_one_host(struct aq_spawn_state *st, uint32_t rank, uint32_t si
         .host_ranks = st->host_ranks,
         .host_of = st->host_of,
     };
-    if (st->jobarea != NULL) /* else the provider has a key of its own */
+    if (st->jobarea != NULL) /* otherwise the provider has a key of its own */
         memcpy(st->job_key, st->jobarea->job_key, sizeof(st->job_key));
     return AQ_OK;
 }
@@ -127,7 +127,7 @@ const struct aq_spawn_provider aq_spawn_single_provider = {
     .finish = aq_spawn_single_shutdown,
 };
 
-/* GASNET_PSHM_NODES: 0 if unset or zero, else 1..AQ_SPAWN_MAX_RANKS; negative if it is nonsense */
+/* GASNET_PSHM_NODES: 0 if unset or zero, else 1..AQ_SPAWN_MAX_RANKS; negative if it is invalid */
 static int64_t aq_spawn_wanted(void)
 {
     const char *text = getenv("GASNET_PSHM_NODES");
@@ -174,19 +174,18 @@ static bool aq_spawn_allows(const char *choice, const struct aq_spawn_provider *
 {
     if (*choice == '\0')
         return true;
-    /* fork covers gasnetrun too; mpirun's offer is PMIx or PMI, so mpi and pmi mean the same here
-     * */
+    /* fork covers gasnetrun too; mpirun offers PMIx or PMI, so mpi and pmi mean the same here */
     return (strcasecmp(choice, "fork") == 0 || strcasecmp(choice, "ssh") == 0)
            == (p == &aq_spawn_fork_provider);
 }
 
-/* One process where several may have been meant. */
+/* Prints a hint: this is one process where the user may have meant several. */
 static void aq_spawn_hint_single(void)
 {
     const char *tasks = getenv("SLURM_STEP_NUM_TASKS"), *task = getenv("SLURM_PROCID");
 
     if (tasks != NULL && atoi(tasks) > 1 && task != NULL) {
-        if (strcmp(task, "0") == 0) /* the others would say the same */
+        if (strcmp(task, "0") == 0) /* the others would print the same */
             aq_warn(
                 "srun has started %s tasks but offers no PMIx, so each is a job of its own; use "
                 "srun --mpi=pmix, or gasnetrun within salloc or sbatch",
@@ -223,8 +222,8 @@ static int aq_spawn_start(struct aq_spawn_state *st, int *argc, char ***argv,
     return st->provider->join(st);
 }
 
-/* Reading a dozen cgroup files in each of many ranks shows in the start-up time, so the ranks of a
- * host share the answer. Two who look at the same time find the same. */
+/* Reading a dozen cgroup files in each of many ranks would prolong the start-up, so the ranks of a
+ * host share the result. Two ranks that read at the same time get the same result. */
 struct aq_host_facts aq_spawn_host_facts(void)
 {
     static const char *const names[] = { "physical memory", "the cgroup's memory limit" };
@@ -269,9 +268,10 @@ int aq_spawn_init(int *argc, char ***argv, const struct aq_conduit_info *conduit
         cores = aq_cores_allowed();
     st->spin = st->info.host_size <= cores;
     aq_log_set_rank(st->info.rank);
-    /* libc would cut lines of several ranks at buffer boundaries; a line a write stays whole in
-     * pipes and files, costs nothing on a terminal, and needs no process in between. A buffer of
-     * our own, since under some MPIs stdout comes with one of a single byte */
+    /* libc's default would cut lines of several ranks at buffer boundaries. With line buffering
+     * each line is one write, stays whole in pipes and files, costs nothing on a terminal, and
+     * needs no process in between. The buffer is this library's, since under some MPIs stdout has
+     * one of a single byte */
     if (st->info.size > 1 && !aq_spawn_has_buffer) {
         setvbuf(stdout, line, _IOLBF, sizeof(line));
         aq_spawn_has_buffer = true;
@@ -279,8 +279,8 @@ int aq_spawn_init(int *argc, char ***argv, const struct aq_conduit_info *conduit
     return AQ_OK;
 }
 
-/* A barrier fails only when the job is being ended. Whoever ends it has said why, and will end us
- * too: a second message from here could only confuse. */
+/* A barrier fails only when the job shuts down. The process that shuts it down has reported why,
+ * and will end this one too, so no second message is printed. */
 static int aq_spawn_jobarea_barrier(struct aq_spawn_state *st)
 {
     aq_jobarea_note_wait(st->jobarea, st->info.host_rank, AQ_WAIT_START, AQ_WAIT_ANYONE);
@@ -296,8 +296,8 @@ int aq_spawn_host_fence(void)
     return aq_spawn_jobarea_barrier(&aq_spawn_me);
 }
 
-/* One round: everybody has len bytes or fewer in its place; two places alternate, so that one
- * barrier a round is enough: nobody can be two rounds ahead of a reader. */
+/* One round: every rank has at most len bytes in its place. Two places alternate, so that one
+ * barrier for each round is enough: no rank can be two rounds ahead of a reader. */
 static char *aq_spawn_round(struct aq_spawn_state *st)
 {
     char *base = aq_jobarea_blackboard(st->jobarea);
@@ -316,7 +316,7 @@ int aq_spawn_host_allgather(const void *own_data, size_t len, void *all)
         size_t now = len - done < AQ_JOBAREA_CHUNK ? len - done : AQ_JOBAREA_CHUNK;
         char *base = aq_spawn_round(st);
 
-        /* packed by what is sent, so that short exchanges touch few pages */
+        /* packed without gaps, so that short exchanges touch few pages */
         memcpy(base + st->info.host_rank * now, (const char *)own_data + done, now);
         if (aq_spawn_jobarea_barrier(st) != AQ_OK)
             return AQ_ERR_SYS;
@@ -388,7 +388,7 @@ static void aq_spawn_fd_name(const struct aq_spawn_state *st, int slot, char nam
     aq_socket_name(name, st->jobarea->key, "host descriptor", (uint32_t)slot);
 }
 
-/* the host's first rank makes the memfd and serves the others */
+/* the host's first rank makes the memfd and passes it to the others */
 static int aq_spawn_give_fd(struct aq_spawn_state *st, int slot, unsigned flags)
 {
     char name[AQ_SOCKET_NAME], title[32];
@@ -403,7 +403,7 @@ static int aq_spawn_give_fd(struct aq_spawn_state *st, int slot, unsigned flags)
         return fd >= 0 ? fd : -error;
     aq_spawn_fd_name(st, slot, name);
     sock = aq_fdpass_listen(name, takers);
-    /* the others connect after this; without a socket they fail, and so do we */
+    /* the others connect after this; without a socket they fail, and so does this rank */
     if (aq_spawn_jobarea_barrier(st) != AQ_OK || sock < 0) {
         rc = sock < 0 ? sock : -ESHUTDOWN;
     } else {
@@ -429,7 +429,7 @@ int aq_spawn_host_fd(int slot, unsigned memfd_flags)
         return -EINVAL;
     if (memfd_flags == 0 && st->host_fd[slot] >= 0) {
         fd = st->host_fd[slot];
-        st->host_fd[slot] = -1; /* the caller's now */
+        st->host_fd[slot] = -1; /* belongs to the caller now */
         return fd;
     }
     if (st->info.host_rank == 0)
@@ -446,7 +446,7 @@ const uint8_t *aq_spawn_key(void)
     return aq_spawn_me.job_key;
 }
 
-/* One copy of everybody's addresses for each host, and not a byte of each rank's own. */
+/* Each host has one copy of all addresses; ranks have none of their own. */
 static int aq_spawn_map_addrs(struct aq_spawn_state *st, size_t len)
 {
     const size_t bytes = len * st->info.size;
@@ -487,7 +487,7 @@ int aq_spawn_publish(const void *address, size_t len)
     rc = aq_spawn_map_addrs(st, len);
     if (rc != AQ_OK)
         return rc;
-    /* for a moment each rank holds them all, in pages that go back to the kernel */
+    /* for a moment each rank holds all addresses, in pages that go back to the kernel */
     all = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (all == MAP_FAILED)
         return aq_fail(AQ_ERR_NOMEM, "spawn: no memory for %u addresses", st->info.size);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * aq_spawn_agent.c - ranks of a job on several hosts, started by gasnetrun's agents.
- * Owns      the line from the host's first rank to its agent
+ * Owns      the connection of the host's first rank with its agent
  * Threads   one, at start; lookup from any
- * How       the ranks of a host leave what they have on the job area; its first rank asks the
- *           agent, which exchanges it with the other hosts through its tree and puts everybody's on
- *           the board
+ * How       the ranks of a host write their data to the job area. The first rank asks the agent,
+ *           which exchanges it with the other hosts through its tree and writes the data of all
+ *           ranks to the job area
  * Uses      aq_spawn_agent.h; the rest is as for ranks on one host (aq_spawn_fork.c)
  */
 #include "other/spawn/aq_spawn_agent.h"
@@ -22,16 +22,16 @@
 #include "base/aq_rc.h"
 #include "other/spawn/aq_spawn_provider.h"
 
-static uint32_t aq_agent_area; /* of the next exchange */
+static uint32_t aq_agent_area; /* area of the next exchange */
 
-/* The job is ending, or its agent is gone: whoever sees to that will end us too. */
+/* The job is shutting down, or its agent has ended: another process will end this one. */
 static _Noreturn void aq_agent_park(void)
 {
     for (;;)
         pause();
 }
 
-/* the first rank's part: have the agent fill in the other hosts' pieces */
+/* the first rank asks the agent for the other hosts' data */
 static void aq_agent_ask(struct aq_spawn_state *st, const struct aq_exchange_request *r)
 {
     char done;
@@ -53,7 +53,7 @@ static void aq_agent_ask(struct aq_spawn_state *st, const struct aq_exchange_req
     aq_jobarea_note_done(st->jobarea, 0);
 }
 
-/* All ranks of the host have written; after this, all ranks of the job's can be read. */
+/* All ranks of the host have written; after this, the data of all ranks of the job can be read. */
 static int aq_agent_round(struct aq_spawn_state *st, const struct aq_exchange_request *r)
 {
     int rc = aq_spawn_host_fence();
@@ -64,7 +64,7 @@ static int aq_agent_round(struct aq_spawn_state *st, const struct aq_exchange_re
     return aq_spawn_host_fence();
 }
 
-/* Two areas in turn: a rank may write the next piece while another still reads the last ones. */
+/* Two areas alternate: a rank may write its next data while another still reads the last. */
 static char *aq_agent_next_area(struct aq_spawn_state *st, uint32_t *area_out)
 {
     *area_out = aq_agent_area;
@@ -119,7 +119,7 @@ static char *aq_agent_addr(const struct aq_spawn_state *st, uint32_t rank)
 
 static int aq_agent_publish(struct aq_spawn_state *st, const void *address, size_t len)
 {
-    /* a message has room for so much of each address */
+    /* a message has space for so much of each address */
     const size_t space = st->jobarea->exchange_bytes / st->info.size;
     int rc = AQ_OK;
 
@@ -174,7 +174,7 @@ int aq_spawn_agent_fill(struct aq_spawn_state *st, uint32_t slot)
 
 const struct aq_spawn_provider aq_spawn_agent_provider = {
     .name = "agent",
-    .offered = NULL, /* aq_spawn_fork.c finds out */
+    .offered = NULL, /* aq_spawn_fork.c decides */
     .join = NULL,
     .allgather = aq_agent_allgather,
     .bcast = aq_agent_bcast,

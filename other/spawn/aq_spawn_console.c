@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * aq_spawn_console.c - see aq_spawn_console.h.
- * How       SPAWNFN=L is aq_spawn_fork_self(), in the library, since it needs nothing else. S and C
- *           are the launcher's: this process becomes the conduit's launcher, which is looked for
- *           where this library was installed or built
+ * How       SPAWNFN=L is aq_spawn_fork_self(), which needs only the library. For S and C this
+ *           process becomes the conduit's launcher, which is looked for where this library was
+ *           installed or built
  */
 #include "other/spawn/aq_spawn_console.h"
 
@@ -46,7 +46,7 @@ static _Noreturn void aq_console_usage(const char *name)
     exit(AQ_SUPERVISE_LOST);
 }
 
-/* the first argument; taken out of the client's list */
+/* reads the number of ranks and removes it from the client's arguments */
 static uint32_t aq_console_count(int *argc, char ***argv)
 {
     const char *name =
@@ -85,7 +85,7 @@ static char aq_console_spawn_function(void)
     exit(1);
 }
 
-/* tries the conduit's launcher in dir, and the other names of the same program */
+/* tries the conduit's launcher in dir, then the other names of the same program */
 static void aq_console_try(const char *dir, size_t len, char *const argv[])
 {
     const struct aq_conduit_info *c = aq_console_conduit;
@@ -114,7 +114,8 @@ static void aq_console_search(const char *program, char *const argv[])
     if (prefix != NULL && snprintf(bin, sizeof(bin), "%s/bin", prefix) < (int)sizeof(bin))
         aq_console_try(bin, strlen(bin), argv);
     aq_console_try(AQ_BINDIR, strlen(AQ_BINDIR), argv);
-    /* where it was built; elsewhere somebody may have made a folder of that name */
+    /* where it was built, if this user owns it; on another machine anybody may have made a folder
+     * of that name */
     if (stat(AQ_BUILDDIR, &build) == 0 && build.st_uid == geteuid())
         aq_console_try(AQ_BUILDDIR, strlen(AQ_BUILDDIR), argv);
     if (slash != NULL)
@@ -178,7 +179,7 @@ int aq_spawn_console(struct aq_spawn_state *st, const struct aq_conduit_info *co
                 (*argv)[0], AQ_SPAWN_MAX_RANKS, ranks);
         exit(1);
     }
-    if (aq_env_get("GASNET_MASTERIP") == NULL) /* an empty value of the user's prevents it */
+    if (aq_env_get("GASNET_MASTERIP") == NULL) /* an empty value set by the user prevents it */
         (void)aq_env_change("GASNET_MASTERIP", "127.0.0.1");
     st->console = true;
     return aq_spawn_fork_self(st, ranks);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * aq_spawn_fork.c - ranks started on this host by a supervisor: gasnetrun, or the program itself.
- * Owns      the meaning of AQ_SPAWN_FORK; the descriptors it names
+ * Owns      the meaning of AQ_SPAWN_FORK, and the descriptors that it names
  * Threads   one, at start
- * Promise   the variable is unset and the descriptors are close-on-exec when the client goes on,
- *           so that programs the client runs do not take part in the job
+ * Promise   the variable is unset and the descriptors are close-on-exec when the client goes on, so
+ *           that programs that the client starts do not join the job
  * Uses      aq_supervise.h, aq_shutdown.h
  */
 #include <dirent.h>
@@ -31,14 +31,15 @@ static bool aq_spawn_fork_offered(void)
     return getenv(AQ_SPAWN_FORK_ENV) != NULL;
 }
 
-/* A wrapper may stand between the supervisor and us: it dies with the supervisor, we with it. */
+/* A wrapper may be between the supervisor and this process: it dies with the supervisor, and this
+ * process dies with it. */
 static int aq_spawn_fork_tie(struct aq_spawn_state *st)
 {
     pid_t parent = getppid();
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent || (kill(st->jobarea->supervisor, 0) != 0 && errno == ESRCH))
-        _exit(255); /* the job is over already, and said so */
+        _exit(255); /* the job is over already, which has been reported */
     return AQ_OK;
 }
 
@@ -81,7 +82,8 @@ static int aq_spawn_fork_join(struct aq_spawn_state *st)
 
 void aq_spawn_fork_notify(struct aq_spawn_state *st)
 {
-    /* ignored by default, so harmless should the number ever name somebody else */
+    /* SIGURG is ignored by default, so it is harmless if the pid has come to name another
+     * process */
     kill(st->jobarea->supervisor, SIGURG);
 }
 
@@ -100,7 +102,7 @@ const struct aq_spawn_provider aq_spawn_fork_provider = {
     .finish = aq_spawn_fork_shutdown,
 };
 
-/* the standard input of rank 0 is the user's; the others read nothing */
+/* rank 0 has the user's standard input; the others read nothing */
 static void aq_spawn_null_stdin(void)
 {
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -112,7 +114,7 @@ static void aq_spawn_null_stdin(void)
         close(fd);
 }
 
-/* Holding the client's descriptors would keep its pipes from ever seeing their end. */
+/* Copies of the client's descriptors would keep its pipes open: closes them. */
 static void aq_spawn_drop_fds(int keep)
 {
     struct dirent *entry;
@@ -123,7 +125,7 @@ static void aq_spawn_drop_fds(int keep)
             syscall(SYS_close_range, 3u, (unsigned)keep - 1, 0u);
         return;
     }
-    /* Linux before 5.9, or a container's filter: one by one */
+    /* Linux before 5.9, or a container's filter: close them one by one */
     dir = opendir("/proc/self/fd");
     while (dir != NULL && (entry = readdir(dir)) != NULL) {
         int fd = atoi(entry->d_name); /* "." and ".." give 0 */
@@ -150,8 +152,8 @@ static int aq_spawn_fork_child(struct aq_spawn_state *st, struct aq_supervise *s
     return rc == AQ_OK ? aq_spawn_claim(st) : rc;
 }
 
-/* fork() takes the calling thread only: others would go on in the supervisor, and be missed in the
- * ranks */
+/* fork() copies the calling thread only: other threads would go on in the supervisor and be missing
+ * in the ranks */
 static void aq_spawn_warn_threads(void)
 {
     DIR *dir = opendir("/proc/self/task");
@@ -194,7 +196,7 @@ int aq_spawn_fork_self(struct aq_spawn_state *st, uint32_t size)
                            aq_spawn_fork_remedy(rc));
         }
     }
-    fflush(NULL); /* else every rank would print it again */
+    fflush(NULL); /* otherwise every rank would print it again */
     for (uint32_t i = 0; i < size; i++) {
         pid_t pid = fork();
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * aq_spawn_group.c - a job over a group of processes; see aq_spawn_group.h.
- * Threads   the group's functions: one; reading the store: any, it changes during the start only
- * How       a put is kept until the next fence, in which the processes exchange what all of them
- *           have put, so that a get is a search in memory
- * Scale     a process holds what all have put until the job has ended: about 200 bytes a rank, and
- *           100 more over several hosts
+ * Threads   the group's functions: one; reading the store: any, it changes only during the start
+ * How       a put is deferred until the next fence, in which the processes exchange what all of
+ *           them have put. A get is then a search in memory
+ * Scale     a process holds what all have put until the job has ended: about 200 bytes for each
+ *           rank, and 100 more over several hosts
  * Secrets   the job's keys go through the group's allgather, and are as safe as that
  */
 #include "other/spawn/aq_spawn_group.h"
@@ -22,11 +22,11 @@
 #include "other/spawn/aq_spawn_link.h"
 #include "other/spawn/aq_spawn_monitor.h"
 
-/* What all ranks put before one fence: for each, keys and values in turn, each with its NUL; an
- * empty key ends them. */
+/* What all ranks put before one fence: for each rank, keys and values in turn, each with its NUL;
+ * an empty key ends them. */
 struct aq_group_block {
-    struct aq_group_block *next; /* an earlier fence's */
-    size_t each;                 /* bytes a rank */
+    struct aq_group_block *next; /* of an earlier fence */
+    size_t each;                 /* bytes of each rank */
     char data[];
 };
 
@@ -34,7 +34,7 @@ static struct {
     struct aqueduct_group group;
     bool is_set;
     pthread_t starter; /* the thread that may call the group's functions */
-    char *pending;     /* put since the last fence */
+    char *pending;     /* puts since the last fence */
     size_t pending_len;
     struct aq_group_block *blocks; /* the latest first */
 } aq_group AQ_JOB_STATE;
@@ -70,7 +70,7 @@ static int aq_group_put(const char *key, const char *value, enum aq_kvs_scope sc
     const size_t key_len = strlen(key) + 1, value_len = strlen(value) + 1;
     char *pending = realloc(aq_group.pending, aq_group.pending_len + key_len + value_len);
 
-    (void)scope; /* everything goes everywhere */
+    (void)scope; /* every value goes to every process */
     if (pending == NULL)
         return aq_fail(AQ_ERR_NOMEM, "spawn: no memory for what the ranks exchange");
     memcpy(pending + aq_group.pending_len, key, key_len);
@@ -80,7 +80,7 @@ static int aq_group_put(const char *key, const char *value, enum aq_kvs_scope sc
     return AQ_OK;
 }
 
-/* The longest of what the ranks have put. */
+/* The maximum length of the ranks' pending puts. */
 static int aq_group_longest(uint64_t *longest_out)
 {
     const uint64_t own = aq_group.pending_len;
@@ -121,7 +121,7 @@ static int aq_group_exchange(size_t each)
     return AQ_OK;
 }
 
-/* A job that is being aborted asks for a fence on another thread: the group serves one only. */
+/* An abort asks for a fence on another thread; the group serves one thread only. */
 static int aq_group_fence(bool collect)
 {
     uint64_t longest = 0;
@@ -153,7 +153,7 @@ static const char *aq_group_find(const char *at, const char *key)
 
 static int aq_group_get(uint32_t rank, const char *key, char value_out[AQ_KVS_VALUE], int seconds)
 {
-    (void)seconds; /* it is here or nowhere */
+    (void)seconds; /* the value is in memory, or does not exist */
     for (const struct aq_group_block *block = aq_group.blocks; block != NULL; block = block->next) {
         const char *value = aq_group_find(block->data + rank * block->each, key);
 
@@ -167,7 +167,7 @@ static int aq_group_get(uint32_t rank, const char *key, char value_out[AQ_KVS_VA
 
 static void aq_group_abort(int code, const char *text)
 {
-    (void)text; /* it is on the console */
+    (void)text; /* the text is on the console already */
     if (aq_group.group.abort != NULL)
         aq_group.group.abort(aq_group.group.ctx, code);
 }

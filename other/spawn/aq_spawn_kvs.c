@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_spawn_kvs.c - joining a job through a launcher's key-value store; see aq_spawn_kvs.h.
+ * aq_spawn_kvs.c - joins a job through a launcher's key-value store; see aq_spawn_kvs.h.
  * Threads   one
- * How       1. who is on my host: the launcher says, and the ranks of each host check it among
- *              themselves; else, or if on any host it is not so, every rank publishes its host's
- *              identity
+ * How       1. which ranks share this host: the launcher says so, and the ranks of each host check
+ *              it among themselves. Without that, or if it is wrong on any host, every rank
+ *              publishes its host's identity
  *           2. the host's first rank makes the job area and publishes a socket's name and a key
- *           3. the others fetch the job area's descriptor there; user ids are checked on both sides
- *           4. several hosts: rank 0 makes the job's key, first ranks of hosts get it and link the
- *           hosts After that the ranks of one host need the store no more.
- * Secrets   the job's key and the keys of job areas go through the store, so over the launcher's
+ *           3. the others fetch the job area's descriptor there; both sides check user ids
+ *           4. several hosts: rank 0 makes the job's key; the first ranks of hosts fetch it and
+ *              connect the hosts. After that the ranks of one host do not need the store
+ * Secrets   the job's key and the keys of job areas go through the store, over the launcher's
  *           connections (PMIx: its server on each host, which checks user ids, and its daemons;
- *           PMI: the sockets of hydra) and are as safe as those; never in the environment, in
- *           arguments or in files
+ *           PMI: the sockets of hydra), and are as safe as those. They are never in the
+ *           environment, in arguments or in files
  */
 #include "other/spawn/aq_spawn_kvs.h"
 
@@ -38,18 +38,19 @@
 #include "other/spawn/aq_spawn_monitor.h"
 
 #define AQ_KVS_PASS_MS 60000
-#define AQ_KVS_LOOK_MS 500 /* how often who waits looks whether the others still live */
+/* interval at which a waiting rank checks whether the others still run */
+#define AQ_KVS_LOOK_MS 500
 
-/* descriptors that a host's first rank hands to the others */
+/* descriptors that a host's first rank passes to the others */
 enum { AQ_KVS_FD_JOBAREA, AQ_KVS_FD_EVENT, AQ_KVS_FD_LINK, AQ_KVS_FD_LINK_PAGE, AQ_KVS_FDS };
 
 struct aq_kvs aq_kvs_me AQ_JOB_STATE;
 
-/* what is known while joining */
+/* state while joining */
 struct aq_kvs_join {
-    uint32_t attempt; /* keys are used once */
-    bool check;       /* is it true what the launcher says? */
-    bool fits;        /* so far it is */
+    uint32_t attempt; /* part of the keys: each key is used once */
+    bool check;       /* the launcher's statement is being checked */
+    bool fits;        /* no contradiction so far */
     int fds[AQ_KVS_FDS];
 };
 
@@ -73,7 +74,7 @@ static void aq_kvs_host_identity(char text[AQ_KVS_VALUE])
     snprintf(text, AQ_KVS_VALUE, "%s.%jx.%jx", boot, (uintmax_t)net.st_ino, (uintmax_t)pid.st_ino);
 }
 
-/* numbers by first appearance, as everywhere else */
+/* numbers hosts by first appearance */
 static int aq_kvs_number_hosts(uint32_t *host_of, uint32_t size, uint32_t *count_out)
 {
     uint32_t *number = malloc(size * sizeof(*number)), count = 0;
@@ -92,7 +93,7 @@ static int aq_kvs_number_hosts(uint32_t *host_of, uint32_t size, uint32_t *count
     return AQ_OK;
 }
 
-/* host_of[i]: the first of known[] that rank i's identity equals; a new one if none does */
+/* sets host_of[i] to the index of known[] that equals rank i's identity; a new one if none does */
 static int aq_kvs_compare(uint32_t *host_of, uint32_t i, char **known, uint32_t *count)
 {
     char text[AQ_KVS_VALUE];
@@ -131,7 +132,7 @@ static int aq_kvs_put_key(const struct aq_kvs_join *j)
     return aq_kvs_me.ops->put(aq_kvs_key(name, "job", j), text, AQ_KVS_JOB);
 }
 
-/* Everybody publishes its host's identity and compares. */
+/* Every rank publishes its host's identity and compares those of all. */
 static int aq_kvs_find_hosts(struct aq_spawn_state *st, const struct aq_kvs_join *j)
 {
     const struct aq_kvs *k = &aq_kvs_me;
@@ -195,7 +196,7 @@ struct aq_kvs_listener {
     uint8_t key[32];
 };
 
-/* the socket that the host's other ranks knock at */
+/* opens the socket to which the host's other ranks connect */
 static int aq_kvs_open_listener(struct aq_spawn_state *st, const struct aq_kvs_join *j,
                                 struct aq_kvs_listener *listener, int *sock_out)
 {
@@ -230,7 +231,8 @@ static int aq_kvs_find_listener(uint32_t leader, const struct aq_kvs_join *j,
     return AQ_OK;
 }
 
-/* the first rank: board and descriptors; an address for the first ranks of other hosts */
+/* the first rank makes the job area and descriptors, and an address for the first ranks of other
+ * hosts */
 static int aq_kvs_make(struct aq_spawn_state *st, struct aq_kvs_join *j)
 {
     char address[AQ_LINK_ADDR_MAX], key[32];
@@ -249,7 +251,7 @@ static int aq_kvs_make(struct aq_spawn_state *st, struct aq_kvs_join *j)
     return aq_kvs_me.ops->put(aq_kvs_key(key, "link", j), address, AQ_KVS_JOB);
 }
 
-/* Has this neighbour the same identity as we have? */
+/* Returns true if the rank's host identity is this one's. */
 static bool aq_kvs_is_local(uint32_t rank, const char *own_id)
 {
     char text[AQ_KVS_VALUE];
@@ -284,14 +286,15 @@ static int aq_kvs_take(struct aq_spawn_state *st, struct aq_kvs_join *j, const c
     if (aq_kvs_find_listener(st->host_ranks[0], j, &listener) != AQ_OK)
         return -EPROTO;
     rc = aq_fdpass_take(listener.name, listener.key, j->fds, count, AQ_KVS_PASS_MS);
-    j->fits = rc != -EXDEV; /* then the first rank has found one that does not */
+    j->fits = rc != -EXDEV; /* -EXDEV: the first rank has found a rank that is on another host */
     if (!j->fits || rc != 0)
         return j->fits ? rc : 0;
     st->jobarea = aq_jobarea_map(j->fds[AQ_KVS_FD_JOBAREA]);
     return st->jobarea == NULL ? -errno : 0;
 }
 
-/* The ranks of this host get the job area, or find out that they cannot: j->fits. */
+/* The ranks of this host get the job area, or find out that the launcher's statement is wrong:
+ * j->fits. */
 static int aq_kvs_share_jobarea(struct aq_spawn_state *st, struct aq_kvs_join *j)
 {
     struct aq_kvs_listener listener;
@@ -334,9 +337,9 @@ static void aq_kvs_drop_jobarea(struct aq_spawn_state *st, struct aq_kvs_join *j
     }
 }
 
-/* Nobody watches this host's ranks yet. A rank that waits for the others sees itself when one of
- * them, or the launcher's process here, is gone; twice, since the last to come may end soon after
- * it has come. */
+/* No monitor watches this host's ranks yet. A waiting rank checks itself whether another rank, or
+ * the launcher's process on this host, has ended; twice, since the last rank to arrive may end soon
+ * after. */
 static void aq_kvs_look(void)
 {
     static uint64_t due_ns AQ_JOB_STATE;
@@ -353,7 +356,7 @@ static void aq_kvs_look(void)
     due_ns = now + AQ_KVS_LOOK_MS * 1000000ull;
     alone = aq_monitor_is_orphan() || (life.fd >= 0 && poll(&life, 1, 0) == 1);
     for (uint32_t i = 0; i < b->size && !alone; i++) {
-        /* relaxed: looked at again soon */
+        /* relaxed: read again soon */
         pid_t pid = atomic_load_explicit(&b->rank[i].pid, memory_order_relaxed);
 
         alone = pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
@@ -361,7 +364,7 @@ static void aq_kvs_look(void)
     missed = alone ? missed + 1 : 0;
     if (missed < 2)
         return;
-    /* relaxed: only one of us shall print the message */
+    /* relaxed: only one rank prints the message */
     if (atomic_compare_exchange_strong_explicit(&b->lost, &nobody, aq_kvs_me.rank + 1,
                                                 memory_order_relaxed, memory_order_relaxed))
         aq_fail(AQ_ERR_SYS,
@@ -381,7 +384,8 @@ static int aq_kvs_jobarea_barrier(struct aq_spawn_state *st)
     return rc;
 }
 
-/* Is it true on all hosts what the launcher says? First ranks tell each other, then the others. */
+/* Agrees whether the launcher's statement is right on all hosts: first ranks exchange results, then
+ * tell the others. */
 static int aq_kvs_agree(struct aq_spawn_state *st, struct aq_kvs_join *j)
 {
     const struct aq_kvs *k = &aq_kvs_me;
@@ -393,7 +397,7 @@ static int aq_kvs_agree(struct aq_spawn_state *st, struct aq_kvs_join *j)
         rc = k->ops->put("fits", j->fits ? "1" : "0", AQ_KVS_JOB);
     if (rc == AQ_OK)
         rc = k->ops->fence(true);
-    /* the place of the second round, which nobody reaches before all have read this */
+    /* the place of the second round, which no rank reaches before all have read this */
     if (j->fits)
         jobarea = aq_jobarea_blackboard(st->jobarea) + (size_t)st->jobarea->size * AQ_JOBAREA_CHUNK;
     for (uint32_t i = 0; i < k->size && rc == AQ_OK && st->info.host_rank == 0 && j->fits; i++) {
@@ -412,7 +416,7 @@ static int aq_kvs_agree(struct aq_spawn_state *st, struct aq_kvs_join *j)
     return AQ_OK;
 }
 
-/* Who is where, and the job area; the launcher's word for it first. */
+/* Determines hosts and the job area; first by the launcher's statement. */
 static int aq_kvs_settle(struct aq_spawn_state *st, struct aq_kvs_join *j)
 {
     const struct aq_kvs *k = &aq_kvs_me;
@@ -438,7 +442,7 @@ static int aq_kvs_settle(struct aq_spawn_state *st, struct aq_kvs_join *j)
     return rc == AQ_OK ? aq_kvs_share_jobarea(st, j) : rc;
 }
 
-/* the job's key: by the first rank to the job area, from there to all */
+/* the job's key: the first rank writes it to the job area, and all read it there */
 static int aq_kvs_fetch_key(struct aq_spawn_state *st, const struct aq_kvs_join *j)
 {
     char text[AQ_KVS_VALUE], name[32];
@@ -489,7 +493,7 @@ int aq_spawn_kvs_join(struct aq_spawn_state *st, const struct aq_kvs_ops *ops)
         rc = aq_spawn_claim(st);
     if (rc == AQ_OK)
         rc = aq_kvs_fetch_key(st, &j);
-    /* pids must be on the job area before anybody watches them */
+    /* pids must be in the job area before monitors watch them */
     if (rc == AQ_OK && aq_kvs_jobarea_barrier(st) != 0)
         rc = AQ_ERR_SYS;
     if (rc != AQ_OK)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_spawn_kvs.h - joining a job whose launcher offers a key-value store and a fence (PMIx, PMI).
+ * aq_spawn_kvs.h - joins a job whose launcher offers a key-value store and a fence (PMIx, PMI).
  * Owns      discovery of the ranks on each host, the job area among them, exchanges between hosts
- * Threads   all but lookup: one, at start; lookup from any; the monitor is a thread of its own
+ * Threads   lookup: any; all else: one, at start. The monitor is a thread of its own
  *           (aq_spawn_monitor.h)
  * Scale     a rank keeps 4 bytes for each rank of the job (info.host_of). Between hosts only first
- *           ranks of hosts exchange anything, on behalf of theirs; an address is fetched when it is
- *           needed first
+ *           ranks of hosts exchange data, on behalf of their host; an address is fetched when it is
+ *           first needed
  * Uses      aq_fdpass.h, aq_spawn_link.h
  */
 #ifndef AQ_SPAWN_KVS_H
@@ -17,33 +17,31 @@
 
 #include "other/spawn/aq_spawn_provider.h"
 
-#define AQ_KVS_VALUE 512 /* bytes of text that every store takes, NUL included */
+#define AQ_KVS_VALUE 512 /* bytes of text that every store accepts, NUL included */
 #define AQ_KVS_CHUNK ((AQ_KVS_VALUE - 2) / 2) /* bytes in one value, as hex digits */
-#define AQ_KVS_GET_S 60 /* how long anything may take that all others have put */
+#define AQ_KVS_GET_S 60                       /* limit of a get of something that has been put */
 
-/* For whom a value is. HOST: ranks that the launcher holds for neighbours; it need not leave the
- * host. */
+/* Readers of a value. HOST: ranks that the launcher regards as neighbours; the value need not leave
+ * the host. */
 enum aq_kvs_scope { AQ_KVS_HOST, AQ_KVS_JOB };
 
 /* every int function returns AQ_OK or a negative AQ_ERR_*, logged */
 struct aq_kvs_ops {
     int (*init)(uint32_t *rank_out, uint32_t *size_out);
-    /* the launcher's opinion on which ranks share a host: equal numbers below size in
-     * host_of_out[size]; the same on every rank. False if it has none */
+    /* the launcher's statement of which ranks share a host: equal numbers below size in
+     * host_of_out[size]; the same on every rank. False if it makes none */
     bool (*place)(uint32_t *host_of_out, uint32_t size);
-    /* value becomes readable by others as (my rank, key) after the next fence */
+    /* the value becomes readable by others as (this rank, key) after the next fence */
     int (*put)(const char *key, const char *value, enum aq_kvs_scope scope);
-    /* collect: what was put is carried everywhere at once; else it is fetched by whoever asks for
-     * it */
+    /* collect: carries what was put to all hosts at once; otherwise each get fetches it */
     int (*fence)(bool collect);
-    /* from any thread; waits for seconds at most */
+    /* any thread; waits for seconds at most */
     int (*get)(uint32_t rank, const char *key, char value_out[AQ_KVS_VALUE], int seconds);
-    /* a connection to the launcher that hangs up when the launcher is gone; NULL or -1: there is
-     * none */
+    /* a connection to the launcher that closes when the launcher ends; NULL or -1: none */
     int (*life_fd)(void);
     void (*abort)(int code, const char *text);
-    /* before fini, on the thread that leaves: everybody has come to the exit, and here they may
-     * wait for each other. NULL: nothing to do */
+    /* called before fini, on the thread that ends: all ranks have come to the exit, and may wait
+     * for each other here. NULL: nothing to do */
     void (*disconnect)(enum aq_shutdown_mode how);
     void (*fini)(void);
 };
@@ -51,7 +49,7 @@ struct aq_kvs_ops {
 struct aq_kvs {
     const struct aq_kvs_ops *ops;
     uint32_t rank, size;
-    uint32_t exchanges;         /* so far: keys are used once */
+    uint32_t exchanges;         /* number so far; part of the keys, which are used once */
     bool published;             /* the addresses are in the store */
     struct aq_jobarea *jobarea; /* while joining */
 };
@@ -67,10 +65,10 @@ int aq_spawn_kvs_lookup(struct aq_spawn_state *st, uint32_t rank, void *addr_out
 void aq_spawn_kvs_notify(struct aq_spawn_state *st);
 int aq_spawn_kvs_shutdown(struct aq_spawn_state *st, int code, enum aq_shutdown_mode how);
 
-/** aq_kvs_to_hex - 2 * len digits and a NUL. */
+/** aq_kvs_to_hex - writes 2 * len digits and a NUL. */
 void aq_kvs_to_hex(char *text, const uint8_t *bytes, size_t len);
 
-/** aq_kvs_from_hex - AQ_OK if text is len bytes as hex digits; else AQ_ERR_ARG, not logged. */
+/** aq_kvs_from_hex - AQ_OK if text is len bytes in hex digits; else AQ_ERR_ARG, not logged. */
 int aq_kvs_from_hex(uint8_t *bytes, size_t len, const char *text);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_spawn_kvs_data.c - bytes between the ranks of several hosts, by way of the launcher's store.
+ * aq_spawn_kvs_data.c - data exchange between the ranks of several hosts, by the launcher's store.
  * Threads   aq_spawn_kvs_lookup(): any; the rest: one
- * How       a host's ranks put their parts together on the job area; its first rank puts the whole
- *           into the store, in pieces, fetches those of the other hosts and hands them round on the
- *           board
+ * How       a host's ranks write their contributions to the job area. Its first rank puts the whole
+ *           into the store, in chunks, fetches those of the other hosts and writes them to the job
+ *           area
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ static int aq_kvs_get_bytes(uint32_t rank, uint32_t exchange, uint8_t *bytes, si
     return rc;
 }
 
-/* the first rank of each host, and how many ranks it has */
+/* the first rank of each host, and the number of its ranks */
 struct aq_kvs_host {
     uint32_t first, size;
 };
@@ -97,7 +97,7 @@ static struct aq_kvs_host *aq_kvs_list_hosts(const struct aq_spawn_info *info)
     return hosts;
 }
 
-/* all[]: what host h has put, rank by rank, goes to where those ranks are in the job */
+/* copies what host h has put to the places of its ranks in all[] */
 static int aq_kvs_fetch_host(const struct aq_spawn_info *info, uint32_t h,
                              const struct aq_kvs_host *host, uint32_t exchange, size_t len,
                              uint8_t *all)
@@ -151,9 +151,8 @@ int aq_spawn_kvs_allgather(struct aq_spawn_state *st, const void *own_data, size
     return rc == AQ_OK ? aq_spawn_host_bcast(all, len * info->size, 0) : rc;
 }
 
-/* Only root has put anything. Once the addresses are in the store, too, they must not be carried
- * along.
- * */
+/* Only root has put something. Once the addresses are in the store too, this fence must not carry
+ * them along. */
 int aq_spawn_kvs_bcast(struct aq_spawn_state *st, void *buf, size_t len, uint32_t root)
 {
     struct aq_kvs *k = &aq_kvs_me;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_spawn_link.c - hosts tell each other of the job's end; see aq_spawn_link.h.
+ * aq_spawn_link.c - the hosts of a job agree on its end; see aq_spawn_link.h.
  * Threads   the page's fields below `owner` belong to the owner, except the atomic ones
- * How       for each neighbour two notes: what it has said, and what we say to it. When ours
- *           changes it gets a new version and is sent until the neighbour names that version
+ * How       two notes for each neighbour: the one received from it, and the one sent to it. A note
+ *           that changes gets a new version and is sent until the neighbour confirms that version
  * See       aq_spawn_link_wire.c for sockets, addresses and datagrams
  */
 #include "other/spawn/aq_spawn_link.h"
@@ -22,16 +22,16 @@
 #include "base/aq_state.h"
 #include "other/spawn/aq_spawn_link_internal.h"
 
-#define AQ_LINK_MS       1000000ull /* nanoseconds */
-#define AQ_LINK_FIRST_MS 20         /* until the same is said again */
-#define AQ_LINK_LAST_MS  200        /* the longest such wait once the job is ending */
-#define AQ_LINK_ALIVE_MS \
-    1000 /* something is said so often at least, to see whether it is refused */
-#define AQ_LINK_SILENT_S    30  /* GASNET_HOST_TIMEOUT if it is not set */
-#define AQ_LINK_REFUSED_MS  50  /* after a refusal */
-#define AQ_LINK_REFUSALS    3   /* in a row: its processes are gone */
-#define AQ_LINK_SILENT_CODE 255 /* as the launcher's agents have it */
-#define AQ_LINK_SETTLE_MS   300 /* how long we stay for children that do not confirm the end */
+#define AQ_LINK_MS         1000000ull /* nanoseconds in a millisecond */
+#define AQ_LINK_FIRST_MS   20         /* delay of the first retransmission */
+#define AQ_LINK_LAST_MS    200  /* longest delay of a retransmission once the job shuts down */
+#define AQ_LINK_ALIVE_MS   1000 /* longest time without a datagram, so that a refusal is noticed */
+#define AQ_LINK_SILENT_S   30   /* default of GASNET_HOST_TIMEOUT */
+#define AQ_LINK_REFUSED_MS 50   /* delay after a refusal */
+/* refusals in a row after which the neighbour's processes are gone */
+#define AQ_LINK_REFUSALS    3
+#define AQ_LINK_SILENT_CODE 255 /* the same as the launcher's agents use */
+#define AQ_LINK_SETTLE_MS   300 /* how long to wait for children that do not confirm the end */
 
 struct aq_link aq_link_me AQ_JOB_STATE = { .fd = -1 };
 
@@ -62,7 +62,7 @@ static struct aq_link_end *aq_link_add(uint32_t host)
     return end;
 }
 
-/* the neighbours: the parent first, if there is one */
+/* the neighbours; the parent is first, if there is one */
 static void aq_link_fill(const struct aq_spawn_info *info)
 {
     uint64_t child = (uint64_t)info->host_index * AQ_LINK_DEGREE + 1;
@@ -83,7 +83,7 @@ static void aq_link_set_timeout(void)
     if (text != NULL && *text != '\0' && aq_env_parse_time(text, "s", &value) && value >= 0)
         seconds = value;
     if (seconds > 0 && seconds < 0.2)
-        seconds = 0.2; /* less is any busy machine */
+        seconds = 0.2; /* a shorter silence can be a busy machine */
     aq_link_me.silence_ns = seconds > 1e8 ? 0 : (uint64_t)(seconds * 1e9);
     aq_link_me.alive_ms = AQ_LINK_ALIVE_MS;
     if (aq_link_me.silence_ns != 0 && seconds * 250 < AQ_LINK_ALIVE_MS)
@@ -118,7 +118,7 @@ bool aq_link_own(void)
 
     if (l->area == NULL)
         return false;
-    /* acquire, acq_rel: the old owner's fields come with its place */
+    /* acquire, acq_rel: the old owner's fields are visible to the new owner */
     owner = atomic_load_explicit(&l->area->owner, memory_order_acquire);
     if (owner == l->self)
         return true;
@@ -133,7 +133,7 @@ int aq_link_fd(void)
     return aq_link_me.fd;
 }
 
-/* which ranks a host has, in words; returns the lowest */
+/* writes a host's ranks in words; returns the lowest */
 static uint32_t aq_link_ranks(uint32_t host, char *text, size_t space)
 {
     const struct aq_spawn_info *info = aq_link_me.info;
@@ -153,8 +153,8 @@ static uint32_t aq_link_ranks(uint32_t host, char *text, size_t space)
     return first;
 }
 
-/* Does this host say that the neighbour is lost? Its parent does; for the root, the first of its
- * children. */
+/* Returns true if this host reports the loss of the neighbour. The parent of a host does; for the
+ * root, its first child. */
 static bool aq_link_tells(const struct aq_link_end *end)
 {
     const struct aq_link_area *a = aq_link_me.area;
@@ -162,7 +162,7 @@ static bool aq_link_tells(const struct aq_link_end *end)
     return !a->has_parent || end != &a->end[0] || aq_link_me.info->host_index == 1;
 }
 
-/* All processes of a neighbour are gone, or it has said nothing for too long. */
+/* All processes of a neighbour have ended, or it has been silent for too long. */
 static void aq_link_lost(struct aq_shutdown *e, struct aq_link_end *end, bool silent)
 {
     char ranks[64];
@@ -174,7 +174,7 @@ static void aq_link_lost(struct aq_shutdown *e, struct aq_link_end *end, bool si
     if (silent)
         /* release: as in aq_link_raise() */
         atomic_store_explicit(&aq_link_me.area->silent, 1, memory_order_release);
-    /* relaxed: for readers of the job area only, who stay silent about what they see of it */
+    /* relaxed: only for readers of the job area, which print nothing about it */
     atomic_compare_exchange_strong_explicit(&e->jobarea->lost, &nobody, first + 1,
                                             memory_order_relaxed, memory_order_relaxed);
     if (!e->logged && aq_link_tells(end) && silent)
@@ -193,8 +193,8 @@ static void aq_link_lost(struct aq_shutdown *e, struct aq_link_end *end, bool si
     aq_shutdown_begin(e, 0);
 }
 
-/* Who was heard once and is not heard any more? Time in which we did not listen does not count: we
- * were stopped ourselves, or have just taken over from another rank. */
+/* Finds neighbours that have become silent. Time during which this process did not receive does not
+ * count: it was stopped, or has just taken over from another rank. */
 static void aq_link_look_silent(struct aq_shutdown *e, uint64_t now)
 {
     struct aq_link_area *a = aq_link_me.area;
@@ -213,11 +213,11 @@ static void aq_link_look_silent(struct aq_shutdown *e, uint64_t now)
     }
 }
 
-/* what a neighbour has said becomes our own knowledge */
+/* merges a neighbour's note into this host's state */
 static void aq_link_merge(struct aq_shutdown *e, struct aq_link_end *end, bool parent)
 {
     const struct aq_link_note *n = &end->last_seen;
-    /* relaxed: our own thread is the one that moves the state beyond ENDING */
+    /* relaxed: this thread is the one that moves the state beyond ENDING */
     uint32_t state = atomic_load_explicit(&e->jobarea->exit_state, memory_order_relaxed);
 
     if (!end->lost && end->refused >= AQ_LINK_REFUSALS)
@@ -239,13 +239,13 @@ static void aq_link_raise(_Atomic uint32_t *flag, bool on)
     /* relaxed: only the owner writes it */
     if (!on || atomic_load_explicit(flag, memory_order_relaxed) != 0)
         return;
-    /* release: who sees that the job has ended sees the code it ended with */
+    /* release: a reader that sees the end of the job sees its code */
     atomic_store_explicit(flag, 1, memory_order_release);
     aq_jobarea_wake_word(flag);
 }
 
-/* Our own state, as far as it goes up and down alike; then what only the one or the other side
- * hears. */
+/* Composes this host's notes: the part that goes up and down alike, then what only the parent or
+ * only the children get. */
 static void aq_link_compose(const struct aq_shutdown *e, bool ended, struct aq_link_note *up,
                             struct aq_link_note *down)
 {
@@ -282,8 +282,8 @@ static bool aq_link_same(const struct aq_link_note *a, const struct aq_link_note
            && a->done == b->done && a->linked == b->linked && a->code == b->code;
 }
 
-/* say it if it is new, was not confirmed, was asked for, or for a sign of life; ms until the next
- * time */
+/* sends the note if it is new, unconfirmed or requested, or as a sign of life; returns ms until the
+ * next time */
 static int aq_link_say(struct aq_link_end *end, bool to_parent, const struct aq_link_note *note,
                        uint64_t now)
 {
@@ -297,7 +297,7 @@ static int aq_link_say(struct aq_link_end *end, bool to_parent, const struct aq_
     }
     end->said = *note;
     if (end->lost || (end->addr.sin6_family == 0 && !to_parent))
-        return (int)aq_link_me.alive_ms; /* a child speaks first */
+        return (int)aq_link_me.alive_ms; /* the child sends first */
     if (end->refused > 0)
         due = AQ_LINK_REFUSED_MS;
     else
@@ -314,7 +314,7 @@ static int aq_link_say(struct aq_link_end *end, bool to_parent, const struct aq_
     return end->confirmed != end->version ? (int)end->pause_ms : (int)alive;
 }
 
-/* nobody waits for a word from us any more */
+/* notes that no neighbour waits for this host any more */
 static void aq_link_settle(uint64_t now)
 {
     struct aq_link_area *a = aq_link_me.area;
@@ -342,7 +342,7 @@ int aq_link_step(struct aq_shutdown *e, bool ended)
     aq_link_look_silent(e, aq_jobarea_now_ns());
     for (uint32_t i = 0; i < a->count; i++)
         aq_link_merge(e, &a->end[i], a->has_parent && i == 0);
-    /* without a parent that hears us we decide for ourselves */
+    /* without a parent that answers, this host decides for itself */
     e->follow = a->has_parent && !a->end[0].lost && a->end[0].last_seen_version > 0;
     aq_link_compose(e, ended, &up, &down);
     now = aq_jobarea_now_ns();
@@ -356,7 +356,7 @@ int aq_link_step(struct aq_shutdown *e, bool ended)
     return wait;
 }
 
-/* on one host, and before the link exists, nothing is true */
+/* all false on one host, and before the link exists */
 bool aq_link_is_whole(void)
 {
     /* acquire, here and below: pairs with the release in aq_link_raise() */

@@ -2,12 +2,13 @@
 /*
  * aq_spawn_link_wire.c - sockets, addresses and datagrams of aq_spawn_link.h.
  * Threads   the owner
- * Wire      struct aq_link_packet as it lies in memory; cards are text: "name port address address
- *           ..."
- * How       one IPv6 socket speaks IPv4 too. A host may have many addresses, and which of them
- *           others can reach is not ours to know: the child says its first words to all of its
- *           parent's, the parent answers to where a genuine datagram came from, and then both know.
- *           GASNET_UDP_INTERFACE or GASNET_WORKERIP name the one address to use
+ * Wire      struct aq_link_packet as it is in memory; an address is text: "name port address
+ *           address ..."
+ * How       one IPv6 socket serves IPv4 too. A host may have many addresses, and it cannot know
+ *           which of them others can reach. The child therefore sends its first datagrams to all
+ *           addresses of its parent. The parent answers to the source of a genuine datagram, and
+ *           then both know the address. GASNET_UDP_INTERFACE or GASNET_WORKERIP name the one
+ *           address to use
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,19 +26,19 @@
 #include "other/spawn/aq_spawn_link_internal.h"
 
 #define AQ_LINK_MAGIC   0x61716c31u /* "aql1" */
-#define AQ_LINK_AT_ONCE 256         /* datagrams; a flood must not keep the monitor from all else */
-#define AQ_LINK_QUOTED  4           /* datagrams sent since, for a refusal to be news */
+#define AQ_LINK_AT_ONCE 256         /* datagrams; a flood must not block the monitor */
+#define AQ_LINK_QUOTED  4           /* datagrams whose refusal counts: the last so many */
 
 struct aq_link_packet {
     uint32_t magic;
     uint32_t from, to;   /* hosts */
     uint32_t version;    /* of note */
-    uint32_t confirms;   /* the version that the sender has of the receiver's */
-    uint32_t want_reply; /* 1: the sender does not know yet whether the receiver has this */
-    uint64_t serial;     /* from 1, of all that this sender has said to this receiver */
+    uint32_t confirms;   /* the version of the receiver's note that the sender has */
+    uint32_t want_reply; /* 1: the sender does not know whether the receiver has this version */
+    uint64_t serial;     /* from 1, number of this sender's datagrams to this receiver */
     struct aq_link_note note;
     char name[AQ_LINK_NAME];
-    uint64_t hash[2]; /* of all before */
+    uint64_t hash[2]; /* of everything before it */
 };
 
 void aq_link_make_keys(const uint8_t job_key[32])
@@ -52,7 +53,7 @@ void aq_link_make_keys(const uint8_t job_key[32])
     }
 }
 
-/* IPv4 addresses as an IPv6 socket wants them */
+/* converts an IPv4 address for an IPv6 socket */
 static struct sockaddr_in6 aq_link_mapped(struct in_addr in)
 {
     struct sockaddr_in6 sa = { .sin6_family = AF_INET6 };
@@ -62,7 +63,7 @@ static struct sockaddr_in6 aq_link_mapped(struct in_addr in)
     return sa;
 }
 
-/* can hosts elsewhere reach us there? */
+/* returns true if other hosts can reach this address */
 static bool aq_link_useful(const struct ifaddrs *i, char text[INET6_ADDRSTRLEN])
 {
     if (i->ifa_addr == NULL || (i->ifa_flags & IFF_UP) == 0 || (i->ifa_flags & IFF_LOOPBACK) != 0)
@@ -87,8 +88,9 @@ static const uint8_t *aq_link_bytes(const struct sockaddr *sa)
                                        : offsetof(struct sockaddr_in6, sin6_addr));
 }
 
-/* Does the user's wish name this interface, or an address or a network that it is in? Without
- * "/bits" that is the interface's own network, since one wish stands for all hosts. */
+/* Returns true if the user's preference names this interface, its address, or a network that it is
+ * in. An address without "/bits" also stands for the interface's own network, since one setting
+ * serves all hosts. */
 static bool aq_link_is_preferred(const struct ifaddrs *i, const char *pref)
 {
     uint8_t address[16];
@@ -117,7 +119,7 @@ static bool aq_link_is_preferred(const struct ifaddrs *i, const char *pref)
     return true;
 }
 
-/* which interface the user has named for the job's datagrams; NULL: none that is here */
+/* the interface that the user has named for the job's datagrams; NULL: none that exists here */
 static const char *aq_link_pref(const struct ifaddrs *all)
 {
     static const char *const names[] = { "GASNET_UDP_INTERFACE", "GASNET_WORKERIP" };
@@ -135,8 +137,8 @@ static const char *aq_link_pref(const struct ifaddrs *all)
     return NULL;
 }
 
-/* The address that the user requests, for a socket that hears nothing else, IPv4 first; without a
- * wish any. */
+/* The address that the user prefers, for a socket that receives nothing else, IPv4 first; without a
+ * preference any address. */
 static struct sockaddr_in6 aq_link_own_address(void)
 {
     struct sockaddr_in6 any = { .sin6_family = AF_INET6 }, sa = any;
@@ -186,7 +188,7 @@ static void aq_link_write_addr(char addr_text[AQ_LINK_ADDR_MAX], unsigned port,
             count++;
         }
     freeifaddrs(all);
-    if (count == 0) /* then all "hosts" are on this one */
+    if (count == 0) /* then all "hosts" are on this machine */
         snprintf(addr_text + at, (size_t)(AQ_LINK_ADDR_MAX - at), " 127.0.0.1 ::1");
 }
 
@@ -210,12 +212,12 @@ int aq_link_socket(char addr_out[AQ_LINK_ADDR_MAX])
         if (fd < 0 || bind(fd, (struct sockaddr *)&sa4, sizeof(sa4)) != 0)
             return -1;
     }
-    /* on a socket for both, this is for IPv4; refusals are then read from the socket's error queue
-     * */
+    /* on a dual-stack socket this is for IPv4; refusals are then read from the socket's error
+     * queue */
     setsockopt(fd, IPPROTO_IP, IP_RECVERR, &on, sizeof(on));
     if (getsockname(fd, (struct sockaddr *)&sa6, &len) != 0)
         return -1;
-    /* the port is at the same place in both kinds */
+    /* the port has the same offset in both structures */
     aq_link_write_addr(addr_out, ntohs(sa6.sin6_port), &preferred);
     return fd;
 }
@@ -251,7 +253,7 @@ static void aq_link_hash(const struct aq_link_packet *p, uint64_t hash_out[2])
         hash_out[i] = aq_siphash(aq_link_me.key[i], p, offsetof(struct aq_link_packet, hash));
 }
 
-/* Failures are as good as lost datagrams: it is sent again. */
+/* A failure counts as a lost datagram, which is retransmitted. */
 static void aq_link_send_to(const struct aq_link_packet *p, const struct sockaddr_in6 *sa)
 {
     struct sockaddr_in sa4 = { .sin_family = AF_INET, .sin_port = sa->sin6_port };
@@ -274,13 +276,14 @@ void aq_link_send(struct aq_link_end *end)
     struct aq_link_area *a = aq_link_me.area;
     struct aq_link_packet p;
 
-    memset(&p, 0, sizeof(p)); /* all of it is hashed and sent */
+    memset(&p, 0, sizeof(p)); /* padding is hashed and sent too */
     p.magic = AQ_LINK_MAGIC;
     p.from = aq_link_me.info->host_index;
     p.to = end->host;
     p.version = end->version;
     p.confirms = end->last_seen_version;
-    p.want_reply = end->confirmed != end->version || end->refused > 0; /* who is there answers */
+    /* a neighbour that lives answers */
+    p.want_reply = end->confirmed != end->version || end->refused > 0;
     p.serial = ++end->sent;
     p.note = end->said;
     gethostname(p.name, sizeof(p.name) - 1);
@@ -314,12 +317,12 @@ static void aq_link_take(const struct aq_link_packet *p, const struct sockaddr_i
 {
     struct aq_link_end *end = aq_link_find(p->from);
 
-    /* Late, or recorded by somebody who now sends it from elsewhere: it must move no address. Of
-     * those that a child sends to all addresses of its parent's the first to come counts. */
+    /* Late, or recorded and replayed from elsewhere: it must not change the address. Of those that
+     * a child sends to all addresses of its parent the first to arrive counts. */
     if (end == NULL || p->serial <= end->last_seen_serial)
         return;
     if (p->version < end->last_seen_version || p->confirms > end->version)
-        return; /* from somebody confused */
+        return; /* an invalid sender */
     end->last_seen_serial = p->serial;
     end->last_seen_ns = aq_jobarea_now_ns();
     end->addr = *from;
@@ -348,8 +351,8 @@ static struct sockaddr_in6 aq_link_address(const struct sockaddr_storage *from)
     return sa;
 }
 
-/* Anybody can forge a refusal, but not the datagram that it quotes: one of the last that we have
- * sent to a neighbour. Each counts once. */
+/* Anybody can forge a refusal, but not the datagram that it quotes, which must be one of the last
+ * that this host has sent to a neighbour. Each counts once. */
 static void aq_link_refused(const struct aq_link_packet *quoted)
 {
     struct aq_link_end *end = aq_link_find(quoted->to);
@@ -361,7 +364,7 @@ static void aq_link_refused(const struct aq_link_packet *quoted)
     end->refused += end->addr.sin6_family != 0;
 }
 
-/* One entry of the socket's error queue: what was sent, and what came of it. */
+/* Reads one entry of the socket's error queue: the datagram that was sent, and the error. */
 static bool aq_link_receive_refusal(void)
 {
     struct aq_link_packet p;
@@ -398,7 +401,7 @@ void aq_link_receive(void)
 
     for (int count = 0; count < AQ_LINK_AT_ONCE && aq_link_receive_refusal(); count++)
         continue;
-    /* a refusal may be reported here, too, once, in place of a datagram */
+    /* a refusal may be reported here too, once, in place of a datagram */
     for (int failures = 0, count = 0; failures < 4 && count < AQ_LINK_AT_ONCE; count++) {
         socklen_t len = sizeof(from);
 

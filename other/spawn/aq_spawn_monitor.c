@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_spawn_monitor.c - the watching thread; see aq_spawn_monitor.h.
- * Threads   the monitor itself has all signals blocked; requests to it are one atomic word
+ * aq_spawn_monitor.c - the monitor thread; see aq_spawn_monitor.h.
+ * Threads   the monitor has all signals blocked; requests to it are one atomic word
  * See       aq_spawn_shutdown.c for how ranks leave
  */
 #include "other/spawn/aq_spawn_monitor.h"
@@ -27,13 +27,13 @@ static bool aq_monitor_leads(void)
     return aq_monitor.slot == 0;
 }
 
-/* The first rank watches all, the others the first. */
+/* The first rank watches all ranks of the host, the others watch the first. */
 static void aq_monitor_track(void)
 {
     uint32_t tracked = aq_monitor_leads() ? aq_monitor.jobarea->size : 1;
 
     for (uint32_t i = 0; i < tracked; i++) {
-        /* relaxed: joined before the fence that came before this thread */
+        /* relaxed: the rank joined before the fence that precedes this thread */
         pid_t pid = atomic_load_explicit(&aq_monitor.jobarea->rank[i].pid, memory_order_relaxed);
         int fd;
 
@@ -50,14 +50,14 @@ static void aq_monitor_track(void)
     }
 }
 
-/* calls gone() for each watched process that has ended */
+/* calls disconnected() for each watched process that has ended */
 static void aq_monitor_check(void (*disconnected)(void *, uint32_t), void *arg)
 {
     for (int i = AQ_MONITOR_FIXED_FDS; i < aq_monitor.fd_count; i++) {
         if (aq_monitor.fds[i].revents == 0 || aq_monitor.fds[i].fd < 0)
             continue;
         close(aq_monitor.fds[i].fd);
-        aq_monitor.fds[i].fd = -1; /* poll() passes over it */
+        aq_monitor.fds[i].fd = -1; /* poll() skips it */
         if (aq_monitor.child[aq_monitor.fd_slot[i]] > 0)
             disconnected(arg, aq_monitor.fd_slot[i]);
     }
@@ -73,24 +73,26 @@ static void aq_monitor_exited(void *arg, uint32_t slot)
     aq_shutdown_exited(arg, slot, -1);
 }
 
-/* the host's first rank is gone without having waited for us: end this process */
+/* the host's first rank has ended without waiting for this one: end this process */
 static void aq_monitor_orphaned(void *arg, uint32_t slot)
 {
     struct aq_shutdown *e = arg;
     uint32_t nobody = 0;
 
-    /* relaxed: only one of us shall print the message */
+    /* relaxed: only one rank prints the message */
     if (!atomic_compare_exchange_strong_explicit(&aq_monitor.jobarea->lost, &nobody,
                                                  aq_monitor.jobarea->rank[slot].jobrank + 1,
                                                  memory_order_relaxed, memory_order_relaxed))
         e->logged = true;
     aq_shutdown_exited(e, slot, -1);
-    e->child[aq_monitor.slot] = aq_monitor.self; /* from now on I ask and kill myself */
+    /* from now on this thread asks and kills its own rank */
+    e->child[aq_monitor.slot] = aq_monitor.self;
 }
 
 static int aq_monitor_thread(void *(*fn)(void *));
 
-/* In a thread of its own, which ends with the process: who is gone never comes to the fence. */
+/* In a thread of its own, which ends with the process: a rank that has died never enters the
+ * fence. */
 static void *aq_monitor_fence_main(void *arg)
 {
     (void)arg;
@@ -100,9 +102,9 @@ static void *aq_monitor_fence_main(void *arg)
     return NULL;
 }
 
-/* In a thread of its own, too: the library waits for an answer of the launcher's, which may be
- * gone, or its abort calls exit(). The monitor goes on meanwhile, speaks to other hosts and sees
- * when the time is up. */
+/* In a thread of its own too: the library waits for an answer of the launcher, which may have
+ * ended, or its abort calls exit(). The monitor meanwhile continues, exchanges notes with other
+ * hosts and notices when the time is up. */
 static void *aq_monitor_disconnect_main(void *arg)
 {
     /* acquire: the code was written before the request */
@@ -112,10 +114,10 @@ static void *aq_monitor_disconnect_main(void *arg)
     if (request == AQ_MONITOR_FINI && !aq_link_has_silent())
         aq_monitor.ops->fini();
     else
-        /* relaxed: see above */
+        /* relaxed: the acquire above precedes it */
         aq_monitor.ops->abort(atomic_load_explicit(&aq_monitor.code, memory_order_relaxed),
                               "the job was aborted");
-    /* release, both: the library's work is done before the process goes */
+    /* release, both: the library's work is done before the process ends */
     atomic_store_explicit(&aq_monitor.disconnected, 1, memory_order_release);
     atomic_store_explicit(&aq_monitor.request, AQ_MONITOR_DONE, memory_order_release);
     aq_jobarea_wake_word(&aq_monitor.request);
@@ -128,19 +130,19 @@ static void aq_monitor_serve(void)
     uint32_t request = atomic_load_explicit(&aq_monitor.request, memory_order_acquire),
              old = AQ_MONITOR_FENCE;
 
-    /* relaxed: the next request may be here already */
+    /* relaxed: the next request may have arrived already */
     if (request == AQ_MONITOR_FENCE
         && atomic_compare_exchange_strong_explicit(&aq_monitor.request, &old, AQ_MONITOR_NONE,
                                                    memory_order_relaxed, memory_order_relaxed))
         aq_monitor_thread(aq_monitor_fence_main);
     if (request != AQ_MONITOR_FINI && request != AQ_MONITOR_ABORT)
         return;
-    /* who speaks for this host stays until the others know what it knows */
+    /* the process that owns the link stays until the other hosts know what it knows */
     if (request == AQ_MONITOR_FINI && aq_link_is_done() && !aq_link_is_settled() && aq_link_own())
         return;
     if (aq_monitor.serving) {
-        /* acquire: the library's work is done; a signal's handler on top of the first request asks
-         * again */
+        /* acquire: the library's work is done; the handler of a signal during the first request
+         * asks again */
         if (atomic_load_explicit(&aq_monitor.disconnected, memory_order_acquire) != 0)
             /* release: as in aq_monitor_disconnect_main() */
             atomic_store_explicit(&aq_monitor.request, AQ_MONITOR_DONE, memory_order_release);
@@ -148,19 +150,19 @@ static void aq_monitor_serve(void)
     }
     aq_monitor.serving = true;
     aq_monitor_thread(
-        aq_monitor_disconnect_main); /* if there is no thread, the process goes without */
+        aq_monitor_disconnect_main); /* without a thread the process ends without disconnecting */
 }
 
 static bool aq_monitor_timed_out(void)
 {
-    /* acquire: with the state comes the code */
+    /* acquire: the code is visible with the state */
     return atomic_load_explicit(&aq_monitor.jobarea->exit_state, memory_order_acquire)
            >= AQ_EXIT_KILLING;
 }
 
 static uint32_t aq_monitor_state(uint32_t slot)
 {
-    /* acquire: pairs with the release of who publishes a state */
+    /* acquire: pairs with the release of the rank that publishes its state */
     return atomic_load_explicit(&aq_monitor.jobarea->rank[slot].state, memory_order_acquire);
 }
 
@@ -179,11 +181,11 @@ static bool aq_monitor_all_ended(void)
     return true;
 }
 
-/* the same, and those count too that did not live to say so */
+/* the same; ranks that died without publishing a state count too */
 static bool aq_monitor_none_left(const struct aq_shutdown *e)
 {
     for (uint32_t i = 0; i < aq_monitor.jobarea->size; i++) {
-        /* relaxed: joined long ago */
+        /* relaxed: the rank joined long ago */
         pid_t pid = atomic_load_explicit(&aq_monitor.jobarea->rank[i].pid, memory_order_relaxed);
 
         if (aq_monitor_has_ended(i))
@@ -194,7 +196,7 @@ static bool aq_monitor_none_left(const struct aq_shutdown *e)
     return true;
 }
 
-/* hear and tell other hosts, if we are the one to do so; ms until the next time */
+/* exchanges notes with other hosts, if this rank owns the link; returns ms until the next time */
 static int aq_monitor_speak(struct aq_shutdown *e, int wait)
 {
     int next;
@@ -206,11 +208,11 @@ static int aq_monitor_speak(struct aq_shutdown *e, int wait)
     return wait < 0 || next < wait ? next : wait;
 }
 
-/* Shall this rank end, though its threads will not do it: is it asked in vain, or is the time up?
- * */
+/* Returns true if this thread must end its rank, because the rank does not react to being asked, or
+ * the time is up. */
 static bool aq_monitor_must_end(void)
 {
-    /* acquire: with the state comes the code */
+    /* acquire: the code is visible with the state */
     uint32_t state = atomic_load_explicit(&aq_monitor.jobarea->exit_state, memory_order_acquire);
 
     if (state == AQ_EXIT_ASKED && !aq_monitor.deaf && !aq_monitor.listens) {
@@ -223,7 +225,7 @@ static bool aq_monitor_must_end(void)
 static void *aq_monitor_fini_main(void *arg)
 {
     (void)arg;
-    /* a host that fell silent: its launcher may wait for it unless it is told to end the job */
+    /* a host that became silent: its launcher may wait for it unless it is told to end the job */
     if (aq_monitor_alone() || (aq_link_is_whole() && !aq_link_has_silent()))
         aq_monitor.ops->fini();
     else
@@ -237,7 +239,8 @@ static void *aq_monitor_fini_main(void *arg)
     return NULL;
 }
 
-/* The library waits for an answer of the launcher's; that may be gone, or busy killing us. */
+/* Waits a bounded time for the library, which waits for the launcher's answer; the launcher may
+ * have ended, or be killing this process. */
 static _Noreturn void aq_monitor_fini_and_exit(int code)
 {
     uint64_t end = aq_jobarea_now_ns() + AQ_MONITOR_CALL_MS * 1000000ull;
@@ -250,22 +253,22 @@ static _Noreturn void aq_monitor_fini_and_exit(int code)
     _exit(code);
 }
 
-/* does a rank of this host, still there, write out its last words? */
+/* returns true if a living rank of this host flushes its output */
 static bool aq_monitor_any_flushes(void)
 {
     for (uint32_t i = 0; i < aq_monitor.jobarea->size; i++)
         if (aq_monitor_state(i) == AQ_RANK_FLUSHING
-            /* relaxed: joined long ago */
+            /* relaxed: the rank joined long ago */
             && !aq_monitor_dead(
                 atomic_load_explicit(&aq_monitor.jobarea->rank[i].pid, memory_order_relaxed)))
             return true;
     return false;
 }
 
-/* A thread of the client is on its way out, and each step of that is bounded, but for last words,
- * which take as long as their reader; ranks may wait for each other's. Should it hang all the same,
- * on a lock that a thread held which is no more: nobody but us ends the process of the host's first
- * rank. */
+/* A client thread is shutting down. Each step of that is bounded, except the flush of output, which
+ * takes as long as its reader, and ranks may wait for each other's flush. The thread may still
+ * hang, on a lock that a dead thread held: only the monitor ends the process of the host's first
+ * rank then. */
 static void aq_monitor_limit(uint64_t now)
 {
     if (!aq_monitor_timed_out())
@@ -280,9 +283,9 @@ static void aq_monitor_limit(uint64_t now)
         _exit(atomic_load_explicit(&aq_monitor.jobarea->exit_code, memory_order_relaxed));
 }
 
-/* End the process for the client's threads, as well as can be. A launcher that saw us die of
- * SIGKILL would report that instead of the job's exit code; one that saw a single rank fail might
- * kill the others, so ranks go together if all of them can. */
+/* Ends the process in place of the client's threads. A launcher that saw this process die of
+ * SIGKILL would report that instead of the job's exit code; a launcher that saw a single rank fail
+ * might kill the others. Ranks therefore end together if all of them can. */
 static void aq_monitor_end_self(const struct aq_shutdown *e)
 {
     uint64_t now = aq_jobarea_now_ns();
@@ -291,8 +294,8 @@ static void aq_monitor_end_self(const struct aq_shutdown *e)
     if (!aq_monitor.exiting) {
         uint32_t state = aq_monitor_state(aq_monitor.slot);
 
-        /* a thread of the client is on its way out; it may be stuck there, on a lock that it held
-         * when a signal took it away */
+        /* a client thread is shutting down; it may hang there on a lock that it held when a signal
+         * interrupted it */
         if (state >= AQ_RANK_LEFT && !(state == AQ_RANK_EXITING && aq_monitor_timed_out())) {
             aq_monitor_limit(now);
             return;
@@ -305,7 +308,7 @@ static void aq_monitor_end_self(const struct aq_shutdown *e)
     }
     if (!e->killed && !aq_monitor_all_ended() && now < aq_monitor.latest)
         return;
-    /* the same for other hosts; and who speaks for this one has a word to say yet */
+    /* the same for other hosts; the owner of the link has one more note to send */
     if (aq_link_is_whole() && now < aq_monitor.latest
         && (!aq_link_is_done() || (aq_link_own() && !aq_link_is_settled())))
         return;
@@ -318,7 +321,7 @@ void aq_monitor_launcher_lost(void)
 {
     uint64_t one = 1;
 
-    /* relaxed: a flag on its own */
+    /* relaxed: the flag needs no other data */
     atomic_store_explicit(&aq_monitor.orphaned, true, memory_order_relaxed);
     if (aq_monitor.running && write(aq_monitor.own_fd, &one, sizeof(one)) < 0)
         return; /* closed by the client */
@@ -336,7 +339,8 @@ void aq_monitor_forget_launcher(void)
     atomic_store_explicit(&aq_monitor.forgotten, true, memory_order_release);
 }
 
-/* Nobody would miss us, end us or take our output: the job ends itself. */
+/* No launcher, other host or supervisor would end this job or take its output: the job ends
+ * itself. */
 static void aq_monitor_check_launcher(struct aq_shutdown *e)
 {
     if (aq_monitor.fds[3].revents != 0) {
@@ -354,31 +358,32 @@ static void aq_monitor_check_launcher(struct aq_shutdown *e)
     aq_shutdown_fail(e, 1);
 }
 
-/* Who disconnects from the launcher's library is not killed for it, as long as it is alive: a
- * launcher would take that for the job's result, and on a busy machine the disconnect takes its
- * time. What bounds it is aq_monitor_limit(). */
+/* A rank that disconnects from the launcher's library is not killed while it lives: a launcher
+ * would take that for the job's result, and on a busy machine the disconnect takes its time.
+ * aq_monitor_limit() bounds it. */
 static void aq_monitor_keepalive(void)
 {
-    /* relaxed: a flag on its own */
+    /* relaxed: the flag needs no other data */
     if (atomic_load_explicit(&aq_monitor.in_shutdown, memory_order_relaxed))
         aq_shutdown_defer_kill(&aq_monitor.jobarea->rank[aq_monitor.slot], AQ_MONITOR_DEFER_MS);
 }
 
-/* milliseconds to sleep, -1 for ever */
+/* returns milliseconds to sleep, -1 for no limit */
 static int aq_monitor_step(struct aq_shutdown *e)
 {
     bool exiting;
     int wait = -1;
 
-    aq_monitor_keepalive(); /* before I look who is to be killed: that may be me */
-    /* its number may be another file's by now */
+    /* before the test of which rank is to be killed, which may be this one */
+    aq_monitor_keepalive();
+    /* the descriptor's number may belong to another file by now */
     if (atomic_load_explicit(&aq_monitor.forgotten, memory_order_acquire)) {
         aq_monitor.fds[3].fd = -1;
         aq_monitor.fds[3].revents = 0;
     }
     if (aq_monitor_leads() || e->child[0] == 0) {
         aq_monitor_check_launcher(e);
-        /* a later step kills who has not ended himself; I come after that */
+        /* a later step kills ranks that have not ended themselves; this rank ends after that */
         if (aq_monitor_timed_out())
             e->child[aq_monitor.slot] = 0;
         wait = aq_shutdown_step(e);
@@ -387,13 +392,12 @@ static int aq_monitor_step(struct aq_shutdown *e)
     if (aq_monitor_must_end())
         aq_monitor_end_self(e);
     exiting = aq_jobarea_in_shutdown(aq_monitor.jobarea);
-    /* the news may have come from another host */
+    /* the news may have arrived from another host */
     if (exiting && !aq_monitor.alarmed)
         aq_monitor_notify();
     aq_monitor.alarmed = exiting;
-    /* nobody reads the host's eventfd, so that no monitor misses it: look at the job area from now
-     * on
-     * */
+    /* the host's eventfd is never read, so that no monitor misses it: from now on the job area is
+     * polled */
     if (exiting)
         aq_monitor.fds[0].fd = -1;
     if (exiting && (wait < 0 || wait > AQ_MONITOR_SHUTDOWN_MS))
@@ -412,8 +416,8 @@ static void *aq_monitor_main(void *arg)
     aq_monitor_track();
     aq_shutdown_init(&e, aq_monitor.jobarea, aq_monitor.child);
     e.gentle = true;
-    /* relaxed: aq_monitor_stop() wakes the thread after it has set the flag. A job that ends for
-     * another reason meanwhile is seen to */
+    /* relaxed: aq_monitor_stop() wakes the thread after it has set the flag. A shutdown for another
+     * reason in the meantime is handled */
     while (!atomic_load_explicit(&aq_monitor.stopping, memory_order_relaxed)
            || aq_jobarea_in_shutdown(aq_monitor.jobarea)) {
         if (poll(aq_monitor.fds, (nfds_t)aq_monitor.fd_count, aq_monitor_step(&e)) < 0)
@@ -438,7 +442,7 @@ static int aq_monitor_make_thread(pthread_t *thread_out, void *(*fn)(void *))
     return rc;
 }
 
-/* one that nobody waits for */
+/* starts a detached thread */
 static int aq_monitor_thread(void *(*fn)(void *))
 {
     pthread_t thread;
@@ -473,7 +477,8 @@ int aq_monitor_start(struct aq_jobarea *jobarea, uint32_t slot, int event_fd,
     aq_monitor.fds[2] = (struct pollfd){ -1, POLLIN, 0 };
     aq_monitor.fds[3] = (struct pollfd){ ops->life_fd != NULL ? ops->life_fd() : -1, POLLRDHUP, 0 };
     aq_monitor.fd_count = AQ_MONITOR_FIXED_FDS;
-    aq_monitor.running = true; /* before the thread, which may have something to tell at once */
+    /* before the thread starts, which may have something to report at once */
+    aq_monitor.running = true;
     rc = aq_monitor_make_thread(&aq_monitor.thread, aq_monitor_main);
     if (rc == 0)
         return AQ_OK;
@@ -488,7 +493,7 @@ void aq_monitor_stop(void)
 
     if (!aq_monitor.running)
         return;
-    /* relaxed: the write below comes after it, and wakes the thread */
+    /* relaxed: the write below follows it, and wakes the thread */
     atomic_store_explicit(&aq_monitor.stopping, true, memory_order_relaxed);
     if (write(aq_monitor.own_fd, &one, sizeof(one)) < 0)
         aq_fatal("the descriptor %d, of the thread that watches the job, was closed by the client",
@@ -510,5 +515,5 @@ void aq_monitor_notify(void)
     uint64_t one = 1;
 
     if (aq_monitor.running && write(aq_monitor.event_fd, &one, sizeof(one)) < 0)
-        return; /* full or closed by the client: our end is noticed too */
+        return; /* full, or closed by the client: the end of this process is noticed too */
 }

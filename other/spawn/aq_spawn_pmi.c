@@ -2,14 +2,14 @@
 /*
  * aq_spawn_pmi.c - jobs started by a launcher that speaks PMI-1 over an inherited socket: MPICH's
  * mpiexec (hydra) and its relatives.
- * Owns      the conversation on PMI_FD
- * Threads   one at start; get from any, fini and abort from the monitor thread: one question at a
- *           time
+ * Owns      the connection on PMI_FD
+ * Threads   one at start; get from any, fini and abort from the monitor thread. One request is
+ *           outstanding at a time
  * Wire      lines of blank-separated name=value words, "cmd=" first; a request, then its answer
- * Secrets   the store is not for one user's eyes by a rule of PMI, but it lives in the launcher's
- *           processes (hydra's, under the user's id) and travels between them over connections of
- *           their own: as safe as the start of the program itself
- * See       PMI_process_mapping as MPICH's users know it: "(vector,(node,nodes,ranks on each),...)"
+ * Secrets   PMI does not promise that the store is private to a user. The store is in the
+ *           launcher's processes (hydra's, under the user's id), which exchange it over their own
+ *           connections: it is as safe as the start of the program itself
+ * See       PMI_process_mapping as MPICH documents it: "(vector,(node,nodes,ranks on each),...)"
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static struct {
     int fd;
     uint32_t rank, size;
     char space[256];      /* name of the job's key-value space */
-    pthread_mutex_t lock; /* a question and its answer */
+    pthread_mutex_t lock; /* held for a request and its answer */
 } aq_pmi = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static bool aq_pmi_offered(void)
@@ -37,7 +37,7 @@ static bool aq_pmi_offered(void)
     return getenv("PMI_FD") != NULL && getenv("PMI_RANK") != NULL && getenv("PMI_SIZE") != NULL;
 }
 
-/* the value of a word in an answer; copied to value_out, false if it is not there */
+/* copies the value of a word in an answer to value_out; false if it is missing */
 static bool aq_pmi_word(const char *line, const char *name, char *value_out, size_t cap)
 {
     size_t len = strlen(name);
@@ -80,7 +80,7 @@ static int aq_pmi_read_line(char line[AQ_PMI_LINE])
     return aq_fail(AQ_ERR_SYS, "spawn: the launcher's PMI answer has no end");
 }
 
-/* the answer replaces the question in line */
+/* replaces the request in line by its answer */
 static int aq_pmi_exchange(char line[AQ_PMI_LINE])
 {
     size_t len = strlen(line), done = 0;
@@ -137,7 +137,7 @@ static int aq_pmi_init(uint32_t *rank_out, uint32_t *size_out)
     return AQ_OK;
 }
 
-/* PMI words end at a blank: '.' and hex digits only need no care, so blanks become '~' */
+/* PMI words end at a blank: hex digits and '.' need no care, so only blanks are replaced, by '~' */
 static void aq_pmi_swap(char *text, char from, char to)
 {
     for (; *text != '\0'; text++)
@@ -149,7 +149,7 @@ static int aq_pmi_put(const char *key, const char *value, enum aq_kvs_scope scop
 {
     char line[AQ_PMI_LINE], text[AQ_KVS_VALUE];
 
-    (void)scope; /* there is but one */
+    (void)scope; /* there is only one scope */
     snprintf(text, sizeof(text), "%s", value);
     aq_pmi_swap(text, ' ', '~');
     snprintf(line, sizeof(line), "cmd=put kvsname=%s key=aq.%u.%s value=%s\n", aq_pmi.space,
@@ -161,7 +161,7 @@ static int aq_pmi_fence(bool collect)
 {
     char line[AQ_PMI_LINE] = "cmd=barrier_in\n";
 
-    (void)collect; /* hydra always does */
+    (void)collect; /* hydra always collects */
     return aq_pmi_ask(line, "barrier_out");
 }
 
@@ -179,7 +179,7 @@ static int aq_pmi_get(uint32_t rank, const char *key, char value_out[AQ_KVS_VALU
     return AQ_OK;
 }
 
-/* "(vector,(0,2,4),(2,1,3))": blocks of ranks on nodes; if ranks are left, it begins again */
+/* parses "(vector,(0,2,4),(2,1,3))": blocks of ranks on nodes; it is repeated for further ranks */
 static bool aq_pmi_read_mapping(const char *text, uint32_t *host_of, uint32_t size)
 {
     const char *blocks = strchr(text, '('), *at;
@@ -211,7 +211,7 @@ static bool aq_pmi_place(uint32_t *host_of, uint32_t size)
     pthread_mutex_lock(&aq_pmi.lock);
     failed = aq_pmi_exchange(line);
     pthread_mutex_unlock(&aq_pmi.lock);
-    /* not every launcher has it: no reason for a message */
+    /* not every launcher has it, which is no reason for a message */
     return failed == AQ_OK && (!aq_pmi_word(line, "rc", rc, sizeof(rc)) || strcmp(rc, "0") == 0)
            && aq_pmi_word(line, "value", text, sizeof(text))
            && aq_pmi_read_mapping(text, host_of, size);
@@ -226,7 +226,7 @@ static void aq_pmi_abort(int code, const char *text)
 {
     (void)text;
     if (dprintf(aq_pmi.fd, "cmd=abort exitcode=%d\n", code) < 0)
-        return; /* the launcher is gone, and so are we */
+        return; /* the launcher has ended, and so does this process */
 }
 
 static void aq_pmi_fini(void)
@@ -237,7 +237,7 @@ static void aq_pmi_fini(void)
     if (pthread_mutex_trylock(&aq_pmi.lock) != 0)
         return;
     if (aq_pmi_exchange(line) != AQ_OK)
-        line[0] = '\0'; /* the launcher is gone */
+        line[0] = '\0'; /* the launcher has ended */
     pthread_mutex_unlock(&aq_pmi.lock);
 }
 

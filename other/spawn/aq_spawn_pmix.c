@@ -3,11 +3,11 @@
  * aq_spawn_pmix.c - jobs started by a launcher that speaks PMIx: mpirun, prterun, srun --mpi=pmix.
  * Owns      the connection to the launcher's PMIx server
  * Threads   one at start; get from any, fini and abort from the monitor thread
- * How       what is put stays with the server of its host until somebody asks for it (direct
- *           modex), or is carried to all by a fence that collects. A fence that does not promises
- *           less than it should: for a moment after it servers may answer that there is no such
- *           value (seen with Slurm 22.05), and may have kept an older answer about that rank, so
- *           get asks again for a while
+ * How       a value stays with the server of its host until a get fetches it (direct modex), or a
+ *           fence that collects carries it to all hosts. A fence that does not collect promises
+ *           less than it should: for a moment after it servers may answer that a value does not
+ *           exist (seen with Slurm 22.05), and may have kept an older answer about that rank, so
+ *           get repeats its request for a while
  * Uses      libpmix.so.2, loaded at run time so that programs need not be linked with it; its
  *           header at build time
  */
@@ -51,7 +51,7 @@ static struct {
     const char *(*error)(pmix_status_t);
 } aq_pmix;
 
-/* dlsym() gives a data pointer; ISO C wants the detour to make a function of it */
+/* dlsym() returns a data pointer; ISO C needs the detour to convert it to a function pointer */
 static bool aq_pmix_symbol(void *lib, const char *name, void *fn_out)
 {
     void *sym = dlsym(lib, name);
@@ -66,14 +66,15 @@ static bool aq_pmix_symbol(void *lib, const char *name, void *fn_out)
 #define AQ_PMIX_LOST PMIX_ERR_LOST_CONNECTION_TO_SERVER
 #endif
 
-/* in a thread of the library's */
+/* runs in a thread of the library */
 static void aq_pmix_on_lost_server(size_t id, pmix_status_t status, const pmix_proc_t *source,
                                    pmix_info_t info[], size_t infos, pmix_info_t *results,
                                    size_t result_count, pmix_event_notification_cbfunc_fn_t done,
                                    void *arg)
 {
     (void)id, (void)status, (void)info, (void)infos, (void)results, (void)result_count;
-    /* the same is told of other ranks that are gone: those we notice by ourselves */
+    /* the library reports the end of other ranks in the same way; the monitor notices those
+     * itself */
     if (source == NULL || strcmp(source->nspace, aq_pmix.me.nspace) != 0)
         aq_monitor_launcher_lost();
     if (done != NULL)
@@ -116,10 +117,10 @@ static pmix_proc_t aq_pmix_proc(uint32_t rank)
     return proc;
 }
 
-#define AQ_PMIX_FDS 1024 /* descriptors that are looked at */
+#define AQ_PMIX_FDS 1024 /* descriptors that are tested */
 
 /* The library's socket to its server is not close-on-exec: programs that the client starts would
- * inherit it. The descriptors that were not open before are ours to mark. */
+ * inherit it. Marks the descriptors that were not open before. */
 static pmix_status_t aq_pmix_init_quietly(void)
 {
     bool open_before[AQ_PMIX_FDS];
@@ -177,7 +178,7 @@ static int aq_pmix_put(const char *key, const char *text, enum aq_kvs_scope scop
     memset(&value, 0, sizeof(value));
     snprintf(name, sizeof(name), "aq.%s", key);
     value.type = PMIX_STRING;
-    value.data.string = (char *)text; /* copied by the callee, which just lacks the const */
+    value.data.string = (char *)text; /* the callee copies it; its declaration lacks the const */
     rc = aq_pmix.put(scope == AQ_KVS_HOST ? PMIX_LOCAL : PMIX_GLOBAL, name, &value);
     return rc == PMIX_SUCCESS ? AQ_OK : aq_pmix_failed("PMIx_Put", rc);
 }
@@ -194,8 +195,8 @@ static int aq_pmix_fence(bool collect)
     return rc == PMIX_SUCCESS ? AQ_OK : aq_pmix_failed("PMIx_Fence", rc);
 }
 
-/* One question to the server. Who asks may have gone when the answer comes, so the last one frees.
- * */
+/* One request to the server. The requester may have given up when the answer comes, so the last
+ * user frees it. */
 struct aq_pmix_question {
     pthread_mutex_t lock;
     pthread_cond_t answered;
@@ -217,7 +218,7 @@ static void aq_pmix_release(struct aq_pmix_question *q)
     free(q);
 }
 
-/* in a thread of the library's */
+/* runs in a thread of the library */
 static void aq_pmix_on_answer(pmix_status_t status, pmix_value_t *value, void *arg)
 {
     struct aq_pmix_question *q = arg;
@@ -258,7 +259,7 @@ static pmix_status_t aq_pmix_ask(uint32_t rank, const char *name, bool again,
     rc = aq_pmix.get_nb(&proc, name, infos != 0 ? &info : NULL, infos, aq_pmix_on_answer, q);
     pthread_mutex_lock(&q->lock);
     if (rc != PMIX_SUCCESS)
-        q->users--; /* nobody will answer */
+        q->users--; /* no answer will come */
     while (rc == PMIX_SUCCESS && !q->done)
         if (pthread_cond_timedwait(&q->answered, &q->lock, end) != 0 && !q->done)
             rc = PMIX_ERR_TIMEOUT;
@@ -270,8 +271,8 @@ static pmix_status_t aq_pmix_ask(uint32_t rank, const char *name, bool again,
     return rc;
 }
 
-/* May the same question have another answer a moment later? Slurm's daemons answer "error" when
- * both of two nodes ask each other for the first time. */
+/* Returns true if the same request may have another answer a moment later: Slurm's daemons answer
+ * "error" when both of two nodes send each other their first request. */
 static bool aq_pmix_transient(pmix_status_t rc)
 {
     return rc != PMIX_SUCCESS && rc != PMIX_ERR_TIMEOUT && rc != PMIX_ERR_INIT
@@ -302,7 +303,7 @@ static int aq_pmix_get(uint32_t rank, const char *key, char value_out[AQ_KVS_VAL
                                         rank, aq_pmix.error(rc));
 }
 
-/* the library's word on something about proc, or on a node, as text; NULL if it has none here */
+/* the library's value of a key of proc, or of a node, as text; NULL if it has none on this host */
 static char *aq_pmix_know(const pmix_proc_t *proc, const char *key, const char *node)
 {
     pmix_info_t info[3] = { aq_pmix_flag(PMIX_OPTIONAL), aq_pmix_flag(PMIX_NODE_INFO) };
@@ -320,7 +321,7 @@ static char *aq_pmix_know(const pmix_proc_t *proc, const char *key, const char *
     return text;
 }
 
-/* the ranks in "0-3,7" are on this host: how many? */
+/* records that the ranks in "0-3,7" are on this host; returns how many they are */
 static uint32_t aq_pmix_mark(const char *list, uint32_t host, uint32_t *host_of, uint32_t size)
 {
     uint32_t count = 0;
@@ -340,8 +341,8 @@ static uint32_t aq_pmix_mark(const char *list, uint32_t host, uint32_t *host_of,
     return count;
 }
 
-/* The list of nodes, and of each node its ranks. Open MPI's servers do not know that of all nodes.
- * */
+/* Uses the list of nodes, and the ranks of each node. Open MPI's servers do not know the latter for
+ * all nodes. */
 static bool aq_pmix_place_by_node(uint32_t *host_of, uint32_t size)
 {
     pmix_proc_t all = aq_pmix_proc(PMIX_RANK_WILDCARD);
@@ -359,8 +360,7 @@ static bool aq_pmix_place_by_node(uint32_t *host_of, uint32_t size)
     return count == size;
 }
 
-/* The name of each rank's node: asked for rank after rank, and compared with the last few nodes
- * first. */
+/* Asks for the node of each rank, and compares it with the last few nodes first. */
 static bool aq_pmix_place_by_rank(uint32_t *host_of, uint32_t size)
 {
     char **known = calloc(size, sizeof(*known)), *name;
@@ -372,7 +372,7 @@ static bool aq_pmix_place_by_rank(uint32_t *host_of, uint32_t size)
         name = aq_pmix_know(&proc, PMIX_HOSTNAME, NULL);
         if (name == NULL)
             break;
-        /* ranks come in blocks or in turn: the same node as before, or the next */
+        /* ranks are placed in blocks or round robin: the same node as before, or the next */
         for (uint32_t tried = 0; tried < count && strcmp(known[h], name) != 0; tried++)
             h = (h + 1) % count;
         if (count == 0 || strcmp(known[h], name) != 0) {

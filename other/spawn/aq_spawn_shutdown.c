@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_spawn_shutdown.c - the last steps of a rank that its launcher's library has to say disconnect
- * to.
- * Threads   any, any context: atomics, futexes and write only; the calls are made by the monitor
- * How       one host: ranks wait for each other at the exit, looking at the job area, and leave
- *           together. Several: the hosts tell each other (aq_spawn_link.h). Where they cannot,
- *           ranks that come to the exit meet those of other hosts in the launcher's fence, and who
- *           does not come within the exit timeout is left to the launcher's abort
+ * aq_spawn_shutdown.c - the last steps of a rank that must disconnect from its launcher's library.
+ * Threads   any, any context: atomics, futexes and write only; the monitor makes the calls
+ * How       one host: ranks wait for each other at the exit, by the job area, and end together.
+ *           Several hosts exchange notes (aq_spawn_link.h). Where they cannot, ranks at the exit
+ *           wait for those of other hosts in the launcher's fence; ranks that do not come within
+ *           the exit timeout are left to the launcher's abort
  */
 #include <unistd.h>
 
@@ -16,7 +15,7 @@
 
 #define AQ_SHUTDOWN_WHOLE_MS 300 /* for the hosts to find each other */
 
-/* all ranks of the host have come to the exit, left or died */
+/* returns true if all ranks of the host are at the exit, have left or have died */
 static bool aq_monitor_all_arrived(void)
 {
     for (uint32_t i = 0; i < aq_monitor.jobarea->size; i++) {
@@ -30,8 +29,8 @@ static bool aq_monitor_all_arrived(void)
     return true;
 }
 
-/* The launcher may take the first process that ends badly as a reason to kill the others, so ranks
- * go together; the first rank's monitor asks and kills in the meantime. */
+/* The launcher may take the first process that ends with a failure as a reason to kill the others,
+ * so ranks end together; the first rank's monitor asks and kills in the meantime. */
 static void aq_monitor_wait_for_others(void)
 {
     uint64_t end = aq_jobarea_now_ns()
@@ -52,11 +51,11 @@ static bool aq_monitor_request(enum aq_monitor_request want)
 
     /* release: pairs with the acquire in aq_monitor_serve() */
     atomic_store_explicit(&aq_monitor.request, (uint32_t)want, memory_order_release);
-    return write(aq_monitor.own_fd, &one, sizeof(one)) > 0; /* else closed by the client */
+    return write(aq_monitor.own_fd, &one, sizeof(one)) > 0; /* false: closed by the client */
 }
 
-/* Wait until the ranks of other hosts have come to the exit, too. False: have the launcher end
- * them, because nobody else will. */
+/* Waits until the ranks of other hosts are at the exit too. Returns false if the launcher must end
+ * them, because no other process will. */
 static bool aq_monitor_fence(void)
 {
     uint64_t begin = aq_jobarea_now_ns();
@@ -65,7 +64,7 @@ static bool aq_monitor_fence(void)
 
     if (aq_monitor_alone())
         return true;
-    /* a short job: the hosts may just be about to find each other */
+    /* a short job: the hosts may not have found each other yet */
     while (!aq_link_is_whole() && aq_jobarea_now_ns() < begin + AQ_SHUTDOWN_WHOLE_MS * 1000000ull)
         aq_link_wait_whole(AQ_MONITOR_SHUTDOWN_MS);
     if (!aq_link_is_whole())
@@ -80,7 +79,7 @@ static bool aq_monitor_fence(void)
     return true;
 }
 
-/* The steps below, each of which is bounded; returns the job's exit code. */
+/* Runs the steps below, each of which is bounded; returns the job's exit code. */
 static int aq_monitor_disconnect(int code, enum aq_shutdown_mode how)
 {
     bool orderly = how != AQ_SHUTDOWN_ABORT;
@@ -90,8 +89,8 @@ static int aq_monitor_disconnect(int code, enum aq_shutdown_mode how)
     if (orderly) {
         aq_monitor_wait_for_others();
         orderly = aq_monitor_fence() && !aq_link_has_silent();
-        /* others may have published larger codes, or the job's was settled: everybody returns the
-         * same */
+        /* other ranks may have published larger codes, or the job's code was settled: all return
+         * the same */
         code = atomic_load_explicit(&aq_monitor.jobarea->exit_code, memory_order_relaxed);
     }
     if (orderly && aq_monitor.ops->disconnect != NULL)
@@ -100,7 +99,7 @@ static int aq_monitor_disconnect(int code, enum aq_shutdown_mode how)
     /* relaxed: the request is released after it */
     atomic_store_explicit(&aq_monitor.code, code, memory_order_relaxed);
     if (!aq_monitor_request(orderly ? AQ_MONITOR_FINI : AQ_MONITOR_ABORT))
-        return code; /* the launcher sees us end */
+        return code; /* the launcher sees this process end */
     /* acquire: the library's work is done */
     while ((now = atomic_load_explicit(&aq_monitor.request, memory_order_acquire))
                != AQ_MONITOR_DONE
@@ -115,8 +114,8 @@ int aq_monitor_shutdown(int code, enum aq_shutdown_mode how)
         return code;
     if (how == AQ_SHUTDOWN_ABORT)
         return aq_monitor_disconnect(code, how);
-    /* relaxed, both: a flag on its own, see aq_monitor_keepalive(); a first sign now, since its
-     * thread may be busy */
+    /* relaxed, both: the flag needs no other data, see aq_monitor_keepalive(). The first sign of
+     * life is given here, since the monitor may be busy */
     atomic_store_explicit(&aq_monitor.in_shutdown, true, memory_order_relaxed);
     aq_shutdown_defer_kill(&aq_monitor.jobarea->rank[aq_monitor.slot], AQ_MONITOR_DEFER_MS);
     code = aq_monitor_disconnect(code, how);

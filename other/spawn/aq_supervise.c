@@ -22,22 +22,22 @@
 
 static void aq_supervise_signals(sigset_t *set, bool stop_too)
 {
-    /* INT and QUIT too where a shell without job control ignored them for a background job */
+    /* INT and QUIT too, where a shell without job control ignored them for a background job */
     static const int always[] = { SIGCHLD, SIGURG, SIGUSR1, SIGUSR2, SIGINT, SIGQUIT, SIGTERM };
     struct sigaction old;
 
     sigemptyset(set);
     for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
         sigaddset(set, always[i]);
-    /* nohup ignores HUP: a blocked signal is queued even if it is ignored, and would come out of
-     * the signalfd */
+    /* nohup ignores HUP: a blocked signal is queued even if it is ignored, and the signalfd would
+     * return it */
     if (sigaction(SIGHUP, NULL, &old) != 0 || old.sa_handler != SIG_IGN)
         sigaddset(set, SIGHUP);
     if (stop_too)
         sigaddset(set, SIGTSTP);
 }
 
-/* The children of pid's first thread, added to those that are spared. */
+/* Adds the children of pid's first thread to the processes that are spared. */
 static bool aq_supervise_skip_children(struct aq_supervise *sv, pid_t pid)
 {
     char path[64];
@@ -48,7 +48,7 @@ static bool aq_supervise_skip_children(struct aq_supervise *sv, pid_t pid)
     snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
     f = fopen(path, "re");
     if (f == NULL)
-        return true; /* it has just ended */
+        return true; /* the process has just ended */
     while (ok && fscanf(f, "%d", &child) == 1) {
         pid_t *grown = realloc(sv->skipped, (sv->skipped_count + 1) * sizeof(*grown));
 
@@ -62,8 +62,9 @@ static bool aq_supervise_skip_children(struct aq_supervise *sv, pid_t pid)
     return ok;
 }
 
-/* A shell may have started us by exec while it had background jobs: these are our children now, but
- * none of the job. When one of them ends, its own children come to us as well. */
+/* A shell may have started this program by exec while it had background jobs. They are children of
+ * this process now, but not of the job. When one of them ends, its own children become children of
+ * this process too. */
 static void aq_supervise_skip_earlier(struct aq_supervise *sv)
 {
     bool ok = aq_supervise_skip_children(sv, getpid());
@@ -71,7 +72,7 @@ static void aq_supervise_skip_earlier(struct aq_supervise *sv)
     for (size_t i = 0; ok && i < sv->skipped_count; i++)
         ok = aq_supervise_skip_children(sv, sv->skipped[i]);
     if (!ok)
-        sv->reap_others = false; /* rather leave something running than end what is not ours */
+        sv->reap_others = false; /* rather leave a process running than end one of another job */
 }
 
 static bool aq_supervise_skips(const struct aq_supervise *sv, pid_t pid)
@@ -82,7 +83,7 @@ static bool aq_supervise_skips(const struct aq_supervise *sv, pid_t pid)
     return false;
 }
 
-/* its number may come again, for a process of the job */
+/* the pid may be reused by a process of the job */
 static void aq_supervise_skipped_exited(struct aq_supervise *sv, pid_t pid)
 {
     for (size_t i = 0; i < sv->skipped_count; i++)
@@ -125,7 +126,7 @@ int aq_supervise_open(struct aq_supervise *sv, uint32_t size, int *jobarea_fd_ou
     if (sv->signal_fd < 0)
         goto fail_jobarea;
     sigprocmask(SIG_BLOCK, &set, &sv->old_mask);
-    /* where it is ignored the kernel reaps children by itself, and nobody hears of their end */
+    /* where SIGCHLD is ignored, the kernel reaps children itself and does not report their end */
     sigaction(SIGCHLD, &act, &sv->old_child);
     return 0;
 fail_jobarea:
@@ -149,7 +150,7 @@ void aq_supervise_child(const struct aq_supervise *sv, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
-        _exit(255); /* it died before the line above */
+        _exit(255); /* the parent died before the line above */
     aq_supervise_signals_back(sv);
 }
 
@@ -183,7 +184,8 @@ int aq_supervise_fork_failed(struct aq_supervise *sv, uint32_t slot, int error)
     return 1;
 }
 
-/* There is nobody to wait for, yet some ranks were not heard of: somebody else has reaped them. */
+/* There are no children left, yet some ranks were not reported: another part of the process has
+ * reaped them. */
 static void aq_supervise_all_exited(struct aq_supervise *sv, struct aq_shutdown *e)
 {
     for (uint32_t i = 0; i < sv->jobarea->size && e->alive > 0; i++)
@@ -221,8 +223,8 @@ static void aq_supervise_reap(struct aq_supervise *sv, struct aq_shutdown *e)
         aq_supervise_all_exited(sv, e);
 }
 
-/* Batch systems announce the end of the time by SIGUSR1 to the process they know: tell the ranks
- * that care; for the others it would be deadly. */
+/* Batch systems announce the end of the time by SIGUSR1 to the process they know: passes it to
+ * ranks with a handler; others would die of it. */
 void aq_supervise_forward(struct aq_supervise *sv, int sig)
 {
     for (uint32_t i = 0; i < sv->jobarea->size; i++) {
@@ -262,7 +264,7 @@ static void aq_supervise_read_signals(struct aq_supervise *sv, struct aq_shutdow
     }
 }
 
-/* SIGKILL to what ranks have left in our session; returns how many there were */
+/* sends SIGKILL to processes that ranks have left in this session; returns how many there were */
 static int aq_supervise_kill_others(const struct aq_supervise *sv, pid_t session)
 {
     char path[64];
@@ -280,9 +282,9 @@ static int aq_supervise_kill_others(const struct aq_supervise *sv, pid_t session
     return count;
 }
 
-/* Ranks may have left processes of their own (a shell's background jobs); they came to us when
- * their parents died, and their children come when they are gone. Those that moved to a session of
- * their own were meant to stay. */
+/* Ranks may have left processes of their own (a shell's background jobs). They became children of
+ * this process when their parents died, and so do their children in turn. Those that moved to a
+ * session of their own were meant to stay. */
 void aq_supervise_end_others(struct aq_supervise *sv)
 {
     pid_t session = getsid(0), pid;
@@ -336,7 +338,7 @@ int aq_supervise_run(struct aq_supervise *sv)
     if (sv->reap_others)
         aq_supervise_end_others(sv);
     free(fds);
-    /* relaxed: everybody else is gone */
+    /* relaxed: all other processes have ended */
     code = atomic_load_explicit(&sv->jobarea->exit_code, memory_order_relaxed);
     if (sv->verbose && !sv->follow)
         aq_shutdown_say("NOTICE", "the job has ended with exit code %d", code);
