@@ -25,7 +25,8 @@ struct aq_spawn_provider {
     /* for several hosts; NULL if one host only */
     int (*bcast)(struct aq_spawn_state *st, void *buf, size_t len, uint32_t root); /* the same */
     int (*fence)(struct aq_spawn_state *st); /* the same; NULL: an allgather serves instead */
-    /* publish and lookup, NULL both: a file of the host holds the addresses of all ranks, filled by allgather */
+    /* publish and lookup, NULL both: a file of the host holds the addresses of all ranks, filled by
+     * allgather */
     int (*publish)(struct aq_spawn_state *st, const void *address, size_t len);
     int (*lookup)(struct aq_spawn_state *st, uint32_t rank, void *addr_out, size_t len);
     void (*notify)(struct aq_spawn_state *st); /* async-signal-safe */

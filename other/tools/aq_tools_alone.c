@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_tools_alone.c - what programs without a conduit get for the tools that need one. In the
- * tools-only libraries alone; see aq_tools_conduit.c for the other kind.
+ * aq_tools_alone.c - the tools that need a conduit, for programs without one. In the tools-only
+ * libraries only; aq_tools_conduit.c is the other version.
  */
 #include "other/tools/aq_tools.h"
 

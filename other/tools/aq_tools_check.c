@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_tools_check.c - what this library is: the functions that clients' objects refer to so that
- * they link with their own kind only; versions; and, in the tools-only libraries, the
+ * aq_tools_check.c - the kind of this library: the functions that clients' objects refer to, so
+ * that they link only with a library of their kind; versions; and, in the tools-only libraries, the
  * identification strings (a conduit library has them in base/aq_ident.c).
  *
  * Compiled once for the conduit libraries and once, with AQ_TOOLS_ALONE, for the tools-only ones.

@@ -14,8 +14,8 @@
 
 #include "base/aq_platform.h"
 
-#define AQ_FORMAT_HEAD  200 /* bytes that the words around a list take at most */
-#define AQ_FORMAT_ENTRY 64  /* and one entry of it */
+#define AQ_FORMAT_HEAD  200 /* maximum bytes of the text around a list */
+#define AQ_FORMAT_ENTRY 64  /* maximum bytes of one entry */
 
 void *gasnett_mmap(uintptr_t size)
 {
@@ -187,7 +187,7 @@ struct aq_format_word {
     const char *word;
 };
 
-/* the words of the set's members with bars between them, a number for what has no word */
+/* the words of the set's members, separated by bars; a number for members without a word */
 static size_t aq_format_set(char *buf, uint32_t set, const struct aq_format_word *words)
 {
     size_t need = 1;

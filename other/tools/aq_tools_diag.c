@@ -24,7 +24,7 @@ static struct aq_diag {
     gex_Rank_t peer;
     unsigned char *local, *remote;
     atomic_int failures;
-    /* what the threads share */
+    /* shared by the threads */
     pthread_barrier_t barrier;
     gasnett_mutex_t mutex;
     gasnett_rwlock_t rwlock;
@@ -69,7 +69,7 @@ static void aq_diag_timers(void)
     aq_diag_check(gasnett_count0s("\0a\0\0b", 5) == 3, "zero bytes are counted");
 }
 
-/* --- B, C, D: what the threads do together; number is the thread's --- */
+/* --- B, C, D: what the threads do together; number is the thread's index --- */
 
 /* one thread publishes, the others see it whole */
 static void aq_diag_fences(unsigned number)
@@ -189,7 +189,7 @@ static void aq_diag_on_reply(gex_Token_t token, gex_AM_Arg_t a, gex_AM_Arg_t b)
     (void)token;
     if (b != ~a)
         atomic_fetch_add_explicit(&aq_diag.wrong, 1, memory_order_relaxed);
-    /* release: with the count the caller sees what was wrong */
+    /* release: a reader of the count sees what was wrong */
     atomic_fetch_add_explicit(&aq_diag.replies, 1, memory_order_release);
 }
 
@@ -207,7 +207,7 @@ static void aq_diag_messages(void)
                   "a message comes back as it was sent");
 }
 
-/* random pieces of the peer's memory, written and read back */
+/* random ranges of the peer's memory, written and read back */
 static void aq_diag_transfers(void)
 {
     unsigned char out[GASNETT_DIAGNOSTIC_BYTES], back[GASNETT_DIAGNOSTIC_BYTES];
@@ -261,6 +261,6 @@ int gasnett_run_diagnostics(int iters, int threads, const char *sections, gex_TM
         aq_diag_messages();
     if (aq_diag_selects('F') && myseg != NULL && peerseg != NULL)
         aq_diag_transfers();
-    gex_Event_Wait(gex_Coll_BarrierNB(team, 0)); /* nobody needs our handlers any more */
+    gex_Event_Wait(gex_Coll_BarrierNB(team, 0)); /* no rank needs this one's handlers any more */
     return atomic_load_explicit(&aq_diag.failures, memory_order_relaxed);
 }

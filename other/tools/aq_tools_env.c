@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * aq_tools_env.c - environment and numbers for clients; see include/gasnet/tools_env.h.
- * Owns      the lines that wait until a job's start knows whether they are printed
+ * Owns      the lines for GASNET_VERBOSEENV that wait until the job has read that variable
  * Threads   any; the list of lines is under a lock
  * Uses      base/aq_env.h
  */
@@ -74,7 +74,7 @@ static char *aq_tools_copy(const char *text)
     return copy;
 }
 
-/* value NULL: not set; meaning NULL: says nothing that value does not */
+/* value NULL: not set; meaning NULL: the value says it all */
 static void aq_tools_show(const char *key, const char *value, const char *meaning, bool is_default)
 {
     struct aq_tools_shown *line;
@@ -83,7 +83,7 @@ static void aq_tools_show(const char *key, const char *value, const char *meanin
         return;
     pthread_mutex_lock(&aq_tools_shown_lock);
     if (aq_tools_show_state == AQ_SHOW_WAIT && !aq_tools_has_job_code())
-        aq_tools_show_state = AQ_SHOW_YES; /* alone: nothing will be known later */
+        aq_tools_show_state = AQ_SHOW_YES; /* no job will start: print at once */
     for (line = aq_tools_shown; line != NULL && strcmp(line->key, key) != 0;)
         line = line->next;
     if (line == NULL && aq_tools_show_state != AQ_SHOW_NO) {
@@ -114,7 +114,7 @@ void gasnett_envstr_display(const char *key, const char *val, int is_dflt)
     aq_tools_show(key, val, NULL, is_dflt != 0);
 }
 
-/* the text, NULL for a default, and what was understood if that reads differently */
+/* raw: the text, NULL for a default; number: what was understood, if that reads differently */
 static void aq_tools_show_number(const char *key, const char *raw, const char *number)
 {
     const bool same = raw == NULL || strcmp(raw, number) == 0;
@@ -122,7 +122,7 @@ static void aq_tools_show_number(const char *key, const char *raw, const char *n
     aq_tools_show(key, same ? number : raw, same ? NULL : number, raw == NULL);
 }
 
-/* what the client has read by itself, from wherever */
+/* a value that the client has read by other means */
 static void aq_tools_show_read(const char *key, const char *number, bool is_default)
 {
     const char *raw = is_default ? NULL : aq_env_get_live(key);

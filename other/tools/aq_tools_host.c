@@ -2,7 +2,7 @@
 /*
  * aq_tools_host.c - the host, the process, signals, limits, bytes; see
  * include/gasnet/tools_process.h.
- * Threads   any; what is looked up once is kept
+ * Threads   any; results of look-ups are kept
  * Uses      base/aq_platform.h, base/aq_signal_name.h
  */
 #include "other/tools/aq_tools.h"
@@ -130,7 +130,7 @@ int gasnett_maximize_rlimit(int resource, const char *desc)
     snprintf(key, sizeof(key), "GASNET_MAXIMIZE_%s", desc);
     if (!aq_tools_flag(key, true))
         return 1;
-    /* glibc has an enumeration of its own for the argument */
+    /* glibc declares an enumeration of its own for the argument */
     if (getrlimit((__rlimit_resource_t)resource, &limit) != 0)
         return 0;
     if (limit.rlim_cur == limit.rlim_max)

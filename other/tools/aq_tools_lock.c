@@ -2,9 +2,9 @@
 /*
  * aq_tools_lock.c - mutexes, conditions and read-write locks; see include/gasnet/tools_lock.h.
  *
- * A lock's room in the client's object holds one of libc's, which zeroes initialise. Debug builds
- * note the owner of a mutex beside it, and, since a read-write lock has many, list the ones a
- * thread holds in the thread.
+ * The client's object has space for a lock of libc, which zeroes initialise. Debug builds also note
+ * the owner of a mutex in the object. A read-write lock can have many owners, so each thread lists
+ * the ones that it holds.
  * Uses      pthreads
  */
 #include "other/tools/aq_tools.h"
@@ -56,7 +56,7 @@ static void aq_lock_must(int rc, const char *call, const char *at)
 
 /* --- mutexes --- */
 
-/* relaxed: a thread compares the owner with itself only, and what it wrote itself it sees */
+/* relaxed: a thread compares the owner with itself only, and sees its own writes */
 static bool aq_mutex_is_owned(const gasnett_mutex_t *m)
 {
 #if GASNET_DEBUG
@@ -175,8 +175,8 @@ void aq_tools_cond_alone(const char *at)
 
 /* --- read-write locks --- */
 
-/* Which ones the calling thread holds, and how; a thread that holds more than fit is not checked.
- * */
+/* The read-write locks that the calling thread holds, and how. A thread that holds more than fit is
+ * not checked. */
 #define AQ_LOCK_LIST 64
 static _Thread_local struct {
     unsigned count;
@@ -186,7 +186,7 @@ static _Thread_local struct {
     } owned[AQ_LOCK_LIST];
 } aq_lock_list;
 
-/* how the calling thread holds it, 0 if not at all */
+/* how the calling thread holds the lock, 0 if not at all */
 static char aq_rw_how(const gasnett_rwlock_t *l)
 {
     for (unsigned i = 0; i < aq_lock_list.count && i < AQ_LOCK_LIST; i++)
@@ -266,7 +266,7 @@ int aq_tools_rwlock_lock(gasnett_rwlock_t *l, int write, int try_only, const cha
         rc = pthread_rwlock_wrlock(rw);
     } else {
         while ((rc = pthread_rwlock_rdlock(rw))
-               == EAGAIN) /* as many readers as the system can count */
+               == EAGAIN) /* the maximum number of readers is reached */
             sched_yield();
     }
     if (rc == 0)
@@ -302,7 +302,7 @@ void aq_tools_rwlock_assert(gasnett_rwlock_t *l, char want, const char *at)
         aq_rw_judge(aq_rw_how(l), want, at);
 }
 
-/* --- one caller: only the rules --- */
+/* --- one thread: only the rules are checked --- */
 
 void aq_tools_alone_lock(uint64_t *owned, int kind, const char *call, const char *at)
 {

@@ -2,7 +2,7 @@
 /*
  * aq_tools_process.c - fatal errors, backtraces, freezing; see include/gasnet/tools_process.h.
  * Threads   any
- * How       with a conduit the job's one way out is taken (core/aq_exit.h); alone, abort()
+ * How       with a conduit, by the job's exit (core/aq_exit.h); without, by abort()
  * Uses      base/aq_backtrace.h, base/aq_log.h
  */
 #include "other/tools/aq_tools.h"
@@ -19,9 +19,9 @@
 #include "base/aq_log.h"
 #include "base/aq_signal_name.h"
 
-#define AQ_TOOLS_EXIT_CODE 134 /* what a shell shows for a process that ended by abort() */
+#define AQ_TOOLS_EXIT_CODE 134 /* a shell's status of a process that ended by abort() */
 
-/* --- before a job has configured them: the environment as it is --- */
+/* --- before a job has configured them: values from the environment --- */
 
 static void aq_process_configure(void)
 {
@@ -52,7 +52,7 @@ static void aq_process_on_freeze(int sig)
     aq_freeze(&gasnet_frozen, "gasnet_frozen", who);
 }
 
-/* the signal that a variable names, if it does */
+/* installs a handler for the signal that a variable names, if it is set */
 static void aq_process_catch(const char *key, gasnett_sighandlerfn_t handler)
 {
     const char *text = aq_env_get_live(key);
@@ -71,12 +71,12 @@ static void aq_process_catch(const char *key, gasnett_sighandlerfn_t handler)
 
 void gasnett_backtrace_init(const char *exename)
 {
-    (void)exename; /* the system knows */
+    (void)exename; /* the system provides it */
     if (aq_tools_has_job_code() && aq_backtrace_is_configured())
-        return; /* the job has done it, and knows more */
+        return; /* the job has done it, with more information */
     aq_process_configure();
     if (aq_tools_has_job_code())
-        return; /* and will do the rest */
+        return; /* the job will do the rest */
     aq_process_catch("GASNET_BACKTRACE_SIGNAL", aq_process_on_backtrace);
     aq_process_catch("GASNET_FREEZE_SIGNAL", aq_process_on_freeze);
     if (aq_tools_flag("GASNET_FREEZE", false))
@@ -119,7 +119,7 @@ static void aq_process_console(const char *head, const char *fmt, ...)
 
 static _Noreturn void aq_process_die(const char *text)
 {
-    /* a second error, on the way out of the first: what it needs may be what is broken */
+    /* a second error while the first is handled: what its handling needs may be what is broken */
     static atomic_flag dying = ATOMIC_FLAG_INIT;
     const bool again = atomic_flag_test_and_set_explicit(&dying, memory_order_relaxed);
 
@@ -168,7 +168,7 @@ void aq_tools_broken(const char *what, const char *func, const char *file, int l
     aq_tools_fatal(func, file, line, "%s", what);
 }
 
-/* --- ending and streams --- */
+/* --- exit and streams --- */
 
 void gasnett_killmyprocess(int exitcode)
 {

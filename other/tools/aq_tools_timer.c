@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_tools_timer.c - how fast ticks pass; clocks and sleeping; see include/gasnet/tools_timer.h.
+ * aq_tools_timer.c - the rate of ticks; clocks and sleeping; see include/gasnet/tools_timer.h.
  * Owns      whether the time-stamp counter is used, and nanoseconds for each tick
- * Threads   settled before main() (which counter) and once under a lock (its rate)
- * How       a pair (counter, clock) is taken before main(); at the first conversion a second one
- *           is, at least AQ_TICKS_NS later. Mostly the program has run that long and nobody waits
+ * Threads   the choice of the counter is made before main(), its rate once under a lock
+ * How       a pair (counter, clock) is read before main(). The first conversion reads a second
+ *           pair, at least AQ_TICKS_NS later; mostly the program has run that long, and no call
+ *           waits
  * Uses      base/aq_log.h, base/aq_env.h (parsers)
  */
 #include "other/tools/aq_tools.h"
@@ -29,7 +30,7 @@
 #include <cpuid.h>
 #endif
 
-#define AQ_TICKS_NS 10000000u /* least distance of the two pairs: their error is below 0.1 us */
+#define AQ_TICKS_NS 10000000u /* minimum distance of the two pairs: their error is below 0.1 us */
 
 struct aq_ticks_pair {
     uint64_t ticks, ns;
@@ -37,7 +38,7 @@ struct aq_ticks_pair {
 
 static struct {
     struct aq_ticks_pair first;
-    atomic_bool known; /* the following is settled */
+    atomic_bool known; /* the following is valid */
     double ns_of_tick; /* 1 for the clock */
     uint64_t whole;    /* the same as a fixed-point number, 32 bits behind the point */
     pthread_mutex_t lock;
@@ -52,8 +53,8 @@ gasnett_tick_t aq_tools_ticks_os(void)
 
 int aq_tools_tsc;
 
-/* The counter runs at one rate, whatever the core does, and on all cores alike: the processor says
- * so, and the kernel, which has tried, trusts it enough to keep time by it. */
+/* True if the counter runs at one constant rate, equal on all cores: the processor says so, and the
+ * kernel, which has tested it, uses it as its clock source. */
 static bool aq_ticks_tsc_is_good(void)
 {
     unsigned a, b, c, d;
@@ -64,14 +65,14 @@ static bool aq_ticks_tsc_is_good(void)
         return false;
     file = fopen("/sys/devices/system/clocksource/clocksource0/available_clocksource", "re");
     if (file == NULL)
-        return true; /* not to be seen in this container */
+        return true; /* not visible in this container */
     if (fgets(source, sizeof(source), file) == NULL)
         source[0] = '\0';
     fclose(file);
     return strstr(source, "tsc") != NULL;
 }
 
-/* Both at once: of several tries the one during which the counter moved least. */
+/* Reads both at once: of several tries the one during which the counter moved least. */
 static struct aq_ticks_pair aq_ticks_read_pair(void)
 {
     struct aq_ticks_pair best = { 0, 0 };
@@ -91,7 +92,7 @@ static struct aq_ticks_pair aq_ticks_read_pair(void)
     return best;
 }
 
-/* first of all: others' constructors may want ticks */
+/* first of all, because other constructors may use ticks */
 __attribute__((constructor(101))) static void aq_ticks_start(void)
 {
     aq_tools_tsc = aq_ticks_tsc_is_good();
@@ -99,7 +100,7 @@ __attribute__((constructor(101))) static void aq_ticks_start(void)
         aq_ticks.first = aq_ticks_read_pair();
 }
 
-/* Hz, as the clock shows */
+/* returns Hz, measured by the clock */
 static double aq_ticks_measure(void)
 {
     struct aq_ticks_pair now = aq_ticks_read_pair();
@@ -113,8 +114,8 @@ static double aq_ticks_measure(void)
     return (double)(now.ticks - aq_ticks.first.ticks) * 1e9 / (double)(now.ns - aq_ticks.first.ns);
 }
 
-/* Hz from a line of /proc/cpuinfo: the rate in the model's name, else the present one; 0 if it has
- * none */
+/* returns Hz from a line of /proc/cpuinfo: the rate in the model's name, else the present one; 0 if
+ * it has none */
 static double aq_ticks_from_line(const char *line)
 {
     const char *at = strrchr(line, '@');
@@ -125,7 +126,7 @@ static double aq_ticks_from_line(const char *line)
     return 0;
 }
 
-/* Hz as the system has it, 0 if it does not tell */
+/* returns Hz as the system reports it, 0 if it does not */
 static double aq_ticks_from_system(void)
 {
     char line[1024];
@@ -160,7 +161,7 @@ static double aq_ticks_tolerance(const char *name, double dflt)
     return value;
 }
 
-/* what the user or the system says, against what the clock shows */
+/* warns if the rate that the user or the system states differs from the measured one */
 static void aq_ticks_compare(double rate, double measured, const char *text)
 {
     const double off = fabs(rate - measured) / measured;
@@ -237,7 +238,7 @@ static void aq_ticks_know(void)
     if (!atomic_load_explicit(&aq_ticks.known, memory_order_relaxed)) {
         aq_ticks.ns_of_tick = aq_ticks_is_tsc() ? aq_ticks_settle() : 1;
         aq_ticks.whole = (uint64_t)(aq_ticks.ns_of_tick * 4294967296.0);
-        /* release: whoever sees it known sees the rate */
+        /* release: a reader that sees it known sees the rate */
         atomic_store_explicit(&aq_ticks.known, true, memory_order_release);
     }
     pthread_mutex_unlock(&aq_ticks.lock);
@@ -254,7 +255,7 @@ uint64_t gasnett_ticks_to_us(gasnett_tick_t ticks)
     return gasnett_ticks_to_ns(ticks) / 1000;
 }
 
-/* least difference of two readings that is not 0, and the mean one, in ticks */
+/* the smallest difference of two readings that is not 0, and the mean difference, in ticks */
 static void aq_ticks_sample(double *step_out, double *cost_out)
 {
     enum { READINGS = 1000 };

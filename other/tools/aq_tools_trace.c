@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_tools_trace.c - clients' lines on their way into traces; see include/gasnet/tools_trace.h.
+ * aq_tools_trace.c - passes clients' lines to traces; see include/gasnet/tools_trace.h.
  * Owns      aq_client_trace, which core/aq_trace.c sets
  * Threads   any
  */
@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#define AQ_TOOLS_TRACE_MAX 4096 /* bytes of a line; the rest of a longer one is left out */
+#define AQ_TOOLS_TRACE_MAX 4096 /* bytes of a line; a longer one is cut */
 
 const struct aq_client_trace *aq_client_trace;
 

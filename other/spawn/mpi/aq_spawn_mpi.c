@@ -1,10 +1,10 @@
 /*
  * aq_spawn_mpi.c - ranks, hosts and the exchange at start from MPI.
  *
- * MPI stands in for a launcher's key-value store (other/spawn/aq_spawn_kvs.h), whose users find out
- * who shares a host with whom, make the job area of each host, and agree on the job's key. A value
- * that a rank puts stays with the rank until the next fence, which gathers the values of all ranks
- * on every rank. These are few bytes, and two or three fences.
+ * MPI takes the place of a launcher's key-value store (other/spawn/aq_spawn_kvs.h), whose users
+ * find out which ranks share a host, make the job area of each host, and agree on the job's key. A
+ * value that a rank puts stays with the rank until the next fence, which gathers the values of all
+ * ranks on every rank. These are few bytes, and two or three fences.
  *
  * Owns      the gathered values
  * Threads   one, at start
@@ -69,7 +69,7 @@ static int aq_spawn_mpi_kvs_put(const char *key, const char *value, enum aq_kvs_
 {
     struct aq_spawn_mpi_value *v = &aq_spawn_mpi_store.own[aq_spawn_mpi_store.count];
 
-    (void)scope; /* everything goes everywhere */
+    (void)scope; /* every value goes to every rank */
     if (aq_spawn_mpi_store.count == AQ_SPAWN_MPI_PUTS || strlen(key) >= sizeof(v->key)
         || strlen(value) >= sizeof(v->text))
         return aq_fail(AQ_ERR_ARG, "mpi: no room for what ranks tell each other at start: %s", key);
